@@ -1,0 +1,137 @@
+# UAR builds with GNU make alone. `make run` and `make test` are all a user needs;
+# `make help` lists the rest.
+#
+#   SAN=asan|tsan   sanitizer build, in its own directory
+#   CC=clang        another compiler (use another BUILD, or make clean first)
+
+SAN    ?=
+BUILD  ?= build$(if $(SAN),/$(SAN))
+CC     := $(if $(filter default,$(origin CC)),gcc,$(CC))
+PREFIX ?= /usr/local
+
+VERSION := 0.1.0
+
+CPPFLAGS += -D_GNU_SOURCE -DUAR_VERSION='"$(VERSION)"' -Isrc -Iinclude -I$(BUILD)/gen \
+            -include src/base/banned.h
+CFLAGS   ?= -O2 -g
+CFLAGS   += -std=c17 -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
+            -Wundef -Wformat=2 -fvisibility=hidden -fno-strict-aliasing -fstack-protector-strong
+LDFLAGS  += -Wl,-z,relro,-z,now
+LDLIBS   += -luv -lsqlite3 -lcrypto -lpthread -ldl -lm
+
+SAN_FLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SAN_FLAGS_tsan := -fsanitize=thread
+CFLAGS  += $(SAN_FLAGS_$(SAN))
+LDFLAGS += $(SAN_FLAGS_$(SAN))
+
+# --- what is built ---------------------------------------------------------
+ALL_C    := $(shell find src -name '*.c' | sort)
+TEST_C   := $(filter %_test.c,$(ALL_C)) $(shell find tests/sim -name '*_test.c' 2>/dev/null | sort)
+MAIN_C   := src/app/main.c
+LIB_C    := $(filter-out %_test.c $(MAIN_C),$(ALL_C))
+LIB_O    := $(LIB_C:%.c=$(BUILD)/obj/%.o)
+GEN_S    := $(shell find src -name '*.S' | sort)
+LIB_O    += $(GEN_S:%.S=$(BUILD)/obj/%.o)
+LIB      := $(BUILD)/libuar.a
+UAR      := $(BUILD)/uar
+TESTLIB_C := $(shell find tests/lib -name '*.c' | sort)
+TESTLIB_O := $(TESTLIB_C:%.c=$(BUILD)/obj/%.o)
+TEST_BIN := $(TEST_C:%.c=$(BUILD)/tests/%)
+BENCH_C  := $(wildcard bench/*.c)
+BENCH_BIN := $(BENCH_C:bench/%.c=$(BUILD)/bench/%)
+FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
+
+.PHONY: all build run test unit e2e bench fuzz asan tsan lint format check-generated generate \
+        install deb clean help deps deps-test torture size
+.DEFAULT_GOAL := build
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 18
+
+build: $(UAR) ## build build/uar
+all: build
+
+run: deps ## install what is missing, build, start UAR and print the link
+	@$(MAKE) --no-print-directory -j$$(nproc) build
+	@exec $(UAR) serve
+
+deps:
+	@tools/deps build
+deps-test:
+	@tools/deps build test
+
+ifneq ($(wildcard $(MAIN_C)),)
+$(UAR): $(BUILD)/obj/$(MAIN_C:.c=.o) $(LIB)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+else
+$(UAR): $(LIB)
+endif
+
+$(LIB): $(LIB_O)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter tests/%,$<),-Itests/lib) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/%.o: %.S
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/%: %.c $(TESTLIB_O) $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/lib -MMD -MP $(LDFLAGS) -o $@ $< $(TESTLIB_O) $(LIB) \
+		$(LDLIBS) -ljansson
+
+$(BUILD)/bench/%: bench/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+
+# --- tests -----------------------------------------------------------------
+test: deps-test ## everything CI runs; closing line "N passed, N failed"
+	@tools/test-all
+
+unit: $(TEST_BIN) ## unit tests and the simulation, in this build (SAN= works)
+	@BUILD=$(BUILD) tools/run-tests $(TEST_BIN)
+
+e2e: $(UAR) ## tests through the real server's doors, in this build (SAN= works)
+	@BUILD=$(BUILD) tools/run-tests $(sort $(wildcard tests/e2e/*_test.py))
+
+asan: ## unit and e2e tests under ASan + UBSan
+	@$(MAKE) --no-print-directory SAN=asan unit e2e
+tsan: ## the threaded parts under TSan
+	@$(MAKE) --no-print-directory SAN=tsan unit
+
+torture: $(UAR) ## 10,000 kill -9 rounds; hours
+	@BUILD=$(BUILD) UAR_KILLS=10000 tools/run-tests tests/e2e/kill9_test.py
+
+bench: $(UAR) $(BENCH_BIN) ## measure against the raw limits of this machine
+	@BUILD=$(BUILD) bench/run
+
+FUZZ_SECONDS ?= 600
+fuzz: ## run every fuzz target for FUZZ_SECONDS (clang, libFuzzer)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(FUZZ_C)
+
+# --- rules of the house ----------------------------------------------------
+lint: ## layers, sizes, format, generated files, static analysis
+	@tools/lint
+
+format: ## let clang-format decide
+	@find src tests bench include -name '*.[ch]' 2>/dev/null | xargs clang-format -i
+
+generate: ## rewrite the files that derive from tables
+	@tools/generate
+size: ## size report of functions and files
+	@tools/check-sizes --report
+
+install: build ## install to PREFIX (default /usr/local), DESTDIR respected
+	install -D -m 755 $(UAR) $(DESTDIR)$(PREFIX)/bin/uar
+
+deb: build ## a Debian package in build/
+	@BUILD=$(BUILD) VERSION=$(VERSION) tools/deb
+
+clean:
+	rm -rf build
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

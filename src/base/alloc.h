@@ -1,0 +1,20 @@
+/* alloc.h - the one door to the heap, so that tests can fail the nth call.
+ *
+ * Every room allocates through here or through an arena that does. */
+#ifndef UAR_BASE_ALLOC_H
+#define UAR_BASE_ALLOC_H
+
+#include <stddef.h>
+
+void *uar_alloc(size_t n);		     /* uninitialised; NULL when out of memory */
+void *uar_zalloc(size_t n);		     /* zeroed */
+void *uar_realloc(void *p, size_t n);	     /* like realloc; n > 0 */
+void uar_free(void *p);			     /* NULL is fine */
+char *uar_strdup_n(const char *p, size_t n); /* NUL-terminated copy */
+
+/* Asked before each allocation when set; a non-zero answer makes it fail.
+ * Set it before threads start. Tests and fault runs only. */
+typedef int uar_alloc_hook(void *ctx);
+void uar_alloc_set_hook(uar_alloc_hook *hook, void *ctx);
+
+#endif

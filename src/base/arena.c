@@ -1,0 +1,129 @@
+/* arena.c - chunked bump allocation. */
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+
+struct uar_arena_chunk {
+	struct uar_arena_chunk *next;
+	size_t size, used;
+	_Alignas(16) char data[];
+};
+
+void uar_arena_init(struct uar_arena *a, size_t max)
+{
+	*a = (struct uar_arena){ .max = max };
+}
+
+void uar_arena_fini(struct uar_arena *a)
+{
+	while (a->chunk) {
+		struct uar_arena_chunk *next = a->chunk->next;
+
+		uar_free(a->chunk);
+		a->chunk = next;
+	}
+	a->used = 0;
+}
+
+void uar_arena_reset(struct uar_arena *a)
+{
+	struct uar_arena_chunk *keep = a->chunk;
+
+	if (!keep)
+		return;
+	a->chunk = keep->next;
+	uar_arena_fini(a);
+	keep->next = NULL;
+	keep->used = 0;
+	a->chunk = keep;
+	a->used = keep->size;
+}
+
+static struct uar_arena_chunk *grow(struct uar_arena *a, size_t need)
+{
+	size_t size = a->chunk ? a->chunk->size * 2 : UAR_LIMIT_ARENA_CHUNK;
+	struct uar_arena_chunk *c;
+
+	if (size > UAR_LIMIT_ARENA_CHUNK_MAX)
+		size = UAR_LIMIT_ARENA_CHUNK_MAX;
+	if (size < need)
+		size = need;
+	if (a->max && (size > a->max || a->used > a->max - size)) {
+		size = need;
+		if (size > a->max || a->used > a->max - size)
+			return NULL;
+	}
+	c = uar_alloc(sizeof *c + size);
+	if (!c)
+		return NULL;
+	c->next = a->chunk;
+	c->size = size;
+	c->used = 0;
+	a->chunk = c;
+	a->used += size;
+	return c;
+}
+
+static char *take(struct uar_arena *a, size_t n, size_t align)
+{
+	struct uar_arena_chunk *c = a->chunk;
+	size_t at = c ? (c->used + align - 1) & ~(align - 1) : 0;
+
+	if (n > SIZE_MAX / 2)
+		return NULL;
+	if (!c || at > c->size || n > c->size - at) {
+		c = grow(a, n ? n : 1);
+		if (!c)
+			return NULL;
+		at = 0;
+	}
+	c->used = at + n;
+	return c->data + at;
+}
+
+void *uar_arena_alloc(struct uar_arena *a, size_t n)
+{
+	char *p = take(a, n, 16);
+
+	if (p)
+		memset(p, 0, n);
+	return p;
+}
+
+char *uar_arena_bytes(struct uar_arena *a, size_t n)
+{
+	return take(a, n, 1);
+}
+
+uar_str uar_arena_str(struct uar_arena *a, uar_str s)
+{
+	char *p = uar_arena_bytes(a, s.n + 1);
+
+	if (!p)
+		return UAR_STR_NONE;
+	if (s.n)
+		memcpy(p, s.p, s.n);
+	p[s.n] = 0;
+	return uar_str_n(p, s.n);
+}
+
+uar_str uar_arena_printf(struct uar_arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+	char *p;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	p = n < 0 ? NULL : uar_arena_bytes(a, (size_t)n + 1);
+	if (!p)
+		return UAR_STR_NONE;
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return uar_str_n(p, (size_t)n);
+}

@@ -1,0 +1,141 @@
+/* base_test.c - strings, buffers, arenas, maps, time, ids, checksums. */
+#include "test.h"
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/crc32c.h"
+#include "base/map.h"
+#include "base/rand.h"
+
+TEST(every_error_has_a_name_and_a_status, "ERR-08")
+{
+	for (int e = UAR_ERR_FIRST_ + 1; e < UAR_ERR_END_; e++) {
+		CHECK(strncmp(uar_err_name((uar_err)e), "UAR_E", 5) == 0);
+		CHECK(uar_err_http((uar_err)e) >= 400 && uar_err_http((uar_err)e) < 600);
+	}
+	CHECK_STR(uar_str_c(uar_err_name(UAR_ENOMEM)), "UAR_ENOMEM");
+	CHECK_STR(uar_str_c(uar_err_name(UAR_EINTERNAL)), "UAR_EINTERNAL");
+}
+
+TEST(buffer_stops_at_its_maximum_and_remembers, "")
+{
+	struct uar_buf b = uar_buf_make(10);
+
+	uar_buf_add_str(&b, UAR_STR("12345"));
+	uar_buf_add_u64(&b, 67890);
+	CHECK_STR(uar_buf_str(&b), "1234567890");
+	uar_buf_add_char(&b, 'x');
+	CHECK(b.err == UAR_ETOOBIG);
+	uar_buf_clear(&b);
+	CHECK(b.err == UAR_OK && b.n == 0);
+	uar_buf_fini(&b);
+}
+
+TEST(arena_respects_its_bound, "")
+{
+	struct uar_arena a;
+
+	uar_arena_init(&a, 10000);
+	for (int i = 0; i < 100; i++)
+		CHECK(uar_arena_alloc(&a, 64) != NULL);
+	CHECK(uar_arena_alloc(&a, 9000) == NULL);
+	CHECK_STR(uar_arena_str(&a, UAR_STR("kept")), "kept");
+	uar_arena_reset(&a);
+	CHECK(uar_arena_alloc(&a, 16) != NULL);
+	uar_arena_fini(&a);
+}
+
+TEST(map_finds_what_was_put_and_forgets_what_was_removed, "")
+{
+	static char keys[1000][8];
+	struct uar_map m;
+	size_t at = 0, n = 0;
+
+	uar_map_init(&m, 7);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(keys[i], sizeof keys[i], "k%d", i);
+		REQUIRE(uar_map_put(&m, uar_str_c(keys[i]), keys[i]) == UAR_OK);
+	}
+	CHECK(uar_map_put(&m, UAR_STR("k5"), keys[5]) == UAR_EEXISTS);
+	for (int i = 0; i < 1000; i += 2)
+		CHECK(uar_map_remove(&m, uar_str_c(keys[i])) == keys[i]);
+	for (int i = 0; i < 1000; i++)
+		CHECK(uar_map_get(&m, uar_str_c(keys[i])) == (i % 2 ? keys[i] : NULL));
+	while (uar_map_next(&m, &at))
+		n++;
+	CHECK_INT(n, 500);
+	uar_map_fini(&m);
+}
+
+TEST(times_round_trip, "EVT-003")
+{
+	static const char *const texts[] = { "1970-01-01T00:00:00.000000Z",
+					     "2026-11-15T19:59:43.123456Z",
+					     "2000-02-29T23:59:59.999999Z",
+					     "2038-01-19T03:14:08.000000Z",
+					     "1969-12-31T23:59:59.999999Z" };
+	char out[UAR_TIME_TEXT + 1];
+	int64_t us;
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		REQUIRE(uar_time_parse(uar_str_c(texts[i]), &us) == UAR_OK);
+		uar_time_format(us, out);
+		CHECK_STR(uar_str_c(out), texts[i]);
+	}
+	CHECK(uar_time_parse(UAR_STR("2026-01-01T00:00:00+01:00"), &us) == UAR_OK);
+	uar_time_format(us, out);
+	CHECK_STR(uar_str_c(out), "2025-12-31T23:00:00.000000Z");
+	CHECK(uar_time_parse(UAR_STR("2025-02-29T00:00:00Z"), &us) == UAR_EINVALID);
+	CHECK(uar_time_parse(UAR_STR("2025-02-28 00:00:00"), &us) == UAR_EINVALID);
+}
+
+TEST(uuids_rise_and_are_unique, "RUN-01 EVT-002")
+{
+	struct uar_uuid u;
+	char prev[UAR_UUID_TEXT + 1] = "", next[UAR_UUID_TEXT + 1];
+
+	uar_uuid_init(&u, &uar_clock_system, &uar_rand_system);
+	for (int i = 0; i < 100000; i++) {
+		uar_uuid_next(&u, next);
+		if (!CHECK(strcmp(prev, next) < 0) || !CHECK(uar_uuid_valid(uar_str_c(next))) ||
+		    !CHECK(next[14] == '7'))
+			return;
+		memcpy(prev, next, sizeof prev);
+	}
+}
+
+TEST(checksum_matches_the_published_value, "")
+{
+	CHECK_INT(uar_crc32c(0, "123456789", 9), 0xe3069283);
+	CHECK_INT(uar_crc32c(uar_crc32c(0, "1234", 4), "56789", 5), 0xe3069283);
+}
+
+TEST(utf8_rules, "")
+{
+	CHECK(uar_utf8_valid(UAR_STR("h\xc3\xa9llo \xf0\x9f\x98\x80")));
+	CHECK(!uar_utf8_valid(UAR_STR("\xc0\x80")));
+	CHECK(!uar_utf8_valid(UAR_STR("\xed\xa0\x80")));
+	CHECK(!uar_utf8_valid(UAR_STR("\xf4\x90\x80\x80")));
+	CHECK(!uar_utf8_valid(UAR_STR("\xe2\x82")));
+	CHECK_STR(uar_str_utf8_prefix(UAR_STR("a\xc3\xa9"), 2), "a");
+}
+
+TEST(nearest_names_and_secrets, "")
+{
+	CHECK_INT(uar_str_distance(UAR_STR("lisen"), UAR_STR("listen")), 1);
+	CHECK(!uar_str_eq_secret(UAR_STR(""), UAR_STR("")));
+	CHECK(uar_str_eq_secret(UAR_STR("abc"), UAR_STR("abc")));
+	CHECK(!uar_str_is_id(UAR_STR("a b")));
+}
+
+TEST(seeded_randomness_repeats, "")
+{
+	struct uar_rand_seeded s1, s2;
+	struct uar_rand r1 = uar_rand_seed(&s1, 42), r2 = uar_rand_seed(&s2, 42);
+
+	for (int i = 0; i < 100; i++)
+		CHECK(uar_rand_u64(&r1) == uar_rand_u64(&r2));
+	for (int i = 0; i < 100; i++)
+		CHECK(uar_rand_below(&r1, 7) < 7);
+}

@@ -1,0 +1,146 @@
+/* rand.c - kernel randomness, a seeded generator, UUIDv7. */
+#include "base/rand.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+static void kernel_fill(void *p, size_t n)
+{
+	char *at = p;
+
+	while (n) {
+		ssize_t got = getrandom(at, n, 0);
+
+		if (got < 0)
+			continue; /* EINTR is the only failure of a valid call */
+		at += got;
+		n -= (size_t)got;
+	}
+}
+
+/* A system call for each id would cost more than the id: draw in blocks. */
+static void system_fill(void *ctx, void *out, size_t n)
+{
+	static _Thread_local unsigned char pool[512];
+	static _Thread_local size_t left;
+
+	(void)ctx;
+	if (n > sizeof pool) {
+		kernel_fill(out, n);
+		return;
+	}
+	if (n > left) {
+		kernel_fill(pool, sizeof pool);
+		left = sizeof pool;
+	}
+	left -= n;
+	memcpy(out, pool + left, n);
+	memset(pool + left, 0, n); /* given out once, never kept */
+}
+
+const struct uar_rand uar_rand_system = { system_fill, NULL };
+
+/* splitmix64 */
+static uint64_t seeded_next(struct uar_rand_seeded *s)
+{
+	uint64_t z = s->state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static void seeded_fill(void *ctx, void *out, size_t n)
+{
+	unsigned char *p = out;
+
+	while (n) {
+		uint64_t v = seeded_next(ctx);
+		size_t k = n < 8 ? n : 8;
+
+		memcpy(p, &v, k);
+		p += k;
+		n -= k;
+	}
+}
+
+struct uar_rand uar_rand_seed(struct uar_rand_seeded *s, uint64_t seed)
+{
+	s->state = seed;
+	return (struct uar_rand){ seeded_fill, s };
+}
+
+uint64_t uar_rand_u64(const struct uar_rand *r)
+{
+	uint64_t v;
+
+	r->fill(r->ctx, &v, sizeof v);
+	return v;
+}
+
+uint64_t uar_rand_below(const struct uar_rand *r, uint64_t bound)
+{
+	uint64_t limit = UINT64_MAX - UINT64_MAX % bound, v;
+
+	do {
+		v = uar_rand_u64(r);
+	} while (v >= limit);
+	return v % bound;
+}
+
+void uar_uuid_init(struct uar_uuid *u, const struct uar_clock *clock, const struct uar_rand *rand)
+{
+	*u = (struct uar_uuid){ clock, rand, 0, 0 };
+}
+
+/* 48 bits of milliseconds, then 26 bits of counter (12 in rand_a, 14 at the top
+ * of rand_b), then 48 random bits. */
+static void next_tick(struct uar_uuid *u)
+{
+	uint64_t ms = (uint64_t)uar_clock_wall(u->clock) / 1000;
+
+	if (ms > u->last_ms) {
+		u->last_ms = ms;
+		u->counter = (uint32_t)uar_rand_u64(u->rand) & 0x1ffffff;
+	} else if (++u->counter > 0x3ffffff) {
+		u->last_ms++;
+		u->counter = 0;
+	}
+}
+
+void uar_uuid_next(struct uar_uuid *u, char out[UAR_UUID_TEXT + 1])
+{
+	static const char hex[] = "0123456789abcdef";
+	unsigned char b[16];
+	char *p = out;
+
+	next_tick(u);
+	u->rand->fill(u->rand->ctx, b + 10, 6);
+	for (int i = 0; i < 6; i++)
+		b[i] = (unsigned char)(u->last_ms >> (40 - 8 * i));
+	b[6] = (unsigned char)(0x70 | ((u->counter >> 22) & 0x0f));
+	b[7] = (unsigned char)(u->counter >> 14);
+	b[8] = (unsigned char)(0x80 | ((u->counter >> 8) & 0x3f));
+	b[9] = (unsigned char)u->counter;
+	for (int i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*p++ = '-';
+		*p++ = hex[b[i] >> 4];
+		*p++ = hex[b[i] & 15];
+	}
+	*p = 0;
+}
+
+bool uar_uuid_valid(uar_str s)
+{
+	if (s.n != UAR_UUID_TEXT)
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+		char c = s.p[i];
+
+		if (dash ? c != '-' : !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,191 @@
+/* str.c - operations on borrowed text. */
+#include "base/str.h"
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+bool uar_str_eq_nocase(uar_str a, uar_str b)
+{
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		if (lower(a.p[i]) != lower(b.p[i]))
+			return false;
+	return true;
+}
+
+bool uar_str_starts(uar_str s, uar_str prefix)
+{
+	return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
+}
+
+bool uar_str_ends(uar_str s, uar_str suffix)
+{
+	return s.n >= suffix.n &&
+	       (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
+}
+
+int uar_str_cmp(uar_str a, uar_str b)
+{
+	size_t n = a.n < b.n ? a.n : b.n;
+	int d = n ? memcmp(a.p, b.p, n) : 0;
+
+	if (d)
+		return d;
+	return a.n < b.n ? -1 : a.n > b.n;
+}
+
+size_t uar_str_find(uar_str s, char c)
+{
+	const char *hit = s.n ? memchr(s.p, c, s.n) : NULL;
+
+	return hit ? (size_t)(hit - s.p) : s.n;
+}
+
+uar_str uar_str_from(uar_str s, size_t start)
+{
+	if (start >= s.n)
+		return UAR_STR("");
+	return uar_str_n(s.p + start, s.n - start);
+}
+
+uar_str uar_str_trim(uar_str s)
+{
+	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
+		s = uar_str_n(s.p + 1, s.n - 1);
+	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}
+
+uar_str uar_str_cut(uar_str s, char sep, uar_str *rest)
+{
+	size_t at = uar_str_find(s, sep);
+
+	*rest = uar_str_from(s, at + 1);
+	return uar_str_n(s.p, at);
+}
+
+uar_err uar_str_u64(uar_str s, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	if (s.n == 0 || s.n > 20)
+		return UAR_EINVALID;
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned digit = (unsigned char)s.p[i] - '0';
+
+		if (digit > 9 || v > (UINT64_MAX - digit) / 10)
+			return UAR_EINVALID;
+		v = v * 10 + digit;
+	}
+	*out = v;
+	return UAR_OK;
+}
+
+bool uar_str_eq_secret(uar_str a, uar_str b)
+{
+	unsigned char diff = 0;
+
+	if (a.n != b.n || a.n == 0)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		diff |= (unsigned char)(a.p[i] ^ b.p[i]);
+	return diff == 0;
+}
+
+uar_str uar_str_utf8_prefix(uar_str s, size_t max)
+{
+	if (s.n <= max)
+		return s;
+	while (max && ((unsigned char)s.p[max] & 0xC0) == 0x80)
+		max--;
+	return uar_str_n(s.p, max);
+}
+
+/* Length of the well-formed sequence at p, 0 when ill-formed (RFC 3629). */
+static size_t utf8_len(const unsigned char *p, size_t n)
+{
+	unsigned char c = p[0];
+	unsigned char lo = 0x80, hi = 0xBF;
+	size_t len = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+
+	if (len == 0 || len > n)
+		return 0;
+	if (c == 0xE0)
+		lo = 0xA0;
+	else if (c == 0xED)
+		hi = 0x9F;
+	else if (c == 0xF0)
+		lo = 0x90;
+	else if (c == 0xF4)
+		hi = 0x8F;
+	for (size_t i = 1; i < len; i++, lo = 0x80, hi = 0xBF)
+		if (p[i] < lo || p[i] > hi)
+			return 0;
+	return len;
+}
+
+bool uar_utf8_valid(uar_str s)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+	size_t left = s.n;
+
+	while (left) {
+		size_t len = *p < 0x80 ? 1 : utf8_len(p, left);
+
+		if (len == 0)
+			return false;
+		p += len;
+		left -= len;
+	}
+	return true;
+}
+
+size_t uar_str_distance(uar_str a, uar_str b)
+{
+	enum { MAX = 64 };
+	size_t row[MAX + 1];
+
+	if (a.n > MAX || b.n > MAX)
+		return MAX;
+	for (size_t j = 0; j <= b.n; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= a.n; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= b.n; j++) {
+			size_t replace = diagonal + (a.p[i - 1] != b.p[j - 1]);
+			size_t best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+
+			diagonal = row[j];
+			row[j] = replace < best ? replace : best;
+		}
+	}
+	return row[b.n];
+}
+
+bool uar_str_is_id(uar_str s)
+{
+	if (s.n == 0 || s.n > UAR_LIMIT_ID_BYTES)
+		return false;
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] < 0x21 || s.p[i] > 0x7E)
+			return false;
+	return true;
+}
+
+/* FNV-1a with a final mix; the seed keeps outsiders from choosing collisions. */
+uint64_t uar_str_hash(uar_str s, uint64_t seed)
+{
+	uint64_t h = seed ^ 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < s.n; i++)
+		h = (h ^ (unsigned char)s.p[i]) * 0x100000001b3u;
+	h ^= h >> 32;
+	h *= 0xd6e8feb86659fd93u;
+	return h ^ (h >> 32);
+}
