@@ -1,0 +1,48 @@
+/* jw.h - JSON written straight into a buffer; the only way UAR makes JSON.
+ *
+ *	struct uar_jw w = uar_jw_begin(&buf);
+ *	uar_jw_obj(&w, NULL);
+ *	uar_jw_str(&w, "type", UAR_STR("x"));
+ *	uar_jw_arr(&w, "list"); uar_jw_int(&w, NULL, 1); uar_jw_close(&w);
+ *	uar_jw_close(&w);
+ *	e = uar_jw_end(&w);      // first error of writer or buffer
+ *
+ * The key is a C string inside an object and NULL inside an array or at the
+ * top. Strings are escaped; ill-formed UTF-8 becomes U+FFFD, so what is written
+ * always parses. Commas are the writer's business. */
+#ifndef UAR_JSON_JW_H
+#define UAR_JSON_JW_H
+
+#include "json/json.h"
+
+struct uar_jw {
+	struct uar_buf *out;
+	uint64_t is_object; /* one bit per open level */
+	uint32_t depth;
+	bool comma;  /* the next value needs one */
+	uar_err err; /* UAR_EDEPTH, UAR_EINVALID (a key where none belongs) */
+};
+
+struct uar_jw uar_jw_begin(struct uar_buf *out);
+uar_err uar_jw_end(struct uar_jw *w) UAR_MUST_CHECK; /* UAR_EINVALID when a level is open */
+
+void uar_jw_obj(struct uar_jw *w, const char *key);
+void uar_jw_arr(struct uar_jw *w, const char *key);
+void uar_jw_close(struct uar_jw *w); /* the innermost open level */
+
+void uar_jw_str(struct uar_jw *w, const char *key, uar_str s);
+void uar_jw_cstr(struct uar_jw *w, const char *key, const char *s); /* NULL writes null */
+void uar_jw_int(struct uar_jw *w, const char *key, int64_t v);
+void uar_jw_u64(struct uar_jw *w, const char *key, uint64_t v);
+void uar_jw_double(struct uar_jw *w, const char *key,
+		   double v); /* shortest that reads back; NaN, inf: null */
+void uar_jw_bool(struct uar_jw *w, const char *key, bool v);
+void uar_jw_null(struct uar_jw *w, const char *key);
+void uar_jw_time(struct uar_jw *w, const char *key, int64_t wall_us);	 /* RFC 3339 */
+void uar_jw_seconds(struct uar_jw *w, const char *key, int64_t wall_us); /* 1731700000.123456 */
+void uar_jw_raw(struct uar_jw *w, const char *key, uar_str json); /* trusted JSON text, spliced */
+void uar_jw_tree(struct uar_jw *w, const char *key, const struct uar_json *j);
+/* A member whose key is not a C string. */
+void uar_jw_key(struct uar_jw *w, uar_str key); /* then one value with key NULL */
+
+#endif
