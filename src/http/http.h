@@ -1,0 +1,126 @@
+/* http.h - a strict HTTP/1.1 server for thousands of event streams.
+ *
+ * Knows bytes, not runs. One framing rule: Content-Length xor chunked, whatever
+ * is ambiguous is refused and the connection closed. Requests of a connection
+ * are handed over one at a time, in order; each is answered exactly once, now or
+ * later, from the loop thread. Every buffer and wait has a limit. */
+#ifndef UAR_HTTP_HTTP_H
+#define UAR_HTTP_HTTP_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+struct uar_loop;
+struct uar_http;	/* the server */
+struct uar_http_stream; /* a response that goes on */
+
+enum uar_http_method {
+	UAR_HTTP_GET,
+	UAR_HTTP_HEAD,
+	UAR_HTTP_POST,
+	UAR_HTTP_PUT,
+	UAR_HTTP_PATCH,
+	UAR_HTTP_DELETE,
+	UAR_HTTP_OPTIONS,
+	UAR_HTTP_METHOD_COUNT
+};
+const char *uar_http_method_name(enum uar_http_method m);
+
+struct uar_http_header {
+	uar_str name, value; /* value trimmed */
+};
+
+/* Valid until it is answered; the strings live in its arena. */
+struct uar_http_request {
+	enum uar_http_method method;
+	uar_str target;	     /* as sent */
+	uar_str path, query; /* split at the first '?', not decoded */
+	const struct uar_http_header *headers;
+	size_t header_count;
+	uar_str body;
+	struct uar_arena *arena; /* for the handler's own use while it decodes */
+	uar_str peer;		 /* "127.0.0.1:4711", "unix" */
+	void *user;		 /* the handler's, NULL at first */
+};
+
+/* First header of that name (any case), or an empty string with .p NULL. */
+uar_str uar_http_header(const struct uar_http_request *r, const char *name);
+/* First query parameter of that name, percent-decoded into the arena; .p NULL
+ * when absent. UAR_EINVALID for a broken escape. */
+UAR_MUST_CHECK uar_err uar_http_query(const struct uar_http_request *r, const char *name,
+				      uar_str *out);
+/* Percent-decodes (no '+' rule) into the arena; refuses NUL and broken escapes. */
+UAR_MUST_CHECK uar_err uar_http_decode(struct uar_arena *a, uar_str in, uar_str *out);
+
+struct uar_http_handler {
+	/* The head is complete and well formed, the body unread: authenticate and
+	 * route here. An error is answered as a problem and the body never read.
+	 * On success *out_body_max bounds the body (0: none accepted). */
+	uar_err (*head)(void *ctx, struct uar_http_request *r, size_t *out_body_max,
+			struct uar_error *error);
+	/* The request is complete: answer it now or later. */
+	void (*request)(void *ctx, struct uar_http_request *r);
+	/* The peer went away before the answer: forget r. Not called after the answer. */
+	void (*gone)(void *ctx, struct uar_http_request *r);
+	void *ctx;
+};
+
+struct uar_http_response {
+	int status;
+	const char *content_type;	       /* NULL: no body */
+	uar_str body;			       /* copied */
+	const struct uar_http_header *headers; /* extra ones */
+	size_t header_count;
+	bool close; /* end the connection afterwards */
+};
+void uar_http_respond(struct uar_http_request *r, const struct uar_http_response *response);
+/* application/problem+json from an error: status, stable code, detail, pointer. */
+void uar_http_problem(struct uar_http_request *r, uar_err code, const struct uar_error *error);
+
+/* Immutable bytes shared by many streams: framed once, sent to all. */
+struct uar_frame;
+struct uar_frame *uar_frame_create(uar_str bytes); /* NULL: out of memory */
+struct uar_frame *uar_frame_ref(struct uar_frame *f);
+void uar_frame_unref(struct uar_frame *f); /* NULL is fine */
+
+struct uar_http_stream_events {
+	/* There is room again after a send was refused. */
+	void (*writable)(void *ctx);
+	/* The peer went away or was cut for making no progress; the stream is gone. */
+	void (*closed)(void *ctx);
+	void *ctx;
+};
+/* Answers r with 200 and an open body (chunked). The request is over. */
+UAR_MUST_CHECK uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_type,
+					     const struct uar_http_stream_events *events,
+					     struct uar_http_stream **out);
+/* UAR_EBUSY: more than the cap waits already; nothing was taken, `writable` follows. */
+UAR_MUST_CHECK uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f);
+/* Ends the body properly after what was sent; `closed` is not called. */
+void uar_http_stream_end(struct uar_http_stream *s);
+
+struct uar_http_options {
+	const char *listen;	/* "127.0.0.1:0", "[::1]:8080", "unix:/path" */
+	size_t max_connections; /* 0: UAR_LIMIT_HTTP_CONNECTIONS */
+	size_t max_per_address; /* 0: no bound of its own */
+	int64_t head_timeout_us, body_timeout_us, idle_timeout_us,
+		stall_timeout_us; /* 0: defaults */
+	struct uar_http_handler handler;
+};
+UAR_MUST_CHECK uar_err uar_http_create(struct uar_loop *loop, const struct uar_http_options *o,
+				       struct uar_http **out, struct uar_error *error);
+/* What was bound: "127.0.0.1:43117"; useful when port 0 was asked for. */
+const char *uar_http_address(const struct uar_http *h);
+/* Stops listening; idle connections close, answers under way are finished,
+ * streams are the handler's to end. `done` fires when no connection is left. */
+void uar_http_drain(struct uar_http *h, void (*done)(void *ctx), void *ctx);
+void uar_http_destroy(struct uar_http *h); /* closes whatever is open */
+
+struct uar_http_stats {
+	uint64_t accepted, requests, refused, bytes_in, bytes_out;
+	size_t open, streams;
+};
+void uar_http_stats(const struct uar_http *h, struct uar_http_stats *out);
+
+/* sse.h lives here too: see http/sse.h for framing of events. */
+#endif

@@ -1,0 +1,31 @@
+/* sse.h - Server-Sent Events: framing for our streams, parsing of providers'. */
+#ifndef UAR_HTTP_SSE_H
+#define UAR_HTTP_SSE_H
+
+#include "base/buf.h"
+
+/* Appends one event. `event` and `id` may be empty; data is split at line ends
+ * so that every line gets its own "data:". */
+void uar_sse_put(struct uar_buf *out, uar_str event, uar_str id, uar_str data);
+void uar_sse_put_comment(struct uar_buf *out, uar_str text); /* ": ping" */
+void uar_sse_put_retry(struct uar_buf *out, unsigned ms);
+
+/* An incremental parser (WHATWG rules: CR, LF, CRLF; BOM; comments; multi-line
+ * data). Bytes may be cut anywhere. */
+struct uar_sse_event {
+	uar_str event, id, data; /* borrowed until the callback returns */
+};
+typedef uar_err uar_sse_fn(void *ctx, const struct uar_sse_event *ev);
+struct uar_sse_parser {
+	struct uar_buf line, data, event, id;
+	bool after_cr, started;
+	uar_sse_fn *fn;
+	void *ctx;
+};
+/* `max` bounds a line and one event's data. */
+void uar_sse_parser_init(struct uar_sse_parser *p, size_t max, uar_sse_fn *fn, void *ctx);
+void uar_sse_parser_fini(struct uar_sse_parser *p);
+/* Stops at the first error: the callback's, or UAR_ETOOBIG. */
+UAR_MUST_CHECK uar_err uar_sse_parser_feed(struct uar_sse_parser *p, uar_str bytes);
+
+#endif

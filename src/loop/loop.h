@@ -1,0 +1,35 @@
+/* loop.h - the scheduler on libuv: one thread owns all state.
+ *
+ * Tasks posted in one turn run after the I/O of that turn; tasks from other
+ * threads arrive through one wake-up for however many there are. */
+#ifndef UAR_LOOP_LOOP_H
+#define UAR_LOOP_LOOP_H
+
+#include "base/sched.h"
+
+struct uar_loop;
+struct uv_loop_s;
+
+UAR_MUST_CHECK uar_err uar_loop_create(const struct uar_clock *clock, struct uar_loop **out);
+void uar_loop_destroy(struct uar_loop *l); /* after uar_loop_run has returned */
+struct uar_sched *uar_loop_sched(struct uar_loop *l);
+struct uv_loop_s *uar_loop_uv(struct uar_loop *l); /* for http/ and loop/ alone */
+void uar_loop_run(struct uar_loop *l);		   /* until stopped */
+void uar_loop_stop(struct uar_loop *l);		   /* from the loop thread */
+
+/* `fn` runs on the loop when the process gets the signal (SIGTERM, SIGINT, SIGHUP). */
+typedef void uar_signal_fn(void *ctx, int signum);
+UAR_MUST_CHECK uar_err uar_loop_on_signal(struct uar_loop *l, int signum, uar_signal_fn *fn,
+					  void *ctx);
+
+/* Blocking work on a small pool of threads: `work` runs there with nothing
+ * shared, `done` on the loop. */
+struct uar_work {
+	struct uar_task task;
+	struct uar_list node;
+	void (*work)(struct uar_work *w);
+	void (*done)(struct uar_work *w);
+};
+UAR_MUST_CHECK uar_err uar_loop_work(struct uar_loop *l, struct uar_work *w);
+
+#endif
