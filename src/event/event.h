@@ -1,0 +1,72 @@
+/* event.h - the normalized event: envelope, classes, checks, text form.
+ *
+ * event.def declares every class once; names, required ids, docs, TypeScript
+ * types and the check at append derive from its rows. */
+#ifndef UAR_EVENT_EVENT_H
+#define UAR_EVENT_EVENT_H
+
+#include "base/rand.h"
+#include "json/jw.h"
+
+enum uar_id {
+#define I(NAME, FIELD) UAR_ID_##NAME,
+#include "event/ids.def"
+#undef I
+	UAR_ID_COUNT
+};
+#define UAR_ID_BIT(ID) (1u << (ID))
+const char *uar_id_field(enum uar_id id); /* "session_id" */
+
+enum uar_event_class {
+#define X(NAME, TYPE, IDS, MODELS, DOC) UAR_EV_##NAME,
+#include "event/event.def"
+#undef X
+	UAR_EV_VENDOR, /* "vendor.<name>.*": any object as payload */
+	UAR_EV_COUNT
+};
+
+struct uar_event_info {
+	const char *type; /* "session.created" */
+	uint32_t ids;	  /* UAR_ID_BIT set that must be there */
+	const char *read_models;
+	const char *doc;
+};
+extern const struct uar_event_info uar_event_info[UAR_EV_COUNT];
+/* Class of a type name; UAR_EV_COUNT when it is neither standard nor vendor. */
+enum uar_event_class uar_event_class_of(uar_str type);
+
+#define UAR_EVENT_SCHEMA_VERSION "1.0"
+
+/* All strings are borrowed. Immutable once appended. */
+struct uar_event {
+	enum uar_event_class cls;
+	uar_str type; /* set for vendor classes; else may be empty */
+	uar_str event_id;
+	int64_t time_us;
+	uint64_t sequence;     /* within the session, from 1 */
+	uint64_t run_sequence; /* within the run, from 1; 0: not of a run */
+	uar_str ids[UAR_ID_COUNT];
+	uar_str payload; /* JSON object text */
+	uar_str refs;	 /* JSON object text, or empty */
+};
+
+/* Refuses an event that lacks an id of its class, has an id that is not one, or
+ * whose payload breaks its class's schema, is no object, or is too large.
+ * error->where: "type#/payload/pointer". `scratch` may be reset afterwards.
+ * Thread-safe; the schema of a class is compiled on first use. */
+UAR_MUST_CHECK uar_err uar_event_check(const struct uar_event *ev, struct uar_arena *scratch,
+				       struct uar_error *error);
+
+/* The envelope as one JSON object. Ids in `omit` (UAR_ID_BITs) are left out:
+ * the store keeps those once a row, not once an event. */
+void uar_event_write(struct uar_jw *w, const char *key, const struct uar_event *ev, uint32_t omit);
+/* The same without sequence, run_sequence, runtime_id and schema_version when
+ * `stored`: see docs/store.md for the row format. */
+void uar_event_write_stored(struct uar_jw *w, const struct uar_event *ev, uint32_t omit);
+/* Reads either form. `base` gives ids that were omitted (NULL: none); payload
+ * and refs keep their text. UAR_ECORRUPT when it is no event. */
+UAR_MUST_CHECK uar_err uar_event_read(const struct uar_json *j, const struct uar_event *base,
+				      struct uar_arena *arena, struct uar_event *out,
+				      struct uar_error *error);
+
+#endif

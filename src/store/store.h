@@ -1,0 +1,208 @@
+/* store.h - the durable log and its read models, behind one port.
+ *
+ * An append is atomic: its events, its run's row and its idempotency key are
+ * committed together or not at all, and `done` fires on the loop only after
+ * the commit is on stable storage. Appends of all sessions that queue up while
+ * a commit runs share the next one (group commit). Reads run on other threads
+ * and see what was committed. Every operation struct belongs to the caller,
+ * stays in place until its `done`, and finishes exactly once; a call that
+ * returns an error never calls back. */
+#ifndef UAR_STORE_STORE_H
+#define UAR_STORE_STORE_H
+
+#include "base/log.h"
+#include "base/sched.h"
+#include "event/event.h"
+
+struct uar_store;
+
+/* Who owns a thing; part of every look-up. Comes from the credential only. */
+struct uar_owner {
+	uar_str tenant, workspace, user;
+};
+
+/* The read model of one run: what lists, filters and records need. */
+struct uar_run_row {
+	struct uar_owner owner;
+	uar_str run_id, session_id, thread_id, turn_id, task_id;
+	uar_str plugin_id, entry_id, agent_id;
+	uar_str root_run_id, parent_run_id; /* parent may be empty */
+	uar_str status;			    /* engine status, "running" */
+	bool terminal;			    /* never changes once true */
+	int64_t attempt;
+	int64_t created_us, updated_us, started_us, finished_us; /* 0: not yet */
+	uar_str detail;		    /* JSON object: whatever else the record shows */
+	uint64_t last_run_sequence; /* filled by reads */
+};
+
+/* An idempotency key: (owner, scope, key) belongs to one request for ever. */
+struct uar_key_row {
+	uar_str scope, key;  /* scope: which kind of request, "runs" */
+	uar_str fingerprint; /* of the request's meaning */
+	uar_str run_id;	     /* what it made */
+};
+
+struct uar_append {
+	struct uar_task task; /* the store's */
+	/* in */
+	struct uar_owner owner;
+	uar_str session_id;
+	uint64_t after; /* last sequence the decision saw, 0: a new session. The guard. */
+	const struct uar_event
+		*events; /* sequence after+1..; one run at most; checked and copied */
+	size_t event_count;
+	const struct uar_run_row *run; /* inserted or replaced; NULL: none; copied */
+	const struct uar_key_row *key; /* claimed; NULL: none; copied */
+	void (*done)(struct uar_append *a);
+	/* out */
+	uar_err err; /* ECONFLICT: the guard failed; EEXISTS: the key is taken, see `taken` */
+	struct uar_error error;
+	struct uar_key_row taken; /* on EEXISTS: fingerprint and run_id, valid inside done */
+	void *internal;
+};
+
+/* Events of a run or a session, after a cursor, oldest first. */
+struct uar_read {
+	struct uar_task task;
+	/* in */
+	struct uar_owner owner;
+	uar_str run_id;	    /* either this (cursor: run_sequence) */
+	uar_str session_id; /* or this (cursor: sequence) */
+	uint64_t after;
+	uint32_t limit; /* at most UAR_LIMIT_READ_PAGE */
+	void (*done)(struct uar_read *r);
+	/* out; valid until uar_store_read_fini */
+	uar_err err; /* ENOTFOUND: no such run or session of that owner */
+	struct uar_error error;
+	struct uar_event *events;
+	size_t event_count;
+	bool more; /* the page was full */
+	struct uar_arena arena;
+	void *internal;
+};
+
+/* One run, or a list of runs newest first. */
+struct uar_runs_query {
+	struct uar_task task;
+	/* in */
+	struct uar_owner owner;
+	uar_str run_id; /* set: that run alone (ENOTFOUND); else a list: */
+	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id,
+		session_id; /* empty: any */
+	uar_str before;	    /* cursor: a run_id of an earlier page; ECURSOR when unknown */
+	uint32_t limit;	    /* at most UAR_LIMIT_LIST_PAGE */
+	void (*done)(struct uar_runs_query *q);
+	/* out; valid until uar_store_query_fini */
+	uar_err err;
+	struct uar_error error;
+	struct uar_run_row *rows;
+	size_t row_count;
+	bool more;
+	struct uar_arena arena;
+	void *internal;
+};
+
+/* Where a conversation lives: the session of a thread and its last sequence.
+ * Also answers for a session id alone (thread_id empty). */
+struct uar_thread_query {
+	struct uar_task task;
+	struct uar_owner owner;
+	uar_str thread_id, session_id; /* one of them */
+	void (*done)(struct uar_thread_query *q);
+	/* out */
+	uar_err err; /* ENOTFOUND */
+	struct uar_error error;
+	char found_session[UAR_LIMIT_ID_BYTES + 1];
+	uint64_t last_sequence;
+	void *internal;
+};
+
+/* Content-addressed bytes: written, synced and renamed before `done`. */
+struct uar_blob_put {
+	struct uar_task task;
+	uar_str bytes; /* stays in place until done */
+	void (*done)(struct uar_blob_put *b);
+	uar_err err;
+	struct uar_error error;
+	char sha256[65];
+	void *internal;
+};
+struct uar_blob_get {
+	struct uar_task task;
+	char sha256[65];
+	uint64_t offset;
+	size_t limit; /* bytes wanted at most */
+	void (*done)(struct uar_blob_get *b);
+	uar_err err; /* ENOTFOUND, ECORRUPT */
+	struct uar_error error;
+	uar_str bytes;
+	uint64_t total;
+	struct uar_arena arena;
+	void *internal;
+};
+
+enum uar_store_health {
+	UAR_STORE_FINE,
+	UAR_STORE_FULL,	  /* writes are refused with EDISKFULL until there is space */
+	UAR_STORE_BROKEN, /* a sync failed: nothing is acknowledged any more */
+};
+
+struct uar_store_stats {
+	uint64_t commits, appends, events, bytes, conflicts, reads;
+	uint64_t commit_us_total, commit_us_max; /* time inside COMMIT */
+	size_t queued;
+	enum uar_store_health health;
+};
+
+struct uar_store_ops {
+	uint32_t abi, size;
+	void (*destroy)(struct uar_store *s);
+	uar_err (*append)(struct uar_store *s, struct uar_append *a);
+	uar_err (*read)(struct uar_store *s, struct uar_read *r);
+	uar_err (*runs)(struct uar_store *s, struct uar_runs_query *q);
+	uar_err (*thread)(struct uar_store *s, struct uar_thread_query *q);
+	uar_err (*blob_put)(struct uar_store *s, struct uar_blob_put *b);
+	uar_err (*blob_get)(struct uar_store *s, struct uar_blob_get *b);
+	/* Every run that is not terminal, in order of creation; blocks; for start-up. */
+	uar_err (*each_live)(struct uar_store *s, void (*fn)(void *ctx, const struct uar_run_row *),
+			     void *ctx, struct uar_error *error);
+	void (*stats)(struct uar_store *s, struct uar_store_stats *out);
+	/* Finishes what is queued, then calls done on the loop. No append after it. */
+	void (*drain)(struct uar_store *s, void (*done)(void *ctx), void *ctx);
+};
+
+struct uar_store {
+	const struct uar_store_ops *ops;
+	char runtime_id[UAR_UUID_TEXT + 1]; /* of this data directory, for ever */
+};
+
+struct uar_store_options {
+	const char *dir; /* created 0700 when missing; locked for the life of the store */
+	struct uar_sched *sched;
+	const struct uar_rand *rand;
+	const struct uar_log *log;
+	unsigned readers; /* threads; 0: 2 */
+	const char *vfs;  /* SQLite VFS name for fault injection; NULL: default */
+	/* A sync failed: whatever was not acknowledged may be lost; the process
+	 * must not go on. Called once, on the loop. */
+	void (*broken)(void *ctx, const struct uar_error *error);
+	void *ctx;
+};
+UAR_MUST_CHECK uar_err uar_store_sqlite_create(const struct uar_store_options *o,
+					       struct uar_store **out, struct uar_error *error);
+/* The same port in memory: for tests and the simulation. `dir` is not used. */
+UAR_MUST_CHECK uar_err uar_store_memory_create(const struct uar_store_options *o,
+					       struct uar_store **out, struct uar_error *error);
+void uar_store_destroy(struct uar_store *s); /* NULL is fine */
+
+void uar_store_read_fini(struct uar_read *r);
+void uar_store_query_fini(struct uar_runs_query *q);
+void uar_store_blob_get_fini(struct uar_blob_get *b);
+
+/* Offline check of a data directory: every row's checksum, every sequence, every
+ * blob's name. `bad` is told of each damaged place; returns UAR_ECORRUPT if any. */
+UAR_MUST_CHECK uar_err uar_store_sqlite_verify(const char *dir,
+					       void (*bad)(void *ctx, const char *what), void *ctx,
+					       struct uar_error *error);
+
+#endif
