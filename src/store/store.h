@@ -13,27 +13,9 @@
 #include "base/log.h"
 #include "base/sched.h"
 #include "event/event.h"
+#include "event/record.h"
 
 struct uar_store;
-
-/* Who owns a thing; part of every look-up. Comes from the credential only. */
-struct uar_owner {
-	uar_str tenant, workspace, user;
-};
-
-/* The read model of one run: what lists, filters and records need. */
-struct uar_run_row {
-	struct uar_owner owner;
-	uar_str run_id, session_id, thread_id, turn_id, task_id;
-	uar_str plugin_id, entry_id, agent_id;
-	uar_str root_run_id, parent_run_id; /* parent may be empty */
-	uar_str status;			    /* engine status, "running" */
-	bool terminal;			    /* never changes once true */
-	int64_t attempt;
-	int64_t created_us, updated_us, started_us, finished_us; /* 0: not yet */
-	uar_str detail;		    /* JSON object: whatever else the record shows */
-	uint64_t last_run_sequence; /* filled by reads */
-};
 
 /* An idempotency key: (owner, scope, key) belongs to one request for ever. */
 struct uar_key_row {

@@ -1,0 +1,27 @@
+/* record.h - the read model of a run and the owner of a thing: what the store
+ * keeps beside the log and the protocols show. */
+#ifndef UAR_EVENT_RECORD_H
+#define UAR_EVENT_RECORD_H
+
+#include "base/str.h"
+
+/* Who owns a thing; part of every look-up. Comes from the credential only. */
+struct uar_owner {
+	uar_str tenant, workspace, user;
+};
+
+/* The read model of one run: what lists, filters and records need. */
+struct uar_run_row {
+	struct uar_owner owner;
+	uar_str run_id, session_id, thread_id, turn_id, task_id;
+	uar_str plugin_id, entry_id, agent_id;
+	uar_str root_run_id, parent_run_id; /* parent may be empty */
+	uar_str status;			    /* engine status, "running" */
+	bool terminal;			    /* never changes once true */
+	int64_t attempt;
+	int64_t created_us, updated_us, started_us, finished_us; /* 0: not yet */
+	uar_str detail;		    /* JSON object: whatever else the record shows */
+	uint64_t last_run_sequence; /* filled by reads */
+};
+
+#endif
