@@ -128,6 +128,21 @@ static size_t utf8_len(const unsigned char *p, size_t n)
 	return len;
 }
 
+size_t uar_utf8_decode(uar_str s, uint32_t *out_cp)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+	size_t len = s.n ? utf8_len(p, s.n) : 0;
+	uint32_t cp;
+
+	if (len == 0)
+		return 0;
+	cp = len == 1 ? p[0] : p[0] & (0x7Fu >> len);
+	for (size_t i = 1; i < len; i++)
+		cp = cp << 6 | (p[i] & 0x3F);
+	*out_cp = cp;
+	return len;
+}
+
 bool uar_utf8_valid(uar_str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;

@@ -58,6 +58,9 @@ bool uar_str_eq_secret(uar_str a, uar_str b);
 /* The longest prefix of at most `max` bytes that ends between code points. */
 uar_str uar_str_utf8_prefix(uar_str s, size_t max);
 bool uar_utf8_valid(uar_str s);
+/* Bytes of the well-formed sequence that begins s, its code point in *out_cp; 0
+ * when s is empty or begins ill-formed (RFC 3629). */
+size_t uar_utf8_decode(uar_str s, uint32_t *out_cp);
 /* Edits (insert, delete, replace) between two short strings; for "did you mean". */
 size_t uar_str_distance(uar_str a, uar_str b);
 /* An identifier from outside: 1..UAR_LIMIT_ID_BYTES visible ASCII characters. */

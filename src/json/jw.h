@@ -20,19 +20,36 @@ struct uar_jw {
 	uint64_t is_object; /* one bit per open level */
 	uint32_t depth;
 	bool comma;  /* the next value needs one */
+	bool keyed;  /* uar_jw_key wrote the key of the next value */
 	uar_err err; /* UAR_EDEPTH, UAR_EINVALID (a key where none belongs) */
 };
 
 struct uar_jw uar_jw_begin(struct uar_buf *out);
 uar_err uar_jw_end(struct uar_jw *w) UAR_MUST_CHECK; /* UAR_EINVALID when a level is open */
 
-void uar_jw_obj(struct uar_jw *w, const char *key);
+/* What the calls below do with a literal key: its length is known to the compiler. */
+void uar_jw_put_obj(struct uar_jw *w, uar_str key);
+void uar_jw_put_str(struct uar_jw *w, uar_str key, uar_str s);
+void uar_jw_put_int(struct uar_jw *w, uar_str key, int64_t v);
+
+static inline void uar_jw_obj(struct uar_jw *w, const char *key)
+{
+	uar_jw_put_obj(w, uar_str_c(key));
+}
 void uar_jw_arr(struct uar_jw *w, const char *key);
 void uar_jw_close(struct uar_jw *w); /* the innermost open level */
 
-void uar_jw_str(struct uar_jw *w, const char *key, uar_str s);
+static inline void uar_jw_str(struct uar_jw *w, const char *key, uar_str s)
+{
+	uar_jw_put_str(w, uar_str_c(key), s);
+}
+
+static inline void uar_jw_int(struct uar_jw *w, const char *key, int64_t v)
+{
+	uar_jw_put_int(w, uar_str_c(key), v);
+}
+
 void uar_jw_cstr(struct uar_jw *w, const char *key, const char *s); /* NULL writes null */
-void uar_jw_int(struct uar_jw *w, const char *key, int64_t v);
 void uar_jw_u64(struct uar_jw *w, const char *key, uint64_t v);
 void uar_jw_double(struct uar_jw *w, const char *key,
 		   double v); /* shortest that reads back; NaN, inf: null */

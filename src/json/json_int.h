@@ -1,0 +1,82 @@
+/* json_int.h - what the files of this room share: the scan for bytes that need
+ * care, numbers, and the check for repeated keys. Not for other rooms. */
+#ifndef UAR_JSON_JSON_INT_H
+#define UAR_JSON_JSON_INT_H
+
+#include "json/json.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* True for a byte that cannot be copied as it is: quote, backslash, control
+ * characters, and everything outside ASCII (whose UTF-8 must be checked). */
+static inline bool uar_json_special(char c)
+{
+	return (signed char)c < 0x20 || c == '"' || c == '\\';
+}
+
+/* The first special byte in [p, end), or end. */
+static inline const char *uar_json_plain_end(const char *p, const char *end)
+{
+#ifdef __SSE2__
+	const __m128i space = _mm_set1_epi8(0x20), quote = _mm_set1_epi8('"'),
+		      slash = _mm_set1_epi8('\\');
+
+	for (; end - p >= 16; p += 16) {
+		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+		/* Signed: bytes from 0x80 on are negative, so one comparison finds them too. */
+		__m128i hit = _mm_or_si128(
+			_mm_cmplt_epi8(v, space),
+			_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)));
+		unsigned mask = (unsigned)_mm_movemask_epi8(hit);
+
+		if (mask)
+			return p + __builtin_ctz(mask);
+	}
+#endif
+	while (p < end && !uar_json_special(*p))
+		p++;
+	return p;
+}
+
+/* --- numbers (json_number.c) --- */
+
+/* Reads the number at p into kind, text and value of `node`. Returns its end;
+ * NULL with *err set: UAR_ESYNTAX or UAR_ENUMBER. */
+const char *uar_json_number_read(const char *p, const char *end, struct uar_json *node,
+				 uar_err *err);
+/* Exact comparison of two numbers by their source text: <0, 0, >0. */
+int uar_json_number_cmp(const struct uar_json *a, const struct uar_json *b);
+/* True when the mathematical value has no fraction: 1.0 and 1e400 have none. */
+bool uar_json_number_is_integer(const struct uar_json *a);
+
+enum { UAR_JSON_NUMBER_TEXT = 32 };
+/* The shortest decimal that reads back to the finite v; returns its length. */
+size_t uar_json_double_format(double v, char out[UAR_JSON_NUMBER_TEXT]);
+
+/* --- repeated keys (json_keys.c) --- */
+
+/* A set of keys in scratch memory that is reused from object to object. The hash
+ * is keyed with randomness, so nobody can choose keys that collide. */
+struct uar_json_keys {
+	struct uar_json_key_slot *slots;
+	size_t cap;
+	uint64_t k0, k1;
+};
+void uar_json_keys_fini(struct uar_json_keys *keys);
+/* Fills the set with the members of `object`. UAR_EDUPKEY: *out_second is the
+ * repeated member. */
+uar_err uar_json_keys_load(struct uar_json_keys *keys, const struct uar_json *object,
+			   const struct uar_json **out_second);
+const struct uar_json *uar_json_keys_find(const struct uar_json_keys *keys, uar_str key);
+
+/* --- pointers (json.c) --- */
+
+/* Writes `/key` with ~ and / escaped. */
+void uar_json_pointer_add(struct uar_buf *out, uar_str key);
+bool uar_json_token_valid(uar_str token);	    /* every ~ is ~0 or ~1 */
+bool uar_json_token_is(uar_str token, uar_str key); /* unescaped it equals key */
+bool uar_json_token_index(uar_str token, uint64_t *out);
+
+#endif

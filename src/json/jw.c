@@ -1,0 +1,473 @@
+/* jw.c - the writer. Every member is one reservation and straight copying, as
+ * long as its text needs no escape; the careful path is taken byte by byte only
+ * from the first byte that does. */
+#include "json/jw.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "json/json_int.h"
+
+enum {
+	MAX_LEVELS = 64, /* bits of is_object */
+};
+
+struct uar_jw uar_jw_begin(struct uar_buf *out)
+{
+	return (struct uar_jw){ .out = out };
+}
+
+uar_err uar_jw_end(struct uar_jw *w)
+{
+	if (w->err)
+		return w->err;
+	if (w->out->err)
+		return w->out->err;
+	return w->depth || !w->comma ? UAR_EINVALID : UAR_OK;
+}
+
+static inline void set_end(struct uar_buf *b, char *p)
+{
+	b->n = (size_t)(p - b->p);
+	*p = 0;
+}
+
+/* --- text --- */
+
+static void add_escaped_byte(struct uar_buf *b, unsigned char c)
+{
+	static const char hex[] = "0123456789abcdef", names[] = "btn?fr";
+	char six[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+
+	if (c == '"' || c == '\\')
+		uar_buf_add(b, (char[]){ '\\', (char)c }, 2);
+	else if (c >= 8 && c <= 13 && c != 11)
+		uar_buf_add(b, (char[]){ '\\', names[c - 8] }, 2);
+	else if (c)
+		uar_buf_add(b, six, 6);
+	else
+		uar_buf_add(b, "\xEF\xBF\xBD", 3); /* the reader refuses NUL */
+}
+
+/* Text from its first special byte on, then the closing quote. */
+static void add_careful(struct uar_buf *b, uar_str s)
+{
+	const char *p = s.p, *end = s.p + s.n;
+
+	while (p < end) {
+		const char *plain = uar_json_plain_end(p, end);
+		uint32_t cp;
+		size_t n;
+
+		while (plain < end && (unsigned char)*plain >= 0x80) { /* runs of valid UTF-8 */
+			n = uar_utf8_decode(uar_str_n(plain, (size_t)(end - plain)), &cp);
+			if (n == 0)
+				break;
+			plain = uar_json_plain_end(plain + n, end);
+		}
+		uar_buf_add(b, p, (size_t)(plain - p));
+		p = plain;
+		if (p == end)
+			break;
+		if ((unsigned char)*p >= 0x80)
+			uar_buf_add(b, "\xEF\xBF\xBD", 3);
+		else
+			add_escaped_byte(b, (unsigned char)*p);
+		p++;
+	}
+	uar_buf_add_char(b, '"');
+}
+
+#ifdef __SSE2__
+static inline bool all_plain(__m128i v)
+{
+	__m128i hit = _mm_or_si128(_mm_cmplt_epi8(v, _mm_set1_epi8(0x20)),
+				   _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')),
+						_mm_cmpeq_epi8(v, _mm_set1_epi8('\\'))));
+
+	return _mm_movemask_epi8(hit) == 0;
+}
+
+static inline bool copy_16(char *to, const char *p)
+{
+	__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+	_mm_storeu_si128((__m128i *)(void *)to, v);
+	return all_plain(v);
+}
+
+/* 8 to 15 bytes: the first eight and the last eight overlap. */
+static inline bool copy_8(char *to, const char *p, size_t n)
+{
+	uint64_t head, tail;
+
+	memcpy(&head, p, 8);
+	memcpy(&tail, p + n - 8, 8);
+	memcpy(to, &head, 8);
+	memcpy(to + n - 8, &tail, 8);
+	return all_plain(_mm_set_epi64x((long long)tail, (long long)head));
+}
+
+static inline bool copy_4(char *to, const char *p, size_t n)
+{
+	uint32_t head, tail;
+	uint64_t both;
+
+	memcpy(&head, p, 4);
+	memcpy(&tail, p + n - 4, 4);
+	memcpy(to, &head, 4);
+	memcpy(to + n - 4, &tail, 4);
+	both = (uint64_t)tail << 32 | head;
+	return all_plain(_mm_set1_epi64x((long long)both));
+}
+
+/* Copies and checks in one pass, reading nothing outside of p[0..n). False: some
+ * byte is special and what was copied does not count. */
+static inline bool copy_plain(char *to, const char *p, size_t n)
+{
+	bool plain = true;
+
+	if (n >= 16) {
+		for (size_t i = 0; i + 16 <= n; i += 16)
+			plain &= copy_16(to + i, p + i);
+		return plain & copy_16(to + n - 16, p + n - 16);
+	}
+	if (n >= 8)
+		return copy_8(to, p, n);
+	if (n >= 4)
+		return copy_4(to, p, n);
+	for (size_t i = 0; i < n; i++) {
+		plain &= !uar_json_special(p[i]);
+		to[i] = p[i];
+	}
+	return plain;
+}
+#else
+static inline bool copy_plain(char *to, const char *p, size_t n)
+{
+	if (n)
+		memcpy(to, p, n);
+	return uar_json_plain_end(p, p + n) == p + n;
+}
+#endif
+
+/* uar_buf_reserve with its usual case in line: the capacity never exceeds the
+ * maximum by more than the NUL, so one comparison covers both. */
+static inline char *room(struct uar_buf *b, size_t n)
+{
+	if (!b->err && b->cap > n && b->cap - n > b->n)
+		return b->p + b->n;
+	return uar_buf_reserve(b, n);
+}
+
+/* Quoted text at p, where there is room for it unescaped. */
+static inline void put_text(struct uar_buf *b, char *p, uar_str s)
+{
+	*p++ = '"';
+	if (copy_plain(p, s.p, s.n)) {
+		p[s.n] = '"';
+		set_end(b, p + s.n + 1);
+		return;
+	}
+	set_end(b, p);
+	add_careful(b, s);
+}
+
+static void add_text(struct uar_buf *b, uar_str s)
+{
+	char *p = room(b, s.n + 2);
+
+	if (p)
+		put_text(b, p, s);
+}
+
+/* --- places --- */
+
+static void refuse(struct uar_jw *w, uar_err e)
+{
+	if (!w->err)
+		w->err = e;
+}
+
+static inline bool in_object(const struct uar_jw *w)
+{
+	return w->depth && (w->is_object >> (w->depth - 1) & 1);
+}
+
+/* Comma, quoted key and colon, with room for `extra` bytes behind them; the caller
+ * writes there and sets the end. NULL on error. */
+static inline char *put_key(struct uar_buf *b, bool comma, uar_str key, size_t extra)
+{
+	char *p = room(b, comma + key.n + 3 + extra);
+
+	if (!p)
+		return NULL;
+	*p = ',';
+	p += comma;
+	*p++ = '"';
+	if (copy_plain(p, key.p, key.n)) {
+		memcpy(p + key.n, "\":", 2);
+		return p + key.n + 2;
+	}
+	set_end(b, p);
+	add_careful(b, key);
+	uar_buf_add_char(b, ':');
+	return room(b, extra);
+}
+
+/* The place of the next value behind its comma and key, with room for `extra`
+ * bytes; NULL when none belongs here or the buffer is full. */
+static inline char *place(struct uar_jw *w, uar_str key, size_t extra)
+{
+	bool comma = w->comma, keyed = w->keyed;
+	char *p;
+
+	if (w->err || w->out->err) /* what went wrong first is what is reported */
+		return NULL;
+	if ((key.p != NULL) != (in_object(w) && !keyed) || (comma && !w->depth)) {
+		refuse(w, UAR_EINVALID);
+		return NULL;
+	}
+	w->comma = true;
+	w->keyed = false;
+	if (key.p)
+		return put_key(w->out, comma, key, extra);
+	comma = comma && !keyed;
+	p = room(w->out, extra + comma);
+	if (p && comma)
+		*p++ = ',';
+	return p;
+}
+
+void uar_jw_key(struct uar_jw *w, uar_str key)
+{
+	char *p;
+
+	if (w->err || w->out->err)
+		return;
+	if (!in_object(w) || w->keyed) {
+		refuse(w, UAR_EINVALID);
+		return;
+	}
+	p = put_key(w->out, w->comma, key, 0);
+	if (p)
+		set_end(w->out, p);
+	w->keyed = true;
+}
+
+static inline void open_level(struct uar_jw *w, uar_str key, bool object)
+{
+	char *p = place(w, key, 1);
+
+	if (!p)
+		return;
+	if (w->depth == MAX_LEVELS) {
+		refuse(w, UAR_EDEPTH);
+		return;
+	}
+	*p = object ? '{' : '[';
+	set_end(w->out, p + 1);
+	w->is_object &= ~(1ull << w->depth);
+	w->is_object |= (uint64_t)object << w->depth;
+	w->depth++;
+	w->comma = false;
+}
+
+void uar_jw_put_obj(struct uar_jw *w, uar_str key)
+{
+	open_level(w, key, true);
+}
+
+void uar_jw_arr(struct uar_jw *w, const char *key)
+{
+	open_level(w, uar_str_c(key), false);
+}
+
+void uar_jw_close(struct uar_jw *w)
+{
+	char *p;
+
+	if (w->err || w->out->err)
+		return;
+	if (!w->depth || w->keyed) {
+		refuse(w, UAR_EINVALID);
+		return;
+	}
+	p = room(w->out, 1);
+	if (!p)
+		return;
+	*p = in_object(w) ? '}' : ']';
+	set_end(w->out, p + 1);
+	w->depth--;
+	w->comma = true;
+}
+
+/* --- values --- */
+
+void uar_jw_put_str(struct uar_jw *w, uar_str key, uar_str s)
+{
+	char *p = place(w, key, s.n + 2);
+
+	if (p)
+		put_text(w->out, p, s);
+}
+
+static inline void add_value(struct uar_jw *w, uar_str key, uar_str text)
+{
+	char *p = place(w, key, text.n);
+
+	if (!p)
+		return;
+	memcpy(p, text.p, text.n);
+	set_end(w->out, p + text.n);
+}
+
+void uar_jw_null(struct uar_jw *w, const char *key)
+{
+	add_value(w, uar_str_c(key), UAR_STR("null"));
+}
+
+void uar_jw_bool(struct uar_jw *w, const char *key, bool v)
+{
+	add_value(w, uar_str_c(key), v ? UAR_STR("true") : UAR_STR("false"));
+}
+
+void uar_jw_cstr(struct uar_jw *w, const char *key, const char *s)
+{
+	if (s)
+		uar_jw_str(w, key, uar_str_c(s));
+	else
+		uar_jw_null(w, key);
+}
+
+static size_t put_u64(char *end, uint64_t v)
+{
+	char *p = end;
+
+	do {
+		*--p = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	return (size_t)(end - p);
+}
+
+static inline void add_number(struct uar_jw *w, uar_str key, uint64_t magnitude, bool negative)
+{
+	char digits[24];
+	size_t n = put_u64(digits + sizeof digits, magnitude);
+
+	if (negative)
+		digits[sizeof digits - ++n] = '-';
+	add_value(w, key, uar_str_n(digits + sizeof digits - n, n));
+}
+
+void uar_jw_put_int(struct uar_jw *w, uar_str key, int64_t v)
+{
+	add_number(w, key, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0);
+}
+
+void uar_jw_u64(struct uar_jw *w, const char *key, uint64_t v)
+{
+	add_number(w, uar_str_c(key), v, false);
+}
+
+void uar_jw_double(struct uar_jw *w, const char *key, double v)
+{
+	char text[UAR_JSON_NUMBER_TEXT];
+
+	if (isfinite(v))
+		add_value(w, uar_str_c(key), uar_str_n(text, uar_json_double_format(v, text)));
+	else
+		uar_jw_null(w, key);
+}
+
+void uar_jw_time(struct uar_jw *w, const char *key, int64_t wall_us)
+{
+	char text[UAR_TIME_TEXT + 1];
+
+	uar_time_format(wall_us, text);
+	uar_jw_str(w, key, uar_str_n(text, UAR_TIME_TEXT));
+}
+
+void uar_jw_seconds(struct uar_jw *w, const char *key, int64_t wall_us)
+{
+	uint64_t magnitude = wall_us < 0 ? 0 - (uint64_t)wall_us : (uint64_t)wall_us;
+	char text[32], *end = text + sizeof text;
+	uint64_t micros = magnitude % 1000000;
+	size_t n = 7;
+
+	for (int i = 1; i <= 6; i++, micros /= 10)
+		end[-i] = (char)('0' + micros % 10);
+	end[-7] = '.';
+	n += put_u64(end - 7, magnitude / 1000000);
+	if (wall_us < 0)
+		*(end - ++n) = '-';
+	add_value(w, uar_str_c(key), uar_str_n(end - n, n));
+}
+
+void uar_jw_raw(struct uar_jw *w, const char *key, uar_str json)
+{
+	if (json.n)
+		add_value(w, uar_str_c(key), json);
+	else
+		refuse(w, UAR_EINVALID);
+}
+
+/* --- trees --- */
+
+static void write_number(struct uar_buf *out, const struct uar_json *j)
+{
+	struct uar_jw w = uar_jw_begin(out);
+
+	if (j->text.n)
+		uar_buf_add_str(out, j->text);
+	else if (j->kind == UAR_JSON_INT)
+		uar_jw_int(&w, NULL, j->i);
+	else
+		uar_jw_double(&w, NULL, j->d);
+}
+
+/* Recursion is as deep as the tree, which the reader bounds. */
+static void write_children(struct uar_buf *out, const struct uar_json *j)
+{
+	bool object = j->kind == UAR_JSON_OBJECT;
+
+	uar_buf_add_char(out, object ? '{' : '[');
+	for (const struct uar_json *c = j->first; c && !out->err; c = c->next) {
+		if (c != j->first)
+			uar_buf_add_char(out, ',');
+		if (object) {
+			add_text(out, c->key);
+			uar_buf_add_char(out, ':');
+		}
+		uar_json_write(out, c);
+	}
+	uar_buf_add_char(out, object ? '}' : ']');
+}
+
+void uar_json_write(struct uar_buf *out, const struct uar_json *j)
+{
+	if (!j) {
+		uar_buf_add(out, "null", 4);
+		return;
+	}
+	switch (j->kind) {
+	case UAR_JSON_NULL: uar_buf_add(out, "null", 4); break;
+	case UAR_JSON_BOOL: uar_buf_add_str(out, j->b ? UAR_STR("true") : UAR_STR("false")); break;
+	case UAR_JSON_INT:
+	case UAR_JSON_DOUBLE: write_number(out, j); break;
+	case UAR_JSON_STRING: add_text(out, j->text); break;
+	case UAR_JSON_ARRAY:
+	case UAR_JSON_OBJECT: write_children(out, j); break;
+	}
+}
+
+void uar_jw_tree(struct uar_jw *w, const char *key, const struct uar_json *j)
+{
+	char *p = place(w, uar_str_c(key), 0);
+
+	if (!p)
+		return;
+	set_end(w->out, p);
+	uar_json_write(w->out, j);
+}
