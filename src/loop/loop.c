@@ -1,0 +1,427 @@
+/* loop.c - the scheduler on libuv, the signals and the small worker pool.
+ *
+ * One turn: timers that are due, then I/O, then the tasks that were posted until
+ * then. A task posted by a task waits for the next turn, so that I/O always gets
+ * its share; an idle handle keeps the poll from sleeping meanwhile. */
+#include "loop/loop.h"
+
+#include <assert.h>
+#include <uv.h>
+
+#include "base/alloc.h"
+
+struct pool {
+	uv_mutex_t lock;
+	uv_cond_t wake;
+	struct uar_list queue;
+	size_t queued;
+	unsigned threads;
+	bool ready, stopping;
+	uv_thread_t ids[UAR_LIMIT_WORK_THREADS];
+};
+
+struct uar_loop {
+	struct uar_sched sched; /* first: the ops get it back by a cast */
+	uv_loop_t uv;
+	bool uv_ready, lock_ready;
+	uv_timer_t timer;
+	uv_check_t check;
+	uv_idle_t idle;
+	uv_async_t async;
+	struct uar_timers timers;
+	int64_t armed_us;    /* what the uv timer waits for, INT64_MAX: nothing */
+	int64_t dispatch_us; /* the moment whose timers are being fired, INT64_MIN: none */
+	struct uar_list posted, running;
+	uv_mutex_t lock; /* guards the two below */
+	struct uar_list remote;
+	bool woken;
+	struct uar_list signals;
+	struct pool pool;
+};
+
+struct signal_watch {
+	uv_signal_t uv;
+	struct uar_list node;
+	uar_signal_fn *fn;
+	void *ctx;
+};
+
+static struct uar_loop *loop_of(struct uar_sched *s)
+{
+	return (struct uar_loop *)(void *)s;
+}
+
+/* --- tasks ------------------------------------------------------------------ */
+
+static void on_idle(uv_idle_t *h)
+{
+	(void)h; /* its being active is the point: the poll does not wait */
+}
+
+static void loop_post(struct uar_sched *s, struct uar_task *t)
+{
+	struct uar_loop *l = loop_of(s);
+
+	if (t->queued)
+		return;
+	t->queued = true;
+	uar_list_add_last(&l->posted, &t->node);
+	uv_idle_start(&l->idle, on_idle);
+}
+
+static void loop_post_remote(struct uar_sched *s, struct uar_task *t)
+{
+	struct uar_loop *l = loop_of(s);
+	bool wake;
+
+	uv_mutex_lock(&l->lock);
+	t->queued = true;
+	uar_list_add_last(&l->remote, &t->node);
+	wake = !l->woken;
+	l->woken = true;
+	uv_mutex_unlock(&l->lock);
+	if (wake)
+		uv_async_send(&l->async);
+}
+
+static void loop_unpost(struct uar_sched *s, struct uar_task *t)
+{
+	(void)s;
+	if (!t->queued)
+		return;
+	t->queued = false;
+	uar_list_remove(&t->node);
+}
+
+static void on_async(uv_async_t *h)
+{
+	struct uar_loop *l = h->data;
+
+	uv_mutex_lock(&l->lock);
+	l->woken = false;
+	uar_list_move_all(&l->remote, &l->posted);
+	uv_mutex_unlock(&l->lock);
+}
+
+static void run_tasks(struct uar_loop *l)
+{
+	while (!uar_list_empty(&l->running)) {
+		struct uar_task *t = UAR_OWNER(l->running.next, struct uar_task, node);
+
+		uar_list_remove(&t->node);
+		t->queued = false;
+		t->fn(t);
+	}
+}
+
+static void on_check(uv_check_t *h)
+{
+	struct uar_loop *l = h->data;
+
+	uar_list_move_all(&l->posted, &l->running);
+	run_tasks(l);
+	if (uar_list_empty(&l->posted))
+		uv_idle_stop(&l->idle);
+}
+
+/* --- timers ----------------------------------------------------------------- */
+
+static void on_timer(uv_timer_t *h);
+
+/* One uv timer stands for the whole heap. It may wake too early (its timer was
+ * stopped, the clock is not libuv's), never too late. */
+static void arm(struct uar_loop *l)
+{
+	struct uar_timer *first = uar_timers_first(&l->timers);
+	int64_t delay_us;
+
+	if (!first || l->armed_us <= first->due_us)
+		return;
+	l->armed_us = first->due_us;
+	delay_us = first->due_us - uar_clock_mono(l->sched.clock);
+	uv_timer_start(&l->timer, on_timer, delay_us > 0 ? (uint64_t)(delay_us + 999) / 1000 : 0,
+		       0);
+}
+
+static void on_timer(uv_timer_t *h)
+{
+	struct uar_loop *l = h->data;
+	struct uar_timer *t;
+
+	l->armed_us = INT64_MAX;
+	l->dispatch_us = uar_clock_mono(l->sched.clock);
+	while ((t = uar_timers_first(&l->timers)) && t->due_us <= l->dispatch_us) {
+		uar_timers_stop(&l->timers, t);
+		t->fn(t);
+	}
+	l->dispatch_us = INT64_MIN;
+	uv_update_time(&l->uv);
+	arm(l);
+}
+
+static uar_err loop_timer_set(struct uar_sched *s, struct uar_timer *t, int64_t delay_us)
+{
+	struct uar_loop *l = loop_of(s);
+	int64_t due = uar_clock_mono(s->clock) + (delay_us > 0 ? delay_us : 0);
+	uar_err e;
+
+	if (due <= l->dispatch_us) /* set by a timer for "now": the next turn */
+		due = l->dispatch_us + 1;
+	e = uar_timers_set(&l->timers, t, due);
+	if (!e && l->dispatch_us == INT64_MIN)
+		arm(l);
+	return e;
+}
+
+static void loop_timer_stop(struct uar_sched *s, struct uar_timer *t)
+{
+	uar_timers_stop(&loop_of(s)->timers, t);
+}
+
+static const struct uar_sched_ops loop_ops = {
+	.abi = 1,
+	.size = sizeof(struct uar_sched_ops),
+	.post = loop_post,
+	.post_remote = loop_post_remote,
+	.unpost = loop_unpost,
+	.timer_set = loop_timer_set,
+	.timer_stop = loop_timer_stop,
+};
+
+/* --- workers ---------------------------------------------------------------- */
+
+static void work_done(struct uar_task *t)
+{
+	struct uar_work *w = UAR_OWNER(t, struct uar_work, task);
+
+	w->done(w);
+}
+
+/* The next piece of work, NULL when the pool ends and nothing waits. */
+static struct uar_work *next_work(struct pool *p)
+{
+	struct uar_work *w = NULL;
+
+	uv_mutex_lock(&p->lock);
+	while (uar_list_empty(&p->queue) && !p->stopping)
+		uv_cond_wait(&p->wake, &p->lock);
+	if (!uar_list_empty(&p->queue)) {
+		w = UAR_OWNER(p->queue.next, struct uar_work, node);
+		uar_list_remove(&w->node);
+		p->queued--;
+	}
+	uv_mutex_unlock(&p->lock);
+	return w;
+}
+
+static void worker(void *ctx)
+{
+	struct uar_loop *l = ctx;
+	struct uar_work *w;
+
+	while ((w = next_work(&l->pool))) {
+		w->work(w);
+		w->task.fn = work_done;
+		loop_post_remote(&l->sched, &w->task);
+	}
+}
+
+static uar_err pool_start(struct uar_loop *l)
+{
+	struct pool *p = &l->pool;
+
+	if (!p->ready) {
+		if (uv_mutex_init(&p->lock))
+			return UAR_ENOMEM;
+		if (uv_cond_init(&p->wake)) {
+			uv_mutex_destroy(&p->lock);
+			return UAR_ENOMEM;
+		}
+		uar_list_init(&p->queue);
+		p->ready = true;
+	}
+	while (p->threads < UAR_LIMIT_WORK_THREADS) {
+		if (uv_thread_create(&p->ids[p->threads], worker, l))
+			return p->threads ? UAR_OK : UAR_ENOMEM;
+		p->threads++;
+	}
+	return UAR_OK;
+}
+
+uar_err uar_loop_work(struct uar_loop *l, struct uar_work *w)
+{
+	struct pool *p = &l->pool;
+	uar_err e = p->threads == UAR_LIMIT_WORK_THREADS ? UAR_OK : pool_start(l);
+
+	if (e)
+		return e;
+	uv_mutex_lock(&p->lock);
+	if (p->queued < UAR_LIMIT_WORK_QUEUE) {
+		uar_list_add_last(&p->queue, &w->node);
+		p->queued++;
+		uv_cond_signal(&p->wake);
+	} else {
+		e = UAR_EBUSY;
+	}
+	uv_mutex_unlock(&p->lock);
+	return e;
+}
+
+/* Work that was taken is finished, and said to be: exactly once, as always. */
+static void pool_stop(struct uar_loop *l)
+{
+	struct pool *p = &l->pool;
+
+	if (!p->ready)
+		return;
+	uv_mutex_lock(&p->lock);
+	p->stopping = true;
+	uv_cond_broadcast(&p->wake);
+	uv_mutex_unlock(&p->lock);
+	while (p->threads > 0)
+		uv_thread_join(&p->ids[--p->threads]);
+	uv_cond_destroy(&p->wake);
+	uv_mutex_destroy(&p->lock);
+	p->ready = false;
+	uar_list_move_all(&l->remote, &l->posted);
+	UAR_LIST_EACH (node, &l->posted) {
+		struct uar_task *t = UAR_OWNER(node, struct uar_task, node);
+
+		if (t->fn != work_done)
+			continue;
+		uar_list_remove(node);
+		uar_list_add_last(&l->running, node);
+	}
+	run_tasks(l);
+}
+
+/* --- signals ---------------------------------------------------------------- */
+
+static void on_signal(uv_signal_t *h, int signum)
+{
+	struct signal_watch *s = h->data;
+
+	s->fn(s->ctx, signum);
+}
+
+static void free_signal(uv_handle_t *h)
+{
+	uar_free(h->data);
+}
+
+uar_err uar_loop_on_signal(struct uar_loop *l, int signum, uar_signal_fn *fn, void *ctx)
+{
+	struct signal_watch *s = uar_zalloc(sizeof *s);
+
+	if (!s)
+		return UAR_ENOMEM;
+	s->fn = fn;
+	s->ctx = ctx;
+	if (uv_signal_init(&l->uv, &s->uv)) {
+		uar_free(s);
+		return UAR_ENOMEM;
+	}
+	s->uv.data = s;
+	if (uv_signal_start(&s->uv, on_signal, signum)) {
+		uv_close((uv_handle_t *)&s->uv, free_signal);
+		return UAR_EINVALID;
+	}
+	uar_list_add_last(&l->signals, &s->node);
+	return UAR_OK;
+}
+
+/* --- life ------------------------------------------------------------------- */
+
+static bool init_handles(struct uar_loop *l)
+{
+	if (uv_mutex_init(&l->lock))
+		return false;
+	l->lock_ready = true;
+	if (uv_loop_init(&l->uv))
+		return false;
+	l->uv_ready = true;
+	if (uv_timer_init(&l->uv, &l->timer) || uv_check_init(&l->uv, &l->check) ||
+	    uv_idle_init(&l->uv, &l->idle) || uv_async_init(&l->uv, &l->async, on_async))
+		return false;
+	l->timer.data = l->check.data = l->idle.data = l->async.data = l;
+	return uv_check_start(&l->check, on_check) == 0;
+}
+
+uar_err uar_loop_create(const struct uar_clock *clock, struct uar_loop **out)
+{
+	struct uar_loop *l = uar_zalloc(sizeof *l);
+
+	if (!l)
+		return UAR_ENOMEM;
+	l->sched = (struct uar_sched){ &loop_ops, clock };
+	l->armed_us = INT64_MAX;
+	l->dispatch_us = INT64_MIN;
+	uar_list_init(&l->posted);
+	uar_list_init(&l->running);
+	uar_list_init(&l->remote);
+	uar_list_init(&l->signals);
+	if (!init_handles(l)) {
+		uar_loop_destroy(l);
+		return UAR_ENOMEM;
+	}
+	*out = l;
+	return UAR_OK;
+}
+
+static void close_handle(uv_handle_t *h)
+{
+	if (h->type != UV_UNKNOWN_HANDLE && !uv_is_closing(h))
+		uv_close(h, NULL);
+}
+
+static void close_uv(struct uar_loop *l)
+{
+	int e;
+
+	close_handle((uv_handle_t *)&l->timer);
+	close_handle((uv_handle_t *)&l->check);
+	close_handle((uv_handle_t *)&l->idle);
+	close_handle((uv_handle_t *)&l->async);
+	UAR_LIST_EACH (node, &l->signals)
+		uv_close((uv_handle_t *)&UAR_OWNER(node, struct signal_watch, node)->uv,
+			 free_signal);
+	/* Two rounds close everything; more would mean that somebody left a handle open. */
+	for (int i = 0; i < 4 && uv_loop_alive(&l->uv); i++)
+		uv_run(&l->uv, UV_RUN_NOWAIT);
+	e = uv_loop_close(&l->uv);
+	assert(e == 0);
+	(void)e;
+}
+
+void uar_loop_destroy(struct uar_loop *l)
+{
+	if (!l)
+		return;
+	pool_stop(l);
+	if (l->uv_ready)
+		close_uv(l);
+	if (l->lock_ready)
+		uv_mutex_destroy(&l->lock);
+	uar_timers_fini(&l->timers);
+	uar_free(l);
+}
+
+struct uar_sched *uar_loop_sched(struct uar_loop *l)
+{
+	return &l->sched;
+}
+
+struct uv_loop_s *uar_loop_uv(struct uar_loop *l)
+{
+	return &l->uv;
+}
+
+void uar_loop_run(struct uar_loop *l)
+{
+	uv_run(&l->uv, UV_RUN_DEFAULT);
+}
+
+void uar_loop_stop(struct uar_loop *l)
+{
+	uv_stop(&l->uv);
+}
