@@ -1,0 +1,184 @@
+/* sse.c - Server-Sent Events, both directions. Pure. */
+#include "http/sse.h"
+
+/* A field value must stay on its line, or it could forge fields: line ends and
+ * NULs (which make a client ignore an id) are left out. */
+static void put_field(struct uar_buf *out, const char *name, uar_str value)
+{
+	if (value.n == 0)
+		return;
+	uar_buf_add_str(out, uar_str_c(name));
+	for (size_t i = 0; i < value.n; i++)
+		if (value.p[i] != '\r' && value.p[i] != '\n' && value.p[i] != 0)
+			uar_buf_add_char(out, value.p[i]);
+	uar_buf_add_char(out, '\n');
+}
+
+/* Length of the line at the start of s; *out_skip counts its end as well. */
+static size_t line_length(uar_str s, size_t *out_skip)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] != '\r' && s.p[n] != '\n')
+		n++;
+	*out_skip = n;
+	if (n < s.n)
+		*out_skip += s.p[n] == '\r' && n + 1 < s.n && s.p[n + 1] == '\n' ? 2 : 1;
+	return n;
+}
+
+static void put_lines(struct uar_buf *out, uar_str prefix, uar_str text)
+{
+	size_t skip, n;
+	bool more = true;
+
+	while (more) {
+		n = line_length(text, &skip);
+		more = skip > n;
+		uar_buf_add_str(out, prefix);
+		uar_buf_add(out, text.p, n);
+		uar_buf_add_char(out, '\n');
+		text = uar_str_from(text, skip);
+	}
+}
+
+void uar_sse_put(struct uar_buf *out, uar_str event, uar_str id, uar_str data)
+{
+	put_field(out, "event: ", event);
+	put_field(out, "id: ", id);
+	put_lines(out, UAR_STR("data: "), data);
+	uar_buf_add_char(out, '\n');
+}
+
+void uar_sse_put_comment(struct uar_buf *out, uar_str text)
+{
+	put_lines(out, UAR_STR(": "), text);
+	uar_buf_add_char(out, '\n');
+}
+
+void uar_sse_put_retry(struct uar_buf *out, unsigned ms)
+{
+	uar_buf_add_str(out, UAR_STR("retry: "));
+	uar_buf_add_u64(out, ms);
+	uar_buf_add_str(out, UAR_STR("\n\n"));
+}
+
+void uar_sse_parser_init(struct uar_sse_parser *p, size_t max, uar_sse_fn *fn, void *ctx)
+{
+	*p = (struct uar_sse_parser){
+		.line = uar_buf_make(max),
+		.data = uar_buf_make(max),
+		.event = uar_buf_make(max),
+		.id = uar_buf_make(max),
+		.fn = fn,
+		.ctx = ctx,
+	};
+}
+
+void uar_sse_parser_fini(struct uar_sse_parser *p)
+{
+	uar_buf_fini(&p->line);
+	uar_buf_fini(&p->data);
+	uar_buf_fini(&p->event);
+	uar_buf_fini(&p->id);
+}
+
+static uar_err set_field(struct uar_buf *b, uar_str value)
+{
+	uar_buf_clear(b);
+	uar_buf_add_str(b, value);
+	return b->err;
+}
+
+/* The id stays for later events, as the standard has it. */
+static uar_err dispatch(struct uar_sse_parser *p)
+{
+	struct uar_sse_event ev = { uar_buf_str(&p->event), uar_buf_str(&p->id),
+				    uar_buf_str(&p->data) };
+	uar_err e = UAR_OK;
+
+	if (ev.data.n > 0) {
+		ev.data.n--; /* the LF after the last data line */
+		e = p->fn(p->ctx, &ev);
+	}
+	uar_buf_clear(&p->data);
+	uar_buf_clear(&p->event);
+	return e;
+}
+
+static uar_err add_data(struct uar_sse_parser *p, uar_str value)
+{
+	/* One more than the maximum fits: the LF is not part of the data. */
+	if (p->data.n + value.n > p->data.max)
+		return UAR_ETOOBIG;
+	p->data.max++;
+	uar_buf_add_str(&p->data, value);
+	uar_buf_add_char(&p->data, '\n');
+	p->data.max--;
+	return p->data.err;
+}
+
+static uar_err take_line(struct uar_sse_parser *p, uar_str line)
+{
+	uar_str name, value;
+
+	if (!p->started && uar_str_starts(line, UAR_STR("\xef\xbb\xbf")))
+		line = uar_str_from(line, 3);
+	p->started = true;
+	if (line.n == 0)
+		return dispatch(p);
+	name = uar_str_cut(line, ':', &value);
+	if (value.n && value.p[0] == ' ')
+		value = uar_str_from(value, 1);
+	if (uar_str_is(name, "data"))
+		return add_data(p, value);
+	if (uar_str_is(name, "event"))
+		return set_field(&p->event, value);
+	if (uar_str_is(name, "id") && uar_str_find(value, 0) == value.n)
+		return set_field(&p->id, value);
+	return UAR_OK; /* a comment, `retry`, or a field of the future */
+}
+
+/* A line that ended: `tail` is what came in this feed, the rest was kept. */
+static uar_err end_line(struct uar_sse_parser *p, uar_str tail)
+{
+	uar_err e;
+
+	if (p->line.n + tail.n > p->line.max)
+		return UAR_ETOOBIG;
+	if (p->line.n == 0)
+		return take_line(p, tail);
+	uar_buf_add_str(&p->line, tail);
+	e = p->line.err ? p->line.err : take_line(p, uar_buf_str(&p->line));
+	uar_buf_clear(&p->line);
+	return e;
+}
+
+uar_err uar_sse_parser_feed(struct uar_sse_parser *p, uar_str bytes)
+{
+	size_t at = 0, start = 0;
+	uar_err e = UAR_OK;
+
+	if (bytes.n && p->after_cr && bytes.p[0] == '\n')
+		at = start = 1;
+	if (bytes.n)
+		p->after_cr = false;
+	for (; at < bytes.n; at = start) {
+		while (at < bytes.n && bytes.p[at] != '\r' && bytes.p[at] != '\n')
+			at++;
+		if (at == bytes.n)
+			break;
+		e = end_line(p, uar_str_n(bytes.p + start, at - start));
+		if (e)
+			return e;
+		start = at + 1;
+		if (bytes.p[at] == '\r') {
+			p->after_cr = start == bytes.n;
+			if (start < bytes.n && bytes.p[start] == '\n')
+				start++;
+		}
+	}
+	if (start < bytes.n)
+		uar_buf_add(&p->line, bytes.p + start, bytes.n - start);
+	return p->line.err;
+}
