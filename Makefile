@@ -79,6 +79,9 @@ $(BUILD)/obj/%.o: %.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
+# The schemas are inside this object, which no compiler's dependency file says.
+$(BUILD)/obj/src/event/schemas.o: $(wildcard src/event/schemas/*.json)
+
 $(BUILD)/tests/%: %.c $(TESTLIB_O) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/lib -MMD -MP $(LDFLAGS) -o $@ $< $(TESTLIB_O) $(LIB) \

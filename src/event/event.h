@@ -17,6 +17,18 @@ enum uar_id {
 #define UAR_ID_BIT(ID) (1u << (ID))
 const char *uar_id_field(enum uar_id id); /* "session_id" */
 
+/* What the rows of event.def ask for; each set contains the one it builds on. */
+#define UAR_IDS_RUNTIME                                                                            \
+	(UAR_ID_BIT(UAR_ID_RUNTIME) | UAR_ID_BIT(UAR_ID_TENANT) | UAR_ID_BIT(UAR_ID_WORKSPACE) |   \
+	 UAR_ID_BIT(UAR_ID_USER))
+#define UAR_IDS_SESSION (UAR_IDS_RUNTIME | UAR_ID_BIT(UAR_ID_SESSION))
+#define UAR_IDS_THREAD	(UAR_IDS_SESSION | UAR_ID_BIT(UAR_ID_THREAD))
+#define UAR_IDS_TURN	(UAR_IDS_THREAD | UAR_ID_BIT(UAR_ID_TURN))
+#define UAR_IDS_TASK	(UAR_IDS_SESSION | UAR_ID_BIT(UAR_ID_TASK))
+#define UAR_IDS_RUN	(UAR_IDS_TASK | UAR_ID_BIT(UAR_ID_RUN) | UAR_ID_BIT(UAR_ID_ATTEMPT))
+#define UAR_IDS_CALL                                                                               \
+	(UAR_IDS_TURN | UAR_IDS_RUN | UAR_ID_BIT(UAR_ID_STEP) | UAR_ID_BIT(UAR_ID_TOOL_CALL))
+
 enum uar_event_class {
 #define X(NAME, TYPE, IDS, MODELS, DOC) UAR_EV_##NAME,
 #include "event/event.def"
@@ -25,15 +37,20 @@ enum uar_event_class {
 	UAR_EV_COUNT
 };
 
+struct uar_event;
 struct uar_event_info {
-	const char *type; /* "session.created" */
-	uint32_t ids;	  /* UAR_ID_BIT set that must be there */
-	const char *read_models;
+	const char *type;	 /* "session.created" */
+	uint32_t ids;		 /* UAR_ID_BIT set that must be there */
+	const char *read_models; /* that it changes, by name; "": the payload names them */
 	const char *doc;
 };
 extern const struct uar_event_info uar_event_info[UAR_EV_COUNT];
 /* Class of a type name; UAR_EV_COUNT when it is neither standard nor vendor. */
 enum uar_event_class uar_event_class_of(uar_str type);
+/* The type as it is written: of the class, or the vendor's own. */
+uar_str uar_event_type(const struct uar_event *ev);
+/* The JSON Schema of a class's payload, as text; empty for vendor classes. */
+uar_str uar_event_schema(enum uar_event_class cls);
 
 #define UAR_EVENT_SCHEMA_VERSION "1.0"
 
@@ -50,21 +67,29 @@ struct uar_event {
 	uar_str refs;	 /* JSON object text, or empty */
 };
 
-/* Refuses an event that lacks an id of its class, has an id that is not one, or
- * whose payload breaks its class's schema, is no object, or is too large.
- * error->where: "type#/payload/pointer". `scratch` may be reset afterwards.
- * Thread-safe; the schema of a class is compiled on first use. */
+/* Refuses an event
+ *   - that lacks an id of its class, or one that another of its ids belongs to
+ *     (a turn without its thread), or has an id that is not one;
+ *   - whose payload is no object or breaks the schema of its class;
+ *   - whose refs are not `x_ref`: "scheme://...", `x_refs`: [...];
+ *   - that is larger than UAR_LIMIT_EVENT_BYTES in any written form.
+ * error->where: "type#/payload/pointer". Sequences may still be 0.
+ * `scratch` may be reset afterwards. Thread-safe; the schema of a class is
+ * compiled on first use, which is why UAR_ENOMEM is possible at any time. */
 UAR_MUST_CHECK uar_err uar_event_check(const struct uar_event *ev, struct uar_arena *scratch,
 				       struct uar_error *error);
 
 /* The envelope as one JSON object. Ids in `omit` (UAR_ID_BITs) are left out:
  * the store keeps those once a row, not once an event. */
 void uar_event_write(struct uar_jw *w, const char *key, const struct uar_event *ev, uint32_t omit);
-/* The same without sequence, run_sequence, runtime_id and schema_version when
- * `stored`: see docs/store.md for the row format. */
+/* The same without sequence, run_sequence, schema_version and runtime_id, which
+ * the store knows from its row. */
 void uar_event_write_stored(struct uar_jw *w, const struct uar_event *ev, uint32_t omit);
 /* Reads either form. `base` gives ids that were omitted (NULL: none); payload
- * and refs keep their text. UAR_ECORRUPT when it is no event. */
+ * and refs keep their text. Unknown members are ignored, sequences that are not
+ * there are 0. UAR_ECORRUPT when it is no event, UAR_ENEWER when it has another
+ * major schema version. The ids are not judged: that is uar_event_check. `out`
+ * borrows from the tree, its text, `base` and `arena`. */
 UAR_MUST_CHECK uar_err uar_event_read(const struct uar_json *j, const struct uar_event *base,
 				      struct uar_arena *arena, struct uar_event *out,
 				      struct uar_error *error);

@@ -1,0 +1,236 @@
+/* event_check.c - what an event must satisfy before it may be appended.
+ *
+ * Runs for every event in every build: a fact that breaks its contract must
+ * never become durable, because it can never be taken back. */
+#include "event/event_int.h"
+
+#define TIME_END 253402300800000000 /* the year 10000 has no RFC 3339 form */
+
+/* An id that is there asks for those of what it belongs to. */
+static const struct {
+	enum uar_id id;
+	uint32_t needs;
+} spine[] = {
+	{ UAR_ID_THREAD, UAR_ID_BIT(UAR_ID_SESSION) },
+	{ UAR_ID_TURN, UAR_ID_BIT(UAR_ID_THREAD) },
+	{ UAR_ID_TASK, UAR_ID_BIT(UAR_ID_SESSION) },
+	{ UAR_ID_RUN, UAR_ID_BIT(UAR_ID_TASK) | UAR_ID_BIT(UAR_ID_ATTEMPT) },
+	{ UAR_ID_ATTEMPT, UAR_ID_BIT(UAR_ID_RUN) },
+	{ UAR_ID_TOOL_CALL, UAR_ID_BIT(UAR_ID_STEP) },
+	{ UAR_ID_JOB_ITEM, UAR_ID_BIT(UAR_ID_JOB) },
+	{ UAR_ID_SPAN, UAR_ID_BIT(UAR_ID_TRACE) },
+};
+
+static const unsigned char field_bytes[UAR_ID_COUNT] = {
+#define I(NAME, FIELD) [UAR_ID_##NAME] = sizeof(FIELD) - 1,
+#include "event/ids.def"
+#undef I
+};
+
+static void set_where(const struct uar_event *ev, struct uar_error *error, const char *member,
+		      const char *pointer)
+{
+	uar_error_where(error, "%.*s#/%s%s", UAR_FMT(uar_event_type(ev)), member, pointer);
+}
+
+static uar_err refuse_id(const struct uar_event *ev, enum uar_id id, const char *why,
+			 struct uar_error *error)
+{
+	uar_err e = uar_error_set(error, UAR_EINVALID, "%s %s", uar_id_field(id), why);
+
+	set_where(ev, error, uar_id_field(id), "");
+	return e;
+}
+
+static bool is_hex(uar_str s, size_t digits)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!(s.p[i] >= '0' && s.p[i] <= '9') && !(s.p[i] >= 'a' && s.p[i] <= 'f'))
+			return false;
+	return s.n == digits;
+}
+
+static bool id_valid(enum uar_id id, uar_str s)
+{
+	if (id == UAR_ID_TRACE)
+		return is_hex(s, 32);
+	if (id == UAR_ID_SPAN)
+		return is_hex(s, 16);
+	return uar_str_is_id(s);
+}
+
+static uar_err check_present(const struct uar_event *ev, uint32_t have, struct uar_error *error)
+{
+	uint32_t missing = uar_event_info[ev->cls].ids & ~have;
+
+	for (size_t i = 0; i < ARRAY_LEN(spine); i++)
+		if (have & UAR_ID_BIT(spine[i].id))
+			missing |= spine[i].needs & ~have;
+	if (ev->run_sequence && !(have & UAR_ID_BIT(UAR_ID_RUN)))
+		missing |= UAR_ID_BIT(UAR_ID_RUN);
+	if (missing)
+		return refuse_id(ev, (enum uar_id)__builtin_ctz(missing), "is missing", error);
+	return UAR_OK;
+}
+
+static uar_err check_ids(const struct uar_event *ev, struct uar_error *error)
+{
+	uint32_t have = 0;
+
+	for (unsigned i = 0; i < UAR_ID_COUNT; i++) {
+		if (ev->ids[i].n == 0)
+			continue;
+		if (!id_valid((enum uar_id)i, ev->ids[i]))
+			return refuse_id(ev, (enum uar_id)i, "is not valid", error);
+		have |= UAR_ID_BIT(i);
+	}
+	return check_present(ev, have, error);
+}
+
+/* Type, event id and time: what every event has. */
+static uar_err check_head(const struct uar_event *ev, struct uar_error *error)
+{
+	const char *member = NULL;
+
+	if ((unsigned)ev->cls >= UAR_EV_COUNT ||
+	    (ev->cls == UAR_EV_VENDOR && uar_event_class_of(ev->type) != UAR_EV_VENDOR) ||
+	    (ev->cls < UAR_EV_VENDOR && ev->type.n && !uar_str_eq(ev->type, uar_event_type(ev))))
+		return uar_error_set(error, UAR_EINVALID, "unknown event class or wrong type");
+	if (!uar_uuid_valid(ev->event_id) || ev->event_id.p[14] != '7')
+		member = "event_id";
+	else if (ev->time_us < 0 || ev->time_us >= TIME_END)
+		member = "timestamp";
+	if (!member)
+		return UAR_OK;
+	uar_error_set(error, UAR_EINVALID, "%s is not valid", member);
+	set_where(ev, error, member, "");
+	return UAR_EINVALID;
+}
+
+static size_t id_escapes(uar_str s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++)
+		n += s.p[i] == '"' || s.p[i] == '\\';
+	return n;
+}
+
+/* The longest form in which the event is ever written, to the byte. */
+static size_t written_bytes(const struct uar_event *ev)
+{
+	static const char frame[] =
+		"{'type':'','event_id':'','timestamp':'2026-01-02T03:04:05.000006Z',"
+		"'sequence':18446744073709551615,'run_sequence':18446744073709551615,"
+		"'schema_version':'" UAR_EVENT_SCHEMA_VERSION "','payload':}";
+	uar_str type = uar_event_type(ev);
+	size_t n = sizeof frame - 1 + type.n + id_escapes(type) + ev->event_id.n + ev->payload.n;
+
+	if (ev->refs.n)
+		n += sizeof ",'refs':" - 1 + ev->refs.n;
+	for (unsigned i = 0; i < UAR_ID_COUNT; i++)
+		if (ev->ids[i].n)
+			n += sizeof "'':''," - 1 + field_bytes[i] + ev->ids[i].n +
+			     id_escapes(ev->ids[i]);
+	return n;
+}
+
+/* Most events are far below the limit; the exact count is for the others. */
+static uar_err check_size(const struct uar_event *ev, struct uar_error *error)
+{
+	size_t head = 1024 + UAR_ID_COUNT * (2 * UAR_LIMIT_ID_BYTES + 32);
+
+	if (ev->payload.n <= UAR_LIMIT_EVENT_BYTES && ev->refs.n <= UAR_LIMIT_EVENT_BYTES &&
+	    (head + ev->payload.n + ev->refs.n <= UAR_LIMIT_EVENT_BYTES ||
+	     written_bytes(ev) <= UAR_LIMIT_EVENT_BYTES))
+		return UAR_OK;
+	uar_error_set(error, UAR_ETOOBIG, "larger than %d bytes", UAR_LIMIT_EVENT_BYTES);
+	set_where(ev, error, "payload", "");
+	return UAR_ETOOBIG;
+}
+
+/* One check: what is asked about, and where to put things. */
+struct check {
+	const struct uar_event *ev;
+	struct uar_arena *scratch;
+	struct uar_error *error;
+};
+
+/* The object inside `member`, or an error that says where it goes wrong. */
+static uar_err parse_object(const struct check *c, const char *member, uar_str text,
+			    const struct uar_json **out)
+{
+	static const struct uar_json_limits limits = { .depth = UAR_LIMIT_EVENT_DEPTH };
+	uar_err e = uar_json_parse(text, &limits, c->scratch, out, c->error);
+
+	if (!e && (*out)->kind != UAR_JSON_OBJECT)
+		e = uar_error_set(c->error, UAR_EINVALID, "%s is no object", member);
+	if (e)
+		set_where(c->ev, c->error, member, "");
+	return e;
+}
+
+static uar_err check_payload(const struct check *c)
+{
+	const struct uar_json *payload;
+
+	return parse_object(c, "payload", c->ev->payload, &payload);
+}
+
+/* "scheme://..." */
+static bool is_ref(const struct uar_json *j)
+{
+	size_t colon;
+
+	if (j->kind != UAR_JSON_STRING)
+		return false;
+	colon = uar_str_find(j->text, ':');
+	return colon > 0 && uar_str_starts(uar_str_from(j->text, colon), UAR_STR("://"));
+}
+
+static bool ref_valid(const struct uar_json *member)
+{
+	if (uar_str_ends(member->key, UAR_STR("_ref")))
+		return is_ref(member);
+	if (!uar_str_ends(member->key, UAR_STR("_refs")) || member->kind != UAR_JSON_ARRAY)
+		return false;
+	for (const struct uar_json *j = member->first; j; j = j->next)
+		if (!is_ref(j))
+			return false;
+	return true;
+}
+
+static uar_err check_refs(const struct check *c)
+{
+	const struct uar_json *refs;
+	uar_err e;
+
+	if (c->ev->refs.n == 0)
+		return UAR_OK;
+	e = parse_object(c, "refs", c->ev->refs, &refs);
+	for (const struct uar_json *j = e ? NULL : refs->first; j && !e; j = j->next) {
+		if (ref_valid(j))
+			continue;
+		e = uar_error_set(c->error, UAR_EINVALID, "%.*s is no reference",
+				  UAR_FMT(uar_str_utf8_prefix(j->key, 64)));
+		set_where(c->ev, c->error, "refs", "");
+	}
+	return e;
+}
+
+uar_err uar_event_check(const struct uar_event *ev, struct uar_arena *scratch,
+			struct uar_error *error)
+{
+	const struct check c = { ev, scratch, error };
+	uar_err e = check_head(ev, error);
+
+	if (!e)
+		e = check_ids(ev, error);
+	if (!e)
+		e = check_size(ev, error);
+	if (!e)
+		e = check_payload(&c);
+	if (!e)
+		e = check_refs(&c);
+	return e;
+}

@@ -1,0 +1,157 @@
+/* event_test.c - the catalogue, the check and the codec. */
+#include "test.h"
+
+#include "event/event_int.h"
+
+#include "base/alloc.h"
+
+/* An event with every id, whose payload the test supplies. */
+static struct uar_event make_event(enum uar_event_class cls, uar_str payload)
+{
+	struct uar_event ev = { .cls = cls,
+				.event_id = UAR_STR("0190b4a0-0000-7000-8000-000000000001"),
+				.time_us = 1700000000123456,
+				.sequence = 7,
+				.run_sequence = 3,
+				.payload = payload };
+
+	for (size_t i = 0; i < UAR_ID_COUNT; i++)
+		ev.ids[i] = UAR_STR("0190b4a0-0000-7000-8000-0000000000aa");
+	ev.ids[UAR_ID_TRACE] = UAR_STR("0123456789abcdef0123456789abcdef");
+	ev.ids[UAR_ID_SPAN] = UAR_STR("0123456789abcdef");
+	if (cls == UAR_EV_VENDOR)
+		ev.type = UAR_STR("vendor.acme.benchmark.started");
+	return ev;
+}
+
+TEST(every_class_has_a_row, "EVT-001")
+{
+	CHECK_INT(UAR_EV_VENDOR, 113);
+	for (int i = 0; i < UAR_EV_COUNT; i++) {
+		const struct uar_event_info *info = &uar_event_info[i];
+
+		REQUIRE(info->type && info->read_models && info->doc);
+		CHECK_MSG(strlen(info->doc) > 10, "%s has no doc", info->type);
+		CHECK_MSG((info->ids & UAR_IDS_RUNTIME) == UAR_IDS_RUNTIME, "%s", info->type);
+		if (i > 0 && i < UAR_EV_VENDOR)
+			CHECK_MSG(strcmp(uar_event_info[i - 1].type, info->type) < 0,
+				  "%s is out of order", info->type);
+	}
+}
+
+TEST(names_lead_to_classes, "EVT-012 EVT-126")
+{
+	static const char *const bad[] = {
+		"",	   "session",	      "session.create", "vendor.",
+		"vendor",  "vendor.acme",     "vendor.acme.",	"vendor..x",
+		"zebra.a", "vendor.acme.a b", "Session.created"
+	};
+	static const char *const vendor[] = { "vendor.acme.x", "vendor.acme.subagent.output",
+					      "vendor.acme.channel.peer_task.linked",
+					      "vendor.acme.item.added",
+					      "vendor.acme.benchmark.started" };
+
+	for (int i = 0; i < UAR_EV_VENDOR; i++)
+		CHECK_INT(uar_event_class_of(uar_str_c(uar_event_info[i].type)), i);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK_INT(uar_event_class_of(uar_str_c(bad[i])), UAR_EV_COUNT);
+	for (size_t i = 0; i < ARRAY_LEN(vendor); i++)
+		CHECK_INT(uar_event_class_of(uar_str_c(vendor[i])), UAR_EV_VENDOR);
+}
+
+struct round {
+	struct uar_buf buf;
+	struct uar_arena arena;
+	struct uar_event back;
+};
+
+static uar_err round_trip(struct round *r, const struct uar_event *ev, bool stored, uint32_t omit)
+{
+	struct uar_jw w = uar_jw_begin(&r->buf);
+	const struct uar_json *j;
+	uar_err e;
+
+	if (stored)
+		uar_event_write_stored(&w, ev, omit);
+	else
+		uar_event_write(&w, NULL, ev, omit);
+	e = uar_jw_end(&w);
+	if (!e)
+		e = uar_json_parse(uar_buf_str(&r->buf), NULL, &r->arena, &j, NULL);
+	return e ? e : uar_event_read(j, stored || omit ? ev : NULL, &r->arena, &r->back, NULL);
+}
+
+static void round_init(struct round *r)
+{
+	r->buf = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	uar_arena_init(&r->arena, 0);
+}
+
+static void round_fini(struct round *r)
+{
+	uar_buf_fini(&r->buf);
+	uar_arena_fini(&r->arena);
+}
+
+static void check_same(const struct uar_event *a, const struct uar_event *b)
+{
+	CHECK_INT(a->cls, b->cls);
+	CHECK(uar_str_eq(a->event_id, b->event_id));
+	CHECK_INT(a->time_us, b->time_us);
+	for (size_t i = 0; i < UAR_ID_COUNT; i++)
+		CHECK_MSG(uar_str_eq(a->ids[i], b->ids[i]), "%s differs", uar_id_field(i));
+	CHECK(uar_str_eq(a->payload, b->payload));
+	CHECK(uar_str_eq(a->refs, b->refs));
+}
+
+TEST(codec_returns_every_class, "ID-16")
+{
+	for (int cls = 0; cls < UAR_EV_COUNT; cls++) {
+		struct uar_event ev = make_event(
+			cls, UAR_STR("{\"text\":\"\xc3\xa9\\u0001\xf0\x9f\x98\x80 \\\"q\\\"\","
+				     "\"n\":9223372036854775807,\"big\":1e300,\"deep\":[[{}]]}"));
+		struct round r;
+
+		ev.refs = UAR_STR("{\"output_ref\":\"blob://x\",\"input_refs\":[]}");
+		for (int stored = 0; stored < 2; stored++) {
+			round_init(&r);
+			CHECK_INT(round_trip(&r, &ev, stored, 0), UAR_OK);
+			check_same(&ev, &r.back);
+			CHECK_INT(r.back.sequence, stored ? 0 : 7);
+			CHECK_INT(r.back.run_sequence, stored ? 0 : 3);
+			round_fini(&r);
+		}
+	}
+}
+
+TEST(written_form_is_the_envelope, "EVT-001 EVT-003 EVT-005")
+{
+	struct uar_event ev = { .cls = UAR_EV_MODEL_DELTA,
+				.event_id = UAR_STR("0190b4a0-0000-7000-8000-000000000001"),
+				.time_us = 1700000000123456,
+				.sequence = 7,
+				.run_sequence = 3,
+				.payload = UAR_STR("{\"index\":0}"),
+				.refs = UAR_STR("{\"raw_ref\":\"raw://1\"}") };
+	struct round r;
+
+	ev.ids[UAR_ID_RUNTIME] = UAR_STR("rt");
+	ev.ids[UAR_ID_SESSION] = UAR_STR("s\"1");
+	ev.ids[UAR_ID_RUN] = UAR_STR("r1");
+	round_init(&r);
+	CHECK_INT(round_trip(&r, &ev, false, 0), UAR_OK);
+	CHECK_STR(uar_buf_str(&r.buf),
+		  "{\"type\":\"model.delta\",\"event_id\":\"0190b4a0-0000-7000-8000-000000000001\","
+		  "\"timestamp\":\"2023-11-14T22:13:20.123456Z\",\"sequence\":7,"
+		  "\"run_sequence\":3,\"schema_version\":\"1.0\",\"runtime_id\":\"rt\","
+		  "\"session_id\":\"s\\\"1\",\"run_id\":\"r1\",\"payload\":{\"index\":0},"
+		  "\"refs\":{\"raw_ref\":\"raw://1\"}}");
+	uar_buf_clear(&r.buf);
+	CHECK_INT(round_trip(&r, &ev, true, UAR_ID_BIT(UAR_ID_SESSION)), UAR_OK);
+	CHECK_STR(uar_buf_str(&r.buf),
+		  "{\"type\":\"model.delta\",\"event_id\":\"0190b4a0-0000-7000-8000-000000000001\","
+		  "\"timestamp\":\"2023-11-14T22:13:20.123456Z\",\"run_id\":\"r1\","
+		  "\"payload\":{\"index\":0},\"refs\":{\"raw_ref\":\"raw://1\"}}");
+	check_same(&ev, &r.back);
+	round_fini(&r);
+}
