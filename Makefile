@@ -11,6 +11,10 @@ PREFIX ?= /usr/local
 
 VERSION := 0.1.0
 
+# V=1 shows the commands.
+Q   := $(if $(V),,@)
+say  = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
+
 CPPFLAGS += -D_GNU_SOURCE -DUAR_VERSION='"$(VERSION)"' -Isrc -Iinclude -I$(BUILD)/gen \
             -include src/base/banned.h
 CFLAGS   ?= -O2 -g
@@ -62,34 +66,39 @@ deps-test:
 
 ifneq ($(wildcard $(MAIN_C)),)
 $(UAR): $(BUILD)/obj/$(MAIN_C:.c=.o) $(LIB)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 else
 $(UAR): $(LIB)
 endif
 
 $(LIB): $(LIB_O)
-	@rm -f $@
-	ar rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter tests/%,$<),-Itests/lib) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter tests/%,$<),-Itests/lib) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.S
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,AS,$<)
+	$(Q)$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 # The schemas are inside this object, which no compiler's dependency file says.
 $(BUILD)/obj/src/event/schemas.o: $(wildcard src/event/schemas/*.json)
 
 $(BUILD)/tests/%: %.c $(TESTLIB_O) $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/lib -MMD -MP $(LDFLAGS) -o $@ $< $(TESTLIB_O) $(LIB) \
+	$(call say,TEST,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/lib -MMD -MP $(LDFLAGS) -o $@ $< $(TESTLIB_O) $(LIB) \
 		$(LDLIBS) -ljansson
 
 $(BUILD)/bench/%: bench/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+	$(call say,BENCH,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
 # --- tests -----------------------------------------------------------------
 test: deps-test ## everything CI runs; closing line "N passed, N failed"

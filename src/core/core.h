@@ -1,0 +1,223 @@
+/* core.h - the pure engine: what a command means, what an event changes.
+ *
+ *	decide(session, run, command) -> events + effects
+ *	fold(session, run, event)     -> session, run
+ *
+ * No I/O, no clock, no allocation outside the arena it is given: time, ids and
+ * memory come in through struct uar_core_env. The shell works on copies and
+ * keeps them only when the events are durable; the same fold rebuilds a run
+ * from the log after a restart, so there is one truth.
+ *
+ * An aggregate is a session. A batch of commands concerns one run of it. */
+#ifndef UAR_CORE_CORE_H
+#define UAR_CORE_CORE_H
+
+#include "core/machine.h"
+#include "event/event.h"
+#include "event/record.h"
+
+enum {
+	UAR_TEXT_CODE = 64,
+	UAR_TEXT_REASON = 256,
+	UAR_TEXT_MESSAGE = 512,
+	UAR_DECISION_EVENTS = 512, /* events of one batch */
+	UAR_DECISION_EFFECTS = 8,
+};
+
+/* What kind of worker executes a run. */
+enum uar_entry {
+	UAR_ENTRY_ECHO,	   /* answers with the input */
+	UAR_ENTRY_FIXTURE, /* replays recorded events */
+	UAR_ENTRY_LLM,	   /* llm.chat: one model conversation */
+	UAR_ENTRY_COUNT
+};
+const char *uar_entry_name(enum uar_entry e); /* "llm.chat" */
+
+/* Strings of a run live in `arena`, which is written while the run is created
+ * and never after. Everything that changes later is in place, so that a run can
+ * be copied by assignment. */
+struct uar_run_ids {
+	uar_str run_id, thread_id, turn_id, task_id;
+	uar_str root_run_id, parent_run_id;
+	uar_str trace_id;
+	bool task_given; /* the caller named the task */
+};
+
+struct uar_run_what {
+	enum uar_entry entry;
+	uar_str agent_id, plugin_id, entry_id;
+	uar_str provider, model; /* llm.chat */
+	uar_str instructions;	 /* llm.chat: system text */
+	uar_str message;	 /* the user's text when it is kept inline */
+	uar_str message_blob;	 /* else the sha256 of the blob that holds it */
+	uar_str inputs;		 /* JSON object: all inputs but the message */
+	uar_str idempotency_key;
+	int64_t timeout_us; /* 0: none */
+	int64_t attempt;
+};
+
+struct uar_run_times {
+	int64_t created_us, updated_us, started_us, finished_us; /* 0: not yet */
+};
+
+/* The model call under way or the last one. */
+struct uar_run_call {
+	char request_id[UAR_UUID_TEXT + 1]; /* empty: none yet */
+	char message_id[UAR_UUID_TEXT + 1];
+	bool open; /* requested and not ended */
+	int64_t requested_us, first_us;
+	int64_t index;			     /* next delta's */
+	int64_t chars;			     /* bytes of text so far */
+	int64_t calls;			     /* calls of this run */
+	int64_t input_tokens, output_tokens; /* of all finished calls */
+};
+
+struct uar_run_cancel {
+	bool requested;
+	int64_t at_us;
+	char reason[UAR_TEXT_REASON];
+};
+
+/* The tool call under way or the last one. */
+struct uar_run_tool {
+	char step_id[UAR_UUID_TEXT + 1];
+	char name[UAR_TEXT_CODE];
+	int64_t index; /* next fragment's */
+	int64_t calls;
+};
+
+struct uar_run_end {
+	char code[UAR_TEXT_CODE]; /* empty: no error */
+	char message[UAR_TEXT_MESSAGE];
+	bool retryable;
+};
+
+struct uar_run {
+	struct uar_run_ids id;
+	struct uar_run_what what;
+	struct uar_run_times at;
+	struct uar_run_call call;
+	struct uar_run_tool tool;
+	struct uar_run_cancel cancel;
+	struct uar_run_end end;
+	enum uar_status status;
+	enum uar_turn_state turn;
+	enum uar_task_state task;
+	uint64_t run_sequence;
+	int64_t replayed; /* fixture lines done */
+	char phase[32];	  /* last phase of run.status */
+	bool row_changed; /* what the record shows has changed since the last append */
+	struct uar_arena arena;
+};
+
+struct uar_session {
+	struct uar_owner owner;
+	uar_str runtime_id, session_id;
+	uint64_t sequence; /* of the last event */
+};
+
+struct uar_core_env {
+	int64_t now_us;
+	struct uar_uuid *ids;
+	struct uar_arena *arena; /* of the batch: events and payloads live here */
+	struct uar_buf *buf;	 /* scratch for payloads */
+};
+
+enum uar_command_kind {
+	UAR_CMD_CREATE,
+	UAR_CMD_START,	      /* the thread is free: begin */
+	UAR_CMD_PREPARED,     /* llm: the model request is ready */
+	UAR_CMD_TEXT,	      /* a piece of assistant text */
+	UAR_CMD_REASONING,    /* a piece of reasoning */
+	UAR_CMD_MODEL_DONE,   /* the call ended well */
+	UAR_CMD_MODEL_FAILED, /* the call ended badly */
+	UAR_CMD_REPLAY,	      /* one normalized event of a fixture */
+	UAR_CMD_FINISH,	      /* the entry completed */
+	UAR_CMD_FAIL,	      /* the entry failed */
+	UAR_CMD_CANCEL,
+	UAR_CMD_STOPPED, /* the worker is gone */
+	UAR_CMD_TIMEOUT,
+	UAR_CMD_RECOVER, /* found in the log after a restart */
+	UAR_CMD_COUNT
+};
+
+struct uar_create {
+	/* Set by the shell: new ids where the caller gave none. */
+	uar_str run_id, turn_id, task_id;
+	uar_str thread_id; /* conversation */
+	bool new_session;  /* the session begins with this run */
+	bool new_thread;
+	bool task_given;
+	bool wait; /* the thread is busy: stay queued */
+	struct uar_run_what what;
+	uar_str trace_id;
+	uar_str source;	 /* "api" */
+	uar_str context; /* JSON object or empty */
+	int64_t message_bytes;
+};
+
+struct uar_prepared {
+	int64_t message_count;
+	uar_str prompt_sha256;
+};
+
+struct uar_model_end {
+	uar_str actual_model, stop_reason;
+	int64_t input_tokens, output_tokens, total_tokens; /* -1: not reported */
+	uar_str category, message;			   /* when failed */
+	bool retryable;
+	int http_status;
+};
+
+struct uar_failure {
+	uar_str code, message, category;
+	bool retryable;
+};
+
+/* One normalized event {"type","data"} of a fixture; lines count from 1. */
+struct uar_replay {
+	const struct uar_json *event;
+	int64_t line;
+};
+
+struct uar_command {
+	enum uar_command_kind kind;
+	union {
+		struct uar_create create;
+		struct uar_prepared prepared;
+		uar_str text; /* TEXT, REASONING; CANCEL: the reason */
+		struct uar_model_end model;
+		struct uar_failure fail;
+		struct uar_replay replay;
+	};
+};
+
+struct uar_decision {
+	struct uar_event *events; /* in the batch's arena */
+	size_t event_count, event_room;
+	enum uar_effect effects[UAR_DECISION_EFFECTS];
+	size_t effect_count;
+};
+
+void uar_session_init(struct uar_session *s, const struct uar_owner *owner, uar_str runtime_id,
+		      uar_str session_id);
+void uar_run_init(struct uar_run *r);
+void uar_run_fini(struct uar_run *r); /* frees the arena */
+
+/* Appends to `out` what the command means and folds it into *s and *r, which
+ * are copies. UAR_ESTATE: the table refuses it; nothing was added. A full
+ * decision gives UAR_EBUSY. Other errors leave the copies unusable. */
+UAR_MUST_CHECK uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s,
+				       struct uar_run *r, const struct uar_command *c,
+				       struct uar_decision *out, struct uar_error *error);
+
+/* Applies one event of the run (or of its session). UAR_ECORRUPT when the event
+ * cannot follow what came before. */
+UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,
+				     const struct uar_event *ev, struct uar_error *error);
+
+/* The row that lists and records show of the run. Strings live in the arena or the run. */
+UAR_MUST_CHECK uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r,
+				    struct uar_arena *arena, struct uar_run_row *out);
+
+#endif

@@ -1,0 +1,219 @@
+/* create.c - how a run begins: the facts of a new run and of its start. */
+#include "core/emit.h"
+
+static const char *const entry_names[UAR_ENTRY_COUNT] = {
+	[UAR_ENTRY_ECHO] = "echo",
+	[UAR_ENTRY_FIXTURE] = "fixture",
+	[UAR_ENTRY_LLM] = "llm.chat",
+};
+
+const char *uar_entry_name(enum uar_entry e)
+{
+	return entry_names[e];
+}
+
+static void session_created(struct emit *e, const struct uar_create *c)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_str(w, "source", c->source);
+	uar_jw_str(w, "agent_id", c->what.agent_id);
+	uar_jw_time(w, "created_at", e->env->now_us);
+	uar_jw_obj(w, "metadata");
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_SESSION_CREATED, EMIT_SESSION);
+}
+
+static void thread_started(struct emit *e, const struct uar_create *c)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "origin", "new");
+	uar_jw_str(w, "conversation_id", c->thread_id);
+	e->extra[UAR_ID_THREAD] = c->thread_id;
+	uar_emit(e, UAR_EV_THREAD_STARTED, EMIT_SESSION);
+}
+
+/* Everything a restart needs to run this turn again is in its options. */
+static void put_options(struct uar_jw *w, const struct uar_run_what *what)
+{
+	uar_jw_obj(w, "options");
+	uar_jw_cstr(w, "entry", uar_entry_name(what->entry));
+	if (what->provider.n) {
+		uar_jw_str(w, "provider", what->provider);
+		uar_jw_str(w, "model", what->model);
+	}
+	if (what->instructions.n)
+		uar_jw_str(w, "instructions", what->instructions);
+	if (what->timeout_us)
+		uar_jw_int(w, "timeout_ms", what->timeout_us / 1000);
+	uar_jw_close(w);
+}
+
+static void put_part(struct uar_jw *w, const char *type, uar_str preview, int64_t bytes)
+{
+	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "type", type);
+	uar_jw_str(w, "preview", preview);
+	uar_jw_int(w, "bytes", bytes);
+	uar_jw_close(w);
+}
+
+static uar_str input_refs(struct emit *e, const struct uar_create *c)
+{
+	uar_str blob = c->what.message_blob;
+
+	if (blob.n)
+		return uar_arena_printf(e->env->arena, "{\"input_ref\":\"blob://%.*s\"}",
+					UAR_FMT(blob));
+	return uar_arena_printf(e->env->arena, "{\"input_ref\":\"input://%.*s/0\"}",
+				UAR_FMT(c->turn_id));
+}
+
+static void turn_submitted(struct emit *e, const struct uar_create *c)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", c->wait ? "queued" : "accepted");
+	uar_jw_str(w, "source", c->source);
+	uar_jw_arr(w, "input_parts");
+	put_part(w, "text", c->what.message, c->message_bytes);
+	if (c->what.inputs.n)
+		put_part(w, "json", c->what.inputs, (int64_t)c->what.inputs.n);
+	uar_jw_close(w);
+	put_options(w, &c->what);
+	if (c->context.n) {
+		uar_jw_obj(w, "metadata");
+		uar_jw_raw(w, "context", c->context);
+		uar_jw_close(w);
+	}
+	if (c->what.idempotency_key.n)
+		uar_jw_str(w, "idempotency_key", c->what.idempotency_key);
+	e->refs = input_refs(e, c);
+	uar_emit(e, UAR_EV_TURN_SUBMITTED, EMIT_RUN);
+}
+
+static void task_created(struct emit *e, const struct uar_create *c)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_str(w, "objective", uar_str_utf8_prefix(c->what.message, 200));
+	uar_jw_cstr(w, "visibility", "foreground");
+	uar_jw_cstr(w, "status", "accepted");
+	uar_emit_who(w, "requested_by", "user", e->s->owner.user);
+	uar_emit_who(w, "owner", "user", e->s->owner.user);
+	uar_jw_obj(w, "scope");
+	uar_jw_close(w);
+	uar_jw_obj(w, "constraints");
+	uar_jw_close(w);
+	uar_jw_arr(w, "acceptance");
+	uar_jw_close(w);
+	uar_jw_str(w, "root_task_id", c->task_id);
+	uar_jw_bool(w, "implicit", !c->task_given);
+	uar_emit(e, UAR_EV_TASK_CREATED, EMIT_RUN);
+}
+
+static void task_queued(struct emit *e, const struct uar_create *c)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "queued");
+	uar_jw_cstr(w, "reason", "scheduler");
+	uar_jw_str(w, "plugin_id", c->what.plugin_id);
+	uar_jw_str(w, "entry_id", c->what.entry_id);
+	uar_jw_str(w, "agent_id", c->what.agent_id);
+	if (c->what.idempotency_key.n)
+		uar_jw_str(w, "idempotency_key", c->what.idempotency_key);
+	uar_jw_cstr(w, "mode", "async");
+	uar_emit(e, UAR_EV_TASK_QUEUED, EMIT_RUN);
+}
+
+void uar_core_create(struct emit *e, const struct uar_create *c)
+{
+	if (c->new_session)
+		session_created(e, c);
+	if (c->new_thread)
+		thread_started(e, c);
+	/* The run's own ids exist from here on; fold copies them from the event. */
+	e->r->id = (struct uar_run_ids){
+		.run_id = c->run_id,
+		.thread_id = c->thread_id,
+		.turn_id = c->turn_id,
+		.task_id = c->task_id,
+		.trace_id = c->trace_id,
+	};
+	turn_submitted(e, c);
+	task_created(e, c);
+	task_queued(e, c);
+	if (!c->wait)
+		uar_core_start(e);
+}
+
+static void put_worker(struct uar_jw *w, const struct uar_run *r)
+{
+	uar_jw_obj(w, "worker");
+	uar_jw_cstr(w, "kind", "in_process");
+	uar_jw_cstr(w, "id", uar_entry_name(r->what.entry));
+	uar_jw_close(w);
+}
+
+static void attempt_started(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_int(w, "attempt", e->r->what.attempt);
+	uar_jw_cstr(w, "status", "running");
+	put_worker(w, e->r);
+	uar_jw_str(w, "root_run_id", e->r->id.root_run_id);
+	uar_jw_null(w, "parent_run_id");
+	uar_jw_cstr(w, "cause", "first");
+	uar_emit(e, UAR_EV_TASK_ATTEMPT_STARTED, EMIT_RUN);
+}
+
+static void task_started(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "running");
+	uar_jw_int(w, "attempt", e->r->what.attempt);
+	put_worker(w, e->r);
+	uar_jw_time(w, "started_at", e->env->now_us);
+	uar_emit(e, UAR_EV_TASK_STARTED, EMIT_RUN);
+}
+
+static void turn_started(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "running");
+	uar_jw_str(w, "agent_id", e->r->what.agent_id);
+	uar_jw_cstr(w, "entry", uar_entry_name(e->r->what.entry));
+	uar_jw_int(w, "queue_wait_ms", (e->env->now_us - e->r->at.created_us) / 1000);
+	uar_jw_time(w, "started_at", e->env->now_us);
+	uar_emit(e, UAR_EV_TURN_STARTED, EMIT_RUN);
+}
+
+static void thread_running(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "running");
+	uar_jw_str(w, "active_turn_id", e->r->id.turn_id);
+	uar_jw_arr(w, "changed");
+	uar_jw_cstr(w, NULL, "status");
+	uar_jw_cstr(w, NULL, "active_turn_id");
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_THREAD_UPDATED, EMIT_RUN);
+}
+
+void uar_core_start(struct emit *e)
+{
+	struct uar_move move = uar_run_move(e->r->status, UAR_IN_START);
+
+	attempt_started(e);
+	task_started(e);
+	turn_started(e);
+	thread_running(e);
+	uar_emit_status(e, "start", UAR_STATUS_RUNNING, "Run started");
+	uar_emit_effect(e, move.effect);
+}

@@ -1,0 +1,234 @@
+/* decide.c - one function per command; the run table says whether it may happen. */
+#include "core/emit.h"
+
+static const struct uar_failure cancelled = { UAR_STR("CANCELED"), UAR_STR("the run was cancelled"),
+					      UAR_STR("cancelled"), false };
+static const struct uar_failure timed_out = { UAR_STR("TIMEOUT"),
+					      UAR_STR("the run took longer than its time limit"),
+					      UAR_STR("timeout"), true };
+
+/* A call that will bring nothing more is closed before its run ends. */
+static void close_call(struct emit *e, const struct uar_failure *f)
+{
+	struct uar_model_end m = { .category = f->category,
+				   .message = f->message,
+				   .retryable = f->retryable };
+
+	if (e->r->call.open)
+		uar_core_model_failed(e, &m);
+}
+
+void uar_core_end_by(struct emit *e, struct uar_move move, const struct uar_failure *f)
+{
+	struct uar_failure cause = f ? *f : (struct uar_failure){ 0 };
+
+	if (move.to == UAR_STATUS_CANCELLED) {
+		cause = cancelled;
+		if (e->r->cancel.reason[0])
+			cause.message = uar_str_c(e->r->cancel.reason);
+	}
+	if (move.to != UAR_STATUS_COMPLETED)
+		close_call(e, &cause);
+	uar_core_end(e, move.to, &cause);
+	uar_emit_effect(e, move.effect);
+}
+
+static void do_create(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_create(e, &c->create);
+}
+
+static void do_start(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)c, (void)move;
+	uar_core_start(e);
+}
+
+static void do_prepared(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_prepared(e, &c->prepared);
+}
+
+static void do_text(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_delta(e, UAR_EV_MODEL_DELTA, c->text);
+}
+
+static void do_reasoning(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_delta(e, UAR_EV_REASONING_DELTA, c->text);
+}
+
+static void do_model_done(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	uar_core_model_done(e, &c->model);
+	if (move.to == UAR_STATUS_COMPLETED) {
+		uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING, "No tool was asked for");
+		uar_emit_status(e, "finalize", UAR_STATUS_RUNNING, "Finalizing");
+	}
+	uar_core_end_by(e, move, NULL);
+}
+
+static void do_model_failed(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	struct uar_failure f = { UAR_STR("PROVIDER_ERROR"), c->model.message, c->model.category,
+				 c->model.retryable };
+
+	uar_core_model_failed(e, &c->model);
+	uar_core_end_by(e, move, &f);
+}
+
+static void do_replay(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	e->line = c->replay.line;
+	uar_core_replay(e, c->replay.event);
+}
+
+static void do_finish(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)c;
+	uar_core_end_by(e, move, NULL);
+}
+
+static void do_fail(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	uar_core_end_by(e, move, &c->fail);
+}
+
+static void cancel_requested(struct emit *e, uar_str reason)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "cancelling");
+	if (reason.n)
+		uar_jw_str(w, "reason", uar_str_utf8_prefix(reason, UAR_TEXT_REASON - 1));
+	uar_emit_who(w, "requested_by", "user", e->s->owner.user);
+	uar_jw_time(w, "requested_at", e->env->now_us);
+	uar_jw_cstr(w, "propagation", "none");
+	uar_jw_arr(w, "targets");
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_TASK_CANCEL_REQUESTED, EMIT_RUN);
+}
+
+static void do_cancel(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	cancel_requested(e, c->text);
+	if (uar_status_terminal(move.to))
+		uar_core_end_by(e, move, &cancelled);
+	else
+		uar_emit_effect(e, move.effect);
+}
+
+static void do_stopped(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)c;
+	uar_core_end_by(e, move, &cancelled);
+}
+
+static void do_timeout(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)c;
+	uar_core_end_by(e, move, &timed_out);
+}
+
+static void reconstructed(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "source", "log");
+	uar_jw_u64(w, "through_sequence", e->s->sequence);
+	uar_jw_int(w, "turns", 1);
+	uar_jw_bool(w, "degraded", false);
+	uar_jw_arr(w, "missing");
+	uar_jw_close(w);
+	uar_jw_int(w, "duration_ms", 0);
+	uar_emit(e, UAR_EV_HISTORY_RECONSTRUCTED, EMIT_THREAD);
+}
+
+/* The answer that was cut off will come again from its beginning: readers are
+ * told how much of the text they hold no longer counts. */
+static void supersede(struct emit *e)
+{
+	static const struct uar_failure lost = { UAR_STR("LOST"),
+						 UAR_STR("interrupted by a restart"),
+						 UAR_STR("network"), true };
+	char message_id[UAR_UUID_TEXT + 1];
+	int64_t chars = e->r->call.chars;
+	struct uar_jw *w;
+
+	memcpy(message_id, e->r->call.message_id, sizeof message_id);
+	close_call(e, &lost);
+	w = uar_emit_begin(e);
+	uar_jw_cstr(w, "phase", "stream_start");
+	uar_jw_cstr(w, "status", "retrying");
+	uar_jw_cstr(w, "title", "Calling the model again after a restart");
+	uar_jw_obj(w, "metadata");
+	uar_jw_cstr(w, "superseded_message_id", message_id);
+	uar_jw_int(w, "superseded_bytes", chars);
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_RUN_STATUS, EMIT_RUN);
+}
+
+static void do_recover(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)c;
+	reconstructed(e);
+	if (uar_status_terminal(move.to)) {
+		uar_core_end_by(e, move, &cancelled);
+		return;
+	}
+	if (e->r->call.open)
+		supersede(e);
+	else if (move.to == UAR_STATUS_RETRYING)
+		uar_emit_status(e, "start", UAR_STATUS_RETRYING, "Going on after a restart");
+	uar_emit_effect(e, move.effect);
+}
+
+static const struct {
+	int input; /* -1: not a move of the run table */
+	void (*fn)(struct emit *e, const struct uar_command *c, struct uar_move move);
+} handlers[UAR_CMD_COUNT] = {
+	[UAR_CMD_CREATE] = { -1, do_create },
+	[UAR_CMD_START] = { UAR_IN_START, do_start },
+	[UAR_CMD_PREPARED] = { UAR_IN_PREPARED, do_prepared },
+	[UAR_CMD_TEXT] = { UAR_IN_OUTPUT, do_text },
+	[UAR_CMD_REASONING] = { UAR_IN_OUTPUT, do_reasoning },
+	[UAR_CMD_MODEL_DONE] = { UAR_IN_FINISHED, do_model_done },
+	[UAR_CMD_MODEL_FAILED] = { UAR_IN_FAILED, do_model_failed },
+	[UAR_CMD_REPLAY] = { UAR_IN_OUTPUT, do_replay },
+	[UAR_CMD_FINISH] = { UAR_IN_FINISHED, do_finish },
+	[UAR_CMD_FAIL] = { UAR_IN_FAILED, do_fail },
+	[UAR_CMD_CANCEL] = { UAR_IN_CANCEL, do_cancel },
+	[UAR_CMD_STOPPED] = { UAR_IN_STOPPED, do_stopped },
+	[UAR_CMD_TIMEOUT] = { UAR_IN_TIMEOUT, do_timeout },
+	[UAR_CMD_RECOVER] = { UAR_IN_RECOVER, do_recover },
+};
+
+static bool allowed(const struct uar_run *r, const struct uar_command *c, struct uar_move *out)
+{
+	int input = handlers[c->kind].input;
+
+	if (input < 0)
+		return r->turn == UAR_TURN_NONE;
+	*out = uar_run_move(r->status, (enum uar_run_input)input);
+	return r->turn != UAR_TURN_NONE && out->legal;
+}
+
+uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s, struct uar_run *r,
+			const struct uar_command *c, struct uar_decision *out,
+			struct uar_error *error)
+{
+	struct emit e = { .env = env, .s = s, .r = r, .d = out, .error = error };
+	struct uar_move move = { 0 };
+
+	if (!allowed(r, c, &move))
+		return uar_error_set(error, UAR_ESTATE, "the run is %s",
+				     uar_status_text(r->status));
+	handlers[c->kind].fn(&e, c, move);
+	return e.err;
+}

@@ -1,0 +1,165 @@
+/* emit.c - payload text into the arena, ids and sequence numbers onto the event. */
+#include "core/emit.h"
+
+struct uar_jw *uar_emit_begin(struct emit *e)
+{
+	uar_buf_clear(e->env->buf);
+	e->w = uar_jw_begin(e->env->buf);
+	uar_jw_obj(&e->w, NULL);
+	if (e->line)
+		uar_jw_int(&e->w, "fixture_line", e->line);
+	return &e->w;
+}
+
+static void put_scope(const struct emit *e, struct uar_event *ev, enum emit_scope scope)
+{
+	const struct uar_session *s = e->s;
+	const struct uar_run_ids *id = &e->r->id;
+
+	ev->ids[UAR_ID_RUNTIME] = s->runtime_id;
+	ev->ids[UAR_ID_TENANT] = s->owner.tenant;
+	ev->ids[UAR_ID_WORKSPACE] = s->owner.workspace;
+	ev->ids[UAR_ID_USER] = s->owner.user;
+	ev->ids[UAR_ID_SESSION] = s->session_id;
+	if (scope >= EMIT_THREAD)
+		ev->ids[UAR_ID_THREAD] = id->thread_id;
+	if (scope < EMIT_RUN)
+		return;
+	ev->ids[UAR_ID_TURN] = id->turn_id;
+	ev->ids[UAR_ID_TASK] = id->task_id;
+	ev->ids[UAR_ID_RUN] = id->run_id;
+	ev->ids[UAR_ID_ATTEMPT] = id->run_id;
+	ev->ids[UAR_ID_TRACE] = id->trace_id;
+	ev->run_sequence = e->r->run_sequence + 1;
+}
+
+static void put_extra(struct emit *e, struct uar_event *ev)
+{
+	for (int i = 0; i < UAR_ID_COUNT; i++)
+		if (e->extra[i].n) {
+			ev->ids[i] = e->extra[i];
+			e->extra[i] = UAR_STR_NONE;
+		}
+	ev->refs = e->refs;
+	e->refs = UAR_STR_NONE;
+}
+
+uar_str uar_emit_id(struct emit *e)
+{
+	char text[UAR_UUID_TEXT + 1];
+	uar_str id;
+
+	uar_uuid_next(e->env->ids, text);
+	id = uar_arena_str(e->env->arena, uar_str_n(text, UAR_UUID_TEXT));
+	if (!id.p && !e->err)
+		e->err = UAR_ENOMEM;
+	return id;
+}
+
+static uar_err finish_payload(struct emit *e, uar_str *out)
+{
+	uar_err err;
+
+	uar_jw_close(&e->w);
+	err = uar_jw_end(&e->w);
+	if (err)
+		return err;
+	*out = uar_arena_str(e->env->arena, uar_buf_str(e->env->buf));
+	return out->p ? UAR_OK : UAR_ENOMEM;
+}
+
+/* Room for one more event; grows in the arena, since most batches are small. */
+static struct uar_event *next_slot(struct emit *e)
+{
+	struct uar_decision *d = e->d;
+	size_t room = d->event_room ? d->event_room * 2 : 16;
+	struct uar_event *events;
+
+	if (d->event_count < d->event_room)
+		return &d->events[d->event_count];
+	events = room > UAR_DECISION_EVENTS
+			 ? NULL
+			 : uar_arena_alloc(e->env->arena, room * sizeof *events);
+	if (!events) {
+		e->err = room > UAR_DECISION_EVENTS ? UAR_EBUSY : UAR_ENOMEM;
+		return NULL;
+	}
+	if (d->event_count)
+		memcpy(events, d->events, d->event_count * sizeof *events);
+	d->events = events;
+	d->event_room = room;
+	return &d->events[d->event_count];
+}
+
+void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope)
+{
+	struct uar_event *ev = e->err ? NULL : next_slot(e);
+
+	if (!ev)
+		return;
+	*ev = (struct uar_event){
+		.cls = cls,
+		.type = uar_str_c(uar_event_info[cls].type),
+		.time_us = e->env->now_us,
+		.sequence = e->s->sequence + 1,
+	};
+	put_scope(e, ev, scope);
+	put_extra(e, ev);
+	ev->event_id = uar_emit_id(e);
+	if (!e->err)
+		e->err = finish_payload(e, &ev->payload);
+	if (!e->err)
+		e->err = uar_core_fold(e->s, e->r, ev, e->error);
+	if (!e->err)
+		e->d->event_count++;
+}
+
+void uar_emit_effect(struct emit *e, enum uar_effect effect)
+{
+	if (e->err || effect == UAR_DO_NONE)
+		return;
+	if (e->d->effect_count == UAR_DECISION_EFFECTS)
+		e->err = UAR_EBUSY;
+	else
+		e->d->effects[e->d->effect_count++] = effect;
+}
+
+void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure *f)
+{
+	uar_jw_obj(w, key);
+	uar_jw_str(w, "code", f->code);
+	uar_jw_str(w, "message", f->message);
+	uar_jw_str(w, "failure_category", f->category);
+	uar_jw_bool(w, "retryable", f->retryable);
+	uar_jw_close(w);
+}
+
+void uar_emit_who(struct uar_jw *w, const char *key, const char *type, uar_str id)
+{
+	uar_jw_obj(w, key);
+	uar_jw_cstr(w, "type", type);
+	if (id.n)
+		uar_jw_str(w, "id", id);
+	uar_jw_close(w);
+}
+
+void uar_emit_usage(struct uar_jw *w, const struct uar_run *r)
+{
+	if (!r->call.calls)
+		return;
+	uar_jw_obj(w, "usage");
+	uar_jw_int(w, "input_tokens", r->call.input_tokens);
+	uar_jw_int(w, "output_tokens", r->call.output_tokens);
+	uar_jw_int(w, "total_tokens", r->call.input_tokens + r->call.output_tokens);
+	uar_jw_close(w);
+}
+
+void uar_emit_status(struct emit *e, const char *phase, enum uar_status status, const char *title)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "phase", phase);
+	uar_jw_cstr(w, "status", uar_status_text(status));
+	uar_jw_cstr(w, "title", title);
+	uar_emit(e, UAR_EV_RUN_STATUS, EMIT_RUN);
+}

@@ -1,0 +1,50 @@
+/* emit.h - how decide makes an event: payload, ids, numbers, fold. core/ only. */
+#ifndef UAR_CORE_EMIT_H
+#define UAR_CORE_EMIT_H
+
+#include "core/core.h"
+
+struct emit {
+	const struct uar_core_env *env;
+	struct uar_session *s;
+	struct uar_run *r;
+	struct uar_decision *d;
+	struct uar_error *error;
+	struct uar_jw w;
+	uar_str extra[UAR_ID_COUNT]; /* ids of the next event beyond its scope */
+	uar_str refs;		     /* of the next event */
+	int64_t line;		     /* of the fixture that is replayed; 0: none */
+	uar_err err;		     /* the first failure; nothing is emitted after it */
+};
+
+enum emit_scope { EMIT_SESSION, EMIT_THREAD, EMIT_RUN };
+
+/* Opens the payload object: write members with &e->w, then uar_emit. */
+struct uar_jw *uar_emit_begin(struct emit *e);
+/* Closes it, numbers the event, adds it to the decision and folds it. */
+void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope);
+/* One effect for after the commit; UAR_DO_NONE is dropped. */
+void uar_emit_effect(struct emit *e, enum uar_effect effect);
+/* A new id in the batch's arena. */
+uar_str uar_emit_id(struct emit *e);
+
+/* Shapes that several payloads share. */
+void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure *f);
+void uar_emit_who(struct uar_jw *w, const char *key, const char *type, uar_str id);
+void uar_emit_usage(struct uar_jw *w, const struct uar_run *r);
+void uar_emit_status(struct emit *e, const char *phase, enum uar_status status, const char *title);
+
+/* The other files of the engine. */
+void uar_core_create(struct emit *e, const struct uar_create *c);
+void uar_core_start(struct emit *e);
+void uar_core_replay(struct emit *e, const struct uar_json *event);
+void uar_core_prepared(struct emit *e, const struct uar_prepared *p);
+void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text);
+void uar_core_model_done(struct emit *e, const struct uar_model_end *m);
+void uar_core_model_failed(struct emit *e, const struct uar_model_end *m);
+/* The run ends by a move of its table; f is the cause when it did not complete. */
+void uar_core_end_by(struct emit *e, struct uar_move move, const struct uar_failure *f);
+/* Its facts: attempt, task, turn and thread, in that order, in one append. */
+void uar_core_end(struct emit *e, enum uar_status status, const struct uar_failure *f);
+
+#endif

@@ -1,0 +1,165 @@
+/* end.c - how a run ends: attempt, task, turn, thread, in one append. */
+#include "core/emit.h"
+
+static void no_refs(struct uar_jw *w)
+{
+	uar_jw_arr(w, "result_refs");
+	uar_jw_close(w);
+}
+
+static int64_t duration_ms(const struct emit *e)
+{
+	int64_t from = e->r->at.started_us ? e->r->at.started_us : e->r->at.created_us;
+
+	return e->env->now_us > from ? (e->env->now_us - from) / 1000 : 0;
+}
+
+static void attempt_completed(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_int(w, "attempt", e->r->what.attempt);
+	uar_jw_cstr(w, "status", "completed");
+	no_refs(w);
+	uar_emit_usage(w, e->r);
+	uar_jw_int(w, "duration_ms", duration_ms(e));
+	uar_emit(e, UAR_EV_TASK_ATTEMPT_COMPLETED, EMIT_RUN);
+}
+
+static void task_completed(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "completed");
+	uar_jw_int(w, "attempt", e->r->what.attempt);
+	uar_jw_arr(w, "acceptance");
+	uar_jw_close(w);
+	no_refs(w);
+	uar_jw_cstr(w, "delivery_state", "delivered");
+	uar_jw_obj(w, "reconciled");
+	uar_jw_bool(w, "artifacts", true);
+	uar_jw_bool(w, "evidence", true);
+	uar_jw_bool(w, "delivery", true);
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_TASK_COMPLETED, EMIT_RUN);
+}
+
+static void turn_completed(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "completed");
+	uar_jw_cstr(w, "finish_reason", "stop");
+	uar_emit_usage(w, e->r);
+	uar_jw_int(w, "duration_ms", duration_ms(e));
+	uar_emit(e, UAR_EV_TURN_COMPLETED, EMIT_RUN);
+}
+
+static void attempt_failed(struct emit *e, enum uar_status status, const struct uar_failure *f)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_int(w, "attempt", e->r->what.attempt);
+	uar_jw_cstr(w, "status", uar_status_text(status));
+	uar_jw_str(w, "failure_category", f->category);
+	uar_jw_str(w, "message", f->message);
+	uar_emit_error(w, "error", f);
+	uar_jw_bool(w, "retryable", f->retryable);
+	no_refs(w);
+	uar_emit_usage(w, e->r);
+	uar_jw_cstr(w, "next_attempt_policy", "manual_or_policy_retry");
+	uar_emit(e, UAR_EV_TASK_ATTEMPT_FAILED, EMIT_RUN);
+}
+
+static void task_failed(struct emit *e, const struct uar_failure *f)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "failed");
+	uar_jw_int(w, "attempt", e->r->what.attempt);
+	uar_emit_error(w, "error", f);
+	uar_jw_str(w, "failure_category", f->category);
+	uar_jw_str(w, "message", f->message);
+	uar_jw_bool(w, "retryable", f->retryable);
+	no_refs(w);
+	uar_emit(e, UAR_EV_TASK_FAILED, EMIT_RUN);
+}
+
+static void task_cancelled(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "cancelled");
+	uar_jw_cstr(w, "cancelled_by", "user");
+	if (e->r->cancel.reason[0])
+		uar_jw_cstr(w, "reason", e->r->cancel.reason);
+	no_refs(w);
+	uar_emit(e, UAR_EV_TASK_CANCELLED, EMIT_RUN);
+}
+
+static void task_timed_out(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "timed_out");
+	uar_jw_cstr(w, "limit", "time");
+	uar_jw_int(w, "limit_ms", e->r->what.timeout_us / 1000);
+	uar_jw_int(w, "elapsed_ms", duration_ms(e));
+	no_refs(w);
+	uar_emit(e, UAR_EV_TASK_TIMED_OUT, EMIT_RUN);
+}
+
+static void turn_failed(struct emit *e, enum uar_status status, const struct uar_failure *f)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", uar_status_text(status));
+	uar_jw_str(w, "failure_category", f->category);
+	uar_jw_str(w, "message", f->message);
+	uar_emit_error(w, "error", f);
+	uar_jw_bool(w, "retryable", f->retryable);
+	uar_jw_int(w, "duration_ms", duration_ms(e));
+	uar_emit(e, UAR_EV_TURN_FAILED, EMIT_RUN);
+}
+
+/* Without the run's id: nothing of a run follows its end but its task and turn. */
+static void thread_idle(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "idle");
+	uar_jw_cstr(w, "previous_status", "running");
+	uar_jw_null(w, "active_turn_id");
+	uar_jw_arr(w, "changed");
+	uar_jw_cstr(w, NULL, "status");
+	uar_jw_cstr(w, NULL, "active_turn_id");
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_THREAD_UPDATED, EMIT_THREAD);
+}
+
+static void end_badly(struct emit *e, enum uar_status status, const struct uar_failure *f)
+{
+	attempt_failed(e, status, f);
+	if (status == UAR_STATUS_CANCELLED)
+		task_cancelled(e);
+	else if (status == UAR_STATUS_TIMED_OUT)
+		task_timed_out(e);
+	else
+		task_failed(e, f);
+	turn_failed(e, status == UAR_STATUS_LOST ? UAR_STATUS_FAILED : status, f);
+}
+
+void uar_core_end(struct emit *e, enum uar_status status, const struct uar_failure *f)
+{
+	bool started = e->r->at.started_us != 0;
+
+	if (status == UAR_STATUS_COMPLETED) {
+		attempt_completed(e);
+		task_completed(e);
+		turn_completed(e);
+	} else {
+		end_badly(e, status, f);
+	}
+	if (started)
+		thread_idle(e);
+}

@@ -1,0 +1,360 @@
+/* fold.c - what each event changes. The only place that assigns a run's state. */
+#include "core/core.h"
+
+struct fold {
+	struct uar_run *r;
+	const struct uar_event *ev;
+	const struct uar_json *p; /* payload */
+	struct uar_error *error;
+};
+
+void uar_session_init(struct uar_session *s, const struct uar_owner *owner, uar_str runtime_id,
+		      uar_str session_id)
+{
+	*s = (struct uar_session){ .owner = *owner,
+				   .runtime_id = runtime_id,
+				   .session_id = session_id };
+}
+
+void uar_run_init(struct uar_run *r)
+{
+	memset(r, 0, sizeof *r);
+	r->status = UAR_STATUS_QUEUED;
+	uar_arena_init(&r->arena, 0);
+}
+
+void uar_run_fini(struct uar_run *r)
+{
+	uar_arena_fini(&r->arena);
+}
+
+static uar_err corrupt(const struct fold *f, const char *why)
+{
+	return uar_error_set(f->error, UAR_ECORRUPT, "%s cannot follow: %s",
+			     uar_event_info[f->ev->cls].type, why);
+}
+
+static uar_str member(const struct fold *f, const char *key)
+{
+	return uar_json_str(uar_json_get(f->p, uar_str_c(key)), UAR_STR_NONE);
+}
+
+static void keep(char *out, size_t size, uar_str s)
+{
+	s = uar_str_utf8_prefix(s, size - 1);
+	if (s.n)
+		memcpy(out, s.p, s.n);
+	out[s.n] = 0;
+}
+
+/* Copies into the run's arena; an absent string stays absent. */
+static uar_err own(struct fold *f, uar_str s, uar_str *out)
+{
+	*out = s.n ? uar_arena_str(&f->r->arena, s) : UAR_STR_NONE;
+	return s.n && !out->p ? UAR_ENOMEM : UAR_OK;
+}
+
+static uar_err own_all(struct fold *f, const uar_str *from, uar_str *const *to, size_t n)
+{
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < n && !e; i++)
+		e = own(f, from[i], to[i]);
+	return e;
+}
+
+static uar_err fold_ids(struct fold *f)
+{
+	struct uar_run_ids *id = &f->r->id;
+	const uar_str *ids = f->ev->ids;
+	uar_str from[] = { ids[UAR_ID_RUN], ids[UAR_ID_THREAD], ids[UAR_ID_TURN], ids[UAR_ID_TASK],
+			   ids[UAR_ID_TRACE] };
+	uar_str *to[] = { &id->run_id, &id->thread_id, &id->turn_id, &id->task_id, &id->trace_id };
+
+	return own_all(f, from, to, ARRAY_LEN(from));
+}
+
+static enum uar_entry entry_of(uar_str name)
+{
+	for (int e = 0; e < UAR_ENTRY_COUNT; e++)
+		if (uar_str_is(name, uar_entry_name((enum uar_entry)e)))
+			return (enum uar_entry)e;
+	return UAR_ENTRY_COUNT;
+}
+
+static uar_str blob_of(const struct uar_event *ev)
+{
+	static const char lead[] = "{\"input_ref\":\"blob://";
+	uar_str refs = ev->refs;
+
+	if (!uar_str_starts(refs, UAR_STR("{\"input_ref\":\"blob://")))
+		return UAR_STR_NONE;
+	refs = uar_str_from(refs, sizeof lead - 1);
+	return uar_str_n(refs.p, uar_str_find(refs, '"'));
+}
+
+static uar_err fold_turn_submitted(struct fold *f)
+{
+	struct uar_run_what *what = &f->r->what;
+	const struct uar_json *parts = uar_json_get(f->p, UAR_STR("input_parts"));
+	const struct uar_json *o = uar_json_get(f->p, UAR_STR("options"));
+	uar_str from[] = {
+		uar_json_str(uar_json_get(o, UAR_STR("provider")), UAR_STR_NONE),
+		uar_json_str(uar_json_get(o, UAR_STR("model")), UAR_STR_NONE),
+		uar_json_str(uar_json_get(o, UAR_STR("instructions")), UAR_STR_NONE),
+		uar_json_str(uar_json_get(uar_json_at(parts, 0), UAR_STR("preview")), UAR_STR_NONE),
+		uar_json_str(uar_json_get(uar_json_at(parts, 1), UAR_STR("preview")), UAR_STR_NONE),
+		member(f, "idempotency_key"),
+		blob_of(f->ev),
+	};
+	uar_str *to[] = { &what->provider,    &what->model,  &what->instructions,
+			  &what->message,     &what->inputs, &what->idempotency_key,
+			  &what->message_blob };
+	uar_err e = fold_ids(f);
+
+	what->entry = entry_of(uar_json_str(uar_json_get(o, UAR_STR("entry")), UAR_STR_NONE));
+	if (what->entry == UAR_ENTRY_COUNT)
+		return corrupt(f, "its entry is unknown");
+	what->timeout_us = uar_json_int(uar_json_get(o, UAR_STR("timeout_ms")), 0) * 1000;
+	what->attempt = 1;
+	f->r->at.created_us = f->ev->time_us;
+	return e ? e : own_all(f, from, to, ARRAY_LEN(from));
+}
+
+static uar_err fold_task_created(struct fold *f)
+{
+	f->r->id.task_given = !uar_json_bool(uar_json_get(f->p, UAR_STR("implicit")), true);
+	return UAR_OK;
+}
+
+static uar_err fold_task_queued(struct fold *f)
+{
+	struct uar_run_what *what = &f->r->what;
+	uar_str from[] = { member(f, "plugin_id"), member(f, "entry_id"), member(f, "agent_id"),
+			   f->ev->ids[UAR_ID_RUN] };
+	uar_str *to[] = { &what->plugin_id, &what->entry_id, &what->agent_id,
+			  &f->r->id.root_run_id };
+
+	f->r->status = UAR_STATUS_QUEUED;
+	f->r->row_changed = true;
+	return own_all(f, from, to, ARRAY_LEN(from));
+}
+
+static uar_err fold_attempt_started(struct fold *f)
+{
+	f->r->status = UAR_STATUS_RUNNING;
+	f->r->at.started_us = f->ev->time_us;
+	f->r->row_changed = true;
+	return UAR_OK;
+}
+
+static uar_err fold_run_status(struct fold *f)
+{
+	enum uar_status status = uar_status_parse(member(f, "status"));
+
+	keep(f->r->phase, sizeof f->r->phase, member(f, "phase"));
+	if (status < UAR_STATUS_CANCELLING && f->r->status != UAR_STATUS_CANCELLING)
+		f->r->status = status;
+	return UAR_OK;
+}
+
+static uar_err fold_model_requested(struct fold *f)
+{
+	struct uar_run_call *call = &f->r->call;
+
+	keep(call->request_id, sizeof call->request_id, f->ev->ids[UAR_ID_MODEL_REQUEST]);
+	call->message_id[0] = 0;
+	call->open = true;
+	call->requested_us = f->ev->time_us;
+	call->first_us = 0;
+	call->index = call->chars = 0;
+	f->r->status = UAR_STATUS_PREPARING;
+	return UAR_OK;
+}
+
+static uar_err fold_delta(struct fold *f)
+{
+	struct uar_run_call *call = &f->r->call;
+
+	keep(call->message_id, sizeof call->message_id, member(f, "message_id"));
+	call->index++;
+	if (f->ev->cls == UAR_EV_MODEL_DELTA)
+		call->chars += (int64_t)member(f, "text").n;
+	if (!call->first_us)
+		call->first_us = f->ev->time_us;
+	f->r->status = UAR_STATUS_STREAMING;
+	return UAR_OK;
+}
+
+static uar_err fold_model_completed(struct fold *f)
+{
+	const struct uar_json *usage = uar_json_get(f->p, UAR_STR("usage"));
+	struct uar_run_call *call = &f->r->call;
+
+	call->open = false;
+	call->calls++;
+	call->input_tokens += uar_json_int(uar_json_get(usage, UAR_STR("input_tokens")), 0);
+	call->output_tokens += uar_json_int(uar_json_get(usage, UAR_STR("output_tokens")), 0);
+	return UAR_OK;
+}
+
+static uar_err fold_model_failed(struct fold *f)
+{
+	f->r->call.open = false;
+	f->r->call.calls++;
+	return UAR_OK;
+}
+
+static uar_err fold_tool(struct fold *f)
+{
+	struct uar_run_tool *tool = &f->r->tool;
+
+	if (f->ev->cls == UAR_EV_TOOL_STARTED) {
+		keep(tool->step_id, sizeof tool->step_id, f->ev->ids[UAR_ID_STEP]);
+		keep(tool->name, sizeof tool->name, member(f, "tool_name"));
+		tool->index = 0;
+		tool->calls++;
+	} else {
+		tool->index++;
+	}
+	f->r->status = UAR_STATUS_STREAMING;
+	return UAR_OK;
+}
+
+static uar_err fold_cancel_requested(struct fold *f)
+{
+	f->r->cancel.requested = true;
+	f->r->cancel.at_us = f->ev->time_us;
+	keep(f->r->cancel.reason, sizeof f->r->cancel.reason, member(f, "reason"));
+	f->r->status = UAR_STATUS_CANCELLING;
+	f->r->row_changed = true;
+	return UAR_OK;
+}
+
+static uar_err fold_attempt_completed(struct fold *f)
+{
+	f->r->status = UAR_STATUS_COMPLETED;
+	f->r->at.finished_us = f->ev->time_us;
+	f->r->row_changed = true;
+	return UAR_OK;
+}
+
+static uar_err fold_attempt_failed(struct fold *f)
+{
+	const struct uar_json *error = uar_json_get(f->p, UAR_STR("error"));
+	struct uar_run_end *end = &f->r->end;
+
+	f->r->status = uar_status_parse(member(f, "status"));
+	if (f->r->status == UAR_STATUS_COUNT || !uar_status_terminal(f->r->status))
+		return corrupt(f, "its status is not one of an end");
+	keep(end->code, sizeof end->code,
+	     uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("INTERNAL")));
+	keep(end->message, sizeof end->message, member(f, "message"));
+	end->retryable = uar_json_bool(uar_json_get(f->p, UAR_STR("retryable")), false);
+	f->r->at.finished_us = f->ev->time_us;
+	f->r->row_changed = true;
+	return UAR_OK;
+}
+
+/* turn_on and task_on are inputs of their machines plus one; 0: none. */
+static const struct rule {
+	uar_err (*fn)(struct fold *f);
+	int turn_on, task_on;
+	bool after_end; /* may follow the end of its run */
+} rules[UAR_EV_COUNT] = {
+#define TURN(ON) (UAR_TURN_ON_##ON + 1)
+#define TASK(ON) (UAR_TASK_ON_##ON + 1)
+	[UAR_EV_TURN_SUBMITTED] = { fold_turn_submitted, TURN(SUBMITTED), 0, false },
+	[UAR_EV_TURN_STARTED] = { NULL, TURN(STARTED), 0, false },
+	[UAR_EV_TURN_COMPLETED] = { NULL, TURN(COMPLETED), 0, true },
+	[UAR_EV_TURN_FAILED] = { NULL, TURN(FAILED), 0, true },
+	[UAR_EV_TASK_CREATED] = { fold_task_created, 0, TASK(CREATED), false },
+	[UAR_EV_TASK_QUEUED] = { fold_task_queued, 0, TASK(QUEUED), false },
+	[UAR_EV_TASK_ATTEMPT_STARTED] = { fold_attempt_started, 0, 0, false },
+	[UAR_EV_TASK_STARTED] = { NULL, 0, TASK(STARTED), false },
+	[UAR_EV_TASK_CANCEL_REQUESTED] = { fold_cancel_requested, 0, TASK(CANCEL_REQUESTED),
+					   false },
+	[UAR_EV_TASK_ATTEMPT_COMPLETED] = { fold_attempt_completed, 0, 0, false },
+	[UAR_EV_TASK_ATTEMPT_FAILED] = { fold_attempt_failed, 0, 0, false },
+	[UAR_EV_TASK_COMPLETED] = { NULL, 0, TASK(COMPLETED), true },
+	[UAR_EV_TASK_FAILED] = { NULL, 0, TASK(FAILED), true },
+	[UAR_EV_TASK_CANCELLED] = { NULL, 0, TASK(CANCELLED), true },
+	[UAR_EV_TASK_TIMED_OUT] = { NULL, 0, TASK(TIMED_OUT), true },
+	[UAR_EV_RUN_STATUS] = { fold_run_status, 0, 0, false },
+	[UAR_EV_MODEL_REQUESTED] = { fold_model_requested, 0, 0, false },
+	[UAR_EV_MODEL_DELTA] = { fold_delta, 0, 0, false },
+	[UAR_EV_REASONING_DELTA] = { fold_delta, 0, 0, false },
+	[UAR_EV_MODEL_COMPLETED] = { fold_model_completed, 0, 0, false },
+	[UAR_EV_MODEL_FAILED] = { fold_model_failed, 0, 0, false },
+	[UAR_EV_TOOL_STARTED] = { fold_tool, 0, 0, false },
+	[UAR_EV_TOOL_ARGS] = { fold_tool, 0, 0, false },
+	[UAR_EV_TOOL_PROGRESS] = { fold_tool, 0, 0, false },
+	[UAR_EV_TOOL_RESULT] = { fold_tool, 0, 0, false },
+	[UAR_EV_TOOL_FAILED] = { fold_tool, 0, 0, false },
+#undef TURN
+#undef TASK
+};
+
+static uar_err move_parts(struct fold *f, const struct rule *rule)
+{
+	struct uar_run *r = f->r;
+
+	if (rule->turn_on && !uar_turn_move(&r->turn, (enum uar_turn_input)(rule->turn_on - 1)))
+		return corrupt(f, "the turn is elsewhere");
+	if (rule->task_on && !uar_task_move(&r->task, (enum uar_task_input)(rule->task_on - 1)))
+		return corrupt(f, "the task is elsewhere");
+	return UAR_OK;
+}
+
+/* A fixture's events name the line they come from, so that it goes on there. */
+static void note_line(struct fold *f)
+{
+	if (f->r->what.entry == UAR_ENTRY_FIXTURE)
+		f->r->replayed =
+			uar_json_int(uar_json_get(f->p, UAR_STR("fixture_line")), f->r->replayed);
+}
+
+static uar_err fold_run(struct fold *f, struct uar_arena *scratch)
+{
+	const struct rule *rule = &rules[f->ev->cls];
+	struct uar_run *r = f->r;
+	uar_err e;
+
+	if (f->ev->run_sequence != r->run_sequence + 1)
+		return corrupt(f, "events of the run are missing");
+	if (uar_status_terminal(r->status) && !rule->after_end)
+		return corrupt(f, "the run has ended");
+	if (r->turn == UAR_TURN_NONE && f->ev->cls != UAR_EV_TURN_SUBMITTED)
+		return corrupt(f, "the run has not begun");
+	e = uar_json_parse(f->ev->payload, NULL, scratch, &f->p, f->error);
+	if (!e)
+		e = move_parts(f, rule);
+	if (!e && rule->fn)
+		e = rule->fn(f);
+	if (e)
+		return e;
+	note_line(f);
+	r->run_sequence = f->ev->run_sequence;
+	r->at.updated_us = f->ev->time_us;
+	return UAR_OK;
+}
+
+uar_err uar_core_fold(struct uar_session *s, struct uar_run *r, const struct uar_event *ev,
+		      struct uar_error *error)
+{
+	struct fold f = { .r = r, .ev = ev, .error = error };
+	uar_err e = UAR_OK;
+
+	if (ev->sequence <= s->sequence)
+		return corrupt(&f, "the session is past it");
+	if (ev->ids[UAR_ID_RUN].n) {
+		struct uar_arena scratch;
+
+		uar_arena_init(&scratch, 0);
+		e = fold_run(&f, &scratch);
+		uar_arena_fini(&scratch);
+	}
+	if (!e)
+		s->sequence = ev->sequence;
+	return e;
+}

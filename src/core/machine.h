@@ -1,0 +1,96 @@
+/* machine.h - the state machines as data: statuses, inputs, moves.
+ *
+ * Each machine is one .def table. A move that is not in its table does not
+ * exist: decide refuses the command, fold reports damage. */
+#ifndef UAR_CORE_MACHINE_H
+#define UAR_CORE_MACHINE_H
+
+#include "base/str.h"
+
+enum uar_status {
+#define S(NAME, TEXT, RECORD, TERMINAL) UAR_STATUS_##NAME,
+#include "core/status.def"
+#undef S
+	UAR_STATUS_COUNT
+};
+const char *uar_status_text(enum uar_status s);	  /* "cancelled" */
+const char *uar_status_record(enum uar_status s); /* "canceled" */
+bool uar_status_terminal(enum uar_status s);
+/* UAR_STATUS_COUNT when no status has that text. */
+enum uar_status uar_status_parse(uar_str text);
+
+enum uar_run_input {
+	UAR_IN_START,
+	UAR_IN_PREPARED,
+	UAR_IN_OUTPUT,
+	UAR_IN_FINISHED,
+	UAR_IN_FAILED,
+	UAR_IN_CANCEL,
+	UAR_IN_STOPPED,
+	UAR_IN_TIMEOUT,
+	UAR_IN_ASK_INPUT,
+	UAR_IN_ASK_PERMISSION,
+	UAR_IN_ANSWERED,
+	UAR_IN_RECOVER,
+	UAR_IN_COUNT
+};
+
+/* What the shell must do once the facts are durable. */
+enum uar_effect {
+	UAR_DO_NONE,
+	UAR_DO_START_ENTRY, /* (re)start the worker of the run, from where its state says */
+	UAR_DO_CALL_MODEL,  /* issue the model call that was just recorded */
+	UAR_DO_STOP_ENTRY,  /* stop the worker and say UAR_IN_STOPPED when it is gone */
+	UAR_DO_RELEASE,	    /* the run is over: end its worker without another word */
+	UAR_DO_PARK,	    /* the run waits for somebody: free its worker */
+	UAR_EFFECT_COUNT
+};
+
+struct uar_move {
+	bool legal;
+	enum uar_status to;
+	enum uar_effect effect;
+};
+struct uar_move uar_run_move(enum uar_status from, enum uar_run_input on);
+
+enum uar_turn_state { UAR_TURN_NONE, UAR_TURN_ACCEPTED, UAR_TURN_RUNNING, UAR_TURN_ENDED };
+enum uar_turn_input {
+	UAR_TURN_ON_SUBMITTED,
+	UAR_TURN_ON_STARTED,
+	UAR_TURN_ON_COMPLETED,
+	UAR_TURN_ON_FAILED
+};
+/* Moves *state; false and unchanged when the table has no such move. */
+bool uar_turn_move(enum uar_turn_state *state, enum uar_turn_input on);
+
+enum uar_task_state {
+	UAR_TASK_NONE,
+	UAR_TASK_ACCEPTED,
+	UAR_TASK_QUEUED,
+	UAR_TASK_RUNNING,
+	UAR_TASK_WAITING,
+	UAR_TASK_RETRYING,
+	UAR_TASK_CANCELLING,
+	UAR_TASK_ENDED
+};
+enum uar_task_input {
+	UAR_TASK_ON_CREATED,
+	UAR_TASK_ON_QUEUED,
+	UAR_TASK_ON_STARTED,
+	UAR_TASK_ON_PROGRESS,
+	UAR_TASK_ON_WAITING,
+	UAR_TASK_ON_RESUMED,
+	UAR_TASK_ON_RETRYING,
+	UAR_TASK_ON_CANCEL_REQUESTED,
+	UAR_TASK_ON_COMPLETED,
+	UAR_TASK_ON_FAILED,
+	UAR_TASK_ON_TIMED_OUT,
+	UAR_TASK_ON_CANCELLED
+};
+bool uar_task_move(enum uar_task_state *state, enum uar_task_input on);
+
+enum uar_action_state { UAR_ACTION_NONE, UAR_ACTION_PENDING, UAR_ACTION_ENDED };
+enum uar_action_input { UAR_ACTION_ON_REQUIRED, UAR_ACTION_ON_RESOLVED };
+bool uar_action_move(enum uar_action_state *state, enum uar_action_input on);
+
+#endif

@@ -1,0 +1,119 @@
+/* modelcall.c - the facts of a model call: request, deltas, end. */
+#include "core/emit.h"
+
+static const struct {
+	const char *phase, *title;
+} preparation[] = {
+	{ "context_assembly", "Context assembled" },
+	{ "skill_selection", "Skills selected, prompt assembled" },
+	{ "model_selection", "Model selected" },
+	{ "stream_start", "Model called" },
+};
+
+void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
+{
+	struct uar_jw *w;
+
+	for (size_t i = 0; i < ARRAY_LEN(preparation); i++)
+		uar_emit_status(e, preparation[i].phase, UAR_STATUS_PREPARING,
+				preparation[i].title);
+	w = uar_emit_begin(e);
+	uar_jw_str(w, "provider", e->r->what.provider);
+	uar_jw_str(w, "model", e->r->what.model);
+	uar_jw_bool(w, "stream", true);
+	uar_jw_int(w, "message_count", p->message_count);
+	uar_jw_int(w, "tool_count", 0);
+	uar_jw_str(w, "prompt_sha256", p->prompt_sha256);
+	uar_jw_cstr(w, "role", "execute");
+	uar_jw_cstr(w, "status", "started");
+	e->extra[UAR_ID_MODEL_REQUEST] = uar_emit_id(e);
+	uar_emit(e, UAR_EV_MODEL_REQUESTED, EMIT_RUN);
+	uar_emit_effect(e, UAR_DO_CALL_MODEL);
+}
+
+static void name_request(struct emit *e)
+{
+	e->extra[UAR_ID_MODEL_REQUEST] = uar_str_c(e->r->call.request_id);
+}
+
+/* Text of one message in pieces of bounded size, each whole in UTF-8. */
+void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text)
+{
+	uar_str message_id = uar_str_c(e->r->call.message_id);
+
+	if (e->r->what.entry == UAR_ENTRY_LLM && e->r->status != UAR_STATUS_STREAMING)
+		uar_emit_status(e, "llm_streaming", UAR_STATUS_STREAMING, "Model is answering");
+	if (!message_id.n)
+		message_id = uar_emit_id(e);
+	while (text.n && !e->err) {
+		uar_str piece = uar_str_utf8_prefix(text, UAR_LIMIT_DELTA_BYTES);
+		struct uar_jw *w = uar_emit_begin(e);
+
+		uar_jw_str(w, "message_id", message_id);
+		uar_jw_int(w, "index", e->r->call.index);
+		if (cls == UAR_EV_MODEL_DELTA)
+			uar_jw_cstr(w, "kind", "text");
+		uar_jw_str(w, "text", piece);
+		name_request(e);
+		uar_emit(e, cls, EMIT_RUN);
+		text = uar_str_from(text, piece.n);
+	}
+}
+
+static void put_usage(struct uar_jw *w, const struct uar_model_end *m)
+{
+	bool reported = m->input_tokens >= 0 && m->output_tokens >= 0;
+
+	uar_jw_obj(w, "usage");
+	uar_jw_int(w, "input_tokens", reported ? m->input_tokens : 0);
+	uar_jw_int(w, "output_tokens", reported ? m->output_tokens : 0);
+	uar_jw_int(w, "total_tokens",
+		   m->total_tokens >= 0 ? m->total_tokens
+					: (reported ? m->input_tokens + m->output_tokens : 0));
+	uar_jw_close(w);
+	if (!reported)
+		uar_jw_bool(w, "usage_reported", false);
+}
+
+static int64_t since_ms(const struct emit *e, int64_t from)
+{
+	return from && e->env->now_us > from ? (e->env->now_us - from) / 1000 : 0;
+}
+
+void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
+{
+	const struct uar_run_call *call = &e->r->call;
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_str(w, "provider", e->r->what.provider);
+	uar_jw_str(w, "model", e->r->what.model);
+	if (m->actual_model.n)
+		uar_jw_str(w, "effective_model", m->actual_model);
+	uar_jw_str(w, "stop_reason", m->stop_reason.n ? m->stop_reason : UAR_STR("stop"));
+	put_usage(w, m);
+	uar_jw_int(w, "output_chars", call->chars);
+	if (call->first_us)
+		uar_jw_int(w, "ttft_ms", (call->first_us - call->requested_us) / 1000);
+	uar_jw_int(w, "latency_ms", since_ms(e, call->requested_us));
+	uar_jw_cstr(w, "status", "completed");
+	name_request(e);
+	uar_emit(e, UAR_EV_MODEL_COMPLETED, EMIT_RUN);
+}
+
+void uar_core_model_failed(struct emit *e, const struct uar_model_end *m)
+{
+	struct uar_failure f = { UAR_STR("PROVIDER_ERROR"), m->message, m->category, m->retryable };
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_str(w, "provider", e->r->what.provider);
+	uar_jw_str(w, "model", e->r->what.model);
+	uar_jw_str(w, "failure_category", m->category);
+	uar_jw_str(w, "message", m->message);
+	uar_emit_error(w, "error", &f);
+	uar_jw_bool(w, "retryable", m->retryable);
+	if (m->http_status)
+		uar_jw_int(w, "http_status", m->http_status);
+	uar_jw_cstr(w, "status", "failed");
+	name_request(e);
+	uar_emit(e, UAR_EV_MODEL_FAILED, EMIT_RUN);
+}

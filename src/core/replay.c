@@ -1,0 +1,261 @@
+/* replay.c - one recorded normalized event becomes the log facts it stands for.
+ *
+ * The inverse of proto/normalized: a fixture that runs through here and is
+ * shown again gives the events it was made of. */
+#include "base/sha256.h"
+#include "core/emit.h"
+
+static uar_str field(const struct uar_json *data, const char *key, uar_str fallback)
+{
+	return uar_json_str(uar_json_get(data, uar_str_c(key)), fallback);
+}
+
+static void replay_nothing(struct emit *e, const struct uar_json *data)
+{
+	(void)e, (void)data;
+}
+
+static void replay_chat(struct emit *e, const struct uar_json *data)
+{
+	uar_core_delta(e, UAR_EV_MODEL_DELTA, field(data, "text_delta", UAR_STR("")));
+}
+
+static void replay_reasoning(struct emit *e, const struct uar_json *data)
+{
+	uar_core_delta(e, UAR_EV_REASONING_DELTA, field(data, "text_delta", UAR_STR("")));
+}
+
+/* context.resolved with the one list that the event brings. */
+static void context(struct emit *e, const char *key, const struct uar_json *list)
+{
+	static const char *const empty[] = { "items", "omissions", "missing" };
+	struct uar_jw *w = uar_emit_begin(e);
+
+	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
+		uar_jw_arr(w, empty[i]);
+		uar_jw_close(w);
+	}
+	uar_jw_obj(w, "budget");
+	uar_jw_int(w, "max_tokens", 0);
+	uar_jw_int(w, "used_tokens", 0);
+	uar_jw_close(w);
+	uar_jw_arr(w, "selected_skills");
+	uar_jw_close(w);
+	uar_jw_arr(w, "prompt_sections");
+	uar_jw_close(w);
+	uar_jw_tree(w, key, list);
+	uar_emit(e, UAR_EV_CONTEXT_RESOLVED, EMIT_RUN);
+}
+
+static void replay_citation(struct emit *e, const struct uar_json *data)
+{
+	context(e, "citations", uar_json_get(data, UAR_STR("sources")));
+}
+
+static void replay_memory(struct emit *e, const struct uar_json *data)
+{
+	context(e, "recalled", uar_json_get(data, UAR_STR("items")));
+}
+
+static void name_call(struct emit *e, const struct uar_json *data)
+{
+	e->extra[UAR_ID_TOOL_CALL] = field(data, "tool_call_id", UAR_STR("call"));
+	e->extra[UAR_ID_STEP] = uar_str_c(e->r->tool.step_id);
+}
+
+static void tool_started(struct emit *e, const struct uar_json *data, uar_str tool)
+{
+	const struct uar_json *input = uar_json_get(data, UAR_STR("input"));
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_str(w, "tool_id", tool);
+	uar_jw_str(w, "tool_name", tool);
+	uar_jw_cstr(w, "tool_version", "fixture");
+	uar_jw_cstr(w, "transport", "internal");
+	uar_jw_cstr(w, "environment_id", "fixture");
+	uar_jw_int(w, "call_index", e->r->tool.calls);
+	if (input && input->kind == UAR_JSON_OBJECT) {
+		uar_jw_tree(w, "safe_args", input);
+	} else {
+		uar_jw_obj(w, "safe_args");
+		uar_jw_close(w);
+	}
+	uar_jw_cstr(w, "policy", "allowed");
+	uar_jw_bool(w, "is_read_only", true);
+	uar_jw_bool(w, "is_destructive", false);
+	uar_jw_cstr(w, "status", "running");
+	name_call(e, data);
+	e->extra[UAR_ID_STEP] = uar_emit_id(e);
+	uar_emit(e, UAR_EV_TOOL_STARTED, EMIT_RUN);
+}
+
+static void replay_tool_start(struct emit *e, const struct uar_json *data)
+{
+	const struct uar_json *input = uar_json_get(data, UAR_STR("input"));
+	struct uar_jw *w;
+
+	tool_started(e, data, field(data, "tool", UAR_STR("tool")));
+	w = uar_emit_begin(e);
+	uar_jw_int(w, "index", 0);
+	if (input)
+		uar_jw_tree(w, "args", input);
+	uar_jw_bool(w, "final", true);
+	uar_jw_bool(w, "valid", true);
+	name_call(e, data);
+	uar_emit(e, UAR_EV_TOOL_ARGS, EMIT_RUN);
+}
+
+static void replay_tool_delta(struct emit *e, const struct uar_json *data)
+{
+	const struct uar_json *delta = uar_json_get(data, UAR_STR("delta"));
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_int(w, "index", e->r->tool.index);
+	if (delta)
+		uar_jw_tree(w, "partial", delta);
+	name_call(e, data);
+	uar_emit(e, UAR_EV_TOOL_PROGRESS, EMIT_RUN);
+}
+
+static void put_output(struct uar_jw *w, const struct uar_json *output)
+{
+	if (output)
+		uar_jw_tree(w, "preview", output);
+	else
+		uar_jw_null(w, "preview");
+}
+
+static void tool_result(struct emit *e, const struct uar_json *data)
+{
+	const struct uar_json *output = uar_json_get(data, UAR_STR("output"));
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "tool_name", e->r->tool.name);
+	uar_jw_bool(w, "ok", true);
+	uar_jw_cstr(w, "status", "completed");
+	put_output(w, output);
+	uar_jw_bool(w, "empty", !output || output->kind == UAR_JSON_NULL);
+	uar_jw_bool(w, "truncated", false);
+	uar_jw_int(w, "output_bytes", output ? (int64_t)output->text.n : 0);
+	uar_jw_int(w, "duration_ms", 0);
+	uar_jw_cstr(w, "persistence", "inline");
+	name_call(e, data);
+	uar_emit(e, UAR_EV_TOOL_RESULT, EMIT_RUN);
+}
+
+static void tool_failed(struct emit *e, const struct uar_json *data)
+{
+	static const struct uar_failure f = { UAR_STR("TOOL_ERROR"), UAR_STR("the tool failed"),
+					      UAR_STR("execution"), false };
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "tool_name", e->r->tool.name);
+	uar_jw_bool(w, "ok", false);
+	uar_jw_cstr(w, "status", "failed");
+	uar_jw_str(w, "failure_category", f.category);
+	uar_jw_str(w, "message", f.message);
+	uar_emit_error(w, "error", &f);
+	uar_jw_bool(w, "retryable", false);
+	uar_jw_int(w, "duration_ms", 0);
+	put_output(w, uar_json_get(data, UAR_STR("output")));
+	name_call(e, data);
+	uar_emit(e, UAR_EV_TOOL_FAILED, EMIT_RUN);
+}
+
+static void replay_tool_end(struct emit *e, const struct uar_json *data)
+{
+	if (uar_json_bool(uar_json_get(data, UAR_STR("ok")), true))
+		tool_result(e, data);
+	else
+		tool_failed(e, data);
+}
+
+static void replay_artifact(struct emit *e, const struct uar_json *data)
+{
+	const struct uar_json *a = uar_json_get(data, UAR_STR("artifact"));
+	const struct uar_json *metadata = uar_json_get(a, UAR_STR("metadata"));
+	uar_str content = field(a, "content", UAR_STR(""));
+	uar_str language = field(a, "language", UAR_STR_NONE);
+	char sha256[UAR_SHA256_TEXT + 1];
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_sha256_hex(content, sha256);
+	uar_jw_cstr(w, "op", "created");
+	uar_jw_str(w, "artifact_type", field(a, "artifact_type", UAR_STR("text")));
+	uar_jw_str(w, "title", field(a, "title", UAR_STR("")));
+	uar_jw_int(w, "version", 1);
+	uar_jw_cstr(w, "status", "ready");
+	if (language.n)
+		uar_jw_str(w, "language", language);
+	uar_jw_int(w, "bytes", (int64_t)content.n);
+	uar_jw_cstr(w, "sha256", sha256);
+	uar_jw_str(w, "preview", content);
+	uar_jw_int(w, "issue_count", 0);
+	if (metadata && metadata->kind == UAR_JSON_OBJECT) {
+		uar_jw_tree(w, "metadata", metadata);
+	} else {
+		uar_jw_obj(w, "metadata");
+		uar_jw_close(w);
+	}
+	e->extra[UAR_ID_ARTIFACT] = field(a, "artifact_id", UAR_STR("artifact"));
+	uar_emit(e, UAR_EV_ARTIFACT_CHANGED, EMIT_RUN);
+}
+
+static void replay_meta(struct emit *e, const struct uar_json *data)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "phase", "replay");
+	uar_jw_cstr(w, "status", "streaming");
+	uar_jw_cstr(w, "title", "Recorded note");
+	if (data && data->kind == UAR_JSON_OBJECT)
+		uar_jw_tree(w, "metadata", data);
+	uar_emit(e, UAR_EV_RUN_STATUS, EMIT_RUN);
+}
+
+static void replay_done(struct emit *e, const struct uar_json *data)
+{
+	(void)data;
+	uar_core_end_by(e, uar_run_move(e->r->status, UAR_IN_FINISHED), NULL);
+}
+
+static void replay_error(struct emit *e, const struct uar_json *data)
+{
+	struct uar_failure f = { field(data, "code", UAR_STR("INTERNAL")),
+				 field(data, "message", UAR_STR("recorded failure")),
+				 UAR_STR("execution"), false };
+
+	uar_core_end_by(e, uar_run_move(e->r->status, UAR_IN_FAILED), &f);
+}
+
+static const struct {
+	const char *type;
+	void (*fn)(struct emit *e, const struct uar_json *data);
+} replays[] = {
+	{ "RunStart", replay_nothing },
+	{ "ChatDelta", replay_chat },
+	{ "ReasoningDelta", replay_reasoning },
+	{ "Citation", replay_citation },
+	{ "MemoryRecall", replay_memory },
+	{ "ToolStart", replay_tool_start },
+	{ "ToolDelta", replay_tool_delta },
+	{ "ToolEnd", replay_tool_end },
+	{ "Artifact", replay_artifact },
+	{ "meta", replay_meta },
+	{ "Error", replay_error },
+	{ "RunDone", replay_done },
+};
+
+void uar_core_replay(struct emit *e, const struct uar_json *event)
+{
+	uar_str type = field(event, "type", UAR_STR(""));
+
+	for (size_t i = 0; i < ARRAY_LEN(replays); i++)
+		if (uar_str_is(type, replays[i].type)) {
+			replays[i].fn(e, uar_json_get(event, UAR_STR("data")));
+			return;
+		}
+	e->err =
+		uar_error_set(e->error, UAR_EINVALID, "line %lld: a fixture run cannot replay %.*s",
+			      (long long)e->line, UAR_FMT(type));
+}

@@ -1,0 +1,108 @@
+/* row.c - the read model of a run: what lists and records show of it. */
+#include "core/core.h"
+
+static void put_error(struct uar_jw *w, const struct uar_run_end *end)
+{
+	if (!end->code[0]) {
+		uar_jw_null(w, "error");
+		return;
+	}
+	uar_jw_obj(w, "error");
+	uar_jw_cstr(w, "code", end->code);
+	uar_jw_cstr(w, "message", end->message);
+	uar_jw_obj(w, "details");
+	uar_jw_bool(w, "retriable", end->retryable);
+	uar_jw_close(w);
+	uar_jw_close(w);
+}
+
+static void put_text(struct uar_jw *w, const char *key, uar_str s)
+{
+	if (s.n)
+		uar_jw_str(w, key, s);
+	else
+		uar_jw_null(w, key);
+}
+
+static void put_cancel(struct uar_jw *w, const struct uar_run_cancel *c)
+{
+	uar_jw_bool(w, "cancel_requested", c->requested);
+	put_text(w, "cancel_reason", uar_str_c(c->reason));
+	if (c->requested)
+		uar_jw_seconds(w, "cancel_requested_at", c->at_us);
+	else
+		uar_jw_null(w, "cancel_requested_at");
+}
+
+static void put_detail(struct uar_jw *w, const struct uar_run *r)
+{
+	uar_jw_obj(w, NULL);
+	put_text(w, "task_id", r->id.task_given ? r->id.task_id : UAR_STR_NONE);
+	put_text(w, "trace_id", r->id.trace_id);
+	put_text(w, "idempotency_key", r->what.idempotency_key);
+	if (r->status == UAR_STATUS_COMPLETED)
+		uar_jw_double(w, "progress", 1.0);
+	else
+		uar_jw_null(w, "progress");
+	put_text(w, "stage", uar_str_c(r->phase));
+	put_cancel(w, &r->cancel);
+	put_error(w, &r->end);
+	uar_jw_arr(w, "result_refs");
+	uar_jw_close(w);
+	if (r->call.calls) {
+		uar_jw_obj(w, "usage");
+		uar_jw_int(w, "input_tokens", r->call.input_tokens);
+		uar_jw_int(w, "output_tokens", r->call.output_tokens);
+		uar_jw_close(w);
+	}
+	uar_jw_close(w);
+}
+
+static uar_err detail_text(const struct uar_run *r, struct uar_arena *arena, uar_str *out)
+{
+	struct uar_buf buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	struct uar_jw w = uar_jw_begin(&buf);
+	uar_err e;
+
+	put_detail(&w, r);
+	e = uar_jw_end(&w);
+	if (!e) {
+		*out = uar_arena_str(arena, uar_buf_str(&buf));
+		e = out->p ? UAR_OK : UAR_ENOMEM;
+	}
+	uar_buf_fini(&buf);
+	return e;
+}
+
+uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struct uar_arena *arena,
+		     struct uar_run_row *out)
+{
+	uar_str detail;
+	uar_err e = detail_text(r, arena, &detail);
+
+	if (e)
+		return e;
+	*out = (struct uar_run_row){
+		.owner = s->owner,
+		.run_id = r->id.run_id,
+		.session_id = s->session_id,
+		.thread_id = r->id.thread_id,
+		.turn_id = r->id.turn_id,
+		.task_id = r->id.task_id,
+		.plugin_id = r->what.plugin_id,
+		.entry_id = r->what.entry_id,
+		.agent_id = r->what.agent_id,
+		.root_run_id = r->id.root_run_id,
+		.parent_run_id = r->id.parent_run_id,
+		.status = uar_str_c(uar_status_text(r->status)),
+		.terminal = uar_status_terminal(r->status),
+		.attempt = r->what.attempt,
+		.created_us = r->at.created_us,
+		.updated_us = r->at.updated_us,
+		.started_us = r->at.started_us,
+		.finished_us = r->at.finished_us,
+		.detail = detail,
+		.last_run_sequence = r->run_sequence,
+	};
+	return UAR_OK;
+}
