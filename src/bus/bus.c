@@ -47,7 +47,7 @@ void uar_bus_destroy(struct uar_bus *b)
 	if (!b)
 		return;
 	while ((t = uar_map_next(&b->topics, &at))) {
-		UAR_LIST_EACH(it, &t->subs)
+		UAR_LIST_EACH (it, &t->subs)
 			uar_bus_unsubscribe(NULL, UAR_OWNER(it, struct uar_sub, node));
 		uar_free(t);
 	}

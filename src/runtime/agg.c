@@ -1,0 +1,194 @@
+/* agg.c - sessions and runs in memory: found, made, forgotten.
+ *
+ * A session is in memory while one of its runs is at work or somebody holds it;
+ * everything else about it is in the store. */
+#include "runtime/runtime_int.h"
+
+static bool same_owner(const struct uar_owner *a, const struct uar_owner *b)
+{
+	return uar_str_eq(a->tenant, b->tenant) && uar_str_eq(a->workspace, b->workspace) &&
+	       uar_str_eq(a->user, b->user);
+}
+
+struct agg *rt_agg_find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id)
+{
+	struct agg *a = uar_map_get(&rt->sessions, session_id);
+
+	return a && same_owner(&a->state.owner, owner) ? a : NULL;
+}
+
+static void decide_task(struct uar_task *t)
+{
+	rt_batch_begin(UAR_OWNER(t, struct agg, task));
+}
+
+static void retry_timer(struct uar_timer *t)
+{
+	rt_agg_kick(UAR_OWNER(t, struct agg, retry));
+}
+
+static uar_err own_identity(struct agg *a, const struct uar_owner *owner, uar_str session_id)
+{
+	struct uar_owner mine = {
+		.tenant = uar_arena_str(&a->arena, owner->tenant),
+		.workspace = uar_arena_str(&a->arena, owner->workspace),
+		.user = uar_arena_str(&a->arena, owner->user),
+	};
+	uar_str id = uar_arena_str(&a->arena, session_id);
+
+	if (!mine.tenant.p || !mine.workspace.p || !mine.user.p || !id.p)
+		return UAR_ENOMEM;
+	uar_session_init(&a->state, &mine, uar_str_c(a->rt->o.store->runtime_id), id);
+	return UAR_OK;
+}
+
+uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id,
+		    uint64_t sequence, struct agg **out)
+{
+	struct agg *a = uar_zalloc(sizeof *a);
+	uar_err e;
+
+	if (!a)
+		return UAR_ENOMEM;
+	a->rt = rt;
+	a->task.fn = decide_task;
+	a->retry.fn = retry_timer;
+	uar_list_init(&a->queue);
+	uar_list_init(&a->runs);
+	uar_arena_init(&a->arena, 0);
+	e = own_identity(a, owner, session_id);
+	if (!e)
+		e = uar_map_put(&rt->sessions, a->state.session_id, a);
+	if (e) {
+		uar_arena_fini(&a->arena);
+		uar_free(a);
+		return e;
+	}
+	a->state.sequence = sequence;
+	rt->stats.sessions++;
+	*out = a;
+	return UAR_OK;
+}
+
+void rt_agg_free(struct agg *a)
+{
+	struct uar_runtime *rt = a->rt;
+
+	UAR_LIST_EACH (it, &a->runs)
+		rt_run_free(UAR_OWNER(it, struct live_run, node));
+	UAR_LIST_EACH (it, &a->queue)
+		rt_cmd_free(UAR_OWNER(it, struct cmd, node));
+	uar_unpost(rt->o.sched, &a->task);
+	uar_timer_stop(rt->o.sched, &a->retry);
+	uar_map_remove(&rt->sessions, a->state.session_id);
+	uar_arena_fini(&a->arena);
+	uar_free(a);
+	rt->stats.sessions--;
+}
+
+void rt_agg_hold(struct agg *a)
+{
+	a->holds++;
+}
+
+void rt_agg_drop(struct agg *a)
+{
+	a->holds--;
+	if (a->holds == 0 && !a->batch && uar_list_empty(&a->runs) && uar_list_empty(&a->queue))
+		rt_agg_free(a);
+}
+
+void rt_agg_kick(struct agg *a)
+{
+	if (!a->batch && !a->loading && !uar_list_empty(&a->queue))
+		uar_post(a->rt->o.sched, &a->task);
+}
+
+static void keep_id(char out[UAR_LIMIT_ID_BYTES + 1], uar_str id)
+{
+	memcpy(out, id.p, id.n);
+	out[id.n] = 0;
+}
+
+uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct live_run **out)
+{
+	struct uar_runtime *rt = a->rt;
+	struct live_run *r;
+	uar_err e;
+
+	if (rt->stats.live_runs >= UAR_LIMIT_RUNS_LIVE)
+		return UAR_EBUSY;
+	if (run_id.n > UAR_LIMIT_ID_BYTES || thread_id.n > UAR_LIMIT_ID_BYTES)
+		return UAR_EINVALID;
+	r = uar_zalloc(sizeof *r);
+	if (!r)
+		return UAR_ENOMEM;
+	keep_id(r->run_id, run_id);
+	keep_id(r->thread_id, thread_id);
+	r->agg = a;
+	uar_run_init(&r->state);
+	uar_list_init(&r->node);
+	uar_list_init(&r->load_node);
+	e = uar_map_put(&rt->runs, uar_str_c(r->run_id), r);
+	if (e) {
+		uar_free(r);
+		return e;
+	}
+	uar_map_remove(&rt->threads, uar_str_c(r->thread_id));
+	e = uar_map_put(&rt->threads, uar_str_c(r->thread_id), r);
+	if (e) {
+		uar_map_remove(&rt->runs, uar_str_c(r->run_id));
+		uar_free(r);
+		return e;
+	}
+	uar_list_add_last(&a->runs, &r->node);
+	rt->stats.live_runs++;
+	*out = r;
+	return UAR_OK;
+}
+
+/* The map of threads must never point at a run that is gone. */
+static void forget_thread(struct uar_runtime *rt, struct live_run *gone)
+{
+	uar_str thread = uar_str_c(gone->thread_id);
+	struct live_run *heir = NULL;
+
+	if (uar_map_get(&rt->threads, thread) != gone)
+		return;
+	uar_map_remove(&rt->threads, thread);
+	UAR_LIST_EACH (it, &gone->agg->runs) {
+		struct live_run *r = UAR_OWNER(it, struct live_run, node);
+
+		if (r != gone && uar_str_is(thread, r->thread_id))
+			heir = r;
+	}
+	/* The slot was freed just now, so putting cannot need memory. */
+	if (heir && uar_map_put(&rt->threads, uar_str_c(heir->thread_id), heir))
+		return;
+}
+
+void rt_run_free(struct live_run *r)
+{
+	struct uar_runtime *rt = r->agg->rt;
+
+	rt_worker_stop(r);
+	uar_timer_stop(rt->o.sched, &r->deadline);
+	forget_thread(rt, r);
+	uar_map_remove(&rt->runs, uar_str_c(r->run_id));
+	uar_list_remove(&r->node);
+	uar_list_remove(&r->load_node);
+	uar_run_fini(&r->state);
+	uar_free(r);
+	rt->stats.live_runs--;
+}
+
+struct live_run *rt_thread_active(struct agg *a, uar_str thread_id)
+{
+	UAR_LIST_EACH (it, &a->runs) {
+		struct live_run *r = UAR_OWNER(it, struct live_run, node);
+
+		if (uar_str_is(thread_id, r->thread_id))
+			return r;
+	}
+	return NULL;
+}

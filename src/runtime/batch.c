@@ -1,0 +1,433 @@
+/* batch.c - the walk of commands: decide on copies, append, then move.
+ *
+ * A batch takes the waiting commands of one run. Until the store has made its
+ * events durable nothing in memory has changed; afterwards, in this order, the
+ * copies become the state, readers are told, requests are answered, effects
+ * begin. If the append fails the copies are thrown away and nobody was told. */
+#include "runtime/runtime_int.h"
+
+enum {
+	BATCH_EVENTS = UAR_DECISION_EVENTS / 2, /* no further command beyond */
+	BATCH_BYTES = 1 << 20,
+	RETRY_US = 500000, /* while storage refuses new facts */
+};
+
+struct batch {
+	struct uar_list node; /* among the spare ones */
+	struct uar_append append;
+	struct agg *agg;
+	struct live_run *run;
+	struct uar_session s; /* the copies */
+	struct uar_run r;
+	struct uar_decision d;
+	struct uar_run_row row;
+	struct uar_list cmds;
+	struct uar_arena arena;
+	struct uar_buf buf;
+};
+
+static struct batch *take_batch(struct uar_runtime *rt)
+{
+	struct batch *b;
+
+	if (rt->spare_count) {
+		b = UAR_OWNER(rt->spare.next, struct batch, node);
+		uar_list_remove(&b->node);
+		rt->spare_count--;
+		return b;
+	}
+	b = uar_zalloc(sizeof *b);
+	if (!b)
+		return NULL;
+	uar_arena_init(&b->arena, 0);
+	b->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	return b;
+}
+
+void rt_batch_free(struct uar_runtime *rt, struct batch *b)
+{
+	if (rt->spare_count < UAR_SPARE_BATCHES) {
+		uar_arena_reset(&b->arena);
+		uar_list_init(&b->node);
+		uar_list_add_last(&rt->spare, &b->node);
+		rt->spare_count++;
+		return;
+	}
+	uar_arena_fini(&b->arena);
+	uar_buf_fini(&b->buf);
+	uar_free(b);
+}
+
+static void answer(struct cmd *c, uar_err e, const struct uar_error *error)
+{
+	const struct uar_run *state = c->run ? &c->run->state : NULL;
+
+	if (c->done)
+		c->done(c, e, error, state);
+	rt_cmd_free(c);
+}
+
+/* Takes what waits for r out of the queue before r goes away. */
+static void purge(struct live_run *r, struct uar_list *out)
+{
+	struct agg *a = r->agg;
+
+	UAR_LIST_EACH (it, &a->queue) {
+		struct cmd *c = UAR_OWNER(it, struct cmd, node);
+
+		if (c->run != r)
+			continue;
+		uar_list_remove(&c->node);
+		a->queued--;
+		a->queued_bytes -= c->text.n;
+		uar_list_add_last(out, &c->node);
+	}
+}
+
+void rt_run_over(struct live_run *r, uar_err why)
+{
+	struct uar_runtime *rt = r->agg->rt;
+	struct uar_list late;
+
+	uar_list_init(&late);
+	purge(r, &late);
+	rt_run_free(r);
+	UAR_LIST_EACH (it, &late) {
+		struct cmd *c = UAR_OWNER(it, struct cmd, node);
+		struct uar_error error = { .code = why };
+
+		c->run = NULL;
+		rt->stats.refused++;
+		answer(c, why, &error);
+	}
+}
+
+/* --- decide ---------------------------------------------------------------- */
+
+static uar_err complete_command(struct batch *b, struct cmd *c, struct uar_error *error)
+{
+	if (c->c.kind == UAR_CMD_TEXT || c->c.kind == UAR_CMD_REASONING) {
+		c->c.text = uar_buf_str(&c->text);
+		return c->text.err;
+	}
+	if (c->c.kind == UAR_CMD_REPLAY)
+		return uar_json_parse(uar_buf_str(&c->text), NULL, &b->arena, &c->c.replay.event,
+				      error);
+	return UAR_OK;
+}
+
+/* A refusal by the table concerns that command alone; anything else the batch. */
+static uar_err decide_one(struct batch *b, struct cmd *c, int64_t now_us, struct uar_error *error)
+{
+	struct uar_core_env env = {
+		.now_us = now_us,
+		.ids = &b->agg->rt->ids,
+		.arena = &b->arena,
+		.buf = &b->buf,
+	};
+
+	c->err = complete_command(b, c, &c->error);
+	if (!c->err)
+		c->err = uar_core_decide(&env, &b->s, &b->r, &c->c, &b->d, &c->error);
+	if (c->err == UAR_OK || c->err == UAR_ESTATE)
+		return UAR_OK;
+	*error = c->error;
+	error->code = c->err;
+	return c->err;
+}
+
+static bool takes_more(const struct batch *b)
+{
+	const struct agg *a = b->agg;
+
+	return !uar_list_empty(&a->queue) && b->d.event_count < BATCH_EVENTS &&
+	       b->arena.used < BATCH_BYTES &&
+	       UAR_OWNER(a->queue.next, struct cmd, node)->run == b->run;
+}
+
+static uar_err decide_all(struct batch *b, struct uar_error *error)
+{
+	struct agg *a = b->agg;
+	int64_t now_us = uar_clock_wall(a->rt->o.sched->clock);
+	uar_err e = UAR_OK;
+
+	while (!e && takes_more(b)) {
+		struct cmd *c = UAR_OWNER(a->queue.next, struct cmd, node);
+
+		uar_list_remove(&c->node);
+		a->queued--;
+		a->queued_bytes -= c->text.n;
+		uar_list_add_last(&b->cmds, &c->node);
+		e = decide_one(b, c, now_us, error);
+	}
+	return e;
+}
+
+/* --- after the commit -------------------------------------------------------- */
+
+static void publish(struct batch *b)
+{
+	struct uar_bus *bus = b->agg->rt->bus;
+	const struct uar_event *events = b->d.events;
+	size_t n = b->d.event_count, from = 0, to = n;
+
+	while (from < n && !events[from].run_sequence)
+		from++;
+	while (to > from && !events[to - 1].run_sequence)
+		to--;
+	if (to > from)
+		uar_bus_publish(bus, uar_str_c(b->run->run_id), events + from, to - from,
+				events[to - 1].run_sequence);
+	uar_bus_publish(bus, b->s.session_id, events, n, events[n - 1].sequence);
+}
+
+static void count_end(struct uar_runtime *rt, enum uar_status status)
+{
+	uint64_t *counter = status == UAR_STATUS_COMPLETED   ? &rt->stats.completed
+			    : status == UAR_STATUS_CANCELLED ? &rt->stats.cancelled
+			    : status == UAR_STATUS_TIMED_OUT ? &rt->stats.timed_out
+							     : &rt->stats.failed;
+
+	(*counter)++;
+}
+
+static void answer_all(struct batch *b, uar_err e, const struct uar_error *error)
+{
+	UAR_LIST_EACH (it, &b->cmds) {
+		struct cmd *c = UAR_OWNER(it, struct cmd, node);
+
+		uar_list_remove(&c->node);
+		if (c->err) {
+			b->agg->rt->stats.refused++;
+			answer(c, c->err, &c->error);
+		} else {
+			answer(c, e, error);
+		}
+	}
+}
+
+/* The next turn of a conversation begins when the one before it is over. */
+static void start_next(struct agg *a, uar_str thread_id)
+{
+	struct live_run *next = rt_thread_active(a, thread_id);
+	struct uar_command start = { .kind = UAR_CMD_START };
+
+	if (next && next->committed && next->state.status == UAR_STATUS_QUEUED)
+		rt_send(next, &start);
+}
+
+static void end_run(struct live_run *r)
+{
+	struct agg *a = r->agg;
+	char thread_id[UAR_LIMIT_ID_BYTES + 1];
+
+	memcpy(thread_id, r->thread_id, sizeof thread_id);
+	count_end(a->rt, r->state.status);
+	rt_log_run(a->rt, UAR_LOG_DEBUG, "run.ended", uar_str_c(r->run_id),
+		   uar_status_text(r->state.status));
+	rt_run_over(r, UAR_ESTATE);
+	start_next(a, uar_str_c(thread_id));
+}
+
+static void perform(struct batch *b)
+{
+	for (size_t i = 0; i < b->d.effect_count; i++)
+		if (b->d.effects[i] != UAR_DO_RELEASE)
+			rt_effect(b->run, b->d.effects[i]);
+	if (uar_status_terminal(b->run->state.status))
+		end_run(b->run);
+	else if (b->run->worker && b->agg->queued < UAR_LIMIT_RUN_PENDING / 8)
+		b->run->worker->ops->flow(b->run->worker, false);
+}
+
+static void move_state(struct batch *b)
+{
+	struct agg *a = b->agg;
+
+	a->state.sequence = b->s.sequence;
+	b->r.row_changed = false;
+	b->run->state = b->r;
+	b->run->committed = true;
+	a->rt->stats.events += b->d.event_count;
+	a->rt->stats.batches++;
+}
+
+/* --- when it fails ----------------------------------------------------------- */
+
+static bool worth_retrying(uar_err e)
+{
+	return e == UAR_EDISKFULL || e == UAR_EBUSY || e == UAR_ENOMEM;
+}
+
+/* A worker's command that can never be appended would otherwise be lost in
+ * silence: the run fails instead, and says why. */
+static void fail_run(struct live_run *r, uar_err e, const struct uar_error *error)
+{
+	struct uar_command fail = { .kind = UAR_CMD_FAIL };
+
+	rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.append_refused", uar_str_c(r->run_id),
+		   uar_error_text(error));
+	fail.fail =
+		(struct uar_failure){ uar_str_c(uar_err_token(e)), uar_str_c(uar_error_text(error)),
+				      UAR_STR("execution"), false };
+	rt_send(r, &fail);
+}
+
+static void put_back(struct agg *a, struct uar_list *kept)
+{
+	uar_list_move_all(&a->queue, kept);
+	uar_list_move_all(kept, &a->queue);
+	if (uar_timer_set(a->rt->o.sched, &a->retry, RETRY_US))
+		uar_post(a->rt->o.sched, &a->task);
+}
+
+static void abort_batch(struct batch *b, uar_err e, const struct uar_error *error)
+{
+	struct agg *a = b->agg;
+	struct live_run *r = b->run;
+	bool made = r->committed, lost = false;
+	struct uar_list kept;
+
+	uar_list_init(&kept);
+	if (!made)
+		uar_run_fini(&b->r);
+	UAR_LIST_EACH (it, &b->cmds) {
+		struct cmd *c = UAR_OWNER(it, struct cmd, node);
+
+		uar_list_remove(&c->node);
+		if (c->from_worker && worth_retrying(e)) {
+			a->queued++;
+			a->queued_bytes += c->text.n;
+			uar_list_add_last(&kept, &c->node);
+			continue;
+		}
+		lost |= c->from_worker && c->c.kind != UAR_CMD_FAIL;
+		answer(c, e, error);
+	}
+	a->batch = NULL;
+	if (!made)
+		rt_run_over(r, e);
+	else if (lost)
+		fail_run(r, e, error);
+	if (!uar_list_empty(&kept))
+		put_back(a, &kept);
+}
+
+/* --- the walk ------------------------------------------------------------------ */
+
+static void finish(struct batch *b)
+{
+	struct agg *a = b->agg;
+	struct uar_runtime *rt = a->rt;
+
+	rt_batch_free(rt, b);
+	rt_agg_kick(a);
+	rt_agg_drop(a); /* the batch's hold */
+	if (rt->drained && rt->in_flight == 0) {
+		void (*drained)(void *ctx) = rt->drained;
+
+		rt->drained = NULL;
+		drained(rt->drained_ctx);
+	}
+}
+
+static void pass_taken(struct batch *b)
+{
+	UAR_LIST_EACH (it, &b->cmds)
+		UAR_OWNER(it, struct cmd, node)->taken = b->append.taken;
+}
+
+static void appended(struct uar_append *append)
+{
+	struct batch *b = UAR_OWNER(append, struct batch, append);
+
+	b->agg->rt->in_flight--;
+	if (append->err) {
+		pass_taken(b);
+		abort_batch(b, append->err, &append->error);
+	} else {
+		b->agg->batch = NULL;
+		move_state(b);
+		publish(b);
+		answer_all(b, UAR_OK, NULL);
+		perform(b);
+	}
+	finish(b);
+}
+
+static const struct uar_key_row *key_of(const struct batch *b)
+{
+	return UAR_OWNER(b->cmds.next, struct cmd, node)->key;
+}
+
+static uar_err send_append(struct batch *b, struct uar_error *error)
+{
+	struct agg *a = b->agg;
+	uar_err e = UAR_OK;
+
+	b->append = (struct uar_append){
+		.owner = a->state.owner,
+		.session_id = a->state.session_id,
+		.after = a->state.sequence,
+		.events = b->d.events,
+		.event_count = b->d.event_count,
+		.key = key_of(b),
+		.done = appended,
+	};
+	if (b->r.row_changed) {
+		e = uar_core_row(&b->s, &b->r, &b->arena, &b->row);
+		b->append.run = &b->row;
+	}
+	if (!e)
+		e = a->rt->o.store->ops->append(a->rt->o.store, &b->append);
+	if (e) {
+		*error = b->append.error;
+		error->code = e;
+		return e;
+	}
+	a->batch = b;
+	a->rt->in_flight++;
+	return UAR_OK;
+}
+
+static struct batch *open_batch(struct agg *a)
+{
+	struct batch *b = take_batch(a->rt);
+
+	if (!b)
+		return NULL;
+	b->agg = a;
+	b->run = UAR_OWNER(a->queue.next, struct cmd, node)->run;
+	b->s = a->state;
+	b->r = b->run->state;
+	b->d = (struct uar_decision){ 0 };
+	uar_list_init(&b->cmds);
+	return b;
+}
+
+void rt_batch_begin(struct agg *a)
+{
+	struct uar_error error = { 0 };
+	struct batch *b;
+	uar_err e;
+
+	if (a->batch || uar_list_empty(&a->queue))
+		return;
+	b = open_batch(a);
+	if (!b) {
+		if (uar_timer_set(a->rt->o.sched, &a->retry, RETRY_US))
+			uar_post(a->rt->o.sched, &a->task);
+		return;
+	}
+	rt_agg_hold(a);
+	e = decide_all(b, &error);
+	if (!e && b->d.event_count)
+		e = send_append(b, &error);
+	if (!e && a->batch)
+		return;
+	if (e)
+		abort_batch(b, e, &error);
+	else
+		answer_all(b, UAR_OK, NULL); /* every command was refused by the table */
+	finish(b);
+}

@@ -1,0 +1,90 @@
+/* cancel.c - the one way to cancel, whoever asks. Idempotent. */
+#include "runtime/runtime_int.h"
+
+struct cancellation {
+	struct uar_run_cancel_op *op;
+	struct uar_runtime *rt;
+	struct uar_runs_query row;
+};
+
+static void finish(struct cancellation *c, uar_err e, const struct uar_error *error)
+{
+	struct uar_run_cancel_op *op = c->op;
+
+	op->err = e;
+	if (error)
+		op->error = *error;
+	op->error.code = e;
+	uar_free(c);
+	op->done(op);
+}
+
+/* Refused by the table: it is being cancelled, or over; both are what was asked for. */
+static void cancelled(struct cmd *cmd, uar_err e, const struct uar_error *error,
+		      const struct uar_run *run)
+{
+	(void)run;
+	if (e == UAR_ESTATE)
+		e = UAR_OK;
+	finish(cmd->ctx, e, e ? error : NULL);
+}
+
+static void row_ready(struct uar_runs_query *q)
+{
+	struct cancellation *c = UAR_OWNER(q, struct cancellation, row);
+	uar_err e = q->err;
+	struct uar_error error = q->error;
+
+	if (!e && !q->rows[0].terminal)
+		e = uar_error_set(&error, UAR_EBUSY, "the run is still being recovered");
+	uar_store_query_fini(q);
+	finish(c, e, &error);
+}
+
+static uar_err ask_store(struct cancellation *c)
+{
+	struct uar_store *store = c->rt->o.store;
+
+	c->row = (struct uar_runs_query){
+		.owner = c->op->owner,
+		.run_id = c->op->run_id,
+		.limit = 1,
+		.done = row_ready,
+	};
+	return store->ops->runs(store, &c->row);
+}
+
+static uar_err send(struct cancellation *c, struct live_run *r)
+{
+	struct cmd *cmd = rt_cmd_make(r, UAR_CMD_CANCEL);
+	uar_err e;
+
+	if (!cmd)
+		return UAR_ENOMEM;
+	cmd->c.text = c->op->reason; /* stays in place until done */
+	cmd->done = cancelled;
+	cmd->ctx = c;
+	e = rt_cmd_send(cmd);
+	if (e)
+		rt_cmd_free(cmd);
+	return e;
+}
+
+uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op *op)
+{
+	struct live_run *r = uar_map_get(&rt->runs, op->run_id);
+	struct cancellation *c = uar_zalloc(sizeof *c);
+	uar_err e;
+
+	if (!c)
+		return UAR_ENOMEM;
+	c->op = op;
+	c->rt = rt;
+	if (r && rt_agg_find(rt, &op->owner, r->agg->state.session_id) == r->agg)
+		e = send(c, r);
+	else
+		e = ask_store(c);
+	if (e)
+		uar_free(c);
+	return e;
+}

@@ -1,0 +1,141 @@
+/* command.c - commands on their way to the engine: made, merged, bounded. */
+#include "runtime/runtime_int.h"
+
+struct cmd *rt_cmd_make(struct live_run *r, enum uar_command_kind kind)
+{
+	struct cmd *c = uar_zalloc(sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->run = r;
+	c->c.kind = kind;
+	c->text = uar_buf_make(UAR_LIMIT_RUN_PENDING_BYTES);
+	uar_arena_init(&c->own, UAR_LIMIT_RUN_PENDING_BYTES);
+	return c;
+}
+
+void rt_cmd_free(struct cmd *c)
+{
+	if (!c)
+		return;
+	uar_buf_fini(&c->text);
+	uar_arena_fini(&c->own);
+	uar_free(c);
+}
+
+static void enqueue(struct cmd *c)
+{
+	struct agg *a = c->run->agg;
+
+	uar_list_add_last(&a->queue, &c->node);
+	a->queued++;
+	a->queued_bytes += c->text.n;
+	a->rt->stats.commands++;
+	rt_agg_kick(a);
+}
+
+uar_err rt_cmd_send(struct cmd *c)
+{
+	if (c->run->agg->rt->draining)
+		return UAR_EDRAINING;
+	if (c->run->agg->queued >= UAR_LIMIT_RUN_PENDING)
+		return UAR_EBUSY;
+	enqueue(c);
+	return UAR_OK;
+}
+
+/* The last waiting command of the session, when it is text of the same kind. */
+static struct cmd *mergeable(struct live_run *r, enum uar_command_kind kind, size_t more)
+{
+	struct agg *a = r->agg;
+	struct cmd *last;
+
+	if (uar_list_empty(&a->queue))
+		return NULL;
+	last = UAR_OWNER(a->queue.prev, struct cmd, node);
+	if (last->run != r || last->c.kind != kind || last->text.n + more > UAR_LIMIT_DELTA_BYTES)
+		return NULL;
+	return last;
+}
+
+bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text)
+{
+	struct agg *a = r->agg;
+	struct cmd *c = mergeable(r, kind, text.n);
+
+	if (c) {
+		uar_buf_add_str(&c->text, text);
+		a->queued_bytes += text.n;
+		a->rt->stats.merged++;
+	} else {
+		c = rt_cmd_make(r, kind);
+		if (!c)
+			return false;
+		c->from_worker = true;
+		uar_buf_add_str(&c->text, text);
+		enqueue(c);
+	}
+	return a->queued_bytes < UAR_LIMIT_RUN_PENDING_BYTES / 2 &&
+	       a->queued < UAR_LIMIT_RUN_PENDING / 2;
+}
+
+/* The strings of a worker's command outlive the worker. */
+static bool own_strings(struct cmd *c)
+{
+	uar_str *strings[4] = { 0 };
+	bool good = true;
+
+	switch (c->c.kind) {
+	case UAR_CMD_PREPARED: strings[0] = &c->c.prepared.prompt_sha256; break;
+	case UAR_CMD_FAIL:
+		strings[0] = &c->c.fail.code;
+		strings[1] = &c->c.fail.message;
+		strings[2] = &c->c.fail.category;
+		break;
+	case UAR_CMD_MODEL_DONE:
+	case UAR_CMD_MODEL_FAILED:
+		strings[0] = &c->c.model.actual_model;
+		strings[1] = &c->c.model.stop_reason;
+		strings[2] = &c->c.model.category;
+		strings[3] = &c->c.model.message;
+		break;
+	default: break; /* no strings of their own */
+	}
+	for (size_t i = 0; i < ARRAY_LEN(strings) && good; i++)
+		if (strings[i]) {
+			*strings[i] = uar_arena_str(&c->own, *strings[i]);
+			good = strings[i]->p != NULL;
+		}
+	return good;
+}
+
+void rt_send(struct live_run *r, const struct uar_command *command)
+{
+	struct cmd *c = rt_cmd_make(r, command->kind);
+
+	if (c) {
+		c->c = *command;
+		c->from_worker = true;
+	}
+	if (!c || !own_strings(c)) {
+		rt_cmd_free(c);
+		rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.command_lost", uar_str_c(r->run_id),
+			   "out of memory");
+		return; /* the run's time limit ends it */
+	}
+	enqueue(c);
+}
+
+bool rt_send_line(struct live_run *r, uar_str json, int64_t line)
+{
+	struct cmd *c = rt_cmd_make(r, UAR_CMD_REPLAY);
+
+	if (!c)
+		return false;
+	c->from_worker = true;
+	c->c.replay.line = line;
+	uar_buf_add_str(&c->text, json);
+	enqueue(c);
+	return r->agg->queued_bytes < UAR_LIMIT_RUN_PENDING_BYTES / 2 &&
+	       r->agg->queued < UAR_LIMIT_RUN_PENDING / 2;
+}

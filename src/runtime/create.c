@@ -1,0 +1,313 @@
+/* create.c - a request for a run becomes a command, after what it needs is known.
+ *
+ * Long input goes to the blob store first; a named conversation is looked up,
+ * so that the run joins its session; then the engine decides. */
+#include "base/sha256.h"
+#include "runtime/runtime_int.h"
+
+enum { CREATE_TRIES = 4 }; /* when the session moves on between look-up and append */
+
+struct creation {
+	struct uar_runtime *rt;
+	struct uar_run_create *op;
+	const struct uar_agent *agent;
+	struct uar_blob_put put;
+	struct uar_thread_query query;
+	struct uar_runs_query row;
+	struct uar_key_row key;
+	struct uar_task place_later;
+	int tries;
+	bool has_blob;
+	char thread_id[UAR_LIMIT_ID_BYTES + 1];
+	char ids[4][UAR_UUID_TEXT + 1]; /* run, turn, task, session */
+};
+
+static void finish(struct creation *c, uar_err e, const struct uar_error *error)
+{
+	struct uar_run_create *op = c->op;
+
+	op->err = e;
+	if (error && error != &op->error)
+		op->error = *error;
+	op->error.code = e;
+	uar_free(c);
+	op->done(op);
+}
+
+static uar_str own_id(struct creation *c, int which)
+{
+	uar_uuid_next(&c->rt->ids, c->ids[which]);
+	return uar_str_n(c->ids[which], UAR_UUID_TEXT);
+}
+
+static struct uar_run_what what_of(const struct creation *c)
+{
+	const struct uar_runtime_options *o = &c->rt->o;
+	const struct uar_run_create *op = c->op;
+	bool scripted = c->agent->model || !o->provider;
+	struct uar_run_what what = {
+		.entry = c->agent->entry,
+		.agent_id = op->agent_id,
+		.plugin_id = UAR_STR("uar.agent"),
+		.entry_id = op->agent_id,
+		.message = uar_str_utf8_prefix(op->message, UAR_LIMIT_PREVIEW_BYTES),
+		.inputs = op->inputs,
+		.idempotency_key = op->idempotency_key,
+		.timeout_us = op->timeout_us ? op->timeout_us : o->run_timeout_us,
+	};
+
+	if (c->has_blob)
+		what.message_blob = uar_str_c(c->put.sha256);
+	if (what.entry != UAR_ENTRY_LLM)
+		return what;
+	what.instructions = uar_str_c(c->agent->instructions);
+	what.provider = uar_str_c(scripted ? "scripted" : o->provider->ops->provider);
+	what.model = uar_str_c(!scripted	 ? o->provider_model
+			       : c->agent->model ? c->agent->model
+						 : "scripted");
+	return what;
+}
+
+static void row_ready(struct uar_runs_query *q)
+{
+	struct creation *c = UAR_OWNER(q, struct creation, row);
+	uar_err e = q->err;
+
+	if (!e) {
+		enum uar_status s = uar_status_parse(q->rows[0].status);
+
+		c->op->existed = true;
+		c->op->status = s == UAR_STATUS_COUNT ? "queued" : uar_status_record(s);
+	}
+	uar_store_query_fini(q);
+	finish(c, e, NULL);
+}
+
+/* The key is taken: by the same request, then its run is the answer. */
+static void resolve_taken(struct creation *c, const struct uar_key_row *taken)
+{
+	struct uar_run_create *op = c->op;
+	uar_err e = UAR_EKEYREUSED;
+
+	if (!uar_str_eq(taken->fingerprint, op->fingerprint)) {
+		uar_error_set(&op->error, e, "%s", uar_err_text(e));
+		finish(c, e, &op->error);
+		return;
+	}
+	snprintf(op->run_id, sizeof op->run_id, "%.*s", UAR_FMT(taken->run_id));
+	c->row = (struct uar_runs_query){
+		.owner = op->owner,
+		.run_id = uar_str_c(op->run_id),
+		.limit = 1,
+		.done = row_ready,
+	};
+	e = c->rt->o.store->ops->runs(c->rt->o.store, &c->row);
+	if (e)
+		finish(c, e, NULL);
+}
+
+static void place(struct creation *c);
+
+static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
+		    const struct uar_run *run)
+{
+	struct creation *c = cmd->ctx;
+
+	if (e == UAR_EEXISTS) {
+		resolve_taken(c, &cmd->taken);
+	} else if (e == UAR_ECONFLICT && ++c->tries < CREATE_TRIES) {
+		place(c);
+	} else {
+		if (!e) {
+			c->op->status = uar_status_record(run->status);
+			c->rt->stats.created++;
+			rt_log_run(c->rt, UAR_LOG_DEBUG, "run.created", run->id.run_id,
+				   c->agent->id);
+		}
+		finish(c, e, error);
+	}
+}
+
+static struct uar_create command_of(struct creation *c, struct live_run *r, bool new_session,
+				    bool new_thread)
+{
+	const struct uar_run_create *op = c->op;
+
+	return (struct uar_create){
+		.run_id = uar_str_c(r->run_id),
+		.turn_id = own_id(c, 1),
+		.task_id = op->task_id.n ? op->task_id : own_id(c, 2),
+		.thread_id = uar_str_c(r->thread_id),
+		.new_session = new_session,
+		.new_thread = new_thread,
+		.task_given = op->task_id.n > 0,
+		.wait = rt_thread_active(r->agg, uar_str_c(r->thread_id)) != r,
+		.what = what_of(c),
+		.trace_id = op->trace_id,
+		.source = UAR_STR("api"),
+		.context = op->context,
+		.message_bytes = (int64_t)op->message.n,
+	};
+}
+
+static uar_err submit(struct creation *c, struct agg *a, bool new_session, bool new_thread)
+{
+	struct live_run *r = NULL;
+	struct cmd *cmd = NULL;
+	uar_err e = rt_run_make(a, own_id(c, 0), uar_str_c(c->thread_id), &r);
+
+	if (!e) {
+		cmd = rt_cmd_make(r, UAR_CMD_CREATE);
+		e = cmd ? UAR_OK : UAR_ENOMEM;
+	}
+	if (!e) {
+		r->first_of_thread = new_thread;
+		memcpy(c->op->run_id, r->run_id, sizeof r->run_id);
+		cmd->c.create = command_of(c, r, new_session, new_thread);
+		cmd->done = created;
+		cmd->ctx = c;
+		if (c->op->idempotency_key.n) {
+			c->key = (struct uar_key_row){ UAR_STR("runs"), c->op->idempotency_key,
+						       c->op->fingerprint, uar_str_c(r->run_id) };
+			cmd->key = &c->key;
+		}
+		e = rt_cmd_send(cmd);
+	}
+	if (e) {
+		rt_cmd_free(cmd);
+		if (r)
+			rt_run_free(r);
+	}
+	return e;
+}
+
+static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool is_new)
+{
+	struct agg *a = rt_agg_find(c->rt, &c->op->owner, session_id);
+	uar_err e = UAR_OK;
+
+	if (!a)
+		e = rt_agg_make(c->rt, &c->op->owner, session_id, sequence, &a);
+	if (!e) {
+		rt_agg_hold(a);
+		e = submit(c, a, is_new, is_new);
+		rt_agg_drop(a);
+	}
+	if (e)
+		finish(c, e, NULL);
+}
+
+/* A run of that conversation is in memory: its session is the right one. */
+static struct agg *live_conversation(const struct creation *c)
+{
+	struct live_run *r = uar_map_get(&c->rt->threads, uar_str_c(c->thread_id));
+
+	return r ? rt_agg_find(c->rt, &c->op->owner, r->agg->state.session_id) : NULL;
+}
+
+static void found_thread(struct uar_thread_query *q)
+{
+	struct creation *c = UAR_OWNER(q, struct creation, query);
+	struct agg *live = live_conversation(c);
+
+	if (live)
+		join(c, live->state.session_id, 0, false);
+	else if (q->err == UAR_OK)
+		join(c, uar_str_c(q->found_session), q->last_sequence, false);
+	else if (q->err == UAR_ENOTFOUND)
+		join(c, own_id(c, 3), 0, true);
+	else
+		finish(c, q->err, &q->error);
+}
+
+/* Finds the session for the run. */
+static void place(struct creation *c)
+{
+	struct uar_run_create *op = c->op;
+	struct agg *live;
+	uar_err e;
+
+	if (!op->conversation_id.n) {
+		uar_uuid_next(&c->rt->ids, c->thread_id);
+		join(c, own_id(c, 3), 0, true);
+		return;
+	}
+	snprintf(c->thread_id, sizeof c->thread_id, "%.*s", UAR_FMT(op->conversation_id));
+	live = live_conversation(c);
+	if (live) {
+		join(c, live->state.session_id, 0, false);
+		return;
+	}
+	c->query = (struct uar_thread_query){
+		.owner = op->owner,
+		.thread_id = uar_str_c(c->thread_id),
+		.done = found_thread,
+	};
+	e = c->rt->o.store->ops->thread(c->rt->o.store, &c->query);
+	if (e)
+		finish(c, e, NULL);
+}
+
+static void blob_stored(struct uar_blob_put *put)
+{
+	struct creation *c = UAR_OWNER(put, struct creation, put);
+
+	if (put->err) {
+		finish(c, put->err, &put->error);
+		return;
+	}
+	c->has_blob = true;
+	place(c);
+}
+
+/* place() may finish with an error, which must not happen inside the call. */
+static void place_task(struct uar_task *t)
+{
+	place(UAR_OWNER(t, struct creation, place_later));
+}
+
+static uar_err check(const struct uar_runtime *rt, struct uar_run_create *op)
+{
+	if (rt->draining)
+		return UAR_EDRAINING;
+	if (!uar_agent_find(op->agent_id))
+		return uar_error_set(&op->error, UAR_ENOTFOUND, "no agent is named \"%.*s\"",
+				     UAR_FMT(op->agent_id));
+	if (op->conversation_id.n && !uar_str_is_id(op->conversation_id))
+		return uar_error_set(&op->error, UAR_EINVALID,
+				     "conversation_id: 1 to %d visible ASCII characters",
+				     UAR_LIMIT_ID_BYTES);
+	if (op->inputs.n > UAR_LIMIT_PREVIEW_BYTES)
+		return uar_error_set(&op->error, UAR_ETOOBIG,
+				     "inputs besides message may have %d bytes",
+				     UAR_LIMIT_PREVIEW_BYTES);
+	if (op->context.n > UAR_LIMIT_PREVIEW_BYTES)
+		return uar_error_set(&op->error, UAR_ETOOBIG, "context may have %d bytes",
+				     UAR_LIMIT_PREVIEW_BYTES);
+	return UAR_OK;
+}
+
+uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op)
+{
+	struct creation *c;
+	uar_err e = check(rt, op);
+
+	if (e)
+		return e;
+	c = uar_zalloc(sizeof *c);
+	if (!c)
+		return UAR_ENOMEM;
+	c->rt = rt;
+	c->op = op;
+	c->agent = uar_agent_find(op->agent_id);
+	c->place_later.fn = place_task;
+	if (op->message.n <= UAR_LIMIT_PREVIEW_BYTES) {
+		uar_post(rt->o.sched, &c->place_later);
+		return UAR_OK;
+	}
+	c->put = (struct uar_blob_put){ .bytes = op->message, .done = blob_stored };
+	e = rt->o.store->ops->blob_put(rt->o.store, &c->put);
+	if (e)
+		uar_free(c);
+	return e;
+}

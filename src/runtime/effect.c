@@ -1,0 +1,70 @@
+/* effect.c - what follows a commit: workers begin, call, stop; deadlines. */
+#include "runtime/runtime_int.h"
+
+static void fail_start(struct live_run *r, uar_err e, const struct uar_error *error)
+{
+	struct uar_command fail = { .kind = UAR_CMD_FAIL };
+
+	fail.fail =
+		(struct uar_failure){ uar_str_c(uar_err_token(e)), uar_str_c(uar_error_text(error)),
+				      UAR_STR("execution"), uar_err_retryable(e) };
+	rt_send(r, &fail);
+}
+
+static void start_entry(struct live_run *r)
+{
+	struct uar_error error = { 0 };
+	uar_err e = rt_worker_start(r, &error);
+
+	rt_deadline_arm(r);
+	if (!e)
+		return;
+	error.code = e;
+	fail_start(r, e, &error);
+}
+
+static void stop_entry(struct live_run *r)
+{
+	struct uar_command stopped = { .kind = UAR_CMD_STOPPED };
+
+	rt_worker_stop(r);
+	rt_send(r, &stopped);
+}
+
+void rt_effect(struct live_run *r, enum uar_effect effect)
+{
+	switch (effect) {
+	case UAR_DO_START_ENTRY: start_entry(r); break;
+	case UAR_DO_CALL_MODEL:
+		if (r->worker)
+			r->worker->ops->call_model(r->worker);
+		break;
+	case UAR_DO_STOP_ENTRY: stop_entry(r); break;
+	case UAR_DO_PARK: rt_worker_stop(r); break;
+	case UAR_DO_RELEASE: /* the end of a run is batch.c's */
+	case UAR_DO_NONE:
+	case UAR_EFFECT_COUNT: break;
+	}
+}
+
+static void deadline_passed(struct uar_timer *t)
+{
+	struct uar_command timeout = { .kind = UAR_CMD_TIMEOUT };
+
+	rt_send(UAR_OWNER(t, struct live_run, deadline), &timeout);
+}
+
+/* Counted from the recorded start, so that a restart does not extend it. */
+void rt_deadline_arm(struct live_run *r)
+{
+	struct uar_sched *sched = r->agg->rt->o.sched;
+	int64_t left =
+		r->state.at.started_us + r->state.what.timeout_us - uar_clock_wall(sched->clock);
+
+	if (r->state.what.timeout_us == 0)
+		return;
+	r->deadline.fn = deadline_passed;
+	if (uar_timer_set(sched, &r->deadline, left > 0 ? left : 0))
+		rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.no_deadline", uar_str_c(r->run_id),
+			   "out of memory");
+}

@@ -1,0 +1,170 @@
+/* history.c - turns of a thread become messages: what was said, what was answered.
+ *
+ * Of an answer that was begun again after a restart only the last try counts. */
+#include "runtime/history.h"
+
+struct history_load {
+	struct uar_read read;
+	struct live_run *run;
+	struct history *h;     /* NULL: cancelled */
+	struct uar_buf answer; /* of the turn being read */
+	uint64_t after;
+	history_ready_fn *ready;
+	void *ctx;
+};
+
+static void drop_oldest(struct history *h)
+{
+	h->bytes -= h->messages[0].text.n;
+	uar_buf_fini(&h->messages[0].text);
+	h->count--;
+	memmove(h->messages, h->messages + 1, h->count * sizeof h->messages[0]);
+}
+
+static uar_err add(struct history *h, enum uar_model_role role, uar_str text)
+{
+	struct history_message *m;
+
+	if (text.n == 0 || text.n > HISTORY_BYTES)
+		return UAR_OK;
+	while (h->count == HISTORY_MESSAGES || h->bytes + text.n > HISTORY_BYTES)
+		drop_oldest(h);
+	m = &h->messages[h->count];
+	m->role = role;
+	m->text = uar_buf_make(HISTORY_BYTES);
+	uar_buf_add_str(&m->text, text);
+	if (m->text.err)
+		return m->text.err;
+	h->count++;
+	h->bytes += text.n;
+	return UAR_OK;
+}
+
+static uar_str text_of(const struct uar_event *ev, struct uar_arena *arena)
+{
+	const struct uar_json *p;
+
+	if (uar_json_parse(ev->payload, NULL, arena, &p, NULL))
+		return UAR_STR("");
+	if (ev->cls == UAR_EV_TURN_SUBMITTED)
+		p = uar_json_at(uar_json_get(p, UAR_STR("input_parts")), 0);
+	return uar_json_str(
+		uar_json_get(p, uar_str_c(ev->cls == UAR_EV_TURN_SUBMITTED ? "preview" : "text")),
+		UAR_STR(""));
+}
+
+static uar_err take_event(struct history_load *l, const struct uar_event *ev)
+{
+	uar_err e = UAR_OK;
+
+	switch (ev->cls) {
+	case UAR_EV_TURN_SUBMITTED:
+		e = add(l->h, UAR_MODEL_USER, text_of(ev, &l->read.arena));
+		uar_buf_clear(&l->answer);
+		break;
+	case UAR_EV_MODEL_REQUESTED: uar_buf_clear(&l->answer); break;
+	case UAR_EV_MODEL_DELTA: uar_buf_add_str(&l->answer, text_of(ev, &l->read.arena)); break;
+	case UAR_EV_TURN_COMPLETED:
+	case UAR_EV_TURN_FAILED:
+		e = add(l->h, UAR_MODEL_ASSISTANT, uar_buf_str(&l->answer));
+		uar_buf_clear(&l->answer);
+		break;
+	default: break; /* nothing that was said */
+	}
+	return e;
+}
+
+static void finish(struct history_load *l, uar_err e, const struct uar_error *error)
+{
+	if (l->h)
+		l->ready(l->ctx, e, error);
+	uar_store_read_fini(&l->read);
+	uar_buf_fini(&l->answer);
+	uar_free(l);
+}
+
+static void page_ready(struct uar_read *r);
+
+static uar_err read_page(struct history_load *l)
+{
+	const struct uar_session *s = &l->run->agg->state;
+	struct uar_store *store = l->run->agg->rt->o.store;
+
+	l->read = (struct uar_read){
+		.owner = s->owner,
+		.session_id = s->session_id,
+		.after = l->after,
+		.limit = UAR_LIMIT_READ_PAGE,
+		.done = page_ready,
+	};
+	return store->ops->read(store, &l->read);
+}
+
+/* True: r's own turn was reached, the past is complete. */
+static bool take_page(struct history_load *l, uar_err *out_err)
+{
+	for (size_t i = 0; i < l->read.event_count && !*out_err; i++) {
+		const struct uar_event *ev = &l->read.events[i];
+
+		l->after = ev->sequence;
+		if (!uar_str_is(ev->ids[UAR_ID_THREAD], l->run->thread_id))
+			continue;
+		if (uar_str_is(ev->ids[UAR_ID_RUN], l->run->run_id))
+			return true;
+		*out_err = take_event(l, ev);
+	}
+	return false;
+}
+
+static void page_ready(struct uar_read *r)
+{
+	struct history_load *l = UAR_OWNER(r, struct history_load, read);
+	uar_err e = r->err;
+	bool done = true;
+
+	if (l->h && !e)
+		done = take_page(l, &e) || !r->more;
+	if (done || e) {
+		finish(l, e, &r->error);
+		return;
+	}
+	uar_store_read_fini(r);
+	e = read_page(l);
+	if (e)
+		finish(l, e, NULL);
+}
+
+uar_err rt_history_load(struct live_run *r, struct history *h, history_ready_fn *ready, void *ctx,
+			struct history_load **out)
+{
+	struct history_load *l = uar_zalloc(sizeof *l);
+	uar_err e;
+
+	if (!l)
+		return UAR_ENOMEM;
+	l->run = r;
+	l->h = h;
+	l->ready = ready;
+	l->ctx = ctx;
+	l->answer = uar_buf_make(UAR_LIMIT_MODEL_OUTPUT);
+	e = read_page(l);
+	if (e) {
+		uar_free(l);
+		return e;
+	}
+	*out = l;
+	return UAR_OK;
+}
+
+void rt_history_cancel(struct history_load *l)
+{
+	if (l)
+		l->h = NULL;
+}
+
+void rt_history_fini(struct history *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		uar_buf_fini(&h->messages[i].text);
+	h->count = h->bytes = 0;
+}

@@ -1,0 +1,74 @@
+/* input.c - the user's text of a run: inline, or fetched from its blob. */
+#include "runtime/runtime_int.h"
+
+struct input_load {
+	struct uar_task task; /* inline text is delivered by the next turn, too */
+	struct uar_blob_get get;
+	struct live_run *run;
+	input_ready_fn *ready; /* NULL: cancelled */
+	void *ctx;
+	bool fetching;
+};
+
+static void deliver(struct input_load *l, uar_err e, uar_str text)
+{
+	if (l->ready)
+		l->ready(l->ctx, e, text);
+	if (l->fetching)
+		uar_store_blob_get_fini(&l->get);
+	uar_free(l);
+}
+
+static void inline_ready(struct uar_task *t)
+{
+	struct input_load *l = UAR_OWNER(t, struct input_load, task);
+
+	deliver(l, UAR_OK, l->ready ? l->run->state.what.message : UAR_STR(""));
+}
+
+static void blob_ready(struct uar_blob_get *get)
+{
+	deliver(UAR_OWNER(get, struct input_load, get), get->err, get->bytes);
+}
+
+static uar_err fetch(struct input_load *l, uar_str sha256)
+{
+	struct uar_store *store = l->run->agg->rt->o.store;
+
+	if (sha256.n != sizeof l->get.sha256 - 1)
+		return UAR_ECORRUPT;
+	memcpy(l->get.sha256, sha256.p, sha256.n);
+	l->get.limit = UAR_LIMIT_HTTP_BODY;
+	l->get.done = blob_ready;
+	l->fetching = true;
+	return store->ops->blob_get(store, &l->get);
+}
+
+uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx, struct input_load **out)
+{
+	struct input_load *l = uar_zalloc(sizeof *l);
+	uar_err e = UAR_OK;
+
+	if (!l)
+		return UAR_ENOMEM;
+	l->run = r;
+	l->ready = ready;
+	l->ctx = ctx;
+	l->task.fn = inline_ready;
+	if (r->state.what.message_blob.n)
+		e = fetch(l, r->state.what.message_blob);
+	else
+		uar_post(r->agg->rt->o.sched, &l->task);
+	if (e) {
+		uar_free(l);
+		return e;
+	}
+	*out = l;
+	return UAR_OK;
+}
+
+void rt_input_cancel(struct input_load *l)
+{
+	if (l)
+		l->ready = NULL;
+}

@@ -1,0 +1,192 @@
+/* recover.c - after a start: every run that is not over is read and goes on.
+ *
+ * The list of live runs comes from the store's read model; each run is then
+ * folded from its own events, a bounded number at a time. */
+#include "runtime/runtime_int.h"
+
+enum { LOAD_AT_ONCE = 32 };
+
+struct load {
+	struct uar_runtime *rt;
+	struct live_run *run;
+	struct uar_thread_query session;
+	struct uar_read read;
+	struct uar_session s; /* for the fold; its sequence is not the session's last */
+};
+
+static void pump(struct uar_runtime *rt);
+
+static void gone(struct load *l, uar_err e, const struct uar_error *error)
+{
+	struct uar_runtime *rt = l->rt;
+	struct agg *a = l->run->agg;
+
+	rt_log_run(rt, UAR_LOG_ERROR, "run.not_recovered", uar_str_c(l->run->run_id),
+		   error->text[0] ? error->text : uar_err_text(e));
+	rt_agg_hold(a);
+	rt_run_over(l->run, e);
+	rt_agg_drop(a);
+	uar_free(l);
+	rt->recovering--;
+	pump(rt);
+}
+
+static void loaded(struct load *l)
+{
+	struct uar_runtime *rt = l->rt;
+	struct live_run *r = l->run;
+	struct uar_command recover = { .kind = UAR_CMD_RECOVER };
+	struct uar_command start = { .kind = UAR_CMD_START };
+
+	r->committed = true;
+	rt->recovering--;
+	rt->stats.recovered++;
+	uar_free(l);
+	if (uar_status_terminal(r->state.status)) { /* cannot be: the row said otherwise */
+		rt_run_over(r, UAR_ECORRUPT);
+		pump(rt);
+		return;
+	}
+	rt_send(r, &recover);
+	if (r->state.status == UAR_STATUS_QUEUED &&
+	    rt_thread_active(r->agg, uar_str_c(r->thread_id)) == r)
+		rt_send(r, &start);
+	pump(rt);
+}
+
+static void page_ready(struct uar_read *read);
+
+static uar_err read_page(struct load *l)
+{
+	struct uar_store *store = l->rt->o.store;
+
+	l->read = (struct uar_read){
+		.owner = l->s.owner,
+		.run_id = uar_str_c(l->run->run_id),
+		.after = l->run->state.run_sequence,
+		.limit = UAR_LIMIT_READ_PAGE,
+		.done = page_ready,
+	};
+	return store->ops->read(store, &l->read);
+}
+
+static uar_err fold_page(struct load *l, struct uar_error *error)
+{
+	uar_err e = l->read.err;
+
+	*error = l->read.error;
+	for (size_t i = 0; i < l->read.event_count && !e; i++)
+		e = uar_core_fold(&l->s, &l->run->state, &l->read.events[i], error);
+	return e;
+}
+
+static void page_ready(struct uar_read *read)
+{
+	struct load *l = UAR_OWNER(read, struct load, read);
+	struct uar_error error = { 0 };
+	uar_err e = fold_page(l, &error);
+	bool more = read->more;
+
+	uar_store_read_fini(read);
+	if (!e && more)
+		e = read_page(l);
+	if (e)
+		gone(l, e, &error);
+	else if (!more)
+		loaded(l);
+}
+
+static void session_ready(struct uar_thread_query *q)
+{
+	struct load *l = UAR_OWNER(q, struct load, session);
+	struct agg *a = l->run->agg;
+	uar_err e = q->err;
+
+	if (!e && a->loading) {
+		a->state.sequence = q->last_sequence;
+		a->loading = false;
+		rt_agg_kick(a);
+	}
+	if (!e)
+		e = read_page(l);
+	if (e)
+		gone(l, e, &q->error);
+}
+
+static uar_err begin(struct uar_runtime *rt, struct live_run *r)
+{
+	struct load *l = uar_zalloc(sizeof *l);
+	uar_err e;
+
+	if (!l)
+		return UAR_ENOMEM;
+	l->rt = rt;
+	l->run = r;
+	l->s = r->agg->state;
+	l->s.sequence = 0;
+	l->session = (struct uar_thread_query){
+		.owner = r->agg->state.owner,
+		.session_id = r->agg->state.session_id,
+		.done = session_ready,
+	};
+	e = rt->o.store->ops->thread(rt->o.store, &l->session);
+	if (e)
+		uar_free(l);
+	return e;
+}
+
+static void pump(struct uar_runtime *rt)
+{
+	while (rt->recovering < LOAD_AT_ONCE && !uar_list_empty(&rt->to_load)) {
+		struct live_run *r = UAR_OWNER(rt->to_load.next, struct live_run, load_node);
+		uar_err e;
+
+		uar_list_remove(&r->load_node);
+		rt->recovering++;
+		e = begin(rt, r);
+		if (e) {
+			rt->recovering--;
+			rt_log_run(rt, UAR_LOG_ERROR, "run.not_recovered", uar_str_c(r->run_id),
+				   uar_err_text(e));
+		}
+	}
+}
+
+struct listing {
+	struct uar_runtime *rt;
+	uar_err err;
+};
+
+static void each_live(void *ctx, const struct uar_run_row *row)
+{
+	struct listing *l = ctx;
+	struct uar_runtime *rt = l->rt;
+	struct agg *a = rt_agg_find(rt, &row->owner, row->session_id);
+	struct live_run *r;
+
+	if (l->err)
+		return;
+	if (!a) {
+		l->err = rt_agg_make(rt, &row->owner, row->session_id, 0, &a);
+		if (l->err)
+			return;
+		a->loading = true;
+	}
+	l->err = rt_run_make(a, row->run_id, row->thread_id, &r);
+	if (!l->err)
+		uar_list_add_last(&rt->to_load, &r->load_node);
+}
+
+uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
+{
+	struct listing l = { rt, UAR_OK };
+	uar_err e = rt->o.store->ops->each_live(rt->o.store, each_live, &l, error);
+
+	if (!e)
+		e = l.err;
+	if (e)
+		return e;
+	rt->enumerated = true;
+	pump(rt);
+	return UAR_OK;
+}

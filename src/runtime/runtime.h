@@ -1,0 +1,97 @@
+/* runtime.h - the shell around the engine: append, fold, publish, perform.
+ *
+ * Requests and workers alike send commands; a command becomes events by
+ * core/decide, the store makes them durable, and only then is the state moved,
+ * the bus told, the request answered and the effect started. All calls come
+ * from the loop thread; callbacks never fire inside the call that asked. */
+#ifndef UAR_RUNTIME_RUNTIME_H
+#define UAR_RUNTIME_RUNTIME_H
+
+#include "base/log.h"
+#include "base/sched.h"
+#include "bus/bus.h"
+#include "core/core.h"
+#include "model/model.h"
+#include "store/store.h"
+
+struct uar_runtime;
+
+struct uar_runtime_options {
+	struct uar_sched *sched;
+	struct uar_store *store;
+	const struct uar_rand *rand;
+	const struct uar_log *log;
+	struct uar_model *scripted; /* always there */
+	struct uar_model *provider; /* NULL: none configured */
+	const char *provider_model; /* model name for `provider` */
+	const char *fixtures_dir;   /* NULL: none */
+	int64_t run_timeout_us;	    /* of runs that name none; 0: no limit */
+};
+
+UAR_MUST_CHECK uar_err uar_runtime_create(const struct uar_runtime_options *o,
+					  struct uar_runtime **out);
+void uar_runtime_destroy(struct uar_runtime *rt); /* after drain; NULL is fine */
+struct uar_bus *uar_runtime_bus(struct uar_runtime *rt);
+struct uar_store *uar_runtime_store(struct uar_runtime *rt);
+
+/* Finds every run that is not over and lets it go on. Blocks only to list
+ * them; each is then read and resumed from the loop. */
+UAR_MUST_CHECK uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error);
+bool uar_runtime_ready(const struct uar_runtime *rt); /* recovery has read everything */
+
+/* Stops workers without ending their runs (they go on after the next start),
+ * finishes commits, then calls done. Commands are refused from now on. */
+void uar_runtime_drain(struct uar_runtime *rt, void (*done)(void *ctx), void *ctx);
+
+/* Operation structs belong to the caller and stay in place until `done`. */
+struct uar_run_create {
+	struct uar_owner owner; /* strings stay in place until done */
+	uar_str agent_id;
+	uar_str message;
+	uar_str inputs;		 /* JSON object of the other inputs, or empty */
+	uar_str context;	 /* JSON object, or empty */
+	uar_str conversation_id; /* or empty */
+	uar_str idempotency_key; /* or empty */
+	uar_str fingerprint;	 /* of the request's meaning, when there is a key */
+	uar_str task_id, trace_id;
+	int64_t timeout_us; /* 0: the default */
+	void (*done)(struct uar_run_create *op);
+	/* out */
+	uar_err err; /* EKEYREUSED: the key belongs to a different request */
+	struct uar_error error;
+	bool existed; /* the key named this run already */
+	const char *status;
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	void *internal;
+};
+UAR_MUST_CHECK uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op);
+
+struct uar_run_cancel_op {
+	struct uar_owner owner;
+	uar_str run_id, reason;
+	void (*done)(struct uar_run_cancel_op *op);
+	/* out: ENOTFOUND, or UAR_OK also when the run was over already */
+	uar_err err;
+	struct uar_error error;
+	void *internal;
+};
+UAR_MUST_CHECK uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op *op);
+
+struct uar_runtime_stats {
+	uint64_t created, completed, failed, cancelled, timed_out, recovered;
+	uint64_t commands, refused, merged, batches, events;
+	size_t live_runs, sessions;
+};
+void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *out);
+
+/* The agents that are always there. */
+struct uar_agent {
+	const char *id, *title, *doc;
+	enum uar_entry entry;
+	const char *model; /* of the scripted provider; NULL: the configured one */
+	const char *instructions;
+};
+const struct uar_agent *uar_agent_find(uar_str id); /* NULL: unknown */
+const struct uar_agent *uar_agent_at(size_t index); /* NULL past the end */
+
+#endif

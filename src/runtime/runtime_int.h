@@ -1,0 +1,145 @@
+/* runtime_int.h - what the files of runtime/ share. */
+#ifndef UAR_RUNTIME_RUNTIME_INT_H
+#define UAR_RUNTIME_RUNTIME_INT_H
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "runtime/runtime.h"
+
+struct batch;
+struct worker;
+
+struct uar_runtime {
+	struct uar_runtime_options o;
+	struct uar_uuid ids;
+	struct uar_bus *bus;
+	struct uar_map sessions; /* session_id -> struct agg */
+	struct uar_map runs;	 /* run_id -> struct live_run */
+	struct uar_map threads;	 /* thread_id -> struct live_run, the last created one */
+	struct uar_list spare;	 /* batches for reuse, at most UAR_SPARE_BATCHES */
+	size_t spare_count;
+	struct uar_list to_load; /* runs that recovery has yet to read */
+	size_t recovering;	 /* runs still being read */
+	bool draining, enumerated;
+	size_t in_flight; /* batches at the store */
+	void (*drained)(void *ctx);
+	void *drained_ctx;
+	struct uar_runtime_stats stats;
+};
+enum { UAR_SPARE_BATCHES = 64 };
+
+/* A session in memory: its state, and the commands that wait for a commit. */
+struct agg {
+	struct uar_runtime *rt;
+	struct uar_session state;
+	struct uar_arena arena; /* owner and session id */
+	struct uar_task task;	/* decides the next batch */
+	struct uar_timer retry;
+	struct uar_list queue; /* of struct cmd */
+	size_t queued, queued_bytes;
+	struct uar_list runs; /* of struct live_run */
+	struct batch *batch;  /* at the store; NULL: none */
+	size_t holds;	      /* reasons to stay in memory besides runs */
+	bool loading;	      /* its last sequence is not known yet */
+};
+
+/* A run in memory. */
+struct live_run {
+	struct uar_list node; /* in agg->runs, in order of creation */
+	struct agg *agg;
+	struct uar_run state;
+	struct worker *worker; /* NULL: none at work */
+	struct uar_timer deadline;
+	struct uar_list load_node; /* in rt->to_load */
+	bool committed;		   /* its first events are durable */
+	bool first_of_thread;	   /* nothing to remember */
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	char thread_id[UAR_LIMIT_ID_BYTES + 1];
+};
+
+struct cmd;
+typedef void cmd_fn(struct cmd *c, uar_err e, const struct uar_error *error,
+		    const struct uar_run *run);
+/* A command on its way; owns the text it carries. */
+struct cmd {
+	struct uar_list node;
+	struct live_run *run;
+	struct uar_command c;
+	struct uar_buf text;	       /* TEXT, REASONING: grows while it waits; REPLAY: the line */
+	struct uar_arena own;	       /* the other strings of c */
+	const struct uar_key_row *key; /* CREATE */
+	cmd_fn *done;		       /* NULL: nobody asks */
+	void *ctx;
+	struct uar_key_row taken; /* on EEXISTS, valid inside done */
+	bool from_worker;	  /* kept and tried again while the disk is full */
+	uar_err err;		  /* what decide said; told after the commit */
+	struct uar_error error;
+};
+
+/* agg.c */
+struct agg *rt_agg_find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id);
+/* A new one in memory; UAR_EEXISTS never: the caller looked first. */
+uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id,
+		    uint64_t sequence, struct agg **out);
+void rt_agg_hold(struct agg *a);
+void rt_agg_drop(struct agg *a); /* gives a hold back; frees it when nothing needs it */
+void rt_agg_kick(struct agg *a); /* there is something to decide */
+void rt_agg_free(struct agg *a);
+uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct live_run **out);
+void rt_run_free(struct live_run *r); /* out of every map; ends its worker */
+/* The run of its thread that was started first and is not over; NULL: none. */
+struct live_run *rt_thread_active(struct agg *a, uar_str thread_id);
+
+/* command.c */
+struct cmd *rt_cmd_make(struct live_run *r, enum uar_command_kind kind);
+void rt_cmd_free(struct cmd *c);
+/* Takes the command; UAR_EBUSY or UAR_EDRAINING leave it with the caller. */
+uar_err rt_cmd_send(struct cmd *c);
+/* From workers: text is merged with what waits. False: hold the source back. */
+bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text);
+/* From the fixture worker: one recorded event. */
+bool rt_send_line(struct live_run *r, uar_str json, int64_t line);
+/* A worker's command without text; failure to queue it fails the run later. */
+void rt_send(struct live_run *r, const struct uar_command *c);
+
+/* batch.c */
+void rt_batch_begin(struct agg *a);
+void rt_batch_free(struct uar_runtime *rt, struct batch *b);
+/* The run is over or was never made: forget it and what still waits for it. */
+void rt_run_over(struct live_run *r, uar_err why);
+
+/* effect.c */
+void rt_effect(struct live_run *r, enum uar_effect effect);
+void rt_deadline_arm(struct live_run *r);
+
+/* worker.c and entry_*.c */
+struct worker_ops {
+	const char *name;
+	/* Begins or goes on from where r->state says. An error fails the run. */
+	uar_err (*start)(struct worker *w, struct uar_error *error);
+	void (*call_model)(struct worker *w);
+	void (*flow)(struct worker *w, bool paused); /* hold the source back or let it go */
+	void (*stop)(struct worker *w);		     /* at once; frees w */
+};
+struct worker {
+	const struct worker_ops *ops;
+	struct live_run *run;
+};
+uar_err rt_worker_start(struct live_run *r, struct uar_error *error);
+void rt_worker_stop(struct live_run *r); /* NULL worker is fine */
+uar_err rt_echo_make(struct live_run *r, struct worker **out);
+uar_err rt_fixture_make(struct live_run *r, struct worker **out);
+uar_err rt_llm_make(struct live_run *r, struct worker **out);
+
+/* input.c: the user's text, also when it is a blob. `ready` fires later, unless
+ * the load is cancelled first. */
+struct input_load;
+typedef void input_ready_fn(void *ctx, uar_err e, uar_str text);
+uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx,
+		      struct input_load **out);
+void rt_input_cancel(struct input_load *l); /* NULL is fine */
+
+void rt_log_run(const struct uar_runtime *rt, enum uar_log_level level, const char *what,
+		uar_str run_id, const char *detail);
+
+#endif

@@ -1,0 +1,249 @@
+/* stream.c - the hand-over from store to bus, in one place.
+ *
+ * The stream listens to its topic from the beginning but delivers from the
+ * store until the store has nothing beyond what it delivered. Publishing and
+ * this check happen on one thread, so between "nothing beyond" and "live" no
+ * event can slip through, and the cursor drops what comes twice. */
+#include "runtime/stream.h"
+
+#include "runtime/runtime_int.h"
+
+enum state {
+	READING, /* a page is on its way */
+	LIVE,	 /* fed by the bus */
+	BLOCKED, /* the sink is full */
+};
+
+struct page {
+	struct uar_read read;
+	struct uar_stream *s; /* NULL: the stream was closed meanwhile */
+};
+
+struct uar_stream {
+	struct uar_runtime *rt;
+	struct uar_stream_sink sink;
+	struct uar_sub sub;
+	struct page *page; /* on its way; an idle stream has none and stays small */
+	struct uar_owner owner;
+	enum state state;
+	bool of_run, checked; /* checked: the cursor was found in the log */
+	uint64_t cursor;
+	uar_str id;
+	char text[]; /* id, tenant, workspace, user */
+};
+
+static uint64_t number(const struct uar_stream *s, const struct uar_event *ev)
+{
+	return s->of_run ? ev->run_sequence : ev->sequence;
+}
+
+static bool ends_run(const struct uar_event *ev)
+{
+	return ev->cls == UAR_EV_TASK_ATTEMPT_COMPLETED || ev->cls == UAR_EV_TASK_ATTEMPT_FAILED;
+}
+
+static void free_stream(struct uar_stream *s)
+{
+	if (s->page)
+		s->page->s = NULL;
+	uar_bus_unsubscribe(s->rt->bus, &s->sub);
+	uar_free(s);
+}
+
+static void end(struct uar_stream *s, uar_err why, const struct uar_error *error)
+{
+	struct uar_stream_sink sink = s->sink;
+
+	free_stream(s);
+	sink.end(sink.ctx, why, error);
+}
+
+/* How many events go out: all, or up to and with the run's last. */
+static size_t deliverable(const struct uar_stream *s, const struct uar_event *ev, size_t n,
+			  bool *out_last)
+{
+	*out_last = false;
+	for (size_t i = 0; i < n && s->of_run; i++)
+		if (ends_run(&ev[i])) {
+			*out_last = true;
+			return i + 1;
+		}
+	return n;
+}
+
+/* False: the stream is blocked or gone. */
+static bool deliver(struct uar_stream *s, const struct uar_event *ev, size_t n)
+{
+	bool last;
+	uar_err e;
+
+	n = deliverable(s, ev, n, &last);
+	e = n ? s->sink.events(s->sink.ctx, ev, n) : UAR_OK;
+	if (e == UAR_EBUSY) {
+		s->state = BLOCKED;
+		return false;
+	}
+	if (!e && n)
+		s->cursor = number(s, &ev[n - 1]);
+	if (e || last) {
+		end(s, e, NULL);
+		return false;
+	}
+	return true;
+}
+
+static void page_ready(struct uar_read *r);
+
+/* The first page begins at the cursor itself: if it is not there, nobody ever sent it. */
+static uar_err read_page(struct uar_stream *s)
+{
+	struct page *p = uar_zalloc(sizeof *p);
+	uar_err e;
+
+	if (!p)
+		return UAR_ENOMEM;
+	p->s = s;
+	p->read = (struct uar_read){
+		.owner = s->owner,
+		.run_id = s->of_run ? s->id : UAR_STR_NONE,
+		.session_id = s->of_run ? UAR_STR_NONE : s->id,
+		.after = s->checked ? s->cursor : s->cursor - 1,
+		.limit = UAR_LIMIT_READ_PAGE,
+		.done = page_ready,
+	};
+	s->state = READING;
+	s->page = p;
+	e = s->rt->o.store->ops->read(s->rt->o.store, &p->read);
+	if (e) {
+		s->page = NULL;
+		uar_free(p);
+	}
+	return e;
+}
+
+/* The event at the cursor is dropped from a first page; a run that is over before
+ * the cursor's event has nothing more to send. */
+static uar_err check_cursor(struct uar_stream *s, const struct uar_event **ev, size_t *n)
+{
+	if (s->checked)
+		return UAR_OK;
+	if (*n == 0 || number(s, *ev) != s->cursor)
+		return UAR_ECURSOR;
+	s->checked = true;
+	if (s->of_run && ends_run(*ev)) {
+		*n = 0;
+		return UAR_ESKIP;
+	}
+	(*ev)++;
+	(*n)--;
+	return UAR_OK;
+}
+
+static void take_page(struct uar_stream *s, struct uar_read *r)
+{
+	const struct uar_event *ev = r->events;
+	size_t n = r->event_count;
+	uar_err e = r->err ? r->err : check_cursor(s, &ev, &n);
+
+	if (e) {
+		end(s, e == UAR_ESKIP ? UAR_OK : e, &r->error);
+		return;
+	}
+	if (!deliver(s, ev, n))
+		return;
+	if (!r->more && uar_sub_head(&s->sub) <= s->cursor) {
+		s->state = LIVE;
+		return;
+	}
+	e = read_page(s);
+	if (e)
+		end(s, e, NULL);
+}
+
+static void page_ready(struct uar_read *r)
+{
+	struct page *p = UAR_OWNER(r, struct page, read);
+
+	if (p->s) {
+		p->s->page = NULL;
+		take_page(p->s, r);
+	}
+	uar_store_read_fini(r);
+	uar_free(p);
+}
+
+static void published(void *ctx, const struct uar_event *ev, size_t n)
+{
+	struct uar_stream *s = ctx;
+
+	if (s->state != LIVE)
+		return; /* the topic's head tells the reader of pages */
+	while (n && number(s, ev) <= s->cursor) {
+		ev++;
+		n--;
+	}
+	if (n)
+		deliver(s, ev, n);
+}
+
+static char *append(char *at, uar_str from, uar_str *out)
+{
+	memcpy(at, from.p, from.n);
+	*out = uar_str_n(at, from.n);
+	return at + from.n;
+}
+
+static void own_strings(struct uar_stream *s, const struct uar_stream_options *o)
+{
+	char *at = append(s->text, s->of_run ? o->run_id : o->session_id, &s->id);
+
+	at = append(at, o->owner.tenant, &s->owner.tenant);
+	at = append(at, o->owner.workspace, &s->owner.workspace);
+	append(at, o->owner.user, &s->owner.user);
+}
+
+uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options *o,
+			struct uar_stream **out)
+{
+	size_t text = o->run_id.n + o->session_id.n + o->owner.tenant.n + o->owner.workspace.n +
+		      o->owner.user.n;
+	struct uar_stream *s = uar_zalloc(sizeof *s + text);
+	uar_err e;
+
+	if (!s)
+		return UAR_ENOMEM;
+	s->rt = rt;
+	s->sink = o->sink;
+	s->of_run = o->run_id.n > 0;
+	s->cursor = o->after;
+	s->checked = o->after == 0;
+	s->sub.fn = published;
+	s->sub.ctx = s;
+	own_strings(s, o);
+	e = uar_bus_subscribe(rt->bus, s->id, &s->sub);
+	if (!e)
+		e = read_page(s);
+	if (e) {
+		free_stream(s);
+		return e;
+	}
+	*out = s;
+	return UAR_OK;
+}
+
+void uar_stream_resume(struct uar_stream *s)
+{
+	uar_err e;
+
+	if (s->state != BLOCKED)
+		return;
+	e = read_page(s);
+	if (e)
+		end(s, e, NULL);
+}
+
+void uar_stream_close(struct uar_stream *s)
+{
+	if (s)
+		free_stream(s);
+}

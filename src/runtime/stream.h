@@ -1,0 +1,34 @@
+/* stream.h - a cursor over the events of a run or a session, from any point on.
+ *
+ * First the store after the cursor, then the bus, joined by sequence number: no
+ * gap, no duplicate. Knows no protocol and no socket. A sink that is full is
+ * left alone until it says it has room, and is then fed from the store. */
+#ifndef UAR_RUNTIME_STREAM_H
+#define UAR_RUNTIME_STREAM_H
+
+#include "runtime/runtime.h"
+
+struct uar_stream;
+
+struct uar_stream_sink {
+	/* Takes all events or none. UAR_EBUSY: none were taken, uar_stream_resume
+	 * follows. Any other error ends the stream with it. */
+	uar_err (*events)(void *ctx, const struct uar_event *events, size_t n);
+	/* Nothing more comes and the stream is gone. UAR_OK: the run's last event was delivered. */
+	void (*end)(void *ctx, uar_err why, const struct uar_error *error);
+	void *ctx;
+};
+
+struct uar_stream_options {
+	struct uar_owner owner; /* copied */
+	uar_str run_id;		/* either */
+	uar_str session_id;	/* or */
+	uint64_t after;		/* run_sequence or sequence of the last event seen */
+	struct uar_stream_sink sink;
+};
+UAR_MUST_CHECK uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options *o,
+				       struct uar_stream **out);
+void uar_stream_resume(struct uar_stream *s);
+void uar_stream_close(struct uar_stream *s); /* no `end` follows; NULL is fine */
+
+#endif

@@ -1,0 +1,98 @@
+/* worker.c - which worker executes which entry, and the simplest of them. */
+#include "runtime/runtime_int.h"
+
+static uar_err (*const makers[UAR_ENTRY_COUNT])(struct live_run *r, struct worker **out) = {
+	[UAR_ENTRY_ECHO] = rt_echo_make,
+	[UAR_ENTRY_FIXTURE] = rt_fixture_make,
+	[UAR_ENTRY_LLM] = rt_llm_make,
+};
+
+uar_err rt_worker_start(struct live_run *r, struct uar_error *error)
+{
+	uar_err e = makers[r->state.what.entry](r, &r->worker);
+
+	if (e)
+		return e;
+	r->worker->run = r;
+	e = r->worker->ops->start(r->worker, error);
+	if (e)
+		rt_worker_stop(r);
+	return e;
+}
+
+void rt_worker_stop(struct live_run *r)
+{
+	struct worker *w = r->worker;
+
+	if (!w)
+		return;
+	r->worker = NULL;
+	w->ops->stop(w);
+}
+
+/* --- echo: says what it was told ------------------------------------------- */
+
+struct echo {
+	struct worker base;
+	struct input_load *load;
+};
+
+static void echo_ready(void *ctx, uar_err e, uar_str text)
+{
+	static const struct uar_command finish = { .kind = UAR_CMD_FINISH };
+	struct echo *w = ctx;
+	struct uar_command fail = { .kind = UAR_CMD_FAIL };
+
+	w->load = NULL;
+	if (e) {
+		fail.fail = (struct uar_failure){ uar_str_c(uar_err_token(e)),
+						  uar_str_c(uar_err_text(e)), UAR_STR("execution"),
+						  uar_err_retryable(e) };
+		rt_send(w->base.run, &fail);
+		return;
+	}
+	if (text.n)
+		rt_send_text(w->base.run, UAR_CMD_TEXT, text);
+	rt_send(w->base.run, &finish);
+}
+
+static uar_err echo_start(struct worker *base, struct uar_error *error)
+{
+	struct echo *w = (struct echo *)base;
+
+	(void)error;
+	return rt_input_load(base->run, echo_ready, w, &w->load);
+}
+
+static void echo_call_model(struct worker *w)
+{
+	(void)w;
+}
+
+static void echo_flow(struct worker *w, bool paused)
+{
+	(void)w, (void)paused;
+}
+
+static void echo_stop(struct worker *base)
+{
+	struct echo *w = (struct echo *)base;
+
+	rt_input_cancel(w->load);
+	uar_free(w);
+}
+
+static const struct worker_ops echo_ops = { "echo", echo_start, echo_call_model, echo_flow,
+					    echo_stop };
+
+uar_err rt_echo_make(struct live_run *r, struct worker **out)
+{
+	struct echo *w = uar_zalloc(sizeof *w);
+
+	(void)r;
+	if (!w)
+		return UAR_ENOMEM;
+	w->base.ops = &echo_ops;
+	*out = &w->base;
+	return UAR_OK;
+}
