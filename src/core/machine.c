@@ -62,6 +62,14 @@ enum uar_status uar_status_parse(uar_str text)
 	return UAR_STATUS_COUNT;
 }
 
+const char *uar_status_record_parse(uar_str record)
+{
+	for (int s = 0; s < UAR_STATUS_COUNT; s++)
+		if (uar_str_is(record, statuses[s].record))
+			return statuses[s].record;
+	return NULL;
+}
+
 struct uar_move uar_run_move(enum uar_status from, enum uar_run_input on)
 {
 	return run_moves[from][on];

@@ -18,6 +18,8 @@ const char *uar_status_record(enum uar_status s); /* "canceled" */
 bool uar_status_terminal(enum uar_status s);
 /* UAR_STATUS_COUNT when no status has that text. */
 enum uar_status uar_status_parse(uar_str text);
+/* The record's word itself, NULL when it is none: "canceled" is one. */
+const char *uar_status_record_parse(uar_str record);
 
 enum uar_run_input {
 	UAR_IN_START,

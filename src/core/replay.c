@@ -99,6 +99,7 @@ static void replay_tool_start(struct emit *e, const struct uar_json *data)
 	uar_jw_int(w, "index", 0);
 	if (input)
 		uar_jw_tree(w, "args", input);
+	uar_jw_cstr(w, "tool_name", e->r->tool.name);
 	uar_jw_bool(w, "final", true);
 	uar_jw_bool(w, "valid", true);
 	name_call(e, data);

@@ -44,6 +44,7 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 		uar_jw_double(w, "progress", 1.0);
 	else
 		uar_jw_null(w, "progress");
+	uar_jw_cstr(w, "engine_status", uar_status_text(r->status));
 	put_text(w, "stage", uar_str_c(r->phase));
 	put_cancel(w, &r->cancel);
 	put_error(w, &r->end);
@@ -94,7 +95,7 @@ uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struc
 		.agent_id = r->what.agent_id,
 		.root_run_id = r->id.root_run_id,
 		.parent_run_id = r->id.parent_run_id,
-		.status = uar_str_c(uar_status_text(r->status)),
+		.status = uar_str_c(uar_status_record(r->status)),
 		.terminal = uar_status_terminal(r->status),
 		.attempt = r->what.attempt,
 		.created_us = r->at.created_us,

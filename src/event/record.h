@@ -16,7 +16,7 @@ struct uar_run_row {
 	uar_str run_id, session_id, thread_id, turn_id, task_id;
 	uar_str plugin_id, entry_id, agent_id;
 	uar_str root_run_id, parent_run_id; /* parent may be empty */
-	uar_str status;			    /* engine status, "running" */
+	uar_str status;			    /* word of the run record, "canceled" */
 	bool terminal;			    /* never changes once true */
 	int64_t attempt;
 	int64_t created_us, updated_us, started_us, finished_us; /* 0: not yet */

@@ -74,10 +74,10 @@ static void row_ready(struct uar_runs_query *q)
 	uar_err e = q->err;
 
 	if (!e) {
-		enum uar_status s = uar_status_parse(q->rows[0].status);
+		const char *status = uar_status_record_parse(q->rows[0].status);
 
 		c->op->existed = true;
-		c->op->status = s == UAR_STATUS_COUNT ? "queued" : uar_status_record(s);
+		c->op->status = status ? status : "queued";
 	}
 	uar_store_query_fini(q);
 	finish(c, e, NULL);

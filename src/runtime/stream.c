@@ -26,7 +26,7 @@ struct uar_stream {
 	struct page *page; /* on its way; an idle stream has none and stays small */
 	struct uar_owner owner;
 	enum state state;
-	bool of_run, checked; /* checked: the cursor was found in the log */
+	bool of_run, checked, opened; /* checked: the cursor was found in the log */
 	uint64_t cursor;
 	uar_str id;
 	char text[]; /* id, tenant, workspace, user */
@@ -145,6 +145,12 @@ static void take_page(struct uar_stream *s, struct uar_read *r)
 	size_t n = r->event_count;
 	uar_err e = r->err ? r->err : check_cursor(s, &ev, &n);
 
+	if ((!e || e == UAR_ESKIP) && !s->opened) {
+		uar_err refused = s->sink.opened(s->sink.ctx);
+
+		s->opened = true;
+		e = refused ? refused : e;
+	}
 	if (e) {
 		end(s, e == UAR_ESKIP ? UAR_OK : e, &r->error);
 		return;

@@ -11,6 +11,9 @@
 struct uar_stream;
 
 struct uar_stream_sink {
+	/* The run or session exists and the cursor is known; events follow. Once,
+	 * first. An error ends the stream with it. */
+	uar_err (*opened)(void *ctx);
 	/* Takes all events or none. UAR_EBUSY: none were taken, uar_stream_resume
 	 * follows. Any other error ends the stream with it. */
 	uar_err (*events)(void *ctx, const struct uar_event *events, size_t n);

@@ -1,0 +1,232 @@
+/* normalized.c - the map from event classes to normalized variants. */
+#include "proto/normalized.h"
+
+struct put {
+	struct uar_jw w;
+	const struct uar_event *ev;
+	const struct uar_json *p; /* payload */
+	const struct uar_normalized_options *o;
+};
+
+static const struct uar_json *get(const struct put *x, const char *key)
+{
+	return uar_json_get(x->p, uar_str_c(key));
+}
+
+static uar_str text(const struct put *x, const char *key)
+{
+	return uar_json_str(get(x, key), UAR_STR(""));
+}
+
+static void open_data(struct put *x, const char *type)
+{
+	uar_jw_obj(&x->w, NULL);
+	uar_jw_cstr(&x->w, "type", type);
+	uar_jw_obj(&x->w, "data");
+	uar_jw_str(&x->w, "run_id", x->ev->ids[UAR_ID_RUN]);
+}
+
+static uar_err close_data(struct put *x)
+{
+	uar_jw_close(&x->w);
+	uar_jw_close(&x->w);
+	return uar_jw_end(&x->w);
+}
+
+static void tree_or_null(struct put *x, const char *key, const struct uar_json *j)
+{
+	if (j)
+		uar_jw_tree(&x->w, key, j);
+	else
+		uar_jw_null(&x->w, key);
+}
+
+static uar_err put_start(struct put *x)
+{
+	uar_str agent = text(x, "agent_id");
+
+	open_data(x, "RunStart");
+	uar_jw_str(&x->w, "agent_id", agent.n ? agent : text(x, "entry_id"));
+	return close_data(x);
+}
+
+static uar_err put_delta(struct put *x)
+{
+	uar_str delta = text(x, "text");
+
+	if (!delta.n)
+		return UAR_ESKIP;
+	open_data(x, x->ev->cls == UAR_EV_MODEL_DELTA ? "ChatDelta" : "ReasoningDelta");
+	uar_jw_str(&x->w, "text_delta", delta);
+	return close_data(x);
+}
+
+static uar_err put_context(struct put *x)
+{
+	const struct uar_json *citations = get(x, "citations");
+	const struct uar_json *recalled = get(x, "recalled");
+
+	if (citations) {
+		open_data(x, "Citation");
+		uar_jw_tree(&x->w, "sources", citations);
+	} else if (recalled) {
+		open_data(x, "MemoryRecall");
+		uar_jw_tree(&x->w, "items", recalled);
+	} else {
+		return UAR_ESKIP;
+	}
+	return close_data(x);
+}
+
+/* The call is shown once its arguments are final. */
+static uar_err put_tool_args(struct put *x)
+{
+	if (!uar_json_bool(get(x, "final"), false))
+		return UAR_ESKIP;
+	open_data(x, "ToolStart");
+	uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
+	uar_jw_str(&x->w, "tool", text(x, "tool_name"));
+	tree_or_null(x, "input", get(x, "args"));
+	return close_data(x);
+}
+
+static uar_err put_tool_progress(struct put *x)
+{
+	const struct uar_json *partial = get(x, "partial");
+
+	open_data(x, "ToolDelta");
+	uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
+	tree_or_null(x, "delta", partial ? partial : get(x, "message"));
+	return close_data(x);
+}
+
+static uar_err put_tool_end(struct put *x)
+{
+	const struct uar_json *output = get(x, "preview");
+
+	open_data(x, "ToolEnd");
+	uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
+	tree_or_null(x, "output", output ? output : get(x, "error"));
+	uar_jw_bool(&x->w, "ok", x->ev->cls == UAR_EV_TOOL_RESULT);
+	return close_data(x);
+}
+
+static uar_err put_artifact(struct put *x)
+{
+	uar_str language = text(x, "language");
+
+	open_data(x, "Artifact");
+	uar_jw_obj(&x->w, "artifact");
+	uar_jw_str(&x->w, "artifact_id", x->ev->ids[UAR_ID_ARTIFACT]);
+	uar_jw_str(&x->w, "artifact_type", text(x, "artifact_type"));
+	uar_jw_str(&x->w, "title", text(x, "title"));
+	uar_jw_str(&x->w, "content", text(x, "preview"));
+	if (language.n)
+		uar_jw_str(&x->w, "language", language);
+	tree_or_null(x, "metadata", get(x, "metadata"));
+	uar_jw_close(&x->w);
+	return close_data(x);
+}
+
+static uar_err put_warning(struct put *x)
+{
+	const struct uar_json *details = get(x, "details");
+
+	if (!uar_str_is(text(x, "code"), "ARTIFACT_PREVIEW_ERROR"))
+		return UAR_ESKIP;
+	open_data(x, "artifact.error");
+	uar_jw_str(&x->w, "artifact_id", x->ev->ids[UAR_ID_ARTIFACT]);
+	uar_jw_str(&x->w, "message", text(x, "message"));
+	if (details)
+		uar_jw_tree(&x->w, "details", details);
+	return close_data(x);
+}
+
+static uar_err put_action(struct put *x)
+{
+	bool form = uar_str_is(text(x, "action_type"), "form");
+
+	open_data(x, form ? "ui.form.request" : "meta");
+	uar_jw_str(&x->w, form ? "form_id" : "action_id", x->ev->ids[UAR_ID_ACTION]);
+	uar_jw_str(&x->w, "title", text(x, "prompt"));
+	if (form)
+		tree_or_null(x, "schema", get(x, "schema"));
+	else
+		uar_jw_str(&x->w, "action_type", text(x, "action_type"));
+	if (x->ev->ids[UAR_ID_TOOL_CALL].n)
+		uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
+	return close_data(x);
+}
+
+/* Phases are shown on demand; a note with data of its own always is. */
+static uar_err put_status(struct put *x)
+{
+	const struct uar_json *metadata = get(x, "metadata");
+
+	if (!metadata && !x->o->meta)
+		return UAR_ESKIP;
+	open_data(x, "meta");
+	uar_jw_str(&x->w, "phase", text(x, "phase"));
+	uar_jw_str(&x->w, "status", text(x, "status"));
+	uar_jw_str(&x->w, "title", text(x, "title"));
+	if (metadata)
+		uar_jw_tree(&x->w, "metadata", metadata);
+	return close_data(x);
+}
+
+static uar_err put_progress(struct put *x)
+{
+	if (!x->o->meta)
+		return UAR_ESKIP;
+	open_data(x, "meta");
+	uar_jw_cstr(&x->w, "kind", "progress");
+	uar_jw_tree(&x->w, "progress", x->p);
+	return close_data(x);
+}
+
+static uar_err put_done(struct put *x)
+{
+	open_data(x, "RunDone");
+	return close_data(x);
+}
+
+static uar_err put_failed(struct put *x)
+{
+	if (uar_str_is(text(x, "status"), "cancelled") && x->o->cancel_as_done)
+		return put_done(x);
+	open_data(x, "Error");
+	uar_jw_str(
+		&x->w, "code",
+		uar_json_str(uar_json_get(get(x, "error"), UAR_STR("code")), UAR_STR("INTERNAL")));
+	uar_jw_str(&x->w, "message", text(x, "message"));
+	return close_data(x);
+}
+
+static uar_err (*const shown[UAR_EV_COUNT])(struct put *x) = {
+	[UAR_EV_TASK_QUEUED] = put_start,	   [UAR_EV_MODEL_DELTA] = put_delta,
+	[UAR_EV_REASONING_DELTA] = put_delta,	   [UAR_EV_CONTEXT_RESOLVED] = put_context,
+	[UAR_EV_TOOL_ARGS] = put_tool_args,	   [UAR_EV_TOOL_PROGRESS] = put_tool_progress,
+	[UAR_EV_TOOL_RESULT] = put_tool_end,	   [UAR_EV_TOOL_FAILED] = put_tool_end,
+	[UAR_EV_ARTIFACT_CHANGED] = put_artifact,  [UAR_EV_RUNTIME_WARNING] = put_warning,
+	[UAR_EV_ACTION_REQUIRED] = put_action,	   [UAR_EV_RUN_STATUS] = put_status,
+	[UAR_EV_TASK_PROGRESS] = put_progress,	   [UAR_EV_TASK_ATTEMPT_COMPLETED] = put_done,
+	[UAR_EV_TASK_ATTEMPT_FAILED] = put_failed,
+};
+
+uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_normalized_options *o,
+			      struct uar_buf *out)
+{
+	struct put x = { .ev = ev, .o = o };
+	struct uar_arena arena;
+	uar_err e;
+
+	if (!shown[ev->cls] || !ev->run_sequence)
+		return UAR_ESKIP;
+	uar_arena_init(&arena, 0);
+	e = uar_json_parse(ev->payload, NULL, &arena, &x.p, NULL);
+	x.w = uar_jw_begin(out);
+	if (!e)
+		e = shown[ev->cls](&x);
+	uar_arena_fini(&arena);
+	return e;
+}

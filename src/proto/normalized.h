@@ -1,0 +1,19 @@
+/* normalized.h - log events as {"type","data"} of the normalized stream.
+ *
+ * Pure: an event in, bytes out. A class without a row in the map is not shown. */
+#ifndef UAR_PROTO_NORMALIZED_H
+#define UAR_PROTO_NORMALIZED_H
+
+#include "event/event.h"
+
+struct uar_normalized_options {
+	bool cancel_as_done; /* a cancelled run ends with RunDone instead of Error */
+	bool meta;	     /* show phases and progress as `meta` */
+};
+
+/* Appends the JSON of what the event shows. UAR_ESKIP: it shows nothing here. */
+UAR_MUST_CHECK uar_err uar_normalized_encode(const struct uar_event *ev,
+					     const struct uar_normalized_options *o,
+					     struct uar_buf *out);
+
+#endif

@@ -1,0 +1,55 @@
+/* runs.c - columns and detail of a run row become its record. */
+#include "proto/runs.h"
+
+static void put_text(struct uar_jw *w, const char *key, uar_str s)
+{
+	if (s.n)
+		uar_jw_str(w, key, s);
+	else
+		uar_jw_null(w, key);
+}
+
+static void put_time(struct uar_jw *w, const char *key, int64_t us)
+{
+	if (us)
+		uar_jw_seconds(w, key, us);
+	else
+		uar_jw_null(w, key);
+}
+
+/* The detail is a JSON object of further members: its inside is spliced. */
+static void put_detail(struct uar_jw *w, uar_str detail)
+{
+	struct uar_arena arena;
+	const struct uar_json *j;
+
+	uar_arena_init(&arena, 0);
+	if (detail.n && uar_json_parse(detail, NULL, &arena, &j, NULL) == UAR_OK &&
+	    j->kind == UAR_JSON_OBJECT)
+		for (const struct uar_json *m = j->first; m; m = m->next) {
+			uar_jw_key(w, m->key);
+			uar_jw_tree(w, NULL, m);
+		}
+	uar_arena_fini(&arena);
+}
+
+void uar_runs_write(struct uar_jw *w, const char *key, const struct uar_run_row *row)
+{
+	uar_jw_obj(w, key);
+	uar_jw_str(w, "run_id", row->run_id);
+	uar_jw_str(w, "plugin_id", row->plugin_id);
+	uar_jw_str(w, "entry_id", row->entry_id);
+	put_text(w, "agent_id", row->agent_id);
+	uar_jw_str(w, "status", row->status);
+	uar_jw_str(w, "session_id", row->session_id);
+	uar_jw_str(w, "conversation_id", row->thread_id);
+	uar_jw_str(w, "root_run_id", row->root_run_id.n ? row->root_run_id : row->run_id);
+	put_text(w, "parent_run_id", row->parent_run_id);
+	uar_jw_int(w, "attempt", row->attempt);
+	uar_jw_seconds(w, "created_at", row->created_us);
+	uar_jw_seconds(w, "updated_at", row->updated_us);
+	put_time(w, "started_at", row->started_us);
+	put_time(w, "finished_at", row->finished_us);
+	put_detail(w, row->detail);
+	uar_jw_close(w);
+}
