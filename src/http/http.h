@@ -60,7 +60,9 @@ struct uar_http_handler {
 			struct uar_error *error);
 	/* The request is complete: answer it now or later. */
 	void (*request)(void *ctx, struct uar_http_request *r);
-	/* The peer went away before the answer: forget r. Not called after the answer. */
+	/* r will not be answered: the peer went away, or its body was cut off, too
+	 * long or not well formed. Forget it. Follows a successful `head`, also
+	 * instead of `request`; never comes after the answer. */
 	void (*gone)(void *ctx, struct uar_http_request *r);
 	void *ctx;
 };
@@ -73,11 +75,12 @@ struct uar_http_response {
 	size_t header_count;
 	bool close; /* end the connection afterwards */
 };
+/* A header value with a line end in it is answered as a fault of ours (500). */
 void uar_http_respond(struct uar_http_request *r, const struct uar_http_response *response);
 /* application/problem+json from an error: status, stable code, detail, pointer. */
 void uar_http_problem(struct uar_http_request *r, uar_err code, const struct uar_error *error);
 
-/* Immutable bytes shared by many streams: framed once, sent to all. */
+/* Immutable bytes shared by many streams: framed once, sent to all. Loop thread only. */
 struct uar_frame;
 struct uar_frame *uar_frame_create(uar_str bytes); /* NULL: out of memory */
 struct uar_frame *uar_frame_ref(struct uar_frame *f);
@@ -90,21 +93,25 @@ struct uar_http_stream_events {
 	void (*closed)(void *ctx);
 	void *ctx;
 };
-/* Answers r with 200 and an open body (chunked). The request is over. */
+/* Answers r with 200 and an open body (chunked). The request is over; on an error
+ * it is not and must be answered otherwise (UAR_EMETHOD: HEAD has no body). */
 UAR_MUST_CHECK uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_type,
 					     const struct uar_http_stream_events *events,
 					     struct uar_http_stream **out);
-/* UAR_EBUSY: more than the cap waits already; nothing was taken, `writable` follows. */
+/* UAR_EBUSY: more than the cap waits already; nothing was taken, `writable` follows.
+ * UAR_EEOF: the peer is gone; `closed` follows. */
 UAR_MUST_CHECK uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f);
 /* Ends the body properly after what was sent; `closed` is not called. */
 void uar_http_stream_end(struct uar_http_stream *s);
 
 struct uar_http_options {
-	const char *listen;	/* "127.0.0.1:0", "[::1]:8080", "unix:/path" */
-	size_t max_connections; /* 0: UAR_LIMIT_HTTP_CONNECTIONS */
-	size_t max_per_address; /* 0: no bound of its own */
-	int64_t head_timeout_us, body_timeout_us, idle_timeout_us,
-		stall_timeout_us; /* 0: defaults */
+	const char *listen;	  /* "127.0.0.1:0", "[::1]:8080", "unix:/path" */
+	size_t max_connections;	  /* 0: UAR_LIMIT_HTTP_CONNECTIONS */
+	size_t max_per_address;	  /* 0: no bound of its own */
+	int64_t head_timeout_us;  /* a head must be complete after it; 0: 10 s */
+	int64_t body_timeout_us;  /* so must a body, or 64 KiB more of it; 0: 30 s */
+	int64_t idle_timeout_us;  /* between two requests; 0: 75 s */
+	int64_t stall_timeout_us; /* a reader that takes nothing is cut; 0: 30 s */
 	struct uar_http_handler handler;
 };
 UAR_MUST_CHECK uar_err uar_http_create(struct uar_loop *loop, const struct uar_http_options *o,
@@ -114,7 +121,8 @@ const char *uar_http_address(const struct uar_http *h);
 /* Stops listening; idle connections close, answers under way are finished,
  * streams are the handler's to end. `done` fires when no connection is left. */
 void uar_http_drain(struct uar_http *h, void (*done)(void *ctx), void *ctx);
-void uar_http_destroy(struct uar_http *h); /* closes whatever is open */
+/* Closes whatever is open; no callback follows, requests and streams are gone. */
+void uar_http_destroy(struct uar_http *h);
 
 struct uar_http_stats {
 	uint64_t accepted, requests, refused, bytes_in, bytes_out;

@@ -1,0 +1,310 @@
+/* answer.c - response heads, problems and streams. */
+#include "http/http_int.h"
+
+#include <sys/socket.h>
+
+static const struct {
+	int status;
+	const char *reason;
+} reasons[] = {
+	{ 200, "OK" },
+	{ 201, "Created" },
+	{ 202, "Accepted" },
+	{ 204, "No Content" },
+	{ 206, "Partial Content" },
+	{ 301, "Moved Permanently" },
+	{ 302, "Found" },
+	{ 303, "See Other" },
+	{ 304, "Not Modified" },
+	{ 307, "Temporary Redirect" },
+	{ 308, "Permanent Redirect" },
+	{ 400, "Bad Request" },
+	{ 401, "Unauthorized" },
+	{ 402, "Payment Required" },
+	{ 403, "Forbidden" },
+	{ 404, "Not Found" },
+	{ 405, "Method Not Allowed" },
+	{ 406, "Not Acceptable" },
+	{ 408, "Request Timeout" },
+	{ 409, "Conflict" },
+	{ 410, "Gone" },
+	{ 411, "Length Required" },
+	{ 412, "Precondition Failed" },
+	{ 413, "Content Too Large" },
+	{ 414, "URI Too Long" },
+	{ 415, "Unsupported Media Type" },
+	{ 416, "Range Not Satisfiable" },
+	{ 417, "Expectation Failed" },
+	{ 422, "Unprocessable Content" },
+	{ 428, "Precondition Required" },
+	{ 429, "Too Many Requests" },
+	{ 431, "Request Header Fields Too Large" },
+	{ 500, "Internal Server Error" },
+	{ 501, "Not Implemented" },
+	{ 502, "Bad Gateway" },
+	{ 503, "Service Unavailable" },
+	{ 504, "Gateway Timeout" },
+	{ 505, "HTTP Version Not Supported" },
+	{ 507, "Insufficient Storage" },
+};
+
+static const char *reason_of(int status)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "Unknown";
+}
+
+/* --- heads ----------------------------------------------------------------------- */
+
+static const char *date_now(struct uar_http *h)
+{
+	static const char days[] = "ThuFriSatSunMonTueWed";
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	int64_t now = uar_clock_wall(h->sched->clock) / 1000000;
+	char text[UAR_TIME_TEXT + 1];
+	int month;
+
+	if (now == h->date_s)
+		return h->date;
+	h->date_s = now;
+	uar_time_format(now * 1000000, text); /* 2026-01-02T03:04:05... */
+	month = (text[5] - '0') * 10 + text[6] - '0' - 1;
+	snprintf(h->date, sizeof h->date, "%.3s, %.2s %.3s %.4s %.8s GMT",
+		 days + now / 86400 % 7 * 3, text + 8, months + month * 3, text, text + 11);
+	return h->date;
+}
+
+static void add_field(struct uar_buf *b, uar_str name, uar_str value)
+{
+	uar_buf_add_str(b, name);
+	uar_buf_add(b, ": ", 2);
+	uar_buf_add_str(b, value);
+	uar_buf_add(b, "\r\n", 2);
+}
+
+static bool on_one_line(uar_str s)
+{
+	return uar_str_find(s, '\r') == s.n && uar_str_find(s, '\n') == s.n &&
+	       uar_str_find(s, 0) == s.n;
+}
+
+static void begin_head(struct uar_http *h, int status, const char *content_type)
+{
+	struct uar_buf *b = &h->answer_head;
+
+	uar_buf_clear(b);
+	uar_buf_add_str(b, UAR_STR("HTTP/1.1 "));
+	uar_buf_add_u64(b, (unsigned)status);
+	uar_buf_add_char(b, ' ');
+	uar_buf_add_str(b, uar_str_c(reason_of(status)));
+	uar_buf_add_str(b, UAR_STR("\r\nX-Content-Type-Options: nosniff\r\n"));
+	add_field(b, UAR_STR("Date"), uar_str_c(date_now(h)));
+	if (content_type)
+		add_field(b, UAR_STR("Content-Type"), uar_str_c(content_type));
+}
+
+static void end_head(struct uar_http_stream *c)
+{
+	struct uar_buf *b = &c->server->answer_head;
+
+	if (c->server->draining)
+		c->keep_alive = false;
+	if (!c->keep_alive)
+		uar_buf_add_str(b, UAR_STR("Connection: close\r\n"));
+	uar_buf_add(b, "\r\n", 2);
+}
+
+static bool has_body(int status)
+{
+	return status >= 200 && status != 204 && status != 304;
+}
+
+/* The head of a whole answer. False: the caller's fields make no valid head. */
+static bool put_head(struct uar_http_stream *c, const struct uar_http_response *a)
+{
+	struct uar_buf *b = &c->server->answer_head;
+	bool ok = on_one_line(uar_str_c(a->content_type));
+
+	begin_head(c->server, a->status, a->content_type);
+	if (has_body(a->status)) {
+		uar_buf_add_str(b, UAR_STR("Content-Length: "));
+		uar_buf_add_u64(b, a->content_type ? a->body.n : 0);
+		uar_buf_add(b, "\r\n", 2);
+	}
+	for (size_t i = 0; i < a->header_count; i++) {
+		ok = ok && on_one_line(a->headers[i].name) && on_one_line(a->headers[i].value);
+		add_field(b, a->headers[i].name, a->headers[i].value);
+	}
+	end_head(c);
+	return ok && !b->err;
+}
+
+/* Writes the whole answer. The exchange, in whose memory the body may lie, is
+ * given back after that. */
+static void send_answer(struct uar_http_stream *c, const struct uar_http_response *a,
+			bool with_body)
+{
+	static const struct uar_http_response fault = { .status = 500, .close = true };
+
+	if (a->close)
+		c->keep_alive = false;
+	if (!put_head(c, a)) {
+		c->keep_alive = false;
+		a = &fault;
+		put_head(c, a);
+	}
+	c->state = CONN_FLUSH;
+	uar_http_set_due(c, DUE_NONE);
+	with_body = with_body && a->content_type && has_body(a->status);
+	uar_http_out_bytes(c, uar_buf_str(&c->server->answer_head),
+			   with_body ? a->body : UAR_STR(""));
+	uar_http_exchange_give(c->server, c->x);
+	c->x = NULL;
+	if (c->out)
+		uar_http_set_due(c, DUE_STALL);
+	else if (!c->broken)
+		uar_http_conn_answered(c);
+}
+
+void uar_http_respond(struct uar_http_request *r, const struct uar_http_response *response)
+{
+	struct exchange *x = (struct exchange *)(void *)r;
+
+	send_answer(x->conn, response, r->method != UAR_HTTP_HEAD);
+}
+
+/* --- problems -------------------------------------------------------------------- */
+
+static void put_json_text(struct uar_buf *b, const char *text)
+{
+	bool utf8 = uar_utf8_valid(uar_str_c(text));
+
+	uar_buf_add_char(b, '"');
+	for (const char *p = text; *p; p++) {
+		unsigned char ch = (unsigned char)*p;
+
+		if (ch == '"' || ch == '\\')
+			uar_buf_add_char(b, '\\');
+		if (ch < 0x20 || ch == 0x7f)
+			uar_buf_printf(b, "\\u%04x", ch);
+		else
+			uar_buf_add_char(b, ch >= 0x80 && !utf8 ? '?' : *p);
+	}
+	uar_buf_add_char(b, '"');
+}
+
+static void put_problem(struct uar_buf *b, int status, uar_err code, const struct uar_error *error)
+{
+	bool detailed = error && error->text[0];
+
+	uar_buf_clear(b);
+	uar_buf_add_str(b, UAR_STR("{\"type\":\"about:blank\",\"title\":"));
+	put_json_text(b, reason_of(status));
+	uar_buf_printf(b, ",\"status\":%d,\"code\":", status);
+	put_json_text(b, uar_err_token(code));
+	uar_buf_add_str(b, UAR_STR(",\"detail\":"));
+	put_json_text(b, detailed ? error->text : uar_err_text(code));
+	if (error && error->where[0]) {
+		uar_buf_add_str(b, UAR_STR(",\"where\":"));
+		put_json_text(b, error->where);
+	}
+	uar_buf_add_char(b, '}');
+}
+
+static void send_problem(struct uar_http_stream *c, uar_err code, const struct uar_error *error,
+			 bool with_body)
+{
+	static const struct uar_http_header retry = { { "Retry-After", 11 }, { "1", 1 } };
+	static const struct uar_http_header login = { { "WWW-Authenticate", 16 }, { "Bearer", 6 } };
+	int status = uar_err_http(code);
+	struct uar_http_header extra[2] = { { UAR_STR("Cache-Control"), UAR_STR("no-store") } };
+	struct uar_http_response a = { .status = status,
+				       .content_type = "application/problem+json",
+				       .headers = extra,
+				       .header_count = 1 };
+
+	if (status == 401)
+		extra[a.header_count++] = login;
+	else if (uar_err_retryable(code) && (status == 429 || status == 503))
+		extra[a.header_count++] = retry;
+	put_problem(&c->server->problem, status, code, error);
+	a.body = uar_buf_str(&c->server->problem);
+	send_answer(c, &a, with_body);
+}
+
+void uar_http_problem(struct uar_http_request *r, uar_err code, const struct uar_error *error)
+{
+	struct exchange *x = (struct exchange *)(void *)r;
+
+	send_problem(x->conn, code, error, r->method != UAR_HTTP_HEAD);
+}
+
+void uar_http_refuse(struct uar_http_stream *c, uar_err code, const struct uar_error *error)
+{
+	c->server->stats.refused++;
+	c->keep_alive = false;
+	send_problem(c, code, error, true);
+}
+
+/* --- streams --------------------------------------------------------------------- */
+
+uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_type,
+			      const struct uar_http_stream_events *events,
+			      struct uar_http_stream **out)
+{
+	struct uar_http_stream *c = ((struct exchange *)(void *)r)->conn;
+	struct uar_buf *b = &c->server->answer_head;
+	int kernel = UAR_LIMIT_HTTP_STREAM_SOCKET;
+
+	if (r->method == UAR_HTTP_HEAD)
+		return UAR_EMETHOD;
+	begin_head(c->server, 200, content_type);
+	uar_buf_add_str(b, UAR_STR("Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"));
+	if (!c->http10)
+		uar_buf_add_str(b, UAR_STR("Transfer-Encoding: chunked\r\n"));
+	end_head(c);
+	if (b->err)
+		return b->err;
+	c->state = CONN_STREAM;
+	c->events = *events;
+	c->wants_room = false;
+	c->server->stats.streams++;
+	uar_http_set_due(c, DUE_NONE);
+	/* Else a reader that stops would let the kernel collect megabytes for it. */
+	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kernel, sizeof kernel);
+	uar_http_out_bytes(c, uar_buf_str(b), UAR_STR(""));
+	uar_http_exchange_give(c->server, c->x);
+	c->x = NULL;
+	if (c->out)
+		uar_http_set_due(c, DUE_STALL);
+	if (!c->running) /* it may have been held back while it waited */
+		uar_http_conn_poll(c, true, c->writing);
+	*out = c;
+	return UAR_OK;
+}
+
+uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f)
+{
+	if (s->broken)
+		return UAR_EEOF;
+	if (uar_http_out_full(s)) {
+		s->wants_room = true;
+		return UAR_EBUSY;
+	}
+	uar_http_out_frame(s, f);
+	return s->broken ? UAR_EEOF : UAR_OK;
+}
+
+void uar_http_stream_end(struct uar_http_stream *s)
+{
+	s->state = CONN_FLUSH;
+	s->server->stats.streams--;
+	if (!s->http10)
+		uar_http_out_frame(s, s->server->last_chunk);
+	if (s->out)
+		uar_http_set_due(s, DUE_STALL);
+	else if (!s->broken)
+		uar_http_conn_answered(s);
+}

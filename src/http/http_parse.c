@@ -1,0 +1,440 @@
+/* http_parse.c - the strict HTTP/1.x request reader.
+ *
+ * There is one way to write each thing: CRLF ends a line, one space parts the
+ * request line, a name touches its colon, Content-Length is digits, the only
+ * transfer coding is `chunked`, a chunk has a size and nothing else. Folding,
+ * chunk extensions and trailers are refused: nobody needs them from a client,
+ * and they are where two readers come to disagree. */
+#include "http/http_parse.h"
+
+static const char *const method_names[UAR_HTTP_METHOD_COUNT] = {
+	[UAR_HTTP_GET] = "GET",		[UAR_HTTP_HEAD] = "HEAD",   [UAR_HTTP_POST] = "POST",
+	[UAR_HTTP_PUT] = "PUT",		[UAR_HTTP_PATCH] = "PATCH", [UAR_HTTP_DELETE] = "DELETE",
+	[UAR_HTTP_OPTIONS] = "OPTIONS",
+};
+
+const char *uar_http_method_name(enum uar_http_method m)
+{
+	return m < UAR_HTTP_METHOD_COUNT ? method_names[m] : "?";
+}
+
+/* --- characters -------------------------------------------------------------- */
+
+/* C: never in a head (but see CR, LF)  T: token  U: request target  H: host */
+enum { C = 1, T = 2, U = 4, H = 8, ANY = T | U | H };
+
+/* clang-format off */
+static const unsigned char classes[256] = {
+	[0 ... 8] = C, [10 ... 31] = C, [127] = C,
+	['0' ... '9'] = ANY, ['A' ... 'Z'] = ANY, ['a' ... 'z'] = ANY,
+	['!'] = ANY, ['$'] = ANY, ['%'] = ANY, ['&'] = ANY, ['\''] = ANY, ['*'] = ANY, ['+'] = ANY,
+	['-'] = ANY, ['.'] = ANY, ['_'] = ANY, ['~'] = ANY,
+	['('] = U | H, [')'] = U | H, [':'] = U | H, [';'] = U | H, ['='] = U | H,
+	['['] = U | H, [']'] = U | H,
+	['^'] = T | U, ['`'] = T | U, ['|'] = T | U,
+	['#'] = T,
+	[','] = U, ['/'] = U, ['?'] = U, ['@'] = U, ['{'] = U, ['}'] = U,
+};
+/* clang-format on */
+
+static bool all_are(uar_str s, unsigned char class)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!(classes[(unsigned char)s.p[i]] & class))
+			return false;
+	return s.n > 0;
+}
+
+/* --- the end of the head ------------------------------------------------------ */
+
+static uar_err check_control(uar_str in, size_t i, struct uar_error *error)
+{
+	char c = in.p[i];
+
+	if (c == '\n' && i > 0 && in.p[i - 1] == '\r')
+		return UAR_OK;
+	if (c == '\r')
+		return UAR_OK; /* what follows it is checked when it is there */
+	if (c == '\n')
+		return uar_error_set(error, UAR_ESYNTAX, "a line of the head ends without CR");
+	return uar_error_set(error, UAR_ESYNTAX, "control character 0x%02x in the head",
+			     (unsigned char)c);
+}
+
+static uar_err head_too_long(uar_str in, struct uar_error *error)
+{
+	if (uar_str_find(uar_str_n(in.p, UAR_LIMIT_HTTP_HEAD), '\n') == UAR_LIMIT_HTTP_HEAD)
+		return uar_error_set(error, UAR_EURITOOLONG, "the request line does not end");
+	return uar_error_set(error, UAR_EHEADERS, "the head has more than %d bytes",
+			     UAR_LIMIT_HTTP_HEAD);
+}
+
+uar_err uar_http_find_head(uar_str in, size_t *at, size_t *out_length, struct uar_error *error)
+{
+	size_t n = in.n < UAR_LIMIT_HTTP_HEAD ? in.n : UAR_LIMIT_HTTP_HEAD, i = *at;
+	uar_err e;
+
+	for (; i < n; i++) {
+		if (i > 0 && in.p[i - 1] == '\r' && in.p[i] != '\n')
+			return uar_error_set(error, UAR_ESYNTAX, "CR without LF in the head");
+		if (!(classes[(unsigned char)in.p[i]] & C))
+			continue;
+		e = check_control(in, i, error);
+		if (e)
+			return e;
+		if (in.p[i] == '\n' && i >= 3 && in.p[i - 2] == '\n') {
+			*at = i + 1;
+			*out_length = i + 1;
+			return UAR_OK;
+		}
+	}
+	*at = i;
+	if (n == UAR_LIMIT_HTTP_HEAD)
+		return head_too_long(in, error);
+	*out_length = 0;
+	return UAR_OK;
+}
+
+/* --- the request line ----------------------------------------------------------- */
+
+static uar_err parse_version(uar_str v, struct uar_http_head *h, struct uar_error *error)
+{
+	if (uar_str_eq(v, UAR_STR("HTTP/1.1"))) {
+		h->keep_alive = true;
+		return UAR_OK;
+	}
+	if (uar_str_eq(v, UAR_STR("HTTP/1.0"))) {
+		h->http10 = true;
+		return UAR_OK;
+	}
+	if (v.n == 8 && uar_str_starts(v, UAR_STR("HTTP/")) && v.p[6] == '.' && v.p[5] >= '0' &&
+	    v.p[5] <= '9' && v.p[7] >= '0' && v.p[7] <= '9')
+		return uar_error_set(error, UAR_EVERSION, "%.*s is not spoken here, HTTP/1.1 is",
+				     UAR_FMT(v));
+	return uar_error_set(error, UAR_ESYNTAX, "the request line has no HTTP version");
+}
+
+static uar_err parse_method(uar_str name, struct uar_http_head *h, struct uar_error *error)
+{
+	for (int m = 0; m < UAR_HTTP_METHOD_COUNT; m++)
+		if (uar_str_is(name, method_names[m])) {
+			h->method = (enum uar_http_method)m;
+			return UAR_OK;
+		}
+	return uar_error_set(error, UAR_ENOTIMPL, "method %.*s is not known",
+			     name.n < 32 ? (int)name.n : 32, name.p);
+}
+
+static uar_err parse_target(uar_str target, struct uar_http_head *h, struct uar_error *error)
+{
+	if (target.n > UAR_LIMIT_HTTP_TARGET)
+		return uar_error_set(error, UAR_EURITOOLONG, "the target has more than %d bytes",
+				     UAR_LIMIT_HTTP_TARGET);
+	h->target = h->path = target;
+	h->query = UAR_STR("");
+	if (uar_str_eq(target, UAR_STR("*")) && h->method == UAR_HTTP_OPTIONS)
+		return UAR_OK;
+	if (target.p[0] != '/')
+		return uar_error_set(error, UAR_ESYNTAX, "the target does not begin with /");
+	if (!all_are(target, U))
+		return uar_error_set(error, UAR_ESYNTAX,
+				     "the target holds a character that must be escaped");
+	h->path = uar_str_cut(target, '?', &h->query);
+	return UAR_OK;
+}
+
+static uar_err parse_request_line(uar_str line, struct uar_http_head *h, struct uar_error *error)
+{
+	uar_str method, target, version, rest;
+	uar_err e;
+
+	method = uar_str_cut(line, ' ', &rest);
+	target = uar_str_cut(rest, ' ', &version);
+	if (!all_are(method, T) || target.n == 0)
+		return uar_error_set(error, UAR_ESYNTAX, "the request line is not well formed");
+	e = parse_version(version, h, error);
+	if (!e)
+		e = parse_method(method, h, error);
+	if (!e)
+		e = parse_target(target, h, error);
+	return e;
+}
+
+/* --- the header fields ------------------------------------------------------------ */
+
+struct reader {
+	struct uar_http_head *h;
+	struct uar_error *error;
+	unsigned seen; /* bits of fields[] */
+};
+
+static uar_err bad_field(struct reader *r, uar_err code, const char *name, const char *why)
+{
+	uar_error_where(r->error, "%s", name);
+	return uar_error_set(r->error, code, "%s", why);
+}
+
+static uar_err read_host(struct reader *r, uar_str v)
+{
+	if (!all_are(v, H))
+		return bad_field(r, UAR_ESYNTAX, "Host", "the host is empty or not well formed");
+	return UAR_OK;
+}
+
+static uar_err read_length(struct reader *r, uar_str v)
+{
+	for (size_t i = 0; i < v.n; i++)
+		if (v.p[i] < '0' || v.p[i] > '9')
+			return bad_field(r, UAR_ESYNTAX, "Content-Length", "digits only");
+	if (v.n == 0)
+		return bad_field(r, UAR_ESYNTAX, "Content-Length", "digits only");
+	if (v.n > 18 || uar_str_u64(v, &r->h->length))
+		return bad_field(r, UAR_ETOOBIG, "Content-Length", "no body is that long");
+	r->h->framing = UAR_HTTP_LENGTH;
+	return UAR_OK;
+}
+
+static uar_err read_coding(struct reader *r, uar_str v)
+{
+	if (r->h->http10)
+		return bad_field(r, UAR_ESYNTAX, "Transfer-Encoding", "not in HTTP/1.0");
+	if (!uar_str_eq_nocase(v, UAR_STR("chunked")))
+		return bad_field(r, UAR_ENOTIMPL, "Transfer-Encoding",
+				 "`chunked` is the only transfer coding");
+	r->h->framing = UAR_HTTP_CHUNKED;
+	return UAR_OK;
+}
+
+static uar_err read_expect(struct reader *r, uar_str v)
+{
+	if (!uar_str_eq_nocase(v, UAR_STR("100-continue")))
+		return bad_field(r, UAR_EEXPECT, "Expect",
+				 "`100-continue` is the only expectation");
+	r->h->expect_continue = !r->h->http10;
+	return UAR_OK;
+}
+
+static uar_err read_connection(struct reader *r, uar_str v)
+{
+	while (v.n) {
+		uar_str option = uar_str_trim(uar_str_cut(v, ',', &v));
+
+		if (uar_str_eq_nocase(option, UAR_STR("close")))
+			r->h->keep_alive = false;
+	}
+	return UAR_OK;
+}
+
+/* Fields that mean something here. `once`: two of them would leave it open which
+ * one a program in front of us believed. */
+static const struct field {
+	uar_str name;
+	bool once;
+	uar_err (*read)(struct reader *r, uar_str value);
+} fields[] = {
+	{ { "host", 4 }, true, read_host },
+	{ { "content-length", 14 }, true, read_length },
+	{ { "transfer-encoding", 17 }, true, read_coding },
+	{ { "expect", 6 }, true, read_expect },
+	{ { "connection", 10 }, false, read_connection },
+	{ { "authorization", 13 }, true, NULL },
+	{ { "content-type", 12 }, true, NULL },
+	{ { "origin", 6 }, true, NULL },
+};
+enum { SEEN_HOST = 1, SEEN_LENGTH = 2, SEEN_CODING = 4 }; /* bits by position above */
+
+static uar_err read_field(struct reader *r, uar_str name, uar_str value)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		const struct field *f = &fields[i];
+
+		if (f->name.n != name.n || !uar_str_eq_nocase(f->name, name))
+			continue;
+		if (f->once && r->seen & 1u << i)
+			return bad_field(r, UAR_ESYNTAX, f->name.p, "given more than once");
+		r->seen |= 1u << i;
+		return f->read ? f->read(r, value) : UAR_OK;
+	}
+	return UAR_OK;
+}
+
+static uar_err parse_field(struct reader *r, uar_str line)
+{
+	size_t colon = uar_str_find(line, ':');
+	uar_str name = uar_str_n(line.p, colon), value;
+
+	if (line.p[0] == ' ' || line.p[0] == '\t')
+		return uar_error_set(r->error, UAR_ESYNTAX, "a folded header line");
+	if (colon == line.n)
+		return uar_error_set(r->error, UAR_ESYNTAX, "a header line without a colon");
+	if (!all_are(name, T))
+		return uar_error_set(r->error, UAR_ESYNTAX, "a header name is not a token");
+	if (r->h->header_count == UAR_LIMIT_HTTP_HEADERS)
+		return uar_error_set(r->error, UAR_EHEADERS, "more than %d header fields",
+				     UAR_LIMIT_HTTP_HEADERS);
+	value = uar_str_trim(uar_str_from(line, colon + 1));
+	r->h->headers[r->h->header_count++] = (struct uar_http_header){ name, value };
+	return read_field(r, name, value);
+}
+
+static uar_err check_fields(struct reader *r)
+{
+	if (!(r->seen & SEEN_HOST) && !r->h->http10)
+		return bad_field(r, UAR_ESYNTAX, "Host", "missing");
+	if (r->seen & SEEN_LENGTH && r->seen & SEEN_CODING)
+		return bad_field(r, UAR_ESYNTAX, "Content-Length",
+				 "together with Transfer-Encoding");
+	return UAR_OK;
+}
+
+/* Cuts the next line off; the head is known to consist of CRLF lines. */
+static uar_str next_line(uar_str *rest)
+{
+	uar_str line = uar_str_cut(*rest, '\n', rest);
+
+	line.n--;
+	return line;
+}
+
+uar_err uar_http_parse_head(uar_str head, struct uar_http_head *out, struct uar_error *error)
+{
+	struct reader r = { .h = out, .error = error };
+	uar_str rest = head, line;
+	uar_err e;
+
+	/* Not the whole struct: clearing the header array would cost more than reading. */
+	out->framing = UAR_HTTP_NO_BODY;
+	out->length = 0;
+	out->http10 = out->keep_alive = out->expect_continue = false;
+	out->header_count = 0;
+	e = parse_request_line(next_line(&rest), out, error);
+	while (!e && (line = next_line(&rest)).n > 0)
+		e = parse_field(&r, line);
+	return e ? e : check_fields(&r);
+}
+
+/* --- the body --------------------------------------------------------------------- */
+
+enum chunk_state {
+	CHUNK_SIZE,
+	CHUNK_SIZE_LF,
+	CHUNK_DATA,
+	CHUNK_DATA_CR,
+	CHUNK_DATA_LF,
+	LAST_CR,
+	LAST_LF,
+	BODY_DONE
+};
+enum { CHUNK_DIGITS = 8 }; /* hex digits of a chunk size */
+
+void uar_http_body_init(struct uar_http_body *b, const struct uar_http_head *head)
+{
+	*b = (struct uar_http_body){ .framing = head->framing };
+	if (head->framing == UAR_HTTP_LENGTH)
+		b->left = head->length;
+}
+
+static uar_err too_big(const struct uar_buf *body, struct uar_error *error)
+{
+	return uar_error_set(error, UAR_ETOOBIG, "the body has more than %zu bytes", body->max);
+}
+
+/* Moves what is there, at most b->left bytes. */
+static uar_err move_data(struct uar_http_body *b, uar_str *in, struct uar_buf *body,
+			 struct uar_error *error)
+{
+	size_t n = in->n < b->left ? in->n : (size_t)b->left;
+
+	if (b->left > body->max - body->n)
+		return too_big(body, error);
+	uar_buf_add(body, in->p, n);
+	b->left -= n;
+	*in = uar_str_from(*in, n);
+	return body->err;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static uar_err chunk_size(struct uar_http_body *b, char c, const struct uar_buf *body,
+			  struct uar_error *error)
+{
+	int digit = hex(c);
+
+	if (digit >= 0 && b->digits < CHUNK_DIGITS) {
+		b->digits++;
+		b->left = b->left * 16 + (unsigned)digit;
+		return UAR_OK;
+	}
+	if (c != '\r' || b->digits == 0)
+		return uar_error_set(error, UAR_ESYNTAX,
+				     c == ';' ? "chunk extensions are not taken"
+					      : "a chunk size is not well formed");
+	b->state = CHUNK_SIZE_LF;
+	return b->left > body->max - body->n ? too_big(body, error) : UAR_OK;
+}
+
+/* One byte of the lines between the chunks. */
+static uar_err chunk_byte(struct uar_http_body *b, char c, const struct uar_buf *body,
+			  struct uar_error *error)
+{
+	static const struct {
+		char want;
+		enum chunk_state next;
+	} steps[] = {
+		[CHUNK_SIZE_LF] = { '\n', CHUNK_DATA }, [CHUNK_DATA_CR] = { '\r', CHUNK_DATA_LF },
+		[CHUNK_DATA_LF] = { '\n', CHUNK_SIZE }, [LAST_CR] = { '\r', LAST_LF },
+		[LAST_LF] = { '\n', BODY_DONE },
+	};
+
+	if (b->state == CHUNK_SIZE)
+		return chunk_size(b, c, body, error);
+	if (c != steps[b->state].want)
+		return uar_error_set(error, UAR_ESYNTAX,
+				     b->state == LAST_CR ? "trailers are not taken"
+							 : "a chunk is not well formed");
+	b->digits = 0;
+	if (b->state == CHUNK_SIZE_LF && b->left == 0)
+		b->state = LAST_CR;
+	else
+		b->state = (unsigned char)steps[b->state].next;
+	return UAR_OK;
+}
+
+static uar_err feed_chunks(struct uar_http_body *b, uar_str *in, struct uar_buf *body,
+			   struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	while (!e && in->n && b->state != BODY_DONE) {
+		if (b->state == CHUNK_DATA) {
+			e = move_data(b, in, body, error);
+			if (b->left == 0)
+				b->state = CHUNK_DATA_CR;
+			continue;
+		}
+		e = chunk_byte(b, in->p[0], body, error);
+		*in = uar_str_from(*in, 1);
+	}
+	return e;
+}
+
+uar_err uar_http_body_feed(struct uar_http_body *b, uar_str *in, struct uar_buf *body,
+			   bool *out_done, struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	if (b->framing == UAR_HTTP_CHUNKED)
+		e = feed_chunks(b, in, body, error);
+	else if (b->framing == UAR_HTTP_LENGTH)
+		e = move_data(b, in, body, error);
+	if (!e)
+		*out_done = b->framing == UAR_HTTP_CHUNKED ? b->state == BODY_DONE : b->left == 0;
+	return e;
+}

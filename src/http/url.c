@@ -1,0 +1,75 @@
+/* url.c - looking things up in a request: headers, query, percent-decoding. */
+#include "http/http.h"
+
+uar_str uar_http_header(const struct uar_http_request *r, const char *name)
+{
+	uar_str want = uar_str_c(name);
+
+	for (size_t i = 0; i < r->header_count; i++)
+		if (uar_str_eq_nocase(r->headers[i].name, want))
+			return r->headers[i].value;
+	return UAR_STR_NONE;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The byte at s.p[i]; *i moves past it. -1: a broken escape or a NUL. */
+static int next_byte(uar_str s, size_t *i)
+{
+	int high, low;
+
+	if (s.p[*i] != '%')
+		return s.p[*i] ? (unsigned char)s.p[(*i)++] : -1;
+	if (s.n - *i < 3)
+		return -1;
+	high = hex(s.p[*i + 1]);
+	low = hex(s.p[*i + 2]);
+	*i += 3;
+	return high < 0 || low < 0 || high + low == 0 ? -1 : high * 16 + low;
+}
+
+uar_err uar_http_decode(struct uar_arena *a, uar_str in, uar_str *out)
+{
+	char *p = uar_arena_bytes(a, in.n + 1);
+	size_t n = 0, i = 0;
+	int c;
+
+	if (!p)
+		return UAR_ENOMEM;
+	while (i < in.n) {
+		c = next_byte(in, &i);
+		if (c < 0)
+			return UAR_EINVALID;
+		p[n++] = (char)c;
+	}
+	p[n] = 0;
+	*out = uar_str_n(p, n);
+	return UAR_OK;
+}
+
+uar_err uar_http_query(const struct uar_http_request *r, const char *name, uar_str *out)
+{
+	uar_str rest = r->query, pair, key, value;
+	uar_err e;
+
+	while (rest.n) {
+		pair = uar_str_cut(rest, '&', &rest);
+		key = uar_str_cut(pair, '=', &value);
+		if (uar_str_find(key, '%') < key.n) {
+			e = uar_http_decode(r->arena, key, &key);
+			if (e)
+				return e;
+		}
+		if (uar_str_is(key, name))
+			return uar_http_decode(r->arena, value, out);
+	}
+	*out = UAR_STR_NONE;
+	return UAR_OK;
+}
