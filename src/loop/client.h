@@ -1,7 +1,14 @@
 /* client.h - outbound HTTP for everything UAR calls (libcurl, loaded on first use).
  *
- * Callbacks fire from the loop, `done` exactly once. Redirects are not
- * followed. Certificates are always verified. */
+ * Callbacks fire from the loop, never inside uar_client_call; `done` exactly
+ * once, after which the call is gone. http and https alone; redirects are not
+ * followed; certificates are always verified (SSL_CERT_FILE names another set of
+ * authorities). The proxies of the environment (https_proxy, http_proxy,
+ * no_proxy) are used, except for loopback addresses.
+ *
+ * An https host that speaks HTTP/2 gets a few connections that all calls share,
+ * any other one connection a call. A call that was cancelled or failed never
+ * leaves a half-read connection behind for another one. */
 #ifndef UAR_LOOP_CLIENT_H
 #define UAR_LOOP_CLIENT_H
 
@@ -16,22 +23,31 @@ struct uar_call_options {
 	const char *const *headers; /* "Name: value", NULL-terminated */
 	uar_str body;		    /* copied */
 	int64_t connect_timeout_us; /* 0: default 10 s */
-	int64_t idle_timeout_us;    /* no byte for so long ends it; 0: default 60 s */
+	int64_t idle_timeout_us;    /* no byte for so long ends it; 0: default 60 s; < 0: none */
 	size_t max_error_body;	    /* bytes kept of a non-2xx answer; 0: default 64 KiB */
 	/* Bytes of a 2xx answer, as they come. An error ends the call with it. */
 	uar_err (*data)(void *ctx, uar_str bytes);
-	/* The end. status 0: no answer came. `body` holds a non-2xx answer. */
+	/* The end. status 0: no answer came. `body` holds a non-2xx answer, cut at
+	 * max_error_body. UAR_OK: the answer is complete, whatever its status;
+	 * UAR_ETIMEOUT, UAR_ENET, UAR_EFORBIDDEN (the certificate is not trusted),
+	 * or what `data` returned. `reason` is text for a person. */
 	void (*done)(void *ctx, uar_err e, int status, uar_str body, const char *reason);
 	void *ctx;
 };
 
 UAR_MUST_CHECK uar_err uar_client_create(struct uar_loop *l, struct uar_client **out);
-void uar_client_destroy(struct uar_client *c); /* calls under way end without callbacks */
+/* Calls under way end without callbacks. Not from inside a callback. */
+void uar_client_destroy(struct uar_client *c);
+struct uar_sched *uar_client_sched(const struct uar_client *c);
 UAR_MUST_CHECK uar_err uar_client_call(struct uar_client *c, const struct uar_call_options *o,
 				       struct uar_call **out, struct uar_error *error);
-/* Closes the upstream connection at once; no callback follows. */
+/* Closes the upstream connection at once; no callback follows. Fine inside the
+ * callbacks of any call, but not of one whose `done` has been called. */
 void uar_call_cancel(struct uar_call *call);
-/* Backpressure: while paused no data callback fires and the peer is held back. */
+/* Backpressure: while paused no callback fires, the idle timeout rests and the
+ * peer is held back. */
 void uar_call_pause(struct uar_call *call, bool paused);
+/* What the answer's Retry-After asks for; 0: nothing. Useful inside `done`. */
+int64_t uar_call_retry_after_us(const struct uar_call *call);
 
 #endif
