@@ -130,5 +130,5 @@ struct uar_http_stats {
 };
 void uar_http_stats(const struct uar_http *h, struct uar_http_stats *out);
 
-/* sse.h lives here too: see http/sse.h for framing of events. */
+/* Framing of events: base/sse.h. */
 #endif

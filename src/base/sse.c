@@ -1,5 +1,5 @@
 /* sse.c - Server-Sent Events, both directions. Pure. */
-#include "http/sse.h"
+#include "base/sse.h"
 
 /* A field value must stay on its line, or it could forge fields: line ends and
  * NULs (which make a client ignore an id) are left out. */

@@ -1,7 +1,7 @@
 /* sse_test.c - framing and parsing of event streams. */
 #include "test.h"
 
-#include "http/sse.h"
+#include "base/sse.h"
 
 /* Events as text: "[event|id|data]" each, so that a table can hold them. */
 static uar_err note(void *ctx, const struct uar_sse_event *ev)

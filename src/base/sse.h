@@ -1,6 +1,6 @@
 /* sse.h - Server-Sent Events: framing for our streams, parsing of providers'. */
-#ifndef UAR_HTTP_SSE_H
-#define UAR_HTTP_SSE_H
+#ifndef UAR_BASE_SSE_H
+#define UAR_BASE_SSE_H
 
 #include "base/buf.h"
 
