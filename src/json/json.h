@@ -25,7 +25,8 @@ struct uar_json {
 	enum uar_json_kind kind;
 	uint32_t count;		     /* children of an array or object */
 	uar_str key;		     /* own key when the parent is an object */
-	uar_str text;		     /* STRING: decoded; numbers: the source text */
+	uar_str text;		     /* STRING: decoded; numbers, arrays, objects: the source
+				      * text, empty on containers that no text was read for */
 	const struct uar_json *next; /* next sibling */
 	union {
 		bool b;

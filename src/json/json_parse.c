@@ -17,6 +17,7 @@ struct reader {
 	struct uar_json *node, *node_end; /* nodes not given out yet */
 	struct uar_json *top;		  /* innermost open container */
 	uint32_t depth, max_depth, nodes_left;
+	const char **opened; /* where each open container begins, by depth */
 	bool nul_as_fffd;
 	struct uar_arena *arena;
 	struct uar_json_keys keys;
@@ -325,7 +326,7 @@ static uar_err open_container(struct reader *r, struct uar_json *node, enum uar_
 {
 	if (r->depth >= r->max_depth)
 		return fail(r, UAR_EDEPTH, "nested too deeply");
-	r->depth++;
+	r->opened[r->depth++] = r->p;
 	node->kind = kind;
 	node->text = (uar_str){ NULL, 0 };
 	node->first = NULL;
@@ -347,9 +348,9 @@ static uar_err close_container(struct reader *r)
 	}
 	r->top = (struct uar_json *)(uintptr_t)top->next;
 	top->next = NULL;
-	top->text = UAR_STR_NONE;
-	r->depth--;
 	r->p++;
+	top->text.p = r->opened[--r->depth];
+	top->text.n = (size_t)(r->p - top->text.p);
 	return UAR_OK;
 }
 
@@ -487,7 +488,8 @@ uar_err uar_json_parse(uar_str text, const struct uar_json_limits *limits, struc
 	static const struct uar_json_limits defaults;
 	const struct uar_json_limits *l = limits ? limits : &defaults;
 	size_t max_bytes = l->bytes ? l->bytes : UAR_LIMIT_JSON_BYTES;
-	struct reader r = { .arena = arena, .nul_as_fffd = l->nul_as_fffd };
+	const char *opened[UAR_LIMIT_JSON_DEPTH_MAX];
+	struct reader r = { .arena = arena, .opened = opened, .nul_as_fffd = l->nul_as_fffd };
 	const struct uar_json *root;
 	uar_err e;
 
