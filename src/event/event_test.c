@@ -1,28 +1,8 @@
-/* event_test.c - the catalogue, the check and the codec. */
+/* event_test.c - the catalogue and the codec; the check is in event_check_test.c. */
 #include "test.h"
 
 #include "event/event_int.h"
-
-#include "base/alloc.h"
-
-/* An event with every id, whose payload the test supplies. */
-static struct uar_event make_event(enum uar_event_class cls, uar_str payload)
-{
-	struct uar_event ev = { .cls = cls,
-				.event_id = UAR_STR("0190b4a0-0000-7000-8000-000000000001"),
-				.time_us = 1700000000123456,
-				.sequence = 7,
-				.run_sequence = 3,
-				.payload = payload };
-
-	for (size_t i = 0; i < UAR_ID_COUNT; i++)
-		ev.ids[i] = UAR_STR("0190b4a0-0000-7000-8000-0000000000aa");
-	ev.ids[UAR_ID_TRACE] = UAR_STR("0123456789abcdef0123456789abcdef");
-	ev.ids[UAR_ID_SPAN] = UAR_STR("0123456789abcdef");
-	if (cls == UAR_EV_VENDOR)
-		ev.type = UAR_STR("vendor.acme.benchmark.started");
-	return ev;
-}
+#include "event/event_sample.h"
 
 TEST(every_class_has_a_row, "EVT-001")
 {
@@ -107,7 +87,7 @@ static void check_same(const struct uar_event *a, const struct uar_event *b)
 TEST(codec_returns_every_class, "ID-16")
 {
 	for (int cls = 0; cls < UAR_EV_COUNT; cls++) {
-		struct uar_event ev = make_event(
+		struct uar_event ev = uar_event_sample(
 			cls, UAR_STR("{\"text\":\"\xc3\xa9\\u0001\xf0\x9f\x98\x80 \\\"q\\\"\","
 				     "\"n\":9223372036854775807,\"big\":1e300,\"deep\":[[{}]]}"));
 		struct round r;
@@ -154,4 +134,96 @@ TEST(written_form_is_the_envelope, "EVT-001 EVT-003 EVT-005")
 		  "\"payload\":{\"index\":0},\"refs\":{\"raw_ref\":\"raw://1\"}}");
 	check_same(&ev, &r.back);
 	round_fini(&r);
+}
+
+static uar_err read_text(struct round *r, const char *text, struct uar_error *error)
+{
+	const struct uar_json *j;
+	uar_err e = uar_json_parse(uar_str_c(text), NULL, &r->arena, &j, NULL);
+
+	return e ? e : uar_event_read(j, NULL, &r->arena, &r->back, error);
+}
+
+#define HEAD "\"type\":\"model.delta\",\"event_id\":\"e1\",\"timestamp\":\"2026-01-02T03:04:05Z\""
+
+TEST(reading_is_tolerant_and_strict, "EVT-001 EVT-003")
+{
+	static const struct {
+		const char *text;
+		uar_err want;
+		const char *where;
+	} cases[] = {
+		{ "{" HEAD ",\"payload\":{}}", UAR_OK, "" },
+		{ "{\"new\":[1],\"payload\":{}," HEAD ",\"x\":null}", UAR_OK, "" },
+		{ "{" HEAD ",\"payload\":{},\"schema_version\":\"1.7\"}", UAR_OK, "" },
+		{ "{" HEAD ",\"payload\":{},\"schema_version\":\"2.0\"}", UAR_ENEWER,
+		  "/schema_version" },
+		{ "{" HEAD ",\"payload\":{},\"schema_version\":1}", UAR_ECORRUPT,
+		  "/schema_version" },
+		{ "[]", UAR_ECORRUPT, "" },
+		{ "null", UAR_ECORRUPT, "" },
+		{ "{}", UAR_ECORRUPT, "/type" },
+		{ "{" HEAD "}", UAR_ECORRUPT, "/payload" },
+		{ "{" HEAD ",\"payload\":[]}", UAR_ECORRUPT, "/payload" },
+		{ "{" HEAD ",\"payload\":null}", UAR_ECORRUPT, "/payload" },
+		{ "{" HEAD ",\"payload\":{},\"refs\":\"x\"}", UAR_ECORRUPT, "/refs" },
+		{ "{" HEAD ",\"payload\":{},\"sequence\":0}", UAR_ECORRUPT, "/sequence" },
+		{ "{" HEAD ",\"payload\":{},\"sequence\":\"1\"}", UAR_ECORRUPT, "/sequence" },
+		{ "{" HEAD ",\"payload\":{},\"run_sequence\":1.5}", UAR_ECORRUPT, "/run_sequence" },
+		{ "{" HEAD ",\"payload\":{},\"sequence\":18446744073709551615}", UAR_ECORRUPT,
+		  "/sequence" },
+		{ "{" HEAD ",\"payload\":{},\"run_id\":1}", UAR_ECORRUPT, "/run_id" },
+		{ "{" HEAD ",\"payload\":{},\"run_id\":null}", UAR_ECORRUPT, "/run_id" },
+		{ "{" HEAD ",\"payload\":{},\"run_id\":\"\"}", UAR_ECORRUPT, "/run_id" },
+		{ "{\"type\":\"model.delta\",\"event_id\":\"e1\",\"timestamp\":\"yesterday\","
+		  "\"payload\":{}}",
+		  UAR_ECORRUPT, "/timestamp" },
+		{ "{\"type\":\"model.delta\",\"event_id\":\"e1\",\"timestamp\":17,\"payload\":{}}",
+		  UAR_ECORRUPT, "/timestamp" },
+		{ "{\"type\":\"model.epsilon\",\"event_id\":\"e1\","
+		  "\"timestamp\":\"2026-01-02T03:04:05Z\",\"payload\":{}}",
+		  UAR_ECORRUPT, "/type" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_error error = { 0 };
+		struct round r;
+
+		round_init(&r);
+		CHECK_MSG(read_text(&r, cases[i].text, &error) == cases[i].want, "%s",
+			  cases[i].text);
+		CHECK_STR(uar_str_c(error.where), cases[i].where);
+		round_fini(&r);
+	}
+}
+
+TEST(reading_leaves_the_target_alone_on_failure, "")
+{
+	struct round r;
+
+	round_init(&r);
+	r.back = uar_event_sample(UAR_EV_VENDOR, UAR_STR("{}"));
+	CHECK_INT(read_text(&r, "{" HEAD "}", NULL), UAR_ECORRUPT);
+	CHECK_INT(r.back.cls, UAR_EV_VENDOR);
+	round_fini(&r);
+}
+
+TEST(codec_survives_a_failing_heap, "")
+{
+	struct uar_event ev = uar_event_sample(UAR_EV_MODEL_DELTA, UAR_STR("{\"a\":[1,{}]}"));
+	unsigned long n = 0;
+	uar_err e;
+
+	do {
+		struct round r;
+
+		round_init(&r);
+		uar_test_fail_alloc(++n);
+		e = round_trip(&r, &ev, false, 0);
+		uar_test_fail_alloc(0);
+		CHECK(e == UAR_OK || e == UAR_ENOMEM);
+		round_fini(&r);
+	} while (e && n < 1000);
+	CHECK_INT(e, UAR_OK);
+	CHECK(n > 1);
 }
