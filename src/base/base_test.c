@@ -129,6 +129,26 @@ TEST(nearest_names_and_secrets, "")
 	CHECK(!uar_str_is_id(UAR_STR("a b")));
 }
 
+/* Every byte at every place of every short length: ids are read by the word. */
+TEST(ids_are_visible_ascii, "")
+{
+	char text[UAR_LIMIT_ID_BYTES + 1];
+
+	CHECK(!uar_str_is_id(UAR_STR_NONE));
+	for (size_t n = 1; n < 20; n++) {
+		for (size_t at = 0; at < n; at++) {
+			for (int c = 0; c < 256; c++) {
+				memset(text, 'x', n);
+				text[at] = (char)c;
+				CHECK(uar_str_is_id(uar_str_n(text, n)) == (c > 0x20 && c < 0x7F));
+			}
+		}
+	}
+	memset(text, 'x', sizeof text);
+	CHECK(uar_str_is_id(uar_str_n(text, sizeof text - 1)));
+	CHECK(!uar_str_is_id(uar_str_n(text, sizeof text)));
+}
+
 TEST(seeded_randomness_repeats, "")
 {
 	struct uar_rand_seeded s1, s2;

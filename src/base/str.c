@@ -183,14 +183,31 @@ size_t uar_str_distance(uar_str a, uar_str b)
 	return row[b.n];
 }
 
+/* Does one of the eight bytes at p lie outside 0x21..0x7E? A borrow or carry
+ * between bytes only follows a byte that is outside by itself. */
+static bool outside_visible(const char *p)
+{
+	const uint64_t ones = UINT64_MAX / 255;
+	uint64_t x;
+
+	memcpy(&x, p, sizeof x);
+	return ((x - ones * 0x21) | x | (x + ones)) & ones * 0x80;
+}
+
 bool uar_str_is_id(uar_str s)
 {
 	if (s.n == 0 || s.n > UAR_LIMIT_ID_BYTES)
 		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] < 0x21 || s.p[i] > 0x7E)
+	if (s.n < 8) {
+		char padded[8] = "........";
+
+		memcpy(padded, s.p, s.n);
+		return !outside_visible(padded);
+	}
+	for (size_t i = 0; i + 8 < s.n; i += 8)
+		if (outside_visible(s.p + i))
 			return false;
-	return true;
+	return !outside_visible(s.p + s.n - 8);
 }
 
 /* FNV-1a with a final mix; the seed keeps outsiders from choosing collisions. */

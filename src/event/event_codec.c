@@ -48,7 +48,7 @@ static void write_rest(struct uar_jw *w, const struct uar_event *ev, uint32_t om
 {
 	for (unsigned i = 0; i < UAR_ID_COUNT; i++)
 		if (ev->ids[i].n && !(omit & UAR_ID_BIT(i)))
-			uar_jw_str(w, uar_id_field((enum uar_id)i), ev->ids[i]);
+			uar_jw_put_str(w, members[MEMBER_IDS + i], ev->ids[i]);
 	uar_jw_raw(w, "payload", ev->payload);
 	if (ev->refs.n)
 		uar_jw_raw(w, "refs", ev->refs);
