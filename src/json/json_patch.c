@@ -51,6 +51,7 @@ static uar_err copy_tree(struct patcher *p, const struct uar_json *from, uint32_
 	*out = copy;
 	if (!container)
 		return UAR_OK;
+	copy->text = UAR_STR_NONE; /* what it was read from may not be what it becomes */
 	link = &copy->first;
 	for (const struct uar_json *c = from->first; c; c = c->next) {
 		struct uar_json *child;

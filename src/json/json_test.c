@@ -51,6 +51,18 @@ TEST(borrows_text_without_escapes, "")
 	uar_arena_fini(&arena);
 }
 
+TEST(containers_keep_their_source, "")
+{
+	const struct uar_json *j = parse(" { \"a\" : [ 1, {} ] ,\"b\":{\"c\" : [] }} ");
+
+	REQUIRE(j);
+	CHECK_STR(j->text, "{ \"a\" : [ 1, {} ] ,\"b\":{\"c\" : [] }}");
+	CHECK_STR(uar_json_get(j, UAR_STR("a"))->text, "[ 1, {} ]");
+	CHECK_STR(uar_json_at(uar_json_get(j, UAR_STR("a")), 1)->text, "{}");
+	CHECK_STR(uar_json_get(j, UAR_STR("b"))->text, "{\"c\" : [] }");
+	uar_arena_fini(&arena);
+}
+
 static const struct {
 	const char *text;
 	enum uar_json_kind kind;
