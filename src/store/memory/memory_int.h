@@ -1,0 +1,97 @@
+/* memory_int.h - what the files of the store in memory share. */
+#ifndef UAR_STORE_MEMORY_MEMORY_INT_H
+#define UAR_STORE_MEMORY_MEMORY_INT_H
+
+#include "base/map.h"
+#include "store/memory/memory.h"
+#include "store/store_int.h"
+
+struct mem_session {
+	uar_str key, session_id;
+	struct uar_event **events; /* events[sequence - 1] */
+	size_t count, cap;
+};
+
+struct mem_run {
+	uar_str key;
+	uint64_t number; /* order of creation, from 1 */
+	struct uar_run_row row;
+	struct mem_session *session;
+	struct uar_event **events; /* events[run_sequence - 1] */
+	size_t count, cap;
+};
+
+/* A name that belongs to something: a thread to its session, a key to its run. */
+struct mem_thread {
+	uar_str key;
+	struct mem_session *session;
+};
+struct mem_key {
+	uar_str key;
+	struct uar_key_row row;
+};
+struct mem_blob {
+	uar_str key, bytes;
+};
+
+/* An append between its call and its commit. */
+struct mem_op {
+	struct uar_append *a;
+	struct mem *store;
+	struct uar_event *events;
+	size_t count;
+	struct uar_owner owner;
+	uar_str session_id, run_id;
+	uint64_t after;
+	struct uar_run_row run;
+	struct uar_key_row key;
+	bool has_run, has_key;
+};
+
+struct mem {
+	struct uar_store base;
+	struct uar_sched *sched;
+	struct uar_arena arena; /* all that is kept */
+	struct uar_arena scratch;
+	struct uar_map sessions, runs, threads, keys, blobs;
+	struct mem_run **all; /* in order of creation */
+	size_t run_count, run_cap;
+	struct uar_list appends; /* of uar_append.task.node: not yet committed */
+	struct uar_list reads;	 /* of uar_task.node: not yet answered */
+	struct uar_list tell;	 /* of uar_append.task.node: committed, not yet told */
+	struct uar_task commit_task, read_task;
+	struct uar_task drained_task, broken_task;
+	struct uar_store_stats stats;
+	struct uar_error broken_error;
+	uar_err fault;
+	size_t pending, queued;
+	bool hold, draining;
+	void (*drained)(void *ctx);
+	void *drained_ctx;
+	void (*broken)(void *ctx, const struct uar_error *error);
+	void *broken_ctx;
+};
+
+static inline struct mem *mem_of(struct uar_store *s)
+{
+	return UAR_OWNER(s, struct mem, base);
+}
+
+/* Calls `drained` when a drain was asked for and nothing is under way. */
+void mem_maybe_drained(struct mem *m);
+
+/* --- commit.c --- */
+uar_err mem_append(struct uar_store *base, struct uar_append *a);
+void mem_commit(struct uar_task *t);
+/* Commits or refuses one append that waits; nobody is told. */
+uar_err mem_commit_one(struct mem *m, struct mem_op *op);
+
+/* --- read.c --- */
+uar_err mem_read(struct uar_store *base, struct uar_read *r);
+uar_err mem_runs(struct uar_store *base, struct uar_runs_query *q);
+uar_err mem_thread(struct uar_store *base, struct uar_thread_query *q);
+uar_err mem_put(struct uar_store *base, struct uar_blob_put *b);
+uar_err mem_get(struct uar_store *base, struct uar_blob_get *b);
+void mem_answer_all(struct uar_task *t);
+
+#endif

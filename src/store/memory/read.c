@@ -1,0 +1,264 @@
+/* read.c - reads in memory, answered in the turn after they were asked. */
+#include "store/memory/memory_int.h"
+
+/* Look-ups use the op's own arena, or the scratch, for the composed key. */
+static void *find(struct mem *m, const struct uar_map *map, const struct uar_owner *o, uar_str id)
+{
+	uar_str key = uar_store_key(&m->scratch, o, id);
+	void *found = key.p ? uar_map_get(map, key) : NULL;
+
+	uar_arena_reset(&m->scratch);
+	return found;
+}
+
+static uar_err read_page(struct mem *m, struct uar_read *r)
+{
+	struct mem_run *run = r->run_id.n ? find(m, &m->runs, &r->owner, r->run_id) : NULL;
+	struct mem_session *s =
+		r->run_id.n ? NULL : find(m, &m->sessions, &r->owner, r->session_id);
+	struct uar_event **events = run ? run->events : s ? s->events : NULL;
+	size_t count = run ? run->count : s ? s->count : 0, n;
+
+	if (!run && !s)
+		return UAR_ENOTFOUND;
+	n = r->after < count ? count - r->after : 0;
+	r->more = n > r->limit;
+	n = r->more ? r->limit : n;
+	r->events = uar_arena_alloc(&r->arena, (n ? n : 1) * sizeof *r->events);
+	if (!r->events)
+		return UAR_ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		r->events[i] = *events[r->after + i];
+	r->event_count = n;
+	return UAR_OK;
+}
+
+static void answer_read(struct uar_task *t)
+{
+	struct uar_read *r = UAR_OWNER(t, struct uar_read, task);
+	struct mem *m = r->internal;
+
+	r->error = (struct uar_error){ 0 };
+	r->event_count = 0;
+	r->more = false;
+	r->err = read_page(m, r);
+	if (r->err)
+		uar_error_set(&r->error, r->err, "%s", uar_err_text(r->err));
+	r->done(r);
+}
+
+static bool matches(uar_str filter, uar_str value)
+{
+	return !filter.n || uar_str_eq(filter, value);
+}
+
+static bool wanted(const struct uar_runs_query *q, const struct uar_run_row *r)
+{
+	return uar_owner_eq(&q->owner, &r->owner) && matches(q->task_id, r->task_id) &&
+	       matches(q->plugin_id, r->plugin_id) && matches(q->entry_id, r->entry_id) &&
+	       matches(q->agent_id, r->agent_id) && matches(q->status, r->status) &&
+	       matches(q->root_run_id, r->root_run_id) && matches(q->session_id, r->session_id);
+}
+
+static bool add_row(struct uar_runs_query *q, const struct mem_run *run)
+{
+	struct uar_run_row *row = &q->rows[q->row_count];
+
+	if (!uar_store_copy_run(&q->arena, &run->row, row))
+		return false;
+	row->last_run_sequence = run->count;
+	q->row_count++;
+	return true;
+}
+
+static uar_err list_runs(struct mem *m, struct uar_runs_query *q)
+{
+	struct mem_run *before = q->before.n ? find(m, &m->runs, &q->owner, q->before) : NULL;
+	size_t i = before ? before->number - 1 : m->run_count;
+
+	if (q->before.n && !before)
+		return UAR_ECURSOR;
+	q->rows = uar_arena_alloc(&q->arena, q->limit * sizeof *q->rows);
+	if (!q->rows)
+		return UAR_ENOMEM;
+	while (i-- > 0) {
+		if (!wanted(q, &m->all[i]->row))
+			continue;
+		q->more = q->row_count == q->limit;
+		if (q->more)
+			break;
+		if (!add_row(q, m->all[i]))
+			return UAR_ENOMEM;
+	}
+	return UAR_OK;
+}
+
+static uar_err one_run(struct mem *m, struct uar_runs_query *q)
+{
+	struct mem_run *run = find(m, &m->runs, &q->owner, q->run_id);
+
+	if (!run)
+		return UAR_ENOTFOUND;
+	q->rows = uar_arena_alloc(&q->arena, sizeof *q->rows);
+	return q->rows && add_row(q, run) ? UAR_OK : UAR_ENOMEM;
+}
+
+static void answer_runs(struct uar_task *t)
+{
+	struct uar_runs_query *q = UAR_OWNER(t, struct uar_runs_query, task);
+	struct mem *m = q->internal;
+
+	q->error = (struct uar_error){ 0 };
+	q->row_count = 0;
+	q->more = false;
+	q->err = q->run_id.n ? one_run(m, q) : list_runs(m, q);
+	if (q->err) {
+		uar_error_set(&q->error, q->err, "%s", uar_err_text(q->err));
+		q->row_count = 0;
+	}
+	q->done(q);
+}
+
+static void answer_thread(struct uar_task *t)
+{
+	struct uar_thread_query *q = UAR_OWNER(t, struct uar_thread_query, task);
+	struct mem *m = q->internal;
+	struct mem_thread *th =
+		q->thread_id.n ? find(m, &m->threads, &q->owner, q->thread_id) : NULL;
+	struct mem_session *s = th		 ? th->session
+				: q->thread_id.n ? NULL
+						 : find(m, &m->sessions, &q->owner, q->session_id);
+
+	q->error = (struct uar_error){ 0 };
+	q->err = s ? UAR_OK : uar_error_set(&q->error, UAR_ENOTFOUND, "no such thread or session");
+	q->found_session[0] = 0;
+	q->last_sequence = s ? s->count : 0;
+	if (s)
+		snprintf(q->found_session, sizeof q->found_session, "%.*s", UAR_FMT(s->session_id));
+	q->done(q);
+}
+
+static uar_err put_blob(struct mem *m, struct uar_blob_put *b)
+{
+	struct mem_blob *blob;
+	char sha256[65];
+	uar_err e = uar_store_sha256(b->bytes, sha256);
+
+	if (e)
+		return e;
+	memcpy(b->sha256, sha256, sizeof sha256);
+	if (uar_map_get(&m->blobs, uar_str_c(sha256)))
+		return UAR_OK;
+	blob = uar_arena_alloc(&m->arena, sizeof *blob);
+	if (!blob)
+		return UAR_ENOMEM;
+	blob->key = uar_arena_str(&m->arena, uar_str_c(sha256));
+	blob->bytes = uar_arena_str(&m->arena, b->bytes);
+	if (!blob->key.p || !blob->bytes.p)
+		return UAR_ENOMEM;
+	return uar_map_put(&m->blobs, blob->key, blob);
+}
+
+static void answer_put(struct uar_task *t)
+{
+	struct uar_blob_put *b = UAR_OWNER(t, struct uar_blob_put, task);
+	struct mem *m = b->internal;
+
+	b->error = (struct uar_error){ 0 };
+	b->err = put_blob(m, b);
+	if (b->err)
+		uar_error_set(&b->error, b->err, "%s", uar_err_text(b->err));
+	b->done(b);
+}
+
+static void answer_get(struct uar_task *t)
+{
+	struct uar_blob_get *b = UAR_OWNER(t, struct uar_blob_get, task);
+	struct mem *m = b->internal;
+	struct mem_blob *blob = uar_map_get(&m->blobs, uar_str_c(b->sha256));
+	uar_str bytes;
+
+	b->error = (struct uar_error){ 0 };
+	b->bytes = UAR_STR_NONE;
+	b->err = blob ? UAR_OK : uar_error_set(&b->error, UAR_ENOTFOUND, "no blob %s", b->sha256);
+	if (blob) {
+		b->total = blob->bytes.n;
+		bytes = uar_str_from(blob->bytes, b->offset < b->total ? b->offset : b->total);
+		bytes.n = bytes.n > b->limit ? b->limit : bytes.n;
+		b->bytes = uar_arena_str(&b->arena, bytes);
+		if (!b->bytes.p)
+			b->err = uar_error_set(&b->error, UAR_ENOMEM, "out of memory");
+	}
+	b->done(b);
+}
+
+/* Reads are answered in the next turn, in order: each task's fn is its answer. */
+void mem_answer_all(struct uar_task *t)
+{
+	struct mem *m = UAR_OWNER(t, struct mem, read_task);
+	struct uar_list now;
+
+	uar_list_init(&now);
+	uar_list_move_all(&m->reads, &now);
+	while (!uar_list_empty(&now)) {
+		struct uar_task *read = UAR_OWNER(now.next, struct uar_task, node);
+
+		uar_list_remove(&read->node);
+		m->pending--;
+		m->stats.reads++;
+		read->fn(read);
+	}
+	mem_maybe_drained(m);
+}
+
+static uar_err ask(struct mem *m, struct uar_task *t, uar_task_fn *answer)
+{
+	if (m->draining)
+		return UAR_EDRAINING;
+	t->fn = answer;
+	uar_list_add_last(&m->reads, &t->node);
+	m->pending++;
+	uar_post(m->sched, &m->read_task);
+	return UAR_OK;
+}
+
+uar_err mem_read(struct uar_store *base, struct uar_read *r)
+{
+	uar_err e = uar_store_check_read(r);
+
+	r->internal = mem_of(base);
+	return e ? e : ask(mem_of(base), &r->task, answer_read);
+}
+
+uar_err mem_runs(struct uar_store *base, struct uar_runs_query *q)
+{
+	uar_err e = uar_store_check_runs(q);
+
+	q->internal = mem_of(base);
+	return e ? e : ask(mem_of(base), &q->task, answer_runs);
+}
+
+uar_err mem_thread(struct uar_store *base, struct uar_thread_query *q)
+{
+	uar_err e = uar_store_check_thread(q);
+
+	q->internal = mem_of(base);
+	return e ? e : ask(mem_of(base), &q->task, answer_thread);
+}
+
+uar_err mem_put(struct uar_store *base, struct uar_blob_put *b)
+{
+	struct mem *m = mem_of(base);
+
+	b->internal = m;
+	if (b->bytes.n > UAR_LIMIT_BLOB_BYTES)
+		return UAR_ETOOBIG;
+	return m->stats.health == UAR_STORE_BROKEN ? UAR_ESYNC : ask(m, &b->task, answer_put);
+}
+
+uar_err mem_get(struct uar_store *base, struct uar_blob_get *b)
+{
+	b->internal = mem_of(base);
+	return uar_store_is_sha256(b->sha256) ? ask(mem_of(base), &b->task, answer_get)
+					      : UAR_EINVALID;
+}

@@ -1,0 +1,605 @@
+/* apply.c - what one append does to the database, inside the writer's transaction.
+ *
+ * First everything that could refuse the append is looked at, then everything
+ * is written: a refused append leaves no trace and the others of its batch go
+ * on. Sessions and runs that were used lately are remembered with their last
+ * sequence and sum, so that a usual append is one INSERT and no SELECT. */
+#include "store/sqlite/sqlite_int.h"
+
+#include "base/alloc.h"
+
+struct session {
+	struct uar_list lru;
+	int64_t oid, sid;
+	uint64_t last_seq;
+	uint32_t last_sum;
+	uar_str key; /* in the same allocation */
+};
+
+struct run {
+	struct uar_list lru;
+	int64_t rid, sid;
+	uint64_t last_seq;
+	bool terminal;
+	char status[UAR_LIMIT_STATUS_BYTES + 1];
+	struct sq_spine spine;
+	uar_str key; /* strings: in the same allocation */
+};
+
+/* What the checks found out about one append. */
+struct found {
+	int64_t oid;		 /* 0: a new owner */
+	struct session *session; /* NULL: a new one */
+	struct run *run;	 /* NULL: none, or a new one */
+};
+
+/* --- what is remembered ------------------------------------------------------------ */
+static void cache_init(struct sq_cache *c)
+{
+	uar_map_init(&c->map, 0x5354u);
+	uar_list_init(&c->lru);
+	c->count = 0;
+}
+
+/* Both kinds begin with their list node, so one cache serves them. */
+static void cache_clear(struct sq_cache *c)
+{
+	UAR_LIST_EACH (it, &c->lru)
+		uar_free(it);
+	uar_map_fini(&c->map);
+	cache_init(c);
+}
+
+static void *cache_get(struct sq_cache *c, uar_str key)
+{
+	struct uar_list *node = uar_map_get(&c->map, key);
+
+	if (node) {
+		uar_list_remove(node);
+		uar_list_add_last(&c->lru, node);
+	}
+	return node;
+}
+
+static uar_err cache_put(struct sq_cache *c, uar_str key, struct uar_list *node)
+{
+	uar_err e = uar_map_put(&c->map, key, node);
+
+	if (e)
+		return e;
+	uar_list_add_last(&c->lru, node);
+	c->count++;
+	return UAR_OK;
+}
+
+/* Called between appends: nobody holds an entry then. */
+static void trim(struct sq_cache *c, uar_str (*key_of)(struct uar_list *node))
+{
+	while (c->count > UAR_LIMIT_STORE_CACHE) {
+		struct uar_list *oldest = c->lru.next;
+
+		uar_map_remove(&c->map, key_of(oldest));
+		uar_list_remove(oldest);
+		uar_free(oldest);
+		c->count--;
+	}
+}
+
+static uar_str session_key(struct uar_list *node)
+{
+	return UAR_OWNER(node, struct session, lru)->key;
+}
+
+static uar_str run_key(struct uar_list *node)
+{
+	return UAR_OWNER(node, struct run, lru)->key;
+}
+
+static char *place(char *at, uar_str s, uar_str *out)
+{
+	if (s.n)
+		memcpy(at, s.p, s.n);
+	*out = uar_str_n(at, s.n);
+	return at + s.n;
+}
+
+static uar_err remember_session(struct sq_apply *ap, const struct session *in, struct session **out)
+{
+	struct session *s = uar_alloc(sizeof *s + in->key.n);
+	uar_err e;
+
+	if (!s)
+		return UAR_ENOMEM;
+	*s = *in;
+	place((char *)(s + 1), in->key, &s->key);
+	uar_list_init(&s->lru);
+	e = cache_put(&ap->sessions, s->key, &s->lru);
+	if (e) {
+		uar_free(s);
+		return e;
+	}
+	*out = s;
+	return UAR_OK;
+}
+
+static uar_err remember_run(struct sq_apply *ap, const struct run *in, struct run **out)
+{
+	const struct sq_spine *sp = &in->spine;
+	struct run *r = uar_alloc(sizeof *r + in->key.n + sp->thread.n + sp->turn.n + sp->task.n);
+	char *at = (char *)(r + 1);
+	uar_err e;
+
+	if (!r)
+		return UAR_ENOMEM;
+	*r = *in;
+	at = place(at, in->key, &r->key);
+	at = place(at, sp->thread, &r->spine.thread);
+	at = place(at, sp->turn, &r->spine.turn);
+	place(at, sp->task, &r->spine.task);
+	r->spine.attempt = UAR_STR_NONE;
+	uar_list_init(&r->lru);
+	e = cache_put(&ap->runs, r->key, &r->lru);
+	if (e) {
+		uar_free(r);
+		return e;
+	}
+	*out = r;
+	return UAR_OK;
+}
+
+void sq_apply_init(struct sq_apply *ap, struct sq_conn *c)
+{
+	*ap = (struct sq_apply){ .c = c, .ids = uar_buf_make(8 * UAR_LIMIT_ID_BYTES) };
+	cache_init(&ap->sessions);
+	cache_init(&ap->runs);
+}
+
+void sq_apply_fini(struct sq_apply *ap)
+{
+	if (!ap->c)
+		return;
+	cache_clear(&ap->sessions);
+	cache_clear(&ap->runs);
+	uar_buf_fini(&ap->ids);
+}
+
+static uar_err next_of(struct sq_apply *ap, enum sq_id id, int64_t *out, struct uar_error *error)
+{
+	sqlite3_stmt *st;
+	uar_err e = sq_first(ap->c, id, NULL, 0, &st, error);
+
+	if (e)
+		return e;
+	*out = sqlite3_column_int64(st, 0);
+	sq_done(st);
+	return UAR_OK;
+}
+
+uar_err sq_apply_reload(struct sq_apply *ap, struct uar_error *error)
+{
+	sqlite3_stmt *st;
+	uar_err e;
+
+	ap->stale = true;
+	cache_clear(&ap->sessions);
+	cache_clear(&ap->runs);
+	e = sq_first(ap->c, SQ_HEAD, NULL, 0, &st, error);
+	if (e == UAR_ENOTFOUND)
+		return uar_error_set(error, UAR_ECORRUPT, "uar.db has no head");
+	if (e)
+		return e;
+	ap->head = (struct sq_head){ sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
+				     sqlite3_column_int64(st, 3),
+				     (uint64_t)sqlite3_column_int64(st, 2) };
+	sq_done(st);
+	e = next_of(ap, SQ_OWNER_NEXT, &ap->next_oid, error);
+	if (!e)
+		e = next_of(ap, SQ_SESSION_NEXT, &ap->next_sid, error);
+	if (!e)
+		e = next_of(ap, SQ_RUN_NEXT, &ap->next_rid, error);
+	ap->stale = e != UAR_OK;
+	return e;
+}
+
+/* --- what is there ------------------------------------------------------------------- */
+static uar_err find_owner(struct sq_apply *ap, const struct sq_op *op, int64_t *out,
+			  struct uar_error *error)
+{
+	sqlite3_stmt *st;
+	uar_err e = sq_first(
+		ap->c, SQ_OWNER,
+		SQ_VALS(SQ_T(op->owner.tenant), SQ_T(op->owner.workspace), SQ_T(op->owner.user)),
+		&st, error);
+
+	*out = e ? 0 : sqlite3_column_int64(st, 0);
+	if (!e)
+		sq_done(st);
+	return e == UAR_ENOTFOUND ? UAR_OK : e;
+}
+
+/* The session, remembered or from its rows; *out stays NULL when there is none. */
+static uar_err find_session(struct sq_apply *ap, const struct sq_op *op, int64_t oid,
+			    struct session **out, struct uar_error *error)
+{
+	struct session s = { .oid = oid, .key = op->session_key };
+	sqlite3_stmt *st;
+	uar_err e;
+
+	e = sq_first(ap->c, SQ_SESSION, SQ_VALS(SQ_I(oid), SQ_T(op->session_id)), &st, error);
+	if (e)
+		return e == UAR_ENOTFOUND ? UAR_OK : e;
+	s.sid = sqlite3_column_int64(st, 0);
+	sq_done(st);
+	e = sq_first(ap->c, SQ_SESSION_LAST, SQ_VALS(SQ_I(s.sid)), &st, error);
+	if (e == UAR_ENOTFOUND)
+		return uar_error_set(error, UAR_ECORRUPT, "session %.*s has lost its events",
+				     UAR_FMT(op->session_id));
+	if (e)
+		return e;
+	s.last_seq = (uint64_t)sqlite3_column_int64(st, 0);
+	s.last_sum = (uint32_t)sqlite3_column_int64(st, 1);
+	sq_done(st);
+	return remember_session(ap, &s, out);
+}
+
+static uar_err load_run(struct sq_apply *ap, sqlite3_stmt *st, const struct sq_op *op,
+			struct run **out)
+{
+	struct run r = {
+		.rid = sqlite3_column_int64(st, 0),
+		.sid = sqlite3_column_int64(st, 1),
+		.terminal = sqlite3_column_int(st, 6) != 0,
+		.spine = { sq_text(st, 2), sq_text(st, 3), sq_text(st, 4), UAR_STR_NONE },
+		.key = op->run_key,
+	};
+
+	snprintf(r.status, sizeof r.status, "%.*s", UAR_FMT(sq_text(st, 5)));
+	return remember_run(ap, &r, out);
+}
+
+static uar_err find_run(struct sq_apply *ap, const struct sq_op *op, int64_t oid, struct run **out,
+			struct uar_error *error)
+{
+	sqlite3_stmt *st;
+	struct run *r = NULL;
+	uint64_t last = 0;
+	uar_err e = sq_first(ap->c, SQ_RUN, SQ_VALS(SQ_I(oid), SQ_T(op->run_id)), &st, error);
+
+	if (e)
+		return e == UAR_ENOTFOUND ? UAR_OK : e;
+	e = load_run(ap, st, op, &r);
+	sq_done(st);
+	if (e)
+		return e;
+	e = sq_first(ap->c, SQ_RUN_LAST, SQ_VALS(SQ_I(r->rid)), &st, error);
+	if (e && e != UAR_ENOTFOUND)
+		return e;
+	if (!e) {
+		last = (uint64_t)sqlite3_column_int64(st, 0);
+		sq_done(st);
+	}
+	r->last_seq = last;
+	*out = r;
+	return UAR_OK;
+}
+
+/* --- checks: refusals go to the append, trouble is returned -------------------------- */
+static uar_err refuse(struct sq_op *op, uar_err code, const char *why)
+{
+	op->a->err = uar_error_set(&op->a->error, code, "%s", why);
+	return UAR_OK;
+}
+
+static uar_err check_key(struct sq_apply *ap, struct sq_op *op, int64_t oid,
+			 struct uar_error *error)
+{
+	struct uar_key_row taken = op->key;
+	sqlite3_stmt *st;
+	uar_err e;
+
+	if (!op->has_key || !oid)
+		return UAR_OK;
+	e = sq_first(ap->c, SQ_KEY, SQ_VALS(SQ_I(oid), SQ_T(op->key.scope), SQ_T(op->key.key)), &st,
+		     error);
+	if (e)
+		return e == UAR_ENOTFOUND ? UAR_OK : e;
+	taken.fingerprint = uar_arena_str(&op->arena, sq_text(st, 0));
+	taken.run_id = uar_arena_str(&op->arena, sq_text(st, 1));
+	sq_done(st);
+	if (!taken.fingerprint.p || !taken.run_id.p)
+		return UAR_ENOMEM;
+	op->a->taken = taken;
+	return refuse(op, UAR_EEXISTS, "the idempotency key is taken");
+}
+
+static uar_err check_session(struct sq_apply *ap, struct sq_op *op, struct found *f,
+			     struct uar_error *error)
+{
+	uint64_t last;
+	uar_err e = UAR_OK;
+
+	if (!f->session && f->oid)
+		e = find_session(ap, op, f->oid, &f->session, error);
+	if (e)
+		return e;
+	last = f->session ? f->session->last_seq : 0;
+	if (last == op->after)
+		return UAR_OK;
+	op->a->err = uar_error_set(&op->a->error, UAR_ECONFLICT,
+				   "the session is at sequence %llu, the append follows %llu",
+				   (unsigned long long)last, (unsigned long long)op->after);
+	return UAR_OK;
+}
+
+static bool same_spine(const struct sq_spine *a, const struct uar_run_row *r)
+{
+	return uar_str_eq(a->thread, r->thread_id) && uar_str_eq(a->turn, r->turn_id) &&
+	       uar_str_eq(a->task, r->task_id);
+}
+
+static uar_err judge_run(struct sq_op *op, const struct found *f)
+{
+	const struct run *r = f->run;
+
+	if (!r && !op->has_run)
+		return refuse(op, UAR_ENOTFOUND, "events of a run that has no row");
+	if (r && (!f->session || r->sid != f->session->sid))
+		return refuse(op, UAR_EINVALID, "the run belongs to another session");
+	if (op->run_seq && op->run_seq != (r ? r->last_seq : 0) + 1)
+		return refuse(op, UAR_ECONFLICT, "the run has gone on");
+	if (!r || !op->has_run)
+		return UAR_OK;
+	if (!same_spine(&r->spine, &op->run))
+		return refuse(op, UAR_EINVALID, "thread, turn and task of a run never change");
+	if (r->terminal && (!op->run.terminal || !uar_str_is(op->run.status, r->status)))
+		return refuse(op, UAR_ESTATE, "the run has ended");
+	return UAR_OK;
+}
+
+static uar_err check_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
+			 struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	if (!op->run_id.n)
+		return UAR_OK;
+	f->run = cache_get(&ap->runs, op->run_key);
+	if (!f->run && f->oid)
+		e = find_run(ap, op, f->oid, &f->run, error);
+	return e ? e : judge_run(op, f);
+}
+
+/* A thread lives in one session for ever. */
+static uar_err check_threads(struct sq_apply *ap, struct sq_op *op, const struct found *f,
+			     struct uar_error *error)
+{
+	for (size_t i = 0; i < op->thread_count && f->oid; i++) {
+		sqlite3_stmt *st;
+		int64_t sid;
+		uar_err e = sq_first(ap->c, SQ_THREAD, SQ_VALS(SQ_I(f->oid), SQ_T(op->threads[i])),
+				     &st, error);
+
+		if (e == UAR_ENOTFOUND)
+			continue;
+		if (e)
+			return e;
+		sid = sqlite3_column_int64(st, 0);
+		sq_done(st);
+		if (!f->session || sid != f->session->sid)
+			return refuse(op, UAR_ECONFLICT, "the thread lives in another session");
+	}
+	return UAR_OK;
+}
+
+static uar_err check(struct sq_apply *ap, struct sq_op *op, struct found *f,
+		     struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	f->session = cache_get(&ap->sessions, op->session_key);
+	if (f->session)
+		f->oid = f->session->oid;
+	else
+		e = find_owner(ap, op, &f->oid, error);
+	if (!e)
+		e = check_key(ap, op, f->oid, error);
+	if (!e && !op->a->err)
+		e = check_session(ap, op, f, error);
+	if (!e && !op->a->err)
+		e = check_run(ap, op, f, error);
+	if (!e && !op->a->err)
+		e = check_threads(ap, op, f, error);
+	return e;
+}
+
+/* --- writes ------------------------------------------------------------------------------ */
+static uar_err add_owner(struct sq_apply *ap, const struct sq_op *op, struct found *f,
+			 struct uar_error *error)
+{
+	int64_t oid = ap->next_oid;
+	uar_err e = sq_run(ap->c, SQ_OWNER_ADD,
+			   SQ_VALS(SQ_I(oid), SQ_T(op->owner.tenant), SQ_T(op->owner.workspace),
+				   SQ_T(op->owner.user), SQ_I(sq_sum_owner(oid, &op->owner))),
+			   error);
+
+	if (e)
+		return e;
+	f->oid = oid;
+	ap->next_oid++;
+	ap->head.items++;
+	return UAR_OK;
+}
+
+static uar_err add_session(struct sq_apply *ap, const struct sq_op *op, struct found *f,
+			   struct uar_error *error)
+{
+	struct session s = { .oid = f->oid, .sid = ap->next_sid, .key = op->session_key };
+	uint32_t sum = sq_sum_session(s.sid, f->oid, op->session_id, op->at);
+	uar_err e = sq_run(
+		ap->c, SQ_SESSION_ADD,
+		SQ_VALS(SQ_I(s.sid), SQ_I(f->oid), SQ_T(op->session_id), SQ_I(op->at), SQ_I(sum)),
+		error);
+
+	if (e)
+		return e;
+	ap->next_sid++;
+	ap->head.items++;
+	return remember_session(ap, &s, &f->session);
+}
+
+static uar_err put_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
+		       struct uar_error *error)
+{
+	const struct uar_run_row *r = &op->run;
+	int64_t rid = f->run ? f->run->rid : ap->next_rid;
+	struct run fresh = { .rid = rid,
+			     .sid = f->session->sid,
+			     .key = op->run_key,
+			     .spine = { r->thread_id, r->turn_id, r->task_id, UAR_STR_NONE } };
+	uar_err e =
+		sq_run(ap->c, f->run ? SQ_RUN_SET : SQ_RUN_ADD,
+		       SQ_VALS(SQ_I(rid), SQ_I(f->oid), SQ_I(f->session->sid), SQ_T(r->run_id),
+			       SQ_T(r->thread_id), SQ_T(r->turn_id), SQ_T(r->task_id),
+			       SQ_T(r->plugin_id), SQ_T(r->entry_id), SQ_T(r->agent_id),
+			       SQ_T(r->root_run_id), SQ_T(r->parent_run_id), SQ_T(r->status),
+			       SQ_I(r->terminal), SQ_I(r->attempt), SQ_I(r->created_us),
+			       SQ_I(r->updated_us), SQ_I(r->started_us), SQ_I(r->finished_us),
+			       SQ_T(r->detail), SQ_I(sq_sum_run(rid, f->oid, f->session->sid, r))),
+		       error);
+
+	if (e)
+		return e;
+	if (!f->run) {
+		ap->next_rid++;
+		ap->head.items++;
+		e = remember_run(ap, &fresh, &f->run);
+	}
+	if (!e) {
+		f->run->terminal = r->terminal;
+		snprintf(f->run->status, sizeof f->run->status, "%.*s", UAR_FMT(r->status));
+	}
+	return e;
+}
+
+static uar_err add_thread(struct sq_apply *ap, uar_str thread, const struct found *f,
+			  struct uar_error *error)
+{
+	uint32_t sum = sq_sum_thread(f->oid, thread, f->session->sid);
+	uar_err e = sq_run(ap->c, SQ_THREAD_ADD,
+			   SQ_VALS(SQ_I(f->oid), SQ_T(thread), SQ_I(f->session->sid), SQ_I(sum)),
+			   error);
+
+	if (!e)
+		ap->head.items += sqlite3_changes(ap->c->db);
+	return e;
+}
+
+static uar_err add_key(struct sq_apply *ap, const struct sq_op *op, const struct found *f,
+		       struct uar_error *error)
+{
+	uar_err e = sq_run(ap->c, SQ_KEY_ADD,
+			   SQ_VALS(SQ_I(f->oid), SQ_T(op->key.scope), SQ_T(op->key.key),
+				   SQ_T(op->key.fingerprint), SQ_T(op->key.run_id),
+				   SQ_I(sq_sum_key(f->oid, &op->key))),
+			   error);
+
+	ap->head.items += !e;
+	return e;
+}
+
+/* The spine is written where it is not the run's own: then `ids` is set. */
+static uar_err row_ids(struct sq_apply *ap, const struct sq_op *op, const struct sq_piece *p,
+		       const struct run *r, uar_str *out)
+{
+	uar_err e;
+
+	*out = UAR_STR_NONE;
+	if (uar_str_eq(p->spine.thread, r->spine.thread) &&
+	    uar_str_eq(p->spine.turn, r->spine.turn) && uar_str_eq(p->spine.task, r->spine.task) &&
+	    uar_str_eq(p->spine.attempt, op->run_id))
+		return UAR_OK;
+	uar_buf_clear(&ap->ids);
+	e = sq_spine_write(&ap->ids, &p->spine);
+	if (!e)
+		*out = uar_buf_str(&ap->ids);
+	return e;
+}
+
+static uar_err add_row(struct sq_apply *ap, const struct sq_op *op, const struct sq_piece *p,
+		       struct found *f, struct uar_error *error)
+{
+	struct sq_log_row r = {
+		.pos = ap->head.pos + 1,
+		.sid = f->session->sid,
+		.seq = (int64_t)p->seq,
+		.rid = p->run_seq ? f->run->rid : 0,
+		.run_seq = (int64_t)p->run_seq,
+		.n = p->n,
+		.at = p->at,
+		.body = uar_str_n(op->text.p + p->body, p->body_n),
+		.prev = f->session->last_sum,
+	};
+	uar_err e = r.rid ? row_ids(ap, op, p, f->run, &r.ids) : UAR_OK;
+
+	if (e)
+		return uar_error_set(error, e, "the ids of a row");
+	r.sum = sq_log_sum(&r);
+	e = sq_run(ap->c, SQ_LOG_ADD,
+		   SQ_VALS(SQ_I(r.pos), SQ_I(r.sid), SQ_I(r.seq), r.rid ? SQ_I(r.rid) : SQ_N,
+			   r.rid ? SQ_I(r.run_seq) : SQ_N, SQ_I(r.n), SQ_I(r.at),
+			   r.ids.n ? SQ_T(r.ids) : SQ_N, SQ_T(r.body), SQ_I(r.prev), SQ_I(r.sum)),
+		   error);
+	if (e)
+		return e;
+	f->session->last_sum = r.sum;
+	f->session->last_seq = p->seq + p->n - 1;
+	ap->head.pos++;
+	ap->head.log_rows++;
+	ap->head.acc += sq_log_acc(&r);
+	return UAR_OK;
+}
+
+static uar_err write_all(struct sq_apply *ap, struct sq_op *op, struct found *f,
+			 struct uar_error *error)
+{
+	uar_err e = f->oid ? UAR_OK : add_owner(ap, op, f, error);
+
+	if (!e && !f->session)
+		e = add_session(ap, op, f, error);
+	if (!e && op->has_run)
+		e = put_run(ap, op, f, error);
+	for (size_t i = 0; i < op->thread_count && !e; i++)
+		e = add_thread(ap, op->threads[i], f, error);
+	for (size_t i = 0; i < op->piece_count && !e; i++)
+		e = add_row(ap, op, &op->pieces[i], f, error);
+	if (!e && op->run_seq)
+		f->run->last_seq = op->last_run_seq;
+	if (!e && op->has_key)
+		e = add_key(ap, op, f, error);
+	return e;
+}
+
+uar_err sq_apply_append(struct sq_apply *ap, struct sq_op *op, struct uar_error *error)
+{
+	struct found f = { 0 };
+	uar_err e;
+
+	trim(&ap->sessions, session_key);
+	trim(&ap->runs, run_key);
+	op->a->err = UAR_OK;
+	e = check(ap, op, &f, error);
+	if (!e && !op->a->err)
+		e = write_all(ap, op, &f, error);
+	if (e && !error->code)
+		uar_error_set(error, e, "%s", uar_err_text(e));
+	return e;
+}
+
+uar_err sq_apply_head(struct sq_apply *ap, struct uar_error *error)
+{
+	const struct sq_head *h = &ap->head;
+
+	return sq_run(ap->c, SQ_HEAD_SET,
+		      SQ_VALS(SQ_I(h->pos), SQ_I(h->log_rows), SQ_I(h->acc), SQ_I(h->items)),
+		      error);
+}

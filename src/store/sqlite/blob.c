@@ -1,0 +1,319 @@
+/* blob.c - content-addressed bytes beside the database.
+ *
+ * blobs/ab/cdef... is named after the SHA-256 of its bytes. A blob is written
+ * to blobs/tmp under a random name, synced, renamed and its directory synced
+ * before anybody is told, so a name always stands for whole bytes. Paths are
+ * made from checked hex digits below a directory handle, never from input. */
+#include "store/sqlite/sqlite_int.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
+
+#include "base/alloc.h"
+
+static uar_err fail(struct uar_error *error, uar_err code, const char *what)
+{
+	int no = errno;
+
+	if (no == ENOSPC || no == EDQUOT)
+		code = UAR_EDISKFULL;
+	return uar_error_set(error, code, "blob: %s: %s", what, strerror(no));
+}
+
+uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error)
+{
+	char path[4096];
+	struct dirent *d;
+	DIR *tmp;
+	int fd, tmp_fd;
+
+	if (snprintf(path, sizeof path, "%s/blobs", dir) >= (int)sizeof path)
+		return uar_error_set(error, UAR_EINVALID, "path too long");
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return fail(error, UAR_EIO, "mkdir blobs");
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return fail(error, UAR_EIO, "open blobs");
+	if (mkdirat(fd, "tmp", 0700) && errno != EEXIST) {
+		close(fd);
+		return fail(error, UAR_EIO, "mkdir blobs/tmp");
+	}
+	/* What a crash left half written was never acknowledged. */
+	tmp_fd = openat(fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	tmp = tmp_fd < 0 ? NULL : fdopendir(tmp_fd);
+	while (tmp && (d = readdir(tmp)))
+		if (d->d_name[0] != '.')
+			unlinkat(dirfd(tmp), d->d_name, 0);
+	if (tmp)
+		closedir(tmp);
+	*out_fd = fd;
+	return UAR_OK;
+}
+
+struct path {
+	char dir[3];   /* "ab" */
+	char name[66]; /* "ab/cdef..." */
+};
+
+static struct path path_of(const char sha256[65])
+{
+	struct path p;
+
+	snprintf(p.dir, sizeof p.dir, "%.2s", sha256);
+	snprintf(p.name, sizeof p.name, "%.2s/%.62s", sha256, sha256 + 2);
+	return p;
+}
+
+bool sq_blob_exists(int blobs_fd, const char sha256[65])
+{
+	struct path p = path_of(sha256);
+
+	return faccessat(blobs_fd, p.name, F_OK, 0) == 0;
+}
+
+static int sync_dir(int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+
+	if (fd < 0)
+		return -1;
+	rc = fsync(fd);
+	close(fd);
+	return rc;
+}
+
+static int write_all(int fd, uar_str bytes)
+{
+	while (bytes.n) {
+		ssize_t n = write(fd, bytes.p, bytes.n > 1 << 20 ? 1 << 20 : bytes.n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes = uar_str_from(bytes, (size_t)n);
+	}
+	return 0;
+}
+
+/* The hash of a file's bytes; false when it cannot be read. */
+static bool hash_fd(int fd, char out[65], uint64_t *out_size)
+{
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	char *chunk = uar_alloc(65536);
+	unsigned char raw[EVP_MAX_MD_SIZE];
+	bool good = md && chunk && EVP_DigestInit_ex(md, EVP_sha256(), NULL);
+	uint64_t size = 0;
+	ssize_t n = 0;
+
+	while (good && (n = pread(fd, chunk, 65536, (off_t)size)) > 0) {
+		good = EVP_DigestUpdate(md, chunk, (size_t)n);
+		size += (uint64_t)n;
+	}
+	good = good && n == 0 && EVP_DigestFinal_ex(md, raw, NULL);
+	EVP_MD_CTX_free(md);
+	uar_free(chunk);
+	for (int i = 0; good && i < 32; i++) {
+		out[2 * i] = "0123456789abcdef"[raw[i] >> 4];
+		out[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];
+	}
+	out[64] = 0;
+	*out_size = size;
+	return good;
+}
+
+/* Is it there, whole? Its file and directory are synced anyway: whoever wrote
+ * it may not have come that far yet. */
+static bool have(int blobs_fd, const struct path *p, const char sha256[65])
+{
+	int fd = openat(blobs_fd, p->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char found[65];
+	uint64_t size;
+	bool good;
+
+	if (fd < 0)
+		return false;
+	good = hash_fd(fd, found, &size) && !memcmp(found, sha256, 64) && !fsync(fd) &&
+	       !sync_dir(blobs_fd, p->dir) && !fsync(blobs_fd);
+	close(fd);
+	return good;
+}
+
+static uar_err write_temp(int blobs_fd, const char *temp, uar_str bytes, struct uar_error *error)
+{
+	int fd = openat(blobs_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	uar_err e = UAR_OK;
+
+	if (fd < 0)
+		return fail(error, UAR_EIO, "create");
+	if (write_all(fd, bytes))
+		e = fail(error, UAR_EIO, "write");
+	else if (fsync(fd))
+		e = fail(error, UAR_ESYNC, "fsync");
+	if (close(fd) && !e)
+		e = fail(error, UAR_EIO, "close");
+	return e;
+}
+
+static uar_err publish(int blobs_fd, const char *temp, const struct path *p,
+		       struct uar_error *error)
+{
+	if (mkdirat(blobs_fd, p->dir, 0700) && errno != EEXIST)
+		return fail(error, UAR_EIO, "mkdir");
+	if (renameat(blobs_fd, temp, blobs_fd, p->name))
+		return fail(error, UAR_EIO, "rename");
+	if (sync_dir(blobs_fd, p->dir) || fsync(blobs_fd)) {
+		uar_err e = fail(error, UAR_ESYNC, "fsync of the directory");
+
+		unlinkat(blobs_fd, p->name, 0);
+		return e;
+	}
+	return UAR_OK;
+}
+
+uar_err sq_blob_put(int blobs_fd, uar_str bytes, char out_sha256[65], struct uar_error *error)
+{
+	char temp[32], sha256[65];
+	struct path p;
+	uar_err e;
+
+	if (bytes.n > UAR_LIMIT_BLOB_BYTES)
+		return uar_error_set(error, UAR_ETOOBIG, "a blob of %zu bytes", bytes.n);
+	e = uar_store_sha256(bytes, sha256);
+	if (e)
+		return uar_error_set(error, e, "%s", uar_err_text(e));
+	p = path_of(sha256);
+	if (!have(blobs_fd, &p, sha256)) {
+		snprintf(temp, sizeof temp, "tmp/%016llx",
+			 (unsigned long long)uar_rand_u64(&uar_rand_system));
+		e = write_temp(blobs_fd, temp, bytes, error);
+		if (!e)
+			e = publish(blobs_fd, temp, &p, error);
+		if (e)
+			unlinkat(blobs_fd, temp, 0);
+	}
+	if (!e)
+		memcpy(out_sha256, sha256, sizeof sha256);
+	return e;
+}
+
+static uar_err read_range(int fd, struct uar_blob_get *b, struct uar_error *error)
+{
+	size_t left = b->total > b->offset ? (size_t)(b->total - b->offset) : 0, got = 0;
+	char *p;
+
+	if (left > b->limit)
+		left = b->limit;
+	p = uar_arena_bytes(&b->arena, left + 1);
+	if (!p)
+		return uar_error_set(error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
+	while (got < left) {
+		ssize_t n = pread(fd, p + got, left - got, (off_t)(b->offset + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(error, UAR_EIO, "read");
+		if (n == 0)
+			return uar_error_set(error, UAR_ECORRUPT, "blob %s was cut", b->sha256);
+		got += (size_t)n;
+	}
+	p[got] = 0;
+	b->bytes = uar_str_n(p, got);
+	return UAR_OK;
+}
+
+uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error)
+{
+	struct path p = path_of(b->sha256);
+	char found[65];
+	struct stat st;
+	uar_err e;
+	int fd = openat(blobs_fd, p.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return errno == ENOENT
+			       ? uar_error_set(error, UAR_ENOTFOUND, "no blob %s", b->sha256)
+			       : fail(error, UAR_EIO, "open");
+	if (fstat(fd, &st)) {
+		close(fd);
+		return fail(error, UAR_EIO, "stat");
+	}
+	b->total = (uint64_t)st.st_size;
+	e = read_range(fd, b, error);
+	close(fd);
+	if (!e && b->bytes.n == b->total) {
+		e = uar_store_sha256(b->bytes, found);
+		if (!e && memcmp(found, b->sha256, 64) != 0)
+			e = uar_error_set(error, UAR_ECORRUPT, "blob %s is damaged", b->sha256);
+	}
+	if (e)
+		b->bytes = UAR_STR_NONE;
+	return e;
+}
+
+static void verify_one(int dir_fd, const char *dir, const char *name,
+		       void (*bad)(void *ctx, const char *what), void *ctx)
+{
+	char want[65], found[65], what[400];
+	uint64_t size;
+	int fd;
+
+	snprintf(want, sizeof want, "%.2s%.62s", dir, name);
+	if (strlen(name) != 62 || !uar_store_is_sha256(want)) {
+		snprintf(what, sizeof what, "blobs/%s/%s is not a blob", dir, name);
+		bad(ctx, what);
+		return;
+	}
+	fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || !hash_fd(fd, found, &size) || strcmp(found, want) != 0) {
+		snprintf(what, sizeof what, "blob %s is damaged", want);
+		bad(ctx, what);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static uar_err verify_dir(int blobs_fd, const char *name, void (*bad)(void *ctx, const char *what),
+			  void *ctx, struct uar_error *error)
+{
+	int fd = openat(blobs_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *d;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return fail(error, UAR_EIO, name);
+	}
+	while ((d = readdir(dir)))
+		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
+			verify_one(dirfd(dir), name, d->d_name, bad, ctx);
+	closedir(dir);
+	return UAR_OK;
+}
+
+uar_err sq_blob_verify(int blobs_fd, void (*bad)(void *ctx, const char *what), void *ctx,
+		       struct uar_error *error)
+{
+	int fd = openat(blobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	uar_err e = UAR_OK;
+	struct dirent *d;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return fail(error, UAR_EIO, "blobs");
+	}
+	while (!e && (d = readdir(dir)))
+		if (d->d_name[0] != '.' && strcmp(d->d_name, "tmp"))
+			e = verify_dir(blobs_fd, d->d_name, bad, ctx, error);
+	closedir(dir);
+	return e;
+}

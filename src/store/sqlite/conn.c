@@ -1,0 +1,178 @@
+/* conn.c - one SQLite connection with statements that are prepared once.
+ *
+ * Exactly one connection of a process writes and checkpoints; all others are
+ * read only and never checkpoint. mmap is never used: a file that is cut short
+ * must be an error, not a signal. */
+#include "store/sqlite/sqlite_int.h"
+
+static const char *const statements[SQ_COUNT] = {
+#define S(NAME, SQL) [SQ_##NAME] = SQL,
+#include "store/sqlite/statements.def"
+#undef S
+};
+
+static uar_err meaning(int rc)
+{
+	switch (rc) {
+	case SQLITE_IOERR_FSYNC:
+	case SQLITE_IOERR_DIR_FSYNC: return UAR_ESYNC;
+	case SQLITE_IOERR_NOMEM: return UAR_ENOMEM;
+	}
+	switch (rc & 0xff) {
+	case SQLITE_FULL: return UAR_EDISKFULL;
+	case SQLITE_NOMEM: return UAR_ENOMEM;
+	case SQLITE_TOOBIG: return UAR_ETOOBIG;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB: return UAR_ECORRUPT;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED: return UAR_EBUSY;
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+	case SQLITE_READONLY:
+	case SQLITE_PERM: return UAR_EIO;
+	}
+	return UAR_EINTERNAL;
+}
+
+uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error)
+{
+	int ext = c->db && (sqlite3_extended_errcode(c->db) & 0xff) == (rc & 0xff)
+			  ? sqlite3_extended_errcode(c->db)
+			  : rc;
+
+	return uar_error_set(error, meaning(ext), "SQLite: %s (%d)",
+			     c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc), ext);
+}
+
+uar_err sq_exec(struct sq_conn *c, const char *sql, struct uar_error *error)
+{
+	int rc = sqlite3_exec(c->db, sql, NULL, NULL, NULL);
+
+	return rc ? sq_fail(c, rc, error) : UAR_OK;
+}
+
+/* Schemas found in the file are data: they may not call what has side effects. */
+static void harden(sqlite3 *db)
+{
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+	sqlite3_busy_timeout(db, 10000);
+}
+
+uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mode mode,
+		struct uar_error *error)
+{
+	static const char *const pragmas[] = {
+		[SQ_WRITE] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+			     "PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0;"
+			     "PRAGMA cache_size=-16384; PRAGMA temp_store=MEMORY;",
+		[SQ_READ] = "PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0; PRAGMA query_only=1;"
+			    "PRAGMA cache_size=-8192; PRAGMA temp_store=MEMORY;",
+		[SQ_VERIFY] =
+			"PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0; PRAGMA query_only=1;",
+	};
+	int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+	int rc;
+
+	flags |= mode == SQ_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+	flags |= mode == SQ_WRITE ? SQLITE_OPEN_CREATE : 0;
+	*c = (struct sq_conn){ 0 };
+	rc = sqlite3_open_v2(path, &c->db, flags, vfs);
+	if (rc)
+		return sq_fail(c, rc, error);
+	harden(c->db);
+	if (mode == SQ_VERIFY)
+		sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	return sq_exec(c, pragmas[mode], error);
+}
+
+void sq_close(struct sq_conn *c)
+{
+	for (size_t i = 0; i < SQ_COUNT; i++)
+		sqlite3_finalize(c->st[i]);
+	sqlite3_close(c->db);
+	*c = (struct sq_conn){ 0 };
+}
+
+void sq_done(sqlite3_stmt *st)
+{
+	sqlite3_reset(st);
+}
+
+uar_str sq_text(sqlite3_stmt *st, int column)
+{
+	const char *p = (const char *)sqlite3_column_text(st, column);
+
+	return uar_str_n(p ? p : "", p ? (size_t)sqlite3_column_bytes(st, column) : 0);
+}
+
+static int bind_one(sqlite3_stmt *st, int at, const struct sq_val *v)
+{
+	switch (v->kind) {
+	case SQ_NULL: return sqlite3_bind_null(st, at);
+	case SQ_INT: return sqlite3_bind_int64(st, at, v->i);
+	case SQ_TEXT: break;
+	}
+	return sqlite3_bind_text64(st, at, v->s.n ? v->s.p : "", v->s.n, SQLITE_STATIC,
+				   SQLITE_UTF8);
+}
+
+sqlite3_stmt *sq_bind(struct sq_conn *c, enum sq_id id, const struct sq_val *vals, size_t n,
+		      struct uar_error *error)
+{
+	sqlite3_stmt **st = &c->st[id];
+	int rc = SQLITE_OK;
+
+	if (!*st)
+		rc = sqlite3_prepare_v3(c->db, statements[id], -1, SQLITE_PREPARE_PERSISTENT, st,
+					NULL);
+	else
+		sqlite3_reset(*st);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = bind_one(*st, (int)i + 1, &vals[i]);
+	if (rc) {
+		sq_fail(c, rc, error);
+		return NULL;
+	}
+	return *st;
+}
+
+uar_err sq_run(struct sq_conn *c, enum sq_id id, const struct sq_val *vals, size_t n,
+	       struct uar_error *error)
+{
+	sqlite3_stmt *st = sq_bind(c, id, vals, n, error);
+	int rc;
+
+	if (!st)
+		return error->code;
+	rc = sqlite3_step(st);
+	if (rc != SQLITE_DONE) {
+		uar_err e = sq_fail(c, rc, error);
+
+		sqlite3_reset(st);
+		return e;
+	}
+	sqlite3_reset(st);
+	return UAR_OK;
+}
+
+uar_err sq_first(struct sq_conn *c, enum sq_id id, const struct sq_val *vals, size_t n,
+		 sqlite3_stmt **out, struct uar_error *error)
+{
+	sqlite3_stmt *st = sq_bind(c, id, vals, n, error);
+	uar_err e;
+	int rc;
+
+	if (!st)
+		return error->code;
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW) {
+		*out = st;
+		return UAR_OK;
+	}
+	e = rc == SQLITE_DONE ? UAR_ENOTFOUND : sq_fail(c, rc, error);
+	sqlite3_reset(st);
+	return e;
+}

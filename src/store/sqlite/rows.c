@@ -1,0 +1,341 @@
+/* rows.c - events as rows of the log, and back.
+ *
+ * A row holds consecutive events of one append, either all of one run or all
+ * of none, as a JSON array. What all of them share is not in the JSON: the
+ * owner and session (by sid), the run and its thread, turn, task and attempt
+ * (by rid, or in the column `ids` where an event differs from its run's row),
+ * and the sequences, which count up from the row's. `sum` covers every column
+ * and the sum of the session's previous row, so that a row that was changed,
+ * dropped or moved is found. */
+#include "store/sqlite/sqlite_int.h"
+
+#include "base/crc32c.h"
+
+enum {
+	OMIT_SESSION = UAR_ID_BIT(UAR_ID_RUNTIME) | UAR_ID_BIT(UAR_ID_TENANT) |
+		       UAR_ID_BIT(UAR_ID_WORKSPACE) | UAR_ID_BIT(UAR_ID_USER) |
+		       UAR_ID_BIT(UAR_ID_SESSION),
+	OMIT_RUN = OMIT_SESSION | UAR_ID_BIT(UAR_ID_THREAD) | UAR_ID_BIT(UAR_ID_TURN) |
+		   UAR_ID_BIT(UAR_ID_TASK) | UAR_ID_BIT(UAR_ID_RUN) | UAR_ID_BIT(UAR_ID_ATTEMPT),
+};
+
+static struct sq_spine spine_of(const struct uar_event *ev)
+{
+	return (struct sq_spine){ ev->ids[UAR_ID_THREAD], ev->ids[UAR_ID_TURN],
+				  ev->ids[UAR_ID_TASK], ev->ids[UAR_ID_ATTEMPT] };
+}
+
+/* May the event stand in the row that begins with `first`? */
+static bool same_row(const struct uar_event *first, const struct uar_event *ev)
+{
+	struct sq_spine a = spine_of(first), b = spine_of(ev);
+
+	if (!first->ids[UAR_ID_RUN].n || !ev->ids[UAR_ID_RUN].n)
+		return !first->ids[UAR_ID_RUN].n == !ev->ids[UAR_ID_RUN].n;
+	return uar_str_eq(a.thread, b.thread) && uar_str_eq(a.turn, b.turn) &&
+	       uar_str_eq(a.task, b.task) && uar_str_eq(a.attempt, b.attempt);
+}
+
+static bool copy_spine(struct uar_arena *arena, struct sq_spine *s)
+{
+	s->thread = uar_arena_str(arena, s->thread);
+	s->turn = uar_arena_str(arena, s->turn);
+	s->task = uar_arena_str(arena, s->task);
+	s->attempt = uar_arena_str(arena, s->attempt);
+	return s->thread.p && s->turn.p && s->task.p && s->attempt.p;
+}
+
+/* Writes as many events as one row takes; returns how many. */
+static uar_err encode_row(struct sq_op *op, const struct uar_event *ev, size_t n,
+			  struct sq_piece *out)
+{
+	struct uar_jw w = uar_jw_begin(&op->text);
+	uint32_t omit = ev->ids[UAR_ID_RUN].n ? OMIT_RUN : OMIT_SESSION;
+	size_t start = op->text.n, i = 0;
+	uar_err e;
+
+	*out = (struct sq_piece){ .body = start,
+				  .seq = ev->sequence,
+				  .run_seq = ev->run_sequence,
+				  .at = ev->time_us,
+				  .spine = spine_of(ev) };
+	uar_jw_arr(&w, NULL);
+	do {
+		uar_event_write_stored(&w, &ev[i], omit);
+		i++;
+	} while (i < n && same_row(ev, &ev[i]) && op->text.n - start < UAR_LIMIT_STORE_ROW_BYTES);
+	uar_jw_close(&w);
+	e = uar_jw_end(&w);
+	if (e)
+		return e;
+	out->n = (uint32_t)i;
+	out->body_n = op->text.n - start;
+	return out->run_seq && !copy_spine(&op->arena, &out->spine) ? UAR_ENOMEM : UAR_OK;
+}
+
+/* At worst each event has a row of its own. */
+static uar_err encode(struct sq_op *op, const struct uar_append *a)
+{
+	uar_err e;
+
+	op->pieces = uar_arena_alloc(&op->arena, a->event_count * sizeof *op->pieces);
+	if (!op->pieces)
+		return UAR_ENOMEM;
+	op->piece_count = 0;
+	for (size_t i = 0; i < a->event_count;) {
+		struct sq_piece *p = &op->pieces[op->piece_count++];
+
+		e = encode_row(op, &a->events[i], a->event_count - i, p);
+		if (e)
+			return e;
+		i += p->n;
+		if (p->run_seq) {
+			op->run_seq = op->run_seq ? op->run_seq : p->run_seq;
+			op->last_run_seq = p->run_seq + p->n - 1;
+		}
+	}
+	return UAR_OK;
+}
+
+static uar_err note_threads(struct sq_op *op, const struct uar_append *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->event_count; i++)
+		n += a->events[i].cls == UAR_EV_THREAD_STARTED;
+	op->threads = n ? uar_arena_alloc(&op->arena, n * sizeof *op->threads) : NULL;
+	if (n && !op->threads)
+		return UAR_ENOMEM;
+	for (size_t i = 0; i < a->event_count; i++) {
+		uar_str *t = &op->threads[op->thread_count];
+
+		if (a->events[i].cls != UAR_EV_THREAD_STARTED)
+			continue;
+		*t = uar_arena_str(&op->arena, a->events[i].ids[UAR_ID_THREAD]);
+		if (!t->p)
+			return UAR_ENOMEM;
+		op->thread_count++;
+	}
+	return UAR_OK;
+}
+
+uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
+{
+	struct uar_arena *m = &op->arena;
+
+	op->after = a->after;
+	op->event_count = a->event_count;
+	op->at = a->events[0].time_us;
+	op->has_run = a->run != NULL;
+	op->has_key = a->key != NULL;
+	op->run_seq = op->last_run_seq = 0;
+	op->thread_count = 0;
+	op->session_id = uar_arena_str(m, a->session_id);
+	op->run_id = uar_arena_str(m, uar_store_append_run(a));
+	op->session_key = uar_store_key(m, &a->owner, a->session_id);
+	op->run_key = uar_store_key(m, &a->owner, op->run_id);
+	if (!op->session_id.p || !op->run_id.p || !op->session_key.p || !op->run_key.p ||
+	    !uar_store_copy_owner(m, &a->owner, &op->owner) ||
+	    (a->run && !uar_store_copy_run(m, a->run, &op->run)) ||
+	    (a->key && !uar_store_copy_key(m, a->key, &op->key)))
+		return UAR_ENOMEM;
+	uar_err e = note_threads(op, a);
+	return e ? e : encode(op, a);
+}
+
+/* --- sums -------------------------------------------------------------------- */
+static uint32_t sum_ints(uint32_t sum, const int64_t *v, size_t n)
+{
+	return uar_crc32c(sum, v, n * sizeof *v);
+}
+
+/* The length first, so that bytes cannot wander from one column to the next. */
+static uint32_t sum_str(uint32_t sum, uar_str s)
+{
+	int64_t n = (int64_t)s.n;
+
+	sum = sum_ints(sum, &n, 1);
+	return s.n ? uar_crc32c(sum, s.p, s.n) : sum;
+}
+
+uint32_t sq_log_sum(const struct sq_log_row *r)
+{
+	const int64_t v[] = { r->prev, r->pos, r->sid, r->seq, r->rid, r->run_seq, r->n, r->at };
+
+	return sum_str(sum_str(sum_ints(0, v, ARRAY_LEN(v)), r->ids), r->body);
+}
+
+uint64_t sq_log_acc(const struct sq_log_row *r)
+{
+	uint64_t x = (uint64_t)r->pos << 32 ^ r->sum;
+
+	x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+	return x ^ x >> 32;
+}
+
+uint32_t sq_sum_owner(int64_t oid, const struct uar_owner *o)
+{
+	return sum_str(sum_str(sum_str(sum_ints(0, &oid, 1), o->tenant), o->workspace), o->user);
+}
+
+uint32_t sq_sum_session(int64_t sid, int64_t oid, uar_str session_id, int64_t created)
+{
+	const int64_t v[] = { sid, oid, created };
+
+	return sum_str(sum_ints(0, v, ARRAY_LEN(v)), session_id);
+}
+
+uint32_t sq_sum_thread(int64_t oid, uar_str thread_id, int64_t sid)
+{
+	const int64_t v[] = { oid, sid };
+
+	return sum_str(sum_ints(0, v, ARRAY_LEN(v)), thread_id);
+}
+
+uint32_t sq_sum_key(int64_t oid, const struct uar_key_row *k)
+{
+	uint32_t sum = sum_str(sum_str(sum_ints(0, &oid, 1), k->scope), k->key);
+
+	return sum_str(sum_str(sum, k->fingerprint), k->run_id);
+}
+
+uint32_t sq_sum_run(int64_t rid, int64_t oid, int64_t sid, const struct uar_run_row *r)
+{
+	const int64_t v[] = { rid,	     oid,	    sid,
+			      r->terminal,   r->attempt,    r->created_us,
+			      r->updated_us, r->started_us, r->finished_us };
+	const uar_str s[] = { r->run_id,	r->thread_id, r->turn_id,  r->task_id,
+			      r->plugin_id,	r->entry_id,  r->agent_id, r->root_run_id,
+			      r->parent_run_id, r->status,    r->detail };
+	uint32_t sum = sum_ints(0, v, ARRAY_LEN(v));
+
+	for (size_t i = 0; i < ARRAY_LEN(s); i++)
+		sum = sum_str(sum, s[i]);
+	return sum;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+void sq_log_get(sqlite3_stmt *st, struct sq_log_row *out)
+{
+	*out = (struct sq_log_row){
+		.pos = sqlite3_column_int64(st, 0),
+		.sid = sqlite3_column_int64(st, 1),
+		.seq = sqlite3_column_int64(st, 2),
+		.rid = sqlite3_column_int64(st, 3),
+		.run_seq = sqlite3_column_int64(st, 4),
+		.n = sqlite3_column_int64(st, 5),
+		.at = sqlite3_column_int64(st, 6),
+		.ids = sq_text(st, 7),
+		.body = sq_text(st, 8),
+		.prev = (uint32_t)sqlite3_column_int64(st, 9),
+		.sum = (uint32_t)sqlite3_column_int64(st, 10),
+	};
+}
+
+static void write_id(struct uar_jw *w, const char *key, uar_str id)
+{
+	if (id.n)
+		uar_jw_str(w, key, id);
+	else
+		uar_jw_null(w, key);
+}
+
+uar_err sq_spine_write(struct uar_buf *out, const struct sq_spine *s)
+{
+	struct uar_jw w = uar_jw_begin(out);
+
+	uar_jw_obj(&w, NULL);
+	write_id(&w, "thread_id", s->thread);
+	write_id(&w, "turn_id", s->turn);
+	write_id(&w, "task_id", s->task);
+	write_id(&w, "attempt_id", s->attempt);
+	uar_jw_close(&w);
+	return uar_jw_end(&w);
+}
+
+uar_err sq_spine_read(uar_str json, struct uar_arena *arena, struct sq_spine *out,
+		      struct uar_error *error)
+{
+	const struct uar_json *j;
+	uar_err e = uar_json_parse(json, NULL, arena, &j, error);
+
+	if (e)
+		return e == UAR_ENOMEM ? e : UAR_ECORRUPT;
+	*out = (struct sq_spine){
+		uar_json_str(uar_json_get(j, UAR_STR("thread_id")), UAR_STR_NONE),
+		uar_json_str(uar_json_get(j, UAR_STR("turn_id")), UAR_STR_NONE),
+		uar_json_str(uar_json_get(j, UAR_STR("task_id")), UAR_STR_NONE),
+		uar_json_str(uar_json_get(j, UAR_STR("attempt_id")), UAR_STR_NONE),
+	};
+	return UAR_OK;
+}
+
+static uar_err corrupt(const struct sq_log_row *r, const char *why, struct uar_error *error)
+{
+	char reason[160];
+
+	snprintf(reason, sizeof reason, "%s", why);
+	uar_error_set(error, UAR_ECORRUPT, "row %lld of the log (events from sequence %lld): %s",
+		      (long long)r->pos, (long long)r->seq, reason);
+	uar_error_where(error, "log/%lld", (long long)r->pos);
+	return UAR_ECORRUPT;
+}
+
+/* The ids of the row's events: the base's, or its own where it has some. */
+static uar_err row_base(const struct sq_log_row *r, const struct sq_decode *d,
+			struct uar_event *out, struct uar_error *error)
+{
+	struct sq_spine s;
+	uar_err e;
+
+	*out = *d->base;
+	if (!r->ids.n)
+		return UAR_OK;
+	e = sq_spine_read(r->ids, d->arena, &s, error);
+	if (e)
+		return e;
+	out->ids[UAR_ID_THREAD] = s.thread;
+	out->ids[UAR_ID_TURN] = s.turn;
+	out->ids[UAR_ID_TASK] = s.task;
+	out->ids[UAR_ID_ATTEMPT] = s.attempt;
+	return UAR_OK;
+}
+
+static uar_err decode_events(const struct sq_log_row *r, const struct sq_decode *d,
+			     const struct uar_json *events, size_t *out_n, struct uar_error *error)
+{
+	const struct uar_json *j = uar_json_at(events, d->skip);
+	struct uar_event base;
+	size_t n = 0;
+	uar_err e = row_base(r, d, &base, error);
+
+	for (; j && n < d->max && !e; j = j->next, n++) {
+		struct uar_event *ev = &d->out[n];
+
+		e = uar_event_read(j, &base, d->arena, ev, error);
+		ev->sequence = (uint64_t)r->seq + d->skip + n;
+		ev->run_sequence = r->rid ? (uint64_t)r->run_seq + d->skip + n : 0;
+	}
+	if (!e)
+		*out_n = n;
+	return e;
+}
+
+uar_err sq_log_decode(const struct sq_log_row *r, const struct sq_decode *d, size_t *out_n,
+		      struct uar_error *error)
+{
+	const struct uar_json *events;
+	uar_err e;
+
+	if (sq_log_sum(r) != r->sum)
+		return corrupt(r, "its checksum does not match", error);
+	e = uar_json_parse(r->body, NULL, d->arena, &events, error);
+	if (!e && (events->kind != UAR_JSON_ARRAY || events->count != (uint64_t)r->n))
+		return corrupt(r, "not the events it says it has", error);
+	if (!e)
+		e = decode_events(r, d, events, out_n, error);
+	if (e && e != UAR_ENOMEM)
+		return corrupt(r, uar_error_text(error), error);
+	return e;
+}

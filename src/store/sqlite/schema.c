@@ -1,0 +1,183 @@
+/* schema.c - the tables, and how a file of an older version gets them.
+ *
+ * Row i of `steps` brings a file from version i to i + 1; user_version holds
+ * the number, application_id tells our files from others'. All steps that are
+ * missing run in one transaction: an interrupted migration never happened.
+ * docs/store.md describes the tables for people. */
+#include "store/sqlite/sqlite_int.h"
+
+enum { APPLICATION_ID = 0x55415230 }; /* "UAR0" */
+
+static const char *const steps[] = {
+	"CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+	/* One row, set by every commit: what the log must add up to. */
+	"CREATE TABLE head(one INTEGER PRIMARY KEY CHECK(one = 1), pos INTEGER NOT NULL,"
+	" log_rows INTEGER NOT NULL, acc INTEGER NOT NULL, items INTEGER NOT NULL);"
+	"INSERT INTO head VALUES(1, 0, 0, 0, 0);"
+	"CREATE TABLE owners(oid INTEGER PRIMARY KEY, tenant_id TEXT NOT NULL,"
+	" workspace_id TEXT NOT NULL, user_id TEXT NOT NULL, sum INTEGER NOT NULL);"
+	"CREATE UNIQUE INDEX owners_id ON owners(tenant_id, workspace_id, user_id);"
+	"CREATE TABLE sessions(sid INTEGER PRIMARY KEY, oid INTEGER NOT NULL,"
+	" session_id TEXT NOT NULL, created INTEGER NOT NULL, sum INTEGER NOT NULL);"
+	"CREATE UNIQUE INDEX sessions_id ON sessions(oid, session_id);"
+	"CREATE TABLE threads(oid INTEGER NOT NULL, thread_id TEXT NOT NULL, sid INTEGER NOT NULL,"
+	" sum INTEGER NOT NULL, PRIMARY KEY(oid, thread_id)) WITHOUT ROWID;"
+	"CREATE TABLE runs(rid INTEGER PRIMARY KEY, oid INTEGER NOT NULL, sid INTEGER NOT NULL,"
+	" run_id TEXT NOT NULL, thread_id TEXT NOT NULL, turn_id TEXT NOT NULL,"
+	" task_id TEXT NOT NULL, plugin_id TEXT NOT NULL, entry_id TEXT NOT NULL,"
+	" agent_id TEXT NOT NULL, root_run_id TEXT NOT NULL, parent_run_id TEXT NOT NULL,"
+	" status TEXT NOT NULL, terminal INTEGER NOT NULL, attempt INTEGER NOT NULL,"
+	" created INTEGER NOT NULL, updated INTEGER NOT NULL, started INTEGER NOT NULL,"
+	" finished INTEGER NOT NULL, detail TEXT NOT NULL, sum INTEGER NOT NULL);"
+	"CREATE UNIQUE INDEX runs_id ON runs(oid, run_id);"
+	"CREATE INDEX runs_owner ON runs(oid, rid);"
+	"CREATE INDEX runs_status ON runs(oid, status, rid);"
+	"CREATE INDEX runs_session ON runs(sid, rid);"
+	"CREATE INDEX runs_task ON runs(task_id, rid);"
+	"CREATE INDEX runs_root ON runs(root_run_id, rid);"
+	"CREATE INDEX runs_live ON runs(rid) WHERE terminal = 0;"
+	"CREATE TABLE keys(oid INTEGER NOT NULL, scope TEXT NOT NULL, key TEXT NOT NULL,"
+	" fingerprint TEXT NOT NULL, run_id TEXT NOT NULL, sum INTEGER NOT NULL,"
+	" PRIMARY KEY(oid, scope, key)) WITHOUT ROWID;"
+	"CREATE TABLE log(pos INTEGER PRIMARY KEY, sid INTEGER NOT NULL, seq INTEGER NOT NULL,"
+	" rid INTEGER, run_seq INTEGER, n INTEGER NOT NULL, at INTEGER NOT NULL, ids TEXT,"
+	" body TEXT NOT NULL, prev INTEGER NOT NULL, sum INTEGER NOT NULL);"
+	"CREATE UNIQUE INDEX log_session ON log(sid, seq);"
+	"CREATE UNIQUE INDEX log_run ON log(rid, run_seq) WHERE rid IS NOT NULL;"
+	/* For people: one row an event, with the ids that rows leave out. */
+	"CREATE VIEW events AS SELECT l.seq + e.key AS sequence, l.run_seq + e.key AS run_sequence,"
+	" json_extract(e.value, '$.type') AS type,"
+	" json_extract(e.value, '$.timestamp') AS timestamp,"
+	" s.session_id, r.run_id,"
+	" coalesce(json_extract(e.value, '$.thread_id'), iif(l.ids IS NULL, r.thread_id,"
+	" json_extract(l.ids, '$.thread_id'))) AS thread_id,"
+	" coalesce(json_extract(e.value, '$.turn_id'), iif(l.ids IS NULL, r.turn_id,"
+	" json_extract(l.ids, '$.turn_id'))) AS turn_id,"
+	" coalesce(json_extract(e.value, '$.task_id'), iif(l.ids IS NULL, r.task_id,"
+	" json_extract(l.ids, '$.task_id'))) AS task_id,"
+	" json_extract(e.value, '$.payload') AS payload, json_extract(e.value, '$.refs') AS refs,"
+	" json_extract(e.value, '$.event_id') AS event_id, o.tenant_id, o.workspace_id, o.user_id,"
+	" l.pos, e.value AS event"
+	" FROM log l JOIN sessions s ON s.sid = l.sid JOIN owners o ON o.oid = s.oid"
+	" LEFT JOIN runs r ON r.rid = l.rid, json_each(l.body) e;",
+};
+
+static uar_err pragma_int(struct sq_conn *c, const char *sql, int64_t *out, struct uar_error *error)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(c->db, sql, -1, &st, NULL);
+
+	if (!rc)
+		rc = sqlite3_step(st);
+	if (rc != SQLITE_ROW) {
+		uar_err e = sq_fail(c, rc, error);
+
+		sqlite3_finalize(st);
+		return e;
+	}
+	*out = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return UAR_OK;
+}
+
+static uar_err version_of(struct sq_conn *c, int64_t *out, struct uar_error *error)
+{
+	int64_t app = 0, version = 0, tables = 0;
+	uar_err e = pragma_int(c, "PRAGMA application_id", &app, error);
+
+	if (!e)
+		e = pragma_int(c, "PRAGMA user_version", &version, error);
+	if (!e)
+		e = pragma_int(c, "SELECT count(*) FROM sqlite_schema", &tables, error);
+	if (e)
+		return e;
+	if (app != APPLICATION_ID && (tables || version))
+		return uar_error_set(error, UAR_ECORRUPT, "uar.db is not a database of UAR");
+	if (version > (int64_t)ARRAY_LEN(steps))
+		return uar_error_set(error, UAR_ENEWER,
+				     "uar.db has version %lld, this program knows %zu",
+				     (long long)version, ARRAY_LEN(steps));
+	*out = version;
+	return UAR_OK;
+}
+
+uar_err sq_check_version(struct sq_conn *c, struct uar_error *error)
+{
+	int64_t version = 0;
+	uar_err e = version_of(c, &version, error);
+
+	if (!e && version != (int64_t)ARRAY_LEN(steps))
+		return uar_error_set(error, UAR_ECORRUPT, "uar.db has version %lld, wanted %zu",
+				     (long long)version, ARRAY_LEN(steps));
+	return e;
+}
+
+static uar_err add_meta(struct sq_conn *c, const struct uar_rand *rand, struct uar_error *error)
+{
+	struct uar_uuid uuid;
+	char id[UAR_UUID_TEXT + 1], now[UAR_TIME_TEXT + 1], sql[256];
+
+	uar_uuid_init(&uuid, &uar_clock_system, rand);
+	uar_uuid_next(&uuid, id);
+	uar_time_format(uar_clock_wall(&uar_clock_system), now);
+	snprintf(sql, sizeof sql,
+		 "INSERT INTO meta(key, value) VALUES('runtime_id', '%s'), ('created', '%s')", id,
+		 now);
+	return sq_exec(c, sql, error);
+}
+
+static uar_err run_steps(struct sq_conn *c, int64_t version, const struct uar_rand *rand,
+			 struct uar_error *error)
+{
+	char sql[128];
+	uar_err e = UAR_OK;
+
+	for (size_t i = (size_t)version; i < ARRAY_LEN(steps) && !e; i++)
+		e = sq_exec(c, steps[i], error);
+	if (!e && version == 0)
+		e = add_meta(c, rand, error);
+	snprintf(sql, sizeof sql, "PRAGMA application_id=%d; PRAGMA user_version=%zu",
+		 APPLICATION_ID, ARRAY_LEN(steps));
+	return e ? e : sq_exec(c, sql, error);
+}
+
+uar_err sq_migrate(struct sq_conn *c, const struct uar_rand *rand, struct uar_error *error)
+{
+	int64_t version = 0;
+	uar_err e = version_of(c, &version, error);
+
+	if (e || version == (int64_t)ARRAY_LEN(steps))
+		return e;
+	e = sq_exec(c, "BEGIN IMMEDIATE", error);
+	if (e)
+		return e;
+	e = run_steps(c, version, rand, error);
+	if (!e)
+		e = sq_exec(c, "COMMIT", error);
+	if (e && !sqlite3_get_autocommit(c->db)) {
+		struct uar_error ignored;
+
+		if (sq_exec(c, "ROLLBACK", &ignored))
+			return e;
+	}
+	return e;
+}
+
+uar_err sq_runtime_id(struct sq_conn *c, char out[UAR_UUID_TEXT + 1], struct uar_error *error)
+{
+	sqlite3_stmt *st = NULL;
+	uar_err e = UAR_OK;
+	int rc = sqlite3_prepare_v2(c->db, "SELECT value FROM meta WHERE key = 'runtime_id'", -1,
+				    &st, NULL);
+
+	if (!rc)
+		rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW && uar_uuid_valid(sq_text(st, 0)))
+		memcpy(out, sq_text(st, 0).p, UAR_UUID_TEXT + 1);
+	else if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+		e = uar_error_set(error, UAR_ECORRUPT, "uar.db has no runtime_id");
+	else
+		e = sq_fail(c, rc, error);
+	sqlite3_finalize(st);
+	return e;
+}

@@ -1,0 +1,431 @@
+/* sqlite.c - the store on SQLite: opens the data directory, takes operations in
+ * on the loop, hands them to the writer or the readers, and calls back. */
+#include "store/sqlite/sqlite_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+enum {
+	READERS = 2,
+	OPS_KEPT = 256,	       /* finished appends whose memory is used again */
+	OP_BYTES_KEPT = 65536, /* unless it has grown beyond this */
+};
+
+static struct sq_store *store_of(struct uar_store *s)
+{
+	return UAR_OWNER(s, struct sq_store, base);
+}
+
+/* --- appends ---------------------------------------------------------------------- */
+static void op_free(struct sq_op *op)
+{
+	uar_arena_fini(&op->arena);
+	uar_buf_fini(&op->text);
+	uar_free(op);
+}
+
+static struct sq_op *op_take(struct sq_store *s)
+{
+	struct sq_op *op = s->free_ops;
+
+	if (op) {
+		s->free_ops = op->next_free;
+		s->free_count--;
+		return op;
+	}
+	op = uar_zalloc(sizeof *op);
+	if (op)
+		op->text = uar_buf_make(UAR_LIMIT_STORE_QUEUE_BYTES);
+	return op;
+}
+
+static void op_give(struct sq_store *s, struct sq_op *op)
+{
+	if (s->free_count >= OPS_KEPT || op->text.cap + op->arena.used > OP_BYTES_KEPT) {
+		op_free(op);
+		return;
+	}
+	uar_arena_reset(&op->arena);
+	uar_buf_clear(&op->text);
+	op->next_free = s->free_ops;
+	s->free_ops = op;
+	s->free_count++;
+}
+
+static void finished(struct sq_store *s)
+{
+	s->pending--;
+}
+
+/* The last callback of a drained store; nothing of it is touched afterwards. */
+static void maybe_drained(struct sq_store *s)
+{
+	void (*drained)(void *ctx) = s->drained;
+
+	if (!s->draining || s->pending || !drained)
+		return;
+	s->drained = NULL;
+	drained(s->drained_ctx);
+}
+
+static void append_done(struct uar_task *t)
+{
+	struct uar_append *a = UAR_OWNER(t, struct uar_append, task);
+	struct sq_op *op = a->internal;
+	struct sq_store *s = op->store;
+
+	finished(s);
+	a->internal = NULL;
+	a->done(a);
+	op_give(s, op);
+	maybe_drained(s);
+}
+
+static uar_err submit(struct sq_store *s, struct uar_append *a)
+{
+	struct sq_op *op;
+	uar_err e = uar_store_check(a, s->base.runtime_id, &s->scratch, &a->error);
+
+	if (e)
+		return e;
+	op = op_take(s);
+	if (!op)
+		return UAR_ENOMEM;
+	e = sq_op_fill(op, a);
+	if (!e) {
+		op->a = a;
+		op->store = s;
+		a->internal = op;
+		a->task.fn = append_done;
+		e = sq_writer_add(&s->writer, op);
+	}
+	if (e)
+		op_give(s, op);
+	return e;
+}
+
+static uar_err sq_append(struct uar_store *base, struct uar_append *a)
+{
+	struct sq_store *s = store_of(base);
+	uar_err e;
+
+	a->error = (struct uar_error){ 0 };
+	e = s->draining ? UAR_EDRAINING : submit(s, a);
+	a->err = e;
+	if (e && !a->error.code)
+		uar_error_set(&a->error, e, "%s", uar_err_text(e));
+	s->pending += !e;
+	return e;
+}
+
+/* --- reads ------------------------------------------------------------------------- */
+/* One kind of read: how it comes in, what a reader does, how it goes out. */
+#define READ_KIND(KIND, STRUCT, RUN)                                                               \
+	static void KIND##_done(struct uar_task *t)                                                \
+	{                                                                                          \
+		struct STRUCT *q = UAR_OWNER(t, struct STRUCT, task);                              \
+		struct sq_store *s = q->internal;                                                  \
+                                                                                                   \
+		finished(s);                                                                       \
+		q->internal = NULL;                                                                \
+		q->done(q);                                                                        \
+		maybe_drained(s);                                                                  \
+	}                                                                                          \
+	static void KIND##_run(struct sq_reader *rd, struct uar_task *t)                           \
+	{                                                                                          \
+		RUN(rd, UAR_OWNER(t, struct STRUCT, task));                                        \
+	}                                                                                          \
+	static uar_err KIND##_add(struct uar_store *base, struct STRUCT *q)                        \
+	{                                                                                          \
+		struct sq_store *s = store_of(base);                                               \
+		uar_err e;                                                                         \
+                                                                                                   \
+		q->internal = s;                                                                   \
+		q->task.fn = KIND##_done;                                                          \
+		e = s->draining ? UAR_EDRAINING : sq_readers_add(&s->readers, &q->task);           \
+		s->pending += !e;                                                                  \
+		return e;                                                                          \
+	}
+
+static void put_blob(struct sq_reader *rd, struct uar_blob_put *b)
+{
+	struct sq_store *s = rd->pool->store;
+
+	b->error = (struct uar_error){ 0 };
+	b->err = sq_blob_put(s->blobs_fd, b->bytes, b->sha256, &b->error);
+	if (b->err == UAR_ESYNC)
+		sq_writer_break(&s->writer, &b->error);
+}
+
+static void get_blob(struct sq_reader *rd, struct uar_blob_get *b)
+{
+	b->error = (struct uar_error){ 0 };
+	b->bytes = UAR_STR_NONE;
+	b->err = sq_blob_get(rd->pool->store->blobs_fd, b, &b->error);
+}
+
+READ_KIND(read, uar_read, sq_query_read)
+READ_KIND(runs, uar_runs_query, sq_query_runs)
+READ_KIND(thread, uar_thread_query, sq_query_thread)
+READ_KIND(blob_put, uar_blob_put, put_blob)
+READ_KIND(blob_get, uar_blob_get, get_blob)
+
+void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
+{
+	static const struct {
+		uar_task_fn *done;
+		void (*run)(struct sq_reader *rd, struct uar_task *t);
+	} kinds[] = {
+		{ read_done, read_run },	 { runs_done, runs_run },
+		{ thread_done, thread_run },	 { blob_put_done, blob_put_run },
+		{ blob_get_done, blob_get_run },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (kinds[i].done == task->fn)
+			kinds[i].run(rd, task);
+}
+
+static uar_err sq_read(struct uar_store *base, struct uar_read *r)
+{
+	uar_err e = uar_store_check_read(r);
+
+	return e ? e : read_add(base, r);
+}
+
+static uar_err sq_runs(struct uar_store *base, struct uar_runs_query *q)
+{
+	uar_err e = uar_store_check_runs(q);
+
+	return e ? e : runs_add(base, q);
+}
+
+static uar_err sq_thread(struct uar_store *base, struct uar_thread_query *q)
+{
+	uar_err e = uar_store_check_thread(q);
+
+	return e ? e : thread_add(base, q);
+}
+
+static uar_err sq_get(struct uar_store *base, struct uar_blob_get *b)
+{
+	return uar_store_is_sha256(b->sha256) ? blob_get_add(base, b) : UAR_EINVALID;
+}
+
+static uar_err sq_put(struct uar_store *base, struct uar_blob_put *b)
+{
+	struct uar_store_stats st;
+
+	base->ops->stats(base, &st);
+	if (st.health == UAR_STORE_BROKEN)
+		return UAR_ESYNC;
+	return b->bytes.n > UAR_LIMIT_BLOB_BYTES ? UAR_ETOOBIG : blob_put_add(base, b);
+}
+
+static uar_err sq_each_live(struct uar_store *base, void (*fn)(void *, const struct uar_run_row *),
+			    void *ctx, struct uar_error *error)
+{
+	struct sq_store *s = store_of(base);
+	struct sq_conn c;
+	struct uar_error own = { 0 };
+	uar_err e = sq_open(&c, s->path, s->vfs, SQ_READ, &own);
+
+	if (!e)
+		e = sq_query_live(&c, fn, ctx, &own);
+	sq_close(&c);
+	if (e && error)
+		*error = own;
+	return e;
+}
+
+static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
+{
+	struct sq_store *s = store_of(base);
+	struct sq_writer *w = &s->writer;
+
+	pthread_mutex_lock(&w->lock);
+	*out = w->stats;
+	out->queued = w->queued;
+	out->health = w->health;
+	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_lock(&s->readers.lock);
+	out->reads = s->readers.reads;
+	pthread_mutex_unlock(&s->readers.lock);
+}
+
+static void drained_task(struct uar_task *t)
+{
+	maybe_drained(UAR_OWNER(t, struct sq_store, drained_task));
+}
+
+static void sq_drain(struct uar_store *base, void (*done)(void *ctx), void *ctx)
+{
+	struct sq_store *s = store_of(base);
+
+	s->draining = true;
+	s->drained = done;
+	s->drained_ctx = ctx;
+	s->drained_task.fn = drained_task;
+	if (!s->pending)
+		uar_post(s->sched, &s->drained_task);
+}
+
+static void broken_task(struct uar_task *t)
+{
+	struct sq_writer *w = UAR_OWNER(t, struct sq_writer, broken_task);
+	struct sq_store *s = UAR_OWNER(w, struct sq_store, writer);
+
+	if (s->broken)
+		s->broken(s->broken_ctx, &w->broken_error);
+}
+
+static void sq_destroy(struct uar_store *base)
+{
+	struct sq_store *s = store_of(base);
+
+	if (!s)
+		return;
+	uar_unpost(s->sched, &s->drained_task);
+	sq_readers_stop(&s->readers);
+	sq_writer_stop(&s->writer);
+	uar_done_destroy(s->done);
+	while (s->free_ops) {
+		struct sq_op *op = s->free_ops;
+
+		s->free_ops = op->next_free;
+		op_free(op);
+	}
+	uar_arena_fini(&s->scratch);
+	if (s->blobs_fd >= 0)
+		close(s->blobs_fd);
+	if (s->dir_fd >= 0)
+		close(s->dir_fd);
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+	uar_free(s->path);
+	uar_free(s->vfs);
+	uar_free(s);
+}
+
+static const struct uar_store_ops ops = {
+	.abi = 1,
+	.size = sizeof ops,
+	.destroy = sq_destroy,
+	.append = sq_append,
+	.read = sq_read,
+	.runs = sq_runs,
+	.thread = sq_thread,
+	.blob_put = sq_put,
+	.blob_get = sq_get,
+	.each_live = sq_each_live,
+	.stats = sq_stats,
+	.drain = sq_drain,
+};
+
+/* --- opening ------------------------------------------------------------------------- */
+char *sq_db_path(const char *dir)
+{
+	size_t n = strlen(dir) + sizeof "/uar.db";
+	char *p = uar_alloc(n);
+
+	if (p)
+		snprintf(p, n, "%s/uar.db", dir);
+	return p;
+}
+
+static void sync_parent(const char *dir)
+{
+	char up[4096];
+	int fd;
+
+	if (snprintf(up, sizeof up, "%s/..", dir) >= (int)sizeof up)
+		return;
+	fd = open(up, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		fsync(fd); /* not every file system lets a directory be synced */
+		close(fd);
+	}
+}
+
+uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock_fd,
+		    struct uar_error *error)
+{
+	int dir_fd, lock_fd;
+
+	if (create && mkdir(dir, 0700) == 0)
+		sync_parent(dir);
+	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return uar_error_set(error, UAR_EIO, "%s: %s", dir, strerror(errno));
+	lock_fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock_fd < 0 || flock(lock_fd, LOCK_EX | LOCK_NB)) {
+		uar_err e = lock_fd >= 0 && errno == EWOULDBLOCK ? UAR_ELOCKED : UAR_EIO;
+
+		uar_error_set(error, e, "%s/lock: %s", dir, strerror(errno));
+		if (lock_fd >= 0)
+			close(lock_fd);
+		close(dir_fd);
+		return e;
+	}
+	*out_dir_fd = dir_fd;
+	*out_lock_fd = lock_fd;
+	return UAR_OK;
+}
+
+static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
+			struct uar_error *error)
+{
+	uar_err e = sq_lock_dir(o->dir, true, &s->dir_fd, &s->lock_fd, error);
+
+	if (!e)
+		e = sq_blob_open(o->dir, &s->blobs_fd, error);
+	if (!e)
+		e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
+	if (!e)
+		e = sq_migrate(&s->writer.conn, &s->rand, error);
+	if (!e && fsync(s->dir_fd))
+		e = uar_error_set(error, UAR_ESYNC, "%s: %s", o->dir, strerror(errno));
+	if (!e)
+		e = sq_runtime_id(&s->writer.conn, s->base.runtime_id, error);
+	if (!e)
+		e = sq_writer_start(&s->writer, error);
+	return e ? e : sq_readers_start(&s->readers, s, o->readers ? o->readers : READERS, error);
+}
+
+uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_store **out,
+				struct uar_error *error)
+{
+	struct sq_store *s = uar_zalloc(sizeof *s);
+	struct uar_error own = { 0 };
+	uar_err e = UAR_ENOMEM;
+
+	if (!s)
+		return uar_error_set(error, e, "%s", uar_err_text(e));
+	s->base.ops = &ops;
+	s->sched = o->sched;
+	s->rand = o->rand ? *o->rand : uar_rand_system;
+	s->broken = o->broken;
+	s->broken_ctx = o->ctx;
+	s->dir_fd = s->lock_fd = s->blobs_fd = -1;
+	s->path = sq_db_path(o->dir);
+	s->vfs = o->vfs ? uar_strdup_n(o->vfs, strlen(o->vfs)) : NULL;
+	s->done = s->writer.done = uar_done_create(o->sched);
+	s->writer.broken_task.fn = broken_task;
+	if (s->path && s->done && !s->vfs == !o->vfs)
+		e = open_all(s, o, &own);
+	if (e) {
+		if (!own.code)
+			uar_error_set(&own, e, "%s", uar_err_text(e));
+		if (error)
+			*error = own;
+		sq_destroy(&s->base);
+		return e;
+	}
+	*out = &s->base;
+	return UAR_OK;
+}

@@ -1,0 +1,275 @@
+/* sqlite_int.h - the parts of the SQLite store and how they meet.
+ *
+ * schema.c creates and migrates; conn.c wraps one connection; rows.c turns
+ * events into log rows and back; apply.c writes one append; writer.c is the
+ * thread that commits; reader.c the threads that read; query.c what they ask;
+ * blob.c the bytes beside the database; verify.c the offline check. */
+#ifndef UAR_STORE_SQLITE_SQLITE_INT_H
+#define UAR_STORE_SQLITE_SQLITE_INT_H
+
+#include <sqlite3.h>
+
+#include "base/map.h"
+#include "store/store_int.h"
+
+/* What a record of a run is made of; query.c reads the columns by number. */
+#define SQ_RUN_COLUMNS                                                                             \
+	"r.rid, r.oid, r.sid, o.tenant_id, o.workspace_id, o.user_id, r.run_id, s.session_id,"     \
+	" r.thread_id, r.turn_id, r.task_id, r.plugin_id, r.entry_id, r.agent_id, r.root_run_id,"  \
+	" r.parent_run_id, r.status, r.terminal, r.attempt, r.created, r.updated, r.started,"      \
+	" r.finished, r.detail, r.sum, (SELECT run_seq + n - 1 FROM log WHERE rid = r.rid"         \
+	" ORDER BY run_seq DESC LIMIT 1) FROM runs r JOIN sessions s ON s.sid = r.sid"             \
+	" JOIN owners o ON o.oid = r.oid"
+
+/* --- conn.c: one connection and its prepared statements ------------------- */
+enum sq_id {
+#define S(NAME, SQL) SQ_##NAME,
+#include "store/sqlite/statements.def"
+#undef S
+	SQ_COUNT
+};
+struct sq_conn {
+	sqlite3 *db;
+	sqlite3_stmt *st[SQ_COUNT];
+};
+enum sq_mode {
+	SQ_WRITE,  /* creates the file; the one connection that writes and checkpoints */
+	SQ_READ,   /* read only */
+	SQ_VERIFY, /* may recover the log of a crash, leaves everything else as it is */
+};
+UAR_MUST_CHECK uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs,
+			       enum sq_mode mode, struct uar_error *error);
+void sq_close(struct sq_conn *c); /* half open is fine */
+/* What SQLite's last answer means; fills error with its text. */
+uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error);
+UAR_MUST_CHECK uar_err sq_exec(struct sq_conn *c, const char *sql, struct uar_error *error);
+
+/* A value to bind. */
+struct sq_val {
+	enum { SQ_NULL, SQ_INT, SQ_TEXT } kind;
+	int64_t i;
+	uar_str s; /* must stay in place until the statement is done */
+};
+#define SQ_I(V) ((struct sq_val){ SQ_INT, (int64_t)(V), { NULL, 0 } })
+#define SQ_T(V) ((struct sq_val){ SQ_TEXT, 0, (V) })
+#define SQ_N	((struct sq_val){ SQ_NULL, 0, { NULL, 0 } })
+#define SQ_VALS(...)                                                                               \
+	(const struct sq_val[]){ __VA_ARGS__ }, ARRAY_LEN(((const struct sq_val[]){ __VA_ARGS__ }))
+/* A prepared statement, reset and bound; NULL (error filled) when it cannot be. */
+sqlite3_stmt *sq_bind(struct sq_conn *c, enum sq_id id, const struct sq_val *vals, size_t n,
+		      struct uar_error *error);
+/* Binds and runs a statement that gives no rows. */
+UAR_MUST_CHECK uar_err sq_run(struct sq_conn *c, enum sq_id id, const struct sq_val *vals, size_t n,
+			      struct uar_error *error);
+/* Binds and fetches at most one row: UAR_ENOTFOUND (error untouched) when there
+ * is none; *out holds the row until sq_done. */
+UAR_MUST_CHECK uar_err sq_first(struct sq_conn *c, enum sq_id id, const struct sq_val *vals,
+				size_t n, sqlite3_stmt **out, struct uar_error *error);
+void sq_done(sqlite3_stmt *st);		       /* ends the read it holds open; NULL is fine */
+uar_str sq_text(sqlite3_stmt *st, int column); /* borrowed until the next step */
+
+/* --- schema.c --------------------------------------------------------------- */
+/* Brings the file to this version; writes its runtime_id on first use. */
+UAR_MUST_CHECK uar_err sq_migrate(struct sq_conn *c, const struct uar_rand *rand,
+				  struct uar_error *error);
+/* UAR_ENEWER, UAR_ECORRUPT (another application's file), or fine. */
+UAR_MUST_CHECK uar_err sq_check_version(struct sq_conn *c, struct uar_error *error);
+UAR_MUST_CHECK uar_err sq_runtime_id(struct sq_conn *c, char out[UAR_UUID_TEXT + 1],
+				     struct uar_error *error);
+
+/* --- rows.c: log rows -------------------------------------------------------- */
+/* The ids that all events of a run's row share. */
+struct sq_spine {
+	uar_str thread, turn, task, attempt;
+};
+struct sq_log_row {
+	int64_t pos, sid, seq;
+	int64_t rid, run_seq; /* 0: events without a run */
+	int64_t n, at;
+	uar_str ids;  /* JSON of the spine where it is not the run's; else empty */
+	uar_str body; /* JSON array of n events */
+	uint32_t prev, sum;
+};
+struct sq_piece {	     /* a row before it has its place: what append() encodes */
+	size_t body, body_n; /* in the operation's text */
+	uint64_t seq, run_seq;
+	uint32_t n;
+	int64_t at;
+	struct sq_spine spine; /* of a run's row */
+};
+uint32_t sq_log_sum(const struct sq_log_row *r);
+/* What the row adds to head.acc, which no missing or doubled row leaves alone. */
+uint64_t sq_log_acc(const struct sq_log_row *r);
+void sq_log_get(sqlite3_stmt *st, struct sq_log_row *out); /* borrows the columns */
+UAR_MUST_CHECK uar_err sq_spine_write(struct uar_buf *out, const struct sq_spine *s);
+UAR_MUST_CHECK uar_err sq_spine_read(uar_str json, struct uar_arena *arena, struct sq_spine *out,
+				     struct uar_error *error);
+/* Events from the `skip`th on, at most `max`; *out_n says how many. Everything
+ * is checked: the sum, the JSON, the count. The body must live in the arena. */
+struct sq_decode {
+	const struct uar_event *base; /* ids of session and run */
+	size_t skip, max;
+	struct uar_arena *arena;
+	struct uar_event *out;
+};
+UAR_MUST_CHECK uar_err sq_log_decode(const struct sq_log_row *r, const struct sq_decode *d,
+				     size_t *out_n, struct uar_error *error);
+/* Sums of the rows beside the log. */
+uint32_t sq_sum_owner(int64_t oid, const struct uar_owner *o);
+uint32_t sq_sum_session(int64_t sid, int64_t oid, uar_str session_id, int64_t created);
+uint32_t sq_sum_thread(int64_t oid, uar_str thread_id, int64_t sid);
+uint32_t sq_sum_key(int64_t oid, const struct uar_key_row *k);
+uint32_t sq_sum_run(int64_t rid, int64_t oid, int64_t sid, const struct uar_run_row *r);
+
+/* --- apply.c: one append inside a transaction --------------------------------- */
+/* An append on its way: all that the writer needs, copied and encoded. */
+struct sq_store;
+struct sq_op {
+	struct uar_append *a;
+	struct sq_store *store;
+	struct sq_op *next_free;
+	struct uar_arena arena;
+	struct uar_buf text; /* bodies of the pieces, one after the other */
+	struct sq_piece *pieces;
+	size_t piece_count, event_count;
+	struct uar_owner owner;
+	uar_str session_id, session_key, run_id, run_key;
+	uint64_t after, run_seq; /* run_seq: of the first event of the run, 0: none */
+	uint64_t last_run_seq;
+	int64_t at;
+	uar_str *threads; /* of its thread.started events */
+	size_t thread_count;
+	bool has_run, has_key;
+	struct uar_run_row run;
+	struct uar_key_row key;
+};
+/* Encodes a checked append. */
+UAR_MUST_CHECK uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a);
+
+struct sq_head {
+	int64_t pos, log_rows, items;
+	uint64_t acc;
+};
+struct sq_cache { /* remembered sessions or runs, least recently used first */
+	struct uar_map map;
+	struct uar_list lru;
+	size_t count;
+};
+struct sq_apply {
+	struct sq_conn *c;
+	struct sq_head head;
+	int64_t next_oid, next_sid, next_rid;
+	struct sq_cache sessions, runs;
+	struct uar_buf ids;
+	bool stale; /* rolled back: what it remembers never happened */
+};
+void sq_apply_init(struct sq_apply *ap, struct sq_conn *c);
+void sq_apply_fini(struct sq_apply *ap);
+/* Forgets what it remembers and reads the counters again. */
+UAR_MUST_CHECK uar_err sq_apply_reload(struct sq_apply *ap, struct uar_error *error);
+/* An append that is refused (guard, key) gets op->a->err and leaves no trace;
+ * any other trouble is returned and the transaction must be rolled back. */
+UAR_MUST_CHECK uar_err sq_apply_append(struct sq_apply *ap, struct sq_op *op,
+				       struct uar_error *error);
+UAR_MUST_CHECK uar_err sq_apply_head(struct sq_apply *ap, struct uar_error *error);
+
+/* --- writer.c: the store thread -------------------------------------------------- */
+struct sq_writer {
+	struct sq_conn conn;
+	struct sq_apply apply;
+	struct uar_done *done;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct uar_list queue; /* of uar_append.task.node */
+	size_t queued, queued_bytes;
+	bool running, idle, stop;
+	enum uar_store_health health;
+	struct uar_store_stats stats;
+	int wal_frames;
+	struct uar_task broken_task; /* runs on the loop once */
+	struct uar_error broken_error;
+};
+UAR_MUST_CHECK uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error);
+void sq_writer_stop(struct sq_writer *w); /* commits what is queued; not started is fine */
+UAR_MUST_CHECK uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op);
+/* A sync failed somewhere: nothing is acknowledged from now on. Any thread. */
+void sq_writer_break(struct sq_writer *w, const struct uar_error *error);
+
+/* --- reader.c: the reader pool ------------------------------------------------------ */
+struct sq_store;
+struct sq_readers;
+struct sq_reader {
+	struct sq_readers *pool;
+	struct sq_conn conn;
+	sqlite3_stmt *lists[256]; /* prepared lists, by which filters are set */
+	pthread_t thread;
+	bool started;
+};
+struct sq_readers {
+	struct sq_store *store;
+	struct sq_reader *reader;
+	unsigned count;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct uar_list queue; /* of uar_task.node */
+	size_t queued;
+	uint64_t reads;
+	bool stop;
+};
+UAR_MUST_CHECK uar_err sq_readers_start(struct sq_readers *p, struct sq_store *s, unsigned count,
+					struct uar_error *error);
+void sq_readers_stop(struct sq_readers *p); /* not started is fine */
+/* Runs the operation on a reader, then its task's fn on the loop. */
+UAR_MUST_CHECK uar_err sq_readers_add(struct sq_readers *p, struct uar_task *task);
+
+/* What an operation asks for, told by its task's fn (sqlite.c). */
+void sq_reader_run(struct sq_reader *rd, struct uar_task *task);
+
+/* --- query.c ----------------------------------------------------------------------- */
+void sq_query_read(struct sq_reader *rd, struct uar_read *r);
+void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q);
+void sq_query_thread(struct sq_reader *rd, struct uar_thread_query *q);
+UAR_MUST_CHECK uar_err sq_query_live(struct sq_conn *c,
+				     void (*fn)(void *ctx, const struct uar_run_row *), void *ctx,
+				     struct uar_error *error);
+
+/* --- blob.c ------------------------------------------------------------------------ */
+UAR_MUST_CHECK uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error);
+UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, uar_str bytes, char out_sha256[65],
+				   struct uar_error *error);
+UAR_MUST_CHECK uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error);
+/* Every blob's name against its bytes. */
+UAR_MUST_CHECK uar_err sq_blob_verify(int blobs_fd, void (*bad)(void *ctx, const char *what),
+				      void *ctx, struct uar_error *error);
+bool sq_blob_exists(int blobs_fd, const char sha256[65]);
+
+/* --- sqlite.c ---------------------------------------------------------------------- */
+struct sq_store {
+	struct uar_store base;
+	struct uar_sched *sched;
+	struct uar_rand rand;
+	int dir_fd, lock_fd, blobs_fd;
+	char *path; /* of uar.db */
+	char *vfs;
+	struct uar_done *done;
+	struct sq_writer writer;
+	struct sq_readers readers;
+	struct uar_arena scratch; /* of checks, on the loop */
+	struct sq_op *free_ops;
+	size_t free_count;
+	/* The loop's alone. */
+	size_t pending;
+	bool draining;
+	struct uar_task drained_task;
+	void (*drained)(void *ctx);
+	void *drained_ctx;
+	void (*broken)(void *ctx, const struct uar_error *error);
+	void *broken_ctx;
+};
+/* Opens and locks a data directory; shared with verify.c. -1 where nothing was opened. */
+UAR_MUST_CHECK uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock_fd,
+				   struct uar_error *error);
+char *sq_db_path(const char *dir); /* uar_free; NULL: no memory */
+
+#endif

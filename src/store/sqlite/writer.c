@@ -1,0 +1,311 @@
+/* writer.c - the store thread: one transaction for all that has queued up.
+ *
+ * While a commit waits for the disk, appends gather; the next commit takes
+ * them together. `done` of every append of a batch is handed to the loop with
+ * one wake-up, after COMMIT with synchronous=FULL has returned. When COMMIT
+ * fails nobody is told yes: a full disk refuses until there is space again,
+ * anything else in COMMIT means that the disk no longer keeps its word, and the
+ * store never acknowledges again (a second fsync could succeed on pages that
+ * the kernel has already thrown away). */
+#include "store/sqlite/sqlite_int.h"
+
+enum {
+	CHECKPOINT_FRAMES = 1000, /* pages in the write-ahead log before it is folded in */
+	CHECKPOINT_IDLE = 250,	  /* the same when nothing waits */
+};
+
+static struct sq_op *op_of(struct uar_list *node)
+{
+	struct uar_task *t = UAR_OWNER(node, struct uar_task, node);
+
+	return UAR_OWNER(t, struct uar_append, task)->internal;
+}
+
+static size_t op_bytes(const struct sq_op *op)
+{
+	return op->text.n + op->arena.used;
+}
+
+uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op)
+{
+	uar_err e = UAR_OK;
+	bool wake = false;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->health == UAR_STORE_BROKEN) {
+		e = UAR_ESYNC;
+	} else if (w->queued >= UAR_LIMIT_STORE_QUEUE ||
+		   w->queued_bytes + op_bytes(op) > UAR_LIMIT_STORE_QUEUE_BYTES) {
+		e = UAR_EBUSY;
+	} else {
+		uar_list_add_last(&w->queue, &op->a->task.node);
+		w->queued++;
+		w->queued_bytes += op_bytes(op);
+		wake = w->idle;
+		w->idle = false;
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (wake)
+		pthread_cond_signal(&w->wake);
+	return e;
+}
+
+/* Waits for appends; false when the store closes and none is left. */
+static bool take_batch(struct sq_writer *w, struct uar_list *out)
+{
+	pthread_mutex_lock(&w->lock);
+	while (uar_list_empty(&w->queue) && !w->stop) {
+		w->idle = true;
+		pthread_cond_wait(&w->wake, &w->lock);
+	}
+	w->idle = false;
+	for (size_t n = 0; n < UAR_LIMIT_STORE_BATCH && !uar_list_empty(&w->queue); n++) {
+		struct uar_list *node = w->queue.next;
+
+		uar_list_remove(node);
+		uar_list_add_last(out, node);
+		w->queued--;
+		w->queued_bytes -= op_bytes(op_of(node));
+	}
+	pthread_mutex_unlock(&w->lock);
+	return !uar_list_empty(out);
+}
+
+void sq_writer_break(struct sq_writer *w, const struct uar_error *error)
+{
+	struct uar_list tell;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->health == UAR_STORE_BROKEN) {
+		pthread_mutex_unlock(&w->lock);
+		return;
+	}
+	w->health = UAR_STORE_BROKEN;
+	w->broken_error = *error;
+	pthread_mutex_unlock(&w->lock);
+	uar_list_init(&tell);
+	uar_list_add_last(&tell, &w->broken_task.node);
+	uar_done_push(w->done, &tell);
+}
+
+static enum uar_store_health health_of(struct sq_writer *w)
+{
+	enum uar_store_health h;
+
+	pthread_mutex_lock(&w->lock);
+	h = w->health;
+	pthread_mutex_unlock(&w->lock);
+	return h;
+}
+
+static void set_full(struct sq_writer *w, bool full)
+{
+	pthread_mutex_lock(&w->lock);
+	if (w->health != UAR_STORE_BROKEN)
+		w->health = full ? UAR_STORE_FULL : UAR_STORE_FINE;
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void rollback(struct sq_writer *w)
+{
+	struct uar_error ignored = { 0 };
+
+	if (!sqlite3_get_autocommit(w->conn.db) && sq_run(&w->conn, SQ_ROLLBACK, NULL, 0, &ignored))
+		sq_writer_break(w, &ignored);
+	w->apply.stale = true;
+}
+
+static void count_commit(struct sq_writer *w, const struct uar_list *batch, uint64_t us)
+{
+	struct uar_store_stats *s = &w->stats;
+
+	pthread_mutex_lock(&w->lock);
+	s->commits++;
+	s->commit_us_total += us;
+	if (us > s->commit_us_max)
+		s->commit_us_max = us;
+	UAR_LIST_EACH (it, batch) {
+		const struct sq_op *op = op_of(it);
+
+		s->conflicts += op->a->err != UAR_OK;
+		if (op->a->err)
+			continue;
+		s->appends++;
+		s->events += op->event_count;
+		s->bytes += op->text.n;
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* COMMIT. Everything but "no space" and "no memory" ends the store: what the
+ * disk holds now is unknown until somebody opens it anew. */
+static uar_err commit(struct sq_writer *w, const struct uar_list *batch, struct uar_error *error)
+{
+	int64_t start = uar_clock_mono(&uar_clock_system);
+	uar_err e = sq_run(&w->conn, SQ_COMMIT, NULL, 0, error);
+
+	if (!e) {
+		count_commit(w, batch, (uint64_t)(uar_clock_mono(&uar_clock_system) - start));
+		return UAR_OK;
+	}
+	if (e == UAR_EDISKFULL || e == UAR_ENOMEM)
+		return e;
+	error->code = UAR_ESYNC;
+	sq_writer_break(w, error);
+	return UAR_ESYNC;
+}
+
+static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, struct uar_error *error)
+{
+	int64_t pos;
+	uar_err e;
+
+	if (health_of(w) == UAR_STORE_BROKEN) {
+		*error = w->broken_error;
+		error->code = UAR_ESYNC;
+		return UAR_ESYNC;
+	}
+	e = w->apply.stale ? sq_apply_reload(&w->apply, error) : UAR_OK;
+	if (!e)
+		e = sq_run(&w->conn, SQ_BEGIN, NULL, 0, error);
+	if (e)
+		return e;
+	pos = w->apply.head.pos;
+	UAR_LIST_EACH (it, batch) {
+		e = sq_apply_append(&w->apply, op_of(it), error);
+		if (e)
+			break;
+	}
+	if (!e && w->apply.head.pos != pos)
+		e = sq_apply_head(&w->apply, error);
+	if (!e)
+		e = commit(w, batch, error);
+	if (e)
+		rollback(w);
+	return e;
+}
+
+static void fail_batch(struct uar_list *batch, uar_err e, const struct uar_error *error)
+{
+	UAR_LIST_EACH (it, batch) {
+		struct uar_append *a = op_of(it)->a;
+
+		a->err = e;
+		a->error = *error;
+		a->error.code = e;
+	}
+}
+
+/* One bad append must not take its neighbours with it: each alone. */
+static void try_one_by_one(struct sq_writer *w, struct uar_list *batch)
+{
+	struct uar_list one, tried;
+
+	uar_list_init(&one);
+	uar_list_init(&tried);
+	while (!uar_list_empty(batch)) {
+		struct uar_list *node = batch->next;
+		struct uar_error error = { 0 };
+		uar_err e;
+
+		uar_list_remove(node);
+		uar_list_add_last(&one, node);
+		e = try_batch(w, &one, &error);
+		if (e)
+			fail_batch(&one, e, &error);
+		uar_list_move_all(&one, &tried);
+	}
+	uar_list_move_all(&tried, batch);
+}
+
+static void do_batch(struct sq_writer *w, struct uar_list *batch)
+{
+	struct uar_error error = { 0 };
+	uar_err e = try_batch(w, batch, &error);
+
+	if (e == UAR_EDISKFULL || e == UAR_ESYNC || (e && batch->next == batch->prev))
+		fail_batch(batch, e, &error);
+	else if (e)
+		try_one_by_one(w, batch);
+	set_full(w, e == UAR_EDISKFULL);
+}
+
+static int on_wal(void *ctx, sqlite3 *db, const char *name, int frames)
+{
+	struct sq_writer *w = ctx;
+
+	(void)db, (void)name;
+	w->wal_frames = frames;
+	return SQLITE_OK;
+}
+
+/* Folds the write-ahead log into the file, after the appends were answered.
+ * Readers are never waited for. A failed sync here counts like one in COMMIT. */
+static void checkpoint(struct sq_writer *w)
+{
+	struct uar_error error = { 0 };
+	bool idle;
+	int rc;
+
+	pthread_mutex_lock(&w->lock);
+	idle = uar_list_empty(&w->queue);
+	pthread_mutex_unlock(&w->lock);
+	if (w->wal_frames < (idle ? CHECKPOINT_IDLE : CHECKPOINT_FRAMES) ||
+	    health_of(w) == UAR_STORE_BROKEN)
+		return;
+	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	w->wal_frames = 0;
+	if (rc && sq_fail(&w->conn, rc, &error) == UAR_ESYNC)
+		sq_writer_break(w, &error);
+}
+
+static void *writer_main(void *arg)
+{
+	struct sq_writer *w = arg;
+	struct uar_list batch;
+
+	uar_list_init(&batch);
+	while (take_batch(w, &batch)) {
+		do_batch(w, &batch);
+		uar_done_push(w->done, &batch);
+		checkpoint(w);
+	}
+	return NULL;
+}
+
+uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error)
+{
+	uar_err e;
+
+	uar_list_init(&w->queue);
+	sq_apply_init(&w->apply, &w->conn);
+	e = sq_apply_reload(&w->apply, error);
+	if (e)
+		return e;
+	sqlite3_wal_hook(w->conn.db, on_wal, w);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	if (pthread_create(&w->thread, NULL, writer_main, w)) {
+		pthread_cond_destroy(&w->wake);
+		pthread_mutex_destroy(&w->lock);
+		return uar_error_set(error, UAR_ENOMEM, "no thread for the writer");
+	}
+	w->running = true;
+	return UAR_OK;
+}
+
+void sq_writer_stop(struct sq_writer *w)
+{
+	if (w->running) {
+		pthread_mutex_lock(&w->lock);
+		w->stop = true;
+		pthread_mutex_unlock(&w->lock);
+		pthread_cond_signal(&w->wake);
+		pthread_join(w->thread, NULL);
+		pthread_cond_destroy(&w->wake);
+		pthread_mutex_destroy(&w->lock);
+		w->running = false;
+	}
+	sq_apply_fini(&w->apply);
+	sq_close(&w->conn);
+}

@@ -1,0 +1,244 @@
+/* store.c - the port's helpers and the checks every implementation makes. */
+#include "store/store_int.h"
+
+#include <openssl/evp.h>
+
+static uar_err bad(struct uar_error *error, size_t i, const char *why)
+{
+	uar_error_set(error, UAR_EINVALID, "event %zu of the append: %s", i, why);
+	return UAR_EINVALID;
+}
+
+bool uar_owner_is_valid(const struct uar_owner *o)
+{
+	return uar_str_is_id(o->tenant) && uar_str_is_id(o->workspace) && uar_str_is_id(o->user);
+}
+
+bool uar_owner_eq(const struct uar_owner *a, const struct uar_owner *b)
+{
+	return uar_str_eq(a->tenant, b->tenant) && uar_str_eq(a->workspace, b->workspace) &&
+	       uar_str_eq(a->user, b->user);
+}
+
+uar_str uar_store_append_run(const struct uar_append *a)
+{
+	if (a->run)
+		return a->run->run_id;
+	for (size_t i = 0; i < a->event_count; i++)
+		if (a->events[i].ids[UAR_ID_RUN].n)
+			return a->events[i].ids[UAR_ID_RUN];
+	return UAR_STR_NONE;
+}
+
+/* Is the event at its place: right owner, right session, right run? */
+static uar_err check_place(const struct uar_append *a, size_t i, const char *runtime_id,
+			   struct uar_error *error)
+{
+	const struct uar_event *ev = &a->events[i];
+	uar_str runtime = ev->ids[UAR_ID_RUNTIME];
+
+	if (ev->sequence != a->after + 1 + i)
+		return bad(error, i, "its sequence leaves a gap");
+	if (runtime.n && !uar_str_is(runtime, runtime_id))
+		return bad(error, i, "another runtime_id");
+	if (!uar_str_eq(ev->ids[UAR_ID_TENANT], a->owner.tenant) ||
+	    !uar_str_eq(ev->ids[UAR_ID_WORKSPACE], a->owner.workspace) ||
+	    !uar_str_eq(ev->ids[UAR_ID_USER], a->owner.user))
+		return bad(error, i, "another owner");
+	if (!uar_str_eq(ev->ids[UAR_ID_SESSION], a->session_id))
+		return bad(error, i, "another session_id");
+	return UAR_OK;
+}
+
+static uar_err check_events(const struct uar_append *a, const char *runtime_id,
+			    struct uar_arena *scratch, struct uar_error *error)
+{
+	uar_str run = uar_store_append_run(a);
+	uint64_t run_sequence = 0;
+
+	for (size_t i = 0; i < a->event_count; i++) {
+		const struct uar_event *ev = &a->events[i];
+		uar_str own = ev->ids[UAR_ID_RUN];
+		uar_err e = check_place(a, i, runtime_id, error);
+
+		if (e)
+			return e;
+		if (!own.n != !ev->run_sequence)
+			return bad(error, i, "run_sequence and run_id come together");
+		if (own.n && !uar_str_eq(own, run))
+			return bad(error, i, "another run_id");
+		if (own.n && run_sequence && ev->run_sequence != run_sequence + 1)
+			return bad(error, i, "its run_sequence leaves a gap");
+		run_sequence = own.n ? ev->run_sequence : run_sequence;
+		e = uar_event_check(ev, scratch, error);
+		uar_arena_reset(scratch);
+		if (e)
+			return e;
+	}
+	return UAR_OK;
+}
+
+static bool id_or_none(uar_str s)
+{
+	return s.n == 0 || uar_str_is_id(s);
+}
+
+static uar_err check_run(const struct uar_append *a, struct uar_error *error)
+{
+	const struct uar_run_row *r = a->run;
+
+	if (!uar_owner_eq(&r->owner, &a->owner) || !uar_str_eq(r->session_id, a->session_id))
+		return uar_error_set(error, UAR_EINVALID,
+				     "the run's row is of another owner or session");
+	if (!uar_str_is_id(r->run_id) || !id_or_none(r->thread_id) || !id_or_none(r->turn_id) ||
+	    !id_or_none(r->task_id) || !id_or_none(r->root_run_id) || !id_or_none(r->parent_run_id))
+		return uar_error_set(error, UAR_EINVALID,
+				     "the run's row has an id that is not one");
+	if (!r->status.n || r->status.n > UAR_LIMIT_STATUS_BYTES)
+		return uar_error_set(error, UAR_EINVALID, "the run's row has no status");
+	return UAR_OK;
+}
+
+uar_err uar_store_check(const struct uar_append *a, const char *runtime_id,
+			struct uar_arena *scratch, struct uar_error *error)
+{
+	uar_err e;
+
+	if (!uar_owner_is_valid(&a->owner) || !uar_str_is_id(a->session_id))
+		return uar_error_set(error, UAR_EINVALID, "an append needs an owner and a session");
+	if (a->event_count == 0)
+		return uar_error_set(error, UAR_EINVALID, "an append without events");
+	if (a->event_count > UAR_LIMIT_APPEND_EVENTS || a->after > INT64_MAX - a->event_count)
+		return uar_error_set(error, UAR_ETOOBIG, "%zu events in one append",
+				     a->event_count);
+	if (a->key && (!a->key->scope.n || !a->key->key.n))
+		return uar_error_set(error, UAR_EINVALID,
+				     "an idempotency key without scope or key");
+	e = a->run ? check_run(a, error) : UAR_OK;
+	return e ? e : check_events(a, runtime_id, scratch, error);
+}
+
+uar_err uar_store_check_read(const struct uar_read *r)
+{
+	if (r->limit == 0 || r->limit > UAR_LIMIT_READ_PAGE || !r->run_id.n == !r->session_id.n)
+		return UAR_EINVALID;
+	return UAR_OK;
+}
+
+uar_err uar_store_check_runs(const struct uar_runs_query *q)
+{
+	if (!q->run_id.n && (q->limit == 0 || q->limit > UAR_LIMIT_LIST_PAGE))
+		return UAR_EINVALID;
+	return UAR_OK;
+}
+
+uar_err uar_store_check_thread(const struct uar_thread_query *q)
+{
+	return !q->thread_id.n == !q->session_id.n ? UAR_EINVALID : UAR_OK;
+}
+
+bool uar_store_is_sha256(const char sha256[65])
+{
+	for (int i = 0; i < 64; i++)
+		if (!(sha256[i] >= '0' && sha256[i] <= '9') &&
+		    !(sha256[i] >= 'a' && sha256[i] <= 'f'))
+			return false;
+	return sha256[64] == 0;
+}
+
+uar_err uar_store_sha256(uar_str bytes, char out[65])
+{
+	unsigned char raw[EVP_MAX_MD_SIZE];
+	unsigned n = 0;
+
+	if (!EVP_Digest(bytes.n ? bytes.p : "", bytes.n, raw, &n, EVP_sha256(), NULL))
+		return UAR_ENOMEM;
+	for (unsigned i = 0; i < 32; i++) {
+		out[2 * i] = "0123456789abcdef"[raw[i] >> 4];
+		out[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];
+	}
+	out[64] = 0;
+	return UAR_OK;
+}
+
+uar_str uar_store_key(struct uar_arena *arena, const struct uar_owner *o, uar_str id)
+{
+	const uar_str part[] = { o->tenant, o->workspace, o->user, id };
+	size_t n = 0;
+	char *p = uar_arena_bytes(arena, o->tenant.n + o->workspace.n + o->user.n + id.n + 4);
+
+	if (!p)
+		return UAR_STR_NONE;
+	for (size_t i = 0; i < ARRAY_LEN(part); i++) {
+		if (part[i].n)
+			memcpy(p + n, part[i].p, part[i].n);
+		n += part[i].n;
+		p[n++] = '\x1f';
+	}
+	return uar_str_n(p, n - 1);
+}
+
+/* Copies the strings at the given places of a struct that was copied flat. */
+static bool copy_strings(struct uar_arena *arena, uar_str *const *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		*at[i] = uar_arena_str(arena, *at[i]);
+		if (!at[i]->p)
+			return false;
+	}
+	return true;
+}
+
+bool uar_store_copy_owner(struct uar_arena *arena, const struct uar_owner *in,
+			  struct uar_owner *out)
+{
+	*out = *in;
+	return copy_strings(arena, (uar_str *[]){ &out->tenant, &out->workspace, &out->user }, 3);
+}
+
+bool uar_store_copy_run(struct uar_arena *arena, const struct uar_run_row *in,
+			struct uar_run_row *out)
+{
+	*out = *in;
+	return copy_strings(
+		arena,
+		(uar_str *[]){ &out->owner.tenant, &out->owner.workspace, &out->owner.user,
+			       &out->run_id, &out->session_id, &out->thread_id, &out->turn_id,
+			       &out->task_id, &out->plugin_id, &out->entry_id, &out->agent_id,
+			       &out->root_run_id, &out->parent_run_id, &out->status, &out->detail },
+		15);
+}
+
+bool uar_store_copy_key(struct uar_arena *arena, const struct uar_key_row *in,
+			struct uar_key_row *out)
+{
+	*out = *in;
+	return copy_strings(
+		arena, (uar_str *[]){ &out->scope, &out->key, &out->fingerprint, &out->run_id }, 4);
+}
+
+void uar_store_destroy(struct uar_store *s)
+{
+	if (s)
+		s->ops->destroy(s);
+}
+
+void uar_store_read_fini(struct uar_read *r)
+{
+	uar_arena_fini(&r->arena);
+	r->events = NULL;
+	r->event_count = 0;
+}
+
+void uar_store_query_fini(struct uar_runs_query *q)
+{
+	uar_arena_fini(&q->arena);
+	q->rows = NULL;
+	q->row_count = 0;
+}
+
+void uar_store_blob_get_fini(struct uar_blob_get *b)
+{
+	uar_arena_fini(&b->arena);
+	b->bytes = UAR_STR_NONE;
+}

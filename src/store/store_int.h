@@ -1,0 +1,49 @@
+/* store_int.h - what the implementations of the store port share. */
+#ifndef UAR_STORE_STORE_INT_H
+#define UAR_STORE_STORE_INT_H
+
+#include <pthread.h>
+
+#include "store/store.h"
+
+/* All of an append that can be judged without looking at what is stored:
+ * sequences without gaps, one owner, one session, one run at most, and every
+ * event by its class. `scratch` is used and reset. */
+UAR_MUST_CHECK uar_err uar_store_check(const struct uar_append *a, const char *runtime_id,
+				       struct uar_arena *scratch, struct uar_error *error);
+/* The run an append belongs to; empty when it has none. */
+uar_str uar_store_append_run(const struct uar_append *a);
+bool uar_owner_is_valid(const struct uar_owner *o);
+bool uar_owner_eq(const struct uar_owner *a, const struct uar_owner *b);
+/* The part of a read, list or look-up that is wrong whatever is stored. */
+UAR_MUST_CHECK uar_err uar_store_check_read(const struct uar_read *r);
+UAR_MUST_CHECK uar_err uar_store_check_runs(const struct uar_runs_query *q);
+UAR_MUST_CHECK uar_err uar_store_check_thread(const struct uar_thread_query *q);
+bool uar_store_is_sha256(const char sha256[65]); /* 64 lower-case hex digits */
+UAR_MUST_CHECK uar_err uar_store_sha256(uar_str bytes, char out[65]);
+/* "tenant US workspace US user US id": ids are visible ASCII, so it is unique. */
+enum { UAR_STORE_KEY_BYTES = 4 * (UAR_LIMIT_ID_BYTES + 1) };
+uar_str uar_store_key(struct uar_arena *arena, const struct uar_owner *o, uar_str id);
+/* A copy in the arena; false when there is no memory. */
+bool uar_store_copy_owner(struct uar_arena *arena, const struct uar_owner *in,
+			  struct uar_owner *out);
+bool uar_store_copy_run(struct uar_arena *arena, const struct uar_run_row *in,
+			struct uar_run_row *out);
+bool uar_store_copy_key(struct uar_arena *arena, const struct uar_key_row *in,
+			struct uar_key_row *out);
+
+/* Finished operations on their way back to the loop. Threads push lists of
+ * tasks; one wake-up of the loop runs all that have gathered, in order. */
+struct uar_done {
+	struct uar_sched *sched;
+	pthread_mutex_t lock;
+	struct uar_list finished; /* of uar_task.node */
+	struct uar_task wake;
+	bool posted; /* the wake-up is on its way */
+	bool dead;   /* the store is gone: the wake-up frees this */
+};
+struct uar_done *uar_done_create(struct uar_sched *sched);	/* NULL: no memory */
+void uar_done_destroy(struct uar_done *d);			/* loop thread; calls nobody */
+void uar_done_push(struct uar_done *d, struct uar_list *tasks); /* takes all of them */
+
+#endif
