@@ -116,10 +116,13 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 
 	a->error = (struct uar_error){ 0 };
 	e = s->draining ? UAR_EDRAINING : submit(s, a);
+	if (!e) {
+		s->pending++; /* from here on the append is the writer's */
+		return UAR_OK;
+	}
 	a->err = e;
-	if (e && !a->error.code)
+	if (!a->error.code)
 		uar_error_set(&a->error, e, "%s", uar_err_text(e));
-	s->pending += !e;
 	return e;
 }
 
