@@ -1,0 +1,80 @@
+/* access.c - who may speak to us: names, origins, token.
+ *
+ * Loopback is no wall: a page in a browser reaches local ports too. So the Host
+ * must be a name we go by, a foreign Origin is refused, and a token is needed. */
+#include "gate/gate_int.h"
+
+static const char *const loopback[] = { "localhost", "127.0.0.1", "[::1]" };
+
+/* "name:port" without the port; keeps the brackets of IPv6. */
+static uar_str host_name(uar_str host)
+{
+	size_t colon;
+
+	if (host.n && host.p[0] == '[') {
+		size_t end = uar_str_find(host, ']');
+
+		return uar_str_n(host.p, end < host.n ? end + 1 : host.n);
+	}
+	colon = uar_str_find(host, ':');
+	return uar_str_n(host.p, colon);
+}
+
+static bool known_host(const struct uar_gate *g, uar_str host)
+{
+	uar_str name = host_name(host);
+
+	for (size_t i = 0; i < ARRAY_LEN(loopback); i++)
+		if (uar_str_eq_nocase(name, uar_str_c(loopback[i])))
+			return true;
+	for (size_t i = 0; i < g->o.allowed_host_count; i++) {
+		uar_str allowed = uar_str_c(g->o.allowed_hosts[i]);
+
+		if (uar_str_eq_nocase(name, allowed) || uar_str_eq_nocase(host, allowed))
+			return true;
+	}
+	return false;
+}
+
+uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,
+			struct uar_error *error)
+{
+	uar_str host = uar_http_header(r, "host");
+
+	if (!host.n || known_host(g, host))
+		return UAR_OK; /* HTTP/1.0 may leave it out; browsers never do */
+	uar_error_where(error, "Host");
+	return uar_error_set(error, UAR_EFORBIDDEN, "this server does not go by that name");
+}
+
+uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,
+			  struct uar_error *error)
+{
+	uar_str origin = uar_http_header(r, "origin");
+	uar_str host = uar_http_header(r, "host");
+
+	if (!origin.n)
+		return UAR_OK;
+	for (size_t i = 0; i < g->o.allowed_origin_count; i++)
+		if (uar_str_is(origin, g->o.allowed_origins[i]))
+			return UAR_OK;
+	if (uar_str_starts(origin, UAR_STR("http://")) &&
+	    uar_str_eq_nocase(uar_str_from(origin, 7), host))
+		return UAR_OK;
+	if (uar_str_starts(origin, UAR_STR("https://")) &&
+	    uar_str_eq_nocase(uar_str_from(origin, 8), host))
+		return UAR_OK;
+	uar_error_where(error, "Origin");
+	return uar_error_set(error, UAR_EFORBIDDEN, "pages of other origins are not served");
+}
+
+uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
+			 struct uar_error *error)
+{
+	uar_str given = uar_http_header(r, "authorization");
+
+	if (given.n > 7 && uar_str_eq_nocase(uar_str_n(given.p, 7), UAR_STR("Bearer ")) &&
+	    uar_str_eq_secret(uar_str_trim(uar_str_from(given, 7)), uar_str_c(g->o.token)))
+		return UAR_OK;
+	return uar_error_set(error, UAR_EUNAUTHORIZED, "send \"Authorization: Bearer TOKEN\"");
+}

@@ -1,0 +1,274 @@
+/* gate.c - a request from its head to its handler. */
+#include "gate/gate_int.h"
+
+void gate_call_free(struct call *c)
+{
+	if (!c)
+		return;
+	uar_arena_fini(&c->arena);
+	uar_free(c);
+}
+
+static uar_err refuse(uar_err code, struct uar_error *error)
+{
+	return uar_error_set(error, code, "%s", uar_err_text(code));
+}
+
+static uar_err check_body(const struct route *route, const struct uar_http_request *r,
+			  struct uar_error *error)
+{
+	uar_str type = uar_http_header(r, "content-type"), rest;
+
+	if (!route->json)
+		return UAR_OK;
+	type = uar_str_trim(uar_str_cut(type, ';', &rest));
+	if (uar_str_eq_nocase(type, UAR_STR("application/json")))
+		return UAR_OK;
+	if (!type.n && uar_str_is(uar_http_header(r, "content-length"), "0"))
+		return UAR_OK;
+	return uar_error_set(error, UAR_EMEDIATYPE, "send Content-Type: application/json");
+}
+
+/* Names and origins first, then the token, then what the path says: somebody
+ * without a token learns nothing about paths. */
+static uar_err admit(struct uar_gate *g, const struct uar_http_request *r, struct call *c,
+		     struct uar_error *error)
+{
+	bool known = false;
+	uar_err e = gate_check_host(g, r, error);
+
+	if (!e)
+		e = gate_check_origin(g, r, error);
+	if (e)
+		return e;
+	c->route = gate_route(r->method, r->path, c->params, &known);
+	if (!c->route || !c->route->open)
+		e = gate_check_token(g, r, error);
+	if (e)
+		return e;
+	if (!c->route && known && r->method == UAR_HTTP_OPTIONS)
+		return UAR_OK;
+	if (!c->route)
+		return refuse(known ? UAR_EMETHOD : UAR_ENOTFOUND, error);
+	return check_body(c->route, r, error);
+}
+
+static uar_err decode_params(struct call *c, struct uar_error *error)
+{
+	for (size_t i = 0; i < ROUTE_PARAMS; i++) {
+		if (!c->params[i].n)
+			continue;
+		if (uar_http_decode(&c->arena, c->params[i], &c->params[i]) ||
+		    !uar_str_is_id(c->params[i]))
+			return refuse(UAR_ENOTFOUND, error);
+	}
+	return UAR_OK;
+}
+
+static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_max,
+		       struct uar_error *error)
+{
+	struct uar_gate *g = ctx;
+	struct call *c = uar_zalloc(sizeof *c);
+	uar_err e;
+
+	if (!c)
+		return UAR_ENOMEM;
+	c->g = g;
+	c->r = r;
+	uar_arena_init(&c->arena, UAR_LIMIT_HTTP_ARENA);
+	e = admit(g, r, c, error);
+	if (!e)
+		e = decode_params(c, error);
+	if (e) {
+		gate_call_free(c);
+		return e;
+	}
+	r->user = c;
+	*out_body_max = c->route && c->route->json ? g->o.max_body : 0;
+	return UAR_OK;
+}
+
+static void answer_options(struct call *c)
+{
+	struct uar_buf allow = uar_buf_make(256);
+	struct uar_http_header header = { UAR_STR("Allow"), UAR_STR("") };
+	struct uar_http_request *r = c->r;
+
+	gate_route_allow(r->path, &allow);
+	header.value = uar_buf_str(&allow);
+	gate_call_free(c);
+	uar_http_respond(r, &(struct uar_http_response){ .status = 204,
+							 .headers = &header,
+							 .header_count = 1 });
+	uar_buf_fini(&allow);
+}
+
+/* The text is kept with the call: operations borrow from it after the peer has left. */
+static uar_err parse_body(struct call *c, struct uar_error *error)
+{
+	uar_str text = c->r->body;
+
+	if (!text.n)
+		text = UAR_STR("{}");
+	text = uar_arena_str(&c->arena, text);
+	if (!text.p)
+		return UAR_ENOMEM;
+	return uar_json_parse(text, NULL, &c->arena, &c->body, error);
+}
+
+static void on_request(void *ctx, struct uar_http_request *r)
+{
+	struct call *c = r->user;
+	struct uar_error error = { 0 };
+	uar_err e = UAR_OK;
+
+	(void)ctx;
+	if (!c->route) {
+		answer_options(c);
+		return;
+	}
+	if (c->route->json)
+		e = parse_body(c, &error);
+	if (!e && c->body && c->body->kind != UAR_JSON_OBJECT)
+		e = uar_error_set(&error, UAR_EINVALID, "the body must be a JSON object");
+	if (e)
+		gate_problem(c, e, &error);
+	else
+		c->route->fn(c);
+}
+
+static void on_gone(void *ctx, struct uar_http_request *r)
+{
+	struct call *c = r->user;
+
+	(void)ctx;
+	c->r = NULL;
+	if (c->gone)
+		c->gone(c);
+	else if (!c->op)
+		gate_call_free(c);
+}
+
+struct uar_http_handler uar_gate_handler(struct uar_gate *g)
+{
+	return (struct uar_http_handler){ on_head, on_request, on_gone, g };
+}
+
+/* --- answers ------------------------------------------------------------------ */
+
+void gate_answer_headers(struct call *c, int status, struct uar_buf *json,
+			 const struct uar_http_header *headers, size_t n)
+{
+	struct uar_http_request *r = c->r;
+
+	if (json->err) {
+		gate_problem(c, json->err, NULL);
+		return;
+	}
+	gate_call_free(c);
+	if (r)
+		uar_http_respond(r, &(struct uar_http_response){
+					    .status = status,
+					    .content_type = "application/json",
+					    .body = uar_buf_str(json),
+					    .headers = headers,
+					    .header_count = n,
+				    });
+}
+
+void gate_answer(struct call *c, int status, struct uar_buf *json)
+{
+	gate_answer_headers(c, status, json, NULL, 0);
+}
+
+void gate_answer_type(struct call *c, int status, const char *type, uar_str body)
+{
+	struct uar_http_request *r = c->r;
+
+	gate_call_free(c);
+	if (r)
+		uar_http_respond(r, &(struct uar_http_response){ .status = status,
+								 .content_type = type,
+								 .body = body });
+}
+
+void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
+{
+	struct uar_http_request *r = c->r;
+
+	gate_call_free(c);
+	if (r)
+		uar_http_problem(r, e, error);
+}
+
+uar_err gate_query_str(struct call *c, const char *name, uar_str *out)
+{
+	return uar_http_query(c->r, name, out);
+}
+
+uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint64_t *out,
+		       struct uar_error *error)
+{
+	uar_str text;
+	uar_err e = uar_http_query(c->r, name, &text);
+
+	*out = fallback;
+	if (!e && text.p)
+		e = uar_str_u64(text, out);
+	if (!e)
+		return UAR_OK;
+	uar_error_where(error, "?%s", name);
+	return uar_error_set(error, UAR_EINVALID, "%s must be a whole number", name);
+}
+
+/* --- life ----------------------------------------------------------------------- */
+
+uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
+{
+	struct uar_gate *g = uar_zalloc(sizeof *g);
+
+	if (!g)
+		return UAR_ENOMEM;
+	g->o = *o;
+	uar_list_init(&g->streams);
+	g->buf = uar_buf_make(UAR_LIMIT_READ_PAGE_BYTES * 4);
+	g->tick.fn = gate_streams_tick;
+	g->ping = uar_frame_create(UAR_STR(": ping\n\n"));
+	g->started_us = uar_clock_mono(o->sched->clock);
+	if (!g->ping || uar_timer_set(o->sched, &g->tick, 1000000)) {
+		uar_gate_destroy(g);
+		return UAR_ENOMEM;
+	}
+	*out = g;
+	return UAR_OK;
+}
+
+void uar_gate_destroy(struct uar_gate *g)
+{
+	if (!g)
+		return;
+	uar_timer_stop(g->o.sched, &g->tick);
+	gate_cache_clear(g);
+	uar_frame_unref(g->ping);
+	uar_buf_fini(&g->buf);
+	uar_free(g);
+}
+
+void uar_gate_set_http(struct uar_gate *g, struct uar_http *http)
+{
+	g->http = http;
+}
+
+void uar_gate_reload(struct uar_gate *g, int64_t heartbeat_us, bool cancel_as_done)
+{
+	g->o.heartbeat_us = heartbeat_us;
+	g->o.cancel_as_done = cancel_as_done;
+	gate_cache_clear(g);
+}
+
+void uar_gate_drain(struct uar_gate *g)
+{
+	g->draining = true;
+	gate_streams_end(g);
+}

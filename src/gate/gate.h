@@ -1,0 +1,43 @@
+/* gate.h - the endpoints: authenticate, decode, call the runtime, encode.
+ *
+ * No run logic lives here. Who is asking is settled from the head alone, before
+ * a byte of the body is read; what a request names is looked up as (owner, id). */
+#ifndef UAR_GATE_GATE_H
+#define UAR_GATE_GATE_H
+
+#include "http/http.h"
+#include "runtime/runtime.h"
+
+struct uar_gate;
+
+struct uar_gate_options {
+	struct uar_sched *sched;
+	struct uar_runtime *runtime;
+	const struct uar_rand *rand;
+	const struct uar_log *log;
+	struct uar_owner owner; /* of the holder of the token; strings outlive the gate */
+	const char *token;
+	const char *const *allowed_hosts; /* besides loopback names */
+	size_t allowed_host_count;
+	const char *const *allowed_origins; /* besides the page's own */
+	size_t allowed_origin_count;
+	const char *fixtures_dir;
+	size_t max_body;
+	/* May change while it runs: */
+	int64_t heartbeat_us;
+	bool cancel_as_done;
+};
+
+UAR_MUST_CHECK uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out);
+void uar_gate_destroy(struct uar_gate *g); /* after the HTTP server; NULL is fine */
+/* What the HTTP server calls. */
+struct uar_http_handler uar_gate_handler(struct uar_gate *g);
+/* The server whose numbers /metrics shows. */
+void uar_gate_set_http(struct uar_gate *g, struct uar_http *http);
+void uar_gate_reload(struct uar_gate *g, int64_t heartbeat_us, bool cancel_as_done);
+/* Ends every stream with a hint when to come back. New ones are refused. */
+void uar_gate_drain(struct uar_gate *g);
+/* A fresh one-time code for the link of a person; replaces the one before. */
+const char *uar_gate_link_code(struct uar_gate *g);
+
+#endif

@@ -1,0 +1,90 @@
+/* gate_int.h - what the files of gate/ share. */
+#ifndef UAR_GATE_GATE_INT_H
+#define UAR_GATE_GATE_INT_H
+
+#include "base/alloc.h"
+#include "gate/gate.h"
+#include "json/jw.h"
+
+struct call;
+typedef void route_fn(struct call *c);
+
+enum { ROUTE_PARAMS = 2, LINK_CODE = 43 };
+struct route {
+	enum uar_http_method method;
+	const char *path;
+	route_fn *fn;
+	bool open, json;
+};
+
+/* The frame that was made last: readers of one stream share it. */
+struct frame_cache {
+	struct uar_frame *frame;
+	char first[UAR_UUID_TEXT + 1]; /* event_id of the first event in it */
+	size_t n;
+	bool whole; /* full envelope; else normalized */
+};
+
+struct uar_gate {
+	struct uar_gate_options o;
+	struct uar_http *http;
+	struct uar_list streams; /* of struct sse, the longest unpinged first */
+	size_t stream_count;
+	struct uar_timer tick;
+	struct uar_frame *ping;
+	struct frame_cache cache;
+	struct uar_buf buf; /* scratch of encoders */
+	char code[LINK_CODE + 1]; /* empty: used */
+	int64_t code_until_us;
+	int64_t started_us;
+	bool draining;
+};
+
+/* One request on its way to its answer. */
+struct call {
+	struct uar_gate *g;
+	struct uar_http_request *r; /* NULL: the peer went away */
+	const struct route *route;
+	uar_str params[ROUTE_PARAMS]; /* percent-decoded */
+	const struct uar_json *body;  /* JSON routes: parsed */
+	struct uar_arena arena;       /* lives until the call is freed */
+	void (*gone)(struct call *c); /* NULL: c is freed when its operation ends */
+	void *op;                     /* the handler's */
+};
+void gate_call_free(struct call *c);
+
+/* Each answers and frees the call. */
+void gate_answer(struct call *c, int status, struct uar_buf *json);
+void gate_answer_headers(struct call *c, int status, struct uar_buf *json,
+			 const struct uar_http_header *headers, size_t n);
+void gate_answer_type(struct call *c, int status, const char *type, uar_str body);
+void gate_problem(struct call *c, uar_err e, const struct uar_error *error);
+
+/* routes.c */
+const struct route *gate_route(enum uar_http_method method, uar_str path, uar_str *params,
+			       bool *out_path_known);
+const char *gate_route_allow(uar_str path, struct uar_buf *out);
+
+/* access.c */
+uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,
+			struct uar_error *error);
+uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,
+			  struct uar_error *error);
+uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
+			 struct uar_error *error);
+
+/* query parameters */
+uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint64_t *out,
+		       struct uar_error *error);
+uar_err gate_query_str(struct call *c, const char *name, uar_str *out);
+
+/* streams.c */
+void gate_streams_tick(struct uar_timer *t);
+void gate_streams_end(struct uar_gate *g);
+void gate_cache_clear(struct uar_gate *g);
+
+#define R(METHOD, PATH, HANDLER, ACCESS, BODY, DOC) route_fn gate_##HANDLER;
+#include "gate/route.def"
+#undef R
+
+#endif

@@ -1,0 +1,370 @@
+/* runs.c - create, read, list and cancel runs. */
+#include "base/sha256.h"
+#include "gate/gate_int.h"
+#include "proto/runs.h"
+
+enum { RECORD_BYTES = 65536, LIST_BYTES = 16777216, LIST_DEFAULT = 50 };
+
+/* --- create ------------------------------------------------------------------- */
+
+struct create_body {
+	uar_str agent_id, conversation_id, idempotency_key, task_id, trace_id;
+	const struct uar_json *inputs, *context, *timeout;
+};
+
+static const struct uar_json_field create_fields[] = {
+	{ "agent_id", UAR_FIELD_ID, true, offsetof(struct create_body, agent_id) },
+	{ "inputs", UAR_FIELD_OBJECT, false, offsetof(struct create_body, inputs) },
+	{ "conversation_id", UAR_FIELD_ID, false, offsetof(struct create_body, conversation_id) },
+	{ "context", UAR_FIELD_OBJECT, false, offsetof(struct create_body, context) },
+	{ "idempotency_key", UAR_FIELD_ID, false, offsetof(struct create_body, idempotency_key) },
+	{ "task_id", UAR_FIELD_ID, false, offsetof(struct create_body, task_id) },
+	{ "trace_id", UAR_FIELD_ID, false, offsetof(struct create_body, trace_id) },
+	{ "timeout", UAR_FIELD_ANY, false, offsetof(struct create_body, timeout) },
+};
+
+static uar_str text_of(struct call *c, const struct uar_json *j)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	uar_str s;
+
+	uar_json_write(&b, j);
+	s = b.err ? UAR_STR_NONE : uar_arena_str(&c->arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return s;
+}
+
+/* All inputs but the message, which travels as text. */
+static uar_str other_inputs(struct call *c, const struct uar_json *inputs)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+	uar_str s = UAR_STR_NONE;
+	size_t n = 0;
+
+	uar_jw_obj(&w, NULL);
+	for (const struct uar_json *m = inputs ? inputs->first : NULL; m; m = m->next) {
+		if (uar_str_is(m->key, "message"))
+			continue;
+		uar_jw_key(&w, m->key);
+		uar_jw_tree(&w, NULL, m);
+		n++;
+	}
+	uar_jw_close(&w);
+	if (uar_jw_end(&w) == UAR_OK && n)
+		s = uar_arena_str(&c->arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return s;
+}
+
+/* Two requests with one key must mean the same: everything but the key counts. */
+static uar_str fingerprint(struct call *c)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	char hex[UAR_SHA256_TEXT + 1];
+
+	for (const struct uar_json *m = c->body->first; m; m = m->next) {
+		if (uar_str_is(m->key, "idempotency_key"))
+			continue;
+		uar_buf_add_str(&b, m->key);
+		uar_buf_add_char(&b, 0);
+		uar_json_write(&b, m);
+	}
+	uar_sha256_hex(uar_buf_str(&b), hex);
+	uar_buf_fini(&b);
+	return uar_arena_str(&c->arena, uar_str_c(hex));
+}
+
+/* Seconds; null, zero, negative and non-numbers mean the default. */
+static int64_t timeout_us(const struct uar_json *j)
+{
+	double seconds = uar_json_double(j, 0);
+
+	if (!(seconds > 0))
+		return 0;
+	return seconds > 1e9 ? (int64_t)1e15 : (int64_t)(seconds * 1e6);
+}
+
+static void created(struct uar_run_create *op)
+{
+	struct call *c = op->internal;
+	struct uar_buf b = uar_buf_make(RECORD_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+	struct uar_http_header headers[2] = { { UAR_STR("Location"), UAR_STR("") },
+					      { UAR_STR("Idempotent-Replayed"),
+						UAR_STR("true") } };
+	char location[UAR_LIMIT_ID_BYTES + 32], stream[UAR_LIMIT_ID_BYTES + 32];
+
+	if (op->err) {
+		gate_problem(c, op->err, &op->error);
+		return;
+	}
+	snprintf(location, sizeof location, "/api/runs/%s", op->run_id);
+	snprintf(stream, sizeof stream, "/api/runs/%s/stream", op->run_id);
+	headers[0].value = uar_str_c(location);
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "run_id", op->run_id);
+	uar_jw_cstr(&w, "status", op->status);
+	uar_jw_cstr(&w, "stream_url", stream);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer_headers(c, 202, &b, headers, op->existed ? 2 : 1);
+	uar_buf_fini(&b);
+}
+
+/* The key of the header counts like the one of the body; two that differ do not. */
+static uar_err take_key(struct call *c, struct create_body *body, struct uar_error *error)
+{
+	uar_str header = uar_http_header(c->r, "idempotency-key");
+
+	if (!header.n)
+		return UAR_OK;
+	if (!uar_str_is_id(header) ||
+	    (body->idempotency_key.n && !uar_str_eq(header, body->idempotency_key))) {
+		uar_error_where(error, "Idempotency-Key");
+		return uar_error_set(error, UAR_EINVALID,
+				     "not an identifier, or another one than in the body");
+	}
+	body->idempotency_key = uar_arena_str(&c->arena, header);
+	return body->idempotency_key.p ? UAR_OK : UAR_ENOMEM;
+}
+
+static uar_err check_message(const struct create_body *body, uar_str *out, struct uar_error *error)
+{
+	const struct uar_json *m = uar_json_get(body->inputs, UAR_STR("message"));
+	const struct uar_agent *agent = uar_agent_find(body->agent_id);
+
+	if (m && m->kind != UAR_JSON_STRING) {
+		uar_error_where(error, "/inputs/message");
+		return uar_error_set(error, UAR_EINVALID, "inputs.message must be a string");
+	}
+	*out = uar_json_str(m, UAR_STR(""));
+	if (out->n == 0 && agent && agent->entry != UAR_ENTRY_FIXTURE) {
+		uar_error_where(error, "/inputs/message");
+		return uar_error_set(error, UAR_EINVALID, "inputs.message is required");
+	}
+	return UAR_OK;
+}
+
+static uar_err decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error)
+{
+	struct create_body body = { 0 };
+	uar_err e = uar_json_read(c->body, create_fields, ARRAY_LEN(create_fields), true, &body,
+				  error);
+
+	if (!e)
+		e = check_message(&body, &op->message, error);
+	if (!e)
+		e = take_key(c, &body, error);
+	if (e)
+		return e;
+	op->owner = c->g->o.owner;
+	op->agent_id = body.agent_id;
+	op->inputs = other_inputs(c, body.inputs);
+	if (body.context)
+		op->context = text_of(c, body.context);
+	op->conversation_id = body.conversation_id;
+	op->idempotency_key = body.idempotency_key;
+	op->task_id = body.task_id;
+	op->trace_id = body.trace_id;
+	op->timeout_us = timeout_us(body.timeout);
+	op->fingerprint = fingerprint(c);
+	op->done = created;
+	op->internal = c;
+	return UAR_OK;
+}
+
+void gate_create_run(struct call *c)
+{
+	struct uar_run_create *op = uar_arena_alloc(&c->arena, sizeof *op);
+	struct uar_error error = { 0 };
+	uar_err e = op ? decode_create(c, op, &error) : UAR_ENOMEM;
+
+	if (!e) {
+		c->op = op;
+		e = uar_runtime_create_run(c->g->o.runtime, op);
+		error = op->error;
+	}
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+/* --- read ------------------------------------------------------------------------ */
+
+static void answer_record(struct call *c, struct uar_runs_query *q)
+{
+	struct uar_buf b = uar_buf_make(RECORD_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_runs_write(&w, NULL, &q->rows[0]);
+	b.err = uar_jw_end(&w);
+	uar_store_query_fini(q);
+	gate_answer(c, 200, &b);
+	uar_buf_fini(&b);
+}
+
+struct lookup {
+	struct uar_runs_query q;
+	struct call *c;
+};
+
+/* The query lives in the call, which goes away with the answer. */
+static void answer_failure(struct call *c, struct uar_runs_query *q)
+{
+	struct uar_error error = q->error;
+	uar_err e = q->err;
+
+	uar_store_query_fini(q);
+	gate_problem(c, e, &error);
+}
+
+static void looked_up(struct uar_runs_query *q)
+{
+	struct call *c = UAR_OWNER(q, struct lookup, q)->c;
+
+	if (q->err)
+		answer_failure(c, q);
+	else
+		answer_record(c, q);
+}
+
+static void answer_run(struct call *c, uar_str run_id)
+{
+	struct uar_store *store = uar_runtime_store(c->g->o.runtime);
+	struct lookup *l = uar_arena_alloc(&c->arena, sizeof *l);
+	uar_err e = l ? UAR_OK : UAR_ENOMEM;
+
+	if (!e) {
+		l->c = c;
+		l->q = (struct uar_runs_query){
+			.owner = c->g->o.owner,
+			.run_id = run_id,
+			.limit = 1,
+			.done = looked_up,
+		};
+		c->op = l;
+		e = store->ops->runs(store, &l->q);
+	}
+	if (e)
+		gate_problem(c, e, NULL);
+}
+
+void gate_get_run(struct call *c)
+{
+	answer_run(c, c->params[0]);
+}
+
+/* --- list ------------------------------------------------------------------------- */
+
+static void listed(struct uar_runs_query *q)
+{
+	struct call *c = UAR_OWNER(q, struct lookup, q)->c;
+	struct uar_buf b = uar_buf_make(LIST_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	if (q->err) {
+		answer_failure(c, q);
+		return;
+	}
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "runs");
+	for (size_t i = 0; i < q->row_count; i++)
+		uar_runs_write(&w, NULL, &q->rows[i]);
+	uar_jw_close(&w);
+	if (q->more && q->row_count)
+		uar_jw_str(&w, "next_before", q->rows[q->row_count - 1].run_id);
+	else
+		uar_jw_null(&w, "next_before");
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	uar_store_query_fini(q);
+	gate_answer(c, 200, &b);
+	uar_buf_fini(&b);
+}
+
+static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_error *error)
+{
+	struct {
+		const char *name;
+		uar_str *to;
+	} filters[] = {
+		{ "status", &q->status },       { "agent_id", &q->agent_id },
+		{ "plugin_id", &q->plugin_id }, { "task_id", &q->task_id },
+		{ "session_id", &q->session_id }, { "before", &q->before },
+	};
+	uint64_t limit;
+	uar_err e = gate_query_u64(c, "limit", LIST_DEFAULT, &limit, error);
+
+	for (size_t i = 0; i < ARRAY_LEN(filters) && !e; i++) {
+		e = gate_query_str(c, filters[i].name, filters[i].to);
+		if (!e && filters[i].to->p) /* the call outlives the request */
+			*filters[i].to = uar_arena_str(&c->arena, *filters[i].to);
+	}
+	if (!e && (limit == 0 || limit > UAR_LIMIT_LIST_PAGE)) {
+		uar_error_where(error, "?limit");
+		e = uar_error_set(error, UAR_EINVALID, "limit must be 1 to %d",
+				  UAR_LIMIT_LIST_PAGE);
+	}
+	if (!e && q->status.n && !uar_status_record_parse(q->status)) {
+		uar_error_where(error, "?status");
+		e = uar_error_set(error, UAR_EINVALID, "no run has the status \"%.*s\"",
+				  UAR_FMT(q->status));
+	}
+	q->limit = (uint32_t)limit;
+	return e;
+}
+
+void gate_list_runs(struct call *c)
+{
+	struct uar_store *store = uar_runtime_store(c->g->o.runtime);
+	struct lookup *l = uar_arena_alloc(&c->arena, sizeof *l);
+	struct uar_error error = { 0 };
+	uar_err e = l ? decode_list(c, &l->q, &error) : UAR_ENOMEM;
+
+	if (!e) {
+		l->c = c;
+		l->q.owner = c->g->o.owner;
+		l->q.done = listed;
+		c->op = l;
+		e = store->ops->runs(store, &l->q);
+	}
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+/* --- cancel ------------------------------------------------------------------------- */
+
+static void cancelled(struct uar_run_cancel_op *op)
+{
+	struct call *c = op->internal;
+
+	if (op->err)
+		gate_problem(c, op->err, &op->error);
+	else
+		answer_run(c, op->run_id);
+}
+
+void gate_cancel_run(struct call *c)
+{
+	static const struct uar_json_field fields[] = {
+		{ "reason", UAR_FIELD_STR, false, 0 },
+	};
+	struct uar_run_cancel_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+	struct uar_error error = { 0 };
+	uar_str reason = UAR_STR("");
+	uar_err e = op ? uar_json_read(c->body, fields, 1, true, &reason, &error) : UAR_ENOMEM;
+
+	if (!e) {
+		*op = (struct uar_run_cancel_op){
+			.owner = c->g->o.owner,
+			.run_id = c->params[0],
+			.reason = reason,
+			.done = cancelled,
+			.internal = c,
+		};
+		c->op = op;
+		e = uar_runtime_cancel_run(c->g->o.runtime, op);
+	}
+	if (e)
+		gate_problem(c, e, &error);
+}
