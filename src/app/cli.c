@@ -1,0 +1,224 @@
+/* cli.c - the verb table, help, and the way from argv to a verb. */
+#include "app/cli.h"
+
+#include <stdarg.h>
+
+#include "base/alloc.h"
+
+enum {
+#define O(NAME, LONG, SHORT, VALUE, DOC) NAME = 1 << UAR_OPT_##NAME,
+#include "app/cli.def"
+#undef O
+};
+
+static const struct uar_verb verbs[] = {
+#define V(NAME, MIN, MAX, OPTIONS, SETTINGS, USAGE, DOC)                                           \
+	{ #NAME, USAGE, DOC, uar_verb_##NAME, MIN, MAX, OPTIONS, UAR_VERB_##SETTINGS },
+#include "app/cli.def"
+#undef V
+};
+
+int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(cli->out);
+	fprintf(cli->err, "uar: ");
+	va_start(ap, fmt);
+	vfprintf(cli->err, fmt, ap);
+	va_end(ap);
+	fprintf(cli->err, "\n");
+	return status;
+}
+
+int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text)
+{
+	if (text->err)
+		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(text->err));
+	if (text->n && fwrite(text->p, 1, text->n, cli->out) != text->n)
+		return UAR_EXIT_FAILED;
+	return fflush(cli->out) ? UAR_EXIT_FAILED : UAR_EXIT_OK;
+}
+
+bool uar_cli_colour(const struct uar_cli *cli, bool tty)
+{
+	const char *term = uar_config_env(cli->env, "TERM");
+
+	return tty && !uar_config_env(cli->env, "NO_COLOR") && term && strcmp(term, "dumb");
+}
+
+/* --- help ---------------------------------------------------------------------- */
+static const struct uar_verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	return NULL;
+}
+
+static void help_all(struct uar_buf *out)
+{
+	uar_buf_printf(out,
+		       "uar %s - runs agents and keeps everything they do\n\nusage: uar VERB "
+		       "[options]\n\n",
+		       UAR_VERSION);
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+		const char *end = strstr(verbs[i].doc, ". ");
+		int n = end ? (int)(end - verbs[i].doc) + 1 : (int)strlen(verbs[i].doc);
+
+		uar_buf_printf(out, "  %-8s  %.*s\n", verbs[i].name, n, verbs[i].doc);
+	}
+	uar_buf_printf(out, "\n`uar help VERB` explains a verb, `uar help config` the settings.\n"
+			    "Exit status: 0 fine, 1 failed, 2 wrong command line.\n");
+}
+
+static void help_options(const struct uar_verb *verb, struct uar_buf *out)
+{
+	char left[60];
+
+	for (size_t i = 0; i < UAR_OPT_COUNT; i++) {
+		const struct uar_opt_row *row = &uar_opt_rows[i];
+
+		if (!uar_verb_takes(verb, (enum uar_opt)i))
+			continue;
+		snprintf(left, sizeof left, "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
+			 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
+			 *row->value ? " " : "", row->value);
+		uar_buf_printf(out, "  %-26s  %s\n", left, row->doc);
+	}
+	if (verb->settings == UAR_VERB_CLIENT)
+		uar_buf_printf(out, "      %-22s  %s\n      %-22s  %s\n", "--data DIRECTORY",
+			       "Data directory of the server to talk to.", "--token TOKEN",
+			       "Its token; else $UAR_TOKEN, else the one in the data directory.");
+	if (verb->settings == UAR_VERB_ALL)
+		uar_buf_printf(out, "\nand every setting as --key VALUE: see `uar help config`.\n");
+}
+
+static void help_verb(const struct uar_verb *verb, struct uar_buf *out)
+{
+	bool some = verb->options || verb->settings != UAR_VERB_NONE;
+
+	uar_buf_printf(out, "usage: uar %s%s%s%s\n\n%s\n%s", verb->name, some ? " [options]" : "",
+		       *verb->usage ? " " : "", verb->usage, verb->doc, some ? "\n" : "");
+	help_options(verb, out);
+}
+
+static int unknown_verb(struct uar_cli *cli, const char *name)
+{
+	const char *best = NULL;
+	size_t least = 3;
+
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+		size_t d = uar_str_distance(uar_str_c(name), uar_str_c(verbs[i].name));
+
+		if (d < least) {
+			least = d;
+			best = verbs[i].name;
+		}
+	}
+	if (best)
+		return uar_cli_fail(cli, UAR_EXIT_USAGE,
+				    "there is no verb \"%.60s\", did you mean `uar %s`?", name,
+				    best);
+	return uar_cli_fail(cli, UAR_EXIT_USAGE,
+			    "there is no verb \"%.60s\"; `uar help` lists them", name);
+}
+
+static int print_help(struct uar_cli *cli, const char *topic)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	const struct uar_verb *verb = topic ? find_verb(topic) : NULL;
+	bool settings = topic && !strcmp(topic, "config");
+	int status;
+
+	if (topic && !verb && !settings)
+		return unknown_verb(cli, topic);
+	if (!topic)
+		help_all(&text);
+	if (verb)
+		help_verb(verb, &text);
+	if (settings) {
+		uar_buf_printf(&text, "\n");
+		uar_config_print_help(&text);
+	}
+	status = uar_cli_write(cli, &text);
+	uar_buf_fini(&text);
+	return status;
+}
+
+int uar_verb_help(struct uar_cli *cli)
+{
+	return print_help(cli, cli->args->words ? cli->args->word[0] : NULL);
+}
+
+/* --- dispatch ------------------------------------------------------------------- */
+static int report_problems(struct uar_cli *cli, uar_err e, const struct uar_buf *problems)
+{
+	uar_str rest = uar_buf_str(problems);
+
+	if (e == UAR_ENOMEM || !rest.n)
+		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(e));
+	while (rest.n) {
+		uar_str line = uar_str_cut(rest, '\n', &rest);
+
+		uar_cli_fail(cli, UAR_EXIT_FAILED, "%.*s", UAR_FMT(line));
+	}
+	return UAR_EXIT_FAILED;
+}
+
+static int load_config(struct uar_cli *cli)
+{
+	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
+	struct uar_config_input in = {
+		.flags = cli->args->flag,
+		.flag_count = cli->args->flags,
+		.env = cli->env,
+		.file = cli->args->option[UAR_OPT_CONFIG],
+	};
+	uar_err e = uar_config_load(&in, &cli->config, &problems);
+	int status = e ? report_problems(cli, e, &problems) : UAR_EXIT_OK;
+
+	uar_buf_fini(&problems);
+	return status;
+}
+
+static int run_verb(struct uar_cli *cli, const struct uar_verb *verb)
+{
+	int status = UAR_EXIT_OK;
+
+	if (verb->settings != UAR_VERB_NONE)
+		status = load_config(cli);
+	if (status == UAR_EXIT_OK)
+		status = verb->fn(cli);
+	uar_config_destroy(cli->config);
+	cli->config = NULL;
+	return status;
+}
+
+int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv)
+{
+	const char *name = argc > 1 ? argv[1] : "help";
+	const struct uar_verb *verb;
+	struct uar_error error = { 0 };
+	struct uar_args *args;
+	int status;
+
+	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+		name = "help";
+	if (!strcmp(name, "--version") || !strcmp(name, "-V"))
+		name = "version";
+	verb = find_verb(name);
+	if (!verb)
+		return unknown_verb(cli, name);
+	args = uar_zalloc(sizeof *args);
+	if (!args)
+		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(UAR_ENOMEM));
+	cli->args = args;
+	if (uar_args_parse(verb, argc > 2 ? argc - 2 : 0, argv + 2, args, &error))
+		status = uar_cli_fail(cli, UAR_EXIT_USAGE, "%s", uar_error_text(&error));
+	else
+		status = args->help ? print_help(cli, verb->name) : run_verb(cli, verb);
+	cli->args = NULL;
+	uar_free(args);
+	return status;
+}

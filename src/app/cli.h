@@ -1,0 +1,39 @@
+/* cli.h - runs one command line: finds the verb, its settings, and calls it.
+ *
+ * Exit status: 0 fine, 1 failed, 2 the command line is wrong. All output goes
+ * through the streams given here, so that tests can read it. */
+#ifndef UAR_APP_CLI_H
+#define UAR_APP_CLI_H
+
+#include <stdio.h>
+
+#include "app/args.h"
+#include "base/clock.h"
+
+enum { UAR_EXIT_OK, UAR_EXIT_FAILED, UAR_EXIT_USAGE, UAR_EXIT_CANCELED, UAR_EXIT_TIMEOUT };
+
+struct uar_cli {
+	FILE *in, *out, *err;
+	bool in_tty, out_tty, err_tty;
+	char *const *env;
+	const struct uar_clock *clock;
+	/* filled by uar_cli_main for the verb */
+	const struct uar_args *args;
+	struct uar_config_set *config; /* NULL for a verb without settings */
+};
+
+/* argv[0] is the program. */
+int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv);
+
+/* "uar: ..." on the error stream; returns `status`. */
+int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...) UAR_PRINTF(3, 4);
+/* Writes a finished listing; UAR_EXIT_FAILED when it or the stream failed. */
+int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text);
+/* Colour is for people: a terminal, no $NO_COLOR, not a dumb one. */
+bool uar_cli_colour(const struct uar_cli *cli, bool tty);
+
+#define V(NAME, MIN, MAX, OPTIONS, SETTINGS, USAGE, DOC) int uar_verb_##NAME(struct uar_cli *cli);
+#include "app/cli.def"
+#undef V
+
+#endif

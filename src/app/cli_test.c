@@ -1,0 +1,251 @@
+/* cli_test.c - command lines in, output and exit status out. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/cli.h"
+#include "app/datadir.h"
+
+struct run {
+	char *out, *err;
+	size_t out_n, err_n;
+	int status;
+};
+
+/* Runs one command line; the words end with NULL. */
+static struct run uar(char *const *env, char *const *argv)
+{
+	struct run r = { 0 };
+	struct uar_cli cli = { .in = stdin, .env = env, .clock = &uar_clock_system };
+	int argc = 0;
+
+	while (argv[argc])
+		argc++;
+	cli.out = open_memstream(&r.out, &r.out_n);
+	cli.err = open_memstream(&r.err, &r.err_n);
+	r.status = uar_cli_main(&cli, argc, argv);
+	fclose(cli.out);
+	fclose(cli.err);
+	return r;
+}
+
+#define RUN(ENV, ...) uar((ENV), (char *[16]){ "uar", ##__VA_ARGS__ })
+
+static void over(struct run *r)
+{
+	free(r->out);
+	free(r->err);
+}
+
+static bool has(const char *text, const char *part)
+{
+	bool found = strstr(text, part) != NULL;
+
+	if (!found)
+		printf("  not found in: %s\n", text);
+	return found;
+}
+
+static char *const home[] = { "HOME=/nonexistent", NULL };
+
+TEST(bare_and_help_list_every_verb, "")
+{
+	static const char *const names[] = {
+#define V(NAME, MIN, MAX, OPTIONS, SETTINGS, USAGE, DOC) #NAME,
+#include "app/cli.def"
+#undef V
+	};
+	struct run bare = RUN(home), help = RUN(home, "help"), dashes = RUN(home, "--help");
+
+	CHECK_INT(bare.status, 0);
+	CHECK_STR(uar_str_c(bare.out), help.out);
+	CHECK_STR(uar_str_c(dashes.out), help.out);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct run a = RUN(home, "help", (char *)names[i]);
+		struct run b = RUN(home, (char *)names[i], "--help");
+
+		CHECK(has(help.out, names[i]));
+		CHECK_INT(a.status, 0);
+		CHECK_INT(b.status, 0);
+		CHECK_STR(uar_str_c(a.out), b.out);
+		CHECK(has(a.out, "usage: uar "));
+		over(&a);
+		over(&b);
+	}
+	over(&bare);
+	over(&help);
+	over(&dashes);
+}
+
+TEST(unknown_verbs_suggest_the_nearest, "")
+{
+	struct run r = RUN(home, "confgi");
+
+	CHECK_INT(r.status, 2);
+	CHECK(has(r.err, "did you mean `uar config`?"));
+	over(&r);
+	r = RUN(home, "frobnicate");
+	CHECK_INT(r.status, 2);
+	CHECK(has(r.err, "`uar help` lists them"));
+	over(&r);
+	r = RUN(home, "help", "verison");
+	CHECK_INT(r.status, 2);
+	CHECK(has(r.err, "did you mean `uar version`?"));
+	over(&r);
+}
+
+TEST(version_in_both_forms, "")
+{
+	struct run r = RUN(home, "version");
+
+	CHECK_STR(uar_str_c(r.out), "uar " UAR_VERSION "\n");
+	over(&r);
+	r = RUN(home, "version", "--json");
+	CHECK_STR(uar_str_c(r.out), "{\"name\":\"uar\",\"version\":\"" UAR_VERSION "\"}\n");
+	over(&r);
+	r = RUN(home, "--version");
+	CHECK_STR(uar_str_c(r.out), "uar " UAR_VERSION "\n");
+	over(&r);
+}
+
+TEST(wrong_command_lines_exit_with_2, "")
+{
+	static const struct {
+		char *argv[5];
+		const char *want;
+	} cases[] = {
+		{ { "uar", "version", "x" }, "does not know what to do with \"x\"" },
+		{ { "uar", "version", "--jsn" }, "did you mean --json?" },
+		{ { "uar", "version", "-z" }, "has no option -z" },
+		{ { "uar", "version", "--json=1" }, "--json takes no value" },
+		{ { "uar", "version", "--model", "x" }, "does not take the setting --model" },
+		{ { "uar", "config", "--model" }, "--model needs a value" },
+		{ { "uar", "config", "--config" }, "--config needs a value" },
+		{ { "uar", "config", "-c" }, "--config needs a value" },
+		{ { "uar", "config", "--heartbeat-second", "x" },
+		  "did you mean --heartbeat-seconds?" },
+		{ { "uar", "config", "--", "--json" }, "does not know what to do with \"--json\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r = uar(home, cases[i].argv);
+
+		CHECK_INT(r.status, 2);
+		CHECK(has(r.err, cases[i].want));
+		CHECK_INT(r.out_n, 0);
+		over(&r);
+	}
+}
+
+TEST(a_mistyped_secret_flag_does_not_show_the_secret, "")
+{
+	struct run r = RUN(home, "config", "--tokne=hunter2");
+
+	CHECK_INT(r.status, 2);
+	CHECK(has(r.err, "did you mean --token?"));
+	CHECK(!strstr(r.err, "hunter2"));
+	over(&r);
+}
+
+TEST(config_shows_values_and_sources, "CFG-04")
+{
+	static char *const env[] = { "HOME=/nonexistent", "UAR_MODEL=m1", NULL };
+	struct run r = RUN(env, "config", "--log-json", "--readers=5", "--token", "hunter2");
+
+	CHECK_INT(r.status, 0);
+	CHECK(has(r.out, "UAR_MODEL\n"));
+	CHECK(has(r.out, "--readers\n"));
+	CHECK(has(r.out, "--log-json\n"));
+	CHECK(has(r.out, "<set>"));
+	CHECK(!strstr(r.out, "hunter2"));
+	over(&r);
+	r = RUN(env, "config", "--json", "--log-json=false", "--log-json", "true", "--model=m2");
+	CHECK_INT(r.status, 0);
+	CHECK(has(r.out, "\"log_json\":{\"value\":true,\"source\":\"flag\""));
+	CHECK(has(r.out, "\"model\":{\"value\":\"m2\""));
+	CHECK(has(r.out, "\"heartbeat_seconds\":{\"value\":15,"));
+	over(&r);
+	r = RUN(env, "config", "--readers", "many");
+	CHECK_INT(r.status, 1);
+	CHECK(has(r.err, "uar: --readers: readers: \"many\" is not valid, expected a number"));
+	over(&r);
+}
+
+TEST(check_looks_and_touches_nothing, "CFG-04")
+{
+	char data[400], file[420];
+	struct stat st;
+	struct run r;
+	FILE *f;
+
+	snprintf(data, sizeof data, "%s/a/b", uar_test_dir());
+	r = RUN(home, "check", "--data", data);
+	CHECK_INT(r.status, 0);
+	CHECK(has(r.out, "will be created"));
+	CHECK(stat(data, &st) != 0);
+	over(&r);
+	r = RUN(home, "check", "--data", "/dev/null");
+	CHECK_INT(r.status, 1);
+	CHECK(has(r.err, "Not a directory"));
+	over(&r);
+	REQUIRE(uar_datadir_create(data, NULL) == UAR_OK);
+	r = RUN(home, "check", "--data", data, "--fixtures-dir", "/nonexistent");
+	CHECK_INT(r.status, 1);
+	CHECK(has(r.err, "/nonexistent: No such file"));
+	over(&r);
+	snprintf(file, sizeof file, "%s/config.json", data);
+	f = fopen(file, "w");
+	REQUIRE(f && fputs("{\"token\": \"x\"}", f) >= 0 && fclose(f) == 0);
+	REQUIRE(chmod(file, 0644) == 0);
+	r = RUN(home, "check", "--data", data);
+	CHECK_INT(r.status, 0);
+	CHECK(has(r.out, "holds token and is open to other users"));
+	over(&r);
+}
+
+/* --- the data directory ------------------------------------------------------------ */
+TEST(a_token_is_made_once_and_kept_private, "")
+{
+	char data[400], path[420];
+	struct uar_config c = { .token = "" };
+	struct uar_buf a = uar_buf_make(1000), b = uar_buf_make(1000);
+	struct uar_error error = { 0 };
+	struct stat st;
+
+	snprintf(data, sizeof data, "%s/d", uar_test_dir());
+	snprintf(path, sizeof path, "%s/token", data);
+	c.data = data;
+	REQUIRE(uar_datadir_create(data, &error) == UAR_OK);
+	CHECK(stat(data, &st) == 0 && (st.st_mode & 0777) == 0700);
+	CHECK_INT(uar_datadir_token(&c, NULL, &a, &error), UAR_ENOTFOUND);
+	REQUIRE(uar_datadir_token(&c, &uar_rand_system, &a, &error) == UAR_OK);
+	CHECK_INT(a.n, 64);
+	CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+	REQUIRE(uar_datadir_token(&c, &uar_rand_system, &b, &error) == UAR_OK);
+	CHECK(uar_str_eq(uar_buf_str(&a), uar_buf_str(&b)));
+	REQUIRE(chmod(path, 0640) == 0);
+	CHECK_INT(uar_datadir_token(&c, &uar_rand_system, &b, &error), UAR_EFORBIDDEN);
+	uar_buf_clear(&b);
+	c.token = "given";
+	CHECK_INT(uar_datadir_token(&c, NULL, &b, &error), UAR_OK);
+	CHECK_STR(uar_buf_str(&b), "given");
+	uar_buf_fini(&a);
+	uar_buf_fini(&b);
+}
+
+TEST(a_server_announces_itself, "")
+{
+	const char *data = uar_test_dir();
+	struct uar_server_info in = { .url = "http://127.0.0.1:4711", .pid = 17 }, out;
+	struct uar_error error = { 0 };
+
+	CHECK_INT(uar_datadir_server(data, &out, &error), UAR_ENOTFOUND);
+	REQUIRE(uar_datadir_announce(data, &in, &uar_clock_system, &error) == UAR_OK);
+	REQUIRE(uar_datadir_server(data, &out, &error) == UAR_OK);
+	CHECK_STR(uar_str_c(out.url), in.url);
+	CHECK_INT(out.pid, 17);
+	uar_datadir_retract(data);
+	CHECK_INT(uar_datadir_server(data, &out, &error), UAR_ENOTFOUND);
+}

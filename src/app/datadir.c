@@ -1,0 +1,330 @@
+/* datadir.c - token and address of the server, kept in the data directory. */
+#include "app/datadir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+enum { SMALL_FILE = 4096, TOKEN_BYTES = 32 };
+
+static uar_err fail_errno(struct uar_error *error, const char *what, const char *path, int e)
+{
+	char reason[80];
+
+	return uar_error_set(error,
+			     e == ENOENT   ? UAR_ENOTFOUND
+			     : e == ENOSPC ? UAR_EDISKFULL
+					   : UAR_EIO,
+			     "cannot %s %s: %s", what, path, strerror_r(e, reason, sizeof reason));
+}
+
+static uar_err join(char out[PATH_MAX], const char *data, const char *name, struct uar_error *error)
+{
+	if (snprintf(out, PATH_MAX, "%s/%s", data, name) >= PATH_MAX)
+		return uar_error_set(error, UAR_ECONFIG,
+				     "the path of the data directory is too "
+				     "long");
+	return UAR_OK;
+}
+
+uar_err uar_datadir_create(const char *data, struct uar_error *error)
+{
+	char path[PATH_MAX];
+	size_t n = strlen(data);
+
+	if (n == 0 || n >= sizeof path)
+		return uar_error_set(error, UAR_ECONFIG, "the path of the data directory is %s",
+				     n ? "too long" : "empty");
+	memcpy(path, data, n + 1);
+	for (char *p = path + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0777) && errno != EEXIST && errno != EISDIR && errno != EROFS)
+			return fail_errno(error, "create", path, errno);
+		*p = '/';
+	}
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return fail_errno(error, "create", path, errno);
+	return UAR_OK;
+}
+
+/* --- small files --------------------------------------------------------------- */
+static int write_all(int fd, uar_str text)
+{
+	while (text.n) {
+		ssize_t n = write(fd, text.p, text.n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno;
+		text = uar_str_from(text, (size_t)n);
+	}
+	return fsync(fd) ? errno : 0;
+}
+
+/* `only_new`: UAR_EEXISTS when the file is there already, and it stays as it is. */
+static uar_err write_file(const char *path, uar_str text, bool only_new, struct uar_error *error)
+{
+	char temporary[PATH_MAX + 16];
+	int fd, e;
+
+	snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+	fd = mkostemp(temporary, O_CLOEXEC); /* 0600 */
+	if (fd < 0)
+		return fail_errno(error, "write", path, errno);
+	e = write_all(fd, text);
+	close(fd);
+	if (!e && only_new)
+		e = link(temporary, path) ? errno : 0;
+	else if (!e)
+		e = rename(temporary, path) ? errno : 0;
+	if (e || only_new)
+		unlink(temporary);
+	if (e == EEXIST)
+		return UAR_EEXISTS;
+	return e ? fail_errno(error, "write", path, e) : UAR_OK;
+}
+
+static uar_err read_small(const char *path, char out[SMALL_FILE], struct stat *st,
+			  struct uar_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), e = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return fail_errno(error, "read", path, errno);
+	n = fstat(fd, st) ? -1 : read(fd, out, SMALL_FILE - 1);
+	if (n < 0)
+		e = errno;
+	close(fd);
+	if (e)
+		return fail_errno(error, "read", path, e);
+	out[n] = '\0';
+	return UAR_OK;
+}
+
+/* --- token ------------------------------------------------------------------------ */
+static uar_err read_token(const char *path, struct uar_buf *out, struct uar_error *error)
+{
+	char text[SMALL_FILE];
+	struct stat st;
+	uar_str token;
+	uar_err e = read_small(path, text, &st, error);
+
+	if (e)
+		return e;
+	if (st.st_mode & 077)
+		return uar_error_set(error, UAR_EFORBIDDEN,
+				     "%s can be read by others; make it private (chmod 600) or "
+				     "remove it to get a new one",
+				     path);
+	token = uar_str_n(text, strcspn(text, "\r\n"));
+	if (!uar_str_is_id(token))
+		return uar_error_set(error, UAR_ECONFIG, "%s does not hold a token", path);
+	uar_buf_add_str(out, token);
+	explicit_bzero(text, sizeof text);
+	return out->err;
+}
+
+static uar_err make_token(const char *path, const struct uar_rand *rand, struct uar_error *error)
+{
+	static const char hex[] = "0123456789abcdef";
+	unsigned char raw[TOKEN_BYTES];
+	char text[2 * TOKEN_BYTES + 1];
+	uar_err e;
+
+	rand->fill(rand->ctx, raw, sizeof raw);
+	for (size_t i = 0; i < sizeof raw; i++) {
+		text[2 * i] = hex[raw[i] >> 4];
+		text[2 * i + 1] = hex[raw[i] & 15];
+	}
+	text[2 * TOKEN_BYTES] = '\n';
+	e = write_file(path, uar_str_n(text, sizeof text), true, error);
+	return e == UAR_EEXISTS ? UAR_OK : e; /* somebody was faster: theirs holds */
+}
+
+uar_err uar_datadir_token(const struct uar_config *c, const struct uar_rand *rand,
+			  struct uar_buf *out, struct uar_error *error)
+{
+	char path[PATH_MAX];
+	uar_err e;
+
+	if (*c->token) {
+		uar_buf_add_str(out, uar_str_c(c->token));
+		return out->err;
+	}
+	e = join(path, c->data, "token", error);
+	if (e)
+		return e;
+	e = read_token(path, out, error);
+	if (e != UAR_ENOTFOUND || !rand)
+		return e;
+	e = make_token(path, rand, error);
+	return e ? e : read_token(path, out, error);
+}
+
+/* --- server.json -------------------------------------------------------------------- */
+uar_err uar_datadir_announce(const char *data, const struct uar_server_info *info,
+			     const struct uar_clock *clock, struct uar_error *error)
+{
+	struct uar_buf text = uar_buf_make(SMALL_FILE);
+	struct uar_jw w = uar_jw_begin(&text);
+	char path[PATH_MAX];
+	uar_err e;
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "url", info->url);
+	uar_jw_int(&w, "pid", info->pid);
+	uar_jw_cstr(&w, "version", UAR_VERSION);
+	uar_jw_time(&w, "started_at", uar_clock_wall(clock));
+	uar_jw_close(&w);
+	e = uar_jw_end(&w);
+	uar_buf_add_char(&text, '\n');
+	if (!e)
+		e = join(path, data, "server.json", error);
+	if (!e)
+		e = write_file(path, uar_buf_str(&text), false, error);
+	uar_buf_fini(&text);
+	return e;
+}
+
+void uar_datadir_retract(const char *data)
+{
+	char path[PATH_MAX];
+
+	if (join(path, data, "server.json", NULL) == UAR_OK)
+		unlink(path);
+}
+
+static uar_err read_server(uar_str text, struct uar_server_info *out, struct uar_error *error)
+{
+	struct {
+		uar_str url;
+		int64_t pid;
+	} found = { .pid = 0 };
+	static const struct uar_json_field fields[] = {
+		{ "url", UAR_FIELD_STR, true, 0 },
+		{ "pid", UAR_FIELD_INT, false, sizeof(uar_str) },
+	};
+	struct uar_arena a;
+	const struct uar_json *root;
+	uar_err e;
+
+	uar_arena_init(&a, 0);
+	e = uar_json_parse(text, NULL, &a, &root, error);
+	if (!e)
+		e = uar_json_read(root, fields, ARRAY_LEN(fields), false, &found, error);
+	if (!e && found.url.n >= sizeof out->url)
+		e = uar_error_set(error, UAR_ETOOBIG, "the url is too long");
+	if (!e) {
+		snprintf(out->url, sizeof out->url, "%.*s", UAR_FMT(found.url));
+		out->pid = found.pid;
+	}
+	uar_arena_fini(&a);
+	return e;
+}
+
+uar_err uar_datadir_server(const char *data, struct uar_server_info *out, struct uar_error *error)
+{
+	char path[PATH_MAX], text[SMALL_FILE];
+	struct uar_error inner = { 0 };
+	struct stat st;
+	uar_err e = join(path, data, "server.json", error);
+
+	if (!e)
+		e = read_small(path, text, &st, error);
+	if (e)
+		return e;
+	e = read_server(uar_str_c(text), out, &inner);
+	return e ? uar_error_set(error, e, "%s: %s", path, uar_error_text(&inner)) : UAR_OK;
+}
+
+/* --- check ---------------------------------------------------------------------------- */
+static void note_errno(struct uar_buf *out, const char *path, int e)
+{
+	char reason[80];
+
+	uar_buf_printf(out, "%s: %s\n", path, strerror_r(e, reason, sizeof reason));
+}
+
+/* A directory that is not there yet can be made when its nearest parent allows it. */
+static void check_parent(const char *data, struct uar_buf *notes, struct uar_buf *problems)
+{
+	char path[PATH_MAX];
+	char *slash;
+
+	snprintf(path, sizeof path, "%s", data);
+	do {
+		slash = strrchr(path, '/');
+		if (!slash)
+			snprintf(path, sizeof path, ".");
+		else if (slash == path)
+			path[1] = '\0';
+		else
+			*slash = '\0';
+	} while (slash && slash != path && access(path, F_OK) && errno == ENOENT);
+	if (access(path, W_OK | X_OK))
+		note_errno(problems, path, errno);
+	else
+		uar_buf_printf(notes, "%s does not exist yet and will be created\n", data);
+}
+
+static void check_inside(const struct uar_config *c, struct uar_buf *notes,
+			 struct uar_buf *problems)
+{
+	struct uar_buf token = uar_buf_make(SMALL_FILE);
+	struct uar_error error = { 0 };
+	struct uar_server_info info;
+	uar_err e = uar_datadir_token(c, NULL, &token, &error);
+
+	if (e && e != UAR_ENOTFOUND)
+		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
+	uar_buf_fini(&token);
+	e = uar_datadir_server(c->data, &info, &error);
+	if (e && e != UAR_ENOTFOUND)
+		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
+	else if (!e)
+		uar_buf_printf(notes, "a server has announced itself at %s (pid %lld)\n", info.url,
+			       (long long)info.pid);
+}
+
+static void check_directory(const struct uar_config *c, struct uar_buf *notes,
+			    struct uar_buf *problems)
+{
+	struct stat st;
+
+	if (stat(c->data, &st) && errno == ENOENT)
+		check_parent(c->data, notes, problems);
+	else if (stat(c->data, &st))
+		note_errno(problems, c->data, errno);
+	else if (!S_ISDIR(st.st_mode))
+		uar_buf_printf(problems, "%s: not a directory\n", c->data);
+	else if (access(c->data, R_OK | W_OK | X_OK))
+		note_errno(problems, c->data, errno);
+	else {
+		if (st.st_mode & 077)
+			uar_buf_printf(notes, "%s is open to other users (chmod 700 closes it)\n",
+				       c->data);
+		check_inside(c, notes, problems);
+	}
+}
+
+uar_err uar_datadir_check(const struct uar_config *c, struct uar_buf *notes,
+			  struct uar_buf *problems)
+{
+	struct stat st;
+
+	check_directory(c, notes, problems);
+	if (*c->fixtures_dir && stat(c->fixtures_dir, &st))
+		note_errno(problems, c->fixtures_dir, errno);
+	else if (*c->fixtures_dir && !S_ISDIR(st.st_mode))
+		uar_buf_printf(problems, "%s: not a directory\n", c->fixtures_dir);
+	return problems->n || problems->err ? UAR_ECONFIG : UAR_OK;
+}

@@ -1,0 +1,41 @@
+/* datadir.h - the files of the data directory that server and clients share.
+ *
+ *	token        the generated bearer token, one line, readable by the owner alone
+ *	server.json  where the running server listens: {"url","pid","version","started_at"}
+ *
+ * Files are replaced whole (written beside, then renamed), so that a reader
+ * never sees half of one. */
+#ifndef UAR_APP_DATADIR_H
+#define UAR_APP_DATADIR_H
+
+#include "app/config.h"
+#include "base/clock.h"
+#include "base/rand.h"
+
+/* Makes the directory and its parents; the directory itself for the owner alone. */
+UAR_MUST_CHECK uar_err uar_datadir_create(const char *data, struct uar_error *error);
+
+/* Appends the token: the configured one, else that of the token file. When there
+ * is none, `rand` makes one and keeps it; with `rand` NULL it is UAR_ENOTFOUND.
+ * A token file that others may read is refused. */
+UAR_MUST_CHECK uar_err uar_datadir_token(const struct uar_config *c, const struct uar_rand *rand,
+					 struct uar_buf *out, struct uar_error *error);
+
+struct uar_server_info {
+	char url[256];
+	int64_t pid;
+};
+/* `clock` dates the file. */
+UAR_MUST_CHECK uar_err uar_datadir_announce(const char *data, const struct uar_server_info *info,
+					    const struct uar_clock *clock, struct uar_error *error);
+void uar_datadir_retract(const char *data); /* removes server.json */
+/* UAR_ENOTFOUND: no server has announced itself, or the last one left in order. */
+UAR_MUST_CHECK uar_err uar_datadir_server(const char *data, struct uar_server_info *out,
+					  struct uar_error *error);
+
+/* Looks at the directory without changing anything. Lines of `problems` make it
+ * fail, lines of `notes` are advice. */
+UAR_MUST_CHECK uar_err uar_datadir_check(const struct uar_config *c, struct uar_buf *notes,
+					 struct uar_buf *problems);
+
+#endif

@@ -1,0 +1,75 @@
+/* verbs_local.c - verbs that need no server: version, config, check. */
+#include <sys/stat.h>
+
+#include "app/cli.h"
+#include "app/datadir.h"
+
+int uar_verb_version(struct uar_cli *cli)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	int status;
+
+	if (cli->args->option[UAR_OPT_JSON]) {
+		struct uar_jw w = uar_jw_begin(&text);
+
+		uar_jw_obj(&w, NULL);
+		uar_jw_cstr(&w, "name", "uar");
+		uar_jw_cstr(&w, "version", UAR_VERSION);
+		uar_jw_close(&w);
+		if (uar_jw_end(&w) == UAR_OK)
+			uar_buf_add_char(&text, '\n');
+	} else {
+		uar_buf_printf(&text, "uar %s\n", UAR_VERSION);
+	}
+	status = uar_cli_write(cli, &text);
+	uar_buf_fini(&text);
+	return status;
+}
+
+int uar_verb_config(struct uar_cli *cli)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	int status;
+
+	if (cli->args->option[UAR_OPT_JSON])
+		uar_config_print_json(cli->config, &text);
+	else
+		uar_config_print(cli->config, &text);
+	status = uar_cli_write(cli, &text);
+	uar_buf_fini(&text);
+	return status;
+}
+
+/* A file that holds a secret should be its owner's alone. */
+static void note_open_secrets(const struct uar_config_set *set, struct uar_buf *notes)
+{
+	struct stat st;
+
+	if (!set->file || stat(set->file, &st) || !(st.st_mode & 077))
+		return;
+	for (size_t i = 0; i < UAR_CONFIG_COUNT; i++)
+		if (uar_config_rows[i].type == UAR_CONFIG_SECRET &&
+		    set->origin[i].source == UAR_CONFIG_FROM_FILE)
+			uar_buf_printf(notes, "%s holds %s and is open to other users\n", set->file,
+				       uar_config_rows[i].key);
+}
+
+int uar_verb_check(struct uar_cli *cli)
+{
+	const struct uar_config_set *set = cli->config;
+	struct uar_buf notes = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
+	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
+	uar_err e = uar_datadir_check(&set->value, &notes, &problems);
+
+	note_open_secrets(set, &notes);
+	fprintf(cli->out, "configuration  %s\n", set->file ? set->file : "no file");
+	fprintf(cli->out, "data           %s\n", set->value.data);
+	if (notes.n)
+		fprintf(cli->out, "%s", notes.p);
+	if (problems.n)
+		fprintf(cli->err, "%s", problems.p);
+	fprintf(cli->out, "%s\n", e ? "not usable" : "ok");
+	uar_buf_fini(&notes);
+	uar_buf_fini(&problems);
+	return e ? UAR_EXIT_FAILED : UAR_EXIT_OK;
+}
