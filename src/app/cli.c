@@ -31,6 +31,11 @@ int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...)
 	return status;
 }
 
+int uar_cli_fail_with(struct uar_cli *cli, int status, uar_err e, const struct uar_error *error)
+{
+	return uar_cli_fail(cli, status, "%s", error->text[0] ? error->text : uar_err_text(e));
+}
+
 int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text)
 {
 	if (text->err)

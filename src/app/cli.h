@@ -17,6 +17,8 @@ struct uar_cli {
 	bool in_tty, out_tty, err_tty;
 	char *const *env;
 	const struct uar_clock *clock;
+	void (*pause)(void *ctx, unsigned ms); /* NULL: really wait */
+	void *pause_ctx;
 	/* filled by uar_cli_main for the verb */
 	const struct uar_args *args;
 	struct uar_config_set *config; /* NULL for a verb without settings */
@@ -27,6 +29,8 @@ int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv);
 
 /* "uar: ..." on the error stream; returns `status`. */
 int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...) UAR_PRINTF(3, 4);
+/* The same with the reason of `error`, or the sentence of `e` when it has none. */
+int uar_cli_fail_with(struct uar_cli *cli, int status, uar_err e, const struct uar_error *error);
 /* Writes a finished listing; UAR_EXIT_FAILED when it or the stream failed. */
 int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text);
 /* Colour is for people: a terminal, no $NO_COLOR, not a dumb one. */

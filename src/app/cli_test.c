@@ -7,48 +7,10 @@
 
 #include "app/cli.h"
 #include "app/datadir.h"
+#include "app/test_cli.h"
 
-struct run {
-	char *out, *err;
-	size_t out_n, err_n;
-	int status;
-};
-
-/* Runs one command line; the words end with NULL. */
-static struct run uar(char *const *env, char *const *argv)
-{
-	struct run r = { 0 };
-	struct uar_cli cli = { .in = stdin, .env = env, .clock = &uar_clock_system };
-	int argc = 0;
-
-	while (argv[argc])
-		argc++;
-	cli.out = open_memstream(&r.out, &r.out_n);
-	cli.err = open_memstream(&r.err, &r.err_n);
-	r.status = uar_cli_main(&cli, argc, argv);
-	fclose(cli.out);
-	fclose(cli.err);
-	return r;
-}
-
-#define RUN(ENV, ...) uar((ENV), (char *[16]){ "uar", ##__VA_ARGS__ })
-
-static void over(struct run *r)
-{
-	free(r->out);
-	free(r->err);
-}
-
-static bool has(const char *text, const char *part)
-{
-	bool found = strstr(text, part) != NULL;
-
-	if (!found)
-		printf("  not found in: %s\n", text);
-	return found;
-}
-
-static char *const home[] = { "HOME=/nonexistent", NULL };
+#define RUN_ENV(ENV, ...)                                                                          \
+	uar_with((struct uar_cli){ .env = (ENV) }, (char *[16]){ "uar", __VA_ARGS__ })
 
 TEST(bare_and_help_list_every_verb, "")
 {
@@ -57,14 +19,14 @@ TEST(bare_and_help_list_every_verb, "")
 #include "app/cli.def"
 #undef V
 	};
-	struct run bare = RUN(home), help = RUN(home, "help"), dashes = RUN(home, "--help");
+	struct run bare = RUN(), help = RUN("help"), dashes = RUN("--help");
 
 	CHECK_INT(bare.status, 0);
 	CHECK_STR(uar_str_c(bare.out), help.out);
 	CHECK_STR(uar_str_c(dashes.out), help.out);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		struct run a = RUN(home, "help", (char *)names[i]);
-		struct run b = RUN(home, (char *)names[i], "--help");
+		struct run a = RUN("help", (char *)names[i]);
+		struct run b = RUN((char *)names[i], "--help");
 
 		CHECK(has(help.out, names[i]));
 		CHECK_INT(a.status, 0);
@@ -81,16 +43,16 @@ TEST(bare_and_help_list_every_verb, "")
 
 TEST(unknown_verbs_suggest_the_nearest, "")
 {
-	struct run r = RUN(home, "confgi");
+	struct run r = RUN("confgi");
 
 	CHECK_INT(r.status, 2);
 	CHECK(has(r.err, "did you mean `uar config`?"));
 	over(&r);
-	r = RUN(home, "frobnicate");
+	r = RUN("frobnicate");
 	CHECK_INT(r.status, 2);
 	CHECK(has(r.err, "`uar help` lists them"));
 	over(&r);
-	r = RUN(home, "help", "verison");
+	r = RUN("help", "verison");
 	CHECK_INT(r.status, 2);
 	CHECK(has(r.err, "did you mean `uar version`?"));
 	over(&r);
@@ -98,14 +60,14 @@ TEST(unknown_verbs_suggest_the_nearest, "")
 
 TEST(version_in_both_forms, "")
 {
-	struct run r = RUN(home, "version");
+	struct run r = RUN("version");
 
 	CHECK_STR(uar_str_c(r.out), "uar " UAR_VERSION "\n");
 	over(&r);
-	r = RUN(home, "version", "--json");
+	r = RUN("version", "--json");
 	CHECK_STR(uar_str_c(r.out), "{\"name\":\"uar\",\"version\":\"" UAR_VERSION "\"}\n");
 	over(&r);
-	r = RUN(home, "--version");
+	r = RUN("--version");
 	CHECK_STR(uar_str_c(r.out), "uar " UAR_VERSION "\n");
 	over(&r);
 }
@@ -130,7 +92,7 @@ TEST(wrong_command_lines_exit_with_2, "")
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct run r = uar(home, cases[i].argv);
+		struct run r = uar_with((struct uar_cli){ .in = NULL }, cases[i].argv);
 
 		CHECK_INT(r.status, 2);
 		CHECK(has(r.err, cases[i].want));
@@ -141,7 +103,7 @@ TEST(wrong_command_lines_exit_with_2, "")
 
 TEST(a_mistyped_secret_flag_does_not_show_the_secret, "")
 {
-	struct run r = RUN(home, "config", "--tokne=hunter2");
+	struct run r = RUN("config", "--tokne=hunter2");
 
 	CHECK_INT(r.status, 2);
 	CHECK(has(r.err, "did you mean --token?"));
@@ -152,7 +114,7 @@ TEST(a_mistyped_secret_flag_does_not_show_the_secret, "")
 TEST(config_shows_values_and_sources, "CFG-04")
 {
 	static char *const env[] = { "HOME=/nonexistent", "UAR_MODEL=m1", NULL };
-	struct run r = RUN(env, "config", "--log-json", "--readers=5", "--token", "hunter2");
+	struct run r = RUN_ENV(env, "config", "--log-json", "--readers=5", "--token", "hunter2");
 
 	CHECK_INT(r.status, 0);
 	CHECK(has(r.out, "UAR_MODEL\n"));
@@ -161,13 +123,14 @@ TEST(config_shows_values_and_sources, "CFG-04")
 	CHECK(has(r.out, "<set>"));
 	CHECK(!strstr(r.out, "hunter2"));
 	over(&r);
-	r = RUN(env, "config", "--json", "--log-json=false", "--log-json", "true", "--model=m2");
+	r = RUN_ENV(env, "config", "--json", "--log-json=false", "--log-json", "true",
+		    "--model=m2");
 	CHECK_INT(r.status, 0);
 	CHECK(has(r.out, "\"log_json\":{\"value\":true,\"source\":\"flag\""));
 	CHECK(has(r.out, "\"model\":{\"value\":\"m2\""));
 	CHECK(has(r.out, "\"heartbeat_seconds\":{\"value\":15,"));
 	over(&r);
-	r = RUN(env, "config", "--readers", "many");
+	r = RUN_ENV(env, "config", "--readers", "many");
 	CHECK_INT(r.status, 1);
 	CHECK(has(r.err, "uar: --readers: readers: \"many\" is not valid, expected a number"));
 	over(&r);
@@ -181,17 +144,17 @@ TEST(check_looks_and_touches_nothing, "CFG-04")
 	FILE *f;
 
 	snprintf(data, sizeof data, "%s/a/b", uar_test_dir());
-	r = RUN(home, "check", "--data", data);
+	r = RUN("check", "--data", data);
 	CHECK_INT(r.status, 0);
 	CHECK(has(r.out, "will be created"));
 	CHECK(stat(data, &st) != 0);
 	over(&r);
-	r = RUN(home, "check", "--data", "/dev/null");
+	r = RUN("check", "--data", "/dev/null");
 	CHECK_INT(r.status, 1);
 	CHECK(has(r.err, "Not a directory"));
 	over(&r);
 	REQUIRE(uar_datadir_create(data, NULL) == UAR_OK);
-	r = RUN(home, "check", "--data", data, "--fixtures-dir", "/nonexistent");
+	r = RUN("check", "--data", data, "--fixtures-dir", "/nonexistent");
 	CHECK_INT(r.status, 1);
 	CHECK(has(r.err, "/nonexistent: No such file"));
 	over(&r);
@@ -199,7 +162,7 @@ TEST(check_looks_and_touches_nothing, "CFG-04")
 	f = fopen(file, "w");
 	REQUIRE(f && fputs("{\"token\": \"x\"}", f) >= 0 && fclose(f) == 0);
 	REQUIRE(chmod(file, 0644) == 0);
-	r = RUN(home, "check", "--data", data);
+	r = RUN("check", "--data", data);
 	CHECK_INT(r.status, 0);
 	CHECK(has(r.out, "holds token and is open to other users"));
 	over(&r);

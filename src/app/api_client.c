@@ -1,0 +1,404 @@
+/* api_client.c - sockets below, answers above; see api_client.h. */
+#include "app/api_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "app/http_answer.h"
+#include "app/text.h"
+#include "json/json.h"
+
+enum { CONNECT_MS = 5000, ANSWER_MS = 30000, STREAM_MS = 60000, ERROR_BODY = 65536 };
+
+/* --- where --------------------------------------------------------------------- */
+static bool copy_part(char *out, size_t size, uar_str s)
+{
+	if (s.n >= size)
+		return false;
+	memcpy(out, s.n ? s.p : "", s.n);
+	out[s.n] = '\0';
+	return true;
+}
+
+static bool is_visible(uar_str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] < 0x21 || s.p[i] > 0x7e)
+			return false;
+	return true;
+}
+
+/* "HOST", "HOST:PORT", "[IPV6]:PORT" */
+static bool split_authority(struct uar_api *api, uar_str authority)
+{
+	uar_str host = authority, port = UAR_STR("80");
+	uint64_t number;
+
+	if (authority.n && authority.p[0] == '[') {
+		size_t close = uar_str_find(authority, ']');
+
+		if (close == authority.n)
+			return false;
+		host = uar_str_n(authority.p + 1, close - 1);
+		authority = uar_str_from(authority, close + 1);
+		if (authority.n)
+			port = authority.p[0] == ':' ? uar_str_from(authority, 1) : UAR_STR("");
+	} else if (uar_str_find(authority, ':') < authority.n) {
+		host = uar_str_cut(authority, ':', &port);
+	}
+	return host.n && uar_str_u64(port, &number) == UAR_OK && number > 0 && number <= 65535 &&
+	       copy_part(api->host, sizeof api->host, host) &&
+	       copy_part(api->port, sizeof api->port, port);
+}
+
+static bool split_url(struct uar_api *api, uar_str url)
+{
+	uar_str rest = uar_str_from(url, 7), authority;
+	size_t slash = uar_str_find(rest, '/');
+
+	authority = uar_str_n(rest.p, slash);
+	rest = uar_str_from(rest, slash);
+	while (rest.n && rest.p[rest.n - 1] == '/')
+		rest.n--;
+	return uar_str_find(authority, '@') == authority.n && split_authority(api, authority) &&
+	       copy_part(api->prefix, sizeof api->prefix, rest);
+}
+
+uar_err uar_api_init(struct uar_api *api, uar_str url, uar_str token, struct uar_error *error)
+{
+	struct uar_api made = { .connect_ms = CONNECT_MS,
+				.answer_ms = ANSWER_MS,
+				.stream_ms = STREAM_MS };
+	bool good;
+
+	if (!is_visible(url) || !copy_part(made.url, sizeof made.url, url))
+		return uar_error_set(error, UAR_EINVALID, "the server's URL is not valid");
+	if (uar_str_starts(url, UAR_STR("https://")))
+		return uar_error_set(error, UAR_EINVALID,
+				     "%s: this client speaks http:// and unix: only", made.url);
+	if (uar_str_starts(url, UAR_STR("unix:")))
+		good = url.n > 5 &&
+		       copy_part(made.unix_path, sizeof made.unix_path, uar_str_from(url, 5));
+	else
+		good = uar_str_starts(url, UAR_STR("http://")) && split_url(&made, url);
+	if (!good)
+		return uar_error_set(error, UAR_EINVALID,
+				     "%s is not a server's URL, expected http://HOST:PORT or "
+				     "unix:PATH",
+				     made.url);
+	if (!is_visible(token) || !copy_part(made.token, sizeof made.token, token))
+		return uar_error_set(error, UAR_EINVALID, "the token is not valid");
+	*api = made;
+	return UAR_OK;
+}
+
+bool uar_api_is_local(const struct uar_api *api)
+{
+	return api->unix_path[0] || !strcmp(api->host, "localhost") || !strcmp(api->host, "::1") ||
+	       !strncmp(api->host, "127.", 4);
+}
+
+void uar_api_escape(struct uar_buf *out, uar_str s)
+{
+	static const char hex[] = "0123456789ABCDEF";
+
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		char escaped[3] = { '%', hex[c >> 4], hex[c & 15] };
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    c == '-' || c == '_' || c == '.' || c == '~')
+			uar_buf_add_char(out, (char)c);
+		else
+			uar_buf_add(out, escaped, 3);
+	}
+}
+
+/* --- connection ------------------------------------------------------------------ */
+static uar_err not_reached(const struct uar_api *api, int e, struct uar_error *error)
+{
+	char reason[80];
+
+	if (e == ECONNREFUSED || e == ENOENT)
+		return uar_error_set(error, UAR_ENET,
+				     "no server is running at %s; start one with `uar serve`",
+				     api->url);
+	return uar_error_set(error, UAR_ENET, "cannot reach %s: %s", api->url,
+			     strerror_r(e, reason, sizeof reason));
+}
+
+/* 0: ready; ETIMEDOUT or another errno. */
+static int wait_for(int fd, short events, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int n;
+
+	do
+		n = poll(&p, 1, ms);
+	while (n < 0 && errno == EINTR);
+	return n > 0 ? 0 : n == 0 ? ETIMEDOUT : errno;
+}
+
+/* 0 and a socket, or errno. The socket stays non-blocking. */
+static int connect_to(const struct sockaddr *address, socklen_t n, int ms, int *out_fd)
+{
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int e = 0;
+	socklen_t size = sizeof e;
+
+	if (fd < 0)
+		return errno;
+	if (connect(fd, address, n))
+		e = errno;
+	if (e == EINPROGRESS || e == EAGAIN) {
+		e = wait_for(fd, POLLOUT, ms);
+		if (!e && getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &size))
+			e = errno;
+	}
+	if (e)
+		close(fd);
+	else
+		*out_fd = fd;
+	return e;
+}
+
+static uar_err connect_unix(const struct uar_api *api, int *out_fd, struct uar_error *error)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int e;
+
+	memcpy(address.sun_path, api->unix_path, sizeof address.sun_path);
+	e = connect_to((const struct sockaddr *)&address, sizeof address, api->connect_ms, out_fd);
+	return e ? not_reached(api, e, error) : UAR_OK;
+}
+
+static uar_err connect_tcp(const struct uar_api *api, int *out_fd, struct uar_error *error)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
+	int e = getaddrinfo(api->host, api->port, &hints, &list);
+
+	if (e)
+		return uar_error_set(error, UAR_ENET, "cannot reach %s: %s", api->url,
+				     gai_strerror(e));
+	e = ECONNREFUSED;
+	for (struct addrinfo *at = list; at && e; at = at->ai_next)
+		e = connect_to(at->ai_addr, at->ai_addrlen, api->connect_ms, out_fd);
+	freeaddrinfo(list);
+	return e ? not_reached(api, e, error) : UAR_OK;
+}
+
+/* A peer that answers without reading everything is fine: its answer counts. */
+static uar_err send_all(int fd, uar_str bytes, int ms, struct uar_error *error)
+{
+	while (bytes.n) {
+		ssize_t n = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+
+		if (n >= 0)
+			bytes = uar_str_from(bytes, (size_t)n);
+		else if (errno == EPIPE || errno == ECONNRESET)
+			return UAR_OK;
+		else if (errno == EAGAIN && wait_for(fd, POLLOUT, ms))
+			return uar_error_set(error, UAR_ETIMEOUT,
+					     "the server takes nothing any more");
+		else if (errno != EAGAIN && errno != EINTR)
+			return uar_error_set(error, UAR_EEOF, "the connection broke");
+	}
+	return UAR_OK;
+}
+
+static void put_head(const struct uar_api *api, const struct uar_api_request *r,
+		     struct uar_buf *out)
+{
+	bool v6 = strchr(api->host, ':') != NULL;
+
+	uar_buf_printf(out, "%s %s%s HTTP/1.1\r\n", r->method, api->prefix, r->path);
+	if (api->unix_path[0])
+		uar_buf_printf(out, "Host: localhost\r\n");
+	else
+		uar_buf_printf(out, "Host: %s%s%s:%s\r\n", v6 ? "[" : "", api->host, v6 ? "]" : "",
+			       api->port);
+	uar_buf_printf(out, "User-Agent: uar/%s\r\nConnection: close\r\n", UAR_VERSION);
+	if (api->token[0])
+		uar_buf_printf(out, "Authorization: Bearer %s\r\n", api->token);
+	if (r->last_event_id.n)
+		uar_buf_printf(out, "Last-Event-ID: %.*s\r\n", UAR_FMT(r->last_event_id));
+	if (r->body.p)
+		uar_buf_printf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+			       r->body.n);
+	else if (strcmp(r->method, "GET"))
+		uar_buf_printf(out, "Content-Length: 0\r\n");
+	uar_buf_printf(out, "\r\n");
+}
+
+static uar_err send_request(const struct uar_api *api, const struct uar_api_request *r, int fd,
+			    struct uar_error *error)
+{
+	struct uar_buf head = uar_buf_make(2 * UAR_LIMIT_HTTP_HEAD);
+	uar_err e;
+
+	put_head(api, r, &head);
+	e = head.err ? uar_error_set(error, head.err, "the request is too large")
+		     : send_all(fd, uar_buf_str(&head), api->answer_ms, error);
+	if (!e && r->body.n)
+		e = send_all(fd, r->body, api->answer_ms, error);
+	if (head.p)
+		explicit_bzero(head.p, head.n);
+	uar_buf_fini(&head);
+	return e;
+}
+
+/* --- answers ------------------------------------------------------------------------ */
+/* What the body is for depends on the status, which comes first. */
+struct receiver {
+	struct uar_answer answer;
+	struct uar_buf *whole;	    /* of a call */
+	struct uar_sse_parser *sse; /* of a stream */
+	struct uar_buf problem;	    /* of an answer that is not 2xx */
+};
+
+static uar_err receive(void *ctx, uar_str bytes)
+{
+	struct receiver *r = ctx;
+
+	if (r->answer.status / 100 != 2) {
+		if (r->problem.n + bytes.n <= ERROR_BODY)
+			uar_buf_add_str(&r->problem, bytes);
+		return UAR_OK;
+	}
+	if (r->sse)
+		return uar_sse_parser_feed(r->sse, bytes);
+	uar_buf_add_str(r->whole, bytes);
+	return r->whole->err;
+}
+
+static uar_err read_answer(const struct uar_api *api, int fd, struct receiver *r,
+			   struct uar_error *error)
+{
+	char bytes[16384];
+	uar_err e = UAR_OK;
+
+	while (!e && r->answer.state != UAR_ANSWER_DONE) {
+		bool streaming = r->sse && uar_answer_in_body(&r->answer);
+		ssize_t n;
+
+		if (wait_for(fd, POLLIN, streaming ? api->stream_ms : api->answer_ms))
+			return uar_error_set(error, streaming ? UAR_ETIMEOUT : UAR_EBUSY,
+					     "%s does not answer", api->url);
+		n = recv(fd, bytes, sizeof bytes, 0);
+		if (n > 0)
+			e = uar_answer_feed(&r->answer, uar_str_n(bytes, (size_t)n), error);
+		else if (n == 0)
+			return uar_answer_end(&r->answer, error);
+		else if (errno != EINTR && errno != EAGAIN)
+			return uar_error_set(error, UAR_EEOF, "the connection to %s broke",
+					     api->url);
+	}
+	return e;
+}
+
+static uar_err code_of(int status)
+{
+	static const struct {
+		int status;
+		uar_err code;
+	} rows[] = {
+		{ 401, UAR_EUNAUTHORIZED }, { 403, UAR_EFORBIDDEN }, { 404, UAR_ENOTFOUND },
+		{ 409, UAR_ECONFLICT },	    { 413, UAR_ETOOBIG },    { 429, UAR_ERATELIMIT },
+		{ 503, UAR_EBUSY },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].status == status)
+			return rows[i].code;
+	return status / 100 == 4 ? UAR_EINVALID : UAR_EINTERNAL;
+}
+
+/* application/problem+json: {"code","detail","title"} */
+static uar_err problem_of(const struct uar_api *api, const struct receiver *r,
+			  struct uar_error *error)
+{
+	struct uar_arena a;
+	const struct uar_json *root = NULL;
+	struct uar_buf line = uar_buf_make(UAR_LIMIT_ERROR_TEXT);
+	uar_str code, detail;
+	uar_err e = code_of(r->answer.status);
+
+	uar_arena_init(&a, 0);
+	if (!r->problem.n ||
+	    uar_json_parse(uar_buf_str(&r->problem), NULL, &a, &root, NULL) != UAR_OK)
+		root = NULL;
+	code = uar_json_str(uar_json_get(root, UAR_STR("code")), UAR_STR(""));
+	detail = uar_json_str(uar_json_get(root, UAR_STR("detail")),
+			      uar_json_str(uar_json_get(root, UAR_STR("title")), UAR_STR("")));
+	uar_text_brief(&line, code, 60); /* it goes to a terminal */
+	uar_buf_add_str(&line, detail.n ? UAR_STR(": ") : UAR_STR(""));
+	uar_text_brief(&line, detail, 240);
+	if (code.n)
+		uar_error_set(error, e, "%.*s", UAR_FMT(uar_buf_str(&line)));
+	else
+		uar_error_set(error, e, "%s answered with status %d%s", api->url, r->answer.status,
+			      e == UAR_EUNAUTHORIZED ? ": a valid token is required" : "");
+	uar_buf_fini(&line);
+	uar_arena_fini(&a);
+	return e;
+}
+
+static uar_err judge(const struct uar_api *api, const struct receiver *r, struct uar_error *error)
+{
+	if (r->answer.status / 100 != 2)
+		return problem_of(api, r, error);
+	if (r->sse && strcmp(r->answer.content_type, "text/event-stream"))
+		return uar_error_set(error, UAR_EMEDIATYPE,
+				     "%s answered with something that is no event stream",
+				     api->url);
+	return UAR_OK;
+}
+
+static uar_err exchange(const struct uar_api *api, const struct uar_api_request *request,
+			struct receiver *r, struct uar_error *error)
+{
+	int fd = -1;
+	uar_err e =
+		api->unix_path[0] ? connect_unix(api, &fd, error) : connect_tcp(api, &fd, error);
+
+	if (e)
+		return e;
+	uar_answer_init(&r->answer, receive, r);
+	r->problem = uar_buf_make(ERROR_BODY);
+	e = send_request(api, request, fd, error);
+	if (!e)
+		e = read_answer(api, fd, r, error);
+	if (!e)
+		e = judge(api, r, error);
+	uar_buf_fini(&r->problem);
+	uar_answer_fini(&r->answer);
+	close(fd);
+	return e;
+}
+
+uar_err uar_api_call(const struct uar_api *api, const struct uar_api_request *request,
+		     struct uar_buf *out, struct uar_error *error)
+{
+	struct receiver r = { .whole = out };
+
+	return exchange(api, request, &r, error);
+}
+
+uar_err uar_api_stream(const struct uar_api *api, const struct uar_api_request *request,
+		       uar_sse_fn *fn, void *ctx, struct uar_error *error)
+{
+	struct uar_sse_parser sse;
+	struct receiver r = { .sse = &sse };
+	uar_err e;
+
+	uar_sse_parser_init(&sse, UAR_LIMIT_CLI_LINE, fn, ctx);
+	e = exchange(api, request, &r, error);
+	uar_sse_parser_fini(&sse);
+	return e;
+}

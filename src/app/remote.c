@@ -1,0 +1,257 @@
+/* remote.c - the road from a verb to its server and back. */
+#include "app/remote.h"
+
+#include <time.h>
+
+#include "app/datadir.h"
+
+enum { LIVE_MS = 500, BACKOFF_MAX_MS = 3000 };
+
+/* --- finding ------------------------------------------------------------------- */
+static const char *given_url(const struct uar_cli *cli)
+{
+	const char *url = cli->args->option[UAR_OPT_URL];
+
+	return url ? url : uar_config_env(cli->env, "UAR_URL");
+}
+
+uar_err uar_remote_find(const struct uar_cli *cli, struct uar_api *out, struct uar_error *error)
+{
+	const struct uar_config *c = &cli->config->value;
+	struct uar_server_info info = { .pid = 0 };
+	const char *url = given_url(cli);
+	struct uar_buf token = uar_buf_make(sizeof out->token);
+	struct uar_api api;
+	uar_err e = url ? UAR_OK : uar_datadir_server(c->data, &info, error);
+
+	if (e == UAR_ENOTFOUND)
+		return uar_error_set(error, UAR_ENET,
+				     "no server is running on %s; start one with `uar serve`, or "
+				     "name one with --url",
+				     c->data);
+	if (!e)
+		e = uar_api_init(&api, uar_str_c(url ? url : info.url), uar_str_c(c->token), error);
+	if (!e && !*c->token && (!url || uar_api_is_local(&api))) {
+		e = uar_datadir_token(c, NULL, &token, error);
+		if (e == UAR_ENOTFOUND)
+			e = UAR_OK; /* the server will say whether it needs one */
+		else if (!e)
+			e = uar_api_init(&api, uar_str_c(url ? url : info.url), uar_buf_str(&token),
+					 error);
+	}
+	uar_buf_fini(&token);
+	if (!e)
+		*out = api;
+	return e;
+}
+
+/* --- asking ---------------------------------------------------------------------- */
+void uar_remote_answer_fini(struct uar_remote_answer *a)
+{
+	uar_buf_fini(&a->text);
+	uar_arena_fini(&a->arena);
+}
+
+uar_err uar_remote_ask(const struct uar_cli *cli, const struct uar_api_request *r,
+		       struct uar_remote_answer *a, struct uar_error *error)
+{
+	struct uar_error inner = { 0 };
+	struct uar_api api;
+	uar_err e;
+
+	a->text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	uar_arena_init(&a->arena, 0);
+	a->root = NULL;
+	e = uar_remote_find(cli, &api, error);
+	if (!e)
+		e = uar_api_call(&api, r, &a->text, error);
+	if (e)
+		return e;
+	e = uar_json_parse(a->text.n ? uar_buf_str(&a->text) : UAR_STR(""), NULL, &a->arena,
+			   &a->root, &inner);
+	return e ? uar_error_set(error, e, "the answer of %s is not JSON: %s", api.url,
+				 uar_error_text(&inner))
+		 : UAR_OK;
+}
+
+void uar_remote_run_path(struct uar_buf *out, uar_str run_id, const char *rest)
+{
+	uar_buf_add_str(out, UAR_STR("/api/runs/"));
+	uar_api_escape(out, run_id);
+	uar_buf_add_str(out, uar_str_c(rest));
+}
+
+uar_err uar_remote_record(const struct uar_cli *cli, uar_str run_id, struct uar_remote_answer *a,
+			  struct uar_error *error)
+{
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
+	uar_err e;
+
+	uar_remote_run_path(&path, run_id, "");
+	if (path.err) {
+		memset(a, 0, sizeof *a);
+		return uar_error_set(error, path.err, "the run's name is too long");
+	}
+	e = uar_remote_ask(cli, &(struct uar_api_request){ .method = "GET", .path = path.p }, a,
+			   error);
+	uar_buf_fini(&path);
+	return e;
+}
+
+bool uar_remote_is_terminal(uar_str status)
+{
+	return uar_str_is(status, "succeeded") || uar_str_is(status, "failed") ||
+	       uar_str_is(status, "canceled") || uar_str_is(status, "timeout");
+}
+
+/* --- following ---------------------------------------------------------------------- */
+struct follower {
+	const struct uar_remote_follow *want;
+	uint64_t last; /* number of the last event shown */
+	bool terminal; /* an event that ends a run was seen */
+	bool progress; /* something new since the last connection began */
+	bool unwanted; /* the reader of our output is gone */
+};
+
+static bool ends_a_run(uar_str data)
+{
+	struct uar_arena a;
+	const struct uar_json *root = NULL;
+	uar_str type;
+	bool ends = false;
+
+	uar_arena_init(&a, 0);
+	if (uar_json_parse(data, NULL, &a, &root, NULL) == UAR_OK) {
+		type = uar_json_str(uar_json_get(root, UAR_STR("type")), UAR_STR(""));
+		ends = uar_str_is(type, "RunDone") || uar_str_is(type, "Error");
+	}
+	uar_arena_fini(&a);
+	return ends;
+}
+
+static uar_err take_event(void *ctx, const struct uar_sse_event *ev)
+{
+	struct follower *f = ctx;
+	uint64_t number = 0;
+
+	if (ev->event.n && !uar_str_is(ev->event, "event"))
+		return UAR_OK; /* a ping, or a frame of a later version */
+	if (ev->id.n && uar_str_u64(ev->id, &number) == UAR_OK) {
+		if (number <= f->last)
+			return UAR_OK; /* told twice after a reconnect */
+		f->last = number;
+	}
+	f->progress = true;
+	f->terminal = ends_a_run(ev->data);
+	if (f->want->show(f->want->ctx, ev->data))
+		return UAR_OK;
+	f->unwanted = true;
+	return UAR_ESKIP;
+}
+
+static uar_err connect_once(struct uar_cli *cli, struct follower *f, bool live,
+			    struct uar_error *error)
+{
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
+	char last[24] = "";
+	struct uar_api_request r = { .method = "GET" };
+	struct uar_api api;
+	uar_err e = uar_remote_find(cli, &api, error);
+
+	if (e)
+		return e;
+	if (live && !f->want->to_the_end)
+		api.stream_ms = LIVE_MS;
+	uar_remote_run_path(&path, f->want->run_id, "/stream");
+	if (f->last) {
+		uar_buf_printf(&path, "?after=%llu", (unsigned long long)f->last);
+		snprintf(last, sizeof last, "%llu", (unsigned long long)f->last);
+	}
+	r.path = path.p;
+	r.last_event_id = uar_str_c(last);
+	e = path.err ? path.err : uar_api_stream(&api, &r, take_event, f, error);
+	uar_buf_fini(&path);
+	return e;
+}
+
+static uar_err is_live(struct uar_cli *cli, uar_str run_id, bool *out, struct uar_error *error)
+{
+	struct uar_remote_answer a;
+	uar_err e = uar_remote_record(cli, run_id, &a, error);
+
+	if (!e)
+		*out = !uar_remote_is_terminal(
+			uar_json_str(uar_json_get(a.root, UAR_STR("status")), UAR_STR("")));
+	uar_remote_answer_fini(&a);
+	return e;
+}
+
+static bool may_come_back(uar_err e)
+{
+	return e == UAR_ENET || e == UAR_EEOF || e == UAR_ETIMEOUT || e == UAR_EBUSY ||
+	       e == UAR_ERATELIMIT;
+}
+
+/* After progress at once, then slower and slower. */
+static void pause_before(struct uar_cli *cli, unsigned attempt)
+{
+	unsigned ms = attempt < 2 ? 0 : 50u << (attempt < 8 ? attempt : 8);
+	struct timespec span;
+
+	ms = ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : ms;
+	if (cli->pause) {
+		cli->pause(cli->pause_ctx, ms);
+		return;
+	}
+	span = (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+	nanosleep(&span, NULL);
+}
+
+/* One connection to its end: true when there is nothing more to wait for. */
+static bool attempt(struct uar_cli *cli, struct follower *f, uar_err *out, struct uar_error *error)
+{
+	bool live = true;
+	uar_err e = UAR_OK;
+
+	f->progress = false;
+	if (!f->want->to_the_end)
+		e = is_live(cli, f->want->run_id, &live, error);
+	if (!e)
+		e = connect_once(cli, f, live, error);
+	if (f->unwanted || f->terminal || (!f->want->to_the_end && live && e == UAR_ETIMEOUT)) {
+		*out = UAR_OK;
+		return true;
+	}
+	if (!e) {
+		/* An end in order without an ending: ask whether the run goes on. */
+		e = is_live(cli, f->want->run_id, &live, error);
+		if (!e && (!live || !f->want->to_the_end)) {
+			*out = UAR_OK;
+			return true;
+		}
+	}
+	*out = e;
+	return e && !may_come_back(e);
+}
+
+uar_err uar_remote_follow(struct uar_cli *cli, const struct uar_remote_follow *want,
+			  struct uar_error *error)
+{
+	struct follower f = { .want = want, .last = want->after };
+	bool ever = want->patient;
+	uar_err e = UAR_OK;
+
+	for (unsigned n = 1; n <= UAR_LIMIT_CLI_RECONNECTS; n++) {
+		if (attempt(cli, &f, &e, error))
+			return e;
+		ever |= f.progress || !e;
+		if (!ever)
+			return e; /* it never worked: say so at once */
+		if (f.progress)
+			n = 1;
+		if (n == 2 && cli->err_tty)
+			fprintf(cli->err, "uar: connection lost, trying again\n");
+		pause_before(cli, n);
+	}
+	return e ? e : uar_error_set(error, UAR_EEOF, "the stream ends before the run does");
+}

@@ -1,0 +1,42 @@
+/* remote.h - what the client verbs share: find the server, ask it, follow a run. */
+#ifndef UAR_APP_REMOTE_H
+#define UAR_APP_REMOTE_H
+
+#include "app/api_client.h"
+#include "app/cli.h"
+
+/* --url or $UAR_URL, else the server that the data directory names. The token of
+ * the data directory is sent to servers of this machine only. */
+UAR_MUST_CHECK uar_err uar_remote_find(const struct uar_cli *cli, struct uar_api *out,
+				       struct uar_error *error);
+
+/* A record or list: the answer's text and its tree. */
+struct uar_remote_answer {
+	struct uar_buf text;
+	struct uar_arena arena;
+	const struct uar_json *root;
+};
+void uar_remote_answer_fini(struct uar_remote_answer *a);
+/* Asks the server that uar_remote_find names; `a` needs fini also after an error. */
+UAR_MUST_CHECK uar_err uar_remote_ask(const struct uar_cli *cli, const struct uar_api_request *r,
+				      struct uar_remote_answer *a, struct uar_error *error);
+UAR_MUST_CHECK uar_err uar_remote_record(const struct uar_cli *cli, uar_str run_id,
+					 struct uar_remote_answer *a, struct uar_error *error);
+/* "/api/runs/ID" + `rest`, escaped. */
+void uar_remote_run_path(struct uar_buf *out, uar_str run_id, const char *rest);
+bool uar_remote_is_terminal(uar_str status);
+
+struct uar_remote_follow {
+	uar_str run_id;
+	uint64_t after;	 /* begin after this event */
+	bool to_the_end; /* false: only what is there now */
+	bool patient;	 /* keep trying although no connection has worked yet */
+	bool (*show)(void *ctx, uar_str data); /* one event's JSON; false: nobody reads any more */
+	void *ctx;
+};
+/* Shows each event once and in order; comes back through broken connections and
+ * restarts of the server. Says on the error stream what it waits for. */
+UAR_MUST_CHECK uar_err uar_remote_follow(struct uar_cli *cli, const struct uar_remote_follow *f,
+					 struct uar_error *error);
+
+#endif

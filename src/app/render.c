@@ -1,0 +1,222 @@
+/* render.c - one function per kind of event; see render.h. */
+#include "app/render.h"
+
+#include "app/text.h"
+
+enum { BRIEF = 160 };
+
+static uar_str text_of(const struct uar_json *data, const char *key)
+{
+	return uar_json_str(uar_json_get(data, uar_str_c(key)), UAR_STR(""));
+}
+
+static void write_out(FILE *to, const struct uar_buf *b)
+{
+	if (b->n)
+		fwrite(b->p, 1, b->n, to);
+	fflush(to);
+}
+
+void uar_render_rest(struct uar_render *r)
+{
+	FILE *to = r->open == UAR_RENDER_REASONING ? r->notes : r->text;
+
+	if (r->open != UAR_RENDER_START && r->midline) {
+		fputc('\n', to);
+		fflush(to);
+	}
+	r->open = UAR_RENDER_START;
+	r->midline = false;
+}
+
+/* --- flowing text --------------------------------------------------------------- */
+static void flow(struct uar_render *r, uar_str delta, bool reasoning)
+{
+	struct uar_buf b = uar_buf_make(4 * UAR_LIMIT_CLI_LINE);
+	enum uar_text_style style = reasoning ? UAR_STYLE_DIM : UAR_STYLE_NONE;
+	bool colour = reasoning ? r->notes_colour : r->text_colour;
+	int kind = reasoning ? UAR_RENDER_REASONING : UAR_RENDER_TEXT;
+
+	if (delta.n == 0)
+		return;
+	if ((int)r->open != kind) {
+		uar_render_rest(r);
+		if (reasoning && !colour)
+			uar_buf_add_str(&b, UAR_STR("[thinking] "));
+	}
+	uar_buf_printf(&b, "%s", uar_text_on(style, colour));
+	uar_text_clean(&b, delta, true);
+	uar_buf_printf(&b, "%s", uar_text_off(style, colour));
+	write_out(reasoning ? r->notes : r->text, &b);
+	uar_buf_fini(&b);
+	r->open = reasoning ? UAR_RENDER_REASONING : UAR_RENDER_TEXT;
+	r->midline = delta.p[delta.n - 1] != '\n';
+}
+
+static void show_chat(struct uar_render *r, const struct uar_json *data)
+{
+	flow(r, text_of(data, "text_delta"), false);
+}
+
+static void show_reasoning(struct uar_render *r, const struct uar_json *data)
+{
+	flow(r, text_of(data, "text_delta"), true);
+}
+
+/* --- one-liners -------------------------------------------------------------------- */
+/* A value in brief: a string as it is, anything else as JSON. */
+static void put_value(struct uar_buf *b, const struct uar_json *j)
+{
+	struct uar_buf whole = uar_buf_make(UAR_LIMIT_CLI_LINE);
+
+	if (j && j->kind == UAR_JSON_STRING) {
+		uar_text_brief(b, j->text, BRIEF);
+	} else if (j) {
+		uar_json_write(&whole, j);
+		uar_text_brief(b, uar_buf_str(&whole), BRIEF);
+	}
+	uar_buf_fini(&whole);
+}
+
+static void note(struct uar_render *r, enum uar_text_style style, const struct uar_buf *line)
+{
+	uar_render_rest(r);
+	fprintf(r->notes, "%s%.*s%s\n", uar_text_on(style, r->notes_colour),
+		UAR_FMT(uar_buf_str(line)), uar_text_off(style, r->notes_colour));
+	fflush(r->notes);
+}
+
+static void show_tool_start(struct uar_render *r, const struct uar_json *data)
+{
+	struct uar_buf b = uar_buf_make(4096);
+
+	uar_buf_add_str(&b, UAR_STR("> "));
+	uar_text_brief(&b, text_of(data, "tool"), BRIEF);
+	uar_buf_add_char(&b, ' ');
+	put_value(&b, uar_json_get(data, UAR_STR("input")));
+	note(r, UAR_STYLE_CYAN, &b);
+	uar_buf_fini(&b);
+}
+
+static void show_tool_end(struct uar_render *r, const struct uar_json *data)
+{
+	struct uar_buf b = uar_buf_make(4096);
+	bool ok = uar_json_bool(uar_json_get(data, UAR_STR("ok")), true);
+
+	uar_buf_printf(&b, "< %s ", ok ? "ok" : "failed");
+	put_value(&b, uar_json_get(data, UAR_STR("output")));
+	note(r, ok ? UAR_STYLE_DIM : UAR_STYLE_RED, &b);
+	uar_buf_fini(&b);
+}
+
+static void show_citation(struct uar_render *r, const struct uar_json *data)
+{
+	const struct uar_json *sources = uar_json_get(data, UAR_STR("sources"));
+	struct uar_buf b = uar_buf_make(4096);
+
+	for (const struct uar_json *s = uar_json_at(sources, 0); s; s = s->next) {
+		uar_buf_clear(&b);
+		uar_buf_add_str(&b, UAR_STR("[source] "));
+		uar_text_brief(&b, text_of(s, "title"), BRIEF);
+		uar_buf_add_char(&b, ' ');
+		uar_text_brief(&b, text_of(s, "url"), BRIEF);
+		note(r, UAR_STYLE_DIM, &b);
+	}
+	uar_buf_fini(&b);
+}
+
+static void show_memory(struct uar_render *r, const struct uar_json *data)
+{
+	const struct uar_json *items = uar_json_get(data, UAR_STR("items"));
+	struct uar_buf b = uar_buf_make(4096);
+
+	uar_buf_printf(&b, "[memory] %u recalled",
+		       items && items->kind == UAR_JSON_ARRAY ? (unsigned)items->count : 0);
+	note(r, UAR_STYLE_DIM, &b);
+	uar_buf_fini(&b);
+}
+
+static void show_artifact(struct uar_render *r, const struct uar_json *data)
+{
+	const struct uar_json *artifact = uar_json_get(data, UAR_STR("artifact"));
+	struct uar_buf b = uar_buf_make(4096);
+
+	uar_buf_add_str(&b, UAR_STR("[artifact] "));
+	uar_text_brief(&b, text_of(artifact, "artifact_type"), BRIEF);
+	uar_buf_add_char(&b, ' ');
+	uar_text_brief(&b, text_of(artifact, "title"), BRIEF);
+	note(r, UAR_STYLE_CYAN, &b);
+	uar_buf_fini(&b);
+}
+
+static void show_error(struct uar_render *r, const struct uar_json *data)
+{
+	struct uar_buf b = uar_buf_make(4096);
+
+	uar_buf_add_str(&b, UAR_STR("error: "));
+	uar_text_brief(&b, text_of(data, "code"), BRIEF);
+	uar_buf_add_str(&b, UAR_STR(": "));
+	uar_text_brief(&b, text_of(data, "message"), 4 * BRIEF);
+	note(r, UAR_STYLE_RED, &b);
+	uar_buf_fini(&b);
+}
+
+static void show_start(struct uar_render *r, const struct uar_json *data)
+{
+	struct uar_buf b = uar_buf_make(4096);
+
+	uar_buf_add_str(&b, UAR_STR("run "));
+	uar_text_brief(&b, text_of(data, "run_id"), BRIEF);
+	uar_buf_add_str(&b, UAR_STR(" of "));
+	uar_text_brief(&b, text_of(data, "agent_id"), BRIEF);
+	if (r->frame)
+		note(r, UAR_STYLE_DIM, &b);
+	uar_buf_fini(&b);
+}
+
+static void show_done(struct uar_render *r, const struct uar_json *data)
+{
+	struct uar_buf b = uar_buf_make(64);
+
+	(void)data;
+	uar_render_rest(r);
+	uar_buf_add_str(&b, UAR_STR("done"));
+	if (r->frame)
+		note(r, UAR_STYLE_DIM, &b);
+	uar_buf_fini(&b);
+}
+
+static void show_nothing(struct uar_render *r, const struct uar_json *data)
+{
+	(void)r, (void)data;
+}
+
+static const struct {
+	const char *type;
+	void (*show)(struct uar_render *r, const struct uar_json *data);
+} kinds[] = {
+	{ "ChatDelta", show_chat },	  { "ReasoningDelta", show_reasoning },
+	{ "ToolStart", show_tool_start }, { "ToolDelta", show_nothing },
+	{ "ToolEnd", show_tool_end },	  { "Citation", show_citation },
+	{ "MemoryRecall", show_memory },  { "Artifact", show_artifact },
+	{ "Error", show_error },	  { "RunStart", show_start },
+	{ "RunDone", show_done },	  { "meta", show_nothing },
+};
+
+void uar_render_event(struct uar_render *r, const struct uar_json *event)
+{
+	uar_str type = text_of(event, "type");
+	struct uar_buf b = uar_buf_make(4096);
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (uar_str_is(type, kinds[i].type)) {
+			kinds[i].show(r, uar_json_get(event, UAR_STR("data")));
+			return;
+		}
+	uar_buf_add_str(&b, UAR_STR("["));
+	uar_text_brief(&b, type.n ? type : UAR_STR("event"), BRIEF);
+	uar_buf_add_str(&b, UAR_STR("] "));
+	put_value(&b, type.n ? uar_json_get(event, UAR_STR("data")) : event);
+	note(r, UAR_STYLE_DIM, &b);
+	uar_buf_fini(&b);
+}

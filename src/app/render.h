@@ -1,0 +1,26 @@
+/* render.h - normalized events as a person reads them.
+ *
+ * Text flows as it comes, reasoning is dimmed, everything else is one line.
+ * What arrives is never trusted: it is cleaned for the terminal first. */
+#ifndef UAR_APP_RENDER_H
+#define UAR_APP_RENDER_H
+
+#include <stdio.h>
+
+#include "json/json.h"
+
+struct uar_render {
+	FILE *text;  /* the answer itself */
+	FILE *notes; /* reasoning, tools and the like; may be the same stream */
+	bool text_colour, notes_colour;
+	bool frame; /* also show where the run begins and ends */
+	enum { UAR_RENDER_START, UAR_RENDER_TEXT, UAR_RENDER_REASONING } open;
+	bool midline; /* the open text does not end with a line end */
+};
+
+/* `event` is {"type","data"}; other shapes are shown as they are, briefly. */
+void uar_render_event(struct uar_render *r, const struct uar_json *event);
+/* Ends an open line, so that what follows begins on its own. */
+void uar_render_rest(struct uar_render *r);
+
+#endif

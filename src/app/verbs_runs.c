@@ -1,0 +1,313 @@
+/* verbs_runs.c - verbs that ask once: health, runs, show, cancel. */
+#include "app/cli.h"
+#include "app/remote.h"
+#include "app/text.h"
+
+static bool wants_json(const struct uar_cli *cli)
+{
+	return cli->args->option[UAR_OPT_JSON] != NULL;
+}
+
+static uar_str member(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+}
+
+static int failed(struct uar_cli *cli, uar_err e, const struct uar_error *error)
+{
+	return uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, error);
+}
+
+/* The answer as it came, on a line of its own. */
+static int write_raw(struct uar_cli *cli, struct uar_remote_answer *a)
+{
+	if (a->text.n == 0 || a->text.p[a->text.n - 1] != '\n')
+		uar_buf_add_char(&a->text, '\n');
+	return uar_cli_write(cli, &a->text);
+}
+
+static int write_and_fini(struct uar_cli *cli, struct uar_buf *text)
+{
+	int status = uar_cli_write(cli, text);
+
+	uar_buf_fini(text);
+	return status;
+}
+
+/* --- health -------------------------------------------------------------------- */
+static uar_err probe(const struct uar_api *api, const char *path, struct uar_error *error)
+{
+	struct uar_buf body = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	uar_err e = uar_api_call(api, &(struct uar_api_request){ .method = "GET", .path = path },
+				 &body, error);
+
+	uar_buf_fini(&body);
+	return e;
+}
+
+static int say_health(struct uar_cli *cli, const struct uar_api *api, bool alive, bool ready)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	struct uar_jw w = uar_jw_begin(&text);
+	int status;
+
+	if (wants_json(cli)) {
+		uar_jw_obj(&w, NULL);
+		uar_jw_cstr(&w, "url", api->url);
+		uar_jw_bool(&w, "alive", alive);
+		uar_jw_bool(&w, "ready", ready);
+		uar_jw_close(&w);
+		if (uar_jw_end(&w) == UAR_OK)
+			uar_buf_add_char(&text, '\n');
+	} else if (alive) {
+		uar_buf_printf(&text, "%s  alive, %s\n", api->url, ready ? "ready" : "not ready");
+	}
+	status = write_and_fini(cli, &text);
+	return alive && ready ? status : UAR_EXIT_FAILED;
+}
+
+int uar_verb_health(struct uar_cli *cli)
+{
+	struct uar_error error = { 0 };
+	struct uar_api api;
+	uar_err alive, ready;
+
+	alive = uar_remote_find(cli, &api, &error);
+	if (alive)
+		return failed(cli, alive, &error);
+	alive = probe(&api, "/health", &error);
+	ready = alive ? alive : probe(&api, "/ready", &error);
+	if (ready)
+		failed(cli, ready, &error);
+	return say_health(cli, &api, !alive, !ready);
+}
+
+/* --- runs ------------------------------------------------------------------------ */
+static void add_query(struct uar_buf *path, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	uar_buf_add_char(path, memchr(path->p, '?', path->n) ? '&' : '?');
+	uar_buf_printf(path, "%s=", name);
+	uar_api_escape(path, uar_str_c(value));
+}
+
+static void put_cell(struct uar_buf *out, uar_str text, size_t width, enum uar_text_style style,
+		     bool colour)
+{
+	struct uar_buf clean = uar_buf_make(4096);
+
+	uar_text_brief(&clean, text, width);
+	uar_buf_printf(out, "%s%.*s%s", uar_text_on(style, colour), UAR_FMT(uar_buf_str(&clean)),
+		       uar_text_off(style, colour));
+	for (size_t n = clean.n; n < width + 2; n++)
+		uar_buf_add_char(out, ' ');
+	uar_buf_fini(&clean);
+}
+
+/* How long it took, or takes so far; nothing before it began. */
+static void put_took(struct uar_buf *out, const struct uar_json *run, double now)
+{
+	double started = uar_json_double(uar_json_get(run, UAR_STR("started_at")), 0);
+	double finished = uar_json_double(uar_json_get(run, UAR_STR("finished_at")), 0);
+
+	if (started > 0)
+		uar_text_span(out, (finished > 0 ? finished : now) - started);
+}
+
+static void put_run(struct uar_buf *out, const struct uar_json *run, double now, bool colour)
+{
+	struct uar_buf cell = uar_buf_make(256);
+	const struct uar_json *error = uar_json_get(run, UAR_STR("error"));
+	uar_str status = member(run, "status"), why = member(error, "message");
+
+	put_cell(out, member(run, "run_id"), 36, UAR_STYLE_NONE, colour);
+	put_cell(out, status, 16, uar_text_status_style(status), colour);
+	put_cell(out, member(run, "agent_id"), 20, UAR_STYLE_NONE, colour);
+	uar_text_span(&cell, now - uar_json_double(uar_json_get(run, UAR_STR("created_at")), now));
+	uar_buf_add_str(&cell, UAR_STR(" ago"));
+	put_cell(out, uar_buf_str(&cell), 9, UAR_STYLE_DIM, colour);
+	uar_buf_clear(&cell);
+	put_took(&cell, run, now);
+	put_cell(out, uar_buf_str(&cell), 6, UAR_STYLE_NONE, colour);
+	uar_text_brief(out, why.n ? why : member(run, "cancel_reason"), 60);
+	while (out->n && out->p[out->n - 1] == ' ')
+		out->n--;
+	uar_buf_add_char(out, '\n');
+	uar_buf_fini(&cell);
+}
+
+static int write_runs(struct uar_cli *cli, const struct uar_json *root)
+{
+	static const struct {
+		const char *title;
+		size_t width;
+	} columns[] = {
+		{ "RUN", 36 }, { "STATUS", 16 }, { "AGENT", 20 }, { "CREATED", 9 }, { "TOOK", 6 }
+	};
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	const struct uar_json *runs = uar_json_get(root, UAR_STR("runs"));
+	uar_str next = member(root, "next_before");
+	bool colour = uar_cli_colour(cli, cli->out_tty);
+	double now = (double)uar_clock_wall(cli->clock) / 1e6;
+
+	if (uar_json_at(runs, 0))
+		for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+			put_cell(&text, uar_str_c(columns[i].title), columns[i].width,
+				 UAR_STYLE_BOLD, colour);
+	uar_buf_add_str(&text, uar_json_at(runs, 0) ? UAR_STR("WHY\n") : UAR_STR("no runs\n"));
+	for (const struct uar_json *run = uar_json_at(runs, 0); run; run = run->next)
+		put_run(&text, run, now, colour);
+	if (next.n) {
+		uar_buf_add_str(&text, UAR_STR("more: uar runs --before "));
+		uar_text_brief(&text, next, 200);
+		uar_buf_add_char(&text, '\n');
+	}
+	return write_and_fini(cli, &text);
+}
+
+int uar_verb_runs(struct uar_cli *cli)
+{
+	const struct uar_args *args = cli->args;
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	const char *limit = args->option[UAR_OPT_LIMIT];
+	uint64_t n;
+	uar_err e;
+	int status;
+
+	if (limit && (uar_str_u64(uar_str_c(limit), &n) || n < 1 || n > UAR_LIMIT_LIST_PAGE))
+		return uar_cli_fail(cli, UAR_EXIT_USAGE, "--limit takes a number from 1 to %d",
+				    UAR_LIMIT_LIST_PAGE);
+	uar_buf_add_str(&path, UAR_STR("/api/runs"));
+	add_query(&path, "limit", limit);
+	add_query(&path, "before", args->option[UAR_OPT_BEFORE]);
+	add_query(&path, "status", args->option[UAR_OPT_STATUS]);
+	add_query(&path, "agent_id", args->option[UAR_OPT_AGENT]);
+	e = path.err;
+	if (!e)
+		e = uar_remote_ask(cli,
+				   &(struct uar_api_request){ .method = "GET", .path = path.p }, &a,
+				   &error);
+	if (e)
+		status = failed(cli, e, &error);
+	else
+		status = wants_json(cli) ? write_raw(cli, &a) : write_runs(cli, a.root);
+	uar_remote_answer_fini(&a);
+	uar_buf_fini(&path);
+	return status;
+}
+
+/* --- show -------------------------------------------------------------------------- */
+static void put_time(struct uar_buf *out, double seconds, double now)
+{
+	char text[UAR_TIME_TEXT + 1];
+
+	uar_time_format((int64_t)(seconds * 1e6), text);
+	uar_buf_printf(out, "%s  (", text);
+	uar_text_span(out, now - seconds);
+	uar_buf_add_str(out, UAR_STR(" ago)"));
+}
+
+static void put_member(struct uar_buf *out, const struct uar_json *m, double now, bool colour)
+{
+	struct uar_buf json = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	double seconds = uar_json_double(m, 0);
+
+	put_cell(out, m->key, 20, UAR_STYLE_DIM, colour);
+	if (uar_str_ends(m->key, UAR_STR("_at")) && seconds > 0 && seconds < 1e11) {
+		put_time(out, seconds, now);
+	} else if (m->kind == UAR_JSON_STRING) {
+		enum uar_text_style style = uar_str_is(m->key, "status")
+						    ? uar_text_status_style(m->text)
+						    : UAR_STYLE_NONE;
+
+		uar_buf_printf(out, "%s", uar_text_on(style, colour));
+		uar_text_clean(out, m->text, false);
+		uar_buf_printf(out, "%s", uar_text_off(style, colour));
+	} else {
+		uar_json_write(&json, m);
+		uar_text_clean(out, uar_buf_str(&json), false);
+	}
+	uar_buf_add_char(out, '\n');
+	uar_buf_fini(&json);
+}
+
+static int write_record(struct uar_cli *cli, const struct uar_json *record)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	bool colour = uar_cli_colour(cli, cli->out_tty);
+	double now = (double)uar_clock_wall(cli->clock) / 1e6;
+
+	if (record->kind == UAR_JSON_OBJECT)
+		for (const struct uar_json *m = record->first; m; m = m->next)
+			if (m->kind != UAR_JSON_NULL)
+				put_member(&text, m, now, colour);
+	return write_and_fini(cli, &text);
+}
+
+int uar_verb_show(struct uar_cli *cli)
+{
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	uar_err e = uar_remote_record(cli, uar_str_c(cli->args->word[0]), &a, &error);
+	int status;
+
+	if (e)
+		status = failed(cli, e, &error);
+	else
+		status = wants_json(cli) ? write_raw(cli, &a) : write_record(cli, a.root);
+	uar_remote_answer_fini(&a);
+	return status;
+}
+
+/* --- cancel ------------------------------------------------------------------------- */
+static int write_status(struct uar_cli *cli, const struct uar_json *record)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	uar_str status = member(record, "status");
+	enum uar_text_style style = uar_text_status_style(status);
+	bool colour = uar_cli_colour(cli, cli->out_tty);
+
+	uar_text_brief(&text, member(record, "run_id"), UAR_LIMIT_ID_BYTES);
+	uar_buf_printf(&text, "  %s", uar_text_on(style, colour));
+	uar_text_brief(&text, status, 40);
+	uar_buf_printf(&text, "%s\n", uar_text_off(style, colour));
+	return write_and_fini(cli, &text);
+}
+
+int uar_verb_cancel(struct uar_cli *cli)
+{
+	const char *reason = cli->args->option[UAR_OPT_REASON];
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
+	struct uar_buf body = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	struct uar_jw w = uar_jw_begin(&body);
+	uar_err e;
+	int status;
+
+	uar_remote_run_path(&path, uar_str_c(cli->args->word[0]), "/cancel");
+	uar_jw_obj(&w, NULL);
+	if (reason)
+		uar_jw_cstr(&w, "reason", reason);
+	uar_jw_close(&w);
+	e = uar_jw_end(&w);
+	if (!e)
+		e = path.err;
+	if (!e)
+		e = uar_remote_ask(cli,
+				   &(struct uar_api_request){ .method = "POST",
+							      .path = path.p,
+							      .body = uar_buf_str(&body) },
+				   &a, &error);
+	if (e)
+		status = failed(cli, e, &error);
+	else
+		status = wants_json(cli) ? write_raw(cli, &a) : write_status(cli, a.root);
+	uar_remote_answer_fini(&a);
+	uar_buf_fini(&path);
+	uar_buf_fini(&body);
+	return status;
+}
