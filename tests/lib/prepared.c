@@ -48,6 +48,7 @@ static void send_answer(int fd, const struct uar_prepared_answer *p)
 static void *serve(void *arg)
 {
 	struct uar_prepared *s = arg;
+	char byte;
 
 	for (; s->served < s->count; s->served++) {
 		int fd = accept(s->fd, NULL, NULL);
@@ -56,6 +57,9 @@ static void *serve(void *arg)
 			break;
 		read_request(fd, s->asked[s->served], sizeof s->asked[0]);
 		send_answer(fd, &s->answers[s->served]);
+		while (s->answers[s->served].piece == UAR_PREPARED_HOLD &&
+		       recv(fd, &byte, 1, 0) > 0)
+			;
 		close(fd);
 	}
 	close(s->fd); /* whoever comes now is refused */

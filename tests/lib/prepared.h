@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { UAR_PREPARED_MAX = 80 };
+enum { UAR_PREPARED_MAX = 80, UAR_PREPARED_HOLD = 1 << 30 };
 
 struct uar_prepared_answer {
 	const char *answer; /* all of it, head and body */
-	size_t piece;	    /* bytes a time; 0: at once */
+	size_t piece;	    /* bytes a time; 0: at once; HOLD: and stay until the client leaves */
 };
 
 struct uar_prepared {

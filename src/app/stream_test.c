@@ -1,0 +1,347 @@
+/* stream_test.c - runs shown as they happen, through breaks and in both forms. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "app/remote.h"
+#include "app/render.h"
+#include "app/test_cli.h"
+#include "app/text.h"
+#include "prepared.h"
+
+#define FRAME(ID, TYPE, DATA)                                                                      \
+	"event: event\nid: " ID "\ndata: {\"type\":\"" TYPE "\",\"data\":" DATA "}\n\n"
+#define BEGIN FRAME("1", "RunStart", "{\"run_id\":\"r\",\"agent_id\":\"echo\"}")
+#define HELLO FRAME("2", "ChatDelta", "{\"text_delta\":\"Hel\"}")
+#define WORLD FRAME("3", "ChatDelta", "{\"text_delta\":\"lo\"}")
+#define DONE  FRAME("4", "RunDone", "{\"run_id\":\"r\"}")
+#define LIVE  OK("{\"run_id\":\"r\",\"status\":\"running\"}")
+#define ENDED OK("{\"run_id\":\"r\",\"status\":\"succeeded\"}")
+#define MADE  ANSWER("202 Accepted", "application/json", "{\"run_id\":\"r\",\"status\":\"queued\"}")
+
+static const char whole[] = STREAM("retry: 1000\n\n: ping\n\n" BEGIN HELLO WORLD DONE);
+
+TEST(logs_of_a_finished_run, "")
+{
+	for (size_t piece = 0; piece < 40; piece += 3) {
+		struct uar_prepared *s = START({ ENDED, 0 }, { whole, piece });
+		struct run r = RUN("logs", "r", "--url", s->url);
+
+		CHECK_INT(r.status, 0);
+		CHECK_STR(uar_str_c(r.out), "run r of echo\nHello\ndone\n");
+		CHECK(uar_prepared_finish(s));
+		CHECK(has(s->asked[1], "GET /api/runs/r/stream HTTP/1.1\r\n"));
+		over(&r);
+		uar_prepared_destroy(s);
+	}
+}
+
+TEST(json_is_one_event_a_line, "")
+{
+	struct uar_prepared *s = START(
+		{ ENDED, 0 }, { STREAM("id: 1\ndata: {\"type\":\ndata: \"RunDone\"}\n\n"), 0 });
+	struct run r = RUN("logs", "r", "--url", s->url, "--json");
+
+	CHECK_STR(uar_str_c(r.out), "{\"type\": \"RunDone\"}\n");
+	CHECK(uar_prepared_finish(s));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
+/* Broken after each possible byte of the stream: the text is whole every time. */
+TEST(following_survives_a_break_anywhere, "")
+{
+	static const char frames[] = BEGIN HELLO WORLD DONE;
+	static char cut[sizeof frames + 200];
+
+	for (size_t at = 0; at < sizeof frames - 1; at += 5) {
+		bool shown = at >= strlen(BEGIN);
+		struct uar_prepared *s;
+		struct run r;
+
+		snprintf(cut, sizeof cut, BROKEN("9999", "%.*s"), (int)at, frames);
+		s = shown ? START({ cut, 0 }, { whole, 0 })
+			  : START({ STREAM(BEGIN), 0 }, { LIVE, 0 }, { cut, 0 }, { whole, 0 });
+		r = RUN("logs", "-f", "r", "--url", s->url);
+		CHECK_INT(r.status, 0);
+		CHECK_MSG(!strcmp(r.out, "run r of echo\nHello\ndone\n"), "cut at %zu: %s", at,
+			  r.out);
+		CHECK(uar_prepared_finish(s));
+		over(&r);
+		uar_prepared_destroy(s);
+	}
+}
+
+TEST(reconnecting_names_the_last_event, "")
+{
+	struct uar_prepared *s =
+		START({ BROKEN("9999", BEGIN HELLO), 0 }, { BROKEN("9999", ""), 0 },
+		      { PROBLEM("503 Busy", "{\"code\":\"UNAVAILABLE\"}"), 0 },
+		      { STREAM(HELLO WORLD), 0 }, { LIVE, 0 }, { STREAM(DONE), 0 });
+	struct run r = RUN("logs", "-f", "r", "--url", s->url);
+
+	CHECK_INT(r.status, 0);
+	CHECK_STR(uar_str_c(r.out), "run r of echo\nHello\ndone\n");
+	CHECK(uar_prepared_finish(s));
+	CHECK(!strstr(s->asked[0], "Last-Event-ID"));
+	for (int i = 1; i <= 3; i++) {
+		CHECK(has(s->asked[i], "GET /api/runs/r/stream?after=2 HTTP/1.1\r\n"));
+		CHECK(has(s->asked[i], "Last-Event-ID: 2\r\n"));
+	}
+	CHECK(has(s->asked[5], "Last-Event-ID: 3\r\n"));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
+TEST(a_run_that_ended_without_a_last_event_ends_the_log, "")
+{
+	struct uar_prepared *s = START({ STREAM(BEGIN), 0 }, { ENDED, 0 });
+	struct run r = RUN("logs", "-f", "r", "--url", s->url);
+
+	CHECK_INT(r.status, 0);
+	CHECK(uar_prepared_finish(s));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
+TEST(without_follow_a_live_run_is_left, "")
+{
+	struct uar_prepared *s = START({ LIVE, 0 }, { STREAM(BEGIN HELLO), UAR_PREPARED_HOLD });
+	struct run r = RUN("logs", "r", "--url", s->url, "--after", "1");
+
+	CHECK_INT(r.status, 0);
+	CHECK_STR(uar_str_c(r.out), "Hel\n");
+	CHECK(uar_prepared_finish(s));
+	CHECK(has(s->asked[1], "?after=1 "));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
+TEST(refusals_are_not_repeated, "")
+{
+	struct uar_prepared *s = START(
+		{ PROBLEM("404 No", "{\"code\":\"NOT_FOUND\",\"detail\":\"no such run\"}"), 0 });
+	struct run r = RUN("logs", "-f", "r", "--url", s->url);
+
+	CHECK_INT(r.status, 1);
+	CHECK_STR(uar_str_c(r.err), "uar: NOT_FOUND: no such run\n");
+	CHECK_INT(r.pauses, 0);
+	CHECK(uar_prepared_finish(s));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
+TEST(a_server_that_stays_away_is_given_up, "")
+{
+	struct uar_prepared *s = START({ MADE, 0 }, { BROKEN("9999", BEGIN), 0 });
+	struct run r = RUN("run", "echo", "hi", "--url", s->url);
+
+	CHECK_INT(r.status, 1);
+	CHECK(has(r.err, "no server is running at "));
+	CHECK(has(r.err, "the run goes on, see `uar logs -f r`"));
+	CHECK_INT(r.pauses, UAR_LIMIT_CLI_RECONNECTS);
+	CHECK(uar_prepared_finish(s));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
+/* --- run ------------------------------------------------------------------------- */
+TEST(run_prints_the_answer_and_exits_by_outcome, "")
+{
+	static const struct {
+		const char *record;
+		int exit;
+	} cases[] = {
+		{ OK("{\"status\":\"succeeded\"}"), 0 },
+		{ OK("{\"status\":\"failed\"}"), 1 },
+		{ OK("{\"status\":\"canceled\"}"), 3 },
+		{ OK("{\"status\":\"timeout\"}"), 4 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_prepared *s = START({ MADE, 0 }, { whole, 0 }, { cases[i].record, 0 });
+		struct run r = RUN("run", "--url", s->url, "--timeout", "1.5m", "echo", "say",
+				   "\"hi\"", "--conversation=c1");
+
+		CHECK_INT(r.status, cases[i].exit);
+		CHECK_STR(uar_str_c(r.out), "Hello\n");
+		CHECK_STR(uar_str_c(r.err), "");
+		CHECK(uar_prepared_finish(s));
+		CHECK(has(s->asked[0], "POST /api/runs HTTP/1.1\r\n"));
+		CHECK(has(s->asked[0], "{\"agent_id\":\"echo\",\"inputs\":{\"message\":\"say "
+				       "\\\"hi\\\"\"},\"conversation_id\":\"c1\","
+				       "\"idempotency_key\":\""));
+		CHECK(has(s->asked[0], "\",\"timeout\":90}"));
+		over(&r);
+		uar_prepared_destroy(s);
+	}
+}
+
+TEST(a_lost_answer_is_asked_for_again_with_the_same_key, "RUN-43")
+{
+	struct uar_prepared *s =
+		START({ "HTTP/1.1 202 Acc", 0 }, { MADE, 0 }, { whole, 0 }, { ENDED, 0 });
+	struct run r = RUN("run", "echo", "hi", "--url", s->url);
+
+	CHECK_INT(r.status, 0);
+	CHECK(uar_prepared_finish(s));
+	CHECK_STR(uar_str_c(s->asked[0]), s->asked[1]);
+	CHECK(has(s->asked[0], "idempotency_key"));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
+TEST(the_message_may_come_from_standard_input, "")
+{
+	struct uar_prepared *s = START({ MADE, 0 }, { whole, 0 }, { ENDED, 0 });
+	char text[] = "first\nsecond\n";
+	FILE *in = fmemopen(text, sizeof text - 1, "r");
+	struct run r = uar_with((struct uar_cli){ .in = in },
+				(char *[]){ "uar", "run", "echo", "-", "--idempotency-key", "k",
+					    "--url", s->url, NULL });
+
+	CHECK_INT(r.status, 0);
+	CHECK(uar_prepared_finish(s));
+	CHECK(has(s->asked[0], "{\"message\":\"first\\nsecond\"},\"idempotency_key\":\"k\"}"));
+	over(&r);
+	fclose(in);
+	uar_prepared_destroy(s);
+	r = uar_with((struct uar_cli){ .in_tty = true }, (char *[]){ "uar", "run", "echo", NULL });
+	CHECK_INT(r.status, 2);
+	CHECK(has(r.err, "what shall echo do?"));
+	over(&r);
+}
+
+TEST(run_refuses_before_asking_and_reports_refusals, "")
+{
+	struct uar_prepared *s = START(
+		{ PROBLEM("404 No", "{\"code\":\"NOT_FOUND\",\"detail\":\"no such agent\"}"), 0 });
+	struct run r = RUN("run", "nobody", "hi", "--url", s->url);
+
+	CHECK_INT(r.status, 1);
+	CHECK_STR(uar_str_c(r.err), "uar: NOT_FOUND: no such agent\n");
+	CHECK(uar_prepared_finish(s));
+	over(&r);
+	uar_prepared_destroy(s);
+	r = RUN("run", "echo", "hi", "--timeout", "never");
+	CHECK_INT(r.status, 2);
+	over(&r);
+	r = RUN("run");
+	CHECK_INT(r.status, 2);
+	CHECK(has(r.err, "usage: uar run AGENT [MESSAGE...]"));
+	over(&r);
+}
+
+TEST(notes_go_to_the_error_stream_in_run, "")
+{
+	struct uar_prepared *s = START(
+		{ MADE, 0 },
+		{ STREAM(BEGIN FRAME("2", "ReasoningDelta", "{\"text_delta\":\"hm\"}")
+				 FRAME("3", "ToolStart", "{\"tool\":\"add\",\"input\":{\"a\":1}}")
+					 FRAME("4", "ToolDelta", "{}") FRAME(
+						 "5", "ToolEnd", "{\"ok\":false,\"output\":\"no\"}")
+						 FRAME("6", "ChatDelta", "{\"text_delta\":\"42\"}")
+							 FRAME("7", "Error",
+							       "{\"code\":\"CANCELED\",\"message\":"
+							       "\"stop\"}")),
+		  0 },
+		{ ENDED, 0 });
+	struct run r = RUN("run", "echo", "hi", "--url", s->url);
+
+	CHECK_STR(uar_str_c(r.out), "42\n");
+	CHECK_STR(uar_str_c(r.err), "[thinking] hm\n> add {\"a\":1}\n< failed no\n"
+				    "error: CANCELED: stop\n");
+	CHECK(uar_prepared_finish(s));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
+/* --- rendering ------------------------------------------------------------------------ */
+static void render(const char *json, bool colour, struct run *r)
+{
+	struct uar_render render = { .text_colour = colour, .notes_colour = colour };
+	struct uar_arena a;
+	const struct uar_json *event;
+
+	uar_arena_init(&a, 0);
+	render.text = render.notes = open_memstream(&r->out, &r->out_n);
+	if (CHECK(uar_json_parse(uar_str_c(json), NULL, &a, &event, NULL) == UAR_OK))
+		uar_render_event(&render, event);
+	uar_render_rest(&render);
+	fclose(render.text);
+	uar_arena_fini(&a);
+}
+
+TEST(every_kind_of_event_is_shown, "")
+{
+	static const struct {
+		const char *json, *plain;
+	} cases[] = {
+		{ "{\"type\":\"ChatDelta\",\"data\":{\"text_delta\":\"a\\u001b]0;"
+		  "x\\u0007b\\tc\\nd\"}}",
+		  "a?]0;x?b\tc\nd\n" },
+		{ "{\"type\":\"ChatDelta\",\"data\":{\"text_delta\":\"\\u009b31m\xc3\xa9\"}}",
+		  "?31m\xc3\xa9\n" },
+		{ "{\"type\":\"ChatDelta\",\"data\":{}}", "" },
+		{ "{\"type\":\"ReasoningDelta\",\"data\":{\"text_delta\":\"hm\\n\"}}",
+		  "[thinking] hm\n" },
+		{ "{\"type\":\"Citation\",\"data\":{\"sources\":[{\"title\":\"T\",\"url\":\"U\"}]}"
+		  "}",
+		  "[source] T U\n" },
+		{ "{\"type\":\"MemoryRecall\",\"data\":{\"items\":[{},{}]}}",
+		  "[memory] 2 recalled\n" },
+		{ "{\"type\":\"Artifact\",\"data\":{\"artifact\":{\"artifact_type\":\"html\","
+		  "\"title\":\"Page\"}}}",
+		  "[artifact] html Page\n" },
+		{ "{\"type\":\"ToolEnd\",\"data\":{\"ok\":true,\"output\":{\"x\":[1]}}}",
+		  "< ok {\"x\":[1]}\n" },
+		{ "{\"type\":\"Error\",\"data\":{\"code\":\"C\",\"message\":\"m\\nn\"}}",
+		  "error: C: m n\n" },
+		{ "{\"type\":\"meta\",\"data\":{}}", "" },
+		{ "{\"type\":\"Novel\",\"data\":{\"k\":1}}", "[Novel] {\"k\":1}\n" },
+		{ "[1]", "[event] [1]\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r = { 0 };
+
+		render(cases[i].json, false, &r);
+		CHECK_STR(uar_str_c(r.out), cases[i].plain);
+		over(&r);
+	}
+	struct run r = { 0 };
+	render("{\"type\":\"ReasoningDelta\",\"data\":{\"text_delta\":\"hm\"}}", true, &r);
+	CHECK_STR(uar_str_c(r.out), "\033[2mhm\033[0m\n");
+	over(&r);
+}
+
+TEST(spans_of_time_are_short, "")
+{
+	static const struct {
+		double seconds;
+		const char *text;
+	} cases[] = { { -5, "0.0s" }, { 0.25, "0.2s" },	 { 42, "42s" },		{ 600, "10m" },
+		      { 7300, "2h" }, { 864000, "10d" }, { 1e300, "10000000d" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_buf b = uar_buf_make(100);
+
+		uar_text_span(&b, cases[i].seconds);
+		CHECK_STR(uar_buf_str(&b), cases[i].text);
+		uar_buf_fini(&b);
+	}
+}
+
+TEST(cleaned_text_steers_no_terminal, "")
+{
+	struct uar_buf b = uar_buf_make(1000);
+
+	uar_text_clean(&b, UAR_STR("a\0b\x7f\xff\xc2\x9b\xe2\x82\xac\r\n\xf0\x9f"), true);
+	CHECK_STR(uar_buf_str(&b), "a?b??"
+				   "?"
+				   "\xe2\x82\xac?\n?");
+	uar_buf_clear(&b);
+	uar_text_brief(&b, UAR_STR("abc\xe2\x82\xac"), 4);
+	CHECK_STR(uar_buf_str(&b), "abc...");
+	uar_buf_fini(&b);
+}
