@@ -12,14 +12,10 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "loop/client_int.h"
 #include "loop/curl_hub.h"
 
-enum {
-	CONNECT_TIMEOUT_US = 10 * 1000 * 1000,
-	IDLE_TIMEOUT_US = 60 * 1000 * 1000,
-	READ_BUFFER = 4096, /* a transfer's; more costs memory and gains nothing */
-	UPLOAD_BUFFER = 16384,
-};
+enum { IDLE_TIMEOUT_US = 60 * 1000 * 1000 };
 
 struct origin { /* an https host without HTTP/2 */
 	struct uar_list node;
@@ -169,8 +165,7 @@ static uar_err error_of(CURLcode code)
 	case CURLE_OK: return UAR_OK;
 	case CURLE_OPERATION_TIMEDOUT: return UAR_ETIMEOUT;
 	case CURLE_OUT_OF_MEMORY: return UAR_ENOMEM;
-	case CURLE_URL_MALFORMAT:
-	case CURLE_UNSUPPORTED_PROTOCOL: return UAR_EINVALID;
+	case CURLE_URL_MALFORMAT: return UAR_EINVALID;
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE: return UAR_EFORBIDDEN;
 	default: return UAR_ENET;
@@ -318,53 +313,6 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 
 /* --- the start of a call ----------------------------------------------------- */
 
-static const struct {
-	CURLoption option;
-	long value;
-} fixed_options[] = {
-	{ CURLOPT_NOSIGNAL, 1 },
-	{ CURLOPT_FOLLOWLOCATION, 0 },
-	{ CURLOPT_SSL_VERIFYPEER, 1 },
-	{ CURLOPT_SSL_VERIFYHOST, 2 },
-	{ CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 },
-	{ CURLOPT_DISALLOW_USERNAME_IN_URL, 1 },
-	{ CURLOPT_SUPPRESS_CONNECT_HEADERS, 1 },
-	{ CURLOPT_BUFFERSIZE, READ_BUFFER },
-	{ CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER },
-	{ CURLOPT_TCP_KEEPALIVE, 1 },
-	/* Or a cancelled call would wait for its name to be looked up. */
-	{ CURLOPT_QUICK_EXIT, 1 },
-};
-
-static bool is_loopback(uar_str origin)
-{
-	static const char *const hosts[] = { "127.", "localhost", "[::1]" };
-	uar_str host = uar_str_from(origin, uar_str_find(origin, '/') + 2);
-
-	for (size_t i = 0; i < ARRAY_LEN(hosts); i++)
-		if (uar_str_starts(host, uar_str_c(hosts[i])))
-			return true;
-	return false;
-}
-
-static CURLcode set_transport(struct uar_call *call, const struct uar_call_options *o)
-{
-	const struct uar_curl *c = call->client->curl;
-	int64_t connect_us = o->connect_timeout_us ? o->connect_timeout_us : CONNECT_TIMEOUT_US;
-	CURL *h = call->easy;
-	CURLcode bad = CURLE_OK;
-
-	for (size_t i = 0; i < ARRAY_LEN(fixed_options); i++)
-		bad |= c->easy_setopt(h, fixed_options[i].option, fixed_options[i].value);
-	bad |= c->easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
-	bad |= c->easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)((connect_us + 999) / 1000));
-	if (is_loopback(call->origin))
-		bad |= c->easy_setopt(h, CURLOPT_PROXY, "");
-	if (call->client->ca_file)
-		bad |= c->easy_setopt(h, CURLOPT_CAINFO, call->client->ca_file);
-	return bad;
-}
-
 static CURLcode set_callbacks(struct uar_call *call)
 {
 	const struct uar_curl *c = call->client->curl;
@@ -372,6 +320,7 @@ static CURLcode set_callbacks(struct uar_call *call)
 	CURLcode bad = CURLE_OK;
 
 	bad |= c->easy_setopt(h, CURLOPT_PRIVATE, call);
+	bad |= c->easy_setopt(h, CURLOPT_HTTPHEADER, call->headers);
 	bad |= c->easy_setopt(h, CURLOPT_ERRORBUFFER, call->reason);
 	bad |= c->easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
 	bad |= c->easy_setopt(h, CURLOPT_WRITEDATA, call);
@@ -382,60 +331,20 @@ static CURLcode set_callbacks(struct uar_call *call)
 	return bad;
 }
 
-static uar_err add_header(struct uar_call *call, const char *line)
-{
-	struct curl_slist *list;
-
-	for (const char *p = line; *p; p++)
-		if ((unsigned char)*p < ' ' && *p != '\t')
-			return UAR_EINVALID;
-	list = call->client->curl->slist_append(call->headers, line);
-	if (!list)
-		return UAR_ENOMEM;
-	call->headers = list;
-	return UAR_OK;
-}
-
-static uar_err set_headers(struct uar_call *call, const struct uar_call_options *o)
-{
-	uar_err e = add_header(call, "Expect:"); /* no waiting for 100 Continue */
-
-	for (const char *const *h = o->headers; !e && h && *h; h++)
-		e = add_header(call, *h);
-	return e;
-}
-
-static CURLcode set_request(struct uar_call *call, const struct uar_call_options *o, char *body)
-{
-	const struct uar_curl *c = call->client->curl;
-	CURL *h = call->easy;
-	CURLcode bad = CURLE_OK;
-
-	bad |= c->easy_setopt(h, CURLOPT_URL, call->text);
-	bad |= c->easy_setopt(h, CURLOPT_USERAGENT, "uar/" UAR_VERSION);
-	bad |= c->easy_setopt(h, CURLOPT_HTTPHEADER, call->headers);
-	if (strcmp(o->method, "HEAD") == 0)
-		bad |= c->easy_setopt(h, CURLOPT_NOBODY, 1L);
-	if (o->body.n || strcmp(o->method, "POST") == 0) {
-		bad |= c->easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)o->body.n);
-		bad |= c->easy_setopt(h, CURLOPT_POSTFIELDS, body);
-	}
-	bad |= c->easy_setopt(h, CURLOPT_CUSTOMREQUEST, o->method);
-	return bad;
-}
-
 static uar_err set_up(struct uar_call *call, const struct uar_call_options *o, char *body)
 {
+	struct uar_client *c = call->client;
+	struct uar_client_request r = { o, call->text, call->origin, body, c->ca_file };
 	uar_err e;
 
-	call->easy = call->client->curl->easy_init();
+	call->easy = c->curl->easy_init();
 	if (!call->easy)
 		return UAR_ENOMEM;
-	e = set_headers(call, o);
-	if (!e && (set_transport(call, o) | set_callbacks(call) | set_request(call, o, body)))
+	e = uar_client_headers(c->curl, o->headers, &call->headers);
+	if (!e && (uar_client_prepare(c->curl, call->easy, &r) || set_callbacks(call)))
 		e = UAR_ENOMEM;
 	if (!e && call->idle_us > 0)
-		e = uar_timer_set(call->client->sched, &call->idle, call->idle_us);
+		e = uar_timer_set(c->sched, &call->idle, call->idle_us);
 	return e ? e : join(call);
 }
 
@@ -485,19 +394,6 @@ static struct uar_call *call_create(struct uar_client *c, const struct uar_call_
 	return call;
 }
 
-static uar_err check_url(uar_str url, struct uar_error *error)
-{
-	if (!uar_str_starts(url, UAR_STR("http://")) && !uar_str_starts(url, UAR_STR("https://")))
-		return uar_error_set(error, UAR_EINVALID, "the address is neither http nor https");
-	if (url.n > UAR_LIMIT_CLIENT_URL)
-		return uar_error_set(error, UAR_ETOOBIG, "the address is too long");
-	for (size_t i = 0; i < url.n; i++)
-		if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f)
-			return uar_error_set(error, UAR_EINVALID,
-					     "the address has a space or control character in it");
-	return UAR_OK;
-}
-
 static uar_err load(struct uar_client *c, struct uar_error *error)
 {
 	const struct uar_curl *curl;
@@ -527,7 +423,7 @@ uar_err uar_client_call(struct uar_client *c, const struct uar_call_options *o,
 	uar_str url = uar_str_c(o->url);
 	struct uar_call *call;
 	char *body;
-	uar_err e = check_url(url, error);
+	uar_err e = uar_client_check_url(url, error);
 
 	if (!e)
 		e = load(c, error);
@@ -573,6 +469,11 @@ void uar_call_pause(struct uar_call *call, bool paused)
 	call->last_us = uar_clock_mono(call->client->sched->clock);
 	if (!paused && (call->held || call->over))
 		uar_post(call->client->sched, &call->resume);
+}
+
+int uar_call_status(const struct uar_call *call)
+{
+	return call->status;
 }
 
 int64_t uar_call_retry_after_us(const struct uar_call *call)

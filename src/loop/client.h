@@ -47,6 +47,8 @@ void uar_call_cancel(struct uar_call *call);
 /* Backpressure: while paused no callback fires, the idle timeout rests and the
  * peer is held back. */
 void uar_call_pause(struct uar_call *call, bool paused);
+/* The status once bytes of the body came; 0: not yet. */
+int uar_call_status(const struct uar_call *call);
 /* What the answer's Retry-After asks for; 0: nothing. Useful inside `done`. */
 int64_t uar_call_retry_after_us(const struct uar_call *call);
 

@@ -9,6 +9,7 @@ struct watch { /* one socket of libcurl's; freed by its close callback */
 	uv_poll_t poll;
 	struct uar_hub *hub;
 	curl_socket_t fd;
+	int events; /* asked for */
 };
 
 static void collect(struct uar_hub *h)
@@ -46,18 +47,23 @@ static void on_task(struct uar_task *t)
 	act(UAR_OWNER(t, struct uar_hub, task), CURL_SOCKET_TIMEOUT, 0);
 }
 
+/* libuv gives up on a socket in error; what the peer sent before is still there
+ * to be read, and reading tells the true reason. So it goes on until libcurl
+ * lets go of the socket. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct watch *w = UAR_OWNER(poll, struct watch, poll);
 	int what = 0;
 
 	if (status < 0)
-		what |= CURL_CSELECT_ERR;
+		events = w->events;
 	if (events & UV_READABLE)
 		what |= CURL_CSELECT_IN;
 	if (events & UV_WRITABLE)
 		what |= CURL_CSELECT_OUT;
 	act(w->hub, w->fd, what);
+	if (status < 0 && w->events && !uv_is_closing((uv_handle_t *)poll))
+		uv_poll_start(poll, w->events, on_poll);
 }
 
 static void free_watch(uv_handle_t *handle)
@@ -86,7 +92,6 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *so
 {
 	struct uar_hub *h = ctx;
 	struct watch *w = socket_ctx;
-	int events = 0;
 
 	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
@@ -100,12 +105,13 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *so
 	if (!w)
 		return 0;
 	h->curl->multi_assign(h->multi, fd, w);
+	w->events = 0;
 	if (what & CURL_POLL_IN)
-		events |= UV_READABLE;
+		w->events |= UV_READABLE;
 	if (what & CURL_POLL_OUT)
-		events |= UV_WRITABLE;
-	if (events)
-		uv_poll_start(&w->poll, events, on_poll);
+		w->events |= UV_WRITABLE;
+	if (w->events)
+		uv_poll_start(&w->poll, w->events, on_poll);
 	else
 		uv_poll_stop(&w->poll);
 	return 0;

@@ -45,6 +45,7 @@ struct uar_model_result {
 	uar_str stop_reason;  /* "stop", "length"; when completed */
 	uar_str actual_model; /* as reported; may be empty */
 	struct uar_model_usage usage;
+	int64_t retry_after_us; /* what the provider asks to wait; 0: it said nothing */
 };
 
 struct uar_model_events {
@@ -70,7 +71,8 @@ struct uar_model_ops {
 struct uar_model {
 	const struct uar_model_ops *ops;
 };
-void uar_model_destroy(struct uar_model *m); /* NULL is fine */
+/* Calls under way end without callbacks. NULL is fine. Not from inside a callback. */
+void uar_model_destroy(struct uar_model *m);
 
 struct uar_client;
 struct uar_model_openai_options {
@@ -83,7 +85,8 @@ UAR_MUST_CHECK uar_err uar_model_openai_create(const struct uar_model_openai_opt
 
 /* A model that needs no network: what it says is a pure function of the
  * conversation and of the model name ("scripted", "scripted-slow",
- * "scripted-reasoning", "scripted-fail", see docs/models.md). */
+ * "scripted-reasoning", "scripted-fail", "scripted-long:N", "scripted-stall",
+ * see docs/models.md). start refuses other names with UAR_EINVALID. */
 struct uar_model_scripted_options {
 	struct uar_sched *sched;
 	int64_t token_us; /* pause between tokens of "scripted"; 0: none */
