@@ -6,7 +6,7 @@
 #define UAR_APP_API_CLIENT_H
 
 #include "base/buf.h"
-#include "http/sse.h"
+#include "base/sse.h"
 
 struct uar_api {
 	char url[256]; /* as given, for messages */

@@ -98,9 +98,8 @@ static void answer_options(struct call *c)
 	gate_route_allow(r->path, &allow);
 	header.value = uar_buf_str(&allow);
 	gate_call_free(c);
-	uar_http_respond(r, &(struct uar_http_response){ .status = 204,
-							 .headers = &header,
-							 .header_count = 1 });
+	uar_http_respond(r, &(struct uar_http_response){
+				    .status = 204, .headers = &header, .header_count = 1 });
 	uar_buf_fini(&allow);
 }
 
@@ -188,9 +187,8 @@ void gate_answer_type(struct call *c, int status, const char *type, uar_str body
 
 	gate_call_free(c);
 	if (r)
-		uar_http_respond(r, &(struct uar_http_response){ .status = status,
-								 .content_type = type,
-								 .body = body });
+		uar_http_respond(r, &(struct uar_http_response){
+					    .status = status, .content_type = type, .body = body });
 }
 
 void gate_problem(struct call *c, uar_err e, const struct uar_error *error)

@@ -33,7 +33,7 @@ struct uar_gate {
 	struct uar_timer tick;
 	struct uar_frame *ping;
 	struct frame_cache cache;
-	struct uar_buf buf; /* scratch of encoders */
+	struct uar_buf buf;	  /* scratch of encoders */
 	char code[LINK_CODE + 1]; /* empty: used */
 	int64_t code_until_us;
 	int64_t started_us;
@@ -47,9 +47,9 @@ struct call {
 	const struct route *route;
 	uar_str params[ROUTE_PARAMS]; /* percent-decoded */
 	const struct uar_json *body;  /* JSON routes: parsed */
-	struct uar_arena arena;       /* lives until the call is freed */
+	struct uar_arena arena;	      /* lives until the call is freed */
 	void (*gone)(struct call *c); /* NULL: c is freed when its operation ends */
-	void *op;                     /* the handler's */
+	void *op;		      /* the handler's */
 };
 void gate_call_free(struct call *c);
 

@@ -5,8 +5,8 @@ enum { ACCESS_TOKEN, ACCESS_OPEN };
 enum { BODY_NONE, BODY_JSON };
 
 static const struct route routes[] = {
-#define R(METHOD, PATH, HANDLER, ACCESS, BODY, DOC) \
-	{ UAR_HTTP_##METHOD, PATH, gate_##HANDLER, ACCESS_##ACCESS == ACCESS_OPEN, \
+#define R(METHOD, PATH, HANDLER, ACCESS, BODY, DOC)                                                \
+	{ UAR_HTTP_##METHOD, PATH, gate_##HANDLER, ACCESS_##ACCESS == ACCESS_OPEN,                 \
 	  BODY_##BODY == BODY_JSON },
 #include "gate/route.def"
 #undef R

@@ -91,8 +91,7 @@ static void created(struct uar_run_create *op)
 	struct uar_buf b = uar_buf_make(RECORD_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 	struct uar_http_header headers[2] = { { UAR_STR("Location"), UAR_STR("") },
-					      { UAR_STR("Idempotent-Replayed"),
-						UAR_STR("true") } };
+					      { UAR_STR("Idempotent-Replayed"), UAR_STR("true") } };
 	char location[UAR_LIMIT_ID_BYTES + 32], stream[UAR_LIMIT_ID_BYTES + 32];
 
 	if (op->err) {
@@ -149,8 +148,8 @@ static uar_err check_message(const struct create_body *body, uar_str *out, struc
 static uar_err decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error)
 {
 	struct create_body body = { 0 };
-	uar_err e = uar_json_read(c->body, create_fields, ARRAY_LEN(create_fields), true, &body,
-				  error);
+	uar_err e =
+		uar_json_read(c->body, create_fields, ARRAY_LEN(create_fields), true, &body, error);
 
 	if (!e)
 		e = check_message(&body, &op->message, error);
@@ -288,8 +287,8 @@ static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_
 		const char *name;
 		uar_str *to;
 	} filters[] = {
-		{ "status", &q->status },       { "agent_id", &q->agent_id },
-		{ "plugin_id", &q->plugin_id }, { "task_id", &q->task_id },
+		{ "status", &q->status },	  { "agent_id", &q->agent_id },
+		{ "plugin_id", &q->plugin_id },	  { "task_id", &q->task_id },
 		{ "session_id", &q->session_id }, { "before", &q->before },
 	};
 	uint64_t limit;

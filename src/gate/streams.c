@@ -11,10 +11,10 @@
 struct sse {
 	struct uar_list node; /* in g->streams once open */
 	struct uar_gate *g;
-	struct call *call;            /* until the answer has begun */
+	struct call *call;	      /* until the answer has begun */
 	struct uar_http_stream *http; /* then */
 	struct uar_stream *stream;    /* NULL: ended */
-	bool whole;                   /* full envelope, else normalized */
+	bool whole;		      /* full envelope, else normalized */
 	bool meta;
 };
 
@@ -136,8 +136,8 @@ static uar_err on_opened(void *ctx)
 	struct sse *s = ctx;
 	struct uar_http_stream_events events = { on_writable, on_closed, s };
 	struct call *c = s->call;
-	uar_err e = uar_http_stream_begin(c->r, "text/event-stream; charset=utf-8", &events,
-					  &s->http);
+	uar_err e =
+		uar_http_stream_begin(c->r, "text/event-stream; charset=utf-8", &events, &s->http);
 
 	if (e)
 		return e;
@@ -292,7 +292,7 @@ void gate_streams_end(struct uar_gate *g)
 {
 	struct uar_frame *bye = uar_frame_create(UAR_STR("retry: 1000\n: shutting down\n\n"));
 
-	UAR_LIST_EACH(it, &g->streams) {
+	UAR_LIST_EACH (it, &g->streams) {
 		struct sse *s = UAR_OWNER(it, struct sse, node);
 
 		if (bye && uar_http_stream_send(s->http, bye))

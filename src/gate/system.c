@@ -84,8 +84,8 @@ void gate_list_agents(struct call *c)
 static void metric(struct uar_buf *b, const char *name, const char *kind, uint64_t value,
 		   const char *help)
 {
-	uar_buf_printf(b, "# HELP uar_%s %s\n# TYPE uar_%s %s\nuar_%s %llu\n", name, help, name, kind,
-		       name, (unsigned long long)value);
+	uar_buf_printf(b, "# HELP uar_%s %s\n# TYPE uar_%s %s\nuar_%s %llu\n", name, help, name,
+		       kind, name, (unsigned long long)value);
 }
 
 static void run_metrics(struct uar_buf *b, struct uar_runtime *rt)
@@ -141,7 +141,8 @@ static void http_metrics(struct uar_buf *b, const struct uar_gate *g)
 	metric(b, "http_requests_total", "counter", s.requests, "Requests.");
 	metric(b, "http_refused_total", "counter", s.refused, "Requests refused by the reader.");
 	metric(b, "http_sent_bytes_total", "counter", s.bytes_out, "Bytes sent.");
-	metric(b, "bus_delivered_total", "counter", bus.delivered, "Events handed to live readers.");
+	metric(b, "bus_delivered_total", "counter", bus.delivered,
+	       "Events handed to live readers.");
 }
 
 static void process_metrics(struct uar_buf *b, const struct uar_gate *g)

@@ -1,0 +1,379 @@
+/* serve.c - the wiring: every room is made here, joined, and taken apart again.
+ *
+ * Order of birth: loop, store, models, runtime, gate, HTTP. Recovery lists the
+ * live runs before the first request is taken. On SIGTERM: stop listening, end
+ * streams, stop workers, finish commits, close; a second signal or the end of
+ * the grace period cuts what is left. A storage that could not sync ends the
+ * process with status 1 without another word to anybody. */
+#include "app/serve.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app/cli.h"
+#include "app/datadir.h"
+#include "gate/gate.h"
+#include "loop/client.h"
+#include "loop/loop.h"
+
+struct server {
+	struct uar_config_set *config; /* the one in force */
+	struct uar_config_set *loaded; /* by SIGHUP; owned */
+	FILE *out;
+	bool json;
+	struct uar_log log;
+	struct uar_loop *loop;
+	struct uar_store *store;
+	struct uar_client *client;
+	struct uar_model *scripted, *provider;
+	struct uar_runtime *runtime;
+	struct uar_gate *gate;
+	struct uar_http *http;
+	struct uar_buf token;
+	struct uar_timer grace;
+	bool stopping, http_done, runtime_done, broken;
+};
+
+static int explain(const char *what, uar_err e, const struct uar_error *error)
+{
+	fprintf(stderr, "uar: %s: %s\n", what,
+		error && error->text[0] ? error->text : uar_err_text(e));
+	return 1;
+}
+
+/* --- birth ---------------------------------------------------------------------- */
+
+static void on_broken(void *ctx, const struct uar_error *error)
+{
+	struct server *s = ctx;
+
+	s->broken = true;
+	uar_log(&s->log, UAR_LOG_ERROR, "store.broken",
+		{ "reason", uar_str_c(uar_error_text(error)) });
+	uar_loop_stop(s->loop);
+}
+
+static uar_err make_store(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_store_options o = {
+		.dir = c->data,
+		.sched = uar_loop_sched(s->loop),
+		.rand = &uar_rand_system,
+		.log = &s->log,
+		.readers = (unsigned)c->readers,
+		.broken = on_broken,
+		.ctx = s,
+	};
+
+	return uar_store_sqlite_create(&o, &s->store, error);
+}
+
+static uar_err make_models(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_model_scripted_options scripted = {
+		.sched = uar_loop_sched(s->loop),
+		.token_us = c->scripted_token_ms * 1000,
+	};
+	struct uar_model_openai_options openai = {
+		.base_url =
+			c->openai_base_url[0] ? c->openai_base_url : "https://api.openai.com/v1",
+		.api_key = c->openai_api_key,
+	};
+	uar_err e = uar_model_scripted_create(&scripted, &s->scripted);
+
+	if (e || (!c->openai_base_url[0] && !c->openai_api_key[0]))
+		return e;
+	if (!c->model[0])
+		return uar_error_set(error, UAR_ECONFIG,
+				     "a provider is configured but no model: set UAR_MODEL");
+	e = uar_client_create(s->loop, &s->client);
+	openai.client = s->client;
+	return e ? e : uar_model_openai_create(&openai, &s->provider, error);
+}
+
+static uar_err make_runtime(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_runtime_options o = {
+		.sched = uar_loop_sched(s->loop),
+		.store = s->store,
+		.rand = &uar_rand_system,
+		.log = &s->log,
+		.scripted = s->scripted,
+		.provider = s->provider,
+		.provider_model = c->model,
+		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
+		.run_timeout_us = c->run_timeout_us,
+	};
+	uar_err e = uar_runtime_create(&o, &s->runtime);
+
+	return e ? e : uar_runtime_recover(s->runtime, error);
+}
+
+static uar_err make_gate(struct server *s)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_gate_options o = {
+		.sched = uar_loop_sched(s->loop),
+		.runtime = s->runtime,
+		.rand = &uar_rand_system,
+		.log = &s->log,
+		.owner = { uar_str_c(c->tenant), uar_str_c(c->workspace), uar_str_c(c->user) },
+		.token = s->token.p,
+		.allowed_hosts = c->allowed_hosts.items,
+		.allowed_host_count = c->allowed_hosts.count,
+		.allowed_origins = c->allowed_origins.items,
+		.allowed_origin_count = c->allowed_origins.count,
+		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
+		.max_body = (size_t)c->max_body_bytes,
+		.heartbeat_us = c->heartbeat_us,
+		.cancel_as_done = c->cancel_terminal == UAR_CONFIG_CANCEL_DONE,
+	};
+
+	return uar_gate_create(&o, &s->gate);
+}
+
+static uar_err make_http(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_http_options o = {
+		.listen = c->listen,
+		.max_connections = (size_t)c->max_connections,
+		.max_per_address = (size_t)c->max_connections_per_address,
+		.head_timeout_us = c->head_timeout_us,
+		.body_timeout_us = c->body_timeout_us,
+		.idle_timeout_us = c->idle_timeout_us,
+		.stall_timeout_us = c->stall_timeout_us,
+		.handler = uar_gate_handler(s->gate),
+	};
+	uar_err e = uar_http_create(s->loop, &o, &s->http, error);
+
+	if (!e)
+		uar_gate_set_http(s->gate, s->http);
+	return e;
+}
+
+/* A stream is a descriptor: take as many as the system grants. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int make_all(struct server *s)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_error error = { 0 };
+	uar_err e = uar_datadir_create(c->data, &error);
+
+	if (e)
+		return explain("data directory", e, &error);
+	e = uar_datadir_token(c, &uar_rand_system, &s->token, &error);
+	if (e)
+		return explain("token", e, &error);
+	e = uar_loop_create(&uar_clock_system, &s->loop);
+	if (e)
+		return explain("loop", e, NULL);
+	e = make_store(s, &error);
+	if (e)
+		return explain("store", e, &error);
+	e = make_models(s, &error);
+	if (e)
+		return explain("models", e, &error);
+	e = make_runtime(s, &error);
+	if (e)
+		return explain("runtime", e, &error);
+	e = make_gate(s);
+	if (!e)
+		e = make_http(s, &error);
+	return e ? explain("http", e, &error) : 0;
+}
+
+/* --- death ------------------------------------------------------------------------ */
+
+static void stop_if_done(struct server *s)
+{
+	if (s->http_done && s->runtime_done)
+		uar_loop_stop(s->loop);
+}
+
+static void on_http_done(void *ctx)
+{
+	struct server *s = ctx;
+
+	s->http_done = true;
+	stop_if_done(s);
+}
+
+static void on_runtime_done(void *ctx)
+{
+	struct server *s = ctx;
+
+	s->runtime_done = true;
+	stop_if_done(s);
+}
+
+static void on_grace_over(struct uar_timer *t)
+{
+	uar_loop_stop(UAR_OWNER(t, struct server, grace)->loop);
+}
+
+static void on_stop(void *ctx, int signum)
+{
+	struct server *s = ctx;
+
+	(void)signum;
+	if (s->stopping) {
+		uar_loop_stop(s->loop);
+		return;
+	}
+	s->stopping = true;
+	uar_log(&s->log, UAR_LOG_INFO, "server.draining", { "reason", UAR_STR("signal") });
+	s->grace.fn = on_grace_over;
+	if (uar_timer_set(uar_loop_sched(s->loop), &s->grace, s->config->value.drain_us))
+		uar_loop_stop(s->loop);
+	uar_gate_drain(s->gate);
+	uar_http_drain(s->http, on_http_done, s);
+	uar_runtime_drain(s->runtime, on_runtime_done, s);
+}
+
+static void unmake_all(struct server *s)
+{
+	if (s->http)
+		uar_datadir_retract(s->config->value.data);
+	uar_http_destroy(s->http);
+	uar_gate_destroy(s->gate);
+	uar_runtime_destroy(s->runtime);
+	uar_model_destroy(s->provider);
+	uar_model_destroy(s->scripted);
+	uar_client_destroy(s->client);
+	uar_store_destroy(s->store);
+	uar_loop_destroy(s->loop);
+	uar_config_destroy(s->loaded);
+	uar_buf_fini(&s->token);
+}
+
+/* --- life -------------------------------------------------------------------------- */
+
+static void log_changes(const struct server *s, const struct uar_config_changes *changes)
+{
+	for (size_t i = 0; i < changes->count; i++)
+		uar_log(&s->log, changes->of[i].applied ? UAR_LOG_INFO : UAR_LOG_WARN,
+			"config.changed", { "key", uar_str_c(changes->of[i].row->key) },
+			{ "applied", uar_str_c(changes->of[i].applied ? "yes" : "at next start") });
+}
+
+static void on_reload(void *ctx, int signum)
+{
+	struct server *s = ctx;
+	struct uar_buf problems = uar_buf_make(UAR_LIMIT_LOG_LINE);
+	struct uar_config_changes changes;
+	struct uar_config_set *next;
+	const struct uar_config *c;
+
+	(void)signum;
+	if (uar_config_reload(s->config, &next, &changes, &problems)) {
+		uar_log(&s->log, UAR_LOG_ERROR, "config.refused",
+			{ "problems", uar_buf_str(&problems) });
+		uar_buf_fini(&problems);
+		return;
+	}
+	uar_buf_fini(&problems);
+	log_changes(s, &changes);
+	c = &next->value;
+	s->log.level = (enum uar_log_level)c->log_level;
+	s->log.json = c->log_json;
+	uar_gate_reload(s->gate, c->heartbeat_us, c->cancel_terminal == UAR_CONFIG_CANCEL_DONE);
+	/* What was made from the old set keeps its strings: the first set stays. */
+	uar_config_destroy(s->loaded);
+	s->loaded = s->config = next;
+}
+
+static void announce_json(const struct server *s, const char *url)
+{
+	struct uar_buf b = uar_buf_make(4096);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "url", url);
+	uar_jw_str(&w, "token", uar_buf_str(&s->token));
+	uar_jw_cstr(&w, "data", s->config->value.data);
+	uar_jw_int(&w, "pid", getpid());
+	uar_jw_cstr(&w, "version", UAR_VERSION);
+	uar_jw_close(&w);
+	if (uar_jw_end(&w) == UAR_OK)
+		fprintf(s->out, "%.*s\n", UAR_FMT(uar_buf_str(&b)));
+	uar_buf_fini(&b);
+}
+
+static int announce(struct server *s)
+{
+	struct uar_server_info info = { .pid = getpid() };
+	struct uar_error error = { 0 };
+	const char *address = uar_http_address(s->http);
+	bool is_unix = uar_str_starts(uar_str_c(address), UAR_STR("unix:"));
+	uar_err e;
+
+	snprintf(info.url, sizeof info.url, "%s%s", is_unix ? "" : "http://", address);
+	e = uar_datadir_announce(s->config->value.data, &info, &uar_clock_system, &error);
+	if (e)
+		return explain("data directory", e, &error);
+	if (s->json)
+		announce_json(s, info.url);
+	else
+		fprintf(s->out,
+			"UAR %s is running.\n\n  open      %s/#code=%s\n  data      %s\n"
+			"  try       uar run demo \"hello\"\n\nThe link works once. Ctrl-C stops; "
+			"runs "
+			"go on at the next start.\n",
+			UAR_VERSION, info.url, uar_gate_link_code(s->gate), s->config->value.data);
+	fflush(s->out);
+	return 0;
+}
+
+static uar_err on_signals(struct server *s)
+{
+	uar_err e = uar_loop_on_signal(s->loop, SIGTERM, on_stop, s);
+
+	if (!e)
+		e = uar_loop_on_signal(s->loop, SIGINT, on_stop, s);
+	if (!e)
+		e = uar_loop_on_signal(s->loop, SIGHUP, on_reload, s);
+	return e;
+}
+
+int uar_app_serve(struct uar_config_set *config, bool json, FILE *out)
+{
+	struct server s = { .config = config, .out = out, .json = json };
+	const struct uar_config *c = &config->value;
+	int status;
+
+	s.log = (struct uar_log){ &uar_clock_system, (enum uar_log_level)c->log_level, c->log_json,
+				  STDERR_FILENO };
+	s.token = uar_buf_make(UAR_LIMIT_ID_BYTES * 4);
+	signal(SIGPIPE, SIG_IGN);
+	raise_file_limit();
+	status = make_all(&s);
+	if (!status && on_signals(&s))
+		status = explain("signals", UAR_ENOMEM, NULL);
+	if (!status)
+		status = announce(&s);
+	if (!status)
+		uar_loop_run(s.loop);
+	if (s.broken)
+		_exit(1); /* nothing may be acknowledged any more, not even by closing */
+	unmake_all(&s);
+	return status;
+}
+
+int uar_verb_serve(struct uar_cli *cli)
+{
+	return uar_app_serve(cli->config, cli->args->option[UAR_OPT_JSON] != NULL, cli->out);
+}
