@@ -153,21 +153,38 @@ static int month_days(int y, int m)
 	return days[m - 1] + (m == 2 && leap);
 }
 
+static bool take_date(uar_str *s, int64_t *out_days)
+{
+	int y, m, d;
+
+	if (!take_digits(s, 4, 0, 9999, &y) || !take_char(s, '-') ||
+	    !take_digits(s, 2, 1, 12, &m) || !take_char(s, '-') || !take_digits(s, 2, 1, 31, &d) ||
+	    d > month_days(y, m))
+		return false;
+	*out_days = days_from_date(y, m, d);
+	return true;
+}
+
+static bool take_clock(uar_str *s, int *out_seconds, int *out_micros)
+{
+	int h, m, sec;
+
+	if (!take_digits(s, 2, 0, 23, &h) || !take_char(s, ':') || !take_digits(s, 2, 0, 59, &m) ||
+	    !take_char(s, ':') || !take_digits(s, 2, 0, 59, &sec))
+		return false;
+	*out_seconds = h * 3600 + m * 60 + sec;
+	*out_micros = 0;
+	return !take_char(s, '.') || take_fraction(s, out_micros);
+}
+
 uar_err uar_time_parse(uar_str s, int64_t *out_us)
 {
-	int y, mo, d, h, mi, sec, micros = 0, offset;
-	bool ok = take_digits(&s, 4, 0, 9999, &y) && take_char(&s, '-') &&
-		  take_digits(&s, 2, 1, 12, &mo) && take_char(&s, '-') &&
-		  take_digits(&s, 2, 1, 31, &d) && d <= month_days(y, mo) && take_char(&s, 'T') &&
-		  take_digits(&s, 2, 0, 23, &h) && take_char(&s, ':') &&
-		  take_digits(&s, 2, 0, 59, &mi) && take_char(&s, ':') &&
-		  take_digits(&s, 2, 0, 59, &sec);
+	int64_t days;
+	int seconds, micros, offset;
 
-	if (ok && take_char(&s, '.'))
-		ok = take_fraction(&s, &micros);
-	if (!ok || !take_offset(&s, &offset) || s.n)
+	if (!take_date(&s, &days) || !take_char(&s, 'T') || !take_clock(&s, &seconds, &micros) ||
+	    !take_offset(&s, &offset) || s.n)
 		return UAR_EINVALID;
-	*out_us = (days_from_date(y, mo, d) * 86400 + h * 3600 + mi * 60 + sec - offset) * 1000000 +
-		  micros;
+	*out_us = (days * 86400 + seconds - offset) * 1000000 + micros;
 	return UAR_OK;
 }
