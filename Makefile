@@ -25,6 +25,7 @@ LDLIBS   += -luv -lsqlite3 -lcrypto -lpthread -ldl -lm
 
 SAN_FLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_FLAGS_tsan := -fsanitize=thread
+SAN_FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 CFLAGS  += $(SAN_FLAGS_$(SAN))
 LDFLAGS += $(SAN_FLAGS_$(SAN))
 
@@ -46,8 +47,9 @@ BENCH_BIN := $(BENCH_C:bench/%.c=$(BUILD)/bench/%)
 FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
 
 .PHONY: all build run test unit e2e bench fuzz asan tsan lint format check-generated generate \
-        install deb clean help deps deps-test torture size
+        install deb clean help deps deps-test torture size conformance
 .DEFAULT_GOAL := build
+.SECONDARY:
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 18
@@ -121,6 +123,11 @@ torture: $(UAR) ## 10,000 kill -9 rounds; hours
 bench: $(UAR) $(BENCH_BIN) ## measure against the raw limits of this machine
 	@BUILD=$(BUILD) bench/run
 
+$(BUILD)/bin/%_fuzz: tests/fuzz/%_fuzz.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-missing-prototypes -fsanitize=fuzzer -Itests/lib -MMD -MP $(LDFLAGS) \
+		-o $@ $< $(LIB) $(LDLIBS) -ljansson
+
 FUZZ_SECONDS ?= 600
 fuzz: ## run every fuzz target for FUZZ_SECONDS (clang, libFuzzer)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(FUZZ_C)
@@ -134,6 +141,8 @@ format: ## let clang-format decide
 
 generate: ## rewrite the files that derive from tables
 	@tools/generate
+conformance: ## rewrite docs/CONFORMANCE.md from the tests
+	@tools/conformance
 size: ## size report of functions and files
 	@tools/check-sizes --report
 
