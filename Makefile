@@ -44,6 +44,7 @@ TESTLIB_O := $(TESTLIB_C:%.c=$(BUILD)/obj/%.o)
 TEST_BIN := $(TEST_C:%.c=$(BUILD)/tests/%)
 BENCH_C  := $(wildcard bench/*.c)
 BENCH_BIN := $(BENCH_C:bench/%.c=$(BUILD)/bench/%)
+BENCHLIB_O := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard bench/lib/*.c))
 FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
 
 .PHONY: all build run test unit e2e bench fuzz asan tsan lint format check-generated generate \
@@ -81,7 +82,8 @@ $(LIB): $(LIB_O)
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter tests/%,$<),-Itests/lib) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter tests/%,$<),-Itests/lib) \
+		$(if $(filter bench/%,$<),-Ibench) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.S
 	@mkdir -p $(@D)
@@ -97,10 +99,10 @@ $(BUILD)/tests/%: %.c $(TESTLIB_O) $(LIB)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/lib -MMD -MP $(LDFLAGS) -o $@ $< $(TESTLIB_O) $(LIB) \
 		$(LDLIBS) -ljansson
 
-$(BUILD)/bench/%: bench/%.c $(LIB)
+$(BUILD)/bench/%: bench/%.c $(BENCHLIB_O) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$<)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Ibench -MMD -MP $(LDFLAGS) -o $@ $< $(BENCHLIB_O) $(LIB) $(LDLIBS)
 
 # --- tests -----------------------------------------------------------------
 test: deps-test ## everything CI runs; closing line "N passed, N failed"

@@ -1,0 +1,536 @@
+/* load.c - the load client of the benchmarks.
+ *
+ *	load runs    --clients C --runs N [--agent A --message M --fetch 0|1]
+ *	load fanout  --subscribers N [--run ID] [--attach-only 1]
+ *	load replay  --repeat N --clients C [--run ID]
+ *	load cold    --repeat N [--path P] -- PROGRAM ARGUMENT...
+ *
+ * with --url U --token T and --pid P of the server. Prints "name=value" lines;
+ * exits with 1 when a run did not end well, an event was missing or doubled.
+ * Text of the form "t=<monotonic microseconds> " in an event is taken for the
+ * moment it was made, and gives the lag. */
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/client.h"
+#include "lib/measure.h"
+
+enum { ID = 80, ATTACH_AT_ONCE = 512, LAG_EVERY = 8 };
+
+extern char **environ;
+
+struct load {
+	struct bench_loop loop;
+	char **argv;
+	int pid;
+	int64_t wall, cpu, own; /* when the measured part began */
+};
+
+static void begin(struct load *l)
+{
+	l->wall = bench_now_us();
+	l->cpu = bench_cpu_us(l->pid);
+	l->own = bench_cpu_us(0);
+}
+
+/* Puts time and CPU since begin, per `count` things called `unit`. */
+static void put_costs(const struct load *l, const char *unit, double count)
+{
+	double wall = (double)(bench_now_us() - l->wall);
+	double cpu = l->pid ? (double)(bench_cpu_us(l->pid) - l->cpu) : 0;
+	char name[64];
+
+	count = count > 0 ? count : 1;
+	bench_put("wall_s", wall / 1e6);
+	snprintf(name, sizeof name, "%ss_per_s", unit);
+	bench_put(name, count * 1e6 / (wall > 0 ? wall : 1));
+	snprintf(name, sizeof name, "server_cpu_us_per_%s", unit);
+	bench_put(name, cpu / count);
+	bench_put("server_cpu_s", cpu / 1e6);
+	bench_put("client_cpu_s", (double)(bench_cpu_us(0) - l->own) / 1e6);
+	if (l->pid) {
+		bench_put("server_rss_kb", (double)bench_rss_kb(l->pid));
+		bench_put("server_peak_rss_kb", (double)bench_peak_rss_kb(l->pid));
+	}
+}
+
+static void put_spread(const char *name, struct bench_samples *s)
+{
+	static const struct {
+		const char *suffix;
+		double q;
+	} points[] = { { "p50", 0.5 }, { "p99", 0.99 }, { "max", 1 } };
+	char full[64];
+
+	for (size_t i = 0; i < sizeof points / sizeof points[0] && s->n; i++) {
+		snprintf(full, sizeof full, "%s_%s_us", name, points[i].suffix);
+		bench_put(full, (double)bench_percentile(s, points[i].q));
+	}
+}
+
+static bool has(const struct bench_event *ev, const char *type)
+{
+	char got[40];
+
+	return bench_json_string(ev->data, ev->n, "type", got, sizeof got) &&
+	       strcmp(got, type) == 0;
+}
+
+static void run_body(const struct load *l, char *out, size_t cap)
+{
+	snprintf(out, cap, "{\"agent_id\":\"%s\",\"inputs\":{\"message\":\"%s\"}}",
+		 bench_option(l->argv, "--agent", "echo"),
+		 bench_option(l->argv, "--message", "hi"));
+}
+
+/* --- runs: create, follow to the end, fetch ------------------------------- */
+
+enum step { CREATE, FOLLOW, FETCH };
+
+struct runs {
+	struct load *load;
+	char body[512];
+	bool fetch;
+	int64_t wanted, begun, ended, bad, events, deltas, times;
+	struct bench_samples latency, lag;
+};
+
+struct runner {
+	struct bench_conn conn;
+	struct runs *all;
+	enum step step;
+	int64_t began;
+	uint64_t last;
+	bool started, terminal, wrong;
+	char id[ID];
+};
+
+static void runner_create(struct runner *r)
+{
+	struct runs *a = r->all;
+
+	if (a->begun == a->wanted)
+		return;
+	a->begun++;
+	r->step = CREATE;
+	r->began = bench_now_us();
+	r->last = 0;
+	r->started = r->terminal = r->wrong = false;
+	bench_request(&r->conn, "/api/runs", a->body);
+}
+
+static void runner_end(struct runner *r)
+{
+	struct runs *a = r->all;
+
+	a->bad += r->wrong;
+	if (++a->ended == a->wanted)
+		a->load->loop.stop = true;
+	runner_create(r);
+}
+
+static void runner_get(struct runner *r, enum step step, const char *suffix)
+{
+	char path[ID + 32];
+
+	r->step = step;
+	snprintf(path, sizeof path, "/api/runs/%s%s", r->id, suffix);
+	bench_request(&r->conn, path, NULL);
+}
+
+static void runner_done(struct bench_conn *c, int status)
+{
+	struct runner *r = c->ctx;
+	struct runs *a = r->all;
+
+	if (status < 200 || status > 299) {
+		if (a->bad == 0)
+			fprintf(stderr, "step %d: status %d: %.*s\n", r->step, status,
+				(int)c->body.n, c->body.n ? c->body.p : "");
+		r->wrong = true;
+		runner_end(r);
+	} else if (r->step == CREATE) {
+		if (!bench_json_string(c->body.p, c->body.n, "run_id", r->id, sizeof r->id))
+			bench_die("no run_id in %.*s", (int)c->body.n, c->body.p);
+		runner_get(r, FOLLOW, "/stream");
+	} else if (r->step == FOLLOW) {
+		bench_sample(&a->latency, bench_now_us() - r->began);
+		r->wrong |= !r->started || !r->terminal;
+		if (a->fetch)
+			runner_get(r, FETCH, "");
+		else
+			runner_end(r);
+	} else {
+		runner_end(r);
+	}
+}
+
+static void add_lag(void *ctx, int64_t sent_us)
+{
+	bench_sample(ctx, bench_now_us() - sent_us);
+}
+
+static void runner_event(struct bench_conn *c, const struct bench_event *ev)
+{
+	struct runner *r = c->ctx;
+	struct runs *a = r->all;
+
+	a->events++;
+	a->times += (int64_t)bench_times(ev->data, ev->n, add_lag, &a->lag);
+	if (r->last == 0)
+		r->started = has(ev, "RunStart");
+	a->deltas += has(ev, "ChatDelta");
+	r->wrong |= r->terminal || ev->id <= r->last || has(ev, "Error");
+	r->terminal = has(ev, "RunDone");
+	r->last = ev->id;
+}
+
+static int run_runs(struct load *l)
+{
+	static const struct bench_calls calls = { runner_event, runner_done };
+	int64_t clients = bench_number(l->argv, "--clients", 64);
+	struct runner *r = bench_alloc(NULL, (size_t)clients * sizeof *r);
+	struct runs all = { .load = l,
+			    .wanted = bench_number(l->argv, "--runs", 1000),
+			    .fetch = bench_number(l->argv, "--fetch", 1) };
+
+	run_body(l, all.body, sizeof all.body);
+	begin(l);
+	for (int64_t i = 0; i < clients; i++) {
+		r[i] = (struct runner){ .all = &all };
+		bench_conn_init(&r[i].conn, &l->loop, &calls, &r[i]);
+		runner_create(&r[i]);
+	}
+	bench_loop_run(&l->loop, 0);
+	put_costs(l, "run", (double)all.ended);
+	put_spread("latency", &all.latency);
+	put_spread("lag", &all.lag);
+	bench_put("events", (double)all.events);
+	bench_put("deltas", (double)all.deltas);
+	bench_put("tokens", (double)all.times);
+	bench_put("bad", (double)all.bad);
+	for (int64_t i = 0; i < clients; i++)
+		bench_conn_fini(&r[i].conn);
+	free(r);
+	bench_samples_fini(&all.latency);
+	bench_samples_fini(&all.lag);
+	return all.bad ? 1 : 0;
+}
+
+/* --- readers of one run ---------------------------------------------------- */
+
+struct readers {
+	struct load *load;
+	char path[ID + 32];
+	int64_t ended, wanted, asked, deliveries, bytes, gaps, cuts, attached;
+	bool measuring;
+	struct bench_samples lag;
+};
+
+struct reader {
+	struct bench_conn conn;
+	struct readers *all;
+	uint64_t last;
+	bool attached, terminal, samples;
+};
+
+static void reader_event(struct bench_conn *c, const struct bench_event *ev)
+{
+	struct reader *r = c->ctx;
+	struct readers *a = r->all;
+
+	a->gaps += ev->id != r->last + 1 || r->terminal;
+	r->last = ev->id;
+	r->terminal = has(ev, "RunDone") || has(ev, "Error");
+	if (!r->attached) {
+		r->attached = true;
+		a->attached++;
+		if (a->attached == a->asked && !a->measuring)
+			a->load->loop.stop = true;
+	}
+	if (!a->measuring)
+		return;
+	a->deliveries++;
+	a->bytes += (int64_t)ev->bytes;
+	if (r->samples)
+		bench_times(ev->data, ev->n, add_lag, &a->lag);
+}
+
+static void reader_ask(struct reader *r)
+{
+	r->conn.resume_after = r->last;
+	bench_request(&r->conn, r->all->path, NULL);
+}
+
+/* A reader that was cut before the run's end comes back at its position. */
+static void reader_done(struct bench_conn *c, int status)
+{
+	struct reader *r = c->ctx;
+	struct readers *a = r->all;
+
+	if (status >= 400)
+		bench_die("stream: status %d: %.*s", status, (int)c->body.n,
+			  c->body.n ? c->body.p : "");
+	if (!r->terminal) {
+		if (++a->cuts > 1000000)
+			bench_die("the streams are cut again and again");
+		reader_ask(r);
+	} else if (++a->ended == a->wanted) {
+		a->load->loop.stop = true;
+	}
+}
+
+/* One request, one answer; the body's run_id. */
+static void one_done(struct bench_conn *c, int status)
+{
+	if (status < 200 || status > 299 ||
+	    !bench_json_string(c->body.p, c->body.n, "run_id", c->ctx, ID))
+		bench_die("cannot create a run: status %d", status);
+	c->loop->stop = true;
+}
+
+static void find_run(struct load *l, struct readers *a)
+{
+	static const struct bench_calls calls = { NULL, one_done };
+	const char *given = bench_option(l->argv, "--run", NULL);
+	char id[ID], body[512];
+	struct bench_conn c;
+
+	if (given) {
+		snprintf(id, sizeof id, "%s", given);
+	} else {
+		run_body(l, body, sizeof body);
+		bench_conn_init(&c, &l->loop, &calls, id);
+		bench_request(&c, "/api/runs", body);
+		bench_loop_run(&l->loop, 0);
+		bench_conn_fini(&c);
+	}
+	snprintf(a->path, sizeof a->path, "/api/runs/%s/stream", id);
+}
+
+static struct reader *readers_make(struct readers *a, int64_t n)
+{
+	static const struct bench_calls calls = { reader_event, reader_done };
+	struct reader *r = bench_alloc(NULL, (size_t)n * sizeof *r);
+
+	for (int64_t i = 0; i < n; i++) {
+		r[i] = (struct reader){ .all = a, .samples = i % LAG_EVERY == 0 };
+		bench_conn_init(&r[i].conn, &a->load->loop, &calls, &r[i]);
+	}
+	return r;
+}
+
+static void readers_free(struct readers *a, struct reader *r, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		bench_conn_fini(&r[i].conn);
+	free(r);
+	bench_samples_fini(&a->lag);
+}
+
+static void put_readers(struct readers *a)
+{
+	put_costs(a->load, "event", (double)a->deliveries);
+	put_spread("lag", &a->lag);
+	bench_put("deliveries", (double)a->deliveries);
+	bench_put("bytes_per_event", a->deliveries ? (double)a->bytes / (double)a->deliveries : 0);
+	bench_put("gaps", (double)a->gaps);
+	bench_put("cuts", (double)a->cuts);
+}
+
+/* In groups, as a listen queue holds only so many. */
+static void attach(struct readers *a, struct reader *r)
+{
+	for (int64_t i = 0; i < a->wanted;) {
+		for (int n = 0; n < ATTACH_AT_ONCE && i < a->wanted; n++, i++) {
+			a->asked = i + 1;
+			reader_ask(&r[i]);
+		}
+		if (a->attached < a->asked)
+			bench_loop_run(&a->load->loop, 0);
+	}
+}
+
+static int run_fanout(struct load *l)
+{
+	struct readers all = { .load = l, .wanted = bench_number(l->argv, "--subscribers", 1000) };
+	struct reader *r = readers_make(&all, all.wanted);
+	int64_t before, after;
+
+	find_run(l, &all);
+	before = bench_rss_kb(l->pid);
+	attach(&all, r);
+	/* Whoever came late is still catching up; that is not fan-out. */
+	bench_loop_run(&l->loop, bench_now_us() + 1000000);
+	after = bench_rss_kb(l->pid);
+	bench_put("subscribers", (double)all.attached);
+	bench_put("rss_bytes_per_stream", (double)(after - before) * 1024 / (double)all.wanted);
+	if (!bench_number(l->argv, "--attach-only", 0)) {
+		all.measuring = true;
+		begin(l);
+		if (all.ended < all.wanted)
+			bench_loop_run(&l->loop, 0);
+		put_readers(&all);
+	}
+	readers_free(&all, r, all.wanted);
+	return all.gaps ? 1 : 0;
+}
+
+/* --- replay: read a stored run again and again ----------------------------- */
+
+static void replay_done(struct bench_conn *c, int status)
+{
+	struct reader *r = c->ctx;
+	struct readers *a = r->all;
+
+	if (status != 200 || !r->terminal)
+		bench_die("replay: status %d, %s", status, r->terminal ? "whole" : "cut");
+	a->ended++;
+	r->last = 0;
+	r->terminal = false;
+	if (a->asked < a->wanted) {
+		a->asked++;
+		reader_ask(r);
+	} else if (a->ended == a->wanted) {
+		a->load->loop.stop = true;
+	}
+}
+
+static int run_replay(struct load *l)
+{
+	static const struct bench_calls calls = { reader_event, replay_done };
+	int64_t clients = bench_number(l->argv, "--clients", 1);
+	struct readers all = { .load = l, .wanted = 1 };
+	struct reader *r = readers_make(&all, clients);
+
+	find_run(l, &all);
+	attach(&all, r); /* the first reading waits for the run's end and is not measured */
+	if (!all.ended)
+		bench_loop_run(&l->loop, 0);
+	all.wanted = bench_number(l->argv, "--repeat", 10);
+	all.ended = all.asked = 0;
+	all.measuring = true;
+	begin(l);
+	for (int64_t i = 0; i < clients && all.asked < all.wanted; i++) {
+		r[i].conn.calls = &calls;
+		r[i].last = 0;
+		r[i].terminal = false;
+		all.asked++;
+		reader_ask(&r[i]);
+	}
+	bench_loop_run(&l->loop, 0);
+	put_readers(&all);
+	readers_free(&all, r, clients);
+	return all.gaps ? 1 : 0;
+}
+
+/* --- cold: from exec to the first answer ----------------------------------- */
+
+static void cold_done(struct bench_conn *c, int status)
+{
+	if (status == 0)
+		bench_die("the server closed without an answer");
+	c->loop->stop = true;
+}
+
+static int spawn(char **argv, int *out_fd)
+{
+	posix_spawn_file_actions_t actions;
+	int pipes[2], pid;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		bench_die("pipe");
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);
+	if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ))
+		bench_die("cannot start %s", argv[0]);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pipes[1]);
+	*out_fd = pipes[0];
+	return pid;
+}
+
+/* Starts the server, waits for its line of JSON, asks once, stops it. */
+static int64_t cold_once(char **argv, const char *path)
+{
+	static const struct bench_calls calls = { NULL, cold_done };
+	char line[4096], url[128], token[512];
+	struct bench_loop loop;
+	struct bench_conn c;
+	int64_t began = bench_now_us(), took;
+	size_t n = 0;
+	int fd, pid = spawn(argv, &fd);
+
+	while (!memchr(line, '\n', n)) {
+		ssize_t got = read(fd, line + n, sizeof line - n);
+
+		if (got <= 0)
+			bench_die("%s ended without its line", argv[0]);
+		n += (size_t)got;
+	}
+	if (!bench_json_string(line, n, "url", url, sizeof url) ||
+	    !bench_json_string(line, n, "token", token, sizeof token))
+		bench_die("no url and token in %.*s", (int)n, line);
+	bench_loop_init(&loop, url, token);
+	bench_conn_init(&c, &loop, &calls, NULL);
+	bench_request(&c, path, NULL);
+	bench_loop_run(&loop, 0);
+	took = bench_now_us() - began;
+	bench_put("idle_rss_kb", (double)bench_rss_kb(pid));
+	bench_conn_fini(&c);
+	bench_loop_fini(&loop);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(fd);
+	return took;
+}
+
+static int run_cold(char **argv)
+{
+	int64_t repeat = bench_number(argv, "--repeat", 10);
+	struct bench_samples s = { 0 };
+	char **program = argv;
+
+	while (*program && strcmp(*program, "--") != 0)
+		program++;
+	if (!*program || !program[1])
+		bench_die("cold: no program");
+	for (int64_t i = 0; i < repeat; i++)
+		bench_sample(&s, cold_once(program + 1, bench_option(argv, "--path", "/health")));
+	put_spread("cold", &s);
+	bench_samples_fini(&s);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*fn)(struct load *l);
+	} modes[] = { { "runs", run_runs }, { "fanout", run_fanout }, { "replay", run_replay } };
+	struct load l = { .argv = argv };
+	int status = 2;
+
+	signal(SIGPIPE, SIG_IGN);
+	bench_raise_files();
+	if (argc > 1 && strcmp(argv[1], "cold") == 0)
+		return run_cold(argv);
+	l.pid = (int)bench_number(argv, "--pid", 0);
+	for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof modes[0]; i++) {
+		if (strcmp(argv[1], modes[i].name) != 0)
+			continue;
+		bench_loop_init(&l.loop, bench_option(argv, "--url", NULL),
+				bench_option(argv, "--token", NULL));
+		status = modes[i].fn(&l);
+		bench_loop_fini(&l.loop);
+	}
+	if (status == 2)
+		fprintf(stderr, "usage: load runs|fanout|replay|cold [--option value]...\n");
+	return status;
+}
