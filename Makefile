@@ -127,7 +127,8 @@ bench: $(UAR) $(BENCH_BIN) ## measure against the raw limits of this machine
 
 $(BUILD)/bin/%_fuzz: tests/fuzz/%_fuzz.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-missing-prototypes -fsanitize=fuzzer -Itests/lib -MMD -MP $(LDFLAGS) \
+	$(call say,FUZZ,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-missing-prototypes -fsanitize=fuzzer -Itests/lib -MMD -MP $(LDFLAGS) \
 		-o $@ $< $(LIB) $(LDLIBS) -ljansson
 
 FUZZ_SECONDS ?= 600
