@@ -1,12 +1,13 @@
 /* limit_fanout.c - what fan-out costs when there is nothing but epoll and write.
  *
- *	limit_fanout --subscribers N --rate R --events E --bytes B
+ *	limit_fanout --subscribers N --rate R --events E --bytes B [--coalesce 1]
  *
  * Listens on a free port of 127.0.0.1, prints it as JSON like the server does,
  * waits for N requests, and sends all of them the same E events of B bytes at R
  * a second, in HTTP chunks. It keeps nothing and checks nothing: the floor under
- * what a server can cost on this machine. A subscriber whose socket is full gets
- * the missed events in one write later, as any server may do. */
+ * what a server can cost on this machine. Each event is a write of its own, which
+ * is what every reader waits for; with --coalesce what is late shares one write,
+ * the floor for a server that is allowed to lag. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
@@ -34,6 +35,8 @@ struct limit {
 	struct subscriber *subs;
 	size_t wanted, accepted, subscribed, finished;
 	int64_t events, made, bytes, period_us, start_us;
+	bool coalesce;
+	size_t unit;		 /* bytes of one event on the wire; 0: whatever there is */
 	struct bench_bytes wire; /* everything made so far, as it goes out */
 };
 
@@ -56,23 +59,35 @@ static void make_event(struct limit *l, bool last)
 			(size_t)snprintf(chunk, sizeof chunk, "%x\r\n", (unsigned)n));
 	bench_bytes_add(&l->wire, frame, (size_t)n);
 	bench_bytes_add(&l->wire, "\r\n", 2);
+	if (l->made == 1)
+		l->unit = l->coalesce ? 0 : l->wire.n;
 	if (last)
 		bench_bytes_add(&l->wire, "0\r\n\r\n", 5);
 }
 
+static void finish(struct limit *l, struct subscriber *s)
+{
+	close(s->fd);
+	s->fd = -1;
+	l->finished++;
+}
+
 static void push(struct limit *l, struct subscriber *s)
 {
-	if (s->fd < 0 || !s->subscribed || s->sent == l->wire.n)
-		return;
-	ssize_t n = send(s->fd, l->wire.p + s->sent, l->wire.n - s->sent, MSG_NOSIGNAL);
+	while (s->fd >= 0 && s->subscribed && s->sent < l->wire.n) {
+		size_t left = l->wire.n - s->sent;
+		size_t size = l->unit ? l->unit - s->sent % l->unit : left;
+		ssize_t n =
+			send(s->fd, l->wire.p + s->sent, size < left ? size : left, MSG_NOSIGNAL);
 
-	if (n > 0)
-		s->sent += (size_t)n;
-	if ((n < 0 && errno != EAGAIN && errno != EINTR) ||
-	    (l->made == l->events && s->sent == l->wire.n)) {
-		close(s->fd);
-		s->fd = -1;
-		l->finished++;
+		if (n > 0)
+			s->sent += (size_t)n;
+		else if (errno == EAGAIN)
+			return;
+		else if (errno != EINTR)
+			finish(l, s);
+		if (s->fd >= 0 && l->made == l->events && s->sent == l->wire.n)
+			finish(l, s);
 	}
 }
 
@@ -155,6 +170,7 @@ int main(int argc, char **argv)
 	struct limit l = { .wanted = (size_t)bench_number(argv, "--subscribers", 1000),
 			   .events = bench_number(argv, "--events", 100),
 			   .bytes = bench_number(argv, "--bytes", 200),
+			   .coalesce = bench_number(argv, "--coalesce", 0),
 			   .period_us = 1000000 / bench_number(argv, "--rate", 20) };
 	struct epoll_event evs[512];
 

@@ -1,7 +1,7 @@
 /* load.c - the load client of the benchmarks.
  *
  *	load runs    --clients C --runs N [--agent A --message M --fetch 0|1]
- *	load fanout  --subscribers N [--run ID] [--attach-only 1]
+ *	load fanout  --subscribers N [--run ID] [--seconds S | --attach-only 1]
  *	load replay  --repeat N --clients C [--run ID]
  *	load cold    --repeat N [--path P] -- PROGRAM ARGUMENT...
  *
@@ -342,6 +342,7 @@ static void put_readers(struct readers *a)
 	bench_put("bytes_per_event", a->deliveries ? (double)a->bytes / (double)a->deliveries : 0);
 	bench_put("gaps", (double)a->gaps);
 	bench_put("cuts", (double)a->cuts);
+	bench_put("ended", (double)a->ended);
 }
 
 /* In groups, as a listen queue holds only so many. */
@@ -361,7 +362,7 @@ static int run_fanout(struct load *l)
 {
 	struct readers all = { .load = l, .wanted = bench_number(l->argv, "--subscribers", 1000) };
 	struct reader *r = readers_make(&all, all.wanted);
-	int64_t before, after;
+	int64_t before, after, seconds = bench_number(l->argv, "--seconds", 0);
 
 	find_run(l, &all);
 	before = bench_rss_kb(l->pid);
@@ -375,7 +376,7 @@ static int run_fanout(struct load *l)
 		all.measuring = true;
 		begin(l);
 		if (all.ended < all.wanted)
-			bench_loop_run(&l->loop, 0);
+			bench_loop_run(&l->loop, seconds ? l->wall + seconds * 1000000 : 0);
 		put_readers(&all);
 	}
 	readers_free(&all, r, all.wanted);
