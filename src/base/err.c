@@ -53,6 +53,7 @@ bool uar_err_retryable(uar_err e)
 	return row_of(e)->retryable;
 }
 
+#undef uar_error_set /* see err.h */
 uar_err uar_error_set(struct uar_error *error, uar_err code, const char *fmt, ...)
 {
 	va_list ap;

@@ -40,6 +40,9 @@ struct uar_error {
 /* Fills `error` (NULL is fine) and returns `code`, so that
  * `return uar_error_set(error, UAR_EINVALID, "...")` is the whole error path. */
 uar_err uar_error_set(struct uar_error *error, uar_err code, const char *fmt, ...) UAR_PRINTF(3, 4);
+#ifdef __clang_analyzer__ /* which cannot see that it returns what it was given */
+#define uar_error_set(ERROR, CODE, ...) ((uar_error_set)(ERROR, CODE, __VA_ARGS__), (CODE))
+#endif
 void uar_error_where(struct uar_error *error, const char *fmt, ...) UAR_PRINTF(2, 3);
 /* The detail when there is one, else the sentence of the code. */
 const char *uar_error_text(const struct uar_error *error);

@@ -32,6 +32,7 @@ class Tree:
         self.path = tempfile.mkdtemp(prefix="uar-tools-")
         shutil.copytree(f"{ROOT}/tools", f"{self.path}/tools")
         self.write("docs/ARCHITECTURE.md", TABLE)
+        self.write("tests/lib/test.h", "")
         self.write("docs/requirements.tsv", "# id\tlevel\tsource\n# RUN\truns\nRUN-01\tMUST\t000 a\nRUN-02\tMAY\t000 b\n")
 
     def __enter__(self):
