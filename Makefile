@@ -151,6 +151,7 @@ size: ## size report of functions and files
 
 install: build ## install to PREFIX (default /usr/local), DESTDIR respected
 	install -D -m 755 $(UAR) $(DESTDIR)$(PREFIX)/bin/uar
+	install -D -m 644 docs/uar.1 $(DESTDIR)$(PREFIX)/share/man/man1/uar.1
 
 deb: build ## a Debian package in build/
 	@BUILD=$(BUILD) VERSION=$(VERSION) tools/deb
