@@ -35,6 +35,7 @@ static uar_err join(char out[PATH_MAX], const char *data, const char *name, stru
 uar_err uar_datadir_create(const char *data, struct uar_error *error)
 {
 	char path[PATH_MAX];
+	struct stat st;
 	size_t n = strlen(data);
 
 	if (n == 0 || n >= sizeof path)
@@ -51,6 +52,8 @@ uar_err uar_datadir_create(const char *data, struct uar_error *error)
 	}
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return fail_errno(error, "create", path, errno);
+	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+		return fail_errno(error, "use", path, ENOTDIR);
 	return UAR_OK;
 }
 

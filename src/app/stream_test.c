@@ -256,6 +256,39 @@ TEST(notes_go_to_the_error_stream_in_run, "")
 	uar_prepared_destroy(s);
 }
 
+TEST(running_out_of_memory_ends_a_verb_in_order, "")
+{
+	static const struct {
+		char *argv[3];
+		struct uar_prepared_answer answers[3];
+	} cases[] = {
+		{ { "logs", "r" }, { { ENDED, 0 }, { whole, 0 } } },
+		{ { "run", "a", "hi" }, { { MADE, 0 }, { whole, 0 }, { ENDED, 0 } } },
+		{ { "show", "r" }, { { ENDED, 0 } } },
+		{ { "runs" }, { { OK("{\"runs\":[{\"run_id\":\"r\"}]}"), 0 } } },
+		{ { "cancel", "r" }, { { ENDED, 0 } } },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		for (unsigned long n = 1;; n++) {
+			struct uar_prepared *s = uar_prepared_start(cases[i].answers, 3, false);
+			struct run r;
+			bool hit;
+
+			uar_test_fail_alloc(n);
+			r = uar_with((struct uar_cli){ .in = NULL },
+				     (char *[]){ "uar", cases[i].argv[0], "--url", s->url,
+						 cases[i].argv[1], cases[i].argv[2], NULL });
+			hit = uar_test_alloc_failed();
+			uar_test_fail_alloc(0);
+			CHECK_MSG(hit || r.status == 0, "%s: %s", cases[i].argv[0], r.err);
+			over(&r);
+			uar_prepared_destroy(s);
+			if (!hit)
+				break;
+		}
+}
+
 /* --- rendering ------------------------------------------------------------------------ */
 static void render(const char *json, bool colour, struct run *r)
 {

@@ -35,7 +35,7 @@ static void read_request(int fd, char *out, size_t size)
 
 static void send_answer(int fd, const struct uar_prepared_answer *p)
 {
-	size_t n = strlen(p->answer), step = p->piece ? p->piece : n;
+	size_t n = p->answer ? strlen(p->answer) : 0, step = p->piece ? p->piece : n;
 
 	for (size_t at = 0; at < n; at += step) {
 		size_t part = n - at < step ? n - at : step;
@@ -62,7 +62,7 @@ static void *serve(void *arg)
 			;
 		close(fd);
 	}
-	close(s->fd); /* whoever comes now is refused */
+	shutdown(s->fd, SHUT_RDWR); /* whoever comes now is refused */
 	return NULL;
 }
 
@@ -110,11 +110,18 @@ struct uar_prepared *uar_prepared_start(const struct uar_prepared_answer *answer
 
 bool uar_prepared_finish(struct uar_prepared *s)
 {
-	pthread_join(s->thread, NULL);
+	if (!s->joined)
+		pthread_join(s->thread, NULL);
+	s->joined = true;
 	return s->served == s->count;
 }
 
 void uar_prepared_destroy(struct uar_prepared *s)
 {
+	if (!s)
+		return;
+	shutdown(s->fd, SHUT_RDWR); /* wakes the thread if it still waits */
+	uar_prepared_finish(s);
+	close(s->fd);
 	free(s);
 }

@@ -23,6 +23,7 @@ struct uar_prepared {
 	size_t count, served;
 	int fd;
 	pthread_t thread;
+	bool joined;
 };
 
 /* On a unix socket, or on loopback with `tcp`. */
@@ -30,6 +31,7 @@ struct uar_prepared *uar_prepared_start(const struct uar_prepared_answer *answer
 					bool tcp);
 /* Waits until every answer was given; false when a connection failed. */
 bool uar_prepared_finish(struct uar_prepared *p);
+/* Also with answers left over. */
 void uar_prepared_destroy(struct uar_prepared *p);
 
 #define START(...)                                                                                 \
