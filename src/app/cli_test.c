@@ -7,7 +7,7 @@
 
 #include "app/cli.h"
 #include "app/datadir.h"
-#include "app/test_cli.h"
+#include "cli_run.h"
 
 #define RUN_ENV(ENV, ...)                                                                          \
 	uar_with((struct uar_cli){ .env = (ENV) }, (char *[16]){ "uar", __VA_ARGS__ })

@@ -5,7 +5,7 @@
 
 #include "app/datadir.h"
 #include "app/remote.h"
-#include "app/test_cli.h"
+#include "cli_run.h"
 #include "prepared.h"
 
 /* --- the client itself ---------------------------------------------------------------- */

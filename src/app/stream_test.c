@@ -5,7 +5,7 @@
 
 #include "app/remote.h"
 #include "app/render.h"
-#include "app/test_cli.h"
+#include "cli_run.h"
 #include "app/text.h"
 #include "prepared.h"
 

@@ -1,6 +1,6 @@
-/* test_cli.h - runs one command line inside a test and keeps what it printed. */
-#ifndef UAR_APP_TEST_CLI_H
-#define UAR_APP_TEST_CLI_H
+/* cli_run.h - runs one command line inside a test and keeps what it printed. */
+#ifndef UAR_TEST_CLI_RUN_H
+#define UAR_TEST_CLI_RUN_H
 
 #include <stdlib.h>
 
