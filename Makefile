@@ -120,7 +120,7 @@ tsan: ## the threaded parts under TSan
 	@$(MAKE) --no-print-directory SAN=tsan unit
 
 torture: $(UAR) ## 10,000 kill -9 rounds; hours
-	@BUILD=$(BUILD) UAR_KILLS=10000 tools/run-tests tests/e2e/kill9_test.py
+	@BUILD=$(BUILD) UAR_TEST_KILLS=10000 tools/run-tests tests/e2e/kill9_test.py
 
 bench: $(UAR) $(BENCH_BIN) ## measure against the raw limits of this machine
 	@BUILD=$(BUILD) bench/run
