@@ -15,7 +15,10 @@
 #include "loop/client_int.h"
 #include "loop/curl_hub.h"
 
-enum { IDLE_TIMEOUT_US = 60 * 1000 * 1000 };
+enum {
+	IDLE_TIMEOUT_US = 60 * 1000 * 1000,
+	ROUND_BYTES = 65536, /* of one call, before the others get their turn */
+};
 
 struct origin { /* an https host without HTTP/2 */
 	struct uar_list node;
@@ -32,7 +35,8 @@ struct uar_client {
 	struct uar_list cancelled; /* to be freed once libcurl has returned */
 	struct uar_list origins;
 	size_t origin_count;
-	bool learned; /* an origin was added: move the calls that wait */
+	uint64_t round; /* of libcurl */
+	bool learned;	/* an origin was added: move the calls that wait */
 	char *ca_file;
 };
 
@@ -47,6 +51,8 @@ struct uar_call {
 	struct uar_task resume;
 	int64_t idle_us, last_us; /* limit; when the last byte came */
 	size_t head_bytes;
+	uint64_t round; /* that last brought bytes, and how many */
+	size_t round_bytes;
 	struct uar_buf body; /* of an answer that is not 2xx */
 	uar_err (*data)(void *ctx, uar_str bytes);
 	void (*done)(void *ctx, uar_err e, int status, uar_str body, const char *reason);
@@ -210,6 +216,7 @@ static void settle(void *ctx)
 {
 	struct uar_client *c = ctx;
 
+	c->round++;
 	if (c->learned)
 		move_waiting(c);
 	while (!uar_list_empty(&c->cancelled))
@@ -282,6 +289,29 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	return n;
 }
 
+/* libcurl reads a fast peer for as long as it sends. Each call gets its share of
+ * a round and goes on in the next turn of the loop. */
+static bool has_had_its_share(struct uar_call *call, size_t n)
+{
+	if (call->round != call->client->round)
+		call->round_bytes = 0;
+	call->round = call->client->round;
+	if (call->round_bytes > ROUND_BYTES)
+		return true;
+	call->round_bytes += n;
+	return false;
+}
+
+static size_t on_error_body(struct uar_call *call, const char *p, size_t n)
+{
+	size_t room = call->body.max - call->body.n;
+
+	uar_buf_add(&call->body, p, n < room ? n : room);
+	if (n > room)
+		call->body.err = UAR_ETOOBIG;
+	return call->body.err ? 0 : n;
+}
+
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
 	struct uar_call *call = ctx;
@@ -294,16 +324,12 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 		call->client->curl->easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	call->status = (int)status;
 	call->last_us = uar_clock_mono(call->client->sched->clock);
-	if (status < 200 || status > 299) {
-		size_t room = call->body.max - call->body.n;
-
-		uar_buf_add(&call->body, p, n < room ? n : room);
-		if (n > room)
-			call->body.err = UAR_ETOOBIG;
-		return call->body.err ? 0 : n;
-	}
-	if (call->paused) {
+	if (status < 200 || status > 299)
+		return on_error_body(call, p, n);
+	if (call->paused || has_had_its_share(call, n)) {
 		call->held = true;
+		if (!call->paused)
+			uar_post(call->client->sched, &call->resume);
 		return CURL_WRITEFUNC_PAUSE;
 	}
 	if (call->data)

@@ -3,7 +3,7 @@
 
 enum {
 	CONNECT_TIMEOUT_US = 10 * 1000 * 1000,
-	READ_BUFFER = 4096, /* a transfer's; more costs memory and gains nothing */
+	READ_BUFFER = 2048, /* a transfer's; more costs memory and gains nothing */
 	UPLOAD_BUFFER = 16384,
 };
 

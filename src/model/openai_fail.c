@@ -87,8 +87,8 @@ static const struct status_row *row_of_status(int status)
 	return row;
 }
 
-/* error.code and error.type say more than the status where they are one of these. */
-static const struct {
+/* error.code and error.type, where the status says little or nothing. */
+static const struct code_row {
 	const char *code;
 	enum uar_model_failure failure;
 	bool retryable;
@@ -103,25 +103,35 @@ static const struct {
 	{ "invalid_request_error", UAR_MODEL_FAIL_INVALID, false },
 };
 
+static const struct code_row *row_of_code(const struct uar_json *error)
+{
+	static const char *const places[] = { "code", "type" };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		const struct uar_json *said = uar_json_get(error, uar_str_c(places[i]));
+
+		for (size_t k = 0; k < ARRAY_LEN(codes); k++)
+			if (uar_str_is(uar_json_str(said, UAR_STR("")), codes[k].code))
+				return &codes[k];
+	}
+	return NULL;
+}
+
+/* A 429 for want of money will not pass by waiting; otherwise the status
+ * decides unless it is 400 or the error came inside a good answer. */
 static struct status_row judge(const struct uar_json *error, int status)
 {
-	const struct uar_json *code = uar_json_get(error, UAR_STR("code"));
-	uar_str said[] = { uar_json_str(code, UAR_STR_NONE),
-			   uar_json_str(uar_json_get(error, UAR_STR("type")), UAR_STR_NONE) };
+	int64_t number = uar_json_int(uar_json_get(error, UAR_STR("code")), 0);
+	const struct code_row *code = row_of_code(error);
 	struct status_row row = *row_of_status(status);
-	int64_t number = uar_json_int(code, 0);
+	bool inside = status >= 200 && status < 300;
 
-	if (status >= 200 && status < 300 && number >= 400 && number < 600)
+	if (inside && number >= 400 && number < 600)
 		return *row_of_status((int)number);
-	if (status >= 500)
-		return row;
-	for (size_t i = 0; i < ARRAY_LEN(said); i++)
-		for (size_t k = 0; k < ARRAY_LEN(codes); k++)
-			if (uar_str_is(said[i], codes[k].code)) {
-				row.failure = codes[k].failure;
-				row.retryable = codes[k].retryable;
-				return row;
-			}
+	if (code && (inside || status == 400 || (status == 429 && code == codes))) {
+		row.failure = code->failure;
+		row.retryable = code->retryable;
+	}
 	return row;
 }
 

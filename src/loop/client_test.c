@@ -1,0 +1,562 @@
+/* client_test.c - calls against a scripted peer on the loopback. */
+#include "test.h"
+#include "peer.h"
+
+#include <sched.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "loop/client.h"
+
+#define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+#define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+struct fixture {
+	struct uar_loop *loop;
+	struct uar_client *client;
+	struct peer *peer;
+	char url[64];
+};
+
+struct seen { /* what one call reported */
+	struct fixture *f;
+	struct uar_call *call;
+	struct uar_buf data, body;
+	unsigned dones, pieces;
+	uar_err err, give_back;
+	int status;
+	int64_t retry_after_us;
+	char reason[256];
+	bool cancel_on_data, pause_on_data, leave_running;
+	struct seen *cancel_other;
+};
+
+static bool set_up(struct fixture *f, const struct peer_script *scripts, size_t n)
+{
+	*f = (struct fixture){ .peer = peer_create(scripts, n) };
+	snprintf(f->url, sizeof f->url, "http://127.0.0.1:%u/v1/x", peer_port(f->peer));
+	return CHECK(uar_loop_create(&uar_clock_system, &f->loop) == UAR_OK) &&
+	       CHECK(uar_client_create(f->loop, &f->client) == UAR_OK);
+}
+
+static void tear_down(struct fixture *f)
+{
+	uar_client_destroy(f->client);
+	uar_loop_destroy(f->loop);
+	peer_destroy(f->peer);
+}
+
+static uar_err on_data(void *ctx, uar_str bytes)
+{
+	struct seen *s = ctx;
+
+	s->pieces++;
+	uar_buf_add_str(&s->data, bytes);
+	if (s->cancel_other) {
+		uar_call_cancel(s->cancel_other->call);
+		s->cancel_other = NULL;
+	}
+	if (s->pause_on_data)
+		uar_call_pause(s->call, true);
+	if (s->cancel_on_data) {
+		uar_call_cancel(s->call);
+		uar_loop_stop(s->f->loop);
+	}
+	return s->give_back;
+}
+
+static void on_done(void *ctx, uar_err e, int status, uar_str body, const char *reason)
+{
+	struct seen *s = ctx;
+
+	s->dones++;
+	s->err = e;
+	s->status = status;
+	s->retry_after_us = uar_call_retry_after_us(s->call);
+	uar_buf_add_str(&s->body, body);
+	snprintf(s->reason, sizeof s->reason, "%s", reason);
+	if (!s->leave_running)
+		uar_loop_stop(s->f->loop);
+}
+
+static struct uar_call_options options(struct fixture *f, struct seen *s)
+{
+	s->f = f;
+	s->data = uar_buf_make(1 << 20);
+	s->body = uar_buf_make(1 << 20);
+	return (struct uar_call_options){ .method = "POST",
+					  .url = f->url,
+					  .body = UAR_STR("{}"),
+					  .data = on_data,
+					  .done = on_done,
+					  .ctx = s };
+}
+
+static void forget(struct seen *s)
+{
+	uar_buf_fini(&s->data);
+	uar_buf_fini(&s->body);
+}
+
+static bool call(struct fixture *f, const struct uar_call_options *o, struct seen *s)
+{
+	struct uar_error error = { 0 };
+	uar_err e = uar_client_call(f->client, o, &s->call, &error);
+
+	if (!CHECK_MSG(e == UAR_OK, "%s: %s", uar_err_name(e), uar_error_text(&error)))
+		return false;
+	CHECK_INT(s->dones + s->pieces, 0); /* never inside the call */
+	return true;
+}
+
+static void run_until_requests(struct fixture *f, unsigned n)
+{
+	while (peer_counts(f->peer).requests < n) {
+		uv_run(uar_loop_uv(f->loop), UV_RUN_NOWAIT);
+		sched_yield();
+	}
+}
+
+static const struct {
+	const char *name;
+	struct peer_script script;
+	const char *data, *body;
+	uar_err err;
+	int status;
+} answers[] = {
+	{ "plain", { { { PEER_SEND, OK_HEAD "hello", 0 } } }, "hello", "", UAR_OK, 200 },
+	{ "chunked",
+	  { { { PEER_SEND, CHUNKED "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", 0 } } },
+	  "hello",
+	  "",
+	  UAR_OK,
+	  200 },
+	{ "byte by byte",
+	  { { { PEER_BYTES, CHUNKED "5\r\nhello\r\n0\r\n\r\n", 0 } } },
+	  "hello",
+	  "",
+	  UAR_OK,
+	  200 },
+	{ "until close",
+	  { { { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\nhello", 0 }, { PEER_CLOSE, NULL, 0 } } },
+	  "hello",
+	  "",
+	  UAR_OK,
+	  200 },
+	{ "continue first",
+	  { { { PEER_SEND, "HTTP/1.1 100 Continue\r\n\r\n" OK_HEAD "hello", 0 } } },
+	  "hello",
+	  "",
+	  UAR_OK,
+	  200 },
+	{ "error body",
+	  { { { PEER_SEND, "HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\nnope", 0 } } },
+	  "",
+	  "nope",
+	  UAR_OK,
+	  404 },
+	{ "redirect is not followed",
+	  { { { PEER_SEND,
+		"HTTP/1.1 302 Go\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+		0 } } },
+	  "",
+	  "",
+	  UAR_OK,
+	  302 },
+	{ "cut short",
+	  { { { PEER_SEND, OK_HEAD "he", 0 }, { PEER_CLOSE, NULL, 0 } } },
+	  "he",
+	  "",
+	  UAR_ENET,
+	  200 },
+	{ "cut in a chunk",
+	  { { { PEER_SEND, CHUNKED "5\r\nhe", 0 }, { PEER_CLOSE, NULL, 0 } } },
+	  "he",
+	  "",
+	  UAR_ENET,
+	  200 },
+	{ "reset", { { { PEER_RESET, NULL, 0 } } }, "", "", UAR_ENET, 0 },
+	{ "nothing", { { { PEER_CLOSE, NULL, 0 } } }, "", "", UAR_ENET, 0 },
+	{ "not HTTP",
+	  { { { PEER_SEND, "SSH-2.0-x\r\n\r\n", 0 }, { PEER_CLOSE, NULL, 0 } } },
+	  "",
+	  "",
+	  UAR_ENET,
+	  0 },
+	{ "endless head",
+	  { { { PEER_SEND, "HTTP/1.1 200 OK\r\n", 0 },
+	      { PEER_FILL, "X-Filling: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n", 4000 },
+	      { PEER_STALL, NULL, 0 } } },
+	  "",
+	  "",
+	  UAR_EHEADERS,
+	  0 },
+};
+
+TEST(answers_are_told_as_they_are, "")
+{
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		struct fixture f;
+		struct seen s = { 0 };
+		struct uar_call_options o;
+
+		REQUIRE(set_up(&f, &answers[i].script, 1));
+		o = options(&f, &s);
+		if (call(&f, &o, &s))
+			uar_loop_run(f.loop);
+		CHECK_MSG(s.dones == 1, "%s: done %u times", answers[i].name, s.dones);
+		CHECK_MSG(s.err == answers[i].err, "%s: %s (%s)", answers[i].name,
+			  uar_err_name(s.err), s.reason);
+		if (answers[i].err != UAR_EHEADERS)
+			CHECK_MSG(s.status == answers[i].status, "%s: %d", answers[i].name,
+				  s.status);
+		CHECK_STR(uar_buf_str(&s.data), answers[i].data);
+		CHECK_STR(uar_buf_str(&s.body), answers[i].body);
+		forget(&s);
+		tear_down(&f);
+	}
+}
+
+TEST(request_is_sent_as_given, "")
+{
+	static const struct peer_script script = { { { PEER_SEND, OK_HEAD "hello", 0 } } };
+	const char *headers[] = { "Content-Type: application/json", "X-One: 1", NULL };
+	struct fixture f;
+	struct seen s = { 0 };
+	struct uar_call_options o;
+
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &s);
+	o.method = "PUT";
+	o.headers = headers;
+	o.body = UAR_STR("{\"a\":1}");
+	REQUIRE(call(&f, &o, &s));
+	uar_loop_run(f.loop);
+	CHECK(strncmp(peer_request(f.peer), "PUT /v1/x HTTP/1.1\r\n", 20) == 0);
+	CHECK(strstr(peer_request(f.peer), "\r\nContent-Type: application/json\r\n") != NULL);
+	CHECK(strstr(peer_request(f.peer), "\r\nX-One: 1\r\n") != NULL);
+	CHECK(strstr(peer_request(f.peer), "\r\n\r\n{\"a\":1}") != NULL);
+	CHECK(strstr(peer_request(f.peer), "Expect") == NULL);
+	forget(&s);
+	tear_down(&f);
+}
+
+TEST(bad_requests_are_refused_at_once, "")
+{
+	static const struct peer_script script = { { { PEER_SEND, OK_HEAD "hello", 0 } } };
+	static const char *const urls[] = { "ftp://127.0.0.1/", "file:///etc/passwd", "",
+					    "http://a b/", "http://a/\r\nX: y" };
+	const char *headers[] = { "X-A: b\r\nX-C: d", NULL };
+	struct fixture f;
+	struct seen s = { 0 };
+	struct uar_call_options o;
+	struct uar_error error;
+
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &s);
+	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+		o.url = urls[i];
+		CHECK(uar_client_call(f.client, &o, &s.call, &error) == UAR_EINVALID);
+	}
+	o.url = f.url;
+	o.headers = headers;
+	CHECK(uar_client_call(f.client, &o, &s.call, &error) == UAR_EINVALID);
+	CHECK_INT(s.dones, 0);
+	CHECK_INT(peer_counts(f.peer).connections, 0);
+	forget(&s);
+	tear_down(&f);
+}
+
+TEST(connection_is_used_again, "")
+{
+	static const struct peer_script script = { { { PEER_SEND, OK_HEAD "hello", 0 } } };
+	struct fixture f;
+
+	REQUIRE(set_up(&f, &script, 1));
+	for (int i = 0; i < 3; i++) {
+		struct seen s = { 0 };
+		struct uar_call_options o = options(&f, &s);
+
+		if (call(&f, &o, &s))
+			uar_loop_run(f.loop);
+		CHECK_STR(uar_buf_str(&s.data), "hello");
+		forget(&s);
+	}
+	CHECK_INT(peer_counts(f.peer).requests, 3);
+	CHECK_INT(peer_counts(f.peer).connections, 1);
+	tear_down(&f);
+}
+
+TEST(error_body_is_cut_at_its_limit, "")
+{
+	static const struct peer_script script = {
+		{ { PEER_SEND, "HTTP/1.1 500 Oh\r\nRetry-After: 7\r\n\r\n", 0 },
+		  { PEER_FILL, "0123456789", 10000 },
+		  { PEER_CLOSE, NULL, 0 } }
+	};
+	struct fixture f;
+	struct seen s = { 0 };
+	struct uar_call_options o;
+
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &s);
+	o.max_error_body = 25;
+	REQUIRE(call(&f, &o, &s));
+	uar_loop_run(f.loop);
+	CHECK_INT(s.err, UAR_OK);
+	CHECK_INT(s.status, 500);
+	CHECK_INT(s.retry_after_us, 7000000);
+	CHECK_STR(uar_buf_str(&s.body), "0123456789012345678901234");
+	forget(&s);
+	tear_down(&f);
+}
+
+TEST(error_of_the_receiver_ends_the_call, "")
+{
+	static const struct peer_script script = { { { PEER_SEND, CHUNKED "5\r\nhello\r\n", 0 },
+						     { PEER_STALL, NULL, 0 } } };
+	struct fixture f;
+	struct seen s = { .give_back = UAR_ESYNTAX };
+	struct uar_call_options o;
+
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &s);
+	REQUIRE(call(&f, &o, &s));
+	uar_loop_run(f.loop);
+	CHECK_INT(s.err, UAR_ESYNTAX);
+	CHECK_INT(s.dones, 1);
+	peer_wait(f.peer, (struct peer_counts){ .gone_early = 1 });
+	forget(&s);
+	tear_down(&f);
+}
+
+TEST(silence_ends_by_the_idle_limit, "")
+{
+	static const struct peer_script scripts[] = {
+		{ { { PEER_STALL, NULL, 0 } } },
+		{ { { PEER_SEND, "HTTP/1.1 200", 0 }, { PEER_STALL, NULL, 0 } } },
+		{ { { PEER_SEND, OK_HEAD "he", 0 }, { PEER_STALL, NULL, 0 } } },
+	};
+	struct fixture f;
+
+	REQUIRE(set_up(&f, scripts, ARRAY_LEN(scripts)));
+	for (unsigned i = 0; i < ARRAY_LEN(scripts); i++) {
+		struct seen s = { 0 };
+		struct uar_call_options o = options(&f, &s);
+
+		o.idle_timeout_us = 20000;
+		if (call(&f, &o, &s))
+			uar_loop_run(f.loop);
+		CHECK_INT(s.err, UAR_ETIMEOUT);
+		CHECK_INT(s.dones, 1);
+		peer_wait(f.peer, (struct peer_counts){ .gone_early = i + 1 });
+		forget(&s);
+	}
+	tear_down(&f);
+}
+
+TEST(nobody_listens, "")
+{
+	static const struct peer_script script = { { { PEER_CLOSE, NULL, 0 } } };
+	struct fixture f;
+	struct seen s = { 0 };
+	struct uar_call_options o;
+
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &s);
+	o.url = "http://127.0.0.1:1/";
+	REQUIRE(call(&f, &o, &s));
+	uar_loop_run(f.loop);
+	CHECK_INT(s.err, UAR_ENET);
+	CHECK_INT(s.status, 0);
+	CHECK(s.reason[0] != 0);
+	forget(&s);
+	tear_down(&f);
+}
+
+TEST(cancel_closes_the_connection_at_once, "")
+{
+	static const struct peer_script script = { { { PEER_SEND, CHUNKED "5\r\nhello\r\n", 0 },
+						     { PEER_STALL, NULL, 0 } } };
+	struct fixture f;
+	struct seen inside = { .cancel_on_data = true }, outside = { 0 };
+	struct uar_call_options o;
+
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &inside);
+	REQUIRE(call(&f, &o, &inside));
+	uar_loop_run(f.loop); /* the data callback cancels and stops */
+	peer_wait(f.peer, (struct peer_counts){ .gone_early = 1 });
+	CHECK_INT(inside.dones, 0);
+	CHECK_INT(inside.pieces, 1);
+
+	o = options(&f, &outside);
+	REQUIRE(call(&f, &o, &outside));
+	uar_call_cancel(outside.call); /* nothing was sent yet */
+	CHECK_INT(outside.dones, 0);
+	forget(&inside);
+	forget(&outside);
+	tear_down(&f);
+}
+
+TEST(a_callback_may_cancel_another_call, "")
+{
+	static const struct peer_script scripts[] = {
+		{ { { PEER_SEND, CHUNKED "5\r\nhello\r\n", 0 }, { PEER_STALL, NULL, 0 } } },
+		{ { { PEER_GATE, NULL, 0 }, { PEER_SEND, OK_HEAD "hello", 0 } } },
+	};
+	struct fixture f;
+	struct seen a = { .leave_running = true }, b = { 0 };
+	struct uar_call_options oa, ob;
+
+	REQUIRE(set_up(&f, scripts, 2));
+	oa = options(&f, &a);
+	ob = options(&f, &b);
+	REQUIRE(call(&f, &oa, &a));
+	run_until_requests(&f, 1); /* the first one is the one that stalls */
+	REQUIRE(call(&f, &ob, &b));
+	b.cancel_other = &a;
+	peer_open_gate(f.peer);
+	uar_loop_run(f.loop);
+	CHECK_STR(uar_buf_str(&b.data), "hello");
+	CHECK_INT(b.dones, 1);
+	CHECK_INT(a.dones, 0);
+	peer_wait(f.peer, (struct peer_counts){ .gone_early = 1 });
+	forget(&a);
+	forget(&b);
+	tear_down(&f);
+}
+
+struct pauser {
+	struct uar_timer timer;
+	struct seen *seen;
+	struct fixture *f;
+	size_t sent;
+	unsigned pieces, rounds;
+};
+
+static void on_pause_over(struct uar_timer *t)
+{
+	struct pauser *p = UAR_OWNER(t, struct pauser, timer);
+
+	/* Held back: what is under way fills the sockets and then stands still. */
+	if (p->rounds++ == 0 || p->seen->pieces == 0 || p->sent != peer_sent(p->f->peer)) {
+		p->sent = peer_sent(p->f->peer);
+		CHECK(uar_timer_set(uar_loop_sched(p->f->loop), t, 20000) == UAR_OK);
+		return;
+	}
+	p->pieces = p->seen->pieces;
+	p->seen->pause_on_data = false;
+	uar_call_pause(p->seen->call, false);
+}
+
+TEST(pause_holds_the_peer_back, "")
+{
+	enum { BLOCKS = 20000, BLOCK = 1000 };
+	static char block[BLOCK + 1];
+	struct peer_script script = { { { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\n", 0 },
+					{ PEER_FILL, block, BLOCKS },
+					{ PEER_CLOSE, NULL, 0 } } };
+	struct fixture f;
+	struct seen s = { .pause_on_data = true };
+	struct pauser p = { .timer.fn = on_pause_over, .seen = &s, .f = &f };
+	struct uar_call_options o;
+
+	memset(block, 'x', BLOCK);
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &s);
+	s.data = uar_buf_make((size_t)BLOCKS * BLOCK);
+	o.idle_timeout_us = 10000; /* rests while paused */
+	REQUIRE(call(&f, &o, &s));
+	REQUIRE(uar_timer_set(uar_loop_sched(f.loop), &p.timer, 20000) == UAR_OK);
+	uar_loop_run(f.loop);
+	CHECK_INT(p.pieces, 1); /* the one that paused */
+	CHECK(p.sent < (size_t)BLOCKS * BLOCK);
+	CHECK_INT(s.err, UAR_OK);
+	CHECK_INT(s.data.n, (size_t)BLOCKS * BLOCK);
+	forget(&s);
+	tear_down(&f);
+}
+
+static void on_resume(struct uar_timer *t)
+{
+	struct pauser *p = UAR_OWNER(t, struct pauser, timer);
+
+	if (p->seen->pieces == 0) { /* a slow machine: not paused yet */
+		CHECK(uar_timer_set(uar_loop_sched(p->f->loop), t, 1000) == UAR_OK);
+		return;
+	}
+	CHECK_INT(p->seen->dones, 0);
+	CHECK_INT(p->seen->pieces, 1);
+	uar_call_pause(p->seen->call, false);
+}
+
+TEST(pause_holds_the_end_back, "")
+{
+	static const struct peer_script script = { { { PEER_SEND, OK_HEAD "hello", 0 },
+						     { PEER_CLOSE, NULL, 0 } } };
+	struct fixture f;
+	struct seen s = { .pause_on_data = true };
+	struct pauser p = { .timer.fn = on_resume, .seen = &s, .f = &f };
+	struct uar_call_options o;
+
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &s);
+	REQUIRE(call(&f, &o, &s));
+	REQUIRE(uar_timer_set(uar_loop_sched(f.loop), &p.timer, 30000) == UAR_OK);
+	uar_loop_run(f.loop);
+	CHECK_INT(s.dones, 1);
+	CHECK_INT(s.err, UAR_OK);
+	forget(&s);
+	tear_down(&f);
+}
+
+TEST(client_may_go_with_calls_under_way, "")
+{
+	static const struct peer_script script = { { { PEER_STALL, NULL, 0 } } };
+	struct fixture f;
+	struct seen s[3] = { { 0 } };
+
+	REQUIRE(set_up(&f, &script, 1));
+	for (int i = 0; i < 3; i++) {
+		struct uar_call_options o = options(&f, &s[i]);
+
+		REQUIRE(call(&f, &o, &s[i]));
+	}
+	run_until_requests(&f, 3);
+	uar_client_destroy(f.client);
+	f.client = NULL;
+	peer_wait(f.peer, (struct peer_counts){ .gone_early = 3 });
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(s[i].dones, 0);
+	tear_down(&f);
+}
+
+TEST(out_of_memory_is_an_error_like_others, "")
+{
+	static const struct peer_script script = { { { PEER_SEND, OK_HEAD "hello", 0 } } };
+	bool failed = true;
+
+	for (unsigned long n = 1; failed && n < 50; n++) {
+		struct fixture f;
+		struct seen s = { 0 };
+		struct uar_call_options o;
+		struct uar_error error;
+		uar_err e;
+
+		REQUIRE(set_up(&f, &script, 1));
+		o = options(&f, &s);
+		o.idle_timeout_us = o.connect_timeout_us = 50000;
+		uar_test_fail_alloc(n);
+		e = uar_client_call(f.client, &o, &s.call, &error);
+		CHECK(e == UAR_OK || e == UAR_ENOMEM);
+		if (e == UAR_OK)
+			uar_loop_run(f.loop);
+		failed = uar_test_alloc_failed();
+		uar_test_fail_alloc(0);
+		CHECK_INT(s.dones, e == UAR_OK);
+		forget(&s);
+		tear_down(&f);
+	}
+	CHECK(!failed);
+}

@@ -1,0 +1,76 @@
+/* openai_answer_test.c - the reader of answers alone, cut at every byte. */
+#include "test.h"
+
+#include "model/openai_int.h"
+
+#define DELTA(T) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" T "\"}}]}\n\n"
+#define THOUGHT(T)                                                                                 \
+	"data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"" T "\"}}]}\n\n"
+#define STOP "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+#define USAGE                                                                                      \
+	"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2,"            \
+	"\"total_tokens\":9}}\n\n"
+#define DONE "data: [DONE]\n\n"
+#define KEY  "sk-test-0123456789abcdef"
+
+struct pieces {
+	struct uar_buf text, reasoning;
+};
+
+static void on_piece(void *ctx, enum uar_openai_kind kind, uar_str text)
+{
+	struct pieces *p = ctx;
+
+	CHECK(text.n > 0 && uar_utf8_valid(text));
+	uar_buf_add_str(kind == UAR_OPENAI_TEXT ? &p->text : &p->reasoning, text);
+}
+
+static void check_cut(struct uar_openai_scratch *scratch, uar_str stream, size_t at)
+{
+	struct pieces p = { uar_buf_make(1000), uar_buf_make(1000) };
+	struct uar_openai_answer a = { .scratch = scratch, .piece = on_piece, .ctx = &p };
+	uar_err e;
+
+	uar_openai_answer_init(&a);
+	e = uar_openai_answer_feed(&a, uar_str_n(stream.p, at));
+	if (!e)
+		e = uar_openai_answer_feed(&a, uar_str_from(stream, at));
+	uar_openai_answer_end(&a, UAR_OK, "");
+	CHECK_MSG(!e && !a.verdict.failure, "cut at %zu", at);
+	CHECK_STR(uar_buf_str(&p.text), "Gr\xc3\xbc\xc3\x9f dich \xf0\x9f\x98\x80!");
+	CHECK_STR(uar_buf_str(&p.reasoning), "hm");
+	CHECK_INT(a.usage.total_tokens, 9);
+	CHECK(a.closed);
+	uar_openai_answer_fini(&a);
+	uar_buf_fini(&p.text);
+	uar_buf_fini(&p.reasoning);
+}
+
+TEST(stream_may_be_cut_at_every_byte, "")
+{
+	uar_str stream = UAR_STR(": ok\r\n\r\n" THOUGHT("hm") DELTA(
+		"Gr\xc3\xbc\xc3\x9f dich ") "data: "
+					    "{\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":"
+					    "{\"content\":\"\\ud83d\\ude00\"}}]}\r\n\r\n" DELTA("!")
+						    STOP USAGE DONE);
+	struct uar_openai_scratch scratch;
+
+	uar_openai_scratch_init(&scratch);
+	for (size_t at = 0; at <= stream.n; at++)
+		check_cut(&scratch, stream, at);
+	uar_openai_scratch_fini(&scratch);
+}
+
+TEST(messages_are_cut_and_cleaned, "")
+{
+	struct uar_openai_verdict v = { 0 };
+	struct uar_buf long_one = uar_buf_make(10000);
+
+	for (int i = 0; i < 290; i++)
+		uar_buf_add_char(&long_one, 'x');
+	uar_buf_add_str(&long_one, UAR_STR(" " KEY " and Bearer abc.def \xe2\x82\xac"));
+	uar_openai_fail(&v, UAR_MODEL_FAIL_PROVIDER, false, UAR_STR(KEY), uar_buf_str(&long_one));
+	CHECK_INT(v.message_n, UAR_LIMIT_MODEL_MESSAGE);
+	CHECK(uar_str_ends(uar_str_n(v.message, v.message_n), UAR_STR("x [key] and")));
+	uar_buf_fini(&long_one);
+}

@@ -1,0 +1,97 @@
+/* openai_stream_fuzz.c - bytes of a provider's answer, cut anywhere.
+ *
+ * The first byte seeds the cuts. Fed in pieces and fed whole it must say the
+ * same text and come to the same verdict; text must be well-formed UTF-8. */
+#include <stdlib.h>
+
+#include "model/openai_int.h"
+
+struct outcome {
+	struct uar_openai_answer answer;
+	struct uar_buf text[2];
+};
+
+static void on_piece(void *ctx, enum uar_openai_kind kind, uar_str text)
+{
+	struct outcome *o = ctx;
+
+	if (text.n == 0 || !uar_utf8_valid(text))
+		abort();
+	uar_buf_add_str(&o->text[kind], text);
+}
+
+static void run(struct outcome *o, struct uar_openai_scratch *scratch, uar_str bytes, uint32_t seed)
+{
+	size_t at = 0;
+	uar_err e = UAR_OK;
+
+	*o = (struct outcome){ .text = { uar_buf_make(1 << 24), uar_buf_make(1 << 24) } };
+	o->answer.scratch = scratch;
+	o->answer.secret = UAR_STR("secret");
+	o->answer.piece = on_piece;
+	o->answer.ctx = o;
+	uar_openai_answer_init(&o->answer);
+	while (!e && at < bytes.n) {
+		size_t n = bytes.n - at;
+
+		if (seed) {
+			seed = seed * 1664525 + 1013904223;
+			n = 1 + (seed >> 16) % (n < 40 ? n : 40);
+		}
+		e = uar_openai_answer_feed(&o->answer, uar_str_n(bytes.p + at, n));
+		at += n;
+	}
+	uar_openai_answer_end(&o->answer, UAR_OK, "");
+	if (e && !o->answer.verdict.failure)
+		abort();
+}
+
+static void check_message(const struct uar_openai_verdict *v)
+{
+	uar_str m = uar_str_n(v->message, v->message_n);
+
+	if (!uar_utf8_valid(m))
+		abort();
+	for (size_t i = 0; i + 6 <= m.n; i++)
+		if (memcmp(m.p + i, "secret", 6) == 0)
+			abort();
+}
+
+static void compare(const struct outcome *a, const struct outcome *b)
+{
+	for (int i = 0; i < 2; i++)
+		if (!uar_str_eq(uar_buf_str(&a->text[i]), uar_buf_str(&b->text[i])))
+			abort();
+	if (a->answer.verdict.failure != b->answer.verdict.failure ||
+	    a->answer.verdict.retryable != b->answer.verdict.retryable ||
+	    a->answer.usage.total_tokens != b->answer.usage.total_tokens)
+		abort();
+}
+
+static void fini(struct outcome *o)
+{
+	uar_openai_answer_fini(&o->answer);
+	uar_buf_fini(&o->text[0]);
+	uar_buf_fini(&o->text[1]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct uar_openai_scratch scratch;
+	struct outcome whole, cut;
+	uar_str bytes = uar_str_n((const char *)data + 1, size - 1);
+
+	if (size == 0)
+		return 0;
+	uar_openai_scratch_init(&scratch);
+	run(&whole, &scratch, bytes, 0);
+	run(&cut, &scratch, bytes, data[0] + 1u);
+	compare(&whole, &cut);
+	check_message(&whole.answer.verdict);
+	fini(&whole);
+	fini(&cut);
+	uar_openai_scratch_fini(&scratch);
+	return 0;
+}

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""A loopback provider that speaks OpenAI's chat completions, for end-to-end tests.
+
+The model's name picks what happens: hello, echo, slow, long:N, reasoning, stall, cut, badjson,
+err401, err429, err500. The port is the first line of output. GET /stats answers
+{"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
+counts streams that the client left before their end, last is the last request's body.
+
+    python3 tests/lib/fake_openai.py [PORT]
+"""
+import json
+import select
+import socket
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+WORDS = "every event is kept before it is shown so a reader may leave and come back".split()
+ERRORS = {
+    "err401": (401, {"message": "Incorrect API key provided.", "type": "invalid_request_error",
+                     "code": "invalid_api_key"}, {}),
+    "err429": (429, {"message": "Rate limit reached.", "type": "requests",
+                     "code": "rate_limit_exceeded"}, {"Retry-After": "1"}),
+    "err500": (500, {"message": "The server had an error.", "type": "server_error",
+                     "code": None}, {}),
+}
+
+
+class Gone(Exception):
+    """The client closed the connection."""
+
+
+class Stats:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.values = {"requests": 0, "closed_early": 0, "open": 0, "models": {}, "last": None}
+
+    def add(self, **changes):
+        with self.lock:
+            for key, value in changes.items():
+                self.values[key] += value
+
+    def seen(self, body):
+        name = str(body.get("model"))
+        with self.lock:
+            self.values["requests"] += 1
+            self.values["open"] += 1
+            self.values["last"] = body
+            self.values["models"][name] = self.values["models"].get(name, 0) + 1
+
+    def text(self):
+        with self.lock:
+            return json.dumps(self.values)
+
+
+STATS = Stats()
+
+
+def last_user(body):
+    texts = [m.get("content") or "" for m in body.get("messages", []) if m.get("role") == "user"]
+    return texts[-1] if texts else ""
+
+
+def words_of(text):
+    return [w + " " for w in text.split()]
+
+
+def script(model, body):
+    """Yields what to stream: ("text" | "reasoning" | "raw" | "wait", value)."""
+    name, _, argument = model.partition(":")
+    if name == "echo":
+        yield from (("text", w) for w in words_of(last_user(body)))
+    elif name == "slow":
+        for word in words_of("this answer takes its time to arrive word by word"):
+            yield "text", word
+            yield "wait", 0.1
+    elif name == "long":
+        for i in range(int(argument or 1000)):
+            yield "text", WORDS[i % len(WORDS)] + " "
+    elif name == "reasoning":
+        yield from (("reasoning", w) for w in words_of("The user said something. I will answer."))
+        yield from (("text", w) for w in words_of("Here is the answer."))
+    elif name == "stall":
+        yield "text", "One "
+        yield "text", "moment "
+        yield "wait", None
+    elif name == "cut":
+        yield "text", "This ends "
+        yield "cut", None
+    elif name == "badjson":
+        yield "text", "Fine so far. "
+        yield "raw", b'data: {"choices":[{"delta":{"cont\n\n'
+        yield "wait", None
+    else:
+        yield from (("text", w) for w in words_of("Hello from the fake provider."))
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 0
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, value, headers=None):
+        data = value.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        for name, text in (headers or {}).items():
+            self.send_header(name, text)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        if self.path == "/stats":
+            self.answer(200, STATS.text())
+        elif self.path.endswith("/models"):
+            names = ["hello", "echo", "slow", "reasoning"]
+            self.answer(200, json.dumps({"object": "list", "data": [
+                {"id": n, "object": "model", "owned_by": "fake"} for n in names]}))
+        else:
+            self.answer(404, '{"error":{"message":"no such path"}}')
+
+    def do_POST(self):
+        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if not self.path.endswith("/chat/completions"):
+            self.answer(404, '{"error":{"message":"no such path"}}')
+            return
+        body = json.loads(raw)
+        STATS.seen(body)
+        try:
+            self.complete(body)
+        except (Gone, ConnectionError):
+            STATS.add(closed_early=1)
+            self.close_connection = True
+        finally:
+            STATS.add(open=-1)
+
+    def complete(self, body):
+        model = str(body.get("model"))
+        if model in ERRORS:
+            status, error, headers = ERRORS[model]
+            self.answer(status, json.dumps({"error": error}), headers)
+        elif body.get("stream"):
+            self.stream(model, body)
+        else:
+            text = "".join(v for kind, v in script(model, body) if kind == "text")
+            self.answer(200, json.dumps(self.envelope(model, "chat.completion", {
+                "index": 0, "message": {"role": "assistant", "content": text},
+                "finish_reason": "stop"})))
+
+    @staticmethod
+    def envelope(model, kind, choice):
+        return {"id": "chatcmpl-fake", "object": kind, "created": 1700000000,
+                "model": "fake-" + model, "choices": [choice] if choice else []}
+
+    def chunk(self, data):
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def event(self, model, delta, finish=None, usage=None):
+        choice = None if usage else {"index": 0, "delta": delta, "finish_reason": finish}
+        value = self.envelope(model, "chat.completion.chunk", choice)
+        if usage:
+            value["usage"] = usage
+        self.chunk(b"data: " + json.dumps(value).encode() + b"\n\n")
+
+    def wait(self, seconds):
+        """Waits, or for ever with None; leaves when the client does."""
+        end = None if seconds is None else time.monotonic() + seconds
+        while end is None or time.monotonic() < end:
+            left = None if end is None else max(0, end - time.monotonic())
+            if select.select([self.connection], [], [], left)[0]:
+                if not self.connection.recv(1, socket.MSG_PEEK):
+                    raise Gone()
+                return
+
+    def stream(self, model, body):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        tokens = 0
+        self.event(model, {"role": "assistant", "content": ""})
+        for kind, value in script(model, body):
+            if kind == "wait":
+                self.wait(value)
+            elif kind == "raw":
+                self.chunk(value)
+            elif kind == "cut":
+                self.close_connection = True
+                return
+            else:
+                tokens += 1
+                self.event(model, {"content" if kind == "text" else "reasoning_content": value})
+        self.event(model, {}, finish="stop")
+        if (body.get("stream_options") or {}).get("include_usage"):
+            prompt = sum(len((m.get("content") or "").split()) for m in body.get("messages", []))
+            self.event(model, {}, usage={"prompt_tokens": prompt, "completion_tokens": tokens,
+                                         "total_tokens": prompt + tokens})
+        self.chunk(b"data: [DONE]\n\n")
+        self.wfile.write(b"0\r\n\r\n")
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+
+
+def main():
+    port = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+    server = Server(("127.0.0.1", port), Handler)
+    print(server.server_address[1], flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+
+
+if __name__ == "__main__":
+    main()

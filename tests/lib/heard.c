@@ -1,0 +1,109 @@
+/* heard.c - the recorder of model calls. */
+#include "heard.h"
+
+#include "test.h"
+
+static void leave(struct heard *h)
+{
+	h->model->ops->cancel(h->model, h->call);
+	uar_loop_stop(h->loop);
+}
+
+static void on_text(void *ctx, uar_str delta)
+{
+	struct heard *h = ctx;
+
+	h->texts++;
+	CHECK(delta.n > 0 && uar_utf8_valid(delta));
+	uar_buf_add_str(&h->text, delta);
+	if (h->pause_on_text)
+		h->model->ops->pause(h->model, h->call, true);
+	if (h->cancel_on_text)
+		leave(h);
+}
+
+static void on_reasoning(void *ctx, uar_str delta)
+{
+	struct heard *h = ctx;
+
+	h->thoughts++;
+	CHECK(delta.n > 0 && uar_utf8_valid(delta));
+	uar_buf_add_str(&h->reasoning, delta);
+	if (h->cancel_on_reasoning)
+		leave(h);
+}
+
+static void on_done(void *ctx, const struct uar_model_result *r)
+{
+	struct heard *h = ctx;
+
+	h->dones++;
+	h->result = *r;
+	h->result.message = h->result.stop_reason = h->result.actual_model = UAR_STR("");
+	uar_buf_add_str(&h->message, r->message);
+	snprintf(h->stop, sizeof h->stop, "%.*s", UAR_FMT(r->stop_reason));
+	snprintf(h->name, sizeof h->name, "%.*s", UAR_FMT(r->actual_model));
+	uar_loop_stop(h->loop);
+}
+
+static void on_resume(struct uar_timer *t)
+{
+	struct heard *h = UAR_OWNER(t, struct heard, resume);
+
+	if (h->texts == 0) { /* a slow machine: not paused yet */
+		heard_resume_after(h, 1000);
+		return;
+	}
+	CHECK_INT(h->texts, 1);
+	CHECK_INT(h->dones, 0);
+	h->pause_on_text = false;
+	h->model->ops->pause(h->model, h->call, false);
+}
+
+void heard_init(struct heard *h, struct uar_model *m, struct uar_loop *l)
+{
+	*h = (struct heard){ .model = m, .loop = l, .resume.fn = on_resume };
+	h->text = uar_buf_make(1 << 23);
+	h->reasoning = uar_buf_make(1 << 20);
+	h->message = uar_buf_make(1 << 20);
+}
+
+void heard_fini(struct heard *h)
+{
+	uar_buf_fini(&h->text);
+	uar_buf_fini(&h->reasoning);
+	uar_buf_fini(&h->message);
+}
+
+struct uar_model_events heard_events(struct heard *h)
+{
+	return (struct uar_model_events){ on_text, on_reasoning, on_done, h };
+}
+
+uar_err heard_start(struct heard *h, const struct uar_model_request *r)
+{
+	struct uar_model_events ev = heard_events(h);
+	struct uar_error error = { 0 };
+	uar_err e = h->model->ops->start(h->model, r, &ev, &h->call, &error);
+
+	CHECK_INT(h->texts + h->thoughts + h->dones, 0);
+	CHECK(e == UAR_OK || error.code == e);
+	return e;
+}
+
+bool heard_hello(struct heard *h, const char *model, int64_t idle_us)
+{
+	static const struct uar_model_message hello[] = { { UAR_MODEL_USER, { "Hello", 5 } } };
+	struct uar_model_request r = { .model = uar_str_c(model),
+				       .messages = hello,
+				       .message_count = 1,
+				       .idle_timeout_us = idle_us };
+	uar_err e = heard_start(h, &r);
+
+	return CHECK_MSG(e == UAR_OK, "%s", uar_err_name(e));
+}
+
+void heard_resume_after(struct heard *h, int64_t us)
+{
+	CHECK(uar_timer_set(uar_loop_sched(h->loop), &h->resume, us) == UAR_OK);
+}
