@@ -106,6 +106,38 @@ static void write_event(struct uar_arena *arena)
 		abort();
 }
 
+/* --- a schema like those of event payloads --- */
+
+static const char payload_schema[] =
+	"{\"type\":\"object\",\"required\":[\"message_id\",\"delta\",\"index\"],\"properties\":{"
+	"\"message_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":128},"
+	"\"delta\":{\"type\":\"string\"},\"index\":{\"type\":\"integer\",\"minimum\":0},"
+	"\"role\":{\"enum\":[\"user\",\"assistant\",\"system\",\"tool\"]},"
+	"\"final\":{\"type\":\"boolean\"},\"cost\":{\"type\":\"number\"}},"
+	"\"additionalProperties\":false}";
+static const char payload_text[] =
+	"{\"message_id\":\"m_1\",\"delta\":\"and so the answer is\",\"index\":3,\"role\":"
+	"\"assistant\",\"final\":false,\"cost\":0.25}";
+
+static struct uar_schema *schema;
+static const struct uar_json *payload;
+
+static void make_schema(struct uar_arena *arena)
+{
+	const struct uar_json *document;
+
+	if (uar_json_parse(uar_str_c(payload_schema), NULL, arena, &document, NULL) ||
+	    uar_json_parse(uar_str_c(payload_text), NULL, arena, &payload, NULL) ||
+	    uar_schema_create(document, NULL, &schema, NULL))
+		abort();
+}
+
+static void validate(struct uar_arena *arena)
+{
+	if (uar_schema_validate(schema, payload, arena, NULL))
+		abort();
+}
+
 static void measure(const char *name, size_t bytes, void (*fn)(struct uar_arena *))
 {
 	const struct uar_clock *clock = &uar_clock_system;
@@ -133,11 +165,15 @@ int main(void)
 
 	uar_arena_init(&none, 0);
 	make_chat();
+	make_schema(&none);
 	out = uar_buf_make(4096);
 	write_event(&none);
 	measure("json parse event", sizeof event - 1, parse_event);
 	measure("json parse chat request", chat.n, parse_chat);
 	measure("json write event", out.n, write_event);
+	measure("schema, 6 properties", sizeof payload_text - 1, validate);
+	uar_schema_destroy(schema);
+	uar_arena_fini(&none);
 	uar_buf_fini(&out);
 	uar_buf_fini(&chat);
 	return 0;

@@ -13,8 +13,9 @@
 
 struct uar_regex;
 
-/* UAR_EINVALID with the reason and the byte in error->where, UAR_ETOOBIG when the
- * program would be larger than UAR_LIMIT_REGEX_PROGRAM. The result is immutable
+/* UAR_EINVALID with the reason and the byte in error->where, UAR_ENOTIMPL for a
+ * backreference, UAR_ETOOBIG when the program would be larger than
+ * UAR_LIMIT_REGEX_PROGRAM. The result is immutable
  * and may be shared between threads. */
 UAR_MUST_CHECK uar_err uar_regex_create(uar_str pattern, struct uar_regex **out,
 					struct uar_error *error);

@@ -171,7 +171,7 @@ static uint32_t char_escape(struct parser *p)
 		     "backreferences are not supported: they cannot be "
 		     "matched in bounded time");
 	else if (c == 'k')
-		fail(p, UAR_EINVALID, "named backreferences are not supported");
+		fail(p, UAR_ENOTIMPL, "named backreferences are not supported");
 	else if (c < 0x21 || uar_regex_is_word((unsigned char)c) || c == 0x7F)
 		fail(p, UAR_EINVALID, "an unknown escape");
 	return decode(p);

@@ -143,7 +143,8 @@ TEST(refuses_what_it_cannot_do, "")
 		struct uar_error error = { 0 };
 		uar_err e = uar_regex_create(uar_str_c(refused[i]), &re, &error);
 
-		CHECK_MSG(e == UAR_EINVALID, "/%s/: %s", refused[i], uar_err_name(e));
+		CHECK_MSG(e == UAR_EINVALID || e == UAR_ENOTIMPL, "/%s/: %s", refused[i],
+			  uar_err_name(e));
 		CHECK(error.text[0] && error.where[0]);
 		uar_regex_destroy(re);
 	}
