@@ -340,6 +340,8 @@ static void settle(struct uar_http_stream *c, bool unfinished)
 {
 	if (c->state == CONN_FLUSH && !c->keep_alive)
 		uar_buf_fini(&c->in); /* nothing after the last answer is read */
+	if (c->in.n >= UAR_LIMIT_HTTP_PIPELINED && c->state != CONN_STREAM)
+		uar_http_conn_poll(c, false, c->writing);
 	if (unfinished) {
 		uar_http_make_ready(c);
 		return;
@@ -369,13 +371,13 @@ static void read_on(struct uar_http_stream *c, uar_str bytes)
 		return;
 	if (kept)
 		uar_buf_consume(&c->in, all.n - rest.n);
-	else
+	else if (rest.n > 0)
 		uar_buf_add_str(&c->in, rest);
 	if (c->in.err) {
 		drop(c);
 		return;
 	}
-	if (c->in.n == 0)
+	if (c->in.p && c->in.n == 0)
 		uar_buf_fini(&c->in);
 	settle(c, unfinished);
 }
