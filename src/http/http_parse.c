@@ -226,20 +226,21 @@ static uar_err read_connection(struct reader *r, uar_str v)
 }
 
 /* Fields that mean something here. `once`: two of them would leave it open which
- * one a program in front of us believed. */
+ * one a program in front of us believed. `framing`: not every reader knows that a
+ * tab may stand beside a value. */
 static const struct field {
 	uar_str name;
-	bool once;
+	bool once, framing;
 	uar_err (*read)(struct reader *r, uar_str value);
 } fields[] = {
-	{ { "host", 4 }, true, read_host },
-	{ { "content-length", 14 }, true, read_length },
-	{ { "transfer-encoding", 17 }, true, read_coding },
-	{ { "expect", 6 }, true, read_expect },
-	{ { "connection", 10 }, false, read_connection },
-	{ { "authorization", 13 }, true, NULL },
-	{ { "content-type", 12 }, true, NULL },
-	{ { "origin", 6 }, true, NULL },
+	{ { "host", 4 }, true, false, read_host },
+	{ { "content-length", 14 }, true, true, read_length },
+	{ { "transfer-encoding", 17 }, true, true, read_coding },
+	{ { "expect", 6 }, true, false, read_expect },
+	{ { "connection", 10 }, false, false, read_connection },
+	{ { "authorization", 13 }, true, false, NULL },
+	{ { "content-type", 12 }, true, false, NULL },
+	{ { "origin", 6 }, true, false, NULL },
 };
 enum { SEEN_HOST = 1, SEEN_LENGTH = 2, SEEN_CODING = 4 }; /* bits by position above */
 
@@ -253,7 +254,9 @@ static uar_err read_field(struct reader *r, uar_str name, uar_str value)
 		if (f->once && r->seen & 1u << i)
 			return bad_field(r, UAR_ESYNTAX, f->name.p, "given more than once");
 		r->seen |= 1u << i;
-		return f->read ? f->read(r, value) : UAR_OK;
+		if (f->framing && uar_str_find(value, '\t') < value.n)
+			return bad_field(r, UAR_ESYNTAX, f->name.p, "a tab beside the value");
+		return f->read ? f->read(r, uar_str_trim(value)) : UAR_OK;
 	}
 	return UAR_OK;
 }
@@ -272,8 +275,8 @@ static uar_err parse_field(struct reader *r, uar_str line)
 	if (r->h->header_count == UAR_LIMIT_HTTP_HEADERS)
 		return uar_error_set(r->error, UAR_EHEADERS, "more than %d header fields",
 				     UAR_LIMIT_HTTP_HEADERS);
-	value = uar_str_trim(uar_str_from(line, colon + 1));
-	r->h->headers[r->h->header_count++] = (struct uar_http_header){ name, value };
+	value = uar_str_from(line, colon + 1);
+	r->h->headers[r->h->header_count++] = (struct uar_http_header){ name, uar_str_trim(value) };
 	return read_field(r, name, value);
 }
 

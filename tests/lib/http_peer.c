@@ -134,6 +134,12 @@ static bool more(struct uar_peer *p)
 	return !p->in.err;
 }
 
+void uar_peer_read_all(struct uar_peer *p)
+{
+	while (more(p))
+		;
+}
+
 bool uar_peer_at_end(struct uar_peer *p)
 {
 	return p->in.n == 0 && !more(p);

@@ -43,6 +43,7 @@ bool uar_peer_reply(struct uar_peer *p, bool no_body, struct uar_peer_reply *out
 bool uar_peer_head(struct uar_peer *p, struct uar_peer_reply *out);
 /* Appends the next chunk to `out`; false at the end of the body or connection. */
 bool uar_peer_chunk(struct uar_peer *p, struct uar_buf *out);
-bool uar_peer_at_end(struct uar_peer *p); /* waits: true when the server closes, no byte before */
+void uar_peer_read_all(struct uar_peer *p); /* into p->in, until the server closes */
+bool uar_peer_at_end(struct uar_peer *p);   /* waits: true when the server closes, no byte before */
 
 #endif

@@ -18,6 +18,7 @@ struct trace {
 	struct uar_http_head head;
 	struct uar_http_body reader;
 	bool in_body, over;
+	size_t taken;	 /* bytes of the text that tell of complete requests */
 	uar_err refused; /* why, when the text ends in a status */
 };
 
@@ -88,6 +89,7 @@ static inline bool trace_body(struct trace *t)
 	uar_buf_add_str(t->out, uar_buf_str(&t->body));
 	uar_buf_add_str(t->out, UAR_STR("\n"));
 	t->in_body = false;
+	t->taken = t->out->n;
 	t->over = !t->head.keep_alive;
 	return true;
 }
@@ -107,10 +109,9 @@ static inline void trace_end(struct trace *t)
 }
 
 /* Fed in pieces of `cut` bytes (0: whole) after a first piece of `first` bytes. */
-static inline uar_err trace_run(uar_str in, size_t first, size_t cut, struct uar_buf *out)
+static inline struct trace trace_run(uar_str in, size_t first, size_t cut, struct uar_buf *out)
 {
 	struct trace t;
-	uar_err refused;
 
 	trace_init(&t, out);
 	trace_feed(&t, uar_str_n(in.p, first < in.n ? first : in.n));
@@ -120,9 +121,8 @@ static inline uar_err trace_run(uar_str in, size_t first, size_t cut, struct uar
 		trace_feed(&t, uar_str_n(in.p, n));
 	}
 	trace_end(&t);
-	refused = t.refused;
 	trace_fini(&t);
-	return refused;
+	return t;
 }
 
 #endif
