@@ -170,11 +170,27 @@ static uar_err parse_object(const struct check *c, const char *member, uar_str t
 	return e;
 }
 
+static uar_err check_schema(const struct check *c, const struct uar_json *payload)
+{
+	const struct uar_schema *schema;
+	char pointer[UAR_LIMIT_ERROR_WHERE];
+	uar_err e = uar_event_schema_get(c->ev->cls, &schema, c->error);
+
+	if (!e)
+		e = uar_schema_validate(schema, payload, c->scratch, c->error);
+	if (e && c->error) {
+		memcpy(pointer, c->error->where, sizeof pointer);
+		set_where(c->ev, c->error, "payload", pointer);
+	}
+	return e;
+}
+
 static uar_err check_payload(const struct check *c)
 {
 	const struct uar_json *payload;
+	uar_err e = parse_object(c, "payload", c->ev->payload, &payload);
 
-	return parse_object(c, "payload", c->ev->payload, &payload);
+	return e || c->ev->cls == UAR_EV_VENDOR ? e : check_schema(c, payload);
 }
 
 /* "scheme://..." */
