@@ -247,7 +247,7 @@ void sq_query_read(struct sq_reader *rd, struct uar_read *r)
 }
 
 /* --- runs -------------------------------------------------------------------------------- */
-static void get_run(sqlite3_stmt *st, struct uar_run_row *out)
+void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out)
 {
 	*out = (struct uar_run_row){
 		.owner = { sq_text(st, 3), sq_text(st, 4), sq_text(st, 5) },
@@ -273,7 +273,7 @@ static void get_run(sqlite3_stmt *st, struct uar_run_row *out)
 	};
 }
 
-static uar_err check_sum(sqlite3_stmt *st, const struct uar_run_row *r, struct uar_error *error)
+uar_err sq_run_check(sqlite3_stmt *st, const struct uar_run_row *r, struct uar_error *error)
 {
 	if (sq_sum_run(sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
 		       sqlite3_column_int64(st, 2), r) == (uint32_t)sqlite3_column_int64(st, 24))
@@ -291,8 +291,8 @@ static uar_err one_run(struct sq_reader *rd, struct uar_runs_query *q, int64_t o
 
 	if (e)
 		return e;
-	get_run(st, &row);
-	e = check_sum(st, &row, &q->error);
+	sq_run_get(st, &row);
+	e = sq_run_check(st, &row, &q->error);
 	q->rows = e ? NULL : uar_arena_alloc(&q->arena, sizeof *q->rows);
 	if (!e && (!q->rows || !uar_store_copy_run(&q->arena, &row, q->rows)))
 		e = UAR_ENOMEM;
@@ -366,7 +366,7 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 			q->more = true;
 			return UAR_OK;
 		}
-		get_run(st, &row);
+		sq_run_get(st, &row);
 		if (!uar_store_copy_run(&q->arena, &row, &q->rows[q->row_count]))
 			return UAR_ENOMEM;
 		q->row_count++;
@@ -432,7 +432,7 @@ uar_err sq_query_live(struct sq_conn *c, void (*fn)(void *ctx, const struct uar_
 	if (!st)
 		return error->code;
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		get_run(st, &row);
+		sq_run_get(st, &row);
 		fn(ctx, &row);
 	}
 	if (rc != SQLITE_DONE)

@@ -6,6 +6,8 @@
  * docs/store.md describes the tables for people. */
 #include "store/sqlite/sqlite_int.h"
 
+#include "base/crc32c.h"
+
 enum { APPLICATION_ID = 0x55415230 }; /* "UAR0" */
 
 static const char *const steps[] = {
@@ -115,14 +117,15 @@ uar_err sq_check_version(struct sq_conn *c, struct uar_error *error)
 static uar_err add_meta(struct sq_conn *c, const struct uar_rand *rand, struct uar_error *error)
 {
 	struct uar_uuid uuid;
-	char id[UAR_UUID_TEXT + 1], now[UAR_TIME_TEXT + 1], sql[256];
+	char id[UAR_UUID_TEXT + 1], now[UAR_TIME_TEXT + 1], sql[320];
 
 	uar_uuid_init(&uuid, &uar_clock_system, rand);
 	uar_uuid_next(&uuid, id);
 	uar_time_format(uar_clock_wall(&uar_clock_system), now);
 	snprintf(sql, sizeof sql,
-		 "INSERT INTO meta(key, value) VALUES('runtime_id', '%s'), ('created', '%s')", id,
-		 now);
+		 "INSERT INTO meta(key, value) VALUES('runtime_id', '%s'), ('created', '%s'),"
+		 " ('runtime_sum', '%u')",
+		 id, now, uar_crc32c(0, id, UAR_UUID_TEXT));
 	return sq_exec(c, sql, error);
 }
 
@@ -163,19 +166,34 @@ uar_err sq_migrate(struct sq_conn *c, const struct uar_rand *rand, struct uar_er
 	return e;
 }
 
+static uar_err take_id(sqlite3_stmt *st, char out[UAR_UUID_TEXT + 1], struct uar_error *error)
+{
+	uar_str id = sq_text(st, 0), sum = sq_text(st, 1);
+	char want[16];
+
+	snprintf(want, sizeof want, "%u", uar_crc32c(0, id.p, id.n));
+	if (!uar_uuid_valid(id) || !uar_str_is(sum, want))
+		return uar_error_set(error, UAR_ECORRUPT, "meta: the runtime_id is damaged");
+	memcpy(out, id.p, UAR_UUID_TEXT);
+	out[UAR_UUID_TEXT] = 0;
+	return UAR_OK;
+}
+
 uar_err sq_runtime_id(struct sq_conn *c, char out[UAR_UUID_TEXT + 1], struct uar_error *error)
 {
 	sqlite3_stmt *st = NULL;
-	uar_err e = UAR_OK;
-	int rc = sqlite3_prepare_v2(c->db, "SELECT value FROM meta WHERE key = 'runtime_id'", -1,
-				    &st, NULL);
+	uar_err e;
+	int rc = sqlite3_prepare_v2(c->db,
+				    "SELECT a.value, b.value FROM meta a, meta b"
+				    " WHERE a.key = 'runtime_id' AND b.key = 'runtime_sum'",
+				    -1, &st, NULL);
 
 	if (!rc)
 		rc = sqlite3_step(st);
-	if (rc == SQLITE_ROW && uar_uuid_valid(sq_text(st, 0)))
-		memcpy(out, sq_text(st, 0).p, UAR_UUID_TEXT + 1);
-	else if (rc == SQLITE_ROW || rc == SQLITE_DONE)
-		e = uar_error_set(error, UAR_ECORRUPT, "uar.db has no runtime_id");
+	if (rc == SQLITE_ROW)
+		e = take_id(st, out, error);
+	else if (rc == SQLITE_DONE)
+		e = uar_error_set(error, UAR_ECORRUPT, "meta: no runtime_id");
 	else
 		e = sq_fail(c, rc, error);
 	sqlite3_finalize(st);

@@ -234,6 +234,11 @@ UAR_MUST_CHECK uar_err sq_query_live(struct sq_conn *c,
 				     void (*fn)(void *ctx, const struct uar_run_row *), void *ctx,
 				     struct uar_error *error);
 
+/* A row of SQ_RUN_COLUMNS, borrowed, and whether its sum is right. */
+void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out);
+UAR_MUST_CHECK uar_err sq_run_check(sqlite3_stmt *st, const struct uar_run_row *r,
+				    struct uar_error *error);
+
 /* --- blob.c ------------------------------------------------------------------------ */
 UAR_MUST_CHECK uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, uar_str bytes, char out_sha256[65],

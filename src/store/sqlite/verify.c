@@ -1,0 +1,333 @@
+/* verify.c - the offline check of a data directory.
+ *
+ * Walks every row: the checksum of each, the chain of each session, sequences
+ * without gaps, events that decode, and at last what the head says the log must
+ * add up to. Whatever is damaged is named and the walk goes on. */
+#include "store/sqlite/sqlite_int.h"
+
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+struct check {
+	struct sq_conn c;
+	int blobs_fd;
+	void (*bad)(void *ctx, const char *what);
+	void *ctx;
+	size_t found;
+	struct uar_arena arena;
+	struct uar_error *error;
+	struct sq_head head;
+	int64_t items;
+};
+
+static void say(struct check *k, const char *fmt, ...) UAR_PRINTF(2, 3);
+static void say(struct check *k, const char *fmt, ...)
+{
+	char what[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof what, fmt, ap);
+	va_end(ap);
+	k->found++;
+	k->bad(k->ctx, what);
+}
+
+static void count_bad(void *ctx, const char *what)
+{
+	struct check *k = ctx;
+
+	k->found++;
+	k->bad(k->ctx, what);
+}
+
+/* Calls `fn` for each row of a query. A file that cannot be read is damage. */
+static uar_err each(struct check *k, const char *sql, void (*fn)(struct check *, sqlite3_stmt *))
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(k->c.db, sql, -1, &st, NULL);
+	uar_err e = UAR_OK;
+
+	while (!rc && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		fn(k, st);
+		rc = SQLITE_OK;
+	}
+	if (rc != SQLITE_DONE)
+		e = sq_fail(&k->c, rc, k->error);
+	sqlite3_finalize(st);
+	if (e != UAR_ECORRUPT && e != UAR_EINTERNAL)
+		return e;
+	say(k, "%s", k->error->text);
+	return UAR_OK;
+}
+
+static void integrity(struct check *k, sqlite3_stmt *st)
+{
+	uar_str text = sq_text(st, 0);
+
+	if (!uar_str_is(text, "ok"))
+		say(k, "uar.db: %.*s", UAR_FMT(text));
+}
+
+/* --- the rows beside the log ------------------------------------------------------- */
+static void check_sum(struct check *k, const char *table, sqlite3_stmt *st, int at, uint32_t sum)
+{
+	k->items++;
+	if (sqlite3_column_int64(st, at) != (int64_t)sum)
+		say(k, "%s: row %.*s is damaged", table, UAR_FMT(sq_text(st, 0)));
+}
+
+static void owner(struct check *k, sqlite3_stmt *st)
+{
+	struct uar_owner o = { sq_text(st, 1), sq_text(st, 2), sq_text(st, 3) };
+
+	check_sum(k, "owners", st, 4, sq_sum_owner(sqlite3_column_int64(st, 0), &o));
+}
+
+static void session(struct check *k, sqlite3_stmt *st)
+{
+	check_sum(k, "sessions", st, 4,
+		  sq_sum_session(sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
+				 sq_text(st, 2), sqlite3_column_int64(st, 3)));
+	if (!sqlite3_column_int(st, 5))
+		say(k, "sessions: %.*s has lost its events", UAR_FMT(sq_text(st, 2)));
+	if (!sqlite3_column_int(st, 6))
+		say(k, "sessions: %.*s has lost its owner", UAR_FMT(sq_text(st, 2)));
+}
+
+static void thread(struct check *k, sqlite3_stmt *st)
+{
+	check_sum(k, "threads", st, 3,
+		  sq_sum_thread(sqlite3_column_int64(st, 1), sq_text(st, 0),
+				sqlite3_column_int64(st, 2)));
+}
+
+static void key(struct check *k, sqlite3_stmt *st)
+{
+	struct uar_key_row row = { sq_text(st, 2), sq_text(st, 0), sq_text(st, 3), sq_text(st, 4) };
+
+	check_sum(k, "keys", st, 5, sq_sum_key(sqlite3_column_int64(st, 1), &row));
+}
+
+static void run(struct check *k, sqlite3_stmt *st)
+{
+	struct uar_run_row row;
+
+	sq_run_get(st, &row);
+	k->items++;
+	if (sq_run_check(st, &row, NULL))
+		say(k, "runs: %.*s is damaged", UAR_FMT(row.run_id));
+}
+
+static void orphan(struct check *k, sqlite3_stmt *st)
+{
+	say(k, "log: %.*s %.*s has lost its row", UAR_FMT(sq_text(st, 0)), UAR_FMT(sq_text(st, 1)));
+}
+
+/* --- the log ------------------------------------------------------------------------- */
+struct walk {
+	struct check *k;
+	int64_t sid, next;
+	uint32_t prev;
+};
+
+static void blobs_of(struct check *k, const struct sq_log_row *r)
+{
+	static const char mark[] = "blob://";
+	const char *p = r->body.p, *end = r->body.p + r->body.n;
+	char sha256[65];
+
+	while ((p = memmem(p, (size_t)(end - p), mark, sizeof mark - 1))) {
+		p += sizeof mark - 1;
+		if (end - p < 64)
+			return;
+		memcpy(sha256, p, 64);
+		sha256[64] = 0;
+		if (uar_store_is_sha256(sha256) && !sq_blob_exists(k->blobs_fd, sha256))
+			say(k, "log: row %lld refers to blob %s, which is not there",
+			    (long long)r->pos, sha256);
+	}
+}
+
+static void decode(struct check *k, const struct sq_log_row *r)
+{
+	struct uar_event base = { .type = UAR_STR_NONE };
+	struct uar_error why = { 0 };
+	struct sq_decode d = { .base = &base, .max = (size_t)r->n, .arena = &k->arena };
+	size_t n;
+
+	if (r->n < 1 || r->n > UAR_LIMIT_APPEND_EVENTS) {
+		say(k, "log: row %lld says it has %lld events", (long long)r->pos, (long long)r->n);
+		return;
+	}
+	d.out = uar_arena_alloc(&k->arena, (size_t)r->n * sizeof *d.out);
+	if (!d.out || sq_log_decode(r, &d, &n, &why))
+		say(k, "log: %s", d.out ? why.text : "out of memory");
+	uar_arena_reset(&k->arena);
+}
+
+static void row_in_session(struct walk *w, sqlite3_stmt *st)
+{
+	struct check *k = w->k;
+	struct sq_log_row r;
+
+	sq_log_get(st, &r);
+	if (r.sid != w->sid)
+		*w = (struct walk){ k, r.sid, 1, 0 };
+	if (r.seq != w->next)
+		say(k, "log: row %lld begins at sequence %lld of session %lld, wanted %lld",
+		    (long long)r.pos, (long long)r.seq, (long long)r.sid, (long long)w->next);
+	if (r.prev != w->prev)
+		say(k, "log: row %lld does not follow the row before it", (long long)r.pos);
+	decode(k, &r);
+	blobs_of(k, &r);
+	w->next = r.seq + r.n;
+	w->prev = r.sum;
+	k->head.log_rows++;
+	k->head.acc += sq_log_acc(&r);
+	k->head.pos = r.pos > k->head.pos ? r.pos : k->head.pos;
+}
+
+static uar_err walk_sessions(struct check *k)
+{
+	struct walk w = { .k = k };
+	sqlite3_stmt *st = NULL;
+	uar_err e = UAR_OK;
+	int rc =
+		sqlite3_prepare_v2(k->c.db,
+				   "SELECT pos, sid, seq, rid, run_seq, n, at, ids, body, prev, sum"
+				   " FROM log ORDER BY sid, seq",
+				   -1, &st, NULL);
+
+	while (!rc && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		row_in_session(&w, st);
+		rc = SQLITE_OK;
+	}
+	if (rc != SQLITE_DONE)
+		e = sq_fail(&k->c, rc, k->error);
+	sqlite3_finalize(st);
+	if (e != UAR_ECORRUPT)
+		return e;
+	say(k, "log: %s", k->error->text);
+	return UAR_OK;
+}
+
+static void gap(struct check *k, sqlite3_stmt *st)
+{
+	say(k, "log: row %.*s begins at run_sequence %.*s of run %.*s, wanted %.*s",
+	    UAR_FMT(sq_text(st, 0)), UAR_FMT(sq_text(st, 1)), UAR_FMT(sq_text(st, 2)),
+	    UAR_FMT(sq_text(st, 3)));
+}
+
+static void head(struct check *k, sqlite3_stmt *st)
+{
+	const struct sq_head *h = &k->head;
+
+	if (sqlite3_column_int64(st, 0) != h->pos || sqlite3_column_int64(st, 1) != h->log_rows ||
+	    sqlite3_column_int64(st, 2) != (int64_t)h->acc)
+		say(k, "log: %lld rows up to %lld are there, the head says %lld up to %lld",
+		    (long long)h->log_rows, (long long)h->pos,
+		    (long long)sqlite3_column_int64(st, 1), (long long)sqlite3_column_int64(st, 0));
+	if (sqlite3_column_int64(st, 3) != k->items)
+		say(k,
+		    "%lld owners, sessions, threads, runs and keys are there, the head says %lld",
+		    (long long)k->items, (long long)sqlite3_column_int64(st, 3));
+	k->head.log_rows = -1;
+}
+
+static uar_err check_tables(struct check *k)
+{
+	static const struct {
+		const char *sql;
+		void (*fn)(struct check *k, sqlite3_stmt *st);
+	} parts[] = {
+		{ "PRAGMA integrity_check", integrity },
+		{ "SELECT oid, tenant_id, workspace_id, user_id, sum FROM owners", owner },
+		{ "SELECT sid, oid, session_id, created, sum, EXISTS(SELECT 1 FROM log l WHERE"
+		  " l.sid = s.sid), EXISTS(SELECT 1 FROM owners o WHERE o.oid = s.oid)"
+		  " FROM sessions s",
+		  session },
+		{ "SELECT thread_id, oid, sid, sum FROM threads", thread },
+		{ "SELECT key, oid, scope, fingerprint, run_id, sum FROM keys", key },
+		{ "SELECT " SQ_RUN_COLUMNS, run },
+		{ "SELECT DISTINCT 'session', sid FROM log WHERE sid NOT IN"
+		  " (SELECT sid FROM sessions) UNION SELECT DISTINCT 'run', rid FROM log"
+		  " WHERE rid IS NOT NULL AND rid NOT IN (SELECT rid FROM runs)",
+		  orphan },
+		{ "SELECT pos, run_seq, rid, want FROM (SELECT pos, run_seq, rid,"
+		  " coalesce(lag(run_seq + n) OVER (PARTITION BY rid ORDER BY run_seq), 1) AS want"
+		  " FROM log WHERE rid IS NOT NULL) WHERE run_seq <> want",
+		  gap },
+	};
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts) && !e; i++)
+		e = each(k, parts[i].sql, parts[i].fn);
+	return e;
+}
+
+static uar_err check_all(struct check *k)
+{
+	char runtime_id[UAR_UUID_TEXT + 1];
+	uar_err e = sq_check_version(&k->c, k->error);
+
+	if (!e)
+		e = sq_runtime_id(&k->c, runtime_id, k->error);
+	if (e)
+		return e;
+	e = check_tables(k);
+	if (!e)
+		e = walk_sessions(k);
+	if (!e)
+		e = each(k, "SELECT pos, log_rows, acc, items FROM head", head);
+	if (!e && k->head.log_rows != -1)
+		say(k, "the head is missing");
+	return e ? e : sq_blob_verify(k->blobs_fd, count_bad, k, k->error);
+}
+
+static uar_err open_and_check(struct check *k, const char *dir)
+{
+	char *path = sq_db_path(dir);
+	uar_err e = path ? sq_blob_open(dir, &k->blobs_fd, k->error) : UAR_ENOMEM;
+
+	if (!e)
+		e = sq_open(&k->c, path, NULL, SQ_VERIFY, k->error);
+	if (!e)
+		e = check_all(k);
+	if (e == UAR_ECORRUPT) {
+		say(k, "%s", k->error->text);
+		e = UAR_OK;
+	}
+	sq_close(&k->c);
+	uar_free(path);
+	return e;
+}
+
+uar_err uar_store_sqlite_verify(const char *dir, void (*bad)(void *ctx, const char *what),
+				void *ctx, struct uar_error *error)
+{
+	struct uar_error own = { 0 };
+	struct check k = { .blobs_fd = -1, .bad = bad, .ctx = ctx, .error = &own };
+	int dir_fd = -1, lock_fd = -1;
+	uar_err e = sq_lock_dir(dir, false, &dir_fd, &lock_fd, &own);
+
+	if (!e)
+		e = open_and_check(&k, dir);
+	if (!e && k.found)
+		e = uar_error_set(&own, UAR_ECORRUPT, "%zu damaged places", k.found);
+	uar_arena_fini(&k.arena);
+	if (k.blobs_fd >= 0)
+		close(k.blobs_fd);
+	if (dir_fd >= 0)
+		close(dir_fd);
+	if (lock_fd >= 0)
+		close(lock_fd);
+	if (e && error) {
+		if (!own.code)
+			uar_error_set(&own, e, "%s", uar_err_text(e));
+		*error = own;
+	}
+	return e;
+}
