@@ -64,6 +64,7 @@ static uar_err start_one(struct sq_readers *p, struct sq_reader *rd, struct uar_
 		return e;
 	if (pthread_create(&rd->thread, NULL, reader_main, rd))
 		return uar_error_set(error, UAR_ENOMEM, "no thread for a reader");
+	pthread_setname_np(rd->thread, "uar-read");
 	rd->started = true;
 	return UAR_OK;
 }

@@ -290,6 +290,7 @@ uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error)
 		pthread_mutex_destroy(&w->lock);
 		return uar_error_set(error, UAR_ENOMEM, "no thread for the writer");
 	}
+	pthread_setname_np(w->thread, "uar-store");
 	w->running = true;
 	return UAR_OK;
 }
