@@ -1,0 +1,216 @@
+/* fault_test.c - every disk operation of a scripted life fails once.
+ *
+ * Whatever fails: what was acknowledged is there afterwards, what was refused is
+ * not half there, the file verifies, and the store says what state it is in. */
+#include "store/world_test.h"
+
+#include "base/alloc.h"
+#include "faultvfs.h"
+
+enum { ROUNDS = 14 };
+
+struct life {
+	struct world w;
+	char dir[400];
+	struct uar_facts f;
+	size_t broken;
+	uint64_t acked;	 /* sequence up to which we were told yes */
+	uint64_t unsure; /* refused in COMMIT: may be there or not */
+	bool refused, synced_badly, full;
+};
+
+static void on_broken(void *ctx, const struct uar_error *error)
+{
+	struct life *l = ctx;
+
+	CHECK_INT(error->code, UAR_ESYNC);
+	l->broken++;
+}
+
+static uar_err open_life(struct life *l, const char *vfs)
+{
+	struct uar_store_options o = { .sched = &l->w.pump.sched,
+				       .dir = l->dir,
+				       .vfs = vfs,
+				       .broken = on_broken,
+				       .ctx = l,
+				       .readers = 1 };
+
+	l->w.store = NULL;
+	uar_pump_init(&l->w.pump);
+	return uar_store_sqlite_create(&o, &l->w.store, NULL);
+}
+
+static void close_life(struct life *l)
+{
+	if (l->w.store)
+		uar_facts_drain(&l->w.pump, l->w.store);
+	uar_store_destroy(l->w.store);
+	l->w.store = NULL;
+	uar_pump_fini(&l->w.pump);
+}
+
+/* Appends one after the other and keeps the books. `big` makes the write-ahead
+ * log long enough for checkpoints. */
+static void live(struct life *l)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t seq = l->f.seq, run_seq = l->f.run_seq;
+		size_t n = i % 4 == 3 ? 900 : 1 + (size_t)i;
+		uar_err e = seq == 0 ? uar_facts_begin(&l->w.pump, l->w.store, &l->f)
+				     : uar_facts_go_on(&l->w.pump, l->w.store, &l->f, n);
+
+		if (!e) {
+			CHECK(!l->synced_badly); /* never yes after a failed sync */
+			l->acked = l->f.seq;
+			l->full = false;
+			continue;
+		}
+		l->refused = true;
+		l->synced_badly |= e == UAR_ESYNC;
+		l->full = e == UAR_EDISKFULL;
+		CHECK(e == UAR_ESYNC || e == UAR_EDISKFULL || e == UAR_EIO);
+		l->unsure = l->f.seq > l->unsure ? l->f.seq : l->unsure;
+		rewind_to(&l->f, seq, run_seq);
+	}
+}
+
+static void print_bad(void *ctx, const char *what)
+{
+	(void)ctx;
+	printf("  %s\n", what);
+}
+
+/* The books against the disk. */
+static bool check_books(struct life *l)
+{
+	struct uar_thread_query q = { .owner = uar_facts_owner };
+	bool good = CHECK_MSG(!uar_store_sqlite_verify(l->dir, print_bad, NULL, NULL),
+			      "the file does not verify");
+	struct uar_facts f;
+	struct uar_event ev[3];
+	uar_err e;
+
+	if (!CHECK(open_life(l, NULL) == UAR_OK))
+		return false;
+	uar_facts_init(&f, l->w.store, 1);
+	q.session_id = uar_str_c(f.session);
+	e = uar_facts_thread(&l->w.pump, l->w.store, &q);
+	good &= CHECK(e == UAR_OK || (e == UAR_ENOTFOUND && l->acked == 0));
+	good &= CHECK(q.last_sequence >= l->acked);
+	good &= CHECK(q.last_sequence == l->acked || q.last_sequence <= l->unsure);
+	if (!e) {
+		uar_facts_opening(&f, ev);
+		f.seq = q.last_sequence;
+		f.run_seq = f.seq - 3;
+		good &= uar_facts_all_there(&l->w.pump, l->w.store, &f);
+		good &= CHECK(uar_facts_go_on(&l->w.pump, l->w.store, &f, 1) == UAR_OK);
+	}
+	uar_facts_fini(&f);
+	close_life(l);
+	return good;
+}
+
+static bool start_life(struct life *l)
+{
+	*l = (struct life){ .broken = 0 };
+	snprintf(l->dir, sizeof l->dir, "%s/data", uar_test_dir());
+	if (!CHECK(open_life(l, uar_fault_vfs()) == UAR_OK))
+		return false;
+	uar_facts_init(&l->f, l->w.store, 1);
+	return true;
+}
+
+/* There is space again: nobody needs to restart anything. */
+static void goes_on(struct life *l)
+{
+	struct uar_store_stats st;
+
+	CHECK_INT(l->f.seq ? uar_facts_go_on(&l->w.pump, l->w.store, &l->f, 2)
+			   : uar_facts_begin(&l->w.pump, l->w.store, &l->f),
+		  UAR_OK);
+	l->acked = l->f.seq;
+	l->w.store->ops->stats(l->w.store, &st);
+	CHECK_INT(st.health, UAR_STORE_FINE);
+}
+
+/* One life with a fault at operation n; false when n was never reached. */
+static bool one_life(enum uar_fault_kind kind, unsigned long n, bool always)
+{
+	struct uar_store_stats st;
+	struct life l;
+	bool hit;
+
+	if (!start_life(&l))
+		return false;
+	uar_fault_arm(kind, n, always);
+	live(&l);
+	hit = uar_fault_happened();
+	l.w.store->ops->stats(l.w.store, &st);
+	CHECK_INT(st.health == UAR_STORE_BROKEN, l.synced_badly || l.broken > 0);
+	CHECK_INT(st.health == UAR_STORE_FULL, l.full && !l.synced_badly);
+	CHECK(l.broken <= 1);
+	if (kind == UAR_FAULT_SYNC && hit)
+		CHECK_INT(l.broken, 1);
+	uar_fault_disarm();
+	if (kind == UAR_FAULT_FULL)
+		goes_on(&l);
+	close_life(&l);
+	if (!check_books(&l))
+		printf("  kind %d at operation %lu%s\n", kind, n, always ? " and after" : "");
+	uar_facts_fini(&l.f);
+	return hit;
+}
+
+static void all_lives(enum uar_fault_kind kind, bool always)
+{
+	unsigned long n = 1;
+
+	while (one_life(kind, n, always))
+		n += 1 + n / 24; /* every early one, then samples */
+	CHECK_MSG(n > 5, "only %lu operations", n);
+}
+
+TEST(every_write_may_fail_once, "")
+{
+	all_lives(UAR_FAULT_EIO, false);
+}
+
+TEST(every_write_may_fail_for_ever, "")
+{
+	all_lives(UAR_FAULT_EIO, true);
+}
+
+TEST(a_full_disk_refuses_and_recovers, "")
+{
+	all_lives(UAR_FAULT_FULL, false);
+	all_lives(UAR_FAULT_FULL, true);
+}
+
+TEST(a_failed_sync_ends_the_store, "")
+{
+	all_lives(UAR_FAULT_SYNC, false);
+	all_lives(UAR_FAULT_SYNC, true);
+}
+
+TEST(power_may_go_at_any_moment, "")
+{
+	struct uar_rand_seeded seed;
+	struct uar_rand rand = uar_rand_seed(&seed, 1);
+
+	for (unsigned long n = 1, hit = 1; hit; n += 1 + n / 16) {
+		struct life l;
+
+		if (!start_life(&l))
+			return;
+		uar_fault_arm(UAR_FAULT_POWER, n, true);
+		live(&l);
+		hit = uar_fault_happened();
+		close_life(&l);
+		uar_fault_power_loss(&rand);
+		uar_fault_disarm();
+		if (!check_books(&l))
+			printf("  power lost at operation %lu\n", n);
+		uar_facts_fini(&l.f);
+	}
+}
