@@ -114,6 +114,11 @@ uar_err sq_check_version(struct sq_conn *c, struct uar_error *error)
 	return e;
 }
 
+static uint32_t meta_sum(uar_str runtime_id, uar_str created)
+{
+	return uar_crc32c(uar_crc32c(0, runtime_id.p, runtime_id.n), created.p, created.n);
+}
+
 static uar_err add_meta(struct sq_conn *c, const struct uar_rand *rand, struct uar_error *error)
 {
 	struct uar_uuid uuid;
@@ -124,8 +129,8 @@ static uar_err add_meta(struct sq_conn *c, const struct uar_rand *rand, struct u
 	uar_time_format(uar_clock_wall(&uar_clock_system), now);
 	snprintf(sql, sizeof sql,
 		 "INSERT INTO meta(key, value) VALUES('runtime_id', '%s'), ('created', '%s'),"
-		 " ('runtime_sum', '%u')",
-		 id, now, uar_crc32c(0, id, UAR_UUID_TEXT));
+		 " ('sum', '%u')",
+		 id, now, meta_sum(uar_str_c(id), uar_str_c(now)));
 	return sq_exec(c, sql, error);
 }
 
@@ -168,10 +173,10 @@ uar_err sq_migrate(struct sq_conn *c, const struct uar_rand *rand, struct uar_er
 
 static uar_err take_id(sqlite3_stmt *st, char out[UAR_UUID_TEXT + 1], struct uar_error *error)
 {
-	uar_str id = sq_text(st, 0), sum = sq_text(st, 1);
+	uar_str id = sq_text(st, 0), created = sq_text(st, 1), sum = sq_text(st, 2);
 	char want[16];
 
-	snprintf(want, sizeof want, "%u", uar_crc32c(0, id.p, id.n));
+	snprintf(want, sizeof want, "%u", meta_sum(id, created));
 	if (!uar_uuid_valid(id) || !uar_str_is(sum, want))
 		return uar_error_set(error, UAR_ECORRUPT, "meta: the runtime_id is damaged");
 	memcpy(out, id.p, UAR_UUID_TEXT);
@@ -183,10 +188,11 @@ uar_err sq_runtime_id(struct sq_conn *c, char out[UAR_UUID_TEXT + 1], struct uar
 {
 	sqlite3_stmt *st = NULL;
 	uar_err e;
-	int rc = sqlite3_prepare_v2(c->db,
-				    "SELECT a.value, b.value FROM meta a, meta b"
-				    " WHERE a.key = 'runtime_id' AND b.key = 'runtime_sum'",
-				    -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(
+		c->db,
+		"SELECT a.value, b.value, c.value FROM meta a, meta b, meta c WHERE"
+		" a.key = 'runtime_id' AND b.key = 'created' AND c.key = 'sum'",
+		-1, &st, NULL);
 
 	if (!rc)
 		rc = sqlite3_step(st);
@@ -197,5 +203,45 @@ uar_err sq_runtime_id(struct sq_conn *c, char out[UAR_UUID_TEXT + 1], struct uar
 	else
 		e = sq_fail(c, rc, error);
 	sqlite3_finalize(st);
+	return e;
+}
+
+/* --- for verify.c ------------------------------------------------------------- */
+static uar_err schema_text(struct sq_conn *c, struct uar_buf *out, struct uar_error *error)
+{
+	sqlite3_stmt *st = NULL;
+	uar_err e = UAR_OK;
+	int rc = sqlite3_prepare_v2(
+		c->db, "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name", -1, &st,
+		NULL);
+
+	while (!rc && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		for (int i = 0; i < 4; i++)
+			uar_buf_printf(out, "%.*s\n", UAR_FMT(sq_text(st, i)));
+		rc = SQLITE_OK;
+	}
+	if (rc != SQLITE_DONE)
+		e = sq_fail(c, rc, error);
+	sqlite3_finalize(st);
+	return e ? e : out->err;
+}
+
+uar_err sq_check_schema(struct sq_conn *c, struct uar_error *error)
+{
+	struct uar_buf have = uar_buf_make(1 << 20), want = uar_buf_make(1 << 20);
+	struct sq_conn fresh;
+	uar_err e = sq_open(&fresh, ":memory:", NULL, SQ_WRITE, error);
+
+	if (!e)
+		e = sq_migrate(&fresh, &uar_rand_system, error);
+	if (!e)
+		e = schema_text(&fresh, &want, error);
+	if (!e)
+		e = schema_text(c, &have, error);
+	if (!e && !uar_str_eq(uar_buf_str(&have), uar_buf_str(&want)))
+		e = uar_error_set(error, UAR_ECORRUPT, "the tables are not those of this version");
+	sq_close(&fresh);
+	uar_buf_fini(&have);
+	uar_buf_fini(&want);
 	return e;
 }

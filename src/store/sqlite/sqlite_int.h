@@ -74,6 +74,8 @@ UAR_MUST_CHECK uar_err sq_migrate(struct sq_conn *c, const struct uar_rand *rand
 				  struct uar_error *error);
 /* UAR_ENEWER, UAR_ECORRUPT (another application's file), or fine. */
 UAR_MUST_CHECK uar_err sq_check_version(struct sq_conn *c, struct uar_error *error);
+/* Are the definitions of tables, indexes and views what a new file would get? */
+UAR_MUST_CHECK uar_err sq_check_schema(struct sq_conn *c, struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_runtime_id(struct sq_conn *c, char out[UAR_UUID_TEXT + 1],
 				     struct uar_error *error);
 

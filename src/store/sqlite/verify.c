@@ -274,10 +274,11 @@ static uar_err check_all(struct check *k)
 	uar_err e = sq_check_version(&k->c, k->error);
 
 	if (!e)
+		e = sq_check_schema(&k->c, k->error);
+	if (!e)
 		e = sq_runtime_id(&k->c, runtime_id, k->error);
-	if (e)
-		return e;
-	e = check_tables(k);
+	if (!e)
+		e = check_tables(k);
 	if (!e)
 		e = walk_sessions(k);
 	if (!e)

@@ -1,0 +1,293 @@
+/* verify_test.c - whatever is damaged is found.
+ *
+ * A small store is filled once; then one thing at a time is changed in a copy,
+ * through SQL or in the bytes of the file, and the check must notice. A flipped
+ * byte that nobody notices must be one that changes nothing. */
+#include "store/world_test.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+enum { SESSIONS = 6 };
+
+static char dir[400], path[450];
+static char *good; /* the file's bytes */
+static size_t good_n;
+static struct uar_buf good_dump;
+
+static void write_file(const char *bytes, size_t n)
+{
+	char wal[500];
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	CHECK(write(fd, bytes, n) == (ssize_t)n);
+	close(fd);
+	snprintf(wal, sizeof wal, "%s-wal", path);
+	unlink(wal);
+	snprintf(wal, sizeof wal, "%s-shm", path);
+	unlink(wal);
+}
+
+static void read_file(void)
+{
+	int fd = open(path, O_RDONLY);
+	off_t n = lseek(fd, 0, SEEK_END);
+
+	good = uar_alloc((size_t)n);
+	good_n = (size_t)n;
+	CHECK(pread(fd, good, good_n, 0) == n);
+	close(fd);
+}
+
+static int dump_row(void *ctx, int n, char **value, char **name)
+{
+	(void)name;
+	for (int i = 0; i < n; i++)
+		uar_buf_printf(ctx, "%s|", value[i] ? value[i] : "-");
+	return 0;
+}
+
+/* Everything that is stored, as text; false when it cannot be read. */
+static bool dump(struct uar_buf *out)
+{
+	static const char *const tables[] = { "meta",	 "head", "owners", "sessions",
+					      "threads", "runs", "keys",   "log" };
+	char sql[100];
+	sqlite3 *db;
+	bool fine = sqlite3_open(path, &db) == SQLITE_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(tables) && fine; i++) {
+		snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY 1, 2", tables[i]);
+		fine = sqlite3_exec(db, sql, dump_row, out, NULL) == SQLITE_OK;
+	}
+	sqlite3_close(db);
+	return fine;
+}
+
+static void fill(void)
+{
+	struct world w;
+	struct uar_store_options o = { .sched = &w.pump.sched, .dir = dir };
+	struct uar_facts f;
+
+	uar_pump_init(&w.pump);
+	if (uar_store_sqlite_create(&o, &w.store, NULL))
+		exit(1);
+	for (uint64_t i = 1; i <= SESSIONS; i++) {
+		struct uar_key_row key = { UAR_STR("runs"), UAR_STR("key"), UAR_STR("print"),
+					   UAR_STR("run") };
+		char text[16];
+		struct one one;
+
+		uar_facts_init(&f, w.store, i);
+		f.owner = i % 2 ? uar_facts_owner : uar_facts_stranger;
+		CHECK_INT(uar_facts_begin(&w.pump, w.store, &f), UAR_OK);
+		one_delta(&f, &one);
+		snprintf(text, sizeof text, "key%d", (int)i);
+		key.key = uar_str_c(text);
+		one.a.key = &key;
+		one.ev.ids[UAR_ID_ATTEMPT] = UAR_STR("own");
+		CHECK_INT(uar_facts_append(&w.pump, w.store, &one.a), UAR_OK);
+		for (size_t n = 1; n < 5; n++)
+			CHECK_INT(go_on(&w, &f, n * i), UAR_OK);
+		uar_facts_fini(&f);
+	}
+	uar_facts_drain(&w.pump, w.store);
+	uar_store_destroy(w.store);
+	uar_pump_fini(&w.pump);
+}
+
+static void prepare(void)
+{
+	if (good) {
+		write_file(good, good_n);
+		return;
+	}
+	snprintf(dir, sizeof dir, "%s/data", uar_test_dir());
+	snprintf(path, sizeof path, "%s/uar.db", dir);
+	fill();
+	good_dump = uar_buf_make(1 << 24);
+	CHECK(dump(&good_dump));
+	read_file();
+}
+
+static char last[600];
+static void note(void *ctx, const char *what)
+{
+	++*(size_t *)ctx;
+	snprintf(last, sizeof last, "%s", what);
+}
+
+static uar_err verify(void)
+{
+	size_t n = 0;
+	uar_err e = uar_store_sqlite_verify(dir, note, &n, NULL);
+
+	CHECK((e == UAR_OK) == (n == 0));
+	return e;
+}
+
+/* The statement changes something; the check must say so. */
+static void must_notice(const char *sql)
+{
+	sqlite3 *db;
+
+	prepare();
+	if (!CHECK(sqlite3_open(path, &db) == SQLITE_OK))
+		return;
+	CHECK_MSG(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s: %s", sql,
+		  sqlite3_errmsg(db));
+	CHECK_MSG(sqlite3_total_changes(db) > 0, "%s changed nothing", sql);
+	sqlite3_close(db);
+	CHECK_MSG(verify() == UAR_ECORRUPT, "not noticed: %s", sql);
+}
+
+TEST(a_sound_store_verifies, "")
+{
+	prepare();
+	CHECK_MSG(verify() == UAR_OK, "%s", last);
+}
+
+struct columns {
+	const char *table;
+	char name[30][32];
+	bool text[30], key[30];
+	int n;
+};
+
+static int add_column(void *ctx, int n, char **value, char **name)
+{
+	struct columns *c = ctx;
+
+	(void)n, (void)name;
+	snprintf(c->name[c->n], sizeof c->name[0], "%s", value[1]);
+	c->text[c->n] = strcmp(value[2], "TEXT") == 0;
+	c->key[c->n] = strcmp(value[5], "0") != 0;
+	c->n++;
+	return 0;
+}
+
+static struct columns columns_of(const char *table)
+{
+	struct columns c = { .table = table };
+	char sql[100];
+	sqlite3 *db;
+
+	snprintf(sql, sizeof sql, "PRAGMA table_info(%s)", table);
+	CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+	CHECK(sqlite3_exec(db, sql, add_column, &c, NULL) == SQLITE_OK);
+	sqlite3_close(db);
+	return c;
+}
+
+/* Every column of every table, in its first, last and some row in between. */
+TEST(a_changed_column_is_noticed, "")
+{
+	static const char *const tables[] = { "head", "owners", "sessions", "threads",
+					      "runs", "keys",	"log" };
+	char sql[400];
+
+	prepare();
+	for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
+		struct columns c = columns_of(tables[t]);
+
+		for (int i = 0; i < c.n; i++)
+			for (int at = 0; at < 3; at++) {
+				const char *col = c.name[i], *tab = tables[t];
+				const char *id = c.name[0];
+
+				if (strcmp(col, "one") == 0)
+					continue;
+				snprintf(sql, sizeof sql,
+					 "UPDATE %s SET %s = %s WHERE %s = (SELECT %s FROM %s "
+					 "ORDER BY 1 %s LIMIT 1 OFFSET %d)",
+					 tab, col,
+					 c.text[i] ? "'x' || coalesce(NAME, '')"
+						   : "coalesce(NAME, 0) + 1000",
+					 id, id, tab, at == 1 ? "DESC" : "",
+					 at == 2 && t > 1 ? 1 : 0);
+				for (char *p; (p = strstr(sql, "NAME"));) {
+					char rest[400];
+
+					snprintf(rest, sizeof rest, "%s", p + 4);
+					snprintf(p, sizeof sql - (size_t)(p - sql), "%s%s", col,
+						 rest);
+				}
+				must_notice(sql);
+			}
+	}
+}
+
+TEST(a_missing_row_is_noticed, "")
+{
+	static const char *const tables[] = { "owners", "sessions", "threads", "runs",
+					      "keys",	"head",	    "meta" };
+	char sql[200];
+
+	for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
+		snprintf(sql, sizeof sql, "DELETE FROM %s WHERE 1 = 1", tables[t]);
+		must_notice(sql);
+	}
+	for (int i = 0; i < 30; i++) {
+		snprintf(sql, sizeof sql,
+			 "DELETE FROM log WHERE pos = (SELECT pos FROM log ORDER BY pos DESC"
+			 " LIMIT 1 OFFSET %d)",
+			 i);
+		must_notice(sql);
+	}
+	must_notice("DELETE FROM keys WHERE key = 'key3'");
+	must_notice("DELETE FROM threads WHERE sid = 2");
+	must_notice("DELETE FROM runs WHERE rid = 2");
+	must_notice("DELETE FROM log WHERE sid = 3; DELETE FROM sessions WHERE sid = 3");
+}
+
+TEST(swapped_and_doubled_rows_are_noticed, "")
+{
+	must_notice("UPDATE log SET body = (SELECT body FROM log WHERE pos = 9 - l.pos)"
+		    " FROM log l WHERE log.pos = l.pos AND log.pos IN (4, 5)");
+	must_notice("UPDATE log SET pos = -pos WHERE pos IN (4, 5);"
+		    "UPDATE log SET pos = 9 + pos WHERE pos < 0");
+	must_notice("UPDATE log SET sid = 100 WHERE sid = 1; UPDATE log SET sid = 1 WHERE sid = 2;"
+		    "UPDATE log SET sid = 2 WHERE sid = 100");
+	must_notice("UPDATE runs SET run_id = run_id || 'x' WHERE rid = 1;"
+		    "UPDATE log SET run_seq = run_seq + 1000 WHERE rid = 1");
+	must_notice("INSERT INTO log SELECT 1000, sid, 1000, rid, 1000, n, at, ids, body, prev, sum"
+		    " FROM log WHERE pos = 5");
+	must_notice("INSERT INTO keys SELECT oid, scope, 'more', fingerprint, run_id, sum FROM keys"
+		    " LIMIT 1");
+	must_notice("DROP INDEX log_run; UPDATE head SET pos = pos");
+}
+
+/* Any byte of the file. */
+TEST(a_flipped_bit_is_noticed_or_harmless, "")
+{
+	struct uar_rand_seeded seed;
+	struct uar_rand rand = uar_rand_seed(&seed, 7);
+	size_t noticed = 0, harmless = 0;
+
+	for (int i = 0; i < 400; i++) {
+		struct uar_buf after = uar_buf_make(1 << 24);
+		unsigned char bit = (unsigned char)(1u << uar_rand_below(&rand, 8));
+		size_t at;
+
+		prepare();
+		at = (size_t)uar_rand_below(&rand, good_n);
+		good[at] = (char)(good[at] ^ bit);
+		write_file(good, good_n);
+		good[at] = (char)(good[at] ^ bit);
+		if (verify() != UAR_OK) {
+			noticed++;
+		} else {
+			CHECK_MSG(dump(&after) &&
+					  uar_str_eq(uar_buf_str(&after), uar_buf_str(&good_dump)),
+				  "byte %zu changed unnoticed", at);
+			harmless++;
+		}
+		uar_buf_fini(&after);
+	}
+	CHECK(noticed > 50);
+	printf("  %zu noticed, %zu harmless\n", noticed, harmless);
+}
