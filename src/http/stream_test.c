@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "http/sse.h"
+#include "base/sse.h"
 #include "http_peer.h"
 
 /* Every GET becomes a stream; the test's thread sends through uar_peer_call. */

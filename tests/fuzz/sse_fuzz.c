@@ -1,6 +1,6 @@
 /* sse_fuzz.c - the event parser: any bytes give the same events however they are
  * cut, and what was framed is parsed back. The first byte says how to cut. */
-#include "http/sse.h"
+#include "base/sse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
