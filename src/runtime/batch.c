@@ -360,6 +360,18 @@ static const struct uar_key_row *key_of(const struct batch *b)
 	return UAR_OWNER(b->cmds.next, struct cmd, node)->key;
 }
 
+/* An event of ours that breaks its own rules is our fault, not the caller's. */
+static uar_err refused(const struct batch *b, uar_err e, struct uar_error *error)
+{
+	if (e != UAR_EINVALID && e != UAR_ESCHEMA) {
+		*error = b->append.error;
+		error->code = e;
+		return e;
+	}
+	return uar_error_set(error, UAR_EINTERNAL, "an event breaks its rules at %s: %s",
+			     b->append.error.where, b->append.error.text);
+}
+
 static uar_err send_append(struct batch *b, struct uar_error *error)
 {
 	struct agg *a = b->agg;
@@ -380,11 +392,8 @@ static uar_err send_append(struct batch *b, struct uar_error *error)
 	}
 	if (!e)
 		e = a->rt->o.store->ops->append(a->rt->o.store, &b->append);
-	if (e) {
-		*error = b->append.error;
-		error->code = e;
-		return e;
-	}
+	if (e)
+		return refused(b, e, error);
 	a->batch = b;
 	a->rt->in_flight++;
 	return UAR_OK;
