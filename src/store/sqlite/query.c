@@ -51,6 +51,7 @@ struct page {
 	struct sq_reader *rd;
 	struct uar_read *r;
 	struct base *bases; /* the first is that of rows without a run */
+	size_t room;        /* events there is memory for */
 	size_t bytes;
 	struct uar_error *error;
 };
@@ -131,6 +132,27 @@ static uar_err base_of(struct page *pg, int64_t rid, struct base **out)
 	return e;
 }
 
+/* Most pages are short: room for events grows with what is found. */
+static uar_err make_room(struct page *pg, size_t more)
+{
+	struct uar_read *r = pg->r;
+	size_t need = r->event_count + more, room = pg->room ? pg->room * 2 : 16;
+	struct uar_event *events;
+
+	if (need <= pg->room)
+		return UAR_OK;
+	while (room < need)
+		room *= 2;
+	events = uar_arena_alloc(&r->arena, room * sizeof *events);
+	if (!events)
+		return UAR_ENOMEM;
+	if (r->event_count)
+		memcpy(events, r->events, r->event_count * sizeof *events);
+	r->events = events;
+	pg->room = room;
+	return UAR_OK;
+}
+
 /* Adds the events of one row that lie behind the cursor. */
 static uar_err add_row(struct page *pg, sqlite3_stmt *st)
 {
@@ -151,6 +173,9 @@ static uar_err add_row(struct page *pg, sqlite3_stmt *st)
 	first = r->run_id.n ? row.run_seq : row.seq;
 	d.skip = r->after >= (uint64_t)first ? r->after - (uint64_t)first + 1 : 0;
 	d.base = &b->ev;
+	e = make_room(pg, d.max < (size_t)row.n ? d.max : (size_t)row.n);
+	if (e)
+		return e;
 	d.out = r->events + r->event_count;
 	e = sq_log_decode(&row, &d, &n, pg->error);
 	if (e)
@@ -173,9 +198,7 @@ static uar_err fill_page(struct page *pg, enum sq_id what, int64_t id)
 	sqlite3_stmt *st;
 	int rc;
 
-	r->events = uar_arena_alloc(&r->arena, r->limit * sizeof *r->events);
-	if (!r->events)
-		return UAR_ENOMEM;
+	r->events = NULL;
 	if (r->after >= INT64_MAX)
 		return UAR_OK;
 	st = sq_bind(&pg->rd->conn, what, SQ_VALS(SQ_I(id), SQ_I(r->after + 1)), pg->error);
