@@ -249,12 +249,12 @@ static void unmake_all(struct server *s)
 	if (s->http)
 		uar_datadir_retract(s->config->value.data);
 	uar_http_destroy(s->http);
+	uar_store_destroy(s->store); /* first: its threads borrow from those below */
 	uar_gate_destroy(s->gate);
 	uar_runtime_destroy(s->runtime);
 	uar_model_destroy(s->provider);
 	uar_model_destroy(s->scripted);
 	uar_client_destroy(s->client);
-	uar_store_destroy(s->store);
 	uar_loop_destroy(s->loop);
 	uar_config_destroy(s->loaded);
 	uar_buf_fini(&s->token);

@@ -84,14 +84,28 @@ static void purge(struct live_run *r, struct uar_list *out)
 	}
 }
 
+/* The next turn of a conversation begins when the one before it is over. */
+static void start_next(struct agg *a, uar_str thread_id)
+{
+	struct live_run *next = rt_thread_active(a, thread_id);
+	struct uar_command start = { .kind = UAR_CMD_START };
+
+	if (next && next->committed && next->state.status == UAR_STATUS_QUEUED)
+		rt_send(next, &start);
+}
+
 void rt_run_over(struct live_run *r, uar_err why)
 {
-	struct uar_runtime *rt = r->agg->rt;
+	struct agg *a = r->agg;
+	struct uar_runtime *rt = a->rt;
+	char thread_id[UAR_LIMIT_ID_BYTES + 1];
 	struct uar_list late;
 
+	memcpy(thread_id, r->thread_id, sizeof thread_id);
 	uar_list_init(&late);
 	purge(r, &late);
 	rt_run_free(r);
+	start_next(a, uar_str_c(thread_id));
 	UAR_LIST_EACH (it, &late) {
 		struct cmd *c = UAR_OWNER(it, struct cmd, node);
 		struct uar_error error = { .code = why };
@@ -206,27 +220,14 @@ static void answer_all(struct batch *b, uar_err e, const struct uar_error *error
 	}
 }
 
-/* The next turn of a conversation begins when the one before it is over. */
-static void start_next(struct agg *a, uar_str thread_id)
-{
-	struct live_run *next = rt_thread_active(a, thread_id);
-	struct uar_command start = { .kind = UAR_CMD_START };
-
-	if (next && next->committed && next->state.status == UAR_STATUS_QUEUED)
-		rt_send(next, &start);
-}
-
 static void end_run(struct live_run *r)
 {
-	struct agg *a = r->agg;
-	char thread_id[UAR_LIMIT_ID_BYTES + 1];
+	struct uar_runtime *rt = r->agg->rt;
 
-	memcpy(thread_id, r->thread_id, sizeof thread_id);
-	count_end(a->rt, r->state.status);
-	rt_log_run(a->rt, UAR_LOG_DEBUG, "run.ended", uar_str_c(r->run_id),
+	count_end(rt, r->state.status);
+	rt_log_run(rt, UAR_LOG_DEBUG, "run.ended", uar_str_c(r->run_id),
 		   uar_status_text(r->state.status));
 	rt_run_over(r, UAR_ESTATE);
-	start_next(a, uar_str_c(thread_id));
 }
 
 static void perform(struct batch *b)
@@ -236,6 +237,8 @@ static void perform(struct batch *b)
 			rt_effect(b->run, b->d.effects[i]);
 	if (uar_status_terminal(b->run->state.status))
 		end_run(b->run);
+	else if (b->run->state.status == UAR_STATUS_QUEUED)
+		start_next(b->agg, uar_str_c(b->run->thread_id));
 	else if (b->run->worker && b->agg->queued < UAR_LIMIT_RUN_PENDING / 8)
 		b->run->worker->ops->flow(b->run->worker, false);
 }

@@ -80,7 +80,7 @@ uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op 
 		return UAR_ENOMEM;
 	c->op = op;
 	c->rt = rt;
-	if (r && rt_agg_find(rt, &op->owner, r->agg->state.session_id) == r->agg)
+	if (r && r->committed && rt_agg_find(rt, &op->owner, r->agg->state.session_id) == r->agg)
 		e = send(c, r);
 	else
 		e = ask_store(c);

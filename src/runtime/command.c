@@ -53,12 +53,18 @@ static struct cmd *mergeable(struct live_run *r, enum uar_command_kind kind, siz
 	if (uar_list_empty(&a->queue))
 		return NULL;
 	last = UAR_OWNER(a->queue.prev, struct cmd, node);
-	if (last->run != r || last->c.kind != kind || last->text.n + more > UAR_LIMIT_DELTA_BYTES)
+	if (last->run != r || last->c.kind != kind || last->text.n + more > UAR_LIMIT_DELTA_COMMAND)
 		return NULL;
 	return last;
 }
 
-bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text)
+static bool has_room(const struct agg *a)
+{
+	return a->queued_bytes < UAR_LIMIT_RUN_PENDING_BYTES / 2 &&
+	       a->queued < UAR_LIMIT_RUN_PENDING / 2;
+}
+
+static bool send_piece(struct live_run *r, enum uar_command_kind kind, uar_str text)
 {
 	struct agg *a = r->agg;
 	struct cmd *c = mergeable(r, kind, text.n);
@@ -67,16 +73,27 @@ bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text)
 		uar_buf_add_str(&c->text, text);
 		a->queued_bytes += text.n;
 		a->rt->stats.merged++;
-	} else {
-		c = rt_cmd_make(r, kind);
-		if (!c)
-			return false;
-		c->from_worker = true;
-		uar_buf_add_str(&c->text, text);
-		enqueue(c);
+		return true;
 	}
-	return a->queued_bytes < UAR_LIMIT_RUN_PENDING_BYTES / 2 &&
-	       a->queued < UAR_LIMIT_RUN_PENDING / 2;
+	c = rt_cmd_make(r, kind);
+	if (!c)
+		return false;
+	c->from_worker = true;
+	uar_buf_add_str(&c->text, text);
+	enqueue(c);
+	return true;
+}
+
+bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text)
+{
+	while (text.n) {
+		uar_str piece = uar_str_utf8_prefix(text, UAR_LIMIT_DELTA_COMMAND);
+
+		if (!send_piece(r, kind, piece))
+			return false;
+		text = uar_str_from(text, piece.n);
+	}
+	return has_room(r->agg);
 }
 
 /* The strings of a worker's command outlive the worker. */
@@ -136,6 +153,5 @@ bool rt_send_line(struct live_run *r, uar_str json, int64_t line)
 	c->c.replay.line = line;
 	uar_buf_add_str(&c->text, json);
 	enqueue(c);
-	return r->agg->queued_bytes < UAR_LIMIT_RUN_PENDING_BYTES / 2 &&
-	       r->agg->queued < UAR_LIMIT_RUN_PENDING / 2;
+	return has_room(r->agg);
 }

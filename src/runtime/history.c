@@ -5,7 +5,8 @@
 
 struct history_load {
 	struct uar_read read;
-	struct live_run *run;
+	struct agg *agg;       /* held: the read borrows its strings */
+	struct live_run *run;  /* NULL: cancelled */
 	struct history *h;     /* NULL: cancelled */
 	struct uar_buf answer; /* of the turn being read */
 	uint64_t after;
@@ -76,19 +77,22 @@ static uar_err take_event(struct history_load *l, const struct uar_event *ev)
 
 static void finish(struct history_load *l, uar_err e, const struct uar_error *error)
 {
+	struct agg *a = l->agg;
+
 	if (l->h)
 		l->ready(l->ctx, e, error);
 	uar_store_read_fini(&l->read);
 	uar_buf_fini(&l->answer);
 	uar_free(l);
+	rt_agg_drop(a);
 }
 
 static void page_ready(struct uar_read *r);
 
 static uar_err read_page(struct history_load *l)
 {
-	const struct uar_session *s = &l->run->agg->state;
-	struct uar_store *store = l->run->agg->rt->o.store;
+	const struct uar_session *s = &l->agg->state;
+	struct uar_store *store = l->agg->rt->o.store;
 
 	l->read = (struct uar_read){
 		.owner = s->owner,
@@ -142,6 +146,7 @@ uar_err rt_history_load(struct live_run *r, struct history *h, history_ready_fn 
 
 	if (!l)
 		return UAR_ENOMEM;
+	l->agg = r->agg;
 	l->run = r;
 	l->h = h;
 	l->ready = ready;
@@ -152,14 +157,17 @@ uar_err rt_history_load(struct live_run *r, struct history *h, history_ready_fn 
 		uar_free(l);
 		return e;
 	}
+	rt_agg_hold(r->agg);
 	*out = l;
 	return UAR_OK;
 }
 
 void rt_history_cancel(struct history_load *l)
 {
-	if (l)
-		l->h = NULL;
+	if (!l)
+		return;
+	l->h = NULL;
+	l->run = NULL;
 }
 
 void rt_history_fini(struct history *h)

@@ -36,7 +36,6 @@ static void loaded(struct load *l)
 	struct uar_runtime *rt = l->rt;
 	struct live_run *r = l->run;
 	struct uar_command recover = { .kind = UAR_CMD_RECOVER };
-	struct uar_command start = { .kind = UAR_CMD_START };
 
 	r->committed = true;
 	rt->recovering--;
@@ -47,10 +46,7 @@ static void loaded(struct load *l)
 		pump(rt);
 		return;
 	}
-	rt_send(r, &recover);
-	if (r->state.status == UAR_STATUS_QUEUED &&
-	    rt_thread_active(r->agg, uar_str_c(r->thread_id)) == r)
-		rt_send(r, &start);
+	rt_send(r, &recover); /* a queued one starts when its turn has come, as always */
 	pump(rt);
 }
 
@@ -96,6 +92,13 @@ static void page_ready(struct uar_read *read)
 		loaded(l);
 }
 
+/* Nobody knows where the session stands: whoever waits for it is told. */
+static void give_up(struct agg *a, uar_err e)
+{
+	while (!uar_list_empty(&a->queue))
+		rt_run_over(UAR_OWNER(a->queue.next, struct cmd, node)->run, e);
+}
+
 static void session_ready(struct uar_thread_query *q)
 {
 	struct load *l = UAR_OWNER(q, struct load, session);
@@ -107,8 +110,15 @@ static void session_ready(struct uar_thread_query *q)
 		a->loading = false;
 		rt_agg_kick(a);
 	}
-	if (!e)
+	if (!e) {
 		e = read_page(l);
+	} else if (a->loading) {
+		rt_agg_hold(a);
+		give_up(a, e);
+		gone(l, e, &q->error);
+		rt_agg_drop(a);
+		return;
+	}
 	if (e)
 		gone(l, e, &q->error);
 }

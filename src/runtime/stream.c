@@ -14,9 +14,11 @@ enum state {
 	BLOCKED, /* the sink is full */
 };
 
+/* Owns the strings it is read with: the stream may be closed meanwhile. */
 struct page {
 	struct uar_read read;
-	struct uar_stream *s; /* NULL: the stream was closed meanwhile */
+	struct uar_stream *s; /* NULL: it was */
+	char text[];
 };
 
 struct uar_stream {
@@ -29,6 +31,7 @@ struct uar_stream {
 	bool of_run, checked, opened; /* checked: the cursor was found in the log */
 	uint64_t cursor;
 	uar_str id;
+	size_t text_bytes;
 	char text[]; /* id, tenant, workspace, user */
 };
 
@@ -92,25 +95,42 @@ static bool deliver(struct uar_stream *s, const struct uar_event *ev, size_t n)
 	return true;
 }
 
+static char *append(char *at, uar_str from, uar_str *out)
+{
+	if (from.n)
+		memcpy(at, from.p, from.n);
+	*out = uar_str_n(at, from.n);
+	return at + from.n;
+}
+
+static void copy_strings(char *at, uar_str id, const struct uar_owner *owner, uar_str *out_id,
+			 struct uar_owner *out_owner)
+{
+	at = append(at, id, out_id);
+	at = append(at, owner->tenant, &out_owner->tenant);
+	at = append(at, owner->workspace, &out_owner->workspace);
+	append(at, owner->user, &out_owner->user);
+}
+
 static void page_ready(struct uar_read *r);
 
 /* The first page begins at the cursor itself: if it is not there, nobody ever sent it. */
 static uar_err read_page(struct uar_stream *s)
 {
-	struct page *p = uar_zalloc(sizeof *p);
+	struct page *p = uar_zalloc(sizeof *p + s->text_bytes);
+	uar_str id;
 	uar_err e;
 
 	if (!p)
 		return UAR_ENOMEM;
 	p->s = s;
 	p->read = (struct uar_read){
-		.owner = s->owner,
-		.run_id = s->of_run ? s->id : UAR_STR_NONE,
-		.session_id = s->of_run ? UAR_STR_NONE : s->id,
 		.after = s->checked ? s->cursor : s->cursor - 1,
 		.limit = UAR_LIMIT_READ_PAGE,
 		.done = page_ready,
 	};
+	copy_strings(p->text, s->id, &s->owner, &id, &p->read.owner);
+	*(s->of_run ? &p->read.run_id : &p->read.session_id) = id;
 	s->state = READING;
 	s->page = p;
 	e = s->rt->o.store->ops->read(s->rt->o.store, &p->read);
@@ -192,22 +212,6 @@ static void published(void *ctx, const struct uar_event *ev, size_t n)
 		deliver(s, ev, n);
 }
 
-static char *append(char *at, uar_str from, uar_str *out)
-{
-	memcpy(at, from.p, from.n);
-	*out = uar_str_n(at, from.n);
-	return at + from.n;
-}
-
-static void own_strings(struct uar_stream *s, const struct uar_stream_options *o)
-{
-	char *at = append(s->text, s->of_run ? o->run_id : o->session_id, &s->id);
-
-	at = append(at, o->owner.tenant, &s->owner.tenant);
-	at = append(at, o->owner.workspace, &s->owner.workspace);
-	append(at, o->owner.user, &s->owner.user);
-}
-
 uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options *o,
 			struct uar_stream **out)
 {
@@ -225,7 +229,8 @@ uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options 
 	s->checked = o->after == 0;
 	s->sub.fn = published;
 	s->sub.ctx = s;
-	own_strings(s, o);
+	s->text_bytes = text;
+	copy_strings(s->text, s->of_run ? o->run_id : o->session_id, &o->owner, &s->id, &s->owner);
 	e = uar_bus_subscribe(rt->bus, s->id, &s->sub);
 	if (!e)
 		e = read_page(s);

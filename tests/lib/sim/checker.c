@@ -1,0 +1,183 @@
+/* checker.c - invariants over the disk's contents.
+ *
+ * The disk is read directly, past the queue of the world; tasks that were posted
+ * before the answer run before it, as they would have anyway. */
+#include "sim/checker.h"
+
+#include <stdarg.h>
+
+#include "base/alloc.h"
+#include "core/core.h"
+
+void sim_checker_init(struct sim_checker *k, struct sim_world *w, const struct uar_owner *owner)
+{
+	*k = (struct sim_checker){ .w = w, .owner = *owner };
+	k->seen = uar_zalloc(SIM_EVENTS * sizeof *k->seen);
+	if (!k->seen)
+		abort();
+}
+
+void sim_checker_fini(struct sim_checker *k)
+{
+	uar_free(k->seen);
+}
+
+void sim_checker_broken(struct sim_checker *k, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (k->problem[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(k->problem, sizeof k->problem, fmt, ap);
+	va_end(ap);
+}
+
+void sim_checker_created(struct sim_checker *k, const char *run_id, const char *key)
+{
+	for (size_t i = 0; i < k->known_count; i++) {
+		struct sim_known *known = &k->known[i];
+		bool same_key = key[0] && strcmp(known->key, key) == 0;
+		bool same_run = strcmp(known->run_id, run_id) == 0;
+
+		if (same_key != same_run && (same_key || known->key[0]))
+			sim_checker_broken(k, "I6: key %s made %s and %s", key, known->run_id,
+					   run_id);
+		if (same_run)
+			return;
+	}
+	if (k->known_count == SIM_RUNS)
+		return;
+	snprintf(k->known[k->known_count].run_id, sizeof k->known[0].run_id, "%s", run_id);
+	snprintf(k->known[k->known_count].key, sizeof k->known[0].key, "%s", key);
+	k->known_count++;
+}
+
+void sim_checker_saw(struct sim_checker *k, const struct uar_event *ev)
+{
+	struct sim_seen *s = &k->seen[k->seen_count % SIM_EVENTS];
+
+	k->seen_count++;
+	snprintf(s->run_id, sizeof s->run_id, "%.*s", UAR_FMT(ev->ids[UAR_ID_RUN]));
+	snprintf(s->event_id, sizeof s->event_id, "%.*s", UAR_FMT(ev->event_id));
+	s->run_sequence = ev->run_sequence;
+}
+
+/* --- reading the disk --------------------------------------------------------------- */
+
+struct one_read {
+	struct uar_read r;
+	bool done;
+};
+
+static void read_done(struct uar_read *r)
+{
+	UAR_OWNER(r, struct one_read, r)->done = true;
+}
+
+static void read_disk(struct sim_checker *k, struct one_read *o, uar_str run_id, uint64_t after)
+{
+	struct uar_store *disk = k->w->disk;
+
+	o->done = false;
+	o->r = (struct uar_read){
+		.owner = k->owner,
+		.run_id = run_id,
+		.after = after,
+		.limit = UAR_LIMIT_READ_PAGE,
+		.done = read_done,
+	};
+	if (disk->ops->read(disk, &o->r))
+		abort();
+	while (!o->done && sim_run_task(k->w))
+		;
+}
+
+/* --- one run ------------------------------------------------------------------------ */
+
+struct run_facts {
+	uint64_t last;
+	int terminals;
+	const char *status;
+};
+
+static void check_seen(struct sim_checker *k, const struct uar_event *ev)
+{
+	size_t n = k->seen_count < SIM_EVENTS ? k->seen_count : SIM_EVENTS;
+
+	for (size_t i = 0; i < n; i++)
+		if (k->seen[i].run_sequence == ev->run_sequence &&
+		    uar_str_is(ev->ids[UAR_ID_RUN], k->seen[i].run_id) &&
+		    !uar_str_is(ev->event_id, k->seen[i].event_id))
+			sim_checker_broken(k, "I7: event %llu of %s was another one",
+					   (unsigned long long)ev->run_sequence, k->seen[i].run_id);
+}
+
+static bool may_follow_end(enum uar_event_class cls)
+{
+	return cls == UAR_EV_TASK_COMPLETED || cls == UAR_EV_TASK_FAILED ||
+	       cls == UAR_EV_TASK_CANCELLED || cls == UAR_EV_TASK_TIMED_OUT ||
+	       cls == UAR_EV_TURN_COMPLETED || cls == UAR_EV_TURN_FAILED;
+}
+
+static void check_event(struct sim_checker *k, struct run_facts *f, const struct uar_event *ev)
+{
+	if (ev->run_sequence != f->last + 1)
+		sim_checker_broken(k, "I2: %llu follows %llu in %.*s",
+				   (unsigned long long)ev->run_sequence,
+				   (unsigned long long)f->last, UAR_FMT(ev->ids[UAR_ID_RUN]));
+	f->last = ev->run_sequence;
+	if (f->terminals && !may_follow_end(ev->cls))
+		sim_checker_broken(k, "I4: %s follows the end of %.*s",
+				   uar_event_info[ev->cls].type, UAR_FMT(ev->ids[UAR_ID_RUN]));
+	if (ev->cls == UAR_EV_TASK_ATTEMPT_COMPLETED || ev->cls == UAR_EV_TASK_ATTEMPT_FAILED) {
+		f->terminals++;
+		f->status = uar_event_info[ev->cls].type;
+	}
+	if (f->terminals > 1)
+		sim_checker_broken(k, "I3: %.*s ended twice", UAR_FMT(ev->ids[UAR_ID_RUN]));
+	check_seen(k, ev);
+}
+
+/* The log of a run folds without complaint: the tables agree with what was written. */
+static void check_fold(struct sim_checker *k, struct uar_session *s, struct uar_run *run,
+		       const struct uar_event *ev)
+{
+	struct uar_error error = { 0 };
+
+	if (uar_core_fold(s, run, ev, &error))
+		sim_checker_broken(k, "fold: %s", error.text);
+}
+
+static void check_run(struct sim_checker *k, const struct sim_known *known, bool ended)
+{
+	struct run_facts f = { 0 };
+	struct uar_session s = { .owner = k->owner };
+	struct uar_run run;
+	struct one_read o;
+	bool more = true;
+
+	uar_run_init(&run);
+	while (more) {
+		read_disk(k, &o, uar_str_c(known->run_id), f.last);
+		if (o.r.err)
+			sim_checker_broken(k, "I1: %s is gone: %s", known->run_id,
+					   uar_err_text(o.r.err));
+		for (size_t i = 0; i < o.r.event_count; i++) {
+			check_event(k, &f, &o.r.events[i]);
+			check_fold(k, &s, &run, &o.r.events[i]);
+		}
+		more = o.r.more;
+		uar_store_read_fini(&o.r);
+	}
+	if (ended && f.terminals != 1)
+		sim_checker_broken(k, "I13: %s is still %s", known->run_id,
+				   uar_status_text(run.status));
+	uar_run_fini(&run);
+}
+
+void sim_checker_check(struct sim_checker *k, bool ended)
+{
+	for (size_t i = 0; i < k->known_count && !k->problem[0]; i++)
+		check_run(k, &k->known[i], ended);
+}

@@ -1,0 +1,45 @@
+/* checker.h - what must be true of the log, of answers and of streams, always. */
+#ifndef UAR_SIM_CHECKER_H
+#define UAR_SIM_CHECKER_H
+
+#include "sim/world.h"
+
+enum { SIM_RUNS = 256, SIM_EVENTS = 8192, SIM_PROBLEM = 256 };
+
+/* A run that somebody was told about. */
+struct sim_known {
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	char key[32]; /* idempotency key, or empty */
+	bool ended;
+	char end_status[16];
+};
+
+/* A fact somebody has seen: it may never change or go away. */
+struct sim_seen {
+	char run_id[UAR_UUID_TEXT + 1];
+	char event_id[UAR_UUID_TEXT + 1];
+	uint64_t run_sequence;
+};
+
+struct sim_checker {
+	struct sim_world *w;
+	struct uar_owner owner;
+	struct sim_known known[SIM_RUNS];
+	size_t known_count;
+	struct sim_seen *seen;
+	size_t seen_count;
+	char problem[SIM_PROBLEM]; /* the first broken invariant, empty: none */
+};
+
+void sim_checker_init(struct sim_checker *k, struct sim_world *w, const struct uar_owner *owner);
+void sim_checker_fini(struct sim_checker *k);
+void sim_checker_broken(struct sim_checker *k, const char *fmt, ...) UAR_PRINTF(2, 3);
+/* A create was answered: the run is promised from now on. */
+void sim_checker_created(struct sim_checker *k, const char *run_id, const char *key);
+/* A stream delivered the event. */
+void sim_checker_saw(struct sim_checker *k, const struct uar_event *ev);
+/* Reads the whole log of each known run from the disk and checks it. `ended`:
+ * every run must be over by now. */
+void sim_checker_check(struct sim_checker *k, bool ended);
+
+#endif

@@ -1,0 +1,188 @@
+/* storage.c - the disk behind a queue of its own: operations wait until the seed
+ * lets them through, appends in order, reads in any. */
+#include "sim/world.h"
+
+#include "base/alloc.h"
+#include "store/memory/memory.h"
+
+enum kind { APPEND, READ, RUNS, THREAD, PUT, GET };
+
+struct pending {
+	struct uar_list node;
+	struct uar_task task;
+	enum kind kind;
+	void *op;
+};
+
+static struct sim_world *world_of(struct uar_store *s)
+{
+	return UAR_OWNER(s, struct sim_world, store);
+}
+
+static uar_err enqueue(struct uar_store *s, enum kind kind, void *op)
+{
+	struct sim_world *w = world_of(s);
+	struct pending *p = uar_zalloc(sizeof *p);
+
+	if (!p)
+		return UAR_ENOMEM;
+	p->kind = kind;
+	p->op = op;
+	uar_list_add_last(kind == APPEND ? &w->appends : &w->others, &p->node);
+	return UAR_OK;
+}
+
+/* A refused append must be refused at once, as the real store does. */
+static uar_err sim_append(struct uar_store *s, struct uar_append *a)
+{
+	struct uar_arena scratch;
+	uar_err e = UAR_OK;
+
+	uar_arena_init(&scratch, 0);
+	for (size_t i = 0; i < a->event_count && !e; i++)
+		e = uar_event_check(&a->events[i], &scratch, &a->error);
+	uar_arena_fini(&scratch);
+	return e ? e : enqueue(s, APPEND, a);
+}
+
+static uar_err sim_read(struct uar_store *s, struct uar_read *r)
+{
+	return enqueue(s, READ, r);
+}
+
+static uar_err sim_runs(struct uar_store *s, struct uar_runs_query *q)
+{
+	return enqueue(s, RUNS, q);
+}
+
+static uar_err sim_thread(struct uar_store *s, struct uar_thread_query *q)
+{
+	return enqueue(s, THREAD, q);
+}
+
+static uar_err sim_put(struct uar_store *s, struct uar_blob_put *b)
+{
+	return enqueue(s, PUT, b);
+}
+
+static uar_err sim_get(struct uar_store *s, struct uar_blob_get *b)
+{
+	return enqueue(s, GET, b);
+}
+
+static uar_err sim_each_live(struct uar_store *s, void (*fn)(void *ctx, const struct uar_run_row *),
+			     void *ctx, struct uar_error *error)
+{
+	struct uar_store *disk = world_of(s)->disk;
+
+	return disk->ops->each_live(disk, fn, ctx, error);
+}
+
+static void sim_stats(struct uar_store *s, struct uar_store_stats *out)
+{
+	struct uar_store *disk = world_of(s)->disk;
+
+	disk->ops->stats(disk, out);
+}
+
+static void sim_drain(struct uar_store *s, void (*done)(void *ctx), void *ctx)
+{
+	(void)s, (void)done, (void)ctx; /* this world ends by kill alone */
+}
+
+static const struct uar_store_ops ops = { 1,	    sizeof ops,	   NULL,       sim_append,
+					  sim_read, sim_runs,	   sim_thread, sim_put,
+					  sim_get,  sim_each_live, sim_stats,  sim_drain };
+
+static uar_err forward(struct sim_world *w, const struct pending *p)
+{
+	struct uar_store *disk = w->disk;
+
+	switch (p->kind) {
+	case APPEND: return disk->ops->append(disk, p->op);
+	case READ: return disk->ops->read(disk, p->op);
+	case RUNS: return disk->ops->runs(disk, p->op);
+	case THREAD: return disk->ops->thread(disk, p->op);
+	case PUT: return disk->ops->blob_put(disk, p->op);
+	case GET: return disk->ops->blob_get(disk, p->op);
+	}
+	return UAR_EINTERNAL;
+}
+
+static void fail(const struct pending *p, uar_err e)
+{
+	struct uar_append *a = p->op;
+	struct uar_read *r = p->op;
+	struct uar_runs_query *q = p->op;
+	struct uar_thread_query *t = p->op;
+	struct uar_blob_put *put = p->op;
+	struct uar_blob_get *get = p->op;
+
+	switch (p->kind) {
+	case APPEND: a->err = e, a->done(a); break;
+	case READ: r->err = e, r->event_count = 0, r->done(r); break;
+	case RUNS: q->err = e, q->row_count = 0, q->done(q); break;
+	case THREAD: t->err = e, t->done(t); break;
+	case PUT: put->err = e, put->done(put); break;
+	case GET: get->err = e, get->done(get); break;
+	}
+}
+
+static bool let_through(struct sim_world *w, struct uar_list *from, size_t index)
+{
+	struct uar_list *it = from->next;
+	struct pending *p;
+	uar_err e;
+
+	if (uar_list_empty(from))
+		return false;
+	while (index-- && it->next != from)
+		it = it->next;
+	p = UAR_OWNER(it, struct pending, node);
+	uar_list_remove(it);
+	if (w->dead)
+		e = UAR_EIO;
+	else if (p->kind == APPEND && sim_below(w, 1000) < w->append_faults)
+		e = UAR_EDISKFULL;
+	else
+		e = forward(w, p);
+	if (e)
+		fail(p, e);
+	uar_free(p);
+	return true;
+}
+
+bool sim_store_step(struct sim_world *w)
+{
+	if (sim_below(w, 2) && let_through(w, &w->appends, 0))
+		return true;
+	return let_through(w, &w->others, (size_t)sim_below(w, 4)) ||
+	       let_through(w, &w->appends, 0);
+}
+
+bool sim_store_pending(const struct sim_world *w)
+{
+	return !uar_list_empty(&w->appends) || !uar_list_empty(&w->others);
+}
+
+void sim_store_init(struct sim_world *w)
+{
+	w->store.ops = &ops;
+	memcpy(w->store.runtime_id, w->disk->runtime_id, sizeof w->store.runtime_id);
+	uar_list_init(&w->appends);
+	uar_list_init(&w->others);
+}
+
+static void drop_all(struct uar_list *l)
+{
+	UAR_LIST_EACH (it, l) {
+		uar_list_remove(it);
+		uar_free(UAR_OWNER(it, struct pending, node));
+	}
+}
+
+void sim_store_fini(struct sim_world *w)
+{
+	drop_all(&w->appends);
+	drop_all(&w->others);
+}

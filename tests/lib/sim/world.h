@@ -1,0 +1,60 @@
+/* world.h - a world from a seed: clock, scheduler, store and model for the runtime.
+ *
+ * One thing happens at a time and the seed chooses which: a posted task, a
+ * storage operation that has waited long enough, a piece of a model's answer,
+ * the next timer. A crash loses everything that the store had not committed. */
+#ifndef UAR_SIM_WORLD_H
+#define UAR_SIM_WORLD_H
+
+#include "base/rand.h"
+#include "base/sched.h"
+#include "model/model.h"
+#include "store/store.h"
+
+enum { SIM_CALLS = 64 };
+
+struct sim_call; /* a model call under way */
+
+struct sim_world {
+	struct uar_sched sched;
+	struct uar_clock clock;
+	struct uar_rand_seeded seeded;
+	struct uar_rand rand;
+	int64_t now_us;
+	struct uar_list tasks;
+	struct uar_timers timers;
+	struct uar_store *disk;	 /* what survives */
+	struct uar_store store;	 /* what the runtime sees: the disk, later */
+	struct uar_list appends; /* wait their turn in order */
+	struct uar_list others;	 /* reads and the like, in any order */
+	struct uar_model model;
+	struct sim_call *calls[SIM_CALLS];
+	size_t call_count;
+	bool dead; /* storage answers nothing but errors: the process is being killed */
+	unsigned append_faults; /* chance in 1000 that an append finds the disk full */
+};
+
+void sim_world_init(struct sim_world *w, uint64_t seed);
+void sim_world_fini(struct sim_world *w);
+uint64_t sim_below(struct sim_world *w, uint64_t n);
+/* Lets one thing happen; false when nothing can happen any more. */
+bool sim_step(struct sim_world *w);
+/* Runs the task that was posted first; false when there is none. */
+bool sim_run_task(struct sim_world *w);
+/* Steps until nothing is left to do but timers further away than `us`. */
+void sim_settle(struct sim_world *w, int64_t us);
+/* From now on nothing becomes durable; what is under way ends in errors. Step
+ * until quiet, destroy the runtime, then sim_reborn. */
+void sim_kill(struct sim_world *w);
+void sim_reborn(struct sim_world *w);
+
+/* storage.c */
+void sim_store_init(struct sim_world *w);
+bool sim_store_step(struct sim_world *w);
+bool sim_store_pending(const struct sim_world *w);
+void sim_store_fini(struct sim_world *w);
+/* model.c */
+void sim_model_init(struct sim_world *w);
+bool sim_model_step(struct sim_world *w); /* one call says something */
+
+#endif

@@ -1,0 +1,318 @@
+/* runtime_sim_test.c - the whole runtime in a world made from a seed.
+ *
+ * Clients create, cancel, watch and leave at random while commits are slow,
+ * disks are full for a moment and the process is killed; after every step or
+ * two the checker reads the disk. A failing seed replays exactly: run this
+ * program with UAR_TEST_SEED=N. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "runtime/runtime.h"
+#include "runtime/stream.h"
+#include "sim/checker.h"
+
+enum { CREATES = 8, STREAMS = 8, STEPS = 600 };
+
+static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
+
+struct play;
+
+struct client_create {
+	struct uar_run_create op;
+	struct play *p;
+	bool busy;
+	char key[32], conversation[32];
+};
+
+struct client_cancel {
+	struct uar_run_cancel_op op;
+	struct play *p;
+	bool busy;
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+};
+
+struct client_stream {
+	struct play *p;
+	struct uar_stream *stream;
+	bool blocked, opened;
+	uint64_t last;
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+};
+
+struct play {
+	struct sim_world w;
+	struct sim_checker k;
+	struct uar_runtime *rt;
+	struct client_create creates[CREATES];
+	struct client_cancel cancel;
+	struct client_stream streams[STREAMS];
+	unsigned kills;
+};
+
+static void begin_life(struct play *p)
+{
+	struct uar_runtime_options o = {
+		.sched = &p->w.sched,
+		.store = &p->w.store,
+		.rand = &p->w.rand,
+		.scripted = &p->w.model,
+		.provider = &p->w.model,
+		.provider_model = "sim",
+		.run_timeout_us = 60000000,
+	};
+	struct uar_error error = { 0 };
+
+	if (uar_runtime_create(&o, &p->rt) || uar_runtime_recover(p->rt, &error))
+		sim_checker_broken(&p->k, "no life: %s", error.text);
+}
+
+/* --- clients ------------------------------------------------------------------ */
+
+static void created(struct uar_run_create *op)
+{
+	struct client_create *c = UAR_OWNER(op, struct client_create, op);
+
+	c->busy = false;
+	if (!op->err && !c->p->w.dead)
+		sim_checker_created(&c->p->k, op->run_id, c->key);
+}
+
+static void create(struct play *p)
+{
+	struct client_create *c = &p->creates[sim_below(&p->w, CREATES)];
+	static const char *const agents[] = { "echo", "assistant" };
+
+	if (c->busy)
+		return;
+	*c = (struct client_create){ .p = p };
+	if (sim_below(&p->w, 3) == 0)
+		snprintf(c->key, sizeof c->key, "key-%u", (unsigned)sim_below(&p->w, 6));
+	if (sim_below(&p->w, 2) == 0)
+		snprintf(c->conversation, sizeof c->conversation, "talk-%u",
+			 (unsigned)sim_below(&p->w, 4));
+	c->op = (struct uar_run_create){
+		.owner = owner,
+		.agent_id = uar_str_c(agents[sim_below(&p->w, 2)]),
+		.message = UAR_STR("say something"),
+		.conversation_id = uar_str_c(c->conversation),
+		.idempotency_key = uar_str_c(c->key),
+		.fingerprint = uar_str_c(c->key),
+		.done = created,
+	};
+	c->busy = uar_runtime_create_run(p->rt, &c->op) == UAR_OK;
+}
+
+static void cancelled(struct uar_run_cancel_op *op)
+{
+	UAR_OWNER(op, struct client_cancel, op)->busy = false;
+}
+
+static const struct sim_known *some_run(struct play *p)
+{
+	return p->k.known_count ? &p->k.known[sim_below(&p->w, p->k.known_count)] : NULL;
+}
+
+static void cancel(struct play *p)
+{
+	const struct sim_known *known = some_run(p);
+	struct client_cancel *c = &p->cancel;
+
+	if (!known || c->busy)
+		return;
+	memcpy(c->run_id, known->run_id, sizeof c->run_id);
+	c->op = (struct uar_run_cancel_op){
+		.owner = owner,
+		.run_id = uar_str_c(c->run_id),
+		.reason = UAR_STR("the seed wants it"),
+		.done = cancelled,
+	};
+	c->busy = uar_runtime_cancel_run(p->rt, &c->op) == UAR_OK;
+}
+
+static uar_err on_opened(void *ctx)
+{
+	((struct client_stream *)ctx)->opened = true;
+	return UAR_OK;
+}
+
+static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)
+{
+	struct client_stream *s = ctx;
+
+	if (sim_below(&s->p->w, 4) == 0) {
+		s->blocked = true;
+		return UAR_EBUSY;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (ev[i].run_sequence != s->last + 1)
+			sim_checker_broken(&s->p->k, "stream: %llu after %llu",
+					   (unsigned long long)ev[i].run_sequence,
+					   (unsigned long long)s->last);
+		s->last = ev[i].run_sequence;
+		if (!s->p->w.dead)
+			sim_checker_saw(&s->p->k, &ev[i]);
+	}
+	return UAR_OK;
+}
+
+static void on_end(void *ctx, uar_err why, const struct uar_error *error)
+{
+	struct client_stream *s = ctx;
+
+	(void)error;
+	s->stream = NULL;
+	if (why == UAR_ENOTFOUND && !s->p->w.dead)
+		sim_checker_broken(&s->p->k, "I1: stream of %s finds nothing", s->run_id);
+	if (why == UAR_ECURSOR && !s->p->w.dead)
+		sim_checker_broken(&s->p->k, "stream: cursor %llu was forgotten",
+				   (unsigned long long)s->last);
+}
+
+/* Watches some run, or comes back to the one it watched where it left off. */
+static void watch(struct play *p)
+{
+	struct client_stream *s = &p->streams[sim_below(&p->w, STREAMS)];
+	const struct sim_known *known = some_run(p);
+	struct uar_stream_options o = { .owner = owner };
+
+	if (s->stream || !known)
+		return;
+	if (!s->run_id[0] || sim_below(&p->w, 2)) {
+		memcpy(s->run_id, known->run_id, sizeof s->run_id);
+		s->last = 0;
+	}
+	s->p = p;
+	s->blocked = s->opened = false;
+	o.run_id = uar_str_c(s->run_id);
+	o.after = s->last;
+	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };
+	if (uar_stream_open(p->rt, &o, &s->stream))
+		s->stream = NULL;
+}
+
+static void disturb_stream(struct play *p)
+{
+	struct client_stream *s = &p->streams[sim_below(&p->w, STREAMS)];
+
+	if (!s->stream)
+		return;
+	if (s->blocked) {
+		s->blocked = false;
+		uar_stream_resume(s->stream);
+	} else if (sim_below(&p->w, 3) == 0) {
+		uar_stream_close(s->stream);
+		s->stream = NULL;
+	}
+}
+
+static void leave_all(struct play *p)
+{
+	for (size_t i = 0; i < STREAMS; i++) {
+		uar_stream_close(p->streams[i].stream);
+		p->streams[i].stream = NULL;
+	}
+}
+
+static bool clients_wait(const struct play *p)
+{
+	for (size_t i = 0; i < CREATES; i++)
+		if (p->creates[i].busy)
+			return true;
+	return p->cancel.busy;
+}
+
+/* --- kills ---------------------------------------------------------------------- */
+
+static void kill_and_restart(struct play *p)
+{
+	p->kills++;
+	sim_kill(&p->w);
+	leave_all(p);
+	while (clients_wait(p) || sim_store_pending(&p->w) || !uar_list_empty(&p->w.tasks))
+		sim_step(&p->w);
+	uar_runtime_destroy(p->rt);
+	sim_reborn(&p->w);
+	begin_life(p);
+}
+
+static void act(struct play *p)
+{
+	switch (sim_below(&p->w, 16)) {
+	case 0:
+	case 1: create(p); break;
+	case 2: cancel(p); break;
+	case 3:
+	case 4: watch(p); break;
+	case 5:
+	case 6: disturb_stream(p); break;
+	case 7:
+		if (sim_below(&p->w, 12) == 0)
+			kill_and_restart(p);
+		break;
+	default: sim_step(&p->w); break;
+	}
+}
+
+static void finish(struct play *p)
+{
+	p->w.append_faults = 0;
+	for (size_t i = 0; i < STREAMS; i++)
+		if (p->streams[i].stream && p->streams[i].blocked) {
+			p->streams[i].blocked = false;
+			uar_stream_resume(p->streams[i].stream);
+		}
+	leave_all(p);
+	sim_settle(&p->w, 3600000000);
+	while (clients_wait(p) && sim_step(&p->w))
+		;
+	sim_checker_check(&p->k, true);
+}
+
+static bool play_seed(uint64_t seed, unsigned *out_kills)
+{
+	struct play *p = uar_zalloc(sizeof *p);
+	bool good;
+
+	sim_world_init(&p->w, seed);
+	sim_checker_init(&p->k, &p->w, &owner);
+	p->w.append_faults = (unsigned)(seed % 3) * 20;
+	begin_life(p);
+	for (int i = 0; i < STEPS && !p->k.problem[0]; i++) {
+		act(p);
+		if (i % 8 == 0)
+			sim_checker_check(&p->k, false);
+	}
+	finish(p);
+	good = !p->k.problem[0];
+	if (!good)
+		printf("  seed %llu: %s\n", (unsigned long long)seed, p->k.problem);
+	*out_kills += p->kills;
+	uar_runtime_destroy(p->rt);
+	sim_checker_fini(&p->k);
+	sim_world_fini(&p->w);
+	uar_free(p);
+	return good;
+}
+
+static unsigned long number(const char *name, unsigned long fallback)
+{
+	const char *text = getenv(name);
+	uint64_t v;
+
+	return text && uar_str_u64(uar_str_c(text), &v) == UAR_OK ? (unsigned long)v : fallback;
+}
+
+TEST(a_thousand_seeds_keep_the_promises, "RUN-13 RUN-17 RUN-40 RUN-51 SSE-05 SSE-11 VAL-01")
+{
+	unsigned long first = number("UAR_TEST_SEED", 1);
+	unsigned long count = getenv("UAR_TEST_SEED") ? 1 : number("UAR_TEST_SEEDS", 1000);
+	unsigned kills = 0;
+
+	for (unsigned long seed = first; seed < first + count; seed++)
+		if (!CHECK_MSG(play_seed(seed, &kills), "UAR_TEST_SEED=%lu", seed))
+			return;
+	if (count >= 1000)
+		CHECK(kills > 1000);
+}
