@@ -109,7 +109,7 @@ static void end_head(struct uar_http_stream *c)
 {
 	struct uar_buf *b = &c->server->answer_head;
 
-	if (c->server->draining)
+	if (c->server->drain.on)
 		c->keep_alive = false;
 	if (!c->keep_alive)
 		uar_buf_add_str(b, UAR_STR("Connection: close\r\n"));

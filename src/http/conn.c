@@ -147,7 +147,7 @@ void uar_http_conn_answered(struct uar_http_stream *c)
 		return; /* the reading loop goes on by itself */
 	if (c->in.n > 0)
 		uar_http_make_ready(c);
-	else if (c->eof || c->server->draining)
+	else if (c->eof || c->server->drain.on)
 		uar_http_conn_close(c);
 	else
 		uar_http_conn_poll(c, true, false);
@@ -348,7 +348,7 @@ static void settle(struct uar_http_stream *c, bool unfinished)
 	}
 	if (c->state != CONN_HEAD)
 		return;
-	if (c->eof || (c->server->draining && c->in.n == 0 && c->due_class == DUE_IDLE))
+	if (c->eof || (c->server->drain.on && c->in.n == 0 && c->due_class == DUE_IDLE))
 		uar_http_conn_close(c);
 	else if (c->in.n > 0 && c->due_class != DUE_HEAD)
 		uar_http_set_due(c, DUE_HEAD);

@@ -102,12 +102,17 @@ struct uar_http {
 		char address[128], unix_path[108];
 	} listener;
 	size_t handles; /* uv handles that are not closed yet */
-	bool draining, destroyed;
-	void (*drained)(void *ctx);
-	void *drained_ctx;
-	struct uar_task drained_task;
-	struct uar_list spare; /* exchanges for reuse */
-	size_t spare_count;
+	bool destroyed;
+	struct {
+		bool on;
+		void (*done)(void *ctx);
+		void *ctx;
+		struct uar_task task;
+	} drain;
+	struct {
+		struct uar_list exchanges; /* for reuse */
+		size_t count;
+	} spare;
 	struct uar_frame *last_chunk;
 	struct uar_buf answer_head, problem; /* scratch, allocated at creation */
 	int64_t date_s;

@@ -110,10 +110,10 @@ struct exchange *uar_http_exchange_take(struct uar_http_stream *c)
 	struct uar_http *h = c->server;
 	struct exchange *x;
 
-	if (!uar_list_empty(&h->spare)) {
-		x = UAR_OWNER(h->spare.next, struct exchange, spare);
+	if (!uar_list_empty(&h->spare.exchanges)) {
+		x = UAR_OWNER(h->spare.exchanges.next, struct exchange, spare);
 		uar_list_remove(&x->spare);
-		h->spare_count--;
+		h->spare.count--;
 	} else {
 		x = uar_zalloc(sizeof *x);
 		if (!x)
@@ -139,24 +139,24 @@ void uar_http_exchange_give(struct uar_http *h, struct exchange *x)
 	if (!x)
 		return;
 	/* One that grew large goes back to the heap: few need that much again. */
-	if (h->destroyed || h->spare_count == UAR_LIMIT_HTTP_SPARE_REQUESTS ||
+	if (h->destroyed || h->spare.count == UAR_LIMIT_HTTP_SPARE_REQUESTS ||
 	    x->arena.used > UAR_LIMIT_HTTP_READ) {
 		exchange_destroy(x);
 		return;
 	}
 	uar_buf_fini(&x->body);
 	uar_arena_reset(&x->arena);
-	uar_list_add_last(&h->spare, &x->spare);
-	h->spare_count++;
+	uar_list_add_last(&h->spare.exchanges, &x->spare);
+	h->spare.count++;
 }
 
 /* --- life -------------------------------------------------------------------------- */
 
 static void on_drained(struct uar_task *t)
 {
-	struct uar_http *h = UAR_OWNER(t, struct uar_http, drained_task);
+	struct uar_http *h = UAR_OWNER(t, struct uar_http, drain.task);
 
-	h->drained(h->drained_ctx);
+	h->drain.done(h->drain.ctx);
 }
 
 static void set_timeouts(struct uar_http *h, const struct uar_http_options *o)
@@ -191,9 +191,9 @@ static void init(struct uar_http *h, struct uar_loop *loop, const struct uar_htt
 	h->listener.fd = h->listener.spare_fd = -1;
 	uar_list_init(&h->conns);
 	uar_list_init(&h->ready);
-	uar_list_init(&h->spare);
+	uar_list_init(&h->spare.exchanges);
 	h->ready_task.fn = on_ready;
-	h->drained_task.fn = on_drained;
+	h->drain.task.fn = on_drained;
 	h->sweep.fn = on_sweep;
 	h->answer_head = uar_buf_make(UAR_LIMIT_HTTP_ANSWER_HEAD);
 	h->problem = uar_buf_make(PROBLEM_BYTES);
@@ -252,12 +252,12 @@ void uar_http_destroy(struct uar_http *h)
 	uar_http_unlisten(h);
 	UAR_LIST_EACH (node, &h->conns)
 		uar_http_conn_close(UAR_OWNER(node, struct uar_http_stream, node));
-	UAR_LIST_EACH (node, &h->spare)
+	UAR_LIST_EACH (node, &h->spare.exchanges)
 		exchange_destroy(UAR_OWNER(node, struct exchange, spare));
-	uar_list_init(&h->spare);
+	uar_list_init(&h->spare.exchanges);
 	uar_timer_stop(h->sched, &h->sweep);
 	uar_unpost(h->sched, &h->ready_task);
-	uar_unpost(h->sched, &h->drained_task);
+	uar_unpost(h->sched, &h->drain.task);
 	uar_http_released(h);
 }
 
@@ -273,15 +273,15 @@ void uar_http_stats(const struct uar_http *h, struct uar_http_stats *out)
 
 void uar_http_check_drained(struct uar_http *h)
 {
-	if (h->draining && !h->destroyed && h->stats.open == 0 && h->drained)
-		uar_post(h->sched, &h->drained_task);
+	if (h->drain.on && !h->destroyed && h->stats.open == 0 && h->drain.done)
+		uar_post(h->sched, &h->drain.task);
 }
 
 void uar_http_drain(struct uar_http *h, void (*done)(void *ctx), void *ctx)
 {
-	h->draining = true;
-	h->drained = done;
-	h->drained_ctx = ctx;
+	h->drain.on = true;
+	h->drain.done = done;
+	h->drain.ctx = ctx;
 	uar_http_unlisten(h);
 	UAR_LIST_EACH (node, &h->conns) {
 		struct uar_http_stream *c = UAR_OWNER(node, struct uar_http_stream, node);

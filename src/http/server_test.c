@@ -599,8 +599,8 @@ TEST(survives_every_failing_allocation, "")
 {
 	static const char *const texts[] = {
 		"GET /echo?a=b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"POST /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
-		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		("POST /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+		 "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
 		"GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
 	};
 	struct uar_http_options o = options;
