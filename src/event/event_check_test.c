@@ -230,15 +230,14 @@ TEST(every_broken_payload_is_refused, "EVT-009")
 		for (int target = 0; make_payload(&b, cls, true, target); target++, broken++) {
 			struct uar_event ev = uar_event_sample(cls, uar_buf_str(&b.buf));
 			struct uar_error error = { 0 };
-			uar_str where = uar_str_c(error.where);
 			uar_err e = check(&b, &ev, &error);
 
 			CHECK_MSG(e == UAR_ESCHEMA || (target == 0 && e == UAR_EINVALID),
 				  "%s, breach %d: %s accepted as %s", uar_event_info[cls].type,
 				  target, b.buf.p, uar_err_name(e));
-			where = uar_str_c(error.where);
-			CHECK_MSG(uar_str_starts(where, uar_str_c(uar_event_info[cls].type)), "%s",
-				  error.where);
+			CHECK_MSG(uar_str_starts(uar_str_c(error.where),
+						 uar_str_c(uar_event_info[cls].type)),
+				  "%s", error.where);
 		}
 		uar_arena_reset(&b.schemas);
 		REQUIRE(!uar_json_parse(uar_event_schema_common(), NULL, &b.schemas, &b.m.common,
