@@ -135,46 +135,58 @@ static uint32_t decode(struct parser *p)
 	return cp;
 }
 
-/* Behind the backslash: an escape that stands for one character. */
-static uint32_t char_escape(struct parser *p)
+static uint32_t hex_escape(struct parser *p)
 {
-	static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
-	char c = peek(p);
-	const char *hit = c ? strchr(from, c) : NULL;
 	uint32_t v = 0;
 
-	if (hit) {
-		p->at++;
-		return (uint32_t)to[hit - from];
-	}
-	if (c == 'u' || c == 'x') {
-		p->at++;
-		if (c == 'u')
-			return unicode_escape(p);
-		if (!hex_digits(p, 2, &v))
-			fail(p, UAR_EINVALID, "\\x needs two hexadecimal digits");
-		return v;
-	}
-	if (c == 'c' && p->at + 1 < p->s.n && ((p->s.p[p->at + 1] | 32) >= 'a') &&
-	    ((p->s.p[p->at + 1] | 32) <= 'z')) {
-		p->at += 2;
-		return (uint32_t)p->s.p[p->at - 1] & 31;
-	}
+	if (!hex_digits(p, 2, &v))
+		fail(p, UAR_EINVALID, "\\x needs two hexadecimal digits");
+	return v;
+}
+
+static bool is_letter(char c)
+{
+	return (c | 32) >= 'a' && (c | 32) <= 'z';
+}
+
+/* What is left: zero, punctuation that stands for itself, and mistakes. */
+static uint32_t other_escape(struct parser *p, char c)
+{
 	if (c == '0') {
 		p->at++;
 		if (peek(p) >= '0' && peek(p) <= '9')
 			fail(p, UAR_EINVALID, "octal escapes are not known");
 		return 0;
 	}
-	if (c >= '1' && c <= '9')
-		fail(p, UAR_EINVALID,
-		     "backreferences are not supported: they cannot be "
-		     "matched in bounded time");
-	else if (c == 'k')
-		fail(p, UAR_ENOTIMPL, "named backreferences are not supported");
-	else if (c < 0x21 || uar_regex_is_word((unsigned char)c) || c == 0x7F)
+	if ((c >= '1' && c <= '9') || c == 'k')
+		fail(p, UAR_ENOTIMPL,
+		     "backreferences are not supported: they cannot be matched in bounded time");
+	else if ((unsigned char)c < 0x21 || (unsigned char)c >= 0x7F ||
+		 uar_regex_is_word((unsigned char)c))
 		fail(p, UAR_EINVALID, "an unknown escape");
 	return decode(p);
+}
+
+/* Behind the backslash: an escape that stands for one character. */
+static uint32_t char_escape(struct parser *p)
+{
+	static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
+	char c = peek(p);
+	const char *hit = c ? strchr(from, c) : NULL;
+
+	if (hit) {
+		p->at++;
+		return (uint32_t)to[hit - from];
+	}
+	if (eat(p, "u"))
+		return unicode_escape(p);
+	if (eat(p, "x"))
+		return hex_escape(p);
+	if (c == 'c' && p->at + 1 < p->s.n && is_letter(p->s.p[p->at + 1])) {
+		p->at += 2;
+		return (uint32_t)p->s.p[p->at - 1] & 31;
+	}
+	return other_escape(p, c);
 }
 
 static void add_property(struct parser *p, struct uar_regex_set *set)

@@ -240,27 +240,42 @@ static const struct uar_schema_node *dynamic_target(const struct uar_schema_run 
 	return target;
 }
 
-static uar_err check_logic(struct uar_schema_run *r, const struct uar_schema_logic *l,
-			   const struct uar_json *v, struct uar_schema_seen *seen)
+static uar_err check_not(struct uar_schema_run *r, const struct uar_schema_node *n,
+			 const struct uar_json *v)
+{
+	bool passed;
+	uar_err e = try_branch(r, n, v, NULL, &passed);
+
+	if (!e && passed)
+		return uar_schema_fail(r, "not: fits the schema that it must not fit");
+	return e;
+}
+
+static uar_err check_refs(struct uar_schema_run *r, const struct uar_schema_logic *l,
+			  const struct uar_json *v, struct uar_schema_seen *seen)
 {
 	uar_err e = UAR_OK;
-	bool passed;
 
 	if (l->ref)
 		e = uar_schema_apply(r, l->ref, v, seen);
 	if (!e && l->dynamic)
 		e = uar_schema_apply(r, dynamic_target(r, l), v, seen);
+	return e;
+}
+
+static uar_err check_logic(struct uar_schema_run *r, const struct uar_schema_logic *l,
+			   const struct uar_json *v, struct uar_schema_seen *seen)
+{
+	uar_err e = check_refs(r, l, v, seen);
+
 	if (!e && l->all.n)
 		e = check_all(r, &l->all, v, seen);
 	if (!e && l->any.n)
 		e = check_any(r, &l->any, v, seen);
 	if (!e && l->one.n)
 		e = check_one(r, &l->one, v, seen);
-	if (!e && l->not ) {
-		e = try_branch(r, l->not, v, NULL, &passed);
-		if (!e && passed)
-			e = uar_schema_fail(r, "not: fits the schema that it must not fit");
-	}
+	if (!e && l->not )
+		e = check_not(r, l->not, v);
 	return e || !l->if_ ? e : check_if(r, l, v, seen);
 }
 

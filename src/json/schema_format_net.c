@@ -354,33 +354,48 @@ bool uar_format_iri_reference(uar_str s)
 
 /* --- URI templates (RFC 6570) --- */
 
+/* ":3" behind a name: at most four digits, none leading zero. */
+static bool prefix_length(uar_str s)
+{
+	if (s.n < 2 || s.n > 5 || s.p[1] == '0')
+		return false;
+	for (size_t i = 1; i < s.n; i++)
+		if (!is_digit(s.p[i]))
+			return false;
+	return true;
+}
+
+static bool variable_name(uar_str s)
+{
+	bool dot = true;
+
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+
+		if (c == '.' && dot)
+			return false;
+		dot = c == '.';
+		if (c == '%') {
+			if (i + 2 >= s.n || !is_hex(s.p[i + 1]) || !is_hex(s.p[i + 2]))
+				return false;
+			i += 2;
+		} else if (!dot && !is_alpha(c) && !is_digit(c) && c != '_') {
+			return false;
+		}
+	}
+	return !dot;
+}
+
 static bool variable(uar_str v)
 {
 	size_t end = uar_str_find(v, ':');
-	bool dot = true;
 
-	if (end < v.n) { /* prefix length */
-		if (v.n - end < 2 || v.n - end > 5 || v.p[end + 1] == '0')
-			return false;
-		for (size_t i = end + 1; i < v.n; i++)
-			if (!is_digit(v.p[i]))
-				return false;
-		v.n = end;
-	} else if (v.n && v.p[v.n - 1] == '*') {
+	if (end < v.n)
+		return prefix_length(uar_str_n(v.p + end, v.n - end)) &&
+		       variable_name(uar_str_n(v.p, end));
+	if (v.n && v.p[v.n - 1] == '*')
 		v.n--;
-	}
-	for (size_t i = 0; i < v.n; i++) {
-		bool coded =
-			v.p[i] == '%' && i + 2 < v.n && is_hex(v.p[i + 1]) && is_hex(v.p[i + 2]);
-
-		if (v.p[i] == '.'
-			    ? dot
-			    : !coded && !is_alpha(v.p[i]) && !is_digit(v.p[i]) && v.p[i] != '_')
-			return false;
-		dot = v.p[i] == '.';
-		i += coded ? 2 : 0;
-	}
-	return !dot;
+	return variable_name(v);
 }
 
 static bool expression(uar_str e)

@@ -49,11 +49,27 @@ static uar_err check_others(struct uar_schema_run *r, const struct uar_schema_ob
 static uar_err check_name(struct uar_schema_run *r, const struct uar_schema_node *n, uar_str name)
 {
 	struct uar_json text = { .kind = UAR_JSON_STRING, .key = name, .text = name };
-	uar_err e = uar_schema_apply_child(r, n, &text, 0);
 
+	return uar_schema_apply_child(r, n, &text, 0);
+}
+
+/* One member; `at` is its property or NONE. *named: somebody evaluated it. */
+static uar_err check_member(struct uar_schema_run *r, const struct uar_schema_object *o,
+			    const struct uar_json *m, uint32_t at, bool *named)
+{
+	uar_err e = UAR_OK;
+
+	*named = at != NONE && o->properties[at].node;
+	if (*named)
+		e = uar_schema_apply_child(r, o->properties[at].node, m, 0);
+	if (!e && (o->pattern_count || (o->additional && !*named)))
+		e = check_others(r, o, m, named);
+	if (!e && o->names)
+		e = check_name(r, o->names, m->key);
 	return e;
 }
 
+/* Bits of the properties that were there go to *have. */
 static uar_err check_members(struct uar_schema_run *r, const struct uar_schema_object *o,
 			     const struct uar_json *v, struct uar_schema_seen *seen, uint64_t *have)
 {
@@ -61,19 +77,13 @@ static uar_err check_members(struct uar_schema_run *r, const struct uar_schema_o
 
 	for (const struct uar_json *m = v->first; m; m = m->next, index++) {
 		uint32_t at = find(o, m->key, hint);
-		bool named = at != NONE && o->properties[at].node;
-		uar_err e = UAR_OK;
+		bool named;
+		uar_err e = check_member(r, o, m, at, &named);
 
 		if (at != NONE) {
 			hint = at + 1;
 			*have |= at < 64 ? 1ull << at : 0;
 		}
-		if (named)
-			e = uar_schema_apply_child(r, o->properties[at].node, m, 0);
-		if (!e && (o->pattern_count || (o->additional && !named)))
-			e = check_others(r, o, m, &named);
-		if (!e && o->names)
-			e = check_name(r, o->names, m->key);
 		if (!e && named && seen)
 			e = uar_schema_mark(r, seen, index, v->count);
 		if (!e && !uar_schema_spend(r, 1))
