@@ -182,3 +182,43 @@ TEST(growth_is_bounded, "")
 		  UAR_OK);
 	CHECK_INT(last, UAR_ETOOBIG);
 }
+
+/* Reader with many keys and escapes, patch, equality and writer, each allocation
+ * failing once. */
+TEST(survives_every_failed_allocation, "")
+{
+	static const char ops[] = "[{\"op\":\"add\",\"path\":\"/n~1ew\",\"value\":{\"x\":[1,2]}},"
+				  "{\"op\":\"move\",\"from\":\"/k1\",\"path\":\"/k2\"}]";
+	struct uar_buf text = uar_buf_make(65536);
+	bool failed = true;
+
+	for (unsigned i = 0; i < 100; i++)
+		uar_buf_printf(&text, "%s\"k%u\":\"\\u00e4 %u\"", i ? "," : "{", i, i);
+	uar_buf_add_char(&text, '}');
+	for (unsigned long n = 1; failed; n++) {
+		const struct uar_json *doc = NULL, *patch = NULL, *out = NULL, *again = NULL;
+		struct uar_buf written = uar_buf_make(65536);
+		uar_err e;
+
+		uar_test_fail_alloc(n);
+		e = uar_json_parse(uar_buf_str(&text), NULL, &arena, &doc, NULL);
+		if (!e)
+			e = uar_json_parse(uar_str_c(ops), NULL, &arena, &patch, NULL);
+		if (!e)
+			e = uar_json_patch(doc, patch, &arena, &out, NULL);
+		if (!e) {
+			uar_json_write(&written, out);
+			e = written.err;
+		}
+		if (!e)
+			e = uar_json_parse(uar_buf_str(&written), NULL, &arena, &again, NULL);
+		failed = uar_test_alloc_failed();
+		uar_test_fail_alloc(0);
+		CHECK_MSG(e == (failed ? UAR_ENOMEM : UAR_OK), "allocation %lu: %s", n,
+			  uar_err_name(e));
+		CHECK(e || uar_json_equal(out, again));
+		uar_buf_fini(&written);
+		uar_arena_fini(&arena);
+	}
+	uar_buf_fini(&text);
+}

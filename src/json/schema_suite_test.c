@@ -103,7 +103,7 @@ static void run_group(const char *file, const struct uar_json *group, bool requi
 			uar_test_fail(__FILE__, __LINE__, "%s: %s: %.*s: %s %s", file, title,
 				      UAR_FMT(name), uar_err_name(v), error.text);
 		else if (!good && getenv("UAR_VERBOSE"))
-			printf("  optional %s: %s: %.*s: %s %s\n", file, title, UAR_FMT(name),
+			printf("  failed %s: %s: %.*s: %s %s\n", file, title, UAR_FMT(name),
 			       uar_err_name(v), error.text);
 		uar_arena_reset(&scratch);
 	}
@@ -130,7 +130,7 @@ static struct tally run_folder(const char *sub, bool required, bool formats)
 		for (const struct uar_json *g = groups ? groups->first : NULL; g; g = g->next)
 			run_group(entry->d_name, g, required, formats, &t);
 		if (!required)
-			printf("  optional%s/%s: %u passed, %u failed\n", sub, entry->d_name,
+			printf("  %s/%s: %u passed, %u failed\n", sub, entry->d_name,
 			       t.passed, t.failed);
 		all.passed += t.passed;
 		all.failed += t.failed;
