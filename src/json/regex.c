@@ -456,15 +456,18 @@ uar_err uar_regex_match(const struct uar_regex *re, uar_str text, uint64_t *step
 	uint64_t *bits = NULL;
 	uar_err e = UAR_ENOMEM;
 
-	if (states > sizeof small)
+	if (states > sizeof small) {
+		if (*steps < re->count) { /* to clear the sets is work, too */
+			*steps = 0;
+			return UAR_ETOOBIG;
+		}
+		*steps -= re->count;
 		memory = uar_alloc(states);
+	}
 	if (re->look_count)
 		bits = uar_zalloc((text.n / 64 + 1) * sizeof *bits * re->look_count);
 	if (memory && (bits || !re->look_count)) {
-		if (memory != small)
-			memset(memory, 0, states);
-		else
-			memset(small, 0, states); /* sparse sets read what was never written */
+		memset(memory, 0, states); /* sparse sets read what was never written */
 		lay_out(&r, memory);
 		e = run_all(&r, bits, out_found);
 	}

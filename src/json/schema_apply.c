@@ -66,7 +66,7 @@ static uar_err need_bits(struct uar_schema_run *r, struct uar_schema_seen *s, ui
 
 	if (s->bits)
 		return UAR_OK;
-	if (!uar_schema_spend(r, words / 8))
+	if (!uar_schema_spend(r, words)) /* which bounds the memory, too */
 		return uar_schema_exhausted(r);
 	s->bits = uar_arena_alloc(r->scratch, words * sizeof *s->bits);
 	return s->bits ? UAR_OK : uar_error_set(r->error, UAR_ENOMEM, "out of memory");
@@ -91,6 +91,8 @@ static uar_err merge(struct uar_schema_run *r, struct uar_schema_seen *to,
 	if (to->all || !from->bits)
 		return UAR_OK;
 	e = need_bits(r, to, count);
+	if (!e && !uar_schema_spend(r, count / 512))
+		e = uar_schema_exhausted(r);
 	for (size_t i = 0; !e && i < (size_t)count / 64 + 1; i++)
 		to->bits[i] |= from->bits[i];
 	return e;
@@ -135,7 +137,7 @@ static uar_err check_choice(struct uar_schema_run *r, const struct uar_schema_no
 			return UAR_OK;
 		return uar_schema_fail(r, "enum: not one of the %u values", n->choices->count);
 	}
-	if (!uar_schema_spend(r, n->choices->count / 4))
+	if (!uar_schema_spend(r, (uint64_t)n->choices->count * (v->text.n / 64 + 1) / 4))
 		return uar_schema_exhausted(r);
 	for (const struct uar_json *c = n->choices->first; c; c = c->next)
 		if (uar_json_equal(c, v))
@@ -149,6 +151,8 @@ static uar_err check_value(struct uar_schema_run *r, const struct uar_schema_nod
 	if (n->types && !type_fits(n->types, v))
 		return uar_schema_fail(r, "type: must be %s, is %s", type_name(n->types),
 				       uar_json_kind_name(v->kind));
+	if (n->constant && !uar_schema_spend(r, v->text.n / 64))
+		return uar_schema_exhausted(r);
 	if (n->constant && !uar_json_equal(n->constant, v))
 		return uar_schema_fail(r, "const: another value than the one allowed");
 	return n->choices ? check_choice(r, n, v) : UAR_OK;
@@ -228,16 +232,22 @@ static uar_err check_if(struct uar_schema_run *r, const struct uar_schema_logic 
 }
 
 /* The outermost resource of the dynamic scope that has the anchor decides. */
-static const struct uar_schema_node *dynamic_target(const struct uar_schema_run *r,
-						    const struct uar_schema_logic *l)
+static uar_err check_dynamic(struct uar_schema_run *r, const struct uar_schema_logic *l,
+			     const struct uar_json *v, struct uar_schema_seen *seen)
 {
 	const struct uar_schema_node *target = l->dynamic;
+	uint64_t visited = 0;
 
-	for (const struct uar_schema_scope *s = r->scope; s && l->dynamic_name.n; s = s->outer)
-		for (const struct uar_schema_anchor *a = s->base->dynamic; a; a = a->next)
+	for (const struct uar_schema_scope *s = r->scope; s && l->dynamic_name.n; s = s->outer) {
+		for (const struct uar_schema_anchor *a = s->base->dynamic; a; a = a->next) {
+			visited++;
 			if (uar_str_eq(a->name, l->dynamic_name))
 				target = a->node;
-	return target;
+		}
+	}
+	if (!uar_schema_spend(r, visited / 8))
+		return uar_schema_exhausted(r);
+	return uar_schema_apply(r, target, v, seen);
 }
 
 static uar_err check_not(struct uar_schema_run *r, const struct uar_schema_node *n,
@@ -259,7 +269,7 @@ static uar_err check_refs(struct uar_schema_run *r, const struct uar_schema_logi
 	if (l->ref)
 		e = uar_schema_apply(r, l->ref, v, seen);
 	if (!e && l->dynamic)
-		e = uar_schema_apply(r, dynamic_target(r, l), v, seen);
+		e = check_dynamic(r, l, v, seen);
 	return e;
 }
 
@@ -342,7 +352,8 @@ uar_err uar_schema_apply(struct uar_schema_run *r, const struct uar_schema_node 
 		return UAR_OK;
 	if (n->verdict == UAR_SCHEMA_FALSE)
 		return uar_schema_fail(r, "false: no value is allowed here");
-	if (!uar_schema_spend(r, 1))
+	/* Rules of long strings and numbers look at every byte. */
+	if (!uar_schema_spend(r, 1 + (container ? 0 : v->text.n / 128)))
 		return uar_schema_exhausted(r);
 	if (r->depth >= UAR_LIMIT_SCHEMA_DEPTH)
 		return uar_error_set(r->error, UAR_EDEPTH, "schemas are applied too deeply");

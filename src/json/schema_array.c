@@ -84,7 +84,7 @@ static uar_err check_unique(struct uar_schema_run *r, const struct uar_json *v)
 					return repeated(r);
 		return UAR_OK;
 	}
-	if (!uar_schema_spend(r, (uint64_t)v->count * 4))
+	if (!uar_schema_spend(r, (uint64_t)v->count * 4 + v->text.n / 64))
 		return uar_schema_exhausted(r);
 	list = uar_arena_alloc(r->scratch, v->count * sizeof *list);
 	if (!list)

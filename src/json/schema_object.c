@@ -86,7 +86,7 @@ static uar_err check_members(struct uar_schema_run *r, const struct uar_schema_o
 		}
 		if (!e && named && seen)
 			e = uar_schema_mark(r, seen, index, v->count);
-		if (!e && !uar_schema_spend(r, 1))
+		if (!e && !uar_schema_spend(r, 1 + m->key.n / 64))
 			e = uar_schema_exhausted(r);
 		if (e)
 			return e;

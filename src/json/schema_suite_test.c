@@ -130,8 +130,8 @@ static struct tally run_folder(const char *sub, bool required, bool formats)
 		for (const struct uar_json *g = groups ? groups->first : NULL; g; g = g->next)
 			run_group(entry->d_name, g, required, formats, &t);
 		if (!required)
-			printf("  %s/%s: %u passed, %u failed\n", sub, entry->d_name,
-			       t.passed, t.failed);
+			printf("  %s/%s: %u passed, %u failed\n", sub + 1, entry->d_name, t.passed,
+			       t.failed);
 		all.passed += t.passed;
 		all.failed += t.failed;
 	}

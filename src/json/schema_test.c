@@ -381,3 +381,43 @@ TEST(survives_every_failed_allocation, "")
 	}
 	CHECK(n > 40);
 }
+
+/* One long string compared again and again: the bytes are paid for, not the calls. */
+TEST(long_values_cost_their_length, "")
+{
+	struct uar_buf s = uar_buf_make(1 << 22), v = uar_buf_make(1 << 22);
+
+	uar_buf_add_char(&v, '"');
+	for (int i = 0; i < 1000000; i++)
+		uar_buf_add_char(&v, 'x');
+	uar_buf_add_char(&v, '"');
+	uar_buf_printf(&s, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{\"d20\":{\"const\":%s}", v.p);
+	for (int i = 0; i < 20; i++)
+		uar_buf_printf(&s,
+			       ",\"d%d\":{\"allOf\":[{\"$ref\":\"#/$defs/d%d\"},{\"$ref\":\"#/"
+			       "$defs/d%d\"}]}",
+			       i, i + 1, i + 1);
+	uar_buf_printf(&s, "}}");
+	CHECK_INT(validate(s.p, v.p, NULL), UAR_ETOOBIG);
+	uar_buf_fini(&s);
+	uar_buf_fini(&v);
+	uar_arena_fini(&arena);
+}
+
+/* Annotations of a big array over and over: bounded in memory as in time. */
+TEST(annotations_are_bounded, "")
+{
+	struct uar_buf s = uar_buf_make(1 << 20), v = uar_buf_make(1 << 22);
+
+	for (int i = 0; i < 500000; i++)
+		uar_buf_add_str(&v, i ? UAR_STR(",1") : UAR_STR("[1"));
+	uar_buf_add_char(&v, ']');
+	uar_buf_printf(&s, "{\"unevaluatedItems\":false,\"allOf\":[{\"items\":true}");
+	for (int i = 0; i < 3000; i++)
+		uar_buf_printf(&s, ",{\"prefixItems\":[true]}");
+	uar_buf_printf(&s, "]}");
+	CHECK_INT(validate(s.p, v.p, NULL), UAR_ETOOBIG);
+	uar_buf_fini(&s);
+	uar_buf_fini(&v);
+	uar_arena_fini(&arena);
+}
