@@ -19,7 +19,8 @@ struct session {
 struct run {
 	struct uar_list lru;
 	int64_t rid, sid;
-	uint64_t last_seq;
+	uint64_t last_run_seq;
+	uint64_t first_seq; /* sequence of its first event; 0: none yet */
 	bool terminal;
 	char status[UAR_LIMIT_STATUS_BYTES + 1];
 	struct sq_spine spine;
@@ -249,6 +250,8 @@ static uar_err load_run(struct sq_apply *ap, sqlite3_stmt *st, const struct sq_o
 		.rid = sqlite3_column_int64(st, 0),
 		.sid = sqlite3_column_int64(st, 1),
 		.terminal = sqlite3_column_int(st, 6) != 0,
+		.first_seq = (uint64_t)sqlite3_column_int64(st, 7),
+		.last_run_seq = (uint64_t)sqlite3_column_int64(st, 8),
 		.spine = { sq_text(st, 2), sq_text(st, 3), sq_text(st, 4), UAR_STR_NONE },
 		.key = op->run_key,
 	};
@@ -261,26 +264,13 @@ static uar_err find_run(struct sq_apply *ap, const struct sq_op *op, int64_t oid
 			struct uar_error *error)
 {
 	sqlite3_stmt *st;
-	struct run *r = NULL;
-	uint64_t last = 0;
 	uar_err e = sq_first(ap->c, SQ_RUN, SQ_VALS(SQ_I(oid), SQ_T(op->run_id)), &st, error);
 
 	if (e)
 		return e == UAR_ENOTFOUND ? UAR_OK : e;
-	e = load_run(ap, st, op, &r);
+	e = load_run(ap, st, op, out);
 	sq_done(st);
-	if (e)
-		return e;
-	e = sq_first(ap->c, SQ_RUN_LAST, SQ_VALS(SQ_I(r->rid)), &st, error);
-	if (e && e != UAR_ENOTFOUND)
-		return e;
-	if (!e) {
-		last = (uint64_t)sqlite3_column_int64(st, 0);
-		sq_done(st);
-	}
-	r->last_seq = last;
-	*out = r;
-	return UAR_OK;
+	return e;
 }
 
 /* --- checks: refusals go to the append, trouble is returned -------------------------- */
@@ -345,7 +335,7 @@ static uar_err judge_run(struct sq_op *op, const struct found *f)
 		return refuse(op, UAR_ENOTFOUND, "events of a run that has no row");
 	if (r && (!f->session || r->sid != f->session->sid))
 		return refuse(op, UAR_EINVALID, "the run belongs to another session");
-	if (op->run_seq && op->run_seq != (r ? r->last_seq : 0) + 1)
+	if (op->run_seq && op->run_seq != (r ? r->last_run_seq : 0) + 1)
 		return refuse(op, UAR_ECONFLICT, "the run has gone on");
 	if (!r || !op->has_run)
 		return UAR_OK;
@@ -447,11 +437,50 @@ static uar_err add_session(struct sq_apply *ap, const struct sq_op *op, struct f
 	return remember_session(ap, &s, &f->session);
 }
 
+/* Where the run's events lie once the append is written. last_seq may stay
+ * behind: then it says from where on to look. */
+struct place {
+	uint64_t first_seq, last_seq, last_run_seq;
+};
+
+static struct place place_after(const struct sq_op *op, const struct run *r)
+{
+	uint64_t first = r ? r->first_seq : 0;
+
+	return (struct place){
+		.first_seq = first ? first : op->first_seq,
+		.last_seq = op->run_seq ? op->last_seq : op->after,
+		.last_run_seq = op->run_seq ? op->last_run_seq
+				: r	    ? r->last_run_seq
+					    : 0,
+	};
+}
+
+/* The run's row need not change with every event: not while it is live. */
+static uar_err move_run(struct sq_apply *ap, const struct sq_op *op, struct found *f,
+			struct uar_error *error)
+{
+	struct place at = place_after(op, f->run);
+	uar_err e = UAR_OK;
+
+	if (!op->has_run && (f->run->terminal || !f->run->first_seq))
+		e = sq_run(ap->c, SQ_RUN_MOVE,
+			   SQ_VALS(SQ_I(f->run->rid), SQ_I(at.first_seq), SQ_I(at.last_seq),
+				   SQ_I(at.last_run_seq)),
+			   error);
+	if (!e) {
+		f->run->first_seq = at.first_seq;
+		f->run->last_run_seq = at.last_run_seq;
+	}
+	return e;
+}
+
 static uar_err put_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
 		       struct uar_error *error)
 {
 	const struct uar_run_row *r = &op->run;
 	int64_t rid = f->run ? f->run->rid : ap->next_rid;
+	struct place at = place_after(op, f->run);
 	struct run fresh = { .rid = rid,
 			     .sid = f->session->sid,
 			     .key = op->run_key,
@@ -464,7 +493,8 @@ static uar_err put_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
 			       SQ_T(r->root_run_id), SQ_T(r->parent_run_id), SQ_T(r->status),
 			       SQ_I(r->terminal), SQ_I(r->attempt), SQ_I(r->created_us),
 			       SQ_I(r->updated_us), SQ_I(r->started_us), SQ_I(r->finished_us),
-			       SQ_T(r->detail), SQ_I(sq_sum_run(rid, f->oid, f->session->sid, r))),
+			       SQ_T(r->detail), SQ_I(sq_sum_run(rid, f->oid, f->session->sid, r)),
+			       SQ_I(at.first_seq), SQ_I(at.last_seq), SQ_I(at.last_run_seq)),
 		       error);
 
 	if (e)
@@ -573,7 +603,7 @@ static uar_err write_all(struct sq_apply *ap, struct sq_op *op, struct found *f,
 	for (size_t i = 0; i < op->piece_count && !e; i++)
 		e = add_row(ap, op, &op->pieces[i], f, error);
 	if (!e && op->run_seq)
-		f->run->last_seq = op->last_run_seq;
+		e = move_run(ap, op, f, error);
 	if (!e && op->has_key)
 		e = add_key(ap, op, f, error);
 	return e;

@@ -51,7 +51,7 @@ struct page {
 	struct sq_reader *rd;
 	struct uar_read *r;
 	struct base *bases; /* the first is that of rows without a run */
-	size_t room;        /* events there is memory for */
+	size_t room;	    /* events there is memory for */
 	size_t bytes;
 	struct uar_error *error;
 };
@@ -191,19 +191,45 @@ static bool page_full(const struct page *pg)
 	return pg->r->event_count >= pg->r->limit || pg->bytes >= UAR_LIMIT_READ_PAGE_BYTES;
 }
 
-static uar_err fill_page(struct page *pg, enum sq_id what, int64_t id)
+/* --- where a run's events lie ------------------------------------------------------ */
+static struct sq_place *place_of(struct sq_readers *p, int64_t rid)
+{
+	return &p->places[(uint64_t)rid % ARRAY_LEN(p->places)];
+}
+
+static void remember_place(struct page *pg, int64_t rid)
+{
+	const struct uar_event *last = &pg->r->events[pg->r->event_count - 1];
+	struct sq_readers *p = pg->rd->pool;
+
+	pthread_mutex_lock(&p->lock);
+	*place_of(p, rid) = (struct sq_place){ rid, last->run_sequence, last->sequence };
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* The sequence at which to begin to look for what follows the cursor: where the
+ * last reader of the run stopped, or else the earliest place it can be, since
+ * each event of the run takes at least one sequence. */
+static uint64_t look_from(struct page *pg, int64_t rid, uint64_t first_seq)
+{
+	uint64_t after = pg->r->after, from = first_seq + after;
+	struct sq_readers *p = pg->rd->pool;
+	struct sq_place at;
+
+	pthread_mutex_lock(&p->lock);
+	at = *place_of(p, rid);
+	pthread_mutex_unlock(&p->lock);
+	if (at.rid == rid && at.run_seq <= after && at.seq + (after - at.run_seq) > from)
+		from = at.seq + (after - at.run_seq);
+	return from;
+}
+
+static uar_err step_rows(struct page *pg, sqlite3_stmt *st)
 {
 	struct uar_read *r = pg->r;
 	uar_err e = UAR_OK;
-	sqlite3_stmt *st;
 	int rc;
 
-	r->events = NULL;
-	if (r->after >= INT64_MAX)
-		return UAR_OK;
-	st = sq_bind(&pg->rd->conn, what, SQ_VALS(SQ_I(id), SQ_I(r->after + 1)), pg->error);
-	if (!st)
-		return pg->error->code;
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		r->more = r->more || page_full(pg);
 		if (r->more)
@@ -222,12 +248,39 @@ static uar_err fill_page(struct page *pg, enum sq_id what, int64_t id)
 	return e;
 }
 
+static uar_err fill_page(struct page *pg, int64_t sid, int64_t rid, uint64_t first_seq)
+{
+	struct sq_conn *c = &pg->rd->conn;
+	struct uar_read *r = pg->r;
+	sqlite3_stmt *st;
+	uar_err e;
+
+	r->events = NULL;
+	if (r->after >= INT64_MAX / 2 || (rid && !first_seq))
+		return UAR_OK;
+	if (rid)
+		st = sq_bind(c, SQ_LOG_OF_RUN,
+			     SQ_VALS(SQ_I(sid), SQ_I(look_from(pg, rid, first_seq)), SQ_I(rid),
+				     SQ_I(r->after + 1)),
+			     pg->error);
+	else
+		st = sq_bind(c, SQ_LOG_OF_SESSION, SQ_VALS(SQ_I(sid), SQ_I(r->after + 1)),
+			     pg->error);
+	if (!st)
+		return pg->error->code;
+	e = step_rows(pg, st);
+	if (!e && rid && r->event_count)
+		remember_place(pg, rid);
+	return e;
+}
+
 static uar_err read_page(struct sq_reader *rd, struct uar_read *r, struct uar_error *error)
 {
 	struct page pg = { .rd = rd, .r = r, .error = error };
 	struct sq_conn *c = &rd->conn;
 	sqlite3_stmt *st;
 	int64_t oid, sid, rid = 0;
+	uint64_t first_seq = 0;
 	uar_err e = find_owner(c, &r->owner, &oid, error);
 
 	if (e)
@@ -238,15 +291,14 @@ static uar_err read_page(struct sq_reader *rd, struct uar_read *r, struct uar_er
 			return e;
 		rid = sqlite3_column_int64(st, 0);
 		sid = sqlite3_column_int64(st, 1);
+		first_seq = (uint64_t)sqlite3_column_int64(st, 7);
 		sq_done(st);
 	} else {
 		e = find_id(c, SQ_SESSION, oid, r->session_id, &sid, error);
 	}
 	if (!e)
 		e = session_base(&pg, sid);
-	if (e)
-		return e;
-	return rid ? fill_page(&pg, SQ_LOG_OF_RUN, rid) : fill_page(&pg, SQ_LOG_OF_SESSION, sid);
+	return e ? e : fill_page(&pg, sid, rid, first_seq);
 }
 
 /* The end of every query: an error gets its text, and no results. */

@@ -90,8 +90,12 @@ static uar_err encode(struct sq_op *op, const struct uar_append *a)
 			return e;
 		i += p->n;
 		if (p->run_seq) {
-			op->run_seq = op->run_seq ? op->run_seq : p->run_seq;
+			if (!op->run_seq) {
+				op->run_seq = p->run_seq;
+				op->first_seq = p->seq;
+			}
 			op->last_run_seq = p->run_seq + p->n - 1;
+			op->last_seq = p->seq + p->n - 1;
 		}
 	}
 	return UAR_OK;
@@ -128,7 +132,7 @@ uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
 	op->at = a->events[0].time_us;
 	op->has_run = a->run != NULL;
 	op->has_key = a->key != NULL;
-	op->run_seq = op->last_run_seq = 0;
+	op->run_seq = op->last_run_seq = op->first_seq = op->last_seq = 0;
 	op->thread_count = 0;
 	op->session_id = uar_arena_str(m, a->session_id);
 	op->run_id = uar_arena_str(m, uar_store_append_run(a));

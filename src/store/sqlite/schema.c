@@ -21,7 +21,7 @@ static const char *const steps[] = {
 	"CREATE UNIQUE INDEX owners_id ON owners(tenant_id, workspace_id, user_id);"
 	"CREATE TABLE sessions(sid INTEGER PRIMARY KEY, oid INTEGER NOT NULL,"
 	" session_id TEXT NOT NULL, created INTEGER NOT NULL, sum INTEGER NOT NULL);"
-	"CREATE UNIQUE INDEX sessions_id ON sessions(oid, session_id);"
+	"CREATE UNIQUE INDEX sessions_id ON sessions(session_id, oid);"
 	"CREATE TABLE threads(oid INTEGER NOT NULL, thread_id TEXT NOT NULL, sid INTEGER NOT NULL,"
 	" sum INTEGER NOT NULL, PRIMARY KEY(oid, thread_id)) WITHOUT ROWID;"
 	"CREATE TABLE runs(rid INTEGER PRIMARY KEY, oid INTEGER NOT NULL, sid INTEGER NOT NULL,"
@@ -30,8 +30,10 @@ static const char *const steps[] = {
 	" agent_id TEXT NOT NULL, root_run_id TEXT NOT NULL, parent_run_id TEXT NOT NULL,"
 	" status TEXT NOT NULL, terminal INTEGER NOT NULL, attempt INTEGER NOT NULL,"
 	" created INTEGER NOT NULL, updated INTEGER NOT NULL, started INTEGER NOT NULL,"
-	" finished INTEGER NOT NULL, detail TEXT NOT NULL, sum INTEGER NOT NULL);"
-	"CREATE UNIQUE INDEX runs_id ON runs(oid, run_id);"
+	" finished INTEGER NOT NULL, detail TEXT NOT NULL, sum INTEGER NOT NULL,"
+	/* Where its events lie in the session's log; the last two as of this row. */
+	" first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, last_run_seq INTEGER NOT NULL);"
+	"CREATE UNIQUE INDEX runs_id ON runs(run_id, oid);"
 	"CREATE INDEX runs_owner ON runs(oid, rid);"
 	"CREATE INDEX runs_status ON runs(oid, status, rid);"
 	"CREATE INDEX runs_session ON runs(sid, rid);"
@@ -45,7 +47,6 @@ static const char *const steps[] = {
 	" rid INTEGER, run_seq INTEGER, n INTEGER NOT NULL, at INTEGER NOT NULL, ids TEXT,"
 	" body TEXT NOT NULL, prev INTEGER NOT NULL, sum INTEGER NOT NULL);"
 	"CREATE UNIQUE INDEX log_session ON log(sid, seq);"
-	"CREATE UNIQUE INDEX log_run ON log(rid, run_seq) WHERE rid IS NOT NULL;"
 	/* For people: one row an event, with the ids that rows leave out. */
 	"CREATE VIEW events AS SELECT l.seq + e.key AS sequence, l.run_seq + e.key AS run_sequence,"
 	" json_extract(e.value, '$.type') AS type,"
@@ -61,7 +62,7 @@ static const char *const steps[] = {
 	" json_extract(e.value, '$.event_id') AS event_id, o.tenant_id, o.workspace_id, o.user_id,"
 	" l.pos, e.value AS event"
 	" FROM log l JOIN sessions s ON s.sid = l.sid JOIN owners o ON o.oid = s.oid"
-	" LEFT JOIN runs r ON r.rid = l.rid, json_each(l.body) e;",
+	" LEFT JOIN runs r ON r.rid = l.rid AND r.sid = l.sid, json_each(l.body) e;",
 };
 
 static uar_err pragma_int(struct sq_conn *c, const char *sql, int64_t *out, struct uar_error *error)

@@ -12,14 +12,19 @@
 #include "base/map.h"
 #include "store/store_int.h"
 
+/* The last run_sequence of run `r`. Its row knows it once the run has ended; of
+ * a live run the newest rows of its session are looked at. */
+#define SQ_LAST_RUN_SEQ                                                                            \
+	"CASE WHEN r.terminal THEN r.last_run_seq ELSE coalesce((SELECT run_seq + n - 1 FROM log"  \
+	" WHERE sid = r.sid AND seq > r.last_seq AND rid = r.rid ORDER BY seq DESC LIMIT 1),"      \
+	" r.last_run_seq) END"
 /* What a record of a run is made of; query.c reads the columns by number. */
 #define SQ_RUN_COLUMNS                                                                             \
 	"r.rid, r.oid, r.sid, o.tenant_id, o.workspace_id, o.user_id, r.run_id, s.session_id,"     \
 	" r.thread_id, r.turn_id, r.task_id, r.plugin_id, r.entry_id, r.agent_id, r.root_run_id,"  \
 	" r.parent_run_id, r.status, r.terminal, r.attempt, r.created, r.updated, r.started,"      \
-	" r.finished, r.detail, r.sum, (SELECT run_seq + n - 1 FROM log WHERE rid = r.rid"         \
-	" ORDER BY run_seq DESC LIMIT 1) FROM runs r JOIN sessions s ON s.sid = r.sid"             \
-	" JOIN owners o ON o.oid = r.oid"
+	" r.finished, r.detail, r.sum, " SQ_LAST_RUN_SEQ                                           \
+	" FROM runs r JOIN sessions s ON s.sid = r.sid JOIN owners o ON o.oid = r.oid"
 
 /* --- conn.c: one connection and its prepared statements ------------------- */
 enum sq_id {
@@ -136,8 +141,9 @@ struct sq_op {
 	size_t piece_count, event_count;
 	struct uar_owner owner;
 	uar_str session_id, session_key, run_id, run_key;
-	uint64_t after, run_seq; /* run_seq: of the first event of the run, 0: none */
-	uint64_t last_run_seq;
+	uint64_t after;
+	uint64_t run_seq, last_run_seq; /* of its events of the run; 0: there are none */
+	uint64_t first_seq, last_seq;	/* sequences of the same events */
 	int64_t at;
 	uar_str *threads; /* of its thread.started events */
 	size_t thread_count;
@@ -218,6 +224,11 @@ struct sq_readers {
 	size_t queued;
 	uint64_t reads;
 	bool stop;
+	/* Where in its session's log a run was last read up to: under `lock`. */
+	struct sq_place {
+		int64_t rid;
+		uint64_t run_seq, seq; /* this event of the run has that sequence */
+	} places[4096];
 };
 UAR_MUST_CHECK uar_err sq_readers_start(struct sq_readers *p, struct sq_store *s, unsigned count,
 					struct uar_error *error);

@@ -221,6 +221,11 @@ static void gap(struct check *k, sqlite3_stmt *st)
 	    UAR_FMT(sq_text(st, 3)));
 }
 
+static void lost_place(struct check *k, sqlite3_stmt *st)
+{
+	say(k, "runs: %.*s does not agree with the log", UAR_FMT(sq_text(st, 0)));
+}
+
 static void head(struct check *k, sqlite3_stmt *st)
 {
 	const struct sq_head *h = &k->head;
@@ -257,9 +262,19 @@ static uar_err check_tables(struct check *k)
 		  " WHERE rid IS NOT NULL AND rid NOT IN (SELECT rid FROM runs)",
 		  orphan },
 		{ "SELECT pos, run_seq, rid, want FROM (SELECT pos, run_seq, rid,"
-		  " coalesce(lag(run_seq + n) OVER (PARTITION BY rid ORDER BY run_seq), 1) AS want"
+		  " coalesce(lag(run_seq + n) OVER (PARTITION BY rid ORDER BY seq), 1) AS want"
 		  " FROM log WHERE rid IS NOT NULL) WHERE run_seq <> want",
 		  gap },
+		{ "SELECT r.run_id FROM runs r LEFT JOIN (SELECT rid, min(seq) AS first,"
+		  " max(seq + n - 1) AS last, max(run_seq + n - 1) AS last_run FROM log"
+		  " WHERE rid IS NOT NULL GROUP BY rid) l ON l.rid = r.rid"
+		  " WHERE r.first_seq <> coalesce(l.first, 0)"
+		  " OR r.last_run_seq > coalesce(l.last_run, 0)"
+		  " OR (r.terminal AND r.last_run_seq <> coalesce(l.last_run, 0))"
+		  " OR r.last_run_seq <> coalesce((SELECT max(run_seq + n - 1) FROM log"
+		  " WHERE sid = r.sid AND rid = r.rid AND seq <= r.last_seq), 0)"
+		  " OR r.last_seq > (SELECT max(seq + n - 1) FROM log WHERE sid = r.sid)",
+		  lost_place },
 	};
 	uar_err e = UAR_OK;
 
