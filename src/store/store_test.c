@@ -471,3 +471,69 @@ TEST(memory_dies_and_comes_back, "")
 	uar_facts_fini(&f);
 	close_world(&w);
 }
+
+/* Two runs of one session, event by event; each is read alone from any cursor. */
+static void check_cursor(struct world *w, const struct uar_facts *f, uint64_t after)
+{
+	struct uar_read r = {
+		.owner = f->owner, .run_id = uar_str_c(f->run), .after = after, .limit = 5
+	};
+	uint64_t left = after < f->run_seq ? f->run_seq - after : 0;
+
+	CHECK_INT(uar_facts_read(&w->pump, w->store, &r), UAR_OK);
+	CHECK_INT(r.event_count, left < 5 ? left : 5);
+	CHECK_INT(r.more, left > 5);
+	for (size_t i = 0; i < r.event_count; i++) {
+		CHECK_INT(r.events[i].run_sequence, after + 1 + i);
+		CHECK_STR(r.events[i].ids[UAR_ID_RUN], f->run);
+	}
+	uar_store_read_fini(&r);
+}
+
+BOTH(runs_of_one_session_are_read_apart, "")
+{
+	struct uar_rand_seeded seed;
+	struct uar_rand rand = uar_rand_seed(&seed, 3);
+	struct uar_facts f[2];
+	struct uar_run_row row;
+	struct uar_runs_query q;
+
+	CHECK_INT(begin(w, &f[0], 1), UAR_OK);
+	uar_facts_init(&f[1], w->store, 2);
+	snprintf(f[1].session, sizeof f[1].session, "%s", f[0].session);
+	f[1].seq = f[0].seq;
+	row = uar_facts_row(&f[1], "running", false);
+	CHECK_INT(set_row(w, &f[1], &row), UAR_OK);
+	for (int i = 0; i < 60; i++) {
+		struct uar_facts *one = &f[uar_rand_below(&rand, 2)];
+
+		one->seq = f[0].seq > f[1].seq ? f[0].seq : f[1].seq;
+		CHECK_INT(go_on(w, one, 1 + uar_rand_below(&rand, 4)), UAR_OK);
+		check_cursor(w, one, uar_rand_below(&rand, one->run_seq + 2));
+	}
+	for (int i = 0; i < 300; i++) {
+		struct uar_facts *one = &f[uar_rand_below(&rand, 2)];
+
+		check_cursor(w, one, uar_rand_below(&rand, one->run_seq + 2));
+	}
+	for (int i = 0; i < 2; i++) {
+		for (uint64_t after = 0; after <= f[i].run_seq; after += 5)
+			check_cursor(w, &f[i], after);
+		q = (struct uar_runs_query){ .owner = f[i].owner, .run_id = uar_str_c(f[i].run) };
+		CHECK_INT(uar_facts_runs(&w->pump, w->store, &q), UAR_OK);
+		CHECK_INT(q.rows[0].last_run_sequence, f[i].run_seq);
+		uar_store_query_fini(&q);
+	}
+	/* One ends; what still comes of it is counted all the same. */
+	f[0].seq = f[0].seq > f[1].seq ? f[0].seq : f[1].seq;
+	row = uar_facts_row(&f[0], "completed", true);
+	CHECK_INT(set_row(w, &f[0], &row), UAR_OK);
+	CHECK_INT(go_on(w, &f[0], 2), UAR_OK);
+	q = (struct uar_runs_query){ .owner = f[0].owner, .run_id = uar_str_c(f[0].run) };
+	CHECK_INT(uar_facts_runs(&w->pump, w->store, &q), UAR_OK);
+	CHECK_INT(q.rows[0].last_run_sequence, f[0].run_seq);
+	uar_store_query_fini(&q);
+	check_cursor(w, &f[0], f[0].run_seq - 3);
+	uar_facts_fini(&f[0]);
+	uar_facts_fini(&f[1]);
+}
