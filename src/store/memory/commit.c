@@ -117,7 +117,7 @@ static uar_err plan_key(struct mem *m, struct mem_op *op, struct plan *p)
 	p->key->key = idempotency_key(m, op);
 	if (!p->key->key.p)
 		return UAR_ENOMEM;
-	taken = uar_map_get(&m->keys, p->key->key);
+	taken = uar_map_get(&m->names.keys, p->key->key);
 	if (!taken)
 		return UAR_OK;
 	op->a->taken = taken->row;
@@ -130,7 +130,7 @@ static uar_err plan_session(struct mem *m, struct mem_op *op, struct plan *p)
 
 	if (!key.p)
 		return UAR_ENOMEM;
-	p->session = uar_map_get(&m->sessions, key);
+	p->session = uar_map_get(&m->names.sessions, key);
 	if ((p->session ? p->session->count : 0) != op->after)
 		return refuse(op, UAR_ECONFLICT, "the session has gone on");
 	if (!p->session) {
@@ -175,7 +175,7 @@ static uar_err plan_run(struct mem *m, struct mem_op *op, struct plan *p)
 	key = key_of(m, &op->owner, op->run_id);
 	if (!key.p)
 		return UAR_ENOMEM;
-	p->run = uar_map_get(&m->runs, key);
+	p->run = uar_map_get(&m->names.runs, key);
 	if (!p->run && !op->has_run)
 		return refuse(op, UAR_ENOTFOUND, "events of a run that has no row");
 	if (!p->run) {
@@ -201,7 +201,7 @@ static uar_err plan_threads(struct mem *m, struct mem_op *op, struct plan *p)
 		if (op->events[i].cls != UAR_EV_THREAD_STARTED)
 			continue;
 		key = key_of(m, &op->owner, op->events[i].ids[UAR_ID_THREAD]);
-		t = key.p ? uar_map_get(&m->threads, key) : NULL;
+		t = key.p ? uar_map_get(&m->names.threads, key) : NULL;
 		if (t && t->session != p->session)
 			return refuse(op, UAR_ECONFLICT, "the thread lives in another session");
 		if (t)
@@ -236,28 +236,28 @@ static uar_err plan_room(struct mem *m, struct mem_op *op, struct plan *p)
 /* Names enter the maps; a failure takes back those that did. */
 static uar_err name_all(struct mem *m, struct plan *p)
 {
-	uar_err e =
-		p->new_session ? uar_map_put(&m->sessions, p->session->key, p->session) : UAR_OK;
+	uar_err e = p->new_session ? uar_map_put(&m->names.sessions, p->session->key, p->session)
+				   : UAR_OK;
 	size_t t = 0;
 
 	if (!e && p->new_run)
-		e = uar_map_put(&m->runs, p->run->key, p->run);
+		e = uar_map_put(&m->names.runs, p->run->key, p->run);
 	if (!e && p->key)
-		e = uar_map_put(&m->keys, p->key->key, p->key);
+		e = uar_map_put(&m->names.keys, p->key->key, p->key);
 	for (; t < p->thread_count && !e; t++) {
-		e = uar_map_put(&m->threads, p->threads[t]->key, p->threads[t]);
+		e = uar_map_put(&m->names.threads, p->threads[t]->key, p->threads[t]);
 		e = e == UAR_EEXISTS ? UAR_OK : e; /* twice in one append */
 	}
 	if (!e)
 		return UAR_OK;
 	while (t-- > 0)
-		uar_map_remove(&m->threads, p->threads[t]->key);
+		uar_map_remove(&m->names.threads, p->threads[t]->key);
 	if (p->new_session)
-		uar_map_remove(&m->sessions, p->session->key);
+		uar_map_remove(&m->names.sessions, p->session->key);
 	if (p->new_run)
-		uar_map_remove(&m->runs, p->run->key);
+		uar_map_remove(&m->names.runs, p->run->key);
 	if (p->key)
-		uar_map_remove(&m->keys, p->key->key);
+		uar_map_remove(&m->names.keys, p->key->key);
 	return e;
 }
 

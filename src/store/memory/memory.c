@@ -11,12 +11,12 @@
 
 void mem_maybe_drained(struct mem *m)
 {
-	void (*drained)(void *ctx) = m->drained;
+	void (*drained)(void *ctx) = m->call.drained;
 
 	if (!m->draining || m->pending || !drained)
 		return;
-	m->drained = NULL;
-	drained(m->drained_ctx);
+	m->call.drained = NULL;
+	drained(m->call.drained_ctx);
 }
 
 static uar_err mem_each_live(struct uar_store *base,
@@ -52,8 +52,8 @@ static void mem_drain(struct uar_store *base, void (*done)(void *ctx), void *ctx
 	struct mem *m = mem_of(base);
 
 	m->draining = true;
-	m->drained = done;
-	m->drained_ctx = ctx;
+	m->call.drained = done;
+	m->call.drained_ctx = ctx;
 	if (!m->pending)
 		uar_post(m->sched, &m->drained_task);
 }
@@ -62,8 +62,8 @@ static void broken_now(struct uar_task *t)
 {
 	struct mem *m = UAR_OWNER(t, struct mem, broken_task);
 
-	if (m->broken)
-		m->broken(m->broken_ctx, &m->broken_error);
+	if (m->call.broken)
+		m->call.broken(m->call.broken_ctx, &m->broken_error);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -82,16 +82,16 @@ static void mem_destroy(struct uar_store *base)
 	size_t at = 0;
 
 	forget_tasks(m);
-	while ((s = uar_map_next(&m->sessions, &at)))
+	while ((s = uar_map_next(&m->names.sessions, &at)))
 		uar_free(s->events);
 	for (size_t i = 0; i < m->run_count; i++)
 		uar_free(m->all[i]->events);
 	uar_free(m->all);
-	uar_map_fini(&m->sessions);
-	uar_map_fini(&m->runs);
-	uar_map_fini(&m->threads);
-	uar_map_fini(&m->keys);
-	uar_map_fini(&m->blobs);
+	uar_map_fini(&m->names.sessions);
+	uar_map_fini(&m->names.runs);
+	uar_map_fini(&m->names.threads);
+	uar_map_fini(&m->names.keys);
+	uar_map_fini(&m->names.blobs);
 	uar_arena_fini(&m->arena);
 	uar_arena_fini(&m->scratch);
 	uar_free(m);
@@ -122,8 +122,8 @@ uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_st
 		return uar_error_set(error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
 	m->base.ops = &ops;
 	m->sched = o->sched;
-	m->broken = o->broken;
-	m->broken_ctx = o->ctx;
+	m->call.broken = o->broken;
+	m->call.broken_ctx = o->ctx;
 	m->commit_task.fn = mem_commit;
 	m->read_task.fn = mem_answer_all;
 	m->drained_task.fn = drained_now;
@@ -131,11 +131,11 @@ uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_st
 	uar_list_init(&m->appends);
 	uar_list_init(&m->reads);
 	uar_list_init(&m->tell);
-	uar_map_init(&m->sessions, 1);
-	uar_map_init(&m->runs, 2);
-	uar_map_init(&m->threads, 3);
-	uar_map_init(&m->keys, 4);
-	uar_map_init(&m->blobs, 5);
+	uar_map_init(&m->names.sessions, 1);
+	uar_map_init(&m->names.runs, 2);
+	uar_map_init(&m->names.threads, 3);
+	uar_map_init(&m->names.keys, 4);
+	uar_map_init(&m->names.blobs, 5);
 	uar_uuid_init(&uuid, o->sched->clock, o->rand ? o->rand : &uar_rand_system);
 	uar_uuid_next(&uuid, m->base.runtime_id);
 	*out = &m->base;
@@ -183,5 +183,5 @@ void uar_store_memory_crash(struct uar_store *s, size_t keep)
 	uar_list_init(&m->reads);
 	m->pending = m->queued = 0;
 	m->hold = m->draining = false;
-	m->drained = NULL;
+	m->call.drained = NULL;
 }

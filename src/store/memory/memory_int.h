@@ -48,12 +48,24 @@ struct mem_op {
 	bool has_run, has_key;
 };
 
+/* What is found by name; owners are part of the names. */
+struct mem_names {
+	struct uar_map sessions, runs, threads, keys, blobs;
+};
+
+struct mem_calls {
+	void (*drained)(void *ctx);
+	void *drained_ctx;
+	void (*broken)(void *ctx, const struct uar_error *error);
+	void *broken_ctx;
+};
+
 struct mem {
 	struct uar_store base;
 	struct uar_sched *sched;
 	struct uar_arena arena; /* all that is kept */
 	struct uar_arena scratch;
-	struct uar_map sessions, runs, threads, keys, blobs;
+	struct mem_names names;
 	struct mem_run **all; /* in order of creation */
 	size_t run_count, run_cap;
 	struct uar_list appends; /* of uar_append.task.node: not yet committed */
@@ -66,10 +78,7 @@ struct mem {
 	uar_err fault;
 	size_t pending, queued;
 	bool hold, draining;
-	void (*drained)(void *ctx);
-	void *drained_ctx;
-	void (*broken)(void *ctx, const struct uar_error *error);
-	void *broken_ctx;
+	struct mem_calls call;
 };
 
 static inline struct mem *mem_of(struct uar_store *s)

@@ -13,9 +13,9 @@ static void *find(struct mem *m, const struct uar_map *map, const struct uar_own
 
 static uar_err read_page(struct mem *m, struct uar_read *r)
 {
-	struct mem_run *run = r->run_id.n ? find(m, &m->runs, &r->owner, r->run_id) : NULL;
+	struct mem_run *run = r->run_id.n ? find(m, &m->names.runs, &r->owner, r->run_id) : NULL;
 	struct mem_session *s =
-		r->run_id.n ? NULL : find(m, &m->sessions, &r->owner, r->session_id);
+		r->run_id.n ? NULL : find(m, &m->names.sessions, &r->owner, r->session_id);
 	struct uar_event **events = run ? run->events : s ? s->events : NULL;
 	size_t count = run ? run->count : s ? s->count : 0, n;
 
@@ -73,7 +73,7 @@ static bool add_row(struct uar_runs_query *q, const struct mem_run *run)
 
 static uar_err list_runs(struct mem *m, struct uar_runs_query *q)
 {
-	struct mem_run *before = q->before.n ? find(m, &m->runs, &q->owner, q->before) : NULL;
+	struct mem_run *before = q->before.n ? find(m, &m->names.runs, &q->owner, q->before) : NULL;
 	size_t i = before ? before->number - 1 : m->run_count;
 
 	if (q->before.n && !before)
@@ -95,7 +95,7 @@ static uar_err list_runs(struct mem *m, struct uar_runs_query *q)
 
 static uar_err one_run(struct mem *m, struct uar_runs_query *q)
 {
-	struct mem_run *run = find(m, &m->runs, &q->owner, q->run_id);
+	struct mem_run *run = find(m, &m->names.runs, &q->owner, q->run_id);
 
 	if (!run)
 		return UAR_ENOTFOUND;
@@ -124,10 +124,11 @@ static void answer_thread(struct uar_task *t)
 	struct uar_thread_query *q = UAR_OWNER(t, struct uar_thread_query, task);
 	struct mem *m = q->internal;
 	struct mem_thread *th =
-		q->thread_id.n ? find(m, &m->threads, &q->owner, q->thread_id) : NULL;
-	struct mem_session *s = th		 ? th->session
-				: q->thread_id.n ? NULL
-						 : find(m, &m->sessions, &q->owner, q->session_id);
+		q->thread_id.n ? find(m, &m->names.threads, &q->owner, q->thread_id) : NULL;
+	struct mem_session *s = th ? th->session
+				: q->thread_id.n
+					? NULL
+					: find(m, &m->names.sessions, &q->owner, q->session_id);
 
 	q->error = (struct uar_error){ 0 };
 	q->err = s ? UAR_OK : uar_error_set(&q->error, UAR_ENOTFOUND, "no such thread or session");
@@ -147,7 +148,7 @@ static uar_err put_blob(struct mem *m, struct uar_blob_put *b)
 	if (e)
 		return e;
 	memcpy(b->sha256, sha256, sizeof sha256);
-	if (uar_map_get(&m->blobs, uar_str_c(sha256)))
+	if (uar_map_get(&m->names.blobs, uar_str_c(sha256)))
 		return UAR_OK;
 	blob = uar_arena_alloc(&m->arena, sizeof *blob);
 	if (!blob)
@@ -156,7 +157,7 @@ static uar_err put_blob(struct mem *m, struct uar_blob_put *b)
 	blob->bytes = uar_arena_str(&m->arena, b->bytes);
 	if (!blob->key.p || !blob->bytes.p)
 		return UAR_ENOMEM;
-	return uar_map_put(&m->blobs, blob->key, blob);
+	return uar_map_put(&m->names.blobs, blob->key, blob);
 }
 
 static void answer_put(struct uar_task *t)
@@ -175,7 +176,7 @@ static void answer_get(struct uar_task *t)
 {
 	struct uar_blob_get *b = UAR_OWNER(t, struct uar_blob_get, task);
 	struct mem *m = b->internal;
-	struct mem_blob *blob = uar_map_get(&m->blobs, uar_str_c(b->sha256));
+	struct mem_blob *blob = uar_map_get(&m->names.blobs, uar_str_c(b->sha256));
 	uar_str bytes;
 
 	b->error = (struct uar_error){ 0 };
