@@ -40,6 +40,17 @@ struct uar_client {
 	char *ca_file;
 };
 
+struct receiver {
+	uar_err (*data)(void *ctx, uar_str bytes);
+	void (*done)(void *ctx, uar_err e, int status, uar_str body, const char *reason);
+	void *ctx;
+};
+
+struct share { /* of a round of libcurl */
+	uint64_t round;
+	size_t bytes;
+};
+
 struct uar_call {
 	struct uar_list node;
 	struct uar_client *client;
@@ -51,12 +62,9 @@ struct uar_call {
 	struct uar_task resume;
 	int64_t idle_us, last_us; /* limit; when the last byte came */
 	size_t head_bytes;
-	uint64_t round; /* that last brought bytes, and how many */
-	size_t round_bytes;
+	struct share share;  /* the last round that brought bytes */
 	struct uar_buf body; /* of an answer that is not 2xx */
-	uar_err (*data)(void *ctx, uar_str bytes);
-	void (*done)(void *ctx, uar_err e, int status, uar_str body, const char *reason);
-	void *ctx;
+	struct receiver to;
 	int status;
 	uar_err err; /* ours; decides over libcurl's */
 	CURLcode code;
@@ -192,8 +200,8 @@ static void deliver(struct uar_call *call)
 					 : call->client->curl->easy_strerror(call->code);
 	uar_list_remove(&call->node);
 	uar_timer_stop(call->client->sched, &call->idle);
-	if (call->done)
-		call->done(call->ctx, e, call->status, uar_buf_str(&call->body), reason);
+	if (call->to.done)
+		call->to.done(call->to.ctx, e, call->status, uar_buf_str(&call->body), reason);
 	call_destroy(call);
 }
 
@@ -293,12 +301,13 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
  * a round and goes on in the next turn of the loop. */
 static bool has_had_its_share(struct uar_call *call, size_t n)
 {
-	if (call->round != call->client->round)
-		call->round_bytes = 0;
-	call->round = call->client->round;
-	if (call->round_bytes > ROUND_BYTES)
+	struct share *s = &call->share;
+
+	if (s->round != call->client->round)
+		*s = (struct share){ call->client->round, 0 };
+	if (s->bytes > ROUND_BYTES)
 		return true;
-	call->round_bytes += n;
+	s->bytes += n;
 	return false;
 }
 
@@ -332,8 +341,8 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 			uar_post(call->client->sched, &call->resume);
 		return CURL_WRITEFUNC_PAUSE;
 	}
-	if (call->data)
-		call->err = call->data(call->ctx, uar_str_n(p, n));
+	if (call->to.data)
+		call->err = call->to.data(call->to.ctx, uar_str_n(p, n));
 	return call->err || call->cancelled ? 0 : n;
 }
 
@@ -413,9 +422,7 @@ static struct uar_call *call_create(struct uar_client *c, const struct uar_call_
 	call->last_us = uar_clock_mono(c->sched->clock);
 	call->body =
 		uar_buf_make(o->max_error_body ? o->max_error_body : UAR_LIMIT_CLIENT_ERROR_BODY);
-	call->data = o->data;
-	call->done = o->done;
-	call->ctx = o->ctx;
+	call->to = (struct receiver){ o->data, o->done, o->ctx };
 	uar_list_add_last(&c->calls, &call->node);
 	return call;
 }

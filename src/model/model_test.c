@@ -1,6 +1,7 @@
 /* model_test.c - the OpenAI dialect over HTTP, against a scripted peer. */
 #include "test.h"
 #include "heard.h"
+#include "leap.h"
 #include "peer.h"
 
 #include "loop/client.h"
@@ -19,6 +20,7 @@
 #define KEY  "sk-test-0123456789abcdef"
 
 struct fixture {
+	struct leap time;
 	struct uar_loop *loop;
 	struct uar_client *client;
 	struct uar_model *model;
@@ -34,7 +36,8 @@ static bool set_up(struct fixture *f, const struct peer_script *scripts, size_t 
 	*f = (struct fixture){ .peer = peer_create(scripts, n) };
 	snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/", peer_port(f->peer));
 	o.base_url = url;
-	if (!CHECK(uar_loop_create(&uar_clock_system, &f->loop) == UAR_OK) ||
+	leap_init(&f->time);
+	if (!CHECK(uar_loop_create(&f->time.clock, &f->loop) == UAR_OK) ||
 	    !CHECK(uar_client_create(f->loop, &f->client) == UAR_OK))
 		return false;
 	o.client = f->client;
@@ -88,9 +91,9 @@ static const struct provider_case {
 	const char *name;
 	struct peer_script script;
 	struct want want;
-	int64_t idle_us; /* 0: default */
+	bool waits; /* a minute passes once the peer stalls */
 } cases[] = {
-#define C(NAME, ANSWER, END, IDLE_US) { NAME, ANSWER, END, IDLE_US },
+#define C(NAME, ANSWER, END, WAITS) { NAME, ANSWER, END, WAITS },
 #include "model/openai_cases.def"
 #undef C
 };
@@ -114,15 +117,45 @@ static void check_want(const struct heard *s, const char *name, const struct wan
 		printf("  in %s\n", name);
 }
 
+/* Lets a minute pass once the peer has nothing more to say and we have read it. */
+struct minute {
+	struct uar_timer timer;
+	struct fixture *f;
+	const struct heard *heard; /* NULL: when the peer stalls; else when text came */
+	unsigned quiet;
+};
+
+static void on_minute(struct uar_timer *t)
+{
+	struct minute *m = UAR_OWNER(t, struct minute, timer);
+	struct uar_sched *s = uar_loop_sched(m->f->loop);
+
+	if (m->heard ? m->heard->texts > 0 : peer_counts(m->f->peer).stalled > 0)
+		m->quiet++;
+	if (m->quiet == 2)
+		leap_ahead(&m->f->time, s, 61000000);
+	else
+		CHECK(uar_timer_set(s, t, 1000) == UAR_OK);
+}
+
+static void let_a_minute_pass(struct minute *m, struct fixture *f, const struct heard *heard)
+{
+	*m = (struct minute){ .timer.fn = on_minute, .f = f, .heard = heard };
+	CHECK(uar_timer_set(uar_loop_sched(f->loop), &m->timer, 1000) == UAR_OK);
+}
+
 TEST(every_answer_ends_in_a_known_way, "")
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct fixture f;
 		struct heard s;
+		struct minute minute;
 
 		REQUIRE(set_up(&f, &cases[i].script, 1));
 		heard_init(&s, f.model, f.loop);
-		if (heard_hello(&s, "m", cases[i].idle_us))
+		if (cases[i].waits)
+			let_a_minute_pass(&minute, &f, NULL);
+		if (heard_hello(&s, "m", 0))
 			uar_loop_run(f.loop);
 		check_want(&s, cases[i].name, &cases[i].want);
 		heard_fini(&s);
@@ -255,10 +288,12 @@ TEST(pings_do_not_count_as_tokens, "")
 	};
 	struct fixture f;
 	struct heard s;
+	struct minute minute;
 
 	REQUIRE(set_up(&f, &script, 1));
 	heard_init(&s, f.model, f.loop);
-	REQUIRE(heard_hello(&s, "m", 30000));
+	let_a_minute_pass(&minute, &f, &s);
+	REQUIRE(heard_hello(&s, "m", 0));
 	uar_loop_run(f.loop);
 	CHECK_INT(s.result.failure, UAR_MODEL_FAIL_TIMEOUT);
 	CHECK(s.result.retryable);

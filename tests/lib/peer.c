@@ -123,6 +123,7 @@ static bool stall(struct connection *c)
 {
 	char byte;
 
+	count(c->peer, &c->peer->counts.stalled);
 	while (read(c->fd, &byte, 1) > 0)
 		;
 	return false;
@@ -289,7 +290,8 @@ void peer_wait(struct peer *p, struct peer_counts want)
 {
 	pthread_mutex_lock(&p->lock);
 	while (p->counts.connections < want.connections || p->counts.requests < want.requests ||
-	       p->counts.gone < want.gone || p->counts.gone_early < want.gone_early)
+	       p->counts.gone < want.gone || p->counts.gone_early < want.gone_early ||
+	       p->counts.stalled < want.stalled)
 		pthread_cond_wait(&p->changed, &p->lock);
 	pthread_mutex_unlock(&p->lock);
 }

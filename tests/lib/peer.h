@@ -34,6 +34,7 @@ struct peer_counts {
 	unsigned connections, requests; /* accepted; read completely */
 	unsigned gone;			/* connections that the client closed */
 	unsigned gone_early;		/* those of them with an answer unfinished */
+	unsigned stalled;		/* PEER_STALL begun: all before it is sent */
 };
 
 struct peer;
