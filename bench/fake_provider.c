@@ -174,7 +174,7 @@ static void begin_stream(struct connection *c)
 
 static void on_tick(void)
 {
-	uint64_t now = now_ns(), step = 1000000000u / (uint64_t)rate;
+	uint64_t now = now_ns(), step = 1000000000u / (uint64_t)(rate > 0 ? rate : 1);
 
 	for (size_t i = stream_count; i-- > 0;) {
 		struct connection *c = streams[i];

@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	printf("%u streams: %llu tokens in %llu texts, %.2f us CPU a token, %.1f KB a stream, %u "
 	       "failed\n",
 	       n, (unsigned long long)bytes / 5, (unsigned long long)texts,
-	       (cpu_ms() - start) * 1e3 / (double)(bytes / 5), (double)(peak_kb - before_kb) / n,
+	       (cpu_ms() - start) * 1e3 / ((double)bytes / 5), (double)(peak_kb - before_kb) / n,
 	       failed);
 	uar_timer_stop(uar_loop_sched(loop), &sample);
 	uar_model_destroy(m);
