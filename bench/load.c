@@ -231,6 +231,8 @@ struct readers {
 	int64_t ended, wanted, asked, deliveries, bytes, gaps, cuts, attached;
 	bool measuring;
 	struct bench_samples lag;
+	uint64_t *after; /* the id that followed id i, 0: not seen yet */
+	size_t after_n;
 };
 
 struct reader {
@@ -240,12 +242,30 @@ struct reader {
 	bool attached, terminal, samples;
 };
 
+/* A dialect may leave numbers out, but the same ones for everybody: whoever
+ * sees a different successor than the first reader did has lost something. */
+static bool follows(struct readers *a, uint64_t last, uint64_t id)
+{
+	if (id <= last || id > 100000000)
+		return false;
+	if (id >= a->after_n) {
+		size_t n = 2 * (size_t)id + 64;
+
+		a->after = bench_alloc(a->after, n * sizeof *a->after);
+		memset(a->after + a->after_n, 0, (n - a->after_n) * sizeof *a->after);
+		a->after_n = n;
+	}
+	if (a->after[last] == 0)
+		a->after[last] = id;
+	return a->after[last] == id;
+}
+
 static void reader_event(struct bench_conn *c, const struct bench_event *ev)
 {
 	struct reader *r = c->ctx;
 	struct readers *a = r->all;
 
-	a->gaps += ev->id != r->last + 1 || r->terminal;
+	a->gaps += !follows(a, r->last, ev->id) || r->terminal;
 	r->last = ev->id;
 	r->terminal = has(ev, "RunDone") || has(ev, "Error");
 	if (!r->attached) {
@@ -331,6 +351,7 @@ static void readers_free(struct readers *a, struct reader *r, int64_t n)
 	for (int64_t i = 0; i < n; i++)
 		bench_conn_fini(&r[i].conn);
 	free(r);
+	free(a->after);
 	bench_samples_fini(&a->lag);
 }
 
@@ -437,7 +458,10 @@ static void cold_done(struct bench_conn *c, int status)
 {
 	if (status == 0)
 		bench_die("the server closed without an answer");
-	c->loop->stop = true;
+	if (status == 503) /* alive, not ready */
+		bench_request(c, c->ctx, NULL);
+	else
+		c->loop->stop = true;
 }
 
 static int spawn(char **argv, int *out_fd)
@@ -458,7 +482,7 @@ static int spawn(char **argv, int *out_fd)
 }
 
 /* Starts the server, waits for its line of JSON, asks once, stops it. */
-static int64_t cold_once(char **argv, const char *path)
+static int64_t cold_once(char **argv, char *path)
 {
 	static const struct bench_calls calls = { NULL, cold_done };
 	char line[4096], url[128], token[512];
@@ -479,7 +503,7 @@ static int64_t cold_once(char **argv, const char *path)
 	    !bench_json_string(line, n, "token", token, sizeof token))
 		bench_die("no url and token in %.*s", (int)n, line);
 	bench_loop_init(&loop, url, token);
-	bench_conn_init(&c, &loop, &calls, NULL);
+	bench_conn_init(&c, &loop, &calls, path);
 	bench_request(&c, path, NULL);
 	bench_loop_run(&loop, 0);
 	took = bench_now_us() - began;
@@ -496,14 +520,15 @@ static int run_cold(char **argv)
 {
 	int64_t repeat = bench_number(argv, "--repeat", 10);
 	struct bench_samples s = { 0 };
-	char **program = argv;
+	char **program = argv, path[128];
 
+	snprintf(path, sizeof path, "%s", bench_option(argv, "--path", "/health"));
 	while (*program && strcmp(*program, "--") != 0)
 		program++;
 	if (!*program || !program[1])
 		bench_die("cold: no program");
 	for (int64_t i = 0; i < repeat; i++)
-		bench_sample(&s, cold_once(program + 1, bench_option(argv, "--path", "/health")));
+		bench_sample(&s, cold_once(program + 1, path));
 	put_spread("cold", &s);
 	bench_samples_fini(&s);
 	return 0;
