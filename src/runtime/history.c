@@ -1,6 +1,8 @@
 /* history.c - turns of a thread become messages: what was said, what was answered.
  *
- * Of an answer that was begun again after a restart only the last try counts. */
+ * Of an answer that was begun again after a restart only the last try counts.
+ * Turns may be submitted while others are at work, so an answer goes behind its
+ * own question and what was asked after r's turn is not part of its past. */
 #include "runtime/history.h"
 
 struct history_load {
@@ -10,6 +12,7 @@ struct history_load {
 	struct history *h;     /* NULL: cancelled */
 	struct uar_buf answer; /* of the turn being read */
 	uint64_t after;
+	bool own_seen; /* r's turn was submitted: later ones do not count */
 	history_ready_fn *ready;
 	void *ctx;
 };
@@ -22,7 +25,25 @@ static void drop_oldest(struct history *h)
 	memmove(h->messages, h->messages + 1, h->count * sizeof h->messages[0]);
 }
 
-static uar_err add(struct history *h, enum uar_model_role role, uar_str text)
+static bool is_of(const struct history_message *m, uar_str run_id)
+{
+	return uar_str_is(run_id, m->run_id);
+}
+
+/* A question goes last, an answer behind its question. */
+static struct history_message *make_room(struct history *h, enum uar_model_role role,
+					 uar_str run_id)
+{
+	size_t at = role == UAR_MODEL_USER ? h->count : 0;
+
+	for (size_t i = 0; i < h->count && !at; i++)
+		if (is_of(&h->messages[i], run_id))
+			at = i + 1;
+	memmove(h->messages + at + 1, h->messages + at, (h->count - at) * sizeof h->messages[0]);
+	return &h->messages[at];
+}
+
+static uar_err add(struct history *h, enum uar_model_role role, uar_str text, uar_str run_id)
 {
 	struct history_message *m;
 
@@ -30,15 +51,14 @@ static uar_err add(struct history *h, enum uar_model_role role, uar_str text)
 		return UAR_OK;
 	while (h->count == HISTORY_MESSAGES || h->bytes + text.n > HISTORY_BYTES)
 		drop_oldest(h);
-	m = &h->messages[h->count];
+	m = make_room(h, role, run_id);
 	m->role = role;
+	snprintf(m->run_id, sizeof m->run_id, "%.*s", UAR_FMT(run_id));
 	m->text = uar_buf_make(HISTORY_BYTES);
 	uar_buf_add_str(&m->text, text);
-	if (m->text.err)
-		return m->text.err;
 	h->count++;
-	h->bytes += text.n;
-	return UAR_OK;
+	h->bytes += m->text.n;
+	return m->text.err;
 }
 
 static uar_str text_of(const struct uar_event *ev, struct uar_arena *arena)
@@ -56,18 +76,19 @@ static uar_str text_of(const struct uar_event *ev, struct uar_arena *arena)
 
 static uar_err take_event(struct history_load *l, const struct uar_event *ev)
 {
+	uar_str run_id = ev->ids[UAR_ID_RUN];
 	uar_err e = UAR_OK;
 
 	switch (ev->cls) {
 	case UAR_EV_TURN_SUBMITTED:
-		e = add(l->h, UAR_MODEL_USER, text_of(ev, &l->read.arena));
-		uar_buf_clear(&l->answer);
+		if (!l->own_seen)
+			e = add(l->h, UAR_MODEL_USER, text_of(ev, &l->read.arena), run_id);
 		break;
 	case UAR_EV_MODEL_REQUESTED: uar_buf_clear(&l->answer); break;
 	case UAR_EV_MODEL_DELTA: uar_buf_add_str(&l->answer, text_of(ev, &l->read.arena)); break;
 	case UAR_EV_TURN_COMPLETED:
 	case UAR_EV_TURN_FAILED:
-		e = add(l->h, UAR_MODEL_ASSISTANT, uar_buf_str(&l->answer));
+		e = add(l->h, UAR_MODEL_ASSISTANT, uar_buf_str(&l->answer), run_id);
 		uar_buf_clear(&l->answer);
 		break;
 	default: break; /* nothing that was said */
@@ -104,7 +125,7 @@ static uar_err read_page(struct history_load *l)
 	return store->ops->read(store, &l->read);
 }
 
-/* True: r's own turn was reached, the past is complete. */
+/* True: r's own turn has started, the past is complete. */
 static bool take_page(struct history_load *l, uar_err *out_err)
 {
 	for (size_t i = 0; i < l->read.event_count && !*out_err; i++) {
@@ -113,9 +134,12 @@ static bool take_page(struct history_load *l, uar_err *out_err)
 		l->after = ev->sequence;
 		if (!uar_str_is(ev->ids[UAR_ID_THREAD], l->run->thread_id))
 			continue;
-		if (uar_str_is(ev->ids[UAR_ID_RUN], l->run->run_id))
+		if (!uar_str_is(ev->ids[UAR_ID_RUN], l->run->run_id))
+			*out_err = take_event(l, ev);
+		else if (ev->cls == UAR_EV_TURN_STARTED)
 			return true;
-		*out_err = take_event(l, ev);
+		else
+			l->own_seen = true;
 	}
 	return false;
 }

@@ -10,6 +10,7 @@ enum { HISTORY_MESSAGES = 64, HISTORY_BYTES = 131072 };
 struct history_message {
 	enum uar_model_role role;
 	struct uar_buf text;
+	char run_id[UAR_UUID_TEXT + 1]; /* whose turn it belongs to */
 };
 
 struct history {
