@@ -36,6 +36,19 @@ static void name_request(struct emit *e)
 	e->extra[UAR_ID_MODEL_REQUEST] = uar_str_c(e->r->call.request_id);
 }
 
+/* As much of the text as surely fits into one event, escapes included. */
+static uar_str piece_of(uar_str text)
+{
+	size_t n = 0, written = 0;
+
+	while (n < text.n && n < UAR_LIMIT_DELTA_BYTES && written < UAR_LIMIT_EVENT_BYTES / 2) {
+		unsigned char c = (unsigned char)text.p[n++];
+
+		written += c < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
+	}
+	return uar_str_utf8_prefix(text, n);
+}
+
 /* Text of one message in pieces of bounded size, each whole in UTF-8. */
 void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text)
 {
@@ -46,7 +59,7 @@ void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text)
 	if (!message_id.n)
 		message_id = uar_emit_id(e);
 	while (text.n && !e->err) {
-		uar_str piece = uar_str_utf8_prefix(text, UAR_LIMIT_DELTA_BYTES);
+		uar_str piece = piece_of(text);
 		struct uar_jw *w = uar_emit_begin(e);
 
 		uar_jw_str(w, "message_id", message_id);
