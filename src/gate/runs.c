@@ -145,6 +145,18 @@ static uar_err check_message(const struct create_body *body, uar_str *out, struc
 	return UAR_OK;
 }
 
+static uar_err check_trace(uar_str id, struct uar_error *error)
+{
+	size_t n = 0;
+
+	while (n < id.n && (uar_str_find(UAR_STR("0123456789abcdef"), id.p[n]) < 16))
+		n++;
+	if (id.n == 0 || (n == 32 && id.n == 32))
+		return UAR_OK;
+	uar_error_where(error, "/trace_id");
+	return uar_error_set(error, UAR_EINVALID, "trace_id: 32 digits of 0-9 a-f");
+}
+
 static uar_err decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error)
 {
 	struct create_body body = { 0 };
@@ -153,6 +165,8 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 
 	if (!e)
 		e = check_message(&body, &op->message, error);
+	if (!e)
+		e = check_trace(body.trace_id, error);
 	if (!e)
 		e = take_key(c, &body, error);
 	if (e)
