@@ -274,11 +274,9 @@ uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_ty
 	uar_http_set_due(c, DUE_NONE);
 	/* Else a reader that stops would let the kernel collect megabytes for it. */
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kernel, sizeof kernel);
-	uar_http_out_bytes(c, uar_buf_str(b), UAR_STR(""));
+	uar_http_out_cork(c, uar_buf_str(b));
 	uar_http_exchange_give(c->server, c->x);
 	c->x = NULL;
-	if (c->out)
-		uar_http_set_due(c, DUE_STALL);
 	if (!c->running) /* it may have been held back while it waited */
 		uar_http_conn_poll(c, true, c->writing);
 	*out = c;

@@ -484,10 +484,25 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		on_readable(c);
 }
 
+/* A stream's first bytes go out together: head, frames, perhaps the end. */
+static void uncork(struct uar_http_stream *c)
+{
+	c->corked = false;
+	if (!c->out)
+		return;
+	on_writable(c);
+	if (c->state == CONN_CLOSED || !c->out)
+		return;
+	uar_http_conn_poll(c, c->reading, true);
+	uar_http_set_due(c, DUE_STALL);
+}
+
 void uar_http_conn_resume(struct uar_http_stream *c)
 {
 	if (c->broken) {
 		drop(c);
+	} else if (c->corked) {
+		uncork(c);
 	} else if (c->state == CONN_HEAD) {
 		uar_http_conn_poll(c, !c->eof, c->writing);
 		read_on(c, UAR_STR(""));

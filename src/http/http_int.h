@@ -64,6 +64,7 @@ struct uar_http_stream {
 	bool eof;	       /* the peer will send no more */
 	bool broken;	       /* writing failed; the ready list will close it */
 	bool wants_room;       /* a send was refused */
+	bool corked;	       /* a stream's head waits for what this turn adds to it */
 	struct uar_list node, ready, due;
 	int64_t due_us;
 	struct exchange *x;    /* in BODY and HANDLER */
@@ -153,6 +154,8 @@ void uar_http_refuse(struct uar_http_stream *c, uar_err code, const struct uar_e
 /* out.c */
 struct uar_frame *uar_http_last_chunk(void); /* ends a chunked body; NULL: no memory */
 /* Writes; what does not fit now is copied and queued. Failure marks c broken. */
+/* Queues the head of a stream; the end of this turn sends it and what followed at once. */
+void uar_http_out_cork(struct uar_http_stream *c, uar_str head);
 void uar_http_out_bytes(struct uar_http_stream *c, uar_str head, uar_str body);
 void uar_http_out_frame(struct uar_http_stream *c, struct uar_frame *f);
 bool uar_http_out_full(const struct uar_http_stream *c);

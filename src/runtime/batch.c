@@ -4,7 +4,7 @@
  * events durable nothing in memory has changed; afterwards, in this order, the
  * copies become the state, readers are told, requests are answered, effects
  * begin. If the append fails the copies are thrown away and nobody was told. */
-#include "runtime/runtime_int.h"
+#include "runtime/tail.h"
 
 enum {
 	BATCH_EVENTS = UAR_DECISION_EVENTS / 2, /* no further command beyond */
@@ -189,6 +189,7 @@ static void publish(struct batch *b)
 		from++;
 	while (to > from && !events[to - 1].run_sequence)
 		to--;
+	rt_tail_commit(b->agg->rt, b->run, events + from, to - from, b->append.run);
 	if (to > from)
 		uar_bus_publish(bus, uar_str_c(b->run->run_id), events + from, to - from,
 				events[to - 1].run_sequence);

@@ -1,5 +1,5 @@
 /* runtime.c - the shell's life: made, drained, destroyed, counted. */
-#include "runtime/runtime_int.h"
+#include "runtime/tail.h"
 
 uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runtime **out)
 {
@@ -15,6 +15,8 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_map_init(&rt->sessions, seed);
 	uar_map_init(&rt->runs, seed);
 	uar_map_init(&rt->threads, seed);
+	uar_map_init(&rt->tail_map, seed);
+	uar_list_init(&rt->tails);
 	uar_list_init(&rt->spare);
 	uar_list_init(&rt->to_load);
 	e = uar_bus_create(seed, &rt->bus);
@@ -47,6 +49,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	while ((a = uar_map_next(&rt->sessions, &at)))
 		rt_agg_free(a);
 	free_spare(rt);
+	rt_tail_fini(rt);
 	uar_map_fini(&rt->sessions);
 	uar_map_fini(&rt->runs);
 	uar_map_fini(&rt->threads);

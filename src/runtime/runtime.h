@@ -77,6 +77,11 @@ struct uar_run_cancel_op {
 };
 UAR_MUST_CHECK uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op *op);
 
+/* The record of a run that was written lately, straight from memory; valid until
+ * the loop's next turn. False: ask the store. */
+bool uar_runtime_recent_run(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id,
+			    const struct uar_run_row **out);
+
 struct uar_runtime_stats {
 	uint64_t created, completed, failed, cancelled, timed_out, recovered;
 	uint64_t commands, refused, merged, batches, events;

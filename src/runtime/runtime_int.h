@@ -16,7 +16,10 @@ struct uar_runtime {
 	struct uar_map sessions; /* session_id -> struct agg */
 	struct uar_map runs;	 /* run_id -> struct live_run */
 	struct uar_map threads;	 /* thread_id -> struct live_run, the last created one */
-	struct uar_list spare;	 /* batches for reuse, at most UAR_SPARE_BATCHES */
+	struct uar_list tails;	 /* tail.c */
+	struct uar_map tail_map; /* run_id -> struct tail */
+	size_t tail_count;
+	struct uar_list spare; /* batches for reuse, at most UAR_SPARE_BATCHES */
 	size_t spare_count;
 	struct uar_list to_load; /* runs that recovery has yet to read */
 	size_t recovering;	 /* runs still being read */
@@ -26,7 +29,7 @@ struct uar_runtime {
 	void *drained_ctx;
 	struct uar_runtime_stats stats;
 };
-enum { UAR_SPARE_BATCHES = 64 };
+enum { UAR_SPARE_BATCHES = 16 };
 
 /* A session in memory: its state, and the commands that wait for a commit. */
 struct agg {

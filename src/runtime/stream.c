@@ -6,7 +6,7 @@
  * event can slip through, and the cursor drops what comes twice. */
 #include "runtime/stream.h"
 
-#include "runtime/runtime_int.h"
+#include "runtime/tail.h"
 
 enum state {
 	READING, /* a page is on its way */
@@ -26,6 +26,7 @@ struct uar_stream {
 	struct uar_stream_sink sink;
 	struct uar_sub sub;
 	struct page *page; /* on its way; an idle stream has none and stays small */
+	struct uar_task from_memory;
 	struct uar_owner owner;
 	enum state state;
 	bool of_run, checked, opened; /* checked: the cursor was found in the log */
@@ -49,6 +50,7 @@ static void free_stream(struct uar_stream *s)
 {
 	if (s->page)
 		s->page->s = NULL;
+	uar_unpost(s->rt->o.sched, &s->from_memory);
 	uar_bus_unsubscribe(s->rt->bus, &s->sub);
 	uar_free(s);
 }
@@ -115,7 +117,12 @@ static void copy_strings(char *at, uar_str id, const struct uar_owner *owner, ua
 static void page_ready(struct uar_read *r);
 
 /* The first page begins at the cursor itself: if it is not there, nobody ever sent it. */
-static uar_err read_page(struct uar_stream *s)
+static uint64_t page_after(const struct uar_stream *s)
+{
+	return s->checked ? s->cursor : s->cursor - 1;
+}
+
+static uar_err read_store(struct uar_stream *s)
 {
 	struct page *p = uar_zalloc(sizeof *p + s->text_bytes);
 	uar_str id;
@@ -125,13 +132,12 @@ static uar_err read_page(struct uar_stream *s)
 		return UAR_ENOMEM;
 	p->s = s;
 	p->read = (struct uar_read){
-		.after = s->checked ? s->cursor : s->cursor - 1,
+		.after = page_after(s),
 		.limit = UAR_LIMIT_READ_PAGE,
 		.done = page_ready,
 	};
 	copy_strings(p->text, s->id, &s->owner, &id, &p->read.owner);
 	*(s->of_run ? &p->read.run_id : &p->read.session_id) = id;
-	s->state = READING;
 	s->page = p;
 	e = s->rt->o.store->ops->read(s->rt->o.store, &p->read);
 	if (e) {
@@ -139,6 +145,23 @@ static uar_err read_page(struct uar_stream *s)
 		uar_free(p);
 	}
 	return e;
+}
+
+static bool in_memory(struct uar_stream *s, const struct uar_event **ev, size_t *n)
+{
+	return s->of_run && rt_tail_read(s->rt, &s->owner, s->id, page_after(s), ev, n);
+}
+
+static uar_err read_page(struct uar_stream *s)
+{
+	const struct uar_event *ev;
+	size_t n;
+
+	s->state = READING;
+	if (!in_memory(s, &ev, &n))
+		return read_store(s);
+	uar_post(s->rt->o.sched, &s->from_memory);
+	return UAR_OK;
 }
 
 /* The event at the cursor is dropped from a first page; a run that is over before
@@ -159,29 +182,51 @@ static uar_err check_cursor(struct uar_stream *s, const struct uar_event **ev, s
 	return UAR_OK;
 }
 
-static void take_page(struct uar_stream *s, struct uar_read *r)
+static uar_err open_sink(struct uar_stream *s)
 {
-	const struct uar_event *ev = r->events;
-	size_t n = r->event_count;
-	uar_err e = r->err ? r->err : check_cursor(s, &ev, &n);
+	if (s->opened)
+		return UAR_OK;
+	s->opened = true;
+	return s->sink.opened(s->sink.ctx);
+}
 
-	if ((!e || e == UAR_ESKIP) && !s->opened) {
-		uar_err refused = s->sink.opened(s->sink.ctx);
+static void take_page(struct uar_stream *s, const struct uar_event *ev, size_t n, bool more)
+{
+	uar_err e = check_cursor(s, &ev, &n);
 
-		s->opened = true;
+	if (!e || e == UAR_ESKIP) {
+		uar_err refused = open_sink(s);
+
 		e = refused ? refused : e;
 	}
 	if (e) {
-		end(s, e == UAR_ESKIP ? UAR_OK : e, &r->error);
+		end(s, e == UAR_ESKIP ? UAR_OK : e, NULL);
 		return;
 	}
 	if (!deliver(s, ev, n))
 		return;
-	if (!r->more && uar_sub_head(&s->sub) <= s->cursor) {
+	if (!more && uar_sub_head(&s->sub) <= s->cursor) {
 		s->state = LIVE;
 		return;
 	}
 	e = read_page(s);
+	if (e)
+		end(s, e, NULL);
+}
+
+/* What was in memory a moment ago may have been replaced by now. */
+static void memory_ready(struct uar_task *t)
+{
+	struct uar_stream *s = UAR_OWNER(t, struct uar_stream, from_memory);
+	const struct uar_event *ev;
+	size_t n;
+	uar_err e;
+
+	if (in_memory(s, &ev, &n)) {
+		take_page(s, ev, n, false);
+		return;
+	}
+	e = read_store(s);
 	if (e)
 		end(s, e, NULL);
 }
@@ -192,7 +237,10 @@ static void page_ready(struct uar_read *r)
 
 	if (p->s) {
 		p->s->page = NULL;
-		take_page(p->s, r);
+		if (r->err)
+			end(p->s, r->err, &r->error);
+		else
+			take_page(p->s, r->events, r->event_count, r->more);
 	}
 	uar_store_read_fini(r);
 	uar_free(p);
@@ -227,6 +275,7 @@ uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options 
 	s->of_run = o->run_id.n > 0;
 	s->cursor = o->after;
 	s->checked = o->after == 0;
+	s->from_memory.fn = memory_ready;
 	s->sub.fn = published;
 	s->sub.ctx = s;
 	s->text_bytes = text;

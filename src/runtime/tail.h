@@ -1,0 +1,24 @@
+/* tail.h - the newest events of recent runs, kept in memory within a bound.
+ *
+ * Who creates a run reads it right away, and many may attach to one that is
+ * live: those readers need no disk. Only what is durable is here; what is not
+ * here is in the store. */
+#ifndef UAR_RUNTIME_TAIL_H
+#define UAR_RUNTIME_TAIL_H
+
+#include "runtime/runtime_int.h"
+
+enum { TAIL_RUNS = 128, TAIL_EVENTS = 64, TAIL_BYTES = 16384 };
+
+struct tail; /* of one run */
+
+/* The run's part of a commit; `row` when it changed. Out of memory forgets the run. */
+void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
+		    const struct uar_event *events, size_t n, const struct uar_run_row *row);
+/* The events behind `after` up to the newest, when memory has them all; else
+ * false. They stay in place until the loop's next turn. */
+bool rt_tail_read(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id,
+		  uint64_t after, const struct uar_event **out, size_t *out_n);
+void rt_tail_fini(struct uar_runtime *rt);
+
+#endif
