@@ -23,7 +23,7 @@ static uint32_t emit(struct compiler *c, enum regex_op op, uint32_t x, uint32_t 
 
 	if (c->err)
 		return 0;
-	if (re->count == c->cap) {
+	if (!c->code || re->count == c->cap) {
 		uint32_t cap = c->cap ? c->cap * 2 : 64;
 		struct uar_regex_inst *code = NULL;
 

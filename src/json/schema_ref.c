@@ -242,12 +242,15 @@ static int hex(char c)
 static void add_decoded(struct uar_buf *out, uar_str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
-		bool coded = s.p[i] == '%' && i + 2 < s.n && hex(s.p[i + 1]) >= 0 &&
-			     hex(s.p[i + 2]) >= 0;
+		bool coded = s.p[i] == '%' && i + 2 < s.n;
+		int hi = coded ? hex(s.p[i + 1]) : -1, lo = coded ? hex(s.p[i + 2]) : -1;
 
-		uar_buf_add_char(out,
-				 coded ? (char)(hex(s.p[i + 1]) << 4 | hex(s.p[i + 2])) : s.p[i]);
-		i += coded ? 2 : 0;
+		if (hi >= 0 && lo >= 0) {
+			uar_buf_add_char(out, (char)(hi * 16 + lo));
+			i += 2;
+		} else {
+			uar_buf_add_char(out, s.p[i]);
+		}
 	}
 }
 
