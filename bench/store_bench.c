@@ -284,7 +284,7 @@ static struct result raw_limit(struct bench *b, const char *dir, double batch, d
 			sqlite3_reset(st);
 		}
 		must(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), db);
-		if (frames >= 1000)
+		if (frames >= 4000)
 			must(sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
 						       NULL),
 			     db);
@@ -434,6 +434,11 @@ static void fill(struct bench *b, size_t events)
 	uar_free(b->producers);
 }
 
+static void count_live(void *ctx, const struct uar_run_row *row)
+{
+	*(size_t *)ctx += !row->terminal;
+}
+
 static void open_store(struct bench *b, const char *dir)
 {
 	struct uar_store_options o = { .dir = dir, .sched = b->sched };
@@ -443,6 +448,18 @@ static void open_store(struct bench *b, const char *dir)
 		fprintf(stderr, "%s\n", error.text);
 		exit(1);
 	}
+}
+
+static void start_up(struct bench *b, const char *dir)
+{
+	size_t live = 0;
+	int64_t start = now();
+
+	open_store(b, dir);
+	if (b->store->ops->each_live(b->store, count_live, &live, NULL))
+		exit(1);
+	printf("start-up  %.2f ms to open and find %zu live runs\n", (double)(now() - start) / 1000,
+	       live);
 }
 
 int main(int argc, char **argv)
@@ -470,6 +487,8 @@ int main(int argc, char **argv)
 	replay(&b, 0x1000, "one event a row");
 	fill(&b, argc > 3 ? 1000000 : 100000);
 	replay(&b, 0x3000, "32 events a row");
+	uar_store_destroy(b.store);
+	start_up(&b, dir);
 	uar_store_destroy(b.store);
 	uar_loop_destroy(b.loop);
 	uar_free(b.sample);

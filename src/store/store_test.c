@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "store/memory/memory.h"
 
-BOTH(append_and_read_back, "")
+BOTH(append_and_read_back, "EVT-004")
 {
 	struct uar_facts f;
 
@@ -44,7 +44,7 @@ BOTH(pages_begin_at_any_cursor, "")
 	uar_facts_fini(&f);
 }
 
-BOTH(the_guard_refuses_a_stale_decision, "")
+BOTH(the_guard_refuses_a_stale_decision, "EVT-004")
 {
 	struct uar_facts f, again;
 	struct uar_store_stats st;
@@ -156,7 +156,7 @@ BOTH(sessions_interleave_and_appends_pipeline, "")
 }
 
 /* The same id of another owner is another thing, or none. */
-BOTH(owners_do_not_see_each_other, "")
+BOTH(owners_do_not_see_each_other, "TEN-01")
 {
 	struct uar_facts f, foreign;
 	struct one o;

@@ -194,7 +194,7 @@ struct sq_writer {
 	bool running, idle, stop;
 	enum uar_store_health health;
 	struct uar_store_stats stats;
-	int wal_frames;
+	int frames, folded;	     /* pages in the write-ahead log, and in the file already */
 	struct uar_task broken_task; /* runs on the loop once */
 	struct uar_error broken_error;
 };

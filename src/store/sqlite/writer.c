@@ -10,8 +10,11 @@
 #include "store/sqlite/sqlite_int.h"
 
 enum {
-	CHECKPOINT_FRAMES = 1000, /* pages in the write-ahead log before it is folded in */
-	CHECKPOINT_IDLE = 250,	  /* the same when nothing waits */
+	/* Pages in the write-ahead log before it is folded in while appends wait.
+	 * Fewer make more stalls, more make longer ones. */
+	CHECKPOINT_FRAMES = 4000,
+	CHECKPOINT_IDLE = 100, /* the same after IDLE_MS without appends */
+	IDLE_MS = 100,
 };
 
 static struct sq_op *op_of(struct uar_list *node)
@@ -50,27 +53,6 @@ uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op)
 	return e;
 }
 
-/* Waits for appends; false when the store closes and none is left. */
-static bool take_batch(struct sq_writer *w, struct uar_list *out)
-{
-	pthread_mutex_lock(&w->lock);
-	while (uar_list_empty(&w->queue) && !w->stop) {
-		w->idle = true;
-		pthread_cond_wait(&w->wake, &w->lock);
-	}
-	w->idle = false;
-	for (size_t n = 0; n < UAR_LIMIT_STORE_BATCH && !uar_list_empty(&w->queue); n++) {
-		struct uar_list *node = w->queue.next;
-
-		uar_list_remove(node);
-		uar_list_add_last(out, node);
-		w->queued--;
-		w->queued_bytes -= op_bytes(op_of(node));
-	}
-	pthread_mutex_unlock(&w->lock);
-	return !uar_list_empty(out);
-}
-
 void sq_writer_break(struct sq_writer *w, const struct uar_error *error)
 {
 	struct uar_list tell;
@@ -96,6 +78,76 @@ static enum uar_store_health health_of(struct sq_writer *w)
 	h = w->health;
 	pthread_mutex_unlock(&w->lock);
 	return h;
+}
+
+static int on_wal(void *ctx, sqlite3 *db, const char *name, int frames)
+{
+	struct sq_writer *w = ctx;
+
+	(void)db, (void)name;
+	if (frames < w->folded)
+		w->folded = 0; /* the log began anew */
+	w->frames = frames;
+	return SQLITE_OK;
+}
+
+/* Folds the write-ahead log into the file, while nobody waits for an answer.
+ * Readers are never waited for. A failed sync here counts like one in COMMIT. */
+static void checkpoint(struct sq_writer *w, int at_least)
+{
+	struct uar_error error = { 0 };
+	int rc, folded = 0;
+
+	if (w->frames - w->folded < at_least || health_of(w) == UAR_STORE_BROKEN)
+		return;
+	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, &folded);
+	if (rc && sq_fail(&w->conn, rc, &error) == UAR_ESYNC)
+		sq_writer_break(w, &error);
+	w->folded = rc ? w->frames : folded; /* not again at once */
+}
+
+/* Sleeps until something is queued, a first time only for a while. */
+static void wait_for_work(struct sq_writer *w)
+{
+	struct timespec until;
+	int rc = 0;
+
+	w->idle = true;
+	if (w->frames - w->folded < CHECKPOINT_IDLE) {
+		pthread_cond_wait(&w->wake, &w->lock);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += IDLE_MS * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	while (!rc && uar_list_empty(&w->queue) && !w->stop)
+		rc = pthread_cond_timedwait(&w->wake, &w->lock, &until);
+	if (!uar_list_empty(&w->queue) || w->stop)
+		return;
+	pthread_mutex_unlock(&w->lock);
+	checkpoint(w, CHECKPOINT_IDLE);
+	pthread_mutex_lock(&w->lock);
+	w->folded = w->frames; /* what readers kept from it waits for the next commit */
+}
+
+/* Waits for appends; false when the store closes and none is left. */
+static bool take_batch(struct sq_writer *w, struct uar_list *out)
+{
+	pthread_mutex_lock(&w->lock);
+	while (uar_list_empty(&w->queue) && !w->stop)
+		wait_for_work(w);
+	w->idle = false;
+	for (size_t n = 0; n < UAR_LIMIT_STORE_BATCH && !uar_list_empty(&w->queue); n++) {
+		struct uar_list *node = w->queue.next;
+
+		uar_list_remove(node);
+		uar_list_add_last(out, node);
+		w->queued--;
+		w->queued_bytes -= op_bytes(op_of(node));
+	}
+	pthread_mutex_unlock(&w->lock);
+	return !uar_list_empty(out);
 }
 
 static void set_full(struct sq_writer *w, bool full)
@@ -230,35 +282,6 @@ static void do_batch(struct sq_writer *w, struct uar_list *batch)
 	set_full(w, e == UAR_EDISKFULL);
 }
 
-static int on_wal(void *ctx, sqlite3 *db, const char *name, int frames)
-{
-	struct sq_writer *w = ctx;
-
-	(void)db, (void)name;
-	w->wal_frames = frames;
-	return SQLITE_OK;
-}
-
-/* Folds the write-ahead log into the file, after the appends were answered.
- * Readers are never waited for. A failed sync here counts like one in COMMIT. */
-static void checkpoint(struct sq_writer *w)
-{
-	struct uar_error error = { 0 };
-	bool idle;
-	int rc;
-
-	pthread_mutex_lock(&w->lock);
-	idle = uar_list_empty(&w->queue);
-	pthread_mutex_unlock(&w->lock);
-	if (w->wal_frames < (idle ? CHECKPOINT_IDLE : CHECKPOINT_FRAMES) ||
-	    health_of(w) == UAR_STORE_BROKEN)
-		return;
-	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	w->wal_frames = 0;
-	if (rc && sq_fail(&w->conn, rc, &error) == UAR_ESYNC)
-		sq_writer_break(w, &error);
-}
-
 static void *writer_main(void *arg)
 {
 	struct sq_writer *w = arg;
@@ -268,13 +291,14 @@ static void *writer_main(void *arg)
 	while (take_batch(w, &batch)) {
 		do_batch(w, &batch);
 		uar_done_push(w->done, &batch);
-		checkpoint(w);
+		checkpoint(w, CHECKPOINT_FRAMES);
 	}
 	return NULL;
 }
 
 uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error)
 {
+	pthread_condattr_t attr;
 	uar_err e;
 
 	uar_list_init(&w->queue);
@@ -284,7 +308,10 @@ uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error)
 		return e;
 	sqlite3_wal_hook(w->conn.db, on_wal, w);
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wake, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &attr);
+	pthread_condattr_destroy(&attr);
 	if (pthread_create(&w->thread, NULL, writer_main, w)) {
 		pthread_cond_destroy(&w->wake);
 		pthread_mutex_destroy(&w->lock);
@@ -307,6 +334,8 @@ void sq_writer_stop(struct sq_writer *w)
 		pthread_mutex_destroy(&w->lock);
 		w->running = false;
 	}
+	if (w->health == UAR_STORE_BROKEN) /* no second sync on what the first one lost */
+		sqlite3_db_config(w->conn.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sq_apply_fini(&w->apply);
 	sq_close(&w->conn);
 }
