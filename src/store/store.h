@@ -5,8 +5,8 @@
  * the commit is on stable storage. Appends of all sessions that queue up while
  * a commit runs share the next one (group commit). Reads run on other threads
  * and see what was committed. Every operation struct belongs to the caller,
- * stays in place until its `done`, and finishes exactly once; a call that
- * returns an error never calls back. */
+ * stays in place with the strings it points to until its `done`, and finishes
+ * exactly once; a call that returns an error never calls back. */
 #ifndef UAR_STORE_STORE_H
 #define UAR_STORE_STORE_H
 
@@ -37,7 +37,12 @@ struct uar_append {
 	const struct uar_key_row *key; /* claimed; NULL: none; copied */
 	void (*done)(struct uar_append *a);
 	/* out */
-	uar_err err; /* ECONFLICT: the guard failed; EEXISTS: the key is taken, see `taken` */
+	/* ECONFLICT: the guard failed (sequence, run_sequence, or a thread that lives
+	 * in another session); EEXISTS: the key is taken, see `taken`; ENOTFOUND:
+	 * events of a run that has no row; ESTATE: the run's row has ended otherwise;
+	 * EINVALID: a run of another session, or with another thread, turn or task
+	 * than it was made with. None of them leaves a trace. */
+	uar_err err;
 	struct uar_error error;
 	struct uar_key_row taken; /* on EEXISTS: fingerprint and run_id, valid inside done */
 	void *internal;
@@ -149,7 +154,8 @@ struct uar_store_ops {
 	uar_err (*each_live)(struct uar_store *s, void (*fn)(void *ctx, const struct uar_run_row *),
 			     void *ctx, struct uar_error *error);
 	void (*stats)(struct uar_store *s, struct uar_store_stats *out);
-	/* Finishes what is queued, then calls done on the loop. No append after it. */
+	/* Finishes what is queued, then calls done on the loop. Nothing may be asked
+	 * after it (UAR_EDRAINING); it is the way to destroy. */
 	void (*drain)(struct uar_store *s, void (*done)(void *ctx), void *ctx);
 };
 
@@ -163,8 +169,9 @@ struct uar_store_options {
 	struct uar_sched *sched;
 	const struct uar_rand *rand;
 	const struct uar_log *log;
-	unsigned readers; /* threads; 0: 2 */
-	const char *vfs;  /* SQLite VFS name for fault injection; NULL: default */
+	unsigned readers;	   /* threads; 0: 2 */
+	const char *vfs;	   /* SQLite VFS name for fault injection; NULL: default */
+	unsigned checkpoint_pages; /* of the write-ahead log; 0: 4000 */
 	/* A sync failed: whatever was not acknowledged may be lost; the process
 	 * must not go on. Called once, on the loop. */
 	void (*broken)(void *ctx, const struct uar_error *error);
@@ -175,7 +182,8 @@ UAR_MUST_CHECK uar_err uar_store_sqlite_create(const struct uar_store_options *o
 /* The same port in memory: for tests and the simulation. `dir` is not used. */
 UAR_MUST_CHECK uar_err uar_store_memory_create(const struct uar_store_options *o,
 					       struct uar_store **out, struct uar_error *error);
-void uar_store_destroy(struct uar_store *s); /* NULL is fine */
+/* NULL is fine. After a drain; what was still under way is never called back. */
+void uar_store_destroy(struct uar_store *s);
 
 void uar_store_read_fini(struct uar_read *r);
 void uar_store_query_fini(struct uar_runs_query *q);

@@ -12,6 +12,8 @@
 
 enum {
 	READERS = 2,
+	/* Fewer pages make more stalls, more make longer ones. */
+	CHECKPOINT_PAGES = 4000,
 	OPS_KEPT = 256,	       /* finished appends whose memory is used again */
 	OP_BYTES_KEPT = 65536, /* unless it has grown beyond this */
 };
@@ -419,6 +421,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	s->vfs = o->vfs ? uar_strdup_n(o->vfs, strlen(o->vfs)) : NULL;
 	s->done = s->writer.done = uar_done_create(o->sched);
 	s->writer.broken_task.fn = broken_task;
+	s->writer.fold_at = o->checkpoint_pages ? (int)o->checkpoint_pages : CHECKPOINT_PAGES;
 	if (s->path && s->done && !s->vfs == !o->vfs)
 		e = open_all(s, o, &own);
 	if (e) {

@@ -195,6 +195,7 @@ struct sq_writer {
 	enum uar_store_health health;
 	struct uar_store_stats stats;
 	int frames, folded;	     /* pages in the write-ahead log, and in the file already */
+	int fold_at;		     /* so many that wait are folded in */
 	struct uar_task broken_task; /* runs on the loop once */
 	struct uar_error broken_error;
 };

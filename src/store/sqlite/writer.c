@@ -10,10 +10,7 @@
 #include "store/sqlite/sqlite_int.h"
 
 enum {
-	/* Pages in the write-ahead log before it is folded in while appends wait.
-	 * Fewer make more stalls, more make longer ones. */
-	CHECKPOINT_FRAMES = 4000,
-	CHECKPOINT_IDLE = 100, /* the same after IDLE_MS without appends */
+	CHECKPOINT_IDLE = 100, /* pages that are folded in after IDLE_MS without appends */
 	IDLE_MS = 100,
 };
 
@@ -291,7 +288,7 @@ static void *writer_main(void *arg)
 	while (take_batch(w, &batch)) {
 		do_batch(w, &batch);
 		uar_done_push(w->done, &batch);
-		checkpoint(w, CHECKPOINT_FRAMES);
+		checkpoint(w, w->fold_at);
 	}
 	return NULL;
 }
