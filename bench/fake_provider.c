@@ -3,9 +3,10 @@
  *	fake_provider [--port N] [--tokens N] [--rate TOKENS_PER_SECOND]
  *
  * Answers every POST with --tokens events, at --rate a second and stream (0: as
- * fast as the reader takes them). One thread, epoll, libc alone, so that its own
- * cost stays small and known. Prints its port first; on SIGTERM or SIGINT what it
- * did and its CPU time. Not a server for anything else. */
+ * fast as the reader takes them). With a rate the text of a token is the moment it
+ * was made, "t=<monotonic microseconds> ", which gives a reader its lag. One thread, epoll, libc
+ *alone, so that its own cost stays small and known. Prints its port first; on SIGTERM or SIGINT
+ *what it did and its CPU time. Not a server for anything else. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +36,9 @@ static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r
 	"\"choices\":[{\"index\":0,\"delta\":{"
 static const char token_event[] = CHUNK "\"content\":\" word\"},\"logprobs\":null,"
 					"\"finish_reason\":null}]}\n\n";
+#define STAMP "t=0000000000000000 "
+static const char timed_event[] = CHUNK "\"content\":\"" STAMP "\"},\"logprobs\":null,"
+					"\"finish_reason\":null}]}\n\n";
 static const char stop_event[] = CHUNK "},\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\n";
 static const char done_event[] = "data: [DONE]\n\n";
 
@@ -46,7 +50,7 @@ struct connection {
 	uint64_t due_ns;      /* of the next token, with a rate */
 	long left;	      /* tokens to send */
 	size_t out_at, out_n; /* of the piece under way */
-	char out[sizeof token_event * BATCH + 1024];
+	char out[sizeof timed_event * BATCH + 1024];
 	size_t at; /* place in the list of streams, with a rate */
 };
 
@@ -55,7 +59,7 @@ static size_t stream_count;
 static int epoll_fd, listen_fd;
 static long tokens = 100, rate;
 static unsigned long requests, sent, finished, left_early;
-static char token_chunk[sizeof token_event + 16];
+static char token_chunk[sizeof timed_event + 16], *stamp; /* within it, with a rate */
 static size_t token_chunk_n;
 
 static void die(const char *what)
@@ -127,6 +131,12 @@ static void put_end(struct connection *c)
 /* Up to n tokens into the empty buffer; the end after the last one. */
 static void put_tokens(struct connection *c, long n)
 {
+	char text[32];
+
+	if (stamp) {
+		snprintf(text, sizeof text, "t=%016llu ", (unsigned long long)(now_ns() / 1000));
+		memcpy(stamp, text, sizeof STAMP - 1);
+	}
 	for (; n > 0 && c->left > 0; n--, c->left--, sent++)
 		put(c, token_chunk, token_chunk_n);
 	if (c->left == 0)
@@ -350,13 +360,16 @@ static void run(int timer_fd, int signal_fd)
 int main(int argc, char **argv)
 {
 	struct rlimit files = { MAX_FD, MAX_FD };
+	const char *event;
 	int signal_fd;
 
 	tokens = option(argc, argv, "--tokens", tokens);
 	rate = option(argc, argv, "--rate", 0);
 	setrlimit(RLIMIT_NOFILE, &files);
+	event = rate > 0 ? timed_event : token_event;
 	token_chunk_n = (size_t)snprintf(token_chunk, sizeof token_chunk, "%zx\r\n%s\r\n",
-					 sizeof token_event - 1, token_event);
+					 strlen(event), event);
+	stamp = strstr(token_chunk, STAMP);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	signal_fd = open_signals();
 	printf("%u\n", listen_on((unsigned)option(argc, argv, "--port", 0)));
