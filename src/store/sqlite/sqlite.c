@@ -88,8 +88,16 @@ static void append_done(struct uar_task *t)
 	maybe_drained(s);
 }
 
+/* Woken for its first append, the writer would commit that one alone while the
+ * others of this turn wait a whole commit longer. */
+static void wake_task(struct uar_task *t)
+{
+	sq_writer_wake(&UAR_OWNER(t, struct sq_store, wake_task)->writer);
+}
+
 static uar_err submit(struct sq_store *s, struct uar_append *a)
 {
+	bool asleep = false;
 	struct sq_op *op;
 	uar_err e = uar_store_check(a, s->base.runtime_id, &s->scratch, &a->error);
 
@@ -104,8 +112,10 @@ static uar_err submit(struct sq_store *s, struct uar_append *a)
 		op->store = s;
 		a->internal = op;
 		a->task.fn = append_done;
-		e = sq_writer_add(&s->writer, op);
+		e = sq_writer_add(&s->writer, op, &asleep);
 	}
+	if (asleep)
+		uar_post(s->sched, &s->wake_task);
 	if (e)
 		op_give(s, op);
 	return e;
@@ -295,6 +305,7 @@ static void sq_destroy(struct uar_store *base)
 
 	if (!s)
 		return;
+	uar_unpost(s->sched, &s->wake_task);
 	uar_unpost(s->sched, &s->drained_task);
 	sq_readers_stop(&s->readers);
 	sq_writer_stop(&s->writer);
@@ -413,6 +424,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 		return uar_error_set(error, e, "%s", uar_err_text(e));
 	s->base.ops = &ops;
 	s->sched = o->sched;
+	s->wake_task.fn = wake_task;
 	s->rand = o->rand ? *o->rand : uar_rand_system;
 	s->broken = o->broken;
 	s->broken_ctx = o->ctx;

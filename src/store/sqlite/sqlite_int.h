@@ -201,7 +201,9 @@ struct sq_writer {
 };
 UAR_MUST_CHECK uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error);
 void sq_writer_stop(struct sq_writer *w); /* commits what is queued; not started is fine */
-UAR_MUST_CHECK uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op);
+/* *out_asleep: the writer sleeps and has to be woken, soon. */
+UAR_MUST_CHECK uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op, bool *out_asleep);
+void sq_writer_wake(struct sq_writer *w);
 /* A sync failed somewhere: nothing is acknowledged from now on. Any thread. */
 void sq_writer_break(struct sq_writer *w, const struct uar_error *error);
 
@@ -280,6 +282,7 @@ struct sq_store {
 	/* The loop's alone. */
 	size_t pending;
 	bool draining;
+	struct uar_task wake_task; /* wakes the writer once this turn's appends are queued */
 	struct uar_task drained_task;
 	void (*drained)(void *ctx);
 	void *drained_ctx;

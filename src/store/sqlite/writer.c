@@ -26,11 +26,11 @@ static size_t op_bytes(const struct sq_op *op)
 	return op->text.n + op->arena.used;
 }
 
-uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op)
+uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op, bool *out_asleep)
 {
 	uar_err e = UAR_OK;
-	bool wake = false;
 
+	*out_asleep = false;
 	pthread_mutex_lock(&w->lock);
 	if (w->health == UAR_STORE_BROKEN) {
 		e = UAR_ESYNC;
@@ -41,13 +41,16 @@ uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op)
 		uar_list_add_last(&w->queue, &op->a->task.node);
 		w->queued++;
 		w->queued_bytes += op_bytes(op);
-		wake = w->idle;
+		*out_asleep = w->idle;
 		w->idle = false;
 	}
 	pthread_mutex_unlock(&w->lock);
-	if (wake)
-		pthread_cond_signal(&w->wake);
 	return e;
+}
+
+void sq_writer_wake(struct sq_writer *w)
+{
+	pthread_cond_signal(&w->wake);
 }
 
 void sq_writer_break(struct sq_writer *w, const struct uar_error *error)
