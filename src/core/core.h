@@ -212,9 +212,10 @@ UAR_MUST_CHECK uar_err uar_core_decide(const struct uar_core_env *env, struct ua
 				       struct uar_decision *out, struct uar_error *error);
 
 /* Applies one event of the run (or of its session). UAR_ECORRUPT when the event
- * cannot follow what came before. */
+ * cannot follow what came before. `scratch` may be reset afterwards. */
 UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,
-				     const struct uar_event *ev, struct uar_error *error);
+				     const struct uar_event *ev, struct uar_arena *scratch,
+				     struct uar_error *error);
 
 /* The row that lists and records show of the run. Strings live in the arena or the run. */
 UAR_MUST_CHECK uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r,

@@ -108,7 +108,7 @@ void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope)
 	if (!e->err)
 		e->err = finish_payload(e, &ev->payload);
 	if (!e->err)
-		e->err = uar_core_fold(e->s, e->r, ev, e->error);
+		e->err = uar_core_fold(e->s, e->r, ev, e->env->arena, e->error);
 	if (!e->err)
 		e->d->event_count++;
 }

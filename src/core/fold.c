@@ -340,20 +340,15 @@ static uar_err fold_run(struct fold *f, struct uar_arena *scratch)
 }
 
 uar_err uar_core_fold(struct uar_session *s, struct uar_run *r, const struct uar_event *ev,
-		      struct uar_error *error)
+		      struct uar_arena *scratch, struct uar_error *error)
 {
 	struct fold f = { .r = r, .ev = ev, .error = error };
 	uar_err e = UAR_OK;
 
 	if (ev->sequence <= s->sequence)
 		return corrupt(&f, "the session is past it");
-	if (ev->ids[UAR_ID_RUN].n) {
-		struct uar_arena scratch;
-
-		uar_arena_init(&scratch, 0);
-		e = fold_run(&f, &scratch);
-		uar_arena_fini(&scratch);
-	}
+	if (ev->ids[UAR_ID_RUN].n)
+		e = fold_run(&f, scratch);
 	if (!e)
 		s->sequence = ev->sequence;
 	return e;

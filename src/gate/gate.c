@@ -250,6 +250,7 @@ void uar_gate_destroy(struct uar_gate *g)
 	gate_cache_clear(g);
 	uar_frame_unref(g->ping);
 	uar_buf_fini(&g->buf);
+	uar_arena_fini(&g->scratch);
 	uar_free(g);
 }
 

@@ -34,6 +34,7 @@ struct uar_gate {
 	struct uar_frame *ping;
 	struct frame_cache cache;
 	struct uar_buf buf;	  /* scratch of encoders */
+	struct uar_arena scratch; /* likewise */
 	char code[LINK_CODE + 1]; /* empty: used */
 	int64_t code_until_us;
 	int64_t started_us;

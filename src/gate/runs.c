@@ -181,7 +181,8 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 	op->task_id = body.task_id;
 	op->trace_id = body.trace_id;
 	op->timeout_us = timeout_us(body.timeout);
-	op->fingerprint = fingerprint(c);
+	if (op->idempotency_key.n)
+		op->fingerprint = fingerprint(c);
 	op->done = created;
 	op->internal = c;
 	return UAR_OK;

@@ -57,7 +57,8 @@ static uar_err put_event(struct uar_gate *g, const struct sse *s, const struct u
 		uar_event_write(&w, NULL, ev, 0);
 		e = uar_jw_end(&w);
 	} else {
-		e = uar_normalized_encode(ev, &o, &g->buf);
+		uar_arena_reset(&g->scratch);
+		e = uar_normalized_encode(ev, &o, &g->scratch, &g->buf);
 	}
 	if (e == UAR_ESKIP && !g->buf.err) {
 		g->buf.n = before;

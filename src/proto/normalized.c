@@ -214,19 +214,14 @@ static uar_err (*const shown[UAR_EV_COUNT])(struct put *x) = {
 };
 
 uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_normalized_options *o,
-			      struct uar_buf *out)
+			      struct uar_arena *scratch, struct uar_buf *out)
 {
 	struct put x = { .ev = ev, .o = o };
-	struct uar_arena arena;
 	uar_err e;
 
 	if (!shown[ev->cls] || !ev->run_sequence)
 		return UAR_ESKIP;
-	uar_arena_init(&arena, 0);
-	e = uar_json_parse(ev->payload, NULL, &arena, &x.p, NULL);
+	e = uar_json_parse(ev->payload, NULL, scratch, &x.p, NULL);
 	x.w = uar_jw_begin(out);
-	if (!e)
-		e = shown[ev->cls](&x);
-	uar_arena_fini(&arena);
-	return e;
+	return e ? e : shown[ev->cls](&x);
 }

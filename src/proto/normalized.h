@@ -11,9 +11,10 @@ struct uar_normalized_options {
 	bool meta;	     /* show phases and progress as `meta` */
 };
 
-/* Appends the JSON of what the event shows. UAR_ESKIP: it shows nothing here. */
+/* Appends the JSON of what the event shows. UAR_ESKIP: it shows nothing here.
+ * `scratch` may be reset afterwards. */
 UAR_MUST_CHECK uar_err uar_normalized_encode(const struct uar_event *ev,
 					     const struct uar_normalized_options *o,
-					     struct uar_buf *out);
+					     struct uar_arena *scratch, struct uar_buf *out);
 
 #endif

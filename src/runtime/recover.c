@@ -72,7 +72,7 @@ static uar_err fold_page(struct load *l, struct uar_error *error)
 
 	*error = l->read.error;
 	for (size_t i = 0; i < l->read.event_count && !e; i++)
-		e = uar_core_fold(&l->s, &l->run->state, &l->read.events[i], error);
+		e = uar_core_fold(&l->s, &l->run->state, &l->read.events[i], &l->read.arena, error);
 	return e;
 }
 

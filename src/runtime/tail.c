@@ -4,11 +4,11 @@
 #include "runtime/tail.h"
 
 struct tail {
-	struct uar_list node;	/* in rt->tails, oldest first */
-	struct uar_arena fixed; /* identity */
-	struct uar_arena arena; /* events */
-	struct uar_arena shown; /* row */
-	struct uar_event spine; /* ids that all its events share */
+	struct uar_list node;	  /* in rt->tails, oldest first */
+	struct uar_arena fixed;	  /* identity */
+	struct uar_arena arena;	  /* events */
+	struct uar_arena shown;	  /* row */
+	struct uar_event spine;	  /* ids that all its events share */
 	struct uar_event *events; /* on the heap, since they grow */
 	size_t n, room;
 	struct uar_run_row row; /* run_id empty: none yet */

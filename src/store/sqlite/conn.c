@@ -4,6 +4,7 @@
  * read only and never checkpoint. mmap is never used: a file that is cut short
  * must be an error, not a signal. */
 #include "store/sqlite/sqlite_int.h"
+#include "store/sqlite/wal_vfs.h"
 
 static const char *const statements[SQ_COUNT] = {
 #define S(NAME, SQL) [SQ_##NAME] = SQL,
@@ -80,6 +81,8 @@ uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mo
 	flags |= mode == SQ_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
 	flags |= mode == SQ_WRITE ? SQLITE_OPEN_CREATE : 0;
 	*c = (struct sq_conn){ 0 };
+	if (mode == SQ_WRITE)
+		vfs = sq_wal_vfs(vfs);
 	rc = sqlite3_open_v2(path, &c->db, flags, vfs);
 	if (rc)
 		return sq_fail(c, rc, error);

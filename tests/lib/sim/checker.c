@@ -144,9 +144,12 @@ static void check_fold(struct sim_checker *k, struct uar_session *s, struct uar_
 		       const struct uar_event *ev)
 {
 	struct uar_error error = { 0 };
+	struct uar_arena scratch;
 
-	if (uar_core_fold(s, run, ev, &error))
+	uar_arena_init(&scratch, 0);
+	if (uar_core_fold(s, run, ev, &scratch, &error))
 		sim_checker_broken(k, "fold: %s", error.text);
+	uar_arena_fini(&scratch);
 }
 
 static void check_run(struct sim_checker *k, const struct sim_known *known, bool ended)
