@@ -35,7 +35,6 @@ static const char *const steps[] = {
 	" first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, last_run_seq INTEGER NOT NULL);"
 	"CREATE UNIQUE INDEX runs_id ON runs(run_id, oid);"
 	"CREATE INDEX runs_owner ON runs(oid, rid);"
-	"CREATE INDEX runs_status ON runs(oid, status, rid);"
 	"CREATE INDEX runs_session ON runs(sid, rid);"
 	"CREATE INDEX runs_task ON runs(task_id, rid);"
 	"CREATE INDEX runs_root ON runs(root_run_id, rid);"
