@@ -2,9 +2,11 @@
 """A loopback provider that speaks OpenAI's chat completions, for end-to-end tests.
 
 The model's name picks what happens: hello, echo, slow, long:N, reasoning, stall, cut, badjson,
-err401, err429, err500. The port is the first line of output. GET /stats answers
+gate, paced:N:MS, err401, err429, err500. The port is the first line of output. GET /stats answers
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
+GET /wait?requests=N answers the same once each count named is at least so much. `gate` says a
+word and waits for POST /release (POST /hold closes the gate again).
 
     python3 tests/lib/fake_openai.py [PORT]
 """
@@ -15,6 +17,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, urlsplit
 
 WORDS = "every event is kept before it is shown so a reader may leave and come back".split()
 ERRORS = {
@@ -33,13 +36,15 @@ class Gone(Exception):
 
 class Stats:
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock = threading.Condition()
+        self.gate = threading.Event()
         self.values = {"requests": 0, "closed_early": 0, "open": 0, "models": {}, "last": None}
 
     def add(self, **changes):
         with self.lock:
             for key, value in changes.items():
                 self.values[key] += value
+            self.lock.notify_all()
 
     def seen(self, body):
         name = str(body.get("model"))
@@ -48,6 +53,11 @@ class Stats:
             self.values["open"] += 1
             self.values["last"] = body
             self.values["models"][name] = self.values["models"].get(name, 0) + 1
+            self.lock.notify_all()
+
+    def wait(self, least):
+        with self.lock:
+            self.lock.wait_for(lambda: all(self.values[k] >= int(n) for k, n in least))
 
     def text(self):
         with self.lock:
@@ -78,6 +88,15 @@ def script(model, body):
     elif name == "long":
         for i in range(int(argument or 1000)):
             yield "text", WORDS[i % len(WORDS)] + " "
+    elif name == "paced":
+        count, _, pause = argument.partition(":")
+        for i in range(int(count)):
+            yield "text", WORDS[i % len(WORDS)] + " "
+            yield "wait", int(pause or 10) / 1000
+    elif name == "gate":
+        yield "text", "before "
+        yield "gate", None
+        yield "text", "after"
     elif name == "reasoning":
         yield from (("reasoning", w) for w in words_of("The user said something. I will answer."))
         yield from (("text", w) for w in words_of("Here is the answer."))
@@ -115,7 +134,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def do_GET(self):
-        if self.path == "/stats":
+        path = urlsplit(self.path)
+        if path.path in ("/stats", "/wait"):
+            STATS.wait(parse_qsl(path.query))
             self.answer(200, STATS.text())
         elif self.path.endswith("/models"):
             names = ["hello", "echo", "slow", "reasoning"]
@@ -126,6 +147,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.path in ("/release", "/hold"):
+            (STATS.gate.set if self.path == "/release" else STATS.gate.clear)()
+            self.answer(200, "{}")
+            return
         if not self.path.endswith("/chat/completions"):
             self.answer(404, '{"error":{"message":"no such path"}}')
             return
@@ -187,6 +212,9 @@ class Handler(BaseHTTPRequestHandler):
         for kind, value in script(model, body):
             if kind == "wait":
                 self.wait(value)
+            elif kind == "gate":
+                while not STATS.gate.wait(0.01):
+                    self.wait(0.001)
             elif kind == "raw":
                 self.chunk(value)
             elif kind == "cut":
