@@ -9,7 +9,8 @@
 enum {
 	BATCH_EVENTS = UAR_DECISION_EVENTS / 2, /* no further command beyond */
 	BATCH_BYTES = 1 << 20,
-	RETRY_US = 500000, /* while storage refuses new facts */
+	SPARE_BYTES = 1 << 16, /* of memory that a spare batch keeps */
+	RETRY_US = 500000,     /* while storage refuses new facts */
 };
 
 struct batch {
@@ -47,7 +48,10 @@ static struct batch *take_batch(struct uar_runtime *rt)
 void rt_batch_free(struct uar_runtime *rt, struct batch *b)
 {
 	if (rt->spare_count < UAR_SPARE_BATCHES) {
-		uar_arena_reset(&b->arena);
+		if (b->arena.used > SPARE_BYTES)
+			uar_arena_fini(&b->arena);
+		else
+			uar_arena_reset(&b->arena);
 		uar_list_init(&b->node);
 		uar_list_add_last(&rt->spare, &b->node);
 		rt->spare_count++;
@@ -154,6 +158,8 @@ static bool takes_more(const struct batch *b)
 {
 	const struct agg *a = b->agg;
 
+	if (!uar_list_empty(&a->queue) && uar_list_empty(&b->cmds))
+		return true; /* whatever its size, or nothing would ever happen */
 	return !uar_list_empty(&a->queue) && b->d.event_count < BATCH_EVENTS &&
 	       b->arena.used < BATCH_BYTES &&
 	       UAR_OWNER(a->queue.next, struct cmd, node)->run == b->run;
