@@ -272,7 +272,8 @@ enum { TICK_US = 1000000 };
 void gate_streams_tick(struct uar_timer *t)
 {
 	struct uar_gate *g = UAR_OWNER(t, struct uar_gate, tick);
-	int64_t ticks = g->o.heartbeat_us > TICK_US ? g->o.heartbeat_us / TICK_US : 1;
+	int64_t beat_us = g->o.heartbeat_us > 0 ? g->o.heartbeat_us : TICK_US;
+	int64_t tick_us = beat_us < TICK_US ? beat_us : TICK_US, ticks = beat_us / tick_us;
 	size_t share = (g->stream_count + (size_t)ticks - 1) / (size_t)ticks;
 
 	while (share-- && !uar_list_empty(&g->streams)) {
@@ -284,7 +285,7 @@ void gate_streams_tick(struct uar_timer *t)
 			continue; /* full or gone: it will notice by itself */
 	}
 	gate_cache_clear(g); /* no frame outlives its moment by long */
-	if (uar_timer_set(g->o.sched, &g->tick, TICK_US))
+	if (uar_timer_set(g->o.sched, &g->tick, tick_us))
 		uar_log(g->o.log, UAR_LOG_ERROR, "gate.no_heartbeat",
 			{ "reason", UAR_STR("out of memory") });
 }
