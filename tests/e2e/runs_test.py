@@ -2,7 +2,6 @@
 """Runs as a user makes them: create, read, list, repeat, converse, time out."""
 import json
 import re
-import threading
 
 from lib import Provider, Server, all_of, check, check_session, equal, main, refused, test, text_of
 from lib.events import UUID

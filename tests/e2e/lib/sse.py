@@ -1,6 +1,8 @@
 """A reader of Server-Sent Events that keeps the raw bytes and tells an end from a cut."""
 import json
+import time
 
+from lib.check import SAFETY
 from lib.client import connect, host_of
 
 
@@ -53,6 +55,7 @@ class Stream:
         self.comments = []
         self.ended = self.cut = False
         self.retry = None
+        self.patience = time.monotonic() + SAFETY
         self.read_head()
 
     def read_head(self):
@@ -84,6 +87,8 @@ class Stream:
         if n == 0:
             self.ended = True
             return False
+        if time.monotonic() > self.patience:
+            raise AssertionError("nothing but heartbeats for too long")
         self.pending += data[:-2]
         self.raw += data[:-2]
         return True
@@ -109,6 +114,7 @@ class Stream:
                 del self.pending[:end + 2]
                 event = self.parse(block)
                 if event:
+                    self.patience = time.monotonic() + SAFETY
                     yield event
             if not self.chunk():
                 return
@@ -132,14 +138,6 @@ class Stream:
             if wanted(event):
                 return events
         raise AssertionError(f"the stream ended first: {events[-3:]}")
-
-    def until_comments(self, n):
-        while len(self.comments) < n:
-            if not self.chunk():
-                raise AssertionError("the stream ended before its heartbeat")
-            while (end := self.pending.find(b"\n\n")) >= 0:
-                self.parse(bytes(self.pending[:end]))
-                del self.pending[:end + 2]
 
     def close(self):
         self.file.close()
