@@ -106,6 +106,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.provider = s->provider,
 		.provider_model = c->model,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
+		.model_idle_us = c->model_idle_timeout_us,
 		.run_timeout_us = c->run_timeout_us,
 	};
 	uar_err e = uar_runtime_create(&o, &s->runtime);
@@ -291,6 +292,7 @@ static void on_reload(void *ctx, int signum)
 	s->log.level = (enum uar_log_level)c->log_level;
 	s->log.json = c->log_json;
 	uar_gate_reload(s->gate, c->heartbeat_us, c->cancel_terminal == UAR_CONFIG_CANCEL_DONE);
+	uar_runtime_reload(s->runtime, c->run_timeout_us, c->model_idle_timeout_us);
 	/* What was made from the old set keeps its strings: the first set stays. */
 	uar_config_destroy(s->loaded);
 	s->loaded = s->config = next;

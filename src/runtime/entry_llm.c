@@ -160,6 +160,7 @@ static void llm_call_model(struct worker *base)
 		.model = base->run->state.what.model,
 		.messages = messages,
 		.message_count = collect(w, messages),
+		.idle_timeout_us = base->run->agg->rt->o.model_idle_us,
 	};
 	struct uar_model_events events = { on_text, on_reasoning, on_done, w };
 	struct uar_error error = { 0 };

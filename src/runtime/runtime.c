@@ -72,6 +72,12 @@ bool uar_runtime_ready(const struct uar_runtime *rt)
 	return rt->enumerated && rt->recovering == 0 && !rt->draining;
 }
 
+void uar_runtime_reload(struct uar_runtime *rt, int64_t run_timeout_us, int64_t model_idle_us)
+{
+	rt->o.run_timeout_us = run_timeout_us;
+	rt->o.model_idle_us = model_idle_us;
+}
+
 void uar_runtime_drain(struct uar_runtime *rt, void (*done)(void *ctx), void *ctx)
 {
 	struct live_run *r;

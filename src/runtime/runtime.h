@@ -25,12 +25,15 @@ struct uar_runtime_options {
 	struct uar_model *provider; /* NULL: none configured */
 	const char *provider_model; /* model name for `provider` */
 	const char *fixtures_dir;   /* NULL: none */
+	int64_t model_idle_us;	    /* a call without a token for so long ends; 0: its default */
 	int64_t run_timeout_us;	    /* of runs that name none; 0: no limit */
 };
 
 UAR_MUST_CHECK uar_err uar_runtime_create(const struct uar_runtime_options *o,
 					  struct uar_runtime **out);
 void uar_runtime_destroy(struct uar_runtime *rt); /* after drain; NULL is fine */
+/* New limits for runs and model calls that begin from now on. */
+void uar_runtime_reload(struct uar_runtime *rt, int64_t run_timeout_us, int64_t model_idle_us);
 struct uar_bus *uar_runtime_bus(struct uar_runtime *rt);
 struct uar_store *uar_runtime_store(struct uar_runtime *rt);
 
