@@ -2,7 +2,7 @@
 """A loopback provider that speaks OpenAI's chat completions, for end-to-end tests.
 
 The model's name picks what happens: hello, echo, slow, long:N, reasoning, stall, cut, badjson,
-gate, paced:N:MS, err401, err429, err500. The port is the first line of output. GET /stats answers
+gate, paced:N:MS, leak401, err401, err429, err500. The port is the first line of output. GET /stats answers
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
 GET /wait?requests=N answers the same once each count named is at least so much. `gate` says a
@@ -166,7 +166,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def complete(self, body):
         model = str(body.get("model"))
-        if model in ERRORS:
+        if model == "leak401":  # quotes the key that it was sent, as some do
+            given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+            self.answer(401, json.dumps({"error": {"message": f"Bad key {given}.",
+                                                   "code": "invalid_api_key"}}))
+        elif model in ERRORS:
             status, error, headers = ERRORS[model]
             self.answer(status, json.dumps({"error": error}), headers)
         elif body.get("stream"):

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""The assistant agent against a provider that speaks OpenAI's chat completions."""
+import os
+
+from lib import Provider, Server, check, check_session, equal, main, test, text_of
+
+
+def outcome(model, message="hi", **settings):
+    """Runs once against the fake; (stream, record, payload of the call's end, stats)."""
+    with Provider() as p, Server(env=p.env(model), **settings) as s:
+        run_id = s.create("assistant", message)
+        events = s.events(run_id)
+        log = s.session_events(run_id)
+        equal(check_session(log), {run_id: True})
+        end = [e.data for e in log if e.data["type"] in ("model.completed", "model.failed")]
+        return events, s.record(run_id), end[-1]["payload"] if end else None, p.stats()
+
+
+@test("an_answer_is_streamed_with_its_usage", "VAL-02 NEV-03")
+def hello():
+    events, record, end, stats = outcome("hello", "Good morning, how are you?")
+    equal(text_of(events), "Hello from the fake provider. ")
+    equal((record["status"], events[-1].type), ("succeeded", "RunDone"))
+    equal(end["effective_model"], "fake-hello")
+    equal(end["usage"], {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15})
+    check(end["ttft_ms"] <= end["latency_ms"], end)
+    equal(record["usage"]["output_tokens"], 5)
+    sent = stats["last"]
+    equal((sent["model"], sent["stream"]), ("hello", True))
+    equal([m["role"] for m in sent["messages"]], ["system", "user"])
+    equal(sent["messages"][1]["content"], "Good morning, how are you?")
+
+
+@test("what_was_said_arrives_whole", "NEV-17 NEV-03")
+def echo():
+    said = "Zeichen äöü € 🙂 \"quoted\" \\back\\ {braces} </tag> " * 200
+    events, _, _, stats = outcome("echo", said)
+    equal(text_of(events).split(), said.split())
+    equal(stats["last"]["messages"][-1]["content"], said)
+
+
+@test("reasoning_and_text_are_told_apart", "NEV-04 VAL-02")
+def reasoning():
+    events, _, _, _ = outcome("reasoning")
+    equal(text_of(events, "ReasoningDelta"), "The user said something. I will answer. ")
+    equal(text_of(events), "Here is the answer. ")
+
+
+@test("failures_have_a_category_and_a_message", "NEV-11 ERR-01 STAT-14")
+def failures():
+    cases = [("err401", "auth", False, 401, "Incorrect API key provided."),
+             ("err429", "limit", True, 429, "Rate limit reached."),
+             ("err500", "provider_error", True, 500, "The server had an error."),
+             ("cut", "network", True, 200, None), ("badjson", "provider_error", True, 200, None)]
+    for model, category, retryable, status, message in cases:
+        events, record, end, _ = outcome(model)
+        equal((end["failure_category"], end["retryable"], end.get("http_status")),
+              (category, retryable, status), model)
+        equal(events[-1].data["data"]["code"], "PROVIDER_ERROR")
+        equal((record["status"], record["error"]["code"]), ("failed", "PROVIDER_ERROR"))
+        check(record["error"]["message"], record)
+        if message:
+            check(message in record["error"]["message"], record["error"])
+    equal(text_of(outcome("cut")[0]), "This ends ", "what came before the cut stays")
+
+
+@test("a_model_that_falls_silent_is_given_up", "STAT-14")
+def stall():
+    events, record, end, stats = outcome("stall", model_idle_timeout_seconds="1s")
+    equal((end["failure_category"], record["status"]), ("timeout", "failed"))
+    equal((text_of(events), stats["requests"]), ("One moment ", 1))
+
+
+@test("a_provider_that_is_not_there_is_a_failed_run", "NEV-11")
+def unreachable():
+    with Provider() as p:
+        env = p.env("hello")
+    with Server(env=env) as s:
+        run_id = s.create("assistant", "hi")
+        equal(s.events(run_id)[-1].data["data"]["code"], "PROVIDER_ERROR")
+        equal(s.record(run_id)["status"], "failed")
+        equal(s.finish(s.create("echo", "still here"))["status"], "succeeded")
+
+
+@test("the_key_appears_nowhere", "SEC-03")
+def canary():
+    """Not in an answer, event, log, database or blob; also when the provider repeats it."""
+    key = Provider.KEY
+    with Provider() as p:
+        for model in ("hello", "err401", "leak401"):
+            with Server(env=p.env(model), log_level="debug") as s:
+                run_id = s.create("assistant", "x" * 5000)
+                seen = b"".join([e.text.encode() for e in s.events(run_id, meta=1)] +
+                                [e.text.encode() for e in s.session_events(run_id)])
+                for path in ("/api/runs", "/api/runs/" + run_id, "/metrics", "/version",
+                             "/api/agents", "/ready"):
+                    seen += s.http.get(path).body
+                check(key.encode() not in seen, "in what clients see", model)
+                equal(s.stop(), 0)
+                check(key not in s.log(), "in the log")
+                for folder, _, names in os.walk(s.data):
+                    for name in names:
+                        with open(os.path.join(folder, name), "rb") as f:
+                            check(key.encode() not in f.read(), "in", name)
+        equal(p.stats()["models"], {"hello": 1, "err401": 1, "leak401": 1})
+
+
+main()
