@@ -1,6 +1,8 @@
 /* gate.c - a request from its head to its handler. */
 #include "gate/gate_int.h"
 
+#include <assert.h>
+
 void gate_call_free(struct call *c)
 {
 	if (!c)
@@ -156,6 +158,20 @@ struct uar_http_handler uar_gate_handler(struct uar_gate *g)
 
 /* --- answers ------------------------------------------------------------------ */
 
+/* What is said here concerns one caller at one moment: nobody keeps a copy. */
+static void respond(struct uar_http_request *r, struct uar_http_response o)
+{
+	struct uar_http_header all[4] = { { UAR_STR("Cache-Control"), UAR_STR("no-store") } };
+
+	assert(o.header_count < ARRAY_LEN(all));
+	for (size_t i = 0; i < o.header_count; i++)
+		all[i + 1] = o.headers[i];
+	o.headers = all;
+	o.header_count++;
+	if (r)
+		uar_http_respond(r, &o);
+}
+
 void gate_answer_headers(struct call *c, int status, struct uar_buf *json,
 			 const struct uar_http_header *headers, size_t n)
 {
@@ -166,14 +182,13 @@ void gate_answer_headers(struct call *c, int status, struct uar_buf *json,
 		return;
 	}
 	gate_call_free(c);
-	if (r)
-		uar_http_respond(r, &(struct uar_http_response){
-					    .status = status,
-					    .content_type = "application/json",
-					    .body = uar_buf_str(json),
-					    .headers = headers,
-					    .header_count = n,
-				    });
+	respond(r, (struct uar_http_response){
+			   .status = status,
+			   .content_type = "application/json",
+			   .body = uar_buf_str(json),
+			   .headers = headers,
+			   .header_count = n,
+		   });
 }
 
 void gate_answer(struct call *c, int status, struct uar_buf *json)
@@ -186,9 +201,8 @@ void gate_answer_type(struct call *c, int status, const char *type, uar_str body
 	struct uar_http_request *r = c->r;
 
 	gate_call_free(c);
-	if (r)
-		uar_http_respond(r, &(struct uar_http_response){
-					    .status = status, .content_type = type, .body = body });
+	respond(r,
+		(struct uar_http_response){ .status = status, .content_type = type, .body = body });
 }
 
 void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
