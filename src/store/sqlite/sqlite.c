@@ -382,7 +382,8 @@ uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock
 	if (lock_fd < 0 || flock(lock_fd, LOCK_EX | LOCK_NB)) {
 		uar_err e = lock_fd >= 0 && errno == EWOULDBLOCK ? UAR_ELOCKED : UAR_EIO;
 
-		uar_error_set(error, e, "%s/lock: %s", dir, strerror(errno));
+		uar_error_set(error, e, "%s/lock: %s", dir,
+			      e == UAR_ELOCKED ? uar_err_text(e) : strerror(errno));
 		if (lock_fd >= 0)
 			close(lock_fd);
 		close(dir_fd);
