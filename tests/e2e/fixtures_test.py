@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Recorded streams: listed, replayed byte for byte, and run as if they happened now."""
+import os
+import time
+
+from lib import (FIXTURES, Server, Stream, check, check_run_stream, check_session, equal, main,
+                 refused, test, without_run_id)
+from lib.events import lines_of
+from lib.sse import Refusal
+
+NAMES = ["failure", "hello", "tools"]
+KINDS = {"RunStart": {"run_id", "agent_id"}, "ChatDelta": {"run_id", "text_delta"},
+         "ReasoningDelta": {"run_id", "text_delta"}, "Citation": {"run_id", "sources"},
+         "MemoryRecall": {"run_id", "items"}, "Error": {"run_id", "code", "message"},
+         "ToolStart": {"run_id", "tool_call_id", "tool", "input"},
+         "ToolDelta": {"run_id", "tool_call_id", "delta"},
+         "ToolEnd": {"run_id", "tool_call_id", "output", "ok"},
+         "Artifact": {"run_id", "artifact"}, "RunDone": {"run_id"}}
+
+
+def lines(name):
+    return lines_of(os.path.join(FIXTURES, name + ".jsonl"))
+
+
+def replay(s, name, query="", headers=None):
+    with Stream(s.url, f"/api/fixtures/{name}/stream{query}", s.token, headers) as stream:
+        events = stream.all()
+        return events, bytes(stream.raw)
+
+
+@test("every_line_is_a_normalized_event", "FIX-01")
+def parse():
+    found = set()
+    for name in NAMES:
+        for line in lines(name):
+            check(set(line) <= {"type", "data", "at_ms"}, line)
+            equal(set(line["data"]), KINDS[line["type"]], line)
+            found.add(line["type"])
+    equal(found, set(KINDS), "each variant is in a fixture")
+
+
+@test("replay_keeps_order_and_every_byte", "API-16 FIX-02 FIX-06 SSE-01 NEV-17")
+def replays():
+    with Server(fixtures_dir=FIXTURES) as s:
+        equal(s.http.get("/api/fixtures").json, {"fixtures": NAMES})
+        for name in NAMES:
+            events, raw = replay(s, name)
+            equal([e.data for e in events],
+                  [{"type": e["type"], "data": e["data"]} for e in lines(name)], name)
+            equal([e.id for e in events], list(range(1, len(events) + 1)))
+            equal(replay(s, name)[1], raw, "twice the same bytes")
+            for n in range(len(events) + 1):
+                equal(replay(s, name, f"?after={n}")[0][:1] and
+                      replay(s, name, f"?after={n}")[0][0].id, n + 1 if n < len(events) else [])
+            equal([e.key() for e in replay(s, name, "", {"Last-Event-ID": "2"})[0]],
+                  [e.key() for e in events[2:]])
+
+
+@test("replay_at_the_recorded_pace", "API-16")
+def pace():
+    with Server(fixtures_dir=FIXTURES) as s:
+        began = time.monotonic()
+        paced = replay(s, "hello", "?pace=recorded")
+        check(time.monotonic() - began >= lines("hello")[-1]["at_ms"] / 1000, "faster than recorded")
+        equal(paced[1], replay(s, "hello")[1], "pace changes no byte")
+
+
+@test("a_fixture_runs_as_if_it_happened", "FIX-01 FIX-02 NEV-05 NEV-06 NEV-07 NEV-08 NEV-09 "
+      "NEV-10 NEV-11 NEV-13 NEV-17 EVT-059")
+def runs():
+    with Server(fixtures_dir=FIXTURES) as s:
+        for name in NAMES:
+            for speed in ("full", "recorded"):
+                run_id = s.create("fixture", None, inputs={"fixture": name, "pace": speed})
+                events = s.events(run_id)
+                check_run_stream(events, run_id)
+                equal([without_run_id(e) for e in events],
+                      [without_run_id(e) for e in lines(name)], name)
+                equal(check_session(s.session_events(run_id)), {run_id: True})
+                r = s.record(run_id)
+                equal(r["status"], "failed" if name == "failure" else "succeeded")
+                if speed == "recorded":
+                    check(r["finished_at"] - r["started_at"] >= lines(name)[-1]["at_ms"] / 1000)
+        equal(r["error"], None)
+
+
+@test("bad_fixtures_are_refused", "ERR-08")
+def bad():
+    with Server(fixtures_dir=FIXTURES) as s:
+        for name in ("missing", "..", "%2e%2e%2fhello", "Hello", "hello.jsonl", "a" * 65):
+            a = s.http.get(f"/api/fixtures/{name}/stream")
+            check(a.status in (400, 404), name, a.status)
+        for query in ("?after=99", "?after=x"):
+            try:
+                replay(s, "hello", query)
+                raise AssertionError("opened with " + query)
+            except Refusal as r:
+                refused(r, 400, "VALIDATION_ERROR")
+        run_id = s.create("fixture", None, inputs={"fixture": "missing"})
+        equal(s.events(run_id)[-1].data["data"]["code"], "NOT_FOUND")
+        equal(s.record(run_id)["status"], "failed")
+
+
+main()
