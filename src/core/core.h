@@ -165,6 +165,7 @@ struct uar_model_end {
 	uar_str actual_model, stop_reason;
 	int64_t input_tokens, output_tokens, total_tokens; /* -1: not reported */
 	uar_str category, message;			   /* when failed */
+	uar_str code; /* when we ended it ourselves; empty: PROVIDER_ERROR */
 	bool retryable;
 	int http_status;
 };

@@ -10,7 +10,8 @@ static const struct uar_failure timed_out = { UAR_STR("TIMEOUT"),
 /* A call that will bring nothing more is closed before its run ends. */
 static void close_call(struct emit *e, const struct uar_failure *f)
 {
-	struct uar_model_end m = { .category = f->category,
+	struct uar_model_end m = { .code = f->code,
+				   .category = f->category,
 				   .message = f->message,
 				   .retryable = f->retryable };
 

@@ -115,7 +115,8 @@ void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 
 void uar_core_model_failed(struct emit *e, const struct uar_model_end *m)
 {
-	struct uar_failure f = { UAR_STR("PROVIDER_ERROR"), m->message, m->category, m->retryable };
+	struct uar_failure f = { m->code.n ? m->code : UAR_STR("PROVIDER_ERROR"), m->message,
+				 m->category, m->retryable };
 	struct uar_jw *w = uar_emit_begin(e);
 
 	uar_jw_str(w, "provider", e->r->what.provider);
