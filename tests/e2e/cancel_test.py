@@ -36,8 +36,9 @@ def while_streaming():
         want = ["task.cancel_requested", "model.failed", "task.attempt.failed", "task.cancelled",
                 "turn.failed"]
         equal([k for k in kinds if k in want], want)
-        equal(next(e.data["payload"]["status"] for e in log if e.data["type"] == "turn.failed"),
-              "cancelled")
+        payload = {e.data["type"]: e.data["payload"] for e in log}
+        equal(payload["turn.failed"]["status"], "cancelled")
+        equal(payload["model.failed"]["error"]["code"], "CANCELED", "nobody blames the provider")
 
 
 @test("cancel_twice_is_cancel_once", "RUN-51 RUN-17")

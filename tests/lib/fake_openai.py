@@ -240,6 +240,10 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512
 
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # those who are killed just go
+            super().handle_error(request, client_address)
+
 
 def main():
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 0
