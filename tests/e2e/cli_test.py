@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""The verbs of `uar` against a real server, for people and for programs."""
+import json
+import os
+import signal
+import subprocess
+
+from lib import FIXTURES, UAR, Provider, Server, check, equal, main, run_uar, test, text_of
+from lib.server import clean_environment
+
+
+def uar(s, *argv, **more):
+    return run_uar(*argv, "--data", s.data, home=s.root, **more)
+
+
+def good(s, *argv, **more):
+    out = uar(s, *argv, **more)
+    equal(out.returncode, 0, f"{argv} {out.stderr}")
+    return out.stdout
+
+
+def lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def begin(s, *argv):
+    return subprocess.Popen([UAR, *argv, "--data", s.data], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=clean_environment(s.root))
+
+
+def end(proc):
+    out, err = proc.communicate(timeout=120)
+    return proc.returncode, out, err
+
+
+@test("run_says_what_the_agent_says", "API-26 ACC-01 ACC-02")
+def run():
+    with Server(fixtures_dir=FIXTURES) as s:
+        equal(good(s, "run", "echo", "hi", "there"), "hi there\n")
+        equal(good(s, "run", "echo", "-", input="from a pipe\n"), "from a pipe\n")
+        events = lines(good(s, "run", "demo", "--json", "hi"))
+        equal((events[0]["type"], events[-1]["type"]), ("RunStart", "RunDone"))
+        first = good(s, "run", "demo", "--conversation", "c", "one")
+        check("this one: 0" in first and "this one: 1" in
+              good(s, "run", "demo", "--conversation", "c", "two"), first)
+        key = lines(good(s, "run", "echo", "--idempotency-key", "k", "--json", "x"))
+        equal(lines(good(s, "run", "echo", "--idempotency-key", "k", "--json", "x")), key)
+        out = uar(s, "run", "nobody", "x")
+        check(out.returncode == 1 and "nobody" in out.stderr, out)
+        equal(uar(s, "run").returncode, 2)
+
+
+@test("the_exit_status_tells_the_outcome", "RUN-14")
+def exit_status():
+    with Provider() as p, Server(env=p.env("err500")) as s:
+        out = uar(s, "run", "assistant", "x")
+        check(out.returncode == 1 and "The server had an error." in out.stderr + out.stdout, out)
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        equal(uar(s, "run", "assistant", "--timeout", "1", "x").returncode, 4)
+        proc = begin(s, "run", "assistant", "--json", "x")
+        run_id = json.loads(proc.stdout.readline())["data"]["run_id"]
+        good(s, "cancel", run_id, "--reason", "enough")
+        status, out, err = end(proc)
+        equal(status, 3, out + err)
+        equal(s.record(run_id)["cancel_reason"], "enough")
+
+
+@test("leaving_the_command_does_not_cancel_the_run", "SSE-11")
+def interrupted():
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        proc = begin(s, "run", "assistant", "--json", "x")
+        run_id = json.loads(proc.stdout.readline())["data"]["run_id"]
+        proc.send_signal(signal.SIGINT)
+        end(proc)
+        p.release()
+        equal(s.finish(run_id)["status"], "succeeded")
+
+
+@test("runs_show_and_cancel", "API-19 API-20 API-21")
+def records():
+    with Server() as s:
+        ids = [s.create("echo", f"m{i}") for i in range(3)] + [s.create("demo", "x")]
+        for run_id in ids:
+            s.finish(run_id)
+        table = good(s, "runs")
+        equal([line.split()[0] for line in table.splitlines()[1:]], ids[::-1])
+        equal([line.split()[0] for line in good(s, "runs", "--agent", "demo").splitlines()[1:]],
+              ids[3:])
+        page = json.loads(good(s, "runs", "--json", "--limit", "2"))
+        equal([r["run_id"] for r in page["runs"]], ids[:1:-1])
+        page = json.loads(good(s, "runs", "--json", "--before", page["next_before"]))
+        equal([r["run_id"] for r in page["runs"]], ids[1::-1])
+        equal(json.loads(good(s, "show", ids[0], "--json")), s.record(ids[0]))
+        check("succeeded" in good(s, "show", ids[0]) and ids[0] in good(s, "show", ids[0]))
+        equal(json.loads(good(s, "cancel", ids[0], "--json")), s.record(ids[0]))
+        check("succeeded" in good(s, "cancel", ids[0]))
+        for verb in ("show", "cancel", "logs"):
+            out = uar(s, verb, "01a1e106-d68b-740e-8cdd-a8031c7b3c19")
+            check(out.returncode == 1 and "NOT_FOUND" in out.stderr, out)
+
+
+@test("logs_follow_across_a_crash", "API-27 SSE-08")
+def logs():
+    with Provider() as p, Server(env=p.env("gate"), start=False) as s:
+        s.settings["listen"] = "unix:" + os.path.join(s.root, "uar.sock")
+        s.start()
+        run_id = s.create("assistant", "x")
+        proc = begin(s, "logs", "-f", "--json", run_id)
+        heard = []
+        while not heard or heard[-1]["type"] != "ChatDelta":
+            heard.append(json.loads(proc.stdout.readline()))
+        s.restart()
+        p.release()
+        status, out, err = end(proc)
+        equal(status, 0, err)
+        heard += lines(out)
+        equal(heard, [e.data for e in s.events(run_id)], "each event once, in order")
+        equal(lines(good(s, "logs", "--json", run_id)), heard)
+        after = s.events(run_id)[2].id
+        equal(lines(good(s, "logs", "--json", "--after", str(after), run_id)),
+              [e.data for e in s.events(run_id, after=after)])
+        check("after" in good(s, "logs", run_id))
+
+
+@test("health_version_config_and_check", "CFG-04")
+def local():
+    with Server(env={"UAR_TOKEN": "a-token-that-must-not-be-shown-123"}) as s:
+        env = {"UAR_TOKEN": s.token}
+        equal(json.loads(good(s, "health", "--json", env=env)),
+              {"url": s.url, "alive": True, "ready": True})
+        check("ready" in good(s, "health", env=env))
+        version = json.loads(run_uar("version", "--json").stdout)["version"]
+        equal(version, s.http.get("/version").json["version"])
+        check(version in run_uar("version").stdout)
+        shown = good(s, "config", env=env) + good(s, "config", "--json", env=env)
+        check(s.token not in shown, "config shows the token")
+        check("UAR_TOKEN" in shown, "and where each setting came from")
+        good(s, "check", env=env)
+        check("usage" in run_uar("--help").stdout and "heartbeat" in run_uar("help", "config").stdout)
+        s.stop()
+        out = uar(s, "health", env=env)
+        check(out.returncode == 1 and "uar serve" in out.stderr, out)
+        good(s, "check", env=env)
+
+
+@test("a_wrong_token_is_said_plainly", "SEC-01")
+def wrong_token():
+    with Server() as s:
+        out = run_uar("runs", "--url", s.url, "--token", "not-the-right-token-0123456789", home=s.root)
+        check(out.returncode == 1 and "UNAUTHORIZED" in out.stderr, out)
+        out = run_uar("run", "echo", "hi", "--url", s.url, "--token", s.token, home=s.root)
+        equal((out.returncode, out.stdout), (0, "hi\n"), out.stderr)
+        equal(text_of(s.events(s.http.get("/api/runs").json["runs"][0]["run_id"])), "hi")
+
+
+main()
