@@ -208,10 +208,13 @@ void gate_answer_type(struct call *c, int status, const char *type, uar_str body
 void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 {
 	struct uar_http_request *r = c->r;
+	struct uar_error copy = { 0 }; /* the call's own memory often holds it */
 
+	if (error)
+		copy = *error;
 	gate_call_free(c);
 	if (r)
-		uar_http_problem(r, e, error);
+		uar_http_problem(r, e, error ? &copy : NULL);
 }
 
 uar_err gate_query_str(struct call *c, const char *name, uar_str *out)
