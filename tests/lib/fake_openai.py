@@ -154,6 +154,8 @@ class Handler(BaseHTTPRequestHandler):
         if not self.path.endswith("/chat/completions"):
             self.answer(404, '{"error":{"message":"no such path"}}')
             return
+        if len(raw) < int(self.headers.get("Content-Length", 0)):
+            return  # killed while it asked
         body = json.loads(raw)
         STATS.seen(body)
         try:

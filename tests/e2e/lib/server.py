@@ -91,10 +91,10 @@ class Server:
         try:
             status = self.stop() if self.proc else 0
             log = self.log()
-            check(not FAULTS.search(log), log[-6000:])
             if failed:
                 print("--- log of the server:\n" + log[-6000:])
-            else:
+            check(not FAULTS.search(log), log[-6000:])
+            if not failed:
                 equal(status, 0, log[-3000:])
         finally:
             shutil.rmtree(self.root, ignore_errors=True)
