@@ -119,6 +119,8 @@ TEST(utf8_rules, "")
 	CHECK(!uar_utf8_valid(UAR_STR("\xf4\x90\x80\x80")));
 	CHECK(!uar_utf8_valid(UAR_STR("\xe2\x82")));
 	CHECK_STR(uar_str_utf8_prefix(UAR_STR("a\xc3\xa9"), 2), "a");
+	CHECK_INT(uar_str_utf8_prefix(UAR_STR("\x80\x80\x80\x80\x80\x80\x80\x80"), 6).n, 6);
+	CHECK_INT(uar_str_utf8_prefix(UAR_STR("\xf0\x9f\x98\x80"), 3).n, 0);
 }
 
 TEST(nearest_names_and_secrets, "")

@@ -98,11 +98,15 @@ bool uar_str_eq_secret(uar_str a, uar_str b)
 
 uar_str uar_str_utf8_prefix(uar_str s, size_t max)
 {
+	size_t n = max;
+
 	if (s.n <= max)
 		return s;
-	while (max && ((unsigned char)s.p[max] & 0xC0) == 0x80)
-		max--;
-	return uar_str_n(s.p, max);
+	while (n && max - n < 4 && ((unsigned char)s.p[n] & 0xC0) == 0x80)
+		n--;
+	if (max - n == 4)
+		n = max; /* ill-formed: no code point is that long, and who cuts must get on */
+	return uar_str_n(s.p, n);
 }
 
 /* Length of the well-formed sequence at p, 0 when ill-formed (RFC 3629). */
