@@ -7,11 +7,22 @@ static const struct uar_failure timed_out = { UAR_STR("TIMEOUT"),
 					      UAR_STR("the run took longer than its time limit"),
 					      UAR_STR("timeout"), true };
 
+/* What a call can fail of; when its run fails of something else, it is given up. */
+static uar_str call_category(uar_str category)
+{
+	static const char *const known[] = { "provider_error", "timeout", "network", "cancelled" };
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (uar_str_is(category, known[i]))
+			return category;
+	return UAR_STR("cancelled");
+}
+
 /* A call that will bring nothing more is closed before its run ends. */
 static void close_call(struct emit *e, const struct uar_failure *f)
 {
 	struct uar_model_end m = { .code = f->code,
-				   .category = f->category,
+				   .category = call_category(f->category),
 				   .message = f->message,
 				   .retryable = f->retryable };
 

@@ -56,6 +56,15 @@ uar_str uar_emit_id(struct emit *e)
 	return id;
 }
 
+uar_str uar_emit_own(struct emit *e, const char *id)
+{
+	uar_str own = id[0] ? uar_arena_str(e->env->arena, uar_str_c(id)) : UAR_STR_NONE;
+
+	if (id[0] && !own.p && !e->err)
+		e->err = UAR_ENOMEM;
+	return own;
+}
+
 static uar_err finish_payload(struct emit *e, uar_str *out)
 {
 	uar_err err;

@@ -27,6 +27,9 @@ void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope);
 void uar_emit_effect(struct emit *e, enum uar_effect effect);
 /* A new id in the batch's arena. */
 uar_str uar_emit_id(struct emit *e);
+/* An id that the run holds now, kept for the event: the run's next call or tool
+ * may come in the same batch and overwrite its own. */
+uar_str uar_emit_own(struct emit *e, const char *id);
 
 /* Shapes that several payloads share. */
 void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure *f);

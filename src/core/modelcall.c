@@ -33,7 +33,7 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 
 static void name_request(struct emit *e)
 {
-	e->extra[UAR_ID_MODEL_REQUEST] = uar_str_c(e->r->call.request_id);
+	e->extra[UAR_ID_MODEL_REQUEST] = uar_emit_own(e, e->r->call.request_id);
 }
 
 /* As much of the text as surely fits into one event, escapes included. */

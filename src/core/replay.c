@@ -60,7 +60,7 @@ static void replay_memory(struct emit *e, const struct uar_json *data)
 static void name_call(struct emit *e, const struct uar_json *data)
 {
 	e->extra[UAR_ID_TOOL_CALL] = field(data, "tool_call_id", UAR_STR("call"));
-	e->extra[UAR_ID_STEP] = uar_str_c(e->r->tool.step_id);
+	e->extra[UAR_ID_STEP] = uar_emit_own(e, e->r->tool.step_id);
 }
 
 static void tool_started(struct emit *e, const struct uar_json *data, uar_str tool)

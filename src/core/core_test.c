@@ -1,0 +1,339 @@
+/* core_test.c - decide and fold over every command in every status, and over
+ * every sensible order of commands. */
+#include "story.h"
+#include "test.h"
+
+#define SAME_STR(F) CHECK_MSG(uar_str_eq(a->F, b->F), #F " differs")
+#define SAME_INT(F)                                                                                \
+	CHECK_MSG(a->F == b->F, #F " differs: %lld, %lld", (long long)a->F, (long long)b->F)
+#define SAME_TXT(F) CHECK_MSG(strcmp(a->F, b->F) == 0, #F " differs: %s, %s", a->F, b->F)
+
+static void same_origin(const struct uar_run *a, const struct uar_run *b)
+{
+	SAME_STR(id.run_id), SAME_STR(id.thread_id), SAME_STR(id.turn_id), SAME_STR(id.task_id);
+	SAME_STR(id.root_run_id), SAME_STR(id.parent_run_id), SAME_STR(id.trace_id);
+	SAME_INT(id.task_given);
+	SAME_INT(what.entry), SAME_STR(what.agent_id), SAME_STR(what.plugin_id);
+	SAME_STR(what.entry_id), SAME_STR(what.provider), SAME_STR(what.model);
+	SAME_STR(what.instructions), SAME_STR(what.message), SAME_STR(what.message_blob);
+	SAME_STR(what.inputs), SAME_STR(what.idempotency_key);
+	SAME_INT(what.timeout_us), SAME_INT(what.attempt);
+}
+
+static void same_progress(const struct uar_run *a, const struct uar_run *b)
+{
+	SAME_INT(at.created_us), SAME_INT(at.updated_us), SAME_INT(at.started_us);
+	SAME_INT(at.finished_us);
+	SAME_TXT(call.request_id), SAME_TXT(call.message_id), SAME_INT(call.open);
+	SAME_INT(call.requested_us), SAME_INT(call.first_us), SAME_INT(call.index);
+	SAME_INT(call.chars), SAME_INT(call.calls), SAME_INT(call.input_tokens);
+	SAME_INT(call.output_tokens);
+	SAME_TXT(tool.step_id), SAME_TXT(tool.name), SAME_INT(tool.index), SAME_INT(tool.calls);
+	SAME_INT(cancel.requested), SAME_INT(cancel.at_us), SAME_TXT(cancel.reason);
+	SAME_TXT(end.code), SAME_TXT(end.message), SAME_INT(end.retryable);
+	SAME_INT(status), SAME_INT(turn), SAME_INT(task), SAME_INT(run_sequence);
+	SAME_INT(replayed), SAME_TXT(phase);
+}
+
+/* The log alone gives the state that the live run has. */
+static void check_replay(const struct story *t)
+{
+	struct uar_session s = { .owner = t->s.owner,
+				 .runtime_id = t->s.runtime_id,
+				 .session_id = t->s.session_id };
+	struct uar_error error = { 0 };
+	struct uar_run r;
+	uar_err e = UAR_OK;
+
+	uar_run_init(&r);
+	for (size_t i = 0; i < t->count && !e; i++)
+		e = uar_core_fold(&s, &r, &t->log[i], &error);
+	CHECK_MSG(!e, "fold: %s", error.text);
+	CHECK_INT(s.sequence, t->s.sequence);
+	same_origin(&t->r, &r);
+	same_progress(&t->r, &r);
+	uar_run_fini(&r);
+}
+
+/* Events of the last command are ones that a store would take. */
+static void check_events(const struct story *t)
+{
+	struct uar_error error = { 0 };
+	struct uar_arena scratch;
+
+	uar_arena_init(&scratch, 0);
+	for (size_t i = t->last; i < t->count; i++)
+		CHECK_MSG(uar_event_check(&t->log[i], &scratch, &error) == UAR_OK, "%s: %s",
+			  error.where, error.text);
+	uar_arena_fini(&scratch);
+}
+
+/* --- order rules ------------------------------------------------------------------ */
+
+struct order {
+	uint64_t sequence, run_sequence;
+	int submitted, queued, started, ended, task_ended, turn_ended, open_calls;
+	size_t end_at; /* index of the attempt's end */
+};
+
+static bool ends_attempt(enum uar_event_class c)
+{
+	return c == UAR_EV_TASK_ATTEMPT_COMPLETED || c == UAR_EV_TASK_ATTEMPT_FAILED;
+}
+
+static bool ends_task(enum uar_event_class c)
+{
+	return c == UAR_EV_TASK_COMPLETED || c == UAR_EV_TASK_FAILED ||
+	       c == UAR_EV_TASK_CANCELLED || c == UAR_EV_TASK_TIMED_OUT;
+}
+
+static bool ends_turn(enum uar_event_class c)
+{
+	return c == UAR_EV_TURN_COMPLETED || c == UAR_EV_TURN_FAILED;
+}
+
+static void check_numbers(struct order *o, const struct uar_event *ev)
+{
+	CHECK_INT(ev->sequence, ++o->sequence);
+	if (ev->ids[UAR_ID_RUN].n)
+		CHECK_INT(ev->run_sequence, ++o->run_sequence);
+	else
+		CHECK_INT(ev->run_sequence, 0);
+}
+
+static void check_call(struct order *o, enum uar_event_class c)
+{
+	if (c == UAR_EV_MODEL_REQUESTED)
+		CHECK_INT(++o->open_calls, 1);
+	if (c == UAR_EV_MODEL_COMPLETED || c == UAR_EV_MODEL_FAILED)
+		CHECK_INT(--o->open_calls, 0);
+}
+
+static void check_place(struct order *o, const struct uar_event *ev, size_t i)
+{
+	enum uar_event_class c = ev->cls;
+
+	if (!ev->ids[UAR_ID_RUN].n)
+		return;
+	o->submitted += c == UAR_EV_TURN_SUBMITTED;
+	CHECK_MSG(o->submitted == 1, "%s before the turn", uar_event_info[c].type);
+	o->queued += c == UAR_EV_TASK_QUEUED;
+	if (c == UAR_EV_TASK_ATTEMPT_STARTED)
+		CHECK(o->queued == 1 && ++o->started == 1);
+	if (ends_attempt(c)) {
+		CHECK_INT(++o->ended, 1);
+		CHECK_INT(o->open_calls, 0);
+		o->end_at = i;
+	} else if (ends_task(c)) {
+		CHECK(o->ended == 1 && ++o->task_ended == 1);
+	} else if (ends_turn(c)) {
+		CHECK(o->task_ended == 1 && ++o->turn_ended == 1);
+	} else {
+		CHECK_MSG(!o->ended, "%s follows the end", uar_event_info[c].type);
+	}
+}
+
+/* runtime-events, "Order rules": 1, 3, 5 and 6, for what the engine can do today. */
+static void check_order(const struct story *t)
+{
+	struct order o = { 0 };
+
+	for (size_t i = 0; i < t->count; i++) {
+		check_numbers(&o, &t->log[i]);
+		check_place(&o, &t->log[i], i);
+		check_call(&o, t->log[i].cls);
+	}
+	CHECK_INT(o.queued, 1);
+	CHECK(uar_status_terminal(t->r.status) == (o.ended == 1));
+	CHECK(o.ended == o.task_ended && o.ended == o.turn_ended);
+	CHECK(!o.ended || o.end_at >= t->last); /* one append holds the whole end */
+}
+
+/* --- statuses ----------------------------------------------------------------------- */
+
+static const struct {
+	enum uar_status status;
+	bool wait;
+	enum uar_command_kind script[4];
+} ways[] = {
+	{ UAR_STATUS_QUEUED, true, { 0 } },
+	{ UAR_STATUS_RUNNING, false, { 0 } },
+	{ UAR_STATUS_PREPARING, false, { UAR_CMD_PREPARED } },
+	{ UAR_STATUS_STREAMING, false, { UAR_CMD_PREPARED, UAR_CMD_TEXT } },
+	{ UAR_STATUS_RETRYING, false, { UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_RECOVER } },
+	{ UAR_STATUS_CANCELLING, false, { UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_CANCEL } },
+	{ UAR_STATUS_COMPLETED, false, { UAR_CMD_PREPARED, UAR_CMD_MODEL_DONE } },
+	{ UAR_STATUS_FAILED, false, { UAR_CMD_PREPARED, UAR_CMD_MODEL_FAILED } },
+	{ UAR_STATUS_TIMED_OUT, false, { UAR_CMD_TIMEOUT } },
+	{ UAR_STATUS_CANCELLED, true, { UAR_CMD_CANCEL } },
+};
+
+static void walk_to(struct story *t, size_t way)
+{
+	CHECK_INT(story_begin(t, UAR_ENTRY_LLM, ways[way].wait), UAR_OK);
+	for (size_t i = 0; i < ARRAY_LEN(ways[way].script) && ways[way].script[i]; i++)
+		CHECK_INT(story_do(t, ways[way].script[i]), UAR_OK);
+	CHECK_INT(t->r.status, ways[way].status);
+}
+
+/* The input of the run table that a command is; -1: none. */
+static const int inputs[UAR_CMD_COUNT] = {
+	[UAR_CMD_CREATE] = -1,
+	[UAR_CMD_START] = UAR_IN_START,
+	[UAR_CMD_PREPARED] = UAR_IN_PREPARED,
+	[UAR_CMD_TEXT] = UAR_IN_OUTPUT,
+	[UAR_CMD_REASONING] = UAR_IN_OUTPUT,
+	[UAR_CMD_MODEL_DONE] = UAR_IN_FINISHED,
+	[UAR_CMD_MODEL_FAILED] = UAR_IN_FAILED,
+	[UAR_CMD_REPLAY] = UAR_IN_OUTPUT,
+	[UAR_CMD_FINISH] = UAR_IN_FINISHED,
+	[UAR_CMD_FAIL] = UAR_IN_FAILED,
+	[UAR_CMD_CANCEL] = UAR_IN_CANCEL,
+	[UAR_CMD_STOPPED] = UAR_IN_STOPPED,
+	[UAR_CMD_TIMEOUT] = UAR_IN_TIMEOUT,
+	[UAR_CMD_RECOVER] = UAR_IN_RECOVER,
+};
+
+static uar_err tell_any(struct story *t, int kind)
+{
+	if (kind == UAR_CMD_CREATE)
+		return story_begin(t, UAR_ENTRY_LLM, false);
+	if (kind == UAR_CMD_REPLAY)
+		return story_replay(
+			t, UAR_STR("{\"type\":\"ChatDelta\",\"data\":{\"text_delta\":\"x\"}}"), 1);
+	return story_do(t, (enum uar_command_kind)kind);
+}
+
+/* What a worker may say; the table alone knows nothing of calls. */
+static bool sensible(const struct uar_run *r, int kind)
+{
+	bool llm = r->what.entry == UAR_ENTRY_LLM;
+
+	switch ((enum uar_command_kind)kind) {
+	case UAR_CMD_CREATE:
+	case UAR_CMD_REPLAY:
+	case UAR_CMD_COUNT: return false;
+	case UAR_CMD_PREPARED: return llm && !r->call.open;
+	case UAR_CMD_MODEL_DONE:
+	case UAR_CMD_MODEL_FAILED: return r->call.open;
+	case UAR_CMD_TEXT:
+	case UAR_CMD_REASONING: return r->call.open || !llm;
+	case UAR_CMD_FINISH: return !r->call.open;
+	case UAR_CMD_START:
+	case UAR_CMD_FAIL:
+	case UAR_CMD_CANCEL:
+	case UAR_CMD_STOPPED:
+	case UAR_CMD_TIMEOUT:
+	case UAR_CMD_RECOVER: break;
+	}
+	return true;
+}
+
+TEST(every_command_in_every_status_does_what_the_table_says, "RUN-13 RUN-16 VAL-01")
+{
+	for (size_t way = 0; way < ARRAY_LEN(ways); way++)
+		for (int kind = 0; kind < UAR_CMD_COUNT; kind++) {
+			struct uar_move move = { 0 };
+			struct story t;
+			bool ordered;
+
+			story_init(&t, 1);
+			walk_to(&t, way);
+			ordered = sensible(&t.r, kind);
+			if (inputs[kind] >= 0)
+				move = uar_run_move(t.r.status, (enum uar_run_input)inputs[kind]);
+			CHECK_MSG(tell_any(&t, kind) == (move.legal ? UAR_OK : UAR_ESTATE),
+				  "command %d when %s", kind, uar_status_text(ways[way].status));
+			CHECK_INT(t.r.status, move.legal ? move.to : ways[way].status);
+			check_events(&t);
+			if (ordered)
+				check_order(&t);
+			check_replay(&t);
+			story_fini(&t);
+		}
+}
+
+/* The bytes of state and decision, before and after a refusal. */
+TEST(a_refused_command_touches_nothing, "RUN-17")
+{
+	for (size_t way = 0; way < ARRAY_LEN(ways); way++)
+		for (int kind = 0; kind < UAR_CMD_COUNT; kind++) {
+			struct uar_command c = story_command((enum uar_command_kind)kind);
+			struct uar_decision d = { .effect_count = 1 }, d0 = d;
+			struct story t;
+
+			story_init(&t, 1);
+			walk_to(&t, way);
+			if (kind != UAR_CMD_REPLAY && kind != UAR_CMD_CREATE &&
+			    !uar_run_move(t.r.status, (enum uar_run_input)inputs[kind]).legal) {
+				struct uar_core_env env = { 9, &t.ids, &t.arena, &t.buf };
+				struct uar_session s = t.s;
+				struct uar_run r;
+
+				memcpy(&r, &t.r, sizeof r);
+				CHECK_INT(uar_core_decide(&env, &s, &r, &c, &d, NULL), UAR_ESTATE);
+				CHECK(memcmp(&r, &t.r, sizeof r) == 0);
+				CHECK(memcmp(&s, &t.s, sizeof s) == 0);
+				CHECK(memcmp(&d, &d0, sizeof d) == 0);
+			}
+			story_fini(&t);
+		}
+}
+
+TEST(a_run_that_does_not_exist_takes_only_its_creation, "")
+{
+	for (int kind = 1; kind < UAR_CMD_COUNT; kind++) {
+		struct story t;
+
+		story_init(&t, 1);
+		CHECK_INT(tell_any(&t, kind), UAR_ESTATE);
+		CHECK_INT(t.d.event_count, 0);
+		story_fini(&t);
+	}
+}
+
+/* --- all sensible orders -------------------------------------------------------------- */
+
+static size_t visited, ended;
+
+/* A run is copied by assignment, so a branch starts from a copy of the story; the
+ * memory it took goes back to where it came from. */
+static void branch(struct story *from, int depth)
+{
+	for (int kind = 0; kind < UAR_CMD_COUNT; kind++) {
+		struct story t = *from;
+
+		if (!sensible(&t.r, kind))
+			continue;
+		t.clock.ctx = &t;
+		if (story_do(&t, (enum uar_command_kind)kind) == UAR_OK) {
+			visited++;
+			ended += uar_status_terminal(t.r.status);
+			check_events(&t);
+			check_order(&t);
+			check_replay(&t);
+			if (depth)
+				branch(&t, depth - 1);
+		}
+		from->arena = t.arena;
+		from->buf = t.buf;
+	}
+}
+
+TEST(every_sensible_order_of_commands_keeps_the_order_rules, "VAL-01 RUN-13")
+{
+	static const enum uar_entry entries[] = { UAR_ENTRY_ECHO, UAR_ENTRY_LLM };
+
+	visited = ended = 0;
+	for (size_t i = 0; i < ARRAY_LEN(entries); i++)
+		for (int wait = 0; wait < 2; wait++) {
+			struct story t;
+
+			story_init(&t, 7);
+			CHECK_INT(story_begin(&t, entries[i], wait), UAR_OK);
+			check_events(&t);
+			branch(&t, 5);
+			story_fini(&t);
+		}
+	CHECK_MSG(visited > 2000 && ended > 500, "%zu, %zu", visited, ended);
+}

@@ -1,0 +1,364 @@
+/* run_test.c - single runs of the engine looked at closely: phases, usage, long
+ * text, damaged logs, and every allocation that can fail. */
+#include "story.h"
+#include "test.h"
+
+static const struct uar_json *payload(struct story *t, const struct uar_event *ev)
+{
+	const struct uar_json *j = NULL;
+
+	CHECK_INT(uar_json_parse(ev->payload, NULL, &t->arena, &j, NULL), UAR_OK);
+	return j;
+}
+
+static const struct uar_event *last_of(const struct story *t, enum uar_event_class cls)
+{
+	for (size_t i = t->count; i-- > 0;)
+		if (t->log[i].cls == cls)
+			return &t->log[i];
+	return NULL;
+}
+
+static uar_str text_at(struct story *t, const struct uar_event *ev, const char *pointer)
+{
+	return uar_json_str(uar_json_pointer(payload(t, ev), uar_str_c(pointer)), UAR_STR("-"));
+}
+
+static int64_t int_at(struct story *t, const struct uar_event *ev, const char *pointer)
+{
+	return uar_json_int(uar_json_pointer(payload(t, ev), uar_str_c(pointer)), -1);
+}
+
+static void play(struct story *t, const enum uar_command_kind *script, size_t n)
+{
+	CHECK_INT(story_begin(t, UAR_ENTRY_LLM, false), UAR_OK);
+	for (size_t i = 0; i < n; i++)
+		CHECK_INT(story_do(t, script[i]), UAR_OK);
+}
+#define PLAY(T, ...)                                                                               \
+	play(T, (const enum uar_command_kind[]){ __VA_ARGS__ },                                    \
+	     ARRAY_LEN(((const enum uar_command_kind[]){ __VA_ARGS__ })))
+
+TEST(phases_come_in_order, "RUN-03")
+{
+	static const char *const phases[] = { "start",		 "context_assembly",
+					      "skill_selection", "model_selection",
+					      "stream_start",	 "llm_streaming",
+					      "tool_loop",	 "finalize" };
+	struct story t;
+	size_t n = 0;
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_REASONING, UAR_CMD_TEXT, UAR_CMD_TEXT,
+	     UAR_CMD_MODEL_DONE);
+	for (size_t i = 0; i < t.count; i++)
+		if (t.log[i].cls == UAR_EV_RUN_STATUS) {
+			REQUIRE(n < ARRAY_LEN(phases));
+			CHECK_STR(text_at(&t, &t.log[i], "/phase"), phases[n++]);
+		}
+	CHECK_INT(n, ARRAY_LEN(phases));
+	CHECK_INT(t.r.status, UAR_STATUS_COMPLETED);
+	story_fini(&t);
+}
+
+TEST(effects_follow_the_facts_they_belong_to, "")
+{
+	struct story t;
+
+	story_init(&t, 1);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_LLM, true), UAR_OK);
+	CHECK_INT(t.d.effect_count, 0);
+	CHECK_INT(story_do(&t, UAR_CMD_START), UAR_OK);
+	CHECK(t.d.effect_count == 1 && t.d.effects[0] == UAR_DO_START_ENTRY);
+	CHECK_INT(story_do(&t, UAR_CMD_PREPARED), UAR_OK);
+	CHECK(t.d.effect_count == 1 && t.d.effects[0] == UAR_DO_CALL_MODEL);
+	CHECK_INT(story_do(&t, UAR_CMD_TEXT), UAR_OK);
+	CHECK_INT(t.d.effect_count, 0);
+	CHECK_INT(story_do(&t, UAR_CMD_CANCEL), UAR_OK);
+	CHECK(t.d.effect_count == 1 && t.d.effects[0] == UAR_DO_STOP_ENTRY);
+	CHECK_INT(story_do(&t, UAR_CMD_STOPPED), UAR_OK);
+	CHECK(t.d.effect_count == 1 && t.d.effects[0] == UAR_DO_RELEASE);
+	story_fini(&t);
+}
+
+TEST(a_cancelled_run_keeps_its_usage, "RUN-53")
+{
+	static const enum uar_event_class ends[] = { UAR_EV_TASK_ATTEMPT_FAILED };
+	struct story t;
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_CANCEL, UAR_CMD_MODEL_DONE);
+	CHECK_INT(t.r.status, UAR_STATUS_CANCELLED);
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		const struct uar_event *ev = last_of(&t, ends[i]);
+
+		REQUIRE(ev != NULL);
+		CHECK_STR(text_at(&t, ev, "/status"), "cancelled");
+		CHECK_STR(text_at(&t, ev, "/error/code"), "CANCELED");
+		CHECK_STR(text_at(&t, ev, "/message"), "enough");
+		CHECK_INT(int_at(&t, ev, "/usage/input_tokens"), 10);
+		CHECK_INT(int_at(&t, ev, "/usage/output_tokens"), 20);
+	}
+	CHECK_INT(t.r.call.input_tokens, 10);
+	CHECK_INT(t.r.call.output_tokens, 20);
+	story_fini(&t);
+}
+
+TEST(a_call_under_way_is_closed_whatever_ends_the_run, "")
+{
+	static const struct {
+		enum uar_command_kind by;
+		const char *category;
+	} ends[] = {
+		{ UAR_CMD_FAIL, "cancelled" },
+		{ UAR_CMD_TIMEOUT, "timeout" },
+		{ UAR_CMD_MODEL_FAILED, "network" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		struct story t;
+
+		story_init(&t, 1);
+		PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_TEXT, ends[i].by);
+		CHECK(!t.r.call.open && uar_status_terminal(t.r.status));
+		CHECK_STR(text_at(&t, last_of(&t, UAR_EV_MODEL_FAILED), "/failure_category"),
+			  ends[i].category);
+		story_fini(&t);
+	}
+}
+
+TEST(a_restart_tells_readers_what_no_longer_counts, "")
+{
+	const struct uar_event *ev;
+	struct story t;
+	char message_id[UAR_UUID_TEXT + 1];
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_TEXT);
+	memcpy(message_id, t.r.call.message_id, sizeof message_id);
+	CHECK_INT(story_do(&t, UAR_CMD_RECOVER), UAR_OK);
+	ev = last_of(&t, UAR_EV_RUN_STATUS);
+	CHECK_STR(text_at(&t, ev, "/metadata/superseded_message_id"), message_id);
+	CHECK_INT(int_at(&t, ev, "/metadata/superseded_bytes"), 9);
+	CHECK(last_of(&t, UAR_EV_HISTORY_RECONSTRUCTED) != NULL);
+	CHECK_INT(story_do(&t, UAR_CMD_PREPARED), UAR_OK);
+	CHECK_INT(story_do(&t, UAR_CMD_TEXT), UAR_OK);
+	CHECK(strcmp(t.r.call.message_id, message_id) != 0);
+	story_fini(&t);
+}
+
+/* Two tools in one batch: each event keeps the step of its own call. */
+TEST(events_keep_their_ids_when_the_run_goes_on, "")
+{
+	static const char start[] = "{\"type\":\"ToolStart\",\"data\":{\"tool_call_id\":\"c%d\","
+				    "\"tool\":\"t\",\"input\":{}}}";
+	struct uar_command c = { .kind = UAR_CMD_REPLAY };
+	struct uar_session s;
+	struct uar_run r;
+	struct story t;
+
+	story_init(&t, 1);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_FIXTURE, false), UAR_OK);
+	s = t.s;
+	r = t.r;
+	t.d = (struct uar_decision){ 0 };
+	for (int i = 0; i < 2; i++) {
+		struct uar_core_env env = { t.now_us, &t.ids, &t.arena, &t.buf };
+		uar_str line = uar_arena_printf(&t.arena, start, i);
+
+		CHECK_INT(uar_json_parse(line, NULL, &t.arena, &c.replay.event, NULL), UAR_OK);
+		c.replay.line = i + 1;
+		CHECK_INT(uar_core_decide(&env, &s, &r, &c, &t.d, NULL), UAR_OK);
+	}
+	REQUIRE(t.d.event_count == 4);
+	CHECK(uar_str_eq(t.d.events[0].ids[UAR_ID_STEP], t.d.events[1].ids[UAR_ID_STEP]));
+	CHECK(uar_str_eq(t.d.events[2].ids[UAR_ID_STEP], t.d.events[3].ids[UAR_ID_STEP]));
+	CHECK(!uar_str_eq(t.d.events[0].ids[UAR_ID_STEP], t.d.events[2].ids[UAR_ID_STEP]));
+	story_fini(&t);
+}
+
+/* --- text ----------------------------------------------------------------------------- */
+
+/* All text of the run, as a reader would put it together. */
+static uar_str told(struct story *t, struct uar_buf *out)
+{
+	struct uar_error error = { 0 };
+	int64_t index = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		if (t->log[i].cls == UAR_EV_MODEL_DELTA) {
+			CHECK_MSG(uar_event_check(&t->log[i], &t->arena, &error) == UAR_OK, "%s",
+				  error.text);
+			CHECK_INT(int_at(t, &t->log[i], "/index"), index++);
+			uar_buf_add_str(out, text_at(t, &t->log[i], "/text"));
+		}
+	return uar_buf_str(out);
+}
+
+static void check_text(const char *unit, const char *end)
+{
+	struct uar_buf text = uar_buf_make(1 << 20), got = uar_buf_make(1 << 20);
+	struct uar_command c = { .kind = UAR_CMD_TEXT };
+	struct story t;
+
+	while (text.n < UAR_LIMIT_DELTA_COMMAND)
+		uar_buf_add_str(&text, uar_str_c(unit));
+	uar_buf_add_str(&text, uar_str_c(end));
+	story_init(&t, 1);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_ECHO, false), UAR_OK);
+	c.text = uar_buf_str(&text);
+	CHECK_INT(story_tell(&t, &c), UAR_OK);
+	CHECK(uar_str_eq(told(&t, &got), uar_buf_str(&text)));
+	CHECK_INT(t.r.call.chars, text.n);
+	story_fini(&t);
+	uar_buf_fini(&text);
+	uar_buf_fini(&got);
+}
+
+TEST(long_text_is_cut_between_code_points_and_put_together_again, "")
+{
+	check_text("a", "");
+	check_text("\xc3\xa4", "z");
+	check_text("x\xe2\x82\xac", "");
+	check_text("\xf0\x9f\x98\x80", "");
+	check_text("\x01\"\\\n", "\xf0\x9f\x98\x80");
+}
+
+TEST(ill_formed_text_ends_all_the_same, "")
+{
+	struct uar_buf text = uar_buf_make(1 << 20);
+	struct uar_command c = { .kind = UAR_CMD_TEXT };
+	struct story t;
+
+	for (int i = 0; i < 20000; i++)
+		uar_buf_add_char(&text, (char)0x80);
+	story_init(&t, 1);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_ECHO, false), UAR_OK);
+	c.text = uar_buf_str(&text);
+	/* Each byte becomes three: too large for an event, but nothing hangs. */
+	CHECK(story_tell(&t, &c) != UAR_EBUSY);
+	story_fini(&t);
+	uar_buf_fini(&text);
+}
+
+/* --- damage --------------------------------------------------------------------------- */
+
+static uar_err fold_with(const struct story *t, size_t skip, size_t twice)
+{
+	struct uar_session s = { .owner = t->s.owner };
+	struct uar_run r;
+	uar_err e = UAR_OK;
+
+	uar_run_init(&r);
+	for (size_t i = 0; i < t->count && !e; i++) {
+		if (i != skip)
+			e = uar_core_fold(&s, &r, &t->log[i], NULL);
+		if (i == twice && !e)
+			e = uar_core_fold(&s, &r, &t->log[i], NULL);
+	}
+	uar_run_fini(&r);
+	return e;
+}
+
+TEST(a_log_with_a_missing_or_doubled_event_is_refused, "")
+{
+	struct story t;
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_CANCEL, UAR_CMD_STOPPED);
+	CHECK_INT(fold_with(&t, t.count, t.count), UAR_OK);
+	for (size_t i = 0; i < t.count; i++) {
+		bool last = t.log[i].run_sequence == t.r.run_sequence;
+
+		CHECK_INT(fold_with(&t, t.count, i), UAR_ECORRUPT);
+		if (t.log[i].run_sequence && !last)
+			CHECK_INT(fold_with(&t, i, t.count), UAR_ECORRUPT);
+	}
+	story_fini(&t);
+}
+
+static uar_err fold_as(struct story *t, enum uar_event_class cls, const char *json)
+{
+	struct uar_event ev = t->log[t->count - 1];
+	struct uar_session s = t->s;
+	struct uar_run r = t->r;
+
+	for (int i = 0; i < UAR_ID_COUNT; i++)
+		ev.ids[i] = t->log[t->last].ids[i];
+	ev.cls = cls;
+	ev.payload = uar_str_c(json);
+	ev.sequence = s.sequence + 1;
+	ev.run_sequence = r.run_sequence + 1;
+	return uar_core_fold(&s, &r, &ev, NULL);
+}
+
+TEST(an_event_that_cannot_follow_is_refused, "RUN-17 RUN-21")
+{
+	struct story t;
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_TEXT);
+	CHECK_INT(fold_as(&t, UAR_EV_TASK_ATTEMPT_FAILED, "{\"status\":\"running\"}"),
+		  UAR_ECORRUPT);
+	CHECK_INT(fold_as(&t, UAR_EV_TASK_ATTEMPT_FAILED, "{\"status\":\"odd\"}"), UAR_ECORRUPT);
+	CHECK_INT(fold_as(&t, UAR_EV_TURN_SUBMITTED, "{}"), UAR_ECORRUPT);
+	CHECK_INT(fold_as(&t, UAR_EV_TASK_CREATED, "{}"), UAR_ECORRUPT);
+	CHECK(fold_as(&t, UAR_EV_MODEL_DELTA, "{\"text\":") != UAR_OK);
+	CHECK_INT(story_do(&t, UAR_CMD_TIMEOUT), UAR_OK);
+	for (int cls = 0; cls < UAR_EV_VENDOR; cls++)
+		CHECK_MSG(fold_as(&t, (enum uar_event_class)cls, "{\"status\":\"running\"}") ==
+				  UAR_ECORRUPT,
+			  "%s follows the end", uar_event_info[cls].type);
+	story_fini(&t);
+}
+
+/* --- no memory -------------------------------------------------------------------------- */
+
+static const enum uar_command_kind life[] = { UAR_CMD_START, UAR_CMD_PREPARED, UAR_CMD_REASONING,
+					      UAR_CMD_TEXT,  UAR_CMD_RECOVER,  UAR_CMD_PREPARED,
+					      UAR_CMD_TEXT,  UAR_CMD_CANCEL,   UAR_CMD_MODEL_DONE };
+
+/* Tells it until it is taken: one allocation fails, the next try succeeds. */
+static void insist(struct story *t, const struct uar_command *c)
+{
+	uar_err e = story_tell(t, c);
+
+	CHECK_MSG(e == UAR_OK || e == UAR_ENOMEM, "%s", uar_err_name(e));
+	if (e)
+		CHECK_INT(story_tell(t, c), UAR_OK);
+}
+
+static bool live_with(unsigned long n)
+{
+	struct uar_command create = story_create(UAR_ENTRY_LLM, true);
+	struct uar_run_row row;
+	struct story t;
+	bool failed;
+	uar_err e;
+
+	story_init(&t, 1);
+	uar_test_fail_alloc(n);
+	insist(&t, &create);
+	for (size_t i = 0; i < ARRAY_LEN(life); i++) {
+		struct uar_command c = story_command(life[i]);
+
+		insist(&t, &c);
+	}
+	e = uar_core_row(&t.s, &t.r, &t.arena, &row);
+	CHECK(e == UAR_OK || e == UAR_ENOMEM);
+	failed = uar_test_alloc_failed();
+	uar_test_fail_alloc(0);
+	CHECK_INT(t.r.status, UAR_STATUS_CANCELLED);
+	CHECK_INT(t.s.sequence, t.count);
+	story_fini(&t);
+	return failed;
+}
+
+TEST(every_failed_allocation_leaves_the_run_as_it_was, "")
+{
+	unsigned long n = 1;
+
+	while (live_with(n))
+		n++;
+	CHECK(n > 20);
+}

@@ -1,0 +1,188 @@
+/* story.h - a run told command by command, the way the shell does it.
+ *
+ * Decides on copies, keeps them when the engine agreed, and remembers every
+ * event, so that a test can look at the whole log. Clock and ids repeat. Inline,
+ * because fuzz targets use it too. */
+#ifndef UAR_TEST_STORY_H
+#define UAR_TEST_STORY_H
+
+#include "base/alloc.h"
+#include "core/core.h"
+
+enum { STORY_EVENTS = 4096 };
+#define STORY_SHA256 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+struct story {
+	struct uar_clock clock;
+	struct uar_rand_seeded seeded;
+	struct uar_rand rand;
+	struct uar_uuid ids;
+	int64_t now_us;
+	struct uar_arena arena; /* of every event ever made */
+	struct uar_buf buf;
+	struct uar_session s;
+	struct uar_run r;
+	struct uar_event *log;
+	size_t count;
+	size_t last;		/* where the events of the last command begin */
+	struct uar_decision d;	/* of the last command */
+	struct uar_error error; /* why it was refused */
+};
+
+static inline int64_t story_now(void *ctx)
+{
+	return ((struct story *)ctx)->now_us;
+}
+
+static inline void story_init(struct story *t, uint64_t seed)
+{
+	static const struct uar_owner owner = { UAR_STR("acme"), UAR_STR("main"), UAR_STR("ann") };
+
+	*t = (struct story){ .now_us = 1700000000000000 };
+	t->clock = (struct uar_clock){ story_now, story_now, t };
+	t->rand = uar_rand_seed(&t->seeded, seed);
+	uar_uuid_init(&t->ids, &t->clock, &t->rand);
+	uar_arena_init(&t->arena, 0);
+	t->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	t->log = uar_alloc(STORY_EVENTS * sizeof *t->log);
+	uar_session_init(&t->s, &owner, UAR_STR("0190b4a0-0000-7000-8000-000000000001"),
+			 UAR_STR("0190b4a0-0000-7000-8000-000000000002"));
+	uar_run_init(&t->r);
+}
+
+static inline void story_fini(struct story *t)
+{
+	uar_run_fini(&t->r);
+	uar_arena_fini(&t->arena);
+	uar_buf_fini(&t->buf);
+	uar_free(t->log);
+}
+
+/* One command a millisecond. Whatever is refused or fails changes nothing. */
+static inline uar_err story_tell(struct story *t, const struct uar_command *c)
+{
+	struct uar_core_env env = { t->now_us += 1000, &t->ids, &t->arena, &t->buf };
+	struct uar_session s = t->s;
+	struct uar_run r = t->r;
+	bool made = t->r.turn != UAR_TURN_NONE;
+	uar_err e;
+
+	t->d = (struct uar_decision){ 0 };
+	t->error = (struct uar_error){ 0 };
+	e = uar_core_decide(&env, &s, &r, c, &t->d, &t->error);
+	if (!e && t->count + t->d.event_count > STORY_EVENTS)
+		e = UAR_ETOOBIG;
+	if (e) {
+		if (!made && r.turn != UAR_TURN_NONE)
+			uar_run_fini(&r);
+		else if (!made)
+			uar_arena_fini(&r.arena);
+		return e;
+	}
+	t->s = s;
+	t->r = r;
+	t->last = t->count;
+	if (t->d.event_count)
+		memcpy(t->log + t->count, t->d.events, t->d.event_count * sizeof *t->log);
+	t->count += t->d.event_count;
+	return UAR_OK;
+}
+
+static inline struct uar_command story_create(enum uar_entry entry, bool wait)
+{
+	bool llm = entry == UAR_ENTRY_LLM;
+	struct uar_command c = { .kind = UAR_CMD_CREATE };
+
+	c.create = (struct uar_create){
+		.run_id = UAR_STR("0190b4a0-0000-7000-8000-000000000003"),
+		.turn_id = UAR_STR("0190b4a0-0000-7000-8000-000000000004"),
+		.task_id = UAR_STR("0190b4a0-0000-7000-8000-000000000005"),
+		.thread_id = UAR_STR("talk"),
+		.new_session = true,
+		.new_thread = true,
+		.wait = wait,
+		.what = { .entry = entry,
+			  .agent_id = UAR_STR("helper"),
+			  .plugin_id = UAR_STR("uar.agent"),
+			  .entry_id = UAR_STR("helper"),
+			  .provider = llm ? UAR_STR("scripted") : UAR_STR_NONE,
+			  .model = llm ? UAR_STR("m-1") : UAR_STR_NONE,
+			  .instructions = llm ? UAR_STR("Be kind.") : UAR_STR_NONE,
+			  .message = UAR_STR("Hello \xc3\xa4 \"there\""),
+			  .inputs = UAR_STR("{\"depth\":3}"),
+			  .idempotency_key = UAR_STR("key-1"),
+			  .timeout_us = 5000000 },
+		.trace_id = UAR_STR("0123456789abcdef0123456789abcdef"),
+		.source = UAR_STR("api"),
+		.context = UAR_STR("{\"files\":[\"a\"]}"),
+		.message_bytes = 16,
+	};
+	return c;
+}
+
+/* A plausible command of each kind but CREATE and REPLAY. */
+static inline struct uar_command story_command(enum uar_command_kind kind)
+{
+	struct uar_command c = { .kind = kind };
+
+	switch (kind) {
+	case UAR_CMD_PREPARED:
+		c.prepared = (struct uar_prepared){ 2, UAR_STR(STORY_SHA256) };
+		break;
+	case UAR_CMD_TEXT: c.text = UAR_STR("some text"); break;
+	case UAR_CMD_REASONING: c.text = UAR_STR("a thought"); break;
+	case UAR_CMD_CANCEL: c.text = UAR_STR("enough"); break;
+	case UAR_CMD_MODEL_DONE:
+		c.model = (struct uar_model_end){ .actual_model = UAR_STR("m-1-x"),
+						  .stop_reason = UAR_STR("stop"),
+						  .input_tokens = 10,
+						  .output_tokens = 20,
+						  .total_tokens = 30 };
+		break;
+	case UAR_CMD_MODEL_FAILED:
+		c.model = (struct uar_model_end){ .category = UAR_STR("network"),
+						  .message = UAR_STR("gone"),
+						  .retryable = true,
+						  .http_status = 502,
+						  .total_tokens = -1 };
+		break;
+	case UAR_CMD_FAIL:
+		c.fail = (struct uar_failure){ UAR_STR("INTERNAL"), UAR_STR("it broke"),
+					       UAR_STR("execution"), false };
+		break;
+	case UAR_CMD_CREATE:
+	case UAR_CMD_START:
+	case UAR_CMD_REPLAY:
+	case UAR_CMD_FINISH:
+	case UAR_CMD_STOPPED:
+	case UAR_CMD_TIMEOUT:
+	case UAR_CMD_RECOVER:
+	case UAR_CMD_COUNT: break;
+	}
+	return c;
+}
+
+static inline uar_err story_do(struct story *t, enum uar_command_kind kind)
+{
+	struct uar_command c = story_command(kind);
+
+	return story_tell(t, &c);
+}
+
+static inline uar_err story_begin(struct story *t, enum uar_entry entry, bool wait)
+{
+	struct uar_command c = story_create(entry, wait);
+
+	return story_tell(t, &c);
+}
+
+/* One line of a fixture. */
+static inline uar_err story_replay(struct story *t, uar_str json, int64_t line)
+{
+	struct uar_command c = { .kind = UAR_CMD_REPLAY, .replay = { NULL, line } };
+	uar_err e = uar_json_parse(json, NULL, &t->arena, &c.replay.event, &t->error);
+
+	return e ? e : story_tell(t, &c);
+}
+
+#endif
