@@ -248,6 +248,24 @@ TEST(runs_as_a_table_and_as_json, "")
 	uar_prepared_destroy(s);
 }
 
+TEST(agents_as_a_table_and_as_json, "")
+{
+	static const char agents[] = OK("{\"agents\":[{\"agent_id\":\"echo\",\"title\":\"Echo\","
+					"\"description\":\"Says\\u001b it\\nagain.\"}]}");
+	struct uar_prepared *s = START({ agents, 0 }, { agents, 0 });
+	struct run r = RUN("agents", "--url", s->url);
+
+	CHECK_INT(r.status, 0);
+	CHECK_STR(uar_str_c(r.out), "echo                  Says? it again.\n");
+	over(&r);
+	r = RUN("agents", "--url", s->url, "--json");
+	CHECK_STR(uar_str_n(r.out, 11), "{\"agents\":[");
+	over(&r);
+	CHECK(uar_prepared_finish(s));
+	CHECK(has(s->asked[0], "GET /api/agents HTTP/1.1\r\n"));
+	uar_prepared_destroy(s);
+}
+
 TEST(colours_are_for_terminals_without_no_color, "")
 {
 	static char *const plain[] = { "HOME=/nonexistent", "TERM=xterm", "NO_COLOR=1", NULL };

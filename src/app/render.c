@@ -186,6 +186,18 @@ static void show_done(struct uar_render *r, const struct uar_json *data)
 	uar_buf_fini(&b);
 }
 
+/* What was printed cannot be taken back, so the reader is told where it counts again. */
+static void show_meta(struct uar_render *r, const struct uar_json *data)
+{
+	const struct uar_json *metadata = uar_json_get(data, UAR_STR("metadata"));
+	struct uar_buf b = uar_buf_make(128);
+
+	uar_buf_add_str(&b, UAR_STR("[restarted] the answer begins again"));
+	if (uar_json_get(metadata, UAR_STR("superseded_bytes")))
+		note(r, UAR_STYLE_DIM, &b);
+	uar_buf_fini(&b);
+}
+
 static void show_nothing(struct uar_render *r, const struct uar_json *data)
 {
 	(void)r, (void)data;
@@ -200,7 +212,7 @@ static const struct {
 	{ "ToolEnd", show_tool_end },	  { "Citation", show_citation },
 	{ "MemoryRecall", show_memory },  { "Artifact", show_artifact },
 	{ "Error", show_error },	  { "RunStart", show_start },
-	{ "RunDone", show_done },	  { "meta", show_nothing },
+	{ "RunDone", show_done },	  { "meta", show_meta },
 };
 
 void uar_render_event(struct uar_render *r, const struct uar_json *event)

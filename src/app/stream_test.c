@@ -331,6 +331,8 @@ TEST(every_kind_of_event_is_shown, "")
 		{ "{\"type\":\"Error\",\"data\":{\"code\":\"C\",\"message\":\"m\\nn\"}}",
 		  "error: C: m n\n" },
 		{ "{\"type\":\"meta\",\"data\":{}}", "" },
+		{ "{\"type\":\"meta\",\"data\":{\"metadata\":{\"superseded_bytes\":7}}}",
+		  "[restarted] the answer begins again\n" },
 		{ "{\"type\":\"Novel\",\"data\":{\"k\":1}}", "[Novel] {\"k\":1}\n" },
 		{ "[1]", "[event] [1]\n" },
 	};

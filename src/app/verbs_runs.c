@@ -1,4 +1,4 @@
-/* verbs_runs.c - verbs that ask once: health, runs, show, cancel. */
+/* verbs_runs.c - verbs that ask once: health, agents, runs, show, cancel. */
 #include "app/cli.h"
 #include "app/remote.h"
 #include "app/text.h"
@@ -82,7 +82,7 @@ int uar_verb_health(struct uar_cli *cli)
 	return say_health(cli, &api, !alive, !ready);
 }
 
-/* --- runs ------------------------------------------------------------------------ */
+/* --- tables and queries ------------------------------------------------------------ */
 static void add_query(struct uar_buf *path, const char *name, const char *value)
 {
 	if (!value)
@@ -105,6 +105,38 @@ static void put_cell(struct uar_buf *out, uar_str text, size_t width, enum uar_t
 	uar_buf_fini(&clean);
 }
 
+/* --- agents ----------------------------------------------------------------------- */
+static int write_agents(struct uar_cli *cli, const struct uar_json *root)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	const struct uar_json *agents = uar_json_get(root, UAR_STR("agents"));
+	bool colour = uar_cli_colour(cli, cli->out_tty);
+
+	for (const struct uar_json *a = uar_json_at(agents, 0); a; a = a->next) {
+		put_cell(&text, member(a, "agent_id"), 20, UAR_STYLE_BOLD, colour);
+		uar_text_clean(&text, member(a, "description"), false);
+		uar_buf_add_char(&text, '\n');
+	}
+	return write_and_fini(cli, &text);
+}
+
+int uar_verb_agents(struct uar_cli *cli)
+{
+	struct uar_api_request ask = { .method = "GET", .path = "/api/agents" };
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	uar_err e = uar_remote_ask(cli, &ask, &a, &error);
+	int status;
+
+	if (e)
+		status = failed(cli, e, &error);
+	else
+		status = wants_json(cli) ? write_raw(cli, &a) : write_agents(cli, a.root);
+	uar_remote_answer_fini(&a);
+	return status;
+}
+
+/* --- runs ------------------------------------------------------------------------- */
 /* How long it took, or takes so far; nothing before it began. */
 static void put_took(struct uar_buf *out, const struct uar_json *run, double now)
 {
