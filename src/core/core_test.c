@@ -42,12 +42,15 @@ static void check_replay(const struct story *t)
 				 .runtime_id = t->s.runtime_id,
 				 .session_id = t->s.session_id };
 	struct uar_error error = { 0 };
+	struct uar_arena scratch;
 	struct uar_run r;
 	uar_err e = UAR_OK;
 
 	uar_run_init(&r);
+	uar_arena_init(&scratch, 0);
 	for (size_t i = 0; i < t->count && !e; i++)
-		e = uar_core_fold(&s, &r, &t->log[i], &error);
+		e = uar_core_fold(&s, &r, &t->log[i], &scratch, &error);
+	uar_arena_fini(&scratch);
 	CHECK_MSG(!e, "fold: %s", error.text);
 	CHECK_INT(s.sequence, t->s.sequence);
 	same_origin(&t->r, &r);

@@ -246,16 +246,19 @@ TEST(ill_formed_text_ends_all_the_same, "")
 static uar_err fold_with(const struct story *t, size_t skip, size_t twice)
 {
 	struct uar_session s = { .owner = t->s.owner };
+	struct uar_arena scratch;
 	struct uar_run r;
 	uar_err e = UAR_OK;
 
 	uar_run_init(&r);
+	uar_arena_init(&scratch, 0);
 	for (size_t i = 0; i < t->count && !e; i++) {
 		if (i != skip)
-			e = uar_core_fold(&s, &r, &t->log[i], NULL);
+			e = uar_core_fold(&s, &r, &t->log[i], &scratch, NULL);
 		if (i == twice && !e)
-			e = uar_core_fold(&s, &r, &t->log[i], NULL);
+			e = uar_core_fold(&s, &r, &t->log[i], &scratch, NULL);
 	}
+	uar_arena_fini(&scratch);
 	uar_run_fini(&r);
 	return e;
 }
@@ -282,6 +285,8 @@ static uar_err fold_as(struct story *t, enum uar_event_class cls, const char *js
 	struct uar_event ev = t->log[t->count - 1];
 	struct uar_session s = t->s;
 	struct uar_run r = t->r;
+	struct uar_arena scratch;
+	uar_err e;
 
 	for (int i = 0; i < UAR_ID_COUNT; i++)
 		ev.ids[i] = t->log[t->last].ids[i];
@@ -289,7 +294,10 @@ static uar_err fold_as(struct story *t, enum uar_event_class cls, const char *js
 	ev.payload = uar_str_c(json);
 	ev.sequence = s.sequence + 1;
 	ev.run_sequence = r.run_sequence + 1;
-	return uar_core_fold(&s, &r, &ev, NULL);
+	uar_arena_init(&scratch, 0);
+	e = uar_core_fold(&s, &r, &ev, &scratch, NULL);
+	uar_arena_fini(&scratch);
+	return e;
 }
 
 TEST(an_event_that_cannot_follow_is_refused, "RUN-17 RUN-21")
