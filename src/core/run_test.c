@@ -368,5 +368,5 @@ TEST(every_failed_allocation_leaves_the_run_as_it_was, "")
 
 	while (live_with(n))
 		n++;
-	CHECK(n > 20);
+	CHECK(n > 5);
 }
