@@ -269,7 +269,7 @@ uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_ty
 		return b->err;
 	c->state = CONN_STREAM;
 	c->events = *events;
-	c->wants_room = false;
+	c->flow.wants_room = false;
 	c->server->stats.streams++;
 	uar_http_set_due(c, DUE_NONE);
 	/* Else a reader that stops would let the kernel collect megabytes for it. */
@@ -288,7 +288,7 @@ uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f)
 	if (s->broken)
 		return UAR_EEOF;
 	if (uar_http_out_full(s)) {
-		s->wants_room = true;
+		s->flow.wants_room = true;
 		return UAR_EBUSY;
 	}
 	uar_http_out_frame(s, f);

@@ -464,8 +464,8 @@ static void on_writable(struct uar_http_stream *c)
 		drained(c);
 	else if (progress && c->state != CONN_BODY)
 		uar_http_set_due(c, DUE_STALL);
-	if (c->state == CONN_STREAM && c->wants_room && uar_http_out_has_room(c)) {
-		c->wants_room = false;
+	if (c->state == CONN_STREAM && c->flow.wants_room && uar_http_out_has_room(c)) {
+		c->flow.wants_room = false;
 		c->events.writable(c->events.ctx);
 	}
 }
@@ -487,7 +487,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 /* A stream's first bytes go out together: head, frames, perhaps the end. */
 static void uncork(struct uar_http_stream *c)
 {
-	c->corked = false;
+	c->flow.corked = false;
 	if (!c->out)
 		return;
 	on_writable(c);
@@ -501,7 +501,7 @@ void uar_http_conn_resume(struct uar_http_stream *c)
 {
 	if (c->broken) {
 		drop(c);
-	} else if (c->corked) {
+	} else if (c->flow.corked) {
 		uncork(c);
 	} else if (c->state == CONN_HEAD) {
 		uar_http_conn_poll(c, !c->eof, c->writing);

@@ -63,8 +63,10 @@ struct uar_http_stream {
 	bool running;	       /* inside conn.c's reading loop */
 	bool eof;	       /* the peer will send no more */
 	bool broken;	       /* writing failed; the ready list will close it */
-	bool wants_room;       /* a send was refused */
-	bool corked;	       /* a stream's head waits for what this turn adds to it */
+	struct {
+		bool wants_room; /* a send was refused */
+		bool corked;	 /* a stream's head waits for what this turn adds to it */
+	} flow;
 	struct uar_list node, ready, due;
 	int64_t due_us;
 	struct exchange *x;    /* in BODY and HANDLER */

@@ -198,7 +198,7 @@ static ssize_t send_some(struct uar_http_stream *c, struct iovec *iov, size_t n)
 
 static void queue_copy(struct uar_http_stream *c, uar_str head, uar_str body)
 {
-	bool first = !c->out && !c->corked;
+	bool first = !c->out && !c->flow.corked;
 	struct uar_frame *f = frame_alloc(head.n + body.n);
 	bool ok = false;
 
@@ -218,7 +218,7 @@ static void queue_copy(struct uar_http_stream *c, uar_str head, uar_str body)
 
 void uar_http_out_cork(struct uar_http_stream *c, uar_str head)
 {
-	c->corked = true;
+	c->flow.corked = true;
 	queue_copy(c, head, UAR_STR(""));
 	uar_http_make_ready(c);
 }

@@ -147,18 +147,18 @@ static uar_err read_store(struct uar_stream *s)
 	return e;
 }
 
-static bool in_memory(struct uar_stream *s, const struct uar_event **ev, size_t *n)
+static bool in_memory(struct uar_stream *s, struct tail_page *p)
 {
-	return s->of_run && rt_tail_read(s->rt, &s->owner, s->id, page_after(s), ev, n);
+	*p = (struct tail_page){ .owner = &s->owner, .run_id = s->id, .after = page_after(s) };
+	return s->of_run && rt_tail_read(s->rt, p);
 }
 
 static uar_err read_page(struct uar_stream *s)
 {
-	const struct uar_event *ev;
-	size_t n;
+	struct tail_page p;
 
 	s->state = READING;
-	if (!in_memory(s, &ev, &n))
+	if (!in_memory(s, &p))
 		return read_store(s);
 	uar_post(s->rt->o.sched, &s->from_memory);
 	return UAR_OK;
@@ -218,12 +218,11 @@ static void take_page(struct uar_stream *s, const struct uar_event *ev, size_t n
 static void memory_ready(struct uar_task *t)
 {
 	struct uar_stream *s = UAR_OWNER(t, struct uar_stream, from_memory);
-	const struct uar_event *ev;
-	size_t n;
+	struct tail_page p;
 	uar_err e;
 
-	if (in_memory(s, &ev, &n)) {
-		take_page(s, ev, n, false);
+	if (in_memory(s, &p)) {
+		take_page(s, p.events, p.n, false);
 		return;
 	}
 	e = read_store(s);

@@ -163,19 +163,18 @@ static struct tail *find(struct uar_runtime *rt, const struct uar_owner *owner, 
 	return t;
 }
 
-bool rt_tail_read(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id,
-		  uint64_t after, const struct uar_event **out, size_t *out_n)
+bool rt_tail_read(struct uar_runtime *rt, struct tail_page *p)
 {
-	struct tail *t = find(rt, owner, run_id);
+	struct tail *t = find(rt, p->owner, p->run_id);
 	size_t skip;
 
-	if (!t || !t->n || after + 1 < t->events[0].run_sequence)
+	if (!t || !t->n || p->after + 1 < t->events[0].run_sequence)
 		return false;
-	skip = (size_t)(after + 1 - t->events[0].run_sequence);
+	skip = (size_t)(p->after + 1 - t->events[0].run_sequence);
 	if (skip > t->n)
 		skip = t->n;
-	*out = t->events + skip;
-	*out_n = t->n - skip;
+	p->events = t->events + skip;
+	p->n = t->n - skip;
 	return true;
 }
 
