@@ -29,8 +29,14 @@ static void replay_reasoning(struct emit *e, const struct uar_json *data)
 static void context(struct emit *e, const char *key, const struct uar_json *list)
 {
 	static const char *const empty[] = { "items", "omissions", "missing" };
-	struct uar_jw *w = uar_emit_begin(e);
+	struct uar_jw *w;
 
+	if (!list) {
+		e->err = uar_error_set(e->error, UAR_EINVALID, "line %lld has no list of %s",
+				       (long long)e->line, key);
+		return;
+	}
+	w = uar_emit_begin(e);
 	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
 		uar_jw_arr(w, empty[i]);
 		uar_jw_close(w);
@@ -202,15 +208,27 @@ static void replay_artifact(struct emit *e, const struct uar_json *data)
 	uar_emit(e, UAR_EV_ARTIFACT_CHANGED, EMIT_RUN);
 }
 
+/* A status that a note may bring along: one of work, none that waits or ends. */
+static uar_str note_status(const struct uar_json *data)
+{
+	uar_str text = field(data, "status", UAR_STR(""));
+	enum uar_status s = uar_status_parse(text);
+
+	return s >= UAR_STATUS_PREPARING && s <= UAR_STATUS_RETRYING ? text : UAR_STR("streaming");
+}
+
+/* A phase as our own streams show it, or any other note, kept whole. */
 static void replay_meta(struct emit *e, const struct uar_json *data)
 {
+	bool phase = field(data, "phase", UAR_STR("")).n > 0;
+	const struct uar_json *metadata = phase ? uar_json_get(data, UAR_STR("metadata")) : data;
 	struct uar_jw *w = uar_emit_begin(e);
 
-	uar_jw_cstr(w, "phase", "replay");
-	uar_jw_cstr(w, "status", "streaming");
-	uar_jw_cstr(w, "title", "Recorded note");
-	if (data && data->kind == UAR_JSON_OBJECT)
-		uar_jw_tree(w, "metadata", data);
+	uar_jw_str(w, "phase", phase ? field(data, "phase", UAR_STR("")) : UAR_STR("replay"));
+	uar_jw_str(w, "status", phase ? note_status(data) : UAR_STR("streaming"));
+	uar_jw_str(w, "title", field(data, "title", UAR_STR("Recorded note")));
+	if (metadata && metadata->kind == UAR_JSON_OBJECT)
+		uar_jw_tree(w, "metadata", metadata);
 	uar_emit(e, UAR_EV_RUN_STATUS, EMIT_RUN);
 }
 
