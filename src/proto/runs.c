@@ -20,16 +20,19 @@ static void put_time(struct uar_jw *w, const char *key, int64_t us)
 /* The detail is a JSON object of further members: its inside is spliced. */
 static void put_detail(struct uar_jw *w, uar_str detail)
 {
+	const struct uar_json *j = NULL;
 	struct uar_arena arena;
-	const struct uar_json *j;
+	uar_err e;
 
 	uar_arena_init(&arena, 0);
-	if (detail.n && uar_json_parse(detail, NULL, &arena, &j, NULL) == UAR_OK &&
-	    j->kind == UAR_JSON_OBJECT)
-		for (const struct uar_json *m = j->first; m; m = m->next) {
-			uar_jw_key(w, m->key);
-			uar_jw_tree(w, NULL, m);
-		}
+	e = detail.n ? uar_json_parse(detail, NULL, &arena, &j, NULL) : UAR_OK;
+	if (e == UAR_ENOMEM && !w->err)
+		w->err = e; /* half a record would be a lie */
+	for (const struct uar_json *m = !e && j && j->kind == UAR_JSON_OBJECT ? j->first : NULL; m;
+	     m = m->next) {
+		uar_jw_key(w, m->key);
+		uar_jw_tree(w, NULL, m);
+	}
 	uar_arena_fini(&arena);
 }
 
