@@ -90,8 +90,9 @@ $(BUILD)/obj/%.o: %.S
 	$(call say,AS,$<)
 	$(Q)$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
-# The schemas are inside this object, which no compiler's dependency file says.
+# These objects have files inside them, which no compiler's dependency file says.
 $(BUILD)/obj/src/event/schemas.o: $(wildcard src/event/schemas/*.json)
+$(BUILD)/obj/src/gate/page.o: $(wildcard web/page/*)
 
 $(BUILD)/tests/%: %.c $(TESTLIB_O) $(LIB)
 	@mkdir -p $(@D)

@@ -1,4 +1,4 @@
-/* system.c - health, readiness, version, metrics, agents, the page and its link. */
+/* system.c - health, readiness, version, metrics, agents, the one-time link. */
 #include "gate/gate_int.h"
 
 #include <unistd.h>
@@ -177,7 +177,7 @@ void gate_metrics(struct call *c)
 	uar_buf_fini(&b);
 }
 
-/* --- the page and its one-time link ---------------------------------------------- */
+/* --- the one-time link of the page ---------------------------------------------- */
 
 const char *uar_gate_link_code(struct uar_gate *g)
 {

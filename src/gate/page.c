@@ -1,0 +1,89 @@
+/* page.c - the page of UAR itself: three files that are part of the program.
+ *
+ * Nothing in them is secret and nothing depends on who asks; the page gets its
+ * token by the one-time link. It may run its own script and style, talk to its
+ * own server, and nothing else: no inline code, no frame, no foreign address. */
+#include "base/sha256.h"
+#include "gate/gate_int.h"
+
+#define EMBED(NAME, PATH)                                                                          \
+	__asm__(".pushsection .rodata\n"                                                           \
+		".globl uar_page_" #NAME "\n"                                                      \
+		".hidden uar_page_" #NAME "\n"                                                     \
+		"uar_page_" #NAME ":\n"                                                            \
+		".incbin \"web/page/" PATH "\"\n"                                                  \
+		".globl uar_page_" #NAME "_end\n"                                                  \
+		".hidden uar_page_" #NAME "_end\n"                                                 \
+		"uar_page_" #NAME "_end:\n"                                                        \
+		".byte 0\n"                                                                        \
+		".popsection\n");                                                                  \
+	extern const char uar_page_##NAME[] __attribute__((visibility("hidden")));                 \
+	extern const char uar_page_##NAME##_end[] __attribute__((visibility("hidden")))
+
+EMBED(html, "page.html");
+EMBED(js, "page.js");
+EMBED(css, "page.css");
+
+#define POLICY                                                                                     \
+	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "            \
+	"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "             \
+	"require-trusted-types-for 'script'; trusted-types 'none'"
+
+static bool has_tag(uar_str list, uar_str tag)
+{
+	while (list.n) {
+		uar_str one = uar_str_trim(uar_str_cut(list, ',', &list));
+
+		if (uar_str_starts(one, UAR_STR("W/"))) /* a proxy that compresses weakens it */
+			one = uar_str_from(one, 2);
+		if (uar_str_eq(one, tag) || uar_str_is(one, "*"))
+			return true;
+	}
+	return false;
+}
+
+static void answer_file(struct call *c, const char *type, uar_str text)
+{
+	char hex[UAR_SHA256_TEXT + 1], tag[UAR_SHA256_TEXT + 3];
+	struct uar_http_request *r = c->r;
+	bool known;
+
+	uar_sha256_hex(text, hex);
+	snprintf(tag, sizeof tag, "\"%.32s\"", hex);
+	known = has_tag(uar_http_header(r, "if-none-match"), uar_str_c(tag));
+	const struct uar_http_header headers[] = {
+		{ UAR_STR("ETag"), uar_str_c(tag) },
+		{ UAR_STR("Cache-Control"), UAR_STR("no-cache") },
+		{ UAR_STR("Content-Security-Policy"), UAR_STR(POLICY) },
+		{ UAR_STR("X-Frame-Options"), UAR_STR("DENY") },
+		{ UAR_STR("Referrer-Policy"), UAR_STR("no-referrer") },
+		{ UAR_STR("Cross-Origin-Opener-Policy"), UAR_STR("same-origin") },
+		{ UAR_STR("Cross-Origin-Resource-Policy"), UAR_STR("same-origin") },
+	};
+	gate_call_free(c);
+	uar_http_respond(r, &(struct uar_http_response){
+				    .status = known ? 304 : 200,
+				    .content_type = known ? NULL : type,
+				    .body = known ? UAR_STR("") : text,
+				    .headers = headers,
+				    .header_count = ARRAY_LEN(headers),
+			    });
+}
+
+void gate_page_html(struct call *c)
+{
+	answer_file(c, "text/html; charset=utf-8",
+		    uar_str_n(uar_page_html, (size_t)(uar_page_html_end - uar_page_html)));
+}
+
+void gate_page_js(struct call *c)
+{
+	answer_file(c, "text/javascript; charset=utf-8",
+		    uar_str_n(uar_page_js, (size_t)(uar_page_js_end - uar_page_js)));
+}
+
+void gate_page_css(struct call *c)
+{
+	answer_file(c, "text/css; charset=utf-8",
+		    uar_str_n(uar_page_css, (size_t)(uar_page_css_end - uar_page_css)));
+}
