@@ -298,13 +298,14 @@ static void on_reload(void *ctx, int signum)
 	s->loaded = s->config = next;
 }
 
-static void announce_json(const struct server *s, const char *url)
+static void announce_json(const struct server *s, const char *url, const char *link)
 {
 	struct uar_buf b = uar_buf_make(4096);
 	struct uar_jw w = uar_jw_begin(&b);
 
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "url", url);
+	uar_jw_cstr(&w, "link", link);
 	uar_jw_str(&w, "token", uar_buf_str(&s->token));
 	uar_jw_cstr(&w, "data", s->config->value.data);
 	uar_jw_int(&w, "pid", getpid());
@@ -318,6 +319,7 @@ static void announce_json(const struct server *s, const char *url)
 static int announce(struct server *s)
 {
 	struct uar_server_info info = { .pid = getpid() };
+	char link[sizeof info.url + 64];
 	struct uar_error error = { 0 };
 	const char *address = uar_http_address(s->http);
 	bool is_unix = uar_str_starts(uar_str_c(address), UAR_STR("unix:"));
@@ -327,15 +329,16 @@ static int announce(struct server *s)
 	e = uar_datadir_announce(s->config->value.data, &info, &uar_clock_system, &error);
 	if (e)
 		return explain("data directory", e, &error);
+	snprintf(link, sizeof link, "%s/#code=%s", info.url, uar_gate_link_code(s->gate));
 	if (s->json)
-		announce_json(s, info.url);
+		announce_json(s, info.url, link);
 	else
 		fprintf(s->out,
-			"UAR %s is running.\n\n  open      %s/#code=%s\n  data      %s\n"
+			"UAR %s is running.\n\n  open      %s\n  data      %s\n"
 			"  try       uar run demo \"hello\"\n\nThe link works once. Ctrl-C stops; "
 			"runs "
 			"go on at the next start.\n",
-			UAR_VERSION, info.url, uar_gate_link_code(s->gate), s->config->value.data);
+			UAR_VERSION, link, s->config->value.data);
 	fflush(s->out);
 	return 0;
 }

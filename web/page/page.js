@@ -697,6 +697,7 @@ function showAgent() {
 	const agent = chosen();
 	page.about.textContent = agent?.description ?? '';
 	page.recordingChoice.hidden = agent?.entry !== 'fixture';
+	page.message.disabled = agent?.entry === 'fixture'; // it says what was recorded
 	showDeeds();
 }
 
