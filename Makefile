@@ -105,6 +105,8 @@ $(BUILD)/bench/%: bench/%.c $(BENCHLIB_O) $(LIB)
 	$(call say,BENCH,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Ibench -MMD -MP $(LDFLAGS) -o $@ $< $(BENCHLIB_O) $(LIB) $(LDLIBS)
 
+include mk/agent_api.mk
+
 # --- tests -----------------------------------------------------------------
 test: deps-test ## everything CI runs; closing line "N passed, N failed"
 	@tools/test-all

@@ -1,0 +1,62 @@
+# libagent_api: the Universal Agent API as a C library of its own.
+#
+#   make agent-api                    build/libagent_api.so, .a and the supervisor
+#   AGENT_API_CODEX=0 ...             leave a backend out (also CLAUDE_CODE, ACP)
+#
+# The library is built from its own objects: position independent, with the
+# backends that were asked for, and with nothing of the server in it.
+
+AGENT_API_CODEX       ?= 0
+AGENT_API_CLAUDE_CODE ?= 0
+AGENT_API_ACP         ?= 0
+AGENT_API_LIBEXEC     ?= $(PREFIX)/libexec
+
+AA_ABI   := 1
+AA_DIR   := $(BUILD)/agent_api/$(AGENT_API_CODEX)$(AGENT_API_CLAUDE_CODE)$(AGENT_API_ACP)
+AA_BASE  := alloc arena buf clock err rand str
+AA_JSON  := json json_keys json_number json_parse jw
+AA_C     := $(filter-out %_test.c src/backend/supervisor.c,$(wildcard src/backend/*.c)) \
+            $(AA_BASE:%=src/base/%.c) $(AA_JSON:%=src/json/%.c)
+AA_O     := $(AA_C:%.c=$(AA_DIR)/%.o)
+AA_FLAGS := -fPIC -DAGENT_API_CODEX=$(AGENT_API_CODEX) \
+            -DAGENT_API_CLAUDE_CODE=$(AGENT_API_CLAUDE_CODE) -DAGENT_API_ACP=$(AGENT_API_ACP) \
+            -DAGENT_API_LIBEXEC='"$(AGENT_API_LIBEXEC)"'
+AA_SO    := $(BUILD)/libagent_api.so
+AA_A     := $(BUILD)/libagent_api.a
+AA_PC    := $(BUILD)/agent_api.pc
+AA_SUP   := $(BUILD)/agent-api-supervisor
+
+.PHONY: agent-api install-agent-api
+agent-api: $(AA_SO) $(AA_A) $(AA_PC) ## build libagent_api and its supervisor
+
+$(AA_DIR)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(AA_FLAGS) -MMD -MP -c -o $@ $<
+
+$(AA_DIR)/libagent_api.so: $(AA_O) src/backend/agent_api.map
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libagent_api.so.$(AA_ABI) -Wl,-z,nodelete \
+		$(if $(SAN),,-Wl,-z,defs) -Wl,--version-script=src/backend/agent_api.map \
+		-o $@ $(AA_O) -lpthread -ldl -lm
+
+# One object in the archive, so that only uaa_* is visible to whoever links it.
+$(AA_DIR)/libagent_api.a: $(AA_O)
+	$(LD) -r -o $(@:.a=.o) $^
+	objcopy --wildcard --keep-global-symbol='uaa_*' $(@:.a=.o)
+	@rm -f $@
+	ar rcs $@ $(@:.a=.o)
+
+# Stamped by configuration: another choice of backends replaces the copies.
+$(AA_SO): $(AA_DIR)/libagent_api.so FORCE
+	@cmp -s $< $@ || cp $< $@
+	@ln -sf $(notdir $@) $@.$(AA_ABI)
+$(AA_A): $(AA_DIR)/libagent_api.a FORCE
+	@cmp -s $< $@ || cp $< $@
+.PHONY: FORCE
+FORCE:
+
+$(AA_PC): mk/agent_api.mk
+	@mkdir -p $(@D)
+	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
+		'Name: agent_api' 'Description: Universal Agent API' 'Version: $(VERSION)' \
+		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lagent_api' \
+		'Libs.private: -lpthread -ldl -lm' > $@
