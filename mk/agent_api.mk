@@ -7,7 +7,7 @@
 # backends that were asked for, and with nothing of the server in it.
 
 AGENT_API_CODEX       ?= 0
-AGENT_API_CLAUDE_CODE ?= 0
+AGENT_API_CLAUDE_CODE ?= 1
 AGENT_API_ACP         ?= 0
 AGENT_API_LIBEXEC     ?= $(PREFIX)/libexec
 
@@ -60,3 +60,27 @@ $(AA_PC): mk/agent_api.mk
 		'Name: agent_api' 'Description: Universal Agent API' 'Version: $(VERSION)' \
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lagent_api' \
 		'Libs.private: -lpthread -ldl -lm' > $@
+
+# The supervisor is one small program of its own.
+$(AA_SUP): src/backend/supervisor.c src/backend/supervisor.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(filter-out -fsanitize=thread,$(CFLAGS)) -DUAB_SUPERVISOR_MAIN \
+		$(filter-out -fsanitize=thread,$(LDFLAGS)) -o $@ $<
+agent-api build: $(AA_SUP)
+
+# What the unit tests of src/backend start.
+AA_FAKE := $(BUILD)/fake-cli
+$(AA_FAKE): tests/fake_cli/fake_cli.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -O2 -g -std=c17 -Wall -Wextra -Werror -o $@ $<
+unit: $(AA_SUP) $(AA_FAKE) $(AA_SO) $(AA_A) $(AA_PC)
+
+install: install-agent-api
+install-agent-api: agent-api
+	install -D -m 644 include/agent_api/agent_api.h $(DESTDIR)$(PREFIX)/include/agent_api/agent_api.h
+	install -D -m 755 $(AA_SO) $(DESTDIR)$(PREFIX)/lib/libagent_api.so.$(VERSION)
+	ln -sf libagent_api.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libagent_api.so.$(AA_ABI)
+	ln -sf libagent_api.so.$(AA_ABI) $(DESTDIR)$(PREFIX)/lib/libagent_api.so
+	install -D -m 644 $(AA_A) $(DESTDIR)$(PREFIX)/lib/libagent_api.a
+	install -D -m 644 $(AA_PC) $(DESTDIR)$(PREFIX)/lib/pkgconfig/agent_api.pc
+	install -D -m 755 $(AA_SUP) $(DESTDIR)$(AGENT_API_LIBEXEC)/agent-api-supervisor

@@ -17,7 +17,7 @@
 #define AGENT_API_CODEX 0
 #endif
 #ifndef AGENT_API_CLAUDE_CODE
-#define AGENT_API_CLAUDE_CODE 0
+#define AGENT_API_CLAUDE_CODE 1
 #endif
 #ifndef AGENT_API_ACP
 #define AGENT_API_ACP 0

@@ -1,0 +1,53 @@
+/* child.h - one supervised program: its pipes, its truth about exits, its lines. */
+#ifndef UAR_BACKEND_CHILD_H
+#define UAR_BACKEND_CHILD_H
+
+#include <sys/types.h>
+
+#include "backend/int.h"
+#include "backend/supervisor.h"
+
+struct uab_spawn {
+	const char *supervisor;
+	const char *cwd;   /* NULL: the host's */
+	char *const *argv; /* program first; looked up on PATH of envp */
+	char *const *envp;
+	int grace_ms; /* for what is left when the program has ended */
+};
+
+struct uab_child {
+	int in, out, err; /* our ends, non-blocking; -1 when closed */
+	int control, pidfd;
+	pid_t pid, root;
+	bool started, failed, exited, empty, lost;
+	int status;		 /* wait status once exited */
+	int phase, failed_errno; /* once failed */
+};
+
+/* 0 or an errno. The calling thread must live until uab_child_reap. */
+int uab_child_spawn(struct uab_child *c, const struct uab_spawn *spec);
+/* Reads what the supervisor has to say; call when `control` is readable. */
+void uab_child_control(struct uab_child *c);
+void uab_child_tell(struct uab_child *c, enum uab_sup_type what);
+/* Closes everything and waits for the supervisor to be gone. */
+void uab_child_reap(struct uab_child *c);
+void uab_close(int *fd);
+/* Where the supervisor is; NULL when it is nowhere. Writes into `path`. */
+const char *uab_supervisor_path(uaa_str configured, char *path, size_t size);
+
+/* Splits bytes into lines at LF. Lines longer than `max` are counted, not kept. */
+struct uab_lines {
+	struct uar_buf buf;
+	size_t max;
+	uint64_t skipping;			    /* bytes of the line that is too long, so far */
+	void (*line)(void *ctx, char *p, size_t n); /* without LF and one CR; may be edited */
+	void (*too_long)(void *ctx, uint64_t bytes);
+	void *ctx;
+};
+void uab_lines_init(struct uab_lines *l, size_t max);
+void uab_lines_feed(struct uab_lines *l, char *p, size_t n);
+/* The end: what is left without LF, if anything, is a line too. */
+void uab_lines_end(struct uab_lines *l);
+void uab_lines_fini(struct uab_lines *l);
+
+#endif

@@ -1,0 +1,336 @@
+/* cli_test.h - runs of the real backends against the fake CLI, collected whole. */
+#ifndef UAR_BACKEND_CLI_TEST_H
+#define UAR_BACKEND_CLI_TEST_H
+
+#include "test.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "backend/int.h"
+
+/* A program of this build, found from where the test itself is. */
+static inline const char *built(const char *name)
+{
+	static char path[4][1200];
+	static int turn;
+	char self[1024];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	char *cut;
+
+	self[n > 0 ? n : 0] = 0;
+	cut = strstr(self, "/tests/");
+	if (cut)
+		*cut = 0;
+	turn = (turn + 1) % 4;
+	snprintf(path[turn], sizeof path[turn], "%s/%s", self, name);
+	return path[turn];
+}
+
+static inline const char *fixture(const char *name)
+{
+	static char path[4][1400];
+	static char cwd[1024];
+	static int turn;
+
+	if (!cwd[0] && !getcwd(cwd, sizeof cwd))
+		cwd[0] = 0;
+	turn = (turn + 1) % 4;
+	snprintf(path[turn], sizeof path[turn], "%s/tests/fixtures/backend/%s", cwd, name);
+	return path[turn];
+}
+
+static inline uaa_process_options *quick(void)
+{
+	static uaa_process_options o;
+
+	o = (uaa_process_options){ .struct_size = sizeof o,
+				   .supervisor = uaa_str_c(built("agent-api-supervisor")),
+				   .interrupt_ms = 200,
+				   .terminate_ms = 300,
+				   .kill_ms = 20000,
+				   .after_result_ms = 500 };
+	return &o;
+}
+
+/* --- what a run gave --- */
+
+struct seen {
+	uaa_event *ev[4096];
+	int n;
+	uaa_status status;
+	uaa_completion *completion;
+	uaa_error *error;
+};
+
+static inline void see(void *ctx, const uaa_event *ev)
+{
+	struct seen *s = ctx;
+
+	if (s->n < (int)ARRAY_LEN(s->ev))
+		s->ev[s->n++] = uaa_event_ref((uaa_event *)ev);
+}
+
+static inline void seen_fini(struct seen *s)
+{
+	for (int i = 0; i < s->n; i++)
+		uaa_event_unref(s->ev[i]);
+	uaa_completion_unref(s->completion);
+	uaa_error_unref(s->error);
+	free(s);
+}
+
+static inline bool contains(uaa_str where, const char *what)
+{
+	return where.ptr && memmem(where.ptr, where.len, what, strlen(what)) != NULL;
+}
+
+/* Strings that must never come out: the canaries of fixtures and scripts. */
+static inline void check_secret(uaa_str s, const char *where)
+{
+	static const char *const canaries[] = { "SECRET",	    "sk-dummy", "sk-ant",
+						"http://127.0.0.1", "api_key",	"x-api-key",
+						"/tmp/outside",	    "echo hi",	"hello file" };
+
+	for (size_t i = 0; i < ARRAY_LEN(canaries); i++)
+		CHECK_MSG(!contains(s, canaries[i]), "%s leaks %s: %.*s", where, canaries[i],
+			  (int)s.len, s.ptr);
+}
+
+static inline void check_facet(uaa_str data)
+{
+	static const char *const keys[] = { "\"schema\":\"agent_api.tools.structured.v1\"",
+					    "\"backend_item_id\":",
+					    "\"thread_id\":",
+					    "\"turn_id\":",
+					    "\"kind\":",
+					    "\"phase\":",
+					    "\"status\":",
+					    "\"exit_code\":",
+					    "\"bytes\":{\"stdout\":",
+					    "\"stderr\":",
+					    "\"diff\":",
+					    "\"result\":",
+					    "\"tool_name\":",
+					    "\"tool_use_id\":" };
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		CHECK_MSG(contains(data, keys[i]), "facet lacks %s: %.*s", keys[i], (int)data.len,
+			  data.ptr ? data.ptr : "");
+}
+
+/* The rules that hold for every event of every backend. */
+static inline void check_event(const uaa_event *ev)
+{
+	uaa_event_kind k = uaa_event_get_kind(ev);
+	uaa_str text = uaa_event_text(ev), message = uaa_event_message(ev);
+	uaa_str data = uaa_event_data_json(ev);
+
+	CHECK((text.ptr != NULL) == (k == UAA_EV_TEXT_OUTPUT));
+	CHECK(k != UAA_EV_TEXT_OUTPUT || !message.ptr);
+	CHECK((k != UAA_EV_ERROR && k != UAA_EV_STATUS) || message.ptr);
+	CHECK(text.len <= UAA_MAX_TEXT && message.len <= UAA_MAX_MESSAGE);
+	CHECK(data.len <= UAA_MAX_DATA && uaa_event_channel(ev).len <= UAA_MAX_CHANNEL);
+	CHECK(k != UAA_EV_UNKNOWN || !uaa_event_channel(ev).ptr);
+	check_secret(message, "message");
+	check_secret(data, "data");
+	if (k == UAA_EV_TOOL_CALL || k == UAA_EV_TOOL_RESULT)
+		check_facet(data);
+}
+
+static inline struct seen *collect(uaa_run *run)
+{
+	struct seen *s = calloc(1, sizeof *s);
+	uaa_run_result r = { 0 };
+	int errors = 0;
+
+	s->status = uaa_run_collect(run, see, s, &r, &s->error);
+	s->completion = r.completion;
+	for (int i = 0; i < s->n; i++)
+		check_event(s->ev[i]);
+	for (int i = 0; s->error && i < s->n; i++) /* the error's text, once and last */
+		errors += uaa_event_get_kind(s->ev[i]) == UAA_EV_ERROR &&
+			  uar_str_eq(uab_str(uaa_event_message(s->ev[i])),
+				     uab_str(uaa_error_message(s->error)));
+	if (s->error && s->n < (int)ARRAY_LEN(s->ev) &&
+	    !contains(uaa_error_message(s->error), "cancelled") &&
+	    !contains(uaa_error_message(s->error), "termination failed"))
+		CHECK_INT(errors, 1);
+	if (s->error)
+		check_secret(uaa_error_display(s->error), "error");
+	if (s->completion) {
+		check_secret(uaa_completion_data_json(s->completion), "completion");
+	}
+	uaa_run_unref(run);
+	return s;
+}
+
+static inline int count(const struct seen *s, uaa_event_kind kind, const char *message)
+{
+	int n = 0;
+
+	for (int i = 0; i < s->n; i++)
+		n += uaa_event_get_kind(s->ev[i]) == kind &&
+		     (!message || contains(uaa_event_message(s->ev[i]), message));
+	return n;
+}
+
+/* All text in order, into one buffer. */
+static inline uar_str all_text(const struct seen *s, struct uar_buf *b)
+{
+	uar_buf_clear(b);
+	for (int i = 0; i < s->n; i++)
+		uar_buf_add_str(b, uab_str(uaa_event_text(s->ev[i])));
+	return uar_buf_str(b);
+}
+
+static inline void check_error(const struct seen *s, const char *message)
+{
+	CHECK_INT(s->status, UAA_E_BACKEND);
+	if (s->error)
+		CHECK_STR(uab_str(uaa_error_message(s->error)), message);
+}
+
+/* Until the agent is gone, whoever reads or does not. */
+static inline void wait_done(uaa_run *run)
+{
+	bool done = false;
+
+	while (!done) {
+		sched_yield();
+		pthread_mutex_lock(&run->mu);
+		done = run->done;
+		pthread_mutex_unlock(&run->mu);
+	}
+}
+
+/* --- processes and descriptors --- */
+
+static inline int open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Processes of this user that carry the mark in their environment. */
+static inline int marked(const char *mark)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	int n = 0;
+
+	while ((e = readdir(d))) {
+		char path[300];
+		static char env[65536];
+		FILE *f;
+		size_t k;
+
+		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+			continue;
+		snprintf(path, sizeof path, "/proc/%s/environ", e->d_name);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		k = fread(env, 1, sizeof env, f);
+		fclose(f);
+		n += memmem(env, k, mark, strlen(mark)) != NULL;
+	}
+	closedir(d);
+	return n;
+}
+
+/* Children of this process, dead or alive. */
+static inline int children(void)
+{
+	char path[64];
+	FILE *f;
+	int n = 0;
+	long pid;
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+
+	while ((e = readdir(d))) {
+		snprintf(path, sizeof path, "/proc/self/task/%.20s/children", e->d_name);
+		f = fopen(path, "r");
+		while (f && fscanf(f, "%ld", &pid) == 1)
+			n++;
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	return n;
+}
+
+static inline int rounds(int usual)
+{
+	const char *n = getenv("AGENT_API_ROUNDS");
+	uint64_t v;
+
+	return n && uar_str_u64(uar_str_c(n), &v) == UAR_OK ? (int)v : usual;
+}
+
+/* --- requests --- */
+
+static inline uaa_request *ask(const char *prompt)
+{
+	uaa_request *r = uaa_request_new();
+
+	uaa_request_set_prompt(r, uaa_str_c(prompt));
+	return r;
+}
+
+static inline void with(uaa_request *r, const char *key, const char *json)
+{
+	CHECK(uaa_request_set_extension_json(r, uaa_str_c(key), uaa_str_c(json)) == UAA_OK);
+}
+
+static inline uaa_backend *claude_doing(const char *todo, const char *record,
+					uaa_process_options *o)
+{
+	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
+			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(record ? record : "") } };
+	uaa_claude_code_config c = { .struct_size = sizeof c,
+				     .binary = uaa_str_c(built("fake-cli")),
+				     .env = env,
+				     .env_count = record ? 2 : 1,
+				     .process = o ? o : quick() };
+	uaa_backend *b = uaa_claude_code_backend_new(&c);
+
+	CHECK(b != NULL);
+	return b;
+}
+
+/* Runs the request (or "hi") on the backend, gives both back. */
+static inline struct seen *run_on(uaa_backend *b, uaa_request *r)
+{
+	uaa_run *run = NULL;
+	uaa_error *e = NULL;
+	struct seen *s;
+
+	if (!r)
+		r = ask("hi");
+	if (uaa_backend_run(b, r, &run, &e) == UAA_OK) {
+		s = collect(run);
+	} else {
+		s = calloc(1, sizeof *s);
+		s->error = e;
+		s->status = uaa_error_code(e);
+	}
+	uaa_request_unref(r);
+	uaa_backend_unref(b);
+	return s;
+}
+
+static inline struct seen *claude(const char *todo)
+{
+	return run_on(claude_doing(todo, NULL, NULL), NULL);
+}
+
+#endif

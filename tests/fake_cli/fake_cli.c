@@ -1,0 +1,368 @@
+/* fake_cli.c - an agent program that does what it is told, for the tests.
+ *
+ * FAKE_DO holds one command a line, run in order; the end of it is exit 0. It
+ * replays recorded streams byte by byte and misbehaves on demand. FAKE_RECORD
+ * names a directory that gets argv, env and cwd of every start. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void put(const char *p, size_t n)
+{
+	while (n) {
+		ssize_t k = write(1, p, n);
+
+		if (k < 0 && errno != EINTR)
+			_exit(101);
+		if (k > 0) {
+			p += k;
+			n -= (size_t)k;
+		}
+	}
+}
+
+static char *slurp(const char *path, size_t *out_n)
+{
+	FILE *f = fopen(path, "rb");
+	char *p;
+	struct stat st;
+
+	if (!f || fstat(fileno(f), &st)) {
+		fprintf(stderr, "fake: %s: %s\n", path, strerror(errno));
+		exit(98);
+	}
+	p = malloc((size_t)st.st_size + 1);
+	*out_n = fread(p, 1, (size_t)st.st_size, f);
+	p[*out_n] = 0;
+	fclose(f);
+	return p;
+}
+
+static void record_list(const char *dir, const char *name, char **list)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	f = fopen(path, "a");
+	for (; f && *list; list++)
+		fprintf(f, "%s\n", *list);
+	if (f)
+		fclose(f);
+}
+
+static void record(char **argv)
+{
+	const char *dir = getenv("FAKE_RECORD");
+	char cwd[4096];
+	char *one[2] = { cwd, NULL };
+
+	if (!dir || !getcwd(cwd, sizeof cwd))
+		return;
+	record_list(dir, "cwd", one);
+	record_list(dir, "env", environ);
+	record_list(dir, "argv", argv);
+}
+
+static void hang(void)
+{
+	for (;;)
+		pause();
+}
+
+/* --- stdin --- */
+
+static int read_line(char **line, size_t *cap)
+{
+	ssize_t n = getline(line, cap, stdin);
+
+	if (n < 0)
+		return 0;
+	if (n && (*line)[n - 1] == '\n')
+		(*line)[n - 1] = 0;
+	return 1;
+}
+
+static void expect(const char *what)
+{
+	char *line = NULL;
+	size_t cap = 0;
+
+	if (!read_line(&line, &cap) || !strstr(line, what)) {
+		fprintf(stderr, "fake: wanted %s, got %s\n", what, line ? line : "(end)");
+		exit(99);
+	}
+	free(line);
+}
+
+static void read_all(void)
+{
+	char buf[65536];
+
+	while (read(0, buf, sizeof buf) > 0)
+		;
+}
+
+/* Prints how many bytes of prompt came, as a text event. */
+static void count_input(void)
+{
+	char buf[65536], line[200];
+	size_t total = 0;
+	ssize_t n;
+
+	while ((n = read(0, buf, sizeof buf)) > 0)
+		total += (size_t)n;
+	snprintf(
+		line, sizeof line,
+		"{\"type\":\"assistant\",\"message\":{\"id\":\"i\",\"content\":[{\"type\":\"text\","
+		"\"text\":\"%zu\"}]}}\n",
+		total);
+	put(line, strlen(line));
+}
+
+/* --- recorded streams --- */
+
+static void cat(const char *path, size_t chunk, size_t limit)
+{
+	size_t n, at = 0;
+	char *p = slurp(path, &n);
+
+	if (limit < n)
+		n = limit;
+	while (at < n) {
+		size_t k = chunk && chunk < n - at ? chunk : n - at;
+
+		put(p + at, k);
+		at += k;
+	}
+	free(p);
+}
+
+/* The word after "method" or "type", for comparing what was sent with what was recorded. */
+static void verb(const char *line, char out[64])
+{
+	const char *at = strstr(line, "\"method\":\"");
+	size_t n = 0;
+
+	at = at ? at + 10 : strstr(line, "\"type\":\"") ? strstr(line, "\"type\":\"") + 8 : "";
+	while (at[n] && at[n] != '"' && n < 63) {
+		out[n] = at[n];
+		n++;
+	}
+	out[n] = 0;
+}
+
+/* Lines {"dir":"in|out","msg":...}: waits for what came in, prints what went out. */
+static void dialogue(const char *path)
+{
+	size_t n;
+	char *text = slurp(path, &n), *at = text, *line = NULL;
+	size_t cap = 0;
+
+	while (*at) {
+		char *end = strchr(at, '\n');
+		char want[64], got[64];
+
+		if (end)
+			*end = 0;
+		if (strncmp(at, "{\"dir\":\"in\",", 12) == 0) {
+			if (!read_line(&line, &cap))
+				exit(97);
+			verb(at, want);
+			verb(line, got);
+			if (strcmp(want, got) != 0) {
+				fprintf(stderr, "fake: wanted %s, got %s\n", want, line);
+				exit(99);
+			}
+		} else {
+			size_t len = strlen(at);
+
+			put(at + 19, len - 20);
+			put("\n", 1);
+		}
+		if (!end)
+			break;
+		at = end + 1;
+	}
+	free(line);
+	free(text);
+}
+
+/* --- misbehaviour --- */
+
+/* A process that left the session, the group and its parent, and keeps the pipes. */
+static void escape(void)
+{
+	if (fork() == 0) {
+		setsid();
+		if (fork() == 0)
+			hang();
+		_exit(0);
+	}
+}
+
+static void burst(long count)
+{
+	static char block[1 << 16];
+	size_t used = 0;
+
+	for (long i = 0; i < count; i++) {
+		used += (size_t)snprintf(
+			block + used, sizeof block - used,
+			"{\"type\":\"assistant\",\"message\":{\"id\":\"b\",\"content\":"
+			"[{\"type\":\"text\",\"text\":\"%ld\"}]}}\n",
+			i);
+		if (used > sizeof block - 256) {
+			put(block, used);
+			used = 0;
+		}
+	}
+	put(block, used);
+}
+
+static void big_line(long bytes, int quoted)
+{
+	static const char head[] =
+		"{\"type\":\"assistant\",\"message\":{\"id\":\"g\",\"content\":[{"
+		"\"type\":\"text\",\"text\":\"";
+	static char block[1 << 16];
+
+	memset(block, 'x', sizeof block);
+	if (quoted)
+		put(head, sizeof head - 1);
+	while (bytes > 0) {
+		size_t k = bytes < (long)sizeof block ? (size_t)bytes : sizeof block;
+
+		put(block, k);
+		bytes -= (long)k;
+	}
+	put(quoted ? "\"}]}}\n" : "\n", quoted ? 6 : 1);
+}
+
+static void wait_for(const char *path)
+{
+	while (access(path, F_OK))
+		poll(NULL, 0, 2);
+}
+
+static void touch(const char *path)
+{
+	int fd = open(path, O_CREAT | O_WRONLY, 0600);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static void say_env(const char *name)
+{
+	char line[8192];
+	const char *v = getenv(name);
+
+	snprintf(
+		line, sizeof line,
+		"{\"type\":\"assistant\",\"message\":{\"id\":\"e\",\"content\":[{\"type\":\"text\","
+		"\"text\":\"%s=%s\"}]}}\n",
+		name, v ? v : "(unset)");
+	put(line, strlen(line));
+}
+
+static void result(void)
+{
+	static const char line[] =
+		"{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,"
+		"\"result\":\"done\"}\n";
+
+	put(line, sizeof line - 1);
+}
+
+/* --- commands --- */
+
+static void command(char *c)
+{
+	char *arg = strchr(c, ' ');
+	char *second;
+
+	if (arg)
+		*arg++ = 0;
+	else
+		arg = c + strlen(c);
+	second = strchr(arg, '|');
+	if (strcmp(c, "line") == 0)
+		put(arg, strlen(arg)), put("\n", 1);
+	else if (strcmp(c, "part") == 0)
+		put(arg, strlen(arg));
+	else if (strcmp(c, "raw") == 0) /* a byte in hex */
+		put((char[]){ (char)strtol(arg, NULL, 16) }, 1);
+	else if (strcmp(c, "err") == 0)
+		fprintf(stderr, "%s\n", arg);
+	else if (strcmp(c, "cat") == 0 && second)
+		*second = 0, cat(arg, (size_t)strtol(second + 1, NULL, 10), (size_t)-1);
+	else if (strcmp(c, "cat") == 0)
+		cat(arg, 0, (size_t)-1);
+	else if (strcmp(c, "cut") == 0 && second)
+		*second = 0, cat(arg, 0, (size_t)strtol(second + 1, NULL, 10));
+	else if (strcmp(c, "dialogue") == 0)
+		dialogue(arg);
+	else if (strcmp(c, "stdin") == 0)
+		read_all();
+	else if (strcmp(c, "count") == 0)
+		count_input();
+	else if (strcmp(c, "expect") == 0)
+		expect(arg);
+	else if (strcmp(c, "wait") == 0)
+		wait_for(arg);
+	else if (strcmp(c, "touch") == 0)
+		touch(arg);
+	else if (strcmp(c, "exit") == 0)
+		exit((int)strtol(arg, NULL, 10));
+	else if (strcmp(c, "signal") == 0)
+		raise((int)strtol(arg, NULL, 10));
+	else if (strcmp(c, "hang") == 0)
+		hang();
+	else if (strcmp(c, "ignoreterm") == 0)
+		signal(SIGTERM, SIG_IGN), signal(SIGINT, SIG_IGN);
+	else if (strcmp(c, "fork") == 0)
+		fork() == 0 ? hang() : (void)0;
+	else if (strcmp(c, "escape") == 0)
+		escape();
+	else if (strcmp(c, "closeout") == 0)
+		close(1), close(2);
+	else if (strcmp(c, "burst") == 0)
+		burst(strtol(arg, NULL, 10));
+	else if (strcmp(c, "bigline") == 0)
+		big_line(strtol(arg, NULL, 10), 1);
+	else if (strcmp(c, "junkline") == 0)
+		big_line(strtol(arg, NULL, 10), 0);
+	else if (strcmp(c, "env") == 0)
+		say_env(arg);
+	else if (strcmp(c, "result") == 0)
+		result();
+	else
+		exit(96);
+}
+
+int main(int argc, char **argv)
+{
+	char *todo = getenv("FAKE_DO");
+
+	(void)argc;
+	record(argv);
+	todo = strdup(todo ? todo : "");
+	while (todo && *todo) {
+		char *next = strchr(todo, '\n');
+
+		if (next)
+			*next++ = 0;
+		command(todo);
+		todo = next;
+	}
+	return 0;
+}
