@@ -6,9 +6,9 @@
 # The library is built from its own objects: position independent, with the
 # backends that were asked for, and with nothing of the server in it.
 
-AGENT_API_CODEX       ?= 0
+AGENT_API_CODEX       ?= 1
 AGENT_API_CLAUDE_CODE ?= 1
-AGENT_API_ACP         ?= 0
+AGENT_API_ACP         ?= 1
 AGENT_API_LIBEXEC     ?= $(PREFIX)/libexec
 
 AA_ABI   := 1

@@ -55,6 +55,14 @@ static inline uaa_process_options *quick(void)
 	return &o;
 }
 
+static inline const char *strcat_path(const char *dir, const char *name)
+{
+	static char path[1400];
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	return path;
+}
+
 /* --- what a run gave --- */
 
 struct seen {
@@ -316,7 +324,7 @@ static inline struct seen *run_on(uaa_backend *b, uaa_request *r)
 
 	if (!r)
 		r = ask("hi");
-	if (uaa_backend_run(b, r, &run, &e) == UAA_OK) {
+	if (b && uaa_backend_run(b, r, &run, &e) == UAA_OK) {
 		s = collect(run);
 	} else {
 		s = calloc(1, sizeof *s);
@@ -331,6 +339,66 @@ static inline struct seen *run_on(uaa_backend *b, uaa_request *r)
 static inline struct seen *claude(const char *todo)
 {
 	return run_on(claude_doing(todo, NULL, NULL), NULL);
+}
+
+/* --- any backend, with a script --- */
+
+enum which { CODEX_APP, CODEX_EXEC, ACP, CLAUDE };
+
+struct more {
+	const char *home, *record;
+	bool write; /* MCP writes */
+	uaa_process_options *process;
+};
+
+static inline uaa_backend *make(enum which who, const char *todo, struct more m)
+{
+	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
+			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(m.record ? m.record : "") } };
+	uaa_str binary = uaa_str_c(built("fake-cli"));
+	uaa_process_options *o = m.process ? m.process : quick();
+	size_t n = m.record ? 2 : 1;
+	uaa_codex_config cx = { .struct_size = sizeof cx,
+				.binary = binary,
+				.env = env,
+				.env_count = n,
+				.transport = who == CODEX_EXEC ? UAA_CODEX_EXEC : UAA_CODEX_AUTO,
+				.allow_mcp_write = m.write,
+				.process = o };
+	uaa_claude_code_config cc = { .struct_size = sizeof cc,
+				      .binary = binary,
+				      .env = env,
+				      .env_count = n,
+				      .claude_home = uaa_str_c(m.home),
+				      .allow_mcp_write = m.write,
+				      .process = o };
+	uaa_acp_config ac = { .struct_size = sizeof ac,
+			      .binary = binary,
+			      .env = env,
+			      .env_count = n,
+			      .can_resume = true,
+			      .can_fork = true,
+			      .can_add_dirs = true,
+			      .process = o };
+
+	return who == ACP      ? uaa_acp_backend_new(&ac)
+	       : who == CLAUDE ? uaa_claude_code_backend_new(&cc)
+			       : uaa_codex_backend_new(&cx);
+}
+
+static inline int argv_has(const char *record, const char *want)
+{
+	FILE *f = fopen(strcat_path(record, "argv"), "r");
+	char line[2000];
+	int n = 0;
+
+	while (f && fgets(line, sizeof line, f)) {
+		line[strcspn(line, "\n")] = 0;
+		n += strcmp(line, want) == 0;
+	}
+	if (f)
+		fclose(f);
+	return n;
 }
 
 #endif

@@ -14,13 +14,13 @@
 #include "json/jw.h"
 
 #ifndef AGENT_API_CODEX
-#define AGENT_API_CODEX 0
+#define AGENT_API_CODEX 1
 #endif
 #ifndef AGENT_API_CLAUDE_CODE
 #define AGENT_API_CLAUDE_CODE 1
 #endif
 #ifndef AGENT_API_ACP
-#define AGENT_API_ACP 0
+#define AGENT_API_ACP 1
 #endif
 
 #define UAB_STR(LITERAL) ((uaa_str){ "" LITERAL, sizeof(LITERAL) - 1 })

@@ -19,17 +19,23 @@ struct loop {
 	struct uab_map *m;
 	char *buf; /* READ_BYTES */
 	enum stage stage;
-	bool stopping; /* cancelled or out of time: nothing is mapped any more */
+	bool stopping; /* cancelled or out of time */
 	int64_t stage_at, done_at, empty_at, start_at, heard_at;
 };
 
 /* --- bytes --- */
 
+/* After a polite word the answer to it still counts, though nobody sees events. */
+static bool listening(const struct loop *l)
+{
+	return !l->stopping || l->stage == ASKED;
+}
+
 static void on_line(void *ctx, char *p, size_t n)
 {
 	struct loop *l = ctx;
 
-	if (!l->stopping)
+	if (listening(l))
 		uab_map_line(l->m, p, n, &l->d->scratch);
 }
 
@@ -37,7 +43,7 @@ static void on_too_long(void *ctx, uint64_t bytes)
 {
 	struct loop *l = ctx;
 
-	if (!l->stopping)
+	if (listening(l))
 		uab_map_too_long(l->m, bytes);
 }
 
@@ -189,7 +195,8 @@ static void stop(struct loop *l, bool politely)
 		     l->m->dialect->interrupt && l->m->dialect->interrupt(l->m);
 
 	l->stopping = true;
-	l->d->close_input = true; /* after the polite word there is nothing to say */
+	if (!asked)
+		l->d->close_input = true;
 	step(l, asked ? ASKED : TERMINATING);
 }
 
