@@ -290,6 +290,8 @@ static void read_cause(struct uab_codex_app *c, const struct uar_json *error)
 		{ "rateLimitExceeded", UAB_CAUSE_RATE },
 		{ "usageLimitExceeded", UAB_CAUSE_RATE },
 		{ "contextWindowExceeded", UAB_CAUSE_CONTEXT },
+		{ "internalServerError", UAB_CAUSE_SERVER },
+		{ "serverOverloaded", UAB_CAUSE_SERVER },
 	};
 	const struct uar_json *info = uab_get(error, "codexErrorInfo");
 

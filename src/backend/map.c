@@ -404,6 +404,7 @@ void uab_failed_cause(struct uab_map *m, enum uab_cause cause, int64_t http)
 	case UAB_CAUSE_RATE: uab_failed(m, "rate limited"); return;
 	case UAB_CAUSE_TURNS: uab_failed(m, "max turns reached"); return;
 	case UAB_CAUSE_CONTEXT: uab_failed(m, "context window exceeded"); return;
+	case UAB_CAUSE_SERVER: uab_failed(m, "provider error: server failure"); return;
 	case UAB_CAUSE_OTHER: break;
 	}
 	if (http > 0)

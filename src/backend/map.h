@@ -122,6 +122,7 @@ enum uab_cause {
 	UAB_CAUSE_RATE,
 	UAB_CAUSE_TURNS,
 	UAB_CAUSE_CONTEXT,
+	UAB_CAUSE_SERVER,
 };
 void uab_failed_cause(struct uab_map *m, enum uab_cause cause, int64_t http);
 void uab_not_found(struct uab_map *m);
