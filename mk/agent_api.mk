@@ -54,7 +54,7 @@ $(AA_A): $(AA_DIR)/libagent_api.a FORCE
 .PHONY: FORCE
 FORCE:
 
-$(AA_PC): mk/agent_api.mk
+$(AA_PC): FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
 		'Name: agent_api' 'Description: Universal Agent API' 'Version: $(VERSION)' \

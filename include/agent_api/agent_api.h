@@ -109,6 +109,12 @@ typedef struct uaa_run_result {
 	uaa_completion *completion; /* owned: uaa_completion_unref */
 } uaa_run_result;
 
+/* A run with the handle to cancel it by; both owned. */
+typedef struct uaa_controlled_run {
+	uaa_run *run;
+	uaa_cancel *cancel;
+} uaa_controlled_run;
+
 /* Bounds of the envelope, in bytes of UTF-8. */
 enum {
 	UAA_MAX_CHANNEL = 128,	  /* longer: the channel is absent */
@@ -231,8 +237,8 @@ UAA_API uaa_status uaa_gateway_run(uaa_gateway *gateway, const uaa_kind *kind,
 /* The same with a handle to cancel by. UAA_E_UNSUPPORTED_CAPABILITY when the
  * backend lacks agent_api.control.cancel.v1. */
 UAA_API uaa_status uaa_gateway_run_control(uaa_gateway *gateway, const uaa_kind *kind,
-					   const uaa_request *request, uaa_run **out,
-					   uaa_cancel **out_cancel, uaa_error **error);
+					   const uaa_request *request, uaa_controlled_run *out,
+					   uaa_error **error);
 
 /* --- runs ----------------------------------------------------------------- */
 
@@ -375,8 +381,8 @@ typedef struct uaa_backend_ops {
 	uaa_str (*kind)(void *self);
 	const uaa_caps *(*caps)(void *self);
 	uaa_status (*run)(void *self, const uaa_request *request, uaa_run **out, uaa_error **error);
-	uaa_status (*run_control)(void *self, const uaa_request *request, uaa_run **out,
-				  uaa_cancel **out_cancel, uaa_error **error);
+	uaa_status (*run_control)(void *self, const uaa_request *request, uaa_controlled_run *out,
+				  uaa_error **error);
 	uaa_status (*mcp)(void *self, const uaa_mcp_request *request, uaa_mcp_result **out,
 			  uaa_error **error);
 	void (*destroy)(void *self);

@@ -231,15 +231,13 @@ TEST(prompt_must_not_be_blank, "")
 TEST(K06_U26_control_and_mcp_need_their_capability, "LIB-51")
 {
 	struct world w;
-	uaa_run *run = NULL;
-	uaa_cancel *cancel = NULL;
+	uaa_controlled_run c = { 0 };
 	uaa_error *e = NULL;
 	uaa_mcp_result *m = NULL;
 	uaa_mcp_request mr = { .struct_size = sizeof mr, .op = UAA_MCP_ADD };
 
 	world_init(&w, NULL);
-	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &run, &cancel, &e) ==
-	      UAA_E_UNSUPPORTED_CAPABILITY);
+	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &c, &e) == UAA_E_UNSUPPORTED_CAPABILITY);
 	CHECK_STR(uab_str(uaa_error_capability(e)), "agent_api.control.cancel.v1");
 	uaa_error_unref(e);
 	CHECK(uaa_gateway_mcp(w.gw, w.kind, &mr, &m, &e) == UAA_E_UNSUPPORTED_CAPABILITY);

@@ -3,6 +3,7 @@
 #include "backend/claude.h"
 
 #include <dirent.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -336,7 +336,7 @@ static uaa_status fill_job(struct uab_cli_job *job, const uaa_request *r, uaa_er
 	if (!cwd.p)
 		return UAA_E_NOMEM;
 	job->cwd = cwd.p;
-	s = uab_options_parse(cli, r, cwd, &job->arena, &job->opt, error);
+	s = uab_options_parse(job, r, error);
 	if (s)
 		return s;
 	job->prompt = uar_arena_str(&job->arena, uab_str(r->prompt));

@@ -61,8 +61,6 @@ struct uab_options {
 	uar_str session_id;
 	uar_str approval_policy, sandbox_mode; /* empty: default */
 };
-uaa_status uab_options_parse(const struct uab_cli *cli, const uaa_request *r, uar_str cwd,
-			     struct uar_arena *arena, struct uab_options *out, uaa_error **error);
 /* Is it an option of ours, as opposed to a capability that is none? */
 bool uab_is_option(uar_str key);
 
@@ -81,6 +79,8 @@ struct uab_cli_job {
 	void (*map_free)(struct uab_map *m);
 	bool nomem;
 };
+/* Fills job->opt; cli, arena and cwd of the job are there already. */
+uaa_status uab_options_parse(struct uab_cli_job *job, const uaa_request *r, uaa_error **error);
 typedef struct uab_map *uab_cli_body(struct uab_drive *d, struct uab_cli_job *job);
 /* Checks values, builds the job and starts it. */
 uaa_status uab_cli_run(struct uab_cli *cli, const uaa_request *r, uab_cli_body *body, uaa_run **out,

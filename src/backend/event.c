@@ -4,29 +4,29 @@
 
 #define OVERSIZE "{\"dropped\":{\"reason\":\"oversize\"}}"
 
-struct uaa_event *uab_event_new(uaa_kind *agent, const uaa_event_spec *s)
+struct uaa_event *uab_event_new(const uaa_kind *agent, const uaa_event_spec *s)
 {
-	const uaa_str *from[] = { &s->channel, &s->text, &s->message, &s->data_json };
+	const uaa_str from[] = { agent->id, s->channel, s->text, s->message, s->data_json };
 	size_t size = sizeof(struct uaa_event);
 	struct uaa_event *ev;
 	char *at;
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++)
-		size += from[i]->ptr ? from[i]->len + 1 : 0;
+		size += from[i].ptr ? from[i].len + 1 : 0;
 	ev = uar_alloc(size);
 	if (!ev)
 		return NULL;
-	*ev = (struct uaa_event){ .kind = s->kind, .agent = uaa_kind_ref(agent), .size = size };
+	*ev = (struct uaa_event){ .kind = s->kind, .size = size };
 	ev->refs = 1;
 	at = ev->bytes;
-	uaa_str *to[] = { &ev->channel, &ev->text, &ev->message, &ev->data };
+	uaa_str *const to[] = { &ev->agent, &ev->channel, &ev->text, &ev->message, &ev->data };
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
-		if (!from[i]->ptr)
+		if (!from[i].ptr)
 			continue;
-		*to[i] = (uaa_str){ at, from[i]->len };
-		if (from[i]->len)
-			memcpy(at, from[i]->ptr, from[i]->len);
-		at += from[i]->len;
+		*to[i] = (uaa_str){ at, from[i].len };
+		if (from[i].len)
+			memcpy(at, from[i].ptr, from[i].len);
+		at += from[i].len;
 		*at++ = 0;
 	}
 	return ev;
@@ -80,7 +80,7 @@ static uaa_str bound_message(uaa_str s, struct uar_buf *buf)
 	return uab_pub(uar_buf_str(buf));
 }
 
-static bool put_text(uaa_kind *agent, uaa_event_spec s, uab_event_put *put, void *ctx)
+static bool put_text(const uaa_kind *agent, uaa_event_spec s, uab_event_put *put, void *ctx)
 {
 	uar_str rest = uab_str(s.text);
 
@@ -97,7 +97,7 @@ static bool put_text(uaa_kind *agent, uaa_event_spec s, uab_event_put *put, void
 	return true;
 }
 
-static bool put_one(uaa_kind *agent, const uaa_event_spec *s, uab_event_put *put, void *ctx)
+static bool put_one(const uaa_kind *agent, const uaa_event_spec *s, uab_event_put *put, void *ctx)
 {
 	struct uaa_event *ev = uab_event_new(agent, s);
 
@@ -122,8 +122,8 @@ static void apply_kind(uaa_event_spec *s)
 		s->channel = UAB_NONE;
 }
 
-bool uab_event_make(uaa_kind *agent, const uaa_event_spec *in, bool trusted, uab_event_put *put,
-		    void *ctx)
+bool uab_event_make(const uaa_kind *agent, const uaa_event_spec *in, bool trusted,
+		    uab_event_put *put, void *ctx)
 {
 	struct uar_buf text = { 0 }, message = { 0 }, cut = { 0 }, data = { 0 };
 	uaa_event_spec s = *in;
@@ -154,7 +154,7 @@ uaa_event_kind uaa_event_get_kind(const uaa_event *ev)
 
 uaa_str uaa_event_agent_kind(const uaa_event *ev)
 {
-	return ev->agent->id;
+	return ev->agent;
 }
 
 uaa_str uaa_event_channel(const uaa_event *ev)
@@ -186,8 +186,6 @@ uaa_event *uaa_event_ref(uaa_event *ev)
 
 void uaa_event_unref(uaa_event *ev)
 {
-	if (!ev || atomic_fetch_sub(&ev->refs, 1) != 1)
-		return;
-	uaa_kind_unref(ev->agent);
-	uar_free(ev);
+	if (ev && atomic_fetch_sub(&ev->refs, 1) == 1)
+		uar_free(ev);
 }

@@ -90,8 +90,8 @@ uaa_status uaa_backend_run(uaa_backend *b, const uaa_request *request, uaa_run *
 	return s ? s : b->ops.run(b->self, request, out, error);
 }
 
-static uaa_status run_control(uaa_backend *b, const uaa_request *request, uaa_run **out,
-			      uaa_cancel **out_cancel, uaa_error **error)
+static uaa_status run_control(uaa_backend *b, const uaa_request *request, uaa_controlled_run *out,
+			      uaa_error **error)
 {
 	uaa_run *run = NULL;
 	uaa_status s;
@@ -102,12 +102,11 @@ static uaa_status run_control(uaa_backend *b, const uaa_request *request, uaa_ru
 	if (s)
 		return s;
 	if (b->ops.run_control)
-		return b->ops.run_control(b->self, request, out, out_cancel, error);
+		return b->ops.run_control(b->self, request, out, error);
 	s = b->ops.run(b->self, request, &run, error);
 	if (s)
 		return s;
-	*out_cancel = uab_cancel_new(run);
-	*out = run;
+	*out = (uaa_controlled_run){ run, uab_cancel_new(run) };
 	return UAA_OK;
 }
 
@@ -190,16 +189,14 @@ uaa_status uaa_gateway_run(uaa_gateway *g, const uaa_kind *kind, const uaa_reque
 }
 
 uaa_status uaa_gateway_run_control(uaa_gateway *g, const uaa_kind *kind, const uaa_request *request,
-				   uaa_run **out, uaa_cancel **out_cancel, uaa_error **error)
+				   uaa_controlled_run *out, uaa_error **error)
 {
 	uaa_backend *b = NULL;
 	uaa_status s = resolve(g, kind, &b, error);
 
 	if (s)
 		return s;
-	if (!request || !out || !out_cancel)
-		return UAA_E_ARG;
-	return run_control(b, request, out, out_cancel, error);
+	return request && out ? run_control(b, request, out, error) : UAA_E_ARG;
 }
 
 uaa_status uaa_gateway_mcp(uaa_gateway *g, const uaa_kind *kind, const uaa_mcp_request *request,

@@ -4,6 +4,7 @@
 #define UAR_BACKEND_INT_H
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdatomic.h>
 
 #include "agent_api/agent_api.h"
@@ -95,19 +96,19 @@ uaa_status uab_caps_add_all(uaa_caps *caps, const char *const *ids);
 struct uaa_event {
 	atomic_int refs;
 	uaa_event_kind kind;
-	uaa_kind *agent;
+	uaa_str agent; /* a copy: a shared counter would travel between processors */
 	uaa_str channel, text, message, data;
 	size_t size; /* bytes this event holds */
 	struct uaa_event *next;
 	char bytes[];
 };
 /* One event of exactly these fields; NULL when out of memory. */
-struct uaa_event *uab_event_new(uaa_kind *agent, const uaa_event_spec *s);
+struct uaa_event *uab_event_new(const uaa_kind *agent, const uaa_event_spec *s);
 /* Applies bounds and rules; hands the event(s) to `put` in order. `trusted` data
  * is compact JSON already. False: out of memory or `put` refused. */
 typedef bool uab_event_put(void *ctx, struct uaa_event *ev); /* takes ev */
-bool uab_event_make(uaa_kind *agent, const uaa_event_spec *s, bool trusted, uab_event_put *put,
-		    void *ctx);
+bool uab_event_make(const uaa_kind *agent, const uaa_event_spec *s, bool trusted,
+		    uab_event_put *put, void *ctx);
 /* Bounded compact copy of completion or event data; absent stays absent. */
 bool uab_bound_data(uaa_str json, bool trusted, struct uar_buf *out, uaa_str *result);
 
@@ -129,7 +130,9 @@ void uab_queue_clear(struct uab_queue *q);
 /* Takes ev on success. False: full (the caller waits or forces). */
 bool uab_queue_put(struct uab_queue *q, struct uaa_event *ev);
 void uab_queue_force(struct uab_queue *q, struct uaa_event *ev); /* after all others */
-struct uaa_event *uab_queue_get(struct uab_queue *q, uaa_kind *agent);
+struct uaa_event *uab_queue_get(struct uab_queue *q, const uaa_kind *agent);
+/* Everything that is in memory, oldest first; empty when the oldest is not. */
+struct uaa_event *uab_queue_take(struct uab_queue *q, size_t *out_n);
 bool uab_queue_empty(const struct uab_queue *q);
 
 /* --- run.c --- */
@@ -158,7 +161,13 @@ struct uaa_run {
 	bool termination_failed;
 	uaa_completion *completion; /* what the producer said */
 	uaa_error *error;
-	int64_t give_up_us; /* a blocked emit stops waiting here; 0 never */
+	/* Taken over by the one reader in one go, so that it need not lock for each. */
+	struct uaa_event *taken;
+	atomic_size_t taken_n;
+	atomic_bool drop_taken; /* cancelled or closed: they are not delivered */
+	bool corked;		/* the producer wakes nobody until it is done with a batch */
+	unsigned unheard;	/* events since the last wake */
+	int64_t give_up_us;	/* a blocked emit stops waiting here; 0 never */
 	int fd;
 	bool fd_up;
 	struct uab_run_hooks hooks;
@@ -178,6 +187,9 @@ uaa_status uab_run_new(const struct uab_run_spec *spec, uaa_run **out, uaa_produ
 uaa_status uab_emit(uaa_producer *p, const uaa_event_spec *s, bool force);
 /* The stream ends now although the process still lives (time-outs). */
 void uab_run_end_events(uaa_run *run);
+/* Between these two the reader is woken now and then only. */
+void uab_run_cork(uaa_run *run);
+void uab_run_uncork(uaa_run *run);
 bool uab_run_cancelled(uaa_run *run);
 bool uab_run_listening(uaa_run *run); /* would an event be delivered? */
 void uab_producer_fail_termination(uaa_producer *p);

@@ -263,14 +263,14 @@ static uaa_status only_options(struct parse *p, const struct uab_cli *cli)
 	return UAA_OK;
 }
 
-uaa_status uab_options_parse(const struct uab_cli *cli, const uaa_request *r, uar_str cwd,
-			     struct uar_arena *arena, struct uab_options *out, uaa_error **error)
+uaa_status uab_options_parse(struct uab_cli_job *job, const uaa_request *r, uaa_error **error)
 {
-	struct parse p = { r, cwd, arena, out, error };
+	struct uar_arena *arena = &job->arena;
+	struct parse p = { r, uar_str_c(job->cwd), arena, &job->opt, error };
 	uaa_status s;
 
-	*out = (struct uab_options){ .non_interactive = true };
-	s = only_options(&p, cli);
+	job->opt = (struct uab_options){ .non_interactive = true };
+	s = only_options(&p, job->cli);
 	for (size_t i = 0; i < ARRAY_LEN(options) && !s; i++) {
 		uaa_str json = uaa_request_extension(r, uaa_str_c(options[i].key));
 		uar_str copy = json.ptr ? uar_arena_str(arena, uab_str(json)) : UAR_STR_NONE;
@@ -282,5 +282,5 @@ uaa_status uab_options_parse(const struct uab_cli *cli, const uaa_request *r, ua
 			return UAA_E_NOMEM; /* it was JSON when it was set */
 		s = options[i].parse(&p, options[i].key, v);
 	}
-	return s ? s : contradictions(&p, cli);
+	return s ? s : contradictions(&p, job->cli);
 }

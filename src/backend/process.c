@@ -64,7 +64,9 @@ static void read_out(struct loop *l)
 			return;
 		}
 		l->heard_at = uab_now_us();
+		uab_run_cork(l->d->run);
 		uab_lines_feed(&l->d->lines, l->buf, (size_t)n);
+		uab_run_uncork(l->d->run);
 		total += (size_t)n;
 		if (n < READ_BYTES / 2)
 			return; /* likely empty: poll says when there is more */
@@ -207,6 +209,18 @@ static void time_out(struct loop *l, const char *why)
 	stop(l, false);
 }
 
+static void check_time_outs(struct loop *l, int64_t now)
+{
+	const struct uab_drive *d = l->d;
+
+	if (d->deadline_us && now >= d->deadline_us)
+		time_out(l, "timeout");
+	else if (l->m->dialect->dialogue && !l->m->heard && now >= l->start_at + d->t.start_us)
+		time_out(l, "start timeout");
+	else if (d->t.idle_us && now >= l->heard_at + d->t.idle_us)
+		time_out(l, "idle timeout");
+}
+
 static void check_deadlines(struct loop *l)
 {
 	struct uab_drive *d = l->d;
@@ -214,14 +228,8 @@ static void check_deadlines(struct loop *l)
 
 	if (!l->stopping && uab_run_cancelled(d->run))
 		stop(l, true);
-	if (!l->stopping && d->deadline_us && now >= d->deadline_us && l->m->outcome == UAB_OPEN)
-		time_out(l, "timeout");
-	if (!l->stopping && l->m->outcome == UAB_OPEN) {
-		if (l->m->dialect->dialogue && !l->m->heard && now >= l->start_at + d->t.start_us)
-			time_out(l, "start timeout");
-		else if (d->t.idle_us && now >= l->heard_at + d->t.idle_us)
-			time_out(l, "idle timeout");
-	}
+	if (!l->stopping && l->m->outcome == UAB_OPEN)
+		check_time_outs(l, now);
 	if (l->m->outcome != UAB_OPEN && !l->done_at) {
 		l->done_at = now;
 		d->close_input = true; /* a dialogue ends at EOF */

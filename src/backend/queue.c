@@ -191,7 +191,7 @@ static uaa_str take_field(struct uab_queue *q, uint32_t len)
 	return s;
 }
 
-static struct uaa_event *unspill(struct uab_queue *q, uaa_kind *agent)
+static struct uaa_event *unspill(struct uab_queue *q, const uaa_kind *agent)
 {
 	struct record r;
 	size_t body = 0;
@@ -224,7 +224,7 @@ static void after_unspill(struct uab_queue *q)
 	}
 }
 
-struct uaa_event *uab_queue_get(struct uab_queue *q, uaa_kind *agent)
+struct uaa_event *uab_queue_get(struct uab_queue *q, const uaa_kind *agent)
 {
 	struct uaa_event *ev = q->head;
 
@@ -250,4 +250,17 @@ struct uaa_event *uab_queue_get(struct uab_queue *q, uaa_kind *agent)
 		ev->next = NULL;
 	}
 	return ev;
+}
+
+struct uaa_event *uab_queue_take(struct uab_queue *q, size_t *out_n)
+{
+	struct uaa_event *list = q->head;
+	size_t n = 0;
+
+	for (struct uaa_event *ev = list; ev; ev = ev->next)
+		n++;
+	q->head = q->tail = NULL;
+	q->bytes = 0;
+	*out_n = n;
+	return list;
 }

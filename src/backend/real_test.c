@@ -125,41 +125,45 @@ static void stop_model(void)
 		kill(rig.model, SIGKILL);
 }
 
-static void prepare(void)
+/* Why the agents cannot run here; NULL when they may. */
+static const char *obstacle(void)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	const char *off = getenv("AGENT_API_REAL");
 	struct utsname u;
-	char base[1000], dir[1040];
 
-	rig.tried = true;
 	uname(&u);
 	rig.arch = strcmp(u.machine, "x86_64") == 0 ? "x64" : NULL;
 	if (!off && SANITIZED)
-		snprintf(rig.why, sizeof rig.why,
-			 "they run in the plain build; AGENT_API_REAL=1 runs them in this one");
-	else if (off && strcmp(off, "0") == 0)
-		snprintf(rig.why, sizeof rig.why, "turned off by AGENT_API_REAL=0");
-	else if (!rig.arch)
-		snprintf(rig.why, sizeof rig.why, "no recorded agents for this processor");
-	else if (!have("node") || !have("npm"))
-		snprintf(rig.why, sizeof rig.why, "node and npm are not installed");
-	else if (!cache && !home)
-		snprintf(rig.why, sizeof rig.why, "no HOME to keep the agents in");
-	if (rig.why[0])
-		return;
-	snprintf(base, sizeof base, "%s%s", cache ? cache : home, cache ? "" : "/.cache");
-	mkdir(base, 0755);
-	snprintf(dir, sizeof dir, "%s/uar-test-npm", base);
-	snprintf(rig.modules, sizeof rig.modules, "%s/node_modules", dir);
-	if (!install(dir)) {
-		snprintf(rig.why, sizeof rig.why, "npm could not install the agents");
-		return;
+		return "they run in the plain build; AGENT_API_REAL=1 runs them in this one";
+	if (off && strcmp(off, "0") == 0)
+		return "turned off by AGENT_API_REAL=0";
+	if (!rig.arch)
+		return "no recorded agents for this processor";
+	if (!have("node") || !have("npm"))
+		return "node and npm are not installed";
+	return getenv("XDG_CACHE_HOME") || getenv("HOME") ? NULL : "no HOME to keep the agents in";
+}
+
+static void prepare(void)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *why = obstacle();
+	char base[1000], dir[1040];
+
+	rig.tried = true;
+	if (!why) {
+		snprintf(base, sizeof base, "%s%s", cache ? cache : home, cache ? "" : "/.cache");
+		mkdir(base, 0755);
+		snprintf(dir, sizeof dir, "%s/uar-test-npm", base);
+		snprintf(rig.modules, sizeof rig.modules, "%s/node_modules", dir);
+		why = install(dir) ? NULL : "npm could not install the agents";
 	}
-	start_model();
-	atexit(stop_model);
-	if (!rig.port)
-		snprintf(rig.why, sizeof rig.why, "the toy model did not start");
+	if (!why) {
+		start_model();
+		atexit(stop_model);
+		why = rig.port ? NULL : "the toy model did not start";
+	}
+	snprintf(rig.why, sizeof rig.why, "%s", why ? why : "");
 }
 
 static bool ready(void)

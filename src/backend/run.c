@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { QUEUE_BYTES = 1 << 20 };
+enum { QUEUE_BYTES = 1 << 20, CORK_EVENTS = 64 };
 static const uint64_t SPILL_BYTES = 4ull << 30;
 
 /* --- completions --- */
@@ -97,8 +97,20 @@ void uaa_completion_unref(uaa_completion *c)
 
 /* --- life --- */
 
+static void free_taken(uaa_run *run)
+{
+	while (run->taken) {
+		struct uaa_event *ev = run->taken;
+
+		run->taken = ev->next;
+		uaa_event_unref(ev);
+	}
+	atomic_store(&run->taken_n, 0);
+}
+
 static void run_free(uaa_run *run)
 {
+	free_taken(run);
 	uab_queue_fini(&run->q);
 	uaa_completion_unref(run->completion);
 	uaa_error_unref(run->error);
@@ -175,7 +187,8 @@ uaa_status uaa_run_new(uaa_str kind, const uaa_producer_hooks *hooks, void *ctx,
 
 static void show_fd(uaa_run *run)
 {
-	bool up = !uab_queue_empty(&run->q) || (run->ended && !run->eos) || run->resolved;
+	bool up = !uab_queue_empty(&run->q) || (run->ended && !run->eos) || run->resolved ||
+		  (atomic_load(&run->taken_n) && !atomic_load(&run->drop_taken));
 	uint64_t v = 1;
 	ssize_t n = 0;
 
@@ -241,13 +254,44 @@ int uaa_run_fd(uaa_run *run)
 	return fd;
 }
 
+/* The next of those that were taken over. The last one goes by the locked way. */
+static struct uaa_event *pop_taken(uaa_run *run)
+{
+	struct uaa_event *ev;
+
+	if (atomic_load(&run->drop_taken))
+		free_taken(run);
+	ev = run->taken;
+	if (!ev)
+		return NULL;
+	run->taken = ev->next;
+	ev->next = NULL;
+	atomic_fetch_sub(&run->taken_n, 1);
+	return ev;
+}
+
+static uaa_event *get_locked(uaa_run *run)
+{
+	size_t n;
+	uaa_event *ev;
+
+	if (run->closed)
+		return NULL;
+	ev = pop_taken(run);
+	if (ev)
+		return ev;
+	run->taken = uab_queue_take(&run->q, &n);
+	atomic_store(&run->taken_n, n);
+	ev = pop_taken(run);
+	return ev ? ev : uab_queue_get(&run->q, run->kind);
+}
+
 static uaa_status next_locked(uaa_run *run, uaa_event **out)
 {
-	uaa_event *ev = run->closed ? NULL : uab_queue_get(&run->q, run->kind);
+	uaa_event *ev = get_locked(run);
 
-	if (run->q.broken && !run->done) { /* nothing more can be read: say so at the end */
+	if (run->q.broken && !run->done) /* nothing more can be read: said at the end */
 		run->ended = true;
-	}
 	if (ev) {
 		*out = ev;
 		wake(run); /* a producer may wait for room */
@@ -261,11 +305,25 @@ static uaa_status next_locked(uaa_run *run, uaa_event **out)
 	return UAA_AGAIN;
 }
 
+static bool next_taken(uaa_run *run, uaa_event **out)
+{
+	uaa_event *ev;
+
+	if (atomic_load(&run->taken_n) < 2) /* the descriptor may have to change */
+		return false;
+	ev = pop_taken(run);
+	if (ev)
+		*out = ev;
+	return ev != NULL;
+}
+
 uaa_status uaa_run_next(uaa_run *run, int timeout_ms, uaa_event **out)
 {
 	int64_t end = timeout_ms ? until(timeout_ms) : 0;
 	uaa_status s;
 
+	if (next_taken(run, out))
+		return UAA_OK;
 	pthread_mutex_lock(&run->mu);
 	while ((s = next_locked(run, out)) == UAA_AGAIN && timeout_ms)
 		if (!wait_until(run, end)) {
@@ -282,6 +340,7 @@ void uaa_run_close_events(uaa_run *run)
 	pthread_mutex_lock(&run->mu);
 	if (!run->closed) {
 		run->closed = true;
+		atomic_store(&run->drop_taken, true);
 		uab_queue_clear(&run->q);
 		if (!run->done && run->hooks.closed)
 			run->hooks.closed(run->ctx);
@@ -359,6 +418,7 @@ void uab_cancel(uaa_run *run)
 	pthread_mutex_lock(&run->mu);
 	if (!run->cancelled && !run->resolved) {
 		run->cancelled = run->ended = true;
+		atomic_store(&run->drop_taken, true);
 		uab_queue_clear(&run->q);
 		if (!run->done && run->hooks.cancel)
 			run->hooks.cancel(run->ctx);
@@ -446,9 +506,13 @@ static bool put_event(void *ctx, struct uaa_event *ev)
 
 	while (deliverable(run)) {
 		if (uab_queue_put(&run->q, ev)) {
-			wake(run);
+			if (!run->corked || ++run->unheard >= CORK_EVENTS) {
+				run->unheard = 0;
+				wake(run);
+			}
 			return true;
 		}
+		wake(run); /* before waiting for the reader */
 		if (e->force) {
 			uab_queue_force(&run->q, ev);
 			wake(run);
@@ -495,6 +559,23 @@ void uab_run_end_events(uaa_run *run)
 	pthread_mutex_lock(&run->mu);
 	run->ended = true;
 	wake(run);
+	pthread_mutex_unlock(&run->mu);
+}
+
+void uab_run_cork(uaa_run *run)
+{
+	pthread_mutex_lock(&run->mu);
+	run->corked = true;
+	pthread_mutex_unlock(&run->mu);
+}
+
+void uab_run_uncork(uaa_run *run)
+{
+	pthread_mutex_lock(&run->mu);
+	run->corked = false;
+	if (run->unheard)
+		wake(run);
+	run->unheard = 0;
 	pthread_mutex_unlock(&run->mu);
 }
 

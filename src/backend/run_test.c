@@ -163,60 +163,57 @@ TEST(the_descriptor_says_when_to_read, "")
 TEST(K01_K03_K04_K05_cancel, "LIB-14")
 {
 	struct world w;
-	uaa_run *run = NULL;
-	uaa_cancel *cancel = NULL;
+	uaa_controlled_run c = { 0 };
 	uaa_event *ev;
 	uaa_error *e = NULL;
 
 	world_init(&w, "agent_api.control.cancel.v1");
-	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &run, &cancel, NULL) == UAA_OK);
+	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &c, NULL) == UAA_OK);
 	say(&w.fake, "lost");
-	uaa_cancel_request(cancel);
-	uaa_cancel_request(cancel);
+	uaa_cancel_request(c.cancel);
+	uaa_cancel_request(c.cancel);
 	CHECK_INT(w.fake.cancels, 1);
 	say(&w.fake, "late");
-	CHECK(uaa_run_next(run, 0, &ev) == UAA_EOS);
-	CHECK(uaa_run_wait(run, 0, NULL, &e) == UAA_AGAIN);
+	CHECK(uaa_run_next(c.run, 0, &ev) == UAA_EOS);
+	CHECK(uaa_run_wait(c.run, 0, NULL, &e) == UAA_AGAIN);
 	succeed(&w.fake, 0); /* success after cancel is still cancelled */
-	CHECK(uaa_run_wait(run, 0, NULL, &e) == UAA_E_BACKEND);
+	CHECK(uaa_run_wait(c.run, 0, NULL, &e) == UAA_E_BACKEND);
 	CHECK_STR(uab_str(uaa_error_display(e)), "backend error: cancelled");
 	uaa_error_unref(e);
-	uaa_run_unref(run);
-	uaa_cancel_unref(cancel);
+	uaa_run_unref(c.run);
+	uaa_cancel_unref(c.cancel);
 	world_fini(&w);
 }
 
 TEST(K02_cancel_outlives_the_handle, "")
 {
 	struct world w;
-	uaa_run *run = NULL;
-	uaa_cancel *cancel = NULL;
+	uaa_controlled_run c = { 0 };
 
 	world_init(&w, "agent_api.control.cancel.v1");
-	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &run, &cancel, NULL) == UAA_OK);
-	uaa_run_unref(run);
-	uaa_cancel_request(cancel);
+	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &c, NULL) == UAA_OK);
+	uaa_run_unref(c.run);
+	uaa_cancel_request(c.cancel);
 	succeed(&w.fake, 0);
-	uaa_cancel_request(cancel);
-	uaa_cancel_unref(cancel);
+	uaa_cancel_request(c.cancel);
+	uaa_cancel_unref(c.cancel);
 	world_fini(&w);
 }
 
 TEST(cancel_after_resolution_changes_nothing, "LIB-19")
 {
 	struct world w;
-	uaa_run *run = NULL;
-	uaa_cancel *cancel = NULL;
+	uaa_controlled_run c = { 0 };
 
 	world_init(&w, "agent_api.control.cancel.v1");
-	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &run, &cancel, NULL) == UAA_OK);
+	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &c, NULL) == UAA_OK);
 	succeed(&w.fake, 0);
-	CHECK(uaa_run_collect(run, NULL, NULL, NULL, NULL) == UAA_OK);
-	uaa_cancel_request(cancel);
-	CHECK(uaa_run_wait(run, 0, NULL, NULL) == UAA_OK);
+	CHECK(uaa_run_collect(c.run, NULL, NULL, NULL, NULL) == UAA_OK);
+	uaa_cancel_request(c.cancel);
+	CHECK(uaa_run_wait(c.run, 0, NULL, NULL) == UAA_OK);
 	CHECK_INT(w.fake.cancels, 0);
-	uaa_cancel_unref(cancel);
-	uaa_run_unref(run);
+	uaa_cancel_unref(c.cancel);
+	uaa_run_unref(c.run);
 	world_fini(&w);
 }
 

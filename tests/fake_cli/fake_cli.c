@@ -285,68 +285,192 @@ static void result(void)
 
 /* --- commands --- */
 
+static long number(const char *arg)
+{
+	return strtol(arg, NULL, 10);
+}
+
+/* "FILE|N": the name is cut off, the number returned; `none` without one. */
+static long split_number(char *arg, long none)
+{
+	char *bar = strchr(arg, '|');
+
+	if (!bar)
+		return none;
+	*bar = 0;
+	return number(bar + 1);
+}
+
+static void do_line(char *arg)
+{
+	put(arg, strlen(arg));
+	put("\n", 1);
+}
+
+static void do_part(char *arg)
+{
+	put(arg, strlen(arg));
+}
+
+static void do_raw(char *arg) /* a byte in hex */
+{
+	char byte = (char)strtol(arg, NULL, 16);
+
+	put(&byte, 1);
+}
+
+static void do_err(char *arg)
+{
+	fprintf(stderr, "%s\n", arg);
+}
+
+static void do_cat(char *arg)
+{
+	size_t chunk = (size_t)split_number(arg, 0);
+
+	cat(arg, chunk, (size_t)-1);
+}
+
+static void do_cut(char *arg)
+{
+	size_t limit = (size_t)split_number(arg, 0);
+
+	cat(arg, 0, limit);
+}
+
+static void do_dialogue(char *arg)
+{
+	dialogue(arg);
+}
+
+static void do_stdin(char *arg)
+{
+	(void)arg;
+	read_all();
+}
+
+static void do_count(char *arg)
+{
+	(void)arg;
+	count_input();
+}
+
+static void do_expect(char *arg)
+{
+	expect(arg);
+}
+
+static void do_wait(char *arg)
+{
+	wait_for(arg);
+}
+
+static void do_touch(char *arg)
+{
+	touch(arg);
+}
+
+static void do_exit(char *arg)
+{
+	exit((int)number(arg));
+}
+
+static void do_signal(char *arg)
+{
+	raise((int)number(arg));
+}
+
+static void do_hang(char *arg)
+{
+	(void)arg;
+	hang();
+}
+
+static void do_ignoreterm(char *arg)
+{
+	(void)arg;
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+}
+
+static void do_fork(char *arg)
+{
+	(void)arg;
+	if (fork() == 0)
+		hang();
+}
+
+static void do_escape(char *arg)
+{
+	(void)arg;
+	escape();
+}
+
+static void do_closeout(char *arg)
+{
+	(void)arg;
+	close(1);
+	close(2);
+}
+
+static void do_burst(char *arg)
+{
+	burst(number(arg));
+}
+
+static void do_bigline(char *arg)
+{
+	big_line(number(arg), 1);
+}
+
+static void do_junkline(char *arg)
+{
+	big_line(number(arg), 0);
+}
+
+static void do_env(char *arg)
+{
+	say_env(arg);
+}
+
+static void do_result(char *arg)
+{
+	(void)arg;
+	result();
+}
+
+static const struct {
+	const char *name;
+	void (*run)(char *arg);
+} commands[] = {
+	{ "line", do_line },	     { "part", do_part },
+	{ "raw", do_raw },	     { "err", do_err },
+	{ "cat", do_cat },	     { "cut", do_cut },
+	{ "dialogue", do_dialogue }, { "stdin", do_stdin },
+	{ "count", do_count },	     { "expect", do_expect },
+	{ "wait", do_wait },	     { "touch", do_touch },
+	{ "exit", do_exit },	     { "signal", do_signal },
+	{ "hang", do_hang },	     { "ignoreterm", do_ignoreterm },
+	{ "fork", do_fork },	     { "escape", do_escape },
+	{ "closeout", do_closeout }, { "burst", do_burst },
+	{ "bigline", do_bigline },   { "junkline", do_junkline },
+	{ "env", do_env },	     { "result", do_result },
+};
+
 static void command(char *c)
 {
 	char *arg = strchr(c, ' ');
-	char *second;
 
 	if (arg)
 		*arg++ = 0;
 	else
 		arg = c + strlen(c);
-	second = strchr(arg, '|');
-	if (strcmp(c, "line") == 0)
-		put(arg, strlen(arg)), put("\n", 1);
-	else if (strcmp(c, "part") == 0)
-		put(arg, strlen(arg));
-	else if (strcmp(c, "raw") == 0) /* a byte in hex */
-		put((char[]){ (char)strtol(arg, NULL, 16) }, 1);
-	else if (strcmp(c, "err") == 0)
-		fprintf(stderr, "%s\n", arg);
-	else if (strcmp(c, "cat") == 0 && second)
-		*second = 0, cat(arg, (size_t)strtol(second + 1, NULL, 10), (size_t)-1);
-	else if (strcmp(c, "cat") == 0)
-		cat(arg, 0, (size_t)-1);
-	else if (strcmp(c, "cut") == 0 && second)
-		*second = 0, cat(arg, 0, (size_t)strtol(second + 1, NULL, 10));
-	else if (strcmp(c, "dialogue") == 0)
-		dialogue(arg);
-	else if (strcmp(c, "stdin") == 0)
-		read_all();
-	else if (strcmp(c, "count") == 0)
-		count_input();
-	else if (strcmp(c, "expect") == 0)
-		expect(arg);
-	else if (strcmp(c, "wait") == 0)
-		wait_for(arg);
-	else if (strcmp(c, "touch") == 0)
-		touch(arg);
-	else if (strcmp(c, "exit") == 0)
-		exit((int)strtol(arg, NULL, 10));
-	else if (strcmp(c, "signal") == 0)
-		raise((int)strtol(arg, NULL, 10));
-	else if (strcmp(c, "hang") == 0)
-		hang();
-	else if (strcmp(c, "ignoreterm") == 0)
-		signal(SIGTERM, SIG_IGN), signal(SIGINT, SIG_IGN);
-	else if (strcmp(c, "fork") == 0)
-		fork() == 0 ? hang() : (void)0;
-	else if (strcmp(c, "escape") == 0)
-		escape();
-	else if (strcmp(c, "closeout") == 0)
-		close(1), close(2);
-	else if (strcmp(c, "burst") == 0)
-		burst(strtol(arg, NULL, 10));
-	else if (strcmp(c, "bigline") == 0)
-		big_line(strtol(arg, NULL, 10), 1);
-	else if (strcmp(c, "junkline") == 0)
-		big_line(strtol(arg, NULL, 10), 0);
-	else if (strcmp(c, "env") == 0)
-		say_env(arg);
-	else if (strcmp(c, "result") == 0)
-		result();
-	else
-		exit(96);
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+		if (strcmp(c, commands[i].name) == 0) {
+			commands[i].run(arg);
+			return;
+		}
+	exit(96);
 }
 
 int main(int argc, char **argv)
