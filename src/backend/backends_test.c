@@ -209,7 +209,7 @@ TEST(cancel_speaks_politely_first, "")
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char done[700], todo[3000];
+		char done[700], todo[4000];
 		uaa_process_options o = *quick();
 		uaa_backend *b;
 		uaa_request *r = cases[i].who == ACP ? ask("hi") : interactive("hi");
@@ -544,4 +544,29 @@ TEST(a_dialogue_that_never_answers_ends_in_time, "")
 	s = run_on(make(ACP, "hang", (struct more){ .process = &o }), NULL);
 	check_error(s, "acp backend error: start timeout (details redacted when unsafe)");
 	seen_fini(s);
+}
+
+TEST(byte_by_byte_is_the_same, "LIB-12")
+{
+	static const char *const files[] = { "claude_code/tool_call_partial.jsonl",
+					     "claude_code/unicode.jsonl",
+					     "claude_code/error_401.jsonl" };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		struct uar_buf a = uar_buf_make(1 << 20), b = uar_buf_make(1 << 20);
+		char todo[2000];
+		struct seen *whole, *slow;
+
+		snprintf(todo, sizeof todo, "stdin\ncat %s", fixture(files[i]));
+		whole = claude(todo);
+		snprintf(todo, sizeof todo, "stdin\ncat %s|1", fixture(files[i]));
+		slow = claude(todo);
+		CHECK_INT(slow->status, whole->status);
+		CHECK_INT(slow->n, whole->n);
+		CHECK(uar_str_eq(all_text(whole, &a), all_text(slow, &b)));
+		seen_fini(whole);
+		seen_fini(slow);
+		uar_buf_fini(&a);
+		uar_buf_fini(&b);
+	}
 }

@@ -501,3 +501,78 @@ TEST(descriptors_of_the_host_are_not_inherited, "")
 	seen_fini(s);
 	close(p[0]);
 }
+
+TEST(P14_cancel_races_the_exit_of_a_process, "LIB-19")
+{
+	int n = rounds(2000), ok = 0, cancelled = 0;
+	uaa_backend *b = claude_doing("result", NULL, NULL);
+	uaa_request *r = ask("hi");
+
+	for (int i = 0; i < n; i++) {
+		uaa_run *run = NULL;
+		uaa_event *ev;
+		uaa_completion *c = NULL;
+		uaa_error *e = NULL;
+		uaa_status first, second;
+
+		CHECK(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
+		if (i % 2 && uaa_run_next(run, -1, &ev) == UAA_OK) /* near the exit */
+			uaa_event_unref(ev);
+		uab_cancel(run);
+		first = uaa_run_collect(run, NULL, NULL, NULL, &e);
+		uab_cancel(run);
+		second = uaa_run_wait(run, 0, &c, NULL);
+		if (first != second)
+			uar_test_fail(__FILE__, __LINE__, "resolved twice");
+		ok += first == UAA_OK;
+		cancelled += first == UAA_E_BACKEND;
+		uaa_completion_unref(c);
+		uaa_error_unref(e);
+		uaa_run_unref(run);
+	}
+	CHECK_INT(ok + cancelled, n);
+	CHECK_INT(children(), 0);
+	uaa_request_unref(r);
+	uaa_backend_unref(b);
+}
+
+struct one_of_many {
+	uaa_backend *backend;
+	int texts;
+	uaa_status status;
+};
+
+static void *many(void *arg)
+{
+	struct one_of_many *m = arg;
+	struct seen *s = run_on(uaa_backend_ref(m->backend), NULL);
+	char want[32];
+
+	for (int i = 0; i < s->n; i++)
+		if (uaa_event_get_kind(s->ev[i]) == UAA_EV_TEXT_OUTPUT) {
+			snprintf(want, sizeof want, "%d", m->texts++);
+			if (!uar_str_is(uab_str(uaa_event_text(s->ev[i])), want))
+				uar_test_fail(__FILE__, __LINE__, "out of order");
+		}
+	m->status = s->status;
+	seen_fini(s);
+	return NULL;
+}
+
+TEST(one_backend_serves_many_threads, "LIB-13 LIB-31 LIB-35")
+{
+	uaa_backend *b = claude_doing("burst 2000\nresult", NULL, NULL);
+	struct one_of_many m[6];
+	pthread_t t[6];
+
+	for (int i = 0; i < 6; i++) {
+		m[i] = (struct one_of_many){ .backend = b };
+		pthread_create(&t[i], NULL, many, &m[i]);
+	}
+	for (int i = 0; i < 6; i++) {
+		pthread_join(t[i], NULL);
+		CHECK_INT(m[i].status, UAA_OK);
+		CHECK_INT(m[i].texts, 2000);
+	}
+	uaa_backend_unref(b);
+}

@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { QUEUE_BYTES = 1 << 20, CORK_EVENTS = 64 };
+enum { QUEUE_BYTES = 1 << 20, CORK_EVENTS = 512 };
 static const uint64_t SPILL_BYTES = 4ull << 30;
 
 /* --- completions --- */
