@@ -71,7 +71,7 @@ static void check_text(const struct seen *s, const char *want)
 	uar_buf_fini(&b);
 }
 
-TEST(codex_app_server_streams_and_ends, "LIB-06 LIB-21")
+TEST(H02_codex_app_server_streams_and_ends, "LIB-06 LIB-21")
 {
 	struct seen *s = run_on(make(CODEX_APP, replay("codex/app_server_tool_call.dialogue.jsonl"),
 				     (struct more){ 0 }),
@@ -92,7 +92,7 @@ TEST(codex_app_server_streams_and_ends, "LIB-06 LIB-21")
 	seen_fini(s);
 }
 
-TEST(typed_causes_make_safe_errors, "LIB-52")
+TEST(U27_typed_causes_make_safe_errors, "LIB-52")
 {
 	static const struct {
 		enum which who;
@@ -247,7 +247,7 @@ TEST(cancel_speaks_politely_first, "")
 	"line "                                                                                    \
 	"{\"method\":\"turn/completed\",\"params\":{\"turn\":{\"status\":\"completed\"}}}\nstdin"
 
-TEST(R01_R06_codex_sessions_by_app_server, "")
+TEST(R01_R03_R04_R05_R06_codex_sessions, "")
 {
 	static const struct {
 		const char *key, *value, *todo, *error;

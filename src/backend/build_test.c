@@ -78,6 +78,21 @@ TEST(only_the_interface_is_exported, "")
 	CHECK(sh("readelf -V %s | grep -q UAA_1", built("libagent_api.so")));
 }
 
+/* What the header declares and what the library has are the same names. */
+TEST(the_header_is_the_export_list, "LIB-24")
+{
+	char dir[600];
+
+	if (!plain_build())
+		return;
+	snprintf(dir, sizeof dir, "%s", uar_test_dir());
+	CHECK(sh("grep -oE '^UAA_API.*|^\t.*uaa_[a-z_]+\\(' include/agent_api/agent_api.h | "
+		 "grep '^UAA_API' | grep -oE 'uaa_[a-z0-9_]+\\(' | tr -d '(' | sort -u > %s/h && "
+		 "nm -D --defined-only %s | grep -oE 'uaa_[a-z0-9_]+' | sort -u > %s/so && "
+		 "diff %s/h %s/so",
+		 dir, built("libagent_api.so"), dir, dir, dir));
+}
+
 static const char gateway_only[] =
 	"#include <agent_api/agent_api.h>\n"
 	"#include <string.h>\n"
@@ -200,6 +215,19 @@ TEST(the_example_of_the_manual_works, "LIB-38")
 			 dir, dir, dir));
 }
 
+/* As make spells it: dependencies are recorded relative to the source directory. */
+static const char *build_dir(void)
+{
+	static char path[1200];
+	char cwd[1024];
+	size_t n;
+
+	snprintf(path, sizeof path, "%s", built("x"));
+	path[strlen(path) - 2] = 0;
+	n = getcwd(cwd, sizeof cwd) ? strlen(cwd) : 0;
+	return strncmp(path, cwd, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
+
 TEST(it_installs_and_is_found, "")
 {
 	char dir[600], src[700];
@@ -211,7 +239,7 @@ TEST(it_installs_and_is_found, "")
 	write_file(src, gateway_only);
 	REQUIRE(sh("env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s install-agent-api BUILD=%s "
 		   "PREFIX=%s/usr >/dev/null",
-		   built(""), dir));
+		   build_dir(), dir));
 	CHECK(access(strcat_path(dir, "usr/libexec/agent-api-supervisor"), X_OK) == 0);
 	if (!sh("command -v pkg-config >/dev/null"))
 		return;

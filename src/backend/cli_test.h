@@ -227,8 +227,23 @@ static inline int open_fds(void)
 	return n;
 }
 
+/* What the fakes of this test program carry in their environment. */
+static inline const char *mark(void)
+{
+	static char text[40];
+
+	if (!text[0])
+		snprintf(text, sizeof text, "FAKE_MARK=%ld", (long)getpid());
+	return text;
+}
+
+static inline uaa_env_pair mark_pair(void)
+{
+	return (uaa_env_pair){ uaa_str_c("FAKE_MARK"), uaa_str_c(mark() + 10) };
+}
+
 /* Processes of this user that carry the mark in their environment. */
-static inline int marked(const char *mark)
+static inline int marked(const char *what)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -248,7 +263,7 @@ static inline int marked(const char *mark)
 			continue;
 		k = fread(env, 1, sizeof env, f);
 		fclose(f);
-		n += memmem(env, k, mark, strlen(mark)) != NULL;
+		n += memmem(env, k, what, strlen(what) + 1) != NULL;
 	}
 	closedir(d);
 	return n;
@@ -303,11 +318,12 @@ static inline uaa_backend *claude_doing(const char *todo, const char *record,
 					uaa_process_options *o)
 {
 	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
+			       mark_pair(),
 			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(record ? record : "") } };
 	uaa_claude_code_config c = { .struct_size = sizeof c,
 				     .binary = uaa_str_c(built("fake-cli")),
 				     .env = env,
-				     .env_count = record ? 2 : 1,
+				     .env_count = record ? 3 : 2,
 				     .process = o ? o : quick() };
 	uaa_backend *b = uaa_claude_code_backend_new(&c);
 
@@ -354,10 +370,11 @@ struct more {
 static inline uaa_backend *make(enum which who, const char *todo, struct more m)
 {
 	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
+			       mark_pair(),
 			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(m.record ? m.record : "") } };
 	uaa_str binary = uaa_str_c(built("fake-cli"));
 	uaa_process_options *o = m.process ? m.process : quick();
-	size_t n = m.record ? 2 : 1;
+	size_t n = m.record ? 3 : 2;
 	uaa_codex_config cx = { .struct_size = sizeof cx,
 				.binary = binary,
 				.env = env,

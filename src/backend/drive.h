@@ -42,10 +42,8 @@ struct uab_drive {
 	struct uar_buf errors; /* the start of the child's stderr; never shown */
 	struct uab_lines lines;
 	struct uar_arena scratch;
-	struct uab_map *map; /* of the present process */
-	pthread_mutex_t mu;  /* guards pending; a leaf: nothing is called with it held */
+	pthread_mutex_t mu; /* guards pending; a leaf: nothing is called with it held */
 	struct uab_pending pending[UAR_LIMIT_AGENT_ASKS];
-	unsigned ask_count;
 };
 
 struct uab_job {

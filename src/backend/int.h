@@ -151,7 +151,6 @@ struct uaa_cancel {
 struct uaa_run {
 	atomic_int refs;    /* everybody */
 	atomic_int handles; /* consumers: at zero the run is dropped */
-	atomic_int cancels;
 	uaa_kind *kind;
 	pthread_mutex_t mu;
 	pthread_cond_t cv; /* anything below changed */
@@ -191,7 +190,6 @@ void uab_run_end_events(uaa_run *run);
 void uab_run_cork(uaa_run *run);
 void uab_run_uncork(uaa_run *run);
 bool uab_run_cancelled(uaa_run *run);
-bool uab_run_listening(uaa_run *run); /* would an event be delivered? */
 void uab_producer_fail_termination(uaa_producer *p);
 void uab_cancel(uaa_run *run);
 uaa_cancel *uab_cancel_new(uaa_run *run);

@@ -17,7 +17,7 @@ static uaa_status mcp(uaa_backend *b, const char *kind, uaa_mcp_request *r, uaa_
 	return s;
 }
 
-TEST(M01_M05_mcp_results, "")
+TEST(M01_M02_M03_M04_M05_results, "")
 {
 	uaa_mcp_request r = { .struct_size = sizeof r, .op = UAA_MCP_LIST, .timeout_ms = -1 };
 	uaa_mcp_result *m = NULL;
@@ -45,10 +45,10 @@ TEST(M01_M05_mcp_results, "")
 		  &e) == UAA_E_BACKEND);
 	check_secret(uaa_error_display(e), "mcp error");
 	uaa_error_unref(e);
-	CHECK_INT(marked("FAKE_DO"), 0);
+	CHECK_INT(marked(mark()), 0);
 }
 
-TEST(M06_M10_mcp_requests, "LIB-51")
+TEST(M06_M07_M08_M09_M10_requests, "LIB-51")
 {
 	char record[600];
 	uaa_str cmd[] = { uaa_str_c("prog"), uaa_str_c("-v") };

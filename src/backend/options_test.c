@@ -74,7 +74,7 @@ static bool has_pair(uar_str text, const char *a, const char *b)
 	return false;
 }
 
-TEST(U22_U23_P13_S12_bad_values_start_nothing, "LIB-18 CAP-02 CAP-03")
+TEST(U22_U23_P13_S12_R01_R02_D01_D02_D03_D04_bad_values_start_nothing, "LIB-18 CAP-02 CAP-03")
 {
 	static const struct {
 		enum which who;
@@ -338,7 +338,7 @@ TEST(S11_non_interactive_is_the_default, "")
 	uar_buf_fini(&b);
 }
 
-TEST(D01_D08_options_reach_the_command_line, "")
+TEST(D05_D06_D07_D08_options_reach_the_command_line, "")
 {
 	char d[600], sub[700], json[2000];
 	struct uar_buf b = uar_buf_make(1 << 16);

@@ -191,10 +191,28 @@ static int64_t stage_end(const struct loop *l)
 	return 0;
 }
 
+/* Whoever still waits for an answer gets a no before the end. */
+static void deny_pending(struct loop *l)
+{
+	struct uab_drive *d = l->d;
+
+	pthread_mutex_lock(&d->mu);
+	for (size_t i = 0; i < ARRAY_LEN(d->pending); i++)
+		if (d->pending[i].used && !d->pending[i].answered) {
+			d->pending[i].answered = true;
+			d->pending[i].decision = UAA_DECISION_DENY;
+		}
+	pthread_mutex_unlock(&d->mu);
+	pass_answers(l);
+}
+
 static void stop(struct loop *l, bool politely)
 {
-	bool asked = politely && l->m->heard && l->m->outcome == UAB_OPEN && l->d->child.in >= 0 &&
-		     l->m->dialect->interrupt && l->m->dialect->interrupt(l->m);
+	bool asked;
+
+	deny_pending(l);
+	asked = politely && l->m->heard && l->m->outcome == UAB_OPEN && l->d->child.in >= 0 &&
+		l->m->dialect->interrupt && l->m->dialect->interrupt(l->m);
 
 	l->stopping = true;
 	if (!asked)
@@ -399,7 +417,6 @@ void uab_drive_process(struct uab_drive *d, const struct uab_spawn *spec, struct
 
 	if (uab_run_cancelled(d->run))
 		return;
-	d->map = map;
 	uab_lines_init(&d->lines, d->t.line_bytes);
 	d->lines.line = on_line;
 	d->lines.too_long = on_too_long;

@@ -33,7 +33,7 @@ TEST(P06_completion_waits_for_the_process, "LIB-09")
 	uaa_request_unref(r);
 }
 
-TEST(P04_live_events_come_before_exit, "LIB-05 LIB-06")
+TEST(P03_P04_live_events_come_before_exit, "LIB-05 LIB-06")
 {
 	char go[600], todo[1000];
 	uaa_backend *b;
@@ -106,7 +106,7 @@ TEST(a_half_line_at_the_end_counts_if_it_parses, "")
 	seen_fini(s);
 }
 
-TEST(spawn_failures_are_told_by_the_run, "LIB-52")
+TEST(U27_spawn_failures_are_told_by_the_run, "LIB-52")
 {
 	uaa_claude_code_config c = { .struct_size = sizeof c,
 				     .binary = uaa_str_c("/nonexistent/SECRET"),
@@ -170,7 +170,7 @@ TEST(a_larger_line_is_an_error_of_that_line_only, "")
 	seen_fini(s);
 }
 
-TEST(S06_bad_lines_are_counted_not_shown, "LIB-52")
+TEST(S06_U27_bad_lines_are_counted_not_shown, "LIB-52")
 {
 	struct seen *s = claude("line SECRET not json\nline SECRET again\npart {\"SECRET\":\"\n"
 				"raw ff\nline \"}\nline [\"SECRET\"]\nenv A\nresult");
@@ -267,7 +267,7 @@ TEST(K05_cancel_leaves_no_process, "LIB-15")
 		s = collect(run);
 		check_error(s, "cancelled");
 		CHECK_INT(s->n, 0);
-		CHECK_INT(marked("FAKE_DO"), 0);
+		CHECK_INT(marked(mark()), 0);
 		CHECK_INT(children(), 0);
 		seen_fini(s);
 	}
@@ -278,7 +278,7 @@ TEST(leftovers_of_a_good_run_are_removed, "")
 	struct seen *s = claude("escape\nfork\nresult");
 
 	CHECK_INT(s->status, UAA_OK);
-	CHECK_INT(marked("FAKE_DO"), 0);
+	CHECK_INT(marked(mark()), 0);
 	seen_fini(s);
 }
 
@@ -289,7 +289,7 @@ TEST(a_process_that_stays_after_its_result_is_stopped, "")
 
 	CHECK_INT(s->status, UAA_OK);
 	CHECK(s->completion && uaa_completion_signaled(s->completion, &sig) && sig == SIGKILL);
-	CHECK_INT(marked("FAKE_DO"), 0);
+	CHECK_INT(marked(mark()), 0);
 	seen_fini(s);
 }
 
@@ -298,7 +298,7 @@ TEST(U18_timeout_stops_everything, "LIB-49")
 	struct seen *s = collect(start_run("escape\nenv A\nhang", NULL, 100));
 
 	check_error(s, "claude_code backend error: timeout (details redacted when unsafe)");
-	CHECK_INT(marked("FAKE_DO"), 0);
+	CHECK_INT(marked(mark()), 0);
 	seen_fini(s);
 }
 
@@ -307,7 +307,7 @@ TEST(timeouts_hold_when_nobody_reads, "")
 	uaa_run *run = start_run("burst 100000\nhang", NULL, 100);
 
 	wait_done(run);
-	CHECK_INT(marked("FAKE_DO"), 0);
+	CHECK_INT(marked(mark()), 0);
 	seen_fini(collect(run));
 }
 
@@ -338,7 +338,7 @@ TEST(P09_drop_at_every_state, "LIB-14 LIB-15")
 				uaa_run_close_events(run);
 			uaa_run_unref(run);
 		}
-	while (marked("FAKE_DO") || children() || open_fds() > fds) /* gone in the background */
+	while (marked(mark()) || children() || open_fds() > fds) /* gone in the background */
 		sched_yield();
 }
 
@@ -375,6 +375,7 @@ TEST(P10_a_tree_that_cannot_be_killed_is_reported, "LIB-16")
 
 TEST(the_death_of_the_host_kills_the_tree, "")
 {
+	const char *ours = mark(); /* of this process, not of the one that dies */
 	pid_t host = fork();
 	int status;
 
@@ -386,7 +387,7 @@ TEST(the_death_of_the_host_kills_the_tree, "")
 	}
 	waitpid(host, &status, 0);
 	CHECK(WIFSIGNALED(status));
-	while (marked("FAKE_DO"))
+	while (marked(ours))
 		sched_yield();
 }
 
@@ -416,7 +417,7 @@ TEST(a_supervisor_that_dies_is_not_called_success, "")
 	s = collect(run);
 	check_error(s, "termination failed");
 	seen_fini(s);
-	while (marked("FAKE_DO"))
+	while (marked(mark()))
 		sched_yield();
 }
 
@@ -438,7 +439,7 @@ TEST(spawn_and_cancel_at_random, "")
 		CHECK(st == UAA_E_BACKEND || st == UAA_OK);
 		uaa_run_unref(run);
 	}
-	CHECK_INT(marked("FAKE_DO"), 0);
+	CHECK_INT(marked(mark()), 0);
 	CHECK_INT(children(), 0);
 	while (open_fds() > fds) /* the last thread may still be closing */
 		sched_yield();

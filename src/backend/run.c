@@ -589,16 +589,6 @@ bool uab_run_cancelled(uaa_run *run)
 	return c;
 }
 
-bool uab_run_listening(uaa_run *run)
-{
-	bool l;
-
-	pthread_mutex_lock(&run->mu);
-	l = deliverable(run);
-	pthread_mutex_unlock(&run->mu);
-	return l;
-}
-
 static void finish(uaa_run *run, uaa_completion *c, uaa_error *e, bool termination_failed)
 {
 	pthread_mutex_lock(&run->mu);
