@@ -31,19 +31,22 @@ agent-api: $(AA_SO) $(AA_A) $(AA_PC) ## build libagent_api and its supervisor
 
 $(AA_DIR)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(AA_FLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(AA_FLAGS) -MMD -MP -c -o $@ $<
 
 $(AA_DIR)/libagent_api.so: $(AA_O) src/backend/agent_api.map
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libagent_api.so.$(AA_ABI) -Wl,-z,nodelete \
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libagent_api.so.$(AA_ABI) -Wl,-z,nodelete \
 		$(if $(SAN),,-Wl,-z,defs) -Wl,--version-script=src/backend/agent_api.map \
 		-o $@ $(AA_O) -lpthread -ldl -lm
 
 # One object in the archive, so that only uaa_* is visible to whoever links it.
 $(AA_DIR)/libagent_api.a: $(AA_O)
-	$(LD) -r -o $(@:.a=.o) $^
-	objcopy --wildcard --keep-global-symbol='uaa_*' $(@:.a=.o)
+	$(call say,AR,$@)
+	$(Q)$(LD) -r -o $(@:.a=.o) $^
+	$(Q)objcopy --wildcard --keep-global-symbol='uaa_*' $(@:.a=.o)
 	@rm -f $@
-	ar rcs $@ $(@:.a=.o)
+	$(Q)ar rcs $@ $(@:.a=.o)
 
 # Stamped by configuration: another choice of backends replaces the copies.
 $(AA_SO): $(AA_DIR)/libagent_api.so FORCE
@@ -64,7 +67,8 @@ $(AA_PC): FORCE
 # The supervisor is one small program of its own.
 $(AA_SUP): src/backend/supervisor.c src/backend/supervisor.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(filter-out -fsanitize=thread,$(CFLAGS)) -DUAB_SUPERVISOR_MAIN \
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize=thread,$(CFLAGS)) -DUAB_SUPERVISOR_MAIN \
 		$(filter-out -fsanitize=thread,$(LDFLAGS)) -o $@ $<
 agent-api build: $(AA_SUP)
 
@@ -72,7 +76,8 @@ agent-api build: $(AA_SUP)
 AA_FAKE := $(BUILD)/fake-cli
 $(AA_FAKE): tests/fake_cli/fake_cli.c
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE -O2 -g -std=c17 -Wall -Wextra -Werror -o $@ $<
+	$(call say,LD,$@)
+	$(Q)$(CC) -D_GNU_SOURCE -O2 -g -std=c17 -Wall -Wextra -Werror -o $@ $<
 unit: $(AA_SUP) $(AA_FAKE) $(AA_SO) $(AA_A) $(AA_PC)
 
 install: install-agent-api

@@ -148,6 +148,15 @@ struct uaa_producer {
 struct uaa_cancel {
 	uaa_run *run; /* the handle is the run itself, under another type */
 };
+/* Many events at a time between the two threads of a run. */
+struct uab_batch {
+	/* Taken over by the one reader in one go, so that it need not lock for each. */
+	struct uaa_event *taken;
+	atomic_size_t n;
+	atomic_bool drop; /* cancelled or closed: they are not delivered */
+	bool corked;	  /* the producer wakes nobody until it is done with its part */
+	unsigned unheard; /* events since the last wake */
+};
 struct uaa_run {
 	atomic_int refs;    /* everybody */
 	atomic_int handles; /* consumers: at zero the run is dropped */
@@ -160,13 +169,8 @@ struct uaa_run {
 	bool termination_failed;
 	uaa_completion *completion; /* what the producer said */
 	uaa_error *error;
-	/* Taken over by the one reader in one go, so that it need not lock for each. */
-	struct uaa_event *taken;
-	atomic_size_t taken_n;
-	atomic_bool drop_taken; /* cancelled or closed: they are not delivered */
-	bool corked;		/* the producer wakes nobody until it is done with a batch */
-	unsigned unheard;	/* events since the last wake */
-	int64_t give_up_us;	/* a blocked emit stops waiting here; 0 never */
+	struct uab_batch batch;
+	int64_t give_up_us; /* a blocked emit stops waiting here; 0 never */
 	int fd;
 	bool fd_up;
 	struct uab_run_hooks hooks;

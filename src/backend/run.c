@@ -99,13 +99,13 @@ void uaa_completion_unref(uaa_completion *c)
 
 static void free_taken(uaa_run *run)
 {
-	while (run->taken) {
-		struct uaa_event *ev = run->taken;
+	while (run->batch.taken) {
+		struct uaa_event *ev = run->batch.taken;
 
-		run->taken = ev->next;
+		run->batch.taken = ev->next;
 		uaa_event_unref(ev);
 	}
-	atomic_store(&run->taken_n, 0);
+	atomic_store(&run->batch.n, 0);
 }
 
 static void run_free(uaa_run *run)
@@ -188,7 +188,7 @@ uaa_status uaa_run_new(uaa_str kind, const uaa_producer_hooks *hooks, void *ctx,
 static void show_fd(uaa_run *run)
 {
 	bool up = !uab_queue_empty(&run->q) || (run->ended && !run->eos) || run->resolved ||
-		  (atomic_load(&run->taken_n) && !atomic_load(&run->drop_taken));
+		  (atomic_load(&run->batch.n) && !atomic_load(&run->batch.drop));
 	uint64_t v = 1;
 	ssize_t n = 0;
 
@@ -259,14 +259,14 @@ static struct uaa_event *pop_taken(uaa_run *run)
 {
 	struct uaa_event *ev;
 
-	if (atomic_load(&run->drop_taken))
+	if (atomic_load(&run->batch.drop))
 		free_taken(run);
-	ev = run->taken;
+	ev = run->batch.taken;
 	if (!ev)
 		return NULL;
-	run->taken = ev->next;
+	run->batch.taken = ev->next;
 	ev->next = NULL;
-	atomic_fetch_sub(&run->taken_n, 1);
+	atomic_fetch_sub(&run->batch.n, 1);
 	return ev;
 }
 
@@ -280,8 +280,8 @@ static uaa_event *get_locked(uaa_run *run)
 	ev = pop_taken(run);
 	if (ev)
 		return ev;
-	run->taken = uab_queue_take(&run->q, &n);
-	atomic_store(&run->taken_n, n);
+	run->batch.taken = uab_queue_take(&run->q, &n);
+	atomic_store(&run->batch.n, n);
 	ev = pop_taken(run);
 	return ev ? ev : uab_queue_get(&run->q, run->kind);
 }
@@ -309,7 +309,7 @@ static bool next_taken(uaa_run *run, uaa_event **out)
 {
 	uaa_event *ev;
 
-	if (atomic_load(&run->taken_n) < 2) /* the descriptor may have to change */
+	if (atomic_load(&run->batch.n) < 2) /* the descriptor may have to change */
 		return false;
 	ev = pop_taken(run);
 	if (ev)
@@ -340,7 +340,7 @@ void uaa_run_close_events(uaa_run *run)
 	pthread_mutex_lock(&run->mu);
 	if (!run->closed) {
 		run->closed = true;
-		atomic_store(&run->drop_taken, true);
+		atomic_store(&run->batch.drop, true);
 		uab_queue_clear(&run->q);
 		if (!run->done && run->hooks.closed)
 			run->hooks.closed(run->ctx);
@@ -418,7 +418,7 @@ void uab_cancel(uaa_run *run)
 	pthread_mutex_lock(&run->mu);
 	if (!run->cancelled && !run->resolved) {
 		run->cancelled = run->ended = true;
-		atomic_store(&run->drop_taken, true);
+		atomic_store(&run->batch.drop, true);
 		uab_queue_clear(&run->q);
 		if (!run->done && run->hooks.cancel)
 			run->hooks.cancel(run->ctx);
@@ -506,8 +506,8 @@ static bool put_event(void *ctx, struct uaa_event *ev)
 
 	while (deliverable(run)) {
 		if (uab_queue_put(&run->q, ev)) {
-			if (!run->corked || ++run->unheard >= CORK_EVENTS) {
-				run->unheard = 0;
+			if (!run->batch.corked || ++run->batch.unheard >= CORK_EVENTS) {
+				run->batch.unheard = 0;
 				wake(run);
 			}
 			return true;
@@ -565,17 +565,17 @@ void uab_run_end_events(uaa_run *run)
 void uab_run_cork(uaa_run *run)
 {
 	pthread_mutex_lock(&run->mu);
-	run->corked = true;
+	run->batch.corked = true;
 	pthread_mutex_unlock(&run->mu);
 }
 
 void uab_run_uncork(uaa_run *run)
 {
 	pthread_mutex_lock(&run->mu);
-	run->corked = false;
-	if (run->unheard)
+	run->batch.corked = false;
+	if (run->batch.unheard)
 		wake(run);
-	run->unheard = 0;
+	run->batch.unheard = 0;
 	pthread_mutex_unlock(&run->mu);
 }
 
