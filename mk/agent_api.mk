@@ -70,7 +70,7 @@ $(AA_SUP): src/backend/supervisor.c src/backend/supervisor.h
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize=thread,$(CFLAGS)) -DUAB_SUPERVISOR_MAIN \
 		$(filter-out -fsanitize=thread,$(LDFLAGS)) -o $@ $<
-agent-api build: $(AA_SUP)
+agent-api build bench: $(AA_SUP)
 
 # What the unit tests of src/backend start.
 AA_FAKE := $(BUILD)/fake-cli

@@ -20,7 +20,7 @@ struct uab_times uab_times_of(const uaa_process_options *o)
 	t.approval_us = (o->approval_ms > 0 ? o->approval_ms : 300000) * 1000;
 	t.idle_us = (o->idle_ms > 0 ? o->idle_ms : 0) * 1000;
 	t.line_bytes = o->line_bytes && o->line_bytes < UAR_LIMIT_AGENT_LINE ? o->line_bytes
-									   : UAR_LIMIT_AGENT_LINE;
+									     : UAR_LIMIT_AGENT_LINE;
 	t.queue_bytes = o->queue_bytes;
 	t.spill_bytes = o->spill_bytes;
 	return t;

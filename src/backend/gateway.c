@@ -164,37 +164,36 @@ uaa_backend *uaa_gateway_backend(uaa_gateway *g, const uaa_kind *kind)
 	return g && kind ? uaa_backend_ref(lookup(g, uab_str(kind->id))) : NULL;
 }
 
-/* UAA_OK and a borrowed backend, or the first error of every call. */
-static uaa_status resolve(uaa_gateway *g, const uaa_kind *kind, uaa_backend **out,
-			  uaa_error **error)
+/* A borrowed backend, or NULL and the first error of every call. */
+static uaa_backend *resolve(const uaa_gateway *g, const uaa_kind *kind, uaa_status *out_status,
+			    uaa_error **error)
 {
-	uaa_backend *b = NULL;
+	uaa_backend *b = g && kind ? lookup(g, uab_str(kind->id)) : NULL;
 
-	if (!g || !kind)
-		return UAA_E_ARG;
-	b = lookup(g, uab_str(kind->id));
-	if (!b)
-		return uab_fail(error, UAA_E_UNKNOWN_BACKEND, uab_str(kind->id), UAR_STR_NONE);
-	*out = b;
-	return UAA_OK;
+	if (!b && g && kind)
+		*out_status =
+			uab_fail(error, UAA_E_UNKNOWN_BACKEND, uab_str(kind->id), UAR_STR_NONE);
+	else if (!b)
+		*out_status = UAA_E_ARG;
+	return b;
 }
 
 uaa_status uaa_gateway_run(uaa_gateway *g, const uaa_kind *kind, const uaa_request *request,
 			   uaa_run **out, uaa_error **error)
 {
-	uaa_backend *b = NULL;
-	uaa_status s = resolve(g, kind, &b, error);
+	uaa_status s = UAA_OK;
+	uaa_backend *b = resolve(g, kind, &s, error);
 
-	return s ? s : uaa_backend_run(b, request, out, error);
+	return b ? uaa_backend_run(b, request, out, error) : s;
 }
 
 uaa_status uaa_gateway_run_control(uaa_gateway *g, const uaa_kind *kind, const uaa_request *request,
 				   uaa_controlled_run *out, uaa_error **error)
 {
-	uaa_backend *b = NULL;
-	uaa_status s = resolve(g, kind, &b, error);
+	uaa_status s = UAA_OK;
+	uaa_backend *b = resolve(g, kind, &s, error);
 
-	if (s)
+	if (!b)
 		return s;
 	return request && out ? run_control(b, request, out, error) : UAA_E_ARG;
 }
@@ -206,10 +205,10 @@ uaa_status uaa_gateway_mcp(uaa_gateway *g, const uaa_kind *kind, const uaa_mcp_r
 					   "agent_api.tools.mcp.get.v1",
 					   "agent_api.tools.mcp.add.v1",
 					   "agent_api.tools.mcp.remove.v1" };
-	uaa_backend *b = NULL;
-	uaa_status s = resolve(g, kind, &b, error);
+	uaa_status s = UAA_OK;
+	uaa_backend *b = resolve(g, kind, &s, error);
 
-	if (s)
+	if (!b)
 		return s;
 	if (!request || request->struct_size < sizeof *request || !out ||
 	    (unsigned)request->op >= ARRAY_LEN(ids))

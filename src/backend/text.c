@@ -109,7 +109,7 @@ static int hex4(const char *p)
 	int v = 0;
 
 	for (int i = 0; i < 4; i++) {
-		int c = p[i];
+		int c = (unsigned char)p[i];
 		int d = c >= '0' && c <= '9'   ? c - '0'
 			: c >= 'a' && c <= 'f' ? c - 'a' + 10
 			: c >= 'A' && c <= 'F' ? c - 'A' + 10

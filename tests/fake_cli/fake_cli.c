@@ -475,11 +475,11 @@ static void command(char *c)
 
 int main(int argc, char **argv)
 {
-	char *todo = getenv("FAKE_DO");
+	const char *script = getenv("FAKE_DO");
+	char *copy = strdup(script ? script : ""), *todo = copy;
 
 	(void)argc;
 	record(argv);
-	todo = strdup(todo ? todo : "");
 	while (todo && *todo) {
 		char *next = strchr(todo, '\n');
 
@@ -488,5 +488,6 @@ int main(int argc, char **argv)
 		command(todo);
 		todo = next;
 	}
+	free(copy);
 	return 0;
 }
