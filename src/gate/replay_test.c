@@ -18,7 +18,7 @@ static uar_str shown(struct story *t, bool meta, struct uar_buf *out)
 
 	uar_buf_clear(out);
 	for (size_t i = t->last; i < t->count; i++) {
-		uar_err e = uar_normalized_encode(&t->log[i], &o, out);
+		uar_err e = uar_normalized_encode(&t->log[i], &o, &t->arena, out);
 
 		CHECK(e == UAR_OK || e == UAR_ESKIP);
 		CHECK_MSG(uar_event_check(&t->log[i], &t->arena, &error) == UAR_OK, "%s: %s",

@@ -98,13 +98,25 @@ static const struct row {
 	  D("Error", ",\"code\":\"INTERNAL\",\"message\":\"\"") },
 };
 
+static uar_err show(const struct uar_event *ev, const struct uar_normalized_options *o,
+		    struct uar_buf *out)
+{
+	struct uar_arena scratch;
+	uar_err e;
+
+	uar_arena_init(&scratch, 0);
+	e = uar_normalized_encode(ev, o, &scratch, out);
+	uar_arena_fini(&scratch);
+	return e;
+}
+
 static uar_err encode(const struct row *row, struct uar_buf *out)
 {
 	struct uar_normalized_options o = { .cancel_as_done = row->options == DONE,
 					    .meta = row->options == META };
 	struct uar_event ev = uar_event_sample(row->cls, uar_str_c(row->payload));
 
-	return uar_normalized_encode(&ev, &o, out);
+	return show(&ev, &o, out);
 }
 
 TEST(each_event_gives_exactly_its_bytes,
@@ -141,7 +153,7 @@ TEST(classes_without_a_row_show_nothing, "")
 		struct uar_event ev = uar_event_sample((enum uar_event_class)cls, UAR_STR("{}"));
 
 		if (!has_row(cls))
-			CHECK_INT(uar_normalized_encode(&ev, &o, &out), UAR_ESKIP);
+			CHECK_INT(show(&ev, &o, &out), UAR_ESKIP);
 	}
 	CHECK_INT(out.n, 0);
 	uar_buf_fini(&out);
@@ -156,7 +168,7 @@ TEST(an_event_that_is_of_no_run_shows_nothing, "")
 		struct uar_event ev = uar_event_sample(rows[i].cls, uar_str_c(rows[i].payload));
 
 		ev.run_sequence = 0;
-		CHECK_INT(uar_normalized_encode(&ev, &o, &out), UAR_ESKIP);
+		CHECK_INT(show(&ev, &o, &out), UAR_ESKIP);
 	}
 	uar_buf_fini(&out);
 }
@@ -189,9 +201,9 @@ TEST(a_full_buffer_and_a_broken_payload_are_errors, "")
 	struct uar_event ev = uar_event_sample(UAR_EV_MODEL_DELTA, UAR_STR("{\"text\":"));
 	struct uar_buf small = uar_buf_make(40), out = uar_buf_make(4096);
 
-	CHECK_INT(uar_normalized_encode(&ev, &o, &out), UAR_ESYNTAX);
+	CHECK_INT(show(&ev, &o, &out), UAR_ESYNTAX);
 	ev.payload = UAR_STR("{\"text\":\"hello\"}");
-	CHECK_INT(uar_normalized_encode(&ev, &o, &small), UAR_ETOOBIG);
+	CHECK_INT(show(&ev, &o, &small), UAR_ETOOBIG);
 	uar_buf_fini(&small);
 	uar_buf_fini(&out);
 }
