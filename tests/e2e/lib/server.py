@@ -60,6 +60,7 @@ class Server:
         check(line, "the server did not start:", self.log())
         hello = json.loads(line)
         self.url, self.token, self.pid = hello["url"], hello["token"], hello["pid"]
+        self.link = hello["link"]
         self.http = Client(self.url, self.token)
         return self
 

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""The page: its files and its link over HTTP, and itself in a real browser."""
+import fcntl
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+
+from lib import FIXTURES, SAFETY, Server, Skip, check, equal, main, refused, test, text_of
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCES = os.path.join(HERE, "..", "..", "web", "page")
+FILES = {"/": ("page.html", "text/html; charset=utf-8"), "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+         "/page.css": ("page.css", "text/css; charset=utf-8")}
+PLAYWRIGHT = "playwright-core@1.65.0"
+
+
+@test("page_files_are_served_with_a_strict_policy", "")
+def files():
+    with Server() as s:
+        for path, (name, kind) in FILES.items():
+            with open(os.path.join(SOURCES, name), "rb") as f:
+                source = f.read()
+            a = s.http.get(path, token=False)
+            equal((a.status, a.headers["content-type"]), (200, kind))
+            equal(a.body, source, name)
+            policy = dict(p.strip().partition(" ")[::2] for p in a.headers["content-security-policy"].split(";"))
+            equal([policy[d] for d in ("default-src", "base-uri", "form-action", "frame-ancestors")], ["'none'"] * 4)
+            equal([policy[d] for d in ("script-src", "style-src", "connect-src")], ["'self'"] * 3)
+            check("unsafe" not in a.headers["content-security-policy"])
+            equal((a.headers["x-frame-options"], a.headers["referrer-policy"], a.headers["cache-control"]),
+                  ("DENY", "no-referrer", "no-cache"))
+            equal(a.headers["x-content-type-options"], "nosniff")
+            head = s.http.send("HEAD", path, token=False)
+            equal((head.status, head.body, head.headers["content-length"]), (200, b"", str(len(source))))
+
+
+@test("page_files_are_not_sent_again", "")
+def etags():
+    with Server() as s:
+        tags = {path: s.http.get(path, token=False).headers["etag"] for path in FILES}
+        equal(len(set(tags.values())), 3)
+        for path, tag in tags.items():
+            for known in (tag, "W/" + tag, f'"other", {tag}', "*"):
+                a = s.http.get(path, token=False, headers={"If-None-Match": known})
+                equal((a.status, a.body, a.headers["etag"]), (304, b"", tag), known)
+            for other in ('"other"', "", tag.strip('"')):
+                equal(s.http.get(path, token=False, headers={"If-None-Match": other}).status, 200, other)
+
+
+@test("page_holds_no_inline_code_and_no_foreign_address", "")
+def plain():
+    with open(os.path.join(SOURCES, "page.html"), encoding="utf-8") as f:
+        html = f.read()
+    check(not re.search(r"<style|\sstyle=|\son\w+=|javascript:", html), "inline code")
+    equal(re.findall(r"<script[^>]*>(.*?)</script>", html, re.S), [""])
+    for address in re.findall(r'(?:src|href)="([^"]*)"', html):
+        check(re.match(r"page\.(js|css)$|data:image/svg\+xml,", address), address)
+    with open(os.path.join(SOURCES, "page.js"), encoding="utf-8") as f:
+        check(not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|https?://", f.read()))
+
+
+@test("page_link_works_once", "")
+def link():
+    with Server() as s:
+        url, _, code = s.link.partition("/#code=")
+        equal(url, s.url)
+        check(len(code) >= 43, code)
+
+        def give(body):
+            return s.http.post("/api/link", body, token=False)
+        refused(give({"code": code[:-1]}), 401, "UNAUTHORIZED")
+        refused(give({"code": ""}), 401, "UNAUTHORIZED")
+        refused(give({}), 400, "VALIDATION_ERROR")
+        foreign = s.http.post("/api/link", {"code": code}, token=False, headers={"Origin": "https://evil.example"})
+        refused(foreign, 403, "FORBIDDEN", "Origin")
+        a = give({"code": code})
+        equal((a.status, a.json), (200, {"token": s.token}))
+        equal(a.headers["cache-control"], "no-store")
+        refused(give({"code": code}), 401, "UNAUTHORIZED")
+        equal(s.http.get("/api/agents").status, 200)
+
+
+# --- in a browser ------------------------------------------------------------------
+
+def playwright():
+    """Where the driver's package is: installed once, outside the tree."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(cache, "uar-test-npm", "page")
+    package = os.path.join(folder, "node_modules", "playwright-core")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(os.path.join(package, "package.json")):
+            return package
+        if not shutil.which("npm"):
+            raise Skip("playwright-core is not installed and there is no npm")
+        done = subprocess.run(["npm", "install", "--prefix", folder, "--no-audit", "--no-fund", PLAYWRIGHT],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode or not os.path.exists(os.path.join(package, "package.json")):
+            raise Skip("playwright-core could not be installed: " + " ".join(done.stdout.split())[-160:])
+    return package
+
+
+class Browser:
+    """with Browser() as b: b.do("javascript") runs it beside a page and returns its value."""
+
+    def __init__(self):
+        chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if not chromium or not shutil.which("node"):
+            raise Skip("chromium or node is not installed")
+        self.proc = subprocess.Popen(
+            ["node", os.path.join(HERE, "page_driver.mjs"), playwright(), chromium, str(int(SAFETY * 1000))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if not self.proc.stdout.readline():
+            raise Skip("the browser does not start: " + " ".join(self.proc.stderr.read().split())[:160])
+
+    def do(self, script):
+        self.proc.stdin.write(json.dumps(script) + "\n")
+        self.proc.stdin.flush()
+        answer = json.loads(self.proc.stdout.readline() or '{"error": "the driver is gone"}')
+        check("error" not in answer, script, "\n", answer.get("error"))
+        return answer["value"]
+
+    def wait(self, selector, text):
+        self.do(f"await page.locator({json.dumps(selector)}, {{hasText: {json.dumps(text)}}}).last().waitFor()")
+
+    def texts(self, selector):
+        return self.do(f"return page.locator({json.dumps(selector)}).allTextContents()")
+
+    def enter(self, server):
+        self.do(f"await page.goto({json.dumps(server.link)})")
+        self.do("await page.getByRole('button', {name: 'Send'}).waitFor()")
+
+    def say(self, agent, message):
+        self.do(f"await page.getByLabel('Agent').selectOption({json.dumps(agent)})")
+        self.do(f"await page.getByLabel('Message', {{exact: true}}).fill({json.dumps(message)})")
+        self.do("await page.getByLabel('Message', {exact: true}).press('Enter')")
+
+    def ended(self, count, words="Done"):
+        self.do(f"await page.locator('.ending', {{hasText: /^{words}/}}).nth({count - 1}).waitFor()")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self.clean()
+        finally:
+            self.proc.stdin.close()
+            self.proc.wait(SAFETY)
+
+    def clean(self):
+        seen = self.do("return {...seen, hosts: [...seen.hosts]}")
+        equal((seen["dialogs"], seen["errors"], seen["violations"]), (0, [], []))
+        equal(len(seen["hosts"]), 1, seen)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@test("page_talks_and_shows_a_run_live", "UI-01 UI-02 UI-03")
+def live():
+    with Browser() as b, Server() as s:
+        b.enter(s)
+        equal(b.do("return page.url()"), s.url + "/")
+        equal(b.do("return page.evaluate(() => history.length)"), 2)  # the blank page and this one
+        check(b.do("return page.getByRole('button', {name: 'Send'}).isDisabled()"))
+        b.say("demo", "hello")
+        b.ended(1)
+        equal(b.texts(".mine"), ["hello"])
+        check(b.texts(".answer")[0].startswith('You wrote: "hello" (turns before this one: 0)'))
+        check(b.texts(".reasoning p")[0].startswith('The user wrote "hello".'))
+        b.say("demo", "again")
+        b.ended(2)
+        check("(turns before this one: 1)" in b.texts(".answer")[1], "the conversation goes on")
+        answers = b.texts(".answer")
+        b.do("await page.reload()")
+        b.ended(2)
+        equal((b.texts(".mine"), b.texts(".answer")), (["hello", "again"], answers))
+
+
+@test("page_goes_on_after_kill_9", "UI-01")
+def killed():
+    with Browser() as b, Server(listen=f"127.0.0.1:{free_port()}", scripted_token_ms=200) as s:
+        b.enter(s)
+        b.say("demo", "survive this")
+        b.wait(".answer", "You wrote:")
+        s.kill()
+        b.wait(".ending", "Reconnecting")
+        s.settings.update(scripted_token_ms=0)
+        s.start()
+        b.ended(1)
+        run = s.http.get("/api/runs").json["runs"][0]["run_id"]
+        calls = [e.data for e in s.session_events(run) if e.data["type"] in ("model.requested", "model.delta")]
+        last = max(i for i, e in enumerate(calls) if e["type"] == "model.requested")
+        check(last > 0, "the call was not cut off")
+        equal(b.texts(".answer"), ["".join(e["payload"]["text"] for e in calls[last + 1:])])
+        equal(len(b.texts(".reasoning")), 1)
+        b.say("echo", "and on")
+        b.ended(2)
+
+
+@test("page_cancels", "UI-01")
+def cancels():
+    with Browser() as b, Server(scripted_token_ms=200) as s:
+        b.enter(s)
+        b.say("demo", "stop me")
+        b.wait(".reasoning", "The user")
+        b.do("await page.getByRole('button', {name: 'Cancel', exact: true}).click()")
+        b.ended(1, "Cancelled")
+        check(b.do("return page.locator('#cancel').isHidden()"))
+        record = s.http.get("/api/runs").json["runs"][0]
+        equal((record["status"], record["cancel_reason"]), ("canceled", "cancelled on the page"))
+
+
+@test("page_replays_fixtures_and_opens_old_runs", "UI-02 UI-03 UI-04 UI-05 UI-07 UI-08 UI-15")
+def replays():
+    with open(os.path.join(FIXTURES, "tools.jsonl"), encoding="utf-8") as f:
+        lines = [json.loads(line) for line in f]
+
+    def of(kind):
+        return [line["data"] for line in lines if line["type"] == kind]
+    with Browser() as b, Server(fixtures_dir=FIXTURES) as s:
+        b.enter(s)
+        b.do("await page.getByLabel('Agent').selectOption('fixture')")
+        b.do("await page.getByLabel('Recording').selectOption('tools')")
+        b.do("await page.getByRole('button', {name: 'Send'}).click()")
+        b.ended(1)
+        shown = {k: b.texts(k) for k in (".answer", ".reasoning p", ".tool", ".artifact", ".note")}
+        equal("".join(shown[".answer"]), "".join(d["text_delta"] for d in of("ChatDelta")))
+        equal("".join(shown[".reasoning p"]), "".join(d["text_delta"] for d in of("ReasoningDelta")))
+        for start, card in zip(of("ToolStart"), shown[".tool"], strict=True):
+            end = next(d for d in of("ToolEnd") if d["tool_call_id"] == start["tool_call_id"])
+            check(card.startswith(start["tool"] + ("ok" if end["ok"] else "failed")), card)
+        artifact = of("Artifact")[0]["artifact"]
+        check(artifact["title"] in shown[".artifact"][0] and artifact["content"] in shown[".artifact"][0], shown)
+        check(any(of("Citation")[0]["sources"][0]["title"] in note for note in shown[".note"]), shown)
+        b.do("await page.getByRole('button', {name: 'New'}).click()")
+        b.do("await page.getByLabel('Agent').selectOption('fixture')")
+        b.do("await page.getByLabel('Recording').selectOption('failure')")
+        b.do("await page.getByRole('button', {name: 'Send'}).click()")
+        b.wait(".ending[data-state=bad]", "PROVIDER_ERROR: the model stopped answering")
+        b.say("echo", "live again")  # from a recording to a live run
+        b.ended(1)
+        b.do("await page.locator('#run-list button').last().click()")
+        b.wait(".artifact", artifact["title"])
+        b.ended(1)
+        equal({k: b.texts(k) for k in shown}, shown)
+
+
+@test("page_shows_foreign_text_as_text", "")
+def inert():
+    payloads = ["<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "<svg onload=alert(1)>",
+                "<iframe src='javascript:alert(1)'></iframe>", "<a href='javascript:alert(1)'>x</a>",
+                "<style>*{display:none}</style>", "\u202egnp.exe \U0001f469\u200d\U0001f4bb e\u0301", "<img src=http://evil.example/x>"]
+    with Browser() as b, Server() as s:
+        b.enter(s)
+        for i, payload in enumerate(payloads):
+            b.say("echo", payload)
+            b.ended(i + 1)
+        equal(b.texts(".answer"), payloads)
+        equal(b.do("return page.locator('#talk img, #talk script, #talk svg, #talk iframe, #talk a, #talk style').count()"), 0)
+
+
+@test("page_needs_the_token", "SEC-01")
+def token():
+    with Browser() as b, Server() as s:
+        b.do(f"await page.goto({json.dumps(s.url + '/')})")
+        b.do("await page.getByRole('heading', {name: 'Sign in'}).waitFor()")
+        b.do("await page.locator('#token').fill('wrong')")
+        b.do("await page.getByRole('button', {name: 'Sign in'}).click()")
+        b.wait("#sign-in-why", "The token is not valid any more.")
+        b.do(f"await page.locator('#token').fill({json.dumps(s.token)})")
+        b.do("await page.getByRole('button', {name: 'Sign in'}).click()")
+        b.say("echo", "hello")
+        b.ended(1)
+        equal(b.texts(".answer"), [text_of(s.events(s.http.get("/api/runs").json["runs"][0]["run_id"]))])
+
+
+main()
