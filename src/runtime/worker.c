@@ -30,7 +30,7 @@ void rt_worker_stop(struct live_run *r)
 	w->ops->stop(w);
 }
 
-/* --- echo: says what it was told ------------------------------------------- */
+/* --- echo: says what it was told; after a restart, what it has not said yet ---- */
 
 struct echo {
 	struct worker base;
@@ -51,6 +51,7 @@ static void echo_ready(void *ctx, uar_err e, uar_str text)
 		rt_send(w->base.run, &fail);
 		return;
 	}
+	text = uar_str_from(text, (size_t)w->base.run->state.call.chars);
 	if (text.n)
 		rt_send_text(w->base.run, UAR_CMD_TEXT, text);
 	rt_send(w->base.run, &finish);

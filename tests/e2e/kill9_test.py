@@ -206,4 +206,16 @@ def kills():
     check(KILLS < 50 or superseded > 0, "no kill ever interrupted a model call")
 
 
+@test("a_long_echo_goes_on_behind_what_it_said", "")
+def long_echo():
+    asked = "".join(f"{i} ü\n" for i in range(300000))
+    with Server() as s:
+        run_id = s.create("echo", asked)
+        with s.stream(run_id) as stream:
+            stream.until(lambda e: e.type == "ChatDelta")
+        s.restart()
+        equal(text_of(s.events(run_id)), asked)
+        equal(s.record(run_id)["status"], "succeeded")
+
+
 main()
