@@ -82,7 +82,7 @@ static enum uar_entry entry_of(uar_str name)
 	return UAR_ENTRY_COUNT;
 }
 
-static uar_str blob_of(const struct uar_event *ev)
+uar_str uar_core_input_blob(const struct uar_event *ev)
 {
 	static const char lead[] = "{\"input_ref\":\"blob://";
 	uar_str refs = ev->refs;
@@ -105,7 +105,7 @@ static uar_err fold_turn_submitted(struct fold *f)
 		uar_json_str(uar_json_get(uar_json_at(parts, 0), UAR_STR("preview")), UAR_STR_NONE),
 		uar_json_str(uar_json_get(uar_json_at(parts, 1), UAR_STR("preview")), UAR_STR_NONE),
 		member(f, "idempotency_key"),
-		blob_of(f->ev),
+		uar_core_input_blob(f->ev),
 	};
 	uar_str *to[] = { &what->provider,    &what->model,  &what->instructions,
 			  &what->message,     &what->inputs, &what->idempotency_key,

@@ -7,6 +7,8 @@
 
 struct history_load {
 	struct uar_read read;
+	struct uar_blob_get get;
+	struct history_message *fetching;
 	struct agg *agg;       /* held: the read borrows its strings */
 	struct live_run *run;  /* NULL: cancelled */
 	struct history *h;     /* NULL: cancelled */
@@ -53,12 +55,24 @@ static uar_err add(struct history *h, enum uar_model_role role, uar_str text, ua
 		drop_oldest(h);
 	m = make_room(h, role, run_id);
 	m->role = role;
+	m->blob[0] = 0;
 	snprintf(m->run_id, sizeof m->run_id, "%.*s", UAR_FMT(run_id));
 	m->text = uar_buf_make(HISTORY_BYTES);
 	uar_buf_add_str(&m->text, text);
 	h->count++;
 	h->bytes += m->text.n;
 	return m->text.err;
+}
+
+/* A question whose text lies apart is known by its beginning until that is read. */
+static uar_err add_question(struct history *h, const struct uar_event *ev, uar_str text)
+{
+	uar_err e = add(h, UAR_MODEL_USER, text, ev->ids[UAR_ID_RUN]);
+	struct history_message *last = e || !h->count ? NULL : &h->messages[h->count - 1];
+
+	if (last && is_of(last, ev->ids[UAR_ID_RUN]))
+		snprintf(last->blob, sizeof last->blob, "%.*s", UAR_FMT(uar_core_input_blob(ev)));
+	return e;
 }
 
 static uar_str text_of(const struct uar_event *ev, struct uar_arena *arena)
@@ -82,7 +96,7 @@ static uar_err take_event(struct history_load *l, const struct uar_event *ev)
 	switch (ev->cls) {
 	case UAR_EV_TURN_SUBMITTED:
 		if (!l->own_seen)
-			e = add(l->h, UAR_MODEL_USER, text_of(ev, &l->read.arena), run_id);
+			e = add_question(l->h, ev, text_of(ev, &l->read.arena));
 		break;
 	case UAR_EV_MODEL_REQUESTED: uar_buf_clear(&l->answer); break;
 	case UAR_EV_MODEL_DELTA: uar_buf_add_str(&l->answer, text_of(ev, &l->read.arena)); break;
@@ -107,6 +121,56 @@ static void finish(struct history_load *l, uar_err e, const struct uar_error *er
 	uar_free(l);
 	rt_agg_drop(a);
 }
+
+/* --- texts that lie apart ---------------------------------------------------------- */
+
+static void fetch_next(struct history_load *l);
+
+/* One that is longer than all that may be remembered stays with its beginning. */
+static void fetched(struct uar_blob_get *get)
+{
+	struct history_load *l = UAR_OWNER(get, struct history_load, get);
+	struct history_message *m = l->fetching;
+	uar_err e = get->err;
+
+	if (l->h && !e && get->total <= HISTORY_BYTES) {
+		l->h->bytes += get->bytes.n - m->text.n;
+		uar_buf_clear(&m->text);
+		uar_buf_add_str(&m->text, get->bytes);
+		e = m->text.err;
+		while (l->h->bytes > HISTORY_BYTES)
+			drop_oldest(l->h);
+	}
+	uar_store_blob_get_fini(get);
+	if (e || !l->h)
+		finish(l, e, NULL);
+	else
+		fetch_next(l);
+}
+
+/* The newest first: they are the ones that stay. */
+static void fetch_next(struct history_load *l)
+{
+	struct uar_store *store = l->agg->rt->o.store;
+	size_t i = l->h->count;
+	uar_err e;
+
+	while (i && !l->h->messages[i - 1].blob[0])
+		i--;
+	if (!i) {
+		finish(l, UAR_OK, NULL);
+		return;
+	}
+	l->fetching = &l->h->messages[i - 1];
+	l->get = (struct uar_blob_get){ .limit = HISTORY_BYTES, .done = fetched };
+	memcpy(l->get.sha256, l->fetching->blob, sizeof l->get.sha256);
+	l->fetching->blob[0] = 0;
+	e = store->ops->blob_get(store, &l->get);
+	if (e)
+		finish(l, e, NULL);
+}
+
+/* --- the log ----------------------------------------------------------------------- */
 
 static void page_ready(struct uar_read *r);
 
@@ -152,14 +216,15 @@ static void page_ready(struct uar_read *r)
 
 	if (l->h && !e)
 		done = take_page(l, &e) || !r->more;
-	if (done || e) {
-		finish(l, e, &r->error);
-		return;
+	if (!done && !e) {
+		uar_store_read_fini(r);
+		e = read_page(l);
+		done = e;
 	}
-	uar_store_read_fini(r);
-	e = read_page(l);
-	if (e)
-		finish(l, e, NULL);
+	if (e || !l->h)
+		finish(l, e, &r->error);
+	else if (done)
+		fetch_next(l);
 }
 
 uar_err rt_history_load(struct live_run *r, struct history *h, history_ready_fn *ready, void *ctx,
@@ -168,8 +233,12 @@ uar_err rt_history_load(struct live_run *r, struct history *h, history_ready_fn 
 	struct history_load *l = uar_zalloc(sizeof *l);
 	uar_err e;
 
-	if (!l)
+	if (l && !h->messages)
+		h->messages = uar_zalloc(HISTORY_MESSAGES * sizeof *h->messages);
+	if (!l || !h->messages) {
+		uar_free(l);
 		return UAR_ENOMEM;
+	}
 	l->agg = r->agg;
 	l->run = r;
 	l->h = h;
@@ -198,5 +267,6 @@ void rt_history_fini(struct history *h)
 {
 	for (size_t i = 0; i < h->count; i++)
 		uar_buf_fini(&h->messages[i].text);
-	h->count = h->bytes = 0;
+	uar_free(h->messages);
+	*h = (struct history){ 0 };
 }

@@ -11,10 +11,11 @@ struct history_message {
 	enum uar_model_role role;
 	struct uar_buf text;
 	char run_id[UAR_UUID_TEXT + 1]; /* whose turn it belongs to */
+	char blob[65];			/* text is its beginning only; empty: it is whole */
 };
 
 struct history {
-	struct history_message messages[HISTORY_MESSAGES];
+	struct history_message *messages; /* HISTORY_MESSAGES; NULL: nothing was loaded */
 	size_t count, bytes;
 };
 
