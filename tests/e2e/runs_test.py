@@ -180,6 +180,23 @@ def conversation():
         check("turns before this one: 0" in text_of(s.events(other)))
 
 
+@test("long_messages_are_remembered_whole", "RUN-02")
+def long_memory():
+    """What was kept apart because of its size is part of the past all the same."""
+    long = [f"{i} " * 3000 for i in (1, 2)]
+    with Provider() as p, Server(env=p.env("hello")) as s:
+        for text in long + ["short"]:
+            s.finish(s.create("assistant", text, conversation_id="c"))
+        said = [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "user"]
+        equal([len(m) for m in said], [len(m) for m in long] + [5])
+        equal(said[:2], long)
+        s.finish(s.create("assistant", "x" * 200_000, conversation_id="c"))
+        equal(s.finish(s.create("assistant", "after it", conversation_id="c"))["status"],
+              "succeeded")
+        total = sum(len(m["content"]) for m in p.stats()["last"]["messages"])
+        check(total < 200_000, "the past is bounded", total)
+
+
 @test("turns_of_one_conversation_take_turns", "RUN-13 RUN-16 STAT-02")
 def one_after_the_other():
     with Server() as s:
