@@ -270,17 +270,27 @@ static bool worth_retrying(uar_err e)
 }
 
 /* A worker's command that can never be appended would otherwise be lost in
- * silence: the run fails instead, and says why. */
+ * silence: the run fails instead, and says why, before anything that waits could
+ * end it well. */
 static void fail_run(struct live_run *r, uar_err e, const struct uar_error *error)
 {
 	struct uar_command fail = { .kind = UAR_CMD_FAIL };
+	struct agg *a = r->agg;
+	struct uar_list later;
 
+	uar_list_init(&later);
+	purge(r, &later);
 	rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.append_refused", uar_str_c(r->run_id),
 		   uar_error_text(error));
 	fail.fail =
 		(struct uar_failure){ uar_str_c(uar_err_token(e)), uar_str_c(uar_error_text(error)),
 				      UAR_STR("execution"), false };
 	rt_send(r, &fail);
+	UAR_LIST_EACH (it, &later) {
+		a->queued++;
+		a->queued_bytes += UAR_OWNER(it, struct cmd, node)->text.n;
+	}
+	uar_list_move_all(&later, &a->queue);
 }
 
 static void put_back(struct agg *a, struct uar_list *kept)
