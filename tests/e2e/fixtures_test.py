@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Recorded streams: listed, replayed byte for byte, and run as if they happened now."""
+import json
 import os
+import tempfile
 import time
 
 from lib import (FIXTURES, Server, Stream, check, check_run_stream, check_session, equal, main,
@@ -99,6 +101,35 @@ def bad():
         run_id = s.create("fixture", None, inputs={"fixture": "missing"})
         equal(s.events(run_id)[-1].data["data"]["code"], "NOT_FOUND")
         equal(s.record(run_id)["status"], "failed")
+
+
+def write(folder, name, *rows):
+    with open(os.path.join(folder, name + ".jsonl"), "w") as f:
+        for kind, data in (("RunStart", {"agent_id": "fixture"}),) + rows:
+            f.write(json.dumps({"type": kind, "data": {"run_id": "x", **data}}) + "\n")
+
+
+@test("what_cannot_be_kept_fails_the_run", "STAT-14")
+def too_large():
+    """No run may succeed that lost an event on its way into the log."""
+    call = {"tool_call_id": "c", "tool": "t"}
+    large = {"artifact_id": "a", "artifact_type": "text", "title": "t", "content": "y" * 20000,
+             "metadata": {}}
+    with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:
+        write(folder, "artifact", ("Artifact", {"artifact": large}), ("RunDone", {}))
+        write(folder, "unknown", ("ChatDelta", {"text_delta": "a"}), ("Surprise", {}),
+              ("RunDone", {}))
+        write(folder, "output", ("ToolStart", {**call, "input": {}}),
+              ("ToolEnd", {"tool_call_id": "c", "output": "z" * 20000, "ok": True}), ("RunDone", {}))
+        for name in ("artifact", "unknown", "output"):
+            run_id = s.create("fixture", None, inputs={"fixture": name, "pace": "full"})
+            kinds = [e.type for e in s.events(run_id)]
+            r = s.record(run_id)
+            whole = kinds == [e["type"] for e in lines_of(os.path.join(folder, name + ".jsonl"))]
+            check(whole or r["status"] == "failed", name, kinds, r)
+            if r["status"] == "failed":
+                check(r["error"]["code"] in ("PAYLOAD_TOO_LARGE", "VALIDATION_ERROR"), r)
+            equal(check_session(s.session_events(run_id)), {run_id: True})
 
 
 main()
