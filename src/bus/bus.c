@@ -1,15 +1,18 @@
 /* bus.c - topics in a map, readers in a list per topic.
  *
  * Dispatch keeps its place in topic->next: a reader that leaves while events
- * are handed out moves it on; readers that join meanwhile are added at the end
- * and get the same events, which their cursor recognises. */
+ * are handed out moves it on; readers that join meanwhile wait in a list of
+ * their own until it is over. */
 #include "bus/bus.h"
+
+#include <assert.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
 
 struct uar_topic {
 	struct uar_list subs;
+	struct uar_list late;  /* joined during dispatch */
 	struct uar_list *next; /* where dispatch goes on; NULL: not dispatching */
 	uint64_t head;
 	uar_str key;
@@ -62,6 +65,7 @@ static struct uar_topic *make_topic(struct uar_bus *b, uar_str key)
 	if (!t)
 		return NULL;
 	uar_list_init(&t->subs);
+	uar_list_init(&t->late);
 	memcpy(t->text, key.p, key.n);
 	t->key = uar_str_n(t->text, key.n);
 	if (uar_map_put(&b->topics, t->key, t)) {
@@ -81,7 +85,7 @@ uar_err uar_bus_subscribe(struct uar_bus *b, uar_str topic, struct uar_sub *sub)
 	if (!t)
 		return UAR_ENOMEM;
 	sub->topic = t;
-	uar_list_add_last(&t->subs, &sub->node);
+	uar_list_add_last(t->next ? &t->late : &t->subs, &sub->node);
 	b->stats.subscribers++;
 	return UAR_OK;
 }
@@ -111,6 +115,7 @@ void uar_bus_publish(struct uar_bus *b, uar_str topic, const struct uar_event *e
 	b->stats.published += n;
 	if (!t || n == 0)
 		return;
+	assert(!t->next); /* not from inside fn: the outer hand-out would lose its place */
 	t->head = head;
 	t->next = t->subs.next;
 	while (t->next != &t->subs) {
@@ -121,6 +126,7 @@ void uar_bus_publish(struct uar_bus *b, uar_str topic, const struct uar_event *e
 		sub->fn(sub->ctx, events, n);
 	}
 	t->next = NULL;
+	uar_list_move_all(&t->late, &t->subs);
 	if (uar_list_empty(&t->subs))
 		free_topic(b, t);
 }

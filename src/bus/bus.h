@@ -12,7 +12,9 @@
 struct uar_bus;
 struct uar_topic;
 
-/* The events of one commit that belong to the topic; borrowed for the call. */
+/* The events of one commit that belong to the topic; borrowed for the call. It
+ * may subscribe (who joins hears of the next ones) and unsubscribe anybody, but
+ * must not publish. */
 typedef void uar_bus_fn(void *ctx, const struct uar_event *events, size_t n);
 
 /* Embedded in the reader. */
@@ -26,7 +28,7 @@ struct uar_sub {
 UAR_MUST_CHECK uar_err uar_bus_create(uint64_t hash_seed, struct uar_bus **out);
 void uar_bus_destroy(struct uar_bus *b); /* subscriptions end silently */
 UAR_MUST_CHECK uar_err uar_bus_subscribe(struct uar_bus *b, uar_str topic, struct uar_sub *sub);
-void uar_bus_unsubscribe(struct uar_bus *b, struct uar_sub *sub); /* safe inside fn */
+void uar_bus_unsubscribe(struct uar_bus *b, struct uar_sub *sub); /* twice is fine */
 /* `head`: sequence of the last event in the topic's own count. */
 void uar_bus_publish(struct uar_bus *b, uar_str topic, const struct uar_event *events, size_t n,
 		     uint64_t head);
