@@ -132,16 +132,16 @@ static bool text_ok(uaa_str s)
 static bool fill(struct uab_cli *cli, const struct uab_cli_config *c)
 {
 	uaa_str binary = c->binary.ptr && c->binary.len ? c->binary : uaa_str_c(c->program);
-	uaa_process_options none = { 0 };
-	const uaa_process_options *o = c->process ? c->process : &none;
+	const uaa_process_options *o = c->process;
 
-	if (!text_ok(c->binary) || !text_ok(c->default_dir) || !text_ok(c->home) || !binary.ptr)
+	if ((o && o->struct_size < sizeof *o) || !text_ok(c->binary) || !text_ok(c->default_dir) ||
+	    !text_ok(c->home) || !binary.ptr)
 		return false;
 	cli->caps = uaa_caps_new();
 	cli->default_timeout_ms = c->default_timeout_ms;
 	cli->times = uab_times_of(c->process);
-	if (!uab_supervisor_path(o->struct_size >= sizeof none ? o->supervisor : UAB_NONE,
-				 cli->supervisor, sizeof cli->supervisor))
+	if (!uab_supervisor_path(o ? o->supervisor : UAB_NONE, cli->supervisor,
+				 sizeof cli->supervisor))
 		cli->supervisor[0] = 0;
 	return cli->caps && !uab_copy(uaa_str_c(c->kind), &cli->kind) &&
 	       !uab_copy(binary, &cli->binary) && !uab_copy(c->default_dir, &cli->default_dir) &&

@@ -5,25 +5,34 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+static int64_t usec(int64_t ms, int64_t usual_ms)
+{
+	const int64_t years = 1000000000000;
+
+	if (ms <= 0)
+		ms = usual_ms;
+	return (ms < years ? ms : years) * 1000;
+}
+
 struct uab_times uab_times_of(const uaa_process_options *o)
 {
 	static const uaa_process_options none;
-	struct uab_times t;
+	const uint64_t line = UAR_LIMIT_AGENT_LINE;
 
-	if (!o || o->struct_size < sizeof *o)
+	if (!o)
 		o = &none;
-	t.interrupt_us = (o->interrupt_ms > 0 ? o->interrupt_ms : 2000) * 1000;
-	t.terminate_us = (o->terminate_ms > 0 ? o->terminate_ms : 3000) * 1000;
-	t.kill_us = (o->kill_ms > 0 ? o->kill_ms : 10000) * 1000;
-	t.after_us = (o->after_result_ms > 0 ? o->after_result_ms : 10000) * 1000;
-	t.start_us = (o->start_ms > 0 ? o->start_ms : 60000) * 1000;
-	t.approval_us = (o->approval_ms > 0 ? o->approval_ms : 300000) * 1000;
-	t.idle_us = (o->idle_ms > 0 ? o->idle_ms : 0) * 1000;
-	t.line_bytes = o->line_bytes && o->line_bytes < UAR_LIMIT_AGENT_LINE ? o->line_bytes
-									     : UAR_LIMIT_AGENT_LINE;
-	t.queue_bytes = o->queue_bytes;
-	t.spill_bytes = o->spill_bytes;
-	return t;
+	return (struct uab_times){
+		.interrupt_us = usec(o->interrupt_ms, 2000),
+		.terminate_us = usec(o->terminate_ms, 3000),
+		.kill_us = usec(o->kill_ms, 10000),
+		.after_us = usec(o->after_result_ms, 10000),
+		.start_us = usec(o->start_ms, 60000),
+		.approval_us = usec(o->approval_ms, 300000),
+		.idle_us = usec(o->idle_ms, 0),
+		.line_bytes = o->line_bytes && o->line_bytes < line ? o->line_bytes : line,
+		.queue_bytes = o->queue_bytes,
+		.spill_bytes = o->spill_bytes,
+	};
 }
 
 /* --- from other threads, with the run's lock held --- */

@@ -118,7 +118,7 @@ struct uab_queue {
 	struct uaa_event *last;	       /* forced in after everything else */
 	size_t bytes, max_bytes;
 	int fd; /* spill file, -1 until needed */
-	uint64_t rd, wr, max_spill;
+	uint64_t rd, wr, freed, max_spill;
 	uint64_t spilled;	   /* events in the file or its buffers */
 	struct uar_buf rbuf, wbuf; /* read ahead, written behind */
 	size_t rpos;		   /* consumed part of rbuf */

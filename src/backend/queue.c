@@ -10,6 +10,7 @@
 
 enum {
 	IO_BYTES = 65536,
+	PUNCH_BYTES = 1 << 20, /* given back to the disk at a time */
 	RECORD_MAX = UAA_MAX_TEXT + UAA_MAX_DATA + UAA_MAX_MESSAGE + UAA_MAX_CHANNEL + 64,
 	ABSENT = 0x7FFFFFFF,
 };
@@ -38,7 +39,7 @@ static void clear_list(struct uaa_event **list)
 
 static void reset_spill(struct uab_queue *q)
 {
-	q->rd = q->wr = q->spilled = 0;
+	q->rd = q->wr = q->freed = q->spilled = 0;
 	q->rpos = 0;
 	uar_buf_clear(&q->rbuf);
 	uar_buf_clear(&q->wbuf);
@@ -157,6 +158,19 @@ void uab_queue_force(struct uab_queue *q, struct uaa_event *ev)
 	*at = ev;
 }
 
+/* What was read is given back: a reader who never catches up must not fill the
+ * disk. Where the file system cannot, the bound on what waits still holds. */
+static void give_back(struct uab_queue *q)
+{
+	if (q->rd - q->freed < PUNCH_BYTES)
+		return;
+	if (fallocate(q->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)q->freed,
+		      (off_t)(q->rd - q->freed))) {
+		/* nothing to be done about it */
+	}
+	q->freed = q->rd;
+}
+
 /* Makes `need` bytes available behind rpos. */
 static bool fill(struct uab_queue *q, size_t need)
 {
@@ -177,6 +191,7 @@ static bool fill(struct uab_queue *q, size_t need)
 		q->rbuf.n += (size_t)n;
 		q->rd += (uint64_t)n;
 	}
+	give_back(q);
 	return true;
 }
 

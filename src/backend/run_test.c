@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 TEST(U04_P02_a_run_is_a_stream_and_a_completion,
      "LIB-01 LIB-04 LIB-19 LIB-20 LIB-21 LIB-24 LIB-33 LIB-38")
@@ -105,6 +106,33 @@ TEST(P05_buffered_events_keep_their_order, "LIB-07 LIB-08 LIB-12")
 	}
 	CHECK_INT(i, N);
 	CHECK(uaa_run_wait(run, 0, NULL, NULL) == UAA_OK);
+	uaa_run_unref(run);
+	world_fini(&w);
+}
+
+TEST(what_was_read_from_the_file_is_given_back, "")
+{
+	static char big[60000];
+	struct world w;
+	uaa_run *run;
+	uaa_event *ev;
+	struct stat st;
+
+	world_init(&w, NULL);
+	run = start(&w);
+	memset(big, 'x', sizeof big - 1);
+	for (int i = 0; i < 2000; i++) { /* 120 MB through a reader always 100 events behind */
+		say(&w.fake, big);
+		if (i < 100)
+			continue;
+		CHECK(uaa_run_next(run, 0, &ev) == UAA_OK);
+		uaa_event_unref(ev);
+	}
+	CHECK(run->q.fd >= 0 && fstat(run->q.fd, &st) == 0);
+	CHECK_MSG(st.st_blocks * 512 < 40000000, "the file holds %lld bytes",
+		  (long long)st.st_blocks * 512);
+	succeed(&w.fake, 0);
+	CHECK(uaa_run_collect(run, NULL, NULL, NULL, NULL) == UAA_OK);
 	uaa_run_unref(run);
 	world_fini(&w);
 }
