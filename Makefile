@@ -60,7 +60,7 @@ all: build
 
 run: deps ## install what is missing, build, start UAR and print the link
 	@$(MAKE) --no-print-directory -j$$(nproc) build
-	@exec $(UAR) serve
+	@exec $(UAR) serve --fixtures-dir fixtures/streams
 
 deps:
 	@tools/deps build
