@@ -122,7 +122,7 @@ static uint64_t page_after(const struct uar_stream *s)
 	return s->checked ? s->cursor : s->cursor - 1;
 }
 
-static uar_err read_store(struct uar_stream *s)
+static uar_err read_store(struct uar_stream *s, uint64_t after)
 {
 	struct page *p = uar_zalloc(sizeof *p + s->text_bytes);
 	uar_str id;
@@ -132,7 +132,7 @@ static uar_err read_store(struct uar_stream *s)
 		return UAR_ENOMEM;
 	p->s = s;
 	p->read = (struct uar_read){
-		.after = page_after(s),
+		.after = after,
 		.limit = UAR_LIMIT_READ_PAGE,
 		.done = page_ready,
 	};
@@ -158,8 +158,10 @@ static uar_err read_page(struct uar_stream *s)
 	struct tail_page p;
 
 	s->state = READING;
+	if (s->page) /* on its way; whether it fits is seen when it comes */
+		return UAR_OK;
 	if (!in_memory(s, &p))
-		return read_store(s);
+		return read_store(s, page_after(s));
 	uar_post(s->rt->o.sched, &s->from_memory);
 	return UAR_OK;
 }
@@ -225,21 +227,47 @@ static void memory_ready(struct uar_task *t)
 		take_page(s, p.events, p.n, false);
 		return;
 	}
-	e = read_store(s);
+	e = read_store(s, page_after(s));
 	if (e)
 		end(s, e, NULL);
+}
+
+/* While this page is delivered the next one is read: a long replay keeps the
+ * reader and the loop busy at once. A failure shows when the page is asked for. */
+static void read_ahead(struct uar_stream *s, const struct uar_read *r)
+{
+	if (r->more && r->event_count)
+		(void)read_store(s, number(s, &r->events[r->event_count - 1]));
+}
+
+static void store_page(struct uar_stream *s, struct uar_read *r)
+{
+	uar_err e;
+
+	if (s->state != READING)
+		return; /* the sink filled up meanwhile: this page is read again */
+	if (r->after != page_after(s)) {
+		e = read_page(s);
+		if (e)
+			end(s, e, NULL);
+		return;
+	}
+	if (r->err) {
+		end(s, r->err, &r->error);
+		return;
+	}
+	read_ahead(s, r);
+	take_page(s, r->events, r->event_count, r->more);
 }
 
 static void page_ready(struct uar_read *r)
 {
 	struct page *p = UAR_OWNER(r, struct page, read);
+	struct uar_stream *s = p->s;
 
-	if (p->s) {
-		p->s->page = NULL;
-		if (r->err)
-			end(p->s, r->err, &r->error);
-		else
-			take_page(p->s, r->events, r->event_count, r->more);
+	if (s) {
+		s->page = NULL;
+		store_page(s, r);
 	}
 	uar_store_read_fini(r);
 	uar_free(p);
