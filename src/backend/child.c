@@ -219,7 +219,9 @@ void uab_child_control(struct uab_child *c)
 		struct uab_sup_msg m;
 		ssize_t n = recv(c->control, &m, sizeof m, MSG_DONTWAIT);
 
-		if (n < 0 && errno == EINTR)
+		/* It left a word of ours unread: the system says so once, ahead of what
+		 * it sent before it left. */
+		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;

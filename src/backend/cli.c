@@ -129,13 +129,17 @@ static bool text_ok(uaa_str s)
 	return !s.ptr || (uar_utf8_valid(uab_str(s)) && !uab_has_nul(uab_str(s)));
 }
 
+static bool texts_ok(const struct uab_cli_config *c)
+{
+	return text_ok(c->binary) && text_ok(c->default_dir) && text_ok(c->home);
+}
+
 static bool fill(struct uab_cli *cli, const struct uab_cli_config *c)
 {
 	uaa_str binary = c->binary.ptr && c->binary.len ? c->binary : uaa_str_c(c->program);
 	const uaa_process_options *o = c->process;
 
-	if ((o && o->struct_size < sizeof *o) || !text_ok(c->binary) || !text_ok(c->default_dir) ||
-	    !text_ok(c->home) || !binary.ptr)
+	if ((o && o->struct_size < sizeof *o) || !binary.ptr || !texts_ok(c))
 		return false;
 	cli->caps = uaa_caps_new();
 	cli->default_timeout_ms = c->default_timeout_ms;

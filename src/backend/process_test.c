@@ -442,12 +442,15 @@ TEST(spawn_and_cancel_at_random, "")
 		uaa_run *run = start_run(i % 3 ? "fork\nescape\nburst 10\nhang" : "env A\nresult",
 					 NULL, 0);
 		struct timespec t = { 0, (long)(rand_r(&seed) % 6000) * 1000 };
+		uaa_error *e = NULL;
 		uaa_status st;
 
 		nanosleep(&t, NULL); /* the random moment is the test */
 		uab_cancel(run);
-		st = uaa_run_collect(run, NULL, NULL, NULL, NULL);
-		CHECK(st == UAA_E_BACKEND || st == UAA_OK);
+		st = uaa_run_collect(run, NULL, NULL, NULL, &e);
+		if (st != UAA_OK && !uar_str_is(uab_str(uaa_error_message(e)), "cancelled"))
+			uar_test_fail(__FILE__, __LINE__, "%s", uaa_error_message(e).ptr);
+		uaa_error_unref(e);
 		uaa_run_unref(run);
 	}
 	CHECK_INT(marked(mark()), 0);
@@ -536,6 +539,8 @@ TEST(P14_cancel_races_the_exit_of_a_process, "LIB-19")
 		second = uaa_run_wait(run, 0, &c, NULL);
 		if (first != second)
 			uar_test_fail(__FILE__, __LINE__, "resolved twice");
+		if (e && !uar_str_is(uab_str(uaa_error_message(e)), "cancelled"))
+			uar_test_fail(__FILE__, __LINE__, "%s", uaa_error_message(e).ptr);
 		ok += first == UAA_OK;
 		cancelled += first == UAA_E_BACKEND;
 		uaa_completion_unref(c);
