@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/cli.h"
@@ -363,6 +364,7 @@ int uar_app_serve(struct uar_config_set *config, bool json, FILE *out)
 	s.log = (struct uar_log){ &uar_clock_system, (enum uar_log_level)c->log_level, c->log_json,
 				  STDERR_FILENO };
 	s.token = uar_buf_make(UAR_LIMIT_ID_BYTES * 4);
+	umask(077); /* whatever is written is the owner's alone */
 	signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();
 	status = make_all(&s);

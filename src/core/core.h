@@ -22,6 +22,7 @@ enum {
 	UAR_TEXT_MESSAGE = 512,
 	UAR_DECISION_EVENTS = 512, /* events of one batch */
 	UAR_DECISION_EFFECTS = 8,
+	UAR_OPEN_TOOLS = 8, /* tool calls of a run at once */
 };
 
 /* What kind of worker executes a run. */
@@ -78,12 +79,18 @@ struct uar_run_cancel {
 	char reason[UAR_TEXT_REASON];
 };
 
-/* The tool call under way or the last one. */
-struct uar_run_tool {
+/* A tool call that has started and not ended. */
+struct uar_open_tool {
+	char call_id[UAR_LIMIT_ID_BYTES + 1];
 	char step_id[UAR_UUID_TEXT + 1];
 	char name[UAR_TEXT_CODE];
 	int64_t index; /* next fragment's */
-	int64_t calls;
+};
+
+struct uar_run_tools {
+	struct uar_open_tool open[UAR_OPEN_TOOLS];
+	size_t open_count;
+	int64_t calls; /* started so far */
 };
 
 struct uar_run_end {
@@ -97,7 +104,7 @@ struct uar_run {
 	struct uar_run_what what;
 	struct uar_run_times at;
 	struct uar_run_call call;
-	struct uar_run_tool tool;
+	struct uar_run_tools tools;
 	struct uar_run_cancel cancel;
 	struct uar_run_end end;
 	enum uar_status status;

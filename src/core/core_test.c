@@ -28,7 +28,7 @@ static void same_progress(const struct uar_run *a, const struct uar_run *b)
 	SAME_INT(call.requested_us), SAME_INT(call.first_us), SAME_INT(call.index);
 	SAME_INT(call.chars), SAME_INT(call.calls), SAME_INT(call.input_tokens);
 	SAME_INT(call.output_tokens);
-	SAME_TXT(tool.step_id), SAME_TXT(tool.name), SAME_INT(tool.index), SAME_INT(tool.calls);
+	SAME_INT(tools.open_count), SAME_INT(tools.calls);
 	SAME_INT(cancel.requested), SAME_INT(cancel.at_us), SAME_TXT(cancel.reason);
 	SAME_TXT(end.code), SAME_TXT(end.message), SAME_INT(end.retryable);
 	SAME_INT(status), SAME_INT(turn), SAME_INT(task), SAME_INT(run_sequence);

@@ -39,6 +39,7 @@ void uar_core_end_by(struct emit *e, struct uar_move move, const struct uar_fail
 		if (e->r->cancel.reason[0])
 			cause.message = uar_str_c(e->r->cancel.reason);
 	}
+	uar_core_close_tools(e, &cause);
 	if (move.to != UAR_STATUS_COMPLETED)
 		close_call(e, &cause);
 	uar_core_end(e, move.to, &cause);

@@ -40,6 +40,15 @@ void uar_emit_status(struct emit *e, const char *phase, enum uar_status status, 
 /* The other files of the engine. */
 void uar_core_create(struct emit *e, const struct uar_create *c);
 void uar_core_start(struct emit *e);
+/* The open call of that id; NULL: none. */
+struct uar_open_tool *uar_core_open_tool(struct emit *e, uar_str call_id);
+/* Names the next event after the call. */
+void uar_core_name_tool(struct emit *e, const struct uar_open_tool *tool);
+/* The call ends without a result; `output` may be NULL. */
+void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, const char *status,
+			  const struct uar_failure *f, const struct uar_json *output);
+/* No call outlives its run. */
+void uar_core_close_tools(struct emit *e, const struct uar_failure *f);
 void uar_core_replay(struct emit *e, const struct uar_json *event);
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p);
 void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text);

@@ -205,19 +205,53 @@ static uar_err fold_model_failed(struct fold *f)
 	return UAR_OK;
 }
 
-static uar_err fold_tool(struct fold *f)
+static struct uar_open_tool *open_tool(struct fold *f)
 {
-	struct uar_run_tool *tool = &f->r->tool;
+	struct uar_run_tools *tools = &f->r->tools;
 
-	if (f->ev->cls == UAR_EV_TOOL_STARTED) {
-		keep(tool->step_id, sizeof tool->step_id, f->ev->ids[UAR_ID_STEP]);
-		keep(tool->name, sizeof tool->name, member(f, "tool_name"));
-		tool->index = 0;
-		tool->calls++;
-	} else {
-		tool->index++;
-	}
+	for (size_t i = 0; i < tools->open_count; i++)
+		if (uar_str_is(f->ev->ids[UAR_ID_TOOL_CALL], tools->open[i].call_id))
+			return &tools->open[i];
+	return NULL;
+}
+
+static uar_err fold_tool_started(struct fold *f)
+{
+	struct uar_run_tools *tools = &f->r->tools;
+	struct uar_open_tool *tool = &tools->open[tools->open_count];
+
+	if (open_tool(f))
+		return corrupt(f, "that call is open already");
+	if (tools->open_count == UAR_OPEN_TOOLS)
+		return corrupt(f, "too many calls are open");
+	keep(tool->call_id, sizeof tool->call_id, f->ev->ids[UAR_ID_TOOL_CALL]);
+	keep(tool->step_id, sizeof tool->step_id, f->ev->ids[UAR_ID_STEP]);
+	keep(tool->name, sizeof tool->name, member(f, "tool_name"));
+	tool->index = 0;
+	tools->open_count++;
+	tools->calls++;
 	f->r->status = UAR_STATUS_STREAMING;
+	return UAR_OK;
+}
+
+static uar_err fold_tool_goes_on(struct fold *f)
+{
+	struct uar_open_tool *tool = open_tool(f);
+
+	if (!tool)
+		return corrupt(f, "no such call is open");
+	tool->index++;
+	return UAR_OK;
+}
+
+static uar_err fold_tool_ended(struct fold *f)
+{
+	struct uar_run_tools *tools = &f->r->tools;
+	struct uar_open_tool *tool = open_tool(f);
+
+	if (!tool)
+		return corrupt(f, "no such call is open");
+	*tool = tools->open[--tools->open_count];
 	return UAR_OK;
 }
 
@@ -286,11 +320,11 @@ static const struct rule {
 	[UAR_EV_REASONING_DELTA] = { fold_delta, 0, 0, false },
 	[UAR_EV_MODEL_COMPLETED] = { fold_model_completed, 0, 0, false },
 	[UAR_EV_MODEL_FAILED] = { fold_model_failed, 0, 0, false },
-	[UAR_EV_TOOL_STARTED] = { fold_tool, 0, 0, false },
-	[UAR_EV_TOOL_ARGS] = { fold_tool, 0, 0, false },
-	[UAR_EV_TOOL_PROGRESS] = { fold_tool, 0, 0, false },
-	[UAR_EV_TOOL_RESULT] = { fold_tool, 0, 0, false },
-	[UAR_EV_TOOL_FAILED] = { fold_tool, 0, 0, false },
+	[UAR_EV_TOOL_STARTED] = { fold_tool_started, 0, 0, false },
+	[UAR_EV_TOOL_ARGS] = { fold_tool_goes_on, 0, 0, false },
+	[UAR_EV_TOOL_PROGRESS] = { fold_tool_goes_on, 0, 0, false },
+	[UAR_EV_TOOL_RESULT] = { fold_tool_ended, 0, 0, false },
+	[UAR_EV_TOOL_FAILED] = { fold_tool_ended, 0, 0, false },
 #undef TURN
 #undef TASK
 };

@@ -63,10 +63,31 @@ static void replay_memory(struct emit *e, const struct uar_json *data)
 	context(e, "recalled", uar_json_get(data, UAR_STR("items")));
 }
 
-static void name_call(struct emit *e, const struct uar_json *data)
+static uar_str call_id(const struct uar_json *data)
 {
-	e->extra[UAR_ID_TOOL_CALL] = field(data, "tool_call_id", UAR_STR("call"));
-	e->extra[UAR_ID_STEP] = uar_emit_own(e, e->r->tool.step_id);
+	return field(data, "tool_call_id", UAR_STR("call"));
+}
+
+/* The call a line goes on with; a recording that never started it is refused. */
+static struct uar_open_tool *open_tool(struct emit *e, const struct uar_json *data)
+{
+	struct uar_open_tool *tool = uar_core_open_tool(e, call_id(data));
+
+	if (!tool)
+		e->err = uar_error_set(e->error, UAR_EINVALID,
+				       "line %lld: no tool call %.*s is open", (long long)e->line,
+				       UAR_FMT(call_id(data)));
+	return tool;
+}
+
+static bool may_start(struct emit *e, const struct uar_json *data)
+{
+	if (!uar_core_open_tool(e, call_id(data)) && e->r->tools.open_count < UAR_OPEN_TOOLS)
+		return true;
+	e->err = uar_error_set(e->error, UAR_EINVALID,
+			       "line %lld: tool call %.*s is open already, or %d others are",
+			       (long long)e->line, UAR_FMT(call_id(data)), UAR_OPEN_TOOLS);
+	return false;
 }
 
 static void tool_started(struct emit *e, const struct uar_json *data, uar_str tool)
@@ -79,7 +100,7 @@ static void tool_started(struct emit *e, const struct uar_json *data, uar_str to
 	uar_jw_cstr(w, "tool_version", "fixture");
 	uar_jw_cstr(w, "transport", "internal");
 	uar_jw_cstr(w, "environment_id", "fixture");
-	uar_jw_int(w, "call_index", e->r->tool.calls);
+	uar_jw_int(w, "call_index", e->r->tools.calls);
 	if (input && input->kind == UAR_JSON_OBJECT) {
 		uar_jw_tree(w, "safe_args", input);
 	} else {
@@ -90,7 +111,7 @@ static void tool_started(struct emit *e, const struct uar_json *data, uar_str to
 	uar_jw_bool(w, "is_read_only", true);
 	uar_jw_bool(w, "is_destructive", false);
 	uar_jw_cstr(w, "status", "running");
-	name_call(e, data);
+	e->extra[UAR_ID_TOOL_CALL] = call_id(data);
 	e->extra[UAR_ID_STEP] = uar_emit_id(e);
 	uar_emit(e, UAR_EV_TOOL_STARTED, EMIT_RUN);
 }
@@ -98,83 +119,77 @@ static void tool_started(struct emit *e, const struct uar_json *data, uar_str to
 static void replay_tool_start(struct emit *e, const struct uar_json *data)
 {
 	const struct uar_json *input = uar_json_get(data, UAR_STR("input"));
+	uar_str name = field(data, "tool", UAR_STR("tool"));
+	struct uar_open_tool *tool;
 	struct uar_jw *w;
 
-	tool_started(e, data, field(data, "tool", UAR_STR("tool")));
+	if (!may_start(e, data))
+		return;
+	tool_started(e, data, name);
+	tool = e->err ? NULL : open_tool(e, data);
+	if (!tool)
+		return;
 	w = uar_emit_begin(e);
 	uar_jw_int(w, "index", 0);
 	if (input)
 		uar_jw_tree(w, "args", input);
-	uar_jw_cstr(w, "tool_name", e->r->tool.name);
+	uar_jw_str(w, "tool_name", name);
 	uar_jw_bool(w, "final", true);
 	uar_jw_bool(w, "valid", true);
-	name_call(e, data);
+	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_ARGS, EMIT_RUN);
 }
 
 static void replay_tool_delta(struct emit *e, const struct uar_json *data)
 {
 	const struct uar_json *delta = uar_json_get(data, UAR_STR("delta"));
-	struct uar_jw *w = uar_emit_begin(e);
+	struct uar_open_tool *tool = open_tool(e, data);
+	struct uar_jw *w;
 
-	uar_jw_int(w, "index", e->r->tool.index);
+	if (!tool)
+		return;
+	w = uar_emit_begin(e);
+	uar_jw_int(w, "index", tool->index);
 	if (delta)
 		uar_jw_tree(w, "partial", delta);
-	name_call(e, data);
+	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_PROGRESS, EMIT_RUN);
 }
 
-static void put_output(struct uar_jw *w, const struct uar_json *output)
+static void tool_result(struct emit *e, const struct uar_open_tool *tool,
+			const struct uar_json *output)
 {
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "tool_name", tool->name);
+	uar_jw_bool(w, "ok", true);
+	uar_jw_cstr(w, "status", "completed");
 	if (output)
 		uar_jw_tree(w, "preview", output);
 	else
 		uar_jw_null(w, "preview");
-}
-
-static void tool_result(struct emit *e, const struct uar_json *data)
-{
-	const struct uar_json *output = uar_json_get(data, UAR_STR("output"));
-	struct uar_jw *w = uar_emit_begin(e);
-
-	uar_jw_cstr(w, "tool_name", e->r->tool.name);
-	uar_jw_bool(w, "ok", true);
-	uar_jw_cstr(w, "status", "completed");
-	put_output(w, output);
 	uar_jw_bool(w, "empty", !output || output->kind == UAR_JSON_NULL);
 	uar_jw_bool(w, "truncated", false);
 	uar_jw_int(w, "output_bytes", output ? (int64_t)output->text.n : 0);
 	uar_jw_int(w, "duration_ms", 0);
 	uar_jw_cstr(w, "persistence", "inline");
-	name_call(e, data);
+	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_RESULT, EMIT_RUN);
-}
-
-static void tool_failed(struct emit *e, const struct uar_json *data)
-{
-	static const struct uar_failure f = { UAR_STR("TOOL_ERROR"), UAR_STR("the tool failed"),
-					      UAR_STR("execution"), false };
-	struct uar_jw *w = uar_emit_begin(e);
-
-	uar_jw_cstr(w, "tool_name", e->r->tool.name);
-	uar_jw_bool(w, "ok", false);
-	uar_jw_cstr(w, "status", "failed");
-	uar_jw_str(w, "failure_category", f.category);
-	uar_jw_str(w, "message", f.message);
-	uar_emit_error(w, "error", &f);
-	uar_jw_bool(w, "retryable", false);
-	uar_jw_int(w, "duration_ms", 0);
-	put_output(w, uar_json_get(data, UAR_STR("output")));
-	name_call(e, data);
-	uar_emit(e, UAR_EV_TOOL_FAILED, EMIT_RUN);
 }
 
 static void replay_tool_end(struct emit *e, const struct uar_json *data)
 {
+	static const struct uar_failure f = { UAR_STR("TOOL_ERROR"), UAR_STR("the tool failed"),
+					      UAR_STR("execution"), false };
+	const struct uar_json *output = uar_json_get(data, UAR_STR("output"));
+	struct uar_open_tool *tool = open_tool(e, data);
+
+	if (!tool)
+		return;
 	if (uar_json_bool(uar_json_get(data, UAR_STR("ok")), true))
-		tool_result(e, data);
+		tool_result(e, tool, output);
 	else
-		tool_failed(e, data);
+		uar_core_tool_failed(e, tool, "failed", &f, output);
 }
 
 static void replay_artifact(struct emit *e, const struct uar_json *data)

@@ -1,0 +1,48 @@
+/* toolcall.c - the open tool calls of a run, and how they end without a result. */
+#include "core/emit.h"
+
+struct uar_open_tool *uar_core_open_tool(struct emit *e, uar_str call_id)
+{
+	struct uar_run_tools *tools = &e->r->tools;
+
+	for (size_t i = 0; i < tools->open_count; i++)
+		if (uar_str_is(call_id, tools->open[i].call_id))
+			return &tools->open[i];
+	return NULL;
+}
+
+void uar_core_name_tool(struct emit *e, const struct uar_open_tool *tool)
+{
+	e->extra[UAR_ID_TOOL_CALL] = uar_emit_own(e, tool->call_id);
+	e->extra[UAR_ID_STEP] = uar_emit_own(e, tool->step_id);
+}
+
+void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, const char *status,
+			  const struct uar_failure *f, const struct uar_json *output)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "tool_name", tool->name);
+	uar_jw_bool(w, "ok", false);
+	uar_jw_cstr(w, "status", status);
+	uar_jw_str(w, "failure_category", f->category);
+	uar_jw_str(w, "message", f->message);
+	uar_emit_error(w, "error", f);
+	uar_jw_bool(w, "retryable", f->retryable);
+	uar_jw_int(w, "duration_ms", 0);
+	if (output)
+		uar_jw_tree(w, "preview", output);
+	uar_core_name_tool(e, tool);
+	uar_emit(e, UAR_EV_TOOL_FAILED, EMIT_RUN);
+}
+
+void uar_core_close_tools(struct emit *e, const struct uar_failure *f)
+{
+	bool timed_out = uar_str_is(f->category, "timeout");
+	struct uar_failure cut = { UAR_STR("TOOL_ERROR"), UAR_STR("the run ended before the tool"),
+				   timed_out ? UAR_STR("timeout") : UAR_STR("cancelled"), false };
+
+	while (e->r->tools.open_count && !e->err)
+		uar_core_tool_failed(e, &e->r->tools.open[0], timed_out ? "timed_out" : "cancelled",
+				     &cut, NULL);
+}
