@@ -293,6 +293,18 @@ static void fail_run(struct live_run *r, uar_err e, const struct uar_error *erro
 	uar_list_move_all(&later, &a->queue);
 }
 
+/* The session was made in memory with a number that is no longer its last. Who
+ * waits to begin here would find the same: all look it up anew. */
+static void refuse_creates(struct agg *a)
+{
+	UAR_LIST_EACH (it, &a->queue) {
+		struct cmd *c = UAR_OWNER(it, struct cmd, node);
+
+		if (c->c.kind == UAR_CMD_CREATE)
+			rt_run_over(c->run, UAR_ECONFLICT);
+	}
+}
+
 static void put_back(struct agg *a, struct uar_list *kept)
 {
 	uar_list_move_all(&a->queue, kept);
@@ -325,6 +337,8 @@ static void abort_batch(struct batch *b, uar_err e, const struct uar_error *erro
 		answer(c, e, error);
 	}
 	a->batch = NULL;
+	if (!made && e == UAR_ECONFLICT)
+		refuse_creates(a);
 	if (!made)
 		rt_run_over(r, e);
 	else if (lost)

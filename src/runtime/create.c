@@ -106,8 +106,6 @@ static void resolve_taken(struct creation *c, const struct uar_key_row *taken)
 		finish(c, e, NULL);
 }
 
-static void place(struct creation *c);
-
 static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
 		    const struct uar_run *run)
 {
@@ -116,7 +114,8 @@ static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
 	if (e == UAR_EEXISTS) {
 		resolve_taken(c, &cmd->taken);
 	} else if (e == UAR_ECONFLICT && ++c->tries < CREATE_TRIES) {
-		place(c);
+		/* Not from in here: the session with the old number is still in memory. */
+		uar_post(c->rt->o.sched, &c->place_later);
 	} else {
 		if (!e) {
 			c->op->status = uar_status_record(run->status);

@@ -75,8 +75,12 @@ static void created(struct uar_run_create *op)
 	struct client_create *c = UAR_OWNER(op, struct client_create, op);
 
 	c->busy = false;
-	if (!op->err && !c->p->w.dead)
+	if (c->p->w.dead)
+		return;
+	if (!op->err)
 		sim_checker_created(&c->p->k, op->run_id, c->key);
+	else if (op->err == UAR_ECONFLICT)
+		sim_checker_broken(&c->p->k, "a client was told of a conflict among ourselves");
 }
 
 static void create(struct play *p)

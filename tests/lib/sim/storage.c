@@ -1,17 +1,19 @@
 /* storage.c - the disk behind a queue of its own: operations wait until the seed
- * lets them through, appends in order, reads in any. */
+ * lets them through, appends in order, reads in any. Where a conversation lives
+ * is told late, too: what was true when the disk was asked may have changed. */
 #include "sim/world.h"
 
 #include "base/alloc.h"
 #include "store/memory/memory.h"
 
-enum kind { APPEND, READ, RUNS, THREAD, PUT, GET };
+enum kind { APPEND, READ, RUNS, THREAD, THREAD_TOLD, PUT, GET };
 
 struct pending {
 	struct uar_list node;
-	struct uar_task task;
+	struct sim_world *w;
 	enum kind kind;
 	void *op;
+	struct uar_thread_query thread; /* THREAD: asked in place of op */
 };
 
 static struct sim_world *world_of(struct uar_store *s)
@@ -26,6 +28,7 @@ static uar_err enqueue(struct uar_store *s, enum kind kind, void *op)
 
 	if (!p)
 		return UAR_ENOMEM;
+	p->w = w;
 	p->kind = kind;
 	p->op = op;
 	uar_list_add_last(kind == APPEND ? &w->appends : &w->others, &p->node);
@@ -94,7 +97,34 @@ static const struct uar_store_ops ops = { 1,	    sizeof ops,	   NULL,       sim_
 					  sim_read, sim_runs,	   sim_thread, sim_put,
 					  sim_get,  sim_each_live, sim_stats,  sim_drain };
 
-static uar_err forward(struct sim_world *w, const struct pending *p)
+static void thread_found(struct uar_thread_query *q)
+{
+	struct pending *p = UAR_OWNER(q, struct pending, thread);
+
+	p->kind = THREAD_TOLD;
+	uar_list_add_last(&p->w->others, &p->node);
+}
+
+static uar_err ask_thread(struct sim_world *w, struct pending *p)
+{
+	p->thread = *(struct uar_thread_query *)p->op;
+	p->thread.done = thread_found;
+	return w->disk->ops->thread(w->disk, &p->thread);
+}
+
+static uar_err tell_thread(const struct pending *p)
+{
+	struct uar_thread_query *q = p->op;
+
+	q->err = p->thread.err;
+	q->error = p->thread.error;
+	q->last_sequence = p->thread.last_sequence;
+	memcpy(q->found_session, p->thread.found_session, sizeof q->found_session);
+	q->done(q);
+	return UAR_OK;
+}
+
+static uar_err forward(struct sim_world *w, struct pending *p)
 {
 	struct uar_store *disk = w->disk;
 
@@ -102,7 +132,8 @@ static uar_err forward(struct sim_world *w, const struct pending *p)
 	case APPEND: return disk->ops->append(disk, p->op);
 	case READ: return disk->ops->read(disk, p->op);
 	case RUNS: return disk->ops->runs(disk, p->op);
-	case THREAD: return disk->ops->thread(disk, p->op);
+	case THREAD: return ask_thread(w, p);
+	case THREAD_TOLD: return tell_thread(p);
 	case PUT: return disk->ops->blob_put(disk, p->op);
 	case GET: return disk->ops->blob_get(disk, p->op);
 	}
@@ -122,7 +153,8 @@ static void fail(const struct pending *p, uar_err e)
 	case APPEND: a->err = e, a->done(a); break;
 	case READ: r->err = e, r->event_count = 0, r->done(r); break;
 	case RUNS: q->err = e, q->row_count = 0, q->done(q); break;
-	case THREAD: t->err = e, t->done(t); break;
+	case THREAD:
+	case THREAD_TOLD: t->err = e, t->done(t); break;
 	case PUT: put->err = e, put->done(put); break;
 	case GET: get->err = e, get->done(get); break;
 	}
@@ -132,6 +164,7 @@ static bool let_through(struct sim_world *w, struct uar_list *from, size_t index
 {
 	struct uar_list *it = from->next;
 	struct pending *p;
+	bool asked;
 	uar_err e;
 
 	if (uar_list_empty(from))
@@ -139,6 +172,7 @@ static bool let_through(struct sim_world *w, struct uar_list *from, size_t index
 	while (index-- && it->next != from)
 		it = it->next;
 	p = UAR_OWNER(it, struct pending, node);
+	asked = p->kind == THREAD; /* and comes back as THREAD_TOLD */
 	uar_list_remove(it);
 	if (w->dead)
 		e = UAR_EIO;
@@ -148,7 +182,8 @@ static bool let_through(struct sim_world *w, struct uar_list *from, size_t index
 		e = forward(w, p);
 	if (e)
 		fail(p, e);
-	uar_free(p);
+	if (e || !asked)
+		uar_free(p);
 	return true;
 }
 
