@@ -113,6 +113,17 @@ static void check_seen(struct sim_checker *k, const struct uar_event *ev)
 					   (unsigned long long)ev->run_sequence, k->seen[i].run_id);
 }
 
+/* Whatever a reader was shown must be on the disk by then. */
+static void check_stored(struct sim_checker *k, const char *run_id, uint64_t last)
+{
+	size_t n = k->seen_count < SIM_EVENTS ? k->seen_count : SIM_EVENTS;
+
+	for (size_t i = 0; i < n; i++)
+		if (k->seen[i].run_sequence > last && strcmp(k->seen[i].run_id, run_id) == 0)
+			sim_checker_broken(k, "I7: event %llu of %s was shown and is not stored",
+					   (unsigned long long)k->seen[i].run_sequence, run_id);
+}
+
 static bool may_follow_end(enum uar_event_class cls)
 {
 	return cls == UAR_EV_TASK_COMPLETED || cls == UAR_EV_TASK_FAILED ||
@@ -173,6 +184,7 @@ static void check_run(struct sim_checker *k, const struct sim_known *known, bool
 		more = o.r.more;
 		uar_store_read_fini(&o.r);
 	}
+	check_stored(k, known->run_id, f.last);
 	if (ended && f.terminals != 1)
 		sim_checker_broken(k, "I13: %s is still %s", known->run_id,
 				   uar_status_text(run.status));
