@@ -333,7 +333,7 @@ static void abort_batch(struct batch *b, uar_err e, const struct uar_error *erro
 			uar_list_add_last(&kept, &c->node);
 			continue;
 		}
-		lost |= c->from_worker && c->c.kind != UAR_CMD_FAIL;
+		lost |= c->from_worker && c->c.kind != UAR_CMD_FAIL && e != UAR_EDRAINING;
 		answer(c, e, error);
 	}
 	a->batch = NULL;

@@ -33,6 +33,10 @@ static void stop_entry(struct live_run *r)
 
 void rt_effect(struct live_run *r, enum uar_effect effect)
 {
+	bool begins = effect == UAR_DO_START_ENTRY || effect == UAR_DO_CALL_MODEL;
+
+	if (begins && r->agg->rt->draining)
+		return; /* the next start does it */
 	switch (effect) {
 	case UAR_DO_START_ENTRY: start_entry(r); break;
 	case UAR_DO_CALL_MODEL:
