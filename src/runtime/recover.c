@@ -16,16 +16,31 @@ struct load {
 
 static void pump(struct uar_runtime *rt);
 
+/* Nobody knows where the session stands: whoever waits for it is told. */
+static void give_up(struct agg *a, uar_err e)
+{
+	while (!uar_list_empty(&a->queue))
+		rt_run_over(UAR_OWNER(a->queue.next, struct cmd, node)->run, e);
+}
+
+/* It stays in the store as it is; the next start tries again. */
+static void not_recovered(struct live_run *r, uar_err e, const char *why)
+{
+	struct agg *a = r->agg;
+
+	rt_log_run(a->rt, UAR_LOG_ERROR, "run.not_recovered", uar_str_c(r->run_id), why);
+	rt_agg_hold(a);
+	if (a->loading)
+		give_up(a, e);
+	rt_run_over(r, e);
+	rt_agg_drop(a);
+}
+
 static void gone(struct load *l, uar_err e, const struct uar_error *error)
 {
 	struct uar_runtime *rt = l->rt;
-	struct agg *a = l->run->agg;
 
-	rt_log_run(rt, UAR_LOG_ERROR, "run.not_recovered", uar_str_c(l->run->run_id),
-		   error->text[0] ? error->text : uar_err_text(e));
-	rt_agg_hold(a);
-	rt_run_over(l->run, e);
-	rt_agg_drop(a);
+	not_recovered(l->run, e, error->text[0] ? error->text : uar_err_text(e));
 	uar_free(l);
 	rt->recovering--;
 	pump(rt);
@@ -37,16 +52,16 @@ static void loaded(struct load *l)
 	struct live_run *r = l->run;
 	struct uar_command recover = { .kind = UAR_CMD_RECOVER };
 
-	r->committed = true;
 	rt->recovering--;
-	rt->stats.recovered++;
 	uar_free(l);
-	if (uar_status_terminal(r->state.status)) { /* cannot be: the row said otherwise */
-		rt_run_over(r, UAR_ECORRUPT);
-		pump(rt);
-		return;
+	if (uar_status_terminal(r->state.status)) {
+		not_recovered(r, UAR_ECORRUPT,
+			      "its row says it goes on, its events that it is over");
+	} else {
+		r->committed = true;
+		rt->stats.recovered++;
+		rt_send(r, &recover); /* a queued one starts when its turn has come, as always */
 	}
-	rt_send(r, &recover); /* a queued one starts when its turn has come, as always */
 	pump(rt);
 }
 
@@ -92,13 +107,6 @@ static void page_ready(struct uar_read *read)
 		loaded(l);
 }
 
-/* Nobody knows where the session stands: whoever waits for it is told. */
-static void give_up(struct agg *a, uar_err e)
-{
-	while (!uar_list_empty(&a->queue))
-		rt_run_over(UAR_OWNER(a->queue.next, struct cmd, node)->run, e);
-}
-
 static void session_ready(struct uar_thread_query *q)
 {
 	struct load *l = UAR_OWNER(q, struct load, session);
@@ -110,15 +118,8 @@ static void session_ready(struct uar_thread_query *q)
 		a->loading = false;
 		rt_agg_kick(a);
 	}
-	if (!e) {
+	if (!e)
 		e = read_page(l);
-	} else if (a->loading) {
-		rt_agg_hold(a);
-		give_up(a, e);
-		gone(l, e, &q->error);
-		rt_agg_drop(a);
-		return;
-	}
 	if (e)
 		gone(l, e, &q->error);
 }
@@ -156,8 +157,7 @@ static void pump(struct uar_runtime *rt)
 		e = begin(rt, r);
 		if (e) {
 			rt->recovering--;
-			rt_log_run(rt, UAR_LOG_ERROR, "run.not_recovered", uar_str_c(r->run_id),
-				   uar_err_text(e));
+			not_recovered(r, e, uar_err_text(e));
 		}
 	}
 }
