@@ -23,23 +23,32 @@ static const struct uar_json_field create_fields[] = {
 	{ "timeout", UAR_FIELD_ANY, false, offsetof(struct create_body, timeout) },
 };
 
-static uar_str text_of(struct call *c, const struct uar_json *j)
+/* The text of b for as long as the call lives; frees b. */
+static uar_err keep_text(struct call *c, struct uar_buf *b, uar_str *out)
 {
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	uar_str s;
+	uar_err e = b->err;
 
-	uar_json_write(&b, j);
-	s = b.err ? UAR_STR_NONE : uar_arena_str(&c->arena, uar_buf_str(&b));
-	uar_buf_fini(&b);
-	return s;
+	if (!e) {
+		*out = uar_arena_str(&c->arena, uar_buf_str(b));
+		e = out->p ? UAR_OK : UAR_ENOMEM;
+	}
+	uar_buf_fini(b);
+	return e;
 }
 
-/* All inputs but the message, which travels as text. */
-static uar_str other_inputs(struct call *c, const struct uar_json *inputs)
+static uar_err text_of(struct call *c, const struct uar_json *j, uar_str *out)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+
+	uar_json_write(&b, j);
+	return keep_text(c, &b, out);
+}
+
+/* All inputs but the message, which travels as text; none leave *out empty. */
+static uar_err other_inputs(struct call *c, const struct uar_json *inputs, uar_str *out)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
-	uar_str s = UAR_STR_NONE;
 	size_t n = 0;
 
 	uar_jw_obj(&w, NULL);
@@ -51,14 +60,15 @@ static uar_str other_inputs(struct call *c, const struct uar_json *inputs)
 		n++;
 	}
 	uar_jw_close(&w);
-	if (uar_jw_end(&w) == UAR_OK && n)
-		s = uar_arena_str(&c->arena, uar_buf_str(&b));
+	b.err = uar_jw_end(&w);
+	if (n)
+		return keep_text(c, &b, out);
 	uar_buf_fini(&b);
-	return s;
+	return UAR_OK;
 }
 
 /* Two requests with one key must mean the same: everything but the key counts. */
-static uar_str fingerprint(struct call *c)
+static uar_err fingerprint(struct call *c, uar_str *out)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	char hex[UAR_SHA256_TEXT + 1];
@@ -70,9 +80,12 @@ static uar_str fingerprint(struct call *c)
 		uar_buf_add_char(&b, 0);
 		uar_json_write(&b, m);
 	}
-	uar_sha256_hex(uar_buf_str(&b), hex);
-	uar_buf_fini(&b);
-	return uar_arena_str(&c->arena, uar_str_c(hex));
+	if (!b.err) { /* of the whole text or not at all */
+		uar_sha256_hex(uar_buf_str(&b), hex);
+		uar_buf_clear(&b);
+		uar_buf_add_str(&b, uar_str_c(hex));
+	}
+	return keep_text(c, &b, out);
 }
 
 /* Seconds; null, zero, negative and non-numbers mean the default. */
@@ -173,19 +186,19 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 		return e;
 	op->owner = c->g->o.owner;
 	op->agent_id = body.agent_id;
-	op->inputs = other_inputs(c, body.inputs);
-	if (body.context)
-		op->context = text_of(c, body.context);
 	op->conversation_id = body.conversation_id;
 	op->idempotency_key = body.idempotency_key;
 	op->task_id = body.task_id;
 	op->trace_id = body.trace_id;
 	op->timeout_us = timeout_us(body.timeout);
-	if (op->idempotency_key.n)
-		op->fingerprint = fingerprint(c);
 	op->done = created;
 	op->internal = c;
-	return UAR_OK;
+	e = other_inputs(c, body.inputs, &op->inputs);
+	if (!e && body.context)
+		e = text_of(c, body.context, &op->context);
+	if (!e && op->idempotency_key.n)
+		e = fingerprint(c, &op->fingerprint);
+	return e;
 }
 
 void gate_create_run(struct call *c)
@@ -321,8 +334,11 @@ static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_
 
 	for (size_t i = 0; i < ARRAY_LEN(filters) && !e; i++) {
 		e = gate_query_str(c, filters[i].name, filters[i].to);
-		if (!e && filters[i].to->p) /* the call outlives the request */
-			*filters[i].to = uar_arena_str(&c->arena, *filters[i].to);
+		if (e || !filters[i].to->p)
+			continue;
+		*filters[i].to =
+			uar_arena_str(&c->arena, *filters[i].to); /* outlives the request */
+		e = filters[i].to->p ? UAR_OK : UAR_ENOMEM;
 	}
 	if (!e && (limit == 0 || limit > UAR_LIMIT_LIST_PAGE)) {
 		uar_error_where(error, "?limit");
