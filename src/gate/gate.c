@@ -67,6 +67,14 @@ static uar_err decode_params(struct call *c, struct uar_error *error)
 	return UAR_OK;
 }
 
+/* Nobody's bytes are kept or parsed at length before they are somebody's. */
+static size_t body_max(const struct uar_gate *g, const struct route *route)
+{
+	if (!route || !route->json)
+		return 0;
+	return route->open ? UAR_LIMIT_HTTP_OPEN_BODY : g->o.max_body;
+}
+
 static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_max,
 		       struct uar_error *error)
 {
@@ -87,7 +95,7 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_m
 		return e;
 	}
 	r->user = c;
-	*out_body_max = c->route && c->route->json ? g->o.max_body : 0;
+	*out_body_max = body_max(g, c->route);
 	return UAR_OK;
 }
 

@@ -135,6 +135,8 @@ def link():
                 refused(http.post("/api/link", {"code": wrong}, token=False), 401, "UNAUTHORIZED")
             refused(http.post("/api/link", {"code": code}, token=False,
                               headers={"Origin": "https://evil.example"}), 403, "FORBIDDEN")
+            refused(http.post("/api/link", {"code": "x" * 5000}, token=False), 413,
+                    "PAYLOAD_TOO_LARGE")
             a = http.post("/api/link", {"code": code}, token=False, headers={"Origin": url})
             equal((a.status, a.json), (200, {"token": s.token}))
             equal(a.headers["cache-control"], "no-store")
