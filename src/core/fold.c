@@ -84,12 +84,12 @@ static enum uar_entry entry_of(uar_str name)
 
 uar_str uar_core_input_blob(const struct uar_event *ev)
 {
-	static const char lead[] = "{\"input_ref\":\"blob://";
+	static const uar_str lead = UAR_STR("{\"input_ref\":\"blob://");
 	uar_str refs = ev->refs;
 
-	if (!uar_str_starts(refs, UAR_STR("{\"input_ref\":\"blob://")))
+	if (!uar_str_starts(refs, lead))
 		return UAR_STR_NONE;
-	refs = uar_str_from(refs, sizeof lead - 1);
+	refs = uar_str_from(refs, lead.n);
 	return uar_str_n(refs.p, uar_str_find(refs, '"'));
 }
 

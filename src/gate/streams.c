@@ -38,7 +38,7 @@ void gate_cache_clear(struct uar_gate *g)
 
 static void put_number(struct uar_buf *out, const struct uar_event *ev, bool whole)
 {
-	uar_buf_add_str(out, whole ? UAR_STR("event: event\nid: ") : UAR_STR("event: event\nid: "));
+	uar_buf_add_str(out, UAR_STR("event: event\nid: "));
 	uar_buf_add_u64(out, whole ? ev->sequence : ev->run_sequence);
 	uar_buf_add_str(out, UAR_STR("\ndata: "));
 }
