@@ -274,7 +274,6 @@ static bool worth_retrying(uar_err e)
  * end it well. */
 static void fail_run(struct live_run *r, uar_err e, const struct uar_error *error)
 {
-	struct uar_command fail = { .kind = UAR_CMD_FAIL };
 	struct agg *a = r->agg;
 	struct uar_list later;
 
@@ -282,10 +281,7 @@ static void fail_run(struct live_run *r, uar_err e, const struct uar_error *erro
 	purge(r, &later);
 	rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.append_refused", uar_str_c(r->run_id),
 		   uar_error_text(error));
-	fail.fail =
-		(struct uar_failure){ uar_str_c(uar_err_token(e)), uar_str_c(uar_error_text(error)),
-				      UAR_STR("execution"), false };
-	rt_send(r, &fail);
+	rt_send_fail(r, e, "execution", uar_error_text(error));
 	UAR_LIST_EACH (it, &later) {
 		a->queued++;
 		a->queued_bytes += UAR_OWNER(it, struct cmd, node)->text.n;

@@ -143,6 +143,15 @@ void rt_send(struct live_run *r, const struct uar_command *command)
 	enqueue(c);
 }
 
+void rt_send_fail(struct live_run *r, uar_err e, const char *category, const char *why)
+{
+	struct uar_command c = { .kind = UAR_CMD_FAIL };
+
+	c.fail = (struct uar_failure){ uar_str_c(uar_err_token(e)), uar_str_c(why),
+				       uar_str_c(category), uar_err_retryable(e) };
+	rt_send(r, &c);
+}
+
 bool rt_send_line(struct live_run *r, uar_str json, int64_t line)
 {
 	struct cmd *c = rt_cmd_make(r, UAR_CMD_REPLAY);

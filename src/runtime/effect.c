@@ -1,16 +1,6 @@
 /* effect.c - what follows a commit: workers begin, call, stop; deadlines. */
 #include "runtime/runtime_int.h"
 
-static void fail_start(struct live_run *r, uar_err e, const struct uar_error *error)
-{
-	struct uar_command fail = { .kind = UAR_CMD_FAIL };
-
-	fail.fail =
-		(struct uar_failure){ uar_str_c(uar_err_token(e)), uar_str_c(uar_error_text(error)),
-				      UAR_STR("execution"), uar_err_retryable(e) };
-	rt_send(r, &fail);
-}
-
 static void start_entry(struct live_run *r)
 {
 	struct uar_error error = { 0 };
@@ -20,7 +10,7 @@ static void start_entry(struct live_run *r)
 	if (!e)
 		return;
 	error.code = e;
-	fail_start(r, e, &error);
+	rt_send_fail(r, e, "execution", uar_error_text(&error));
 }
 
 static void stop_entry(struct live_run *r)

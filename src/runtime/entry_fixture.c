@@ -17,16 +17,6 @@ struct fixture {
 	int64_t origin_us; /* monotonic moment of at_ms 0 */
 };
 
-static void send_fail(struct live_run *r, uar_err e, const struct uar_error *error)
-{
-	struct uar_command fail = { .kind = UAR_CMD_FAIL };
-
-	fail.fail =
-		(struct uar_failure){ uar_str_c(uar_err_token(e)), uar_str_c(uar_error_text(error)),
-				      UAR_STR("execution"), false };
-	rt_send(r, &fail);
-}
-
 /* Microseconds until the line is due; 0 when it is or the pace is full. */
 static int64_t due_in(const struct fixture *f, const struct uar_json *j)
 {
@@ -61,7 +51,7 @@ static bool step(struct fixture *f)
 	if (!e)
 		wait = due_in(f, j);
 	if (e)
-		send_fail(f->base.run, e, &error);
+		rt_send_fail(f->base.run, e, "execution", uar_error_text(&error));
 	else if (wait && uar_timer_set(sched, &f->wait, wait) == UAR_OK)
 		f->rest = before;
 	else

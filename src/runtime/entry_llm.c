@@ -19,11 +19,7 @@ struct llm {
 
 static void fail(struct llm *w, uar_err e, const char *why)
 {
-	struct uar_command c = { .kind = UAR_CMD_FAIL };
-
-	c.fail = (struct uar_failure){ uar_str_c(uar_err_token(e)), uar_str_c(why),
-				       UAR_STR("provider_error"), uar_err_retryable(e) };
-	rt_send(w->base.run, &c);
+	rt_send_fail(w->base.run, e, "provider_error", why);
 }
 
 /* --- preparing ----------------------------------------------------------------- */

@@ -102,8 +102,11 @@ uar_err rt_cmd_send(struct cmd *c);
 bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text);
 /* From the fixture worker: one recorded event. */
 bool rt_send_line(struct live_run *r, uar_str json, int64_t line);
-/* A worker's command without text; failure to queue it fails the run later. */
+/* A worker's command without text. Lost when memory is out, and only the run's
+ * time limit ends it then. */
 void rt_send(struct live_run *r, const struct uar_command *c);
+/* Its worker cannot go on: the run fails. */
+void rt_send_fail(struct live_run *r, uar_err e, const char *category, const char *why);
 
 /* batch.c */
 void rt_batch_begin(struct agg *a);

@@ -41,14 +41,10 @@ static void echo_ready(void *ctx, uar_err e, uar_str text)
 {
 	static const struct uar_command finish = { .kind = UAR_CMD_FINISH };
 	struct echo *w = ctx;
-	struct uar_command fail = { .kind = UAR_CMD_FAIL };
 
 	w->load = NULL;
 	if (e) {
-		fail.fail = (struct uar_failure){ uar_str_c(uar_err_token(e)),
-						  uar_str_c(uar_err_text(e)), UAR_STR("execution"),
-						  uar_err_retryable(e) };
-		rt_send(w->base.run, &fail);
+		rt_send_fail(w->base.run, e, "execution", uar_err_text(e));
 		return;
 	}
 	text = uar_str_from(text, (size_t)w->base.run->state.call.chars);
