@@ -45,7 +45,23 @@ static struct batch *take_batch(struct uar_runtime *rt)
 	return b;
 }
 
-void rt_batch_free(struct uar_runtime *rt, struct batch *b)
+static void destroy_batch(struct batch *b)
+{
+	uar_arena_fini(&b->arena);
+	uar_buf_fini(&b->buf);
+	uar_free(b);
+}
+
+void rt_batch_free_spare(struct uar_runtime *rt)
+{
+	UAR_LIST_EACH (it, &rt->spare) {
+		uar_list_remove(it);
+		destroy_batch(UAR_OWNER(it, struct batch, node));
+	}
+	rt->spare_count = 0;
+}
+
+static void put_batch(struct uar_runtime *rt, struct batch *b)
 {
 	if (rt->spare_count < UAR_SPARE_BATCHES) {
 		if (b->arena.used > SPARE_BYTES)
@@ -57,9 +73,7 @@ void rt_batch_free(struct uar_runtime *rt, struct batch *b)
 		rt->spare_count++;
 		return;
 	}
-	uar_arena_fini(&b->arena);
-	uar_buf_fini(&b->buf);
-	uar_free(b);
+	destroy_batch(b);
 }
 
 static void answer(struct cmd *c, uar_err e, const struct uar_error *error)
@@ -350,7 +364,7 @@ static void finish(struct batch *b)
 	struct agg *a = b->agg;
 	struct uar_runtime *rt = a->rt;
 
-	rt_batch_free(rt, b);
+	put_batch(rt, b);
 	rt_agg_kick(a);
 	rt_agg_drop(a); /* the batch's hold */
 	if (rt->drained && rt->in_flight == 0) {

@@ -28,17 +28,6 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	return UAR_OK;
 }
 
-static void free_spare(struct uar_runtime *rt)
-{
-	size_t keep = UAR_SPARE_BATCHES;
-
-	UAR_LIST_EACH (it, &rt->spare) {
-		uar_list_remove(it);
-		rt->spare_count = keep; /* full: rt_batch_free really frees */
-		rt_batch_free(rt, (struct batch *)(void *)it);
-	}
-}
-
 void uar_runtime_destroy(struct uar_runtime *rt)
 {
 	struct agg *a;
@@ -48,7 +37,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 		return;
 	while ((a = uar_map_next(&rt->sessions, &at)))
 		rt_agg_free(a);
-	free_spare(rt);
+	rt_batch_free_spare(rt);
 	rt_tail_fini(rt);
 	uar_map_fini(&rt->sessions);
 	uar_map_fini(&rt->runs);

@@ -110,7 +110,7 @@ void rt_send_fail(struct live_run *r, uar_err e, const char *category, const cha
 
 /* batch.c */
 void rt_batch_begin(struct agg *a);
-void rt_batch_free(struct uar_runtime *rt, struct batch *b);
+void rt_batch_free_spare(struct uar_runtime *rt);
 /* The run is over or was never made: forget it and what still waits for it. */
 void rt_run_over(struct live_run *r, uar_err why);
 
