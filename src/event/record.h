@@ -3,7 +3,7 @@
 #ifndef UAR_EVENT_RECORD_H
 #define UAR_EVENT_RECORD_H
 
-#include "base/str.h"
+#include "base/arena.h"
 
 /* Who owns a thing; part of every look-up. Comes from the credential only. */
 struct uar_owner {
@@ -23,5 +23,12 @@ struct uar_run_row {
 	uar_str detail;		    /* JSON object: whatever else the record shows */
 	uint64_t last_run_sequence; /* filled by reads */
 };
+
+bool uar_owner_eq(const struct uar_owner *a, const struct uar_owner *b);
+/* A copy with its strings in the arena; false when there is no memory. */
+UAR_MUST_CHECK bool uar_owner_copy(struct uar_arena *arena, const struct uar_owner *in,
+				   struct uar_owner *out);
+UAR_MUST_CHECK bool uar_run_row_copy(struct uar_arena *arena, const struct uar_run_row *in,
+				     struct uar_run_row *out);
 
 #endif

@@ -4,17 +4,11 @@
  * everything else about it is in the store. */
 #include "runtime/runtime_int.h"
 
-static bool same_owner(const struct uar_owner *a, const struct uar_owner *b)
-{
-	return uar_str_eq(a->tenant, b->tenant) && uar_str_eq(a->workspace, b->workspace) &&
-	       uar_str_eq(a->user, b->user);
-}
-
 struct agg *rt_agg_find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id)
 {
 	struct agg *a = uar_map_get(&rt->sessions, session_id);
 
-	return a && same_owner(&a->state.owner, owner) ? a : NULL;
+	return a && uar_owner_eq(&a->state.owner, owner) ? a : NULL;
 }
 
 static void decide_task(struct uar_task *t)
@@ -29,14 +23,10 @@ static void retry_timer(struct uar_timer *t)
 
 static uar_err own_identity(struct agg *a, const struct uar_owner *owner, uar_str session_id)
 {
-	struct uar_owner mine = {
-		.tenant = uar_arena_str(&a->arena, owner->tenant),
-		.workspace = uar_arena_str(&a->arena, owner->workspace),
-		.user = uar_arena_str(&a->arena, owner->user),
-	};
 	uar_str id = uar_arena_str(&a->arena, session_id);
+	struct uar_owner mine;
 
-	if (!mine.tenant.p || !mine.workspace.p || !mine.user.p || !id.p)
+	if (!id.p || !uar_owner_copy(&a->arena, owner, &mine))
 		return UAR_ENOMEM;
 	uar_session_init(&a->state, &mine, uar_str_c(a->rt->o.store->runtime_id), id);
 	return UAR_OK;

@@ -119,18 +119,8 @@ static bool add_events(struct tail *t, const struct uar_event *events, size_t n)
 
 static bool set_row(struct tail *t, const struct uar_run_row *row)
 {
-	uar_str *strings[] = { &t->row.owner.tenant,  &t->row.owner.workspace, &t->row.owner.user,
-			       &t->row.run_id,	      &t->row.session_id,      &t->row.thread_id,
-			       &t->row.turn_id,	      &t->row.task_id,	       &t->row.plugin_id,
-			       &t->row.entry_id,      &t->row.agent_id,	       &t->row.root_run_id,
-			       &t->row.parent_run_id, &t->row.status,	       &t->row.detail };
-	bool good = true;
-
 	uar_arena_reset(&t->shown);
-	t->row = *row;
-	for (size_t i = 0; i < ARRAY_LEN(strings) && good; i++)
-		good = copy(&t->shown, strings[i]);
-	return good;
+	return uar_run_row_copy(&t->shown, row, &t->row);
 }
 
 void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
@@ -155,12 +145,13 @@ void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 static struct tail *find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id)
 {
 	struct tail *t = uar_map_get(&rt->tail_map, run_id);
+	struct uar_owner whose;
 
-	if (!t || !uar_str_eq(owner->tenant, t->spine.ids[UAR_ID_TENANT]) ||
-	    !uar_str_eq(owner->workspace, t->spine.ids[UAR_ID_WORKSPACE]) ||
-	    !uar_str_eq(owner->user, t->spine.ids[UAR_ID_USER]))
+	if (!t)
 		return NULL;
-	return t;
+	whose = (struct uar_owner){ t->spine.ids[UAR_ID_TENANT], t->spine.ids[UAR_ID_WORKSPACE],
+				    t->spine.ids[UAR_ID_USER] };
+	return uar_owner_eq(&whose, owner) ? t : NULL;
 }
 
 bool rt_tail_read(struct uar_runtime *rt, struct tail_page *p)

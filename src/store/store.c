@@ -14,12 +14,6 @@ bool uar_owner_is_valid(const struct uar_owner *o)
 	return uar_str_is_id(o->tenant) && uar_str_is_id(o->workspace) && uar_str_is_id(o->user);
 }
 
-bool uar_owner_eq(const struct uar_owner *a, const struct uar_owner *b)
-{
-	return uar_str_eq(a->tenant, b->tenant) && uar_str_eq(a->workspace, b->workspace) &&
-	       uar_str_eq(a->user, b->user);
-}
-
 uar_str uar_store_append_run(const struct uar_append *a)
 {
 	if (a->run)
@@ -36,14 +30,14 @@ static uar_err check_place(const struct uar_append *a, size_t i, const char *run
 {
 	const struct uar_event *ev = &a->events[i];
 	uar_str runtime = ev->ids[UAR_ID_RUNTIME];
+	struct uar_owner whose = { ev->ids[UAR_ID_TENANT], ev->ids[UAR_ID_WORKSPACE],
+				   ev->ids[UAR_ID_USER] };
 
 	if (ev->sequence != a->after + 1 + i)
 		return bad(error, i, "its sequence leaves a gap");
 	if (runtime.n && !uar_str_is(runtime, runtime_id))
 		return bad(error, i, "another runtime_id");
-	if (!uar_str_eq(ev->ids[UAR_ID_TENANT], a->owner.tenant) ||
-	    !uar_str_eq(ev->ids[UAR_ID_WORKSPACE], a->owner.workspace) ||
-	    !uar_str_eq(ev->ids[UAR_ID_USER], a->owner.user))
+	if (!uar_owner_eq(&whose, &a->owner))
 		return bad(error, i, "another owner");
 	if (!uar_str_eq(ev->ids[UAR_ID_SESSION], a->session_id))
 		return bad(error, i, "another session_id");
@@ -178,43 +172,16 @@ uar_str uar_store_key(struct uar_arena *arena, const struct uar_owner *o, uar_st
 	return uar_str_n(p, n - 1);
 }
 
-/* Copies the strings at the given places of a struct that was copied flat. */
-static bool copy_strings(struct uar_arena *arena, uar_str *const *at, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		*at[i] = uar_arena_str(arena, *at[i]);
-		if (!at[i]->p)
-			return false;
-	}
-	return true;
-}
-
-bool uar_store_copy_owner(struct uar_arena *arena, const struct uar_owner *in,
-			  struct uar_owner *out)
-{
-	*out = *in;
-	return copy_strings(arena, (uar_str *[]){ &out->tenant, &out->workspace, &out->user }, 3);
-}
-
-bool uar_store_copy_run(struct uar_arena *arena, const struct uar_run_row *in,
-			struct uar_run_row *out)
-{
-	*out = *in;
-	return copy_strings(
-		arena,
-		(uar_str *[]){ &out->owner.tenant, &out->owner.workspace, &out->owner.user,
-			       &out->run_id, &out->session_id, &out->thread_id, &out->turn_id,
-			       &out->task_id, &out->plugin_id, &out->entry_id, &out->agent_id,
-			       &out->root_run_id, &out->parent_run_id, &out->status, &out->detail },
-		15);
-}
-
 bool uar_store_copy_key(struct uar_arena *arena, const struct uar_key_row *in,
 			struct uar_key_row *out)
 {
-	*out = *in;
-	return copy_strings(
-		arena, (uar_str *[]){ &out->scope, &out->key, &out->fingerprint, &out->run_id }, 4);
+	*out = (struct uar_key_row){
+		.scope = uar_arena_str(arena, in->scope),
+		.key = uar_arena_str(arena, in->key),
+		.fingerprint = uar_arena_str(arena, in->fingerprint),
+		.run_id = uar_arena_str(arena, in->run_id),
+	};
+	return out->scope.p && out->key.p && out->fingerprint.p && out->run_id.p;
 }
 
 void uar_store_destroy(struct uar_store *s)

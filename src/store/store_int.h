@@ -14,7 +14,6 @@ UAR_MUST_CHECK uar_err uar_store_check(const struct uar_append *a, const char *r
 /* The run an append belongs to; empty when it has none. */
 uar_str uar_store_append_run(const struct uar_append *a);
 bool uar_owner_is_valid(const struct uar_owner *o);
-bool uar_owner_eq(const struct uar_owner *a, const struct uar_owner *b);
 /* The part of a read, list or look-up that is wrong whatever is stored. */
 UAR_MUST_CHECK uar_err uar_store_check_read(const struct uar_read *r);
 UAR_MUST_CHECK uar_err uar_store_check_runs(const struct uar_runs_query *q);
@@ -25,10 +24,6 @@ UAR_MUST_CHECK uar_err uar_store_sha256(uar_str bytes, char out[65]);
 enum { UAR_STORE_KEY_BYTES = 4 * (UAR_LIMIT_ID_BYTES + 1) };
 uar_str uar_store_key(struct uar_arena *arena, const struct uar_owner *o, uar_str id);
 /* A copy in the arena; false when there is no memory. */
-bool uar_store_copy_owner(struct uar_arena *arena, const struct uar_owner *in,
-			  struct uar_owner *out);
-bool uar_store_copy_run(struct uar_arena *arena, const struct uar_run_row *in,
-			struct uar_run_row *out);
 bool uar_store_copy_key(struct uar_arena *arena, const struct uar_key_row *in,
 			struct uar_key_row *out);
 

@@ -48,8 +48,8 @@ static struct mem_op *copy_append(struct mem *m, struct uar_append *a)
 	op->run_id = uar_arena_str(&m->arena, uar_store_append_run(a));
 	op->events = uar_arena_alloc(&m->arena, a->event_count * sizeof *op->events);
 	good = op->events && op->session_id.p && op->run_id.p &&
-	       uar_store_copy_owner(&m->arena, &a->owner, &op->owner) &&
-	       (!a->run || uar_store_copy_run(&m->arena, a->run, &op->run)) &&
+	       uar_owner_copy(&m->arena, &a->owner, &op->owner) &&
+	       (!a->run || uar_run_row_copy(&m->arena, a->run, &op->run)) &&
 	       (!a->key || uar_store_copy_key(&m->arena, a->key, &op->key));
 	for (size_t i = 0; i < a->event_count && good; i++) {
 		op->events[i] = a->events[i];

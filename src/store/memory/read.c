@@ -64,7 +64,7 @@ static bool add_row(struct uar_runs_query *q, const struct mem_run *run)
 {
 	struct uar_run_row *row = &q->rows[q->row_count];
 
-	if (!uar_store_copy_run(&q->arena, &run->row, row))
+	if (!uar_run_row_copy(&q->arena, &run->row, row))
 		return false;
 	row->last_run_sequence = run->count;
 	q->row_count++;

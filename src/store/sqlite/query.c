@@ -369,7 +369,7 @@ static uar_err one_run(struct sq_reader *rd, struct uar_runs_query *q, int64_t o
 	sq_run_get(st, &row);
 	e = sq_run_check(st, &row, &q->error);
 	q->rows = e ? NULL : uar_arena_alloc(&q->arena, sizeof *q->rows);
-	if (!e && (!q->rows || !uar_store_copy_run(&q->arena, &row, q->rows)))
+	if (!e && (!q->rows || !uar_run_row_copy(&q->arena, &row, q->rows)))
 		e = UAR_ENOMEM;
 	sq_done(st);
 	q->row_count = !e;
@@ -442,7 +442,7 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 			return UAR_OK;
 		}
 		sq_run_get(st, &row);
-		if (!uar_store_copy_run(&q->arena, &row, &q->rows[q->row_count]))
+		if (!uar_run_row_copy(&q->arena, &row, &q->rows[q->row_count]))
 			return UAR_ENOMEM;
 		q->row_count++;
 	}

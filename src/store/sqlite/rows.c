@@ -139,8 +139,8 @@ uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
 	op->session_key = uar_store_key(m, &a->owner, a->session_id);
 	op->run_key = uar_store_key(m, &a->owner, op->run_id);
 	if (!op->session_id.p || !op->run_id.p || !op->session_key.p || !op->run_key.p ||
-	    !uar_store_copy_owner(m, &a->owner, &op->owner) ||
-	    (a->run && !uar_store_copy_run(m, a->run, &op->run)) ||
+	    !uar_owner_copy(m, &a->owner, &op->owner) ||
+	    (a->run && !uar_run_row_copy(m, a->run, &op->run)) ||
 	    (a->key && !uar_store_copy_key(m, a->key, &op->key)))
 		return UAR_ENOMEM;
 	uar_err e = note_threads(op, a);

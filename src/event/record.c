@@ -1,0 +1,40 @@
+/* record.c - owners and rows: compared, copied. */
+#include "event/record.h"
+
+bool uar_owner_eq(const struct uar_owner *a, const struct uar_owner *b)
+{
+	return uar_str_eq(a->tenant, b->tenant) && uar_str_eq(a->workspace, b->workspace) &&
+	       uar_str_eq(a->user, b->user);
+}
+
+/* Copies the strings at the given places of a struct that was copied flat. */
+static bool copy_strings(struct uar_arena *arena, uar_str *const *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		*at[i] = uar_arena_str(arena, *at[i]);
+		if (!at[i]->p)
+			return false;
+	}
+	return true;
+}
+
+bool uar_owner_copy(struct uar_arena *arena, const struct uar_owner *in, struct uar_owner *out)
+{
+	uar_str *strings[] = { &out->tenant, &out->workspace, &out->user };
+
+	*out = *in;
+	return copy_strings(arena, strings, ARRAY_LEN(strings));
+}
+
+bool uar_run_row_copy(struct uar_arena *arena, const struct uar_run_row *in,
+		      struct uar_run_row *out)
+{
+	uar_str *strings[] = { &out->owner.tenant,  &out->owner.workspace, &out->owner.user,
+			       &out->run_id,	    &out->session_id,	   &out->thread_id,
+			       &out->turn_id,	    &out->task_id,	   &out->plugin_id,
+			       &out->entry_id,	    &out->agent_id,	   &out->root_run_id,
+			       &out->parent_run_id, &out->status,	   &out->detail };
+
+	*out = *in;
+	return copy_strings(arena, strings, ARRAY_LEN(strings));
+}
