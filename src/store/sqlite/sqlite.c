@@ -394,6 +394,19 @@ uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock
 	return UAR_OK;
 }
 
+/* SQLite would create the file readable by everybody the umask lets, and gives
+ * its mode to the write-ahead log. The directory may be older, and open. */
+static uar_err private_file(int dir_fd, struct uar_error *error)
+{
+	int fd = openat(dir_fd, "uar.db", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return uar_error_set(error, errno == ENOSPC ? UAR_EDISKFULL : UAR_EIO, "uar.db: %s",
+				     strerror(errno));
+	close(fd);
+	return UAR_OK;
+}
+
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 			struct uar_error *error)
 {
@@ -401,6 +414,8 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 
 	if (!e)
 		e = sq_blob_open(o->dir, &s->blobs_fd, error);
+	if (!e)
+		e = private_file(s->dir_fd, error);
 	if (!e)
 		e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
 	if (!e)

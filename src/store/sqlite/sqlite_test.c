@@ -122,6 +122,26 @@ TEST(the_directory_is_private, "")
 	shut(&w);
 }
 
+TEST(the_files_are_private_in_an_open_directory, "")
+{
+	static const char *const names[] = { "uar.db", "uar.db-wal", "uar.db-shm", "lock" };
+	struct world w;
+	struct stat st;
+	char path[450];
+
+	fresh_dir();
+	umask(0);
+	CHECK_INT(mkdir(dir, 0755), 0);
+	REQUIRE(reopen(&w, NULL) == UAR_OK);
+	umask(022);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+		CHECK_INT(stat(path, &st), 0);
+		CHECK_INT(st.st_mode & 0777, 0600);
+	}
+	shut(&w);
+}
+
 TEST(a_newer_file_is_left_alone, "")
 {
 	struct world w;
