@@ -23,7 +23,7 @@ static void inline_ready(struct uar_task *t)
 {
 	struct input_load *l = UAR_OWNER(t, struct input_load, task);
 
-	deliver(l, UAR_OK, l->ready ? l->run->state.what.message : UAR_STR(""));
+	deliver(l, UAR_OK, l->run->state.what.message);
 }
 
 static void blob_ready(struct uar_blob_get *get)
@@ -67,8 +67,14 @@ uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx, stru
 	return UAR_OK;
 }
 
+/* A fetch comes back to be freed; the next turn may never come. */
 void rt_input_cancel(struct input_load *l)
 {
-	if (l)
-		l->ready = NULL;
+	if (!l)
+		return;
+	l->ready = NULL;
+	if (l->fetching)
+		return;
+	uar_unpost(l->run->agg->rt->o.sched, &l->task);
+	uar_free(l);
 }

@@ -320,3 +320,38 @@ TEST(a_thousand_seeds_keep_the_promises, "RUN-13 RUN-17 RUN-40 RUN-51 SSE-05 SSE
 	if (count >= 1000)
 		CHECK(kills > 1000);
 }
+
+static void ignore(void *ctx)
+{
+	(void)ctx;
+}
+
+/* One life that is asked to stop after some steps, and ends once storage has answered. */
+static bool leaves_nothing_behind(unsigned steps)
+{
+	struct play *p = uar_zalloc(sizeof *p);
+	bool empty;
+
+	sim_world_init(&p->w, steps);
+	sim_checker_init(&p->k, &p->w, &owner);
+	begin_life(p);
+	sim_settle(&p->w, 0);
+	create(p);
+	for (unsigned i = 0; i < steps; i++)
+		sim_step(&p->w);
+	uar_runtime_drain(p->rt, ignore, NULL);
+	while ((clients_wait(p) || sim_store_pending(&p->w)) && sim_step(&p->w))
+		;
+	uar_runtime_destroy(p->rt);
+	sim_checker_fini(&p->k);
+	sim_world_fini(&p->w);
+	empty = uar_list_empty(&p->w.tasks);
+	uar_free(p);
+	return empty;
+}
+
+TEST(a_drained_runtime_leaves_nothing_posted, "")
+{
+	for (unsigned steps = 0; steps < 200; steps++)
+		CHECK_MSG(leaves_nothing_behind(steps), "after %u steps", steps);
+}
