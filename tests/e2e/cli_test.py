@@ -136,7 +136,8 @@ def local():
         check(s.token not in shown, "config shows the token")
         check("UAR_TOKEN" in shown, "and where each setting came from")
         good(s, "check", env=env)
-        check("usage" in run_uar("--help").stdout and "heartbeat" in run_uar("help", "config").stdout)
+        check("usage" in run_uar("--help").stdout)
+        check("heartbeat" in run_uar("help", "config").stdout)
         s.stop()
         out = uar(s, "health", env=env)
         check(out.returncode == 1 and "uar serve" in out.stderr, out)
@@ -146,7 +147,8 @@ def local():
 @test("a_wrong_token_is_said_plainly", "SEC-01")
 def wrong_token():
     with Server() as s:
-        out = run_uar("runs", "--url", s.url, "--token", "not-the-right-token-0123456789", home=s.root)
+        wrong = "not-the-right-token-0123456789"
+        out = run_uar("runs", "--url", s.url, "--token", wrong, home=s.root)
         check(out.returncode == 1 and "UNAUTHORIZED" in out.stderr, out)
         out = run_uar("run", "echo", "hi", "--url", s.url, "--token", s.token, home=s.root)
         equal((out.returncode, out.stdout), (0, "hi\n"), out.stderr)

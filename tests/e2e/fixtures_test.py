@@ -52,8 +52,8 @@ def replays():
             equal([e.id for e in events], list(range(1, len(events) + 1)))
             equal(replay(s, name)[1], raw, "twice the same bytes")
             for n in range(len(events) + 1):
-                equal(replay(s, name, f"?after={n}")[0][:1] and
-                      replay(s, name, f"?after={n}")[0][0].id, n + 1 if n < len(events) else [])
+                equal([e.key() for e in replay(s, name, f"?after={n}")[0]],
+                      [e.key() for e in events[n:]])
             equal([e.key() for e in replay(s, name, "", {"Last-Event-ID": "2"})[0]],
                   [e.key() for e in events[2:]])
 
@@ -63,7 +63,7 @@ def pace():
     with Server(fixtures_dir=FIXTURES) as s:
         began = time.monotonic()
         paced = replay(s, "hello", "?pace=recorded")
-        check(time.monotonic() - began >= lines("hello")[-1]["at_ms"] / 1000, "faster than recorded")
+        check(time.monotonic() - began >= lines("hello")[-1]["at_ms"] / 1000, "too fast")
         equal(paced[1], replay(s, "hello")[1], "pace changes no byte")
 
 
@@ -120,7 +120,8 @@ def too_large():
         write(folder, "unknown", ("ChatDelta", {"text_delta": "a"}), ("Surprise", {}),
               ("RunDone", {}))
         write(folder, "output", ("ToolStart", {**call, "input": {}}),
-              ("ToolEnd", {"tool_call_id": "c", "output": "z" * 20000, "ok": True}), ("RunDone", {}))
+              ("ToolEnd", {"tool_call_id": "c", "output": "z" * 20000, "ok": True}),
+              ("RunDone", {}))
         for name in ("artifact", "unknown", "output"):
             run_id = s.create("fixture", None, inputs={"fixture": name, "pace": "full"})
             kinds = [e.type for e in s.events(run_id)]

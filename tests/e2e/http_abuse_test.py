@@ -59,7 +59,7 @@ def smuggling():
         for data, want in cases:
             answer = send_raw(s.url, data + hidden)
             equal(status(answer), want, data[:200])
-            equal(len(re.findall(rb"(?m)^HTTP/1.1 \d", answer)), 1, f"what followed was served: {data[:200]}")
+            equal(len(re.findall(rb"(?m)^HTTP/1.1 \d", answer)), 1, f"served twice: {data[:200]}")
         equal(s.http.get("/api/runs").json["runs"], [], "a refused request made a run")
         equal(s.finish(s.create("echo", "still fine"))["status"], "succeeded")
 

@@ -53,9 +53,10 @@ def fields():
               ("talk-1", "task-1", trace, "k-1"))
         turn = next(e for e in log if e["type"] == "turn.submitted")
         equal(turn["payload"]["metadata"]["context"], body["context"])
-        equal(json.loads(turn["payload"]["input_parts"][1]["preview"]), {"colour": {"a": [1, None, "ü"]}})
+        equal(json.loads(turn["payload"]["input_parts"][1]["preview"]),
+              {"colour": {"a": [1, None, "ü"]}})
         equal(turn["payload"]["options"]["timeout_ms"], 7500)
-        check(all(e["task_id"] == "task-1" and e["trace_id"] == trace for e in log if "run_id" in e))
+        equal({(e["task_id"], e["trace_id"]) for e in log if "run_id" in e}, {("task-1", trace)})
         header = s.http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "x"}},
                              headers={"Idempotency-Key": "k-2"})
         equal(s.record(header.json["run_id"])["idempotency_key"], "k-2")
@@ -87,7 +88,7 @@ def bad_bodies():
                 "PAYLOAD_TOO_LARGE")
         refused(s.http.post("/api/runs", {**ok, "inputs": {"message": "m", "x": "y" * 9000}}), 413,
                 "PAYLOAD_TOO_LARGE")
-        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None):
+        for kind in ("text/plain", "application/x-www-form-urlencoded", None):
             refused(s.http.post("/api/runs", ok, headers={"Content-Type": kind}), 415,
                     "UNSUPPORTED_MEDIA_TYPE")
         equal(s.http.post("/api/runs", ok, headers={
@@ -126,7 +127,7 @@ def listing():
         newest = made[::-1]
         equal(ids("?limit=500"), newest)
         equal(ids("?agent_id=demo"), newest[:3])
-        equal(ids("?task_id=t1"), [r for r in newest if made.index(r) < 20 and made.index(r) % 3 == 1])
+        equal(ids("?task_id=t1"), made[1:20:3][::-1])
         equal(ids("?task_id=t1&agent_id=demo"), [])
         equal(ids("?status=succeeded&plugin_id=uar.agent"), newest)
         equal(ids("?status=failed"), [])
@@ -140,7 +141,8 @@ def listing():
                 cursor = page["next_before"] and "&before=" + page["next_before"]
             equal(seen, newest, f"pages of {size}")
         for query in ("limit=0", "limit=501", "limit=x", "limit=-1", "limit=1e2", "status=done"):
-            refused(s.http.get("/api/runs?" + query), 400, "VALIDATION_ERROR", "?" + query.split("=")[0])
+            refused(s.http.get("/api/runs?" + query), 400, "VALIDATION_ERROR",
+                    "?" + query.split("=")[0])
 
 
 @test("one_key_is_one_run_also_after_a_crash", "RUN-40 RUN-41 RUN-43")

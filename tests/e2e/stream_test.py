@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Streams: order, resuming at any number, many readers, slow readers, readers that leave."""
-from lib import (BUILD, Provider, Server, Stream, all_of, check, check_run_stream, check_session, equal,
-                 main, refused, test, text_of)
+from lib import (BUILD, Provider, Server, Stream, all_of, check, check_run_stream,
+                 check_session, equal, main, refused, test, text_of)
 from lib.sse import Refusal
 
 
@@ -159,7 +159,8 @@ def slow_reader():
         check(fast_bytes > 10_000_000, fast_bytes)
         grown = s.resident_kb() - before
         check(grown < 64 * 1024 or "san" in BUILD, f"{grown} KiB more for one slow reader")
-        got = slow.until(lambda e: e.data["type"] == "turn.completed" and e.data["run_id"] == run_id)
+        got = slow.until(lambda e: e.data["type"] == "turn.completed" and
+                         e.data["run_id"] == run_id)
         slow.close()
         equal([e.id for e in got], list(range(2, len(got) + 2)))
         text = "".join(e.data["payload"]["text"] for e in got if e.data["type"] == "model.delta")

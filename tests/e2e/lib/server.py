@@ -22,7 +22,7 @@ TERMINAL = ("succeeded", "failed", "canceled", "timeout")
 
 def clean_environment(home, more=None):
     env = {k: v for k, v in os.environ.items()
-           if not k.startswith(("UAR_", "OPENAI_")) and k.lower() not in ("http_proxy", "https_proxy")}
+           if not k.startswith(("UAR_", "OPENAI_")) and not k.lower().endswith("_proxy")}
     return {**env, "HOME": home, "XDG_DATA_HOME": home, **(more or {})}
 
 
@@ -132,8 +132,8 @@ class Server:
 
     def stream(self, run_id, header=None, receive_buffer=None, **query):
         path = f"/api/runs/{run_id}/stream" + ("?" + urlencode(query) if query else "")
-        return Stream(self.url, path, self.token,
-                      {"Last-Event-ID": str(header)} if header is not None else None, receive_buffer)
+        headers = {"Last-Event-ID": str(header)} if header is not None else None
+        return Stream(self.url, path, self.token, headers, receive_buffer)
 
     def session_stream(self, session_id, **query):
         path = f"/api/sessions/{session_id}/events" + ("?" + urlencode(query) if query else "")
