@@ -381,11 +381,25 @@ static void pass_taken(struct batch *b)
 		UAR_OWNER(it, struct cmd, node)->taken = b->append.taken;
 }
 
+/* One line when space runs out and one when it is back, not one an append. */
+static void note_space(struct uar_runtime *rt, uar_err e)
+{
+	bool full = e == UAR_EDISKFULL;
+
+	if (full == rt->full)
+		return;
+	rt->full = full;
+	uar_log(rt->o.log, full ? UAR_LOG_WARN : UAR_LOG_INFO, full ? "store.full" : "store.space",
+		{ "detail", uar_str_c(full ? "new facts are refused until there is space"
+					   : "new facts are taken again") });
+}
+
 static void appended(struct uar_append *append)
 {
 	struct batch *b = UAR_OWNER(append, struct batch, append);
 
 	b->agg->rt->in_flight--;
+	note_space(b->agg->rt, append->err);
 	if (append->err) {
 		pass_taken(b);
 		abort_batch(b, append->err, &append->error);

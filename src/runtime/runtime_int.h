@@ -24,6 +24,7 @@ struct uar_runtime {
 	struct uar_list to_load; /* runs that recovery has yet to read */
 	size_t recovering;	 /* runs still being read */
 	bool draining, enumerated;
+	bool full; /* storage refused the last facts for want of space */
 	size_t in_flight; /* batches at the store */
 	void (*drained)(void *ctx);
 	void *drained_ctx;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -258,6 +259,16 @@ static uar_err sq_each_live(struct uar_store *base, void (*fn)(void *, const str
 	return e;
 }
 
+/* An idle server would never learn that space is back: nobody appends while it
+ * says that it is full. */
+static bool has_space(const struct sq_store *s)
+{
+	struct statvfs fs;
+
+	return fstatvfs(s->dir_fd, &fs) == 0 &&
+	       (uint64_t)fs.f_bavail * fs.f_frsize >= UAR_LIMIT_STORE_SPACE;
+}
+
 static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
 {
 	struct sq_store *s = store_of(base);
@@ -271,6 +282,8 @@ static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
 	pthread_mutex_lock(&s->readers.lock);
 	out->reads = s->readers.reads;
 	pthread_mutex_unlock(&s->readers.lock);
+	if (out->health == UAR_STORE_FULL && has_space(s))
+		out->health = UAR_STORE_FINE;
 }
 
 static void drained_task(struct uar_task *t)
