@@ -31,7 +31,7 @@ void gate_ready(struct call *c)
 	store->ops->stats(store, &s);
 	if (s.health == UAR_STORE_BROKEN)
 		answer_status(c, 503, "storage broken");
-	else if (s.health == UAR_STORE_FULL)
+	else if (s.health == UAR_STORE_FULL && !s.space)
 		answer_status(c, 503, "storage full");
 	else if (!uar_runtime_ready(c->g->o.runtime))
 		answer_status(c, 503, c->g->draining ? "draining" : "recovering");

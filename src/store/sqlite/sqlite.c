@@ -282,8 +282,7 @@ static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
 	pthread_mutex_lock(&s->readers.lock);
 	out->reads = s->readers.reads;
 	pthread_mutex_unlock(&s->readers.lock);
-	if (out->health == UAR_STORE_FULL && has_space(s))
-		out->health = UAR_STORE_FINE;
+	out->space = out->health != UAR_STORE_FULL || has_space(s);
 }
 
 static void drained_task(struct uar_task *t)
