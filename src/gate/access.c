@@ -6,18 +6,24 @@
 
 static const char *const loopback[] = { "localhost", "127.0.0.1", "[::1]" };
 
-/* "name:port" without the port; keeps the brackets of IPv6. */
+static bool is_port(uar_str s)
+{
+	uint64_t port;
+
+	return s.n == 0 ||
+	       (s.p[0] == ':' && uar_str_u64(uar_str_from(s, 1), &port) == UAR_OK && port <= 65535);
+}
+
+/* "name:port" without the port; keeps the brackets of IPv6. Empty when it is no
+ * name with a port or without one. */
 static uar_str host_name(uar_str host)
 {
-	size_t colon;
+	bool brackets = host.n && host.p[0] == '[';
+	size_t end = uar_str_find(host, brackets ? ']' : ':');
 
-	if (host.n && host.p[0] == '[') {
-		size_t end = uar_str_find(host, ']');
-
-		return uar_str_n(host.p, end < host.n ? end + 1 : host.n);
-	}
-	colon = uar_str_find(host, ':');
-	return uar_str_n(host.p, colon);
+	if (brackets && end < host.n)
+		end++;
+	return is_port(uar_str_from(host, end)) ? uar_str_n(host.p, end) : UAR_STR_NONE;
 }
 
 static bool known_host(const struct uar_gate *g, uar_str host)
@@ -58,10 +64,10 @@ uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_reques
 	for (size_t i = 0; i < g->o.allowed_origin_count; i++)
 		if (uar_str_is(origin, g->o.allowed_origins[i]))
 			return UAR_OK;
-	if (uar_str_starts(origin, UAR_STR("http://")) &&
+	if (host.n && uar_str_starts(origin, UAR_STR("http://")) &&
 	    uar_str_eq_nocase(uar_str_from(origin, 7), host))
 		return UAR_OK;
-	if (uar_str_starts(origin, UAR_STR("https://")) &&
+	if (host.n && uar_str_starts(origin, UAR_STR("https://")) &&
 	    uar_str_eq_nocase(uar_str_from(origin, 8), host))
 		return UAR_OK;
 	uar_error_where(error, "Origin");

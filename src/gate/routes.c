@@ -20,6 +20,8 @@ static bool matches(const char *pattern, uar_str path, uar_str *params)
 
 	if (uar_str_eq(want, got))
 		return true;
+	if (!got.n || got.p[0] != '/')
+		return false;
 	while (want.n && got.n) {
 		uar_str w = uar_str_cut(uar_str_from(want, 1), '/', &want);
 		uar_str p = uar_str_cut(uar_str_from(got, 1), '/', &got);
