@@ -1,0 +1,228 @@
+/* history_test.c - what a model is told of the conversation so far. */
+#include "runtime/history.h"
+
+#include "pump.h"
+#include "store/memory/memory.h"
+#include "test.h"
+
+static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
+
+/* A model that remembers what it was told and answers with the number of the call.
+ * While it is held it says "half" and nothing more. */
+struct parrot {
+	struct uar_model base;
+	struct uar_task task;
+	struct uar_model_events events;
+	struct uar_buf told; /* "u:question a:answer u:next" of the last call */
+	struct uar_sched *sched;
+	unsigned calls;
+	bool busy, hold;
+};
+
+static void speak(struct uar_task *t)
+{
+	struct parrot *p = UAR_OWNER(t, struct parrot, task);
+	struct uar_model_result result = { .stop_reason = UAR_STR("stop"), .usage = { 1, 1, 2 } };
+	char answer[32];
+
+	snprintf(answer, sizeof answer, "A%u", p->calls);
+	p->events.text(p->events.ctx, p->hold ? UAR_STR("half") : uar_str_c(answer));
+	if (p->hold)
+		return;
+	p->busy = false;
+	p->events.done(p->events.ctx, &result);
+}
+
+static uar_err start(struct uar_model *m, const struct uar_model_request *r,
+		     const struct uar_model_events *events, struct uar_model_call **out,
+		     struct uar_error *error)
+{
+	struct parrot *p = UAR_OWNER(m, struct parrot, base);
+
+	(void)error;
+	p->events = *events;
+	p->calls++;
+	p->busy = true;
+	uar_buf_clear(&p->told);
+	for (size_t i = 0; i < r->message_count; i++)
+		uar_buf_printf(&p->told, "%s%c:%.*s", i ? " " : "", "sua"[r->messages[i].role],
+			       UAR_FMT(r->messages[i].text));
+	uar_post(p->sched, &p->task);
+	*out = (struct uar_model_call *)p;
+	return UAR_OK;
+}
+
+static void cancel(struct uar_model *m, struct uar_model_call *call)
+{
+	struct parrot *p = UAR_OWNER(m, struct parrot, base);
+
+	(void)call;
+	p->busy = false;
+	uar_unpost(p->sched, &p->task);
+}
+
+static void pause_call(struct uar_model *m, struct uar_model_call *call, bool paused)
+{
+	(void)m, (void)call, (void)paused;
+}
+
+static const struct uar_model_ops ops = {
+	1, sizeof ops, "parrot", NULL, start, cancel, pause_call
+};
+
+struct world {
+	struct uar_pump pump;
+	struct uar_store *store;
+	struct parrot parrot;
+	struct uar_runtime *rt;
+};
+
+static void rise(struct world *w)
+{
+	struct uar_runtime_options o = { .sched = &w->pump.sched,
+					 .store = w->store,
+					 .rand = &uar_rand_system,
+					 .scripted = &w->parrot.base,
+					 .provider = &w->parrot.base,
+					 .provider_model = "p" };
+
+	CHECK_INT(uar_runtime_create(&o, &w->rt), UAR_OK);
+	CHECK_INT(uar_runtime_recover(w->rt, NULL), UAR_OK);
+}
+
+static void open_world(struct world *w)
+{
+	struct uar_store_options so = { .sched = &w->pump.sched };
+
+	*w = (struct world){ .parrot = { .base = { &ops }, .task = { .fn = speak } } };
+	uar_pump_init(&w->pump);
+	w->parrot.sched = &w->pump.sched;
+	w->parrot.told = uar_buf_make(1 << 20);
+	CHECK_INT(uar_store_memory_create(&so, &w->store, NULL), UAR_OK);
+	rise(w);
+}
+
+static void close_world(struct world *w)
+{
+	uar_store_destroy(w->store);
+	uar_runtime_destroy(w->rt);
+	uar_buf_fini(&w->parrot.told);
+	uar_pump_fini(&w->pump);
+}
+
+static void created(struct uar_run_create *op)
+{
+	CHECK_INT(op->err, UAR_OK);
+}
+
+static void ask(struct world *w, struct uar_run_create *op, const char *talk, uar_str message)
+{
+	*op = (struct uar_run_create){ .owner = owner,
+				       .agent_id = UAR_STR("assistant"),
+				       .message = message,
+				       .conversation_id = uar_str_c(talk),
+				       .done = created };
+	CHECK_INT(uar_runtime_create_run(w->rt, op), UAR_OK);
+}
+
+static void settle(struct world *w)
+{
+	while (uar_pump_turn(&w->pump))
+		;
+}
+
+#define SYS "s:You are a helpful assistant. "
+
+TEST(a_turn_is_told_what_was_said_before_it, "")
+{
+	struct uar_run_create op[3];
+	struct world w;
+
+	open_world(&w);
+	ask(&w, &op[0], "talk", UAR_STR("one"));
+	settle(&w);
+	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:one");
+	ask(&w, &op[1], "other", UAR_STR("elsewhere"));
+	settle(&w);
+	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:elsewhere");
+	ask(&w, &op[2], "talk", UAR_STR("two"));
+	settle(&w);
+	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:one a:A1 u:two");
+	close_world(&w);
+}
+
+/* Submitted all at once, they are answered one after the other, each with the
+ * answers to the ones before it and none of the questions after it. */
+TEST(queued_turns_are_told_the_answers_they_waited_for, "")
+{
+	struct uar_run_create op[3];
+	struct world w;
+
+	open_world(&w);
+	ask(&w, &op[0], "talk", UAR_STR("one"));
+	ask(&w, &op[1], "talk", UAR_STR("two"));
+	ask(&w, &op[2], "talk", UAR_STR("three"));
+	settle(&w);
+	CHECK_INT(w.parrot.calls, 3);
+	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:one a:A1 u:two a:A2 u:three");
+	close_world(&w);
+}
+
+TEST(an_answer_that_was_cut_off_is_told_only_as_it_was_at_last, "")
+{
+	struct uar_run_create op[2];
+	struct world w;
+
+	open_world(&w);
+	w.parrot.hold = true;
+	ask(&w, &op[0], "talk", UAR_STR("one"));
+	settle(&w); /* "half" is in the log */
+	uar_store_memory_crash(w.store, 0);
+	uar_runtime_destroy(w.rt);
+	w.parrot.hold = false;
+	rise(&w);
+	settle(&w);
+	CHECK_INT(w.parrot.calls, 2);
+	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:one");
+	ask(&w, &op[1], "talk", UAR_STR("two"));
+	settle(&w);
+	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:one a:A2 u:two");
+	close_world(&w);
+}
+
+TEST(the_oldest_of_a_long_conversation_is_left_out, "")
+{
+	struct uar_run_create op;
+	struct world w;
+	char want[64];
+
+	open_world(&w);
+	for (int i = 1; i <= HISTORY_MESSAGES; i++) {
+		char message[16];
+
+		snprintf(message, sizeof message, "Q%d", i);
+		ask(&w, &op, "talk", uar_str_c(message));
+		settle(&w);
+	}
+	/* 63 questions and answers came before the last one; 64 messages are kept. */
+	snprintf(want, sizeof want, SYS "u:Q32 a:A32 u:Q33 ");
+	CHECK(uar_str_starts(uar_buf_str(&w.parrot.told), uar_str_c(want)));
+	CHECK(uar_str_ends(uar_buf_str(&w.parrot.told), UAR_STR(" a:A63 u:Q64")));
+	close_world(&w);
+}
+
+TEST(a_cancelled_wait_for_the_past_is_harmless_at_any_moment, "")
+{
+	for (int turns = 0; turns < 20; turns++) {
+		struct uar_run_create op[2];
+		struct world w;
+
+		open_world(&w);
+		ask(&w, &op[0], "talk", UAR_STR("one"));
+		settle(&w);
+		ask(&w, &op[1], "talk", UAR_STR("two"));
+		for (int i = 0; i < turns; i++)
+			uar_pump_turn(&w.pump);
+		close_world(&w);
+	}
+}
