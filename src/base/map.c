@@ -85,6 +85,19 @@ uar_err uar_map_put(struct uar_map *m, uar_str key, void *value)
 	return UAR_OK;
 }
 
+void *uar_map_replace(struct uar_map *m, uar_str key, void *value)
+{
+	struct uar_map_slot *s = find(m, key, uar_str_hash(key, m->seed));
+	void *old;
+
+	if (!s)
+		return NULL;
+	old = s->value;
+	s->key = key;
+	s->value = value;
+	return old;
+}
+
 void *uar_map_remove(struct uar_map *m, uar_str key)
 {
 	struct uar_map_slot *s = find(m, key, uar_str_hash(key, m->seed));

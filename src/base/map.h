@@ -24,6 +24,9 @@ void uar_map_fini(struct uar_map *m); /* values are the caller's */
 void *uar_map_get(const struct uar_map *m, uar_str key);
 /* UAR_EEXISTS when the key is there already. */
 UAR_MUST_CHECK uar_err uar_map_put(struct uar_map *m, uar_str key, void *value);
+/* Gives the entry of that key another value, in which the key lives from now on;
+ * needs no memory. The old value, or NULL when there is no such entry. */
+void *uar_map_replace(struct uar_map *m, uar_str key, void *value);
 void *uar_map_remove(struct uar_map *m, uar_str key); /* the value, or NULL */
 /* Iteration: start with *at = 0; NULL at the end. Removing the returned entry is safe. */
 void *uar_map_next(const struct uar_map *m, size_t *at);

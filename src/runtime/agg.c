@@ -13,12 +13,28 @@ struct agg *rt_agg_find(struct uar_runtime *rt, const struct uar_owner *owner, u
 
 static void decide_task(struct uar_task *t)
 {
-	rt_batch_begin(UAR_OWNER(t, struct agg, task));
+	struct agg *a = UAR_OWNER(t, struct agg, task);
+
+	a->waiting = false;
+	rt_pay(a);
+	if (!a->loading)
+		rt_batch_begin(a);
 }
 
 static void retry_timer(struct uar_timer *t)
 {
-	rt_agg_kick(UAR_OWNER(t, struct agg, retry));
+	struct agg *a = UAR_OWNER(t, struct agg, retry);
+
+	a->waiting = false;
+	rt_pay(a);
+	rt_agg_kick(a);
+}
+
+void rt_agg_later(struct agg *a)
+{
+	a->waiting = uar_timer_set(a->rt->o.sched, &a->retry, UAR_RETRY_US) == UAR_OK;
+	if (!a->waiting)
+		uar_post(a->rt->o.sched, &a->task);
 }
 
 static uar_err own_identity(struct agg *a, const struct uar_owner *owner, uar_str session_id)
@@ -64,6 +80,7 @@ void rt_agg_free(struct agg *a)
 {
 	struct uar_runtime *rt = a->rt;
 
+	rt_batch_drop(a);
 	UAR_LIST_EACH (it, &a->runs)
 		rt_run_free(UAR_OWNER(it, struct live_run, node));
 	UAR_LIST_EACH (it, &a->queue)
@@ -90,7 +107,7 @@ void rt_agg_drop(struct agg *a)
 
 void rt_agg_kick(struct agg *a)
 {
-	if (!a->batch && !a->loading && !uar_list_empty(&a->queue))
+	if (!a->batch && !a->loading && !a->waiting && !uar_list_empty(&a->queue))
 		uar_post(a->rt->o.sched, &a->task);
 }
 
@@ -124,8 +141,8 @@ uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct liv
 		uar_free(r);
 		return e;
 	}
-	uar_map_remove(&rt->threads, uar_str_c(r->thread_id));
-	e = uar_map_put(&rt->threads, uar_str_c(r->thread_id), r);
+	if (!uar_map_replace(&rt->threads, uar_str_c(r->thread_id), r))
+		e = uar_map_put(&rt->threads, uar_str_c(r->thread_id), r);
 	if (e) {
 		uar_map_remove(&rt->runs, uar_str_c(r->run_id));
 		uar_free(r);
@@ -145,16 +162,16 @@ static void forget_thread(struct uar_runtime *rt, struct live_run *gone)
 
 	if (uar_map_get(&rt->threads, thread) != gone)
 		return;
-	uar_map_remove(&rt->threads, thread);
 	UAR_LIST_EACH (it, &gone->agg->runs) {
 		struct live_run *r = UAR_OWNER(it, struct live_run, node);
 
 		if (r != gone && uar_str_is(thread, r->thread_id))
 			heir = r;
 	}
-	/* The slot was freed just now, so putting cannot need memory. */
-	if (heir && uar_map_put(&rt->threads, uar_str_c(heir->thread_id), heir))
-		return;
+	if (heir)
+		uar_map_replace(&rt->threads, uar_str_c(heir->thread_id), heir);
+	else
+		uar_map_remove(&rt->threads, thread);
 }
 
 void rt_run_free(struct live_run *r)

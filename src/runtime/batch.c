@@ -10,7 +10,6 @@ enum {
 	BATCH_EVENTS = UAR_DECISION_EVENTS / 2, /* no further command beyond */
 	BATCH_BYTES = 1 << 20,
 	SPARE_BYTES = 1 << 16, /* of memory that a spare batch keeps */
-	RETRY_US = 500000,     /* while storage refuses new facts */
 };
 
 struct batch {
@@ -76,6 +75,20 @@ static void put_batch(struct uar_runtime *rt, struct batch *b)
 	destroy_batch(b);
 }
 
+void rt_batch_drop(struct agg *a)
+{
+	struct batch *b = a->batch;
+
+	if (!b)
+		return;
+	UAR_LIST_EACH (it, &b->cmds)
+		rt_cmd_free(UAR_OWNER(it, struct cmd, node));
+	if (!b->run->committed)
+		uar_run_fini(&b->r);
+	a->batch = NULL;
+	put_batch(a->rt, b);
+}
+
 static void answer(struct cmd *c, uar_err e, const struct uar_error *error)
 {
 	const struct uar_run *state = c->run ? &c->run->state : NULL;
@@ -108,7 +121,7 @@ static void start_next(struct agg *a, uar_str thread_id)
 	struct live_run *next = rt_thread_active(a, thread_id);
 	struct uar_command start = { .kind = UAR_CMD_START };
 
-	if (next && next->committed && next->state.status == UAR_STATUS_QUEUED)
+	if (next && next->committed && next->state.status == UAR_STATUS_QUEUED && !a->rt->draining)
 		rt_send(next, &start);
 }
 
@@ -140,7 +153,7 @@ static uar_err complete_command(struct batch *b, struct cmd *c, struct uar_error
 {
 	if (c->c.kind == UAR_CMD_TEXT || c->c.kind == UAR_CMD_REASONING) {
 		c->c.text = uar_buf_str(&c->text);
-		return c->text.err;
+		return UAR_OK;
 	}
 	if (c->c.kind == UAR_CMD_REPLAY)
 		return uar_json_parse(uar_buf_str(&c->text), NULL, &b->arena, &c->c.replay.event,
@@ -174,7 +187,7 @@ static bool takes_more(const struct batch *b)
 
 	if (!uar_list_empty(&a->queue) && uar_list_empty(&b->cmds))
 		return true; /* whatever its size, or nothing would ever happen */
-	return !uar_list_empty(&a->queue) && b->d.event_count < BATCH_EVENTS &&
+	return !uar_list_empty(&a->queue) && !a->careful && b->d.event_count < BATCH_EVENTS &&
 	       b->arena.used < BATCH_BYTES &&
 	       UAR_OWNER(a->queue.next, struct cmd, node)->run == b->run;
 }
@@ -194,6 +207,7 @@ static uar_err decide_all(struct batch *b, struct uar_error *error)
 		uar_list_add_last(&b->cmds, &c->node);
 		e = decide_one(b, c, now_us, error);
 	}
+	a->careful -= a->careful > 0;
 	return e;
 }
 
@@ -278,29 +292,41 @@ static void move_state(struct batch *b)
 
 /* --- when it fails ----------------------------------------------------------- */
 
-static bool worth_retrying(uar_err e)
+/* What the worker said after something that is lost. */
+static void drop_output(struct live_run *r)
 {
-	return e == UAR_EDISKFULL || e == UAR_EBUSY || e == UAR_ENOMEM;
+	struct agg *a = r->agg;
+
+	UAR_LIST_EACH (it, &a->queue) {
+		struct cmd *c = UAR_OWNER(it, struct cmd, node);
+
+		if (c->run != r || !c->from_worker || !rt_is_output(c->c.kind))
+			continue;
+		uar_list_remove(&c->node);
+		a->queued--;
+		a->queued_bytes -= c->text.n;
+		rt_cmd_free(c);
+	}
 }
 
 /* A worker's command that can never be appended would otherwise be lost in
- * silence: the run fails instead, and says why, before anything that waits could
- * end it well. */
-static void fail_run(struct live_run *r, uar_err e, const struct uar_error *error)
+ * silence: the run fails instead, and says why; in plainer words when it was the
+ * failure itself that cannot be appended. */
+static void fail_run(struct live_run *r, uar_err e, const struct uar_error *error, bool plain)
 {
-	struct agg *a = r->agg;
-	struct uar_list later;
-
-	uar_list_init(&later);
-	purge(r, &later);
 	rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.append_refused", uar_str_c(r->run_id),
 		   uar_error_text(error));
-	rt_send_fail(r, e, "execution", uar_error_text(error));
-	UAR_LIST_EACH (it, &later) {
-		a->queued++;
-		a->queued_bytes += UAR_OWNER(it, struct cmd, node)->text.n;
+	drop_output(r);
+	if (plain) {
+		if (!r->plain)
+			rt_owe(r, OWED(UAR_CMD_FAIL));
+		r->plain = true;
+		r->lost = UAR_EINTERNAL;
+		return;
 	}
-	uar_list_move_all(&later, &a->queue);
+	rt_send_fail(r, e, "execution", uar_error_text(error));
+	if (!r->lost)
+		r->lost = e;
 }
 
 /* The session was made in memory with a number that is no longer its last. Who
@@ -317,19 +343,48 @@ static void refuse_creates(struct agg *a)
 
 static void put_back(struct agg *a, struct uar_list *kept)
 {
+	UAR_LIST_EACH (it, kept) {
+		a->queued++;
+		a->queued_bytes += UAR_OWNER(it, struct cmd, node)->text.n;
+	}
 	uar_list_move_all(&a->queue, kept);
 	uar_list_move_all(kept, &a->queue);
-	if (uar_timer_set(a->rt->o.sched, &a->retry, RETRY_US))
-		uar_post(a->rt->o.sched, &a->task);
+}
+
+/* The store or the engine found fault with what one of the commands says. */
+static bool blames_content(uar_err e)
+{
+	return e == UAR_EINTERNAL || e == UAR_EINVALID || e == UAR_ESYNTAX || e == UAR_EDEPTH ||
+	       e == UAR_EUTF8 || e == UAR_EDUPKEY || e == UAR_ENUMBER || e == UAR_ETOOBIG;
+}
+
+/* One bad command takes no good one with it: all are decided again, one by one. */
+static bool try_singly(struct batch *b, uar_err e)
+{
+	struct agg *a = b->agg;
+	size_t n = 0;
+
+	if (!b->run->committed || !blames_content(e))
+		return false;
+	UAR_LIST_EACH (it, &b->cmds)
+		n++;
+	if (n < 2)
+		return false;
+	put_back(a, &b->cmds);
+	a->careful = n;
+	a->batch = NULL;
+	return true;
 }
 
 static void abort_batch(struct batch *b, uar_err e, const struct uar_error *error)
 {
 	struct agg *a = b->agg;
 	struct live_run *r = b->run;
-	bool made = r->committed, lost = false;
+	bool made = r->committed, lost = false, plain = false;
 	struct uar_list kept;
 
+	if (try_singly(b, e))
+		return;
 	uar_list_init(&kept);
 	if (!made)
 		uar_run_fini(&b->r);
@@ -337,13 +392,12 @@ static void abort_batch(struct batch *b, uar_err e, const struct uar_error *erro
 		struct cmd *c = UAR_OWNER(it, struct cmd, node);
 
 		uar_list_remove(&c->node);
-		if (c->from_worker && worth_retrying(e)) {
-			a->queued++;
-			a->queued_bytes += c->text.n;
+		if (c->from_worker && rt_worth_retrying(e)) {
 			uar_list_add_last(&kept, &c->node);
 			continue;
 		}
-		lost |= c->from_worker && c->c.kind != UAR_CMD_FAIL && e != UAR_EDRAINING;
+		lost |= c->from_worker && e != UAR_EDRAINING;
+		plain |= c->from_worker && c->c.kind == UAR_CMD_FAIL;
 		answer(c, e, error);
 	}
 	a->batch = NULL;
@@ -352,9 +406,11 @@ static void abort_batch(struct batch *b, uar_err e, const struct uar_error *erro
 	if (!made)
 		rt_run_over(r, e);
 	else if (lost)
-		fail_run(r, e, error);
-	if (!uar_list_empty(&kept))
-		put_back(a, &kept);
+		fail_run(r, e, error, plain);
+	if (uar_list_empty(&kept))
+		return;
+	put_back(a, &kept);
+	rt_agg_later(a);
 }
 
 /* --- the walk ------------------------------------------------------------------ */
@@ -367,12 +423,7 @@ static void finish(struct batch *b)
 	put_batch(rt, b);
 	rt_agg_kick(a);
 	rt_agg_drop(a); /* the batch's hold */
-	if (rt->drained && rt->in_flight == 0) {
-		void (*drained)(void *ctx) = rt->drained;
-
-		rt->drained = NULL;
-		drained(rt->drained_ctx);
-	}
+	rt_maybe_drained(rt);
 }
 
 static void pass_taken(struct batch *b)
@@ -482,8 +533,7 @@ void rt_batch_begin(struct agg *a)
 		return;
 	b = open_batch(a);
 	if (!b) {
-		if (uar_timer_set(a->rt->o.sched, &a->retry, RETRY_US))
-			uar_post(a->rt->o.sched, &a->task);
+		rt_agg_later(a);
 		return;
 	}
 	rt_agg_hold(a);

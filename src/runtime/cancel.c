@@ -2,6 +2,7 @@
 #include "runtime/runtime_int.h"
 
 struct cancellation {
+	struct rt_op under_way;
 	struct uar_run_cancel_op *op;
 	struct uar_runtime *rt;
 	struct uar_runs_query row;
@@ -15,8 +16,14 @@ static void finish(struct cancellation *c, uar_err e, const struct uar_error *er
 	if (error)
 		op->error = *error;
 	op->error.code = e;
+	rt_op_end(&c->under_way);
 	uar_free(c);
 	op->done(op);
+}
+
+static void drop(struct rt_op *under_way)
+{
+	uar_free(UAR_OWNER(under_way, struct cancellation, under_way));
 }
 
 /* Refused by the table: it is being cancelled, or over; both are what was asked for. */
@@ -86,5 +93,7 @@ uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op 
 		e = ask_store(c);
 	if (e)
 		uar_free(c);
+	else
+		rt_op_begin(rt, &c->under_way, drop);
 	return e;
 }

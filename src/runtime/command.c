@@ -64,36 +64,71 @@ static bool has_room(const struct agg *a)
 	       a->queued < UAR_LIMIT_RUN_PENDING / 2;
 }
 
+/* A part of the output is gone, and nobody may take the rest for the whole: the
+ * run fails. Its worker is not stopped here, because it is the worker that calls. */
+void rt_lose(struct live_run *r, uar_err why)
+{
+	if (r->lost)
+		return;
+	r->lost = why;
+	rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.output_lost", uar_str_c(r->run_id),
+		   uar_err_text(why));
+	rt_owe(r, OWED(UAR_CMD_FAIL));
+}
+
+/* Adds to a waiting command; what it gathered before stays good. */
+static uar_err gather(struct cmd *c, uar_str text)
+{
+	uar_err e;
+
+	uar_buf_add_str(&c->text, text);
+	e = c->text.err;
+	c->text.err = UAR_OK;
+	return e;
+}
+
+static bool send_new(struct live_run *r, struct cmd *c, uar_str text)
+{
+	uar_err e = c ? gather(c, text) : UAR_ENOMEM;
+
+	if (e) {
+		rt_cmd_free(c);
+		rt_lose(r, e);
+		return false;
+	}
+	c->from_worker = true;
+	enqueue(c);
+	return true;
+}
+
 static bool send_piece(struct live_run *r, enum uar_command_kind kind, uar_str text)
 {
 	struct agg *a = r->agg;
 	struct cmd *c = mergeable(r, kind, text.n);
+	uar_err e;
 
-	if (c) {
-		uar_buf_add_str(&c->text, text);
-		a->queued_bytes += text.n;
-		a->rt->stats.merged++;
-		return true;
-	}
-	c = rt_cmd_make(r, kind);
 	if (!c)
+		return send_new(r, rt_cmd_make(r, kind), text);
+	e = gather(c, text);
+	if (e) {
+		rt_lose(r, e);
 		return false;
-	c->from_worker = true;
-	uar_buf_add_str(&c->text, text);
-	enqueue(c);
+	}
+	a->queued_bytes += text.n;
+	a->rt->stats.merged++;
 	return true;
 }
 
 bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text)
 {
-	while (text.n) {
+	while (text.n && !r->lost) {
 		uar_str piece = uar_str_utf8_prefix(text, UAR_LIMIT_DELTA_COMMAND);
 
 		if (!send_piece(r, kind, piece))
 			return false;
 		text = uar_str_from(text, piece.n);
 	}
-	return has_room(r->agg);
+	return !r->lost && has_room(r->agg);
 }
 
 /* The strings of a worker's command outlive the worker. */
@@ -126,21 +161,86 @@ static bool own_strings(struct cmd *c)
 	return good;
 }
 
+/* --- what a run is owed ----------------------------------------------------------- */
+
+void rt_owe(struct live_run *r, uint32_t owed)
+{
+	r->owed |= owed;
+	rt_agg_later(r->agg);
+}
+
+/* Commands that consist of their kind can be made later; of the others what they
+ * said is gone. */
+static void owe_command(struct live_run *r, enum uar_command_kind kind)
+{
+	switch (kind) {
+	case UAR_CMD_START:
+	case UAR_CMD_FINISH:
+	case UAR_CMD_STOPPED:
+	case UAR_CMD_TIMEOUT:
+	case UAR_CMD_RECOVER: rt_owe(r, OWED(kind)); break;
+	default: rt_lose(r, UAR_ENOMEM); break;
+	}
+}
+
+bool rt_is_output(enum uar_command_kind kind)
+{
+	return kind >= UAR_CMD_PREPARED && kind <= UAR_CMD_FAIL;
+}
+
 void rt_send(struct live_run *r, const struct uar_command *command)
 {
-	struct cmd *c = rt_cmd_make(r, command->kind);
+	struct cmd *c;
 
+	if (r->lost && rt_is_output(command->kind))
+		return; /* after a loss it has nothing more to say that counts */
+	c = rt_cmd_make(r, command->kind);
 	if (c) {
 		c->c = *command;
 		c->from_worker = true;
 	}
 	if (!c || !own_strings(c)) {
 		rt_cmd_free(c);
-		rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.command_lost", uar_str_c(r->run_id),
-			   "out of memory");
-		return; /* the run's time limit ends it */
+		owe_command(r, command->kind);
+		return;
 	}
 	enqueue(c);
+}
+
+static bool pay_command(struct live_run *r, enum uar_command_kind kind)
+{
+	struct cmd *c = rt_cmd_make(r, kind);
+
+	if (!c)
+		return false;
+	c->from_worker = true;
+	if (kind == UAR_CMD_FAIL)
+		c->c.fail =
+			(struct uar_failure){ uar_str_c(uar_err_token(r->lost)),
+					      uar_str_c(uar_err_text(r->lost)),
+					      UAR_STR("execution"), uar_err_retryable(r->lost) };
+	enqueue(c);
+	return true;
+}
+
+static void pay_run(struct live_run *r)
+{
+	if (r->owed & OWED_DEADLINE) {
+		r->owed &= ~OWED_DEADLINE;
+		rt_deadline_arm(r);
+	}
+	for (unsigned kind = 0; kind < UAR_CMD_COUNT; kind++)
+		if ((r->owed & OWED(kind)) && pay_command(r, (enum uar_command_kind)kind))
+			r->owed &= ~OWED(kind);
+	if (r->owed)
+		rt_agg_later(r->agg);
+}
+
+void rt_pay(struct agg *a)
+{
+	UAR_LIST_EACH (it, &a->runs)
+		if (UAR_OWNER(it, struct live_run, node)->owed)
+			pay_run(UAR_OWNER(it, struct live_run, node));
 }
 
 void rt_send_fail(struct live_run *r, uar_err e, const char *category, const char *why)
@@ -154,13 +254,12 @@ void rt_send_fail(struct live_run *r, uar_err e, const char *category, const cha
 
 bool rt_send_line(struct live_run *r, uar_str json, int64_t line)
 {
-	struct cmd *c = rt_cmd_make(r, UAR_CMD_REPLAY);
+	struct cmd *c;
 
-	if (!c)
+	if (r->lost)
 		return false;
-	c->from_worker = true;
-	c->c.replay.line = line;
-	uar_buf_add_str(&c->text, json);
-	enqueue(c);
-	return has_room(r->agg);
+	c = rt_cmd_make(r, UAR_CMD_REPLAY);
+	if (c)
+		c->c.replay.line = line;
+	return send_new(r, c, json) && has_room(r->agg);
 }

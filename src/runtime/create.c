@@ -8,6 +8,7 @@
 enum { CREATE_TRIES = 4 }; /* when the session moves on between look-up and append */
 
 struct creation {
+	struct rt_op under_way;
 	struct uar_runtime *rt;
 	struct uar_run_create *op;
 	const struct uar_agent *agent;
@@ -30,8 +31,17 @@ static void finish(struct creation *c, uar_err e, const struct uar_error *error)
 	if (error && error != &op->error)
 		op->error = *error;
 	op->error.code = e;
+	rt_op_end(&c->under_way);
 	uar_free(c);
 	op->done(op);
+}
+
+static void drop(struct rt_op *under_way)
+{
+	struct creation *c = UAR_OWNER(under_way, struct creation, under_way);
+
+	uar_unpost(c->rt->o.sched, &c->place_later);
+	uar_free(c);
 }
 
 static uar_str own_id(struct creation *c, int which)
@@ -302,11 +312,13 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 	c->place_later.fn = place_task;
 	if (op->message.n <= UAR_LIMIT_PREVIEW_BYTES) {
 		uar_post(rt->o.sched, &c->place_later);
-		return UAR_OK;
+	} else {
+		c->put = (struct uar_blob_put){ .bytes = op->message, .done = blob_stored };
+		e = rt->o.store->ops->blob_put(rt->o.store, &c->put);
 	}
-	c->put = (struct uar_blob_put){ .bytes = op->message, .done = blob_stored };
-	e = rt->o.store->ops->blob_put(rt->o.store, &c->put);
 	if (e)
 		uar_free(c);
+	else
+		rt_op_begin(rt, &c->under_way, drop);
 	return e;
 }

@@ -59,6 +59,5 @@ void rt_deadline_arm(struct live_run *r)
 		return;
 	r->deadline.fn = deadline_passed;
 	if (uar_timer_set(sched, &r->deadline, left > 0 ? left : 0))
-		rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.no_deadline", uar_str_c(r->run_id),
-			   "out of memory");
+		rt_owe(r, OWED_DEADLINE);
 }

@@ -55,8 +55,7 @@ static bool step(struct fixture *f)
 	else if (wait && uar_timer_set(sched, &f->wait, wait) == UAR_OK)
 		f->rest = before;
 	else
-		go_on = rt_send_line(f->base.run, line, ++f->line);
-	f->held = !go_on && !e && !wait;
+		f->held = !(go_on = rt_send_line(f->base.run, line, ++f->line));
 	uar_arena_fini(&arena);
 	return go_on;
 }

@@ -6,6 +6,7 @@
 #include "runtime/history.h"
 
 struct history_load {
+	struct rt_op under_way;
 	struct uar_read read;
 	struct uar_blob_get get;
 	struct history_message *fetching;
@@ -116,10 +117,19 @@ static void finish(struct history_load *l, uar_err e, const struct uar_error *er
 
 	if (l->h)
 		l->ready(l->ctx, e, error);
+	rt_op_end(&l->under_way);
 	uar_store_read_fini(&l->read);
 	uar_buf_fini(&l->answer);
 	uar_free(l);
 	rt_agg_drop(a);
+}
+
+static void drop(struct rt_op *under_way)
+{
+	struct history_load *l = UAR_OWNER(under_way, struct history_load, under_way);
+
+	uar_buf_fini(&l->answer);
+	uar_free(l);
 }
 
 /* --- texts that lie apart ---------------------------------------------------------- */
@@ -251,6 +261,7 @@ uar_err rt_history_load(struct live_run *r, struct history *h, history_ready_fn 
 		return e;
 	}
 	rt_agg_hold(r->agg);
+	rt_op_begin(r->agg->rt, &l->under_way, drop);
 	*out = l;
 	return UAR_OK;
 }

@@ -2,7 +2,8 @@
 #include "runtime/runtime_int.h"
 
 struct input_load {
-	struct uar_task task; /* inline text is delivered by the next turn, too */
+	struct rt_op under_way; /* while fetching */
+	struct uar_task task;	/* inline text is delivered by the next turn, too */
 	struct uar_blob_get get;
 	struct live_run *run;
 	input_ready_fn *ready; /* NULL: cancelled */
@@ -14,9 +15,16 @@ static void deliver(struct input_load *l, uar_err e, uar_str text)
 {
 	if (l->ready)
 		l->ready(l->ctx, e, text);
-	if (l->fetching)
+	if (l->fetching) {
 		uar_store_blob_get_fini(&l->get);
+		rt_op_end(&l->under_way);
+	}
 	uar_free(l);
+}
+
+static void drop(struct rt_op *under_way)
+{
+	uar_free(UAR_OWNER(under_way, struct input_load, under_way));
 }
 
 static void inline_ready(struct uar_task *t)
@@ -63,6 +71,8 @@ uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx, stru
 		uar_free(l);
 		return e;
 	}
+	if (l->fetching)
+		rt_op_begin(r->agg->rt, &l->under_way, drop);
 	*out = l;
 	return UAR_OK;
 }

@@ -7,6 +7,7 @@
 enum { LOAD_AT_ONCE = 32 };
 
 struct load {
+	struct rt_op under_way;
 	struct uar_runtime *rt;
 	struct live_run *run;
 	struct uar_thread_query session;
@@ -36,13 +37,53 @@ static void not_recovered(struct live_run *r, uar_err e, const char *why)
 	rt_agg_drop(a);
 }
 
+static void free_load(struct load *l)
+{
+	l->rt->recovering--;
+	rt_op_end(&l->under_way);
+	uar_free(l);
+}
+
+static void drop(struct rt_op *under_way)
+{
+	uar_free(UAR_OWNER(under_way, struct load, under_way));
+}
+
+static void reload_task(struct uar_task *t)
+{
+	pump(UAR_OWNER(t, struct uar_runtime, reload_now));
+}
+
+static void reload_timer(struct uar_timer *t)
+{
+	pump(UAR_OWNER(t, struct uar_runtime, reload));
+}
+
+/* Read from its beginning, later: the shortage may pass. */
+static void again(struct live_run *r)
+{
+	struct uar_runtime *rt = r->agg->rt;
+
+	uar_run_fini(&r->state);
+	uar_run_init(&r->state);
+	uar_list_add_last(&rt->to_load, &r->load_node);
+	rt->reload.fn = reload_timer;
+	rt->reload_now.fn = reload_task;
+	if (uar_timer_set(rt->o.sched, &rt->reload, UAR_RETRY_US))
+		uar_post(rt->o.sched, &rt->reload_now);
+}
+
 static void gone(struct load *l, uar_err e, const struct uar_error *error)
 {
 	struct uar_runtime *rt = l->rt;
+	struct live_run *r = l->run;
 
-	not_recovered(l->run, e, error->text[0] ? error->text : uar_err_text(e));
-	uar_free(l);
-	rt->recovering--;
+	free_load(l);
+	if (rt_worth_retrying(e)) {
+		again(r);
+		return;
+	}
+	not_recovered(r, e, error->text[0] ? error->text : uar_err_text(e));
 	pump(rt);
 }
 
@@ -52,8 +93,7 @@ static void loaded(struct load *l)
 	struct live_run *r = l->run;
 	struct uar_command recover = { .kind = UAR_CMD_RECOVER };
 
-	rt->recovering--;
-	uar_free(l);
+	free_load(l);
 	if (uar_status_terminal(r->state.status)) {
 		not_recovered(r, UAR_ECORRUPT,
 			      "its row says it goes on, its events that it is over");
@@ -111,6 +151,7 @@ static void session_ready(struct uar_thread_query *q)
 {
 	struct load *l = UAR_OWNER(q, struct load, session);
 	struct agg *a = l->run->agg;
+	struct uar_error error = q->error; /* q goes with l */
 	uar_err e = q->err;
 
 	if (!e && a->loading) {
@@ -121,7 +162,7 @@ static void session_ready(struct uar_thread_query *q)
 	if (!e)
 		e = read_page(l);
 	if (e)
-		gone(l, e, &q->error);
+		gone(l, e, &error);
 }
 
 static uar_err begin(struct uar_runtime *rt, struct live_run *r)
@@ -141,23 +182,29 @@ static uar_err begin(struct uar_runtime *rt, struct live_run *r)
 		.done = session_ready,
 	};
 	e = rt->o.store->ops->thread(rt->o.store, &l->session);
-	if (e)
+	if (e) {
 		uar_free(l);
-	return e;
+		return e;
+	}
+	rt->recovering++;
+	rt_op_begin(rt, &l->under_way, drop);
+	return UAR_OK;
 }
 
 static void pump(struct uar_runtime *rt)
 {
-	while (rt->recovering < LOAD_AT_ONCE && !uar_list_empty(&rt->to_load)) {
+	uar_err e = UAR_OK;
+
+	while (!e && rt->recovering < LOAD_AT_ONCE && !uar_list_empty(&rt->to_load)) {
 		struct live_run *r = UAR_OWNER(rt->to_load.next, struct live_run, load_node);
-		uar_err e;
 
 		uar_list_remove(&r->load_node);
-		rt->recovering++;
 		e = begin(rt, r);
-		if (e) {
-			rt->recovering--;
+		if (e && (rt_worth_retrying(e) || rt->draining)) {
+			again(r);
+		} else if (e) {
 			not_recovered(r, e, uar_err_text(e));
+			e = UAR_OK;
 		}
 	}
 }

@@ -19,6 +19,7 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_list_init(&rt->tails);
 	uar_list_init(&rt->spare);
 	uar_list_init(&rt->to_load);
+	uar_list_init(&rt->ops);
 	e = uar_bus_create(seed, &rt->bus);
 	if (e) {
 		uar_runtime_destroy(rt);
@@ -28,13 +29,27 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	return UAR_OK;
 }
 
+/* Workers first: they give up what they wait for, which is then dropped. */
 void uar_runtime_destroy(struct uar_runtime *rt)
 {
+	struct live_run *r;
 	struct agg *a;
 	size_t at = 0;
 
 	if (!rt)
 		return;
+	uar_timer_stop(rt->o.sched, &rt->reload);
+	uar_unpost(rt->o.sched, &rt->reload_now);
+	uar_unpost(rt->o.sched, &rt->drain_later);
+	while ((r = uar_map_next(&rt->runs, &at)))
+		rt_worker_stop(r);
+	while (!uar_list_empty(&rt->ops)) {
+		struct rt_op *op = UAR_OWNER(rt->ops.next, struct rt_op, node);
+
+		uar_list_remove(&op->node);
+		op->drop(op);
+	}
+	at = 0;
 	while ((a = uar_map_next(&rt->sessions, &at)))
 		rt_agg_free(a);
 	rt_batch_free_spare(rt);
@@ -44,6 +59,24 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	uar_map_fini(&rt->threads);
 	uar_bus_destroy(rt->bus);
 	uar_free(rt);
+}
+
+void rt_op_begin(struct uar_runtime *rt, struct rt_op *op, void (*drop)(struct rt_op *op))
+{
+	op->rt = rt;
+	op->drop = drop;
+	uar_list_add_last(&rt->ops, &op->node);
+}
+
+void rt_op_end(struct rt_op *op)
+{
+	uar_list_remove(&op->node);
+	rt_maybe_drained(op->rt);
+}
+
+bool rt_worth_retrying(uar_err e)
+{
+	return e == UAR_EDISKFULL || e == UAR_EBUSY || e == UAR_ENOMEM;
 }
 
 struct uar_bus *uar_runtime_bus(struct uar_runtime *rt)
@@ -58,7 +91,8 @@ struct uar_store *uar_runtime_store(struct uar_runtime *rt)
 
 bool uar_runtime_ready(const struct uar_runtime *rt)
 {
-	return rt->enumerated && rt->recovering == 0 && !rt->draining;
+	return rt->enumerated && rt->recovering == 0 && uar_list_empty(&rt->to_load) &&
+	       !rt->draining;
 }
 
 void uar_runtime_reload(struct uar_runtime *rt, int64_t run_timeout_us, int64_t model_idle_us)
@@ -67,6 +101,38 @@ void uar_runtime_reload(struct uar_runtime *rt, int64_t run_timeout_us, int64_t 
 	rt->o.model_idle_us = model_idle_us;
 }
 
+static bool idle(const struct uar_runtime *rt)
+{
+	const struct agg *a;
+	size_t at = 0;
+
+	if (rt->in_flight || !uar_list_empty(&rt->ops))
+		return false;
+	while ((a = uar_map_next(&rt->sessions, &at)))
+		if (!uar_list_empty(&a->queue))
+			return false;
+	return true;
+}
+
+static void drain_task(struct uar_task *t)
+{
+	struct uar_runtime *rt = UAR_OWNER(t, struct uar_runtime, drain_later);
+	void (*done)(void *ctx) = rt->drained;
+
+	if (!done || !idle(rt))
+		return; /* whatever is under way asks again when it ends */
+	rt->drained = NULL;
+	rt->o.store->ops->drain(rt->o.store, done, rt->drained_ctx);
+}
+
+/* Looked at in a turn of its own: who calls may be in the middle of something. */
+void rt_maybe_drained(struct uar_runtime *rt)
+{
+	if (rt->drained)
+		uar_post(rt->o.sched, &rt->drain_later);
+}
+
+/* What was sent before is still decided and committed, but no worker begins. */
 void uar_runtime_drain(struct uar_runtime *rt, void (*done)(void *ctx), void *ctx)
 {
 	struct live_run *r;
@@ -75,11 +141,10 @@ void uar_runtime_drain(struct uar_runtime *rt, void (*done)(void *ctx), void *ct
 	rt->draining = true;
 	while ((r = uar_map_next(&rt->runs, &at)))
 		rt_worker_stop(r);
+	rt->drained = done;
 	rt->drained_ctx = ctx;
-	if (rt->in_flight)
-		rt->drained = done;
-	else
-		rt->o.store->ops->drain(rt->o.store, done, ctx);
+	rt->drain_later.fn = drain_task;
+	rt_maybe_drained(rt);
 }
 
 void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *out)

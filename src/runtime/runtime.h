@@ -31,7 +31,11 @@ struct uar_runtime_options {
 
 UAR_MUST_CHECK uar_err uar_runtime_create(const struct uar_runtime_options *o,
 					  struct uar_runtime **out);
-void uar_runtime_destroy(struct uar_runtime *rt); /* after drain; NULL is fine */
+/* Nothing may call back into it any more: drain has called done, or its store is
+ * destroyed. What was under way then ends without an answer and leaves nothing
+ * behind; runs that were at work go on after the next start. Streams are closed
+ * by their owners before. NULL is fine. */
+void uar_runtime_destroy(struct uar_runtime *rt);
 /* New limits for runs and model calls that begin from now on. */
 void uar_runtime_reload(struct uar_runtime *rt, int64_t run_timeout_us, int64_t model_idle_us);
 struct uar_bus *uar_runtime_bus(struct uar_runtime *rt);

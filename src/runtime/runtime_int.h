@@ -9,6 +9,19 @@
 struct batch;
 struct worker;
 
+enum {
+	UAR_SPARE_BATCHES = 16,
+	UAR_RETRY_US = 500000, /* while storage or memory is short */
+};
+
+/* Something under way at the store, or a posted task of it. What is still under
+ * way when the runtime is destroyed is dropped: freed without a word. */
+struct rt_op {
+	struct uar_list node; /* in rt->ops */
+	struct uar_runtime *rt;
+	void (*drop)(struct rt_op *op);
+};
+
 struct uar_runtime {
 	struct uar_runtime_options o;
 	struct uar_uuid ids;
@@ -23,14 +36,17 @@ struct uar_runtime {
 	size_t spare_count;
 	struct uar_list to_load; /* runs that recovery has yet to read */
 	size_t recovering;	 /* runs still being read */
+	struct uar_timer reload; /* when there was no memory to read them */
+	struct uar_task reload_now;
+	struct uar_list ops; /* of struct rt_op */
 	bool draining, enumerated;
-	bool full; /* storage refused the last facts for want of space */
+	bool full;	  /* storage refused the last facts for want of space */
 	size_t in_flight; /* batches at the store */
 	void (*drained)(void *ctx);
 	void *drained_ctx;
+	struct uar_task drain_later;
 	struct uar_runtime_stats stats;
 };
-enum { UAR_SPARE_BATCHES = 16 };
 
 /* A session in memory: its state, and the commands that wait for a commit. */
 struct agg {
@@ -41,10 +57,12 @@ struct agg {
 	struct uar_timer retry;
 	struct uar_list queue; /* of struct cmd */
 	size_t queued, queued_bytes;
+	size_t careful;	      /* so many commands are decided one by one */
 	struct uar_list runs; /* of struct live_run */
 	struct batch *batch;  /* at the store; NULL: none */
 	size_t holds;	      /* reasons to stay in memory besides runs */
 	bool loading;	      /* its last sequence is not known yet */
+	bool waiting;	      /* for the retry timer */
 };
 
 /* A run in memory. */
@@ -57,9 +75,16 @@ struct live_run {
 	struct uar_list load_node; /* in rt->to_load */
 	bool committed;		   /* its first events are durable */
 	bool first_of_thread;	   /* nothing to remember */
+	uint32_t owed;		   /* OWED_ bits: what could not be sent for lack of memory */
+	uar_err lost;		   /* why a part of the worker's output is gone; UAR_OK: none */
+	bool plain;		   /* its failure is told in our own words */
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
 };
+
+/* Commands that a run is owed, by kind, and its deadline. */
+#define OWED(KIND)    (1u << (KIND))
+#define OWED_DEADLINE (1u << UAR_CMD_COUNT)
 
 struct cmd;
 typedef void cmd_fn(struct cmd *c, uar_err e, const struct uar_error *error,
@@ -89,6 +114,7 @@ void rt_agg_hold(struct agg *a);
 void rt_agg_drop(struct agg *a); /* gives a hold back; frees it when nothing needs it */
 void rt_agg_kick(struct agg *a); /* there is something to decide */
 void rt_agg_free(struct agg *a);
+void rt_agg_later(struct agg *a); /* tries again when there may be room */
 uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct live_run **out);
 void rt_run_free(struct live_run *r); /* out of every map; ends its worker */
 /* The run of its thread that was started first and is not over; NULL: none. */
@@ -103,14 +129,26 @@ uar_err rt_cmd_send(struct cmd *c);
 bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text);
 /* From the fixture worker: one recorded event. */
 bool rt_send_line(struct live_run *r, uar_str json, int64_t line);
-/* A worker's command without text. Lost when memory is out, and only the run's
- * time limit ends it then. */
+/* A worker's command without text. It is never lost: when there is no memory for
+ * it the run owes it, and when its strings are gone the run fails and says so. */
 void rt_send(struct live_run *r, const struct uar_command *c);
+bool rt_is_output(enum uar_command_kind kind); /* said by a worker, in an order that counts */
+void rt_owe(struct live_run *r, uint32_t owed);
+/* A part of what the worker said is gone: the run fails with `why`. */
+void rt_lose(struct live_run *r, uar_err why);
+void rt_pay(struct agg *a); /* sends what the session's runs are owed */
 /* Its worker cannot go on: the run fails. */
 void rt_send_fail(struct live_run *r, uar_err e, const char *category, const char *why);
 
+/* runtime.c */
+void rt_op_begin(struct uar_runtime *rt, struct rt_op *op, void (*drop)(struct rt_op *op));
+void rt_op_end(struct rt_op *op);
+void rt_maybe_drained(struct uar_runtime *rt);
+bool rt_worth_retrying(uar_err e); /* it may pass by itself */
+
 /* batch.c */
 void rt_batch_begin(struct agg *a);
+void rt_batch_drop(struct agg *a); /* the one at the store, which will never answer */
 void rt_batch_free_spare(struct uar_runtime *rt);
 /* The run is over or was never made: forget it and what still waits for it. */
 void rt_run_over(struct live_run *r, uar_err why);

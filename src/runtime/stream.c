@@ -16,6 +16,7 @@ enum state {
 
 /* Owns the strings it is read with: the stream may be closed meanwhile. */
 struct page {
+	struct rt_op under_way;
 	struct uar_read read;
 	struct uar_stream *s; /* NULL: it was */
 	char text[];
@@ -116,6 +117,15 @@ static void copy_strings(char *at, uar_str id, const struct uar_owner *owner, ua
 
 static void page_ready(struct uar_read *r);
 
+static void drop_page(struct rt_op *op)
+{
+	struct page *p = UAR_OWNER(op, struct page, under_way);
+
+	if (p->s)
+		p->s->page = NULL;
+	uar_free(p);
+}
+
 /* The first page begins at the cursor itself: if it is not there, nobody ever sent it. */
 static uint64_t page_after(const struct uar_stream *s)
 {
@@ -143,6 +153,8 @@ static uar_err read_store(struct uar_stream *s, uint64_t after)
 	if (e) {
 		s->page = NULL;
 		uar_free(p);
+	} else {
+		rt_op_begin(s->rt, &p->under_way, drop_page);
 	}
 	return e;
 }
@@ -270,6 +282,7 @@ static void page_ready(struct uar_read *r)
 		store_page(s, r);
 	}
 	uar_store_read_fini(r);
+	rt_op_end(&p->under_way);
 	uar_free(p);
 }
 
