@@ -36,9 +36,10 @@ void rt_tail_fini(struct uar_runtime *rt)
 
 static bool copy(struct uar_arena *a, uar_str *s)
 {
-	if (s->n)
-		*s = uar_arena_str(a, *s);
-	return !s->n || s->p;
+	if (!s->n)
+		return true;
+	*s = uar_arena_str(a, *s);
+	return s->p != NULL; /* which is empty, too, when there is no memory */
 }
 
 static const enum uar_id shared[] = { UAR_ID_RUNTIME, UAR_ID_TENANT,  UAR_ID_WORKSPACE, UAR_ID_USER,

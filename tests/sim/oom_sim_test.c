@@ -1,0 +1,291 @@
+/* oom_sim_test.c - a life of the runtime in which memory runs out, at every place.
+ *
+ * Two runs of one conversation and an echo are created, watched, one is
+ * cancelled, the process is killed and started again. Allocation n, or a row of
+ * them from n on, fails; whoever is told so asks again. Afterwards every run that
+ * somebody was promised has ended, with a whole answer or with a reason. No run
+ * has a time limit that could help out. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "runtime/runtime.h"
+#include "runtime/stream.h"
+#include "sim/checker.h"
+
+enum { RUNS = 4, TRIES = 200 };
+
+static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
+
+/* --- memory that runs out ---------------------------------------------------------- */
+
+static unsigned long asked, first, many;
+
+static int refuse(void *ctx)
+{
+	(void)ctx;
+	asked++;
+	return asked >= first && asked < first + many;
+}
+
+static void run_out(unsigned long from, unsigned long n)
+{
+	asked = 0;
+	first = from;
+	many = n;
+	uar_alloc_set_hook(n ? refuse : NULL, NULL);
+}
+
+/* --- the life ------------------------------------------------------------------------ */
+
+struct life;
+
+struct guest {
+	struct uar_run_create op;
+	struct life *l;
+	const char *agent, *conversation;
+	char key[16];
+	bool asked, known, over; /* over: the stream has delivered the end */
+	struct uar_stream *stream;
+	uint64_t last;
+};
+
+struct life {
+	struct sim_world w;
+	struct sim_checker k;
+	struct uar_runtime *rt;
+	struct guest guests[RUNS];
+	struct uar_run_cancel_op cancel;
+	bool cancelling, cancelled;
+};
+
+static bool fine(struct life *l, uar_err e, const char *what)
+{
+	if (e && e != UAR_ENOMEM && e != UAR_EBUSY && !l->w.dead)
+		sim_checker_broken(&l->k, "%s: %s", what, uar_err_name(e));
+	return e == UAR_OK;
+}
+
+static void begin(struct life *l)
+{
+	struct uar_runtime_options o = { .sched = &l->w.sched,
+					 .store = &l->w.store,
+					 .rand = &l->w.rand,
+					 .scripted = &l->w.model,
+					 .provider = &l->w.model,
+					 .provider_model = "sim" };
+
+	for (int i = 0; i < TRIES; i++) {
+		struct uar_error error = { 0 };
+
+		if (fine(l, uar_runtime_create(&o, &l->rt), "create") &&
+		    fine(l, uar_runtime_recover(l->rt, &error), "recover"))
+			return;
+		uar_runtime_destroy(l->rt);
+		l->rt = NULL;
+	}
+	sim_checker_broken(&l->k, "no life");
+}
+
+static void created(struct uar_run_create *op)
+{
+	struct guest *g = UAR_OWNER(op, struct guest, op);
+
+	g->asked = false;
+	if (fine(g->l, op->err, "created") && !g->l->w.dead) {
+		g->known = true;
+		sim_checker_created(&g->l->k, op->run_id, g->key);
+	}
+}
+
+static void ask(struct life *l, struct guest *g)
+{
+	char run_id[sizeof g->op.run_id];
+
+	if (g->asked || g->known)
+		return;
+	memcpy(run_id, g->op.run_id, sizeof run_id);
+	g->l = l;
+	g->op = (struct uar_run_create){
+		.owner = owner,
+		.agent_id = uar_str_c(g->agent),
+		.message = UAR_STR("say something, and say it well"),
+		.conversation_id = uar_str_c(g->conversation),
+		.idempotency_key = uar_str_c(g->key),
+		.fingerprint = uar_str_c(g->key),
+		.done = created,
+	};
+	g->asked = fine(l, uar_runtime_create_run(l->rt, &g->op), "create_run");
+}
+
+static uar_err on_opened(void *ctx)
+{
+	(void)ctx;
+	return UAR_OK;
+}
+
+static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)
+{
+	struct guest *g = ctx;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ev[i].run_sequence != g->last + 1)
+			sim_checker_broken(&g->l->k, "stream: a gap");
+		g->last = ev[i].run_sequence;
+		if (!g->l->w.dead)
+			sim_checker_saw(&g->l->k, &ev[i]);
+	}
+	return UAR_OK;
+}
+
+static void on_end(void *ctx, uar_err why, const struct uar_error *error)
+{
+	struct guest *g = ctx;
+
+	(void)error;
+	g->stream = NULL;
+	g->over = fine(g->l, why, "stream") && !g->l->w.dead;
+}
+
+static void watch(struct life *l, struct guest *g)
+{
+	struct uar_stream_options o = { .owner = owner,
+					.run_id = uar_str_c(g->op.run_id),
+					.after = g->last,
+					.sink = { on_opened, on_events, on_end, g } };
+
+	if (g->known && !g->stream && !g->over)
+		fine(l, uar_stream_open(l->rt, &o, &g->stream), "stream_open");
+}
+
+static void cancel_done(struct uar_run_cancel_op *op)
+{
+	struct life *l = UAR_OWNER(op, struct life, cancel);
+
+	l->cancelling = false;
+	l->cancelled = fine(l, op->err, "cancelled") && !l->w.dead;
+}
+
+static void cancel(struct life *l, struct guest *g)
+{
+	if (!g->known || l->cancelling || l->cancelled)
+		return;
+	l->cancel = (struct uar_run_cancel_op){ .owner = owner,
+						.run_id = uar_str_c(g->op.run_id),
+						.reason = UAR_STR("enough"),
+						.done = cancel_done };
+	l->cancelling = fine(l, uar_runtime_cancel_run(l->rt, &l->cancel), "cancel_run");
+}
+
+static void insist(struct life *l)
+{
+	for (size_t i = 0; i < RUNS; i++) {
+		ask(l, &l->guests[i]);
+		watch(l, &l->guests[i]);
+	}
+	cancel(l, &l->guests[2]);
+}
+
+static bool busy(const struct life *l)
+{
+	for (size_t i = 0; i < RUNS; i++)
+		if (l->guests[i].asked)
+			return true;
+	return l->cancelling;
+}
+
+static void die_and_rise(struct life *l)
+{
+	sim_kill(&l->w);
+	for (size_t i = 0; i < RUNS; i++) {
+		uar_stream_close(l->guests[i].stream);
+		l->guests[i].stream = NULL;
+	}
+	while (busy(l) || sim_store_pending(&l->w) || !uar_list_empty(&l->w.tasks))
+		sim_step(&l->w);
+	uar_runtime_destroy(l->rt);
+	l->rt = NULL;
+	sim_reborn(&l->w);
+	begin(l);
+}
+
+static bool all_over(const struct life *l)
+{
+	for (size_t i = 0; i < RUNS; i++)
+		if (!l->guests[i].over)
+			return false;
+	return l->cancelled;
+}
+
+/* Timers far away are no help: everything must end by what is due soon. */
+static void live(struct life *l)
+{
+	begin(l);
+	for (int i = 0; i < 60 && !l->k.problem[0]; i++) {
+		insist(l);
+		sim_step(&l->w);
+	}
+	die_and_rise(l);
+	for (int i = 0; i < 20000 && !all_over(l) && !l->k.problem[0]; i++) {
+		insist(l);
+		sim_step(&l->w);
+	}
+	if (!all_over(l))
+		sim_checker_broken(&l->k, "somebody still waits");
+}
+
+static bool live_with(uint64_t seed, unsigned long from, unsigned long n)
+{
+	static const char *const agents[RUNS] = { "echo", "assistant", "assistant", "assistant" };
+	struct life *l = uar_zalloc(sizeof *l);
+	bool reached;
+
+	sim_world_init(&l->w, seed);
+	sim_checker_init(&l->k, &l->w, &owner);
+	for (size_t i = 0; i < RUNS; i++) {
+		l->guests[i].agent = agents[i];
+		l->guests[i].conversation = i == 0 ? "" : "talk";
+		snprintf(l->guests[i].key, sizeof l->guests[i].key, "key-%zu", i);
+	}
+	run_out(from, n);
+	live(l);
+	reached = asked >= from;
+	run_out(0, 0);
+	if (!l->k.problem[0])
+		sim_checker_check(&l->k, true);
+	CHECK_MSG(!l->k.problem[0], "seed %llu, %lu from %lu: %s", (unsigned long long)seed, n,
+		  from, l->k.problem);
+	for (size_t i = 0; i < RUNS; i++)
+		uar_stream_close(l->guests[i].stream);
+	uar_store_destroy(NULL);
+	sim_store_fini(&l->w);
+	uar_runtime_destroy(l->rt);
+	sim_checker_fini(&l->k);
+	sim_world_fini(&l->w);
+	reached = reached && !l->k.problem[0];
+	uar_free(l);
+	return reached;
+}
+
+static void every_place(uint64_t seed, unsigned long n, unsigned long stride)
+{
+	unsigned long from = 1;
+
+	live_with(seed, 1, 0); /* schemas are compiled once and for all */
+	while (live_with(seed, from, n))
+		from += stride;
+	CHECK_MSG(from > 100, "only %lu", from);
+}
+
+TEST(one_allocation_fails_at_every_place, "RUN-13 RUN-17")
+{
+	every_place(1, 1, 1);
+	every_place(2, 1, 1);
+}
+
+TEST(no_memory_for_a_while_at_every_place, "RUN-13 RUN-17")
+{
+	every_place(3, 7, 3);
+	every_place(4, 100, 11);
+}
