@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "app/cli.h"
+#include "loop/supervise.h"
 
 extern char **environ;
 
@@ -18,5 +19,6 @@ int main(int argc, char **argv)
 		.clock = &uar_clock_system,
 	};
 
+	uar_supervise(argc, argv);
 	return uar_cli_main(&cli, argc, argv);
 }
