@@ -93,6 +93,7 @@ $(BUILD)/obj/%.o: %.S
 # These objects have files inside them, which no compiler's dependency file says.
 $(BUILD)/obj/src/event/schemas.o: $(wildcard src/event/schemas/*.json)
 $(BUILD)/obj/src/gate/page.o: $(wildcard web/page/*)
+$(BUILD)/obj/src/plugin/manifest.o: src/plugin/plugin.schema.json
 
 $(BUILD)/tests/%: %.c $(TESTLIB_O) $(LIB)
 	@mkdir -p $(@D)

@@ -13,6 +13,7 @@
 #define UAR_CORE_CORE_H
 
 #include "core/machine.h"
+#include "event/entry.h"
 #include "event/event.h"
 #include "event/record.h"
 

@@ -15,7 +15,8 @@ struct uar_child_options {
 	const char *const *argv; /* found in PATH of `env` */
 	const char *const *env;	 /* all of it, NULL-terminated */
 	const char *cwd;	 /* NULL: the present one */
-	/* Bytes as they come; borrowed. Fine to kill, pause or write inside, not to destroy. */
+	/* Bytes as they come; borrowed. Fine to kill, pause or write inside, not to destroy;
+	 * that is fine inside `exited`. */
 	void (*output)(void *ctx, uar_str bytes);
 	void (*errors)(void *ctx, uar_str bytes); /* standard error */
 	/* The whole tree is gone and both streams are read to their end. Once. Status

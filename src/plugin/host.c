@@ -1,0 +1,418 @@
+/* host.c - the plugins of a folder, places at them, and which process takes whom. */
+#include "plugin/plugin_int.h"
+
+#include <dirent.h>
+#include <errno.h>
+
+enum { BACKOFF_US = 100000, BACKOFF_MAX_US = 30000000, BACKOFF_STEPS = 9 };
+
+static struct uar_plugin_host *host_of(struct uar_entries *base)
+{
+	return (struct uar_plugin_host *)(void *)base;
+}
+
+static struct uar_sched *sched_of(const struct plugin *p)
+{
+	return uar_loop_sched(p->host->o.loop);
+}
+
+void plugin_note(struct plugin *p, enum uar_log_level level, const char *what,
+		 const struct uar_entry_call *c, uar_str text)
+{
+	struct uar_plugin_note n = { level, what, p->m.id, UAR_STR(""), UAR_STR(""), text };
+
+	if (c) {
+		n.run_id = uar_str_c(c->run_id);
+		n.trace_id = uar_str_c(c->trace_id);
+	}
+	if (p->host->o.note)
+		p->host->o.note(p->host->o.ctx, &n);
+}
+
+static struct plugin *find_plugin(struct uar_plugin_host *h, uar_str id)
+{
+	UAR_LIST_EACH (it, &h->plugins) {
+		struct plugin *p = UAR_OWNER(it, struct plugin, node);
+
+		if (uar_str_eq(p->m.id, id))
+			return p;
+	}
+	return NULL;
+}
+
+static uar_err find_entry(struct uar_entries *base, uar_str plugin_id, uar_str entry_id,
+			  struct uar_manifest_entry **out, struct uar_error *error)
+{
+	struct plugin *p = find_plugin(host_of(base), plugin_id);
+	struct uar_manifest_entry *entry = p ? uar_manifest_entry(&p->m, entry_id) : NULL;
+
+	if (!p)
+		return uar_error_set(error, UAR_ENOTFOUND, "no plugin is named \"%.*s\"",
+				     UAR_FMT(uar_str_utf8_prefix(plugin_id, 128)));
+	if (!entry)
+		return uar_error_set(error, UAR_ENOTFOUND, "plugin %.*s has no entry \"%.*s\"",
+				     UAR_FMT(plugin_id),
+				     UAR_FMT(uar_str_utf8_prefix(entry_id, 128)));
+	*out = entry;
+	return UAR_OK;
+}
+
+static uar_err host_find(struct uar_entries *base, uar_str plugin_id, uar_str entry_id,
+			 struct uar_entry_info *out, struct uar_error *error)
+{
+	struct uar_manifest_entry *entry;
+	uar_err e = find_entry(base, plugin_id, entry_id, &entry, error);
+
+	if (!e)
+		*out = entry->info;
+	return e;
+}
+
+static uar_err host_check(struct uar_entries *base, uar_str plugin_id, uar_str entry_id,
+			  const struct uar_json *args, struct uar_error *error)
+{
+	struct uar_manifest_entry *entry;
+	struct uar_error found = { 0 };
+	struct uar_arena scratch;
+	uar_err e = find_entry(base, plugin_id, entry_id, &entry, error);
+
+	if (e || !entry->args)
+		return e;
+	uar_arena_init(&scratch, 0);
+	e = uar_schema_validate(entry->args, args, &scratch, &found);
+	uar_arena_fini(&scratch);
+	if (!e)
+		return UAR_OK;
+	uar_error_where(error, "/args%s", found.where);
+	return uar_error_set(error, e, "%s", uar_error_text(&found));
+}
+
+static void host_each(struct uar_entries *base,
+		      void (*fn)(void *ctx, const struct uar_entry_info *info), void *ctx)
+{
+	UAR_LIST_EACH (it, &host_of(base)->plugins) {
+		struct plugin *p = UAR_OWNER(it, struct plugin, node);
+
+		for (size_t i = 0; i < p->m.entry_count; i++)
+			fn(ctx, &p->m.entries[i].info);
+	}
+}
+
+/* --- places ------------------------------------------------------------------------ */
+
+static bool has_place(const struct plugin *p)
+{
+	return p->granted < p->m.concurrency * p->m.processes;
+}
+
+static uar_err host_ask(struct uar_entries *base, uar_str plugin_id, uar_str entry_id,
+			struct uar_entry_slot *slot)
+{
+	struct plugin *p = find_plugin(host_of(base), plugin_id);
+
+	if (!p || !uar_manifest_entry(&p->m, entry_id))
+		return UAR_ENOTFOUND;
+	if (p->waiting >= UAR_LIMIT_PLUGIN_WAITING)
+		return UAR_ERATELIMIT;
+	slot->plugin = p;
+	slot->granted = has_place(p) && uar_list_empty(&p->slots);
+	if (slot->granted) {
+		p->granted++;
+		return UAR_OK;
+	}
+	uar_list_add_last(&p->slots, &slot->node);
+	p->waiting++;
+	p->host->stats.waiting++;
+	return UAR_EBUSY;
+}
+
+static void grant(struct plugin *p)
+{
+	while (has_place(p) && !uar_list_empty(&p->slots)) {
+		struct uar_entry_slot *slot = UAR_OWNER(p->slots.next, struct uar_entry_slot, node);
+
+		uar_list_remove(&slot->node);
+		p->waiting--;
+		p->host->stats.waiting--;
+		p->granted++;
+		slot->granted = true;
+		slot->ready(slot);
+	}
+}
+
+static void host_leave(struct uar_entries *base, struct uar_entry_slot *slot)
+{
+	struct plugin *p = slot->plugin;
+
+	(void)base;
+	if (!p)
+		return;
+	slot->plugin = NULL;
+	if (slot->granted) {
+		slot->granted = false;
+		p->granted--;
+		grant(p);
+		return;
+	}
+	uar_list_remove(&slot->node);
+	p->waiting--;
+	p->host->stats.waiting--;
+}
+
+/* --- processes ------------------------------------------------------------------------ */
+
+static struct process *with_room(struct plugin *p)
+{
+	UAR_LIST_EACH (it, &p->processes) {
+		struct process *s = UAR_OWNER(it, struct process, node);
+
+		if (process_has_room(s))
+			return s;
+	}
+	return NULL;
+}
+
+/* Processes that can take runs; those on their way out do not count. */
+static uint32_t useful(const struct plugin *p)
+{
+	uint32_t n = 0;
+
+	UAR_LIST_EACH (it, &p->processes)
+		n += UAR_OWNER(it, struct process, node)->state <= PROCESS_READY;
+	return n;
+}
+
+static void back_off(struct plugin *p)
+{
+	unsigned step = p->failures < BACKOFF_STEPS ? p->failures : BACKOFF_STEPS;
+	int64_t wait = p->failures ? (int64_t)BACKOFF_US << (step - 1) : 0;
+
+	if (wait > BACKOFF_MAX_US)
+		wait = BACKOFF_MAX_US;
+	p->not_before_us = uar_clock_mono(sched_of(p)->clock) + wait;
+}
+
+static void break_waiting(struct plugin *p, const char *why)
+{
+	while (!uar_list_empty(&p->calls))
+		call_break(UAR_OWNER(p->calls.next, struct uar_entry_call, node), UAR_ECHILD, why);
+}
+
+/* True: there is one more process. */
+static bool start_process(struct plugin *p)
+{
+	int64_t wait = p->not_before_us - uar_clock_mono(sched_of(p)->clock);
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	if (useful(p) >= p->m.processes)
+		return false;
+	if (wait > 0 && uar_timer_set(sched_of(p), &p->backoff, wait) == UAR_OK)
+		return false;
+	e = process_start(p, &error);
+	if (!e)
+		return true;
+	error.code = e;
+	plugin_note(p, UAR_LOG_ERROR, "plugin.not_started", NULL,
+		    uar_str_c(uar_error_text(&error)));
+	p->failures++;
+	back_off(p);
+	break_waiting(p, uar_error_text(&error));
+	return false;
+}
+
+void plugin_pump(struct plugin *p)
+{
+	while (!uar_list_empty(&p->calls)) {
+		struct uar_entry_call *c = UAR_OWNER(p->calls.next, struct uar_entry_call, node);
+		struct process *s = with_room(p);
+
+		if (s)
+			process_take(s, c);
+		else if (!start_process(p))
+			break;
+	}
+	grant(p);
+}
+
+void plugin_process_over(struct plugin *p, bool good)
+{
+	p->failures = good ? 0 : p->failures + 1;
+	if (!good)
+		p->host->stats.crashed++;
+	back_off(p);
+	plugin_pump(p);
+}
+
+static void backoff_over(struct uar_timer *t)
+{
+	plugin_pump(UAR_OWNER(t, struct plugin, backoff));
+}
+
+static uar_err host_start(struct uar_entries *base, struct uar_entry_slot *slot,
+			  const struct uar_entry_request *r, const struct uar_entry_events *events,
+			  struct uar_entry_call **out, struct uar_error *error)
+{
+	struct plugin *p = slot->plugin;
+	struct uar_entry_call *c;
+	uar_err e = call_make(p, r, events, &c);
+
+	(void)base;
+	if (e)
+		return uar_error_set(error, e, "the run cannot be given to the plugin: %s",
+				     uar_err_text(e));
+	slot->plugin = NULL;
+	slot->granted = false;
+	p->host->stats.running++;
+	uar_list_add_last(&p->calls, &c->node);
+	*out = c;
+	/* Later: a process that cannot be started breaks the call, and not inside here. */
+	if (uar_timer_set(sched_of(p), &p->backoff, 0))
+		plugin_pump(p);
+	return UAR_OK;
+}
+
+/* --- life -------------------------------------------------------------------------------- */
+
+static const struct uar_entries_ops ops = {
+	.abi = 1,
+	.size = sizeof ops,
+	.find = host_find,
+	.check = host_check,
+	.each = host_each,
+	.ask = host_ask,
+	.leave = host_leave,
+	.start = host_start,
+	.cancel = call_cancel,
+	.stop = call_stop,
+	.answer = call_answer,
+	.pause = call_pause,
+};
+
+static void note_host(struct uar_plugin_host *h, const char *dir, const struct uar_error *error)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_LOG_LINE);
+	struct uar_plugin_note n = { .level = UAR_LOG_ERROR, .what = "plugin.left_out" };
+
+	uar_buf_printf(&b, "%s: %s%s%s", dir, error->where, error->where[0] ? ": " : "",
+		       uar_error_text(error));
+	n.text = uar_buf_str(&b);
+	if (h->o.note)
+		h->o.note(h->o.ctx, &n);
+	uar_buf_fini(&b);
+}
+
+static uar_err add_plugin(struct uar_plugin_host *h, const char *dir, struct uar_error *error)
+{
+	struct plugin *p = uar_zalloc(sizeof *p);
+	uar_err e = p ? uar_manifest_load(dir, &p->m, error) : UAR_ENOMEM;
+
+	if (!e && find_plugin(h, p->m.id))
+		e = uar_error_set(error, UAR_EEXISTS, "another plugin has the id %.*s",
+				  UAR_FMT(p->m.id));
+	else if (!e && h->plugin_count >= UAR_LIMIT_PLUGINS)
+		e = uar_error_set(error, UAR_ETOOBIG, "more than %d plugins", UAR_LIMIT_PLUGINS);
+	if (e) {
+		if (p && p->m.id.p)
+			uar_manifest_fini(&p->m);
+		uar_free(p);
+		return e;
+	}
+	p->host = h;
+	p->backoff.fn = backoff_over;
+	uar_list_init(&p->slots);
+	uar_list_init(&p->processes);
+	uar_list_init(&p->calls);
+	uar_list_add_last(&h->plugins, &p->node);
+	h->plugin_count++;
+	return UAR_OK;
+}
+
+static uar_err scan(struct uar_plugin_host *h, struct uar_error *error)
+{
+	DIR *d = opendir(h->o.dir);
+	struct dirent *entry;
+
+	if (!d)
+		return errno == ENOENT
+			       ? UAR_OK
+			       : uar_error_set(error, UAR_EIO, "%s: %s", h->o.dir, strerror(errno));
+	while ((entry = readdir(d))) {
+		struct uar_buf path = uar_buf_make(UAR_LIMIT_URI_BYTES);
+		struct uar_error why = { 0 };
+		uar_err e;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		uar_buf_printf(&path, "%s/%s", h->o.dir, entry->d_name);
+		e = path.err ? path.err : add_plugin(h, path.p, &why);
+		why.code = e;
+		if (e && e != UAR_ENOTFOUND)
+			note_host(h, entry->d_name, &why);
+		uar_buf_fini(&path);
+	}
+	closedir(d);
+	return UAR_OK;
+}
+
+uar_err uar_plugin_host_create(const struct uar_plugin_host_options *o,
+			       struct uar_plugin_host **out, struct uar_error *error)
+{
+	struct uar_plugin_host *h = uar_zalloc(sizeof *h);
+	uar_err e;
+
+	if (!h)
+		return UAR_ENOMEM;
+	h->base.ops = &ops;
+	h->o = *o;
+	h->buf = uar_buf_make(UAR_LIMIT_JSON_BYTES * 2 + 4096);
+	uar_list_init(&h->plugins);
+	e = o->dir ? scan(h, error) : UAR_OK;
+	if (e) {
+		uar_plugin_host_destroy(h);
+		return e;
+	}
+	*out = h;
+	return UAR_OK;
+}
+
+static void free_calls(struct uar_list *calls)
+{
+	UAR_LIST_EACH (it, calls)
+		call_free(UAR_OWNER(it, struct uar_entry_call, node));
+}
+
+static void free_plugin(struct plugin *p)
+{
+	uar_timer_stop(sched_of(p), &p->backoff);
+	UAR_LIST_EACH (it, &p->processes) {
+		struct process *s = UAR_OWNER(it, struct process, node);
+
+		free_calls(&s->calls);
+		process_free(s);
+	}
+	free_calls(&p->calls);
+	uar_manifest_fini(&p->m);
+	uar_free(p);
+}
+
+void uar_plugin_host_destroy(struct uar_plugin_host *h)
+{
+	if (!h)
+		return;
+	UAR_LIST_EACH (it, &h->plugins)
+		free_plugin(UAR_OWNER(it, struct plugin, node));
+	uar_buf_fini(&h->buf);
+	uar_free(h);
+}
+
+struct uar_entries *uar_plugin_host_entries(struct uar_plugin_host *h)
+{
+	return &h->base;
+}
+
+void uar_plugin_host_stats(const struct uar_plugin_host *h, struct uar_plugin_stats *out)
+{
+	*out = h->stats;
+	out->plugins = h->plugin_count;
+}

@@ -1,0 +1,421 @@
+/* host_test.c - plugins that behave and plugins that do not, as small shell scripts. */
+#include "plugin/plugin.h"
+
+#include "test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "loop/supervise.h"
+
+extern char **environ;
+
+__attribute__((constructor)) static void be_supervisor(int argc, char **argv)
+{
+	uar_supervise(argc, argv);
+}
+
+/* What every script begins with: answers hello, then $line is a message and $run
+ * its run. */
+#define HELLO                                                                                      \
+	"say() { printf '%s\\n' \"$1\"; }\n"                                                       \
+	"next() { read -r line || exit 0; run=${line#*'\"run_id\":\"'}; run=${run%%'\"'*}; }\n"    \
+	"tell() { say "                                                                            \
+	"'{\"jsonrpc\":\"2.0\",\"method\":\"'$1'\",\"params\":{\"run_id\":\"'$run'\"'"             \
+	"\"$2\"'}}'; }\n"                                                                          \
+	"next; say '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocol\":\"1\"}}'\n"
+
+struct call {
+	struct scene *scene;
+	struct uar_entry_slot slot;
+	struct uar_entry_call *call;
+	char run_id[16];
+	bool ready, done, hold;
+	uint64_t held; /* ticket of an export that waits for its answer */
+	enum uar_entry_how how;
+	char code[64], message[320], result[256], exported[256];
+	bool retryable;
+	double progress;
+	unsigned exports;
+};
+
+enum { CALLS = 4 };
+struct scene {
+	struct uar_loop *loop;
+	struct uar_plugin_host *host;
+	struct uar_entries *port;
+	struct call calls[CALLS];
+	struct uar_buf notes;
+};
+
+static void on_note(void *ctx, const struct uar_plugin_note *n)
+{
+	struct scene *s = ctx;
+
+	uar_buf_printf(&s->notes, "%s %.*s\n", n->what, UAR_FMT(n->text));
+	uar_loop_stop(s->loop);
+}
+
+static void on_ready(struct uar_entry_slot *slot)
+{
+	struct call *c = UAR_OWNER(slot, struct call, slot);
+
+	c->ready = true;
+	uar_loop_stop(c->scene->loop);
+}
+
+static void on_progress(void *ctx, const struct uar_progress *p)
+{
+	struct call *c = ctx;
+
+	c->progress = p->value;
+	uar_loop_stop(c->scene->loop);
+}
+
+static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint64_t ticket)
+{
+	struct call *c = ctx;
+
+	(void)raw;
+	c->exports++;
+	snprintf(c->exported, sizeof c->exported, "%.*s", UAR_FMT(x->content));
+	c->held = ticket;
+	if (c->hold)
+		uar_loop_stop(c->scene->loop);
+	else
+		c->scene->port->ops->answer(c->call, ticket, UAR_OK, UAR_STR("item"));
+}
+
+static void on_done(void *ctx, const struct uar_entry_end *end)
+{
+	struct call *c = ctx;
+
+	CHECK(!c->done);
+	c->done = true;
+	c->call = NULL;
+	c->how = end->how;
+	c->retryable = end->retryable;
+	snprintf(c->code, sizeof c->code, "%.*s", UAR_FMT(end->code));
+	snprintf(c->message, sizeof c->message, "%.*s", UAR_FMT(end->message));
+	snprintf(c->result, sizeof c->result, "%.*s", UAR_FMT(end->result));
+	uar_loop_stop(c->scene->loop);
+}
+
+static bool write_file(const char *dir, const char *name, const char *text)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	f = fopen(path, "we");
+	return f && fputs(text, f) >= 0 && fclose(f) == 0;
+}
+
+/* One plugin "p" with entry "e"; `more` are further members of its manifest. */
+static bool open_scene(struct scene *s, const char *more, const char *script)
+{
+	static int number;
+	char dir[256], plugin[300], manifest[1024];
+	struct uar_plugin_host_options o = { .env = environ };
+	struct uar_error error = { 0 };
+
+	snprintf(dir, sizeof dir, "%s/%d", uar_test_dir(), ++number);
+	snprintf(plugin, sizeof plugin, "%s/p", dir);
+	snprintf(manifest, sizeof manifest,
+		 "{\"id\":\"p\",\"version\":\"1\",\"command\":[\"sh\",\"main.sh\"]%s,"
+		 "\"entries\":[{\"id\":\"e\",\"args_schema\":{\"type\":\"object\",\"properties\":"
+		 "{\"n\":{\"type\":\"integer\"}}},\"result_schema\":{\"type\":\"object\"}}]}",
+		 more);
+	if (mkdir(dir, 0700) || mkdir(plugin, 0700) ||
+	    !write_file(plugin, "plugin.json", manifest) || !write_file(plugin, "main.sh", script))
+		return CHECK(false);
+	*s = (struct scene){ .notes = uar_buf_make(1 << 20) };
+	o.dir = dir;
+	o.note = on_note;
+	o.ctx = s;
+	if (uar_loop_create(&uar_clock_system, &s->loop))
+		return CHECK(false);
+	o.loop = s->loop;
+	if (!CHECK_MSG(uar_plugin_host_create(&o, &s->host, &error) == UAR_OK, "%s", error.text))
+		return false;
+	s->port = uar_plugin_host_entries(s->host);
+	return true;
+}
+
+static void close_scene(struct scene *s)
+{
+	uar_plugin_host_destroy(s->host);
+	uar_loop_destroy(s->loop);
+	uar_buf_fini(&s->notes);
+}
+
+static uar_err ask(struct scene *s, int i)
+{
+	struct call *c = &s->calls[i];
+
+	c->scene = s;
+	c->slot.ready = on_ready;
+	snprintf(c->run_id, sizeof c->run_id, "run-%d", i);
+	return s->port->ops->ask(s->port, UAR_STR("p"), UAR_STR("e"), &c->slot);
+}
+
+static bool start(struct scene *s, int i)
+{
+	struct call *c = &s->calls[i];
+	struct uar_entry_request r = { .run_id = uar_str_c(c->run_id),
+				       .entry_id = UAR_STR("e"),
+				       .args = UAR_STR("{\"n\":1}"),
+				       .attempt = 1 };
+	struct uar_entry_events events = { on_progress, on_exported, on_done, c };
+
+	r.run_id = uar_str_c(c->run_id);
+	return CHECK(s->port->ops->start(s->port, &c->slot, &r, &events, &c->call, NULL) == UAR_OK);
+}
+
+static void go(struct scene *s, int i)
+{
+	CHECK(ask(s, i) == UAR_OK);
+	start(s, i);
+}
+
+static void until_done(struct scene *s, int i)
+{
+	while (!s->calls[i].done)
+		uar_loop_run(s->loop);
+}
+
+static void until_note(struct scene *s, const char *text)
+{
+	while (!s->notes.n || !strstr(s->notes.p, text))
+		uar_loop_run(s->loop);
+}
+
+TEST(a_run_goes_through, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "",
+			   HELLO "next; tell run.progress ',\"progress\":0.5'\n"
+				 "tell run.export ',\"type\":\"text\",\"text\":\"out\"'\n"
+				 "tell run.result ',\"result\":{\"ok\":true}'\nnext\n"));
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_FINISHED);
+	CHECK(s.calls[0].progress == 0.5);
+	CHECK_STR(uar_str_c(s.calls[0].exported), "out");
+	CHECK_STR(uar_str_c(s.calls[0].result), "{\"ok\":true}");
+	close_scene(&s);
+}
+
+TEST(arguments_and_results_obey_their_schemas, "ERR-05")
+{
+	struct uar_error error = { 0 };
+	const struct uar_json *args;
+	struct uar_arena arena;
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "", HELLO "next; tell run.result ',\"result\":7'\nnext\n"));
+	uar_arena_init(&arena, 0);
+	CHECK(uar_json_parse(UAR_STR("{\"n\":\"x\"}"), NULL, &arena, &args, NULL) == UAR_OK);
+	CHECK(s.port->ops->check(s.port, UAR_STR("p"), UAR_STR("e"), args, &error) == UAR_ESCHEMA);
+	CHECK_STR(uar_str_c(error.where), "/args/n");
+	uar_arena_fini(&arena);
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_BROKE);
+	CHECK_STR(uar_str_c(s.calls[0].code), "PLUGIN_ERROR");
+	close_scene(&s);
+}
+
+TEST(noise_and_foreign_runs_are_passed_over, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "",
+			   "echo starting...\n" HELLO
+			   "next; echo noise; mine=$run; run=other; tell run.result ''\n"
+			   "tell run.dance ''\nrun=$mine; tell run.result ''\nnext\n"));
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_FINISHED);
+	CHECK(strstr(s.notes.p, "plugin.noise starting...") != NULL);
+	CHECK(strstr(s.notes.p, "plugin.noise noise") != NULL);
+	CHECK(strstr(s.notes.p, "plugin.foreign_run other") != NULL);
+	CHECK(strstr(s.notes.p, "plugin.bad_message no method") != NULL);
+	close_scene(&s);
+}
+
+TEST(a_crash_fails_its_runs_and_the_next_one_works, "ERR-07")
+{
+	struct scene s;
+
+	/* The first process dies in its run, in the middle of a line; the next works. */
+	REQUIRE(open_scene(&s, "",
+			   HELLO "next; if [ ! -e was ]; then : > was; echo bad >&2;"
+				 "printf '{\"half'; kill -9 $$; fi\n"
+				 "tell run.result ''\nnext\n"));
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_BROKE);
+	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
+	CHECK(s.calls[0].retryable);
+	CHECK(strstr(s.notes.p, "plugin.half_line {\"half") != NULL);
+	go(&s, 1);
+	until_done(&s, 1);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	close_scene(&s);
+}
+
+TEST(a_command_that_is_missing_fails_the_run, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "", "echo 'no such thing' >&2; exit 9\n"));
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
+	CHECK_MSG(strstr(s.calls[0].message, "status 9: no such thing") != NULL, "%s",
+		  s.calls[0].message);
+	close_scene(&s);
+}
+
+TEST(silence_is_ended, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, ",\"start_timeout_seconds\":0.05", "sleep 1000\n"));
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
+	CHECK(strstr(s.calls[0].message, "hello") != NULL);
+	close_scene(&s);
+}
+
+TEST(a_line_without_end_is_ended, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "", HELLO "next; head -c 2000000 /dev/zero | tr '\\0' x\nnext\n"));
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
+	CHECK(strstr(s.calls[0].message, "line without end") != NULL);
+	close_scene(&s);
+}
+
+TEST(another_protocol_is_refused, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(
+		&s, "",
+		"read l; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocol\":\"99\"}}'\n"
+		"read l\n"));
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK(strstr(s.calls[0].message, "another protocol") != NULL);
+	close_scene(&s);
+}
+
+TEST(a_cancel_is_heard, "RUN-36 PLUG-10")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "",
+			   HELLO "next; tell run.progress ',\"progress\":0'\nnext\n"
+				 "case $line in *run.cancel*enough*) "
+				 "tell run.error ',\"code\":\"CANCELED\"';; esac\nnext\n"));
+	go(&s, 0);
+	uar_loop_run(s.loop);
+	s.port->ops->cancel(s.calls[0].call, UAR_STR("enough"));
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	close_scene(&s);
+}
+
+/* Its process and what that started are gone when the run is said to be over. */
+TEST(a_cancel_that_is_ignored_ends_the_process, "RUN-37")
+{
+	struct scene s;
+	uint64_t pid = 0;
+
+	REQUIRE(open_scene(&s, ",\"cancel_grace_seconds\":0.05",
+			   HELLO "next; trap '' TERM INT HUP; setsid sleep 1000 &\n"
+				 "tell run.export ',\"type\":\"text\",\"text\":\"'$!'\"'\n"
+				 "tell run.progress ',\"progress\":0'\n"
+				 "while :; do sleep 1000; done\n"));
+	go(&s, 0);
+	uar_loop_run(s.loop);
+	CHECK(uar_str_u64(uar_str_c(s.calls[0].exported), &pid) == UAR_OK && pid > 1);
+	s.port->ops->cancel(s.calls[0].call, UAR_STR(""));
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	CHECK(kill((pid_t)pid, 0) && errno == ESRCH);
+	close_scene(&s);
+}
+
+TEST(a_cancel_that_is_ignored_spares_the_neighbours, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(
+		&s, ",\"cancel_grace_seconds\":0.05,\"concurrency\":2",
+		HELLO "next; a=$run; next; say '{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":"
+		      "\"run.export\",\"params\":{\"run_id\":\"'$run'\",\"type\":\"text\","
+		      "\"text\":\"x\"}}'\nb=$run; next; next; run=$b; tell run.result ''; next\n"));
+	s.calls[1].hold = true;
+	go(&s, 0);
+	go(&s, 1);
+	while (!s.calls[1].held)
+		uar_loop_run(s.loop);
+	s.port->ops->cancel(s.calls[0].call, UAR_STR(""));
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	CHECK(!s.calls[1].done);
+	s.port->ops->answer(s.calls[1].call, s.calls[1].held, UAR_OK, UAR_STR("item"));
+	until_done(&s, 1);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	until_note(&s, "plugin.process_gone");
+	close_scene(&s);
+}
+
+TEST(places_are_given_in_order, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "", HELLO "while next; do tell run.result ''; done\n"));
+	CHECK(ask(&s, 0) == UAR_OK);
+	CHECK(ask(&s, 1) == UAR_EBUSY);
+	CHECK(ask(&s, 2) == UAR_EBUSY);
+	s.port->ops->leave(s.port, &s.calls[1].slot); /* changed its mind */
+	start(&s, 0);
+	until_done(&s, 0);
+	CHECK(s.calls[2].ready && !s.calls[1].ready);
+	start(&s, 2);
+	until_done(&s, 2);
+	CHECK_INT(s.calls[2].how, UAR_ENTRY_FINISHED);
+	close_scene(&s);
+}
+
+TEST(a_pool_has_several_processes, "")
+{
+	struct uar_plugin_stats stats;
+	struct scene s;
+
+	REQUIRE(open_scene(&s, ",\"processes\":2",
+			   HELLO "next; tell run.progress ',\"progress\":0'\nnext\n"
+				 "tell run.error ',\"code\":\"CANCELED\"'; next\n"));
+	go(&s, 0);
+	go(&s, 1);
+	s.calls[0].progress = s.calls[1].progress = -1;
+	while (s.calls[0].progress < 0 || s.calls[1].progress < 0)
+		uar_loop_run(s.loop);
+	uar_plugin_host_stats(s.host, &stats);
+	CHECK_INT(stats.processes, 2);
+	s.port->ops->stop(s.calls[0].call, UAR_STR("")); /* nobody listens any more */
+	s.port->ops->cancel(s.calls[1].call, UAR_STR(""));
+	until_done(&s, 1);
+	close_scene(&s);
+}

@@ -1,0 +1,48 @@
+/* plugin.h - the plugin host: folders with a manifest, processes that execute runs.
+ *
+ * A plugin's process is started when a run needs it, serves many runs, and is
+ * started again after a crash, later each time. It speaks JSON-RPC 2.0, one
+ * message a line, over its standard streams (docs/plugins.md). Whatever it does,
+ * every run that was given to it ends. */
+#ifndef UAR_PLUGIN_PLUGIN_H
+#define UAR_PLUGIN_PLUGIN_H
+
+#include "base/log.h"
+#include "event/entry.h"
+#include "loop/loop.h"
+
+struct uar_plugin_host;
+
+/* Something an operator may want to read. Strings are empty when they do not apply. */
+struct uar_plugin_note {
+	enum uar_log_level level;
+	const char *what; /* "plugin.noise" */
+	uar_str plugin_id, run_id, trace_id, text;
+};
+
+struct uar_plugin_host_options {
+	struct uar_loop *loop;
+	const char *dir;  /* each folder in it that has a plugin.json; NULL: no plugins */
+	char *const *env; /* of the server; plugins get what their manifest names */
+	void (*note)(void *ctx, const struct uar_plugin_note *n);
+	void *ctx;
+};
+
+/* A plugin whose manifest is wrong is noted and left out. */
+UAR_MUST_CHECK uar_err uar_plugin_host_create(const struct uar_plugin_host_options *o,
+					      struct uar_plugin_host **out,
+					      struct uar_error *error);
+/* Ends every process and waits until the last one is gone. NULL is fine. */
+void uar_plugin_host_destroy(struct uar_plugin_host *h);
+struct uar_entries *uar_plugin_host_entries(struct uar_plugin_host *h);
+
+struct uar_plugin_stats {
+	size_t plugins, processes, running, waiting;
+	uint64_t started, crashed;
+};
+void uar_plugin_host_stats(const struct uar_plugin_host *h, struct uar_plugin_stats *out);
+
+/* The published JSON Schema of plugin.json. */
+uar_str uar_plugin_schema(void);
+
+#endif

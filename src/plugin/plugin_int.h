@@ -1,0 +1,117 @@
+/* plugin_int.h - what the files of plugin/ share: plugins, their processes, calls. */
+#ifndef UAR_PLUGIN_PLUGIN_INT_H
+#define UAR_PLUGIN_PLUGIN_INT_H
+
+#include "base/alloc.h"
+#include "json/jw.h"
+#include "loop/child.h"
+#include "plugin/manifest.h"
+#include "plugin/message.h"
+#include "plugin/plugin.h"
+
+struct uar_plugin_host {
+	struct uar_entries base; /* first: the port gets it back by a cast */
+	struct uar_plugin_host_options o;
+	struct uar_list plugins;
+	size_t plugin_count;
+	struct uar_buf buf; /* scratch for messages */
+	struct uar_plugin_stats stats;
+};
+
+struct plugin {
+	struct uar_list node;
+	struct uar_plugin_host *host;
+	struct uar_manifest m;
+	struct uar_list slots;	   /* that wait */
+	struct uar_list processes; /* also those that are ending */
+	struct uar_list calls;	   /* started, but no process has room yet */
+	size_t waiting;
+	uint32_t granted;  /* places given away, of m.concurrency * m.processes */
+	unsigned failures; /* processes in a row that did no good */
+	struct uar_timer backoff;
+	int64_t not_before_us; /* monotonic: no new process earlier */
+};
+
+enum process_state {
+	PROCESS_STARTING, /* hello is on its way */
+	PROCESS_READY,
+	PROCESS_SPENT,	/* takes no more runs; ends when its last one has */
+	PROCESS_ENDING, /* killed or asked to leave; nothing it says counts */
+};
+
+struct process {
+	struct uar_list node;
+	struct plugin *plugin;
+	struct uar_child *child;
+	enum process_state state;
+	struct uar_list calls;
+	uint32_t call_count;
+	uint64_t last_request; /* id of our last request; 1 is hello */
+	unsigned pauses;
+	bool served;		/* a run of it came to an end */
+	struct uar_timer timer; /* hello, then idleness, then the end of politeness */
+	struct uar_buf line, errors;
+	char why[UAR_LIMIT_ERROR_TEXT];	       /* it was ended; empty: by itself */
+	char last_error[UAR_LIMIT_ERROR_TEXT]; /* its last line on standard error */
+};
+
+enum call_state {
+	CALL_WAITING, /* its process is not ready */
+	CALL_RUNNING,
+	CALL_CANCELLING, /* told to stop; the grace runs */
+};
+
+struct uar_entry_call {
+	struct uar_list node; /* of plugin->calls or process->calls */
+	struct plugin *plugin;
+	struct process *process; /* NULL: none yet */
+	struct uar_manifest_entry *entry;
+	struct uar_entry_events events;
+	bool heard; /* somebody listens */
+	enum call_state state;
+	uint64_t request; /* id of its run.start */
+	struct uar_timer grace;
+	struct uar_buf start; /* the line that starts it, until it is sent */
+	unsigned pauses;
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	char trace_id[UAR_LIMIT_ID_BYTES + 1];
+};
+
+/* host.c */
+void plugin_note(struct plugin *p, enum uar_log_level level, const char *what,
+		 const struct uar_entry_call *c, uar_str text);
+/* Finds processes for calls that wait, and starts them when it may. */
+void plugin_pump(struct plugin *p);
+/* A process is gone; it did some good or it did not. */
+void plugin_process_over(struct plugin *p, bool good);
+
+/* call.c */
+void call_send_start(struct uar_entry_call *c);
+/* The call is over: leaves its process, tells, gives its place to the next. */
+void call_end(struct uar_entry_call *c, const struct uar_entry_end *end);
+void call_break(struct uar_entry_call *c, uar_err code, const char *why);
+void call_message(struct uar_entry_call *c, const struct uar_message *m);
+void call_cancel(struct uar_entry_call *c, uar_str reason);
+void call_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id);
+void call_pause(struct uar_entry_call *c, bool paused);
+void call_stop(struct uar_entry_call *c, uar_str reason);
+uar_err call_make(struct plugin *p, const struct uar_entry_request *r,
+		  const struct uar_entry_events *events, struct uar_entry_call **out);
+void call_free(struct uar_entry_call *c);
+
+/* process.c */
+uar_err process_start(struct plugin *p, struct uar_error *error);
+bool process_has_room(const struct process *s);
+void process_take(struct process *s, struct uar_entry_call *c);
+void process_leave(struct uar_entry_call *c); /* takes it from its process */
+void process_spend(struct process *s, const char *why);
+void process_kill(struct process *s, const char *why);
+void process_pause(struct process *s, bool paused);
+void process_free(struct process *s); /* ends it and waits */
+/* A message of ours: the writer is inside "params" (or "result") until it is sent. */
+struct uar_jw process_begin(struct process *s, const char *method, uint64_t id);
+void process_send(struct process *s, struct uar_jw *w);
+void process_reply(struct process *s, const struct uar_json *id, uar_err e,
+		   const struct uar_error *error);
+
+#endif
