@@ -562,7 +562,8 @@ static uar_err add_row(struct sq_apply *ap, const struct sq_op *op, const struct
 		.pos = ap->head.pos + 1,
 		.sid = f->session->sid,
 		.seq = (int64_t)p->seq,
-		.rid = p->run_seq ? f->run->rid : 0,
+		.rid = p->run_seq && f->run ? f->run->rid
+					    : 0, /* check() saw to it that it is there */
 		.run_seq = (int64_t)p->run_seq,
 		.n = p->n,
 		.at = p->at,

@@ -126,6 +126,8 @@ static uar_err base_of(struct page *pg, int64_t rid, struct base **out)
 		    : UAR_ENOMEM;
 	sq_done(st);
 	id[UAR_ID_ATTEMPT] = id[UAR_ID_RUN];
+	if (!pg->bases)
+		return UAR_EINTERNAL; /* the session's own is always first */
 	b->next = pg->bases->next;
 	pg->bases->next = b;
 	*out = b;
