@@ -341,7 +341,7 @@ static void cancel_allowed(enum agent who, const char *scenario)
 {
 	struct place p = new_place();
 	uaa_backend *b;
-	uaa_request *r = ask("hi");
+	uaa_request *r;
 	uaa_run *run = NULL;
 	uaa_event *ev;
 	bool granted = false;
@@ -349,6 +349,7 @@ static void cancel_allowed(enum agent who, const char *scenario)
 
 	if (!ready())
 		return;
+	r = ask("hi");
 	b = agent(who, &p, scenario, NULL);
 	with(r, "agent_api.exec.non_interactive", "false");
 	CHECK(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
@@ -377,7 +378,7 @@ static void cancel(enum agent who, const char *scenario, uaa_event_kind until)
 {
 	struct place p = new_place();
 	uaa_backend *b;
-	uaa_request *r = ask("hi");
+	uaa_request *r;
 	uaa_run *run = NULL;
 	uaa_event *ev;
 	uaa_event_kind k = UAA_EV_UNKNOWN;
@@ -385,6 +386,7 @@ static void cancel(enum agent who, const char *scenario, uaa_event_kind until)
 
 	if (!ready())
 		return;
+	r = ask("hi");
 	b = agent(who, &p, scenario, "bypassPermissions");
 	CHECK(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
 	while (k != until && uaa_run_next(run, -1, &ev) == UAA_OK) {
@@ -405,7 +407,7 @@ static void approval(enum agent who, uaa_decision d, const char *policy)
 {
 	struct place p = new_place();
 	uaa_backend *b;
-	uaa_request *r = ask("hi");
+	uaa_request *r;
 	uaa_run *run = NULL;
 	uaa_event *ev;
 	int asked = 0, granted = 0, failed = 0;
@@ -414,6 +416,7 @@ static void approval(enum agent who, uaa_decision d, const char *policy)
 
 	if (!ready())
 		return;
+	r = ask("hi");
 	b = agent(who, &p, policy ? "tool" : "write", NULL);
 	with(r, "agent_api.exec.non_interactive", "false");
 	if (policy)

@@ -12,38 +12,38 @@ static const struct route routes[] = {
 #undef R
 };
 
+/* Takes "/segment" off the front; false when there is none. */
+static bool take_segment(uar_str *rest, uar_str *out)
+{
+	uar_str from = uar_str_from(*rest, 1);
+	size_t n = uar_str_find(from, '/');
+
+	if (!rest->n || rest->p[0] != '/')
+		return false;
+	*out = uar_str_n(from.p, n);
+	*rest = uar_str_from(from, n);
+	return true;
+}
+
 /* Segment by segment; a ":name" takes any non-empty one. */
 static bool matches(const char *pattern, uar_str path, uar_str *params)
 {
-	uar_str want = uar_str_c(pattern), got = path;
+	uar_str want = uar_str_c(pattern), w, p;
 	size_t n = 0;
 
-	if (uar_str_eq(want, got))
-		return true;
-	if (!got.n || got.p[0] != '/')
-		return false;
-	while (want.n && got.n) {
-		uar_str w = uar_str_cut(uar_str_from(want, 1), '/', &want);
-		uar_str p = uar_str_cut(uar_str_from(got, 1), '/', &got);
-		bool more_want = w.p + w.n < pattern + strlen(pattern);
-		bool more_got = p.p + p.n < path.p + path.n;
-
-		if (w.n && w.p[0] == ':') {
-			if (p.n == 0 || n == ROUTE_PARAMS)
+	while (take_segment(&want, &w)) {
+		if (!take_segment(&path, &p))
+			return false;
+		if (!w.n || w.p[0] != ':') {
+			if (!uar_str_eq(w, p))
 				return false;
+		} else if (p.n && n < ROUTE_PARAMS) {
 			params[n++] = p;
-		} else if (!uar_str_eq(w, p)) {
+		} else {
 			return false;
 		}
-		if (more_want != more_got)
-			return false;
-		if (!more_want)
-			return true;
-		/* uar_str_cut dropped the slash: step back onto it. */
-		want = uar_str_n(w.p + w.n, (size_t)(pattern + strlen(pattern) - (w.p + w.n)));
-		got = uar_str_n(p.p + p.n, (size_t)(path.p + path.n - (p.p + p.n)));
 	}
-	return false;
+	return path.n == 0;
 }
 
 const struct route *gate_route(enum uar_http_method method, uar_str path, uar_str *params,
