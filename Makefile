@@ -47,7 +47,8 @@ BENCH_BIN := $(BENCH_C:bench/%.c=$(BUILD)/bench/%)
 BENCHLIB_O := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard bench/lib/*.c))
 FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
 
-.PHONY: all build run test unit e2e bench fuzz asan tsan lint format check-generated generate \
+
+.PHONY: all build run test unit threaded e2e bench fuzz asan tsan lint format check-generated generate \
         install deb clean help deps deps-test torture size conformance
 .DEFAULT_GOAL := build
 .SECONDARY:
@@ -115,13 +116,17 @@ test: deps-test ## everything CI runs; closing line "N passed, N failed"
 unit: $(TEST_BIN) ## unit tests and the simulation, in this build (SAN= works)
 	@BUILD=$(BUILD) tools/run-tests $(TEST_BIN)
 
+THREADED := backend event http loop model plugin store
+threaded: $(filter $(THREADED:%=$(BUILD)/tests/src/%/%),$(TEST_BIN)) ## unit tests of the rooms with threads (SAN=tsan)
+	@BUILD=$(BUILD) tools/run-tests $^
+
 e2e: $(UAR) ## tests through the real server's doors, in this build (SAN= works)
 	@BUILD=$(BUILD) tools/run-tests $(sort $(wildcard tests/e2e/*_test.py))
 
 asan: ## unit and e2e tests under ASan + UBSan
 	@$(MAKE) --no-print-directory SAN=asan unit e2e
 tsan: ## the threaded parts under TSan
-	@$(MAKE) --no-print-directory SAN=tsan unit
+	@$(MAKE) --no-print-directory SAN=tsan threaded
 
 torture: $(UAR) ## 10,000 kill -9 rounds; hours
 	@BUILD=$(BUILD) UAR_TEST_KILLS=10000 tools/run-tests tests/e2e/kill9_test.py

@@ -16,7 +16,8 @@ static void check_shown(struct story *t)
 		const struct uar_json *j;
 
 		uar_buf_clear(&out);
-		if (uar_normalized_encode(&t->log[i], &o, &out) == UAR_OK &&
+		if (uar_normalized_encode(&t->log[i], &o, (struct uar_arena *)&t->arena, &out) ==
+			    UAR_OK &&
 		    uar_json_parse(uar_buf_str(&out), NULL, &t->arena, &j, NULL))
 			abort();
 	}
