@@ -117,8 +117,9 @@ unit: $(TEST_BIN) ## unit tests and the simulation, in this build (SAN= works)
 	@BUILD=$(BUILD) tools/run-tests $(TEST_BIN)
 
 THREADED := backend event http loop model plugin store
-threaded: $(filter $(THREADED:%=$(BUILD)/tests/src/%/%),$(TEST_BIN)) ## unit tests of the rooms with threads (SAN=tsan)
-	@BUILD=$(BUILD) tools/run-tests $^
+THREADED_BIN := $(filter $(THREADED:%=$(BUILD)/tests/src/%/%),$(TEST_BIN))
+threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
+	@BUILD=$(BUILD) tools/run-tests $(THREADED_BIN)
 
 e2e: $(UAR) ## tests through the real server's doors, in this build (SAN= works)
 	@BUILD=$(BUILD) tools/run-tests $(sort $(wildcard tests/e2e/*_test.py))
