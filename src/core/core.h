@@ -21,6 +21,8 @@ enum {
 	UAR_TEXT_CODE = 64,
 	UAR_TEXT_REASON = 256,
 	UAR_TEXT_MESSAGE = 512,
+	UAR_TEXT_STAGE = 128,
+	UAR_TEXT_METRICS = 512,
 	UAR_DECISION_EVENTS = 512, /* events of one batch */
 	UAR_DECISION_EFFECTS = 8,
 	UAR_OPEN_TOOLS = 8, /* tool calls of a run at once */
@@ -31,9 +33,16 @@ enum uar_entry {
 	UAR_ENTRY_ECHO,	   /* answers with the input */
 	UAR_ENTRY_FIXTURE, /* replays recorded events */
 	UAR_ENTRY_LLM,	   /* llm.chat: one model conversation */
+	UAR_ENTRY_PLUGIN,  /* an entry of a plugin, executed by a process of its own */
 	UAR_ENTRY_COUNT
 };
 const char *uar_entry_name(enum uar_entry e); /* "llm.chat" */
+
+/* What becomes of a run whose worker was cut off by a restart. */
+enum uar_restart {
+	UAR_RESTART_RETRY, /* its worker begins again, in the same run */
+	UAR_RESTART_FAIL,  /* it may have happened: the run is lost */
+};
 
 /* Strings of a run live in `arena`, which is written while the run is created
  * and never after. Everything that changes later is in place, so that a run can
@@ -50,12 +59,13 @@ struct uar_run_what {
 	uar_str agent_id, plugin_id, entry_id;
 	uar_str provider, model; /* llm.chat */
 	uar_str instructions;	 /* llm.chat: system text */
-	uar_str message;	 /* the user's text when it is kept inline */
+	uar_str message;	 /* the user's text, or a plugin's arguments, kept inline */
 	uar_str message_blob;	 /* else the sha256 of the blob that holds it */
 	uar_str inputs;		 /* JSON object: all inputs but the message */
 	uar_str idempotency_key;
 	int64_t timeout_us; /* 0: none */
 	int64_t attempt;
+	enum uar_restart restart;
 };
 
 struct uar_run_times {
@@ -94,10 +104,23 @@ struct uar_run_tools {
 	int64_t calls; /* started so far */
 };
 
+/* How far a run says it has come. Longer texts are cut here, not in the log. */
+struct uar_run_progress {
+	double value;		  /* 0..1; < 0: not reported, as are those below */
+	double eta_seconds;	  /* < 0 */
+	int64_t step, step_total; /* < 0 */
+	char stage[UAR_TEXT_STAGE + 1];
+	char message[UAR_TEXT_MESSAGE];
+	char metrics[UAR_TEXT_METRICS + 1]; /* JSON object, or empty */
+};
+
 struct uar_run_end {
 	char code[UAR_TEXT_CODE]; /* empty: no error */
 	char message[UAR_TEXT_MESSAGE];
 	bool retryable;
+	/* JSON texts inside the event that ended the run: there while it is. */
+	uar_str details;     /* object of the failure, or empty */
+	uar_str result_refs; /* array of ids, or empty */
 };
 
 struct uar_run {
@@ -107,6 +130,7 @@ struct uar_run {
 	struct uar_run_call call;
 	struct uar_run_tools tools;
 	struct uar_run_cancel cancel;
+	struct uar_run_progress progress;
 	struct uar_run_end end;
 	enum uar_status status;
 	enum uar_turn_state turn;
@@ -140,6 +164,8 @@ enum uar_command_kind {
 	UAR_CMD_MODEL_DONE,   /* the call ended well */
 	UAR_CMD_MODEL_FAILED, /* the call ended badly */
 	UAR_CMD_REPLAY,	      /* one normalized event of a fixture */
+	UAR_CMD_PROGRESS,     /* how far the entry has come */
+	UAR_CMD_EXPORT,	      /* an output for people */
 	UAR_CMD_FINISH,	      /* the entry completed */
 	UAR_CMD_FAIL,	      /* the entry failed */
 	UAR_CMD_CANCEL,
@@ -156,8 +182,9 @@ struct uar_create {
 	bool new_session;  /* the session begins with this run */
 	bool new_thread;
 	bool task_given;
-	bool wait; /* the thread is busy: stay queued */
+	bool wait; /* the thread or the worker is busy: stay queued */
 	struct uar_run_what what;
+	uar_str root_run_id, parent_run_id; /* of a further attempt; empty: the first */
 	uar_str trace_id;
 	uar_str source;	 /* "api" */
 	uar_str context; /* JSON object or empty */
@@ -183,6 +210,29 @@ struct uar_failure {
 	bool retryable;
 };
 
+/* Absent members: empty strings, negative numbers. */
+struct uar_progress {
+	double value, eta_seconds;
+	int64_t step, step_total;
+	int64_t coalesced; /* earlier updates that this one stands for */
+	uar_str stage, message;
+	uar_str metrics; /* JSON object */
+};
+
+/* An export item. Its id is the caller's, so that it can be told before the
+ * fact is durable and stays the same when the append is tried again. */
+struct uar_export {
+	uar_str id;
+	uar_str type;	 /* text, url, binary_url, binary, json */
+	uar_str role;	 /* "result": what the entry returned; else empty */
+	uar_str content; /* the text; binary as base64; empty when it is in the blob */
+	uar_str blob;	 /* sha256 of the stored bytes, or empty */
+	uar_str sha256;	 /* of the bytes that count: binary before base64 */
+	int64_t bytes;
+	uar_str label, category, description, mime;
+	uar_str metadata; /* JSON object, or empty */
+};
+
 /* One normalized event {"type","data"} of a fixture; lines count from 1. */
 struct uar_replay {
 	const struct uar_json *event;
@@ -198,7 +248,13 @@ struct uar_command {
 		struct uar_model_end model;
 		struct uar_failure fail;
 		struct uar_replay replay;
+		struct uar_progress progress;
+		struct uar_export export; /* EXPORT; FINISH: the result, committed with the end;
+					   * no id: none */
 	};
+	/* FINISH, FAIL: */
+	uar_str result_refs; /* JSON array of ids that are the final result, or empty */
+	uar_str details;     /* JSON object: more about the failure, or empty */
 };
 
 struct uar_decision {

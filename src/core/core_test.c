@@ -17,7 +17,7 @@ static void same_origin(const struct uar_run *a, const struct uar_run *b)
 	SAME_STR(what.entry_id), SAME_STR(what.provider), SAME_STR(what.model);
 	SAME_STR(what.instructions), SAME_STR(what.message), SAME_STR(what.message_blob);
 	SAME_STR(what.inputs), SAME_STR(what.idempotency_key);
-	SAME_INT(what.timeout_us), SAME_INT(what.attempt);
+	SAME_INT(what.timeout_us), SAME_INT(what.attempt), SAME_INT(what.restart);
 }
 
 static void same_progress(const struct uar_run *a, const struct uar_run *b)
@@ -30,6 +30,9 @@ static void same_progress(const struct uar_run *a, const struct uar_run *b)
 	SAME_INT(call.output_tokens);
 	SAME_INT(tools.open_count), SAME_INT(tools.calls);
 	SAME_INT(cancel.requested), SAME_INT(cancel.at_us), SAME_TXT(cancel.reason);
+	SAME_INT(progress.value * 100), SAME_INT(progress.step), SAME_INT(progress.step_total);
+	SAME_TXT(progress.stage), SAME_TXT(progress.message), SAME_TXT(progress.metrics);
+	SAME_STR(end.details), SAME_STR(end.result_refs);
 	SAME_TXT(end.code), SAME_TXT(end.message), SAME_INT(end.retryable);
 	SAME_INT(status), SAME_INT(turn), SAME_INT(task), SAME_INT(run_sequence);
 	SAME_INT(replayed), SAME_TXT(phase);
@@ -87,7 +90,7 @@ static bool ends_attempt(enum uar_event_class c)
 static bool ends_task(enum uar_event_class c)
 {
 	return c == UAR_EV_TASK_COMPLETED || c == UAR_EV_TASK_FAILED ||
-	       c == UAR_EV_TASK_CANCELLED || c == UAR_EV_TASK_TIMED_OUT;
+	       c == UAR_EV_TASK_CANCELLED || c == UAR_EV_TASK_TIMED_OUT || c == UAR_EV_TASK_LOST;
 }
 
 static bool ends_turn(enum uar_event_class c)
@@ -189,6 +192,8 @@ static const int inputs[UAR_CMD_COUNT] = {
 	[UAR_CMD_MODEL_DONE] = UAR_IN_FINISHED,
 	[UAR_CMD_MODEL_FAILED] = UAR_IN_FAILED,
 	[UAR_CMD_REPLAY] = UAR_IN_OUTPUT,
+	[UAR_CMD_PROGRESS] = UAR_IN_PROGRESS,
+	[UAR_CMD_EXPORT] = UAR_IN_EXPORT,
 	[UAR_CMD_FINISH] = UAR_IN_FINISHED,
 	[UAR_CMD_FAIL] = UAR_IN_FAILED,
 	[UAR_CMD_CANCEL] = UAR_IN_CANCEL,
@@ -325,7 +330,7 @@ static void branch(struct story *from, int depth)
 
 TEST(every_sensible_order_of_commands_keeps_the_order_rules, "VAL-01 RUN-13")
 {
-	static const enum uar_entry entries[] = { UAR_ENTRY_ECHO, UAR_ENTRY_LLM };
+	static const enum uar_entry entries[] = { UAR_ENTRY_ECHO, UAR_ENTRY_LLM, UAR_ENTRY_PLUGIN };
 
 	visited = ended = 0;
 	for (size_t i = 0; i < ARRAY_LEN(entries); i++)

@@ -5,6 +5,7 @@ static const char *const entry_names[UAR_ENTRY_COUNT] = {
 	[UAR_ENTRY_ECHO] = "echo",
 	[UAR_ENTRY_FIXTURE] = "fixture",
 	[UAR_ENTRY_LLM] = "llm.chat",
+	[UAR_ENTRY_PLUGIN] = "plugin",
 };
 
 const char *uar_entry_name(enum uar_entry e)
@@ -35,8 +36,10 @@ static void thread_started(struct emit *e, const struct uar_create *c)
 }
 
 /* Everything a restart needs to run this turn again is in its options. */
-static void put_options(struct uar_jw *w, const struct uar_run_what *what)
+static void put_options(struct uar_jw *w, const struct uar_create *c)
 {
+	const struct uar_run_what *what = &c->what;
+
 	uar_jw_obj(w, "options");
 	uar_jw_cstr(w, "entry", uar_entry_name(what->entry));
 	if (what->provider.n) {
@@ -47,6 +50,13 @@ static void put_options(struct uar_jw *w, const struct uar_run_what *what)
 		uar_jw_str(w, "instructions", what->instructions);
 	if (what->timeout_us)
 		uar_jw_int(w, "timeout_ms", what->timeout_us / 1000);
+	if (what->restart == UAR_RESTART_FAIL)
+		uar_jw_cstr(w, "restart", "fail");
+	if (c->parent_run_id.n) {
+		uar_jw_str(w, "root_run_id", c->root_run_id);
+		uar_jw_str(w, "parent_run_id", c->parent_run_id);
+		uar_jw_int(w, "attempt", what->attempt);
+	}
 	uar_jw_close(w);
 }
 
@@ -77,11 +87,12 @@ static void turn_submitted(struct emit *e, const struct uar_create *c)
 	uar_jw_cstr(w, "status", c->wait ? "queued" : "accepted");
 	uar_jw_str(w, "source", c->source);
 	uar_jw_arr(w, "input_parts");
-	put_part(w, "text", c->what.message, c->message_bytes);
+	put_part(w, c->what.entry == UAR_ENTRY_PLUGIN ? "json" : "text", c->what.message,
+		 c->message_bytes);
 	if (c->what.inputs.n)
 		put_part(w, "json", c->what.inputs, (int64_t)c->what.inputs.n);
 	uar_jw_close(w);
-	put_options(w, &c->what);
+	put_options(w, c);
 	if (c->context.n) {
 		uar_jw_obj(w, "metadata");
 		uar_jw_raw(w, "context", c->context);
@@ -97,7 +108,9 @@ static void task_created(struct emit *e, const struct uar_create *c)
 {
 	struct uar_jw *w = uar_emit_begin(e);
 
-	uar_jw_str(w, "objective", uar_str_utf8_prefix(c->what.message, 200));
+	uar_jw_str(w, "objective",
+		   c->what.entry == UAR_ENTRY_PLUGIN ? c->what.agent_id
+						     : uar_str_utf8_prefix(c->what.message, 200));
 	uar_jw_cstr(w, "visibility", "foreground");
 	uar_jw_cstr(w, "status", "accepted");
 	uar_emit_who(w, "requested_by", "user", e->s->owner.user);
@@ -111,6 +124,20 @@ static void task_created(struct emit *e, const struct uar_create *c)
 	uar_jw_str(w, "root_task_id", c->task_id);
 	uar_jw_bool(w, "implicit", !c->task_given);
 	uar_emit(e, UAR_EV_TASK_CREATED, EMIT_RUN);
+}
+
+/* The task is there already, and over: this run is another try at it. */
+static void task_retrying(struct emit *e, const struct uar_create *c)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "retrying");
+	uar_jw_str(w, "failed_attempt_id", c->parent_run_id);
+	uar_jw_int(w, "next_attempt", c->what.attempt);
+	uar_jw_cstr(w, "reason", "requested");
+	uar_jw_bool(w, "fallback", false);
+	uar_jw_bool(w, "implicit", !c->task_given);
+	uar_emit(e, UAR_EV_TASK_RETRYING, EMIT_RUN);
 }
 
 static void task_queued(struct emit *e, const struct uar_create *c)
@@ -143,17 +170,22 @@ void uar_core_create(struct emit *e, const struct uar_create *c)
 		.trace_id = c->trace_id,
 	};
 	turn_submitted(e, c);
-	task_created(e, c);
+	if (c->parent_run_id.n)
+		task_retrying(e, c);
+	else
+		task_created(e, c);
 	task_queued(e, c);
 	if (!c->wait)
 		uar_core_start(e);
 }
 
-static void put_worker(struct uar_jw *w, const struct uar_run *r)
+void uar_emit_worker(struct uar_jw *w, const struct uar_run *r)
 {
+	bool plugin = r->what.entry == UAR_ENTRY_PLUGIN;
+
 	uar_jw_obj(w, "worker");
-	uar_jw_cstr(w, "kind", "in_process");
-	uar_jw_cstr(w, "id", uar_entry_name(r->what.entry));
+	uar_jw_cstr(w, "kind", plugin ? "plugin" : "in_process");
+	uar_jw_str(w, "id", plugin ? r->what.plugin_id : uar_str_c(uar_entry_name(r->what.entry)));
 	uar_jw_close(w);
 }
 
@@ -163,10 +195,13 @@ static void attempt_started(struct emit *e)
 
 	uar_jw_int(w, "attempt", e->r->what.attempt);
 	uar_jw_cstr(w, "status", "running");
-	put_worker(w, e->r);
+	uar_emit_worker(w, e->r);
 	uar_jw_str(w, "root_run_id", e->r->id.root_run_id);
-	uar_jw_null(w, "parent_run_id");
-	uar_jw_cstr(w, "cause", "first");
+	if (e->r->id.parent_run_id.n)
+		uar_jw_str(w, "parent_run_id", e->r->id.parent_run_id);
+	else
+		uar_jw_null(w, "parent_run_id");
+	uar_jw_cstr(w, "cause", e->r->id.parent_run_id.n ? "retry" : "first");
 	uar_emit(e, UAR_EV_TASK_ATTEMPT_STARTED, EMIT_RUN);
 }
 
@@ -176,7 +211,7 @@ static void task_started(struct emit *e)
 
 	uar_jw_cstr(w, "status", "running");
 	uar_jw_int(w, "attempt", e->r->what.attempt);
-	put_worker(w, e->r);
+	uar_emit_worker(w, e->r);
 	uar_jw_time(w, "started_at", e->env->now_us);
 	uar_emit(e, UAR_EV_TASK_STARTED, EMIT_RUN);
 }

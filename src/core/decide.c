@@ -18,6 +18,11 @@ static uar_str call_category(uar_str category)
 	return UAR_STR("cancelled");
 }
 
+static const struct uar_failure was_lost = {
+	UAR_STR("LOST"), UAR_STR("the server stopped while the run was at work"), UAR_STR("lost"),
+	true
+};
+
 /* A call that will bring nothing more is closed before its run ends. */
 static void close_call(struct emit *e, const struct uar_failure *f)
 {
@@ -102,14 +107,31 @@ static void do_replay(struct emit *e, const struct uar_command *c, struct uar_mo
 	uar_core_replay(e, c->replay.event);
 }
 
+static void do_progress(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_progress(e, &c->progress);
+}
+
+static void do_export(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_export(e, &c->export);
+}
+
+/* The result is part of the same append as the end that names it. */
 static void do_finish(struct emit *e, const struct uar_command *c, struct uar_move move)
 {
-	(void)c;
+	if (c->export.id.n)
+		uar_core_export(e, &c->export);
+	e->result_refs = c->result_refs;
 	uar_core_end_by(e, move, NULL);
 }
 
 static void do_fail(struct emit *e, const struct uar_command *c, struct uar_move move)
 {
+	e->result_refs = c->result_refs;
+	e->details = c->details;
 	uar_core_end_by(e, move, &c->fail);
 }
 
@@ -189,8 +211,14 @@ static void supersede(struct emit *e)
 
 static void do_recover(struct emit *e, const struct uar_command *c, struct uar_move move)
 {
+	struct uar_move lost = uar_run_move(e->r->status, UAR_IN_LOST);
+
 	(void)c;
 	reconstructed(e);
+	if (e->r->what.restart == UAR_RESTART_FAIL && lost.legal) {
+		uar_core_end_by(e, lost, &was_lost);
+		return;
+	}
 	if (uar_status_terminal(move.to)) {
 		uar_core_end_by(e, move, &cancelled);
 		return;
@@ -214,6 +242,8 @@ static const struct {
 	[UAR_CMD_MODEL_DONE] = { UAR_IN_FINISHED, do_model_done },
 	[UAR_CMD_MODEL_FAILED] = { UAR_IN_FAILED, do_model_failed },
 	[UAR_CMD_REPLAY] = { UAR_IN_OUTPUT, do_replay },
+	[UAR_CMD_PROGRESS] = { UAR_IN_PROGRESS, do_progress },
+	[UAR_CMD_EXPORT] = { UAR_IN_EXPORT, do_export },
 	[UAR_CMD_FINISH] = { UAR_IN_FINISHED, do_finish },
 	[UAR_CMD_FAIL] = { UAR_IN_FAILED, do_fail },
 	[UAR_CMD_CANCEL] = { UAR_IN_CANCEL, do_cancel },

@@ -132,13 +132,15 @@ void uar_emit_effect(struct emit *e, enum uar_effect effect)
 		e->d->effects[e->d->effect_count++] = effect;
 }
 
-void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure *f)
+void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure *f, uar_str details)
 {
 	uar_jw_obj(w, key);
 	uar_jw_str(w, "code", f->code);
 	uar_jw_str(w, "message", f->message);
 	uar_jw_str(w, "failure_category", f->category);
 	uar_jw_bool(w, "retryable", f->retryable);
+	if (details.n)
+		uar_jw_raw(w, "details", details);
 	uar_jw_close(w);
 }
 

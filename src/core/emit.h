@@ -13,6 +13,8 @@ struct emit {
 	struct uar_jw w;
 	uar_str extra[UAR_ID_COUNT]; /* ids of the next event beyond its scope */
 	uar_str refs;		     /* of the next event */
+	uar_str result_refs;	     /* of a run that ends; JSON array, or empty */
+	uar_str details;	     /* of its failure; JSON object, or empty */
 	int64_t line;		     /* of the fixture that is replayed; 0: none */
 	uar_err err;		     /* the first failure; nothing is emitted after it */
 };
@@ -32,9 +34,11 @@ uar_str uar_emit_id(struct emit *e);
 uar_str uar_emit_own(struct emit *e, const char *id);
 
 /* Shapes that several payloads share. */
-void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure *f);
+void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure *f,
+		    uar_str details);
 void uar_emit_who(struct uar_jw *w, const char *key, const char *type, uar_str id);
 void uar_emit_usage(struct uar_jw *w, const struct uar_run *r);
+void uar_emit_worker(struct uar_jw *w, const struct uar_run *r);
 void uar_emit_status(struct emit *e, const char *phase, enum uar_status status, const char *title);
 
 /* The other files of the engine. */
@@ -51,6 +55,8 @@ void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, cons
 void uar_core_close_tools(struct emit *e, const struct uar_failure *f);
 void uar_core_replay(struct emit *e, const struct uar_json *event);
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p);
+void uar_core_progress(struct emit *e, const struct uar_progress *p);
+void uar_core_export(struct emit *e, const struct uar_export *x);
 void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text);
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m);
 void uar_core_model_failed(struct emit *e, const struct uar_model_end *m);

@@ -1,10 +1,9 @@
 /* end.c - how a run ends: attempt, task, turn, thread, in one append. */
 #include "core/emit.h"
 
-static void no_refs(struct uar_jw *w)
+static void put_refs(const struct emit *e, struct uar_jw *w)
 {
-	uar_jw_arr(w, "result_refs");
-	uar_jw_close(w);
+	uar_jw_raw(w, "result_refs", e->result_refs.n ? e->result_refs : UAR_STR("[]"));
 }
 
 static int64_t duration_ms(const struct emit *e)
@@ -20,7 +19,7 @@ static void attempt_completed(struct emit *e)
 
 	uar_jw_int(w, "attempt", e->r->what.attempt);
 	uar_jw_cstr(w, "status", "completed");
-	no_refs(w);
+	put_refs(e, w);
 	uar_emit_usage(w, e->r);
 	uar_jw_int(w, "duration_ms", duration_ms(e));
 	uar_emit(e, UAR_EV_TASK_ATTEMPT_COMPLETED, EMIT_RUN);
@@ -34,7 +33,7 @@ static void task_completed(struct emit *e)
 	uar_jw_int(w, "attempt", e->r->what.attempt);
 	uar_jw_arr(w, "acceptance");
 	uar_jw_close(w);
-	no_refs(w);
+	put_refs(e, w);
 	uar_jw_cstr(w, "delivery_state", "delivered");
 	uar_jw_obj(w, "reconciled");
 	uar_jw_bool(w, "artifacts", true);
@@ -63,9 +62,9 @@ static void attempt_failed(struct emit *e, enum uar_status status, const struct 
 	uar_jw_cstr(w, "status", uar_status_text(status));
 	uar_jw_str(w, "failure_category", f->category);
 	uar_jw_str(w, "message", f->message);
-	uar_emit_error(w, "error", f);
+	uar_emit_error(w, "error", f, e->details);
 	uar_jw_bool(w, "retryable", f->retryable);
-	no_refs(w);
+	put_refs(e, w);
 	uar_emit_usage(w, e->r);
 	uar_jw_cstr(w, "next_attempt_policy", "manual_or_policy_retry");
 	uar_emit(e, UAR_EV_TASK_ATTEMPT_FAILED, EMIT_RUN);
@@ -77,11 +76,11 @@ static void task_failed(struct emit *e, const struct uar_failure *f)
 
 	uar_jw_cstr(w, "status", "failed");
 	uar_jw_int(w, "attempt", e->r->what.attempt);
-	uar_emit_error(w, "error", f);
+	uar_emit_error(w, "error", f, e->details);
 	uar_jw_str(w, "failure_category", f->category);
 	uar_jw_str(w, "message", f->message);
 	uar_jw_bool(w, "retryable", f->retryable);
-	no_refs(w);
+	put_refs(e, w);
 	uar_emit(e, UAR_EV_TASK_FAILED, EMIT_RUN);
 }
 
@@ -93,7 +92,7 @@ static void task_cancelled(struct emit *e)
 	uar_jw_cstr(w, "cancelled_by", "user");
 	if (e->r->cancel.reason[0])
 		uar_jw_cstr(w, "reason", e->r->cancel.reason);
-	no_refs(w);
+	put_refs(e, w);
 	uar_emit(e, UAR_EV_TASK_CANCELLED, EMIT_RUN);
 }
 
@@ -105,8 +104,20 @@ static void task_timed_out(struct emit *e)
 	uar_jw_cstr(w, "limit", "time");
 	uar_jw_int(w, "limit_ms", e->r->what.timeout_us / 1000);
 	uar_jw_int(w, "elapsed_ms", duration_ms(e));
-	no_refs(w);
+	put_refs(e, w);
 	uar_emit(e, UAR_EV_TASK_TIMED_OUT, EMIT_RUN);
+}
+
+static void task_lost(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "lost");
+	uar_emit_worker(w, e->r);
+	uar_jw_time(w, "last_seen_at", e->r->at.updated_us);
+	uar_jw_cstr(w, "cause", "restart");
+	uar_jw_bool(w, "recoverable", false);
+	uar_emit(e, UAR_EV_TASK_LOST, EMIT_RUN);
 }
 
 static void turn_failed(struct emit *e, enum uar_status status, const struct uar_failure *f)
@@ -116,7 +127,7 @@ static void turn_failed(struct emit *e, enum uar_status status, const struct uar
 	uar_jw_cstr(w, "status", uar_status_text(status));
 	uar_jw_str(w, "failure_category", f->category);
 	uar_jw_str(w, "message", f->message);
-	uar_emit_error(w, "error", f);
+	uar_emit_error(w, "error", f, e->details);
 	uar_jw_bool(w, "retryable", f->retryable);
 	uar_jw_int(w, "duration_ms", duration_ms(e));
 	uar_emit(e, UAR_EV_TURN_FAILED, EMIT_RUN);
@@ -144,6 +155,8 @@ static void end_badly(struct emit *e, enum uar_status status, const struct uar_f
 		task_cancelled(e);
 	else if (status == UAR_STATUS_TIMED_OUT)
 		task_timed_out(e);
+	else if (status == UAR_STATUS_LOST)
+		task_lost(e);
 	else
 		task_failed(e, f);
 	turn_failed(e, status == UAR_STATUS_LOST ? UAR_STATUS_FAILED : status, f);

@@ -20,6 +20,7 @@ void uar_run_init(struct uar_run *r)
 {
 	memset(r, 0, sizeof *r);
 	r->status = UAR_STATUS_QUEUED;
+	r->progress = (struct uar_run_progress){ -1, -1, -1, -1, "", "", "" };
 	uar_arena_init(&r->arena, 0);
 }
 
@@ -106,17 +107,21 @@ static uar_err fold_turn_submitted(struct fold *f)
 		uar_json_str(uar_json_get(uar_json_at(parts, 1), UAR_STR("preview")), UAR_STR_NONE),
 		member(f, "idempotency_key"),
 		uar_core_input_blob(f->ev),
+		uar_json_str(uar_json_get(o, UAR_STR("root_run_id")), f->ev->ids[UAR_ID_RUN]),
+		uar_json_str(uar_json_get(o, UAR_STR("parent_run_id")), UAR_STR_NONE),
 	};
-	uar_str *to[] = { &what->provider,    &what->model,  &what->instructions,
-			  &what->message,     &what->inputs, &what->idempotency_key,
-			  &what->message_blob };
+	uar_str *to[] = { &what->provider,     &what->model,	      &what->instructions,
+			  &what->message,      &what->inputs,	      &what->idempotency_key,
+			  &what->message_blob, &f->r->id.root_run_id, &f->r->id.parent_run_id };
 	uar_err e = fold_ids(f);
 
 	what->entry = entry_of(uar_json_str(uar_json_get(o, UAR_STR("entry")), UAR_STR_NONE));
 	if (what->entry == UAR_ENTRY_COUNT)
 		return corrupt(f, "its entry is unknown");
 	what->timeout_us = uar_json_int(uar_json_get(o, UAR_STR("timeout_ms")), 0) * 1000;
-	what->attempt = 1;
+	what->attempt = uar_json_int(uar_json_get(o, UAR_STR("attempt")), 1);
+	if (uar_str_is(uar_json_str(uar_json_get(o, UAR_STR("restart")), UAR_STR("")), "fail"))
+		what->restart = UAR_RESTART_FAIL;
 	f->r->at.created_us = f->ev->time_us;
 	return e ? e : own_all(f, from, to, ARRAY_LEN(from));
 }
@@ -130,10 +135,8 @@ static uar_err fold_task_created(struct fold *f)
 static uar_err fold_task_queued(struct fold *f)
 {
 	struct uar_run_what *what = &f->r->what;
-	uar_str from[] = { member(f, "plugin_id"), member(f, "entry_id"), member(f, "agent_id"),
-			   f->ev->ids[UAR_ID_RUN] };
-	uar_str *to[] = { &what->plugin_id, &what->entry_id, &what->agent_id,
-			  &f->r->id.root_run_id };
+	uar_str from[] = { member(f, "plugin_id"), member(f, "entry_id"), member(f, "agent_id") };
+	uar_str *to[] = { &what->plugin_id, &what->entry_id, &what->agent_id };
 
 	f->r->status = UAR_STATUS_QUEUED;
 	f->r->row_changed = true;
@@ -265,8 +268,39 @@ static uar_err fold_cancel_requested(struct fold *f)
 	return UAR_OK;
 }
 
+/* What an update does not mention stays as it was. */
+static uar_err fold_progress(struct fold *f)
+{
+	struct uar_run_progress *p = &f->r->progress;
+	uar_str stage = member(f, "phase"), message = member(f, "message");
+	const struct uar_json *metrics = uar_json_get(f->p, UAR_STR("metrics"));
+
+	p->value = uar_json_double(uar_json_get(f->p, UAR_STR("progress")), p->value);
+	p->eta_seconds =
+		uar_json_double(uar_json_get(f->p, UAR_STR("eta_seconds")), p->eta_seconds);
+	p->step = uar_json_int(uar_json_get(f->p, UAR_STR("step")), p->step);
+	p->step_total = uar_json_int(uar_json_get(f->p, UAR_STR("step_total")), p->step_total);
+	if (stage.n)
+		keep(p->stage, sizeof p->stage, stage);
+	if (message.n)
+		keep(p->message, sizeof p->message, message);
+	if (metrics && metrics->text.n < sizeof p->metrics)
+		keep(p->metrics, sizeof p->metrics, metrics->text);
+	f->r->row_changed = true;
+	return UAR_OK;
+}
+
+static uar_str source_of(const struct uar_json *j, enum uar_json_kind kind)
+{
+	return j && j->kind == kind ? j->text : UAR_STR_NONE;
+}
+
 static uar_err fold_attempt_completed(struct fold *f)
 {
+	f->r->end.result_refs =
+		source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
+	if (f->r->progress.value < 1)
+		f->r->progress.value = 1;
 	f->r->status = UAR_STATUS_COMPLETED;
 	f->r->at.finished_us = f->ev->time_us;
 	f->r->row_changed = true;
@@ -284,6 +318,8 @@ static uar_err fold_attempt_failed(struct fold *f)
 	keep(end->code, sizeof end->code,
 	     uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("INTERNAL")));
 	keep(end->message, sizeof end->message, member(f, "message"));
+	end->details = source_of(uar_json_get(error, UAR_STR("details")), UAR_JSON_OBJECT);
+	end->result_refs = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
 	end->retryable = uar_json_bool(uar_json_get(f->p, UAR_STR("retryable")), false);
 	f->r->at.finished_us = f->ev->time_us;
 	f->r->row_changed = true;
@@ -304,6 +340,9 @@ static const struct rule {
 	[UAR_EV_TURN_FAILED] = { NULL, TURN(FAILED), 0, true },
 	[UAR_EV_TASK_CREATED] = { fold_task_created, 0, TASK(CREATED), false },
 	[UAR_EV_TASK_QUEUED] = { fold_task_queued, 0, TASK(QUEUED), false },
+	[UAR_EV_TASK_RETRYING] = { fold_task_created, 0, TASK(RETRYING), false },
+	[UAR_EV_TASK_PROGRESS] = { fold_progress, 0, TASK(PROGRESS), false },
+	[UAR_EV_TASK_LOST] = { NULL, 0, TASK(LOST), true },
 	[UAR_EV_TASK_ATTEMPT_STARTED] = { fold_attempt_started, 0, 0, false },
 	[UAR_EV_TASK_STARTED] = { NULL, 0, TASK(STARTED), false },
 	[UAR_EV_TASK_CANCEL_REQUESTED] = { fold_cancel_requested, 0, TASK(CANCEL_REQUESTED),

@@ -25,6 +25,8 @@ enum uar_run_input {
 	UAR_IN_START,
 	UAR_IN_PREPARED,
 	UAR_IN_OUTPUT,
+	UAR_IN_PROGRESS,
+	UAR_IN_EXPORT,
 	UAR_IN_FINISHED,
 	UAR_IN_FAILED,
 	UAR_IN_CANCEL,
@@ -34,6 +36,7 @@ enum uar_run_input {
 	UAR_IN_ASK_PERMISSION,
 	UAR_IN_ANSWERED,
 	UAR_IN_RECOVER,
+	UAR_IN_LOST,
 	UAR_IN_COUNT
 };
 
@@ -42,7 +45,7 @@ enum uar_effect {
 	UAR_DO_NONE,
 	UAR_DO_START_ENTRY, /* (re)start the worker of the run, from where its state says */
 	UAR_DO_CALL_MODEL,  /* issue the model call that was just recorded */
-	UAR_DO_STOP_ENTRY,  /* stop the worker and say UAR_IN_STOPPED when it is gone */
+	UAR_DO_STOP_ENTRY,  /* stop the worker; it ends the run, or UAR_IN_STOPPED does */
 	UAR_DO_RELEASE,	    /* the run is over: end its worker without another word */
 	UAR_DO_PARK,	    /* the run waits for somebody: free its worker */
 	UAR_EFFECT_COUNT
@@ -87,6 +90,7 @@ enum uar_task_input {
 	UAR_TASK_ON_COMPLETED,
 	UAR_TASK_ON_FAILED,
 	UAR_TASK_ON_TIMED_OUT,
+	UAR_TASK_ON_LOST,
 	UAR_TASK_ON_CANCELLED
 };
 bool uar_task_move(enum uar_task_state *state, enum uar_task_input on);

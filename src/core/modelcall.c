@@ -123,7 +123,7 @@ void uar_core_model_failed(struct emit *e, const struct uar_model_end *m)
 	uar_jw_str(w, "model", e->r->what.model);
 	uar_jw_str(w, "failure_category", m->category);
 	uar_jw_str(w, "message", m->message);
-	uar_emit_error(w, "error", &f);
+	uar_emit_error(w, "error", &f, UAR_STR_NONE);
 	uar_jw_bool(w, "retryable", m->retryable);
 	if (m->http_status)
 		uar_jw_int(w, "http_status", m->http_status);

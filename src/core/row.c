@@ -12,6 +12,8 @@ static void put_error(struct uar_jw *w, const struct uar_run_end *end)
 	uar_jw_cstr(w, "message", end->message);
 	uar_jw_obj(w, "details");
 	uar_jw_bool(w, "retriable", end->retryable);
+	if (end->details.n)
+		uar_jw_raw(w, "plugin", end->details);
 	uar_jw_close(w);
 	uar_jw_close(w);
 }
@@ -34,22 +36,50 @@ static void put_cancel(struct uar_jw *w, const struct uar_run_cancel *c)
 		uar_jw_null(w, "cancel_requested_at");
 }
 
+static void put_number(struct uar_jw *w, const char *key, double v)
+{
+	if (v >= 0)
+		uar_jw_double(w, key, v);
+	else
+		uar_jw_null(w, key);
+}
+
+static void put_count(struct uar_jw *w, const char *key, int64_t v)
+{
+	if (v >= 0)
+		uar_jw_int(w, key, v);
+	else
+		uar_jw_null(w, key);
+}
+
+/* The stage that the entry named, else the phase the engine knows. */
+static void put_progress(struct uar_jw *w, const struct uar_run *r)
+{
+	const struct uar_run_progress *p = &r->progress;
+
+	put_number(w, "progress", p->value);
+	put_text(w, "stage", uar_str_c(p->stage[0] ? p->stage : r->phase));
+	put_text(w, "message", uar_str_c(p->message));
+	put_count(w, "step", p->step);
+	put_count(w, "step_total", p->step_total);
+	put_number(w, "eta_seconds", p->eta_seconds);
+	if (p->metrics[0])
+		uar_jw_raw(w, "metrics", uar_str_c(p->metrics));
+	else
+		uar_jw_null(w, "metrics");
+}
+
 static void put_detail(struct uar_jw *w, const struct uar_run *r)
 {
 	uar_jw_obj(w, NULL);
 	put_text(w, "task_id", r->id.task_given ? r->id.task_id : UAR_STR_NONE);
 	put_text(w, "trace_id", r->id.trace_id);
 	put_text(w, "idempotency_key", r->what.idempotency_key);
-	if (r->status == UAR_STATUS_COMPLETED)
-		uar_jw_double(w, "progress", 1.0);
-	else
-		uar_jw_null(w, "progress");
+	put_progress(w, r);
 	uar_jw_cstr(w, "engine_status", uar_status_text(r->status));
-	put_text(w, "stage", uar_str_c(r->phase));
 	put_cancel(w, &r->cancel);
 	put_error(w, &r->end);
-	uar_jw_arr(w, "result_refs");
-	uar_jw_close(w);
+	uar_jw_raw(w, "result_refs", r->end.result_refs.n ? r->end.result_refs : UAR_STR("[]"));
 	if (r->call.calls) {
 		uar_jw_obj(w, "usage");
 		uar_jw_int(w, "input_tokens", r->call.input_tokens);

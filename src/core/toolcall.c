@@ -27,7 +27,7 @@ void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, cons
 	uar_jw_cstr(w, "status", status);
 	uar_jw_str(w, "failure_category", f->category);
 	uar_jw_str(w, "message", f->message);
-	uar_emit_error(w, "error", f);
+	uar_emit_error(w, "error", f, UAR_STR_NONE);
 	uar_jw_bool(w, "retryable", f->retryable);
 	uar_jw_int(w, "duration_ms", 0);
 	if (output)

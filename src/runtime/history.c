@@ -199,6 +199,13 @@ static uar_err read_page(struct history_load *l)
 	return store->ops->read(store, &l->read);
 }
 
+/* An earlier try at the same question is not something that was said before it. */
+static bool is_attempt(const struct uar_run *r, uar_str run_id)
+{
+	return r->id.parent_run_id.n &&
+	       (uar_str_eq(run_id, r->id.parent_run_id) || uar_str_eq(run_id, r->id.root_run_id));
+}
+
 /* True: r's own turn has started, the past is complete. */
 static bool take_page(struct history_load *l, uar_err *out_err)
 {
@@ -206,7 +213,8 @@ static bool take_page(struct history_load *l, uar_err *out_err)
 		const struct uar_event *ev = &l->read.events[i];
 
 		l->after = ev->sequence;
-		if (!uar_str_is(ev->ids[UAR_ID_THREAD], l->run->thread_id))
+		if (!uar_str_is(ev->ids[UAR_ID_THREAD], l->run->thread_id) ||
+		    is_attempt(&l->run->state, ev->ids[UAR_ID_RUN]))
 			continue;
 		if (!uar_str_is(ev->ids[UAR_ID_RUN], l->run->run_id))
 			*out_err = take_event(l, ev);

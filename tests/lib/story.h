@@ -146,7 +146,25 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 						  .http_status = 502,
 						  .total_tokens = -1 };
 		break;
+	case UAR_CMD_PROGRESS:
+		c.progress = (struct uar_progress){ .value = 0.5,
+						    .eta_seconds = 2,
+						    .step = 1,
+						    .step_total = 2,
+						    .stage = UAR_STR("half"),
+						    .message = UAR_STR("on the way"),
+						    .metrics = UAR_STR("{\"n\":1}") };
+		break;
+	case UAR_CMD_EXPORT:
+		c.export = (struct uar_export){ .id = UAR_STR("item-1"),
+						.type = UAR_STR("text"),
+						.content = UAR_STR("for people"),
+						.sha256 = UAR_STR(STORY_SHA256),
+						.bytes = 10 };
+		break;
+	case UAR_CMD_FINISH: c.result_refs = UAR_STR("[\"item-1\"]"); break;
 	case UAR_CMD_FAIL:
+		c.details = UAR_STR("{\"more\":true}");
 		c.fail = (struct uar_failure){ UAR_STR("INTERNAL"), UAR_STR("it broke"),
 					       UAR_STR("execution"), false };
 		break;

@@ -128,7 +128,7 @@ static bool may_follow_end(enum uar_event_class cls)
 {
 	return cls == UAR_EV_TASK_COMPLETED || cls == UAR_EV_TASK_FAILED ||
 	       cls == UAR_EV_TASK_CANCELLED || cls == UAR_EV_TASK_TIMED_OUT ||
-	       cls == UAR_EV_TURN_COMPLETED || cls == UAR_EV_TURN_FAILED;
+	       cls == UAR_EV_TASK_LOST || cls == UAR_EV_TURN_COMPLETED || cls == UAR_EV_TURN_FAILED;
 }
 
 static void check_event(struct sim_checker *k, struct run_facts *f, const struct uar_event *ev)

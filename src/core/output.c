@@ -1,0 +1,70 @@
+/* output.c - what a worker reports on the way: progress, and items for people.
+ *
+ * An export item is an artifact of type export.<type> whose artifact id is the
+ * item's id: one log, one store for both. */
+#include "core/emit.h"
+
+void uar_core_progress(struct emit *e, const struct uar_progress *p)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	if (p->value >= 0)
+		uar_jw_double(w, "progress", p->value);
+	if (p->stage.n)
+		uar_jw_str(w, "phase", p->stage);
+	if (p->message.n)
+		uar_jw_str(w, "message", p->message);
+	if (p->step >= 0)
+		uar_jw_int(w, "step", p->step);
+	if (p->step_total >= 0)
+		uar_jw_int(w, "step_total", p->step_total);
+	if (p->eta_seconds >= 0)
+		uar_jw_double(w, "eta_seconds", p->eta_seconds);
+	if (p->metrics.n)
+		uar_jw_raw(w, "metrics", p->metrics);
+	uar_jw_int(w, "coalesced", p->coalesced);
+	uar_emit(e, UAR_EV_TASK_PROGRESS, EMIT_RUN);
+}
+
+static void put_optional(struct uar_jw *w, const char *key, uar_str s)
+{
+	if (s.n)
+		uar_jw_str(w, key, s);
+}
+
+static uar_str export_ref(struct emit *e, const struct uar_export *x)
+{
+	if (x->blob.n)
+		return uar_arena_printf(e->env->arena, "{\"read_ref\":\"blob://%.*s\"}",
+					UAR_FMT(x->blob));
+	return uar_arena_printf(e->env->arena, "{\"read_ref\":\"artifact://%.*s@1\"}",
+				UAR_FMT(x->id));
+}
+
+void uar_core_export(struct emit *e, const struct uar_export *x)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+	uar_str type = uar_arena_printf(e->env->arena, "export.%.*s", UAR_FMT(x->type));
+
+	uar_jw_cstr(w, "op", "exported");
+	uar_jw_str(w, "artifact_type", type);
+	uar_jw_str(w, "title", x->label.n ? x->label : x->description);
+	uar_jw_int(w, "version", 1);
+	uar_jw_cstr(w, "status", "ready");
+	put_optional(w, "mime", x->mime);
+	uar_jw_int(w, "bytes", x->bytes);
+	uar_jw_str(w, "sha256", x->sha256);
+	if (!x->blob.n)
+		uar_jw_str(w, "preview", x->content);
+	uar_jw_int(w, "issue_count", 0);
+	uar_jw_raw(w, "metadata", x->metadata.n ? x->metadata : UAR_STR("{}"));
+	put_optional(w, "label", x->label);
+	put_optional(w, "category", x->category);
+	put_optional(w, "description", x->description);
+	put_optional(w, "role", x->role);
+	e->refs = export_ref(e, x);
+	e->extra[UAR_ID_ARTIFACT] = x->id;
+	if (!e->err && (!type.p || !e->refs.p))
+		e->err = UAR_ENOMEM;
+	uar_emit(e, UAR_EV_ARTIFACT_CHANGED, EMIT_RUN);
+}
