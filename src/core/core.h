@@ -63,7 +63,8 @@ struct uar_run_what {
 	uar_str message_blob;	 /* else the sha256 of the blob that holds it */
 	uar_str inputs;		 /* JSON object: all inputs but the message */
 	uar_str idempotency_key;
-	int64_t timeout_us; /* 0: none */
+	int64_t message_bytes; /* of the whole message */
+	int64_t timeout_us;    /* 0: none */
 	int64_t attempt;
 	enum uar_restart restart;
 };
@@ -188,7 +189,6 @@ struct uar_create {
 	uar_str trace_id;
 	uar_str source;	 /* "api" */
 	uar_str context; /* JSON object or empty */
-	int64_t message_bytes;
 };
 
 struct uar_prepared {
@@ -208,29 +208,6 @@ struct uar_model_end {
 struct uar_failure {
 	uar_str code, message, category;
 	bool retryable;
-};
-
-/* Absent members: empty strings, negative numbers. */
-struct uar_progress {
-	double value, eta_seconds;
-	int64_t step, step_total;
-	int64_t coalesced; /* earlier updates that this one stands for */
-	uar_str stage, message;
-	uar_str metrics; /* JSON object */
-};
-
-/* An export item. Its id is the caller's, so that it can be told before the
- * fact is durable and stays the same when the append is tried again. */
-struct uar_export {
-	uar_str id;
-	uar_str type;	 /* text, url, binary_url, binary, json */
-	uar_str role;	 /* "result": what the entry returned; else empty */
-	uar_str content; /* the text; binary as base64; empty when it is in the blob */
-	uar_str blob;	 /* sha256 of the stored bytes, or empty */
-	uar_str sha256;	 /* of the bytes that count: binary before base64 */
-	int64_t bytes;
-	uar_str label, category, description, mime;
-	uar_str metadata; /* JSON object, or empty */
 };
 
 /* One normalized event {"type","data"} of a fixture; lines count from 1. */

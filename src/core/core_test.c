@@ -17,7 +17,8 @@ static void same_origin(const struct uar_run *a, const struct uar_run *b)
 	SAME_STR(what.entry_id), SAME_STR(what.provider), SAME_STR(what.model);
 	SAME_STR(what.instructions), SAME_STR(what.message), SAME_STR(what.message_blob);
 	SAME_STR(what.inputs), SAME_STR(what.idempotency_key);
-	SAME_INT(what.timeout_us), SAME_INT(what.attempt), SAME_INT(what.restart);
+	SAME_INT(what.message_bytes), SAME_INT(what.timeout_us), SAME_INT(what.attempt),
+		SAME_INT(what.restart);
 }
 
 static void same_progress(const struct uar_run *a, const struct uar_run *b)

@@ -88,7 +88,7 @@ static void turn_submitted(struct emit *e, const struct uar_create *c)
 	uar_jw_str(w, "source", c->source);
 	uar_jw_arr(w, "input_parts");
 	put_part(w, c->what.entry == UAR_ENTRY_PLUGIN ? "json" : "text", c->what.message,
-		 c->message_bytes);
+		 c->what.message_bytes);
 	if (c->what.inputs.n)
 		put_part(w, "json", c->what.inputs, (int64_t)c->what.inputs.n);
 	uar_jw_close(w);

@@ -118,6 +118,8 @@ static uar_err fold_turn_submitted(struct fold *f)
 	what->entry = entry_of(uar_json_str(uar_json_get(o, UAR_STR("entry")), UAR_STR_NONE));
 	if (what->entry == UAR_ENTRY_COUNT)
 		return corrupt(f, "its entry is unknown");
+	what->message_bytes =
+		uar_json_int(uar_json_get(uar_json_at(parts, 0), UAR_STR("bytes")), 0);
 	what->timeout_us = uar_json_int(uar_json_get(o, UAR_STR("timeout_ms")), 0) * 1000;
 	what->attempt = uar_json_int(uar_json_get(o, UAR_STR("attempt")), 1);
 	if (uar_str_is(uar_json_str(uar_json_get(o, UAR_STR("restart")), UAR_STR("")), "fail"))

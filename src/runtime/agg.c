@@ -179,6 +179,7 @@ void rt_run_free(struct live_run *r)
 	struct uar_runtime *rt = r->agg->rt;
 
 	rt_worker_stop(r);
+	rt_plugin_leave(r);
 	uar_timer_stop(rt->o.sched, &r->deadline);
 	forget_thread(rt, r);
 	uar_map_remove(&rt->runs, uar_str_c(r->run_id));

@@ -116,12 +116,16 @@ static void purge(struct live_run *r, struct uar_list *out)
 }
 
 /* The next turn of a conversation begins when the one before it is over. */
-static void start_next(struct agg *a, uar_str thread_id)
+void rt_start_next(struct agg *a, uar_str thread_id)
 {
 	struct live_run *next = rt_thread_active(a, thread_id);
 	struct uar_command start = { .kind = UAR_CMD_START };
 
-	if (next && next->committed && next->state.status == UAR_STATUS_QUEUED && !a->rt->draining)
+	if (!next || !next->committed || next->state.status != UAR_STATUS_QUEUED ||
+	    a->rt->draining)
+		return;
+	if (next->state.what.entry != UAR_ENTRY_PLUGIN ||
+	    rt_plugin_place(next, next->state.what.plugin_id, next->state.what.entry_id))
 		rt_send(next, &start);
 }
 
@@ -136,7 +140,7 @@ void rt_run_over(struct live_run *r, uar_err why)
 	uar_list_init(&late);
 	purge(r, &late);
 	rt_run_free(r);
-	start_next(a, uar_str_c(thread_id));
+	rt_start_next(a, uar_str_c(thread_id));
 	UAR_LIST_EACH (it, &late) {
 		struct cmd *c = UAR_OWNER(it, struct cmd, node);
 		struct uar_error error = { .code = why };
@@ -230,6 +234,24 @@ static void publish(struct batch *b)
 	uar_bus_publish(bus, b->s.session_id, events, n, events[n - 1].sequence);
 }
 
+static void tell_watches(struct batch *b, bool added)
+{
+	struct uar_commit c = {
+		.owner = &b->agg->state.owner,
+		.run = &b->r,
+		.events = b->d.events,
+		.event_count = b->d.event_count,
+		.added = added,
+		.changed = b->append.run != NULL,
+	};
+
+	UAR_LIST_EACH (it, &b->agg->rt->watches) {
+		struct uar_watch *w = UAR_OWNER(it, struct uar_watch, node);
+
+		w->fn(w->ctx, &c);
+	}
+}
+
 static void count_end(struct uar_runtime *rt, enum uar_status status)
 {
 	uint64_t *counter = status == UAR_STATUS_COMPLETED   ? &rt->stats.completed
@@ -273,7 +295,7 @@ static void perform(struct batch *b)
 	if (uar_status_terminal(b->run->state.status))
 		end_run(b->run);
 	else if (b->run->state.status == UAR_STATUS_QUEUED)
-		start_next(b->agg, uar_str_c(b->run->thread_id));
+		rt_start_next(b->agg, uar_str_c(b->run->thread_id));
 	else if (b->run->worker && b->agg->queued < UAR_LIMIT_RUN_PENDING / 8)
 		b->run->worker->ops->flow(b->run->worker, false);
 }
@@ -448,6 +470,7 @@ static void note_space(struct uar_runtime *rt, uar_err e)
 static void appended(struct uar_append *append)
 {
 	struct batch *b = UAR_OWNER(append, struct batch, append);
+	bool added = !b->run->committed;
 
 	b->agg->rt->in_flight--;
 	note_space(b->agg->rt, append->err);
@@ -458,6 +481,7 @@ static void appended(struct uar_append *append)
 		b->agg->batch = NULL;
 		move_state(b);
 		publish(b);
+		tell_watches(b, added);
 		answer_all(b, UAR_OK, NULL);
 		perform(b);
 	}

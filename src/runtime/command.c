@@ -58,7 +58,7 @@ static struct cmd *mergeable(struct live_run *r, enum uar_command_kind kind, siz
 	return last;
 }
 
-static bool has_room(const struct agg *a)
+bool rt_has_room(const struct agg *a)
 {
 	return a->queued_bytes < UAR_LIMIT_RUN_PENDING_BYTES / 2 &&
 	       a->queued < UAR_LIMIT_RUN_PENDING / 2;
@@ -128,37 +128,68 @@ bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text)
 			return false;
 		text = uar_str_from(text, piece.n);
 	}
-	return !r->lost && has_room(r->agg);
+	return !r->lost && rt_has_room(r->agg);
+}
+
+enum { STRINGS = 16 };
+
+static size_t export_strings(struct uar_export *x, uar_str **out)
+{
+	uar_str *all[] = { &x->id,	    &x->type,	&x->role,    &x->content,
+			   &x->blob,	    &x->sha256, &x->label,   &x->category,
+			   &x->description, &x->mime,	&x->metadata };
+
+	memcpy(out, all, sizeof all);
+	return ARRAY_LEN(all);
+}
+
+static size_t strings_of(struct uar_command *c, uar_str **out)
+{
+	size_t n = 0;
+
+	switch (c->kind) {
+	case UAR_CMD_PREPARED: out[n++] = &c->prepared.prompt_sha256; break;
+	case UAR_CMD_FAIL:
+		out[n++] = &c->fail.code;
+		out[n++] = &c->fail.message;
+		out[n++] = &c->fail.category;
+		out[n++] = &c->details;
+		out[n++] = &c->result_refs;
+		break;
+	case UAR_CMD_MODEL_DONE:
+	case UAR_CMD_MODEL_FAILED:
+		out[n++] = &c->model.actual_model;
+		out[n++] = &c->model.stop_reason;
+		out[n++] = &c->model.category;
+		out[n++] = &c->model.message;
+		break;
+	case UAR_CMD_PROGRESS:
+		out[n++] = &c->progress.stage;
+		out[n++] = &c->progress.message;
+		out[n++] = &c->progress.metrics;
+		break;
+	case UAR_CMD_EXPORT: n = export_strings(&c->export, out); break;
+	case UAR_CMD_FINISH:
+		n = export_strings(&c->export, out);
+		out[n++] = &c->result_refs;
+		break;
+	default: break; /* no strings of their own */
+	}
+	return n;
 }
 
 /* The strings of a worker's command outlive the worker. */
 static bool own_strings(struct cmd *c)
 {
-	uar_str *strings[4] = { 0 };
-	bool good = true;
+	uar_str *strings[STRINGS];
+	size_t n = strings_of(&c->c, strings);
 
-	switch (c->c.kind) {
-	case UAR_CMD_PREPARED: strings[0] = &c->c.prepared.prompt_sha256; break;
-	case UAR_CMD_FAIL:
-		strings[0] = &c->c.fail.code;
-		strings[1] = &c->c.fail.message;
-		strings[2] = &c->c.fail.category;
-		break;
-	case UAR_CMD_MODEL_DONE:
-	case UAR_CMD_MODEL_FAILED:
-		strings[0] = &c->c.model.actual_model;
-		strings[1] = &c->c.model.stop_reason;
-		strings[2] = &c->c.model.category;
-		strings[3] = &c->c.model.message;
-		break;
-	default: break; /* no strings of their own */
+	for (size_t i = 0; i < n; i++) {
+		*strings[i] = uar_arena_str(&c->own, *strings[i]);
+		if (!strings[i]->p)
+			return false;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(strings) && good; i++)
-		if (strings[i]) {
-			*strings[i] = uar_arena_str(&c->own, *strings[i]);
-			good = strings[i]->p != NULL;
-		}
-	return good;
+	return true;
 }
 
 /* --- what a run is owed ----------------------------------------------------------- */
@@ -171,14 +202,18 @@ void rt_owe(struct live_run *r, uint32_t owed)
 
 /* Commands that consist of their kind can be made later; of the others what they
  * said is gone. */
-static void owe_command(struct live_run *r, enum uar_command_kind kind)
+static void owe_command(struct live_run *r, const struct uar_command *c)
 {
-	switch (kind) {
+	if (c->kind == UAR_CMD_FINISH && (c->export.id.n || c->result_refs.n)) {
+		rt_lose(r, UAR_ENOMEM); /* its result is gone */
+		return;
+	}
+	switch (c->kind) {
 	case UAR_CMD_START:
 	case UAR_CMD_FINISH:
 	case UAR_CMD_STOPPED:
 	case UAR_CMD_TIMEOUT:
-	case UAR_CMD_RECOVER: rt_owe(r, OWED(kind)); break;
+	case UAR_CMD_RECOVER: rt_owe(r, OWED(c->kind)); break;
 	default: rt_lose(r, UAR_ENOMEM); break;
 	}
 }
@@ -188,23 +223,30 @@ bool rt_is_output(enum uar_command_kind kind)
 	return kind >= UAR_CMD_PREPARED && kind <= UAR_CMD_FAIL;
 }
 
-void rt_send(struct live_run *r, const struct uar_command *command)
+bool rt_send_asked(struct live_run *r, const struct uar_command *command, cmd_fn *done, void *ctx)
 {
-	struct cmd *c;
+	struct cmd *c = rt_cmd_make(r, command->kind);
 
-	if (r->lost && rt_is_output(command->kind))
-		return; /* after a loss it has nothing more to say that counts */
-	c = rt_cmd_make(r, command->kind);
 	if (c) {
 		c->c = *command;
 		c->from_worker = true;
+		c->done = done;
+		c->ctx = ctx;
 	}
 	if (!c || !own_strings(c)) {
 		rt_cmd_free(c);
-		owe_command(r, command->kind);
-		return;
+		return false;
 	}
 	enqueue(c);
+	return true;
+}
+
+void rt_send(struct live_run *r, const struct uar_command *command)
+{
+	if (r->lost && rt_is_output(command->kind))
+		return; /* after a loss it has nothing more to say that counts */
+	if (!rt_send_asked(r, command, NULL, NULL))
+		owe_command(r, command);
 }
 
 static bool pay_command(struct live_run *r, enum uar_command_kind kind)
@@ -261,5 +303,5 @@ bool rt_send_line(struct live_run *r, uar_str json, int64_t line)
 	c = rt_cmd_make(r, UAR_CMD_REPLAY);
 	if (c)
 		c->c.replay.line = line;
-	return send_new(r, c, json) && has_room(r->agg);
+	return send_new(r, c, json) && rt_has_room(r->agg);
 }

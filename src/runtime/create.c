@@ -19,6 +19,8 @@ struct creation {
 	struct uar_task place_later;
 	int tries;
 	bool has_blob;
+	struct uar_entry_info entry; /* of a plugin */
+	char agent_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
 	char ids[4][UAR_UUID_TEXT + 1]; /* run, turn, task, session */
 };
@@ -50,7 +52,38 @@ static uar_str own_id(struct creation *c, int which)
 	return uar_str_n(c->ids[which], UAR_UUID_TEXT);
 }
 
-static struct uar_run_what what_of(const struct creation *c)
+static struct uar_run_what plugin_what(struct creation *c)
+{
+	const struct uar_run_create *op = c->op;
+	int64_t timeout = c->entry.timeout_us ? c->entry.timeout_us : c->rt->o.run_timeout_us;
+
+	snprintf(c->agent_id, sizeof c->agent_id, "%.*s:%.*s", UAR_FMT(op->plugin_id),
+		 UAR_FMT(op->entry_id));
+	return (struct uar_run_what){
+		.entry = UAR_ENTRY_PLUGIN,
+		.agent_id = uar_str_c(c->agent_id),
+		.plugin_id = op->plugin_id,
+		.entry_id = op->entry_id,
+		.message = uar_str_utf8_prefix(op->message, UAR_LIMIT_PREVIEW_BYTES),
+		.message_bytes = (int64_t)op->message.n,
+		.message_blob = c->has_blob ? uar_str_c(c->put.sha256) : UAR_STR_NONE,
+		.idempotency_key = op->idempotency_key,
+		.timeout_us = op->timeout_us ? op->timeout_us : timeout,
+		.restart = c->entry.restart_fails ? UAR_RESTART_FAIL : UAR_RESTART_RETRY,
+	};
+}
+
+/* The same again, but for what belongs to the request. */
+static struct uar_run_what retry_what(const struct creation *c)
+{
+	struct uar_run_what what = c->op->parent->what;
+
+	what.attempt++;
+	what.idempotency_key = c->op->idempotency_key;
+	return what;
+}
+
+static struct uar_run_what agent_what(const struct creation *c)
 {
 	const struct uar_runtime_options *o = &c->rt->o;
 	const struct uar_run_create *op = c->op;
@@ -61,6 +94,7 @@ static struct uar_run_what what_of(const struct creation *c)
 		.plugin_id = UAR_STR("uar.agent"),
 		.entry_id = op->agent_id,
 		.message = uar_str_utf8_prefix(op->message, UAR_LIMIT_PREVIEW_BYTES),
+		.message_bytes = (int64_t)op->message.n,
 		.inputs = op->inputs,
 		.idempotency_key = op->idempotency_key,
 		.timeout_us = op->timeout_us ? op->timeout_us : o->run_timeout_us,
@@ -76,6 +110,13 @@ static struct uar_run_what what_of(const struct creation *c)
 			       : c->agent->model ? c->agent->model
 						 : "scripted");
 	return what;
+}
+
+static struct uar_run_what what_of(struct creation *c)
+{
+	if (c->op->parent)
+		return retry_what(c);
+	return c->op->plugin_id.n ? plugin_what(c) : agent_what(c);
 }
 
 static void row_ready(struct uar_runs_query *q)
@@ -130,17 +171,28 @@ static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
 		if (!e) {
 			c->op->status = uar_status_record(run->status);
 			c->rt->stats.created++;
-			rt_log_run(c->rt, UAR_LOG_DEBUG, "run.created", run->id.run_id,
-				   c->agent->id);
+			uar_log(c->rt->o.log, UAR_LOG_DEBUG, "run.created",
+				{ "run_id", run->id.run_id }, { "agent", run->what.agent_id },
+				{ "trace_id", run->id.trace_id });
 		}
 		finish(c, e, error);
 	}
+}
+
+/* The thread is at other work, or the plugin has no place free. */
+static bool must_wait(struct live_run *r, const struct uar_run_what *what)
+{
+	if (rt_thread_active(r->agg, uar_str_c(r->thread_id)) != r)
+		return true;
+	return what->entry == UAR_ENTRY_PLUGIN &&
+	       !rt_plugin_place(r, what->plugin_id, what->entry_id);
 }
 
 static struct uar_create command_of(struct creation *c, struct live_run *r, bool new_session,
 				    bool new_thread)
 {
 	const struct uar_run_create *op = c->op;
+	struct uar_run_what what = what_of(c);
 
 	return (struct uar_create){
 		.run_id = uar_str_c(r->run_id),
@@ -149,13 +201,14 @@ static struct uar_create command_of(struct creation *c, struct live_run *r, bool
 		.thread_id = uar_str_c(r->thread_id),
 		.new_session = new_session,
 		.new_thread = new_thread,
-		.task_given = op->task_id.n > 0,
-		.wait = rt_thread_active(r->agg, uar_str_c(r->thread_id)) != r,
-		.what = what_of(c),
+		.task_given = op->parent ? op->parent->id.task_given : op->task_id.n > 0,
+		.wait = must_wait(r, &what),
+		.what = what,
+		.root_run_id = op->parent ? op->parent->id.root_run_id : UAR_STR_NONE,
+		.parent_run_id = op->parent ? op->parent->id.run_id : UAR_STR_NONE,
 		.trace_id = op->trace_id,
-		.source = UAR_STR("api"),
+		.source = what.entry == UAR_ENTRY_PLUGIN ? UAR_STR("plugin") : UAR_STR("api"),
 		.context = op->context,
-		.message_bytes = (int64_t)op->message.n,
 	};
 }
 
@@ -176,8 +229,10 @@ static uar_err submit(struct creation *c, struct agg *a, bool new_session, bool 
 		cmd->done = created;
 		cmd->ctx = c;
 		if (c->op->idempotency_key.n) {
-			c->key = (struct uar_key_row){ UAR_STR("runs"), c->op->idempotency_key,
-						       c->op->fingerprint, uar_str_c(r->run_id) };
+			c->key = (struct uar_key_row){ c->op->parent ? UAR_STR("retry")
+								     : UAR_STR("runs"),
+						       c->op->idempotency_key, c->op->fingerprint,
+						       uar_str_c(r->run_id) };
 			cmd->key = &c->key;
 		}
 		e = rt_cmd_send(cmd);
@@ -275,11 +330,28 @@ static void place_task(struct uar_task *t)
 	place(UAR_OWNER(t, struct creation, place_later));
 }
 
-static uar_err check(const struct uar_runtime *rt, struct uar_run_create *op)
+/* Bad input never becomes a run. */
+static uar_err check_plugin(struct uar_runtime *rt, struct uar_run_create *op,
+			    struct uar_entry_info *out)
+{
+	struct uar_entries *entries = rt->o.entries;
+	uar_err e;
+
+	if (!entries)
+		return uar_error_set(&op->error, UAR_ENOTFOUND, "no plugins are installed");
+	e = entries->ops->find(entries, op->plugin_id, op->entry_id, out, &op->error);
+	if (!e && op->args)
+		e = entries->ops->check(entries, op->plugin_id, op->entry_id, op->args, &op->error);
+	return e;
+}
+
+static uar_err check(struct uar_runtime *rt, struct uar_run_create *op, struct uar_entry_info *out)
 {
 	if (rt->draining)
 		return UAR_EDRAINING;
-	if (!uar_agent_find(op->agent_id))
+	if (op->plugin_id.n)
+		return check_plugin(rt, op, out);
+	if (!op->parent && !uar_agent_find(op->agent_id))
 		return uar_error_set(&op->error, UAR_ENOTFOUND, "no agent is named \"%.*s\"",
 				     UAR_FMT(op->agent_id));
 	if (op->conversation_id.n && !uar_str_is_id(op->conversation_id))
@@ -298,8 +370,9 @@ static uar_err check(const struct uar_runtime *rt, struct uar_run_create *op)
 
 uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op)
 {
+	struct uar_entry_info entry = { .timeout_us = 0 };
 	struct creation *c;
-	uar_err e = check(rt, op);
+	uar_err e = check(rt, op, &entry);
 
 	if (e)
 		return e;
@@ -309,6 +382,7 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 	c->rt = rt;
 	c->op = op;
 	c->agent = uar_agent_find(op->agent_id);
+	c->entry = entry;
 	c->place_later.fn = place_task;
 	if (op->message.n <= UAR_LIMIT_PREVIEW_BYTES) {
 		uar_post(rt->o.sched, &c->place_later);

@@ -17,6 +17,10 @@ static void stop_entry(struct live_run *r)
 {
 	struct uar_command stopped = { .kind = UAR_CMD_STOPPED };
 
+	if (r->worker && r->worker->ops->cancel) {
+		r->worker->ops->cancel(r->worker);
+		return;
+	}
 	rt_worker_stop(r);
 	rt_send(r, &stopped);
 }

@@ -146,8 +146,8 @@ static void fixture_stop(struct worker *w)
 	uar_free(f);
 }
 
-static const struct worker_ops fixture_ops = { "fixture", fixture_start, fixture_call_model,
-					       fixture_flow, fixture_stop };
+static const struct worker_ops fixture_ops = { "fixture",    fixture_start, fixture_call_model,
+					       fixture_flow, fixture_stop,  NULL };
 
 uar_err rt_fixture_make(struct live_run *r, struct worker **out)
 {

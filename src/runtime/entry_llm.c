@@ -194,8 +194,8 @@ static void llm_stop(struct worker *base)
 	uar_free(w);
 }
 
-static const struct worker_ops llm_ops = { "llm.chat", llm_start, llm_call_model, llm_flow,
-					   llm_stop };
+static const struct worker_ops llm_ops = { "llm.chat", llm_start, llm_call_model,
+					   llm_flow,   llm_stop,  NULL };
 
 uar_err rt_llm_make(struct live_run *r, struct worker **out)
 {

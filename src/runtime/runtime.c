@@ -20,6 +20,7 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_list_init(&rt->spare);
 	uar_list_init(&rt->to_load);
 	uar_list_init(&rt->ops);
+	uar_list_init(&rt->watches);
 	e = uar_bus_create(seed, &rt->bus);
 	if (e) {
 		uar_runtime_destroy(rt);
@@ -87,6 +88,22 @@ struct uar_bus *uar_runtime_bus(struct uar_runtime *rt)
 struct uar_store *uar_runtime_store(struct uar_runtime *rt)
 {
 	return rt->o.store;
+}
+
+struct uar_entries *uar_runtime_entries(struct uar_runtime *rt)
+{
+	return rt->o.entries;
+}
+
+void uar_runtime_watch(struct uar_runtime *rt, struct uar_watch *w)
+{
+	uar_list_add_last(&rt->watches, &w->node);
+}
+
+void uar_runtime_unwatch(struct uar_watch *w)
+{
+	if (w->node.next)
+		uar_list_remove(&w->node);
 }
 
 bool uar_runtime_ready(const struct uar_runtime *rt)

@@ -11,6 +11,7 @@
 #include "base/sched.h"
 #include "bus/bus.h"
 #include "core/core.h"
+#include "event/entry.h"
 #include "model/model.h"
 #include "store/store.h"
 
@@ -21,12 +22,13 @@ struct uar_runtime_options {
 	struct uar_store *store;
 	const struct uar_rand *rand;
 	const struct uar_log *log;
-	struct uar_model *scripted; /* always there */
-	struct uar_model *provider; /* NULL: none configured */
-	const char *provider_model; /* model name for `provider` */
-	const char *fixtures_dir;   /* NULL: none */
-	int64_t model_idle_us;	    /* a call without a token for so long ends; 0: its default */
-	int64_t run_timeout_us;	    /* of runs that name none; 0: no limit */
+	struct uar_model *scripted;  /* always there */
+	struct uar_model *provider;  /* NULL: none configured */
+	const char *provider_model;  /* model name for `provider` */
+	struct uar_entries *entries; /* plugins; NULL: none */
+	const char *fixtures_dir;    /* NULL: none */
+	int64_t model_idle_us;	     /* a call without a token for so long ends; 0: its default */
+	int64_t run_timeout_us;	     /* of runs that name none; 0: no limit */
 };
 
 UAR_MUST_CHECK uar_err uar_runtime_create(const struct uar_runtime_options *o,
@@ -40,6 +42,7 @@ void uar_runtime_destroy(struct uar_runtime *rt);
 void uar_runtime_reload(struct uar_runtime *rt, int64_t run_timeout_us, int64_t model_idle_us);
 struct uar_bus *uar_runtime_bus(struct uar_runtime *rt);
 struct uar_store *uar_runtime_store(struct uar_runtime *rt);
+struct uar_entries *uar_runtime_entries(struct uar_runtime *rt); /* NULL: no plugins */
 
 /* Finds every run that is not over and lets it go on. Blocks only to list
  * them; each is then read and resumed from the loop. */
@@ -52,14 +55,16 @@ void uar_runtime_drain(struct uar_runtime *rt, void (*done)(void *ctx), void *ct
 
 /* Operation structs belong to the caller and stay in place until `done`. */
 struct uar_run_create {
-	struct uar_owner owner; /* strings stay in place until done */
-	uar_str agent_id;
-	uar_str message;
-	uar_str inputs;		 /* JSON object of the other inputs, or empty */
-	uar_str context;	 /* JSON object, or empty */
-	uar_str conversation_id; /* or empty */
-	uar_str idempotency_key; /* or empty */
-	uar_str fingerprint;	 /* of the request's meaning, when there is a key */
+	struct uar_owner owner;	     /* strings stay in place until done */
+	uar_str agent_id;	     /* either an agent */
+	uar_str plugin_id, entry_id; /* or an entry of a plugin, */
+	const struct uar_json *args; /* whose arguments are checked before anything begins */
+	uar_str message;	     /* for a plugin: the text of `args` */
+	uar_str inputs;		     /* JSON object of the other inputs, or empty */
+	uar_str context;	     /* JSON object, or empty */
+	uar_str conversation_id;     /* or empty */
+	uar_str idempotency_key;     /* or empty */
+	uar_str fingerprint;	     /* of the request's meaning, when there is a key */
 	uar_str task_id, trace_id;
 	int64_t timeout_us; /* 0: the default */
 	void (*done)(struct uar_run_create *op);
@@ -69,9 +74,42 @@ struct uar_run_create {
 	bool existed; /* the key named this run already */
 	const char *status;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	const struct uar_run *parent; /* of a further attempt; the runtime's own */
 	void *internal;
 };
 UAR_MUST_CHECK uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op);
+
+/* Another attempt at the task of a run that is over. */
+struct uar_run_retry_op {
+	struct uar_owner owner;
+	uar_str run_id;
+	uar_str idempotency_key; /* or empty */
+	void (*done)(struct uar_run_retry_op *op);
+	/* out: ENOTFOUND; ESTATE: the run is not over yet */
+	uar_err err;
+	struct uar_error error;
+	bool existed;
+	const char *status;
+	char new_run_id[UAR_LIMIT_ID_BYTES + 1];
+	void *internal;
+};
+UAR_MUST_CHECK uar_err uar_runtime_retry_run(struct uar_runtime *rt, struct uar_run_retry_op *op);
+
+/* What one commit brought, for those who follow all runs. Borrowed for the call. */
+struct uar_commit {
+	const struct uar_owner *owner;
+	const struct uar_run *run;
+	const struct uar_event *events;
+	size_t event_count;
+	bool added, changed; /* the run is new; what its record shows changed */
+};
+struct uar_watch {
+	struct uar_list node;
+	void (*fn)(void *ctx, const struct uar_commit *c);
+	void *ctx;
+};
+void uar_runtime_watch(struct uar_runtime *rt, struct uar_watch *w);
+void uar_runtime_unwatch(struct uar_watch *w);
 
 struct uar_run_cancel_op {
 	struct uar_owner owner;

@@ -35,6 +35,7 @@ struct uar_runtime {
 	struct uar_list spare; /* batches for reuse, at most UAR_SPARE_BATCHES */
 	size_t spare_count;
 	struct uar_list to_load; /* runs that recovery has yet to read */
+	struct uar_list watches; /* of struct uar_watch */
 	size_t recovering;	 /* runs still being read */
 	struct uar_timer reload; /* when there was no memory to read them */
 	struct uar_task reload_now;
@@ -72,6 +73,7 @@ struct live_run {
 	struct uar_run state;
 	struct worker *worker; /* NULL: none at work */
 	struct uar_timer deadline;
+	struct uar_entry_slot slot; /* its place at a plugin */
 	struct uar_list load_node; /* in rt->to_load */
 	bool committed;		   /* its first events are durable */
 	bool first_of_thread;	   /* nothing to remember */
@@ -129,6 +131,9 @@ uar_err rt_cmd_send(struct cmd *c);
 bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text);
 /* From the fixture worker: one recorded event. */
 bool rt_send_line(struct live_run *r, uar_str json, int64_t line);
+bool rt_has_room(const struct agg *a); /* else hold the source back */
+/* A worker's command, whose end `done` is told. False: out of memory, it is not. */
+bool rt_send_asked(struct live_run *r, const struct uar_command *c, cmd_fn *done, void *ctx);
 /* A worker's command without text. It is never lost: when there is no memory for
  * it the run owes it, and when its strings are gone the run fails and says so. */
 void rt_send(struct live_run *r, const struct uar_command *c);
@@ -152,6 +157,8 @@ void rt_batch_drop(struct agg *a); /* the one at the store, which will never ans
 void rt_batch_free_spare(struct uar_runtime *rt);
 /* The run is over or was never made: forget it and what still waits for it. */
 void rt_run_over(struct live_run *r, uar_err why);
+/* Starts the first queued run of the thread, when its worker has a place for it. */
+void rt_start_next(struct agg *a, uar_str thread_id);
 
 /* effect.c */
 void rt_effect(struct live_run *r, enum uar_effect effect);
@@ -165,6 +172,8 @@ struct worker_ops {
 	void (*call_model)(struct worker *w);
 	void (*flow)(struct worker *w, bool paused); /* hold the source back or let it go */
 	void (*stop)(struct worker *w);		     /* at once; frees w */
+	/* Asks it to end the run by itself, soon; NULL: it is stopped instead. */
+	void (*cancel)(struct worker *w);
 };
 struct worker {
 	const struct worker_ops *ops;
@@ -175,6 +184,10 @@ void rt_worker_stop(struct live_run *r); /* NULL worker is fine */
 uar_err rt_echo_make(struct live_run *r, struct worker **out);
 uar_err rt_fixture_make(struct live_run *r, struct worker **out);
 uar_err rt_llm_make(struct live_run *r, struct worker **out);
+uar_err rt_plugin_make(struct live_run *r, struct worker **out);
+/* Asks for a place at the plugin. False: the run waits for it. */
+bool rt_plugin_place(struct live_run *r, uar_str plugin_id, uar_str entry_id);
+void rt_plugin_leave(struct live_run *r); /* gives an unused place back */
 
 /* input.c: the user's text, also when it is a blob. `ready` fires later, unless
  * the load is cancelled first. */

@@ -5,6 +5,7 @@ static uar_err (*const makers[UAR_ENTRY_COUNT])(struct live_run *r, struct worke
 	[UAR_ENTRY_ECHO] = rt_echo_make,
 	[UAR_ENTRY_FIXTURE] = rt_fixture_make,
 	[UAR_ENTRY_LLM] = rt_llm_make,
+	[UAR_ENTRY_PLUGIN] = rt_plugin_make,
 };
 
 uar_err rt_worker_start(struct live_run *r, struct uar_error *error)
@@ -79,8 +80,8 @@ static void echo_stop(struct worker *base)
 	uar_free(w);
 }
 
-static const struct worker_ops echo_ops = { "echo", echo_start, echo_call_model, echo_flow,
-					    echo_stop };
+static const struct worker_ops echo_ops = { "echo",    echo_start, echo_call_model,
+					    echo_flow, echo_stop,  NULL };
 
 uar_err rt_echo_make(struct live_run *r, struct worker **out)
 {

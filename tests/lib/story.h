@@ -111,11 +111,11 @@ static inline struct uar_command story_create(enum uar_entry entry, bool wait)
 			  .message = UAR_STR("Hello \xc3\xa4 \"there\""),
 			  .inputs = UAR_STR("{\"depth\":3}"),
 			  .idempotency_key = UAR_STR("key-1"),
+			  .message_bytes = 16,
 			  .timeout_us = 5000000 },
 		.trace_id = UAR_STR("0123456789abcdef0123456789abcdef"),
 		.source = UAR_STR("api"),
 		.context = UAR_STR("{\"files\":[\"a\"]}"),
-		.message_bytes = 16,
 	};
 	return c;
 }

@@ -1,0 +1,437 @@
+/* entry_plugin.c - a run at a plugin: its place, its reports, its end.
+ *
+ * Reports of progress are gathered: at most one each 100 ms goes to the engine,
+ * and the last one always does, before the end at the latest. Items are made
+ * durable in the order in which they came; the end waits for all of them. */
+#include "runtime/plugin_export.h"
+
+enum { PROGRESS_EVERY_US = 100000 };
+
+struct plugin_worker {
+	struct worker base;
+	struct input_load *input;
+	struct uar_entry_call *call; /* NULL: not started, or over */
+	struct uar_buf args;
+	struct export_queue exports;
+	struct uar_timer flush;
+	struct uar_run_progress gathered;
+	int64_t gathered_count;
+	int64_t last_sent_us; /* monotonic; INT64_MIN: never */
+	struct uar_arena end_arena;
+	struct uar_entry_end end;
+	bool loaded, ended, held;
+};
+
+static struct uar_entries *entries_of(const struct plugin_worker *w)
+{
+	return w->base.run->agg->rt->o.entries;
+}
+
+static struct uar_sched *sched_of(const struct plugin_worker *w)
+{
+	return w->base.run->agg->rt->o.sched;
+}
+
+static void fail(struct plugin_worker *w, uar_err e, const char *why)
+{
+	struct uar_command c = { .kind = UAR_CMD_FAIL };
+
+	c.fail = (struct uar_failure){ uar_str_c(uar_err_token(e)), uar_str_c(why),
+				       UAR_STR("execution"), uar_err_retryable(e) };
+	rt_send(w->base.run, &c);
+}
+
+/* When commits are slower than the plugin, it waits. */
+static void hold_back(struct plugin_worker *w)
+{
+	if (!w->call || w->held || rt_has_room(w->base.run->agg))
+		return;
+	w->held = true;
+	entries_of(w)->ops->pause(w->call, true);
+}
+
+/* --- progress ------------------------------------------------------------------- */
+
+static void forget_gathered(struct plugin_worker *w)
+{
+	w->gathered = (struct uar_run_progress){ -1, -1, -1, -1, "", "", "" };
+	w->gathered_count = 0;
+}
+
+static void send_progress(struct plugin_worker *w)
+{
+	const struct uar_run_progress *g = &w->gathered;
+	struct uar_command c = { .kind = UAR_CMD_PROGRESS };
+
+	uar_timer_stop(sched_of(w), &w->flush);
+	if (!w->gathered_count)
+		return;
+	c.progress = (struct uar_progress){
+		.value = g->value,
+		.eta_seconds = g->eta_seconds,
+		.step = g->step,
+		.step_total = g->step_total,
+		.coalesced = w->gathered_count - 1,
+		.stage = uar_str_c(g->stage),
+		.message = uar_str_c(g->message),
+		.metrics = uar_str_c(g->metrics),
+	};
+	rt_send(w->base.run, &c);
+	forget_gathered(w);
+	w->last_sent_us = uar_clock_mono(sched_of(w)->clock);
+}
+
+static void on_flush(struct uar_timer *t)
+{
+	send_progress(UAR_OWNER(t, struct plugin_worker, flush));
+}
+
+static void keep(char *out, size_t size, uar_str s)
+{
+	if (s.n)
+		snprintf(out, size, "%.*s", UAR_FMT(uar_str_utf8_prefix(s, size - 1)));
+}
+
+static void gather(struct plugin_worker *w, const struct uar_progress *p)
+{
+	struct uar_run_progress *g = &w->gathered;
+
+	if (p->value >= 0)
+		g->value = p->value;
+	if (p->eta_seconds >= 0)
+		g->eta_seconds = p->eta_seconds;
+	if (p->step >= 0)
+		g->step = p->step;
+	if (p->step_total >= 0)
+		g->step_total = p->step_total;
+	keep(g->stage, sizeof g->stage, p->stage);
+	keep(g->message, sizeof g->message, p->message);
+	keep(g->metrics, sizeof g->metrics, p->metrics);
+	w->gathered_count++;
+}
+
+static void on_progress(void *ctx, const struct uar_progress *p)
+{
+	struct plugin_worker *w = ctx;
+	int64_t now = uar_clock_mono(sched_of(w)->clock), due = 0;
+
+	gather(w, p);
+	if (w->last_sent_us != INT64_MIN)
+		due = w->last_sent_us + PROGRESS_EVERY_US - now;
+	if (due <= 0)
+		send_progress(w);
+	else if (w->gathered_count == 1 && uar_timer_set(sched_of(w), &w->flush, due))
+		send_progress(w);
+}
+
+/* --- the end ----------------------------------------------------------------------- */
+
+static bool knows(struct plugin_worker *w)
+{
+	for (const struct uar_json *id = uar_json_at(w->end.refs, 0); id; id = id->next)
+		if (!rt_export_known(&w->exports, id->text))
+			return false;
+	return true;
+}
+
+/* What counts as the result: the returned value, then the items that were named,
+ * or all of them when the run went well and named none. */
+static uar_str result_refs(struct plugin_worker *w, uar_str result_id)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	struct uar_jw j = uar_jw_begin(&b);
+	size_t n = 0;
+	uar_str out = UAR_STR_NONE;
+
+	uar_jw_arr(&j, NULL);
+	if (result_id.n) {
+		uar_jw_str(&j, NULL, result_id);
+		n++;
+	}
+	for (const struct uar_json *id = uar_json_at(w->end.refs, 0);
+	     id && n < UAR_LIMIT_RESULT_REFS; id = id->next, n++)
+		uar_jw_str(&j, NULL, id->text);
+	for (size_t i = 0; !w->end.refs && w->end.how == UAR_ENTRY_FINISHED &&
+			   n < UAR_LIMIT_RESULT_REFS && rt_export_id(&w->exports, i).n;
+	     i++, n++)
+		uar_jw_str(&j, NULL, rt_export_id(&w->exports, i));
+	uar_jw_close(&j);
+	if (uar_jw_end(&j) == UAR_OK)
+		out = uar_arena_str(&w->end_arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out;
+}
+
+static void send_end(struct plugin_worker *w, const struct uar_export *result)
+{
+	struct uar_command c = { .kind = UAR_CMD_FINISH };
+	const struct uar_entry_end *end = &w->end;
+	bool stopped = end->how == UAR_ENTRY_STOPPED;
+
+	send_progress(w);
+	if (end->how == UAR_ENTRY_FINISHED) {
+		if (result)
+			c.export = *result;
+		c.result_refs = result_refs(w, c.export.id);
+	} else {
+		c.kind = UAR_CMD_FAIL;
+		/* While it is being cancelled the table makes "cancelled" of any failure. */
+		c.fail = (struct uar_failure){
+			stopped ? UAR_STR("PLUGIN_ERROR") : end->code,
+			stopped ? UAR_STR("the plugin gave up without having been asked to")
+			: end->message.n ? end->message
+					 : UAR_STR("the plugin failed"),
+			UAR_STR("execution"), end->retryable
+		};
+		c.details = end->details;
+		c.result_refs = result_refs(w, UAR_STR_NONE);
+	}
+	rt_send(w->base.run, &c);
+}
+
+/* The queue says that everything before the end is on its way. */
+static void on_exports_done(void *ctx, const struct uar_export *result, uar_err e)
+{
+	struct plugin_worker *w = ctx;
+
+	if (e)
+		fail(w, e, "the result could not be stored");
+	else if (!knows(w))
+		fail(w, UAR_ECHILD, "result_refs names an item that the run did not export");
+	else
+		send_end(w, result);
+}
+
+static uar_err keep_end(struct plugin_worker *w, const struct uar_entry_end *end)
+{
+	struct uar_arena *a = &w->end_arena;
+	struct uar_buf refs = uar_buf_make(UAR_LIMIT_PLUGIN_LINE);
+	uar_str text = UAR_STR_NONE;
+	uar_err e = UAR_OK;
+
+	w->end = *end;
+	w->end.result = uar_arena_str(a, end->result);
+	w->end.code = uar_arena_str(a, end->code);
+	w->end.message = uar_arena_str(a, end->message);
+	w->end.details = uar_arena_str(a, end->details);
+	if (end->refs) {
+		uar_json_write(&refs, end->refs);
+		text = refs.err ? UAR_STR_NONE : uar_arena_str(a, uar_buf_str(&refs));
+		e = text.p ? uar_json_parse(text, NULL, a, &w->end.refs, NULL) : UAR_ENOMEM;
+	}
+	uar_buf_fini(&refs);
+	if (!w->end.result.p || !w->end.code.p || !w->end.message.p || !w->end.details.p)
+		e = UAR_ENOMEM;
+	return e;
+}
+
+static void on_done(void *ctx, const struct uar_entry_end *end)
+{
+	struct plugin_worker *w = ctx;
+	uar_err e = keep_end(w, end);
+
+	w->call = NULL;
+	w->ended = true;
+	if (!e)
+		e = rt_export_finish(&w->exports, w->end.result);
+	if (e)
+		fail(w, e, uar_err_text(e));
+}
+
+/* --- items ------------------------------------------------------------------------------ */
+
+static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint64_t ticket)
+{
+	struct plugin_worker *w = ctx;
+	uar_err e = rt_export_add(&w->exports, x, raw, ticket);
+
+	if (e)
+		entries_of(w)->ops->answer(w->call, ticket, e, UAR_STR(""));
+	else
+		hold_back(w);
+}
+
+static void on_stored(void *ctx, uint64_t ticket, uar_err e, uar_str id)
+{
+	struct plugin_worker *w = ctx;
+
+	if (w->call && ticket)
+		entries_of(w)->ops->answer(w->call, ticket, e, id);
+}
+
+/* --- the start ---------------------------------------------------------------------------- */
+
+static int64_t time_left(const struct live_run *r)
+{
+	int64_t end = r->state.at.started_us + r->state.what.timeout_us;
+	int64_t left = end - uar_clock_wall(r->agg->rt->o.sched->clock);
+
+	return r->state.what.timeout_us == 0 ? 0 : left > 1000 ? left : 1000;
+}
+
+static uar_err give(struct plugin_worker *w, struct uar_error *error)
+{
+	struct live_run *r = w->base.run;
+	const struct uar_run *run = &r->state;
+	struct uar_entries *entries = entries_of(w);
+	struct uar_entry_events events = { on_progress, on_exported, on_done, w };
+	struct uar_entry_request request = {
+		.run_id = run->id.run_id,
+		.root_run_id = run->id.root_run_id,
+		.parent_run_id = run->id.parent_run_id,
+		.task_id = run->id.task_given ? run->id.task_id : UAR_STR_NONE,
+		.trace_id = run->id.trace_id,
+		.entry_id = run->what.entry_id,
+		.args = uar_buf_str(&w->args),
+		.attempt = run->what.attempt,
+		.timeout_us = time_left(r),
+	};
+	uar_err e = entries->ops->start(entries, &r->slot, &request, &events, &w->call, error);
+
+	uar_buf_fini(&w->args);
+	return e;
+}
+
+static void try_start(struct plugin_worker *w)
+{
+	struct live_run *r = w->base.run;
+	struct uar_error error = { 0 };
+	uar_err e = UAR_ENOTFOUND;
+
+	if (!w->loaded)
+		return;
+	if (!rt_plugin_place(r, r->state.what.plugin_id, r->state.what.entry_id))
+		return; /* after a restart: again in the queue */
+	if (r->slot.granted)
+		e = give(w, &error);
+	else
+		uar_error_set(&error, e, "plugin %.*s with entry %.*s is not installed",
+			      UAR_FMT(r->state.what.plugin_id), UAR_FMT(r->state.what.entry_id));
+	if (e)
+		fail(w, e, uar_error_text(&error));
+}
+
+static void input_ready(void *ctx, uar_err e, uar_str text)
+{
+	struct plugin_worker *w = ctx;
+
+	w->input = NULL;
+	w->loaded = true;
+	uar_buf_add_str(&w->args, text);
+	if (!e)
+		e = w->args.err;
+	if (e)
+		fail(w, e, uar_err_text(e));
+	else
+		try_start(w);
+}
+
+static uar_err plugin_start(struct worker *base, struct uar_error *error)
+{
+	struct plugin_worker *w = (struct plugin_worker *)base;
+
+	if (!entries_of(w))
+		return uar_error_set(error, UAR_ENOTFOUND, "no plugins are installed");
+	rt_export_init(&w->exports, base->run);
+	w->exports.stored = on_stored;
+	w->exports.finished = on_exports_done;
+	w->exports.ctx = w;
+	return rt_input_load(base->run, input_ready, w, &w->input);
+}
+
+static void plugin_call_model(struct worker *w)
+{
+	(void)w;
+}
+
+static void plugin_flow(struct worker *base, bool paused)
+{
+	struct plugin_worker *w = (struct plugin_worker *)base;
+
+	if (paused || !w->held)
+		return;
+	w->held = false;
+	if (w->call)
+		entries_of(w)->ops->pause(w->call, false);
+}
+
+/* Not given to a process yet: there is nobody to wait for. */
+static void plugin_cancel(struct worker *base)
+{
+	struct plugin_worker *w = (struct plugin_worker *)base;
+	struct uar_command stopped = { .kind = UAR_CMD_STOPPED };
+
+	w->held = false; /* the host lets a cancelled one speak */
+	if (w->call)
+		entries_of(w)->ops->cancel(w->call, uar_str_c(base->run->state.cancel.reason));
+	else if (!w->ended)
+		rt_send(base->run, &stopped);
+}
+
+static void plugin_stop(struct worker *base)
+{
+	struct plugin_worker *w = (struct plugin_worker *)base;
+
+	rt_input_cancel(w->input);
+	if (w->call)
+		entries_of(w)->ops->stop(w->call, UAR_STR("the run is over"));
+	uar_timer_stop(sched_of(w), &w->flush);
+	rt_export_fini(&w->exports);
+	uar_buf_fini(&w->args);
+	uar_arena_fini(&w->end_arena);
+	uar_free(w);
+}
+
+static const struct worker_ops plugin_ops = { "plugin",	   plugin_start, plugin_call_model,
+					      plugin_flow, plugin_stop,	 plugin_cancel };
+
+uar_err rt_plugin_make(struct live_run *r, struct worker **out)
+{
+	struct plugin_worker *w = uar_zalloc(sizeof *w);
+
+	(void)r;
+	if (!w)
+		return UAR_ENOMEM;
+	w->base.ops = &plugin_ops;
+	w->args = uar_buf_make(UAR_LIMIT_HTTP_BODY);
+	w->flush.fn = on_flush;
+	w->last_sent_us = INT64_MIN;
+	forget_gathered(w);
+	uar_arena_init(&w->end_arena, 0);
+	*out = &w->base;
+	return UAR_OK;
+}
+
+/* --- places ---------------------------------------------------------------------------------- */
+
+static void place_ready(struct uar_entry_slot *slot)
+{
+	struct live_run *r = UAR_OWNER(slot, struct live_run, slot);
+
+	if (r->agg->rt->draining)
+		return;
+	if (r->worker)
+		try_start((struct plugin_worker *)r->worker);
+	else
+		rt_start_next(r->agg, uar_str_c(r->thread_id));
+}
+
+bool rt_plugin_place(struct live_run *r, uar_str plugin_id, uar_str entry_id)
+{
+	struct uar_entries *entries = r->agg->rt->o.entries;
+
+	if (!entries || r->slot.granted)
+		return true;
+	if (r->slot.plugin)
+		return false;
+	r->slot.ready = place_ready;
+	return entries->ops->ask(entries, plugin_id, entry_id, &r->slot) != UAR_EBUSY;
+}
+
+void rt_plugin_leave(struct live_run *r)
+{
+	struct uar_entries *entries = r->agg->rt->o.entries;
+
+	if (entries)
+		entries->ops->leave(entries, &r->slot);
+}

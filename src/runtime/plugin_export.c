@@ -1,0 +1,244 @@
+/* plugin_export.c - id, hash and place of each item; then the engine, in order. */
+#include "runtime/plugin_export.h"
+
+#include "base/sha256.h"
+
+enum { INLINE_WRITTEN = 4096 }; /* bytes that content may take in an event's text */
+
+struct item {
+	struct uar_list node;
+	struct export_queue *q; /* NULL: nobody waits any more */
+	struct uar_export x;
+	struct uar_arena arena; /* its strings */
+	struct uar_blob_put put;
+	uint64_t ticket;
+	uar_err err;
+	bool ready, sent, last; /* last: the end; x is the result, if it has an id */
+	char id[UAR_UUID_TEXT + 1];
+	char sha256[UAR_SHA256_TEXT + 1];
+};
+
+void rt_export_init(struct export_queue *q, struct live_run *r)
+{
+	q->run = r;
+	uar_list_init(&q->items);
+	q->ids = uar_buf_make((size_t)UAR_LIMIT_RUN_EXPORTS * UAR_UUID_TEXT);
+}
+
+static void free_item(struct item *it)
+{
+	uar_list_remove(&it->node);
+	uar_arena_fini(&it->arena);
+	uar_free(it);
+}
+
+/* Items at the store or the engine are freed when they come back. */
+void rt_export_fini(struct export_queue *q)
+{
+	if (!q->run)
+		return;
+	UAR_LIST_EACH (node, &q->items) {
+		struct item *it = UAR_OWNER(node, struct item, node);
+
+		it->q = NULL;
+		uar_list_remove(&it->node);
+		if (it->ready && !it->sent)
+			free_item(it);
+	}
+	uar_buf_fini(&q->ids);
+}
+
+uar_str rt_export_id(const struct export_queue *q, size_t index)
+{
+	size_t at = index * UAR_UUID_TEXT;
+
+	return at < q->ids.n ? uar_str_n(q->ids.p + at, UAR_UUID_TEXT) : UAR_STR_NONE;
+}
+
+bool rt_export_known(const struct export_queue *q, uar_str id)
+{
+	for (size_t i = 0; rt_export_id(q, i).n; i++)
+		if (uar_str_eq(rt_export_id(q, i), id))
+			return true;
+	return false;
+}
+
+/* --- to the engine ------------------------------------------------------------------ */
+
+static void committed(struct cmd *cmd, uar_err e, const struct uar_error *error,
+		      const struct uar_run *run)
+{
+	struct item *it = cmd->ctx;
+
+	(void)error, (void)run;
+	if (it->q)
+		it->q->stored(it->q->ctx, it->ticket, e, uar_str_c(it->id));
+	free_item(it);
+}
+
+static void send_item(struct item *it)
+{
+	struct uar_command c = { .kind = UAR_CMD_EXPORT };
+	struct export_queue *q = it->q;
+
+	it->sent = true;
+	c.export = it->x;
+	if (!it->err)
+		it->err = rt_send_asked(q->run, &c, committed, it) ? UAR_OK : UAR_ENOMEM;
+	if (!it->err) {
+		uar_buf_add(&q->ids, it->id, UAR_UUID_TEXT);
+		return;
+	}
+	q->stored(q->ctx, it->ticket, it->err, UAR_STR(""));
+	free_item(it);
+}
+
+static void send_last(struct item *it)
+{
+	struct export_queue *q = it->q;
+
+	q->finished(q->ctx, it->x.id.n ? &it->x : NULL, it->err);
+	free_item(it);
+}
+
+/* Sends from the front as far as all is ready. */
+static void advance(struct export_queue *q)
+{
+	UAR_LIST_EACH (node, &q->items) {
+		struct item *it = UAR_OWNER(node, struct item, node);
+
+		if (it->sent)
+			continue;
+		if (!it->ready)
+			return;
+		if (it->last)
+			send_last(it);
+		else
+			send_item(it);
+	}
+}
+
+/* --- making items ---------------------------------------------------------------------- */
+
+static uar_err own(struct item *it, const struct uar_export *x)
+{
+	uar_str *strings[] = { &it->x.type,	&it->x.content,	    &it->x.label, &it->x.role,
+			       &it->x.category, &it->x.description, &it->x.mime,  &it->x.metadata };
+
+	it->x = *x;
+	for (size_t i = 0; i < ARRAY_LEN(strings); i++) {
+		*strings[i] = uar_arena_str(&it->arena, *strings[i]);
+		if (!strings[i]->p)
+			return UAR_ENOMEM;
+	}
+	return UAR_OK;
+}
+
+static bool fits_inline(uar_str s)
+{
+	size_t written = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		written += c < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
+	}
+	return s.n <= UAR_LIMIT_PREVIEW_BYTES && written <= INLINE_WRITTEN;
+}
+
+static void blob_stored(struct uar_blob_put *put)
+{
+	struct item *it = UAR_OWNER(put, struct item, put);
+
+	it->ready = true;
+	it->err = put->err;
+	it->x.blob = it->x.sha256;
+	it->x.content = UAR_STR("");
+	if (it->q)
+		advance(it->q);
+	else
+		free_item(it);
+}
+
+/* `bytes`: what counts; they are stored when the content does not fit an event. */
+static uar_err place(struct item *it, uar_str bytes)
+{
+	struct uar_runtime *rt = it->q->run->agg->rt;
+
+	uar_uuid_next(&rt->ids, it->id);
+	uar_sha256_hex(bytes, it->sha256);
+	it->x.id = uar_str_c(it->id);
+	it->x.sha256 = uar_str_c(it->sha256);
+	it->x.bytes = (int64_t)bytes.n;
+	it->ready = fits_inline(it->x.content);
+	if (it->ready)
+		return UAR_OK;
+	it->put = (struct uar_blob_put){ .bytes = uar_arena_str(&it->arena, bytes),
+					 .done = blob_stored };
+	return it->put.bytes.p ? rt->o.store->ops->blob_put(rt->o.store, &it->put) : UAR_ENOMEM;
+}
+
+static struct item *make_item(struct export_queue *q, uint64_t ticket)
+{
+	struct item *it = uar_zalloc(sizeof *it);
+
+	if (!it)
+		return NULL;
+	it->q = q;
+	it->ticket = ticket;
+	uar_arena_init(&it->arena, 0);
+	uar_list_init(&it->node);
+	return it;
+}
+
+static uar_err enter(struct export_queue *q, struct item *it, uar_err e)
+{
+	if (e) {
+		free_item(it);
+		return e;
+	}
+	uar_list_add_last(&q->items, &it->node);
+	advance(q);
+	return UAR_OK;
+}
+
+uar_err rt_export_add(struct export_queue *q, const struct uar_export *x, uar_str raw,
+		      uint64_t ticket)
+{
+	struct item *it;
+	uar_err e;
+
+	if (q->ids.n >= (size_t)UAR_LIMIT_RUN_EXPORTS * UAR_UUID_TEXT)
+		return UAR_ETOOBIG;
+	it = make_item(q, ticket);
+	if (!it)
+		return UAR_ENOMEM;
+	e = own(it, x);
+	if (!e)
+		e = place(it, uar_str_is(x->type, "binary") ? raw : x->content);
+	return enter(q, it, e);
+}
+
+uar_err rt_export_finish(struct export_queue *q, uar_str result)
+{
+	static const struct uar_export shape = { .type = UAR_STR("json"),
+						 .role = UAR_STR("result"),
+						 .label = UAR_STR("result"),
+						 .category = UAR_STR("system"),
+						 .mime = UAR_STR("application/json") };
+	struct uar_export x = shape;
+	struct item *it = make_item(q, 0);
+	uar_err e = UAR_OK;
+
+	if (!it)
+		return UAR_ENOMEM;
+	it->last = true;
+	it->ready = true;
+	if (result.n) {
+		x.content = result;
+		e = own(it, &x);
+		if (!e)
+			e = place(it, result);
+	}
+	return enter(q, it, e);
+}
