@@ -1,6 +1,6 @@
 /* serve.c - the wiring: every room is made here, joined, and taken apart again.
  *
- * Order of birth: loop, store, models, runtime, gate, HTTP. Recovery lists the
+ * Order of birth: loop, store, models, plugins, runtime, gate, HTTP. Recovery lists the
  * live runs before the first request is taken. On SIGTERM: stop listening, end
  * streams, stop workers, finish commits, close; a second signal or the end of
  * the grace period cuts what is left. A storage that could not sync ends the
@@ -17,6 +17,9 @@
 #include "gate/gate.h"
 #include "loop/client.h"
 #include "loop/loop.h"
+#include "plugin/plugin.h"
+
+extern char **environ;
 
 struct server {
 	struct uar_config_set *config; /* the one in force */
@@ -28,6 +31,7 @@ struct server {
 	struct uar_store *store;
 	struct uar_client *client;
 	struct uar_model *scripted, *provider;
+	struct uar_plugin_host *plugins;
 	struct uar_runtime *runtime;
 	struct uar_gate *gate;
 	struct uar_http *http;
@@ -95,6 +99,36 @@ static uar_err make_models(struct server *s, struct uar_error *error)
 	return e ? e : uar_model_openai_create(&openai, &s->provider, error);
 }
 
+static void on_plugin_note(void *ctx, const struct uar_plugin_note *n)
+{
+	const struct server *s = ctx;
+
+	uar_log(&s->log, n->level, n->what, { "plugin_id", n->plugin_id }, { "run_id", n->run_id },
+		{ "trace_id", n->trace_id }, { "text", n->text });
+}
+
+static uar_err make_plugins(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_buf dir = uar_buf_make(UAR_LIMIT_URI_BYTES);
+	struct uar_plugin_host_options o = {
+		.loop = s->loop,
+		.env = environ,
+		.note = on_plugin_note,
+		.ctx = s,
+	};
+	uar_err e;
+
+	if (c->plugins_dir[0])
+		uar_buf_add_str(&dir, uar_str_c(c->plugins_dir));
+	else
+		uar_buf_printf(&dir, "%s/plugins", c->data);
+	o.dir = dir.p;
+	e = dir.err ? dir.err : uar_plugin_host_create(&o, &s->plugins, error);
+	uar_buf_fini(&dir);
+	return e;
+}
+
 static uar_err make_runtime(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
@@ -106,6 +140,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.scripted = s->scripted,
 		.provider = s->provider,
 		.provider_model = c->model,
+		.entries = uar_plugin_host_entries(s->plugins),
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.model_idle_us = c->model_idle_timeout_us,
 		.run_timeout_us = c->run_timeout_us,
@@ -131,6 +166,8 @@ static uar_err make_gate(struct server *s)
 		.allowed_origin_count = c->allowed_origins.count,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.max_body = (size_t)c->max_body_bytes,
+		.sync_wait_us = c->sync_wait_us,
+		.plugin_trigger = c->plugin_trigger,
 		.heartbeat_us = c->heartbeat_us,
 		.cancel_as_done = c->cancel_terminal == UAR_CONFIG_CANCEL_DONE,
 	};
@@ -189,6 +226,9 @@ static int make_all(struct server *s)
 	e = make_models(s, &error);
 	if (e)
 		return explain("models", e, &error);
+	e = make_plugins(s, &error);
+	if (e)
+		return explain("plugins", e, &error);
 	e = make_runtime(s, &error);
 	if (e)
 		return explain("runtime", e, &error);
@@ -254,6 +294,7 @@ static void unmake_all(struct server *s)
 	uar_store_destroy(s->store); /* first: its threads borrow from those below */
 	uar_gate_destroy(s->gate);
 	uar_runtime_destroy(s->runtime);
+	uar_plugin_host_destroy(s->plugins);
 	uar_model_destroy(s->provider);
 	uar_model_destroy(s->scripted);
 	uar_client_destroy(s->client);

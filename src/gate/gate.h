@@ -23,6 +23,8 @@ struct uar_gate_options {
 	size_t allowed_origin_count;
 	const char *fixtures_dir;
 	size_t max_body;
+	int64_t sync_wait_us; /* bound of a wait for the end of a run */
+	bool plugin_trigger;  /* the old route is served */
 	/* May change while it runs: */
 	int64_t heartbeat_us;
 	bool cancel_as_done;

@@ -79,6 +79,17 @@ uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint
 		       struct uar_error *error);
 uar_err gate_query_str(struct call *c, const char *name, uar_str *out);
 
+/* runs.c: what creators of runs share */
+uar_err gate_text_of(struct call *c, const struct uar_json *j, uar_str *out);
+/* All but the message; none leave *out empty. */
+uar_err gate_other_inputs(struct call *c, const struct uar_json *inputs, uar_str *out);
+uar_err gate_fingerprint(struct call *c, uar_str *out);
+int64_t gate_timeout_us(const struct uar_json *j);
+uar_err gate_take_key(struct call *c, uar_str *key, struct uar_error *error);
+uar_err gate_check_trace(uar_str id, struct uar_error *error);
+/* Answers with the run's record. */
+void gate_answer_run(struct call *c, uar_str run_id, int status);
+
 /* streams.c */
 void gate_streams_tick(struct uar_timer *t);
 void gate_streams_end(struct uar_gate *g);

@@ -36,7 +36,7 @@ static uar_err keep_text(struct call *c, struct uar_buf *b, uar_str *out)
 	return e;
 }
 
-static uar_err text_of(struct call *c, const struct uar_json *j, uar_str *out)
+uar_err gate_text_of(struct call *c, const struct uar_json *j, uar_str *out)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 
@@ -45,7 +45,7 @@ static uar_err text_of(struct call *c, const struct uar_json *j, uar_str *out)
 }
 
 /* All inputs but the message, which travels as text; none leave *out empty. */
-static uar_err other_inputs(struct call *c, const struct uar_json *inputs, uar_str *out)
+uar_err gate_other_inputs(struct call *c, const struct uar_json *inputs, uar_str *out)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
@@ -67,14 +67,15 @@ static uar_err other_inputs(struct call *c, const struct uar_json *inputs, uar_s
 	return UAR_OK;
 }
 
-/* Two requests with one key must mean the same: everything but the key counts. */
-static uar_err fingerprint(struct call *c, uar_str *out)
+/* Two requests with one key must mean the same: everything counts but the key, and
+ * whether somebody waits. */
+uar_err gate_fingerprint(struct call *c, uar_str *out)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	char hex[UAR_SHA256_TEXT + 1];
 
 	for (const struct uar_json *m = c->body->first; m; m = m->next) {
-		if (uar_str_is(m->key, "idempotency_key"))
+		if (uar_str_is(m->key, "idempotency_key") || uar_str_is(m->key, "mode"))
 			continue;
 		uar_buf_add_str(&b, m->key);
 		uar_buf_add_char(&b, 0);
@@ -89,7 +90,7 @@ static uar_err fingerprint(struct call *c, uar_str *out)
 }
 
 /* Seconds; null, zero, negative and non-numbers mean the default. */
-static int64_t timeout_us(const struct uar_json *j)
+int64_t gate_timeout_us(const struct uar_json *j)
 {
 	double seconds = uar_json_double(j, 0);
 
@@ -125,20 +126,19 @@ static void created(struct uar_run_create *op)
 }
 
 /* The key of the header counts like the one of the body; two that differ do not. */
-static uar_err take_key(struct call *c, struct create_body *body, struct uar_error *error)
+uar_err gate_take_key(struct call *c, uar_str *key, struct uar_error *error)
 {
 	uar_str header = uar_http_header(c->r, "idempotency-key");
 
 	if (!header.n)
 		return UAR_OK;
-	if (!uar_str_is_id(header) ||
-	    (body->idempotency_key.n && !uar_str_eq(header, body->idempotency_key))) {
+	if (!uar_str_is_id(header) || (key->n && !uar_str_eq(header, *key))) {
 		uar_error_where(error, "Idempotency-Key");
 		return uar_error_set(error, UAR_EINVALID,
 				     "not an identifier, or another one than in the body");
 	}
-	body->idempotency_key = uar_arena_str(&c->arena, header);
-	return body->idempotency_key.p ? UAR_OK : UAR_ENOMEM;
+	*key = uar_arena_str(&c->arena, header);
+	return key->p ? UAR_OK : UAR_ENOMEM;
 }
 
 static uar_err check_message(const struct create_body *body, uar_str *out, struct uar_error *error)
@@ -158,7 +158,7 @@ static uar_err check_message(const struct create_body *body, uar_str *out, struc
 	return UAR_OK;
 }
 
-static uar_err check_trace(uar_str id, struct uar_error *error)
+uar_err gate_check_trace(uar_str id, struct uar_error *error)
 {
 	size_t n = 0;
 
@@ -179,9 +179,9 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 	if (!e)
 		e = check_message(&body, &op->message, error);
 	if (!e)
-		e = check_trace(body.trace_id, error);
+		e = gate_check_trace(body.trace_id, error);
 	if (!e)
-		e = take_key(c, &body, error);
+		e = gate_take_key(c, &body.idempotency_key, error);
 	if (e)
 		return e;
 	op->owner = c->g->o.owner;
@@ -190,14 +190,14 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 	op->idempotency_key = body.idempotency_key;
 	op->task_id = body.task_id;
 	op->trace_id = body.trace_id;
-	op->timeout_us = timeout_us(body.timeout);
+	op->timeout_us = gate_timeout_us(body.timeout);
 	op->done = created;
 	op->internal = c;
-	e = other_inputs(c, body.inputs, &op->inputs);
+	e = gate_other_inputs(c, body.inputs, &op->inputs);
 	if (!e && body.context)
-		e = text_of(c, body.context, &op->context);
+		e = gate_text_of(c, body.context, &op->context);
 	if (!e && op->idempotency_key.n)
-		e = fingerprint(c, &op->fingerprint);
+		e = gate_fingerprint(c, &op->fingerprint);
 	return e;
 }
 
@@ -218,20 +218,21 @@ void gate_create_run(struct call *c)
 
 /* --- read ------------------------------------------------------------------------ */
 
-static void answer_record(struct call *c, const struct uar_run_row *row)
+static void answer_record(struct call *c, const struct uar_run_row *row, int status)
 {
 	struct uar_buf b = uar_buf_make(RECORD_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 
 	uar_runs_write(&w, NULL, row);
 	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
+	gate_answer(c, status, &b);
 	uar_buf_fini(&b);
 }
 
 struct lookup {
 	struct uar_runs_query q;
 	struct call *c;
+	int status;
 };
 
 /* The query lives in the call, which goes away with the answer. */
@@ -246,19 +247,18 @@ static void answer_failure(struct call *c, struct uar_runs_query *q)
 
 static void looked_up(struct uar_runs_query *q)
 {
-	struct call *c = UAR_OWNER(q, struct lookup, q)->c;
-
+	struct lookup *l = UAR_OWNER(q, struct lookup, q);
 	struct uar_runs_query mine = *q; /* the call goes away with the answer */
 
 	if (q->err) {
-		answer_failure(c, q);
+		answer_failure(l->c, q);
 		return;
 	}
-	answer_record(c, &mine.rows[0]);
+	answer_record(l->c, &mine.rows[0], l->status);
 	uar_store_query_fini(&mine);
 }
 
-static void answer_run(struct call *c, uar_str run_id)
+void gate_answer_run(struct call *c, uar_str run_id, int status)
 {
 	struct uar_store *store = uar_runtime_store(c->g->o.runtime);
 	const struct uar_run_row *recent;
@@ -266,13 +266,14 @@ static void answer_run(struct call *c, uar_str run_id)
 	uar_err e;
 
 	if (uar_runtime_recent_run(c->g->o.runtime, &c->g->o.owner, run_id, &recent)) {
-		answer_record(c, recent);
+		answer_record(c, recent, status);
 		return;
 	}
 	l = uar_arena_alloc(&c->arena, sizeof *l);
 	e = l ? UAR_OK : UAR_ENOMEM;
 	if (!e) {
 		l->c = c;
+		l->status = status;
 		l->q = (struct uar_runs_query){
 			.owner = c->g->o.owner,
 			.run_id = run_id,
@@ -288,7 +289,7 @@ static void answer_run(struct call *c, uar_str run_id)
 
 void gate_get_run(struct call *c)
 {
-	answer_run(c, c->params[0]);
+	gate_answer_run(c, c->params[0], 200);
 }
 
 /* --- list ------------------------------------------------------------------------- */
@@ -327,7 +328,8 @@ static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_
 	} filters[] = {
 		{ "status", &q->status },	  { "agent_id", &q->agent_id },
 		{ "plugin_id", &q->plugin_id },	  { "task_id", &q->task_id },
-		{ "session_id", &q->session_id }, { "before", &q->before },
+		{ "session_id", &q->session_id }, { "root_run_id", &q->root_run_id },
+		{ "entry_id", &q->entry_id },	  { "before", &q->before },
 	};
 	uint64_t limit;
 	uar_err e = gate_query_u64(c, "limit", LIST_DEFAULT, &limit, error);
@@ -381,7 +383,7 @@ static void cancelled(struct uar_run_cancel_op *op)
 	if (op->err)
 		gate_problem(c, op->err, &op->error);
 	else
-		answer_run(c, op->run_id);
+		gate_answer_run(c, op->run_id, 200);
 }
 
 void gate_cancel_run(struct call *c)

@@ -368,6 +368,7 @@ uar_err uar_plugin_host_create(const struct uar_plugin_host_options *o,
 	h->buf = uar_buf_make(UAR_LIMIT_JSON_BYTES * 2 + 4096);
 	uar_list_init(&h->plugins);
 	e = o->dir ? scan(h, error) : UAR_OK;
+	h->o.dir = NULL; /* was borrowed */
 	if (e) {
 		uar_plugin_host_destroy(h);
 		return e;

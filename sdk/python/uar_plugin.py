@@ -1,0 +1,314 @@
+"""Write a UAR plugin in Python; the standard library is all it needs.
+
+    from uar_plugin import Plugin
+
+    plugin = Plugin()
+
+    @plugin.entry("greet")
+    def greet(ctx, args):
+        ctx.run.progress(0.5, "thinking")
+        ctx.run.export_text(f"Hello {args['name']}")
+        return {"length": len(args["name"])}
+
+    plugin.run()
+
+Handlers may be plain functions, each in a thread of its own, or `async def`, all in one event
+loop; there the export methods are awaited. What a handler returns is the run's result and must be
+JSON. Raise PluginError for a failure with a code of your own; any other exception is reported as
+PLUGIN_ERROR. Whatever is printed goes to the server's log, never into the protocol.
+
+The protocol is described in docs/plugins.md."""
+import asyncio
+import base64
+import concurrent.futures
+import inspect
+import json
+import os
+import sys
+import threading
+import traceback
+
+__all__ = ["Plugin", "PluginError", "RunCancelled", "PROTOCOL"]
+PROTOCOL = "1"
+
+
+class RunCancelled(Exception):
+    """The run was cancelled: leave, after tidying up. Ends the run as canceled, not as failed."""
+
+
+class PluginError(Exception):
+    """A failure with a code, and perhaps the hint that trying again may help."""
+
+    def __init__(self, message, code="PLUGIN_ERROR", details=None, retriable=False):
+        super().__init__(message)
+        self.code, self.details, self.retriable = code, details, retriable
+
+
+class Refused(PluginError):
+    """The server refused a call, such as an export that is too large."""
+
+
+class Wire:
+    """Lines of JSON over the two ends of the process, and the answers to our requests."""
+
+    def __init__(self, source, sink):
+        self.source, self.sink = source, sink
+        self.lock = threading.Lock()
+        self.waiting, self.last_id = {}, 0
+
+    def send(self, message):
+        line = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, allow_nan=False)
+        with self.lock:
+            self.sink.write(line.encode("utf-8", "surrogatepass") + b"\n")
+            self.sink.flush()
+
+    def notify(self, method, params):
+        self.send({"method": method, "params": params})
+
+    def request(self, method, params):
+        """A future of the answer."""
+        future = concurrent.futures.Future()
+        with self.lock:
+            self.last_id += 1
+            number = self.last_id
+            self.waiting[number] = future
+        try:
+            self.send({"id": number, "method": method, "params": params})
+        except BaseException:
+            self.waiting.pop(number, None)
+            raise
+        return future
+
+    def answered(self, message):
+        future = self.waiting.pop(message["id"], None)
+        if future is None:
+            return
+        if "error" in message:
+            error = message["error"]
+            code = (error.get("data") or {}).get("code", "PLUGIN_ERROR")
+            future.set_exception(Refused(error.get("message", "refused"), code))
+        else:
+            future.set_result(message.get("result"))
+
+    def messages(self):
+        for line in self.source:
+            if line.strip():
+                yield json.loads(line)
+
+
+def without_none(**members):
+    return {k: v for k, v in members.items() if v is not None}
+
+
+class Run:
+    """ctx.run: the run that a handler executes, and what it may tell about it."""
+
+    def __init__(self, wire, start):
+        self.wire = wire
+        self.id = start["run_id"]
+        self.attempt = start.get("attempt", 1)
+        self.root_id = start.get("root_run_id", self.id)
+        self.parent_id = start.get("parent_run_id")
+        self.task_id, self.trace_id = start.get("task_id"), start.get("trace_id")
+        self.timeout = start.get("timeout_seconds")
+        self.cancel_reason = None
+        self.kept = None
+        self.flag = threading.Event()
+
+    def progress(self, p=None, message=None, *, stage=None, step=None, step_total=None,
+                 eta_seconds=None, metrics=None):
+        """How far the run is, from 0 to 1. The server passes on one report each 100 ms, and always
+        the last."""
+        self.wire.notify("run.progress", without_none(
+            run_id=self.id, progress=p, message=message, stage=stage, step=step,
+            step_total=step_total, eta_seconds=eta_seconds, metrics=metrics))
+
+    def status(self, status, message=None):
+        """Names the stage that the run is in."""
+        self.wire.notify("run.status", without_none(run_id=self.id, status=status, message=message))
+
+    @property
+    def cancelled(self):
+        return self.flag.is_set()
+
+    def check_cancelled(self):
+        """Raises RunCancelled once somebody has asked the run to stop. Call it in long loops."""
+        if self.flag.is_set():
+            raise RunCancelled(self.cancel_reason or "cancelled")
+
+    def wait_cancelled(self, seconds):
+        """Sleeps at most so long; true as soon as the run is cancelled."""
+        return self.flag.wait(seconds)
+
+    def keep(self, *export_item_ids):
+        """Names the items that are the run's result, also when it fails or is cancelled. Without
+        it a run that succeeds counts all its items, another one none."""
+        self.kept = (self.kept or []) + list(export_item_ids)
+
+    def export_text(self, text, description=None, **more):
+        return self.export(type="text", text=text, description=description, **more)
+
+    def export_url(self, url, description=None, **more):
+        return self.export(type="url", url=url, description=description, **more)
+
+    def export_binary_url(self, url, description=None, **more):
+        return self.export(type="binary_url", binary_url=url, description=description, **more)
+
+    def export_binary(self, data, description=None, **more):
+        """At most 65,536 bytes; larger ones need a URL."""
+        return self.export(type="binary", binary=base64.b64encode(data).decode(),
+                           description=description, **more)
+
+    def export_json(self, value, description=None, **more):
+        return self.export(type="json", json=value, description=description, **more)
+
+    def export_id(self, ref, description=None, **more):
+        """Refers to an artifact that is stored already."""
+        return self.export(type="url", url=f"artifact://{ref}", description=description, **more)
+
+    def export(self, **item):
+        """Appends an item; its id once it is stored for good. Members besides the content:
+        description, label, mime, category ("user" or "system"), metadata."""
+        json_value = item.get("json")
+        params = without_none(run_id=self.id, **item)
+        if item.get("type") == "json":
+            params["json"] = json_value
+        return self.wire.request("run.export", params).result()["export_item_id"]
+
+
+class AsyncRun(Run):
+    """The same for `async def` handlers: exports are awaited."""
+
+    async def export(self, **item):
+        return await asyncio.to_thread(Run.export, self, **item)
+
+
+class Context:
+    def __init__(self, run):
+        self.run = run
+
+    def log(self, message, level="info"):
+        """A line in the server's log, with the run's id."""
+        self.run.wire.notify("log", {"run_id": self.run.id, "level": level, "message": str(message)})
+
+
+class Plugin:
+    def __init__(self):
+        self.entries = {}
+        self.runs = {}
+        self.loop = None
+
+    def entry(self, entry_id):
+        """Decorator: the function executes the entry with that id."""
+        def keep(fn):
+            self.entries[entry_id] = fn
+            return fn
+        return keep
+
+    # --- runs
+
+    def end_with(self, run, error):
+        if isinstance(error, (RunCancelled, asyncio.CancelledError)):
+            code, message, details, retriable = "CANCELED", str(error), None, None
+        elif isinstance(error, PluginError):
+            code, message = error.code, str(error)
+            details, retriable = error.details, error.retriable
+        else:
+            traceback.print_exception(type(error), error, error.__traceback__)
+            code, message = "PLUGIN_ERROR", f"{type(error).__name__}: {error}"
+            details, retriable = None, None
+        run.wire.notify("run.error", without_none(
+            run_id=run.id, code=code, message=message[:1000], details=details, retriable=retriable,
+            result_refs=run.kept))
+
+    def finish(self, run, result):
+        params = without_none(run_id=run.id, result_refs=run.kept)
+        params["result"] = result
+        try:
+            run.wire.notify("run.result", params)
+        except (TypeError, ValueError) as error:
+            self.end_with(run, PluginError(f"the result is not JSON: {error}"))
+
+    def execute(self, fn, run, args):
+        try:
+            result = fn(Context(run), args)
+        except BaseException as error:  # the run must end, whatever it was
+            self.end_with(run, error)
+        else:
+            self.finish(run, result)
+        finally:
+            self.runs.pop(run.id, None)
+
+    async def execute_async(self, fn, run, args):
+        run.task = asyncio.current_task()
+        try:
+            run.check_cancelled()
+            result = await fn(Context(run), args)
+        except BaseException as error:
+            self.end_with(run, error)
+        else:
+            self.finish(run, result)
+        finally:
+            self.runs.pop(run.id, None)
+
+    def start(self, wire, message):
+        params = message["params"]
+        fn = self.entries.get(params["entry_id"])
+        if fn is None:
+            wire.send({"id": message["id"], "error": {
+                "code": -32602, "message": f"no entry {params['entry_id']!r} in this plugin"}})
+            return
+        is_async = inspect.iscoroutinefunction(fn)
+        run = (AsyncRun if is_async else Run)(wire, params)
+        self.runs[run.id] = run
+        wire.send({"id": message["id"], "result": {}})
+        if is_async:
+            asyncio.run_coroutine_threadsafe(
+                self.execute_async(fn, run, params["args"]), self.event_loop())
+        else:
+            threading.Thread(target=self.execute, args=(fn, run, params["args"]),
+                             name=f"run {run.id}", daemon=True).start()
+
+    def event_loop(self):
+        if self.loop is None:
+            self.loop = asyncio.new_event_loop()
+            threading.Thread(target=self.loop.run_forever, name="event loop", daemon=True).start()
+        return self.loop
+
+    def cancel(self, params):
+        run = self.runs.get(params["run_id"])
+        if run is None:
+            return
+        run.cancel_reason = params.get("reason")
+        run.flag.set()
+        task = getattr(run, "task", None)
+        if task is not None:
+            self.loop.call_soon_threadsafe(task.cancel)
+
+    # --- the process
+
+    def serve(self, wire):
+        for message in wire.messages():
+            method = message.get("method")
+            if method is None:
+                wire.answered(message)
+            elif method == "hello":
+                wire.send({"id": message["id"], "result": {
+                    "protocol": PROTOCOL, "sdk": "python", "entries": sorted(self.entries)}})
+            elif method == "run.start":
+                self.start(wire, message)
+            elif method == "run.cancel":
+                self.cancel(message["params"])
+            elif "id" in message:
+                wire.send({"id": message["id"], "error": {
+                    "code": -32601, "message": f"no method {method!r}"}})
+
+    def run(self):
+        """Serves until the server closes the wire. Standard output is the log from here on."""
+        sink = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        self.serve(Wire(sys.stdin.buffer, sink))
+        for run in list(self.runs.values()):
+            run.flag.set()
+        sys.stdout.flush()
+        os._exit(0)  # handlers that do not listen must not keep the process

@@ -1,0 +1,445 @@
+/* plugin_runs.c - the run protocol's own creators: start, trigger, retry; sync or not.
+ *
+ * Who waits for the end of a run follows its events like any reader and leaves
+ * it alone: neither the bound of the wait nor a closed connection touches it. */
+#include "gate/gate_int.h"
+#include "proto/exports.h"
+#include "runtime/stream.h"
+
+enum { ANSWER_BYTES = 262144 };
+
+struct start_body {
+	uar_str plugin_id, entry_id, idempotency_key, task_id, trace_id, mode;
+	const struct uar_json *args, *timeout;
+};
+
+static const struct uar_json_field start_fields[] = {
+	{ "plugin_id", UAR_FIELD_ID, true, offsetof(struct start_body, plugin_id) },
+	{ "entry_id", UAR_FIELD_ID, true, offsetof(struct start_body, entry_id) },
+	{ "args", UAR_FIELD_OBJECT, true, offsetof(struct start_body, args) },
+	{ "idempotency_key", UAR_FIELD_ID, false, offsetof(struct start_body, idempotency_key) },
+	{ "task_id", UAR_FIELD_ID, false, offsetof(struct start_body, task_id) },
+	{ "trace_id", UAR_FIELD_ID, false, offsetof(struct start_body, trace_id) },
+	{ "mode", UAR_FIELD_STR, false, offsetof(struct start_body, mode) },
+	{ "timeout", UAR_FIELD_ANY, false, offsetof(struct start_body, timeout) },
+};
+
+/* A request that may wait for its run's end. */
+struct start {
+	struct uar_run_create op;
+	struct call *c;
+	bool sync, envelope;
+	/* while it waits */
+	struct uar_stream *stream;
+	struct uar_timer bound;
+	struct uar_blob_get get;
+	char status[UAR_LIMIT_STATUS_BYTES]; /* of the attempt: "completed" */
+	uar_str error;			     /* JSON object of the failure */
+	uar_str result;			     /* JSON that the entry returned, or empty */
+	uar_str blob;			     /* or where it is */
+};
+
+/* --- answers ---------------------------------------------------------------------- */
+
+static void answer_created(struct call *c, const char *run_id, const char *status, bool existed)
+{
+	struct uar_buf b = uar_buf_make(ANSWER_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+	struct uar_http_header headers[2] = { { UAR_STR("Location"), UAR_STR("") },
+					      { UAR_STR("Idempotent-Replayed"), UAR_STR("true") } };
+	char location[UAR_LIMIT_ID_BYTES + 32];
+
+	snprintf(location, sizeof location, "/runs/%s", run_id);
+	headers[0].value = uar_str_c(location);
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "run_id", run_id);
+	uar_jw_cstr(&w, "status", status);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer_headers(c, 202, &b, headers, existed ? 2 : 1);
+	uar_buf_fini(&b);
+}
+
+static void put_still_running(struct uar_jw *w)
+{
+	uar_jw_obj(w, "error");
+	uar_jw_cstr(w, "code", "TIMEOUT");
+	uar_jw_cstr(w, "message", "the run goes on; GET /runs/{run_id} tells its end");
+	uar_jw_null(w, "details");
+	uar_jw_close(w);
+}
+
+/* {success, data?, error?, run_id}, as callers of the old trigger know it. */
+static void answer_envelope(struct start *s, uar_str result)
+{
+	struct uar_buf b = uar_buf_make(ANSWER_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+	bool ended = s->status[0], good = strcmp(s->status, "completed") == 0;
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_bool(&w, "success", good);
+	if (good)
+		uar_jw_raw(&w, "data", result.n ? result : UAR_STR("null"));
+	else if (ended)
+		uar_jw_raw(&w, "error", s->error);
+	else
+		put_still_running(&w);
+	uar_jw_cstr(&w, "run_id", s->op.run_id);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer(s->c, ended ? 200 : 202, &b);
+	uar_buf_fini(&b);
+}
+
+static void result_ready(struct uar_blob_get *get)
+{
+	struct start *s = UAR_OWNER(get, struct start, get);
+	struct uar_blob_get mine = *get; /* the call goes away with the answer */
+
+	if (mine.err)
+		gate_problem(s->c, mine.err, &mine.error);
+	else
+		answer_envelope(s, mine.bytes);
+	uar_store_blob_get_fini(&mine);
+}
+
+static void answer_end(struct start *s)
+{
+	struct uar_store *store = uar_runtime_store(s->c->g->o.runtime);
+	uar_err e;
+
+	uar_timer_stop(s->c->g->o.sched, &s->bound);
+	s->c->gone = NULL;
+	if (!s->envelope) {
+		gate_answer_run(s->c, uar_str_c(s->op.run_id), s->status[0] ? 200 : 202);
+		return;
+	}
+	if (!s->blob.n || !s->c->r) {
+		answer_envelope(s, s->result);
+		return;
+	}
+	s->get = (struct uar_blob_get){ .limit = UAR_LIMIT_EXPORT_BYTES * 2, .done = result_ready };
+	memcpy(s->get.sha256, s->blob.p, sizeof s->get.sha256 - 1);
+	e = store->ops->blob_get(store, &s->get);
+	if (e)
+		gate_problem(s->c, e, NULL);
+}
+
+/* --- waiting ------------------------------------------------------------------------ */
+
+static void on_gone(struct call *c)
+{
+	struct start *s = c->op;
+
+	uar_stream_close(s->stream);
+	uar_timer_stop(c->g->o.sched, &s->bound);
+	gate_call_free(c);
+}
+
+static void on_bound(struct uar_timer *t)
+{
+	struct start *s = UAR_OWNER(t, struct start, bound);
+
+	uar_stream_close(s->stream);
+	s->stream = NULL;
+	answer_end(s);
+}
+
+static uar_err on_opened(void *ctx)
+{
+	(void)ctx;
+	return UAR_OK;
+}
+
+static uar_str copy(struct start *s, uar_str text)
+{
+	return uar_arena_str(&s->c->arena, text);
+}
+
+/* The public part of a failure: code, message, details. */
+static uar_err keep_failure(struct start *s, const struct uar_json *p)
+{
+	const struct uar_json *error = uar_json_get(p, UAR_STR("error"));
+	const struct uar_json *details = uar_json_get(error, UAR_STR("details"));
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+	uar_err e;
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_tree(&w, "code", uar_json_get(error, UAR_STR("code")));
+	uar_jw_tree(&w, "message", uar_json_get(error, UAR_STR("message")));
+	uar_jw_obj(&w, "details");
+	uar_jw_tree(&w, "retriable", uar_json_get(error, UAR_STR("retryable")));
+	if (details)
+		uar_jw_tree(&w, "plugin", details);
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	e = uar_jw_end(&w);
+	s->error = e ? UAR_STR_NONE : copy(s, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return e ? e : s->error.p ? UAR_OK : UAR_ENOMEM;
+}
+
+static uar_err take_event(struct start *s, const struct uar_event *ev, struct uar_arena *scratch)
+{
+	struct uar_export_item item;
+	const struct uar_json *p;
+	uar_str status;
+	uar_err e = uar_export_item_read(ev, scratch, &item);
+
+	if (!e && item.result) {
+		s->result = copy(s, item.content);
+		s->blob = copy(s, item.blob);
+	}
+	if (e != UAR_ESKIP ||
+	    (ev->cls != UAR_EV_TASK_ATTEMPT_COMPLETED && ev->cls != UAR_EV_TASK_ATTEMPT_FAILED))
+		return e == UAR_ESKIP ? UAR_OK : e;
+	e = uar_json_parse(ev->payload, NULL, scratch, &p, NULL);
+	if (e)
+		return e;
+	status = uar_json_str(uar_json_get(p, UAR_STR("status")), UAR_STR("failed"));
+	snprintf(s->status, sizeof s->status, "%.*s", UAR_FMT(status));
+	return ev->cls == UAR_EV_TASK_ATTEMPT_FAILED ? keep_failure(s, p) : UAR_OK;
+}
+
+static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)
+{
+	struct uar_arena scratch;
+	uar_err e = UAR_OK;
+
+	uar_arena_init(&scratch, 0);
+	for (size_t i = 0; i < n && !e; i++) {
+		e = take_event(ctx, &ev[i], &scratch);
+		uar_arena_reset(&scratch);
+	}
+	uar_arena_fini(&scratch);
+	return e;
+}
+
+static void on_end(void *ctx, uar_err why, const struct uar_error *error)
+{
+	struct start *s = ctx;
+
+	s->stream = NULL;
+	if (!why) {
+		answer_end(s);
+		return;
+	}
+	uar_timer_stop(s->c->g->o.sched, &s->bound);
+	s->c->gone = NULL;
+	gate_problem(s->c, why, error);
+}
+
+static void wait_for_end(struct start *s)
+{
+	struct uar_gate *g = s->c->g;
+	struct uar_stream_options o = { .owner = g->o.owner,
+					.run_id = uar_str_c(s->op.run_id),
+					.sink = { on_opened, on_events, on_end, s } };
+	uar_err e;
+
+	s->bound.fn = on_bound;
+	e = uar_timer_set(g->o.sched, &s->bound, g->o.sync_wait_us);
+	if (!e)
+		e = uar_stream_open(g->o.runtime, &o, &s->stream);
+	if (e) {
+		uar_timer_stop(g->o.sched, &s->bound);
+		gate_problem(s->c, e, NULL);
+		return;
+	}
+	s->c->gone = on_gone;
+}
+
+/* --- starting ------------------------------------------------------------------------- */
+
+static void created(struct uar_run_create *op)
+{
+	struct start *s = UAR_OWNER(op, struct start, op);
+	struct uar_error error = op->error;
+
+	if (op->err)
+		gate_problem(s->c, op->err, &error);
+	else if (!s->c->r) /* the caller left: the run does not mind */
+		gate_call_free(s->c);
+	else if (s->sync)
+		wait_for_end(s);
+	else
+		answer_created(s->c, op->run_id, op->status, op->existed);
+}
+
+static uar_err check_mode(struct start *s, uar_str mode, struct uar_error *error)
+{
+	if (mode.n && !uar_str_is(mode, "async") && !uar_str_is(mode, "sync")) {
+		uar_error_where(error, "/mode");
+		return uar_error_set(error, UAR_EINVALID, "mode must be async or sync");
+	}
+	s->sync = s->envelope || uar_str_is(mode, "sync");
+	return UAR_OK;
+}
+
+/* Agents are entries of the plugin "uar.agent": both families make the same runs. */
+static uar_err name_entry(struct start *s, const struct start_body *body, struct uar_error *error)
+{
+	struct uar_run_create *op = &s->op;
+	const struct uar_json *message = uar_json_get(body->args, UAR_STR("message"));
+
+	if (!uar_str_is(body->plugin_id, "uar.agent")) {
+		op->plugin_id = body->plugin_id;
+		op->entry_id = body->entry_id;
+		op->args = body->args;
+		return gate_text_of(s->c, body->args, &op->message);
+	}
+	op->agent_id = body->entry_id;
+	op->message = uar_json_str(message, UAR_STR(""));
+	if (message && message->kind == UAR_JSON_STRING)
+		return gate_other_inputs(s->c, body->args, &op->inputs);
+	uar_error_where(error, "/args/message");
+	return uar_error_set(error, UAR_EINVALID, "args.message must be a string");
+}
+
+static uar_err decode_start(struct start *s, struct uar_error *error)
+{
+	struct start_body body = { .mode = UAR_STR("") };
+	struct uar_run_create *op = &s->op;
+	uar_err e = uar_json_read(s->c->body, start_fields, ARRAY_LEN(start_fields), true, &body,
+				  error);
+
+	if (!e)
+		e = check_mode(s, body.mode, error);
+	if (!e)
+		e = gate_check_trace(body.trace_id, error);
+	if (!e)
+		e = gate_take_key(s->c, &body.idempotency_key, error);
+	if (!e)
+		e = name_entry(s, &body, error);
+	if (e)
+		return e;
+	op->owner = s->c->g->o.owner;
+	op->idempotency_key = body.idempotency_key;
+	op->task_id = body.task_id;
+	op->trace_id = body.trace_id;
+	op->timeout_us = gate_timeout_us(body.timeout);
+	op->done = created;
+	return gate_fingerprint(s->c, &op->fingerprint);
+}
+
+static void start(struct call *c, bool envelope)
+{
+	struct start *s = uar_arena_alloc(&c->arena, sizeof *s);
+	struct uar_error error = { 0 };
+	uar_err e = s ? UAR_OK : UAR_ENOMEM;
+
+	if (!e) {
+		s->c = c;
+		s->envelope = envelope;
+		e = decode_start(s, &error);
+	}
+	if (!e) {
+		c->op = s;
+		e = uar_runtime_create_run(c->g->o.runtime, &s->op);
+		error = s->op.error;
+	}
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+void gate_start_run(struct call *c)
+{
+	start(c, false);
+}
+
+void gate_trigger(struct call *c)
+{
+	if (c->g->o.plugin_trigger)
+		start(c, true);
+	else
+		gate_problem(c, UAR_ENOTFOUND, NULL);
+}
+
+/* --- again ------------------------------------------------------------------------------ */
+
+static void retried(struct uar_run_retry_op *op)
+{
+	struct call *c = op->internal;
+	struct uar_error error = op->error;
+
+	if (op->err)
+		gate_problem(c, op->err, &error);
+	else
+		answer_created(c, op->new_run_id, op->status, op->existed);
+}
+
+void gate_retry_run(struct call *c)
+{
+	static const struct uar_json_field fields[] = {
+		{ "idempotency_key", UAR_FIELD_ID, false, 0 },
+	};
+	struct uar_run_retry_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+	struct uar_error error = { 0 };
+	uar_str key = UAR_STR_NONE;
+	uar_err e = op ? uar_json_read(c->body, fields, 1, true, &key, &error) : UAR_ENOMEM;
+
+	if (!e)
+		e = gate_take_key(c, &key, &error);
+	if (!e) {
+		*op = (struct uar_run_retry_op){
+			.owner = c->g->o.owner,
+			.run_id = c->params[0],
+			.idempotency_key = key,
+			.done = retried,
+			.internal = c,
+		};
+		c->op = op;
+		e = uar_runtime_retry_run(c->g->o.runtime, op);
+	}
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+/* --- what there is ------------------------------------------------------------------------ */
+
+static void put_schema(struct uar_jw *w, const char *key, uar_str schema)
+{
+	if (schema.n)
+		uar_jw_raw(w, key, schema);
+	else
+		uar_jw_null(w, key);
+}
+
+static void put_entry(void *ctx, const struct uar_entry_info *i)
+{
+	struct uar_jw *w = ctx;
+
+	uar_jw_obj(w, NULL);
+	uar_jw_str(w, "plugin_id", i->plugin_id);
+	uar_jw_str(w, "entry_id", i->entry_id);
+	uar_jw_str(w, "version", i->version);
+	uar_jw_str(w, "title", i->title);
+	uar_jw_str(w, "description", i->description);
+	uar_jw_cstr(w, "restart", i->restart_fails ? "fail" : "retry");
+	uar_jw_int(w, "concurrency", i->concurrency);
+	if (i->timeout_us)
+		uar_jw_double(w, "timeout_seconds", (double)i->timeout_us / 1e6);
+	else
+		uar_jw_null(w, "timeout_seconds");
+	put_schema(w, "args_schema", i->args_schema);
+	put_schema(w, "result_schema", i->result_schema);
+	uar_jw_close(w);
+}
+
+void gate_list_plugins(struct call *c)
+{
+	struct uar_entries *entries = uar_runtime_entries(c->g->o.runtime);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "entries");
+	if (entries)
+		entries->ops->each(entries, put_entry, &w);
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer(c, 200, &b);
+	uar_buf_fini(&b);
+}

@@ -1,0 +1,25 @@
+/* exports.h - export items as JSON: whole for lists, without content for the channel. */
+#ifndef UAR_PROTO_EXPORTS_H
+#define UAR_PROTO_EXPORTS_H
+
+#include "event/event.h"
+
+/* An event that is an export item, taken apart. Borrows from the event and the arena. */
+struct uar_export_item {
+	const struct uar_event *ev;
+	const struct uar_json *p; /* payload */
+	uar_str type;		  /* "text" */
+	uar_str content;	  /* as the event has it; empty when it is in the blob */
+	uar_str blob;		  /* sha256, or empty */
+	bool result;		  /* what the entry returned */
+};
+/* UAR_ESKIP: the event is no export item. */
+UAR_MUST_CHECK uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena,
+					    struct uar_export_item *out);
+/* `bytes`: those of the blob, when there is one. */
+void uar_export_item_write(struct uar_jw *w, const char *key, const struct uar_export_item *x,
+			   uar_str bytes);
+/* Ids and metadata: what the channel tells. */
+void uar_export_item_notice(struct uar_jw *w, const char *key, const struct uar_export_item *x);
+
+#endif
