@@ -162,7 +162,8 @@ static uar_err connect_once(struct uar_cli *cli, struct follower *f, bool live,
 		return e;
 	if (live && !f->want->to_the_end)
 		api.stream_ms = LIVE_MS;
-	uar_remote_run_path(&path, f->want->run_id, "/stream");
+	uar_remote_run_path(&path, f->want->run_id,
+			    f->want->progress ? "/stream?meta=1" : "/stream");
 	if (f->last) {
 		uar_buf_printf(&path, "?after=%llu", (unsigned long long)f->last);
 		snprintf(last, sizeof last, "%llu", (unsigned long long)f->last);

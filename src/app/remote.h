@@ -31,6 +31,7 @@ struct uar_remote_follow {
 	uint64_t after;	 /* begin after this event */
 	bool to_the_end; /* false: only what is there now */
 	bool patient;	 /* keep trying although no connection has worked yet */
+	bool progress;	 /* reports of progress as well */
 	bool (*show)(void *ctx, uar_str data); /* one event's JSON; false: nobody reads any more */
 	void *ctx;
 };
@@ -38,5 +39,15 @@ struct uar_remote_follow {
  * restarts of the server. Says on the error stream what it waits for. */
 UAR_MUST_CHECK uar_err uar_remote_follow(struct uar_cli *cli, const struct uar_remote_follow *f,
 					 struct uar_error *error);
+
+/* verbs_stream.c: what verbs that start runs share. */
+/* --timeout as seconds; untouched when it was not given. */
+UAR_MUST_CHECK uar_err uar_remote_timeout(struct uar_cli *cli, double *out,
+					  struct uar_error *error);
+/* POSTs until there is an answer; a body with a key makes that safe. */
+UAR_MUST_CHECK uar_err uar_remote_create(struct uar_cli *cli, const char *path, uar_str body,
+					 char run_id[UAR_LIMIT_ID_BYTES + 1],
+					 struct uar_error *error);
+int uar_remote_exit_status(struct uar_cli *cli, const char *run_id);
 
 #endif

@@ -21,6 +21,9 @@ void uar_render_rest(struct uar_render *r)
 {
 	FILE *to = r->open == UAR_RENDER_REASONING ? r->notes : r->text;
 
+	if (r->bar)
+		fputs("\r\x1b[K", r->notes);
+	r->bar = false;
 	if (r->open != UAR_RENDER_START && r->midline) {
 		fputc('\n', to);
 		fflush(to);
@@ -186,12 +189,32 @@ static void show_done(struct uar_render *r, const struct uar_json *data)
 	uar_buf_fini(&b);
 }
 
+static void show_progress(struct uar_render *r, const struct uar_json *p)
+{
+	double value = uar_json_double(uar_json_get(p, UAR_STR("progress")), -1);
+	struct uar_buf b = uar_buf_make(1024);
+
+	uar_render_rest(r);
+	if (value >= 0)
+		uar_buf_printf(&b, "[%3.0f%%] ", value * 100);
+	uar_text_brief(&b, text_of(p, "phase"), 30);
+	uar_buf_add_char(&b, ' ');
+	uar_text_brief(&b, text_of(p, "message"), 60);
+	fprintf(r->notes, "%.*s", UAR_FMT(uar_buf_str(&b)));
+	fflush(r->notes);
+	r->bar = true;
+	uar_buf_fini(&b);
+}
+
 /* What was printed cannot be taken back, so the reader is told where it counts again. */
 static void show_meta(struct uar_render *r, const struct uar_json *data)
 {
+	const struct uar_json *progress = uar_json_get(data, UAR_STR("progress"));
 	const struct uar_json *metadata = uar_json_get(data, UAR_STR("metadata"));
 	struct uar_buf b = uar_buf_make(128);
 
+	if (progress && r->live)
+		show_progress(r, progress);
 	uar_buf_add_str(&b, UAR_STR("[restarted] the answer begins again"));
 	if (uar_json_get(metadata, UAR_STR("superseded_bytes")))
 		note(r, UAR_STYLE_DIM, &b);

@@ -14,6 +14,8 @@ struct uar_render {
 	FILE *notes; /* reasoning, tools and the like; may be the same stream */
 	bool text_colour, notes_colour;
 	bool frame; /* also show where the run begins and ends */
+	bool live;  /* notes is a terminal: progress is one line that changes */
+	bool bar;   /* that line is there */
 	enum { UAR_RENDER_START, UAR_RENDER_TEXT, UAR_RENDER_REASONING } open;
 	bool midline; /* the open text does not end with a line end */
 };

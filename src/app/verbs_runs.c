@@ -198,6 +198,11 @@ static int write_runs(struct uar_cli *cli, const struct uar_json *root)
 	return write_and_fini(cli, &text);
 }
 
+int uar_verb_ps(struct uar_cli *cli)
+{
+	return uar_verb_runs(cli);
+}
+
 int uar_verb_runs(struct uar_cli *cli)
 {
 	const struct uar_args *args = cli->args;

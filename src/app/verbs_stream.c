@@ -101,7 +101,7 @@ static uar_err read_message(struct uar_cli *cli, struct uar_buf *out, struct uar
 	return out->err;
 }
 
-static uar_err read_timeout(struct uar_cli *cli, double *out, struct uar_error *error)
+uar_err uar_remote_timeout(struct uar_cli *cli, double *out, struct uar_error *error)
 {
 	const struct uar_config_row *row = uar_config_find(UAR_STR("run_timeout_seconds"), NULL);
 	const char *text = cli->args->option[UAR_OPT_TIMEOUT];
@@ -129,7 +129,7 @@ static uar_err put_request(struct uar_cli *cli, uar_str message, struct uar_buf 
 	struct uar_uuid ids;
 	struct uar_jw w = uar_jw_begin(out);
 	double timeout = 0;
-	uar_err e = read_timeout(cli, &timeout, error);
+	uar_err e = uar_remote_timeout(cli, &timeout, error);
 
 	if (e)
 		return e;
@@ -149,8 +149,8 @@ static uar_err put_request(struct uar_cli *cli, uar_str message, struct uar_buf 
 	return uar_jw_end(&w);
 }
 
-static uar_err create_run(struct uar_cli *cli, uar_str body, char run_id[UAR_LIMIT_ID_BYTES + 1],
-			  struct uar_error *error)
+uar_err uar_remote_create(struct uar_cli *cli, const char *path, uar_str body,
+			  char run_id[UAR_LIMIT_ID_BYTES + 1], struct uar_error *error)
 {
 	enum { TRIES = 3 };
 	struct uar_remote_answer a = { .root = NULL };
@@ -159,10 +159,10 @@ static uar_err create_run(struct uar_cli *cli, uar_str body, char run_id[UAR_LIM
 
 	for (int i = 0; i < TRIES && (e == UAR_EEOF || e == UAR_ETIMEOUT); i++) {
 		uar_remote_answer_fini(&a);
-		e = uar_remote_ask(cli,
-				   &(struct uar_api_request){
-					   .method = "POST", .path = "/api/runs", .body = body },
-				   &a, error);
+		e = uar_remote_ask(
+			cli,
+			&(struct uar_api_request){ .method = "POST", .path = path, .body = body },
+			&a, error);
 	}
 	id = uar_json_str(uar_json_get(a.root, UAR_STR("run_id")), UAR_STR(""));
 	if (!e && !uar_str_is_id(id))
@@ -173,7 +173,7 @@ static uar_err create_run(struct uar_cli *cli, uar_str body, char run_id[UAR_LIM
 	return e;
 }
 
-static int exit_status_of(struct uar_cli *cli, const char *run_id)
+int uar_remote_exit_status(struct uar_cli *cli, const char *run_id)
 {
 	static const struct {
 		const char *status;
@@ -218,7 +218,7 @@ static int watch(struct uar_cli *cli, const char *run_id)
 		return uar_cli_fail(cli, UAR_EXIT_FAILED,
 				    "%s; the run goes on, see `uar logs -f %s`",
 				    uar_error_text(&error), run_id);
-	return exit_status_of(cli, run_id);
+	return uar_remote_exit_status(cli, run_id);
 }
 
 int uar_verb_run(struct uar_cli *cli)
@@ -235,7 +235,7 @@ int uar_verb_run(struct uar_cli *cli)
 	if (e) {
 		status = uar_cli_fail_with(cli, UAR_EXIT_USAGE, e, &error);
 	} else {
-		e = create_run(cli, uar_buf_str(&body), run_id, &error);
+		e = uar_remote_create(cli, "/api/runs", uar_buf_str(&body), run_id, &error);
 		status =
 			e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : watch(cli, run_id);
 	}

@@ -259,7 +259,7 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 	g->tick.fn = gate_streams_tick;
 	g->ping = uar_frame_create(UAR_STR(": ping\n\n"));
 	g->started_us = uar_clock_mono(o->sched->clock);
-	if (!g->ping || uar_timer_set(o->sched, &g->tick, 1000000)) {
+	if (gate_channels_init(g) || !g->ping || uar_timer_set(o->sched, &g->tick, 1000000)) {
 		uar_gate_destroy(g);
 		return UAR_ENOMEM;
 	}
@@ -272,6 +272,7 @@ void uar_gate_destroy(struct uar_gate *g)
 	if (!g)
 		return;
 	uar_timer_stop(g->o.sched, &g->tick);
+	gate_channels_fini(g);
 	gate_cache_clear(g);
 	uar_frame_unref(g->ping);
 	uar_buf_fini(&g->buf);

@@ -7,6 +7,7 @@
 #include "json/jw.h"
 
 struct call;
+struct channel;
 typedef void route_fn(struct call *c);
 
 enum { ROUTE_PARAMS = 2, LINK_CODE = 43 };
@@ -17,24 +18,37 @@ struct route {
 	bool open, json;
 };
 
+/* An open stream, embedded in its owner: what heartbeats and the end need. */
+struct gate_stream {
+	struct uar_list node; /* in g->streams, once open */
+	struct uar_gate *g;
+	struct uar_http_stream *http;	     /* NULL: not open */
+	void (*drop)(struct gate_stream *s); /* the answer has ended: free the owner */
+};
+
+/* How events of a run or a session are shown. */
+enum gate_dialect { GATE_NORMALIZED, GATE_ENVELOPE, GATE_EXPORTS };
+
 /* The frame that was made last: readers of one stream share it. */
 struct frame_cache {
 	struct uar_frame *frame;
 	char first[UAR_UUID_TEXT + 1]; /* event_id of the first event in it */
 	size_t n;
-	bool whole; /* full envelope; else normalized */
+	enum gate_dialect dialect;
 };
 
 struct uar_gate {
 	struct uar_gate_options o;
 	struct uar_http *http;
-	struct uar_list streams; /* of struct sse, the longest unpinged first */
+	struct uar_list streams; /* of struct gate_stream, the longest unpinged first */
 	size_t stream_count;
 	struct uar_timer tick;
 	struct uar_frame *ping;
 	struct frame_cache cache;
 	struct uar_buf buf;	  /* scratch of encoders */
 	struct uar_arena scratch; /* likewise */
+	struct channel *runs, *exports;
+	struct uar_watch watch;
 	char code[LINK_CODE + 1]; /* empty: used */
 	int64_t code_until_us;
 	int64_t started_us;
@@ -90,7 +104,16 @@ uar_err gate_check_trace(uar_str id, struct uar_error *error);
 /* Answers with the run's record. */
 void gate_answer_run(struct call *c, uar_str run_id, int status);
 
+/* channels.c */
+uar_err gate_channels_init(struct uar_gate *g);
+void gate_channels_fini(struct uar_gate *g);
+
 /* streams.c */
+/* Answers the call with an open stream; on an error it is still there. */
+uar_err gate_stream_open(struct gate_stream *s, struct call *c,
+			 const struct uar_http_stream_events *events);
+void gate_stream_forget(struct gate_stream *s); /* out of the list; the HTTP part is gone */
+void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialect);
 void gate_streams_tick(struct uar_timer *t);
 void gate_streams_end(struct uar_gate *g);
 void gate_cache_clear(struct uar_gate *g);

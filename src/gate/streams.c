@@ -5,25 +5,47 @@
  * that cannot take it is fed from the store when it has room again. */
 #include "gate/gate_int.h"
 #include "base/sse.h"
+#include "proto/exports.h"
 #include "proto/normalized.h"
 #include "runtime/stream.h"
 
 struct sse {
-	struct uar_list node; /* in g->streams once open */
-	struct uar_gate *g;
-	struct call *call;	      /* until the answer has begun */
-	struct uar_http_stream *http; /* then */
-	struct uar_stream *stream;    /* NULL: ended */
-	bool whole;		      /* full envelope, else normalized */
+	struct gate_stream base;
+	struct call *call;	   /* until the answer has begun */
+	struct uar_stream *stream; /* NULL: ended */
+	enum gate_dialect dialect;
 	bool meta;
 };
 
-static void free_sse(struct sse *s)
+uar_err gate_stream_open(struct gate_stream *s, struct call *c,
+			 const struct uar_http_stream_events *events)
 {
-	if (s->http || !uar_list_empty(&s->node)) {
-		uar_list_remove(&s->node);
-		s->g->stream_count--;
-	}
+	uar_err e =
+		uar_http_stream_begin(c->r, "text/event-stream; charset=utf-8", events, &s->http);
+
+	if (e)
+		return e;
+	s->g = c->g;
+	gate_call_free(c);
+	uar_list_add_last(&s->g->streams, &s->node);
+	s->g->stream_count++;
+	return UAR_OK;
+}
+
+void gate_stream_forget(struct gate_stream *s)
+{
+	if (!s->http)
+		return;
+	s->http = NULL;
+	uar_list_remove(&s->node);
+	s->g->stream_count--;
+}
+
+static void drop_sse(struct gate_stream *base)
+{
+	struct sse *s = UAR_OWNER(base, struct sse, base);
+
+	gate_stream_forget(base);
 	uar_stream_close(s->stream);
 	uar_free(s);
 }
@@ -36,30 +58,50 @@ void gate_cache_clear(struct uar_gate *g)
 	g->cache = (struct frame_cache){ 0 };
 }
 
-static void put_number(struct uar_buf *out, const struct uar_event *ev, bool whole)
+static void put_number(struct uar_buf *out, const struct uar_event *ev, enum gate_dialect dialect)
 {
-	uar_buf_add_str(out, UAR_STR("event: event\nid: "));
-	uar_buf_add_u64(out, whole ? ev->sequence : ev->run_sequence);
+	uar_buf_add_str(out, dialect == GATE_EXPORTS ? UAR_STR("event: export\nid: ")
+						     : UAR_STR("event: event\nid: "));
+	uar_buf_add_u64(out, dialect == GATE_ENVELOPE ? ev->sequence : ev->run_sequence);
 	uar_buf_add_str(out, UAR_STR("\ndata: "));
+}
+
+static uar_err put_notice(struct uar_gate *g, const struct uar_event *ev)
+{
+	struct uar_jw w = uar_jw_begin(&g->buf);
+	struct uar_export_item item;
+	uar_err e = uar_export_item_read(ev, &g->scratch, &item);
+
+	if (e)
+		return e;
+	uar_export_item_notice(&w, NULL, &item);
+	return uar_jw_end(&w);
+}
+
+static uar_err put_body(struct uar_gate *g, const struct sse *s, const struct uar_event *ev)
+{
+	struct uar_normalized_options o = { g->o.cancel_as_done, s->meta };
+	struct uar_jw w;
+
+	uar_arena_reset(&g->scratch);
+	switch (s->dialect) {
+	case GATE_NORMALIZED: return uar_normalized_encode(ev, &o, &g->scratch, &g->buf);
+	case GATE_EXPORTS: return put_notice(g, ev);
+	case GATE_ENVELOPE: break;
+	}
+	w = uar_jw_begin(&g->buf);
+	uar_event_write(&w, NULL, ev, 0);
+	return uar_jw_end(&w);
 }
 
 /* JSON has no line ends of its own, so one data line holds it. */
 static uar_err put_event(struct uar_gate *g, const struct sse *s, const struct uar_event *ev)
 {
-	struct uar_normalized_options o = { g->o.cancel_as_done, s->meta };
 	size_t before = g->buf.n;
-	struct uar_jw w;
 	uar_err e;
 
-	put_number(&g->buf, ev, s->whole);
-	if (s->whole) {
-		w = uar_jw_begin(&g->buf);
-		uar_event_write(&w, NULL, ev, 0);
-		e = uar_jw_end(&w);
-	} else {
-		uar_arena_reset(&g->scratch);
-		e = uar_normalized_encode(ev, &o, &g->scratch, &g->buf);
-	}
+	put_number(&g->buf, ev, s->dialect);
+	e = put_body(g, s, ev);
 	if (e == UAR_ESKIP && !g->buf.err) {
 		g->buf.n = before;
 		return UAR_OK;
@@ -73,7 +115,7 @@ static bool cached(const struct uar_gate *g, const struct sse *s, const struct u
 {
 	const struct frame_cache *c = &g->cache;
 
-	return c->frame && !s->meta && c->n == n && c->whole == s->whole &&
+	return c->frame && !s->meta && c->n == n && c->dialect == s->dialect &&
 	       uar_str_is(ev->event_id, c->first);
 }
 
@@ -86,7 +128,7 @@ static void remember(struct uar_gate *g, const struct sse *s, const struct uar_e
 	g->cache.frame = uar_frame_ref(frame);
 	memcpy(g->cache.first, ev->event_id.p, UAR_UUID_TEXT);
 	g->cache.n = n;
-	g->cache.whole = s->whole;
+	g->cache.dialect = s->dialect;
 }
 
 /* NULL with *out_err UAR_OK: nothing of it is shown. The caller unrefs. */
@@ -123,41 +165,29 @@ static void on_writable(void *ctx)
 
 static void on_closed(void *ctx)
 {
-	struct sse *s = ctx;
-
-	s->http = NULL;
-	uar_list_remove(&s->node);
-	s->g->stream_count--;
-	uar_stream_close(s->stream);
-	uar_free(s);
+	drop_sse(ctx);
 }
 
 static uar_err on_opened(void *ctx)
 {
 	struct sse *s = ctx;
 	struct uar_http_stream_events events = { on_writable, on_closed, s };
-	struct call *c = s->call;
-	uar_err e =
-		uar_http_stream_begin(c->r, "text/event-stream; charset=utf-8", &events, &s->http);
+	uar_err e = gate_stream_open(&s->base, s->call, &events);
 
-	if (e)
-		return e;
-	s->call = NULL;
-	gate_call_free(c);
-	uar_list_add_last(&s->g->streams, &s->node);
-	s->g->stream_count++;
-	return UAR_OK;
+	if (!e)
+		s->call = NULL;
+	return e;
 }
 
 static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)
 {
 	struct sse *s = ctx;
 	uar_err e;
-	struct uar_frame *frame = frame_of(s->g, s, ev, n, &e);
+	struct uar_frame *frame = frame_of(s->base.g, s, ev, n, &e);
 
 	if (!frame)
 		return e;
-	e = uar_http_stream_send(s->http, frame);
+	e = uar_http_stream_send(s->base.http, frame);
 	uar_frame_unref(frame);
 	return e;
 }
@@ -177,9 +207,9 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 	}
 	if (why == UAR_EEOF)
 		return;
-	if (s->http)
-		uar_http_stream_end(s->http);
-	free_sse(s);
+	if (s->base.http)
+		uar_http_stream_end(s->base.http);
+	drop_sse(&s->base);
 }
 
 /* --- opening ------------------------------------------------------------------------ */
@@ -209,7 +239,8 @@ static uar_err cursor_of(struct call *c, uint64_t *out, struct uar_error *error)
 	return UAR_OK;
 }
 
-static uar_err open_stream(struct call *c, bool of_run, struct uar_error *error)
+static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dialect,
+			   struct uar_error *error)
 {
 	struct sse *s = uar_zalloc(sizeof *s);
 	struct uar_stream_options o = { .owner = c->g->o.owner };
@@ -222,12 +253,13 @@ static uar_err open_stream(struct call *c, bool of_run, struct uar_error *error)
 		uar_free(s);
 		return e;
 	}
-	uar_list_init(&s->node);
-	s->g = c->g;
+	uar_list_init(&s->base.node);
+	s->base.g = c->g;
+	s->base.drop = drop_sse;
 	s->call = c;
-	s->whole = !of_run;
+	s->dialect = dialect;
 	s->meta = uar_str_is(meta, "1");
-	*(of_run ? &o.run_id : &o.session_id) = c->params[0];
+	*(dialect == GATE_ENVELOPE ? &o.session_id : &o.run_id) = run_id;
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };
 	e = uar_stream_open(c->g->o.runtime, &o, &s->stream);
 	if (e) {
@@ -239,7 +271,7 @@ static uar_err open_stream(struct call *c, bool of_run, struct uar_error *error)
 	return UAR_OK;
 }
 
-static void stream(struct call *c, bool of_run)
+void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialect)
 {
 	struct uar_error error = { 0 };
 	uar_err e;
@@ -248,19 +280,19 @@ static void stream(struct call *c, bool of_run)
 		gate_answer_type(c, 200, "text/event-stream; charset=utf-8", UAR_STR(""));
 		return;
 	}
-	e = c->g->draining ? UAR_EDRAINING : open_stream(c, of_run, &error);
+	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, dialect, &error);
 	if (e)
 		gate_problem(c, e, &error);
 }
 
 void gate_stream_run(struct call *c)
 {
-	stream(c, true);
+	gate_stream_events(c, c->params[0], GATE_NORMALIZED);
 }
 
 void gate_stream_session(struct call *c)
 {
-	stream(c, false);
+	gate_stream_events(c, c->params[0], GATE_ENVELOPE);
 }
 
 /* --- heartbeats and the end ----------------------------------------------------------- */
@@ -277,7 +309,7 @@ void gate_streams_tick(struct uar_timer *t)
 	size_t share = (g->stream_count + (size_t)ticks - 1) / (size_t)ticks;
 
 	while (share-- && !uar_list_empty(&g->streams)) {
-		struct sse *s = UAR_OWNER(g->streams.next, struct sse, node);
+		struct gate_stream *s = UAR_OWNER(g->streams.next, struct gate_stream, node);
 
 		uar_list_remove(&s->node);
 		uar_list_add_last(&g->streams, &s->node);
@@ -295,12 +327,12 @@ void gate_streams_end(struct uar_gate *g)
 	struct uar_frame *bye = uar_frame_create(UAR_STR("retry: 1000\n: shutting down\n\n"));
 
 	UAR_LIST_EACH (it, &g->streams) {
-		struct sse *s = UAR_OWNER(it, struct sse, node);
+		struct gate_stream *s = UAR_OWNER(it, struct gate_stream, node);
 
 		if (bye && uar_http_stream_send(s->http, bye))
 			continue; /* gone already: on_closed follows */
 		uar_http_stream_end(s->http);
-		free_sse(s);
+		s->drop(s);
 	}
 	uar_frame_unref(bye);
 }

@@ -1,0 +1,288 @@
+/* verbs_plugin.c - verbs for entries of plugins: plugins, trigger, retry. */
+#include "app/cli.h"
+#include "app/remote.h"
+#include "app/render.h"
+#include "app/text.h"
+#include "base/rand.h"
+
+static uar_str member(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+}
+
+static int failed(struct uar_cli *cli, uar_err e, const struct uar_error *error)
+{
+	return uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, error);
+}
+
+static bool wants_json(const struct uar_cli *cli)
+{
+	return cli->args->option[UAR_OPT_JSON] != NULL;
+}
+
+static int write_and_fini(struct uar_cli *cli, struct uar_buf *text)
+{
+	int status = uar_cli_write(cli, text);
+
+	uar_buf_fini(text);
+	return status;
+}
+
+static int write_raw(struct uar_cli *cli, struct uar_remote_answer *a)
+{
+	uar_buf_add_char(&a->text, '\n');
+	return uar_cli_write(cli, &a->text);
+}
+
+/* --- plugins --------------------------------------------------------------------- */
+
+static void put_cell(struct uar_buf *out, uar_str text, size_t width)
+{
+	size_t before = out->n;
+
+	uar_text_brief(out, text, width);
+	while (out->n - before < width + 2 && !out->err)
+		uar_buf_add_char(out, ' ');
+}
+
+static int write_entries(struct uar_cli *cli, const struct uar_json *list)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+
+	if (!uar_json_at(list, 0))
+		uar_buf_add_str(&text, UAR_STR("no plugins\n"));
+	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next) {
+		uar_str doc = member(j, "description");
+
+		put_cell(&text, member(j, "plugin_id"), 24);
+		put_cell(&text, member(j, "entry_id"), 24);
+		put_cell(&text, member(j, "version"), 10);
+		uar_text_brief(&text, doc.n ? doc : member(j, "title"), 80);
+		uar_buf_add_char(&text, '\n');
+	}
+	return write_and_fini(cli, &text);
+}
+
+int uar_verb_plugins(struct uar_cli *cli)
+{
+	struct uar_api_request r = { .method = "GET", .path = "/plugins" };
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	uar_err e = uar_remote_ask(cli, &r, &a, &error);
+	int status;
+
+	if (e)
+		status = failed(cli, e, &error);
+	else if (wants_json(cli))
+		status = write_raw(cli, &a);
+	else
+		status = write_entries(cli, uar_json_get(a.root, UAR_STR("entries")));
+	uar_remote_answer_fini(&a);
+	return status;
+}
+
+/* --- waiting for the end ------------------------------------------------------------ */
+
+static bool show_event(void *ctx, uar_str data)
+{
+	struct uar_render *render = ctx;
+	const struct uar_json *event;
+	struct uar_arena a;
+
+	uar_arena_init(&a, 0);
+	if (uar_json_parse(data, NULL, &a, &event, NULL) == UAR_OK &&
+	    !uar_str_is(member(event, "type"), "Artifact")) /* printed whole at the end */
+		uar_render_event(render, event);
+	uar_arena_fini(&a);
+	return true;
+}
+
+static bool show_nothing(void *ctx, uar_str data)
+{
+	(void)ctx, (void)data;
+	return true;
+}
+
+/* Text as it is, anything else as JSON; one item a line. */
+static void put_item(struct uar_buf *out, const struct uar_json *item)
+{
+	const struct uar_json *content = uar_json_get(item, member(item, "type"));
+	struct uar_buf json = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+
+	if (content && content->kind == UAR_JSON_STRING) {
+		uar_text_clean(out, content->text, true);
+	} else if (content) {
+		uar_json_write(&json, content);
+		uar_text_clean(out, uar_buf_str(&json), false);
+	}
+	uar_buf_add_char(out, '\n');
+	uar_buf_fini(&json);
+}
+
+static uar_err write_items(struct uar_cli *cli, const char *run_id, struct uar_error *error)
+{
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	struct uar_remote_answer a = { .root = NULL };
+	uar_err e;
+
+	uar_buf_printf(&path, "/runs/%s/export?limit=%d", run_id, UAR_LIMIT_EXPORT_PAGE);
+	e = path.err;
+	if (!e)
+		e = uar_remote_ask(cli,
+				   &(struct uar_api_request){ .method = "GET", .path = path.p }, &a,
+				   error);
+	for (const struct uar_json *item =
+		     e ? NULL : uar_json_at(uar_json_get(a.root, UAR_STR("items")), 0);
+	     item; item = item->next)
+		put_item(&text, item);
+	if (!e && uar_cli_write(cli, &text) != UAR_EXIT_OK)
+		e = UAR_EIO;
+	uar_remote_answer_fini(&a);
+	uar_buf_fini(&text);
+	uar_buf_fini(&path);
+	return e;
+}
+
+static uar_err write_record(struct uar_cli *cli, const char *run_id, struct uar_error *error)
+{
+	struct uar_remote_answer a = { .root = NULL };
+	uar_err e = uar_remote_record(cli, uar_str_c(run_id), &a, error);
+
+	if (!e && write_raw(cli, &a) != UAR_EXIT_OK)
+		e = UAR_EIO;
+	uar_remote_answer_fini(&a);
+	return e;
+}
+
+static int wait_for(struct uar_cli *cli, const char *run_id)
+{
+	struct uar_render render = { .text = cli->err,
+				     .notes = cli->err,
+				     .notes_colour = uar_cli_colour(cli, cli->err_tty),
+				     .live = cli->err_tty };
+	struct uar_remote_follow f = { .run_id = uar_str_c(run_id),
+				       .to_the_end = true,
+				       .patient = true,
+				       .progress = cli->err_tty && !wants_json(cli),
+				       .show = wants_json(cli) ? show_nothing : show_event,
+				       .ctx = &render };
+	struct uar_error error = { 0 };
+	uar_err e = uar_remote_follow(cli, &f, &error);
+
+	uar_render_rest(&render);
+	if (!e)
+		e = wants_json(cli) ? write_record(cli, run_id, &error)
+				    : write_items(cli, run_id, &error);
+	if (e)
+		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s; see `uar show %s`",
+				    uar_error_text(&error), run_id);
+	return uar_remote_exit_status(cli, run_id);
+}
+
+/* --- trigger, retry --------------------------------------------------------------------- */
+
+static int after_start(struct uar_cli *cli, const char *run_id)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	struct uar_jw w = uar_jw_begin(&text);
+
+	if (cli->args->option[UAR_OPT_WAIT])
+		return wait_for(cli, run_id);
+	if (wants_json(cli)) {
+		uar_jw_obj(&w, NULL);
+		uar_jw_cstr(&w, "run_id", run_id);
+		uar_jw_close(&w);
+		if (uar_jw_end(&w) == UAR_OK)
+			uar_buf_add_char(&text, '\n');
+	} else {
+		uar_buf_printf(&text, "%s\n", run_id);
+	}
+	return write_and_fini(cli, &text);
+}
+
+static uar_err put_args(struct uar_jw *w, const char *text, struct uar_error *error)
+{
+	const struct uar_json *args;
+	struct uar_arena a;
+	uar_err e;
+
+	uar_arena_init(&a, 0);
+	e = uar_json_parse(uar_str_c(text ? text : "{}"), NULL, &a, &args, error);
+	if (!e && args->kind != UAR_JSON_OBJECT)
+		e = UAR_EINVALID;
+	if (!e)
+		uar_jw_tree(w, "args", args);
+	uar_arena_fini(&a);
+	return e ? uar_error_set(error, UAR_EINVALID, "--args takes a JSON object") : UAR_OK;
+}
+
+static uar_err put_trigger(struct uar_cli *cli, struct uar_buf *out, struct uar_error *error)
+{
+	const struct uar_args *args = cli->args;
+	const char *key = args->option[UAR_OPT_IDEMPOTENCY_KEY];
+	char made[UAR_UUID_TEXT + 1];
+	struct uar_uuid ids;
+	struct uar_jw w = uar_jw_begin(out);
+	double timeout = 0;
+	uar_err e = uar_remote_timeout(cli, &timeout, error);
+
+	uar_uuid_init(&ids, cli->clock, &uar_rand_system);
+	uar_uuid_next(&ids, made);
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "plugin_id", args->word[0]);
+	uar_jw_cstr(&w, "entry_id", args->word[1]);
+	if (!e)
+		e = put_args(&w, args->option[UAR_OPT_ARGS], error);
+	uar_jw_cstr(&w, "idempotency_key", key ? key : made);
+	if (timeout > 0)
+		uar_jw_double(&w, "timeout", timeout);
+	uar_jw_close(&w);
+	return e ? e : uar_jw_end(&w);
+}
+
+int uar_verb_trigger(struct uar_cli *cli)
+{
+	struct uar_buf body = uar_buf_make(2 * UAR_LIMIT_CLI_MESSAGE);
+	char run_id[UAR_LIMIT_ID_BYTES + 1] = "";
+	struct uar_error error = { 0 };
+	uar_err e = put_trigger(cli, &body, &error);
+	int status;
+
+	if (e) {
+		status = uar_cli_fail_with(cli, UAR_EXIT_USAGE, e, &error);
+	} else {
+		e = uar_remote_create(cli, "/runs", uar_buf_str(&body), run_id, &error);
+		status = e ? failed(cli, e, &error) : after_start(cli, run_id);
+	}
+	uar_buf_fini(&body);
+	return status;
+}
+
+int uar_verb_retry(struct uar_cli *cli)
+{
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
+	struct uar_buf body = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	char run_id[UAR_LIMIT_ID_BYTES + 1] = "", made[UAR_UUID_TEXT + 1];
+	struct uar_jw w = uar_jw_begin(&body);
+	struct uar_error error = { 0 };
+	struct uar_uuid ids;
+	uar_err e;
+	int status;
+
+	uar_uuid_init(&ids, cli->clock, &uar_rand_system);
+	uar_uuid_next(&ids, made);
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "idempotency_key", made);
+	uar_jw_close(&w);
+	e = uar_jw_end(&w);
+	uar_remote_run_path(&path, uar_str_c(cli->args->word[0]), "/retry");
+	if (!e)
+		e = path.err;
+	if (!e)
+		e = uar_remote_create(cli, path.p, uar_buf_str(&body), run_id, &error);
+	status = e ? failed(cli, e, &error) : after_start(cli, run_id);
+	uar_buf_fini(&path);
+	uar_buf_fini(&body);
+	return status;
+}

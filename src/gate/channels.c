@@ -1,0 +1,392 @@
+/* channels.c - the `runs` and `export` channels: what changed, for those who watch.
+ *
+ * Each commit leaves its notices in a ring that all readers share. A reader is a
+ * place in the ring. One that is slow skips notices that a later one of the same
+ * run in the same status makes stale; one that falls out of the ring is told so
+ * and cut, and recovers by reading records. Notices of other owners are never
+ * shown. Export items of one run are followed in the log instead, and so never
+ * missed. */
+#include "gate/gate_int.h"
+#include "proto/exports.h"
+
+enum { BOOT = 8, NOTICE_BYTES = 16384 };
+
+struct notice {
+	uint64_t number; /* 0: none */
+	struct uar_frame *frame;
+	uint64_t run_hash;
+	const char *status;
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	char task_id[UAR_LIMIT_ID_BYTES + 1];
+	char plugin_id[UAR_LIMIT_ID_BYTES + 1];
+};
+
+struct channel {
+	const char *name;
+	struct uar_gate *g;
+	struct uar_list readers;
+	uint64_t head;	     /* number of the last notice */
+	char boot[BOOT + 1]; /* tells cursors of this process from older ones */
+	struct notice ring[UAR_LIMIT_CHANNEL_RING];
+};
+
+struct reader {
+	struct gate_stream base;
+	struct uar_list node; /* in channel->readers */
+	struct channel *channel;
+	uint64_t seen; /* number of the last notice it passed */
+	uar_str run_id, task_id, plugin_id, status;
+	struct uar_arena arena; /* the filters */
+};
+
+/* --- readers ------------------------------------------------------------------------ */
+
+static struct notice *notice_at(struct channel *ch, uint64_t number)
+{
+	return &ch->ring[number % UAR_LIMIT_CHANNEL_RING];
+}
+
+static bool wants(const struct reader *r, const struct notice *n)
+{
+	return (!r->run_id.n || uar_str_is(r->run_id, n->run_id)) &&
+	       (!r->task_id.n || uar_str_is(r->task_id, n->task_id)) &&
+	       (!r->plugin_id.n || uar_str_is(r->plugin_id, n->plugin_id)) &&
+	       (!r->status.n || uar_str_is(r->status, n->status));
+}
+
+/* A change of status is never skipped. */
+static bool is_stale(struct channel *ch, const struct notice *n)
+{
+	for (uint64_t i = n->number + 1; n->status && i <= ch->head; i++) {
+		const struct notice *later = notice_at(ch, i);
+
+		if (later->run_hash == n->run_hash && strcmp(later->run_id, n->run_id) == 0)
+			return later->status == n->status;
+	}
+	return false;
+}
+
+static void drop_reader(struct gate_stream *base)
+{
+	struct reader *r = UAR_OWNER(base, struct reader, base);
+
+	gate_stream_forget(base);
+	uar_list_remove(&r->node);
+	uar_arena_fini(&r->arena);
+	uar_free(r);
+}
+
+static void cut(struct reader *r)
+{
+	struct uar_frame *bye = uar_frame_create(UAR_STR(
+		"event: lagged\ndata: {\"code\":\"LAGGED\",\"message\":\"the reader fell too far "
+		"behind\"}\n\n"));
+
+	if (bye && uar_http_stream_send(r->base.http, bye))
+		uar_log(r->base.g->o.log, UAR_LOG_DEBUG, "channel.lagged",
+			{ "channel", uar_str_c(r->channel->name) });
+	uar_frame_unref(bye);
+	uar_http_stream_end(r->base.http);
+	drop_reader(&r->base);
+}
+
+static void feed(struct reader *r)
+{
+	struct channel *ch = r->channel;
+
+	while (r->seen < ch->head) {
+		struct notice *n = notice_at(ch, r->seen + 1);
+
+		if (n->number != r->seen + 1) {
+			cut(r);
+			return;
+		}
+		if (wants(r, n) && !is_stale(ch, n) && uar_http_stream_send(r->base.http, n->frame))
+			return; /* full: on_writable goes on; gone: on_closed follows */
+		r->seen++;
+	}
+}
+
+static void on_writable(void *ctx)
+{
+	feed(ctx);
+}
+
+static void on_closed(void *ctx)
+{
+	drop_reader(ctx);
+}
+
+/* --- notices ---------------------------------------------------------------------------- */
+
+static void add_notice(struct channel *ch, const struct uar_run *run, const char *status)
+{
+	struct uar_buf *b = &ch->g->buf; /* holds the whole frame */
+	struct notice *n = notice_at(ch, ch->head + 1);
+	struct uar_frame *frame = b->err ? NULL : uar_frame_create(uar_buf_str(b));
+
+	uar_frame_unref(n->frame);
+	*n = (struct notice){ .number = ++ch->head, .frame = frame, .status = status };
+	snprintf(n->run_id, sizeof n->run_id, "%.*s", UAR_FMT(run->id.run_id));
+	if (run->id.task_given)
+		snprintf(n->task_id, sizeof n->task_id, "%.*s", UAR_FMT(run->id.task_id));
+	snprintf(n->plugin_id, sizeof n->plugin_id, "%.*s", UAR_FMT(run->what.plugin_id));
+	n->run_hash = uar_str_hash(run->id.run_id, 0);
+	if (!frame)
+		n->number = 0; /* readers notice the hole and are cut */
+	UAR_LIST_EACH (it, &ch->readers)
+		feed(UAR_OWNER(it, struct reader, node));
+}
+
+static struct uar_jw begin_frame(struct channel *ch)
+{
+	struct uar_buf *b = &ch->g->buf;
+
+	uar_buf_clear(b);
+	uar_buf_printf(b, "event: %s\nid: %s-%llu\ndata: ", ch->name, ch->boot,
+		       (unsigned long long)ch->head + 1);
+	return uar_jw_begin(b);
+}
+
+static void end_frame(struct channel *ch, struct uar_jw *w)
+{
+	uar_err e = uar_jw_end(w);
+
+	uar_buf_add_str(&ch->g->buf, UAR_STR("\n\n"));
+	if (e)
+		ch->g->buf.err = e;
+}
+
+static void put_text(struct uar_jw *w, const char *key, uar_str s)
+{
+	if (s.n)
+		uar_jw_str(w, key, s);
+	else
+		uar_jw_null(w, key);
+}
+
+static void note_run(struct channel *ch, const struct uar_commit *c)
+{
+	const struct uar_run *run = c->run;
+	const char *status = uar_status_record(run->status);
+	struct uar_jw w = begin_frame(ch);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "op", c->added ? "add" : "change");
+	uar_jw_str(&w, "run_id", run->id.run_id);
+	uar_jw_cstr(&w, "status", status);
+	if (run->progress.value >= 0)
+		uar_jw_double(&w, "progress", run->progress.value);
+	else
+		uar_jw_null(&w, "progress");
+	uar_jw_seconds(&w, "updated_at", run->at.updated_us);
+	put_text(&w, "stage", uar_str_c(run->progress.stage));
+	put_text(&w, "message", uar_str_c(run->progress.message));
+	put_text(&w, "task_id", run->id.task_given ? run->id.task_id : UAR_STR_NONE);
+	uar_jw_str(&w, "plugin_id", run->what.plugin_id);
+	uar_jw_str(&w, "entry_id", run->what.entry_id);
+	uar_jw_str(&w, "root_run_id", run->id.root_run_id);
+	uar_jw_int(&w, "attempt", run->what.attempt);
+	uar_jw_close(&w);
+	end_frame(ch, &w);
+	add_notice(ch, run, status);
+}
+
+static void note_export(struct channel *ch, const struct uar_commit *c, const struct uar_event *ev)
+{
+	struct uar_export_item item;
+	struct uar_jw w;
+
+	uar_arena_reset(&ch->g->scratch);
+	if (uar_export_item_read(ev, &ch->g->scratch, &item))
+		return;
+	w = begin_frame(ch);
+	uar_export_item_notice(&w, NULL, &item);
+	end_frame(ch, &w);
+	add_notice(ch, c->run, NULL);
+}
+
+static bool same_owner(const struct uar_owner *a, const struct uar_owner *b)
+{
+	return uar_str_eq(a->tenant, b->tenant) && uar_str_eq(a->workspace, b->workspace) &&
+	       uar_str_eq(a->user, b->user);
+}
+
+static void on_commit(void *ctx, const struct uar_commit *c)
+{
+	struct uar_gate *g = ctx;
+
+	if (!same_owner(c->owner, &g->o.owner))
+		return;
+	for (size_t i = 0; i < c->event_count; i++)
+		if (c->events[i].cls == UAR_EV_ARTIFACT_CHANGED)
+			note_export(g->exports, c, &c->events[i]);
+	if (c->changed)
+		note_run(g->runs, c);
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+/* "BOOT-NUMBER" of a notice that is still there; the head when nothing is asked for. */
+static uar_err cursor_of(struct call *c, struct channel *ch, uint64_t *out, struct uar_error *error)
+{
+	uar_str text = uar_http_header(c->r, "last-event-id"), boot, number = UAR_STR_NONE;
+	uint64_t n = 0;
+	uar_err e = text.n ? UAR_OK : gate_query_str(c, "after", &text);
+
+	*out = ch->head;
+	if (e || !text.n)
+		return e;
+	boot = uar_str_cut(text, '-', &number);
+	if (!uar_str_is(boot, ch->boot) || uar_str_u64(number, &n) || n == 0 || n > ch->head ||
+	    notice_at(ch, n)->number != n) {
+		uar_error_where(error, "?after");
+		return uar_error_set(error, UAR_ECURSOR, "%s", uar_err_text(UAR_ECURSOR));
+	}
+	*out = n;
+	return UAR_OK;
+}
+
+static uar_err read_filters(struct call *c, struct reader *r, struct uar_error *error)
+{
+	struct {
+		const char *name;
+		uar_str *to;
+	} filters[] = { { "run_id", &r->run_id },
+			{ "task_id", &r->task_id },
+			{ "plugin_id", &r->plugin_id },
+			{ "status", &r->status } };
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(filters) && !e; i++) {
+		uar_str text;
+
+		e = gate_query_str(c, filters[i].name, &text);
+		if (!e && text.n) {
+			*filters[i].to = uar_arena_str(&r->arena, text);
+			e = filters[i].to->p ? UAR_OK : UAR_ENOMEM;
+		}
+	}
+	if (!e && r->status.n && !uar_status_record_parse(r->status)) {
+		uar_error_where(error, "?status");
+		e = uar_error_set(error, UAR_EINVALID, "no run has the status \"%.*s\"",
+				  UAR_FMT(uar_str_utf8_prefix(r->status, 64)));
+	}
+	return e;
+}
+
+static uar_err open_reader(struct call *c, struct channel *ch, struct uar_error *error)
+{
+	struct reader *r = uar_zalloc(sizeof *r);
+	struct uar_http_stream_events events = { on_writable, on_closed, r };
+	uar_err e;
+
+	if (!r)
+		return UAR_ENOMEM;
+	r->channel = ch;
+	r->base.drop = drop_reader;
+	uar_list_init(&r->base.node);
+	uar_list_init(&r->node);
+	uar_arena_init(&r->arena, 0);
+	e = read_filters(c, r, error);
+	if (!e)
+		e = cursor_of(c, ch, &r->seen, error);
+	if (!e)
+		e = gate_stream_open(&r->base, c, &events);
+	if (e) {
+		uar_arena_fini(&r->arena);
+		uar_free(r);
+		return e;
+	}
+	uar_list_add_last(&ch->readers, &r->node);
+	feed(r);
+	return UAR_OK;
+}
+
+static void open_channel(struct call *c, struct channel *ch)
+{
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	if (c->r->method == UAR_HTTP_HEAD) {
+		gate_answer_type(c, 200, "text/event-stream; charset=utf-8", UAR_STR(""));
+		return;
+	}
+	e = c->g->draining ? UAR_EDRAINING : open_reader(c, ch, &error);
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+void gate_channel_runs(struct call *c)
+{
+	open_channel(c, c->g->runs);
+}
+
+void gate_channel_export(struct call *c)
+{
+	uar_str run_id = UAR_STR_NONE;
+	uar_err e = gate_query_str(c, "run_id", &run_id);
+
+	if (!e && run_id.n) {
+		run_id = uar_arena_str(&c->arena, run_id);
+		e = run_id.p ? UAR_OK : UAR_ENOMEM;
+	}
+	if (e)
+		gate_problem(c, e, NULL);
+	else if (run_id.n)
+		gate_stream_events(c, run_id, GATE_EXPORTS);
+	else
+		open_channel(c, c->g->exports);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static struct channel *make_channel(struct uar_gate *g, const char *name)
+{
+	struct channel *ch = uar_zalloc(sizeof *ch);
+
+	if (!ch)
+		return NULL;
+	ch->name = name;
+	ch->g = g;
+	uar_list_init(&ch->readers);
+	snprintf(ch->boot, sizeof ch->boot, "%08llx",
+		 (unsigned long long)(uar_rand_u64(g->o.rand) & 0xffffffffu));
+	return ch;
+}
+
+uar_err gate_channels_init(struct uar_gate *g)
+{
+	g->runs = make_channel(g, "runs");
+	g->exports = make_channel(g, "export");
+	if (!g->runs || !g->exports)
+		return UAR_ENOMEM;
+	g->watch.fn = on_commit;
+	g->watch.ctx = g;
+	uar_runtime_watch(g->o.runtime, &g->watch);
+	return UAR_OK;
+}
+
+static void free_channel(struct channel *ch)
+{
+	if (!ch)
+		return;
+	/* The HTTP server is gone, and its streams with it. */
+	UAR_LIST_EACH (it, &ch->readers) {
+		struct reader *r = UAR_OWNER(it, struct reader, node);
+
+		uar_arena_fini(&r->arena);
+		uar_free(r);
+	}
+	for (size_t i = 0; i < UAR_LIMIT_CHANNEL_RING; i++)
+		uar_frame_unref(ch->ring[i].frame);
+	uar_free(ch);
+}
+
+void gate_channels_fini(struct uar_gate *g)
+{
+	uar_runtime_unwatch(&g->watch);
+	free_channel(g->runs);
+	free_channel(g->exports);
+	g->runs = g->exports = NULL;
+}
