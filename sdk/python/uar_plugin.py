@@ -307,6 +307,7 @@ class Plugin:
         """Serves until the server closes the wire. Standard output is the log from here on."""
         sink = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
+        sys.stdout.reconfigure(line_buffering=True)
         self.serve(Wire(sys.stdin.buffer, sink))
         for run in list(self.runs.values()):
             run.flag.set()

@@ -206,7 +206,7 @@ static uar_err keep_end(struct plugin_worker *w, const struct uar_entry_end *end
 {
 	struct uar_arena *a = &w->end_arena;
 	struct uar_buf refs = uar_buf_make(UAR_LIMIT_PLUGIN_LINE);
-	uar_str text = UAR_STR_NONE;
+	uar_str text;
 	uar_err e = UAR_OK;
 
 	w->end = *end;

@@ -152,7 +152,7 @@ class Server:
     def session_events(self, run_id):
         """The session's log up to where it stands once this run has ended."""
         record = self.finish(run_id)
-        over = {"task.completed", "task.failed", "task.cancelled", "task.timed_out"}
+        over = {"task.completed", "task.failed", "task.cancelled", "task.timed_out", "task.lost"}
 
         def last(event):
             d = event.data

@@ -105,7 +105,8 @@ class Stream:
             self.retry = int(fields["retry"])
         if "data" not in fields:
             return None
-        return Event(int(fields["id"]), fields.get("event"), fields["data"])
+        id = fields.get("id")  # a number, but for channels
+        return Event(int(id) if id and id.isdigit() else id, fields.get("event"), fields["data"])
 
     def __iter__(self):
         while True:

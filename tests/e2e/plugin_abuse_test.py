@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Plugins that misbehave: each way has one outcome, and the server does not mind."""
+import os
+import tempfile
+
+from lib import check, equal, main, test, wait_until
+from lib.plugins import Lab, write_plugin
+from lib.server import ROOT
+
+SDK = os.path.join(ROOT, "sdk", "python")
+WITH_SDK = f"import os, sys, time\nsys.path.insert(0, {SDK!r})\n" \
+           "from uar_plugin import Plugin\nplugin = Plugin()\n"
+RAW = """import json, os, sys, time
+def read():
+    line = sys.stdin.readline()
+    if not line: sys.exit(0)
+    return json.loads(line)
+def say(**m):
+    print(json.dumps({"jsonrpc": "2.0", **m}), flush=True)
+say(id=read()["id"], result={"protocol": "1"})
+start = read()
+run = start["params"]["run_id"]
+say(id=start["id"], result={})
+"""
+
+
+def alive(pid):
+    return os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2]
+
+
+def lab(script, **manifest):
+    return Lab(write_plugin(tempfile.mkdtemp(prefix="uar-plugins-"), manifest, script))
+
+
+@test("a_crash_in_the_middle_fails_the_run_and_a_retry_works", "ERR-07")
+def crash():
+    script = WITH_SDK + """
+@plugin.entry("e")
+def e(ctx, args):
+    ctx.run.export_text("before")
+    if ctx.run.attempt == 1:
+        os.kill(os.getpid(), 9)
+    return "after"
+plugin.run()
+"""
+    with lab(script) as s:
+        r = s.play("e", plugin="p")
+        equal((r["status"], r["error"]["code"], r["error"]["details"], r["result_refs"]),
+              ("failed", "TRANSPORT_ERROR", {"retriable": True}, []))
+        equal([i["text"] for i in s.items(r["run_id"])["items"]], ["before"], "what was told stays")
+        again = s.http.post(f"/runs/{r['run_id']}/retry", {}).json["run_id"]
+        equal(s.done(again)["status"], "succeeded")
+
+
+@test("processes_of_a_cancelled_run_are_gone", "RUN-37 RUN-36")
+def tree():
+    script = RAW + """
+import subprocess
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+say(id=7, method="run.export", params={"run_id": run, "type": "json",
+    "json": [os.getpid(), child.pid]})
+say(method="run.progress", params={"run_id": run, "progress": 0.5})
+while True:
+    try: read()
+    except SystemExit: pass
+    time.sleep(0.01)
+"""
+    with lab(script, cancel_grace_seconds=0.1) as s:
+        run_id = s.begin("e", plugin="p")
+        s.until(run_id, lambda r: r["progress"] == 0.5)
+        pids = s.items(run_id)["items"][0]["json"]
+        check(all(alive(p) for p in pids), pids)
+        s.stop_run(run_id, reason="now")
+        r = s.done(run_id)
+        equal((r["status"], r["error"]["code"]), ("canceled", "CANCELED"))
+        check(not any(alive(p) for p in pids), "left behind", pids)
+        check("plugin.ignored_cancel" in s.log())
+
+
+@test("no_process_outlives_the_server", "")
+def server_gone():
+    script = RAW + """
+import subprocess
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+say(id=7, method="run.export", params={"run_id": run, "type": "json",
+    "json": [os.getpid(), child.pid]})
+say(method="run.progress", params={"run_id": run, "progress": 0.5})
+time.sleep(1000)
+"""
+    with lab(script) as s:
+        for end in (s.kill, s.stop):
+            run_id = s.begin("e", plugin="p")
+            s.until(run_id, lambda r: r["progress"] == 0.5)
+            pids = s.items(run_id)["items"][0]["json"]
+            end()
+            wait_until(lambda: not any(alive(p) for p in pids), "the tree is gone")
+            s.start()
+            equal(s.done(run_id)["error"]["code"], "LOST")
+
+
+@test("noise_wrong_ids_and_unknown_methods_are_passed_over", "")
+def noise():
+    script = "print('hello from a library', flush=True)\n" + RAW + """
+print("more noise", flush=True)
+print("{broken", flush=True)
+say(id=1, method="run.export", params={"run_id": "another", "type": "text", "text": "x"})
+answer = read()
+say(id="strange", method="run.export", params={"run_id": run, "type": "text", "text": "x"})
+strange = read()
+say(id=5, method="run.fly", params={})
+fly = read()
+say(id=999, result={})
+say(method="run.progress", params={"run_id": run, "progress": 7})
+say(method="run.result", params={"run_id": run, "result": [answer["error"]["data"]["code"],
+    strange["error"]["code"], fly["error"]["code"]]})
+read()
+"""
+    with lab(script) as s:
+        r = s.play("e", plugin="p")
+        equal(r["status"], "succeeded", r)
+        equal(s.items(r["run_id"])["items"][0]["json"], ["RUN_NOT_RUNNING", -32602, -32601])
+        for what in ("plugin.noise", "plugin.foreign_run", "plugin.unasked_reply",
+                     "plugin.bad_message"):
+            check(what in s.log(), what)
+
+
+@test("giant_lines_silence_and_wrong_protocols_end_the_process", "ERR-07")
+def wires():
+    cases = (("e", RAW + "sys.stdout.write('x' * 3000000)\nsys.stdout.flush()\ntime.sleep(1000)\n", {}),
+             ("e", "import time\ntime.sleep(1000)\n", {"start_timeout_seconds": 0.1}),
+             ("e", "import sys\nprint('{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":"
+                   "{\"protocol\":\"9\"}}', flush=True)\nsys.stdin.read()\n", {}),
+             ("e", "import sys\nsys.exit(3)\n", {}))
+    for entry, script, manifest in cases:
+        with lab(script, **manifest) as s:
+            r = s.play(entry, plugin="p")
+            equal((r["status"], r["error"]["code"], r["error"]["details"]["retriable"]),
+                  ("failed", "TRANSPORT_ERROR", True), r["error"])
+
+
+@test("a_broken_manifest_harms_nobody", "")
+def manifests():
+    root = tempfile.mkdtemp(prefix="uar-plugins-")
+    write_plugin(root, {"entries": []}, "", name="bad")
+    write_plugin(root, {}, WITH_SDK + "plugin.entry('e')(lambda ctx, args: 'fine')\nplugin.run()\n")
+    os.makedirs(os.path.join(root, "empty"))
+    with Lab(root) as s:
+        equal([e["plugin_id"] for e in s.http.get("/plugins").json["entries"]], ["p"])
+        check("plugin.left_out" in s.log() and "/entries" in s.log(), s.log())
+        equal(s.play("e", plugin="p")["status"], "succeeded")
+
+
+@test("a_flood_of_items_is_held_back_and_kept", "EXP-12 PERF-04 PERF-06")
+def flood():
+    script = RAW + """
+for i in range(9000):
+    say(method="run.export", params={"run_id": run, "type": "text", "text": str(i)})
+say(method="run.result", params={"run_id": run})
+read()
+"""
+    with lab(script) as s:
+        run_id = s.begin("e", plugin="p")
+        equal(s.done(run_id)["status"], "succeeded")
+        got, after = [], None
+        while True:
+            page = s.items(run_id, limit=2000, **({"after": after} if after else {}))
+            got += [int(i["text"]) for i in page["items"]]
+            after = page["next_after"]
+            if not after:
+                break
+        equal(got, list(range(9000)))
+
+
+main()

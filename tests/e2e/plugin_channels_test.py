@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""The `runs` and `export` channels: who sees what, and how one comes back."""
+from lib import check, equal, main, refused, test
+from lib.plugins import Lab
+from lib.sse import Refusal
+
+TERMINAL = ("succeeded", "failed", "canceled", "timeout")
+
+
+def until_end(stream, run_id):
+    events = stream.until(lambda e: e.data["run_id"] == run_id and e.data["status"] in TERMINAL)
+    return [e for e in events if e.data["run_id"] == run_id]
+
+
+@test("the_runs_channel_tells_every_status_and_the_last_value",
+      "RCH-01 RCH-04 RCH-06 RCH-07 RCH-08 MIG-04 PERF-01 PLUG-03 PLUG-08 RUN-22")
+def deltas():
+    with Lab() as s:
+        with s.channel("runs") as ch:
+            run_id = s.begin("burst", {"n": 3000, "file": s.file("gate")})
+            seen = ch.until(lambda e: e.data["stage"] == "resting")
+            equal(seen[-1].data["progress"], 2999 / 3000, "the last value, without waiting for more")
+            s.open_gate()
+            seen += until_end(ch, run_id)
+        equal({e.name for e in seen}, {"runs"})
+        data = [e.data for e in seen]
+        equal((data[0]["op"], {d["op"] for d in data[1:]}), ("add", {"change"}))
+        for d in data:
+            equal(d["run_id"], run_id)
+            check(isinstance(d["updated_at"], float) and "progress" in d, d)
+        values = [d["progress"] for d in data if d["progress"] is not None]
+        equal(values, sorted(values))
+        span = data[-2]["updated_at"] - data[0]["updated_at"]
+        check(len(data) <= span / 0.1 + 4, "more than one each 100 ms", len(data), span)
+        equal((data[-1]["status"], data[-1]["progress"]), ("succeeded", 1))
+
+
+@test("filters_of_the_runs_channel", "RCH-03 RCH-01")
+def filters():
+    with Lab() as s:
+        readers = {name: s.channel("runs", **query) for name, query in {
+            "task": {"task_id": "t-1"}, "plugin": {"plugin_id": "uar.agent"},
+            "status": {"status": "failed"}, "all": {}}.items()}
+        a = s.begin("echo", {"say": 1}, task_id="t-1")
+        b = s.begin("fails", task_id="t-2")
+        for run_id in (a, b):
+            s.done(run_id)
+        c = s.create("echo", "hello")
+        s.events(c)
+        equal({e.data["run_id"] for e in until_end(readers["task"], a)}, {a})
+        equal({e.data["run_id"] for e in until_end(readers["plugin"], c)}, {c})
+        equal([e.data["run_id"] for e in until_end(readers["status"], b)], [b])
+        seen = readers["all"].until(lambda e: e.data["run_id"] == c and
+                                    e.data["status"] == "succeeded")
+        equal({e.data["run_id"] for e in seen}, {a, b, c})
+        with s.channel("runs", run_id=b, after=seen[0].id) as ch:
+            equal({e.data["run_id"] for e in until_end(ch, b)}, {b})
+        for reader in readers.values():
+            reader.close()
+        try:
+            s.channel("runs", status="sleeping")
+            check(False, "accepted")
+        except Refusal as r:
+            refused(r, 400, "VALIDATION_ERROR", "?status")
+
+
+@test("a_reader_of_a_channel_comes_back_where_it_was", "RCH-02 EXP-13 EXP-19")
+def resume():
+    with Lab() as s:
+        with s.channel("runs") as ch:
+            a = s.begin("echo", {"say": 1})
+            seen = until_end(ch, a)
+        b = s.begin("echo", {"say": 2})
+        s.done(b)
+        with s.channel("runs", header=seen[-1].id) as ch:
+            equal({e.data["run_id"] for e in until_end(ch, b)}, {b}, "what was missed, no more")
+        last = seen[-1].id
+        s.restart()
+        for cursor in (last, "nonsense", "0-1", last.split("-")[0] + "-999999"):
+            for name in ("runs", "export"):
+                try:
+                    s.channel(name, header=cursor)
+                    check(False, "accepted", cursor)
+                except Refusal as r:
+                    refused(r, 400, "VALIDATION_ERROR")
+        equal(s.get(b)["status"], "succeeded", "the record is the truth")
+
+
+@test("the_export_channel_tells_of_items_and_never_misses_one",
+      "EXP-01 EXP-06 EXP-07 EXP-08 EXP-12 MIG-04")
+def exports():
+    with Lab() as s:
+        everything = s.channel("export")
+        run_id = s.begin("many", {"n": 300})
+        with s.channel("export", run_id=run_id) as ch:
+            seen = ch.all()
+        items = s.items(run_id, limit=2000)["items"]
+        equal([e.data["export_item_id"] for e in seen], [i["export_item_id"] for i in items])
+        equal({e.name for e in seen}, {"export"})
+        for e in seen:
+            check("text" not in e.data and len(e.text) < 600, "ids and metadata alone", e.text)
+        with s.channel("export", run_id=run_id, after=seen[99].id) as ch:
+            equal([e.key() for e in ch.all()], [e.key() for e in seen[100:]])
+        s.restart()
+        with s.channel("export", run_id=run_id) as ch:
+            equal([e.key() for e in ch.all()], [e.key() for e in seen], "after a restart")
+        try:
+            s.channel("export", run_id="nobody")
+            check(False, "accepted")
+        except Refusal as r:
+            refused(r, 404, "NOT_FOUND")
+        got = [e.data for e in everything]
+        check([d["run_id"] for d in got] == [run_id] * len(got) and len(got) <= 300, len(got))
+
+
+main()

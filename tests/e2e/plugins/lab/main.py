@@ -1,0 +1,138 @@
+"""Entries for the tests: each shows one thing a plugin can do."""
+import asyncio
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "../../../../sdk/python"))
+
+from uar_plugin import Plugin, PluginError, RunCancelled  # noqa: E402
+
+plugin = Plugin()
+
+
+def mark(args, ctx):
+    """Leaves a line in a file: how often the handler really ran."""
+    if "mark" in args:
+        with open(args["mark"], "a") as f:
+            f.write(ctx.run.id + "\n")
+
+
+@plugin.entry("echo")
+def echo(ctx, args):
+    mark(args, ctx)
+    print("printed, not protocol")
+    return args["say"]
+
+
+@plugin.entry("items")
+def items(ctx, args):
+    run = ctx.run
+    ids = [run.export_text("hello", "a text", label="greeting", metadata={"k": 1}),
+           run.export_url("http://x/y", "a link"),
+           run.export_binary_url("http://x/z", "bytes elsewhere", mime="image/png"),
+           run.export_binary(bytes(range(256)) * 256, "64 KiB", mime="application/octet-stream"),
+           run.export_json({"deep": [1, None]}, category="system"),
+           run.export_text("ä" * 20000, "a long text"),
+           run.export_id("some-artifact")]
+    if args.get("keep") is not None:
+        run.keep(*[ids[i] for i in args["keep"]])
+    return ids
+
+
+@plugin.entry("many")
+def many(ctx, args):
+    for i in range(args["n"]):
+        ctx.run.export_text(f"item {i}")
+
+
+@plugin.entry("burst")
+def burst(ctx, args):
+    for i in range(args["n"]):
+        ctx.run.progress(i / args["n"], f"step {i}", step=i, step_total=args["n"])
+    ctx.run.status("resting", "all said")
+    wait_for(ctx, args)
+
+
+def wait_for(ctx, args):
+    while not os.path.exists(args["file"]):
+        ctx.run.check_cancelled()
+        ctx.run.wait_cancelled(0.01)
+
+
+@plugin.entry("gate")
+@plugin.entry("gate_once")
+def gate(ctx, args):
+    mark(args, ctx)
+    if "export" in args:
+        ctx.run.export_text(args["export"])
+    ctx.run.progress(0.5, "at the gate")
+    wait_for(ctx, args)
+    return "through"
+
+
+@plugin.entry("gate_async")
+async def gate_async(ctx, args):
+    mark(args, ctx)
+    await ctx.run.export_text("from the loop")
+    ctx.run.progress(0.5)
+    while not os.path.exists(args["file"]):
+        await asyncio.sleep(0.01)
+    return "through"
+
+
+@plugin.entry("late")
+def late(ctx, args):
+    """Finishes although it was cancelled: what it had is kept."""
+    ctx.run.progress(0.1)
+    ctx.run.flag.wait()
+    ctx.run.export_text("what there was")
+    if args.get("partial"):
+        ctx.run.keep(ctx.run.export_text("partial"))
+        raise RunCancelled()
+    return "late"
+
+
+@plugin.entry("fails")
+def fails(ctx, args):
+    raise PluginError("no more pages", code="QUOTA", details={"left": 0}, retriable=True)
+
+
+@plugin.entry("raises")
+def raises(ctx, args):
+    raise ValueError("a bug")
+
+
+@plugin.entry("context")
+def context(ctx, args):
+    ctx.log("a line of the log", "warn")
+    return {"run_id": ctx.run.id, "trace_id": ctx.run.trace_id, "task_id": ctx.run.task_id,
+            "attempt": ctx.run.attempt, "root": ctx.run.root_id, "parent": ctx.run.parent_id,
+            "allowed": os.environ.get("LAB_ALLOWED"), "secret": os.environ.get("LAB_SECRET"),
+            "cwd": os.getcwd()}
+
+
+@plugin.entry("quick")
+def quick(ctx, args):
+    ctx.run.flag.wait()
+    raise RunCancelled()
+
+
+@plugin.entry("typed")
+def typed(ctx, args):
+    return "not an integer"
+
+
+@plugin.entry("refused")
+def refused(ctx, args):
+    problems = []
+    for attempt in (lambda: ctx.run.export_binary(b"x" * 65537), lambda: ctx.run.export(type="x"),
+                    lambda: ctx.run.export(type="binary", binary="Zh==")):
+        try:
+            attempt()
+        except PluginError as e:
+            problems.append(e.code)
+    return problems
+
+
+plugin.run()
