@@ -121,8 +121,7 @@ void rt_start_next(struct agg *a, uar_str thread_id)
 	struct live_run *next = rt_thread_active(a, thread_id);
 	struct uar_command start = { .kind = UAR_CMD_START };
 
-	if (!next || !next->committed || next->state.status != UAR_STATUS_QUEUED ||
-	    a->rt->draining)
+	if (!next || !next->committed || next->state.status != UAR_STATUS_QUEUED || a->rt->draining)
 		return;
 	if (next->state.what.entry != UAR_ENTRY_PLUGIN ||
 	    rt_plugin_place(next, next->state.what.plugin_id, next->state.what.entry_id))

@@ -74,12 +74,12 @@ struct live_run {
 	struct worker *worker; /* NULL: none at work */
 	struct uar_timer deadline;
 	struct uar_entry_slot slot; /* its place at a plugin */
-	struct uar_list load_node; /* in rt->to_load */
-	bool committed;		   /* its first events are durable */
-	bool first_of_thread;	   /* nothing to remember */
-	uint32_t owed;		   /* OWED_ bits: what could not be sent for lack of memory */
-	uar_err lost;		   /* why a part of the worker's output is gone; UAR_OK: none */
-	bool plain;		   /* its failure is told in our own words */
+	struct uar_list load_node;  /* in rt->to_load */
+	bool committed;		    /* its first events are durable */
+	bool first_of_thread;	    /* nothing to remember */
+	uint32_t owed;		    /* OWED_ bits: what could not be sent for lack of memory */
+	uar_err lost;		    /* why a part of the worker's output is gone; UAR_OK: none */
+	bool plain;		    /* its failure is told in our own words */
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
 };
