@@ -123,7 +123,7 @@ void uab_map_line(struct uab_map *m, char *p, size_t n, struct uar_arena *scratc
 	static const struct uar_json_limits limits = { .bytes = UAR_LIMIT_AGENT_LINE + 1,
 						       .nodes = LINE_NODES,
 						       .depth = 200,
-						       .nul_as_fffd = true };
+						       .foreign = true };
 	const struct uar_json *j;
 	uar_err e;
 

@@ -170,7 +170,7 @@ static void write_value(struct uar_jw *w, const struct uar_json *j, bool named)
 
 bool uab_compact(uar_str json, struct uar_arena *arena, struct uar_buf *out)
 {
-	static const struct uar_json_limits limits = { .nul_as_fffd = true, .depth = 60 };
+	static const struct uar_json_limits limits = { .foreign = true, .depth = 60 };
 	const struct uar_json *j;
 	struct uar_jw w = uar_jw_begin(out);
 

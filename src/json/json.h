@@ -39,8 +39,9 @@ struct uar_json {
 struct uar_json_limits {
 	uint32_t depth, nodes; /* 0: UAR_LIMIT_JSON_DEPTH, UAR_LIMIT_JSON_NODES */
 	size_t bytes;	       /* 0: UAR_LIMIT_JSON_BYTES */
-	bool nul_as_fffd;      /* \u0000 in a string becomes U+FFFD instead of an error:
-				* for text of models, whose stream must not fail over it */
+	bool foreign;	       /* text of models and tools, whose stream must not fail over
+				* it: \u0000 in a string becomes U+FFFD, and of members
+				* with the same key the last one counts */
 };
 
 /* `limits` may be NULL. error->where says "line:column". */

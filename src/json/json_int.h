@@ -69,6 +69,8 @@ void uar_json_keys_fini(struct uar_json_keys *keys);
  * repeated member. */
 uar_err uar_json_keys_load(struct uar_json_keys *keys, const struct uar_json *object,
 			   const struct uar_json **out_second);
+/* Leaves only the last of the members with one key. */
+uar_err uar_json_keys_last(struct uar_json_keys *keys, struct uar_json *object);
 const struct uar_json *uar_json_keys_find(const struct uar_json_keys *keys, uar_str key);
 
 /* --- pointers (json.c) --- */

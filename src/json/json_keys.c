@@ -113,6 +113,37 @@ uar_err uar_json_keys_load(struct uar_json_keys *keys, const struct uar_json *ob
 	return e;
 }
 
+/* The tree is read-only for everybody but its reader. */
+static struct uar_json *own(const struct uar_json *j)
+{
+	return (struct uar_json *)(uintptr_t)j;
+}
+
+uar_err uar_json_keys_last(struct uar_json_keys *keys, struct uar_json *object)
+{
+	uar_err e = prepare(keys, object->count);
+	const struct uar_json **link = &object->first;
+
+	if (e)
+		return e;
+	for (const struct uar_json *m = object->first; m; m = m->next) {
+		uint64_t hash = sip_hash(keys, m->key);
+		struct uar_json_key_slot *s = slot_of(keys, m->key, hash);
+
+		if (s->member)
+			own(s->member)->key = UAR_STR_NONE; /* marks it; read keys have a place */
+		*s = (struct uar_json_key_slot){ hash, m };
+	}
+	while (*link)
+		if ((*link)->key.p) {
+			link = &own(*link)->next;
+		} else {
+			*link = (*link)->next;
+			object->count--;
+		}
+	return UAR_OK;
+}
+
 const struct uar_json *uar_json_keys_find(const struct uar_json_keys *keys, uar_str key)
 {
 	return keys->cap ? slot_of(keys, key, sip_hash(keys, key))->member : NULL;

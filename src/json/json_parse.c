@@ -18,7 +18,7 @@ struct reader {
 	struct uar_json *top;		  /* innermost open container */
 	uint32_t depth, max_depth, nodes_left;
 	const char **opened; /* where each open container begins, by depth */
-	bool nul_as_fffd;
+	bool foreign;
 	struct uar_arena *arena;
 	struct uar_json_keys keys;
 	const char *why;
@@ -152,7 +152,7 @@ static uar_err read_unicode(struct reader *r, char **out)
 
 	if (hi < 0)
 		return syntax(r, "\\u needs four hexadecimal digits");
-	if (hi == 0 && !r->nul_as_fffd)
+	if (hi == 0 && !r->foreign)
 		return fail(r, UAR_EINVALID, "a string holds the character NUL");
 	if (hi >= 0xDC00 && hi <= 0xDFFF)
 		return fail(r, UAR_EUTF8, "a lone surrogate");
@@ -297,7 +297,8 @@ static inline uar_err read_key(struct reader *r, uar_str *key)
 	if (e)
 		return e;
 	bit = key_bit(*key);
-	if ((top->text.n & bit) && top->count < COMPARED_KEYS && has_key(top, *key)) {
+	if (!r->foreign && (top->text.n & bit) && top->count < COMPARED_KEYS &&
+	    has_key(top, *key)) {
 		r->p = start;
 		return fail(r, UAR_EDUPKEY, "the same key twice in one object");
 	}
@@ -308,6 +309,19 @@ static inline uar_err read_key(struct reader *r, uar_str *key)
 	r->p++;
 	skip_space(r);
 	return UAR_OK;
+}
+
+/* Keys share a bit by accident, repeated ones always. */
+static bool some_share_a_bit(const struct uar_json *object)
+{
+	return (uint32_t)__builtin_popcountll(object->text.n) < object->count;
+}
+
+static uar_err keep_last(struct reader *r, struct uar_json *object)
+{
+	uar_err e = some_share_a_bit(object) ? uar_json_keys_last(&r->keys, object) : UAR_OK;
+
+	return e ? fail(r, e, "out of memory") : UAR_OK;
 }
 
 static uar_err check_many_keys(struct reader *r, const struct uar_json *object)
@@ -339,13 +353,14 @@ static uar_err open_container(struct reader *r, struct uar_json *node, enum uar_
 static uar_err close_container(struct reader *r)
 {
 	struct uar_json *top = r->top;
+	uar_err e = UAR_OK;
 
-	if (top->kind == UAR_JSON_OBJECT && top->count > COMPARED_KEYS) {
-		uar_err e = check_many_keys(r, top);
-
-		if (e)
-			return e;
-	}
+	if (top->kind == UAR_JSON_OBJECT && r->foreign)
+		e = keep_last(r, top);
+	else if (top->kind == UAR_JSON_OBJECT && top->count > COMPARED_KEYS)
+		e = check_many_keys(r, top);
+	if (e)
+		return e;
 	r->top = (struct uar_json *)(uintptr_t)top->next;
 	top->next = NULL;
 	r->p++;
@@ -489,7 +504,7 @@ uar_err uar_json_parse(uar_str text, const struct uar_json_limits *limits, struc
 	const struct uar_json_limits *l = limits ? limits : &defaults;
 	size_t max_bytes = l->bytes ? l->bytes : UAR_LIMIT_JSON_BYTES;
 	const char *opened[UAR_LIMIT_JSON_DEPTH_MAX];
-	struct reader r = { .arena = arena, .opened = opened, .nul_as_fffd = l->nul_as_fffd };
+	struct reader r = { .arena = arena, .opened = opened, .foreign = l->foreign };
 	const struct uar_json *root;
 	uar_err e;
 

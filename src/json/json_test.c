@@ -184,13 +184,41 @@ TEST(limits_hold, "")
 TEST(nul_of_a_model_becomes_fffd, "")
 {
 	const struct uar_json *j = NULL;
-	struct uar_json_limits l = { .nul_as_fffd = true };
+	struct uar_json_limits l = { .foreign = true };
 
 	CHECK_INT(uar_json_parse(UAR_STR("\"a\\u0000b\""), &l, &arena, &j, NULL), UAR_OK);
 	REQUIRE(j);
 	CHECK_STR(j->text, "a\xEF\xBF\xBD"
 			   "b");
 	CHECK_INT(uar_json_parse(UAR_STR("\"a\0b\""), &l, &arena, &j, NULL), UAR_ESYNTAX);
+	uar_arena_fini(&arena);
+}
+
+static uint32_t count_foreign(const char *text)
+{
+	const struct uar_json *j = NULL;
+	struct uar_json_limits l = { .foreign = true };
+
+	CHECK_INT(uar_json_parse(uar_str_c(text), &l, &arena, &j, NULL), UAR_OK);
+	CHECK_INT(uar_json_int(uar_json_get(j, UAR_STR("a")), -1), 7);
+	return j ? j->count : 0;
+}
+
+TEST(of_a_models_repeated_keys_the_last_counts, "")
+{
+	struct uar_buf b = uar_buf_make(65536);
+
+	CHECK_INT(count_foreign("{\"a\":1,\"a\":7}"), 1);
+	CHECK_INT(count_foreign(
+			  "{\"\":0,\"a\":1,\"\":0,\"b\":{\"a\":3,\"a\":4},\"\\u0061\":7,\"c\":1}"),
+		  4);
+	uar_buf_add(&b, "{", 1);
+	for (int i = 0; i < 100; i++)
+		uar_buf_printf(&b, "\"k%d\":%d,\"a\":%d,", i % 50, i, i);
+	uar_buf_printf(&b, "\"a\":7}");
+	uar_buf_add(&b, "", 1);
+	CHECK_INT(count_foreign(b.p), 51);
+	uar_buf_fini(&b);
 	uar_arena_fini(&arena);
 }
 

@@ -23,7 +23,7 @@ static const char *folder(void)
 
 static const struct uar_json *read_json(const char *path)
 {
-	struct uar_json_limits l = { .depth = 256, .nul_as_fffd = true };
+	struct uar_json_limits l = { .depth = 256, .foreign = true };
 	struct uar_buf b = uar_buf_make(1 << 24);
 	const struct uar_json *j = NULL;
 	FILE *f = fopen(path, "rb");

@@ -21,7 +21,7 @@ void uar_openai_scratch_fini(struct uar_openai_scratch *s)
 uar_err uar_openai_parse(struct uar_openai_scratch *s, uar_str text,
 			 struct uar_openai_halves *halves, const struct uar_json **out)
 {
-	static const struct uar_json_limits limits = { .nul_as_fffd = true };
+	static const struct uar_json_limits limits = { .foreign = true };
 	uar_err e;
 
 	*halves = (struct uar_openai_halves){ 0 };

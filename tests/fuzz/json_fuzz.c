@@ -75,7 +75,7 @@ static void check_string(uar_str text, struct uar_arena *arena)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	struct uar_json_limits limits = { .nul_as_fffd = n & 1 };
+	struct uar_json_limits limits = { .foreign = n & 1 };
 	const struct uar_json *first = NULL, *second = NULL;
 	struct uar_buf out = uar_buf_make(1 << 24);
 	char *copy = uar_alloc(n); /* of its exact size, so that overreads are seen */
