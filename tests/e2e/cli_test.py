@@ -73,7 +73,8 @@ def interrupted():
         proc.send_signal(signal.SIGINT)
         end(proc)
         p.release()
-        equal(s.finish(run_id)["status"], "succeeded")
+        record = s.finish(run_id)
+        equal(record["status"], "succeeded", record)
 
 
 @test("runs_show_and_cancel", "API-19 API-20 API-21")
