@@ -81,8 +81,11 @@ struct uar_run_call {
 	int64_t requested_us, first_us;
 	int64_t index;			     /* next delta's */
 	int64_t chars;			     /* bytes of text so far */
+	int64_t thought;		     /* bytes of reasoning so far */
+	int64_t prompt_tokens;		     /* of what the model was told, estimated */
 	int64_t calls;			     /* calls of this run */
-	int64_t input_tokens, output_tokens; /* of all finished calls */
+	int64_t input_tokens, output_tokens; /* of all ended calls */
+	bool estimated;			     /* a part of them was not reported but estimated */
 };
 
 struct uar_run_cancel {
@@ -194,6 +197,7 @@ struct uar_create {
 struct uar_prepared {
 	int64_t message_count;
 	uar_str prompt_sha256;
+	int64_t prompt_bytes; /* of all messages */
 };
 
 struct uar_model_end {
@@ -250,8 +254,8 @@ void uar_run_init(struct uar_run *r);
 void uar_run_fini(struct uar_run *r); /* frees the arena */
 
 /* Appends to `out` what the command means and folds it into *s and *r, which
- * are copies. UAR_ESTATE: the table refuses it; nothing was added. A full
- * decision gives UAR_EBUSY. Other errors leave the copies unusable. */
+ * are copies. UAR_ESTATE: the table refuses it; nothing was added. UAR_EINTERNAL:
+ * a worker speaks of a model call that is not there, or not over. A full decision gives UAR_EBUSY. Other errors leave the copies unusable. */
 UAR_MUST_CHECK uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s,
 				       struct uar_run *r, const struct uar_command *c,
 				       struct uar_decision *out, struct uar_error *error);

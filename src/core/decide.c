@@ -29,7 +29,10 @@ static void close_call(struct emit *e, const struct uar_failure *f)
 	struct uar_model_end m = { .code = f->code,
 				   .category = call_category(f->category),
 				   .message = f->message,
-				   .retryable = f->retryable };
+				   .retryable = f->retryable,
+				   .input_tokens = -1,
+				   .output_tokens = -1,
+				   .total_tokens = -1 };
 
 	if (e->r->call.open)
 		uar_core_model_failed(e, &m);
@@ -262,16 +265,36 @@ static bool allowed(const struct uar_run *r, const struct uar_command *c, struct
 	return r->turn != UAR_TURN_NONE && out->legal;
 }
 
+/* What a worker says of a model call must fit the one that is open. NULL: it does. */
+static const char *out_of_order(const struct uar_run *r, enum uar_command_kind kind)
+{
+	switch (kind) {
+	case UAR_CMD_PREPARED: return r->call.open ? "a model call is open already" : NULL;
+	case UAR_CMD_MODEL_DONE:
+	case UAR_CMD_MODEL_FAILED: return r->call.open ? NULL : "no model call is open";
+	case UAR_CMD_TEXT:
+	case UAR_CMD_REASONING:
+		return r->what.entry == UAR_ENTRY_LLM && !r->call.open ? "no model call is open"
+								       : NULL;
+	case UAR_CMD_FINISH: return r->call.open ? "a model call is still open" : NULL;
+	default: return NULL; /* nothing of a call */
+	}
+}
+
 uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s, struct uar_run *r,
 			const struct uar_command *c, struct uar_decision *out,
 			struct uar_error *error)
 {
+	const char *fault;
 	struct emit e = { .env = env, .s = s, .r = r, .d = out, .error = error };
 	struct uar_move move = { 0 };
 
 	if (!allowed(r, c, &move))
 		return uar_error_set(error, UAR_ESTATE, "the run is %s",
 				     uar_status_text(r->status));
+	fault = out_of_order(r, c->kind);
+	if (fault)
+		return uar_error_set(error, UAR_EINTERNAL, "the worker is out of order: %s", fault);
 	handlers[c->kind].fn(&e, c, move);
 	return e.err;
 }

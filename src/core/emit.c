@@ -161,6 +161,8 @@ void uar_emit_usage(struct uar_jw *w, const struct uar_run *r)
 	uar_jw_int(w, "input_tokens", r->call.input_tokens);
 	uar_jw_int(w, "output_tokens", r->call.output_tokens);
 	uar_jw_int(w, "total_tokens", r->call.input_tokens + r->call.output_tokens);
+	if (r->call.estimated)
+		uar_jw_bool(w, "estimated", true);
 	uar_jw_close(w);
 }
 

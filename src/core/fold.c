@@ -172,7 +172,9 @@ static uar_err fold_model_requested(struct fold *f)
 	call->open = true;
 	call->requested_us = f->ev->time_us;
 	call->first_us = 0;
-	call->index = call->chars = 0;
+	call->index = call->chars = call->thought = 0;
+	call->prompt_tokens =
+		uar_json_int(uar_json_get(f->p, UAR_STR("input_tokens_estimate")), 0);
 	f->r->status = UAR_STATUS_PREPARING;
 	return UAR_OK;
 }
@@ -183,15 +185,16 @@ static uar_err fold_delta(struct fold *f)
 
 	keep(call->message_id, sizeof call->message_id, member(f, "message_id"));
 	call->index++;
-	if (f->ev->cls == UAR_EV_MODEL_DELTA)
-		call->chars += (int64_t)member(f, "text").n;
+	*(f->ev->cls == UAR_EV_MODEL_DELTA ? &call->chars : &call->thought) +=
+		(int64_t)member(f, "text").n;
 	if (!call->first_us)
 		call->first_us = f->ev->time_us;
 	f->r->status = UAR_STATUS_STREAMING;
 	return UAR_OK;
 }
 
-static uar_err fold_model_completed(struct fold *f)
+/* The same for a call that failed or was cut off: it was paid for, too. */
+static uar_err fold_model_ended(struct fold *f)
 {
 	const struct uar_json *usage = uar_json_get(f->p, UAR_STR("usage"));
 	struct uar_run_call *call = &f->r->call;
@@ -200,13 +203,7 @@ static uar_err fold_model_completed(struct fold *f)
 	call->calls++;
 	call->input_tokens += uar_json_int(uar_json_get(usage, UAR_STR("input_tokens")), 0);
 	call->output_tokens += uar_json_int(uar_json_get(usage, UAR_STR("output_tokens")), 0);
-	return UAR_OK;
-}
-
-static uar_err fold_model_failed(struct fold *f)
-{
-	f->r->call.open = false;
-	f->r->call.calls++;
+	call->estimated |= uar_json_bool(uar_json_get(usage, UAR_STR("estimated")), false);
 	return UAR_OK;
 }
 
@@ -359,8 +356,8 @@ static const struct rule {
 	[UAR_EV_MODEL_REQUESTED] = { fold_model_requested, 0, 0, false },
 	[UAR_EV_MODEL_DELTA] = { fold_delta, 0, 0, false },
 	[UAR_EV_REASONING_DELTA] = { fold_delta, 0, 0, false },
-	[UAR_EV_MODEL_COMPLETED] = { fold_model_completed, 0, 0, false },
-	[UAR_EV_MODEL_FAILED] = { fold_model_failed, 0, 0, false },
+	[UAR_EV_MODEL_COMPLETED] = { fold_model_ended, 0, 0, false },
+	[UAR_EV_MODEL_FAILED] = { fold_model_ended, 0, 0, false },
 	[UAR_EV_TOOL_STARTED] = { fold_tool_started, 0, 0, false },
 	[UAR_EV_TOOL_ARGS] = { fold_tool_goes_on, 0, 0, false },
 	[UAR_EV_TOOL_PROGRESS] = { fold_tool_goes_on, 0, 0, false },

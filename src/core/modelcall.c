@@ -1,6 +1,8 @@
 /* modelcall.c - the facts of a model call: request, deltas, end. */
 #include "core/emit.h"
 
+enum { BYTES_PER_TOKEN = 4 };
+
 static const struct {
 	const char *phase, *title;
 } preparation[] = {
@@ -9,6 +11,12 @@ static const struct {
 	{ "model_selection", "Model selected" },
 	{ "stream_start", "Model called" },
 };
+
+/* Where the provider says nothing a token counts as four bytes, rounded up. */
+static int64_t estimated_tokens(int64_t bytes)
+{
+	return (bytes + BYTES_PER_TOKEN - 1) / BYTES_PER_TOKEN;
+}
 
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 {
@@ -24,6 +32,7 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	uar_jw_int(w, "message_count", p->message_count);
 	uar_jw_int(w, "tool_count", 0);
 	uar_jw_str(w, "prompt_sha256", p->prompt_sha256);
+	uar_jw_int(w, "input_tokens_estimate", estimated_tokens(p->prompt_bytes));
 	uar_jw_cstr(w, "role", "execute");
 	uar_jw_cstr(w, "status", "started");
 	e->extra[UAR_ID_MODEL_REQUEST] = uar_emit_id(e);
@@ -73,19 +82,29 @@ void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text)
 	}
 }
 
-static void put_usage(struct uar_jw *w, const struct uar_model_end *m)
+/* What a call used: as the provider reports it, else an estimate that says so. */
+static void put_usage(struct uar_jw *w, const struct uar_run_call *call,
+		      const struct uar_model_end *m)
 {
 	bool reported = m->input_tokens >= 0 && m->output_tokens >= 0;
+	int64_t in = reported ? m->input_tokens : call->prompt_tokens;
+	int64_t out = reported ? m->output_tokens : estimated_tokens(call->chars + call->thought);
 
 	uar_jw_obj(w, "usage");
-	uar_jw_int(w, "input_tokens", reported ? m->input_tokens : 0);
-	uar_jw_int(w, "output_tokens", reported ? m->output_tokens : 0);
-	uar_jw_int(w, "total_tokens",
-		   m->total_tokens >= 0 ? m->total_tokens
-					: (reported ? m->input_tokens + m->output_tokens : 0));
+	uar_jw_int(w, "input_tokens", in);
+	uar_jw_int(w, "output_tokens", out);
+	uar_jw_int(w, "total_tokens", reported && m->total_tokens >= 0 ? m->total_tokens : in + out);
+	if (!reported)
+		uar_jw_bool(w, "estimated", true);
 	uar_jw_close(w);
 	if (!reported)
 		uar_jw_bool(w, "usage_reported", false);
+}
+
+/* A provider that refuses a request before it said a word charges nothing. */
+static bool used_nothing(const struct uar_run_call *call, const struct uar_model_end *m)
+{
+	return m->http_status >= 300 && !call->chars && !call->thought && m->input_tokens < 0;
 }
 
 static int64_t since_ms(const struct emit *e, int64_t from)
@@ -103,7 +122,7 @@ void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 	if (m->actual_model.n)
 		uar_jw_str(w, "effective_model", m->actual_model);
 	uar_jw_str(w, "stop_reason", m->stop_reason.n ? m->stop_reason : UAR_STR("stop"));
-	put_usage(w, m);
+	put_usage(w, call, m);
 	uar_jw_int(w, "output_chars", call->chars);
 	if (call->first_us)
 		uar_jw_int(w, "ttft_ms", (call->first_us - call->requested_us) / 1000);
@@ -127,6 +146,8 @@ void uar_core_model_failed(struct emit *e, const struct uar_model_end *m)
 	uar_jw_bool(w, "retryable", m->retryable);
 	if (m->http_status)
 		uar_jw_int(w, "http_status", m->http_status);
+	if (!used_nothing(&e->r->call, m))
+		put_usage(w, &e->r->call, m);
 	uar_jw_cstr(w, "status", "failed");
 	name_request(e);
 	uar_emit(e, UAR_EV_MODEL_FAILED, EMIT_RUN);

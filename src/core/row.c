@@ -84,6 +84,8 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 		uar_jw_obj(w, "usage");
 		uar_jw_int(w, "input_tokens", r->call.input_tokens);
 		uar_jw_int(w, "output_tokens", r->call.output_tokens);
+		if (r->call.estimated)
+			uar_jw_bool(w, "estimated", true);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);

@@ -104,6 +104,55 @@ TEST(a_cancelled_run_keeps_its_usage, "RUN-53")
 	story_fini(&t);
 }
 
+/* Nobody told what the cut calls cost: an estimate stands for it, and says so. */
+TEST(a_call_that_was_cut_off_counts_by_estimate, "RUN-53")
+{
+	static const struct {
+		enum uar_command_kind script[5];
+		int64_t input, output;
+	} cuts[] = {
+		{ { UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_CANCEL, UAR_CMD_STOPPED }, 13, 3 },
+		{ { UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_REASONING, UAR_CMD_TIMEOUT }, 13, 5 },
+		{ { UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_RECOVER, UAR_CMD_PREPARED,
+		    UAR_CMD_MODEL_DONE },
+		  13 + 10,
+		  3 + 20 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
+		const struct uar_event *ev;
+		struct story t;
+
+		story_init(&t, 1);
+		CHECK_INT(story_begin(&t, UAR_ENTRY_LLM, false), UAR_OK);
+		for (size_t k = 0; k < ARRAY_LEN(cuts[i].script) && cuts[i].script[k]; k++)
+			CHECK_INT(story_do(&t, cuts[i].script[k]), UAR_OK);
+		ev = last_of(&t, i < 2 ? UAR_EV_TASK_ATTEMPT_FAILED : UAR_EV_TASK_ATTEMPT_COMPLETED);
+		REQUIRE(ev != NULL);
+		CHECK_INT(int_at(&t, ev, "/usage/input_tokens"), cuts[i].input);
+		CHECK_INT(int_at(&t, ev, "/usage/output_tokens"), cuts[i].output);
+		CHECK(uar_json_bool(uar_json_pointer(payload(&t, ev), UAR_STR("/usage/estimated")),
+				    false));
+		ev = last_of(&t, UAR_EV_MODEL_FAILED);
+		CHECK_INT(int_at(&t, ev, "/usage/input_tokens"), 13);
+		story_fini(&t);
+	}
+}
+
+TEST(a_request_that_was_refused_used_nothing, "RUN-53")
+{
+	struct uar_command c = story_command(UAR_CMD_MODEL_FAILED);
+	struct story t;
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED);
+	CHECK_INT(story_tell(&t, &c), UAR_OK);
+	CHECK_INT(int_at(&t, last_of(&t, UAR_EV_MODEL_FAILED), "/usage/input_tokens"), -1);
+	CHECK_INT(int_at(&t, last_of(&t, UAR_EV_TASK_ATTEMPT_FAILED), "/usage/total_tokens"), 0);
+	CHECK(!t.r.call.estimated);
+	story_fini(&t);
+}
+
 TEST(a_call_under_way_is_closed_whatever_ends_the_run, "")
 {
 	static const struct {

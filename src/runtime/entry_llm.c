@@ -57,6 +57,7 @@ static void prepared(struct llm *w)
 		uar_sha256_hex(uar_buf_str(&all), sha256);
 		c.prepared.message_count = (int64_t)n;
 		c.prepared.prompt_sha256 = uar_str_c(sha256);
+		c.prepared.prompt_bytes = (int64_t)(all.n - 2 * n);
 		rt_send(w->base.run, &c);
 	}
 	uar_buf_fini(&all);

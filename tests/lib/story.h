@@ -127,7 +127,7 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 
 	switch (kind) {
 	case UAR_CMD_PREPARED:
-		c.prepared = (struct uar_prepared){ 2, UAR_STR(STORY_SHA256) };
+		c.prepared = (struct uar_prepared){ 2, UAR_STR(STORY_SHA256), 50 };
 		break;
 	case UAR_CMD_TEXT: c.text = UAR_STR("some text"); break;
 	case UAR_CMD_REASONING: c.text = UAR_STR("a thought"); break;
@@ -144,6 +144,8 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 						  .message = UAR_STR("gone"),
 						  .retryable = true,
 						  .http_status = 502,
+						  .input_tokens = -1,
+						  .output_tokens = -1,
 						  .total_tokens = -1 };
 		break;
 	case UAR_CMD_PROGRESS:

@@ -66,6 +66,8 @@ export interface Usage {
   output_tokens: number;
   total_tokens: number;
   cached_tokens?: number;
+  /** a part of it was not reported by the provider but estimated */
+  estimated?: boolean;
 }
 
 export interface Model {
@@ -777,6 +779,8 @@ export interface ModelFailedPayload {
   error: Err;
   retryable: boolean;
   http_status?: number;
+  /** what the call used until then */
+  usage?: Usage;
   status: "failed";
 }
 
