@@ -1,8 +1,8 @@
 /* bus.h - hand committed events to live readers, in sequence order.
  *
  * Stores nothing and never waits: a reader that cannot take an event leaves
- * and comes back through the store. A topic is the id of a run or a session;
- * it exists while somebody listens. Loop thread only. */
+ * and comes back through the store. A topic is the owner and id of a run or
+ * a session, as the caller writes it; it exists while somebody listens. Loop thread only. */
 #ifndef UAR_BUS_BUS_H
 #define UAR_BUS_BUS_H
 

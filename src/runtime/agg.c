@@ -4,11 +4,36 @@
  * everything else about it is in the store. */
 #include "runtime/runtime_int.h"
 
+/* Identifiers are visible characters, so a zero separates them. */
+uar_str rt_key(struct rt_key *k, const struct uar_owner *owner, uar_str id)
+{
+	uar_str parts[] = { owner->tenant, owner->workspace, owner->user, id };
+
+	k->n = 0;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (parts[i].n > UAR_LIMIT_ID_BYTES)
+			return UAR_STR("");
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (parts[i].n)
+			memcpy(k->text + k->n, parts[i].p, parts[i].n);
+		k->n += parts[i].n;
+		k->text[k->n++] = 0;
+	}
+	return uar_str_n(k->text, k->n);
+}
+
 struct agg *rt_agg_find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id)
 {
-	struct agg *a = uar_map_get(&rt->sessions, session_id);
+	struct rt_key k;
 
-	return a && uar_owner_eq(&a->state.owner, owner) ? a : NULL;
+	return uar_map_get(&rt->sessions, rt_key(&k, owner, session_id));
+}
+
+struct live_run *rt_run_find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id)
+{
+	struct rt_key k;
+
+	return uar_map_get(&rt->runs, rt_key(&k, owner, run_id));
 }
 
 static void decide_task(struct uar_task *t)
@@ -41,8 +66,12 @@ static uar_err own_identity(struct agg *a, const struct uar_owner *owner, uar_st
 {
 	uar_str id = uar_arena_str(&a->arena, session_id);
 	struct uar_owner mine;
+	struct rt_key k;
 
-	if (!id.p || !uar_owner_copy(&a->arena, owner, &mine))
+	if (!rt_key(&k, owner, session_id).n)
+		return UAR_EINVALID;
+	a->key = uar_arena_str(&a->arena, uar_str_n(k.text, k.n));
+	if (!id.p || !a->key.p || !uar_owner_copy(&a->arena, owner, &mine))
 		return UAR_ENOMEM;
 	uar_session_init(&a->state, &mine, uar_str_c(a->rt->o.store->runtime_id), id);
 	return UAR_OK;
@@ -64,7 +93,7 @@ uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_s
 	uar_arena_init(&a->arena, 0);
 	e = own_identity(a, owner, session_id);
 	if (!e)
-		e = uar_map_put(&rt->sessions, a->state.session_id, a);
+		e = uar_map_put(&rt->sessions, a->key, a);
 	if (e) {
 		uar_arena_fini(&a->arena);
 		uar_free(a);
@@ -87,7 +116,7 @@ void rt_agg_free(struct agg *a)
 		rt_cmd_free(UAR_OWNER(it, struct cmd, node));
 	uar_unpost(rt->o.sched, &a->task);
 	uar_timer_stop(rt->o.sched, &a->retry);
-	uar_map_remove(&rt->sessions, a->state.session_id);
+	uar_map_remove(&rt->sessions, a->key);
 	uar_arena_fini(&a->arena);
 	uar_free(a);
 	rt->stats.sessions--;
@@ -117,6 +146,28 @@ static void keep_id(char out[UAR_LIMIT_ID_BYTES + 1], uar_str id)
 	out[id.n] = 0;
 }
 
+static struct live_run *alloc_run(struct agg *a, uar_str run_id, uar_str thread_id)
+{
+	struct rt_key of_run, of_thread;
+	uar_str run_key = rt_key(&of_run, &a->state.owner, run_id);
+	uar_str thread_key = rt_key(&of_thread, &a->state.owner, thread_id);
+	struct live_run *r = uar_zalloc(sizeof *r + run_key.n + thread_key.n);
+
+	if (!r)
+		return NULL;
+	memcpy(r->keys, run_key.p, run_key.n);
+	memcpy(r->keys + run_key.n, thread_key.p, thread_key.n);
+	r->run_key = uar_str_n(r->keys, run_key.n);
+	r->thread_key = uar_str_n(r->keys + run_key.n, thread_key.n);
+	keep_id(r->run_id, run_id);
+	keep_id(r->thread_id, thread_id);
+	r->agg = a;
+	uar_run_init(&r->state);
+	uar_list_init(&r->node);
+	uar_list_init(&r->load_node);
+	return r;
+}
+
 uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct live_run **out)
 {
 	struct uar_runtime *rt = a->rt;
@@ -127,24 +178,18 @@ uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct liv
 		return UAR_EBUSY;
 	if (run_id.n > UAR_LIMIT_ID_BYTES || thread_id.n > UAR_LIMIT_ID_BYTES)
 		return UAR_EINVALID;
-	r = uar_zalloc(sizeof *r);
+	r = alloc_run(a, run_id, thread_id);
 	if (!r)
 		return UAR_ENOMEM;
-	keep_id(r->run_id, run_id);
-	keep_id(r->thread_id, thread_id);
-	r->agg = a;
-	uar_run_init(&r->state);
-	uar_list_init(&r->node);
-	uar_list_init(&r->load_node);
-	e = uar_map_put(&rt->runs, uar_str_c(r->run_id), r);
+	e = uar_map_put(&rt->runs, r->run_key, r);
 	if (e) {
 		uar_free(r);
 		return e;
 	}
-	if (!uar_map_replace(&rt->threads, uar_str_c(r->thread_id), r))
-		e = uar_map_put(&rt->threads, uar_str_c(r->thread_id), r);
+	if (!uar_map_replace(&rt->threads, r->thread_key, r))
+		e = uar_map_put(&rt->threads, r->thread_key, r);
 	if (e) {
-		uar_map_remove(&rt->runs, uar_str_c(r->run_id));
+		uar_map_remove(&rt->runs, r->run_key);
 		uar_free(r);
 		return e;
 	}
@@ -157,21 +202,20 @@ uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct liv
 /* The map of threads must never point at a run that is gone. */
 static void forget_thread(struct uar_runtime *rt, struct live_run *gone)
 {
-	uar_str thread = uar_str_c(gone->thread_id);
 	struct live_run *heir = NULL;
 
-	if (uar_map_get(&rt->threads, thread) != gone)
+	if (uar_map_get(&rt->threads, gone->thread_key) != gone)
 		return;
 	UAR_LIST_EACH (it, &gone->agg->runs) {
 		struct live_run *r = UAR_OWNER(it, struct live_run, node);
 
-		if (r != gone && uar_str_is(thread, r->thread_id))
+		if (r != gone && uar_str_eq(gone->thread_key, r->thread_key))
 			heir = r;
 	}
 	if (heir)
-		uar_map_replace(&rt->threads, uar_str_c(heir->thread_id), heir);
+		uar_map_replace(&rt->threads, heir->thread_key, heir);
 	else
-		uar_map_remove(&rt->threads, thread);
+		uar_map_remove(&rt->threads, gone->thread_key);
 }
 
 void rt_run_free(struct live_run *r)
@@ -182,7 +226,7 @@ void rt_run_free(struct live_run *r)
 	rt_plugin_leave(r);
 	uar_timer_stop(rt->o.sched, &r->deadline);
 	forget_thread(rt, r);
-	uar_map_remove(&rt->runs, uar_str_c(r->run_id));
+	uar_map_remove(&rt->runs, r->run_key);
 	uar_list_remove(&r->node);
 	uar_list_remove(&r->load_node);
 	uar_run_fini(&r->state);

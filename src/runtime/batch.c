@@ -228,9 +228,9 @@ static void publish(struct batch *b)
 		to--;
 	rt_tail_commit(b->agg->rt, b->run, events + from, to - from, b->append.run);
 	if (to > from)
-		uar_bus_publish(bus, uar_str_c(b->run->run_id), events + from, to - from,
+		uar_bus_publish(bus, b->run->run_key, events + from, to - from,
 				events[to - 1].run_sequence);
-	uar_bus_publish(bus, b->s.session_id, events, n, events[n - 1].sequence);
+	uar_bus_publish(bus, b->agg->key, events, n, events[n - 1].sequence);
 }
 
 static void tell_watches(struct batch *b, bool added)
@@ -295,8 +295,6 @@ static void perform(struct batch *b)
 		end_run(b->run);
 	else if (b->run->state.status == UAR_STATUS_QUEUED)
 		rt_start_next(b->agg, uar_str_c(b->run->thread_id));
-	else if (b->run->worker && b->agg->queued < UAR_LIMIT_RUN_PENDING / 8)
-		b->run->worker->ops->flow(b->run->worker, false);
 }
 
 static void move_state(struct batch *b)
@@ -313,11 +311,13 @@ static void move_state(struct batch *b)
 
 /* --- when it fails ----------------------------------------------------------- */
 
-/* What the worker said after something that is lost. */
-static void drop_output(struct live_run *r)
+/* What the worker said after something that is lost; whoever waits for it is told. */
+static void drop_output(struct live_run *r, uar_err e, const struct uar_error *error)
 {
 	struct agg *a = r->agg;
+	struct uar_list dropped;
 
+	uar_list_init(&dropped);
 	UAR_LIST_EACH (it, &a->queue) {
 		struct cmd *c = UAR_OWNER(it, struct cmd, node);
 
@@ -326,7 +326,13 @@ static void drop_output(struct live_run *r)
 		uar_list_remove(&c->node);
 		a->queued--;
 		a->queued_bytes -= c->text.n;
-		rt_cmd_free(c);
+		uar_list_add_last(&dropped, &c->node);
+	}
+	while (!uar_list_empty(&dropped)) {
+		struct cmd *c = UAR_OWNER(dropped.next, struct cmd, node);
+
+		uar_list_remove(&c->node);
+		answer(c, e, error);
 	}
 }
 
@@ -337,7 +343,7 @@ static void fail_run(struct live_run *r, uar_err e, const struct uar_error *erro
 {
 	rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.append_refused", uar_str_c(r->run_id),
 		   uar_error_text(error));
-	drop_output(r);
+	drop_output(r, e, error);
 	if (plain) {
 		if (!r->plain)
 			rt_owe(r, OWED(UAR_CMD_FAIL));
@@ -372,11 +378,12 @@ static void put_back(struct agg *a, struct uar_list *kept)
 	uar_list_move_all(kept, &a->queue);
 }
 
-/* The store or the engine found fault with what one of the commands says. */
+/* The store or the engine found fault with what one of the commands says, not with
+ * the moment. */
 static bool blames_content(uar_err e)
 {
-	return e == UAR_EINTERNAL || e == UAR_EINVALID || e == UAR_ESYNTAX || e == UAR_EDEPTH ||
-	       e == UAR_EUTF8 || e == UAR_EDUPKEY || e == UAR_ENUMBER || e == UAR_ETOOBIG;
+	return !rt_worth_retrying(e) && e != UAR_EIO && e != UAR_ESYNC && e != UAR_EDRAINING &&
+	       e != UAR_ECONFLICT && e != UAR_EEXISTS;
 }
 
 /* One bad command takes no good one with it: all are decided again, one by one. */
@@ -436,12 +443,27 @@ static void abort_batch(struct batch *b, uar_err e, const struct uar_error *erro
 
 /* --- the walk ------------------------------------------------------------------ */
 
+/* Whoever of the session was held back goes on, not only who wrote the last facts. */
+static void resume_sources(struct agg *a)
+{
+	if (!a->held || a->queued >= UAR_LIMIT_RUN_PENDING / 8 || !rt_has_room(a))
+		return;
+	a->held = false;
+	UAR_LIST_EACH (it, &a->runs) {
+		struct live_run *r = UAR_OWNER(it, struct live_run, node);
+
+		if (r->worker)
+			r->worker->ops->flow(r->worker, false);
+	}
+}
+
 static void finish(struct batch *b)
 {
 	struct agg *a = b->agg;
 	struct uar_runtime *rt = a->rt;
 
 	put_batch(rt, b);
+	resume_sources(a);
 	rt_agg_kick(a);
 	rt_agg_drop(a); /* the batch's hold */
 	rt_maybe_drained(rt);

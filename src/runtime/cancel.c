@@ -79,7 +79,7 @@ static uar_err send(struct cancellation *c, struct live_run *r)
 
 uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op *op)
 {
-	struct live_run *r = uar_map_get(&rt->runs, op->run_id);
+	struct live_run *r = rt_run_find(rt, &op->owner, op->run_id);
 	struct cancellation *c = uar_zalloc(sizeof *c);
 	uar_err e;
 
@@ -87,7 +87,7 @@ uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op 
 		return UAR_ENOMEM;
 	c->op = op;
 	c->rt = rt;
-	if (r && r->committed && rt_agg_find(rt, &op->owner, r->agg->state.session_id) == r->agg)
+	if (r && r->committed)
 		e = send(c, r);
 	else
 		e = ask_store(c);

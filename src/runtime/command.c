@@ -58,10 +58,14 @@ static struct cmd *mergeable(struct live_run *r, enum uar_command_kind kind, siz
 	return last;
 }
 
-bool rt_has_room(const struct agg *a)
+/* Who is told that there is none will hear when there is. */
+bool rt_has_room(struct agg *a)
 {
-	return a->queued_bytes < UAR_LIMIT_RUN_PENDING_BYTES / 2 &&
-	       a->queued < UAR_LIMIT_RUN_PENDING / 2;
+	bool room = a->queued_bytes < UAR_LIMIT_RUN_PENDING_BYTES / 2 &&
+		    a->queued < UAR_LIMIT_RUN_PENDING / 2;
+
+	a->held |= !room;
+	return room;
 }
 
 /* A part of the output is gone, and nobody may take the rest for the whole: the

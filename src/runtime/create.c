@@ -264,9 +264,11 @@ static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool
 /* A run of that conversation is in memory: its session is the right one. */
 static struct agg *live_conversation(const struct creation *c)
 {
-	struct live_run *r = uar_map_get(&c->rt->threads, uar_str_c(c->thread_id));
+	struct rt_key k;
+	struct live_run *r =
+		uar_map_get(&c->rt->threads, rt_key(&k, &c->op->owner, uar_str_c(c->thread_id)));
 
-	return r ? rt_agg_find(c->rt, &c->op->owner, r->agg->state.session_id) : NULL;
+	return r ? r->agg : NULL;
 }
 
 static void found_thread(struct uar_thread_query *q)

@@ -6,6 +6,7 @@
 enum { INLINE_WRITTEN = 4096 }; /* bytes that content may take in an event's text */
 
 struct item {
+	struct rt_op under_way;
 	struct uar_list node;
 	struct export_queue *q; /* NULL: nobody waits any more */
 	struct uar_export x;
@@ -27,6 +28,17 @@ void rt_export_init(struct export_queue *q, struct live_run *r)
 
 static void free_item(struct item *it)
 {
+	uar_list_remove(&it->node);
+	rt_op_end(&it->under_way);
+	uar_arena_fini(&it->arena);
+	uar_free(it);
+}
+
+/* The runtime goes away, and with it whoever would have called back. */
+static void drop(struct rt_op *under_way)
+{
+	struct item *it = UAR_OWNER(under_way, struct item, under_way);
+
 	uar_list_remove(&it->node);
 	uar_arena_fini(&it->arena);
 	uar_free(it);
@@ -188,6 +200,7 @@ static struct item *make_item(struct export_queue *q, uint64_t ticket)
 	it->ticket = ticket;
 	uar_arena_init(&it->arena, 0);
 	uar_list_init(&it->node);
+	rt_op_begin(q->run->agg->rt, &it->under_way, drop);
 	return it;
 }
 

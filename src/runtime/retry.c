@@ -4,6 +4,7 @@
 enum { FIRST_EVENTS = 8 }; /* of a run: all that says what it is to do */
 
 struct retrial {
+	struct rt_op under_way;
 	struct uar_runtime *rt;
 	struct uar_run_retry_op *op;
 	struct uar_runs_query row;
@@ -21,8 +22,17 @@ static void finish(struct retrial *t, uar_err e, const struct uar_error *error)
 		op->error = *error;
 	op->error.code = e;
 	uar_run_fini(&t->parent);
+	rt_op_end(&t->under_way);
 	uar_free(t);
 	op->done(op);
+}
+
+static void drop(struct rt_op *under_way)
+{
+	struct retrial *t = UAR_OWNER(under_way, struct retrial, under_way);
+
+	uar_run_fini(&t->parent);
+	uar_free(t);
 }
 
 static void created(struct uar_run_create *create)
@@ -134,5 +144,7 @@ uar_err uar_runtime_retry_run(struct uar_runtime *rt, struct uar_run_retry_op *o
 	e = rt->o.store->ops->runs(rt->o.store, &t->row);
 	if (e)
 		uar_free(t);
+	else
+		rt_op_begin(rt, &t->under_way, drop);
 	return e;
 }

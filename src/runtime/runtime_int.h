@@ -26,11 +26,12 @@ struct uar_runtime {
 	struct uar_runtime_options o;
 	struct uar_uuid ids;
 	struct uar_bus *bus;
-	struct uar_map sessions; /* session_id -> struct agg */
-	struct uar_map runs;	 /* run_id -> struct live_run */
-	struct uar_map threads;	 /* thread_id -> struct live_run, the last created one */
+	/* Keyed by owner and id, as the topics of the bus are. */
+	struct uar_map sessions; /* of struct agg */
+	struct uar_map runs;	 /* of struct live_run */
+	struct uar_map threads;	 /* of struct live_run, the last created one */
 	struct uar_list tails;	 /* tail.c */
-	struct uar_map tail_map; /* run_id -> struct tail */
+	struct uar_map tail_map; /* run -> struct tail */
 	size_t tail_count;
 	struct uar_list spare; /* batches for reuse, at most UAR_SPARE_BATCHES */
 	size_t spare_count;
@@ -49,12 +50,19 @@ struct uar_runtime {
 	struct uar_runtime_stats stats;
 };
 
+/* An id is unique below its owner alone, so this is what things are looked up by. */
+struct rt_key {
+	char text[4 * (UAR_LIMIT_ID_BYTES + 1)];
+	size_t n; /* 0: no such thing can exist */
+};
+
 /* A session in memory: its state, and the commands that wait for a commit. */
 struct agg {
 	struct uar_runtime *rt;
 	struct uar_session state;
-	struct uar_arena arena; /* owner and session id */
-	struct uar_task task;	/* decides the next batch */
+	struct uar_arena arena; /* owner, session id and key */
+	uar_str key;
+	struct uar_task task; /* decides the next batch */
 	struct uar_timer retry;
 	struct uar_list queue; /* of struct cmd */
 	size_t queued, queued_bytes;
@@ -64,6 +72,7 @@ struct agg {
 	size_t holds;	      /* reasons to stay in memory besides runs */
 	bool loading;	      /* its last sequence is not known yet */
 	bool waiting;	      /* for the retry timer */
+	bool held;	      /* a source was told to hold back */
 };
 
 /* A run in memory. */
@@ -82,6 +91,8 @@ struct live_run {
 	bool plain;		    /* its failure is told in our own words */
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
+	uar_str run_key, thread_key;
+	char keys[]; /* their text */
 };
 
 /* Commands that a run is owed, by kind, and its deadline. */
@@ -108,6 +119,8 @@ struct cmd {
 };
 
 /* agg.c */
+/* The key, in *k. */
+uar_str rt_key(struct rt_key *k, const struct uar_owner *owner, uar_str id);
 struct agg *rt_agg_find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id);
 /* A new one in memory; UAR_EEXISTS never: the caller looked first. */
 uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id,
@@ -121,6 +134,7 @@ uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct liv
 void rt_run_free(struct live_run *r); /* out of every map; ends its worker */
 /* The run of its thread that was started first and is not over; NULL: none. */
 struct live_run *rt_thread_active(struct agg *a, uar_str thread_id);
+struct live_run *rt_run_find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id);
 
 /* command.c */
 struct cmd *rt_cmd_make(struct live_run *r, enum uar_command_kind kind);
@@ -131,7 +145,8 @@ uar_err rt_cmd_send(struct cmd *c);
 bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text);
 /* From the fixture worker: one recorded event. */
 bool rt_send_line(struct live_run *r, uar_str json, int64_t line);
-bool rt_has_room(const struct agg *a); /* else hold the source back */
+/* False: hold the source back until flow() says otherwise. */
+bool rt_has_room(struct agg *a);
 /* A worker's command, whose end `done` is told. False: out of memory, it is not. */
 bool rt_send_asked(struct live_run *r, const struct uar_command *c, cmd_fn *done, void *ctx);
 /* A worker's command without text. It is never lost: when there is no memory for

@@ -306,6 +306,7 @@ uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options 
 	size_t text = o->run_id.n + o->session_id.n + o->owner.tenant.n + o->owner.workspace.n +
 		      o->owner.user.n;
 	struct uar_stream *s = uar_zalloc(sizeof *s + text);
+	struct rt_key k;
 	uar_err e;
 
 	if (!s)
@@ -320,7 +321,7 @@ uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options 
 	s->sub.ctx = s;
 	s->text_bytes = text;
 	copy_strings(s->text, s->of_run ? o->run_id : o->session_id, &o->owner, &s->id, &s->owner);
-	e = uar_bus_subscribe(rt->bus, s->id, &s->sub);
+	e = uar_bus_subscribe(rt->bus, rt_key(&k, &s->owner, s->id), &s->sub);
 	if (!e)
 		e = read_page(s);
 	if (e) {

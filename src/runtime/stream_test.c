@@ -5,6 +5,7 @@
 #include "runtime/stream.h"
 
 #include "pump.h"
+#include "runtime/runtime_int.h"
 #include "test.h"
 
 enum { EVENTS = 6, STEPS = 8 };
@@ -85,12 +86,13 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 static void publish(struct world *w, size_t n)
 {
 	size_t from = w->committed;
+	struct rt_key k;
 
 	n = n > EVENTS - from ? EVENTS - from : n;
 	w->committed += n;
 	if (n)
-		uar_bus_publish(uar_runtime_bus(w->rt), UAR_STR("id"), w->log + from, n,
-				w->committed);
+		uar_bus_publish(uar_runtime_bus(w->rt), rt_key(&k, &owner, UAR_STR("id")),
+				w->log + from, n, w->committed);
 }
 
 static void carry_out(struct world *w)

@@ -12,12 +12,12 @@ struct tail {
 	struct uar_event *events; /* on the heap, since they grow */
 	size_t n, room;
 	struct uar_run_row row; /* run_id empty: none yet */
-	uar_str run_id;
+	uar_str key;
 };
 
 static void forget(struct uar_runtime *rt, struct tail *t)
 {
-	uar_map_remove(&rt->tail_map, t->run_id);
+	uar_map_remove(&rt->tail_map, t->key);
 	uar_list_remove(&t->node);
 	uar_arena_fini(&t->arena);
 	uar_arena_fini(&t->shown);
@@ -46,7 +46,8 @@ static const enum uar_id shared[] = { UAR_ID_RUNTIME, UAR_ID_TENANT,  UAR_ID_WOR
 				      UAR_ID_SESSION, UAR_ID_THREAD,  UAR_ID_TURN,	UAR_ID_TASK,
 				      UAR_ID_RUN,     UAR_ID_ATTEMPT, UAR_ID_TRACE };
 
-static struct tail *make(struct uar_runtime *rt, const struct uar_event *first)
+static struct tail *make(struct uar_runtime *rt, const struct live_run *r,
+			 const struct uar_event *first)
 {
 	struct tail *t = uar_zalloc(sizeof *t);
 	bool good = t != NULL;
@@ -58,8 +59,8 @@ static struct tail *make(struct uar_runtime *rt, const struct uar_event *first)
 		t->spine.ids[shared[i]] = first->ids[shared[i]];
 		good = copy(&t->fixed, &t->spine.ids[shared[i]]);
 	}
-	t->run_id = t->spine.ids[UAR_ID_RUN];
-	if (!good || uar_map_put(&rt->tail_map, t->run_id, t)) {
+	t->key = r->run_key;
+	if (!good || !copy(&t->fixed, &t->key) || uar_map_put(&rt->tail_map, t->key, t)) {
 		uar_arena_fini(&t->fixed);
 		uar_free(t);
 		return NULL;
@@ -127,12 +128,12 @@ static bool set_row(struct tail *t, const struct uar_run_row *row)
 void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 		    const struct uar_event *events, size_t n, const struct uar_run_row *row)
 {
-	struct tail *t = uar_map_get(&rt->tail_map, uar_str_c(r->run_id));
+	struct tail *t = uar_map_get(&rt->tail_map, r->run_key);
 
 	if (n == 0)
 		return;
 	if (!t)
-		t = make(rt, &events[0]);
+		t = make(rt, r, &events[0]);
 	if (!t)
 		return;
 	uar_list_remove(&t->node);
@@ -145,14 +146,9 @@ void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 
 static struct tail *find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id)
 {
-	struct tail *t = uar_map_get(&rt->tail_map, run_id);
-	struct uar_owner whose;
+	struct rt_key k;
 
-	if (!t)
-		return NULL;
-	whose = (struct uar_owner){ t->spine.ids[UAR_ID_TENANT], t->spine.ids[UAR_ID_WORKSPACE],
-				    t->spine.ids[UAR_ID_USER] };
-	return uar_owner_eq(&whose, owner) ? t : NULL;
+	return uar_map_get(&rt->tail_map, rt_key(&k, owner, run_id));
 }
 
 bool rt_tail_read(struct uar_runtime *rt, struct tail_page *p)

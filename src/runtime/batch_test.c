@@ -1,0 +1,364 @@
+/* batch_test.c - commands that share a commit, sessions that share ids, sources that
+ * share a queue: what concerns one of them leaves the others alone. */
+#include "runtime/runtime_int.h"
+#include "runtime/stream.h"
+
+#include "pump.h"
+#include "store/memory/memory.h"
+#include "test.h"
+
+static const struct uar_owner ann = { UAR_STR("t"), UAR_STR("w"), UAR_STR("ann") };
+static const struct uar_owner bob = { UAR_STR("t"), UAR_STR("w"), UAR_STR("bob") };
+
+struct world {
+	struct uar_pump pump;
+	struct uar_store *store;
+	struct uar_model *model;
+	struct uar_runtime *rt;
+	const char *fixtures;
+};
+
+static void rise(struct world *w)
+{
+	struct uar_runtime_options o = { .sched = &w->pump.sched,
+					 .store = w->store,
+					 .rand = &uar_rand_system,
+					 .scripted = w->model,
+					 .fixtures_dir = w->fixtures };
+
+	CHECK_INT(uar_runtime_create(&o, &w->rt), UAR_OK);
+	CHECK_INT(uar_runtime_recover(w->rt, NULL), UAR_OK);
+}
+
+static void open_world(struct world *w)
+{
+	struct uar_store_options so = { .sched = &w->pump.sched };
+	struct uar_model_scripted_options mo = { .sched = &w->pump.sched };
+
+	*w = (struct world){ .fixtures = uar_test_dir() };
+	uar_pump_init(&w->pump);
+	CHECK_INT(uar_store_memory_create(&so, &w->store, NULL), UAR_OK);
+	CHECK_INT(uar_model_scripted_create(&mo, &w->model), UAR_OK);
+	rise(w);
+}
+
+static void close_world(struct world *w)
+{
+	uar_store_destroy(w->store);
+	uar_runtime_destroy(w->rt);
+	uar_model_destroy(w->model);
+	uar_pump_fini(&w->pump);
+}
+
+static void settle(struct world *w)
+{
+	while (uar_pump_turn(&w->pump))
+		;
+}
+
+struct guest {
+	struct uar_run_create op;
+	struct uar_run_cancel_op cancel;
+	bool done, cancelled;
+};
+
+static void created(struct uar_run_create *op)
+{
+	struct guest *g = UAR_OWNER(op, struct guest, op);
+
+	CHECK_MSG(!op->err, "%s: %s", uar_err_name(op->err), op->error.text);
+	g->done = true;
+}
+
+static void cancelled(struct uar_run_cancel_op *op)
+{
+	UAR_OWNER(op, struct guest, cancel)->cancelled = true;
+}
+
+static void ask(struct world *w, struct guest *g, const struct uar_owner *owner, const char *agent)
+{
+	uar_str message = g->op.message, inputs = g->op.inputs, talk = g->op.conversation_id;
+
+	*g = (struct guest){ .op = { .owner = *owner,
+				     .agent_id = uar_str_c(agent),
+				     .message = message.n ? message : UAR_STR("hello"),
+				     .inputs = inputs,
+				     .conversation_id = talk,
+				     .done = created } };
+	CHECK_INT(uar_runtime_create_run(w->rt, &g->op), UAR_OK);
+}
+
+static void cancel(struct world *w, struct guest *g)
+{
+	g->cancel = (struct uar_run_cancel_op){ .owner = g->op.owner,
+						.run_id = uar_str_c(g->op.run_id),
+						.reason = UAR_STR("enough"),
+						.done = cancelled };
+	CHECK_INT(uar_runtime_cancel_run(w->rt, &g->cancel), UAR_OK);
+}
+
+struct row {
+	struct uar_runs_query q;
+	bool done;
+};
+
+static void found(struct uar_runs_query *q)
+{
+	UAR_OWNER(q, struct row, q)->done = true;
+}
+
+/* The record's word for the run's status; its session in `session`. */
+static const char *status_of(struct world *w, const struct guest *g, char session[64])
+{
+	struct row r = { .q = { .owner = g->op.owner,
+				.run_id = uar_str_c(g->op.run_id),
+				.limit = 1,
+				.done = found } };
+	const char *status = "none";
+
+	CHECK_INT(w->store->ops->runs(w->store, &r.q), UAR_OK);
+	uar_pump_until(&w->pump, &r.done);
+	if (!r.q.err) {
+		status = uar_status_record_parse(r.q.rows[0].status);
+		if (session)
+			snprintf(session, 64, "%.*s", UAR_FMT(r.q.rows[0].session_id));
+	}
+	uar_store_query_fini(&r.q);
+	return status;
+}
+
+struct look {
+	struct uar_read r;
+	bool done;
+};
+
+static void looked(struct uar_read *r)
+{
+	UAR_OWNER(r, struct look, r)->done = true;
+}
+
+/* How many events of the class the run has. */
+static size_t count_of(struct world *w, const struct guest *g, enum uar_event_class cls)
+{
+	struct look l = { .r = { .owner = g->op.owner,
+				 .run_id = uar_str_c(g->op.run_id),
+				 .limit = UAR_LIMIT_READ_PAGE,
+				 .done = looked } };
+	size_t n = 0;
+
+	CHECK_INT(w->store->ops->read(w->store, &l.r), UAR_OK);
+	uar_pump_until(&w->pump, &l.done);
+	for (size_t i = 0; i < l.r.event_count; i++)
+		n += l.r.events[i].cls == cls;
+	uar_store_read_fini(&l.r);
+	return n;
+}
+
+static void write_fixture(const char *dir, const char *name, const char *text)
+{
+	char path[400];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s.jsonl", dir, name);
+	f = fopen(path, "w");
+	CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+/* --- one commit -------------------------------------------------------------------------- */
+
+#define SAY "{\"type\":\"Citation\",\"data\":{\"sources\":[]}}\n"
+#define BAD "{\"type\":\"Citation\",\"data\":{\"sources\":[1]}}\n"
+#define END "{\"type\":\"ToolEnd\",\"data\":{\"tool_call_id\":\"never\"}}\n"
+
+/* The worker's lines wait behind a slow disk, and with them somebody's cancel. */
+TEST(a_cancel_beside_a_bad_command_gets_its_own_answer, "RUN-51")
+{
+	static const struct {
+		const char *lines;
+		size_t good;
+	} rows[] = { { SAY SAY BAD SAY, 2 }, { BAD, 0 }, { SAY END, 1 }, { SAY SAY SAY, 3 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct guest g = { .op = { .inputs = UAR_STR(
+						   "{\"fixture\":\"f\",\"pace\":\"full\"}") } };
+		struct world w;
+
+		open_world(&w);
+		write_fixture(w.fixtures, "f", rows[i].lines);
+		ask(&w, &g, &ann, "fixture");
+		uar_pump_until(&w.pump, &g.done);
+		uar_store_memory_hold(w.store, true);
+		settle(&w); /* the first line is at the store, the others wait */
+		cancel(&w, &g);
+		uar_store_memory_hold(w.store, false);
+		settle(&w);
+		CHECK(g.cancelled);
+		CHECK_INT(g.cancel.err, UAR_OK);
+		CHECK(strcmp(status_of(&w, &g, NULL), "running") != 0);
+		CHECK_INT(count_of(&w, &g, UAR_EV_CONTEXT_RESOLVED), rows[i].good);
+		CHECK_INT(count_of(&w, &g, UAR_EV_TASK_ATTEMPT_FAILED) +
+				  count_of(&w, &g, UAR_EV_TASK_ATTEMPT_COMPLETED),
+			  1);
+		close_world(&w);
+	}
+}
+
+/* --- one queue --------------------------------------------------------------------------- */
+
+struct source {
+	struct worker base;
+	int resumed;
+};
+
+static void flow(struct worker *w, bool paused)
+{
+	((struct source *)w)->resumed += !paused;
+}
+
+static void stop(struct worker *w)
+{
+	(void)w;
+}
+
+/* Two runs of a session: what one of them wrote had held back the other. */
+TEST(a_source_goes_on_when_another_run_of_its_session_made_room, "")
+{
+	enum { BYTES = 3000000 };
+	static const struct worker_ops ops = { .name = "source", .flow = flow, .stop = stop };
+	struct source source = { .base = { &ops, NULL } };
+	struct guest g = { 0 };
+	struct live_run *other;
+	char *text = uar_alloc(BYTES);
+	struct agg *a = NULL;
+	struct world w;
+	size_t at = 0;
+
+	memset(text, 'x', BYTES);
+	open_world(&w);
+	g.op.message = uar_str_n(text, BYTES);
+	ask(&w, &g, &ann, "echo");
+	uar_pump_until(&w.pump, &g.done);
+	a = uar_map_next(&w.rt->sessions, &at);
+	REQUIRE(a != NULL);
+	CHECK_INT(rt_run_make(a, UAR_STR("other"), UAR_STR("elsewhere"), &other), UAR_OK);
+	other->worker = &source.base;
+	while (rt_has_room(a))
+		uar_pump_turn(&w.pump);
+	source.resumed = 0;
+	settle(&w);
+	CHECK_STR(uar_str_c(status_of(&w, &g, NULL)), "succeeded");
+	CHECK(source.resumed > 0);
+	rt_agg_hold(a);
+	rt_run_over(other, UAR_ESTATE);
+	rt_agg_drop(a);
+	close_world(&w);
+	uar_free(text);
+}
+
+/* --- one id, two owners ------------------------------------------------------------------ */
+
+TEST(two_owners_may_use_the_same_conversation_at_once, "")
+{
+	struct guest g[4];
+	char session[4][64];
+	struct world w;
+
+	open_world(&w);
+	for (int i = 0; i < 4; i++) {
+		g[i] = (struct guest){ .op = { .conversation_id = UAR_STR("talk") } };
+		ask(&w, &g[i], i % 2 ? &bob : &ann, "demo");
+	}
+	settle(&w);
+	for (int i = 0; i < 4; i++)
+		CHECK_STR(uar_str_c(status_of(&w, &g[i], session[i])), "succeeded");
+	CHECK_STR(uar_str_c(session[2]), session[0]);
+	CHECK_STR(uar_str_c(session[3]), session[1]);
+	CHECK(strcmp(session[0], session[1]) != 0);
+	close_world(&w);
+}
+
+struct listener {
+	size_t events;
+	bool ended;
+	uar_err why;
+};
+
+static uar_err on_opened(void *ctx)
+{
+	(void)ctx;
+	return UAR_OK;
+}
+
+static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)
+{
+	(void)ev;
+	((struct listener *)ctx)->events += n;
+	return UAR_OK;
+}
+
+static void on_end(void *ctx, uar_err why, const struct uar_error *error)
+{
+	struct listener *l = ctx;
+
+	(void)error;
+	l->ended = true;
+	l->why = why;
+}
+
+static void listen(struct world *w, const struct uar_owner *owner, const char *run_id,
+		   struct listener *l)
+{
+	struct uar_stream_options o = { .owner = *owner, .run_id = uar_str_c(run_id) };
+	struct uar_stream *s;
+
+	*l = (struct listener){ 0 };
+	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, l };
+	CHECK_INT(uar_stream_open(w->rt, &o, &s), UAR_OK);
+}
+
+TEST(a_run_of_another_owner_is_neither_heard_nor_cancelled, "")
+{
+	struct listener hers, his;
+	struct guest g = { 0 };
+	struct world w;
+
+	open_world(&w);
+	ask(&w, &g, &ann, "demo");
+	uar_pump_until(&w.pump, &g.done);
+	listen(&w, &ann, g.op.run_id, &hers);
+	listen(&w, &bob, g.op.run_id, &his);
+	g.op.owner = bob;
+	cancel(&w, &g);
+	settle(&w);
+	CHECK(g.cancelled && g.cancel.err == UAR_ENOTFOUND);
+	CHECK(hers.ended && !hers.why && hers.events > 0);
+	CHECK(his.ended && his.why == UAR_ENOTFOUND && his.events == 0);
+	close_world(&w);
+}
+
+/* In memory, too: session, thread and run of the same names stand side by side. */
+TEST(the_same_ids_of_two_owners_are_two_things, "")
+{
+	static const struct uar_owner odd = { UAR_STR("t"), UAR_STR("wa"), UAR_STR("nn") };
+	const struct uar_owner *owners[] = { &ann, &bob, &odd };
+	struct live_run *r[3];
+	struct agg *a[3];
+	struct world w;
+
+	open_world(&w);
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(rt_agg_make(w.rt, owners[i], UAR_STR("s"), 0, &a[i]), UAR_OK);
+		CHECK_INT(rt_run_make(a[i], UAR_STR("r"), UAR_STR("t"), &r[i]), UAR_OK);
+	}
+	for (int i = 0; i < 3; i++) {
+		CHECK(rt_agg_find(w.rt, owners[i], UAR_STR("s")) == a[i]);
+		CHECK(rt_run_find(w.rt, owners[i], UAR_STR("r")) == r[i]);
+		CHECK(rt_run_find(w.rt, owners[i], UAR_STR("t")) == NULL);
+	}
+	rt_agg_hold(a[1]);
+	rt_run_over(r[1], UAR_ESTATE);
+	rt_agg_drop(a[1]);
+	CHECK(rt_run_find(w.rt, &bob, UAR_STR("r")) == NULL);
+	CHECK(rt_run_find(w.rt, &ann, UAR_STR("r")) == r[0]);
+	close_world(&w);
+}
