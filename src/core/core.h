@@ -176,6 +176,7 @@ enum uar_command_kind {
 	UAR_CMD_STOPPED, /* the worker is gone */
 	UAR_CMD_TIMEOUT,
 	UAR_CMD_RECOVER, /* found in the log after a restart */
+	UAR_CMD_LOST,	 /* it cannot be found out how far it came */
 	UAR_CMD_COUNT
 };
 
@@ -227,7 +228,7 @@ struct uar_command {
 		struct uar_prepared prepared;
 		uar_str text; /* TEXT, REASONING; CANCEL: the reason */
 		struct uar_model_end model;
-		struct uar_failure fail;
+		struct uar_failure fail; /* FAIL, LOST */
 		struct uar_replay replay;
 		struct uar_progress progress;
 		struct uar_export export; /* EXPORT; FINISH: the result, committed with the end;
@@ -265,6 +266,11 @@ UAR_MUST_CHECK uar_err uar_core_decide(const struct uar_core_env *env, struct ua
 UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,
 				     const struct uar_event *ev, struct uar_arena *scratch,
 				     struct uar_error *error);
+
+/* What the row tells of a run whose events cannot be folded: enough to end it, by
+ * UAR_CMD_LOST alone. *r is initialised; run_sequence is that of its last event. */
+UAR_MUST_CHECK uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t run_sequence,
+					 struct uar_run *r);
 
 /* The row that lists and records show of the run. Strings live in the arena or the run. */
 UAR_MUST_CHECK uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r,

@@ -218,12 +218,13 @@ static void task_started(struct emit *e)
 
 static void turn_started(struct emit *e)
 {
+	int64_t waited = e->env->now_us - e->r->at.created_us;
 	struct uar_jw *w = uar_emit_begin(e);
 
 	uar_jw_cstr(w, "status", "running");
 	uar_jw_str(w, "agent_id", e->r->what.agent_id);
 	uar_jw_cstr(w, "entry", uar_entry_name(e->r->what.entry));
-	uar_jw_int(w, "queue_wait_ms", (e->env->now_us - e->r->at.created_us) / 1000);
+	uar_jw_int(w, "queue_wait_ms", waited > 0 ? waited / 1000 : 0); /* clocks jump */
 	uar_jw_time(w, "started_at", e->env->now_us);
 	uar_emit(e, UAR_EV_TURN_STARTED, EMIT_RUN);
 }
@@ -241,14 +242,19 @@ static void thread_running(struct emit *e)
 	uar_emit(e, UAR_EV_THREAD_UPDATED, EMIT_RUN);
 }
 
-void uar_core_start(struct emit *e)
+void uar_core_begin(struct emit *e)
 {
-	struct uar_move move = uar_run_move(e->r->status, UAR_IN_START);
-
 	attempt_started(e);
 	task_started(e);
 	turn_started(e);
 	thread_running(e);
+}
+
+void uar_core_start(struct emit *e)
+{
+	struct uar_move move = uar_run_move(e->r->status, UAR_IN_START);
+
+	uar_core_begin(e);
 	uar_emit_status(e, "start", UAR_STATUS_RUNNING, "Run started");
 	uar_emit_effect(e, move.effect);
 }

@@ -133,6 +133,8 @@ static void do_finish(struct emit *e, const struct uar_command *c, struct uar_mo
 
 static void do_fail(struct emit *e, const struct uar_command *c, struct uar_move move)
 {
+	if (e->r->status == UAR_STATUS_QUEUED)
+		uar_core_begin(e);
 	e->result_refs = c->result_refs;
 	e->details = c->details;
 	uar_core_end_by(e, move, &c->fail);
@@ -233,6 +235,13 @@ static void do_recover(struct emit *e, const struct uar_command *c, struct uar_m
 	uar_emit_effect(e, move.effect);
 }
 
+static void do_lost(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	if (e->r->status == UAR_STATUS_QUEUED)
+		uar_core_begin(e);
+	uar_core_end_by(e, move, &c->fail);
+}
+
 static const struct {
 	int input; /* -1: not a move of the run table */
 	void (*fn)(struct emit *e, const struct uar_command *c, struct uar_move move);
@@ -253,7 +262,13 @@ static const struct {
 	[UAR_CMD_STOPPED] = { UAR_IN_STOPPED, do_stopped },
 	[UAR_CMD_TIMEOUT] = { UAR_IN_TIMEOUT, do_timeout },
 	[UAR_CMD_RECOVER] = { UAR_IN_RECOVER, do_recover },
+	[UAR_CMD_LOST] = { UAR_IN_LOST, do_lost },
 };
+
+static bool ends_badly(enum uar_command_kind kind)
+{
+	return kind == UAR_CMD_FAIL || kind == UAR_CMD_LOST;
+}
 
 static bool allowed(const struct uar_run *r, const struct uar_command *c, struct uar_move *out)
 {
@@ -261,7 +276,11 @@ static bool allowed(const struct uar_run *r, const struct uar_command *c, struct
 
 	if (input < 0)
 		return r->turn == UAR_TURN_NONE;
-	*out = uar_run_move(r->status, (enum uar_run_input)input);
+	/* What cannot begin passes through its start, or it would block its thread. */
+	*out = uar_run_move(r->status == UAR_STATUS_QUEUED && ends_badly(c->kind)
+				    ? UAR_STATUS_RUNNING
+				    : r->status,
+			    (enum uar_run_input)input);
 	return r->turn != UAR_TURN_NONE && out->legal;
 }
 

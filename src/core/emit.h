@@ -43,7 +43,8 @@ void uar_emit_status(struct emit *e, const char *phase, enum uar_status status, 
 
 /* The other files of the engine. */
 void uar_core_create(struct emit *e, const struct uar_create *c);
-void uar_core_start(struct emit *e);
+void uar_core_begin(struct emit *e); /* the facts of a start */
+void uar_core_start(struct emit *e); /* and what follows from it */
 /* The open call of that id; NULL: none. */
 struct uar_open_tool *uar_core_open_tool(struct emit *e, uar_str call_id);
 /* Names the next event after the call. */

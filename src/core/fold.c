@@ -173,8 +173,7 @@ static uar_err fold_model_requested(struct fold *f)
 	call->requested_us = f->ev->time_us;
 	call->first_us = 0;
 	call->index = call->chars = call->thought = 0;
-	call->prompt_tokens =
-		uar_json_int(uar_json_get(f->p, UAR_STR("input_tokens_estimate")), 0);
+	call->prompt_tokens = uar_json_int(uar_json_get(f->p, UAR_STR("input_tokens_estimate")), 0);
 	f->r->status = UAR_STATUS_PREPARING;
 	return UAR_OK;
 }

@@ -93,7 +93,8 @@ static void put_usage(struct uar_jw *w, const struct uar_run_call *call,
 	uar_jw_obj(w, "usage");
 	uar_jw_int(w, "input_tokens", in);
 	uar_jw_int(w, "output_tokens", out);
-	uar_jw_int(w, "total_tokens", reported && m->total_tokens >= 0 ? m->total_tokens : in + out);
+	uar_jw_int(w, "total_tokens",
+		   reported && m->total_tokens >= 0 ? m->total_tokens : in + out);
 	if (!reported)
 		uar_jw_bool(w, "estimated", true);
 	uar_jw_close(w);
@@ -125,7 +126,10 @@ void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 	put_usage(w, call, m);
 	uar_jw_int(w, "output_chars", call->chars);
 	if (call->first_us)
-		uar_jw_int(w, "ttft_ms", (call->first_us - call->requested_us) / 1000);
+		uar_jw_int(w, "ttft_ms",
+			   call->first_us > call->requested_us
+				   ? (call->first_us - call->requested_us) / 1000
+				   : 0);
 	uar_jw_int(w, "latency_ms", since_ms(e, call->requested_us));
 	uar_jw_cstr(w, "status", "completed");
 	name_request(e);

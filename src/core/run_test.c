@@ -127,7 +127,8 @@ TEST(a_call_that_was_cut_off_counts_by_estimate, "RUN-53")
 		CHECK_INT(story_begin(&t, UAR_ENTRY_LLM, false), UAR_OK);
 		for (size_t k = 0; k < ARRAY_LEN(cuts[i].script) && cuts[i].script[k]; k++)
 			CHECK_INT(story_do(&t, cuts[i].script[k]), UAR_OK);
-		ev = last_of(&t, i < 2 ? UAR_EV_TASK_ATTEMPT_FAILED : UAR_EV_TASK_ATTEMPT_COMPLETED);
+		ev = last_of(&t,
+			     i < 2 ? UAR_EV_TASK_ATTEMPT_FAILED : UAR_EV_TASK_ATTEMPT_COMPLETED);
 		REQUIRE(ev != NULL);
 		CHECK_INT(int_at(&t, ev, "/usage/input_tokens"), cuts[i].input);
 		CHECK_INT(int_at(&t, ev, "/usage/output_tokens"), cuts[i].output);
@@ -150,6 +151,62 @@ TEST(a_request_that_was_refused_used_nothing, "RUN-53")
 	CHECK_INT(int_at(&t, last_of(&t, UAR_EV_MODEL_FAILED), "/usage/input_tokens"), -1);
 	CHECK_INT(int_at(&t, last_of(&t, UAR_EV_TASK_ATTEMPT_FAILED), "/usage/total_tokens"), 0);
 	CHECK(!t.r.call.estimated);
+	story_fini(&t);
+}
+
+/* What its row tells is enough to end a run, and the record keeps what it knew. */
+TEST(a_run_that_cannot_be_read_is_ended_by_its_row, "RUN-16")
+{
+	static const struct {
+		bool wait;
+		enum uar_command_kind script[2];
+		enum uar_status end;
+	} rows[] = {
+		{ true, { 0 }, UAR_STATUS_LOST },
+		{ false, { UAR_CMD_PREPARED, UAR_CMD_TEXT }, UAR_STATUS_LOST },
+		{ false, { UAR_CMD_PREPARED, UAR_CMD_CANCEL }, UAR_STATUS_CANCELLED },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct uar_run_row row, last;
+		struct uar_run r;
+		struct story t;
+
+		story_init(&t, 1);
+		CHECK_INT(story_begin(&t, UAR_ENTRY_LLM, rows[i].wait), UAR_OK);
+		for (size_t k = 0; k < 2 && rows[i].script[k]; k++)
+			CHECK_INT(story_do(&t, rows[i].script[k]), UAR_OK);
+		CHECK_INT(uar_core_row(&t.s, &t.r, &t.arena, &row), UAR_OK);
+		uar_run_init(&r);
+		CHECK_INT(uar_core_from_row(&row, t.r.run_sequence, &r), UAR_OK);
+		uar_run_fini(&t.r);
+		t.r = r;
+		CHECK_INT(story_do(&t, UAR_CMD_LOST), UAR_OK);
+		CHECK_INT(t.r.status, rows[i].end);
+		CHECK_INT(uar_core_row(&t.s, &t.r, &t.arena, &last), UAR_OK);
+		CHECK(last.terminal && uar_str_eq(last.turn_id, row.turn_id));
+		CHECK(uar_str_eq(last.agent_id, row.agent_id));
+		CHECK(t.r.id.trace_id.n == 32 && t.r.what.idempotency_key.n);
+		story_fini(&t);
+	}
+}
+
+TEST(a_clock_that_went_back_stops_nothing, "")
+{
+	struct uar_error error = { 0 };
+	struct story t;
+
+	story_init(&t, 1);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_LLM, true), UAR_OK);
+	t.now_us -= 5000000;
+	CHECK_INT(story_do(&t, UAR_CMD_START), UAR_OK);
+	CHECK_INT(story_do(&t, UAR_CMD_PREPARED), UAR_OK);
+	t.now_us -= 5000000;
+	CHECK_INT(story_do(&t, UAR_CMD_TEXT), UAR_OK);
+	CHECK_INT(story_do(&t, UAR_CMD_MODEL_DONE), UAR_OK);
+	for (size_t i = 0; i < t.count; i++)
+		CHECK_MSG(uar_event_check(&t.log[i], &t.arena, &error) == UAR_OK, "%s: %s",
+			  error.where, error.text);
 	story_fini(&t);
 }
 

@@ -344,9 +344,12 @@ static void fail_run(struct live_run *r, uar_err e, const struct uar_error *erro
 	rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.append_refused", uar_str_c(r->run_id),
 		   uar_error_text(error));
 	drop_output(r, e, error);
+	if (plain && r->plain) {
+		rt_run_quarantine(r, e); /* there is no way to end it: the next start tries again */
+		return;
+	}
 	if (plain) {
-		if (!r->plain)
-			rt_owe(r, OWED(UAR_CMD_FAIL));
+		rt_owe(r, OWED(UAR_CMD_FAIL));
 		r->plain = true;
 		r->lost = UAR_EINTERNAL;
 		return;
@@ -425,7 +428,7 @@ static void abort_batch(struct batch *b, uar_err e, const struct uar_error *erro
 			continue;
 		}
 		lost |= c->from_worker && e != UAR_EDRAINING;
-		plain |= c->from_worker && c->c.kind == UAR_CMD_FAIL;
+		plain |= c->from_worker && (c->c.kind == UAR_CMD_FAIL || c->c.kind == UAR_CMD_LOST);
 		answer(c, e, error);
 	}
 	a->batch = NULL;

@@ -203,6 +203,37 @@ TEST(a_cancel_beside_a_bad_command_gets_its_own_answer, "RUN-51")
 	}
 }
 
+#define LATER "{\"at_ms\":3600000,\"type\":\"Citation\",\"data\":{\"sources\":[]}}\n"
+
+/* Three turns of a conversation; the first is cancelled, the second cannot begin. */
+TEST(a_turn_that_cannot_begin_fails_and_the_next_one_has_its_turn, "RUN-16")
+{
+	struct guest g[3] = { { .op = { .inputs = UAR_STR("{\"fixture\":\"later\"}") } } };
+	struct uar_runtime_stats stats = { 0 };
+	struct world w;
+
+	open_world(&w);
+	write_fixture(w.fixtures, "later", LATER);
+	for (int i = 0; i < 3; i++) {
+		g[i].op.conversation_id = UAR_STR("talk");
+		ask(&w, &g[i], &ann, i ? "echo" : "fixture");
+		settle(&w);
+	}
+	CHECK_STR(uar_str_c(status_of(&w, &g[0], NULL)), "running");
+	CHECK_STR(uar_str_c(status_of(&w, &g[1], NULL)), "queued");
+	cancel(&w, &g[0]);
+	while (!stats.cancelled) {
+		uar_pump_turn(&w.pump);
+		uar_runtime_stats(w.rt, &stats);
+	}
+	uar_store_memory_fail_next(w.store, UAR_EINVALID);
+	settle(&w);
+	CHECK_STR(uar_str_c(status_of(&w, &g[1], NULL)), "failed");
+	CHECK_INT(count_of(&w, &g[1], UAR_EV_TASK_ATTEMPT_STARTED), 1);
+	CHECK_STR(uar_str_c(status_of(&w, &g[2], NULL)), "succeeded");
+	close_world(&w);
+}
+
 /* --- one queue --------------------------------------------------------------------------- */
 
 struct source {

@@ -154,6 +154,7 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 	switch (c->kind) {
 	case UAR_CMD_PREPARED: out[n++] = &c->prepared.prompt_sha256; break;
 	case UAR_CMD_FAIL:
+	case UAR_CMD_LOST:
 		out[n++] = &c->fail.code;
 		out[n++] = &c->fail.message;
 		out[n++] = &c->fail.category;

@@ -1,18 +1,23 @@
 /* recover.c - after a start: every run that is not over is read and goes on.
  *
  * The list of live runs comes from the store's read model; each run is then
- * folded from its own events, a bounded number at a time. */
+ * folded from its own events, a bounded number at a time. One that cannot be
+ * read is tried again, later and later; when that does not help, its row is
+ * enough to end it as lost, and if not even that is possible it is left alone,
+ * and whoever asks for it is told so. */
 #include "runtime/runtime_int.h"
 
-enum { LOAD_AT_ONCE = 32 };
+enum { LOAD_AT_ONCE = 32, LOAD_TRIES = 5 };
 
 struct load {
 	struct rt_op under_way;
 	struct uar_runtime *rt;
 	struct live_run *run;
 	struct uar_thread_query session;
+	struct uar_runs_query row; /* of a run that is given up */
 	struct uar_read read;
 	struct uar_session s; /* for the fold; its sequence is not the session's last */
+	uint64_t last;	      /* given up: run_sequence of the last event found */
 };
 
 static void pump(struct uar_runtime *rt);
@@ -24,7 +29,7 @@ static void give_up(struct agg *a, uar_err e)
 		rt_run_over(UAR_OWNER(a->queue.next, struct cmd, node)->run, e);
 }
 
-/* It stays in the store as it is; the next start tries again. */
+/* It stays in the store as it is, and its thread goes on without it. */
 static void not_recovered(struct live_run *r, uar_err e, const char *why)
 {
 	struct agg *a = r->agg;
@@ -33,7 +38,7 @@ static void not_recovered(struct live_run *r, uar_err e, const char *why)
 	rt_agg_hold(a);
 	if (a->loading)
 		give_up(a, e);
-	rt_run_over(r, e);
+	rt_run_quarantine(r, e);
 	rt_agg_drop(a);
 }
 
@@ -46,7 +51,11 @@ static void free_load(struct load *l)
 
 static void drop(struct rt_op *under_way)
 {
-	uar_free(UAR_OWNER(under_way, struct load, under_way));
+	struct load *l = UAR_OWNER(under_way, struct load, under_way);
+
+	if (l->row.rows)
+		uar_store_query_fini(&l->row);
+	uar_free(l);
 }
 
 static void reload_task(struct uar_task *t)
@@ -73,17 +82,56 @@ static void again(struct live_run *r)
 		uar_post(rt->o.sched, &rt->reload_now);
 }
 
+static void reload_run(struct uar_timer *t)
+{
+	struct live_run *r = UAR_OWNER(t, struct live_run, deadline);
+
+	uar_list_add_last(&r->agg->rt->to_load, &r->load_node);
+	pump(r->agg->rt);
+}
+
+/* Again after a while, each time a longer one. Who waits for its session does not. */
+static void try_later(struct live_run *r, uar_err e, const char *why)
+{
+	struct agg *a = r->agg;
+	int64_t wait = (int64_t)UAR_RETRY_US << r->load_tries;
+
+	rt_log_run(a->rt, UAR_LOG_WARN, "run.recovery_failed", uar_str_c(r->run_id), why);
+	r->load_tries++;
+	uar_run_fini(&r->state);
+	uar_run_init(&r->state);
+	r->deadline.fn = reload_run;
+	if (a->loading) {
+		rt_agg_hold(a);
+		give_up(a, e);
+		rt_agg_drop(a);
+	}
+	if (uar_timer_set(a->rt->o.sched, &r->deadline, wait))
+		again(r);
+}
+
+static void refused(struct live_run *r, uar_err e, const char *why)
+{
+	if (r->load_tries <= LOAD_TRIES)
+		try_later(r, e, why);
+	else
+		not_recovered(r, e, why);
+}
+
 static void gone(struct load *l, uar_err e, const struct uar_error *error)
 {
+	const char *why = error->text[0] ? error->text : uar_err_text(e);
+	struct uar_error copy = *error; /* it may be a part of l */
 	struct uar_runtime *rt = l->rt;
 	struct live_run *r = l->run;
 
+	if (why == error->text)
+		why = copy.text;
 	free_load(l);
-	if (rt_worth_retrying(e)) {
+	if (rt_worth_retrying(e))
 		again(r);
-		return;
-	}
-	not_recovered(r, e, error->text[0] ? error->text : uar_err_text(e));
+	else
+		refused(r, e, why);
 	pump(rt);
 }
 
@@ -147,6 +195,96 @@ static void page_ready(struct uar_read *read)
 		loaded(l);
 }
 
+/* --- a run that cannot be read ---------------------------------------------------------- */
+
+static void lose(struct load *l)
+{
+	struct uar_runtime *rt = l->rt;
+	struct live_run *r = l->run;
+	struct uar_command lost = { .kind = UAR_CMD_LOST };
+
+	lost.fail = (struct uar_failure){ UAR_STR("LOST"),
+					  UAR_STR("what the run did cannot be read any more"),
+					  UAR_STR("lost"), true };
+	uar_store_query_fini(&l->row);
+	free_load(l);
+	rt_log_run(rt, UAR_LOG_ERROR, "run.lost", uar_str_c(r->run_id),
+		   "its events cannot be read: it is ended");
+	r->committed = true;
+	rt_send(r, &lost);
+	pump(rt);
+}
+
+static void tail_ready(struct uar_read *read);
+
+/* Behind its row's last change a run may have said more: its end follows the last. */
+static uar_err read_tail(struct load *l)
+{
+	struct uar_store *store = l->rt->o.store;
+
+	l->read = (struct uar_read){
+		.owner = l->s.owner,
+		.run_id = uar_str_c(l->run->run_id),
+		.after = l->last,
+		.limit = UAR_LIMIT_READ_PAGE,
+		.done = tail_ready,
+	};
+	return store->ops->read(store, &l->read);
+}
+
+static void tail_ready(struct uar_read *read)
+{
+	struct load *l = UAR_OWNER(read, struct load, read);
+	struct uar_error error = read->error;
+	uar_err e = read->err;
+	bool more = read->more;
+
+	if (!e && read->event_count)
+		l->last = read->events[read->event_count - 1].run_sequence;
+	uar_store_read_fini(read);
+	if (!e && more)
+		e = read_tail(l);
+	else if (!e)
+		e = uar_core_from_row(&l->row.rows[0], l->last, &l->run->state);
+	if (e) {
+		uar_store_query_fini(&l->row);
+		gone(l, e, &error);
+	} else if (!more) {
+		lose(l);
+	}
+}
+
+static void row_ready(struct uar_runs_query *q)
+{
+	struct load *l = UAR_OWNER(q, struct load, row);
+	struct uar_error error = q->error;
+	uar_err e = q->err;
+
+	if (!e) {
+		l->last = q->rows[0].last_run_sequence;
+		e = read_tail(l);
+	}
+	if (e) {
+		uar_store_query_fini(q);
+		gone(l, e, &error);
+	}
+}
+
+static uar_err ask_row(struct load *l)
+{
+	struct uar_store *store = l->rt->o.store;
+
+	l->row = (struct uar_runs_query){
+		.owner = l->s.owner,
+		.run_id = uar_str_c(l->run->run_id),
+		.limit = 1,
+		.done = row_ready,
+	};
+	return store->ops->runs(store, &l->row);
+}
+
+/* --- begin ------------------------------------------------------------------------------- */
+
 static void session_ready(struct uar_thread_query *q)
 {
 	struct load *l = UAR_OWNER(q, struct load, session);
@@ -160,7 +298,7 @@ static void session_ready(struct uar_thread_query *q)
 		rt_agg_kick(a);
 	}
 	if (!e)
-		e = read_page(l);
+		e = l->run->load_tries > LOAD_TRIES ? ask_row(l) : read_page(l);
 	if (e)
 		gone(l, e, &error);
 }
@@ -203,7 +341,7 @@ static void pump(struct uar_runtime *rt)
 		if (e && (rt_worth_retrying(e) || rt->draining)) {
 			again(r);
 		} else if (e) {
-			not_recovered(r, e, uar_err_text(e));
+			refused(r, e, uar_err_text(e));
 			e = UAR_OK;
 		}
 	}

@@ -16,6 +16,7 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_map_init(&rt->runs, seed);
 	uar_map_init(&rt->threads, seed);
 	uar_map_init(&rt->tail_map, seed);
+	uar_map_init(&rt->quarantine, seed);
 	uar_list_init(&rt->tails);
 	uar_list_init(&rt->spare);
 	uar_list_init(&rt->to_load);
@@ -55,6 +56,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 		rt_agg_free(a);
 	rt_batch_free_spare(rt);
 	rt_tail_fini(rt);
+	rt_quarantine_fini(rt);
 	uar_map_fini(&rt->sessions);
 	uar_map_fini(&rt->runs);
 	uar_map_fini(&rt->threads);

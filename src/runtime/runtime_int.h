@@ -35,10 +35,11 @@ struct uar_runtime {
 	size_t tail_count;
 	struct uar_list spare; /* batches for reuse, at most UAR_SPARE_BATCHES */
 	size_t spare_count;
-	struct uar_list to_load; /* runs that recovery has yet to read */
-	struct uar_list watches; /* of struct uar_watch */
-	size_t recovering;	 /* runs still being read */
-	struct uar_timer reload; /* when there was no memory to read them */
+	struct uar_list to_load;   /* runs that recovery has yet to read */
+	struct uar_list watches;   /* of struct uar_watch */
+	size_t recovering;	   /* runs still being read */
+	struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be ended */
+	struct uar_timer reload;   /* when there was no memory to read them */
 	struct uar_task reload_now;
 	struct uar_list ops; /* of struct rt_op */
 	bool draining, enumerated;
@@ -84,6 +85,7 @@ struct live_run {
 	struct uar_timer deadline;
 	struct uar_entry_slot slot; /* its place at a plugin */
 	struct uar_list load_node;  /* in rt->to_load */
+	unsigned load_tries;	    /* that failed, and not for a shortage */
 	bool committed;		    /* its first events are durable */
 	bool first_of_thread;	    /* nothing to remember */
 	uint32_t owed;		    /* OWED_ bits: what could not be sent for lack of memory */
@@ -174,6 +176,13 @@ void rt_batch_free_spare(struct uar_runtime *rt);
 void rt_run_over(struct live_run *r, uar_err why);
 /* Starts the first queued run of the thread, when its worker has a place for it. */
 void rt_start_next(struct agg *a, uar_str thread_id);
+
+/* quarantine.c */
+/* Nothing can be appended to the run, or it cannot be read: it leaves memory, so that
+ * its thread goes on, and is remembered until the next start. */
+void rt_run_quarantine(struct live_run *r, uar_err why);
+bool rt_quarantined(const struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id);
+void rt_quarantine_fini(struct uar_runtime *rt);
 
 /* effect.c */
 void rt_effect(struct live_run *r, enum uar_effect effect);

@@ -164,6 +164,10 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 						.sha256 = UAR_STR(STORY_SHA256),
 						.bytes = 10 };
 		break;
+	case UAR_CMD_LOST:
+		c.fail = (struct uar_failure){ UAR_STR("LOST"), UAR_STR("unreadable"),
+					       UAR_STR("lost"), true };
+		break;
 	case UAR_CMD_FINISH: c.result_refs = UAR_STR("[\"item-1\"]"); break;
 	case UAR_CMD_FAIL:
 		c.details = UAR_STR("{\"more\":true}");

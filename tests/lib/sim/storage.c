@@ -160,6 +160,15 @@ static void fail(const struct pending *p, uar_err e)
 	}
 }
 
+static uar_err fault_of(struct sim_world *w, const struct pending *p)
+{
+	if (p->kind == READ && w->read_fault)
+		return w->read_fault(w, p->op);
+	if (p->kind == APPEND && sim_below(w, 1000) < w->append_faults)
+		return UAR_EDISKFULL;
+	return UAR_OK;
+}
+
 static bool let_through(struct sim_world *w, struct uar_list *from, size_t index)
 {
 	struct uar_list *it = from->next;
@@ -176,9 +185,9 @@ static bool let_through(struct sim_world *w, struct uar_list *from, size_t index
 	uar_list_remove(it);
 	if (w->dead)
 		e = UAR_EIO;
-	else if (p->kind == APPEND && sim_below(w, 1000) < w->append_faults)
-		e = UAR_EDISKFULL;
 	else
+		e = fault_of(w, p);
+	if (!e)
 		e = forward(w, p);
 	if (e)
 		fail(p, e);

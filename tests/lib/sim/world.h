@@ -31,6 +31,8 @@ struct sim_world {
 	struct sim_call *calls[SIM_CALLS];
 	size_t call_count;
 	bool dead; /* storage answers nothing but errors: the process is being killed */
+	/* What is wrong with a read; NULL: nothing ever is. */
+	uar_err (*read_fault)(struct sim_world *w, const struct uar_read *r);
 	unsigned append_faults; /* chance in 1000 that an append finds the disk full */
 };
 
