@@ -199,6 +199,7 @@ struct uar_prepared {
 	int64_t message_count;
 	uar_str prompt_sha256;
 	int64_t prompt_bytes; /* of all messages */
+	uar_str omissions;    /* JSON array: what of the past the model is not told; or empty */
 };
 
 struct uar_model_end {

@@ -18,10 +18,31 @@ static int64_t estimated_tokens(int64_t bytes)
 	return (bytes + BYTES_PER_TOKEN - 1) / BYTES_PER_TOKEN;
 }
 
+/* The model is not told all that was said: the log says what is left out. */
+static void context_resolved(struct emit *e, const struct uar_prepared *p)
+{
+	static const char *const empty[] = { "items", "missing", "selected_skills",
+					     "prompt_sections" };
+	struct uar_jw *w = uar_emit_begin(e);
+
+	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
+		uar_jw_arr(w, empty[i]);
+		uar_jw_close(w);
+	}
+	uar_jw_raw(w, "omissions", p->omissions);
+	uar_jw_obj(w, "budget");
+	uar_jw_int(w, "max_tokens", estimated_tokens(UAR_LIMIT_HISTORY_BYTES));
+	uar_jw_int(w, "used_tokens", estimated_tokens(p->prompt_bytes));
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_CONTEXT_RESOLVED, EMIT_RUN);
+}
+
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 {
 	struct uar_jw *w;
 
+	if (p->omissions.n)
+		context_resolved(e, p);
 	for (size_t i = 0; i < ARRAY_LEN(preparation); i++)
 		uar_emit_status(e, preparation[i].phase, UAR_STATUS_PREPARING,
 				preparation[i].title);

@@ -152,7 +152,10 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 	size_t n = 0;
 
 	switch (c->kind) {
-	case UAR_CMD_PREPARED: out[n++] = &c->prepared.prompt_sha256; break;
+	case UAR_CMD_PREPARED:
+		out[n++] = &c->prepared.prompt_sha256;
+		out[n++] = &c->prepared.omissions;
+		break;
 	case UAR_CMD_FAIL:
 	case UAR_CMD_LOST:
 		out[n++] = &c->fail.code;

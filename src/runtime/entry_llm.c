@@ -9,8 +9,8 @@
 struct llm {
 	struct worker base;
 	struct input_load *input;
-	struct history_load *past;
-	struct history history;
+	struct history_load *load;
+	struct past *past;	/* NULL: nothing was said before */
 	struct uar_buf message; /* the user's text */
 	struct uar_model *model;
 	struct uar_model_call *call;
@@ -31,21 +31,23 @@ static size_t collect(const struct llm *w, struct uar_model_message *out)
 
 	if (what->instructions.n)
 		out[n++] = (struct uar_model_message){ UAR_MODEL_SYSTEM, what->instructions };
-	for (size_t i = 0; i < w->history.count; i++)
-		out[n++] = (struct uar_model_message){ w->history.messages[i].role,
-						       uar_buf_str(&w->history.messages[i].text) };
+	if (w->past)
+		n += rt_past_collect(w->past, w->base.run, out + n);
 	out[n++] = (struct uar_model_message){ UAR_MODEL_USER, uar_buf_str(&w->message) };
 	return n;
 }
 
 static void prepared(struct llm *w)
 {
-	struct uar_model_message messages[HISTORY_MESSAGES + 2];
+	struct uar_model_message messages[UAR_LIMIT_HISTORY_MESSAGES + 2];
 	size_t n = collect(w, messages);
 	struct uar_buf all = uar_buf_make(UAR_LIMIT_JSON_BYTES * 2);
 	struct uar_command c = { .kind = UAR_CMD_PREPARED };
+	struct uar_buf omissions = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
 	char sha256[UAR_SHA256_TEXT + 1];
 
+	if (w->past)
+		rt_past_omissions(w->past, w->base.run, &omissions);
 	for (size_t i = 0; i < n; i++) {
 		uar_buf_add_char(&all, (char)('0' + messages[i].role));
 		uar_buf_add_str(&all, messages[i].text);
@@ -58,16 +60,19 @@ static void prepared(struct llm *w)
 		c.prepared.message_count = (int64_t)n;
 		c.prepared.prompt_sha256 = uar_str_c(sha256);
 		c.prepared.prompt_bytes = (int64_t)(all.n - 2 * n);
+		c.prepared.omissions = uar_buf_str(&omissions);
 		rt_send(w->base.run, &c);
 	}
 	uar_buf_fini(&all);
+	uar_buf_fini(&omissions);
 }
 
-static void past_ready(void *ctx, uar_err e, const struct uar_error *error)
+static void past_ready(void *ctx, uar_err e, const struct uar_error *error, struct past *p)
 {
 	struct llm *w = ctx;
 
-	w->past = NULL;
+	w->load = NULL;
+	w->past = p;
 	if (e)
 		fail(w, e, error ? uar_error_text(error) : uar_err_text(e));
 	else
@@ -88,7 +93,7 @@ static void input_ready(void *ctx, uar_err e, uar_str text)
 		return;
 	}
 	if (!e)
-		e = rt_history_load(r, &w->history, past_ready, w, &w->past);
+		e = rt_history_load(r, past_ready, w, &w->load);
 	if (e)
 		fail(w, e, uar_err_text(e));
 }
@@ -149,10 +154,16 @@ static void on_done(void *ctx, const struct uar_model_result *m)
 	rt_send(w->base.run, &c);
 }
 
+static void leave_past(struct llm *w)
+{
+	rt_past_keep(w->base.run->agg->rt, w->past);
+	w->past = NULL;
+}
+
 static void llm_call_model(struct worker *base)
 {
 	struct llm *w = (struct llm *)base;
-	struct uar_model_message messages[HISTORY_MESSAGES + 2];
+	struct uar_model_message messages[UAR_LIMIT_HISTORY_MESSAGES + 2];
 	struct uar_model_request request = {
 		.model = base->run->state.what.model,
 		.messages = messages,
@@ -167,7 +178,7 @@ static void llm_call_model(struct worker *base)
 		error.code = e;
 		fail(w, e, uar_error_text(&error));
 	}
-	rt_history_fini(&w->history); /* a streaming run keeps no copy of its past */
+	leave_past(w); /* a streaming run keeps no copy of it */
 	uar_buf_fini(&w->message);
 }
 
@@ -187,10 +198,10 @@ static void llm_stop(struct worker *base)
 	struct llm *w = (struct llm *)base;
 
 	rt_input_cancel(w->input);
-	rt_history_cancel(w->past);
+	rt_history_cancel(w->load);
 	if (w->call)
 		w->model->ops->cancel(w->model, w->call);
-	rt_history_fini(&w->history);
+	leave_past(w);
 	uar_buf_fini(&w->message);
 	uar_free(w);
 }

@@ -97,7 +97,7 @@ static void open_world(struct world *w)
 	*w = (struct world){ .parrot = { .base = { &ops }, .task = { .fn = speak } } };
 	uar_pump_init(&w->pump);
 	w->parrot.sched = &w->pump.sched;
-	w->parrot.told = uar_buf_make(1 << 20);
+	w->parrot.told = uar_buf_make(1 << 22);
 	CHECK_INT(uar_store_memory_create(&so, &w->store, NULL), UAR_OK);
 	rise(w);
 }
@@ -190,6 +190,40 @@ TEST(an_answer_that_was_cut_off_is_told_only_as_it_was_at_last, "")
 	close_world(&w);
 }
 
+struct look {
+	struct uar_read r;
+	bool done;
+};
+
+static void looked(struct uar_read *r)
+{
+	UAR_OWNER(r, struct look, r)->done = true;
+}
+
+/* The run's log says what its model was not told; NULL: there is nothing to say. */
+static void check_omission(struct world *w, const char *run_id, const char *reason)
+{
+	struct look l = { .r = { .owner = owner,
+				 .run_id = uar_str_c(run_id),
+				 .limit = UAR_LIMIT_READ_PAGE,
+				 .done = looked } };
+	const struct uar_json *p = NULL;
+
+	CHECK_INT(w->store->ops->read(w->store, &l.r), UAR_OK);
+	uar_pump_until(&w->pump, &l.done);
+	for (size_t i = 0; i < l.r.event_count; i++)
+		if (l.r.events[i].cls == UAR_EV_CONTEXT_RESOLVED)
+			CHECK_INT(uar_json_parse(l.r.events[i].payload, NULL, &l.r.arena, &p, NULL),
+				  UAR_OK);
+	CHECK((p != NULL) == (reason != NULL));
+	if (p && reason)
+		CHECK(uar_str_starts(
+			uar_json_str(uar_json_pointer(p, UAR_STR("/omissions/0/reason")),
+				     UAR_STR("")),
+			uar_str_c(reason)));
+	uar_store_read_fini(&l.r);
+}
+
 TEST(the_oldest_of_a_long_conversation_is_left_out, "")
 {
 	struct uar_run_create op;
@@ -197,17 +231,18 @@ TEST(the_oldest_of_a_long_conversation_is_left_out, "")
 	char want[64];
 
 	open_world(&w);
-	for (int i = 1; i <= HISTORY_MESSAGES; i++) {
+	for (int i = 1; i <= UAR_LIMIT_HISTORY_MESSAGES; i++) {
 		char message[16];
 
 		snprintf(message, sizeof message, "Q%d", i);
 		ask(&w, &op, "talk", uar_str_c(message));
 		settle(&w);
 	}
-	/* 63 questions and answers came before the last one; 64 messages are kept. */
-	snprintf(want, sizeof want, SYS "u:Q32 a:A32 u:Q33 ");
+	/* 127 questions and answers came before the last one; 128 messages are kept. */
+	snprintf(want, sizeof want, SYS "u:Q64 a:A64 u:Q65 ");
 	CHECK(uar_str_starts(uar_buf_str(&w.parrot.told), uar_str_c(want)));
-	CHECK(uar_str_ends(uar_buf_str(&w.parrot.told), UAR_STR(" a:A63 u:Q64")));
+	CHECK(uar_str_ends(uar_buf_str(&w.parrot.told), UAR_STR(" a:A127 u:Q128")));
+	check_omission(&w, op.run_id, "126 older messages with ");
 	close_world(&w);
 }
 
@@ -225,4 +260,99 @@ TEST(a_cancelled_wait_for_the_past_is_harmless_at_any_moment, "")
 			uar_pump_turn(&w.pump);
 		close_world(&w);
 	}
+}
+
+/* Long texts are told whole up to a limit, above it by their beginning, and the log
+ * says so; before and after a restart. */
+TEST(long_texts_are_told_from_where_they_lie, "")
+{
+	static const size_t sizes[] = { 3000, 200000, UAR_LIMIT_HISTORY_TEXT,
+					UAR_LIMIT_HISTORY_TEXT + 5 };
+	char *text = uar_alloc(UAR_LIMIT_HISTORY_TEXT + 5);
+
+	memset(text, 'q', UAR_LIMIT_HISTORY_TEXT + 5);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		size_t kept = sizes[i] > UAR_LIMIT_HISTORY_TEXT ? UAR_LIMIT_HISTORY_TEXT : sizes[i];
+		struct uar_buf want = uar_buf_make(1 << 22);
+		struct uar_run_create op[3];
+		struct world w;
+
+		uar_buf_printf(&want, SYS "u:");
+		uar_buf_add(&want, text, kept);
+		uar_buf_add_str(&want, UAR_STR(" a:A1 u:two"));
+		open_world(&w);
+		ask(&w, &op[0], "talk", uar_str_n(text, sizes[i]));
+		settle(&w);
+		ask(&w, &op[1], "talk", UAR_STR("two"));
+		settle(&w);
+		CHECK(uar_str_eq(uar_buf_str(&w.parrot.told), uar_buf_str(&want)));
+		check_omission(&w, op[1].run_id,
+			       kept < sizes[i] ? "the first 524288 of the 524293 bytes of its "
+						 "question are told"
+					       : NULL);
+		uar_store_memory_crash(w.store, 0);
+		uar_runtime_destroy(w.rt);
+		rise(&w);
+		uar_buf_add_str(&want, UAR_STR(" a:A2 u:three"));
+		ask(&w, &op[2], "talk", UAR_STR("three"));
+		settle(&w);
+		CHECK(uar_str_eq(uar_buf_str(&w.parrot.told), uar_buf_str(&want)));
+		uar_buf_fini(&want);
+		close_world(&w);
+	}
+	uar_free(text);
+}
+
+/* A turn reads what is new since the last one, not the whole conversation. */
+TEST(a_turn_reads_only_what_is_new, "")
+{
+	struct uar_store_stats before, after;
+	struct uar_run_create op;
+	struct world w;
+	uint64_t upto = 0;
+
+	open_world(&w);
+	for (int i = 0; i < 40; i++) {
+		struct past *p;
+
+		ask(&w, &op, "talk", UAR_STR("again"));
+		settle(&w);
+		p = uar_list_empty(&w.rt->pasts) ? NULL
+						 : UAR_OWNER(w.rt->pasts.prev, struct past, node);
+		CHECK((i > 0) == (p != NULL));
+		if (!p)
+			continue;
+		CHECK_INT(w.rt->past_count, 1);
+		CHECK(p->upto > upto);
+		upto = p->upto;
+	}
+	/* Bytes of a page do not grow with the conversation: one page, however long. */
+	w.store->ops->stats(w.store, &before);
+	ask(&w, &op, "talk", UAR_STR("last"));
+	settle(&w);
+	w.store->ops->stats(w.store, &after);
+	CHECK(after.reads - before.reads <= 2);
+	close_world(&w);
+}
+
+TEST(only_so_many_conversations_are_remembered, "")
+{
+	struct uar_run_create op;
+	struct world w;
+
+	open_world(&w);
+	for (int i = 0; i < UAR_LIMIT_HISTORY_THREADS + 5; i++) {
+		char talk[16];
+
+		snprintf(talk, sizeof talk, "talk-%d", i);
+		ask(&w, &op, talk, UAR_STR("one"));
+		settle(&w);
+		ask(&w, &op, talk, UAR_STR("two"));
+		settle(&w);
+	}
+	CHECK_INT(w.rt->past_count, UAR_LIMIT_HISTORY_THREADS);
+	ask(&w, &op, "talk-0", UAR_STR("three"));
+	settle(&w);
+	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:one a:A1 u:two a:A2 u:three");
+	close_world(&w);
 }

@@ -1,4 +1,5 @@
 /* runtime.c - the shell's life: made, drained, destroyed, counted. */
+#include "runtime/past.h"
 #include "runtime/tail.h"
 
 uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runtime **out)
@@ -17,6 +18,8 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_map_init(&rt->threads, seed);
 	uar_map_init(&rt->tail_map, seed);
 	uar_map_init(&rt->quarantine, seed);
+	uar_map_init(&rt->past_map, seed);
+	uar_list_init(&rt->pasts);
 	uar_list_init(&rt->tails);
 	uar_list_init(&rt->spare);
 	uar_list_init(&rt->to_load);
@@ -57,6 +60,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	rt_batch_free_spare(rt);
 	rt_tail_fini(rt);
 	rt_quarantine_fini(rt);
+	rt_past_fini(rt);
 	uar_map_fini(&rt->sessions);
 	uar_map_fini(&rt->runs);
 	uar_map_fini(&rt->threads);

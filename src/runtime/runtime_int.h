@@ -33,6 +33,9 @@ struct uar_runtime {
 	struct uar_list tails;	 /* tail.c */
 	struct uar_map tail_map; /* run -> struct tail */
 	size_t tail_count;
+	struct uar_list pasts;	 /* past.c */
+	struct uar_map past_map; /* thread -> struct past */
+	size_t past_count, past_bytes;
 	struct uar_list spare; /* batches for reuse, at most UAR_SPARE_BATCHES */
 	size_t spare_count;
 	struct uar_list to_load;   /* runs that recovery has yet to read */

@@ -127,7 +127,10 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 
 	switch (kind) {
 	case UAR_CMD_PREPARED:
-		c.prepared = (struct uar_prepared){ 2, UAR_STR(STORY_SHA256), 50 };
+		c.prepared = (struct uar_prepared){
+			2, UAR_STR(STORY_SHA256), 50,
+			UAR_STR("[{\"ref\":\"thread://talk\",\"reason\":\"old\"}]")
+		};
 		break;
 	case UAR_CMD_TEXT: c.text = UAR_STR("some text"); break;
 	case UAR_CMD_REASONING: c.text = UAR_STR("a thought"); break;
