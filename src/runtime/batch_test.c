@@ -203,6 +203,33 @@ TEST(a_cancel_beside_a_bad_command_gets_its_own_answer, "RUN-51")
 	}
 }
 
+/* A turn that fails, or that nobody wants any more, keeps nobody. */
+TEST(turns_come_in_order_whatever_became_of_the_ones_before, "RUN-13")
+{
+	static const char *const want[] = { "failed", "canceled", "succeeded", "failed",
+					    "succeeded" };
+	struct guest g[5];
+	struct world w;
+
+	open_world(&w);
+	write_fixture(w.fixtures, "bad", SAY BAD);
+	for (int i = 0; i < 5; i++) {
+		bool bad = i % 3 == 0;
+
+		g[i] = (struct guest){ .op = { .conversation_id = UAR_STR("talk"),
+					       .inputs = bad ? UAR_STR("{\"fixture\":\"bad\"}")
+							     : UAR_STR_NONE } };
+		ask(&w, &g[i], &ann, bad ? "fixture" : "demo");
+	}
+	while (!g[1].done)
+		uar_pump_turn(&w.pump);
+	cancel(&w, &g[1]);
+	settle(&w);
+	for (int i = 0; i < 5; i++)
+		CHECK_STR(uar_str_c(status_of(&w, &g[i], NULL)), want[i]);
+	close_world(&w);
+}
+
 #define LATER "{\"at_ms\":3600000,\"type\":\"Citation\",\"data\":{\"sources\":[]}}\n"
 
 /* Three turns of a conversation; the first is cancelled, the second cannot begin. */

@@ -192,11 +192,16 @@ def long_memory():
         said = [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "user"]
         equal([len(m) for m in said], [len(m) for m in long] + [5])
         equal(said[:2], long)
-        s.finish(s.create("assistant", "x" * 200_000, conversation_id="c"))
-        equal(s.finish(s.create("assistant", "after it", conversation_id="c"))["status"],
-              "succeeded")
+        for _ in range(3):
+            s.finish(s.create("assistant", "x" * 500_000, conversation_id="c"))
+        last = s.create("assistant", "after it", conversation_id="c")
+        equal(s.finish(last)["status"], "succeeded")
         total = sum(len(m["content"]) for m in p.stats()["last"]["messages"])
-        check(total < 200_000, "the past is bounded", total)
+        check(1_000_000 < total < 1_050_000, "the past is bounded", total)
+        log = [e.data for e in s.session_events(last)]
+        told = [e["payload"]["omissions"] for e in log
+                if e["type"] == "context.resolved" and e["run_id"] == last]
+        check(len(told) == 1 and "older messages" in told[0][0]["reason"], told)
 
 
 @test("turns_of_one_conversation_take_turns", "RUN-13 RUN-16 STAT-02")
