@@ -220,6 +220,11 @@ struct uar_failure {
 struct uar_replay {
 	const struct uar_json *event;
 	int64_t line;
+	/* Its long value (content, input, delta, output) is a blob; the event holds the
+	 * beginning as a string. */
+	uar_str blob; /* sha256, or empty: the event holds it whole */
+	int64_t blob_bytes;
+	bool blob_json; /* the blob is JSON, not text */
 };
 
 struct uar_command {
@@ -257,7 +262,8 @@ void uar_run_fini(struct uar_run *r); /* frees the arena */
 
 /* Appends to `out` what the command means and folds it into *s and *r, which
  * are copies. UAR_ESTATE: the table refuses it; nothing was added. UAR_EINTERNAL:
- * a worker speaks of a model call that is not there, or not over. A full decision gives UAR_EBUSY. Other errors leave the copies unusable. */
+ * a worker speaks of a model call that is not there, or not over. A full decision gives UAR_EBUSY.
+ * Other errors leave the copies unusable. */
 UAR_MUST_CHECK uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s,
 				       struct uar_run *r, const struct uar_command *c,
 				       struct uar_decision *out, struct uar_error *error);

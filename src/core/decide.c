@@ -107,6 +107,7 @@ static void do_replay(struct emit *e, const struct uar_command *c, struct uar_mo
 {
 	(void)move;
 	e->line = c->replay.line;
+	e->replay = &c->replay;
 	uar_core_replay(e, c->replay.event);
 }
 

@@ -11,12 +11,13 @@ struct emit {
 	struct uar_decision *d;
 	struct uar_error *error;
 	struct uar_jw w;
-	uar_str extra[UAR_ID_COUNT]; /* ids of the next event beyond its scope */
-	uar_str refs;		     /* of the next event */
-	uar_str result_refs;	     /* of a run that ends; JSON array, or empty */
-	uar_str details;	     /* of its failure; JSON object, or empty */
-	int64_t line;		     /* of the fixture that is replayed; 0: none */
-	uar_err err;		     /* the first failure; nothing is emitted after it */
+	uar_str extra[UAR_ID_COUNT];	 /* ids of the next event beyond its scope */
+	uar_str refs;			 /* of the next event */
+	uar_str result_refs;		 /* of a run that ends; JSON array, or empty */
+	uar_str details;		 /* of its failure; JSON object, or empty */
+	int64_t line;			 /* of the fixture that is replayed; 0: none */
+	const struct uar_replay *replay; /* that line */
+	uar_err err;			 /* the first failure; nothing is emitted after it */
 };
 
 enum emit_scope { EMIT_SESSION, EMIT_THREAD, EMIT_RUN };

@@ -10,6 +10,41 @@ static uar_str field(const struct uar_json *data, const char *key, uar_str fallb
 	return uar_json_str(uar_json_get(data, uar_str_c(key)), fallback);
 }
 
+/* The long value of the line is not in it but in a blob. */
+static bool is_spilled(const struct emit *e)
+{
+	return e->replay->blob.n > 0;
+}
+
+static void refer(struct emit *e, const char *ref)
+{
+	e->refs = uar_arena_printf(e->env->arena, "{\"%s\":\"blob://%.*s\"}", ref,
+				   UAR_FMT(e->replay->blob));
+	if (!e->refs.p && !e->err)
+		e->err = UAR_ENOMEM;
+}
+
+/* Says what became of it, before the fact that refers to it. */
+static void put_aside(struct emit *e, const char *kind, uar_str id, const struct uar_json *kept)
+{
+	struct uar_jw *w;
+
+	if (!is_spilled(e))
+		return;
+	w = uar_emit_begin(e);
+	uar_jw_obj(w, "owner");
+	uar_jw_cstr(w, "kind", kind);
+	uar_jw_str(w, "id", id);
+	uar_jw_close(w);
+	uar_jw_cstr(w, "media_type", e->replay->blob_json ? "application/json" : "text/plain");
+	uar_jw_cstr(w, "encoding", "utf-8");
+	uar_jw_int(w, "total_bytes", e->replay->blob_bytes);
+	uar_jw_int(w, "inline_bytes", (int64_t)uar_json_str(kept, UAR_STR("")).n);
+	uar_jw_str(w, "sha256", e->replay->blob);
+	refer(e, "output_ref");
+	uar_emit(e, UAR_EV_OUTPUT_SPILLED, EMIT_RUN);
+}
+
 static void replay_nothing(struct emit *e, const struct uar_json *data)
 {
 	(void)e, (void)data;
@@ -111,6 +146,8 @@ static void tool_started(struct emit *e, const struct uar_json *data, uar_str to
 	uar_jw_bool(w, "is_read_only", true);
 	uar_jw_bool(w, "is_destructive", false);
 	uar_jw_cstr(w, "status", "running");
+	if (is_spilled(e))
+		refer(e, "args_ref");
 	e->extra[UAR_ID_TOOL_CALL] = call_id(data);
 	e->extra[UAR_ID_STEP] = uar_emit_id(e);
 	uar_emit(e, UAR_EV_TOOL_STARTED, EMIT_RUN);
@@ -125,6 +162,7 @@ static void replay_tool_start(struct emit *e, const struct uar_json *data)
 
 	if (!may_start(e, data))
 		return;
+	put_aside(e, "tool", call_id(data), input);
 	tool_started(e, data, name);
 	tool = e->err ? NULL : open_tool(e, data);
 	if (!tool)
@@ -136,6 +174,8 @@ static void replay_tool_start(struct emit *e, const struct uar_json *data)
 	uar_jw_str(w, "tool_name", name);
 	uar_jw_bool(w, "final", true);
 	uar_jw_bool(w, "valid", true);
+	if (is_spilled(e))
+		refer(e, "args_ref");
 	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_ARGS, EMIT_RUN);
 }
@@ -148,10 +188,13 @@ static void replay_tool_delta(struct emit *e, const struct uar_json *data)
 
 	if (!tool)
 		return;
+	put_aside(e, "tool", call_id(data), delta);
 	w = uar_emit_begin(e);
 	uar_jw_int(w, "index", tool->index);
 	if (delta)
 		uar_jw_tree(w, "partial", delta);
+	if (is_spilled(e))
+		refer(e, "partial_output_ref");
 	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_PROGRESS, EMIT_RUN);
 }
@@ -169,10 +212,15 @@ static void tool_result(struct emit *e, const struct uar_open_tool *tool,
 	else
 		uar_jw_null(w, "preview");
 	uar_jw_bool(w, "empty", !output || output->kind == UAR_JSON_NULL);
-	uar_jw_bool(w, "truncated", false);
-	uar_jw_int(w, "output_bytes", output ? (int64_t)output->text.n : 0);
+	uar_jw_bool(w, "truncated", is_spilled(e));
+	uar_jw_int(w, "output_bytes",
+		   is_spilled(e) ? e->replay->blob_bytes
+		   : output	 ? (int64_t)output->text.n
+				 : 0);
 	uar_jw_int(w, "duration_ms", 0);
-	uar_jw_cstr(w, "persistence", "inline");
+	uar_jw_cstr(w, "persistence", is_spilled(e) ? "preview_and_persist" : "inline");
+	if (is_spilled(e))
+		refer(e, "output_ref");
 	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_RESULT, EMIT_RUN);
 }
@@ -186,6 +234,7 @@ static void replay_tool_end(struct emit *e, const struct uar_json *data)
 
 	if (!tool)
 		return;
+	put_aside(e, "tool", call_id(data), output);
 	if (uar_json_bool(uar_json_get(data, UAR_STR("ok")), true))
 		tool_result(e, tool, output);
 	else
@@ -198,9 +247,12 @@ static void replay_artifact(struct emit *e, const struct uar_json *data)
 	const struct uar_json *metadata = uar_json_get(a, UAR_STR("metadata"));
 	uar_str content = field(a, "content", UAR_STR(""));
 	uar_str language = field(a, "language", UAR_STR_NONE);
+	uar_str id = field(a, "artifact_id", UAR_STR("artifact"));
 	char sha256[UAR_SHA256_TEXT + 1];
-	struct uar_jw *w = uar_emit_begin(e);
+	struct uar_jw *w;
 
+	put_aside(e, "artifact", id, uar_json_get(a, UAR_STR("content")));
+	w = uar_emit_begin(e);
 	uar_sha256_hex(content, sha256);
 	uar_jw_cstr(w, "op", "created");
 	uar_jw_str(w, "artifact_type", field(a, "artifact_type", UAR_STR("text")));
@@ -209,8 +261,8 @@ static void replay_artifact(struct emit *e, const struct uar_json *data)
 	uar_jw_cstr(w, "status", "ready");
 	if (language.n)
 		uar_jw_str(w, "language", language);
-	uar_jw_int(w, "bytes", (int64_t)content.n);
-	uar_jw_cstr(w, "sha256", sha256);
+	uar_jw_int(w, "bytes", is_spilled(e) ? e->replay->blob_bytes : (int64_t)content.n);
+	uar_jw_str(w, "sha256", is_spilled(e) ? e->replay->blob : uar_str_c(sha256));
 	uar_jw_str(w, "preview", content);
 	uar_jw_int(w, "issue_count", 0);
 	if (metadata && metadata->kind == UAR_JSON_OBJECT) {
@@ -219,7 +271,9 @@ static void replay_artifact(struct emit *e, const struct uar_json *data)
 		uar_jw_obj(w, "metadata");
 		uar_jw_close(w);
 	}
-	e->extra[UAR_ID_ARTIFACT] = field(a, "artifact_id", UAR_STR("artifact"));
+	if (is_spilled(e))
+		refer(e, "read_ref");
+	e->extra[UAR_ID_ARTIFACT] = id;
 	uar_emit(e, UAR_EV_ARTIFACT_CHANGED, EMIT_RUN);
 }
 

@@ -6,6 +6,7 @@ struct put {
 	const struct uar_event *ev;
 	const struct uar_json *p; /* payload */
 	const struct uar_normalized_options *o;
+	struct uar_arena *scratch;
 };
 
 static const struct uar_json *get(const struct put *x, const char *key)
@@ -39,6 +40,21 @@ static void tree_or_null(struct put *x, const char *key, const struct uar_json *
 		uar_jw_tree(&x->w, key, j);
 	else
 		uar_jw_null(&x->w, key);
+}
+
+/* What is shown is the beginning of something that lies apart: says where. */
+static void put_ref(struct put *x, const char *ref, const char *as)
+{
+	const struct uar_json *refs = NULL;
+	uar_str at;
+
+	if (!x->ev->refs.n || uar_json_parse(x->ev->refs, NULL, x->scratch, &refs, NULL))
+		return;
+	at = uar_json_str(uar_json_get(refs, uar_str_c(ref)), UAR_STR(""));
+	if (!uar_str_starts(at, UAR_STR("blob://")))
+		return;
+	uar_jw_str(&x->w, as, at);
+	uar_jw_bool(&x->w, "truncated", true);
 }
 
 static uar_err put_start(struct put *x)
@@ -87,6 +103,7 @@ static uar_err put_tool_args(struct put *x)
 	uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
 	uar_jw_str(&x->w, "tool", text(x, "tool_name"));
 	tree_or_null(x, "input", get(x, "args"));
+	put_ref(x, "args_ref", "input_ref");
 	return close_data(x);
 }
 
@@ -97,6 +114,7 @@ static uar_err put_tool_progress(struct put *x)
 	open_data(x, "ToolDelta");
 	uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
 	tree_or_null(x, "delta", partial ? partial : get(x, "message"));
+	put_ref(x, "partial_output_ref", "delta_ref");
 	return close_data(x);
 }
 
@@ -108,6 +126,7 @@ static uar_err put_tool_end(struct put *x)
 	uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
 	tree_or_null(x, "output", output ? output : get(x, "error"));
 	uar_jw_bool(&x->w, "ok", x->ev->cls == UAR_EV_TOOL_RESULT);
+	put_ref(x, "output_ref", "output_ref");
 	return close_data(x);
 }
 
@@ -124,6 +143,7 @@ static uar_err put_artifact(struct put *x)
 	if (language.n)
 		uar_jw_str(&x->w, "language", language);
 	tree_or_null(x, "metadata", get(x, "metadata"));
+	put_ref(x, "read_ref", "content_ref");
 	uar_jw_close(&x->w);
 	return close_data(x);
 }
@@ -216,7 +236,7 @@ static uar_err (*const shown[UAR_EV_COUNT])(struct put *x) = {
 uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_normalized_options *o,
 			      struct uar_arena *scratch, struct uar_buf *out)
 {
-	struct put x = { .ev = ev, .o = o };
+	struct put x = { .ev = ev, .o = o, .scratch = scratch };
 	uar_err e;
 
 	if (!shown[ev->cls] || !ev->run_sequence)

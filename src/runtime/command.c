@@ -171,6 +171,7 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->model.category;
 		out[n++] = &c->model.message;
 		break;
+	case UAR_CMD_REPLAY: out[n++] = &c->replay.blob; break;
 	case UAR_CMD_PROGRESS:
 		out[n++] = &c->progress.stage;
 		out[n++] = &c->progress.message;
@@ -302,7 +303,7 @@ void rt_send_fail(struct live_run *r, uar_err e, const char *category, const cha
 	rt_send(r, &c);
 }
 
-bool rt_send_line(struct live_run *r, uar_str json, int64_t line)
+bool rt_send_line(struct live_run *r, uar_str json, const struct uar_replay *replay)
 {
 	struct cmd *c;
 
@@ -310,6 +311,10 @@ bool rt_send_line(struct live_run *r, uar_str json, int64_t line)
 		return false;
 	c = rt_cmd_make(r, UAR_CMD_REPLAY);
 	if (c)
-		c->c.replay.line = line;
+		c->c.replay = *replay;
+	if (c && !own_strings(c)) {
+		rt_cmd_free(c);
+		c = NULL;
+	}
 	return send_new(r, c, json) && rt_has_room(r->agg);
 }

@@ -5,7 +5,7 @@
  * fast as they become durable. After a restart it goes on behind the last line
  * that is in the log. */
 #include "runtime/fixture_file.h"
-#include "runtime/runtime_int.h"
+#include "runtime/spill.h"
 
 struct fixture {
 	struct worker base;
@@ -14,7 +14,9 @@ struct fixture {
 	uar_str text, rest;
 	int64_t line; /* the last one sent */
 	bool paced, held;
-	int64_t origin_us; /* monotonic moment of at_ms 0 */
+	int64_t origin_us;   /* monotonic moment of at_ms 0 */
+	struct spill *spill; /* a line whose long value is being stored */
+	uar_str retry;	     /* where that line begins */
 };
 
 /* Microseconds until the line is due; 0 when it is or the pace is full. */
@@ -27,6 +29,49 @@ static int64_t due_in(const struct fixture *f, const struct uar_json *j)
 	if (!f->paced || f->origin_us + at_us <= now)
 		return 0;
 	return f->origin_us + at_us - now;
+}
+
+static void run_lines(struct fixture *f);
+
+/* What came behind the line has waited for it. */
+static void spilled(void *ctx, uar_err e, const struct uar_replay *replay, uar_str line)
+{
+	struct fixture *f = ctx;
+	struct uar_replay r = *replay;
+
+	f->spill = NULL;
+	if (e && rt_worth_retrying(e) &&
+	    uar_timer_set(f->base.run->agg->rt->o.sched, &f->wait, UAR_RETRY_US) == UAR_OK) {
+		f->rest = f->retry;
+		return;
+	}
+	if (e) {
+		rt_send_fail(f->base.run, e, "execution", uar_err_text(e));
+		return;
+	}
+	r.line = ++f->line;
+	f->held = !rt_send_line(f->base.run, line, &r);
+	if (!f->held)
+		run_lines(f);
+}
+
+/* False: stop for now. */
+static bool send(struct fixture *f, uar_str line, const struct uar_json *j, uar_str before)
+{
+	struct live_run *r = f->base.run;
+	struct uar_replay plain = { .line = f->line + 1 };
+	uar_err e;
+
+	if (!rt_spill_of(j)) {
+		f->line++;
+		f->held = !rt_send_line(r, line, &plain);
+		return !f->held;
+	}
+	f->retry = before;
+	e = rt_spill_begin(r->agg->rt, j, spilled, f, &f->spill);
+	if (e)
+		rt_send_fail(r, e, "execution", uar_err_text(e));
+	return false;
 }
 
 /* Sends one line. False: stop for now (waiting, held back, or at the end). */
@@ -55,14 +100,14 @@ static bool step(struct fixture *f)
 	else if (wait && uar_timer_set(sched, &f->wait, wait) == UAR_OK)
 		f->rest = before;
 	else
-		f->held = !(go_on = rt_send_line(f->base.run, line, ++f->line));
+		go_on = send(f, line, j, before);
 	uar_arena_fini(&arena);
 	return go_on;
 }
 
 static void run_lines(struct fixture *f)
 {
-	while (step(f))
+	while (!f->spill && step(f))
 		;
 }
 
@@ -142,6 +187,7 @@ static void fixture_stop(struct worker *w)
 
 	uar_unpost(sched, &f->next);
 	uar_timer_stop(sched, &f->wait);
+	rt_spill_cancel(f->spill);
 	uar_free((char *)f->text.p);
 	uar_free(f);
 }

@@ -148,8 +148,8 @@ void rt_cmd_free(struct cmd *c);
 uar_err rt_cmd_send(struct cmd *c);
 /* From workers: text is merged with what waits. False: hold the source back. */
 bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text);
-/* From the fixture worker: one recorded event. */
-bool rt_send_line(struct live_run *r, uar_str json, int64_t line);
+/* From the fixture worker: one recorded event; `replay` says the rest about it. */
+bool rt_send_line(struct live_run *r, uar_str json, const struct uar_replay *replay);
 /* False: hold the source back until flow() says otherwise. */
 bool rt_has_room(struct agg *a);
 /* A worker's command, whose end `done` is told. False: out of memory, it is not. */

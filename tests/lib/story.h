@@ -199,7 +199,7 @@ static inline uar_err story_begin(struct story *t, enum uar_entry entry, bool wa
 /* One line of a fixture. */
 static inline uar_err story_replay(struct story *t, uar_str json, int64_t line)
 {
-	struct uar_command c = { .kind = UAR_CMD_REPLAY, .replay = { NULL, line } };
+	struct uar_command c = { .kind = UAR_CMD_REPLAY, .replay = { .line = line } };
 	uar_err e = uar_json_parse(json, NULL, &t->arena, &c.replay.event, &t->error);
 
 	return e ? e : story_tell(t, &c);
