@@ -132,10 +132,6 @@ struct uar_run {
 	struct uar_run_what what;
 	struct uar_run_times at;
 	struct uar_run_call call;
-	struct uar_run_tools tools;
-	struct uar_run_cancel cancel;
-	struct uar_run_progress progress;
-	struct uar_run_end end;
 	enum uar_status status;
 	enum uar_turn_state turn;
 	enum uar_task_state task;
@@ -144,6 +140,12 @@ struct uar_run {
 	char phase[32];	  /* last phase of run.status */
 	bool row_changed; /* what the record shows has changed since the last append */
 	struct uar_arena arena;
+	/* Large, and as uar_run_init left it in most runs: copied when it is not. */
+	bool rare_set;
+	struct uar_run_tools tools;
+	struct uar_run_cancel cancel;
+	struct uar_run_progress progress;
+	struct uar_run_end end;
 };
 
 struct uar_session {
@@ -259,6 +261,8 @@ void uar_session_init(struct uar_session *s, const struct uar_owner *owner, uar_
 		      uar_str session_id);
 void uar_run_init(struct uar_run *r);
 void uar_run_fini(struct uar_run *r); /* frees the arena */
+/* The same as *to = *from for two runs that were initialized, and cheaper. */
+void uar_run_copy(struct uar_run *to, const struct uar_run *from);
 
 /* Appends to `out` what the command means and folds it into *s and *r, which
  * are copies. UAR_ESTATE: the table refuses it; nothing was added. UAR_EINTERNAL:

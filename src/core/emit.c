@@ -81,7 +81,7 @@ static uar_err finish_payload(struct emit *e, uar_str *out)
 static struct uar_event *next_slot(struct emit *e)
 {
 	struct uar_decision *d = e->d;
-	size_t room = d->event_room ? d->event_room * 2 : 16;
+	size_t room = d->event_room ? d->event_room * 2 : 2;
 	struct uar_event *events;
 
 	if (d->event_count < d->event_room)

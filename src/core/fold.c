@@ -29,6 +29,14 @@ void uar_run_fini(struct uar_run *r)
 	uar_arena_fini(&r->arena);
 }
 
+/* Every token copies its run twice, so most of its bytes should not move. */
+void uar_run_copy(struct uar_run *to, const struct uar_run *from)
+{
+	bool all = to->rare_set || from->rare_set;
+
+	memcpy(to, from, all ? sizeof *to : offsetof(struct uar_run, rare_set));
+}
+
 static uar_err corrupt(const struct fold *f, const char *why)
 {
 	return uar_error_set(f->error, UAR_ECORRUPT, "%s cannot follow: %s",
@@ -230,6 +238,7 @@ static uar_err fold_tool_started(struct fold *f)
 	keep(tool->name, sizeof tool->name, member(f, "tool_name"));
 	tool->index = 0;
 	tools->open_count++;
+	f->r->rare_set = true;
 	tools->calls++;
 	f->r->status = UAR_STATUS_STREAMING;
 	return UAR_OK;
@@ -262,7 +271,7 @@ static uar_err fold_cancel_requested(struct fold *f)
 	f->r->cancel.at_us = f->ev->time_us;
 	keep(f->r->cancel.reason, sizeof f->r->cancel.reason, member(f, "reason"));
 	f->r->status = UAR_STATUS_CANCELLING;
-	f->r->row_changed = true;
+	f->r->row_changed = f->r->rare_set = true;
 	return UAR_OK;
 }
 
@@ -284,7 +293,7 @@ static uar_err fold_progress(struct fold *f)
 		keep(p->message, sizeof p->message, message);
 	if (metrics && metrics->text.n < sizeof p->metrics)
 		keep(p->metrics, sizeof p->metrics, metrics->text);
-	f->r->row_changed = true;
+	f->r->row_changed = f->r->rare_set = true;
 	return UAR_OK;
 }
 
@@ -301,7 +310,7 @@ static uar_err fold_attempt_completed(struct fold *f)
 		f->r->progress.value = 1;
 	f->r->status = UAR_STATUS_COMPLETED;
 	f->r->at.finished_us = f->ev->time_us;
-	f->r->row_changed = true;
+	f->r->row_changed = f->r->rare_set = true;
 	return UAR_OK;
 }
 
@@ -320,7 +329,7 @@ static uar_err fold_attempt_failed(struct fold *f)
 	end->result_refs = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
 	end->retryable = uar_json_bool(uar_json_get(f->p, UAR_STR("retryable")), false);
 	f->r->at.finished_us = f->ev->time_us;
-	f->r->row_changed = true;
+	f->r->row_changed = f->r->rare_set = true;
 	return UAR_OK;
 }
 

@@ -31,14 +31,15 @@ static struct batch *take_batch(struct uar_runtime *rt)
 	struct batch *b;
 
 	if (rt->spare_count) {
-		b = UAR_OWNER(rt->spare.next, struct batch, node);
+		b = UAR_OWNER(rt->spare.prev, struct batch, node); /* still in the cache */
 		uar_list_remove(&b->node);
 		rt->spare_count--;
 		return b;
 	}
-	b = uar_zalloc(sizeof *b);
+	b = uar_alloc(sizeof *b);
 	if (!b)
 		return NULL;
+	uar_run_init(&b->r);
 	uar_arena_init(&b->arena, 0);
 	b->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	return b;
@@ -303,7 +304,7 @@ static void move_state(struct batch *b)
 
 	a->state.sequence = b->s.sequence;
 	b->r.row_changed = false;
-	b->run->state = b->r;
+	uar_run_copy(&b->run->state, &b->r);
 	b->run->committed = true;
 	a->rt->stats.events += b->d.event_count;
 	a->rt->stats.batches++;
@@ -565,7 +566,7 @@ static struct batch *open_batch(struct agg *a)
 	b->agg = a;
 	b->run = UAR_OWNER(a->queue.next, struct cmd, node)->run;
 	b->s = a->state;
-	b->r = b->run->state;
+	uar_run_copy(&b->r, &b->run->state);
 	b->d = (struct uar_decision){ 0 };
 	uar_list_init(&b->cmds);
 	return b;

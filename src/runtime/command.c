@@ -1,26 +1,67 @@
 /* command.c - commands on their way to the engine: made, merged, bounded. */
 #include "runtime/runtime_int.h"
 
+enum { SPARE_TEXT = 1024 }; /* bytes that a spare command keeps */
+
+static struct cmd *take(struct uar_runtime *rt)
+{
+	struct cmd *c;
+
+	if (!rt->spare_cmd_count) {
+		c = uar_alloc(sizeof *c);
+		if (c)
+			c->text = uar_buf_make(UAR_LIMIT_RUN_PENDING_BYTES);
+		return c;
+	}
+	c = UAR_OWNER(rt->spare_cmds.prev, struct cmd, node);
+	uar_list_remove(&c->node);
+	rt->spare_cmd_count--;
+	return c;
+}
+
 struct cmd *rt_cmd_make(struct live_run *r, enum uar_command_kind kind)
 {
-	struct cmd *c = uar_zalloc(sizeof *c);
+	struct cmd *c = take(r->agg->rt);
 
 	if (!c)
 		return NULL;
+	memset(&c->run, 0, sizeof *c - offsetof(struct cmd, run));
+	uar_list_init(&c->node);
+	c->rt = r->agg->rt;
 	c->run = r;
 	c->c.kind = kind;
-	c->text = uar_buf_make(UAR_LIMIT_RUN_PENDING_BYTES);
 	uar_arena_init(&c->own, UAR_LIMIT_RUN_PENDING_BYTES);
 	return c;
+}
+
+static void destroy(struct cmd *c)
+{
+	uar_buf_fini(&c->text);
+	uar_free(c);
 }
 
 void rt_cmd_free(struct cmd *c)
 {
 	if (!c)
 		return;
-	uar_buf_fini(&c->text);
 	uar_arena_fini(&c->own);
-	uar_free(c);
+	if (c->rt->spare_cmd_count == UAR_SPARE_COMMANDS || c->text.cap > SPARE_TEXT) {
+		destroy(c);
+		return;
+	}
+	uar_buf_clear(&c->text);
+	uar_list_init(&c->node);
+	uar_list_add_last(&c->rt->spare_cmds, &c->node);
+	c->rt->spare_cmd_count++;
+}
+
+void rt_cmd_free_spare(struct uar_runtime *rt)
+{
+	UAR_LIST_EACH (it, &rt->spare_cmds) {
+		uar_list_remove(it);
+		destroy(UAR_OWNER(it, struct cmd, node));
+	}
+	rt->spare_cmd_count = 0;
 }
 
 static void enqueue(struct cmd *c)

@@ -22,6 +22,7 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_list_init(&rt->pasts);
 	uar_list_init(&rt->tails);
 	uar_list_init(&rt->spare);
+	uar_list_init(&rt->spare_cmds);
 	uar_list_init(&rt->to_load);
 	uar_list_init(&rt->ops);
 	uar_list_init(&rt->watches);
@@ -58,6 +59,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	while ((a = uar_map_next(&rt->sessions, &at)))
 		rt_agg_free(a);
 	rt_batch_free_spare(rt);
+	rt_cmd_free_spare(rt);
 	rt_tail_fini(rt);
 	rt_quarantine_fini(rt);
 	rt_past_fini(rt);

@@ -10,7 +10,9 @@ struct batch;
 struct worker;
 
 enum {
-	UAR_SPARE_BATCHES = 16,
+	/* Kept for reuse: as many as are under way at once while a thousand models talk. */
+	UAR_SPARE_BATCHES = 256,
+	UAR_SPARE_COMMANDS = 256,
 	UAR_RETRY_US = 500000, /* while storage or memory is short */
 };
 
@@ -38,6 +40,8 @@ struct uar_runtime {
 	size_t past_count, past_bytes;
 	struct uar_list spare; /* batches for reuse, at most UAR_SPARE_BATCHES */
 	size_t spare_count;
+	struct uar_list spare_cmds; /* at most UAR_SPARE_COMMANDS */
+	size_t spare_cmd_count;
 	struct uar_list to_load;   /* runs that recovery has yet to read */
 	struct uar_list watches;   /* of struct uar_watch */
 	size_t recovering;	   /* runs still being read */
@@ -110,9 +114,10 @@ typedef void cmd_fn(struct cmd *c, uar_err e, const struct uar_error *error,
 /* A command on its way; owns the text it carries. */
 struct cmd {
 	struct uar_list node;
+	struct uar_runtime *rt;
+	struct uar_buf text; /* TEXT, REASONING: grows while it waits; REPLAY: the line */
 	struct live_run *run;
 	struct uar_command c;
-	struct uar_buf text;	       /* TEXT, REASONING: grows while it waits; REPLAY: the line */
 	struct uar_arena own;	       /* the other strings of c */
 	const struct uar_key_row *key; /* CREATE */
 	cmd_fn *done;		       /* NULL: nobody asks */
@@ -144,6 +149,7 @@ struct live_run *rt_run_find(struct uar_runtime *rt, const struct uar_owner *own
 /* command.c */
 struct cmd *rt_cmd_make(struct live_run *r, enum uar_command_kind kind);
 void rt_cmd_free(struct cmd *c);
+void rt_cmd_free_spare(struct uar_runtime *rt);
 /* Takes the command; UAR_EBUSY or UAR_EDRAINING leave it with the caller. */
 uar_err rt_cmd_send(struct cmd *c);
 /* From workers: text is merged with what waits. False: hold the source back. */

@@ -1,6 +1,8 @@
 /* tail.c - a bounded number of runs, the least recently written forgotten first.
  *
- * A run that says more than its share keeps only its latest commit. */
+ * A run that says more than its share keeps only its latest commit. A run begins
+ * here with its first event or not at all: with more live runs than places each
+ * commit would push out another one, which would be back with its next. */
 #include "runtime/tail.h"
 
 struct tail {
@@ -132,7 +134,7 @@ void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 
 	if (n == 0)
 		return;
-	if (!t)
+	if (!t && events[0].run_sequence == 1)
 		t = make(rt, r, &events[0]);
 	if (!t)
 		return;
