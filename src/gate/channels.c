@@ -228,7 +228,7 @@ static void on_commit(void *ctx, const struct uar_commit *c)
 /* --- opening -------------------------------------------------------------------------------- */
 
 /* "BOOT-NUMBER" of a notice that is still there; the head when nothing is asked for. */
-static uar_err cursor_of(struct call *c, struct channel *ch, uint64_t *out, struct uar_error *error)
+static uar_err cursor_of(struct call *c, struct channel *ch, uint64_t *out)
 {
 	uar_str text = uar_http_header(c->r, "last-event-id"), boot, number = UAR_STR_NONE;
 	uint64_t n = 0;
@@ -239,10 +239,8 @@ static uar_err cursor_of(struct call *c, struct channel *ch, uint64_t *out, stru
 		return e;
 	boot = uar_str_cut(text, '-', &number);
 	if (!uar_str_is(boot, ch->boot) || uar_str_u64(number, &n) || n == 0 || n > ch->head ||
-	    notice_at(ch, n)->number != n) {
-		uar_error_where(error, "?after");
-		return uar_error_set(error, UAR_ECURSOR, "%s", uar_err_text(UAR_ECURSOR));
-	}
+	    notice_at(ch, n)->number != n)
+		return UAR_ECURSOR;
 	*out = n;
 	return UAR_OK;
 }
@@ -290,7 +288,7 @@ static uar_err open_reader(struct call *c, struct channel *ch, struct uar_error 
 	uar_arena_init(&r->arena, 0);
 	e = read_filters(c, r, error);
 	if (!e)
-		e = cursor_of(c, ch, &r->seen, error);
+		e = cursor_of(c, ch, &r->seen);
 	if (!e)
 		e = gate_stream_open(&r->base, c, &events);
 	if (e) {
@@ -308,12 +306,8 @@ static void open_channel(struct call *c, struct channel *ch)
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	if (c->r->method == UAR_HTTP_HEAD) {
-		gate_answer_type(c, 200, "text/event-stream; charset=utf-8", UAR_STR(""));
-		return;
-	}
 	e = c->g->draining ? UAR_EDRAINING : open_reader(c, ch, &error);
-	if (e)
+	if (e && e != UAR_ESKIP)
 		gate_problem(c, e, &error);
 }
 

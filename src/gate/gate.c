@@ -16,24 +16,53 @@ static uar_err refuse(uar_err code, struct uar_error *error)
 	return uar_error_set(error, code, "%s", uar_err_text(code));
 }
 
+static bool announces_body(const struct uar_http_request *r)
+{
+	uint64_t length = 0;
+
+	return uar_http_header(r, "transfer-encoding").p ||
+	       (uar_str_u64(uar_http_header(r, "content-length"), &length) == UAR_OK && length > 0);
+}
+
 static uar_err check_body(const struct route *route, const struct uar_http_request *r,
 			  struct uar_error *error)
 {
 	uar_str type = uar_http_header(r, "content-type"), rest;
 
-	if (!route->json)
+	if (route->body == GATE_BODY_NONE || (route->body == GATE_BODY_MAYBE && !announces_body(r)))
 		return UAR_OK;
 	type = uar_str_trim(uar_str_cut(type, ';', &rest));
 	if (uar_str_eq_nocase(type, UAR_STR("application/json")))
 		return UAR_OK;
-	if (!type.n && uar_str_is(uar_http_header(r, "content-length"), "0"))
-		return UAR_OK;
+	if (!type.n && !announces_body(r))
+		return UAR_OK; /* as an empty object: the answer then says what is missing */
+	uar_error_where(error, "Content-Type");
 	return uar_error_set(error, UAR_EMEDIATYPE, "send Content-Type: application/json");
+}
+
+static uar_err check_path(const struct uar_http_request *r, struct uar_error *error)
+{
+	uar_str ignored;
+
+	if (uar_str_find(r->path, '%') == r->path.n ||
+	    uar_http_decode(r->arena, r->path, &ignored) != UAR_EINVALID)
+		return UAR_OK;
+	return uar_error_set(error, UAR_EINVALID, "the path has a broken escape");
+}
+
+static uar_err refuse_method(struct uar_http_request *r, struct uar_error *error)
+{
+	struct uar_buf allow = uar_buf_make(256);
+
+	gate_route_allow(r->path, &allow);
+	r->allow = uar_arena_str(r->arena, uar_buf_str(&allow));
+	uar_buf_fini(&allow);
+	return refuse(UAR_EMETHOD, error);
 }
 
 /* Names and origins first, then the token, then what the path says: somebody
  * without a token learns nothing about paths. */
-static uar_err admit(struct uar_gate *g, const struct uar_http_request *r, struct call *c,
+static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call *c,
 		     struct uar_error *error)
 {
 	bool known = false;
@@ -46,13 +75,19 @@ static uar_err admit(struct uar_gate *g, const struct uar_http_request *r, struc
 	c->route = gate_route(r->method, r->path, c->params, &known);
 	if (!c->route || !c->route->open)
 		e = gate_check_token(g, r, error);
+	if (!e)
+		e = check_path(r, error);
 	if (e)
 		return e;
+	known = known || uar_str_is(r->path, "*");
 	if (!c->route && known && r->method == UAR_HTTP_OPTIONS)
 		return UAR_OK;
+	if (!c->route && known)
+		return refuse_method(r, error);
 	if (!c->route)
-		return refuse(known ? UAR_EMETHOD : UAR_ENOTFOUND, error);
-	return check_body(c->route, r, error);
+		return refuse(UAR_ENOTFOUND, error);
+	e = gate_check_query(c->route, r, error);
+	return e ? e : check_body(c->route, r, error);
 }
 
 static uar_err decode_params(struct call *c, struct uar_error *error)
@@ -70,7 +105,7 @@ static uar_err decode_params(struct call *c, struct uar_error *error)
 /* Nobody's bytes are kept or parsed at length before they are somebody's. */
 static size_t body_max(const struct uar_gate *g, const struct route *route)
 {
-	if (!route || !route->json)
+	if (!route || route->body == GATE_BODY_NONE)
 		return 0;
 	return route->open ? UAR_LIMIT_HTTP_OPEN_BODY : g->o.max_body;
 }
@@ -137,10 +172,12 @@ static void on_request(void *ctx, struct uar_http_request *r)
 		answer_options(c);
 		return;
 	}
-	if (c->route->json)
+	if (c->route->body != GATE_BODY_NONE)
 		e = parse_body(c, &error);
-	if (!e && c->body && c->body->kind != UAR_JSON_OBJECT)
+	if (!e && c->body && c->body->kind != UAR_JSON_OBJECT) {
+		uar_error_where(&error, "1:1");
 		e = uar_error_set(&error, UAR_EINVALID, "the body must be a JSON object");
+	}
 	if (e)
 		gate_problem(c, e, &error);
 	else
@@ -213,6 +250,12 @@ void gate_answer_type(struct call *c, int status, const char *type, uar_str body
 		(struct uar_http_response){ .status = status, .content_type = type, .body = body });
 }
 
+/* "class#/payload": a place in an event of ours, which the caller never wrote. */
+static bool names_our_event(const char *where)
+{
+	return where[0] != '/' && where[0] != '?' && strchr(where, '#');
+}
+
 void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 {
 	struct uar_http_request *r = c->r;
@@ -220,29 +263,13 @@ void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 
 	if (error)
 		copy = *error;
+	if (e == UAR_ECURSOR && r && !copy.where[0])
+		uar_error_where(&copy, "%s", gate_cursor_source(r));
+	if (names_our_event(copy.where))
+		copy.where[0] = 0;
 	gate_call_free(c);
 	if (r)
-		uar_http_problem(r, e, error ? &copy : NULL);
-}
-
-uar_err gate_query_str(struct call *c, const char *name, uar_str *out)
-{
-	return uar_http_query(c->r, name, out);
-}
-
-uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint64_t *out,
-		       struct uar_error *error)
-{
-	uar_str text;
-	uar_err e = uar_http_query(c->r, name, &text);
-
-	*out = fallback;
-	if (!e && text.p)
-		e = uar_str_u64(text, out);
-	if (!e)
-		return UAR_OK;
-	uar_error_where(error, "?%s", name);
-	return uar_error_set(error, UAR_EINVALID, "%s must be a whole number", name);
+		uar_http_problem(r, e, &copy);
 }
 
 /* --- life ----------------------------------------------------------------------- */

@@ -11,11 +11,14 @@ struct channel;
 typedef void route_fn(struct call *c);
 
 enum { ROUTE_PARAMS = 2, LINK_CODE = 43 };
+enum gate_body { GATE_BODY_NONE, GATE_BODY_MAYBE, GATE_BODY_JSON };
 struct route {
 	enum uar_http_method method;
 	const char *path;
 	route_fn *fn;
-	bool open, json;
+	bool open;
+	enum gate_body body;
+	const char *query; /* the names it takes, a space between two */
 };
 
 /* An open stream, embedded in its owner: what heartbeats and the end need. */
@@ -78,7 +81,8 @@ void gate_problem(struct call *c, uar_err e, const struct uar_error *error);
 /* routes.c */
 const struct route *gate_route(enum uar_http_method method, uar_str path, uar_str *params,
 			       bool *out_path_known);
-const char *gate_route_allow(uar_str path, struct uar_buf *out);
+/* The methods of a path, or of all paths for "*": "GET, HEAD, OPTIONS". */
+void gate_route_allow(uar_str path, struct uar_buf *out);
 
 /* access.c */
 uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,
@@ -88,13 +92,22 @@ uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_reques
 uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
 			 struct uar_error *error);
 
-/* query parameters */
+/* query.c */
+/* Whether the route takes what the query says: known names, once each, readable. */
+uar_err gate_check_query(const struct route *route, const struct uar_http_request *r,
+			 struct uar_error *error);
+/* What a bad cursor came from: "?after", "?last_event_id" or "Last-Event-ID". */
+const char *gate_cursor_source(const struct uar_http_request *r);
 uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint64_t *out,
 		       struct uar_error *error);
 uar_err gate_query_str(struct call *c, const char *name, uar_str *out);
 
 /* runs.c: what creators of runs share */
 uar_err gate_text_of(struct call *c, const struct uar_json *j, uar_str *out);
+/* The text for an agent: a string, which all but fixtures need. `member` of the
+ * body holds the inputs. */
+uar_err gate_agent_message(uar_str agent_id, const struct uar_json *inputs, const char *member,
+			   uar_str *out, struct uar_error *error);
 /* All but the message; none leave *out empty. */
 uar_err gate_other_inputs(struct call *c, const struct uar_json *inputs, uar_str *out);
 uar_err gate_fingerprint(struct call *c, uar_str *out);
@@ -109,7 +122,8 @@ uar_err gate_channels_init(struct uar_gate *g);
 void gate_channels_fini(struct uar_gate *g);
 
 /* streams.c */
-/* Answers the call with an open stream; on an error it is still there. */
+/* Answers the call with an open stream; on an error it is still there, but for
+ * UAR_ESKIP: HEAD was answered, no stream follows. */
 uar_err gate_stream_open(struct gate_stream *s, struct call *c,
 			 const struct uar_http_stream_events *events);
 void gate_stream_forget(struct gate_stream *s); /* out of the list; the HTTP part is gone */
@@ -118,7 +132,7 @@ void gate_streams_tick(struct uar_timer *t);
 void gate_streams_end(struct uar_gate *g);
 void gate_cache_clear(struct uar_gate *g);
 
-#define R(METHOD, PATH, HANDLER, ACCESS, BODY, DOC) route_fn gate_##HANDLER;
+#define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC) route_fn gate_##HANDLER;
 #include "gate/route.def"
 #undef R
 

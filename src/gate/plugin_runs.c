@@ -252,11 +252,23 @@ static void wait_for_end(struct start *s)
 
 /* --- starting ------------------------------------------------------------------------- */
 
+/* The same place as this family of routes calls it. */
+static void name_place(struct uar_error *error)
+{
+	struct uar_error as = *error;
+
+	if (strcmp(as.where, "/agent_id") == 0)
+		uar_error_where(error, "/entry_id");
+	else if (strncmp(as.where, "/inputs", 7) == 0)
+		uar_error_where(error, "/args%s", as.where + 7);
+}
+
 static void created(struct uar_run_create *op)
 {
 	struct start *s = UAR_OWNER(op, struct start, op);
 	struct uar_error error = op->error;
 
+	name_place(&error);
 	if (op->err)
 		gate_problem(s->c, op->err, &error);
 	else if (!s->c->r) /* the caller left: the run does not mind */
@@ -281,7 +293,7 @@ static uar_err check_mode(struct start *s, uar_str mode, struct uar_error *error
 static uar_err name_entry(struct start *s, const struct start_body *body, struct uar_error *error)
 {
 	struct uar_run_create *op = &s->op;
-	const struct uar_json *message = uar_json_get(body->args, UAR_STR("message"));
+	uar_err e;
 
 	if (!uar_str_is(body->plugin_id, "uar.agent")) {
 		op->plugin_id = body->plugin_id;
@@ -290,11 +302,8 @@ static uar_err name_entry(struct start *s, const struct start_body *body, struct
 		return gate_text_of(s->c, body->args, &op->message);
 	}
 	op->agent_id = body->entry_id;
-	op->message = uar_json_str(message, UAR_STR(""));
-	if (message && message->kind == UAR_JSON_STRING)
-		return gate_other_inputs(s->c, body->args, &op->inputs);
-	uar_error_where(error, "/args/message");
-	return uar_error_set(error, UAR_EINVALID, "args.message must be a string");
+	e = gate_agent_message(body->entry_id, body->args, "args", &op->message, error);
+	return e ? e : gate_other_inputs(s->c, body->args, &op->inputs);
 }
 
 static uar_err decode_start(struct start *s, struct uar_error *error)
@@ -338,6 +347,7 @@ static void start(struct call *c, bool envelope)
 		c->op = s;
 		e = uar_runtime_create_run(c->g->o.runtime, &s->op);
 		error = s->op.error;
+		name_place(&error);
 	}
 	if (e)
 		gate_problem(c, e, &error);

@@ -2,12 +2,11 @@
 #include "gate/gate_int.h"
 
 enum { ACCESS_TOKEN, ACCESS_OPEN };
-enum { BODY_NONE, BODY_JSON };
 
 static const struct route routes[] = {
-#define R(METHOD, PATH, HANDLER, ACCESS, BODY, DOC)                                                \
+#define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC)                                         \
 	{ UAR_HTTP_##METHOD, PATH, gate_##HANDLER, ACCESS_##ACCESS == ACCESS_OPEN,                 \
-	  BODY_##BODY == BODY_JSON },
+	  GATE_BODY_##BODY,  QUERY },
 #include "gate/route.def"
 #undef R
 };
@@ -61,17 +60,22 @@ const struct route *gate_route(enum uar_http_method method, uar_str path, uar_st
 	return NULL;
 }
 
-const char *gate_route_allow(uar_str path, struct uar_buf *out)
+void gate_route_allow(uar_str path, struct uar_buf *out)
 {
+	bool all = uar_str_is(path, "*"), taken[UAR_HTTP_METHOD_COUNT] = { [UAR_HTTP_OPTIONS] = 1 };
 	uar_str params[ROUTE_PARAMS];
+	const char *comma = "";
 
-	uar_buf_add_str(out, UAR_STR("OPTIONS"));
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		if (!matches(routes[i].path, path, params))
+		if (!all && !matches(routes[i].path, path, params))
 			continue;
-		uar_buf_printf(out, ", %s", uar_http_method_name(routes[i].method));
+		taken[routes[i].method] = true;
 		if (routes[i].method == UAR_HTTP_GET)
-			uar_buf_add_str(out, UAR_STR(", HEAD"));
+			taken[UAR_HTTP_HEAD] = true;
 	}
-	return out->p ? out->p : "";
+	for (int m = 0; m < UAR_HTTP_METHOD_COUNT; m++)
+		if (taken[m]) {
+			uar_buf_printf(out, "%s%s", comma, uar_http_method_name(m));
+			comma = ", ";
+		}
 }

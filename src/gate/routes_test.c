@@ -7,14 +7,14 @@ static const struct row {
 	enum uar_http_method method;
 	const char *path;
 	route_fn *fn;
-	bool open, json;
+	bool open;
+	enum gate_body body;
+	const char *query;
 } rows[] = {
 #define ACCESS_OPEN  true
 #define ACCESS_TOKEN false
-#define BODY_JSON    true
-#define BODY_NONE    false
-#define R(METHOD, PATH, HANDLER, ACCESS, BODY, DOC)                                                \
-	{ UAR_HTTP_##METHOD, PATH, gate_##HANDLER, ACCESS_##ACCESS, BODY_##BODY },
+#define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC)                                         \
+	{ UAR_HTTP_##METHOD, PATH, gate_##HANDLER, ACCESS_##ACCESS, GATE_BODY_##BODY, QUERY },
 #include "gate/route.def"
 #undef R
 };
@@ -56,7 +56,7 @@ TEST(every_route_is_found_with_its_parameters, "")
 
 		r = find(rows[i].method, path, params, &known);
 		REQUIRE(r && known);
-		CHECK(r->fn == rows[i].fn && r->open == rows[i].open && r->json == rows[i].json);
+		CHECK(r->fn == rows[i].fn && r->open == rows[i].open && r->body == rows[i].body);
 		for (size_t p = 0; p < ROUTE_PARAMS; p++) {
 			snprintf(want, sizeof want, "v%%%zu.-", p);
 			CHECK_STR(params[p], p < n ? want : "");
@@ -152,12 +152,13 @@ TEST(allow_names_what_a_path_takes, "")
 	static const struct {
 		const char *path, *want;
 	} cases[] = {
-		{ "/health", "OPTIONS, GET, HEAD" },
-		{ "/api/link", "OPTIONS, POST" },
-		{ "/api/runs", "OPTIONS, POST, GET, HEAD" },
-		{ "/api/runs/x", "OPTIONS, GET, HEAD" },
-		{ "/api/runs/x/cancel", "OPTIONS, POST" },
+		{ "/health", "GET, HEAD, OPTIONS" },
+		{ "/api/link", "POST, OPTIONS" },
+		{ "/api/runs", "GET, HEAD, POST, OPTIONS" },
+		{ "/api/runs/x", "GET, HEAD, OPTIONS" },
+		{ "/api/runs/x/cancel", "POST, OPTIONS" },
 		{ "/nothing", "OPTIONS" },
+		{ "*", "GET, HEAD, POST, OPTIONS" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -166,5 +167,50 @@ TEST(allow_names_what_a_path_takes, "")
 		gate_route_allow(uar_str_c(cases[i].path), &b);
 		CHECK_STR(uar_buf_str(&b), cases[i].want);
 		uar_buf_fini(&b);
+	}
+}
+
+static uar_err query(const struct route *route, const char *text, struct uar_error *error)
+{
+	struct uar_arena arena;
+	struct uar_http_request r = { .query = uar_str_c(text), .arena = &arena };
+	uar_err e;
+
+	uar_arena_init(&arena, 0);
+	*error = (struct uar_error){ 0 };
+	e = gate_check_query(route, &r, error);
+	uar_arena_fini(&arena);
+	return e;
+}
+
+/* Each route: every name of its own alone, all of them at once, none twice, no other. */
+TEST(a_route_takes_its_own_query_names_and_no_other, "ERR-05")
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct route route = { .query = rows[i].query };
+		struct uar_buf all = uar_buf_make(4096);
+		uar_str names = uar_str_c(rows[i].query);
+		struct uar_error error;
+		char text[200];
+
+		CHECK_INT(query(&route, "", &error), UAR_OK);
+		CHECK_INT(query(&route, "&&", &error), UAR_OK);
+		CHECK_INT(query(&route, "colour=1", &error), UAR_EINVALID);
+		CHECK_STR(uar_str_c(error.where), "?colour");
+		while (names.n) {
+			uar_str name = uar_str_cut(names, ' ', &names);
+
+			uar_buf_printf(&all, "%.*s=%%c3%%a4&", UAR_FMT(name));
+			snprintf(text, sizeof text, "%.*s=1&%.*s", UAR_FMT(name), UAR_FMT(name));
+			CHECK_INT(query(&route, text, &error), UAR_EINVALID);
+			snprintf(text, sizeof text, "%.*s=%%f", UAR_FMT(name));
+			CHECK_INT(query(&route, text, &error), UAR_EINVALID);
+			snprintf(text, sizeof text, "%.*s=%%ff", UAR_FMT(name));
+			CHECK_INT(query(&route, text, &error), UAR_EINVALID);
+			CHECK(error.where[0] == '?' &&
+			      strncmp(error.where + 1, name.p, name.n) == 0);
+		}
+		CHECK_INT(query(&route, all.p ? all.p : "", &error), UAR_OK);
+		uar_buf_fini(&all);
 	}
 }

@@ -141,21 +141,22 @@ uar_err gate_take_key(struct call *c, uar_str *key, struct uar_error *error)
 	return key->p ? UAR_OK : UAR_ENOMEM;
 }
 
-static uar_err check_message(const struct create_body *body, uar_str *out, struct uar_error *error)
+uar_err gate_agent_message(uar_str agent_id, const struct uar_json *inputs, const char *member,
+			   uar_str *out, struct uar_error *error)
 {
-	const struct uar_json *m = uar_json_get(body->inputs, UAR_STR("message"));
-	const struct uar_agent *agent = uar_agent_find(body->agent_id);
+	const struct uar_json *m = uar_json_get(inputs, UAR_STR("message"));
+	const struct uar_agent *agent = uar_agent_find(agent_id);
+	const char *why = NULL;
 
-	if (m && m->kind != UAR_JSON_STRING) {
-		uar_error_where(error, "/inputs/message");
-		return uar_error_set(error, UAR_EINVALID, "inputs.message must be a string");
-	}
 	*out = uar_json_str(m, UAR_STR(""));
-	if (out->n == 0 && agent && agent->entry != UAR_ENTRY_FIXTURE) {
-		uar_error_where(error, "/inputs/message");
-		return uar_error_set(error, UAR_EINVALID, "inputs.message is required");
-	}
-	return UAR_OK;
+	if (m && m->kind != UAR_JSON_STRING)
+		why = "must be a string";
+	else if (out->n == 0 && agent && agent->entry != UAR_ENTRY_FIXTURE)
+		why = "is required";
+	if (!why)
+		return UAR_OK;
+	uar_error_where(error, "/%s/message", member);
+	return uar_error_set(error, UAR_EINVALID, "%s.message %s", member, why);
 }
 
 uar_err gate_check_trace(uar_str id, struct uar_error *error)
@@ -170,6 +171,22 @@ uar_err gate_check_trace(uar_str id, struct uar_error *error)
 	return uar_error_set(error, UAR_EINVALID, "trace_id: 32 digits of 0-9 a-f");
 }
 
+/* An event has to hold it. */
+static uar_err keep_context(struct call *c, const struct uar_json *context, uar_str *out,
+			    struct uar_error *error)
+{
+	struct uar_json_limits limits = { .depth = UAR_LIMIT_CONTEXT_DEPTH };
+	const struct uar_json *ignored;
+	uar_err e = gate_text_of(c, context, out);
+
+	if (!e)
+		e = uar_json_parse(*out, &limits, &c->arena, &ignored, NULL);
+	if (e != UAR_EDEPTH)
+		return e;
+	uar_error_where(error, "/context");
+	return uar_error_set(error, e, "context may have %d levels", UAR_LIMIT_CONTEXT_DEPTH);
+}
+
 static uar_err decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error)
 {
 	struct create_body body = { 0 };
@@ -177,7 +194,7 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 		uar_json_read(c->body, create_fields, ARRAY_LEN(create_fields), true, &body, error);
 
 	if (!e)
-		e = check_message(&body, &op->message, error);
+		e = gate_agent_message(body.agent_id, body.inputs, "inputs", &op->message, error);
 	if (!e)
 		e = gate_check_trace(body.trace_id, error);
 	if (!e)
@@ -195,7 +212,7 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 	op->internal = c;
 	e = gate_other_inputs(c, body.inputs, &op->inputs);
 	if (!e && body.context)
-		e = gate_text_of(c, body.context, &op->context);
+		e = keep_context(c, body.context, &op->context, error);
 	if (!e && op->idempotency_key.n)
 		e = gate_fingerprint(c, &op->fingerprint);
 	return e;

@@ -20,9 +20,15 @@ struct sse {
 uar_err gate_stream_open(struct gate_stream *s, struct call *c,
 			 const struct uar_http_stream_events *events)
 {
-	uar_err e =
-		uar_http_stream_begin(c->r, "text/event-stream; charset=utf-8", events, &s->http);
+	static const char type[] = "text/event-stream; charset=utf-8";
+	uar_err e;
 
+	if (c->r->method == UAR_HTTP_HEAD) {
+		uar_http_stream_head(c->r, type);
+		gate_call_free(c);
+		return UAR_ESKIP;
+	}
+	e = uar_http_stream_begin(c->r, type, events, &s->http);
 	if (e)
 		return e;
 	s->g = c->g;
@@ -174,7 +180,7 @@ static uar_err on_opened(void *ctx)
 	struct uar_http_stream_events events = { on_writable, on_closed, s };
 	uar_err e = gate_stream_open(&s->base, s->call, &events);
 
-	if (!e)
+	if (!e || e == UAR_ESKIP)
 		s->call = NULL;
 	return e;
 }
@@ -233,10 +239,7 @@ static uar_err cursor_of(struct call *c, uint64_t *out, struct uar_error *error)
 		e = gate_query_u64(c, "after", *out, out, error);
 	if (e || !header.n)
 		return e;
-	uar_error_where(error, "Last-Event-ID");
-	if (uar_str_u64(header, out))
-		return uar_error_set(error, UAR_ECURSOR, "%s", uar_err_text(UAR_ECURSOR));
-	return UAR_OK;
+	return uar_str_u64(header, out) ? UAR_ECURSOR : UAR_OK;
 }
 
 static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dialect,
@@ -276,10 +279,6 @@ void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialec
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	if (c->r->method == UAR_HTTP_HEAD) {
-		gate_answer_type(c, 200, "text/event-stream; charset=utf-8", UAR_STR(""));
-		return;
-	}
 	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, dialect, &error);
 	if (e)
 		gate_problem(c, e, &error);

@@ -141,8 +141,21 @@ static bool put_head(struct uar_http_stream *c, const struct uar_http_response *
 	return ok && !b->err;
 }
 
-/* Writes the whole answer. The exchange, in whose memory the body may lie, is
- * given back after that. */
+/* Writes the head that was put, and the body. The exchange, in whose memory the
+ * body may lie, is given back after that. */
+static void send_ready(struct uar_http_stream *c, uar_str body)
+{
+	c->state = CONN_FLUSH;
+	uar_http_set_due(c, DUE_NONE);
+	uar_http_out_bytes(c, uar_buf_str(&c->server->answer_head), body);
+	uar_http_exchange_give(c->server, c->x);
+	c->x = NULL;
+	if (c->out)
+		uar_http_set_due(c, DUE_STALL);
+	else if (!c->broken)
+		uar_http_conn_answered(c);
+}
+
 static void send_answer(struct uar_http_stream *c, const struct uar_http_response *a,
 			bool with_body)
 {
@@ -155,17 +168,8 @@ static void send_answer(struct uar_http_stream *c, const struct uar_http_respons
 		a = &fault;
 		put_head(c, a);
 	}
-	c->state = CONN_FLUSH;
-	uar_http_set_due(c, DUE_NONE);
 	with_body = with_body && a->content_type && has_body(a->status);
-	uar_http_out_bytes(c, uar_buf_str(&c->server->answer_head),
-			   with_body ? a->body : UAR_STR(""));
-	uar_http_exchange_give(c->server, c->x);
-	c->x = NULL;
-	if (c->out)
-		uar_http_set_due(c, DUE_STALL);
-	else if (!c->broken)
-		uar_http_conn_answered(c);
+	send_ready(c, with_body ? a->body : UAR_STR(""));
 }
 
 void uar_http_respond(struct uar_http_request *r, const struct uar_http_response *response)
@@ -214,7 +218,7 @@ static void put_problem(struct uar_buf *b, int status, uar_err code, const struc
 }
 
 static void send_problem(struct uar_http_stream *c, uar_err code, const struct uar_error *error,
-			 bool with_body)
+			 const struct uar_http_request *r)
 {
 	static const struct uar_http_header retry = { { "Retry-After", 11 }, { "1", 1 } };
 	static const struct uar_http_header login = { { "WWW-Authenticate", 16 }, { "Bearer", 6 } };
@@ -227,28 +231,52 @@ static void send_problem(struct uar_http_stream *c, uar_err code, const struct u
 
 	if (status == 401)
 		extra[a.header_count++] = login;
+	else if (status == 405 && r && r->allow.n)
+		extra[a.header_count++] = (struct uar_http_header){ UAR_STR("Allow"), r->allow };
 	else if (uar_err_retryable(code) && (status == 429 || status == 503))
 		extra[a.header_count++] = retry;
 	put_problem(&c->server->problem, status, code, error);
 	a.body = uar_buf_str(&c->server->problem);
-	send_answer(c, &a, with_body);
+	send_answer(c, &a, !r || r->method != UAR_HTTP_HEAD);
 }
 
 void uar_http_problem(struct uar_http_request *r, uar_err code, const struct uar_error *error)
 {
 	struct exchange *x = (struct exchange *)(void *)r;
 
-	send_problem(x->conn, code, error, r->method != UAR_HTTP_HEAD);
+	send_problem(x->conn, code, error, r);
 }
 
 void uar_http_refuse(struct uar_http_stream *c, uar_err code, const struct uar_error *error)
 {
 	c->server->stats.refused++;
 	c->keep_alive = false;
-	send_problem(c, code, error, true);
+	send_problem(c, code, error, NULL);
 }
 
 /* --- streams --------------------------------------------------------------------- */
+
+static uar_err put_stream_head(struct uar_http_stream *c, const char *content_type)
+{
+	struct uar_buf *b = &c->server->answer_head;
+
+	begin_head(c->server, 200, content_type);
+	uar_buf_add_str(b, UAR_STR("Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"));
+	if (!c->http10)
+		uar_buf_add_str(b, UAR_STR("Transfer-Encoding: chunked\r\n"));
+	end_head(c);
+	return b->err;
+}
+
+void uar_http_stream_head(struct uar_http_request *r, const char *content_type)
+{
+	struct uar_http_stream *c = ((struct exchange *)(void *)r)->conn;
+
+	if (put_stream_head(c, content_type))
+		uar_http_problem(r, UAR_EINTERNAL, NULL);
+	else
+		send_ready(c, UAR_STR(""));
+}
 
 uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_type,
 			      const struct uar_http_stream_events *events,
@@ -257,16 +285,13 @@ uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_ty
 	struct uar_http_stream *c = ((struct exchange *)(void *)r)->conn;
 	struct uar_buf *b = &c->server->answer_head;
 	int kernel = UAR_LIMIT_HTTP_STREAM_SOCKET;
+	uar_err e;
 
 	if (r->method == UAR_HTTP_HEAD)
 		return UAR_EMETHOD;
-	begin_head(c->server, 200, content_type);
-	uar_buf_add_str(b, UAR_STR("Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"));
-	if (!c->http10)
-		uar_buf_add_str(b, UAR_STR("Transfer-Encoding: chunked\r\n"));
-	end_head(c);
-	if (b->err)
-		return b->err;
+	e = put_stream_head(c, content_type);
+	if (e)
+		return e;
 	c->state = CONN_STREAM;
 	c->events = *events;
 	c->flow.wants_room = false;

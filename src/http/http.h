@@ -41,6 +41,7 @@ struct uar_http_request {
 	struct uar_arena *arena; /* for the handler's own use while it decodes */
 	uar_str peer;		 /* "127.0.0.1:4711", "unix" */
 	void *user;		 /* the handler's, NULL at first */
+	uar_str allow;		 /* the handler's: the methods that a 405 names */
 };
 
 /* First header of that name (any case), or an empty string with .p NULL. */
@@ -49,6 +50,8 @@ uar_str uar_http_header(const struct uar_http_request *r, const char *name);
  * when absent. UAR_EINVALID for a broken escape. */
 UAR_MUST_CHECK uar_err uar_http_query(const struct uar_http_request *r, const char *name,
 				      uar_str *out);
+/* Cuts the next name and value off *rest, neither decoded; false at the end. */
+bool uar_http_query_cut(uar_str *rest, uar_str *out_name, uar_str *out_value);
 /* Percent-decodes (no '+' rule) into the arena; refuses NUL and broken escapes. */
 UAR_MUST_CHECK uar_err uar_http_decode(struct uar_arena *a, uar_str in, uar_str *out);
 
@@ -98,6 +101,8 @@ struct uar_http_stream_events {
 UAR_MUST_CHECK uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_type,
 					     const struct uar_http_stream_events *events,
 					     struct uar_http_stream **out);
+/* Answers HEAD with the head that the stream would have. */
+void uar_http_stream_head(struct uar_http_request *r, const char *content_type);
 /* UAR_EBUSY: more than the cap waits already; nothing was taken, `writable` follows.
  * UAR_EEOF: the peer is gone; `closed` follows. */
 UAR_MUST_CHECK uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f);

@@ -54,14 +54,22 @@ uar_err uar_http_decode(struct uar_arena *a, uar_str in, uar_str *out)
 	return UAR_OK;
 }
 
+bool uar_http_query_cut(uar_str *rest, uar_str *out_name, uar_str *out_value)
+{
+	uar_str pair = UAR_STR("");
+
+	while (rest->n && !pair.n)
+		pair = uar_str_cut(*rest, '&', rest);
+	*out_name = uar_str_cut(pair, '=', out_value);
+	return pair.n > 0;
+}
+
 uar_err uar_http_query(const struct uar_http_request *r, const char *name, uar_str *out)
 {
-	uar_str rest = r->query, pair, key, value;
+	uar_str rest = r->query, key, value;
 	uar_err e;
 
-	while (rest.n) {
-		pair = uar_str_cut(rest, '&', &rest);
-		key = uar_str_cut(pair, '=', &value);
+	while (uar_http_query_cut(&rest, &key, &value)) {
 		if (uar_str_find(key, '%') < key.n) {
 			e = uar_http_decode(r->arena, key, &key);
 			if (e)

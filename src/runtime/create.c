@@ -347,27 +347,35 @@ static uar_err check_plugin(struct uar_runtime *rt, struct uar_run_create *op,
 	return e;
 }
 
+/* Places are named as in a request for a run of an agent. */
+static uar_err check_agent(struct uar_run_create *op)
+{
+	const bool long_inputs = op->inputs.n > UAR_LIMIT_PREVIEW_BYTES;
+
+	if (!op->parent && !uar_agent_find(op->agent_id)) {
+		uar_error_where(&op->error, "/agent_id");
+		return uar_error_set(&op->error, UAR_ENOTFOUND, "no agent is named \"%.*s\"",
+				     UAR_FMT(op->agent_id));
+	}
+	if (!long_inputs && op->context.n <= UAR_LIMIT_PREVIEW_BYTES)
+		return UAR_OK;
+	uar_error_where(&op->error, "%s", long_inputs ? "/inputs" : "/context");
+	return uar_error_set(&op->error, UAR_ETOOBIG, "%s may have %d bytes",
+			     long_inputs ? "inputs besides message" : "context",
+			     UAR_LIMIT_PREVIEW_BYTES);
+}
+
 static uar_err check(struct uar_runtime *rt, struct uar_run_create *op, struct uar_entry_info *out)
 {
 	if (rt->draining)
 		return UAR_EDRAINING;
-	if (op->plugin_id.n)
-		return check_plugin(rt, op, out);
-	if (!op->parent && !uar_agent_find(op->agent_id))
-		return uar_error_set(&op->error, UAR_ENOTFOUND, "no agent is named \"%.*s\"",
-				     UAR_FMT(op->agent_id));
-	if (op->conversation_id.n && !uar_str_is_id(op->conversation_id))
+	if (op->conversation_id.n && !uar_str_is_id(op->conversation_id)) {
+		uar_error_where(&op->error, "/conversation_id");
 		return uar_error_set(&op->error, UAR_EINVALID,
 				     "conversation_id: 1 to %d visible ASCII characters",
 				     UAR_LIMIT_ID_BYTES);
-	if (op->inputs.n > UAR_LIMIT_PREVIEW_BYTES)
-		return uar_error_set(&op->error, UAR_ETOOBIG,
-				     "inputs besides message may have %d bytes",
-				     UAR_LIMIT_PREVIEW_BYTES);
-	if (op->context.n > UAR_LIMIT_PREVIEW_BYTES)
-		return uar_error_set(&op->error, UAR_ETOOBIG, "context may have %d bytes",
-				     UAR_LIMIT_PREVIEW_BYTES);
-	return UAR_OK;
+	}
+	return op->plugin_id.n ? check_plugin(rt, op, out) : check_agent(op);
 }
 
 uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op)

@@ -12,7 +12,8 @@ struct uar_stream;
 
 struct uar_stream_sink {
 	/* The run or session exists and the cursor is known; events follow. Once,
-	 * first. An error ends the stream with it. */
+	 * first. An error ends the stream with it; UAR_ESKIP: nobody wants them, it
+	 * ends with UAR_OK. */
 	uar_err (*opened)(void *ctx);
 	/* Takes all events or none. UAR_EBUSY: none were taken, uar_stream_resume
 	 * follows. Any other error ends the stream with it. */

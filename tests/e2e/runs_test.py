@@ -62,6 +62,10 @@ def fields():
         equal(s.record(header.json["run_id"])["idempotency_key"], "k-2")
 
 
+def nested(levels):
+    return {"a": nested(levels - 1)} if levels > 1 else {}
+
+
 @test("bad_bodies_are_refused_with_a_pointer", "ERR-05 ERR-08 API-01")
 def bad_bodies():
     ok = {"agent_id": "echo", "inputs": {"message": "hi"}}
@@ -76,21 +80,23 @@ def bad_bodies():
         ({**ok, "idempotency_key": ["k"]}, "/idempotency_key"), ({**ok, "task_id": 1}, "/task_id"),
         ({**ok, "trace_id": True}, "/trace_id"), ({**ok, "trace_id": "short"}, "/trace_id"),
         ({**ok, "colour": 1}, "/colour"),
-        (b"", None), (b"nonsense", None), (b"[]", None), (b"null", None), (b'{"agent_id":', None),
-        (b'{"agent_id":"echo","agent_id":"demo"}', None), (b'{"a":"\xff"}', None), (deep, None),
-        (b'\xef\xbb\xbf{"agent_id":"echo","inputs":{"message":"x"}}', None),
+        ({**ok, "context": nested(49)}, "/context"),
+        (b"", "/agent_id"), (b"nonsense", "1:1"), (b"[]", "1:1"), (b"null", "1:1"),
+        (b'{"agent_id":', "1:13"), (b'{"a":\n1,"a":2}', "2:3"), (b'{"a":"\xff"}', "1:7"),
+        (deep, "1:344"), (b'\xef\xbb\xbf{"agent_id":"echo","inputs":{"message":"x"}}', "1:1"),
     ]
     with Server() as s:
         for body, where in cases:
             refused(s.http.post("/api/runs", body), 400, "VALIDATION_ERROR", where)
-        refused(s.http.post("/api/runs", {**ok, "agent_id": "nobody"}), 404, "NOT_FOUND")
+        refused(s.http.post("/api/runs", {**ok, "agent_id": "nobody"}), 404, "NOT_FOUND",
+                "/agent_id")
         refused(s.http.post("/api/runs", {**ok, "context": {"a": "x" * 9000}}), 413,
-                "PAYLOAD_TOO_LARGE")
+                "PAYLOAD_TOO_LARGE", "/context")
         refused(s.http.post("/api/runs", {**ok, "inputs": {"message": "m", "x": "y" * 9000}}), 413,
-                "PAYLOAD_TOO_LARGE")
+                "PAYLOAD_TOO_LARGE", "/inputs")
         for kind in ("text/plain", "application/x-www-form-urlencoded", None):
             refused(s.http.post("/api/runs", ok, headers={"Content-Type": kind}), 415,
-                    "UNSUPPORTED_MEDIA_TYPE")
+                    "UNSUPPORTED_MEDIA_TYPE", "Content-Type")
         equal(s.http.post("/api/runs", ok, headers={
             "Content-Type": "Application/JSON; charset=utf-8"}).status, 202)
         refused(s.http.send("PUT", "/api/runs", ok), 405, "METHOD_NOT_ALLOWED")
@@ -107,7 +113,7 @@ def not_found():
     with Server() as s:
         for path in (f"/api/runs/{missing}", f"/api/runs/{missing}/stream", "/api/runs/x",
                      f"/api/sessions/{missing}/events", "/api/fixtures/none/stream", "/nothing",
-                     "/api/runs/" + "x" * 200, "/api/runs/%00", "/api/runs/%ff"):
+                     "/api/runs/" + "x" * 200, "/api/runs/%ff"):
             refused(s.http.get(path), 404, "NOT_FOUND")
         refused(s.http.post(f"/api/runs/{missing}/cancel"), 404, "NOT_FOUND")
 

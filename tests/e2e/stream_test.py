@@ -77,11 +77,13 @@ def bad_cursor():
         last = s.events(run_id)[-1].id
         session = s.record(run_id)["session_id"]
         for value in (last + 100, 2**63, 2**64 - 1, 2**64, "x", "-1", "1.5", " ", "1 "):
-            for open_stream in (lambda: s.stream(run_id, after=value),
-                                lambda: s.stream(run_id, last_event_id=value),
-                                lambda: s.session_stream(session, after=value)):
-                refused(refusal(open_stream), 400, "VALIDATION_ERROR")
-        refused(refusal(lambda: s.stream(run_id, header=last + 1000)), 400, "VALIDATION_ERROR")
+            for open_stream, where in (
+                    (lambda: s.stream(run_id, after=value), "?after"),
+                    (lambda: s.stream(run_id, last_event_id=value), "?last_event_id"),
+                    (lambda: s.session_stream(session, after=value), "?after")):
+                refused(refusal(open_stream), 400, "VALIDATION_ERROR", where)
+        refused(refusal(lambda: s.stream(run_id, header=last + 1000)), 400, "VALIDATION_ERROR",
+                "Last-Event-ID")
         for value in ("x", "-1", "18446744073709551616"):
             refused(refusal(lambda: s.stream(run_id, header=value)), 400, "VALIDATION_ERROR",
                     "Last-Event-ID")

@@ -1,0 +1,81 @@
+/* query.c - the part of a target behind '?': checked whole, then looked up by name. */
+#include "gate/gate_int.h"
+
+static bool takes(const struct route *route, uar_str name)
+{
+	uar_str names = uar_str_c(route->query);
+
+	while (names.n)
+		if (uar_str_eq(uar_str_cut(names, ' ', &names), name))
+			return true;
+	return false;
+}
+
+static uar_err refuse(struct uar_error *error, uar_str name, const char *why)
+{
+	name = uar_str_utf8_prefix(name, UAR_LIMIT_ERROR_WHERE / 2);
+	uar_error_where(error, "?%.*s", UAR_FMT(name));
+	return uar_error_set(error, UAR_EINVALID, "%s", why);
+}
+
+static bool comes_again(uar_str rest, uar_str name)
+{
+	uar_str other, value;
+
+	while (uar_http_query_cut(&rest, &other, &value))
+		if (uar_str_eq(other, name))
+			return true;
+	return false;
+}
+
+uar_err gate_check_query(const struct route *route, const struct uar_http_request *r,
+			 struct uar_error *error)
+{
+	uar_str rest = r->query, name, value, text;
+	uar_err e;
+
+	while (uar_http_query_cut(&rest, &name, &value)) {
+		if (!takes(route, name)) /* an escaped name is not one of ours either */
+			return refuse(error, name, "this route has no such parameter");
+		if (comes_again(rest, name))
+			return refuse(error, name, "given twice");
+		e = uar_http_decode(r->arena, value, &text);
+		if (e == UAR_ENOMEM)
+			return e;
+		if (e || !uar_utf8_valid(text))
+			return refuse(error, name, "a broken escape, or not UTF-8");
+	}
+	return UAR_OK;
+}
+
+static bool has(const struct uar_http_request *r, const char *name)
+{
+	return comes_again(r->query, uar_str_c(name));
+}
+
+const char *gate_cursor_source(const struct uar_http_request *r)
+{
+	if (uar_http_header(r, "last-event-id").n)
+		return "Last-Event-ID";
+	return has(r, "after") || !has(r, "last_event_id") ? "?after" : "?last_event_id";
+}
+
+uar_err gate_query_str(struct call *c, const char *name, uar_str *out)
+{
+	return uar_http_query(c->r, name, out);
+}
+
+uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint64_t *out,
+		       struct uar_error *error)
+{
+	uar_str text;
+	uar_err e = uar_http_query(c->r, name, &text);
+
+	*out = fallback;
+	if (!e && text.p)
+		e = uar_str_u64(text, out);
+	if (!e)
+		return UAR_OK;
+	uar_error_where(error, "?%s", name);
+	return uar_error_set(error, UAR_EINVALID, "%s must be a whole number", name);
+}
