@@ -128,6 +128,26 @@ struct uar_blob_get {
 	void *internal;
 };
 
+/* Bytes on their way to a blob, piece by piece: what is too large to be held. */
+struct uar_upload {
+	void (*drop)(struct uar_upload *u); /* forgets it; no operation of it is under way */
+};
+struct uar_upload_op {
+	struct uar_task task;
+	/* NULL begins one, which is here when it is done. After an error or a finish
+	 * it is gone, and this is NULL again. */
+	struct uar_upload *upload;
+	uar_str bytes;	/* appended; stay in place until done */
+	bool finish;	/* then the whole is a durable blob, */
+	uar_str expect; /* if this is empty or its sha256, else EINVALID */
+	void (*done)(struct uar_upload_op *op);
+	uar_err err; /* ETOOBIG: more than UAR_LIMIT_BLOB_BYTES */
+	struct uar_error error;
+	uint64_t total;	 /* bytes so far */
+	char sha256[65]; /* of a finished one */
+	void *internal;
+};
+
 enum uar_store_health {
 	UAR_STORE_FINE,
 	UAR_STORE_FULL,	  /* writes are refused with EDISKFULL until there is space */
@@ -158,6 +178,8 @@ struct uar_store_ops {
 	/* Finishes what is queued, then calls done on the loop. Nothing may be asked
 	 * after it (UAR_EDRAINING); it is the way to destroy. */
 	void (*drain)(struct uar_store *s, void (*done)(void *ctx), void *ctx);
+	/* One operation of an upload at a time. */
+	uar_err (*upload)(struct uar_store *s, struct uar_upload_op *op);
 };
 
 struct uar_store {

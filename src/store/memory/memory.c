@@ -110,6 +110,7 @@ static const struct uar_store_ops ops = {
 	.each_live = mem_each_live,
 	.stats = mem_stats,
 	.drain = mem_drain,
+	.upload = mem_upload,
 };
 
 uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_store **out,

@@ -101,6 +101,11 @@ uar_err mem_runs(struct uar_store *base, struct uar_runs_query *q);
 uar_err mem_thread(struct uar_store *base, struct uar_thread_query *q);
 uar_err mem_put(struct uar_store *base, struct uar_blob_put *b);
 uar_err mem_get(struct uar_store *base, struct uar_blob_get *b);
+uar_err mem_upload(struct uar_store *base, struct uar_upload_op *op);
+/* The bytes under their hash. */
+uar_err mem_keep_blob(struct mem *m, uar_str bytes, char out_sha256[65]);
+/* Answers in the next turn. */
+uar_err mem_ask(struct mem *m, struct uar_task *t, uar_task_fn *answer);
 void mem_answer_all(struct uar_task *t);
 
 #endif

@@ -139,22 +139,22 @@ static void answer_thread(struct uar_task *t)
 	q->done(q);
 }
 
-static uar_err put_blob(struct mem *m, struct uar_blob_put *b)
+uar_err mem_keep_blob(struct mem *m, uar_str bytes, char out_sha256[65])
 {
 	struct mem_blob *blob;
 	char sha256[65];
-	uar_err e = uar_store_sha256(b->bytes, sha256);
+	uar_err e = uar_store_sha256(bytes, sha256);
 
 	if (e)
 		return e;
-	memcpy(b->sha256, sha256, sizeof sha256);
+	memcpy(out_sha256, sha256, sizeof sha256);
 	if (uar_map_get(&m->names.blobs, uar_str_c(sha256)))
 		return UAR_OK;
 	blob = uar_arena_alloc(&m->arena, sizeof *blob);
 	if (!blob)
 		return UAR_ENOMEM;
 	blob->key = uar_arena_str(&m->arena, uar_str_c(sha256));
-	blob->bytes = uar_arena_str(&m->arena, b->bytes);
+	blob->bytes = uar_arena_str(&m->arena, bytes);
 	if (!blob->key.p || !blob->bytes.p)
 		return UAR_ENOMEM;
 	return uar_map_put(&m->names.blobs, blob->key, blob);
@@ -166,7 +166,7 @@ static void answer_put(struct uar_task *t)
 	struct mem *m = b->internal;
 
 	b->error = (struct uar_error){ 0 };
-	b->err = put_blob(m, b);
+	b->err = mem_keep_blob(m, b->bytes, b->sha256);
 	if (b->err)
 		uar_error_set(&b->error, b->err, "%s", uar_err_text(b->err));
 	b->done(b);
@@ -212,7 +212,7 @@ void mem_answer_all(struct uar_task *t)
 	mem_maybe_drained(m);
 }
 
-static uar_err ask(struct mem *m, struct uar_task *t, uar_task_fn *answer)
+uar_err mem_ask(struct mem *m, struct uar_task *t, uar_task_fn *answer)
 {
 	if (m->draining)
 		return UAR_EDRAINING;
@@ -228,7 +228,7 @@ uar_err mem_read(struct uar_store *base, struct uar_read *r)
 	uar_err e = uar_store_check_read(r);
 
 	r->internal = mem_of(base);
-	return e ? e : ask(mem_of(base), &r->task, answer_read);
+	return e ? e : mem_ask(mem_of(base), &r->task, answer_read);
 }
 
 uar_err mem_runs(struct uar_store *base, struct uar_runs_query *q)
@@ -236,7 +236,7 @@ uar_err mem_runs(struct uar_store *base, struct uar_runs_query *q)
 	uar_err e = uar_store_check_runs(q);
 
 	q->internal = mem_of(base);
-	return e ? e : ask(mem_of(base), &q->task, answer_runs);
+	return e ? e : mem_ask(mem_of(base), &q->task, answer_runs);
 }
 
 uar_err mem_thread(struct uar_store *base, struct uar_thread_query *q)
@@ -244,7 +244,7 @@ uar_err mem_thread(struct uar_store *base, struct uar_thread_query *q)
 	uar_err e = uar_store_check_thread(q);
 
 	q->internal = mem_of(base);
-	return e ? e : ask(mem_of(base), &q->task, answer_thread);
+	return e ? e : mem_ask(mem_of(base), &q->task, answer_thread);
 }
 
 uar_err mem_put(struct uar_store *base, struct uar_blob_put *b)
@@ -254,12 +254,12 @@ uar_err mem_put(struct uar_store *base, struct uar_blob_put *b)
 	b->internal = m;
 	if (b->bytes.n > UAR_LIMIT_BLOB_BYTES)
 		return UAR_ETOOBIG;
-	return m->stats.health == UAR_STORE_BROKEN ? UAR_ESYNC : ask(m, &b->task, answer_put);
+	return m->stats.health == UAR_STORE_BROKEN ? UAR_ESYNC : mem_ask(m, &b->task, answer_put);
 }
 
 uar_err mem_get(struct uar_store *base, struct uar_blob_get *b)
 {
 	b->internal = mem_of(base);
-	return uar_store_is_sha256(b->sha256) ? ask(mem_of(base), &b->task, answer_get)
+	return uar_store_is_sha256(b->sha256) ? mem_ask(mem_of(base), &b->task, answer_get)
 					      : UAR_EINVALID;
 }

@@ -202,6 +202,18 @@ uar_err sq_blob_put(int blobs_fd, uar_str bytes, char out_sha256[65], struct uar
 	return e;
 }
 
+uar_err sq_blob_adopt(int blobs_fd, const char *temp, int fd, const char sha256[65],
+		      struct uar_error *error)
+{
+	struct path p = path_of(sha256);
+
+	if (have(blobs_fd, &p, sha256))
+		return unlinkat(blobs_fd, temp, 0) ? fail(error, UAR_EIO, "unlink") : UAR_OK;
+	if (fsync(fd))
+		return fail(error, UAR_ESYNC, "fsync");
+	return publish(blobs_fd, temp, &p, error);
+}
+
 static uar_err read_range(int fd, struct uar_blob_get *b, struct uar_error *error)
 {
 	size_t left = b->total > b->offset ? (size_t)(b->total - b->offset) : 0, got = 0;

@@ -185,11 +185,22 @@ static void get_blob(struct sq_reader *rd, struct uar_blob_get *b)
 	b->err = sq_blob_get(rd->pool->store->blobs_fd, b, &b->error);
 }
 
+static void step_upload(struct sq_reader *rd, struct uar_upload_op *op)
+{
+	struct sq_store *s = rd->pool->store;
+
+	op->error = (struct uar_error){ 0 };
+	sq_upload_step(s->blobs_fd, op);
+	if (op->err == UAR_ESYNC)
+		sq_writer_break(&s->writer, &op->error);
+}
+
 READ_KIND(read, uar_read, sq_query_read)
 READ_KIND(runs, uar_runs_query, sq_query_runs)
 READ_KIND(thread, uar_thread_query, sq_query_thread)
 READ_KIND(blob_put, uar_blob_put, put_blob)
 READ_KIND(blob_get, uar_blob_get, get_blob)
+READ_KIND(upload, uar_upload_op, step_upload)
 
 void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
 {
@@ -199,7 +210,7 @@ void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
 	} kinds[] = {
 		{ read_done, read_run },	 { runs_done, runs_run },
 		{ thread_done, thread_run },	 { blob_put_done, blob_put_run },
-		{ blob_get_done, blob_get_run },
+		{ blob_get_done, blob_get_run }, { upload_done, upload_run },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -233,12 +244,22 @@ static uar_err sq_get(struct uar_store *base, struct uar_blob_get *b)
 	return uar_store_is_sha256(b->sha256) ? blob_get_add(base, b) : UAR_EINVALID;
 }
 
-static uar_err sq_put(struct uar_store *base, struct uar_blob_put *b)
+static bool is_broken(struct uar_store *base)
 {
 	struct uar_store_stats st;
 
 	base->ops->stats(base, &st);
-	if (st.health == UAR_STORE_BROKEN)
+	return st.health == UAR_STORE_BROKEN;
+}
+
+static uar_err sq_upload(struct uar_store *base, struct uar_upload_op *op)
+{
+	return is_broken(base) ? UAR_ESYNC : upload_add(base, op);
+}
+
+static uar_err sq_put(struct uar_store *base, struct uar_blob_put *b)
+{
+	if (is_broken(base))
 		return UAR_ESYNC;
 	return b->bytes.n > UAR_LIMIT_BLOB_BYTES ? UAR_ETOOBIG : blob_put_add(base, b);
 }
@@ -353,6 +374,7 @@ static const struct uar_store_ops ops = {
 	.each_live = sq_each_live,
 	.stats = sq_stats,
 	.drain = sq_drain,
+	.upload = sq_upload,
 };
 
 /* --- opening ------------------------------------------------------------------------- */

@@ -260,6 +260,11 @@ UAR_MUST_CHECK uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_err
 UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, uar_str bytes, char out_sha256[65],
 				   struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error);
+/* A written file below blobs/tmp becomes the blob of that hash, durably. */
+UAR_MUST_CHECK uar_err sq_blob_adopt(int blobs_fd, const char *temp, int fd, const char sha256[65],
+				     struct uar_error *error);
+/* upload.c: one step, on a thread that may wait. */
+void sq_upload_step(int blobs_fd, struct uar_upload_op *op);
 /* Every blob's name against its bytes. */
 UAR_MUST_CHECK uar_err sq_blob_verify(int blobs_fd, void (*bad)(void *ctx, const char *what),
 				      void *ctx, struct uar_error *error);

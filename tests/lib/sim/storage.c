@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "store/memory/memory.h"
 
-enum kind { APPEND, READ, RUNS, THREAD, THREAD_TOLD, PUT, GET };
+enum kind { APPEND, READ, RUNS, THREAD, THREAD_TOLD, PUT, GET, UPLOAD };
 
 struct pending {
 	struct uar_list node;
@@ -73,6 +73,11 @@ static uar_err sim_get(struct uar_store *s, struct uar_blob_get *b)
 	return enqueue(s, GET, b);
 }
 
+static uar_err sim_upload(struct uar_store *s, struct uar_upload_op *op)
+{
+	return enqueue(s, UPLOAD, op);
+}
+
 static uar_err sim_each_live(struct uar_store *s, void (*fn)(void *ctx, const struct uar_run_row *),
 			     void *ctx, struct uar_error *error)
 {
@@ -93,9 +98,10 @@ static void sim_drain(struct uar_store *s, void (*done)(void *ctx), void *ctx)
 	(void)s, (void)done, (void)ctx; /* this world ends by kill alone */
 }
 
-static const struct uar_store_ops ops = { 1,	    sizeof ops,	   NULL,       sim_append,
-					  sim_read, sim_runs,	   sim_thread, sim_put,
-					  sim_get,  sim_each_live, sim_stats,  sim_drain };
+static const struct uar_store_ops ops = { 1,	     sizeof ops,    NULL,	sim_append,
+					  sim_read,  sim_runs,	    sim_thread, sim_put,
+					  sim_get,   sim_each_live, sim_stats,	sim_drain,
+					  sim_upload };
 
 static void thread_found(struct uar_thread_query *q)
 {
@@ -136,6 +142,7 @@ static uar_err forward(struct sim_world *w, struct pending *p)
 	case THREAD_TOLD: return tell_thread(p);
 	case PUT: return disk->ops->blob_put(disk, p->op);
 	case GET: return disk->ops->blob_get(disk, p->op);
+	case UPLOAD: return disk->ops->upload(disk, p->op);
 	}
 	return UAR_EINTERNAL;
 }
@@ -148,6 +155,7 @@ static void fail(const struct pending *p, uar_err e)
 	struct uar_thread_query *t = p->op;
 	struct uar_blob_put *put = p->op;
 	struct uar_blob_get *get = p->op;
+	struct uar_upload_op *up = p->op;
 
 	switch (p->kind) {
 	case APPEND: a->err = e, a->done(a); break;
@@ -157,6 +165,11 @@ static void fail(const struct pending *p, uar_err e)
 	case THREAD_TOLD: t->err = e, t->done(t); break;
 	case PUT: put->err = e, put->done(put); break;
 	case GET: get->err = e, get->done(get); break;
+	case UPLOAD:
+		if (up->upload)
+			up->upload->drop(up->upload);
+		up->upload = NULL, up->err = e, up->done(up);
+		break;
 	}
 }
 

@@ -1,0 +1,141 @@
+/* upload.c - a blob that arrives in pieces: written and hashed as they come.
+ *
+ * The file has a name below blobs/tmp until it is whole; then it is synced and
+ * gets the name of its hash. An upload that is dropped takes its file with it,
+ * also after the store is gone. */
+#include "store/sqlite/sqlite_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
+
+#include "base/alloc.h"
+
+struct upload {
+	struct uar_upload base; /* first */
+	int blobs_fd, fd;	/* its own */
+	EVP_MD_CTX *md;
+	uint64_t total;
+	char temp[32];
+};
+
+static struct upload *upload_of(struct uar_upload *base)
+{
+	return (struct upload *)(void *)base;
+}
+
+static void close_all(struct upload *u)
+{
+	if (u->fd >= 0)
+		close(u->fd);
+	if (u->blobs_fd >= 0)
+		close(u->blobs_fd);
+	EVP_MD_CTX_free(u->md);
+	uar_free(u);
+}
+
+static void drop(struct uar_upload *base)
+{
+	struct upload *u = upload_of(base);
+
+	if (u->fd >= 0)
+		unlinkat(u->blobs_fd, u->temp, 0);
+	close_all(u);
+}
+
+static uar_err fail(struct uar_error *error, const char *what)
+{
+	uar_err e = errno == ENOSPC || errno == EDQUOT ? UAR_EDISKFULL : UAR_EIO;
+
+	return uar_error_set(error, e, "upload: %s: %s", what, strerror(errno));
+}
+
+static uar_err begin(int blobs_fd, struct uar_upload **out, struct uar_error *error)
+{
+	struct upload *u = uar_zalloc(sizeof *u);
+	uar_err e = UAR_OK;
+
+	if (!u)
+		return UAR_ENOMEM;
+	u->base.drop = drop;
+	u->fd = -1;
+	u->blobs_fd = fcntl(blobs_fd, F_DUPFD_CLOEXEC, 3);
+	u->md = EVP_MD_CTX_new();
+	snprintf(u->temp, sizeof u->temp, "tmp/%016llx",
+		 (unsigned long long)uar_rand_u64(&uar_rand_system));
+	if (u->blobs_fd < 0)
+		e = fail(error, "dup");
+	else if (!u->md || !EVP_DigestInit_ex(u->md, EVP_sha256(), NULL))
+		e = UAR_ENOMEM;
+	if (!e) {
+		u->fd = openat(u->blobs_fd, u->temp,
+			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		e = u->fd < 0 ? fail(error, "create") : UAR_OK;
+	}
+	if (e) {
+		drop(&u->base);
+		return e;
+	}
+	*out = &u->base;
+	return UAR_OK;
+}
+
+static uar_err append(struct upload *u, uar_str bytes, struct uar_error *error)
+{
+	if (bytes.n > UAR_LIMIT_BLOB_BYTES - u->total)
+		return uar_error_set(error, UAR_ETOOBIG, "more than %d bytes",
+				     UAR_LIMIT_BLOB_BYTES);
+	if (bytes.n && !EVP_DigestUpdate(u->md, bytes.p, bytes.n))
+		return UAR_ENOMEM;
+	u->total += bytes.n;
+	while (bytes.n) {
+		ssize_t n = write(u->fd, bytes.p, bytes.n);
+
+		if (n < 0 && errno != EINTR)
+			return fail(error, "write");
+		bytes = uar_str_from(bytes, n < 0 ? 0 : (size_t)n);
+	}
+	return UAR_OK;
+}
+
+static uar_err finish(struct upload *u, uar_str expect, char out_sha256[65],
+		      struct uar_error *error)
+{
+	unsigned char raw[EVP_MAX_MD_SIZE];
+
+	if (!EVP_DigestFinal_ex(u->md, raw, NULL))
+		return UAR_ENOMEM;
+	for (int i = 0; i < 32; i++) {
+		out_sha256[2 * i] = "0123456789abcdef"[raw[i] >> 4];
+		out_sha256[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];
+	}
+	out_sha256[64] = 0;
+	if (expect.n && !uar_str_is(expect, out_sha256))
+		return uar_error_set(error, UAR_EINVALID, "the bytes have another sha256");
+	return sq_blob_adopt(u->blobs_fd, u->temp, u->fd, out_sha256, error);
+}
+
+void sq_upload_step(int blobs_fd, struct uar_upload_op *op)
+{
+	struct upload *u;
+	uar_err e = op->upload ? UAR_OK : begin(blobs_fd, &op->upload, &op->error);
+
+	if (!e)
+		e = append(upload_of(op->upload), op->bytes, &op->error);
+	if (!e && op->finish)
+		e = finish(upload_of(op->upload), op->expect, op->sha256, &op->error);
+	op->err = e;
+	if (e && !op->error.code)
+		uar_error_set(&op->error, e, "%s", uar_err_text(e));
+	u = op->upload ? upload_of(op->upload) : NULL;
+	op->total = u ? u->total : 0;
+	if (!e && !op->finish)
+		return;
+	op->upload = NULL;
+	if (u && e)
+		drop(&u->base);
+	else if (u)
+		close_all(u);
+}
