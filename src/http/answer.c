@@ -122,7 +122,7 @@ static bool has_body(int status)
 }
 
 /* The head of a whole answer. False: the caller's fields make no valid head. */
-static bool put_head(struct uar_http_stream *c, const struct uar_http_response *a)
+static bool put_head(struct uar_http_stream *c, const struct uar_http_response *a, uint64_t length)
 {
 	struct uar_buf *b = &c->server->answer_head;
 	bool ok = on_one_line(uar_str_c(a->content_type));
@@ -130,7 +130,7 @@ static bool put_head(struct uar_http_stream *c, const struct uar_http_response *
 	begin_head(c->server, a->status, a->content_type);
 	if (has_body(a->status)) {
 		uar_buf_add_str(b, UAR_STR("Content-Length: "));
-		uar_buf_add_u64(b, a->content_type ? a->body.n : 0);
+		uar_buf_add_u64(b, length);
 		uar_buf_add(b, "\r\n", 2);
 	}
 	for (size_t i = 0; i < a->header_count; i++) {
@@ -163,10 +163,10 @@ static void send_answer(struct uar_http_stream *c, const struct uar_http_respons
 
 	if (a->close)
 		c->keep_alive = false;
-	if (!put_head(c, a)) {
+	if (!put_head(c, a, a->content_type ? a->body.n : 0)) {
 		c->keep_alive = false;
 		a = &fault;
-		put_head(c, a);
+		put_head(c, a, 0);
 	}
 	with_body = with_body && a->content_type && has_body(a->status);
 	send_ready(c, with_body ? a->body : UAR_STR(""));
@@ -278,12 +278,29 @@ void uar_http_stream_head(struct uar_http_request *r, const char *content_type)
 		send_ready(c, UAR_STR(""));
 }
 
+/* The head is written; what follows comes from outside. */
+static struct uar_http_stream *begin_stream(struct uar_http_stream *c,
+					    const struct uar_http_stream_events *events, bool bare)
+{
+	c->state = CONN_STREAM;
+	c->events = *events;
+	c->flow.wants_room = false;
+	c->flow.bare = bare;
+	c->server->stats.streams++;
+	uar_http_set_due(c, DUE_NONE);
+	uar_http_out_cork(c, uar_buf_str(&c->server->answer_head));
+	uar_http_exchange_give(c->server, c->x);
+	c->x = NULL;
+	if (!c->running) /* it may have been held back while it waited */
+		uar_http_conn_poll(c, true, c->writing);
+	return c;
+}
+
 uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_type,
 			      const struct uar_http_stream_events *events,
 			      struct uar_http_stream **out)
 {
 	struct uar_http_stream *c = ((struct exchange *)(void *)r)->conn;
-	struct uar_buf *b = &c->server->answer_head;
 	int kernel = UAR_LIMIT_HTTP_STREAM_SOCKET;
 	uar_err e;
 
@@ -292,19 +309,26 @@ uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_ty
 	e = put_stream_head(c, content_type);
 	if (e)
 		return e;
-	c->state = CONN_STREAM;
-	c->events = *events;
-	c->flow.wants_room = false;
-	c->server->stats.streams++;
-	uar_http_set_due(c, DUE_NONE);
 	/* Else a reader that stops would let the kernel collect megabytes for it. */
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kernel, sizeof kernel);
-	uar_http_out_cork(c, uar_buf_str(b));
-	uar_http_exchange_give(c->server, c->x);
-	c->x = NULL;
-	if (!c->running) /* it may have been held back while it waited */
-		uar_http_conn_poll(c, true, c->writing);
-	*out = c;
+	*out = begin_stream(c, events, false);
+	return UAR_OK;
+}
+
+uar_err uar_http_body_begin(struct uar_http_request *r, const struct uar_http_response *head,
+			    uint64_t length, const struct uar_http_stream_events *events,
+			    struct uar_http_stream **out)
+{
+	struct uar_http_stream *c = ((struct exchange *)(void *)r)->conn;
+
+	if (!put_head(c, head, length))
+		return UAR_EINTERNAL;
+	if (r->method != UAR_HTTP_HEAD) {
+		*out = begin_stream(c, events, true);
+		return UAR_OK;
+	}
+	send_ready(c, UAR_STR(""));
+	*out = NULL;
 	return UAR_OK;
 }
 
@@ -324,10 +348,15 @@ void uar_http_stream_end(struct uar_http_stream *s)
 {
 	s->state = CONN_FLUSH;
 	s->server->stats.streams--;
-	if (!s->http10)
+	if (!s->http10 && !s->flow.bare)
 		uar_http_out_frame(s, s->server->last_chunk);
 	if (s->out)
 		uar_http_set_due(s, DUE_STALL);
 	else if (!s->broken)
 		uar_http_conn_answered(s);
+}
+
+void uar_http_stream_cut(struct uar_http_stream *s)
+{
+	uar_http_conn_close(s);
 }

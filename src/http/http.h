@@ -55,6 +55,13 @@ bool uar_http_query_cut(uar_str *rest, uar_str *out_name, uar_str *out_value);
 /* Percent-decodes (no '+' rule) into the arena; refuses NUL and broken escapes. */
 UAR_MUST_CHECK uar_err uar_http_decode(struct uar_arena *a, uar_str in, uar_str *out);
 
+/* Which bytes of `total` a Range header means. UAR_ESKIP: none that is understood,
+ * so the whole is meant (several ranges are not). UAR_ERANGE: bytes that are not there. */
+struct uar_http_range {
+	uint64_t first, count;
+};
+UAR_MUST_CHECK uar_err uar_http_range(uar_str header, uint64_t total, struct uar_http_range *out);
+
 struct uar_http_handler {
 	/* The head is complete and well formed, the body unread: authenticate and
 	 * route here. An error is answered as a problem and the body never read.
@@ -103,6 +110,16 @@ UAR_MUST_CHECK uar_err uar_http_stream_begin(struct uar_http_request *r, const c
 					     struct uar_http_stream **out);
 /* Answers HEAD with the head that the stream would have. */
 void uar_http_stream_head(struct uar_http_request *r, const char *content_type);
+/* The same for a body whose length is known: status, type and headers are those of
+ * `head`, the frames are sent bare, and exactly `length` bytes must come before the
+ * end. HEAD is answered at once, and *out is NULL. */
+UAR_MUST_CHECK uar_err uar_http_body_begin(struct uar_http_request *r,
+					   const struct uar_http_response *head, uint64_t length,
+					   const struct uar_http_stream_events *events,
+					   struct uar_http_stream **out);
+/* The body cannot be completed: cuts the connection, so that the reader notices.
+ * `closed` is not called. */
+void uar_http_stream_cut(struct uar_http_stream *s);
 /* UAR_EBUSY: more than the cap waits already; nothing was taken, `writable` follows.
  * UAR_EEOF: the peer is gone; `closed` follows. */
 UAR_MUST_CHECK uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f);

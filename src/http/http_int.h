@@ -66,6 +66,7 @@ struct uar_http_stream {
 	struct {
 		bool wants_room; /* a send was refused */
 		bool corked;	 /* a stream's head waits for what this turn adds to it */
+		bool bare;	 /* the body has a length: no chunks */
 	} flow;
 	struct uar_list node, ready, due;
 	int64_t due_us;

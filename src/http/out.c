@@ -80,7 +80,7 @@ void uar_frame_unref(struct uar_frame *f)
 /* What goes over this connection: HTTP/1.0 knows no chunks. */
 static uar_str span(const struct uar_http_stream *c, const struct uar_frame *f)
 {
-	if (c->http10)
+	if (c->http10 || c->flow.bare)
 		return uar_str_n(f->bytes + f->prefix, f->payload);
 	return uar_str_n(f->bytes, f->total);
 }
