@@ -21,8 +21,11 @@ The protocol is described in docs/plugins.md."""
 import asyncio
 import base64
 import concurrent.futures
+import hashlib
 import inspect
+import itertools
 import json
+import mimetypes
 import os
 import sys
 import threading
@@ -30,6 +33,9 @@ import traceback
 
 __all__ = ["Plugin", "PluginError", "RunCancelled", "PROTOCOL"]
 PROTOCOL = "1"
+INLINE = 65536  # bytes of an item's content; larger ones are uploaded
+PIECE = 262144  # bytes of one piece of an upload
+AHEAD = 2  # pieces on their way at once
 
 
 class RunCancelled(Exception):
@@ -100,6 +106,23 @@ def without_none(**members):
     return {k: v for k, v in members.items() if v is not None}
 
 
+def read_file(path):
+    with open(path, "rb") as f:
+        while chunk := f.read(PIECE):
+            yield chunk
+
+
+def pieces(chunks):
+    """The same bytes, no piece larger than the server takes; one at least."""
+    empty = True
+    for chunk in chunks:
+        for at in range(0, len(chunk), PIECE):
+            empty = False
+            yield chunk[at:at + PIECE]
+    if empty:
+        yield b""
+
+
 class Run:
     """ctx.run: the run that a handler executes, and what it may tell about it."""
 
@@ -113,6 +136,7 @@ class Run:
         self.timeout = start.get("timeout_seconds")
         self.cancel_reason = None
         self.kept = None
+        self.uploads = itertools.count(1)
         self.flag = threading.Event()
 
     def progress(self, p=None, message=None, *, stage=None, step=None, step_total=None,
@@ -146,6 +170,10 @@ class Run:
         self.kept = (self.kept or []) + list(export_item_ids)
 
     def export_text(self, text, description=None, **more):
+        data = text.encode("utf-8", "surrogatepass")
+        if len(data) > INLINE:
+            more.setdefault("mime", "text/plain; charset=utf-8")
+            return self.export_stream([data], description, **more)
         return self.export(type="text", text=text, description=description, **more)
 
     def export_url(self, url, description=None, **more):
@@ -155,9 +183,40 @@ class Run:
         return self.export(type="binary_url", binary_url=url, description=description, **more)
 
     def export_binary(self, data, description=None, **more):
-        """At most 65,536 bytes; larger ones need a URL."""
+        """Up to 65,536 bytes are part of the item; more are uploaded and become a binary_url."""
+        if len(data) > INLINE:
+            return self.export_stream([data], description, **more)
         return self.export(type="binary", binary=base64.b64encode(data).decode(),
                            description=description, **more)
+
+    def export_file(self, path, description=None, **more):
+        """Uploads a file; its name is the label, its type guessed from it."""
+        more.setdefault("label", os.path.basename(path))
+        guess = mimetypes.guess_type(path)[0]
+        if guess:
+            more.setdefault("mime", guess)
+        return self.export_stream(read_file(path), description, **more)
+
+    def export_stream(self, chunks, description=None, **more):
+        """Uploads bytes that come in chunks of any size: an item of type binary_url, which the
+        server itself serves."""
+        uploaded = self.upload(chunks)
+        return Run.export(self, type="binary_url", description=description, **uploaded, **more)
+
+    def upload(self, chunks):
+        """Sends bytes to the server; what the item that shows them must name."""
+        name, offset, sha256, ahead = f"u{next(self.uploads)}", 0, hashlib.sha256(), []
+        for piece in pieces(chunks):
+            if len(ahead) == AHEAD:
+                ahead.pop(0).result()
+            ahead.append(self.wire.request("run.upload", {
+                "run_id": self.id, "upload": name, "offset": offset,
+                "data": base64.b64encode(piece).decode()}))
+            offset += len(piece)
+            sha256.update(piece)
+        for future in ahead:
+            future.result()
+        return {"upload": name, "bytes": offset, "sha256": sha256.hexdigest()}
 
     def export_json(self, value, description=None, **more):
         return self.export(type="json", json=value, description=description, **more)
@@ -181,6 +240,9 @@ class AsyncRun(Run):
 
     async def export(self, **item):
         return await asyncio.to_thread(Run.export, self, **item)
+
+    async def export_stream(self, chunks, description=None, **more):
+        return await asyncio.to_thread(Run.export_stream, self, chunks, description, **more)
 
 
 class Context:

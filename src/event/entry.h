@@ -26,10 +26,18 @@ struct uar_export {
 	uar_str role;	 /* "result": what the entry returned; else empty */
 	uar_str content; /* the text; binary as base64; empty when it is in the blob */
 	uar_str blob;	 /* sha256 of the stored bytes, or empty */
+	uar_str upload;	 /* binary_url: the upload that holds the bytes, or empty */
 	uar_str sha256;	 /* of the bytes that count: binary before base64 */
-	int64_t bytes;
+	int64_t bytes;	 /* with `upload`: what the two must be, empty and -1: not said */
 	uar_str label, category, description, mime;
 	uar_str metadata; /* JSON object, or empty */
+};
+
+/* A piece of an upload: what is too large for one message. Offset 0 begins anew. */
+struct uar_piece {
+	uar_str name; /* of the upload; the worker's choice */
+	int64_t offset;
+	uar_str bytes;
 };
 
 struct uar_entries;    /* the host */
@@ -81,6 +89,8 @@ struct uar_entry_events {
 	void (*exported)(void *ctx, const struct uar_export *x, uar_str raw, uint64_t ticket);
 	void (*done)(void *ctx, const struct uar_entry_end *end);
 	void *ctx;
+	/* Answered without an id. */
+	void (*uploaded)(void *ctx, const struct uar_piece *p, uint64_t ticket);
 };
 
 struct uar_entries_ops {
@@ -105,7 +115,8 @@ struct uar_entries_ops {
 	void (*cancel)(struct uar_entry_call *c, uar_str reason);
 	/* The same, but nobody listens any more: the call is gone for the caller. */
 	void (*stop)(struct uar_entry_call *c, uar_str reason);
-	/* The export with that ticket is durable under `id`, or was refused. */
+	/* The export with that ticket is durable under `id`, or was refused; the piece
+	 * with that ticket was taken. */
 	void (*answer)(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id);
 	/* Holds the worker back; calls balance. */
 	void (*pause)(struct uar_entry_call *c, bool paused);

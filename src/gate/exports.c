@@ -149,7 +149,7 @@ static uar_err step(struct listing *l)
 		l->at++;
 		return UAR_OK;
 	}
-	if (l->item.blob.n) {
+	if (l->item.blob.n && !l->item.upload) {
 		e = fetch(l);
 		return e ? e : UAR_EBUSY;
 	}

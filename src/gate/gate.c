@@ -282,6 +282,7 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 		return UAR_ENOMEM;
 	g->o = *o;
 	uar_list_init(&g->streams);
+	uar_list_init(&g->downloads);
 	g->buf = uar_buf_make(UAR_LIMIT_READ_PAGE_BYTES * 4);
 	g->tick.fn = gate_streams_tick;
 	g->ping = uar_frame_create(UAR_STR(": ping\n\n"));
@@ -300,6 +301,7 @@ void uar_gate_destroy(struct uar_gate *g)
 		return;
 	uar_timer_stop(g->o.sched, &g->tick);
 	gate_channels_fini(g);
+	gate_downloads_fini(g);
 	gate_cache_clear(g);
 	uar_frame_unref(g->ping);
 	uar_buf_fini(&g->buf);
@@ -323,4 +325,5 @@ void uar_gate_drain(struct uar_gate *g)
 {
 	g->draining = true;
 	gate_streams_end(g);
+	gate_downloads_end(g);
 }

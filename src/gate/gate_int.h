@@ -51,6 +51,7 @@ struct uar_gate {
 	struct uar_buf buf;	  /* scratch of encoders */
 	struct uar_arena scratch; /* likewise */
 	struct channel *runs, *exports;
+	struct uar_list downloads; /* content.c */
 	struct uar_watch watch;
 	char code[LINK_CODE + 1]; /* empty: used */
 	int64_t code_until_us;
@@ -120,6 +121,10 @@ void gate_answer_run(struct call *c, uar_str run_id, int status);
 /* channels.c */
 uar_err gate_channels_init(struct uar_gate *g);
 void gate_channels_fini(struct uar_gate *g);
+
+/* content.c */
+void gate_downloads_end(struct uar_gate *g);  /* cuts them: readers resume with a range */
+void gate_downloads_fini(struct uar_gate *g); /* the HTTP server is gone */
 
 /* streams.c */
 /* Answers the call with an open stream; on an error it is still there, but for

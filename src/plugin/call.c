@@ -156,18 +156,18 @@ static void on_result(struct uar_entry_call *c, const struct uar_message *m)
 static void on_export(struct uar_entry_call *c, const struct uar_message *m)
 {
 	struct uar_error error = { 0 };
-	bool asks = m->id != NULL;
+	uint64_t ticket = m->id ? (uint64_t)m->id->i + 1 : 0;
 
-	if (asks && (m->id->kind != UAR_JSON_INT || m->id->i < 0)) {
+	if (m->id && (m->id->kind != UAR_JSON_INT || m->id->i < 0)) {
 		uar_error_set(&error, UAR_EINVALID, "ids of requests are whole numbers from 0");
 		process_reply(c->process, m->id, UAR_EINVALID, &error);
-		return;
-	}
-	if (c->heard)
-		c->events.exported(c->events.ctx, &m->export, m->raw,
-				   asks ? (uint64_t)m->id->i + 1 : 0);
-	else
+	} else if (!c->heard) {
 		process_reply(c->process, m->id, UAR_ESTATE, NULL);
+	} else if (m->kind == UAR_MESSAGE_UPLOAD) {
+		c->events.uploaded(c->events.ctx, &m->piece, ticket);
+	} else {
+		c->events.exported(c->events.ctx, &m->export, m->raw, ticket);
+	}
 }
 
 static void on_start_reply(struct uar_entry_call *c, const struct uar_message *m)
@@ -190,7 +190,8 @@ void call_message(struct uar_entry_call *c, const struct uar_message *m)
 		if (c->heard)
 			c->events.progress(c->events.ctx, &m->progress);
 		break;
-	case UAR_MESSAGE_EXPORT: on_export(c, m); break;
+	case UAR_MESSAGE_EXPORT:
+	case UAR_MESSAGE_UPLOAD: on_export(c, m); break;
 	case UAR_MESSAGE_RESULT: on_result(c, m); break;
 	case UAR_MESSAGE_ERROR:
 		process_reply(c->process, m->id, UAR_OK, NULL);
@@ -219,7 +220,8 @@ void call_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str i
 	uar_jw_cstr(&w, "jsonrpc", "2.0");
 	uar_jw_int(&w, "id", request.i);
 	uar_jw_obj(&w, "result");
-	uar_jw_str(&w, "export_item_id", id);
+	if (id.n)
+		uar_jw_str(&w, "export_item_id", id);
 	process_send(c->process, &w);
 }
 

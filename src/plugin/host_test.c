@@ -168,7 +168,9 @@ static bool start(struct scene *s, int i)
 				       .entry_id = UAR_STR("e"),
 				       .args = UAR_STR("{\"n\":1}"),
 				       .attempt = 1 };
-	struct uar_entry_events events = { on_progress, on_exported, on_done, c };
+	struct uar_entry_events events = {
+		.progress = on_progress, .exported = on_exported, .done = on_done, .ctx = c
+	};
 
 	r.run_id = uar_str_c(c->run_id);
 	return CHECK(s->port->ops->start(s->port, &c->slot, &r, &events, &c->call, NULL) == UAR_OK);

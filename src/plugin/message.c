@@ -146,6 +146,53 @@ static uar_err read_binary(struct reader *r, uar_str text)
 	return UAR_OK;
 }
 
+static uar_err read_name(const struct reader *r, const char *key, uar_str *out)
+{
+	const struct uar_json *j = get(r, key);
+
+	if (!j || j->kind != UAR_JSON_STRING || !uar_str_is_id(j->text))
+		return refuse(r, UAR_EINVALID, key, "must be 1 to 128 visible ASCII characters");
+	*out = j->text;
+	return UAR_OK;
+}
+
+static uar_err read_upload(struct reader *r)
+{
+	struct uar_piece *p = &r->out->piece;
+	const struct uar_json *data = get(r, "data");
+	uar_err e = read_name(r, "upload", &p->name);
+
+	if (!e)
+		e = read_count(r, "offset", &p->offset);
+	if (e)
+		return e;
+	if (p->offset < 0)
+		return refuse(r, UAR_EINVALID, "offset", "is required");
+	if (!data || data->kind != UAR_JSON_STRING)
+		return refuse(r, UAR_EINVALID, "data", "must be base64");
+	if (data->text.n > (UAR_LIMIT_UPLOAD_PIECE + 2) / 3 * 4)
+		return refuse(r, UAR_ETOOBIG, "data", "is larger than 262144 bytes");
+	if (uar_base64_decode(r->arena, data->text, &p->bytes))
+		return refuse(r, UAR_EINVALID, "data", "is not base64");
+	if (p->bytes.n > UAR_LIMIT_UPLOAD_PIECE)
+		return refuse(r, UAR_ETOOBIG, "data", "is larger than 262144 bytes");
+	return UAR_OK;
+}
+
+/* Content that was uploaded before, with what is known about it. */
+static uar_err read_uploaded(struct reader *r)
+{
+	struct uar_export *x = &r->out->export;
+	uar_err e = read_name(r, "upload", &x->upload);
+
+	x->content = UAR_STR("");
+	if (!e)
+		e = read_text(r, "sha256", 64, &x->sha256);
+	if (!e && x->sha256.n && x->sha256.n != 64)
+		e = refuse(r, UAR_EINVALID, "sha256", "must be 64 hexadecimal digits");
+	return e ? e : read_count(r, "bytes", &x->bytes);
+}
+
 static uar_err read_content(struct reader *r)
 {
 	static const char *const types[] = { "text", "url", "binary_url", "binary", "json" };
@@ -160,6 +207,8 @@ static uar_err read_content(struct reader *r)
 		return refuse(r, UAR_EINVALID, "type",
 			      "must be text, url, binary_url, binary or json");
 	snprintf(key, sizeof key, "%s", types[i]);
+	if (strcmp(key, "binary_url") == 0 && get(r, "upload"))
+		return read_uploaded(r);
 	content = uar_json_get(r->params, uar_str_c(key));
 	if (!content)
 		return refuse(r, UAR_EINVALID, key, "is required");
@@ -285,6 +334,7 @@ static const struct {
 	{ "run.progress", UAR_MESSAGE_PROGRESS, true, read_progress },
 	{ "run.status", UAR_MESSAGE_PROGRESS, true, read_status },
 	{ "run.export", UAR_MESSAGE_EXPORT, true, read_export },
+	{ "run.upload", UAR_MESSAGE_UPLOAD, true, read_upload },
 	{ "run.result", UAR_MESSAGE_RESULT, true, read_result },
 	{ "run.error", UAR_MESSAGE_ERROR, true, read_error },
 	{ "log", UAR_MESSAGE_LOG, false, read_log },

@@ -9,6 +9,7 @@ enum uar_message_kind {
 	UAR_MESSAGE_REPLY, /* to a request of ours */
 	UAR_MESSAGE_PROGRESS,
 	UAR_MESSAGE_EXPORT,
+	UAR_MESSAGE_UPLOAD,
 	UAR_MESSAGE_RESULT,
 	UAR_MESSAGE_ERROR,
 	UAR_MESSAGE_LOG,
@@ -22,6 +23,7 @@ struct uar_message {
 	struct uar_progress progress;
 	struct uar_export export;
 	uar_str raw;		      /* bytes of a binary export */
+	struct uar_piece piece;	      /* UPLOAD */
 	struct uar_entry_end end;     /* RESULT, ERROR */
 	const struct uar_json *value; /* REPLY: the result, NULL for an error; RESULT: the result */
 	const struct uar_json *error; /* REPLY: the error object */

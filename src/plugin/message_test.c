@@ -184,3 +184,58 @@ TEST(noise_is_no_message, "")
 	CHECK(verdict("{\"jsonrpc\":\"2.0\",\"method\":\"run.progress\"}") == UAR_EINVALID);
 	CHECK(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}") == UAR_OK);
 }
+
+TEST(pieces_of_an_upload, "EXP-21 EXP-20")
+{
+	static const struct {
+		const char *params;
+		uar_err want;
+	} cases[] = {
+		{ "\"upload\":\"a\",\"offset\":0,\"data\":\"YWJj\"", UAR_OK },
+		{ "\"upload\":\"a\",\"offset\":7,\"data\":\"\"", UAR_OK },
+		{ "\"offset\":0,\"data\":\"\"", UAR_EINVALID },
+		{ "\"upload\":\"\",\"offset\":0,\"data\":\"\"", UAR_EINVALID },
+		{ "\"upload\":\"a b\",\"offset\":0,\"data\":\"\"", UAR_EINVALID },
+		{ "\"upload\":\"a\",\"data\":\"\"", UAR_EINVALID },
+		{ "\"upload\":\"a\",\"offset\":-1,\"data\":\"\"", UAR_EINVALID },
+		{ "\"upload\":\"a\",\"offset\":0", UAR_EINVALID },
+		{ "\"upload\":\"a\",\"offset\":0,\"data\":\"Zh==\"", UAR_EINVALID },
+		{ "\"upload\":\"a\",\"offset\":0,\"data\":5", UAR_EINVALID },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_buf b = uar_buf_make(4096);
+		struct heard h;
+
+		uar_buf_printf(
+			&b,
+			"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"run.upload\",\"params\":{"
+			"\"run_id\":\"r\",%s}}",
+			cases[i].params);
+		hear(&h, uar_buf_str(&b));
+		CHECK_MSG(h.e == cases[i].want, "%s", cases[i].params);
+		if (i == 0) {
+			CHECK(h.m.kind == UAR_MESSAGE_UPLOAD);
+			CHECK_STR(h.m.piece.bytes, "abc");
+		}
+		uar_arena_fini(&h.arena);
+		uar_buf_fini(&b);
+	}
+}
+
+TEST(an_export_may_name_an_upload, "EXP-21")
+{
+	struct heard h;
+
+	hear(&h,
+	     UAR_STR("{\"jsonrpc\":\"2.0\",\"method\":\"run.export\",\"params\":{\"run_id\":"
+		     "\"r\",\"type\":\"binary_url\",\"upload\":\"a\",\"mime\":\"image/png\"}}"));
+	CHECK(h.e == UAR_OK);
+	CHECK_STR(h.m.export.upload, "a");
+	CHECK(h.m.export.bytes == -1 && !h.m.export.sha256.n);
+	uar_arena_fini(&h.arena);
+	hear(&h, UAR_STR("{\"jsonrpc\":\"2.0\",\"method\":\"run.export\",\"params\":{\"run_id\":"
+			 "\"r\",\"type\":\"text\",\"upload\":\"a\"}}"));
+	CHECK(h.e == UAR_EINVALID);
+	uar_arena_fini(&h.arena);
+}

@@ -49,16 +49,18 @@ void process_send(struct process *s, struct uar_jw *w)
 
 static void put_error(struct uar_jw *w, uar_err e, const struct uar_error *error)
 {
+	const char *token = uar_err_token(e);
 	int code = e == UAR_ENOTIMPL ? -32601 : e == UAR_ESYNTAX ? -32600 : -32602;
 
+	if (e == UAR_ESTATE)
+		token = "RUN_NOT_RUNNING";
+	else if (strcmp(token, "VALIDATION_ERROR") == 0 || e == UAR_ENOTIMPL)
+		token = "INVALID_ARGUMENT";
 	uar_jw_obj(w, "error");
-	uar_jw_int(w, "code", e == UAR_EINTERNAL ? -32603 : code);
+	uar_jw_int(w, "code", uar_err_retryable(e) || e == UAR_EINTERNAL ? -32603 : code);
 	uar_jw_cstr(w, "message", error ? uar_error_text(error) : uar_err_text(e));
 	uar_jw_obj(w, "data");
-	uar_jw_cstr(w, "code",
-		    e == UAR_ETOOBIG  ? "PAYLOAD_TOO_LARGE"
-		    : e == UAR_ESTATE ? "RUN_NOT_RUNNING"
-				      : "INVALID_ARGUMENT");
+	uar_jw_cstr(w, "code", token);
 	if (error && error->where[0])
 		uar_jw_cstr(w, "where", error->where);
 	uar_jw_close(w);
@@ -425,6 +427,8 @@ static void say_hello(struct process *s)
 	uar_jw_obj(&w, "limits");
 	uar_jw_int(&w, "line_bytes", UAR_LIMIT_PLUGIN_LINE);
 	uar_jw_int(&w, "export_bytes", UAR_LIMIT_EXPORT_BYTES);
+	uar_jw_int(&w, "upload_piece_bytes", UAR_LIMIT_UPLOAD_PIECE);
+	uar_jw_int(&w, "upload_bytes", UAR_LIMIT_BLOB_BYTES);
 	uar_jw_int(&w, "concurrency", s->plugin->m.concurrency);
 	uar_jw_close(&w);
 	process_send(s, &w);

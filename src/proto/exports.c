@@ -39,6 +39,7 @@ uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena
 	x.content = text(&x, "preview");
 	x.blob = blob_of(ev);
 	x.result = uar_str_is(text(&x, "role"), "result");
+	x.upload = uar_str_is(text(&x, "role"), "upload") && x.blob.n;
 	*out = x;
 	return UAR_OK;
 }
@@ -100,6 +101,16 @@ static void put_binary(struct uar_jw *w, uar_str bytes)
 	uar_buf_fini(&b);
 }
 
+void uar_export_item_url(struct uar_jw *w, const char *key, const struct uar_event *ev)
+{
+	struct uar_buf b = uar_buf_make(1024);
+
+	uar_buf_printf(&b, "/runs/%.*s/export/%.*s/content", UAR_FMT(ev->ids[UAR_ID_RUN]),
+		       UAR_FMT(ev->ids[UAR_ID_ARTIFACT]));
+	uar_jw_str(w, key, uar_buf_str(&b));
+	uar_buf_fini(&b);
+}
+
 void uar_export_item_write(struct uar_jw *w, const char *key, const struct uar_export_item *x,
 			   uar_str bytes)
 {
@@ -108,7 +119,10 @@ void uar_export_item_write(struct uar_jw *w, const char *key, const struct uar_e
 
 	uar_jw_obj(w, key);
 	put_head(w, x);
-	for (size_t i = 0; i < ARRAY_LEN(plain); i++)
+	uar_jw_str(w, "sha256", text(x, "sha256"));
+	if (x->upload)
+		uar_export_item_url(w, "binary_url", x->ev);
+	for (size_t i = 0; i < ARRAY_LEN(plain) && !x->upload; i++)
 		if (uar_str_is(x->type, plain[i]))
 			uar_jw_str(w, plain[i], content);
 	if (uar_str_is(x->type, "json"))

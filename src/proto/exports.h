@@ -12,6 +12,7 @@ struct uar_export_item {
 	uar_str content;	  /* as the event has it; empty when it is in the blob */
 	uar_str blob;		  /* sha256, or empty */
 	bool result;		  /* what the entry returned */
+	bool upload;		  /* the blob is what its binary_url stands for */
 };
 /* UAR_ESKIP: the event is no export item. */
 UAR_MUST_CHECK uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena,
@@ -19,6 +20,8 @@ UAR_MUST_CHECK uar_err uar_export_item_read(const struct uar_event *ev, struct u
 /* `bytes`: those of the blob, when there is one. */
 void uar_export_item_write(struct uar_jw *w, const char *key, const struct uar_export_item *x,
 			   uar_str bytes);
+/* Where the server shows the bytes of an uploaded item. */
+void uar_export_item_url(struct uar_jw *w, const char *key, const struct uar_event *ev);
 /* Ids and metadata: what the channel tells. */
 void uar_export_item_notice(struct uar_jw *w, const char *key, const struct uar_export_item *x);
 

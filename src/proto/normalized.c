@@ -1,6 +1,8 @@
 /* normalized.c - the map from event classes to normalized variants. */
 #include "proto/normalized.h"
 
+#include "proto/exports.h"
+
 struct put {
 	struct uar_jw w;
 	const struct uar_event *ev;
@@ -139,7 +141,10 @@ static uar_err put_artifact(struct put *x)
 	uar_jw_str(&x->w, "artifact_id", x->ev->ids[UAR_ID_ARTIFACT]);
 	uar_jw_str(&x->w, "artifact_type", text(x, "artifact_type"));
 	uar_jw_str(&x->w, "title", text(x, "title"));
-	uar_jw_str(&x->w, "content", text(x, "preview"));
+	if (uar_str_is(text(x, "role"), "upload"))
+		uar_export_item_url(&x->w, "content", x->ev);
+	else
+		uar_jw_str(&x->w, "content", text(x, "preview"));
 	if (language.n)
 		uar_jw_str(&x->w, "language", language);
 	tree_or_null(x, "metadata", get(x, "metadata"));

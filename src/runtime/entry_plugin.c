@@ -251,6 +251,15 @@ static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint
 		hold_back(w);
 }
 
+static void on_uploaded(void *ctx, const struct uar_piece *p, uint64_t ticket)
+{
+	struct plugin_worker *w = ctx;
+	uar_err e = rt_export_piece(&w->exports, p, ticket);
+
+	if (e)
+		entries_of(w)->ops->answer(w->call, ticket, e, UAR_STR(""));
+}
+
 static void on_stored(void *ctx, uint64_t ticket, uar_err e, uar_str id)
 {
 	struct plugin_worker *w = ctx;
@@ -274,7 +283,7 @@ static uar_err give(struct plugin_worker *w, struct uar_error *error)
 	struct live_run *r = w->base.run;
 	const struct uar_run *run = &r->state;
 	struct uar_entries *entries = entries_of(w);
-	struct uar_entry_events events = { on_progress, on_exported, on_done, w };
+	struct uar_entry_events events = { on_progress, on_exported, on_done, w, on_uploaded };
 	struct uar_entry_request request = {
 		.run_id = run->id.run_id,
 		.root_run_id = run->id.root_run_id,

@@ -19,9 +19,19 @@ struct item {
 	char sha256[UAR_SHA256_TEXT + 1];
 };
 
+static void piece_taken(void *ctx, uint64_t ticket, uar_err e)
+{
+	struct export_queue *q = ctx;
+
+	q->stored(q->ctx, ticket, e, UAR_STR(""));
+}
+
 void rt_export_init(struct export_queue *q, struct live_run *r)
 {
 	q->run = r;
+	rt_uploads_init(&q->uploads, r->agg->rt);
+	q->uploads.taken = piece_taken;
+	q->uploads.ctx = q;
 	uar_list_init(&q->items);
 	q->ids = uar_buf_make((size_t)UAR_LIMIT_RUN_EXPORTS * UAR_UUID_TEXT);
 }
@@ -57,6 +67,7 @@ void rt_export_fini(struct export_queue *q)
 		if (it->ready && !it->sent)
 			free_item(it);
 	}
+	rt_uploads_fini(&q->uploads);
 	uar_buf_fini(&q->ids);
 }
 
@@ -135,7 +146,8 @@ static void advance(struct export_queue *q)
 static uar_err own(struct item *it, const struct uar_export *x)
 {
 	uar_str *strings[] = { &it->x.type,	&it->x.content,	    &it->x.label, &it->x.role,
-			       &it->x.category, &it->x.description, &it->x.mime,  &it->x.metadata };
+			       &it->x.category, &it->x.description, &it->x.mime,  &it->x.metadata,
+			       &it->x.upload,	&it->x.sha256 };
 
 	it->x = *x;
 	for (size_t i = 0; i < ARRAY_LEN(strings); i++) {
@@ -190,6 +202,30 @@ static uar_err place(struct item *it, uar_str bytes)
 	return it->put.bytes.p ? rt->o.store->ops->blob_put(rt->o.store, &it->put) : UAR_ENOMEM;
 }
 
+static void upload_stored(void *ctx, uar_err e, const char *sha256, uint64_t bytes)
+{
+	struct item *it = ctx;
+
+	it->ready = true;
+	it->err = e;
+	snprintf(it->sha256, sizeof it->sha256, "%s", sha256);
+	it->x.sha256 = it->x.blob = uar_str_c(it->sha256);
+	it->x.bytes = (int64_t)bytes;
+	if (it->q)
+		advance(it->q);
+	else
+		free_item(it);
+}
+
+/* The bytes are at the store already: they get their name. */
+static uar_err place_upload(struct item *it)
+{
+	uar_uuid_next(&it->q->run->agg->rt->ids, it->id);
+	it->x.id = uar_str_c(it->id);
+	it->x.role = UAR_STR("upload");
+	return rt_upload_finish(&it->q->uploads, &it->x, upload_stored, it);
+}
+
 static struct item *make_item(struct export_queue *q, uint64_t ticket)
 {
 	struct item *it = uar_zalloc(sizeof *it);
@@ -227,9 +263,16 @@ uar_err rt_export_add(struct export_queue *q, const struct uar_export *x, uar_st
 	if (!it)
 		return UAR_ENOMEM;
 	e = own(it, x);
-	if (!e)
+	if (!e && x->upload.n)
+		e = place_upload(it);
+	else if (!e)
 		e = place(it, uar_str_is(x->type, "binary") ? raw : x->content);
 	return enter(q, it, e);
+}
+
+uar_err rt_export_piece(struct export_queue *q, const struct uar_piece *p, uint64_t ticket)
+{
+	return rt_upload_piece(&q->uploads, p, ticket);
 }
 
 uar_err rt_export_finish(struct export_queue *q, uar_str result)

@@ -5,11 +5,12 @@
 #ifndef UAR_RUNTIME_PLUGIN_EXPORT_H
 #define UAR_RUNTIME_PLUGIN_EXPORT_H
 
-#include "runtime/runtime_int.h"
+#include "runtime/plugin_upload.h"
 
 /* Embedded in the worker. */
 struct export_queue {
 	struct live_run *run;
+	struct upload_set uploads;
 	struct uar_list items; /* of struct item: those that are not durable yet */
 	struct uar_buf ids;    /* of all items, UAR_UUID_TEXT bytes each */
 	/* The item with that ticket is durable, or was refused. */
@@ -21,6 +22,9 @@ struct export_queue {
 
 void rt_export_init(struct export_queue *q, struct live_run *r);
 void rt_export_fini(struct export_queue *q); /* what is under way goes on, unheard */
+/* A piece of an upload that an item will name; `stored` tells, without an id. */
+UAR_MUST_CHECK uar_err rt_export_piece(struct export_queue *q, const struct uar_piece *p,
+				       uint64_t ticket);
 UAR_MUST_CHECK uar_err rt_export_add(struct export_queue *q, const struct uar_export *x,
 				     uar_str raw, uint64_t ticket);
 /* Nothing follows but `finished`. result: JSON that the entry returned, or empty. */

@@ -1,5 +1,7 @@
 """Entries for the tests: each shows one thing a plugin can do."""
 import asyncio
+import base64
+import hashlib
 import os
 import sys
 
@@ -126,13 +128,77 @@ def typed(ctx, args):
 @plugin.entry("refused")
 def refused(ctx, args):
     problems = []
-    for attempt in (lambda: ctx.run.export_binary(b"x" * 65537), lambda: ctx.run.export(type="x"),
+    too_large = base64.b64encode(b"x" * 65537).decode()
+    for attempt in (lambda: ctx.run.export(type="binary", binary=too_large),
+                    lambda: ctx.run.export(type="x"),
                     lambda: ctx.run.export(type="binary", binary="Zh==")):
         try:
             attempt()
         except PluginError as e:
             problems.append(e.code)
     return problems
+
+
+def stuff(n, seed=0):
+    """n bytes, always the same ones."""
+    block = b"".join(hashlib.sha256(b"%d %d" % (seed, i)).digest() for i in range(2048))
+    return (block * (n // len(block) + 1))[:n]
+
+
+@plugin.entry("large")
+def large(ctx, args):
+    run, n = ctx.run, args["n"]
+    mark(args, ctx)
+    ids = [run.export_binary(stuff(n), "large", label="big one.bin", mime="image/png"),
+           run.export_text("ä" * 600000, "a long text"),
+           run.export_stream((stuff(1000, i) for i in range(300)), mime="text/html", label="x.html"),
+           run.export_stream([], "nothing")]
+    with open(args["file"], "wb") as f:
+        f.write(stuff(n))
+    ids.append(run.export_file(args["file"]))
+    return ids
+
+
+@plugin.entry("large_async")
+async def large_async(ctx, args):
+    return await ctx.run.export_binary(stuff(args["n"]), mime="application/x-thing")
+
+
+@plugin.entry("bad_uploads")
+def bad_uploads(ctx, args):
+    """What is refused, by code; then one that is right."""
+    run, told = ctx.run, []
+
+    def say(method, **params):
+        try:
+            told.append(run.wire.request(method, {"run_id": run.id, **params}).result())
+        except PluginError as e:
+            told.append(e.code)
+    say("run.upload", upload="a", offset=5, data="")
+    say("run.upload", upload="a", offset=0, data="Zh==")
+    say("run.upload", upload="a", offset=0, data=base64.b64encode(b"x" * 262145).decode())
+    say("run.upload", upload="a", offset=0, data="YWJj")
+    say("run.upload", upload="a", offset=4, data="YWJj")
+    say("run.export", type="binary_url", upload="b")
+    say("run.export", type="binary_url", upload="a", bytes=4)
+    say("run.export", type="binary_url", upload="a", sha256="0" * 64)
+    say("run.export", type="binary_url", upload="a")
+    for i in range(9):
+        say("run.upload", upload=f"many{i}", offset=0, data="")
+    say("run.upload", upload="many0", offset=0, data="YWJj")
+    say("run.upload", upload="many0", offset=3, data="ZGVm")
+    run.export(type="binary_url", upload="many0", bytes=6,
+               sha256=hashlib.sha256(b"abcdef").hexdigest())
+    return told
+
+
+@plugin.entry("never_finished")
+def never_finished(ctx, args):
+    run = ctx.run
+    run.wire.request("run.upload", {"run_id": run.id, "upload": "a", "offset": 0,
+                                    "data": "YWJj"}).result()
+    run.progress(0.5)
+    wait_for(ctx, args)
 
 
 plugin.run()

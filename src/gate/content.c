@@ -1,0 +1,369 @@
+/* content.c - the bytes of one export item, whole or in part.
+ *
+ * The item is looked up in its run's events, as its owner, like everything else;
+ * large bytes are read from their blob piece by piece, as fast as the reader takes
+ * them. They never change, so their hash is their tag. */
+#include "gate/content.h"
+
+#include "base/base64.h"
+#include "gate/gate_int.h"
+#include "proto/exports.h"
+
+enum { PIECE = 131072, HEADERS = 7 };
+
+struct download {
+	struct uar_list node; /* in g->downloads, once the body has begun */
+	struct uar_gate *g;
+	struct call *c;		/* NULL: the body has begun */
+	struct uar_arena arena; /* what follows */
+	uar_str run_id, item_id, sha256, label;
+	uar_str bytes; /* of an item that is no blob */
+	struct uar_buf type, disposition;
+	uint64_t total;
+	struct uar_http_range range; /* what is left to be sent */
+	uint64_t after;		     /* look-up: run_sequence of the last event seen */
+	struct uar_read read;
+	struct uar_blob_get get;
+	struct uar_http_stream *http; /* NULL: the reader is gone */
+	struct uar_frame *frame;      /* waits for room */
+	bool fetching, blob;
+};
+
+static void destroy(struct download *d)
+{
+	uar_list_remove(&d->node);
+	uar_frame_unref(d->frame);
+	uar_buf_fini(&d->type);
+	uar_buf_fini(&d->disposition);
+	uar_arena_fini(&d->arena);
+	uar_free(d);
+}
+
+static void fail(struct download *d, uar_err e, const struct uar_error *error)
+{
+	struct uar_error why = error ? *error : (struct uar_error){ 0 };
+	struct call *c = d->c;
+
+	destroy(d);
+	gate_problem(c, e, error ? &why : NULL);
+}
+
+/* --- the body -------------------------------------------------------------------------- */
+
+static void cut(struct download *d, const char *why)
+{
+	uar_log(d->g->o.log, UAR_LOG_ERROR, "export.content_cut", { "run_id", d->run_id },
+		{ "export_item_id", d->item_id }, { "reason", uar_str_c(why) });
+	uar_http_stream_cut(d->http);
+	destroy(d);
+}
+
+static void go_on(struct download *d);
+
+static void take_bytes(struct download *d, uar_str bytes)
+{
+	if (bytes.n > d->range.count)
+		bytes.n = (size_t)d->range.count;
+	d->frame = uar_frame_create(bytes);
+	d->range.first += bytes.n;
+	d->range.count -= bytes.n;
+}
+
+static void fetched(struct uar_blob_get *get)
+{
+	struct download *d = UAR_OWNER(get, struct download, get);
+	uar_err e = get->err;
+
+	d->fetching = false;
+	if (!e && d->http)
+		take_bytes(d, get->bytes);
+	if (!e && d->http && (!d->frame || !get->bytes.n))
+		e = d->frame ? UAR_ECORRUPT : UAR_ENOMEM;
+	uar_store_blob_get_fini(get);
+	if (!d->http)
+		destroy(d);
+	else if (e)
+		cut(d, uar_err_text(e));
+	else
+		go_on(d);
+}
+
+static uar_err fetch(struct download *d)
+{
+	struct uar_store *store = uar_runtime_store(d->g->o.runtime);
+	uar_err e;
+
+	d->get = (struct uar_blob_get){ .offset = d->range.first,
+					.limit = d->range.count < PIECE ? d->range.count : PIECE,
+					.done = fetched };
+	memcpy(d->get.sha256, d->sha256.p, sizeof d->get.sha256 - 1);
+	e = store->ops->blob_get(store, &d->get);
+	d->fetching = !e;
+	return e;
+}
+
+/* Sends what is there, asks for more, ends. */
+static void go_on(struct download *d)
+{
+	uar_err e = UAR_OK;
+
+	if (!d->frame && d->range.count && !d->blob) {
+		take_bytes(d, uar_str_from(d->bytes, (size_t)d->range.first));
+		e = d->frame ? UAR_OK : UAR_ENOMEM;
+	}
+	if (d->frame && !e) {
+		e = uar_http_stream_send(d->http, d->frame);
+		if (e == UAR_EBUSY || e == UAR_EEOF)
+			return; /* on_writable or on_closed follows */
+		uar_frame_unref(d->frame);
+		d->frame = NULL;
+	}
+	if (!e && d->range.count) {
+		e = d->blob ? fetch(d) : UAR_EINTERNAL;
+	} else if (!e) {
+		uar_http_stream_end(d->http);
+		destroy(d);
+		return;
+	}
+	if (e)
+		cut(d, uar_err_text(e));
+}
+
+static void on_writable(void *ctx)
+{
+	struct download *d = ctx;
+
+	if (!d->fetching)
+		go_on(d);
+}
+
+static void on_closed(void *ctx)
+{
+	struct download *d = ctx;
+
+	d->http = NULL;
+	if (!d->fetching)
+		destroy(d);
+}
+
+/* --- the head ---------------------------------------------------------------------------- */
+
+static void answer_without(struct download *d, int status, const struct uar_http_header *headers,
+			   size_t n)
+{
+	struct uar_http_request *r = d->c->r;
+
+	gate_call_free(d->c);
+	uar_http_respond(r, &(struct uar_http_response){
+				    .status = status, .headers = headers, .header_count = n });
+	destroy(d);
+}
+
+static void begin_body(struct download *d, int status, const struct uar_http_header *headers,
+		       size_t n)
+{
+	struct uar_http_stream_events events = { on_writable, on_closed, d };
+	struct uar_http_response head = {
+		.status = status, .content_type = d->type.p, .headers = headers, .header_count = n
+	};
+	struct uar_gate *g = d->g;
+	uar_err e = uar_http_body_begin(d->c->r, &head, d->range.count, &events, &d->http);
+
+	if (e) {
+		fail(d, e, NULL);
+		return;
+	}
+	gate_call_free(d->c);
+	d->c = NULL;
+	if (!d->http) { /* HEAD */
+		destroy(d);
+		return;
+	}
+	uar_list_add_last(&g->downloads, &d->node);
+	go_on(d);
+}
+
+/* The range that is asked for, unless it is a range of other bytes. */
+static uar_err choose(struct download *d, uar_str tag)
+{
+	const struct uar_http_request *r = d->c->r;
+	uar_str range = uar_http_header(r, "range"), only_if = uar_http_header(r, "if-range");
+
+	d->range = (struct uar_http_range){ 0, d->total };
+	if (!range.n || (only_if.n && !uar_str_eq(only_if, tag)))
+		return UAR_ESKIP;
+	return uar_http_range(range, d->total, &d->range);
+}
+
+static void put_span(const struct download *d, bool part, char *out, size_t size)
+{
+	unsigned long long first = d->range.first, last = first + d->range.count - 1;
+
+	if (part)
+		snprintf(out, size, "bytes %llu-%llu/%llu", first, last,
+			 (unsigned long long)d->total);
+	else
+		snprintf(out, size, "bytes */%llu", (unsigned long long)d->total);
+}
+
+static void serve(struct download *d)
+{
+	char tag[UAR_UUID_TEXT * 2], span[80];
+	struct uar_http_header h[HEADERS] = {
+		{ UAR_STR("ETag"), UAR_STR("") },
+		{ UAR_STR("Cache-Control"), UAR_STR("private, no-cache") },
+		{ UAR_STR("Accept-Ranges"), UAR_STR("bytes") },
+		{ UAR_STR("Content-Security-Policy"), UAR_STR("sandbox; default-src 'none'") },
+		{ UAR_STR("Cross-Origin-Resource-Policy"), UAR_STR("same-origin") },
+		{ UAR_STR("Content-Disposition"), uar_buf_str(&d->disposition) },
+		{ UAR_STR("Content-Range"), UAR_STR("") },
+	};
+	uar_err e;
+
+	snprintf(tag, sizeof tag, "\"%.*s\"", UAR_FMT(d->sha256));
+	h[0].value = uar_str_c(tag);
+	e = choose(d, uar_str_c(tag));
+	put_span(d, e == UAR_OK, span, sizeof span);
+	h[6].value = uar_str_c(span);
+	if (gate_tag_matches(uar_http_header(d->c->r, "if-none-match"), uar_str_c(tag)))
+		answer_without(d, 304, h, 2);
+	else if (e == UAR_ERANGE)
+		answer_without(d, 416, &h[6], 1);
+	else
+		begin_body(d, e ? 200 : 206, h, e ? HEADERS - 1 : HEADERS);
+}
+
+/* --- the look-up -------------------------------------------------------------------------- */
+
+static uar_str keep(struct download *d, uar_str s)
+{
+	return uar_arena_str(&d->arena, s);
+}
+
+static uar_err inline_bytes(struct download *d, const struct uar_export_item *x)
+{
+	if (uar_str_is(x->type, "binary"))
+		return uar_base64_decode(&d->arena, x->content, &d->bytes);
+	d->bytes = keep(d, x->content);
+	return d->bytes.p ? UAR_OK : UAR_ENOMEM;
+}
+
+static uar_err take_item(struct download *d, const struct uar_export_item *x)
+{
+	uar_str mime = uar_json_str(uar_json_get(x->p, UAR_STR("mime")), UAR_STR(""));
+	uar_str label = uar_json_str(uar_json_get(x->p, UAR_STR("label")), UAR_STR(""));
+	bool elsewhere = uar_str_is(x->type, "url") || uar_str_is(x->type, "binary_url");
+
+	if (elsewhere && !x->upload)
+		return UAR_ENOTFOUND;
+	gate_content_type(&d->type, x->type, mime);
+	gate_content_disposition(&d->disposition, uar_buf_str(&d->type), label, d->item_id);
+	d->blob = x->blob.n > 0;
+	d->sha256 = keep(d, uar_json_str(uar_json_get(x->p, UAR_STR("sha256")), UAR_STR("")));
+	d->total = (uint64_t)uar_json_int(uar_json_get(x->p, UAR_STR("bytes")), 0);
+	if (!d->sha256.p || d->type.err || d->disposition.err)
+		return UAR_ENOMEM;
+	if (d->sha256.n != sizeof d->get.sha256 - 1 || (d->blob && !uar_str_eq(x->blob, d->sha256)))
+		return UAR_ECORRUPT;
+	return d->blob ? UAR_OK : inline_bytes(d, x);
+}
+
+/* UAR_ESKIP: the item is not on this page. */
+static uar_err look(struct download *d)
+{
+	struct uar_arena scratch;
+	struct uar_export_item x;
+	uar_err e = UAR_ESKIP;
+
+	uar_arena_init(&scratch, 0);
+	for (size_t i = 0; i < d->read.event_count && e == UAR_ESKIP; i++) {
+		const struct uar_event *ev = &d->read.events[i];
+
+		d->after = ev->run_sequence;
+		if (!uar_str_eq(ev->ids[UAR_ID_ARTIFACT], d->item_id))
+			continue;
+		e = uar_export_item_read(ev, &scratch, &x);
+		if (!e)
+			e = take_item(d, &x);
+		uar_arena_reset(&scratch);
+	}
+	uar_arena_fini(&scratch);
+	return e;
+}
+
+static void page_ready(struct uar_read *r);
+
+static uar_err read_page(struct download *d)
+{
+	struct uar_store *store = uar_runtime_store(d->g->o.runtime);
+
+	d->read = (struct uar_read){ .owner = d->g->o.owner,
+				     .run_id = d->run_id,
+				     .after = d->after,
+				     .limit = UAR_LIMIT_READ_PAGE,
+				     .done = page_ready };
+	return store->ops->read(store, &d->read);
+}
+
+static void page_ready(struct uar_read *r)
+{
+	struct download *d = UAR_OWNER(r, struct download, read);
+	struct uar_error error = r->error;
+	uar_err e = r->err ? r->err : look(d);
+	bool more = !r->err && r->more && e == UAR_ESKIP;
+
+	uar_store_read_fini(r);
+	if (more)
+		e = read_page(d);
+	if (!d->c->r)
+		e = e ? e : more ? UAR_OK : UAR_EEOF;
+	if (e == UAR_ESKIP)
+		e = uar_error_set(&error, UAR_ENOTFOUND, "no such export item");
+	if (e)
+		fail(d, e, &error);
+	else if (!more)
+		serve(d);
+}
+
+void gate_export_content(struct call *c)
+{
+	struct download *d = uar_zalloc(sizeof *d);
+	uar_err e = UAR_ENOMEM;
+
+	if (d) {
+		d->g = c->g;
+		d->c = c;
+		uar_list_init(&d->node);
+		uar_arena_init(&d->arena, 0);
+		d->type = uar_buf_make(256);
+		d->disposition = uar_buf_make(512);
+		d->run_id = keep(d, c->params[0]);
+		d->item_id = keep(d, c->params[1]);
+		c->op = d;
+		e = d->run_id.p && d->item_id.p ? read_page(d) : UAR_ENOMEM;
+	}
+	if (e && d)
+		fail(d, e, NULL);
+	else if (e)
+		gate_problem(c, e, NULL);
+}
+
+/* --- the end -------------------------------------------------------------------------------- */
+
+void gate_downloads_end(struct uar_gate *g)
+{
+	UAR_LIST_EACH (it, &g->downloads) {
+		struct download *d = UAR_OWNER(it, struct download, node);
+
+		if (!d->http)
+			continue;
+		uar_http_stream_cut(d->http);
+		on_closed(d);
+	}
+}
+
+void gate_downloads_fini(struct uar_gate *g)
+{
+	UAR_LIST_EACH (it, &g->downloads)
+		destroy(UAR_OWNER(it, struct download, node));
+}
