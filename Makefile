@@ -108,6 +108,7 @@ $(BUILD)/bench/%: bench/%.c $(BENCHLIB_O) $(LIB)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Ibench -MMD -MP $(LDFLAGS) -o $@ $< $(BENCHLIB_O) $(LIB) $(LDLIBS)
 
 include mk/agent_api.mk
+include mk/plugin_sdk.mk
 
 # --- tests -----------------------------------------------------------------
 test: deps-test ## everything CI runs; closing line "N passed, N failed"

@@ -37,7 +37,7 @@ struct uar_sched_ops {
 	void (*post)(struct uar_sched *s, struct uar_task *t);
 	/* The same from any thread. The task must not be queued already. */
 	void (*post_remote)(struct uar_sched *s, struct uar_task *t);
-	/* Takes a queued task back (loop thread, tasks given to post only). */
+	/* Takes a queued task back (loop thread; nobody may be posting it meanwhile). */
 	void (*unpost)(struct uar_sched *s, struct uar_task *t);
 	/* (Re)starts a timer. UAR_ENOMEM leaves it unset. */
 	uar_err (*timer_set)(struct uar_sched *s, struct uar_timer *t, int64_t delay_us);

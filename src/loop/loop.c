@@ -86,11 +86,15 @@ static void loop_post_remote(struct uar_sched *s, struct uar_task *t)
 
 static void loop_unpost(struct uar_sched *s, struct uar_task *t)
 {
-	(void)s;
-	if (!t->queued)
-		return;
-	t->queued = false;
-	uar_list_remove(&t->node);
+	struct uar_loop *l = loop_of(s);
+
+	/* It may still be on the list that other threads append to. */
+	uv_mutex_lock(&l->lock);
+	if (t->queued) {
+		t->queued = false;
+		uar_list_remove(&t->node);
+	}
+	uv_mutex_unlock(&l->lock);
 }
 
 static void on_async(uv_async_t *h)

@@ -37,7 +37,8 @@ static uar_err keep_start(struct uar_entry_call *c, const struct uar_entry_reque
 static void on_grace_over(struct uar_timer *t);
 
 uar_err call_make(struct plugin *p, const struct uar_entry_request *r,
-		  const struct uar_entry_events *events, struct uar_entry_call **out)
+		  const struct uar_entry_events *events, struct uar_entry_call **out,
+		  struct uar_error *error)
 {
 	struct uar_entry_call *c = uar_zalloc(sizeof *c);
 	uar_err e;
@@ -52,7 +53,7 @@ uar_err call_make(struct plugin *p, const struct uar_entry_request *r,
 	uar_list_init(&c->node);
 	snprintf(c->run_id, sizeof c->run_id, "%.*s", UAR_FMT(r->run_id));
 	snprintf(c->trace_id, sizeof c->trace_id, "%.*s", UAR_FMT(r->trace_id));
-	e = c->entry ? keep_start(c, r) : UAR_ENOTFOUND;
+	e = !c->entry ? UAR_ENOTFOUND : p->library ? library_start(c, r, error) : keep_start(c, r);
 	if (e) {
 		call_free(c);
 		return e;
@@ -121,17 +122,21 @@ void call_break(struct uar_entry_call *c, uar_err code, const char *why)
 
 /* --- what it says --------------------------------------------------------------------- */
 
-static uar_err check_result(struct uar_entry_call *c, const struct uar_json *result,
-			    struct uar_error *error)
+uar_err call_check_result(struct uar_entry_call *c, const struct uar_json *result, char *why,
+			  size_t size)
 {
+	struct uar_error error = { 0 };
 	struct uar_arena scratch;
 	uar_err e;
 
 	if (!c->entry->result || !result)
 		return UAR_OK;
 	uar_arena_init(&scratch, 0);
-	e = uar_schema_validate(c->entry->result, result, &scratch, error);
+	e = uar_schema_validate(c->entry->result, result, &scratch, &error);
 	uar_arena_fini(&scratch);
+	if (e)
+		snprintf(why, size, "the result breaks its schema at %.80s: %.160s",
+			 error.where[0] ? error.where : "/", uar_error_text(&error));
 	return e;
 }
 
@@ -140,9 +145,8 @@ static void on_result(struct uar_entry_call *c, const struct uar_message *m)
 	struct uar_error error = { 0 };
 	char why[UAR_LIMIT_ERROR_TEXT];
 
-	if (check_result(c, m->value, &error)) {
-		snprintf(why, sizeof why, "the result breaks its schema at %.80s: %.160s",
-			 error.where[0] ? error.where : "/", uar_error_text(&error));
+	if (call_check_result(c, m->value, why, sizeof why)) {
+		uar_error_set(&error, UAR_ESCHEMA, "%s", why);
 		process_reply(c->process, m->id, UAR_ESCHEMA, &error);
 		call_break(c, UAR_EINVALID, why);
 		return;
@@ -208,6 +212,8 @@ void call_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str i
 	struct uar_buf *b = &c->plugin->host->buf;
 	struct uar_jw w;
 
+	if (ticket && c->plugin->library)
+		library_answer(c, e, id);
 	if (!ticket || !c->process)
 		return;
 	if (e) {
@@ -261,6 +267,10 @@ void call_cancel(struct uar_entry_call *c, uar_str reason)
 {
 	struct uar_jw w;
 
+	if (c->plugin->library) {
+		library_cancel(c, reason);
+		return;
+	}
 	if (c->state == CALL_CANCELLING)
 		return;
 	c->state = CALL_CANCELLING;
@@ -285,4 +295,6 @@ void call_stop(struct uar_entry_call *c, uar_str reason)
 {
 	c->heard = false;
 	call_cancel(c, reason);
+	if (c->plugin->library)
+		library_deaf(c);
 }

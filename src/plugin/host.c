@@ -223,7 +223,8 @@ static bool start_process(struct plugin *p)
 
 void plugin_pump(struct plugin *p)
 {
-	while (!uar_list_empty(&p->calls)) {
+	/* Calls of a library are at work as soon as they are there. */
+	while (!p->library && !uar_list_empty(&p->calls)) {
 		struct uar_entry_call *c = UAR_OWNER(p->calls.next, struct uar_entry_call, node);
 		struct process *s = with_room(p);
 
@@ -254,20 +255,22 @@ static uar_err host_start(struct uar_entries *base, struct uar_entry_slot *slot,
 			  struct uar_entry_call **out, struct uar_error *error)
 {
 	struct plugin *p = slot->plugin;
+	struct uar_error why = { .code = UAR_OK };
 	struct uar_entry_call *c;
-	uar_err e = call_make(p, r, events, &c);
+	uar_err e = call_make(p, r, events, &c, &why);
 
 	(void)base;
+	why.code = e;
 	if (e)
-		return uar_error_set(error, e, "the run cannot be given to the plugin: %s",
-				     uar_err_text(e));
+		return uar_error_set(error, e, "the run cannot be given to the plugin: %.200s",
+				     uar_error_text(&why));
 	slot->plugin = NULL;
 	slot->granted = false;
 	p->host->stats.running++;
 	uar_list_add_last(&p->calls, &c->node);
 	*out = c;
 	/* Later: a process that cannot be started breaks the call, and not inside here. */
-	if (uar_timer_set(sched_of(p), &p->backoff, 0))
+	if (!p->library && uar_timer_set(sched_of(p), &p->backoff, 0))
 		plugin_pump(p);
 	return UAR_OK;
 }
@@ -312,13 +315,16 @@ static uar_err add_plugin(struct uar_plugin_host *h, const char *dir, struct uar
 				  UAR_FMT(p->m.id));
 	else if (!e && h->plugin_count >= UAR_LIMIT_PLUGINS)
 		e = uar_error_set(error, UAR_ETOOBIG, "more than %d plugins", UAR_LIMIT_PLUGINS);
+	if (!e) {
+		p->host = h;
+		e = p->m.library ? library_open(p, error) : UAR_OK;
+	}
 	if (e) {
 		if (p && p->m.id.p)
 			uar_manifest_fini(&p->m);
 		uar_free(p);
 		return e;
 	}
-	p->host = h;
 	p->backoff.fn = backoff_over;
 	uar_list_init(&p->slots);
 	uar_list_init(&p->processes);
@@ -392,6 +398,7 @@ static void free_plugin(struct plugin *p)
 		free_calls(&s->calls);
 		process_free(s);
 	}
+	library_close(p);
 	free_calls(&p->calls);
 	uar_manifest_fini(&p->m);
 	uar_free(p);
@@ -416,4 +423,10 @@ void uar_plugin_host_stats(const struct uar_plugin_host *h, struct uar_plugin_st
 {
 	*out = h->stats;
 	out->plugins = h->plugin_count;
+	UAR_LIST_EACH (it, &h->plugins) {
+		struct plugin *p = UAR_OWNER(it, struct plugin, node);
+
+		if (p->library)
+			library_count(p->library, out);
+	}
 }

@@ -146,6 +146,11 @@ static uar_err fill(struct uar_manifest *m, const struct uar_json *j, const char
 	m->command = words(&m->arena, uar_json_get(j, UAR_STR("command")));
 	m->env = words(&m->arena, uar_json_get(j, UAR_STR("env")));
 	m->dir = uar_arena_str(&m->arena, uar_str_c(dir)).p;
+	if (uar_json_get(j, UAR_STR("library"))) {
+		m->library = uar_arena_str(&m->arena, text(j, "library")).p;
+		if (!m->library)
+			return UAR_ENOMEM;
+	}
 	if (!m->command || !m->env || !m->dir)
 		return UAR_ENOMEM;
 	return read_entries(m, uar_json_get(j, UAR_STR("entries")), error);

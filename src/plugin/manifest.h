@@ -14,7 +14,8 @@ struct uar_manifest_entry {
 struct uar_manifest {
 	struct uar_arena arena;
 	uar_str id, version, title, description;
-	const char **command; /* NULL-terminated */
+	const char **command; /* NULL-terminated; empty for a library */
+	const char *library;  /* file in the folder, NULL: it has a command */
 	const char **env;     /* names, NULL-terminated */
 	const char *dir;
 	uint32_t concurrency, processes;

@@ -1,5 +1,8 @@
 /* plugin.h - the plugin host: folders with a manifest, processes that execute runs.
  *
+ * A plugin may also be a library (include/uar/plugin.h): then its runs are executed
+ * by threads of this process. Such a plugin is trusted.
+ *
  * A plugin's process is started when a run needs it, serves many runs, and is
  * started again after a crash, later each time. It speaks JSON-RPC 2.0, one
  * message a line, over its standard streams (docs/plugins.md). Whatever it does,
@@ -38,6 +41,8 @@ struct uar_entries *uar_plugin_host_entries(struct uar_plugin_host *h);
 
 struct uar_plugin_stats {
 	size_t plugins, processes, running, waiting;
+	size_t threads; /* of libraries */
+	size_t lost;	/* of them, those that ignored a cancel and have not returned */
 	uint64_t started, crashed;
 };
 void uar_plugin_host_stats(const struct uar_plugin_host *h, struct uar_plugin_stats *out);

@@ -18,10 +18,14 @@ struct uar_plugin_host {
 	struct uar_plugin_stats stats;
 };
 
+struct library;
+struct job;
+
 struct plugin {
 	struct uar_list node;
 	struct uar_plugin_host *host;
 	struct uar_manifest m;
+	struct library *library;   /* NULL: it has processes */
 	struct uar_list slots;	   /* that wait */
 	struct uar_list processes; /* also those that are ending */
 	struct uar_list calls;	   /* started, but no process has room yet */
@@ -65,6 +69,7 @@ struct uar_entry_call {
 	struct uar_list node; /* of plugin->calls or process->calls */
 	struct plugin *plugin;
 	struct process *process; /* NULL: none yet */
+	struct job *job;	 /* at a library; NULL: none, or over */
 	struct uar_manifest_entry *entry;
 	struct uar_entry_events events;
 	bool heard; /* somebody listens */
@@ -90,14 +95,28 @@ void call_send_start(struct uar_entry_call *c);
 /* The call is over: leaves its process, tells, gives its place to the next. */
 void call_end(struct uar_entry_call *c, const struct uar_entry_end *end);
 void call_break(struct uar_entry_call *c, uar_err code, const char *why);
+/* Against the schema of the entry; why it does not fit. */
+uar_err call_check_result(struct uar_entry_call *c, const struct uar_json *result, char *why,
+			  size_t size);
 void call_message(struct uar_entry_call *c, const struct uar_message *m);
 void call_cancel(struct uar_entry_call *c, uar_str reason);
 void call_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id);
 void call_pause(struct uar_entry_call *c, bool paused);
 void call_stop(struct uar_entry_call *c, uar_str reason);
 uar_err call_make(struct plugin *p, const struct uar_entry_request *r,
-		  const struct uar_entry_events *events, struct uar_entry_call **out);
+		  const struct uar_entry_events *events, struct uar_entry_call **out,
+		  struct uar_error *error);
 void call_free(struct uar_entry_call *c);
+
+/* library.c */
+uar_err library_open(struct plugin *p, struct uar_error *error);
+void library_close(struct plugin *p); /* waits for its threads, but not for ever */
+uar_err library_start(struct uar_entry_call *c, const struct uar_entry_request *r,
+		      struct uar_error *error);
+void library_cancel(struct uar_entry_call *c, uar_str reason);
+void library_deaf(struct uar_entry_call *c);
+void library_answer(struct uar_entry_call *c, uar_err e, uar_str id);
+void library_count(struct library *l, struct uar_plugin_stats *out);
 
 /* process.c */
 uar_err process_start(struct plugin *p, struct uar_error *error);

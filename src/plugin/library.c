@@ -1,0 +1,579 @@
+/* library.c - plugins that are shared objects: loading, threads, jobs on them.
+ *
+ * Threads are started when there is more work than threads that wait, up to the
+ * manifest's concurrency, and stay. Nothing of the host is touched on them but the
+ * library and the job, under the library's lock. */
+#include "plugin/library_int.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+
+static struct library *library_of(const struct uar_entry_call *c)
+{
+	return c->plugin->library;
+}
+
+/* --- loading -------------------------------------------------------------------------- */
+
+static const struct uarp_entry *find_entry(const struct uarp_plugin *api, uar_str id)
+{
+	for (const struct uarp_entry *x = api->entries; x && x->id; x++)
+		if (uar_str_is(id, x->id))
+			return x;
+	return NULL;
+}
+
+static uar_err check_api(const struct uar_manifest *m, const struct uarp_plugin *api,
+			 struct uar_error *error)
+{
+	uar_error_where(error, "/library");
+	if (!api)
+		return uar_error_set(error, UAR_EINVALID,
+				     "%s exports no uarp_plugin: does it say UARP_PLUGIN(entries)?",
+				     m->library);
+	if (api->abi != UARP_ABI || api->size < sizeof(struct uarp_plugin))
+		return uar_error_set(error, UAR_EINVALID,
+				     "%s was built for version %u of the interface, this is %u",
+				     m->library, api->abi, UARP_ABI);
+	for (size_t i = 0; i < m->entry_count; i++)
+		if (!find_entry(api, m->entries[i].info.entry_id)) {
+			uar_error_where(error, "/entries/%zu/id", i);
+			return uar_error_set(error, UAR_EINVALID, "%s has no entry \"%.*s\"",
+					     m->library, UAR_FMT(m->entries[i].info.entry_id));
+		}
+	return UAR_OK;
+}
+
+static uar_err load(struct library *l, const struct uar_manifest *m, struct uar_error *error)
+{
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_URI_BYTES);
+	uar_err e;
+
+	uar_buf_printf(&path, "%s/%s", m->dir, m->library);
+	if (path.err)
+		return path.err;
+	l->object = dlopen(path.p, RTLD_NOW | RTLD_LOCAL);
+	uar_buf_fini(&path);
+	if (!l->object) {
+		uar_error_where(error, "/library");
+		return uar_error_set(error, UAR_EINVALID, "it cannot be loaded: %s", dlerror());
+	}
+	e = check_api(m, dlsym(l->object, "uarp_plugin"), error);
+	if (e)
+		return e;
+	l->api = dlsym(l->object, "uarp_plugin");
+	if (l->api->open && l->api->open()) {
+		l->api = NULL;
+		return uar_error_set(error, UAR_EINVALID, "%s refused to be opened", m->library);
+	}
+	uar_error_where(error, "%s", "");
+	return UAR_OK;
+}
+
+/* The last user is gone. What was loaded is unloaded: no code of it runs any more. */
+static void library_free(struct library *l)
+{
+	if (l->api && l->api->close)
+		l->api->close();
+	if (l->object)
+		dlclose(l->object);
+	pthread_cond_destroy(&l->work);
+	pthread_cond_destroy(&l->quiet);
+	pthread_mutex_destroy(&l->lock);
+	uar_free(l);
+}
+
+/* --- jobs ------------------------------------------------------------------------------- */
+
+static void job_free(struct job *j)
+{
+	if (!j)
+		return;
+	pthread_cond_destroy(&j->told);
+	if (j->report.pending)
+		uar_arena_fini(&j->report.arena);
+	uar_arena_fini(&j->arena);
+	uar_free(j);
+}
+
+static const char *copy(struct uar_arena *a, uar_str s)
+{
+	return s.n ? uar_arena_str(a, s).p : NULL;
+}
+
+static void monotonic(pthread_cond_t *c)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(c, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+static struct job *job_make(struct library *l, const struct uar_entry_request *r)
+{
+	struct job *j = uar_zalloc(sizeof *j);
+
+	if (!j)
+		return NULL;
+	uar_arena_init(&j->arena, UAR_LIMIT_LIBRARY_RUN);
+	monotonic(&j->told);
+	j->base.ops = &job_ops;
+	j->library = l;
+	j->error = "";
+	j->fn = find_entry(l->api, r->entry_id)->fn;
+	j->info = (struct uarp_info){
+		.size = sizeof j->info,
+		.attempt = (int32_t)r->attempt,
+		.run_id = copy(&j->arena, r->run_id),
+		.entry_id = copy(&j->arena, r->entry_id),
+		.root_run_id = copy(&j->arena, r->root_run_id.n ? r->root_run_id : r->run_id),
+		.parent_run_id = copy(&j->arena, r->parent_run_id),
+		.task_id = copy(&j->arena, r->task_id),
+		.trace_id = copy(&j->arena, r->trace_id),
+		.args = copy(&j->arena, r->args.n ? r->args : UAR_STR("{}")),
+		.timeout_seconds = (double)r->timeout_us / 1e6,
+	};
+	uar_list_init(&j->queued);
+	uar_list_init(&j->news);
+	if (j->info.run_id && j->info.entry_id && j->info.root_run_id && j->info.args)
+		return j;
+	job_free(j);
+	return NULL;
+}
+
+void library_post(struct library *l, struct job *j)
+{
+	if (uar_list_empty(&j->news))
+		uar_list_add_last(&l->inbox, &j->news);
+	if (l->posted)
+		return;
+	l->posted = true;
+	uar_post_remote(l->sched, &l->task);
+}
+
+/* --- threads ------------------------------------------------------------------------------- */
+
+static uint32_t live(const struct library *l)
+{
+	return l->threads - l->lost;
+}
+
+/* Under the lock. NULL: this thread is not wanted any more. */
+static struct job *next_job(struct library *l)
+{
+	struct job *j;
+
+	while (!l->closed && live(l) <= l->max && uar_list_empty(&l->queue)) {
+		l->idle++;
+		pthread_cond_wait(&l->work, &l->lock);
+		l->idle--;
+	}
+	if (l->closed || live(l) > l->max)
+		return NULL;
+	j = UAR_OWNER(l->queue.next, struct job, queued);
+	uar_list_remove(&j->queued);
+	l->queued--;
+	j->state = JOB_RUNNING;
+	return j;
+}
+
+/* Under the lock: the loop gets the job back, or nobody is there to get it. */
+static void returned(struct library *l, struct job *j)
+{
+	j->state = JOB_RETURNED;
+	if (j->lost)
+		l->lost--;
+	if (l->closed)
+		job_free(j);
+	else
+		library_post(l, j);
+}
+
+static void *thread(void *ctx)
+{
+	struct library *l = ctx;
+	struct job *j;
+	bool last;
+
+	pthread_mutex_lock(&l->lock);
+	while ((j = next_job(l))) {
+		pthread_mutex_unlock(&l->lock);
+		job_execute(j);
+		pthread_mutex_lock(&l->lock);
+		returned(l, j);
+	}
+	l->threads--;
+	last = --l->users == 0;
+	pthread_cond_signal(&l->quiet);
+	pthread_mutex_unlock(&l->lock);
+	if (last)
+		library_free(l);
+	return NULL;
+}
+
+/* Under the lock. Signals stay with the thread that waits for them. */
+static bool add_thread(struct library *l)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t id;
+	bool good;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	good = pthread_create(&id, &attributes, thread, l) == 0;
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	l->threads += good;
+	l->users += good;
+	return good;
+}
+
+/* False: there is no thread, and none can be had. */
+static bool submit(struct library *l, struct job *j)
+{
+	bool good = true;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->queued + 1 > l->idle && live(l) < l->max)
+		good = add_thread(l) || live(l) > 0;
+	if (good) {
+		uar_list_add_last(&l->queue, &j->queued);
+		l->queued++;
+		pthread_cond_signal(&l->work);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return good;
+}
+
+/* --- news, on the loop ------------------------------------------------------------------------ */
+
+static void answer(struct job *j, uar_err e)
+{
+	struct library *l = j->library;
+
+	pthread_mutex_lock(&l->lock);
+	if (j->mail) {
+		j->mail->result = e;
+		j->mail->answered = true;
+		pthread_cond_broadcast(&j->told);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void on_mail(struct job *j, const struct uar_message *m)
+{
+	struct uar_entry_call *c = j->call;
+
+	if (!c || (m->kind == UAR_MESSAGE_EXPORT && !c->heard)) {
+		answer(j, UAR_ESTATE);
+	} else if (m->kind == UAR_MESSAGE_EXPORT) {
+		c->events.exported(c->events.ctx, &m->export, m->raw, 1);
+	} else {
+		plugin_note(c->plugin, m->level, "plugin.log", c, m->text);
+		answer(j, UAR_OK);
+	}
+}
+
+static void on_report(struct job *j, struct job_report *r)
+{
+	struct uar_entry_call *c = j->call;
+
+	if (r->pending && c && c->heard)
+		c->events.progress(c->events.ctx, &r->progress);
+	if (r->pending)
+		uar_arena_fini(&r->arena);
+}
+
+static void on_returned(struct job *j)
+{
+	struct uar_entry_call *c = j->call;
+	char why[UAR_LIMIT_ERROR_TEXT];
+
+	if (c) {
+		c->job = NULL;
+		if (j->end.end.how == UAR_ENTRY_FINISHED &&
+		    call_check_result(c, j->end.value, why, sizeof why))
+			call_break(c, UAR_EINVALID, why);
+		else
+			call_end(c, &j->end.end);
+	}
+	job_free(j);
+}
+
+static void on_news(struct job *j)
+{
+	struct library *l = j->library;
+	const struct uar_message *mail = NULL;
+	struct job_report report;
+	bool over;
+
+	pthread_mutex_lock(&l->lock);
+	report = j->report;
+	j->report.pending = false;
+	if (j->mail && !j->mail->taken && !j->mail->answered) {
+		mail = j->mail->message;
+		j->mail->taken = true;
+	}
+	over = j->state == JOB_RETURNED;
+	pthread_mutex_unlock(&l->lock);
+	on_report(j, &report);
+	if (mail)
+		on_mail(j, mail);
+	if (over)
+		on_returned(j);
+}
+
+static void on_inbox(struct uar_task *t)
+{
+	struct library *l = UAR_OWNER(t, struct library, task);
+	struct uar_list news;
+
+	uar_list_init(&news);
+	pthread_mutex_lock(&l->lock);
+	l->posted = false;
+	uar_list_move_all(&l->inbox, &news);
+	pthread_mutex_unlock(&l->lock);
+	for (;;) {
+		struct job *j = NULL;
+
+		/* A thread may look at the link of its job meanwhile. */
+		pthread_mutex_lock(&l->lock);
+		if (!uar_list_empty(&news)) {
+			j = UAR_OWNER(news.next, struct job, news);
+			uar_list_remove(&j->news);
+		}
+		pthread_mutex_unlock(&l->lock);
+		if (!j)
+			return;
+		on_news(j);
+	}
+}
+
+/* --- calls ---------------------------------------------------------------------------------------
+ */
+
+/* It did not come back in time: the run ends without it. */
+static void write_off(struct uar_entry_call *c)
+{
+	struct uar_entry_end stopped = { .how = UAR_ENTRY_STOPPED, .code = UAR_STR("CANCELED") };
+	struct library *l = library_of(c);
+	struct job *j = c->job;
+	enum job_state state;
+
+	pthread_mutex_lock(&l->lock);
+	state = j->state;
+	if (state == JOB_RUNNING) {
+		j->lost = true;
+		l->lost++;
+	} else if (state == JOB_QUEUED) {
+		uar_list_remove(&j->queued);
+		l->queued--;
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (state == JOB_RETURNED)
+		return; /* the news is on its way */
+	j->call = NULL;
+	c->job = NULL;
+	if (state == JOB_RUNNING) {
+		answer(j, UAR_ESTATE);
+		plugin_note(c->plugin, UAR_LOG_WARN, "plugin.ignored_cancel", c,
+			    UAR_STR("its thread is written off until it returns"));
+	} else {
+		job_free(j);
+	}
+	call_end(c, &stopped);
+}
+
+static void on_grace_over(struct uar_timer *t)
+{
+	write_off(UAR_OWNER(t, struct uar_entry_call, grace));
+}
+
+void library_cancel(struct uar_entry_call *c, uar_str reason)
+{
+	struct library *l = library_of(c);
+	struct job *j = c->job;
+	int64_t grace = c->plugin->m.cancel_grace_us;
+
+	if (c->state == CALL_CANCELLING)
+		return;
+	c->state = CALL_CANCELLING;
+	pthread_mutex_lock(&l->lock);
+	if (j->state == JOB_QUEUED)
+		grace = 0; /* later, not inside the call that asked */
+	snprintf(j->reason, sizeof j->reason, "%.*s",
+		 UAR_FMT(uar_str_utf8_prefix(reason, sizeof j->reason - 1)));
+	atomic_store_explicit(&j->cancelled, true, memory_order_release);
+	pthread_cond_broadcast(&j->told);
+	pthread_mutex_unlock(&l->lock);
+	if (uar_timer_set(uar_loop_sched(c->plugin->host->o.loop), &c->grace, grace))
+		plugin_note(c->plugin, UAR_LOG_ERROR, "plugin.no_timer", c, UAR_STR(""));
+}
+
+/* Nobody listens any more: what the thread waits for will not come. */
+void library_deaf(struct uar_entry_call *c)
+{
+	if (c->job)
+		answer(c->job, UAR_ESTATE);
+}
+
+void library_answer(struct uar_entry_call *c, uar_err e, uar_str id)
+{
+	if (!c->job)
+		return;
+	if (!e)
+		snprintf(c->job->export_id, sizeof c->job->export_id, "%.*s", UAR_FMT(id));
+	answer(c->job, e);
+}
+
+/* Threads that never come back are tolerated up to a number. */
+static bool worn_out(struct library *l, struct uar_error *error)
+{
+	uint32_t lost;
+
+	pthread_mutex_lock(&l->lock);
+	lost = l->lost;
+	pthread_mutex_unlock(&l->lock);
+	if (lost < UAR_LIMIT_LIBRARY_LOST)
+		return false;
+	uar_error_set(error, UAR_EBUSY,
+		      "%u runs of this library ignored their cancel and have not returned: it "
+		      "takes no more until they do",
+		      lost);
+	return true;
+}
+
+uar_err library_start(struct uar_entry_call *c, const struct uar_entry_request *r,
+		      struct uar_error *error)
+{
+	struct library *l = library_of(c);
+	struct job *j;
+
+	if (worn_out(l, error))
+		return UAR_EBUSY;
+	j = job_make(l, r);
+	if (!j)
+		return UAR_ENOMEM;
+	j->call = c;
+	c->job = j;
+	c->grace.fn = on_grace_over;
+	c->state = CALL_RUNNING;
+	if (submit(l, j))
+		return UAR_OK;
+	c->job = NULL;
+	job_free(j);
+	return UAR_ENOMEM;
+}
+
+/* --- life
+ * ------------------------------------------------------------------------------------------ */
+
+uar_err library_open(struct plugin *p, struct uar_error *error)
+{
+	struct library *l = uar_zalloc(sizeof *l);
+	uar_err e;
+
+	if (!l)
+		return UAR_ENOMEM;
+	l->plugin = p;
+	l->sched = uar_loop_sched(p->host->o.loop);
+	l->max = p->m.concurrency;
+	l->users = 1;
+	l->task.fn = on_inbox;
+	pthread_mutex_init(&l->lock, NULL);
+	monotonic(&l->work);
+	monotonic(&l->quiet);
+	uar_list_init(&l->queue);
+	uar_list_init(&l->inbox);
+	e = load(l, &p->m, error);
+	if (e) {
+		library_free(l);
+		return e;
+	}
+	p->library = l;
+	return UAR_OK;
+}
+
+/* Under the lock. Jobs that nobody executes any more are freed; the threads of the
+ * others free them when they come back. */
+static void drop_jobs(struct library *l)
+{
+	UAR_LIST_EACH (it, &l->queue) {
+		uar_list_remove(it);
+		job_free(UAR_OWNER(it, struct job, queued));
+	}
+	UAR_LIST_EACH (it, &l->inbox) {
+		struct job *j = UAR_OWNER(it, struct job, news);
+
+		uar_list_remove(&j->news);
+		if (j->state == JOB_RETURNED)
+			job_free(j);
+	}
+}
+
+static void tell_to_stop(struct uar_entry_call *c)
+{
+	struct job *j = c->job;
+
+	if (!j || j->state == JOB_QUEUED)
+		return;
+	atomic_store_explicit(&j->cancelled, true, memory_order_release);
+	if (j->mail) {
+		j->mail->result = UAR_ESTATE;
+		j->mail->answered = true;
+	}
+	pthread_cond_broadcast(&j->told);
+}
+
+static struct timespec in_us(int64_t us)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += us / 1000000;
+	t.tv_nsec += us % 1000000 * 1000;
+	if (t.tv_nsec >= 1000000000L) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000L;
+	}
+	return t;
+}
+
+void library_close(struct plugin *p)
+{
+	struct library *l = p->library;
+	struct timespec end;
+	bool last;
+	int late = 0;
+
+	if (!l)
+		return;
+	end = in_us(p->m.cancel_grace_us);
+	pthread_mutex_lock(&l->lock);
+	l->closed = true;
+	UAR_LIST_EACH (it, &p->calls)
+		tell_to_stop(UAR_OWNER(it, struct uar_entry_call, node));
+	drop_jobs(l);
+	pthread_cond_broadcast(&l->work);
+	while (l->threads > l->lost && !late)
+		late = pthread_cond_timedwait(&l->quiet, &l->lock, &end);
+	last = --l->users == 0;
+	pthread_mutex_unlock(&l->lock);
+	uar_unpost(l->sched, &l->task);
+	p->library = NULL;
+	if (last)
+		library_free(l);
+}
+
+void library_count(struct library *l, struct uar_plugin_stats *out)
+{
+	pthread_mutex_lock(&l->lock);
+	out->threads += l->threads;
+	out->lost += l->lost;
+	pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,80 @@
+/* library_int.h - plugins that are shared objects: their threads, and runs on them.
+ *
+ * The loop thread gives jobs to threads; a thread gives news of its job back
+ * through one inbox, with one wake-up for however much there is. A thread that
+ * does not come back is written off: its run is over, the thread and its job stay
+ * until it does come back, and both are counted. */
+#ifndef UAR_PLUGIN_LIBRARY_INT_H
+#define UAR_PLUGIN_LIBRARY_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "plugin/plugin_int.h"
+#include "uar/plugin.h"
+
+/* Freed by the last of its users: the plugin, and each thread. */
+struct library {
+	struct plugin *plugin; /* loop thread only; NULL: closed */
+	struct uar_sched *sched;
+	void *object;
+	const struct uarp_plugin *api;
+	struct uar_task task; /* empties the inbox */
+	pthread_mutex_t lock; /* guards what follows, and `shared` of jobs */
+	pthread_cond_t work;  /* something is in the queue, or it is closed */
+	pthread_cond_t quiet; /* a thread has ended */
+	struct uar_list queue, inbox;
+	size_t queued;
+	uint32_t threads, idle, lost, max, users;
+	bool posted, closed;
+};
+
+enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_RETURNED };
+
+/* A message that waits for the loop, then for its answer; on the thread's stack. */
+struct job_mail {
+	const struct uar_message *message; /* NULL: none */
+	bool taken, answered;
+	uar_err result;
+};
+
+struct job_report {
+	bool pending;
+	struct uar_progress progress; /* strings in the arena */
+	struct uar_arena arena;
+};
+
+struct job {
+	struct uarp_run base; /* first: the port gets it back by a cast */
+	struct library *library;
+	struct uar_entry_call *call; /* loop thread only; NULL: nobody waits for it */
+	uarp_entry_fn *fn;
+	struct uar_arena arena; /* of whoever has the job */
+	struct uarp_info info;
+	const struct uar_json *args; /* NULL: not read yet */
+	atomic_bool cancelled;
+	const char *error; /* code of the last refusal */
+	char export_id[UAR_LIMIT_ID_BYTES + 1];
+	struct uar_json *kept, *kept_last; /* strings; NULL: none named */
+	uint32_t kept_count;
+	uar_str result;		    /* JSON, or empty */
+	struct uarp_failure failed; /* code NULL: did not say */
+	struct uar_message end;	    /* how it ended */
+	/* under the library's lock */
+	struct uar_list queued, news;
+	enum job_state state;
+	bool lost;
+	struct job_mail *mail;
+	struct job_report report;
+	char reason[256];
+	pthread_cond_t told; /* an answer, or the cancel */
+};
+
+/* context.c: what a handler calls, on its thread */
+extern const struct uarp_ops job_ops;
+/* Runs the handler and reads how it ended into job->end. */
+void job_execute(struct job *j);
+/* Under the lock: there is news of the job. */
+void library_post(struct library *l, struct job *j);
+
+#endif
