@@ -562,9 +562,9 @@ void library_close(struct plugin *p)
 	pthread_cond_broadcast(&l->work);
 	while (l->threads > l->lost && !late)
 		late = pthread_cond_timedwait(&l->quiet, &l->lock, &end);
+	uar_unpost(l->sched, &l->task); /* before the library may be gone */
 	last = --l->users == 0;
 	pthread_mutex_unlock(&l->lock);
-	uar_unpost(l->sched, &l->task);
 	p->library = NULL;
 	if (last)
 		library_free(l);
