@@ -373,8 +373,8 @@ uar_err uar_plugin_host_create(const struct uar_plugin_host_options *o,
 	h->o = *o;
 	h->buf = uar_buf_make(UAR_LIMIT_JSON_BYTES * 2 + 4096);
 	uar_list_init(&h->plugins);
-	e = o->dir ? scan(h, error) : UAR_OK;
-	h->o.dir = NULL; /* was borrowed */
+	e = o->only ? add_plugin(h, o->only, error) : o->dir ? scan(h, error) : UAR_OK;
+	h->o.dir = h->o.only = NULL; /* were borrowed */
 	if (e) {
 		uar_plugin_host_destroy(h);
 		return e;
@@ -412,6 +412,31 @@ void uar_plugin_host_destroy(struct uar_plugin_host *h)
 		free_plugin(UAR_OWNER(it, struct plugin, node));
 	uar_buf_fini(&h->buf);
 	uar_free(h);
+}
+
+void plugin_probed(struct plugin *p, const struct uar_json *hello, const char *why)
+{
+	struct uar_plugin_probe probe = p->host->probe;
+
+	p->host->probe.said = NULL;
+	if (probe.said)
+		probe.said(probe.ctx, hello, why);
+}
+
+uar_err uar_plugin_host_probe(struct uar_plugin_host *h, const struct uar_plugin_probe *probe,
+			      struct uar_error *error)
+{
+	struct plugin *p = UAR_OWNER(h->plugins.next, struct plugin, node);
+	uar_err e;
+
+	if (uar_list_empty(&h->plugins))
+		return uar_error_set(error, UAR_ENOTFOUND, "there is no plugin");
+	if (p->library)
+		return UAR_ESKIP;
+	e = process_start(p, error);
+	if (!e)
+		h->probe = *probe;
+	return e;
 }
 
 struct uar_entries *uar_plugin_host_entries(struct uar_plugin_host *h)

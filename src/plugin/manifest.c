@@ -46,6 +46,20 @@ static uar_err check(const struct uar_json *j, struct uar_error *error)
 	return e;
 }
 
+/* The schema says so, too, but not in words that help. */
+static uar_err check_kind(const struct uar_json *j, struct uar_error *error)
+{
+	bool command = uar_json_get(j, UAR_STR("command")) != NULL;
+	bool library = uar_json_get(j, UAR_STR("library")) != NULL;
+
+	if (command != library || j->kind != UAR_JSON_OBJECT)
+		return UAR_OK;
+	uar_error_where(error, command ? "/library" : "/command");
+	return uar_error_set(error, UAR_ESCHEMA, "%s",
+			     command ? "a plugin has a command or a library, not both"
+				     : "a command is required, or a library");
+}
+
 static uar_str text(const struct uar_json *j, const char *key)
 {
 	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
@@ -70,20 +84,28 @@ static const char **words(struct uar_arena *a, const struct uar_json *list)
 	return out;
 }
 
-static uar_err compile(const struct uar_json *j, const char *key, struct uar_arena *arena,
+/* A schema of the last entry. */
+static uar_err compile(struct uar_manifest *m, const struct uar_json *j, const char *key,
 		       uar_str *out_text, struct uar_schema **out, struct uar_error *error)
 {
 	const struct uar_json *document = uar_json_get(j, uar_str_c(key));
+	struct uar_error why = { .code = UAR_OK };
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_PLUGIN_MANIFEST);
 	uar_err e;
 
 	if (!document)
 		return UAR_OK;
 	uar_json_write(&b, document);
-	*out_text = b.err ? UAR_STR_NONE : uar_arena_str(arena, uar_buf_str(&b));
+	*out_text = b.err ? UAR_STR_NONE : uar_arena_str(&m->arena, uar_buf_str(&b));
 	e = b.err ? b.err : out_text->p ? UAR_OK : UAR_ENOMEM;
 	uar_buf_fini(&b);
-	return e ? e : uar_schema_create(document, NULL, out, error);
+	if (!e)
+		e = uar_schema_create(document, NULL, out, &why);
+	why.code = e;
+	if (!e)
+		return UAR_OK;
+	uar_error_where(error, "/entries/%zu/%s%s", m->entry_count - 1, key, why.where);
+	return uar_error_set(error, e, "%s", uar_error_text(&why));
 }
 
 static uar_err read_entry(struct uar_manifest *m, const struct uar_json *j,
@@ -100,12 +122,9 @@ static uar_err read_entry(struct uar_manifest *m, const struct uar_json *j,
 	info->timeout_us = seconds(j, "timeout_seconds", 0);
 	info->restart_fails = !uar_str_is(text(j, "restart"), "retry");
 	info->concurrency = m->concurrency * m->processes;
-	e = compile(j, "args_schema", &m->arena, &info->args_schema, &out->args, error);
+	e = compile(m, j, "args_schema", &info->args_schema, &out->args, error);
 	if (!e)
-		e = compile(j, "result_schema", &m->arena, &info->result_schema, &out->result,
-			    error);
-	if (e)
-		uar_error_where(error, "/entries/%.*s", UAR_FMT(info->entry_id));
+		e = compile(m, j, "result_schema", &info->result_schema, &out->result, error);
 	return e;
 }
 
@@ -166,6 +185,8 @@ uar_err uar_manifest_read(uar_str source, const char *dir, struct uar_manifest *
 	uar_arena_init(&m.arena, 0);
 	source = uar_arena_str(&m.arena, source);
 	e = source.p ? uar_json_parse(source, NULL, &m.arena, &j, error) : UAR_ENOMEM;
+	if (!e)
+		e = check_kind(j, error);
 	if (!e)
 		e = check(j, error);
 	if (!e)

@@ -26,6 +26,7 @@ struct uar_plugin_note {
 struct uar_plugin_host_options {
 	struct uar_loop *loop;
 	const char *dir;  /* each folder in it that has a plugin.json; NULL: no plugins */
+	const char *only; /* instead of dir: this folder, and it must be right */
 	char *const *env; /* of the server; plugins get what their manifest names */
 	void (*note)(void *ctx, const struct uar_plugin_note *n);
 	void *ctx;
@@ -38,6 +39,17 @@ UAR_MUST_CHECK uar_err uar_plugin_host_create(const struct uar_plugin_host_optio
 /* Ends every process and waits until the last one is gone. NULL is fine. */
 void uar_plugin_host_destroy(struct uar_plugin_host *h);
 struct uar_entries *uar_plugin_host_entries(struct uar_plugin_host *h);
+
+/* Starts a process of the first plugin to see whether it works. `said` is called once:
+ * with its answer to hello, or with NULL and why there was none. UAR_ESKIP: it is a
+ * library, and loading it has shown all there is to see. */
+struct uar_plugin_probe {
+	void (*said)(void *ctx, const struct uar_json *hello, const char *why);
+	void *ctx;
+};
+UAR_MUST_CHECK uar_err uar_plugin_host_probe(struct uar_plugin_host *h,
+					     const struct uar_plugin_probe *probe,
+					     struct uar_error *error);
 
 struct uar_plugin_stats {
 	size_t plugins, processes, running, waiting;

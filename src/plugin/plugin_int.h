@@ -14,7 +14,8 @@ struct uar_plugin_host {
 	struct uar_plugin_host_options o;
 	struct uar_list plugins;
 	size_t plugin_count;
-	struct uar_buf buf; /* scratch for messages */
+	struct uar_buf buf;	       /* scratch for messages */
+	struct uar_plugin_probe probe; /* said NULL: nobody asks */
 	struct uar_plugin_stats stats;
 };
 
@@ -87,6 +88,8 @@ void plugin_note(struct plugin *p, enum uar_log_level level, const char *what,
 		 const struct uar_entry_call *c, uar_str text);
 /* Finds processes for calls that wait, and starts them when it may. */
 void plugin_pump(struct plugin *p);
+/* What a process said to hello, for whoever asked; NULL: nothing, and why. */
+void plugin_probed(struct plugin *p, const struct uar_json *hello, const char *why);
 /* A process is gone; it did some good or it did not. */
 void plugin_process_over(struct plugin *p, bool good);
 

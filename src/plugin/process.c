@@ -159,6 +159,7 @@ static void on_exited(void *ctx, int status)
 	s->state = PROCESS_ENDING;
 	if (!asked)
 		plugin_note(p, UAR_LOG_WARN, "plugin.process_gone", NULL, uar_str_c(why));
+	plugin_probed(p, NULL, why);
 	break_calls(s, why);
 	asked = asked || s->served;
 	process_free(s);
@@ -259,6 +260,7 @@ static void on_hello(struct process *s, const struct uar_message *m)
 		call_send_start(UAR_OWNER(it, struct uar_entry_call, node));
 	if (s->call_count == 0)
 		rest(s);
+	plugin_probed(s->plugin, m->value, NULL);
 	plugin_pump(s->plugin);
 }
 

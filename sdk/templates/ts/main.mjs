@@ -1,0 +1,28 @@
+// @ts-check
+// @NAME@: an entry that looks at words, one after the other.
+//
+//     uar plugin check .                                      does it work?
+//     uar plugin check . count --args '{"text": "one three"}'   executes it, without a server
+//
+// uar_plugin.mjs beside this file is the SDK, uar_plugin.d.mts has its types. This file runs as it is;
+// `tsc --noEmit --checkJs --module nodenext main.mjs` checks it, and an editor does so while you type.
+import { Plugin, PluginError } from "./uar_plugin.mjs";
+
+const plugin = new Plugin();
+
+/** @param {{text: string}} args */
+plugin.entry("count", async ({ run }, args) => {
+    const words = args.text.split(/\s+/).filter(Boolean);
+    if (!words.length)
+        throw new PluginError("there are no words", { code: "EMPTY" });
+    let longest = "";
+    for (const [i, word] of words.entries()) {
+        run.checkCancelled(); // throws RunCancelled when somebody cancels the run
+        run.progress(i / words.length, `looking at ${word.slice(0, 40)}`);
+        longest = word.length > longest.length ? word : longest;
+    }
+    await run.exportText(longest, "the longest word");
+    return { words: words.length };
+});
+
+plugin.run();
