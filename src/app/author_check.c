@@ -171,6 +171,15 @@ static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint
 	c->port->ops->answer(c->call, ticket, UAR_OK, uar_str_c(id));
 }
 
+/* Nothing is kept here. */
+static void on_uploaded(void *ctx, const struct uar_piece *p, uint64_t ticket)
+{
+	struct check *c = ctx;
+
+	(void)p;
+	c->port->ops->answer(c->call, ticket, UAR_OK, UAR_STR(""));
+}
+
 static void on_done(void *ctx, const struct uar_entry_end *end)
 {
 	struct check *c = ctx;
@@ -204,7 +213,7 @@ static void on_ready(struct uar_entry_slot *slot)
 static uar_err start(struct check *c, uar_str plugin_id, const char *entry, struct uar_error *error)
 {
 	const char *text = c->cli->args->option[UAR_OPT_ARGS];
-	struct uar_entry_events events = { on_progress, on_exported, on_done, c };
+	struct uar_entry_events events = { on_progress, on_exported, on_done, c, on_uploaded };
 	struct uar_entry_request r = { .run_id = UAR_STR("check-1"),
 				       .root_run_id = UAR_STR("check-1"),
 				       .entry_id = uar_str_c(entry),
