@@ -21,8 +21,10 @@ The protocol is described in docs/plugins.md."""
 import asyncio
 import base64
 import concurrent.futures
+import contextvars
 import hashlib
 import inspect
+import io
 import itertools
 import json
 import mimetypes
@@ -102,6 +104,31 @@ class Wire:
                 yield json.loads(line)
 
 
+current = contextvars.ContextVar("the run that is executed here", default=None)
+
+
+class Printed(io.TextIOBase):
+    """Standard output: what a handler prints is a line of the log with its run's id."""
+
+    def __init__(self, fallback):
+        self.fallback = fallback
+
+    def writable(self):
+        return True
+
+    def write(self, text):
+        run = current.get()
+        if run is None:
+            return self.fallback.write(text)
+        *lines, run.printed = (run.printed + text).split("\n")
+        for line in lines:
+            run.log(line)
+        return len(text)
+
+    def flush(self):
+        self.fallback.flush()
+
+
 def without_none(**members):
     return {k: v for k, v in members.items() if v is not None}
 
@@ -137,7 +164,11 @@ class Run:
         self.cancel_reason = None
         self.kept = None
         self.uploads = itertools.count(1)
+        self.printed = ""  # of a line that is not complete
         self.flag = threading.Event()
+
+    def log(self, message, level="info"):
+        self.wire.notify("log", {"run_id": self.id, "level": level, "message": str(message)})
 
     def progress(self, p=None, message=None, *, stage=None, step=None, step_total=None,
                  eta_seconds=None, metrics=None):
@@ -251,7 +282,7 @@ class Context:
 
     def log(self, message, level="info"):
         """A line in the server's log, with the run's id."""
-        self.run.wire.notify("log", {"run_id": self.run.id, "level": level, "message": str(message)})
+        self.run.log(message, level)
 
 
 class Plugin:
@@ -269,7 +300,13 @@ class Plugin:
 
     # --- runs
 
+    def last_line(self, run):
+        if run.printed:
+            run.log(run.printed)
+            run.printed = ""
+
     def end_with(self, run, error):
+        self.last_line(run)
         if isinstance(error, (RunCancelled, asyncio.CancelledError)):
             code, message, details, retriable = "CANCELED", str(error), None, None
         elif isinstance(error, PluginError):
@@ -284,6 +321,7 @@ class Plugin:
             result_refs=run.kept))
 
     def finish(self, run, result):
+        self.last_line(run)
         params = without_none(run_id=run.id, result_refs=run.kept)
         params["result"] = result
         try:
@@ -292,6 +330,7 @@ class Plugin:
             self.end_with(run, PluginError(f"the result is not JSON: {error}"))
 
     def execute(self, fn, run, args):
+        current.set(run)
         try:
             result = fn(Context(run), args)
         except BaseException as error:  # the run must end, whatever it was
@@ -303,6 +342,7 @@ class Plugin:
 
     async def execute_async(self, fn, run, args):
         run.task = asyncio.current_task()
+        current.set(run)
         try:
             run.check_cancelled()
             result = await fn(Context(run), args)
@@ -370,6 +410,7 @@ class Plugin:
         sink = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         sys.stdout.reconfigure(line_buffering=True)
+        sys.stdout = Printed(sys.stdout)
         self.serve(Wire(sys.stdin.buffer, sink))
         for run in list(self.runs.values()):
             run.flag.set()

@@ -107,6 +107,24 @@ static void on_plugin_note(void *ctx, const struct uar_plugin_note *n)
 		{ "trace_id", n->trace_id }, { "text", n->text });
 }
 
+static void plugin_metrics(void *ctx, struct uar_buf *b)
+{
+	const struct server *s = ctx;
+	struct uar_plugin_stats st;
+
+	uar_plugin_host_stats(s->plugins, &st);
+	uar_buf_printf(b,
+		       "# TYPE uar_plugin_processes gauge\nuar_plugin_processes %zu\n"
+		       "# TYPE uar_plugin_runs_waiting gauge\nuar_plugin_runs_waiting %zu\n"
+		       "# TYPE uar_plugin_runs_running gauge\nuar_plugin_runs_running %zu\n"
+		       "# TYPE uar_plugin_processes_started_total counter\n"
+		       "uar_plugin_processes_started_total %llu\n"
+		       "# TYPE uar_plugin_processes_crashed_total counter\n"
+		       "uar_plugin_processes_crashed_total %llu\n",
+		       st.processes, st.waiting, st.running, (unsigned long long)st.started,
+		       (unsigned long long)st.crashed);
+}
+
 static uar_err make_plugins(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
@@ -168,6 +186,8 @@ static uar_err make_gate(struct server *s)
 		.max_body = (size_t)c->max_body_bytes,
 		.sync_wait_us = c->sync_wait_us,
 		.plugin_trigger = c->plugin_trigger,
+		.metrics = plugin_metrics,
+		.metrics_ctx = s,
 		.heartbeat_us = c->heartbeat_us,
 		.cancel_as_done = c->cancel_terminal == UAR_CONFIG_CANCEL_DONE,
 	};

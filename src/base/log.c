@@ -54,12 +54,14 @@ static bool needs_quotes(uar_str s)
 		if ((unsigned char)s.p[i] <= 0x20 || s.p[i] == '"' || s.p[i] == '=' ||
 		    s.p[i] == '\\' || s.p[i] == 0x7f)
 			return true;
-	return s.n == 0;
+	return false;
 }
 
 static void put_text(struct line *l, const struct uar_log_field *f)
 {
 	for (; f->key; f++) {
+		if (!f->value.n)
+			continue;
 		put_c(l, " ");
 		put_c(l, f->key);
 		put_c(l, "=");
@@ -73,6 +75,8 @@ static void put_text(struct line *l, const struct uar_log_field *f)
 static void put_json(struct line *l, const struct uar_log_field *f)
 {
 	for (; f->key; f++) {
+		if (!f->value.n)
+			continue;
 		put_c(l, ",\"");
 		put_c(l, f->key);
 		put_c(l, "\":");

@@ -25,7 +25,8 @@ struct uar_log_field {
 #define uar_log(LOG, LEVEL, WHAT, ...)                                                             \
 	uar_log_write((LOG), (LEVEL), (WHAT),                                                      \
 		      (const struct uar_log_field[]){ __VA_ARGS__, { NULL, { NULL, 0 } } })
-/* Fields end with a NULL key. NULL log drops the line. Safe from any thread. */
+/* Fields end with a NULL key; one without a value is left out. NULL log drops the
+ * line. Safe from any thread. */
 void uar_log_write(const struct uar_log *log, enum uar_log_level level, const char *what,
 		   const struct uar_log_field *fields);
 UAR_MUST_CHECK uar_err uar_log_level_parse(uar_str s, enum uar_log_level *out);

@@ -216,6 +216,7 @@ static void on_commit(void *ctx, const struct uar_commit *c)
 {
 	struct uar_gate *g = ctx;
 
+	gate_numbers_count(g->numbers, c);
 	if (!same_owner(c->owner, &g->o.owner))
 		return;
 	for (size_t i = 0; i < c->event_count; i++)

@@ -287,7 +287,9 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 	g->tick.fn = gate_streams_tick;
 	g->ping = uar_frame_create(UAR_STR(": ping\n\n"));
 	g->started_us = uar_clock_mono(o->sched->clock);
-	if (gate_channels_init(g) || !g->ping || uar_timer_set(o->sched, &g->tick, 1000000)) {
+	g->numbers = gate_numbers_create();
+	if (!g->numbers || gate_channels_init(g) || !g->ping ||
+	    uar_timer_set(o->sched, &g->tick, 1000000)) {
 		uar_gate_destroy(g);
 		return UAR_ENOMEM;
 	}
@@ -302,6 +304,7 @@ void uar_gate_destroy(struct uar_gate *g)
 	uar_timer_stop(g->o.sched, &g->tick);
 	gate_channels_fini(g);
 	gate_downloads_fini(g);
+	gate_numbers_destroy(g->numbers);
 	gate_cache_clear(g);
 	uar_frame_unref(g->ping);
 	uar_buf_fini(&g->buf);

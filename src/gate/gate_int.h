@@ -51,6 +51,7 @@ struct uar_gate {
 	struct uar_buf buf;	  /* scratch of encoders */
 	struct uar_arena scratch; /* likewise */
 	struct channel *runs, *exports;
+	struct numbers *numbers;   /* numbers.c */
 	struct uar_list downloads; /* content.c */
 	struct uar_watch watch;
 	char code[LINK_CODE + 1]; /* empty: used */
@@ -121,6 +122,12 @@ void gate_answer_run(struct call *c, uar_str run_id, int status);
 /* channels.c */
 uar_err gate_channels_init(struct uar_gate *g);
 void gate_channels_fini(struct uar_gate *g);
+
+/* numbers.c */
+struct numbers *gate_numbers_create(void);
+void gate_numbers_destroy(struct numbers *n); /* NULL is fine */
+void gate_numbers_count(struct numbers *n, const struct uar_commit *c);
+void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_buf *out);
 
 /* content.c */
 void gate_downloads_end(struct uar_gate *g);  /* cuts them: readers resume with a range */

@@ -1,7 +1,5 @@
-/* system.c - health, readiness, version, metrics, agents, the one-time link. */
+/* system.c - health, readiness, version, agents, the one-time link. */
 #include "gate/gate_int.h"
-
-#include <unistd.h>
 
 enum { TEXT_BYTES = 65536, LINK_VALID_US = 600000000 };
 
@@ -76,104 +74,6 @@ void gate_list_agents(struct call *c)
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
-}
-
-/* --- metrics ------------------------------------------------------------------- */
-
-static void metric(struct uar_buf *b, const char *name, const char *kind, uint64_t value,
-		   const char *help)
-{
-	uar_buf_printf(b, "# HELP uar_%s %s\n# TYPE uar_%s %s\nuar_%s %llu\n", name, help, name,
-		       kind, name, (unsigned long long)value);
-}
-
-static void run_metrics(struct uar_buf *b, struct uar_runtime *rt)
-{
-	struct uar_runtime_stats s;
-
-	uar_runtime_stats(rt, &s);
-	metric(b, "runs_created_total", "counter", s.created, "Runs created.");
-	uar_buf_printf(b,
-		       "# HELP uar_runs_ended_total Runs that ended.\n"
-		       "# TYPE uar_runs_ended_total counter\n"
-		       "uar_runs_ended_total{status=\"succeeded\"} %llu\n"
-		       "uar_runs_ended_total{status=\"failed\"} %llu\n"
-		       "uar_runs_ended_total{status=\"canceled\"} %llu\n"
-		       "uar_runs_ended_total{status=\"timeout\"} %llu\n",
-		       (unsigned long long)s.completed, (unsigned long long)s.failed,
-		       (unsigned long long)s.cancelled, (unsigned long long)s.timed_out);
-	metric(b, "runs_recovered_total", "counter", s.recovered, "Runs found at start.");
-	metric(b, "runs_live", "gauge", s.live_runs, "Runs in memory.");
-	metric(b, "sessions_live", "gauge", s.sessions, "Sessions in memory.");
-	metric(b, "commands_total", "counter", s.commands, "Commands to the engine.");
-	metric(b, "commands_refused_total", "counter", s.refused, "Commands the tables refused.");
-	metric(b, "deltas_merged_total", "counter", s.merged, "Deltas merged while they waited.");
-	metric(b, "events_total", "counter", s.events, "Events appended.");
-}
-
-static void store_metrics(struct uar_buf *b, struct uar_store *store)
-{
-	struct uar_store_stats s;
-
-	store->ops->stats(store, &s);
-	metric(b, "store_commits_total", "counter", s.commits, "Durable commits.");
-	metric(b, "store_appends_total", "counter", s.appends, "Appends in them.");
-	metric(b, "store_commit_microseconds_total", "counter", s.commit_us_total,
-	       "Time spent committing.");
-	metric(b, "store_commit_microseconds_max", "gauge", s.commit_us_max, "Longest commit.");
-	metric(b, "store_reads_total", "counter", s.reads, "Reads.");
-	metric(b, "store_queued", "gauge", s.queued, "Appends that wait for a commit.");
-	metric(b, "store_health", "gauge", (uint64_t)s.health, "0 fine, 1 full, 2 broken.");
-}
-
-static void http_metrics(struct uar_buf *b, const struct uar_gate *g)
-{
-	struct uar_http_stats s = { 0 };
-	struct uar_bus_stats bus;
-
-	if (g->http)
-		uar_http_stats(g->http, &s);
-	uar_bus_stats(uar_runtime_bus(g->o.runtime), &bus);
-	metric(b, "http_connections", "gauge", s.open, "Open connections.");
-	metric(b, "http_streams", "gauge", s.streams, "Open streams.");
-	metric(b, "http_accepted_total", "counter", s.accepted, "Connections accepted.");
-	metric(b, "http_requests_total", "counter", s.requests, "Requests.");
-	metric(b, "http_refused_total", "counter", s.refused, "Requests refused by the reader.");
-	metric(b, "http_sent_bytes_total", "counter", s.bytes_out, "Bytes sent.");
-	metric(b, "bus_delivered_total", "counter", bus.delivered,
-	       "Events handed to live readers.");
-}
-
-static void process_metrics(struct uar_buf *b, const struct uar_gate *g)
-{
-	unsigned long size = 0, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	if (f) {
-		if (fscanf(f, "%lu %lu", &size, &resident) != 2)
-			resident = 0;
-		fclose(f);
-	}
-	metric(b, "resident_memory_bytes", "gauge",
-	       (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE), "Resident memory.");
-	metric(b, "uptime_seconds", "counter",
-	       (uint64_t)(uar_clock_mono(g->o.sched->clock) - g->started_us) / 1000000,
-	       "Time since start.");
-}
-
-void gate_metrics(struct call *c)
-{
-	struct uar_buf b = uar_buf_make(TEXT_BYTES);
-
-	run_metrics(&b, c->g->o.runtime);
-	store_metrics(&b, uar_runtime_store(c->g->o.runtime));
-	http_metrics(&b, c->g);
-	process_metrics(&b, c->g);
-	if (b.err)
-		gate_problem(c, b.err, NULL);
-	else
-		gate_answer_type(c, 200, "text/plain; version=0.0.4", uar_buf_str(&b));
 	uar_buf_fini(&b);
 }
 

@@ -198,8 +198,8 @@ static void break_waiting(struct plugin *p, const char *why)
 		call_break(UAR_OWNER(p->calls.next, struct uar_entry_call, node), UAR_ECHILD, why);
 }
 
-/* True: there is one more process. */
-static bool start_process(struct plugin *p)
+/* True: there is one more process, for that call. */
+static bool start_process(struct plugin *p, const struct uar_entry_call *c)
 {
 	int64_t wait = p->not_before_us - uar_clock_mono(sched_of(p)->clock);
 	struct uar_error error = { 0 };
@@ -209,7 +209,7 @@ static bool start_process(struct plugin *p)
 		return false;
 	if (wait > 0 && uar_timer_set(sched_of(p), &p->backoff, wait) == UAR_OK)
 		return false;
-	e = process_start(p, &error);
+	e = process_start(p, c, &error);
 	if (!e)
 		return true;
 	error.code = e;
@@ -230,7 +230,7 @@ void plugin_pump(struct plugin *p)
 
 		if (s)
 			process_take(s, c);
-		else if (!start_process(p))
+		else if (!start_process(p, c))
 			break;
 	}
 	grant(p);
@@ -433,7 +433,7 @@ uar_err uar_plugin_host_probe(struct uar_plugin_host *h, const struct uar_plugin
 		return uar_error_set(error, UAR_ENOTFOUND, "there is no plugin");
 	if (p->library)
 		return UAR_ESKIP;
-	e = process_start(p, error);
+	e = process_start(p, NULL, error);
 	if (!e)
 		h->probe = *probe;
 	return e;

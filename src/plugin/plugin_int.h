@@ -51,6 +51,7 @@ struct process {
 	enum process_state state;
 	struct uar_list calls;
 	uint32_t call_count;
+	uint64_t taken;	       /* calls so far */
 	uint64_t last_request; /* id of our last request; 1 is hello */
 	unsigned pauses;
 	bool served;		/* a run of it came to an end */
@@ -122,7 +123,8 @@ void library_answer(struct uar_entry_call *c, uar_err e, uar_str id);
 void library_count(struct library *l, struct uar_plugin_stats *out);
 
 /* process.c */
-uar_err process_start(struct plugin *p, struct uar_error *error);
+/* For that call, which must be given to it at once; NULL: for none. */
+uar_err process_start(struct plugin *p, const struct uar_entry_call *c, struct uar_error *error);
 bool process_has_room(const struct process *s);
 void process_take(struct process *s, struct uar_entry_call *c);
 void process_leave(struct uar_entry_call *c); /* takes it from its process */

@@ -86,6 +86,26 @@ void process_reply(struct process *s, const struct uar_json *id, uar_err e,
 	process_send(s, &w);
 }
 
+/* Whose line it is can be told when the process has one run; with several it is
+ * not guessed. */
+static void note(struct process *s, enum uar_log_level level, const char *what, uar_str text)
+{
+	struct uar_plugin_host *h = s->plugin->host;
+	struct uar_plugin_note n = { .level = level,
+				     .what = what,
+				     .plugin_id = s->plugin->m.id,
+				     .run_id = UAR_STR("unavailable"),
+				     .text = text };
+
+	if (s->call_count > 1 && h->o.note)
+		h->o.note(h->o.ctx, &n);
+	else if (s->call_count <= 1)
+		plugin_note(s->plugin, level, what,
+			    s->call_count ? UAR_OWNER(s->calls.next, struct uar_entry_call, node)
+					  : NULL,
+			    text);
+}
+
 /* --- the end ----------------------------------------------------------------------- */
 
 void process_pause(struct process *s, bool paused)
@@ -147,7 +167,7 @@ static void on_exited(void *ctx, int status)
 	bool asked = s->state == PROCESS_ENDING && !s->why[0];
 
 	if (s->line.n)
-		plugin_note(p, UAR_LOG_WARN, "plugin.half_line", NULL, uar_buf_str(&s->line));
+		note(s, UAR_LOG_WARN, "plugin.half_line", uar_buf_str(&s->line));
 	if (s->why[0])
 		snprintf(why, sizeof why, "the plugin's process was ended: %.250s", s->why);
 	else if (status > 128)
@@ -158,7 +178,7 @@ static void on_exited(void *ctx, int status)
 			 status, s->last_error[0] ? ": " : "", s->last_error);
 	s->state = PROCESS_ENDING;
 	if (!asked)
-		plugin_note(p, UAR_LOG_WARN, "plugin.process_gone", NULL, uar_str_c(why));
+		note(s, UAR_LOG_WARN, "plugin.process_gone", uar_str_c(why));
 	plugin_probed(p, NULL, why);
 	break_calls(s, why);
 	asked = asked || s->served;
@@ -191,9 +211,15 @@ static void on_timer(struct uar_timer *t)
 
 /* --- calls ---------------------------------------------------------------------------- */
 
+/* It has had as many runs as its manifest allows a process. */
+static bool spent(const struct process *s)
+{
+	return s->plugin->m.runs_per_process && s->taken >= s->plugin->m.runs_per_process;
+}
+
 bool process_has_room(const struct process *s)
 {
-	return s->state <= PROCESS_READY && s->call_count < s->plugin->m.concurrency;
+	return s->state <= PROCESS_READY && s->call_count < s->plugin->m.concurrency && !spent(s);
 }
 
 void process_take(struct process *s, struct uar_entry_call *c)
@@ -201,6 +227,7 @@ void process_take(struct process *s, struct uar_entry_call *c)
 	uar_list_remove(&c->node);
 	uar_list_add_last(&s->calls, &c->node);
 	s->call_count++;
+	s->taken++;
 	c->process = s;
 	if (s->state == PROCESS_READY) {
 		uar_timer_stop(sched_of(s), &s->timer);
@@ -212,6 +239,8 @@ static void rest(struct process *s)
 {
 	if (s->state == PROCESS_SPENT)
 		process_kill(s, "one of its runs did not stop when it was told to");
+	else if (s->state == PROCESS_READY && spent(s))
+		dismiss(s);
 	else if (s->state == PROCESS_READY &&
 		 uar_timer_set(sched_of(s), &s->timer, s->plugin->m.idle_us))
 		dismiss(s);
@@ -321,8 +350,8 @@ static void take_line(struct process *s, uar_str line)
 	if (!e) {
 		on_message(s, &m);
 	} else if (e == UAR_ESYNTAX) {
-		plugin_note(s->plugin, UAR_LOG_WARN, "plugin.noise", NULL,
-			    uar_str_utf8_prefix(line, UAR_LIMIT_PLUGIN_LOG_LINE));
+		note(s, UAR_LOG_WARN, "plugin.noise",
+		     uar_str_utf8_prefix(line, UAR_LIMIT_PLUGIN_LOG_LINE));
 	} else {
 		error.code = e;
 		plugin_note(s->plugin, UAR_LOG_WARN, "plugin.bad_message",
@@ -377,8 +406,7 @@ static void on_errors(void *ctx, uar_str bytes)
 			 UAR_FMT(uar_str_utf8_prefix(uar_buf_str(&s->errors),
 						     sizeof s->last_error - 1)));
 		if (s->errors.n)
-			plugin_note(s->plugin, UAR_LOG_INFO, "plugin.stderr", NULL,
-				    uar_buf_str(&s->errors));
+			note(s, UAR_LOG_INFO, "plugin.stderr", uar_buf_str(&s->errors));
 		uar_buf_clear(&s->errors);
 	}
 }
@@ -401,8 +429,18 @@ static void add_env(const char **out, size_t *n, const char *variable)
 		out[(*n)++] = variable;
 }
 
+/* A process that executes one run is told which. */
+static void add_run(const char **out, size_t *n, const struct uar_entry_call *c,
+		    struct uar_arena *arena)
+{
+	add_env(out, n, uar_arena_printf(arena, "UAR_RUN_ID=%s", c->run_id).p);
+	if (c->trace_id[0])
+		add_env(out, n, uar_arena_printf(arena, "UAR_TRACE_ID=%s", c->trace_id).p);
+}
+
 /* A plugin gets what any program needs, what its manifest names, and nothing else. */
-static const char **environment(struct plugin *p, struct uar_arena *arena)
+static const char **environment(struct plugin *p, const struct uar_entry_call *c,
+				struct uar_arena *arena)
 {
 	static const char *const usual[] = { "PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR" };
 	const char **out = uar_arena_alloc(arena, (ENV_MAX + 2) * sizeof *out);
@@ -415,6 +453,8 @@ static const char **environment(struct plugin *p, struct uar_arena *arena)
 		add_env(out, &n, find_env(env, p->m.env[i]));
 	if (out)
 		add_env(out, &n, uar_arena_printf(arena, "UAR_PLUGIN_ID=%.*s", UAR_FMT(p->m.id)).p);
+	if (out && c && p->m.runs_per_process == 1)
+		add_run(out, &n, c, arena);
 	return out;
 }
 
@@ -436,7 +476,7 @@ static void say_hello(struct process *s)
 	process_send(s, &w);
 }
 
-static uar_err spawn(struct process *s, struct uar_error *error)
+static uar_err spawn(struct process *s, const struct uar_entry_call *c, struct uar_error *error)
 {
 	struct plugin *p = s->plugin;
 	struct uar_child_options o = { .argv = p->m.command,
@@ -449,13 +489,13 @@ static uar_err spawn(struct process *s, struct uar_error *error)
 	uar_err e;
 
 	uar_arena_init(&arena, 0);
-	o.env = environment(p, &arena);
+	o.env = environment(p, c, &arena);
 	e = o.env ? uar_child_start(p->host->o.loop, &o, &s->child, error) : UAR_ENOMEM;
 	uar_arena_fini(&arena);
 	return e;
 }
 
-uar_err process_start(struct plugin *p, struct uar_error *error)
+uar_err process_start(struct plugin *p, const struct uar_entry_call *c, struct uar_error *error)
 {
 	struct process *s = uar_zalloc(sizeof *s);
 	uar_err e;
@@ -469,7 +509,7 @@ uar_err process_start(struct plugin *p, struct uar_error *error)
 	s->line = uar_buf_make(UAR_LIMIT_PLUGIN_LINE);
 	s->errors = uar_buf_make(UAR_LIMIT_PLUGIN_LOG_LINE);
 	p->host->stats.processes++;
-	e = spawn(s, error);
+	e = spawn(s, c, error);
 	if (!e)
 		e = uar_timer_set(sched_of(s), &s->timer, p->m.start_timeout_us);
 	if (e) {

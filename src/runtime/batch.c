@@ -282,8 +282,7 @@ static void end_run(struct live_run *r)
 	struct uar_runtime *rt = r->agg->rt;
 
 	count_end(rt, r->state.status);
-	rt_log_run(rt, UAR_LOG_DEBUG, "run.ended", uar_str_c(r->run_id),
-		   uar_status_text(r->state.status));
+	rt_log_run(r, UAR_LOG_DEBUG, "run.ended", uar_status_text(r->state.status));
 	rt_run_over(r, UAR_ESTATE);
 }
 
@@ -342,8 +341,7 @@ static void drop_output(struct live_run *r, uar_err e, const struct uar_error *e
  * failure itself that cannot be appended. */
 static void fail_run(struct live_run *r, uar_err e, const struct uar_error *error, bool plain)
 {
-	rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.append_refused", uar_str_c(r->run_id),
-		   uar_error_text(error));
+	rt_log_run(r, UAR_LOG_ERROR, "run.append_refused", uar_error_text(error));
 	drop_output(r, e, error);
 	if (plain && r->plain) {
 		rt_run_quarantine(r, e); /* there is no way to end it: the next start tries again */

@@ -116,8 +116,7 @@ void rt_lose(struct live_run *r, uar_err why)
 	if (r->lost)
 		return;
 	r->lost = why;
-	rt_log_run(r->agg->rt, UAR_LOG_ERROR, "run.output_lost", uar_str_c(r->run_id),
-		   uar_err_text(why));
+	rt_log_run(r, UAR_LOG_ERROR, "run.output_lost", uar_err_text(why));
 	rt_owe(r, OWED(UAR_CMD_FAIL));
 }
 

@@ -172,7 +172,8 @@ static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
 			c->op->status = uar_status_record(run->status);
 			c->rt->stats.created++;
 			uar_log(c->rt->o.log, UAR_LOG_DEBUG, "run.created",
-				{ "run_id", run->id.run_id }, { "agent", run->what.agent_id },
+				{ "run_id", run->id.run_id }, { "plugin_id", run->what.plugin_id },
+				{ "entry_id", run->what.entry_id },
 				{ "trace_id", run->id.trace_id });
 		}
 		finish(c, e, error);

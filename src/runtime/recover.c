@@ -34,7 +34,7 @@ static void not_recovered(struct live_run *r, uar_err e, const char *why)
 {
 	struct agg *a = r->agg;
 
-	rt_log_run(a->rt, UAR_LOG_ERROR, "run.not_recovered", uar_str_c(r->run_id), why);
+	rt_log_run(r, UAR_LOG_ERROR, "run.not_recovered", why);
 	rt_agg_hold(a);
 	if (a->loading)
 		give_up(a, e);
@@ -96,7 +96,7 @@ static void try_later(struct live_run *r, uar_err e, const char *why)
 	struct agg *a = r->agg;
 	int64_t wait = (int64_t)UAR_RETRY_US << r->load_tries;
 
-	rt_log_run(a->rt, UAR_LOG_WARN, "run.recovery_failed", uar_str_c(r->run_id), why);
+	rt_log_run(r, UAR_LOG_WARN, "run.recovery_failed", why);
 	r->load_tries++;
 	uar_run_fini(&r->state);
 	uar_run_init(&r->state);
@@ -208,8 +208,7 @@ static void lose(struct load *l)
 					  UAR_STR("lost"), true };
 	uar_store_query_fini(&l->row);
 	free_load(l);
-	rt_log_run(rt, UAR_LOG_ERROR, "run.lost", uar_str_c(r->run_id),
-		   "its events cannot be read: it is ended");
+	rt_log_run(r, UAR_LOG_ERROR, "run.lost", "its events cannot be read: it is ended");
 	r->committed = true;
 	rt_send(r, &lost);
 	pump(rt);

@@ -177,8 +177,20 @@ void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *o
 	*out = rt->stats;
 }
 
-void rt_log_run(const struct uar_runtime *rt, enum uar_log_level level, const char *what,
-		uar_str run_id, const char *detail)
+void uar_runtime_each_run(const struct uar_runtime *rt,
+			  void (*fn)(void *ctx, const struct uar_run *run), void *ctx)
 {
-	uar_log(rt->o.log, level, what, { "run_id", run_id }, { "detail", uar_str_c(detail) });
+	const struct live_run *r;
+	size_t at = 0;
+
+	while ((r = uar_map_next(&rt->runs, &at)))
+		if (r->committed)
+			fn(ctx, &r->state);
+}
+
+void rt_log_run(const struct live_run *r, enum uar_log_level level, const char *what,
+		const char *detail)
+{
+	uar_log(r->agg->rt->o.log, level, what, { "run_id", uar_str_c(r->run_id) },
+		{ "trace_id", r->state.id.trace_id }, { "detail", uar_str_c(detail) });
 }

@@ -134,6 +134,10 @@ struct uar_runtime_stats {
 };
 void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *out);
 
+/* Every run in memory. */
+void uar_runtime_each_run(const struct uar_runtime *rt,
+			  void (*fn)(void *ctx, const struct uar_run *run), void *ctx);
+
 /* The agents that are always there. */
 struct uar_agent {
 	const char *id, *title, *doc;

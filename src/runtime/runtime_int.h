@@ -230,7 +230,8 @@ uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx,
 		      struct input_load **out);
 void rt_input_cancel(struct input_load *l); /* NULL is fine */
 
-void rt_log_run(const struct uar_runtime *rt, enum uar_log_level level, const char *what,
-		uar_str run_id, const char *detail);
+/* A line about a run: with its id, and its trace's when there is one. */
+void rt_log_run(const struct live_run *r, enum uar_log_level level, const char *what,
+		const char *detail);
 
 #endif

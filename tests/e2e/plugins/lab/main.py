@@ -111,7 +111,8 @@ def context(ctx, args):
     return {"run_id": ctx.run.id, "trace_id": ctx.run.trace_id, "task_id": ctx.run.task_id,
             "attempt": ctx.run.attempt, "root": ctx.run.root_id, "parent": ctx.run.parent_id,
             "allowed": os.environ.get("LAB_ALLOWED"), "secret": os.environ.get("LAB_SECRET"),
-            "cwd": os.getcwd()}
+            "cwd": os.getcwd(), "env_run": os.environ.get("UAR_RUN_ID"),
+            "env_trace": os.environ.get("UAR_TRACE_ID")}
 
 
 @plugin.entry("quick")

@@ -1,0 +1,267 @@
+/* numbers.c - what commits say about runs, counted by plugin, entry and status.
+ *
+ * Every commit passes by once. Entries are counted apart up to a limit; those
+ * beyond it share the row "other", so a caller cannot make the metrics grow. */
+#include "gate/numbers.h"
+
+#include "gate/gate_int.h"
+
+enum { SLOTS = 256, LABELS = 2 * UAR_LIMIT_ID_BYTES * 2 + 64 };
+_Static_assert((int)SLOTS > (int)UAR_LIMIT_METRIC_SERIES, "a free slot ends every search");
+
+enum ended { SUCCEEDED, FAILED, CANCELED, TIMEOUT, ENDED_COUNT };
+static const char *const ended_names[ENDED_COUNT] = { "succeeded", "failed", "canceled",
+						      "timeout" };
+
+struct series {
+	char plugin[UAR_LIMIT_ID_BYTES + 1], entry[UAR_LIMIT_ID_BYTES + 1];
+	uint64_t created, retried, cancels, progress, exports;
+	uint64_t ended[ENDED_COUNT];
+	uint64_t live[UAR_STATUS_COUNT]; /* scratch of one answer */
+	struct histogram duration, queued;
+};
+
+struct numbers {
+	struct series *slots[SLOTS];
+	struct series other;
+	size_t count;
+	struct histogram first_token, model;
+	uint64_t model_failures, input_tokens, output_tokens;
+};
+
+/* --- counting ------------------------------------------------------------------------ */
+
+static struct series *make_series(struct numbers *n, uar_str plugin, uar_str entry)
+{
+	struct series *s;
+
+	if (n->count >= UAR_LIMIT_METRIC_SERIES)
+		return NULL;
+	s = uar_zalloc(sizeof *s);
+	if (!s)
+		return NULL;
+	n->count++;
+	snprintf(s->plugin, sizeof s->plugin, "%.*s", UAR_FMT(plugin));
+	snprintf(s->entry, sizeof s->entry, "%.*s", UAR_FMT(entry));
+	return s;
+}
+
+static struct series *series_of(struct numbers *n, const struct uar_run *run)
+{
+	uar_str plugin = run->what.plugin_id, entry = run->what.entry_id;
+	size_t at = uar_str_hash(plugin, uar_str_hash(entry, 0)) % SLOTS;
+	struct series *s;
+
+	for (; (s = n->slots[at]); at = (at + 1) % SLOTS)
+		if (uar_str_is(plugin, s->plugin) && uar_str_is(entry, s->entry))
+			return s;
+	n->slots[at] = make_series(n, plugin, entry);
+	return n->slots[at] ? n->slots[at] : &n->other;
+}
+
+static enum ended ended_of(enum uar_status status)
+{
+	switch (status) {
+	case UAR_STATUS_COMPLETED: return SUCCEEDED;
+	case UAR_STATUS_CANCELLED: return CANCELED;
+	case UAR_STATUS_TIMED_OUT: return TIMEOUT;
+	default: return FAILED;
+	}
+}
+
+static void count_end(struct numbers *n, struct series *s, const struct uar_run *run)
+{
+	int64_t from = run->at.started_us ? run->at.started_us : run->at.created_us;
+
+	s->ended[ended_of(run->status)]++;
+	gate_histogram_add(&s->duration, run->at.finished_us - from);
+	n->input_tokens += (uint64_t)run->call.input_tokens;
+	n->output_tokens += (uint64_t)run->call.output_tokens;
+}
+
+static void count_model(struct numbers *n, const struct uar_run *run, const struct uar_event *ev)
+{
+	n->model_failures += ev->cls == UAR_EV_MODEL_FAILED;
+	gate_histogram_add(&n->model, ev->time_us - run->call.requested_us);
+	if (run->call.first_us)
+		gate_histogram_add(&n->first_token, run->call.first_us - run->call.requested_us);
+}
+
+static void count_event(struct numbers *n, struct series *s, const struct uar_commit *c,
+			const struct uar_event *ev)
+{
+	const struct uar_run *run = c->run;
+
+	switch ((int)ev->cls) {
+	case UAR_EV_TASK_ATTEMPT_STARTED:
+		gate_histogram_add(&s->queued, run->at.started_us - run->at.created_us);
+		break;
+	case UAR_EV_TASK_ATTEMPT_COMPLETED:
+	case UAR_EV_TASK_ATTEMPT_FAILED: count_end(n, s, run); break;
+	case UAR_EV_TASK_CANCEL_REQUESTED: s->cancels++; break;
+	case UAR_EV_TASK_PROGRESS: s->progress++; break;
+	case UAR_EV_ARTIFACT_CHANGED: s->exports++; break;
+	case UAR_EV_MODEL_COMPLETED:
+	case UAR_EV_MODEL_FAILED: count_model(n, run, ev); break;
+	default: break;
+	}
+}
+
+void gate_numbers_count(struct numbers *n, const struct uar_commit *c)
+{
+	struct series *s = series_of(n, c->run);
+
+	if (c->added) {
+		s->created++;
+		s->retried += c->run->what.attempt > 1;
+	}
+	for (size_t i = 0; i < c->event_count; i++)
+		count_event(n, s, c, &c->events[i]);
+}
+
+/* --- writing --------------------------------------------------------------------------- */
+
+struct labels {
+	struct uar_buf text;
+};
+
+static const char *labels_of(struct labels *l, const struct series *s)
+{
+	uar_buf_clear(&l->text);
+	gate_metric_label(&l->text, "plugin", uar_str_c(s->plugin));
+	uar_buf_add_char(&l->text, ',');
+	gate_metric_label(&l->text, "entry", uar_str_c(s->entry));
+	return l->text.p ? l->text.p : "";
+}
+
+/* Rows in order of their slots, the shared one last; NULL past the end. */
+static struct series *next_series(struct numbers *n, size_t *at)
+{
+	while (*at < SLOTS)
+		if (n->slots[(*at)++])
+			return n->slots[*at - 1];
+	return (*at)++ == SLOTS && n->other.created ? &n->other : NULL;
+}
+
+static void put_counter(struct numbers *n, struct uar_buf *b, const char *name, size_t offset,
+			const char *help)
+{
+	struct labels l = { uar_buf_make(LABELS) };
+	const struct series *s;
+	size_t at = 0;
+
+	gate_metric_head(b, name, "counter", help);
+	while ((s = next_series(n, &at))) {
+		uint64_t value;
+
+		memcpy(&value, (const char *)s + offset, sizeof value);
+		uar_buf_printf(b, "uar_%s{%s} %llu\n", name, labels_of(&l, s),
+			       (unsigned long long)value);
+	}
+	uar_buf_fini(&l.text);
+}
+
+static void put_histograms(struct numbers *n, struct uar_buf *b, const char *name, size_t offset,
+			   const char *help)
+{
+	struct labels l = { uar_buf_make(LABELS) };
+	const struct series *s;
+	size_t at = 0;
+
+	gate_metric_head(b, name, "histogram", help);
+	while ((s = next_series(n, &at)))
+		gate_histogram_write(b, name, labels_of(&l, s),
+				     (const struct histogram *)((const char *)s + offset));
+	uar_buf_fini(&l.text);
+}
+
+static void put_ended(struct numbers *n, struct uar_buf *b)
+{
+	struct labels l = { uar_buf_make(LABELS) };
+	const struct series *s;
+	size_t at = 0;
+
+	gate_metric_head(b, "runs_ended_total", "counter", "Runs that ended, by outcome.");
+	while ((s = next_series(n, &at)))
+		for (int i = 0; i < ENDED_COUNT; i++)
+			if (s->ended[i])
+				uar_buf_printf(b, "uar_runs_ended_total{%s,status=\"%s\"} %llu\n",
+					       labels_of(&l, s), ended_names[i],
+					       (unsigned long long)s->ended[i]);
+	uar_buf_fini(&l.text);
+}
+
+static void count_live(void *ctx, const struct uar_run *run)
+{
+	series_of(ctx, run)->live[run->status]++;
+}
+
+/* What is there now is looked at when somebody asks, so it is never out of step. */
+static void put_live(struct numbers *n, struct uar_buf *b)
+{
+	struct labels l = { uar_buf_make(LABELS) };
+	struct series *s;
+	size_t at = 0;
+
+	gate_metric_head(b, "runs", "gauge",
+			 "Runs that are not over; those queued are the depth of the queue.");
+	while ((s = next_series(n, &at)))
+		for (int i = 0; i < UAR_STATUS_COUNT; i++) {
+			if (s->live[i])
+				uar_buf_printf(b, "uar_runs{%s,status=\"%s\"} %llu\n",
+					       labels_of(&l, s), uar_status_text(i),
+					       (unsigned long long)s->live[i]);
+			s->live[i] = 0;
+		}
+	uar_buf_fini(&l.text);
+}
+
+void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_buf *b)
+{
+	uar_runtime_each_run(rt, count_live, n);
+	put_live(n, b);
+	put_counter(n, b, "runs_started_total", offsetof(struct series, created), "Runs created.");
+	put_counter(n, b, "runs_retried_total", offsetof(struct series, retried),
+		    "Of them: further attempts.");
+	put_counter(n, b, "run_cancels_total", offsetof(struct series, cancels),
+		    "Cancels asked for.");
+	put_counter(n, b, "run_progress_total", offsetof(struct series, progress),
+		    "Reports of progress that were kept.");
+	put_counter(n, b, "exports_total", offsetof(struct series, exports), "Export items.");
+	put_ended(n, b);
+	put_histograms(n, b, "run_duration_seconds", offsetof(struct series, duration),
+		       "From the start of a run to its end.");
+	put_histograms(n, b, "run_queue_seconds", offsetof(struct series, queued),
+		       "From the creation of a run to its start.");
+	gate_metric_head(b, "model_call_seconds", "histogram", "Calls of models.");
+	gate_histogram_write(b, "model_call_seconds", "", &n->model);
+	gate_metric_head(b, "model_first_token_seconds", "histogram",
+			 "From a call of a model to its first token.");
+	gate_histogram_write(b, "model_first_token_seconds", "", &n->first_token);
+	gate_metric(b, "model_failures_total", "counter", n->model_failures,
+		    "Calls of models that failed.");
+	gate_metric(b, "model_input_tokens_total", "counter", n->input_tokens,
+		    "Tokens given to models by runs that ended.");
+	gate_metric(b, "model_output_tokens_total", "counter", n->output_tokens,
+		    "Tokens that models gave.");
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+struct numbers *gate_numbers_create(void)
+{
+	struct numbers *n = uar_zalloc(sizeof *n);
+
+	if (!n)
+		return NULL;
+	snprintf(n->other.plugin, sizeof n->other.plugin, "other");
+	snprintf(n->other.entry, sizeof n->other.entry, "other");
+	return n;
+}
+
+void gate_numbers_destroy(struct numbers *n)
+{
+	for (size_t i = 0; n && i < SLOTS; i++)
+		uar_free(n->slots[i]);
+	uar_free(n);
+}
