@@ -152,7 +152,7 @@ lint: ## layers, sizes, format, generated files, static analysis
 	@tools/lint
 
 format: ## let clang-format decide
-	@find src tests bench include -name '*.[ch]' 2>/dev/null | xargs clang-format -i
+	@find src tests bench include sdk -name '*.[ch]' 2>/dev/null | xargs clang-format -i
 
 generate: ## rewrite the files that derive from tables
 	@tools/generate

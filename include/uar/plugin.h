@@ -239,6 +239,7 @@ static inline void *uarp_alloc(struct uarp_run *run, size_t size)
 	return run->ops->alloc(run, size);
 }
 
+UARP_FORMAT(2, 0)
 static inline const char *uarp_vprintf(struct uarp_run *run, const char *format, va_list ap)
 {
 	va_list again;

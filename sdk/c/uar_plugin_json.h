@@ -48,22 +48,30 @@ static void add_c(struct text *t, const char *s)
 /* Bytes of the well-formed UTF-8 sequence at p; 0: there is none. */
 static size_t utf8_at(const char *text, const char *end)
 {
+	static const struct {
+		unsigned char first, last, low, high; /* of the first byte, of the second */
+		size_t n;
+	} rows[] = {
+		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+		{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
+		{ 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
 	const unsigned char *p = (const unsigned char *)text;
-	size_t n = *p < 0x80	? 1
-		   : *p < 0xc2	? 0
-		   : *p < 0xe0	? 2
-		   : *p < 0xf0	? 3
-		   : *p <= 0xf4 ? 4
-				: 0;
+	size_t i = 0, n;
 
-	if (!n || n > (size_t)(end - text))
+	if (*p < 0x80)
+		return 1;
+	while (i<sizeof rows / sizeof *rows && * p> rows[i].last)
+		i++;
+	if (i == sizeof rows / sizeof *rows || *p < rows[i].first)
 		return 0;
-	for (size_t i = 1; i < n; i++)
+	n = rows[i].n;
+	if (n > (size_t)(end - text) || p[1] < rows[i].low || p[1] > rows[i].high)
+		return 0;
+	for (i = 2; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
-	    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
-		return 0;
 	return n;
 }
 
@@ -144,33 +152,38 @@ static int hex4(const char *p, const char *end)
 	return v;
 }
 
+/* After the escape that begins at p, or NULL. */
+static const char *skip_escape(const char *p, const char *end)
+{
+	int unit;
+
+	if (end - p < 2 || !p[1] || !strchr("\"\\/bfnrtu", p[1]))
+		return NULL;
+	if (p[1] != 'u')
+		return p + 2;
+	unit = hex4(p + 2, end);
+	if (unit <= 0 || (unit >= 0xdc00 && unit <= 0xdfff))
+		return NULL;
+	p += 6;
+	if (unit < 0xd800 || unit > 0xdbff)
+		return p;
+	if (end - p < 6 || p[0] != '\\' || p[1] != 'u') /* the other half must follow */
+		return NULL;
+	unit = hex4(p + 2, end);
+	return unit >= 0xdc00 && unit <= 0xdfff ? p + 6 : NULL;
+}
+
 /* After the string that begins at p, or NULL. */
 static const char *skip_string(const char *p, const char *end)
 {
-	for (p++; p < end && *p != '"';) {
+	for (p++; p && p < end && *p != '"';) {
 		size_t n = utf8_at(p, end);
-		int unit;
 
 		if (!n || (unsigned char)*p < 0x20)
 			return NULL;
-		if (*p != '\\') {
-			p += n;
-			continue;
-		}
-		if (end - p < 2 || !strchr("\"\\/bfnrtu", p[1]) || !p[1])
-			return NULL;
-		unit = p[1] == 'u' ? hex4(p + 2, end) : 1;
-		p += p[1] == 'u' ? 6 : 2;
-		if (unit <= 0 || (unit >= 0xdc00 && unit <= 0xdfff))
-			return NULL;
-		if (unit >= 0xd800 && unit < 0xdc00) { /* the other half must follow */
-			unit = end - p >= 6 && p[0] == '\\' && p[1] == 'u' ? hex4(p + 2, end) : 0;
-			if (unit < 0xdc00 || unit > 0xdfff)
-				return NULL;
-			p += 6;
-		}
+		p = *p == '\\' ? skip_escape(p, end) : p + n;
 	}
-	return p < end ? p + 1 : NULL;
+	return p && p < end ? p + 1 : NULL;
 }
 
 static const char *skip_digits(const char *p, const char *end)

@@ -183,9 +183,9 @@ static int crash(struct uarp_run *run)
 }
 
 static const struct uarp_entry entries[] = {
-	{ "echo", echo },	{ "context", context }, { "args", args },	{ "items", items },
-	{ "refused", refused }, { "gate", gate },	{ "report", report },	{ "burst", burst },
-	{ "partial", partial }, { "deaf", deaf },	{ "fails", fails },	{ "raises", raises },
-	{ "typed", typed },	{ "unsound", unsound }, { "crash", crash },	{ NULL, NULL },
+	{ "echo", echo },	{ "context", context }, { "args", args },     { "items", items },
+	{ "refused", refused }, { "gate", gate },	{ "report", report }, { "burst", burst },
+	{ "partial", partial }, { "deaf", deaf },	{ "fails", fails },   { "raises", raises },
+	{ "typed", typed },	{ "unsound", unsound }, { "crash", crash },   { NULL, NULL },
 };
 UARP_PLUGIN(entries);
