@@ -35,6 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -133,8 +134,18 @@ struct uarp_item {
 	size_t size; /* bytes of data; UARP_STRLEN: it ends with NUL */
 	const char *description, *label, *category, *mime;
 	const char *metadata; /* JSON object */
+	const char *upload;   /* "binary_url": what was uploaded under this name, not data */
 };
 #define UARP_STRLEN ((size_t)-1)
+#define UARP_ITEM                                                                                  \
+	{                                                                                          \
+		NULL, NULL, UARP_STRLEN, NULL, NULL, NULL, NULL, NULL, NULL                        \
+	}
+
+enum {
+	UARP_INLINE = 65536, /* bytes that are part of an item; more are uploaded */
+	UARP_PIECE = 262144, /* bytes of one piece of an upload at most */
+};
 
 struct uarp_failure {
 	const char *code, *message;
@@ -162,6 +173,8 @@ struct uarp_ops {
 	void (*log)(struct uarp_run *run, enum uarp_level level, const char *message);
 	int (*result)(struct uarp_run *run, const char *json);
 	int (*fail)(struct uarp_run *run, const struct uarp_failure *f, size_t size);
+	int (*upload)(struct uarp_run *run, const char *name, int64_t offset, const void *data,
+		      size_t size);
 };
 struct uarp_run {
 	const struct uarp_ops *ops;
@@ -317,10 +330,18 @@ static inline const char *uarp_error(struct uarp_run *run)
 	return run->ops->error(run);
 }
 
+/* A piece of something large: 0 begins an upload, each other offset must be where the
+ * last piece ended. 0, or -1. An item of type "binary_url" then names the upload. */
+static inline int uarp_upload(struct uarp_run *run, const char *name, int64_t offset,
+			      const void *data, size_t size)
+{
+	return run->ops->upload(run, name, offset, data, size);
+}
+
 static inline const char *uarp_export_as(struct uarp_run *run, const char *type, const char *text,
 					 const char *description)
 {
-	struct uarp_item item = { NULL, NULL, UARP_STRLEN, NULL, NULL, NULL, NULL, NULL };
+	struct uarp_item item = UARP_ITEM;
 
 	item.type = type;
 	item.data = text;
@@ -328,9 +349,32 @@ static inline const char *uarp_export_as(struct uarp_run *run, const char *type,
 	return uarp_export(run, &item);
 }
 
+/* Bytes of any size, served by the server itself. */
+static inline const char *uarp_export_large(struct uarp_run *run, const void *data, size_t size,
+					    const char *mime, const char *description)
+{
+	struct uarp_item item = UARP_ITEM;
+	size_t at = 0, n;
+
+	do {
+		n = size - at < (size_t)UARP_PIECE ? size - at : (size_t)UARP_PIECE;
+		if (uarp_upload(run, "uarp", (int64_t)at, (const char *)data + at, n))
+			return NULL;
+	} while ((at += n) < size);
+	item.type = "binary_url";
+	item.upload = "uarp";
+	item.mime = mime;
+	item.description = description;
+	return uarp_export(run, &item);
+}
+
 static inline const char *uarp_export_text(struct uarp_run *run, const char *text,
 					   const char *description)
 {
+	size_t n = text ? strlen(text) : 0;
+
+	if (n > UARP_INLINE)
+		return uarp_export_large(run, text, n, "text/plain; charset=utf-8", description);
 	return uarp_export_as(run, "text", text, description);
 }
 
@@ -355,12 +399,39 @@ static inline const char *uarp_export_json(struct uarp_run *run, const char *jso
 static inline const char *uarp_export_binary(struct uarp_run *run, const void *data, size_t size,
 					     const char *mime, const char *description)
 {
-	struct uarp_item item = { "binary", NULL, 0, NULL, NULL, NULL, NULL, NULL };
+	struct uarp_item item = UARP_ITEM;
 
+	if (size > UARP_INLINE)
+		return uarp_export_large(run, data, size, mime, description);
+	item.type = "binary";
 	item.data = data;
 	item.size = size;
 	item.mime = mime;
 	item.description = description;
+	return uarp_export(run, &item);
+}
+
+/* Uploads a file, from where it stands to its end. */
+static inline const char *uarp_export_file(struct uarp_run *run, FILE *file, const char *label,
+					   const char *mime)
+{
+	struct uarp_item item = UARP_ITEM;
+	char *piece = (char *)uarp_alloc(run, UARP_PIECE);
+	int64_t at = 0;
+	size_t n;
+
+	if (!piece)
+		return NULL;
+	do {
+		n = fread(piece, 1, UARP_PIECE, file);
+		if (ferror(file) || uarp_upload(run, "uarp", at, piece, n))
+			return NULL;
+		at += (int64_t)n;
+	} while (n == UARP_PIECE);
+	item.type = "binary_url";
+	item.upload = "uarp";
+	item.label = label;
+	item.mime = mime;
 	return uarp_export(run, &item);
 }
 

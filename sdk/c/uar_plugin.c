@@ -269,7 +269,7 @@ static void answer(struct run *r, struct json message)
 	struct json item = find(message, "/result/export_item_id");
 	struct json code = find(message, "/error/data/code");
 
-	r->refused = !item.p;
+	r->refused = !find(message, "/result").p;
 	if (item.p && (size_t)(item.end - item.p) <= sizeof r->id)
 		decode(item, r->id);
 	refuse(r, "TRANSPORT_ERROR");

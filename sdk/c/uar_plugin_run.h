@@ -310,6 +310,10 @@ static void ctx_log(struct uarp_run *base, enum uarp_level level, const char *me
 /* The content under the name of its type. */
 static bool put_content(struct text *t, const struct uarp_item *x, size_t n)
 {
+	if (x->upload) {
+		put_text(t, "upload", x->upload);
+		return true;
+	}
 	if (!strcmp(x->type, "json"))
 		return put_json(t, "json", x->data, n);
 	key(t, x->type);
@@ -329,10 +333,10 @@ static bool put_item(struct text *t, const struct uarp_item *x)
 {
 	size_t n = x->size;
 
-	if (!x->type || (!x->data && n))
+	if (!x->type || (!x->data && n && !x->upload))
 		return false;
 	if (n == UARP_STRLEN)
-		n = strlen(x->data);
+		n = x->data ? strlen(x->data) : 0;
 	put_text(t, "type", x->type);
 	if (!put_content(t, x, n))
 		return false;
@@ -393,6 +397,26 @@ static const char *ctx_put(struct uarp_run *base, const struct uarp_item *x, siz
 	}
 	add_c(&t, "}}");
 	return request(r, &t) ? r->id : NULL;
+}
+
+static int ctx_upload(struct uarp_run *base, const char *name, int64_t offset, const void *data,
+		      size_t size)
+{
+	struct run *r = run_of(base);
+	struct text t = { NULL, 0, 0, false };
+	int64_t id = ask(r);
+
+	if (!id)
+		return refuse(r, "TRANSPORT_ERROR");
+	begin(&t, "run.upload", id);
+	put_text(&t, "run_id", r->info.run_id);
+	put_text(&t, "upload", name);
+	put_number(&t, "offset", (double)offset);
+	key(&t, "data");
+	add_c(&t, "\"");
+	add_base64(&t, data, size);
+	add_c(&t, "\"}}");
+	return request(r, &t) ? 0 : -1;
 }
 
 static int ctx_keep(struct uarp_run *base, const char *id)
@@ -456,6 +480,7 @@ static const struct uarp_ops run_ops = {
 	.log = ctx_log,
 	.result = ctx_result,
 	.fail = ctx_fail,
+	.upload = ctx_upload,
 };
 
 #endif

@@ -63,11 +63,15 @@ class Wire:
         self.source, self.sink = source, sink
         self.lock = threading.Lock()
         self.waiting, self.last_id = {}, 0
+        self.line_bytes = 1048576  # until hello says otherwise
 
     def send(self, message):
-        line = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, allow_nan=False)
+        text = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, allow_nan=False)
+        line = text.encode("utf-8", "replace") + b"\n"  # half a surrogate pair is no text
+        if len(line) > self.line_bytes:
+            raise Refused("larger than a message may be", "PAYLOAD_TOO_LARGE")
         with self.lock:
-            self.sink.write(line.encode("utf-8", "surrogatepass") + b"\n")
+            self.sink.write(line)
             self.sink.flush()
 
     def notify(self, method, params):
@@ -201,7 +205,7 @@ class Run:
         self.kept = (self.kept or []) + list(export_item_ids)
 
     def export_text(self, text, description=None, **more):
-        data = text.encode("utf-8", "surrogatepass")
+        data = text.encode("utf-8", "replace")
         if len(data) > INLINE:
             more.setdefault("mime", "text/plain; charset=utf-8")
             return self.export_stream([data], description, **more)
@@ -316,9 +320,12 @@ class Plugin:
             traceback.print_exception(type(error), error, error.__traceback__)
             code, message = "PLUGIN_ERROR", f"{type(error).__name__}: {error}"
             details, retriable = None, None
-        run.wire.notify("run.error", without_none(
-            run_id=run.id, code=code, message=message[:1000], details=details, retriable=retriable,
-            result_refs=run.kept))
+        params = without_none(run_id=run.id, code=code, message=message[:1000], details=details,
+                              retriable=retriable, result_refs=run.kept)
+        try:
+            run.wire.notify("run.error", params)
+        except (TypeError, ValueError, PluginError):  # the run ends, if without its details
+            run.wire.notify("run.error", {**params, "details": {"left_out": "not JSON, or too large"}})
 
     def finish(self, run, result):
         self.last_line(run)
@@ -328,6 +335,8 @@ class Plugin:
             run.wire.notify("run.result", params)
         except (TypeError, ValueError) as error:
             self.end_with(run, PluginError(f"the result is not JSON: {error}"))
+        except PluginError as error:
+            self.end_with(run, PluginError(f"the result is {error}"))
 
     def execute(self, fn, run, args):
         current.set(run)
@@ -395,6 +404,8 @@ class Plugin:
             if method is None:
                 wire.answered(message)
             elif method == "hello":
+                limits = (message.get("params") or {}).get("limits") or {}
+                wire.line_bytes = limits.get("line_bytes", wire.line_bytes)
                 wire.send({"id": message["id"], "result": {
                     "protocol": PROTOCOL, "sdk": "python", "entries": sorted(self.entries)}})
             elif method == "run.start":

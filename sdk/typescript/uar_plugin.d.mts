@@ -37,9 +37,13 @@ export type Item = ItemMore & { description?: string } & (
     | { type: "text"; text: string }
     | { type: "url"; url: string }
     | { type: "binary_url"; binary_url: string }
+    | { type: "binary_url"; upload: string; bytes?: number; sha256?: string }
     | { type: "binary"; binary: string }
     | { type: "json"; json: Json }
 );
+
+export type Chunk = Uint8Array | ArrayBuffer | string;
+export type Chunks = Iterable<Chunk> | AsyncIterable<Chunk>;
 
 /** The run that a handler executes, and what it may tell about it. */
 export interface Run {
@@ -72,6 +76,10 @@ export interface Run {
     exportUrl(url: string, description?: string, more?: ItemMore): Promise<string>;
     exportBinaryUrl(url: string, description?: string, more?: ItemMore): Promise<string>;
     exportBinary(data: Uint8Array | ArrayBuffer, description?: string, more?: ItemMore): Promise<string>;
+    /** Upload bytes of any size: an item of type binary_url, which the server itself serves. exportText and
+     * exportBinary do so by themselves above 65,536 bytes. */
+    exportFile(path: string, description?: string, more?: ItemMore): Promise<string>;
+    exportStream(chunks: Chunks, description?: string, more?: ItemMore): Promise<string>;
     exportJson(value: Json, description?: string, more?: ItemMore): Promise<string>;
     /** Refers to an artifact that is stored already. */
     exportId(ref: string, description?: string, more?: ItemMore): Promise<string>;

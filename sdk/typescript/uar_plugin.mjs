@@ -17,9 +17,15 @@
  * `ctx.run.signal` to whatever takes an AbortSignal, and a cancel ends it. What is printed goes to
  * the server's log, never into the protocol. Types are in uar_plugin.d.mts, the protocol is
  * described in docs/plugins.md. */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { basename } from "node:path";
 import { format } from "node:util";
 
 export const PROTOCOL = "1";
+const INLINE = 65536; // bytes of an item's content; larger ones are uploaded
+const PIECE = 262144; // bytes of one piece of an upload
+const AHEAD = 2; // pieces on their way at once
 
 /** The run was cancelled: leave, after tidying up. Ends the run as canceled, not as failed. */
 export class RunCancelled extends Error {
@@ -41,6 +47,24 @@ export class PluginError extends Error {
 /** Half of a surrogate pair is no text, and the server would not take the line. */
 function wellFormed(json) {
     return json.replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (m) => (m === "\\\\" ? m : "\\ufffd"));
+}
+
+/** The same bytes, no piece larger than the server takes; one at least. */
+async function* pieces(chunks) {
+    let empty = true;
+    for await (const chunk of chunks) {
+        const bytes = typeof chunk === "string" ? Buffer.from(chunk) : asBuffer(chunk);
+        for (let at = 0; at < bytes.length; at += PIECE) {
+            empty = false;
+            yield bytes.subarray(at, at + PIECE);
+        }
+    }
+    if (empty)
+        yield Buffer.alloc(0);
+}
+
+function asBuffer(data) {
+    return Buffer.from(data.buffer ?? data, data.byteOffset, data.byteLength);
 }
 
 /** Lines of JSON to and from the server, and the answers to our requests. */
@@ -87,6 +111,7 @@ class Wire {
 class Run {
     #wire;
     #abort = new AbortController();
+    #uploads = 0;
     kept;
     cancelReason = "";
 
@@ -151,6 +176,8 @@ class Run {
     }
 
     exportText(text, description, more) {
+        if (Buffer.byteLength(text) > INLINE)
+            return this.exportStream([text], description, { mime: "text/plain; charset=utf-8", ...more });
         return this.export({ type: "text", text, description, ...more });
     }
 
@@ -163,8 +190,41 @@ class Run {
     }
 
     exportBinary(data, description, more) {
-        const binary = Buffer.from(data.buffer ?? data, data.byteOffset, data.byteLength);
-        return this.export({ type: "binary", binary: binary.toString("base64"), description, ...more });
+        const bytes = asBuffer(data);
+        if (bytes.length > INLINE)
+            return this.exportStream([bytes], description, more);
+        return this.export({ type: "binary", binary: bytes.toString("base64"), description, ...more });
+    }
+
+    exportFile(path, description, more) {
+        const chunks = createReadStream(path, { highWaterMark: PIECE });
+        return this.exportStream(chunks, description, { label: basename(path), ...more });
+    }
+
+    async exportStream(chunks, description, more) {
+        const uploaded = await this.upload(chunks);
+        return this.export({ type: "binary_url", description, ...uploaded, ...more });
+    }
+
+    /** Sends bytes to the server; what the item that shows them must name. */
+    async upload(chunks) {
+        const upload = `u${++this.#uploads}`;
+        const sha256 = createHash("sha256");
+        const ahead = [];
+        let offset = 0;
+        for await (const piece of pieces(chunks)) {
+            if (ahead.length === AHEAD)
+                await ahead.shift();
+            const answer = this.#wire.request("run.upload", {
+                run_id: this.id, upload, offset, data: piece.toString("base64"),
+            });
+            answer.catch(() => {}); // told where it is awaited
+            ahead.push(answer);
+            offset += piece.length;
+            sha256.update(piece);
+        }
+        await Promise.all(ahead);
+        return { upload, bytes: offset, sha256: sha256.digest("hex") };
     }
 
     exportJson(value, description, more) {
@@ -213,14 +273,20 @@ export class Plugin {
         if (!known && !isCancel(run, error))
             process.stderr.write(format(error) + "\n");
         const message = known ? error.message : String(error);
-        this.#wire.notify("run.error", {
+        const params = {
             run_id: run.id,
             code: known ? error.code : isCancel(run, error) ? "CANCELED" : "PLUGIN_ERROR",
             message: message.slice(0, 1000),
             details: known ? error.details : undefined,
             retriable: known ? error.retriable : undefined,
             result_refs: run.kept,
-        });
+        };
+        try {
+            this.#wire.notify("run.error", params);
+        } catch { // the run ends, if without its details
+            const details = { left_out: "not JSON, or too large" };
+            this.#wire.notify("run.error", { ...params, details });
+        }
     }
 
     #finish(run, result) {

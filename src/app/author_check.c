@@ -166,17 +166,19 @@ static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint
 	char id[32];
 
 	snprintf(id, sizeof id, "item-%u", ++c->items);
-	line(c, "exported", "%.*s %s%.*s", UAR_FMT(x->type), raw.n ? "of bytes: " : "",
-	     UAR_FMT(uar_str_utf8_prefix(raw.n ? x->mime : x->content, 400)));
+	if (raw.n || x->upload.n)
+		line(c, "exported", "%.*s %.*s", UAR_FMT(x->type), UAR_FMT(x->mime));
+	else
+		line(c, "exported", "%.*s %.*s", UAR_FMT(x->type),
+		     UAR_FMT(uar_str_utf8_prefix(x->content, 400)));
 	c->port->ops->answer(c->call, ticket, UAR_OK, uar_str_c(id));
 }
 
-/* Nothing is kept here. */
 static void on_uploaded(void *ctx, const struct uar_piece *p, uint64_t ticket)
 {
 	struct check *c = ctx;
 
-	(void)p;
+	(void)p; /* the item that names it is what counts */
 	c->port->ops->answer(c->call, ticket, UAR_OK, UAR_STR(""));
 }
 
@@ -213,7 +215,11 @@ static void on_ready(struct uar_entry_slot *slot)
 static uar_err start(struct check *c, uar_str plugin_id, const char *entry, struct uar_error *error)
 {
 	const char *text = c->cli->args->option[UAR_OPT_ARGS];
-	struct uar_entry_events events = { on_progress, on_exported, on_done, c, on_uploaded };
+	struct uar_entry_events events = { .progress = on_progress,
+					   .exported = on_exported,
+					   .uploaded = on_uploaded,
+					   .done = on_done,
+					   .ctx = c };
 	struct uar_entry_request r = { .run_id = UAR_STR("check-1"),
 				       .root_run_id = UAR_STR("check-1"),
 				       .entry_id = uar_str_c(entry),

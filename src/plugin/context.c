@@ -20,11 +20,13 @@ static int refuse(struct job *j, const char *code)
 
 static int refuse_with(struct job *j, uar_err e)
 {
-	return refuse(j, e == UAR_ETOOBIG     ? "PAYLOAD_TOO_LARGE"
-			 : e == UAR_ESTATE    ? "RUN_NOT_RUNNING"
-			 : e == UAR_ENOMEM    ? "TRANSPORT_ERROR"
-			 : e == UAR_EDISKFULL ? uar_err_token(e)
-					      : "INVALID_ARGUMENT");
+	const char *token = uar_err_token(e);
+
+	if (e == UAR_ESTATE)
+		token = "RUN_NOT_RUNNING";
+	else if (strcmp(token, "VALIDATION_ERROR") == 0)
+		token = "INVALID_ARGUMENT";
+	return refuse(j, token);
 }
 
 /* --- messages ---------------------------------------------------------------------- */
@@ -368,7 +370,9 @@ static void put_content(struct draft *d, const struct uarp_item *x, uar_str data
 {
 	struct uar_buf b = uar_buf_make(LINE_MAX_BYTES);
 
-	if (strcmp(x->type, "json") == 0) {
+	if (x->upload) {
+		put_text(d, "upload", x->upload);
+	} else if (strcmp(x->type, "json") == 0) {
 		put_json(d, "json", data);
 	} else if (strcmp(x->type, "binary") != 0) {
 		put_bytes(d, x->type, data);
@@ -390,7 +394,7 @@ static const char *ctx_put(struct uarp_run *run, const struct uarp_item *x, size
 	uar_err e = UAR_EINVALID;
 
 	(void)size;
-	if (!x->type || (!x->data && x->size == UARP_STRLEN)) {
+	if (!x->type || (!x->data && !x->upload && x->size == UARP_STRLEN)) {
 		refuse_with(j, e);
 		return NULL;
 	}
@@ -410,6 +414,22 @@ static const char *ctx_put(struct uarp_run *run, const struct uarp_item *x, size
 	if (e)
 		refuse_with(j, e);
 	return e ? NULL : j->export_id;
+}
+
+/* Made without a text between: the bytes stay where they are until they are taken. */
+static int ctx_upload(struct uarp_run *run, const char *name, int64_t offset, const void *data,
+		      size_t size)
+{
+	struct job *j = job_of(run);
+	struct uar_message m = { .kind = UAR_MESSAGE_UPLOAD };
+	uar_err e = UAR_EINVALID;
+
+	m.piece = (struct uar_piece){ uar_str_c(name), offset, uar_str_n(data, size) };
+	if (size > UAR_LIMIT_UPLOAD_PIECE)
+		e = UAR_ETOOBIG;
+	else if (uar_str_is_id(m.piece.name) && offset >= 0 && (data || !size))
+		e = send(j, &m);
+	return e ? refuse_with(j, e) : 0;
 }
 
 static int ctx_keep(struct uarp_run *run, const char *id)
@@ -476,28 +496,39 @@ static int ctx_result(struct uarp_run *run, const char *json)
 }
 
 /* The failure as a message, so that its limits are those of the wire. */
-static void read_failure(struct job *j, const struct uarp_failure *f)
+static bool told(struct job *j, const struct uarp_failure *f)
 {
-	static const struct uar_entry_end odd = {
-		.how = UAR_ENTRY_BROKE,
-		.code = UAR_STR("PLUGIN_ERROR"),
-		.message = UAR_STR("the entry failed in a way that cannot be told"),
-	};
 	struct uar_entry_end *end = &j->end.end;
 	struct draft d;
+	bool good;
 
 	draft_begin(&d, j, "run.error");
 	put_text(&d, "code", f->code);
 	put_text(&d, "message", f->message);
 	put_object(&d, "details", f->details);
 	uar_jw_bool(&d.w, "retriable", f->retriable);
-	*end = draft_end(&d) ? odd : d.message.end;
+	good = draft_end(&d) == UAR_OK;
+	*end = d.message.end;
 	end->code = uar_arena_str(&j->arena, end->code);
 	end->message = uar_arena_str(&j->arena, end->message);
 	end->details = uar_arena_str(&j->arena, end->details);
-	if (!end->code.p || !end->message.p || !end->details.p)
-		*end = odd;
 	draft_fini(&d);
+	return good && end->code.p && end->message.p && end->details.p;
+}
+
+/* Whatever it says, the run ends: if need be without details, or without words. */
+static void read_failure(struct job *j, const struct uarp_failure *f)
+{
+	struct uarp_failure brief = *f;
+
+	brief.details = NULL;
+	if (told(j, f) || told(j, &brief))
+		return;
+	j->end.end = (struct uar_entry_end){
+		.how = UAR_ENTRY_BROKE,
+		.code = UAR_STR("PLUGIN_ERROR"),
+		.message = UAR_STR("the entry failed in a way that cannot be told"),
+	};
 }
 
 static void read_refs(struct job *j)
@@ -548,4 +579,5 @@ const struct uarp_ops job_ops = {
 	.log = ctx_log,
 	.result = ctx_result,
 	.fail = ctx_fail,
+	.upload = ctx_upload,
 };

@@ -269,8 +269,10 @@ static void on_mail(struct job *j, const struct uar_message *m)
 {
 	struct uar_entry_call *c = j->call;
 
-	if (!c || (m->kind == UAR_MESSAGE_EXPORT && !c->heard)) {
+	if (!c || (m->kind != UAR_MESSAGE_LOG && !c->heard)) {
 		answer(j, UAR_ESTATE);
+	} else if (m->kind == UAR_MESSAGE_UPLOAD) {
+		c->events.uploaded(c->events.ctx, &m->piece, 1);
 	} else if (m->kind == UAR_MESSAGE_EXPORT) {
 		c->events.exported(c->events.ctx, &m->export, m->raw, 1);
 	} else {

@@ -140,7 +140,9 @@ static void close_scene(struct scene *s)
 
 static void start(struct call *c)
 {
-	struct uar_entry_events events = { on_progress, on_exported, on_done, c, NULL };
+	struct uar_entry_events events = {
+		.progress = on_progress, .exported = on_exported, .done = on_done, .ctx = c
+	};
 	struct uar_entries *port = c->scene->port;
 	char args[400];
 	struct uar_entry_request r = { .run_id = UAR_STR("run"),

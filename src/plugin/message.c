@@ -53,15 +53,17 @@ static uar_err read_text(const struct reader *r, const char *key, size_t chars, 
 static uar_err read_object(const struct reader *r, const char *key, size_t bytes, uar_str *out)
 {
 	const struct uar_json *j = get(r, key);
+	struct uar_buf b = uar_buf_make(bytes + 1);
 
 	if (!j)
 		return UAR_OK;
 	if (j->kind != UAR_JSON_OBJECT)
 		return refuse(r, UAR_EINVALID, key, "must be an object");
-	if (j->text.n > bytes)
-		return refuse(r, UAR_ETOOBIG, key, "is too large");
-	*out = j->text;
-	return UAR_OK;
+	uar_json_write(&b, j); /* what was read, not what stood there: a key may be there twice */
+	if (!b.err && b.n <= bytes)
+		*out = uar_arena_str(r->arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out->p ? UAR_OK : refuse(r, UAR_ETOOBIG, key, "is too large");
 }
 
 static bool is_number(const struct uar_json *j)
@@ -370,7 +372,7 @@ static uar_err read_call(struct reader *r, uar_str method)
 uar_err uar_message_read(uar_str line, struct uar_arena *arena, struct uar_message *out,
 			 struct uar_error *error)
 {
-	struct uar_json_limits limits = { .bytes = UAR_LIMIT_PLUGIN_LINE };
+	struct uar_json_limits limits = { .bytes = UAR_LIMIT_PLUGIN_LINE, .foreign = true };
 	const struct uar_json *j, *method;
 	struct reader r = { .arena = arena, .out = out, .error = error };
 

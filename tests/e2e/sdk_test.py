@@ -22,7 +22,7 @@ SDKS = {
 }
 FOLDER = {"python": "python", "ts": "typescript"}
 ENTRIES = [{"id": e} for e in "echo context args items refused gate report burst partial deaf fails raises "
-           "unsound crash".split()] + [{"id": "typed", "result_schema": {"type": "integer"}}]
+           "unsound crash large".split()] + [{"id": "typed", "result_schema": {"type": "integer"}}]
 
 
 def lab(sdk, **manifest):
@@ -57,6 +57,8 @@ def values(s, run_id):
 def result(sdk):
     odd = "ä € 😀 \" \\ / \n \t \u2028 \x01"
     with lab(sdk) as s:
+        r = s.play("echo", {"say": "x" * 70000})
+        equal((r["status"], r["error"]["code"]), ("failed", "PLUGIN_ERROR"), "too large")
         for say in (odd, {"k": [1, -2.5, 1e300, True, None, odd]}, [], 9007199254740991, False):
             r = s.play("echo", {"say": say})
             equal(r["status"], "succeeded", r)
@@ -114,6 +116,23 @@ def refused(sdk):
         r = s.play("refused")
         equal(r["status"], "succeeded", r)
         equal(values(s, r["run_id"])[-1]["json"], ["PAYLOAD_TOO_LARGE", "INVALID_ARGUMENT"])
+
+
+@each("uploads_what_is_large", "EXP-05")
+def large(sdk):
+    with lab(sdk) as s:
+        with open(s.file("notes"), "w") as f:
+            f.write("a note\n" * 60000)
+        r = s.play("large", {"file": s.file("notes")})
+        equal(r["status"], "succeeded", r)
+        want = [bytes(i * 7 & 255 for i in range(600000)), b"x" * 100000, b"a note\n" * 60000]
+        items = values(s, r["run_id"])
+        equal([i["type"] for i in items], ["binary_url"] * 3)
+        equal((items[0]["mime"], items[0]["description"], items[2]["label"], items[2]["mime"]),
+              ("application/x-test", "many bytes", "notes.txt", "text/plain"))
+        for item, content in zip(items, want):
+            a = s.http.get(item["binary_url"])
+            check(a.status == 200 and a.body == content, item, a.status)
 
 
 @each("reports_progress", "PLUG-03 PLUG-08")
@@ -177,6 +196,8 @@ def failures(sdk):
         equal((r["status"], r["error"]), ("failed", {
             "code": "QUOTA", "message": "no more pages",
             "details": {"retriable": True, "plugin": {"left": 0}}}))
+        r = s.play("fails", {"odd": True})
+        equal((r["status"], r["error"]["code"]), ("failed", "QUOTA"), "whatever its details are")
         for entry in ("raises", "typed", "unsound"):
             r = s.play(entry)
             equal((r["status"], r["error"]["code"]), ("failed", "PLUGIN_ERROR"), entry)

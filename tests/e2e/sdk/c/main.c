@@ -1,4 +1,5 @@
 /* main.c - the conformance plugin in C: a program with uar_plugin.c, or a library. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -86,13 +87,33 @@ static int items(struct uarp_run *run)
 static int refused(struct uarp_run *run)
 {
 	struct uarp_item odd = { .type = "odd", .data = "x", .size = 1 };
+	struct uarp_item big = { .type = "text", .size = 65537 };
 	char *large = uarp_alloc(run, 65538);
 	const char *first, *second;
 
 	memset(large, 'x', 65537);
-	first = uarp_export_text(run, large, NULL) ? "no" : uarp_quote(run, uarp_error(run));
+	big.data = large;
+	first = uarp_export(run, &big) ? "no" : uarp_quote(run, uarp_error(run));
 	second = uarp_export(run, &odd) ? "no" : uarp_quote(run, uarp_error(run));
 	return uarp_result(run, uarp_printf(run, "[%s,%s]", first, second));
+}
+
+static int large(struct uarp_run *run)
+{
+	unsigned char *bytes = uarp_alloc(run, 600000);
+	char *text = uarp_alloc(run, 100001);
+	FILE *file = fopen(uarp_arg_str(run, "/file", ""), "rb");
+	bool good;
+
+	for (size_t i = 0; i < 600000; i++)
+		bytes[i] = (unsigned char)(i * 7);
+	memset(text, 'x', 100000);
+	good = uarp_export_binary(run, bytes, 600000, "application/x-test", "many bytes") &&
+	       uarp_export_text(run, text, NULL) && file &&
+	       uarp_export_file(run, file, "notes.txt", "text/plain");
+	if (file)
+		fclose(file);
+	return good ? UARP_OK : uarp_fail(run, uarp_error(run), "refused");
 }
 
 static int wait_for_file(struct uarp_run *run)
@@ -157,6 +178,8 @@ static int fails(struct uarp_run *run)
 {
 	struct uarp_failure f = { "QUOTA", "no more pages", "{\"left\": 0}", 1 };
 
+	if (uarp_arg_bool(run, "/odd", 0))
+		f.details = "{\"left\": none}";
 	return uarp_fail_with(run, &f);
 }
 
@@ -186,6 +209,7 @@ static const struct uarp_entry entries[] = {
 	{ "echo", echo },	{ "context", context }, { "args", args },     { "items", items },
 	{ "refused", refused }, { "gate", gate },	{ "report", report }, { "burst", burst },
 	{ "partial", partial }, { "deaf", deaf },	{ "fails", fails },   { "raises", raises },
-	{ "typed", typed },	{ "unsound", unsound }, { "crash", crash },   { NULL, NULL },
+	{ "typed", typed },	{ "unsound", unsound }, { "crash", crash },   { "large", large },
+	{ NULL, NULL },
 };
 UARP_PLUGIN(entries);

@@ -56,6 +56,14 @@ def refused(ctx, args):
     return codes
 
 
+@plugin.entry("large")
+def large(ctx, args):
+    ctx.run.export_binary(bytes(i * 7 & 255 for i in range(600000)), "many bytes",
+                          mime="application/x-test")
+    ctx.run.export_text("x" * 100000)
+    ctx.run.export_file(args["file"], label="notes.txt", mime="text/plain")
+
+
 def wait_for_file(ctx, args):
     while not os.path.exists(args["file"]):
         ctx.run.check_cancelled()
@@ -104,7 +112,8 @@ def deaf(ctx, args):
 
 @plugin.entry("fails")
 async def fails(ctx, args):
-    raise PluginError("no more pages", code="QUOTA", details={"left": 0}, retriable=True)
+    left = object() if args.get("odd") else 0
+    raise PluginError("no more pages", code="QUOTA", details={"left": left}, retriable=True)
 
 
 @plugin.entry("raises")

@@ -57,6 +57,13 @@ plugin.entry("refused", async ({ run }) => {
     return codes;
 });
 
+plugin.entry("large", async ({ run }, args) => {
+    const bytes = Uint8Array.from({ length: 600000 }, (_, i) => (i * 7) & 255);
+    await run.exportBinary(bytes, "many bytes", { mime: "application/x-test" });
+    await run.exportText("x".repeat(100000));
+    await run.exportFile(args.file, undefined, { label: "notes.txt", mime: "text/plain" });
+});
+
 /** @param {import("../../../../sdk/typescript/uar_plugin.mjs").Context} ctx @param {{file: string}} args */
 async function waitForFile({ run }, args) {
     while (!existsSync(args.file))
@@ -95,8 +102,9 @@ plugin.entry("deaf", async ({ run }, args) => {
     await run.exportText("too late");
 });
 
-plugin.entry("fails", () => {
-    throw new PluginError("no more pages", { code: "QUOTA", details: { left: 0 }, retriable: true });
+plugin.entry("fails", (_ctx, args) => {
+    const left = /** @type {any} */ (args.odd ? 1n : 0);
+    throw new PluginError("no more pages", { code: "QUOTA", details: { left }, retriable: true });
 });
 
 plugin.entry("raises", () => {
