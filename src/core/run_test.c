@@ -169,7 +169,7 @@ TEST(a_run_that_cannot_be_read_is_ended_by_its_row, "RUN-16")
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct uar_run_row row, last;
-		struct uar_run r;
+		struct uar_run r, before;
 		struct story t;
 
 		story_init(&t, 1);
@@ -179,7 +179,7 @@ TEST(a_run_that_cannot_be_read_is_ended_by_its_row, "RUN-16")
 		CHECK_INT(uar_core_row(&t.s, &t.r, &t.arena, &row), UAR_OK);
 		uar_run_init(&r);
 		CHECK_INT(uar_core_from_row(&row, t.r.run_sequence, &r), UAR_OK);
-		uar_run_fini(&t.r);
+		before = t.r; /* its strings are the row's */
 		t.r = r;
 		CHECK_INT(story_do(&t, UAR_CMD_LOST), UAR_OK);
 		CHECK_INT(t.r.status, rows[i].end);
@@ -187,6 +187,7 @@ TEST(a_run_that_cannot_be_read_is_ended_by_its_row, "RUN-16")
 		CHECK(last.terminal && uar_str_eq(last.turn_id, row.turn_id));
 		CHECK(uar_str_eq(last.agent_id, row.agent_id));
 		CHECK(t.r.id.trace_id.n == 32 && t.r.what.idempotency_key.n);
+		uar_run_fini(&before);
 		story_fini(&t);
 	}
 }

@@ -13,17 +13,30 @@
 #include "runtime/stream.h"
 #include "sim/checker.h"
 
-enum { CREATES = 8, STREAMS = 8, STEPS = 600 };
+enum { CREATES = 8, STREAMS = 8, STEPS = 600, FIXTURES = 4 };
 
-static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
+/* They use the same names for their conversations and keys. */
+static const struct uar_owner owners[] = {
+	{ UAR_STR("t"), UAR_STR("w"), UAR_STR("u") },
+	{ UAR_STR("t"), UAR_STR("w"), UAR_STR("v") },
+};
 
 struct play;
 
 struct client_create {
 	struct uar_run_create op;
 	struct play *p;
+	const struct uar_owner *owner;
 	bool busy;
-	char key[32], conversation[32];
+	char key[32], conversation[32], inputs[64];
+};
+
+struct client_retry {
+	struct uar_run_retry_op op;
+	struct play *p;
+	const struct uar_owner *owner;
+	bool busy;
+	char run_id[UAR_LIMIT_ID_BYTES + 1], key[32];
 };
 
 struct client_cancel {
@@ -35,6 +48,7 @@ struct client_cancel {
 
 struct client_stream {
 	struct play *p;
+	const struct uar_owner *owner;
 	struct uar_stream *stream;
 	bool blocked, opened;
 	uint64_t last;
@@ -47,9 +61,12 @@ struct play {
 	struct uar_runtime *rt;
 	struct client_create creates[CREATES];
 	struct client_cancel cancel;
+	struct client_retry retry;
 	struct client_stream streams[STREAMS];
 	unsigned kills;
 };
+
+static const char *folder; /* of recordings */
 
 static void begin_life(struct play *p)
 {
@@ -60,6 +77,8 @@ static void begin_life(struct play *p)
 		.scripted = &p->w.model,
 		.provider = &p->w.model,
 		.provider_model = "sim",
+		.entries = &p->w.entries,
+		.fixtures_dir = folder,
 		.run_timeout_us = 60000000,
 	};
 	struct uar_error error = { 0 };
@@ -78,33 +97,55 @@ static void created(struct uar_run_create *op)
 	if (c->p->w.dead)
 		return;
 	if (!op->err)
-		sim_checker_created(&c->p->k, op->run_id, c->key);
+		sim_checker_created_by(&c->p->k, c->owner, op->run_id, c->key);
 	else if (op->err == UAR_ECONFLICT)
 		sim_checker_broken(&c->p->k, "a client was told of a conflict among ourselves");
+}
+
+/* A key names one kind of work, so that it always means the same request. */
+static void choose_work(struct client_create *c, unsigned kind)
+{
+	static const char *const agents[] = { "echo", "assistant", "assistant", "fixture" };
+
+	if (kind < 4)
+		c->op.agent_id = uar_str_c(agents[kind]);
+	if (kind == 3) {
+		snprintf(c->inputs, sizeof c->inputs, "{\"fixture\":\"sim-%u\",\"pace\":\"%s\"}",
+			 (unsigned)sim_below(&c->p->w, FIXTURES),
+			 sim_below(&c->p->w, 2) ? "full" : "recorded");
+		c->op.inputs = uar_str_c(c->inputs);
+	}
+	if (kind >= 4) {
+		c->op.plugin_id = UAR_STR("sim");
+		c->op.entry_id = kind == 4 ? UAR_STR("once") : UAR_STR("work");
+		c->op.message = UAR_STR("{}");
+	}
 }
 
 static void create(struct play *p)
 {
 	struct client_create *c = &p->creates[sim_below(&p->w, CREATES)];
-	static const char *const agents[] = { "echo", "assistant" };
+	unsigned key = (unsigned)sim_below(&p->w, 6), kind = (unsigned)sim_below(&p->w, 7);
 
 	if (c->busy)
 		return;
-	*c = (struct client_create){ .p = p };
-	if (sim_below(&p->w, 3) == 0)
-		snprintf(c->key, sizeof c->key, "key-%u", (unsigned)sim_below(&p->w, 6));
+	*c = (struct client_create){ .p = p, .owner = &owners[sim_below(&p->w, 2)] };
+	if (sim_below(&p->w, 3) == 0) {
+		snprintf(c->key, sizeof c->key, "key-%u", key);
+		kind = key;
+	}
 	if (sim_below(&p->w, 2) == 0)
 		snprintf(c->conversation, sizeof c->conversation, "talk-%u",
 			 (unsigned)sim_below(&p->w, 4));
 	c->op = (struct uar_run_create){
-		.owner = owner,
-		.agent_id = uar_str_c(agents[sim_below(&p->w, 2)]),
+		.owner = *c->owner,
 		.message = UAR_STR("say something"),
 		.conversation_id = uar_str_c(c->conversation),
 		.idempotency_key = uar_str_c(c->key),
 		.fingerprint = uar_str_c(c->key),
 		.done = created,
 	};
+	choose_work(c, kind);
 	c->busy = uar_runtime_create_run(p->rt, &c->op) == UAR_OK;
 }
 
@@ -127,12 +168,43 @@ static void cancel(struct play *p)
 		return;
 	memcpy(c->run_id, known->run_id, sizeof c->run_id);
 	c->op = (struct uar_run_cancel_op){
-		.owner = owner,
+		.owner = *known->owner,
 		.run_id = uar_str_c(c->run_id),
 		.reason = UAR_STR("the seed wants it"),
 		.done = cancelled,
 	};
 	c->busy = uar_runtime_cancel_run(p->rt, &c->op) == UAR_OK;
+}
+
+static void retried(struct uar_run_retry_op *op)
+{
+	struct client_retry *c = UAR_OWNER(op, struct client_retry, op);
+
+	c->busy = false;
+	if (!c->p->w.dead && !op->err)
+		sim_checker_created_by(&c->p->k, c->owner, op->new_run_id, c->key);
+	if (!c->p->w.dead && op->err == UAR_ECONFLICT)
+		sim_checker_broken(&c->p->k, "a retry was told of a conflict among ourselves");
+}
+
+static void retry(struct play *p)
+{
+	const struct sim_known *known = some_run(p);
+	struct client_retry *c = &p->retry;
+
+	if (!known || c->busy)
+		return;
+	*c = (struct client_retry){ .p = p, .owner = known->owner };
+	memcpy(c->run_id, known->run_id, sizeof c->run_id);
+	if (sim_below(&p->w, 2))
+		snprintf(c->key, sizeof c->key, "again-%.8s", c->run_id + 28);
+	c->op = (struct uar_run_retry_op){
+		.owner = *known->owner,
+		.run_id = uar_str_c(c->run_id),
+		.idempotency_key = uar_str_c(c->key),
+		.done = retried,
+	};
+	c->busy = uar_runtime_retry_run(p->rt, &c->op) == UAR_OK;
 }
 
 static uar_err on_opened(void *ctx)
@@ -179,16 +251,18 @@ static void watch(struct play *p)
 {
 	struct client_stream *s = &p->streams[sim_below(&p->w, STREAMS)];
 	const struct sim_known *known = some_run(p);
-	struct uar_stream_options o = { .owner = owner };
+	struct uar_stream_options o = { 0 };
 
 	if (s->stream || !known)
 		return;
 	if (!s->run_id[0] || sim_below(&p->w, 2)) {
+		s->owner = known->owner;
 		memcpy(s->run_id, known->run_id, sizeof s->run_id);
 		s->last = 0;
 	}
 	s->p = p;
 	s->blocked = s->opened = false;
+	o.owner = *s->owner;
 	o.run_id = uar_str_c(s->run_id);
 	o.after = s->last;
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };
@@ -224,7 +298,7 @@ static bool clients_wait(const struct play *p)
 	for (size_t i = 0; i < CREATES; i++)
 		if (p->creates[i].busy)
 			return true;
-	return p->cancel.busy;
+	return p->cancel.busy || p->retry.busy;
 }
 
 /* --- kills ---------------------------------------------------------------------- */
@@ -246,6 +320,10 @@ static void act(struct play *p)
 	switch (sim_below(&p->w, 16)) {
 	case 0:
 	case 1: create(p); break;
+	case 8:
+		if (sim_below(&p->w, 2) == 0)
+			retry(p);
+		break;
 	case 2: cancel(p); break;
 	case 3:
 	case 4: watch(p); break;
@@ -262,6 +340,7 @@ static void act(struct play *p)
 static void finish(struct play *p)
 {
 	p->w.append_faults = 0;
+	p->w.read_fault = NULL;
 	for (size_t i = 0; i < STREAMS; i++)
 		if (p->streams[i].stream && p->streams[i].blocked) {
 			p->streams[i].blocked = false;
@@ -274,14 +353,67 @@ static void finish(struct play *p)
 	sim_checker_check(&p->k, true);
 }
 
+/* --- recordings ------------------------------------------------------------------- */
+
+#define TOOL(TYPE, ID, MORE)                                                                       \
+	"{\"at_ms\":5,\"type\":\"" TYPE "\",\"data\":{\"tool_call_id\":\"" ID "\"" MORE "}}\n"
+#define START(ID) TOOL("ToolStart", ID, ",\"tool\":\"t\",\"input\":{\"a\":1}")
+#define DELTA(ID) TOOL("ToolDelta", ID, ",\"delta\":\"some\"")
+#define END(ID)	  TOOL("ToolEnd", ID, ",\"output\":\"all\",\"ok\":true")
+#define LONG(ID)  TOOL("ToolEnd", ID, ",\"output\":\"%05000d\",\"ok\":true")
+#define SAY	  "{\"at_ms\":9,\"type\":\"ChatDelta\",\"data\":{\"text_delta\":\"word \"}}\n"
+#define KEEP                                                                                       \
+	"{\"type\":\"Artifact\",\"data\":{\"artifact\":{\"artifact_id\":\"a\",\"artifact_type\":"  \
+	"\"text\",\"title\":\"t\",\"content\":\"%09000d\",\"metadata\":{}}}}\n"
+#define DONE "{\"at_ms\":20,\"type\":\"RunDone\",\"data\":{}}\n"
+#define BAD  "{\"type\":\"ToolEnd\",\"data\":{\"tool_call_id\":\"nobody\"}}\n"
+
+/* Tools side by side, long outputs, tools that are open at the end, a bad line. */
+static const char *const recordings[FIXTURES] = {
+	START("a") START("b") DELTA("b") START("c") LONG("b") DELTA("a") END("a") SAY END("c") DONE,
+	SAY START("a") DELTA("a") KEEP LONG("a") START("a") END("a") SAY DONE,
+	START("a") START("b") SAY DELTA("a") DONE,
+	START("a") LONG("a") START("b") SAY BAD SAY END("b") DONE,
+};
+
+static void write_recordings(void)
+{
+	folder = uar_test_dir();
+	for (unsigned i = 0; i < FIXTURES; i++) {
+		char path[400];
+		FILE *f;
+
+		snprintf(path, sizeof path, "%s/sim-%u.jsonl", folder, i);
+		f = fopen(path, "w");
+		REQUIRE(f != NULL);
+		for (const char *c = recordings[i]; *c; c++)
+			if (strncmp(c, "%05000d", 7) == 0 || strncmp(c, "%09000d", 7) == 0)
+				fprintf(f, "%0*d", 1000 * (c[2] - '0'), 7), c += 6;
+			else
+				fputc(*c, f);
+		CHECK_INT(fclose(f), 0);
+	}
+}
+
+static uint64_t happened[UAR_EV_COUNT];
+
+/* Now and then a read fails, and the next one does not. */
+static uar_err sometimes(struct sim_world *w, const struct uar_read *r)
+{
+	(void)r;
+	return !w->dead && sim_below(w, 50) == 0 ? UAR_EIO : UAR_OK;
+}
+
 static bool play_seed(uint64_t seed, unsigned *out_kills)
 {
 	struct play *p = uar_zalloc(sizeof *p);
 	bool good;
 
 	sim_world_init(&p->w, seed);
-	sim_checker_init(&p->k, &p->w, &owner);
+	sim_checker_init(&p->k, &p->w, &owners[0]);
+	p->k.happened = happened;
 	p->w.append_faults = (unsigned)(seed % 3) * 20;
+	p->w.read_fault = seed % 4 == 1 ? sometimes : NULL;
 	begin_life(p);
 	for (int i = 0; i < STEPS && !p->k.problem[0]; i++) {
 		act(p);
@@ -308,17 +440,29 @@ static unsigned long number(const char *name, unsigned long fallback)
 	return text && uar_str_u64(uar_str_c(text), &v) == UAR_OK ? (unsigned long)v : fallback;
 }
 
+/* What must have happened often, or the world is not the one that is meant. */
+static const enum uar_event_class common[] = {
+	UAR_EV_MODEL_DELTA,    UAR_EV_TOOL_STARTED,	      UAR_EV_TOOL_FAILED,
+	UAR_EV_OUTPUT_SPILLED, UAR_EV_TASK_PROGRESS,	      UAR_EV_ARTIFACT_CHANGED,
+	UAR_EV_TASK_CANCELLED, UAR_EV_TASK_ATTEMPT_COMPLETED, UAR_EV_TASK_RETRYING,
+};
+
 TEST(a_thousand_seeds_keep_the_promises, "RUN-13 RUN-17 RUN-40 RUN-51 SSE-05 SSE-11 VAL-01")
 {
 	unsigned long first = number("UAR_TEST_SEED", 1);
 	unsigned long count = getenv("UAR_TEST_SEED") ? 1 : number("UAR_TEST_SEEDS", 1000);
 	unsigned kills = 0;
 
+	write_recordings();
 	for (unsigned long seed = first; seed < first + count; seed++)
 		if (!CHECK_MSG(play_seed(seed, &kills), "UAR_TEST_SEED=%lu", seed))
 			return;
-	if (count >= 1000)
-		CHECK(kills > 1000);
+	if (count < 1000)
+		return;
+	CHECK(kills > 1000);
+	for (size_t i = 0; i < ARRAY_LEN(common); i++)
+		CHECK_MSG(happened[common[i]] > 500, "%s: %llu", uar_event_info[common[i]].type,
+			  (unsigned long long)happened[common[i]]);
 }
 
 static void ignore(void *ctx)
@@ -333,7 +477,7 @@ static bool leaves_nothing_behind(unsigned steps)
 	bool empty;
 
 	sim_world_init(&p->w, steps);
-	sim_checker_init(&p->k, &p->w, &owner);
+	sim_checker_init(&p->k, &p->w, &owners[0]);
 	begin_life(p);
 	sim_settle(&p->w, 0);
 	create(p);
@@ -352,6 +496,7 @@ static bool leaves_nothing_behind(unsigned steps)
 
 TEST(a_drained_runtime_leaves_nothing_posted, "")
 {
+	write_recordings();
 	for (unsigned steps = 0; steps < 200; steps++)
 		CHECK_MSG(leaves_nothing_behind(steps), "after %u steps", steps);
 }

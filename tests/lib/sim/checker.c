@@ -35,9 +35,15 @@ void sim_checker_broken(struct sim_checker *k, const char *fmt, ...)
 
 void sim_checker_created(struct sim_checker *k, const char *run_id, const char *key)
 {
+	sim_checker_created_by(k, &k->owner, run_id, key);
+}
+
+void sim_checker_created_by(struct sim_checker *k, const struct uar_owner *owner,
+			    const char *run_id, const char *key)
+{
 	for (size_t i = 0; i < k->known_count; i++) {
 		struct sim_known *known = &k->known[i];
-		bool same_key = key[0] && strcmp(known->key, key) == 0;
+		bool same_key = key[0] && known->owner == owner && strcmp(known->key, key) == 0;
 		bool same_run = strcmp(known->run_id, run_id) == 0;
 
 		if (same_key != same_run && (same_key || known->key[0]))
@@ -48,6 +54,7 @@ void sim_checker_created(struct sim_checker *k, const char *run_id, const char *
 	}
 	if (k->known_count == SIM_RUNS)
 		return;
+	k->known[k->known_count].owner = owner;
 	snprintf(k->known[k->known_count].run_id, sizeof k->known[0].run_id, "%s", run_id);
 	snprintf(k->known[k->known_count].key, sizeof k->known[0].key, "%s", key);
 	k->known_count++;
@@ -75,14 +82,15 @@ static void read_done(struct uar_read *r)
 	UAR_OWNER(r, struct one_read, r)->done = true;
 }
 
-static void read_disk(struct sim_checker *k, struct one_read *o, uar_str run_id, uint64_t after)
+static void read_disk(struct sim_checker *k, struct one_read *o, const struct sim_known *known,
+		      uint64_t after)
 {
 	struct uar_store *disk = k->w->disk;
 
 	o->done = false;
 	o->r = (struct uar_read){
-		.owner = k->owner,
-		.run_id = run_id,
+		.owner = *known->owner,
+		.run_id = uar_str_c(known->run_id),
 		.after = after,
 		.limit = UAR_LIMIT_READ_PAGE,
 		.done = read_done,
@@ -95,10 +103,17 @@ static void read_disk(struct sim_checker *k, struct one_read *o, uar_str run_id,
 
 /* --- one run ------------------------------------------------------------------------ */
 
+enum { SIM_RUN_ITEMS = 64 };
+
 struct run_facts {
 	uint64_t last;
 	int terminals;
 	const char *status;
+	int open_tools;
+	bool result; /* the last event is what the run returned: its end must follow */
+	size_t item_count;
+	char items[SIM_RUN_ITEMS][UAR_UUID_TEXT + 1]; /* ids */
+	unsigned contents[SIM_RUN_ITEMS];	      /* their numbers; 0: a long one */
 };
 
 static void check_seen(struct sim_checker *k, const struct uar_event *ev)
@@ -122,6 +137,98 @@ static void check_stored(struct sim_checker *k, const char *run_id, uint64_t las
 		if (k->seen[i].run_sequence > last && strcmp(k->seen[i].run_id, run_id) == 0)
 			sim_checker_broken(k, "I7: event %llu of %s was shown and is not stored",
 					   (unsigned long long)k->seen[i].run_sequence, run_id);
+}
+
+static bool ends_run(enum uar_event_class cls)
+{
+	return cls == UAR_EV_TASK_ATTEMPT_COMPLETED || cls == UAR_EV_TASK_ATTEMPT_FAILED;
+}
+
+static bool has_item(const struct run_facts *f, uar_str id)
+{
+	for (size_t i = 0; i < f->item_count; i++)
+		if (uar_str_is(id, f->items[i]))
+			return true;
+	return false;
+}
+
+/* The number that its worker gave to an item: no two are the same. */
+static unsigned number_of(const struct uar_json *payload)
+{
+	uar_str text = uar_json_str(uar_json_get(payload, UAR_STR("preview")), UAR_STR(""));
+	unsigned n = 0;
+
+	while (text.n && (*text.p < '0' || *text.p > '9'))
+		text = uar_str_from(text, 1);
+	for (; text.n && *text.p >= '0' && *text.p <= '9'; text = uar_str_from(text, 1))
+		n = n * 10 + (unsigned)(*text.p - '0');
+	return n;
+}
+
+static void check_item(struct sim_checker *k, struct run_facts *f, const struct uar_event *ev,
+		       const struct uar_json *payload)
+{
+	uar_str type = uar_json_str(uar_json_get(payload, UAR_STR("artifact_type")), UAR_STR(""));
+	unsigned n = number_of(payload);
+
+	if (!uar_str_starts(type, UAR_STR("export.")) || f->item_count == SIM_RUN_ITEMS)
+		return;
+	if (has_item(f, ev->ids[UAR_ID_ARTIFACT]))
+		sim_checker_broken(k, "item %.*s twice", UAR_FMT(ev->ids[UAR_ID_ARTIFACT]));
+	for (size_t i = 0; n && i < f->item_count; i++)
+		if (f->contents[i] == n)
+			sim_checker_broken(k, "item number %u twice", n);
+	f->contents[f->item_count] = n;
+	snprintf(f->items[f->item_count++], sizeof f->items[0], "%.*s",
+		 UAR_FMT(ev->ids[UAR_ID_ARTIFACT]));
+	f->result = uar_str_is(uar_json_str(uar_json_get(payload, UAR_STR("role")), UAR_STR("")),
+			       "result");
+}
+
+/* What the end names as the result was exported before, by this run. */
+static void check_refs(struct sim_checker *k, const struct run_facts *f, const struct uar_event *ev,
+		       const struct uar_json *payload)
+{
+	const struct uar_json *refs = uar_json_get(payload, UAR_STR("result_refs"));
+
+	for (const struct uar_json *id = uar_json_at(refs, 0); id; id = id->next)
+		if (f->item_count < SIM_RUN_ITEMS && !has_item(f, id->text))
+			sim_checker_broken(k, "%.*s ended with %.*s, which it did not export",
+					   UAR_FMT(ev->ids[UAR_ID_RUN]), UAR_FMT(id->text));
+	if (f->open_tools)
+		sim_checker_broken(k, "I4: %.*s ended with %d tools open",
+				   UAR_FMT(ev->ids[UAR_ID_RUN]), f->open_tools);
+}
+
+static void check_work(struct sim_checker *k, struct run_facts *f, const struct uar_event *ev)
+{
+	const struct uar_json *payload = NULL;
+	struct uar_arena arena;
+
+	uar_arena_init(&arena, 0);
+	if (uar_json_parse(ev->payload, NULL, &arena, &payload, NULL))
+		sim_checker_broken(k, "a payload does not parse");
+	if (f->result && !ends_run(ev->cls))
+		sim_checker_broken(k, "%s stands between a result and the end of %.*s",
+				   uar_event_info[ev->cls].type, UAR_FMT(ev->ids[UAR_ID_RUN]));
+	f->result = false;
+	f->open_tools += ev->cls == UAR_EV_TOOL_STARTED;
+	f->open_tools -= ev->cls == UAR_EV_TOOL_RESULT || ev->cls == UAR_EV_TOOL_FAILED;
+	if (ev->cls == UAR_EV_ARTIFACT_CHANGED)
+		check_item(k, f, ev, payload);
+	if (ends_run(ev->cls))
+		check_refs(k, f, ev, payload);
+	uar_arena_fini(&arena);
+}
+
+/* An item whose worker was told that it is safe is there. */
+static void check_promised(struct sim_checker *k, const struct run_facts *f, const char *run_id)
+{
+	for (size_t i = 0; i < k->w->item_count && f->item_count < SIM_RUN_ITEMS; i++)
+		if (strcmp(k->w->items[i].run_id, run_id) == 0 &&
+		    !has_item(f, uar_str_c(k->w->items[i].id)))
+			sim_checker_broken(k, "I1: item %s of %s is gone", k->w->items[i].id,
+					   run_id);
 }
 
 static bool may_follow_end(enum uar_event_class cls)
@@ -163,36 +270,58 @@ static void check_fold(struct sim_checker *k, struct uar_session *s, struct uar_
 	uar_arena_fini(&scratch);
 }
 
-static void check_run(struct sim_checker *k, const struct sim_known *known, bool ended)
+static void check_run(struct sim_checker *k, struct sim_known *known, bool ended)
 {
 	struct run_facts f = { 0 };
-	struct uar_session s = { .owner = k->owner };
+	struct uar_session s = { .owner = *known->owner };
 	struct uar_run run;
 	struct one_read o;
 	bool more = true;
 
 	uar_run_init(&run);
 	while (more) {
-		read_disk(k, &o, uar_str_c(known->run_id), f.last);
+		read_disk(k, &o, known, f.last);
 		if (o.r.err)
 			sim_checker_broken(k, "I1: %s is gone: %s", known->run_id,
 					   uar_err_text(o.r.err));
 		for (size_t i = 0; i < o.r.event_count; i++) {
 			check_event(k, &f, &o.r.events[i]);
+			check_work(k, &f, &o.r.events[i]);
+			if (ended && k->happened)
+				k->happened[o.r.events[i].cls]++;
 			check_fold(k, &s, &run, &o.r.events[i]);
 		}
+		if (o.r.event_count)
+			snprintf(known->session_id, sizeof known->session_id, "%.*s",
+				 UAR_FMT(o.r.events[0].ids[UAR_ID_SESSION]));
 		more = o.r.more;
 		uar_store_read_fini(&o.r);
 	}
 	check_stored(k, known->run_id, f.last);
+	check_promised(k, &f, known->run_id);
+	if (f.result)
+		sim_checker_broken(k, "%s has a result and no end", known->run_id);
 	if (ended && f.terminals != 1)
 		sim_checker_broken(k, "I13: %s is still %s", known->run_id,
 				   uar_status_text(run.status));
 	uar_run_fini(&run);
 }
 
+static bool first_of_session(const struct sim_checker *k, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (strcmp(k->known[i].session_id, k->known[index].session_id) == 0)
+			return false;
+	return true;
+}
+
 void sim_checker_check(struct sim_checker *k, bool ended)
 {
 	for (size_t i = 0; i < k->known_count && !k->problem[0]; i++)
 		check_run(k, &k->known[i], ended);
+	for (size_t i = 0; i < k->known_count && ended && !k->problem[0]; i++)
+		if (first_of_session(k, i))
+			sim_checker_order(k, k->known[i].owner, uar_str_c(k->known[i].session_id));
+	if (k->w->started_twice)
+		sim_checker_broken(k, "I5: work that must not be repeated was");
 }

@@ -8,8 +8,10 @@ enum { SIM_RUNS = 256, SIM_EVENTS = 8192, SIM_PROBLEM = 256 };
 
 /* A run that somebody was told about. */
 struct sim_known {
+	const struct uar_owner *owner;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
-	char key[32]; /* idempotency key, or empty */
+	char key[32];			    /* idempotency key, or empty */
+	char session_id[UAR_UUID_TEXT + 1]; /* once it was read */
 	bool ended;
 	char end_status[16];
 };
@@ -23,11 +25,12 @@ struct sim_seen {
 
 struct sim_checker {
 	struct sim_world *w;
-	struct uar_owner owner;
+	struct uar_owner owner; /* of runs that somebody was told about without saying whose */
 	struct sim_known known[SIM_RUNS];
 	size_t known_count;
 	struct sim_seen *seen;
 	size_t seen_count;
+	uint64_t *happened; /* events of each class in runs that are over; NULL: not counted */
 	char problem[SIM_PROBLEM]; /* the first broken invariant, empty: none */
 };
 
@@ -36,10 +39,14 @@ void sim_checker_fini(struct sim_checker *k);
 void sim_checker_broken(struct sim_checker *k, const char *fmt, ...) UAR_PRINTF(2, 3);
 /* A create was answered: the run is promised from now on. */
 void sim_checker_created(struct sim_checker *k, const char *run_id, const char *key);
+void sim_checker_created_by(struct sim_checker *k, const struct uar_owner *owner,
+			    const char *run_id, const char *key);
 /* A stream delivered the event. */
 void sim_checker_saw(struct sim_checker *k, const struct uar_event *ev);
 /* Reads the whole log of each known run from the disk and checks it. `ended`:
  * every run must be over by now. */
 void sim_checker_check(struct sim_checker *k, bool ended);
+/* order.c: the turns of a session's conversations took turns. */
+void sim_checker_order(struct sim_checker *k, const struct uar_owner *owner, uar_str session_id);
 
 #endif

@@ -177,7 +177,7 @@ static uar_err fault_of(struct sim_world *w, const struct pending *p)
 {
 	if (p->kind == READ && w->read_fault)
 		return w->read_fault(w, p->op);
-	if (p->kind == APPEND && sim_below(w, 1000) < w->append_faults)
+	if ((p->kind == APPEND || p->kind == PUT) && sim_below(w, 1000) < w->append_faults)
 		return UAR_EDISKFULL;
 	return UAR_OK;
 }

@@ -57,6 +57,7 @@ void sim_world_init(struct sim_world *w, uint64_t seed)
 		abort();
 	sim_store_init(w);
 	sim_model_init(w);
+	sim_entries_init(w);
 }
 
 void sim_world_fini(struct sim_world *w)
@@ -100,7 +101,7 @@ static bool run_timer(struct sim_world *w)
 bool sim_step(struct sim_world *w)
 {
 	w->now_us += (int64_t)sim_below(w, 50);
-	switch (sim_below(w, 4)) {
+	switch (sim_below(w, 5)) {
 	case 0:
 		if (sim_store_step(w))
 			return true;
@@ -109,9 +110,14 @@ bool sim_step(struct sim_world *w)
 		if (sim_model_step(w))
 			return true;
 		break;
+	case 2:
+		if (sim_entries_step(w))
+			return true;
+		break;
 	default: break;
 	}
-	return sim_run_task(w) || sim_store_step(w) || sim_model_step(w) || run_timer(w);
+	return sim_run_task(w) || sim_store_step(w) || sim_model_step(w) || sim_entries_step(w) ||
+	       run_timer(w);
 }
 
 void sim_settle(struct sim_world *w, int64_t us)
@@ -122,7 +128,7 @@ void sim_settle(struct sim_world *w, int64_t us)
 		struct uar_timer *t = uar_timers_first(&w->timers);
 
 		if (uar_list_empty(&w->tasks) && !sim_store_pending(w) && !w->call_count &&
-		    (!t || t->due_us > until))
+		    sim_entries_idle(w) && (!t || t->due_us > until))
 			return;
 		sim_step(w);
 	}

@@ -1,19 +1,27 @@
-/* world.h - a world from a seed: clock, scheduler, store and model for the runtime.
+/* world.h - a world from a seed: clock, scheduler, store, model and workers for the
+ * runtime.
  *
  * One thing happens at a time and the seed chooses which: a posted task, a
- * storage operation that has waited long enough, a piece of a model's answer,
- * the next timer. A crash loses everything that the store had not committed. */
+ * storage operation that has waited long enough, a piece of a model's answer, a
+ * word of a worker outside, the next timer. A crash loses everything that the store had not
+ * committed. */
 #ifndef UAR_SIM_WORLD_H
 #define UAR_SIM_WORLD_H
 
 #include "base/rand.h"
 #include "base/sched.h"
+#include "event/entry.h"
 #include "model/model.h"
 #include "store/store.h"
 
-enum { SIM_CALLS = 64 };
+enum { SIM_CALLS = 64, SIM_ONCE = 256, SIM_ITEMS = 2048 };
 
 struct sim_call; /* a model call under way */
+
+/* An item that its worker was told is durable. */
+struct sim_item {
+	char run_id[UAR_UUID_TEXT + 1], id[UAR_UUID_TEXT + 1];
+};
 
 struct sim_world {
 	struct uar_sched sched;
@@ -30,10 +38,20 @@ struct sim_world {
 	struct uar_model model;
 	struct sim_call *calls[SIM_CALLS];
 	size_t call_count;
-	bool dead; /* storage answers nothing but errors: the process is being killed */
+	struct uar_entries entries; /* entries.c */
+	struct uar_list slots;	    /* that wait for a place */
+	unsigned places_taken, item_number;
+	struct uar_entry_call *entry_calls[SIM_CALLS];
+	size_t entry_call_count;
+	struct sim_item items[SIM_ITEMS];
+	size_t item_count;
+	char once[SIM_ONCE][UAR_UUID_TEXT + 1]; /* runs that may be given out only once */
+	size_t once_count;
+	bool started_twice; /* one of them was not */
+	bool dead;	    /* storage answers nothing but errors: the process is being killed */
 	/* What is wrong with a read; NULL: nothing ever is. */
 	uar_err (*read_fault)(struct sim_world *w, const struct uar_read *r);
-	unsigned append_faults; /* chance in 1000 that an append finds the disk full */
+	unsigned append_faults; /* chance in 1000 that an append or blob finds the disk full */
 };
 
 void sim_world_init(struct sim_world *w, uint64_t seed);
@@ -58,5 +76,9 @@ void sim_store_fini(struct sim_world *w);
 /* model.c */
 void sim_model_init(struct sim_world *w);
 bool sim_model_step(struct sim_world *w); /* one call says something */
+/* entries.c */
+void sim_entries_init(struct sim_world *w);
+bool sim_entries_step(struct sim_world *w); /* one worker does something */
+bool sim_entries_idle(const struct sim_world *w);
 
 #endif

@@ -1,0 +1,268 @@
+/* entries.c - workers outside the process, as the seed wants them: they report, hand
+ * over items, return something, fail, crash, obey a cancel or do not. Places are few,
+ * so runs wait for them. Every item has a content of its own, so that one that is
+ * lost or doubled is found out. */
+#include "sim/world.h"
+
+#include "base/alloc.h"
+
+enum { PLACES = 2, LONG_ITEM = 5000 };
+
+struct uar_entry_call {
+	struct sim_world *w;
+	size_t index; /* in w->entry_calls */
+	struct uar_entry_events events;
+	char run_id[UAR_UUID_TEXT + 1];
+	unsigned left; /* things it does before it ends */
+	bool paused, cancelled;
+};
+
+static struct sim_world *world_of(struct uar_entries *h)
+{
+	return UAR_OWNER(h, struct sim_world, entries);
+}
+
+static uar_err find(struct uar_entries *h, uar_str plugin_id, uar_str entry_id,
+		    struct uar_entry_info *out, struct uar_error *error)
+{
+	(void)h;
+	if (!uar_str_is(plugin_id, "sim"))
+		return uar_error_set(error, UAR_ENOTFOUND, "no such plugin");
+	*out = (struct uar_entry_info){ .plugin_id = UAR_STR("sim"),
+					.entry_id = uar_str_is(entry_id, "once") ? UAR_STR("once")
+										 : UAR_STR("work"),
+					.restart_fails = uar_str_is(entry_id, "once"),
+					.concurrency = PLACES };
+	return UAR_OK;
+}
+
+static uar_err check(struct uar_entries *h, uar_str plugin_id, uar_str entry_id,
+		     const struct uar_json *args, struct uar_error *error)
+{
+	(void)h, (void)plugin_id, (void)entry_id, (void)args, (void)error;
+	return UAR_OK;
+}
+
+static void each(struct uar_entries *h, void (*fn)(void *ctx, const struct uar_entry_info *info),
+		 void *ctx)
+{
+	(void)h, (void)fn, (void)ctx;
+}
+
+static uar_err ask(struct uar_entries *h, uar_str plugin_id, uar_str entry_id,
+		   struct uar_entry_slot *slot)
+{
+	struct sim_world *w = world_of(h);
+
+	(void)plugin_id, (void)entry_id;
+	slot->plugin = w;
+	slot->granted = w->places_taken < PLACES && uar_list_empty(&w->slots);
+	if (slot->granted) {
+		w->places_taken++;
+		uar_list_init(&slot->node);
+		return UAR_OK;
+	}
+	uar_list_add_last(&w->slots, &slot->node);
+	return UAR_EBUSY;
+}
+
+static void leave(struct uar_entries *h, struct uar_entry_slot *slot)
+{
+	struct sim_world *w = world_of(h);
+
+	if (!slot->plugin)
+		return;
+	slot->plugin = NULL;
+	uar_list_remove(&slot->node);
+	if (slot->granted)
+		w->places_taken--;
+	slot->granted = false;
+}
+
+/* Work that must not be repeated is given out once. */
+static void note_start(struct sim_world *w, const struct uar_entry_request *r)
+{
+	if (!uar_str_is(r->entry_id, "once"))
+		return;
+	for (size_t i = 0; i < w->once_count; i++)
+		if (uar_str_is(r->run_id, w->once[i]))
+			w->started_twice = true;
+	if (w->once_count < SIM_ONCE)
+		snprintf(w->once[w->once_count++], sizeof w->once[0], "%.*s", UAR_FMT(r->run_id));
+}
+
+static uar_err start(struct uar_entries *h, struct uar_entry_slot *slot,
+		     const struct uar_entry_request *r, const struct uar_entry_events *events,
+		     struct uar_entry_call **out, struct uar_error *error)
+{
+	struct sim_world *w = world_of(h);
+	struct uar_entry_call *c;
+
+	if (w->entry_call_count == SIM_CALLS)
+		return uar_error_set(error, UAR_EBUSY, "too many calls at once");
+	c = uar_zalloc(sizeof *c);
+	if (!c)
+		return UAR_ENOMEM;
+	slot->plugin = NULL; /* the place goes with the call */
+	slot->granted = false;
+	note_start(w, r);
+	c->w = w;
+	c->events = *events;
+	snprintf(c->run_id, sizeof c->run_id, "%.*s", UAR_FMT(r->run_id));
+	c->left = (unsigned)sim_below(w, 12);
+	c->index = w->entry_call_count;
+	w->entry_calls[w->entry_call_count++] = c;
+	*out = c;
+	return UAR_OK;
+}
+
+static void forget(struct uar_entry_call *c)
+{
+	struct sim_world *w = c->w;
+
+	w->entry_calls[c->index] = w->entry_calls[--w->entry_call_count];
+	w->entry_calls[c->index]->index = c->index;
+	w->places_taken--;
+	uar_free(c);
+}
+
+static void cancel(struct uar_entry_call *c, uar_str reason)
+{
+	(void)reason;
+	c->cancelled = true;
+	c->paused = false;
+	c->left = (unsigned)sim_below(c->w, 3);
+}
+
+static void stop(struct uar_entry_call *c, uar_str reason)
+{
+	(void)reason;
+	forget(c);
+}
+
+/* An item that the worker was told is safe. */
+static void answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id)
+{
+	struct sim_world *w = c->w;
+	struct sim_item *it = &w->items[w->item_count % SIM_ITEMS];
+
+	(void)ticket;
+	if (e || w->dead || w->item_count >= SIM_ITEMS)
+		return;
+	w->item_count++;
+	snprintf(it->run_id, sizeof it->run_id, "%s", c->run_id);
+	snprintf(it->id, sizeof it->id, "%.*s", UAR_FMT(id));
+}
+
+static void pause_call(struct uar_entry_call *c, bool paused)
+{
+	c->paused = paused;
+}
+
+static const struct uar_entries_ops ops = { 1,	   sizeof ops, find,   check, each,   ask,
+					    leave, start,      cancel, stop,  answer, pause_call };
+
+/* --- what a worker does ---------------------------------------------------------------- */
+
+static void report(struct uar_entry_call *c)
+{
+	struct uar_progress p = { .value = (double)sim_below(c->w, 100) / 100,
+				  .eta_seconds = -1,
+				  .step = (int64_t)sim_below(c->w, 5),
+				  .step_total = 5,
+				  .stage = UAR_STR("at work") };
+
+	c->events.progress(c->events.ctx, &p);
+}
+
+static void hand_over(struct uar_entry_call *c)
+{
+	struct sim_world *w = c->w;
+	bool is_long = sim_below(w, 4) == 0;
+	char content[LONG_ITEM + 32];
+	struct uar_export x = { .type = UAR_STR("text"), .label = UAR_STR("item") };
+	int n = snprintf(content, sizeof content, "item %u ", ++w->item_number);
+
+	if (is_long) {
+		memset(content + n, 'x', LONG_ITEM);
+		n += LONG_ITEM;
+	}
+	x.content = uar_str_n(content, (size_t)n);
+	c->events.exported(c->events.ctx, &x, UAR_STR(""), sim_below(w, 3) ? w->item_number : 0);
+}
+
+static void end_call(struct uar_entry_call *c)
+{
+	struct sim_world *w = c->w;
+	struct uar_entry_events events = c->events;
+	struct uar_entry_end end = { .how = UAR_ENTRY_FINISHED };
+	char result[LONG_ITEM + 32];
+	uint64_t choice = sim_below(w, 8);
+	int n = snprintf(result, sizeof result, "\"result %u ", ++w->item_number);
+
+	if (choice == 0) {
+		end.how = UAR_ENTRY_BROKE;
+		end.code = UAR_STR("PLUGIN_ERROR");
+		end.message = UAR_STR("the seed wants a failure");
+		end.details = UAR_STR("{\"exit\":11}");
+	} else if (c->cancelled && choice < 5) {
+		end.how = UAR_ENTRY_STOPPED;
+	} else if (choice < 6) {
+		if (choice == 5) {
+			memset(result + n, 'r', LONG_ITEM);
+			n += LONG_ITEM;
+		}
+		result[n++] = '"';
+		end.result = uar_str_n(result, (size_t)n);
+	}
+	forget(c);
+	events.done(events.ctx, &end);
+}
+
+static bool give_place(struct sim_world *w)
+{
+	struct uar_entry_slot *slot;
+
+	if (w->places_taken >= PLACES || uar_list_empty(&w->slots))
+		return false;
+	slot = UAR_OWNER(w->slots.next, struct uar_entry_slot, node);
+	uar_list_remove(&slot->node);
+	w->places_taken++;
+	slot->granted = true;
+	slot->ready(slot);
+	return true;
+}
+
+bool sim_entries_step(struct sim_world *w)
+{
+	struct uar_entry_call *c;
+
+	if (give_place(w))
+		return true;
+	if (!w->entry_call_count)
+		return false;
+	c = w->entry_calls[sim_below(w, w->entry_call_count)];
+	if (c->paused)
+		return false;
+	if (!c->left) {
+		end_call(c);
+		return true;
+	}
+	c->left--;
+	if (sim_below(w, 2))
+		report(c);
+	else
+		hand_over(c);
+	return true;
+}
+
+bool sim_entries_idle(const struct sim_world *w)
+{
+	return !w->entry_call_count && (uar_list_empty(&w->slots) || w->places_taken >= PLACES);
+}
+
+void sim_entries_init(struct sim_world *w)
+{
+	w->entries.ops = &ops;
+	uar_list_init(&w->slots);
+}
