@@ -13,6 +13,7 @@ struct session {
 	int64_t oid, sid;
 	uint64_t last_seq;
 	uint32_t last_sum;
+	int64_t last_part;
 	uar_str key; /* in the same allocation */
 };
 
@@ -21,6 +22,7 @@ struct run {
 	int64_t rid, sid;
 	uint64_t last_run_seq;
 	uint64_t first_seq; /* sequence of its first event; 0: none yet */
+	int64_t first_part; /* it is in this part or a later one */
 	bool terminal;
 	char status[UAR_LIMIT_STATUS_BYTES + 1];
 	struct sq_spine spine;
@@ -32,6 +34,7 @@ struct found {
 	int64_t oid;		 /* 0: a new owner */
 	struct session *session; /* NULL: a new one */
 	struct run *run;	 /* NULL: none, or a new one */
+	int64_t part;		 /* in which its first row will be */
 };
 
 /* --- what is remembered ------------------------------------------------------------ */
@@ -230,6 +233,7 @@ static uar_err find_session(struct sq_apply *ap, const struct sq_op *op, int64_t
 	if (e)
 		return e == UAR_ENOTFOUND ? UAR_OK : e;
 	s.sid = sqlite3_column_int64(st, 0);
+	s.last_part = sqlite3_column_int64(st, 2);
 	sq_done(st);
 	e = sq_first(ap->c, SQ_SESSION_LAST, SQ_VALS(SQ_I(s.sid)), &st, error);
 	if (e == UAR_ENOTFOUND)
@@ -252,6 +256,7 @@ static uar_err load_run(struct sq_apply *ap, sqlite3_stmt *st, const struct sq_o
 		.terminal = sqlite3_column_int(st, 6) != 0,
 		.first_seq = (uint64_t)sqlite3_column_int64(st, 7),
 		.last_run_seq = (uint64_t)sqlite3_column_int64(st, 8),
+		.first_part = sqlite3_column_int64(st, 9),
 		.spine = { sq_text(st, 2), sq_text(st, 3), sq_text(st, 4), UAR_STR_NONE },
 		.key = op->run_key,
 	};
@@ -423,12 +428,14 @@ static uar_err add_owner(struct sq_apply *ap, const struct sq_op *op, struct fou
 static uar_err add_session(struct sq_apply *ap, const struct sq_op *op, struct found *f,
 			   struct uar_error *error)
 {
-	struct session s = { .oid = f->oid, .sid = ap->next_sid, .key = op->session_key };
+	struct session s = {
+		.oid = f->oid, .sid = ap->next_sid, .last_part = f->part, .key = op->session_key
+	};
 	uint32_t sum = sq_sum_session(s.sid, f->oid, op->session_id, op->at);
-	uar_err e = sq_run(
-		ap->c, SQ_SESSION_ADD,
-		SQ_VALS(SQ_I(s.sid), SQ_I(f->oid), SQ_T(op->session_id), SQ_I(op->at), SQ_I(sum)),
-		error);
+	uar_err e = sq_run(ap->c, SQ_SESSION_ADD,
+			   SQ_VALS(SQ_I(s.sid), SQ_I(f->oid), SQ_T(op->session_id), SQ_I(op->at),
+				   SQ_I(sum), SQ_I(f->part)),
+			   error);
 
 	if (e)
 		return e;
@@ -441,10 +448,12 @@ static uar_err add_session(struct sq_apply *ap, const struct sq_op *op, struct f
  * behind: then it says from where on to look. */
 struct place {
 	uint64_t first_seq, last_seq, last_run_seq;
+	int64_t first_part;
 };
 
-static struct place place_after(const struct sq_op *op, const struct run *r)
+static struct place place_after(const struct sq_op *op, const struct found *f)
 {
+	const struct run *r = f->run;
 	uint64_t first = r ? r->first_seq : 0;
 
 	return (struct place){
@@ -453,6 +462,7 @@ static struct place place_after(const struct sq_op *op, const struct run *r)
 		.last_run_seq = op->run_seq ? op->last_run_seq
 				: r	    ? r->last_run_seq
 					    : 0,
+		.first_part = first ? r->first_part : f->part,
 	};
 }
 
@@ -460,15 +470,16 @@ static struct place place_after(const struct sq_op *op, const struct run *r)
 static uar_err move_run(struct sq_apply *ap, const struct sq_op *op, struct found *f,
 			struct uar_error *error)
 {
-	struct place at = place_after(op, f->run);
+	struct place at = place_after(op, f);
 	uar_err e = UAR_OK;
 
 	if (!op->has_run && (f->run->terminal || !f->run->first_seq))
 		e = sq_run(ap->c, SQ_RUN_MOVE,
 			   SQ_VALS(SQ_I(f->run->rid), SQ_I(at.first_seq), SQ_I(at.last_seq),
-				   SQ_I(at.last_run_seq)),
+				   SQ_I(at.last_run_seq), SQ_I(at.first_part)),
 			   error);
 	if (!e) {
+		f->run->first_part = at.first_part;
 		f->run->first_seq = at.first_seq;
 		f->run->last_run_seq = at.last_run_seq;
 	}
@@ -480,22 +491,22 @@ static uar_err put_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
 {
 	const struct uar_run_row *r = &op->run;
 	int64_t rid = f->run ? f->run->rid : ap->next_rid;
-	struct place at = place_after(op, f->run);
+	struct place at = place_after(op, f);
 	struct run fresh = { .rid = rid,
 			     .sid = f->session->sid,
 			     .key = op->run_key,
 			     .spine = { r->thread_id, r->turn_id, r->task_id, UAR_STR_NONE } };
-	uar_err e =
-		sq_run(ap->c, f->run ? SQ_RUN_SET : SQ_RUN_ADD,
-		       SQ_VALS(SQ_I(rid), SQ_I(f->oid), SQ_I(f->session->sid), SQ_T(r->run_id),
-			       SQ_T(r->thread_id), SQ_T(r->turn_id), SQ_T(r->task_id),
-			       SQ_T(r->plugin_id), SQ_T(r->entry_id), SQ_T(r->agent_id),
-			       SQ_T(r->root_run_id), SQ_T(r->parent_run_id), SQ_T(r->status),
-			       SQ_I(r->terminal), SQ_I(r->attempt), SQ_I(r->created_us),
-			       SQ_I(r->updated_us), SQ_I(r->started_us), SQ_I(r->finished_us),
-			       SQ_T(r->detail), SQ_I(sq_sum_run(rid, f->oid, f->session->sid, r)),
-			       SQ_I(at.first_seq), SQ_I(at.last_seq), SQ_I(at.last_run_seq)),
-		       error);
+	uar_err e = sq_run(
+		ap->c, f->run ? SQ_RUN_SET : SQ_RUN_ADD,
+		SQ_VALS(SQ_I(rid), SQ_I(f->oid), SQ_I(f->session->sid), SQ_T(r->run_id),
+			SQ_T(r->thread_id), SQ_T(r->turn_id), SQ_T(r->task_id), SQ_T(r->plugin_id),
+			SQ_T(r->entry_id), SQ_T(r->agent_id), SQ_T(r->root_run_id),
+			SQ_T(r->parent_run_id), SQ_T(r->status), SQ_I(r->terminal),
+			SQ_I(r->attempt), SQ_I(r->created_us), SQ_I(r->updated_us),
+			SQ_I(r->started_us), SQ_I(r->finished_us), SQ_T(r->detail),
+			SQ_I(sq_sum_run(rid, f->oid, f->session->sid, r)), SQ_I(at.first_seq),
+			SQ_I(at.last_seq), SQ_I(at.last_run_seq), SQ_I(at.first_part)),
+		error);
 
 	if (e)
 		return e;
@@ -555,6 +566,17 @@ static uar_err row_ids(struct sq_apply *ap, const struct sq_op *op, const struct
 	return e;
 }
 
+/* Once a session and part, so that the session's newest row is found at once. */
+static uar_err move_session(struct sq_apply *ap, struct session *s, int64_t part,
+			    struct uar_error *error)
+{
+	uar_err e = sq_run(ap->c, SQ_SESSION_MOVE, SQ_VALS(SQ_I(s->sid), SQ_I(part)), error);
+
+	if (!e)
+		s->last_part = part;
+	return e;
+}
+
 static uar_err add_row(struct sq_apply *ap, const struct sq_op *op, const struct sq_piece *p,
 		       struct found *f, struct uar_error *error)
 {
@@ -580,6 +602,8 @@ static uar_err add_row(struct sq_apply *ap, const struct sq_op *op, const struct
 			   r.rid ? SQ_I(r.run_seq) : SQ_N, SQ_I(r.n), SQ_I(r.at),
 			   r.ids.n ? SQ_T(r.ids) : SQ_N, SQ_T(r.body), SQ_I(r.prev), SQ_I(r.sum)),
 		   error);
+	if (!e && r.pos >> SQ_PART_BITS != f->session->last_part)
+		e = move_session(ap, f->session, r.pos >> SQ_PART_BITS, error);
 	if (e)
 		return e;
 	f->session->last_sum = r.sum;
@@ -595,6 +619,7 @@ static uar_err write_all(struct sq_apply *ap, struct sq_op *op, struct found *f,
 {
 	uar_err e = f->oid ? UAR_OK : add_owner(ap, op, f, error);
 
+	f->part = (ap->head.pos + 1) >> SQ_PART_BITS;
 	if (!e && !f->session)
 		e = add_session(ap, op, f, error);
 	if (!e && op->has_run)

@@ -53,6 +53,7 @@ struct page {
 	struct base *bases; /* the first is that of rows without a run */
 	size_t room;	    /* events there is memory for */
 	size_t bytes;
+	int64_t pos; /* of the last row */
 	struct uar_error *error;
 };
 
@@ -167,6 +168,9 @@ static uar_err add_row(struct page *pg, sqlite3_stmt *st)
 	uar_err e;
 
 	sq_log_get(st, &row);
+	if (row.pos <= pg->pos)
+		return uar_error_set(pg->error, UAR_ECORRUPT, "rows are out of order at %lld",
+				     (long long)row.pos);
 	e = base_of(pg, row.rid, &b);
 	if (e)
 		return e;
@@ -183,6 +187,7 @@ static uar_err add_row(struct page *pg, sqlite3_stmt *st)
 	if (e)
 		return e;
 	r->event_count += n;
+	pg->pos = row.pos;
 	r->more = d.skip + n < (uint64_t)row.n;
 	pg->bytes += row.body.n;
 	return UAR_OK;
@@ -193,37 +198,53 @@ static bool page_full(const struct page *pg)
 	return pg->r->event_count >= pg->r->limit || pg->bytes >= UAR_LIMIT_READ_PAGE_BYTES;
 }
 
-/* --- where a run's events lie ------------------------------------------------------ */
-static struct sq_place *place_of(struct sq_readers *p, int64_t rid)
+/* --- where events lie --------------------------------------------------------------- */
+/* What is read: a run, or a session (rid 0). */
+struct source {
+	int64_t sid, rid;
+	uint64_t first_seq;
+	int64_t first_part;
+};
+
+static int64_t key_of(const struct source *from)
 {
-	return &p->places[(uint64_t)rid % ARRAY_LEN(p->places)];
+	return from->rid ? from->rid : -from->sid;
 }
 
-static void remember_place(struct page *pg, int64_t rid)
+static struct sq_place *place_of(struct sq_readers *p, int64_t key)
+{
+	return &p->places[(uint64_t)key % ARRAY_LEN(p->places)];
+}
+
+static void remember_place(struct page *pg, const struct source *from)
 {
 	const struct uar_event *last = &pg->r->events[pg->r->event_count - 1];
 	struct sq_readers *p = pg->rd->pool;
 
 	pthread_mutex_lock(&p->lock);
-	*place_of(p, rid) = (struct sq_place){ rid, last->run_sequence, last->sequence };
+	*place_of(p, key_of(from)) =
+		(struct sq_place){ key_of(from), from->rid ? last->run_sequence : last->sequence,
+				   last->sequence, pg->pos >> SQ_PART_BITS };
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* The sequence at which to begin to look for what follows the cursor: where the
- * last reader of the run stopped, or else the earliest place it can be, since
- * each event of the run takes at least one sequence. */
-static uint64_t look_from(struct page *pg, int64_t rid, uint64_t first_seq)
+/* The sequence and the part at which to begin to look for what follows the
+ * cursor: where the last reader stopped, or else the earliest place it can be,
+ * since each event of a run takes at least one sequence. */
+static uint64_t look_from(struct page *pg, const struct source *from, int64_t *out_part)
 {
-	uint64_t after = pg->r->after, from = first_seq + after;
+	uint64_t after = pg->r->after, seq = from->first_seq + after;
 	struct sq_readers *p = pg->rd->pool;
 	struct sq_place at;
 
+	*out_part = from->first_part;
 	pthread_mutex_lock(&p->lock);
-	at = *place_of(p, rid);
+	at = *place_of(p, key_of(from));
 	pthread_mutex_unlock(&p->lock);
-	if (at.rid == rid && at.run_seq <= after && at.seq + (after - at.run_seq) > from)
-		from = at.seq + (after - at.run_seq);
-	return from;
+	if (at.key != key_of(from) || at.nth > after)
+		return seq;
+	*out_part = at.part;
+	return at.seq + (after - at.nth) > seq ? at.seq + (after - at.nth) : seq;
 }
 
 static uar_err step_rows(struct page *pg, sqlite3_stmt *st)
@@ -250,57 +271,69 @@ static uar_err step_rows(struct page *pg, sqlite3_stmt *st)
 	return e;
 }
 
-static uar_err fill_page(struct page *pg, int64_t sid, int64_t rid, uint64_t first_seq)
+static uar_err fill_page(struct page *pg, const struct source *from)
 {
 	struct sq_conn *c = &pg->rd->conn;
 	struct uar_read *r = pg->r;
 	sqlite3_stmt *st;
+	uint64_t seq;
+	int64_t part;
 	uar_err e;
 
 	r->events = NULL;
-	if (r->after >= INT64_MAX / 2 || (rid && !first_seq))
+	if (r->after >= INT64_MAX / 2 || !from->first_seq)
 		return UAR_OK;
-	if (rid)
+	seq = look_from(pg, from, &part);
+	if (from->rid)
 		st = sq_bind(c, SQ_LOG_OF_RUN,
-			     SQ_VALS(SQ_I(sid), SQ_I(look_from(pg, rid, first_seq)), SQ_I(rid),
+			     SQ_VALS(SQ_I(from->sid), SQ_I(seq), SQ_I(part), SQ_I(from->rid),
 				     SQ_I(r->after + 1)),
 			     pg->error);
 	else
-		st = sq_bind(c, SQ_LOG_OF_SESSION, SQ_VALS(SQ_I(sid), SQ_I(r->after + 1)),
+		st = sq_bind(c, SQ_LOG_OF_SESSION, SQ_VALS(SQ_I(from->sid), SQ_I(seq), SQ_I(part)),
 			     pg->error);
 	if (!st)
 		return pg->error->code;
 	e = step_rows(pg, st);
-	if (!e && rid && r->event_count)
-		remember_place(pg, rid);
+	if (!e && r->event_count)
+		remember_place(pg, from);
+	return e;
+}
+
+static uar_err find_source(struct sq_conn *c, const struct uar_read *r, struct source *out,
+			   struct uar_error *error)
+{
+	sqlite3_stmt *st;
+	int64_t oid;
+	uar_err e = find_owner(c, &r->owner, &oid, error);
+
+	if (!e && r->run_id.n) {
+		e = sq_first(c, SQ_RUN, SQ_VALS(SQ_I(oid), SQ_T(r->run_id)), &st, error);
+		if (!e)
+			*out = (struct source){ sqlite3_column_int64(st, 1),
+						sqlite3_column_int64(st, 0),
+						(uint64_t)sqlite3_column_int64(st, 7),
+						sqlite3_column_int64(st, 9) };
+	} else if (!e) {
+		e = sq_first(c, SQ_SESSION, SQ_VALS(SQ_I(oid), SQ_T(r->session_id)), &st, error);
+		if (!e)
+			*out = (struct source){ sqlite3_column_int64(st, 0), 0, 1,
+						sqlite3_column_int64(st, 1) };
+	}
+	if (!e)
+		sq_done(st);
 	return e;
 }
 
 static uar_err read_page(struct sq_reader *rd, struct uar_read *r, struct uar_error *error)
 {
 	struct page pg = { .rd = rd, .r = r, .error = error };
-	struct sq_conn *c = &rd->conn;
-	sqlite3_stmt *st;
-	int64_t oid, sid, rid = 0;
-	uint64_t first_seq = 0;
-	uar_err e = find_owner(c, &r->owner, &oid, error);
+	struct source from;
+	uar_err e = find_source(&rd->conn, r, &from, error);
 
-	if (e)
-		return e;
-	if (r->run_id.n) {
-		e = sq_first(c, SQ_RUN, SQ_VALS(SQ_I(oid), SQ_T(r->run_id)), &st, error);
-		if (e)
-			return e;
-		rid = sqlite3_column_int64(st, 0);
-		sid = sqlite3_column_int64(st, 1);
-		first_seq = (uint64_t)sqlite3_column_int64(st, 7);
-		sq_done(st);
-	} else {
-		e = find_id(c, SQ_SESSION, oid, r->session_id, &sid, error);
-	}
 	if (!e)
-		e = session_base(&pg, sid);
-	return e ? e : fill_page(&pg, sid, rid, first_seq);
+		e = session_base(&pg, from.sid);
+	return e ? e : fill_page(&pg, &from);
 }
 
 /* The end of every query: an error gets its text, and no results. */
@@ -382,7 +415,9 @@ enum { F_SESSION, F_TASK, F_ROOT, F_STATUS, F_PLUGIN, F_ENTRY, F_AGENT, F_COUNT 
 static const char *const filter_sql[F_COUNT] = {
 	[F_SESSION] = "r.sid = (SELECT sid FROM sessions WHERE oid = ?1 AND session_id = ?",
 	[F_TASK] = "r.task_id = ?",
-	[F_ROOT] = "r.root_run_id = ?",
+	/* The index leaves out the runs that are their own root. */
+	[F_ROOT] = "r.rid IN (SELECT rid FROM runs WHERE run_id = ?6 AND root_run_id = ?6 UNION ALL"
+		   " SELECT rid FROM runs WHERE root_run_id <> run_id AND root_run_id = ?",
 	[F_STATUS] = "r.status = ?",
 	[F_PLUGIN] = "r.plugin_id = ?",
 	[F_ENTRY] = "r.entry_id = ?",
@@ -402,7 +437,7 @@ static void list_sql(struct uar_buf *out, unsigned set)
 		if (!(set & 1u << i))
 			continue;
 		uar_buf_printf(out, " AND %s%s%d%s", free_index ? "" : "+", filter_sql[i], i + 4,
-			       i == F_SESSION ? ")" : "");
+			       i == F_SESSION || i == F_ROOT ? ")" : "");
 		free_index = free_index && i > F_STATUS;
 	}
 	uar_buf_printf(out, " ORDER BY r.rid DESC LIMIT ?3");

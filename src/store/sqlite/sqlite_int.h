@@ -12,11 +12,20 @@
 #include "base/map.h"
 #include "store/store_int.h"
 
+/* The log's index is kept in parts, by position: what is committed now goes to a
+ * few pages, however many sessions are at work. In SQL a part is "pos >> 12", as
+ * the index has it; a column that it is compared with needs a "+" before it, or
+ * its type keeps the planner from the index. */
+enum { SQ_PART_BITS = 12 };
+
 /* The last run_sequence of run `r`. Its row knows it once the run has ended; of
  * a live run the newest rows of its session are looked at. */
 #define SQ_LAST_RUN_SEQ                                                                            \
-	"CASE WHEN r.terminal THEN r.last_run_seq ELSE coalesce((SELECT run_seq + n - 1 FROM log"  \
-	" WHERE sid = r.sid AND seq > r.last_seq AND rid = r.rid ORDER BY seq DESC LIMIT 1),"      \
+	"CASE WHEN r.terminal THEN r.last_run_seq ELSE coalesce((WITH RECURSIVE part(k) AS ("      \
+	"SELECT +last_part FROM sessions WHERE sid = r.sid UNION ALL SELECT k - 1 FROM part"       \
+	" WHERE k > r.first_part) SELECT last FROM (SELECT (SELECT run_seq + n - 1 FROM log"       \
+	" WHERE pos >> 12 = k AND sid = r.sid AND seq > r.last_seq AND rid = r.rid"                \
+	" ORDER BY seq DESC LIMIT 1) AS last FROM part) WHERE last IS NOT NULL LIMIT 1),"          \
 	" r.last_run_seq) END"
 /* What a record of a run is made of; query.c reads the columns by number. */
 #define SQ_RUN_COLUMNS                                                                             \
@@ -25,6 +34,15 @@
 	" r.parent_run_id, r.status, r.terminal, r.attempt, r.created, r.updated, r.started,"      \
 	" r.finished, r.detail, r.sum, " SQ_LAST_RUN_SEQ                                           \
 	" FROM runs r JOIN sessions s ON s.sid = r.sid JOIN owners o ON o.oid = r.oid"
+
+/* Rows of session ?1 from sequence ?2 on, in order; see LOG_OF_SESSION. */
+#define SQ_LOG_FROM                                                                                \
+	"WITH RECURSIVE part(k) AS (VALUES(?3) UNION ALL SELECT k + 1 FROM part WHERE k <"         \
+	" (SELECT last_part FROM sessions WHERE sid = ?1))"                                        \
+	" SELECT pos, sid, seq, rid, run_seq, n, at, ids, body, prev, sum FROM part"               \
+	" CROSS JOIN log INDEXED BY log_session WHERE pos >> 12 = k AND sid = ?1 AND seq >="       \
+	" coalesce((SELECT max(p.seq) FROM log p WHERE p.pos >> 12 = k AND p.sid = ?1"             \
+	" AND p.seq <= ?2), 0) AND seq + n > ?2"
 
 /* --- conn.c: one connection and its prepared statements ------------------- */
 enum sq_id {
@@ -227,10 +245,11 @@ struct sq_readers {
 	size_t queued;
 	uint64_t reads;
 	bool stop;
-	/* Where in its session's log a run was last read up to: under `lock`. */
+	/* Where a run or a session was last read up to: under `lock`. */
 	struct sq_place {
-		int64_t rid;
-		uint64_t run_seq, seq; /* this event of the run has that sequence */
+		int64_t key;	   /* the run's rid, or -sid for a session */
+		uint64_t nth, seq; /* this event of it has that sequence */
+		int64_t part;	   /* of the log */
 	} places[4096];
 };
 UAR_MUST_CHECK uar_err sq_readers_start(struct sq_readers *p, struct sq_store *s, unsigned count,

@@ -91,6 +91,41 @@ TEST(a_store_comes_back_as_it_was, "")
 	uar_facts_fini(&f);
 }
 
+/* The log's index has parts; a session may be in many, and not in those between. */
+TEST(sessions_are_read_across_parts_of_the_log, "")
+{
+	static const char *const jumps[] = { "UPDATE head SET pos = 4094",
+					     "UPDATE head SET pos = 8191",
+					     "UPDATE head SET pos = 40958" };
+	struct world w;
+	struct uar_facts f, g, idle;
+
+	fresh_dir();
+	REQUIRE(reopen(&w, NULL) == UAR_OK);
+	CHECK_INT(begin(&w, &f, 1), UAR_OK);
+	CHECK_INT(begin(&w, &g, 2), UAR_OK);
+	CHECK_INT(begin(&w, &idle, 3), UAR_OK);
+	for (size_t i = 0; i < ARRAY_LEN(jumps); i++) {
+		shut(&w);
+		CHECK_INT(sql(jumps[i]), SQLITE_OK);
+		REQUIRE(reopen(&w, NULL) == UAR_OK);
+		for (int n = 0; n < 3; n++) {
+			CHECK_INT(go_on(&w, &f, 2), UAR_OK);
+			CHECK_INT(go_on(&w, &g, 1), UAR_OK);
+		}
+		CHECK(uar_facts_all_there(&w.pump, w.store, &f));
+		CHECK(uar_facts_all_there(&w.pump, w.store, &g));
+		CHECK(uar_facts_all_there(&w.pump, w.store, &idle));
+	}
+	CHECK_INT(go_on(&w, &idle, 1), UAR_OK);
+	CHECK(uar_facts_all_there(&w.pump, w.store, &idle));
+	uar_facts_fini(&f);
+	uar_facts_fini(&g);
+	uar_facts_fini(&idle);
+	shut(&w);
+	check_sound();
+}
+
 TEST(one_process_at_a_time, "")
 {
 	struct world w, second;
