@@ -144,6 +144,7 @@ static void pass_answers(struct loop *l)
 			uab_status(l->m, p.decision == UAA_DECISION_DENY ? "permission denied"
 									 : "permission granted");
 		}
+		l->heard_at = uab_now_us(); /* the time of people is not its silence */
 		uar_free(p.input);
 		uar_free(p.extra);
 	}
@@ -235,7 +236,7 @@ static void check_time_outs(struct loop *l, int64_t now)
 		time_out(l, "timeout");
 	else if (l->m->dialect->dialogue && !l->m->heard && now >= l->start_at + d->t.start_us)
 		time_out(l, "start timeout");
-	else if (d->t.idle_us && now >= l->heard_at + d->t.idle_us)
+	else if (d->t.idle_us && !next_approval(l->d) && now >= l->heard_at + d->t.idle_us)
 		time_out(l, "idle timeout");
 }
 
@@ -275,7 +276,7 @@ static int poll_ms(struct loop *l)
 		at = earliest(at, next_approval(d));
 		if (l->m->dialect->dialogue && !l->m->heard)
 			at = earliest(at, l->start_at + d->t.start_us);
-		if (d->t.idle_us)
+		if (d->t.idle_us && !next_approval(d))
 			at = earliest(at, l->heard_at + d->t.idle_us);
 	}
 	if (l->done_at && l->stage == RUNNING)
