@@ -13,6 +13,7 @@
 #define UAR_CORE_CORE_H
 
 #include "core/machine.h"
+#include "event/agent.h"
 #include "event/entry.h"
 #include "event/event.h"
 #include "event/record.h"
@@ -25,7 +26,11 @@ enum {
 	UAR_TEXT_METRICS = 512,
 	UAR_DECISION_EVENTS = 512, /* events of one batch */
 	UAR_DECISION_EFFECTS = 8,
-	UAR_OPEN_TOOLS = 8, /* tool calls of a run at once */
+	UAR_TEXT_SESSION = 256,
+	UAR_TEXT_PROMPT = 200,
+	UAR_OPEN_TOOLS = 16,		      /* tool calls of a run at once */
+	UAR_OPEN_ACTIONS = 4,		      /* questions of a run at once */
+	UAR_ACTION_TEXT = UAR_LIMIT_ID_BYTES, /* "<run_id>.<number>" */
 };
 
 /* What kind of worker executes a run. */
@@ -34,9 +39,17 @@ enum uar_entry {
 	UAR_ENTRY_FIXTURE, /* replays recorded events */
 	UAR_ENTRY_LLM,	   /* llm.chat: one model conversation */
 	UAR_ENTRY_PLUGIN,  /* an entry of a plugin, executed by a process of its own */
+	UAR_ENTRY_CODEX,   /* backend.*: an agent that is a program of its own */
+	UAR_ENTRY_CLAUDE_CODE,
+	UAR_ENTRY_ACP,
 	UAR_ENTRY_COUNT
 };
 const char *uar_entry_name(enum uar_entry e); /* "llm.chat" */
+enum uar_entry uar_entry_parse(uar_str name); /* UAR_ENTRY_COUNT: unknown */
+static inline bool uar_entry_is_backend(enum uar_entry e)
+{
+	return e == UAR_ENTRY_CODEX || e == UAR_ENTRY_CLAUDE_CODE || e == UAR_ENTRY_ACP;
+}
 
 /* What becomes of a run whose worker was cut off by a restart. */
 enum uar_restart {
@@ -108,6 +121,25 @@ struct uar_run_tools {
 	int64_t calls; /* started so far */
 };
 
+/* A question that waits for its answer. Longer texts are cut here, not in the log. */
+struct uar_open_action {
+	int64_t number;
+	int64_t asked_us, until_us; /* until_us 0: as long as it takes */
+	char kind[24], tool_name[UAR_TEXT_CODE], prompt[UAR_TEXT_PROMPT];
+};
+
+struct uar_run_actions {
+	struct uar_open_action open[UAR_OPEN_ACTIONS];
+	size_t open_count;
+	int64_t count;	   /* asked so far */
+	int64_t parked_us; /* since when the run waits; 0: it does not */
+	int64_t waited_us; /* time that counts against nobody's limit */
+};
+/* The id of a question, and back: false when it is none. */
+void uar_action_id(uar_str run_id, int64_t number, char out[UAR_ACTION_TEXT + 1]);
+bool uar_action_parse(uar_str action_id, uar_str *out_run_id, int64_t *out_number);
+const struct uar_open_action *uar_action_open(const struct uar_run_actions *a, int64_t number);
+
 /* How far a run says it has come. Longer texts are cut here, not in the log. */
 struct uar_run_progress {
 	double value;		  /* 0..1; < 0: not reported, as are those below */
@@ -136,13 +168,15 @@ struct uar_run {
 	enum uar_turn_state turn;
 	enum uar_task_state task;
 	uint64_t run_sequence;
-	int64_t replayed; /* fixture lines done */
-	char phase[32];	  /* last phase of run.status */
+	int64_t replayed;		      /* fixture lines done */
+	char phase[32];			      /* last phase of run.status */
 	bool row_changed; /* what the record shows has changed since the last append */
 	struct uar_arena arena;
 	/* Large, and as uar_run_init left it in most runs: copied when it is not. */
 	bool rare_set;
 	struct uar_run_tools tools;
+	struct uar_run_actions actions;
+	char agent_session[UAR_TEXT_SESSION]; /* the program's own conversation; empty: unknown */
 	struct uar_run_cancel cancel;
 	struct uar_run_progress progress;
 	struct uar_run_end end;
@@ -172,8 +206,13 @@ enum uar_command_kind {
 	UAR_CMD_REPLAY,	      /* one normalized event of a fixture */
 	UAR_CMD_PROGRESS,     /* how far the entry has come */
 	UAR_CMD_EXPORT,	      /* an output for people */
+	UAR_CMD_TOOL,	      /* a step of a tool call */
+	UAR_CMD_NOTE,	      /* news that change nothing */
+	UAR_CMD_SESSION,      /* the program's own conversation is known */
+	UAR_CMD_ASK,	      /* somebody has to allow something */
 	UAR_CMD_FINISH,	      /* the entry completed */
 	UAR_CMD_FAIL,	      /* the entry failed */
+	UAR_CMD_ANSWER,	      /* somebody has */
 	UAR_CMD_CANCEL,
 	UAR_CMD_STOPPED, /* the worker is gone */
 	UAR_CMD_TIMEOUT,
@@ -211,6 +250,8 @@ struct uar_model_end {
 	uar_str code; /* when we ended it ourselves; empty: PROVIDER_ERROR */
 	bool retryable;
 	int http_status;
+	bool has_cost;
+	double cost_usd;
 };
 
 struct uar_failure {
@@ -234,7 +275,11 @@ struct uar_command {
 	union {
 		struct uar_create create;
 		struct uar_prepared prepared;
-		uar_str text; /* TEXT, REASONING; CANCEL: the reason */
+		uar_str text; /* TEXT, REASONING; CANCEL: the reason; SESSION: its id */
+		struct uar_tool_report tool;
+		struct uar_note note;
+		struct uar_ask ask;
+		struct uar_answer answer;
 		struct uar_model_end model;
 		struct uar_failure fail; /* FAIL, LOST */
 		struct uar_replay replay;

@@ -38,6 +38,8 @@ static void same_progress(const struct uar_run *a, const struct uar_run *b)
 	SAME_TXT(end.code), SAME_TXT(end.message), SAME_INT(end.retryable);
 	SAME_INT(status), SAME_INT(turn), SAME_INT(task), SAME_INT(run_sequence);
 	SAME_INT(replayed), SAME_TXT(phase);
+	SAME_INT(actions.open_count), SAME_INT(actions.count), SAME_INT(actions.parked_us);
+	SAME_INT(actions.waited_us), SAME_TXT(actions.open[0].prompt), SAME_TXT(agent_session);
 }
 
 /* The log alone gives the state that the live run has. */
@@ -80,7 +82,7 @@ static void check_events(const struct story *t)
 
 struct order {
 	uint64_t sequence, run_sequence;
-	int submitted, queued, started, ended, task_ended, turn_ended, open_calls;
+	int submitted, queued, started, ended, task_ended, turn_ended, open_calls, open_asks;
 	size_t end_at; /* index of the attempt's end */
 };
 
@@ -115,6 +117,9 @@ static void check_call(struct order *o, enum uar_event_class c)
 		CHECK_INT(++o->open_calls, 1);
 	if (c == UAR_EV_MODEL_COMPLETED || c == UAR_EV_MODEL_FAILED)
 		CHECK_INT(--o->open_calls, 0);
+	o->open_asks += c == UAR_EV_ACTION_REQUIRED;
+	if (c == UAR_EV_ACTION_RESOLVED)
+		CHECK(--o->open_asks >= 0);
 }
 
 static void check_place(struct order *o, const struct uar_event *ev, size_t i)
@@ -131,6 +136,7 @@ static void check_place(struct order *o, const struct uar_event *ev, size_t i)
 	if (ends_attempt(c)) {
 		CHECK_INT(++o->ended, 1);
 		CHECK_INT(o->open_calls, 0);
+		CHECK_INT(o->open_asks, 0);
 		o->end_at = i;
 	} else if (ends_task(c)) {
 		CHECK(o->ended == 1 && ++o->task_ended == 1);
@@ -141,7 +147,7 @@ static void check_place(struct order *o, const struct uar_event *ev, size_t i)
 	}
 }
 
-/* runtime-events, "Order rules": 1, 3, 5 and 6, for what the engine can do today. */
+/* runtime-events, "Order rules": 1, 3, 4, 5 and 6, for what the engine can do today. */
 static void check_order(const struct story *t)
 {
 	struct order o = { 0 };
@@ -152,6 +158,7 @@ static void check_order(const struct story *t)
 		check_call(&o, t->log[i].cls);
 	}
 	CHECK_INT(o.queued, 1);
+	CHECK_INT(o.open_asks, t->r.actions.open_count);
 	CHECK(uar_status_terminal(t->r.status) == (o.ended == 1));
 	CHECK(o.ended == o.task_ended && o.ended == o.turn_ended);
 	CHECK(!o.ended || o.end_at >= t->last); /* one append holds the whole end */
@@ -169,6 +176,7 @@ static const struct {
 	{ UAR_STATUS_PREPARING, false, { UAR_CMD_PREPARED } },
 	{ UAR_STATUS_STREAMING, false, { UAR_CMD_PREPARED, UAR_CMD_TEXT } },
 	{ UAR_STATUS_RETRYING, false, { UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_RECOVER } },
+	{ UAR_STATUS_WAITING_PERMISSION, false, { UAR_CMD_PREPARED, UAR_CMD_TOOL, UAR_CMD_ASK } },
 	{ UAR_STATUS_CANCELLING, false, { UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_CANCEL } },
 	{ UAR_STATUS_COMPLETED, false, { UAR_CMD_PREPARED, UAR_CMD_MODEL_DONE } },
 	{ UAR_STATUS_FAILED, false, { UAR_CMD_PREPARED, UAR_CMD_MODEL_FAILED } },
@@ -196,6 +204,11 @@ static const int inputs[UAR_CMD_COUNT] = {
 	[UAR_CMD_REPLAY] = UAR_IN_OUTPUT,
 	[UAR_CMD_PROGRESS] = UAR_IN_PROGRESS,
 	[UAR_CMD_EXPORT] = UAR_IN_EXPORT,
+	[UAR_CMD_TOOL] = UAR_IN_OUTPUT,
+	[UAR_CMD_NOTE] = UAR_IN_NOTE,
+	[UAR_CMD_SESSION] = UAR_IN_NOTE,
+	[UAR_CMD_ASK] = UAR_IN_ASK_PERMISSION,
+	[UAR_CMD_ANSWER] = UAR_IN_ANSWERED,
 	[UAR_CMD_FINISH] = UAR_IN_FINISHED,
 	[UAR_CMD_FAIL] = UAR_IN_FAILED,
 	[UAR_CMD_CANCEL] = UAR_IN_CANCEL,
@@ -232,6 +245,32 @@ static bool same_bytes(const void *a, const void *b, size_t n)
 	return memcmp(a, b, n) == 0;
 }
 
+static bool of_programs(int kind)
+{
+	return (kind >= UAR_CMD_TOOL && kind <= UAR_CMD_ASK) || kind == UAR_CMD_ANSWER;
+}
+
+static bool of_plugins(int kind)
+{
+	return kind == UAR_CMD_PROGRESS || kind == UAR_CMD_EXPORT || kind == UAR_CMD_FINISH;
+}
+
+static bool program_says(const struct uar_run *r, int kind)
+{
+	if (kind == UAR_CMD_ANSWER)
+		return true;
+	if (kind == UAR_CMD_ASK)
+		return r->call.open && r->actions.open_count < 2;
+	return r->call.open && (kind == UAR_CMD_TOOL ? r->tools.calls < 2 : !r->agent_session[0]);
+}
+
+static bool foreign(const struct uar_run *r, int kind)
+{
+	bool program = uar_entry_is_backend(r->what.entry);
+
+	return of_programs(kind) ? !program || !program_says(r, kind) : program && of_plugins(kind);
+}
+
 static bool is_of_call(int kind)
 {
 	return kind == UAR_CMD_PREPARED || kind == UAR_CMD_MODEL_DONE ||
@@ -242,8 +281,11 @@ static bool is_of_call(int kind)
 /* What a worker may say; the table alone knows nothing of calls. */
 static bool sensible(const struct uar_run *r, int kind)
 {
-	bool llm = r->what.entry == UAR_ENTRY_LLM;
+	bool program = uar_entry_is_backend(r->what.entry);
+	bool llm = r->what.entry == UAR_ENTRY_LLM || program;
 
+	if (foreign(r, kind))
+		return false;
 	switch ((enum uar_command_kind)kind) {
 	case UAR_CMD_CREATE:
 	case UAR_CMD_REPLAY:
@@ -351,7 +393,8 @@ static void branch(struct story *from, int depth)
 
 TEST(every_sensible_order_of_commands_keeps_the_order_rules, "VAL-01 RUN-13")
 {
-	static const enum uar_entry entries[] = { UAR_ENTRY_ECHO, UAR_ENTRY_LLM, UAR_ENTRY_PLUGIN };
+	static const enum uar_entry entries[] = { UAR_ENTRY_ECHO, UAR_ENTRY_LLM, UAR_ENTRY_PLUGIN,
+						  UAR_ENTRY_CODEX };
 
 	visited = ended = 0;
 	for (size_t i = 0; i < ARRAY_LEN(entries); i++)

@@ -2,15 +2,24 @@
 #include "core/emit.h"
 
 static const char *const entry_names[UAR_ENTRY_COUNT] = {
-	[UAR_ENTRY_ECHO] = "echo",
-	[UAR_ENTRY_FIXTURE] = "fixture",
-	[UAR_ENTRY_LLM] = "llm.chat",
-	[UAR_ENTRY_PLUGIN] = "plugin",
+	[UAR_ENTRY_ECHO] = "echo",	     [UAR_ENTRY_FIXTURE] = "fixture",
+	[UAR_ENTRY_LLM] = "llm.chat",	     [UAR_ENTRY_PLUGIN] = "plugin",
+	[UAR_ENTRY_CODEX] = "backend.codex", [UAR_ENTRY_CLAUDE_CODE] = "backend.claude_code",
+	[UAR_ENTRY_ACP] = "backend.acp",
 };
 
 const char *uar_entry_name(enum uar_entry e)
 {
 	return entry_names[e];
+}
+
+enum uar_entry uar_entry_parse(uar_str name)
+{
+	int e = 0;
+
+	while (e < UAR_ENTRY_COUNT && !uar_str_is(name, entry_names[e]))
+		e++;
+	return (enum uar_entry)e;
 }
 
 static void session_created(struct emit *e, const struct uar_create *c)
@@ -184,7 +193,10 @@ void uar_emit_worker(struct uar_jw *w, const struct uar_run *r)
 	bool plugin = r->what.entry == UAR_ENTRY_PLUGIN;
 
 	uar_jw_obj(w, "worker");
-	uar_jw_cstr(w, "kind", plugin ? "plugin" : "in_process");
+	uar_jw_cstr(w, "kind",
+		    plugin				  ? "plugin"
+		    : uar_entry_is_backend(r->what.entry) ? "backend"
+							  : "in_process");
 	uar_jw_str(w, "id", plugin ? r->what.plugin_id : uar_str_c(uar_entry_name(r->what.entry)));
 	uar_jw_close(w);
 }
@@ -223,7 +235,9 @@ static void turn_started(struct emit *e)
 
 	uar_jw_cstr(w, "status", "running");
 	uar_jw_str(w, "agent_id", e->r->what.agent_id);
-	uar_jw_cstr(w, "entry", uar_entry_name(e->r->what.entry));
+	uar_jw_cstr(w, "entry",
+		    uar_entry_is_backend(e->r->what.entry) ? "backend"
+							   : uar_entry_name(e->r->what.entry));
 	uar_jw_int(w, "queue_wait_ms", waited > 0 ? waited / 1000 : 0); /* clocks jump */
 	uar_jw_time(w, "started_at", e->env->now_us);
 	uar_emit(e, UAR_EV_TURN_STARTED, EMIT_RUN);

@@ -47,6 +47,7 @@ void uar_core_end_by(struct emit *e, struct uar_move move, const struct uar_fail
 		if (e->r->cancel.reason[0])
 			cause.message = uar_str_c(e->r->cancel.reason);
 	}
+	uar_core_close_actions(e);
 	uar_core_close_tools(e, &cause);
 	if (move.to != UAR_STATUS_COMPLETED)
 		close_call(e, &cause);
@@ -87,7 +88,7 @@ static void do_reasoning(struct emit *e, const struct uar_command *c, struct uar
 static void do_model_done(struct emit *e, const struct uar_command *c, struct uar_move move)
 {
 	uar_core_model_done(e, &c->model);
-	if (move.to == UAR_STATUS_COMPLETED) {
+	if (move.to == UAR_STATUS_COMPLETED && e->r->what.entry == UAR_ENTRY_LLM) {
 		uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING, "No tool was asked for");
 		uar_emit_status(e, "finalize", UAR_STATUS_RUNNING, "Finalizing");
 	}
@@ -121,6 +122,34 @@ static void do_export(struct emit *e, const struct uar_command *c, struct uar_mo
 {
 	(void)move;
 	uar_core_export(e, &c->export);
+}
+
+static void do_tool(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_tool(e, &c->tool);
+}
+
+static void do_note(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_note(e, &c->note);
+}
+
+static void do_session(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_agent_session(e, c->text);
+}
+
+static void do_ask(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	uar_core_ask(e, &c->ask, move);
+}
+
+static void do_answer(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	uar_core_answer(e, &c->answer, move);
 }
 
 /* The result is part of the same append as the end that names it. */
@@ -158,6 +187,7 @@ static void cancel_requested(struct emit *e, uar_str reason)
 
 static void do_cancel(struct emit *e, const struct uar_command *c, struct uar_move move)
 {
+	uar_core_close_actions(e);
 	cancel_requested(e, c->text);
 	if (uar_status_terminal(move.to))
 		uar_core_end_by(e, move, &cancelled);
@@ -257,6 +287,11 @@ static const struct {
 	[UAR_CMD_REPLAY] = { UAR_IN_OUTPUT, do_replay },
 	[UAR_CMD_PROGRESS] = { UAR_IN_PROGRESS, do_progress },
 	[UAR_CMD_EXPORT] = { UAR_IN_EXPORT, do_export },
+	[UAR_CMD_TOOL] = { UAR_IN_OUTPUT, do_tool },
+	[UAR_CMD_NOTE] = { UAR_IN_NOTE, do_note },
+	[UAR_CMD_SESSION] = { UAR_IN_NOTE, do_session },
+	[UAR_CMD_ASK] = { UAR_IN_ASK_PERMISSION, do_ask },
+	[UAR_CMD_ANSWER] = { UAR_IN_ANSWERED, do_answer },
 	[UAR_CMD_FINISH] = { UAR_IN_FINISHED, do_finish },
 	[UAR_CMD_FAIL] = { UAR_IN_FAILED, do_fail },
 	[UAR_CMD_CANCEL] = { UAR_IN_CANCEL, do_cancel },
@@ -282,6 +317,8 @@ static bool allowed(const struct uar_run *r, const struct uar_command *c, struct
 				    ? UAR_STATUS_RUNNING
 				    : r->status,
 			    (enum uar_run_input)input);
+	if (c->kind == UAR_CMD_ANSWER && !uar_action_open(&r->actions, c->answer.number))
+		return false; /* it was never asked, or is answered already */
 	return r->turn != UAR_TURN_NONE && out->legal;
 }
 

@@ -55,6 +55,14 @@ void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, cons
 			  const struct uar_failure *f, const struct uar_json *output);
 /* No call outlives its run. */
 void uar_core_close_tools(struct emit *e, const struct uar_failure *f);
+/* action.c, report.c */
+void uar_core_ask(struct emit *e, const struct uar_ask *a, struct uar_move move);
+void uar_core_answer(struct emit *e, const struct uar_answer *a, struct uar_move move);
+/* No question outlives its run. */
+void uar_core_close_actions(struct emit *e);
+void uar_core_tool(struct emit *e, const struct uar_tool_report *t);
+void uar_core_note(struct emit *e, const struct uar_note *n);
+void uar_core_agent_session(struct emit *e, uar_str session_id);
 void uar_core_replay(struct emit *e, const struct uar_json *event);
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p);
 void uar_core_progress(struct emit *e, const struct uar_progress *p);

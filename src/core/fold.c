@@ -83,14 +83,6 @@ static uar_err fold_ids(struct fold *f)
 	return own_all(f, from, to, ARRAY_LEN(from));
 }
 
-static enum uar_entry entry_of(uar_str name)
-{
-	for (int e = 0; e < UAR_ENTRY_COUNT; e++)
-		if (uar_str_is(name, uar_entry_name((enum uar_entry)e)))
-			return (enum uar_entry)e;
-	return UAR_ENTRY_COUNT;
-}
-
 uar_str uar_core_input_blob(const struct uar_event *ev)
 {
 	static const uar_str lead = UAR_STR("{\"input_ref\":\"blob://");
@@ -123,7 +115,8 @@ static uar_err fold_turn_submitted(struct fold *f)
 			  &what->message_blob, &f->r->id.root_run_id, &f->r->id.parent_run_id };
 	uar_err e = fold_ids(f);
 
-	what->entry = entry_of(uar_json_str(uar_json_get(o, UAR_STR("entry")), UAR_STR_NONE));
+	what->entry =
+		uar_entry_parse(uar_json_str(uar_json_get(o, UAR_STR("entry")), UAR_STR_NONE));
 	if (what->entry == UAR_ENTRY_COUNT)
 		return corrupt(f, "its entry is unknown");
 	what->message_bytes =
@@ -166,6 +159,8 @@ static uar_err fold_run_status(struct fold *f)
 	enum uar_status status = uar_status_parse(member(f, "status"));
 
 	keep(f->r->phase, sizeof f->r->phase, member(f, "phase"));
+	if (f->r->actions.open_count)
+		return UAR_OK; /* it waits, whatever its worker does meanwhile */
 	if (status < UAR_STATUS_CANCELLING && f->r->status != UAR_STATUS_CANCELLING)
 		f->r->status = status;
 	return UAR_OK;
@@ -186,6 +181,14 @@ static uar_err fold_model_requested(struct fold *f)
 	return UAR_OK;
 }
 
+/* While somebody is asked the run waits, whatever its worker says meanwhile. */
+static uar_err streaming(struct fold *f)
+{
+	if (!f->r->actions.open_count)
+		f->r->status = UAR_STATUS_STREAMING;
+	return UAR_OK;
+}
+
 static uar_err fold_delta(struct fold *f)
 {
 	struct uar_run_call *call = &f->r->call;
@@ -196,8 +199,7 @@ static uar_err fold_delta(struct fold *f)
 		(int64_t)member(f, "text").n;
 	if (!call->first_us)
 		call->first_us = f->ev->time_us;
-	f->r->status = UAR_STATUS_STREAMING;
-	return UAR_OK;
+	return streaming(f);
 }
 
 /* The same for a call that failed or was cut off: it was paid for, too. */
@@ -240,8 +242,7 @@ static uar_err fold_tool_started(struct fold *f)
 	tools->open_count++;
 	f->r->rare_set = true;
 	tools->calls++;
-	f->r->status = UAR_STATUS_STREAMING;
-	return UAR_OK;
+	return streaming(f);
 }
 
 static uar_err fold_tool_goes_on(struct fold *f)
@@ -271,6 +272,79 @@ static uar_err fold_cancel_requested(struct fold *f)
 	f->r->cancel.at_us = f->ev->time_us;
 	keep(f->r->cancel.reason, sizeof f->r->cancel.reason, member(f, "reason"));
 	f->r->status = UAR_STATUS_CANCELLING;
+	f->r->row_changed = f->r->rare_set = true;
+	return UAR_OK;
+}
+
+static uar_err fold_action_required(struct fold *f)
+{
+	struct uar_run_actions *a = &f->r->actions;
+	const struct uar_json *scope = uar_json_get(f->p, UAR_STR("scope"));
+	struct uar_open_action *open = &a->open[a->open_count];
+	uar_str run_id;
+
+	if (a->open_count == UAR_OPEN_ACTIONS)
+		return corrupt(f, "too many questions are open");
+	*open = (struct uar_open_action){ .asked_us = f->ev->time_us };
+	if (!uar_action_parse(f->ev->ids[UAR_ID_ACTION], &run_id, &open->number) ||
+	    open->number != a->count + 1)
+		return corrupt(f, "its number is not the next one");
+	open->until_us = uar_json_int(uar_json_get(scope, UAR_STR("timeout_ms")), 0) * 1000;
+	if (open->until_us)
+		open->until_us += f->ev->time_us;
+	keep(open->kind, sizeof open->kind,
+	     uar_json_str(uar_json_get(scope, UAR_STR("kind")), UAR_STR("")));
+	keep(open->tool_name, sizeof open->tool_name, member(f, "tool_name"));
+	keep(open->prompt, sizeof open->prompt, member(f, "prompt"));
+	a->count = open->number;
+	a->open_count++;
+	if (!a->parked_us)
+		a->parked_us = f->ev->time_us;
+	f->r->status = UAR_STATUS_WAITING_PERMISSION;
+	f->r->row_changed = f->r->rare_set = true;
+	return UAR_OK;
+}
+
+static uar_err fold_action_resolved(struct fold *f)
+{
+	struct uar_run_actions *a = &f->r->actions;
+	uar_str run_id;
+	int64_t number = 0;
+	size_t i = 0;
+
+	if (!uar_action_parse(f->ev->ids[UAR_ID_ACTION], &run_id, &number))
+		return corrupt(f, "it names no question");
+	while (i < a->open_count && a->open[i].number != number)
+		i++;
+	if (i == a->open_count)
+		return corrupt(f, "that question is not open");
+	a->open_count--;
+	memmove(&a->open[i], &a->open[i + 1], (a->open_count - i) * sizeof a->open[0]);
+	if (!a->open_count) {
+		a->waited_us += f->ev->time_us - a->parked_us;
+		a->parked_us = 0;
+	}
+	f->r->row_changed = f->r->rare_set = true;
+	return UAR_OK;
+}
+
+static uar_err fold_task_resumed(struct fold *f)
+{
+	f->r->status = UAR_STATUS_RUNNING;
+	return UAR_OK;
+}
+
+/* The one fact of a thread that concerns a run: where its program's own
+ * conversation goes on. */
+static uar_err fold_thread_updated(struct fold *f)
+{
+	uar_str id = uar_json_str(
+		uar_json_get(uar_json_get(f->p, UAR_STR("backend_session")), UAR_STR("id")),
+		UAR_STR_NONE);
+
+	if (!id.n)
+		return UAR_OK;
+	keep(f->r->agent_session, sizeof f->r->agent_session, id);
 	f->r->row_changed = f->r->rare_set = true;
 	return UAR_OK;
 }
@@ -348,6 +422,11 @@ static const struct rule {
 	[UAR_EV_TASK_CREATED] = { fold_task_created, 0, TASK(CREATED), false },
 	[UAR_EV_TASK_QUEUED] = { fold_task_queued, 0, TASK(QUEUED), false },
 	[UAR_EV_TASK_RETRYING] = { fold_task_created, 0, TASK(RETRYING), false },
+	[UAR_EV_THREAD_UPDATED] = { fold_thread_updated, 0, 0, false },
+	[UAR_EV_ACTION_REQUIRED] = { fold_action_required, 0, 0, false },
+	[UAR_EV_ACTION_RESOLVED] = { fold_action_resolved, 0, 0, false },
+	[UAR_EV_TASK_WAITING] = { NULL, 0, TASK(WAITING), false },
+	[UAR_EV_TASK_RESUMED] = { fold_task_resumed, 0, TASK(RESUMED), false },
 	[UAR_EV_TASK_PROGRESS] = { fold_progress, 0, TASK(PROGRESS), false },
 	[UAR_EV_TASK_LOST] = { NULL, 0, TASK(LOST), true },
 	[UAR_EV_TASK_ATTEMPT_STARTED] = { fold_attempt_started, 0, 0, false },

@@ -39,11 +39,14 @@ static void context_resolved(struct emit *e, const struct uar_prepared *p)
 
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 {
+	bool program = uar_entry_is_backend(e->r->what.entry);
 	struct uar_jw *w;
 
 	if (p->omissions.n)
 		context_resolved(e, p);
-	for (size_t i = 0; i < ARRAY_LEN(preparation); i++)
+	if (program) /* it does the rest by itself */
+		uar_emit_status(e, "stream_start", UAR_STATUS_PREPARING, "Agent called");
+	for (size_t i = 0; i < ARRAY_LEN(preparation) && !program; i++)
 		uar_emit_status(e, preparation[i].phase, UAR_STATUS_PREPARING,
 				preparation[i].title);
 	w = uar_emit_begin(e);
@@ -152,6 +155,8 @@ void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 				   ? (call->first_us - call->requested_us) / 1000
 				   : 0);
 	uar_jw_int(w, "latency_ms", since_ms(e, call->requested_us));
+	if (m->has_cost)
+		uar_jw_double(w, "cost_usd", m->cost_usd);
 	uar_jw_cstr(w, "status", "completed");
 	name_request(e);
 	uar_emit(e, UAR_EV_MODEL_COMPLETED, EMIT_RUN);

@@ -70,6 +70,42 @@ static void put_progress(struct uar_jw *w, const struct uar_run *r)
 		uar_jw_null(w, "metrics");
 }
 
+static void put_action(struct uar_jw *w, const struct uar_run *r, const struct uar_open_action *a)
+{
+	char id[UAR_ACTION_TEXT + 1];
+
+	uar_action_id(r->id.run_id, a->number, id);
+	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "action_id", id);
+	uar_jw_cstr(w, "action_type", "tool_permission");
+	uar_jw_cstr(w, "kind", a->kind);
+	put_text(w, "tool_name", uar_str_c(a->tool_name));
+	uar_jw_cstr(w, "prompt", a->prompt);
+	uar_jw_seconds(w, "requested_at", a->asked_us);
+	if (a->until_us)
+		uar_jw_seconds(w, "expires_at", a->until_us);
+	uar_jw_close(w);
+}
+
+/* Of agents that are programs: what waits for a person, and where their own
+ * conversation goes on. */
+static void put_agent(struct uar_jw *w, const struct uar_run *r)
+{
+	if (r->actions.count) {
+		uar_jw_arr(w, "actions");
+		for (size_t i = 0; i < r->actions.open_count; i++)
+			put_action(w, r, &r->actions.open[i]);
+		uar_jw_close(w);
+		uar_jw_int(w, "action_count", r->actions.count);
+	}
+	if (r->agent_session[0]) {
+		uar_jw_obj(w, "backend_session");
+		uar_jw_str(w, "kind", r->what.provider);
+		uar_jw_cstr(w, "id", r->agent_session);
+		uar_jw_close(w);
+	}
+}
+
 static void put_detail(struct uar_jw *w, const struct uar_run *r)
 {
 	uar_jw_obj(w, NULL);
@@ -89,6 +125,7 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 			uar_jw_bool(w, "estimated", true);
 		uar_jw_close(w);
 	}
+	put_agent(w, r);
 	uar_jw_close(w);
 }
 

@@ -90,7 +90,7 @@ static inline uar_err story_tell(struct story *t, const struct uar_command *c)
 
 static inline struct uar_command story_create(enum uar_entry entry, bool wait)
 {
-	bool llm = entry == UAR_ENTRY_LLM;
+	bool llm = entry == UAR_ENTRY_LLM || uar_entry_is_backend(entry);
 	struct uar_command c = { .kind = UAR_CMD_CREATE };
 
 	c.create = (struct uar_create){
@@ -112,12 +112,50 @@ static inline struct uar_command story_create(enum uar_entry entry, bool wait)
 			  .inputs = UAR_STR("{\"depth\":3}"),
 			  .idempotency_key = UAR_STR("key-1"),
 			  .message_bytes = 16,
-			  .timeout_us = 5000000 },
+			  .timeout_us = 5000000,
+			  .restart = uar_entry_is_backend(entry) ? UAR_RESTART_FAIL
+								 : UAR_RESTART_RETRY },
 		.trace_id = UAR_STR("0123456789abcdef0123456789abcdef"),
 		.source = UAR_STR("api"),
 		.context = UAR_STR("{\"files\":[\"a\"]}"),
 	};
 	return c;
+}
+
+/* What agents that are programs say; the others say nothing more. */
+static inline void story_report(struct uar_command *c)
+{
+	switch (c->kind) {
+	case UAR_CMD_TOOL:
+		c->tool = (struct uar_tool_report){ .call_id = UAR_STR("call-1"),
+						    .name = UAR_STR("Bash"),
+						    .kind = UAR_STR("file_change"),
+						    .has_exit = true,
+						    .stdout_bytes = 12 };
+		break;
+	case UAR_CMD_NOTE:
+		c->note = (struct uar_note){ .kind = UAR_NOTE_WARNING,
+					     .code = UAR_STR("RETRYING"),
+					     .text = UAR_STR("again") };
+		break;
+	case UAR_CMD_SESSION: c->text = UAR_STR("session-7"); break;
+	case UAR_CMD_ASK:
+		c->ask = (struct uar_ask){ .number = 1,
+					   .id = UAR_STR("ask-1"),
+					   .kind = UAR_STR("command"),
+					   .tool_name = UAR_STR("Bash"),
+					   .call_id = UAR_STR("call-1"),
+					   .prompt = UAR_STR("Bash: rm -r x"),
+					   .input = UAR_STR("{\"command\":\"rm -r x\"}"),
+					   .input_bytes = 21,
+					   .timeout_us = 9000000 };
+		break;
+	case UAR_CMD_ANSWER:
+		c->answer = (struct uar_answer){ 1, UAR_VERDICT_ALLOW, UAR_ANSWER_RESPOND,
+						 UAR_STR("fine") };
+		break;
+	default: break;
+	}
 }
 
 /* A plausible command of each kind but CREATE and REPLAY. */
@@ -177,7 +215,7 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 		c.fail = (struct uar_failure){ UAR_STR("INTERNAL"), UAR_STR("it broke"),
 					       UAR_STR("execution"), false };
 		break;
-	default: break; /* the others say nothing more */
+	default: story_report(&c); break;
 	}
 	return c;
 }
@@ -185,7 +223,15 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 static inline uar_err story_do(struct story *t, enum uar_command_kind kind)
 {
 	struct uar_command c = story_command(kind);
+	const struct uar_run *r = &t->r;
 
+	/* What depends on what was said before. */
+	if (kind == UAR_CMD_ASK)
+		c.ask.number = r->actions.count + 1;
+	if (kind == UAR_CMD_ANSWER && r->actions.open_count)
+		c.answer.number = r->actions.open[r->actions.open_count - 1].number;
+	if (kind == UAR_CMD_TOOL && r->tools.open_count)
+		c.tool.step = r->tools.calls % 2 ? UAR_TOOL_ENDS : UAR_TOOL_BREAKS;
 	return story_tell(t, &c);
 }
 

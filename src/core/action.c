@@ -1,0 +1,302 @@
+/* action.c - questions to people: asked, answered once, closed with their run.
+ *
+ * What a policy decides is one fact, permission.evaluated, and nobody waits. What
+ * a person has to decide parks the run: permission.requested and action.required,
+ * and later exactly one action.resolved with permission.resolved. */
+#include "core/emit.h"
+
+enum {
+	INPUT_CUT = 4096, /* bytes of a cut input that an event carries, escapes included */
+};
+
+void uar_action_id(uar_str run_id, int64_t number, char out[UAR_ACTION_TEXT + 1])
+{
+	snprintf(out, UAR_ACTION_TEXT + 1, "%.*s.%lld", UAR_FMT(run_id), (long long)number);
+}
+
+bool uar_action_parse(uar_str action_id, uar_str *out_run_id, int64_t *out_number)
+{
+	size_t dot = action_id.n;
+	uint64_t number;
+
+	while (dot > 0 && action_id.p[dot - 1] != '.')
+		dot--;
+	if (dot < 2 || uar_str_u64(uar_str_from(action_id, dot), &number) || number == 0 ||
+	    number > INT64_MAX || action_id.p[dot] == '0')
+		return false;
+	*out_run_id = uar_str_n(action_id.p, dot - 1);
+	*out_number = (int64_t)number;
+	return true;
+}
+
+const struct uar_open_action *uar_action_open(const struct uar_run_actions *a, int64_t number)
+{
+	for (size_t i = 0; i < a->open_count; i++)
+		if (a->open[i].number == number)
+			return &a->open[i];
+	return NULL;
+}
+
+static void name_action(struct emit *e, int64_t number)
+{
+	char id[UAR_ACTION_TEXT + 1];
+
+	uar_action_id(e->r->id.run_id, number, id);
+	e->extra[UAR_ID_ACTION] = uar_emit_own(e, id);
+}
+
+/* The decision has the action's id: one question, one decision. */
+static void put_decision_id(struct emit *e, struct uar_jw *w, const char *key, int64_t number)
+{
+	char id[UAR_ACTION_TEXT + 1];
+
+	uar_action_id(e->r->id.run_id, number, id);
+	uar_jw_cstr(w, key, id);
+}
+
+/* The call it is about, when it has begun. */
+static void name_call(struct emit *e, const struct uar_ask *a)
+{
+	const struct uar_open_tool *tool = uar_core_open_tool(e, a->call_id);
+
+	if (tool)
+		uar_core_name_tool(e, tool);
+}
+
+/* --- asking ------------------------------------------------------------------ */
+
+static uar_str cut_input(uar_str s)
+{
+	size_t n = 0, written = 0;
+
+	while (n < s.n && written < INPUT_CUT) {
+		unsigned char c = (unsigned char)s.p[n++];
+
+		written += c < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
+	}
+	return uar_str_utf8_prefix(s, n);
+}
+
+static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
+{
+	uar_jw_obj(w, "scope");
+	uar_jw_str(w, "backend", e->r->what.provider);
+	uar_jw_str(w, "kind", a->kind);
+	if (a->timeout_us)
+		uar_jw_int(w, "timeout_ms", a->timeout_us / 1000);
+	if (a->input_bytes > (int64_t)a->input.n) {
+		uar_jw_str(w, "input_preview", cut_input(a->input));
+		uar_jw_bool(w, "input_truncated", true);
+	} else if (a->input.n) {
+		uar_jw_raw(w, "input", a->input);
+	}
+	uar_jw_int(w, "input_bytes", a->input_bytes);
+	uar_jw_close(w);
+}
+
+static void permission_requested(struct emit *e, const struct uar_ask *a)
+{
+	static const char *const choices[][2] = {
+		{ "allow", "Allow" },
+		{ "allow_for_session", "Allow, also the like of it in this session" },
+		{ "deny", "Deny" },
+	};
+	struct uar_jw *w = uar_emit_begin(e);
+
+	put_decision_id(e, w, "decision_id", a->number);
+	put_decision_id(e, w, "approval_action_id", a->number);
+	uar_jw_str(w, "prompt", a->prompt);
+	uar_jw_arr(w, "choices");
+	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+		uar_jw_obj(w, NULL);
+		uar_jw_cstr(w, "id", choices[i][0]);
+		uar_jw_cstr(w, "label", choices[i][1]);
+		uar_jw_close(w);
+	}
+	uar_jw_close(w);
+	uar_jw_cstr(w, "default_action", "deny");
+	uar_emit_who(w, "required_approver", "user", e->s->owner.user);
+	uar_jw_bool(w, "interactive", true);
+	if (a->timeout_us)
+		uar_jw_time(w, "timeout_at", e->env->now_us + a->timeout_us);
+	name_action(e, a->number);
+	uar_emit(e, UAR_EV_PERMISSION_REQUESTED, EMIT_RUN);
+}
+
+static void action_required(struct emit *e, const struct uar_ask *a)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "action_type", "tool_permission");
+	uar_jw_str(w, "prompt", a->prompt);
+	uar_jw_cstr(w, "decision_kind", "allow_or_deny");
+	uar_jw_arr(w, "decisions");
+	uar_jw_cstr(w, NULL, "allow");
+	uar_jw_cstr(w, NULL, "allow_for_session");
+	uar_jw_cstr(w, NULL, "deny");
+	uar_jw_close(w);
+	uar_jw_cstr(w, "default_decision", "deny");
+	if (a->tool_name.n)
+		uar_jw_str(w, "tool_name", a->tool_name);
+	put_scope(e, w, a);
+	if (a->timeout_us)
+		uar_jw_time(w, "timeout_at", e->env->now_us + a->timeout_us);
+	uar_jw_cstr(w, "status", "pending");
+	name_action(e, a->number);
+	name_call(e, a);
+	uar_emit(e, UAR_EV_ACTION_REQUIRED, EMIT_RUN);
+}
+
+static void task_waiting(struct emit *e, const struct uar_ask *a)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "waiting_permission");
+	uar_jw_obj(w, "waiting_on");
+	uar_jw_cstr(w, "kind", "permission");
+	put_decision_id(e, w, "id", a->number);
+	uar_jw_str(w, "description", a->prompt);
+	uar_jw_close(w);
+	uar_jw_time(w, "since", e->env->now_us);
+	uar_emit(e, UAR_EV_TASK_WAITING, EMIT_RUN);
+}
+
+/* The definition has decided already; nobody is asked. */
+static void evaluated(struct emit *e, const struct uar_ask *a)
+{
+	bool allowed = a->verdict != UAR_VERDICT_DENY;
+	struct uar_jw *w = uar_emit_begin(e);
+	static const char *const lists[] = { "considered", "overridden" };
+
+	uar_jw_str(w, "decision_id", uar_emit_id(e));
+	uar_emit_who(w, "subject", "agent", e->r->what.agent_id);
+	uar_jw_obj(w, "action");
+	uar_jw_str(w, "type", a->kind);
+	uar_jw_str(w, "name", a->tool_name.n ? a->tool_name : a->kind);
+	uar_jw_close(w);
+	uar_jw_str(w, "resource", a->prompt);
+	uar_jw_cstr(w, "decision", allowed ? "allow" : "deny");
+	uar_jw_cstr(w, "decision_source", "rule");
+	uar_jw_cstr(w, "decision_reason", "the policy of the agent's definition");
+	uar_jw_cstr(w, "mode", "on_request");
+	uar_jw_arr(w, "rule_refs");
+	uar_jw_str(w, NULL, a->rule);
+	uar_jw_close(w);
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		uar_jw_arr(w, lists[i]);
+		uar_jw_close(w);
+	}
+	uar_jw_bool(w, "destructive", false);
+	put_scope(e, w, a);
+	name_call(e, a);
+	uar_emit(e, UAR_EV_PERMISSION_EVALUATED, EMIT_RUN);
+}
+
+void uar_core_ask(struct emit *e, const struct uar_ask *a, struct uar_move move)
+{
+	bool parked = e->r->actions.open_count > 0;
+
+	if (a->verdict != UAR_VERDICT_ASK) {
+		evaluated(e, a);
+		return;
+	}
+	permission_requested(e, a);
+	action_required(e, a);
+	if (!parked)
+		task_waiting(e, a);
+	uar_emit_effect(e, move.effect);
+}
+
+/* --- answering --------------------------------------------------------------- */
+
+struct outcome {
+	const char *decision, *result, *outcome, *source, *grant;
+	bool by_user;
+};
+
+static struct outcome outcome_of(const struct uar_answer *a)
+{
+	static const struct outcome withdrawn = { "cancel", "cancel", "cancelled",
+						  "cancel", "once",   false };
+	static const struct outcome expired = { "deny",	   "timeout", "timed_out",
+						"timeout", "once",    false };
+	struct outcome o = { "allow", "allow", "allowed", "respond_action", "once", true };
+
+	if (a->source == UAR_ANSWER_WITHDRAWN)
+		return withdrawn;
+	if (a->source == UAR_ANSWER_TIMEOUT)
+		return expired;
+	if (a->verdict == UAR_VERDICT_DENY) {
+		o.decision = o.result = "deny";
+		o.outcome = "denied";
+	} else if (a->verdict == UAR_VERDICT_ALLOW_SESSION) {
+		o.decision = "allow_for_session";
+		o.grant = "session";
+	}
+	return o;
+}
+
+static void put_by(struct emit *e, struct uar_jw *w, const char *key, const struct outcome *o)
+{
+	uar_emit_who(w, key, o->by_user ? "user" : "runtime",
+		     o->by_user ? e->s->owner.user : UAR_STR_NONE);
+}
+
+static void resolve(struct emit *e, const struct uar_answer *a)
+{
+	const struct uar_open_action *open = uar_action_open(&e->r->actions, a->number);
+	int64_t waited = (e->env->now_us - open->asked_us) / 1000;
+	struct outcome o = outcome_of(a);
+	struct uar_jw *w = uar_emit_begin(e);
+
+	put_decision_id(e, w, "decision_id", a->number);
+	uar_jw_cstr(w, "outcome", o.outcome);
+	put_by(e, w, "decided_by", &o);
+	uar_jw_cstr(w, "decision_source", o.source);
+	uar_jw_cstr(w, "grant", o.grant);
+	uar_jw_int(w, "waited_ms", waited > 0 ? waited : 0);
+	name_action(e, a->number);
+	uar_emit(e, UAR_EV_PERMISSION_RESOLVED, EMIT_RUN);
+
+	w = uar_emit_begin(e);
+	uar_jw_cstr(w, "decision", o.decision);
+	uar_jw_cstr(w, "result", o.result);
+	if (a->reason.n)
+		uar_jw_str(w, "reason", uar_str_utf8_prefix(a->reason, UAR_TEXT_REASON));
+	put_by(e, w, "resolved_by", &o);
+	uar_jw_cstr(w, "source", o.source);
+	uar_jw_int(w, "waited_ms", waited > 0 ? waited : 0);
+	uar_jw_cstr(w, "status", "resolved");
+	name_action(e, a->number);
+	uar_emit(e, UAR_EV_ACTION_RESOLVED, EMIT_RUN);
+}
+
+static void task_resumed(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "running");
+	uar_jw_cstr(w, "resumed_from", "waiting_permission");
+	uar_jw_cstr(w, "reason", "answered");
+	uar_emit_who(w, "requested_by", "user", e->s->owner.user);
+	uar_emit(e, UAR_EV_TASK_RESUMED, EMIT_RUN);
+}
+
+void uar_core_answer(struct emit *e, const struct uar_answer *a, struct uar_move move)
+{
+	resolve(e, a);
+	if (e->err || e->r->actions.open_count)
+		return; /* there is more to decide */
+	task_resumed(e);
+	uar_emit_effect(e, move.effect);
+}
+
+void uar_core_close_actions(struct emit *e)
+{
+	while (e->r->actions.open_count && !e->err) {
+		struct uar_answer a = { .number = e->r->actions.open[0].number,
+					.source = UAR_ANSWER_WITHDRAWN };
+
+		resolve(e, &a);
+	}
+}

@@ -1,0 +1,138 @@
+/* agent.h - the port to agents that are programs of their own: what a run asks of
+ * one, what it tells back. The runtime calls it; behind it stands whoever drives
+ * the program.
+ *
+ * Callbacks fire from the loop, never inside the call that asked; `done` once,
+ * after which the call is gone. Strings of callbacks are borrowed. */
+#ifndef UAR_EVENT_AGENT_H
+#define UAR_EVENT_AGENT_H
+
+#include "base/arena.h"
+
+/* What is declared about an agent. Strings live as long as the host. */
+struct uar_agent_info {
+	uar_str agent_id, title, description;
+	uar_str entry;		/* "backend.codex" */
+	uar_str kind;		/* of the program behind it, "codex" */
+	uar_str model;		/* empty: the program's own choice */
+	int64_t timeout_us;	/* 0: the runtime's default */
+	bool takes_working_dir; /* a run may name the directory */
+	bool needs_working_dir; /* and must */
+	bool can_resume, can_fork;
+};
+
+/* A step of one tool call. Counts that are not known are 0. */
+enum uar_tool_step { UAR_TOOL_BEGINS, UAR_TOOL_GOES_ON, UAR_TOOL_ENDS, UAR_TOOL_BREAKS };
+struct uar_tool_report {
+	enum uar_tool_step step;
+	uar_str call_id, name, kind; /* kind: "command_execution", "tool_use", ... */
+	bool has_exit, denied;	     /* denied: it broke because somebody said no */
+	int64_t exit_code;
+	int64_t stdout_bytes, stderr_bytes, diff_bytes, result_bytes;
+};
+
+enum uar_note_kind {
+	UAR_NOTE_PHASE,	    /* what it is doing; metadata may say more */
+	UAR_NOTE_PLAN,	    /* its plan changed */
+	UAR_NOTE_WARNING,   /* `code` names it */
+	UAR_NOTE_LIMIT,	    /* a limit of its provider changed */
+	UAR_NOTE_DENIED,    /* its own rules refused something */
+	UAR_NOTE_TRUNCATED, /* a part of its output is gone */
+	UAR_NOTE_COUNT
+};
+struct uar_note {
+	enum uar_note_kind kind;
+	uar_str code, text; /* text: one safe line */
+	uar_str metadata;   /* JSON object, or empty */
+};
+
+enum uar_verdict {
+	UAR_VERDICT_ASK,
+	UAR_VERDICT_ALLOW,
+	UAR_VERDICT_ALLOW_SESSION,
+	UAR_VERDICT_DENY
+};
+
+/* It wants to do something that somebody has to allow. */
+struct uar_ask {
+	int64_t number;		  /* counts from 1 in a run */
+	uar_str id;		  /* the program's name for it */
+	uar_str kind;		  /* "command", "file_change", "tool", "permissions", "input" */
+	uar_str tool_name;	  /* or empty */
+	uar_str call_id;	  /* of the tool call, or empty */
+	uar_str prompt;		  /* one line for a person */
+	uar_str input;		  /* JSON text: what exactly, or the beginning of it */
+	int64_t input_bytes;	  /* of the whole */
+	enum uar_verdict verdict; /* of the definition's policy; ASK: a person's */
+	uar_str rule;		  /* which rule said so; empty when ASK */
+	int64_t timeout_us;	  /* a question nobody answers is a no; 0: it waits */
+};
+
+enum uar_answer_source { UAR_ANSWER_RESPOND, UAR_ANSWER_TIMEOUT, UAR_ANSWER_WITHDRAWN };
+struct uar_answer {
+	int64_t number;
+	enum uar_verdict verdict;
+	enum uar_answer_source source;
+	uar_str reason;
+};
+
+/* The program's own conversation, which a later run may continue. */
+enum uar_agent_session { UAR_SESSION_NEW, UAR_SESSION_RESUME, UAR_SESSION_FORK };
+
+struct uar_agents;     /* the host */
+struct uar_agent_call; /* one run at its program; the host's */
+
+struct uar_agent_request {
+	uar_str agent_id;
+	uar_str prompt;
+	uar_str working_dir; /* empty: the definition's */
+	enum uar_agent_session session;
+	uar_str session_id; /* of RESUME and FORK */
+};
+
+enum uar_agent_how {
+	UAR_AGENT_FINISHED,
+	UAR_AGENT_BROKE,
+	UAR_AGENT_STOPPED, /* it was cancelled and every process is gone */
+};
+struct uar_agent_end {
+	enum uar_agent_how how;
+	uar_str code, category, message; /* of a failure; safe to show */
+	bool retryable;
+	int64_t input_tokens, output_tokens; /* -1: not reported */
+	bool has_cost;
+	double cost_usd;
+};
+
+struct uar_agent_events {
+	void (*text)(void *ctx, uar_str delta);
+	void (*tool)(void *ctx, const struct uar_tool_report *t);
+	void (*note)(void *ctx, const struct uar_note *n);
+	void (*session)(void *ctx, uar_str session_id);
+	void (*ask)(void *ctx, const struct uar_ask *a); /* number is not set */
+	void (*done)(void *ctx, const struct uar_agent_end *end);
+	void *ctx;
+};
+
+struct uar_agents_ops {
+	uint32_t abi, size;
+	/* NULL past the end. */
+	const struct uar_agent_info *(*at)(struct uar_agents *h, size_t index);
+	uar_err (*start)(struct uar_agents *h, const struct uar_agent_request *r,
+			 const struct uar_agent_events *events, struct uar_agent_call **out,
+			 struct uar_error *error);
+	/* UAR_ENOTFOUND: it does not wait for that any more. */
+	uar_err (*respond)(struct uar_agent_call *c, uar_str ask_id, enum uar_verdict verdict);
+	/* Stops the program; `done` follows when every process is gone. */
+	void (*cancel)(struct uar_agent_call *c);
+	/* The same, but nobody listens any more: the call is gone for the caller. */
+	void (*stop)(struct uar_agent_call *c);
+	/* Holds events back. They wait outside of memory. */
+	void (*pause)(struct uar_agent_call *c, bool paused);
+};
+
+struct uar_agents {
+	const struct uar_agents_ops *ops;
+};
+
+#endif
