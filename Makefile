@@ -96,6 +96,7 @@ $(BUILD)/obj/src/event/schemas.o: $(wildcard src/event/schemas/*.json)
 $(BUILD)/obj/src/gate/page.o: $(wildcard web/page/*)
 $(BUILD)/obj/src/plugin/manifest.o: src/plugin/plugin.schema.json
 $(BUILD)/obj/src/app/author_files.o: $(wildcard sdk/*/* sdk/templates/*/* include/uar/*)
+$(BUILD)/obj/src/agent/definition.o: src/agent/agent.schema.json
 
 $(BUILD)/tests/%: %.c $(TESTLIB_O) $(LIB)
 	@mkdir -p $(@D)

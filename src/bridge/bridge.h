@@ -1,0 +1,41 @@
+/* bridge.h - agents that are programs, from their definitions to their runs.
+ *
+ * Loads the definitions of a directory, drives each run through libagent_api from
+ * the loop, and gives the runtime the port of event/agent.h. A definition that is
+ * not right is left out and named in a note; it stops nobody. */
+#ifndef UAR_BRIDGE_BRIDGE_H
+#define UAR_BRIDGE_BRIDGE_H
+
+#include "base/log.h"
+#include "event/agent.h"
+#include "loop/loop.h"
+
+struct uar_bridge;
+
+struct uar_bridge_note {
+	enum uar_log_level level;
+	const char *what; /* "agent.loaded", "agent.refused" */
+	const char *file;
+	uar_str text;
+};
+
+struct uar_bridge_options {
+	struct uar_loop *loop;
+	const char *dir; /* of the definitions; need not exist */
+	char **env;	 /* what definitions may pass on */
+	/* codex, claude_code and acp:NAME are there without a definition; each run names
+	 * its working directory, and every approval is asked for. */
+	bool ad_hoc;
+	/* Is the id taken by an agent that is built in? */
+	bool (*taken)(uar_str agent_id);
+	void (*note)(void *ctx, const struct uar_bridge_note *n);
+	void *ctx;
+};
+
+UAR_MUST_CHECK uar_err uar_bridge_create(const struct uar_bridge_options *o,
+					 struct uar_bridge **out, struct uar_error *error);
+struct uar_agents *uar_bridge_agents(struct uar_bridge *b);
+/* Stops what still runs and waits until its processes are gone. NULL is fine. */
+void uar_bridge_destroy(struct uar_bridge *b);
+
+#endif

@@ -1,0 +1,328 @@
+/* definitions.c - the agents of a directory, and those that need no definition. */
+#include <dirent.h>
+
+#include "bridge/bridge_int.h"
+
+enum { ENV_PAIRS = 160, PATH_BYTES = 4096, AD_HOC_BYTES = 1024, NEVER_MS = 315360000 };
+
+static void note(const struct uar_bridge *b, enum uar_log_level level, const char *what,
+		 const char *file, uar_str text)
+{
+	struct uar_bridge_note n = { level, what, file, text };
+
+	if (b->o.note)
+		b->o.note(b->o.ctx, &n);
+}
+
+struct bridge_agent *bridge_find(struct uar_bridge *b, uar_str agent_id)
+{
+	for (size_t i = 0; i < b->agent_count; i++)
+		if (uar_str_eq(b->agents[i].def.info.agent_id, agent_id))
+			return &b->agents[i];
+	return NULL;
+}
+
+/* --- the backend of a definition ------------------------------------------------ */
+
+static const char *variable(char **env, uar_str name)
+{
+	for (; env && *env; env++)
+		if (uar_str_starts(uar_str_c(*env), name) && (*env)[name.n] == '=')
+			return *env + name.n + 1;
+	return NULL;
+}
+
+static size_t pairs_of(const struct uar_bridge *b, const struct uar_definition_backend *d,
+		       uaa_env_pair *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->pass_env_count && n < ENV_PAIRS; i++) {
+		const char *v = variable(b->o.env, d->pass_env[i]);
+
+		if (v)
+			out[n++] = (uaa_env_pair){ bridge_pub(d->pass_env[i]), uaa_str_c(v) };
+	}
+	for (size_t i = 0; i < d->env_count && n < ENV_PAIRS; i++)
+		out[n++] = (uaa_env_pair){ bridge_pub(d->env[i][0]), bridge_pub(d->env[i][1]) };
+	return n;
+}
+
+static uint32_t inherit_of(const struct uar_definition_backend *d)
+{
+	return uar_str_is(d->inherit_env, "all")    ? UAA_ENV_ALL
+	       : uar_str_is(d->inherit_env, "none") ? UAA_ENV_NONE
+						    : UAA_ENV_ALLOWLIST;
+}
+
+/* What absent means to the library is a NULL pointer. */
+static uaa_str optional(uar_str s)
+{
+	return s.n ? bridge_pub(s) : (uaa_str){ NULL, 0 };
+}
+
+struct parts {
+	uaa_env_pair env[ENV_PAIRS];
+	size_t env_count;
+	uaa_process_options process;
+};
+
+static uaa_backend *make_codex(const struct uar_definition_backend *d, const struct parts *p)
+{
+	uaa_codex_config c = {
+		.struct_size = sizeof c,
+		.binary = optional(d->program),
+		.codex_home = optional(d->home),
+		.default_working_dir = optional(d->working_dir),
+		.env = p->env,
+		.env_count = p->env_count,
+		.inherit_env = inherit_of(d),
+		.transport = uar_str_is(d->transport, "app-server") ? UAA_CODEX_APP_SERVER
+			     : uar_str_is(d->transport, "exec")	    ? UAA_CODEX_EXEC
+								    : UAA_CODEX_AUTO,
+		.process = &p->process,
+	};
+
+	return uaa_codex_backend_new(&c);
+}
+
+static uaa_backend *make_claude(const struct uar_definition_backend *d, const struct parts *p)
+{
+	uaa_claude_code_config c = {
+		.struct_size = sizeof c,
+		.binary = optional(d->program),
+		.claude_home = optional(d->home),
+		.default_working_dir = optional(d->working_dir),
+		.env = p->env,
+		.env_count = p->env_count,
+		.inherit_env = inherit_of(d),
+		.process = &p->process,
+	};
+
+	return uaa_claude_code_backend_new(&c);
+}
+
+static uaa_backend *make_acp(const struct uar_definition *def, const struct parts *p)
+{
+	const struct uar_definition_backend *d = &def->backend;
+	uaa_str args[64];
+	uaa_acp_config c = {
+		.struct_size = sizeof c,
+		.kind = bridge_pub(def->info.kind),
+		.binary = bridge_pub(d->program),
+		.args = args,
+		.default_working_dir = optional(d->working_dir),
+		.env = p->env,
+		.env_count = p->env_count,
+		.inherit_env = inherit_of(d),
+		.can_resume = d->can_resume,
+		.can_fork = d->can_fork,
+		.can_add_dirs = d->add_dir_count > 0,
+		.process = &p->process,
+	};
+
+	while (c.arg_count < d->arg_count && c.arg_count < ARRAY_LEN(args)) {
+		args[c.arg_count] = bridge_pub(d->args[c.arg_count]);
+		c.arg_count++;
+	}
+	return uaa_acp_backend_new(&c);
+}
+
+/* Questions wait as long as the runtime lets them. */
+static uaa_backend *make_backend(struct uar_bridge *b, const struct uar_definition *def)
+{
+	struct parts p = { .process = {
+				   .struct_size = sizeof p.process,
+				   .start_ms = def->backend.start_us / 1000,
+				   .idle_ms = def->backend.idle_us / 1000,
+				   .approval_ms = (int64_t)NEVER_MS * 1000,
+			   } };
+
+	p.env_count = pairs_of(b, &def->backend, p.env);
+	if (uar_str_is(def->info.entry, "backend.codex"))
+		return make_codex(&def->backend, &p);
+	if (uar_str_is(def->info.entry, "backend.claude_code"))
+		return make_claude(&def->backend, &p);
+	return make_acp(def, &p);
+}
+
+static uar_err open_agent(struct uar_bridge *b, struct bridge_agent *a, struct uar_error *error)
+{
+	uaa_backend *backend;
+	uaa_error *why = NULL;
+	uar_err e = UAR_OK;
+
+	if (!uaa_has_backend(bridge_pub(uar_str_from(a->def.info.entry, sizeof "backend." - 1))))
+		return uar_error_set(error, UAR_ENOTIMPL, "this build has no %.*s",
+				     UAR_FMT(a->def.info.entry));
+	backend = make_backend(b, &a->def);
+	a->gateway = uaa_gateway_new();
+	if (!backend || !a->gateway || uaa_kind_new(uaa_backend_kind(backend), &a->kind, NULL))
+		e = UAR_ENOMEM;
+	if (!e && uaa_gateway_register(a->gateway, backend, &why))
+		e = uar_error_set(error, UAR_EINVALID, "%s",
+				  why ? uaa_error_display(why).ptr : "refused");
+	if (!e)
+		a->interactive = uaa_caps_contains(uaa_backend_caps(backend),
+						   uaa_str_c("agent_api.control.respond.v1"));
+	uaa_error_unref(why);
+	uaa_backend_unref(backend);
+	return e;
+}
+
+static void close_agent(struct bridge_agent *a)
+{
+	uaa_gateway_unref(a->gateway);
+	uaa_kind_unref(a->kind);
+	uar_definition_fini(&a->def);
+}
+
+/* Takes the definition in every case. */
+static uar_err add(struct uar_bridge *b, struct uar_definition *def, struct uar_error *error)
+{
+	struct bridge_agent a = { .def = *def };
+	uar_str id = def->info.agent_id;
+	uar_err e = UAR_OK;
+
+	if (b->agent_count == UAR_LIMIT_AGENTS)
+		e = uar_error_set(error, UAR_ETOOBIG, "%d agents are loaded already",
+				  UAR_LIMIT_AGENTS);
+	else if (bridge_find(b, id) || (b->o.taken && b->o.taken(id)))
+		e = uar_error_set(error, UAR_EEXISTS, "there is an agent %.*s already",
+				  UAR_FMT(id));
+	if (!e)
+		e = open_agent(b, &a, error);
+	if (e)
+		close_agent(&a);
+	else
+		b->agents[b->agent_count++] = a;
+	return e;
+}
+
+/* --- the directory ------------------------------------------------------------------ */
+
+static void load_file(struct uar_bridge *b, const char *name)
+{
+	struct uar_error error = { 0 };
+	struct uar_definition def;
+	char path[PATH_BYTES];
+	uar_err e;
+
+	snprintf(path, sizeof path, "%s/%s", b->o.dir, name);
+	e = uar_definition_load(path, &def, &error);
+	if (!e)
+		e = add(b, &def, &error);
+	error.code = e;
+	if (e) {
+		struct uar_buf why = uar_buf_make(UAR_LIMIT_LOG_LINE);
+
+		uar_buf_printf(&why, "%s%s%s", error.where, error.where[0] ? ": " : "",
+			       uar_error_text(&error));
+		note(b, UAR_LOG_WARN, "agent.refused", name, uar_buf_str(&why));
+		uar_buf_fini(&why);
+	} else {
+		note(b, UAR_LOG_INFO, "agent.loaded", name,
+		     b->agents[b->agent_count - 1].def.info.agent_id);
+	}
+}
+
+static int wanted(const struct dirent *d)
+{
+	return d->d_name[0] != '.' && uar_str_ends(uar_str_c(d->d_name), UAR_STR(".json"));
+}
+
+/* In order of their names, so that of two with one id the same one stays. */
+static void load_dir(struct uar_bridge *b)
+{
+	struct dirent **names = NULL;
+	int n = b->o.dir ? scandir(b->o.dir, &names, wanted, alphasort) : -1;
+
+	for (int i = 0; i < n; i++) {
+		load_file(b, names[i]->d_name);
+		free(names[i]); /* scandir's */
+	}
+	free(names);
+}
+
+/* --- those that need none --------------------------------------------------------------- */
+
+static const struct {
+	const char *id, *title, *entry, *kind, *program, *arg;
+} ad_hoc[] = {
+	{ "codex", "Codex", "backend.codex", NULL, NULL, NULL },
+	{ "claude_code", "Claude Code", "backend.claude_code", NULL, NULL, NULL },
+	{ "acp:claude", "Claude Code by ACP", "backend.acp", "acp_claude", "claude-agent-acp",
+	  NULL },
+	{ "acp:codex", "Codex by ACP", "backend.acp", "acp_codex", "codex-acp", NULL },
+	{ "acp:gemini", "Gemini by ACP", "backend.acp", "acp_gemini", "gemini", "--acp" },
+	{ "acp:opencode", "OpenCode by ACP", "backend.acp", "acp_opencode", "opencode", "acp" },
+};
+
+static void put_ad_hoc(struct uar_jw *w, size_t i)
+{
+	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "version", "1.0");
+	uar_jw_cstr(w, "kind", "agent");
+	uar_jw_cstr(w, "id", ad_hoc[i].id);
+	uar_jw_obj(w, "metadata");
+	uar_jw_cstr(w, "title", ad_hoc[i].title);
+	uar_jw_cstr(w, "description", "A program of this machine; inputs.working_dir says where.");
+	uar_jw_close(w);
+	uar_jw_obj(w, "runtime");
+	uar_jw_cstr(w, "entry", ad_hoc[i].entry);
+	uar_jw_obj(w, "backend");
+	if (ad_hoc[i].kind) {
+		uar_jw_cstr(w, "kind", ad_hoc[i].kind);
+		uar_jw_cstr(w, "program", ad_hoc[i].program);
+	}
+	if (ad_hoc[i].arg) {
+		uar_jw_arr(w, "args");
+		uar_jw_cstr(w, NULL, ad_hoc[i].arg);
+		uar_jw_close(w);
+	}
+	uar_jw_close(w);
+	uar_jw_close(w);
+	uar_jw_close(w);
+}
+
+static uar_err load_ad_hoc(struct uar_bridge *b, size_t i, struct uar_error *error)
+{
+	struct uar_buf text = uar_buf_make(AD_HOC_BYTES);
+	struct uar_jw w = uar_jw_begin(&text);
+	struct uar_definition def;
+	uar_err e;
+
+	put_ad_hoc(&w, i);
+	e = uar_jw_end(&w);
+	if (!e)
+		e = uar_definition_read(uar_buf_str(&text), &def, error);
+	if (!e)
+		e = add(b, &def, error);
+	uar_buf_fini(&text);
+	return e;
+}
+
+uar_err bridge_load(struct uar_bridge *b, struct uar_error *error)
+{
+	uar_err e;
+
+	b->agents = uar_zalloc(UAR_LIMIT_AGENTS * sizeof *b->agents);
+	if (!b->agents)
+		return UAR_ENOMEM;
+	load_dir(b);
+	for (size_t i = 0; i < ARRAY_LEN(ad_hoc) && b->o.ad_hoc; i++) {
+		if (bridge_find(b, uar_str_c(ad_hoc[i].id)))
+			continue; /* a definition says more */
+		e = load_ad_hoc(b, i, error);
+		if (e == UAR_ENOMEM)
+			return e; /* a build without that backend is fine */
+	}
+	return UAR_OK;
+}
+
+void bridge_unload(struct uar_bridge *b)
+{
+	for (size_t i = 0; i < b->agent_count; i++)
+		close_agent(&b->agents[i]);
+	uar_free(b->agents);
+}
