@@ -108,8 +108,8 @@ uar_err gate_query_str(struct call *c, const char *name, uar_str *out);
 uar_err gate_text_of(struct call *c, const struct uar_json *j, uar_str *out);
 /* The text for an agent: a string, which all but fixtures need. `member` of the
  * body holds the inputs. */
-uar_err gate_agent_message(uar_str agent_id, const struct uar_json *inputs, const char *member,
-			   uar_str *out, struct uar_error *error);
+uar_err gate_agent_message(const struct call *c, uar_str agent_id, const struct uar_json *inputs,
+			   const char *member, uar_str *out, struct uar_error *error);
 /* All but the message; none leave *out empty. */
 uar_err gate_other_inputs(struct call *c, const struct uar_json *inputs, uar_str *out);
 uar_err gate_fingerprint(struct call *c, uar_str *out);

@@ -302,7 +302,7 @@ static uar_err name_entry(struct start *s, const struct start_body *body, struct
 		return gate_text_of(s->c, body->args, &op->message);
 	}
 	op->agent_id = body->entry_id;
-	e = gate_agent_message(body->entry_id, body->args, "args", &op->message, error);
+	e = gate_agent_message(s->c, body->entry_id, body->args, "args", &op->message, error);
 	return e ? e : gate_other_inputs(s->c, body->args, &op->inputs);
 }
 

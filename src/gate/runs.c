@@ -141,11 +141,11 @@ uar_err gate_take_key(struct call *c, uar_str *key, struct uar_error *error)
 	return key->p ? UAR_OK : UAR_ENOMEM;
 }
 
-uar_err gate_agent_message(uar_str agent_id, const struct uar_json *inputs, const char *member,
-			   uar_str *out, struct uar_error *error)
+uar_err gate_agent_message(const struct call *c, uar_str agent_id, const struct uar_json *inputs,
+			   const char *member, uar_str *out, struct uar_error *error)
 {
 	const struct uar_json *m = uar_json_get(inputs, UAR_STR("message"));
-	const struct uar_agent *agent = uar_agent_find(agent_id);
+	const struct uar_agent *agent = uar_runtime_agent(c->g->o.runtime, agent_id);
 	const char *why = NULL;
 
 	*out = uar_json_str(m, UAR_STR(""));
@@ -194,7 +194,8 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 		uar_json_read(c->body, create_fields, ARRAY_LEN(create_fields), true, &body, error);
 
 	if (!e)
-		e = gate_agent_message(body.agent_id, body.inputs, "inputs", &op->message, error);
+		e = gate_agent_message(c, body.agent_id, body.inputs, "inputs", &op->message,
+				       error);
 	if (!e)
 		e = gate_check_trace(body.trace_id, error);
 	if (!e)

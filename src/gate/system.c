@@ -60,8 +60,8 @@ void gate_list_agents(struct call *c)
 
 	uar_jw_obj(&w, NULL);
 	uar_jw_arr(&w, "agents");
-	for (size_t i = 0; uar_agent_at(i); i++) {
-		const struct uar_agent *a = uar_agent_at(i);
+	for (size_t i = 0; uar_runtime_agent_at(c->g->o.runtime, i); i++) {
+		const struct uar_agent *a = uar_runtime_agent_at(c->g->o.runtime, i);
 
 		uar_jw_obj(&w, NULL);
 		uar_jw_cstr(&w, "agent_id", a->id);

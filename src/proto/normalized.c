@@ -167,6 +167,31 @@ static uar_err put_warning(struct put *x)
 	return close_data(x);
 }
 
+/* What somebody who decides has to see. */
+static void put_question(struct put *x)
+{
+	static const char *const keys[] = { "action_type", "status", "tool_name",
+					    "decisions",   "scope",  "timeout_at" };
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const struct uar_json *j = get(x, keys[i]);
+
+		if (j)
+			uar_jw_tree(&x->w, keys[i], j);
+	}
+}
+
+static uar_err put_resolved(struct put *x)
+{
+	open_data(x, "meta");
+	uar_jw_str(&x->w, "action_id", x->ev->ids[UAR_ID_ACTION]);
+	uar_jw_str(&x->w, "status", text(x, "status"));
+	uar_jw_str(&x->w, "decision", text(x, "decision"));
+	uar_jw_str(&x->w, "result", text(x, "result"));
+	uar_jw_str(&x->w, "source", text(x, "source"));
+	return close_data(x);
+}
+
 static uar_err put_action(struct put *x)
 {
 	bool form = uar_str_is(text(x, "action_type"), "form");
@@ -177,7 +202,7 @@ static uar_err put_action(struct put *x)
 	if (form)
 		tree_or_null(x, "schema", get(x, "schema"));
 	else
-		uar_jw_str(&x->w, "action_type", text(x, "action_type"));
+		put_question(x);
 	if (x->ev->ids[UAR_ID_TOOL_CALL].n)
 		uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
 	return close_data(x);
@@ -228,14 +253,14 @@ static uar_err put_failed(struct put *x)
 }
 
 static uar_err (*const shown[UAR_EV_COUNT])(struct put *x) = {
-	[UAR_EV_TASK_QUEUED] = put_start,	   [UAR_EV_MODEL_DELTA] = put_delta,
-	[UAR_EV_REASONING_DELTA] = put_delta,	   [UAR_EV_CONTEXT_RESOLVED] = put_context,
-	[UAR_EV_TOOL_ARGS] = put_tool_args,	   [UAR_EV_TOOL_PROGRESS] = put_tool_progress,
-	[UAR_EV_TOOL_RESULT] = put_tool_end,	   [UAR_EV_TOOL_FAILED] = put_tool_end,
-	[UAR_EV_ARTIFACT_CHANGED] = put_artifact,  [UAR_EV_RUNTIME_WARNING] = put_warning,
-	[UAR_EV_ACTION_REQUIRED] = put_action,	   [UAR_EV_RUN_STATUS] = put_status,
-	[UAR_EV_TASK_PROGRESS] = put_progress,	   [UAR_EV_TASK_ATTEMPT_COMPLETED] = put_done,
-	[UAR_EV_TASK_ATTEMPT_FAILED] = put_failed,
+	[UAR_EV_TASK_QUEUED] = put_start,	    [UAR_EV_MODEL_DELTA] = put_delta,
+	[UAR_EV_REASONING_DELTA] = put_delta,	    [UAR_EV_CONTEXT_RESOLVED] = put_context,
+	[UAR_EV_TOOL_ARGS] = put_tool_args,	    [UAR_EV_TOOL_PROGRESS] = put_tool_progress,
+	[UAR_EV_TOOL_RESULT] = put_tool_end,	    [UAR_EV_TOOL_FAILED] = put_tool_end,
+	[UAR_EV_ARTIFACT_CHANGED] = put_artifact,   [UAR_EV_RUNTIME_WARNING] = put_warning,
+	[UAR_EV_ACTION_REQUIRED] = put_action,	    [UAR_EV_ACTION_RESOLVED] = put_resolved,
+	[UAR_EV_RUN_STATUS] = put_status,	    [UAR_EV_TASK_PROGRESS] = put_progress,
+	[UAR_EV_TASK_ATTEMPT_COMPLETED] = put_done, [UAR_EV_TASK_ATTEMPT_FAILED] = put_failed,
 };
 
 uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_normalized_options *o,

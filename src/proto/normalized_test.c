@@ -69,6 +69,18 @@ static const struct row {
 	{ UAR_EV_ACTION_REQUIRED, PLAIN, "{\"action_type\":\"confirm\",\"prompt\":\"Sure?\"}",
 	  D("meta",
 	    ",\"action_id\":\"" ID "\",\"title\":\"Sure?\",\"action_type\":\"confirm\"," CALL) },
+	{ UAR_EV_ACTION_REQUIRED, PLAIN,
+	  "{\"action_type\":\"tool_permission\",\"prompt\":\"Bash: x\",\"status\":\"pending\","
+	  "\"tool_name\":\"Bash\",\"decisions\":[\"allow\"],\"scope\":{\"input\":{}}}",
+	  D("meta", ",\"action_id\":\"" ID "\",\"title\":\"Bash: x\","
+		    "\"action_type\":\"tool_permission\",\"status\":\"pending\","
+		    "\"tool_name\":\"Bash\",\"decisions\":[\"allow\"],"
+		    "\"scope\":{\"input\":{}}," CALL) },
+	{ UAR_EV_ACTION_RESOLVED, PLAIN,
+	  "{\"decision\":\"allow\",\"result\":\"allow\",\"source\":\"policy\",\"status\":"
+	  "\"resolved\"}",
+	  D("meta", ",\"action_id\":\"" ID "\",\"status\":\"resolved\",\"decision\":\"allow\","
+		    "\"result\":\"allow\",\"source\":\"policy\"") },
 	{ UAR_EV_RUN_STATUS, PLAIN, "{\"phase\":\"p\",\"status\":\"running\",\"title\":\"t\"}",
 	  NULL },
 	{ UAR_EV_RUN_STATUS, META, "{\"phase\":\"p\",\"status\":\"running\",\"title\":\"t\"}",

@@ -1,17 +1,18 @@
 /* agents.c - the agents that are there without any configuration. */
-#include "runtime/runtime.h"
+#include "runtime/runtime_int.h"
 
 static const struct uar_agent agents[] = {
-	{ "echo", "Echo", "Answers with the message it was given.", UAR_ENTRY_ECHO, NULL, NULL },
+	{ "echo", "Echo", "Answers with the message it was given.", UAR_ENTRY_ECHO, NULL, NULL,
+	  NULL },
 	{ "demo", "Demo", "A scripted model that thinks aloud and answers; needs no key.",
-	  UAR_ENTRY_LLM, "scripted-reasoning", "You are the demo agent of UAR." },
+	  UAR_ENTRY_LLM, "scripted-reasoning", "You are the demo agent of UAR.", NULL },
 	{ "assistant", "Assistant",
 	  "The configured model (OPENAI_BASE_URL, OPENAI_API_KEY, UAR_MODEL), else the scripted "
 	  "one.",
-	  UAR_ENTRY_LLM, NULL, "You are a helpful assistant." },
+	  UAR_ENTRY_LLM, NULL, "You are a helpful assistant.", NULL },
 	{ "fixture", "Fixture",
 	  "Replays a recorded stream: inputs {\"fixture\": NAME, \"pace\": \"recorded\"|\"full\"}.",
-	  UAR_ENTRY_FIXTURE, NULL, NULL },
+	  UAR_ENTRY_FIXTURE, NULL, NULL, NULL },
 };
 
 const struct uar_agent *uar_agent_find(uar_str id)
@@ -25,4 +26,48 @@ const struct uar_agent *uar_agent_find(uar_str id)
 const struct uar_agent *uar_agent_at(size_t index)
 {
 	return index < ARRAY_LEN(agents) ? &agents[index] : NULL;
+}
+
+const struct uar_agent *uar_runtime_agent_at(const struct uar_runtime *rt, size_t index)
+{
+	if (index < ARRAY_LEN(agents))
+		return &agents[index];
+	index -= ARRAY_LEN(agents);
+	return index < rt->defined.count ? &rt->defined.at[index] : NULL;
+}
+
+const struct uar_agent *uar_runtime_agent(const struct uar_runtime *rt, uar_str id)
+{
+	const struct uar_agent *a = uar_agent_find(id);
+
+	for (size_t i = 0; i < rt->defined.count && !a; i++)
+		if (uar_str_is(id, rt->defined.at[i].id))
+			a = &rt->defined.at[i];
+	return a;
+}
+
+/* The infos live as long as their host and end with 0. */
+uar_err rt_agents_init(struct uar_runtime *rt)
+{
+	struct uar_agents *host = rt->o.agents;
+	const struct uar_agent_info *info;
+	size_t n = 0;
+
+	while (host && host->ops->at(host, n))
+		n++;
+	rt->defined.at = n ? uar_zalloc(n * sizeof *rt->defined.at) : NULL;
+	if (n && !rt->defined.at)
+		return UAR_ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		info = host->ops->at(host, i);
+		rt->defined.at[i] = (struct uar_agent){
+			.id = info->agent_id.p,
+			.title = info->title.p,
+			.doc = info->description.p,
+			.entry = uar_entry_parse(info->entry),
+			.info = info,
+		};
+	}
+	rt->defined.count = n;
+	return UAR_OK;
 }

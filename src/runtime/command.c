@@ -187,6 +187,15 @@ static size_t export_strings(struct uar_export *x, uar_str **out)
 	return ARRAY_LEN(all);
 }
 
+static size_t ask_strings(struct uar_ask *a, uar_str **out)
+{
+	uar_str *all[] = { &a->id,     &a->kind,  &a->tool_name, &a->call_id,
+			   &a->prompt, &a->input, &a->rule };
+
+	memcpy(out, all, sizeof all);
+	return ARRAY_LEN(all);
+}
+
 static size_t strings_of(struct uar_command *c, uar_str **out)
 {
 	size_t n = 0;
@@ -217,6 +226,19 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->progress.message;
 		out[n++] = &c->progress.metrics;
 		break;
+	case UAR_CMD_TOOL:
+		out[n++] = &c->tool.call_id;
+		out[n++] = &c->tool.name;
+		out[n++] = &c->tool.kind;
+		break;
+	case UAR_CMD_NOTE:
+		out[n++] = &c->note.code;
+		out[n++] = &c->note.text;
+		out[n++] = &c->note.metadata;
+		break;
+	case UAR_CMD_SESSION: out[n++] = &c->text; break;
+	case UAR_CMD_ASK: n = ask_strings(&c->ask, out); break;
+	case UAR_CMD_ANSWER: out[n++] = &c->answer.reason; break;
 	case UAR_CMD_EXPORT: n = export_strings(&c->export, out); break;
 	case UAR_CMD_FINISH:
 		n = export_strings(&c->export, out);

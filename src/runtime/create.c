@@ -83,6 +83,18 @@ static struct uar_run_what retry_what(const struct creation *c)
 	return what;
 }
 
+/* What may have happened is never done twice without being asked for. */
+static void backend_what(const struct creation *c, struct uar_run_what *what)
+{
+	const struct uar_agent_info *info = c->agent->info;
+
+	what->provider = info->kind;
+	what->model = info->model.n ? info->model : UAR_STR("default");
+	what->restart = UAR_RESTART_FAIL;
+	if (!c->op->timeout_us && info->timeout_us)
+		what->timeout_us = info->timeout_us;
+}
+
 static struct uar_run_what agent_what(const struct creation *c)
 {
 	const struct uar_runtime_options *o = &c->rt->o;
@@ -102,6 +114,8 @@ static struct uar_run_what agent_what(const struct creation *c)
 
 	if (c->has_blob)
 		what.message_blob = uar_str_c(c->put.sha256);
+	if (c->agent->info)
+		backend_what(c, &what);
 	if (what.entry != UAR_ENTRY_LLM)
 		return what;
 	what.instructions = uar_str_c(c->agent->instructions);
@@ -349,17 +363,20 @@ static uar_err check_plugin(struct uar_runtime *rt, struct uar_run_create *op,
 }
 
 /* Places are named as in a request for a run of an agent. */
-static uar_err check_agent(struct uar_run_create *op)
+static uar_err check_agent(const struct uar_runtime *rt, struct uar_run_create *op)
 {
+	const struct uar_agent *agent = uar_runtime_agent(rt, op->agent_id);
 	const bool long_inputs = op->inputs.n > UAR_LIMIT_PREVIEW_BYTES;
 
-	if (!op->parent && !uar_agent_find(op->agent_id)) {
+	if (!op->parent && !agent) {
 		uar_error_where(&op->error, "/agent_id");
 		return uar_error_set(&op->error, UAR_ENOTFOUND, "no agent is named \"%.*s\"",
 				     UAR_FMT(op->agent_id));
 	}
 	if (!long_inputs && op->context.n <= UAR_LIMIT_PREVIEW_BYTES)
-		return UAR_OK;
+		return agent && agent->info && !op->parent
+			       ? rt_backend_check(agent, op->inputs, &op->error)
+			       : UAR_OK;
 	uar_error_where(&op->error, "%s", long_inputs ? "/inputs" : "/context");
 	return uar_error_set(&op->error, UAR_ETOOBIG, "%s may have %d bytes",
 			     long_inputs ? "inputs besides message" : "context",
@@ -376,7 +393,7 @@ static uar_err check(struct uar_runtime *rt, struct uar_run_create *op, struct u
 				     "conversation_id: 1 to %d visible ASCII characters",
 				     UAR_LIMIT_ID_BYTES);
 	}
-	return op->plugin_id.n ? check_plugin(rt, op, out) : check_agent(op);
+	return op->plugin_id.n ? check_plugin(rt, op, out) : check_agent(rt, op);
 }
 
 uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op)
@@ -392,7 +409,7 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 		return UAR_ENOMEM;
 	c->rt = rt;
 	c->op = op;
-	c->agent = uar_agent_find(op->agent_id);
+	c->agent = uar_runtime_agent(rt, op->agent_id);
 	c->entry = entry;
 	c->place_later.fn = place_task;
 	if (op->message.n <= UAR_LIMIT_PREVIEW_BYTES) {

@@ -4,8 +4,10 @@
 static void start_entry(struct live_run *r)
 {
 	struct uar_error error = { 0 };
-	uar_err e = rt_worker_start(r, &error);
+	uar_err e = UAR_OK;
 
+	if (!r->worker) /* else it has waited for an answer */
+		e = rt_worker_start(r, &error);
 	rt_deadline_arm(r);
 	if (!e)
 		return;
@@ -38,7 +40,10 @@ void rt_effect(struct live_run *r, enum uar_effect effect)
 			r->worker->ops->call_model(r->worker);
 		break;
 	case UAR_DO_STOP_ENTRY: stop_entry(r); break;
-	case UAR_DO_PARK: rt_worker_stop(r); break;
+	case UAR_DO_PARK:
+		if (r->worker && !r->worker->ops->answer)
+			rt_worker_stop(r);
+		break;
 	case UAR_DO_RELEASE: /* the end of a run is batch.c's */
 	case UAR_DO_NONE:
 	case UAR_EFFECT_COUNT: break;
@@ -52,12 +57,13 @@ static void deadline_passed(struct uar_timer *t)
 	rt_send(UAR_OWNER(t, struct live_run, deadline), &timeout);
 }
 
-/* Counted from the recorded start, so that a restart does not extend it. */
+/* Counted from the recorded start, so that a restart does not extend it; without
+ * the time in which people were asked. */
 void rt_deadline_arm(struct live_run *r)
 {
 	struct uar_sched *sched = r->agg->rt->o.sched;
-	int64_t left =
-		r->state.at.started_us + r->state.what.timeout_us - uar_clock_wall(sched->clock);
+	int64_t left = r->state.at.started_us + r->state.what.timeout_us +
+		       r->state.actions.waited_us - uar_clock_wall(sched->clock);
 
 	if (r->state.what.timeout_us == 0)
 		return;

@@ -207,7 +207,8 @@ static void llm_stop(struct worker *base)
 }
 
 static const struct worker_ops llm_ops = { "llm.chat", llm_start, llm_call_model,
-					   llm_flow,   llm_stop,  NULL };
+					   llm_flow,   llm_stop,  NULL,
+					   NULL };
 
 uar_err rt_llm_make(struct live_run *r, struct worker **out)
 {

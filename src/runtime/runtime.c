@@ -27,6 +27,8 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_list_init(&rt->ops);
 	uar_list_init(&rt->watches);
 	e = uar_bus_create(seed, &rt->bus);
+	if (!e)
+		e = rt_agents_init(rt);
 	if (e) {
 		uar_runtime_destroy(rt);
 		return e;
@@ -67,6 +69,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	uar_map_fini(&rt->runs);
 	uar_map_fini(&rt->threads);
 	uar_bus_destroy(rt->bus);
+	uar_free(rt->defined.at);
 	uar_free(rt);
 }
 

@@ -26,6 +26,7 @@ struct uar_runtime_options {
 	struct uar_model *provider;  /* NULL: none configured */
 	const char *provider_model;  /* model name for `provider` */
 	struct uar_entries *entries; /* plugins; NULL: none */
+	struct uar_agents *agents;   /* agents that are programs; NULL: none */
 	const char *fixtures_dir;    /* NULL: none */
 	int64_t model_idle_us;	     /* a call without a token for so long ends; 0: its default */
 	int64_t run_timeout_us;	     /* of runs that name none; 0: no limit */
@@ -122,6 +123,20 @@ struct uar_run_cancel_op {
 };
 UAR_MUST_CHECK uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op *op);
 
+/* Decides what a run has asked for; the first answer counts. */
+struct uar_run_answer_op {
+	struct uar_owner owner;
+	uar_str action_id, reason;
+	enum uar_verdict verdict;
+	void (*done)(struct uar_run_answer_op *op);
+	/* out: ENOTFOUND; ERESOLVED: answered, expired or ended before */
+	uar_err err;
+	struct uar_error error;
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	void *internal;
+};
+UAR_MUST_CHECK uar_err uar_runtime_answer(struct uar_runtime *rt, struct uar_run_answer_op *op);
+
 /* The record of a run that was written lately, straight from memory; valid until
  * the loop's next turn. False: ask the store. */
 bool uar_runtime_recent_run(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id,
@@ -138,14 +153,18 @@ void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *o
 void uar_runtime_each_run(const struct uar_runtime *rt,
 			  void (*fn)(void *ctx, const struct uar_run *run), void *ctx);
 
-/* The agents that are always there. */
+/* An agent that runs can name. */
 struct uar_agent {
 	const char *id, *title, *doc;
 	enum uar_entry entry;
 	const char *model; /* of the scripted provider; NULL: the configured one */
 	const char *instructions;
+	const struct uar_agent_info *info; /* of one that is a program; NULL: built in */
 };
 const struct uar_agent *uar_agent_find(uar_str id); /* NULL: unknown */
 const struct uar_agent *uar_agent_at(size_t index); /* NULL past the end */
+/* The same with those that are defined by files. */
+const struct uar_agent *uar_runtime_agent(const struct uar_runtime *rt, uar_str id);
+const struct uar_agent *uar_runtime_agent_at(const struct uar_runtime *rt, size_t index);
 
 #endif

@@ -24,6 +24,11 @@ struct rt_op {
 	void (*drop)(struct rt_op *op);
 };
 
+struct agent_list {
+	struct uar_agent *at;
+	size_t count;
+};
+
 struct uar_runtime {
 	struct uar_runtime_options o;
 	struct uar_uuid ids;
@@ -46,6 +51,7 @@ struct uar_runtime {
 	struct uar_list watches;   /* of struct uar_watch */
 	size_t recovering;	   /* runs still being read */
 	struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be ended */
+	struct agent_list defined; /* agents of o.agents */
 	struct uar_timer reload;   /* when there was no memory to read them */
 	struct uar_task reload_now;
 	struct uar_list ops; /* of struct rt_op */
@@ -171,6 +177,9 @@ void rt_pay(struct agg *a); /* sends what the session's runs are owed */
 /* Its worker cannot go on: the run fails. */
 void rt_send_fail(struct live_run *r, uar_err e, const char *category, const char *why);
 
+/* agents.c */
+uar_err rt_agents_init(struct uar_runtime *rt);
+
 /* runtime.c */
 void rt_op_begin(struct uar_runtime *rt, struct rt_op *op, void (*drop)(struct rt_op *op));
 void rt_op_end(struct rt_op *op);
@@ -207,6 +216,8 @@ struct worker_ops {
 	void (*stop)(struct worker *w);		     /* at once; frees w */
 	/* Asks it to end the run by itself, soon; NULL: it is stopped instead. */
 	void (*cancel)(struct worker *w);
+	/* Somebody decided what it asked for; NULL: it is stopped while it waits. */
+	void (*answer)(struct worker *w, int64_t number, enum uar_verdict verdict);
 };
 struct worker {
 	const struct worker_ops *ops;
@@ -218,6 +229,9 @@ uar_err rt_echo_make(struct live_run *r, struct worker **out);
 uar_err rt_fixture_make(struct live_run *r, struct worker **out);
 uar_err rt_llm_make(struct live_run *r, struct worker **out);
 uar_err rt_plugin_make(struct live_run *r, struct worker **out);
+uar_err rt_backend_make(struct live_run *r, struct worker **out);
+/* What a run of that agent may be told besides its message. */
+uar_err rt_backend_check(const struct uar_agent *agent, uar_str inputs, struct uar_error *error);
 /* Asks for a place at the plugin. False: the run waits for it. */
 bool rt_plugin_place(struct live_run *r, uar_str plugin_id, uar_str entry_id);
 void rt_plugin_leave(struct live_run *r); /* gives an unused place back */

@@ -2,10 +2,10 @@
 #include "runtime/runtime_int.h"
 
 static uar_err (*const makers[UAR_ENTRY_COUNT])(struct live_run *r, struct worker **out) = {
-	[UAR_ENTRY_ECHO] = rt_echo_make,
-	[UAR_ENTRY_FIXTURE] = rt_fixture_make,
-	[UAR_ENTRY_LLM] = rt_llm_make,
-	[UAR_ENTRY_PLUGIN] = rt_plugin_make,
+	[UAR_ENTRY_ECHO] = rt_echo_make,     [UAR_ENTRY_FIXTURE] = rt_fixture_make,
+	[UAR_ENTRY_LLM] = rt_llm_make,	     [UAR_ENTRY_PLUGIN] = rt_plugin_make,
+	[UAR_ENTRY_CODEX] = rt_backend_make, [UAR_ENTRY_CLAUDE_CODE] = rt_backend_make,
+	[UAR_ENTRY_ACP] = rt_backend_make,
 };
 
 uar_err rt_worker_start(struct live_run *r, struct uar_error *error)
@@ -81,7 +81,8 @@ static void echo_stop(struct worker *base)
 }
 
 static const struct worker_ops echo_ops = { "echo",    echo_start, echo_call_model,
-					    echo_flow, echo_stop,  NULL };
+					    echo_flow, echo_stop,  NULL,
+					    NULL };
 
 uar_err rt_echo_make(struct live_run *r, struct worker **out)
 {

@@ -1,0 +1,94 @@
+/* actions.c - POST /api/control/respond_action: somebody decides. */
+#include "gate/gate_int.h"
+
+struct respond_body {
+	uar_str action_id, decision, reason;
+	const struct uar_json *payload;
+};
+
+static const struct uar_json_field respond_fields[] = {
+	{ "action_id", UAR_FIELD_ID, true, offsetof(struct respond_body, action_id) },
+	{ "decision", UAR_FIELD_STR, true, offsetof(struct respond_body, decision) },
+	{ "reason", UAR_FIELD_STR, false, offsetof(struct respond_body, reason) },
+	{ "payload", UAR_FIELD_ANY, false, offsetof(struct respond_body, payload) },
+};
+
+struct responding {
+	struct uar_run_answer_op op;
+	struct respond_body body;
+};
+
+static void answered(struct uar_run_answer_op *op)
+{
+	const struct responding *r = UAR_OWNER(op, struct responding, op);
+	struct call *c = op->internal;
+	struct uar_buf b = uar_buf_make(1024);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	if (op->err) {
+		gate_problem(c, op->err, &op->error);
+		return;
+	}
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, "action_id", r->body.action_id);
+	uar_jw_cstr(&w, "run_id", op->run_id);
+	uar_jw_cstr(&w, "status", "resolved");
+	uar_jw_str(&w, "decision", r->body.decision);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer(c, 200, &b);
+	uar_buf_fini(&b);
+}
+
+static uar_err decode(struct call *c, struct responding *r, struct uar_error *error)
+{
+	static const struct {
+		const char *word;
+		enum uar_verdict verdict;
+	} decisions[] = {
+		{ "allow", UAR_VERDICT_ALLOW },
+		{ "allow_for_session", UAR_VERDICT_ALLOW_SESSION },
+		{ "deny", UAR_VERDICT_DENY },
+	};
+	uar_err e = uar_json_read(c->body, respond_fields, ARRAY_LEN(respond_fields), true,
+				  &r->body, error);
+
+	if (e)
+		return e;
+	if (r->body.payload) {
+		uar_error_where(error, "/payload");
+		return uar_error_set(error, UAR_EINVALID, "an approval takes no payload");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(decisions); i++)
+		if (uar_str_is(r->body.decision, decisions[i].word)) {
+			r->op.verdict = decisions[i].verdict;
+			return UAR_OK;
+		}
+	uar_error_where(error, "/decision");
+	return uar_error_set(error, UAR_EINVALID, "one of allow, allow_for_session, deny");
+}
+
+void gate_respond_action(struct call *c)
+{
+	struct responding *r = uar_arena_alloc(&c->arena, sizeof *r);
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	if (!r) {
+		gate_problem(c, UAR_ENOMEM, NULL);
+		return;
+	}
+	*r = (struct responding){
+		.op = { .owner = c->g->o.owner, .done = answered, .internal = c }
+	};
+	e = decode(c, r, &error);
+	if (!e) {
+		r->op.action_id = r->body.action_id;
+		r->op.reason = r->body.reason;
+		c->op = r;
+		e = uar_runtime_answer(c->g->o.runtime, &r->op);
+		error = r->op.error;
+	}
+	if (e)
+		gate_problem(c, e, &error);
+}

@@ -1,0 +1,95 @@
+/* backend_session.c - the newest run of the agent in the thread that knew its
+ * program's own conversation. The read model of runs has it. */
+#include "runtime/backend_session.h"
+
+struct session_find {
+	struct rt_op under_way;
+	struct uar_runs_query query;
+	struct agg *agg;      /* held: the query borrows its strings */
+	struct live_run *run; /* NULL: cancelled */
+	session_found_fn *found;
+	void *ctx;
+	char agent_id[UAR_LIMIT_ID_BYTES + 1];
+};
+
+static uar_str session_of(const struct uar_run_row *row, struct uar_arena *arena)
+{
+	const struct uar_json *detail;
+
+	if (uar_json_parse(row->detail, NULL, arena, &detail, NULL))
+		return UAR_STR_NONE;
+	return uar_json_str(
+		uar_json_get(uar_json_get(detail, UAR_STR("backend_session")), UAR_STR("id")),
+		UAR_STR_NONE);
+}
+
+static uar_str newest(const struct session_find *f, struct uar_arena *arena)
+{
+	const struct uar_runs_query *q = &f->query;
+	uar_str id = UAR_STR_NONE;
+
+	for (size_t i = 0; i < q->row_count && !id.n; i++)
+		if (uar_str_is(q->rows[i].thread_id, f->run->thread_id) &&
+		    !uar_str_is(q->rows[i].run_id, f->run->run_id))
+			id = session_of(&q->rows[i], arena);
+	return id;
+}
+
+static void ready(struct uar_runs_query *q)
+{
+	struct session_find *f = UAR_OWNER(q, struct session_find, query);
+	struct agg *a = f->agg;
+	struct uar_arena arena;
+
+	uar_arena_init(&arena, 0);
+	if (f->run)
+		f->found(f->ctx, q->err, q->err ? UAR_STR_NONE : newest(f, &arena));
+	uar_arena_fini(&arena);
+	uar_store_query_fini(q);
+	rt_op_end(&f->under_way);
+	uar_free(f);
+	rt_agg_drop(a);
+}
+
+static void drop(struct rt_op *under_way)
+{
+	uar_free(UAR_OWNER(under_way, struct session_find, under_way));
+}
+
+uar_err rt_session_find(struct live_run *r, session_found_fn *found, void *ctx,
+			struct session_find **out)
+{
+	struct uar_store *store = r->agg->rt->o.store;
+	struct session_find *f = uar_zalloc(sizeof *f);
+	uar_err e;
+
+	if (!f)
+		return UAR_ENOMEM;
+	f->agg = r->agg;
+	f->run = r;
+	f->found = found;
+	f->ctx = ctx;
+	snprintf(f->agent_id, sizeof f->agent_id, "%.*s", UAR_FMT(r->state.what.agent_id));
+	f->query = (struct uar_runs_query){
+		.owner = r->agg->state.owner,
+		.session_id = r->agg->state.session_id,
+		.agent_id = uar_str_c(f->agent_id),
+		.limit = UAR_LIMIT_LIST_PAGE,
+		.done = ready,
+	};
+	e = store->ops->runs(store, &f->query);
+	if (e) {
+		uar_free(f);
+		return e;
+	}
+	rt_agg_hold(f->agg);
+	rt_op_begin(r->agg->rt, &f->under_way, drop);
+	*out = f;
+	return UAR_OK;
+}
+
+void rt_session_cancel(struct session_find *f)
+{
+	if (f)
+		f->run = NULL;
+}
