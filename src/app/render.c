@@ -206,6 +206,26 @@ static void show_progress(struct uar_render *r, const struct uar_json *p)
 	uar_buf_fini(&b);
 }
 
+/* A question that waits, or how it was answered. */
+static void show_action(struct uar_render *r, const struct uar_json *data)
+{
+	struct uar_buf b = uar_buf_make(4096);
+	uar_str title = text_of(data, "title"), decision = text_of(data, "decision");
+
+	if (title.n) {
+		uar_buf_add_str(&b, UAR_STR("[asks] "));
+		uar_text_brief(&b, title, BRIEF);
+		uar_buf_add_str(&b, UAR_STR("  (uar approve "));
+		uar_text_brief(&b, text_of(data, "run_id"), UAR_LIMIT_ID_BYTES);
+		uar_buf_add_char(&b, ')');
+	} else {
+		uar_buf_add_str(&b, UAR_STR("[answered] "));
+		uar_text_brief(&b, decision, 40);
+	}
+	note(r, UAR_STYLE_YELLOW, &b);
+	uar_buf_fini(&b);
+}
+
 /* What was printed cannot be taken back, so the reader is told where it counts again. */
 static void show_meta(struct uar_render *r, const struct uar_json *data)
 {
@@ -215,6 +235,8 @@ static void show_meta(struct uar_render *r, const struct uar_json *data)
 
 	if (progress && r->live)
 		show_progress(r, progress);
+	if (text_of(data, "action_id").n)
+		show_action(r, data);
 	uar_buf_add_str(&b, UAR_STR("[restarted] the answer begins again"));
 	if (uar_json_get(metadata, UAR_STR("superseded_bytes")))
 		note(r, UAR_STYLE_DIM, &b);

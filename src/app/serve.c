@@ -1,6 +1,6 @@
 /* serve.c - the wiring: every room is made here, joined, and taken apart again.
  *
- * Order of birth: loop, store, models, plugins, runtime, gate, HTTP. Recovery lists the
+ * Order of birth: loop, store, models, plugins, agents, runtime, gate, HTTP. Recovery lists the
  * live runs before the first request is taken. On SIGTERM: stop listening, end
  * streams, stop workers, finish commits, close; a second signal or the end of
  * the grace period cuts what is left. A storage that could not sync ends the
@@ -14,6 +14,7 @@
 
 #include "app/cli.h"
 #include "app/datadir.h"
+#include "bridge/bridge.h"
 #include "gate/gate.h"
 #include "loop/client.h"
 #include "loop/loop.h"
@@ -32,11 +33,13 @@ struct server {
 	struct uar_client *client;
 	struct uar_model *scripted, *provider;
 	struct uar_plugin_host *plugins;
+	struct uar_bridge *agents;
 	struct uar_runtime *runtime;
 	struct uar_gate *gate;
 	struct uar_http *http;
 	struct uar_buf token;
-	struct uar_timer grace;
+	struct uar_timer grace, idle;
+	int64_t busy_us; /* when there was last something to do */
 	bool stopping, http_done, runtime_done, broken;
 };
 
@@ -147,6 +150,55 @@ static uar_err make_plugins(struct server *s, struct uar_error *error)
 	return e;
 }
 
+static void on_agent_note(void *ctx, const struct uar_bridge_note *n)
+{
+	const struct server *s = ctx;
+
+	uar_log(&s->log, n->level, n->what, { "file", uar_str_c(n->file) }, { "text", n->text });
+}
+
+static bool is_built_in(uar_str agent_id)
+{
+	return uar_agent_find(agent_id) != NULL;
+}
+
+/* Who can connect to it is on this machine. */
+static bool listens_locally(uar_str listen)
+{
+	static const char *const local[] = { "127.", "localhost:", "[::1]:", "unix:" };
+
+	for (size_t i = 0; i < ARRAY_LEN(local); i++)
+		if (uar_str_starts(listen, uar_str_c(local[i])))
+			return true;
+	return false;
+}
+
+static uar_err make_agents(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_buf dir = uar_buf_make(UAR_LIMIT_URI_BYTES);
+	struct uar_bridge_options o = {
+		.loop = s->loop,
+		.env = environ,
+		.ad_hoc = c->exec_agents == UAR_CONFIG_EXEC_ON ||
+			  (c->exec_agents == UAR_CONFIG_EXEC_AUTO &&
+			   listens_locally(uar_str_c(c->listen))),
+		.taken = is_built_in,
+		.note = on_agent_note,
+		.ctx = s,
+	};
+	uar_err e;
+
+	if (c->agents_dir[0])
+		uar_buf_add_str(&dir, uar_str_c(c->agents_dir));
+	else
+		uar_buf_printf(&dir, "%s/agents", c->data);
+	o.dir = dir.p;
+	e = dir.err ? dir.err : uar_bridge_create(&o, &s->agents, error);
+	uar_buf_fini(&dir);
+	return e;
+}
+
 static uar_err make_runtime(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
@@ -159,6 +211,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.provider = s->provider,
 		.provider_model = c->model,
 		.entries = uar_plugin_host_entries(s->plugins),
+		.agents = uar_bridge_agents(s->agents),
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.model_idle_us = c->model_idle_timeout_us,
 		.run_timeout_us = c->run_timeout_us,
@@ -249,6 +302,9 @@ static int make_all(struct server *s)
 	e = make_plugins(s, &error);
 	if (e)
 		return explain("plugins", e, &error);
+	e = make_agents(s, &error);
+	if (e)
+		return explain("agents", e, &error);
 	e = make_runtime(s, &error);
 	if (e)
 		return explain("runtime", e, &error);
@@ -314,6 +370,7 @@ static void unmake_all(struct server *s)
 	uar_store_destroy(s->store); /* first: its threads borrow from those below */
 	uar_gate_destroy(s->gate);
 	uar_runtime_destroy(s->runtime);
+	uar_bridge_destroy(s->agents);
 	uar_plugin_host_destroy(s->plugins);
 	uar_model_destroy(s->provider);
 	uar_model_destroy(s->scripted);
@@ -405,6 +462,34 @@ static int announce(struct server *s)
 	return 0;
 }
 
+/* Looked at now and then: exactness is not what it is for. */
+static void on_idle_check(struct uar_timer *t)
+{
+	struct server *s = UAR_OWNER(t, struct server, idle);
+	int64_t limit = s->config->value.idle_exit_us, now = uar_clock_mono(&uar_clock_system);
+	struct uar_runtime_stats runs;
+	struct uar_http_stats http;
+
+	uar_runtime_stats(s->runtime, &runs);
+	uar_http_stats(s->http, &http);
+	if (runs.live_runs || http.open)
+		s->busy_us = now;
+	if (!s->stopping && now - s->busy_us >= limit)
+		on_stop(s, SIGTERM);
+	else if (!s->stopping && uar_timer_set(uar_loop_sched(s->loop), t, limit / 4 + 1000))
+		on_stop(s, SIGTERM);
+}
+
+static uar_err watch_idle(struct server *s)
+{
+	if (!s->config->value.idle_exit_us)
+		return UAR_OK;
+	s->busy_us = uar_clock_mono(&uar_clock_system);
+	s->idle.fn = on_idle_check;
+	return uar_timer_set(uar_loop_sched(s->loop), &s->idle,
+			     s->config->value.idle_exit_us / 4 + 1000);
+}
+
 static uar_err on_signals(struct server *s)
 {
 	uar_err e = uar_loop_on_signal(s->loop, SIGTERM, on_stop, s);
@@ -413,6 +498,8 @@ static uar_err on_signals(struct server *s)
 		e = uar_loop_on_signal(s->loop, SIGINT, on_stop, s);
 	if (!e)
 		e = uar_loop_on_signal(s->loop, SIGHUP, on_reload, s);
+	if (!e)
+		e = watch_idle(s);
 	return e;
 }
 

@@ -1,0 +1,125 @@
+/* verbs_action.c - approve: a person decides what a run has asked for. */
+#include "app/action.h"
+#include "app/cli.h"
+#include "app/text.h"
+
+static uar_str member(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+}
+
+uar_err uar_action_respond(const struct uar_cli *cli, const struct uar_action_answer *x,
+			   struct uar_remote_answer *a, struct uar_error *error)
+{
+	struct uar_buf body = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	struct uar_jw w = uar_jw_begin(&body);
+	uar_err e;
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, "action_id", x->action_id);
+	uar_jw_cstr(&w, "decision", x->decision);
+	if (x->reason)
+		uar_jw_cstr(&w, "reason", x->reason);
+	uar_jw_close(&w);
+	e = uar_jw_end(&w);
+	if (!e)
+		e = uar_remote_ask(cli,
+				   &(struct uar_api_request){ .method = "POST",
+							      .path = "/api/control/respond_action",
+							      .body = uar_buf_str(&body) },
+				   a, error);
+	uar_buf_fini(&body);
+	return e;
+}
+
+static void put_action(struct uar_buf *out, const struct uar_json *action)
+{
+	uar_text_brief(out, member(action, "action_id"), UAR_LIMIT_ID_BYTES);
+	uar_buf_add_str(out, UAR_STR("  "));
+	uar_text_brief(out, member(action, "prompt"), 200);
+	uar_buf_add_char(out, '\n');
+}
+
+/* The id that was named by its number, or stands alone; empty: `text` says why not. */
+static uar_str choose(const struct uar_json *actions, const char *named, struct uar_buf *text)
+{
+	const struct uar_json *first = uar_json_at(actions, 0);
+
+	if (named && strchr(named, '.'))
+		return uar_str_c(named);
+	for (const struct uar_json *a = first; named && a; a = a->next) {
+		uar_str id = member(a, "action_id");
+		size_t dot = uar_str_find(id, '.');
+
+		if (uar_str_is(uar_str_from(id, dot + 1), named))
+			return id;
+	}
+	if (!named && first && !first->next)
+		return member(first, "action_id");
+	uar_buf_printf(text, "%s\n",
+		       named   ? "the run does not wait for that"
+		       : first ? "it waits for several, name one:"
+			       : "the run waits for nothing");
+	for (const struct uar_json *a = first; a; a = a->next)
+		put_action(text, a);
+	return UAR_STR("");
+}
+
+static int respond(struct uar_cli *cli, uar_str action_id)
+{
+	const struct uar_args *args = cli->args;
+	struct uar_action_answer x = {
+		.action_id = action_id,
+		.decision = args->option[UAR_OPT_DENY]		? "deny"
+			    : args->option[UAR_OPT_FOR_SESSION] ? "allow_for_session"
+								: "allow",
+		.reason = args->option[UAR_OPT_REASON],
+	};
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	uar_err e = uar_action_respond(cli, &x, &a, &error);
+	int status;
+
+	if (e) {
+		status = uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error);
+	} else {
+		if (args->option[UAR_OPT_JSON])
+			uar_buf_add_str(&text, uar_buf_str(&a.text));
+		else
+			uar_text_brief(&text, action_id, UAR_LIMIT_ID_BYTES),
+				uar_buf_printf(&text, "  %s", x.decision);
+		uar_buf_add_char(&text, '\n');
+		status = uar_cli_write(cli, &text);
+	}
+	uar_remote_answer_fini(&a);
+	uar_buf_fini(&text);
+	return status;
+}
+
+int uar_verb_approve(struct uar_cli *cli)
+{
+	const struct uar_args *args = cli->args;
+	struct uar_buf why = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	uar_str id;
+	uar_err e;
+	int status;
+
+	if (args->option[UAR_OPT_DENY] && args->option[UAR_OPT_FOR_SESSION])
+		return uar_cli_fail(cli, UAR_EXIT_USAGE, "--deny and --for-session contradict");
+	e = uar_remote_record(cli, uar_str_c(args->word[0]), &a, &error);
+	if (e) {
+		status = uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error);
+	} else {
+		id = choose(uar_json_get(a.root, UAR_STR("actions")),
+			    args->words > 1 ? args->word[1] : NULL, &why);
+		status = id.n ? respond(cli, id)
+			      : uar_cli_fail(cli, UAR_EXIT_FAILED, "%.*s", (int)why.n - (why.n > 0),
+					     why.n ? why.p : "");
+	}
+	uar_remote_answer_fini(&a);
+	uar_buf_fini(&why);
+	return status;
+}

@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+"""Agents that are programs, through the real server: the fake CLI replays what real ones said."""
+import json
+import os
+
+from lib import check, check_run_stream, equal, main, refused, run_uar, test, text_of, wait_until
+from lib.backends import Shop, of, one, recording
+
+ALLOW = ["dialogue " + recording("claude_code/dialogue_permission_allow.dialogue.jsonl")]
+DENY = ["dialogue " + recording("claude_code/dialogue_permission_deny.dialogue.jsonl")]
+CODEX_ALLOW = ["dialogue " + recording("codex/app_server_approval_accept.dialogue.jsonl")]
+CODEX_DENY = ["dialogue " + recording("codex/app_server_approval_decline.dialogue.jsonl")]
+ACP_ALLOW = ["dialogue " + recording("acp/claude_permission_allow.dialogue.jsonl")]
+INIT = 'line {"type":"system","subtype":"init","session_id":"%s"}'
+SAY = 'line {"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"%s"}]}}'
+TOOL = ('line {"type":"assistant","message":{"id":"t","content":[{"type":"tool_use","id":"call-1",'
+        '"name":"Bash","input":{"command":"sleep"}}]}}')
+ASK = ('line {"type":"control_request","request_id":"r%d","request":{"subtype":"can_use_tool",'
+       '"tool_name":"Bash","tool_use_id":"call-%d","input":{"command":"touch %s"}}}')
+TALK = ["expect initialize", 'line {"type":"control_response","response":{"subtype":"success",'
+        '"request_id":"init1","response":{}}}', "expect user", INIT % "s-1"]
+
+
+def kinds(events):
+    return [e["type"] for e in events]
+
+
+@test("recorded_agents_become_runs_of_the_log", "")
+def replayed():
+    """Every entry: approval and tool call, in the order the log wants it."""
+    with Shop({"claude": {"script": ALLOW}, "codex-app": {"entry": "codex", "script": CODEX_ALLOW},
+               "acp-claude": {"entry": "acp", "script": ACP_ALLOW}}) as s:
+        for agent in ("claude", "codex-app", "acp-claude"):
+            run_id = s.create(agent, "hi")
+            r = s.asked(run_id)
+            action = r["actions"][0]
+            equal(action["action_id"], run_id + ".1")
+            equal(s.respond(action["action_id"]).status, 200)
+            log = s.log_of(run_id)
+            r = s.record(run_id)
+            equal((r["status"], r["actions"]), ("succeeded", []), r)
+            equal(of(log, "turn.started")[0]["payload"]["entry"], "backend")
+            equal(one(log, "task.attempt.started")["payload"]["worker"]["kind"], "backend")
+            check(one(log, "model.requested") and one(log, "model.completed"))
+            check(of(log, "tool.started") and of(log, "tool.result"), kinds(log))
+            session = [e["payload"]["backend_session"] for e in of(log, "thread.updated")
+                       if "backend_session" in e["payload"]]
+            equal([x["id"] for x in session], [r["backend_session"]["id"]])
+            stream = s.events(run_id)
+            check_run_stream(stream, run_id)
+            check(text_of(stream), "no text")
+
+
+@test("a_question_parks_the_run_and_its_first_answer_counts", "CTL-20 VAL-04 EVT-052 EVT-053")
+def parked():
+    with Shop({"claude": {"script": ALLOW}}) as s:
+        run_id = s.create("claude", "hi")
+        r = s.asked(run_id)
+        action_id = r["actions"][0]["action_id"]
+        with s.stream(run_id) as stream:
+            asked = stream.until(lambda e: e.data["data"].get("action_id"))[-1].data["data"]
+        equal((asked["action_type"], asked["status"], asked["tool_name"]),
+              ("tool_permission", "pending", "Write"))
+        check("hello file" in asked["scope"]["input"]["content"], asked)
+        refused(s.respond(action_id, "perhaps"), 400, "VALIDATION_ERROR", "/decision")
+        refused(s.respond(action_id, payload={"x": 1}), 400, "VALIDATION_ERROR", "/payload")
+        refused(s.respond(run_id + ".2"), 404, "NOT_FOUND")
+        refused(s.respond(run_id + ".0"), 404, "NOT_FOUND")
+        refused(s.respond("nobody.1"), 404, "NOT_FOUND")
+        refused(s.respond("x"), 404, "NOT_FOUND")
+        equal(s.http.post("/api/control/respond_action", {"action_id": action_id,
+                                                          "decision": "allow"}, token=False).status, 401)
+        equal(s.asked(run_id)["actions"], r["actions"])
+        a = s.respond(action_id, reason="looks fine")
+        equal((a.status, a.json["decision"], a.json["run_id"]), (200, "allow", run_id))
+        refused(s.respond(action_id, "deny"), 409, "ACTION_RESOLVED")
+        log = s.log_of(run_id)
+        refused(s.respond(action_id), 409, "ACTION_RESOLVED")
+        order = [k for k in kinds(log) if k.startswith(("action.", "permission.", "task.wait",
+                                                        "task.resumed"))]
+        equal(order, ["permission.requested", "action.required", "task.waiting",
+                      "permission.resolved", "action.resolved", "task.resumed"])
+        p = one(log, "action.resolved")["payload"]
+        equal((p["result"], p["source"], p["resolved_by"]["type"], p["reason"]),
+              ("allow", "respond_action", "user", "looks fine"))
+        between = kinds(log)[kinds(log).index("task.waiting"):kinds(log).index("action.resolved")]
+        check(not {"tool.result", "model.delta"} & set(between), between)
+
+
+@test("a_no_reaches_the_agent", "CTL-20")
+def denied():
+    with Shop({"claude": {"script": DENY}, "codex-app": {"entry": "codex", "script": CODEX_DENY}}) as s:
+        for agent in ("claude", "codex-app"):
+            run_id = s.create(agent, "hi")
+            equal(s.respond(s.asked(run_id)["actions"][0]["action_id"], "deny").status, 200)
+            log = s.log_of(run_id)
+            equal(one(log, "action.resolved")["payload"]["result"], "deny")
+            equal(one(log, "permission.resolved")["payload"]["outcome"], "denied")
+            failed = one(log, "tool.failed")["payload"]
+            equal((failed["status"], failed["failure_category"]), ("denied", "rejected"))
+            equal(s.record(run_id)["status"], "succeeded")
+
+
+@test("uar_approve_decides_like_the_api", "")
+def by_command():
+    with Shop({"claude": {"script": ALLOW}, "no": {"script": DENY}}) as s:
+        run_id = s.create("claude", "hi")
+        s.asked(run_id)
+        shown = run_uar("show", "--data", s.data, run_id)
+        check(run_id + ".1" in shown.stdout and "waiting_permission" in shown.stdout, shown.stdout)
+        done = run_uar("approve", "--data", s.data, run_id)
+        equal((done.returncode, done.stdout), (0, run_id + ".1  allow\n"), done.stderr)
+        equal(s.finish(run_id)["status"], "succeeded")
+        again = run_uar("approve", "--data", s.data, run_id)
+        check(again.returncode == 1 and "waits for nothing" in again.stderr, again)
+        again = run_uar("approve", "--data", s.data, run_id, run_id + ".1")
+        check(again.returncode == 1 and "ACTION_RESOLVED" in again.stderr, again)
+        run_id = s.create("no", "hi")
+        s.asked(run_id)
+        done = run_uar("approve", "--data", s.data, run_id, "1", "--deny", "--reason", "not today")
+        equal((done.returncode, done.stdout), (0, run_id + ".1  deny\n"), done.stderr)
+        p = one(s.log_of(run_id), "action.resolved")["payload"]
+        equal((p["result"], p["reason"]), ("deny", "not today"))
+
+
+@test("the_policy_of_a_definition_decides_and_is_recorded", "")
+def policy():
+    rules = [{"kind": "command", "decision": "deny"}, {"tool": "Wri*", "decision": "allow"}]
+    with Shop({"yes": {"script": ALLOW, "policy": {"rules": rules}},
+               "no": {"script": DENY, "policy": {"default": "deny"}}}) as s:
+        for agent, decision, rule in (("yes", "allow", "rules/1"), ("no", "deny", "default")):
+            log = s.log_of(s.create(agent, "hi"))
+            p = one(log, "permission.evaluated")["payload"]
+            equal((p["decision"], p["decision_source"], p["rule_refs"]), (decision, "rule", [rule]))
+            equal(of(log, "action.required"), [])
+            equal(log[-1]["type"], "turn.completed", kinds(log)[-4:])
+
+
+@test("a_question_that_nobody_answers_expires_as_a_no", "")
+def expired():
+    with Shop({"claude": {"script": DENY, "policy": {"timeout_seconds": 0.2}}}) as s:
+        run_id = s.create("claude", "hi")
+        log = s.log_of(run_id)
+        equal(s.record(run_id)["status"], "succeeded")
+        p = one(log, "action.resolved")["payload"]
+        equal((p["result"], p["source"], p["resolved_by"]["type"]), ("timeout", "timeout", "runtime"))
+        check("timeout_at" in one(log, "action.required")["payload"])
+        refused(s.respond(run_id + ".1"), 409, "ACTION_RESOLVED")
+
+
+@test("several_questions_wait_side_by_side", "")
+def several():
+    script = TALK + [ASK % (1, 1, "a"), ASK % (2, 2, "b"), "expect allow", "expect deny", "result"]
+    with Shop({"claude": {"script": script}}) as s:
+        run_id = s.create("claude", "hi")
+        wait_until(lambda: len(s.record(run_id).get("actions", [])) == 2, "two questions")
+        many = run_uar("approve", "--data", s.data, run_id)
+        check(many.returncode == 1 and run_id + ".2" in many.stderr, many)
+        equal(s.respond(run_id + ".1", "allow").status, 200)
+        equal([a["action_id"] for a in s.asked(run_id)["actions"]], [run_id + ".2"])
+        equal(s.respond(run_id + ".2", "deny").status, 200)
+        log = s.log_of(run_id)
+        equal(s.record(run_id)["status"], "succeeded")
+        equal(len(of(log, "task.waiting")), 1)
+        equal(len(of(log, "task.resumed")), 1)
+
+
+@test("the_time_of_people_is_not_counted", "")
+def slow_people():
+    script = TALK + [ASK % (1, 1, "a"), "expect allow", "result"]
+    with Shop({"claude": {"script": script, "runtime": {"timeout_seconds": 0.3}}}) as s:
+        run_id = s.create("claude", "hi")
+        asked = s.asked(run_id)
+        began = os.times().elapsed
+        wait_until(lambda: os.times().elapsed > began + 0.5, "more time than the run has")
+        equal(s.asked(run_id)["actions"], asked["actions"])
+        equal(s.respond(run_id + ".1").status, 200)
+        equal(s.finish(run_id)["status"], "succeeded")
+
+
+@test("a_run_over_its_time_is_ended_and_leaves_nothing", "")
+def timed_out():
+    with Shop({"claude": {"script": TALK + ["escape", "hang"],
+                          "runtime": {"timeout_seconds": 0.5}}}) as s:
+        run_id = s.create("claude", "hi")
+        equal(s.finish(run_id)["status"], "timeout")
+        wait_until(lambda: not s.survivors(), "the processes to be gone")
+
+
+@test("cancel_ends_a_tool_and_every_process", "")
+def cancel_in_tool():
+    with Shop({"claude": {"script": TALK + [TOOL, "fork", "escape", "ignoreterm", "hang"]}}) as s:
+        run_id = s.create("claude", "hi")
+        with s.stream(run_id) as stream:
+            stream.until(lambda e: e.data["type"] == "ToolStart")
+        check(s.survivors(), "the agent is at work")
+        s.cancel(run_id, reason="enough")
+        r = s.finish(run_id)
+        equal((r["status"], r["error"]["code"]), ("canceled", "CANCELED"))
+        equal(s.survivors(), [], "cancelled means gone")
+        log = s.log_of(run_id)
+        equal(one(log, "tool.failed")["payload"]["status"], "cancelled")
+
+
+@test("cancel_while_a_question_waits", "")
+def cancel_parked():
+    with Shop({"claude": {"script": ALLOW}}) as s:
+        run_id = s.create("claude", "hi")
+        s.asked(run_id)
+        s.cancel(run_id)
+        equal(s.finish(run_id)["status"], "canceled")
+        p = one(s.log_of(run_id), "action.resolved")["payload"]
+        equal((p["result"], p["source"]), ("cancel", "cancel"))
+        refused(s.respond(run_id + ".1"), 409, "ACTION_RESOLVED")
+        equal(s.survivors(), [])
+
+
+@test("kill_9_in_a_tool_is_told_as_lost", "")
+def killed_at_work():
+    with Shop({"claude": {"script": TALK + [TOOL, "escape", "hang"]}}) as s:
+        run_id = s.create("claude", "hi", conversation_id="talk")
+        with s.stream(run_id) as stream:
+            stream.until(lambda e: e.data["type"] == "ToolStart")
+        s.kill()
+        wait_until(lambda: not s.survivors(), "a dead server leaves no agent behind")
+        s.start()
+        r = s.finish(run_id)
+        equal((r["status"], r["error"]["code"]), ("failed", "LOST"))
+        equal(r["backend_session"]["id"], "s-1")
+        log = s.log_of(run_id)
+        equal(kinds(log)[-2:], ["task.lost", "turn.failed"])
+        equal(one(log, "tool.failed")["payload"]["status"], "cancelled")
+
+
+@test("kill_9_while_a_question_waits_ends_both", "VAL-04")
+def killed_parked():
+    with Shop({"claude": {"script": ALLOW}}) as s:
+        run_id = s.create("claude", "hi")
+        s.asked(run_id)
+        s.kill()
+        wait_until(lambda: not s.survivors(), "a dead server leaves no agent behind")
+        s.start()
+        r = s.finish(run_id)
+        equal((r["status"], r["error"]["code"], r["actions"]), ("failed", "LOST", []))
+        refused(s.respond(run_id + ".1"), 409, "ACTION_RESOLVED")
+        p = one(s.log_of(run_id), "action.resolved")["payload"]
+        equal(p["result"], "cancel")
+
+
+@test("an_orderly_stop_leaves_no_process", "")
+def stopped():
+    with Shop({"claude": {"script": TALK + ["escape", "ignoreterm", "hang"]}}) as s:
+        run_id = s.create("claude", "hi")
+        wait_until(lambda: s.record(run_id).get("backend_session"), "the agent's session")
+        equal(s.stop(), 0)
+        equal(s.survivors(), [])
+        s.start()
+        equal(s.finish(run_id)["error"]["code"], "LOST")
+
+
+def arguments(s):
+    with open(os.path.join(s.root, "rec", "argv")) as f:
+        return f.read().split("\n")
+
+
+@test("a_conversation_goes_on_in_the_agents_own_session", "")
+def sessions():
+    script = TALK + [SAY % "well", "result"]
+    with Shop() as s:
+        os.mkdir(s.file("rec"))
+        s.define("claude", script, env={"FAKE_RECORD": s.file("rec")})
+        s.restart()
+
+        def play(**inputs):
+            with open(os.path.join(s.root, "rec", "argv"), "w"):
+                pass
+            run_id = s.create("claude", "hi", conversation_id="talk", inputs=inputs)
+            return s.finish(run_id), arguments(s)
+        r, argv = play()
+        equal((r["status"], r["backend_session"]["id"]), ("succeeded", "s-1"), r)
+        check("--resume" not in argv, argv)
+        s.restart()  # it is in the log, not in memory
+        r, argv = play()
+        equal(r["status"], "succeeded", r)
+        equal(argv[argv.index("--resume") + 1], "s-1")
+        check("--fork-session" not in argv, argv)
+        r, argv = play(session="fork")
+        check(argv[argv.index("--resume") + 1] == "s-1" and "--fork-session" in argv, argv)
+        r, argv = play(session="new")
+        check("--resume" not in argv, argv)
+        r, argv = play(session="resume", session_id="s-7")
+        equal(argv[argv.index("--resume") + 1], "s-7")
+        run_id = s.create("claude", "hi", conversation_id="other", inputs={"session": "resume"})
+        r = s.finish(run_id)
+        equal((r["status"], r["error"]["code"]), ("failed", "NOT_FOUND"), "never silently a new one")
+        for bad, where in (({"session": "old"}, "/inputs/session"),
+                           ({"session_id": "x"}, "/inputs/session_id"),
+                           ({"working_dir": "/tmp"}, "/inputs/working_dir")):
+            refused(s.http.post("/api/runs", {"agent_id": "claude", "inputs": {"message": "x", **bad}}),
+                    400, "VALIDATION_ERROR", where)
+
+
+@test("a_session_that_is_gone_fails_the_run", "")
+def gone():
+    script = ["expect initialize", "cat " + recording("claude_code/resume_id_not_found.jsonl"), "exit 1"]
+    with Shop({"claude": {"script": script}}) as s:
+        run_id = s.create("claude", "hi", inputs={"session": "resume", "session_id": "gone"})
+        r = s.finish(run_id)
+        equal((r["status"], r["error"]["code"], r["error"]["message"]),
+              ("failed", "NOT_FOUND", "session not found"))
+
+
+@test("bad_definitions_are_left_out_and_named", "ART-02 ART-03 ART-04")
+def definitions():
+    good = {"version": "1.0", "kind": "agent", "id": "x", "runtime": {"entry": "backend.codex"}}
+
+    def with_(**more):
+        return json.dumps({**good, **more})
+    bad = {"syntax.json": "{", "version.json": with_(version="2.0"), "kind.json": with_(kind="skill"),
+           "id.json": with_(id="a b"), "taken.json": with_(id="echo"), "twice.json": with_(id="codex-x"),
+           "entry.json": with_(runtime={"entry": "llm.chat"}), "more.json": with_(tools={}),
+           "acp.json": with_(runtime={"entry": "backend.acp"}),
+           "option.json": with_(runtime={"entry": "backend.claude_code",
+                                         "backend": {"sandbox_mode": "read-only"}})}
+    with Shop({"codex-x": {"entry": "codex", "metadata": {
+            "title": "Codex X", "description": "d", "tags": ["t"], "author": "a", "icon": "i"}}},
+            files={**bad, "notes.txt": "no definition"}) as s:
+        agents = {a["agent_id"]: a for a in s.http.get("/api/agents").json["agents"]}
+        equal(agents["codex-x"], {"agent_id": "codex-x", "title": "Codex X", "description": "d",
+                                  "entry": "backend.codex"})
+        check("x" not in agents and "echo" in agents, agents)
+        for name in bad:
+            lines = [line for line in s.log().splitlines()
+                     if "agent.refused" in line and "file=" + name in line]
+            equal(len(lines), 1, name)
+        check("notes.txt" not in s.log())
+        refused(s.http.post("/api/runs", {"agent_id": "x", "inputs": {"message": "m"}}), 404,
+                "NOT_FOUND")
+
+
+@test("agents_without_a_definition_need_a_directory_and_leave_on_demand", "")
+def ad_hoc():
+    with Shop() as s:
+        agents = [a["agent_id"] for a in s.http.get("/api/agents").json["agents"]]
+        check({"codex", "claude_code", "acp:gemini"} <= set(agents), agents)
+        refused(s.http.post("/api/runs", {"agent_id": "codex", "inputs": {"message": "m"}}), 400,
+                "VALIDATION_ERROR", "/inputs/working_dir")
+        s.restart(exec_agents="off")
+        agents = [a["agent_id"] for a in s.http.get("/api/agents").json["agents"]]
+        check("codex" not in agents, agents)
+
+
+@test("an_agent_that_cannot_start_fails_its_run", "")
+def no_program():
+    with Shop({"claude": {"program": "/nonexistent/claude"}}) as s:
+        r = s.finish(s.create("claude", "hi"))
+        equal((r["status"], r["error"]["code"]), ("failed", "TRANSPORT_ERROR"), r)
+        check("/nonexistent" not in r["error"]["message"], r)
+
+
+@test("failures_have_stable_codes_and_leak_nothing", "")
+def failures():
+    cases = {"e401": ("claude_code/error_401.jsonl", "PROVIDER_ERROR"),
+             "e500": ("claude_code/error_500_retries.jsonl", "PROVIDER_ERROR"),
+             "cut": ("claude_code/stream_cut.jsonl", None)}
+    with Shop({k: {"script": ["expect initialize", "cat " + recording(f), "exit 1"]}
+               for k, (f, _) in cases.items()}) as s:
+        for agent, (_, code) in cases.items():
+            run_id = s.create(agent, "hi")
+            r = s.finish(run_id)
+            if code:
+                equal((r["status"], r["error"]["code"]), ("failed", code), r)
+            whole = json.dumps(s.log_of(run_id))
+            for canary in ("SECRET", "sk-ant", "x-api-key"):
+                check(canary not in whole, canary, agent)
+
+
+@test("a_stream_faster_than_the_disk_loses_nothing_and_stays_small", "")
+def burst():
+    count = int(os.environ.get("UAR_TEST_BURST", "200000"))
+    with Shop({"claude": {"script": TALK + [f"burst {count}", "result"]}}) as s:
+        run_id = s.create("claude", "hi")
+        text = text_of(s.events(run_id))
+        equal(len(text), sum(len(str(i)) for i in range(count)))
+        equal(text[:10] + text[-6:], "0123456789" + str(count - 1)[-6:])
+        if "asan" not in os.environ.get("BUILD", ""):
+            check(s.resident_kb() < 300000, s.resident_kb())
+
+
+main()
