@@ -78,6 +78,7 @@ $(AA_FAKE): tests/fake_cli/fake_cli.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -D_GNU_SOURCE -O2 -g -std=c17 -Wall -Wextra -Werror -o $@ $<
+e2e: $(AA_SUP) $(AA_FAKE)
 unit threaded: $(AA_SUP) $(AA_FAKE) $(AA_SO) $(AA_A) $(AA_PC)
 
 install: install-agent-api

@@ -41,6 +41,9 @@ UAR_MUST_CHECK uar_err uar_remote_follow(struct uar_cli *cli, const struct uar_r
 					 struct uar_error *error);
 
 /* verbs_stream.c: what verbs that start runs share. */
+/* The words after the agent, or standard input. */
+UAR_MUST_CHECK uar_err uar_remote_message(struct uar_cli *cli, struct uar_buf *out,
+					  struct uar_error *error);
 /* --timeout as seconds; untouched when it was not given. */
 UAR_MUST_CHECK uar_err uar_remote_timeout(struct uar_cli *cli, double *out,
 					  struct uar_error *error);

@@ -84,14 +84,14 @@ static uar_err read_input(struct uar_cli *cli, struct uar_buf *out, struct uar_e
 }
 
 /* The words after the agent, or standard input. */
-static uar_err read_message(struct uar_cli *cli, struct uar_buf *out, struct uar_error *error)
+uar_err uar_remote_message(struct uar_cli *cli, struct uar_buf *out, struct uar_error *error)
 {
 	const struct uar_args *args = cli->args;
 	bool from_input = args->words == 1 || (args->words == 2 && !strcmp(args->word[1], "-"));
 
 	if (args->words == 1 && cli->in_tty)
 		return uar_error_set(error, UAR_EINVALID,
-				     "what shall %.60s do? uar run AGENT MESSAGE, or - to read it "
+				     "what shall %.60s do? say it behind the agent, or - to read it "
 				     "from standard input",
 				     args->word[0]);
 	if (from_input)
@@ -227,7 +227,7 @@ int uar_verb_run(struct uar_cli *cli)
 	struct uar_buf body = uar_buf_make(2 * UAR_LIMIT_CLI_MESSAGE);
 	char run_id[UAR_LIMIT_ID_BYTES + 1] = "";
 	struct uar_error error = { 0 };
-	uar_err e = read_message(cli, &message, &error);
+	uar_err e = uar_remote_message(cli, &message, &error);
 	int status;
 
 	if (!e)

@@ -68,6 +68,8 @@ void gate_list_agents(struct call *c)
 		uar_jw_cstr(&w, "title", a->title);
 		uar_jw_cstr(&w, "description", a->doc);
 		uar_jw_cstr(&w, "entry", uar_entry_name(a->entry));
+		if (a->info)
+			uar_jw_bool(&w, "takes_working_dir", a->info->takes_working_dir);
 		uar_jw_close(&w);
 	}
 	uar_jw_close(&w);
