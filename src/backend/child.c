@@ -38,22 +38,35 @@ static bool usable(char *path, size_t size, uar_str dir, const char *rest)
 	return n > 0 && (size_t)n < size && access(path, X_OK) == 0;
 }
 
+/* Where the code of the library lies. Linked into a program that was found in PATH
+ * it has no directory in its name; the present one is never meant. */
+static uar_str own_dir(char *buf, size_t size)
+{
+	Dl_info here;
+	ssize_t n;
+
+	if (!dladdr(__extension__(void *) own_dir, &here) || !here.dli_fname)
+		return UAR_STR_NONE;
+	if (strchr(here.dli_fname, '/')) {
+		snprintf(buf, size, "%s", here.dli_fname);
+	} else {
+		n = readlink("/proc/self/exe", buf, size - 1);
+		buf[n > 0 ? n : 0] = 0;
+	}
+	return uar_str_n(buf, strchr(buf, '/') ? (size_t)(strrchr(buf, '/') - buf) : 0);
+}
+
 const char *uab_supervisor_path(uaa_str configured, char *path, size_t size)
 {
 	const char *env = secure_getenv("AGENT_API_SUPERVISOR");
-	uar_str dir = UAR_STR_NONE;
-	Dl_info here;
+	char self[1024];
+	uar_str dir;
 
 	if (configured.ptr) /* asked for: no other one will do */
 		return usable(path, size, uab_str(configured), "") ? path : NULL;
 	if (env)
 		return usable(path, size, uar_str_c(env), "") ? path : NULL;
-	if (dladdr(__extension__(void *) uab_supervisor_path, &here) && here.dli_fname) {
-		const char *slash = strrchr(here.dli_fname, '/');
-
-		dir = slash ? uar_str_n(here.dli_fname, (size_t)(slash - here.dli_fname))
-			    : UAR_STR(".");
-	}
+	dir = own_dir(self, sizeof self);
 	if (dir.n && (usable(path, size, dir, "/agent-api-supervisor") ||
 		      usable(path, size, dir, "/../libexec/agent-api-supervisor")))
 		return path;
