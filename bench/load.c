@@ -1,6 +1,8 @@
 /* load.c - the load client of the benchmarks.
  *
  *	load runs    --clients C --runs N [--agent A --message M --fetch 0|1]
+ *	             [--plugin P --entry E --sync 0|1]  instead of an agent
+ *	load queue   --plugin P --entry E --runs N  creates them, waits for none
  *	load fanout  --subscribers N [--run ID] [--seconds S | --attach-only 1]
  *	load replay  --repeat N --clients C [--run ID]
  *	load cold    --repeat N [--path P] -- PROGRAM ARGUMENT...
@@ -84,6 +86,14 @@ static bool has(const struct bench_event *ev, const char *type)
 
 static void run_body(const struct load *l, char *out, size_t cap)
 {
+	const char *plugin = bench_option(l->argv, "--plugin", NULL);
+
+	if (plugin) {
+		snprintf(out, cap, "{\"plugin_id\":\"%s\",\"entry_id\":\"%s\",\"args\":{}%s}",
+			 plugin, bench_option(l->argv, "--entry", "nop"),
+			 bench_number(l->argv, "--sync", 0) ? ",\"mode\":\"sync\"" : "");
+		return;
+	}
 	snprintf(out, cap, "{\"agent_id\":\"%s\",\"inputs\":{\"message\":\"%s\"}}",
 		 bench_option(l->argv, "--agent", "echo"),
 		 bench_option(l->argv, "--message", "hi"));
@@ -96,7 +106,8 @@ enum step { CREATE, FOLLOW, FETCH };
 struct runs {
 	struct load *load;
 	char body[512];
-	bool fetch;
+	const char *path; /* where runs are created */
+	bool fetch, sync, queue;
 	int64_t wanted, begun, ended, bad, events, deltas, times, log_events;
 	struct bench_samples latency, lag;
 };
@@ -122,7 +133,7 @@ static void runner_create(struct runner *r)
 	r->began = bench_now_us();
 	r->last = 0;
 	r->started = r->terminal = r->wrong = false;
-	bench_request(&r->conn, "/api/runs", a->body);
+	bench_request(&r->conn, a->path, a->body);
 }
 
 static void runner_end(struct runner *r)
@@ -145,6 +156,14 @@ static void runner_get(struct runner *r, enum step step, const char *suffix)
 	bench_request(&r->conn, path, NULL);
 }
 
+static bool is_over(const struct bench_conn *c)
+{
+	char status[24];
+
+	return bench_json_string(c->body.p, c->body.n, "status", status, sizeof status) &&
+	       strcmp(status, "succeeded") == 0;
+}
+
 static void runner_done(struct bench_conn *c, int status)
 {
 	struct runner *r = c->ctx;
@@ -159,7 +178,14 @@ static void runner_done(struct bench_conn *c, int status)
 	} else if (r->step == CREATE) {
 		if (!bench_json_string(c->body.p, c->body.n, "run_id", r->id, sizeof r->id))
 			bench_die("no run_id in %.*s", (int)c->body.n, c->body.p);
-		runner_get(r, FOLLOW, "/stream");
+		if (a->sync) { /* the answer is the record of the ended run */
+			bench_sample(&a->latency, bench_now_us() - r->began);
+			r->wrong |= !is_over(c);
+		}
+		if (a->sync || a->queue)
+			runner_end(r);
+		else
+			runner_get(r, FOLLOW, "/stream");
 	} else if (r->step == FOLLOW) {
 		bench_sample(&a->latency, bench_now_us() - r->began);
 		r->wrong |= !r->started || !r->terminal;
@@ -199,7 +225,10 @@ static int run_runs(struct load *l)
 	struct runner *r = bench_alloc(NULL, (size_t)clients * sizeof *r);
 	struct runs all = { .load = l,
 			    .wanted = bench_number(l->argv, "--runs", 1000),
-			    .fetch = bench_number(l->argv, "--fetch", 1) };
+			    .path = bench_option(l->argv, "--plugin", NULL) ? "/runs" : "/api/runs",
+			    .fetch = bench_number(l->argv, "--fetch", 1),
+			    .sync = bench_number(l->argv, "--sync", 0),
+			    .queue = strcmp(l->argv[1], "queue") == 0 };
 
 	run_body(l, all.body, sizeof all.body);
 	begin(l);
@@ -544,7 +573,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*fn)(struct load *l);
-	} modes[] = { { "runs", run_runs }, { "fanout", run_fanout }, { "replay", run_replay } };
+	} modes[] = { { "runs", run_runs },
+		      { "queue", run_runs },
+		      { "fanout", run_fanout },
+		      { "replay", run_replay } };
 	struct load l = { .argv = argv };
 	int status = 2;
 
@@ -562,6 +594,6 @@ int main(int argc, char **argv)
 		bench_loop_fini(&l.loop);
 	}
 	if (status == 2)
-		fprintf(stderr, "usage: load runs|fanout|replay|cold [--option value]...\n");
+		fprintf(stderr, "usage: load runs|queue|fanout|replay|cold [--option value]...\n");
 	return status;
 }
