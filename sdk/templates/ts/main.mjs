@@ -4,14 +4,14 @@
 //     uar plugin check .                                      does it work?
 //     uar plugin check . count --args '{"text": "one three"}'   executes it, without a server
 //
-// uar_plugin.mjs beside this file is the SDK, uar_plugin.d.mts has its types. This file runs as it is;
-// `tsc --noEmit --checkJs --module nodenext main.mjs` checks it, and an editor does so while you type.
+// uar_plugin.mjs beside this file is the SDK, uar_plugin.d.mts has its types. This file runs as it is; an editor checks
+// it while you type, and so does: tsc --noEmit --checkJs --strict --lib es2022,dom --module nodenext main.mjs
 import { Plugin, PluginError } from "./uar_plugin.mjs";
 
 const plugin = new Plugin();
 
-/** @param {{text: string}} args */
-plugin.entry("count", async ({ run }, args) => {
+/** @type {import("./uar_plugin.mjs").Handler<{text: string}>} */
+const count = async ({ run }, args) => {
     const words = args.text.split(/\s+/).filter(Boolean);
     if (!words.length)
         throw new PluginError("there are no words", { code: "EMPTY" });
@@ -23,6 +23,6 @@ plugin.entry("count", async ({ run }, args) => {
     }
     await run.exportText(longest, "the longest word");
     return { words: words.length };
-});
+};
 
-plugin.run();
+plugin.entry("count", count).run();

@@ -11,7 +11,8 @@ static int echo(struct uarp_run *run)
 {
 	struct uarp_value v;
 
-	printf("printed, not protocol\n");
+	if (uarp_arg_bool(run, "/print", 0)) /* not as a library: that is the server's output */
+		printf("printed, not protocol\n");
 	uarp_arg(run, "/say", &v);
 	return uarp_result(run, v.kind == UARP_STRING ? uarp_quote(run, v.text) : v.text);
 }
