@@ -217,21 +217,33 @@ static uar_err decide_all(struct batch *b, struct uar_error *error)
 
 /* --- after the commit -------------------------------------------------------- */
 
+/* The next events in a row that are the run's; 0: there are none. Facts of the thread
+ * may stand between them. */
+static size_t next_of_run(const struct batch *b, size_t *from)
+{
+	const struct uar_event *events = b->d.events;
+	size_t n = b->d.event_count, to;
+
+	while (*from < n && !events[*from].run_sequence)
+		(*from)++;
+	for (to = *from; to < n && events[to].run_sequence; to++)
+		;
+	return to - *from;
+}
+
 static void publish(struct batch *b)
 {
 	struct uar_bus *bus = b->agg->rt->bus;
 	const struct uar_event *events = b->d.events;
-	size_t n = b->d.event_count, from = 0, to = n;
+	size_t last = b->d.event_count - 1, from = 0, n;
 
-	while (from < n && !events[from].run_sequence)
-		from++;
-	while (to > from && !events[to - 1].run_sequence)
-		to--;
-	rt_tail_commit(b->agg->rt, b->run, events + from, to - from, b->append.run);
-	if (to > from)
-		uar_bus_publish(bus, b->run->run_key, events + from, to - from,
-				events[to - 1].run_sequence);
-	uar_bus_publish(bus, b->agg->key, events, n, events[n - 1].sequence);
+	while ((n = next_of_run(b, &from))) {
+		rt_tail_commit(b->agg->rt, b->run, events + from, n, b->append.run);
+		uar_bus_publish(bus, b->run->run_key, events + from, n,
+				events[from + n - 1].run_sequence);
+		from += n;
+	}
+	uar_bus_publish(bus, b->agg->key, events, b->d.event_count, events[last].sequence);
 }
 
 static void tell_watches(struct batch *b, bool added)

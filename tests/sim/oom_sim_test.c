@@ -1,7 +1,8 @@
 /* oom_sim_test.c - a life of the runtime in which memory runs out, at every place.
  *
- * Two runs of one conversation and an echo are created, watched, one is
- * cancelled, the process is killed and started again. Allocation n, or a row of
+ * Runs of one conversation, an echo, a recording with tools and long values and
+ * workers outside the process are created, watched, two are cancelled, the
+ * process is killed and started again. Allocation n, or a row of
  * them from n on, fails; whoever is told so asks again. Afterwards every run that
  * somebody was promised has ended, with a whole answer or with a reason. No run
  * has a time limit that could help out. */
@@ -14,7 +15,7 @@
 #include "runtime/stream.h"
 #include "sim/checker.h"
 
-enum { RUNS = 4, TRIES = 200 };
+enum { RUNS = 8, TRIES = 200, CANCELS = 2 };
 
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
 
@@ -44,7 +45,7 @@ struct life;
 struct guest {
 	struct uar_run_create op;
 	struct life *l;
-	const char *agent, *conversation;
+	const char *agent, *conversation, *inputs, *entry;
 	char key[16];
 	bool asked, known, over; /* over: the stream has delivered the end */
 	struct uar_stream *stream;
@@ -56,8 +57,11 @@ struct life {
 	struct sim_checker k;
 	struct uar_runtime *rt;
 	struct guest guests[RUNS];
-	struct uar_run_cancel_op cancel;
-	bool cancelling, cancelled;
+	struct client_cancel {
+		struct uar_run_cancel_op op;
+		struct life *l;
+		bool busy, done;
+	} cancels[CANCELS];
 };
 
 static bool fine(struct life *l, uar_err e, const char *what)
@@ -67,6 +71,8 @@ static bool fine(struct life *l, uar_err e, const char *what)
 	return e == UAR_OK;
 }
 
+static const char *folder; /* of recordings */
+
 static void begin(struct life *l)
 {
 	struct uar_runtime_options o = { .sched = &l->w.sched,
@@ -74,6 +80,8 @@ static void begin(struct life *l)
 					 .rand = &l->w.rand,
 					 .scripted = &l->w.model,
 					 .provider = &l->w.model,
+					 .entries = &l->w.entries,
+					 .fixtures_dir = folder,
 					 .provider_model = "sim" };
 
 	for (int i = 0; i < TRIES; i++) {
@@ -109,7 +117,10 @@ static void ask(struct life *l, struct guest *g)
 	g->l = l;
 	g->op = (struct uar_run_create){
 		.owner = owner,
-		.agent_id = uar_str_c(g->agent),
+		.agent_id = g->entry ? UAR_STR("") : uar_str_c(g->agent),
+		.plugin_id = g->entry ? UAR_STR("sim") : UAR_STR(""),
+		.entry_id = uar_str_c(g->entry ? g->entry : ""),
+		.inputs = uar_str_c(g->inputs ? g->inputs : ""),
 		.message = UAR_STR("say something, and say it well"),
 		.conversation_id = uar_str_c(g->conversation),
 		.idempotency_key = uar_str_c(g->key),
@@ -161,21 +172,22 @@ static void watch(struct life *l, struct guest *g)
 
 static void cancel_done(struct uar_run_cancel_op *op)
 {
-	struct life *l = UAR_OWNER(op, struct life, cancel);
+	struct client_cancel *c = UAR_OWNER(op, struct client_cancel, op);
 
-	l->cancelling = false;
-	l->cancelled = fine(l, op->err, "cancelled") && !l->w.dead;
+	c->busy = false;
+	c->done = fine(c->l, op->err, "cancelled") && !c->l->w.dead;
 }
 
-static void cancel(struct life *l, struct guest *g)
+static void cancel(struct life *l, struct client_cancel *c, const struct guest *g)
 {
-	if (!g->known || l->cancelling || l->cancelled)
+	if (!g->known || c->busy || c->done)
 		return;
-	l->cancel = (struct uar_run_cancel_op){ .owner = owner,
-						.run_id = uar_str_c(g->op.run_id),
-						.reason = UAR_STR("enough"),
-						.done = cancel_done };
-	l->cancelling = fine(l, uar_runtime_cancel_run(l->rt, &l->cancel), "cancel_run");
+	c->l = l;
+	c->op = (struct uar_run_cancel_op){ .owner = owner,
+					    .run_id = uar_str_c(g->op.run_id),
+					    .reason = UAR_STR("enough"),
+					    .done = cancel_done };
+	c->busy = fine(l, uar_runtime_cancel_run(l->rt, &c->op), "cancel_run");
 }
 
 static void insist(struct life *l)
@@ -184,7 +196,8 @@ static void insist(struct life *l)
 		ask(l, &l->guests[i]);
 		watch(l, &l->guests[i]);
 	}
-	cancel(l, &l->guests[2]);
+	cancel(l, &l->cancels[0], &l->guests[2]);
+	cancel(l, &l->cancels[1], &l->guests[6]);
 }
 
 static bool busy(const struct life *l)
@@ -192,7 +205,7 @@ static bool busy(const struct life *l)
 	for (size_t i = 0; i < RUNS; i++)
 		if (l->guests[i].asked)
 			return true;
-	return l->cancelling;
+	return l->cancels[0].busy || l->cancels[1].busy;
 }
 
 static void die_and_rise(struct life *l)
@@ -215,7 +228,7 @@ static bool all_over(const struct life *l)
 	for (size_t i = 0; i < RUNS; i++)
 		if (!l->guests[i].over)
 			return false;
-	return l->cancelled;
+	return l->cancels[0].done && l->cancels[1].done;
 }
 
 /* Timers far away are no help: everything must end by what is due soon. */
@@ -227,7 +240,7 @@ static void live(struct life *l)
 		sim_step(&l->w);
 	}
 	die_and_rise(l);
-	for (int i = 0; i < 20000 && !all_over(l) && !l->k.problem[0]; i++) {
+	for (int i = 0; i < 60000 && !all_over(l) && !l->k.problem[0]; i++) {
 		insist(l);
 		sim_step(&l->w);
 	}
@@ -237,15 +250,25 @@ static void live(struct life *l)
 
 static bool live_with(uint64_t seed, unsigned long from, unsigned long n)
 {
-	static const char *const agents[RUNS] = { "echo", "assistant", "assistant", "assistant" };
+	static const struct guest guests[RUNS] = {
+		{ .agent = "echo", .conversation = "" },
+		{ .agent = "assistant", .conversation = "talk" },
+		{ .agent = "assistant", .conversation = "talk" },
+		{ .agent = "assistant", .conversation = "talk" },
+		{ .agent = "fixture",
+		  .conversation = "",
+		  .inputs = "{\"fixture\":\"oom\",\"pace\":\"full\"}" },
+		{ .entry = "work", .conversation = "" },
+		{ .entry = "work", .conversation = "" },
+		{ .entry = "once", .conversation = "" },
+	};
 	struct life *l = uar_zalloc(sizeof *l);
 	bool reached;
 
 	sim_world_init(&l->w, seed);
 	sim_checker_init(&l->k, &l->w, &owner);
 	for (size_t i = 0; i < RUNS; i++) {
-		l->guests[i].agent = agents[i];
-		l->guests[i].conversation = i == 0 ? "" : "talk";
+		l->guests[i] = guests[i];
 		snprintf(l->guests[i].key, sizeof l->guests[i].key, "key-%zu", i);
 	}
 	run_out(from, n);
@@ -268,10 +291,28 @@ static bool live_with(uint64_t seed, unsigned long from, unsigned long n)
 	return reached;
 }
 
+#define TOOL(TYPE, MORE) "{\"type\":\"" TYPE "\",\"data\":{\"tool_call_id\":\"c\"," MORE "}}\n"
+
+static void write_recording(void)
+{
+	char path[400];
+	FILE *f;
+
+	folder = uar_test_dir();
+	snprintf(path, sizeof path, "%s/oom.jsonl", folder);
+	f = fopen(path, "w");
+	REQUIRE(f != NULL);
+	fputs(TOOL("ToolStart", "\"tool\":\"t\",\"input\":{}"), f);
+	fprintf(f, TOOL("ToolEnd", "\"output\":\"%0*d\",\"ok\":true"), 5000, 7);
+	fputs("{\"type\":\"RunDone\",\"data\":{}}\n", f);
+	CHECK_INT(fclose(f), 0);
+}
+
 static void every_place(uint64_t seed, unsigned long n, unsigned long stride)
 {
 	unsigned long from = 1;
 
+	write_recording();
 	live_with(seed, 1, 0); /* schemas are compiled once and for all */
 	while (live_with(seed, from, n))
 		from += stride;

@@ -98,6 +98,14 @@ static bool run_timer(struct sim_world *w)
 	return true;
 }
 
+/* However busy everybody is. */
+static bool timer_due(const struct sim_world *w)
+{
+	const struct uar_timer *t = uar_timers_first(&w->timers);
+
+	return t && t->due_us <= w->now_us;
+}
+
 bool sim_step(struct sim_world *w)
 {
 	w->now_us += (int64_t)sim_below(w, 50);
@@ -112,6 +120,10 @@ bool sim_step(struct sim_world *w)
 		break;
 	case 2:
 		if (sim_entries_step(w))
+			return true;
+		break;
+	case 3:
+		if (timer_due(w) && run_timer(w))
 			return true;
 		break;
 	default: break;
