@@ -30,6 +30,15 @@ struct uar_timer {
 	size_t heap_index; /* 1-based place in the scheduler's heap, 0: not set */
 };
 
+/* Blocking work on another thread: `work` runs there with nothing shared, then
+ * `done` on the loop. Embedded in its owner, which stays until then. */
+struct uar_work {
+	struct uar_task task;
+	struct uar_list node;
+	void (*work)(struct uar_work *w);
+	void (*done)(struct uar_work *w);
+};
+
 struct uar_sched;
 struct uar_sched_ops {
 	uint32_t abi, size;
@@ -42,6 +51,9 @@ struct uar_sched_ops {
 	/* (Re)starts a timer. UAR_ENOMEM leaves it unset. */
 	uar_err (*timer_set)(struct uar_sched *s, struct uar_timer *t, int64_t delay_us);
 	void (*timer_stop)(struct uar_sched *s, struct uar_timer *t); /* unset is fine */
+	/* UAR_EBUSY: UAR_LIMIT_WORK_QUEUE pieces wait already. What was taken is
+	 * finished, and `done`, even when the scheduler ends first. */
+	uar_err (*work)(struct uar_sched *s, struct uar_work *w);
 };
 
 struct uar_sched {
@@ -72,6 +84,11 @@ static inline uar_err uar_timer_set(struct uar_sched *s, struct uar_timer *t, in
 static inline void uar_timer_stop(struct uar_sched *s, struct uar_timer *t)
 {
 	s->ops->timer_stop(s, t);
+}
+
+UAR_MUST_CHECK static inline uar_err uar_work_begin(struct uar_sched *s, struct uar_work *w)
+{
+	return s->ops->work(s, w);
 }
 
 /* The timer heap both schedulers share. */

@@ -1,26 +1,18 @@
 /* fixtures.c - recorded streams as they are, for clients that are being built. */
 #include "gate/gate_int.h"
-#include "base/sse.h"
-#include "runtime/fixture_file.h"
+#include "runtime/fixture.h"
 
-enum { LIST_BYTES = 262144 };
+/* --- the list ------------------------------------------------------------------- */
 
-void gate_list_fixtures(struct call *c)
+static void answer_list(struct call *c, const struct uar_fixture_job *job)
 {
-	struct uar_buf b = uar_buf_make(LIST_BYTES);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_FIXTURES * (UAR_LIMIT_FIXTURE_NAME + 4) + 64);
 	struct uar_jw w = uar_jw_begin(&b);
-	uar_str *names;
-	size_t n;
-	uar_err e = uar_fixture_list(c->g->o.fixtures_dir, &c->arena, &names, &n);
 
-	if (e) {
-		gate_problem(c, e, NULL);
-		return;
-	}
 	uar_jw_obj(&w, NULL);
 	uar_jw_arr(&w, "fixtures");
-	for (size_t i = 0; i < n; i++)
-		uar_jw_str(&w, NULL, names[i]);
+	for (size_t i = 0; i < job->name_count; i++)
+		uar_jw_str(&w, NULL, job->names[i]);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
@@ -28,167 +20,184 @@ void gate_list_fixtures(struct call *c)
 	uar_buf_fini(&b);
 }
 
-/* A replay on its way: nothing of it is stored, so it starts anew each time. */
+static void listed(struct uar_fixture_job *job)
+{
+	struct call *c = job->ctx;
+
+	if (job->err)
+		gate_problem(c, job->err, &job->error);
+	else
+		answer_list(c, job);
+}
+
+static void forget_list(struct call *c)
+{
+	uar_fixture_job_forget(c->op);
+	gate_call_free(c);
+}
+
+void gate_list_fixtures(struct call *c)
+{
+	struct uar_fixture_job *job =
+		uar_fixture_job_make(UAR_FIXTURE_LIST, c->g->o.fixtures_dir, UAR_STR_NONE);
+	uar_err e = UAR_ENOMEM;
+
+	if (job) {
+		job->done = listed;
+		job->ctx = c;
+		e = uar_fixture_job_begin(c->g->o.sched, job);
+	}
+	if (e) {
+		gate_problem(c, e, NULL);
+		return;
+	}
+	c->op = job;
+	c->gone = forget_list;
+}
+
+/* --- a replay on its way: nothing of it is stored, so it starts anew each time ----- */
+
 struct replay {
-	struct uar_gate *g;
-	struct uar_http_stream *http;
-	struct uar_timer wait;
-	uar_str text, rest;
-	uint64_t line;
-	int64_t origin_us;
-	bool paced;
+	struct gate_stream base;
+	struct call *call;	    /* until the answer has begun */
+	struct uar_fixture *replay; /* NULL: over */
 };
 
-static void finish(struct replay *p)
+static void drop_replay(struct gate_stream *base)
 {
-	uar_timer_stop(p->g->o.sched, &p->wait);
-	if (p->http)
-		uar_http_stream_end(p->http);
-	uar_free((char *)p->text.p);
+	struct replay *p = UAR_OWNER(base, struct replay, base);
+
+	gate_stream_forget(base);
+	uar_fixture_close(p->replay);
 	uar_free(p);
-}
-
-static int64_t due_in(const struct replay *p, const struct uar_json *j)
-{
-	int64_t at_us = uar_json_int(uar_json_get(j, UAR_STR("at_ms")), 0) * 1000;
-	int64_t now = uar_clock_mono(p->g->o.sched->clock);
-
-	return p->paced && p->origin_us + at_us > now ? p->origin_us + at_us - now : 0;
-}
-
-static struct uar_frame *frame_of(struct uar_gate *g, const struct uar_json *j, uint64_t line)
-{
-	struct uar_buf json = uar_buf_make(UAR_LIMIT_FIXTURE_BYTES);
-	struct uar_jw w = uar_jw_begin(&json);
-	struct uar_frame *frame = NULL;
-	char id[24];
-
-	uar_jw_obj(&w, NULL);
-	uar_jw_tree(&w, "type", uar_json_get(j, UAR_STR("type")));
-	uar_jw_tree(&w, "data", uar_json_get(j, UAR_STR("data")));
-	uar_jw_close(&w);
-	snprintf(id, sizeof id, "%llu", (unsigned long long)line);
-	uar_buf_clear(&g->buf);
-	if (uar_jw_end(&w) == UAR_OK) {
-		uar_sse_put(&g->buf, UAR_STR("event"), uar_str_c(id), uar_buf_str(&json));
-		frame = g->buf.err ? NULL : uar_frame_create(uar_buf_str(&g->buf));
-	}
-	uar_buf_fini(&json);
-	return frame;
-}
-
-enum step { STEP_ON, STEP_WAIT, STEP_END };
-
-static enum step send_line(struct replay *p, struct uar_arena *arena)
-{
-	uar_str before = p->rest, line;
-	const struct uar_json *j;
-	struct uar_frame *frame;
-	int64_t wait;
-	uar_err e;
-
-	if (!uar_fixture_line(&p->rest, &line) || uar_fixture_parse(line, arena, &j, NULL))
-		return STEP_END;
-	wait = due_in(p, j);
-	frame = wait ? NULL : frame_of(p->g, j, p->line + 1);
-	e = frame ? uar_http_stream_send(p->http, frame) : UAR_OK;
-	uar_frame_unref(frame);
-	if (wait || e == UAR_EBUSY) {
-		p->rest = before;
-		return wait && uar_timer_set(p->g->o.sched, &p->wait, wait) ? STEP_END : STEP_WAIT;
-	}
-	p->line++;
-	return e == UAR_EEOF ? STEP_WAIT : frame ? STEP_ON : STEP_END;
-}
-
-static void run_lines(struct replay *p)
-{
-	enum step step;
-
-	do {
-		struct uar_arena arena;
-
-		uar_arena_init(&arena, 0);
-		step = send_line(p, &arena);
-		uar_arena_fini(&arena);
-	} while (step == STEP_ON);
-	if (step == STEP_END)
-		finish(p);
-}
-
-static void on_wait_over(struct uar_timer *t)
-{
-	run_lines(UAR_OWNER(t, struct replay, wait));
 }
 
 static void on_writable(void *ctx)
 {
-	run_lines(ctx);
+	struct replay *p = ctx;
+
+	if (p->replay)
+		uar_fixture_resume(p->replay);
 }
 
 static void on_closed(void *ctx)
 {
+	drop_replay(ctx);
+}
+
+static uar_err on_opened(void *ctx)
+{
 	struct replay *p = ctx;
+	struct uar_http_stream_events events = { on_writable, on_closed, p };
+	uar_err e = gate_stream_open(&p->base, p->call, &events);
 
-	p->http = NULL;
-	finish(p);
-}
-
-/* Lines up to the cursor are passed over; more than there are is an error. */
-static uar_err skip_to(struct replay *p, uint64_t after)
-{
-	uar_str line;
-
-	while (p->line < after) {
-		if (!uar_fixture_line(&p->rest, &line))
-			return UAR_ECURSOR;
-		p->line++;
-	}
-	return UAR_OK;
-}
-
-static uar_err prepare(struct call *c, struct replay *p, struct uar_error *error)
-{
-	uar_str header = uar_http_header(c->r, "last-event-id"), pace;
-	uint64_t after = 0;
-	uar_err e = uar_fixture_load(c->g->o.fixtures_dir, c->params[0], &p->text, error);
-
-	p->rest = p->text;
-	if (!e)
-		e = gate_query_u64(c, "after", 0, &after, error);
-	if (!e && header.n && uar_str_u64(header, &after))
-		e = UAR_ECURSOR;
-	if (!e)
-		e = gate_query_str(c, "pace", &pace);
-	if (!e)
-		e = skip_to(p, after);
-	p->paced = !e && uar_str_is(pace, "recorded");
+	if (!e || e == UAR_ESKIP)
+		p->call = NULL;
 	return e;
+}
+
+static struct uar_frame *frame_of(struct uar_gate *g, const struct uar_json *line, uint64_t number)
+{
+	struct uar_jw w;
+	uar_err e;
+
+	uar_buf_clear(&g->buf);
+	uar_buf_printf(&g->buf, "event: event\nid: %llu\ndata: ", (unsigned long long)number);
+	w = uar_jw_begin(&g->buf);
+	uar_jw_obj(&w, NULL);
+	uar_jw_tree(&w, "type", uar_json_get(line, UAR_STR("type")));
+	uar_jw_tree(&w, "data", uar_json_get(line, UAR_STR("data")));
+	uar_jw_close(&w);
+	e = uar_jw_end(&w);
+	uar_buf_add_str(&g->buf, UAR_STR("\n\n"));
+	return e || g->buf.err ? NULL : uar_frame_create(uar_buf_str(&g->buf));
+}
+
+static uar_err on_line(void *ctx, uint64_t number, uar_str text, const struct uar_json *line)
+{
+	struct replay *p = ctx;
+	struct uar_frame *frame = frame_of(p->base.g, line, number);
+	uar_err e = frame ? uar_http_stream_send(p->base.http, frame) : UAR_ENOMEM;
+
+	(void)text;
+	uar_frame_unref(frame);
+	return e;
+}
+
+/* The peer's end (UAR_EEOF) is told by on_closed as well; that one frees. */
+static void on_end(void *ctx, uar_err why, const struct uar_error *error)
+{
+	struct replay *p = ctx;
+	struct call *c = p->call;
+
+	p->replay = NULL;
+	if (c) {
+		uar_free(p);
+		gate_problem(c, why, error);
+		return;
+	}
+	if (why == UAR_EEOF)
+		return;
+	if (p->base.http)
+		uar_http_stream_end(p->base.http);
+	drop_replay(&p->base);
+}
+
+static void on_gone(struct call *c)
+{
+	struct replay *p = c->op;
+
+	gate_call_free(c);
+	drop_replay(&p->base);
+}
+
+static uar_err read_pace(struct call *c, bool *out_paced, struct uar_error *error)
+{
+	uar_str pace = UAR_STR_NONE;
+	uar_err e = gate_query_str(c, "pace", &pace);
+
+	*out_paced = uar_str_is(pace, "recorded");
+	if (e || *out_paced || !pace.p || uar_str_is(pace, "full"))
+		return e;
+	uar_error_where(error, "?pace");
+	return uar_error_set(error, UAR_EINVALID, "the pace is recorded or full");
+}
+
+static uar_err open_replay(struct call *c, struct uar_error *error)
+{
+	struct uar_fixture_options o = { .sched = c->g->o.sched,
+					 .dir = c->g->o.fixtures_dir,
+					 .name = c->params[0] };
+	uar_err e = gate_cursor(c, &o.after, error);
+	struct replay *p;
+
+	if (!e)
+		e = read_pace(c, &o.paced, error);
+	if (e)
+		return e;
+	p = uar_zalloc(sizeof *p);
+	if (!p)
+		return UAR_ENOMEM;
+	uar_list_init(&p->base.node);
+	p->base.g = c->g;
+	p->base.drop = drop_replay;
+	p->call = c;
+	o.sink = (struct uar_fixture_sink){ on_opened, on_line, on_end, p };
+	e = uar_fixture_open(&o, &p->replay);
+	if (e) {
+		uar_free(p);
+		return e;
+	}
+	c->op = p;
+	c->gone = on_gone;
+	return UAR_OK;
 }
 
 void gate_stream_fixture(struct call *c)
 {
-	struct replay *p = uar_zalloc(sizeof *p);
 	struct uar_error error = { 0 };
-	uar_err e = p ? UAR_OK : UAR_ENOMEM;
+	uar_err e = c->g->draining ? UAR_EDRAINING : open_replay(c, &error);
 
-	if (!e) {
-		p->g = c->g;
-		p->wait.fn = on_wait_over;
-		p->origin_us = uar_clock_mono(c->g->o.sched->clock);
-		e = c->g->draining ? UAR_EDRAINING : prepare(c, p, &error);
-	}
-	if (!e)
-		e = uar_http_stream_begin(
-			c->r, "text/event-stream; charset=utf-8",
-			&(struct uar_http_stream_events){ on_writable, on_closed, p }, &p->http);
-	if (e) {
-		if (p)
-			uar_free((char *)p->text.p);
-		uar_free(p);
+	if (e)
 		gate_problem(c, e, &error);
-		return;
-	}
-	gate_call_free(c);
-	run_lines(p);
 }

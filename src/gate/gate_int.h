@@ -103,6 +103,8 @@ const char *gate_cursor_source(const struct uar_http_request *r);
 uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint64_t *out,
 		       struct uar_error *error);
 uar_err gate_query_str(struct call *c, const char *name, uar_str *out);
+/* The number of the last event seen; 0 when none is named. */
+uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error);
 
 /* runs.c: what creators of runs share */
 uar_err gate_text_of(struct call *c, const struct uar_json *j, uar_str *out);

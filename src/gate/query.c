@@ -79,3 +79,16 @@ uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint
 	uar_error_where(error, "?%s", name);
 	return uar_error_set(error, UAR_EINVALID, "%s must be a whole number", name);
 }
+
+/* The cursor: Last-Event-ID wins, since a browser sends it on its own reconnects. */
+uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error)
+{
+	uar_str header = uar_http_header(c->r, "last-event-id");
+	uar_err e = gate_query_u64(c, "last_event_id", 0, out, error);
+
+	if (!e)
+		e = gate_query_u64(c, "after", *out, out, error);
+	if (e || !header.n)
+		return e;
+	return uar_str_u64(header, out) ? UAR_ECURSOR : UAR_OK;
+}

@@ -4,7 +4,6 @@
  * What one commit brings is framed once and shared by all readers; a reader
  * that cannot take it is fed from the store when it has room again. */
 #include "gate/gate_int.h"
-#include "base/sse.h"
 #include "proto/exports.h"
 #include "proto/normalized.h"
 #include "runtime/stream.h"
@@ -229,26 +228,13 @@ static void on_gone(struct call *c)
 	gate_call_free(c);
 }
 
-/* The cursor: Last-Event-ID wins, since a browser sends it on its own reconnects. */
-static uar_err cursor_of(struct call *c, uint64_t *out, struct uar_error *error)
-{
-	uar_str header = uar_http_header(c->r, "last-event-id");
-	uar_err e = gate_query_u64(c, "last_event_id", 0, out, error);
-
-	if (!e)
-		e = gate_query_u64(c, "after", *out, out, error);
-	if (e || !header.n)
-		return e;
-	return uar_str_u64(header, out) ? UAR_ECURSOR : UAR_OK;
-}
-
 static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dialect,
 			   struct uar_error *error)
 {
 	struct sse *s = uar_zalloc(sizeof *s);
 	struct uar_stream_options o = { .owner = c->g->o.owner };
 	uar_str meta = UAR_STR_NONE;
-	uar_err e = s ? cursor_of(c, &o.after, error) : UAR_ENOMEM;
+	uar_err e = s ? gate_cursor(c, &o.after, error) : UAR_ENOMEM;
 
 	if (!e)
 		e = gate_query_str(c, "meta", &meta);

@@ -182,16 +182,6 @@ static void loop_timer_stop(struct uar_sched *s, struct uar_timer *t)
 	uar_timers_stop(&loop_of(s)->timers, t);
 }
 
-static const struct uar_sched_ops loop_ops = {
-	.abi = 1,
-	.size = sizeof(struct uar_sched_ops),
-	.post = loop_post,
-	.post_remote = loop_post_remote,
-	.unpost = loop_unpost,
-	.timer_set = loop_timer_set,
-	.timer_stop = loop_timer_stop,
-};
-
 /* --- workers ---------------------------------------------------------------- */
 
 static void work_done(struct uar_task *t)
@@ -252,8 +242,9 @@ static uar_err pool_start(struct uar_loop *l)
 	return UAR_OK;
 }
 
-uar_err uar_loop_work(struct uar_loop *l, struct uar_work *w)
+static uar_err loop_work(struct uar_sched *s, struct uar_work *w)
 {
+	struct uar_loop *l = loop_of(s);
 	struct pool *p = &l->pool;
 	uar_err e = p->threads == UAR_LIMIT_WORK_THREADS ? UAR_OK : pool_start(l);
 
@@ -298,6 +289,17 @@ static void pool_stop(struct uar_loop *l)
 	}
 	run_tasks(l);
 }
+
+static const struct uar_sched_ops loop_ops = {
+	.abi = 1,
+	.size = sizeof(struct uar_sched_ops),
+	.post = loop_post,
+	.post_remote = loop_post_remote,
+	.unpost = loop_unpost,
+	.timer_set = loop_timer_set,
+	.timer_stop = loop_timer_stop,
+	.work = loop_work,
+};
 
 /* --- signals ---------------------------------------------------------------- */
 

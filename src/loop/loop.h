@@ -22,15 +22,4 @@ typedef void uar_signal_fn(void *ctx, int signum);
 UAR_MUST_CHECK uar_err uar_loop_on_signal(struct uar_loop *l, int signum, uar_signal_fn *fn,
 					  void *ctx);
 
-/* Blocking work on a small pool of threads: `work` runs there with nothing
- * shared, `done` on the loop. What was taken is finished even by uar_loop_destroy. */
-struct uar_work {
-	struct uar_task task;
-	struct uar_list node;
-	void (*work)(struct uar_work *w);
-	void (*done)(struct uar_work *w);
-};
-/* UAR_EBUSY: UAR_LIMIT_WORK_QUEUE pieces wait already. */
-UAR_MUST_CHECK uar_err uar_loop_work(struct uar_loop *l, struct uar_work *w);
-
 #endif

@@ -231,7 +231,7 @@ TEST(work_runs_elsewhere_and_ends_on_the_loop, "")
 		sums[i] = (struct sum){ .work = { .work = add_up, .done = added_up },
 					.n = i,
 					.left = &left };
-		REQUIRE(uar_loop_work(loop, &sums[i].work) == UAR_OK);
+		REQUIRE(uar_work_begin(uar_loop_sched(loop), &sums[i].work) == UAR_OK);
 	}
 	uar_loop_run(loop);
 	CHECK_INT(left, 0);
@@ -252,7 +252,7 @@ TEST(work_under_way_is_finished_by_destroy, "")
 		sums[i] = (struct sum){ .work = { .work = add_up, .done = added_up },
 					.n = 10000,
 					.left = &left };
-		REQUIRE(uar_loop_work(loop, &sums[i].work) == UAR_OK);
+		REQUIRE(uar_work_begin(uar_loop_sched(loop), &sums[i].work) == UAR_OK);
 	}
 	close_loop();
 	CHECK_INT(left, 1);

@@ -3,6 +3,7 @@
  * Long input goes to the blob store first; a named conversation is looked up,
  * so that the run joins its session; then the engine decides. */
 #include "base/sha256.h"
+#include "runtime/fixture_file.h"
 #include "runtime/runtime_int.h"
 
 enum { CREATE_TRIES = 4 }; /* when the session moves on between look-up and append */
@@ -17,6 +18,7 @@ struct creation {
 	struct uar_runs_query row;
 	struct uar_key_row key;
 	struct uar_task place_later;
+	struct uar_fixture_job *look; /* whether there is such a fixture */
 	int tries;
 	bool has_blob;
 	struct uar_entry_info entry; /* of a plugin */
@@ -43,6 +45,7 @@ static void drop(struct rt_op *under_way)
 	struct creation *c = UAR_OWNER(under_way, struct creation, under_way);
 
 	uar_unpost(c->rt->o.sched, &c->place_later);
+	uar_fixture_job_forget(c->look);
 	uar_free(c);
 }
 
@@ -347,6 +350,60 @@ static void place_task(struct uar_task *t)
 	place(UAR_OWNER(t, struct creation, place_later));
 }
 
+static uar_err store_message(struct creation *c)
+{
+	struct uar_store *store = c->rt->o.store;
+
+	if (c->op->message.n <= UAR_LIMIT_PREVIEW_BYTES) {
+		uar_post(c->rt->o.sched, &c->place_later);
+		return UAR_OK;
+	}
+	c->put = (struct uar_blob_put){ .bytes = c->op->message, .done = blob_stored };
+	return store->ops->blob_put(store, &c->put);
+}
+
+/* --- fixtures: one that is not there is refused, not tried ------------------------ */
+
+static void looked(struct uar_fixture_job *job)
+{
+	struct creation *c = job->ctx;
+
+	c->look = NULL;
+	if (job->err)
+		uar_error_where(&job->error, "/inputs/fixture");
+	else
+		job->err = store_message(c);
+	if (job->err)
+		finish(c, job->err, &job->error);
+}
+
+static uar_err look_for_fixture(struct creation *c)
+{
+	const struct uar_json *inputs = NULL;
+	struct uar_arena arena;
+	uar_str name;
+	bool paced;
+	uar_err e = UAR_OK;
+
+	uar_arena_init(&arena, 0);
+	if (c->op->inputs.n)
+		e = uar_json_parse(c->op->inputs, NULL, &arena, &inputs, &c->op->error);
+	if (!e)
+		e = rt_fixture_inputs(inputs, &name, &paced, &c->op->error);
+	if (!e) {
+		c->look = uar_fixture_job_make(UAR_FIXTURE_FIND, c->rt->o.fixtures_dir, name);
+		e = c->look ? UAR_OK : UAR_ENOMEM;
+	}
+	uar_arena_fini(&arena);
+	if (e)
+		return e;
+	c->look->done = looked;
+	c->look->ctx = c;
+	return uar_fixture_job_begin(c->rt->o.sched, c->look);
+}
+
+/* --- the request ------------------------------------------------------------------- */
+
 /* Bad input never becomes a run. */
 static uar_err check_plugin(struct uar_runtime *rt, struct uar_run_create *op,
 			    struct uar_entry_info *out)
@@ -412,12 +469,10 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 	c->agent = uar_runtime_agent(rt, op->agent_id);
 	c->entry = entry;
 	c->place_later.fn = place_task;
-	if (op->message.n <= UAR_LIMIT_PREVIEW_BYTES) {
-		uar_post(rt->o.sched, &c->place_later);
-	} else {
-		c->put = (struct uar_blob_put){ .bytes = op->message, .done = blob_stored };
-		e = rt->o.store->ops->blob_put(rt->o.store, &c->put);
-	}
+	if (c->agent && c->agent->entry == UAR_ENTRY_FIXTURE && !op->parent)
+		e = look_for_fixture(c);
+	else
+		e = store_message(c);
 	if (e)
 		uar_free(c);
 	else

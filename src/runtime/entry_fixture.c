@@ -1,140 +1,84 @@
 /* entry_fixture.c - replays a recorded stream as a run.
  *
- * Deterministic: the same file gives the same events. At the recorded pace a
- * line waits for its "at_ms" since the run started; otherwise lines follow as
- * fast as they become durable. After a restart it goes on behind the last line
- * that is in the log. */
-#include "runtime/fixture_file.h"
+ * Deterministic: the same file gives the same events. After a restart it goes on
+ * behind the last line that is in the log. */
+#include "runtime/fixture.h"
 #include "runtime/spill.h"
 
 struct fixture {
 	struct worker base;
-	struct uar_task next;
-	struct uar_timer wait;
-	uar_str text, rest;
-	int64_t line; /* the last one sent */
-	bool paced, held;
-	int64_t origin_us;   /* monotonic moment of at_ms 0 */
-	struct spill *spill; /* a line whose long value is being stored */
-	uar_str retry;	     /* where that line begins */
+	struct uar_fixture *replay; /* NULL: over */
+	bool held;		    /* the session has no room */
+	struct spill *spill;	    /* a line whose long value is being stored */
+	uint64_t sent;		    /* the last line that was, once it was stored */
+	struct uar_timer again;	    /* when it could not be stored */
 };
 
-/* Microseconds until the line is due; 0 when it is or the pace is full. */
-static int64_t due_in(const struct fixture *f, const struct uar_json *j)
+static uar_err on_opened(void *ctx)
 {
-	struct uar_sched *sched = f->base.run->agg->rt->o.sched;
-	int64_t at_us = uar_json_int(uar_json_get(j, UAR_STR("at_ms")), 0) * 1000;
-	int64_t now = uar_clock_mono(sched->clock);
-
-	if (!f->paced || f->origin_us + at_us <= now)
-		return 0;
-	return f->origin_us + at_us - now;
+	(void)ctx;
+	return UAR_OK;
 }
-
-static void run_lines(struct fixture *f);
 
 /* What came behind the line has waited for it. */
 static void spilled(void *ctx, uar_err e, const struct uar_replay *replay, uar_str line)
 {
 	struct fixture *f = ctx;
+	struct uar_sched *sched = f->base.run->agg->rt->o.sched;
 	struct uar_replay r = *replay;
 
 	f->spill = NULL;
-	if (e && rt_worth_retrying(e) &&
-	    uar_timer_set(f->base.run->agg->rt->o.sched, &f->wait, UAR_RETRY_US) == UAR_OK) {
-		f->rest = f->retry;
+	if (e && rt_worth_retrying(e) && !uar_timer_set(sched, &f->again, UAR_RETRY_US))
 		return;
-	}
 	if (e) {
 		rt_send_fail(f->base.run, e, "execution", uar_err_text(e));
 		return;
 	}
-	r.line = ++f->line;
+	r.line = (int64_t)++f->sent;
 	f->held = !rt_send_line(f->base.run, line, &r);
-	if (!f->held)
-		run_lines(f);
+	uar_fixture_resume(f->replay);
 }
 
-/* False: stop for now. */
-static bool send(struct fixture *f, uar_str line, const struct uar_json *j, uar_str before)
+static void on_again(struct uar_timer *t)
 {
-	struct live_run *r = f->base.run;
-	struct uar_replay plain = { .line = f->line + 1 };
+	uar_fixture_resume(UAR_OWNER(t, struct fixture, again)->replay);
+}
+
+/* A line with a long value is refused until that is stored and the line sent. */
+static uar_err on_line(void *ctx, uint64_t number, uar_str text, const struct uar_json *line)
+{
+	struct fixture *f = ctx;
+	struct uar_replay plain = { .line = (int64_t)number };
 	uar_err e;
 
-	if (!rt_spill_of(j)) {
-		f->line++;
-		f->held = !rt_send_line(r, line, &plain);
-		return !f->held;
+	if (number == f->sent)
+		return UAR_OK;
+	if (f->held || f->spill)
+		return UAR_EBUSY;
+	if (!rt_spill_of(line)) {
+		f->held = !rt_send_line(f->base.run, text, &plain);
+		return UAR_OK;
 	}
-	f->retry = before;
-	e = rt_spill_begin(r->agg->rt, j, spilled, f, &f->spill);
+	f->sent = number - 1;
+	e = rt_spill_begin(f->base.run->agg->rt, line, spilled, f, &f->spill);
+	if (e && !rt_worth_retrying(e))
+		return e;
 	if (e)
-		rt_send_fail(r, e, "execution", uar_err_text(e));
-	return false;
+		e = uar_timer_set(f->base.run->agg->rt->o.sched, &f->again, UAR_RETRY_US);
+	return e ? e : UAR_EBUSY;
 }
 
-/* Sends one line. False: stop for now (waiting, held back, or at the end). */
-static bool step(struct fixture *f)
+static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 {
-	struct uar_sched *sched = f->base.run->agg->rt->o.sched;
 	static const struct uar_command finish = { .kind = UAR_CMD_FINISH };
-	uar_str before = f->rest, line;
-	const struct uar_json *j;
-	struct uar_error error = { 0 };
-	struct uar_arena arena;
-	int64_t wait = 0;
-	bool go_on = false;
-	uar_err e;
+	struct fixture *f = ctx;
 
-	if (!uar_fixture_line(&f->rest, &line)) {
-		rt_send(f->base.run, &finish);
-		return false;
-	}
-	uar_arena_init(&arena, 0);
-	e = uar_fixture_parse(line, &arena, &j, &error);
-	if (!e)
-		wait = due_in(f, j);
-	if (e)
-		rt_send_fail(f->base.run, e, "execution", uar_error_text(&error));
-	else if (wait && uar_timer_set(sched, &f->wait, wait) == UAR_OK)
-		f->rest = before;
+	f->replay = NULL;
+	if (why)
+		rt_send_fail(f->base.run, why, "execution",
+			     error && error->text[0] ? error->text : uar_err_text(why));
 	else
-		go_on = send(f, line, j, before);
-	uar_arena_fini(&arena);
-	return go_on;
-}
-
-static void run_lines(struct fixture *f)
-{
-	while (!f->spill && step(f))
-		;
-}
-
-static void next_task(struct uar_task *t)
-{
-	run_lines(UAR_OWNER(t, struct fixture, next));
-}
-
-static void wait_over(struct uar_timer *t)
-{
-	run_lines(UAR_OWNER(t, struct fixture, wait));
-}
-
-static void skip_done(struct fixture *f, struct uar_arena *arena)
-{
-	uar_str line;
-	const struct uar_json *j = NULL;
-	struct uar_error error;
-
-	while (f->line < f->base.run->state.replayed && uar_fixture_line(&f->rest, &line)) {
-		f->line++;
-		if (f->line == f->base.run->state.replayed &&
-		    uar_fixture_parse(line, arena, &j, &error) != UAR_OK)
-			j = NULL;
-	}
-	/* The pace goes on from the last line instead of racing to catch up. */
-	f->origin_us -= uar_json_int(uar_json_get(j, UAR_STR("at_ms")), 0) * 1000;
+		rt_send(f->base.run, &finish);
 }
 
 static uar_err fixture_start(struct worker *w, struct uar_error *error)
@@ -142,25 +86,21 @@ static uar_err fixture_start(struct worker *w, struct uar_error *error)
 	struct fixture *f = (struct fixture *)w;
 	struct uar_runtime *rt = w->run->agg->rt;
 	const struct uar_json *inputs = NULL;
+	struct uar_fixture_options o = {
+		.sched = rt->o.sched,
+		.dir = rt->o.fixtures_dir,
+		.after = (uint64_t)w->run->state.replayed,
+		.sink = { on_opened, on_line, on_end, f },
+	};
 	struct uar_arena arena;
 	uar_err e;
 
 	uar_arena_init(&arena, 0);
 	e = uar_json_parse(w->run->state.what.inputs, NULL, &arena, &inputs, error);
 	if (!e)
-		e = uar_fixture_load(
-			rt->o.fixtures_dir,
-			uar_json_str(uar_json_get(inputs, UAR_STR("fixture")), UAR_STR("")),
-			&f->text, error);
-	if (!e) {
-		f->paced = !uar_str_is(
-			uar_json_str(uar_json_get(inputs, UAR_STR("pace")), UAR_STR("recorded")),
-			"full");
-		f->rest = f->text;
-		f->origin_us = uar_clock_mono(rt->o.sched->clock);
-		skip_done(f, &arena);
-		uar_post(rt->o.sched, &f->next);
-	}
+		e = rt_fixture_inputs(inputs, &o.name, &o.paced, error);
+	if (!e)
+		e = uar_fixture_open(&o, &f->replay);
 	uar_arena_fini(&arena);
 	return e;
 }
@@ -174,21 +114,20 @@ static void fixture_flow(struct worker *w, bool paused)
 {
 	struct fixture *f = (struct fixture *)w;
 
-	if (!paused && f->held) {
-		f->held = false;
-		uar_post(w->run->agg->rt->o.sched, &f->next);
-	}
+	if (paused || !f->held)
+		return;
+	f->held = false;
+	if (f->replay)
+		uar_fixture_resume(f->replay);
 }
 
 static void fixture_stop(struct worker *w)
 {
 	struct fixture *f = (struct fixture *)w;
-	struct uar_sched *sched = w->run->agg->rt->o.sched;
 
-	uar_unpost(sched, &f->next);
-	uar_timer_stop(sched, &f->wait);
+	uar_timer_stop(w->run->agg->rt->o.sched, &f->again);
 	rt_spill_cancel(f->spill);
-	uar_free((char *)f->text.p);
+	uar_fixture_close(f->replay);
 	uar_free(f);
 }
 
@@ -204,8 +143,29 @@ uar_err rt_fixture_make(struct live_run *r, struct worker **out)
 	if (!f)
 		return UAR_ENOMEM;
 	f->base.ops = &fixture_ops;
-	f->next.fn = next_task;
-	f->wait.fn = wait_over;
+	f->again.fn = on_again;
 	*out = &f->base;
+	return UAR_OK;
+}
+
+uar_err rt_fixture_inputs(const struct uar_json *inputs, uar_str *out_name, bool *out_paced,
+			  struct uar_error *error)
+{
+	const struct uar_json *name = uar_json_get(inputs, UAR_STR("fixture"));
+	const struct uar_json *pace = uar_json_get(inputs, UAR_STR("pace"));
+	uar_str text = uar_json_str(pace, UAR_STR("recorded"));
+
+	*out_name = uar_json_str(name, UAR_STR(""));
+	*out_paced = uar_str_is(text, "recorded");
+	if (!uar_fixture_name_valid(*out_name)) {
+		uar_error_where(error, "/inputs/fixture");
+		return uar_error_set(error, UAR_EINVALID,
+				     "the name of a fixture: 1 to %d of a-z 0-9 - _",
+				     UAR_LIMIT_FIXTURE_NAME);
+	}
+	if ((pace && pace->kind != UAR_JSON_STRING) || (!*out_paced && !uar_str_is(text, "full"))) {
+		uar_error_where(error, "/inputs/pace");
+		return uar_error_set(error, UAR_EINVALID, "the pace is recorded or full");
+	}
 	return UAR_OK;
 }

@@ -10,12 +10,11 @@
 
 #include "base/alloc.h"
 
-enum { NAME_MAX_BYTES = 64, FIXTURES_MAX = 1000 };
 static const char suffix[] = ".jsonl";
 
 bool uar_fixture_name_valid(uar_str name)
 {
-	if (name.n == 0 || name.n > NAME_MAX_BYTES)
+	if (name.n == 0 || name.n > UAR_LIMIT_FIXTURE_NAME)
 		return false;
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
@@ -24,50 +23,6 @@ bool uar_fixture_name_valid(uar_str name)
 			return false;
 	}
 	return true;
-}
-
-static uar_err read_all(int fd, uar_str *out)
-{
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_FIXTURE_BYTES);
-	char block[16384];
-	ssize_t n;
-	size_t size;
-	char *bytes;
-
-	while ((n = read(fd, block, sizeof block)) > 0)
-		uar_buf_add(&b, block, (size_t)n);
-	if (n < 0 && !b.err)
-		b.err = UAR_EIO;
-	if (b.err) {
-		uar_err e = b.err;
-
-		uar_buf_fini(&b);
-		return e;
-	}
-	bytes = uar_buf_take(&b, &size);
-	*out = uar_str_n(bytes, size);
-	return UAR_OK;
-}
-
-uar_err uar_fixture_load(const char *dir, uar_str name, uar_str *out_text, struct uar_error *error)
-{
-	char path[4096];
-	uar_err e;
-	int fd;
-
-	if (!uar_fixture_name_valid(name))
-		return uar_error_set(error, UAR_EINVALID, "a fixture name has only a-z 0-9 - _");
-	snprintf(path, sizeof path, "%s/%.*s%s", dir ? dir : "", UAR_FMT(name), suffix);
-	fd = dir ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-	if (fd < 0)
-		return uar_error_set(error, UAR_ENOTFOUND, "no fixture is named \"%.*s\"",
-				     UAR_FMT(name));
-	e = read_all(fd, out_text);
-	close(fd);
-	if (e)
-		return uar_error_set(error, e, "fixture \"%.*s\": %s", UAR_FMT(name),
-				     uar_err_text(e));
-	return UAR_OK;
 }
 
 bool uar_fixture_line(uar_str *rest, uar_str *out_line)
@@ -102,36 +57,165 @@ uar_err uar_fixture_parse(uar_str line, struct uar_arena *arena, const struct ua
 	return UAR_OK;
 }
 
+/* --- on a worker thread -------------------------------------------------------- */
+
+static uar_err cannot_read(struct uar_fixture_job *j, int why)
+{
+	char reason[80];
+
+	if (why == ENOENT || why == ENOTDIR || why == ELOOP)
+		return uar_error_set(&j->error, UAR_ENOTFOUND, "no fixture is named \"%s\"",
+				     j->name);
+	return uar_error_set(&j->error, UAR_EIO, "fixture \"%s\": %s", j->name,
+			     strerror_r(why, reason, sizeof reason));
+}
+
+/* -1 with j->err: there is no such file, or none that is ours to read. */
+static int open_file(struct uar_fixture_job *j)
+{
+	char path[4096];
+	struct stat st;
+	int fd, n = snprintf(path, sizeof path, "%s/%s%s", j->dir ? j->dir : "", j->name, suffix);
+
+	if (!j->dir || !j->name[0] || n >= (int)sizeof path) {
+		j->err = cannot_read(j, ENOENT);
+		return -1;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0) {
+		j->err = cannot_read(j, errno);
+		return -1;
+	}
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		j->err = cannot_read(j, ENOENT);
+	else if (st.st_size > UAR_LIMIT_FIXTURE_BYTES)
+		j->err = uar_error_set(&j->error, UAR_ETOOBIG, "fixture \"%s\" is too large",
+				       j->name);
+	else
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void read_all(struct uar_fixture_job *j, int fd)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_FIXTURE_BYTES);
+	char block[16384];
+	ssize_t n;
+
+	while ((n = read(fd, block, sizeof block)) > 0 && !b.err)
+		uar_buf_add(&b, block, (size_t)n);
+	if (n < 0)
+		j->err = cannot_read(j, errno);
+	else if (b.err)
+		j->err = b.err;
+	else
+		j->text = uar_buf_take(&b, &j->size);
+	uar_buf_fini(&b);
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return uar_str_cmp(*(const uar_str *)a, *(const uar_str *)b);
 }
 
-uar_err uar_fixture_list(const char *dir, struct uar_arena *arena, uar_str **out, size_t *out_count)
+static void take_name(struct uar_fixture_job *j, const char *file)
 {
-	uar_str *names = uar_arena_alloc(arena, FIXTURES_MAX * sizeof *names);
-	DIR *d = dir ? opendir(dir) : NULL;
+	uar_str name = uar_str_c(file), copy;
+
+	if (!uar_str_ends(name, uar_str_c(suffix)))
+		return;
+	name.n -= sizeof suffix - 1;
+	if (!uar_fixture_name_valid(name))
+		return;
+	copy = uar_arena_str(&j->arena, name);
+	if (copy.p)
+		j->names[j->name_count++] = copy;
+	else
+		j->err = UAR_ENOMEM;
+}
+
+/* A folder that is not there has none. */
+static void list(struct uar_fixture_job *j)
+{
+	DIR *d = j->dir ? opendir(j->dir) : NULL;
 	struct dirent *entry;
-	size_t n = 0;
 
-	if (!names) {
-		if (d)
-			closedir(d);
-		return UAR_ENOMEM;
-	}
-	while (d && n < FIXTURES_MAX && (entry = readdir(d))) {
-		uar_str name = uar_str_c(entry->d_name);
-
-		if (!uar_str_ends(name, uar_str_c(suffix)))
-			continue;
-		name.n -= sizeof suffix - 1;
-		if (uar_fixture_name_valid(name))
-			names[n++] = uar_arena_str(arena, name);
-	}
+	j->names = uar_arena_alloc(&j->arena, UAR_LIMIT_FIXTURES * sizeof *j->names);
+	if (!j->names)
+		j->err = UAR_ENOMEM;
+	while (d && !j->err && j->name_count < UAR_LIMIT_FIXTURES && (entry = readdir(d)))
+		take_name(j, entry->d_name);
 	if (d)
 		closedir(d);
-	qsort(names, n, sizeof *names, by_name);
-	*out = names;
-	*out_count = n;
-	return UAR_OK;
+	if (!j->err)
+		qsort(j->names, j->name_count, sizeof *j->names, by_name);
+}
+
+static void work(struct uar_work *w)
+{
+	struct uar_fixture_job *j = UAR_OWNER(w, struct uar_fixture_job, work);
+	int fd;
+
+	if (j->task == UAR_FIXTURE_LIST) {
+		list(j);
+		return;
+	}
+	fd = open_file(j);
+	if (fd < 0)
+		return;
+	if (j->task == UAR_FIXTURE_LOAD)
+		read_all(j, fd);
+	close(fd);
+}
+
+/* --- on the loop ------------------------------------------------------------------ */
+
+static void free_job(struct uar_fixture_job *j)
+{
+	uar_free(j->text);
+	uar_arena_fini(&j->arena);
+	uar_free(j);
+}
+
+static void done(struct uar_work *w)
+{
+	struct uar_fixture_job *j = UAR_OWNER(w, struct uar_fixture_job, work);
+
+	j->error.code = j->err;
+	if (j->done)
+		j->done(j);
+	free_job(j);
+}
+
+struct uar_fixture_job *uar_fixture_job_make(enum uar_fixture_task task, const char *dir,
+					     uar_str name)
+{
+	struct uar_fixture_job *j = uar_zalloc(sizeof *j);
+
+	if (!j)
+		return NULL;
+	j->task = task;
+	j->dir = dir;
+	if (uar_fixture_name_valid(name)) /* one that is not names nothing */
+		snprintf(j->name, sizeof j->name, "%.*s", UAR_FMT(name));
+	j->work.work = work;
+	j->work.done = done;
+	uar_arena_init(&j->arena, 0);
+	return j;
+}
+
+uar_err uar_fixture_job_begin(struct uar_sched *sched, struct uar_fixture_job *job)
+{
+	uar_err e = uar_work_begin(sched, &job->work);
+
+	if (e)
+		free_job(job);
+	return e;
+}
+
+void uar_fixture_job_forget(struct uar_fixture_job *job)
+{
+	if (job)
+		job->done = NULL;
 }

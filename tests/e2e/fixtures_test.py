@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import signal
 import tempfile
 import time
 
@@ -29,6 +30,12 @@ def replay(s, name, query="", headers=None):
     with Stream(s.url, f"/api/fixtures/{name}/stream{query}", s.token, headers) as stream:
         events = stream.all()
         return events, bytes(stream.raw)
+
+
+def write(folder, name, *rows):
+    with open(os.path.join(folder, name + ".jsonl"), "w") as f:
+        for kind, data in (("RunStart", {"agent_id": "fixture"}),) + rows:
+            f.write(json.dumps({"type": kind, "data": {"run_id": "x", **data}}) + "\n")
 
 
 @test("every_line_is_a_normalized_event", "FIX-01")
@@ -93,21 +100,63 @@ def bad():
         for name in ("missing", "..", "%2e%2e%2fhello", "Hello", "hello.jsonl", "a" * 65):
             a = s.http.get(f"/api/fixtures/{name}/stream")
             check(a.status in (400, 404), name, a.status)
-        for query in ("?after=99", "?after=x"):
+        for query in ("?after=99", "?after=x", "?last_event_id=99", "?pace=slow", "?pace="):
             try:
                 replay(s, "hello", query)
                 raise AssertionError("opened with " + query)
             except Refusal as r:
-                refused(r, 400, "VALIDATION_ERROR")
-        run_id = s.create("fixture", None, inputs={"fixture": "missing"})
-        equal(s.events(run_id)[-1].data["data"]["code"], "NOT_FOUND")
-        equal(s.record(run_id)["status"], "failed")
+                refused(r, 400, "VALIDATION_ERROR", query.split("=")[0])
 
 
-def write(folder, name, *rows):
-    with open(os.path.join(folder, name + ".jsonl"), "w") as f:
-        for kind, data in (("RunStart", {"agent_id": "fixture"}),) + rows:
-            f.write(json.dumps({"type": kind, "data": {"run_id": "x", **data}}) + "\n")
+@test("a_run_of_a_bad_fixture_is_not_made", "ERR-05 ERR-08")
+def bad_runs():
+    with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:
+        write(folder, "good", ("RunDone", {}))
+        os.mkdir(os.path.join(folder, "folder.jsonl"))
+        os.mkfifo(os.path.join(folder, "pipe.jsonl"))
+        os.symlink("good.jsonl", os.path.join(folder, "link.jsonl"))
+        with open(os.path.join(folder, "large.jsonl"), "w") as f:
+            f.truncate(17 << 20)
+        for inputs, status, code, where in (
+                ({"fixture": "missing"}, 404, "NOT_FOUND", "fixture"),
+                ({"fixture": "folder"}, 404, "NOT_FOUND", "fixture"),
+                ({"fixture": "pipe"}, 404, "NOT_FOUND", "fixture"),
+                ({"fixture": "link"}, 404, "NOT_FOUND", "fixture"),
+                ({"fixture": "large"}, 413, "PAYLOAD_TOO_LARGE", "fixture"),
+                ({"fixture": "../good"}, 400, "VALIDATION_ERROR", "fixture"),
+                ({"fixture": 1}, 400, "VALIDATION_ERROR", "fixture"),
+                ({"fixture": ""}, 400, "VALIDATION_ERROR", "fixture"),
+                ({}, 400, "VALIDATION_ERROR", "fixture"),
+                ({"fixture": "good", "pace": "slow"}, 400, "VALIDATION_ERROR", "pace"),
+                ({"fixture": "good", "pace": 1}, 400, "VALIDATION_ERROR", "pace")):
+            refused(s.http.post("/api/runs", {"agent_id": "fixture", "inputs": inputs}), status,
+                    code, "/inputs/" + where)
+            refused(s.http.post("/runs", {"plugin_id": "uar.agent", "entry_id": "fixture",
+                                          "args": inputs}), status, code, "/args/" + where)
+        equal(s.http.get("/api/runs").json["runs"], [])
+        for body in ({"fixture": "good"}, {"fixture": "good", "message": "m" * 9000}):
+            equal(s.finish(s.create("fixture", None, inputs=body))["status"], "succeeded")
+        for name in ("folder", "pipe", "link"):
+            refused(s.http.get(f"/api/fixtures/{name}/stream"), 404, "NOT_FOUND")
+        os.unlink(os.path.join(folder, "good.jsonl"))
+        run_id = s.http.get("/api/runs").json["runs"][0]["run_id"]
+        again = s.http.post(f"/api/runs/{run_id}/retry").json["run_id"]
+        equal(s.events(again)[-1].data["data"]["code"], "NOT_FOUND", "it was there once")
+
+
+@test("a_stop_ends_replays_too", "")
+def stop():
+    with tempfile.TemporaryDirectory() as folder, \
+            Server(fixtures_dir=folder, drain_seconds="1h") as s:
+        with open(os.path.join(folder, "slow.jsonl"), "w") as f:
+            for at in (0, 3_600_000):
+                f.write(json.dumps({"type": "RunDone", "data": {"run_id": "x"}, "at_ms": at}) + "\n")
+        with Stream(s.url, "/api/fixtures/slow/stream?pace=recorded", s.token) as stream:
+            stream.next()
+            s.proc.send_signal(signal.SIGTERM)
+            equal(stream.all(), [])
+            equal(stream.retry, 1000)
+        equal(s.wait(), 0)
 
 
 @test("what_is_long_is_kept_apart_and_what_is_unknown_fails", "STAT-14 PERF-10")

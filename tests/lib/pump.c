@@ -46,6 +46,22 @@ static void timer_stop(struct uar_sched *s, struct uar_timer *t)
 	uar_timers_stop(&pump_of(s)->timers, t);
 }
 
+/* Done at once, told later. */
+static void work_done(struct uar_task *t)
+{
+	struct uar_work *w = UAR_OWNER(t, struct uar_work, task);
+
+	w->done(w);
+}
+
+static uar_err work(struct uar_sched *s, struct uar_work *w)
+{
+	w->work(w);
+	w->task.fn = work_done;
+	post(s, &w->task);
+	return UAR_OK;
+}
+
 static const struct uar_sched_ops ops = {
 	.abi = 1,
 	.size = sizeof ops,
@@ -54,6 +70,7 @@ static const struct uar_sched_ops ops = {
 	.unpost = unpost,
 	.timer_set = timer_set,
 	.timer_stop = timer_stop,
+	.work = work,
 };
 
 void uar_pump_init(struct uar_pump *p)
