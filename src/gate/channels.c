@@ -366,13 +366,6 @@ static void free_channel(struct channel *ch)
 {
 	if (!ch)
 		return;
-	/* The HTTP server is gone, and its streams with it. */
-	UAR_LIST_EACH (it, &ch->readers) {
-		struct reader *r = UAR_OWNER(it, struct reader, node);
-
-		uar_arena_fini(&r->arena);
-		uar_free(r);
-	}
 	for (size_t i = 0; i < UAR_LIMIT_CHANNEL_RING; i++)
 		uar_frame_unref(ch->ring[i].frame);
 	uar_free(ch);

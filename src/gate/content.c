@@ -325,6 +325,11 @@ static void page_ready(struct uar_read *r)
 		serve(d);
 }
 
+static void drop(struct call *c)
+{
+	destroy(c->op);
+}
+
 void gate_export_content(struct call *c)
 {
 	struct download *d = uar_zalloc(sizeof *d);
@@ -340,6 +345,7 @@ void gate_export_content(struct call *c)
 		d->run_id = keep(d, c->params[0]);
 		d->item_id = keep(d, c->params[1]);
 		c->op = d;
+		c->drop = drop;
 		e = d->run_id.p && d->item_id.p ? read_page(d) : UAR_ENOMEM;
 	}
 	if (e && d)

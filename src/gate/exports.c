@@ -232,6 +232,11 @@ static uar_err decode(struct call *c, struct listing *l, struct uar_error *error
 	return l->after_id.p ? UAR_OK : UAR_ENOMEM;
 }
 
+static void drop(struct call *c)
+{
+	free_listing(c->op);
+}
+
 void gate_list_exports(struct call *c)
 {
 	struct listing *l = uar_arena_alloc(&c->arena, sizeof *l);
@@ -246,6 +251,7 @@ void gate_list_exports(struct call *c)
 		uar_jw_obj(&l->w, NULL);
 		uar_jw_arr(&l->w, "items");
 		c->op = l;
+		c->drop = drop;
 		e = read_page(l);
 		if (e)
 			free_listing(l);

@@ -7,6 +7,7 @@ void gate_call_free(struct call *c)
 {
 	if (!c)
 		return;
+	uar_list_remove(&c->node);
 	uar_arena_fini(&c->arena);
 	uar_free(c);
 }
@@ -121,6 +122,7 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_m
 		return UAR_ENOMEM;
 	c->g = g;
 	c->r = r;
+	uar_list_add_last(&g->calls, &c->node);
 	uar_arena_init(&c->arena, UAR_LIMIT_HTTP_ARENA);
 	e = admit(g, r, c, error);
 	if (!e)
@@ -281,6 +283,7 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 	if (!g)
 		return UAR_ENOMEM;
 	g->o = *o;
+	uar_list_init(&g->calls);
 	uar_list_init(&g->streams);
 	uar_list_init(&g->downloads);
 	g->buf = uar_buf_make(UAR_LIMIT_READ_PAGE_BYTES * 4);
@@ -297,10 +300,30 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 	return UAR_OK;
 }
 
+/* Nobody is there to be answered, and nothing under way will end any more. */
+static void drop_call(struct call *c)
+{
+	c->r = NULL;
+	if (c->gone) {
+		c->gone(c);
+		return;
+	}
+	if (c->drop)
+		c->drop(c);
+	gate_call_free(c);
+}
+
 void uar_gate_destroy(struct uar_gate *g)
 {
 	if (!g)
 		return;
+	while (!uar_list_empty(&g->calls))
+		drop_call(UAR_OWNER(g->calls.next, struct call, node));
+	while (!uar_list_empty(&g->streams)) {
+		struct gate_stream *s = UAR_OWNER(g->streams.next, struct gate_stream, node);
+
+		s->drop(s);
+	}
 	uar_timer_stop(g->o.sched, &g->tick);
 	gate_channels_fini(g);
 	gate_downloads_fini(g);
@@ -329,4 +352,10 @@ void uar_gate_drain(struct uar_gate *g)
 	g->draining = true;
 	gate_streams_end(g);
 	gate_downloads_end(g);
+	UAR_LIST_EACH (it, &g->calls) {
+		struct call *c = UAR_OWNER(it, struct call, node);
+
+		if (c->hurry)
+			c->hurry(c);
+	}
 }

@@ -34,13 +34,16 @@ struct uar_gate_options {
 };
 
 UAR_MUST_CHECK uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out);
-void uar_gate_destroy(struct uar_gate *g); /* after the HTTP server; NULL is fine */
+/* After the HTTP server and the store, before the runtime; NULL is fine. Whatever
+ * was still under way is forgotten. */
+void uar_gate_destroy(struct uar_gate *g);
 /* What the HTTP server calls. */
 struct uar_http_handler uar_gate_handler(struct uar_gate *g);
 /* The server whose numbers /metrics shows. */
 void uar_gate_set_http(struct uar_gate *g, struct uar_http *http);
 void uar_gate_reload(struct uar_gate *g, int64_t heartbeat_us, bool cancel_as_done);
-/* Ends every stream with a hint when to come back. New ones are refused. */
+/* Ends every stream with a hint when to come back, answers who waits for the end
+ * of a run; new streams are refused. */
 void uar_gate_drain(struct uar_gate *g);
 /* A fresh one-time code for the link of a person; replaces the one before. */
 const char *uar_gate_link_code(struct uar_gate *g);

@@ -43,6 +43,7 @@ struct frame_cache {
 struct uar_gate {
 	struct uar_gate_options o;
 	struct uar_http *http;
+	struct uar_list calls;	 /* of struct call */
 	struct uar_list streams; /* of struct gate_stream, the longest unpinged first */
 	size_t stream_count;
 	struct uar_timer tick;
@@ -62,14 +63,18 @@ struct uar_gate {
 
 /* One request on its way to its answer. */
 struct call {
+	struct uar_list node; /* in g->calls */
 	struct uar_gate *g;
 	struct uar_http_request *r; /* NULL: the peer went away */
 	const struct route *route;
 	uar_str params[ROUTE_PARAMS]; /* percent-decoded */
 	const struct uar_json *body;  /* JSON routes: parsed */
 	struct uar_arena arena;	      /* lives until the call is freed */
-	void (*gone)(struct call *c); /* NULL: c is freed when its operation ends */
 	void *op;		      /* the handler's */
+	/* What the handler may be told while its operation is under way: */
+	void (*gone)(struct call *c);  /* the peer left: frees c; NULL: freed when op ends */
+	void (*hurry)(struct call *c); /* the server goes: answer now; NULL: it will soon */
+	void (*drop)(struct call *c);  /* op will never end: frees what it owns besides c */
 };
 void gate_call_free(struct call *c);
 

@@ -109,7 +109,7 @@ static void answer_end(struct start *s)
 	uar_err e;
 
 	uar_timer_stop(s->c->g->o.sched, &s->bound);
-	s->c->gone = NULL;
+	s->c->gone = s->c->hurry = NULL;
 	if (!s->envelope) {
 		gate_answer_run(s->c, uar_str_c(s->op.run_id), s->status[0] ? 200 : 202);
 		return;
@@ -143,6 +143,11 @@ static void on_bound(struct uar_timer *t)
 	uar_stream_close(s->stream);
 	s->stream = NULL;
 	answer_end(s);
+}
+
+static void hurry(struct call *c)
+{
+	on_bound(&((struct start *)c->op)->bound);
 }
 
 static uar_err on_opened(void *ctx)
@@ -226,7 +231,7 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 		return;
 	}
 	uar_timer_stop(s->c->g->o.sched, &s->bound);
-	s->c->gone = NULL;
+	s->c->gone = s->c->hurry = NULL;
 	gate_problem(s->c, why, error);
 }
 
@@ -248,6 +253,9 @@ static void wait_for_end(struct start *s)
 		return;
 	}
 	s->c->gone = on_gone;
+	s->c->hurry = hurry;
+	if (g->draining)
+		hurry(s->c);
 }
 
 /* --- starting ------------------------------------------------------------------------- */

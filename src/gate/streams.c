@@ -22,6 +22,8 @@ uar_err gate_stream_open(struct gate_stream *s, struct call *c,
 	static const char type[] = "text/event-stream; charset=utf-8";
 	uar_err e;
 
+	if (c->g->draining) /* since it was asked for */
+		return UAR_EDRAINING;
 	if (c->r->method == UAR_HTTP_HEAD) {
 		uar_http_stream_head(c->r, type);
 		gate_call_free(c);
@@ -314,9 +316,11 @@ void gate_streams_end(struct uar_gate *g)
 	UAR_LIST_EACH (it, &g->streams) {
 		struct gate_stream *s = UAR_OWNER(it, struct gate_stream, node);
 
-		if (bye && uar_http_stream_send(s->http, bye))
-			continue; /* gone already: on_closed follows */
-		uar_http_stream_end(s->http);
+		/* Who is far behind would hold the stop up, and can resume all the same. */
+		if (bye && uar_http_stream_send(s->http, bye) == UAR_EBUSY)
+			uar_http_stream_cut(s->http);
+		else
+			uar_http_stream_end(s->http);
 		s->drop(s);
 	}
 	uar_frame_unref(bye);

@@ -348,7 +348,7 @@ static void settle(struct uar_http_stream *c, bool unfinished)
 	}
 	if (c->state != CONN_HEAD)
 		return;
-	if (c->eof || (c->server->drain.on && c->in.n == 0 && c->due_class == DUE_IDLE))
+	if (c->eof || c->server->drain.on) /* what is left of a head is no request */
 		uar_http_conn_close(c);
 	else if (c->in.n > 0 && c->due_class != DUE_HEAD)
 		uar_http_set_due(c, DUE_HEAD);
@@ -442,8 +442,7 @@ static void on_readable(struct uar_http_stream *c)
 	}
 }
 
-/* Everything that waited is written. */
-static void drained(struct uar_http_stream *c)
+static void all_written(struct uar_http_stream *c)
 {
 	uar_http_conn_poll(c, c->reading, false);
 	if (c->state == CONN_FLUSH)
@@ -461,7 +460,7 @@ static void on_writable(struct uar_http_stream *c)
 		return;
 	}
 	if (!c->out)
-		drained(c);
+		all_written(c);
 	else if (progress && c->state != CONN_BODY)
 		uar_http_set_due(c, DUE_STALL);
 	if (c->state == CONN_STREAM && c->flow.wants_room && uar_http_out_has_room(c)) {
@@ -507,6 +506,16 @@ void uar_http_conn_resume(struct uar_http_stream *c)
 		uar_http_conn_poll(c, !c->eof, c->writing);
 		read_on(c, UAR_STR(""));
 	}
+}
+
+void uar_http_conn_drain(struct uar_http_stream *c)
+{
+	if (c->running || !uar_list_empty(&c->ready))
+		return; /* it will notice */
+	if (c->state == CONN_HEAD)
+		uar_http_conn_close(c);
+	else if (c->state == CONN_BODY)
+		refuse_request(c, UAR_EDRAINING, NULL);
 }
 
 void uar_http_conn_expire(struct uar_http_stream *c)

@@ -144,6 +144,8 @@ struct uar_http_stream *uar_http_conn_open(struct uar_http *h, int fd, struct ad
 					   const char *peer);
 void uar_http_conn_resume(struct uar_http_stream *c);
 void uar_http_conn_expire(struct uar_http_stream *c);
+/* The server goes: what has not become a request by now never will. */
+void uar_http_conn_drain(struct uar_http_stream *c);
 /* The whole answer is written: read on, linger or close. */
 void uar_http_conn_answered(struct uar_http_stream *c);
 /* Closes at once and tells nobody. */

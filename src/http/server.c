@@ -283,11 +283,7 @@ void uar_http_drain(struct uar_http *h, void (*done)(void *ctx), void *ctx)
 	h->drain.done = done;
 	h->drain.ctx = ctx;
 	uar_http_unlisten(h);
-	UAR_LIST_EACH (node, &h->conns) {
-		struct uar_http_stream *c = UAR_OWNER(node, struct uar_http_stream, node);
-
-		if (c->state == CONN_HEAD && c->in.n == 0 && !c->running)
-			uar_http_conn_close(c);
-	}
+	UAR_LIST_EACH (node, &h->conns)
+		uar_http_conn_drain(UAR_OWNER(node, struct uar_http_stream, node));
 	uar_http_check_drained(h);
 }

@@ -13,10 +13,6 @@ static void deliver(struct uar_task *wake)
 	d->posted = false;
 	uar_list_move_all(&d->finished, &ready);
 	pthread_mutex_unlock(&d->lock);
-	if (d->dead) {
-		uar_done_destroy(d);
-		return;
-	}
 	while (!uar_list_empty(&ready)) {
 		struct uar_task *t = UAR_OWNER(ready.next, struct uar_task, node);
 
@@ -38,17 +34,21 @@ struct uar_done *uar_done_create(struct uar_sched *sched)
 	return d;
 }
 
-/* A wake-up that was posted cannot be taken back, so it outlives the store. */
 void uar_done_destroy(struct uar_done *d)
 {
 	if (!d)
 		return;
-	if (d->posted) {
-		d->dead = true;
-		return;
-	}
+	if (d->posted)
+		uar_unpost(d->sched, &d->wake);
 	pthread_mutex_destroy(&d->lock);
 	uar_free(d);
+}
+
+void uar_done_take(struct uar_done *d, struct uar_list *out)
+{
+	pthread_mutex_lock(&d->lock);
+	uar_list_move_all(&d->finished, out);
+	pthread_mutex_unlock(&d->lock);
 }
 
 void uar_done_push(struct uar_done *d, struct uar_list *tasks)

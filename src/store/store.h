@@ -205,7 +205,9 @@ UAR_MUST_CHECK uar_err uar_store_sqlite_create(const struct uar_store_options *o
 /* The same port in memory: for tests and the simulation. `dir` is not used. */
 UAR_MUST_CHECK uar_err uar_store_memory_create(const struct uar_store_options *o,
 					       struct uar_store **out, struct uar_error *error);
-/* NULL is fine. After a drain; what was still under way is never called back. */
+/* NULL is fine. After a drain nothing is under way. Without one: what was written
+ * before stays written, nothing is called back, and what operations under way own
+ * goes; they themselves must be there until this returns. */
 void uar_store_destroy(struct uar_store *s);
 
 void uar_store_read_fini(struct uar_read *r);

@@ -35,10 +35,10 @@ struct uar_done {
 	struct uar_list finished; /* of uar_task.node */
 	struct uar_task wake;
 	bool posted; /* the wake-up is on its way */
-	bool dead;   /* the store is gone: the wake-up frees this */
 };
-struct uar_done *uar_done_create(struct uar_sched *sched);	/* NULL: no memory */
-void uar_done_destroy(struct uar_done *d);			/* loop thread; calls nobody */
+struct uar_done *uar_done_create(struct uar_sched *sched); /* NULL: no memory */
+void uar_done_destroy(struct uar_done *d); /* its threads have ended; calls nobody */
 void uar_done_push(struct uar_done *d, struct uar_list *tasks); /* takes all of them */
+void uar_done_take(struct uar_done *d, struct uar_list *out);	/* what nobody was told yet */
 
 #endif

@@ -7,8 +7,9 @@ import stat
 import subprocess
 import tempfile
 
-from lib import (Provider, Server, Skip, all_of, check, check_session, equal, main, refused, test,
-                 text_of, wait_until)
+from lib import (Provider, Server, Skip, Stream, all_of, check, check_session, connect, equal, main,
+                 refused, test, text_of, wait_until)
+from lib.client import host_of
 
 
 class SmallDisk:
@@ -114,14 +115,72 @@ def drain():
             check_session(s.session_events(run_id))
 
 
+def answer_of(sock):
+    """The status and the body of the one answer that comes before the server closes."""
+    data = b""
+    while chunk := sock.recv(65536):
+        data += chunk
+    head, _, body = data.partition(b"\r\n\r\n")
+    return (int(head.split()[1]), json.loads(body)) if head else (None, None)
+
+
+@test("a_stop_waits_for_nobody_who_has_not_asked_yet", "")
+def half_asked():
+    with Provider() as p, Server(env=p.env("gate"), drain_seconds="1h") as s:
+        head = (f"POST /runs HTTP/1.1\r\nHost: {host_of(s.url)}\r\n"
+                f"Authorization: Bearer {s.token}\r\nContent-Type: application/json\r\n")
+        start = json.dumps({"plugin_id": "uar.agent", "entry_id": "assistant", "mode": "sync",
+                            "args": {"message": "hi"}})
+        whole = f"Content-Length: {len(start)}\r\n\r\n{start}"
+        idle, half, body, sync, again = (connect(s.url) for _ in range(5))
+        again.sendall(f"GET /health HTTP/1.1\r\nHost: {host_of(s.url)}\r\n\r\n".encode())
+        check(again.recv(65536).startswith(b"HTTP/1.1 200"))
+        again.sendall(b"GET /hea")
+        half.sendall(head.encode())
+        body.sendall((head + "Content-Length: 100\r\n\r\n{").encode())
+        sync.sendall((head + whole).encode())
+        wait_until(lambda: s.metric("uar_runs_live") == 1, "the run is there")
+        wait_until(lambda: s.metric("uar_http_connections") == 6, "all have come")
+        s.proc.send_signal(signal.SIGTERM)
+        equal([answer_of(x)[0] for x in (idle, half, again)], [None] * 3)
+        status, problem = answer_of(body)
+        equal((status, problem["code"]), (503, "UNAVAILABLE"))
+        status, record = answer_of(sync)
+        equal((status, record["status"]), (202, "running"), "told that it goes on")
+        for x in (idle, half, body, sync, again):
+            x.close()
+        equal(s.wait(), 0)
+        s.start()
+        p.release()
+        equal(s.finish(record["run_id"])["status"], "succeeded")
+
+
 @test("a_second_signal_does_not_wait", "")
 def impatient():
-    with Provider() as p, Server(env=p.env("gate"), drain_seconds="1h") as s:
+    """Whatever is open or under way then is forgotten; the sanitizers look for what is left."""
+    with Provider() as p, Server(env=p.env("gate"), drain_seconds="1h",
+                                 stall_timeout_seconds="1h") as s:
+        first = s.create("echo", "0123456789abcdef" * 65536, conversation_id="c")
+        session = s.record(first)["session_id"]
+        s.finish(first)
+        slow = [Stream(s.url, path, s.token, receive_buffer=4096) for path in (
+            f"/api/runs/{first}/stream", f"/api/sessions/{session}/events")]
+        for stream in slow:
+            stream.next()
         with s.stream(s.create("assistant", "hi")) as stream:
             stream.until(lambda e: e.type == "ChatDelta")
+        asking = [connect(s.url) for _ in range(8)]
+        for x in asking:
+            x.sendall((f"GET /api/runs?limit=500 HTTP/1.1\r\nHost: {host_of(s.url)}\r\n"
+                       f"Authorization: Bearer {s.token}\r\n\r\n" * 40).encode())
         s.proc.send_signal(signal.SIGTERM)
+        wait_until(lambda: "server.draining" in s.log(), "the first was heard")
         s.proc.send_signal(signal.SIGTERM)
+        for x in asking:
+            x.close()
         equal(s.wait(), 0)
+        for stream in slow:
+            stream.close()
 
 
 @test("sighup_changes_what_may_change", "CFG-04")

@@ -29,11 +29,14 @@ static void post_remote(struct uar_sched *s, struct uar_task *t)
 
 static void unpost(struct uar_sched *s, struct uar_task *t)
 {
-	(void)s;
+	struct uar_pump *p = pump_of(s);
+
 	if (!t->queued)
 		return;
 	t->queued = false;
+	pthread_mutex_lock(&p->lock);
 	uar_list_remove(&t->node);
+	pthread_mutex_unlock(&p->lock);
 }
 
 static uar_err timer_set(struct uar_sched *s, struct uar_timer *t, int64_t delay_us)

@@ -63,7 +63,7 @@ struct play {
 	struct client_cancel cancel;
 	struct client_retry retry;
 	struct client_stream streams[STREAMS];
-	unsigned kills;
+	unsigned kills, stops;
 };
 
 static const char *folder; /* of recordings */
@@ -315,6 +315,36 @@ static void kill_and_restart(struct play *p)
 	begin_life(p);
 }
 
+/* --- polite stops ------------------------------------------------------------------ */
+
+enum { STOP_STEPS = 200000 };
+
+static void set(void *ctx)
+{
+	*(bool *)ctx = true;
+}
+
+/* Everybody who asked is answered before it says that it is done; then nothing is left. */
+static void stop_and_restart(struct play *p)
+{
+	bool done = false;
+
+	p->stops++;
+	if (sim_below(&p->w, 2))
+		leave_all(p);
+	uar_runtime_drain(p->rt, set, &done);
+	if (uar_runtime_ready(p->rt))
+		sim_checker_broken(&p->k, "stop: still ready");
+	for (int i = 0; !done && i < STOP_STEPS; i++)
+		sim_step(&p->w);
+	if (!done || clients_wait(p) || sim_store_pending(&p->w))
+		sim_checker_broken(&p->k, "stop: %s", done ? "done too early" : "it never ends");
+	leave_all(p);
+	uar_runtime_destroy(p->rt);
+	sim_reborn(&p->w);
+	begin_life(p);
+}
+
 static void act(struct play *p)
 {
 	switch (sim_below(&p->w, 16)) {
@@ -330,8 +360,11 @@ static void act(struct play *p)
 	case 5:
 	case 6: disturb_stream(p); break;
 	case 7:
-		if (sim_below(&p->w, 12) == 0)
-			kill_and_restart(p);
+		switch (sim_below(&p->w, 24)) {
+		case 0:
+		case 1: kill_and_restart(p); break;
+		case 2: stop_and_restart(p); break;
+		}
 		break;
 	default: sim_step(&p->w); break;
 	}
@@ -404,7 +437,7 @@ static uar_err sometimes(struct sim_world *w, const struct uar_read *r)
 	return !w->dead && sim_below(w, 50) == 0 ? UAR_EIO : UAR_OK;
 }
 
-static bool play_seed(uint64_t seed, unsigned *out_kills)
+static bool play_seed(uint64_t seed, unsigned *out_kills, unsigned *out_stops)
 {
 	struct play *p = uar_zalloc(sizeof *p);
 	bool good;
@@ -425,6 +458,7 @@ static bool play_seed(uint64_t seed, unsigned *out_kills)
 	if (!good)
 		printf("  seed %llu: %s\n", (unsigned long long)seed, p->k.problem);
 	*out_kills += p->kills;
+	*out_stops += p->stops;
 	uar_runtime_destroy(p->rt);
 	sim_checker_fini(&p->k);
 	sim_world_fini(&p->w);
@@ -451,30 +485,25 @@ TEST(a_thousand_seeds_keep_the_promises, "RUN-13 RUN-17 RUN-40 RUN-51 SSE-05 SSE
 {
 	unsigned long first = number("UAR_TEST_SEED", 1);
 	unsigned long count = getenv("UAR_TEST_SEED") ? 1 : number("UAR_TEST_SEEDS", 1000);
-	unsigned kills = 0;
+	unsigned kills = 0, stops = 0;
 
 	write_recordings();
 	for (unsigned long seed = first; seed < first + count; seed++)
-		if (!CHECK_MSG(play_seed(seed, &kills), "UAR_TEST_SEED=%lu", seed))
+		if (!CHECK_MSG(play_seed(seed, &kills, &stops), "UAR_TEST_SEED=%lu", seed))
 			return;
 	if (count < 1000)
 		return;
-	CHECK(kills > 1000);
+	CHECK(kills > 1000 && stops > 500);
 	for (size_t i = 0; i < ARRAY_LEN(common); i++)
 		CHECK_MSG(happened[common[i]] > 500, "%s: %llu", uar_event_info[common[i]].type,
 			  (unsigned long long)happened[common[i]]);
-}
-
-static void ignore(void *ctx)
-{
-	(void)ctx;
 }
 
 /* One life that is asked to stop after some steps, and ends once storage has answered. */
 static bool leaves_nothing_behind(unsigned steps)
 {
 	struct play *p = uar_zalloc(sizeof *p);
-	bool empty;
+	bool empty, done = false;
 
 	sim_world_init(&p->w, steps);
 	sim_checker_init(&p->k, &p->w, &owners[0]);
@@ -483,9 +512,10 @@ static bool leaves_nothing_behind(unsigned steps)
 	create(p);
 	for (unsigned i = 0; i < steps; i++)
 		sim_step(&p->w);
-	uar_runtime_drain(p->rt, ignore, NULL);
-	while ((clients_wait(p) || sim_store_pending(&p->w)) && sim_step(&p->w))
+	uar_runtime_drain(p->rt, set, &done);
+	while (!done && sim_step(&p->w))
 		;
+	CHECK(done && !clients_wait(p) && !sim_store_pending(&p->w));
 	uar_runtime_destroy(p->rt);
 	sim_checker_fini(&p->k);
 	sim_world_fini(&p->w);

@@ -332,6 +332,33 @@ static void broken_task(struct uar_task *t)
 		s->broken(s->broken_ctx, &w->broken_error);
 }
 
+/* What was finished too late to be told: its results go, its owner stays silent. */
+static void discard(struct uar_task *t)
+{
+	if (t->fn == append_done)
+		op_free(UAR_OWNER(t, struct uar_append, task)->internal);
+	else if (t->fn == read_done)
+		uar_store_read_fini(UAR_OWNER(t, struct uar_read, task));
+	else if (t->fn == runs_done)
+		uar_store_query_fini(UAR_OWNER(t, struct uar_runs_query, task));
+	else if (t->fn == blob_get_done)
+		uar_store_blob_get_fini(UAR_OWNER(t, struct uar_blob_get, task));
+}
+
+static void discard_finished(struct uar_done *d)
+{
+	struct uar_list late;
+
+	uar_list_init(&late);
+	uar_done_take(d, &late);
+	while (!uar_list_empty(&late)) {
+		struct uar_list *node = late.next;
+
+		uar_list_remove(node);
+		discard(UAR_OWNER(node, struct uar_task, node));
+	}
+}
+
 static void sq_destroy(struct uar_store *base)
 {
 	struct sq_store *s = store_of(base);
@@ -342,6 +369,8 @@ static void sq_destroy(struct uar_store *base)
 	uar_unpost(s->sched, &s->drained_task);
 	sq_readers_stop(&s->readers);
 	sq_writer_stop(&s->writer);
+	if (s->done)
+		discard_finished(s->done);
 	uar_done_destroy(s->done);
 	while (s->free_ops) {
 		struct sq_op *op = s->free_ops;

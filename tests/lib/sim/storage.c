@@ -24,10 +24,10 @@ static struct sim_world *world_of(struct uar_store *s)
 static uar_err enqueue(struct uar_store *s, enum kind kind, void *op)
 {
 	struct sim_world *w = world_of(s);
-	struct pending *p = uar_zalloc(sizeof *p);
+	struct pending *p = w->drain.on ? NULL : uar_zalloc(sizeof *p);
 
 	if (!p)
-		return UAR_ENOMEM;
+		return w->drain.on ? UAR_EDRAINING : UAR_ENOMEM;
 	p->w = w;
 	p->kind = kind;
 	p->op = op;
@@ -93,9 +93,30 @@ static void sim_stats(struct uar_store *s, struct uar_store_stats *out)
 	disk->ops->stats(disk, out);
 }
 
+/* Like the real one: takes no more, and says so once all that waits is through. */
 static void sim_drain(struct uar_store *s, void (*done)(void *ctx), void *ctx)
 {
-	(void)s, (void)done, (void)ctx; /* this world ends by kill alone */
+	struct sim_world *w = world_of(s);
+
+	w->drain.on = true;
+	w->drain.done = done;
+	w->drain.ctx = ctx;
+	uar_post(&w->sched, &w->drain.task);
+}
+
+static void maybe_drained(struct uar_task *t)
+{
+	struct sim_world *w = UAR_OWNER(t, struct sim_world, drain.task);
+	void (*done)(void *ctx) = w->drain.done;
+
+	if (!done)
+		return;
+	if (sim_store_pending(w)) {
+		uar_post(&w->sched, &w->drain.task);
+		return;
+	}
+	w->drain.done = NULL;
+	done(w->drain.ctx);
 }
 
 static const struct uar_store_ops ops = { 1,	     sizeof ops,    NULL,	sim_append,
@@ -228,6 +249,7 @@ void sim_store_init(struct sim_world *w)
 	memcpy(w->store.runtime_id, w->disk->runtime_id, sizeof w->store.runtime_id);
 	uar_list_init(&w->appends);
 	uar_list_init(&w->others);
+	w->drain.task.fn = maybe_drained;
 }
 
 static void drop_all(struct uar_list *l)

@@ -170,5 +170,5 @@ void sim_reborn(struct sim_world *w)
 {
 	while (sim_run_task(w) || sim_store_step(w))
 		;
-	w->dead = false;
+	w->dead = w->drain.on = false;
 }

@@ -49,6 +49,12 @@ struct sim_world {
 	size_t once_count;
 	bool started_twice; /* one of them was not */
 	bool dead;	    /* storage answers nothing but errors: the process is being killed */
+	struct {
+		bool on;
+		void (*done)(void *ctx);
+		void *ctx;
+		struct uar_task task;
+	} drain; /* the store's, as it was asked for */
 	/* What is wrong with a read; NULL: nothing ever is. */
 	uar_err (*read_fault)(struct sim_world *w, const struct uar_read *r);
 	unsigned append_faults; /* chance in 1000 that an append or blob finds the disk full */
@@ -66,6 +72,7 @@ void sim_settle(struct sim_world *w, int64_t us);
 /* From now on nothing becomes durable; what is under way ends in errors. Step
  * until quiet, destroy the runtime, then sim_reborn. */
 void sim_kill(struct sim_world *w);
+/* After a kill or a drain, once the runtime is destroyed: the store takes all again. */
 void sim_reborn(struct sim_world *w);
 
 /* storage.c */
