@@ -119,7 +119,7 @@ test: deps-test ## everything CI runs; closing line "N passed, N failed"
 unit: $(TEST_BIN) ## unit tests and the simulation, in this build (SAN= works)
 	@BUILD=$(BUILD) tools/run-tests $(TEST_BIN)
 
-THREADED := backend event http loop model plugin store
+THREADED := backend bridge event http loop model plugin store
 THREADED_BIN := $(filter $(THREADED:%=$(BUILD)/tests/src/%/%),$(TEST_BIN))
 threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
 	@BUILD=$(BUILD) tools/run-tests $(THREADED_BIN)

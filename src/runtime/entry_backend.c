@@ -29,6 +29,7 @@ struct backend_worker {
 	size_t open;
 	int64_t asked;
 	bool held, over;
+	bool can_resume, forgets;
 };
 
 /* What a run may be told besides its message. */
@@ -353,6 +354,10 @@ static void session_found(void *ctx, uar_err e, uar_str id)
 	bool asked_for = w->session != UAR_SESSION_NEW;
 
 	w->find = NULL;
+	if (!e && id.n && !asked_for && !w->can_resume) {
+		w->forgets = true; /* there is an earlier one that it cannot continue */
+		id = UAR_STR_NONE;
+	}
 	if (!e && id.n) {
 		w->session_id = uar_arena_str(&w->arena, id);
 		if (!asked_for)
@@ -415,6 +420,7 @@ static uar_err backend_start(struct worker *base, struct uar_error *error)
 	if (!agent || !agent->info)
 		return uar_error_set(error, UAR_ENOTFOUND, "agent %.*s is not defined any more",
 				     UAR_FMT(id));
+	w->can_resume = agent->info->can_resume;
 	return rt_input_load(base->run, input_ready, w, &w->input);
 }
 
@@ -438,6 +444,9 @@ static void backend_call_model(struct worker *base)
 	if (e) {
 		error.code = e;
 		fail(w, e, uar_error_text(&error));
+	} else if (w->forgets) {
+		warn(w, "SESSION_NOT_RESUMED",
+		     "the agent cannot continue its session: it begins a new one");
 	}
 	uar_buf_fini(&w->prompt);
 }
