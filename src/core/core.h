@@ -191,8 +191,9 @@ struct uar_session {
 struct uar_core_env {
 	int64_t now_us;
 	struct uar_uuid *ids;
-	struct uar_arena *arena; /* of the batch: events and payloads live here */
-	struct uar_buf *buf;	 /* scratch for payloads */
+	struct uar_arena *arena;   /* of the batch: events and payloads live here */
+	struct uar_buf *buf;	   /* scratch for payloads */
+	struct uar_arena *scratch; /* reset for each event; NULL: the batch's does for it */
 };
 
 enum uar_command_kind {

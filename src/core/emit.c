@@ -1,6 +1,9 @@
 /* emit.c - payload text into the arena, ids and sequence numbers onto the event. */
 #include "core/emit.h"
 
+/* Most batches are a token, the next larger ones begin a run. */
+enum { FIRST_ROOM = 2, CREATE_ROOM = 12 };
+
 struct uar_jw *uar_emit_begin(struct emit *e)
 {
 	uar_buf_clear(e->env->buf);
@@ -77,11 +80,13 @@ static uar_err finish_payload(struct emit *e, uar_str *out)
 	return out->p ? UAR_OK : UAR_ENOMEM;
 }
 
-/* Room for one more event; grows in the arena, since most batches are small. */
+/* Room for one more event; grows in the arena. */
 static struct uar_event *next_slot(struct emit *e)
 {
 	struct uar_decision *d = e->d;
-	size_t room = d->event_room ? d->event_room * 2 : 2;
+	size_t room = !d->event_room		    ? FIRST_ROOM
+		      : d->event_room < CREATE_ROOM ? CREATE_ROOM
+						    : d->event_room * 2;
 	struct uar_event *events;
 
 	if (d->event_count < d->event_room)
@@ -97,6 +102,15 @@ static struct uar_event *next_slot(struct emit *e)
 	d->events = events;
 	d->event_room = room;
 	return &d->events[d->event_count];
+}
+
+static uar_err fold(struct emit *e, const struct uar_event *ev)
+{
+	struct uar_arena *scratch = e->env->scratch ? e->env->scratch : e->env->arena;
+
+	if (e->env->scratch)
+		uar_arena_reset(scratch);
+	return uar_core_fold(e->s, e->r, ev, scratch, e->error);
 }
 
 void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope)
@@ -117,7 +131,7 @@ void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope)
 	if (!e->err)
 		e->err = finish_payload(e, &ev->payload);
 	if (!e->err)
-		e->err = uar_core_fold(e->s, e->r, ev, e->env->arena, e->error);
+		e->err = fold(e, ev);
 	if (!e->err)
 		e->d->event_count++;
 }

@@ -270,7 +270,7 @@ TEST(events_keep_their_ids_when_the_run_goes_on, "")
 	r = t.r;
 	t.d = (struct uar_decision){ 0 };
 	for (int i = 0; i < 2; i++) {
-		struct uar_core_env env = { t.now_us, &t.ids, &t.arena, &t.buf };
+		struct uar_core_env env = { t.now_us, &t.ids, &t.arena, &t.buf, NULL };
 		uar_str line = uar_arena_printf(&t.arena, start, i);
 
 		CHECK_INT(uar_json_parse(line, NULL, &t.arena, &c.replay.event, NULL), UAR_OK);

@@ -90,6 +90,7 @@ uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_s
 	a->retry.fn = retry_timer;
 	uar_list_init(&a->queue);
 	uar_list_init(&a->runs);
+	uar_list_init(&a->crowd);
 	uar_arena_init(&a->arena, 0);
 	e = own_identity(a, owner, session_id);
 	if (!e)
@@ -115,6 +116,7 @@ void rt_agg_free(struct agg *a)
 	UAR_LIST_EACH (it, &a->queue)
 		rt_cmd_free(UAR_OWNER(it, struct cmd, node));
 	uar_unpost(rt->o.sched, &a->task);
+	uar_list_remove(&a->crowd);
 	uar_timer_stop(rt->o.sched, &a->retry);
 	uar_map_remove(&rt->sessions, a->key);
 	uar_arena_fini(&a->arena);

@@ -173,6 +173,7 @@ static uar_err decide_one(struct batch *b, struct cmd *c, int64_t now_us, struct
 		.ids = &b->agg->rt->ids,
 		.arena = &b->arena,
 		.buf = &b->buf,
+		.scratch = &b->agg->rt->scratch,
 	};
 
 	c->err = complete_command(b, c, &c->error);
@@ -212,6 +213,8 @@ static uar_err decide_all(struct batch *b, struct uar_error *error)
 		e = decide_one(b, c, now_us, error);
 	}
 	a->careful -= a->careful > 0;
+	if (a->rt->scratch.used > SPARE_BYTES)
+		uar_arena_fini(&a->rt->scratch);
 	return e;
 }
 
@@ -471,6 +474,19 @@ static void resume_sources(struct agg *a)
 	}
 }
 
+/* Who waits longest goes next. Called for each batch that is over, and for each
+ * session that was let in and had nothing to say, so that nobody is forgotten. */
+static void let_in(struct uar_runtime *rt)
+{
+	struct agg *a;
+
+	if (uar_list_empty(&rt->crowd))
+		return;
+	a = UAR_OWNER(rt->crowd.next, struct agg, crowd);
+	uar_list_remove(&a->crowd);
+	uar_post(rt->o.sched, &a->task);
+}
+
 static void finish(struct batch *b)
 {
 	struct agg *a = b->agg;
@@ -478,6 +494,7 @@ static void finish(struct batch *b)
 
 	put_batch(rt, b);
 	resume_sources(a);
+	let_in(rt);
 	rt_agg_kick(a);
 	rt_agg_drop(a); /* the batch's hold */
 	rt_maybe_drained(rt);
@@ -588,11 +605,19 @@ void rt_batch_begin(struct agg *a)
 	struct batch *b;
 	uar_err e;
 
-	if (a->batch || uar_list_empty(&a->queue))
+	if (a->batch || uar_list_empty(&a->queue)) {
+		let_in(a->rt);
 		return;
+	}
+	if (a->rt->in_flight >= UAR_LIMIT_RUN_BATCHES) {
+		uar_list_remove(&a->crowd);
+		uar_list_add_last(&a->rt->crowd, &a->crowd);
+		return;
+	}
 	b = open_batch(a);
 	if (!b) {
 		rt_agg_later(a);
+		let_in(a->rt);
 		return;
 	}
 	rt_agg_hold(a);

@@ -23,6 +23,7 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_list_init(&rt->tails);
 	uar_list_init(&rt->spare);
 	uar_list_init(&rt->spare_cmds);
+	uar_list_init(&rt->crowd);
 	uar_list_init(&rt->to_load);
 	uar_list_init(&rt->ops);
 	uar_list_init(&rt->watches);
@@ -65,6 +66,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	rt_tail_fini(rt);
 	rt_quarantine_fini(rt);
 	rt_past_fini(rt);
+	uar_arena_fini(&rt->scratch);
 	uar_map_fini(&rt->sessions);
 	uar_map_fini(&rt->runs);
 	uar_map_fini(&rt->threads);

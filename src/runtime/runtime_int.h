@@ -43,10 +43,12 @@ struct uar_runtime {
 	struct uar_list pasts;	 /* past.c */
 	struct uar_map past_map; /* thread -> struct past */
 	size_t past_count, past_bytes;
+	struct uar_list crowd; /* of struct agg: they wait until a batch is back */
 	struct uar_list spare; /* batches for reuse, at most UAR_SPARE_BATCHES */
 	size_t spare_count;
 	struct uar_list spare_cmds; /* at most UAR_SPARE_COMMANDS */
 	size_t spare_cmd_count;
+	struct uar_arena scratch;  /* of a fold */
 	struct uar_list to_load;   /* runs that recovery has yet to read */
 	struct uar_list watches;   /* of struct uar_watch */
 	size_t recovering;	   /* runs still being read */
@@ -80,13 +82,14 @@ struct agg {
 	struct uar_timer retry;
 	struct uar_list queue; /* of struct cmd */
 	size_t queued, queued_bytes;
-	size_t careful;	      /* so many commands are decided one by one */
-	struct uar_list runs; /* of struct live_run */
-	struct batch *batch;  /* at the store; NULL: none */
-	size_t holds;	      /* reasons to stay in memory besides runs */
-	bool loading;	      /* its last sequence is not known yet */
-	bool waiting;	      /* for the retry timer */
-	bool held;	      /* a source was told to hold back */
+	size_t careful;	       /* so many commands are decided one by one */
+	struct uar_list runs;  /* of struct live_run */
+	struct batch *batch;   /* at the store; NULL: none */
+	struct uar_list crowd; /* in rt->crowd */
+	size_t holds;	       /* reasons to stay in memory besides runs */
+	bool loading;	       /* its last sequence is not known yet */
+	bool waiting;	       /* for the retry timer */
+	bool held;	       /* a source was told to hold back */
 };
 
 /* A run in memory. */

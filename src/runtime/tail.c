@@ -1,8 +1,9 @@
 /* tail.c - a bounded number of runs, the least recently written forgotten first.
  *
- * A run that says more than its share keeps only its latest commit. A run begins
- * here with its first event or not at all: with more live runs than places each
- * commit would push out another one, which would be back with its next. */
+ * A run is here from its first event on or not at all: with more live runs than
+ * places each commit would push out another one, which would be back with its
+ * next. One that says more than its share is forgotten, since nobody who comes
+ * for the whole of it would be served. */
 #include "runtime/tail.h"
 
 struct tail {
@@ -109,11 +110,7 @@ static bool make_room(struct tail *t, size_t n)
 
 static bool add_events(struct tail *t, const struct uar_event *events, size_t n)
 {
-	if (t->n + n > TAIL_EVENTS || t->arena.used > TAIL_BYTES) {
-		uar_arena_fini(&t->arena);
-		t->n = 0;
-	}
-	if (n > TAIL_EVENTS || !make_room(t, n))
+	if (t->n + n > TAIL_EVENTS || t->arena.used > TAIL_BYTES || !make_room(t, n))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (!copy_event(t, &events[i], &t->events[t->n++]))

@@ -68,7 +68,7 @@ uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mo
 	static const char *const pragmas[] = {
 		[SQ_WRITE] = ("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
 			      "PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0;"
-			      "PRAGMA cache_size=-8192; PRAGMA temp_store=MEMORY;"),
+			      "PRAGMA cache_size=-4096; PRAGMA temp_store=MEMORY;"),
 		[SQ_READ] = ("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0;"
 			     "PRAGMA query_only=1; PRAGMA cache_size=-2048;"
 			     "PRAGMA temp_store=MEMORY;"),
