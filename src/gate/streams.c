@@ -186,6 +186,13 @@ static uar_err on_opened(void *ctx)
 	return e;
 }
 
+/* The runtime ends the stream right after these. */
+static bool are_last(const struct sse *s, const struct uar_event *last)
+{
+	return s->dialect != GATE_ENVELOPE && (last->cls == UAR_EV_TASK_ATTEMPT_COMPLETED ||
+					       last->cls == UAR_EV_TASK_ATTEMPT_FAILED);
+}
+
 static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)
 {
 	struct sse *s = ctx;
@@ -194,6 +201,8 @@ static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)
 
 	if (!frame)
 		return e;
+	if (are_last(s, &ev[n - 1]))
+		uar_http_stream_hold(s->base.http);
 	e = uar_http_stream_send(s->base.http, frame);
 	uar_frame_unref(frame);
 	return e;

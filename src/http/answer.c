@@ -344,6 +344,14 @@ uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f)
 	return s->broken ? UAR_EEOF : UAR_OK;
 }
 
+void uar_http_stream_hold(struct uar_http_stream *s)
+{
+	if (s->broken || s->out)
+		return;
+	s->flow.corked = true;
+	uar_http_make_ready(s);
+}
+
 void uar_http_stream_end(struct uar_http_stream *s)
 {
 	s->state = CONN_FLUSH;

@@ -483,7 +483,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		on_readable(c);
 }
 
-/* A stream's first bytes go out together: head, frames, perhaps the end. */
+/* A stream's first bytes go out together: head, frames, perhaps the end. So do
+ * its last. */
 static void uncork(struct uar_http_stream *c)
 {
 	c->flow.corked = false;

@@ -123,6 +123,9 @@ void uar_http_stream_cut(struct uar_http_stream *s);
 /* UAR_EBUSY: more than the cap waits already; nothing was taken, `writable` follows.
  * UAR_EEOF: the peer is gone; `closed` follows. */
 UAR_MUST_CHECK uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f);
+/* What follows in this turn goes out together at its end: for a last frame and
+ * the end of the body. */
+void uar_http_stream_hold(struct uar_http_stream *s);
 /* Ends the body properly after what was sent; `closed` is not called. */
 void uar_http_stream_end(struct uar_http_stream *s);
 

@@ -65,7 +65,7 @@ struct uar_http_stream {
 	bool broken;	       /* writing failed; the ready list will close it */
 	struct {
 		bool wants_room; /* a send was refused */
-		bool corked;	 /* a stream's head waits for what this turn adds to it */
+		bool corked;	 /* what a stream is given in this turn goes out at its end */
 		bool bare;	 /* the body has a length: no chunks */
 	} flow;
 	struct uar_list node, ready, due;

@@ -250,7 +250,7 @@ void uar_http_out_bytes(struct uar_http_stream *c, uar_str head, uar_str body)
 void uar_http_out_frame(struct uar_http_stream *c, struct uar_frame *f)
 {
 	uar_str s = span(c, f);
-	bool first = !c->out;
+	bool first = !c->out && !c->flow.corked;
 	ssize_t sent = 0;
 
 	if (c->broken || s.n == 0)
