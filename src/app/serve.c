@@ -214,6 +214,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.agents = uar_bridge_agents(s->agents),
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.model_idle_us = c->model_idle_timeout_us,
+		.export_progress = c->export_progress,
 		.run_timeout_us = c->run_timeout_us,
 	};
 	uar_err e = uar_runtime_create(&o, &s->runtime);

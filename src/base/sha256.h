@@ -8,4 +8,7 @@ enum { UAR_SHA256_TEXT = 64 };
 /* Lower-case hex and a NUL. */
 void uar_sha256_hex(uar_str bytes, char out[UAR_SHA256_TEXT + 1]);
 
+/* HMAC-SHA256 likewise. False: libcrypto could not. */
+bool uar_hmac_sha256_hex(uar_str key, uar_str bytes, char out[UAR_SHA256_TEXT + 1]);
+
 #endif

@@ -4,6 +4,8 @@
  * must be a name we go by, a foreign Origin is refused, and a token is needed. */
 #include "gate/gate_int.h"
 
+#include "base/sha256.h"
+
 static const char *const loopback[] = { "localhost", "127.0.0.1", "[::1]" };
 
 static bool is_port(uar_str s)
@@ -83,4 +85,37 @@ uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request
 	    uar_str_eq_secret(uar_str_trim(uar_str_from(given, 7)), uar_str_c(g->o.token)))
 		return UAR_OK;
 	return uar_error_set(error, UAR_EUNAUTHORIZED, "send \"Authorization: Bearer TOKEN\"");
+}
+
+/* --- the token of one run ------------------------------------------------------------ */
+
+bool gate_run_token(const struct uar_gate *g, uar_str run_id, int64_t expires, char out[RUN_TOKEN])
+{
+	char text[UAR_LIMIT_ID_BYTES + 64], mac[UAR_SHA256_TEXT + 1];
+
+	snprintf(text, sizeof text, "run %.*s until %lld", UAR_FMT(run_id), (long long)expires);
+	if (!uar_hmac_sha256_hex(uar_str_c(g->o.token), uar_str_c(text), mac))
+		return false;
+	snprintf(out, RUN_TOKEN, "%lld.%s", (long long)expires, mac);
+	return true;
+}
+
+/* The run is the path's, or the one that the query asks for. */
+bool gate_check_run_token(const struct uar_gate *g, const struct uar_http_request *r,
+			  uar_str run_id)
+{
+	uar_str given = UAR_STR_NONE, rest;
+	char want[RUN_TOKEN];
+	uint64_t expires;
+
+	if (!run_id.n && uar_http_query(r, "run_id", &run_id))
+		return false;
+	if (uar_http_query(r, "run_token", &given) || !given.n || !uar_str_is_id(run_id))
+		return false;
+	if (uar_str_u64(uar_str_cut(given, '.', &rest), &expires) ||
+	    expires > INT64_MAX / 1000000 ||
+	    (int64_t)expires * 1000000 < uar_clock_wall(g->o.sched->clock))
+		return false;
+	return gate_run_token(g, run_id, (int64_t)expires, want) &&
+	       uar_str_eq_secret(given, uar_str_c(want));
 }

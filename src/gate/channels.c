@@ -35,6 +35,7 @@ struct reader {
 	struct uar_list node; /* in channel->readers */
 	struct channel *channel;
 	uint64_t seen; /* number of the last notice it passed */
+	bool lagged;   /* it is told so as soon as it takes anything */
 	uar_str run_id, task_id, plugin_id, status;
 	struct uar_arena arena; /* the filters */
 };
@@ -76,16 +77,21 @@ static void drop_reader(struct gate_stream *base)
 	uar_free(r);
 }
 
+/* Says why and ends, once there is room for it; a reader that takes nothing at all
+ * is cut by the HTTP server. */
 static void cut(struct reader *r)
 {
 	struct uar_frame *bye = uar_frame_create(UAR_STR(
 		"event: lagged\ndata: {\"code\":\"LAGGED\",\"message\":\"the reader fell too far "
 		"behind\"}\n\n"));
+	uar_err e = bye ? uar_http_stream_send(r->base.http, bye) : UAR_OK;
 
-	if (bye && uar_http_stream_send(r->base.http, bye))
-		uar_log(r->base.g->o.log, UAR_LOG_DEBUG, "channel.lagged",
-			{ "channel", uar_str_c(r->channel->name) });
+	r->lagged = true;
 	uar_frame_unref(bye);
+	if (e)
+		return; /* on_writable or on_closed follows */
+	uar_log(r->base.g->o.log, UAR_LOG_DEBUG, "channel.lagged",
+		{ "channel", uar_str_c(r->channel->name) });
 	uar_http_stream_end(r->base.http);
 	drop_reader(&r->base);
 }
@@ -94,6 +100,10 @@ static void feed(struct reader *r)
 {
 	struct channel *ch = r->channel;
 
+	if (r->lagged) {
+		cut(r);
+		return;
+	}
 	while (r->seen < ch->head) {
 		struct notice *n = notice_at(ch, r->seen + 1);
 

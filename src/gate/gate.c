@@ -76,6 +76,8 @@ static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call
 	c->route = gate_route(r->method, r->path, c->params, &known);
 	if (!c->route || !c->route->open)
 		e = gate_check_token(g, r, error);
+	if (e && c->route && c->route->run && gate_check_run_token(g, r, c->params[0]))
+		e = UAR_OK;
 	if (!e)
 		e = check_path(r, error);
 	if (e)

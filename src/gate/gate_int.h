@@ -19,6 +19,7 @@ struct route {
 	bool open;
 	enum gate_body body;
 	const char *query; /* the names it takes, a space between two */
+	bool run;	   /* the token of its run will do */
 };
 
 /* An open stream, embedded in its owner: what heartbeats and the end need. */
@@ -96,6 +97,12 @@ uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request 
 			struct uar_error *error);
 uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,
 			  struct uar_error *error);
+/* A token that admits to one run for a while: "EXPIRES.MAC". */
+enum { RUN_TOKEN = 96, RUN_TOKEN_SECONDS = 3600 };
+bool gate_run_token(const struct uar_gate *g, uar_str run_id, int64_t expires, char out[RUN_TOKEN]);
+/* Does the request show the token of the run that it names? */
+bool gate_check_run_token(const struct uar_gate *g, const struct uar_http_request *r,
+			  uar_str run_id);
 uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
 			 struct uar_error *error);
 

@@ -41,6 +41,18 @@ struct start {
 
 /* --- answers ---------------------------------------------------------------------- */
 
+/* Whoever shall only watch this run is given this and no more. */
+static void put_run_token(struct uar_jw *w, const struct uar_gate *g, const char *run_id)
+{
+	int64_t expires = uar_clock_wall(g->o.sched->clock) / 1000000 + RUN_TOKEN_SECONDS;
+	char token[RUN_TOKEN];
+
+	if (!gate_run_token(g, uar_str_c(run_id), expires, token))
+		return;
+	uar_jw_cstr(w, "run_token", token);
+	uar_jw_seconds(w, "expires_at", expires * 1000000);
+}
+
 static void answer_created(struct call *c, const char *run_id, const char *status, bool existed)
 {
 	struct uar_buf b = uar_buf_make(ANSWER_BYTES);
@@ -54,6 +66,7 @@ static void answer_created(struct call *c, const char *run_id, const char *statu
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "run_id", run_id);
 	uar_jw_cstr(&w, "status", status);
+	put_run_token(&w, c->g, run_id);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer_headers(c, 202, &b, headers, existed ? 2 : 1);

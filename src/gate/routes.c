@@ -1,12 +1,17 @@
 /* routes.c - the rows of route.def, found by method and path. */
 #include "gate/gate_int.h"
 
-enum { ACCESS_TOKEN, ACCESS_OPEN };
+enum { ACCESS_TOKEN, ACCESS_OPEN, ACCESS_RUN };
 
 static const struct route routes[] = {
 #define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC)                                         \
-	{ UAR_HTTP_##METHOD, PATH, gate_##HANDLER, ACCESS_##ACCESS == ACCESS_OPEN,                 \
-	  GATE_BODY_##BODY,  QUERY },
+	{ UAR_HTTP_##METHOD,                                                                       \
+	  PATH,                                                                                    \
+	  gate_##HANDLER,                                                                          \
+	  ACCESS_##ACCESS == ACCESS_OPEN,                                                          \
+	  GATE_BODY_##BODY,                                                                        \
+	  QUERY,                                                                                   \
+	  ACCESS_##ACCESS == ACCESS_RUN },
 #include "gate/route.def"
 #undef R
 };

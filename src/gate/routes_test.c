@@ -13,6 +13,7 @@ static const struct row {
 } rows[] = {
 #define ACCESS_OPEN  true
 #define ACCESS_TOKEN false
+#define ACCESS_RUN   false
 #define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC)                                         \
 	{ UAR_HTTP_##METHOD, PATH, gate_##HANDLER, ACCESS_##ACCESS, GATE_BODY_##BODY, QUERY },
 #include "gate/route.def"

@@ -241,6 +241,9 @@ static uar_err read_export(struct reader *r)
 	struct uar_export *x = &r->out->export;
 	uar_err e = read_text(r, "type", 32, &x->type);
 
+	if (get(r, "export_item_id"))
+		return refuse(r, UAR_EINVALID, "export_item_id",
+			      "is given by UAR: items are appended, never changed");
 	if (!e)
 		e = read_content(r);
 	if (!e)

@@ -5,7 +5,7 @@
  * durable in the order in which they came; the end waits for all of them. */
 #include "runtime/plugin_export.h"
 
-enum { PROGRESS_EVERY_US = 100000 };
+enum { PROGRESS_EVERY_US = 100000, PROGRESS_ITEM_EVERY_US = 500000, PROGRESS_ITEM_BYTES = 2048 };
 
 struct plugin_worker {
 	struct worker base;
@@ -17,6 +17,7 @@ struct plugin_worker {
 	struct uar_run_progress gathered;
 	int64_t gathered_count;
 	int64_t last_sent_us; /* monotonic; INT64_MIN: never */
+	int64_t last_item_us; /* of progress; likewise */
 	struct uar_arena end_arena;
 	struct uar_entry_end end;
 	bool loaded, ended, held;
@@ -58,6 +59,36 @@ static void forget_gathered(struct plugin_worker *w)
 	w->gathered_count = 0;
 }
 
+/* For those who only look at items. It is no result, and may be left out. */
+static void export_progress(struct plugin_worker *w)
+{
+	const struct uar_run_progress *g = &w->gathered;
+	int64_t now = uar_clock_mono(sched_of(w)->clock);
+	struct uar_export x = { .type = UAR_STR("json"),
+				.role = UAR_STR("progress"),
+				.label = UAR_STR("progress"),
+				.category = UAR_STR("system"),
+				.mime = UAR_STR("application/json") };
+	struct uar_buf b = uar_buf_make(PROGRESS_ITEM_BYTES);
+	struct uar_jw j = uar_jw_begin(&b);
+
+	if (!w->base.run->agg->rt->o.export_progress ||
+	    (w->last_item_us != INT64_MIN && now - w->last_item_us < PROGRESS_ITEM_EVERY_US))
+		return;
+	uar_jw_obj(&j, NULL);
+	if (g->value >= 0)
+		uar_jw_double(&j, "progress", g->value);
+	if (g->stage[0])
+		uar_jw_cstr(&j, "stage", g->stage);
+	if (g->message[0])
+		uar_jw_cstr(&j, "message", g->message);
+	uar_jw_close(&j);
+	x.content = uar_buf_str(&b);
+	if (uar_jw_end(&j) == UAR_OK && rt_export_add(&w->exports, &x, UAR_STR_NONE, 0) == UAR_OK)
+		w->last_item_us = now;
+	uar_buf_fini(&b);
+}
+
 static void send_progress(struct plugin_worker *w)
 {
 	const struct uar_run_progress *g = &w->gathered;
@@ -77,6 +108,7 @@ static void send_progress(struct plugin_worker *w)
 		.metrics = uar_str_c(g->metrics),
 	};
 	rt_send(w->base.run, &c);
+	export_progress(w);
 	forget_gathered(w);
 	w->last_sent_us = uar_clock_mono(sched_of(w)->clock);
 }
@@ -405,7 +437,7 @@ uar_err rt_plugin_make(struct live_run *r, struct worker **out)
 	w->base.ops = &plugin_ops;
 	w->args = uar_buf_make(UAR_LIMIT_HTTP_BODY);
 	w->flush.fn = on_flush;
-	w->last_sent_us = INT64_MIN;
+	w->last_sent_us = w->last_item_us = INT64_MIN;
 	forget_gathered(w);
 	uar_arena_init(&w->end_arena, 0);
 	*out = &w->base;

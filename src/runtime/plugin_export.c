@@ -108,6 +108,8 @@ static void send_item(struct item *it)
 	c.export = it->x;
 	if (!it->err)
 		it->err = rt_send_asked(q->run, &c, committed, it) ? UAR_OK : UAR_ENOMEM;
+	if (!it->err && uar_str_is(it->x.role, "progress"))
+		return; /* nobody counts it */
 	if (!it->err) {
 		uar_buf_add(&q->ids, it->id, UAR_UUID_TEXT);
 		return;

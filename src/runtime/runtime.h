@@ -30,6 +30,7 @@ struct uar_runtime_options {
 	const char *fixtures_dir;    /* NULL: none */
 	int64_t model_idle_us;	     /* a call without a token for so long ends; 0: its default */
 	int64_t run_timeout_us;	     /* of runs that name none; 0: no limit */
+	bool export_progress;	     /* reports of plugins are items, too */
 };
 
 UAR_MUST_CHECK uar_err uar_runtime_create(const struct uar_runtime_options *o,

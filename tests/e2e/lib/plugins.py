@@ -56,9 +56,10 @@ class Lab(Server):
         equal(a.status, 200, a.body)
         return a.json
 
-    def channel(self, name, header=None, **query):
+    def channel(self, name, header=None, receive_buffer=None, **query):
         path = f"/channels/{name}" + ("?" + urlencode(query) if query else "")
-        return Stream(self.url, path, self.token, {"Last-Event-ID": header} if header else None)
+        return Stream(self.url, path, self.token, {"Last-Event-ID": header} if header else None,
+                      receive_buffer)
 
     def session_stream_all(self, run_id):
         """The session's events up to and with the end of its last turn."""
@@ -72,6 +73,10 @@ class Lab(Server):
     def open_gate(self, name="gate"):
         with open(self.file(name), "w"):
             pass
+
+    def file_that_exists(self, name="open"):
+        self.open_gate(name)
+        return self.file(name)
 
     def marks(self, name="mark"):
         try:

@@ -193,6 +193,26 @@ def bad_uploads(ctx, args):
     return told
 
 
+@plugin.entry("chatter")
+def chatter(ctx, args):
+    """Speaks at length, as often as it is passed on, until the gate opens."""
+    i = 0
+    while not os.path.exists(args["file"]):
+        i += 1
+        ctx.run.progress(min(i / 10000, 0.99), "\U0001f600" * 500, step=i)
+        ctx.run.wait_cancelled(0.1)
+    return i
+
+
+@plugin.entry("rewrites")
+def rewrites(ctx, args):
+    first = ctx.run.export_text("first")
+    try:
+        ctx.run.export(type="text", text="second", export_item_id=first)
+    except PluginError as e:
+        return [e.code, first]
+
+
 @plugin.entry("never_finished")
 def never_finished(ctx, args):
     run = ctx.run
