@@ -22,6 +22,8 @@
 
 extern char **environ;
 
+enum { REST_LOOK_US = 20000 };
+
 struct server {
 	struct uar_config_set *config; /* the one in force */
 	struct uar_config_set *loaded; /* by SIGHUP; owned */
@@ -39,7 +41,8 @@ struct server {
 	struct uar_http *http;
 	struct uar_buf token;
 	struct uar_timer grace, idle;
-	int64_t busy_us; /* when there was last something to do */
+	int64_t rest_until_us; /* monotonic: runs that were told to stop get so long */
+	int64_t busy_us;       /* when there was last something to do */
 	bool stopping, http_done, runtime_done, broken;
 };
 
@@ -344,9 +347,33 @@ static void on_grace_over(struct uar_timer *t)
 	uar_loop_stop(UAR_OWNER(t, struct server, grace)->loop);
 }
 
+static void drain(struct server *s)
+{
+	s->grace.fn = on_grace_over;
+	if (uar_timer_set(uar_loop_sched(s->loop), &s->grace, s->config->value.drain_us))
+		uar_loop_stop(s->loop);
+	uar_gate_drain(s->gate);
+	uar_http_drain(s->http, on_http_done, s);
+	uar_runtime_drain(s->runtime, on_runtime_done, s);
+}
+
+/* Looks whether the runs that were told to stop have done so. */
+static void on_rest(struct uar_timer *t)
+{
+	struct server *s = UAR_OWNER(t, struct server, grace);
+	struct uar_sched *sched = uar_loop_sched(s->loop);
+	struct uar_runtime_stats stats;
+
+	uar_runtime_stats(s->runtime, &stats);
+	if (stats.live_runs == 0 || uar_clock_mono(sched->clock) >= s->rest_until_us ||
+	    uar_timer_set(sched, &s->grace, REST_LOOK_US))
+		drain(s);
+}
+
 static void on_stop(void *ctx, int signum)
 {
 	struct server *s = ctx;
+	struct uar_sched *sched = uar_loop_sched(s->loop);
 
 	(void)signum;
 	if (s->stopping) {
@@ -355,12 +382,15 @@ static void on_stop(void *ctx, int signum)
 	}
 	s->stopping = true;
 	uar_log(&s->log, UAR_LOG_INFO, "server.draining", { "reason", UAR_STR("signal") });
-	s->grace.fn = on_grace_over;
-	if (uar_timer_set(uar_loop_sched(s->loop), &s->grace, s->config->value.drain_us))
-		uar_loop_stop(s->loop);
-	uar_gate_drain(s->gate);
-	uar_http_drain(s->http, on_http_done, s);
-	uar_runtime_drain(s->runtime, on_runtime_done, s);
+	if (s->config->value.shutdown == UAR_CONFIG_SHUTDOWN_KEEP) {
+		drain(s);
+		return;
+	}
+	uar_runtime_cancel_all(s->runtime, UAR_STR("the server is shutting down"));
+	s->rest_until_us = uar_clock_mono(sched->clock) + s->config->value.drain_us;
+	s->grace.fn = on_rest;
+	if (uar_timer_set(sched, &s->grace, REST_LOOK_US))
+		drain(s);
 }
 
 static void unmake_all(struct server *s)

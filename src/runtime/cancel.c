@@ -100,3 +100,20 @@ uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op 
 		rt_op_begin(rt, &c->under_way, drop);
 	return e;
 }
+
+/* What the table refuses is being cancelled already. */
+void uar_runtime_cancel_all(struct uar_runtime *rt, uar_str reason)
+{
+	struct live_run *r;
+	size_t at = 0;
+
+	while ((r = uar_map_next(&rt->runs, &at))) {
+		struct cmd *cmd = r->committed ? rt_cmd_make(r, UAR_CMD_CANCEL) : NULL;
+
+		if (!cmd)
+			continue;
+		cmd->c.text = reason;
+		if (rt_cmd_send(cmd))
+			rt_cmd_free(cmd);
+	}
+}

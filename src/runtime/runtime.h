@@ -138,6 +138,9 @@ struct uar_run_answer_op {
 };
 UAR_MUST_CHECK uar_err uar_runtime_answer(struct uar_runtime *rt, struct uar_run_answer_op *op);
 
+/* Asks every run to stop, whoever it belongs to; the reason stays in place. */
+void uar_runtime_cancel_all(struct uar_runtime *rt, uar_str reason);
+
 /* The record of a run that was written lately, straight from memory; valid until
  * the loop's next turn. False: ask the store. */
 bool uar_runtime_recent_run(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id,

@@ -138,6 +138,44 @@ def wires():
                   ("failed", "TRANSPORT_ERROR", True), r["error"])
 
 
+@test("half_a_line_at_the_end_is_noted_and_dropped", "")
+def half_line():
+    script = RAW + """
+say(method="run.export", params={"run_id": run, "type": "text", "text": "whole"})
+sys.stdout.write('{"jsonrpc":"2.0","method":"run.result","params":{"run_id":"' + run + '"')
+sys.stdout.flush()
+os._exit(0)
+"""
+    with lab(script) as s:
+        run_id = s.begin("e", plugin="p")
+        r = s.done(run_id)
+        equal((r["status"], r["error"]["code"]), ("failed", "TRANSPORT_ERROR"))
+        equal([i["text"] for i in s.items(run_id)["items"]], ["whole"])
+        check("plugin.half_line" in s.log() and f"run_id={run_id}" in s.log(), s.log())
+
+
+@test("a_pool_grows_to_what_the_manifest_allows", "")
+def pool():
+    script = WITH_SDK + """
+@plugin.entry("e")
+def e(ctx, args):
+    ctx.run.progress(0.5)
+    while not os.path.exists(args["file"]):
+        ctx.run.wait_cancelled(0.01)
+    return os.getpid()
+plugin.run()
+"""
+    with lab(script, processes=3, concurrency=2) as s:
+        runs = [s.begin("e", {"file": s.file("gate")}, plugin="p") for _ in range(8)]
+        for run_id in runs[:6]:
+            s.until(run_id, lambda r: r["progress"] == 0.5)
+        equal([s.get(r)["status"] for r in runs[6:]], ["queued"] * 2)
+        equal(s.metric("uar_plugin_processes"), 3)
+        s.open_gate()
+        pids = [s.done(r) and s.items(r)["items"][0]["json"] for r in runs]
+        equal(sorted(pids[:6].count(p) for p in set(pids[:6])), [2, 2, 2])
+
+
 @test("a_broken_manifest_harms_nobody", "")
 def manifests():
     root = tempfile.mkdtemp(prefix="uar-plugins-")

@@ -176,6 +176,32 @@ def every_state():
             equal(s.http.get("/runs/" + run_id).body, before)
 
 
+@test("a_stop_may_cancel_what_is_at_work", "RUN-50")
+def shutdown():
+    with Lab(shutdown="cancel") as s:
+        runs = [s.begin(entry, {"file": s.file("never"), "export": "kept"})
+                for entry in ("gate", "gate_once", "gate_async")]
+        for run_id in runs:
+            s.until(run_id, lambda r: r["progress"] == 0.5)
+        s.create("demo", "hello")
+        with s.channel("runs") as ch:
+            equal(s.stop(), 0)
+            ended = {e.data["run_id"] for e in ch if e.data["status"] == "canceled"}
+        check(ended >= set(runs), "watchers are told first", ended, runs)
+        s.start()
+        for run_id in runs:
+            r = s.get(run_id)
+            equal((r["status"], r["cancel_reason"]), ("canceled", "the server is shutting down"))
+            equal(len(s.items(run_id)["items"]), 1, "what it had stays")
+    with Lab(shutdown="cancel", drain_seconds=0.2) as s:
+        run_id = s.begin("late_for_ever")
+        s.until(run_id, lambda r: r["progress"] == 0.1)
+        equal(s.stop(), 0, "one that does not listen keeps nobody")
+        s.start()
+        r = s.done(run_id)
+        equal(r["status"], "canceled", "and has been cancelled all the same")
+
+
 @test("idempotent_creates_survive_a_kill_in_their_middle", "RUN-40 RUN-43")
 def killed_creates():
     with Lab() as s:

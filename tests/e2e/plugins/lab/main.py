@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "../../../../sdk/python"))
@@ -202,6 +203,13 @@ def chatter(ctx, args):
         ctx.run.progress(min(i / 10000, 0.99), "\U0001f600" * 500, step=i)
         ctx.run.wait_cancelled(0.1)
     return i
+
+
+@plugin.entry("late_for_ever")
+def late_for_ever(ctx, args):
+    ctx.run.progress(0.1)
+    while True:
+        time.sleep(1)
 
 
 @plugin.entry("rewrites")
