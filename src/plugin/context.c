@@ -438,7 +438,7 @@ static int ctx_keep(struct uarp_run *run, const char *id)
 	struct uar_json *node;
 	uar_str text = UAR_STR_NONE;
 
-	if (!id || j->kept_count >= UAR_LIMIT_RESULT_REFS)
+	if (!id || j->kept.count >= UAR_LIMIT_RESULT_REFS)
 		return refuse_with(j, UAR_EINVALID);
 	node = uar_arena_alloc(&j->arena, sizeof *node);
 	if (node)
@@ -447,12 +447,12 @@ static int ctx_keep(struct uarp_run *run, const char *id)
 		return refuse_with(j, UAR_ENOMEM);
 	node->kind = UAR_JSON_STRING;
 	node->text = text;
-	if (j->kept_last)
-		j->kept_last->next = node;
+	if (j->kept.last)
+		j->kept.last->next = node;
 	else
-		j->kept = node;
-	j->kept_last = node;
-	j->kept_count++;
+		j->kept.first = node;
+	j->kept.last = node;
+	j->kept.count++;
 	return 0;
 }
 
@@ -533,13 +533,13 @@ static void read_failure(struct job *j, const struct uarp_failure *f)
 
 static void read_refs(struct job *j)
 {
-	struct uar_json *list = j->kept ? uar_arena_alloc(&j->arena, sizeof *list) : NULL;
+	struct uar_json *list = j->kept.first ? uar_arena_alloc(&j->arena, sizeof *list) : NULL;
 
 	if (!list)
 		return;
 	list->kind = UAR_JSON_ARRAY;
-	list->count = j->kept_count;
-	list->first = j->kept;
+	list->count = j->kept.count;
+	list->first = j->kept.first;
 	j->end.end.refs = list;
 }
 

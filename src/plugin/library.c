@@ -1,12 +1,15 @@
 /* library.c - plugins that are shared objects: loading, threads, jobs on them.
  *
- * Threads are started when there is more work than threads that wait, up to the
- * manifest's concurrency, and stay. Nothing of the host is touched on them but the
+ * Threads are started when there is work for them, up to the manifest's concurrency,
+ * and stay. Nothing of the host is touched on them but the
  * library and the job, under the library's lock. */
 #include "plugin/library_int.h"
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <unistd.h>
+
+enum { STALL_US = 1000 };
 
 static struct library *library_of(const struct uar_entry_call *c)
 {
@@ -157,25 +160,30 @@ void library_post(struct library *l, struct job *j)
 
 static uint32_t live(const struct library *l)
 {
-	return l->threads - l->lost;
+	return l->pool.threads - l->pool.lost;
 }
 
 /* Under the lock. NULL: this thread is not wanted any more. */
 static struct job *next_job(struct library *l)
 {
+	struct library_pool *p = &l->pool;
 	struct job *j;
 
-	while (!l->closed && live(l) <= l->max && uar_list_empty(&l->queue)) {
-		l->idle++;
+	while (!l->closed && live(l) <= p->max && uar_list_empty(&l->queue)) {
+		p->idle++;
 		pthread_cond_wait(&l->work, &l->lock);
-		l->idle--;
+		p->idle--;
+		p->called -= p->called > 0;
 	}
-	if (l->closed || live(l) > l->max)
+	if (l->closed || live(l) > p->max)
 		return NULL;
 	j = UAR_OWNER(l->queue.next, struct job, queued);
 	uar_list_remove(&j->queued);
-	l->queued--;
 	j->state = JOB_RUNNING;
+	j->epoch = p->epoch;
+	p->queued--;
+	p->running++;
+	p->taken++;
 	return j;
 }
 
@@ -183,8 +191,9 @@ static struct job *next_job(struct library *l)
 static void returned(struct library *l, struct job *j)
 {
 	j->state = JOB_RETURNED;
-	if (j->lost)
-		l->lost--;
+	l->pool.running--;
+	l->pool.slow -= j->epoch != l->pool.epoch;
+	l->pool.lost -= j->lost;
 	if (l->closed)
 		job_free(j);
 	else
@@ -198,13 +207,14 @@ static void *thread(void *ctx)
 	bool last;
 
 	pthread_mutex_lock(&l->lock);
+	l->pool.called -= l->pool.called > 0;
 	while ((j = next_job(l))) {
 		pthread_mutex_unlock(&l->lock);
 		job_execute(j);
 		pthread_mutex_lock(&l->lock);
 		returned(l, j);
 	}
-	l->threads--;
+	l->pool.threads--;
 	last = --l->users == 0;
 	pthread_cond_signal(&l->quiet);
 	pthread_mutex_unlock(&l->lock);
@@ -228,23 +238,59 @@ static bool add_thread(struct library *l)
 	good = pthread_create(&id, &attributes, thread, l) == 0;
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	l->threads += good;
+	l->pool.threads += good;
+	l->pool.called += good;
 	l->users += good;
 	return good;
+}
+
+/* Under the lock: one more thread for the queue. */
+static bool call_thread(struct library *l)
+{
+	struct library_pool *p = &l->pool;
+
+	if (p->idle <= p->called)
+		return live(l) < p->max && add_thread(l);
+	p->called++;
+	pthread_cond_signal(&l->work);
+	return true;
+}
+
+/* The queue has not moved since the last look: whoever is at work will take longer. */
+static void on_stall(struct uar_timer *t)
+{
+	struct library *l = UAR_OWNER(t, struct library, stall);
+	struct library_pool *p = &l->pool;
+	size_t more = 0;
+
+	pthread_mutex_lock(&l->lock);
+	if (p->queued && p->taken == p->seen) {
+		p->epoch++;
+		p->slow = p->running;
+		more = p->running > p->quick ? p->running : p->quick;
+	}
+	for (more = more < p->queued ? more : p->queued; more && call_thread(l);)
+		more--;
+	p->seen = p->taken;
+	more = p->queued;
+	pthread_mutex_unlock(&l->lock);
+	if (more && uar_timer_set(l->sched, t, STALL_US))
+		plugin_note(l->plugin, UAR_LOG_ERROR, "plugin.no_timer", NULL, UAR_STR(""));
 }
 
 /* False: there is no thread, and none can be had. */
 static bool submit(struct library *l, struct job *j)
 {
-	bool good = true;
+	struct library_pool *p = &l->pool;
+	bool good = true, wait;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->queued + 1 > l->idle && live(l) < l->max)
-		good = add_thread(l) || live(l) > 0;
+	wait = p->running - p->slow + p->called >= p->quick;
+	if (!wait || (!l->stall.heap_index && uar_timer_set(l->sched, &l->stall, STALL_US)))
+		good = call_thread(l) || live(l) > 0;
 	if (good) {
 		uar_list_add_last(&l->queue, &j->queued);
-		l->queued++;
-		pthread_cond_signal(&l->work);
+		p->queued++;
 	}
 	pthread_mutex_unlock(&l->lock);
 	return good;
@@ -371,10 +417,10 @@ static void write_off(struct uar_entry_call *c)
 	state = j->state;
 	if (state == JOB_RUNNING) {
 		j->lost = true;
-		l->lost++;
+		l->pool.lost++;
 	} else if (state == JOB_QUEUED) {
 		uar_list_remove(&j->queued);
-		l->queued--;
+		l->pool.queued--;
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (state == JOB_RETURNED)
@@ -439,7 +485,7 @@ static bool worn_out(struct library *l, struct uar_error *error)
 	uint32_t lost;
 
 	pthread_mutex_lock(&l->lock);
-	lost = l->lost;
+	lost = l->pool.lost;
 	pthread_mutex_unlock(&l->lock);
 	if (lost < UAR_LIMIT_LIBRARY_LOST)
 		return false;
@@ -478,13 +524,17 @@ uar_err library_start(struct uar_entry_call *c, const struct uar_entry_request *
 uar_err library_open(struct plugin *p, struct uar_error *error)
 {
 	struct library *l = uar_zalloc(sizeof *l);
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	uar_err e;
 
 	if (!l)
 		return UAR_ENOMEM;
 	l->plugin = p;
 	l->sched = uar_loop_sched(p->host->o.loop);
-	l->max = p->m.concurrency;
+	l->pool.max = p->m.concurrency;
+	l->pool.quick =
+		processors > 0 && processors < l->pool.max ? (uint32_t)processors : l->pool.max;
+	l->stall.fn = on_stall;
 	l->users = 1;
 	l->task.fn = on_inbox;
 	pthread_mutex_init(&l->lock, NULL);
@@ -556,13 +606,14 @@ void library_close(struct plugin *p)
 	if (!l)
 		return;
 	end = in_us(p->m.cancel_grace_us);
+	uar_timer_stop(l->sched, &l->stall);
 	pthread_mutex_lock(&l->lock);
 	l->closed = true;
 	UAR_LIST_EACH (it, &p->calls)
 		tell_to_stop(UAR_OWNER(it, struct uar_entry_call, node));
 	drop_jobs(l);
 	pthread_cond_broadcast(&l->work);
-	while (l->threads > l->lost && !late)
+	while (live(l) > 0 && !late)
 		late = pthread_cond_timedwait(&l->quiet, &l->lock, &end);
 	uar_unpost(l->sched, &l->task); /* before the library may be gone */
 	last = --l->users == 0;
@@ -575,7 +626,7 @@ void library_close(struct plugin *p)
 void library_count(struct library *l, struct uar_plugin_stats *out)
 {
 	pthread_mutex_lock(&l->lock);
-	out->threads += l->threads;
-	out->lost += l->lost;
+	out->threads += l->pool.threads;
+	out->lost += l->pool.lost;
 	pthread_mutex_unlock(&l->lock);
 }

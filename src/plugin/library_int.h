@@ -13,19 +13,33 @@
 #include "plugin/plugin_int.h"
 #include "uar/plugin.h"
 
+/* As many threads as there are processors take the queue: waking one for each of many
+ * short runs would cost more than the runs. When the queue stands still the runs at
+ * work are slow ones, and others are woken or started in their place. */
+struct library_pool {
+	uint32_t threads, idle, lost; /* lost ones are among the threads */
+	uint32_t called;	      /* woken or started, but not here yet */
+	uint32_t running, slow;	      /* slow ones are running */
+	uint32_t max, quick;	      /* threads at most; at work on short runs */
+	size_t queued;
+	uint64_t taken, seen; /* from the queue; when the timer last looked */
+	uint32_t epoch;	      /* counts the times it stood still */
+};
+
 /* Freed by the last of its users: the plugin, and each thread. */
 struct library {
 	struct plugin *plugin; /* loop thread only; NULL: closed */
 	struct uar_sched *sched;
 	void *object;
 	const struct uarp_plugin *api;
-	struct uar_task task; /* empties the inbox */
-	pthread_mutex_t lock; /* guards what follows, and `shared` of jobs */
-	pthread_cond_t work;  /* something is in the queue, or it is closed */
-	pthread_cond_t quiet; /* a thread has ended */
+	struct uar_task task;	/* empties the inbox */
+	struct uar_timer stall; /* looks after the queue */
+	pthread_mutex_t lock;	/* guards what follows, and `shared` of jobs */
+	pthread_cond_t work;	/* something is in the queue, or it is closed */
+	pthread_cond_t quiet;	/* a thread has ended */
 	struct uar_list queue, inbox;
-	size_t queued;
-	uint32_t threads, idle, lost, max, users;
+	struct library_pool pool;
+	uint32_t users;
 	bool posted, closed;
 };
 
@@ -44,6 +58,12 @@ struct job_report {
 	struct uar_arena arena;
 };
 
+/* Items that a handler has named as the result. */
+struct job_refs {
+	struct uar_json *first, *last;
+	uint32_t count;
+};
+
 struct job {
 	struct uarp_run base; /* first: the port gets it back by a cast */
 	struct library *library;
@@ -55,8 +75,7 @@ struct job {
 	atomic_bool cancelled;
 	const char *error; /* code of the last refusal */
 	char export_id[UAR_LIMIT_ID_BYTES + 1];
-	struct uar_json *kept, *kept_last; /* strings; NULL: none named */
-	uint32_t kept_count;
+	struct job_refs kept;
 	uar_str result;		    /* JSON, or empty */
 	struct uarp_failure failed; /* code NULL: did not say */
 	struct uar_message end;	    /* how it ended */
@@ -64,6 +83,7 @@ struct job {
 	struct uar_list queued, news;
 	enum job_state state;
 	bool lost;
+	uint32_t epoch; /* of the pool, when it was taken */
 	struct job_mail *mail;
 	struct job_report report;
 	char reason[256];
