@@ -48,8 +48,8 @@ struct server {
 
 static int explain(const char *what, uar_err e, const struct uar_error *error)
 {
-	fprintf(stderr, "uar: %s: %s\n", what,
-		error && error->text[0] ? error->text : uar_err_text(e));
+	fprintf(stderr, "uar: %s: %s [%s]\n", what,
+		error && error->text[0] ? error->text : uar_err_text(e), uar_err_token(e));
 	return 1;
 }
 
@@ -455,7 +455,10 @@ static void announce_json(const struct server *s, const char *url, const char *l
 
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "url", url);
-	uar_jw_cstr(&w, "link", link);
+	if (link)
+		uar_jw_cstr(&w, "link", link);
+	else
+		uar_jw_null(&w, "link"); /* no browser opens a socket file */
 	uar_jw_str(&w, "token", uar_buf_str(&s->token));
 	uar_jw_cstr(&w, "data", s->config->value.data);
 	uar_jw_int(&w, "pid", getpid());
@@ -464,6 +467,26 @@ static void announce_json(const struct server *s, const char *url, const char *l
 	if (uar_jw_end(&w) == UAR_OK)
 		fprintf(s->out, "%.*s\n", UAR_FMT(uar_buf_str(&b)));
 	uar_buf_fini(&b);
+}
+
+static void announce_text(const struct server *s, const char *link, const char *socket)
+{
+	const char *data = s->config->value.data;
+
+	fprintf(s->out, "UAR %s is running.\n\n", UAR_VERSION);
+	if (socket)
+		fprintf(s->out,
+			"  call      curl --unix-socket '%s' -H \"Authorization: Bearer $(cat "
+			"'%s/token')\" "
+			"http://localhost/api/runs\n",
+			socket, data);
+	else
+		fprintf(s->out, "  open      %s\n", link);
+	fprintf(s->out,
+		"  data      %s\n  try       uar run demo \"hello\"\n\n%sCtrl-C stops; runs go on "
+		"at "
+		"the next start.\n",
+		data, socket ? "" : "The link works once. ");
 }
 
 static int announce(struct server *s)
@@ -481,14 +504,9 @@ static int announce(struct server *s)
 		return explain("data directory", e, &error);
 	snprintf(link, sizeof link, "%s/#code=%s", info.url, uar_gate_link_code(s->gate));
 	if (s->json)
-		announce_json(s, info.url, link);
+		announce_json(s, info.url, is_unix ? NULL : link);
 	else
-		fprintf(s->out,
-			"UAR %s is running.\n\n  open      %s\n  data      %s\n"
-			"  try       uar run demo \"hello\"\n\nThe link works once. Ctrl-C stops; "
-			"runs "
-			"go on at the next start.\n",
-			UAR_VERSION, link, s->config->value.data);
+		announce_text(s, link, is_unix ? address + strlen("unix:") : NULL);
 	fflush(s->out);
 	return 0;
 }

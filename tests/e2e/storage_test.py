@@ -10,6 +10,7 @@ import tempfile
 from lib import (Provider, Server, Skip, Stream, all_of, check, check_session, connect, equal, main,
                  refused, test, text_of, wait_until)
 from lib.client import host_of
+from lib.server import UAR, clean_environment, flags, run_uar
 
 
 class SmallDisk:
@@ -85,6 +86,40 @@ def disk_full():
             for run_id in acked + [before, live]:
                 equal(s.record(run_id)["status"], "succeeded")
             equal(check_session(s.session_events(live)), {live: True})
+
+
+def fails_to_start(s, code, *words, **settings):
+    out = run_uar("serve", "--data", s.data, *flags(settings), home=s.root)
+    check(out.returncode != 0 and all(w in out.stderr for w in words + (code,)), words, out)
+    equal((out.stdout, out.stderr.count("\n")), ("", 1), "one line says it")
+
+
+@test("a_start_that_cannot_be_says_why", "ERR-08")
+def bad_starts():
+    with Server() as s, SmallDisk("400k") as disk:
+        with Server(start=False, data=os.path.join(disk.path, "new")) as other:
+            disk.fill()
+            fails_to_start(other, "[STORAGE_FULL]", disk.path, "No space left")
+            disk.free()
+            other.start().stop()
+            disk.fill()
+            fails_to_start(other, "[STORAGE_FULL]", disk.path, "uar.db", "no space left")
+            disk.free()
+        fails_to_start(s, "[UNAVAILABLE]", s.data, "in use by another process")
+        with Server(start=False) as other:
+            taken = s.url.partition("//")[2]
+            fails_to_start(other, "[", taken, "in use", listen=taken)
+            fails_to_start(other, "[", "/nowhere/s", listen="unix:/nowhere/s")
+            with open(os.path.join(other.data, "uar.db"), "wb") as f:
+                f.write(b"this is no database at all" * 100)
+            fails_to_start(other, "[INTERNAL]", other.data, "uar.db")
+            os.unlink(os.path.join(other.data, "uar.db"))
+            for name in ("uar.db-wal", "uar.db-shm"):
+                check(not os.path.exists(os.path.join(other.data, name)), name)
+            other.start()
+            for name in ("uar.db", "uar.db-wal", "uar.db-shm", "lock", "token"):
+                mode = stat.S_IMODE(os.stat(os.path.join(other.data, name)).st_mode)
+                equal(mode, 0o600, name)
 
 
 @test("a_polite_stop_ends_streams_and_keeps_runs", "SSE-11")
@@ -183,31 +218,13 @@ def impatient():
             stream.close()
 
 
-@test("sighup_changes_what_may_change", "CFG-04")
-def reload():
-    with Provider() as p, Server(env=p.env("gate"), start=False) as s:
+@test("a_bad_configuration_changes_nothing", "CFG-04")
+def bad_reload():
+    with Server(start=False) as s:
         os.mkdir(s.data, 0o700)
-
-        def configure(**settings):
-            with open(os.path.join(s.data, "config.json"), "w") as f:
-                json.dump(settings, f)
-        configure(heartbeat_seconds="10m", log_level="info", run_timeout_seconds="5m")
         s.start()
-        run_id = s.create("assistant", "hi")
-        check("run.created" not in s.log(), "debug lines at level info")
-        with s.stream(run_id) as stream:
-            stream.until(lambda e: e.type == "ChatDelta")
-            configure(heartbeat_seconds="100ms", log_level="debug", run_timeout_seconds="3s",
-                      listen="127.0.0.1:1")
-            s.proc.send_signal(signal.SIGHUP)
-            wait_until(lambda: s.log().count("config.changed") >= 4, "the log names the changes")
-            late = s.create("assistant", "with the new limits")
-            equal(s.events(late)[-1].data["data"]["code"], "TIMEOUT")
-            wait_until(lambda: "run.created" in s.log(), "debug lines at level debug")
-            p.release()
-            stream.all()
-            check(len(stream.comments) >= 3, "heartbeats at the new pace", stream.comments)
-        configure(heartbeat_seconds="never")
+        with open(os.path.join(s.data, "config.json"), "w") as f:
+            json.dump({"heartbeat_seconds": "never"}, f)
         s.proc.send_signal(signal.SIGHUP)
         wait_until(lambda: "config.refused" in s.log(), "a bad file is refused")
         equal(s.finish(s.create("echo", "still up"))["status"], "succeeded")
@@ -220,7 +237,7 @@ def unix_socket():
         path = os.path.join(s.root, "uar.sock")
         s.settings["listen"] = "unix:" + path
         s.start()
-        equal(s.url, "unix:" + path)
+        equal((s.url, s.link), ("unix:" + path, None))
         equal(stat.S_IMODE(os.stat(path).st_mode), 0o600)
         run_id = s.create("demo", "over a socket")
         check("over a socket" in text_of(s.events(run_id)))
@@ -230,6 +247,25 @@ def unix_socket():
         equal(s.record(run_id)["status"], "succeeded", "a stale socket file is no obstacle")
         equal(s.stop(), 0)
         check(not os.path.exists(path), "the socket file stays behind")
+
+
+@test("a_socket_is_announced_with_a_command_that_works", "")
+def unix_command():
+    with tempfile.TemporaryDirectory() as root:
+        env = clean_environment(root)
+        proc = subprocess.Popen([UAR, "serve", "--listen", f"unix:{root}/s"], env=env, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        lines = []
+        while not lines or "Ctrl-C" not in lines[-1]:
+            lines.append(proc.stdout.readline())
+            check(lines[-1], lines)
+        command = next(line for line in lines if "call " in line).split(None, 1)[1]
+        out = subprocess.run(["sh", "-c", command], env=env, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+        equal(json.loads(out.stdout), {"runs": [], "next_before": None})
+        proc.send_signal(signal.SIGTERM)
+        equal(proc.wait(), 0)
+        proc.stdout.close()
 
 
 @test("a_hundred_runs_at_once_all_end", "RUN-09 RUN-13")

@@ -4,6 +4,9 @@
  * read only and never checkpoint. mmap is never used: a file that is cut short
  * must be an error, not a signal. */
 #include "store/sqlite/sqlite_int.h"
+
+#include <errno.h>
+
 #include "store/sqlite/wal_vfs.h"
 
 static const char *const statements[SQ_COUNT] = {
@@ -18,6 +21,7 @@ static uar_err meaning(int rc)
 	case SQLITE_IOERR_FSYNC:
 	case SQLITE_IOERR_DIR_FSYNC: return UAR_ESYNC;
 	case SQLITE_IOERR_NOMEM: return UAR_ENOMEM;
+	case SQLITE_IOERR_SHMSIZE: return UAR_EDISKFULL; /* all it does is to grow a file */
 	}
 	switch (rc & 0xff) {
 	case SQLITE_FULL: return UAR_EDISKFULL;
@@ -41,8 +45,20 @@ uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error)
 			  ? sqlite3_extended_errcode(c->db)
 			  : rc;
 
-	return uar_error_set(error, meaning(ext), "SQLite: %s (%d)",
-			     c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc), ext);
+	int why = c->db && ((ext & 0xff) == SQLITE_IOERR || (ext & 0xff) == SQLITE_CANTOPEN)
+			  ? sqlite3_system_errno(c->db)
+			  : 0;
+	uar_err e = meaning(ext);
+	const char *file = c->db ? sqlite3_db_filename(c->db, "main") : NULL;
+	char reason[80];
+
+	if (e == UAR_EIO && (why == ENOSPC || why == EDQUOT))
+		e = UAR_EDISKFULL;
+	return uar_error_set(error, e, "%s: %s (SQLite %d: %s)", file && *file ? file : "uar.db",
+			     e == UAR_EDISKFULL ? "no space left on the disk"
+			     : why		? strerror_r(why, reason, sizeof reason)
+						: uar_err_text(e),
+			     ext, c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
 }
 
 uar_err sq_exec(struct sq_conn *c, const char *sql, struct uar_error *error)

@@ -440,10 +440,13 @@ uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock
 		sync_parent(dir);
 	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
-		return uar_error_set(error, UAR_EIO, "%s: %s", dir, strerror(errno));
+		return uar_error_set(error, errno == ENOSPC ? UAR_EDISKFULL : UAR_EIO, "%s: %s",
+				     dir, strerror(errno));
 	lock_fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (lock_fd < 0 || flock(lock_fd, LOCK_EX | LOCK_NB)) {
-		uar_err e = lock_fd >= 0 && errno == EWOULDBLOCK ? UAR_ELOCKED : UAR_EIO;
+		uar_err e = lock_fd >= 0 && errno == EWOULDBLOCK ? UAR_ELOCKED
+			    : errno == ENOSPC			 ? UAR_EDISKFULL
+								 : UAR_EIO;
 
 		uar_error_set(error, e, "%s/lock: %s", dir,
 			      e == UAR_ELOCKED ? uar_err_text(e) : strerror(errno));
@@ -459,13 +462,13 @@ uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock
 
 /* SQLite would create the file readable by everybody the umask lets, and gives
  * its mode to the write-ahead log. The directory may be older, and open. */
-static uar_err private_file(int dir_fd, struct uar_error *error)
+static uar_err private_file(int dir_fd, const char *path, struct uar_error *error)
 {
 	int fd = openat(dir_fd, "uar.db", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd < 0)
-		return uar_error_set(error, errno == ENOSPC ? UAR_EDISKFULL : UAR_EIO, "uar.db: %s",
-				     strerror(errno));
+		return uar_error_set(error, errno == ENOSPC ? UAR_EDISKFULL : UAR_EIO, "%s: %s",
+				     path, strerror(errno));
 	close(fd);
 	return UAR_OK;
 }
@@ -478,7 +481,7 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 	if (!e)
 		e = sq_blob_open(o->dir, &s->blobs_fd, error);
 	if (!e)
-		e = private_file(s->dir_fd, error);
+		e = private_file(s->dir_fd, s->path, error);
 	if (!e)
 		e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
 	if (!e)

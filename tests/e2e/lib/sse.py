@@ -140,6 +140,19 @@ class Stream:
                 return events
         raise AssertionError(f"the stream ended first: {events[-3:]}")
 
+    def beats(self, count):
+        """Waits for so many comments; no event may come between them."""
+        want = len(self.comments) + count
+        while len(self.comments) < want:
+            while (end := self.pending.find(b"\n\n")) >= 0:
+                block = bytes(self.pending[:end])
+                del self.pending[:end + 2]
+                event = self.parse(block)
+                if event:
+                    raise AssertionError(f"an event instead of a heartbeat: {event}")
+            if len(self.comments) < want and not self.chunk():
+                raise AssertionError("the stream ended first")
+
     def close(self):
         self.file.close()
         self.sock.close()

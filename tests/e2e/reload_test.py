@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""SIGHUP: every setting that may change in a running server does; the others say when they will."""
+import json
+import os
+import re
+import signal
+import socket
+
+from lib import Provider, Server, check, connect, equal, main, test, wait_until
+from lib.client import host_of
+from lib.server import ROOT
+
+
+def rows():
+    """{key: may be reloaded} from the table that the server is made of."""
+    with open(os.path.join(ROOT, "src", "app", "config.def")) as f:
+        text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
+    found = re.findall(r'^C\(\w+, "(\w+)", \w+, "[^"]*", "[^"]*", "[^"]*", ([01]),', text, re.M)
+    equal(len(found), len(re.findall(r"^C\(", text, re.M)))
+    return {key: reload == "1" for key, reload in found}
+
+
+def turn_limit(s):
+    log = s.session_events(s.create("echo", "hi"))
+    return next(e.data["payload"]["options"]["timeout_ms"] for e in log
+                if e.data["type"] == "turn.submitted")
+
+
+def debug_lines(s, _):
+    s.finish(s.create("echo", "hi"))
+    wait_until(lambda: "run.created" in s.log(), "debug lines")
+
+
+def json_lines(s, _):
+    s.stop()
+    check('"what":"server.draining"' in s.log(), s.log())
+    s.start()
+
+
+def idle_model(s, _):
+    end = s.events(s.create("assistant", "hi"))[-1].data
+    equal((end["type"], end["data"]["code"]), ("Error", "PROVIDER_ERROR"))
+
+
+def cancelled_is_done(s, _):
+    run_id = s.create("assistant", "hi")
+    s.cancel(run_id)
+    equal(s.events(run_id)[-1].type, "RunDone")
+
+
+def quick_heartbeat(s, _):
+    with s.stream(s.create("assistant", "hi")) as stream:
+        stream.until(lambda e: e.type == "ChatDelta")
+        stream.beats(3)
+
+
+def no_grace(s, _):
+    """A client that asks on and on and reads nothing would hold the stop up for an hour."""
+    with connect(s.url) as x:
+        x.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        ask = f"GET /page.js HTTP/1.1\r\nHost: {host_of(s.url)}\r\n\r\n".encode() * 100
+        x.settimeout(1)
+        try:
+            while True:
+                x.sendall(ask)
+        except TimeoutError:
+            pass
+        s.proc.send_signal(signal.SIGTERM)
+        equal(s.wait(), 0)
+        s.start()
+
+
+PROBES = {  # key: value before, value after, what shows it
+    "log_level": ("info", "debug", debug_lines),
+    "log_json": (False, True, json_lines),
+    "model_idle_timeout_seconds": ("1h", "1s", idle_model),
+    "run_timeout_seconds": ("1h", "77s", lambda s, _: equal(turn_limit(s), 77000)),
+    "cancel_terminal": ("error", "done", cancelled_is_done),
+    "heartbeat_seconds": ("10m", "100ms", quick_heartbeat),
+    "drain_seconds": ("1h", "0s", no_grace),
+}
+
+
+@test("every_setting_that_may_change_does", "CFG-04")
+def reload():
+    equal({key for key, reload in rows().items() if reload}, set(PROBES), "a probe for each")
+    for key, (before, after, probe) in PROBES.items():
+        with Provider() as p, Server(env=p.env("gate"), start=False) as s:
+            os.mkdir(s.data, 0o700)
+
+            def configure(value):
+                with open(os.path.join(s.data, "config.json"), "w") as f:
+                    json.dump({key: value, "stall_timeout_seconds": "1h"}, f)
+            configure(before)
+            s.start()
+            configure(after)
+            s.proc.send_signal(signal.SIGHUP)
+            wait_until(lambda: "config.changed" in s.log(), "the change of " + key)
+            check("at next start" not in s.log(), key)
+            probe(s, p)
+
+
+@test("what_may_not_change_says_so", "CFG-04")
+def fixed():
+    with Server(start=False) as s:
+        os.mkdir(s.data, 0o700)
+        s.start()
+        with open(os.path.join(s.data, "config.json"), "w") as f:
+            json.dump({"max_connections": 5, "scripted_token_ms": 7, "tenant": "other"}, f)
+        s.proc.send_signal(signal.SIGHUP)
+        wait_until(lambda: s.log().count("config.changed") == 3, "three are named")
+        equal(s.log().count("at next start"), 3, s.log())
+        os.unlink(os.path.join(s.data, "config.json"))
+
+
+main()
