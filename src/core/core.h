@@ -24,12 +24,12 @@ enum {
 	UAR_TEXT_MESSAGE = 512,
 	UAR_TEXT_STAGE = 128,
 	UAR_TEXT_METRICS = 512,
-	UAR_DECISION_EVENTS = 512, /* events of one batch */
+	UAR_DECISION_EVENTS = UAR_LIMIT_DECISION_EVENTS,
 	UAR_DECISION_EFFECTS = 8,
 	UAR_TEXT_SESSION = 256,
 	UAR_TEXT_PROMPT = 200,
-	UAR_OPEN_TOOLS = 16,		      /* tool calls of a run at once */
-	UAR_OPEN_ACTIONS = 4,		      /* questions of a run at once */
+	UAR_OPEN_TOOLS = UAR_LIMIT_OPEN_TOOLS,
+	UAR_OPEN_ACTIONS = UAR_LIMIT_OPEN_ACTIONS,
 	UAR_ACTION_TEXT = UAR_LIMIT_ID_BYTES, /* "<run_id>.<number>" */
 };
 
@@ -168,8 +168,8 @@ struct uar_run {
 	enum uar_turn_state turn;
 	enum uar_task_state task;
 	uint64_t run_sequence;
-	int64_t replayed;		      /* fixture lines done */
-	char phase[32];			      /* last phase of run.status */
+	int64_t replayed; /* fixture lines done */
+	char phase[32];	  /* last phase of run.status */
 	bool row_changed; /* what the record shows has changed since the last append */
 	struct uar_arena arena;
 	/* Large, and as uar_run_init left it in most runs: copied when it is not. */

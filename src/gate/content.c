@@ -9,7 +9,7 @@
 #include "gate/gate_int.h"
 #include "proto/exports.h"
 
-enum { PIECE = 131072, HEADERS = 7 };
+enum { HEADERS = 7 };
 
 struct download {
 	struct uar_list node; /* in g->downloads, once the body has begun */
@@ -94,7 +94,9 @@ static uar_err fetch(struct download *d)
 	uar_err e;
 
 	d->get = (struct uar_blob_get){ .offset = d->range.first,
-					.limit = d->range.count < PIECE ? d->range.count : PIECE,
+					.limit = d->range.count < UAR_LIMIT_EXPORT_PIECE
+							 ? d->range.count
+							 : UAR_LIMIT_EXPORT_PIECE,
 					.done = fetched };
 	memcpy(d->get.sha256, d->sha256.p, sizeof d->get.sha256 - 1);
 	e = store->ops->blob_get(store, &d->get);

@@ -5,8 +5,6 @@
 #include "gate/gate_int.h"
 #include "proto/exports.h"
 
-enum { LIMIT_DEFAULT = 200, ANSWER_BYTES = 33554432, ANSWER_ENOUGH = 4194304 };
-
 struct listing {
 	struct call *c;
 	struct uar_read read;
@@ -159,7 +157,7 @@ static uar_err step(struct listing *l)
 
 static bool is_full(const struct listing *l)
 {
-	return l->count >= l->limit || l->out.n >= ANSWER_ENOUGH;
+	return l->count >= l->limit || l->out.n >= UAR_LIMIT_EXPORT_LIST_ENOUGH;
 }
 
 static bool page_left(const struct listing *l)
@@ -208,7 +206,7 @@ static void page_ready(struct uar_read *r)
 static uar_err decode(struct call *c, struct listing *l, struct uar_error *error)
 {
 	uar_str after = UAR_STR_NONE;
-	uar_err e = gate_query_u64(c, "limit", LIMIT_DEFAULT, &l->limit, error);
+	uar_err e = gate_query_u64(c, "limit", UAR_LIMIT_EXPORT_DEFAULT, &l->limit, error);
 
 	if (!e)
 		e = gate_query_str(c, "after", &after);
@@ -246,7 +244,7 @@ void gate_list_exports(struct call *c)
 	if (!e) {
 		l->c = c;
 		uar_arena_init(&l->scratch, 0);
-		l->out = uar_buf_make(ANSWER_BYTES);
+		l->out = uar_buf_make(UAR_LIMIT_EXPORT_LIST_BYTES);
 		l->w = uar_jw_begin(&l->out);
 		uar_jw_obj(&l->w, NULL);
 		uar_jw_arr(&l->w, "items");

@@ -6,8 +6,6 @@
 #include "proto/exports.h"
 #include "runtime/stream.h"
 
-enum { ANSWER_BYTES = 262144 };
-
 struct start_body {
 	uar_str plugin_id, entry_id, idempotency_key, task_id, trace_id, mode;
 	const struct uar_json *args, *timeout;
@@ -55,7 +53,7 @@ static void put_run_token(struct uar_jw *w, const struct uar_gate *g, const char
 
 static void answer_created(struct call *c, const char *run_id, const char *status, bool existed)
 {
-	struct uar_buf b = uar_buf_make(ANSWER_BYTES);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_RUN_ANSWER_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 	struct uar_http_header headers[2] = { { UAR_STR("Location"), UAR_STR("") },
 					      { UAR_STR("Idempotent-Replayed"), UAR_STR("true") } };
@@ -85,7 +83,7 @@ static void put_still_running(struct uar_jw *w)
 /* {success, data?, error?, run_id}, as callers of the old trigger know it. */
 static void answer_envelope(struct start *s, uar_str result)
 {
-	struct uar_buf b = uar_buf_make(ANSWER_BYTES);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_RUN_ANSWER_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 	bool ended = s->status[0], good = strcmp(s->status, "completed") == 0;
 

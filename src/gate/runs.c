@@ -3,8 +3,6 @@
 #include "gate/gate_int.h"
 #include "proto/runs.h"
 
-enum { RECORD_BYTES = 65536, LIST_BYTES = 16777216, LIST_DEFAULT = 50 };
-
 /* --- create ------------------------------------------------------------------- */
 
 struct create_body {
@@ -102,7 +100,7 @@ int64_t gate_timeout_us(const struct uar_json *j)
 static void created(struct uar_run_create *op)
 {
 	struct call *c = op->internal;
-	struct uar_buf b = uar_buf_make(RECORD_BYTES);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_RECORD_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 	struct uar_http_header headers[2] = { { UAR_STR("Location"), UAR_STR("") },
 					      { UAR_STR("Idempotent-Replayed"), UAR_STR("true") } };
@@ -238,7 +236,7 @@ void gate_create_run(struct call *c)
 
 static void answer_record(struct call *c, const struct uar_run_row *row, int status)
 {
-	struct uar_buf b = uar_buf_make(RECORD_BYTES);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_RECORD_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 
 	uar_runs_write(&w, NULL, row);
@@ -315,7 +313,7 @@ void gate_get_run(struct call *c)
 static void listed(struct uar_runs_query *q)
 {
 	struct call *c = UAR_OWNER(q, struct lookup, q)->c;
-	struct uar_buf b = uar_buf_make(LIST_BYTES);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_LIST_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 
 	if (q->err) {
@@ -350,7 +348,7 @@ static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_
 		{ "entry_id", &q->entry_id },	  { "before", &q->before },
 	};
 	uint64_t limit;
-	uar_err e = gate_query_u64(c, "limit", LIST_DEFAULT, &limit, error);
+	uar_err e = gate_query_u64(c, "limit", UAR_LIMIT_LIST_DEFAULT, &limit, error);
 
 	for (size_t i = 0; i < ARRAY_LEN(filters) && !e; i++) {
 		e = gate_query_str(c, filters[i].name, filters[i].to);

@@ -1,7 +1,7 @@
 /* system.c - health, readiness, version, agents, the one-time link. */
 #include "gate/gate_int.h"
 
-enum { TEXT_BYTES = 65536, LINK_VALID_US = 600000000 };
+enum { LINK_VALID_US = 600000000 };
 
 static void answer_status(struct call *c, int http_status, const char *status)
 {
@@ -55,7 +55,7 @@ void gate_version(struct call *c)
 
 void gate_list_agents(struct call *c)
 {
-	struct uar_buf b = uar_buf_make(TEXT_BYTES);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_SYSTEM_ANSWER_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 
 	uar_jw_obj(&w, NULL);

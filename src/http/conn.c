@@ -11,8 +11,6 @@
 #include "base/alloc.h"
 #include "loop/loop.h"
 
-enum { BODY_PROGRESS = 65536 }; /* body bytes that start the deadline anew */
-
 static void on_poll(uv_poll_t *poll, int status, int events);
 
 /* --- opening and closing ------------------------------------------------------------ */
@@ -288,7 +286,7 @@ static bool read_whole_body(struct exchange *x, uar_str *rest)
 static void wait_for_body(struct uar_http_stream *c, size_t arrived)
 {
 	c->progress += arrived;
-	if (c->due_class == DUE_BODY && c->progress < BODY_PROGRESS)
+	if (c->due_class == DUE_BODY && c->progress < UAR_LIMIT_HTTP_BODY_PROGRESS)
 		return;
 	c->progress = 0;
 	uar_http_set_due(c, DUE_BODY);

@@ -136,7 +136,7 @@ struct uar_http_options {
 	int64_t head_timeout_us;  /* a head must be complete after it; 0: 10 s */
 	int64_t body_timeout_us;  /* so must a body, or 64 KiB more of it; 0: 30 s */
 	int64_t idle_timeout_us;  /* between two requests; 0: 75 s */
-	int64_t stall_timeout_us; /* a reader that takes nothing is cut; 0: 30 s */
+	int64_t stall_timeout_us; /* a reader that takes nothing is cut; 0: 60 s */
 	struct uar_http_handler handler;
 };
 UAR_MUST_CHECK uar_err uar_http_create(struct uar_loop *loop, const struct uar_http_options *o,

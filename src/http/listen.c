@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "loop/loop.h"
 
-enum { BACKLOG = 1024, ACCEPTS_PER_TURN = 64, KEEPALIVE_S = 60, KERNEL_GRACE_MS = 5000 };
+enum { ACCEPTS_PER_TURN = 64, KEEPALIVE_S = 60, KERNEL_GRACE_MS = 5000 };
 
 union any_address {
 	struct sockaddr sa;
@@ -209,13 +209,13 @@ static bool bind_socket(struct uar_http *h, int fd, const union any_address *a, 
 {
 	if (a->sa.sa_family != AF_UNIX) {
 		set_tcp_options(h, fd);
-		return bind(fd, &a->sa, n) == 0 && listen(fd, BACKLOG) == 0;
+		return bind(fd, &a->sa, n) == 0 && listen(fd, UAR_LIMIT_HTTP_BACKLOG) == 0;
 	}
 	remove_leftover(a);
 	if (bind(fd, &a->sa, n) != 0)
 		return false;
 	snprintf(h->listener.unix_path, sizeof h->listener.unix_path, "%s", a->un.sun_path);
-	return chmod(a->un.sun_path, 0600) == 0 && listen(fd, BACKLOG) == 0;
+	return chmod(a->un.sun_path, 0600) == 0 && listen(fd, UAR_LIMIT_HTTP_BACKLOG) == 0;
 }
 
 static void note_address(struct uar_http *h)

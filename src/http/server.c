@@ -9,10 +9,9 @@ enum {
 	HEAD_TIMEOUT_S = 10,
 	BODY_TIMEOUT_S = 30,
 	IDLE_TIMEOUT_S = 75,
-	STALL_TIMEOUT_S = 30,
+	STALL_TIMEOUT_S = 60,
 	LINGER_TIMEOUT_S = 2,
 	SECOND_US = 1000000,
-	PROBLEM_BYTES = 4096, /* escaped, an error's texts cannot be longer */
 };
 
 /* --- deadlines ------------------------------------------------------------------
@@ -196,7 +195,7 @@ static void init(struct uar_http *h, struct uar_loop *loop, const struct uar_htt
 	h->drain.task.fn = on_drained;
 	h->sweep.fn = on_sweep;
 	h->answer_head = uar_buf_make(UAR_LIMIT_HTTP_ANSWER_HEAD);
-	h->problem = uar_buf_make(PROBLEM_BYTES);
+	h->problem = uar_buf_make(UAR_LIMIT_HTTP_PROBLEM);
 	set_timeouts(h, o);
 }
 
@@ -206,7 +205,7 @@ static uar_err init_memory(struct uar_http *h)
 	/* Taken now, so that no answer fails for want of memory. */
 	h->last_chunk = uar_http_last_chunk();
 	if (!h->last_chunk || !uar_buf_reserve(&h->answer_head, UAR_LIMIT_HTTP_ANSWER_HEAD) ||
-	    !uar_buf_reserve(&h->problem, PROBLEM_BYTES))
+	    !uar_buf_reserve(&h->problem, UAR_LIMIT_HTTP_PROBLEM))
 		return UAR_ENOMEM;
 	return UAR_OK;
 }

@@ -8,8 +8,7 @@
 
 enum {
 	BATCH_EVENTS = UAR_DECISION_EVENTS / 2, /* no further command beyond */
-	BATCH_BYTES = 1 << 20,
-	SPARE_BYTES = 1 << 16, /* of memory that a spare batch keeps */
+	SPARE_BYTES = 1 << 16,			/* of memory that a spare batch keeps */
 };
 
 struct batch {
@@ -63,7 +62,7 @@ void rt_batch_free_spare(struct uar_runtime *rt)
 
 static void put_batch(struct uar_runtime *rt, struct batch *b)
 {
-	if (rt->spare_count < UAR_SPARE_BATCHES) {
+	if (rt->spare_count < UAR_LIMIT_SPARE_BATCHES) {
 		if (b->arena.used > SPARE_BYTES)
 			uar_arena_fini(&b->arena);
 		else
@@ -193,7 +192,7 @@ static bool takes_more(const struct batch *b)
 	if (!uar_list_empty(&a->queue) && uar_list_empty(&b->cmds))
 		return true; /* whatever its size, or nothing would ever happen */
 	return !uar_list_empty(&a->queue) && !a->careful && b->d.event_count < BATCH_EVENTS &&
-	       b->arena.used < BATCH_BYTES &&
+	       b->arena.used < UAR_LIMIT_BATCH_BYTES &&
 	       UAR_OWNER(a->queue.next, struct cmd, node)->run == b->run;
 }
 

@@ -45,7 +45,7 @@ void rt_cmd_free(struct cmd *c)
 	if (!c)
 		return;
 	uar_arena_fini(&c->own);
-	if (c->rt->spare_cmd_count == UAR_SPARE_COMMANDS || c->text.cap > SPARE_TEXT) {
+	if (c->rt->spare_cmd_count == UAR_LIMIT_SPARE_COMMANDS || c->text.cap > SPARE_TEXT) {
 		destroy(c);
 		return;
 	}

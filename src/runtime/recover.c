@@ -7,7 +7,7 @@
  * and whoever asks for it is told so. */
 #include "runtime/runtime_int.h"
 
-enum { LOAD_AT_ONCE = 32, LOAD_TRIES = 5 };
+enum { LOAD_TRIES = 5 };
 
 struct load {
 	struct rt_op under_way;
@@ -332,7 +332,7 @@ static void pump(struct uar_runtime *rt)
 {
 	uar_err e = UAR_OK;
 
-	while (!e && rt->recovering < LOAD_AT_ONCE && !uar_list_empty(&rt->to_load)) {
+	while (!e && rt->recovering < UAR_LIMIT_LOAD_AT_ONCE && !uar_list_empty(&rt->to_load)) {
 		struct live_run *r = UAR_OWNER(rt->to_load.next, struct live_run, load_node);
 
 		uar_list_remove(&r->load_node);

@@ -9,12 +9,7 @@
 struct batch;
 struct worker;
 
-enum {
-	/* Kept for reuse: as many as are under way at once while a thousand models talk. */
-	UAR_SPARE_BATCHES = 256,
-	UAR_SPARE_COMMANDS = 256,
-	UAR_RETRY_US = 500000, /* while storage or memory is short */
-};
+enum { UAR_RETRY_US = 500000 }; /* while storage or memory is short */
 
 /* Something under way at the store, or a posted task of it. What is still under
  * way when the runtime is destroyed is dropped: freed without a word. */
@@ -44,9 +39,9 @@ struct uar_runtime {
 	struct uar_map past_map; /* thread -> struct past */
 	size_t past_count, past_bytes;
 	struct uar_list crowd; /* of struct agg: they wait until a batch is back */
-	struct uar_list spare; /* batches for reuse, at most UAR_SPARE_BATCHES */
+	struct uar_list spare; /* batches for reuse, at most UAR_LIMIT_SPARE_BATCHES */
 	size_t spare_count;
-	struct uar_list spare_cmds; /* at most UAR_SPARE_COMMANDS */
+	struct uar_list spare_cmds; /* at most UAR_LIMIT_SPARE_COMMANDS */
 	size_t spare_cmd_count;
 	struct uar_arena scratch;  /* of a fold */
 	struct uar_list to_load;   /* runs that recovery has yet to read */

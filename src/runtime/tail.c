@@ -110,7 +110,8 @@ static bool make_room(struct tail *t, size_t n)
 
 static bool add_events(struct tail *t, const struct uar_event *events, size_t n)
 {
-	if (t->n + n > TAIL_EVENTS || t->arena.used > TAIL_BYTES || !make_room(t, n))
+	if (t->n + n > UAR_LIMIT_TAIL_EVENTS || t->arena.used > UAR_LIMIT_TAIL_BYTES ||
+	    !make_room(t, n))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (!copy_event(t, &events[i], &t->events[t->n++]))
@@ -139,7 +140,7 @@ void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 	uar_list_add_last(&rt->tails, &t->node);
 	if (!add_events(t, events, n) || (row && !set_row(t, row)))
 		forget(rt, t);
-	while (rt->tail_count > TAIL_RUNS)
+	while (rt->tail_count > UAR_LIMIT_TAIL_RUNS)
 		forget(rt, UAR_OWNER(rt->tails.next, struct tail, node));
 }
 

@@ -8,7 +8,6 @@
 
 #include "runtime/runtime_int.h"
 
-enum { TAIL_RUNS = 128, TAIL_EVENTS = 32, TAIL_BYTES = 16384 };
 
 struct tail; /* of one run */
 
