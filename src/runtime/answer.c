@@ -50,7 +50,7 @@ static void row_ready(struct uar_runs_query *q)
 	if (!e)
 		e = uar_json_parse(q->rows[0].detail, NULL, &arena, &detail, &error);
 	if (!e && !q->rows[0].terminal)
-		e = uar_error_set(&error, UAR_EBUSY, "the run is still being recovered");
+		e = rt_out_of_reach(a->rt, &a->op->owner, uar_str_c(a->op->run_id), &error);
 	else if (!e)
 		e = not_open(a, uar_json_int(uar_json_get(detail, UAR_STR("action_count")), 0),
 			     &error);

@@ -43,10 +43,7 @@ static void row_ready(struct uar_runs_query *q)
 	struct uar_error error = q->error;
 
 	if (!e && !q->rows[0].terminal)
-		e = rt_quarantined(c->rt, &c->op->owner, c->op->run_id)
-			    ? uar_error_set(&error, UAR_ECORRUPT,
-					    "the run is at rest: its events cannot be read")
-			    : uar_error_set(&error, UAR_EBUSY, "the run is still being recovered");
+		e = rt_out_of_reach(c->rt, &c->op->owner, c->op->run_id, &error);
 	uar_store_query_fini(q);
 	finish(c, e, &error);
 }

@@ -25,11 +25,15 @@ void rt_run_quarantine(struct live_run *r, uar_err why)
 	rt_run_over(r, why);
 }
 
-bool rt_quarantined(const struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id)
+uar_err rt_out_of_reach(const struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id,
+			struct uar_error *error)
 {
 	struct rt_key k;
 
-	return uar_map_get(&rt->quarantine, rt_key(&k, owner, run_id)) != NULL;
+	if (uar_map_get(&rt->quarantine, rt_key(&k, owner, run_id)))
+		return uar_error_set(error, UAR_ECORRUPT,
+				     "the run is at rest: its events cannot be read");
+	return uar_error_set(error, UAR_EBUSY, "the run is still being recovered");
 }
 
 void rt_quarantine_fini(struct uar_runtime *rt)

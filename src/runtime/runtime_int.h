@@ -197,7 +197,9 @@ void rt_start_next(struct agg *a, uar_str thread_id);
 /* Nothing can be appended to the run, or it cannot be read: it leaves memory, so that
  * its thread goes on, and is remembered until the next start. */
 void rt_run_quarantine(struct live_run *r, uar_err why);
-bool rt_quarantined(const struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id);
+/* Why a run that is not over is not in memory either. */
+uar_err rt_out_of_reach(const struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id,
+			struct uar_error *error);
 void rt_quarantine_fini(struct uar_runtime *rt);
 
 /* effect.c */

@@ -14,6 +14,7 @@ struct uar_entry_call {
 	struct uar_entry_events events;
 	char run_id[UAR_UUID_TEXT + 1];
 	unsigned left; /* things it does before it ends */
+	int64_t sent;  /* bytes of an upload that is under way */
 	bool paused, cancelled;
 };
 
@@ -147,7 +148,7 @@ static void answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str
 	struct sim_item *it = &w->items[w->item_count % SIM_ITEMS];
 
 	(void)ticket;
-	if (e || w->dead || w->item_count >= SIM_ITEMS)
+	if (e || !id.n || w->dead || w->item_count >= SIM_ITEMS)
 		return;
 	w->item_count++;
 	snprintf(it->run_id, sizeof it->run_id, "%s", c->run_id);
@@ -189,6 +190,28 @@ static void hand_over(struct uar_entry_call *c)
 	}
 	x.content = uar_str_n(content, (size_t)n);
 	c->events.exported(c->events.ctx, &x, UAR_STR(""), sim_below(w, 3) ? w->item_number : 0);
+}
+
+/* Bytes in pieces, then the item that consists of them; or the pieces are left. */
+static void upload(struct uar_entry_call *c)
+{
+	struct sim_world *w = c->w;
+	char bytes[100];
+	struct uar_piece p = { .name = UAR_STR("up"), .offset = c->sent };
+	struct uar_export x = { .type = UAR_STR("binary_url"),
+				.label = UAR_STR("item"),
+				.upload = UAR_STR("up"),
+				.bytes = sim_below(w, 2) ? -1 : c->sent };
+
+	if (c->sent && sim_below(w, 3) == 0) {
+		c->sent = 0;
+		c->events.exported(c->events.ctx, &x, UAR_STR(""), ++w->item_number);
+		return;
+	}
+	memset(bytes, 'u', sizeof bytes);
+	p.bytes = uar_str_n(bytes, 1 + (size_t)sim_below(w, sizeof bytes));
+	c->sent += (int64_t)p.bytes.n;
+	c->events.uploaded(c->events.ctx, &p, ++w->item_number);
 }
 
 static void end_call(struct uar_entry_call *c)
@@ -249,10 +272,11 @@ bool sim_entries_step(struct sim_world *w)
 		return true;
 	}
 	c->left--;
-	if (sim_below(w, 2))
-		report(c);
-	else
-		hand_over(c);
+	switch (sim_below(w, 4)) {
+	case 0: hand_over(c); break;
+	case 1: upload(c); break;
+	default: report(c); break;
+	}
 	return true;
 }
 
