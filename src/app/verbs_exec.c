@@ -225,6 +225,8 @@ static uar_err look_up(struct uar_cli *cli, const char *name, bool *out_takes_di
 	struct uar_remote_answer a = { .root = NULL };
 	uar_err e = uar_remote_ask(cli, &ask, &a, error);
 	const struct uar_json *list = uar_json_get(a.root, UAR_STR("agents"));
+	struct uar_error unheard = { 0 };
+	struct uar_api api;
 	bool found = false;
 
 	for (const struct uar_json *j = uar_json_at(list, 0); j && !found; j = j->next) {
@@ -236,6 +238,8 @@ static uar_err look_up(struct uar_cli *cli, const char *name, bool *out_takes_di
 		uar_buf_printf(&names, "%s%.*s", names.n ? ", " : "",
 			       UAR_FMT(member(j, "agent_id")));
 	}
+	/* A directory of this machine means nothing to another one. */
+	*out_takes_dir &= uar_remote_find(cli, &api, &unheard) == UAR_OK && uar_api_is_local(&api);
 	if (!e && !found)
 		e = uar_error_set(error, UAR_ENOTFOUND, "no agent %.60s here; there are: %.*s",
 				  name, UAR_FMT(names.err ? UAR_STR("many") : uar_buf_str(&names)));

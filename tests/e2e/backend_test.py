@@ -3,7 +3,7 @@
 import json
 import os
 
-from lib import check, check_run_stream, equal, main, refused, run_uar, test, text_of, wait_until
+from lib import all_of, check, check_run_stream, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.backends import Shop, of, one, recording
 
 ALLOW = ["dialogue " + recording("claude_code/dialogue_permission_allow.dialogue.jsonl")]
@@ -51,7 +51,7 @@ def replayed():
             check(text_of(stream), "no text")
 
 
-@test("a_question_parks_the_run_and_its_first_answer_counts", "CTL-20 VAL-04 EVT-052 EVT-053")
+@test("a_question_parks_the_run_and_its_first_answer_counts", "CTL-20 VAL-04 EVT-027 EVT-030 EVT-052 EVT-053")
 def parked():
     with Shop({"claude": {"script": ALLOW}}) as s:
         run_id = s.create("claude", "hi")
@@ -85,6 +85,21 @@ def parked():
               ("allow", "respond_action", "user", "looks fine"))
         between = kinds(log)[kinds(log).index("task.waiting"):kinds(log).index("action.resolved")]
         check(not {"tool.result", "model.delta"} & set(between), between)
+
+
+@test("of_many_answers_at_once_one_counts", "CTL-20")
+def at_once():
+    script = TALK + [ASK % (1, 1, "a"), "expect behavior", "result"]
+    with Shop({"claude": {"script": script}}) as s:
+        run_id = s.create("claude", "hi")
+        s.asked(run_id)
+        answers = all_of([lambda i=i: s.respond(run_id + ".1", ("allow", "deny")[i % 2])
+                          for i in range(40)])
+        good = [a for a in answers if a.status == 200]
+        equal(len(good), 1, [a.status for a in answers])
+        equal({a.json["code"] for a in answers if a.status != 200}, {"ACTION_RESOLVED"})
+        p = one(s.log_of(run_id), "action.resolved")["payload"]
+        equal(p["decision"], good[0].json["decision"])
 
 
 @test("a_no_reaches_the_agent", "CTL-20")
@@ -284,6 +299,8 @@ def sessions():
         equal(r["status"], "succeeded", r)
         equal(argv[argv.index("--resume") + 1], "s-1")
         check("--fork-session" not in argv, argv)
+        again = s.http.post(f"/api/runs/{r['run_id']}/retry", {})
+        equal(s.finish(again.json["run_id"])["status"], "succeeded", "another attempt")
         r, argv = play(session="fork")
         check(argv[argv.index("--resume") + 1] == "s-1" and "--fork-session" in argv, argv)
         r, argv = play(session="new")
