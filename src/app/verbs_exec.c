@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "app/action.h"
@@ -17,14 +18,14 @@
 #include "app/text.h"
 #include "base/rand.h"
 
-enum { ASK_MS = 200, INPUT_SHOWN = 2000, PATH_BYTES = 4096, CREATE_TRIES = 3 };
+enum { ASK_MS = 200, WATCH_MS = 50, INPUT_SHOWN = 2000, PATH_BYTES = 4096, CREATE_TRIES = 3 };
 
 struct exec {
 	struct uar_cli *cli;
 	struct uar_render render;
 	FILE *tty; /* NULL: nobody to ask */
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
-	atomic_bool interrupted;
+	atomic_bool interrupted, over;
 	pthread_t watcher;
 	bool watching;
 	sigset_t before;
@@ -58,18 +59,19 @@ static void cancel(struct exec *x)
 static void *watch_signals(void *ctx)
 {
 	struct exec *x = ctx;
+	struct timespec a_while = { .tv_nsec = WATCH_MS * 1000000L };
 	sigset_t set;
 	int signum;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	while (sigwait(&set, &signum) == 0) {
-		if (atomic_exchange(&x->interrupted, true))
+	while (!atomic_load(&x->over)) {
+		signum = sigtimedwait(&set, NULL, &a_while);
+		if (signum > 0 && atomic_exchange(&x->interrupted, true))
 			_exit(128 + signum);
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-		cancel(x);
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+		if (signum > 0)
+			cancel(x);
 	}
 	return NULL;
 }
@@ -87,10 +89,9 @@ static void begin_watch(struct exec *x)
 
 static void end_watch(struct exec *x)
 {
-	if (x->watching) {
-		pthread_cancel(x->watcher);
+	atomic_store(&x->over, true);
+	if (x->watching)
 		pthread_join(x->watcher, NULL);
-	}
 	pthread_sigmask(SIG_SETMASK, &x->before, NULL);
 }
 
