@@ -59,6 +59,7 @@ static void on_tool(void *ctx, const struct uar_tool_report *t)
 {
 	struct scene *s = ctx;
 
+	CHECK(uar_str_is_id(t->call_id));
 	uar_buf_printf(&s->heard, "%c%.*s%s ", "+~=!"[t->step],
 		       UAR_FMT(t->name.n ? t->name : t->kind), t -> denied ? "(denied)" : "");
 	heard(s);
@@ -291,6 +292,22 @@ TEST(what_is_held_back_comes_later_and_whole, "")
 		quotes += s.heard.p[i] == '"';
 	CHECK_INT(quotes, 10000);
 	CHECK(uar_str_ends(uar_buf_str(&s.heard), UAR_STR("\"4999\" finished without usage")));
+	close_scene(&s);
+}
+
+TEST(an_id_that_events_cannot_carry_gets_another_name, "")
+{
+	static const char use[] =
+		"line {\\\"type\\\":\\\"assistant\\\",\\\"message\\\":{\\\"id\\\":\\\"m\\\","
+		"\\\"content\\\":[{\\\"type\\\":\\\"tool_use\\\",\\\"id\\\":\\\"a b \xc3\xa4\\\","
+		"\\\"name\\\":\\\"Bash\\\",\\\"input\\\":{}}]}}\\n";
+	char script[2000];
+	struct scene s;
+
+	snprintf(script, sizeof script, "%s%sresult", TALK, use);
+	open_scene(&s, "claude_code", script);
+	play(&s);
+	CHECK_STR(uar_buf_str(&s.heard), "+Bash !Bash finished without usage");
 	close_scene(&s);
 }
 

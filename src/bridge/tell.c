@@ -32,6 +32,18 @@ static void note(struct uar_agent_call *c, enum uar_note_kind kind, const char *
 	c->events.note(c->events.ctx, &n);
 }
 
+/* Ids of events have a form that the program need not keep to. */
+static uar_str event_id(struct uar_agent_call *c, uar_str id)
+{
+	uar_str made;
+
+	if (!id.n || uar_str_is_id(id))
+		return id;
+	made = uar_arena_printf(&c->scratch, "call-%016llx",
+				(unsigned long long)uar_str_hash(id, 0));
+	return made.p ? made : UAR_STR_NONE;
+}
+
 /* --- tools ------------------------------------------------------------------------ */
 
 static bool was_denied(const struct uar_agent_call *c, uar_str call_id)
@@ -53,7 +65,7 @@ static void tell_tool(struct uar_agent_call *c, const uaa_event *ev)
 			: uar_str_is(phase, "delta")	? UAR_TOOL_GOES_ON
 			: uar_str_is(phase, "complete") ? UAR_TOOL_ENDS
 							: UAR_TOOL_BREAKS,
-		.call_id = id.n ? id : member(tool, "backend_item_id"),
+		.call_id = event_id(c, id.n ? id : member(tool, "backend_item_id")),
 		.name = member(tool, "tool_name"),
 		.kind = member(tool, "kind"),
 		.has_exit = code && code->kind == UAR_JSON_INT,
@@ -64,7 +76,7 @@ static void tell_tool(struct uar_agent_call *c, const uaa_event *ev)
 		.result_bytes = number(bytes, "result"),
 	};
 
-	if (!t.call_id.n || t.call_id.n > UAR_LIMIT_ID_BYTES)
+	if (!t.call_id.n)
 		return;
 	t.denied = t.step == UAR_TOOL_BREAKS && was_denied(c, t.call_id);
 	c->events.tool(c->events.ctx, &t);
@@ -147,7 +159,7 @@ static void tell_ask(struct uar_agent_call *c, const struct uar_json *approval)
 		.id = member(approval, "id"),
 		.kind = member(approval, "kind"),
 		.tool_name = member(approval, "tool_name"),
-		.call_id = member(approval, "tool_use_id"),
+		.call_id = event_id(c, member(approval, "tool_use_id")),
 	};
 	struct uar_buf prompt = uar_buf_make(UAR_LIMIT_AGENT_LINE);
 	const struct uar_json *input;
@@ -159,8 +171,6 @@ static void tell_ask(struct uar_agent_call *c, const struct uar_json *approval)
 		return; /* the library has said no already */
 	}
 	input = fit_input(c, uar_str_n(text, n), &a);
-	if (a.call_id.n > UAR_LIMIT_ID_BYTES)
-		a.call_id = UAR_STR_NONE;
 	bridge_prompt(input, a.tool_name.n ? a.tool_name : a.kind, &prompt);
 	a.prompt = prompt.err ? a.kind : uar_buf_str(&prompt);
 	judge(c, &a, rule);

@@ -324,7 +324,7 @@ static void on_done(void *ctx, const struct uar_agent_end *end)
 		rt_send(w->base.run, &stopped);
 	} else {
 		/* While it is being cancelled the table makes "cancelled" of any failure. */
-		if (w->base.run->state.status == UAR_STATUS_CANCELLING)
+		if (uar_str_is(end->message, "termination failed"))
 			on_note(w,
 				&(struct uar_note){ UAR_NOTE_WARNING, UAR_STR("TERMINATION_FAILED"),
 						    end->message, UAR_STR_NONE });
