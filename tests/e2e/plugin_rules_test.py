@@ -59,7 +59,7 @@ def lagged():
         quick = s.channel("runs")
         n = 0
         pad = "p" * 128  # notices are longer with a long task
-        while n < 4500:
+        while n < 2400:
             runs = all_of([lambda i=i: s.begin("echo", {"say": i}, task_id=pad) for i in range(50)])
             for run_id in runs:
                 s.done(run_id)
