@@ -313,10 +313,30 @@ static void on_reply(struct process *s, const struct uar_message *m)
 		    m->id->kind == UAR_JSON_STRING ? m->id->text : UAR_STR("unknown id"));
 }
 
+/* A run that somebody has, but not this process. */
+static bool is_foreign(const struct process *s, uar_str run_id)
+{
+	UAR_LIST_EACH (p, &s->plugin->host->plugins)
+		UAR_LIST_EACH (it, &UAR_OWNER(p, struct plugin, node)->processes)
+			if (call_of(UAR_OWNER(it, struct process, node), run_id))
+				return true;
+	return false;
+}
+
+static void refuse_run(struct process *s, const struct uar_message *m)
+{
+	uar_err e = is_foreign(s, m->run_id) ? UAR_EFORBIDDEN : UAR_ESTATE;
+	struct uar_error error = { 0 };
+
+	uar_error_set(&error, e, "no run %.*s is at work here",
+		      UAR_FMT(uar_str_utf8_prefix(m->run_id, 128)));
+	plugin_note(s->plugin, UAR_LOG_WARN, "plugin.foreign_run", NULL, m->run_id);
+	process_reply(s, m->id, e, &error);
+}
+
 static void on_message(struct process *s, const struct uar_message *m)
 {
 	struct uar_entry_call *c = m->run_id.n ? call_of(s, m->run_id) : NULL;
-	struct uar_error error = { 0 };
 
 	if (m->kind == UAR_MESSAGE_REPLY) {
 		on_reply(s, m);
@@ -326,10 +346,7 @@ static void on_message(struct process *s, const struct uar_message *m)
 	} else if (c) {
 		call_message(c, m);
 	} else {
-		uar_error_set(&error, UAR_ESTATE, "no run %.*s is at work here",
-			      UAR_FMT(uar_str_utf8_prefix(m->run_id, 128)));
-		plugin_note(s->plugin, UAR_LOG_WARN, "plugin.foreign_run", NULL, m->run_id);
-		process_reply(s, m->id, UAR_ESTATE, &error);
+		refuse_run(s, m);
 	}
 }
 

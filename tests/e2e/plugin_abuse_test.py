@@ -138,6 +138,39 @@ def wires():
                   ("failed", "TRANSPORT_ERROR", True), r["error"])
 
 
+@test("a_plugin_cannot_touch_the_run_of_another", "EXP-20")
+def foreign():
+    root = tempfile.mkdtemp(prefix="uar-plugins-")
+    write_plugin(root, {}, WITH_SDK + """
+@plugin.entry("e")
+def e(ctx, args):
+    ctx.run.progress(0.5)
+    while not os.path.exists(args["file"]):
+        ctx.run.wait_cancelled(0.01)
+plugin.run()
+""", name="victim")
+    write_plugin(root, {}, RAW + """
+victim = start["params"]["args"]["victim"]
+codes = []
+for method, params in (("run.export", {"type": "text", "text": "mine"}), ("run.progress", {"progress": 1}),
+                       ("run.upload", {"upload": "u", "offset": 0, "data": ""}),
+                       ("run.error", {"message": "gone"}), ("run.result", {"result": 1})):
+    say(id=7, method=method, params={"run_id": victim, **params})
+    codes.append(read()["error"]["data"]["code"])
+say(method="run.result", params={"run_id": run, "result": codes})
+read()
+""", name="thief")
+    with Lab(root) as s:
+        victim = s.begin("e", {"file": s.file("gate")}, plugin="victim")
+        before = s.until(victim, lambda r: r["progress"] == 0.5)
+        thief = s.play("e", {"victim": victim}, plugin="thief")
+        equal(s.items(thief["run_id"])["items"][0]["json"], ["FORBIDDEN"] * 5)
+        equal(s.get(victim), before, "nothing has changed")
+        equal(s.items(victim)["items"], [])
+        s.open_gate()
+        equal(s.done(victim)["status"], "succeeded")
+
+
 @test("half_a_line_at_the_end_is_noted_and_dropped", "")
 def half_line():
     script = RAW + """
