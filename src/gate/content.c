@@ -26,7 +26,7 @@ struct download {
 	struct uar_blob_get get;
 	struct uar_http_stream *http; /* NULL: the reader is gone */
 	struct uar_frame *frame;      /* waits for room */
-	bool fetching, blob;
+	bool fetching, blob, after_hint;
 };
 
 static void destroy(struct download *d)
@@ -181,7 +181,7 @@ static void begin_body(struct download *d, int status, const struct uar_http_hea
 		destroy(d);
 		return;
 	}
-	uar_list_add_last(&g->downloads, &d->node);
+	uar_list_add_last(&g->downloads.list, &d->node);
 	go_on(d);
 }
 
@@ -270,6 +270,29 @@ static uar_err take_item(struct download *d, const struct uar_export_item *x)
 	return d->blob ? UAR_OK : inline_bytes(d, x);
 }
 
+static void remember(const struct download *d, uint64_t run_sequence)
+{
+	struct downloads *all = &d->g->downloads;
+	size_t at = all->next++ % ARRAY_LEN(all->hint);
+
+	if (d->after_hint || d->item_id.n > UAR_UUID_TEXT)
+		return;
+	snprintf(all->hint[at].item_id, sizeof all->hint[at].item_id, "%.*s", UAR_FMT(d->item_id));
+	all->hint[at].before = run_sequence - 1;
+}
+
+/* Where to begin to look. */
+static void recall(struct download *d)
+{
+	const struct downloads *all = &d->g->downloads;
+
+	for (size_t i = 0; i < ARRAY_LEN(all->hint); i++)
+		if (uar_str_is(d->item_id, all->hint[i].item_id)) {
+			d->after = all->hint[i].before;
+			d->after_hint = true;
+		}
+}
+
 /* UAR_ESKIP: the item is not on this page. */
 static uar_err look(struct download *d)
 {
@@ -287,6 +310,8 @@ static uar_err look(struct download *d)
 		e = uar_export_item_read(ev, &scratch, &x);
 		if (!e)
 			e = take_item(d, &x);
+		if (!e)
+			remember(d, ev->run_sequence);
 		uar_arena_reset(&scratch);
 	}
 	uar_arena_fini(&scratch);
@@ -302,7 +327,7 @@ static uar_err read_page(struct download *d)
 	d->read = (struct uar_read){ .owner = d->g->o.owner,
 				     .run_id = d->run_id,
 				     .after = d->after,
-				     .limit = UAR_LIMIT_READ_PAGE,
+				     .limit = d->after_hint ? 1 : UAR_LIMIT_READ_PAGE,
 				     .done = page_ready };
 	return store->ops->read(store, &d->read);
 }
@@ -315,6 +340,7 @@ static void page_ready(struct uar_read *r)
 	bool more = !r->err && r->more && e == UAR_ESKIP;
 
 	uar_store_read_fini(r);
+	d->after_hint = d->after_hint && !more;
 	if (more)
 		e = read_page(d);
 	if (!d->c->r)
@@ -348,6 +374,7 @@ void gate_export_content(struct call *c)
 		d->item_id = keep(d, c->params[1]);
 		c->op = d;
 		c->drop = drop;
+		recall(d);
 		e = d->run_id.p && d->item_id.p ? read_page(d) : UAR_ENOMEM;
 	}
 	if (e && d)
@@ -360,7 +387,7 @@ void gate_export_content(struct call *c)
 
 void gate_downloads_end(struct uar_gate *g)
 {
-	UAR_LIST_EACH (it, &g->downloads) {
+	UAR_LIST_EACH (it, &g->downloads.list) {
 		struct download *d = UAR_OWNER(it, struct download, node);
 
 		if (!d->http)
@@ -372,6 +399,6 @@ void gate_downloads_end(struct uar_gate *g)
 
 void gate_downloads_fini(struct uar_gate *g)
 {
-	UAR_LIST_EACH (it, &g->downloads)
+	UAR_LIST_EACH (it, &g->downloads.list)
 		destroy(UAR_OWNER(it, struct download, node));
 }

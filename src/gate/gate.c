@@ -287,7 +287,7 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 	g->o = *o;
 	uar_list_init(&g->calls);
 	uar_list_init(&g->streams);
-	uar_list_init(&g->downloads);
+	uar_list_init(&g->downloads.list);
 	g->buf = uar_buf_make(UAR_LIMIT_READ_PAGE_BYTES * 4);
 	g->tick.fn = gate_streams_tick;
 	g->ping = uar_frame_create(UAR_STR(": ping\n\n"));

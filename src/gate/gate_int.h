@@ -41,6 +41,17 @@ struct frame_cache {
 	enum gate_dialect dialect;
 };
 
+/* Bytes on their way out, and where items were found lately: a hint for those who
+ * read one in many ranges, no more than that. */
+struct downloads {
+	struct uar_list list;
+	struct {
+		char item_id[UAR_UUID_TEXT + 1];
+		uint64_t before; /* run_sequence of the event before the item's */
+	} hint[16];
+	size_t next;
+};
+
 struct uar_gate {
 	struct uar_gate_options o;
 	struct uar_http *http;
@@ -53,8 +64,8 @@ struct uar_gate {
 	struct uar_buf buf;	  /* scratch of encoders */
 	struct uar_arena scratch; /* likewise */
 	struct channel *runs, *exports;
-	struct numbers *numbers;   /* numbers.c */
-	struct uar_list downloads; /* content.c */
+	struct numbers *numbers;    /* numbers.c */
+	struct downloads downloads; /* content.c */
 	struct uar_watch watch;
 	char code[LINK_CODE + 1]; /* empty: used */
 	int64_t code_until_us;

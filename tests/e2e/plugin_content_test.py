@@ -102,6 +102,8 @@ def private():
         url = item["binary_url"]
         refused(Client(s.url, "wrong").get(url), 401, "UNAUTHORIZED")
         refused(s.http.get(url, token=False), 401, "UNAUTHORIZED")
+        equal(s.http.get(url).status, 200)
+        equal(s.http.get(url).status, 200, "found again where it was")
         other = s.play("echo", {"say": 1})["run_id"]
         refused(s.http.get(f"/runs/{other}/export/{item['export_item_id']}/content"), 404,
                 "NOT_FOUND")
