@@ -10,6 +10,7 @@ import tempfile
 from lib import (Provider, Server, Skip, Stream, all_of, check, check_session, connect, equal, main,
                  refused, test, text_of, wait_until)
 from lib.client import host_of
+from lib.plugins import Lab
 from lib.server import UAR, clean_environment, flags, run_uar
 
 
@@ -86,6 +87,20 @@ def disk_full():
             for run_id in acked + [before, live]:
                 equal(s.record(run_id)["status"], "succeeded")
             equal(check_session(s.session_events(live)), {live: True})
+
+
+@test("an_upload_that_does_not_fit_is_refused_and_leaves_nothing", "EXP-21")
+def upload_full():
+    with SmallDisk("12m") as disk:
+        with Lab(data=os.path.join(disk.path, "data")) as s:
+            run_id = s.begin("fills", {"pieces": 80})
+            r = s.done(run_id)
+            equal(r["status"], "succeeded", r)
+            small, code = s.items(run_id)["items"]
+            equal(code["json"], "STORAGE_FULL")
+            equal(s.http.get(small["binary_url"]).body, b"small")
+            equal(os.listdir(os.path.join(s.data, "blobs", "tmp")), [])
+            equal(s.http.get("/ready").status, 200)
 
 
 def fails_to_start(s, code, *words, **settings):

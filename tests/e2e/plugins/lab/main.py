@@ -212,6 +212,16 @@ def late_for_ever(ctx, args):
         time.sleep(1)
 
 
+@plugin.entry("fills")
+def fills(ctx, args):
+    """Uploads more than the disk has, and lives on."""
+    try:
+        ctx.run.export_stream(stuff(262144, i) for i in range(args["pieces"]))
+    except PluginError as e:
+        ctx.run.export_stream([b"small"])
+        return e.code
+
+
 @plugin.entry("rewrites")
 def rewrites(ctx, args):
     first = ctx.run.export_text("first")
