@@ -319,14 +319,14 @@ static uar_err code_of(int status)
 	return status / 100 == 4 ? UAR_EINVALID : UAR_EINTERNAL;
 }
 
-/* application/problem+json: {"code","detail","title"} */
+/* application/problem+json: {"code","detail","title","where"} */
 static uar_err problem_of(const struct uar_api *api, const struct receiver *r,
 			  struct uar_error *error)
 {
 	struct uar_arena a;
 	const struct uar_json *root = NULL;
 	struct uar_buf line = uar_buf_make(UAR_LIMIT_ERROR_TEXT);
-	uar_str code, detail;
+	uar_str code, detail, where;
 	uar_err e = code_of(r->answer.status);
 
 	uar_arena_init(&a, 0);
@@ -336,7 +336,10 @@ static uar_err problem_of(const struct uar_api *api, const struct receiver *r,
 	code = uar_json_str(uar_json_get(root, UAR_STR("code")), UAR_STR(""));
 	detail = uar_json_str(uar_json_get(root, UAR_STR("detail")),
 			      uar_json_str(uar_json_get(root, UAR_STR("title")), UAR_STR("")));
+	where = uar_json_str(uar_json_get(root, UAR_STR("where")), UAR_STR(""));
 	uar_text_brief(&line, code, 60); /* it goes to a terminal */
+	uar_buf_add_str(&line, where.n ? UAR_STR(": ") : UAR_STR(""));
+	uar_text_brief(&line, where, 120);
 	uar_buf_add_str(&line, detail.n ? UAR_STR(": ") : UAR_STR(""));
 	uar_text_brief(&line, detail, 240);
 	if (code.n)

@@ -46,14 +46,17 @@ static void follow_as(struct uar_cli *cli, struct shower *s, struct uar_remote_f
 int uar_verb_logs(struct uar_cli *cli)
 {
 	const char *after = cli->args->option[UAR_OPT_AFTER];
-	bool colour = uar_cli_colour(cli, cli->out_tty);
+	bool colour = uar_cli_colour(cli, cli->out_tty), follow = cli->args->option[UAR_OPT_FOLLOW];
+	bool live = follow && cli->out_tty && !cli->args->option[UAR_OPT_JSON];
 	struct shower s = { .render = { .text = cli->out,
 					.notes = cli->out,
 					.text_colour = colour,
 					.notes_colour = colour,
+					.live = live,
 					.frame = true } };
 	struct uar_remote_follow f = { .run_id = uar_str_c(cli->args->word[0]),
-				       .to_the_end = cli->args->option[UAR_OPT_FOLLOW] };
+				       .to_the_end = follow,
+				       .progress = live };
 	struct uar_error error = { 0 };
 	uar_err e;
 
@@ -90,10 +93,11 @@ uar_err uar_remote_message(struct uar_cli *cli, struct uar_buf *out, struct uar_
 	bool from_input = args->words == 1 || (args->words == 2 && !strcmp(args->word[1], "-"));
 
 	if (args->words == 1 && cli->in_tty)
-		return uar_error_set(error, UAR_EINVALID,
-				     "what shall %.60s do? say it behind the agent, or - to read it "
-				     "from standard input",
-				     args->word[0]);
+		return uar_error_set(
+			error, UAR_EINVALID,
+			"what shall %.60s do? say it behind the agent, or - to read it "
+			"from standard input",
+			args->word[0]);
 	if (from_input)
 		return read_input(cli, out, error);
 	for (size_t i = 1; i < args->words; i++)
@@ -116,7 +120,11 @@ uar_err uar_remote_timeout(struct uar_cli *cli, double *out, struct uar_error *e
 	if (!e)
 		*out = (double)c.run_timeout_us / 1e6;
 	uar_arena_fini(&a);
-	return e;
+	return e ? uar_error_set(
+			   error, e,
+			   "--timeout takes seconds, or a number with ms, s, m, h or d, from 1s "
+			   "to 30d")
+		 : UAR_OK;
 }
 
 /* A key of our own makes it safe to ask again when the answer was lost. */
