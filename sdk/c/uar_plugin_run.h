@@ -351,11 +351,12 @@ static bool put_item(struct text *t, const struct uarp_item *x)
 static int64_t ask(struct run *r)
 {
 	struct wire *w = r->wire;
+	int64_t id;
 
 	pthread_mutex_lock(&w->lock);
-	r->asked = w->over ? 0 : ++w->last_id;
+	id = r->asked = w->over ? 0 : ++w->last_id;
 	pthread_mutex_unlock(&w->lock);
-	return r->asked;
+	return id;
 }
 
 /* Sends a request and waits for its answer. False: refused, and r->error says why. */
@@ -390,7 +391,6 @@ static const char *ctx_put(struct uarp_run *base, const struct uarp_item *x, siz
 	begin(&t, "run.export", id);
 	put_text(&t, "run_id", r->info.run_id);
 	if (!put_item(&t, x)) {
-		r->asked = 0;
 		free(t.p);
 		refuse(r, "INVALID_ARGUMENT");
 		return NULL;

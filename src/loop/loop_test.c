@@ -194,6 +194,30 @@ TEST(tasks_from_other_threads_all_arrive, "")
 	close_loop();
 }
 
+static void post_one(void *ctx)
+{
+	uar_post_remote(uar_loop_sched(loop), ctx);
+}
+
+/* Also one that the loop has not fetched yet. */
+TEST(a_task_of_another_thread_can_be_taken_back, "")
+{
+	int order[2] = { -1, -1 }, next = 0;
+	struct step a = { .task.fn = on_step, .order = &order[0], .next = &next };
+	struct step b = { .task.fn = on_step, .order = &order[1], .next = &next, .stop = true };
+	uv_thread_t id;
+
+	REQUIRE(open_loop());
+	REQUIRE(uv_thread_create(&id, post_one, &a.task) == 0);
+	uv_thread_join(&id);
+	uar_unpost(uar_loop_sched(loop), &a.task);
+	uar_post(uar_loop_sched(loop), &b.task);
+	uar_loop_run(loop);
+	CHECK_INT(order[0], -1);
+	CHECK_INT(order[1], 0);
+	close_loop();
+}
+
 /* --- workers --- */
 
 struct sum {

@@ -40,6 +40,8 @@ TEST(a_manifest_is_read, "PLUG-14")
 
 #define WITH(ID, REST) "{\"id\":\"" ID "\",\"version\":\"1\",\"command\":[\"x\"]," REST "}"
 
+#define OF(KIND) "{\"id\":\"p\",\"version\":\"1\"," KIND "\"entries\":[{\"id\":\"e\"}]}"
+
 TEST(wrong_manifests_are_refused, "")
 {
 	static const struct {
@@ -58,6 +60,13 @@ TEST(wrong_manifests_are_refused, "")
 		{ WITH("p", "\"concurrency\":0,\"entries\":[{\"id\":\"e\"}]"), UAR_ESCHEMA },
 		{ WITH("p", "\"entries\":[{\"id\":\"e\",\"args_schema\":{\"type\":\"nonsense\"}}]"),
 		  UAR_EINVALID },
+		{ WITH("p", "\"library\":\"x.so\",\"entries\":[{\"id\":\"e\"}]"), UAR_ESCHEMA },
+		{ OF("\"library\":\"x.so\","), UAR_OK },
+		{ OF("\"library\":\"../x.so\","), UAR_ESCHEMA },
+		{ OF("\"library\":\"/x.so\","), UAR_ESCHEMA },
+		{ OF("\"library\":\"x.so\",\"processes\":1,"), UAR_ESCHEMA },
+		{ OF("\"library\":\"x.so\",\"env\":[],"), UAR_ESCHEMA },
+		{ OF(""), UAR_ESCHEMA },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
