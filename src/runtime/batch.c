@@ -29,10 +29,10 @@ static struct batch *take_batch(struct uar_runtime *rt)
 {
 	struct batch *b;
 
-	if (rt->spare_count) {
-		b = UAR_OWNER(rt->spare.prev, struct batch, node); /* still in the cache */
+	if (rt->batches.count) {
+		b = UAR_OWNER(rt->batches.list.prev, struct batch, node); /* still in the cache */
 		uar_list_remove(&b->node);
-		rt->spare_count--;
+		rt->batches.count--;
 		return b;
 	}
 	b = uar_alloc(sizeof *b);
@@ -53,23 +53,23 @@ static void destroy_batch(struct batch *b)
 
 void rt_batch_free_spare(struct uar_runtime *rt)
 {
-	UAR_LIST_EACH (it, &rt->spare) {
+	UAR_LIST_EACH (it, &rt->batches.list) {
 		uar_list_remove(it);
 		destroy_batch(UAR_OWNER(it, struct batch, node));
 	}
-	rt->spare_count = 0;
+	rt->batches.count = 0;
 }
 
 static void put_batch(struct uar_runtime *rt, struct batch *b)
 {
-	if (rt->spare_count < UAR_LIMIT_SPARE_BATCHES) {
+	if (rt->batches.count < UAR_LIMIT_SPARE_BATCHES) {
 		if (b->arena.used > SPARE_BYTES)
 			uar_arena_fini(&b->arena);
 		else
 			uar_arena_reset(&b->arena);
 		uar_list_init(&b->node);
-		uar_list_add_last(&rt->spare, &b->node);
-		rt->spare_count++;
+		uar_list_add_last(&rt->batches.list, &b->node);
+		rt->batches.count++;
 		return;
 	}
 	destroy_batch(b);

@@ -7,15 +7,15 @@ static struct cmd *take(struct uar_runtime *rt)
 {
 	struct cmd *c;
 
-	if (!rt->spare_cmd_count) {
+	if (!rt->cmds.count) {
 		c = uar_alloc(sizeof *c);
 		if (c)
 			c->text = uar_buf_make(UAR_LIMIT_RUN_PENDING_BYTES);
 		return c;
 	}
-	c = UAR_OWNER(rt->spare_cmds.prev, struct cmd, node);
+	c = UAR_OWNER(rt->cmds.list.prev, struct cmd, node);
 	uar_list_remove(&c->node);
-	rt->spare_cmd_count--;
+	rt->cmds.count--;
 	return c;
 }
 
@@ -45,23 +45,23 @@ void rt_cmd_free(struct cmd *c)
 	if (!c)
 		return;
 	uar_arena_fini(&c->own);
-	if (c->rt->spare_cmd_count == UAR_LIMIT_SPARE_COMMANDS || c->text.cap > SPARE_TEXT) {
+	if (c->rt->cmds.count == UAR_LIMIT_SPARE_COMMANDS || c->text.cap > SPARE_TEXT) {
 		destroy(c);
 		return;
 	}
 	uar_buf_clear(&c->text);
 	uar_list_init(&c->node);
-	uar_list_add_last(&c->rt->spare_cmds, &c->node);
-	c->rt->spare_cmd_count++;
+	uar_list_add_last(&c->rt->cmds.list, &c->node);
+	c->rt->cmds.count++;
 }
 
 void rt_cmd_free_spare(struct uar_runtime *rt)
 {
-	UAR_LIST_EACH (it, &rt->spare_cmds) {
+	UAR_LIST_EACH (it, &rt->cmds.list) {
 		uar_list_remove(it);
 		destroy(UAR_OWNER(it, struct cmd, node));
 	}
-	rt->spare_cmd_count = 0;
+	rt->cmds.count = 0;
 }
 
 static void enqueue(struct cmd *c)

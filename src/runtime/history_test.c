@@ -317,12 +317,13 @@ TEST(a_turn_reads_only_what_is_new, "")
 
 		ask(&w, &op, "talk", UAR_STR("again"));
 		settle(&w);
-		p = uar_list_empty(&w.rt->pasts) ? NULL
-						 : UAR_OWNER(w.rt->pasts.prev, struct past, node);
+		p = uar_list_empty(&w.rt->pasts.list)
+			    ? NULL
+			    : UAR_OWNER(w.rt->pasts.list.prev, struct past, node);
 		CHECK((i > 0) == (p != NULL));
 		if (!p)
 			continue;
-		CHECK_INT(w.rt->past_count, 1);
+		CHECK_INT(w.rt->pasts.count, 1);
 		CHECK(p->upto > upto);
 		upto = p->upto;
 	}
@@ -350,7 +351,7 @@ TEST(only_so_many_conversations_are_remembered, "")
 		ask(&w, &op, talk, UAR_STR("two"));
 		settle(&w);
 	}
-	CHECK_INT(w.rt->past_count, UAR_LIMIT_HISTORY_THREADS);
+	CHECK_INT(w.rt->pasts.count, UAR_LIMIT_HISTORY_THREADS);
 	ask(&w, &op, "talk-0", UAR_STR("three"));
 	settle(&w);
 	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:one a:A1 u:two a:A2 u:three");

@@ -278,10 +278,10 @@ void rt_past_omissions(const struct past *p, const struct live_run *r, struct ua
 
 static void leave_cache(struct uar_runtime *rt, struct past *p)
 {
-	uar_map_remove(&rt->past_map, p->key);
+	uar_map_remove(&rt->pasts.map, p->key);
 	uar_list_remove(&p->node);
-	rt->past_count--;
-	rt->past_bytes -= p->memory;
+	rt->pasts.count--;
+	rt->pasts.bytes -= p->memory;
 }
 
 static struct past *make(uar_str key)
@@ -301,7 +301,7 @@ static struct past *make(uar_str key)
 struct past *rt_past_take(struct live_run *r)
 {
 	struct uar_runtime *rt = r->agg->rt;
-	struct past *p = uar_map_get(&rt->past_map, r->thread_key);
+	struct past *p = uar_map_get(&rt->pasts.map, r->thread_key);
 
 	if (!p)
 		return make(r->thread_key);
@@ -311,7 +311,7 @@ struct past *rt_past_take(struct live_run *r)
 
 void rt_past_keep(struct uar_runtime *rt, struct past *p)
 {
-	struct past *other = p ? uar_map_get(&rt->past_map, p->key) : NULL;
+	struct past *other = p ? uar_map_get(&rt->pasts.map, p->key) : NULL;
 
 	if (!p)
 		return;
@@ -319,16 +319,16 @@ void rt_past_keep(struct uar_runtime *rt, struct past *p)
 		leave_cache(rt, other);
 		rt_past_free(other);
 	}
-	if (uar_map_put(&rt->past_map, p->key, p)) {
+	if (uar_map_put(&rt->pasts.map, p->key, p)) {
 		rt_past_free(p);
 		return;
 	}
-	uar_list_add_last(&rt->pasts, &p->node);
-	rt->past_count++;
-	rt->past_bytes += p->memory;
-	while (rt->past_count > UAR_LIMIT_HISTORY_THREADS ||
-	       (rt->past_count && rt->past_bytes > UAR_LIMIT_HISTORY_CACHE)) {
-		struct past *oldest = UAR_OWNER(rt->pasts.next, struct past, node);
+	uar_list_add_last(&rt->pasts.list, &p->node);
+	rt->pasts.count++;
+	rt->pasts.bytes += p->memory;
+	while (rt->pasts.count > UAR_LIMIT_HISTORY_THREADS ||
+	       (rt->pasts.count && rt->pasts.bytes > UAR_LIMIT_HISTORY_CACHE)) {
+		struct past *oldest = UAR_OWNER(rt->pasts.list.next, struct past, node);
 
 		leave_cache(rt, oldest);
 		rt_past_free(oldest);
@@ -337,11 +337,11 @@ void rt_past_keep(struct uar_runtime *rt, struct past *p)
 
 void rt_past_fini(struct uar_runtime *rt)
 {
-	while (!uar_list_empty(&rt->pasts)) {
-		struct past *p = UAR_OWNER(rt->pasts.next, struct past, node);
+	while (!uar_list_empty(&rt->pasts.list)) {
+		struct past *p = UAR_OWNER(rt->pasts.list.next, struct past, node);
 
 		leave_cache(rt, p);
 		rt_past_free(p);
 	}
-	uar_map_fini(&rt->past_map);
+	uar_map_fini(&rt->pasts.map);
 }

@@ -20,7 +20,7 @@ struct past_message {
 };
 
 struct past {
-	struct uar_list node; /* in rt->pasts, least recently used first */
+	struct uar_list node; /* in rt->pasts.list, least recently used first */
 	struct uar_list said; /* of struct past_message: each answer behind its question */
 	size_t count, bytes;  /* of ended turns */
 	size_t memory;	      /* bytes of all texts */

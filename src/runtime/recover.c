@@ -44,7 +44,7 @@ static void not_recovered(struct live_run *r, uar_err e, const char *why)
 
 static void free_load(struct load *l)
 {
-	l->rt->recovering--;
+	l->rt->recovery.reading--;
 	rt_op_end(&l->under_way);
 	uar_free(l);
 }
@@ -60,12 +60,12 @@ static void drop(struct rt_op *under_way)
 
 static void reload_task(struct uar_task *t)
 {
-	pump(UAR_OWNER(t, struct uar_runtime, reload_now));
+	pump(UAR_OWNER(t, struct uar_runtime, recovery.reload_now));
 }
 
 static void reload_timer(struct uar_timer *t)
 {
-	pump(UAR_OWNER(t, struct uar_runtime, reload));
+	pump(UAR_OWNER(t, struct uar_runtime, recovery.reload));
 }
 
 /* Read from its beginning, later: the shortage may pass. */
@@ -75,18 +75,18 @@ static void again(struct live_run *r)
 
 	uar_run_fini(&r->state);
 	uar_run_init(&r->state);
-	uar_list_add_last(&rt->to_load, &r->load_node);
-	rt->reload.fn = reload_timer;
-	rt->reload_now.fn = reload_task;
-	if (uar_timer_set(rt->o.sched, &rt->reload, UAR_RETRY_US))
-		uar_post(rt->o.sched, &rt->reload_now);
+	uar_list_add_last(&rt->recovery.to_load, &r->load_node);
+	rt->recovery.reload.fn = reload_timer;
+	rt->recovery.reload_now.fn = reload_task;
+	if (uar_timer_set(rt->o.sched, &rt->recovery.reload, UAR_RETRY_US))
+		uar_post(rt->o.sched, &rt->recovery.reload_now);
 }
 
 static void reload_run(struct uar_timer *t)
 {
 	struct live_run *r = UAR_OWNER(t, struct live_run, deadline);
 
-	uar_list_add_last(&r->agg->rt->to_load, &r->load_node);
+	uar_list_add_last(&r->agg->rt->recovery.to_load, &r->load_node);
 	pump(r->agg->rt);
 }
 
@@ -323,7 +323,7 @@ static uar_err begin(struct uar_runtime *rt, struct live_run *r)
 		uar_free(l);
 		return e;
 	}
-	rt->recovering++;
+	rt->recovery.reading++;
 	rt_op_begin(rt, &l->under_way, drop);
 	return UAR_OK;
 }
@@ -332,8 +332,10 @@ static void pump(struct uar_runtime *rt)
 {
 	uar_err e = UAR_OK;
 
-	while (!e && rt->recovering < UAR_LIMIT_LOAD_AT_ONCE && !uar_list_empty(&rt->to_load)) {
-		struct live_run *r = UAR_OWNER(rt->to_load.next, struct live_run, load_node);
+	while (!e && rt->recovery.reading < UAR_LIMIT_LOAD_AT_ONCE &&
+	       !uar_list_empty(&rt->recovery.to_load)) {
+		struct live_run *r =
+			UAR_OWNER(rt->recovery.to_load.next, struct live_run, load_node);
 
 		uar_list_remove(&r->load_node);
 		e = begin(rt, r);
@@ -368,7 +370,7 @@ static void each_live(void *ctx, const struct uar_run_row *row)
 	}
 	l->err = rt_run_make(a, row->run_id, row->thread_id, &r);
 	if (!l->err)
-		uar_list_add_last(&rt->to_load, &r->load_node);
+		uar_list_add_last(&rt->recovery.to_load, &r->load_node);
 }
 
 uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
@@ -380,7 +382,7 @@ uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 		e = l.err;
 	if (e)
 		return e;
-	rt->enumerated = true;
+	rt->recovery.enumerated = true;
 	pump(rt);
 	return UAR_OK;
 }

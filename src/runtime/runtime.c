@@ -16,15 +16,15 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_map_init(&rt->sessions, seed);
 	uar_map_init(&rt->runs, seed);
 	uar_map_init(&rt->threads, seed);
-	uar_map_init(&rt->tail_map, seed);
+	uar_map_init(&rt->tails.map, seed);
 	uar_map_init(&rt->quarantine, seed);
-	uar_map_init(&rt->past_map, seed);
-	uar_list_init(&rt->pasts);
-	uar_list_init(&rt->tails);
-	uar_list_init(&rt->spare);
-	uar_list_init(&rt->spare_cmds);
+	uar_map_init(&rt->pasts.map, seed);
+	uar_list_init(&rt->pasts.list);
+	uar_list_init(&rt->tails.list);
+	uar_list_init(&rt->batches.list);
+	uar_list_init(&rt->cmds.list);
 	uar_list_init(&rt->crowd);
-	uar_list_init(&rt->to_load);
+	uar_list_init(&rt->recovery.to_load);
 	uar_list_init(&rt->ops);
 	uar_list_init(&rt->watches);
 	e = uar_bus_create(seed, &rt->bus);
@@ -47,8 +47,8 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 
 	if (!rt)
 		return;
-	uar_timer_stop(rt->o.sched, &rt->reload);
-	uar_unpost(rt->o.sched, &rt->reload_now);
+	uar_timer_stop(rt->o.sched, &rt->recovery.reload);
+	uar_unpost(rt->o.sched, &rt->recovery.reload_now);
 	uar_unpost(rt->o.sched, &rt->drain_later);
 	while ((r = uar_map_next(&rt->runs, &at)))
 		rt_worker_stop(r);
@@ -121,8 +121,8 @@ void uar_runtime_unwatch(struct uar_watch *w)
 
 bool uar_runtime_ready(const struct uar_runtime *rt)
 {
-	return rt->enumerated && rt->recovering == 0 && uar_list_empty(&rt->to_load) &&
-	       !rt->draining;
+	return rt->recovery.enumerated && rt->recovery.reading == 0 &&
+	       uar_list_empty(&rt->recovery.to_load) && !rt->draining;
 }
 
 void uar_runtime_reload(struct uar_runtime *rt, int64_t run_timeout_us, int64_t model_idle_us)

@@ -24,35 +24,48 @@ struct agent_list {
 	size_t count;
 };
 
+/* Things kept in memory while there is room, by key; the least recently used first. */
+struct rt_kept {
+	struct uar_list list;
+	struct uar_map map;
+	size_t count, bytes;
+};
+
+/* Things kept for reuse. */
+struct rt_spare {
+	struct uar_list list;
+	size_t count;
+};
+
+/* Runs that are found at a start. */
+struct rt_recovery {
+	struct uar_list to_load; /* yet to be read */
+	size_t reading;
+	bool enumerated;
+	struct uar_timer reload; /* when there was no memory to read them */
+	struct uar_task reload_now;
+};
+
 struct uar_runtime {
 	struct uar_runtime_options o;
 	struct uar_uuid ids;
 	struct uar_bus *bus;
 	/* Keyed by owner and id, as the topics of the bus are. */
-	struct uar_map sessions; /* of struct agg */
-	struct uar_map runs;	 /* of struct live_run */
-	struct uar_map threads;	 /* of struct live_run, the last created one */
-	struct uar_list tails;	 /* tail.c */
-	struct uar_map tail_map; /* run -> struct tail */
-	size_t tail_count;
-	struct uar_list pasts;	 /* past.c */
-	struct uar_map past_map; /* thread -> struct past */
-	size_t past_count, past_bytes;
-	struct uar_list crowd; /* of struct agg: they wait until a batch is back */
-	struct uar_list spare; /* batches for reuse, at most UAR_LIMIT_SPARE_BATCHES */
-	size_t spare_count;
-	struct uar_list spare_cmds; /* at most UAR_LIMIT_SPARE_COMMANDS */
-	size_t spare_cmd_count;
-	struct uar_arena scratch;  /* of a fold */
-	struct uar_list to_load;   /* runs that recovery has yet to read */
+	struct uar_map sessions;  /* of struct agg */
+	struct uar_map runs;	  /* of struct live_run */
+	struct uar_map threads;	  /* of struct live_run, the last created one */
+	struct rt_kept tails;	  /* tail.c: of runs */
+	struct rt_kept pasts;	  /* past.c: of threads */
+	struct uar_list crowd;	  /* of struct agg: they wait until a batch is back */
+	struct rt_spare batches;  /* at most UAR_LIMIT_SPARE_BATCHES */
+	struct rt_spare cmds;	  /* at most UAR_LIMIT_SPARE_COMMANDS */
+	struct uar_arena scratch; /* of a fold */
+	struct rt_recovery recovery;
 	struct uar_list watches;   /* of struct uar_watch */
-	size_t recovering;	   /* runs still being read */
 	struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be ended */
 	struct agent_list defined; /* agents of o.agents */
-	struct uar_timer reload;   /* when there was no memory to read them */
-	struct uar_task reload_now;
-	struct uar_list ops; /* of struct rt_op */
-	bool draining, enumerated;
+	struct uar_list ops;	   /* of struct rt_op */
+	bool draining;
 	bool full;	  /* storage refused the last facts for want of space */
 	size_t in_flight; /* batches at the store */
 	void (*drained)(void *ctx);
@@ -95,7 +108,7 @@ struct live_run {
 	struct worker *worker; /* NULL: none at work */
 	struct uar_timer deadline;
 	struct uar_entry_slot slot; /* its place at a plugin */
-	struct uar_list load_node;  /* in rt->to_load */
+	struct uar_list load_node;  /* in rt->recovery.to_load */
 	unsigned load_tries;	    /* that failed, and not for a shortage */
 	bool committed;		    /* its first events are durable */
 	bool first_of_thread;	    /* nothing to remember */

@@ -7,7 +7,7 @@
 #include "runtime/tail.h"
 
 struct tail {
-	struct uar_list node;	  /* in rt->tails, oldest first */
+	struct uar_list node;	  /* in rt->tails.list, oldest first */
 	struct uar_arena fixed;	  /* identity */
 	struct uar_arena arena;	  /* events */
 	struct uar_arena shown;	  /* row */
@@ -20,21 +20,21 @@ struct tail {
 
 static void forget(struct uar_runtime *rt, struct tail *t)
 {
-	uar_map_remove(&rt->tail_map, t->key);
+	uar_map_remove(&rt->tails.map, t->key);
 	uar_list_remove(&t->node);
 	uar_arena_fini(&t->arena);
 	uar_arena_fini(&t->shown);
 	uar_arena_fini(&t->fixed);
 	uar_free(t->events);
 	uar_free(t);
-	rt->tail_count--;
+	rt->tails.count--;
 }
 
 void rt_tail_fini(struct uar_runtime *rt)
 {
-	UAR_LIST_EACH (it, &rt->tails)
+	UAR_LIST_EACH (it, &rt->tails.list)
 		forget(rt, UAR_OWNER(it, struct tail, node));
-	uar_map_fini(&rt->tail_map);
+	uar_map_fini(&rt->tails.map);
 }
 
 static bool copy(struct uar_arena *a, uar_str *s)
@@ -63,13 +63,13 @@ static struct tail *make(struct uar_runtime *rt, const struct live_run *r,
 		good = copy(&t->fixed, &t->spine.ids[shared[i]]);
 	}
 	t->key = r->run_key;
-	if (!good || !copy(&t->fixed, &t->key) || uar_map_put(&rt->tail_map, t->key, t)) {
+	if (!good || !copy(&t->fixed, &t->key) || uar_map_put(&rt->tails.map, t->key, t)) {
 		uar_arena_fini(&t->fixed);
 		uar_free(t);
 		return NULL;
 	}
-	uar_list_add_last(&rt->tails, &t->node);
-	rt->tail_count++;
+	uar_list_add_last(&rt->tails.list, &t->node);
+	rt->tails.count++;
 	return t;
 }
 
@@ -128,7 +128,7 @@ static bool set_row(struct tail *t, const struct uar_run_row *row)
 void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 		    const struct uar_event *events, size_t n, const struct uar_run_row *row)
 {
-	struct tail *t = uar_map_get(&rt->tail_map, r->run_key);
+	struct tail *t = uar_map_get(&rt->tails.map, r->run_key);
 
 	if (n == 0)
 		return;
@@ -137,18 +137,18 @@ void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 	if (!t)
 		return;
 	uar_list_remove(&t->node);
-	uar_list_add_last(&rt->tails, &t->node);
+	uar_list_add_last(&rt->tails.list, &t->node);
 	if (!add_events(t, events, n) || (row && !set_row(t, row)))
 		forget(rt, t);
-	while (rt->tail_count > UAR_LIMIT_TAIL_RUNS)
-		forget(rt, UAR_OWNER(rt->tails.next, struct tail, node));
+	while (rt->tails.count > UAR_LIMIT_TAIL_RUNS)
+		forget(rt, UAR_OWNER(rt->tails.list.next, struct tail, node));
 }
 
 static struct tail *find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id)
 {
 	struct rt_key k;
 
-	return uar_map_get(&rt->tail_map, rt_key(&k, owner, run_id));
+	return uar_map_get(&rt->tails.map, rt_key(&k, owner, run_id));
 }
 
 bool rt_tail_read(struct uar_runtime *rt, struct tail_page *p)

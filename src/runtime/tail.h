@@ -8,7 +8,6 @@
 
 #include "runtime/runtime_int.h"
 
-
 struct tail; /* of one run */
 
 /* The run's part of a commit; `row` when it changed. Out of memory forgets the run. */

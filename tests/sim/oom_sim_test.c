@@ -80,7 +80,7 @@ static void begin(struct life *l)
 					 .rand = &l->w.rand,
 					 .scripted = &l->w.model,
 					 .provider = &l->w.model,
-					 .entries = &l->w.entries,
+					 .entries = &l->w.host.base,
 					 .fixtures_dir = folder,
 					 .provider_model = "sim" };
 

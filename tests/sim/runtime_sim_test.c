@@ -77,7 +77,7 @@ static void begin_life(struct play *p)
 		.scripted = &p->w.model,
 		.provider = &p->w.model,
 		.provider_model = "sim",
-		.entries = &p->w.entries,
+		.entries = &p->w.host.base,
 		.fixtures_dir = folder,
 		.run_timeout_us = 60000000,
 	};

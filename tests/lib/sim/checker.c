@@ -224,10 +224,10 @@ static void check_work(struct sim_checker *k, struct run_facts *f, const struct 
 /* An item whose worker was told that it is safe is there. */
 static void check_promised(struct sim_checker *k, const struct run_facts *f, const char *run_id)
 {
-	for (size_t i = 0; i < k->w->item_count && f->item_count < SIM_RUN_ITEMS; i++)
-		if (strcmp(k->w->items[i].run_id, run_id) == 0 &&
-		    !has_item(f, uar_str_c(k->w->items[i].id)))
-			sim_checker_broken(k, "I1: item %s of %s is gone", k->w->items[i].id,
+	for (size_t i = 0; i < k->w->host.item_count && f->item_count < SIM_RUN_ITEMS; i++)
+		if (strcmp(k->w->host.items[i].run_id, run_id) == 0 &&
+		    !has_item(f, uar_str_c(k->w->host.items[i].id)))
+			sim_checker_broken(k, "I1: item %s of %s is gone", k->w->host.items[i].id,
 					   run_id);
 }
 
@@ -322,6 +322,6 @@ void sim_checker_check(struct sim_checker *k, bool ended)
 	for (size_t i = 0; i < k->known_count && ended && !k->problem[0]; i++)
 		if (first_of_session(k, i))
 			sim_checker_order(k, k->known[i].owner, uar_str_c(k->known[i].session_id));
-	if (k->w->started_twice)
+	if (k->w->host.started_twice)
 		sim_checker_broken(k, "I5: work that must not be repeated was");
 }

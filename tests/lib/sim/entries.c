@@ -10,7 +10,7 @@ enum { PLACES = 2, LONG_ITEM = 5000 };
 
 struct uar_entry_call {
 	struct sim_world *w;
-	size_t index; /* in w->entry_calls */
+	size_t index; /* in w->host.calls */
 	struct uar_entry_events events;
 	char run_id[UAR_UUID_TEXT + 1];
 	unsigned left; /* things it does before it ends */
@@ -20,7 +20,7 @@ struct uar_entry_call {
 
 static struct sim_world *world_of(struct uar_entries *h)
 {
-	return UAR_OWNER(h, struct sim_world, entries);
+	return UAR_OWNER(h, struct sim_world, host.base);
 }
 
 static uar_err find(struct uar_entries *h, uar_str plugin_id, uar_str entry_id,
@@ -57,13 +57,13 @@ static uar_err ask(struct uar_entries *h, uar_str plugin_id, uar_str entry_id,
 
 	(void)plugin_id, (void)entry_id;
 	slot->plugin = w;
-	slot->granted = w->places_taken < PLACES && uar_list_empty(&w->slots);
+	slot->granted = w->host.places_taken < PLACES && uar_list_empty(&w->host.slots);
 	if (slot->granted) {
-		w->places_taken++;
+		w->host.places_taken++;
 		uar_list_init(&slot->node);
 		return UAR_OK;
 	}
-	uar_list_add_last(&w->slots, &slot->node);
+	uar_list_add_last(&w->host.slots, &slot->node);
 	return UAR_EBUSY;
 }
 
@@ -76,7 +76,7 @@ static void leave(struct uar_entries *h, struct uar_entry_slot *slot)
 	slot->plugin = NULL;
 	uar_list_remove(&slot->node);
 	if (slot->granted)
-		w->places_taken--;
+		w->host.places_taken--;
 	slot->granted = false;
 }
 
@@ -85,11 +85,12 @@ static void note_start(struct sim_world *w, const struct uar_entry_request *r)
 {
 	if (!uar_str_is(r->entry_id, "once"))
 		return;
-	for (size_t i = 0; i < w->once_count; i++)
-		if (uar_str_is(r->run_id, w->once[i]))
-			w->started_twice = true;
-	if (w->once_count < SIM_ONCE)
-		snprintf(w->once[w->once_count++], sizeof w->once[0], "%.*s", UAR_FMT(r->run_id));
+	for (size_t i = 0; i < w->host.once_count; i++)
+		if (uar_str_is(r->run_id, w->host.once[i]))
+			w->host.started_twice = true;
+	if (w->host.once_count < SIM_ONCE)
+		snprintf(w->host.once[w->host.once_count++], sizeof w->host.once[0], "%.*s",
+			 UAR_FMT(r->run_id));
 }
 
 static uar_err start(struct uar_entries *h, struct uar_entry_slot *slot,
@@ -99,7 +100,7 @@ static uar_err start(struct uar_entries *h, struct uar_entry_slot *slot,
 	struct sim_world *w = world_of(h);
 	struct uar_entry_call *c;
 
-	if (w->entry_call_count == SIM_CALLS)
+	if (w->host.call_count == SIM_CALLS)
 		return uar_error_set(error, UAR_EBUSY, "too many calls at once");
 	c = uar_zalloc(sizeof *c);
 	if (!c)
@@ -111,8 +112,8 @@ static uar_err start(struct uar_entries *h, struct uar_entry_slot *slot,
 	c->events = *events;
 	snprintf(c->run_id, sizeof c->run_id, "%.*s", UAR_FMT(r->run_id));
 	c->left = (unsigned)sim_below(w, 12);
-	c->index = w->entry_call_count;
-	w->entry_calls[w->entry_call_count++] = c;
+	c->index = w->host.call_count;
+	w->host.calls[w->host.call_count++] = c;
 	*out = c;
 	return UAR_OK;
 }
@@ -121,9 +122,9 @@ static void forget(struct uar_entry_call *c)
 {
 	struct sim_world *w = c->w;
 
-	w->entry_calls[c->index] = w->entry_calls[--w->entry_call_count];
-	w->entry_calls[c->index]->index = c->index;
-	w->places_taken--;
+	w->host.calls[c->index] = w->host.calls[--w->host.call_count];
+	w->host.calls[c->index]->index = c->index;
+	w->host.places_taken--;
 	uar_free(c);
 }
 
@@ -145,12 +146,12 @@ static void stop(struct uar_entry_call *c, uar_str reason)
 static void answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id)
 {
 	struct sim_world *w = c->w;
-	struct sim_item *it = &w->items[w->item_count % SIM_ITEMS];
+	struct sim_item *it = &w->host.items[w->host.item_count % SIM_ITEMS];
 
 	(void)ticket;
-	if (e || !id.n || w->dead || w->item_count >= SIM_ITEMS)
+	if (e || !id.n || w->dead || w->host.item_count >= SIM_ITEMS)
 		return;
-	w->item_count++;
+	w->host.item_count++;
 	snprintf(it->run_id, sizeof it->run_id, "%s", c->run_id);
 	snprintf(it->id, sizeof it->id, "%.*s", UAR_FMT(id));
 }
@@ -182,14 +183,15 @@ static void hand_over(struct uar_entry_call *c)
 	bool is_long = sim_below(w, 4) == 0;
 	char content[LONG_ITEM + 32];
 	struct uar_export x = { .type = UAR_STR("text"), .label = UAR_STR("item") };
-	int n = snprintf(content, sizeof content, "item %u ", ++w->item_number);
+	int n = snprintf(content, sizeof content, "item %u ", ++w->host.item_number);
 
 	if (is_long) {
 		memset(content + n, 'x', LONG_ITEM);
 		n += LONG_ITEM;
 	}
 	x.content = uar_str_n(content, (size_t)n);
-	c->events.exported(c->events.ctx, &x, UAR_STR(""), sim_below(w, 3) ? w->item_number : 0);
+	c->events.exported(c->events.ctx, &x, UAR_STR(""),
+			   sim_below(w, 3) ? w->host.item_number : 0);
 }
 
 /* Bytes in pieces, then the item that consists of them; or the pieces are left. */
@@ -205,13 +207,13 @@ static void upload(struct uar_entry_call *c)
 
 	if (c->sent && sim_below(w, 3) == 0) {
 		c->sent = 0;
-		c->events.exported(c->events.ctx, &x, UAR_STR(""), ++w->item_number);
+		c->events.exported(c->events.ctx, &x, UAR_STR(""), ++w->host.item_number);
 		return;
 	}
 	memset(bytes, 'u', sizeof bytes);
 	p.bytes = uar_str_n(bytes, 1 + (size_t)sim_below(w, sizeof bytes));
 	c->sent += (int64_t)p.bytes.n;
-	c->events.uploaded(c->events.ctx, &p, ++w->item_number);
+	c->events.uploaded(c->events.ctx, &p, ++w->host.item_number);
 }
 
 static void end_call(struct uar_entry_call *c)
@@ -221,7 +223,7 @@ static void end_call(struct uar_entry_call *c)
 	struct uar_entry_end end = { .how = UAR_ENTRY_FINISHED };
 	char result[LONG_ITEM + 32];
 	uint64_t choice = sim_below(w, 8);
-	int n = snprintf(result, sizeof result, "\"result %u ", ++w->item_number);
+	int n = snprintf(result, sizeof result, "\"result %u ", ++w->host.item_number);
 
 	if (choice == 0) {
 		end.how = UAR_ENTRY_BROKE;
@@ -246,11 +248,11 @@ static bool give_place(struct sim_world *w)
 {
 	struct uar_entry_slot *slot;
 
-	if (w->places_taken >= PLACES || uar_list_empty(&w->slots))
+	if (w->host.places_taken >= PLACES || uar_list_empty(&w->host.slots))
 		return false;
-	slot = UAR_OWNER(w->slots.next, struct uar_entry_slot, node);
+	slot = UAR_OWNER(w->host.slots.next, struct uar_entry_slot, node);
 	uar_list_remove(&slot->node);
-	w->places_taken++;
+	w->host.places_taken++;
 	slot->granted = true;
 	slot->ready(slot);
 	return true;
@@ -262,9 +264,9 @@ bool sim_entries_step(struct sim_world *w)
 
 	if (give_place(w))
 		return true;
-	if (!w->entry_call_count)
+	if (!w->host.call_count)
 		return false;
-	c = w->entry_calls[sim_below(w, w->entry_call_count)];
+	c = w->host.calls[sim_below(w, w->host.call_count)];
 	if (c->paused)
 		return false;
 	if (!c->left) {
@@ -282,11 +284,12 @@ bool sim_entries_step(struct sim_world *w)
 
 bool sim_entries_idle(const struct sim_world *w)
 {
-	return !w->entry_call_count && (uar_list_empty(&w->slots) || w->places_taken >= PLACES);
+	return !w->host.call_count &&
+	       (uar_list_empty(&w->host.slots) || w->host.places_taken >= PLACES);
 }
 
 void sim_entries_init(struct sim_world *w)
 {
-	w->entries.ops = &ops;
-	uar_list_init(&w->slots);
+	w->host.base.ops = &ops;
+	uar_list_init(&w->host.slots);
 }

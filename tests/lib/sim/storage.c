@@ -14,6 +14,7 @@ struct pending {
 	enum kind kind;
 	void *op;
 	struct uar_thread_query thread; /* THREAD: asked in place of op */
+	struct uar_upload_op upload;	/* UPLOAD: the same; its handle is ours meanwhile */
 };
 
 static struct sim_world *world_of(struct uar_store *s)
@@ -31,6 +32,8 @@ static uar_err enqueue(struct uar_store *s, enum kind kind, void *op)
 	p->w = w;
 	p->kind = kind;
 	p->op = op;
+	if (kind == UPLOAD)
+		p->upload = *(struct uar_upload_op *)op;
 	uar_list_add_last(kind == APPEND ? &w->appends : &w->others, &p->node);
 	return UAR_OK;
 }
@@ -151,6 +154,28 @@ static uar_err tell_thread(const struct pending *p)
 	return UAR_OK;
 }
 
+static void upload_taken(struct uar_upload_op *mine)
+{
+	struct pending *p = UAR_OWNER(mine, struct pending, upload);
+	struct uar_upload_op *op = p->op;
+
+	uar_list_remove(&p->node);
+	op->upload = mine->upload;
+	op->total = mine->total;
+	op->err = mine->err;
+	op->error = mine->error;
+	memcpy(op->sha256, mine->sha256, sizeof op->sha256);
+	uar_free(p);
+	op->done(op);
+}
+
+static uar_err ask_upload(struct sim_world *w, struct pending *p)
+{
+	p->upload.done = upload_taken;
+	uar_list_add_last(&w->uploads, &p->node);
+	return w->disk->ops->upload(w->disk, &p->upload);
+}
+
 static uar_err forward(struct sim_world *w, struct pending *p)
 {
 	struct uar_store *disk = w->disk;
@@ -163,7 +188,7 @@ static uar_err forward(struct sim_world *w, struct pending *p)
 	case THREAD_TOLD: return tell_thread(p);
 	case PUT: return disk->ops->blob_put(disk, p->op);
 	case GET: return disk->ops->blob_get(disk, p->op);
-	case UPLOAD: return disk->ops->upload(disk, p->op);
+	case UPLOAD: return ask_upload(w, p);
 	}
 	return UAR_EINTERNAL;
 }
@@ -215,7 +240,7 @@ static bool let_through(struct sim_world *w, struct uar_list *from, size_t index
 	while (index-- && it->next != from)
 		it = it->next;
 	p = UAR_OWNER(it, struct pending, node);
-	asked = p->kind == THREAD; /* and comes back as THREAD_TOLD */
+	asked = p->kind == THREAD || p->kind == UPLOAD; /* and is freed when it comes back */
 	uar_list_remove(it);
 	if (w->dead)
 		e = UAR_EIO;
@@ -249,14 +274,19 @@ void sim_store_init(struct sim_world *w)
 	memcpy(w->store.runtime_id, w->disk->runtime_id, sizeof w->store.runtime_id);
 	uar_list_init(&w->appends);
 	uar_list_init(&w->others);
+	uar_list_init(&w->uploads);
 	w->drain.task.fn = maybe_drained;
 }
 
 static void drop_all(struct uar_list *l)
 {
 	UAR_LIST_EACH (it, l) {
+		struct pending *p = UAR_OWNER(it, struct pending, node);
+
 		uar_list_remove(it);
-		uar_free(UAR_OWNER(it, struct pending, node));
+		if (p->kind == UPLOAD && p->upload.upload)
+			p->upload.upload->drop(p->upload.upload);
+		uar_free(p);
 	}
 }
 
@@ -264,4 +294,5 @@ void sim_store_fini(struct sim_world *w)
 {
 	drop_all(&w->appends);
 	drop_all(&w->others);
+	drop_all(&w->uploads);
 }

@@ -23,6 +23,20 @@ struct sim_item {
 	char run_id[UAR_UUID_TEXT + 1], id[UAR_UUID_TEXT + 1];
 };
 
+/* Workers outside the process; entries.c. */
+struct sim_host {
+	struct uar_entries base;
+	struct uar_list slots; /* that wait for a place */
+	unsigned places_taken, item_number;
+	struct uar_entry_call *calls[SIM_CALLS];
+	size_t call_count;
+	struct sim_item items[SIM_ITEMS];
+	size_t item_count;
+	char once[SIM_ONCE][UAR_UUID_TEXT + 1]; /* runs that may be given out only once */
+	size_t once_count;
+	bool started_twice; /* one of them was not */
+};
+
 struct sim_world {
 	struct uar_sched sched;
 	struct uar_clock clock;
@@ -35,20 +49,12 @@ struct sim_world {
 	struct uar_store store;	 /* what the runtime sees: the disk, later */
 	struct uar_list appends; /* wait their turn in order */
 	struct uar_list others;	 /* reads and the like, in any order */
+	struct uar_list uploads; /* at the disk */
 	struct uar_model model;
 	struct sim_call *calls[SIM_CALLS];
 	size_t call_count;
-	struct uar_entries entries; /* entries.c */
-	struct uar_list slots;	    /* that wait for a place */
-	unsigned places_taken, item_number;
-	struct uar_entry_call *entry_calls[SIM_CALLS];
-	size_t entry_call_count;
-	struct sim_item items[SIM_ITEMS];
-	size_t item_count;
-	char once[SIM_ONCE][UAR_UUID_TEXT + 1]; /* runs that may be given out only once */
-	size_t once_count;
-	bool started_twice; /* one of them was not */
-	bool dead;	    /* storage answers nothing but errors: the process is being killed */
+	struct sim_host host;
+	bool dead; /* storage answers nothing but errors: the process is being killed */
 	struct {
 		bool on;
 		void (*done)(void *ctx);
