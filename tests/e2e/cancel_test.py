@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Cancel really stops the work, says so truthfully, and may be asked for twice."""
-from lib import (Provider, Server, all_of, check, check_session, equal, main, refused, test,
-                 text_of)
+from lib import (FIXTURES, Provider, Server, all_of, check, check_session, equal, main, refused,
+                 test, text_of)
 
 
 def streaming(s, **more):
@@ -59,9 +59,10 @@ def twice():
 
 @test("cancel_of_what_is_over_changes_no_byte", "RUN-17 RUN-51")
 def over():
-    with Server() as s:
+    with Server(fixtures_dir=FIXTURES) as s:
         for run_id in (s.create("echo", "x"), s.create("demo", "x"),
-                       s.create("fixture", None, inputs={"fixture": "none"})):
+                       s.create("fixture", None,
+                                inputs={"fixture": "failure", "pace": "full"})):
             s.finish(run_id)
             before = s.http.get("/api/runs/" + run_id).body
             events = [e.key() for e in s.events(run_id)]
