@@ -113,6 +113,7 @@ struct uar_open_tool {
 	char step_id[UAR_UUID_TEXT + 1];
 	char name[UAR_TEXT_CODE];
 	int64_t index; /* next fragment's */
+	int64_t started_us;
 };
 
 struct uar_run_tools {

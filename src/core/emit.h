@@ -50,6 +50,8 @@ void uar_core_start(struct emit *e); /* and what follows from it */
 struct uar_open_tool *uar_core_open_tool(struct emit *e, uar_str call_id);
 /* Names the next event after the call. */
 void uar_core_name_tool(struct emit *e, const struct uar_open_tool *tool);
+/* How long it has taken. */
+int64_t uar_core_tool_ms(const struct emit *e, const struct uar_open_tool *tool);
 /* The call ends without a result; `output` may be NULL. */
 void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, const char *status,
 			  const struct uar_failure *f, const struct uar_json *output);

@@ -239,6 +239,7 @@ static uar_err fold_tool_started(struct fold *f)
 	keep(tool->step_id, sizeof tool->step_id, f->ev->ids[UAR_ID_STEP]);
 	keep(tool->name, sizeof tool->name, member(f, "tool_name"));
 	tool->index = 0;
+	tool->started_us = f->ev->time_us;
 	tools->open_count++;
 	f->r->rare_set = true;
 	tools->calls++;

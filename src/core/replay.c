@@ -217,7 +217,7 @@ static void tool_result(struct emit *e, const struct uar_open_tool *tool,
 		   is_spilled(e) ? e->replay->blob_bytes
 		   : output	 ? (int64_t)output->text.n
 				 : 0);
-	uar_jw_int(w, "duration_ms", 0);
+	uar_jw_int(w, "duration_ms", uar_core_tool_ms(e, tool));
 	uar_jw_cstr(w, "persistence", is_spilled(e) ? "preview_and_persist" : "inline");
 	if (is_spilled(e))
 		refer(e, "output_ref");

@@ -102,7 +102,7 @@ static void ends(struct emit *e, const struct uar_open_tool *tool, const struct 
 	uar_jw_bool(w, "empty", all_bytes(t) == 0);
 	uar_jw_bool(w, "truncated", false);
 	uar_jw_int(w, "output_bytes", all_bytes(t));
-	uar_jw_int(w, "duration_ms", 0);
+	uar_jw_int(w, "duration_ms", uar_core_tool_ms(e, tool));
 	uar_jw_cstr(w, "persistence", "drop_with_reason");
 	uar_jw_cstr(w, "reason", "the agent keeps the output of its tools to itself");
 	uar_core_name_tool(e, tool);

@@ -17,6 +17,13 @@ void uar_core_name_tool(struct emit *e, const struct uar_open_tool *tool)
 	e->extra[UAR_ID_STEP] = uar_emit_own(e, tool->step_id);
 }
 
+int64_t uar_core_tool_ms(const struct emit *e, const struct uar_open_tool *tool)
+{
+	int64_t took = e->env->now_us - tool->started_us;
+
+	return took > 0 ? took / 1000 : 0; /* clocks jump */
+}
+
 void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, const char *status,
 			  const struct uar_failure *f, const struct uar_json *output)
 {
@@ -29,7 +36,7 @@ void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, cons
 	uar_jw_str(w, "message", f->message);
 	uar_emit_error(w, "error", f, UAR_STR_NONE);
 	uar_jw_bool(w, "retryable", f->retryable);
-	uar_jw_int(w, "duration_ms", 0);
+	uar_jw_int(w, "duration_ms", uar_core_tool_ms(e, tool));
 	if (output)
 		uar_jw_tree(w, "preview", output);
 	if (output && e->replay && e->replay->blob.n)
