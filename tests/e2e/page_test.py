@@ -9,6 +9,7 @@ import socket
 import subprocess
 
 from lib import FIXTURES, SAFETY, Server, Skip, check, equal, main, refused, test, text_of
+from lib.backends import Shop, recording
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, "..", "..", "web", "page")
@@ -267,6 +268,21 @@ def inert():
             b.ended(i + 1)
         equal(b.texts(".answer"), payloads)
         equal(b.do("return page.locator('#talk img, #talk script, #talk svg, #talk iframe, #talk a, #talk style').count()"), 0)
+
+
+@test("page_lets_a_person_decide", "")
+def decides():
+    recorded = "dialogue " + recording("claude_code/dialogue_permission_{}.dialogue.jsonl")
+    with Browser() as b, Shop({"yes": {"script": [recorded.format("allow")]},
+                               "no": {"script": [recorded.format("deny")]}}) as s:
+        b.enter(s)
+        for i, (agent, button, result) in enumerate((("yes", "Allow", "allow"), ("no", "Deny", "deny"))):
+            b.say(agent, "write it")
+            b.wait(".ask", "hello file")
+            b.do(f"await page.getByRole('button', {{name: '{button}'}}).last().click()")
+            b.ended(i + 1)
+            b.wait(".ask .state", result)
+        equal(b.do("return page.locator('.ask button:visible').count()"), 0)
 
 
 @test("page_needs_the_token", "SEC-01")

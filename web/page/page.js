@@ -225,7 +225,12 @@ class Run {
 		case 'MemoryRecall': this.note(`Remembered: ${brief(d.items)}`); break;
 		case 'ui.form.request': this.note(`Asks: ${d.title ?? ''}`); break;
 		case 'artifact.error': this.note(`Preview failed: ${d.message ?? ''}`); break;
-		case 'meta': this.meta(d.metadata); break;
+		case 'meta':
+			if (d.action_id)
+				this.question(d);
+			else
+				this.meta(d.metadata);
+			break;
 		case 'Error': this.outcome = {ok: false, code: String(d.code), message: String(d.message ?? '')}; break;
 		case 'RunDone': this.outcome = {ok: true, code: '', message: ''}; break;
 		}
@@ -250,6 +255,16 @@ class Run {
 		const block = this.blocks.findLast((b) => b.kind === 'tool' && b.id === id);
 		if (block)
 			change(block);
+	}
+
+	/** Asked, or answered by whomever. @param {any} d */
+	question(d) {
+		const block = this.blocks.findLast((b) => b.kind === 'ask' && b.id === d.action_id);
+		if (block)
+			block.state = String(d.decision ?? d.status ?? '');
+		else if (d.action_type === 'tool_permission')
+			this.blocks.push({kind: 'ask', text: brief(d.scope?.input ?? d.scope?.input_preview), id: d.action_id,
+				title: String(d.title ?? ''), state: 'waits for you'});
 	}
 
 	/** @param {any} metadata */
@@ -411,6 +426,18 @@ function makeTurn(run) {
 	return {turn, blocks, ending};
 }
 
+/** The first answer counts, so a second click harms nobody. @param {Block} block */
+function decisions(block) {
+	const row = make('p', 'decisions');
+	for (const [decision, word] of [['allow', 'Allow'], ['deny', 'Deny']]) {
+		const button = make('button', '', word);
+		button.addEventListener('click', () =>
+			askJson('api/control/respond_action', {action_id: block.id, decision}).catch(refused));
+		row.append(button, ' ');
+	}
+	return row;
+}
+
 /** @param {Block} block */
 function makeBlock(block) {
 	if (block.kind === 'reasoning') {
@@ -429,6 +456,13 @@ function makeBlock(block) {
 		if (block.input)
 			block.element.append(make('pre', 'input', block.input));
 		block.element.append(block.body);
+	} else if (block.kind === 'ask') {
+		block.element = make('section', 'card ask');
+		const head = make('h3', '', block.title);
+		head.append(make('span', 'state'));
+		block.body = make('pre');
+		block.body.tabIndex = 0;
+		block.element.append(head, block.body, decisions(block));
 	} else {
 		block.element = block.body = make('p', block.kind === 'text' ? 'answer' : 'note');
 	}
@@ -454,6 +488,8 @@ function drawBlock(block) {
 		state.textContent = block.state ?? '';
 		state.dataset.state = block.state;
 		body.hidden = block.kind === 'tool' && !block.text;
+		if (block.kind === 'ask')
+			/** @type {HTMLElement} */ (block.element?.lastElementChild).hidden = block.state !== 'waits for you';
 	}
 }
 
