@@ -49,6 +49,26 @@ TEST(a_definition_is_read, "ART-05")
 	uar_definition_fini(&d);
 }
 
+TEST(the_examples_are_right, "")
+{
+	static const char *const names[] = { "coder", "gemini", "reviewer" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct uar_error error = { 0 };
+		struct uar_definition d;
+		char path[64];
+		uar_err e;
+
+		snprintf(path, sizeof path, "examples/agents/%s.json", names[i]);
+		e = uar_definition_load(path, &d, &error);
+		CHECK_MSG(!e, "%s: %s %s", path, error.where, error.text);
+		if (e)
+			continue;
+		CHECK_STR(d.info.agent_id, names[i]);
+		uar_definition_fini(&d);
+	}
+}
+
 TEST(what_is_not_said_has_a_safe_default, "")
 {
 	struct uar_error error = { 0 };

@@ -4,10 +4,12 @@
  * agent wants to be allowed is asked on the terminal; without one, and without
  * --yes, the answer is no. The first Ctrl-C cancels the run and waits for its
  * end, the second leaves at once. */
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +20,7 @@
 #include "app/text.h"
 #include "base/rand.h"
 
-enum { ASK_MS = 200, WATCH_MS = 50, INPUT_SHOWN = 2000, PATH_BYTES = 4096, CREATE_TRIES = 3 };
+enum { ASK_MS = 200, WATCH_MS = 50, INPUT_SHOWN = 2000, CREATE_TRIES = 3 };
 
 struct exec {
 	struct uar_cli *cli;
@@ -252,15 +254,15 @@ static uar_err look_up(struct uar_cli *cli, const char *name, bool *out_takes_di
 static void put_inputs(struct uar_jw *w, struct uar_cli *cli, uar_str message, bool takes_dir)
 {
 	const struct uar_args *args = cli->args;
-	char here[PATH_BYTES];
-	const char *dir = args->option[UAR_OPT_CWD];
+	const char *named = args->option[UAR_OPT_CWD];
+	char here[PATH_MAX];
 
 	uar_jw_obj(w, "inputs");
 	uar_jw_str(w, "message", message);
-	if (!dir && takes_dir)
-		dir = getcwd(here, sizeof here);
-	if (dir)
-		uar_jw_cstr(w, "working_dir", dir);
+	if (named) /* what is not here may be there */
+		uar_jw_cstr(w, "working_dir", realpath(named, here) ? here : named);
+	else if (takes_dir && getcwd(here, sizeof here))
+		uar_jw_cstr(w, "working_dir", here);
 	if (args->option[UAR_OPT_FORK])
 		uar_jw_cstr(w, "session", "fork");
 	uar_jw_close(w);

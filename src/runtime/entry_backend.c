@@ -343,6 +343,7 @@ static void prepared(struct backend_worker *w)
 
 	uar_sha256_hex(uar_buf_str(&w->prompt), sha256);
 	c.prepared.message_count = 1;
+	c.prepared.prompt_bytes = (int64_t)w->prompt.n;
 	c.prepared.prompt_sha256 = uar_str_c(sha256);
 	rt_send(w->base.run, &c);
 }
