@@ -25,6 +25,13 @@ static bool announces_body(const struct uar_http_request *r)
 	       (uar_str_u64(uar_http_header(r, "content-length"), &length) == UAR_OK && length > 0);
 }
 
+/* JSON has no other charset, and needs no parameter to say so. */
+static bool is_utf8(uar_str parameter)
+{
+	return !parameter.n || uar_str_eq_nocase(parameter, UAR_STR("charset=utf-8")) ||
+	       uar_str_eq_nocase(parameter, UAR_STR("charset=\"utf-8\""));
+}
+
 static uar_err check_body(const struct route *route, const struct uar_http_request *r,
 			  struct uar_error *error)
 {
@@ -33,7 +40,7 @@ static uar_err check_body(const struct route *route, const struct uar_http_reque
 	if (route->body == GATE_BODY_NONE || (route->body == GATE_BODY_MAYBE && !announces_body(r)))
 		return UAR_OK;
 	type = uar_str_trim(uar_str_cut(type, ';', &rest));
-	if (uar_str_eq_nocase(type, UAR_STR("application/json")))
+	if (uar_str_eq_nocase(type, UAR_STR("application/json")) && is_utf8(uar_str_trim(rest)))
 		return UAR_OK;
 	if (!type.n && !announces_body(r))
 		return UAR_OK; /* as an empty object: the answer then says what is missing */

@@ -121,11 +121,12 @@ uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request
 /* Whether the route takes what the query says: known names, once each, readable. */
 uar_err gate_check_query(const struct route *route, const struct uar_http_request *r,
 			 struct uar_error *error);
-/* What a bad cursor came from: "?after", "?last_event_id" or "Last-Event-ID". */
+/* What a bad cursor came from: "?after", "?before", "Last-Event-ID", ... */
 const char *gate_cursor_source(const struct uar_http_request *r);
 uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint64_t *out,
 		       struct uar_error *error);
 uar_err gate_query_str(struct call *c, const char *name, uar_str *out);
+uar_err gate_query_flag(struct call *c, const char *name, bool *out, struct uar_error *error);
 /* The number of the last event seen; 0 when none is named. */
 uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error);
 

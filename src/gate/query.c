@@ -57,6 +57,8 @@ const char *gate_cursor_source(const struct uar_http_request *r)
 {
 	if (uar_http_header(r, "last-event-id").n)
 		return "Last-Event-ID";
+	if (has(r, "before"))
+		return "?before";
 	return has(r, "after") || !has(r, "last_event_id") ? "?after" : "?last_event_id";
 }
 
@@ -91,4 +93,16 @@ uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error)
 	if (e || !header.n)
 		return e;
 	return uar_str_u64(header, out) ? UAR_ECURSOR : UAR_OK;
+}
+
+uar_err gate_query_flag(struct call *c, const char *name, bool *out, struct uar_error *error)
+{
+	uar_str text = UAR_STR_NONE;
+	uar_err e = gate_query_str(c, name, &text);
+
+	*out = uar_str_is(text, "1");
+	if (e || !text.p || *out || uar_str_is(text, "0"))
+		return e;
+	uar_error_where(error, "?%s", name);
+	return uar_error_set(error, UAR_EINVALID, "%s is 0 or 1", name);
 }

@@ -244,11 +244,11 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 {
 	struct sse *s = uar_zalloc(sizeof *s);
 	struct uar_stream_options o = { .owner = c->g->o.owner };
-	uar_str meta = UAR_STR_NONE;
+	bool meta = false;
 	uar_err e = s ? gate_cursor(c, &o.after, error) : UAR_ENOMEM;
 
 	if (!e)
-		e = gate_query_str(c, "meta", &meta);
+		e = gate_query_flag(c, "meta", &meta, error);
 	if (e) {
 		uar_free(s);
 		return e;
@@ -258,7 +258,7 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 	s->base.drop = drop_sse;
 	s->call = c;
 	s->dialect = dialect;
-	s->meta = uar_str_is(meta, "1");
+	s->meta = meta;
 	*(dialect == GATE_ENVELOPE ? &o.session_id : &o.run_id) = run_id;
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };
 	e = uar_stream_open(c->g->o.runtime, &o, &s->stream);

@@ -209,8 +209,7 @@ static uar_err ask_handler(struct uar_http_stream *c, const struct uar_http_head
 	}
 	c->x->taken = true;
 	if (head->length > body_max)
-		return uar_error_set(error, UAR_ETOOBIG, "the body has more than %zu bytes",
-				     body_max);
+		return uar_http_too_big(body_max, error);
 	c->x->body = uar_buf_make(body_max);
 	c->state = CONN_BODY;
 	return UAR_OK;

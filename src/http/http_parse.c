@@ -241,6 +241,8 @@ static const struct field {
 	{ { "authorization", 13 }, true, false, NULL },
 	{ { "content-type", 12 }, true, false, NULL },
 	{ { "origin", 6 }, true, false, NULL },
+	{ { "idempotency-key", 15 }, true, false, NULL },
+	{ { "last-event-id", 13 }, true, false, NULL },
 };
 enum { SEEN_HOST = 1, SEEN_LENGTH = 2, SEEN_CODING = 4 }; /* bits by position above */
 
@@ -337,9 +339,16 @@ void uar_http_body_init(struct uar_http_body *b, const struct uar_http_head *hea
 		b->left = head->length;
 }
 
+uar_err uar_http_too_big(size_t max, struct uar_error *error)
+{
+	if (max == 0)
+		return uar_error_set(error, UAR_ETOOBIG, "this request takes no body");
+	return uar_error_set(error, UAR_ETOOBIG, "the body has more than %zu bytes", max);
+}
+
 static uar_err too_big(const struct uar_buf *body, struct uar_error *error)
 {
-	return uar_error_set(error, UAR_ETOOBIG, "the body has more than %zu bytes", body->max);
+	return uar_http_too_big(body->max, error);
 }
 
 /* Moves what is there, at most b->left bytes. */

@@ -50,4 +50,7 @@ UAR_MUST_CHECK uar_err uar_http_body_feed(struct uar_http_body *b, uar_str *in,
 					  struct uar_buf *body, bool *out_done,
 					  struct uar_error *error);
 
+/* UAR_ETOOBIG, in words: the body is longer than `max`. */
+uar_err uar_http_too_big(size_t max, struct uar_error *error);
+
 #endif

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What every route says to a wrong method, a wrong query, a broken path, to HEAD and OPTIONS."""
+import json
 import os
 import re
 
-from lib import Server, check, equal, main, refused, test
+from lib import Server, check, equal, main, refused, send_raw, test
+from lib.client import host_of
 from lib.server import ROOT
 
 ID = "01a1e106-d68b-740e-8cdd-a8031c7b3c19"
@@ -103,6 +105,38 @@ def bodies():
                 equal(a.status, 202, a.body)
                 refused(s.http.send("POST", f"{family}/{run_id}/cancel", b"{}",
                                     {"Content-Type": "text/plain"}), 415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+@test("what_could_be_read_in_two_ways_is_refused", "ERR-05 ERR-08")
+def two_ways():
+    body = b'{"agent_id":"echo","inputs":{"message":"hi"}}'
+    with Server() as s:
+        run_id = s.create("echo", "hi")
+        s.finish(run_id)
+
+        def raw(method, path, fields, sent=b""):
+            head = {"Host": host_of(s.url), "Authorization": "Bearer " + s.token,
+                    "Connection": "close", "Content-Length": str(len(sent))}
+            lines = [f"{k}: {v}" for k, v in [*head.items(), *fields]]
+            data = f"{method} {path} HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n"
+            status, _, answer = send_raw(s.url, data.encode() + sent).partition(b"\r\n")
+            return int(status.split()[1]), json.loads(answer.partition(b"\r\n\r\n")[2])
+        kind = ("Content-Type", "application/json")
+        for fields, where in (
+                ([kind, ("Idempotency-Key", "a"), ("Idempotency-Key", "b")], "Idempotency-Key"),
+                ([("Last-Event-ID", "1"), ("last-event-id", "2"), kind], "last-event-id")):
+            status, problem = raw("POST", "/api/runs", fields, body)
+            equal((status, problem["where"].lower()), (400, where.lower()), problem)
+        for charset, want in (("utf-8", 202), ('"UTF-8"', 202), ("latin1", 415), ("utf-16", 415)):
+            kind = {"Content-Type": "application/json; charset=" + charset}
+            a = s.http.post("/api/runs", body, headers=kind)
+            equal(a.status, want, charset)
+        status, problem = raw("GET", "/health", [], b"{}")
+        equal((status, problem["detail"]), (413, "this request takes no body"))
+        refused(s.http.get("/api/runs?before=nobody"), 400, "VALIDATION_ERROR", "?before")
+        for value in ("2", "", "true"):
+            refused(s.http.get(f"/api/runs/{run_id}/stream?meta={value}"), 400,
+                    "VALIDATION_ERROR", "?meta")
 
 
 @test("a_place_is_named_as_its_route_names_it", "ERR-05")
