@@ -466,6 +466,7 @@ static uar_err list_stmt(struct sq_reader *rd, unsigned set, sqlite3_stmt **out,
 
 static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st)
 {
+	uar_err e;
 	int rc;
 
 	q->rows = uar_arena_alloc(&q->arena, q->limit * sizeof *q->rows);
@@ -479,6 +480,9 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 			return UAR_OK;
 		}
 		sq_run_get(st, &row);
+		e = sq_run_check(st, &row, &q->error);
+		if (e)
+			return e;
 		if (!uar_run_row_copy(&q->arena, &row, &q->rows[q->row_count]))
 			return UAR_ENOMEM;
 		q->row_count++;
@@ -534,8 +538,9 @@ void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q)
 		q->row_count = 0;
 }
 
+/* A damaged one is left alone: the others must not wait for it. */
 uar_err sq_query_live(struct sq_conn *c, void (*fn)(void *ctx, const struct uar_run_row *),
-		      void *ctx, struct uar_error *error)
+		      void *ctx, const struct uar_log *log, struct uar_error *error)
 {
 	sqlite3_stmt *st = sq_bind(c, SQ_RUNS_LIVE, NULL, 0, error);
 	struct uar_run_row row;
@@ -545,7 +550,10 @@ uar_err sq_query_live(struct sq_conn *c, void (*fn)(void *ctx, const struct uar_
 		return error->code;
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		sq_run_get(st, &row);
-		fn(ctx, &row);
+		if (sq_run_check(st, &row, NULL))
+			uar_log(log, UAR_LOG_ERROR, "store.run_damaged", { "run_id", row.run_id });
+		else
+			fn(ctx, &row);
 	}
 	if (rc != SQLITE_DONE)
 		return sq_fail(c, rc, error);

@@ -273,7 +273,7 @@ static uar_err sq_each_live(struct uar_store *base, void (*fn)(void *, const str
 	uar_err e = sq_open(&c, s->path, s->vfs, SQ_READ, &own);
 
 	if (!e)
-		e = sq_query_live(&c, fn, ctx, &own);
+		e = sq_query_live(&c, fn, ctx, s->log, &own);
 	sq_close(&c);
 	if (e && error)
 		*error = own;
@@ -506,6 +506,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 		return uar_error_set(error, e, "%s", uar_err_text(e));
 	s->base.ops = &ops;
 	s->sched = o->sched;
+	s->log = o->log;
 	s->wake_task.fn = wake_task;
 	s->rand = o->rand ? *o->rand : uar_rand_system;
 	s->broken = o->broken;

@@ -267,7 +267,7 @@ void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q);
 void sq_query_thread(struct sq_reader *rd, struct uar_thread_query *q);
 UAR_MUST_CHECK uar_err sq_query_live(struct sq_conn *c,
 				     void (*fn)(void *ctx, const struct uar_run_row *), void *ctx,
-				     struct uar_error *error);
+				     const struct uar_log *log, struct uar_error *error);
 
 /* A row of SQ_RUN_COLUMNS, borrowed, and whether its sum is right. */
 void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out);
@@ -293,6 +293,7 @@ bool sq_blob_exists(int blobs_fd, const char sha256[65]);
 struct sq_store {
 	struct uar_store base;
 	struct uar_sched *sched;
+	const struct uar_log *log;
 	struct uar_rand rand;
 	int dir_fd, lock_fd, blobs_fd;
 	char *path; /* of uar.db */

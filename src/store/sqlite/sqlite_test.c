@@ -344,8 +344,15 @@ TEST(the_log_reads_well_with_sqlite3, "")
 }
 
 /* --- damage ---------------------------------------------------------------------------- */
+static void count_live(void *ctx, const struct uar_run_row *row)
+{
+	(void)row;
+	++*(size_t *)ctx;
+}
+
 TEST(a_damaged_row_spoils_only_its_own_page, "")
 {
+	size_t live = 0;
 	struct uar_facts f, g;
 	struct uar_read r;
 	struct uar_runs_query q;
@@ -379,6 +386,12 @@ TEST(a_damaged_row_spoils_only_its_own_page, "")
 	q = (struct uar_runs_query){ .owner = f.owner, .run_id = uar_str_c(f.run) };
 	CHECK_INT(uar_facts_runs(&w.pump, w.store, &q), UAR_ECORRUPT);
 	uar_store_query_fini(&q);
+	q = (struct uar_runs_query){ .owner = f.owner, .limit = 10 };
+	CHECK_INT(uar_facts_runs(&w.pump, w.store, &q), UAR_ECORRUPT);
+	CHECK(strstr(q.error.text, f.run));
+	uar_store_query_fini(&q);
+	CHECK_INT(w.store->ops->each_live(w.store, count_live, &live, NULL), UAR_OK);
+	CHECK_INT(live, 1); /* the other one */
 	CHECK(uar_facts_all_there(&w.pump, w.store, &g));
 	CHECK_INT(go_on(&w, &g, 2), UAR_OK);
 	shut(&w);
