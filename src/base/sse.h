@@ -1,14 +1,8 @@
-/* sse.h - Server-Sent Events: framing for our streams, parsing of providers'. */
+/* sse.h - Server-Sent Events as providers and servers send them, read piece by piece. */
 #ifndef UAR_BASE_SSE_H
 #define UAR_BASE_SSE_H
 
 #include "base/buf.h"
-
-/* Appends one event. `event` and `id` may be empty; data is split at line ends
- * so that every line gets its own "data:". */
-void uar_sse_put(struct uar_buf *out, uar_str event, uar_str id, uar_str data);
-void uar_sse_put_comment(struct uar_buf *out, uar_str text); /* ": ping" */
-void uar_sse_put_retry(struct uar_buf *out, unsigned ms);
 
 /* An incremental parser (WHATWG rules: CR, LF, CRLF; BOM; comments; multi-line
  * data). Bytes may be cut anywhere. */

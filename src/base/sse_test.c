@@ -1,4 +1,4 @@
-/* sse_test.c - framing and parsing of event streams. */
+/* sse_test.c - parsing of event streams. */
 #include "test.h"
 
 #include "base/sse.h"
@@ -115,37 +115,4 @@ TEST(stops_when_the_callback_says_so, "")
 	CHECK(uar_sse_parser_feed(&p, UAR_STR("data: a\n\ndata: b\n\n")) == UAR_ECANCELED);
 	CHECK_INT(n, 1);
 	uar_sse_parser_fini(&p);
-}
-
-TEST(frames_events, "")
-{
-	static const struct {
-		const char *event, *id, *data, *want;
-	} rows[] = {
-		{ "", "", "x", "data: x\n\n" },
-		{ "e", "5", "x", "event: e\nid: 5\ndata: x\n\n" },
-		{ "", "", "", "data: \n\n" },
-		{ "", "", "a\nb\r\nc\rd\n", "data: a\ndata: b\ndata: c\ndata: d\ndata: \n\n" },
-		{ "e\ndata: forged", "1\r2", "x", "event: edata: forged\nid: 12\ndata: x\n\n" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct uar_buf out = uar_buf_make(1000);
-
-		uar_sse_put(&out, uar_str_c(rows[i].event), uar_str_c(rows[i].id),
-			    uar_str_c(rows[i].data));
-		CHECK_STR(uar_buf_str(&out), rows[i].want);
-		uar_buf_fini(&out);
-	}
-}
-
-TEST(frames_comments_and_retry, "")
-{
-	struct uar_buf out = uar_buf_make(1000);
-
-	uar_sse_put_comment(&out, UAR_STR("ping"));
-	uar_sse_put_comment(&out, UAR_STR("a\ndata: b"));
-	uar_sse_put_retry(&out, 2500);
-	CHECK_STR(uar_buf_str(&out), ": ping\n\n: a\n: data: b\n\nretry: 2500\n\n");
-	uar_buf_fini(&out);
 }

@@ -156,5 +156,4 @@ struct uar_http_stats {
 };
 void uar_http_stats(const struct uar_http *h, struct uar_http_stats *out);
 
-/* Framing of events: base/sse.h. */
 #endif
