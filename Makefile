@@ -91,9 +91,17 @@ $(BUILD)/obj/%.o: %.S
 	$(call say,AS,$<)
 	$(Q)$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
+# The page, compressed: the same bytes each time, so that builds can be compared.
+PAGE_GZ := $(patsubst web/page/%,$(BUILD)/web/%.gz,$(wildcard web/page/*))
+$(BUILD)/web/%.gz: web/page/%
+	@mkdir -p $(@D)
+	$(call say,GZIP,$<)
+	$(Q)gzip -9nc $< > $@
+
 # These objects have files inside them, which no compiler's dependency file says.
 $(BUILD)/obj/src/event/schemas.o: $(wildcard src/event/schemas/*.json)
-$(BUILD)/obj/src/gate/page.o: $(wildcard web/page/*)
+$(BUILD)/obj/src/gate/page.o: $(wildcard web/page/*) $(PAGE_GZ)
+$(BUILD)/obj/src/gate/page.o: CPPFLAGS += -DUAR_PAGE_GZ='"$(BUILD)/web"'
 $(BUILD)/obj/src/plugin/manifest.o: src/plugin/plugin.schema.json
 $(BUILD)/obj/src/app/author_files.o: $(wildcard sdk/*/* sdk/templates/*/* include/uar/*)
 $(BUILD)/obj/src/agent/definition.o: src/agent/agent.schema.json

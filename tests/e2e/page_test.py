@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The page: its files and its link over HTTP, and itself in a real browser."""
 import fcntl
+import gzip
 import json
 import os
 import re
@@ -49,6 +50,27 @@ def etags():
                 equal((a.status, a.body, a.headers["etag"]), (304, b"", tag), known)
             for other in ('"other"', "", tag.strip('"')):
                 equal(s.http.get(path, token=False, headers={"If-None-Match": other}).status, 200, other)
+
+
+@test("page_files_are_compressed_for_who_takes_that", "")
+def compressed():
+    takes = ("gzip", "GZIP", "br, gzip", "deflate;q=0.5, gzip;q=1.0", "gzip; q=0.001")
+    not_so = (None, "", "br", "identity", "gzip;q=0", "gzip; q=0.000", "x-gzip", "gzipped")
+    with Server() as s:
+        for path in FILES:
+            plain = s.http.get(path, token=False)
+            for value in takes:
+                a = s.http.get(path, token=False, headers={"Accept-Encoding": value})
+                equal((a.headers.get("content-encoding"), a.headers["vary"]),
+                      ("gzip", "Accept-Encoding"), value)
+                equal(gzip.decompress(a.body), plain.body)
+                check(len(a.body) < len(plain.body) and a.headers["etag"] != plain.headers["etag"])
+                again = s.http.get(path, token=False, headers={"Accept-Encoding": value,
+                                                               "If-None-Match": a.headers["etag"]})
+                equal((again.status, again.body), (304, b""))
+            for value in not_so:
+                a = s.http.get(path, token=False, headers={"Accept-Encoding": value})
+                equal((a.headers.get("content-encoding"), a.body), (None, plain.body), value)
 
 
 @test("page_holds_no_inline_code_and_no_foreign_address", "")
