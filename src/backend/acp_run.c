@@ -85,7 +85,8 @@ uaa_backend *uaa_acp_backend_new(const uaa_acp_config *c)
 	char kind[160] = "acp";
 	struct uab_cli *cli;
 
-	if (!c || c->struct_size < sizeof *c || !c->binary.len || c->arg_count > UAB_MAX_ARGS - 8)
+	if (!c || c->struct_size < sizeof *c || !c->binary.len ||
+	    c->arg_count > UAR_LIMIT_AGENT_ARGS - 8)
 		return NULL;
 	if (c->kind.ptr)
 		uab_put(kind, sizeof kind, uab_str(c->kind));

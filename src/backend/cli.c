@@ -265,7 +265,7 @@ struct uab_map *uab_job_map(struct uab_cli_job *job, size_t size,
 
 void uab_arg(struct uab_cli_job *job, const char *arg)
 {
-	if (job->argc + 1 < UAB_MAX_ARGS)
+	if (job->argc + 1 < UAR_LIMIT_AGENT_ARGS)
 		job->argv[job->argc++] = (char *)arg;
 	else
 		job->nomem = true;

@@ -4,8 +4,6 @@
 
 #include "backend/drive.h"
 
-enum { UAB_MAX_DIRS = 16, UAB_MAX_ARGS = 128 };
-
 /* A backend instance. Immutable after its constructor, except for `busy`. */
 struct uab_cli {
 	atomic_int refs; /* the backend and its runs */
@@ -17,9 +15,9 @@ struct uab_cli {
 	struct uab_times times;
 	char supervisor[1024]; /* empty: not found */
 	bool allow_external, allow_mcp_write;
-	uint32_t transport;	    /* codex */
-	uaa_str permission_mode;    /* claude_code */
-	uaa_str args[UAB_MAX_ARGS]; /* acp */
+	uint32_t transport;		    /* codex */
+	uaa_str permission_mode;	    /* claude_code */
+	uaa_str args[UAR_LIMIT_AGENT_ARGS]; /* acp */
 	size_t arg_count;
 	pthread_mutex_t mu;
 	struct uab_pairs busy; /* sessions that a run has resumed and not left */
@@ -55,7 +53,7 @@ enum uab_select { UAB_NEW, UAB_RESUME_LAST, UAB_RESUME_ID, UAB_FORK_LAST, UAB_FO
 struct uab_options {
 	bool non_interactive, external_sandbox;
 	uar_str model; /* empty: no override */
-	const char *dirs[UAB_MAX_DIRS];
+	const char *dirs[UAR_LIMIT_AGENT_DIRS];
 	size_t dir_count;
 	enum uab_select select;
 	uar_str session_id;
@@ -72,7 +70,7 @@ struct uab_cli_job {
 	uar_str prompt;
 	const char *cwd;
 	char **envp;
-	char *argv[UAB_MAX_ARGS];
+	char *argv[UAR_LIMIT_AGENT_ARGS];
 	size_t argc;
 	bool holds_session;
 	struct uab_map *map; /* the last one used */
@@ -105,7 +103,7 @@ char **uab_make_env(struct uar_arena *arena, const struct uab_pairs *base,
 
 /* mcp.c */
 struct uab_mcp_argv {
-	char *v[UAB_MAX_ARGS + 1];
+	char *v[UAR_LIMIT_AGENT_ARGS + 1];
 	size_t n;
 	struct uar_arena *arena;
 	bool nomem;

@@ -8,11 +8,9 @@ struct uaa_backend {
 	uaa_kind *kind;
 };
 
-enum { MAX_BACKENDS = 64 };
-
 struct uaa_gateway {
 	atomic_int refs;
-	uaa_backend *backends[MAX_BACKENDS];
+	uaa_backend *backends[UAR_LIMIT_AGENT_BACKENDS];
 	size_t n;
 };
 
@@ -153,7 +151,7 @@ uaa_status uaa_gateway_register(uaa_gateway *g, uaa_backend *b, uaa_error **erro
 		return uab_invalid(error, "a backend of this kind is already registered");
 	if (!can(b, "agent_api.run") || !can(b, "agent_api.events"))
 		return uab_invalid(error, "backend lacks agent_api.run or agent_api.events");
-	if (g->n == MAX_BACKENDS)
+	if (g->n == UAR_LIMIT_AGENT_BACKENDS)
 		return uab_invalid(error, "too many backends");
 	g->backends[g->n++] = uaa_backend_ref(b);
 	return UAA_OK;

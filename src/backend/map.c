@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <sys/wait.h>
 
-enum { DELTA_US = 250000, LINE_NODES = 1 << 20 };
+enum { DELTA_US = 250000 };
 
 void uab_map_init(struct uab_map *m, const struct uab_dialect *d, const struct uab_port *port,
 		  const char *kind)
@@ -121,7 +121,7 @@ void uab_map_too_long(struct uab_map *m, uint64_t bytes)
 void uab_map_line(struct uab_map *m, char *p, size_t n, struct uar_arena *scratch)
 {
 	static const struct uar_json_limits limits = { .bytes = UAR_LIMIT_AGENT_LINE + 1,
-						       .nodes = LINE_NODES,
+						       .nodes = UAR_LIMIT_AGENT_LINE_NODES,
 						       .depth = 200,
 						       .foreign = true };
 	const struct uar_json *j;

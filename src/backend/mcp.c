@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum { OUTPUT_BYTES = 65536, READ_BYTES = 65536 };
+enum { READ_BYTES = 65536 };
 
 struct uaa_mcp_result {
 	int wait_status;
@@ -127,7 +127,7 @@ void uab_mcp_arg(struct uab_mcp_argv *a, uaa_str s)
 {
 	uar_str copy = uar_arena_str(a->arena, uab_trim(uab_str(s)));
 
-	if (copy.p && a->n < UAB_MAX_ARGS)
+	if (copy.p && a->n < UAR_LIMIT_AGENT_ARGS)
 		a->v[a->n++] = (char *)copy.p;
 	else
 		a->nomem = true;
@@ -180,9 +180,9 @@ static void finish_text(struct uar_buf *raw, struct uar_buf *out, bool *cut)
 	struct uar_buf clean = uar_buf_make(3 * raw->n + 1);
 
 	uab_lossy(uar_buf_str(raw), &clean);
-	*out = uar_buf_make(OUTPUT_BYTES);
-	*cut = clean.n > OUTPUT_BYTES;
-	uab_truncate(uar_buf_str(&clean), OUTPUT_BYTES, out);
+	*out = uar_buf_make(UAR_LIMIT_AGENT_COMMAND_OUTPUT);
+	*cut = clean.n > UAR_LIMIT_AGENT_COMMAND_OUTPUT;
+	uab_truncate(uar_buf_str(&clean), UAR_LIMIT_AGENT_COMMAND_OUTPUT, out);
 	uar_buf_fini(&clean);
 	uar_buf_fini(raw);
 }
@@ -199,7 +199,7 @@ static uaa_status failed(const struct uab_cli *cli, const char *why, uaa_error *
 static uaa_status execute(struct uab_cli *cli, const struct uab_spawn *spec, int64_t timeout_ms,
 			  uaa_mcp_result **result, uaa_error **error)
 {
-	struct uar_buf out = uar_buf_make(OUTPUT_BYTES + 1), err = out;
+	struct uar_buf out = uar_buf_make(UAR_LIMIT_AGENT_COMMAND_OUTPUT + 1), err = out;
 	int64_t until = timeout_ms > 0 ? uab_now_us() + timeout_ms * 1000 : 0;
 	struct uab_child c;
 	struct uaa_mcp_result *r;

@@ -13,8 +13,6 @@
 #define K_APPROVAL	  "backend.codex.exec.approval_policy"
 #define K_SANDBOX	  "backend.codex.exec.sandbox_mode"
 
-enum { MODEL_BYTES = 128, DIR_BYTES = 1024 };
-
 struct parse {
 	const uaa_request *request;
 	uar_str cwd;
@@ -57,7 +55,7 @@ static uaa_status on_model(struct parse *p, const char *key, const struct uar_js
 {
 	uar_str model = v->kind == UAR_JSON_STRING ? uab_trim(v->text) : UAR_STR_NONE;
 
-	if (model.n == 0 || model.n > MODEL_BYTES || uab_has_nul(model))
+	if (model.n == 0 || model.n > UAR_LIMIT_AGENT_MODEL || uab_has_nul(model))
 		return invalid(p, key, "");
 	p->out->model = model;
 	return UAA_OK;
@@ -113,7 +111,7 @@ static uaa_status one_dir(struct parse *p, const struct uar_json *v, size_t inde
 	struct stat st;
 	char rest[40];
 
-	if (dir.n && dir.n <= DIR_BYTES && !uab_has_nul(dir)) {
+	if (dir.n && dir.n <= UAR_LIMIT_AGENT_DIR && !uab_has_nul(dir)) {
 		path = uab_path_resolve(p->arena, p->cwd, dir);
 		if (!path.p)
 			return UAA_E_NOMEM;
@@ -134,7 +132,8 @@ static uaa_status on_dirs(struct parse *p, const char *key, const struct uar_jso
 
 	if (v->kind != UAR_JSON_OBJECT)
 		return invalid(p, key, "");
-	if (!dirs || dirs->kind != UAR_JSON_ARRAY || dirs->count < 1 || dirs->count > UAB_MAX_DIRS)
+	if (!dirs || dirs->kind != UAR_JSON_ARRAY || dirs->count < 1 ||
+	    dirs->count > UAR_LIMIT_AGENT_DIRS)
 		return invalid(p, key, ".dirs");
 	if (v->count != 1)
 		return invalid(p, key, "");

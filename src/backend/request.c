@@ -1,12 +1,6 @@
 /* request.c - what a caller asks for, and the two checks that come first. */
 #include "backend/int.h"
 
-enum {
-	MAX_PAIRS = 4096, /* of one map */
-	MAX_PROMPT = 64 * 1024 * 1024,
-	MAX_VALUE = 1024 * 1024,
-};
-
 uaa_status uab_copy(uaa_str s, uaa_str *out)
 {
 	char *p;
@@ -57,7 +51,7 @@ static bool room(struct uab_pairs *m)
 
 	if (m->n < m->cap)
 		return true;
-	if (m->n >= MAX_PAIRS)
+	if (m->n >= UAR_LIMIT_AGENT_PAIRS)
 		return false;
 	at = uar_realloc(m->at, cap * sizeof *at);
 	if (!at)
@@ -146,14 +140,14 @@ static uaa_status set_text(uaa_str *field, uaa_str s, size_t max)
 
 uaa_status uaa_request_set_prompt(uaa_request *r, uaa_str prompt)
 {
-	return r ? set_text(&r->prompt, prompt, MAX_PROMPT) : UAA_E_ARG;
+	return r ? set_text(&r->prompt, prompt, UAR_LIMIT_AGENT_PROMPT) : UAA_E_ARG;
 }
 
 uaa_status uaa_request_set_working_dir(uaa_request *r, uaa_str dir)
 {
 	if (!r || !dir.len || uab_has_nul(uab_str(dir)))
 		return UAA_E_ARG;
-	return set_text(&r->working_dir, dir, MAX_VALUE);
+	return set_text(&r->working_dir, dir, UAR_LIMIT_AGENT_VALUE);
 }
 
 uaa_status uaa_request_set_timeout_ms(uaa_request *r, int64_t ms)
@@ -168,7 +162,7 @@ uaa_status uaa_request_set_timeout_ms(uaa_request *r, int64_t ms)
 uaa_status uaa_request_set_env(uaa_request *r, uaa_str name, uaa_str value)
 {
 	if (!r || !value.ptr || !uab_env_name_ok(uab_str(name)) || uab_has_nul(uab_str(value)) ||
-	    value.len > MAX_VALUE)
+	    value.len > UAR_LIMIT_AGENT_VALUE)
 		return UAA_E_ARG;
 	return uab_pairs_set(&r->env, name, value);
 }
@@ -179,7 +173,8 @@ uaa_status uaa_request_set_extension_json(uaa_request *r, uaa_str key, uaa_str j
 	const struct uar_json *j;
 	uar_err e;
 
-	if (!r || !key.ptr || !json.ptr || json.len > MAX_VALUE || !uar_utf8_valid(uab_str(key)))
+	if (!r || !key.ptr || !json.ptr || json.len > UAR_LIMIT_AGENT_VALUE ||
+	    !uar_utf8_valid(uab_str(key)))
 		return UAA_E_ARG;
 	uar_arena_init(&arena, 0);
 	e = uar_json_parse(uab_str(json), NULL, &arena, &j, NULL);

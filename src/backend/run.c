@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { QUEUE_BYTES = 1 << 20, CORK_EVENTS = 512 };
+enum { CORK_EVENTS = 512 };
 static const uint64_t SPILL_BYTES = 4ull << 30;
 
 /* --- completions --- */
@@ -162,7 +162,7 @@ uaa_status uab_run_new(const struct uab_run_spec *spec, uaa_run **out, uaa_produ
 	run->hooks = spec->hooks;
 	run->ctx = spec->ctx;
 	run->producer.run = run->cancel.run = run;
-	uab_queue_init(&run->q, spec->queue_bytes ? spec->queue_bytes : QUEUE_BYTES,
+	uab_queue_init(&run->q, spec->queue_bytes ? spec->queue_bytes : UAR_LIMIT_AGENT_QUEUE,
 		       spec->spill_bytes ? spec->spill_bytes : SPILL_BYTES);
 	*out = run;
 	*out_p = &run->producer;
