@@ -200,7 +200,6 @@ static void send_end(struct plugin_worker *w, const struct uar_export *result)
 	const struct uar_entry_end *end = &w->end;
 	bool stopped = end->how == UAR_ENTRY_STOPPED;
 
-	send_progress(w);
 	if (end->how == UAR_ENTRY_FINISHED) {
 		if (result)
 			c.export = *result;
@@ -264,6 +263,7 @@ static void on_done(void *ctx, const struct uar_entry_end *end)
 
 	w->call = NULL;
 	w->ended = true;
+	send_progress(w); /* may become an item, and none may come after the end */
 	if (!e)
 		e = rt_export_finish(&w->exports, w->end.result);
 	if (e)

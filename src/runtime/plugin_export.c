@@ -122,6 +122,7 @@ static void send_last(struct item *it)
 {
 	struct export_queue *q = it->q;
 
+	it->sent = true;
 	q->finished(q->ctx, it->x.id.n ? &it->x : NULL, it->err);
 	free_item(it);
 }

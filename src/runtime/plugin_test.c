@@ -1,0 +1,214 @@
+/* plugin_test.c - the worker of plugins over a host that the test plays: items and
+ * reports on their way, and what is left when the server goes in the middle. */
+#include "runtime/runtime.h"
+
+#include "pump.h"
+#include "store/memory/memory.h"
+#include "test.h"
+
+static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
+
+/* The host: one entry, one call, and a memory of what was asked of it. */
+struct host {
+	struct uar_entries port;
+	struct uar_entry_events events;
+	bool started, paused;
+	size_t answers, refused;
+};
+
+static struct host *host_of(struct uar_entry_call *c)
+{
+	return (struct host *)(void *)c;
+}
+
+static uar_err host_find(struct uar_entries *h, uar_str plugin_id, uar_str entry_id,
+			 struct uar_entry_info *out, struct uar_error *error)
+{
+	(void)h, (void)error;
+	*out = (struct uar_entry_info){ .plugin_id = plugin_id, .entry_id = entry_id };
+	return UAR_OK;
+}
+
+static uar_err host_check(struct uar_entries *h, uar_str plugin_id, uar_str entry_id,
+			  const struct uar_json *args, struct uar_error *error)
+{
+	(void)h, (void)plugin_id, (void)entry_id, (void)args, (void)error;
+	return UAR_OK;
+}
+
+static uar_err host_ask(struct uar_entries *h, uar_str plugin_id, uar_str entry_id,
+			struct uar_entry_slot *slot)
+{
+	(void)plugin_id, (void)entry_id;
+	slot->plugin = h;
+	slot->granted = true;
+	return UAR_OK;
+}
+
+static void host_leave(struct uar_entries *h, struct uar_entry_slot *slot)
+{
+	(void)h;
+	slot->plugin = NULL;
+}
+
+static uar_err host_start(struct uar_entries *h, struct uar_entry_slot *slot,
+			  const struct uar_entry_request *r, const struct uar_entry_events *events,
+			  struct uar_entry_call **out, struct uar_error *error)
+{
+	struct host *host = (struct host *)(void *)h;
+
+	(void)r, (void)error;
+	slot->plugin = NULL;
+	slot->granted = false;
+	host->events = *events;
+	host->started = true;
+	*out = (struct uar_entry_call *)(void *)h;
+	return UAR_OK;
+}
+
+static void host_stop(struct uar_entry_call *c, uar_str reason)
+{
+	(void)c, (void)reason;
+}
+
+static void host_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id)
+{
+	(void)ticket, (void)id;
+	host_of(c)->answers++;
+	host_of(c)->refused += e != UAR_OK;
+}
+
+static void host_pause(struct uar_entry_call *c, bool paused)
+{
+	CHECK(host_of(c)->paused != paused);
+	host_of(c)->paused = paused;
+}
+
+static const struct uar_entries_ops host_ops = {
+	.abi = 1,
+	.size = sizeof host_ops,
+	.find = host_find,
+	.check = host_check,
+	.ask = host_ask,
+	.leave = host_leave,
+	.start = host_start,
+	.cancel = host_stop,
+	.stop = host_stop,
+	.answer = host_answer,
+	.pause = host_pause,
+};
+
+struct world {
+	struct uar_pump pump;
+	struct uar_clock clock;
+	int64_t now_us;
+	struct uar_store *store;
+	struct uar_model *model;
+	struct uar_runtime *rt;
+	struct host host;
+	struct uar_run_create op;
+	struct uar_watch watch;
+	size_t items, ends;
+	bool created;
+};
+
+static int64_t now(void *ctx)
+{
+	return ((struct world *)ctx)->now_us;
+}
+
+static void on_commit(void *ctx, const struct uar_commit *c)
+{
+	struct world *w = ctx;
+
+	for (size_t i = 0; i < c->event_count; i++) {
+		w->items += c->events[i].cls == UAR_EV_ARTIFACT_CHANGED;
+		w->ends += c->events[i].cls == UAR_EV_TASK_ATTEMPT_COMPLETED;
+	}
+}
+
+static void on_created(struct uar_run_create *op)
+{
+	UAR_OWNER(op, struct world, op)->created = true;
+}
+
+static void settle(struct world *w)
+{
+	while (uar_pump_turn(&w->pump))
+		;
+}
+
+/* Until the plugin has its run. */
+static void open_world(struct world *w)
+{
+	struct uar_store_options so = { .sched = &w->pump.sched };
+	struct uar_model_scripted_options mo = { .sched = &w->pump.sched };
+	struct uar_runtime_options o = { .sched = &w->pump.sched,
+					 .rand = &uar_rand_system,
+					 .entries = &w->host.port,
+					 .export_progress = true };
+
+	*w = (struct world){ .host = { .port = { &host_ops } }, .now_us = 1800000000000000 };
+	uar_pump_init(&w->pump);
+	w->clock = (struct uar_clock){ now, now, w };
+	w->pump.sched.clock = &w->clock;
+	CHECK_INT(uar_store_memory_create(&so, &w->store, NULL), UAR_OK);
+	CHECK_INT(uar_model_scripted_create(&mo, &w->model), UAR_OK);
+	o.store = w->store;
+	o.scripted = w->model;
+	CHECK_INT(uar_runtime_create(&o, &w->rt), UAR_OK);
+	CHECK_INT(uar_runtime_recover(w->rt, NULL), UAR_OK);
+	w->watch = (struct uar_watch){ .fn = on_commit, .ctx = w };
+	uar_runtime_watch(w->rt, &w->watch);
+	w->op = (struct uar_run_create){ .owner = owner,
+					 .plugin_id = UAR_STR("p"),
+					 .entry_id = UAR_STR("e"),
+					 .message = UAR_STR("{}"),
+					 .done = on_created };
+	CHECK_INT(uar_runtime_create_run(w->rt, &w->op), UAR_OK);
+	settle(w);
+	CHECK(w->created && w->host.started);
+}
+
+/* The store first, as a server does whose time to stop is over. */
+static void close_world(struct world *w)
+{
+	uar_store_destroy(w->store);
+	uar_runtime_destroy(w->rt);
+	uar_model_destroy(w->model);
+	CHECK(!uar_pump_turn(&w->pump));
+	uar_pump_fini(&w->pump);
+}
+
+static void report(struct world *w, double value)
+{
+	struct uar_progress p = { .value = value, .eta_seconds = -1, .step = -1, .step_total = -1 };
+
+	w->host.events.progress(w->host.events.ctx, &p);
+}
+
+static void finish(struct world *w)
+{
+	struct uar_entry_end end = { .how = UAR_ENTRY_FINISHED };
+
+	w->host.events.done(w->host.events.ctx, &end);
+}
+
+/* --- tests ------------------------------------------------------------------------- */
+
+TEST(a_report_that_waits_for_the_end_becomes_an_item_before_it, "")
+{
+	struct world w;
+
+	open_world(&w);
+	report(&w, 0.1);
+	w.now_us += 450000;
+	report(&w, 0.2);
+	w.now_us += 90000;
+	report(&w, 0.3); /* too soon after the last one, and late for an item */
+	finish(&w);
+	settle(&w);
+	CHECK_INT(w.items, 2);
+	CHECK_INT(w.ends, 1);
+	close_world(&w);
+}
