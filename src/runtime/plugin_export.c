@@ -49,6 +49,8 @@ static void drop(struct rt_op *under_way)
 {
 	struct item *it = UAR_OWNER(under_way, struct item, under_way);
 
+	if (it->x.upload.n && !it->ready)
+		return; /* its upload is dropped likewise, and tells it */
 	uar_list_remove(&it->node);
 	uar_arena_fini(&it->arena);
 	uar_free(it);

@@ -180,6 +180,22 @@ static void close_world(struct world *w)
 	uar_pump_fini(&w->pump);
 }
 
+static void upload(struct world *w)
+{
+	struct uar_piece p = { UAR_STR("up"), 0, UAR_STR("some bytes") };
+
+	w->host.events.uploaded(w->host.events.ctx, &p, 1);
+}
+
+static void export_upload(struct world *w)
+{
+	struct uar_export x = { .type = UAR_STR("binary_url"),
+				.upload = UAR_STR("up"),
+				.bytes = -1 };
+
+	w->host.events.exported(w->host.events.ctx, &x, UAR_STR(""), 2);
+}
+
 static void report(struct world *w, double value)
 {
 	struct uar_progress p = { .value = value, .eta_seconds = -1, .step = -1, .step_total = -1 };
@@ -211,4 +227,28 @@ TEST(a_report_that_waits_for_the_end_becomes_an_item_before_it, "")
 	CHECK_INT(w.items, 2);
 	CHECK_INT(w.ends, 1);
 	close_world(&w);
+}
+
+static void drained(void *ctx)
+{
+	*(bool *)ctx = true;
+}
+
+TEST(a_stop_in_the_middle_of_an_upload_leaves_nothing_behind, "")
+{
+	for (unsigned stage = 0; stage < 8; stage++) {
+		bool done = false;
+		struct world w;
+
+		open_world(&w);
+		upload(&w);
+		if (stage & 1)
+			settle(&w);
+		if (stage & 2)
+			export_upload(&w);
+		if (stage & 4)
+			uar_runtime_drain(w.rt, drained, &done);
+		close_world(&w);
+		CHECK(!done);
+	}
 }

@@ -58,12 +58,12 @@ static void tell(struct step *st, uar_err e)
 
 static void go_on(struct rt_upload *u);
 
-/* The runtime goes and the store will not answer: the handle is the store's. */
+/* The runtime goes and the store will not answer: it left the handle with the step. */
 static void drop_op(struct rt_op *op)
 {
 	struct rt_upload *u = UAR_OWNER(op, struct rt_upload, op);
 
-	u->handle = NULL;
+	u->handle = UAR_OWNER(u->steps.next, struct step, node)->op.upload;
 	u->busy = false;
 	go_on(u);
 }

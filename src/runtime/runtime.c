@@ -47,6 +47,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 
 	if (!rt)
 		return;
+	rt->drained = NULL; /* whatever ends from here on */
 	uar_timer_stop(rt->o.sched, &rt->recovery.reload);
 	uar_unpost(rt->o.sched, &rt->recovery.reload_now);
 	uar_unpost(rt->o.sched, &rt->drain_later);
