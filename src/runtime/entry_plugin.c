@@ -42,13 +42,15 @@ static void fail(struct plugin_worker *w, uar_err e, const char *why)
 	rt_send(w->base.run, &c);
 }
 
-/* When commits are slower than the plugin, it waits. */
-static void hold_back(struct plugin_worker *w)
+/* When commits or blobs are slower than the plugin, it waits. */
+static void set_held(struct plugin_worker *w)
 {
-	if (!w->call || w->held || rt_has_room(w->base.run->agg))
+	bool hold = !rt_export_has_room(&w->exports) || !rt_has_room(w->base.run->agg);
+
+	if (!w->call || hold == w->held)
 		return;
-	w->held = true;
-	entries_of(w)->ops->pause(w->call, true);
+	w->held = hold;
+	entries_of(w)->ops->pause(w->call, hold);
 }
 
 /* --- progress ------------------------------------------------------------------- */
@@ -280,7 +282,7 @@ static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint
 	if (e)
 		entries_of(w)->ops->answer(w->call, ticket, e, UAR_STR(""));
 	else
-		hold_back(w);
+		set_held(w);
 }
 
 static void on_uploaded(void *ctx, const struct uar_piece *p, uint64_t ticket)
@@ -298,6 +300,7 @@ static void on_stored(void *ctx, uint64_t ticket, uar_err e, uar_str id)
 
 	if (w->call && ticket)
 		entries_of(w)->ops->answer(w->call, ticket, e, id);
+	set_held(w);
 }
 
 /* --- the start ---------------------------------------------------------------------------- */
@@ -387,13 +390,8 @@ static void plugin_call_model(struct worker *w)
 
 static void plugin_flow(struct worker *base, bool paused)
 {
-	struct plugin_worker *w = (struct plugin_worker *)base;
-
-	if (paused || !w->held)
-		return;
-	w->held = false;
-	if (w->call)
-		entries_of(w)->ops->pause(w->call, false);
+	if (!paused)
+		set_held((struct plugin_worker *)base);
 }
 
 /* Not given to a process yet: there is nobody to wait for. */

@@ -73,6 +73,11 @@ void rt_export_fini(struct export_queue *q)
 	uar_buf_fini(&q->ids);
 }
 
+bool rt_export_has_room(const struct export_queue *q)
+{
+	return q->waiting < UAR_LIMIT_EXPORTS_WAITING;
+}
+
 uar_str rt_export_id(const struct export_queue *q, size_t index)
 {
 	size_t at = index * UAR_UUID_TEXT;
@@ -107,6 +112,7 @@ static void send_item(struct item *it)
 	struct export_queue *q = it->q;
 
 	it->sent = true;
+	q->waiting--;
 	c.export = it->x;
 	if (!it->err)
 		it->err = rt_send_asked(q->run, &c, committed, it) ? UAR_OK : UAR_ENOMEM;
@@ -125,6 +131,7 @@ static void send_last(struct item *it)
 	struct export_queue *q = it->q;
 
 	it->sent = true;
+	q->waiting--;
 	q->finished(q->ctx, it->x.id.n ? &it->x : NULL, it->err);
 	free_item(it);
 }
@@ -252,6 +259,7 @@ static uar_err enter(struct export_queue *q, struct item *it, uar_err e)
 		return e;
 	}
 	uar_list_add_last(&q->items, &it->node);
+	q->waiting++;
 	advance(q);
 	return UAR_OK;
 }
@@ -262,7 +270,7 @@ uar_err rt_export_add(struct export_queue *q, const struct uar_export *x, uar_st
 	struct item *it;
 	uar_err e;
 
-	if (q->ids.n >= (size_t)UAR_LIMIT_RUN_EXPORTS * UAR_UUID_TEXT)
+	if (q->ids.n / UAR_UUID_TEXT + q->waiting >= UAR_LIMIT_RUN_EXPORTS)
 		return UAR_ETOOBIG;
 	it = make_item(q, ticket);
 	if (!it)

@@ -12,6 +12,7 @@ struct export_queue {
 	struct live_run *run;
 	struct upload_set uploads;
 	struct uar_list items; /* of struct item: those that are not durable yet */
+	size_t waiting;	       /* of them: not given to the engine yet */
 	struct uar_buf ids;    /* of all items, UAR_UUID_TEXT bytes each */
 	/* The item with that ticket is durable, or was refused. */
 	void (*stored)(void *ctx, uint64_t ticket, uar_err e, uar_str id);
@@ -29,6 +30,7 @@ UAR_MUST_CHECK uar_err rt_export_add(struct export_queue *q, const struct uar_ex
 				     uar_str raw, uint64_t ticket);
 /* Nothing follows but `finished`. result: JSON that the entry returned, or empty. */
 UAR_MUST_CHECK uar_err rt_export_finish(struct export_queue *q, uar_str result);
+bool rt_export_has_room(const struct export_queue *q);		  /* else hold the plugin back */
 uar_str rt_export_id(const struct export_queue *q, size_t index); /* empty past the end */
 bool rt_export_known(const struct export_queue *q, uar_str id);
 

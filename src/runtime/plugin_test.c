@@ -8,6 +8,8 @@
 
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
 
+enum { LONG_ITEM = 8000, FLOOD = 1000 };
+
 /* The host: one entry, one call, and a memory of what was asked of it. */
 struct host {
 	struct uar_entries port;
@@ -180,6 +182,13 @@ static void close_world(struct world *w)
 	uar_pump_fini(&w->pump);
 }
 
+static void export(struct world *w, uar_str content, uint64_t ticket)
+{
+	struct uar_export x = { .type = UAR_STR("text"), .content = content };
+
+	w->host.events.exported(w->host.events.ctx, &x, UAR_STR(""), ticket);
+}
+
 static void upload(struct world *w)
 {
 	struct uar_piece p = { UAR_STR("up"), 0, UAR_STR("some bytes") };
@@ -251,4 +260,26 @@ TEST(a_stop_in_the_middle_of_an_upload_leaves_nothing_behind, "")
 		close_world(&w);
 		CHECK(!done);
 	}
+}
+
+TEST(a_plugin_that_does_not_wait_for_its_items_is_held_back, "")
+{
+	static char content[LONG_ITEM];
+	struct world w;
+	size_t sent = 0;
+
+	memset(content, 'x', sizeof content);
+	open_world(&w);
+	while (sent < FLOOD && !w.host.paused) {
+		export(&w, uar_str_n(content, sizeof content), 0);
+		sent++;
+	}
+	CHECK(w.host.paused);
+	settle(&w);
+	CHECK(!w.host.paused);
+	CHECK_INT(w.items, sent);
+	finish(&w);
+	settle(&w);
+	CHECK_INT(w.ends, 1);
+	close_world(&w);
 }
