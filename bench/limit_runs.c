@@ -63,7 +63,10 @@ static void decide(struct bench *b, struct run *run, size_t step, const struct u
 	struct uar_run *r = &run->r;
 	struct commit *k = &run->commit[step];
 	struct uar_buf buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
-	struct uar_core_env env = { uar_clock_wall(&uar_clock_system), &b->ids, &run->arena, &buf };
+	struct uar_core_env env = { .now_us = uar_clock_wall(&uar_clock_system),
+				    .ids = &b->ids,
+				    .arena = &run->arena,
+				    .buf = &buf };
 	struct uar_decision d = { 0 };
 	struct uar_error error = { 0 };
 
