@@ -178,7 +178,7 @@ static enum uarp_kind ctx_arg(struct uarp_run *run, const char *pointer, struct 
 	struct job *j = job_of(run);
 	const struct uar_json *v = uar_json_pointer(args_of(j), uar_str_c(pointer));
 	struct uar_buf json = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	uar_str text = UAR_STR("");
+	uar_str text;
 
 	*out = (struct uarp_value){ .kind = UARP_ABSENT, .text = "" };
 	if (!v)
