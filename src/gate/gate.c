@@ -68,6 +68,36 @@ static uar_err refuse_method(struct uar_http_request *r, struct uar_error *error
 	return refuse(UAR_EMETHOD, error);
 }
 
+static uar_err check_credential(struct uar_gate *g, struct uar_http_request *r, struct call *c,
+				struct uar_error *error)
+{
+	uar_err e;
+
+	if (c->route && c->route->open)
+		return UAR_OK;
+	e = gate_check_token(g, r, error);
+	if (!e || !c->route || !c->route->run || !gate_check_run_token(g, r, c->params[0]))
+		return e;
+	*error = (struct uar_error){ 0 };
+	return UAR_OK;
+}
+
+/* What is asked for. OPTIONS has no route of its own. */
+static uar_err check_request(struct call *c, struct uar_http_request *r, bool known,
+			     struct uar_error *error)
+{
+	uar_err e = check_path(r, error);
+
+	if (e)
+		return e;
+	if (!c->route && !known)
+		return refuse(UAR_ENOTFOUND, error);
+	if (!c->route)
+		return r->method == UAR_HTTP_OPTIONS ? UAR_OK : refuse_method(r, error);
+	e = gate_check_query(c->route, r, error);
+	return e ? e : check_body(c->route, r, error);
+}
+
 /* Names and origins first, then the token, then what the path says: somebody
  * without a token learns nothing about paths. */
 static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call *c,
@@ -81,23 +111,8 @@ static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call
 	if (e)
 		return e;
 	c->route = gate_route(r->method, r->path, c->params, &known);
-	if (!c->route || !c->route->open)
-		e = gate_check_token(g, r, error);
-	if (e && c->route && c->route->run && gate_check_run_token(g, r, c->params[0]))
-		e = UAR_OK;
-	if (!e)
-		e = check_path(r, error);
-	if (e)
-		return e;
-	known = known || uar_str_is(r->path, "*");
-	if (!c->route && known && r->method == UAR_HTTP_OPTIONS)
-		return UAR_OK;
-	if (!c->route && known)
-		return refuse_method(r, error);
-	if (!c->route)
-		return refuse(UAR_ENOTFOUND, error);
-	e = gate_check_query(c->route, r, error);
-	return e ? e : check_body(c->route, r, error);
+	e = check_credential(g, r, c, error);
+	return e ? e : check_request(c, r, known || uar_str_is(r->path, "*"), error);
 }
 
 static uar_err decode_params(struct call *c, struct uar_error *error)

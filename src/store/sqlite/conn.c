@@ -21,7 +21,6 @@ static uar_err meaning(int rc)
 	case SQLITE_IOERR_FSYNC:
 	case SQLITE_IOERR_DIR_FSYNC: return UAR_ESYNC;
 	case SQLITE_IOERR_NOMEM: return UAR_ENOMEM;
-	case SQLITE_IOERR_SHMSIZE: return UAR_EDISKFULL; /* all it does is to grow a file */
 	}
 	switch (rc & 0xff) {
 	case SQLITE_FULL: return UAR_EDISKFULL;
@@ -52,8 +51,8 @@ uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error)
 	const char *file = c->db ? sqlite3_db_filename(c->db, "main") : NULL;
 	char reason[80];
 
-	if (e == UAR_EIO && (why == ENOSPC || why == EDQUOT))
-		e = UAR_EDISKFULL;
+	if (e == UAR_EIO && (why == ENOSPC || why == EDQUOT || ext == SQLITE_IOERR_SHMSIZE))
+		e = UAR_EDISKFULL; /* SHMSIZE: a file could not grow */
 	return uar_error_set(error, e, "%s: %s (SQLite %d: %s)", file && *file ? file : "uar.db",
 			     e == UAR_EDISKFULL ? "no space left on the disk"
 			     : why		? strerror_r(why, reason, sizeof reason)
