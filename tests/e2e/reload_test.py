@@ -70,6 +70,15 @@ def no_grace(s, _):
         s.start()
 
 
+def stop_cancels(s, _):
+    run_id = s.create("assistant", "hi")
+    with s.stream(run_id) as stream:
+        stream.until(lambda e: e.type == "ChatDelta")
+    s.stop()
+    s.start()
+    equal(s.finish(run_id)["status"], "canceled")
+
+
 PROBES = {  # key: value before, value after, what shows it
     "log_level": ("info", "debug", debug_lines),
     "log_json": (False, True, json_lines),
@@ -78,6 +87,7 @@ PROBES = {  # key: value before, value after, what shows it
     "cancel_terminal": ("error", "done", cancelled_is_done),
     "heartbeat_seconds": ("10m", "100ms", quick_heartbeat),
     "drain_seconds": ("1h", "0s", no_grace),
+    "shutdown": ("keep", "cancel", stop_cancels),
 }
 
 
