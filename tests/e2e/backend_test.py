@@ -273,6 +273,18 @@ def stopped():
         equal(s.finish(run_id)["error"]["code"], "LOST")
 
 
+@test("a_stop_that_cancels_ends_what_waits_for_an_answer", "")
+def stop_cancels():
+    with Shop({"claude": {"script": ALLOW}}, shutdown="cancel") as s:
+        run_id = s.create("claude", "hi")
+        s.asked(run_id)
+        equal(s.stop(), 0)
+        equal(s.survivors(), [])
+        s.start()
+        r = s.record(run_id)
+        equal((r["status"], r["actions"]), ("canceled", []))
+
+
 def arguments(s):
     with open(os.path.join(s.root, "rec", "argv")) as f:
         return f.read().split("\n")
