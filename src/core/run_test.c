@@ -312,7 +312,7 @@ static void check_text(const char *unit, const char *end)
 		uar_buf_add_str(&text, uar_str_c(unit));
 	uar_buf_add_str(&text, uar_str_c(end));
 	story_init(&t, 1);
-	CHECK_INT(story_begin(&t, UAR_ENTRY_ECHO, false), UAR_OK);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_FIXTURE, false), UAR_OK);
 	c.text = uar_buf_str(&text);
 	CHECK_INT(story_tell(&t, &c), UAR_OK);
 	CHECK(uar_str_eq(told(&t, &got), uar_buf_str(&text)));
@@ -340,12 +340,40 @@ TEST(ill_formed_text_ends_all_the_same, "")
 	for (int i = 0; i < 20000; i++)
 		uar_buf_add_char(&text, (char)0x80);
 	story_init(&t, 1);
-	CHECK_INT(story_begin(&t, UAR_ENTRY_ECHO, false), UAR_OK);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_FIXTURE, false), UAR_OK);
 	c.text = uar_buf_str(&text);
 	/* Each byte becomes three: too large for an event, but nothing hangs. */
 	CHECK(story_tell(&t, &c) != UAR_EBUSY);
 	story_fini(&t);
 	uar_buf_fini(&text);
+}
+
+TEST(an_echo_is_one_decision, "")
+{
+	static const char sha[] =
+		"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+	struct uar_buf got = uar_buf_make(1 << 20);
+	struct uar_command c = story_create(UAR_ENTRY_ECHO, false);
+	struct story t;
+
+	story_init(&t, 1);
+	CHECK_INT(story_tell(&t, &c), UAR_OK);
+	CHECK_INT(t.r.status, UAR_STATUS_COMPLETED);
+	CHECK(uar_str_eq(told(&t, &got), c.create.what.message));
+	story_fini(&t);
+	/* But not when its text has to be fetched, and not before its turn. */
+	c.create.what.message_blob = uar_str_c(sha);
+	story_init(&t, 1);
+	CHECK_INT(story_tell(&t, &c), UAR_OK);
+	CHECK_INT(t.r.status, UAR_STATUS_RUNNING);
+	story_fini(&t);
+	story_init(&t, 1);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_ECHO, true), UAR_OK);
+	CHECK_INT(t.r.status, UAR_STATUS_QUEUED);
+	CHECK_INT(story_do(&t, UAR_CMD_START), UAR_OK);
+	CHECK_INT(t.r.status, UAR_STATUS_COMPLETED);
+	story_fini(&t);
+	uar_buf_fini(&got);
 }
 
 /* --- damage --------------------------------------------------------------------------- */

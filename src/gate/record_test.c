@@ -157,7 +157,7 @@ TEST(a_record_of_failure_and_of_a_timeout, "RUN-14 RUN-29")
 		struct story t;
 
 		story_init(&t, 1);
-		CHECK_INT(story_begin(&t, UAR_ENTRY_ECHO, false), UAR_OK);
+		CHECK_INT(story_begin(&t, UAR_ENTRY_FIXTURE, false), UAR_OK);
 		CHECK_INT(story_do(&t, ends[i].by), UAR_OK);
 		j = record(&t);
 		check_shape(j);
