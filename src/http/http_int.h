@@ -55,6 +55,7 @@ struct out_queue;
 struct uar_http_stream {
 	uv_poll_t poll;
 	struct uar_http *server;
+	struct out_queue *out; /* NULL: nothing waits */
 	int fd;
 	unsigned char state, due_class;
 	bool http10;
@@ -70,11 +71,10 @@ struct uar_http_stream {
 	} flow;
 	struct uar_list node, ready, due;
 	int64_t due_us;
-	struct exchange *x;    /* in BODY and HANDLER */
-	struct uar_buf in;     /* bytes that were read and not used yet */
-	size_t scanned;	       /* of them: looked at for the end of the head */
-	size_t progress;       /* body bytes since the deadline was set; bytes thrown away */
-	struct out_queue *out; /* NULL: nothing waits */
+	struct exchange *x; /* in BODY and HANDLER */
+	struct uar_buf in;  /* bytes that were read and not used yet */
+	size_t scanned;	    /* of them: looked at for the end of the head */
+	size_t progress;    /* body bytes since the deadline was set; bytes thrown away */
 	struct uar_http_stream_events events;
 	struct address *address; /* counted there, or NULL */
 	char peer[];

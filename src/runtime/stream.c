@@ -22,16 +22,18 @@ struct page {
 	char text[];
 };
 
+/* What a delivery touches stands together: with ten thousand readers each line
+ * of it comes from far away. */
 struct uar_stream {
-	struct uar_runtime *rt;
-	struct uar_stream_sink sink;
 	struct uar_sub sub;
-	struct page *page; /* on its way; an idle stream has none and stays small */
-	struct uar_task from_memory;
-	struct uar_owner owner;
 	enum state state;
 	bool of_run, checked, opened; /* checked: the cursor was found in the log */
 	uint64_t cursor;
+	struct uar_stream_sink sink;
+	struct uar_runtime *rt;
+	struct page *page; /* on its way; an idle stream has none and stays small */
+	struct uar_task from_memory;
+	struct uar_owner owner;
 	uar_str id;
 	size_t text_bytes;
 	char text[]; /* id, tenant, workspace, user */
