@@ -38,26 +38,46 @@ static uar_err meaning(int rc)
 	return UAR_EINTERNAL;
 }
 
+/* What the connection knows about the failure `rc`, when it is the same one. */
+static int extended(const struct sq_conn *c, int rc)
+{
+	int ext = c->db ? sqlite3_extended_errcode(c->db) : rc;
+
+	return (ext & 0xff) == (rc & 0xff) ? ext : rc;
+}
+
+/* The errno behind a failed call, or 0. */
+static int cause(const struct sq_conn *c, int ext)
+{
+	int kind = ext & 0xff;
+
+	return c->db && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN)
+		       ? sqlite3_system_errno(c->db)
+		       : 0;
+}
+
+static bool is_full(int ext, int why)
+{
+	return why == ENOSPC || why == EDQUOT || ext == SQLITE_IOERR_SHMSIZE; /* could not grow */
+}
+
 uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error)
 {
-	int ext = c->db && (sqlite3_extended_errcode(c->db) & 0xff) == (rc & 0xff)
-			  ? sqlite3_extended_errcode(c->db)
-			  : rc;
-
-	int why = c->db && ((ext & 0xff) == SQLITE_IOERR || (ext & 0xff) == SQLITE_CANTOPEN)
-			  ? sqlite3_system_errno(c->db)
-			  : 0;
-	uar_err e = meaning(ext);
+	int ext = extended(c, rc), why = cause(c, ext);
 	const char *file = c->db ? sqlite3_db_filename(c->db, "main") : NULL;
+	const char *text;
+	uar_err e = meaning(ext);
 	char reason[80];
 
-	if (e == UAR_EIO && (why == ENOSPC || why == EDQUOT || ext == SQLITE_IOERR_SHMSIZE))
-		e = UAR_EDISKFULL; /* SHMSIZE: a file could not grow */
+	if (e == UAR_EIO && is_full(ext, why))
+		e = UAR_EDISKFULL;
+	text = uar_err_text(e);
+	if (e == UAR_EDISKFULL)
+		text = "no space left on the disk";
+	else if (why)
+		text = strerror_r(why, reason, sizeof reason);
 	return uar_error_set(error, e, "%s: %s (SQLite %d: %s)", file && *file ? file : "uar.db",
-			     e == UAR_EDISKFULL ? "no space left on the disk"
-			     : why		? strerror_r(why, reason, sizeof reason)
-						: uar_err_text(e),
-			     ext, c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
+			     text, ext, c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
 }
 
 uar_err sq_exec(struct sq_conn *c, const char *sql, struct uar_error *error)
