@@ -331,12 +331,28 @@ static int leave(struct wire *w)
 	return 0;
 }
 
+/* Children of handlers inherit neither side of the wire: what they print is for the
+ * log, and what they read is empty. The input, or NULL. */
+static FILE *keep_wire(struct wire *w)
+{
+	int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	w->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (in < 0 || w->out < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
+	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return NULL;
+	close(nothing);
+	return fdopen(in, "r");
+}
+
 int uarp_main(const struct uarp_plugin *plugin)
 {
 	struct wire *w = calloc(1, sizeof *w); /* threads outlive this function */
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t n;
+	FILE *in;
 
 	if (!w || (plugin->open && plugin->open()))
 		return 1;
@@ -345,11 +361,11 @@ int uarp_main(const struct uarp_plugin *plugin)
 	pthread_mutex_init(&w->writing, NULL);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->work, NULL);
-	w->out = dup(STDOUT_FILENO);
-	if (w->out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+	in = keep_wire(w);
+	if (!in)
 		return 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	while ((n = getline(&line, &room, stdin)) > 0)
+	while ((n = getline(&line, &room, in)) > 0)
 		on_line(w, line, (size_t)n);
 	free(line);
 	return leave(w);

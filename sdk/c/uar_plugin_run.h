@@ -3,6 +3,7 @@
 #ifndef UAR_PLUGIN_RUN_H
 #define UAR_PLUGIN_RUN_H
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>

@@ -417,12 +417,17 @@ class Plugin:
                     "code": -32601, "message": f"no method {method!r}"}})
 
     def run(self):
-        """Serves until the server closes the wire. Standard output is the log from here on."""
-        sink = os.fdopen(os.dup(1), "wb")
+        """Serves until the server closes the wire. Standard output is the log from here on.
+
+        Children of handlers inherit neither side of the wire: standard input is empty."""
+        source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
         os.dup2(2, 1)
         sys.stdout.reconfigure(line_buffering=True)
         sys.stdout = Printed(sys.stdout)
-        self.serve(Wire(sys.stdin.buffer, sink))
+        self.serve(Wire(source, sink))
         for run in list(self.runs.values()):
             run.flag.set()
         sys.stdout.flush()

@@ -242,7 +242,7 @@ uar_err uar_definition_read(uar_str text_of, struct uar_definition *out, struct 
 
 static uar_err read_file(const char *path, struct uar_buf *out, struct uar_error *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
 	uar_err e = UAR_OK;
 

@@ -3,6 +3,7 @@
  * The same host as in the server loads the manifest and starts the program, so
  * what passes here works there. With an entry one run is executed; its items are
  * printed instead of stored. */
+#include <signal.h>
 #include <stdarg.h>
 
 #include "app/author.h"
@@ -311,6 +312,7 @@ int uar_author_check(struct uar_cli *cli, const char *folder, const char *entry)
 	struct uar_error error = { 0 };
 	uar_err e = uar_loop_create(cli->clock, &c.loop);
 
+	signal(SIGPIPE, SIG_IGN); /* a program that has left is told by its status */
 	c.w = uar_jw_begin(&c.report);
 	if (c.json)
 		uar_jw_obj(&c.w, NULL);

@@ -97,6 +97,11 @@ static uar_err make_models(struct server *s, struct uar_error *error)
 
 	if (e || (!c->openai_base_url[0] && !c->openai_api_key[0]))
 		return e;
+	if (!c->model[0] && !c->openai_base_url[0]) { /* the key may be meant for other programs */
+		uar_log(&s->log, UAR_LOG_WARN, "model.none",
+			{ "text", UAR_STR("a key but no model: set UAR_MODEL to use it") });
+		return UAR_OK;
+	}
 	if (!c->model[0])
 		return uar_error_set(error, UAR_ECONFIG,
 				     "a provider is configured but no model: set UAR_MODEL");

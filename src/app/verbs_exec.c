@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,7 +121,7 @@ static void show_question(struct exec *x, const struct uar_json *data)
 	uar_buf_fini(&b);
 }
 
-/* A line of the terminal; an interruption counts as no. */
+/* A line of the terminal, all at once; an interruption counts as no. */
 static char read_answer(struct exec *x)
 {
 	struct pollfd p = { .fd = fileno(x->tty), .events = POLLIN };
@@ -128,7 +129,7 @@ static char read_answer(struct exec *x)
 
 	while (!atomic_load(&x->interrupted))
 		if (poll(&p, 1, ASK_MS) == 1)
-			return fgets(line, sizeof line, x->tty) ? line[0] : 'n';
+			return read(p.fd, line, sizeof line) > 0 ? line[0] : 'n';
 	return 'n';
 }
 
@@ -147,8 +148,10 @@ static const char *decide(struct exec *x, const struct uar_json *data)
 		return "deny";
 	}
 	uar_render_rest(&x->render);
+	tcflush(fileno(x->tty), TCIFLUSH); /* what was typed before was no answer */
 	show_question(x, data);
 	c = read_answer(x);
+	tcflush(fileno(x->tty), TCIFLUSH);
 	return c == 'y' || c == 'Y' ? "allow" : c == 'a' || c == 'A' ? "allow_for_session" : "deny";
 }
 

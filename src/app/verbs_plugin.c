@@ -119,27 +119,44 @@ static void put_item(struct uar_buf *out, const struct uar_json *item)
 	uar_buf_fini(&json);
 }
 
+/* Writes a page and leaves in `after` where the next one begins; empty: there is none. */
+static uar_err write_page(struct uar_cli *cli, const char *path, struct uar_buf *after,
+			  struct uar_error *error)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	struct uar_remote_answer a = { .root = NULL };
+	uar_err e = uar_remote_ask(cli, &(struct uar_api_request){ .method = "GET", .path = path },
+				   &a, error);
+
+	uar_buf_clear(after);
+	if (!e) {
+		for (const struct uar_json *item =
+			     uar_json_at(uar_json_get(a.root, UAR_STR("items")), 0);
+		     item; item = item->next)
+			put_item(&text, item);
+		uar_buf_add_str(after, uar_json_str(uar_json_get(a.root, UAR_STR("next_after")),
+						    UAR_STR("")));
+		e = uar_cli_write(cli, &text) == UAR_EXIT_OK ? after->err : UAR_EIO;
+	}
+	uar_remote_answer_fini(&a);
+	uar_buf_fini(&text);
+	return e;
+}
+
 static uar_err write_items(struct uar_cli *cli, const char *run_id, struct uar_error *error)
 {
 	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
-	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
-	struct uar_remote_answer a = { .root = NULL };
+	struct uar_buf after = uar_buf_make(UAR_LIMIT_ID_BYTES);
 	uar_err e;
 
-	uar_buf_printf(&path, "/runs/%s/export?limit=%d", run_id, UAR_LIMIT_EXPORT_PAGE);
-	e = path.err;
-	if (!e)
-		e = uar_remote_ask(cli,
-				   &(struct uar_api_request){ .method = "GET", .path = path.p }, &a,
-				   error);
-	for (const struct uar_json *item =
-		     e ? NULL : uar_json_at(uar_json_get(a.root, UAR_STR("items")), 0);
-	     item; item = item->next)
-		put_item(&text, item);
-	if (!e && uar_cli_write(cli, &text) != UAR_EXIT_OK)
-		e = UAR_EIO;
-	uar_remote_answer_fini(&a);
-	uar_buf_fini(&text);
+	do {
+		uar_buf_clear(&path);
+		uar_buf_printf(&path, "/runs/%s/export?limit=%d%s%.*s", run_id,
+			       UAR_LIMIT_EXPORT_PAGE, after.n ? "&after=" : "",
+			       UAR_FMT(uar_buf_str(&after)));
+		e = path.err ? path.err : write_page(cli, path.p, &after, error);
+	} while (!e && after.n);
+	uar_buf_fini(&after);
 	uar_buf_fini(&path);
 	return e;
 }

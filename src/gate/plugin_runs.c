@@ -130,8 +130,12 @@ static void answer_end(struct start *s)
 		return;
 	}
 	s->get = (struct uar_blob_get){ .limit = UAR_LIMIT_EXPORT_BYTES * 2, .done = result_ready };
-	memcpy(s->get.sha256, s->blob.p, sizeof s->get.sha256 - 1);
-	e = store->ops->blob_get(store, &s->get);
+	if (s->blob.n == sizeof s->get.sha256 - 1) {
+		memcpy(s->get.sha256, s->blob.p, s->blob.n);
+		e = store->ops->blob_get(store, &s->get);
+	} else {
+		e = UAR_ECORRUPT;
+	}
 	if (e)
 		gate_problem(s->c, e, NULL);
 }

@@ -65,15 +65,17 @@ uar_err gate_other_inputs(struct call *c, const struct uar_json *inputs, uar_str
 	return UAR_OK;
 }
 
-/* Two requests with one key must mean the same: everything counts but the key, and
- * whether somebody waits. */
+/* Two requests with one key must mean the same: everything counts but the key,
+ * whether somebody waits, and the trace, which is another one when a client asks
+ * again. */
 uar_err gate_fingerprint(struct call *c, uar_str *out)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	char hex[UAR_SHA256_TEXT + 1];
 
 	for (const struct uar_json *m = c->body->first; m; m = m->next) {
-		if (uar_str_is(m->key, "idempotency_key") || uar_str_is(m->key, "mode"))
+		if (uar_str_is(m->key, "idempotency_key") || uar_str_is(m->key, "mode") ||
+		    uar_str_is(m->key, "trace_id"))
 			continue;
 		uar_buf_add_str(&b, m->key);
 		uar_buf_add_char(&b, 0);

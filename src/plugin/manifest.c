@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "plugin/plugin.h"
@@ -203,11 +204,16 @@ uar_err uar_manifest_read(uar_str source, const char *dir, struct uar_manifest *
 
 static uar_err read_file(const char *path, struct uar_buf *out, struct uar_error *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* also of a FIFO */
 	char piece[16384];
+	struct stat st;
 	ssize_t n = -1;
 	int number;
 
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		return uar_error_set(error, UAR_EINVALID, "%s: not a file", path);
+	}
 	while (fd >= 0 && (n = read(fd, piece, sizeof piece)) > 0)
 		uar_buf_add(out, piece, (size_t)n);
 	number = errno;

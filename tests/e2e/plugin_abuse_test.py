@@ -52,6 +52,31 @@ plugin.run()
         equal(s.done(again)["status"], "succeeded")
 
 
+@test("children_of_a_handler_read_and_write_nothing_of_the_protocol", "")
+def inheritance():
+    script = WITH_SDK + """
+import subprocess
+@plugin.entry("e")
+def e(ctx, args):
+    return subprocess.run(["sh", "-c", "cat; printf noise >&2"], capture_output=False).returncode
+plugin.run()
+"""
+    with lab(script, concurrency=8) as s:
+        runs = [s.begin("e", plugin="p") for _ in range(8)]
+        equal([s.done(r)["status"] for r in runs], ["succeeded"] * 8)
+
+
+@test("a_manifest_or_definition_that_is_no_file_does_not_stop_the_start", "")
+def no_file():
+    with tempfile.TemporaryDirectory(prefix="uar-fifo-") as root:
+        os.makedirs(os.path.join(root, "p"))
+        os.mkfifo(os.path.join(root, "p", "plugin.json"))
+        os.mkfifo(os.path.join(root, "x.json"))
+        with Lab(root, agents_dir=root, env={"OPENAI_API_KEY": "for-another-program"}) as s:
+            check("plugin.json: not a file" in s.log(), s.log())
+            check("file=x.json" in s.log() and "set UAR_MODEL" in s.log(), s.log())
+
+
 @test("processes_of_a_cancelled_run_are_gone", "RUN-37 RUN-36")
 def tree():
     script = RAW + """

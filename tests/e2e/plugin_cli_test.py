@@ -70,6 +70,8 @@ def statuses():
         uar = line(s)
         never = json.dumps({"file": s.file("never")})
         equal(uar("trigger", "lab", "echo", "--args", '{"say": 1}', "--wait").returncode, 0)
+        shown = uar("trigger", "lab", "many", "--args", '{"n": 2050}', "--wait").stdout
+        equal(len([line for line in shown.splitlines() if line.startswith("item ")]), 2050, "all pages")
         equal(uar("trigger", "lab", "raises", "--wait").returncode, 1)
         equal(uar("trigger", "lab", "gate", "--args", never, "--timeout", "1s", "--wait").returncode, 4)
         run_id = uar("trigger", "lab", "gate", "--args", never).stdout.strip()

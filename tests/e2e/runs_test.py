@@ -165,7 +165,7 @@ def idempotency():
         for change in ({"agent_id": "demo"}, {"inputs": {"message": "twice"}}, {"timeout": 3}):
             refused(s.http.post("/api/runs", {**body, **change}), 409, "CONFLICT")
         s.restart()
-        again = s.http.post("/api/runs", body)
+        again = s.http.post("/api/runs", {**body, "trace_id": "ab" * 16})
         equal((again.status, again.json["run_id"]), (202, run_id))
         equal(again.json["status"], "succeeded")
         refused(s.http.post("/api/runs", {**body, "timeout": 9}), 409, "CONFLICT")
