@@ -416,8 +416,8 @@ static const char *const filter_sql[F_COUNT] = {
 	[F_SESSION] = "r.sid = (SELECT sid FROM sessions WHERE oid = ?1 AND session_id = ?",
 	[F_TASK] = "r.task_id = ?",
 	/* The index leaves out the runs that are their own root. */
-	[F_ROOT] = "r.rid IN (SELECT rid FROM runs WHERE run_id = ?6 AND root_run_id = ?6 UNION ALL"
-		   " SELECT rid FROM runs WHERE root_run_id <> run_id AND root_run_id = ?",
+	[F_ROOT] = ("r.rid IN (SELECT rid FROM runs WHERE run_id = ?6 AND root_run_id = ?6 UNION "
+		    "ALL SELECT rid FROM runs WHERE root_run_id <> run_id AND root_run_id = ?"),
 	[F_STATUS] = "r.status = ?",
 	[F_PLUGIN] = "r.plugin_id = ?",
 	[F_ENTRY] = "r.entry_id = ?",
