@@ -557,6 +557,18 @@ static uar_err on_signals(struct server *s)
 	return e;
 }
 
+/* It is ending: one signal more would only spoil its status. */
+static void hold_signals(void)
+{
+	sigset_t stops;
+
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGTERM);
+	sigaddset(&stops, SIGINT);
+	sigaddset(&stops, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &stops, NULL);
+}
+
 int uar_app_serve(struct uar_config_set *config, bool json, FILE *out)
 {
 	struct server s = { .config = config, .out = out, .json = json };
@@ -576,6 +588,7 @@ int uar_app_serve(struct uar_config_set *config, bool json, FILE *out)
 		status = announce(&s);
 	if (!status)
 		uar_loop_run(s.loop);
+	hold_signals();
 	if (s.broken)
 		_exit(1); /* nothing may be acknowledged any more, not even by closing */
 	unmake_all(&s);
