@@ -10,7 +10,7 @@ from lib.server import ROOT
 SDK = os.path.join(ROOT, "sdk", "python")
 WITH_SDK = f"import os, sys, time\nsys.path.insert(0, {SDK!r})\n" \
            "from uar_plugin import Plugin\nplugin = Plugin()\n"
-RAW = """import json, os, sys, time
+RAW = """import json, os, signal, sys
 def read():
     line = sys.stdin.readline()
     if not line: sys.exit(0)
@@ -85,10 +85,8 @@ child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 say(id=7, method="run.export", params={"run_id": run, "type": "json",
     "json": [os.getpid(), child.pid]})
 say(method="run.progress", params={"run_id": run, "progress": 0.5})
-while True:
-    try: read()
-    except SystemExit: pass
-    time.sleep(0.01)
+while sys.stdin.readline(): pass
+signal.pause()
 """
     with lab(script, cancel_grace_seconds=0.1) as s:
         run_id = s.begin("e", plugin="p")
@@ -110,7 +108,7 @@ child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 say(id=7, method="run.export", params={"run_id": run, "type": "json",
     "json": [os.getpid(), child.pid]})
 say(method="run.progress", params={"run_id": run, "progress": 0.5})
-time.sleep(1000)
+signal.pause()
 """
     with lab(script) as s:
         for end in (s.kill, s.stop):
@@ -151,8 +149,8 @@ read()
 
 @test("giant_lines_silence_and_wrong_protocols_end_the_process", "ERR-07")
 def wires():
-    cases = (("e", RAW + "sys.stdout.write('x' * 3000000)\nsys.stdout.flush()\ntime.sleep(1000)\n", {}),
-             ("e", "import time\ntime.sleep(1000)\n", {"start_timeout_seconds": 0.1}),
+    cases = (("e", RAW + "sys.stdout.write('x' * 3000000)\nsys.stdout.flush()\nsignal.pause()\n", {}),
+             ("e", "import signal\nsignal.pause()\n", {"start_timeout_seconds": 0.1}),
              ("e", "import sys\nprint('{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":"
                    "{\"protocol\":\"9\"}}', flush=True)\nsys.stdin.read()\n", {}),
              ("e", "import sys\nsys.exit(3)\n", {}))

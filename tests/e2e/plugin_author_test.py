@@ -124,7 +124,7 @@ def broken():
         return f"input(); print({message!r}, flush=True); input()"
     status, r = with_script("raise SystemExit('no licence')")
     check(status == 1 and "no licence" in r["error"]["message"], r)
-    status, r = with_script("import time; time.sleep(1000)", start_timeout_seconds=0.1)
+    status, r = with_script("import signal; signal.pause()", start_timeout_seconds=0.1)
     check(status == 1 and "hello" in r["error"]["message"], r)
     status, r = with_script(answer({"protocol": "7"}))
     check(status == 1 and "protocol" in r["error"]["message"], r)

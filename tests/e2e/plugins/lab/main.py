@@ -4,7 +4,7 @@ import base64
 import hashlib
 import os
 import sys
-import time
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "../../../../sdk/python"))
@@ -208,8 +208,7 @@ def chatter(ctx, args):
 @plugin.entry("late_for_ever")
 def late_for_ever(ctx, args):
     ctx.run.progress(0.1)
-    while True:
-        time.sleep(1)
+    threading.Event().wait()  # which nobody sets
 
 
 @plugin.entry("fills")
