@@ -25,7 +25,11 @@ say(id=start["id"], result={})
 
 
 def alive(pid):
-    return os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2]
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().split()[2] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):  # between the two lines, too
+        return False
 
 
 def lab(script, **manifest):
