@@ -1,4 +1,4 @@
-/* page.c - the page of UAR itself: three files that are part of the program,
+/* page.c - the page of UAR itself: files that are part of the program (page.def),
  * each as it is and compressed.
  *
  * Nothing in them is secret and nothing depends on who asks; the page gets its
@@ -25,26 +25,29 @@
 #define UAR_PAGE_GZ "build/web"
 #endif
 
-EMBED(html, "web/page/page.html");
-EMBED(js, "web/page/page.js");
-EMBED(css, "web/page/page.css");
-EMBED(html_gz, UAR_PAGE_GZ "/page.html.gz");
-EMBED(js_gz, UAR_PAGE_GZ "/page.js.gz");
-EMBED(css_gz, UAR_PAGE_GZ "/page.css.gz");
+#define SCRIPT "text/javascript; charset=utf-8"
+#define F(NAME, FILE, TYPE)                                                                        \
+	EMBED(NAME, "web/page/" FILE);                                                             \
+	EMBED(NAME##_gz, UAR_PAGE_GZ "/" FILE ".gz");
+F(html, "page.html", "")
+#include "gate/page.def"
+#undef F
 
 struct file {
-	const char *type;
-	uar_str plain, gzip;
+	const char *name, *type;
+	const char *plain, *plain_end, *gzip, *gzip_end;
 };
-#define FILE_OF(NAME, TYPE)                                                                        \
-	(struct file)                                                                              \
+#define FILE_OF(NAME, FILE, TYPE)                                                                  \
 	{                                                                                          \
-		TYPE,                                                                              \
-			uar_str_n(uar_page_##NAME,                                                 \
-				  (size_t)(uar_page_##NAME##_end - uar_page_##NAME)),              \
-			uar_str_n(uar_page_##NAME##_gz,                                            \
-				  (size_t)(uar_page_##NAME##_gz_end - uar_page_##NAME##_gz))       \
+		FILE, TYPE, uar_page_##NAME, uar_page_##NAME##_end, uar_page_##NAME##_gz,          \
+			uar_page_##NAME##_gz_end                                                   \
 	}
+static const struct file html = FILE_OF(html, "page.html", "text/html; charset=utf-8");
+static const struct file files[] = {
+#define F(NAME, FILE, TYPE) FILE_OF(NAME, FILE, TYPE),
+#include "gate/page.def"
+#undef F
+};
 
 #define POLICY                                                                                     \
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "            \
@@ -81,12 +84,13 @@ static bool takes_gzip(uar_str list)
 	return false;
 }
 
-static void answer_file(struct call *c, struct file f)
+static void answer_file(struct call *c, const struct file *f)
 {
 	char hex[UAR_SHA256_TEXT + 1], tag[UAR_SHA256_TEXT + 3];
 	struct uar_http_request *r = c->r;
 	bool gzip = takes_gzip(uar_http_header(r, "accept-encoding")), known;
-	uar_str body = gzip ? f.gzip : f.plain;
+	uar_str body = gzip ? uar_str_n(f->gzip, (size_t)(f->gzip_end - f->gzip))
+			    : uar_str_n(f->plain, (size_t)(f->plain_end - f->plain));
 
 	uar_sha256_hex(body, hex);
 	snprintf(tag, sizeof tag, "\"%.32s\"", hex);
@@ -105,7 +109,7 @@ static void answer_file(struct call *c, struct file f)
 	gate_call_free(c);
 	uar_http_respond(r, &(struct uar_http_response){
 				    .status = known ? 304 : 200,
-				    .content_type = known ? NULL : f.type,
+				    .content_type = known ? NULL : f->type,
 				    .body = known ? UAR_STR("") : body,
 				    .headers = headers,
 				    .header_count = ARRAY_LEN(headers) - !(gzip && !known),
@@ -114,15 +118,15 @@ static void answer_file(struct call *c, struct file f)
 
 void gate_page_html(struct call *c)
 {
-	answer_file(c, FILE_OF(html, "text/html; charset=utf-8"));
+	answer_file(c, &html);
 }
 
-void gate_page_js(struct call *c)
+void gate_page_file(struct call *c)
 {
-	answer_file(c, FILE_OF(js, "text/javascript; charset=utf-8"));
-}
-
-void gate_page_css(struct call *c)
-{
-	answer_file(c, FILE_OF(css, "text/css; charset=utf-8"));
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (uar_str_is(c->params[0], files[i].name)) {
+			answer_file(c, &files[i]);
+			return;
+		}
+	gate_problem(c, UAR_ENOTFOUND, NULL);
 }

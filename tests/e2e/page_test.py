@@ -14,8 +14,9 @@ from lib.backends import Shop, recording
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, "..", "..", "web", "page")
-FILES = {"/": ("page.html", "text/html; charset=utf-8"), "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-         "/page.css": ("page.css", "text/css; charset=utf-8")}
+SCRIPTS = ("page.js", "server.js", "run.js", "follow.js", "screen.js", "draw.js")
+FILES = {"/": ("page.html", "text/html; charset=utf-8"), "/page/page.css": ("page.css", "text/css; charset=utf-8"),
+         **{"/page/" + name: (name, "text/javascript; charset=utf-8") for name in SCRIPTS}}
 PLAYWRIGHT = "playwright-core@1.65.0"
 
 
@@ -37,13 +38,15 @@ def files():
             equal(a.headers["x-content-type-options"], "nosniff")
             head = s.http.send("HEAD", path, token=False)
             equal((head.status, head.body, head.headers["content-length"]), (200, b"", str(len(source))))
+        refused(s.http.get("/page/other.js", token=False), 404, "NOT_FOUND")
+        equal({"page.html", "page.css", *SCRIPTS}, set(os.listdir(SOURCES)))
 
 
 @test("page_files_are_not_sent_again", "")
 def etags():
     with Server() as s:
         tags = {path: s.http.get(path, token=False).headers["etag"] for path in FILES}
-        equal(len(set(tags.values())), 3)
+        equal(len(set(tags.values())), len(FILES))
         for path, tag in tags.items():
             for known in (tag, "W/" + tag, f'"other", {tag}', "*"):
                 a = s.http.get(path, token=False, headers={"If-None-Match": known})
@@ -80,9 +83,13 @@ def plain():
     check(not re.search(r"<style|\sstyle=|\son\w+=|javascript:", html), "inline code")
     equal(re.findall(r"<script[^>]*>(.*?)</script>", html, re.S), [""])
     for address in re.findall(r'(?:src|href)="([^"]*)"', html):
-        check(re.match(r"page\.(js|css)$|data:image/svg\+xml,", address), address)
-    with open(os.path.join(SOURCES, "page.js"), encoding="utf-8") as f:
-        check(not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|https?://", f.read()))
+        check(re.match(r"page/page\.(js|css)$|data:image/svg\+xml,", address), address)
+    for name in SCRIPTS:
+        with open(os.path.join(SOURCES, name), encoding="utf-8") as f:
+            source = f.read()
+        check(not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|https?://", source), name)
+        imported = re.findall(r"from '([^']*)'", source)
+        check(all(i.removeprefix("./") in SCRIPTS for i in imported), name, imported)
 
 
 @test("page_link_works_once", "")

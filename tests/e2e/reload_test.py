@@ -58,7 +58,7 @@ def no_grace(s, _):
     """A client that asks on and on and reads nothing would hold the stop up for an hour."""
     with connect(s.url) as x:
         x.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        ask = f"GET /page.js HTTP/1.1\r\nHost: {host_of(s.url)}\r\n\r\n".encode() * 100
+        ask = f"GET /page/page.js HTTP/1.1\r\nHost: {host_of(s.url)}\r\n\r\n".encode() * 100
         x.settimeout(1)
         try:
             while True:

@@ -1,553 +1,20 @@
-// page.js - UAR's own page: sign in by the one-time link, talk to an agent, watch
-// and reopen runs.
-//
-// What arrives is data, never markup: it is shown through text nodes alone. What
-// is shown is a fold of the run's events, so a page that was there from the start
-// and one that came later show the same; the cursor is the last event's id, and
-// a broken connection is taken up behind it.
+// page.js - UAR's own page: sign in by the one-time link, talk to an agent, watch and
+// reopen runs. A page that was there from the start and one that came later show the
+// same, because what is shown is a fold of the run's events (run.js).
+import {around, drawSoon, setState} from './draw.js';
+import {follow} from './follow.js';
+import {Run} from './run.js';
+import {make, nearEnd, page, say, showLine, toEnd} from './screen.js';
+import {Problem, ask, askJson, events, insist, onLine, setToken, signedIn} from './server.js';
 
 /** @typedef {{agent_id: string, title: string, description: string, entry: string}} Agent */
 /** @typedef {{run_id: string, agent_id: string, status: string, session_id: string,
  *   conversation_id: string, created_at: number}} RunRecord */
-/** @typedef {{type: string, data: any}} RunEvent */
-/** @typedef {{kind: string, text: string, id?: string, title?: string, state?: string, input?: string,
- *   element?: HTMLElement, body?: HTMLElement, drawn?: number, folded?: boolean}} Block */
-// (drawn: characters on the screen, -1: draw all anew)
-/** @typedef {{ok: boolean, code: string, message: string}} Outcome */
-/** @typedef {'waiting' | 'live' | 'away' | 'over' | 'gone'} RunState */
 
-const TOKEN_KEY = 'uar.token';
-const LONG_REASONING = 600; // characters; longer ones fold away when the answer begins
-const SHOWN_MAX = 20000; // characters of one tool value
-const SILENCE_MS = 45000; // without even a heartbeat the connection counts as dead
-const AWAY_HINT_MS = 10000;
 const HISTORY_MAX = 50; // runs of a conversation that are opened again
 const MESSAGES_MAX = 4 << 20; // bytes of a session read to find what was asked
 const LIST_PAGE = 30;
 const LIST_EVERY_MS = 10000;
-
-/** @template {HTMLElement} T @param {string} id @returns {T} */
-function by(id) {
-	return /** @type {T} */ (document.getElementById(id));
-}
-
-const page = {
-	line: by('line'),
-	said: by('said'),
-	app: by('app'),
-	signIn: by('sign-in'),
-	signInWhy: by('sign-in-why'),
-	signInForm: /** @type {HTMLFormElement} */ (by('sign-in-form')),
-	token: /** @type {HTMLInputElement} */ (by('token')),
-	runs: by('runs'),
-	runList: by('run-list'),
-	moreRuns: /** @type {HTMLButtonElement} */ (by('more-runs')),
-	showRuns: by('show-runs'),
-	newTalk: by('new-talk'),
-	talk: by('talk'),
-	latest: by('latest'),
-	composer: /** @type {HTMLFormElement} */ (by('composer')),
-	agent: /** @type {HTMLSelectElement} */ (by('agent')),
-	about: by('agent-about'),
-	recordingChoice: by('recording-choice'),
-	recording: /** @type {HTMLSelectElement} */ (by('recording')),
-	message: /** @type {HTMLTextAreaElement} */ (by('message')),
-	send: /** @type {HTMLButtonElement} */ (by('send')),
-	cancel: /** @type {HTMLButtonElement} */ (by('cancel')),
-};
-
-// --- asking the server ---------------------------------------------------------
-
-let token = sessionStorage.getItem(TOKEN_KEY) ?? '';
-
-/** What the server refused, in its own words. */
-class Problem extends Error {
-	/** @param {number} status @param {string} code @param {string} detail */
-	constructor(status, code, detail) {
-		super(detail);
-		this.status = status;
-		this.code = code;
-	}
-
-	/** Asking again as it is cannot help. */
-	get final() {
-		return this.status >= 400 && this.status < 500 && this.status !== 408 && this.status !== 429;
-	}
-}
-
-/** @param {Response} response */
-async function problemOf(response) {
-	const body = await response.json().catch(() => ({}));
-	return new Problem(response.status, body.code ?? `HTTP ${response.status}`, body.detail ?? response.statusText);
-}
-
-/** Paths are relative, so that the page also works below a prefix.
- * @param {string} path @param {{body?: object, headers?: Record<string, string>, signal?: AbortSignal}} [o] */
-async function ask(path, o = {}) {
-	const headers = {...o.headers};
-	if (token)
-		headers.Authorization = `Bearer ${token}`;
-	if (o.body)
-		headers['Content-Type'] = 'application/json';
-	const response = await fetch(path, {
-		method: o.body ? 'POST' : 'GET',
-		headers,
-		body: o.body && JSON.stringify(o.body),
-		signal: o.signal,
-		cache: 'no-store',
-		credentials: 'omit',
-	});
-	if (!response.ok)
-		throw await problemOf(response);
-	return response;
-}
-
-/** @param {string} path @param {object} [body] @param {AbortSignal} [signal] */
-async function askJson(path, body, signal) {
-	return (await ask(path, {body, signal})).json();
-}
-
-/** Ends early when the signal fires or the network is back. @param {number} ms @param {AbortSignal} signal */
-function pause(ms, signal) {
-	return new Promise((done) => {
-		const over = new AbortController();
-		const end = () => { over.abort(); clearTimeout(timer); done(undefined); };
-		const timer = setTimeout(end, ms);
-		signal.addEventListener('abort', end, {signal: over.signal});
-		window.addEventListener('online', end, {signal: over.signal});
-	});
-}
-
-/** Asks until there is an answer; only a refusal is thrown.
- * @param {() => Promise<any>} request @param {AbortSignal} signal */
-async function insist(request, signal) {
-	for (let wait = 300; ; wait = Math.min(wait * 1.6, 3000)) {
-		try {
-			const answer = await request();
-			showLine(true);
-			return answer;
-		} catch (e) {
-			if (signal.aborted || (e instanceof Problem && e.final))
-				throw e;
-		}
-		showLine(false);
-		await pause(wait, signal);
-	}
-}
-
-/** Server-Sent Events of a body; returns when it ends, throws when it breaks.
- * @param {ReadableStream<any>} body @param {() => void} alive called for every sign of life
- * @returns {AsyncGenerator<{id: number, event: RunEvent}>} */
-async function* events(body, alive) {
-	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-	let rest = '', id = 0, data = '';
-	try {
-		for (;;) {
-			const {value, done} = await reader.read();
-			if (done)
-				return;
-			alive();
-			const lines = (rest + value).split('\n');
-			rest = lines.pop() ?? '';
-			for (const line of lines) {
-				if (line.startsWith('data: '))
-					data += line.slice(6);
-				else if (line.startsWith('id: '))
-					id = Number(line.slice(4));
-				else if (line === '' && data) {
-					yield {id, event: JSON.parse(data)};
-					data = '';
-				}
-			}
-		}
-	} finally {
-		reader.cancel().catch(() => {});
-	}
-}
-
-// --- a run is the fold of its events --------------------------------------------
-
-/** @param {any} value */
-function brief(value) {
-	const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? '';
-	return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}\n… (${text.length} characters)` : text;
-}
-
-/** The text without its last `bytes` bytes of UTF-8. @param {string} text @param {number} bytes */
-function withoutTail(text, bytes) {
-	const all = new TextEncoder().encode(text);
-	return new TextDecoder().decode(all.subarray(0, Math.max(0, all.length - bytes)));
-}
-
-/** @param {string} text */
-function bytesOf(text) {
-	return new TextEncoder().encode(text).length;
-}
-
-class Run {
-	/** @param {string} id @param {string} agent @param {string} message */
-	constructor(id, agent, message) {
-		this.id = id;
-		this.agent = agent;
-		this.message = message;
-		/** @type {Block[]} */
-		this.blocks = [];
-		/** @type {Block[]} */
-		this.dropped = [];
-		this.cursor = 0;
-		/** @type {RunState} */
-		this.state = 'waiting';
-		/** @type {Outcome | null} */
-		this.outcome = null;
-		this.cancelling = false;
-		/** @type {Record<string, HTMLElement> | null} */
-		this.elements = null;
-	}
-
-	/** @param {RunEvent} event */
-	fold(event) {
-		const d = event.data ?? {};
-		switch (event.type) {
-		case 'ChatDelta': this.append('text', d.text_delta); break;
-		case 'ReasoningDelta': this.append('reasoning', d.text_delta); break;
-		case 'ToolStart':
-			this.blocks.push({kind: 'tool', text: '', id: d.tool_call_id, title: d.tool, state: 'running', input: brief(d.input)});
-			break;
-		case 'ToolDelta': this.tool(d.tool_call_id, (b) => { b.text = brief(d.delta); }); break;
-		case 'ToolEnd':
-			this.tool(d.tool_call_id, (b) => { b.text = brief(d.output); b.state = d.ok ? 'ok' : 'failed'; });
-			break;
-		case 'Artifact':
-			this.blocks.push({kind: 'artifact', text: String(d.artifact?.content ?? ''), title: d.artifact?.title || 'Artifact',
-				state: d.artifact?.language || d.artifact?.artifact_type || ''});
-			break;
-		case 'Citation': this.note(`Sources: ${(d.sources ?? []).map((/** @type {any} */ s) => s?.title ?? s?.url ?? brief(s)).join(', ')}`); break;
-		case 'MemoryRecall': this.note(`Remembered: ${brief(d.items)}`); break;
-		case 'ui.form.request': this.note(`Asks: ${d.title ?? ''}`); break;
-		case 'artifact.error': this.note(`Preview failed: ${d.message ?? ''}`); break;
-		case 'meta':
-			if (d.action_id)
-				this.question(d);
-			else
-				this.meta(d.metadata);
-			break;
-		case 'Error': this.outcome = {ok: false, code: String(d.code), message: String(d.message ?? '')}; break;
-		case 'RunDone': this.outcome = {ok: true, code: '', message: ''}; break;
-		}
-	}
-
-	/** @param {string} kind @param {string} [delta] */
-	append(kind, delta = '') {
-		const last = this.blocks.at(-1);
-		if (last?.kind === kind)
-			last.text += delta;
-		else
-			this.blocks.push({kind, text: delta});
-	}
-
-	/** @param {string} text */
-	note(text) {
-		this.blocks.push({kind: 'note', text});
-	}
-
-	/** @param {string} id @param {(b: Block) => void} change */
-	tool(id, change) {
-		const block = this.blocks.findLast((b) => b.kind === 'tool' && b.id === id);
-		if (block)
-			change(block);
-	}
-
-	/** Asked, or answered by whomever. @param {any} d */
-	question(d) {
-		const block = this.blocks.findLast((b) => b.kind === 'ask' && b.id === d.action_id);
-		if (block)
-			block.state = String(d.decision ?? d.status ?? '');
-		else if (d.action_type === 'tool_permission')
-			this.blocks.push({kind: 'ask', text: brief(d.scope?.input ?? d.scope?.input_preview), id: d.action_id,
-				title: String(d.title ?? ''), state: 'waits for you'});
-	}
-
-	/** @param {any} metadata */
-	meta(metadata) {
-		if (typeof metadata?.superseded_bytes === 'number')
-			this.supersede(metadata.superseded_bytes);
-		else if (metadata)
-			this.note(brief(metadata));
-	}
-
-	/** A call was cut off by a restart and is made again: so much of the text, and the
-	 * reasoning of that call, no longer count. @param {number} bytes */
-	supersede(bytes) {
-		for (let b = this.blocks.at(-1); b; b = this.blocks.at(-1)) {
-			if (b.kind !== 'reasoning' && !(b.kind === 'text' && bytes > 0))
-				return;
-			const has = b.kind === 'text' ? bytesOf(b.text) : 0;
-			if (has > bytes) {
-				b.text = withoutTail(b.text, bytes);
-				b.drawn = -1;
-				return;
-			}
-			bytes -= has;
-			this.blocks.pop();
-			this.dropped.push(b);
-		}
-	}
-
-	get answer() {
-		return this.blocks.filter((b) => b.kind === 'text').map((b) => b.text).join('\n');
-	}
-}
-
-/** One connection: from the cursor to the end of the body. @param {Run} run @param {AbortSignal} signal */
-async function listen(run, signal) {
-	const dead = new AbortController();
-	let silence = setTimeout(() => dead.abort(), SILENCE_MS);
-	const alive = () => {
-		clearTimeout(silence);
-		silence = setTimeout(() => dead.abort(), SILENCE_MS);
-	};
-	const stop = () => dead.abort();
-	signal.addEventListener('abort', stop);
-	try {
-		const headers = /** @type {Record<string, string>} */ (run.cursor ? {'Last-Event-ID': String(run.cursor)} : {});
-		const response = await ask(`api/runs/${encodeURIComponent(run.id)}/stream`, {headers, signal: dead.signal});
-		if (!response.body)
-			return;
-		setState(run, 'live');
-		for await (const {id, event} of events(response.body, alive)) {
-			if (id <= run.cursor)
-				continue;
-			run.fold(event);
-			run.cursor = id;
-			drawSoon(run);
-		}
-	} finally {
-		clearTimeout(silence);
-		signal.removeEventListener('abort', stop);
-	}
-}
-
-/** Follows a run to its end, through broken connections and restarts of the server.
- * @param {Run} run @param {AbortSignal} signal */
-async function follow(run, signal) {
-	for (let wait = 300; !run.outcome && !signal.aborted; wait = Math.min(wait * 1.6, 3000)) {
-		const before = run.cursor;
-		try {
-			await listen(run, signal);
-		} catch (e) {
-			if (e instanceof Problem && e.final && !signal.aborted) {
-				run.outcome = {ok: false, code: e.code, message: e.message};
-				refused(e);
-			}
-		}
-		if (run.outcome || signal.aborted)
-			break;
-		if (run.cursor > before)
-			wait = 300;
-		setState(run, 'away');
-		await pause(wait, signal);
-	}
-	setState(run, signal.aborted ? 'gone' : 'over');
-}
-
-// --- drawing ----------------------------------------------------------------------
-
-/** @param {string} tag @param {string} [className] @param {string} [text] */
-function make(tag, className = '', text = '') {
-	const element = document.createElement(tag);
-	if (className)
-		element.className = className;
-	if (text)
-		element.append(text);
-	return element;
-}
-
-/** @type {Set<Run>} */
-const toDraw = new Set();
-
-/** @param {Run} run */
-function drawSoon(run) {
-	if (toDraw.size === 0)
-		requestAnimationFrame(drawAll);
-	toDraw.add(run);
-}
-
-function drawAll() {
-	const follows = nearEnd();
-	for (const run of toDraw)
-		if (talk.runs.includes(run))
-			draw(run);
-	toDraw.clear();
-	if (follows)
-		toEnd();
-	showDeeds();
-}
-
-function nearEnd() {
-	const t = page.talk;
-	return t.scrollHeight - t.scrollTop - t.clientHeight < 80;
-}
-
-function toEnd() {
-	page.talk.scrollTop = page.talk.scrollHeight;
-}
-
-/** @param {Run} run */
-function draw(run) {
-	run.elements ??= makeTurn(run);
-	for (const block of run.dropped.splice(0))
-		block.element?.remove();
-	run.blocks.forEach((block, i) => {
-		if (!block.element)
-			run.elements?.blocks.append(makeBlock(block));
-		drawBlock(block);
-		if (block.kind === 'reasoning' && i < run.blocks.length - 1)
-			foldAway(block);
-	});
-	drawEnding(run, run.elements.ending);
-}
-
-/** Once; a person may open it again. @param {Block} block */
-function foldAway(block) {
-	if (!block.folded && block.text.length > LONG_REASONING)
-		/** @type {HTMLDetailsElement} */ (block.element).open = false;
-	block.folded = true;
-}
-
-/** @param {Run} run */
-function makeTurn(run) {
-	const turn = make('article', 'turn');
-	turn.setAttribute('aria-label', `Run of ${run.agent}`);
-	if (run.message)
-		turn.append(make('p', 'mine', run.message));
-	const blocks = make('div', 'blocks'), ending = make('p', 'ending');
-	turn.append(blocks, ending);
-	page.talk.append(turn);
-	return {turn, blocks, ending};
-}
-
-/** The first answer counts, so a second click harms nobody. @param {Block} block */
-function decisions(block) {
-	const row = make('p', 'decisions');
-	for (const [decision, word] of [['allow', 'Allow'], ['deny', 'Deny']]) {
-		const button = make('button', '', word);
-		button.addEventListener('click', () =>
-			askJson('api/control/respond_action', {action_id: block.id, decision}).catch(refused));
-		row.append(button, ' ');
-	}
-	return row;
-}
-
-/** @param {Block} block */
-function makeBlock(block) {
-	if (block.kind === 'reasoning') {
-		const details = /** @type {HTMLDetailsElement} */ (make('details', 'reasoning'));
-		details.open = true;
-		block.body = make('p');
-		details.append(make('summary', '', 'Thinking'), block.body);
-		block.element = details;
-	} else if (block.kind === 'tool' || block.kind === 'artifact') {
-		block.element = make('section', `card ${block.kind}`);
-		const head = make('h3', '', block.title);
-		head.append(make('span', 'state'));
-		block.body = make('pre');
-		block.body.tabIndex = 0;
-		block.element.append(head);
-		if (block.input)
-			block.element.append(make('pre', 'input', block.input));
-		block.element.append(block.body);
-	} else if (block.kind === 'ask') {
-		block.element = make('section', 'card ask');
-		const head = make('h3', '', block.title);
-		head.append(make('span', 'state'));
-		block.body = make('pre');
-		block.body.tabIndex = 0;
-		block.element.append(head, block.body, decisions(block));
-	} else {
-		block.element = block.body = make('p', block.kind === 'text' ? 'answer' : 'note');
-	}
-	block.drawn = 0;
-	return block.element;
-}
-
-/** Text only grows, but for what was superseded: what is new is appended. @param {Block} block */
-function drawBlock(block) {
-	const body = /** @type {HTMLElement} */ (block.body), drawn = block.drawn ?? 0;
-	const flows = block.kind === 'text' || block.kind === 'reasoning';
-	if (flows && drawn >= 0 && block.text.length > drawn) {
-		if (body.lastChild instanceof Text)
-			body.lastChild.appendData(block.text.slice(drawn));
-		else
-			body.append(block.text.slice(drawn));
-	} else if (body.textContent !== block.text) {
-		body.textContent = block.text;
-	}
-	block.drawn = block.text.length;
-	const state = block.element?.querySelector('.state');
-	if (state instanceof HTMLElement) {
-		state.textContent = block.state ?? '';
-		state.dataset.state = block.state;
-		body.hidden = block.kind === 'tool' && !block.text;
-		if (block.kind === 'ask')
-			/** @type {HTMLElement} */ (block.element?.lastElementChild).hidden = block.state !== 'waits for you';
-	}
-}
-
-/** @param {Run} run @returns {[string, string]} words and how they look */
-function endingOf(run) {
-	if (run.outcome?.ok)
-		return ['Done', ''];
-	if (run.outcome?.code === 'CANCELED')
-		return ['Cancelled', ''];
-	if (run.outcome)
-		return [`${run.outcome.code}: ${run.outcome.message}`, 'bad'];
-	if (run.state === 'away')
-		return ['Reconnecting…', 'wait'];
-	if (run.cancelling)
-		return ['Cancelling…', 'wait'];
-	return [run.blocks.length ? 'Running' : 'Waiting', ''];
-}
-
-/** @param {Run} run @param {HTMLElement} element */
-function drawEnding(run, element) {
-	const [words, look] = endingOf(run);
-	if (element.textContent !== words)
-		element.textContent = words;
-	element.dataset.state = look;
-}
-
-/** For those who listen instead of looking: each thing once. @param {string} words */
-function say(words) {
-	page.said.textContent = words;
-}
-
-let awaySince = 0;
-
-/** @param {boolean} good */
-function showLine(good) {
-	if (good)
-		awaySince = 0;
-	else if (!awaySince)
-		awaySince = performance.now();
-	const long = !good && performance.now() - awaySince > AWAY_HINT_MS;
-	page.line.dataset.state = good ? 'good' : 'bad';
-	page.line.textContent = good ? 'Connected' : long
-		? 'No answer. A server that was started again may have a new address: open the link it printed.'
-		: 'Reconnecting…';
-}
-
-/** @param {Run} run @param {RunState} state */
-function setState(run, state) {
-	const was = run.state;
-	run.state = state;
-	if (state === 'live' || state === 'away')
-		showLine(state === 'live');
-	if (state === 'away' && was !== 'away')
-		say('Connection lost, reconnecting.');
-	if (state === 'over')
-		say(run.outcome?.ok ? `${run.agent} answered: ${run.answer.slice(0, 500)}` : endingOf(run)[0]);
-	drawSoon(run);
-}
 
 // --- the conversation ----------------------------------------------------------------
 
@@ -567,7 +34,8 @@ class Talk {
 	add(run) {
 		this.runs.push(run);
 		drawSoon(run);
-		this.queue = this.queue.then(() => follow(run, this.left.signal)).then(() => listRuns());
+		const watcher = {changed: drawSoon, state: setState, refused};
+		this.queue = this.queue.then(() => follow(run, this.left.signal, watcher)).then(() => listRuns());
 	}
 
 	get active() {
@@ -831,8 +299,7 @@ async function loadAgents() {
 
 /** @param {string} why */
 function signOut(why) {
-	token = '';
-	sessionStorage.removeItem(TOKEN_KEY);
+	setToken('');
 	talk.left.abort();
 	for (const e of [page.app, page.newTalk, page.showRuns])
 		e.hidden = true;
@@ -844,17 +311,11 @@ function signOut(why) {
 	say(why);
 }
 
-/** @param {string} value */
-function signIn(value) {
-	token = value;
-	sessionStorage.setItem(TOKEN_KEY, token);
-}
-
 /** The code leaves the address, and with it the history, before it is used. @param {string} code */
 async function takeCode(code) {
 	history.replaceState(null, '', location.pathname + location.search);
 	const never = new AbortController().signal;
-	signIn((await insist(() => askJson('api/link', {code}), never)).token);
+	setToken((await insist(() => askJson('api/link', {code}), never)).token);
 }
 
 async function enter() {
@@ -863,7 +324,7 @@ async function enter() {
 	try {
 		if (code)
 			await takeCode(code);
-		if (!token) {
+		if (!signedIn()) {
 			signOut('');
 			return;
 		}
@@ -902,7 +363,7 @@ page.showRuns.addEventListener('click', () => {
 });
 page.signInForm.addEventListener('submit', (e) => {
 	e.preventDefault();
-	signIn(page.token.value.trim());
+	setToken(page.token.value.trim());
 	page.token.value = '';
 	enter();
 });
@@ -911,7 +372,13 @@ window.addEventListener('hashchange', () => {
 		enter();
 });
 setInterval(() => {
-	if (token && !page.app.hidden && document.visibilityState === 'visible')
+	if (signedIn() && !page.app.hidden && document.visibilityState === 'visible')
 		listRuns();
 }, LIST_EVERY_MS);
+onLine(showLine);
+around.shows = (run) => talk.runs.includes(run);
+around.drawn = showDeeds;
+around.decide = (actionId, decision) => {
+	askJson('api/control/respond_action', {action_id: actionId, decision}).catch(refused);
+};
 enter();

@@ -1,0 +1,169 @@
+// draw.js - runs on the screen: what is new is added, at most once a frame.
+import {make, nearEnd, page, say, showLine, toEnd} from './screen.js';
+
+/** @typedef {import('./run.js').Run} Run */
+/** @typedef {import('./run.js').Block} Block */
+/** @typedef {import('./run.js').RunState} RunState */
+
+const LONG_REASONING = 600; // characters; longer ones fold away when the answer begins
+
+/** What drawing needs of the rest of the page, which fills it in.
+ * @type {{shows: (run: Run) => boolean, drawn: () => void, decide: (actionId: string, decision: string) => void}} */
+export const around = {shows: () => true, drawn() {}, decide() {}};
+
+/** @type {Set<Run>} */
+const toDraw = new Set();
+
+/** @param {Run} run */
+export function drawSoon(run) {
+	if (toDraw.size === 0)
+		requestAnimationFrame(drawAll);
+	toDraw.add(run);
+}
+
+function drawAll() {
+	const follows = nearEnd();
+	for (const run of toDraw)
+		if (around.shows(run))
+			draw(run);
+	toDraw.clear();
+	if (follows)
+		toEnd();
+	around.drawn();
+}
+
+/** @param {Run} run */
+function draw(run) {
+	run.elements ??= makeTurn(run);
+	for (const block of run.dropped.splice(0))
+		block.element?.remove();
+	run.blocks.forEach((block, i) => {
+		if (!block.element)
+			run.elements?.blocks.append(makeBlock(block));
+		drawBlock(block);
+		if (block.kind === 'reasoning' && i < run.blocks.length - 1)
+			foldAway(block);
+	});
+	drawEnding(run, run.elements.ending);
+}
+
+/** Once; a person may open it again. @param {Block} block */
+function foldAway(block) {
+	if (!block.folded && block.text.length > LONG_REASONING)
+		/** @type {HTMLDetailsElement} */ (block.element).open = false;
+	block.folded = true;
+}
+
+/** @param {Run} run */
+function makeTurn(run) {
+	const turn = make('article', 'turn');
+	turn.setAttribute('aria-label', `Run of ${run.agent}`);
+	if (run.message)
+		turn.append(make('p', 'mine', run.message));
+	const blocks = make('div', 'blocks'), ending = make('p', 'ending');
+	turn.append(blocks, ending);
+	page.talk.append(turn);
+	return {turn, blocks, ending};
+}
+
+/** The first answer counts, so a second click harms nobody. @param {Block} block */
+function decisions(block) {
+	const row = make('p', 'decisions');
+	for (const [decision, word] of [['allow', 'Allow'], ['deny', 'Deny']]) {
+		const button = make('button', '', word);
+		button.addEventListener('click', () => around.decide(block.id ?? '', decision));
+		row.append(button, ' ');
+	}
+	return row;
+}
+
+/** @param {Block} block */
+function makeBlock(block) {
+	if (block.kind === 'reasoning') {
+		const details = /** @type {HTMLDetailsElement} */ (make('details', 'reasoning'));
+		details.open = true;
+		block.body = make('p');
+		details.append(make('summary', '', 'Thinking'), block.body);
+		block.element = details;
+	} else if (block.kind === 'tool' || block.kind === 'artifact') {
+		block.element = make('section', `card ${block.kind}`);
+		const head = make('h3', '', block.title);
+		head.append(make('span', 'state'));
+		block.body = make('pre');
+		block.body.tabIndex = 0;
+		block.element.append(head);
+		if (block.input)
+			block.element.append(make('pre', 'input', block.input));
+		block.element.append(block.body);
+	} else if (block.kind === 'ask') {
+		block.element = make('section', 'card ask');
+		const head = make('h3', '', block.title);
+		head.append(make('span', 'state'));
+		block.body = make('pre');
+		block.body.tabIndex = 0;
+		block.element.append(head, block.body, decisions(block));
+	} else {
+		block.element = block.body = make('p', block.kind === 'text' ? 'answer' : 'note');
+	}
+	block.drawn = 0;
+	return block.element;
+}
+
+/** Text only grows, but for what was superseded: what is new is appended. @param {Block} block */
+function drawBlock(block) {
+	const body = /** @type {HTMLElement} */ (block.body), drawn = block.drawn ?? 0;
+	const flows = block.kind === 'text' || block.kind === 'reasoning';
+	if (flows && drawn >= 0 && block.text.length > drawn) {
+		if (body.lastChild instanceof Text)
+			body.lastChild.appendData(block.text.slice(drawn));
+		else
+			body.append(block.text.slice(drawn));
+	} else if (body.textContent !== block.text) {
+		body.textContent = block.text;
+	}
+	block.drawn = block.text.length;
+	const state = block.element?.querySelector('.state');
+	if (state instanceof HTMLElement) {
+		state.textContent = block.state ?? '';
+		state.dataset.state = block.state;
+		body.hidden = block.kind === 'tool' && !block.text;
+		if (block.kind === 'ask')
+			/** @type {HTMLElement} */ (block.element?.lastElementChild).hidden = block.state !== 'waits for you';
+	}
+}
+
+/** @param {Run} run @returns {[string, string]} words and how they look */
+function endingOf(run) {
+	if (run.outcome?.ok)
+		return ['Done', ''];
+	if (run.outcome?.code === 'CANCELED')
+		return ['Cancelled', ''];
+	if (run.outcome)
+		return [`${run.outcome.code}: ${run.outcome.message}`, 'bad'];
+	if (run.state === 'away')
+		return ['Reconnecting…', 'wait'];
+	if (run.cancelling)
+		return ['Cancelling…', 'wait'];
+	return [run.blocks.length ? 'Running' : 'Waiting', ''];
+}
+
+/** @param {Run} run @param {HTMLElement} element */
+function drawEnding(run, element) {
+	const [words, look] = endingOf(run);
+	if (element.textContent !== words)
+		element.textContent = words;
+	element.dataset.state = look;
+}
+
+/** @param {Run} run @param {RunState} state */
+export function setState(run, state) {
+	const was = run.state;
+	run.state = state;
+	if (state === 'live' || state === 'away')
+		showLine(state === 'live');
+	if (state === 'away' && was !== 'away')
+		say('Connection lost, reconnecting.');
+	if (state === 'over')
+		say(run.outcome?.ok ? `${run.agent} answered: ${run.answer.slice(0, 500)}` : endingOf(run)[0]);
+	drawSoon(run);
+}
