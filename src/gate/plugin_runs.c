@@ -352,7 +352,13 @@ static uar_err decode_start(struct start *s, struct uar_error *error)
 	op->trace_id = body.trace_id;
 	op->timeout_us = gate_timeout_us(body.timeout);
 	op->done = created;
-	return gate_fingerprint(s->c, &op->fingerprint);
+	if (!op->idempotency_key.n)
+		return UAR_OK;
+	return gate_fingerprint(s->c,
+				&(struct gate_meaning){ .plugin_id = body.plugin_id,
+							.entry_id = body.entry_id,
+							.args = body.args },
+				&op->fingerprint);
 }
 
 static void start(struct call *c, bool envelope)

@@ -65,22 +65,24 @@ uar_err gate_other_inputs(struct call *c, const struct uar_json *inputs, uar_str
 	return UAR_OK;
 }
 
-/* Two requests with one key must mean the same: everything counts but the key,
- * whether somebody waits, and the trace, which is another one when a client asks
- * again. */
-uar_err gate_fingerprint(struct call *c, uar_str *out)
+/* Two requests with one key must mean the same work: what is run, with which
+ * arguments, in which conversation. How it is watched, traced, named or limited
+ * may differ when a client asks again. Arguments are compared as values. */
+uar_err gate_fingerprint(struct call *c, const struct gate_meaning *m, uar_str *out)
 {
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	const uar_str names[] = { m->plugin_id, m->entry_id, m->conversation_id };
+	struct uar_buf b = uar_buf_make(2 * UAR_LIMIT_JSON_BYTES);
 	char hex[UAR_SHA256_TEXT + 1];
 
-	for (const struct uar_json *m = c->body->first; m; m = m->next) {
-		if (uar_str_is(m->key, "idempotency_key") || uar_str_is(m->key, "mode") ||
-		    uar_str_is(m->key, "trace_id"))
-			continue;
-		uar_buf_add_str(&b, m->key);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		uar_buf_add_str(&b, names[i]);
 		uar_buf_add_char(&b, 0);
-		uar_json_write(&b, m);
 	}
+	if (m->args && m->args->count) /* none are as good as empty ones */
+		uar_json_write_canonical(&b, m->args);
+	uar_buf_add_char(&b, 0);
+	if (m->context)
+		uar_json_write_canonical(&b, m->context);
 	if (!b.err) { /* of the whole text or not at all */
 		uar_sha256_hex(uar_buf_str(&b), hex);
 		uar_buf_clear(&b);
@@ -215,7 +217,11 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 	if (!e && body.context)
 		e = keep_context(c, body.context, &op->context, error);
 	if (!e && op->idempotency_key.n)
-		e = gate_fingerprint(c, &op->fingerprint);
+		e = gate_fingerprint(c,
+				     &(struct gate_meaning){ UAR_STR("uar.agent"), body.agent_id,
+							     body.conversation_id, body.inputs,
+							     body.context },
+				     &op->fingerprint);
 	return e;
 }
 

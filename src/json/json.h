@@ -97,5 +97,8 @@ UAR_MUST_CHECK uar_err uar_json_patch(const struct uar_json *doc, const struct u
 				      struct uar_error *error);
 /* Writes the tree compactly. */
 void uar_json_write(struct uar_buf *out, const struct uar_json *j);
+/* The same bytes for all values that are equal: members by key, numbers by value.
+ * It is for digests: a number is written as its digits and a power of ten. */
+void uar_json_write_canonical(struct uar_buf *out, const struct uar_json *j);
 
 #endif

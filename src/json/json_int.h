@@ -48,6 +48,8 @@ const char *uar_json_number_read(const char *p, const char *end, struct uar_json
 				 uar_err *err);
 /* Exact comparison of two numbers by their source text: <0, 0, >0. */
 int uar_json_number_cmp(const struct uar_json *a, const struct uar_json *b);
+/* One text for all spellings of a value: "-125e-1", "0e0". */
+void uar_json_number_canonical(struct uar_buf *out, const struct uar_json *a);
 /* True when the mathematical value has no fraction: 1.0 and 1e400 have none. */
 bool uar_json_number_is_integer(const struct uar_json *a);
 

@@ -229,6 +229,22 @@ int uar_json_number_cmp(const struct uar_json *a, const struct uar_json *b)
 	return sign == 0 ? 0 : sign * compare_magnitude(&x, &y);
 }
 
+void uar_json_number_canonical(struct uar_buf *out, const struct uar_json *a)
+{
+	struct decimal d = decimal_of(a->text);
+
+	if (d.first == d.last) {
+		uar_buf_add_str(out, UAR_STR("0e0"));
+		return;
+	}
+	if (d.negative)
+		uar_buf_add_char(out, '-');
+	for (const char *p = d.first; p < d.last; p++)
+		if (*p != '.')
+			uar_buf_add_char(out, *p);
+	uar_buf_printf(out, "e%lld", (long long)(d.point - d.digits));
+}
+
 bool uar_json_number_is_integer(const struct uar_json *a)
 {
 	struct decimal d;

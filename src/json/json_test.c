@@ -394,6 +394,40 @@ TEST(repeated_keys_are_found_at_every_size, "")
 	uar_arena_fini(&arena);
 }
 
+/* Equal values have one text, others do not. */
+TEST(canonical_text_is_that_of_the_value, "")
+{
+	static const struct {
+		const char *a, *b;
+	} same[] = {
+		{ "{\"b\":1,\"a\":[2,{\"y\":null,\"x\":true}]}",
+		  "{\"a\":[2.0,{\"x\":true,\"y\":null}],\"b\":10e-1}" },
+		{ "[0,-0,0.0,0e9]", "[-0.0,0,0,0]" },
+		{ "12500", "1.25e4" },
+		{ "-0.00125", "-125E-5" },
+		{ "{\"\\u0061\":\"\\u0062\"}", "{\"a\":\"b\"}" },
+	};
+	static const char *const differ[] = { "1",	   "10",   "0.1",  "-1", "[1]", "\"1\"",
+					      "{\"1\":1}", "null", "true", "{}", "[]" };
+	struct uar_buf x = uar_buf_make(4096), y = uar_buf_make(4096);
+
+	for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+		uar_buf_clear(&x), uar_buf_clear(&y);
+		uar_json_write_canonical(&x, parse(same[i].a));
+		uar_json_write_canonical(&y, parse(same[i].b));
+		CHECK_MSG(uar_str_eq(uar_buf_str(&x), uar_buf_str(&y)), "%s, %s", x.p, y.p);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(differ); i++)
+		for (size_t k = 0; k < i; k++) {
+			uar_buf_clear(&x), uar_buf_clear(&y);
+			uar_json_write_canonical(&x, parse(differ[i]));
+			uar_json_write_canonical(&y, parse(differ[k]));
+			CHECK_MSG(!uar_str_eq(uar_buf_str(&x), uar_buf_str(&y)), "%s", x.p);
+		}
+	uar_buf_fini(&x);
+	uar_buf_fini(&y);
+}
+
 TEST(big_objects_in_another_order_are_equal, "")
 {
 	struct uar_buf b[2] = { uar_buf_make(1 << 22), uar_buf_make(1 << 22) };

@@ -17,10 +17,12 @@ struct creation {
 	struct uar_thread_query query;
 	struct uar_runs_query row;
 	struct uar_key_row key;
+	struct uar_key_query known;
 	struct uar_task place_later;
 	struct uar_fixture_job *look; /* whether there is such a fixture */
 	int tries;
 	bool has_blob;
+	uar_err refused;	     /* unless the key names a run */
 	struct uar_entry_info entry; /* of a plugin */
 	char agent_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
@@ -74,6 +76,11 @@ static struct uar_run_what plugin_what(struct creation *c)
 		.timeout_us = op->timeout_us ? op->timeout_us : timeout,
 		.restart = c->entry.restart_fails ? UAR_RESTART_FAIL : UAR_RESTART_RETRY,
 	};
+}
+
+static uar_str key_scope(const struct uar_run_create *op)
+{
+	return op->parent ? UAR_STR("retry") : UAR_STR("runs");
 }
 
 /* The same again, but for what belongs to the request. */
@@ -174,6 +181,40 @@ static void resolve_taken(struct creation *c, const struct uar_key_row *taken)
 		finish(c, e, NULL);
 }
 
+/* --- a request that would be refused: was it not, once? -------------------------- */
+
+static void key_known(struct uar_key_query *q)
+{
+	struct creation *c = UAR_OWNER(q, struct creation, known);
+	struct uar_key_row taken = { q->scope, q->key, uar_str_c(q->fingerprint),
+				     uar_str_c(q->run_id) };
+
+	if (!q->err) {
+		c->op->error = (struct uar_error){ 0 };
+		resolve_taken(c, &taken);
+	} else if (q->err == UAR_ENOTFOUND) {
+		finish(c, c->refused, &c->op->error);
+	} else {
+		finish(c, q->err, &q->error);
+	}
+}
+
+/* The key's run is the answer even when its plugin, its agent or its fixture is
+ * gone since, or takes other arguments now. */
+static uar_err ask_for_key(struct creation *c, uar_err refused)
+{
+	struct uar_store *store = c->rt->o.store;
+
+	c->refused = refused;
+	c->known = (struct uar_key_query){
+		.owner = c->op->owner,
+		.scope = key_scope(c->op),
+		.key = c->op->idempotency_key,
+		.done = key_known,
+	};
+	return store->ops->key(store, &c->known);
+}
+
 static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
 		    const struct uar_run *run)
 {
@@ -247,10 +288,8 @@ static uar_err submit(struct creation *c, struct agg *a, bool new_session, bool 
 		cmd->done = created;
 		cmd->ctx = c;
 		if (c->op->idempotency_key.n) {
-			c->key = (struct uar_key_row){ c->op->parent ? UAR_STR("retry")
-								     : UAR_STR("runs"),
-						       c->op->idempotency_key, c->op->fingerprint,
-						       uar_str_c(r->run_id) };
+			c->key = (struct uar_key_row){ key_scope(c->op), c->op->idempotency_key,
+						       c->op->fingerprint, uar_str_c(r->run_id) };
 			cmd->key = &c->key;
 		}
 		e = rt_cmd_send(cmd);
@@ -369,10 +408,14 @@ static void looked(struct uar_fixture_job *job)
 	struct creation *c = job->ctx;
 
 	c->look = NULL;
-	if (job->err)
-		uar_error_where(&job->error, "/inputs/fixture");
-	else
+	if (!job->err) {
 		job->err = store_message(c);
+	} else {
+		uar_error_where(&job->error, "/inputs/fixture");
+		c->op->error = job->error;
+		if (c->op->idempotency_key.n && !ask_for_key(c, job->err))
+			return;
+	}
 	if (job->err)
 		finish(c, job->err, &job->error);
 }
@@ -459,7 +502,7 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 	struct creation *c;
 	uar_err e = check(rt, op, &entry);
 
-	if (e)
+	if (e && (e == UAR_EDRAINING || !op->idempotency_key.n))
 		return e;
 	c = uar_zalloc(sizeof *c);
 	if (!c)
@@ -469,7 +512,9 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 	c->agent = uar_runtime_agent(rt, op->agent_id);
 	c->entry = entry;
 	c->place_later.fn = place_task;
-	if (c->agent && c->agent->entry == UAR_ENTRY_FIXTURE && !op->parent)
+	if (e)
+		e = ask_for_key(c, e);
+	else if (c->agent && c->agent->entry == UAR_ENTRY_FIXTURE && !op->parent)
 		e = look_for_fixture(c);
 	else
 		e = store_message(c);

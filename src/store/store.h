@@ -104,6 +104,20 @@ struct uar_thread_query {
 	void *internal;
 };
 
+/* What an idempotency key was claimed for, without claiming anything. */
+struct uar_key_query {
+	struct uar_task task;
+	struct uar_owner owner;
+	uar_str scope, key;
+	void (*done)(struct uar_key_query *q);
+	/* out */
+	uar_err err; /* ENOTFOUND: it is free */
+	struct uar_error error;
+	char fingerprint[UAR_LIMIT_ID_BYTES + 1];
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	void *internal;
+};
+
 /* Content-addressed bytes: written, synced and renamed before `done`. */
 struct uar_blob_put {
 	struct uar_task task;
@@ -180,6 +194,7 @@ struct uar_store_ops {
 	void (*drain)(struct uar_store *s, void (*done)(void *ctx), void *ctx);
 	/* One operation of an upload at a time. */
 	uar_err (*upload)(struct uar_store *s, struct uar_upload_op *op);
+	uar_err (*key)(struct uar_store *s, struct uar_key_query *q);
 };
 
 struct uar_store {

@@ -252,6 +252,27 @@ BOTH(a_key_belongs_to_one_request, "")
 	uar_facts_fini(&f);
 }
 
+BOTH(a_key_is_looked_up_below_its_owner, "RUN-40")
+{
+	struct uar_key_row key = { UAR_STR("runs"), UAR_STR("k1"), UAR_STR("print"),
+				   UAR_STR("run-1") };
+	struct uar_key_query q = { .owner = uar_facts_owner,
+				   .scope = UAR_STR("runs"),
+				   .key = UAR_STR("k1") };
+	struct uar_append a;
+
+	CHECK_INT(uar_facts_key(&w->pump, w->store, &q), UAR_ENOTFOUND);
+	CHECK_INT(claim(w, 1, &key, uar_facts_owner, &a), UAR_OK);
+	CHECK_INT(uar_facts_key(&w->pump, w->store, &q), UAR_OK);
+	CHECK_STR(uar_str_c(q.fingerprint), "print");
+	CHECK_STR(uar_str_c(q.run_id), "run-1");
+	q.scope = UAR_STR("retry");
+	CHECK_INT(uar_facts_key(&w->pump, w->store, &q), UAR_ENOTFOUND);
+	q.scope = UAR_STR("runs");
+	q.owner = uar_facts_stranger;
+	CHECK_INT(uar_facts_key(&w->pump, w->store, &q), UAR_ENOTFOUND);
+}
+
 static struct uar_key_row seen;
 static void look_at_taken(struct uar_append *a)
 {

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 
 from lib import Server, all_of, check, check_session, equal, main, refused, run_uar, test, wait_until
 from lib.plugins import LAB, Lab
@@ -279,6 +280,41 @@ def keys():
         s.restart()
         equal(s.post_run("echo", args, idempotency_key="k", mode="sync").json["run_id"],
               s.marks()[0], "after a restart, and also for one who waits")
+
+
+@test("a_key_names_its_run_whatever_became_of_the_entry", "RUN-40 RUN-43")
+def keys_outlive_entries():
+    with Lab() as s:
+        args = {"say": {"n": 25, "list": [1, 2.50], "a": None}}
+        run_id = s.begin("echo", args, idempotency_key="k", timeout=60)
+        s.done(run_id)
+        same = '{"args":{"say":{"a":null,"list":[1.0,25e-1],"n":25.0}},"entry_id":"echo",' \
+               '"plugin_id":"lab","idempotency_key":"k","timeout":9,"trace_id":"%s"}' % ("ab" * 16)
+        kind = {"Content-Type": "application/json"}
+        a = s.http.send("POST", "/runs", same.encode(), kind)
+        equal((a.status, a.json["run_id"]), (202, run_id), "equal values, another spelling")
+        refused(s.post_run("echo", {"say": {"n": 25.5}}, idempotency_key="k"), 409, "CONFLICT")
+        again = s.http.post(f"/runs/{run_id}/retry", {"idempotency_key": "r"}).json["run_id"]
+        s.done(again)
+        empty = s.file("none")
+        os.mkdir(empty)
+        s.restart(plugins_dir=empty)  # the plugin is gone
+        a = s.http.send("POST", "/runs", same.encode(), kind)
+        equal((a.status, a.json["run_id"], a.json["status"]), (202, run_id, "succeeded"), a.body)
+        equal(s.http.post(f"/runs/{run_id}/retry", {"idempotency_key": "r"}).json["run_id"], again)
+        refused(s.post_run("echo", {"say": 1}, idempotency_key="k"), 409, "CONFLICT")
+        refused(s.post_run("echo", {"say": 1}, idempotency_key="other"), 404, "NOT_FOUND")
+        shutil.copytree(os.path.join(LAB, "lab"), os.path.join(empty, "lab"))
+        with open(os.path.join(empty, "lab", "plugin.json")) as f:
+            manifest = json.load(f)
+        for entry in manifest["entries"]:
+            entry["args_schema"] = {"type": "object", "maxProperties": 0}
+        with open(os.path.join(empty, "lab", "plugin.json"), "w") as f:
+            json.dump(manifest, f)
+        s.restart()  # it is back and takes other arguments now
+        equal(s.post_run("echo", args, idempotency_key="k").json["run_id"], run_id)
+        refused(s.post_run("echo", args, idempotency_key="other"), 400, "VALIDATION_ERROR")
+        equal(len(s.http.get("/runs").json["runs"]), 2)
 
 
 @test("a_retry_is_a_new_attempt_at_the_same_task", "API-24 RUN-26 RUN-38 RUN-39")

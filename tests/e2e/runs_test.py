@@ -162,13 +162,17 @@ def idempotency():
         equal(len([a for a in answers if a.headers.get("idempotent-replayed") == "true"]), 63)
         run_id = answers[0].json["run_id"]
         s.finish(run_id)
-        for change in ({"agent_id": "demo"}, {"inputs": {"message": "twice"}}, {"timeout": 3}):
+        for change in ({"agent_id": "demo"}, {"inputs": {"message": "twice"}},
+                       {"conversation_id": "c"}, {"context": {"a": 1}}):
             refused(s.http.post("/api/runs", {**body, **change}), 409, "CONFLICT")
         s.restart()
-        again = s.http.post("/api/runs", {**body, "trace_id": "ab" * 16})
+        again = s.http.post("/api/runs", {**body, "trace_id": "ab" * 16, "timeout": 9})
         equal((again.status, again.json["run_id"]), (202, run_id))
         equal(again.json["status"], "succeeded")
-        refused(s.http.post("/api/runs", {**body, "timeout": 9}), 409, "CONFLICT")
+        refused(s.http.post("/api/runs", {**body, "inputs": {"message": "x"}}), 409, "CONFLICT")
+        entry = {"plugin_id": "uar.agent", "entry_id": "echo", "args": body["inputs"],
+                 "idempotency_key": "key"}
+        equal(s.http.post("/runs", entry).json["run_id"], run_id, "the same work, asked elsewhere")
         equal(len(s.http.get("/api/runs").json["runs"]), 1)
         equal([e.type for e in s.events(run_id)], ["RunStart", "ChatDelta", "RunDone"])
 

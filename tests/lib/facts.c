@@ -126,6 +126,7 @@ WAIT(append, uar_append, append)
 WAIT(read, uar_read, read)
 WAIT(runs, uar_runs_query, runs)
 WAIT(thread, uar_thread_query, thread)
+WAIT(key, uar_key_query, key)
 WAIT(put, uar_blob_put, blob_put)
 WAIT(get, uar_blob_get, blob_get)
 

@@ -34,6 +34,7 @@ uar_err uar_facts_go_on(struct uar_pump *p, struct uar_store *s, struct uar_fact
 /* Reads and waits. The caller ends with uar_store_read_fini. */
 uar_err uar_facts_read(struct uar_pump *p, struct uar_store *s, struct uar_read *r);
 uar_err uar_facts_runs(struct uar_pump *p, struct uar_store *s, struct uar_runs_query *q);
+uar_err uar_facts_key(struct uar_pump *p, struct uar_store *s, struct uar_key_query *q);
 uar_err uar_facts_thread(struct uar_pump *p, struct uar_store *s, struct uar_thread_query *q);
 uar_err uar_facts_put(struct uar_pump *p, struct uar_store *s, struct uar_blob_put *b);
 uar_err uar_facts_get(struct uar_pump *p, struct uar_store *s, struct uar_blob_get *b);

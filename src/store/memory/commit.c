@@ -74,12 +74,12 @@ static uar_str key_of(struct mem *m, const struct uar_owner *o, uar_str id)
 	return uar_store_key(&m->arena, o, id);
 }
 
-static uar_str idempotency_key(struct mem *m, const struct mem_op *op)
+uar_str mem_key_name(struct uar_arena *arena, const struct uar_owner *o,
+		     const struct uar_key_row *k)
 {
-	uar_str both = uar_arena_printf(&m->arena, "%.*s\x1f%.*s", UAR_FMT(op->key.scope),
-					UAR_FMT(op->key.key));
+	uar_str both = uar_arena_printf(arena, "%.*s\x1f%.*s", UAR_FMT(k->scope), UAR_FMT(k->key));
 
-	return both.p ? key_of(m, &op->owner, both) : both;
+	return both.p ? uar_store_key(arena, o, both) : both;
 }
 
 static uar_err grow(struct uar_event ***events, size_t *cap, size_t need)
@@ -114,7 +114,7 @@ static uar_err plan_key(struct mem *m, struct mem_op *op, struct plan *p)
 	if (!p->key)
 		return UAR_ENOMEM;
 	p->key->row = op->key;
-	p->key->key = idempotency_key(m, op);
+	p->key->key = mem_key_name(&m->arena, &op->owner, &op->key);
 	if (!p->key->key.p)
 		return UAR_ENOMEM;
 	taken = uar_map_get(&m->names.keys, p->key->key);

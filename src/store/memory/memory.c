@@ -111,6 +111,7 @@ static const struct uar_store_ops ops = {
 	.stats = mem_stats,
 	.drain = mem_drain,
 	.upload = mem_upload,
+	.key = mem_key,
 };
 
 uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_store **out,

@@ -90,6 +90,9 @@ static inline struct mem *mem_of(struct uar_store *s)
 void mem_maybe_drained(struct mem *m);
 
 /* --- commit.c --- */
+/* The name of an idempotency key, in the arena. */
+uar_str mem_key_name(struct uar_arena *arena, const struct uar_owner *o,
+		     const struct uar_key_row *k);
 uar_err mem_append(struct uar_store *base, struct uar_append *a);
 void mem_commit(struct uar_task *t);
 /* Commits or refuses one append that waits; nobody is told. */
@@ -99,6 +102,7 @@ uar_err mem_commit_one(struct mem *m, struct mem_op *op);
 uar_err mem_read(struct uar_store *base, struct uar_read *r);
 uar_err mem_runs(struct uar_store *base, struct uar_runs_query *q);
 uar_err mem_thread(struct uar_store *base, struct uar_thread_query *q);
+uar_err mem_key(struct uar_store *base, struct uar_key_query *q);
 uar_err mem_put(struct uar_store *base, struct uar_blob_put *b);
 uar_err mem_get(struct uar_store *base, struct uar_blob_get *b);
 uar_err mem_upload(struct uar_store *base, struct uar_upload_op *op);

@@ -247,6 +247,33 @@ uar_err mem_thread(struct uar_store *base, struct uar_thread_query *q)
 	return e ? e : mem_ask(mem_of(base), &q->task, answer_thread);
 }
 
+static void answer_key(struct uar_task *t)
+{
+	struct uar_key_query *q = UAR_OWNER(t, struct uar_key_query, task);
+	struct mem *m = q->internal;
+	struct uar_key_row asked = { .scope = q->scope, .key = q->key };
+	uar_str name = mem_key_name(&m->scratch, &q->owner, &asked);
+	struct mem_key *k = name.p ? uar_map_get(&m->names.keys, name) : NULL;
+
+	q->error = (struct uar_error){ 0 };
+	q->err = k	  ? UAR_OK
+		 : name.p ? uar_error_set(&q->error, UAR_ENOTFOUND, "the key is free")
+			  : uar_error_set(&q->error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
+	uar_arena_reset(&m->scratch);
+	if (k) {
+		snprintf(q->fingerprint, sizeof q->fingerprint, "%.*s",
+			 UAR_FMT(k->row.fingerprint));
+		snprintf(q->run_id, sizeof q->run_id, "%.*s", UAR_FMT(k->row.run_id));
+	}
+	q->done(q);
+}
+
+uar_err mem_key(struct uar_store *base, struct uar_key_query *q)
+{
+	q->internal = mem_of(base);
+	return mem_ask(mem_of(base), &q->task, answer_key);
+}
+
 uar_err mem_put(struct uar_store *base, struct uar_blob_put *b)
 {
 	struct mem *m = mem_of(base);

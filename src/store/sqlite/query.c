@@ -586,6 +586,30 @@ static uar_err find_thread(struct sq_reader *rd, struct uar_thread_query *q)
 	return UAR_OK;
 }
 
+static uar_err find_key(struct sq_reader *rd, struct uar_key_query *q)
+{
+	sqlite3_stmt *st;
+	int64_t oid;
+	uar_err e = find_owner(&rd->conn, &q->owner, &oid, &q->error);
+
+	if (!e)
+		e = sq_first(&rd->conn, SQ_KEY, SQ_VALS(SQ_I(oid), SQ_T(q->scope), SQ_T(q->key)),
+			     &st, &q->error);
+	if (e)
+		return e;
+	snprintf(q->fingerprint, sizeof q->fingerprint, "%.*s", UAR_FMT(sq_text(st, 0)));
+	snprintf(q->run_id, sizeof q->run_id, "%.*s", UAR_FMT(sq_text(st, 1)));
+	sq_done(st);
+	return UAR_OK;
+}
+
+void sq_query_key(struct sq_reader *rd, struct uar_key_query *q)
+{
+	q->fingerprint[0] = q->run_id[0] = 0;
+	q->error = (struct uar_error){ 0 };
+	q->err = settle(find_key(rd, q), &q->error);
+}
+
 void sq_query_thread(struct sq_reader *rd, struct uar_thread_query *q)
 {
 	q->found_session[0] = 0;

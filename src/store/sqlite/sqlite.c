@@ -198,6 +198,7 @@ static void step_upload(struct sq_reader *rd, struct uar_upload_op *op)
 READ_KIND(read, uar_read, sq_query_read)
 READ_KIND(runs, uar_runs_query, sq_query_runs)
 READ_KIND(thread, uar_thread_query, sq_query_thread)
+READ_KIND(key, uar_key_query, sq_query_key)
 READ_KIND(blob_put, uar_blob_put, put_blob)
 READ_KIND(blob_get, uar_blob_get, get_blob)
 READ_KIND(upload, uar_upload_op, step_upload)
@@ -211,6 +212,7 @@ void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
 		{ read_done, read_run },	 { runs_done, runs_run },
 		{ thread_done, thread_run },	 { blob_put_done, blob_put_run },
 		{ blob_get_done, blob_get_run }, { upload_done, upload_run },
+		{ key_done, key_run },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -237,6 +239,11 @@ static uar_err sq_thread(struct uar_store *base, struct uar_thread_query *q)
 	uar_err e = uar_store_check_thread(q);
 
 	return e ? e : thread_add(base, q);
+}
+
+static uar_err sq_key(struct uar_store *base, struct uar_key_query *q)
+{
+	return key_add(base, q);
 }
 
 static uar_err sq_get(struct uar_store *base, struct uar_blob_get *b)
@@ -404,6 +411,7 @@ static const struct uar_store_ops ops = {
 	.stats = sq_stats,
 	.drain = sq_drain,
 	.upload = sq_upload,
+	.key = sq_key,
 };
 
 /* --- opening ------------------------------------------------------------------------- */

@@ -265,6 +265,7 @@ void sq_reader_run(struct sq_reader *rd, struct uar_task *task);
 void sq_query_read(struct sq_reader *rd, struct uar_read *r);
 void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q);
 void sq_query_thread(struct sq_reader *rd, struct uar_thread_query *q);
+void sq_query_key(struct sq_reader *rd, struct uar_key_query *q);
 UAR_MUST_CHECK uar_err sq_query_live(struct sq_conn *c,
 				     void (*fn)(void *ctx, const struct uar_run_row *), void *ctx,
 				     const struct uar_log *log, struct uar_error *error);

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "store/memory/memory.h"
 
-enum kind { APPEND, READ, RUNS, THREAD, THREAD_TOLD, PUT, GET, UPLOAD };
+enum kind { APPEND, READ, RUNS, THREAD, THREAD_TOLD, PUT, GET, UPLOAD, KEY };
 
 struct pending {
 	struct uar_list node;
@@ -81,6 +81,11 @@ static uar_err sim_upload(struct uar_store *s, struct uar_upload_op *op)
 	return enqueue(s, UPLOAD, op);
 }
 
+static uar_err sim_key(struct uar_store *s, struct uar_key_query *q)
+{
+	return enqueue(s, KEY, q);
+}
+
 static uar_err sim_each_live(struct uar_store *s, void (*fn)(void *ctx, const struct uar_run_row *),
 			     void *ctx, struct uar_error *error)
 {
@@ -122,10 +127,10 @@ static void maybe_drained(struct uar_task *t)
 	done(w->drain.ctx);
 }
 
-static const struct uar_store_ops ops = { 1,	     sizeof ops,    NULL,	sim_append,
-					  sim_read,  sim_runs,	    sim_thread, sim_put,
-					  sim_get,   sim_each_live, sim_stats,	sim_drain,
-					  sim_upload };
+static const struct uar_store_ops ops = { 1,	      sizeof ops,    NULL,	 sim_append,
+					  sim_read,   sim_runs,	     sim_thread, sim_put,
+					  sim_get,    sim_each_live, sim_stats,	 sim_drain,
+					  sim_upload, sim_key };
 
 static void thread_found(struct uar_thread_query *q)
 {
@@ -189,6 +194,7 @@ static uar_err forward(struct sim_world *w, struct pending *p)
 	case PUT: return disk->ops->blob_put(disk, p->op);
 	case GET: return disk->ops->blob_get(disk, p->op);
 	case UPLOAD: return ask_upload(w, p);
+	case KEY: return disk->ops->key(disk, p->op);
 	}
 	return UAR_EINTERNAL;
 }
@@ -202,6 +208,7 @@ static void fail(const struct pending *p, uar_err e)
 	struct uar_blob_put *put = p->op;
 	struct uar_blob_get *get = p->op;
 	struct uar_upload_op *up = p->op;
+	struct uar_key_query *key = p->op;
 
 	switch (p->kind) {
 	case APPEND: a->err = e, a->done(a); break;
@@ -211,6 +218,7 @@ static void fail(const struct pending *p, uar_err e)
 	case THREAD_TOLD: t->err = e, t->done(t); break;
 	case PUT: put->err = e, put->done(put); break;
 	case GET: get->err = e, get->done(get); break;
+	case KEY: key->err = e, key->done(key); break;
 	case UPLOAD:
 		if (up->upload)
 			up->upload->drop(up->upload);
