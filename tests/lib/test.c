@@ -10,7 +10,7 @@
 
 static struct uar_test *first, **last = &first;
 static bool failed, skipped;
-static char reason[256];
+static char reason[256]; /* of a skip, or the first failure */
 static char dir[256];
 
 void uar_test_register(struct uar_test *t)
@@ -21,14 +21,24 @@ void uar_test_register(struct uar_test *t)
 
 void uar_test_fail(const char *file, int line, const char *fmt, ...)
 {
+	size_t n;
 	va_list ap;
 
-	failed = true;
 	printf("  %s:%d: ", file, line);
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
 	printf("\n");
+	if (failed)
+		return;
+	failed = true;
+	n = (size_t)snprintf(reason, sizeof reason, "%s:%d: ", file, line);
+	n = n < sizeof reason ? n : sizeof reason;
+	va_start(ap, fmt);
+	vsnprintf(reason + n, sizeof reason - n, fmt, ap);
+	va_end(ap);
+	for (char *c = reason; *c; c++)
+		*c = (unsigned char)*c < ' ' ? ' ' : *c;
 }
 
 void uar_test_skip(const char *fmt, ...)
@@ -104,7 +114,7 @@ static bool run(const struct uar_test *t)
 	failed = skipped = false;
 	t->fn();
 	if (failed)
-		printf("not ok %s [%s]\n", t->name, t->ids);
+		printf("not ok %s [%s] # %s\n", t->name, t->ids, reason);
 	else if (skipped)
 		printf("skipped %s [%s] # %s\n", t->name, t->ids, reason);
 	else

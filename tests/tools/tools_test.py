@@ -190,6 +190,18 @@ def _():
             assert out.splitlines()[-1] == closing and (code == 0) == (name == "good"), out
 
 
+@test("each_failure_is_told_in_a_line_before_the_closing_one", "")
+def _():
+    with Tree() as t:
+        for name, text, line in (
+                ("bad", "echo 'not ok b [] # 1 is not 2'; seq 3000; exit 1", "  not ok bad:b: 1 is not 2"),
+                ("dies", "echo 'ok a []'; echo x; kill -9 $$", "  not ok dies: exit status -9: x")):
+            t.write(name, f"#!/bin/sh\n{text}\n")
+            os.chmod(f"{t.path}/{name}", 0o755)
+            out = t.run("run-tests", f"{t.path}/{name}")[1]
+            assert out.splitlines()[-2] == line, out
+
+
 def main():
     failed = False
     for name, ids, fn in tests:

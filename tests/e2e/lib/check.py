@@ -80,6 +80,14 @@ def all_of(fns):
     return results
 
 
+def in_one_line(e):
+    """What was wrong and where, for readers who see one line of it."""
+    here = [f for f in traceback.extract_tb(e.__traceback__) if f.filename.endswith("_test.py")]
+    place = f"line {here[-1].lineno}: " if here else ""
+    kind = "" if isinstance(e, AssertionError) else type(e).__name__ + ": "
+    return (place + kind + " ".join(str(e).split()))[:600]
+
+
 def run_one(name, ids, fn):
     # A hang says where it is and ends the program.
     faulthandler.dump_traceback_later(SAFETY * 10, exit=True)
@@ -90,9 +98,9 @@ def run_one(name, ids, fn):
     except Skip as why:
         print(f"skipped {name} [{ids}] # {why}", flush=True)
         return True
-    except Exception:
+    except Exception as e:
         traceback.print_exc(file=sys.stdout)
-        print(f"not ok {name} [{ids}]", flush=True)
+        print(f"not ok {name} [{ids}] # {in_one_line(e)}", flush=True)
         return False
     finally:
         faulthandler.cancel_dump_traceback_later()
