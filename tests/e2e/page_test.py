@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """The page: its files and its link over HTTP, and itself in a real browser."""
-import fcntl
 import gzip
 import json
 import os
@@ -9,7 +8,7 @@ import shutil
 import socket
 import subprocess
 
-from lib import FIXTURES, SAFETY, Server, Skip, check, equal, main, refused, test, text_of
+from lib import FIXTURES, SAFETY, Server, Skip, check, equal, main, npm, refused, test, text_of
 from lib.backends import Shop, recording
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -17,7 +16,6 @@ SOURCES = os.path.join(HERE, "..", "..", "web", "page")
 SCRIPTS = ("page.js", "server.js", "run.js", "follow.js", "screen.js", "draw.js")
 FILES = {"/": ("page.html", "text/html; charset=utf-8"), "/page/page.css": ("page.css", "text/css; charset=utf-8"),
          **{"/page/" + name: (name, "text/javascript; charset=utf-8") for name in SCRIPTS}}
-PLAYWRIGHT = "playwright-core@1.65.0"
 
 
 @test("page_files_are_served_with_a_strict_policy", "")
@@ -92,6 +90,11 @@ def plain():
         check(all(i.removeprefix("./") in SCRIPTS for i in imported), name, imported)
 
 
+@test("page_holds_its_types", "")
+def types():
+    equal(npm.tsc(SOURCES, *SCRIPTS), "")
+
+
 @test("page_link_works_once", "")
 def link():
     with Server() as s:
@@ -115,25 +118,6 @@ def link():
 
 # --- in a browser ------------------------------------------------------------------
 
-def playwright():
-    """Where the driver's package is: installed once, outside the tree."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(cache, "uar-test-npm", "page")
-    package = os.path.join(folder, "node_modules", "playwright-core")
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.exists(os.path.join(package, "package.json")):
-            return package
-        if not shutil.which("npm"):
-            raise Skip("playwright-core is not installed and there is no npm")
-        done = subprocess.run(["npm", "install", "--prefix", folder, "--no-audit", "--no-fund", PLAYWRIGHT],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode or not os.path.exists(os.path.join(package, "package.json")):
-            raise Skip("playwright-core could not be installed: " + " ".join(done.stdout.split())[-160:])
-    return package
-
-
 class Browser:
     """with Browser() as b: b.do("javascript") runs it beside a page and returns its value."""
 
@@ -142,7 +126,7 @@ class Browser:
         if not chromium or not shutil.which("node"):
             raise Skip("chromium or node is not installed")
         self.proc = subprocess.Popen(
-            ["node", os.path.join(HERE, "page_driver.mjs"), playwright(), chromium, str(int(SAFETY * 1000))],
+            ["node", os.path.join(HERE, "page_driver.mjs"), os.path.join(npm.modules("page", npm.PLAYWRIGHT), "playwright-core"), chromium, str(int(SAFETY * 1000))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if not self.proc.stdout.readline():
             raise Skip("the browser does not start: " + " ".join(self.proc.stderr.read().split())[:160])
