@@ -209,7 +209,9 @@ struct sq_writer {
 	pthread_cond_t wake;
 	struct uar_list queue; /* of uar_append.task.node */
 	size_t queued, queued_bytes;
+	size_t taken; /* appends of this commit */
 	bool running, idle, stop;
+	bool open; /* the turn that woke it goes on: more may come */
 	enum uar_store_health health;
 	struct uar_store_stats stats;
 	int frames, folded;	     /* pages in the write-ahead log, and in the file already */
@@ -219,7 +221,7 @@ struct sq_writer {
 };
 UAR_MUST_CHECK uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error);
 void sq_writer_stop(struct sq_writer *w); /* commits what is queued; not started is fine */
-/* *out_asleep: the writer sleeps and has to be woken, soon. */
+/* *out_asleep: the writer sleeps and has to be woken once the turn is over. */
 UAR_MUST_CHECK uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op, bool *out_asleep);
 void sq_writer_wake(struct sq_writer *w);
 /* A sync failed somewhere: nothing is acknowledged from now on. Any thread. */

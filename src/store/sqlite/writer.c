@@ -1,7 +1,9 @@
 /* writer.c - the store thread: one transaction for all that has queued up.
  *
  * While a commit waits for the disk, appends gather; the next commit takes
- * them together. `done` of every append of a batch is handed to the loop with
+ * them together, and those that come while it writes its rows. After a sleep
+ * it writes while the loop's turn still brings more, and commits once that turn
+ * is over. `done` of every append of a batch is handed to the loop with
  * one wake-up, after COMMIT with synchronous=FULL has returned. When COMMIT
  * fails nobody is told yes: a full disk refuses until there is space again,
  * anything else in COMMIT means that the disk no longer keeps its word, and the
@@ -12,6 +14,7 @@
 enum {
 	CHECKPOINT_IDLE = 100, /* pages that are folded in after IDLE_MS without appends */
 	IDLE_MS = 100,
+	START = 8, /* appends worth being woken for while more of them come */
 };
 
 static struct sq_op *op_of(struct uar_list *node)
@@ -29,6 +32,7 @@ static size_t op_bytes(const struct sq_op *op)
 uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op, bool *out_asleep)
 {
 	uar_err e = UAR_OK;
+	bool start = false;
 
 	*out_asleep = false;
 	pthread_mutex_lock(&w->lock);
@@ -42,14 +46,21 @@ uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op, bool *out_asleep)
 		w->queued++;
 		w->queued_bytes += op_bytes(op);
 		*out_asleep = w->idle;
+		w->open |= w->idle;
 		w->idle = false;
+		start = w->open && w->queued == START;
 	}
 	pthread_mutex_unlock(&w->lock);
+	if (start)
+		pthread_cond_signal(&w->wake);
 	return e;
 }
 
 void sq_writer_wake(struct sq_writer *w)
 {
+	pthread_mutex_lock(&w->lock);
+	w->open = false;
+	pthread_mutex_unlock(&w->lock);
 	pthread_cond_signal(&w->wake);
 }
 
@@ -106,6 +117,11 @@ static void checkpoint(struct sq_writer *w, int at_least)
 	w->folded = rc ? w->frames : folded; /* not again at once */
 }
 
+static bool enough(const struct sq_writer *w)
+{
+	return w->queued >= (w->open ? START : 1);
+}
+
 /* Sleeps until something is queued, a first time only for a while. */
 static void wait_for_work(struct sq_writer *w)
 {
@@ -121,7 +137,7 @@ static void wait_for_work(struct sq_writer *w)
 	until.tv_nsec += IDLE_MS * 1000000;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	while (!rc && uar_list_empty(&w->queue) && !w->stop)
+	while (!rc && !enough(w) && !w->stop)
 		rc = pthread_cond_timedwait(&w->wake, &w->lock, &until);
 	if (!uar_list_empty(&w->queue) || w->stop)
 		return;
@@ -131,14 +147,10 @@ static void wait_for_work(struct sq_writer *w)
 	w->folded = w->frames; /* what readers kept from it waits for the next commit */
 }
 
-/* Waits for appends; false when the store closes and none is left. */
-static bool take_batch(struct sq_writer *w, struct uar_list *out)
+/* Moves what waits, as far as one commit takes it. The lock is held. */
+static void take(struct sq_writer *w, struct uar_list *out)
 {
-	pthread_mutex_lock(&w->lock);
-	while (uar_list_empty(&w->queue) && !w->stop)
-		wait_for_work(w);
-	w->idle = false;
-	for (size_t n = 0; n < UAR_LIMIT_STORE_BATCH && !uar_list_empty(&w->queue); n++) {
+	for (; w->taken < UAR_LIMIT_STORE_BATCH && !uar_list_empty(&w->queue); w->taken++) {
 		struct uar_list *node = w->queue.next;
 
 		uar_list_remove(node);
@@ -146,6 +158,28 @@ static bool take_batch(struct sq_writer *w, struct uar_list *out)
 		w->queued--;
 		w->queued_bytes -= op_bytes(op_of(node));
 	}
+}
+
+/* Waits for appends; false when the store closes and none is left. */
+static bool take_batch(struct sq_writer *w, struct uar_list *out)
+{
+	pthread_mutex_lock(&w->lock);
+	while (!enough(w) && !w->stop)
+		wait_for_work(w);
+	w->idle = false;
+	w->taken = 0;
+	take(w, out);
+	pthread_mutex_unlock(&w->lock);
+	return !uar_list_empty(out);
+}
+
+/* What has come since; false when it is time to commit. */
+static bool take_more(struct sq_writer *w, struct uar_list *out)
+{
+	pthread_mutex_lock(&w->lock);
+	while (w->open && !enough(w) && !w->stop)
+		pthread_cond_wait(&w->wake, &w->lock);
+	take(w, out);
 	pthread_mutex_unlock(&w->lock);
 	return !uar_list_empty(out);
 }
@@ -207,7 +241,34 @@ static uar_err commit(struct sq_writer *w, const struct uar_list *batch, struct 
 	return UAR_ESYNC;
 }
 
-static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, struct uar_error *error)
+static uar_err apply(struct sq_writer *w, const struct uar_list *batch, struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	UAR_LIST_EACH (it, batch) {
+		e = sq_apply_append(&w->apply, op_of(it), error);
+		if (e)
+			break;
+	}
+	return e;
+}
+
+static uar_err apply_more(struct sq_writer *w, struct uar_list *batch, struct uar_error *error)
+{
+	struct uar_list more;
+	uar_err e = UAR_OK;
+
+	uar_list_init(&more);
+	while (!e && take_more(w, &more)) {
+		e = apply(w, &more, error);
+		uar_list_move_all(&more, batch);
+	}
+	return e;
+}
+
+/* `all`: what comes meanwhile joins the batch. */
+static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, bool all,
+			 struct uar_error *error)
 {
 	int64_t pos;
 	uar_err e;
@@ -223,11 +284,9 @@ static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, struct uar
 	if (e)
 		return e;
 	pos = w->apply.head.pos;
-	UAR_LIST_EACH (it, batch) {
-		e = sq_apply_append(&w->apply, op_of(it), error);
-		if (e)
-			break;
-	}
+	e = apply(w, batch, error);
+	if (!e && all)
+		e = apply_more(w, batch, error);
 	if (!e && w->apply.head.pos != pos)
 		e = sq_apply_head(&w->apply, error);
 	if (!e)
@@ -262,7 +321,7 @@ static void try_one_by_one(struct sq_writer *w, struct uar_list *batch)
 
 		uar_list_remove(node);
 		uar_list_add_last(&one, node);
-		e = try_batch(w, &one, &error);
+		e = try_batch(w, &one, false, &error);
 		if (e)
 			fail_batch(&one, e, &error);
 		uar_list_move_all(&one, &tried);
@@ -273,7 +332,7 @@ static void try_one_by_one(struct sq_writer *w, struct uar_list *batch)
 static void do_batch(struct sq_writer *w, struct uar_list *batch)
 {
 	struct uar_error error = { 0 };
-	uar_err e = try_batch(w, batch, &error);
+	uar_err e = try_batch(w, batch, true, &error);
 
 	if (e == UAR_EDISKFULL || e == UAR_ESYNC || (e && batch->next == batch->prev))
 		fail_batch(batch, e, &error);
