@@ -5,11 +5,14 @@
  * Listens on a free port of 127.0.0.1, prints it as JSON like the server does,
  * waits for N requests, and sends all of them the same E events of B bytes at R
  * a second, in HTTP chunks. It keeps nothing and checks nothing: the floor under
- * what a server can cost on this machine. Each event is a write of its own, which
- * is what every reader waits for; with --coalesce what is late shares one write,
- * the floor for a server that is allowed to lag. */
+ * what a server can cost on this machine. Each event goes to everybody, in a write
+ * of its own, before the next is made, as it does for a source that speaks now and
+ * then; a loop that falls behind and catches up socket by socket would time writes
+ * to a socket that is warm, and that the kernel joins. With --coalesce what is late
+ * shares one write, the floor for a server that is allowed to lag. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +96,7 @@ static void push(struct limit *l, struct subscriber *s)
 
 static void accept_all(struct limit *l)
 {
-	int fd;
+	int fd, on = 1;
 
 	while (l->accepted < l->wanted &&
 	       (fd = accept4(l->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
@@ -101,6 +104,7 @@ static void accept_all(struct limit *l)
 		struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = s };
 
 		*s = (struct subscriber){ .fd = fd };
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 		epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev);
 	}
 }
@@ -117,7 +121,12 @@ static void read_request(struct limit *l, struct subscriber *s)
 		bench_die("send: %s", strerror(errno));
 }
 
-/* How long to sleep until the next event is due; makes those that are. */
+static bool is_due(const struct limit *l)
+{
+	return l->made < l->events && l->start_us + l->made * l->period_us <= bench_now_us();
+}
+
+/* How long to sleep until the next event is due; makes one, or all that are late. */
 static int make_due(struct limit *l)
 {
 	int64_t due;
@@ -125,7 +134,7 @@ static int make_due(struct limit *l)
 
 	if (l->made == l->events)
 		return 100;
-	while (l->made < l->events && l->start_us + l->made * l->period_us <= bench_now_us()) {
+	while (is_due(l) && (!fresh || l->coalesce)) {
 		make_event(l, l->made + 1 == l->events);
 		fresh = true;
 	}
