@@ -51,7 +51,7 @@ static inline uaa_process_options *quick(void)
 				   .interrupt_ms = 200,
 				   .terminate_ms = 300,
 				   .kill_ms = 20000,
-				   .after_result_ms = 500 };
+				   .after_result_ms = 20000 };
 	return &o;
 }
 

@@ -284,9 +284,12 @@ TEST(leftovers_of_a_good_run_are_removed, "")
 
 TEST(a_process_that_stays_after_its_result_is_stopped, "")
 {
-	struct seen *s = claude("ignoreterm\nresult\nhang");
+	uaa_process_options o = *quick();
+	struct seen *s;
 	int sig = 0;
 
+	o.after_result_ms = 100;
+	s = run_on(claude_doing("ignoreterm\nresult\nhang", NULL, &o), NULL);
 	CHECK_INT(s->status, UAA_OK);
 	CHECK(s->completion && uaa_completion_signaled(s->completion, &sig) && sig == SIGKILL);
 	CHECK_INT(marked(mark()), 0);

@@ -38,7 +38,7 @@ struct call {
 	char code[64], message[320], result[256], exported[256];
 	bool retryable;
 	double progress;
-	unsigned exports;
+	unsigned exports, reports;
 };
 
 enum { CALLS = 4 };
@@ -71,6 +71,7 @@ static void on_progress(void *ctx, const struct uar_progress *p)
 	struct call *c = ctx;
 
 	c->progress = p->value;
+	c->reports++;
 	uar_loop_stop(c->scene->loop);
 }
 
@@ -185,6 +186,12 @@ static void go(struct scene *s, int i)
 static void until_done(struct scene *s, int i)
 {
 	while (!s->calls[i].done)
+		uar_loop_run(s->loop);
+}
+
+static void until_progress(struct scene *s, int i)
+{
+	while (!s->calls[i].reports)
 		uar_loop_run(s->loop);
 }
 
@@ -330,7 +337,7 @@ TEST(a_cancel_is_heard, "RUN-36 PLUG-10")
 				 "case $line in *run.cancel*enough*) "
 				 "tell run.error ',\"code\":\"CANCELED\"';; esac\nnext\n"));
 	go(&s, 0);
-	uar_loop_run(s.loop);
+	until_progress(&s, 0);
 	s.port->ops->cancel(s.calls[0].call, UAR_STR("enough"));
 	until_done(&s, 0);
 	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
@@ -349,7 +356,7 @@ TEST(a_cancel_that_is_ignored_ends_the_process, "RUN-37")
 				 "tell run.progress ',\"progress\":0'\n"
 				 "while :; do sleep 1000; done\n"));
 	go(&s, 0);
-	uar_loop_run(s.loop);
+	until_progress(&s, 0);
 	CHECK(uar_str_u64(uar_str_c(s.calls[0].exported), &pid) == UAR_OK && pid > 1);
 	s.port->ops->cancel(s.calls[0].call, UAR_STR(""));
 	until_done(&s, 0);
@@ -411,9 +418,8 @@ TEST(a_pool_has_several_processes, "")
 				 "tell run.error ',\"code\":\"CANCELED\"'; next\n"));
 	go(&s, 0);
 	go(&s, 1);
-	s.calls[0].progress = s.calls[1].progress = -1;
-	while (s.calls[0].progress < 0 || s.calls[1].progress < 0)
-		uar_loop_run(s.loop);
+	until_progress(&s, 0);
+	until_progress(&s, 1);
 	uar_plugin_host_stats(s.host, &stats);
 	CHECK_INT(stats.processes, 2);
 	s.port->ops->stop(s.calls[0].call, UAR_STR("")); /* nobody listens any more */

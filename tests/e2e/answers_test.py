@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from lib import Server, check, equal, main, refused, send_raw, test
+from lib import Server, check, equal, main, refused, send_raw, test, wait_until
 from lib.client import host_of
 from lib.server import ROOT
 
@@ -88,7 +88,7 @@ def heads():
             equal((a.status, a.body), (200, b""), path)
             equal(a.headers["content-type"], "text/event-stream; charset=utf-8")
             equal(a.headers["transfer-encoding"], "chunked")
-        equal(s.metric("uar_http_streams"), 0)
+        wait_until(lambda: s.metric("uar_http_streams") == 0, "no stream is left")
 
 
 @test("what_may_have_no_body_needs_none", "API-20 RUN-27")

@@ -2,7 +2,6 @@
 """Requests that two readers might frame differently, at the real door. The large corpus is a unit
 test (src/http/abuse_test.c); here the whole program must refuse, and serve the next client."""
 import re
-import socket
 
 from lib import Server, all_of, check, connect, equal, main, send_raw, test, wait_until
 from lib.client import host_of
@@ -87,7 +86,7 @@ def pipelining():
 
 @test("slow_and_silent_clients_hold_nobody_up", "")
 def slowloris():
-    with Server(head_timeout_seconds="1s", max_connections=200) as s:
+    with Server(head_timeout_seconds="3s", max_connections=200) as s:
         idle = [connect(s.url) for _ in range(100)]
         for sock in idle[:50]:
             sock.sendall(b"GET /health HTTP/1.1\r\nHo")
@@ -101,7 +100,7 @@ def slowloris():
                 pass
             check(status(told) in (0, 408), told)
             sock.close()
-        equal(s.metric("uar_http_connections"), 1)
+        wait_until(lambda: s.metric("uar_http_connections") == 1, "the others are forgotten")
 
 
 @test("too_many_connections_are_told_so", "")
@@ -111,10 +110,8 @@ def crowd():
         for sock in held:
             sock.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             check(b" 200 " in sock.recv(4096))
-        with connect(s.url) as extra:
-            extra.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            extra.shutdown(socket.SHUT_WR)
-            check(b" 503 " in extra.recv(4096))
+        extra = send_raw(s.url, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        equal(status(extra), 503, extra)
         for sock in held:
             sock.close()
 

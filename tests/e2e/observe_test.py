@@ -45,7 +45,7 @@ def log():
     with lab() as s:
         run_id = s.begin("e", plugin="p", trace_id=TRACE)
         s.done(run_id)
-        check(lines(s, f"said by {run_id} to the end"), "what it printed")
+        wait_until(lambda: lines(s, f"said by {run_id} to the end"), "what it printed")
         dead = s.begin("e", {"die": True}, plugin="p", trace_id=TRACE)
         equal(s.done(dead)["error"]["code"], "TRANSPORT_ERROR")
         silent = s.begin("e", plugin="p")
@@ -111,8 +111,12 @@ def metrics():
         gate = s.begin("gate", {"file": s.file("gate")})
         s.until(gate, lambda r: r["progress"] == 0.5)
         queued = [s.begin("gate", {"file": s.file("gate")}) for _ in range(17)]
-        text = s.http.get("/metrics").body.decode()
         lab = {"plugin": "lab"}
+
+        def at_work():
+            text = s.http.get("/metrics").body.decode()
+            return value(text, "uar_runs", **lab, entry="gate", status="running") == 16 and text
+        text = wait_until(at_work, "every place is taken")
 
         def ended(entry, status):
             return value(text, "uar_runs_ended_total", **lab, entry=entry, status=status)

@@ -140,7 +140,7 @@ def wrong():
         equal(items[-1]["json"], [bad, bad, "PAYLOAD_TOO_LARGE", {}, bad, bad, bad, bad, bad]
               + [{}] * 8 + ["RATE_LIMITED", {}, {}])
         equal(s.http.get(items[0]["binary_url"]).body, b"abcdef")
-        equal(tmp_files(s), [], "gone with the run")
+        wait_until(lambda: not tmp_files(s), "they are gone with the run")
         run_id = s.begin("never_finished", {"file": s.file("never")})
         s.until(run_id, lambda r: r["progress"] == 0.5)
         equal(len(tmp_files(s)), 1)

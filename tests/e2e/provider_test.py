@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The assistant agent against a provider that speaks OpenAI's chat completions."""
 import os
+import socket
 
 from lib import Provider, Server, check, check_session, equal, main, test, text_of
 
@@ -66,15 +67,22 @@ def failures():
 
 @test("a_model_that_falls_silent_is_given_up", "STAT-14")
 def stall():
-    events, record, end, stats = outcome("stall", model_idle_timeout_seconds="1s")
+    events, record, end, stats = outcome("stall", model_idle_timeout_seconds="2s")
     equal((end["failure_category"], record["status"]), ("timeout", "failed"))
-    equal((text_of(events), stats["requests"]), ("One moment ", 1))
+    check("One moment ".startswith(text_of(events)), text_of(events))
+    equal(stats["requests"], 1)
 
 
 @test("a_provider_that_is_not_there_is_a_failed_run", "NEV-11")
 def unreachable():
-    with Provider() as p:
-        env = p.env("hello")
+    with socket.socket() as nobody:  # a port that is taken, and where nobody listens
+        nobody.bind(("127.0.0.1", 0))
+        env = {"OPENAI_BASE_URL": f"http://127.0.0.1:{nobody.getsockname()[1]}/v1",
+               "OPENAI_API_KEY": Provider.KEY, "UAR_MODEL": "hello"}
+        unreachable_at(env)
+
+
+def unreachable_at(env):
     with Server(env=env) as s:
         run_id = s.create("assistant", "hi")
         equal(s.events(run_id)[-1].data["data"]["code"], "PROVIDER_ERROR")

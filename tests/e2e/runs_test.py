@@ -256,7 +256,7 @@ def timeout():
         r = s.record(run_id)
         equal((r["status"], r["error"]["code"]), ("timeout", "TIMEOUT"))
         check(r["error"]["message"] and "details" in r["error"], r["error"])
-        check(r["finished_at"] - r["started_at"] >= 0.2, r)
+        check(r["finished_at"] - r["created_at"] > 0.19, r)  # the loop's clock has milliseconds
         kinds = [e.data["type"] for e in s.session_events(run_id)]
         began = ["model.failed"] if "model.requested" in kinds else []
         equal([k for k in kinds if k in ("model.failed", "task.timed_out", "turn.failed")],

@@ -99,7 +99,7 @@ def upload_full():
             small, code = s.items(run_id)["items"]
             equal(code["json"], "STORAGE_FULL")
             equal(s.http.get(small["binary_url"]).body, b"small")
-            equal(os.listdir(os.path.join(s.data, "blobs", "tmp")), [])
+            wait_until(lambda: not os.listdir(os.path.join(s.data, "blobs", "tmp")), "no rest")
             equal(s.http.get("/ready").status, 200)
 
 
@@ -189,7 +189,7 @@ def half_asked():
         half.sendall(head.encode())
         body.sendall((head + "Content-Length: 100\r\n\r\n{").encode())
         sync.sendall((head + whole).encode())
-        wait_until(lambda: s.metric("uar_runs_live") == 1, "the run is there")
+        p.wait_for(requests=1)
         wait_until(lambda: s.metric("uar_http_connections") == 6, "all have come")
         s.proc.send_signal(signal.SIGTERM)
         equal([answer_of(x)[0] for x in (idle, half, again)], [None] * 3)

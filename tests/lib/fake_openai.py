@@ -6,7 +6,7 @@ gate, paced:N:MS, leak401, err401, err429, err500. The port is the first line of
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
 GET /wait?requests=N answers the same once each count named is at least so much. `gate` says a
-word and waits for POST /release (POST /hold closes the gate again).
+word and waits for POST /release (POST /hold closes the gate again); `gate:thinks` reasons first.
 
     python3 tests/lib/fake_openai.py [PORT]
 """
@@ -94,6 +94,8 @@ def script(model, body):
             yield "text", WORDS[i % len(WORDS)] + " "
             yield "wait", int(pause or 10) / 1000
     elif name == "gate":
+        if argument == "thinks":
+            yield "reasoning", "Let me see. "
         yield "text", "before "
         yield "gate", None
         yield "text", "after"

@@ -26,8 +26,11 @@ def host_of(url):
 def send_raw(url, data):
     """Sends bytes as they are; everything that comes back until the server closes."""
     with connect(url) as s:
-        s.sendall(data)
-        s.shutdown(socket.SHUT_WR)
+        try:  # the answer may come, and the end, before all was said
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
         out = b""
         try:
             while chunk := s.recv(65536):

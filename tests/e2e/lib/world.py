@@ -58,6 +58,9 @@ class World:
                 continue
             if a.status == 503 and b"recovered" in a.body:
                 continue
+            if a.status == 401:  # another program has got the port of the dead one
+                self.lost(generation)
+                continue
             self.moved()
             return a
 
@@ -93,7 +96,7 @@ class World:
                     if stream.ended and event_ends(seen[last]):
                         return
             except Refusal as r:
-                if r.status:  # 0: the connection broke before an answer
+                if r.status not in (0, 401):  # it broke, or another program has its port
                     raise
             except GONE:
                 pass
