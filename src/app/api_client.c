@@ -121,10 +121,17 @@ void uar_api_escape(struct uar_buf *out, uar_str s)
 }
 
 /* --- connection ------------------------------------------------------------------ */
+static uar_err given_up(struct uar_error *error)
+{
+	return uar_error_set(error, UAR_ECANCELED, "interrupted");
+}
+
 static uar_err not_reached(const struct uar_api *api, int e, struct uar_error *error)
 {
 	char reason[80];
 
+	if (e == ECANCELED)
+		return given_up(error);
 	if (e == ECONNREFUSED || e == ENOENT)
 		return uar_error_set(error, UAR_ENET,
 				     "no server is running at %s; start one with `uar serve`",
@@ -133,20 +140,9 @@ static uar_err not_reached(const struct uar_api *api, int e, struct uar_error *e
 			     strerror_r(e, reason, sizeof reason));
 }
 
-/* 0: ready; ETIMEDOUT or another errno. */
-static int wait_for(int fd, short events, int ms)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-	int n;
-
-	do
-		n = poll(&p, 1, ms);
-	while (n < 0 && errno == EINTR);
-	return n > 0 ? 0 : n == 0 ? ETIMEDOUT : errno;
-}
-
 /* 0 and a socket, or errno. The socket stays non-blocking. */
-static int connect_to(const struct sockaddr *address, socklen_t n, int ms, int *out_fd)
+static int connect_to(const struct uar_api *api, const struct sockaddr *address, socklen_t n,
+		      int *out_fd)
 {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int e = 0;
@@ -157,7 +153,7 @@ static int connect_to(const struct sockaddr *address, socklen_t n, int ms, int *
 	if (connect(fd, address, n))
 		e = errno;
 	if (e == EINPROGRESS || e == EAGAIN) {
-		e = wait_for(fd, POLLOUT, ms);
+		e = uar_beside_wait(api->beside, fd, POLLOUT, api->connect_ms);
 		if (!e && getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &size))
 			e = errno;
 	}
@@ -174,7 +170,7 @@ static uar_err connect_unix(const struct uar_api *api, int *out_fd, struct uar_e
 	int e;
 
 	memcpy(address.sun_path, api->unix_path, sizeof address.sun_path);
-	e = connect_to((const struct sockaddr *)&address, sizeof address, api->connect_ms, out_fd);
+	e = connect_to(api, (const struct sockaddr *)&address, sizeof address, out_fd);
 	return e ? not_reached(api, e, error) : UAR_OK;
 }
 
@@ -187,27 +183,32 @@ static uar_err connect_tcp(const struct uar_api *api, int *out_fd, struct uar_er
 		return uar_error_set(error, UAR_ENET, "cannot reach %s: %s", api->url,
 				     gai_strerror(e));
 	e = ECONNREFUSED;
-	for (struct addrinfo *at = list; at && e; at = at->ai_next)
-		e = connect_to(at->ai_addr, at->ai_addrlen, api->connect_ms, out_fd);
+	for (struct addrinfo *at = list; at && e && e != ECANCELED; at = at->ai_next)
+		e = connect_to(api, at->ai_addr, at->ai_addrlen, out_fd);
 	freeaddrinfo(list);
 	return e ? not_reached(api, e, error) : UAR_OK;
 }
 
 /* A peer that answers without reading everything is fine: its answer counts. */
-static uar_err send_all(int fd, uar_str bytes, int ms, struct uar_error *error)
+static uar_err send_all(const struct uar_api *api, int fd, uar_str bytes, struct uar_error *error)
 {
 	while (bytes.n) {
 		ssize_t n = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+		int e = n < 0 ? errno : 0;
 
 		if (n >= 0)
 			bytes = uar_str_from(bytes, (size_t)n);
-		else if (errno == EPIPE || errno == ECONNRESET)
+		else if (e == EPIPE || e == ECONNRESET)
 			return UAR_OK;
-		else if (errno == EAGAIN && wait_for(fd, POLLOUT, ms))
+		else if (e == EAGAIN)
+			e = uar_beside_wait(api->beside, fd, POLLOUT, api->answer_ms);
+		else if (e != EINTR)
+			return uar_error_set(error, UAR_EEOF, "the connection broke");
+		if (e == ECANCELED)
+			return given_up(error);
+		if (e == ETIMEDOUT)
 			return uar_error_set(error, UAR_ETIMEOUT,
 					     "the server takes nothing any more");
-		else if (errno != EAGAIN && errno != EINTR)
-			return uar_error_set(error, UAR_EEOF, "the connection broke");
 	}
 	return UAR_OK;
 }
@@ -244,9 +245,9 @@ static uar_err send_request(const struct uar_api *api, const struct uar_api_requ
 
 	put_head(api, r, &head);
 	e = head.err ? uar_error_set(error, head.err, "the request is too large")
-		     : send_all(fd, uar_buf_str(&head), api->answer_ms, error);
+		     : send_all(api, fd, uar_buf_str(&head), error);
 	if (!e && r->body.n)
-		e = send_all(fd, r->body, api->answer_ms, error);
+		e = send_all(api, fd, r->body, error);
 	if (head.p)
 		explicit_bzero(head.p, head.n);
 	uar_buf_fini(&head);
@@ -285,9 +286,13 @@ static uar_err read_answer(const struct uar_api *api, int fd, struct receiver *r
 
 	while (!e && r->answer.state != UAR_ANSWER_DONE) {
 		bool streaming = r->sse && uar_answer_in_body(&r->answer);
+		int waited = uar_beside_wait(api->beside, fd, POLLIN,
+					     streaming ? api->stream_ms : api->answer_ms);
 		ssize_t n;
 
-		if (wait_for(fd, POLLIN, streaming ? api->stream_ms : api->answer_ms))
+		if (waited == ECANCELED)
+			return given_up(error);
+		if (waited)
 			return uar_error_set(error, streaming ? UAR_ETIMEOUT : UAR_EBUSY,
 					     "%s does not answer", api->url);
 		n = recv(fd, bytes, sizeof bytes, 0);

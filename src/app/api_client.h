@@ -5,6 +5,7 @@
 #ifndef UAR_APP_API_CLIENT_H
 #define UAR_APP_API_CLIENT_H
 
+#include "app/beside.h"
 #include "base/buf.h"
 #include "base/sse.h"
 
@@ -17,6 +18,7 @@ struct uar_api {
 	int connect_ms,
 		answer_ms; /* to be connected; to the first byte of a body and between two */
 	int stream_ms;	   /* between two pieces of a stream */
+	const struct uar_beside *beside; /* looked after in every wait; NULL: nothing */
 };
 
 /* Timeouts get their defaults. UAR_EINVALID for a URL that this client cannot use. */
@@ -31,8 +33,8 @@ struct uar_api_request {
 };
 /* `out` gets the body of a 2xx answer. UAR_ENET: not reached; UAR_EEOF, UAR_ETIMEOUT
  * (silence inside a stream): broken on the way; UAR_EBUSY: no answer in time, or
- * 503. Other answers: UAR_EUNAUTHORIZED, UAR_EFORBIDDEN, UAR_ENOTFOUND,
- * UAR_ECONFLICT, UAR_ETOOBIG, UAR_ERATELIMIT, and UAR_EINVALID, UAR_EINTERNAL for
+ * 503; UAR_ECANCELED: what is beside says so. Other answers: UAR_EUNAUTHORIZED, UAR_EFORBIDDEN,
+ * UAR_ENOTFOUND, UAR_ECONFLICT, UAR_ETOOBIG, UAR_ERATELIMIT, and UAR_EINVALID, UAR_EINTERNAL for
  * the rest of 4xx and 5xx. */
 UAR_MUST_CHECK uar_err uar_api_call(const struct uar_api *api, const struct uar_api_request *r,
 				    struct uar_buf *out, struct uar_error *error);

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 
+#include "app/exec_server.h"
 #include "base/alloc.h"
 
 enum {
@@ -187,12 +188,27 @@ static int load_config(struct uar_cli *cli)
 	return status;
 }
 
+/* The server that exec started has left: its runs are still there for every verb but
+ * the one that asks whether a server is. */
+static int wake_server(struct uar_cli *cli, const struct uar_verb *verb)
+{
+	struct uar_error error = { 0 };
+	uar_err e = UAR_OK;
+
+	if (verb->settings == UAR_VERB_CLIENT && verb->fn != uar_verb_health &&
+	    verb->fn != uar_verb_exec)
+		e = uar_exec_server_again(cli, &error);
+	return e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : UAR_EXIT_OK;
+}
+
 static int run_verb(struct uar_cli *cli, const struct uar_verb *verb)
 {
 	int status = UAR_EXIT_OK;
 
 	if (verb->settings != UAR_VERB_NONE)
 		status = load_config(cli);
+	if (status == UAR_EXIT_OK)
+		status = wake_server(cli, verb);
 	if (status == UAR_EXIT_OK)
 		status = verb->fn(cli);
 	uar_config_destroy(cli->config);

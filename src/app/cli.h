@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "app/args.h"
+#include "app/beside.h"
 #include "base/clock.h"
 
 enum { UAR_EXIT_OK, UAR_EXIT_FAILED, UAR_EXIT_USAGE, UAR_EXIT_CANCELED, UAR_EXIT_TIMEOUT };
@@ -19,6 +20,7 @@ struct uar_cli {
 	const struct uar_clock *clock;
 	void (*pause)(void *ctx, unsigned ms); /* NULL: really wait */
 	void *pause_ctx;
+	const struct uar_beside *beside; /* of every wait for the server; NULL: nothing */
 	/* filled by uar_cli_main for the verb */
 	const struct uar_args *args;
 	struct uar_config_set *config; /* NULL for a verb without settings */

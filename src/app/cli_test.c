@@ -209,6 +209,22 @@ TEST(a_server_announces_itself, "")
 	REQUIRE(uar_datadir_server(data, &out, &error) == UAR_OK);
 	CHECK_STR(uar_str_c(out.url), in.url);
 	CHECK_INT(out.pid, 17);
-	uar_datadir_retract(data);
+	CHECK(!uar_datadir_passing(data));
+	uar_datadir_retract(data, &in);
 	CHECK_INT(uar_datadir_server(data, &out, &error), UAR_ENOTFOUND);
+	CHECK(!uar_datadir_passing(data));
+}
+
+TEST(a_server_that_leaves_by_itself_is_remembered, "")
+{
+	const char *data = uar_test_dir();
+	struct uar_server_info in = { .url = "unix:/x", .pid = 17, .passing = true }, out;
+	struct uar_error error = { 0 };
+
+	REQUIRE(uar_datadir_announce(data, &in, &uar_clock_system, &error) == UAR_OK);
+	REQUIRE(uar_datadir_server(data, &out, &error) == UAR_OK);
+	CHECK(out.passing && uar_datadir_passing(data));
+	uar_datadir_retract(data, &in);
+	CHECK_INT(uar_datadir_server(data, &out, &error), UAR_ENOTFOUND);
+	CHECK(uar_datadir_passing(data));
 }

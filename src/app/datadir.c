@@ -187,6 +187,8 @@ uar_err uar_datadir_announce(const char *data, const struct uar_server_info *inf
 	uar_jw_int(&w, "pid", info->pid);
 	uar_jw_cstr(&w, "version", UAR_VERSION);
 	uar_jw_time(&w, "started_at", uar_clock_wall(clock));
+	if (info->passing)
+		uar_jw_bool(&w, "passing", true);
 	uar_jw_close(&w);
 	e = uar_jw_end(&w);
 	uar_buf_add_char(&text, '\n');
@@ -198,10 +200,13 @@ uar_err uar_datadir_announce(const char *data, const struct uar_server_info *inf
 	return e;
 }
 
-void uar_datadir_retract(const char *data)
+void uar_datadir_retract(const char *data, const struct uar_server_info *info)
 {
+	struct uar_server_info left = { .passing = true };
 	char path[PATH_MAX];
 
+	if (info->passing && uar_datadir_announce(data, &left, &uar_clock_system, NULL) == UAR_OK)
+		return;
 	if (join(path, data, "server.json", NULL) == UAR_OK)
 		unlink(path);
 }
@@ -211,10 +216,12 @@ static uar_err read_server(uar_str text, struct uar_server_info *out, struct uar
 	struct {
 		uar_str url;
 		int64_t pid;
+		bool passing;
 	} found = { .pid = 0 };
 	static const struct uar_json_field fields[] = {
 		{ "url", UAR_FIELD_STR, true, 0 },
 		{ "pid", UAR_FIELD_INT, false, sizeof(uar_str) },
+		{ "passing", UAR_FIELD_BOOL, false, sizeof(uar_str) + sizeof(int64_t) },
 	};
 	struct uar_arena a;
 	const struct uar_json *root;
@@ -229,12 +236,13 @@ static uar_err read_server(uar_str text, struct uar_server_info *out, struct uar
 	if (!e) {
 		snprintf(out->url, sizeof out->url, "%.*s", UAR_FMT(found.url));
 		out->pid = found.pid;
+		out->passing = found.passing;
 	}
 	uar_arena_fini(&a);
 	return e;
 }
 
-uar_err uar_datadir_server(const char *data, struct uar_server_info *out, struct uar_error *error)
+static uar_err last_server(const char *data, struct uar_server_info *out, struct uar_error *error)
 {
 	char path[PATH_MAX], text[SMALL_FILE];
 	struct uar_error inner = { 0 };
@@ -247,6 +255,26 @@ uar_err uar_datadir_server(const char *data, struct uar_server_info *out, struct
 		return e;
 	e = read_server(uar_str_c(text), out, &inner);
 	return e ? uar_error_set(error, e, "%s: %s", path, uar_error_text(&inner)) : UAR_OK;
+}
+
+uar_err uar_datadir_server(const char *data, struct uar_server_info *out, struct uar_error *error)
+{
+	struct uar_server_info found = { .pid = 0 };
+	uar_err e = last_server(data, &found, error);
+
+	if (!e && !found.url[0])
+		return uar_error_set(error, UAR_ENOTFOUND, "the server has left");
+	if (!e)
+		*out = found;
+	return e;
+}
+
+bool uar_datadir_passing(const char *data)
+{
+	struct uar_server_info found = { .pid = 0 };
+	struct uar_error unheard = { 0 };
+
+	return last_server(data, &found, &unheard) == UAR_OK && found.passing;
 }
 
 /* --- check ---------------------------------------------------------------------------- */

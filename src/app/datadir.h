@@ -1,7 +1,8 @@
 /* datadir.h - the files of the data directory that server and clients share.
  *
  *	token        the generated bearer token, one line, readable by the owner alone
- *	server.json  where the running server listens: {"url","pid","version","started_at"}
+ *	server.json  where the running server listens: {"url","pid","version","started_at"};
+ *	             one that leaves by itself stays there, with an empty url
  *
  * Files are replaced whole (written beside, then renamed), so that a reader
  * never sees half of one. */
@@ -24,14 +25,17 @@ UAR_MUST_CHECK uar_err uar_datadir_token(const struct uar_config *c, const struc
 struct uar_server_info {
 	char url[256];
 	int64_t pid;
+	bool passing; /* it leaves when it has nothing to do; whoever needs it starts it again */
 };
 /* `clock` dates the file. */
 UAR_MUST_CHECK uar_err uar_datadir_announce(const char *data, const struct uar_server_info *info,
 					    const struct uar_clock *clock, struct uar_error *error);
-void uar_datadir_retract(const char *data); /* removes server.json */
+void uar_datadir_retract(const char *data, const struct uar_server_info *info);
 /* UAR_ENOTFOUND: no server has announced itself, or the last one left in order. */
 UAR_MUST_CHECK uar_err uar_datadir_server(const char *data, struct uar_server_info *out,
 					  struct uar_error *error);
+/* Was the last server one that leaves by itself, also when it is gone or has died? */
+bool uar_datadir_passing(const char *data);
 
 /* Looks at the directory without changing anything. Lines of `problems` make it
  * fail, lines of `notes` are advice. */

@@ -1,18 +1,36 @@
 /* exec_server.c - spawned in a session of its own, so that the terminal's Ctrl-C is
- * not the server's; it says "ready" with its first line and writes its log to
- * exec.log of the data directory. */
+ * not the server's; its first line says that it is ready, or why it is not, and its
+ * log is exec.log of the data directory. */
 #include "app/exec_server.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "app/datadir.h"
 
-enum { TRIES = 50, PAUSE_MS = 100, START_MS = 30000, IDLE_SECONDS = 2, PATH_BYTES = 4096 };
+enum {
+	TRIES = 300,
+	PAUSE_MS = 100,
+	START_MS = 30000,
+	IDLE_SECONDS = 2,
+	PATH_BYTES = 4096,
+	LINE_BYTES = 8192
+};
+
+static bool is_named(const struct uar_cli *cli)
+{
+	return cli->args->option[UAR_OPT_URL] || uar_config_env(cli->env, "UAR_URL");
+}
+
+bool uar_exec_server_passing(const struct uar_cli *cli)
+{
+	return !is_named(cli) && uar_datadir_passing(cli->config->value.data);
+}
 
 static bool answers(struct uar_cli *cli, struct uar_error *error)
 {
@@ -41,8 +59,12 @@ static int spawn_with(posix_spawn_file_actions_t *f, posix_spawnattr_t *a, struc
 			       config ? "--config" : NULL,
 			       config,
 			       NULL };
-	int e = posix_spawnattr_setflags(a, POSIX_SPAWN_SETSID);
+	int e = posix_spawnattr_setflags(a, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+	sigset_t none;
 
+	sigemptyset(&none); /* what we hold back is not to be held back from it */
+	if (!e)
+		e = posix_spawnattr_setsigmask(a, &none);
 	snprintf(idle, sizeof idle, "%ds", IDLE_SECONDS);
 	return e ? e
 		 : posix_spawn(out, "/proc/self/exe", f, a, (char *const *)(uintptr_t)argv,
@@ -75,20 +97,75 @@ static int spawn_server(struct uar_cli *cli, int out_fd, pid_t *out)
 	return e;
 }
 
-/* Its first line, or its end. */
-static bool said_something(int fd)
+/* Its first line, or what it said before its end. ETIMEDOUT, ECANCELED. */
+static int first_line(const struct uar_cli *cli, int fd, struct uar_buf *out)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	char byte;
+	int64_t until = uar_clock_mono(cli->clock) + (int64_t)START_MS * 1000;
 
-	return poll(&p, 1, START_MS) == 1 && read(fd, &byte, 1) == 1;
+	while (!memchr(out->n ? out->p : "", '\n', out->n)) {
+		int64_t left = (until - uar_clock_mono(cli->clock)) / 1000;
+		int e = uar_beside_wait(cli->beside, fd, POLLIN, left > 0 ? (int)left : 0);
+		char *room = e ? NULL : uar_buf_reserve(out, 1024);
+		ssize_t n = room ? read(fd, room, 1024) : 0;
+
+		if (e)
+			return e;
+		if (n <= 0)
+			break;
+		out->n += (size_t)n;
+	}
+	return 0;
+}
+
+/* UAR_ELOCKED: somebody else has the directory. */
+static uar_err judge(const struct uar_cli *cli, uar_str line, struct uar_error *error)
+{
+	const struct uar_json *said = NULL;
+	struct uar_arena a;
+	uar_str why;
+	uar_err e = UAR_ECHILD;
+
+	uar_arena_init(&a, 0);
+	if (uar_json_parse(line, NULL, &a, &said, NULL))
+		said = NULL;
+	why = uar_json_str(uar_json_get(said, UAR_STR("error")), UAR_STR(""));
+	if (uar_json_get(said, UAR_STR("url")))
+		e = UAR_OK;
+	else if (uar_json_bool(uar_json_get(said, UAR_STR("in_use")), false))
+		e = UAR_ELOCKED;
+	if (e)
+		uar_error_set(error, e, "no server could be started: %.*s%s%s/exec.log",
+			      UAR_FMT(uar_str_utf8_prefix(why, 300)), why.n ? "; see " : "see ",
+			      cli->config->value.data);
+	uar_arena_fini(&a);
+	return e;
+}
+
+/* One that is not ready is not left behind. */
+static uar_err await_server(const struct uar_cli *cli, int fd, pid_t pid, struct uar_error *error)
+{
+	struct uar_buf line = uar_buf_make(LINE_BYTES);
+	int failed = first_line(cli, fd, &line), status;
+	uar_err e = failed == ECANCELED ? uar_error_set(error, UAR_ECANCELED, "interrupted")
+		    : failed		? uar_error_set(error, UAR_ECHILD,
+							"no server could be started: not ready after %d s; "
+								   "see %s/exec.log",
+							START_MS / 1000, cli->config->value.data)
+					: judge(cli, uar_buf_str(&line), error);
+
+	uar_buf_fini(&line);
+	if (!e)
+		return UAR_OK;
+	kill(pid, failed ? SIGKILL : SIGTERM);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return e;
 }
 
 static uar_err start(struct uar_cli *cli, struct uar_error *error)
 {
-	const char *data = cli->config->value.data;
-	uar_err e = uar_datadir_create(data, error);
-	int ends[2], status, failed;
+	uar_err e = uar_datadir_create(cli->config->value.data, error);
+	int ends[2], failed;
 	pid_t pid;
 
 	if (e)
@@ -97,15 +174,10 @@ static uar_err start(struct uar_cli *cli, struct uar_error *error)
 		return uar_error_set(error, UAR_ECHILD, "%s", strerror(errno));
 	failed = spawn_server(cli, ends[1], &pid);
 	close(ends[1]);
-	if (failed)
-		e = uar_error_set(error, UAR_ECHILD, "no server could be started: %s",
-				  strerror(failed));
-	else if (!said_something(ends[0]))
-		e = uar_error_set(error, UAR_ECHILD, "no server could be started; see %s/exec.log",
-				  data);
+	e = failed ? uar_error_set(error, UAR_ECHILD, "no server could be started: %s",
+				   strerror(failed))
+		   : await_server(cli, ends[0], pid, error);
 	close(ends[0]);
-	if (e && !failed)
-		waitpid(pid, &status, WNOHANG);
 	return e;
 }
 
@@ -113,16 +185,20 @@ static uar_err start(struct uar_cli *cli, struct uar_error *error)
  * the last one is still on its way out. */
 uar_err uar_exec_server(struct uar_cli *cli, struct uar_error *error)
 {
-	bool named = cli->args->option[UAR_OPT_URL] || uar_config_env(cli->env, "UAR_URL");
 	struct uar_error unheard = { 0 };
-	uar_err e = UAR_ENET;
+	uar_err e = UAR_ELOCKED;
 
-	if (named)
+	if (is_named(cli))
 		return answers(cli, error) ? UAR_OK : UAR_ENET;
-	for (int i = 0; i < TRIES && e; i++) {
+	for (int i = 0; i < TRIES && e == UAR_ELOCKED; i++) {
+		if (i && uar_beside_wait(cli->beside, -1, 0, PAUSE_MS) == ECANCELED)
+			return uar_error_set(error, UAR_ECANCELED, "interrupted");
 		e = answers(cli, &unheard) ? UAR_OK : start(cli, error);
-		if (e)
-			poll(NULL, 0, PAUSE_MS);
 	}
 	return e;
+}
+
+uar_err uar_exec_server_again(struct uar_cli *cli, struct uar_error *error)
+{
+	return uar_exec_server_passing(cli) ? uar_exec_server(cli, error) : UAR_OK;
 }

@@ -1,7 +1,7 @@
 /* remote.c - the road from a verb to its server and back. */
 #include "app/remote.h"
 
-#include <time.h>
+#include <errno.h>
 
 #include "app/datadir.h"
 
@@ -40,8 +40,10 @@ uar_err uar_remote_find(const struct uar_cli *cli, struct uar_api *out, struct u
 					 error);
 	}
 	uar_buf_fini(&token);
-	if (!e)
+	if (!e) {
 		*out = api;
+		out->beside = cli->beside;
+	}
 	return e;
 }
 
@@ -193,19 +195,25 @@ static bool may_come_back(uar_err e)
 	       e == UAR_ERATELIMIT;
 }
 
-/* After progress at once, then slower and slower. */
-static void pause_before(struct uar_cli *cli, unsigned attempt)
+/* After progress at once, then slower and slower. false: wait no longer. */
+static bool pause_before(struct uar_cli *cli, unsigned attempt)
 {
 	unsigned ms = attempt < 2 ? 0 : 50u << (attempt < 8 ? attempt : 8);
-	struct timespec span;
 
 	ms = ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : ms;
 	if (cli->pause) {
 		cli->pause(cli->pause_ctx, ms);
-		return;
+		return true;
 	}
-	span = (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
-	nanosleep(&span, NULL);
+	return uar_beside_wait(cli->beside, -1, 0, (int)ms) != ECANCELED;
+}
+
+/* The server is gone: whoever can may bring it back, which is better than waiting. */
+static uar_err bring_back(struct follower *f, uar_err e, struct uar_error *error)
+{
+	bool gone = e == UAR_ENET || e == UAR_EEOF;
+
+	return gone && f->want->revive ? f->want->revive(f->want->ctx, error) : UAR_OK;
 }
 
 /* One connection to its end: true when there is nothing more to wait for. */
@@ -240,7 +248,7 @@ uar_err uar_remote_follow(struct uar_cli *cli, const struct uar_remote_follow *w
 {
 	struct follower f = { .want = want, .last = want->after };
 	bool ever = want->patient;
-	uar_err e = UAR_OK;
+	uar_err e = UAR_OK, not_back;
 
 	for (unsigned n = 1; n <= UAR_LIMIT_CLI_RECONNECTS; n++) {
 		if (attempt(cli, &f, &e, error))
@@ -252,7 +260,11 @@ uar_err uar_remote_follow(struct uar_cli *cli, const struct uar_remote_follow *w
 			n = 1;
 		if (n == 2 && cli->err_tty)
 			fprintf(cli->err, "uar: connection lost, trying again\n");
-		pause_before(cli, n);
+		if (!pause_before(cli, n))
+			return uar_error_set(error, UAR_ECANCELED, "interrupted");
+		not_back = bring_back(&f, e, error);
+		if (not_back)
+			return not_back;
 	}
 	return e ? e : uar_error_set(error, UAR_EEOF, "the stream ends before the run does");
 }

@@ -33,6 +33,8 @@ struct uar_remote_follow {
 	bool patient;	 /* keep trying although no connection has worked yet */
 	bool progress;	 /* reports of progress as well */
 	bool (*show)(void *ctx, uar_str data); /* one event's JSON; false: nobody reads any more */
+	/* The server is not there: bring it back, or say why to stop trying. NULL: wait. */
+	uar_err (*revive)(void *ctx, struct uar_error *error);
 	void *ctx;
 };
 /* Shows each event once and in order; comes back through broken connections and

@@ -87,6 +87,7 @@ static void note(struct uar_render *r, enum uar_text_style style, const struct u
 	fprintf(r->notes, "%s%.*s%s\n", uar_text_on(style, r->notes_colour),
 		UAR_FMT(uar_buf_str(line)), uar_text_off(style, r->notes_colour));
 	fflush(r->notes);
+	r->lines++;
 }
 
 static void show_tool_start(struct uar_render *r, const struct uar_json *data)
@@ -215,9 +216,11 @@ static void show_action(struct uar_render *r, const struct uar_json *data)
 	if (title.n) {
 		uar_buf_add_str(&b, UAR_STR("[asks] "));
 		uar_text_brief(&b, title, BRIEF);
-		uar_buf_add_str(&b, UAR_STR("  (uar approve "));
-		uar_text_brief(&b, text_of(data, "run_id"), UAR_LIMIT_ID_BYTES);
-		uar_buf_add_char(&b, ')');
+		if (!r->alone) {
+			uar_buf_add_str(&b, UAR_STR("  (uar approve "));
+			uar_text_brief(&b, text_of(data, "run_id"), UAR_LIMIT_ID_BYTES);
+			uar_buf_add_char(&b, ')');
+		}
 	} else {
 		uar_buf_add_str(&b, UAR_STR("[answered] "));
 		uar_text_brief(&b, decision, 40);

@@ -14,10 +14,12 @@ struct uar_render {
 	FILE *notes; /* reasoning, tools and the like; may be the same stream */
 	bool text_colour, notes_colour;
 	bool frame; /* also show where the run begins and ends */
+	bool alone; /* questions are answered here: no word about `uar approve` */
 	bool live;  /* notes is a terminal: progress is one line that changes */
 	bool bar;   /* that line is there */
 	enum { UAR_RENDER_START, UAR_RENDER_TEXT, UAR_RENDER_REASONING } open;
-	bool midline; /* the open text does not end with a line end */
+	bool midline;	/* the open text does not end with a line end */
+	unsigned lines; /* notes so far */
 };
 
 /* `event` is {"type","data"}; other shapes are shown as they are, briefly. */

@@ -40,16 +40,38 @@ struct server {
 	struct uar_gate *gate;
 	struct uar_http *http;
 	struct uar_buf token;
+	struct uar_server_info info;
 	struct uar_timer grace, idle;
 	int64_t rest_until_us; /* monotonic: runs that were told to stop get so long */
 	int64_t busy_us;       /* when there was last something to do */
 	bool stopping, http_done, runtime_done, broken;
 };
 
-static int explain(const char *what, uar_err e, const struct uar_error *error)
+/* For whoever started it with --json and reads the one line. */
+static void explain_json(const struct server *s, const char *text, uar_err e)
 {
-	fprintf(stderr, "uar: %s: %s [%s]\n", what,
-		error && error->text[0] ? error->text : uar_err_text(e), uar_err_token(e));
+	struct uar_buf b = uar_buf_make(4096);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "error", text);
+	uar_jw_cstr(&w, "code", uar_err_token(e));
+	uar_jw_bool(&w, "in_use", e == UAR_ELOCKED);
+	uar_jw_close(&w);
+	if (uar_jw_end(&w) == UAR_OK)
+		fprintf(s->out, "%.*s\n", UAR_FMT(uar_buf_str(&b)));
+	fflush(s->out);
+	uar_buf_fini(&b);
+}
+
+static int explain(const struct server *s, const char *what, uar_err e,
+		   const struct uar_error *error)
+{
+	const char *text = error && error->text[0] ? error->text : uar_err_text(e);
+
+	fprintf(stderr, "uar: %s: %s [%s]\n", what, text, uar_err_token(e));
+	if (s->json)
+		explain_json(s, text, e);
 	return 1;
 }
 
@@ -295,32 +317,32 @@ static int make_all(struct server *s)
 	uar_err e = uar_datadir_create(c->data, &error);
 
 	if (e)
-		return explain("data directory", e, &error);
+		return explain(s, "data directory", e, &error);
 	e = uar_datadir_token(c, &uar_rand_system, &s->token, &error);
 	if (e)
-		return explain("token", e, &error);
+		return explain(s, "token", e, &error);
 	e = uar_loop_create(&uar_clock_system, &s->loop);
 	if (e)
-		return explain("loop", e, NULL);
+		return explain(s, "loop", e, NULL);
 	e = make_store(s, &error);
 	if (e)
-		return explain("store", e, &error);
+		return explain(s, "store", e, &error);
 	e = make_models(s, &error);
 	if (e)
-		return explain("models", e, &error);
+		return explain(s, "models", e, &error);
 	e = make_plugins(s, &error);
 	if (e)
-		return explain("plugins", e, &error);
+		return explain(s, "plugins", e, &error);
 	e = make_agents(s, &error);
 	if (e)
-		return explain("agents", e, &error);
+		return explain(s, "agents", e, &error);
 	e = make_runtime(s, &error);
 	if (e)
-		return explain("runtime", e, &error);
+		return explain(s, "runtime", e, &error);
 	e = make_gate(s);
 	if (!e)
 		e = make_http(s, &error);
-	return e ? explain("http", e, &error) : 0;
+	return e ? explain(s, "http", e, &error) : 0;
 }
 
 /* --- death ------------------------------------------------------------------------ */
@@ -401,7 +423,7 @@ static void on_stop(void *ctx, int signum)
 static void unmake_all(struct server *s)
 {
 	if (s->http)
-		uar_datadir_retract(s->config->value.data);
+		uar_datadir_retract(s->config->value.data, &s->info);
 	uar_http_destroy(s->http);
 	uar_store_destroy(s->store); /* first: its threads borrow from those below */
 	uar_gate_destroy(s->gate);
@@ -496,20 +518,22 @@ static void announce_text(const struct server *s, const char *link, const char *
 
 static int announce(struct server *s)
 {
-	struct uar_server_info info = { .pid = getpid() };
-	char link[sizeof info.url + 64];
+	struct uar_server_info *info = &s->info;
+	char link[sizeof info->url + 64];
 	struct uar_error error = { 0 };
 	const char *address = uar_http_address(s->http);
 	bool is_unix = uar_str_starts(uar_str_c(address), UAR_STR("unix:"));
 	uar_err e;
 
-	snprintf(info.url, sizeof info.url, "%s%s", is_unix ? "" : "http://", address);
-	e = uar_datadir_announce(s->config->value.data, &info, &uar_clock_system, &error);
+	info->pid = getpid();
+	info->passing = s->config->value.idle_exit_us > 0;
+	snprintf(info->url, sizeof info->url, "%s%s", is_unix ? "" : "http://", address);
+	e = uar_datadir_announce(s->config->value.data, info, &uar_clock_system, &error);
 	if (e)
-		return explain("data directory", e, &error);
-	snprintf(link, sizeof link, "%s/#code=%s", info.url, uar_gate_link_code(s->gate));
+		return explain(s, "data directory", e, &error);
+	snprintf(link, sizeof link, "%s/#code=%s", info->url, uar_gate_link_code(s->gate));
 	if (s->json)
-		announce_json(s, info.url, is_unix ? NULL : link);
+		announce_json(s, info->url, is_unix ? NULL : link);
 	else
 		announce_text(s, link, is_unix ? address + strlen("unix:") : NULL);
 	fflush(s->out);
@@ -583,7 +607,7 @@ int uar_app_serve(struct uar_config_set *config, bool json, FILE *out)
 	raise_file_limit();
 	status = make_all(&s);
 	if (!status && on_signals(&s))
-		status = explain("signals", UAR_ENOMEM, NULL);
+		status = explain(&s, "signals", UAR_ENOMEM, NULL);
 	if (!status)
 		status = announce(&s);
 	if (!status)

@@ -2,35 +2,33 @@
  *
  * Text goes to standard output, everything else to the error stream. What the
  * agent wants to be allowed is asked on the terminal; without one, and without
- * --yes, the answer is no. The first Ctrl-C cancels the run and waits for its
- * end, the second leaves at once. */
+ * --yes, the answer is no. One thread waits for the stream, the terminal and
+ * signals together, so that a question ends when somebody else has answered it.
+ * The first Ctrl-C cancels the run and waits for its end, the second leaves at once. */
 #include <limits.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <termios.h>
-#include <time.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "app/action.h"
 #include "app/cli.h"
+#include "app/exec_ask.h"
 #include "app/exec_server.h"
 #include "app/render.h"
 #include "app/text.h"
 #include "base/rand.h"
 
-enum { ASK_MS = 200, WATCH_MS = 50, INPUT_SHOWN = 2000, CREATE_TRIES = 3 };
+enum { CREATE_TRIES = 3 };
 
 struct exec {
 	struct uar_cli *cli;
 	struct uar_render render;
-	FILE *tty; /* NULL: nobody to ask */
+	struct uar_asker asker;
+	struct uar_beside beside;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
-	atomic_bool interrupted, over;
-	pthread_t watcher;
-	bool watching;
+	bool passing; /* its server comes back when it is started again */
+	bool interrupted, cancelled, gave_up;
 	sigset_t before;
 };
 
@@ -41,135 +39,145 @@ static uar_str member(const struct uar_json *j, const char *key)
 
 /* --- Ctrl-C --------------------------------------------------------------------- */
 
-static void cancel(struct exec *x)
+/* A run that has ended meanwhile is fine. */
+static uar_err cancel(struct exec *x)
 {
 	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
+	uar_err e;
 
 	uar_remote_run_path(&path, uar_str_c(x->run_id), "/cancel");
-	if (!path.err && uar_remote_ask(x->cli,
-					&(struct uar_api_request){
-						.method = "POST",
-						.path = path.p,
-						.body = UAR_STR("{\"reason\":\"interrupted\"}") },
-					&a, &error))
-		uar_cli_fail_with(x->cli, 0, UAR_ENET, &error);
+	e = path.err ? path.err
+		     : uar_remote_ask(x->cli,
+				      &(struct uar_api_request){
+					      .method = "POST",
+					      .path = path.p,
+					      .body = UAR_STR("{\"reason\":\"interrupted\"}") },
+				      &a, &error);
+	if (e == UAR_ECONFLICT)
+		e = UAR_OK;
+	if (e)
+		uar_cli_fail(x->cli, 0, "run %s could not be cancelled: %s", x->run_id,
+			     error.text[0] ? error.text : uar_err_text(e));
 	uar_remote_answer_fini(&a);
 	uar_buf_fini(&path);
+	return e;
 }
 
-static void *watch_signals(void *ctx)
+/* The next signal does what it always does. */
+static void take_signal(struct exec *x)
 {
-	struct exec *x = ctx;
-	struct timespec a_while = { .tv_nsec = WATCH_MS * 1000000L };
-	sigset_t set;
-	int signum;
+	struct signalfd_siginfo taken;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	while (!atomic_load(&x->over)) {
-		signum = sigtimedwait(&set, NULL, &a_while);
-		if (signum > 0 && atomic_exchange(&x->interrupted, true))
-			_exit(128 + signum);
-		if (signum > 0)
-			cancel(x);
-	}
-	return NULL;
+	(void)!read(x->beside.fd[UAR_BESIDE_SIGNAL], &taken, sizeof taken);
+	close(x->beside.fd[UAR_BESIDE_SIGNAL]);
+	x->beside.fd[UAR_BESIDE_SIGNAL] = -1;
+	pthread_sigmask(SIG_SETMASK, &x->before, NULL);
+	x->interrupted = true;
 }
 
 static void begin_watch(struct exec *x)
 {
 	sigset_t set;
+	int fd;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &set, &x->before);
-	x->watching = pthread_create(&x->watcher, NULL, watch_signals, x) == 0;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	x->beside.fd[UAR_BESIDE_SIGNAL] = fd;
+	if (fd < 0) /* then a signal leaves at once, which is better than not at all */
+		pthread_sigmask(SIG_SETMASK, &x->before, NULL);
+	x->cli->beside = &x->beside;
 }
 
 static void end_watch(struct exec *x)
 {
-	atomic_store(&x->over, true);
-	if (x->watching)
-		pthread_join(x->watcher, NULL);
-	pthread_sigmask(SIG_SETMASK, &x->before, NULL);
+	x->cli->beside = NULL;
+	if (x->beside.fd[UAR_BESIDE_SIGNAL] >= 0)
+		take_signal(x);
 }
 
 /* --- approvals -------------------------------------------------------------------- */
 
-static void show_question(struct exec *x, const struct uar_json *data)
-{
-	const struct uar_json *scope = uar_json_get(data, UAR_STR("scope"));
-	const struct uar_json *input = uar_json_get(scope, UAR_STR("input"));
-	struct uar_buf whole = uar_buf_make(UAR_LIMIT_CLI_LINE), b = whole;
-
-	if (input)
-		uar_json_write(&whole, input);
-	else
-		uar_buf_add_str(&whole, member(scope, "input_preview"));
-	uar_buf_add_str(&b, UAR_STR("\n"));
-	uar_text_brief(&b, member(data, "title"), 400);
-	uar_buf_add_str(&b, UAR_STR("\n  "));
-	uar_text_brief(&b, uar_buf_str(&whole), INPUT_SHOWN);
-	uar_buf_add_str(&b, UAR_STR("\nallow it? [y]es, [n]o, [a]lways in this session: "));
-	fwrite(b.p, 1, b.n, x->tty);
-	fflush(x->tty);
-	uar_buf_fini(&whole);
-	uar_buf_fini(&b);
-}
-
-/* A line of the terminal, all at once; an interruption counts as no. */
-static char read_answer(struct exec *x)
-{
-	struct pollfd p = { .fd = fileno(x->tty), .events = POLLIN };
-	char line[64];
-
-	while (!atomic_load(&x->interrupted))
-		if (poll(&p, 1, ASK_MS) == 1)
-			return read(p.fd, line, sizeof line) > 0 ? line[0] : 'n';
-	return 'n';
-}
-
-static const char *decide(struct exec *x, const struct uar_json *data)
-{
-	const struct uar_args *args = x->cli->args;
-	char c;
-
-	if (args->option[UAR_OPT_YES])
-		return "allow";
-	if (args->option[UAR_OPT_DENY])
-		return "deny";
-	if (!x->tty) {
-		fprintf(x->cli->err,
-			"[denied] nobody to ask: --yes allows, or answer by terminal\n");
-		return "deny";
-	}
-	uar_render_rest(&x->render);
-	tcflush(fileno(x->tty), TCIFLUSH); /* what was typed before was no answer */
-	show_question(x, data);
-	c = read_answer(x);
-	tcflush(fileno(x->tty), TCIFLUSH);
-	return c == 'y' || c == 'Y' ? "allow" : c == 'a' || c == 'A' ? "allow_for_session" : "deny";
-}
-
 /* Somebody else may have been faster, which is fine. */
-static void answer(struct exec *x, const struct uar_json *data)
+static void respond(struct exec *x, uar_str action_id, const char *decision)
 {
-	struct uar_action_answer r = { .action_id = member(data, "action_id"),
-				       .decision = decide(x, data) };
+	struct uar_action_answer r = { .action_id = action_id, .decision = decision };
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
-	uar_err e;
+	uar_err e = uar_action_respond(x->cli, &r, &a, &error);
 
-	if (atomic_load(&x->interrupted))
-		return; /* cancelled: it is withdrawn */
-	e = uar_action_respond(x->cli, &r, &a, &error);
 	if (e)
 		uar_cli_fail_with(x->cli, 0, e, &error);
 	uar_remote_answer_fini(&a);
+}
+
+/* NULL: a person is asked. */
+static const char *decided(struct exec *x)
+{
+	const struct uar_args *args = x->cli->args;
+
+	if (args->option[UAR_OPT_YES])
+		return "allow";
+	if (!args->option[UAR_OPT_DENY] && x->asker.fd >= 0)
+		return NULL;
+	if (!args->option[UAR_OPT_DENY])
+		fprintf(x->cli->err,
+			"[denied] nobody to ask: there is no terminal. --yes allows everything, "
+			"a policy in the agent's definition some of it\n");
+	return "deny";
+}
+
+static void look_at_terminal(struct exec *x)
+{
+	x->beside.fd[UAR_BESIDE_TERMINAL] = x->asker.count ? x->asker.fd : -1;
+}
+
+static void question(struct exec *x, const struct uar_json *data)
+{
+	const char *decision = decided(x);
+
+	uar_render_rest(&x->render);
+	if (!decision && uar_asker_add(&x->asker, data) == UAR_OK)
+		look_at_terminal(x);
+	else
+		respond(x, member(data, "action_id"), decision ? decision : "deny");
+}
+
+/* Meanwhile only signals count. */
+static void typed(struct exec *x)
+{
+	char id[UAR_LIMIT_ID_BYTES + 1];
+	const char *decision = uar_asker_read(&x->asker);
+
+	if (!decision)
+		return;
+	x->beside.fd[UAR_BESIDE_TERMINAL] = -1;
+	do { /* a terminal that is gone answers them all */
+		memcpy(id, x->asker.open[0].action_id, sizeof id);
+		uar_asker_next(&x->asker);
+		respond(x, uar_str_c(id), decision);
+	} while (x->asker.fd < 0 && x->asker.count);
+	look_at_terminal(x);
+}
+
+/* false: the run cannot be stopped, and there is nothing to wait for. */
+static bool ready(void *ctx, enum uar_beside_fd which)
+{
+	struct exec *x = ctx;
+
+	if (which == UAR_BESIDE_SIGNAL)
+		take_signal(x);
+	else
+		typed(x);
+	if (x->interrupted && !x->cancelled) {
+		x->cancelled = true;
+		x->gave_up = cancel(x) != UAR_OK;
+	}
+	return !x->gave_up;
 }
 
 /* --- the stream -------------------------------------------------------------------- */
@@ -181,25 +189,54 @@ static void write_line(FILE *out, uar_str data)
 	fputc('\n', out);
 }
 
+static void take_event(struct exec *x, const struct uar_json *event)
+{
+	const struct uar_json *data = uar_json_get(event, UAR_STR("data"));
+	bool asks = uar_str_is(member(data, "action_type"), "tool_permission") &&
+		    uar_str_is(member(data, "status"), "pending");
+	unsigned lines = x->render.lines;
+
+	if (member(data, "decision").n) {
+		uar_asker_resolved(&x->asker, data);
+		look_at_terminal(x);
+	}
+	if (!x->cli->args->option[UAR_OPT_JSON])
+		uar_render_event(&x->render, event);
+	if (x->render.lines != lines)
+		uar_asker_repeat(&x->asker);
+	if (asks)
+		question(x, data);
+}
+
 static bool show(void *ctx, uar_str text)
 {
 	struct exec *x = ctx;
-	const struct uar_json *event, *data;
+	const struct uar_json *event;
 	struct uar_arena arena;
 
 	uar_arena_init(&arena, 0);
 	if (x->cli->args->option[UAR_OPT_JSON])
 		write_line(x->cli->out, text);
-	if (uar_json_parse(text, NULL, &arena, &event, NULL) == UAR_OK) {
-		data = uar_json_get(event, UAR_STR("data"));
-		if (!x->cli->args->option[UAR_OPT_JSON])
-			uar_render_event(&x->render, event);
-		if (uar_str_is(member(data, "action_type"), "tool_permission") &&
-		    uar_str_is(member(data, "status"), "pending"))
-			answer(x, data);
-	}
+	if (uar_json_parse(text, NULL, &arena, &event, NULL) == UAR_OK)
+		take_event(x, event);
 	uar_arena_fini(&arena);
 	return fflush(x->cli->out) == 0;
+}
+
+/* Its runs end as LOST when it comes back, and the stream says so. */
+static uar_err revive(void *ctx, struct uar_error *error)
+{
+	struct exec *x = ctx;
+	struct uar_error why = { 0 };
+	uar_err e;
+
+	if (!x->passing)
+		return UAR_OK;
+	e = uar_exec_server(x->cli, &why);
+	if (e && e != UAR_ECANCELED)
+		uar_error_set(error, e, "the server of the run has died: %.400s",
+			      uar_error_text(&why));
+	return e;
 }
 
 static int follow(struct exec *x)
@@ -208,14 +245,19 @@ static int follow(struct exec *x)
 				       .to_the_end = true,
 				       .patient = true,
 				       .show = show,
+				       .revive = revive,
 				       .ctx = x };
 	struct uar_error error = { 0 };
 	uar_err e = uar_remote_follow(x->cli, &f, &error);
 
+	uar_asker_drop(&x->asker, "no longer asked: the run has ended");
 	uar_render_rest(&x->render);
+	if (e == UAR_ECANCELED)
+		return UAR_EXIT_FAILED; /* said already */
 	if (e)
 		return uar_cli_fail(x->cli, UAR_EXIT_FAILED,
-				    "%s; the run goes on, see `uar logs -f %s`",
+				    "%s; what became of the run, `uar show %s` says once a server "
+				    "is there",
 				    uar_error_text(&error), x->run_id);
 	return uar_remote_exit_status(x->cli, x->run_id);
 }
@@ -331,6 +373,7 @@ static int run(struct exec *x, uar_str message)
 	if (x->cli->err_tty)
 		fprintf(x->cli->err, "%srun %s%s\n", uar_text_on(UAR_STYLE_DIM, colour), x->run_id,
 			uar_text_off(UAR_STYLE_DIM, colour));
+	x->passing = uar_exec_server_passing(x->cli);
 	begin_watch(x);
 	status = follow(x);
 	end_watch(x);
@@ -339,7 +382,9 @@ static int run(struct exec *x, uar_str message)
 
 int uar_verb_exec(struct uar_cli *cli)
 {
+	const struct uar_args *args = cli->args;
 	struct exec x = { .cli = cli,
+			  .asker = { .fd = -1 },
 			  .render = { .text = cli->out,
 				      .notes = cli->err,
 				      .text_colour = uar_cli_colour(cli, cli->out_tty),
@@ -349,15 +394,17 @@ int uar_verb_exec(struct uar_cli *cli)
 	uar_err e = uar_remote_message(cli, &message, &error);
 	int status;
 
-	if (!e && cli->args->option[UAR_OPT_YES] && cli->args->option[UAR_OPT_DENY])
+	x.beside = (struct uar_beside){ { -1, -1 }, ready, &x };
+	if (!e && args->option[UAR_OPT_YES] && args->option[UAR_OPT_DENY])
 		e = uar_error_set(&error, UAR_EINVALID, "--yes and --deny contradict");
 	if (e) {
 		status = uar_cli_fail_with(cli, UAR_EXIT_USAGE, e, &error);
 	} else {
-		x.tty = fopen("/dev/tty", "r+e");
+		if (!args->option[UAR_OPT_YES] && !args->option[UAR_OPT_DENY])
+			uar_asker_open(&x.asker);
+		x.render.alone = x.asker.fd < 0;
 		status = run(&x, uar_buf_str(&message));
-		if (x.tty)
-			fclose(x.tty);
+		uar_asker_fini(&x.asker);
 	}
 	uar_buf_fini(&message);
 	return status;

@@ -48,6 +48,13 @@ class Desk:
     def uar(self, *argv):
         return run_uar(*argv, env={"XDG_DATA_HOME": self.root}, home=self.root)
 
+    def server_pid(self):
+        with open(os.path.join(self.root, "uar", "server.json")) as f:
+            return json.load(f)["pid"]
+
+    def until_alone(self):
+        wait_until(lambda: not self.processes("XDG_DATA_HOME=" + self.root), "the server to leave")
+
     def processes(self, word):
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -67,7 +74,7 @@ class Desk:
         if kind and os.path.exists(log):
             with open(log) as f:
                 print("--- log of the server:\n" + f.read()[-4000:])
-        wait_until(lambda: not self.processes("XDG_DATA_HOME=" + self.root), "the server to leave")
+        self.until_alone()
         equal(self.processes("DESK_OF_TEST=" + self.root), [])
         shutil.rmtree(self.root, ignore_errors=True)
 
@@ -94,8 +101,7 @@ class Served:
         self.desk = desk
 
     def __enter__(self):
-        wait_until(lambda: not self.desk.processes("XDG_DATA_HOME=" + self.desk.root),
-                   "the server to leave")
+        self.desk.until_alone()
         self.p = subprocess.Popen([UAR, "serve", "--json"], env=self.desk.env, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.p.stdout.readline()
@@ -138,28 +144,66 @@ def flags():
         equal((code, out), (0, "The command finished.\n"), err)
 
 
+class Terminal:
+    """uar exec on a terminal of its own."""
+
+    def __init__(self, desk, *argv, typed_ahead=b""):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(desk.here)
+            os.execve(UAR, [UAR, "exec", *(argv or ("claude_code", "do it"))], desk.env)
+        self.seen = b""
+        if typed_ahead:
+            self.type(typed_ahead)
+
+    def until(self, text, times=1):
+        while self.seen.count(text) < times:
+            self.seen += os.read(self.fd, 4096)
+
+    def type(self, text):
+        os.write(self.fd, text)
+
+    def end(self):
+        try:
+            while chunk := os.read(self.fd, 4096):
+                self.seen += chunk
+        except OSError:
+            pass  # how a terminal says that it is over
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+
+ASK = """line {"type":"control_request","request_id":"%s","request":{"subtype":\
+"can_use_tool","tool_name":"Bash","input":{"command":"ls"}}}
+""".replace("\\\n", "")
+
+
 @test("a_terminal_is_asked", "")
 def terminal():
-    for script, answer, word in ((ALLOW, b"y\n", b"allow"), (DENY, b"n\n", b"deny")):
+    for script, answer, word in ((ALLOW, b"y\n", b"allow"), (DENY, b"No\n", b"deny")):
         with Desk(script) as d:
-            pid, fd = pty.fork()
-            if pid == 0:
-                os.chdir(d.here)
-                os.execve(UAR, [UAR, "exec", "claude_code", "do it"], d.env)
-            seen = b""
-            while b"allow it?" not in seen:
-                seen += os.read(fd, 4096)
-            check(b"hello file" in seen, seen)  # what exactly is to be allowed
-            os.write(fd, answer)
-            try:
-                while chunk := os.read(fd, 4096):
-                    seen += chunk
-            except OSError:
-                pass  # how a terminal says that it is over
-            _, status = os.waitpid(pid, 0)
-            os.close(fd)
-            equal(os.waitstatus_to_exitcode(status), 0, seen)
-            check(b"[answered] " + word in seen, seen)
+            t = Terminal(d)
+            t.until(b"allow it?")
+            check(b"hello file" in t.seen, t.seen)  # what exactly is to be allowed
+            t.type(answer)
+            equal(t.end(), 0, t.seen)
+            check(b"[answered] " + word in t.seen, t.seen)
+
+
+@test("only_a_clear_answer_to_the_question_counts", "")
+def clear_answer():
+    with Desk(ALLOW) as d:
+        t = Terminal(d, typed_ahead=b"n\n")  # before there was a question
+        t.until(b"allow it?")
+        t.type(b"maybe\n")
+        t.until(b"please answer y, n or a")
+        t.until(b"allow it?", 2)
+        t.type(b"n" * 300 + b"\n")  # longer than any answer, and no part of it is one
+        t.until(b"allow it?", 3)
+        t.type(b"YES\n")
+        equal(t.end(), 0, t.seen)
+        check(b"[answered] allow" in t.seen, t.seen)
 
 
 @test("ctrl_c_cancels_the_run_and_waits_for_its_end", "")
@@ -180,30 +224,87 @@ def interrupted():
 
 @test("another_terminal_may_answer", "")
 def elsewhere():
-    script = TALK + ('line {"type":"control_request","request_id":"r1","request":{"subtype":'
-                     '"can_use_tool","tool_name":"Bash","input":{"command":"ls"}}}\n'
-                     "expect allow\n") + SAY % "thanks" + "result"
-    with Desk(script) as d:
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.chdir(d.here)
-            os.execve(UAR, [UAR, "exec", "claude_code", "do it"], d.env)
-        seen = b""
-        while b"allow it?" not in seen:
-            seen += os.read(fd, 4096)
+    with Desk(TALK + ASK % "r1" + "expect allow\n" + ASK % "r2" + "expect deny\n" +
+              SAY % "thanks" + "result") as d:
+        t = Terminal(d)
+        t.until(b"allow it?")
         run_id = json.loads(d.uar("runs", "--json").stdout)["runs"][0]["run_id"]
         p = d.uar("approve", run_id)
         equal(p.returncode, 0, p.stderr)
-        os.write(fd, b"n\n")  # too late
-        try:
-            while chunk := os.read(fd, 4096):
-                seen += chunk
-        except OSError:
-            pass
-        _, status = os.waitpid(pid, 0)
-        os.close(fd)
-        equal(os.waitstatus_to_exitcode(status), 0, seen)
-        check(b"ACTION_RESOLVED" in seen and b"thanks" in seen, seen)
+        t.until(b"[answered elsewhere]")
+        t.until(b"allow it?", 2)  # it goes on, and the next question is asked
+        t.type(b"n\n")
+        equal(t.end(), 0, t.seen)
+        check(b"thanks" in t.seen, t.seen)
+
+
+@test("a_question_ends_with_its_time_and_with_its_run", "")
+def no_longer_asked():
+    script = (TALK + ASK % "r1" + "expect deny\n" + SAY % "then not" + "result").split("\n")
+    with Shop({"hasty": {"script": script, "policy": {"default": "ask", "timeout_seconds": 1}},
+               "slow": {"script": (TALK + ASK % "r1" + "hang").split("\n")}}) as s:
+        d = type("Place", (), {"here": s.work, "env": clean_environment(s.root, {})})
+        t = Terminal(d, "--data", s.data, "hasty", "do it")
+        t.until(b"[nobody answered in time]")
+        equal(t.end(), 0, t.seen)
+        check(b"then not" in t.seen, t.seen)
+        t = Terminal(d, "--data", s.data, "slow", "do it")
+        t.until(b"allow it?")
+        run_id = s.http.get("/api/runs").json["runs"][0]["run_id"]
+        equal(run_uar("cancel", "--data", s.data, run_id).returncode, 0)
+        t.until(b"[no longer asked")
+        equal(t.end(), 3, t.seen)
+
+
+@test("exec_goes_on_with_another_server_when_its_own_is_killed", "")
+def killed():
+    with Desk(TALK + SAY % "working" + "hang") as d:
+        p = d.start("claude_code", "--json", "x", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    stdin=subprocess.DEVNULL)
+        first = json.loads(p.stdout.readline())
+        for line in p.stdout:
+            if "working" in line:
+                break
+        os.kill(d.server_pid(), signal.SIGKILL)
+        out, err = p.communicate(timeout=SAFETY)
+        equal(p.returncode, 1, err)
+        last = json.loads(out.splitlines()[-1])
+        equal((last["type"], last["data"]["code"]), ("Error", "LOST"), out + err)
+        # and later, when that one has left as well, every verb still finds the run
+        d.until_alone()
+        p = d.uar("show", first["data"]["run_id"])
+        check(p.returncode == 0 and "LOST" in p.stdout, p.stdout + p.stderr)
+        d.until_alone()
+        p = d.uar("logs", first["data"]["run_id"])
+        check(p.returncode == 0 and "working" in p.stdout, p.stdout + p.stderr)
+        d.until_alone()
+        equal(d.uar("health").returncode, 1, "that verb starts nothing")
+
+
+@test("a_signal_ends_exec_when_the_server_is_gone", "")
+def gone():
+    with Shop({"slow": {"script": (TALK + SAY % "working" + "hang").split("\n")}}) as s:
+        p = subprocess.Popen([UAR, "exec", "--data", s.data, "slow", "x"], text=True,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, env=clean_environment(s.root, {}),
+                             start_new_session=True)
+        equal(p.stdout.read(7), "working")
+        s.kill()
+        p.send_signal(signal.SIGTERM)
+        out, err = p.communicate(timeout=SAFETY)
+        equal(p.returncode, 1, err)
+        check("could not be cancelled" in err, err)
+
+
+@test("a_server_that_cannot_start_is_started_once_and_says_why", "")
+def misconfigured():
+    with Desk("result") as d:
+        d.env["UAR_OPENAI_BASE_URL"] = "http://127.0.0.1:1/v1"
+        code, out, err = d.exec("claude_code", "x")
+        equal(code, 1, err)
+        check("a provider is configured but no model" in err, err)
+        with open(os.path.join(d.root, "uar", "exec.log")) as f:
+            equal(f.read().count("a provider is configured but no model"), 1)
 
 
 main()

@@ -59,6 +59,7 @@ class Server:
         line = self.proc.stdout.readline()
         check(line, "the server did not start:", self.log())
         hello = json.loads(line)
+        check("url" in hello, "the server did not start:", line, self.log())
         self.url, self.token, self.pid = hello["url"], hello["token"], hello["pid"]
         self.link = hello["link"]
         self.http = Client(self.url, self.token)

@@ -1,0 +1,179 @@
+/* exec_ask.c - lines of the terminal, which it edits itself: one read is one line. */
+#include "app/exec_ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "app/text.h"
+
+enum { TITLE_SHOWN = 400, INPUT_SHOWN = 2000, LINE_BYTES = 256 };
+
+static uar_str member(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+}
+
+void uar_asker_open(struct uar_asker *a)
+{
+	a->out = fopen("/dev/tty", "we");
+	a->fd = a->out ? open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC) : -1;
+}
+
+void uar_asker_fini(struct uar_asker *a)
+{
+	while (a->count)
+		uar_buf_fini(&a->open[--a->count].text);
+	if (a->fd >= 0)
+		close(a->fd);
+	if (a->out)
+		fclose(a->out);
+	a->fd = -1;
+	a->out = NULL;
+}
+
+/* --- asking -------------------------------------------------------------------- */
+
+static void prompt(struct uar_asker *a)
+{
+	fputs("allow it? [y]es, [n]o, [a]lways in this session: ", a->out);
+	fflush(a->out);
+}
+
+static void ask(struct uar_asker *a)
+{
+	tcflush(a->fd, TCIFLUSH); /* what was typed before is no answer */
+	fprintf(a->out, "\n%.*s\n", UAR_FMT(uar_buf_str(&a->open[0].text)));
+	prompt(a);
+}
+
+/* Title and exact input, as far as a terminal can bear them. */
+static uar_err put_text(const struct uar_json *data, struct uar_buf *out)
+{
+	const struct uar_json *scope = uar_json_get(data, UAR_STR("scope"));
+	const struct uar_json *input = uar_json_get(scope, UAR_STR("input"));
+	struct uar_buf whole = uar_buf_make(UAR_LIMIT_CLI_LINE);
+
+	if (input)
+		uar_json_write(&whole, input);
+	else
+		uar_buf_add_str(&whole, member(scope, "input_preview"));
+	uar_text_brief(out, member(data, "title"), TITLE_SHOWN);
+	uar_buf_add_str(out, UAR_STR("\n  "));
+	uar_text_brief(out, uar_buf_str(&whole), INPUT_SHOWN);
+	uar_buf_fini(&whole);
+	return out->err;
+}
+
+uar_err uar_asker_add(struct uar_asker *a, const struct uar_json *data)
+{
+	struct uar_question *q = &a->open[a->count];
+	uar_err e;
+
+	if (a->count == ARRAY_LEN(a->open))
+		return UAR_ETOOBIG;
+	q->text = uar_buf_make(UAR_LIMIT_CLI_LINE);
+	e = put_text(data, &q->text);
+	if (e) {
+		uar_buf_fini(&q->text);
+		return e;
+	}
+	snprintf(q->action_id, sizeof q->action_id, "%.*s", UAR_FMT(member(data, "action_id")));
+	if (++a->count == 1)
+		ask(a);
+	return UAR_OK;
+}
+
+void uar_asker_repeat(struct uar_asker *a)
+{
+	if (a->count && a->fd >= 0)
+		prompt(a);
+}
+
+/* --- the end of a question --------------------------------------------------------- */
+
+static void forget(struct uar_asker *a, size_t i)
+{
+	uar_buf_fini(&a->open[i].text);
+	memmove(&a->open[i], &a->open[i + 1], (--a->count - i) * sizeof a->open[0]);
+}
+
+void uar_asker_next(struct uar_asker *a)
+{
+	forget(a, 0);
+	if (a->count && a->fd >= 0)
+		ask(a);
+}
+
+void uar_asker_resolved(struct uar_asker *a, const struct uar_json *data)
+{
+	uar_str id = member(data, "action_id"), source = member(data, "source");
+	size_t i = 0;
+
+	while (i < a->count && !uar_str_is(id, a->open[i].action_id))
+		i++;
+	if (i == a->count)
+		return; /* answered here */
+	if (i > 0) {
+		forget(a, i);
+		return;
+	}
+	fprintf(a->out, "\n[%s]\n",
+		uar_str_is(source, "timeout")  ? "nobody answered in time"
+		: uar_str_is(source, "cancel") ? "no longer asked"
+					       : "answered elsewhere");
+	fflush(a->out);
+	uar_asker_next(a);
+}
+
+void uar_asker_drop(struct uar_asker *a, const char *why)
+{
+	if (a->count) {
+		fprintf(a->out, "\n[%s]\n", why);
+		fflush(a->out);
+	}
+	while (a->count)
+		forget(a, a->count - 1);
+}
+
+/* --- reading ----------------------------------------------------------------------- */
+
+static const char *decision_of(uar_str line)
+{
+	static const struct {
+		const char *word, *decision;
+	} words[] = {
+		{ "y", "allow" }, { "yes", "allow" },		{ "n", "deny" },
+		{ "no", "deny" }, { "a", "allow_for_session" }, { "always", "allow_for_session" }
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (uar_str_eq_nocase(line, uar_str_c(words[i].word)))
+			return words[i].decision;
+	return NULL;
+}
+
+const char *uar_asker_read(struct uar_asker *a)
+{
+	const char *decision = NULL;
+	char line[LINE_BYTES];
+	ssize_t n = read(a->fd, line, sizeof line);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return NULL;
+	if (n < 0) { /* the terminal is gone, and whoever sat there */
+		close(a->fd);
+		a->fd = -1;
+	}
+	if (n <= 0)
+		return "deny";
+	if (line[n - 1] == '\n')
+		decision = decision_of(uar_str_trim(uar_str_n(line, (size_t)n - 1)));
+	tcflush(a->fd, TCIFLUSH); /* the rest answers no other question */
+	if (!decision) {
+		fputs("please answer y, n or a\n", a->out);
+		prompt(a);
+	}
+	return decision;
+}
