@@ -2,6 +2,7 @@
 import faulthandler
 import os
 import select
+import signal
 import sys
 import threading
 import traceback
@@ -29,7 +30,7 @@ def check(condition, *what):
 
 def equal(got, want, what=""):
     if got != want:
-        raise AssertionError(f"{what}\n  got  {str(got)[:600]!r}\n  want {str(want)[:600]!r}")
+        raise AssertionError(f"got {str(got)[:600]!r}, want {str(want)[:600]!r}: {what}")
 
 
 def refused(answer, status, code, where=None):
@@ -107,6 +108,8 @@ def run_one(name, ids, fn):
 
 
 def main():
+    # Who was started in the background ignores it, and so would all that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = sys.argv[1:]
     good = [run_one(*t) for t in TESTS if not wanted or t[0] in wanted]
     sys.stdout.flush()
