@@ -1,12 +1,11 @@
 /* host_test.c - plugins that behave and plugins that do not, as small shell scripts. */
-#include "plugin/plugin.h"
+#include "plugin_scene.h"
 
 #include "test.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "loop/supervise.h"
 
@@ -27,37 +26,6 @@ __attribute__((constructor)) static void be_supervisor(int argc, char **argv)
 	"\"$2\"'}}'; }\n"                                                                          \
 	"next; say '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocol\":\"1\"}}'\n"
 
-struct call {
-	struct scene *scene;
-	struct uar_entry_slot slot;
-	struct uar_entry_call *call;
-	char run_id[16];
-	bool ready, done, hold;
-	uint64_t held; /* ticket of an export that waits for its answer */
-	enum uar_entry_how how;
-	char code[64], message[320], result[256], exported[256];
-	bool retryable;
-	double progress;
-	unsigned exports, reports;
-};
-
-enum { CALLS = 4 };
-struct scene {
-	struct uar_loop *loop;
-	struct uar_plugin_host *host;
-	struct uar_entries *port;
-	struct call calls[CALLS];
-	struct uar_buf notes;
-};
-
-static void on_note(void *ctx, const struct uar_plugin_note *n)
-{
-	struct scene *s = ctx;
-
-	uar_buf_printf(&s->notes, "%s %.*s\n", n->what, UAR_FMT(n->text));
-	uar_loop_stop(s->loop);
-}
-
 static void on_ready(struct uar_entry_slot *slot)
 {
 	struct call *c = UAR_OWNER(slot, struct call, slot);
@@ -66,90 +34,18 @@ static void on_ready(struct uar_entry_slot *slot)
 	uar_loop_stop(c->scene->loop);
 }
 
-static void on_progress(void *ctx, const struct uar_progress *p)
-{
-	struct call *c = ctx;
-
-	c->progress = p->value;
-	c->reports++;
-	uar_loop_stop(c->scene->loop);
-}
-
-static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint64_t ticket)
-{
-	struct call *c = ctx;
-
-	(void)raw;
-	c->exports++;
-	snprintf(c->exported, sizeof c->exported, "%.*s", UAR_FMT(x->content));
-	c->held = ticket;
-	if (c->hold)
-		uar_loop_stop(c->scene->loop);
-	else
-		c->scene->port->ops->answer(c->call, ticket, UAR_OK, UAR_STR("item"));
-}
-
-static void on_done(void *ctx, const struct uar_entry_end *end)
-{
-	struct call *c = ctx;
-
-	CHECK(!c->done);
-	c->done = true;
-	c->call = NULL;
-	c->how = end->how;
-	c->retryable = end->retryable;
-	snprintf(c->code, sizeof c->code, "%.*s", UAR_FMT(end->code));
-	snprintf(c->message, sizeof c->message, "%.*s", UAR_FMT(end->message));
-	snprintf(c->result, sizeof c->result, "%.*s", UAR_FMT(end->result));
-	uar_loop_stop(c->scene->loop);
-}
-
-static bool write_file(const char *dir, const char *name, const char *text)
-{
-	char path[512];
-	FILE *f;
-
-	snprintf(path, sizeof path, "%s/%s", dir, name);
-	f = fopen(path, "we");
-	return f && fputs(text, f) >= 0 && fclose(f) == 0;
-}
-
 /* One plugin "p" with entry "e"; `more` are further members of its manifest. */
 static bool open_scene(struct scene *s, const char *more, const char *script)
 {
-	static int number;
-	char dir[256], plugin[300], manifest[1024];
-	struct uar_plugin_host_options o = { .env = environ };
-	struct uar_error error = { 0 };
+	char manifest[1024];
 
-	snprintf(dir, sizeof dir, "%s/%d", uar_test_dir(), ++number);
-	snprintf(plugin, sizeof plugin, "%s/p", dir);
 	snprintf(manifest, sizeof manifest,
 		 "{\"id\":\"p\",\"version\":\"1\",\"command\":[\"sh\",\"main.sh\"]%s,"
 		 "\"entries\":[{\"id\":\"e\",\"args_schema\":{\"type\":\"object\",\"properties\":"
 		 "{\"n\":{\"type\":\"integer\"}}},\"result_schema\":{\"type\":\"object\"}}]}",
 		 more);
-	if (mkdir(dir, 0700) || mkdir(plugin, 0700) ||
-	    !write_file(plugin, "plugin.json", manifest) || !write_file(plugin, "main.sh", script))
-		return CHECK(false);
-	*s = (struct scene){ .notes = uar_buf_make(1 << 20) };
-	o.dir = dir;
-	o.note = on_note;
-	o.ctx = s;
-	if (uar_loop_create(&uar_clock_system, &s->loop))
-		return CHECK(false);
-	o.loop = s->loop;
-	if (!CHECK_MSG(uar_plugin_host_create(&o, &s->host, &error) == UAR_OK, "%s", error.text))
-		return false;
-	s->port = uar_plugin_host_entries(s->host);
-	return true;
-}
-
-static void close_scene(struct scene *s)
-{
-	uar_plugin_host_destroy(s->host);
-	uar_loop_destroy(s->loop);
-	uar_buf_fini(&s->notes);
+	return scene_begin(s) && scene_file(s, "plugin.json", manifest) &&
+	       scene_file(s, "main.sh", script) && scene_host(s, environ);
 }
 
 static uar_err ask(struct scene *s, int i)
@@ -169,9 +65,7 @@ static bool start(struct scene *s, int i)
 				       .entry_id = UAR_STR("e"),
 				       .args = UAR_STR("{\"n\":1}"),
 				       .attempt = 1 };
-	struct uar_entry_events events = {
-		.progress = on_progress, .exported = on_exported, .done = on_done, .ctx = c
-	};
+	struct uar_entry_events events = scene_events(c);
 
 	r.run_id = uar_str_c(c->run_id);
 	return CHECK(s->port->ops->start(s->port, &c->slot, &r, &events, &c->call, NULL) == UAR_OK);
@@ -181,18 +75,6 @@ static void go(struct scene *s, int i)
 {
 	CHECK(ask(s, i) == UAR_OK);
 	start(s, i);
-}
-
-static void until_done(struct scene *s, int i)
-{
-	while (!s->calls[i].done)
-		uar_loop_run(s->loop);
-}
-
-static void until_progress(struct scene *s, int i)
-{
-	while (!s->calls[i].reports)
-		uar_loop_run(s->loop);
 }
 
 static void until_note(struct scene *s, const char *text)
@@ -215,7 +97,7 @@ TEST(a_run_goes_through, "")
 	CHECK(s.calls[0].progress == 0.5);
 	CHECK_STR(uar_str_c(s.calls[0].exported), "out");
 	CHECK_STR(uar_str_c(s.calls[0].result), "{\"ok\":true}");
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(arguments_and_results_obey_their_schemas, "ERR-05")
@@ -235,7 +117,7 @@ TEST(arguments_and_results_obey_their_schemas, "ERR-05")
 	until_done(&s, 0);
 	CHECK_INT(s.calls[0].how, UAR_ENTRY_BROKE);
 	CHECK_STR(uar_str_c(s.calls[0].code), "PLUGIN_ERROR");
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(noise_and_foreign_runs_are_passed_over, "")
@@ -253,7 +135,7 @@ TEST(noise_and_foreign_runs_are_passed_over, "")
 	CHECK(strstr(s.notes.p, "plugin.noise noise") != NULL);
 	CHECK(strstr(s.notes.p, "plugin.foreign_run other") != NULL);
 	CHECK(strstr(s.notes.p, "plugin.bad_message no method") != NULL);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(a_crash_fails_its_runs_and_the_next_one_works, "ERR-07")
@@ -274,7 +156,7 @@ TEST(a_crash_fails_its_runs_and_the_next_one_works, "ERR-07")
 	go(&s, 1);
 	until_done(&s, 1);
 	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(a_command_that_is_missing_fails_the_run, "")
@@ -287,7 +169,7 @@ TEST(a_command_that_is_missing_fails_the_run, "")
 	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
 	CHECK_MSG(strstr(s.calls[0].message, "status 9: no such thing") != NULL, "%s",
 		  s.calls[0].message);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(silence_is_ended, "")
@@ -299,7 +181,7 @@ TEST(silence_is_ended, "")
 	until_done(&s, 0);
 	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
 	CHECK(strstr(s.calls[0].message, "hello") != NULL);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(a_line_without_end_is_ended, "")
@@ -311,7 +193,7 @@ TEST(a_line_without_end_is_ended, "")
 	until_done(&s, 0);
 	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
 	CHECK(strstr(s.calls[0].message, "line without end") != NULL);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(another_protocol_is_refused, "")
@@ -325,7 +207,7 @@ TEST(another_protocol_is_refused, "")
 	go(&s, 0);
 	until_done(&s, 0);
 	CHECK(strstr(s.calls[0].message, "another protocol") != NULL);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(a_cancel_is_heard, "RUN-36 PLUG-10")
@@ -341,7 +223,7 @@ TEST(a_cancel_is_heard, "RUN-36 PLUG-10")
 	s.port->ops->cancel(s.calls[0].call, UAR_STR("enough"));
 	until_done(&s, 0);
 	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 /* Its process and what that started are gone when the run is said to be over. */
@@ -362,7 +244,7 @@ TEST(a_cancel_that_is_ignored_ends_the_process, "RUN-37")
 	until_done(&s, 0);
 	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
 	CHECK(kill((pid_t)pid, 0) && errno == ESRCH);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(a_cancel_that_is_ignored_spares_the_neighbours, "")
@@ -387,7 +269,7 @@ TEST(a_cancel_that_is_ignored_spares_the_neighbours, "")
 	until_done(&s, 1);
 	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
 	until_note(&s, "plugin.process_gone");
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(places_are_given_in_order, "")
@@ -405,7 +287,7 @@ TEST(places_are_given_in_order, "")
 	start(&s, 2);
 	until_done(&s, 2);
 	CHECK_INT(s.calls[2].how, UAR_ENTRY_FINISHED);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(a_pool_has_several_processes, "")
@@ -425,5 +307,5 @@ TEST(a_pool_has_several_processes, "")
 	s.port->ops->stop(s.calls[0].call, UAR_STR("")); /* nobody listens any more */
 	s.port->ops->cancel(s.calls[1].call, UAR_STR(""));
 	until_done(&s, 1);
-	close_scene(&s);
+	scene_end(&s);
 }

@@ -1,43 +1,10 @@
 /* library_test.c - runs on threads of this process; the plugin is tests/e2e/sdk/c. */
-#include "plugin/plugin.h"
+#include "plugin_scene.h"
 
 #include "test.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-struct call {
-	struct scene *scene;
-	struct uar_entry_slot slot;
-	struct uar_entry_call *call;
-	const char *entry;
-	bool ready, done, hold, started;
-	uint64_t held;
-	enum uar_entry_how how;
-	char code[64], message[320], result[256], exported[64];
-	double progress;
-	unsigned exports, refs;
-};
-
-enum { CALLS = 64 };
-struct scene {
-	struct uar_loop *loop;
-	struct uar_plugin_host *host;
-	struct uar_entries *port;
-	struct call calls[CALLS];
-	struct uar_buf notes;
-	char dir[256], gate[300];
-	unsigned over;
-};
-
-static void on_note(void *ctx, const struct uar_plugin_note *n)
-{
-	struct scene *s = ctx;
-
-	uar_buf_printf(&s->notes, "%s %.*s\n", n->what, UAR_FMT(n->text));
-	uar_loop_stop(s->loop);
-}
 
 static void start(struct call *c);
 
@@ -49,62 +16,20 @@ static void on_ready(struct uar_entry_slot *slot)
 	start(c);
 }
 
-static void on_progress(void *ctx, const struct uar_progress *p)
+/* The file that some entries wait for. */
+static const char *gate_of(const struct scene *s)
 {
-	struct call *c = ctx;
+	static char path[300];
 
-	c->progress = p->value;
-	uar_loop_stop(c->scene->loop);
-}
-
-static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint64_t ticket)
-{
-	struct call *c = ctx;
-
-	(void)raw;
-	c->exports++;
-	snprintf(c->exported, sizeof c->exported, "%.*s", UAR_FMT(x->content));
-	c->held = ticket;
-	if (c->hold)
-		uar_loop_stop(c->scene->loop);
-	else
-		c->scene->port->ops->answer(c->call, ticket, UAR_OK, UAR_STR("item"));
-}
-
-static void on_done(void *ctx, const struct uar_entry_end *end)
-{
-	struct call *c = ctx;
-
-	CHECK(!c->done);
-	c->done = true;
-	c->call = NULL;
-	c->how = end->how;
-	c->refs = end->refs ? end->refs->count : 0;
-	snprintf(c->code, sizeof c->code, "%.*s", UAR_FMT(end->code));
-	snprintf(c->message, sizeof c->message, "%.*s", UAR_FMT(end->message));
-	snprintf(c->result, sizeof c->result, "%.*s", UAR_FMT(end->result));
-	c->scene->over++;
-	uar_loop_stop(c->scene->loop);
-}
-
-static bool write_file(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "we");
-
-	return f && fputs(text, f) >= 0 && fclose(f) == 0;
+	snprintf(path, sizeof path, "%s/p/gate", s->dir);
+	return path;
 }
 
 static bool open_scene(struct scene *s, const char *more)
 {
-	static int number;
 	char path[400], object[4096], manifest[1024];
 	const char *build = getenv("BUILD");
-	struct uar_plugin_host_options o = { .note = on_note, .ctx = s };
 
-	memset(s, 0, sizeof *s);
-	s->notes = uar_buf_make(1 << 20);
-	snprintf(s->dir, sizeof s->dir, "%s/%d", uar_test_dir(), ++number);
-	snprintf(s->gate, sizeof s->gate, "%s/gate", s->dir);
 	snprintf(manifest, sizeof manifest,
 		 "{\"id\":\"p\",\"version\":\"1\",\"library\":\"l.so\"%s,\"entries\":["
 		 "{\"id\":\"echo\"},{\"id\":\"items\"},{\"id\":\"gate\"},{\"id\":\"deaf\"},"
@@ -112,37 +37,16 @@ static bool open_scene(struct scene *s, const char *more)
 		 "{\"id\":\"typed\",\"result_schema\":{\"type\":\"integer\"}}]}",
 		 more);
 	snprintf(path, sizeof path, "%s/sdk/conform.so", build ? build : "build");
-	if (!CHECK_MSG(realpath(path, object) != NULL, "%s is missing", path) ||
-	    mkdir(s->dir, 0700))
+	if (!CHECK_MSG(realpath(path, object) != NULL, "%s is missing", path) || !scene_begin(s))
 		return false;
-	snprintf(path, sizeof path, "%s/p", s->dir);
-	CHECK(mkdir(path, 0700) == 0);
 	snprintf(path, sizeof path, "%s/p/l.so", s->dir);
-	CHECK(symlink(object, path) == 0);
-	snprintf(path, sizeof path, "%s/p/plugin.json", s->dir);
-	CHECK(write_file(path, manifest));
-	o.dir = s->dir;
-	if (!CHECK(uar_loop_create(&uar_clock_system, &s->loop) == UAR_OK))
-		return false;
-	o.loop = s->loop;
-	if (!CHECK(uar_plugin_host_create(&o, &s->host, NULL) == UAR_OK))
-		return false;
-	s->port = uar_plugin_host_entries(s->host);
-	return CHECK_MSG(!s->notes.n, "%s", s->notes.p);
-}
-
-static void close_scene(struct scene *s)
-{
-	uar_plugin_host_destroy(s->host);
-	uar_loop_destroy(s->loop);
-	uar_buf_fini(&s->notes);
+	return CHECK(symlink(object, path) == 0) && scene_file(s, "plugin.json", manifest) &&
+	       scene_host(s, NULL);
 }
 
 static void start(struct call *c)
 {
-	struct uar_entry_events events = {
-		.progress = on_progress, .exported = on_exported, .done = on_done, .ctx = c
-	};
+	struct uar_entry_events events = scene_events(c);
 	struct uar_entries *port = c->scene->port;
 	char args[400];
 	struct uar_entry_request r = { .run_id = UAR_STR("run"),
@@ -151,9 +55,9 @@ static void start(struct call *c)
 	struct uar_error error = { 0 };
 
 	snprintf(args, sizeof args, "{\"say\":\"hi\",\"n\":2000,\"keep\":1,\"file\":\"%s\"}",
-		 c->scene->gate);
+		 gate_of(c->scene));
 	r.args = uar_str_c(args);
-	c->progress = -1;
+	c->reports = 0;
 	c->started = true;
 	CHECK_MSG(port->ops->start(port, &c->slot, &r, &events, &c->call, &error) == UAR_OK, "%s",
 		  error.text);
@@ -169,18 +73,6 @@ static void go(struct scene *s, int i, const char *entry)
 	c->done = false;
 	if (s->port->ops->ask(s->port, UAR_STR("p"), uar_str_c(entry), &c->slot) == UAR_OK)
 		start(c);
-}
-
-static void until_done(struct scene *s, int i)
-{
-	while (!s->calls[i].done)
-		uar_loop_run(s->loop);
-}
-
-static void until_progress(struct scene *s, int i)
-{
-	while (s->calls[i].progress < 0)
-		uar_loop_run(s->loop);
 }
 
 TEST(a_library_runs_an_entry, "PLUG-01")
@@ -202,7 +94,7 @@ TEST(a_library_runs_an_entry, "PLUG-01")
 	go(&s, 2, "refused");
 	until_done(&s, 2);
 	CHECK_INT(s.calls[2].exports, 0);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(a_library_fails_as_it_says, "ERR-06")
@@ -219,7 +111,7 @@ TEST(a_library_fails_as_it_says, "ERR-06")
 	until_done(&s, 1);
 	CHECK_INT(s.calls[1].how, UAR_ENTRY_BROKE);
 	CHECK(strstr(s.calls[1].message, "schema") != NULL);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 /* Every thread has something to do at once, again and again. */
@@ -227,14 +119,14 @@ TEST(many_runs_share_the_threads, "")
 {
 	struct uar_plugin_stats stats;
 	struct scene s;
-	unsigned started = CALLS;
+	unsigned started = SCENE_CALLS;
 
 	REQUIRE(open_scene(&s, ",\"concurrency\":4"));
-	for (int i = 0; i < CALLS; i++)
+	for (int i = 0; i < SCENE_CALLS; i++)
 		go(&s, i, i % 8 ? "echo" : "items");
 	while (s.over < started) {
 		uar_loop_run(s.loop);
-		for (int i = 0; i < CALLS && started < 2000; i++)
+		for (int i = 0; i < SCENE_CALLS && started < 2000; i++)
 			if (s.calls[i].done) {
 				CHECK_INT(s.calls[i].how, UAR_ENTRY_FINISHED);
 				go(&s, i, i % 8 ? "echo" : "items");
@@ -245,7 +137,7 @@ TEST(many_runs_share_the_threads, "")
 	CHECK(stats.threads >= 1 && stats.threads <= 4);
 	CHECK_INT(stats.lost, 0);
 	CHECK_INT(stats.running, 0);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(a_cancel_reaches_the_thread, "PLUG-10 RUN-36")
@@ -265,7 +157,7 @@ TEST(a_cancel_reaches_the_thread, "PLUG-10 RUN-36")
 	CHECK_INT(s.calls[0].refs, 1);
 	until_done(&s, 1);
 	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(a_thread_that_ignores_a_cancel_is_written_off, "RUN-37")
@@ -285,7 +177,7 @@ TEST(a_thread_that_ignores_a_cancel_is_written_off, "RUN-37")
 	go(&s, 1, "echo"); /* another thread takes its place */
 	until_done(&s, 1);
 	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
-	CHECK(write_file(s.gate, ""));
+	CHECK(scene_file(&s, "gate", ""));
 	do { /* it returns: its words count no more, and it is not missing any more */
 		s.calls[1].done = false;
 		go(&s, 1, "echo");
@@ -293,7 +185,7 @@ TEST(a_thread_that_ignores_a_cancel_is_written_off, "RUN-37")
 		uar_plugin_host_stats(s.host, &stats);
 	} while (stats.lost);
 	CHECK_INT(s.calls[0].exports, 0);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 /* Nobody will answer the export: the thread must not wait for it. */
@@ -313,7 +205,7 @@ TEST(a_run_that_is_stopped_while_it_exports_gets_free, "")
 	CHECK(!s.calls[0].done);
 	uar_plugin_host_stats(s.host, &stats);
 	CHECK_INT(stats.lost, 0);
-	close_scene(&s);
+	scene_end(&s);
 }
 
 TEST(the_end_waits_for_threads_that_listen_and_for_no_others, "")
@@ -332,6 +224,6 @@ TEST(the_end_waits_for_threads_that_listen_and_for_no_others, "")
 	until_progress(&s, 2);
 	while (!s.calls[3].held)
 		uar_loop_run(s.loop);
-	close_scene(&s);
-	CHECK(write_file(s.gate, "")); /* the deaf one finds its way out, too */
+	scene_end(&s);
+	CHECK(scene_file(&s, "gate", "")); /* the deaf one finds its way out, too */
 }

@@ -1,7 +1,7 @@
 /* history_test.c - what a model is told of the conversation so far. */
 #include "runtime/history.h"
 
-#include "pump.h"
+#include "stage.h"
 #include "store/memory/memory.h"
 #include "test.h"
 
@@ -79,35 +79,27 @@ struct world {
 
 static void rise(struct world *w)
 {
-	struct uar_runtime_options o = { .sched = &w->pump.sched,
-					 .store = w->store,
-					 .rand = &uar_rand_system,
+	struct uar_runtime_options o = { .store = w->store,
 					 .scripted = &w->parrot.base,
 					 .provider = &w->parrot.base,
 					 .provider_model = "p" };
 
-	CHECK_INT(uar_runtime_create(&o, &w->rt), UAR_OK);
-	CHECK_INT(uar_runtime_recover(w->rt, NULL), UAR_OK);
+	w->rt = uar_stage_rise(&w->pump, o);
 }
 
 static void open_world(struct world *w)
 {
-	struct uar_store_options so = { .sched = &w->pump.sched };
-
 	*w = (struct world){ .parrot = { .base = { &ops }, .task = { .fn = speak } } };
-	uar_pump_init(&w->pump);
+	uar_stage_open(&w->pump, &w->store, NULL);
 	w->parrot.sched = &w->pump.sched;
 	w->parrot.told = uar_buf_make(1 << 22);
-	CHECK_INT(uar_store_memory_create(&so, &w->store, NULL), UAR_OK);
 	rise(w);
 }
 
 static void close_world(struct world *w)
 {
-	uar_store_destroy(w->store);
-	uar_runtime_destroy(w->rt);
+	uar_stage_close(&w->pump, w->store, w->rt, NULL);
 	uar_buf_fini(&w->parrot.told);
-	uar_pump_fini(&w->pump);
 }
 
 static void created(struct uar_run_create *op)

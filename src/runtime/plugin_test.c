@@ -2,7 +2,7 @@
  * reports on their way, and what is left when the server goes in the middle. */
 #include "runtime/runtime.h"
 
-#include "pump.h"
+#include "stage.h"
 #include "store/memory/memory.h"
 #include "test.h"
 
@@ -143,23 +143,15 @@ static void settle(struct world *w)
 /* Until the plugin has its run. */
 static void open_world(struct world *w)
 {
-	struct uar_store_options so = { .sched = &w->pump.sched };
-	struct uar_model_scripted_options mo = { .sched = &w->pump.sched };
-	struct uar_runtime_options o = { .sched = &w->pump.sched,
-					 .rand = &uar_rand_system,
-					 .entries = &w->host.port,
-					 .export_progress = true };
+	struct uar_runtime_options o = { .entries = &w->host.port, .export_progress = true };
 
 	*w = (struct world){ .host = { .port = { &host_ops } }, .now_us = 1800000000000000 };
-	uar_pump_init(&w->pump);
+	uar_stage_open(&w->pump, &w->store, &w->model);
 	w->clock = (struct uar_clock){ now, now, w };
 	w->pump.sched.clock = &w->clock;
-	CHECK_INT(uar_store_memory_create(&so, &w->store, NULL), UAR_OK);
-	CHECK_INT(uar_model_scripted_create(&mo, &w->model), UAR_OK);
 	o.store = w->store;
 	o.scripted = w->model;
-	CHECK_INT(uar_runtime_create(&o, &w->rt), UAR_OK);
-	CHECK_INT(uar_runtime_recover(w->rt, NULL), UAR_OK);
+	w->rt = uar_stage_rise(&w->pump, o);
 	w->watch = (struct uar_watch){ .fn = on_commit, .ctx = w };
 	uar_runtime_watch(w->rt, &w->watch);
 	w->op = (struct uar_run_create){ .owner = owner,

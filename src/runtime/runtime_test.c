@@ -3,7 +3,7 @@
 #include "runtime/runtime.h"
 
 #include "base/alloc.h"
-#include "pump.h"
+#include "stage.h"
 #include "store/memory/memory.h"
 #include "test.h"
 
@@ -20,36 +20,22 @@ struct world {
 
 static void rise(struct world *w)
 {
-	struct uar_runtime_options o = { .sched = &w->pump.sched,
-					 .store = w->store,
-					 .rand = &uar_rand_system,
-					 .scripted = w->model,
-					 .fixtures_dir = w->fixtures };
-	struct uar_error error = { 0 };
-
-	CHECK_INT(uar_runtime_create(&o, &w->rt), UAR_OK);
-	CHECK_MSG(uar_runtime_recover(w->rt, &error) == UAR_OK, "%s", error.text);
+	w->rt = uar_stage_rise(&w->pump,
+			       (struct uar_runtime_options){ .store = w->store,
+							     .scripted = w->model,
+							     .fixtures_dir = w->fixtures });
 }
 
 static void open_world(struct world *w)
 {
-	struct uar_store_options so = { .sched = &w->pump.sched };
-	struct uar_model_scripted_options mo = { .sched = &w->pump.sched };
-
 	*w = (struct world){ 0 };
-	uar_pump_init(&w->pump);
-	CHECK_INT(uar_store_memory_create(&so, &w->store, NULL), UAR_OK);
-	CHECK_INT(uar_model_scripted_create(&mo, &w->model), UAR_OK);
+	uar_stage_open(&w->pump, &w->store, &w->model);
 	rise(w);
 }
 
-/* The store first, as the server does it. */
 static void close_world(struct world *w)
 {
-	uar_store_destroy(w->store);
-	uar_runtime_destroy(w->rt);
-	uar_model_destroy(w->model);
-	uar_pump_fini(&w->pump);
+	uar_stage_close(&w->pump, w->store, w->rt, w->model);
 }
 
 /* The process dies: of what waits for a commit the first `keep` are found again. */

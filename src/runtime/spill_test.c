@@ -3,7 +3,7 @@
 #include "runtime/spill.h"
 
 #include "base/sha256.h"
-#include "pump.h"
+#include "stage.h"
 #include "store/memory/memory.h"
 #include "test.h"
 
@@ -22,36 +22,25 @@ struct world {
 
 static void rise(struct world *w)
 {
-	struct uar_runtime_options o = { .sched = &w->pump.sched,
-					 .store = w->store,
-					 .rand = &uar_rand_system,
-					 .fixtures_dir = w->fixtures };
-
-	CHECK_INT(uar_runtime_create(&o, &w->rt), UAR_OK);
-	CHECK_INT(uar_runtime_recover(w->rt, NULL), UAR_OK);
+	w->rt = uar_stage_rise(&w->pump, (struct uar_runtime_options){
+						 .store = w->store, .fixtures_dir = w->fixtures });
 }
 
 static void open_world(struct world *w)
 {
-	struct uar_store_options so = { .sched = &w->pump.sched };
-
 	*w = (struct world){ .fixtures = uar_test_dir() };
-	uar_pump_init(&w->pump);
-	CHECK_INT(uar_store_memory_create(&so, &w->store, NULL), UAR_OK);
+	uar_stage_open(&w->pump, &w->store, NULL);
 	rise(w);
 }
 
 static void close_world(struct world *w)
 {
-	uar_store_destroy(w->store);
-	uar_runtime_destroy(w->rt);
-	uar_pump_fini(&w->pump);
+	uar_stage_close(&w->pump, w->store, w->rt, NULL);
 }
 
 static void settle(struct world *w)
 {
-	while (uar_pump_turn(&w->pump))
-		;
+	uar_stage_settle(&w->pump);
 }
 
 static void created(struct uar_run_create *op)

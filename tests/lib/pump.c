@@ -49,7 +49,6 @@ static void timer_stop(struct uar_sched *s, struct uar_timer *t)
 	uar_timers_stop(&pump_of(s)->timers, t);
 }
 
-/* Done at once, told later. */
 static void work_done(struct uar_task *t)
 {
 	struct uar_work *w = UAR_OWNER(t, struct uar_work, task);
@@ -57,11 +56,11 @@ static void work_done(struct uar_task *t)
 	w->done(w);
 }
 
-static uar_err work(struct uar_sched *s, struct uar_work *w)
+uar_err uar_pump_work(struct uar_sched *s, struct uar_work *w)
 {
 	w->work(w);
 	w->task.fn = work_done;
-	post(s, &w->task);
+	s->ops->post(s, &w->task);
 	return UAR_OK;
 }
 
@@ -73,7 +72,7 @@ static const struct uar_sched_ops ops = {
 	.unpost = unpost,
 	.timer_set = timer_set,
 	.timer_stop = timer_stop,
-	.work = work,
+	.work = uar_pump_work,
 };
 
 void uar_pump_init(struct uar_pump *p)

@@ -31,5 +31,7 @@ bool uar_pump_turn(struct uar_pump *p);
 void uar_pump_until(struct uar_pump *p, const bool *flag);
 /* Turns until *count has reached `want`. */
 void uar_pump_count(struct uar_pump *p, const size_t *count, size_t want);
+/* For any scheduler of a test: the work is done at once and told later. */
+uar_err uar_pump_work(struct uar_sched *s, struct uar_work *w);
 
 #endif

@@ -1,6 +1,7 @@
 /* world.c - time and order. */
 #include "sim/world.h"
 
+#include "pump.h"
 #include "store/memory/memory.h"
 
 static int64_t now(void *ctx)
@@ -39,24 +40,8 @@ static void timer_stop(struct uar_sched *s, struct uar_timer *t)
 	uar_timers_stop(&UAR_OWNER(s, struct sim_world, sched)->timers, t);
 }
 
-/* Done at once, told later. */
-static void work_done(struct uar_task *t)
-{
-	struct uar_work *w = UAR_OWNER(t, struct uar_work, task);
-
-	w->done(w);
-}
-
-static uar_err work(struct uar_sched *s, struct uar_work *w)
-{
-	w->work(w);
-	w->task.fn = work_done;
-	post(s, &w->task);
-	return UAR_OK;
-}
-
 static const struct uar_sched_ops ops = { 1,	  sizeof ops, post,	  post,
-					  unpost, timer_set,  timer_stop, work };
+					  unpost, timer_set,  timer_stop, uar_pump_work };
 
 void sim_world_init(struct sim_world *w, uint64_t seed)
 {
