@@ -68,14 +68,16 @@ TEST(only_the_interface_is_exported, "")
 {
 	if (!plain_build())
 		return;
-	CHECK(sh("! nm -D --defined-only %s | grep -vE ' (uaa_|UAA_1)'", built("libagent_api.so")));
+	CHECK(sh("! nm -D --defined-only %s | grep -vE ' (uaa_|UAA_1)'",
+		 uar_test_built("libagent_api.so")));
 	CHECK(sh("! nm -g --defined-only %s | grep -E ' [A-Z] ' | grep -v ' uaa_'",
-		 built("libagent_api.a")));
+		 uar_test_built("libagent_api.a")));
 	CHECK(sh("! readelf -d %s | grep NEEDED | grep -vE "
 		 "'libc\\.|libpthread|libdl|libm\\.|ld-linux'",
-		 built("libagent_api.so")));
-	CHECK(sh("readelf -d %s | grep -q 'SONAME.*libagent_api.so.1]'", built("libagent_api.so")));
-	CHECK(sh("readelf -V %s | grep -q UAA_1", built("libagent_api.so")));
+		 uar_test_built("libagent_api.so")));
+	CHECK(sh("readelf -d %s | grep -q 'SONAME.*libagent_api.so.1]'",
+		 uar_test_built("libagent_api.so")));
+	CHECK(sh("readelf -V %s | grep -q UAA_1", uar_test_built("libagent_api.so")));
 }
 
 /* What the header declares and what the library has are the same names. */
@@ -90,7 +92,7 @@ TEST(the_header_is_the_export_list, "LIB-24")
 		 "grep '^UAA_API' | grep -oE 'uaa_[a-z0-9_]+\\(' | tr -d '(' | sort -u > %s/h && "
 		 "nm -D --defined-only %s | grep -oE 'uaa_[a-z0-9_]+' | sort -u > %s/so && "
 		 "diff %s/h %s/so",
-		 dir, built("libagent_api.so"), dir, dir, dir));
+		 dir, uar_test_built("libagent_api.so"), dir, dir, dir));
 }
 
 static const char gateway_only[] =
@@ -156,7 +158,7 @@ TEST(U01_U03_every_choice_of_backends_builds, "LIB-44")
 		REQUIRE(sh(
 			"cc -o %s/t -Iinclude %s/main.c %s/*.o $(find %s/111/src -name '*.o' | "
 			"grep -vE '/(kind|codex_run|claude_run|acp_run)\\.o') -lpthread -ldl -lm",
-			dir, dir, dir, built("agent_api")));
+			dir, dir, dir, uar_test_built("agent_api")));
 		CHECK(sh("%s/t", dir));
 		for (int k = 0; k < 3; k++)
 			CHECK(sh("%s nm %s/%s_run.o | grep -q 'T uaa_%s_backend_new'",
@@ -202,8 +204,9 @@ TEST(the_example_of_the_manual_works, "LIB-38")
 	CHECK_MSG(lines > 20 && lines <= 60, "the example has %d lines", lines);
 	REQUIRE(sh("cc -std=c11 -Wall -Wextra -Werror -Wno-missing-field-initializers -Iinclude "
 		   "-o %s/example %s %s -lpthread -ldl -lm",
-		   dir, src, built("libagent_api.a")));
-	REQUIRE(sh("cc -std=c11 -Iinclude -o %s/shared %s -L%s -lagent_api", dir, src, built("")));
+		   dir, src, uar_test_built("libagent_api.a")));
+	REQUIRE(sh("cc -std=c11 -Iinclude -o %s/shared %s -L%s -lagent_api", dir, src,
+		   uar_test_built("")));
 	if (sh("command -v c++ >/dev/null"))
 		CHECK(sh("c++ -std=c++17 -x c++ -Iinclude -fsyntax-only %s", src));
 	CHECK(sh("printf '#!/bin/sh\\nexec cat %s\\n' > %s/claude && chmod +x %s/claude",
@@ -211,8 +214,8 @@ TEST(the_example_of_the_manual_works, "LIB-38")
 	for (int i = 0; i < 2; i++)
 		CHECK(sh("AGENT_API_SUPERVISOR=%s LD_LIBRARY_PATH=%s %s/%s hi %s/claude 2>%s/err | "
 			 "grep -qx hello && grep -qx 'final: hello' %s/err",
-			 built("agent-api-supervisor"), built(""), dir, i ? "shared" : "example",
-			 dir, dir, dir));
+			 uar_test_built("agent-api-supervisor"), uar_test_built(""), dir,
+			 i ? "shared" : "example", dir, dir, dir));
 }
 
 /* As make spells it: dependencies are recorded relative to the source directory. */
@@ -222,7 +225,7 @@ static const char *build_dir(void)
 	char cwd[1024];
 	size_t n;
 
-	snprintf(path, sizeof path, "%s", built("x"));
+	snprintf(path, sizeof path, "%s", uar_test_built("x"));
 	path[strlen(path) - 2] = 0;
 	n = getcwd(cwd, sizeof cwd) ? strlen(cwd) : 0;
 	return strncmp(path, cwd, n) == 0 && path[n] == '/' ? path + n + 1 : path;

@@ -11,24 +11,6 @@
 
 #include "backend/int.h"
 
-/* A program of this build, found from where the test itself is. */
-static inline const char *built(const char *name)
-{
-	static char path[4][1200];
-	static int turn;
-	char self[1024];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	char *cut;
-
-	self[n > 0 ? n : 0] = 0;
-	cut = strstr(self, "/tests/");
-	if (cut)
-		*cut = 0;
-	turn = (turn + 1) % 4;
-	snprintf(path[turn], sizeof path[turn], "%s/%s", self, name);
-	return path[turn];
-}
-
 static inline const char *fixture(const char *name)
 {
 	static char path[4][1400];
@@ -47,7 +29,7 @@ static inline uaa_process_options *quick(void)
 	static uaa_process_options o;
 
 	o = (uaa_process_options){ .struct_size = sizeof o,
-				   .supervisor = uaa_str_c(built("agent-api-supervisor")),
+				   .supervisor = uaa_str_c(uar_test_built("agent-api-supervisor")),
 				   .interrupt_ms = 200,
 				   .terminate_ms = 300,
 				   .kill_ms = 20000,
@@ -324,7 +306,7 @@ static inline uaa_backend *claude_doing(const char *todo, const char *record,
 			       mark_pair(),
 			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(record ? record : "") } };
 	uaa_claude_code_config c = { .struct_size = sizeof c,
-				     .binary = uaa_str_c(built("fake-cli")),
+				     .binary = uaa_str_c(uar_test_built("fake-cli")),
 				     .env = env,
 				     .env_count = record ? 3 : 2,
 				     .process = o ? o : quick() };
@@ -375,7 +357,7 @@ static inline uaa_backend *make(enum which who, const char *todo, struct more m)
 	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
 			       mark_pair(),
 			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(m.record ? m.record : "") } };
-	uaa_str binary = uaa_str_c(built("fake-cli"));
+	uaa_str binary = uaa_str_c(uar_test_built("fake-cli"));
 	uaa_process_options *o = m.process ? m.process : quick();
 	size_t n = m.record ? 3 : 2;
 	uaa_codex_config cx = { .struct_size = sizeof cx,

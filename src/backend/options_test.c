@@ -20,13 +20,13 @@ static uaa_backend *recorder(enum which w, const char *todo, const char *record)
 			       { uaa_str_c("BOTH"), uaa_str_c("config") },
 			       { uaa_str_c("MINE"), uaa_str_c("config") } };
 	uaa_claude_code_config cc = { .struct_size = sizeof cc,
-				      .binary = uaa_str_c(built("fake-cli")),
+				      .binary = uaa_str_c(uar_test_built("fake-cli")),
 				      .env = env,
 				      .env_count = ARRAY_LEN(env),
 				      .allow_external_sandbox_exec = true,
 				      .process = quick() };
 	uaa_codex_config cx = { .struct_size = sizeof cx,
-				.binary = uaa_str_c(built("fake-cli")),
+				.binary = uaa_str_c(uar_test_built("fake-cli")),
 				.env = env,
 				.env_count = ARRAY_LEN(env),
 				.transport = w == CODEX_EXEC ? UAA_CODEX_EXEC : UAA_CODEX_AUTO,
@@ -218,7 +218,7 @@ TEST(U18_U19_U29_precedence, "LIB-49 LIB-50 LIB-54")
 			       { uaa_str_c("BOTH"), uaa_str_c("config") },
 			       { uaa_str_c("MINE"), uaa_str_c("config") } };
 	uaa_claude_code_config c = { .struct_size = sizeof c,
-				     .binary = uaa_str_c(built("fake-cli")),
+				     .binary = uaa_str_c(uar_test_built("fake-cli")),
 				     .env = env,
 				     .env_count = ARRAY_LEN(env),
 				     .process = quick() };
@@ -292,7 +292,7 @@ TEST(U28_no_timeout_is_invented, "LIB-53")
 TEST(zero_in_the_request_means_no_timeout, "LIB-49")
 {
 	uaa_claude_code_config c = { .struct_size = sizeof c,
-				     .binary = uaa_str_c(built("fake-cli")),
+				     .binary = uaa_str_c(uar_test_built("fake-cli")),
 				     .default_timeout_ms = 1,
 				     .process = quick() };
 	uaa_request *r = ask("hi");

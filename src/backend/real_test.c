@@ -225,7 +225,7 @@ static uaa_backend *agent(enum agent who, const struct place *p, const char *sce
 		{ uaa_str_c("IS_SANDBOX"), uaa_str_c("1") },
 	};
 	uaa_process_options o = { .struct_size = sizeof o,
-				  .supervisor = uaa_str_c(built("agent-api-supervisor")) };
+				  .supervisor = uaa_str_c(uar_test_built("agent-api-supervisor")) };
 	uaa_str args[] = { uaa_str_c(path[2]) };
 	uaa_claude_code_config cc = { .struct_size = sizeof cc,
 				      .binary = uaa_str_c(path[0]),

@@ -11,23 +11,6 @@
 
 extern char **environ;
 
-static const char *built(const char *name)
-{
-	static char path[2][1200];
-	static int turn;
-	char self[1024];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	char *cut;
-
-	self[n > 0 ? n : 0] = 0;
-	cut = strstr(self, "/tests/");
-	if (cut)
-		*cut = 0;
-	turn = !turn;
-	snprintf(path[turn], sizeof path[turn], "%s/%s", self, name);
-	return path[turn];
-}
-
 struct scene {
 	char dir[64];
 	struct uar_loop *loop;
@@ -130,7 +113,7 @@ static void write_definition(struct scene *s, const char *entry, const char *scr
 		"{\"version\":\"1.0\",\"kind\":\"agent\",\"id\":\"x\",\"runtime\":{\"entry\":"
 		"\"backend.%s\",\"backend\":{\"program\":\"%s\",\"working_dir\":\"%s\",\"env\":{"
 		"\"FAKE_DO\":\"%s\"}%s}}}",
-		entry, built("fake-cli"), s->dir, script,
+		entry, uar_test_built("fake-cli"), s->dir, script,
 		strcmp(entry, "codex") ? "" : ",\"transport\":\"app-server\"");
 	fclose(f);
 }
@@ -149,7 +132,7 @@ static void open_scene(struct scene *s, const char *entry, const char *script)
 	struct uar_error error = { 0 };
 
 	*s = (struct scene){ .verdict = UAR_VERDICT_ALLOW };
-	setenv("AGENT_API_SUPERVISOR", built("agent-api-supervisor"), 1);
+	setenv("AGENT_API_SUPERVISOR", uar_test_built("agent-api-supervisor"), 1);
 	snprintf(s->dir, sizeof s->dir, "/tmp/uar-bridge-XXXXXX");
 	REQUIRE(mkdtemp(s->dir) != NULL);
 	s->heard = uar_buf_make(1 << 20);

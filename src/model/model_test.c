@@ -6,18 +6,10 @@
 
 #include "loop/client.h"
 #include "model/openai_int.h"
+#include "openai_words.h"
 
 #define HEAD	 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 #define ERROR(S) "HTTP/1.1 " S "\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n"
-#define DELTA(T) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" T "\"}}]}\n\n"
-#define THOUGHT(T)                                                                                 \
-	"data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"" T "\"}}]}\n\n"
-#define STOP "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
-#define USAGE                                                                                      \
-	"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2,"            \
-	"\"total_tokens\":9}}\n\n"
-#define DONE "data: [DONE]\n\n"
-#define KEY  "sk-test-0123456789abcdef"
 
 struct fixture {
 	struct leap time;

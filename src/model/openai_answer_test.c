@@ -2,16 +2,7 @@
 #include "test.h"
 
 #include "model/openai_int.h"
-
-#define DELTA(T) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" T "\"}}]}\n\n"
-#define THOUGHT(T)                                                                                 \
-	"data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"" T "\"}}]}\n\n"
-#define STOP "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
-#define USAGE                                                                                      \
-	"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2,"            \
-	"\"total_tokens\":9}}\n\n"
-#define DONE "data: [DONE]\n\n"
-#define KEY  "sk-test-0123456789abcdef"
+#include "openai_words.h"
 
 struct pieces {
 	struct uar_buf text, reasoning;

@@ -109,6 +109,23 @@ const char *uar_test_dir(void)
 	return mkdtemp(sub);
 }
 
+const char *uar_test_built(const char *name)
+{
+	static char path[4][1200];
+	static int turn;
+	char self[1024];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	char *cut;
+
+	self[n > 0 ? n : 0] = 0;
+	cut = strstr(self, "/tests/");
+	if (cut)
+		*cut = 0;
+	turn = (turn + 1) % (int)ARRAY_LEN(path);
+	snprintf(path[turn], sizeof path[turn], "%s/%s", self, name);
+	return path[turn];
+}
+
 static bool run(const struct uar_test *t)
 {
 	failed = skipped = false;

@@ -61,5 +61,7 @@ bool uar_test_alloc_failed(void); /* did that allocation happen? */
 
 /* A new private directory below $TMPDIR, removed when the program ends. */
 const char *uar_test_dir(void);
+/* A program of this build, found from where the test itself is; valid for four calls. */
+const char *uar_test_built(const char *name);
 
 #endif
