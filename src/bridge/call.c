@@ -1,4 +1,9 @@
 /* call.c - one run of the library, read from the loop through its descriptor. */
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "bridge/bridge_int.h"
 
 void bridge_call_free(struct uar_agent_call *c)
@@ -272,6 +277,25 @@ static const struct uar_agent_info *agent_at(struct uar_agents *h, size_t index)
 	return index < b->agent_count ? &b->agents[index].def.info : NULL;
 }
 
+static uar_err check_dir(struct uar_agents *h, uar_str dir, struct uar_error *error)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	(void)h;
+	if (dir.n >= sizeof path)
+		return uar_error_set(error, UAR_EINVALID, "not a path");
+	memcpy(path, dir.p, dir.n);
+	path[dir.n] = 0;
+	if (stat(path, &st))
+		return uar_error_set(error, UAR_EINVALID, "%.200s: %s", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return uar_error_set(error, UAR_EINVALID, "%.200s: not a directory", path);
+	if (access(path, X_OK))
+		return uar_error_set(error, UAR_EINVALID, "%.200s: %s", path, strerror(errno));
+	return UAR_OK;
+}
+
 const struct uar_agents_ops bridge_ops = {
 	.abi = 1,
 	.size = sizeof bridge_ops,
@@ -281,4 +305,5 @@ const struct uar_agents_ops bridge_ops = {
 	.cancel = call_cancel,
 	.stop = call_stop,
 	.pause = call_pause,
+	.check_dir = check_dir,
 };

@@ -321,7 +321,28 @@ static const struct {
 	{ "invalid", "VALIDATION_ERROR", "execution", false },
 };
 
-static void explain(uar_str message, struct uar_agent_end *end)
+/* The library names no program; who set it up may know which one it is, but not where. */
+static uar_str name_program(struct uar_agent_call *c)
+{
+	const struct uar_definition *def = &c->agent->def;
+	uar_str name = def->backend.program;
+	const char *slash = name.n ? strrchr(name.p, '/') : NULL;
+	uar_str text;
+
+	if (slash)
+		text = uar_arena_printf(&c->scratch,
+					"the program %.200s is not where the definition says",
+					slash + 1);
+	else
+		text = uar_arena_printf(&c->scratch,
+					"the program %.200s is not in the server's PATH",
+					name.n					    ? name.p
+					: uar_str_is(def->info.kind, "claude_code") ? "claude"
+										    : "codex");
+	return text.p ? text : UAR_STR("its program was not found");
+}
+
+static void explain(struct uar_agent_call *c, uar_str message, struct uar_agent_end *end)
 {
 	end->code = UAR_STR("TRANSPORT_ERROR");
 	end->category = UAR_STR("execution");
@@ -334,6 +355,13 @@ static void explain(uar_str message, struct uar_agent_end *end)
 			end->retryable = causes[i].retryable;
 			return;
 		}
+	if (uar_str_ends(message, UAR_STR("spawn failed: program not found"))) {
+		end->message = name_program(c);
+		end->retryable = false;
+	} else if (uar_str_ends(message, UAR_STR("spawn failed: working directory"))) {
+		end->message = UAR_STR("its working directory is not there, or not for it");
+		end->retryable = false;
+	}
 }
 
 static void add_usage(struct uar_agent_call *c, uaa_completion *completion,
@@ -368,7 +396,7 @@ void bridge_tell_end(struct uar_agent_call *c, uaa_completion *completion, uaa_e
 	} else if (c->cancelled && uar_str_is(why, "cancelled")) {
 		end.how = UAR_AGENT_STOPPED;
 	} else {
-		explain(why.n ? why : UAR_STR("the agent ended without a word"), &end);
+		explain(c, why.n ? why : UAR_STR("the agent ended without a word"), &end);
 	}
 	c->events.done(c->events.ctx, &end);
 }

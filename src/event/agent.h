@@ -129,6 +129,8 @@ struct uar_agents_ops {
 	void (*stop)(struct uar_agent_call *c);
 	/* Holds events back. They wait outside of memory. */
 	void (*pause)(struct uar_agent_call *c, bool paused);
+	/* Can a program work there? NULL: that shows when it starts. */
+	uar_err (*check_dir)(struct uar_agents *h, uar_str dir, struct uar_error *error);
 };
 
 struct uar_agents {

@@ -79,9 +79,16 @@ static void host_pause(struct uar_agent_call *c, bool paused)
 	h->pauses += paused;
 }
 
-static const struct uar_agents_ops host_ops = { 1,	    sizeof host_ops, host_at,
-						host_start, host_respond,    host_cancel,
-						host_stop,  host_pause };
+static const struct uar_agents_ops host_ops = {
+	.abi = 1,
+	.size = sizeof host_ops,
+	.at = host_at,
+	.start = host_start,
+	.respond = host_respond,
+	.cancel = host_cancel,
+	.stop = host_stop,
+	.pause = host_pause,
+};
 
 struct world {
 	struct uar_pump pump;

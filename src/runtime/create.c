@@ -475,7 +475,7 @@ static uar_err check_agent(const struct uar_runtime *rt, struct uar_run_create *
 	}
 	if (!long_inputs && op->context.n <= UAR_LIMIT_PREVIEW_BYTES)
 		return agent && agent->info && !op->parent
-			       ? rt_backend_check(agent, op->inputs, &op->error)
+			       ? rt_backend_check(rt, agent, op->inputs, &op->error)
 			       : UAR_OK;
 	uar_error_where(&op->error, "%s", long_inputs ? "/inputs" : "/context");
 	return uar_error_set(&op->error, UAR_ETOOBIG, "%s may have %d bytes",

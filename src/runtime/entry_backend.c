@@ -63,8 +63,11 @@ static uar_err wrong(struct uar_error *error, const char *member, const char *wh
 	return uar_error_set(error, UAR_EINVALID, "inputs.%s: %s", member, why);
 }
 
-static uar_err check_dir(const struct uar_agent_info *info, uar_str dir, struct uar_error *error)
+static uar_err check_dir(struct uar_agents *host, const struct uar_agent_info *info, uar_str dir,
+			 struct uar_error *error)
 {
+	struct uar_error why = { 0 };
+
 	if (!dir.n)
 		return info->needs_working_dir ? wrong(error, "working_dir",
 						       "this agent has none of its own: name one")
@@ -73,6 +76,8 @@ static uar_err check_dir(const struct uar_agent_info *info, uar_str dir, struct 
 		return wrong(error, "working_dir", "this agent has its own and takes no other");
 	if (dir.p[0] != '/')
 		return wrong(error, "working_dir", "an absolute path is wanted");
+	if (host->ops->check_dir && host->ops->check_dir(host, dir, &why))
+		return wrong(error, "working_dir", uar_error_text(&why));
 	return UAR_OK;
 }
 
@@ -91,7 +96,8 @@ static uar_err check_session(const struct uar_agent_info *info, const struct wis
 	return UAR_OK;
 }
 
-uar_err rt_backend_check(const struct uar_agent *agent, uar_str inputs, struct uar_error *error)
+uar_err rt_backend_check(const struct uar_runtime *rt, const struct uar_agent *agent,
+			 uar_str inputs, struct uar_error *error)
 {
 	struct wishes w = { UAR_STR_NONE, UAR_STR_NONE, UAR_STR_NONE };
 	struct uar_arena arena;
@@ -100,7 +106,7 @@ uar_err rt_backend_check(const struct uar_agent *agent, uar_str inputs, struct u
 	uar_arena_init(&arena, 0);
 	e = read_wishes(inputs, &arena, &w, error);
 	if (!e)
-		e = check_dir(agent->info, w.working_dir, error);
+		e = check_dir(rt->o.agents, agent->info, w.working_dir, error);
 	if (!e)
 		e = check_session(agent->info, &w, error);
 	uar_arena_fini(&arena);

@@ -384,7 +384,21 @@ def no_program():
     with Shop({"claude": {"program": "/nonexistent/claude"}}) as s:
         r = s.finish(s.create("claude", "hi"))
         equal((r["status"], r["error"]["code"]), ("failed", "TRANSPORT_ERROR"), r)
-        check("/nonexistent" not in r["error"]["message"], r)
+        equal(r["error"]["message"], "the program claude is not where the definition says")
+    with Shop({"adhoc": {"program": "no-such-claude"}, "lost": {"working_dir": "/nonexistent"},
+               "free": {"script": ["result"], "allow_working_dir": True}}) as s:
+        r = s.finish(s.create("adhoc", "hi"))
+        equal(r["error"]["message"], "the program no-such-claude is not in the server's PATH")
+        r = s.finish(s.create("lost", "hi"))
+        equal(r["error"]["message"], "its working directory is not there, or not for it")
+        for bad in ("/nonexistent", "/dev/null"):
+            refused(s.http.post("/api/runs", {"agent_id": "free", "inputs": {
+                "message": "m", "working_dir": bad}}), 400, "VALIDATION_ERROR",
+                "/inputs/working_dir")
+        p = run_uar("exec", "--data", s.data, "--cwd", "/nonexistent", "free", "hi")
+        check(p.returncode == 1 and "/inputs/working_dir" in p.stderr and
+              "No such file" in p.stderr, p.stderr)
+        equal(len(s.http.get("/api/runs").json["runs"]), 2)  # none of these became a run
 
 
 @test("failures_have_stable_codes_and_leak_nothing", "")
