@@ -1,5 +1,5 @@
 /* backend_session.c - the newest run of the agent in the thread that knew its
- * program's own conversation. The read model of runs has it. */
+ * program's own conversation. The read model of runs has it, page by page. */
 #include "runtime/backend_session.h"
 
 struct session_find {
@@ -9,7 +9,7 @@ struct session_find {
 	struct live_run *run; /* NULL: cancelled */
 	session_found_fn *found;
 	void *ctx;
-	char agent_id[UAR_LIMIT_ID_BYTES + 1];
+	char agent_id[UAR_LIMIT_ID_BYTES + 1], before[UAR_LIMIT_ID_BYTES + 1];
 };
 
 static uar_str session_of(const struct uar_run_row *row, struct uar_arena *arena)
@@ -29,21 +29,61 @@ static uar_str newest(const struct session_find *f, struct uar_arena *arena)
 	uar_str id = UAR_STR_NONE;
 
 	for (size_t i = 0; i < q->row_count && !id.n; i++)
-		if (uar_str_is(q->rows[i].thread_id, f->run->thread_id) &&
-		    !uar_str_is(q->rows[i].run_id, f->run->run_id))
+		if (!uar_str_is(q->rows[i].run_id, f->run->run_id))
 			id = session_of(&q->rows[i], arena);
 	return id;
+}
+
+static void ready(struct uar_runs_query *q);
+
+static uar_err look(struct session_find *f)
+{
+	struct uar_store *store = f->agg->rt->o.store;
+
+	f->query = (struct uar_runs_query){
+		.owner = f->agg->state.owner,
+		.session_id = f->agg->state.session_id,
+		.thread_id = uar_str_c(f->run->thread_id),
+		.agent_id = uar_str_c(f->agent_id),
+		.before = uar_str_c(f->before),
+		.limit = UAR_LIMIT_LIST_PAGE,
+		.done = ready,
+	};
+	return store->ops->runs(store, &f->query);
+}
+
+/* Only runs that never got so far as to have a session: further back, then. */
+static bool turn_page(struct session_find *f)
+{
+	struct uar_runs_query *q = &f->query;
+	uar_err e;
+
+	if (!q->more || !q->row_count)
+		return false;
+	snprintf(f->before, sizeof f->before, "%.*s", UAR_FMT(q->rows[q->row_count - 1].run_id));
+	uar_store_query_fini(q);
+	e = look(f);
+	if (e)
+		q->err = e;
+	return !e;
 }
 
 static void ready(struct uar_runs_query *q)
 {
 	struct session_find *f = UAR_OWNER(q, struct session_find, query);
 	struct agg *a = f->agg;
+	uar_str id = UAR_STR_NONE;
 	struct uar_arena arena;
 
 	uar_arena_init(&arena, 0);
+	if (f->run && !q->err)
+		id = newest(f, &arena);
+	if (f->run && !q->err && !id.n && turn_page(f)) {
+		uar_arena_fini(&arena);
+		return;
+	}
 	if (f->run)
-		f->found(f->ctx, q->err, q->err ? UAR_STR_NONE : newest(f, &arena));
+		f->found(f->ctx, q->err, id);
 	uar_arena_fini(&arena);
 	uar_store_query_fini(q);
 	rt_op_end(&f->under_way);
@@ -59,7 +99,6 @@ static void drop(struct rt_op *under_way)
 uar_err rt_session_find(struct live_run *r, session_found_fn *found, void *ctx,
 			struct session_find **out)
 {
-	struct uar_store *store = r->agg->rt->o.store;
 	struct session_find *f = uar_zalloc(sizeof *f);
 	uar_err e;
 
@@ -70,14 +109,7 @@ uar_err rt_session_find(struct live_run *r, session_found_fn *found, void *ctx,
 	f->found = found;
 	f->ctx = ctx;
 	snprintf(f->agent_id, sizeof f->agent_id, "%.*s", UAR_FMT(r->state.what.agent_id));
-	f->query = (struct uar_runs_query){
-		.owner = r->agg->state.owner,
-		.session_id = r->agg->state.session_id,
-		.agent_id = uar_str_c(f->agent_id),
-		.limit = UAR_LIMIT_LIST_PAGE,
-		.done = ready,
-	};
-	e = store->ops->runs(store, &f->query);
+	e = look(f);
 	if (e) {
 		uar_free(f);
 		return e;

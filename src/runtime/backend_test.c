@@ -99,8 +99,18 @@ struct world {
 	struct uar_run_create op;
 	struct uar_run_answer_op answer;
 	struct uar_run_cancel_op cancel;
-	bool created, answered, cancelled;
+	struct uar_watch watch;
+	bool created, answered, cancelled, ended;
 };
+
+static void on_commit(void *ctx, const struct uar_commit *c)
+{
+	struct world *w = ctx;
+
+	for (size_t i = 0; i < c->event_count; i++)
+		w->ended |= c->events[i].cls == UAR_EV_TURN_COMPLETED ||
+			    c->events[i].cls == UAR_EV_TURN_FAILED;
+}
 
 static void rise(struct world *w)
 {
@@ -108,6 +118,8 @@ static void rise(struct world *w)
 	w->rt = uar_stage_rise(&w->pump, (struct uar_runtime_options){ .store = w->store,
 								       .scripted = w->model,
 								       .agents = &w->host.port });
+	w->watch = (struct uar_watch){ .fn = on_commit, .ctx = w };
+	uar_runtime_watch(w->rt, &w->watch);
 }
 
 static void open_world(struct world *w)
@@ -130,7 +142,7 @@ static void on_created(struct uar_run_create *op)
 /* Until the program runs. */
 static void begin(struct world *w, const char *inputs)
 {
-	w->created = w->host.started = false;
+	w->created = w->host.started = w->ended = false;
 	w->op = (struct uar_run_create){ .owner = owner,
 					 .agent_id = UAR_STR("coder"),
 					 .message = UAR_STR("hi"),
@@ -224,25 +236,11 @@ static const char *status(struct world *w)
 	return found;
 }
 
-struct nap {
-	struct uar_timer timer;
-	bool over;
-};
-
-static void woke(struct uar_timer *t)
-{
-	UAR_OWNER(t, struct nap, timer)->over = true;
-}
-
 /* Until the run is over; what is tried again later is waited for. */
 static const char *outcome(struct world *w)
 {
-	while (strcmp(status(w), "running") == 0) {
-		struct nap n = { .timer = { .fn = woke } };
-
-		CHECK_INT(uar_timer_set(&w->pump.sched, &n.timer, 5000), UAR_OK);
-		uar_pump_until(&w->pump, &n.over);
-	}
+	if (strcmp(status(w), "running") == 0)
+		uar_pump_until(&w->pump, &w->ended);
 	return status(w);
 }
 
@@ -395,6 +393,26 @@ TEST(the_next_turn_goes_on_in_the_same_session, "")
 	end(&w, UAR_AGENT_FINISHED);
 	begin(&w, "{\"session\":\"resume\",\"session_id\":\"s-9\"}");
 	CHECK_STR(uar_str_c(w.host.session_id), "s-9");
+	end(&w, UAR_AGENT_FINISHED);
+	close_world(&w);
+}
+
+/* Runs that never got so far as to have a session fill more than a page. */
+TEST(a_session_older_than_a_page_is_found, "")
+{
+	struct world w;
+
+	open_world(&w);
+	begin(&w, "");
+	w.host.events.session(w.host.events.ctx, UAR_STR("s-1"));
+	end(&w, UAR_AGENT_FINISHED);
+	for (int i = 0; i <= UAR_LIMIT_LIST_PAGE; i++) {
+		begin(&w, "{\"session\":\"new\"}");
+		end(&w, UAR_AGENT_BROKE);
+	}
+	begin(&w, "");
+	CHECK_INT(w.host.request.session, UAR_SESSION_RESUME);
+	CHECK_STR(uar_str_c(w.host.session_id), "s-1");
 	end(&w, UAR_AGENT_FINISHED);
 	close_world(&w);
 }

@@ -43,12 +43,17 @@ BOTH(lists_filter_and_turn_pages, "")
 	CHECK_INT(LIST(.task_id = uar_str_c(f[7].task)), 1);
 	CHECK_INT(LIST(.session_id = uar_str_c(f[7].session)), 1);
 	CHECK_INT(LIST(.session_id = UAR_STR("none")), 0);
+	CHECK_INT(LIST(.thread_id = uar_str_c(f[7].thread)), 1);
+	CHECK_INT(LIST(.thread_id = uar_str_c(f[7].thread), .agent_id = UAR_STR("a2")), 0);
+	CHECK_INT(LIST(.thread_id = uar_str_c(f[7].thread), .session_id = uar_str_c(f[8].session)),
+		  0);
+	CHECK_INT(LIST(.thread_id = UAR_STR("none")), 0);
 	CHECK_INT(LIST(.status = UAR_STR("completed"), .plugin_id = UAR_STR("p2")), 5);
 	CHECK_INT(LIST(.root_run_id = uar_str_c(f[10].run), .status = UAR_STR("running")), 7);
 	CHECK_INT(LIST(.task_id = uar_str_c(f[7].task), .session_id = uar_str_c(f[7].session),
 		       .root_run_id = uar_str_c(f[0].run), .status = UAR_STR("running"),
 		       .plugin_id = UAR_STR("p1"), .entry_id = UAR_STR("e1"),
-		       .agent_id = UAR_STR("a1")),
+		       .agent_id = UAR_STR("a1"), .thread_id = uar_str_c(f[7].thread)),
 		  1);
 	do {
 		q = (struct uar_runs_query){ .owner = uar_facts_owner,

@@ -74,10 +74,10 @@ struct uar_runs_query {
 	/* in */
 	struct uar_owner owner;
 	uar_str run_id; /* set: that run alone (ENOTFOUND); else a list: */
-	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id,
-		session_id; /* empty: any */
-	uar_str before;	    /* cursor: a run_id of an earlier page; ECURSOR when unknown */
-	uint32_t limit;	    /* at most UAR_LIMIT_LIST_PAGE */
+	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id, session_id,
+		thread_id; /* empty: any */
+	uar_str before;	   /* cursor: a run_id of an earlier page; ECURSOR when unknown */
+	uint32_t limit;	   /* at most UAR_LIMIT_LIST_PAGE */
 	void (*done)(struct uar_runs_query *q);
 	/* out; valid until uar_store_query_fini */
 	uar_err err;

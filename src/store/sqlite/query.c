@@ -411,7 +411,7 @@ static uar_err one_run(struct sq_reader *rd, struct uar_runs_query *q, int64_t o
 	return e;
 }
 
-enum { F_SESSION, F_TASK, F_ROOT, F_STATUS, F_PLUGIN, F_ENTRY, F_AGENT, F_COUNT };
+enum { F_SESSION, F_TASK, F_ROOT, F_STATUS, F_PLUGIN, F_ENTRY, F_AGENT, F_THREAD, F_COUNT };
 static const char *const filter_sql[F_COUNT] = {
 	[F_SESSION] = "r.sid = (SELECT sid FROM sessions WHERE oid = ?1 AND session_id = ?",
 	[F_TASK] = "r.task_id = ?",
@@ -422,6 +422,7 @@ static const char *const filter_sql[F_COUNT] = {
 	[F_PLUGIN] = "r.plugin_id = ?",
 	[F_ENTRY] = "r.entry_id = ?",
 	[F_AGENT] = "r.agent_id = ?",
+	[F_THREAD] = "r.thread_id = ?",
 };
 
 /* The first filter that leaves few rows picks the index; "+" keeps the planner,
@@ -492,8 +493,10 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 
 static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid)
 {
-	const uar_str filter[F_COUNT] = { q->session_id, q->task_id,  q->root_run_id, q->status,
-					  q->plugin_id,	 q->entry_id, q->agent_id };
+	const uar_str filter[F_COUNT] = {
+		q->session_id, q->task_id,  q->root_run_id, q->status,
+		q->plugin_id,  q->entry_id, q->agent_id,    q->thread_id
+	};
 	int64_t before = INT64_MAX;
 	unsigned set = 0;
 	sqlite3_stmt *st;
