@@ -109,7 +109,8 @@ struct runs {
 	const char *path; /* where runs are created */
 	bool fetch, sync, queue;
 	int64_t wanted, begun, ended, bad, events, deltas, times, log_events;
-	struct bench_samples latency, lag;
+	int64_t clients, talking; /* talking: those whose run has said something */
+	struct bench_samples latency, lag, lag_start, lag_later;
 };
 
 struct runner {
@@ -118,7 +119,7 @@ struct runner {
 	enum step step;
 	int64_t began;
 	uint64_t last;
-	bool started, terminal, wrong;
+	bool started, terminal, wrong, talks;
 	char id[ID];
 };
 
@@ -203,13 +204,26 @@ static void add_lag(void *ctx, int64_t sent_us)
 	bench_sample(ctx, bench_now_us() - sent_us);
 }
 
+/* What is said before everybody has been heard once suffers from the start of all. */
+static void add_run_lag(void *ctx, int64_t sent_us)
+{
+	struct runs *a = ctx;
+
+	add_lag(&a->lag, sent_us);
+	add_lag(a->talking < a->clients ? &a->lag_start : &a->lag_later, sent_us);
+}
+
 static void runner_event(struct bench_conn *c, const struct bench_event *ev)
 {
 	struct runner *r = c->ctx;
 	struct runs *a = r->all;
+	int64_t said;
 
 	a->events++;
-	a->times += (int64_t)bench_times(ev->data, ev->n, add_lag, &a->lag);
+	said = (int64_t)bench_times(ev->data, ev->n, add_run_lag, a);
+	a->times += said;
+	a->talking += said && !r->talks;
+	r->talks |= said > 0;
 	if (r->last == 0)
 		r->started = has(ev, "RunStart");
 	a->deltas += has(ev, "ChatDelta");
@@ -226,6 +240,7 @@ static int run_runs(struct load *l)
 	struct runs all = { .load = l,
 			    .wanted = bench_number(l->argv, "--runs", 1000),
 			    .path = bench_option(l->argv, "--plugin", NULL) ? "/runs" : "/api/runs",
+			    .clients = clients,
 			    .fetch = bench_number(l->argv, "--fetch", 1),
 			    .sync = bench_number(l->argv, "--sync", 0),
 			    .queue = strcmp(l->argv[1], "queue") == 0 };
@@ -241,6 +256,9 @@ static int run_runs(struct load *l)
 	put_costs(l, "run", (double)all.ended);
 	put_spread("latency", &all.latency);
 	put_spread("lag", &all.lag);
+	put_spread("lag_start", &all.lag_start);
+	put_spread("lag_later", &all.lag_later);
+	bench_put("lag_start_n", (double)all.lag_start.n);
 	bench_put("events", (double)all.events);
 	bench_put("log_events", (double)all.log_events);
 	bench_put("deltas", (double)all.deltas);
@@ -251,6 +269,8 @@ static int run_runs(struct load *l)
 	free(r);
 	bench_samples_fini(&all.latency);
 	bench_samples_fini(&all.lag);
+	bench_samples_fini(&all.lag_start);
+	bench_samples_fini(&all.lag_later);
 	return all.bad ? 1 : 0;
 }
 
