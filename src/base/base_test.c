@@ -105,6 +105,48 @@ TEST(uuids_rise_and_are_unique, "RUN-01 EVT-002")
 	}
 }
 
+TEST(a_uuid_is_lower_hexadecimal_with_dashes, "")
+{
+	char text[] = "0123456a-89ab-7def-8abf-0123456789ab";
+	const char good[] = "0123456789abcdef", other[] = "/:`gAF@G \x80\xb0\xff";
+
+	CHECK(uar_uuid_valid(uar_str_c(text)));
+	CHECK(!uar_uuid_valid(uar_str_n(text, UAR_UUID_TEXT - 1)));
+	for (size_t i = 0; i < UAR_UUID_TEXT; i++) {
+		char was = text[i];
+
+		for (size_t k = 0; k < sizeof good; k++) { /* the NUL, too */
+			text[i] = good[k];
+			CHECK(uar_uuid_valid(uar_str_n(text, UAR_UUID_TEXT)) ==
+			      (good[k] && was != '-'));
+		}
+		for (size_t k = 0; k < sizeof other; k++) {
+			text[i] = other[k];
+			CHECK(!uar_uuid_valid(uar_str_n(text, UAR_UUID_TEXT)));
+		}
+		text[i] = was;
+	}
+}
+
+TEST(hashes_depend_on_every_byte_length_and_seed, "")
+{
+	char text[40];
+
+	memset(text, 'a', sizeof text);
+	for (size_t n = 0; n <= sizeof text; n++) {
+		uint64_t h = uar_str_hash(uar_str_n(text, n), 1);
+
+		CHECK(h == uar_str_hash(uar_str_n(text, n), 1));
+		CHECK(h != uar_str_hash(uar_str_n(text, n), 2));
+		CHECK(n == 0 || h != uar_str_hash(uar_str_n(text, n - 1), 1));
+		for (size_t i = 0; i < n; i++) {
+			text[i] = 'b';
+			CHECK(h != uar_str_hash(uar_str_n(text, n), 1));
+			text[i] = 'a';
+		}
+	}
+}
+
 TEST(checksum_matches_the_published_value, "")
 {
 	CHECK_INT(uar_crc32c(0, "123456789", 9), 0xe3069283);

@@ -54,36 +54,39 @@ static void date_from_days(int64_t days, int *y, int *m, int *d)
 	*y = (int)(yoe + era * 400) + (*m <= 2);
 }
 
-static char *put_digits(char *p, int v, int width)
+static char *put_2(char *p, unsigned v)
 {
-	for (int i = width - 1; i >= 0; i--, v /= 10)
-		p[i] = (char)('0' + v % 10);
-	return p + width;
+	p[0] = (char)('0' + v / 10);
+	p[1] = (char)('0' + v % 10);
+	return p + 2;
 }
 
 void uar_time_format(int64_t us, char out[UAR_TIME_TEXT + 1])
 {
 	int64_t secs = us >= 0 ? us / 1000000 : (us - 999999) / 1000000;
-	int micros = (int)(us - secs * 1000000);
+	unsigned micros = (unsigned)(us - secs * 1000000);
 	int64_t days = secs >= 0 ? secs / 86400 : (secs - 86399) / 86400;
-	int rest = (int)(secs - days * 86400);
+	unsigned rest = (unsigned)(secs - days * 86400);
 	int y, m, d;
 	char *p = out;
 
 	date_from_days(days, &y, &m, &d);
-	p = put_digits(p, y, 4);
+	p = put_2(p, (unsigned)y / 100 % 100);
+	p = put_2(p, (unsigned)y % 100);
 	*p++ = '-';
-	p = put_digits(p, m, 2);
+	p = put_2(p, (unsigned)m);
 	*p++ = '-';
-	p = put_digits(p, d, 2);
+	p = put_2(p, (unsigned)d);
 	*p++ = 'T';
-	p = put_digits(p, rest / 3600, 2);
+	p = put_2(p, rest / 3600);
 	*p++ = ':';
-	p = put_digits(p, rest / 60 % 60, 2);
+	p = put_2(p, rest / 60 % 60);
 	*p++ = ':';
-	p = put_digits(p, rest % 60, 2);
+	p = put_2(p, rest % 60);
 	*p++ = '.';
-	p = put_digits(p, micros, 6);
+	p = put_2(p, micros / 10000);
+	p = put_2(p, micros / 100 % 100);
+	p = put_2(p, micros % 100);
 	*p++ = 'Z';
 	*p = 0;
 }

@@ -131,16 +131,30 @@ void uar_uuid_next(struct uar_uuid *u, char out[UAR_UUID_TEXT + 1])
 	*p = 0;
 }
 
+/* Are all eight bytes digits of lower hexadecimal? Adding to a byte below 0x80
+ * sets its top bit when it is large enough, and never carries. */
+static bool all_hex(uint64_t x)
+{
+	const uint64_t ones = UINT64_MAX / 255, top = ones * 0x80;
+	uint64_t digit = (x + ones * (0x80 - '0')) & ~(x + ones * (0x80 - '9' - 1));
+	uint64_t letter = (x + ones * (0x80 - 'a')) & ~(x + ones * (0x80 - 'f' - 1));
+
+	return !(x & top) && ((digit | letter) & top) == top;
+}
+
 bool uar_uuid_valid(uar_str s)
 {
-	if (s.n != UAR_UUID_TEXT)
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-		char c = s.p[i];
+	uint64_t part[4];
+	char *groups = (char *)&part[2];
 
-		if (dash ? c != '-' : !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
-			return false;
-	}
-	return true;
+	if (s.n != UAR_UUID_TEXT || s.p[8] != '-' || s.p[13] != '-' || s.p[18] != '-' ||
+	    s.p[23] != '-')
+		return false;
+	memcpy(&part[0], s.p, 8);
+	memcpy(&part[1], s.p + 24, 8);
+	memcpy(groups, s.p + 9, 4);
+	memcpy(groups + 4, s.p + 14, 4);
+	memcpy(groups + 8, s.p + 19, 4);
+	memcpy(groups + 12, s.p + 32, 4);
+	return all_hex(part[0]) && all_hex(part[1]) && all_hex(part[2]) && all_hex(part[3]);
 }

@@ -187,14 +187,21 @@ size_t uar_str_distance(uar_str a, uar_str b)
 	return row[b.n];
 }
 
+static uint64_t eight(const char *p)
+{
+	uint64_t x;
+
+	memcpy(&x, p, sizeof x);
+	return x;
+}
+
 /* Does one of the eight bytes at p lie outside 0x21..0x7E? A borrow or carry
  * between bytes only follows a byte that is outside by itself. */
 static bool outside_visible(const char *p)
 {
 	const uint64_t ones = UINT64_MAX / 255;
-	uint64_t x;
+	uint64_t x = eight(p);
 
-	memcpy(&x, p, sizeof x);
 	return ((x - ones * 0x21) | x | (x + ones)) & ones * 0x80;
 }
 
@@ -214,14 +221,41 @@ bool uar_str_is_id(uar_str s)
 	return !outside_visible(s.p + s.n - 8);
 }
 
-/* FNV-1a with a final mix; the seed keeps outsiders from choosing collisions. */
+static uint64_t four(const char *p)
+{
+	uint32_t x;
+
+	memcpy(&x, p, sizeof x);
+	return x;
+}
+
+/* Up to eight bytes as one number; some are in it twice. */
+static uint64_t few(uar_str s)
+{
+	if (s.n >= 4)
+		return four(s.p) << 32 | four(s.p + s.n - 4);
+	if (s.n == 0)
+		return 0;
+	return (uint64_t)(unsigned char)s.p[0] << 16 | (uint64_t)(unsigned char)s.p[s.n / 2] << 8 |
+	       (unsigned char)s.p[s.n - 1];
+}
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+	unsigned __int128 product = (unsigned __int128)(h ^ x) * 0x9e3779b97f4a7c15u;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Eight bytes at a time; the last eight may overlap those before. The seed keeps
+ * outsiders from choosing collisions. */
 uint64_t uar_str_hash(uar_str s, uint64_t seed)
 {
-	uint64_t h = seed ^ 0xcbf29ce484222325u;
+	uint64_t h = mix(seed, s.n + 0xcbf29ce484222325u);
 
-	for (size_t i = 0; i < s.n; i++)
-		h = (h ^ (unsigned char)s.p[i]) * 0x100000001b3u;
-	h ^= h >> 32;
-	h *= 0xd6e8feb86659fd93u;
-	return h ^ (h >> 32);
+	if (s.n <= 8)
+		return mix(mix(h, few(s)), seed);
+	for (size_t i = 0; i + 8 < s.n; i += 8)
+		h = mix(h, eight(s.p + i));
+	return mix(mix(h, eight(s.p + s.n - 8)), seed);
 }
