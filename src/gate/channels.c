@@ -1,6 +1,7 @@
 /* channels.c - the `runs` and `export` channels: what changed, for those who watch.
  *
- * Each commit leaves its notices in a ring that all readers share. A reader is a
+ * Each commit leaves its notices in a ring that all readers share, from the moment
+ * the first one came: cursors of before cannot exist. A reader is a
  * place in the ring. One that is slow skips notices that a later one of the same
  * run in the same status makes stale; one that falls out of the ring is told so
  * and cut, and recovers by reading records. Notices of other owners are never
@@ -25,6 +26,7 @@ struct channel {
 	const char *name;
 	struct uar_gate *g;
 	struct uar_list readers;
+	bool watched;	     /* somebody has read it: there may be cursors */
 	uint64_t head;	     /* number of the last notice */
 	char boot[BOOT + 1]; /* tells cursors of this process from older ones */
 	struct notice ring[UAR_LIMIT_CHANNEL_RING];
@@ -230,9 +232,9 @@ static void on_commit(void *ctx, const struct uar_commit *c)
 	if (!same_owner(c->owner, &g->o.owner))
 		return;
 	for (size_t i = 0; i < c->event_count; i++)
-		if (c->events[i].cls == UAR_EV_ARTIFACT_CHANGED)
+		if (c->events[i].cls == UAR_EV_ARTIFACT_CHANGED && g->exports->watched)
 			note_export(g->exports, c, &c->events[i]);
-	if (c->changed)
+	if (c->changed && g->runs->watched)
 		note_run(g->runs, c);
 }
 
@@ -307,6 +309,7 @@ static uar_err open_reader(struct call *c, struct channel *ch, struct uar_error 
 		uar_free(r);
 		return e;
 	}
+	ch->watched = true;
 	uar_list_add_last(&ch->readers, &r->node);
 	feed(r);
 	return UAR_OK;

@@ -16,38 +16,30 @@ static const struct route routes[] = {
 #undef R
 };
 
-/* Takes "/segment" off the front; false when there is none. */
-static bool take_segment(uar_str *rest, uar_str *out)
+/* Byte by byte, since most routes differ early; a ":name" takes any non-empty
+ * segment. */
+static bool matches(const char *want, uar_str path, uar_str *params)
 {
-	uar_str from = uar_str_from(*rest, 1);
-	size_t n = uar_str_find(from, '/');
+	size_t n = 0, at = 0;
 
-	if (!rest->n || rest->p[0] != '/')
-		return false;
-	*out = uar_str_n(from.p, n);
-	*rest = uar_str_from(from, n);
-	return true;
-}
+	while (*want) {
+		uar_str rest;
+		size_t len;
 
-/* Segment by segment; a ":name" takes any non-empty one. */
-static bool matches(const char *pattern, uar_str path, uar_str *params)
-{
-	uar_str want = uar_str_c(pattern), w, p;
-	size_t n = 0;
-
-	while (take_segment(&want, &w)) {
-		if (!take_segment(&path, &p))
-			return false;
-		if (!w.n || w.p[0] != ':') {
-			if (!uar_str_eq(w, p))
+		if (*want != ':') {
+			if (at >= path.n || path.p[at++] != *want++)
 				return false;
-		} else if (p.n && n < ROUTE_PARAMS) {
-			params[n++] = p;
-		} else {
-			return false;
+			continue;
 		}
+		rest = uar_str_from(path, at);
+		len = uar_str_find(rest, '/');
+		if (len == 0 || n == ROUTE_PARAMS)
+			return false;
+		params[n++] = uar_str_n(rest.p, len);
+		at += len;
+		want += strcspn(want, "/");
 	}
-	return path.n == 0;
+	return at == path.n;
 }
 
 const struct route *gate_route(enum uar_http_method method, uar_str path, uar_str *params,
