@@ -1,8 +1,8 @@
 /* emit.c - payload text into the arena, ids and sequence numbers onto the event. */
 #include "core/emit.h"
 
-/* Most batches are a token, the next larger ones begin a run. */
-enum { FIRST_ROOM = 2, CREATE_ROOM = 12 };
+/* Most batches are a token, the next larger ones begin a short run or end it. */
+enum { FIRST_ROOM = 2, CREATE_ROOM = 16 };
 
 struct uar_jw *uar_emit_begin(struct emit *e)
 {
@@ -130,6 +130,8 @@ void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope)
 	ev->event_id = uar_emit_id(e);
 	if (!e->err)
 		e->err = finish_payload(e, &ev->payload);
+	if (!e->err)
+		e->err = uar_event_payload(ev, e->env->arena, &ev->tree, e->error);
 	if (!e->err)
 		e->err = fold(e, ev);
 	if (!e->err)

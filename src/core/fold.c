@@ -486,7 +486,7 @@ static uar_err fold_run(struct fold *f, struct uar_arena *scratch)
 		return corrupt(f, "the run has ended");
 	if (r->turn == UAR_TURN_NONE && f->ev->cls != UAR_EV_TURN_SUBMITTED)
 		return corrupt(f, "the run has not begun");
-	e = uar_json_parse(f->ev->payload, NULL, scratch, &f->p, f->error);
+	e = uar_event_payload(f->ev, scratch, &f->p, f->error);
 	if (!e)
 		e = move_parts(f, rule);
 	if (!e && rule->fn)

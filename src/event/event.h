@@ -65,7 +65,15 @@ struct uar_event {
 	uar_str ids[UAR_ID_COUNT];
 	uar_str payload; /* JSON object text */
 	uar_str refs;	 /* JSON object text, or empty */
+	/* The payload as somebody has read it already, or NULL; a copy of the event
+	 * that does not keep it clears it. */
+	const struct uar_json *tree;
 };
+
+/* The payload's tree: the one that is there, if it is of this text, or read into
+ * `arena`. */
+UAR_MUST_CHECK uar_err uar_event_payload(const struct uar_event *ev, struct uar_arena *arena,
+					 const struct uar_json **out, struct uar_error *error);
 
 /* Refuses an event
  *   - that lacks an id of its class, or one that another of its ids belongs to

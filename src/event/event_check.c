@@ -156,14 +156,13 @@ struct check {
 	struct uar_error *error;
 };
 
-/* The object inside `member`, or an error that says where it goes wrong. */
-static uar_err parse_object(const struct check *c, const char *member, uar_str text,
-			    const struct uar_json **out)
+/* What `member` holds must be an object; says so where reading it went wrong, too. */
+static uar_err check_object(const struct check *c, const char *member, uar_err read,
+			    const struct uar_json *j)
 {
-	static const struct uar_json_limits limits = { .depth = UAR_LIMIT_EVENT_DEPTH };
-	uar_err e = uar_json_parse(text, &limits, c->scratch, out, c->error);
+	uar_err e = read;
 
-	if (!e && (*out)->kind != UAR_JSON_OBJECT)
+	if (!e && j->kind != UAR_JSON_OBJECT)
 		e = uar_error_set(c->error, UAR_EINVALID, "%s is no object", member);
 	if (e)
 		set_where(c->ev, c->error, member, "");
@@ -187,9 +186,10 @@ static uar_err check_schema(const struct check *c, const struct uar_json *payloa
 
 static uar_err check_payload(const struct check *c)
 {
-	const struct uar_json *payload;
-	uar_err e = parse_object(c, "payload", c->ev->payload, &payload);
+	const struct uar_json *payload = NULL;
+	uar_err e = uar_event_payload(c->ev, c->scratch, &payload, c->error);
 
+	e = check_object(c, "payload", e, payload);
 	return e || c->ev->cls == UAR_EV_VENDOR ? e : check_schema(c, payload);
 }
 
@@ -218,12 +218,14 @@ static bool ref_valid(const struct uar_json *member)
 
 static uar_err check_refs(const struct check *c)
 {
-	const struct uar_json *refs;
+	static const struct uar_json_limits limits = { .depth = UAR_LIMIT_EVENT_DEPTH };
+	const struct uar_json *refs = NULL;
 	uar_err e;
 
 	if (c->ev->refs.n == 0)
 		return UAR_OK;
-	e = parse_object(c, "refs", c->ev->refs, &refs);
+	e = uar_json_parse(c->ev->refs, &limits, c->scratch, &refs, c->error);
+	e = check_object(c, "refs", e, refs);
 	for (const struct uar_json *j = e ? NULL : refs->first; j && !e; j = j->next) {
 		if (ref_valid(j))
 			continue;

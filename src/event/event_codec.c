@@ -74,6 +74,18 @@ void uar_event_write_stored(struct uar_jw *w, const struct uar_event *ev, uint32
 
 /* --- reading --------------------------------------------------------------- */
 
+uar_err uar_event_payload(const struct uar_event *ev, struct uar_arena *arena,
+			  const struct uar_json **out, struct uar_error *error)
+{
+	static const struct uar_json_limits limits = { .depth = UAR_LIMIT_EVENT_DEPTH };
+	const struct uar_json *tree = ev->tree;
+
+	if (!tree || tree->text.p != ev->payload.p || tree->text.n != ev->payload.n)
+		return uar_json_parse(ev->payload, &limits, arena, out, error);
+	*out = tree;
+	return UAR_OK;
+}
+
 struct reader {
 	struct uar_arena *arena;
 	struct uar_event ev;
@@ -147,6 +159,8 @@ static uar_err read_object(struct reader *r, size_t member, const struct uar_jso
 	if (j->kind != UAR_JSON_OBJECT)
 		return refuse(r, UAR_ECORRUPT, member, "an object is wanted");
 	*out = j->text;
+	if (member == MEMBER_PAYLOAD)
+		r->ev.tree = j;
 	if (out->n)
 		return UAR_OK;
 	uar_json_write(&buf, j);

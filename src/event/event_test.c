@@ -208,6 +208,23 @@ TEST(reading_leaves_the_target_alone_on_failure, "")
 	round_fini(&r);
 }
 
+TEST(a_payload_is_read_once, "")
+{
+	struct round r;
+	const struct uar_json *first = NULL, *again = NULL;
+
+	round_init(&r);
+	CHECK_INT(read_text(&r, "{" HEAD ",\"payload\":{\"text\":\"a\"}}", NULL), UAR_OK);
+	CHECK_INT(uar_event_payload(&r.back, &r.arena, &first, NULL), UAR_OK);
+	CHECK(first == r.back.tree);
+	r.back.payload = UAR_STR("{\"text\":\"b\"}"); /* which the tree is not of */
+	CHECK_INT(uar_event_payload(&r.back, &r.arena, &again, NULL), UAR_OK);
+	CHECK_STR(uar_json_str(uar_json_get(again, UAR_STR("text")), UAR_STR_NONE), "b");
+	r.back.payload = UAR_STR("{\"text\":");
+	CHECK_INT(uar_event_payload(&r.back, &r.arena, &again, NULL), UAR_ESYNTAX);
+	round_fini(&r);
+}
+
 TEST(codec_survives_a_failing_heap, "")
 {
 	struct uar_event ev = uar_event_sample(UAR_EV_MODEL_DELTA, UAR_STR("{\"a\":[1,{}]}"));

@@ -214,7 +214,7 @@ static uar_err take_event(struct start *s, const struct uar_event *ev, struct ua
 	if (e != UAR_ESKIP ||
 	    (ev->cls != UAR_EV_TASK_ATTEMPT_COMPLETED && ev->cls != UAR_EV_TASK_ATTEMPT_FAILED))
 		return e == UAR_ESKIP ? UAR_OK : e;
-	e = uar_json_parse(ev->payload, NULL, scratch, &p, NULL);
+	e = uar_event_payload(ev, scratch, &p, NULL);
 	if (e)
 		return e;
 	status = uar_json_str(uar_json_get(p, UAR_STR("status")), UAR_STR("failed"));

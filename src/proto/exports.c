@@ -29,7 +29,7 @@ uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena
 
 	if (ev->cls != UAR_EV_ARTIFACT_CHANGED)
 		return UAR_ESKIP;
-	e = uar_json_parse(ev->payload, NULL, arena, &x.p, NULL);
+	e = uar_event_payload(ev, arena, &x.p, NULL);
 	if (e)
 		return e;
 	type = text(&x, "artifact_type");

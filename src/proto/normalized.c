@@ -271,7 +271,7 @@ uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_norma
 
 	if (!shown[ev->cls] || !ev->run_sequence)
 		return UAR_ESKIP;
-	e = uar_json_parse(ev->payload, NULL, scratch, &x.p, NULL);
+	e = uar_event_payload(ev, scratch, &x.p, NULL);
 	x.w = uar_jw_begin(out);
 	return e ? e : shown[ev->cls](&x);
 }

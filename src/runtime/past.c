@@ -168,9 +168,7 @@ uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena
 	case UAR_EV_TURN_COMPLETED:
 	case UAR_EV_TURN_FAILED: return turn_ended(p, ev->ids[UAR_ID_RUN]);
 	case UAR_EV_TURN_SUBMITTED:
-	case UAR_EV_MODEL_DELTA:
-		e = uar_json_parse(ev->payload, NULL, scratch, &payload, NULL);
-		break;
+	case UAR_EV_MODEL_DELTA: e = uar_event_payload(ev, scratch, &payload, NULL); break;
 	default: return UAR_OK; /* nothing that was said */
 	}
 	if (e)

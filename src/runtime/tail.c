@@ -79,6 +79,7 @@ static bool copy_event(struct tail *t, const struct uar_event *from, struct uar_
 	bool good = true;
 
 	*to = *from;
+	to->tree = NULL;
 	for (int i = 0; i < UAR_ID_COUNT && good; i++) {
 		if (!from->ids[i].n)
 			continue;

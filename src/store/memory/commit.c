@@ -23,6 +23,7 @@ static bool copy_event(struct mem *m, struct uar_event *ev)
 		copy_str(m, &ev->event_id) && copy_str(m, &ev->payload) && copy_str(m, &ev->refs);
 
 	ev->type = uar_event_type(ev);
+	ev->tree = NULL;
 	good = good && copy_str(m, &ev->type);
 	for (size_t i = 0; i < UAR_ID_COUNT && good; i++)
 		good = copy_str(m, &ev->ids[i]);
