@@ -230,6 +230,7 @@ static uar_err begin_request(struct uar_http_stream *c, uar_str bytes, bool body
 	c->http10 = head->http10;
 	c->keep_alive = head->keep_alive;
 	c->server->stats.requests++;
+	c->server->intake.begun++;
 	uar_http_body_init(&c->x->reader, head);
 	e = ask_handler(c, head, error);
 	if (!e && c->state == CONN_BODY && head->expect_continue && !body_is_here &&
@@ -315,6 +316,19 @@ static bool read_body(struct uar_http_stream *c, uar_str *rest)
 	return true;
 }
 
+/* A crowd that comes at once is let in by and by: what the server has begun to
+ * answer goes on in between. */
+static bool takes_requests(struct uar_http *h)
+{
+	uint64_t turn = uar_loop_turn(h->loop);
+
+	if (h->intake.turn != turn) {
+		h->intake.turn = turn;
+		h->intake.begun = 0;
+	}
+	return h->intake.begun < UAR_LIMIT_HTTP_TURN;
+}
+
 /* Uses up as much of `rest` as is complete. True: stopped only for the sake of
  * the other connections. */
 static bool read_requests(struct uar_http_stream *c, uar_str *rest)
@@ -322,6 +336,8 @@ static bool read_requests(struct uar_http_stream *c, uar_str *rest)
 	for (int i = 0; i < 2 * UAR_LIMIT_HTTP_PIPELINE; i++) {
 		bool more;
 
+		if (c->state == CONN_HEAD && rest->n > 0 && !takes_requests(c->server))
+			return true;
 		if (c->state == CONN_HEAD)
 			more = rest->n > 0 && read_head(c, rest);
 		else

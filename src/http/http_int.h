@@ -105,6 +105,10 @@ struct uar_http {
 		bool polled;
 		char address[128], unix_path[108];
 	} listener;
+	struct {
+		uint64_t turn; /* of the loop */
+		size_t begun;  /* requests, in this one */
+	} intake;
 	size_t handles; /* uv handles that are not closed yet */
 	bool destroyed;
 	struct {

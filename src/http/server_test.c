@@ -18,6 +18,10 @@ static struct uar_http_request *later[64];
 static size_t later_count;
 static struct uar_task later_task;
 static char big[1 << 20];
+static struct {
+	uint64_t turn;
+	size_t n, most, all; /* requests for /crowd: in this turn, in any turn, at all */
+} crowd;
 
 static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_max,
 		       struct uar_error *error)
@@ -53,6 +57,16 @@ static void answer_later(struct uar_task *t)
 		echo(now[i]);
 }
 
+static void count_crowd(void)
+{
+	uint64_t turn = uar_loop_turn(server.loop);
+
+	crowd.n = crowd.turn == turn ? crowd.n + 1 : 1;
+	crowd.turn = turn;
+	crowd.most = crowd.n > crowd.most ? crowd.n : crowd.most;
+	crowd.all++;
+}
+
 static void on_request(void *ctx, struct uar_http_request *r)
 {
 	static const struct uar_http_response none = { .status = 204 };
@@ -79,6 +93,8 @@ static void on_request(void *ctx, struct uar_http_request *r)
 	} else if (uar_str_is(r->path, "/login")) {
 		uar_http_problem(r, UAR_EUNAUTHORIZED, NULL);
 	} else {
+		if (uar_str_is(r->path, "/crowd"))
+			count_crowd();
 		echo(r);
 	}
 }
@@ -214,6 +230,38 @@ TEST(pipelined_requests_beyond_what_is_kept_are_held_back, "")
 	uar_buf_fini(&all);
 	uar_peer_close(&p);
 	stop();
+}
+
+enum { CROWD = UAR_LIMIT_HTTP_TURN * 3 };
+
+static void crowd_comes(void *ctx)
+{
+	struct uar_peer *p = ctx;
+
+	for (int i = 0; i < CROWD; i++)
+		CHECK(uar_peer_say(&p[i], i % 2 ? "GET /crowd HTTP/1.1\r\nHost: a\r\n\r\n"
+						: "POST /crowd HTTP/1.1\r\nHost: a\r\n"
+						  "Content-Length: 2\r\n\r\nhi"));
+}
+
+TEST(a_crowd_that_comes_at_once_is_let_in_by_and_by, "")
+{
+	struct uar_peer p[CROWD];
+
+	REQUIRE(start(&options));
+	memset(&crowd, 0, sizeof crowd);
+	for (int i = 0; i < CROWD; i++) {
+		p[i] = dial();
+		ask(&p[i], "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n", 200, "");
+	}
+	uar_peer_call(&server, crowd_comes, p); /* on its thread: it finds all of them */
+	for (int i = 0; i < CROWD; i++) {
+		ask(&p[i], "", 200, i % 2 ? "" : "hi");
+		uar_peer_close(&p[i]);
+	}
+	stop();
+	CHECK_INT((int64_t)crowd.all, CROWD);
+	CHECK_INT((int64_t)crowd.most, UAR_LIMIT_HTTP_TURN);
 }
 
 TEST(reads_chunked_bodies_however_they_arrive, "")

@@ -31,6 +31,7 @@ struct uar_loop {
 	struct uar_timers timers;
 	int64_t armed_us;    /* what the uv timer waits for, INT64_MAX: nothing */
 	int64_t dispatch_us; /* the moment whose timers are being fired, INT64_MIN: none */
+	uint64_t turn;
 	struct uar_list posted, running;
 	uv_mutex_t lock; /* guards the two below */
 	struct uar_list remote;
@@ -126,6 +127,7 @@ static void on_check(uv_check_t *h)
 	run_tasks(l);
 	if (uar_list_empty(&l->posted))
 		uv_idle_stop(&l->idle);
+	l->turn++;
 }
 
 /* --- timers ----------------------------------------------------------------- */
@@ -420,6 +422,11 @@ struct uar_sched *uar_loop_sched(struct uar_loop *l)
 struct uv_loop_s *uar_loop_uv(struct uar_loop *l)
 {
 	return &l->uv;
+}
+
+uint64_t uar_loop_turn(const struct uar_loop *l)
+{
+	return l->turn;
 }
 
 void uar_loop_run(struct uar_loop *l)

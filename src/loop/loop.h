@@ -14,6 +14,7 @@ UAR_MUST_CHECK uar_err uar_loop_create(const struct uar_clock *clock, struct uar
 void uar_loop_destroy(struct uar_loop *l); /* after uar_loop_run has returned */
 struct uar_sched *uar_loop_sched(struct uar_loop *l);
 struct uv_loop_s *uar_loop_uv(struct uar_loop *l); /* for http/ and loop/ alone */
+uint64_t uar_loop_turn(const struct uar_loop *l);  /* its number: what happens in one turn */
 void uar_loop_run(struct uar_loop *l);		   /* until stopped */
 void uar_loop_stop(struct uar_loop *l);		   /* from the loop thread */
 
