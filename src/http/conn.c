@@ -316,19 +316,6 @@ static bool read_body(struct uar_http_stream *c, uar_str *rest)
 	return true;
 }
 
-/* A crowd that comes at once is let in by and by: what the server has begun to
- * answer goes on in between. */
-static bool takes_requests(struct uar_http *h)
-{
-	uint64_t turn = uar_loop_turn(h->loop);
-
-	if (h->intake.turn != turn) {
-		h->intake.turn = turn;
-		h->intake.begun = 0;
-	}
-	return h->intake.begun < UAR_LIMIT_HTTP_TURN;
-}
-
 /* Uses up as much of `rest` as is complete. True: stopped only for the sake of
  * the other connections. */
 static bool read_requests(struct uar_http_stream *c, uar_str *rest)
@@ -336,7 +323,7 @@ static bool read_requests(struct uar_http_stream *c, uar_str *rest)
 	for (int i = 0; i < 2 * UAR_LIMIT_HTTP_PIPELINE; i++) {
 		bool more;
 
-		if (c->state == CONN_HEAD && rest->n > 0 && !takes_requests(c->server))
+		if (c->state == CONN_HEAD && rest->n > 0 && !uar_http_takes_requests(c->server))
 			return true;
 		if (c->state == CONN_HEAD)
 			more = rest->n > 0 && read_head(c, rest);
@@ -356,7 +343,7 @@ static void settle(struct uar_http_stream *c, bool unfinished)
 	if (c->in.n >= UAR_LIMIT_HTTP_PIPELINED && c->state != CONN_STREAM)
 		uar_http_conn_poll(c, false, c->writing);
 	if (unfinished) {
-		uar_http_make_ready(c);
+		uar_http_wait_turn(c);
 		return;
 	}
 	if (c->state != CONN_HEAD)

@@ -106,8 +106,10 @@ struct uar_http {
 		char address[128], unix_path[108];
 	} listener;
 	struct {
-		uint64_t turn; /* of the loop */
-		size_t begun;  /* requests, in this one */
+		uint64_t turn;		 /* of the loop */
+		size_t begun;		 /* requests, in this one */
+		struct uar_list waiting; /* connections with more of them, by `ready` */
+		bool serving;		 /* one that waited has its turn */
 	} intake;
 	size_t handles; /* uv handles that are not closed yet */
 	bool destroyed;
@@ -137,7 +139,11 @@ void uar_http_address_leave(struct uar_http *h, struct address *a); /* NULL is f
 /* server.c */
 void uar_http_set_due(struct uar_http_stream *c, enum deadline class);
 void uar_http_make_ready(struct uar_http_stream *c); /* conn_resume in the next turn */
-void uar_http_released(struct uar_http *h);	     /* a handle has closed */
+/* A crowd that comes at once is let in by and by, first come, first served: what
+ * the server has begun to answer goes on in between. */
+bool uar_http_takes_requests(struct uar_http *h);
+void uar_http_wait_turn(struct uar_http_stream *c); /* conn_resume when it does */
+void uar_http_released(struct uar_http *h);	    /* a handle has closed */
 void uar_http_check_drained(struct uar_http *h);
 struct exchange *uar_http_exchange_take(struct uar_http_stream *c); /* NULL: no memory */
 void uar_http_exchange_give(struct uar_http *h, struct exchange *x);

@@ -79,6 +79,22 @@ void uar_http_set_due(struct uar_http_stream *c, enum deadline class)
 
 /* --- the ready list ---------------------------------------------------------------- */
 
+static void serve_waiting(struct uar_http *h)
+{
+	struct uar_list *waiting = &h->intake.waiting;
+
+	h->intake.serving = true;
+	while (!uar_list_empty(waiting) && uar_http_takes_requests(h)) {
+		struct uar_http_stream *c = UAR_OWNER(waiting->next, struct uar_http_stream, ready);
+
+		uar_list_remove(&c->ready);
+		uar_http_conn_resume(c);
+	}
+	h->intake.serving = false;
+	if (!uar_list_empty(waiting))
+		uar_post(h->sched, &h->ready_task);
+}
+
 static void on_ready(struct uar_task *t)
 {
 	struct uar_http *h = UAR_OWNER(t, struct uar_http, ready_task);
@@ -92,14 +108,37 @@ static void on_ready(struct uar_task *t)
 		uar_list_remove(&c->ready);
 		uar_http_conn_resume(c);
 	}
+	serve_waiting(h);
+}
+
+static void resume_later(struct uar_http_stream *c, struct uar_list *list)
+{
+	if (c->state == CONN_CLOSED || !uar_list_empty(&c->ready))
+		return;
+	uar_list_add_last(list, &c->ready);
+	uar_post(c->server->sched, &c->server->ready_task);
 }
 
 void uar_http_make_ready(struct uar_http_stream *c)
 {
-	if (c->state == CONN_CLOSED || !uar_list_empty(&c->ready))
-		return;
-	uar_list_add_last(&c->server->ready, &c->ready);
-	uar_post(c->server->sched, &c->server->ready_task);
+	resume_later(c, &c->server->ready);
+}
+
+void uar_http_wait_turn(struct uar_http_stream *c)
+{
+	resume_later(c, &c->server->intake.waiting);
+}
+
+bool uar_http_takes_requests(struct uar_http *h)
+{
+	uint64_t turn = uar_loop_turn(h->loop);
+
+	if (h->intake.turn != turn) {
+		h->intake.turn = turn;
+		h->intake.begun = 0;
+	}
+	return h->intake.begun < UAR_LIMIT_HTTP_TURN &&
+	       (h->intake.serving || uar_list_empty(&h->intake.waiting));
 }
 
 /* --- exchanges --------------------------------------------------------------------- */
@@ -190,6 +229,7 @@ static void init(struct uar_http *h, struct uar_loop *loop, const struct uar_htt
 	h->listener.fd = h->listener.spare_fd = -1;
 	uar_list_init(&h->conns);
 	uar_list_init(&h->ready);
+	uar_list_init(&h->intake.waiting);
 	uar_list_init(&h->spare.exchanges);
 	h->ready_task.fn = on_ready;
 	h->drain.task.fn = on_drained;
