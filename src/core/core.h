@@ -330,6 +330,11 @@ UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,
 UAR_MUST_CHECK uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t run_sequence,
 					 struct uar_run *r);
 
+/* The stage that the entry named, else the phase the engine knows. */
+uar_str uar_run_stage(const struct uar_run *r);
+/* What a question tells who shall answer it: members of an object that is open. */
+void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct uar_open_action *a);
+
 /* The row that lists and records show of the run. Strings live in the arena or the run. */
 UAR_MUST_CHECK uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r,
 				    struct uar_arena *arena, struct uar_run_row *out);

@@ -53,29 +53,35 @@ static void put_count(struct uar_jw *w, const char *key, int64_t v)
 		uar_jw_null(w, key);
 }
 
-/* The stage that the entry named, else the phase the engine knows. */
+uar_str uar_run_stage(const struct uar_run *r)
+{
+	return uar_str_c(r->progress.stage[0] ? r->progress.stage : r->phase);
+}
+
+/* Nothing is left to be done of a run that is over; where it stopped is told of one
+ * that did not come to its end. */
 static void put_progress(struct uar_jw *w, const struct uar_run *r)
 {
 	const struct uar_run_progress *p = &r->progress;
+	bool stopped = uar_status_terminal(r->status), whole = r->status == UAR_STATUS_COMPLETED;
 
 	put_number(w, "progress", p->value);
-	put_text(w, "stage", uar_str_c(p->stage[0] ? p->stage : r->phase));
+	put_text(w, "stage", uar_run_stage(r));
 	put_text(w, "message", uar_str_c(p->message));
-	put_count(w, "step", p->step);
-	put_count(w, "step_total", p->step_total);
-	put_number(w, "eta_seconds", p->eta_seconds);
+	put_count(w, "step", whole ? -1 : p->step);
+	put_count(w, "step_total", whole ? -1 : p->step_total);
+	put_number(w, "eta_seconds", stopped ? -1 : p->eta_seconds);
 	if (p->metrics[0])
 		uar_jw_raw(w, "metrics", uar_str_c(p->metrics));
 	else
 		uar_jw_null(w, "metrics");
 }
 
-static void put_action(struct uar_jw *w, const struct uar_run *r, const struct uar_open_action *a)
+void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct uar_open_action *a)
 {
 	char id[UAR_ACTION_TEXT + 1];
 
 	uar_action_id(r->id.run_id, a->number, id);
-	uar_jw_obj(w, NULL);
 	uar_jw_cstr(w, "action_id", id);
 	uar_jw_cstr(w, "action_type", "tool_permission");
 	uar_jw_cstr(w, "kind", a->kind);
@@ -84,7 +90,6 @@ static void put_action(struct uar_jw *w, const struct uar_run *r, const struct u
 	uar_jw_seconds(w, "requested_at", a->asked_us);
 	if (a->until_us)
 		uar_jw_seconds(w, "expires_at", a->until_us);
-	uar_jw_close(w);
 }
 
 /* Of agents that are programs: what waits for a person, and where their own
@@ -93,8 +98,11 @@ static void put_agent(struct uar_jw *w, const struct uar_run *r)
 {
 	if (r->actions.count) {
 		uar_jw_arr(w, "actions");
-		for (size_t i = 0; i < r->actions.open_count; i++)
-			put_action(w, r, &r->actions.open[i]);
+		for (size_t i = 0; i < r->actions.open_count; i++) {
+			uar_jw_obj(w, NULL);
+			uar_action_write(w, r, &r->actions.open[i]);
+			uar_jw_close(w);
+		}
 		uar_jw_close(w);
 		uar_jw_int(w, "action_count", r->actions.count);
 	}

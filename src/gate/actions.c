@@ -1,4 +1,4 @@
-/* actions.c - POST /api/control/respond_action: somebody decides. */
+/* actions.c - what runs ask people: the list of open questions, and the answers. */
 #include "gate/gate_int.h"
 
 struct respond_body {
@@ -91,4 +91,97 @@ void gate_respond_action(struct call *c)
 	}
 	if (e)
 		gate_problem(c, e, &error);
+}
+
+/* --- what waits -------------------------------------------------------------------- */
+
+struct waiting {
+	const struct uar_run *run;
+	const struct uar_open_action *action;
+};
+
+struct questions {
+	struct waiting *at; /* NULL: they are counted */
+	size_t count, room;
+};
+
+static void add_questions(void *ctx, const struct uar_run *run)
+{
+	struct questions *q = ctx;
+
+	for (size_t i = 0; i < run->actions.open_count; i++) {
+		if (q->at && q->count < q->room)
+			q->at[q->count] = (struct waiting){ run, &run->actions.open[i] };
+		q->count++;
+	}
+}
+
+/* Who has waited longest comes first. */
+static int by_age(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	if (x->action->asked_us != y->action->asked_us)
+		return x->action->asked_us < y->action->asked_us ? -1 : 1;
+	return (x->action->number > y->action->number) - (x->action->number < y->action->number);
+}
+
+static void put_question(struct uar_jw *w, const struct waiting *x)
+{
+	uar_jw_obj(w, NULL);
+	uar_jw_str(w, "run_id", x->run->id.run_id);
+	uar_jw_str(w, "agent_id", x->run->what.agent_id);
+	uar_jw_str(w, "conversation_id", x->run->id.thread_id);
+	if (x->run->id.task_given)
+		uar_jw_str(w, "task_id", x->run->id.task_id);
+	else
+		uar_jw_null(w, "task_id");
+	uar_action_write(w, x->run, x->action);
+	uar_jw_close(w);
+}
+
+static void answer_questions(struct call *c, const struct questions *q, size_t limit)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_LIST_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "actions");
+	for (size_t i = 0; i < q->count && i < limit; i++)
+		put_question(&w, &q->at[i]);
+	uar_jw_close(&w);
+	uar_jw_int(&w, "total", (int64_t)q->count);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer(c, 200, &b);
+	uar_buf_fini(&b);
+}
+
+void gate_list_actions(struct call *c)
+{
+	const struct uar_runtime *rt = c->g->o.runtime;
+	struct questions q = { .room = 0 };
+	struct uar_error error = { 0 };
+	uint64_t limit;
+	uar_err e = gate_query_u64(c, "limit", UAR_LIMIT_LIST_DEFAULT, &limit, &error);
+
+	if (!e && (limit == 0 || limit > UAR_LIMIT_LIST_PAGE)) {
+		uar_error_where(&error, "?limit");
+		e = uar_error_set(&error, UAR_EINVALID, "limit must be 1 to %d",
+				  UAR_LIMIT_LIST_PAGE);
+	}
+	if (!e) {
+		uar_runtime_each_waiting(rt, &c->g->o.owner, add_questions, &q);
+		q.at = uar_arena_alloc(&c->arena, (q.count + 1) * sizeof *q.at);
+		e = q.at ? UAR_OK : UAR_ENOMEM;
+	}
+	if (e) {
+		gate_problem(c, e, &error);
+		return;
+	}
+	q.room = q.count;
+	q.count = 0;
+	uar_runtime_each_waiting(rt, &c->g->o.owner, add_questions, &q);
+	qsort(q.at, q.count, sizeof *q.at, by_age);
+	answer_questions(c, &q, limit);
 }

@@ -192,7 +192,8 @@ static void note_run(struct channel *ch, const struct uar_commit *c)
 	else
 		uar_jw_null(&w, "progress");
 	uar_jw_seconds(&w, "updated_at", run->at.updated_us);
-	put_text(&w, "stage", uar_str_c(run->progress.stage));
+	put_text(&w, "stage", uar_run_stage(run));
+	uar_jw_cstr(&w, "engine_status", uar_status_text(run->status));
 	put_text(&w, "message", uar_str_c(run->progress.message));
 	put_text(&w, "task_id", run->id.task_given ? run->id.task_id : UAR_STR_NONE);
 	uar_jw_str(&w, "plugin_id", run->what.plugin_id);
@@ -325,26 +326,85 @@ static void open_channel(struct call *c, struct channel *ch)
 		gate_problem(c, e, &error);
 }
 
+/* A run that is not there would be waited for in vain. */
+struct lookup {
+	struct uar_runs_query q;
+	struct call *c;
+};
+
+static void looked_up(struct uar_runs_query *q)
+{
+	struct lookup *l = UAR_OWNER(q, struct lookup, q);
+	struct uar_error error = q->error;
+	uar_err e = q->err;
+
+	uar_store_query_fini(q);
+	if (e || !l->c->r)
+		gate_problem(l->c, e, &error); /* of one who left: frees the call */
+	else
+		open_channel(l->c, l->c->g->runs);
+}
+
+static uar_err look_up(struct call *c, uar_str run_id)
+{
+	struct uar_store *store = uar_runtime_store(c->g->o.runtime);
+	struct lookup *l = uar_arena_alloc(&c->arena, sizeof *l);
+
+	if (!l)
+		return UAR_ENOMEM;
+	l->c = c;
+	l->q = (struct uar_runs_query){
+		.owner = c->g->o.owner, .run_id = run_id, .limit = 1, .done = looked_up
+	};
+	c->op = l;
+	return store->ops->runs(store, &l->q);
+}
+
+/* A name of the query for as long as the call lives. */
+static uar_err query_name(struct call *c, const char *name, uar_str *out)
+{
+	uar_str text = UAR_STR_NONE;
+	uar_err e = gate_query_str(c, name, &text);
+
+	*out = e || !text.n ? UAR_STR_NONE : uar_arena_str(&c->arena, text);
+	return e ? e : text.n && !out->p ? UAR_ENOMEM : UAR_OK;
+}
+
 void gate_channel_runs(struct call *c)
 {
-	open_channel(c, c->g->runs);
+	const struct uar_run_row *recent;
+	uar_str run_id;
+	uar_err e = query_name(c, "run_id", &run_id);
+
+	if (!e && run_id.n &&
+	    !uar_runtime_recent_run(c->g->o.runtime, &c->g->o.owner, run_id, &recent)) {
+		e = look_up(c, run_id);
+		if (!e)
+			return;
+	}
+	if (e)
+		gate_problem(c, e, NULL);
+	else
+		open_channel(c, c->g->runs);
 }
 
 void gate_channel_export(struct call *c)
 {
-	uar_str run_id = UAR_STR_NONE;
-	uar_err e = gate_query_str(c, "run_id", &run_id);
+	bool resumes = uar_http_header(c->r, "last-event-id").n > 0;
+	uar_str run_id, after;
+	uint64_t number;
+	uar_err e = query_name(c, "run_id", &run_id);
 
-	if (!e && run_id.n) {
-		run_id = uar_arena_str(&c->arena, run_id);
-		e = run_id.p ? UAR_OK : UAR_ENOMEM;
-	}
+	if (!e)
+		e = query_name(c, "after", &after);
 	if (e)
 		gate_problem(c, e, NULL);
-	else if (run_id.n)
-		gate_stream_events(c, run_id, GATE_EXPORTS);
-	else
+	else if (!run_id.n)
 		open_channel(c, c->g->exports);
+	else if (!resumes && after.n && uar_str_is_id(after) && uar_str_u64(after, &number))
+		gate_stream_after_item(c, run_id, after);
+	else
+		gate_stream_events(c, run_id, GATE_EXPORTS);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

@@ -282,6 +282,22 @@ static bool names_our_event(const char *where)
 	return where[0] != '/' && where[0] != '?' && strchr(where, '#');
 }
 
+/* A request that names nothing: says what there is not. */
+static void name_missing(const struct call *c, struct uar_error *error)
+{
+	const char *path = c->route ? c->route->path : "";
+	bool session = strstr(path, ":session_id");
+	uar_str id = c->params[0];
+
+	if (error->text[0] && strcmp(error->text, uar_err_text(UAR_ENOTFOUND)) != 0)
+		return;
+	if (!session && !strstr(path, ":run_id") &&
+	    (!c->r || uar_http_query(c->r, "run_id", &id) || !id.n))
+		return;
+	uar_error_set(error, UAR_ENOTFOUND, "no %s %.*s", session ? "session" : "run",
+		      UAR_FMT(uar_str_utf8_prefix(id, 2 * UAR_LIMIT_ID_BYTES)));
+}
+
 void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 {
 	struct uar_http_request *r = c->r;
@@ -293,6 +309,8 @@ void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 		uar_error_where(&copy, "%s", gate_cursor_source(r));
 	if (names_our_event(copy.where))
 		copy.where[0] = 0;
+	if (e == UAR_ENOTFOUND)
+		name_missing(c, &copy);
 	gate_call_free(c);
 	if (r)
 		uar_http_problem(r, e, &copy);

@@ -171,6 +171,10 @@ uar_err gate_stream_open(struct gate_stream *s, struct call *c,
 			 const struct uar_http_stream_events *events);
 void gate_stream_forget(struct gate_stream *s); /* out of the list; the HTTP part is gone */
 void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialect);
+/* Items of a run after this event of it. */
+void gate_stream_exports(struct call *c, uar_str run_id, uint64_t after);
+/* item_cursor.c: the same after the item of this id; both strings stay in place. */
+void gate_stream_after_item(struct call *c, uar_str run_id, uar_str item_id);
 void gate_streams_tick(struct uar_timer *t);
 void gate_streams_end(struct uar_gate *g);
 void gate_cache_clear(struct uar_gate *g);

@@ -354,6 +354,7 @@ static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_
 		{ "plugin_id", &q->plugin_id },	  { "task_id", &q->task_id },
 		{ "session_id", &q->session_id }, { "root_run_id", &q->root_run_id },
 		{ "entry_id", &q->entry_id },	  { "before", &q->before },
+		{ "prefix", &q->prefix },
 	};
 	uint64_t limit;
 	uar_err e = gate_query_u64(c, "limit", UAR_LIMIT_LIST_DEFAULT, &limit, error);

@@ -239,14 +239,19 @@ static void on_gone(struct call *c)
 	gate_call_free(c);
 }
 
+/* `after`: NULL takes it from the request. */
 static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dialect,
-			   struct uar_error *error)
+			   const uint64_t *after, struct uar_error *error)
 {
 	struct sse *s = uar_zalloc(sizeof *s);
 	struct uar_stream_options o = { .owner = c->g->o.owner };
 	bool meta = false;
-	uar_err e = s ? gate_cursor(c, &o.after, error) : UAR_ENOMEM;
+	uar_err e = s ? UAR_OK : UAR_ENOMEM;
 
+	if (after)
+		o.after = *after;
+	else if (!e)
+		e = gate_cursor(c, &o.after, error);
 	if (!e)
 		e = gate_query_flag(c, "meta", &meta, error);
 	if (e) {
@@ -276,7 +281,17 @@ void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialec
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, dialect, &error);
+	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, dialect, NULL, &error);
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+void gate_stream_exports(struct call *c, uar_str run_id, uint64_t after)
+{
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, GATE_EXPORTS, &after, &error);
 	if (e)
 		gate_problem(c, e, &error);
 }

@@ -194,6 +194,18 @@ void uar_runtime_each_run(const struct uar_runtime *rt,
 			fn(ctx, &r->state);
 }
 
+void uar_runtime_each_waiting(const struct uar_runtime *rt, const struct uar_owner *owner,
+			      void (*fn)(void *ctx, const struct uar_run *run), void *ctx)
+{
+	const struct live_run *r;
+	size_t at = 0;
+
+	while ((r = uar_map_next(&rt->runs, &at)))
+		if (r->committed && r->state.actions.open_count &&
+		    uar_owner_eq(&r->agg->state.owner, owner))
+			fn(ctx, &r->state);
+}
+
 void rt_log_run(const struct live_run *r, enum uar_log_level level, const char *what,
 		const char *detail)
 {

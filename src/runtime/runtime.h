@@ -157,6 +157,10 @@ void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *o
 void uar_runtime_each_run(const struct uar_runtime *rt,
 			  void (*fn)(void *ctx, const struct uar_run *run), void *ctx);
 
+/* Every run of this owner that waits for an answer. */
+void uar_runtime_each_waiting(const struct uar_runtime *rt, const struct uar_owner *owner,
+			      void (*fn)(void *ctx, const struct uar_run *run), void *ctx);
+
 /* An agent that runs can name. */
 struct uar_agent {
 	const char *id, *title, *doc;

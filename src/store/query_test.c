@@ -55,6 +55,11 @@ BOTH(lists_filter_and_turn_pages, "")
 		       .plugin_id = UAR_STR("p1"), .entry_id = UAR_STR("e1"),
 		       .agent_id = UAR_STR("a1"), .thread_id = uar_str_c(f[7].thread)),
 		  1);
+	CHECK_INT(LIST(.prefix = uar_str_n(f[15].run, 35)), 15);
+	CHECK_INT(LIST(.prefix = uar_str_c(f[15].run)), 1);
+	CHECK_INT(LIST(.prefix = UAR_STR("0190"), .limit = 100), N);
+	CHECK_INT(LIST(.prefix = UAR_STR("0190"), .plugin_id = UAR_STR("p1")), 15);
+	CHECK_INT(LIST(.prefix = UAR_STR("0191")), 0);
 	do {
 		q = (struct uar_runs_query){ .owner = uar_facts_owner,
 					     .before = uar_str_c(before),

@@ -76,6 +76,7 @@ struct uar_runs_query {
 	uar_str run_id; /* set: that run alone (ENOTFOUND); else a list: */
 	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id, session_id,
 		thread_id; /* empty: any */
+	uar_str prefix;	   /* of the run's id; empty: any */
 	uar_str before;	   /* cursor: a run_id of an earlier page; ECURSOR when unknown */
 	uint32_t limit;	   /* at most UAR_LIMIT_LIST_PAGE */
 	void (*done)(struct uar_runs_query *q);

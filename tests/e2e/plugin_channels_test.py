@@ -35,6 +35,57 @@ def deltas():
         equal((data[-1]["status"], data[-1]["progress"]), ("succeeded", 1))
 
 
+@test("a_channel_of_a_run_that_is_not_there_is_refused", "")
+def unknown():
+    with Lab() as s:
+        for name in ("runs", "export"):
+            a = s.http.get(f"/channels/{name}?run_id=nope")
+            refused(a, 404, "NOT_FOUND")
+            equal(a.json["detail"], "no run nope")
+        for path in ("/runs/nope", "/api/runs/nope", "/runs/nope/export", "/api/runs/nope/stream"):
+            equal(s.http.get(path).json["detail"], "no run nope")
+        for path in ("/runs/nope/cancel", "/runs/nope/retry"):
+            equal(s.http.post(path, {}).json["detail"], "no run nope")
+        equal(s.http.get("/api/sessions/nope/events").json["detail"], "no session nope")
+        wrong = s.http.send("GET", "/runs", token=False, headers={"Authorization": "Bearer x"})
+        check("not the one of this server" in wrong.json["detail"], wrong.body)
+        none = s.http.send("GET", "/runs", token=False)
+        check("send" in none.json["detail"], none.body)
+
+
+@test("notices_agree_with_the_record", "RCH-04")
+def agree():
+    with Lab() as s:
+        with s.channel("runs") as ch:
+            run_id = s.begin("gate", {"file": s.file("gate")})
+            ch.until(lambda e: e.data["run_id"] == run_id and e.data["progress"] == 0.5)
+            s.open_gate()
+            last = until_end(ch, run_id)[-1].data
+        r = s.get(run_id)
+        for key in ("status", "stage", "progress", "message", "updated_at", "engine_status", "attempt"):
+            equal(last[key], r[key], key)
+        equal(r["stage"], "start")
+        run_id = s.begin("burst", {"n": 3, "file": s.file_that_exists()})
+        r = s.done(run_id)
+        equal((r["progress"], r["step"], r["step_total"], r["eta_seconds"]), (1, None, None, None))
+
+
+@test("items_are_followed_from_one_that_is_known", "RCH-08")
+def after_item():
+    with Lab() as s:
+        run_id = s.begin("many", {"n": 700})
+        s.done(run_id)
+        ids = [i["export_item_id"] for i in s.items(run_id, limit=2000)["items"]]
+        for at in (0, 350, 699):
+            with s.channel("export", run_id=run_id, after=ids[at]) as ch:
+                equal([e.data["export_item_id"] for e in ch], ids[at + 1:])
+        try:
+            s.channel("export", run_id=run_id, after="unknown-item")
+            check(False, "an unknown item is no cursor")
+        except Refusal as r:
+            equal(r.status, 400)
+
+
 @test("filters_of_the_runs_channel", "RCH-03 RCH-01")
 def filters():
     with Lab() as s:

@@ -411,7 +411,19 @@ static uar_err one_run(struct sq_reader *rd, struct uar_runs_query *q, int64_t o
 	return e;
 }
 
-enum { F_SESSION, F_TASK, F_ROOT, F_STATUS, F_PLUGIN, F_ENTRY, F_AGENT, F_THREAD, F_COUNT };
+enum {
+	F_SESSION,
+	F_TASK,
+	F_ROOT,
+	F_STATUS,
+	F_PLUGIN,
+	F_ENTRY,
+	F_AGENT,
+	F_PREFIX,
+	F_THREAD,
+	F_COUNT
+};
+_Static_assert(F_COUNT == SQ_FILTERS, "a reader keeps a statement for each set");
 static const char *const filter_sql[F_COUNT] = {
 	[F_SESSION] = "r.sid = (SELECT sid FROM sessions WHERE oid = ?1 AND session_id = ?",
 	[F_TASK] = "r.task_id = ?",
@@ -422,6 +434,8 @@ static const char *const filter_sql[F_COUNT] = {
 	[F_PLUGIN] = "r.plugin_id = ?",
 	[F_ENTRY] = "r.entry_id = ?",
 	[F_AGENT] = "r.agent_id = ?",
+	/* Ids are visible ASCII. */
+	[F_PREFIX] = "r.run_id < ?11 || char(127) AND r.run_id >= ?",
 	[F_THREAD] = "r.thread_id = ?",
 };
 
@@ -429,19 +443,20 @@ static const char *const filter_sql[F_COUNT] = {
  * which has no statistics, from thinking otherwise. */
 static void list_sql(struct uar_buf *out, unsigned set)
 {
-	bool narrow = set & (1u << F_SESSION | 1u << F_TASK | 1u << F_ROOT);
-	bool free_index = true;
+	bool prefix = set & 1u << F_PREFIX;
+	bool narrow = prefix || set & (1u << F_SESSION | 1u << F_TASK | 1u << F_ROOT);
+	bool free_index = !prefix; /* it has its own */
 
-	uar_buf_printf(out, "SELECT " SQ_RUN_COLUMNS " WHERE %sr.oid = ?1 AND r.rid < ?2",
-		       narrow ? "+" : "");
+	uar_buf_printf(out, "SELECT " SQ_RUN_COLUMNS " WHERE %sr.oid = ?1 AND %sr.rid < ?2",
+		       narrow ? "+" : "", prefix ? "+" : "");
 	for (int i = 0; i < F_COUNT; i++) {
 		if (!(set & 1u << i))
 			continue;
-		uar_buf_printf(out, " AND %s%s%d%s", free_index ? "" : "+", filter_sql[i], i + 4,
-			       i == F_SESSION || i == F_ROOT ? ")" : "");
+		uar_buf_printf(out, " AND %s%s%d%s", free_index || i == F_PREFIX ? "" : "+",
+			       filter_sql[i], i + 4, i == F_SESSION || i == F_ROOT ? ")" : "");
 		free_index = free_index && i > F_STATUS;
 	}
-	uar_buf_printf(out, " ORDER BY r.rid DESC LIMIT ?3");
+	uar_buf_printf(out, " ORDER BY %sr.rid DESC LIMIT ?3", prefix ? "+" : "");
 }
 
 static uar_err list_stmt(struct sq_reader *rd, unsigned set, sqlite3_stmt **out,
@@ -493,10 +508,9 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 
 static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid)
 {
-	const uar_str filter[F_COUNT] = {
-		q->session_id, q->task_id,  q->root_run_id, q->status,
-		q->plugin_id,  q->entry_id, q->agent_id,    q->thread_id
-	};
+	const uar_str filter[F_COUNT] = { q->session_id, q->task_id,   q->root_run_id,
+					  q->status,	 q->plugin_id, q->entry_id,
+					  q->agent_id,	 q->prefix,    q->thread_id };
 	int64_t before = INT64_MAX;
 	unsigned set = 0;
 	sqlite3_stmt *st;

@@ -230,10 +230,11 @@ void sq_writer_break(struct sq_writer *w, const struct uar_error *error);
 /* --- reader.c: the reader pool ------------------------------------------------------ */
 struct sq_store;
 struct sq_readers;
+enum { SQ_FILTERS = 9 }; /* of a list of runs */
 struct sq_reader {
 	struct sq_readers *pool;
 	struct sq_conn conn;
-	sqlite3_stmt *lists[256]; /* prepared lists, by which filters are set */
+	sqlite3_stmt *lists[1 << SQ_FILTERS]; /* prepared, by which filters are set */
 	pthread_t thread;
 	bool started;
 };

@@ -1,0 +1,71 @@
+/* item_cursor.c - a reader of one run's items may begin behind an item it knows by
+ * its id: the log is searched for it, since only the log has the order. */
+#include "gate/gate_int.h"
+
+struct search {
+	struct uar_read read;
+	struct call *c;
+	uar_str run_id, item_id;
+	uint64_t after;
+};
+
+static uar_err ask(struct search *s);
+
+static bool found(struct search *s)
+{
+	for (size_t i = 0; i < s->read.event_count; i++) {
+		const struct uar_event *ev = &s->read.events[i];
+
+		s->after = ev->run_sequence;
+		if (ev->cls == UAR_EV_ARTIFACT_CHANGED &&
+		    uar_str_eq(ev->ids[UAR_ID_ARTIFACT], s->item_id))
+			return true;
+	}
+	return false;
+}
+
+static void page_ready(struct uar_read *r)
+{
+	struct search *s = UAR_OWNER(r, struct search, read);
+	struct uar_error error = r->error;
+	uar_err e = r->err;
+	bool here = !e && found(s), more = !e && !here && r->more;
+
+	uar_store_read_fini(r);
+	if (more)
+		e = ask(s);
+	if (more && !e)
+		return;
+	if (!e && !here)
+		e = UAR_ECURSOR; /* no item of this run has that id */
+	if (e || !s->c->r)
+		gate_problem(s->c, e, &error); /* of one who left: frees the call */
+	else
+		gate_stream_exports(s->c, s->run_id, s->after);
+}
+
+static uar_err ask(struct search *s)
+{
+	struct uar_store *store = uar_runtime_store(s->c->g->o.runtime);
+
+	s->read = (struct uar_read){ .owner = s->c->g->o.owner,
+				     .run_id = s->run_id,
+				     .after = s->after,
+				     .limit = UAR_LIMIT_READ_PAGE,
+				     .done = page_ready };
+	return store->ops->read(store, &s->read);
+}
+
+void gate_stream_after_item(struct call *c, uar_str run_id, uar_str item_id)
+{
+	struct search *s = uar_arena_alloc(&c->arena, sizeof *s);
+	uar_err e = UAR_ENOMEM;
+
+	if (s) {
+		*s = (struct search){ .c = c, .run_id = run_id, .item_id = item_id };
+		c->op = s;
+		e = ask(s);
+	}
+	if (e)
+		gate_problem(c, e, NULL);
+}
