@@ -229,6 +229,9 @@ static void put_head(const struct uar_api *api, const struct uar_api_request *r,
 		uar_buf_printf(out, "Authorization: Bearer %s\r\n", api->token);
 	if (r->last_event_id.n)
 		uar_buf_printf(out, "Last-Event-ID: %.*s\r\n", UAR_FMT(r->last_event_id));
+	if (r->span)
+		uar_buf_printf(out, "Range: bytes=%llu-%llu\r\n", (unsigned long long)r->offset,
+			       (unsigned long long)(r->offset + r->span - 1));
 	if (r->body.p)
 		uar_buf_printf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
 			       r->body.n);

@@ -30,6 +30,7 @@ struct uar_api_request {
 	const char *method, *path; /* path with its query, already escaped */
 	uar_str body;		   /* JSON; .p NULL: none */
 	uar_str last_event_id;	   /* empty: not sent */
+	uint64_t offset, span;	   /* so many bytes of the body from there; span 0: all of it */
 };
 /* `out` gets the body of a 2xx answer. UAR_ENET: not reached; UAR_EEOF, UAR_ETIMEOUT
  * (silence inside a stream): broken on the way; UAR_EBUSY: no answer in time, or

@@ -76,6 +76,62 @@ uar_err uar_remote_ask(const struct uar_cli *cli, const struct uar_api_request *
 		 : UAR_OK;
 }
 
+/* Could it be the beginning of an id that servers make up? */
+static bool is_short(uar_str word)
+{
+	size_t n = 0;
+
+	while (n < word.n && uar_str_find(UAR_STR("0123456789abcdef-"), word.p[n]) < 17)
+		n++;
+	return word.n >= 4 && word.n < UAR_UUID_TEXT && n == word.n;
+}
+
+/* UAR_ENOTFOUND: none. */
+static uar_err only_one(const struct uar_json *runs, const char *word,
+			char out[UAR_LIMIT_ID_BYTES + 1], struct uar_error *error)
+{
+	const struct uar_json *first = uar_json_at(runs, 0);
+	uar_str id = uar_json_str(uar_json_get(first, UAR_STR("run_id")), UAR_STR(""));
+
+	if (first && first->next)
+		return uar_error_set(error, UAR_EINVALID,
+				     "several runs begin with %s: say more of its id", word);
+	if (!uar_str_is_id(id))
+		return UAR_ENOTFOUND;
+	snprintf(out, UAR_LIMIT_ID_BYTES + 1, "%.*s", UAR_FMT(id));
+	return UAR_OK;
+}
+
+uar_err uar_remote_run_id(const struct uar_cli *cli, const char *word,
+			  char out[UAR_LIMIT_ID_BYTES + 1], struct uar_error *error)
+{
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
+	struct uar_remote_answer a = { .root = NULL };
+	uar_err e;
+
+	if (strlen(word) > UAR_LIMIT_ID_BYTES)
+		return uar_error_set(error, UAR_EINVALID, "no run has so long an id");
+	if (!is_short(uar_str_c(word))) {
+		snprintf(out, UAR_LIMIT_ID_BYTES + 1, "%s", word);
+		return UAR_OK;
+	}
+	uar_buf_printf(&path, "/api/runs?limit=2&prefix=%s", word);
+	e = path.err;
+	if (!e)
+		e = uar_remote_ask(cli,
+				   &(struct uar_api_request){ .method = "GET", .path = path.p }, &a,
+				   error);
+	if (!e)
+		e = only_one(uar_json_get(a.root, UAR_STR("runs")), word, out, error);
+	if (e == UAR_ENOTFOUND) {
+		snprintf(out, UAR_LIMIT_ID_BYTES + 1, "%s", word);
+		e = UAR_OK;
+	}
+	uar_remote_answer_fini(&a);
+	uar_buf_fini(&path);
+	return e;
+}
+
 void uar_remote_run_path(struct uar_buf *out, uar_str run_id, const char *rest)
 {
 	uar_buf_add_str(out, UAR_STR("/api/runs/"));
@@ -167,7 +223,8 @@ static uar_err connect_once(struct uar_cli *cli, struct follower *f, bool live,
 	uar_remote_run_path(&path, f->want->run_id,
 			    f->want->progress ? "/stream?meta=1" : "/stream");
 	if (f->last) {
-		uar_buf_printf(&path, "?after=%llu", (unsigned long long)f->last);
+		uar_buf_printf(&path, "%cafter=%llu", f->want->progress ? '&' : '?',
+			       (unsigned long long)f->last);
 		snprintf(last, sizeof last, "%llu", (unsigned long long)f->last);
 	}
 	r.path = path.p;

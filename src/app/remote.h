@@ -22,6 +22,10 @@ UAR_MUST_CHECK uar_err uar_remote_ask(const struct uar_cli *cli, const struct ua
 				      struct uar_remote_answer *a, struct uar_error *error);
 UAR_MUST_CHECK uar_err uar_remote_record(const struct uar_cli *cli, uar_str run_id,
 					 struct uar_remote_answer *a, struct uar_error *error);
+/* The run that a person means: its id, or the beginning of it when no other run of
+ * theirs begins so. UAR_EINVALID: several do. What fits nothing stays as it is. */
+UAR_MUST_CHECK uar_err uar_remote_run_id(const struct uar_cli *cli, const char *word,
+					 char out[UAR_LIMIT_ID_BYTES + 1], struct uar_error *error);
 /* "/api/runs/ID" + `rest`, escaped. */
 void uar_remote_run_path(struct uar_buf *out, uar_str run_id, const char *rest);
 bool uar_remote_is_terminal(uar_str status);

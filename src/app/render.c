@@ -140,15 +140,43 @@ static void show_memory(struct uar_render *r, const struct uar_json *data)
 	uar_buf_fini(&b);
 }
 
-static void show_artifact(struct uar_render *r, const struct uar_json *data)
+/* An export: its label, and its text as far as the event has it. */
+static void put_export(struct uar_buf *b, uar_str type, const struct uar_json *data)
 {
 	const struct uar_json *artifact = uar_json_get(data, UAR_STR("artifact"));
-	struct uar_buf b = uar_buf_make(4096);
+	const struct uar_json *content = uar_json_get(artifact, UAR_STR("content"));
+	uar_str text = uar_json_str(content, UAR_STR("")), title = text_of(artifact, "title");
+	bool lines = uar_str_find(text, '\n') < text.n;
 
-	uar_buf_add_str(&b, UAR_STR("[artifact] "));
-	uar_text_brief(&b, text_of(artifact, "artifact_type"), BRIEF);
-	uar_buf_add_char(&b, ' ');
-	uar_text_brief(&b, text_of(artifact, "title"), BRIEF);
+	uar_buf_add_char(b, '[');
+	uar_text_brief(b, type, BRIEF);
+	uar_buf_add_str(b, UAR_STR("] "));
+	uar_text_brief(b, title, BRIEF);
+	if (title.n && text.n)
+		uar_buf_add_str(b, lines ? UAR_STR(":\n") : UAR_STR(": "));
+	uar_text_clean(b, text, true);
+	if (!uar_json_bool(uar_json_get(artifact, UAR_STR("truncated")), false))
+		return;
+	uar_buf_add_str(b, text.n ? UAR_STR("...  (uar export ") : UAR_STR("  (uar export "));
+	uar_text_brief(b, text_of(data, "run_id"), UAR_LIMIT_ID_BYTES);
+	uar_buf_add_char(b, ')');
+}
+
+static void show_artifact(struct uar_render *r, const struct uar_json *data)
+{
+	static const char lead[] = "export.";
+	const struct uar_json *artifact = uar_json_get(data, UAR_STR("artifact"));
+	struct uar_buf b = uar_buf_make(16384);
+	uar_str type = text_of(artifact, "artifact_type");
+
+	if (uar_str_starts(type, uar_str_c(lead))) {
+		put_export(&b, uar_str_from(type, sizeof lead - 1), data);
+	} else {
+		uar_buf_add_str(&b, UAR_STR("[artifact] "));
+		uar_text_brief(&b, type, BRIEF);
+		uar_buf_add_char(&b, ' ');
+		uar_text_brief(&b, text_of(artifact, "title"), BRIEF);
+	}
 	note(r, UAR_STYLE_CYAN, &b);
 	uar_buf_fini(&b);
 }
@@ -194,36 +222,72 @@ static void show_progress(struct uar_render *r, const struct uar_json *p)
 {
 	double value = uar_json_double(uar_json_get(p, UAR_STR("progress")), -1);
 	struct uar_buf b = uar_buf_make(1024);
+	uar_str phase = text_of(p, "phase");
 
 	uar_render_rest(r);
 	if (value >= 0)
 		uar_buf_printf(&b, "[%3.0f%%] ", value * 100);
-	uar_text_brief(&b, text_of(p, "phase"), 30);
-	uar_buf_add_char(&b, ' ');
-	uar_text_brief(&b, text_of(p, "message"), 60);
-	fprintf(r->notes, "%.*s", UAR_FMT(uar_buf_str(&b)));
-	fflush(r->notes);
-	r->bar = true;
+	else if (r->steps)
+		uar_buf_add_str(&b, UAR_STR("[status] "));
+	uar_text_brief(&b, phase, 30);
+	if (phase.n)
+		uar_buf_add_char(&b, ' ');
+	uar_text_brief(&b, text_of(p, "message"), r->steps ? BRIEF : 60);
+	if (r->steps) {
+		note(r, UAR_STYLE_DIM, &b);
+	} else {
+		fprintf(r->notes, "%.*s", UAR_FMT(uar_buf_str(&b)));
+		fflush(r->notes);
+		r->bar = true;
+	}
 	uar_buf_fini(&b);
+}
+
+static void remember_question(struct uar_render *r, uar_str action_id, uar_str title)
+{
+	unsigned at = r->asked_next++ % ARRAY_LEN(r->asked);
+	struct uar_buf b = uar_buf_make(sizeof r->asked[0].title);
+
+	uar_text_brief(&b, title, BRIEF);
+	snprintf(r->asked[at].action_id, sizeof r->asked[at].action_id, "%.*s", UAR_FMT(action_id));
+	snprintf(r->asked[at].title, sizeof r->asked[at].title, "%.*s", UAR_FMT(uar_buf_str(&b)));
+	uar_buf_fini(&b);
+}
+
+/* What was asked, or its number when that was before we began to read. */
+static void put_question(const struct uar_render *r, struct uar_buf *b, uar_str action_id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(r->asked); i++)
+		if (uar_str_is(action_id, r->asked[i].action_id)) {
+			uar_buf_add_str(b, uar_str_c(r->asked[i].title));
+			return;
+		}
+	uar_buf_add_str(b, UAR_STR("question "));
+	uar_text_brief(b, uar_str_from(action_id, uar_str_find(action_id, '.') + 1), 20);
 }
 
 /* A question that waits, or how it was answered. */
 static void show_action(struct uar_render *r, const struct uar_json *data)
 {
 	struct uar_buf b = uar_buf_make(4096);
-	uar_str title = text_of(data, "title"), decision = text_of(data, "decision");
+	uar_str title = text_of(data, "title"), id = text_of(data, "action_id");
 
 	if (title.n) {
+		remember_question(r, id, title);
 		uar_buf_add_str(&b, UAR_STR("[asks] "));
 		uar_text_brief(&b, title, BRIEF);
 		if (!r->alone) {
 			uar_buf_add_str(&b, UAR_STR("  (uar approve "));
 			uar_text_brief(&b, text_of(data, "run_id"), UAR_LIMIT_ID_BYTES);
+			uar_buf_add_char(&b, ' ');
+			uar_text_brief(&b, uar_str_from(id, uar_str_find(id, '.') + 1), 20);
 			uar_buf_add_char(&b, ')');
 		}
 	} else {
 		uar_buf_add_str(&b, UAR_STR("[answered] "));
-		uar_text_brief(&b, decision, 40);
+		uar_text_brief(&b, text_of(data, "decision"), 40);
+		uar_buf_add_str(&b, UAR_STR(": "));
+		put_question(r, &b, id);
 	}
 	note(r, UAR_STYLE_YELLOW, &b);
 	uar_buf_fini(&b);
@@ -236,7 +300,7 @@ static void show_meta(struct uar_render *r, const struct uar_json *data)
 	const struct uar_json *metadata = uar_json_get(data, UAR_STR("metadata"));
 	struct uar_buf b = uar_buf_make(128);
 
-	if (progress && r->live)
+	if (progress && (r->live || r->steps))
 		show_progress(r, progress);
 	if (text_of(data, "action_id").n)
 		show_action(r, data);

@@ -16,10 +16,16 @@ struct uar_render {
 	bool frame; /* also show where the run begins and ends */
 	bool alone; /* questions are answered here: no word about `uar approve` */
 	bool live;  /* notes is a terminal: progress is one line that changes */
+	bool steps; /* each report of progress is a line of its own */
 	bool bar;   /* that line is there */
 	enum { UAR_RENDER_START, UAR_RENDER_TEXT, UAR_RENDER_REASONING } open;
 	bool midline;	/* the open text does not end with a line end */
 	unsigned lines; /* notes so far */
+	struct {	/* questions, so that an answer can name its own */
+		char action_id[UAR_LIMIT_ID_BYTES + 24];
+		char title[168];
+	} asked[8];
+	unsigned asked_next;
 };
 
 /* `event` is {"type","data"}; other shapes are shown as they are, briefly. */

@@ -30,7 +30,7 @@ TEST(logs_of_a_finished_run, "")
 		CHECK_INT(r.status, 0);
 		CHECK_STR(uar_str_c(r.out), "run r of echo\nHello\ndone\n");
 		CHECK(uar_prepared_finish(s));
-		CHECK(has(s->asked[1], "GET /api/runs/r/stream HTTP/1.1\r\n"));
+		CHECK(has(s->asked[1], "GET /api/runs/r/stream?meta=1 HTTP/1.1\r\n"));
 		over(&r);
 		uar_prepared_destroy(s);
 	}
@@ -85,7 +85,7 @@ TEST(reconnecting_names_the_last_event, "")
 	CHECK(uar_prepared_finish(s));
 	CHECK(!strstr(s->asked[0], "Last-Event-ID"));
 	for (int i = 1; i <= 3; i++) {
-		CHECK(has(s->asked[i], "GET /api/runs/r/stream?after=2 HTTP/1.1\r\n"));
+		CHECK(has(s->asked[i], "GET /api/runs/r/stream?meta=1&after=2 HTTP/1.1\r\n"));
 		CHECK(has(s->asked[i], "Last-Event-ID: 2\r\n"));
 	}
 	CHECK(has(s->asked[5], "Last-Event-ID: 3\r\n"));
@@ -112,7 +112,7 @@ TEST(without_follow_a_live_run_is_left, "")
 	CHECK_INT(r.status, 0);
 	CHECK_STR(uar_str_c(r.out), "Hel\n");
 	CHECK(uar_prepared_finish(s));
-	CHECK(has(s->asked[1], "?after=1 "));
+	CHECK(has(s->asked[1], "&after=1 "));
 	over(&r);
 	uar_prepared_destroy(s);
 }

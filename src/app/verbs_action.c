@@ -1,4 +1,4 @@
-/* verbs_action.c - approve: a person decides what a run has asked for. */
+/* verbs_action.c - approve: a person sees what runs have asked for, and decides. */
 #include "app/action.h"
 #include "app/cli.h"
 #include "app/text.h"
@@ -97,6 +97,66 @@ static int respond(struct uar_cli *cli, uar_str action_id)
 	return status;
 }
 
+/* --- what waits ------------------------------------------------------------------- */
+
+static void put_waiting(struct uar_buf *out, const struct uar_json *action, double now)
+{
+	double since = uar_json_double(uar_json_get(action, UAR_STR("requested_at")), now);
+
+	uar_text_brief(out, member(action, "action_id"), UAR_LIMIT_ID_BYTES);
+	uar_buf_add_str(out, UAR_STR("  "));
+	uar_text_brief(out, member(action, "agent_id"), 40);
+	uar_buf_add_str(out, UAR_STR("  "));
+	uar_text_span(out, now - since);
+	uar_buf_add_str(out, UAR_STR(" ago  "));
+	uar_text_brief(out, member(action, "prompt"), 200);
+	uar_buf_add_char(out, '\n');
+}
+
+static void put_all_waiting(const struct uar_cli *cli, struct uar_buf *out,
+			    const struct uar_json *root)
+{
+	const struct uar_json *list = uar_json_get(root, UAR_STR("actions"));
+	int64_t total = uar_json_int(uar_json_get(root, UAR_STR("total")), 0);
+	double now = (double)uar_clock_wall(cli->clock) / 1e6;
+
+	if (!uar_json_at(list, 0))
+		uar_buf_add_str(out, UAR_STR("nothing waits\n"));
+	for (const struct uar_json *a = uar_json_at(list, 0); a; a = a->next)
+		put_waiting(out, a, now);
+	if (total > (int64_t)(list ? list->count : 0))
+		uar_buf_printf(out, "and %lld more\n", (long long)(total - list->count));
+}
+
+static int list_waiting(struct uar_cli *cli)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	uar_err e = uar_remote_ask(
+		cli, &(struct uar_api_request){ .method = "GET", .path = "/api/actions?limit=500" },
+		&a, &error);
+	int status;
+
+	if (!e && cli->args->option[UAR_OPT_JSON])
+		uar_buf_printf(&text, "%.*s\n", UAR_FMT(uar_buf_str(&a.text)));
+	else if (!e)
+		put_all_waiting(cli, &text, a.root);
+	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : uar_cli_write(cli, &text);
+	uar_remote_answer_fini(&a);
+	uar_buf_fini(&text);
+	return status;
+}
+
+static uar_err record_of(const struct uar_cli *cli, struct uar_remote_answer *a,
+			 struct uar_error *error)
+{
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	uar_err e = uar_remote_run_id(cli, cli->args->word[0], run_id, error);
+
+	return e ? e : uar_remote_record(cli, uar_str_c(run_id), a, error);
+}
+
 int uar_verb_approve(struct uar_cli *cli)
 {
 	const struct uar_args *args = cli->args;
@@ -109,7 +169,12 @@ int uar_verb_approve(struct uar_cli *cli)
 
 	if (args->option[UAR_OPT_DENY] && args->option[UAR_OPT_FOR_SESSION])
 		return uar_cli_fail(cli, UAR_EXIT_USAGE, "--deny and --for-session contradict");
-	e = uar_remote_record(cli, uar_str_c(args->word[0]), &a, &error);
+	if (!args->words && (args->option[UAR_OPT_DENY] || args->option[UAR_OPT_FOR_SESSION] ||
+			     args->option[UAR_OPT_REASON]))
+		return uar_cli_fail(cli, UAR_EXIT_USAGE, "name the run that is meant");
+	if (!args->words)
+		return list_waiting(cli);
+	e = record_of(cli, &a, &error);
 	if (e) {
 		status = uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error);
 	} else {

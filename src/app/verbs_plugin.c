@@ -218,20 +218,47 @@ static int after_start(struct uar_cli *cli, const char *run_id)
 	return write_and_fini(cli, &text);
 }
 
-static uar_err put_args(struct uar_jw *w, const char *text, struct uar_error *error)
+/* The arguments as text: as given, of a file, or of standard input. */
+static uar_err args_text(struct uar_cli *cli, struct uar_buf *out, struct uar_error *error)
 {
+	const char *given = cli->args->option[UAR_OPT_ARGS];
+	bool input = given && strcmp(given, "-") == 0, file = given && given[0] == '@';
+	FILE *from = file ? fopen(given + 1, "re") : input ? cli->in : NULL;
+	size_t n = 0;
+
+	if (!file && !input)
+		uar_buf_add_str(out, uar_str_c(given ? given : "{}"));
+	else if (!from)
+		return uar_error_set(error, UAR_EINVALID, "--args: %s cannot be read", given + 1);
+	do {
+		char *room = from ? uar_buf_reserve(out, 4096) : NULL;
+
+		n = room ? fread(room, 1, 4096, from) : 0;
+		out->n += n;
+	} while (n > 0);
+	if (file)
+		fclose(from);
+	return out->err ? uar_error_set(error, out->err, "--args are too large") : UAR_OK;
+}
+
+static uar_err put_args(struct uar_cli *cli, struct uar_jw *w, struct uar_error *error)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
 	const struct uar_json *args;
 	struct uar_arena a;
-	uar_err e;
+	uar_err e = args_text(cli, &text, error);
+	bool read = !e;
 
 	uar_arena_init(&a, 0);
-	e = uar_json_parse(uar_str_c(text ? text : "{}"), NULL, &a, &args, error);
+	if (!e)
+		e = uar_json_parse(uar_buf_str(&text), NULL, &a, &args, error);
 	if (!e && args->kind != UAR_JSON_OBJECT)
 		e = UAR_EINVALID;
 	if (!e)
 		uar_jw_tree(w, "args", args);
 	uar_arena_fini(&a);
-	return e ? uar_error_set(error, UAR_EINVALID, "--args takes a JSON object") : UAR_OK;
+	uar_buf_fini(&text);
+	return e && read ? uar_error_set(error, UAR_EINVALID, "--args takes a JSON object") : e;
 }
 
 static uar_err put_trigger(struct uar_cli *cli, struct uar_buf *out, struct uar_error *error)
@@ -250,8 +277,12 @@ static uar_err put_trigger(struct uar_cli *cli, struct uar_buf *out, struct uar_
 	uar_jw_cstr(&w, "plugin_id", args->word[0]);
 	uar_jw_cstr(&w, "entry_id", args->word[1]);
 	if (!e)
-		e = put_args(&w, args->option[UAR_OPT_ARGS], error);
+		e = put_args(cli, &w, error);
 	uar_jw_cstr(&w, "idempotency_key", key ? key : made);
+	if (args->option[UAR_OPT_TASK_ID])
+		uar_jw_cstr(&w, "task_id", args->option[UAR_OPT_TASK_ID]);
+	if (args->option[UAR_OPT_TRACE_ID])
+		uar_jw_cstr(&w, "trace_id", args->option[UAR_OPT_TRACE_ID]);
 	if (timeout > 0)
 		uar_jw_double(&w, "timeout", timeout);
 	uar_jw_close(&w);
@@ -284,7 +315,8 @@ int uar_verb_retry(struct uar_cli *cli)
 	struct uar_jw w = uar_jw_begin(&body);
 	struct uar_error error = { 0 };
 	struct uar_uuid ids;
-	uar_err e;
+	char parent[UAR_LIMIT_ID_BYTES + 1] = "";
+	uar_err e = uar_remote_run_id(cli, cli->args->word[0], parent, &error);
 	int status;
 
 	uar_uuid_init(&ids, cli->clock, &uar_rand_system);
@@ -292,8 +324,9 @@ int uar_verb_retry(struct uar_cli *cli)
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "idempotency_key", made);
 	uar_jw_close(&w);
-	e = uar_jw_end(&w);
-	uar_remote_run_path(&path, uar_str_c(cli->args->word[0]), "/retry");
+	if (!e)
+		e = uar_jw_end(&w);
+	uar_remote_run_path(&path, uar_str_c(parent), "/retry");
 	if (!e)
 		e = path.err;
 	if (!e)

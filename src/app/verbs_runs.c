@@ -147,11 +147,22 @@ static void put_took(struct uar_buf *out, const struct uar_json *run, double now
 		uar_text_span(out, (finished > 0 ? finished : now) - started);
 }
 
+/* A run that waits for somebody does not move, whatever its record calls it. */
+static uar_str shown_status(const struct uar_json *run)
+{
+	uar_str engine = member(run, "engine_status");
+
+	return uar_str_is(engine, "waiting_permission") || uar_str_is(engine, "waiting_input")
+		       ? UAR_STR("waiting")
+		       : member(run, "status");
+}
+
 static void put_run(struct uar_buf *out, const struct uar_json *run, double now, bool colour)
 {
 	struct uar_buf cell = uar_buf_make(256);
 	const struct uar_json *error = uar_json_get(run, UAR_STR("error"));
-	uar_str status = member(run, "status"), why = member(error, "message");
+	const struct uar_json *question = uar_json_at(uar_json_get(run, UAR_STR("actions")), 0);
+	uar_str status = shown_status(run), why = member(error, "message");
 
 	put_cell(out, member(run, "run_id"), 36, UAR_STYLE_NONE, colour);
 	put_cell(out, status, 16, uar_text_status_style(status), colour);
@@ -162,7 +173,9 @@ static void put_run(struct uar_buf *out, const struct uar_json *run, double now,
 	uar_buf_clear(&cell);
 	put_took(&cell, run, now);
 	put_cell(out, uar_buf_str(&cell), 6, UAR_STYLE_NONE, colour);
-	uar_text_brief(out, why.n ? why : member(run, "cancel_reason"), 60);
+	if (!why.n)
+		why = question ? member(question, "prompt") : member(run, "cancel_reason");
+	uar_text_brief(out, why, 60);
 	while (out->n && out->p[out->n - 1] == ' ')
 		out->n--;
 	uar_buf_add_char(out, '\n');
@@ -203,6 +216,29 @@ int uar_verb_ps(struct uar_cli *cli)
 	return uar_verb_runs(cli);
 }
 
+/* --root names a run, which may be given by the beginning of its id. */
+static uar_err list_path(const struct uar_cli *cli, struct uar_buf *path, struct uar_error *error)
+{
+	static const struct {
+		const char *name;
+		enum uar_opt opt;
+	} filters[] = {
+		{ "limit", UAR_OPT_LIMIT },	 { "before", UAR_OPT_BEFORE },
+		{ "status", UAR_OPT_STATUS },	 { "agent_id", UAR_OPT_AGENT },
+		{ "plugin_id", UAR_OPT_PLUGIN }, { "entry_id", UAR_OPT_ENTRY },
+		{ "task_id", UAR_OPT_TASK },
+	};
+	const char *root = cli->args->option[UAR_OPT_ROOT];
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	uar_err e = root ? uar_remote_run_id(cli, root, run_id, error) : UAR_OK;
+
+	uar_buf_add_str(path, UAR_STR("/api/runs"));
+	for (size_t i = 0; i < ARRAY_LEN(filters); i++)
+		add_query(path, filters[i].name, cli->args->option[filters[i].opt]);
+	add_query(path, "root_run_id", root && !e ? run_id : NULL);
+	return e ? e : path->err;
+}
+
 int uar_verb_runs(struct uar_cli *cli)
 {
 	const struct uar_args *args = cli->args;
@@ -217,12 +253,7 @@ int uar_verb_runs(struct uar_cli *cli)
 	if (limit && (uar_str_u64(uar_str_c(limit), &n) || n < 1 || n > UAR_LIMIT_LIST_PAGE))
 		return uar_cli_fail(cli, UAR_EXIT_USAGE, "--limit takes a number from 1 to %d",
 				    UAR_LIMIT_LIST_PAGE);
-	uar_buf_add_str(&path, UAR_STR("/api/runs"));
-	add_query(&path, "limit", limit);
-	add_query(&path, "before", args->option[UAR_OPT_BEFORE]);
-	add_query(&path, "status", args->option[UAR_OPT_STATUS]);
-	add_query(&path, "agent_id", args->option[UAR_OPT_AGENT]);
-	e = path.err;
+	e = list_path(cli, &path, &error);
 	if (!e)
 		e = uar_remote_ask(cli,
 				   &(struct uar_api_request){ .method = "GET", .path = path.p }, &a,
@@ -287,9 +318,13 @@ static int write_record(struct uar_cli *cli, const struct uar_json *record)
 int uar_verb_show(struct uar_cli *cli)
 {
 	struct uar_remote_answer a = { .root = NULL };
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	struct uar_error error = { 0 };
-	uar_err e = uar_remote_record(cli, uar_str_c(cli->args->word[0]), &a, &error);
+	uar_err e = uar_remote_run_id(cli, cli->args->word[0], run_id, &error);
 	int status;
+
+	if (!e)
+		e = uar_remote_record(cli, uar_str_c(run_id), &a, &error);
 
 	if (e)
 		status = failed(cli, e, &error);
@@ -322,15 +357,17 @@ int uar_verb_cancel(struct uar_cli *cli)
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
 	struct uar_jw w = uar_jw_begin(&body);
-	uar_err e;
+	char run_id[UAR_LIMIT_ID_BYTES + 1] = "";
+	uar_err e = uar_remote_run_id(cli, cli->args->word[0], run_id, &error);
 	int status;
 
-	uar_remote_run_path(&path, uar_str_c(cli->args->word[0]), "/cancel");
+	uar_remote_run_path(&path, uar_str_c(run_id), "/cancel");
 	uar_jw_obj(&w, NULL);
 	if (reason)
 		uar_jw_cstr(&w, "reason", reason);
 	uar_jw_close(&w);
-	e = uar_jw_end(&w);
+	if (!e)
+		e = uar_jw_end(&w);
 	if (!e)
 		e = path.err;
 	if (!e)

@@ -53,17 +53,22 @@ int uar_verb_logs(struct uar_cli *cli)
 					.text_colour = colour,
 					.notes_colour = colour,
 					.live = live,
+					.steps = !live,
 					.frame = true } };
-	struct uar_remote_follow f = { .run_id = uar_str_c(cli->args->word[0]),
-				       .to_the_end = follow,
-				       .progress = live };
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	struct uar_remote_follow f = { .to_the_end = follow,
+				       .progress = !cli->args->option[UAR_OPT_JSON] };
 	struct uar_error error = { 0 };
 	uar_err e;
 
 	if (after && uar_str_u64(uar_str_c(after), &f.after))
 		return uar_cli_fail(cli, UAR_EXIT_USAGE, "--after takes the number of an event");
 	follow_as(cli, &s, &f);
-	e = uar_remote_follow(cli, &f, &error);
+	e = uar_remote_run_id(cli, cli->args->word[0], run_id, &error);
+	if (!e) {
+		f.run_id = uar_str_c(run_id);
+		e = uar_remote_follow(cli, &f, &error);
+	}
 	uar_render_rest(&s.render);
 	return e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : UAR_EXIT_OK;
 }

@@ -138,6 +138,46 @@ def by_command():
         equal((p["result"], p["reason"]), ("deny", "not today"))
 
 
+@test("what_waits_is_found_across_runs", "")
+def waiting():
+    two = TALK + [ASK % (1, 1, "a"), ASK % (2, 2, "b"), "expect allow", "expect deny", "result"]
+    with Shop({"claude": {"script": ALLOW}, "two": {"script": two}}) as s:
+        equal(s.http.get("/api/actions").json, {"actions": [], "total": 0})
+        equal(run_uar("approve", "--data", s.data).stdout, "nothing waits\n")
+        first = s.create("claude", "hi", task_id="t-1")
+        question = s.asked(first)["actions"][0]
+        other = s.create("two", "hi")
+        wait_until(lambda: len(s.record(other).get("actions", [])) == 2, "two questions")
+        listed = s.http.get("/api/actions").json
+        equal([a["action_id"] for a in listed["actions"]], [first + ".1", other + ".1", other + ".2"])
+        equal(listed["total"], 3)
+        mine = listed["actions"][0]
+        equal({k: mine[k] for k in question}, question, "as in the record")
+        equal((mine["run_id"], mine["agent_id"], mine["task_id"]), (first, "claude", "t-1"))
+        few = s.http.get("/api/actions?limit=1").json
+        equal((len(few["actions"]), few["total"]), (1, 3))
+        refused(s.http.get("/api/actions?limit=0"), 400, "VALIDATION_ERROR", "?limit")
+        equal(s.http.send("GET", "/api/actions", token=False).status, 401)
+        shown = run_uar("approve", "--data", s.data)
+        equal((shown.returncode, len(shown.stdout.splitlines())), (0, 3), shown.stderr)
+        check(first + ".1" in shown.stdout and question["prompt"] in shown.stdout, shown.stdout)
+        ps = {row.split()[0]: row.split()[1] for row in run_uar("ps", "--data", s.data).stdout.splitlines()}
+        equal((ps[first], ps[other]), ("waiting", "waiting"))
+        equal(s.record(first)["status"], "running", "the record keeps to its words")
+        bad = run_uar("approve", "--data", s.data, "--deny")
+        check(bad.returncode == 2 and "name the run" in bad.stderr, bad.stderr)
+        for action, decision in ((first + ".1", "allow"), (other + ".1", "allow"), (other + ".2", "deny")):
+            equal(s.respond(action, decision).status, 200)
+        for run_id in (first, other):
+            equal(s.finish(run_id)["status"], "succeeded")
+        equal(s.http.get("/api/actions").json["total"], 0)
+        logs = run_uar("logs", "--data", s.data, other).stdout
+        asked = [x.split("] ", 1)[1].rsplit("  (", 1)[0] for x in logs.splitlines() if "[asks]" in x]
+        equal(len(asked), 2, logs)
+        for decision, title in zip(("allow", "deny"), asked):
+            check(f"[answered] {decision}: {title}\n" in logs, logs)
+
+
 @test("the_policy_of_a_definition_decides_and_is_recorded", "")
 def policy():
     rules = [{"kind": "command", "decision": "deny"}, {"tool": "Wri*", "decision": "allow"}]

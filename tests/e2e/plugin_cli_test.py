@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Everything about entries and their runs from a terminal: words for people, JSON for programs."""
+import hashlib
 import json
 import os
 import pty
@@ -95,8 +96,9 @@ def mistakes():
                 (("trigger", "other", "echo"), 1, 'no plugin is named "other"'),
                 (("trigger", "lab", "other"), 1, 'no entry "other"'),
                 (("trigger", "lab"), 2, "usage: uar trigger PLUGIN ENTRY"),
-                (("show", "none"), 1, "NOT_FOUND"), (("cancel", "none"), 1, "NOT_FOUND"),
-                (("retry", "none"), 1, "NOT_FOUND"), (("logs", "none", "-f"), 1, "NOT_FOUND")):
+                (("show", "none"), 1, "no run none"), (("cancel", "none"), 1, "no run none"),
+                (("retry", "none"), 1, "no run none"), (("logs", "none", "-f"), 1, "no run none"),
+                (("approve", "none"), 1, "no run none")):
             p = uar(*argv)
             equal(p.returncode, status, (argv, p.stderr))
             check(text in p.stderr and p.stdout == "", argv, p.stderr)
@@ -114,7 +116,111 @@ def terminal():
         seen, status = on_terminal(s, "logs", "-f", run_id)
         check(status == 0 and "[ 50%]" in seen, seen)
         p = line(s)("logs", "-f", run_id)
-        check("50%" not in p.stdout, "not in a pipe", p.stdout)
+        check("[ 50%] at the gate\n" in p.stdout and "\r" not in p.stdout, "lines in a pipe", p.stdout)
+
+
+@test("logs_tell_what_a_run_did", "")
+def logs():
+    with Lab() as s:
+        run_id = s.begin("burst", {"n": 1, "file": s.file_that_exists()})
+        s.done(run_id)
+        shown = line(s)("logs", run_id).stdout.splitlines()
+        check("[status] resting all said" in shown or "[  0%] resting all said" in shown, shown)
+        run_id = s.begin("items")
+        s.done(run_id)
+        shown = line(s)("logs", run_id).stdout
+        check("[text] greeting: hello\n" in shown, shown)
+        check("[url] " in shown and "http://x/y" in shown, shown)
+        check(f"[text] a long text  (uar export {run_id})\n" in shown, "where the whole of it is", shown)
+        plain = [json.loads(x) for x in line(s)("logs", run_id, "--json").stdout.splitlines()]
+        check("meta" not in [e["type"] for e in plain], "programs get what the stream has")
+
+
+@test("items_come_to_a_terminal_and_into_files", "")
+def items():
+    with Lab() as s:
+        uar = line(s)
+        run_id = s.begin("items", trace_id="ab" * 16)
+        s.done(run_id)
+        all_items = s.items(run_id)["items"]
+        shown = uar("export", run_id).stdout.splitlines()
+        equal(len(shown), len(all_items))
+        equal(shown[:3], ["hello", "http://x/y", "http://x/z"])
+        check(shown[3].startswith("[65536 bytes] ") and f"uar export {run_id} 4 -o" in shown[3], shown[3])
+        equal(json.loads(shown[4]), {"deep": [1, None]})
+        as_json = [json.loads(x) for x in uar("export", run_id, "--json").stdout.splitlines()]
+        equal(as_json, all_items)
+        out = s.file("bytes")
+        equal(uar("export", run_id, "4", "-o", out).returncode, 0)
+        with open(out, "rb") as f:
+            equal(f.read(), bytes(range(256)) * 256)
+        check(not os.path.exists(out + ".part"))
+        equal(uar("export", run_id, all_items[5]["export_item_id"]).stdout, "ä" * 20000)
+        equal(uar("export", run_id, "2").stdout, "http://x/y\n")
+        for argv, text in (((run_id, "99"), "no item 99"), ((run_id, "2", "-o", out), "elsewhere"),
+                           (("none",), "no run none"), ((run_id, "-o", out), "which item?"),
+                           ((run_id, "1", "-o", s.file("no/such/folder")), "No such file")):
+            p = uar("export", *argv)
+            check(p.returncode and text in p.stderr, argv, p.stderr)
+        seen, status = on_terminal(s, "export", run_id, "4")
+        check(status == 1 and "not for a terminal" in seen, seen)
+
+
+@test("an_upload_of_any_size_is_fetched", "")
+def upload():
+    with Lab() as s:
+        run_id = s.begin("large", {"n": 9000001, "file": s.file("upload")})
+        r = s.done(run_id)
+        equal(r["status"], "succeeded", r)
+        out = s.file("out")
+        items = s.items(run_id)["items"]
+        at = [i for i, x in enumerate(items) if x["type"] == "binary_url"][0]
+        p = line(s)("export", run_id, str(at + 1), "-o", out)
+        equal(p.returncode, 0, p.stderr)
+        with open(out, "rb") as f:
+            data = f.read()
+        equal((len(data), hashlib.sha256(data).hexdigest()), (items[at]["bytes"], items[at]["sha256"]))
+
+
+@test("runs_are_started_and_found_by_what_they_are", "")
+def by_name():
+    with Lab() as s:
+        uar = line(s)
+        path = s.file("args.json")
+        with open(path, "w") as f:
+            json.dump({"say": "x" * 300000, "n": 1}, f)
+        a = uar("trigger", "lab", "many", "--args", "@" + path, "--task-id", "t-1", "--trace-id",
+                "ab" * 16).stdout.strip()
+        r = s.done(a)
+        equal((r["status"], r["task_id"], r["trace_id"]), ("succeeded", "t-1", "ab" * 16))
+        p = run_uar("trigger", "lab", "echo", "--args", "-", "--url", s.url, input='{"say": 7}',
+                    env={"UAR_TOKEN": s.token})
+        b = p.stdout.strip()
+        equal(s.done(b)["status"], "succeeded")
+        c = uar("retry", b).stdout.strip()
+        s.done(c)
+        d = s.begin("context")
+        s.done(d)
+
+        def found(*argv):
+            return [r["run_id"] for r in json.loads(uar("ps", "--json", *argv).stdout)["runs"]]
+        equal(found("--entry", "echo"), [c, b])
+        equal(found("--plugin", "lab", "--entry", "context"), [d])
+        equal(found("--task", "t-1"), [a])
+        equal(found("--root", b), [c, b])
+        equal(found("--plugin", "other"), [])
+        ids = [a, b, c, d]
+        for run_id in ids:
+            n = max(len(os.path.commonprefix([run_id, x])) for x in ids if x != run_id)
+            equal(json.loads(uar("show", run_id[:n + 1], "--json").stdout)["run_id"], run_id)
+        many = uar("show", os.path.commonprefix(ids))
+        check(many.returncode == 1 and "several runs begin with" in many.stderr, many.stderr)
+        none = uar("show", "ffff")
+        check(none.returncode == 1 and "NOT_FOUND: no run ffff" in none.stderr, none.stderr)
+        for argv, text in ((("--args", "@/nonexistent"), "cannot be read"),
+                           (("--trace-id", "x"), "trace_id: 32 digits")):
+            p = uar("trigger", "lab", "echo", *argv)
+            check(p.returncode and text in p.stderr, p.stderr)
 
 
 main()
