@@ -1,11 +1,7 @@
 /* definition.c - the schema decides what a definition may say, the rest is copying. */
 #include "agent/definition.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "base/file.h"
 #include "json/schema.h"
 
 #define TIMEOUT_US INT64_C(3600000000) /* such agents work long */
@@ -27,26 +23,6 @@ uar_str uar_definition_schema(void)
 {
 	return uar_str_n(uar_agent_schema_text,
 			 (size_t)(uar_agent_schema_end - uar_agent_schema_text));
-}
-
-static uar_err check(const struct uar_json *j, struct uar_error *error)
-{
-	const struct uar_json *document;
-	struct uar_schema *schema = NULL;
-	struct uar_arena arena, scratch;
-	uar_err e;
-
-	uar_arena_init(&arena, 0);
-	uar_arena_init(&scratch, 0);
-	e = uar_json_parse(uar_definition_schema(), NULL, &arena, &document, error);
-	if (!e)
-		e = uar_schema_create(document, NULL, &schema, error);
-	if (!e)
-		e = uar_schema_validate(schema, j, &scratch, error);
-	uar_schema_destroy(schema);
-	uar_arena_fini(&scratch);
-	uar_arena_fini(&arena);
-	return e;
 }
 
 /* --- copying; one failure of memory is remembered ------------------------------ */
@@ -229,7 +205,7 @@ uar_err uar_definition_read(uar_str text_of, struct uar_definition *out, struct 
 	uar_arena_init(&d.arena, 0);
 	e = uar_json_parse(text_of, NULL, &scratch, &j, error);
 	if (!e)
-		e = check(j, error);
+		e = uar_schema_check_text(uar_definition_schema(), j, error);
 	if (!e)
 		e = read_all(j, &d, error);
 	uar_arena_fini(&scratch);
@@ -240,36 +216,10 @@ uar_err uar_definition_read(uar_str text_of, struct uar_definition *out, struct 
 	return e;
 }
 
-static uar_err read_file(const char *path, struct uar_buf *out, struct uar_error *error)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-	uar_err e = UAR_OK;
-
-	if (fd < 0 || fstat(fd, &st))
-		e = uar_error_set(error, UAR_EIO, "%s", strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		e = uar_error_set(error, UAR_EINVALID, "not a file");
-	while (!e) {
-		char *p = uar_buf_reserve(out, 4096);
-		ssize_t n = p ? read(fd, p, 4096) : 0;
-
-		if (!p || n < 0)
-			e = uar_error_set(error, p ? UAR_EIO : UAR_ETOOBIG, "%s",
-					  p ? strerror(errno) : "larger than a definition may be");
-		if (n <= 0)
-			break;
-		out->n += (size_t)n;
-	}
-	if (fd >= 0)
-		close(fd);
-	return e;
-}
-
 uar_err uar_definition_load(const char *path, struct uar_definition *out, struct uar_error *error)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
-	uar_err e = read_file(path, &b, error);
+	uar_err e = uar_file_read(path, &b, error);
 
 	if (!e)
 		e = uar_definition_read(uar_buf_str(&b), out, error);

@@ -5,13 +5,10 @@
  * where a flag overrides it. */
 #include "app/config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 const struct uar_config_row uar_config_rows[UAR_CONFIG_COUNT] = {
 #define C(FIELD, KEY, TYPE, FORM, DEFAULT, ALIAS, RELOAD, DOC)                                     \
@@ -140,44 +137,12 @@ static void take_text(struct loader *l, const struct uar_config_row *row, struct
 	take(l, row, at, e, &error);
 }
 
-/* Reads a whole regular file of at most `buf->max` bytes. 0 or errno. */
-static int read_file(const char *path, struct uar_buf *buf)
+static void problem_file(struct loader *l, const char *where, const char *path,
+			 const struct uar_error *why)
 {
-	struct stat st;
-	ssize_t got = 1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), e = 0;
+	char text[UAR_LIMIT_ERROR_TEXT];
 
-	if (fd < 0)
-		return errno;
-	if (fstat(fd, &st))
-		e = errno;
-	else if (S_ISDIR(st.st_mode))
-		e = EISDIR;
-	while (!e && got > 0) {
-		char *room = uar_buf_reserve(buf, 4096);
-
-		if (!room) {
-			e = buf->err == UAR_ENOMEM ? ENOMEM : EFBIG;
-			break;
-		}
-		got = read(fd, room, 4096);
-		if (got > 0)
-			buf->n += (size_t)got;
-		else if (got < 0 && errno != EINTR)
-			e = errno;
-		else if (got < 0)
-			got = 1;
-	}
-	close(fd);
-	return e;
-}
-
-static void problem_errno(struct loader *l, const char *where, const char *path, int e)
-{
-	char text[UAR_LIMIT_ERROR_TEXT], reason[80];
-
-	snprintf(text, sizeof text, "cannot read %s: %s", path,
-		 strerror_r(e, reason, sizeof reason));
+	snprintf(text, sizeof text, "cannot read %.200s: %.99s", path, why->text);
 	problem(l, where, text);
 }
 
@@ -186,13 +151,14 @@ static void take_secret_file(struct loader *l, const struct uar_config_row *row,
 			     const char *path)
 {
 	struct uar_buf buf = uar_buf_make(UAR_LIMIT_CONFIG_BYTES);
-	int e = read_file(path, &buf);
+	struct uar_error why = { 0 };
+	uar_err e = uar_file_read(path, &buf, &why);
 	uar_str text = uar_buf_str(&buf);
 
 	while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
 		text.n--;
 	if (e)
-		problem_errno(l, at.where, path, e);
+		problem_file(l, at.where, path, &why);
 	else
 		take_text(l, row, at, text.n ? text : UAR_STR(""));
 	uar_buf_fini(&buf);
@@ -410,14 +376,15 @@ static void take_document(struct loader *l, const char *path, uar_str text)
 static void load_file(struct loader *l, const char *path, bool must_exist)
 {
 	struct uar_buf buf = uar_buf_make(UAR_LIMIT_CONFIG_BYTES);
-	int e = read_file(path, &buf);
+	struct uar_error why = { 0 };
+	uar_err e = uar_file_read(path, &buf, &why);
 
-	if (e == ENOENT && !must_exist) {
+	if (e == UAR_ENOTFOUND && !must_exist) {
 		uar_buf_fini(&buf);
 		return;
 	}
 	if (e) {
-		problem_errno(l, "", path, e);
+		problem_file(l, "", path, &why);
 	} else {
 		l->set->file = path;
 		take_document(l, path, buf.n ? uar_buf_str(&buf) : UAR_STR(""));

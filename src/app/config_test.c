@@ -394,7 +394,7 @@ TEST(a_file_that_cannot_be_read_is_named, "CFG-04")
 	CHECK(says(&f, "cannot read /nonexistent/c.json: No such file"));
 	done(&f);
 	load(&f, &(struct uar_config_input){ .file = "/" });
-	CHECK(says(&f, "cannot read /: Is a directory"));
+	CHECK(says(&f, "cannot read /: not a file"));
 	done(&f);
 }
 

@@ -152,3 +152,24 @@ uar_err uar_schema_create(const struct uar_json *document, const struct uar_sche
 	*out = s;
 	return UAR_OK;
 }
+
+uar_err uar_schema_check_text(uar_str text, const struct uar_json *instance,
+			      struct uar_error *error)
+{
+	const struct uar_json *document;
+	struct uar_schema *schema = NULL;
+	struct uar_arena arena, scratch;
+	uar_err e;
+
+	uar_arena_init(&arena, 0);
+	uar_arena_init(&scratch, 0);
+	e = uar_json_parse(text, NULL, &arena, &document, error);
+	if (!e)
+		e = uar_schema_create(document, NULL, &schema, error);
+	if (!e)
+		e = uar_schema_validate(schema, instance, &scratch, error);
+	uar_schema_destroy(schema);
+	uar_arena_fini(&scratch);
+	uar_arena_fini(&arena);
+	return e;
+}

@@ -35,5 +35,9 @@ void uar_schema_destroy(struct uar_schema *s);
 UAR_MUST_CHECK uar_err uar_schema_validate(const struct uar_schema *s,
 					   const struct uar_json *instance,
 					   struct uar_arena *scratch, struct uar_error *error);
+/* The same for a schema that is used once: its text. A schema that is wrong itself is
+ * told like an instance that is. */
+UAR_MUST_CHECK uar_err uar_schema_check_text(uar_str schema, const struct uar_json *instance,
+					     struct uar_error *error);
 
 #endif

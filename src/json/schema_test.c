@@ -421,3 +421,20 @@ TEST(annotations_are_bounded, "")
 	uar_buf_fini(&v);
 	uar_arena_fini(&arena);
 }
+
+TEST(a_schema_that_is_used_once, "")
+{
+	struct uar_error error = { 0 };
+	const struct uar_json *j;
+	struct uar_arena a;
+
+	uar_arena_init(&a, 0);
+	REQUIRE(uar_json_parse(UAR_STR("{\"a\":1}"), NULL, &a, &j, &error) == UAR_OK);
+	CHECK_INT(uar_schema_check_text(UAR_STR("{\"type\":\"object\"}"), j, &error), UAR_OK);
+	CHECK_INT(uar_schema_check_text(UAR_STR("{\"properties\":{\"a\":{\"type\":\"string\"}}}"),
+					j, &error),
+		  UAR_ESCHEMA);
+	CHECK_STR(uar_str_c(error.where), "/a");
+	CHECK_INT(uar_schema_check_text(UAR_STR("{"), j, &error), UAR_ESYNTAX);
+	uar_arena_fini(&a);
+}

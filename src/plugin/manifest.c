@@ -1,11 +1,7 @@
 /* manifest.c - the schema decides what a manifest may say, the rest is copying. */
 #include "plugin/manifest.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "base/file.h"
 #include "plugin/plugin.h"
 
 __asm__(".pushsection .rodata\n"
@@ -25,26 +21,6 @@ uar_str uar_plugin_schema(void)
 {
 	return uar_str_n(uar_plugin_schema_text,
 			 (size_t)(uar_plugin_schema_end - uar_plugin_schema_text));
-}
-
-static uar_err check(const struct uar_json *j, struct uar_error *error)
-{
-	const struct uar_json *document;
-	struct uar_schema *schema = NULL;
-	struct uar_arena arena, scratch;
-	uar_err e;
-
-	uar_arena_init(&arena, 0);
-	uar_arena_init(&scratch, 0);
-	e = uar_json_parse(uar_plugin_schema(), NULL, &arena, &document, error);
-	if (!e)
-		e = uar_schema_create(document, NULL, &schema, error);
-	if (!e)
-		e = uar_schema_validate(schema, j, &scratch, error);
-	uar_schema_destroy(schema);
-	uar_arena_fini(&scratch);
-	uar_arena_fini(&arena);
-	return e;
 }
 
 /* The schema says so, too, but not in words that help. */
@@ -191,7 +167,7 @@ uar_err uar_manifest_read(uar_str source, const char *dir, struct uar_manifest *
 	if (!e)
 		e = check_kind(j, error);
 	if (!e)
-		e = check(j, error);
+		e = uar_schema_check_text(uar_plugin_schema(), j, error);
 	if (!e)
 		e = fill(&m, j, dir, error);
 	if (e) {
@@ -202,39 +178,18 @@ uar_err uar_manifest_read(uar_str source, const char *dir, struct uar_manifest *
 	return UAR_OK;
 }
 
-static uar_err read_file(const char *path, struct uar_buf *out, struct uar_error *error)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* also of a FIFO */
-	char piece[16384];
-	struct stat st;
-	ssize_t n = -1;
-	int number;
-
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		return uar_error_set(error, UAR_EINVALID, "%s: not a file", path);
-	}
-	while (fd >= 0 && (n = read(fd, piece, sizeof piece)) > 0)
-		uar_buf_add(out, piece, (size_t)n);
-	number = errno;
-	if (fd >= 0)
-		close(fd);
-	if (n < 0)
-		return uar_error_set(error, number == ENOENT ? UAR_ENOTFOUND : UAR_EIO, "%s: %s",
-				     path, strerror(number));
-	return out->err ? uar_error_set(error, out->err, "%s: %s", path, uar_err_text(out->err))
-			: UAR_OK;
-}
-
 uar_err uar_manifest_load(const char *dir, struct uar_manifest *out, struct uar_error *error)
 {
 	struct uar_buf path = uar_buf_make(UAR_LIMIT_URI_BYTES);
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_PLUGIN_MANIFEST);
+	struct uar_error why = { 0 };
 	uar_err e;
 
 	uar_buf_printf(&path, "%s/plugin.json", dir);
-	e = path.err ? path.err : read_file(path.p, &b, error);
-	if (!e)
+	e = path.err ? path.err : uar_file_read(path.p, &b, &why);
+	if (e)
+		uar_error_set(error, e, "%s: %s", path.p ? path.p : dir, uar_error_text(&why));
+	else
 		e = uar_manifest_read(uar_buf_str(&b), dir, out, error);
 	uar_buf_fini(&path);
 	uar_buf_fini(&b);
