@@ -448,6 +448,20 @@ static void log_changes(const struct server *s, const struct uar_config_changes 
 			{ "applied", uar_str_c(changes->of[i].applied ? "yes" : "at next start") });
 }
 
+static void on_agents_changed(void *ctx)
+{
+	uar_runtime_agents_changed(((struct server *)ctx)->runtime);
+}
+
+static void reload_agents(struct server *s)
+{
+	uar_err e = uar_bridge_reload(s->agents, on_agents_changed, s);
+
+	if (e)
+		uar_log(&s->log, UAR_LOG_ERROR, "agents.refused",
+			{ "problems", uar_str_c(uar_err_text(e)) });
+}
+
 static void on_reload(void *ctx, int signum)
 {
 	struct server *s = ctx;
@@ -457,6 +471,7 @@ static void on_reload(void *ctx, int signum)
 	const struct uar_config *c;
 
 	(void)signum;
+	reload_agents(s);
 	if (uar_config_reload(s->config, &next, &changes, &problems)) {
 		uar_log(&s->log, UAR_LOG_ERROR, "config.refused",
 			{ "problems", uar_buf_str(&problems) });

@@ -4,6 +4,19 @@
 /* Longer than the library takes to give up on a process. */
 enum { LAST_WAIT_MS = 20000 };
 
+static uar_err keep_dir(struct uar_bridge *b)
+{
+	size_t n = b->o.dir ? strlen(b->o.dir) + 1 : 0;
+
+	b->dir = n ? uar_alloc(n) : NULL;
+	if (n && !b->dir)
+		return UAR_ENOMEM;
+	if (n)
+		memcpy(b->dir, b->o.dir, n);
+	b->o.dir = b->dir;
+	return UAR_OK;
+}
+
 uar_err uar_bridge_create(const struct uar_bridge_options *o, struct uar_bridge **out,
 			  struct uar_error *error)
 {
@@ -16,12 +29,28 @@ uar_err uar_bridge_create(const struct uar_bridge_options *o, struct uar_bridge 
 	b->port.ops = &bridge_ops;
 	uar_list_init(&b->calls);
 	uar_list_init(&b->dying);
-	e = bridge_load(b, error);
+	e = keep_dir(b);
+	if (!e)
+		e = bridge_load(b, NULL, &b->set, error);
 	if (e)
 		uar_bridge_destroy(b);
 	else
 		*out = b;
 	return e;
+}
+
+uar_err uar_bridge_reload(struct uar_bridge *b, void (*changed)(void *ctx), void *ctx)
+{
+	struct bridge_set *old = b->set, *next;
+	struct uar_error error = { 0 };
+	uar_err e = bridge_load(b, old, &next, &error);
+
+	if (e)
+		return e;
+	b->set = next;
+	changed(ctx);
+	bridge_set_destroy(old);
+	return UAR_OK;
 }
 
 struct uar_agents *uar_bridge_agents(struct uar_bridge *b)
@@ -61,6 +90,7 @@ void uar_bridge_destroy(struct uar_bridge *b)
 	end_all(&b->dying);
 	wait_all(&b->calls);
 	wait_all(&b->dying);
-	bridge_unload(b);
+	bridge_set_destroy(b->set);
+	uar_free(b->dir);
 	uar_free(b);
 }

@@ -14,7 +14,7 @@ struct uar_bridge;
 
 struct uar_bridge_note {
 	enum uar_log_level level;
-	const char *what; /* "agent.loaded", "agent.refused" */
+	const char *what; /* "agent.loaded", "agent.refused", "agent.removed" */
 	const char *file;
 	uar_str text;
 };
@@ -35,6 +35,11 @@ struct uar_bridge_options {
 UAR_MUST_CHECK uar_err uar_bridge_create(const struct uar_bridge_options *o,
 					 struct uar_bridge **out, struct uar_error *error);
 struct uar_agents *uar_bridge_agents(struct uar_bridge *b);
+/* Reads the directory again: new, changed and removed files. What runs goes on with the
+ * definition it began with; of a file that is wrong now the earlier one stays. After it
+ * `changed` is called, then infos that were handed out before are gone. */
+UAR_MUST_CHECK uar_err uar_bridge_reload(struct uar_bridge *b, void (*changed)(void *ctx),
+					 void *ctx);
 /* Stops what still runs and waits until its processes are gone. NULL is fine. */
 void uar_bridge_destroy(struct uar_bridge *b);
 

@@ -2,27 +2,39 @@
 #ifndef UAR_BRIDGE_BRIDGE_INT_H
 #define UAR_BRIDGE_BRIDGE_INT_H
 
+#include <limits.h>
+
 #include "agent/definition.h"
 #include "agent_api/agent_api.h"
 #include "base/alloc.h"
+#include "base/sha256.h"
 #include "bridge/bridge.h"
 #include "json/jw.h"
 #include "loop/poll.h"
 
 enum { BRIDGE_DENIED = 16, BRIDGE_ASKS = 8, BRIDGE_ID = 160 };
 
+/* Shared by the set that names it and the calls that began with it. */
 struct bridge_agent {
+	unsigned refs;
+	char file[NAME_MAX + 1];	  /* empty: of no file */
+	char sha256[UAR_SHA256_TEXT + 1]; /* of its text */
 	struct uar_definition def;
 	uaa_gateway *gateway;
 	uaa_kind *kind;
 	bool interactive; /* it can ask */
 };
 
+struct bridge_set {
+	struct bridge_agent *at[UAR_LIMIT_AGENTS];
+	size_t count;
+};
+
 struct uar_bridge {
 	struct uar_agents port;
 	struct uar_bridge_options o;
-	struct bridge_agent *agents;
-	size_t agent_count;
+	char *dir; /* o.dir; owned */
+	struct bridge_set *set;
 	struct uar_list calls; /* of struct uar_agent_call */
 	struct uar_list dying; /* likewise: nobody listens any more */
 };
@@ -62,9 +74,14 @@ static inline uar_str bridge_str(uaa_str s)
 }
 
 /* definitions.c */
-uar_err bridge_load(struct uar_bridge *b, struct uar_error *error);
-void bridge_unload(struct uar_bridge *b);
-struct bridge_agent *bridge_find(struct uar_bridge *b, uar_str agent_id);
+/* A set of what is there now; of `old` (NULL: none) what has not changed, and what a
+ * broken file was before. */
+uar_err bridge_load(const struct uar_bridge *b, const struct bridge_set *old,
+		    struct bridge_set **out, struct uar_error *error);
+void bridge_set_destroy(struct bridge_set *set); /* NULL is fine */
+struct bridge_agent *bridge_find(const struct bridge_set *set, uar_str agent_id);
+struct bridge_agent *bridge_agent_ref(struct bridge_agent *a);
+void bridge_agent_unref(struct bridge_agent *a); /* NULL is fine */
 
 /* call.c */
 extern const struct uar_agents_ops bridge_ops;

@@ -13,6 +13,7 @@ void bridge_call_free(struct uar_agent_call *c)
 	uaa_cancel_unref(c->cancel);
 	uaa_run_unref(c->run);
 	uar_arena_fini(&c->scratch);
+	bridge_agent_unref(c->agent);
 	uar_free(c);
 }
 
@@ -194,7 +195,7 @@ static uar_err call_start(struct uar_agents *h, const struct uar_agent_request *
 			  struct uar_error *error)
 {
 	struct uar_bridge *b = (struct uar_bridge *)h;
-	struct bridge_agent *a = bridge_find(b, q->agent_id);
+	struct bridge_agent *a = bridge_find(b->set, q->agent_id);
 	struct uar_agent_call *c;
 	uar_err e;
 
@@ -205,7 +206,7 @@ static uar_err call_start(struct uar_agents *h, const struct uar_agent_request *
 	if (!c)
 		return UAR_ENOMEM;
 	c->b = b;
-	c->agent = a;
+	c->agent = bridge_agent_ref(a);
 	c->events = *events;
 	uar_list_init(&c->node);
 	uar_arena_init(&c->scratch, 0);
@@ -274,7 +275,7 @@ static const struct uar_agent_info *agent_at(struct uar_agents *h, size_t index)
 {
 	struct uar_bridge *b = (struct uar_bridge *)h;
 
-	return index < b->agent_count ? &b->agents[index].def.info : NULL;
+	return index < b->set->count ? &b->set->at[index]->def.info : NULL;
 }
 
 static uar_err check_dir(struct uar_agents *h, uar_str dir, struct uar_error *error)

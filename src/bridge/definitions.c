@@ -1,6 +1,7 @@
 /* definitions.c - the agents of a directory, and those that need no definition. */
 #include <dirent.h>
 
+#include "base/file.h"
 #include "bridge/bridge_int.h"
 
 enum { ENV_PAIRS = 160, PATH_BYTES = 4096, AD_HOC_BYTES = 1024, NEVER_MS = 315360000 };
@@ -14,11 +15,19 @@ static void note(const struct uar_bridge *b, enum uar_log_level level, const cha
 		b->o.note(b->o.ctx, &n);
 }
 
-struct bridge_agent *bridge_find(struct uar_bridge *b, uar_str agent_id)
+struct bridge_agent *bridge_find(const struct bridge_set *set, uar_str agent_id)
 {
-	for (size_t i = 0; i < b->agent_count; i++)
-		if (uar_str_eq(b->agents[i].def.info.agent_id, agent_id))
-			return &b->agents[i];
+	for (size_t i = 0; set && i < set->count; i++)
+		if (uar_str_eq(set->at[i]->def.info.agent_id, agent_id))
+			return set->at[i];
+	return NULL;
+}
+
+static struct bridge_agent *find_file(const struct bridge_set *set, const char *file)
+{
+	for (size_t i = 0; set && i < set->count; i++)
+		if (*file && !strcmp(set->at[i]->file, file))
+			return set->at[i];
 	return NULL;
 }
 
@@ -129,7 +138,7 @@ static uaa_backend *make_acp(const struct uar_definition *def, const struct part
 }
 
 /* Questions wait as long as the runtime lets them. */
-static uaa_backend *make_backend(struct uar_bridge *b, const struct uar_definition *def)
+static uaa_backend *make_backend(const struct uar_bridge *b, const struct uar_definition *def)
 {
 	struct parts p = { .process = {
 				   .struct_size = sizeof p.process,
@@ -146,7 +155,8 @@ static uaa_backend *make_backend(struct uar_bridge *b, const struct uar_definiti
 	return make_acp(def, &p);
 }
 
-static uar_err open_agent(struct uar_bridge *b, struct bridge_agent *a, struct uar_error *error)
+static uar_err open_agent(const struct uar_bridge *b, struct bridge_agent *a,
+			  struct uar_error *error)
 {
 	uaa_backend *backend;
 	uaa_error *why = NULL;
@@ -170,60 +180,132 @@ static uar_err open_agent(struct uar_bridge *b, struct bridge_agent *a, struct u
 	return e;
 }
 
-static void close_agent(struct bridge_agent *a)
+struct bridge_agent *bridge_agent_ref(struct bridge_agent *a)
 {
+	a->refs++;
+	return a;
+}
+
+void bridge_agent_unref(struct bridge_agent *a)
+{
+	if (!a || --a->refs)
+		return;
 	uaa_gateway_unref(a->gateway);
 	uaa_kind_unref(a->kind);
 	uar_definition_fini(&a->def);
+	uar_free(a);
 }
 
-/* Takes the definition in every case. */
-static uar_err add(struct uar_bridge *b, struct uar_definition *def, struct uar_error *error)
+void bridge_set_destroy(struct bridge_set *set)
 {
-	struct bridge_agent a = { .def = *def };
-	uar_str id = def->info.agent_id;
-	uar_err e = UAR_OK;
+	for (size_t i = 0; set && i < set->count; i++)
+		bridge_agent_unref(set->at[i]);
+	uar_free(set);
+}
 
-	if (b->agent_count == UAR_LIMIT_AGENTS)
-		e = uar_error_set(error, UAR_ETOOBIG, "%d agents are loaded already",
-				  UAR_LIMIT_AGENTS);
-	else if (bridge_find(b, id) || (b->o.taken && b->o.taken(id)))
-		e = uar_error_set(error, UAR_EEXISTS, "there is an agent %.*s already",
-				  UAR_FMT(id));
+/* --- one set of them ------------------------------------------------------------------ */
+
+struct loading {
+	const struct uar_bridge *b;
+	const struct bridge_set *old;
+	struct bridge_set *set;
+};
+
+static uar_err fits(const struct loading *l, uar_str id, struct uar_error *error)
+{
+	if (l->set->count == UAR_LIMIT_AGENTS)
+		return uar_error_set(error, UAR_ETOOBIG, "%d agents are loaded already",
+				     UAR_LIMIT_AGENTS);
+	if (bridge_find(l->set, id) || (l->b->o.taken && l->b->o.taken(id)))
+		return uar_error_set(error, UAR_EEXISTS, "there is an agent %.*s already",
+				     UAR_FMT(id));
+	return UAR_OK;
+}
+
+static uar_err take(struct loading *l, struct bridge_agent *a, struct uar_error *error)
+{
+	uar_err e = fits(l, a->def.info.agent_id, error);
+
 	if (!e)
-		e = open_agent(b, &a, error);
-	if (e)
-		close_agent(&a);
-	else
-		b->agents[b->agent_count++] = a;
+		l->set->at[l->set->count++] = bridge_agent_ref(a);
+	return e;
+}
+
+static uar_err add(struct loading *l, uar_str text, const char *file, struct uar_error *error)
+{
+	struct bridge_agent *a = uar_zalloc(sizeof *a);
+	uar_err e;
+
+	if (!a)
+		return UAR_ENOMEM;
+	a->refs = 1;
+	snprintf(a->file, sizeof a->file, "%s", file);
+	uar_sha256_hex(text, a->sha256);
+	e = uar_definition_read(text, &a->def, error);
+	if (e) {
+		uar_free(a); /* there is nothing in it */
+		return e;
+	}
+	e = fits(l, a->def.info.agent_id, error);
+	if (!e)
+		e = open_agent(l->b, a, error);
+	if (!e)
+		e = take(l, a, error);
+	bridge_agent_unref(a);
 	return e;
 }
 
 /* --- the directory ------------------------------------------------------------------ */
 
-static void load_file(struct uar_bridge *b, const char *name)
+static void refuse(const struct loading *l, const char *file, const struct uar_error *error,
+		   bool stays)
 {
-	struct uar_error error = { 0 };
-	struct uar_definition def;
-	char path[PATH_BYTES];
-	uar_err e;
+	struct uar_buf why = uar_buf_make(UAR_LIMIT_LOG_LINE);
 
-	snprintf(path, sizeof path, "%s/%s", b->o.dir, name);
-	e = uar_definition_load(path, &def, &error);
+	uar_buf_printf(&why, "%s%s%s%s", error->where, error->where[0] ? ": " : "",
+		       uar_error_text(error), stays ? "; the earlier definition stays" : "");
+	note(l->b, UAR_LOG_WARN, "agent.refused", file, uar_buf_str(&why));
+	uar_buf_fini(&why);
+}
+
+/* `text` is the file's, unless `error` says why not. */
+static void load_text(struct loading *l, const char *file, uar_str text, struct uar_error *error)
+{
+	struct bridge_agent *before = find_file(l->old, file);
+	struct uar_error unheard = { 0 };
+	char sha256[UAR_SHA256_TEXT + 1] = "";
+	uar_err e = error->code;
+
 	if (!e)
-		e = add(b, &def, &error);
-	error.code = e;
-	if (e) {
-		struct uar_buf why = uar_buf_make(UAR_LIMIT_LOG_LINE);
-
-		uar_buf_printf(&why, "%s%s%s", error.where, error.where[0] ? ": " : "",
-			       uar_error_text(&error));
-		note(b, UAR_LOG_WARN, "agent.refused", name, uar_buf_str(&why));
-		uar_buf_fini(&why);
-	} else {
-		note(b, UAR_LOG_INFO, "agent.loaded", name,
-		     b->agents[b->agent_count - 1].def.info.agent_id);
+		uar_sha256_hex(text, sha256);
+	if (!e && before && !strcmp(before->sha256, sha256)) {
+		e = take(l, before, error);
+		error->code = e;
+		if (e)
+			refuse(l, file, error, false);
+		return;
 	}
+	if (!e)
+		e = add(l, text, file, error);
+	error->code = e;
+	if (e)
+		refuse(l, file, error, before && take(l, before, &unheard) == UAR_OK);
+	else
+		note(l->b, UAR_LOG_INFO, "agent.loaded", file,
+		     l->set->at[l->set->count - 1]->def.info.agent_id);
+}
+
+static void load_file(struct loading *l, const char *name)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
+	struct uar_error error = { 0 };
+	char path[PATH_BYTES];
+
+	snprintf(path, sizeof path, "%s/%s", l->b->o.dir, name);
+	error.code = uar_file_read(path, &text, &error);
+	if (error.code != UAR_ENOTFOUND) /* else it was removed just now */
+		load_text(l, name, uar_buf_str(&text), &error);
+	uar_buf_fini(&text);
 }
 
 static int wanted(const struct dirent *d)
@@ -232,13 +314,13 @@ static int wanted(const struct dirent *d)
 }
 
 /* In order of their names, so that of two with one id the same one stays. */
-static void load_dir(struct uar_bridge *b)
+static void load_dir(struct loading *l)
 {
 	struct dirent **names = NULL;
-	int n = b->o.dir ? scandir(b->o.dir, &names, wanted, alphasort) : -1;
+	int n = l->b->o.dir ? scandir(l->b->o.dir, &names, wanted, alphasort) : -1;
 
 	for (int i = 0; i < n; i++) {
-		load_file(b, names[i]->d_name);
+		load_file(l, names[i]->d_name);
 		free(names[i]); /* scandir's */
 	}
 	free(names);
@@ -285,44 +367,52 @@ static void put_ad_hoc(struct uar_jw *w, size_t i)
 	uar_jw_close(w);
 }
 
-static uar_err load_ad_hoc(struct uar_bridge *b, size_t i, struct uar_error *error)
+static uar_err load_ad_hoc(struct loading *l, size_t i, struct uar_error *error)
 {
+	struct bridge_agent *before = bridge_find(l->old, uar_str_c(ad_hoc[i].id));
 	struct uar_buf text = uar_buf_make(AD_HOC_BYTES);
 	struct uar_jw w = uar_jw_begin(&text);
-	struct uar_definition def;
 	uar_err e;
 
+	if (before && !before->file[0])
+		return take(l, before, error);
 	put_ad_hoc(&w, i);
 	e = uar_jw_end(&w);
 	if (!e)
-		e = uar_definition_read(uar_buf_str(&text), &def, error);
-	if (!e)
-		e = add(b, &def, error);
+		e = add(l, uar_buf_str(&text), "", error);
 	uar_buf_fini(&text);
 	return e;
 }
 
-uar_err bridge_load(struct uar_bridge *b, struct uar_error *error)
+static void tell_removed(const struct loading *l)
 {
-	uar_err e;
+	for (size_t i = 0; l->old && i < l->old->count; i++) {
+		const struct bridge_agent *a = l->old->at[i];
 
-	b->agents = uar_zalloc(UAR_LIMIT_AGENTS * sizeof *b->agents);
-	if (!b->agents)
-		return UAR_ENOMEM;
-	load_dir(b);
-	for (size_t i = 0; i < ARRAY_LEN(ad_hoc) && b->o.ad_hoc; i++) {
-		if (bridge_find(b, uar_str_c(ad_hoc[i].id)))
-			continue; /* a definition says more */
-		e = load_ad_hoc(b, i, error);
-		if (e == UAR_ENOMEM)
-			return e; /* a build without that backend is fine */
+		if (a->file[0] && !bridge_find(l->set, a->def.info.agent_id))
+			note(l->b, UAR_LOG_INFO, "agent.removed", a->file, a->def.info.agent_id);
 	}
-	return UAR_OK;
 }
 
-void bridge_unload(struct uar_bridge *b)
+uar_err bridge_load(const struct uar_bridge *b, const struct bridge_set *old,
+		    struct bridge_set **out, struct uar_error *error)
 {
-	for (size_t i = 0; i < b->agent_count; i++)
-		close_agent(&b->agents[i]);
-	uar_free(b->agents);
+	struct loading l = { b, old, uar_zalloc(sizeof *l.set) };
+	uar_err e;
+
+	if (!l.set)
+		return UAR_ENOMEM;
+	load_dir(&l);
+	for (size_t i = 0; i < ARRAY_LEN(ad_hoc) && b->o.ad_hoc; i++) {
+		if (bridge_find(l.set, uar_str_c(ad_hoc[i].id)))
+			continue; /* a definition says more */
+		e = load_ad_hoc(&l, i, error);
+		if (e == UAR_ENOMEM) { /* a build without that backend is fine */
+			bridge_set_destroy(l.set);
+			return e;
+		}
+	}
+	tell_removed(&l);
+	*out = l.set;
+	return UAR_OK;
 }

@@ -9,7 +9,8 @@
 
 #include "base/arena.h"
 
-/* What is declared about an agent. Strings live as long as the host. */
+/* What is declared about an agent. Strings end with 0 and live until the host's agents
+ * change, which whoever owns the host brings about. */
 struct uar_agent_info {
 	uar_str agent_id, title, description;
 	uar_str entry;		/* "backend.codex" */

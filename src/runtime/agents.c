@@ -46,28 +46,31 @@ const struct uar_agent *uar_runtime_agent(const struct uar_runtime *rt, uar_str 
 	return a;
 }
 
-/* The infos live as long as their host and end with 0. */
-uar_err rt_agents_init(struct uar_runtime *rt)
+void uar_runtime_agents_changed(struct uar_runtime *rt)
 {
 	struct uar_agents *host = rt->o.agents;
 	const struct uar_agent_info *info;
 	size_t n = 0;
 
-	while (host && host->ops->at(host, n))
-		n++;
-	rt->defined.at = n ? uar_zalloc(n * sizeof *rt->defined.at) : NULL;
-	if (n && !rt->defined.at)
-		return UAR_ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		info = host->ops->at(host, i);
-		rt->defined.at[i] = (struct uar_agent){
+	while (host && n < UAR_LIMIT_AGENTS && (info = host->ops->at(host, n)))
+		rt->defined.at[n++] = (struct uar_agent){
 			.id = info->agent_id.p,
 			.title = info->title.p,
 			.doc = info->description.p,
 			.entry = uar_entry_parse(info->entry),
 			.info = info,
 		};
-	}
 	rt->defined.count = n;
+}
+
+/* There is room for all there can be, so that a change needs none. */
+uar_err rt_agents_init(struct uar_runtime *rt)
+{
+	if (!rt->o.agents)
+		return UAR_OK;
+	rt->defined.at = uar_zalloc(UAR_LIMIT_AGENTS * sizeof *rt->defined.at);
+	if (!rt->defined.at)
+		return UAR_ENOMEM;
+	uar_runtime_agents_changed(rt);
 	return UAR_OK;
 }

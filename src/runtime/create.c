@@ -8,6 +8,13 @@
 
 enum { CREATE_TRIES = 4 }; /* when the session moves on between look-up and append */
 
+/* An agent of a file, which may be another one before the run is there. */
+struct kept_agent {
+	struct uar_agent agent;
+	struct uar_agent_info info;
+	char kind[UAR_LIMIT_ID_BYTES + 1], model[UAR_LIMIT_AGENT_MODEL + 1];
+};
+
 struct creation {
 	struct rt_op under_way;
 	struct uar_runtime *rt;
@@ -24,6 +31,7 @@ struct creation {
 	bool has_blob;
 	uar_err refused;	     /* unless the key names a run */
 	struct uar_entry_info entry; /* of a plugin */
+	struct kept_agent kept;
 	char agent_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
 	char ids[4][UAR_UUID_TEXT + 1]; /* run, turn, task, session */
@@ -49,6 +57,19 @@ static void drop(struct rt_op *under_way)
 	uar_unpost(c->rt->o.sched, &c->place_later);
 	uar_fixture_job_forget(c->look);
 	uar_free(c);
+}
+
+static const struct uar_agent *keep_agent(struct kept_agent *k, const struct uar_agent *agent)
+{
+	if (!agent || !agent->info)
+		return agent;
+	snprintf(k->kind, sizeof k->kind, "%.*s", UAR_FMT(agent->info->kind));
+	snprintf(k->model, sizeof k->model, "%.*s", UAR_FMT(agent->info->model));
+	k->info = (struct uar_agent_info){ .kind = uar_str_c(k->kind),
+					   .model = uar_str_c(k->model),
+					   .timeout_us = agent->info->timeout_us };
+	k->agent = (struct uar_agent){ .entry = agent->entry, .info = &k->info };
+	return &k->agent;
 }
 
 static uar_str own_id(struct creation *c, int which)
@@ -509,7 +530,7 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 		return UAR_ENOMEM;
 	c->rt = rt;
 	c->op = op;
-	c->agent = uar_runtime_agent(rt, op->agent_id);
+	c->agent = keep_agent(&c->kept, uar_runtime_agent(rt, op->agent_id));
 	c->entry = entry;
 	c->place_later.fn = place_task;
 	if (e)

@@ -2,6 +2,7 @@
 """Agents that are programs, through the real server: the fake CLI replays what real ones said."""
 import json
 import os
+import signal
 
 from lib import all_of, check, check_run_stream, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.backends import Shop, of, one, recording
@@ -405,6 +406,44 @@ def definitions():
         check("notes.txt" not in s.log())
         refused(s.http.post("/api/runs", {"agent_id": "x", "inputs": {"message": "m"}}), 404,
                 "NOT_FOUND")
+
+
+@test("definitions_are_read_again_on_sighup", "")
+def reload():
+    def says(text):
+        return {"script": TALK + [SAY % text, "result"]}
+    asks = {"script": TALK + [ASK % (1, 1, "x"), "expect allow", SAY % "as begun", "result"]}
+    with Shop({"changes": asks, "leaves": asks, "breaks": says("still here"),
+               "stays": says("the same")}) as s:
+        parked = [s.create(agent, "m") for agent in ("changes", "leaves")]
+        actions = [s.asked(run_id)["actions"][0]["action_id"] for run_id in parked]
+        s.define("changes", **says("anew"))
+        s.define("comes", **says("here I am"))
+        os.unlink(os.path.join(s.agents, "leaves.json"))
+        with open(os.path.join(s.agents, "breaks.json"), "w") as f:
+            f.write('{"version": "1.0"}')
+        s.proc.send_signal(signal.SIGHUP)
+        agents = wait_until(lambda: (lambda a: a if "comes" in a else None)(
+            {a["agent_id"] for a in s.http.get("/api/agents").json["agents"]}), "the new agent")
+        check("leaves" not in agents and {"changes", "breaks", "stays"} <= agents, agents)
+        refused(s.http.post("/api/runs", {"agent_id": "leaves", "inputs": {"message": "m"}}), 404,
+                "NOT_FOUND")
+        for agent, text in (("changes", "anew"), ("comes", "here I am"), ("breaks", "still here"),
+                            ("stays", "the same")):
+            equal(text_of(s.events(s.create(agent, "m"))), text)
+        for run_id, action in zip(parked, actions):  # these go on with what they began with
+            equal(s.respond(action).status, 200)
+            equal(text_of(s.events(run_id)), "as begun")
+            equal(s.record(run_id)["status"], "succeeded")
+        log = s.log()
+        for line in ("agent.removed file=leaves.json text=leaves",
+                     "agent.refused file=breaks.json"):
+            equal(log.count(line), 1, log)
+        equal(log.count("agent.loaded file=stays.json"), 1, "unchanged files are not loaded again")
+        check("the earlier definition stays" in log, log)
+        s.define("breaks", **says("mended"))
+        s.proc.send_signal(signal.SIGHUP)
+        wait_until(lambda: text_of(s.events(s.create("breaks", "m"))) == "mended", "the mended one")
 
 
 @test("agents_without_a_definition_need_a_directory_and_leave_on_demand", "")
