@@ -423,7 +423,7 @@ enum {
 	F_THREAD,
 	F_COUNT
 };
-_Static_assert(F_COUNT == SQ_FILTERS, "a reader keeps a statement for each set");
+_Static_assert((int)F_COUNT == (int)SQ_FILTERS, "a reader keeps a statement for each set");
 static const char *const filter_sql[F_COUNT] = {
 	[F_SESSION] = "r.sid = (SELECT sid FROM sessions WHERE oid = ?1 AND session_id = ?",
 	[F_TASK] = "r.task_id = ?",
