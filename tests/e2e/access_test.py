@@ -173,8 +173,10 @@ def files():
 def second_server():
     with Server() as s:
         second = run_uar("serve", "--json", "--data", s.data, home=s.root)
-        equal((second.returncode, second.stdout), (1, ""))
-        check("in use" in second.stderr, second.stderr)
+        equal(second.returncode, 1)
+        told = json.loads(second.stdout)  # who asks for JSON is told in JSON, too
+        equal((told["code"], told["in_use"]), ("UNAVAILABLE", True))
+        check("in use" in second.stderr and "in use" in told["error"], second)
         equal(s.http.get("/ready").status, 200)
         equal(s.finish(s.create("echo", "still mine"))["status"], "succeeded")
 
