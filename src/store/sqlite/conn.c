@@ -6,6 +6,7 @@
 #include "store/sqlite/sqlite_int.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "store/sqlite/wal_vfs.h"
 
@@ -97,6 +98,13 @@ static void harden(sqlite3 *db)
 	sqlite3_busy_timeout(db, 10000);
 }
 
+/* Nobody asks how much memory SQLite holds; counting it takes a lock twice for
+ * every piece. Too late for a process that has used SQLite already: no harm. */
+static void count_no_memory(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mode mode,
 		struct uar_error *error)
 {
@@ -110,9 +118,11 @@ uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mo
 		[SQ_VERIFY] = ("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0;"
 			       "PRAGMA query_only=1;"),
 	};
+	static pthread_once_t configured = PTHREAD_ONCE_INIT;
 	int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 	int rc;
 
+	pthread_once(&configured, count_no_memory);
 	flags |= mode == SQ_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
 	flags |= mode == SQ_WRITE ? SQLITE_OPEN_CREATE : 0;
 	*c = (struct sq_conn){ 0 };
