@@ -92,20 +92,25 @@ static uar_err end_line(struct uar_sse_parser *p, uar_str tail)
 	return e;
 }
 
+/* Where the line that begins at `start` ends: CR or LF, or all bytes. The next LF is
+ * remembered in `lf`, so that no byte is looked at twice for it. */
+static size_t line_end(uar_str bytes, size_t start, size_t *lf)
+{
+	if (*lf < start)
+		*lf = start + uar_str_find(uar_str_from(bytes, start), '\n');
+	return start + uar_str_find(uar_str_n(bytes.p + start, *lf - start), '\r');
+}
+
 uar_err uar_sse_parser_feed(struct uar_sse_parser *p, uar_str bytes)
 {
-	size_t at = 0, start = 0;
+	size_t at, start = 0, lf = uar_str_find(bytes, '\n');
 	uar_err e = UAR_OK;
 
 	if (bytes.n && p->after_cr && bytes.p[0] == '\n')
-		at = start = 1;
+		start = 1;
 	if (bytes.n)
 		p->after_cr = false;
-	for (; at < bytes.n; at = start) {
-		while (at < bytes.n && bytes.p[at] != '\r' && bytes.p[at] != '\n')
-			at++;
-		if (at == bytes.n)
-			break;
+	while (start < bytes.n && (at = line_end(bytes, start, &lf)) < bytes.n) {
 		e = end_line(p, uar_str_n(bytes.p + start, at - start));
 		if (e)
 			return e;

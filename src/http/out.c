@@ -37,20 +37,33 @@ static struct uar_frame *frame_alloc(size_t total)
 	return f;
 }
 
+/* The size line of a chunk; its length. */
+static unsigned chunk_head(size_t n, char out[static CHUNK_HEAD_MAX])
+{
+	unsigned digits = 1;
+
+	while (digits < 16 && n >> (4 * digits))
+		digits++;
+	for (unsigned i = 0; i < digits; i++)
+		out[i] = "0123456789abcdef"[n >> (4 * (digits - 1 - i)) & 15];
+	memcpy(out + digits, "\r\n", 2);
+	return digits + 2;
+}
+
 struct uar_frame *uar_frame_create(uar_str bytes)
 {
 	char head[CHUNK_HEAD_MAX];
-	int prefix = bytes.n ? snprintf(head, sizeof head, "%zx\r\n", bytes.n) : 0;
+	unsigned prefix = chunk_head(bytes.n, head);
 	struct uar_frame *f;
 
 	if (bytes.n == 0) /* a chunk of no bytes would end the body */
 		return frame_alloc(0);
-	f = frame_alloc((size_t)prefix + bytes.n + 2);
+	f = frame_alloc(prefix + bytes.n + 2);
 	if (!f)
 		return NULL;
-	f->prefix = (unsigned)prefix;
+	f->prefix = prefix;
 	f->payload = bytes.n;
-	memcpy(f->bytes, head, (size_t)prefix);
+	memcpy(f->bytes, head, prefix);
 	memcpy(f->bytes + prefix, bytes.p, bytes.n);
 	memcpy(f->bytes + prefix + bytes.n, "\r\n", 2);
 	return f;
