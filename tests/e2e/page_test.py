@@ -242,7 +242,7 @@ def cancels():
         equal((record["status"], record["cancel_reason"]), ("canceled", "cancelled on the page"))
 
 
-@test("page_replays_fixtures_and_opens_old_runs", "UI-02 UI-03 UI-04 UI-05 UI-07 UI-08 UI-15")
+@test("page_replays_fixtures_and_opens_old_runs", "UI-02 UI-03 UI-04 UI-05 UI-07 UI-08 UI-15 BLD-03 FIX-04")
 def replays():
     with open(os.path.join(FIXTURES, "tools.jsonl"), encoding="utf-8") as f:
         lines = [json.loads(line) for line in f]

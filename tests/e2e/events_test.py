@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Classes of the log, one after the other: provoked, with their payload, and what the record says then.
+
+Each test names the classes that it provokes; a payload is held against the schema of its class."""
+import json
+import os
+import tempfile
+
+from lib import FIXTURES, Provider, Server, check, check_session, equal, main, test
+from lib.backends import Shop, recording
+from lib.payloads import check_payload
+from lib.plugins import Lab
+
+
+def log_of(s, run_id):
+    """The session's events so far as the run goes; each payload fits its class."""
+    events = s.session_events(run_id)
+    check_session(events)
+    log = [e.data for e in events]
+    for e in log:
+        check_payload(e)
+    return [e for e in log if e.get("run_id", run_id) == run_id]
+
+
+def payloads(log, kind):
+    found = [e["payload"] for e in log if e["type"] == kind]
+    check(found, "no", kind, [e["type"] for e in log])
+    return found
+
+
+def places(log, *kinds):
+    """Each of them is there, and they come in this order."""
+    at = [next((i for i, e in enumerate(log) if e["type"] == k), None) for k in kinds]
+    check(None not in at and at == sorted(at), dict(zip(kinds, at)))
+
+
+@test("a_run_from_its_submission_to_its_end",
+      "EVT-017 EVT-018 EVT-019 EVT-021 EVT-023 EVT-024 EVT-037 EVT-039 EVT-040 EVT-041 EVT-042 EVT-044 "
+      "EVT-094 EVT-095")
+def whole():
+    with Provider() as p, Server(env=p.env("gate:thinks")) as s:
+        first = s.create("assistant", "one", conversation_id="c")
+        p.wait_for(requests=1)
+        second = s.create("assistant", "two", conversation_id="c")
+        waits = s.record(second)
+        equal((waits["status"], waits["started_at"], waits["finished_at"]), ("queued", None, None),
+              "task.queued, and no turn.started")
+        runs = s.record(first)
+        equal((runs["status"], runs["finished_at"]), ("running", None))
+        check(runs["started_at"] >= runs["created_at"], runs)
+        p.release()
+        log = log_of(s, second)
+        places(log, "turn.submitted", "task.created", "task.queued", "task.attempt.started", "task.started",
+               "turn.started", "model.requested", "reasoning.delta", "model.delta",
+               "model.completed", "task.attempt.completed", "task.completed", "turn.completed")
+        equal("".join(x["text"] for x in payloads(log, "model.delta")), "before after")
+        equal("".join(x["text"] for x in payloads(log, "reasoning.delta")), "Let me see. ")
+        phases = [x["phase"] for x in payloads(log, "run.status")]
+        check(phases[0] == "start" and phases[-1] == "finalize", phases)
+        r = s.record(second)
+        equal((r["status"], r["progress"], r["error"], r["stage"]), ("succeeded", 1, None, phases[-1]))
+        usage = payloads(log, "model.completed")[0]["usage"]
+        equal({k: r["usage"][k] for k in ("input_tokens", "output_tokens")},
+              {k: usage[k] for k in ("input_tokens", "output_tokens")}, "usage is in the record")
+        check(s.record(first)["finished_at"] <= r["started_at"] <= r["finished_at"], r)
+
+
+@test("a_call_that_fails", "EVT-020 EVT-035 EVT-043 EVT-096")
+def failed():
+    with Provider() as p, Server(env=p.env("err500")) as s:
+        run_id = s.create("assistant", "hi")
+        log = log_of(s, run_id)
+        places(log, "model.failed", "task.attempt.failed", "task.failed", "turn.failed")
+        equal(payloads(log, "turn.failed")[0]["status"], "failed")
+        r = s.record(run_id)
+        equal((r["status"], r["error"]["code"]), ("failed", payloads(log, "task.failed")[0]["error"]["code"]))
+
+
+@test("a_run_that_is_cancelled", "EVT-020 EVT-032 EVT-033")
+def cancelled():
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        run_id = s.create("assistant", "hi")
+        p.wait_for(requests=1)
+        s.cancel(run_id, reason="enough")
+        log = log_of(s, run_id)
+        places(log, "task.cancel_requested", "task.attempt.failed", "task.cancelled", "turn.failed")
+        equal(payloads(log, "turn.failed")[0]["status"], "cancelled")
+        r = s.record(run_id)
+        equal((r["status"], r["cancel_requested"], r["cancel_reason"]), ("canceled", True, "enough"))
+        check(r["cancel_requested_at"] <= r["finished_at"], r)
+
+
+@test("a_run_whose_time_is_over", "EVT-020 EVT-034")
+def timed_out():
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        run_id = s.create("assistant", "hi", timeout=0.2)
+        log = log_of(s, run_id)
+        places(log, "task.attempt.failed", "task.timed_out", "turn.failed")
+        equal(payloads(log, "turn.failed")[0]["status"], "timed_out")
+        equal((s.record(run_id)["status"], s.record(run_id)["error"]["code"]), ("timeout", "TIMEOUT"))
+
+
+@test("a_run_of_a_plugin_that_reports_is_lost_and_tried_again", "EVT-026 EVT-031 EVT-036")
+def lost():
+    with Lab() as s:
+        run_id = s.begin("gate_once", {"file": s.file("gate")})
+        r = s.until(run_id, lambda r: r["progress"] == 0.5)
+        equal(r["message"], "at the gate", "task.progress is in the record")
+        s.restart()
+        log = log_of(s, run_id)
+        equal(payloads(log, "task.progress")[0]["progress"], 0.5)
+        places(log, "task.progress", "task.attempt.failed", "task.lost", "turn.failed")
+        equal(s.record(run_id)["error"]["code"], "LOST")
+        s.open_gate()
+        again = s.http.post(f"/runs/{run_id}/retry", {}).json["run_id"]
+        log = log_of(s, again)
+        places(log, "task.retrying", "task.attempt.started", "task.completed")
+        r = s.record(again)
+        equal((r["status"], r["attempt"], r["parent_run_id"]), ("succeeded", 2, run_id))
+
+
+@test("tools_that_are_reported", "EVT-047 EVT-048 EVT-049 EVT-050 EVT-051")
+def tools():
+    with Server(fixtures_dir=FIXTURES) as s:
+        run_id = s.create("fixture", None, inputs={"fixture": "tools", "pace": "full"})
+        log = log_of(s, run_id)
+        places(log, "tool.started", "tool.args", "tool.progress", "tool.result")
+        shown = {e.data["data"]["tool_call_id"]: e.data["data"] for e in s.events(run_id) if e.type == "ToolEnd"}
+        for kind, ok in (("tool.result", True), ("tool.failed", False)):
+            calls = [e["tool_call_id"] for e in log if e["type"] == kind]
+            check(calls, "no", kind)
+            equal({shown[c]["ok"] for c in calls}, {ok}, kind)
+        equal(s.record(run_id)["status"], "succeeded")
+
+
+@test("questions_and_what_a_policy_decides", "EVT-071 EVT-072 EVT-073")
+def permissions():
+    allow = ["dialogue " + recording("claude_code/dialogue_permission_allow.dialogue.jsonl")]
+    with Shop({"asks": {"script": allow},
+               "rules": {"script": allow, "policy": {"default": "allow"}}}) as s:
+        run_id = s.create("asks", "hi")
+        action = s.asked(run_id)["actions"][0]["action_id"]
+        equal(s.respond(action).status, 200)
+        log = log_of(s, run_id)
+        places(log, "permission.requested", "action.required", "permission.resolved", "action.resolved")
+        equal(payloads(log, "permission.resolved")[0]["outcome"], "allowed")
+        equal(s.record(run_id)["actions"], [], "nothing waits any more")
+        run_id = s.create("rules", "hi")
+        log = log_of(s, run_id)
+        equal(payloads(log, "permission.evaluated")[0]["decision"], "allow")
+        equal([e for e in log if e["type"] == "permission.requested"], [], "nobody was asked")
+        equal(s.record(run_id)["status"], "succeeded")
+
+
+@test("what_is_left_out_and_what_is_kept_apart", "EVT-055 EVT-117 EVT-010")
+def context():
+    with Provider() as p, Server(env=p.env("hello")) as s:
+        for _ in range(3):
+            s.finish(s.create("assistant", "x" * 500_000, conversation_id="c"))
+        run_id = s.create("assistant", "and now", conversation_id="c")
+        told = payloads(log_of(s, run_id), "context.resolved")[-1]
+        check("older messages" in told["omissions"][0]["reason"], told)
+    call = {"run_id": "x", "tool_call_id": "c"}
+    rows = [("RunStart", {"run_id": "x", "agent_id": "fixture"}), ("ToolStart", {**call, "tool": "t", "input": {}}),
+            ("ToolEnd", {**call, "output": "z" * 20000, "ok": True}), ("RunDone", {"run_id": "x"})]
+    with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:
+        with open(os.path.join(folder, "long.jsonl"), "w") as f:
+            f.writelines(json.dumps({"type": kind, "data": data}) + "\n" for kind, data in rows)
+        run_id = s.create("fixture", None, inputs={"fixture": "long", "pace": "full"})
+        log = log_of(s, run_id)
+        places(log, "output.spilled", "tool.result")
+        equal(payloads(log, "output.spilled")[0]["total_bytes"], 20000)
+        refs = {e["refs"]["output_ref"] for e in log if e["type"] in ("output.spilled", "tool.result")}
+        equal(len(refs), 1, "both name the same bytes")
+        name = refs.pop().removeprefix("blob://")
+        with open(os.path.join(s.data, "blobs", name[:2], name[2:]), "rb") as f:
+            equal(f.read(), b"z" * 20000, "where the reference leads")
+
+
+main()
