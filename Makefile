@@ -54,7 +54,7 @@ FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
 .SECONDARY:
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 18
 
 build: $(UAR) ## build build/uar
 all: build
@@ -132,7 +132,7 @@ THREADED_BIN := $(filter $(THREADED:%=$(BUILD)/tests/src/%/%),$(TEST_BIN))
 threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
 	@BUILD=$(BUILD) tools/run-tests $(THREADED_BIN)
 
-e2e: $(UAR) ## tests through the real server's doors, in this build (SAN= works)
+e2e: $(UAR) $(if $(SAN),,$(BUILD)/bench/load) ## tests through the real server's doors, in this build (SAN= works)
 	@BUILD=$(BUILD) tools/run-tests $(sort $(wildcard tests/e2e/*_test.py))
 
 asan: ## unit and e2e tests under ASan + UBSan
