@@ -174,8 +174,8 @@ install: build ## install to PREFIX (default /usr/local), DESTDIR respected
 	install -D -m 755 $(UAR) $(DESTDIR)$(PREFIX)/bin/uar
 	install -D -m 644 docs/uar.1 $(DESTDIR)$(PREFIX)/share/man/man1/uar.1
 
-deb: build ## a Debian package in build/
-	@BUILD=$(BUILD) VERSION=$(VERSION) tools/deb
+deb: build agent-api plugin-sdk ## Debian packages in build/: uar, libagent-api1, uar-dev
+	@BUILD=$(BUILD) VERSION=$(VERSION) MAKE='$(MAKE)' tools/deb
 
 clean:
 	rm -rf build

@@ -19,8 +19,7 @@ AA_C     := $(filter-out %_test.c src/backend/supervisor.c,$(wildcard src/backen
             $(AA_BASE:%=src/base/%.c) $(AA_JSON:%=src/json/%.c)
 AA_O     := $(AA_C:%.c=$(AA_DIR)/%.o)
 AA_FLAGS := -fPIC -DAGENT_API_CODEX=$(AGENT_API_CODEX) \
-            -DAGENT_API_CLAUDE_CODE=$(AGENT_API_CLAUDE_CODE) -DAGENT_API_ACP=$(AGENT_API_ACP) \
-            -DAGENT_API_LIBEXEC='"$(AGENT_API_LIBEXEC)"'
+            -DAGENT_API_CLAUDE_CODE=$(AGENT_API_CLAUDE_CODE) -DAGENT_API_ACP=$(AGENT_API_ACP)
 AA_SO    := $(BUILD)/libagent_api.so
 AA_A     := $(BUILD)/libagent_api.a
 AA_PC    := $(BUILD)/agent_api.pc
@@ -33,6 +32,14 @@ $(AA_DIR)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(AA_FLAGS) -MMD -MP -c -o $@ $<
+
+# One object knows where the library will live: another PREFIX makes it anew.
+AA_WHERE := $(AA_DIR)/libexec
+$(AA_WHERE): FORCE
+	@mkdir -p $(@D)
+	@echo '$(AGENT_API_LIBEXEC)' | cmp -s - $@ || echo '$(AGENT_API_LIBEXEC)' > $@
+$(AA_DIR)/src/backend/child.o: $(AA_WHERE)
+$(AA_DIR)/src/backend/child.o: AA_FLAGS += -DAGENT_API_LIBEXEC='"$(AGENT_API_LIBEXEC)"'
 
 $(AA_DIR)/libagent_api.so: $(AA_O) src/backend/agent_api.map
 	$(call say,LD,$@)

@@ -23,7 +23,7 @@ $(PS_A): $(PS_O)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(PS_PC): Makefile
+$(PS_PC): FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
 		'Name: uar_plugin' 'Description: plugins for UAR' 'Version: $(VERSION)' \
