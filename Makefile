@@ -140,8 +140,9 @@ asan: ## unit and e2e tests under ASan + UBSan
 tsan: ## the threaded parts under TSan
 	@$(MAKE) --no-print-directory SAN=tsan threaded
 
-torture: $(UAR) ## 10,000 kill -9 rounds; hours
-	@BUILD=$(BUILD) UAR_TEST_KILLS=10000 tools/run-tests tests/e2e/kill9_test.py
+KILLS ?= 10000
+torture: $(UAR) ## KILLS (10,000) kill -9 moments; hours
+	@BUILD=$(BUILD) UAR_TEST_KILLS=$(KILLS) tools/run-tests tests/e2e/kill9_test.py
 
 bench: $(UAR) $(BENCH_BIN) ## measure against the raw limits of this machine
 	@BUILD=$(BUILD) bench/run
