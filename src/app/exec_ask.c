@@ -62,6 +62,14 @@ static uar_err put_text(const struct uar_json *data, struct uar_buf *out)
 	uar_text_brief(out, member(data, "title"), TITLE_SHOWN);
 	uar_buf_add_str(out, UAR_STR("\n  "));
 	uar_text_brief(out, uar_buf_str(&whole), INPUT_SHOWN);
+	if (!input)
+		uar_buf_printf(
+			out, "\n  the beginning of %lld bytes",
+			(long long)uar_json_int(uar_json_get(scope, UAR_STR("input_bytes")), 0));
+	if (member(scope, "input_url").n) {
+		uar_buf_add_str(out, UAR_STR("; whole: GET "));
+		uar_text_brief(out, member(scope, "input_url"), TITLE_SHOWN);
+	}
 	uar_buf_fini(&whole);
 	return out->err;
 }

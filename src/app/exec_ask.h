@@ -17,7 +17,7 @@ struct uar_question {
 struct uar_asker {
 	int fd;	   /* to read from the terminal; -1: there is none */
 	FILE *out; /* to write to it */
-	struct uar_question open[UAR_LIMIT_AGENT_ASKS]; /* the first one is being asked */
+	struct uar_question open[UAR_LIMIT_OPEN_ACTIONS]; /* the first one is being asked */
 	size_t count;
 };
 

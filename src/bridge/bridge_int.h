@@ -12,7 +12,7 @@
 #include "json/jw.h"
 #include "loop/poll.h"
 
-enum { BRIDGE_DENIED = 16, BRIDGE_ASKS = 8, BRIDGE_ID = 160 };
+enum { BRIDGE_ID = 160 };
 
 /* Shared by the set that names it and the calls that began with it. */
 struct bridge_agent {
@@ -54,11 +54,12 @@ struct uar_agent_call {
 	struct uar_poll *poll;
 	struct uar_arena scratch;
 	bool paused, cancelled, ended, dying;
-	bool thinking;			     /* the last news was of the same kind */
-	unsigned denied_by_us;		     /* answers whose echo is still to come */
-	struct bridge_ask asks[BRIDGE_ASKS]; /* the newest, round and round */
+	bool thinking;				      /* the last news was of the same kind */
+	unsigned denied_by_us;			      /* answers whose echo is still to come */
+	struct bridge_ask asks[UAR_LIMIT_AGENT_ASKS]; /* the newest, round and round */
 	size_t ask_at;
-	char denied[BRIDGE_DENIED][BRIDGE_ID]; /* tool calls that were not allowed, likewise */
+	char denied[UAR_LIMIT_OPEN_TOOLS]
+		   [BRIDGE_ID]; /* tool calls that were not allowed, likewise */
 	size_t denied_at;
 	char trouble[512]; /* an Error event that may be the last word; empty: none */
 };

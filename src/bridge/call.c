@@ -225,9 +225,9 @@ static uar_err call_start(struct uar_agents *h, const struct uar_agent_request *
 static void remember_denied(struct uar_agent_call *c, uar_str ask_id)
 {
 	c->denied_by_us += 2; /* the library says so, and then the program */
-	for (size_t i = 0; i < BRIDGE_ASKS; i++)
+	for (size_t i = 0; i < ARRAY_LEN(c->asks); i++)
 		if (uar_str_is(ask_id, c->asks[i].id)) {
-			memcpy(c->denied[c->denied_at++ % BRIDGE_DENIED], c->asks[i].call_id,
+			memcpy(c->denied[c->denied_at++ % ARRAY_LEN(c->denied)], c->asks[i].call_id,
 			       BRIDGE_ID);
 			return;
 		}

@@ -48,7 +48,7 @@ static uar_str event_id(struct uar_agent_call *c, uar_str id)
 
 static bool was_denied(const struct uar_agent_call *c, uar_str call_id)
 {
-	for (size_t i = 0; i < BRIDGE_DENIED && call_id.n; i++)
+	for (size_t i = 0; i < ARRAY_LEN(c->denied) && call_id.n; i++)
 		if (uar_str_is(call_id, c->denied[i]))
 			return true;
 	return false;
@@ -129,6 +129,8 @@ static const struct uar_json *fit_input(struct uar_agent_call *c, uar_str text, 
 
 	a->input = uar_str_utf8_prefix(text, UAR_LIMIT_AGENT_ASK_INPUT);
 	a->input_bytes = (int64_t)text.n;
+	if (a->input.n < text.n)
+		a->whole = text;
 	if (!whole && a->input.n == text.n)
 		a->input_bytes++; /* not to be taken for JSON */
 	return whole ? j : NULL;
@@ -147,7 +149,7 @@ static void judge(const struct uar_agent_call *c, struct uar_ask *a, char rule[2
 
 static void remember_ask(struct uar_agent_call *c, const struct uar_ask *a)
 {
-	struct bridge_ask *r = &c->asks[c->ask_at++ % BRIDGE_ASKS];
+	struct bridge_ask *r = &c->asks[c->ask_at++ % ARRAY_LEN(c->asks)];
 
 	snprintf(r->id, sizeof r->id, "%.*s", UAR_FMT(a->id));
 	snprintf(r->call_id, sizeof r->call_id, "%.*s", UAR_FMT(a->call_id));

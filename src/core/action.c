@@ -77,6 +77,17 @@ static uar_str cut_input(uar_str s)
 	return uar_str_utf8_prefix(s, n);
 }
 
+/* Where the whole of it can be read. */
+static void put_kept(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
+{
+	if (!a->blob.n)
+		return;
+	uar_jw_str(w, "input_sha256", a->blob);
+	uar_jw_str(w, "input_url",
+		   uar_arena_printf(e->env->arena, "/api/runs/%.*s/actions/%lld/input",
+				    UAR_FMT(e->r->id.run_id), (long long)a->number));
+}
+
 static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 {
 	uar_jw_obj(w, "scope");
@@ -87,6 +98,7 @@ static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 	if (a->input_bytes > (int64_t)a->input.n) {
 		uar_jw_str(w, "input_preview", cut_input(a->input));
 		uar_jw_bool(w, "input_truncated", true);
+		put_kept(e, w, a);
 	} else if (a->input.n) {
 		uar_jw_raw(w, "input", a->input);
 	}
@@ -144,6 +156,9 @@ static void action_required(struct emit *e, const struct uar_ask *a)
 	uar_jw_cstr(w, "status", "pending");
 	name_action(e, a->number);
 	name_call(e, a);
+	if (a->blob.n)
+		e->refs = uar_arena_printf(e->env->arena, "{\"input_ref\":\"blob://%.*s\"}",
+					   UAR_FMT(a->blob));
 	uar_emit(e, UAR_EV_ACTION_REQUIRED, EMIT_RUN);
 }
 

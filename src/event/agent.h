@@ -64,6 +64,8 @@ struct uar_ask {
 	uar_str prompt;		  /* one line for a person */
 	uar_str input;		  /* JSON text: what exactly, or the beginning of it */
 	int64_t input_bytes;	  /* of the whole */
+	uar_str whole;		  /* all of it when `input` is only the beginning, or empty */
+	uar_str blob;		  /* sha256 under which that is kept, or empty */
 	enum uar_verdict verdict; /* of the definition's policy; ASK: a person's */
 	uar_str rule;		  /* which rule said so; empty when ASK */
 	int64_t timeout_us;	  /* a question nobody answers is a no; 0: it waits */

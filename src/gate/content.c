@@ -1,4 +1,4 @@
-/* content.c - the bytes of one export item, whole or in part.
+/* content.c - the bytes of one export item or question, whole or in part.
  *
  * The item is looked up in its run's events, as its owner, like everything else;
  * large bytes are read from their blob piece by piece, as fast as the reader takes
@@ -6,6 +6,7 @@
 #include "gate/content.h"
 
 #include "base/base64.h"
+#include "base/sha256.h"
 #include "gate/gate_int.h"
 #include "proto/exports.h"
 
@@ -27,6 +28,7 @@ struct download {
 	struct uar_http_stream *http; /* NULL: the reader is gone */
 	struct uar_frame *frame;      /* waits for room */
 	bool fetching, blob, after_hint;
+	bool action; /* item_id is a question's, its input is wanted */
 };
 
 static void destroy(struct download *d)
@@ -270,6 +272,57 @@ static uar_err take_item(struct download *d, const struct uar_export_item *x)
 	return d->blob ? UAR_OK : inline_bytes(d, x);
 }
 
+/* What somebody is asked to allow: beside its event, or in it. */
+static uar_err take_input(struct download *d, const struct uar_event *ev, struct uar_arena *scratch)
+{
+	const struct uar_json *p, *scope, *input;
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	char sha256[UAR_SHA256_TEXT + 1];
+	uar_err e = uar_json_parse(ev->payload, NULL, scratch, &p, NULL);
+
+	if (e)
+		return UAR_ECORRUPT;
+	scope = uar_json_get(p, UAR_STR("scope"));
+	input = uar_json_get(scope, UAR_STR("input"));
+	d->sha256 =
+		keep(d, uar_json_str(uar_json_get(scope, UAR_STR("input_sha256")), UAR_STR("")));
+	d->blob = d->sha256.n > 0;
+	d->total = (uint64_t)uar_json_int(uar_json_get(scope, UAR_STR("input_bytes")), 0);
+	if (!d->blob && !input)
+		return UAR_ENOTFOUND;
+	if (!d->blob) {
+		uar_json_write(&text, input);
+		uar_sha256_hex(uar_buf_str(&text), sha256);
+		d->bytes = keep(d, uar_buf_str(&text));
+		d->sha256 = keep(d, uar_str_c(sha256));
+		d->total = text.n;
+	}
+	gate_content_type(&d->type, UAR_STR("json"), UAR_STR("application/json"));
+	gate_content_disposition(&d->disposition, uar_buf_str(&d->type), UAR_STR(""), d->item_id);
+	if (text.err || !d->sha256.p || (!d->blob && !d->bytes.p))
+		e = UAR_ENOMEM;
+	else if (d->sha256.n != UAR_SHA256_TEXT)
+		e = UAR_ECORRUPT;
+	uar_buf_fini(&text);
+	return e;
+}
+
+static uar_err take_event(struct download *d, const struct uar_event *ev, struct uar_arena *scratch)
+{
+	struct uar_export_item x;
+	uar_err e;
+
+	if (d->action)
+		return ev->cls == UAR_EV_ACTION_REQUIRED &&
+				       uar_str_eq(ev->ids[UAR_ID_ACTION], d->item_id)
+			       ? take_input(d, ev, scratch)
+			       : UAR_ESKIP;
+	if (!uar_str_eq(ev->ids[UAR_ID_ARTIFACT], d->item_id))
+		return UAR_ESKIP;
+	e = uar_export_item_read(ev, scratch, &x);
+	return e ? e : take_item(d, &x);
+}
+
 static void remember(const struct download *d, uint64_t run_sequence)
 {
 	struct downloads *all = &d->g->downloads;
@@ -297,7 +350,6 @@ static void recall(struct download *d)
 static uar_err look(struct download *d)
 {
 	struct uar_arena scratch;
-	struct uar_export_item x;
 	uar_err e = UAR_ESKIP;
 
 	uar_arena_init(&scratch, 0);
@@ -305,11 +357,7 @@ static uar_err look(struct download *d)
 		const struct uar_event *ev = &d->read.events[i];
 
 		d->after = ev->run_sequence;
-		if (!uar_str_eq(ev->ids[UAR_ID_ARTIFACT], d->item_id))
-			continue;
-		e = uar_export_item_read(ev, &scratch, &x);
-		if (!e)
-			e = take_item(d, &x);
+		e = take_event(d, ev, &scratch);
 		if (!e)
 			remember(d, ev->run_sequence);
 		uar_arena_reset(&scratch);
@@ -346,7 +394,8 @@ static void page_ready(struct uar_read *r)
 	if (!d->c->r)
 		e = e ? e : more ? UAR_OK : UAR_EEOF;
 	if (e == UAR_ESKIP)
-		e = uar_error_set(&error, UAR_ENOTFOUND, "no such export item");
+		e = uar_error_set(&error, UAR_ENOTFOUND, "no such %s",
+				  d->action ? "question" : "export item");
 	if (e)
 		fail(d, e, &error);
 	else if (!more)
@@ -358,7 +407,7 @@ static void drop(struct call *c)
 	destroy(c->op);
 }
 
-void gate_export_content(struct call *c)
+static void begin(struct call *c, bool action)
 {
 	struct download *d = uar_zalloc(sizeof *d);
 	uar_err e = UAR_ENOMEM;
@@ -371,7 +420,10 @@ void gate_export_content(struct call *c)
 		d->type = uar_buf_make(256);
 		d->disposition = uar_buf_make(512);
 		d->run_id = keep(d, c->params[0]);
-		d->item_id = keep(d, c->params[1]);
+		d->action = action;
+		d->item_id = action ? uar_arena_printf(&d->arena, "%.*s.%.*s",
+						       UAR_FMT(c->params[0]), UAR_FMT(c->params[1]))
+				    : keep(d, c->params[1]);
 		c->op = d;
 		c->drop = drop;
 		recall(d);
@@ -381,6 +433,16 @@ void gate_export_content(struct call *c)
 		fail(d, e, NULL);
 	else if (e)
 		gate_problem(c, e, NULL);
+}
+
+void gate_export_content(struct call *c)
+{
+	begin(c, false);
+}
+
+void gate_action_input(struct call *c)
+{
+	begin(c, true);
 }
 
 /* --- the end -------------------------------------------------------------------------------- */

@@ -190,7 +190,7 @@ static size_t export_strings(struct uar_export *x, uar_str **out)
 static size_t ask_strings(struct uar_ask *a, uar_str **out)
 {
 	uar_str *all[] = { &a->id,     &a->kind,  &a->tool_name, &a->call_id,
-			   &a->prompt, &a->input, &a->rule };
+			   &a->prompt, &a->input, &a->rule,	 &a->blob };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);

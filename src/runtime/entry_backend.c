@@ -28,6 +28,7 @@ struct backend_worker {
 	struct pending asks[UAR_OPEN_ACTIONS];
 	size_t open;
 	int64_t asked;
+	struct kept_input *kept; /* a question whose input is being put aside */
 	bool held, over;
 	bool can_resume, forgets;
 };
@@ -133,7 +134,7 @@ static void fail(struct backend_worker *w, uar_err e, const char *why)
 /* It is heard when there is room for what it says, and for what it asks. */
 static void set_held(struct backend_worker *w)
 {
-	bool hold = w->open == UAR_OPEN_ACTIONS || !rt_has_room(w->base.run->agg);
+	bool hold = w->open == UAR_OPEN_ACTIONS || w->kept || !rt_has_room(w->base.run->agg);
 
 	if (!w->call || hold == w->held)
 		return;
@@ -284,13 +285,93 @@ static void ask_person(struct backend_worker *w, const struct uar_ask *a)
 		rt_lose(w->base.run, UAR_ENOMEM);
 }
 
+/* --- what is too long for an event ---------------------------------------------------- */
+
+/* The question waits until its input is durable, and the program until it is asked. */
+struct kept_input {
+	struct rt_op under_way;
+	struct uar_blob_put put;
+	struct backend_worker *w; /* NULL: the run is gone */
+	struct uar_arena arena;
+	struct uar_ask ask;
+};
+
+static void free_kept(struct kept_input *k)
+{
+	uar_arena_fini(&k->arena);
+	uar_free(k);
+}
+
+static void drop_kept(struct rt_op *under_way)
+{
+	free_kept(UAR_OWNER(under_way, struct kept_input, under_way));
+}
+
+static void input_stored(struct uar_blob_put *put)
+{
+	struct kept_input *k = UAR_OWNER(put, struct kept_input, put);
+	struct backend_worker *w = k->w;
+
+	if (w)
+		w->kept = NULL;
+	if (w && w->call) {
+		if (put->err)
+			warn(w, "INPUT_NOT_KEPT", "only the beginning of the question is kept");
+		else
+			k->ask.blob = uar_str_c(put->sha256);
+		ask_person(w, &k->ask);
+		set_held(w);
+	}
+	rt_op_end(&k->under_way);
+	free_kept(k);
+}
+
+static bool copy_ask(struct kept_input *k, const struct uar_ask *a)
+{
+	uar_str *const all[] = { &k->ask.id,	 &k->ask.kind,	&k->ask.tool_name, &k->ask.call_id,
+				 &k->ask.prompt, &k->ask.input, &k->ask.whole,	   &k->ask.rule };
+	bool ok = true;
+
+	k->ask = *a;
+	for (size_t i = 0; i < ARRAY_LEN(all) && ok; i++) {
+		*all[i] = uar_arena_str(&k->arena, *all[i]);
+		ok = all[i]->p != NULL;
+	}
+	return ok;
+}
+
+static uar_err keep_input(struct backend_worker *w, const struct uar_ask *a)
+{
+	struct uar_runtime *rt = w->base.run->agg->rt;
+	struct kept_input *k = uar_zalloc(sizeof *k);
+	uar_err e;
+
+	if (!k)
+		return UAR_ENOMEM;
+	uar_arena_init(&k->arena, 0);
+	e = copy_ask(k, a) ? UAR_OK : UAR_ENOMEM;
+	k->put = (struct uar_blob_put){ .bytes = k->ask.whole, .done = input_stored };
+	if (!e)
+		e = rt->o.store->ops->blob_put(rt->o.store, &k->put);
+	if (e) {
+		free_kept(k);
+		return e;
+	}
+	k->w = w;
+	w->kept = k;
+	rt_op_begin(rt, &k->under_way, drop_kept);
+	set_held(w);
+	return UAR_OK;
+}
+
 static void on_ask(void *ctx, const struct uar_ask *a)
 {
 	struct backend_worker *w = ctx;
 	struct uar_command c = { .kind = UAR_CMD_ASK };
 
 	if (a->verdict == UAR_VERDICT_ASK) {
-		ask_person(w, a);
+		if (!a->whole.n || w->kept || keep_input(w, a))
+			ask_person(w, a);
 		return;
 	}
 	c.ask = *a;
@@ -483,6 +564,8 @@ static void backend_stop(struct worker *base)
 
 	rt_input_cancel(w->input);
 	rt_session_cancel(w->find);
+	if (w->kept)
+		w->kept->w = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(w->asks); i++)
 		uar_timer_stop(sched_of(w), &w->asks[i].expiry);
 	if (w->call)

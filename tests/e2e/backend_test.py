@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Agents that are programs, through the real server: the fake CLI replays what real ones said."""
+import hashlib
 import json
 import os
 import signal
+import tempfile
 
 from lib import all_of, check, check_run_stream, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.backends import Shop, of, one, recording
@@ -219,6 +221,42 @@ def several():
         equal(s.record(run_id)["status"], "succeeded")
         equal(len(of(log, "task.waiting")), 1)
         equal(len(of(log, "task.resumed")), 1)
+
+
+@test("what_is_to_be_approved_can_be_read_whole", "")
+def whole_input():
+    long = {"command": "echo " + "x" * 20000 + "\u00e9"}
+    text = json.dumps(long, separators=(",", ":"), ensure_ascii=False)
+    short = {"command": "ls"}
+    ask = ('{"type":"control_request","request_id":"r%d","request":{"subtype":"can_use_tool",'
+           '"tool_name":"Bash","tool_use_id":"call-%d","input":%s}}\n')
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as f, Shop({"claude": {
+            "script": TALK + ["cat " + f.name, "expect allow", "expect allow", SAY % "both",
+                              "result"]}}) as s:
+        f.write(ask % (1, 1, text) + ask % (2, 2, json.dumps(short)))
+        f.flush()
+        run_id = s.create("claude", "m")
+        with s.stream(run_id) as stream:
+            asked = stream.until(lambda e: e.data["data"].get("action_id") == run_id + ".2")
+        first, second = [e.data["data"]["scope"] for e in asked if "scope" in e.data["data"]]
+        equal((first["input_truncated"], first["input_bytes"]), (True, len(text.encode())))
+        check(text.startswith(first["input_preview"]) and "input" not in first, first)
+        equal(second["input"], short)  # in the order in which they were asked
+        a = s.http.get(first["input_url"])
+        equal((a.status, a.body.decode(), a.headers["content-type"]),
+              (200, text, "application/json"))
+        equal(hashlib.sha256(a.body).hexdigest(), first["input_sha256"])
+        equal(s.http.get(f"/api/runs/{run_id}/actions/2/input").json, short)
+        for path in (f"/api/runs/{run_id}/actions/3/input", "/api/runs/none/actions/1/input"):
+            refused(s.http.get(path), 404, "NOT_FOUND")
+        for n in (1, 2):
+            equal(s.respond(f"{run_id}.{n}").status, 200)
+        equal(text_of(s.events(run_id)), "both")
+        s.log_of(run_id)
+        s.restart()
+        equal(s.http.get(first["input_url"]).body.decode(), text)
+        s.restart(user="somebody-else")
+        refused(s.http.get(first["input_url"]), 404, "NOT_FOUND")
 
 
 @test("the_time_of_people_is_not_counted", "")
