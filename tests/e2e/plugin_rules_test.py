@@ -34,6 +34,7 @@ def coalesce():
             s.until(run_id, lambda r: (r["step"] or 0) >= 75)
         s.open_gate()
         records = {run_id: s.done(run_id) for run_id in runs}
+        slow.hurry()
         last, statuses, count = {}, {}, 0
         for e in slow:
             d, count = e.data, count + 1
@@ -67,6 +68,7 @@ def lagged():
                 equal(e.name, "runs", e)
                 open_ -= {e.data["run_id"]} if e.data["status"] in TERMINAL else set()
             n += 50 * 2  # notices at least
+        slow.hurry()
         events = list(slow)
         equal(events[-1].name, "lagged", events[-1])
         equal(events[-1].data["code"], "LAGGED")

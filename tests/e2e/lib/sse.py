@@ -120,6 +120,10 @@ class Stream:
             if not self.chunk():
                 return
 
+    def hurry(self):
+        """No longer slow: what waits comes in large pieces."""
+        self.sock.setsockopt(1, 8, 1 << 20)  # SO_RCVBUF
+
     def next(self):
         return next(iter(self), None)
 
