@@ -51,7 +51,7 @@ def parse():
 
 @test("replay_keeps_order_and_every_byte", "API-16 FIX-02 FIX-06 SSE-01 NEV-17")
 def replays():
-    with Server(fixtures_dir=FIXTURES) as s:
+    with Server(fixtures_dir=FIXTURES, heartbeat_seconds="10m") as s:
         equal(s.http.get("/api/fixtures").json, {"fixtures": NAMES})
         for name in NAMES:
             events, raw = replay(s, name)
@@ -68,7 +68,7 @@ def replays():
 
 @test("replay_at_the_recorded_pace", "API-16")
 def pace():
-    with Server(fixtures_dir=FIXTURES) as s:
+    with Server(fixtures_dir=FIXTURES, heartbeat_seconds="10m") as s:
         began = time.monotonic()
         paced = replay(s, "hello", "?pace=recorded")
         took = time.monotonic() - began

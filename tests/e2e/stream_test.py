@@ -91,7 +91,7 @@ def bad_cursor():
 
 @test("fifty_readers_get_the_same_bytes", "SSE-03 SSE-06 SSE-07")
 def fan_out():
-    with Provider() as p, Server(env=p.env("gate")) as s:
+    with Provider() as p, Server(env=p.env("gate"), heartbeat_seconds="10m") as s:
         run_id = s.create("assistant", "hi")
         early = [s.stream(run_id) for _ in range(50)]
         for stream in early:
