@@ -278,9 +278,9 @@ void uar_jw_put_obj(struct uar_jw *w, uar_str key)
 	open_level(w, key, true);
 }
 
-void uar_jw_arr(struct uar_jw *w, const char *key)
+void uar_jw_put_arr(struct uar_jw *w, uar_str key)
 {
-	open_level(w, uar_str_c(key), false);
+	open_level(w, key, false);
 }
 
 void uar_jw_close(struct uar_jw *w)
@@ -322,22 +322,14 @@ static inline void add_value(struct uar_jw *w, uar_str key, uar_str text)
 	set_end(w->out, p + text.n);
 }
 
-void uar_jw_null(struct uar_jw *w, const char *key)
+void uar_jw_put_null(struct uar_jw *w, uar_str key)
 {
-	add_value(w, uar_str_c(key), UAR_STR("null"));
+	add_value(w, key, UAR_STR("null"));
 }
 
-void uar_jw_bool(struct uar_jw *w, const char *key, bool v)
+void uar_jw_put_bool(struct uar_jw *w, uar_str key, bool v)
 {
-	add_value(w, uar_str_c(key), v ? UAR_STR("true") : UAR_STR("false"));
-}
-
-void uar_jw_cstr(struct uar_jw *w, const char *key, const char *s)
-{
-	if (s)
-		uar_jw_str(w, key, uar_str_c(s));
-	else
-		uar_jw_null(w, key);
+	add_value(w, key, v ? UAR_STR("true") : UAR_STR("false"));
 }
 
 static size_t put_u64(char *end, uint64_t v)
@@ -381,12 +373,12 @@ void uar_jw_double(struct uar_jw *w, const char *key, double v)
 		uar_jw_null(w, key);
 }
 
-void uar_jw_time(struct uar_jw *w, const char *key, int64_t wall_us)
+void uar_jw_put_time(struct uar_jw *w, uar_str key, int64_t wall_us)
 {
 	char text[UAR_TIME_TEXT + 1];
 
 	uar_time_format(wall_us, text);
-	uar_jw_str(w, key, uar_str_n(text, UAR_TIME_TEXT));
+	uar_jw_put_str(w, key, uar_str_n(text, UAR_TIME_TEXT));
 }
 
 void uar_jw_seconds(struct uar_jw *w, const char *key, int64_t wall_us)
@@ -405,10 +397,10 @@ void uar_jw_seconds(struct uar_jw *w, const char *key, int64_t wall_us)
 	add_value(w, uar_str_c(key), uar_str_n(end - n, n));
 }
 
-void uar_jw_raw(struct uar_jw *w, const char *key, uar_str json)
+void uar_jw_put_raw(struct uar_jw *w, uar_str key, uar_str json)
 {
 	if (json.n)
-		add_value(w, uar_str_c(key), json);
+		add_value(w, key, json);
 	else
 		refuse(w, UAR_EINVALID);
 }

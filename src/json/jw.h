@@ -29,14 +29,22 @@ uar_err uar_jw_end(struct uar_jw *w) UAR_MUST_CHECK; /* UAR_EINVALID when a leve
 
 /* What the calls below do with a literal key: its length is known to the compiler. */
 void uar_jw_put_obj(struct uar_jw *w, uar_str key);
+void uar_jw_put_arr(struct uar_jw *w, uar_str key);
 void uar_jw_put_str(struct uar_jw *w, uar_str key, uar_str s);
 void uar_jw_put_int(struct uar_jw *w, uar_str key, int64_t v);
+void uar_jw_put_bool(struct uar_jw *w, uar_str key, bool v);
+void uar_jw_put_null(struct uar_jw *w, uar_str key);
+void uar_jw_put_time(struct uar_jw *w, uar_str key, int64_t wall_us);
+void uar_jw_put_raw(struct uar_jw *w, uar_str key, uar_str json);
 
 static inline void uar_jw_obj(struct uar_jw *w, const char *key)
 {
 	uar_jw_put_obj(w, uar_str_c(key));
 }
-void uar_jw_arr(struct uar_jw *w, const char *key);
+static inline void uar_jw_arr(struct uar_jw *w, const char *key)
+{
+	uar_jw_put_arr(w, uar_str_c(key));
+}
 void uar_jw_close(struct uar_jw *w); /* the innermost open level */
 
 static inline void uar_jw_str(struct uar_jw *w, const char *key, uar_str s)
@@ -49,15 +57,41 @@ static inline void uar_jw_int(struct uar_jw *w, const char *key, int64_t v)
 	uar_jw_put_int(w, uar_str_c(key), v);
 }
 
-void uar_jw_cstr(struct uar_jw *w, const char *key, const char *s); /* NULL writes null */
+static inline void uar_jw_bool(struct uar_jw *w, const char *key, bool v)
+{
+	uar_jw_put_bool(w, uar_str_c(key), v);
+}
+
+static inline void uar_jw_null(struct uar_jw *w, const char *key)
+{
+	uar_jw_put_null(w, uar_str_c(key));
+}
+
+/* NULL writes null. */
+static inline void uar_jw_cstr(struct uar_jw *w, const char *key, const char *s)
+{
+	if (s)
+		uar_jw_str(w, key, uar_str_c(s));
+	else
+		uar_jw_null(w, key);
+}
+
+/* RFC 3339. */
+static inline void uar_jw_time(struct uar_jw *w, const char *key, int64_t wall_us)
+{
+	uar_jw_put_time(w, uar_str_c(key), wall_us);
+}
+
+/* Trusted JSON text, spliced. */
+static inline void uar_jw_raw(struct uar_jw *w, const char *key, uar_str json)
+{
+	uar_jw_put_raw(w, uar_str_c(key), json);
+}
+
 void uar_jw_u64(struct uar_jw *w, const char *key, uint64_t v);
 void uar_jw_double(struct uar_jw *w, const char *key,
 		   double v); /* shortest that reads back; NaN, inf: null */
-void uar_jw_bool(struct uar_jw *w, const char *key, bool v);
-void uar_jw_null(struct uar_jw *w, const char *key);
-void uar_jw_time(struct uar_jw *w, const char *key, int64_t wall_us);	 /* RFC 3339 */
 void uar_jw_seconds(struct uar_jw *w, const char *key, int64_t wall_us); /* 1731700000.123456 */
-void uar_jw_raw(struct uar_jw *w, const char *key, uar_str json); /* trusted JSON text, spliced */
 void uar_jw_tree(struct uar_jw *w, const char *key, const struct uar_json *j);
 /* A member whose key is not a C string. */
 void uar_jw_key(struct uar_jw *w, uar_str key); /* then one value with key NULL */

@@ -43,16 +43,6 @@ uar_err uar_schema_fail(struct uar_schema_run *r, const char *fmt, ...)
 	return uar_error_set(r->error, UAR_ESCHEMA, "%s", text);
 }
 
-bool uar_schema_spend(struct uar_schema_run *r, uint64_t n)
-{
-	if (r->steps < n) {
-		r->steps = 0;
-		return false;
-	}
-	r->steps -= n;
-	return true;
-}
-
 uar_err uar_schema_exhausted(struct uar_schema_run *r)
 {
 	return uar_error_set(r->error, UAR_ETOOBIG, "the value takes too many steps to validate");
@@ -357,6 +347,8 @@ uar_err uar_schema_apply(struct uar_schema_run *r, const struct uar_schema_node 
 		return uar_schema_exhausted(r);
 	if (r->depth >= UAR_LIMIT_SCHEMA_DEPTH)
 		return uar_error_set(r->error, UAR_EDEPTH, "schemas are applied too deeply");
+	if (!container && !n->logic) /* nothing is below it */
+		return check_node(r, n, v, NULL);
 	r->depth++;
 	if (!outer || outer->base != n->base)
 		r->scope = &scope;

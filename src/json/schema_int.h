@@ -204,7 +204,15 @@ struct uar_schema_run {
 
 /* UAR_ESCHEMA with place and reason, when somebody will read it. */
 uar_err uar_schema_fail(struct uar_schema_run *r, const char *fmt, ...) UAR_PRINTF(2, 3);
-bool uar_schema_spend(struct uar_schema_run *r, uint64_t n);
+static inline bool uar_schema_spend(struct uar_schema_run *r, uint64_t n)
+{
+	if (r->steps < n) {
+		r->steps = 0;
+		return false;
+	}
+	r->steps -= n;
+	return true;
+}
 uar_err uar_schema_exhausted(struct uar_schema_run *r);
 uar_err uar_schema_apply(struct uar_schema_run *r, const struct uar_schema_node *n,
 			 const struct uar_json *value, struct uar_schema_seen *seen);
