@@ -69,12 +69,25 @@ static uar_err head_too_long(uar_str in, struct uar_error *error)
 			     UAR_LIMIT_HTTP_HEAD);
 }
 
+/* Are all eight bytes at p printable ASCII? A borrow or carry between bytes only
+ * follows a byte that is not. */
+static bool eight_plain(const char *p)
+{
+	const uint64_t ones = UINT64_MAX / 255;
+	uint64_t x;
+
+	memcpy(&x, p, sizeof x);
+	return !(((x - ones * 0x20) | x | (x + ones)) & ones * 0x80);
+}
+
 uar_err uar_http_find_head(uar_str in, size_t *at, size_t *out_length, struct uar_error *error)
 {
 	size_t n = in.n < UAR_LIMIT_HTTP_HEAD ? in.n : UAR_LIMIT_HTTP_HEAD, i = *at;
 	uar_err e;
 
 	for (; i < n; i++) {
+		while (i > 0 && n - i > 8 && in.p[i - 1] != '\r' && eight_plain(in.p + i))
+			i += 8;
 		if (i > 0 && in.p[i - 1] == '\r' && in.p[i] != '\n')
 			return uar_error_set(error, UAR_ESYNTAX, "CR without LF in the head");
 		if (!(classes[(unsigned char)in.p[i]] & C))
