@@ -33,7 +33,7 @@ static inline uar_str uar_str_n(const char *p, size_t n)
 
 static inline bool uar_str_eq(uar_str a, uar_str b)
 {
-	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+	return a.n == b.n && (a.p == b.p || a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
 static inline bool uar_str_is(uar_str a, const char *c)

@@ -86,6 +86,11 @@ UAR_MUST_CHECK uar_err uar_event_payload(const struct uar_event *ev, struct uar_
  * compiled on first use, which is why UAR_ENOMEM is possible at any time. */
 UAR_MUST_CHECK uar_err uar_event_check(const struct uar_event *ev, struct uar_arena *scratch,
 				       struct uar_error *error);
+/* The same for one that follows `before`, which has passed: an id that is the very
+ * same string is not looked at again. */
+UAR_MUST_CHECK uar_err uar_event_check_next(const struct uar_event *ev,
+					    const struct uar_event *before,
+					    struct uar_arena *scratch, struct uar_error *error);
 
 /* The envelope as one JSON object. Ids in `omit` (UAR_ID_BITs) are left out:
  * the store keeps those once a row, not once an event. */

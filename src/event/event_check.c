@@ -73,14 +73,17 @@ static uar_err check_present(const struct uar_event *ev, uint32_t have, struct u
 	return UAR_OK;
 }
 
-static uar_err check_ids(const struct uar_event *ev, struct uar_error *error)
+static uar_err check_ids(const struct uar_event *ev, const struct uar_event *before,
+			 struct uar_error *error)
 {
 	uint32_t have = 0;
 
 	for (unsigned i = 0; i < UAR_ID_COUNT; i++) {
+		bool same = ev->ids[i].p == before->ids[i].p && ev->ids[i].n == before->ids[i].n;
+
 		if (ev->ids[i].n == 0)
 			continue;
-		if (!id_valid((enum uar_id)i, ev->ids[i]))
+		if (!same && !id_valid((enum uar_id)i, ev->ids[i]))
 			return refuse_id(ev, (enum uar_id)i, "is not valid", error);
 		have |= UAR_ID_BIT(i);
 	}
@@ -239,11 +242,19 @@ static uar_err check_refs(const struct check *c)
 uar_err uar_event_check(const struct uar_event *ev, struct uar_arena *scratch,
 			struct uar_error *error)
 {
+	static const struct uar_event none;
+
+	return uar_event_check_next(ev, &none, scratch, error);
+}
+
+uar_err uar_event_check_next(const struct uar_event *ev, const struct uar_event *before,
+			     struct uar_arena *scratch, struct uar_error *error)
+{
 	const struct check c = { ev, scratch, error };
 	uar_err e = check_head(ev, error);
 
 	if (!e)
-		e = check_ids(ev, error);
+		e = check_ids(ev, before, error);
 	if (!e)
 		e = check_size(ev, error);
 	if (!e)

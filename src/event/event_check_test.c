@@ -411,7 +411,9 @@ TEST(bad_ids_are_refused, "EVT-001 EVT-003")
 	REQUIRE(bed_init(&b));
 	memset(longest, 'x', sizeof longest);
 #define REFUSED(CHANGE)                                                                            \
-	(ev = good, (CHANGE), CHECK_MSG(check(&b, &ev, NULL) == UAR_EINVALID, "%s", #CHANGE))
+	(ev = good, (CHANGE), CHECK_MSG(check(&b, &ev, NULL) == UAR_EINVALID, "%s", #CHANGE),      \
+	 CHECK_MSG(uar_event_check_next(&ev, &good, &b.scratch, NULL) == UAR_EINVALID,             \
+		   "%s, behind a good one", #CHANGE))
 	CHECK_INT(check(&b, &good, NULL), UAR_OK);
 	REFUSED(ev.ids[UAR_ID_REQUEST] = UAR_STR("two words"));
 	REFUSED(ev.ids[UAR_ID_REQUEST] = UAR_STR("caf\xc3\xa9"));

@@ -64,7 +64,8 @@ static uar_err check_events(const struct uar_append *a, const char *runtime_id,
 		if (own.n && run_sequence && ev->run_sequence != run_sequence + 1)
 			return bad(error, i, "its run_sequence leaves a gap");
 		run_sequence = own.n ? ev->run_sequence : run_sequence;
-		e = uar_event_check(ev, scratch, error);
+		e = i ? uar_event_check_next(ev, ev - 1, scratch, error)
+		      : uar_event_check(ev, scratch, error);
 		uar_arena_reset(scratch);
 		if (e)
 			return e;
