@@ -161,20 +161,19 @@ static uar_err read_store(struct uar_stream *s, uint64_t after)
 	return e;
 }
 
-static bool in_memory(struct uar_stream *s, struct tail_page *p)
+static struct tail_place place_of(const struct uar_stream *s)
 {
-	*p = (struct tail_page){ .owner = &s->owner, .run_id = s->id, .after = page_after(s) };
-	return s->of_run && rt_tail_read(s->rt, p);
+	return (struct tail_place){ &s->owner, s->id, page_after(s) };
 }
 
 static uar_err read_page(struct uar_stream *s)
 {
-	struct tail_page p;
+	struct tail_place place = place_of(s);
 
 	s->state = READING;
 	if (s->page) /* on its way; whether it fits is seen when it comes */
 		return UAR_OK;
-	if (!in_memory(s, &p))
+	if (!s->of_run || !rt_tail_has(s->rt, &place))
 		return read_store(s, page_after(s));
 	uar_post(s->rt->o.sched, &s->from_memory);
 	return UAR_OK;
@@ -234,11 +233,13 @@ static void take_page(struct uar_stream *s, const struct uar_event *ev, size_t n
 static void memory_ready(struct uar_task *t)
 {
 	struct uar_stream *s = UAR_OWNER(t, struct uar_stream, from_memory);
-	struct tail_page p;
+	struct tail_place place = place_of(s);
+	struct uar_event events[UAR_LIMIT_TAIL_EVENTS];
+	size_t n;
 	uar_err e;
 
-	if (in_memory(s, &p)) {
-		take_page(s, p.events, p.n, false);
+	if (rt_tail_read(s->rt, &place, events, &n)) {
+		take_page(s, events, n, false);
 		return;
 	}
 	e = read_store(s, page_after(s));

@@ -6,14 +6,31 @@
  * for the whole of it would be served. */
 #include "runtime/tail.h"
 
+struct own_id {
+	enum uar_id id;
+	uar_str text;
+};
+
+/* An event without what all of its run have in common. An event has room for every
+ * id there is; kept as it is, it would be five times as large. */
+struct kept {
+	enum uar_event_class cls;
+	uint32_t shared; /* UAR_ID_BITs: the spine's */
+	uar_str type, event_id, payload, refs;
+	int64_t time_us;
+	uint64_t sequence, run_sequence;
+	struct own_id *own;
+	size_t own_count;
+};
+
 struct tail {
-	struct uar_list node;	  /* in rt->tails.list, oldest first */
-	struct uar_arena fixed;	  /* identity */
-	struct uar_arena arena;	  /* events */
-	struct uar_arena shown;	  /* row */
-	struct uar_event spine;	  /* ids that all its events share */
-	struct uar_event *events; /* on the heap, since they grow */
+	struct uar_list node;	/* in rt->tails.list, oldest first */
+	struct uar_arena arena; /* spine, events */
+	struct uar_arena shown; /* row */
+	uar_str spine[UAR_ID_COUNT];
+	struct kept *events; /* on the heap, since they grow */
 	size_t n, room;
+	size_t bytes;		/* of it all, as counted in rt->tails */
 	struct uar_run_row row; /* run_id empty: none yet */
 	uar_str key;
 };
@@ -24,10 +41,10 @@ static void forget(struct uar_runtime *rt, struct tail *t)
 	uar_list_remove(&t->node);
 	uar_arena_fini(&t->arena);
 	uar_arena_fini(&t->shown);
-	uar_arena_fini(&t->fixed);
 	uar_free(t->events);
-	uar_free(t);
 	rt->tails.count--;
+	rt->tails.bytes -= t->bytes;
+	uar_free(t);
 }
 
 void rt_tail_fini(struct uar_runtime *rt)
@@ -59,12 +76,12 @@ static struct tail *make(struct uar_runtime *rt, const struct live_run *r,
 		return NULL;
 	uar_list_init(&t->node);
 	for (size_t i = 0; i < ARRAY_LEN(shared) && good; i++) {
-		t->spine.ids[shared[i]] = first->ids[shared[i]];
-		good = copy(&t->fixed, &t->spine.ids[shared[i]]);
+		t->spine[shared[i]] = first->ids[shared[i]];
+		good = copy(&t->arena, &t->spine[shared[i]]);
 	}
 	t->key = r->run_key;
-	if (!good || !copy(&t->fixed, &t->key) || uar_map_put(&rt->tails.map, t->key, t)) {
-		uar_arena_fini(&t->fixed);
+	if (!good || !copy(&t->arena, &t->key) || uar_map_put(&rt->tails.map, t->key, t)) {
+		uar_arena_fini(&t->arena);
 		uar_free(t);
 		return NULL;
 	}
@@ -73,29 +90,69 @@ static struct tail *make(struct uar_runtime *rt, const struct live_run *r,
 	return t;
 }
 
-/* Ids that equal the spine's are shared, others are copied. */
-static bool copy_event(struct tail *t, const struct uar_event *from, struct uar_event *to)
+static bool keep_ids(struct tail *t, const struct uar_event *ev, struct kept *to)
 {
-	bool good = true;
+	struct own_id own[UAR_ID_COUNT];
+	size_t n = 0;
 
-	*to = *from;
-	to->tree = NULL;
-	for (int i = 0; i < UAR_ID_COUNT && good; i++) {
-		if (!from->ids[i].n)
+	for (int i = 0; i < UAR_ID_COUNT; i++) {
+		if (!ev->ids[i].n)
 			continue;
-		if (uar_str_eq(from->ids[i], t->spine.ids[i]))
-			to->ids[i] = t->spine.ids[i];
-		else
-			good = copy(&t->arena, &to->ids[i]);
+		if (uar_str_eq(ev->ids[i], t->spine[i])) {
+			to->shared |= UAR_ID_BIT(i);
+			continue;
+		}
+		own[n] = (struct own_id){ (enum uar_id)i, ev->ids[i] };
+		if (!copy(&t->arena, &own[n++].text))
+			return false;
 	}
-	return good && copy(&t->arena, &to->event_id) && copy(&t->arena, &to->payload) &&
+	to->own_count = n;
+	to->own = n ? uar_arena_alloc(&t->arena, n * sizeof *own) : NULL;
+	if (to->own)
+		memcpy(to->own, own, n * sizeof *own);
+	return !n || to->own;
+}
+
+static bool keep_event(struct tail *t, const struct uar_event *ev, struct kept *to)
+{
+	*to = (struct kept){
+		.cls = ev->cls,
+		.type = uar_event_type(ev),
+		.event_id = ev->event_id,
+		.payload = ev->payload,
+		.refs = ev->refs,
+		.time_us = ev->time_us,
+		.sequence = ev->sequence,
+		.run_sequence = ev->run_sequence,
+	};
+	return keep_ids(t, ev, to) && (ev->cls < UAR_EV_VENDOR || copy(&t->arena, &to->type)) &&
+	       copy(&t->arena, &to->event_id) && copy(&t->arena, &to->payload) &&
 	       copy(&t->arena, &to->refs);
+}
+
+static void show_event(const struct tail *t, const struct kept *k, struct uar_event *out)
+{
+	*out = (struct uar_event){
+		.cls = k->cls,
+		.type = k->type,
+		.event_id = k->event_id,
+		.payload = k->payload,
+		.refs = k->refs,
+		.time_us = k->time_us,
+		.sequence = k->sequence,
+		.run_sequence = k->run_sequence,
+	};
+	for (int i = 0; i < UAR_ID_COUNT; i++)
+		if (k->shared & UAR_ID_BIT(i))
+			out->ids[i] = t->spine[i];
+	for (size_t i = 0; i < k->own_count; i++)
+		out->ids[k->own[i].id] = k->own[i].text;
 }
 
 static bool make_room(struct tail *t, size_t n)
 {
-	size_t room = t->room ? t->room : 16;
-	struct uar_event *events;
+	size_t room = t->room ? t->room : 8;
+	struct kept *events;
 
 	while (room < t->n + n)
 		room *= 2;
@@ -115,7 +172,7 @@ static bool add_events(struct tail *t, const struct uar_event *events, size_t n)
 	    !make_room(t, n))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (!copy_event(t, &events[i], &t->events[t->n++]))
+		if (!keep_event(t, &events[i], &t->events[t->n++]))
 			return false;
 	return true;
 }
@@ -124,6 +181,13 @@ static bool set_row(struct tail *t, const struct uar_run_row *row)
 {
 	uar_arena_reset(&t->shown);
 	return uar_run_row_copy(&t->shown, row, &t->row);
+}
+
+static void weigh(struct uar_runtime *rt, struct tail *t)
+{
+	rt->tails.bytes -= t->bytes;
+	t->bytes = sizeof *t + t->arena.used + t->shown.used + t->room * sizeof *t->events;
+	rt->tails.bytes += t->bytes;
 }
 
 void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
@@ -141,7 +205,9 @@ void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 	uar_list_add_last(&rt->tails.list, &t->node);
 	if (!add_events(t, events, n) || (row && !set_row(t, row)))
 		forget(rt, t);
-	while (rt->tails.count > UAR_LIMIT_TAIL_RUNS)
+	else
+		weigh(rt, t);
+	while (rt->tails.count > UAR_LIMIT_TAIL_RUNS || rt->tails.bytes > UAR_LIMIT_TAILS_BYTES)
 		forget(rt, UAR_OWNER(rt->tails.list.next, struct tail, node));
 }
 
@@ -152,18 +218,29 @@ static struct tail *find(struct uar_runtime *rt, const struct uar_owner *owner, 
 	return uar_map_get(&rt->tails.map, rt_key(&k, owner, run_id));
 }
 
-bool rt_tail_read(struct uar_runtime *rt, struct tail_page *p)
+static struct tail *covering(struct uar_runtime *rt, const struct tail_place *p)
 {
 	struct tail *t = find(rt, p->owner, p->run_id);
-	size_t skip;
 
-	if (!t || !t->n || p->after + 1 < t->events[0].run_sequence)
+	return t && t->n && p->after + 1 >= t->events[0].run_sequence ? t : NULL;
+}
+
+bool rt_tail_has(struct uar_runtime *rt, const struct tail_place *p)
+{
+	return covering(rt, p) != NULL;
+}
+
+bool rt_tail_read(struct uar_runtime *rt, const struct tail_place *p,
+		  struct uar_event out[static UAR_LIMIT_TAIL_EVENTS], size_t *out_n)
+{
+	struct tail *t = covering(rt, p);
+	size_t n = 0;
+
+	if (!t)
 		return false;
-	skip = (size_t)(p->after + 1 - t->events[0].run_sequence);
-	if (skip > t->n)
-		skip = t->n;
-	p->events = t->events + skip;
-	p->n = t->n - skip;
+	for (uint64_t i = p->after + 1 - t->events[0].run_sequence; i < t->n; i++)
+		show_event(t, &t->events[i], &out[n++]);
+	*out_n = n;
 	return true;
 }
 

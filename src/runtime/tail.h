@@ -13,18 +13,17 @@ struct tail; /* of one run */
 /* The run's part of a commit; `row` when it changed. Out of memory forgets the run. */
 void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 		    const struct uar_event *events, size_t n, const struct uar_run_row *row);
-/* A page of events straight from memory. */
-struct tail_page {
+/* A place in a run. */
+struct tail_place {
 	const struct uar_owner *owner;
 	uar_str run_id;
 	uint64_t after;
-	/* out */
-	const struct uar_event *events;
-	size_t n;
 };
-/* The events behind `after` up to the newest, when memory has them all; else
- * false. They stay in place until the loop's next turn. */
-bool rt_tail_read(struct uar_runtime *rt, struct tail_page *p);
+/* Does memory have all events behind the place, up to the newest? */
+bool rt_tail_has(struct uar_runtime *rt, const struct tail_place *p);
+/* Gives them out, if so; their texts stay until the loop's next turn. */
+bool rt_tail_read(struct uar_runtime *rt, const struct tail_place *p,
+		  struct uar_event out[static UAR_LIMIT_TAIL_EVENTS], size_t *out_n);
 void rt_tail_fini(struct uar_runtime *rt);
 
 #endif
