@@ -9,6 +9,8 @@
 enum {
 	BATCH_EVENTS = UAR_DECISION_EVENTS / 2, /* no further command beyond */
 	SPARE_BYTES = 1 << 16,			/* of memory that a spare batch keeps */
+	SPARE_LARGE = 32, /* batches; those beyond keep enough for a piece of text */
+	SPARE_SMALL_BYTES = 1 << 13,
 };
 
 struct batch {
@@ -62,8 +64,10 @@ void rt_batch_free_spare(struct uar_runtime *rt)
 
 static void put_batch(struct uar_runtime *rt, struct batch *b)
 {
+	size_t keep = rt->batches.count < SPARE_LARGE ? SPARE_BYTES : SPARE_SMALL_BYTES;
+
 	if (rt->batches.count < UAR_LIMIT_SPARE_BATCHES) {
-		if (b->arena.used > SPARE_BYTES)
+		if (b->arena.used > keep)
 			uar_arena_fini(&b->arena);
 		else
 			uar_arena_reset(&b->arena);
