@@ -13,13 +13,37 @@ static int64_t duration_ms(const struct emit *e)
 	return e->env->now_us > from ? (e->env->now_us - from) / 1000 : 0;
 }
 
+/* What an agent said is its result. It is in the log already: the end names the
+ * message, and who reads the run's items is given its text. */
+static bool has_answer(const struct uar_run *r)
+{
+	return r->what.entry != UAR_ENTRY_PLUGIN && r->call.message_id[0] && r->call.chars;
+}
+
+static void name_answer(struct emit *e)
+{
+	if (e->result_refs.n || !has_answer(e->r))
+		return;
+	e->result_refs = uar_arena_printf(e->env->arena, "[\"%s\"]", e->r->call.message_id);
+	if (!e->result_refs.p && !e->err)
+		e->err = UAR_ENOMEM;
+}
+
 static void attempt_completed(struct emit *e)
 {
-	struct uar_jw *w = uar_emit_begin(e);
+	struct uar_jw *w;
 
+	name_answer(e);
+	w = uar_emit_begin(e);
 	uar_jw_int(w, "attempt", e->r->what.attempt);
 	uar_jw_cstr(w, "status", "completed");
 	put_refs(e, w);
+	if (has_answer(e->r)) {
+		uar_jw_obj(w, "answer");
+		uar_jw_cstr(w, "message_id", e->r->call.message_id);
+		uar_jw_int(w, "bytes", e->r->call.chars);
+		uar_jw_close(w);
+	}
 	uar_emit_usage(w, e->r);
 	uar_jw_int(w, "duration_ms", duration_ms(e));
 	uar_emit(e, UAR_EV_TASK_ATTEMPT_COMPLETED, EMIT_RUN);

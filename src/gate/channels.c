@@ -233,7 +233,9 @@ static void on_commit(void *ctx, const struct uar_commit *c)
 	if (!same_owner(c->owner, &g->o.owner))
 		return;
 	for (size_t i = 0; i < c->event_count; i++)
-		if (c->events[i].cls == UAR_EV_ARTIFACT_CHANGED && g->exports->watched)
+		if (g->exports->watched && (c->events[i].cls == UAR_EV_ARTIFACT_CHANGED ||
+					    (c->events[i].cls == UAR_EV_TASK_ATTEMPT_COMPLETED &&
+					     c->run->what.entry != UAR_ENTRY_PLUGIN)))
 			note_export(g->exports, c, &c->events[i]);
 	if (c->changed && g->runs->watched)
 		note_run(g->runs, c);

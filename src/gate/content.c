@@ -19,6 +19,7 @@ struct download {
 	struct uar_arena arena; /* what follows */
 	uar_str run_id, item_id, sha256, label;
 	uar_str bytes; /* of an item that is no blob */
+	struct uar_answer_text answer;
 	struct uar_buf type, disposition;
 	uint64_t total;
 	struct uar_http_range range; /* what is left to be sent */
@@ -27,6 +28,7 @@ struct download {
 	struct uar_blob_get get;
 	struct uar_http_stream *http; /* NULL: the reader is gone */
 	struct uar_frame *frame;      /* waits for room */
+	bool said;		      /* it is what an agent said */
 	bool fetching, blob, after_hint;
 	bool action; /* item_id is a question's, its input is wanted */
 };
@@ -35,6 +37,7 @@ static void destroy(struct download *d)
 {
 	uar_list_remove(&d->node);
 	uar_frame_unref(d->frame);
+	uar_answer_text_fini(&d->answer);
 	uar_buf_fini(&d->type);
 	uar_buf_fini(&d->disposition);
 	uar_arena_fini(&d->arena);
@@ -106,22 +109,32 @@ static uar_err fetch(struct download *d)
 	return e;
 }
 
+/* A part of what is held; one frame must not be larger than what may wait. */
+static uar_err take_held(struct download *d)
+{
+	uar_str rest = uar_str_from(d->bytes, (size_t)d->range.first);
+
+	take_bytes(d, uar_str_n(rest.p,
+				rest.n < UAR_LIMIT_EXPORT_PIECE ? rest.n : UAR_LIMIT_EXPORT_PIECE));
+	return d->frame ? UAR_OK : UAR_ENOMEM;
+}
+
 /* Sends what is there, asks for more, ends. */
 static void go_on(struct download *d)
 {
 	uar_err e = UAR_OK;
 
-	if (!d->frame && d->range.count && !d->blob) {
-		take_bytes(d, uar_str_from(d->bytes, (size_t)d->range.first));
-		e = d->frame ? UAR_OK : UAR_ENOMEM;
-	}
-	if (d->frame && !e) {
+	do {
+		if (!d->frame && d->range.count && !d->blob)
+			e = take_held(d);
+		if (!d->frame || e)
+			break;
 		e = uar_http_stream_send(d->http, d->frame);
 		if (e == UAR_EBUSY || e == UAR_EEOF)
 			return; /* on_writable or on_closed follows */
 		uar_frame_unref(d->frame);
 		d->frame = NULL;
-	}
+	} while (!e && d->range.count && !d->blob);
 	if (!e && d->range.count) {
 		e = d->blob ? fetch(d) : UAR_EINTERNAL;
 	} else if (!e) {
@@ -272,6 +285,23 @@ static uar_err take_item(struct download *d, const struct uar_export_item *x)
 	return d->blob ? UAR_OK : inline_bytes(d, x);
 }
 
+/* What an agent said has no bytes of its own: they are gathered on the way. */
+static uar_err take_answer(struct download *d, const struct uar_export_item *x)
+{
+	char sha256[UAR_SHA256_TEXT + 1];
+
+	d->said = true;
+	d->bytes = keep(d, uar_buf_str(&d->answer.text));
+	d->total = d->bytes.n;
+	uar_sha256_hex(d->bytes, sha256);
+	d->sha256 = keep(d, uar_str_c(sha256));
+	gate_content_type(&d->type, x->type, UAR_STR("text/plain"));
+	gate_content_disposition(&d->disposition, uar_buf_str(&d->type), UAR_STR("answer"),
+				 d->item_id);
+	return d->bytes.p && d->sha256.p && !d->type.err && !d->disposition.err ? UAR_OK
+										: UAR_ENOMEM;
+}
+
 /* What somebody is asked to allow: beside its event, or in it. */
 static uar_err take_input(struct download *d, const struct uar_event *ev, struct uar_arena *scratch)
 {
@@ -317,10 +347,14 @@ static uar_err take_event(struct download *d, const struct uar_event *ev, struct
 				       uar_str_eq(ev->ids[UAR_ID_ACTION], d->item_id)
 			       ? take_input(d, ev, scratch)
 			       : UAR_ESKIP;
-	if (!uar_str_eq(ev->ids[UAR_ID_ARTIFACT], d->item_id))
+	e = uar_answer_text_feed(&d->answer, ev, scratch);
+	if (!e)
+		e = uar_export_item_read(ev, scratch, &x);
+	if (e)
+		return e;
+	if (!uar_str_eq(x.id, d->item_id))
 		return UAR_ESKIP;
-	e = uar_export_item_read(ev, scratch, &x);
-	return e ? e : take_item(d, &x);
+	return x.answer ? take_answer(d, &x) : take_item(d, &x);
 }
 
 static void remember(const struct download *d, uint64_t run_sequence)
@@ -358,7 +392,7 @@ static uar_err look(struct download *d)
 
 		d->after = ev->run_sequence;
 		e = take_event(d, ev, &scratch);
-		if (!e)
+		if (!e && !d->said)
 			remember(d, ev->run_sequence);
 		uar_arena_reset(&scratch);
 	}
@@ -417,6 +451,7 @@ static void begin(struct call *c, bool action)
 		d->c = c;
 		uar_list_init(&d->node);
 		uar_arena_init(&d->arena, 0);
+		uar_answer_text_init(&d->answer);
 		d->type = uar_buf_make(256);
 		d->disposition = uar_buf_make(512);
 		d->run_id = keep(d, c->params[0]);

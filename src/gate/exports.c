@@ -11,6 +11,7 @@ struct listing {
 	struct uar_blob_get get;
 	struct uar_arena scratch; /* of the event being written */
 	struct uar_export_item item;
+	struct uar_answer_text answer; /* of an agent */
 	struct uar_buf out;
 	struct uar_jw w;
 	uar_str after_id; /* a cursor that names an item; empty: none, or found */
@@ -27,6 +28,7 @@ static void free_listing(struct listing *l)
 	if (l->reading)
 		uar_store_read_fini(&l->read);
 	uar_arena_fini(&l->scratch);
+	uar_answer_text_fini(&l->answer);
 	uar_buf_fini(&l->out);
 }
 
@@ -125,7 +127,7 @@ static bool behind_cursor(struct listing *l)
 	}
 	if (!l->after_id.n)
 		return true;
-	if (uar_str_eq(l->item.ev->ids[UAR_ID_ARTIFACT], l->after_id))
+	if (uar_str_eq(l->item.id, l->after_id))
 		l->after_id = UAR_STR_NONE;
 	return false;
 }
@@ -138,7 +140,9 @@ static uar_err step(struct listing *l)
 
 	uar_arena_reset(&l->scratch);
 	l->after = ev->run_sequence;
-	e = uar_export_item_read(ev, &l->scratch, &l->item);
+	e = uar_answer_text_feed(&l->answer, ev, &l->scratch);
+	if (!e)
+		e = uar_export_item_read(ev, &l->scratch, &l->item);
 	if (l->cursor && (e == UAR_ESKIP || ev->run_sequence != l->cursor))
 		return UAR_ECURSOR;
 	if (e && e != UAR_ESKIP)
@@ -151,7 +155,7 @@ static uar_err step(struct listing *l)
 		e = fetch(l);
 		return e ? e : UAR_EBUSY;
 	}
-	write_item(l, UAR_STR(""));
+	write_item(l, l->item.answer ? uar_buf_str(&l->answer.text) : UAR_STR(""));
 	return UAR_OK;
 }
 
@@ -244,6 +248,7 @@ void gate_list_exports(struct call *c)
 	if (!e) {
 		l->c = c;
 		uar_arena_init(&l->scratch, 0);
+		uar_answer_text_init(&l->answer);
 		l->out = uar_buf_make(UAR_LIMIT_EXPORT_LIST_BYTES);
 		l->w = uar_jw_begin(&l->out);
 		uar_jw_obj(&l->w, NULL);

@@ -1,6 +1,7 @@
 /* item_cursor.c - a reader of one run's items may begin behind an item it knows by
  * its id: the log is searched for it, since only the log has the order. */
 #include "gate/gate_int.h"
+#include "proto/exports.h"
 
 struct search {
 	struct uar_read read;
@@ -13,15 +14,20 @@ static uar_err ask(struct search *s);
 
 static bool found(struct search *s)
 {
-	for (size_t i = 0; i < s->read.event_count; i++) {
-		const struct uar_event *ev = &s->read.events[i];
+	struct uar_arena scratch;
+	bool hit = false;
 
-		s->after = ev->run_sequence;
-		if (ev->cls == UAR_EV_ARTIFACT_CHANGED &&
-		    uar_str_eq(ev->ids[UAR_ID_ARTIFACT], s->item_id))
-			return true;
+	uar_arena_init(&scratch, 0);
+	for (size_t i = 0; i < s->read.event_count && !hit; i++) {
+		struct uar_export_item x;
+
+		s->after = s->read.events[i].run_sequence;
+		hit = !uar_export_item_read(&s->read.events[i], &scratch, &x) &&
+		      uar_str_eq(x.id, s->item_id);
+		uar_arena_reset(&scratch);
 	}
-	return false;
+	uar_arena_fini(&scratch);
+	return hit;
 }
 
 static void page_ready(struct uar_read *r)

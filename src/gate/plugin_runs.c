@@ -35,6 +35,7 @@ struct start {
 	uar_str error;			     /* JSON object of the failure */
 	uar_str result;			     /* JSON that the entry returned, or empty */
 	uar_str blob;			     /* or where it is */
+	struct uar_answer_text answer;	     /* what an agent says */
 };
 
 /* --- answers ---------------------------------------------------------------------- */
@@ -121,6 +122,7 @@ static void answer_end(struct start *s)
 
 	uar_timer_stop(s->c->g->o.sched, &s->bound);
 	s->c->gone = s->c->hurry = NULL;
+	uar_answer_text_fini(&s->answer); /* the result has its own copy */
 	if (!s->envelope) {
 		gate_answer_run(s->c, uar_str_c(s->op.run_id), s->status[0] ? 200 : 202);
 		return;
@@ -148,6 +150,7 @@ static void on_gone(struct call *c)
 
 	uar_stream_close(s->stream);
 	uar_timer_stop(c->g->o.sched, &s->bound);
+	uar_answer_text_fini(&s->answer);
 	gate_call_free(c);
 }
 
@@ -200,20 +203,49 @@ static uar_err keep_failure(struct start *s, const struct uar_json *p)
 	return e ? e : s->error.p ? UAR_OK : UAR_ENOMEM;
 }
 
+/* The data of an agent's run: its text, as JSON. */
+static uar_err keep_answer(struct start *s)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_RUN_ANSWER_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+	uar_err e;
+
+	uar_jw_str(&w, NULL, uar_buf_str(&s->answer.text));
+	e = uar_jw_end(&w);
+	if (!e) {
+		s->result = copy(s, uar_buf_str(&b));
+		e = s->result.p ? UAR_OK : UAR_ENOMEM;
+	}
+	uar_buf_fini(&b);
+	return e;
+}
+
+static uar_err take_item(struct start *s, const struct uar_export_item *item)
+{
+	if (item->answer)
+		return keep_answer(s);
+	if (!item->result)
+		return UAR_OK;
+	s->result = copy(s, item->content);
+	s->blob = copy(s, item->blob);
+	return s->result.p && s->blob.p ? UAR_OK : UAR_ENOMEM;
+}
+
 static uar_err take_event(struct start *s, const struct uar_event *ev, struct uar_arena *scratch)
 {
 	struct uar_export_item item;
 	const struct uar_json *p;
 	uar_str status;
-	uar_err e = uar_export_item_read(ev, scratch, &item);
+	uar_err e = s->envelope ? uar_answer_text_feed(&s->answer, ev, scratch) : UAR_OK;
 
-	if (!e && item.result) {
-		s->result = copy(s, item.content);
-		s->blob = copy(s, item.blob);
-	}
-	if (e != UAR_ESKIP ||
-	    (ev->cls != UAR_EV_TASK_ATTEMPT_COMPLETED && ev->cls != UAR_EV_TASK_ATTEMPT_FAILED))
-		return e == UAR_ESKIP ? UAR_OK : e;
+	if (!e)
+		e = uar_export_item_read(ev, scratch, &item);
+	if (!e && s->envelope)
+		e = take_item(s, &item);
+	if (e && e != UAR_ESKIP)
+		return e;
+	if (ev->cls != UAR_EV_TASK_ATTEMPT_COMPLETED && ev->cls != UAR_EV_TASK_ATTEMPT_FAILED)
+		return UAR_OK;
 	e = uar_event_payload(ev, scratch, &p, NULL);
 	if (e)
 		return e;
@@ -247,6 +279,7 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 	}
 	uar_timer_stop(s->c->g->o.sched, &s->bound);
 	s->c->gone = s->c->hurry = NULL;
+	uar_answer_text_fini(&s->answer);
 	gate_problem(s->c, why, error);
 }
 
@@ -259,6 +292,7 @@ static void wait_for_end(struct start *s)
 	uar_err e;
 
 	s->bound.fn = on_bound;
+	uar_answer_text_init(&s->answer);
 	e = uar_timer_set(g->o.sched, &s->bound, g->o.sync_wait_us);
 	if (!e)
 		e = uar_stream_open(g->o.runtime, &o, &s->stream);

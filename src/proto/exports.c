@@ -2,6 +2,7 @@
 #include "proto/exports.h"
 
 #include "base/base64.h"
+#include "base/sha256.h"
 
 static uar_str text(const struct uar_export_item *x, const char *key)
 {
@@ -19,6 +20,64 @@ static uar_str blob_of(const struct uar_event *ev)
 	return uar_str_n(refs.p, uar_str_find(refs, '"'));
 }
 
+void uar_answer_text_init(struct uar_answer_text *a)
+{
+	*a = (struct uar_answer_text){ .text = uar_buf_make(UAR_LIMIT_ANSWER_BYTES) };
+}
+
+void uar_answer_text_fini(struct uar_answer_text *a)
+{
+	uar_buf_fini(&a->text);
+}
+
+/* A call that was made again has another message: what came before is void. */
+uar_err uar_answer_text_feed(struct uar_answer_text *a, const struct uar_event *ev,
+			     struct uar_arena *scratch)
+{
+	const struct uar_json *p;
+	uar_str id, delta;
+	uar_err e;
+
+	if (ev->cls != UAR_EV_MODEL_DELTA)
+		return UAR_OK;
+	e = uar_event_payload(ev, scratch, &p, NULL);
+	if (e)
+		return e;
+	id = uar_json_str(uar_json_get(p, UAR_STR("message_id")), UAR_STR(""));
+	delta = uar_json_str(uar_json_get(p, UAR_STR("text")), UAR_STR(""));
+	if (!uar_str_is(id, a->message_id)) {
+		snprintf(a->message_id, sizeof a->message_id, "%.*s", UAR_FMT(id));
+		uar_buf_clear(&a->text);
+		a->cut = false;
+	}
+	if (!a->cut && a->text.n + delta.n > UAR_LIMIT_ANSWER_BYTES) {
+		delta = uar_str_utf8_prefix(delta, UAR_LIMIT_ANSWER_BYTES - a->text.n);
+		uar_buf_add_str(&a->text, delta);
+		a->cut = true;
+	} else if (!a->cut) {
+		uar_buf_add_str(&a->text, delta);
+	}
+	return a->text.err;
+}
+
+/* The end of an agent's run stands for what it said. */
+static uar_err read_answer(const struct uar_event *ev, struct uar_arena *arena,
+			   struct uar_export_item *out)
+{
+	struct uar_export_item x = { .ev = ev, .type = UAR_STR("text"), .answer = true };
+	const struct uar_json *end;
+	uar_err e = uar_event_payload(ev, arena, &end, NULL);
+
+	if (e)
+		return e;
+	x.p = uar_json_get(end, UAR_STR("answer"));
+	x.id = uar_json_str(uar_json_get(x.p, UAR_STR("message_id")), UAR_STR(""));
+	if (!x.id.n)
+		return UAR_ESKIP;
+	*out = x;
+	return UAR_OK;
+}
+
 uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena,
 			     struct uar_export_item *out)
 {
@@ -27,8 +86,11 @@ uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena
 	uar_str type;
 	uar_err e;
 
+	if (ev->cls == UAR_EV_TASK_ATTEMPT_COMPLETED)
+		return read_answer(ev, arena, out);
 	if (ev->cls != UAR_EV_ARTIFACT_CHANGED)
 		return UAR_ESKIP;
+	x.id = ev->ids[UAR_ID_ARTIFACT];
 	e = uar_event_payload(ev, arena, &x.p, NULL);
 	if (e)
 		return e;
@@ -66,6 +128,9 @@ static void put_metadata(struct uar_jw *w, const struct uar_export_item *x)
 	}
 	if (trace.n)
 		uar_jw_str(w, "trace_id", trace);
+	if (x->answer &&
+	    uar_json_int(uar_json_get(x->p, UAR_STR("bytes")), 0) > UAR_LIMIT_ANSWER_BYTES)
+		uar_jw_bool(w, "truncated", true);
 	uar_jw_close(w);
 }
 
@@ -73,14 +138,14 @@ static void put_head(struct uar_jw *w, const struct uar_export_item *x)
 {
 	uar_str category = text(x, "category");
 
-	uar_jw_str(w, "export_item_id", x->ev->ids[UAR_ID_ARTIFACT]);
+	uar_jw_str(w, "export_item_id", x->id);
 	uar_jw_str(w, "run_id", x->ev->ids[UAR_ID_RUN]);
 	uar_jw_str(w, "type", x->type);
 	uar_jw_seconds(w, "created_at", x->ev->time_us);
 	uar_jw_str(w, "category", category.n ? category : UAR_STR("user"));
-	put_optional(w, "label", text(x, "label"));
+	put_optional(w, "label", x->answer ? UAR_STR("answer") : text(x, "label"));
 	put_optional(w, "description", text(x, "description"));
-	put_optional(w, "mime", text(x, "mime"));
+	put_optional(w, "mime", x->answer ? UAR_STR("text/plain") : text(x, "mime"));
 	uar_jw_int(w, "bytes", uar_json_int(uar_json_get(x->p, UAR_STR("bytes")), 0));
 	put_metadata(w, x);
 }
@@ -115,11 +180,14 @@ void uar_export_item_write(struct uar_jw *w, const char *key, const struct uar_e
 			   uar_str bytes)
 {
 	static const char *const plain[] = { "text", "url", "binary_url" };
-	uar_str content = x->blob.n ? bytes : x->content;
+	uar_str content = x->blob.n || x->answer ? bytes : x->content;
+	char sha256[UAR_SHA256_TEXT + 1];
 
 	uar_jw_obj(w, key);
 	put_head(w, x);
-	uar_jw_str(w, "sha256", text(x, "sha256"));
+	if (x->answer)
+		uar_sha256_hex(content, sha256);
+	uar_jw_str(w, "sha256", x->answer ? uar_str_c(sha256) : text(x, "sha256"));
 	if (x->upload)
 		uar_export_item_url(w, "binary_url", x->ev);
 	for (size_t i = 0; i < ARRAY_LEN(plain) && !x->upload; i++)

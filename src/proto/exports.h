@@ -8,16 +8,28 @@
 struct uar_export_item {
 	const struct uar_event *ev;
 	const struct uar_json *p; /* payload */
-	uar_str type;		  /* "text" */
-	uar_str content;	  /* as the event has it; empty when it is in the blob */
-	uar_str blob;		  /* sha256, or empty */
-	bool result;		  /* what the entry returned */
-	bool upload;		  /* the blob is what its binary_url stands for */
+	uar_str id;
+	uar_str type;	 /* "text" */
+	uar_str content; /* as the event has it; empty when it is in the blob */
+	uar_str blob;	 /* sha256, or empty */
+	bool result;	 /* what the entry returned */
+	bool upload;	 /* the blob is what its binary_url stands for */
+	bool answer;	 /* what an agent said: its text is in earlier events */
 };
 /* UAR_ESKIP: the event is no export item. */
 UAR_MUST_CHECK uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena,
 					    struct uar_export_item *out);
-/* `bytes`: those of the blob, when there is one. */
+/* The text of an agent's last message, gathered from the run's events in order. */
+struct uar_answer_text {
+	struct uar_buf text; /* at most UAR_LIMIT_ANSWER_BYTES, cut between characters */
+	char message_id[UAR_UUID_TEXT + 1];
+	bool cut;
+};
+void uar_answer_text_init(struct uar_answer_text *a);
+void uar_answer_text_fini(struct uar_answer_text *a);
+UAR_MUST_CHECK uar_err uar_answer_text_feed(struct uar_answer_text *a, const struct uar_event *ev,
+					    struct uar_arena *scratch);
+/* `bytes`: those of the blob or the answer, when it is one. */
 void uar_export_item_write(struct uar_jw *w, const char *key, const struct uar_export_item *x,
 			   uar_str bytes);
 /* Where the server shows the bytes of an uploaded item. */

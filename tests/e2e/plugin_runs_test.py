@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Entries of a plugin as runs: created, watched, cancelled, retried, read back."""
 import base64
+import hashlib
 import json
 import os
 import shutil
 
-from lib import Server, all_of, check, check_session, equal, main, refused, run_uar, test, wait_until
+from lib import Server, all_of, check, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.plugins import LAB, Lab
 from lib.server import ROOT
 
@@ -280,6 +281,42 @@ def keys():
         s.restart()
         equal(s.post_run("echo", args, idempotency_key="k", mode="sync").json["run_id"],
               s.marks()[0], "after a restart, and also for one who waits")
+
+
+@test("what_an_agent_says_is_its_result", "API-25")
+def agent_results():
+    long = "ä" * 400000
+    with Lab(run_timeout_seconds=60) as s:
+        for agent, message, entry in (("echo", 'say "ä"\n', True), ("demo", "hi", False), ("echo", long, True)):
+            body = {"plugin_id": "uar.agent", "entry_id": agent, "args": {"message": message}}
+            t = s.http.post("/plugin/trigger", body)
+            equal((t.status, t.json["success"]), (200, True), t.body[:500])
+            run_id, said = t.json["run_id"], t.json["data"]
+            equal(said, text_of(s.events(run_id)), "what the stream says")
+            check(said == message if entry else "You wrote" in said, said[:100])
+            check("Artifact" not in [e.type for e in s.events(run_id)], "it is not told twice")
+            r = s.get(run_id)
+            page = s.items(run_id)
+            equal(([i["export_item_id"] for i in page["items"]], page["next_after"]), (r["result_refs"], None))
+            item = page["items"][0]
+            raw = said.encode()
+            equal((item["type"], item["text"], item["bytes"], item["sha256"], item["label"]),
+                  ("text", said, len(raw), hashlib.sha256(raw).hexdigest(), "answer"))
+            content = f"/runs/{run_id}/export/{item['export_item_id']}/content"
+            equal(s.http.get(content).body, raw)
+            equal(s.http.get(content, headers={"Range": "bytes=2-5"}).body, raw[2:6])
+            equal(s.items(run_id, after=item["export_item_id"])["items"], [])
+            with s.channel("export", run_id=run_id) as ch:
+                equal([e.data["export_item_id"] for e in ch], r["result_refs"])
+            with s.channel("export", run_id=run_id, after=item["export_item_id"]) as ch:
+                equal([e for e in ch], [])
+        s.restart()
+        equal(s.items(run_id)["items"], [item], "after a restart")
+        run_id = s.create("echo", "x")
+        with s.channel("export") as ch:
+            other = s.create("echo", "y")
+            seen = ch.until(lambda e: e.data["run_id"] == other)[-1].data
+            equal((seen["bytes"], seen["label"]), (1, "answer"))
 
 
 @test("a_key_names_its_run_whatever_became_of_the_entry", "RUN-40 RUN-43")

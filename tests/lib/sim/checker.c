@@ -110,6 +110,8 @@ struct run_facts {
 	int terminals;
 	const char *status;
 	int open_tools;
+	char said[UAR_UUID_TEXT + 1]; /* the last message */
+	int64_t said_bytes;
 	bool result; /* the last event is what the run returned: its end must follow */
 	size_t item_count;
 	char items[SIM_RUN_ITEMS][UAR_UUID_TEXT + 1]; /* ids */
@@ -185,6 +187,26 @@ static void check_item(struct sim_checker *k, struct run_facts *f, const struct 
 			       "result");
 }
 
+static void check_said(struct run_facts *f, const struct uar_json *payload)
+{
+	uar_str id = uar_json_str(uar_json_get(payload, UAR_STR("message_id")), UAR_STR(""));
+	uar_str text = uar_json_str(uar_json_get(payload, UAR_STR("text")), UAR_STR(""));
+
+	if (!uar_str_is(id, f->said))
+		f->said_bytes = 0;
+	f->said_bytes += (int64_t)text.n;
+	snprintf(f->said, sizeof f->said, "%.*s", UAR_FMT(id));
+}
+
+/* An agent's result is all of its last message. */
+static bool is_answer(const struct run_facts *f, const struct uar_json *payload, uar_str id)
+{
+	const struct uar_json *answer = uar_json_get(payload, UAR_STR("answer"));
+
+	return uar_str_is(id, f->said) &&
+	       uar_json_int(uar_json_get(answer, UAR_STR("bytes")), -1) == f->said_bytes;
+}
+
 /* What the end names as the result was exported before, by this run. */
 static void check_refs(struct sim_checker *k, const struct run_facts *f, const struct uar_event *ev,
 		       const struct uar_json *payload)
@@ -192,7 +214,8 @@ static void check_refs(struct sim_checker *k, const struct run_facts *f, const s
 	const struct uar_json *refs = uar_json_get(payload, UAR_STR("result_refs"));
 
 	for (const struct uar_json *id = uar_json_at(refs, 0); id; id = id->next)
-		if (f->item_count < SIM_RUN_ITEMS && !has_item(f, id->text))
+		if (f->item_count < SIM_RUN_ITEMS && !has_item(f, id->text) &&
+		    !is_answer(f, payload, id->text))
 			sim_checker_broken(k, "%.*s ended with %.*s, which it did not export",
 					   UAR_FMT(ev->ids[UAR_ID_RUN]), UAR_FMT(id->text));
 	if (f->open_tools)
@@ -216,6 +239,8 @@ static void check_work(struct sim_checker *k, struct run_facts *f, const struct 
 	f->open_tools -= ev->cls == UAR_EV_TOOL_RESULT || ev->cls == UAR_EV_TOOL_FAILED;
 	if (ev->cls == UAR_EV_ARTIFACT_CHANGED)
 		check_item(k, f, ev, payload);
+	if (ev->cls == UAR_EV_MODEL_DELTA)
+		check_said(f, payload);
 	if (ends_run(ev->cls))
 		check_refs(k, f, ev, payload);
 	uar_arena_fini(&arena);

@@ -34,6 +34,10 @@ export interface TaskAttemptCompletedPayload {
   attempt: number;
   status: "completed";
   result_refs: string[];
+  answer?: {
+    message_id: string;
+    bytes: number;
+  };
   usage?: Usage;
   duration_ms: number;
   completion_summary?: string;
