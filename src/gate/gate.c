@@ -311,6 +311,9 @@ void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 		copy.where[0] = 0;
 	if (e == UAR_ENOTFOUND)
 		name_missing(c, &copy);
+	/* Where the disk is and how SQLite puts it is for the log. */
+	if (e == UAR_EDISKFULL && strncmp(copy.text, uar_err_text(e), strlen(uar_err_text(e))) != 0)
+		uar_error_set(&copy, e, "%s", uar_err_text(e));
 	gate_call_free(c);
 	if (r)
 		uar_http_problem(r, e, &copy);

@@ -26,13 +26,39 @@ static void drop(struct rt_op *under_way)
 	uar_free(UAR_OWNER(under_way, struct cancellation, under_way));
 }
 
+/* There is no space to write that the run is cancelled, and perhaps this very run
+ * fills the disk: it is stopped at once. The caller is told that nothing is
+ * recorded; the request waits in front of what the worker says of its end, and is
+ * recorded with it when there is space. */
+static void stop_unrecorded(struct live_run *r, uar_str reason)
+{
+	struct uar_command cancel = { .kind = UAR_CMD_CANCEL, .text = reason };
+
+	if (r->stopping)
+		return;
+	r->stopping = true;
+	rt_log_run(r, UAR_LOG_WARN, "run.stopped_unrecorded", uar_err_text(UAR_EDISKFULL));
+	rt_send(r, &cancel);
+	if (r->worker)
+		rt_effect(r, UAR_DO_STOP_ENTRY);
+}
+
 /* Refused by the table: it is being cancelled, or over; both are what was asked for. */
 static void cancelled(struct cmd *cmd, uar_err e, const struct uar_error *error,
 		      const struct uar_run *run)
 {
+	struct uar_error full = { 0 };
+
 	(void)run;
 	if (e == UAR_ESTATE)
 		e = UAR_OK;
+	if (e == UAR_EDISKFULL) {
+		stop_unrecorded(cmd->run, cmd->c.text);
+		uar_error_set(&full, e,
+			      "%s: the run is stopped, which is recorded once there is space",
+			      uar_err_text(e));
+		error = &full;
+	}
 	finish(cmd->ctx, e, e ? error : NULL);
 }
 

@@ -236,6 +236,7 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->note.text;
 		out[n++] = &c->note.metadata;
 		break;
+	case UAR_CMD_CANCEL:
 	case UAR_CMD_SESSION: out[n++] = &c->text; break;
 	case UAR_CMD_ASK: n = ask_strings(&c->ask, out); break;
 	case UAR_CMD_ANSWER: out[n++] = &c->answer.reason; break;
@@ -282,6 +283,7 @@ static void owe_command(struct live_run *r, const struct uar_command *c)
 	switch (c->kind) {
 	case UAR_CMD_START:
 	case UAR_CMD_FINISH:
+	case UAR_CMD_CANCEL:
 	case UAR_CMD_STOPPED:
 	case UAR_CMD_TIMEOUT:
 	case UAR_CMD_RECOVER: rt_owe(r, OWED(c->kind)); break;

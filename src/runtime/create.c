@@ -323,16 +323,26 @@ static uar_err submit(struct creation *c, struct agg *a, bool new_session, bool 
 	return e;
 }
 
+/* Another attempt of a plugin needs no turn of its own: it remembers nothing that
+ * was said, so attempts of one run do not wait for each other. */
+static bool stands_apart(const struct creation *c)
+{
+	return c->op->parent && c->op->plugin_id.n;
+}
+
 static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool is_new)
 {
 	struct agg *a = rt_agg_find(c->rt, &c->op->owner, session_id);
 	uar_err e = UAR_OK;
 
+	if (stands_apart(c))
+		uar_uuid_next(&c->rt->ids, c->thread_id);
+
 	if (!a)
 		e = rt_agg_make(c->rt, &c->op->owner, session_id, sequence, &a);
 	if (!e) {
 		rt_agg_hold(a);
-		e = submit(c, a, is_new, is_new);
+		e = submit(c, a, is_new, is_new || stands_apart(c));
 		rt_agg_drop(a);
 	}
 	if (e)

@@ -115,6 +115,7 @@ struct live_run {
 	uint32_t owed;		    /* OWED_ bits: what could not be sent for lack of memory */
 	uar_err lost;		    /* why a part of the worker's output is gone; UAR_OK: none */
 	bool plain;		    /* its failure is told in our own words */
+	bool stopping;		    /* it was told to stop before the log could be */
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
 	uar_str run_key, thread_key;

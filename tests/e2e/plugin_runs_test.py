@@ -283,6 +283,26 @@ def keys():
               s.marks()[0], "after a restart, and also for one who waits")
 
 
+@test("attempts_of_one_run_do_not_wait_for_each_other", "")
+def side_by_side():
+    with Lab() as s:
+        first = s.begin("gate", {"file": s.file("gate")})
+        s.stop_run(first)
+        s.done(first)
+        runs = [s.http.post(f"/runs/{first}/retry", {}).json["run_id"] for _ in range(3)]
+        for run_id in runs:  # all are at work at the same time
+            s.until(run_id, lambda r: r["progress"] == 0.5)
+        s.open_gate()
+        for run_id in runs:
+            r = s.done(run_id)
+            equal((r["status"], r["attempt"], r["root_run_id"]), ("succeeded", 2, first))
+        equal({s.get(x)["session_id"] for x in [first] + runs}, {s.get(first)["session_id"]})
+        log = s.session_events(runs[-1])
+        equal([e.data["sequence"] for e in log], list(range(1, len(log) + 1)))
+        s.restart()
+        equal([s.get(x)["status"] for x in runs], ["succeeded"] * 3)
+
+
 @test("what_an_agent_says_is_its_result", "API-25")
 def agent_results():
     long = "ä" * 400000

@@ -9,6 +9,7 @@ import tempfile
 
 from lib import (Provider, Server, Skip, Stream, all_of, check, check_session, connect, equal, main,
                  refused, test, text_of, wait_until)
+from lib.check import readable
 from lib.client import host_of
 from lib.plugins import Lab
 from lib.server import UAR, clean_environment, flags, run_uar
@@ -73,7 +74,6 @@ def disk_full():
             equal([e.key() for e in s.events(before)], whole)
             check(len(s.http.get("/api/runs").json["runs"]) >= 2)
             equal(s.cancel(before)["status"], "succeeded", "what is over needs no space")
-            refused(s.http.post(f"/api/runs/{live}/cancel", {}), 507, "STORAGE_FULL")
             p.release()
             disk.free()
             again = wait_until(lambda: (r := create_status(s, f"k{n}")).status == 202 and r,
@@ -87,6 +87,44 @@ def disk_full():
             for run_id in acked + [before, live]:
                 equal(s.record(run_id)["status"], "succeeded")
             equal(check_session(s.session_events(live)), {live: True})
+
+
+@test("a_full_disk_does_not_keep_a_run_from_being_stopped", "")
+def stop_on_full_disk():
+    """The worker ends while the log can take nothing; the facts follow when it can."""
+    with SmallDisk("6m") as disk, Provider() as p, tempfile.TemporaryDirectory() as home:
+        bell = os.path.join(home, "bell")
+        os.mkfifo(bell)
+        ear = os.open(bell, os.O_RDONLY | os.O_NONBLOCK)  # who rings does not wait for us
+        with Lab(env=p.env("gate"), data=os.path.join(disk.path, "data")) as s:
+            run_id = s.begin("bell", {"fifo": bell})
+            s.until(run_id, lambda r: r["progress"] == 0.5)
+            talk = s.create("assistant", "to be stopped")
+            with s.stream(talk) as stream:
+                stream.until(lambda e: e.type == "ChatDelta")
+            disk.fill()
+            for n in range(20000):
+                a = create_status(s, f"k{n}")
+                if a.status != 202:
+                    break
+            refused(a, 507, "STORAGE_FULL")
+            equal(a.json["detail"], "no space left for new facts")
+            for path in (f"/runs/{run_id}/cancel", f"/api/runs/{talk}/cancel"):
+                a = s.http.post(path, {"reason": "it fills the disk"})
+                refused(a, 507, "STORAGE_FULL")
+                check("the run is stopped" in a.json["detail"], a.body)
+                equal(s.http.post(path, {}).status, 507, "and again")
+            check(readable(ear), "the plugin was not told")
+            equal(os.read(ear, 100), b"cancelled\n")
+            os.close(ear)
+            for x in (run_id, talk):
+                check(s.record(x)["status"] == "running", "nothing is shown that is not recorded")
+            disk.free()
+            for x in (run_id, talk):
+                r = s.finish(x)
+                equal((r["status"], r["cancel_reason"]), ("canceled", "it fills the disk"), r)
+            equal(check_session(s.session_events(talk)), {talk: True})
+            equal(s.play("echo", {"say": 1})["status"], "succeeded", "its place is free again")
 
 
 @test("an_upload_that_does_not_fit_is_refused_and_leaves_nothing", "EXP-21")
