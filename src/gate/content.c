@@ -22,6 +22,7 @@ struct download {
 	struct uar_answer_text answer;
 	struct uar_buf type, disposition;
 	uint64_t total;
+	int64_t began_us;
 	struct uar_http_range range; /* what is left to be sent */
 	uint64_t after;		     /* look-up: run_sequence of the last event seen */
 	struct uar_read read;
@@ -138,6 +139,8 @@ static void go_on(struct download *d)
 	if (!e && d->range.count) {
 		e = d->blob ? fetch(d) : UAR_EINTERNAL;
 	} else if (!e) {
+		gate_numbers_export(d->g->numbers,
+				    uar_clock_mono(d->g->o.sched->clock) - d->began_us);
 		uar_http_stream_end(d->http);
 		destroy(d);
 		return;
@@ -448,6 +451,7 @@ static void begin(struct call *c, bool action)
 
 	if (d) {
 		d->g = c->g;
+		d->began_us = uar_clock_mono(c->g->o.sched->clock);
 		d->c = c;
 		uar_list_init(&d->node);
 		uar_arena_init(&d->arena, 0);

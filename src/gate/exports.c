@@ -20,6 +20,7 @@ struct listing {
 	uint64_t last;	  /* run_sequence of the last item written */
 	size_t at;	  /* in the page */
 	uint64_t count, limit;
+	int64_t began_us;
 	bool reading;
 };
 
@@ -55,6 +56,7 @@ static void finish(struct listing *l, bool more)
 		uar_jw_null(&l->w, "next_after");
 	uar_jw_close(&l->w);
 	l->out.err = uar_jw_end(&l->w);
+	gate_numbers_export(c->g->numbers, uar_clock_mono(c->g->o.sched->clock) - l->began_us);
 	out = l->out;
 	l->out = uar_buf_make(0);
 	free_listing(l);
@@ -247,6 +249,7 @@ void gate_list_exports(struct call *c)
 
 	if (!e) {
 		l->c = c;
+		l->began_us = uar_clock_mono(c->g->o.sched->clock);
 		uar_arena_init(&l->scratch, 0);
 		uar_answer_text_init(&l->answer);
 		l->out = uar_buf_make(UAR_LIMIT_EXPORT_LIST_BYTES);

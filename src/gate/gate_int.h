@@ -158,6 +158,7 @@ void gate_channels_fini(struct uar_gate *g);
 struct numbers *gate_numbers_create(void);
 void gate_numbers_destroy(struct numbers *n); /* NULL is fine */
 void gate_numbers_count(struct numbers *n, const struct uar_commit *c);
+void gate_numbers_export(struct numbers *n, int64_t us); /* how long one took to be read */
 void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_buf *out);
 
 /* content.c */

@@ -25,8 +25,10 @@ struct numbers {
 	struct series *slots[SLOTS];
 	struct series other;
 	size_t count;
-	struct histogram first_token, model;
-	uint64_t model_failures, input_tokens, output_tokens;
+	struct histogram first_token, model, tool, permission, export;
+	uint64_t model_failures, input_tokens, output_tokens, time_limits;
+	double cost_usd;
+	struct uar_arena scratch; /* of a payload */
 };
 
 /* --- counting ------------------------------------------------------------------------ */
@@ -79,8 +81,22 @@ static void count_end(struct numbers *n, struct series *s, const struct uar_run 
 	n->output_tokens += (uint64_t)run->call.output_tokens;
 }
 
+/* A number that only the event has. Such events are rare beside deltas. */
+static double told(struct numbers *n, const struct uar_event *ev, const char *key)
+{
+	const struct uar_json *p = NULL;
+	double v = 0;
+
+	if (uar_event_payload(ev, &n->scratch, &p, NULL) == UAR_OK)
+		v = uar_json_double(uar_json_get(p, uar_str_c(key)), 0);
+	uar_arena_reset(&n->scratch);
+	return v;
+}
+
 static void count_model(struct numbers *n, const struct uar_run *run, const struct uar_event *ev)
 {
+	if (ev->cls == UAR_EV_MODEL_COMPLETED)
+		n->cost_usd += told(n, ev, "cost_usd");
 	n->model_failures += ev->cls == UAR_EV_MODEL_FAILED;
 	gate_histogram_add(&n->model, ev->time_us - run->call.requested_us);
 	if (run->call.first_us)
@@ -103,6 +119,14 @@ static void count_event(struct numbers *n, struct series *s, const struct uar_co
 	case UAR_EV_ARTIFACT_CHANGED: s->exports++; break;
 	case UAR_EV_MODEL_COMPLETED:
 	case UAR_EV_MODEL_FAILED: count_model(n, run, ev); break;
+	case UAR_EV_TOOL_RESULT:
+	case UAR_EV_TOOL_FAILED:
+		gate_histogram_add(&n->tool, (int64_t)(told(n, ev, "duration_ms") * 1000));
+		break;
+	case UAR_EV_ACTION_RESOLVED:
+		gate_histogram_add(&n->permission, (int64_t)(told(n, ev, "waited_ms") * 1000));
+		break;
+	case UAR_EV_TASK_TIMED_OUT: n->time_limits++; break;
 	default: break;
 	}
 }
@@ -238,12 +262,31 @@ void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_bu
 	gate_metric_head(b, "model_first_token_seconds", "histogram",
 			 "From a call of a model to its first token.");
 	gate_histogram_write(b, "model_first_token_seconds", "", &n->first_token);
+	gate_metric_head(b, "tool_seconds", "histogram", "Calls of tools, from start to end.");
+	gate_histogram_write(b, "tool_seconds", "", &n->tool);
+	gate_metric_head(b, "permission_wait_seconds", "histogram",
+			 "From a question to its answer.");
+	gate_histogram_write(b, "permission_wait_seconds", "", &n->permission);
+	gate_metric_head(
+		b, "export_seconds", "histogram",
+		"From a request for items or the content of one to the end of the answer.");
+	gate_histogram_write(b, "export_seconds", "", &n->export);
+	gate_metric(b, "run_time_limits_total", "counter", n->time_limits,
+		    "Runs that reached their time limit.");
+	gate_metric_head(b, "model_cost_usd_total", "counter",
+			 "What calls cost, where it is known.");
+	uar_buf_printf(b, "uar_model_cost_usd_total %.6f\n", n->cost_usd);
 	gate_metric(b, "model_failures_total", "counter", n->model_failures,
 		    "Calls of models that failed.");
 	gate_metric(b, "model_input_tokens_total", "counter", n->input_tokens,
 		    "Tokens given to models by runs that ended.");
 	gate_metric(b, "model_output_tokens_total", "counter", n->output_tokens,
 		    "Tokens that models gave.");
+}
+
+void gate_numbers_export(struct numbers *n, int64_t us)
+{
+	gate_histogram_add(&n->export, us);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -254,6 +297,7 @@ struct numbers *gate_numbers_create(void)
 
 	if (!n)
 		return NULL;
+	uar_arena_init(&n->scratch, 0);
 	snprintf(n->other.plugin, sizeof n->other.plugin, "other");
 	snprintf(n->other.entry, sizeof n->other.entry, "other");
 	return n;
@@ -263,5 +307,7 @@ void gate_numbers_destroy(struct numbers *n)
 {
 	for (size_t i = 0; n && i < SLOTS; i++)
 		uar_free(n->slots[i]);
+	if (n)
+		uar_arena_fini(&n->scratch);
 	uar_free(n);
 }

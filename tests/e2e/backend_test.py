@@ -141,6 +141,32 @@ def by_command():
         equal((p["result"], p["reason"]), ("deny", "not today"))
 
 
+@test("what_took_how_long_is_measured", "PERF-11")
+def measured():
+    with Shop({"claude": {"script": ALLOW}}) as s:
+        def number(name):
+            text = s.http.get("/metrics").body.decode()
+            found = [x for x in text.splitlines() if x.startswith(f"uar_{name}{{}} ") or x.startswith(f"uar_{name} ")]
+            equal(len(found), 1, name)
+            return float(found[0].split()[-1])
+        equal([number(n + "_count") for n in ("permission_wait_seconds", "tool_seconds", "export_seconds")],
+              [0, 0, 0])
+        run_id = s.create("claude", "hi")
+        equal(s.respond(s.asked(run_id)["actions"][0]["action_id"]).status, 200)
+        log = s.log_of(run_id)
+        equal(number("permission_wait_seconds_count"), 1)
+        waited = one(log, "action.resolved")["payload"]["waited_ms"]
+        check(abs(number("permission_wait_seconds_sum") - waited / 1000) < 1e-6)
+        tools = [e["payload"]["duration_ms"] for e in of(log, "tool.result") + of(log, "tool.failed")]
+        equal(number("tool_seconds_count"), len(tools))
+        cost = sum(e["payload"].get("cost_usd", 0) for e in of(log, "model.completed"))
+        check(abs(number("model_cost_usd_total") - cost) < 1e-5, cost)
+        item = s.http.get(f"/runs/{run_id}/export").json["items"][0]["export_item_id"]
+        equal(s.http.get(f"/runs/{run_id}/export/{item}/content").status, 200)
+        equal(number("export_seconds_count"), 2)
+        equal(number("run_time_limits_total"), 0)
+
+
 @test("what_waits_is_found_across_runs", "")
 def waiting():
     two = TALK + [ASK % (1, 1, "a"), ASK % (2, 2, "b"), "expect allow", "expect deny", "result"]

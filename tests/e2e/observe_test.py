@@ -132,6 +132,7 @@ def metrics():
             equal(value(text, name + "_bucket", **lab, entry="echo", le="+Inf"), count)
             check(name + '_sum{plugin="lab",entry="echo"}' in text, name)
         equal(value(text, "uar_model_call_seconds_count"), 1)
+        equal(s.metric("uar_run_time_limits_total"), 1)
         equal(value(text, "uar_model_first_token_seconds_count"), 1)
         equal(s.metric("uar_plugin_runs_waiting"), 2)
         check(s.metric("uar_plugin_processes") >= 1)
