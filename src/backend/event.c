@@ -130,7 +130,8 @@ bool uab_event_make(const uaa_kind *agent, const uaa_event_spec *in, bool truste
 	bool ok;
 
 	apply_kind(&s);
-	s.text = clean_text(s.text, &text);
+	if (!trusted) /* else it comes from the JSON reader, which takes no other */
+		s.text = clean_text(s.text, &text);
 	s.message = bound_message(clean_text(s.message, &message), &cut);
 	ok = uab_bound_data(s.data_json, trusted, &data, &s.data_json);
 	ok = ok && !text.err && !message.err && !cut.err;

@@ -104,8 +104,8 @@ struct uaa_event {
 };
 /* One event of exactly these fields; NULL when out of memory. */
 struct uaa_event *uab_event_new(const uaa_kind *agent, const uaa_event_spec *s);
-/* Applies bounds and rules; hands the event(s) to `put` in order. `trusted` data
- * is compact JSON already. False: out of memory or `put` refused. */
+/* Applies bounds and rules; hands the event(s) to `put` in order. `trusted`:
+ * its data is compact JSON already, its text valid UTF-8. False: out of memory or `put` refused. */
 typedef bool uab_event_put(void *ctx, struct uaa_event *ev); /* takes ev */
 bool uab_event_make(const uaa_kind *agent, const uaa_event_spec *s, bool trusted,
 		    uab_event_put *put, void *ctx);

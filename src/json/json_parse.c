@@ -276,6 +276,10 @@ static uint64_t key_bit(uar_str key)
 	return 1ull << (mix & 63);
 }
 
+/* Set when two keys share a bit, by accident or because one is repeated; also a bit of
+ * its own, since to look once too often does no harm. */
+#define SHARED_BIT (1ull << 63)
+
 static bool has_key(const struct uar_json *object, uar_str key)
 {
 	for (const struct uar_json *m = object->first; m; m = m->next)
@@ -302,7 +306,7 @@ static inline uar_err read_key(struct reader *r, uar_str *key)
 		r->p = start;
 		return fail(r, UAR_EDUPKEY, "the same key twice in one object");
 	}
-	top->text.n |= bit;
+	top->text.n |= bit | (top->text.n & bit ? SHARED_BIT : 0);
 	skip_space(r);
 	if (r->p >= r->end || *r->p != ':')
 		return syntax(r, "expected ':'");
@@ -311,15 +315,9 @@ static inline uar_err read_key(struct reader *r, uar_str *key)
 	return UAR_OK;
 }
 
-/* Keys share a bit by accident, repeated ones always. */
-static bool some_share_a_bit(const struct uar_json *object)
-{
-	return (uint32_t)__builtin_popcountll(object->text.n) < object->count;
-}
-
 static uar_err keep_last(struct reader *r, struct uar_json *object)
 {
-	uar_err e = some_share_a_bit(object) ? uar_json_keys_last(&r->keys, object) : UAR_OK;
+	uar_err e = object->text.n & SHARED_BIT ? uar_json_keys_last(&r->keys, object) : UAR_OK;
 
 	return e ? fail(r, e, "out of memory") : UAR_OK;
 }
