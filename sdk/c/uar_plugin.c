@@ -215,7 +215,8 @@ static void on_hello(struct wire *w, struct json id, struct json params)
 
 	if (line >= 4096)
 		w->line_max = (size_t)line;
-	add_c(&t, ",\"result\":{\"protocol\":\"" PROTOCOL "\",\"sdk\":\"c\",\"entries\":[");
+	add_c(&t, ",\"result\":{\"protocol\":\"" PROTOCOL
+		  "\",\"sdk\":\"c\",\"ping\":true,\"entries\":[");
 	for (const struct uarp_entry *x = w->plugin->entries; x && x->id; x++) {
 		if (x != w->plugin->entries)
 			add_c(&t, ",");
@@ -305,6 +306,8 @@ static void on_line(struct wire *w, const char *line, size_t n)
 		on_start(w, id, params);
 	else if (key_is(method, "run.cancel", 10))
 		on_cancel(w, params);
+	else if (key_is(method, "ping", 4))
+		reply(w, id, ",\"result\":{}}");
 	else
 		reply(w, id, ",\"error\":{\"code\":-32601,\"message\":\"no such method\"}}");
 }

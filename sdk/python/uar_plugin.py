@@ -407,7 +407,10 @@ class Plugin:
                 limits = (message.get("params") or {}).get("limits") or {}
                 wire.line_bytes = limits.get("line_bytes", wire.line_bytes)
                 wire.send({"id": message["id"], "result": {
-                    "protocol": PROTOCOL, "sdk": "python", "entries": sorted(self.entries)}})
+                    "protocol": PROTOCOL, "sdk": "python", "ping": True,
+                    "entries": sorted(self.entries)}})
+            elif method == "ping":
+                wire.send({"id": message["id"], "result": {}})
             elif method == "run.start":
                 self.start(wire, message)
             elif method == "run.cancel":

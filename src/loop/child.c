@@ -214,6 +214,8 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 		(output ? c->o.output : c->o.errors)(c->o.ctx, uar_str_n(buf->base, (size_t)n));
 	} else if (n < 0) {
 		close_handle((uv_handle_t *)s);
+		if (output && c->o.output_ended)
+			c->o.output_ended(c->o.ctx);
 		tell_if_over(c);
 	}
 }
@@ -336,8 +338,10 @@ uar_err uar_child_start(struct uar_loop *l, const struct uar_child_options *o,
 
 void uar_child_kill(struct uar_child *c)
 {
-	if (!c->gone && c->pid > 0)
-		kill(c->pid, SIGTERM);
+	if (c->gone || c->pid <= 0)
+		return;
+	kill(c->pid, SIGTERM);
+	kill(c->pid, SIGCONT); /* it hears nothing while somebody has stopped it */
 }
 
 void uar_child_destroy(struct uar_child *c)

@@ -19,6 +19,8 @@ struct uar_child_options {
 	 * that is fine inside `exited`. */
 	void (*output)(void *ctx, uar_str bytes);
 	void (*errors)(void *ctx, uar_str bytes); /* standard error */
+	/* No output follows, though it may live on; `exited` comes later. NULL is fine. */
+	void (*output_ended)(void *ctx);
 	/* The whole tree is gone and both streams are read to their end. Once. Status
 	 * as a shell shows it: 128 + signal, 127 for a command that cannot be started. */
 	void (*exited)(void *ctx, int status);

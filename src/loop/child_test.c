@@ -53,7 +53,9 @@ static void on_exited(void *ctx, int status)
 static bool play(struct scene *s, const char *script)
 {
 	const char *const argv[] = { "sh", "-c", script, NULL };
-	struct uar_child_options o = { argv, environment, "/", NULL, on_errors, on_exited, s };
+	struct uar_child_options o = {
+		argv, environment, "/", NULL, on_errors, NULL, on_exited, s
+	};
 	struct uar_error error = { 0 };
 
 	*s = (struct scene){ .out = uar_buf_make(1 << 20), .err = uar_buf_make(1 << 20) };
@@ -118,9 +120,8 @@ TEST(a_command_that_is_not_there_exits_127, "")
 {
 	static const char *const argv[] = { "/nonexistent/command", NULL };
 	struct scene s;
-	struct uar_child_options o = {
-		argv, environment, NULL, on_output, on_errors, on_exited, &s
-	};
+	struct uar_child_options o = { argv,	  environment, NULL,	  on_output,
+				       on_errors, NULL,	       on_exited, &s };
 
 	s = (struct scene){ .out = uar_buf_make(1 << 20), .err = uar_buf_make(1 << 20) };
 	REQUIRE(uar_loop_create(&uar_clock_system, &s.loop) == UAR_OK);

@@ -89,6 +89,29 @@ void call_send_start(struct uar_entry_call *c)
 	uar_jw_raw(&w, "params", uar_buf_str(&c->start));
 	process_send(s, &w);
 	uar_buf_fini(&c->start);
+	if (uar_timer_set(sched_of(c), &c->grace, c->plugin->m.answer_timeout_us))
+		plugin_note(c->plugin, UAR_LOG_ERROR, "plugin.no_timer", c, UAR_STR(""));
+}
+
+void call_answered(struct uar_entry_call *c)
+{
+	if (c->answered)
+		return;
+	c->answered = true;
+	if (c->state == CALL_RUNNING)
+		uar_timer_stop(sched_of(c), &c->grace);
+}
+
+/* A process that does not answer is stopped, or hangs: its other runs will not hear
+ * from it, either. What it wrote while nobody read counts as said. */
+static void not_answered(struct uar_entry_call *c)
+{
+	struct process *s = c->process;
+
+	if (!s->pauses)
+		process_kill(s, "it did not answer run.start in time");
+	else if (uar_timer_set(sched_of(c), &c->grace, c->plugin->m.answer_timeout_us))
+		process_kill(s, "out of memory");
 }
 
 /* --- the end ------------------------------------------------------------------------ */
@@ -187,6 +210,7 @@ static void on_start_reply(struct uar_entry_call *c, const struct uar_message *m
 
 void call_message(struct uar_entry_call *c, const struct uar_message *m)
 {
+	call_answered(c);
 	switch (m->kind) {
 	case UAR_MESSAGE_REPLY: on_start_reply(c, m); break;
 	case UAR_MESSAGE_PROGRESS:
@@ -250,6 +274,10 @@ static void on_grace_over(struct uar_timer *t)
 	struct process *s = c->process;
 	static const char why[] = "a run did not stop when it was told to";
 
+	if (c->state == CALL_RUNNING) {
+		not_answered(c);
+		return;
+	}
 	if (!c->request) { /* it was never given to a process */
 		call_end(c, &stopped);
 		return;
@@ -287,6 +315,7 @@ void call_cancel(struct uar_entry_call *c, uar_str reason)
 		uar_jw_str(&w, "reason", reason);
 	uar_jw_double(&w, "grace_seconds", (double)c->plugin->m.cancel_grace_us / 1e6);
 	process_send(c->process, &w);
+	process_doubt(c->process);
 	if (uar_timer_set(sched_of(c), &c->grace, c->plugin->m.cancel_grace_us))
 		process_kill(c->process, "out of memory");
 }

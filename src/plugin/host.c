@@ -172,13 +172,17 @@ static struct process *with_room(struct plugin *p)
 	return NULL;
 }
 
-/* Processes that can take runs; those on their way out do not count. */
+/* Processes that can take runs; those on their way out do not count. One that has
+ * closed its output does: how it ended decides how soon the next one may start. */
 static uint32_t useful(const struct plugin *p)
 {
 	uint32_t n = 0;
 
-	UAR_LIST_EACH (it, &p->processes)
-		n += UAR_OWNER(it, struct process, node)->state <= PROCESS_READY;
+	UAR_LIST_EACH (it, &p->processes) {
+		enum process_state state = UAR_OWNER(it, struct process, node)->state;
+
+		n += state <= PROCESS_READY || state == PROCESS_CLOSED;
+	}
 	return n;
 }
 

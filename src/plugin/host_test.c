@@ -14,6 +14,7 @@ extern char **environ;
 __attribute__((constructor)) static void be_supervisor(int argc, char **argv)
 {
 	uar_supervise(argc, argv);
+	signal(SIGPIPE, SIG_IGN); /* as the server does: a process may leave unasked */
 }
 
 /* What every script begins with: answers hello, then $line is a message and $run
@@ -163,7 +164,7 @@ TEST(a_command_that_is_missing_fails_the_run, "")
 {
 	struct scene s;
 
-	REQUIRE(open_scene(&s, "", "echo 'no such thing' >&2; exit 9\n"));
+	REQUIRE(open_scene(&s, "", "printf 'no such thing' >&2; exit 9\n"));
 	go(&s, 0);
 	until_done(&s, 0);
 	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
@@ -176,11 +177,118 @@ TEST(silence_is_ended, "")
 {
 	struct scene s;
 
-	REQUIRE(open_scene(&s, ",\"start_timeout_seconds\":0.05", "sleep 1000\n"));
+	REQUIRE(open_scene(&s, "", "echo here >&2; sleep 1000\n"));
+	leap_hold(&s.time);
 	go(&s, 0);
+	until_note(&s, "plugin.stderr here");
+	scene_later(&s, 10);
 	until_done(&s, 0);
 	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
 	CHECK(strstr(s.calls[0].message, "hello") != NULL);
+	scene_end(&s);
+}
+
+/* Its neighbour, which it had begun, will not hear from it, either. */
+TEST(a_start_without_an_answer_ends_the_process, "ERR-07")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, ",\"concurrency\":2",
+			   HELLO "next; tell run.progress ',\"progress\":0.5'\nnext\n"
+				 "echo stopped >&2; kill -STOP $$; tell run.result ''\n"));
+	leap_hold(&s.time);
+	go(&s, 0);
+	while (s.calls[0].progress != 0.5)
+		uar_loop_run(s.loop);
+	scene_later(&s, 3600); /* one that was answered may take its time */
+	go(&s, 1);
+	until_note(&s, "plugin.stderr stopped");
+	CHECK(!s.calls[0].done && !s.calls[1].done);
+	scene_later(&s, 30);
+	until_done(&s, 1);
+	until_done(&s, 0);
+	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
+	CHECK_STR(uar_str_c(s.calls[1].code), "TRANSPORT_ERROR");
+	CHECK(strstr(s.calls[1].message, "did not answer run.start") != NULL);
+	scene_end(&s);
+}
+
+TEST(a_process_without_output_is_ended, "ERR-07")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "",
+			   HELLO "next; tell run.progress ',\"progress\":0.5'\n"
+				 "[ -e was ] || { : > was; exec >&-; "
+				 "while :; do sleep 1000; done; }\ntell run.result ''\nnext\n"));
+	leap_hold(&s.time);
+	go(&s, 0);
+	while (s.calls[0].progress != 0.5)
+		uar_loop_run(s.loop);
+	while (!s.calls[0].done) /* when its end is read is its own affair */
+		scene_later(&s, 1);
+	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
+	CHECK_MSG(strstr(s.calls[0].message, "closed its standard output") != NULL, "%s",
+		  s.calls[0].message);
+	scene_later(&s, 1);
+	go(&s, 1);
+	until_done(&s, 1);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	scene_end(&s);
+}
+
+/* A process that was told to stop a run and says nothing may be dead: another run waits
+ * for the next process, or is given to it as soon as it speaks. */
+TEST(a_process_in_its_grace_gets_no_runs, "")
+{
+	struct uar_plugin_stats stats;
+	struct scene s;
+
+	REQUIRE(open_scene(&s, ",\"concurrency\":4",
+			   HELLO "[ -e was ] && while next; do tell run.result ''; done\n: > was\n"
+				 "next; tell run.progress ',\"progress\":0.5'\n"
+				 "next; echo told >&2; while :; do sleep 1000; done\n"));
+	leap_hold(&s.time);
+	go(&s, 0);
+	while (s.calls[0].progress != 0.5)
+		uar_loop_run(s.loop);
+	s.port->ops->cancel(s.calls[0].call, UAR_STR(""));
+	until_note(&s, "plugin.stderr told");
+	go(&s, 1);
+	scene_later(&s, 4);
+	CHECK(!s.calls[0].done && !s.calls[1].done);
+	scene_later(&s, 1);
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	scene_later(&s, 1); /* the next process is not started at once */
+	until_done(&s, 1);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	uar_plugin_host_stats(s.host, &stats);
+	CHECK_INT(stats.started, 2);
+	scene_end(&s);
+}
+
+TEST(a_process_that_answers_a_ping_is_not_doubted, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, ",\"concurrency\":4",
+			   "next() { read -r line || exit 0; run=${line#*'\"run_id\":\"'}; "
+			   "run=${run%%'\"'*}; }\n"
+			   "next; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":"
+			   "{\"protocol\":\"1\",\"ping\":true}}'\nnext; first=$run\n"
+			   "echo begun >&2; next; next; id=${line#*'\"id\":'}; id=${id%%,*}\n"
+			   "echo '{\"jsonrpc\":\"2.0\",\"id\":'$id',\"result\":{}}'\nnext\n"
+			   "echo '{\"jsonrpc\":\"2.0\",\"method\":\"run.result\","
+			   "\"params\":{\"run_id\":\"'$run'\"}}'\nnext\n"));
+	go(&s, 0);
+	until_note(&s, "plugin.stderr begun");
+	s.port->ops->cancel(s.calls[0].call, UAR_STR(""));
+	go(&s, 1);
+	until_done(&s, 1);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	CHECK(!s.calls[0].done);
+	CHECK(!strstr(s.notes.p, "plugin.unasked_reply"));
 	scene_end(&s);
 }
 

@@ -139,6 +139,7 @@ static uar_err fill(struct uar_manifest *m, const struct uar_json *j, const char
 	m->runs_per_process =
 		(uint64_t)uar_json_int(uar_json_get(j, UAR_STR("runs_per_process")), 0);
 	m->start_timeout_us = seconds(j, "start_timeout_seconds", 10);
+	m->answer_timeout_us = seconds(j, "answer_timeout_seconds", 30);
 	m->cancel_grace_us = seconds(j, "cancel_grace_seconds", 5);
 	m->idle_us = seconds(j, "idle_seconds", 300);
 	m->command = words(&m->arena, uar_json_get(j, UAR_STR("command")));

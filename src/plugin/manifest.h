@@ -20,7 +20,7 @@ struct uar_manifest {
 	const char *dir;
 	uint32_t concurrency, processes;
 	uint64_t runs_per_process; /* 0: any number */
-	int64_t start_timeout_us, cancel_grace_us, idle_us;
+	int64_t start_timeout_us, answer_timeout_us, cancel_grace_us, idle_us;
 	struct uar_manifest_entry *entries;
 	size_t entry_count;
 };

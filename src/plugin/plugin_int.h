@@ -41,6 +41,7 @@ enum process_state {
 	PROCESS_STARTING, /* hello is on its way */
 	PROCESS_READY,
 	PROCESS_SPENT,	/* takes no more runs; ends when its last one has */
+	PROCESS_CLOSED, /* its output has ended: it is leaving, or will be ended */
 	PROCESS_ENDING, /* killed or asked to leave; nothing it says counts */
 };
 
@@ -55,6 +56,10 @@ struct process {
 	uint64_t last_request; /* id of our last request; 1 is hello */
 	unsigned pauses;
 	bool served;		/* a run of it came to an end */
+	bool closed;		/* its output ended before it was asked to leave */
+	bool answers_ping;	/* it said so */
+	bool doubtful;		/* nothing was heard since a run of it was told to stop */
+	uint64_t ping;		/* id of the last one; 0: none */
 	struct uar_timer timer; /* hello, then idleness, then the end of politeness */
 	struct uar_buf line, errors;
 	char why[UAR_LIMIT_ERROR_TEXT];	       /* it was ended; empty: by itself */
@@ -74,7 +79,8 @@ struct uar_entry_call {
 	struct job *job;	 /* at a library; NULL: none, or over */
 	struct uar_manifest_entry *entry;
 	struct uar_entry_events events;
-	bool heard; /* somebody listens */
+	bool heard;    /* somebody listens */
+	bool answered; /* its process has said something about it */
 	enum call_state state;
 	uint64_t request; /* id of its run.start */
 	struct uar_timer grace;
@@ -103,6 +109,8 @@ void call_break(struct uar_entry_call *c, uar_err code, const char *why);
 uar_err call_check_result(struct uar_entry_call *c, const struct uar_json *result, char *why,
 			  size_t size);
 void call_message(struct uar_entry_call *c, const struct uar_message *m);
+/* Its process knows the run. */
+void call_answered(struct uar_entry_call *c);
 void call_cancel(struct uar_entry_call *c, uar_str reason);
 void call_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id);
 void call_pause(struct uar_entry_call *c, bool paused);
@@ -131,6 +139,8 @@ void process_leave(struct uar_entry_call *c); /* takes it from its process */
 void process_spend(struct process *s, const char *why);
 void process_kill(struct process *s, const char *why);
 void process_pause(struct process *s, bool paused);
+/* It may be dead: it gets no runs until it says something. */
+void process_doubt(struct process *s);
 void process_free(struct process *s); /* ends it and waits */
 /* A message of ours: the writer is inside "params" (or "result") until it is sent. */
 struct uar_jw process_begin(struct process *s, const char *method, uint64_t id);

@@ -4,7 +4,9 @@
  * breaks the wire and ends it. When it goes, every run it had goes with it. */
 #include "plugin/plugin_int.h"
 
-enum { HELLO = 1, POLITE_US = 2000000, ENV_MAX = 128 };
+#include <signal.h>
+
+enum { HELLO = 1, POLITE_US = 2000000, CLOSED_US = 250000, ENV_MAX = 128 };
 
 static struct uar_sched *sched_of(const struct process *s)
 {
@@ -106,6 +108,16 @@ static void note(struct process *s, enum uar_log_level level, const char *what, 
 			    text);
 }
 
+static void take_error_line(struct process *s)
+{
+	if (!s->errors.n)
+		return;
+	snprintf(s->last_error, sizeof s->last_error, "%.*s",
+		 UAR_FMT(uar_str_utf8_prefix(uar_buf_str(&s->errors), sizeof s->last_error - 1)));
+	note(s, UAR_LOG_INFO, "plugin.stderr", uar_buf_str(&s->errors));
+	uar_buf_clear(&s->errors);
+}
+
 /* --- the end ----------------------------------------------------------------------- */
 
 void process_pause(struct process *s, bool paused)
@@ -138,7 +150,7 @@ static void dismiss(struct process *s)
 
 void process_spend(struct process *s, const char *why)
 {
-	if (s->state == PROCESS_ENDING)
+	if (s->state >= PROCESS_CLOSED)
 		return;
 	s->state = PROCESS_SPENT;
 	if (s->call_count == 0)
@@ -159,6 +171,20 @@ static void break_calls(struct process *s, const char *why)
 	}
 }
 
+/* One that was leaving by itself when it was ended has its own status to tell. */
+static void tell_end(const struct process *s, int status, char *why, size_t size)
+{
+	bool own = s->closed && status != 128 + SIGKILL;
+
+	if (s->why[0] && !own)
+		snprintf(why, size, "the plugin's process was ended: %.250s", s->why);
+	else if (status > 128)
+		snprintf(why, size, "the plugin's process was killed by signal %d", status - 128);
+	else
+		snprintf(why, size, "the plugin's process exited with status %d%s%.200s", status,
+			 s->last_error[0] ? ": " : "", s->last_error);
+}
+
 static void on_exited(void *ctx, int status)
 {
 	struct process *s = ctx;
@@ -168,14 +194,8 @@ static void on_exited(void *ctx, int status)
 
 	if (s->line.n)
 		note(s, UAR_LOG_WARN, "plugin.half_line", uar_buf_str(&s->line));
-	if (s->why[0])
-		snprintf(why, sizeof why, "the plugin's process was ended: %.250s", s->why);
-	else if (status > 128)
-		snprintf(why, sizeof why, "the plugin's process was killed by signal %d",
-			 status - 128);
-	else
-		snprintf(why, sizeof why, "the plugin's process exited with status %d%s%.200s",
-			 status, s->last_error[0] ? ": " : "", s->last_error);
+	take_error_line(s);
+	tell_end(s, status, why, sizeof why);
 	s->state = PROCESS_ENDING;
 	if (!asked)
 		note(s, UAR_LOG_WARN, "plugin.process_gone", uar_str_c(why));
@@ -205,6 +225,7 @@ static void on_timer(struct uar_timer *t)
 	case PROCESS_STARTING: process_kill(s, "it did not answer hello in time"); break;
 	case PROCESS_READY: dismiss(s); break;
 	case PROCESS_SPENT: break;
+	case PROCESS_CLOSED: process_kill(s, "it closed its standard output"); break;
 	case PROCESS_ENDING: uar_child_kill(s->child); break;
 	}
 }
@@ -219,7 +240,28 @@ static bool spent(const struct process *s)
 
 bool process_has_room(const struct process *s)
 {
-	return s->state <= PROCESS_READY && s->call_count < s->plugin->m.concurrency && !spent(s);
+	return s->state <= PROCESS_READY && !s->doubtful &&
+	       s->call_count < s->plugin->m.concurrency && !spent(s);
+}
+
+void process_doubt(struct process *s)
+{
+	struct uar_jw w;
+
+	s->doubtful = true;
+	if (!s->answers_ping)
+		return;
+	s->ping = ++s->last_request;
+	w = process_begin(s, "ping", s->ping);
+	process_send(s, &w);
+}
+
+static void process_heard(struct process *s)
+{
+	if (!s->doubtful)
+		return;
+	s->doubtful = false;
+	plugin_pump(s->plugin);
 }
 
 void process_take(struct process *s, struct uar_entry_call *c)
@@ -284,6 +326,7 @@ static void on_hello(struct process *s, const struct uar_message *m)
 		return;
 	}
 	s->state = PROCESS_READY;
+	s->answers_ping = uar_json_bool(uar_json_get(m->value, UAR_STR("ping")), false);
 	uar_timer_stop(sched_of(s), &s->timer);
 	UAR_LIST_EACH (it, &s->calls)
 		call_send_start(UAR_OWNER(it, struct uar_entry_call, node));
@@ -301,6 +344,8 @@ static void on_reply(struct process *s, const struct uar_message *m)
 		on_hello(s, m);
 		return;
 	}
+	if (id && id == s->ping)
+		return; /* it was heard, that is all */
 	UAR_LIST_EACH (it, &s->calls) {
 		struct uar_entry_call *c = UAR_OWNER(it, struct uar_entry_call, node);
 
@@ -350,6 +395,22 @@ static void on_message(struct process *s, const struct uar_message *m)
 	}
 }
 
+static void on_bad_message(struct process *s, const struct uar_message *m,
+			   const struct uar_error *error)
+{
+	struct uar_entry_call *c = m->run_id.n ? call_of(s, m->run_id) : NULL;
+
+	plugin_note(s->plugin, UAR_LOG_WARN, "plugin.bad_message", c,
+		    uar_str_c(uar_error_text(error)));
+	process_reply(s, m->id, error->code, error);
+	if (!c)
+		return;
+	call_answered(c);
+	/* A run that ends in a way that cannot be understood has ended all the same. */
+	if (m->kind == UAR_MESSAGE_RESULT || m->kind == UAR_MESSAGE_ERROR)
+		call_break(c, UAR_EINVALID, uar_error_text(error));
+}
+
 static void take_line(struct process *s, uar_str line)
 {
 	struct uar_error error = { 0 };
@@ -364,6 +425,8 @@ static void take_line(struct process *s, uar_str line)
 		return;
 	uar_arena_init(&arena, 0);
 	e = uar_message_read(line, &arena, &m, &error);
+	if (e != UAR_ESYNTAX)
+		process_heard(s);
 	if (!e) {
 		on_message(s, &m);
 	} else if (e == UAR_ESYNTAX) {
@@ -371,14 +434,7 @@ static void take_line(struct process *s, uar_str line)
 		     uar_str_utf8_prefix(line, UAR_LIMIT_PLUGIN_LOG_LINE));
 	} else {
 		error.code = e;
-		plugin_note(s->plugin, UAR_LOG_WARN, "plugin.bad_message",
-			    m.run_id.n ? call_of(s, m.run_id) : NULL,
-			    uar_str_c(uar_error_text(&error)));
-		process_reply(s, m.id, e, &error);
-		/* A run that ends in a way that cannot be understood has ended all the same. */
-		if (m.run_id.n && call_of(s, m.run_id) &&
-		    (m.kind == UAR_MESSAGE_RESULT || m.kind == UAR_MESSAGE_ERROR))
-			call_break(call_of(s, m.run_id), UAR_EINVALID, uar_error_text(&error));
+		on_bad_message(s, &m, &error);
 	}
 	uar_arena_fini(&arena);
 }
@@ -404,6 +460,19 @@ static void on_output(void *ctx, uar_str bytes)
 	}
 }
 
+/* Usually it is leaving and its status tells more; otherwise nothing will come of it. */
+static void on_output_ended(void *ctx)
+{
+	struct process *s = ctx;
+
+	if (s->state == PROCESS_ENDING)
+		return;
+	s->state = PROCESS_CLOSED;
+	s->closed = true;
+	if (uar_timer_set(sched_of(s), &s->timer, CLOSED_US))
+		process_kill(s, "it closed its standard output");
+}
+
 static void on_errors(void *ctx, uar_str bytes)
 {
 	struct process *s = ctx;
@@ -419,12 +488,7 @@ static void on_errors(void *ctx, uar_str bytes)
 		if (at == bytes.n)
 			return;
 		bytes = uar_str_from(bytes, at + 1);
-		snprintf(s->last_error, sizeof s->last_error, "%.*s",
-			 UAR_FMT(uar_str_utf8_prefix(uar_buf_str(&s->errors),
-						     sizeof s->last_error - 1)));
-		if (s->errors.n)
-			note(s, UAR_LOG_INFO, "plugin.stderr", uar_buf_str(&s->errors));
-		uar_buf_clear(&s->errors);
+		take_error_line(s);
 	}
 }
 
@@ -500,6 +564,7 @@ static uar_err spawn(struct process *s, const struct uar_entry_call *c, struct u
 				       .cwd = p->m.dir,
 				       .output = on_output,
 				       .errors = on_errors,
+				       .output_ended = on_output_ended,
 				       .exited = on_exited,
 				       .ctx = s };
 	struct uar_arena arena;

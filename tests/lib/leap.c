@@ -10,7 +10,10 @@ static int64_t wall(void *ctx)
 
 static int64_t mono(void *ctx)
 {
-	return uar_clock_mono(&uar_clock_system) + ((struct leap *)ctx)->ahead_us;
+	struct leap *l = ctx;
+	int64_t now = l->held_us ? l->held_us++ : uar_clock_mono(&uar_clock_system);
+
+	return now + l->ahead_us;
 }
 
 static void on_poke(struct uar_timer *t)
@@ -23,8 +26,14 @@ void leap_init(struct leap *l)
 	*l = (struct leap){ .clock = { wall, mono, l }, .poke.fn = on_poke };
 }
 
+void leap_hold(struct leap *l)
+{
+	l->held_us = uar_clock_mono(&uar_clock_system);
+}
+
 void leap_ahead(struct leap *l, struct uar_sched *s, int64_t us)
 {
-	l->ahead_us += us;
+	/* First: due before the leap it is due before all others, and the loop wakes at once. */
 	CHECK(uar_timer_set(s, &l->poke, 0) == UAR_OK);
+	l->ahead_us += us;
 }

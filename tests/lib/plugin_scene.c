@@ -87,7 +87,8 @@ bool scene_host(struct scene *s, char **env)
 	struct uar_plugin_host_options o = { .dir = s->dir, .env = env, .note = on_note, .ctx = s };
 	struct uar_error error = { 0 };
 
-	if (!CHECK(uar_loop_create(&uar_clock_system, &s->loop) == UAR_OK))
+	leap_init(&s->time);
+	if (!CHECK(uar_loop_create(&s->time.clock, &s->loop) == UAR_OK))
 		return false;
 	o.loop = s->loop;
 	if (!CHECK_MSG(uar_plugin_host_create(&o, &s->host, &error) == UAR_OK, "%s", error.text))
@@ -112,5 +113,19 @@ void until_done(struct scene *s, int i)
 void until_progress(struct scene *s, int i)
 {
 	while (!s->calls[i].reports)
+		uar_loop_run(s->loop);
+}
+
+static void on_later(struct uar_timer *t)
+{
+	uar_loop_stop(UAR_OWNER(t, struct scene, later)->loop);
+}
+
+void scene_later(struct scene *s, int seconds)
+{
+	s->later.fn = on_later;
+	leap_ahead(&s->time, uar_loop_sched(s->loop), seconds * (int64_t)1000000);
+	CHECK(uar_timer_set(uar_loop_sched(s->loop), &s->later, 0) == UAR_OK);
+	while (s->later.heap_index)
 		uar_loop_run(s->loop);
 }

@@ -11,6 +11,7 @@
 #ifndef UAR_TEST_PLUGIN_SCENE_H
 #define UAR_TEST_PLUGIN_SCENE_H
 
+#include "leap.h"
 #include "plugin/plugin.h"
 
 struct scene;
@@ -40,6 +41,8 @@ struct scene {
 	struct uar_buf notes; /* a line each: what, and its text */
 	char dir[256];	      /* of plugins */
 	unsigned over;	      /* calls that have ended */
+	struct leap time;
+	struct uar_timer later;
 };
 
 bool scene_begin(struct scene *s);
@@ -51,6 +54,8 @@ void scene_end(struct scene *s);
 struct uar_entry_events scene_events(struct call *c);
 
 void until_done(struct scene *s, int i);
+/* Time, which leap_hold lets stand still, moves on, and what is due then has happened. */
+void scene_later(struct scene *s, int seconds);
 /* Until it has reported since it was started. */
 void until_progress(struct scene *s, int i);
 
