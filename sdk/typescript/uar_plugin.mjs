@@ -18,7 +18,8 @@
  * the server's log, never into the protocol. Types are in uar_plugin.d.mts, the protocol is
  * described in docs/plugins.md. */
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { closeSync, constants, createReadStream, openSync, writeSync } from "node:fs";
+import { Socket } from "node:net";
 import { basename } from "node:path";
 import { format } from "node:util";
 
@@ -65,6 +66,41 @@ async function* pieces(chunks) {
 
 function asBuffer(data) {
     return Buffer.from(data.buffer ?? data, data.byteOffset, data.byteLength);
+}
+
+/** Puts another file in the place of a standard stream: the lowest free number is taken. */
+function replace(fd, path, flags) {
+    closeSync(fd);
+    const got = openSync(path, flags);
+    if (got !== fd)
+        closeSync(got);
+    return got === fd;
+}
+
+/** All of it, before anything else happens: the process may exit next. */
+function writeAll(fd, text) {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length;)
+        at += writeSync(fd, bytes, at);
+}
+
+/** Takes both sides of the wire for ourselves. Children of handlers inherit neither: what they
+ * print is for the log, and what they read is empty. Where the streams cannot be opened again
+ * (they belong to another user) they stay, and an empty line keeps noise off our messages. */
+function takeWire() {
+    const { O_RDONLY, O_WRONLY, O_APPEND, O_NONBLOCK } = constants;
+    try {
+        const source = openSync("/proc/self/fd/0", O_RDONLY | O_NONBLOCK);
+        const sink = openSync("/proc/self/fd/1", O_WRONLY | O_APPEND);
+        closeSync(openSync("/proc/self/fd/2", O_WRONLY | O_APPEND)); // or nothing is replaced
+        replace(0, "/dev/null", O_RDONLY);
+        replace(1, "/proc/self/fd/2", O_WRONLY | O_APPEND);
+        return { input: new Socket({ fd: source }), write: (line) => writeAll(sink, line) };
+    } catch {
+        const write = process.stdout.write.bind(process.stdout);
+        process.stdout.write = process.stderr.write.bind(process.stderr);
+        return { input: process.stdin, write: (line) => write("\n" + line) };
+    }
 }
 
 /** Lines of JSON to and from the server, and the answers to our requests. */
@@ -322,7 +358,7 @@ export class Plugin {
     #hello({ id, params }) {
         this.#wire.lineBytes = params?.limits?.line_bytes ?? this.#wire.lineBytes;
         const entries = [...this.#entries.keys()].sort();
-        this.#wire.send({ id, result: { protocol: PROTOCOL, sdk: "typescript", entries } });
+        this.#wire.send({ id, result: { protocol: PROTOCOL, sdk: "typescript", ping: true, entries } });
     }
 
     #message(message) {
@@ -335,25 +371,26 @@ export class Plugin {
             this.#start(message);
         else if (method === "run.cancel")
             this.#runs.get(params.run_id)?.cancel(params.reason);
+        else if (method === "ping")
+            this.#wire.send({ id, result: {} });
         else if (id !== undefined)
             this.#wire.send({ id, error: { code: -32601, message: `no method "${method}"` } });
     }
 
     /** Serves until the server closes the wire. Standard output is the log from here on. */
     run() {
-        const out = process.stdout.write.bind(process.stdout);
-        process.stdout.write = process.stderr.write.bind(process.stderr);
-        this.#wire = new Wire(out);
+        const { input, write } = takeWire();
+        this.#wire = new Wire(write);
         let rest = "";
-        process.stdin.setEncoding("utf8");
-        process.stdin.on("data", (piece) => {
+        input.setEncoding("utf8");
+        input.on("data", (piece) => {
             const lines = (rest + piece).split("\n");
             rest = lines.pop();
             for (const line of lines)
                 if (line.trim())
                     this.#message(JSON.parse(line));
         });
-        process.stdin.on("end", () => {
+        input.on("end", () => {
             for (const run of this.#runs.values())
                 run.cancel("the server is gone");
             process.exit(0); // handlers that do not listen must not keep the process

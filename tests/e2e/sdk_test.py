@@ -21,7 +21,7 @@ SDKS = {
     "ts": {"command": ["node", os.path.join(HERE, "ts", "main.mjs")], "env": ["LAB_SDK"]},
 }
 FOLDER = {"python": "python", "ts": "typescript"}
-ENTRIES = [{"id": e} for e in "echo context args items refused gate report burst partial deaf fails raises "
+ENTRIES = [{"id": e} for e in "echo context args items refused gate report burst partial deaf child fails raises "
            "unsound crash large".split()] + [{"id": "typed", "result_schema": {"type": "integer"}}]
 
 
@@ -226,6 +226,16 @@ def crash(sdk):
         equal((r["status"], r["error"]["code"]), ("failed", "TRANSPORT_ERROR"))
         equal([i["text"] for i in values(s, r["run_id"])], ["before"])
         equal(s.play("echo", {"say": 1})["status"], "succeeded")
+
+
+@each("keeps_the_wire_from_children_of_handlers", "", but=("library",))
+def children(sdk):
+    """They would read what is meant for others, and glue noise to the next message."""
+    with lab(sdk) as s:
+        runs = [s.begin(e, {"say": 1}) for _ in range(4) for e in ("child", "echo")]
+        equal([s.done(r)["status"] for r in runs], ["succeeded"] * 8)
+        equal([i["text"] for i in values(s, runs[0])], ["after"])
+        check("plugin.noise" not in s.log(), s.log())
 
 
 @each("that_is_at_work_does_not_hold_up_the_end", "")

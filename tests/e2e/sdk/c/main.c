@@ -175,6 +175,13 @@ static int deaf(struct uarp_run *run)
 	return uarp_export_text(run, "too late", NULL) ? UARP_OK : UARP_FAILED;
 }
 
+static int child(struct uarp_run *run)
+{
+	if (system("cat; printf half"))
+		return UARP_FAILED;
+	return uarp_export_text(run, "after", NULL) ? UARP_OK : UARP_FAILED;
+}
+
 static int fails(struct uarp_run *run)
 {
 	struct uarp_failure f = { "QUOTA", "no more pages", "{\"left\": 0}", 1 };
@@ -207,10 +214,10 @@ static int crash(struct uarp_run *run)
 }
 
 static const struct uarp_entry entries[] = {
-	{ "echo", echo },	{ "context", context }, { "args", args },     { "items", items },
-	{ "refused", refused }, { "gate", gate },	{ "report", report }, { "burst", burst },
-	{ "partial", partial }, { "deaf", deaf },	{ "fails", fails },   { "raises", raises },
-	{ "typed", typed },	{ "unsound", unsound }, { "crash", crash },   { "large", large },
-	{ NULL, NULL },
+	{ "echo", echo },	{ "context", context }, { "args", args },	{ "items", items },
+	{ "refused", refused }, { "gate", gate },	{ "report", report },	{ "burst", burst },
+	{ "partial", partial }, { "deaf", deaf },	{ "child", child },	{ "fails", fails },
+	{ "raises", raises },	{ "typed", typed },	{ "unsound", unsound }, { "crash", crash },
+	{ "large", large },	{ NULL, NULL },
 };
 UARP_PLUGIN(entries);

@@ -1,6 +1,7 @@
 """The conformance plugin in Python; half of it async, to try both kinds of handlers."""
 import asyncio
 import os
+import subprocess
 import sys
 import time
 
@@ -108,6 +109,12 @@ def deaf(ctx, args):
     while not os.path.exists(args["file"]):
         time.sleep(0.01)
     ctx.run.export_text("too late")
+
+
+@plugin.entry("child")
+def child(ctx, args):
+    subprocess.run(["sh", "-c", "cat; printf half"], check=True)
+    ctx.run.export_text("after")
 
 
 @plugin.entry("fails")

@@ -1,5 +1,6 @@
 // The conformance plugin in TypeScript's JavaScript.
 // @ts-check
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -100,6 +101,11 @@ plugin.entry("deaf", async ({ run }, args) => {
     while (!existsSync(args.file))
         await sleep(10);
     await run.exportText("too late");
+});
+
+plugin.entry("child", async ({ run }) => {
+    spawnSync("sh", ["-c", "cat; printf half"], { stdio: "inherit" });
+    await run.exportText("after");
 });
 
 plugin.entry("fails", (_ctx, args) => {
