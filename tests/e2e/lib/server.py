@@ -38,6 +38,12 @@ def run_uar(*argv, env=None, input=None, home="/nonexistent"):
                           input=input, timeout=SAFETY, env=clean_environment(home, env))
 
 
+# Limits in time that a slow machine must not meet by chance; a test of one sets its own.
+PATIENCE = {"UAR_HEAD_TIMEOUT_SECONDS": "600", "UAR_BODY_TIMEOUT_SECONDS": "3600",
+            "UAR_IDLE_TIMEOUT_SECONDS": "3600", "UAR_STALL_TIMEOUT_SECONDS": "3600",
+            "UAR_MODEL_IDLE_TIMEOUT_SECONDS": "3600", "UAR_RUN_TIMEOUT_SECONDS": "3600"}
+
+
 class Server:
     """with Server(heartbeat_seconds=1) as s: ... ends it and looks for faults in its log."""
 
@@ -52,9 +58,11 @@ class Server:
 
     def start(self):
         argv = [UAR, "serve", "--json", "--data", self.data, *flags(self.settings)]
+        own = "config" in self.settings or os.path.exists(os.path.join(self.data, "config.json"))
+        patience = {} if own else PATIENCE
         with open(self.log_path, "a") as log:
             self.proc = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log,
-                                         env=clean_environment(self.root, self.env))
+                                         env=clean_environment(self.root, {**patience, **self.env}))
         check(readable(self.proc.stdout), "the server said nothing")
         line = self.proc.stdout.readline()
         check(line, "the server did not start:", self.log())
