@@ -120,8 +120,9 @@ static uar_err take_held(struct download *d)
 	return d->frame ? UAR_OK : UAR_ENOMEM;
 }
 
-/* Sends what is there, asks for more, ends. */
-static void go_on(struct download *d)
+/* What is held goes out as far as it is taken; UAR_EBUSY, UAR_EEOF: on_writable or
+ * on_closed follows. */
+static uar_err send_held(struct download *d)
 {
 	uar_err e = UAR_OK;
 
@@ -132,10 +133,20 @@ static void go_on(struct download *d)
 			break;
 		e = uar_http_stream_send(d->http, d->frame);
 		if (e == UAR_EBUSY || e == UAR_EEOF)
-			return; /* on_writable or on_closed follows */
+			return e;
 		uar_frame_unref(d->frame);
 		d->frame = NULL;
 	} while (!e && d->range.count && !d->blob);
+	return e;
+}
+
+/* Sends what is there, asks for more, ends. */
+static void go_on(struct download *d)
+{
+	uar_err e = send_held(d);
+
+	if (e == UAR_EBUSY || e == UAR_EEOF)
+		return;
 	if (!e && d->range.count) {
 		e = d->blob ? fetch(d) : UAR_EINTERNAL;
 	} else if (!e) {

@@ -196,6 +196,18 @@ static size_t ask_strings(struct uar_ask *a, uar_str **out)
 	return ARRAY_LEN(all);
 }
 
+/* NULL: it has none of its own. */
+static uar_str *only_string(struct uar_command *c)
+{
+	switch (c->kind) {
+	case UAR_CMD_CANCEL:
+	case UAR_CMD_SESSION: return &c->text;
+	case UAR_CMD_REPLAY: return &c->replay.blob;
+	case UAR_CMD_ANSWER: return &c->answer.reason;
+	default: return NULL;
+	}
+}
+
 static size_t strings_of(struct uar_command *c, uar_str **out)
 {
 	size_t n = 0;
@@ -220,7 +232,6 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->model.category;
 		out[n++] = &c->model.message;
 		break;
-	case UAR_CMD_REPLAY: out[n++] = &c->replay.blob; break;
 	case UAR_CMD_PROGRESS:
 		out[n++] = &c->progress.stage;
 		out[n++] = &c->progress.message;
@@ -236,16 +247,16 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->note.text;
 		out[n++] = &c->note.metadata;
 		break;
-	case UAR_CMD_CANCEL:
-	case UAR_CMD_SESSION: out[n++] = &c->text; break;
 	case UAR_CMD_ASK: n = ask_strings(&c->ask, out); break;
-	case UAR_CMD_ANSWER: out[n++] = &c->answer.reason; break;
 	case UAR_CMD_EXPORT: n = export_strings(&c->export, out); break;
 	case UAR_CMD_FINISH:
 		n = export_strings(&c->export, out);
 		out[n++] = &c->result_refs;
 		break;
-	default: break; /* no strings of their own */
+	default:
+		out[0] = only_string(c);
+		n = out[0] != NULL;
+		break;
 	}
 	return n;
 }
