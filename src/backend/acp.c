@@ -67,9 +67,7 @@ static void ask_prompt(struct uab_acp *c)
 	c->waiting = uab_rpc_open(&c->rpc, "session/prompt", false);
 	uar_jw_cstr(w, "sessionId", c->map.session);
 	uar_jw_arr(w, "prompt");
-	uar_jw_obj(w, NULL);
-	uar_jw_cstr(w, "type", "text");
-	uar_jw_str(w, "text", c->prompt);
+	uab_rpc_text(&c->rpc, c->prompt);
 	uar_jw_close(w);
 	uar_jw_close(w);
 	uab_rpc_close(&c->rpc);
@@ -214,13 +212,12 @@ static void on_refused(struct uab_acp *c, const struct uar_json *error)
 static void on_response(struct uab_map *m, const struct uar_json *j)
 {
 	struct uab_acp *c = self(m);
-	const struct uar_json *result = uab_get(j, "result"), *error = uab_get(j, "error");
+	const struct uar_json *result = uab_get(j, "result");
 
-	if (uar_json_int(uab_get(j, "id"), -1) != c->waiting || !c->waiting)
+	if (!uab_rpc_answers(j, &c->waiting))
 		return;
-	c->waiting = 0;
-	if (error || !result) {
-		on_refused(c, error);
+	if (!result || uab_get(j, "error")) {
+		on_refused(c, uab_get(j, "error"));
 		return;
 	}
 	switch (c->step) {
@@ -311,54 +308,28 @@ static void on_tool(struct uab_map *m, const struct uar_json *u)
 	self(m)->thinking = false;
 }
 
-static void on_plan(struct uab_map *m, const struct uar_json *u)
-{
-	(void)u;
-	uab_status(m, "plan updated");
-}
-
-static void on_compaction(struct uab_map *m, const struct uar_json *u)
-{
-	(void)u;
-	uab_status(m, "context compacted");
-}
-
-static void on_framing(struct uab_map *m, const struct uar_json *u)
-{
-	(void)m, (void)u;
-}
-
 static void on_update(struct uab_map *m, const struct uar_json *params)
 {
-	static const struct {
-		const char *kind;
-		void (*on)(struct uab_map *m, const struct uar_json *u);
-	} kinds[] = {
-		{ "agent_message_chunk", on_chunk },
-		{ "agent_thought_chunk", on_thought },
-		{ "tool_call", on_tool },
-		{ "tool_call_update", on_tool },
-		{ "plan", on_plan },
-		{ "compaction_update", on_compaction },
-		{ "usage_update", on_framing },
-		{ "user_message_chunk", on_framing },
-		{ "available_commands_update", on_framing },
-		{ "session_info_update", on_framing },
-		{ "current_mode_update", on_framing },
-		{ "config_option_update", on_framing },
+	static const struct uab_handler kinds[] = {
+		{ UAR_STR("agent_message_chunk"), on_chunk, NULL },
+		{ UAR_STR("agent_thought_chunk"), on_thought, NULL },
+		{ UAR_STR("tool_call"), on_tool, NULL },
+		{ UAR_STR("tool_call_update"), on_tool, NULL },
+		{ UAR_STR("plan"), NULL, "plan updated" },
+		{ UAR_STR("compaction_update"), NULL, "context compacted" },
+		{ UAR_STR("usage_update"), NULL, NULL },
+		{ UAR_STR("user_message_chunk"), NULL, NULL },
+		{ UAR_STR("available_commands_update"), NULL, NULL },
+		{ UAR_STR("session_info_update"), NULL, NULL },
+		{ UAR_STR("current_mode_update"), NULL, NULL },
+		{ UAR_STR("config_option_update"), NULL, NULL },
 	};
 	const struct uar_json *u = uab_get(params, "update");
-	uar_str kind = uab_get_str(u, "sessionUpdate"), session = uab_get_str(params, "sessionId");
+	uar_str session = uab_get_str(params, "sessionId");
 
 	/* before the prompt it is history, and of another session it is not ours */
-	if (self(m)->step != UAB_ACP_PROMPT || !uar_str_is(session, m->session))
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (uar_str_is(kind, kinds[i].kind)) {
-			kinds[i].on(m, u);
-			return;
-		}
-	uab_unknown(m);
+	if (self(m)->step == UAB_ACP_PROMPT && uar_str_is(session, m->session))
+		uab_dispatch(m, kinds, ARRAY_LEN(kinds), uab_get_str(u, "sessionUpdate"), u);
 }
 
 /* --- permissions --- */
@@ -407,8 +378,6 @@ static void answer(struct uab_map *m, const struct uab_ask *a, uaa_decision d)
 static void on_permission(struct uab_map *m, const struct uar_json *j)
 {
 	const struct uar_json *p = uab_get(j, "params"), *call = uab_get(p, "toolCall");
-	const struct uar_json *options = uab_get(p, "options");
-	struct uar_buf in = uar_buf_make(UAR_LIMIT_AGENT_LINE), ex = in;
 	struct uab_ask a = { .kind = "tool" };
 
 	if (!uab_rpc_wire_id(j, a.wire_id, sizeof a.wire_id))
@@ -416,18 +385,7 @@ static void on_permission(struct uab_map *m, const struct uar_json *j)
 	snprintf(a.id, sizeof a.id, "acp-%u", ++self(m)->asks);
 	uab_put(a.tool_use_id, sizeof a.tool_use_id, uab_get_str(call, "toolCallId"));
 	uab_put(a.tool_name, sizeof a.tool_name, tool_name(call));
-	if (call)
-		uar_json_write(&in, call);
-	if (options)
-		uar_json_write(&ex, options);
-	a.input = uar_buf_str(&in);
-	a.extra = uar_buf_str(&ex);
-	if (in.err || ex.err)
-		uab_rpc_refuse(&self(m)->rpc, a.wire_id);
-	else
-		uab_ask(m, &a);
-	uar_buf_fini(&in);
-	uar_buf_fini(&ex);
+	uab_rpc_ask(&self(m)->rpc, &a, call, uab_get(p, "options"));
 }
 
 static bool interrupt(struct uab_map *m)

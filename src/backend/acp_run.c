@@ -90,16 +90,8 @@ uaa_backend *uaa_acp_backend_new(const uaa_acp_config *c)
 		return NULL;
 	if (c->kind.ptr)
 		uab_put(kind, sizeof kind, uab_str(c->kind));
-	cli = uab_cli_new(&(struct uab_cli_config){ .kind = kind,
-						    .binary = c->binary,
-						    .default_timeout_ms = c->default_timeout_ms,
-						    .default_dir = c->default_working_dir,
-						    .env = c->env,
-						    .env_count = c->env_count,
-						    .inherit = c->inherit_env,
-						    .inherit_names = names,
-						    .process = c->process,
-						    .caps = base_caps });
+	cli = uab_cli_new(&(struct uab_cli_config){
+		.kind = kind, UAB_CLI_COMMON(c), .inherit_names = names, .caps = base_caps });
 	if (!cli)
 		return NULL;
 	if (configure(cli, c)) {

@@ -379,12 +379,6 @@ static bool interrupt(struct uab_map *m)
 
 /* --- by type --- */
 
-static void on_rate_limit(struct uab_map *m, const struct uar_json *j)
-{
-	(void)j;
-	uab_status(m, "rate limit changed");
-}
-
 static void on_progress(struct uab_map *m, const struct uar_json *j)
 {
 	struct uab_tool_event t = { .id = uab_get_str(j, "tool_use_id") };
@@ -393,39 +387,24 @@ static void on_progress(struct uab_map *m, const struct uar_json *j)
 		uab_tool_delta(m, &t);
 }
 
-static void on_framing(struct uab_map *m, const struct uar_json *j)
-{
-	(void)m, (void)j;
-}
-
 static void message(struct uab_map *m, const struct uar_json *j)
 {
-	static const struct {
-		const char *type;
-		void (*on)(struct uab_map *m, const struct uar_json *j);
-	} types[] = {
-		{ "stream_event", on_stream },
-		{ "assistant", on_assistant },
-		{ "user", on_user },
-		{ "system", on_system },
-		{ "result", on_result },
-		{ "control_request", on_control_request },
-		{ "control_response", on_control_response },
-		{ "control_cancel_request", on_framing },
-		{ "rate_limit_event", on_rate_limit },
-		{ "tool_progress", on_progress },
-		{ "keep_alive", on_framing },
+	static const struct uab_handler types[] = {
+		{ UAR_STR("stream_event"), on_stream, NULL },
+		{ UAR_STR("assistant"), on_assistant, NULL },
+		{ UAR_STR("user"), on_user, NULL },
+		{ UAR_STR("system"), on_system, NULL },
+		{ UAR_STR("result"), on_result, NULL },
+		{ UAR_STR("control_request"), on_control_request, NULL },
+		{ UAR_STR("control_response"), on_control_response, NULL },
+		{ UAR_STR("control_cancel_request"), NULL, NULL },
+		{ UAR_STR("rate_limit_event"), NULL, "rate limit changed" },
+		{ UAR_STR("tool_progress"), on_progress, NULL },
+		{ UAR_STR("keep_alive"), NULL, NULL },
 	};
-	uar_str type = uab_get_str(j, "type");
 
-	if (m->outcome != UAB_OPEN)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(types); i++)
-		if (uar_str_is(type, types[i].type)) {
-			types[i].on(m, j);
-			return;
-		}
-	uab_unknown(m);
+	if (m->outcome == UAB_OPEN)
+		uab_dispatch(m, types, ARRAY_LEN(types), uab_get_str(j, "type"), j);
 }
 
 const struct uab_dialect uab_claude_oneshot = {

@@ -199,19 +199,9 @@ static uaa_status run(void *cli, const uaa_request *r, uaa_run **out, uaa_error 
 
 static void add_args(const uaa_mcp_request *r, struct uab_mcp_argv *a)
 {
-	char pair[4096];
-
 	uab_mcp_arg(a, UAB_STR("--transport"));
 	uab_mcp_arg(a, r->url.ptr ? UAB_STR("http") : UAB_STR("stdio"));
-	for (size_t i = 0; i < r->server_env_count; i++) {
-		int n = snprintf(pair, sizeof pair, "%.*s=%.*s",
-				 UAR_FMT(uab_str(r->server_env[i].name)),
-				 UAR_FMT(uab_str(r->server_env[i].value)));
-
-		uab_mcp_arg(a, UAB_STR("--env"));
-		a->nomem |= n < 0 || (size_t)n >= sizeof pair;
-		uab_mcp_arg(a, uaa_str_c(pair));
-	}
+	uab_mcp_env(r, a);
 	uab_mcp_arg(a, UAB_STR("--"));
 	uab_mcp_arg(a, r->name);
 	if (r->url.ptr)
@@ -222,12 +212,9 @@ static void add_args(const uaa_mcp_request *r, struct uab_mcp_argv *a)
 
 static uaa_status build_mcp(const uaa_mcp_request *r, struct uab_mcp_argv *a, uaa_error **error)
 {
-	static const char *const verbs[] = { "list", "get", "add", "remove" };
-
 	if (r->bearer_token_env_var.ptr)
 		return uab_invalid(error, "bearer_token_env_var is not supported by claude_code");
-	uab_mcp_arg(a, UAB_STR("mcp"));
-	uab_mcp_arg(a, uaa_str_c(verbs[r->op]));
+	uab_mcp_verb(r, a);
 	if (r->op == UAA_MCP_ADD)
 		add_args(r, a);
 	else if (r->op != UAA_MCP_LIST)
@@ -266,26 +253,16 @@ uaa_backend *uaa_claude_code_backend_new(const uaa_claude_code_config *config)
 		return NULL;
 	cli = uab_cli_new(&(struct uab_cli_config){ .kind = "claude_code",
 						    .program = "claude",
-						    .binary = c->binary,
-						    .default_timeout_ms = c->default_timeout_ms,
-						    .default_dir = c->default_working_dir,
-						    .env = c->env,
-						    .env_count = c->env_count,
-						    .inherit = c->inherit_env,
+						    UAB_CLI_COMMON(c),
 						    .inherit_names = names,
 						    .env_defaults = defaults,
 						    .home_var = "CLAUDE_CONFIG_DIR",
 						    .home = c->claude_home,
-						    .process = c->process,
 						    .caps = base_caps });
 	if (!cli)
 		return NULL;
 	if (uab_copy(c->permission_mode, &cli->permission_mode) ||
-	    (c->allow_external_sandbox_exec &&
-	     uaa_caps_add(cli->caps, UAB_STR("agent_api.exec.external_sandbox.v1"))) ||
-	    (c->allow_mcp_write &&
-	     (uaa_caps_add(cli->caps, UAB_STR("agent_api.tools.mcp.add.v1")) ||
-	      uaa_caps_add(cli->caps, UAB_STR("agent_api.tools.mcp.remove.v1"))))) {
+	    uab_cli_opt_in(cli, c->allow_external_sandbox_exec, c->allow_mcp_write)) {
 		uab_cli_unref(cli);
 		return NULL;
 	}

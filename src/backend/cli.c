@@ -181,6 +181,19 @@ static void op_destroy(void *self)
 	uab_cli_unref(self);
 }
 
+uaa_status uab_cli_opt_in(struct uab_cli *cli, bool external_sandbox, bool mcp_write)
+{
+	uaa_status s = UAA_OK;
+
+	if (external_sandbox)
+		s = uaa_caps_add(cli->caps, UAB_STR("agent_api.exec.external_sandbox.v1"));
+	if (!s && mcp_write)
+		s = uaa_caps_add(cli->caps, UAB_STR("agent_api.tools.mcp.add.v1"));
+	if (!s && mcp_write)
+		s = uaa_caps_add(cli->caps, UAB_STR("agent_api.tools.mcp.remove.v1"));
+	return s;
+}
+
 uaa_backend *
 uab_cli_backend(struct uab_cli *cli,
 		uaa_status (*run)(void *, const uaa_request *, uaa_run **, uaa_error **),

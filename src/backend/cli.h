@@ -38,8 +38,15 @@ struct uab_cli_config {
 	const uaa_process_options *process;
 	const char *const *caps;
 };
+/* Members that the public settings of every such backend name alike. */
+#define UAB_CLI_COMMON(C)                                                                          \
+	.binary = (C)->binary, .default_timeout_ms = (C)->default_timeout_ms,                      \
+	.default_dir = (C)->default_working_dir, .env = (C)->env, .env_count = (C)->env_count,     \
+	.inherit = (C)->inherit_env, .process = (C)->process
 struct uab_cli *uab_cli_new(const struct uab_cli_config *config);
 void uab_cli_unref(struct uab_cli *cli);
+/* What is there only for who asked for it. */
+uaa_status uab_cli_opt_in(struct uab_cli *cli, bool external_sandbox, bool mcp_write);
 /* The ops all of them share; `run` differs. */
 uaa_backend *uab_cli_backend(struct uab_cli *cli,
 			     uaa_status (*run)(void *, const uaa_request *, uaa_run **,
@@ -109,6 +116,8 @@ struct uab_mcp_argv {
 	bool nomem;
 };
 void uab_mcp_arg(struct uab_mcp_argv *a, uaa_str s);
+void uab_mcp_verb(const uaa_mcp_request *r, struct uab_mcp_argv *a); /* "mcp add" */
+void uab_mcp_env(const uaa_mcp_request *r, struct uab_mcp_argv *a);  /* --env NAME=VALUE ... */
 typedef uaa_status uab_mcp_build(const uaa_mcp_request *r, struct uab_mcp_argv *a,
 				 uaa_error **error);
 uaa_status uab_mcp_call(struct uab_cli *cli, const uaa_mcp_request *r, uab_mcp_build *build,

@@ -94,9 +94,7 @@ static void ask_turn(struct uab_codex_app *c)
 	c->waiting = uab_rpc_open(&c->rpc, "turn/start", false);
 	uar_jw_cstr(w, "threadId", c->map.session);
 	uar_jw_arr(w, "input");
-	uar_jw_obj(w, NULL);
-	uar_jw_cstr(w, "type", "text");
-	uar_jw_str(w, "text", c->prompt);
+	uab_rpc_text(&c->rpc, c->prompt);
 	uar_jw_arr(w, "text_elements");
 	uar_jw_close(w);
 	uar_jw_close(w);
@@ -174,13 +172,12 @@ static void on_refused(struct uab_codex_app *c, const struct uar_json *error)
 static void on_response(struct uab_map *m, const struct uar_json *j)
 {
 	struct uab_codex_app *c = self(m);
-	const struct uar_json *error = uab_get(j, "error"), *result = uab_get(j, "result");
+	const struct uar_json *result = uab_get(j, "result");
 
-	if (uar_json_int(uab_get(j, "id"), -1) != c->waiting)
+	if (!uab_rpc_answers(j, &c->waiting))
 		return;
-	c->waiting = 0;
-	if (error || !result) {
-		on_refused(c, error);
+	if (!result || uab_get(j, "error")) {
+		on_refused(c, uab_get(j, "error"));
 		return;
 	}
 	switch (c->step) {
@@ -347,35 +344,6 @@ static void on_usage(struct uab_map *m, const struct uar_json *p)
 	m->usage.reasoning += uar_json_int(uab_get(last, "reasoningOutputTokens"), 0);
 }
 
-static void on_warning(struct uab_map *m, const struct uar_json *p)
-{
-	(void)p;
-	uab_status(m, "warning");
-}
-
-static void on_plan(struct uab_map *m, const struct uar_json *p)
-{
-	(void)p;
-	uab_status(m, "plan updated");
-}
-
-static void on_compacted(struct uab_map *m, const struct uar_json *p)
-{
-	(void)p;
-	uab_status(m, "context compacted");
-}
-
-static void on_limits(struct uab_map *m, const struct uar_json *p)
-{
-	(void)p;
-	uab_status(m, "rate limit changed");
-}
-
-static void on_framing(struct uab_map *m, const struct uar_json *p)
-{
-	(void)m, (void)p;
-}
-
 /* --- what the server asks --- */
 
 static void answer(struct uab_map *m, const struct uab_ask *a, uaa_decision d)
@@ -412,8 +380,7 @@ static void on_request(struct uab_map *m, uar_str method, const struct uar_json 
 		{ "item/tool/requestUserInput", "input" },
 		{ "mcpServer/elicitation/request", "elicitation" },
 	};
-	const struct uar_json *p = uab_get(j, "params"), *profile = uab_get(p, "permissions");
-	struct uar_buf in = uar_buf_make(UAR_LIMIT_AGENT_LINE), ex = in;
+	const struct uar_json *p = uab_get(j, "params");
 	struct uab_ask a = { 0 };
 
 	if (!uab_rpc_wire_id(j, a.wire_id, sizeof a.wire_id))
@@ -427,18 +394,7 @@ static void on_request(struct uab_map *m, uar_str method, const struct uar_json 
 	}
 	snprintf(a.id, sizeof a.id, "codex-%u", ++self(m)->asks);
 	uab_put(a.tool_use_id, sizeof a.tool_use_id, uab_get_str(p, "itemId"));
-	if (p)
-		uar_json_write(&in, p);
-	if (profile)
-		uar_json_write(&ex, profile);
-	a.input = uar_buf_str(&in);
-	a.extra = uar_buf_str(&ex);
-	if (in.err || ex.err)
-		uab_rpc_refuse(&self(m)->rpc, a.wire_id);
-	else
-		uab_ask(m, &a);
-	uar_buf_fini(&in);
-	uar_buf_fini(&ex);
+	uab_rpc_ask(&self(m)->rpc, &a, p, uab_get(p, "permissions"));
 }
 
 static bool interrupt(struct uab_map *m)
@@ -456,35 +412,32 @@ static bool interrupt(struct uab_map *m)
 
 /* --- by method --- */
 
-static const struct {
-	const char *method;
-	void (*on)(struct uab_map *m, const struct uar_json *params);
-} notifications[] = {
-	{ "item/agentMessage/delta", on_text_delta },
-	{ "item/started", on_item_started },
-	{ "item/completed", on_item_completed },
-	{ "item/commandExecution/outputDelta", on_output_delta },
-	{ "item/fileChange/outputDelta", on_output_delta },
-	{ "item/mcpToolCall/progress", on_output_delta },
-	{ "item/reasoning/summaryTextDelta", on_framing },
-	{ "item/reasoning/summaryPartAdded", on_framing },
-	{ "item/reasoning/textDelta", on_framing },
-	{ "turn/started", on_turn_started },
-	{ "turn/completed", on_turn_completed },
-	{ "turn/plan/updated", on_plan },
-	{ "turn/diff/updated", on_framing },
-	{ "thread/started", on_framing },
-	{ "thread/status/changed", on_framing },
-	{ "thread/tokenUsage/updated", on_usage },
-	{ "thread/compacted", on_compacted },
-	{ "thread/name/updated", on_framing },
-	{ "remoteControl/status/changed", on_framing },
-	{ "serverRequest/resolved", on_framing },
-	{ "account/rateLimits/updated", on_limits },
-	{ "warning", on_warning },
-	{ "configWarning", on_warning },
-	{ "deprecationNotice", on_warning },
-	{ "error", on_error },
+static const struct uab_handler notifications[] = {
+	{ UAR_STR("item/agentMessage/delta"), on_text_delta, NULL },
+	{ UAR_STR("item/started"), on_item_started, NULL },
+	{ UAR_STR("item/completed"), on_item_completed, NULL },
+	{ UAR_STR("item/commandExecution/outputDelta"), on_output_delta, NULL },
+	{ UAR_STR("item/fileChange/outputDelta"), on_output_delta, NULL },
+	{ UAR_STR("item/mcpToolCall/progress"), on_output_delta, NULL },
+	{ UAR_STR("item/reasoning/summaryTextDelta"), NULL, NULL },
+	{ UAR_STR("item/reasoning/summaryPartAdded"), NULL, NULL },
+	{ UAR_STR("item/reasoning/textDelta"), NULL, NULL },
+	{ UAR_STR("turn/started"), on_turn_started, NULL },
+	{ UAR_STR("turn/completed"), on_turn_completed, NULL },
+	{ UAR_STR("turn/plan/updated"), NULL, "plan updated" },
+	{ UAR_STR("turn/diff/updated"), NULL, NULL },
+	{ UAR_STR("thread/started"), NULL, NULL },
+	{ UAR_STR("thread/status/changed"), NULL, NULL },
+	{ UAR_STR("thread/tokenUsage/updated"), on_usage, NULL },
+	{ UAR_STR("thread/compacted"), NULL, "context compacted" },
+	{ UAR_STR("thread/name/updated"), NULL, NULL },
+	{ UAR_STR("remoteControl/status/changed"), NULL, NULL },
+	{ UAR_STR("serverRequest/resolved"), NULL, NULL },
+	{ UAR_STR("account/rateLimits/updated"), NULL, "rate limit changed" },
+	{ UAR_STR("warning"), NULL, "warning" },
+	{ UAR_STR("configWarning"), NULL, "warning" },
+	{ UAR_STR("deprecationNotice"), NULL, "warning" },
+	{ UAR_STR("error"), on_error, NULL },
 };
 
 /* Threads of sub-agents speak too; they are not this run's answer. */
@@ -510,14 +463,8 @@ static void message(struct uab_map *m, const struct uar_json *j)
 		on_request(m, method, j);
 		return;
 	}
-	if (foreign(m, params))
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(notifications); i++)
-		if (uar_str_is(method, notifications[i].method)) {
-			notifications[i].on(m, params);
-			return;
-		}
-	uab_unknown(m);
+	if (!foreign(m, params))
+		uab_dispatch(m, notifications, ARRAY_LEN(notifications), method, params);
 }
 
 /* A codex without this server: nothing was asked of it yet, so exec may try. */

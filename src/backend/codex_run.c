@@ -194,18 +194,8 @@ static uaa_status run(void *cli, const uaa_request *r, uaa_run **out, uaa_error 
 
 static void add_args(const uaa_mcp_request *r, struct uab_mcp_argv *a)
 {
-	char pair[4096];
-
 	uab_mcp_arg(a, r->name);
-	for (size_t i = 0; i < r->server_env_count; i++) {
-		int n = snprintf(pair, sizeof pair, "%.*s=%.*s",
-				 UAR_FMT(uab_str(r->server_env[i].name)),
-				 UAR_FMT(uab_str(r->server_env[i].value)));
-
-		uab_mcp_arg(a, UAB_STR("--env"));
-		a->nomem |= n < 0 || (size_t)n >= sizeof pair;
-		uab_mcp_arg(a, uaa_str_c(pair));
-	}
+	uab_mcp_env(r, a);
 	if (r->url.ptr) {
 		uab_mcp_arg(a, UAB_STR("--url"));
 		uab_mcp_arg(a, r->url);
@@ -222,11 +212,8 @@ static void add_args(const uaa_mcp_request *r, struct uab_mcp_argv *a)
 
 static uaa_status build_mcp(const uaa_mcp_request *r, struct uab_mcp_argv *a, uaa_error **error)
 {
-	static const char *const verbs[] = { "list", "get", "add", "remove" };
-
 	(void)error;
-	uab_mcp_arg(a, UAB_STR("mcp"));
-	uab_mcp_arg(a, uaa_str_c(verbs[r->op]));
+	uab_mcp_verb(r, a);
 	if (r->op == UAA_MCP_LIST || r->op == UAA_MCP_GET)
 		uab_mcp_arg(a, UAB_STR("--json"));
 	if (r->op == UAA_MCP_ADD)
@@ -249,13 +236,7 @@ static uaa_status more_caps(struct uab_cli *cli, const uaa_codex_config *c)
 
 	if (c->transport != UAA_CODEX_EXEC)
 		s = uaa_caps_add(cli->caps, UAB_STR("agent_api.control.respond.v1"));
-	if (!s && c->allow_external_sandbox_exec)
-		s = uaa_caps_add(cli->caps, UAB_STR("agent_api.exec.external_sandbox.v1"));
-	if (!s && c->allow_mcp_write)
-		s = uaa_caps_add(cli->caps, UAB_STR("agent_api.tools.mcp.add.v1"));
-	if (!s && c->allow_mcp_write)
-		s = uaa_caps_add(cli->caps, UAB_STR("agent_api.tools.mcp.remove.v1"));
-	return s;
+	return s ? s : uab_cli_opt_in(cli, c->allow_external_sandbox_exec, c->allow_mcp_write);
 }
 
 uaa_backend *uaa_codex_backend_new(const uaa_codex_config *config)
@@ -269,16 +250,10 @@ uaa_backend *uaa_codex_backend_new(const uaa_codex_config *config)
 		return NULL;
 	cli = uab_cli_new(&(struct uab_cli_config){ .kind = "codex",
 						    .program = "codex",
-						    .binary = c->binary,
-						    .default_timeout_ms = c->default_timeout_ms,
-						    .default_dir = c->default_working_dir,
-						    .env = c->env,
-						    .env_count = c->env_count,
-						    .inherit = c->inherit_env,
+						    UAB_CLI_COMMON(c),
 						    .inherit_names = names,
 						    .home_var = "CODEX_HOME",
 						    .home = c->codex_home,
-						    .process = c->process,
 						    .caps = base_caps });
 	if (!cli)
 		return NULL;

@@ -71,6 +71,21 @@ void uab_unknown(struct uab_map *m)
 	emit(m, UAA_EV_UNKNOWN, NULL, NULL, UAR_STR_NONE);
 }
 
+void uab_dispatch(struct uab_map *m, const struct uab_handler *rows, size_t count, uar_str name,
+		  const struct uar_json *j)
+{
+	size_t i = 0;
+
+	while (i < count && !uar_str_eq(name, rows[i].name))
+		i++;
+	if (i == count)
+		uab_unknown(m);
+	else if (rows[i].on)
+		rows[i].on(m, j);
+	else if (rows[i].status)
+		uab_status(m, rows[i].status);
+}
+
 void uab_text(struct uab_map *m, uar_str text)
 {
 	uaa_event_spec s = { .kind = UAA_EV_TEXT_OUTPUT,

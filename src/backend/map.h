@@ -111,6 +111,16 @@ bool uab_tool_known(const struct uab_map *m, uar_str id);
 /* Asks when the run is interactive, else (or when nobody can be asked) denies. */
 void uab_ask(struct uab_map *m, struct uab_ask *ask);
 
+/* What a dialect does with a message of that name: `on`, else the status is told, else
+ * nothing. Names that no row has are told as unknown. */
+struct uab_handler {
+	uar_str name;
+	void (*on)(struct uab_map *m, const struct uar_json *j);
+	const char *status;
+};
+void uab_dispatch(struct uab_map *m, const struct uab_handler *rows, size_t count, uar_str name,
+		  const struct uar_json *j);
+
 /* The end, once: success, or failure with its one Error event. */
 void uab_done(struct uab_map *m);
 void uab_failed(struct uab_map *m, const char *fmt, ...) UAR_PRINTF(2, 3);

@@ -133,6 +133,29 @@ void uab_mcp_arg(struct uab_mcp_argv *a, uaa_str s)
 		a->nomem = true;
 }
 
+void uab_mcp_verb(const uaa_mcp_request *r, struct uab_mcp_argv *a)
+{
+	static const char *const verbs[] = { "list", "get", "add", "remove" };
+
+	uab_mcp_arg(a, UAB_STR("mcp"));
+	uab_mcp_arg(a, uaa_str_c(verbs[r->op]));
+}
+
+void uab_mcp_env(const uaa_mcp_request *r, struct uab_mcp_argv *a)
+{
+	char pair[4096];
+
+	for (size_t i = 0; i < r->server_env_count; i++) {
+		int n = snprintf(pair, sizeof pair, "%.*s=%.*s",
+				 UAR_FMT(uab_str(r->server_env[i].name)),
+				 UAR_FMT(uab_str(r->server_env[i].value)));
+
+		uab_mcp_arg(a, UAB_STR("--env"));
+		a->nomem |= n < 0 || (size_t)n >= sizeof pair;
+		uab_mcp_arg(a, uaa_str_c(pair));
+	}
+}
+
 static void read_some(int *fd, struct uar_buf *keep, char *buf)
 {
 	ssize_t n = read(*fd, buf, READ_BYTES);

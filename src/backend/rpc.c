@@ -67,3 +67,37 @@ bool uab_rpc_wire_id(const struct uar_json *j, char *out, size_t size)
 	uar_buf_fini(&b);
 	return ok;
 }
+
+void uab_rpc_text(struct uab_rpc *r, uar_str text)
+{
+	uar_jw_obj(&r->w, NULL);
+	uar_jw_cstr(&r->w, "type", "text");
+	uar_jw_str(&r->w, "text", text);
+}
+
+bool uab_rpc_answers(const struct uar_json *j, int64_t *waiting)
+{
+	if (!*waiting || uar_json_int(uab_get(j, "id"), -1) != *waiting)
+		return false;
+	*waiting = 0;
+	return true;
+}
+
+void uab_rpc_ask(struct uab_rpc *r, struct uab_ask *a, const struct uar_json *input,
+		 const struct uar_json *extra)
+{
+	struct uar_buf in = uar_buf_make(UAR_LIMIT_AGENT_LINE), ex = in;
+
+	if (input)
+		uar_json_write(&in, input);
+	if (extra)
+		uar_json_write(&ex, extra);
+	a->input = uar_buf_str(&in);
+	a->extra = uar_buf_str(&ex);
+	if (in.err || ex.err)
+		uab_rpc_refuse(r, a->wire_id);
+	else
+		uab_ask(r->map, a);
+	uar_buf_fini(&in);
+	uar_buf_fini(&ex);
+}

@@ -20,6 +20,14 @@ int64_t uab_rpc_open(struct uab_rpc *r, const char *method, bool notify);
 void uab_rpc_reply(struct uab_rpc *r, const char *wire_id);
 void uab_rpc_close(struct uab_rpc *r);
 void uab_rpc_refuse(struct uab_rpc *r, const char *wire_id); /* method not found */
+/* Opens `{"type":"text","text":...` as an item of an array; the caller closes it. */
+void uab_rpc_text(struct uab_rpc *r, uar_str text);
+/* Is it the answer to the request that waits? Then none waits any more. */
+bool uab_rpc_answers(const struct uar_json *j, int64_t *waiting);
+/* Asks with these as exact input and what the answer needs; what is too large is
+ * refused. Either may be NULL. */
+void uab_rpc_ask(struct uab_rpc *r, struct uab_ask *a, const struct uar_json *input,
+		 const struct uar_json *extra);
 /* The id of a message as JSON text; false when there is none that fits. */
 bool uab_rpc_wire_id(const struct uar_json *j, char *out, size_t size);
 
