@@ -111,8 +111,9 @@ static void next_tick(struct uar_uuid *u)
 void uar_uuid_next(struct uar_uuid *u, char out[UAR_UUID_TEXT + 1])
 {
 	static const char hex[] = "0123456789abcdef";
+	static const unsigned char place[16] = { 0,  2,	 4,  6,	 9,  11, 14, 16,
+						 19, 21, 24, 26, 28, 30, 32, 34 };
 	unsigned char b[16];
-	char *p = out;
 
 	next_tick(u);
 	u->rand->fill(u->rand->ctx, b + 10, 6);
@@ -123,12 +124,11 @@ void uar_uuid_next(struct uar_uuid *u, char out[UAR_UUID_TEXT + 1])
 	b[8] = (unsigned char)(0x80 | ((u->counter >> 8) & 0x3f));
 	b[9] = (unsigned char)u->counter;
 	for (int i = 0; i < 16; i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			*p++ = '-';
-		*p++ = hex[b[i] >> 4];
-		*p++ = hex[b[i] & 15];
+		out[place[i]] = hex[b[i] >> 4];
+		out[place[i] + 1] = hex[b[i] & 15];
 	}
-	*p = 0;
+	out[8] = out[13] = out[18] = out[23] = '-';
+	out[UAR_UUID_TEXT] = 0;
 }
 
 /* Are all eight bytes digits of lower hexadecimal? Adding to a byte below 0x80
