@@ -210,7 +210,7 @@ struct uar_store_options {
 	const struct uar_log *log;
 	unsigned readers;	   /* threads; 0: 2 */
 	const char *vfs;	   /* SQLite VFS name for fault injection; NULL: default */
-	unsigned checkpoint_pages; /* of the write-ahead log; 0: 4000 */
+	unsigned checkpoint_pages; /* of the write-ahead log; 0: 1000 */
 	/* A sync failed: whatever was not acknowledged may be lost; the process
 	 * must not go on. Called once, on the loop. */
 	void (*broken)(void *ctx, const struct uar_error *error);

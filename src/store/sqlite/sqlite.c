@@ -14,7 +14,7 @@
 enum {
 	READERS = 2,
 	/* Fewer pages make more stalls, more make longer ones. */
-	CHECKPOINT_PAGES = 4000,
+	CHECKPOINT_PAGES = 1000,
 	OPS_KEPT = 256,	       /* finished appends whose memory is used again */
 	OP_BYTES_KEPT = 65536, /* unless it has grown beyond this */
 };
