@@ -20,7 +20,9 @@ class Provider:
         self.http = Client(self.url, "")
 
     def env(self, model, key=KEY):
-        return {"OPENAI_BASE_URL": self.url + "/v1", "OPENAI_API_KEY": key, "UAR_MODEL": model}
+        """A model at a gate is silent for as long as the test takes."""
+        return {"OPENAI_BASE_URL": self.url + "/v1", "OPENAI_API_KEY": key, "UAR_MODEL": model,
+                "UAR_MODEL_IDLE_TIMEOUT_SECONDS": "1h"}
 
     def stats(self):
         return json.loads(self.http.get("/stats").body)
