@@ -96,7 +96,6 @@ def reload():
     equal({key for key, reload in rows().items() if reload}, set(PROBES), "a probe for each")
     for key, (before, after, probe) in PROBES.items():
         with Provider() as p, Server(env=p.env("gate"), start=False) as s:
-            del s.env["UAR_MODEL_IDLE_TIMEOUT_SECONDS"]  # files come after the environment
             os.mkdir(s.data, 0o700)
 
             def configure(value):

@@ -33,7 +33,7 @@ def lab(sdk, **manifest):
     os.makedirs(folder)
     with open(os.path.join(folder, "plugin.json"), "w") as f:
         json.dump({"id": "lab", "version": "1", "concurrency": 32, "cancel_grace_seconds": 20,
-                   **({} if sdk == "library" else {"start_timeout_seconds": 60}),
+                   **({} if sdk == "library" else {"start_timeout_seconds": 600, "answer_timeout_seconds": 600}),
                    "entries": ENTRIES, **SDKS[sdk], **manifest}, f)
     if sdk == "library":
         shutil.copy(os.path.join(BUILD, "sdk", "conform.so"), folder)

@@ -94,7 +94,7 @@ def write_plugin(root, manifest, script, name="p"):
     os.makedirs(folder)
     with open(os.path.join(folder, "plugin.json"), "w") as f:
         json.dump({"id": name, "version": "1", "command": ["python3", "main.py"],
-                   "start_timeout_seconds": 60, "entries": [{"id": "e"}], **manifest}, f)
+                   "start_timeout_seconds": 600, "answer_timeout_seconds": 600, "entries": [{"id": "e"}], **manifest}, f)
     with open(os.path.join(folder, "main.py"), "w") as f:
         f.write(script)
     return root

@@ -20,9 +20,7 @@ class Provider:
         self.http = Client(self.url, "")
 
     def env(self, model, key=KEY):
-        """A model at a gate is silent for as long as the test takes."""
-        return {"OPENAI_BASE_URL": self.url + "/v1", "OPENAI_API_KEY": key, "UAR_MODEL": model,
-                "UAR_MODEL_IDLE_TIMEOUT_SECONDS": "1h"}
+        return {"OPENAI_BASE_URL": self.url + "/v1", "OPENAI_API_KEY": key, "UAR_MODEL": model}
 
     def stats(self):
         return json.loads(self.http.get("/stats").body)
