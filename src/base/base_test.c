@@ -1,10 +1,13 @@
 /* base_test.c - strings, buffers, arenas, maps, time, ids, checksums. */
 #include "test.h"
 
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/crc32c.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/rand.h"
 
@@ -163,6 +166,28 @@ TEST(utf8_rules, "")
 	CHECK_STR(uar_str_utf8_prefix(UAR_STR("a\xc3\xa9"), 2), "a");
 	CHECK_INT(uar_str_utf8_prefix(UAR_STR("\x80\x80\x80\x80\x80\x80\x80\x80"), 6).n, 6);
 	CHECK_INT(uar_str_utf8_prefix(UAR_STR("\xf0\x9f\x98\x80"), 3).n, 0);
+}
+
+/* Whatever a plugin prints: the log is text, a line a call. */
+TEST(log_lines_are_well_formed, "")
+{
+	static const char want[] = " warn a.b bare=\"x\xef\xbf\xbd\" "
+				   "odd=\"\xef\xbf\xbd\\u0000\xc3\xa4\xef\xbf\xbd\\\"\"\n";
+	struct uar_log log = { .clock = &uar_clock_system };
+	char line[256];
+	int ends[2];
+	ssize_t n;
+
+	REQUIRE(pipe(ends) == 0);
+	log.fd = ends[1];
+	uar_log(&log, UAR_LOG_WARN, "a.b", { "bare", UAR_STR("x\xff") },
+		{ "odd", UAR_STR("\xff\0\xc3\xa4\xe2\"") });
+	n = read(ends[0], line, sizeof line - 1);
+	REQUIRE(n > UAR_TIME_TEXT);
+	line[n] = 0;
+	CHECK_STR(uar_str_c(line + UAR_TIME_TEXT), want);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 TEST(nearest_names_and_secrets, "")

@@ -25,16 +25,22 @@ static void put_c(struct line *l, const char *c)
 	put(l, c, strlen(c));
 }
 
-/* Quoted and escaped in both forms: a value can never start a second line. */
+/* Quoted and escaped in both forms: a value can never start a second line, and a log
+ * is text whatever it is given. */
 static void put_quoted(struct line *l, uar_str s)
 {
 	static const char hex[] = "0123456789abcdef";
 
 	put_c(l, "\"");
-	for (size_t i = 0; i < s.n && l->n < sizeof l->p - 16; i++) {
+	for (size_t i = 0, n; i < s.n && l->n < sizeof l->p - 16; i += n) {
 		unsigned char c = (unsigned char)s.p[i];
+		uint32_t cp;
 
-		if (c == '"' || c == '\\') {
+		n = uar_utf8_decode(uar_str_from(s, i), &cp);
+		if (n == 0) {
+			put_c(l, "\xef\xbf\xbd"); /* U+FFFD */
+			n = 1;
+		} else if (c == '"' || c == '\\') {
 			put(l, "\\", 1);
 			put(l, s.p + i, 1);
 		} else if (c < 0x20 || c == 0x7f) {
@@ -42,7 +48,7 @@ static void put_quoted(struct line *l, uar_str s)
 
 			put(l, u, sizeof u);
 		} else {
-			put(l, s.p + i, 1);
+			put(l, s.p + i, n);
 		}
 	}
 	put_c(l, "\"");
@@ -54,7 +60,7 @@ static bool needs_quotes(uar_str s)
 		if ((unsigned char)s.p[i] <= 0x20 || s.p[i] == '"' || s.p[i] == '=' ||
 		    s.p[i] == '\\' || s.p[i] == 0x7f)
 			return true;
-	return false;
+	return !uar_utf8_valid(s);
 }
 
 static void put_text(struct line *l, const struct uar_log_field *f)
