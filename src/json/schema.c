@@ -16,7 +16,7 @@ void *uar_schema_take(struct uar_schema_builder *b, size_t n)
 uar_err uar_schema_refuse(struct uar_schema_builder *b, const struct uar_json *at, const char *why)
 {
 	if (at && at->key.n)
-		uar_error_where(b->error, "%.*s", (int)(at->key.n < 100 ? at->key.n : 100),
+		uar_error_where(b->error, "/%.*s", (int)(at->key.n < 100 ? at->key.n : 100),
 				at->key.p);
 	return uar_error_set(b->error, UAR_EINVALID, "the schema is not valid: %s%s%s",
 			     b->keyword ? b->keyword : "", b->keyword ? " " : "", why);

@@ -119,20 +119,39 @@ static const char *type_name(uint8_t types)
 	return "another type";
 }
 
+/* Names the values, as far as they fit. */
+static uar_err not_a_choice(struct uar_schema_run *r, const struct uar_json *choices)
+{
+	struct uar_buf b = uar_buf_make(200);
+	uar_err e;
+
+	for (const struct uar_json *c = choices->first; c && !b.err && !r->quiet; c = c->next) {
+		if (b.n)
+			uar_buf_add_str(&b, UAR_STR(", "));
+		uar_json_write(&b, c);
+	}
+	if (b.err)
+		e = uar_schema_fail(r, "enum: not one of the %u values", choices->count);
+	else
+		e = uar_schema_fail(r, "enum: must be one of %.*s", UAR_FMT(uar_buf_str(&b)));
+	uar_buf_fini(&b);
+	return e;
+}
+
 static uar_err check_choice(struct uar_schema_run *r, const struct uar_schema_node *n,
 			    const struct uar_json *v)
 {
 	if (n->choice_map.cap) {
 		if (v->kind == UAR_JSON_STRING && uar_map_get(&n->choice_map, v->text))
 			return UAR_OK;
-		return uar_schema_fail(r, "enum: not one of the %u values", n->choices->count);
+		return not_a_choice(r, n->choices);
 	}
 	if (!uar_schema_spend(r, (uint64_t)n->choices->count * (v->text.n / 64 + 1) / 4))
 		return uar_schema_exhausted(r);
 	for (const struct uar_json *c = n->choices->first; c; c = c->next)
 		if (uar_json_equal(c, v))
 			return UAR_OK;
-	return uar_schema_fail(r, "enum: not one of the %u values", n->choices->count);
+	return not_a_choice(r, n->choices);
 }
 
 static uar_err check_value(struct uar_schema_run *r, const struct uar_schema_node *n,

@@ -73,6 +73,7 @@ typedef bool uar_schema_format(uar_str text);
 struct uar_schema_string {
 	uint64_t min, max; /* characters */
 	struct uar_regex *pattern;
+	uar_str pattern_text;	   /* of the document, for people */
 	uar_schema_format *format; /* NULL: not asserted */
 	const char *format_name;
 };

@@ -191,6 +191,7 @@ static uar_err read_pattern(struct uar_schema_builder *b, const struct uar_json 
 
 	if (v->kind != UAR_JSON_STRING)
 		return uar_schema_refuse(b, v, "must be a string");
+	s->pattern_text = v->text;
 	return new_regex(b, v->text, &s->pattern);
 }
 

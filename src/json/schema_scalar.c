@@ -153,7 +153,8 @@ uar_err uar_schema_check_string(struct uar_schema_run *r, const struct uar_schem
 	if (e)
 		return e;
 	if (!found)
-		return uar_schema_fail(r, "pattern: the text does not match");
+		return uar_schema_fail(r, "pattern: the text does not match %.*s",
+				       UAR_FMT(uar_str_utf8_prefix(s->pattern_text, 200)));
 	if (s->format && !s->format(text))
 		return uar_schema_fail(r, "format: not a valid %s", s->format_name);
 	return UAR_OK;
