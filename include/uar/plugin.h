@@ -156,7 +156,8 @@ struct uarp_failure {
 enum uarp_level { UARP_DEBUG, UARP_INFO, UARP_WARN, UARP_ERROR };
 
 /* What a run can do; the server fills it for libraries, uar_plugin.c for programs.
- * Grows at the end only. Use the functions below. */
+ * Grows at the end only, as do the structs above: whoever is given one looks at its
+ * size first. Use the functions below. */
 struct uarp_ops {
 	uint32_t abi, size;
 	const struct uarp_info *(*info)(struct uarp_run *run);
@@ -335,6 +336,8 @@ static inline const char *uarp_error(struct uarp_run *run)
 static inline int uarp_upload(struct uarp_run *run, const char *name, int64_t offset,
 			      const void *data, size_t size)
 {
+	if (run->ops->size < offsetof(struct uarp_ops, upload) + sizeof run->ops->upload)
+		return -1; /* a server that is older than this header has no uploads */
 	return run->ops->upload(run, name, offset, data, size);
 }
 

@@ -378,20 +378,22 @@ static bool request(struct run *r, struct text *t)
 	return !refused;
 }
 
-static const char *ctx_put(struct uarp_run *base, const struct uarp_item *x, size_t size)
+static const char *ctx_put(struct uarp_run *base, const struct uarp_item *item, size_t size)
 {
 	struct run *r = run_of(base);
+	struct uarp_item x = UARP_ITEM;
 	struct text t = { NULL, 0, 0, false };
 	int64_t id = ask(r);
 
-	(void)size;
+	/* The handler may be built with an older header, whose struct is shorter. */
+	memcpy(&x, item, size < sizeof x ? size : sizeof x);
 	if (!id) {
 		refuse(r, "TRANSPORT_ERROR");
 		return NULL;
 	}
 	begin(&t, "run.export", id);
 	put_text(&t, "run_id", r->info.run_id);
-	if (!put_item(&t, x)) {
+	if (!put_item(&t, &x)) {
 		free(t.p);
 		refuse(r, "INVALID_ARGUMENT");
 		return NULL;

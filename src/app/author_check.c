@@ -15,7 +15,7 @@ struct check {
 	struct uar_loop *loop;
 	struct uar_plugin_host *host;
 	struct uar_entries *port;
-	bool json, over, good, loaded;
+	bool json, over, good, loaded, failed;
 	struct uar_buf report; /* JSON, or lines */
 	struct uar_jw w;
 	const struct uar_json *told; /* entries that the program has; NULL: it did not say */
@@ -189,7 +189,8 @@ static void on_done(void *ctx, const struct uar_entry_end *end)
 
 	c->over = true;
 	c->call = NULL;
-	c->good = c->good && end->how == UAR_ENTRY_FINISHED;
+	c->failed = end->how != UAR_ENTRY_FINISHED;
+	c->good = c->good && !c->failed;
 	uar_loop_stop(c->loop);
 	if (end->how == UAR_ENTRY_FINISHED)
 		line(c, "result", "%.*s", UAR_FMT(uar_str_utf8_prefix(end->result, 400)));
@@ -233,8 +234,10 @@ static uar_err start(struct check *c, uar_str plugin_id, const char *entry, stru
 	uar_arena_init(&arena, 0);
 	uar_error_where(error, "/args");
 	e = uar_json_parse(r.args, NULL, &arena, &args, error);
-	if (!e)
+	if (!e) {
+		uar_error_where(error, "%s", "");
 		e = c->port->ops->check(c->port, plugin_id, r.entry_id, args, error);
+	}
 	if (!e)
 		e = c->port->ops->ask(c->port, plugin_id, r.entry_id, &c->slot);
 	if (!e)
@@ -291,7 +294,9 @@ static int finish(struct check *c)
 		if (uar_jw_end(&c->w) == UAR_OK)
 			uar_buf_add_char(&c->report, '\n');
 	} else {
-		uar_buf_add_str(&c->report, c->good ? UAR_STR("ok\n") : UAR_STR("not usable\n"));
+		uar_buf_add_str(&c->report, c->good	? UAR_STR("ok\n")
+					    : c->failed ? UAR_STR("the run failed\n")
+							: UAR_STR("not usable\n"));
 	}
 	status = uar_cli_write(c->cli, &c->report);
 	uar_plugin_host_destroy(c->host);

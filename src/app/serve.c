@@ -153,9 +153,27 @@ static void plugin_metrics(void *ctx, struct uar_buf *b)
 		       "# TYPE uar_plugin_processes_started_total counter\n"
 		       "uar_plugin_processes_started_total %llu\n"
 		       "# TYPE uar_plugin_processes_crashed_total counter\n"
-		       "uar_plugin_processes_crashed_total %llu\n",
+		       "uar_plugin_processes_crashed_total %llu\n"
+		       "# TYPE uar_plugin_processes_restarted_total counter\n"
+		       "uar_plugin_processes_restarted_total %llu\n"
+		       "# TYPE uar_plugin_threads gauge\nuar_plugin_threads %zu\n"
+		       "# TYPE uar_plugin_threads_lost gauge\nuar_plugin_threads_lost %zu\n"
+		       "# TYPE uar_plugin_threads_lost_total counter\n"
+		       "uar_plugin_threads_lost_total %llu\n",
 		       st.processes, st.waiting, st.running, (unsigned long long)st.started,
-		       (unsigned long long)st.crashed);
+		       (unsigned long long)st.crashed, (unsigned long long)st.restarted, st.threads,
+		       st.lost, (unsigned long long)st.ever_lost);
+}
+
+static void log_plugins(const struct server *s, uar_str dir)
+{
+	struct uar_plugin_stats st;
+	char count[24];
+
+	uar_plugin_host_stats(s->plugins, &st);
+	snprintf(count, sizeof count, "%zu", st.plugins);
+	uar_log(&s->log, UAR_LOG_INFO, "plugins.read", { "folder", dir },
+		{ "plugins", uar_str_c(count) });
 }
 
 static uar_err make_plugins(struct server *s, struct uar_error *error)
@@ -176,6 +194,8 @@ static uar_err make_plugins(struct server *s, struct uar_error *error)
 		uar_buf_printf(&dir, "%s/plugins", c->data);
 	o.dir = dir.p;
 	e = dir.err ? dir.err : uar_plugin_host_create(&o, &s->plugins, error);
+	if (!e)
+		log_plugins(s, uar_buf_str(&dir));
 	uar_buf_fini(&dir);
 	return e;
 }

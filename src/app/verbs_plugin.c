@@ -50,7 +50,10 @@ static int write_entries(struct uar_cli *cli, const struct uar_json *list)
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
 
 	if (!uar_json_at(list, 0))
-		uar_buf_add_str(&text, UAR_STR("no plugins\n"));
+		uar_buf_add_str(
+			&text,
+			UAR_STR("no plugins: the server found no folder with a plugin.json in its "
+				"plugins folder (its log names it) when it was started\n"));
 	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next) {
 		uar_str doc = member(j, "description");
 

@@ -115,8 +115,8 @@ struct uar_entries_ops {
 	void (*cancel)(struct uar_entry_call *c, uar_str reason);
 	/* The same, but nobody listens any more: the call is gone for the caller. */
 	void (*stop)(struct uar_entry_call *c, uar_str reason);
-	/* The export with that ticket is durable under `id`, or was refused; the piece
-	 * with that ticket was taken. */
+	/* The export with that ticket is durable under `id`, or was refused: then `id` says
+	 * why, if it is not empty; the piece with that ticket was taken. */
 	void (*answer)(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id);
 	/* Holds the worker back; calls balance. */
 	void (*pause)(struct uar_entry_call *c, bool paused);

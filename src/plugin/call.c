@@ -230,18 +230,35 @@ void call_message(struct uar_entry_call *c, const struct uar_message *m)
 	}
 }
 
+/* Nobody waits for the answer: the log has it, once for the run. */
+static void note_refused(struct uar_entry_call *c, const struct uar_error *error)
+{
+	char text[UAR_LIMIT_ERROR_TEXT];
+
+	if (c->refused)
+		return;
+	c->refused = true;
+	snprintf(text, sizeof text, "an item was refused: %.280s", uar_error_text(error));
+	plugin_says(c->plugin, UAR_LOG_WARN, "plugin.refused", c, uar_str_c(text));
+}
+
 void call_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id)
 {
+	struct uar_error error = { .code = e };
 	struct uar_json request = { .kind = UAR_JSON_INT, .i = (int64_t)ticket - 1 };
 	struct uar_buf *b = &c->plugin->host->buf;
 	struct uar_jw w;
 
 	if (ticket && c->plugin->library)
 		library_answer(c, e, id);
+	if (e && id.n)
+		uar_error_set(&error, e, "%.*s", UAR_FMT(id));
+	if (e && !ticket)
+		note_refused(c, &error);
 	if (!ticket || !c->process)
 		return;
 	if (e) {
-		process_reply(c->process, &request, e, NULL);
+		process_reply(c->process, &request, e, &error);
 		return;
 	}
 	uar_buf_clear(b);

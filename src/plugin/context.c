@@ -330,7 +330,7 @@ static int ctx_report(struct uarp_run *run, const struct uarp_report *r, size_t 
 	struct draft d;
 	uar_err e;
 
-	(void)size;
+	(void)size; /* has never grown */
 	draft_begin(&d, j, "run.progress");
 	if (r->progress >= 0)
 		uar_jw_double(&d.w, "progress", r->progress);
@@ -386,14 +386,17 @@ static void put_content(struct draft *d, const struct uarp_item *x, uar_str data
 	uar_buf_fini(&b);
 }
 
-static const char *ctx_put(struct uarp_run *run, const struct uarp_item *x, size_t size)
+static const char *ctx_put(struct uarp_run *run, const struct uarp_item *item, size_t size)
 {
 	struct job *j = job_of(run);
+	struct uarp_item whole = UARP_ITEM;
+	const struct uarp_item *x = &whole;
 	struct draft d;
 	uar_str data;
 	uar_err e = UAR_EINVALID;
 
-	(void)size;
+	/* A library may be older, and its struct shorter, or newer. */
+	memcpy(&whole, item, size < sizeof whole ? size : sizeof whole);
 	if (!x->type || (!x->data && !x->upload && x->size == UARP_STRLEN)) {
 		refuse_with(j, e);
 		return NULL;
@@ -468,7 +471,7 @@ static int ctx_fail(struct uarp_run *run, const struct uarp_failure *f, size_t s
 {
 	struct job *j = job_of(run);
 
-	(void)size;
+	(void)size; /* has never grown */
 	j->failed = (struct uarp_failure){ copy(j, f->code ? f->code : "PLUGIN_ERROR"),
 					   copy(j, f->message), copy(j, f->details), f->retriable };
 	return UARP_FAILED;

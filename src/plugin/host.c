@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 
 enum { BACKOFF_US = 100000, BACKOFF_MAX_US = 30000000, BACKOFF_STEPS = 9 };
 
@@ -14,19 +15,6 @@ static struct uar_plugin_host *host_of(struct uar_entries *base)
 static struct uar_sched *sched_of(const struct plugin *p)
 {
 	return uar_loop_sched(p->host->o.loop);
-}
-
-void plugin_note(struct plugin *p, enum uar_log_level level, const char *what,
-		 const struct uar_entry_call *c, uar_str text)
-{
-	struct uar_plugin_note n = { level, what, p->m.id, UAR_STR(""), UAR_STR(""), text };
-
-	if (c) {
-		n.run_id = uar_str_c(c->run_id);
-		n.trace_id = uar_str_c(c->trace_id);
-	}
-	if (p->host->o.note)
-		p->host->o.note(p->host->o.ctx, &n);
 }
 
 static struct plugin *find_plugin(struct uar_plugin_host *h, uar_str id)
@@ -309,13 +297,26 @@ static void note_host(struct uar_plugin_host *h, const char *dir, const struct u
 	uar_buf_fini(&b);
 }
 
+/* By id: lists of plugins are read by people. */
+static void insert(struct uar_plugin_host *h, struct plugin *p)
+{
+	struct uar_list *next = h->plugins.next;
+
+	while (next != &h->plugins &&
+	       uar_str_cmp(UAR_OWNER(next, struct plugin, node)->m.id, p->m.id) < 0)
+		next = next->next;
+	uar_list_add_last(next, &p->node); /* before it */
+}
+
 static uar_err add_plugin(struct uar_plugin_host *h, const char *dir, struct uar_error *error)
 {
 	struct plugin *p = uar_zalloc(sizeof *p);
 	uar_err e = p ? uar_manifest_load(dir, &p->m, error) : UAR_ENOMEM;
 
 	if (!e && find_plugin(h, p->m.id))
-		e = uar_error_set(error, UAR_EEXISTS, "another plugin has the id %.*s",
+		e = uar_error_set(error, UAR_EEXISTS,
+				  "another plugin, whose folder comes first by name, has the id "
+				  "%.*s",
 				  UAR_FMT(p->m.id));
 	else if (!e && h->plugin_count >= UAR_LIMIT_PLUGINS)
 		e = uar_error_set(error, UAR_ETOOBIG, "more than %d plugins", UAR_LIMIT_PLUGINS);
@@ -333,35 +334,50 @@ static uar_err add_plugin(struct uar_plugin_host *h, const char *dir, struct uar
 	uar_list_init(&p->slots);
 	uar_list_init(&p->processes);
 	uar_list_init(&p->calls);
-	uar_list_add_last(&h->plugins, &p->node);
+	insert(h, p);
 	h->plugin_count++;
 	return UAR_OK;
 }
 
+static void add_folder(struct uar_plugin_host *h, const char *name)
+{
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_URI_BYTES);
+	struct uar_error why = { 0 };
+	uar_err e;
+
+	uar_buf_printf(&path, "%s/%s", h->o.dir, name);
+	e = path.err ? path.err : add_plugin(h, path.p, &why);
+	why.code = e;
+	if (e && e != UAR_ENOTFOUND)
+		note_host(h, name, &why);
+	uar_buf_fini(&path);
+}
+
+static int wanted(const struct dirent *d)
+{
+	return d->d_name[0] != '.';
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* In the order of their names: of two with one id the same one stays. */
 static uar_err scan(struct uar_plugin_host *h, struct uar_error *error)
 {
-	DIR *d = opendir(h->o.dir);
-	struct dirent *entry;
+	struct dirent **names = NULL;
+	int n = scandir(h->o.dir, &names, wanted, by_name);
 
-	if (!d)
+	if (n < 0)
 		return errno == ENOENT
 			       ? UAR_OK
 			       : uar_error_set(error, UAR_EIO, "%s: %s", h->o.dir, strerror(errno));
-	while ((entry = readdir(d))) {
-		struct uar_buf path = uar_buf_make(UAR_LIMIT_URI_BYTES);
-		struct uar_error why = { 0 };
-		uar_err e;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		uar_buf_printf(&path, "%s/%s", h->o.dir, entry->d_name);
-		e = path.err ? path.err : add_plugin(h, path.p, &why);
-		why.code = e;
-		if (e && e != UAR_ENOTFOUND)
-			note_host(h, entry->d_name, &why);
-		uar_buf_fini(&path);
+	for (int i = 0; i < n; i++) {
+		add_folder(h, names[i]->d_name);
+		free(names[i]); /* scandir's */
 	}
-	closedir(d);
+	free(names);
 	return UAR_OK;
 }
 
@@ -396,6 +412,7 @@ static void free_calls(struct uar_list *calls)
 static void free_plugin(struct plugin *p)
 {
 	uar_timer_stop(sched_of(p), &p->backoff);
+	uar_timer_stop(sched_of(p), &p->log.timer);
 	UAR_LIST_EACH (it, &p->processes) {
 		struct process *s = UAR_OWNER(it, struct process, node);
 
@@ -412,6 +429,8 @@ void uar_plugin_host_destroy(struct uar_plugin_host *h)
 {
 	if (!h)
 		return;
+	UAR_LIST_EACH (it, &h->plugins) /* all at once: their graces do not add up */
+		library_stop(UAR_OWNER(it, struct plugin, node));
 	UAR_LIST_EACH (it, &h->plugins)
 		free_plugin(UAR_OWNER(it, struct plugin, node));
 	uar_buf_fini(&h->buf);

@@ -417,3 +417,60 @@ TEST(a_pool_has_several_processes, "")
 	until_done(&s, 1);
 	scene_end(&s);
 }
+
+TEST(a_flood_of_lines_is_cut_and_counted, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "",
+			   HELLO "next; i=0; while [ $i -lt 300 ]; do "
+				 "tell log ',\"message\":\"line-'$i'\"'; i=$((i + 1)); done\n"
+				 "tell run.result ''\nnext\n"));
+	leap_hold(&s.time);
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK(strstr(s.notes.p, "plugin.log line-199\n") != NULL);
+	CHECK(strstr(s.notes.p, "plugin.log line-200\n") == NULL);
+	scene_later(&s, 1);
+	CHECK(strstr(s.notes.p, "plugin.lines_left_out 100 lines were left out") != NULL);
+	scene_end(&s);
+}
+
+/* Nobody waits for the answer to a notification; the log has it once. */
+TEST(refused_items_are_noted_once, "")
+{
+	static const char why[] = "plugin.refused an item was refused: a run has at most 2 items";
+	struct scene s;
+	const char *first;
+
+	REQUIRE(open_scene(&s, "",
+			   HELLO "next; tell run.export ',\"type\":\"text\",\"text\":\"x\"'\n"
+				 "next\n"));
+	s.calls[0].hold = true;
+	go(&s, 0);
+	while (!s.calls[0].exports)
+		uar_loop_run(s.loop);
+	for (int i = 0; i < 3; i++)
+		s.port->ops->answer(s.calls[0].call, 0, UAR_ETOOBIG,
+				    UAR_STR("a run has at most 2 items"));
+	first = strstr(s.notes.p, why);
+	CHECK(first && !strstr(first + 1, why));
+	scene_end(&s);
+}
+
+TEST(text_that_is_none_is_answered, "")
+{
+	struct scene s;
+
+	REQUIRE(open_scene(&s, "",
+			   HELLO "next; a=$run\n"
+				 "say '{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"log\",\"params\":"
+				 "{\"message\":\"\\ud800\"}}'\nnext; run=$a\n"
+				 "case $line in *'\"id\":9'*-32700*) tell run.result '';; esac\n"
+				 "next\n"));
+	go(&s, 0);
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_FINISHED);
+	CHECK(strstr(s.notes.p, "plugin.bad_message a lone surrogate") != NULL);
+	scene_end(&s);
+}

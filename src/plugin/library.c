@@ -9,7 +9,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { STALL_US = 1000 };
+enum {
+	STALL_US = 1000,
+	/* of struct uarp_plugin, in the first header that had UARP_ABI */
+	FIRST_SIZE = offsetof(struct uarp_plugin, close) + sizeof(void (*)(void)),
+};
 
 static struct library *library_of(const struct uar_entry_call *c)
 {
@@ -34,7 +38,7 @@ static uar_err check_api(const struct uar_manifest *m, const struct uarp_plugin 
 		return uar_error_set(error, UAR_EINVALID,
 				     "%s exports no uarp_plugin: does it say UARP_PLUGIN(entries)?",
 				     m->library);
-	if (api->abi != UARP_ABI || api->size < sizeof(struct uarp_plugin))
+	if (api->abi != UARP_ABI || api->size < FIRST_SIZE)
 		return uar_error_set(error, UAR_EINVALID,
 				     "%s was built for version %u of the interface, this is %u",
 				     m->library, api->abi, UARP_ABI);
@@ -53,10 +57,11 @@ static uar_err load(struct library *l, const struct uar_manifest *m, struct uar_
 	uar_err e;
 
 	uar_buf_printf(&path, "%s/%s", m->dir, m->library);
-	if (path.err)
-		return path.err;
-	l->object = dlopen(path.p, RTLD_NOW | RTLD_LOCAL);
+	e = path.err;
+	l->object = e ? NULL : dlopen(path.p, RTLD_NOW | RTLD_LOCAL);
 	uar_buf_fini(&path);
+	if (e)
+		return e;
 	if (!l->object) {
 		uar_error_where(error, "/library");
 		return uar_error_set(error, UAR_EINVALID, "it cannot be loaded: %s", dlerror());
@@ -322,7 +327,7 @@ static void on_mail(struct job *j, const struct uar_message *m)
 	} else if (m->kind == UAR_MESSAGE_EXPORT) {
 		c->events.exported(c->events.ctx, &m->export, m->raw, 1);
 	} else {
-		plugin_note(c->plugin, m->level, "plugin.log", c, m->text);
+		plugin_says(c->plugin, m->level, "plugin.log", c, m->text);
 		answer(j, UAR_OK);
 	}
 }
@@ -429,6 +434,7 @@ static void write_off(struct uar_entry_call *c)
 	c->job = NULL;
 	if (state == JOB_RUNNING) {
 		answer(j, UAR_ESTATE);
+		c->plugin->host->stats.ever_lost++;
 		plugin_note(c->plugin, UAR_LOG_WARN, "plugin.ignored_cancel", c,
 			    UAR_STR("its thread is written off until it returns"));
 	} else {
@@ -437,9 +443,29 @@ static void write_off(struct uar_entry_call *c)
 	call_end(c, &stopped);
 }
 
+/* It was queued when it was cancelled, and a thread took it before this: the handler
+ * has its grace, like any other. */
+static bool taken_meanwhile(struct uar_entry_call *c)
+{
+	struct library *l = library_of(c);
+	bool running;
+
+	if (c->graced)
+		return false;
+	c->graced = true;
+	pthread_mutex_lock(&l->lock);
+	running = c->job->state == JOB_RUNNING;
+	pthread_mutex_unlock(&l->lock);
+	return running &&
+	       uar_timer_set(l->sched, &c->grace, c->plugin->m.cancel_grace_us) == UAR_OK;
+}
+
 static void on_grace_over(struct uar_timer *t)
 {
-	write_off(UAR_OWNER(t, struct uar_entry_call, grace));
+	struct uar_entry_call *c = UAR_OWNER(t, struct uar_entry_call, grace);
+
+	if (!taken_meanwhile(c))
+		write_off(c);
 }
 
 void library_cancel(struct uar_entry_call *c, uar_str reason)
@@ -452,7 +478,8 @@ void library_cancel(struct uar_entry_call *c, uar_str reason)
 		return;
 	c->state = CALL_CANCELLING;
 	pthread_mutex_lock(&l->lock);
-	if (j->state == JOB_QUEUED)
+	c->graced = j->state != JOB_QUEUED;
+	if (!c->graced)
 		grace = 0; /* later, not inside the call that asked */
 	snprintf(j->reason, sizeof j->reason, "%.*s",
 		 UAR_FMT(uar_str_utf8_prefix(reason, sizeof j->reason - 1)));
@@ -596,25 +623,34 @@ static struct timespec in_us(int64_t us)
 	return t;
 }
 
-void library_close(struct plugin *p)
+void library_stop(struct plugin *p)
 {
 	struct library *l = p->library;
-	struct timespec end;
-	bool last;
-	int late = 0;
 
 	if (!l)
 		return;
-	end = in_us(p->m.cancel_grace_us);
 	uar_timer_stop(l->sched, &l->stall);
 	pthread_mutex_lock(&l->lock);
+	l->until = in_us(p->m.cancel_grace_us);
 	l->closed = true;
 	UAR_LIST_EACH (it, &p->calls)
 		tell_to_stop(UAR_OWNER(it, struct uar_entry_call, node));
 	drop_jobs(l);
 	pthread_cond_broadcast(&l->work);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void library_close(struct plugin *p)
+{
+	struct library *l = p->library;
+	bool last;
+	int late = 0;
+
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->lock);
 	while (live(l) > 0 && !late)
-		late = pthread_cond_timedwait(&l->quiet, &l->lock, &end);
+		late = pthread_cond_timedwait(&l->quiet, &l->lock, &l->until);
 	uar_unpost(l->sched, &l->task); /* before the library may be gone */
 	last = --l->users == 0;
 	pthread_mutex_unlock(&l->lock);

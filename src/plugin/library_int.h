@@ -34,13 +34,14 @@ struct library {
 	const struct uarp_plugin *api;
 	struct uar_task task;	/* empties the inbox */
 	struct uar_timer stall; /* looks after the queue */
-	pthread_mutex_t lock;	/* guards what follows, and `shared` of jobs */
+	pthread_mutex_t lock;	/* guards what follows, and what jobs say is under it */
 	pthread_cond_t work;	/* something is in the queue, or it is closed */
 	pthread_cond_t quiet;	/* a thread has ended */
 	struct uar_list queue, inbox;
 	struct library_pool pool;
 	uint32_t users;
 	bool posted, closed;
+	struct timespec until; /* once it is closed: waits for its threads no longer */
 };
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_RETURNED };

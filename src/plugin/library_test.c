@@ -3,8 +3,12 @@
 
 #include "test.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "uar/plugin.h"
 
 static void start(struct call *c);
 
@@ -16,12 +20,14 @@ static void on_ready(struct uar_entry_slot *slot)
 	start(c);
 }
 
+static const char *gate_name = "gate";
+
 /* The file that some entries wait for. */
 static const char *gate_of(const struct scene *s)
 {
 	static char path[300];
 
-	snprintf(path, sizeof path, "%s/p/gate", s->dir);
+	snprintf(path, sizeof path, "%s/p/%s", s->dir, gate_name);
 	return path;
 }
 
@@ -33,7 +39,8 @@ static bool open_scene(struct scene *s, const char *more)
 	snprintf(manifest, sizeof manifest,
 		 "{\"id\":\"p\",\"version\":\"1\",\"library\":\"l.so\"%s,\"entries\":["
 		 "{\"id\":\"echo\"},{\"id\":\"items\"},{\"id\":\"gate\"},{\"id\":\"deaf\"},"
-		 "{\"id\":\"burst\"},{\"id\":\"partial\"},{\"id\":\"refused\"},{\"id\":\"fails\"},"
+		 "{\"id\":\"fifo\"},{\"id\":\"short_item\"},{\"id\":\"burst\"},{\"id\":\"partial\"}"
+		 ",{\"id\":\"refused\"},{\"id\":\"fails\"},"
 		 "{\"id\":\"typed\",\"result_schema\":{\"type\":\"integer\"}}]}",
 		 more);
 	snprintf(path, sizeof path, "%s/sdk/conform.so", build ? build : "build");
@@ -226,4 +233,58 @@ TEST(the_end_waits_for_threads_that_listen_and_for_no_others, "")
 		uar_loop_run(s.loop);
 	scene_end(&s);
 	CHECK(scene_file(&s, "gate", "")); /* the deaf one finds its way out, too */
+}
+
+/* A thread took it after the cancel and before that was looked at again: its handler
+ * gets the grace that every handler gets. */
+TEST(a_job_that_is_taken_late_has_its_grace, "")
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	struct scene s;
+	int first, second;
+
+	n = n > 60 ? 60 : n; /* threads for short runs */
+	REQUIRE(open_scene(&s, ",\"concurrency\":60"));
+	leap_hold(&s.time); /* nobody looks after the queue: it waits for a thread */
+	gate_name = "first";
+	REQUIRE(mkfifo(gate_of(&s), 0600) == 0);
+	first = open(gate_of(&s), O_RDWR | O_CLOEXEC);
+	for (int i = 0; i < n; i++)
+		go(&s, i, "fifo");
+	gate_name = "second";
+	REQUIRE(mkfifo(gate_of(&s), 0600) == 0);
+	go(&s, (int)n, "fifo");
+	s.port->ops->cancel(s.calls[n].call, UAR_STR(""));
+	CHECK(write(first, "x", 1) == 1);		  /* one thread is free */
+	second = open(gate_of(&s), O_WRONLY | O_CLOEXEC); /* and has taken it now */
+	scene_later(&s, 0);
+	CHECK(!s.calls[n].done);
+	CHECK(write(second, "x", 1) == 1);
+	until_done(&s, (int)n);
+	CHECK_INT(s.calls[n].how, UAR_ENTRY_FINISHED);
+	CHECK(!s.notes.n || !strstr(s.notes.p, "plugin.ignored_cancel"));
+	for (int i = 1; i < n; i++)
+		CHECK(write(first, "x", 1) == 1);
+	while (s.over <= n)
+		uar_loop_run(s.loop);
+	gate_name = "gate";
+	close(first);
+	close(second);
+	scene_end(&s);
+}
+
+/* One side is older than the other, and its structs are shorter. */
+TEST(sizes_of_another_version_are_respected, "")
+{
+	struct uarp_ops older = { .abi = UARP_ABI, .size = offsetof(struct uarp_ops, upload) };
+	struct uarp_run run = { &older };
+	struct scene s;
+
+	CHECK_INT(uarp_upload(&run, "u", 0, "x", 1), -1);
+	REQUIRE(open_scene(&s, ""));
+	go(&s, 0, "short_item");
+	until_done(&s, 0);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_FINISHED);
+	CHECK_STR(uar_str_c(s.calls[0].exported), "x");
+	scene_end(&s);
 }

@@ -23,23 +23,29 @@ uar_str uar_plugin_schema(void)
 			 (size_t)(uar_plugin_schema_end - uar_plugin_schema_text));
 }
 
+static uar_str text(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+}
+
 /* The schema says so, too, but not in words that help. */
 static uar_err check_kind(const struct uar_json *j, struct uar_error *error)
 {
 	bool command = uar_json_get(j, UAR_STR("command")) != NULL;
 	bool library = uar_json_get(j, UAR_STR("library")) != NULL;
+	uar_str id = text(j, "id");
 
+	if (uar_str_starts(id, UAR_STR("uar.")) || uar_str_starts(id, UAR_STR("backend."))) {
+		uar_error_where(error, "/id");
+		return uar_error_set(error, UAR_ESCHEMA,
+				     "ids that begin with uar. or backend. are taken");
+	}
 	if (command != library || j->kind != UAR_JSON_OBJECT)
 		return UAR_OK;
 	uar_error_where(error, command ? "/library" : "/command");
 	return uar_error_set(error, UAR_ESCHEMA, "%s",
 			     command ? "a plugin has a command or a library, not both"
 				     : "a command is required, or a library");
-}
-
-static uar_str text(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
 }
 
 static int64_t seconds(const struct uar_json *j, const char *key, double fallback)

@@ -372,15 +372,46 @@ static uar_err read_call(struct reader *r, uar_str method)
 			     UAR_FMT(uar_str_utf8_prefix(method, 64)));
 }
 
-uar_err uar_message_read(uar_str line, struct uar_arena *arena, struct uar_message *out,
+/* The same line as text: halves of pairs and ill-formed bytes are replaced, so that it
+ * can be told whose message it is. */
+static uar_str repair(uar_str line, struct uar_arena *arena)
+{
+	uar_str copy = uar_arena_str(arena, line);
+	char *p = (char *)(uintptr_t)copy.p; /* ours */
+	uint32_t cp;
+
+	for (size_t i = 0, n; copy.p && i < copy.n; i += n) {
+		n = uar_utf8_decode(uar_str_from(copy, i), &cp);
+		if (n == 0)
+			p[i] = '?';
+		if (n == 1 && cp == '\\' && i + 6 <= copy.n && p[i + 1] == 'u' &&
+		    (p[i + 2] == 'd' || p[i + 2] == 'D'))
+			memcpy(p + i + 2, "fffd", 4);
+		n = n == 1 && cp == '\\' && i + 1 < copy.n ? 2 : n ? n : 1;
+	}
+	return copy;
+}
+
+static uar_err read_line(uar_str line, struct uar_arena *arena, const struct uar_json **out,
 			 struct uar_error *error)
 {
 	struct uar_json_limits limits = { .bytes = UAR_LIMIT_PLUGIN_LINE, .foreign = true };
+	uar_err e = uar_json_parse(line, &limits, arena, out, error);
+
+	if (e == UAR_EUTF8 && !uar_json_parse(repair(line, arena), &limits, arena, out, NULL))
+		return UAR_EUTF8;
+	return e ? UAR_ESYNTAX : UAR_OK;
+}
+
+uar_err uar_message_read(uar_str line, struct uar_arena *arena, struct uar_message *out,
+			 struct uar_error *error)
+{
 	const struct uar_json *j, *method;
 	struct reader r = { .arena = arena, .out = out, .error = error };
+	uar_err e, bad = read_line(line, arena, &j, error);
 
 	*out = (struct uar_message){ .kind = UAR_MESSAGE_LOG };
-	if (uar_json_parse(line, &limits, arena, &j, error) || j->kind != UAR_JSON_OBJECT ||
+	if (bad == UAR_ESYNTAX || j->kind != UAR_JSON_OBJECT ||
 	    !uar_str_is(uar_json_str(uar_json_get(j, UAR_STR("jsonrpc")), UAR_STR("")), "2.0"))
 		return UAR_ESYNTAX;
 	out->id = uar_json_get(j, UAR_STR("id"));
@@ -388,8 +419,11 @@ uar_err uar_message_read(uar_str line, struct uar_arena *arena, struct uar_messa
 		out->id = NULL;
 	method = uar_json_get(j, UAR_STR("method"));
 	if (!method)
-		return read_reply(j, out);
+		return bad ? UAR_ESYNTAX : read_reply(j, out);
+	if (bad)
+		r.error = NULL; /* has its reason */
 	r.params = uar_json_get(j, UAR_STR("params"));
 	out->run_id = uar_json_str(uar_json_get(r.params, UAR_STR("run_id")), UAR_STR(""));
-	return read_call(&r, uar_json_str(method, UAR_STR("")));
+	e = read_call(&r, uar_json_str(method, UAR_STR("")));
+	return bad ? bad : e;
 }

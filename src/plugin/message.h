@@ -31,9 +31,9 @@ struct uar_message {
 	uar_str text;		      /* LOG; REPLY with an error: its message */
 };
 
-/* UAR_ESYNTAX: not a message at all. UAR_ENOTIMPL: an unknown method. UAR_EINVALID,
- * UAR_ETOOBIG, UAR_ESCHEMA: a message that is wrong; out->id and out->run_id are
- * set as far as they were found. */
+/* UAR_ESYNTAX: not a message at all. UAR_EUTF8: its text is not well-formed. UAR_ENOTIMPL: an
+ * unknown method. UAR_EINVALID, UAR_ETOOBIG, UAR_ESCHEMA: a message that is wrong; out->id and
+ * out->run_id are set as far as they were found. */
 UAR_MUST_CHECK uar_err uar_message_read(uar_str line, struct uar_arena *arena,
 					struct uar_message *out, struct uar_error *error);
 

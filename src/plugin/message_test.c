@@ -185,6 +185,29 @@ TEST(noise_is_no_message, "")
 	CHECK(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}") == UAR_OK);
 }
 
+/* Legal for many encoders, but no text: its sender is told, not left to wait. */
+TEST(halves_of_pairs_are_refused_by_name, "")
+{
+	static const char *const lines[] = { CALL("log", ",\"message\":\"\\ud800\""),
+					     CALL("log", ",\"message\":\"\\\\\\uDC00x\""),
+					     CALL("log", ",\"message\":\"\xff\"") };
+	struct heard h;
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		hear(&h, uar_str_c(lines[i]));
+		CHECK_INT(h.e, UAR_EUTF8);
+		CHECK_MSG(h.m.run_id.n > 0, "%s", lines[i]);
+		uar_arena_fini(&h.arena);
+	}
+	hear(&h, UAR_STR("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"run.result\",\"params\":"
+			 "{\"run_id\":\"r\",\"result\":\"\\ud83d\\ud83d\"}}"));
+	CHECK(h.e == UAR_EUTF8 && h.m.kind == UAR_MESSAGE_RESULT);
+	CHECK(h.m.id && h.m.id->i == 7);
+	uar_arena_fini(&h.arena);
+	CHECK(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\\ud800\"}") == UAR_ESYNTAX);
+	CHECK(verdict("\xff") == UAR_ESYNTAX);
+}
+
 TEST(pieces_of_an_upload, "EXP-21 EXP-20")
 {
 	static const struct {

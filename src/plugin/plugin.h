@@ -56,6 +56,8 @@ struct uar_plugin_stats {
 	size_t threads; /* of libraries */
 	size_t lost;	/* of them, those that ignored a cancel and have not returned */
 	uint64_t started, crashed;
+	uint64_t restarted; /* of the started: in the place of one that crashed */
+	uint64_t ever_lost; /* threads, also those that have returned since */
 };
 void uar_plugin_host_stats(const struct uar_plugin_host *h, struct uar_plugin_stats *out);
 

@@ -22,6 +22,14 @@ struct uar_plugin_host {
 struct library;
 struct job;
 
+/* How much a plugin has said lately. */
+struct plugin_log {
+	struct uar_timer timer; /* set while lines are being left out */
+	int64_t since_us;
+	uint32_t lines;
+	uint64_t left_out;
+};
+
 struct plugin {
 	struct uar_list node;
 	struct uar_plugin_host *host;
@@ -35,6 +43,7 @@ struct plugin {
 	unsigned failures; /* processes in a row that did no good */
 	struct uar_timer backoff;
 	int64_t not_before_us; /* monotonic: no new process earlier */
+	struct plugin_log log;
 };
 
 enum process_state {
@@ -77,10 +86,12 @@ struct uar_entry_call {
 	struct plugin *plugin;
 	struct process *process; /* NULL: none yet */
 	struct job *job;	 /* at a library; NULL: none, or over */
+	bool graced;		 /* its handler knows of the cancel, and the grace runs */
 	struct uar_manifest_entry *entry;
 	struct uar_entry_events events;
 	bool heard;    /* somebody listens */
 	bool answered; /* its process has said something about it */
+	bool refused;  /* an item of it was, and that was noted */
 	enum call_state state;
 	uint64_t request; /* id of its run.start */
 	struct uar_timer grace;
@@ -90,9 +101,15 @@ struct uar_entry_call {
 	char trace_id[UAR_LIMIT_ID_BYTES + 1];
 };
 
-/* host.c */
+/* note.c */
 void plugin_note(struct plugin *p, enum uar_log_level level, const char *what,
 		 const struct uar_entry_call *c, uar_str text);
+/* The same for what a plugin causes as often as it likes: UAR_LIMIT_PLUGIN_LOG_RATE. */
+void plugin_says(struct plugin *p, enum uar_log_level level, const char *what,
+		 const struct uar_entry_call *c, uar_str text);
+void process_says(struct process *s, enum uar_log_level level, const char *what, uar_str text);
+
+/* host.c */
 /* Finds processes for calls that wait, and starts them when it may. */
 void plugin_pump(struct plugin *p);
 /* What a process said to hello, for whoever asked; NULL: nothing, and why. */
@@ -122,7 +139,8 @@ void call_free(struct uar_entry_call *c);
 
 /* library.c */
 uar_err library_open(struct plugin *p, struct uar_error *error);
-void library_close(struct plugin *p); /* waits for its threads, but not for ever */
+void library_stop(struct plugin *p);  /* tells its threads; no library is fine */
+void library_close(struct plugin *p); /* then: waits for them, but not for ever */
 uar_err library_start(struct uar_entry_call *c, const struct uar_entry_request *r,
 		      struct uar_error *error);
 void library_cancel(struct uar_entry_call *c, uar_str reason);

@@ -52,7 +52,7 @@ void process_send(struct process *s, struct uar_jw *w)
 static void put_error(struct uar_jw *w, uar_err e, const struct uar_error *error)
 {
 	const char *token = uar_err_token(e);
-	int code = e == UAR_ENOTIMPL ? -32601 : e == UAR_ESYNTAX ? -32600 : -32602;
+	int code = e == UAR_ENOTIMPL ? -32601 : e == UAR_EUTF8 ? -32700 : -32602;
 
 	if (e == UAR_ESTATE)
 		token = "RUN_NOT_RUNNING";
@@ -88,33 +88,13 @@ void process_reply(struct process *s, const struct uar_json *id, uar_err e,
 	process_send(s, &w);
 }
 
-/* Whose line it is can be told when the process has one run; with several it is
- * not guessed. */
-static void note(struct process *s, enum uar_log_level level, const char *what, uar_str text)
-{
-	struct uar_plugin_host *h = s->plugin->host;
-	struct uar_plugin_note n = { .level = level,
-				     .what = what,
-				     .plugin_id = s->plugin->m.id,
-				     .run_id = UAR_STR("unavailable"),
-				     .text = text };
-
-	if (s->call_count > 1 && h->o.note)
-		h->o.note(h->o.ctx, &n);
-	else if (s->call_count <= 1)
-		plugin_note(s->plugin, level, what,
-			    s->call_count ? UAR_OWNER(s->calls.next, struct uar_entry_call, node)
-					  : NULL,
-			    text);
-}
-
 static void take_error_line(struct process *s)
 {
 	if (!s->errors.n)
 		return;
 	snprintf(s->last_error, sizeof s->last_error, "%.*s",
 		 UAR_FMT(uar_str_utf8_prefix(uar_buf_str(&s->errors), sizeof s->last_error - 1)));
-	note(s, UAR_LOG_INFO, "plugin.stderr", uar_buf_str(&s->errors));
+	process_says(s, UAR_LOG_INFO, "plugin.stderr", uar_buf_str(&s->errors));
 	uar_buf_clear(&s->errors);
 }
 
@@ -193,12 +173,12 @@ static void on_exited(void *ctx, int status)
 	bool asked = s->state == PROCESS_ENDING && !s->why[0];
 
 	if (s->line.n)
-		note(s, UAR_LOG_WARN, "plugin.half_line", uar_buf_str(&s->line));
+		process_says(s, UAR_LOG_WARN, "plugin.half_line", uar_buf_str(&s->line));
 	take_error_line(s);
 	tell_end(s, status, why, sizeof why);
 	s->state = PROCESS_ENDING;
 	if (!asked)
-		note(s, UAR_LOG_WARN, "plugin.process_gone", uar_str_c(why));
+		process_says(s, UAR_LOG_WARN, "plugin.process_gone", uar_str_c(why));
 	plugin_probed(p, NULL, why);
 	break_calls(s, why);
 	asked = asked || s->served;
@@ -354,7 +334,7 @@ static void on_reply(struct process *s, const struct uar_message *m)
 			return;
 		}
 	}
-	plugin_note(s->plugin, UAR_LOG_WARN, "plugin.unasked_reply", NULL,
+	plugin_says(s->plugin, UAR_LOG_WARN, "plugin.unasked_reply", NULL,
 		    m->id->kind == UAR_JSON_STRING ? m->id->text : UAR_STR("unknown id"));
 }
 
@@ -375,7 +355,7 @@ static void refuse_run(struct process *s, const struct uar_message *m)
 
 	uar_error_set(&error, e, "no run %.*s is at work here",
 		      UAR_FMT(uar_str_utf8_prefix(m->run_id, 128)));
-	plugin_note(s->plugin, UAR_LOG_WARN, "plugin.foreign_run", NULL, m->run_id);
+	plugin_says(s->plugin, UAR_LOG_WARN, "plugin.foreign_run", NULL, m->run_id);
 	process_reply(s, m->id, e, &error);
 }
 
@@ -386,7 +366,7 @@ static void on_message(struct process *s, const struct uar_message *m)
 	if (m->kind == UAR_MESSAGE_REPLY) {
 		on_reply(s, m);
 	} else if (m->kind == UAR_MESSAGE_LOG) {
-		plugin_note(s->plugin, m->level, "plugin.log", c, m->text);
+		plugin_says(s->plugin, m->level, "plugin.log", c, m->text);
 		process_reply(s, m->id, UAR_OK, NULL);
 	} else if (c) {
 		call_message(c, m);
@@ -400,7 +380,7 @@ static void on_bad_message(struct process *s, const struct uar_message *m,
 {
 	struct uar_entry_call *c = m->run_id.n ? call_of(s, m->run_id) : NULL;
 
-	plugin_note(s->plugin, UAR_LOG_WARN, "plugin.bad_message", c,
+	plugin_says(s->plugin, UAR_LOG_WARN, "plugin.bad_message", c,
 		    uar_str_c(uar_error_text(error)));
 	process_reply(s, m->id, error->code, error);
 	if (!c)
@@ -430,8 +410,8 @@ static void take_line(struct process *s, uar_str line)
 	if (!e) {
 		on_message(s, &m);
 	} else if (e == UAR_ESYNTAX) {
-		note(s, UAR_LOG_WARN, "plugin.noise",
-		     uar_str_utf8_prefix(line, UAR_LIMIT_PLUGIN_LOG_LINE));
+		process_says(s, UAR_LOG_WARN, "plugin.noise",
+			     uar_str_utf8_prefix(line, UAR_LIMIT_PLUGIN_LOG_LINE));
 	} else {
 		error.code = e;
 		on_bad_message(s, &m, &error);
@@ -600,6 +580,7 @@ uar_err process_start(struct plugin *p, const struct uar_entry_call *c, struct u
 	}
 	uar_list_add_last(&p->processes, &s->node);
 	p->host->stats.started++;
+	p->host->stats.restarted += p->failures > 0;
 	say_hello(s);
 	return UAR_OK;
 }

@@ -86,7 +86,8 @@ static void export_progress(struct plugin_worker *w)
 		uar_jw_cstr(&j, "message", g->message);
 	uar_jw_close(&j);
 	x.content = uar_buf_str(&b);
-	if (uar_jw_end(&j) == UAR_OK && rt_export_add(&w->exports, &x, UAR_STR_NONE, 0) == UAR_OK)
+	if (uar_jw_end(&j) == UAR_OK &&
+	    rt_export_add(&w->exports, &x, UAR_STR_NONE, 0, NULL) == UAR_OK)
 		w->last_item_us = now;
 	uar_buf_fini(&b);
 }
@@ -277,10 +278,11 @@ static void on_done(void *ctx, const struct uar_entry_end *end)
 static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint64_t ticket)
 {
 	struct plugin_worker *w = ctx;
-	uar_err e = rt_export_add(&w->exports, x, raw, ticket);
+	struct uar_error why = { 0 };
+	uar_err e = rt_export_add(&w->exports, x, raw, ticket, &why);
 
 	if (e)
-		entries_of(w)->ops->answer(w->call, ticket, e, UAR_STR(""));
+		entries_of(w)->ops->answer(w->call, ticket, e, uar_str_c(why.text));
 	else
 		set_held(w);
 }
@@ -288,17 +290,18 @@ static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint
 static void on_uploaded(void *ctx, const struct uar_piece *p, uint64_t ticket)
 {
 	struct plugin_worker *w = ctx;
-	uar_err e = rt_export_piece(&w->exports, p, ticket);
+	struct uar_error why = { 0 };
+	uar_err e = rt_export_piece(&w->exports, p, ticket, &why);
 
 	if (e)
-		entries_of(w)->ops->answer(w->call, ticket, e, UAR_STR(""));
+		entries_of(w)->ops->answer(w->call, ticket, e, uar_str_c(why.text));
 }
 
 static void on_stored(void *ctx, uint64_t ticket, uar_err e, uar_str id)
 {
 	struct plugin_worker *w = ctx;
 
-	if (w->call && ticket)
+	if (w->call && (ticket || e))
 		entries_of(w)->ops->answer(w->call, ticket, e, id);
 	set_held(w);
 }

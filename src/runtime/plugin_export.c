@@ -14,6 +14,7 @@ struct item {
 	struct uar_blob_put put;
 	uint64_t ticket;
 	uar_err err;
+	const char *why;	/* of err, if there is more to say */
 	bool ready, sent, last; /* last: the end; x is the result, if it has an id */
 	char id[UAR_UUID_TEXT + 1];
 	char sha256[UAR_SHA256_TEXT + 1];
@@ -102,7 +103,7 @@ static void committed(struct cmd *cmd, uar_err e, const struct uar_error *error,
 
 	(void)error, (void)run;
 	if (it->q)
-		it->q->stored(it->q->ctx, it->ticket, e, uar_str_c(it->id));
+		it->q->stored(it->q->ctx, it->ticket, e, e ? UAR_STR("") : uar_str_c(it->id));
 	free_item(it);
 }
 
@@ -122,7 +123,7 @@ static void send_item(struct item *it)
 		uar_buf_add(&q->ids, it->id, UAR_UUID_TEXT);
 		return;
 	}
-	q->stored(q->ctx, it->ticket, it->err, UAR_STR(""));
+	q->stored(q->ctx, it->ticket, it->err, uar_str_c(it->why ? it->why : ""));
 	free_item(it);
 }
 
@@ -220,6 +221,7 @@ static void upload_stored(void *ctx, uar_err e, const char *sha256, uint64_t byt
 
 	it->ready = true;
 	it->err = e;
+	it->why = e == UAR_EINVALID ? "the bytes that arrived have another sha256" : NULL;
 	snprintf(it->sha256, sizeof it->sha256, "%s", sha256);
 	it->x.sha256 = it->x.blob = uar_str_c(it->sha256);
 	it->x.bytes = (int64_t)bytes;
@@ -230,12 +232,12 @@ static void upload_stored(void *ctx, uar_err e, const char *sha256, uint64_t byt
 }
 
 /* The bytes are at the store already: they get their name. */
-static uar_err place_upload(struct item *it)
+static uar_err place_upload(struct item *it, struct uar_error *error)
 {
 	uar_uuid_next(&it->q->run->agg->rt->ids, it->id);
 	it->x.id = uar_str_c(it->id);
 	it->x.role = UAR_STR("upload");
-	return rt_upload_finish(&it->q->uploads, &it->x, upload_stored, it);
+	return rt_upload_finish(&it->q->uploads, &it->x, upload_stored, it, error);
 }
 
 static struct item *make_item(struct export_queue *q, uint64_t ticket)
@@ -265,27 +267,29 @@ static uar_err enter(struct export_queue *q, struct item *it, uar_err e)
 }
 
 uar_err rt_export_add(struct export_queue *q, const struct uar_export *x, uar_str raw,
-		      uint64_t ticket)
+		      uint64_t ticket, struct uar_error *error)
 {
 	struct item *it;
 	uar_err e;
 
 	if (q->ids.n / UAR_UUID_TEXT + q->waiting >= UAR_LIMIT_RUN_EXPORTS)
-		return UAR_ETOOBIG;
+		return uar_error_set(error, UAR_ETOOBIG, "a run has at most %d items",
+				     UAR_LIMIT_RUN_EXPORTS);
 	it = make_item(q, ticket);
 	if (!it)
 		return UAR_ENOMEM;
 	e = own(it, x);
 	if (!e && x->upload.n)
-		e = place_upload(it);
+		e = place_upload(it, error);
 	else if (!e)
 		e = place(it, uar_str_is(x->type, "binary") ? raw : x->content);
 	return enter(q, it, e);
 }
 
-uar_err rt_export_piece(struct export_queue *q, const struct uar_piece *p, uint64_t ticket)
+uar_err rt_export_piece(struct export_queue *q, const struct uar_piece *p, uint64_t ticket,
+			struct uar_error *error)
 {
-	return rt_upload_piece(&q->uploads, p, ticket);
+	return rt_upload_piece(&q->uploads, p, ticket, error);
 }
 
 uar_err rt_export_finish(struct export_queue *q, uar_str result)

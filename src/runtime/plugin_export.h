@@ -14,7 +14,7 @@ struct export_queue {
 	struct uar_list items; /* of struct item: those that are not durable yet */
 	size_t waiting;	       /* of them: not given to the engine yet */
 	struct uar_buf ids;    /* of all items, UAR_UUID_TEXT bytes each */
-	/* The item with that ticket is durable, or was refused. */
+	/* The item with that ticket is durable, or was refused: then `id` may say why. */
 	void (*stored)(void *ctx, uint64_t ticket, uar_err e, uar_str id);
 	/* All items are given to the engine; the result (NULL: none) is ready for it. */
 	void (*finished)(void *ctx, const struct uar_export *result, uar_err e);
@@ -25,9 +25,9 @@ void rt_export_init(struct export_queue *q, struct live_run *r);
 void rt_export_fini(struct export_queue *q); /* what is under way goes on, unheard */
 /* A piece of an upload that an item will name; `stored` tells, without an id. */
 UAR_MUST_CHECK uar_err rt_export_piece(struct export_queue *q, const struct uar_piece *p,
-				       uint64_t ticket);
+				       uint64_t ticket, struct uar_error *error);
 UAR_MUST_CHECK uar_err rt_export_add(struct export_queue *q, const struct uar_export *x,
-				     uar_str raw, uint64_t ticket);
+				     uar_str raw, uint64_t ticket, struct uar_error *error);
 /* Nothing follows but `finished`. result: JSON that the entry returned, or empty. */
 UAR_MUST_CHECK uar_err rt_export_finish(struct export_queue *q, uar_str result);
 bool rt_export_has_room(const struct export_queue *q);		  /* else hold the plugin back */

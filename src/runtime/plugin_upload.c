@@ -187,23 +187,42 @@ static struct rt_upload *make(struct upload_set *s, uar_str name)
 	return u;
 }
 
-uar_err rt_upload_piece(struct upload_set *s, const struct uar_piece *p, uint64_t ticket)
+/* Does the piece follow what is there (u NULL: nothing)? */
+static uar_err check_piece(const struct upload_set *s, const struct rt_upload *u,
+			   const struct uar_piece *p, struct uar_error *error)
+{
+	if (s->pending + p->bytes.n > UAR_LIMIT_UPLOAD_PENDING)
+		return uar_error_set(error, UAR_ERATELIMIT,
+				     "%zu bytes of the run wait for the disk: wait for answers",
+				     s->pending);
+	if (p->offset && (!u || (uint64_t)p->offset != u->offset))
+		return uar_error_set(error, UAR_EINVALID,
+				     "the next offset of this upload is %llu, not %lld",
+				     u ? (unsigned long long)u->offset : 0, (long long)p->offset);
+	if (!u && s->count >= UAR_LIMIT_RUN_UPLOADS)
+		return uar_error_set(error, UAR_ERATELIMIT, "a run has at most %d open uploads",
+				     UAR_LIMIT_RUN_UPLOADS);
+	if ((uint64_t)p->offset + p->bytes.n > UAR_LIMIT_BLOB_BYTES)
+		return uar_error_set(error, UAR_ETOOBIG, "an upload has at most %d bytes",
+				     UAR_LIMIT_BLOB_BYTES);
+	return UAR_OK;
+}
+
+uar_err rt_upload_piece(struct upload_set *s, const struct uar_piece *p, uint64_t ticket,
+			struct uar_error *error)
 {
 	struct rt_upload *u = find(s, p->name);
 	struct step st = { .ticket = ticket, .begin = p->offset == 0 };
-	uar_err e;
+	uar_err e = check_piece(s, u, p, error);
+	bool is_new = !u;
 
-	if (s->pending + p->bytes.n > UAR_LIMIT_UPLOAD_PENDING)
-		return UAR_ERATELIMIT;
-	if (!u && (!st.begin || s->count >= UAR_LIMIT_RUN_UPLOADS))
-		return st.begin ? UAR_ERATELIMIT : UAR_EINVALID;
-	if (u && !st.begin && (uint64_t)p->offset != u->offset)
-		return UAR_EINVALID;
-	if ((uint64_t)p->offset + p->bytes.n > UAR_LIMIT_BLOB_BYTES)
-		return UAR_ETOOBIG;
+	if (e)
+		return e;
 	if (!u)
 		u = make(s, p->name);
 	e = u ? add_step(u, &st, p->bytes) : UAR_ENOMEM;
+	if (e && u && is_new)
+		free_upload(u);
 	if (e)
 		return e;
 	u->offset = (uint64_t)p->offset + p->bytes.n;
@@ -212,14 +231,18 @@ uar_err rt_upload_piece(struct upload_set *s, const struct uar_piece *p, uint64_
 }
 
 uar_err rt_upload_finish(struct upload_set *s, const struct uar_export *x, upload_done_fn *done,
-			 void *ctx)
+			 void *ctx, struct uar_error *error)
 {
 	struct rt_upload *u = find(s, x->upload);
 	struct step st = { .done = done, .ctx = ctx };
 	uar_err e;
 
-	if (!u || (x->bytes >= 0 && (uint64_t)x->bytes != u->offset))
-		return UAR_EINVALID;
+	if (!u)
+		return uar_error_set(error, UAR_EINVALID, "no upload has the name %.*s",
+				     UAR_FMT(x->upload));
+	if (x->bytes >= 0 && (uint64_t)x->bytes != u->offset)
+		return uar_error_set(error, UAR_EINVALID, "the upload has %llu bytes, not %lld",
+				     (unsigned long long)u->offset, (long long)x->bytes);
 	st.op.finish = true;
 	st.op.expect = x->sha256;
 	e = add_step(u, &st, UAR_STR(""));

@@ -23,9 +23,9 @@ typedef void upload_done_fn(void *ctx, uar_err e, const char *sha256, uint64_t b
 void rt_uploads_init(struct upload_set *s, struct uar_runtime *rt);
 void rt_uploads_fini(struct upload_set *s); /* what is under way goes on, unheard */
 UAR_MUST_CHECK uar_err rt_upload_piece(struct upload_set *s, const struct uar_piece *p,
-				       uint64_t ticket);
+				       uint64_t ticket, struct uar_error *error);
 /* The upload of that export becomes a blob; its name is free again. */
 UAR_MUST_CHECK uar_err rt_upload_finish(struct upload_set *s, const struct uar_export *x,
-					upload_done_fn *done, void *ctx);
+					upload_done_fn *done, void *ctx, struct uar_error *error);
 
 #endif

@@ -251,7 +251,7 @@ def manifests():
 @test("a_flood_of_items_is_held_back_and_kept", "EXP-12 PERF-04 PERF-06")
 def flood():
     script = RAW + """
-for i in range(9000):
+for i in range(10100):
     say(method="run.export", params={"run_id": run, "type": "text", "text": str(i)})
 say(method="run.result", params={"run_id": run})
 read()
@@ -266,7 +266,8 @@ read()
             after = page["next_after"]
             if not after:
                 break
-        equal(got, list(range(9000)))
+        equal(got, list(range(10000)))
+        equal(s.log().count("a run has at most 10000 items"), 1)
 
 
 main()

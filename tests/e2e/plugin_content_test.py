@@ -139,6 +139,10 @@ def wrong():
         bad = "INVALID_ARGUMENT"
         equal(items[-1]["json"], [bad, bad, "PAYLOAD_TOO_LARGE", {}, bad, bad, bad, bad, bad]
               + [{}] * 8 + ["RATE_LIMITED", {}, {}])
+        for why in ("the next offset of this upload is 0, not 5", "the next offset of this upload is 3, not 4",
+                    "no upload has the name b", "the upload has 3 bytes, not 4",
+                    "the bytes that arrived have another sha256", "a run has at most 8 open uploads"):
+            check(why in items[1]["json"], why, items[1]["json"])
         equal(s.http.get(items[0]["binary_url"]).body, b"abcdef")
         wait_until(lambda: not tmp_files(s), "they are gone with the run")
         run_id = s.begin("never_finished", {"file": s.file("never")})

@@ -186,6 +186,8 @@ def bad_uploads(ctx, args):
             told.append(run.wire.request(method, {"run_id": run.id, **params}).result())
         except PluginError as e:
             told.append(e.code)
+            why.append(str(e))
+    why = []
     say("run.upload", upload="a", offset=5, data="")
     say("run.upload", upload="a", offset=0, data="Zh==")
     say("run.upload", upload="a", offset=0, data=base64.b64encode(b"x" * 262145).decode())
@@ -201,6 +203,7 @@ def bad_uploads(ctx, args):
     say("run.upload", upload="many0", offset=3, data="ZGVm")
     run.export(type="binary_url", upload="many0", bytes=6,
                sha256=hashlib.sha256(b"abcdef").hexdigest())
+    run.export_json(why)
     return told
 
 

@@ -175,11 +175,38 @@ static int deaf(struct uarp_run *run)
 	return uarp_export_text(run, "too late", NULL) ? UARP_OK : UARP_FAILED;
 }
 
+/* Deaf as well: whoever opens the FIFO knows that it is at work, and a byte lets it go. */
+static int fifo(struct uarp_run *run)
+{
+	FILE *f = fopen(uarp_arg_str(run, "/file", ""), "re");
+
+	int c;
+
+	if (!f)
+		return UARP_FAILED;
+	setvbuf(f, NULL, _IONBF, 0);
+	c = fgetc(f);
+	fclose(f);
+	return c == EOF ? UARP_FAILED : UARP_OK;
+}
+
 static int child(struct uarp_run *run)
 {
 	if (system("cat; printf half"))
 		return UARP_FAILED;
 	return uarp_export_text(run, "after", NULL) ? UARP_OK : UARP_FAILED;
+}
+
+/* As a header before uploads made it: what follows the struct is not its own. */
+static int short_item(struct uarp_run *run)
+{
+	struct uarp_item item = UARP_ITEM;
+
+	item.type = "text";
+	item.data = "x";
+	item.upload = (const char *)(uintptr_t)1;
+	return run->ops->put(run, &item, offsetof(struct uarp_item, upload)) ? UARP_OK
+									     : UARP_FAILED;
 }
 
 static int fails(struct uarp_run *run)
@@ -214,10 +241,25 @@ static int crash(struct uarp_run *run)
 }
 
 static const struct uarp_entry entries[] = {
-	{ "echo", echo },	{ "context", context }, { "args", args },	{ "items", items },
-	{ "refused", refused }, { "gate", gate },	{ "report", report },	{ "burst", burst },
-	{ "partial", partial }, { "deaf", deaf },	{ "child", child },	{ "fails", fails },
-	{ "raises", raises },	{ "typed", typed },	{ "unsound", unsound }, { "crash", crash },
-	{ "large", large },	{ NULL, NULL },
+	{ "echo", echo },
+	{ "context", context },
+	{ "args", args },
+	{ "items", items },
+	{ "refused", refused },
+	{ "gate", gate },
+	{ "report", report },
+	{ "burst", burst },
+	{ "partial", partial },
+	{ "deaf", deaf },
+	{ "child", child },
+	{ "fails", fails },
+	{ "raises", raises },
+	{ "typed", typed },
+	{ "unsound", unsound },
+	{ "crash", crash },
+	{ "large", large },
+	{ "fifo", fifo },
+	{ "short_item", short_item },
+	{ NULL, NULL },
 };
 UARP_PLUGIN(entries);
