@@ -106,8 +106,11 @@ static const char gateway_only[] =
 	"  if (uaa_run_new(kind(s), 0, 0, out, &p)) return UAA_E_NOMEM;\n"
 	"  uaa_producer_emit(p, &t); uaa_producer_succeed(p, 0, t.text, uaa_str_c(0));\n"
 	"  uaa_producer_unref(p); return UAA_OK; }\n"
+	"static void heard(void *n, const uaa_event *e)\n"
+	"{ *(int *)n += uaa_event_get_kind(e) == UAA_EV_TEXT_OUTPUT; }\n"
 	"int main(void)\n"
-	"{ uaa_caps *c = uaa_caps_new(); uaa_backend_ops ops = { sizeof ops };\n"
+	"{ uaa_controlled_run cr; uaa_error *why = 0; int n = 0; uaa_caps *c = uaa_caps_new(); "
+	"uaa_backend_ops ops = { sizeof ops };\n"
 	"  uaa_gateway *g = uaa_gateway_new(); uaa_backend *b; uaa_kind *k; uaa_run *r;\n"
 	"  uaa_request *q = uaa_request_new(); uaa_run_result res = { 0 };\n"
 	"  uaa_caps_add(c, uaa_str_c(\"agent_api.run\"));\n"
@@ -116,7 +119,10 @@ static const char gateway_only[] =
 	"  b = uaa_backend_new(&ops, c); if (uaa_gateway_register(g, b, 0)) return 1;\n"
 	"  uaa_kind_new(uaa_str_c(\"own\"), &k, 0); uaa_request_set_prompt(q, uaa_str_c(\"x\"));\n"
 	"  if (uaa_gateway_run(g, k, q, &r, 0)) return 2;\n"
-	"  if (uaa_run_collect(r, 0, 0, &res, 0)) return 3;\n"
+	"  if (uaa_run_collect(r, heard, &n, &res, 0) || n != 1) return 3;\n"
+	"  if (uaa_gateway_run_control(g, k, q, &cr, &why) != uaa_error_code(why)) return 5;\n"
+	"  if (!uaa_caps_contains(uaa_backend_caps(b), uaa_str_c(\"agent_api.run\"))) return 6;\n"
+	"  uaa_error_unref(why);\n"
 	"  if (strcmp(uaa_completion_final_text(res.completion).ptr, \"hi\")) return 4;\n"
 	"  uaa_completion_unref(res.completion); uaa_run_unref(r); uaa_request_unref(q);\n"
 	"  uaa_kind_unref(k); uaa_gateway_unref(g); uaa_backend_unref(b); uaa_caps_unref(c);\n"
@@ -131,8 +137,9 @@ static void write_file(const char *path, const char *text)
 		fclose(f);
 }
 
-/* The files that the options change are compiled anew; the rest is as built. */
-TEST(U01_U03_every_choice_of_backends_builds, "LIB-44")
+/* The files that the options change are compiled anew; the rest is as built. The program
+ * touches each of the public items through the one header. */
+TEST(U01_U03_U04_every_choice_of_backends_builds, "LIB-38 LIB-44")
 {
 	static const char *const names[] = { "codex", "claude_code", "acp" };
 	static const int choices[][3] = {

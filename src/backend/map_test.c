@@ -294,6 +294,9 @@ TEST(P16_a_truncated_stream_is_never_a_success, "LIB-22")
 		for (size_t cut = 0; !table[i].open && cut<n; cut += n - cut> 80 ? step : 1) {
 			struct world *w = feed(is_codex(&table[i]), text, cut, cut);
 
+			if (table[i].error && w->m->map.has_final && w->m->map.outcome != UAB_OPEN)
+				uar_test_fail(__FILE__, __LINE__, "%s: a final text of an error",
+					      table[i].file);
 			if (w->m->map.outcome == UAB_DONE && !strstr(table[i].file, "background"))
 				uar_test_fail(__FILE__, __LINE__,
 					      "%s: success after %zu of %zu bytes", table[i].file,

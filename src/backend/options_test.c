@@ -1,5 +1,6 @@
 /* options_test.c - extensions, precedence and absence: what reaches the process,
  * and what never starts one. */
+#include "backend/cli.h"
 #include "backend/cli_test.h"
 
 #include <sys/stat.h>
@@ -151,6 +152,28 @@ TEST(U22_U23_P13_S12_R01_R02_D01_D02_D03_D04_bad_values_start_nothing, "LIB-18 C
 	uar_buf_fini(&b);
 }
 
+/* What it lists it either takes as a key, and then looks at the value, or it is none. */
+static void every_key_is_known(uaa_backend *b)
+{
+	const uaa_caps *caps = uaa_backend_caps(b);
+
+	for (size_t i = 0; i < uaa_caps_count(caps); i++) {
+		uar_str id = uab_str(uaa_caps_at(caps, i));
+		uaa_request *r = ask("hi");
+		uaa_error *e = NULL;
+		uaa_run *run = NULL;
+		uaa_status s;
+
+		uaa_request_set_extension_json(r, uab_pub(id), uaa_str_c("[7]")); /* fits none */
+		s = uaa_backend_run(b, r, &run, &e);
+		CHECK_MSG(s == (uab_is_option(id) ? UAA_E_INVALID_REQUEST
+						  : UAA_E_UNSUPPORTED_CAPABILITY),
+			  "%.*s: %d", UAR_FMT(id), (int)s);
+		uaa_error_unref(e);
+		uaa_request_unref(r);
+	}
+}
+
 TEST(U20_every_option_is_a_capability, "CAP-01")
 {
 	static const char *const common[] = { NI, MOD, DIR_, RES, FRK, EXT };
@@ -163,8 +186,26 @@ TEST(U20_every_option_is_a_capability, "CAP-01")
 	CHECK(uaa_caps_contains(uaa_backend_caps(x), uaa_str_c(POL)));
 	CHECK(uaa_caps_contains(uaa_backend_caps(x), uaa_str_c(BOX)));
 	CHECK(!uaa_caps_contains(uaa_backend_caps(c), uaa_str_c(POL)));
+	every_key_is_known(c);
+	every_key_is_known(x);
 	uaa_backend_unref(c);
 	uaa_backend_unref(x);
+}
+
+TEST(S10_every_backend_can_run_and_tell, "CAP-01")
+{
+	uaa_acp_config a = { .struct_size = sizeof a, .binary = uaa_str_c("x") };
+	uaa_backend *all[] = { uaa_claude_code_backend_new(NULL), uaa_codex_backend_new(NULL),
+			       uaa_acp_backend_new(&a) };
+	static const char *const must[] = { "agent_api.run", "agent_api.events",
+					    "agent_api.events.live" };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		for (size_t k = 0; k < ARRAY_LEN(must); k++)
+			CHECK_MSG(uaa_caps_contains(uaa_backend_caps(all[i]), uaa_str_c(must[k])),
+				  "%zu lacks %s", i, must[k]);
+		uaa_backend_unref(all[i]);
+	}
 }
 
 TEST(X01_external_sandbox_is_opt_in, "")
@@ -334,6 +375,9 @@ TEST(S11_non_interactive_is_the_default, "")
 	CHECK(!has_line(uar_buf_str(&a), "--permission-prompt-tool"));
 	CHECK(!has_line(uar_buf_str(&a), "--model") && !has_line(uar_buf_str(&a), "--resume") &&
 	      !has_line(uar_buf_str(&a), "--add-dir"));
+	r = ask("hi");
+	with(r, NI, "true");
+	CHECK(uar_str_eq(args_of(CODEX_EXEC, ask("hi"), d1, &a), args_of(CODEX_EXEC, r, d2, &b)));
 	uar_buf_fini(&a);
 	uar_buf_fini(&b);
 }

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-TEST(U04_P02_a_run_is_a_stream_and_a_completion,
+TEST(P02_a_run_is_a_stream_and_a_completion,
      "LIB-01 LIB-04 LIB-19 LIB-20 LIB-21 LIB-24 LIB-33 LIB-38")
 {
 	struct world w;
