@@ -137,6 +137,8 @@ def metrics():
         equal(s.metric("uar_plugin_runs_waiting"), 2)
         check(s.metric("uar_plugin_processes") >= 1)
         equal(s.metric("uar_plugin_processes_crashed_total"), 0)
+        equal(s.metric("uar_plugin_processes_restarted_total"), 0)
+        equal(s.metric("uar_plugin_threads"), 0)
         for line in text.splitlines():
             check(re.fullmatch(r'# (HELP|TYPE) uar_\w+ .+|uar_\w+(\{[^}]*\})? [\d.]+', line), line)
         names = re.findall(r"^# TYPE (\S+)", text, re.M)

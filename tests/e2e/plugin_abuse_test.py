@@ -236,6 +236,56 @@ plugin.run()
         equal(sorted(pids[:6].count(p) for p in set(pids[:6])), [2, 2, 2])
 
 
+@test("a_process_that_is_stopped_or_closes_its_output_is_ended", "ERR-07")
+def dead():
+    silent = RAW.replace('say(id=start["id"], result={})\n', "")
+    for script, why in ((RAW + "os.close(1)\nsignal.pause()\n", "closed its standard output"),
+                        (silent + "os.kill(os.getpid(), signal.SIGSTOP)\n", "did not answer run.start")):
+        with lab(script, answer_timeout_seconds=0.2 if script.startswith(silent) else 600) as s:
+            r = s.play("e", plugin="p")
+            equal((r["status"], r["error"]["code"], r["error"]["details"]["retriable"]),
+                  ("failed", "TRANSPORT_ERROR", True), r["error"])
+            check(why in r["error"]["message"], r["error"])
+
+
+@test("bytes_that_are_no_text_do_not_reach_the_log", "")
+def bytes_in_log():
+    script = RAW + """
+sys.stdout.buffer.write(b"noise \\xff\\x00\\xfe\\n")
+sys.stdout.buffer.flush()
+os.write(2, b"error \\xc3\\n")
+say(method="run.result", params={"run_id": run})
+read()
+"""
+    with lab(script) as s:
+        equal(s.play("e", plugin="p")["status"], "succeeded")
+        wait_until(lambda: "noise \ufffd\\u0000\ufffd" in s.log() and "error \ufffd" in s.log())
+
+
+@test("of_two_plugins_with_one_id_the_first_by_name_is_used", "")
+def same_id():
+    root = tempfile.mkdtemp(prefix="uar-plugins-")
+    for name, plugin_id in (("c", "twin"), ("b", "twin"), ("a", "zebra"), ("d", "ant")):
+        write_plugin(root, {"id": plugin_id, "version": name}, "", name=name)
+    with Lab(root) as s:
+        equal([(e["plugin_id"], e["version"]) for e in s.http.get("/plugins").json["entries"]],
+              [("ant", "d"), ("twin", "b"), ("zebra", "a")], "listed by id")
+        check("c: another plugin, whose folder comes first by name, has the id twin" in s.log(), s.log())
+        check("plugins.read" in s.log() and root in s.log(), s.log())
+
+
+@test("a_broken_manifest_is_told_what_is_allowed", "")
+def told():
+    for manifest, why in (({"id": "uar.mine"}, "/id: ids that begin with uar. or backend. are taken"),
+                          ({"id": "My"}, "/id: pattern: the text does not match ^[a-z0-9]"),
+                          ({"entries": [{"id": "e", "restart": "never"}]},
+                           '/entries/0/restart: enum: must be one of \\"retry\\", \\"fail\\"'),
+                          ({"entries": [{"id": "e", "args_schema": {"type": 7}}]},
+                           "/entries/0/args_schema/type: ")):
+        with lab("", **manifest) as s:
+            check(why in s.log(), why, s.log())
+
+
 @test("a_broken_manifest_harms_nobody", "")
 def manifests():
     root = tempfile.mkdtemp(prefix="uar-plugins-")

@@ -57,6 +57,9 @@ def example(lang):
     equal((status, r["run"]["items"], r["run"]["result"]), (0, 1, {"words": 2}))
     status, r = report(folder, "count", "--args", '{"text": ""}')
     equal((status, r["run"]["code"]), (1, "EMPTY"))
+    status, r = report(folder, "nope")
+    equal((status, r["error"]["where"], r["error"]["message"]),
+          (1, "", f'plugin my-{lang} has no entry "nope"'))
     status, r = report(folder, "count", "--args", '{"text": 1}')
     equal((status, r["error"]["where"]), (1, "/args/text"))
     with Lab(root) as s:

@@ -258,8 +258,12 @@ def worn_out():
         r = s.play("echo", {"say": 1})
         equal((r["status"], r["error"]["code"]), ("failed", "UNAVAILABLE"))
         check("16 runs of this library" in r["error"]["message"], r)
+        equal([s.metric("uar_plugin_threads_lost"), s.metric("uar_plugin_threads_lost_total")], [16, 16])
+        check(s.metric("uar_plugin_threads") >= 16)
         s.open_gate()
         wait_until(lambda: s.play("echo", {"say": 1})["status"] == "succeeded")
+        wait_until(lambda: s.metric("uar_plugin_threads_lost") == 0)
+        equal(s.metric("uar_plugin_threads_lost_total"), 16)
 
 
 @test("a_library_that_does_not_fit_is_left_out", "")
