@@ -10,6 +10,7 @@ import tempfile
 
 from lib import SAFETY, UAR, all_of, check, equal, main, run_uar, test, wait_until
 from lib.backends import FAKE, Shop, recording
+from lib.check import readable
 from lib.server import clean_environment
 
 ALLOW = "dialogue " + recording("claude_code/dialogue_permission_allow.dialogue.jsonl")
@@ -158,7 +159,11 @@ class Terminal:
 
     def until(self, text, times=1):
         while self.seen.count(text) < times:
-            self.seen += os.read(self.fd, 4096)
+            try:
+                check(readable(self.fd), "still no", text, self.seen)
+                self.seen += os.read(self.fd, 4096)
+            except OSError:  # how a terminal says that it is over
+                raise AssertionError(f"it ended without {text}: {self.seen}") from None
 
     def type(self, text):
         os.write(self.fd, text)
