@@ -132,8 +132,10 @@ THREADED_BIN := $(filter $(THREADED:%=$(BUILD)/tests/src/%/%),$(TEST_BIN))
 threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
 	@BUILD=$(BUILD) tools/run-tests $(THREADED_BIN)
 
+# They wait more than they compute: one more at a time than there are cores.
+E2E := $(sort $(wildcard tests/e2e/*_test.py))
 e2e: $(UAR) $(if $(SAN),,$(BUILD)/bench/load) ## tests through the real server's doors, in this build (SAN= works)
-	@BUILD=$(BUILD) tools/run-tests $(sort $(wildcard tests/e2e/*_test.py))
+	@BUILD=$(BUILD) TEST_JOBS=$${TEST_JOBS:-$$(($$(nproc) + 1))} tools/run-tests $(E2E)
 
 asan: ## unit and e2e tests under ASan + UBSan
 	@$(MAKE) --no-print-directory SAN=asan unit e2e
