@@ -80,14 +80,21 @@ static bool eight_plain(const char *p)
 	return !(((x - ones * 0x20) | x | (x + ones)) & ones * 0x80);
 }
 
+/* The first byte from i on that may be more than a part of a line. */
+static size_t skip_plain(uar_str in, size_t i, size_t n)
+{
+	while (i > 0 && n - i > 8 && in.p[i - 1] != '\r' && eight_plain(in.p + i))
+		i += 8;
+	return i;
+}
+
 uar_err uar_http_find_head(uar_str in, size_t *at, size_t *out_length, struct uar_error *error)
 {
 	size_t n = in.n < UAR_LIMIT_HTTP_HEAD ? in.n : UAR_LIMIT_HTTP_HEAD, i = *at;
 	uar_err e;
 
 	for (; i < n; i++) {
-		while (i > 0 && n - i > 8 && in.p[i - 1] != '\r' && eight_plain(in.p + i))
-			i += 8;
+		i = skip_plain(in, i, n);
 		if (i > 0 && in.p[i - 1] == '\r' && in.p[i] != '\n')
 			return uar_error_set(error, UAR_ESYNTAX, "CR without LF in the head");
 		if (!(classes[(unsigned char)in.p[i]] & C))
