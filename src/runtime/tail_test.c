@@ -8,9 +8,9 @@ static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u")
 /* A runtime that does nothing but remember. */
 struct memory {
 	struct uar_runtime rt;
-	struct live_run run;
 	struct rt_key key;
 	char id[32];
+	struct live_run run; /* last: it may be longer than it looks */
 };
 
 static void begin(struct memory *m)
