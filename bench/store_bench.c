@@ -300,7 +300,7 @@ static struct result raw_limit(struct bench *b, const char *dir, double batch, d
 			sqlite3_reset(st);
 		}
 		must(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), db);
-		if (frames >= 4000)
+		if (frames >= 1000) /* as the store does */
 			must(sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
 						       NULL),
 			     db);

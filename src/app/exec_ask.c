@@ -48,6 +48,21 @@ static void ask(struct uar_asker *a)
 	prompt(a);
 }
 
+/* What is cut says so, and where the rest can be read. */
+static void put_where_whole(struct uar_buf *out, const struct uar_json *data,
+			    const struct uar_json *scope)
+{
+	uar_str id = member(data, "action_id"), number;
+
+	uar_str_cut(id, '.', &number);
+	uar_buf_printf(out, "\n  the beginning of %lld bytes; whole: GET /api/runs/",
+		       (long long)uar_json_int(uar_json_get(scope, UAR_STR("input_bytes")), 0));
+	uar_text_brief(out, member(data, "run_id"), TITLE_SHOWN);
+	uar_buf_add_str(out, UAR_STR("/actions/"));
+	uar_text_brief(out, number, TITLE_SHOWN);
+	uar_buf_add_str(out, UAR_STR("/input"));
+}
+
 /* Title and exact input, as far as a terminal can bear them. */
 static uar_err put_text(const struct uar_json *data, struct uar_buf *out)
 {
@@ -62,14 +77,8 @@ static uar_err put_text(const struct uar_json *data, struct uar_buf *out)
 	uar_text_brief(out, member(data, "title"), TITLE_SHOWN);
 	uar_buf_add_str(out, UAR_STR("\n  "));
 	uar_text_brief(out, uar_buf_str(&whole), INPUT_SHOWN);
-	if (!input)
-		uar_buf_printf(
-			out, "\n  the beginning of %lld bytes",
-			(long long)uar_json_int(uar_json_get(scope, UAR_STR("input_bytes")), 0));
-	if (member(scope, "input_url").n) {
-		uar_buf_add_str(out, UAR_STR("; whole: GET "));
-		uar_text_brief(out, member(scope, "input_url"), TITLE_SHOWN);
-	}
+	if (!input || whole.n > INPUT_SHOWN)
+		put_where_whole(out, data, scope);
 	uar_buf_fini(&whole);
 	return out->err;
 }

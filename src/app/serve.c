@@ -475,11 +475,12 @@ static void on_agents_changed(void *ctx)
 
 static void reload_agents(struct server *s)
 {
-	uar_err e = uar_bridge_reload(s->agents, on_agents_changed, s);
+	struct uar_error error = { 0 };
 
-	if (e)
+	error.code = uar_bridge_reload(s->agents, on_agents_changed, s, &error);
+	if (error.code)
 		uar_log(&s->log, UAR_LOG_ERROR, "agents.refused",
-			{ "problems", uar_str_c(uar_err_text(e)) });
+			{ "problems", uar_str_c(uar_error_text(&error)) });
 }
 
 static void on_reload(void *ctx, int signum)

@@ -151,8 +151,11 @@ static void question(struct exec *x, const struct uar_json *data)
 static void typed(struct exec *x)
 {
 	char id[UAR_LIMIT_ID_BYTES + 1];
-	const char *decision = uar_asker_read(&x->asker);
+	const char *decision;
 
+	if (!x->asker.count)
+		return; /* answered while a signal was served */
+	decision = uar_asker_read(&x->asker);
 	if (!decision)
 		return;
 	x->beside.fd[UAR_BESIDE_TERMINAL] = -1;

@@ -39,11 +39,11 @@ uar_err uar_bridge_create(const struct uar_bridge_options *o, struct uar_bridge 
 	return e;
 }
 
-uar_err uar_bridge_reload(struct uar_bridge *b, void (*changed)(void *ctx), void *ctx)
+uar_err uar_bridge_reload(struct uar_bridge *b, void (*changed)(void *ctx), void *ctx,
+			  struct uar_error *error)
 {
 	struct bridge_set *old = b->set, *next;
-	struct uar_error error = { 0 };
-	uar_err e = bridge_load(b, old, &next, &error);
+	uar_err e = bridge_load(b, old, &next, error);
 
 	if (e)
 		return e;

@@ -36,10 +36,11 @@ UAR_MUST_CHECK uar_err uar_bridge_create(const struct uar_bridge_options *o,
 					 struct uar_bridge **out, struct uar_error *error);
 struct uar_agents *uar_bridge_agents(struct uar_bridge *b);
 /* Reads the directory again: new, changed and removed files. What runs goes on with the
- * definition it began with; of a file that is wrong now the earlier one stays. After it
+ * definition it began with; of a file that is wrong now the earlier one stays, and all of
+ * them when the directory cannot be read. After it
  * `changed` is called, then infos that were handed out before are gone. */
 UAR_MUST_CHECK uar_err uar_bridge_reload(struct uar_bridge *b, void (*changed)(void *ctx),
-					 void *ctx);
+					 void *ctx, struct uar_error *error);
 /* Stops what still runs and waits until its processes are gone. NULL is fine. */
 void uar_bridge_destroy(struct uar_bridge *b);
 

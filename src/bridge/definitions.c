@@ -1,5 +1,6 @@
 /* definitions.c - the agents of a directory, and those that need no definition. */
 #include <dirent.h>
+#include <errno.h>
 
 #include "base/file.h"
 #include "bridge/bridge_int.h"
@@ -313,17 +314,21 @@ static int wanted(const struct dirent *d)
 	return d->d_name[0] != '.' && uar_str_ends(uar_str_c(d->d_name), UAR_STR(".json"));
 }
 
-/* In order of their names, so that of two with one id the same one stays. */
-static void load_dir(struct loading *l)
+/* In order of their names, so that of two with one id the same one stays. A directory
+ * that cannot be read is not an empty one. */
+static uar_err load_dir(struct loading *l, struct uar_error *error)
 {
 	struct dirent **names = NULL;
-	int n = l->b->o.dir ? scandir(l->b->o.dir, &names, wanted, alphasort) : -1;
+	int n = l->b->o.dir ? scandir(l->b->o.dir, &names, wanted, alphasort) : 0;
 
+	if (n < 0 && errno != ENOENT)
+		return uar_error_set(error, UAR_EIO, "%.200s: %s", l->b->o.dir, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		load_file(l, names[i]->d_name);
 		free(names[i]); /* scandir's */
 	}
 	free(names);
+	return UAR_OK;
 }
 
 /* --- those that need none --------------------------------------------------------------- */
@@ -402,15 +407,16 @@ uar_err bridge_load(const struct uar_bridge *b, const struct bridge_set *old,
 
 	if (!l.set)
 		return UAR_ENOMEM;
-	load_dir(&l);
-	for (size_t i = 0; i < ARRAY_LEN(ad_hoc) && b->o.ad_hoc; i++) {
+	e = load_dir(&l, error);
+	for (size_t i = 0; !e && i < ARRAY_LEN(ad_hoc) && b->o.ad_hoc; i++) {
 		if (bridge_find(l.set, uar_str_c(ad_hoc[i].id)))
 			continue; /* a definition says more */
 		e = load_ad_hoc(&l, i, error);
-		if (e == UAR_ENOMEM) { /* a build without that backend is fine */
-			bridge_set_destroy(l.set);
-			return e;
-		}
+		e = e == UAR_ENOMEM ? e : UAR_OK; /* a build without that backend is fine */
+	}
+	if (e) {
+		bridge_set_destroy(l.set);
+		return e;
 	}
 	tell_removed(&l);
 	*out = l.set;

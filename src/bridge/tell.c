@@ -127,12 +127,14 @@ static const struct uar_json *fit_input(struct uar_agent_call *c, uar_str text, 
 	const struct uar_json *j = NULL;
 	bool whole = uar_json_parse(text, &limits, &c->scratch, &j, NULL) == UAR_OK;
 
-	a->input = uar_str_utf8_prefix(text, UAR_LIMIT_AGENT_ASK_INPUT);
+	size_t most = UAR_LIMIT_AGENT_ASK_INPUT;
+
+	if (!whole && text.n && text.n <= most)
+		most = text.n - 1; /* a part, so that nobody takes it for JSON */
+	a->input = uar_str_utf8_prefix(text, most);
 	a->input_bytes = (int64_t)text.n;
 	if (a->input.n < text.n)
 		a->whole = text;
-	if (!whole && a->input.n == text.n)
-		a->input_bytes++; /* not to be taken for JSON */
 	return whole ? j : NULL;
 }
 

@@ -317,7 +317,8 @@ static uar_err take_answer(struct download *d, const struct uar_export_item *x)
 }
 
 /* What somebody is asked to allow: beside its event, or in it. */
-static uar_err take_input(struct download *d, const struct uar_event *ev, struct uar_arena *scratch)
+static uar_err take_input(struct download *d, const struct uar_event *ev, struct uar_arena *scratch,
+			  struct uar_error *error)
 {
 	const struct uar_json *p, *scope, *input;
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
@@ -333,7 +334,8 @@ static uar_err take_input(struct download *d, const struct uar_event *ev, struct
 	d->blob = d->sha256.n > 0;
 	d->total = (uint64_t)uar_json_int(uar_json_get(scope, UAR_STR("input_bytes")), 0);
 	if (!d->blob && !input)
-		return UAR_ENOTFOUND;
+		return uar_error_set(error, UAR_ENOTFOUND,
+				     "the question has no input that was kept");
 	if (!d->blob) {
 		uar_json_write(&text, input);
 		uar_sha256_hex(uar_buf_str(&text), sha256);
@@ -351,7 +353,8 @@ static uar_err take_input(struct download *d, const struct uar_event *ev, struct
 	return e;
 }
 
-static uar_err take_event(struct download *d, const struct uar_event *ev, struct uar_arena *scratch)
+static uar_err take_event(struct download *d, const struct uar_event *ev, struct uar_arena *scratch,
+			  struct uar_error *error)
 {
 	struct uar_export_item x;
 	uar_err e;
@@ -359,7 +362,7 @@ static uar_err take_event(struct download *d, const struct uar_event *ev, struct
 	if (d->action)
 		return ev->cls == UAR_EV_ACTION_REQUIRED &&
 				       uar_str_eq(ev->ids[UAR_ID_ACTION], d->item_id)
-			       ? take_input(d, ev, scratch)
+			       ? take_input(d, ev, scratch, error)
 			       : UAR_ESKIP;
 	e = uar_answer_text_feed(&d->answer, ev, scratch);
 	if (!e)
@@ -374,10 +377,11 @@ static uar_err take_event(struct download *d, const struct uar_event *ev, struct
 static void remember(const struct download *d, uint64_t run_sequence)
 {
 	struct downloads *all = &d->g->downloads;
-	size_t at = all->next++ % ARRAY_LEN(all->hint);
+	size_t at;
 
 	if (d->after_hint || d->item_id.n > UAR_UUID_TEXT)
 		return;
+	at = all->next++ % ARRAY_LEN(all->hint);
 	snprintf(all->hint[at].item_id, sizeof all->hint[at].item_id, "%.*s", UAR_FMT(d->item_id));
 	all->hint[at].before = run_sequence - 1;
 }
@@ -395,7 +399,7 @@ static void recall(struct download *d)
 }
 
 /* UAR_ESKIP: the item is not on this page. */
-static uar_err look(struct download *d)
+static uar_err look(struct download *d, struct uar_error *error)
 {
 	struct uar_arena scratch;
 	uar_err e = UAR_ESKIP;
@@ -405,7 +409,7 @@ static uar_err look(struct download *d)
 		const struct uar_event *ev = &d->read.events[i];
 
 		d->after = ev->run_sequence;
-		e = take_event(d, ev, &scratch);
+		e = take_event(d, ev, &scratch, error);
 		if (!e && !d->said)
 			remember(d, ev->run_sequence);
 		uar_arena_reset(&scratch);
@@ -432,7 +436,7 @@ static void page_ready(struct uar_read *r)
 {
 	struct download *d = UAR_OWNER(r, struct download, read);
 	struct uar_error error = r->error;
-	uar_err e = r->err ? r->err : look(d);
+	uar_err e = r->err ? r->err : look(d, &error);
 	bool more = !r->err && r->more && e == UAR_ESKIP;
 
 	uar_store_read_fini(r);

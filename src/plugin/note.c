@@ -69,7 +69,7 @@ void plugin_says(struct plugin *p, enum uar_log_level level, const char *what,
 
 /* Whose line it is can be told when the process has one run; with several it is
  * not guessed. */
-void process_says(struct process *s, enum uar_log_level level, const char *what, uar_str text)
+void process_note(struct process *s, enum uar_log_level level, const char *what, uar_str text)
 {
 	struct plugin *p = s->plugin;
 	struct uar_plugin_note n = { .level = level,
@@ -78,8 +78,6 @@ void process_says(struct process *s, enum uar_log_level level, const char *what,
 				     .run_id = UAR_STR("unavailable"),
 				     .text = text };
 
-	if (!may_speak(p))
-		return;
 	if (s->call_count > 1)
 		tell(p, &n);
 	else
@@ -87,4 +85,10 @@ void process_says(struct process *s, enum uar_log_level level, const char *what,
 			    s->call_count ? UAR_OWNER(s->calls.next, struct uar_entry_call, node)
 					  : NULL,
 			    text);
+}
+
+void process_says(struct process *s, enum uar_log_level level, const char *what, uar_str text)
+{
+	if (may_speak(s->plugin))
+		process_note(s, level, what, text);
 }

@@ -107,6 +107,7 @@ void plugin_note(struct plugin *p, enum uar_log_level level, const char *what,
 /* The same for what a plugin causes as often as it likes: UAR_LIMIT_PLUGIN_LOG_RATE. */
 void plugin_says(struct plugin *p, enum uar_log_level level, const char *what,
 		 const struct uar_entry_call *c, uar_str text);
+void process_note(struct process *s, enum uar_log_level level, const char *what, uar_str text);
 void process_says(struct process *s, enum uar_log_level level, const char *what, uar_str text);
 
 /* host.c */

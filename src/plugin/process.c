@@ -178,7 +178,7 @@ static void on_exited(void *ctx, int status)
 	tell_end(s, status, why, sizeof why);
 	s->state = PROCESS_ENDING;
 	if (!asked)
-		process_says(s, UAR_LOG_WARN, "plugin.process_gone", uar_str_c(why));
+		process_note(s, UAR_LOG_WARN, "plugin.process_gone", uar_str_c(why));
 	plugin_probed(p, NULL, why);
 	break_calls(s, why);
 	asked = asked || s->served;

@@ -114,6 +114,11 @@ static void put_optional(struct uar_jw *w, const char *key, uar_str s)
 		uar_jw_null(w, key);
 }
 
+static int64_t size_of(const struct uar_export_item *x)
+{
+	return uar_json_int(uar_json_get(x->p, UAR_STR("bytes")), 0);
+}
+
 static void put_metadata(struct uar_jw *w, const struct uar_export_item *x)
 {
 	const struct uar_json *metadata = uar_json_get(x->p, UAR_STR("metadata"));
@@ -128,13 +133,15 @@ static void put_metadata(struct uar_jw *w, const struct uar_export_item *x)
 	}
 	if (trace.n)
 		uar_jw_str(w, "trace_id", trace);
-	if (x->answer &&
-	    uar_json_int(uar_json_get(x->p, UAR_STR("bytes")), 0) > UAR_LIMIT_ANSWER_BYTES)
+	if (x->answer && size_of(x) > UAR_LIMIT_ANSWER_BYTES) {
 		uar_jw_bool(w, "truncated", true);
+		uar_jw_int(w, "total_bytes", size_of(x));
+	}
 	uar_jw_close(w);
 }
 
-static void put_head(struct uar_jw *w, const struct uar_export_item *x)
+/* `bytes`: of the content that it has here. */
+static void put_head(struct uar_jw *w, const struct uar_export_item *x, int64_t bytes)
 {
 	uar_str category = text(x, "category");
 
@@ -146,14 +153,18 @@ static void put_head(struct uar_jw *w, const struct uar_export_item *x)
 	put_optional(w, "label", x->answer ? UAR_STR("answer") : text(x, "label"));
 	put_optional(w, "description", text(x, "description"));
 	put_optional(w, "mime", x->answer ? UAR_STR("text/plain") : text(x, "mime"));
-	uar_jw_int(w, "bytes", uar_json_int(uar_json_get(x->p, UAR_STR("bytes")), 0));
+	uar_jw_int(w, "bytes", bytes);
 	put_metadata(w, x);
 }
 
 void uar_export_item_notice(struct uar_jw *w, const char *key, const struct uar_export_item *x)
 {
+	int64_t bytes = size_of(x);
+
+	if (x->answer && bytes > UAR_LIMIT_ANSWER_BYTES)
+		bytes = UAR_LIMIT_ANSWER_BYTES;
 	uar_jw_obj(w, key);
-	put_head(w, x);
+	put_head(w, x, bytes);
 	uar_jw_close(w);
 }
 
@@ -184,7 +195,7 @@ void uar_export_item_write(struct uar_jw *w, const char *key, const struct uar_e
 	char sha256[UAR_SHA256_TEXT + 1];
 
 	uar_jw_obj(w, key);
-	put_head(w, x);
+	put_head(w, x, x->answer ? (int64_t)content.n : size_of(x));
 	if (x->answer)
 		uar_sha256_hex(content, sha256);
 	uar_jw_str(w, "sha256", x->answer ? uar_str_c(sha256) : text(x, "sha256"));

@@ -8,8 +8,9 @@ import {make, nearEnd, page, say, showLine, toEnd} from './screen.js';
 const LONG_REASONING = 600; // characters; longer ones fold away when the answer begins
 
 /** What drawing needs of the rest of the page, which fills it in.
- * @type {{shows: (run: Run) => boolean, drawn: () => void, decide: (actionId: string, decision: string) => void}} */
-export const around = {shows: () => true, drawn() {}, decide() {}};
+ * @type {{shows: (run: Run) => boolean, drawn: () => void, decide: (actionId: string, decision: string) => void,
+ *   read: (path: string) => Promise<string | null>}} */
+export const around = {shows: () => true, drawn() {}, decide() {}, read: async () => null};
 
 /** @type {Set<Run>} */
 const toDraw = new Set();
@@ -77,6 +78,23 @@ function decisions(block) {
 	return row;
 }
 
+/** Nobody should allow what he has not seen: the rest is a click away. @param {Block} block */
+function wholeOf(block) {
+	if (!block.rest)
+		return [];
+	const row = make('p', 'note', `The beginning of ${block.bytes} bytes. `), button = make('button', '', 'Show all');
+	button.addEventListener('click', async () => {
+		const text = await around.read(block.rest ?? '');
+		if (text === null)
+			return;
+		block.text = text;
+		drawBlock(block);
+		row.remove();
+	});
+	row.append(button);
+	return [row];
+}
+
 /** @param {Block} block */
 function makeBlock(block) {
 	if (block.kind === 'reasoning') {
@@ -101,7 +119,7 @@ function makeBlock(block) {
 		head.append(make('span', 'state'));
 		block.body = make('pre');
 		block.body.tabIndex = 0;
-		block.element.append(head, block.body, decisions(block));
+		block.element.append(head, block.body, ...wholeOf(block), decisions(block));
 	} else {
 		block.element = block.body = make('p', block.kind === 'text' ? 'answer' : 'note');
 	}

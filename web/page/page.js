@@ -378,6 +378,14 @@ setInterval(() => {
 onLine(showLine);
 around.shows = (run) => talk.runs.includes(run);
 around.drawn = showDeeds;
+around.read = async (path) => {
+	try {
+		return await (await ask(path.replace(/^\//, ''))).text();
+	} catch (e) {
+		refused(e);
+		return null;
+	}
+};
 around.decide = (actionId, decision) => {
 	askJson('api/control/respond_action', {action_id: actionId, decision}).catch(refused);
 };

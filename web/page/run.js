@@ -2,8 +2,8 @@
 
 /** @typedef {import('./server.js').RunEvent} RunEvent */
 /** @typedef {{kind: string, text: string, id?: string, title?: string, state?: string, input?: string,
- *   element?: HTMLElement, body?: HTMLElement, drawn?: number, folded?: boolean}} Block */
-// (drawn: characters on the screen, -1: draw all anew)
+ *   rest?: string, bytes?: number, element?: HTMLElement, body?: HTMLElement, drawn?: number, folded?: boolean}} Block */
+// (drawn: characters on the screen, -1: draw all anew; rest: where the whole of a text that was cut is)
 /** @typedef {{ok: boolean, code: string, message: string}} Outcome */
 /** @typedef {'waiting' | 'live' | 'away' | 'over' | 'gone'} RunState */
 
@@ -106,7 +106,8 @@ export class Run {
 			block.state = String(d.decision ?? d.status ?? '');
 		else if (d.action_type === 'tool_permission')
 			this.blocks.push({kind: 'ask', text: brief(d.scope?.input ?? d.scope?.input_preview), id: d.action_id,
-				title: String(d.title ?? ''), state: 'waits for you'});
+				title: String(d.title ?? ''), state: 'waits for you', rest: d.scope?.input_url,
+				bytes: d.scope?.input_bytes});
 	}
 
 	/** @param {any} metadata */

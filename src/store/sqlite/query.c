@@ -443,7 +443,7 @@ static const char *const filter_sql[F_COUNT] = {
  * which has no statistics, from thinking otherwise. */
 static void list_sql(struct uar_buf *out, unsigned set)
 {
-	bool prefix = set & 1u << F_PREFIX;
+	bool prefix = set & 1u << F_PREFIX; /* in the order of ids, which rise with time */
 	bool narrow = prefix || set & (1u << F_SESSION | 1u << F_TASK | 1u << F_ROOT);
 	bool free_index = !prefix; /* it has its own */
 
@@ -456,7 +456,7 @@ static void list_sql(struct uar_buf *out, unsigned set)
 			       filter_sql[i], i + 4, i == F_SESSION || i == F_ROOT ? ")" : "");
 		free_index = free_index && i > F_STATUS;
 	}
-	uar_buf_printf(out, " ORDER BY %sr.rid DESC LIMIT ?3", prefix ? "+" : "");
+	uar_buf_printf(out, " ORDER BY r.%s DESC LIMIT ?3", prefix ? "run_id" : "rid");
 }
 
 static uar_err list_stmt(struct sq_reader *rd, unsigned set, sqlite3_stmt **out,
