@@ -39,6 +39,25 @@ static void check_pointers(const struct uar_json *root)
 	uar_buf_fini(&pointer);
 }
 
+/* The canonical text is JSON of an equal value, and that value's own canonical text. */
+static void check_canonical(const struct uar_json *root)
+{
+	struct uar_buf first = uar_buf_make(1 << 22), again = uar_buf_make(1 << 22);
+	const struct uar_json *j = NULL;
+	struct uar_arena arena;
+
+	uar_arena_init(&arena, 0);
+	uar_json_write_canonical(&first, root);
+	require(!first.err);
+	require(!uar_json_parse(uar_buf_str(&first), NULL, &arena, &j, NULL));
+	require(uar_json_equal(root, j));
+	uar_json_write_canonical(&again, j);
+	require(uar_str_eq(uar_buf_str(&first), uar_buf_str(&again)));
+	uar_buf_fini(&first);
+	uar_buf_fini(&again);
+	uar_arena_fini(&arena);
+}
+
 static void check_double(const uint8_t *data, size_t n)
 {
 	char text[UAR_JSON_NUMBER_TEXT];
@@ -86,6 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	uar_arena_init(&arena, 0);
 	if (!uar_json_parse(uar_str_n(copy, n), &limits, &arena, &first, &error)) {
 		check_pointers(first);
+		check_canonical(first);
 		uar_json_write(&out, first);
 		require(!out.err);
 		require(!uar_json_parse(uar_buf_str(&out), NULL, &arena, &second, NULL));
