@@ -7,21 +7,13 @@ import signal
 import tempfile
 
 from lib import all_of, check, check_run_stream, equal, main, refused, run_uar, test, text_of, wait_until
-from lib.backends import Shop, of, one, recording
+from lib.backends import ASK, INIT, SAY, TALK, TOOL, Shop, of, one, recording
 
 ALLOW = ["dialogue " + recording("claude_code/dialogue_permission_allow.dialogue.jsonl")]
 DENY = ["dialogue " + recording("claude_code/dialogue_permission_deny.dialogue.jsonl")]
 CODEX_ALLOW = ["dialogue " + recording("codex/app_server_approval_accept.dialogue.jsonl")]
 CODEX_DENY = ["dialogue " + recording("codex/app_server_approval_decline.dialogue.jsonl")]
 ACP_ALLOW = ["dialogue " + recording("acp/claude_permission_allow.dialogue.jsonl")]
-INIT = 'line {"type":"system","subtype":"init","session_id":"%s"}'
-SAY = 'line {"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"%s"}]}}'
-TOOL = ('line {"type":"assistant","message":{"id":"t","content":[{"type":"tool_use","id":"call-1",'
-        '"name":"Bash","input":{"command":"sleep"}}]}}')
-ASK = ('line {"type":"control_request","request_id":"r%d","request":{"subtype":"can_use_tool",'
-       '"tool_name":"Bash","tool_use_id":"call-%d","input":{"command":"touch %s"}}}')
-TALK = ["expect initialize", 'line {"type":"control_response","response":{"subtype":"success",'
-        '"request_id":"init1","response":{}}}', "expect user", INIT % "s-1"]
 
 
 def kinds(events):
@@ -254,17 +246,17 @@ def whole_input():
     long = {"command": "echo " + "x" * 20000 + "\u00e9"}
     text = json.dumps(long, separators=(",", ":"), ensure_ascii=False)
     short = {"command": "ls"}
+    deep = '{"list":' + "[" * 60 + "]" * 60 + "}"  # deeper than an event may be
     ask = ('{"type":"control_request","request_id":"r%d","request":{"subtype":"can_use_tool",'
            '"tool_name":"Bash","tool_use_id":"call-%d","input":%s}}\n')
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as f, Shop({"claude": {
-            "script": TALK + ["cat " + f.name, "expect allow", "expect allow", SAY % "both",
-                              "result"]}}) as s:
-        f.write(ask % (1, 1, text) + ask % (2, 2, json.dumps(short)))
+            "script": TALK + ["cat " + f.name, *["expect allow"] * 3, SAY % "both", "result"]}}) as s:
+        f.write(ask % (1, 1, text) + ask % (2, 2, json.dumps(short)) + ask % (3, 3, deep))
         f.flush()
         run_id = s.create("claude", "m")
         with s.stream(run_id) as stream:
-            asked = stream.until(lambda e: e.data["data"].get("action_id") == run_id + ".2")
-        first, second = [e.data["data"]["scope"] for e in asked if "scope" in e.data["data"]]
+            asked = stream.until(lambda e: e.data["data"].get("action_id") == run_id + ".3")
+        first, second, third = [e.data["data"]["scope"] for e in asked if "scope" in e.data["data"]]
         equal((first["input_truncated"], first["input_bytes"]), (True, len(text.encode())))
         check(text.startswith(first["input_preview"]) and "input" not in first, first)
         equal(second["input"], short)  # in the order in which they were asked
@@ -273,9 +265,11 @@ def whole_input():
               (200, text, "application/json"))
         equal(hashlib.sha256(a.body).hexdigest(), first["input_sha256"])
         equal(s.http.get(f"/api/runs/{run_id}/actions/2/input").json, short)
-        for path in (f"/api/runs/{run_id}/actions/3/input", "/api/runs/none/actions/1/input"):
+        equal((third["input_truncated"], third["input_bytes"]), (True, len(deep)))
+        equal(s.http.get(third["input_url"]).body.decode(), deep)
+        for path in (f"/api/runs/{run_id}/actions/4/input", "/api/runs/none/actions/1/input"):
             refused(s.http.get(path), 404, "NOT_FOUND")
-        for n in (1, 2):
+        for n in (1, 2, 3):
             equal(s.respond(f"{run_id}.{n}").status, 200)
         equal(text_of(s.events(run_id)), "both")
         s.log_of(run_id)

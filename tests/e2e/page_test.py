@@ -8,9 +8,10 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 
 from lib import FIXTURES, SAFETY, Provider, Server, Skip, check, equal, main, npm, refused, test, text_of
-from lib.backends import Shop, recording
+from lib.backends import SAY, TALK, Shop, recording
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, "..", "..", "web", "page")
@@ -304,6 +305,25 @@ def decides():
             b.ended(i + 1)
             b.wait(".ask .state", result)
         equal(b.do("return page.locator('.ask button:visible').count()"), 0)
+
+
+@test("page_shows_the_whole_of_what_is_to_be_allowed", "")
+def whole():
+    command = "echo " + "x" * 20000 + " the-end"
+    ask = {"type": "control_request", "request_id": "r1", "request": {
+        "subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "call-1", "input": {"command": command}}}
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as f, Browser() as b, Shop({"long": {
+            "script": TALK + ["cat " + f.name, "expect deny", SAY % "not done", "result"]}}) as s:
+        f.write(json.dumps(ask) + "\n")
+        f.flush()
+        b.enter(s)
+        b.say("long", "do it")
+        b.wait(".ask", "The beginning of")
+        check("the-end" not in "".join(b.texts(".ask pre")))
+        b.do("await page.getByRole('button', {name: 'Show all'}).click()")
+        b.wait(".ask pre", "the-end")
+        b.do("await page.getByRole('button', {name: 'Deny'}).last().click()")
+        b.ended(1)
 
 
 @test("page_needs_the_token", "SEC-01")

@@ -247,7 +247,7 @@ def waits():
 
 @test("a_run_that_takes_too_long_is_stopped", "ERR-01 ERR-02 RUN-49 STAT-12")
 def timeout():
-    with Provider() as p, Server(env=p.env("stall")) as s:
+    with Provider() as p, Server(env=p.env("stall"), run_timeout_seconds="300s") as s:
         run_id = s.create("assistant", "hi", timeout=0.2)
         end = s.events(run_id)[-1].data
         equal((end["type"], end["data"]["code"]), ("Error", "TIMEOUT"))

@@ -7,8 +7,15 @@ from lib.server import BUILD, ROOT, Server
 
 RECORDED = os.path.join(ROOT, "tests", "fixtures", "backend")
 FAKE = os.path.join(BUILD, "fake-cli")
-INIT = json.dumps({"type": "control_request", "request_id": "init1",
-                   "request": {"subtype": "initialize"}})
+# What the fake CLI says as Claude Code.
+INIT = 'line {"type":"system","subtype":"init","session_id":"%s"}'
+SAY = 'line {"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"%s"}]}}'
+TOOL = ('line {"type":"assistant","message":{"id":"t","content":[{"type":"tool_use","id":"call-1",'
+        '"name":"Bash","input":{"command":"sleep"}}]}}')
+ASK = ('line {"type":"control_request","request_id":"r%d","request":{"subtype":"can_use_tool",'
+       '"tool_name":"Bash","tool_use_id":"call-%d","input":{"command":"touch %s"}}}')
+TALK = ["expect initialize", 'line {"type":"control_response","response":{"subtype":"success",'
+        '"request_id":"init1","response":{}}}', "expect user", INIT % "s-1"]
 
 
 def recording(name):
