@@ -278,12 +278,11 @@ static const struct uar_agent_info *agent_at(struct uar_agents *h, size_t index)
 	return index < b->set->count ? &b->set->at[index]->def.info : NULL;
 }
 
-static uar_err check_dir(struct uar_agents *h, uar_str dir, struct uar_error *error)
+static uar_err check_dir(uar_str dir, struct uar_error *error)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	(void)h;
 	if (dir.n >= sizeof path)
 		return uar_error_set(error, UAR_EINVALID, "not a path");
 	memcpy(path, dir.p, dir.n);

@@ -132,8 +132,9 @@ struct uar_agents_ops {
 	void (*stop)(struct uar_agent_call *c);
 	/* Holds events back. They wait outside of memory. */
 	void (*pause)(struct uar_agent_call *c, bool paused);
-	/* Can a program work there? NULL: that shows when it starts. */
-	uar_err (*check_dir)(struct uar_agents *h, uar_str dir, struct uar_error *error);
+	/* Can a program work there? It may block: any thread but the loop's. NULL: that shows
+	 * when it starts. */
+	uar_err (*check_dir)(uar_str dir, struct uar_error *error);
 };
 
 struct uar_agents {

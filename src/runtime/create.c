@@ -3,6 +3,7 @@
  * Long input goes to the blob store first; a named conversation is looked up,
  * so that the run joins its session; then the engine decides. */
 #include "base/sha256.h"
+#include "runtime/dir_look.h"
 #include "runtime/fixture_file.h"
 #include "runtime/runtime_int.h"
 
@@ -27,6 +28,7 @@ struct creation {
 	struct uar_key_query known;
 	struct uar_task place_later;
 	struct uar_fixture_job *look; /* whether there is such a fixture */
+	struct dir_look *dir;	      /* whether there is such a directory */
 	int tries;
 	bool has_blob;
 	uar_err refused;	     /* unless the key names a run */
@@ -56,6 +58,7 @@ static void drop(struct rt_op *under_way)
 
 	uar_unpost(c->rt->o.sched, &c->place_later);
 	uar_fixture_job_forget(c->look);
+	rt_dir_look_forget(c->dir);
 	uar_free(c);
 }
 
@@ -432,23 +435,50 @@ static uar_err store_message(struct creation *c)
 	return store->ops->blob_put(store, &c->put);
 }
 
-/* --- fixtures: one that is not there is refused, not tried ------------------------ */
+/* --- fixtures and directories: what is not there is refused, not tried ------------- */
+
+/* Worker threads have looked; c->op->error says why they refuse. */
+static void go_on(struct creation *c, uar_err refused)
+{
+	uar_err e = refused;
+
+	if (!refused)
+		e = store_message(c);
+	else if (c->op->idempotency_key.n && !ask_for_key(c, refused))
+		return;
+	if (e)
+		finish(c, e, &c->op->error);
+}
 
 static void looked(struct uar_fixture_job *job)
 {
 	struct creation *c = job->ctx;
 
 	c->look = NULL;
-	if (!job->err) {
-		job->err = store_message(c);
-	} else {
+	if (job->err) {
 		uar_error_where(&job->error, "/inputs/fixture");
 		c->op->error = job->error;
-		if (c->op->idempotency_key.n && !ask_for_key(c, job->err))
-			return;
 	}
-	if (job->err)
-		finish(c, job->err, &job->error);
+	go_on(c, job->err);
+}
+
+static void looked_for_dir(struct dir_look *job)
+{
+	struct creation *c = job->ctx;
+
+	c->dir = NULL;
+	go_on(c, rt_backend_looked(job, &c->op->error));
+}
+
+static uar_err look_for_dir(struct creation *c)
+{
+	uar_err e = rt_backend_look(c->rt, c->op->inputs, &c->dir);
+
+	if (e || !c->dir)
+		return e ? e : store_message(c);
+	c->dir->done = looked_for_dir;
+	c->dir->ctx = c;
+	return rt_dir_look_begin(c->rt->o.sched, c->dir);
 }
 
 static uar_err look_for_fixture(struct creation *c)
@@ -506,7 +536,7 @@ static uar_err check_agent(const struct uar_runtime *rt, struct uar_run_create *
 	}
 	if (!long_inputs && op->context.n <= UAR_LIMIT_PREVIEW_BYTES)
 		return agent && agent->info && !op->parent
-			       ? rt_backend_check(rt, agent, op->inputs, &op->error)
+			       ? rt_backend_check(agent, op->inputs, &op->error)
 			       : UAR_OK;
 	uar_error_where(&op->error, "%s", long_inputs ? "/inputs" : "/context");
 	return uar_error_set(&op->error, UAR_ETOOBIG, "%s may have %d bytes",
@@ -547,6 +577,8 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 		e = ask_for_key(c, e);
 	else if (c->agent && c->agent->entry == UAR_ENTRY_FIXTURE && !op->parent)
 		e = look_for_fixture(c);
+	else if (c->agent && c->agent->info && !op->parent)
+		e = look_for_dir(c);
 	else
 		e = store_message(c);
 	if (e)

@@ -5,6 +5,7 @@
  * outside of memory. What it wants to be allowed is a fact before anybody
  * decides, and the decision is a fact before the program hears it. */
 #include "base/sha256.h"
+#include "runtime/dir_look.h"
 #include "runtime/backend_session.h"
 
 enum { ASK_ID = 160 };
@@ -64,11 +65,8 @@ static uar_err wrong(struct uar_error *error, const char *member, const char *wh
 	return uar_error_set(error, UAR_EINVALID, "inputs.%s: %s", member, why);
 }
 
-static uar_err check_dir(struct uar_agents *host, const struct uar_agent_info *info, uar_str dir,
-			 struct uar_error *error)
+static uar_err check_dir(const struct uar_agent_info *info, uar_str dir, struct uar_error *error)
 {
-	struct uar_error why = { 0 };
-
 	if (!dir.n)
 		return info->needs_working_dir ? wrong(error, "working_dir",
 						       "this agent has none of its own: name one")
@@ -77,8 +75,6 @@ static uar_err check_dir(struct uar_agents *host, const struct uar_agent_info *i
 		return wrong(error, "working_dir", "this agent has its own and takes no other");
 	if (dir.p[0] != '/')
 		return wrong(error, "working_dir", "an absolute path is wanted");
-	if (host->ops->check_dir && host->ops->check_dir(host, dir, &why))
-		return wrong(error, "working_dir", uar_error_text(&why));
 	return UAR_OK;
 }
 
@@ -97,8 +93,7 @@ static uar_err check_session(const struct uar_agent_info *info, const struct wis
 	return UAR_OK;
 }
 
-uar_err rt_backend_check(const struct uar_runtime *rt, const struct uar_agent *agent,
-			 uar_str inputs, struct uar_error *error)
+uar_err rt_backend_check(const struct uar_agent *agent, uar_str inputs, struct uar_error *error)
 {
 	struct wishes w = { UAR_STR_NONE, UAR_STR_NONE, UAR_STR_NONE };
 	struct uar_arena arena;
@@ -107,11 +102,36 @@ uar_err rt_backend_check(const struct uar_runtime *rt, const struct uar_agent *a
 	uar_arena_init(&arena, 0);
 	e = read_wishes(inputs, &arena, &w, error);
 	if (!e)
-		e = check_dir(rt->o.agents, agent->info, w.working_dir, error);
+		e = check_dir(agent->info, w.working_dir, error);
 	if (!e)
 		e = check_session(agent->info, &w, error);
 	uar_arena_fini(&arena);
 	return e;
+}
+
+/* --- a directory that is not there is refused, not tried --------------------------- */
+
+uar_err rt_backend_look(const struct uar_runtime *rt, uar_str inputs, struct dir_look **out)
+{
+	const struct uar_agents *host = rt->o.agents;
+	struct wishes w = { UAR_STR_NONE, UAR_STR_NONE, UAR_STR_NONE };
+	struct uar_arena arena;
+	uar_err e;
+
+	*out = NULL;
+	uar_arena_init(&arena, 0);
+	e = read_wishes(inputs, &arena, &w, NULL);
+	if (!e && w.working_dir.n && host->ops->check_dir) {
+		*out = rt_dir_look_make(host, w.working_dir);
+		e = *out ? UAR_OK : UAR_ENOMEM;
+	}
+	uar_arena_fini(&arena);
+	return e;
+}
+
+uar_err rt_backend_looked(const struct dir_look *job, struct uar_error *error)
+{
+	return job->err ? wrong(error, "working_dir", uar_error_text(&job->error)) : UAR_OK;
 }
 
 /* --- what goes through the engine -------------------------------------------------- */

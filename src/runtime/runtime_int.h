@@ -248,8 +248,11 @@ uar_err rt_llm_make(struct live_run *r, struct worker **out);
 uar_err rt_plugin_make(struct live_run *r, struct worker **out);
 uar_err rt_backend_make(struct live_run *r, struct worker **out);
 /* What a run of that agent may be told besides its message. */
-uar_err rt_backend_check(const struct uar_runtime *rt, const struct uar_agent *agent,
-			 uar_str inputs, struct uar_error *error);
+uar_err rt_backend_check(const struct uar_agent *agent, uar_str inputs, struct uar_error *error);
+struct dir_look;
+/* *out NULL: there is no directory to look for. */
+uar_err rt_backend_look(const struct uar_runtime *rt, uar_str inputs, struct dir_look **out);
+uar_err rt_backend_looked(const struct dir_look *job, struct uar_error *error);
 /* Asks for a place at the plugin. False: the run waits for it. */
 bool rt_plugin_place(struct live_run *r, uar_str plugin_id, uar_str entry_id);
 void rt_plugin_leave(struct live_run *r); /* gives an unused place back */
