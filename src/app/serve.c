@@ -172,7 +172,7 @@ static void log_plugins(const struct server *s, uar_str dir)
 
 	uar_plugin_host_stats(s->plugins, &st);
 	snprintf(count, sizeof count, "%zu", st.plugins);
-	uar_log(&s->log, UAR_LOG_INFO, "plugins.read", { "folder", dir },
+	uar_log(&s->log, UAR_LOG_DEBUG, "plugins.read", { "folder", dir },
 		{ "plugins", uar_str_c(count) });
 }
 

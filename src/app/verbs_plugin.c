@@ -52,8 +52,10 @@ static int write_entries(struct uar_cli *cli, const struct uar_json *list)
 	if (!uar_json_at(list, 0))
 		uar_buf_add_str(
 			&text,
-			UAR_STR("no plugins: the server found no folder with a plugin.json in its "
-				"plugins folder (its log names it) when it was started\n"));
+			UAR_STR("no plugins: when the server was started there was no folder with "
+				"a "
+				"plugin.json in `plugins` of its data directory, or where the "
+				"setting plugins_dir points\n"));
 	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next) {
 		uar_str doc = member(j, "description");
 

@@ -267,7 +267,7 @@ def same_id():
     root = tempfile.mkdtemp(prefix="uar-plugins-")
     for name, plugin_id in (("c", "twin"), ("b", "twin"), ("a", "zebra"), ("d", "ant")):
         write_plugin(root, {"id": plugin_id, "version": name}, "", name=name)
-    with Lab(root) as s:
+    with Lab(root, log_level="debug") as s:
         equal([(e["plugin_id"], e["version"]) for e in s.http.get("/plugins").json["entries"]],
               [("ant", "d"), ("twin", "b"), ("zebra", "a")], "listed by id")
         check("c: another plugin, whose folder comes first by name, has the id twin" in s.log(), s.log())
