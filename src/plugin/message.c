@@ -372,16 +372,39 @@ static uar_err read_call(struct reader *r, uar_str method)
 			     UAR_FMT(uar_str_utf8_prefix(method, 64)));
 }
 
-/* The same line as text: halves of pairs and ill-formed bytes are replaced, so that it
- * can be told whose message it is. */
+/* A number that may be larger than a double holds becomes 0; ids are shorter. Returns its
+ * length. */
+static size_t repair_number(char *p, size_t n)
+{
+	enum { SURE = 18 };
+	size_t len = 0;
+	bool power = false;
+
+	for (; len < n && strchr("+-.eE0123456789", p[len]) && p[len]; len++)
+		power |= p[len] == 'e' || p[len] == 'E';
+	if (len <= SURE && !power)
+		return len;
+	memset(p, ' ', len);
+	p[0] = '0';
+	return len;
+}
+
+/* The same line within bounds: halves of pairs, ill-formed bytes and huge numbers are
+ * replaced, so that it can be told whose message it is. */
 static uar_str repair(uar_str line, struct uar_arena *arena)
 {
 	uar_str copy = uar_arena_str(arena, line);
 	char *p = (char *)(uintptr_t)copy.p; /* ours */
+	bool inside = false;		     /* a string */
 	uint32_t cp;
 
 	for (size_t i = 0, n; copy.p && i < copy.n; i += n) {
 		n = uar_utf8_decode(uar_str_from(copy, i), &cp);
+		inside ^= n == 1 && cp == '"';
+		if (!inside && n == 1 && cp >= '0' && cp <= '9') {
+			n = repair_number(p + i, copy.n - i);
+			continue;
+		}
 		if (n == 0)
 			p[i] = '?';
 		if (n == 1 && cp == '\\' && i + 6 <= copy.n && p[i + 1] == 'u' &&
@@ -398,9 +421,12 @@ static uar_err read_line(uar_str line, struct uar_arena *arena, const struct uar
 	struct uar_json_limits limits = { .bytes = UAR_LIMIT_PLUGIN_LINE, .foreign = true };
 	uar_err e = uar_json_parse(line, &limits, arena, out, error);
 
-	if (e == UAR_EUTF8 && !uar_json_parse(repair(line, arena), &limits, arena, out, NULL))
-		return UAR_EUTF8;
-	return e ? UAR_ESYNTAX : UAR_OK;
+	if (!e)
+		return UAR_OK;
+	limits.depth = UAR_LIMIT_JSON_DEPTH_MAX;
+	if (e != UAR_EUTF8 && e != UAR_EDEPTH && e != UAR_ENUMBER)
+		return UAR_ESYNTAX;
+	return uar_json_parse(repair(line, arena), &limits, arena, out, NULL) ? UAR_ESYNTAX : e;
 }
 
 uar_err uar_message_read(uar_str line, struct uar_arena *arena, struct uar_message *out,

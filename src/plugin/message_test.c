@@ -208,6 +208,38 @@ TEST(halves_of_pairs_are_refused_by_name, "")
 	CHECK(verdict("\xff") == UAR_ESYNTAX);
 }
 
+/* JSON that is beyond our bounds ends its run, too; its id stays what it is. */
+TEST(deep_and_huge_values_are_refused_by_name, "")
+{
+	static const struct {
+		const char *value;
+		uar_err want;
+	} bad[] = {
+		{ "1e999", UAR_ENUMBER },
+		{ "-1E+400", UAR_ENUMBER },
+		{ "[\"\\\"1e9\",2,1e999]", UAR_ENUMBER },
+	};
+	struct uar_buf deep = uar_buf_make(4096);
+	struct heard h;
+
+	for (size_t i = 0; i <= ARRAY_LEN(bad); i++) {
+		uar_buf_clear(&deep);
+		uar_buf_printf(&deep, "{\"jsonrpc\":\"2.0\",\"id\":123456789012,\"method\":"
+				      "\"run.result\",\"params\":{\"run_id\":\"r\",\"result\":");
+		if (i < ARRAY_LEN(bad))
+			uar_buf_add_str(&deep, uar_str_c(bad[i].value));
+		for (int k = 0; i == ARRAY_LEN(bad) && k < 400; k++)
+			uar_buf_add_char(&deep, k < 200 ? '[' : ']');
+		uar_buf_add_str(&deep, UAR_STR("}}"));
+		hear(&h, uar_buf_str(&deep));
+		CHECK_INT(h.e, i < ARRAY_LEN(bad) ? bad[i].want : UAR_EDEPTH);
+		CHECK(h.m.kind == UAR_MESSAGE_RESULT && uar_str_is(h.m.run_id, "r"));
+		CHECK(h.m.id && h.m.id->i == 123456789012);
+		uar_arena_fini(&h.arena);
+	}
+	uar_buf_fini(&deep);
+}
+
 TEST(pieces_of_an_upload, "EXP-21 EXP-20")
 {
 	static const struct {

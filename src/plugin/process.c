@@ -52,7 +52,8 @@ void process_send(struct process *s, struct uar_jw *w)
 static void put_error(struct uar_jw *w, uar_err e, const struct uar_error *error)
 {
 	const char *token = uar_err_token(e);
-	int code = e == UAR_ENOTIMPL ? -32601 : e == UAR_EUTF8 ? -32700 : -32602;
+	bool unreadable = e == UAR_EUTF8 || e == UAR_EDEPTH || e == UAR_ENUMBER;
+	int code = e == UAR_ENOTIMPL ? -32601 : unreadable ? -32700 : -32602;
 
 	if (e == UAR_ESTATE)
 		token = "RUN_NOT_RUNNING";

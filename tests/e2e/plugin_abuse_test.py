@@ -274,6 +274,26 @@ def same_id():
         check("plugins.read" in s.log() and root in s.log(), s.log())
 
 
+@test("a_result_beyond_the_bounds_of_json_ends_the_run", "")
+def beyond():
+    script = WITH_SDK + """
+@plugin.entry("e")
+def e(ctx, args):
+    if args["huge"]:
+        return 10 ** 400
+    x = 0
+    for _ in range(70):
+        x = [x]
+    return x
+plugin.run()
+"""
+    with lab(script) as s:
+        for huge, why in ((True, "larger than a double"), (False, "nested too deeply")):
+            r = s.play("e", {"huge": huge}, plugin="p")
+            equal((r["status"], r["error"]["code"]), ("failed", "PLUGIN_ERROR"), r)
+            check(why in r["error"]["message"], r)
+
+
 @test("a_broken_manifest_is_told_what_is_allowed", "")
 def told():
     for manifest, why in (({"id": "uar.mine"}, "/id: ids that begin with uar. or backend. are taken"),
