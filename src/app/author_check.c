@@ -216,7 +216,7 @@ static void on_ready(struct uar_entry_slot *slot)
 
 static uar_err start(struct check *c, uar_str plugin_id, const char *entry, struct uar_error *error)
 {
-	const char *text = c->cli->args->option[UAR_OPT_ARGS];
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
 	struct uar_entry_events events = { .progress = on_progress,
 					   .exported = on_exported,
 					   .uploaded = on_uploaded,
@@ -225,15 +225,16 @@ static uar_err start(struct check *c, uar_str plugin_id, const char *entry, stru
 	struct uar_entry_request r = { .run_id = UAR_STR("check-1"),
 				       .root_run_id = UAR_STR("check-1"),
 				       .entry_id = uar_str_c(entry),
-				       .args = uar_str_c(text ? text : "{}"),
 				       .attempt = 1 };
 	const struct uar_json *args;
 	struct uar_arena arena;
-	uar_err e;
+	uar_err e = uar_cli_args_text(c->cli, &text, error);
 
+	r.args = uar_buf_str(&text);
 	uar_arena_init(&arena, 0);
 	uar_error_where(error, "/args");
-	e = uar_json_parse(r.args, NULL, &arena, &args, error);
+	if (!e)
+		e = uar_json_parse(r.args, NULL, &arena, &args, error);
 	if (!e) {
 		uar_error_where(error, "%s", "");
 		e = c->port->ops->check(c->port, plugin_id, r.entry_id, args, error);
@@ -243,6 +244,7 @@ static uar_err start(struct check *c, uar_str plugin_id, const char *entry, stru
 	if (!e)
 		e = c->port->ops->start(c->port, &c->slot, &r, &events, &c->call, error);
 	uar_arena_fini(&arena);
+	uar_buf_fini(&text);
 	return e;
 }
 

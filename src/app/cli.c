@@ -243,3 +243,25 @@ int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv)
 	uar_free(args);
 	return status;
 }
+
+uar_err uar_cli_args_text(struct uar_cli *cli, struct uar_buf *out, struct uar_error *error)
+{
+	const char *given = cli->args->option[UAR_OPT_ARGS];
+	bool input = given && strcmp(given, "-") == 0, file = given && given[0] == '@';
+	FILE *from = file ? fopen(given + 1, "re") : input ? cli->in : NULL;
+	size_t n = 0;
+
+	if (!file && !input)
+		uar_buf_add_str(out, uar_str_c(given ? given : "{}"));
+	else if (!from)
+		return uar_error_set(error, UAR_EINVALID, "--args: %s cannot be read", given + 1);
+	do {
+		char *room = from ? uar_buf_reserve(out, 4096) : NULL;
+
+		n = room ? fread(room, 1, 4096, from) : 0;
+		out->n += n;
+	} while (n > 0);
+	if (file)
+		fclose(from);
+	return out->err ? uar_error_set(error, out->err, "--args are too large") : UAR_OK;
+}

@@ -41,5 +41,8 @@ bool uar_cli_colour(const struct uar_cli *cli, bool tty);
 #define V(NAME, MIN, MAX, OPTIONS, SETTINGS, USAGE, DOC) int uar_verb_##NAME(struct uar_cli *cli);
 #include "app/cli.def"
 #undef V
+/* The value of --args, {} without it: as given, of a file (@FILE), or of standard input (-). */
+UAR_MUST_CHECK uar_err uar_cli_args_text(struct uar_cli *cli, struct uar_buf *out,
+					 struct uar_error *error);
 
 #endif

@@ -532,9 +532,19 @@ static void announce_json(const struct server *s, const char *url, const char *l
 	uar_buf_fini(&b);
 }
 
+/* Then other commands have to be told, too. */
+static bool data_by_flag(const struct uar_config_set *set)
+{
+	for (size_t i = 0; i < UAR_CONFIG_COUNT; i++)
+		if (strcmp(uar_config_rows[i].key, "data") == 0)
+			return set->origin[i].source == UAR_CONFIG_FROM_FLAG;
+	return false;
+}
+
 static void announce_text(const struct server *s, const char *link, const char *socket)
 {
 	const char *data = s->config->value.data;
+	bool elsewhere = data_by_flag(s->config);
 
 	fprintf(s->out, "UAR %s is running.\n\n", UAR_VERSION);
 	if (socket)
@@ -546,10 +556,10 @@ static void announce_text(const struct server *s, const char *link, const char *
 	else
 		fprintf(s->out, "  open      %s\n", link);
 	fprintf(s->out,
-		"  data      %s\n  try       uar run demo \"hello\"\n\n%sCtrl-C stops; runs go on "
-		"at "
-		"the next start.\n",
-		data, socket ? "" : "The link works once. ");
+		"  data      %s\n  try       uar run demo \"hello\"%s%s\n\n%sCtrl-C stops; runs go "
+		"on at the next start.\n",
+		data, elsewhere ? " --data " : "", elsewhere ? data : "",
+		socket ? "" : "The link works once. ");
 }
 
 static int announce(struct server *s)

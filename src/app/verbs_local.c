@@ -1,8 +1,11 @@
 /* verbs_local.c - verbs that need no server: version, config, check. */
+#include <limits.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "app/cli.h"
 #include "app/datadir.h"
+#include "store/store.h"
 
 int uar_verb_version(struct uar_cli *cli)
 {
@@ -54,6 +57,28 @@ static void note_open_secrets(const struct uar_config_set *set, struct uar_buf *
 				       uar_config_rows[i].key);
 }
 
+static void on_damage(void *ctx, const char *what)
+{
+	uar_buf_printf(ctx, "%s\n", what);
+}
+
+/* Every row and blob, unless a server is at work on them. */
+static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf *problems)
+{
+	struct uar_error error = { 0 };
+	char path[PATH_MAX];
+	uar_err e;
+
+	snprintf(path, sizeof path, "%s/uar.db", data);
+	if (access(path, F_OK))
+		return;
+	e = uar_store_sqlite_verify(data, on_damage, problems, &error);
+	if (e == UAR_ELOCKED)
+		uar_buf_printf(notes, "a server uses the data, which was not looked at\n");
+	else if (e)
+		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
+}
+
 int uar_verb_check(struct uar_cli *cli)
 {
 	const struct uar_config_set *set = cli->config;
@@ -61,6 +86,9 @@ int uar_verb_check(struct uar_cli *cli)
 	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	uar_err e = uar_datadir_check(&set->value, &notes, &problems);
 
+	if (!e)
+		check_stored(set->value.data, &notes, &problems);
+	e = problems.n ? UAR_ECORRUPT : e;
 	note_open_secrets(set, &notes);
 	fprintf(cli->out, "configuration  %s\n", set->file ? set->file : "no file");
 	fprintf(cli->out, "data           %s\n", set->value.data);

@@ -223,35 +223,12 @@ static int after_start(struct uar_cli *cli, const char *run_id)
 	return write_and_fini(cli, &text);
 }
 
-/* The arguments as text: as given, of a file, or of standard input. */
-static uar_err args_text(struct uar_cli *cli, struct uar_buf *out, struct uar_error *error)
-{
-	const char *given = cli->args->option[UAR_OPT_ARGS];
-	bool input = given && strcmp(given, "-") == 0, file = given && given[0] == '@';
-	FILE *from = file ? fopen(given + 1, "re") : input ? cli->in : NULL;
-	size_t n = 0;
-
-	if (!file && !input)
-		uar_buf_add_str(out, uar_str_c(given ? given : "{}"));
-	else if (!from)
-		return uar_error_set(error, UAR_EINVALID, "--args: %s cannot be read", given + 1);
-	do {
-		char *room = from ? uar_buf_reserve(out, 4096) : NULL;
-
-		n = room ? fread(room, 1, 4096, from) : 0;
-		out->n += n;
-	} while (n > 0);
-	if (file)
-		fclose(from);
-	return out->err ? uar_error_set(error, out->err, "--args are too large") : UAR_OK;
-}
-
 static uar_err put_args(struct uar_cli *cli, struct uar_jw *w, struct uar_error *error)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
 	const struct uar_json *args;
 	struct uar_arena a;
-	uar_err e = args_text(cli, &text, error);
+	uar_err e = uar_cli_args_text(cli, &text, error);
 	bool read = !e;
 
 	uar_arena_init(&a, 0);

@@ -346,7 +346,11 @@ static void add_folder(struct uar_plugin_host *h, const char *name)
 	uar_err e;
 
 	uar_buf_printf(&path, "%s/%s", h->o.dir, name);
-	e = path.err ? path.err : add_plugin(h, path.p, &why);
+	if (strcmp(name, "plugin.json") == 0)
+		e = uar_error_set(&why, UAR_EINVALID,
+				  "the folder of plugins is a plugin itself; name the one above");
+	else
+		e = path.err ? path.err : add_plugin(h, path.p, &why);
 	why.code = e;
 	if (e && e != UAR_ENOTFOUND)
 		note_host(h, name, &why);

@@ -389,29 +389,36 @@ static size_t repair_number(char *p, size_t n)
 	return len;
 }
 
+/* Repairs what begins at p: a character, a number, an escape. Returns its length. */
+static size_t repair_at(char *p, size_t n, bool *in_string)
+{
+	uint32_t c;
+	size_t len = uar_utf8_decode(uar_str_n(p, n), &c);
+
+	if (len == 0)
+		*p = '?';
+	if (len != 1)
+		return len ? len : 1;
+	*in_string ^= c == '"';
+	if (!*in_string && c >= '0' && c <= '9')
+		return repair_number(p, n);
+	if (c != '\\' || n == 1)
+		return 1;
+	if (n >= 6 && p[1] == 'u' && (p[2] == 'd' || p[2] == 'D'))
+		memcpy(p + 2, "fffd", 4);
+	return 2;
+}
+
 /* The same line within bounds: halves of pairs, ill-formed bytes and huge numbers are
  * replaced, so that it can be told whose message it is. */
 static uar_str repair(uar_str line, struct uar_arena *arena)
 {
 	uar_str copy = uar_arena_str(arena, line);
 	char *p = (char *)(uintptr_t)copy.p; /* ours */
-	bool inside = false;		     /* a string */
-	uint32_t cp;
+	bool in_string = false;
 
-	for (size_t i = 0, n; copy.p && i < copy.n; i += n) {
-		n = uar_utf8_decode(uar_str_from(copy, i), &cp);
-		inside ^= n == 1 && cp == '"';
-		if (!inside && n == 1 && cp >= '0' && cp <= '9') {
-			n = repair_number(p + i, copy.n - i);
-			continue;
-		}
-		if (n == 0)
-			p[i] = '?';
-		if (n == 1 && cp == '\\' && i + 6 <= copy.n && p[i + 1] == 'u' &&
-		    (p[i + 2] == 'd' || p[i + 2] == 'D'))
-			memcpy(p + i + 2, "fffd", 4);
-		n = n == 1 && cp == '\\' && i + 1 < copy.n ? 2 : n ? n : 1;
-	}
+	for (size_t i = 0; copy.p && i < copy.n;)
+		i += repair_at(p + i, copy.n - i, &in_string);
 	return copy;
 }
 

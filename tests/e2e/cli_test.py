@@ -143,6 +143,10 @@ def local():
         out = uar(s, "health", env=env)
         check(out.returncode == 1 and "uar serve" in out.stderr, out)
         good(s, "check", env=env)
+        with open(os.path.join(s.data, "uar.db"), "r+b") as f:
+            f.write(b"garbage, not a database")
+        out = uar(s, "check", env=env)
+        check(out.returncode == 1 and "damaged" in out.stderr, out)
 
 
 @test("a_wrong_token_is_said_plainly", "SEC-01")

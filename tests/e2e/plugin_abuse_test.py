@@ -272,6 +272,8 @@ def same_id():
               [("ant", "d"), ("twin", "b"), ("zebra", "a")], "listed by id")
         check("c: another plugin, whose folder comes first by name, has the id twin" in s.log(), s.log())
         check("plugins.read" in s.log() and root in s.log(), s.log())
+    with Lab(os.path.join(root, "a")) as s:
+        check("the folder of plugins is a plugin itself" in s.log(), s.log())
 
 
 @test("a_result_beyond_the_bounds_of_json_ends_the_run", "")

@@ -55,6 +55,10 @@ def example(lang):
           (0, True, "my-" + lang, [{"id": "count", "ok": True}]))
     status, r = report(folder, "count", "--args", '{"text": "one three"}')
     equal((status, r["run"]["items"], r["run"]["result"]), (0, 1, {"words": 2}))
+    with open(os.path.join(root, "args.json"), "w") as f:
+        f.write('{"text": "one two three"}')
+    status, r = report(folder, "count", "--args", "@" + f.name)
+    equal((status, r["run"]["result"]), (0, {"words": 3}))
     status, r = report(folder, "count", "--args", '{"text": ""}')
     equal((status, r["run"]["code"]), (1, "EMPTY"))
     status, r = report(folder, "nope")
