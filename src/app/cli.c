@@ -1,6 +1,7 @@
 /* cli.c - the verb table, help, and the way from argv to a verb. */
 #include "app/cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 
 #include "app/exec_server.h"
@@ -37,13 +38,22 @@ int uar_cli_fail_with(struct uar_cli *cli, int status, uar_err e, const struct u
 	return uar_cli_fail(cli, status, "%s", error->text[0] ? error->text : uar_err_text(e));
 }
 
+/* Who reads no more, as `head` does, is told nothing. */
+static int flushed(struct uar_cli *cli)
+{
+	if (fflush(cli->out) == 0 && !ferror(cli->out))
+		return UAR_EXIT_OK;
+	if (errno == EPIPE)
+		return UAR_EXIT_FAILED;
+	return uar_cli_fail(cli, UAR_EXIT_FAILED, "the output cannot be written");
+}
+
 int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text)
 {
 	if (text->err)
 		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(text->err));
-	if (text->n && fwrite(text->p, 1, text->n, cli->out) != text->n)
-		return UAR_EXIT_FAILED;
-	return fflush(cli->out) ? UAR_EXIT_FAILED : UAR_EXIT_OK;
+	fwrite(text->p, 1, text->n, cli->out);
+	return flushed(cli);
 }
 
 bool uar_cli_colour(const struct uar_cli *cli, bool tty)
@@ -239,6 +249,8 @@ int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv)
 		status = uar_cli_fail(cli, UAR_EXIT_USAGE, "%s", uar_error_text(&error));
 	else
 		status = args->help ? print_help(cli, verb->name) : run_verb(cli, verb);
+	if (status == UAR_EXIT_OK)
+		status = flushed(cli);
 	cli->args = NULL;
 	uar_free(args);
 	return status;

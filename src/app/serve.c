@@ -64,12 +64,26 @@ static void explain_json(const struct server *s, const char *text, uar_err e)
 	uar_buf_fini(&b);
 }
 
+/* Who has the directory, as far as it has said so. */
+static void name_holder(const struct server *s, char *out, size_t size)
+{
+	struct uar_server_info other;
+	struct uar_error error;
+
+	if (uar_datadir_server(s->config->value.data, &other, &error) == UAR_OK)
+		snprintf(out, size, " (pid %lld%s)", (long long)other.pid,
+			 other.passing ? ", a server that leaves by itself: try again" : "");
+}
+
 static int explain(const struct server *s, const char *what, uar_err e,
 		   const struct uar_error *error)
 {
 	const char *text = error && error->text[0] ? error->text : uar_err_text(e);
+	char holder[96] = "";
 
-	fprintf(stderr, "uar: %s: %s [%s]\n", what, text, uar_err_token(e));
+	if (e == UAR_ELOCKED)
+		name_holder(s, holder, sizeof holder);
+	fprintf(stderr, "uar: %s: %s%s [%s]\n", what, text, holder, uar_err_token(e));
 	if (s->json)
 		explain_json(s, text, e);
 	return 1;

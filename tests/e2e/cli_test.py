@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from lib import FIXTURES, UAR, Provider, Server, check, equal, main, run_uar, test, text_of
+from lib import FIXTURES, SAFETY, UAR, Provider, Server, check, equal, main, run_uar, test, text_of
 from lib.server import clean_environment
 
 
@@ -147,6 +147,17 @@ def local():
             f.write(b"garbage, not a database")
         out = uar(s, "check", env=env)
         check(out.returncode == 1 and "damaged" in out.stderr, out)
+
+
+@test("output_that_cannot_be_written_is_an_error", "")
+def full():
+    with Server() as s:
+        s.finish(s.create("echo", "x"))
+        for verb in (["ps"], ["run", "echo", "hi"], ["version"]):
+            argv = [UAR, *verb] + ([] if verb == ["version"] else ["--data", s.data])
+            with open("/dev/full", "w") as out:
+                p = subprocess.run(argv, stdout=out, stderr=subprocess.PIPE, text=True, timeout=SAFETY, check=False)
+            check(p.returncode == 1 and "cannot be written" in p.stderr, p)
 
 
 @test("a_wrong_token_is_said_plainly", "SEC-01")
