@@ -375,6 +375,10 @@ TEST(cleaned_text_steers_no_terminal, "")
 	CHECK_STR(uar_buf_str(&b), "a?b??"
 				   "?"
 				   "\xe2\x82\xac?\n?");
+	uar_buf_clear(&b); /* nor a reader: marks that turn the text around */
+	uar_text_clean(&b, UAR_STR("x\xe2\x80\xae\xe2\x81\xa6y\xe2\x80\x94"), true);
+	CHECK_STR(uar_buf_str(&b), "x?"
+				   "?y\xe2\x80\x94");
 	uar_buf_clear(&b);
 	uar_text_brief(&b, UAR_STR("abc\xe2\x82\xac"), 4);
 	CHECK_STR(uar_buf_str(&b), "abc...");

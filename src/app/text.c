@@ -1,6 +1,18 @@
 /* text.c - cleaning, cutting and colouring for terminals. */
 #include "app/text.h"
 
+/* Marks that turn the direction of text: a line could read as what it is not. */
+static bool turns_text(const char *p, size_t len)
+{
+	uint32_t c = 0;
+
+	if (len != 2 && len != 3)
+		return false;
+	uar_utf8_decode(uar_str_n(p, len), &c);
+	return c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
+	       (c >= 0x2066 && c <= 0x2069);
+}
+
 /* Bytes of the well-formed character at p that may be shown; 0: none. */
 static size_t shown_bytes(const char *p, size_t n)
 {
@@ -11,7 +23,7 @@ static size_t shown_bytes(const char *p, size_t n)
 		return 0;
 	if (c == 0xC2 && (unsigned char)p[1] < 0xA0) /* C1: U+0080..U+009F */
 		return 0;
-	return len;
+	return turns_text(p, len) ? 0 : len;
 }
 
 void uar_text_clean(struct uar_buf *out, uar_str s, bool lines)

@@ -55,9 +55,9 @@ struct downloads {
 struct uar_gate {
 	struct uar_gate_options o;
 	struct uar_http *http;
-	struct uar_list calls;	 /* of struct call */
-	struct uar_list streams; /* of struct gate_stream, the longest unpinged first */
-	size_t stream_count;
+	struct uar_list calls;		/* of struct call */
+	struct uar_list streams;	/* of struct gate_stream, the longest unpinged first */
+	size_t stream_count, pings_due; /* the latter for gate_streams_tick */
 	struct uar_timer tick;
 	struct uar_frame *ping;
 	struct frame_cache cache;

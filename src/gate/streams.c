@@ -317,8 +317,11 @@ void gate_streams_tick(struct uar_timer *t)
 	struct uar_gate *g = UAR_OWNER(t, struct uar_gate, tick);
 	int64_t beat_us = g->o.heartbeat_us > 0 ? g->o.heartbeat_us : TICK_US;
 	int64_t tick_us = beat_us < TICK_US ? beat_us : TICK_US, ticks = beat_us / tick_us;
-	size_t share = (g->stream_count + (size_t)ticks - 1) / (size_t)ticks;
+	size_t share;
 
+	g->pings_due += g->stream_count; /* in parts of a ping: so many are one */
+	share = g->pings_due / (size_t)ticks;
+	g->pings_due %= (size_t)ticks;
 	while (share-- && !uar_list_empty(&g->streams)) {
 		struct gate_stream *s = UAR_OWNER(g->streams.next, struct gate_stream, node);
 
