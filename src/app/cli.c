@@ -52,7 +52,8 @@ int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text)
 {
 	if (text->err)
 		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(text->err));
-	fwrite(text->p, 1, text->n, cli->out);
+	if (text->n)
+		fwrite(text->p, 1, text->n, cli->out);
 	return flushed(cli);
 }
 
