@@ -43,6 +43,19 @@ void uar_text_clean(struct uar_buf *out, uar_str s, bool lines)
 	}
 }
 
+void uar_text_value(struct uar_buf *out, const struct uar_json *value)
+{
+	struct uar_buf json = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+
+	if (value && value->kind == UAR_JSON_STRING) {
+		uar_text_clean(out, value->text, true);
+	} else if (value) {
+		uar_json_write(&json, value);
+		uar_text_clean(out, uar_buf_str(&json), false);
+	}
+	uar_buf_fini(&json);
+}
+
 void uar_text_brief(struct uar_buf *out, uar_str s, size_t max)
 {
 	uar_str cut = uar_str_utf8_prefix(s, max);

@@ -3,11 +3,15 @@
 #define UAR_APP_TEXT_H
 
 #include "base/buf.h"
+#include "json/json.h"
 
-/* Appends s without control characters (C0, DEL, C1, ill-formed UTF-8 become '?'),
- * so that no escape sequence survives. With `lines` tabs and line ends stay,
- * else each becomes one space. */
+/* Appends s without control characters (C0, DEL, C1, ill-formed UTF-8 and marks that
+ * turn the direction of text become '?'), so that no escape sequence survives. With `lines` tabs
+ * and line ends stay, else each becomes one space. */
 void uar_text_clean(struct uar_buf *out, uar_str s, bool lines);
+/* A string as its text, cleaned, with its lines; anything else as JSON on one; NULL as
+ * nothing. */
+void uar_text_value(struct uar_buf *out, const struct uar_json *value);
 /* The same on one line, cut to `max` bytes with "..." behind. */
 void uar_text_brief(struct uar_buf *out, uar_str s, size_t max);
 /* "0.3s", "12s", "5m", "3h", "9d"; a negative span counts as none. */

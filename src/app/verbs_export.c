@@ -48,21 +48,14 @@ static bool is_here(const struct uar_json *item)
 static void put_item(const struct listing *l, struct uar_buf *out, const struct uar_json *item)
 {
 	uar_str type = member(item, "type");
-	const struct uar_json *content = uar_json_get(item, type);
-	struct uar_buf json = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
 
-	if (l->cli->args->option[UAR_OPT_JSON]) {
+	if (l->cli->args->option[UAR_OPT_JSON])
 		uar_json_write(out, item);
-	} else if (uar_str_is(type, "binary") || is_here(item)) {
+	else if (uar_str_is(type, "binary") || is_here(item))
 		put_bytes(l, out, item);
-	} else if (content && content->kind == UAR_JSON_STRING) {
-		uar_text_clean(out, content->text, true);
-	} else if (content) {
-		uar_json_write(&json, content);
-		uar_text_clean(out, uar_buf_str(&json), false);
-	}
+	else
+		uar_text_value(out, uar_json_get(item, type));
 	uar_buf_add_char(out, '\n');
-	uar_buf_fini(&json);
 }
 
 static bool is_wanted(const struct listing *l, const struct uar_json *item)

@@ -111,17 +111,8 @@ static bool show_nothing(void *ctx, uar_str data)
 /* Text as it is, anything else as JSON; one item a line. */
 static void put_item(struct uar_buf *out, const struct uar_json *item)
 {
-	const struct uar_json *content = uar_json_get(item, member(item, "type"));
-	struct uar_buf json = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
-
-	if (content && content->kind == UAR_JSON_STRING) {
-		uar_text_clean(out, content->text, true);
-	} else if (content) {
-		uar_json_write(&json, content);
-		uar_text_clean(out, uar_buf_str(&json), false);
-	}
+	uar_text_value(out, uar_json_get(item, member(item, "type")));
 	uar_buf_add_char(out, '\n');
-	uar_buf_fini(&json);
 }
 
 /* Writes a page and leaves in `after` where the next one begins; empty: there is none. */
