@@ -22,6 +22,27 @@ static struct library *library_of(const struct uar_entry_call *c)
 
 /* --- loading -------------------------------------------------------------------------- */
 
+/* Opening and closing may happen on different threads. The loader has a lock of its own for
+ * that, which TSan does not see: with this one it can follow. */
+static pthread_mutex_t loader = PTHREAD_MUTEX_INITIALIZER;
+
+static void *object_open(const char *path)
+{
+	void *object;
+
+	pthread_mutex_lock(&loader);
+	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	pthread_mutex_unlock(&loader);
+	return object;
+}
+
+static void object_close(void *object)
+{
+	pthread_mutex_lock(&loader);
+	dlclose(object);
+	pthread_mutex_unlock(&loader);
+}
+
 static const struct uarp_entry *find_entry(const struct uarp_plugin *api, uar_str id)
 {
 	for (const struct uarp_entry *x = api->entries; x && x->id; x++)
@@ -58,7 +79,7 @@ static uar_err load(struct library *l, const struct uar_manifest *m, struct uar_
 
 	uar_buf_printf(&path, "%s/%s", m->dir, m->library);
 	e = path.err;
-	l->object = e ? NULL : dlopen(path.p, RTLD_NOW | RTLD_LOCAL);
+	l->object = e ? NULL : object_open(path.p);
 	uar_buf_fini(&path);
 	if (e)
 		return e;
@@ -84,7 +105,7 @@ static void library_free(struct library *l)
 	if (l->api && l->api->close)
 		l->api->close();
 	if (l->object)
-		dlclose(l->object);
+		object_close(l->object);
 	pthread_cond_destroy(&l->work);
 	pthread_cond_destroy(&l->quiet);
 	pthread_mutex_destroy(&l->lock);
