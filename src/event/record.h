@@ -21,7 +21,8 @@ struct uar_run_row {
 	int64_t attempt;
 	int64_t created_us, updated_us, started_us, finished_us; /* 0: not yet */
 	uar_str detail;		    /* JSON object: whatever else the record shows */
-	uint64_t last_run_sequence; /* filled by reads */
+	uint64_t last_run_sequence; /* filled by reads, as is the next */
+	bool evicted;		    /* no longer retained: nobody is shown it */
 };
 
 bool uar_owner_eq(const struct uar_owner *a, const struct uar_owner *b);

@@ -106,6 +106,9 @@ uar_err uar_store_check(const struct uar_append *a, const char *runtime_id,
 	if (a->event_count > UAR_LIMIT_APPEND_EVENTS || a->after > INT64_MAX - a->event_count)
 		return uar_error_set(error, UAR_ETOOBIG, "%zu events in one append",
 				     a->event_count);
+	if (a->evict_count > UAR_LIMIT_EVICT_RUNS)
+		return uar_error_set(error, UAR_ETOOBIG, "%zu runs to evict in one append",
+				     a->evict_count);
 	if (a->key && (!a->key->scope.n || !a->key->key.n))
 		return uar_error_set(error, UAR_EINVALID,
 				     "an idempotency key without scope or key");
@@ -154,6 +157,19 @@ uar_err uar_store_sha256(uar_str bytes, char out[65])
 	}
 	out[64] = 0;
 	return UAR_OK;
+}
+
+bool uar_store_copy_ids(struct uar_arena *arena, const uar_str *in, size_t n, uar_str **out)
+{
+	uar_str *ids = n ? uar_arena_alloc(arena, n * sizeof *ids) : NULL;
+	bool good = !n || ids;
+
+	for (size_t i = 0; i < n && good; i++) {
+		ids[i] = uar_arena_str(arena, in[i]);
+		good = ids[i].p != NULL;
+	}
+	*out = ids;
+	return good;
 }
 
 uar_str uar_store_key(struct uar_arena *arena, const struct uar_owner *o, uar_str id)

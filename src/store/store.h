@@ -17,7 +17,8 @@
 
 struct uar_store;
 
-/* An idempotency key: (owner, scope, key) belongs to one request for ever. */
+/* An idempotency key: (owner, scope, key) belongs to one request as long as its run
+ * is retained. */
 struct uar_key_row {
 	uar_str scope, key;  /* scope: which kind of request, "runs" */
 	uar_str fingerprint; /* of the request's meaning */
@@ -35,11 +36,17 @@ struct uar_append {
 	size_t event_count;
 	const struct uar_run_row *run; /* inserted or replaced; NULL: none; copied */
 	const struct uar_key_row *key; /* claimed; NULL: none; copied */
+	/* Run ids of that owner, copied. From the commit on they are evicted: no read, no
+	 * list and no key finds them, and nothing is appended to them; their events stay
+	 * in their sessions. One that is evicted already stays so. */
+	const uar_str *evict;
+	size_t evict_count; /* at most UAR_LIMIT_EVICT_RUNS */
 	void (*done)(struct uar_append *a);
 	/* out */
 	/* ECONFLICT: the guard failed (sequence, run_sequence, or a thread that lives
 	 * in another session); EEXISTS: the key is taken, see `taken`; ENOTFOUND:
-	 * events of a run that has no row; ESTATE: the run's row has ended otherwise;
+	 * events of a run that has no row or is evicted, or one to evict that is not
+	 * there; ESTATE: the run's row has ended otherwise, or one to evict has not ended;
 	 * EINVALID: a run of another session, or with another thread, turn or task
 	 * than it was made with. None of them leaves a trace. */
 	uar_err err;
@@ -77,8 +84,12 @@ struct uar_runs_query {
 	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id, session_id,
 		thread_id; /* empty: any */
 	uar_str prefix;	   /* of the run's id; empty: any */
-	uar_str before;	   /* cursor: a run_id of an earlier page; ECURSOR when unknown */
-	uint32_t limit;	   /* at most UAR_LIMIT_LIST_PAGE */
+	bool evicted;	   /* a list of a session has the evicted ones, too */
+	/* Not 0: the ended runs of the owner beyond so many of the newest, oldest first,
+	 * and no filter; a damaged one is passed over. */
+	uint64_t beyond;
+	uar_str before; /* cursor: a run_id of an earlier page; ECURSOR when unknown */
+	uint32_t limit; /* at most UAR_LIMIT_LIST_PAGE */
 	void (*done)(struct uar_runs_query *q);
 	/* out; valid until uar_store_query_fini */
 	uar_err err;
@@ -196,6 +207,10 @@ struct uar_store_ops {
 	/* One operation of an upload at a time. */
 	uar_err (*upload)(struct uar_store *s, struct uar_upload_op *op);
 	uar_err (*key)(struct uar_store *s, struct uar_key_query *q);
+	/* Every owner that has more than `keep` ended runs; blocks; for start-up. */
+	uar_err (*each_beyond)(struct uar_store *s, uint64_t keep,
+			       void (*fn)(void *ctx, const struct uar_owner *), void *ctx,
+			       struct uar_error *error);
 };
 
 struct uar_store {

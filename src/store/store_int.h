@@ -26,6 +26,7 @@ uar_str uar_store_key(struct uar_arena *arena, const struct uar_owner *o, uar_st
 /* A copy in the arena; false when there is no memory. */
 bool uar_store_copy_key(struct uar_arena *arena, const struct uar_key_row *in,
 			struct uar_key_row *out);
+bool uar_store_copy_ids(struct uar_arena *arena, const uar_str *in, size_t n, uar_str **out);
 
 /* Finished operations on their way back to the loop. Threads push lists of
  * tasks; one wake-up of the loop runs all that have gathered, in order. */

@@ -43,6 +43,7 @@ static struct mem_op *copy_append(struct mem *m, struct uar_append *a)
 	op->store = m;
 	op->after = a->after;
 	op->count = a->event_count;
+	op->evict_count = a->evict_count;
 	op->has_run = a->run != NULL;
 	op->has_key = a->key != NULL;
 	op->session_id = uar_arena_str(&m->arena, a->session_id);
@@ -51,7 +52,8 @@ static struct mem_op *copy_append(struct mem *m, struct uar_append *a)
 	good = op->events && op->session_id.p && op->run_id.p &&
 	       uar_owner_copy(&m->arena, &a->owner, &op->owner) &&
 	       (!a->run || uar_run_row_copy(&m->arena, a->run, &op->run)) &&
-	       (!a->key || uar_store_copy_key(&m->arena, a->key, &op->key));
+	       (!a->key || uar_store_copy_key(&m->arena, a->key, &op->key)) &&
+	       uar_store_copy_ids(&m->arena, a->evict, a->evict_count, &op->evict);
 	for (size_t i = 0; i < a->event_count && good; i++) {
 		op->events[i] = a->events[i];
 		good = copy_event(m, &op->events[i]);
@@ -67,6 +69,8 @@ struct plan {
 	struct mem_key *key;
 	struct mem_thread **threads;
 	size_t thread_count;
+	struct mem_run *evict[UAR_LIMIT_EVICT_RUNS];
+	struct mem_key *old_key; /* of an evicted run: it makes way */
 	bool new_session, new_run;
 };
 
@@ -121,8 +125,24 @@ static uar_err plan_key(struct mem *m, struct mem_op *op, struct plan *p)
 	taken = uar_map_get(&m->names.keys, p->key->key);
 	if (!taken)
 		return UAR_OK;
+	if (mem_key_is_free(m, &op->owner, taken)) {
+		p->old_key = taken;
+		return UAR_OK;
+	}
 	op->a->taken = taken->row;
 	return refuse(op, UAR_EEXISTS, "the idempotency key is taken");
+}
+
+static uar_err plan_evict(struct mem *m, struct mem_op *op, struct plan *p)
+{
+	for (size_t i = 0; i < op->evict_count; i++) {
+		p->evict[i] = mem_run_of(m, &op->owner, op->evict[i]);
+		if (!p->evict[i])
+			return refuse(op, UAR_ENOTFOUND, "the run to evict is not there");
+		if (!p->evict[i]->row.terminal)
+			return refuse(op, UAR_ESTATE, "the run to evict has not ended");
+	}
+	return UAR_OK;
 }
 
 static uar_err plan_session(struct mem *m, struct mem_op *op, struct plan *p)
@@ -152,6 +172,8 @@ static uar_err judge_run(struct mem_op *op, const struct plan *p)
 
 	for (size_t i = 0; i < op->count && !first; i++)
 		first = op->events[i].run_sequence;
+	if (!p->new_run && old->evicted)
+		return refuse(op, UAR_ENOTFOUND, "the run is evicted");
 	if (!p->new_run && p->run->session != p->session)
 		return refuse(op, UAR_EINVALID, "the run belongs to another session");
 	if (first && first != p->run->count + 1)
@@ -243,6 +265,8 @@ static uar_err name_all(struct mem *m, struct plan *p)
 
 	if (!e && p->new_run)
 		e = uar_map_put(&m->names.runs, p->run->key, p->run);
+	if (!e && p->old_key)
+		uar_map_remove(&m->names.keys, p->old_key->key);
 	if (!e && p->key)
 		e = uar_map_put(&m->names.keys, p->key->key, p->key);
 	for (; t < p->thread_count && !e; t++) {
@@ -276,6 +300,8 @@ static void write_all(struct mem *m, struct mem_op *op, struct plan *p)
 			p->run->events[p->run->count++] = &op->events[i];
 		m->stats.bytes += op->events[i].payload.n;
 	}
+	for (size_t i = 0; i < op->evict_count; i++)
+		p->evict[i]->row.evicted = true;
 	m->stats.appends++;
 	m->stats.events += op->count;
 }
@@ -303,6 +329,8 @@ static uar_err apply(struct mem *m, struct mem_op *op)
 		e = plan_run(m, op, &p);
 	if (!e)
 		e = plan_threads(m, op, &p);
+	if (!e)
+		e = plan_evict(m, op, &p);
 	if (!e)
 		e = plan_room(m, op, &p);
 	if (!e)

@@ -36,6 +36,35 @@ static uar_err mem_each_live(struct uar_store *base,
 	return UAR_OK;
 }
 
+/* An owner is told of at its first run. */
+static bool told_before(const struct mem *m, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (uar_owner_eq(&m->all[i]->row.owner, &m->all[at]->row.owner))
+			return true;
+	return false;
+}
+
+static uar_err mem_each_beyond(struct uar_store *base, uint64_t keep,
+			       void (*fn)(void *ctx, const struct uar_owner *), void *ctx,
+			       struct uar_error *error)
+{
+	struct mem *m = mem_of(base);
+
+	(void)error;
+	for (size_t at = 0; at < m->run_count; at++) {
+		const struct uar_owner *o = &m->all[at]->row.owner;
+		uint64_t ended = 0;
+
+		for (size_t i = at; i < m->run_count; i++)
+			ended += m->all[i]->row.terminal && !m->all[i]->row.evicted &&
+				 uar_owner_eq(&m->all[i]->row.owner, o);
+		if (ended > keep && !told_before(m, at))
+			fn(ctx, o);
+	}
+	return UAR_OK;
+}
+
 static void mem_stats(struct uar_store *base, struct uar_store_stats *out)
 {
 	*out = mem_of(base)->stats;
@@ -112,6 +141,7 @@ static const struct uar_store_ops ops = {
 	.drain = mem_drain,
 	.upload = mem_upload,
 	.key = mem_key,
+	.each_beyond = mem_each_beyond,
 };
 
 uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_store **out,

@@ -14,8 +14,8 @@ struct mem_session {
 
 struct mem_run {
 	uar_str key;
-	uint64_t number; /* order of creation, from 1 */
-	struct uar_run_row row;
+	uint64_t number;	/* order of creation, from 1 */
+	struct uar_run_row row; /* `evicted` is here, too */
 	struct mem_session *session;
 	struct uar_event **events; /* events[run_sequence - 1] */
 	size_t count, cap;
@@ -45,6 +45,8 @@ struct mem_op {
 	uint64_t after;
 	struct uar_run_row run;
 	struct uar_key_row key;
+	uar_str *evict; /* run ids */
+	size_t evict_count;
 	bool has_run, has_key;
 };
 
@@ -99,6 +101,10 @@ void mem_commit(struct uar_task *t);
 uar_err mem_commit_one(struct mem *m, struct mem_op *op);
 
 /* --- read.c --- */
+/* NULL: there is none; an evicted one is there. */
+struct mem_run *mem_run_of(struct mem *m, const struct uar_owner *o, uar_str run_id);
+/* Its run is evicted. */
+bool mem_key_is_free(struct mem *m, const struct uar_owner *o, const struct mem_key *k);
 uar_err mem_read(struct uar_store *base, struct uar_read *r);
 uar_err mem_runs(struct uar_store *base, struct uar_runs_query *q);
 uar_err mem_thread(struct uar_store *base, struct uar_thread_query *q);

@@ -11,6 +11,18 @@ static void *find(struct mem *m, const struct uar_map *map, const struct uar_own
 	return found;
 }
 
+struct mem_run *mem_run_of(struct mem *m, const struct uar_owner *o, uar_str run_id)
+{
+	return find(m, &m->names.runs, o, run_id);
+}
+
+bool mem_key_is_free(struct mem *m, const struct uar_owner *o, const struct mem_key *k)
+{
+	const struct mem_run *run = mem_run_of(m, o, k->row.run_id);
+
+	return run && run->row.evicted;
+}
+
 static uar_err read_page(struct mem *m, struct uar_read *r)
 {
 	struct mem_run *run = r->run_id.n ? find(m, &m->names.runs, &r->owner, r->run_id) : NULL;
@@ -19,7 +31,7 @@ static uar_err read_page(struct mem *m, struct uar_read *r)
 	struct uar_event **events = run ? run->events : s ? s->events : NULL;
 	size_t count = run ? run->count : s ? s->count : 0, n;
 
-	if (!run && !s)
+	if ((!run && !s) || (run && run->row.evicted))
 		return UAR_ENOTFOUND;
 	n = r->after < count ? count - r->after : 0;
 	r->more = n > r->limit;
@@ -54,11 +66,12 @@ static bool matches(uar_str filter, uar_str value)
 
 static bool wanted(const struct uar_runs_query *q, const struct uar_run_row *r)
 {
-	return uar_str_starts(r->run_id, q->prefix) && uar_owner_eq(&q->owner, &r->owner) &&
-	       matches(q->task_id, r->task_id) && matches(q->plugin_id, r->plugin_id) &&
-	       matches(q->entry_id, r->entry_id) && matches(q->agent_id, r->agent_id) &&
-	       matches(q->status, r->status) && matches(q->root_run_id, r->root_run_id) &&
-	       matches(q->session_id, r->session_id) && matches(q->thread_id, r->thread_id);
+	return (q->evicted || !r->evicted) && uar_str_starts(r->run_id, q->prefix) &&
+	       uar_owner_eq(&q->owner, &r->owner) && matches(q->task_id, r->task_id) &&
+	       matches(q->plugin_id, r->plugin_id) && matches(q->entry_id, r->entry_id) &&
+	       matches(q->agent_id, r->agent_id) && matches(q->status, r->status) &&
+	       matches(q->root_run_id, r->root_run_id) && matches(q->session_id, r->session_id) &&
+	       matches(q->thread_id, r->thread_id);
 }
 
 static bool add_row(struct uar_runs_query *q, const struct mem_run *run)
@@ -94,11 +107,38 @@ static uar_err list_runs(struct mem *m, struct uar_runs_query *q)
 	return UAR_OK;
 }
 
+static bool is_retained_end(const struct uar_runs_query *q, const struct uar_run_row *r)
+{
+	return r->terminal && !r->evicted && uar_owner_eq(&q->owner, &r->owner);
+}
+
+static uar_err runs_beyond(struct mem *m, struct uar_runs_query *q)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < m->run_count; i++)
+		count += is_retained_end(q, &m->all[i]->row);
+	q->rows = uar_arena_alloc(&q->arena, q->limit * sizeof *q->rows);
+	if (!q->rows)
+		return UAR_ENOMEM;
+	for (size_t i = 0; i < m->run_count && count > q->beyond; i++) {
+		if (!is_retained_end(q, &m->all[i]->row))
+			continue;
+		q->more = q->row_count == q->limit;
+		if (q->more)
+			break;
+		if (!add_row(q, m->all[i]))
+			return UAR_ENOMEM;
+		count--;
+	}
+	return UAR_OK;
+}
+
 static uar_err one_run(struct mem *m, struct uar_runs_query *q)
 {
-	struct mem_run *run = find(m, &m->names.runs, &q->owner, q->run_id);
+	struct mem_run *run = mem_run_of(m, &q->owner, q->run_id);
 
-	if (!run)
+	if (!run || run->row.evicted)
 		return UAR_ENOTFOUND;
 	q->rows = uar_arena_alloc(&q->arena, sizeof *q->rows);
 	return q->rows && add_row(q, run) ? UAR_OK : UAR_ENOMEM;
@@ -112,7 +152,7 @@ static void answer_runs(struct uar_task *t)
 	q->error = (struct uar_error){ 0 };
 	q->row_count = 0;
 	q->more = false;
-	q->err = q->run_id.n ? one_run(m, q) : list_runs(m, q);
+	q->err = q->run_id.n ? one_run(m, q) : q->beyond ? runs_beyond(m, q) : list_runs(m, q);
 	if (q->err) {
 		uar_error_set(&q->error, q->err, "%s", uar_err_text(q->err));
 		q->row_count = 0;
@@ -256,6 +296,8 @@ static void answer_key(struct uar_task *t)
 	uar_str name = mem_key_name(&m->scratch, &q->owner, &asked);
 	struct mem_key *k = name.p ? uar_map_get(&m->names.keys, name) : NULL;
 
+	if (k && mem_key_is_free(m, &q->owner, k))
+		k = NULL;
 	q->error = (struct uar_error){ 0 };
 	q->err = k	  ? UAR_OK
 		 : name.p ? uar_error_set(&q->error, UAR_ENOTFOUND, "the key is free")

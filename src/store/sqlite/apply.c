@@ -23,7 +23,7 @@ struct run {
 	uint64_t last_run_seq;
 	uint64_t first_seq; /* sequence of its first event; 0: none yet */
 	int64_t first_part; /* it is in this part or a later one */
-	bool terminal;
+	bool terminal, evicted;
 	char status[UAR_LIMIT_STATUS_BYTES + 1];
 	struct sq_spine spine;
 	uar_str key; /* strings: in the same allocation */
@@ -257,6 +257,7 @@ static uar_err load_run(struct sq_apply *ap, sqlite3_stmt *st, const struct sq_o
 		.first_seq = (uint64_t)sqlite3_column_int64(st, 7),
 		.last_run_seq = (uint64_t)sqlite3_column_int64(st, 8),
 		.first_part = sqlite3_column_int64(st, 9),
+		.evicted = sqlite3_column_int(st, 10) != 0,
 		.spine = { sq_text(st, 2), sq_text(st, 3), sq_text(st, 4), UAR_STR_NONE },
 		.key = op->run_key,
 	};
@@ -338,6 +339,8 @@ static uar_err judge_run(struct sq_op *op, const struct found *f)
 
 	if (!r && !op->has_run)
 		return refuse(op, UAR_ENOTFOUND, "events of a run that has no row");
+	if (r && r->evicted)
+		return refuse(op, UAR_ENOTFOUND, "the run is evicted");
 	if (r && (!f->session || r->sid != f->session->sid))
 		return refuse(op, UAR_EINVALID, "the run belongs to another session");
 	if (op->run_seq && op->run_seq != (r ? r->last_run_seq : 0) + 1)
@@ -404,6 +407,8 @@ static uar_err check(struct sq_apply *ap, struct sq_op *op, struct found *f,
 		e = check_run(ap, op, f, error);
 	if (!e && !op->a->err)
 		e = check_threads(ap, op, f, error);
+	if (!e && !op->a->err && op->evict_count)
+		e = sq_evict_check(ap, op, f->oid, error);
 	return e;
 }
 
@@ -538,11 +543,17 @@ static uar_err add_thread(struct sq_apply *ap, uar_str thread, const struct foun
 static uar_err add_key(struct sq_apply *ap, const struct sq_op *op, const struct found *f,
 		       struct uar_error *error)
 {
-	uar_err e = sq_run(ap->c, SQ_KEY_ADD,
-			   SQ_VALS(SQ_I(f->oid), SQ_T(op->key.scope), SQ_T(op->key.key),
-				   SQ_T(op->key.fingerprint), SQ_T(op->key.run_id),
-				   SQ_I(sq_sum_key(f->oid, &op->key))),
-			   error);
+	uar_err e = sq_run(ap->c, SQ_KEY_DROP,
+			   SQ_VALS(SQ_I(f->oid), SQ_T(op->key.scope), SQ_T(op->key.key)), error);
+
+	if (e)
+		return e;
+	ap->head.items -= sqlite3_changes(ap->c->db);
+	e = sq_run(ap->c, SQ_KEY_ADD,
+		   SQ_VALS(SQ_I(f->oid), SQ_T(op->key.scope), SQ_T(op->key.key),
+			   SQ_T(op->key.fingerprint), SQ_T(op->key.run_id),
+			   SQ_I(sq_sum_key(f->oid, &op->key))),
+		   error);
 
 	ap->head.items += !e;
 	return e;
@@ -632,6 +643,8 @@ static uar_err write_all(struct sq_apply *ap, struct sq_op *op, struct found *f,
 		e = move_run(ap, op, f, error);
 	if (!e && op->has_key)
 		e = add_key(ap, op, f, error);
+	if (!e && op->evict_count)
+		e = sq_evict_write(ap, op, f->oid, error);
 	return e;
 }
 

@@ -309,6 +309,10 @@ static uar_err find_source(struct sq_conn *c, const struct uar_read *r, struct s
 
 	if (!e && r->run_id.n) {
 		e = sq_first(c, SQ_RUN, SQ_VALS(SQ_I(oid), SQ_T(r->run_id)), &st, error);
+		if (!e && sqlite3_column_int(st, 10)) {
+			sq_done(st);
+			e = UAR_ENOTFOUND;
+		}
 		if (!e)
 			*out = (struct source){ sqlite3_column_int64(st, 1),
 						sqlite3_column_int64(st, 0),
@@ -380,6 +384,7 @@ void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out)
 		.finished_us = sqlite3_column_int64(st, 22),
 		.detail = sq_text(st, 23),
 		.last_run_sequence = (uint64_t)sqlite3_column_int64(st, 25),
+		.evicted = sqlite3_column_int(st, 26) != 0,
 	};
 }
 
@@ -456,6 +461,8 @@ static void list_sql(struct uar_buf *out, unsigned set)
 			       filter_sql[i], i + 4, i == F_SESSION || i == F_ROOT ? ")" : "");
 		free_index = free_index && i > F_STATUS;
 	}
+	if (!(set & 1u << F_COUNT)) /* the owner's index has no others */
+		uar_buf_add_str(out, UAR_STR(" AND r.evicted = 0"));
 	uar_buf_printf(out, " ORDER BY r.%s DESC LIMIT ?3", prefix ? "run_id" : "rid");
 }
 
@@ -497,6 +504,8 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 		}
 		sq_run_get(st, &row);
 		e = sq_run_check(st, &row, &q->error);
+		if (e && q->beyond)
+			continue;
 		if (e)
 			return e;
 		if (!uar_run_row_copy(&q->arena, &row, &q->rows[q->row_count]))
@@ -522,6 +531,7 @@ static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t
 		return e == UAR_ENOTFOUND ? UAR_ECURSOR : e;
 	for (int i = 0; i < F_COUNT; i++)
 		set |= filter[i].n ? 1u << i : 0;
+	set |= q->evicted ? 1u << F_COUNT : 0;
 	e = list_stmt(rd, set, &st, &q->error);
 	if (e)
 		return e;
@@ -536,6 +546,40 @@ static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t
 	return e;
 }
 
+static uar_err runs_beyond(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid)
+{
+	sqlite3_stmt *st =
+		sq_bind(&rd->conn, SQ_RUNS_BEYOND,
+			SQ_VALS(SQ_I(oid), SQ_I(q->beyond), SQ_I(q->limit + 1)), &q->error);
+	uar_err e;
+
+	if (!st)
+		return q->error.code;
+	e = list_rows(rd, q, st);
+	sq_done(st);
+	return e;
+}
+
+uar_err sq_query_beyond(struct sq_conn *c, uint64_t keep,
+			void (*fn)(void *ctx, const struct uar_owner *), void *ctx,
+			struct uar_error *error)
+{
+	sqlite3_stmt *st = sq_bind(c, SQ_OWNERS_BEYOND, SQ_VALS(SQ_I(keep)), error);
+	int rc;
+
+	if (!st)
+		return error->code;
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		struct uar_owner o = { sq_text(st, 0), sq_text(st, 1), sq_text(st, 2) };
+
+		fn(ctx, &o);
+	}
+	if (rc != SQLITE_DONE)
+		return sq_fail(c, rc, error);
+	sq_done(st);
+	return UAR_OK;
+}
+
 void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q)
 {
 	int64_t oid;
@@ -547,7 +591,9 @@ void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q)
 	q->error = (struct uar_error){ 0 };
 	e = find_owner(&rd->conn, &q->owner, &oid, &q->error);
 	if (!e)
-		e = q->run_id.n ? one_run(rd, q, oid) : list_runs(rd, q, oid);
+		e = q->run_id.n ? one_run(rd, q, oid)
+		    : q->beyond ? runs_beyond(rd, q, oid)
+				: list_runs(rd, q, oid);
 	else if (e == UAR_ENOTFOUND && !q->run_id.n)
 		e = q->before.n ? UAR_ECURSOR : UAR_OK;
 	q->err = settle(e, &q->error);

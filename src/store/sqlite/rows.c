@@ -134,6 +134,7 @@ uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
 	op->has_key = a->key != NULL;
 	op->run_seq = op->last_run_seq = op->first_seq = op->last_seq = 0;
 	op->thread_count = 0;
+	op->evict_count = a->evict_count;
 	op->session_id = uar_arena_str(m, a->session_id);
 	op->run_id = uar_arena_str(m, uar_store_append_run(a));
 	op->session_key = uar_store_key(m, &a->owner, a->session_id);
@@ -141,7 +142,8 @@ uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
 	if (!op->session_id.p || !op->run_id.p || !op->session_key.p || !op->run_key.p ||
 	    !uar_owner_copy(m, &a->owner, &op->owner) ||
 	    (a->run && !uar_run_row_copy(m, a->run, &op->run)) ||
-	    (a->key && !uar_store_copy_key(m, a->key, &op->key)))
+	    (a->key && !uar_store_copy_key(m, a->key, &op->key)) ||
+	    !uar_store_copy_ids(m, a->evict, a->evict_count, &op->evict))
 		return UAR_ENOMEM;
 	uar_err e = note_threads(op, a);
 	return e ? e : encode(op, a);
@@ -216,7 +218,12 @@ uint32_t sq_sum_run(int64_t rid, int64_t oid, int64_t sid, const struct uar_run_
 
 	for (size_t i = 0; i < ARRAY_LEN(s); i++)
 		sum = sum_str(sum, s[i]);
-	return sum;
+	return r->evicted ? sq_sum_evicted(sum) : sum;
+}
+
+uint32_t sq_sum_evicted(uint32_t sum)
+{
+	return sum_str(sum, UAR_STR("evicted"));
 }
 
 /* --- reading --------------------------------------------------------------------- */

@@ -65,6 +65,10 @@ static const char *const steps[] = {
 	" l.pos, e.value AS event"
 	" FROM log l JOIN sessions s ON s.sid = l.sid JOIN owners o ON o.oid = s.oid"
 	" LEFT JOIN runs r ON r.rid = l.rid AND r.sid = l.sid, json_each(l.body) e;",
+	/* 2: runs that are no longer retained; lists walk over the others alone. */
+	"ALTER TABLE runs ADD COLUMN evicted INTEGER NOT NULL DEFAULT 0;"
+	"DROP INDEX runs_owner;"
+	"CREATE INDEX runs_owner ON runs(oid, rid) WHERE evicted = 0;",
 };
 
 static uar_err pragma_int(struct sq_conn *c, const char *sql, int64_t *out, struct uar_error *error)

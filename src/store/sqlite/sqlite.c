@@ -287,6 +287,23 @@ static uar_err sq_each_live(struct uar_store *base, void (*fn)(void *, const str
 	return e;
 }
 
+static uar_err sq_each_beyond(struct uar_store *base, uint64_t keep,
+			      void (*fn)(void *, const struct uar_owner *), void *ctx,
+			      struct uar_error *error)
+{
+	struct sq_store *s = store_of(base);
+	struct sq_conn c;
+	struct uar_error own = { 0 };
+	uar_err e = sq_open(&c, s->path, s->vfs, SQ_READ, &own);
+
+	if (!e)
+		e = sq_query_beyond(&c, keep, fn, ctx, &own);
+	sq_close(&c);
+	if (e && error)
+		*error = own;
+	return e;
+}
+
 /* An idle server would never learn that space is back: nobody appends while it
  * says that it is full. */
 static bool has_space(const struct sq_store *s)
@@ -412,6 +429,7 @@ static const struct uar_store_ops ops = {
 	.drain = sq_drain,
 	.upload = sq_upload,
 	.key = sq_key,
+	.each_beyond = sq_each_beyond,
 };
 
 /* --- opening ------------------------------------------------------------------------- */

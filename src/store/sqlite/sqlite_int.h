@@ -32,7 +32,7 @@ enum { SQ_PART_BITS = 12 };
 	"r.rid, r.oid, r.sid, o.tenant_id, o.workspace_id, o.user_id, r.run_id, s.session_id,"     \
 	" r.thread_id, r.turn_id, r.task_id, r.plugin_id, r.entry_id, r.agent_id, r.root_run_id,"  \
 	" r.parent_run_id, r.status, r.terminal, r.attempt, r.created, r.updated, r.started,"      \
-	" r.finished, r.detail, r.sum, " SQ_LAST_RUN_SEQ                                           \
+	" r.finished, r.detail, r.sum, " SQ_LAST_RUN_SEQ ", r.evicted"                             \
 	" FROM runs r JOIN sessions s ON s.sid = r.sid JOIN owners o ON o.oid = r.oid"
 
 /* Rows of session ?1 from sequence ?2 on, in order; see LOG_OF_SESSION. */
@@ -145,6 +145,8 @@ uint32_t sq_sum_session(int64_t sid, int64_t oid, uar_str session_id, int64_t cr
 uint32_t sq_sum_thread(int64_t oid, uar_str thread_id, int64_t sid);
 uint32_t sq_sum_key(int64_t oid, const struct uar_key_row *k);
 uint32_t sq_sum_run(int64_t rid, int64_t oid, int64_t sid, const struct uar_run_row *r);
+/* The sum of the same row once it is evicted; a damaged one stays damaged. */
+uint32_t sq_sum_evicted(uint32_t sum);
 
 /* --- apply.c: one append inside a transaction --------------------------------- */
 /* An append on its way: all that the writer needs, copied and encoded. */
@@ -165,6 +167,8 @@ struct sq_op {
 	int64_t at;
 	uar_str *threads; /* of its thread.started events */
 	size_t thread_count;
+	uar_str *evict; /* run ids */
+	size_t evict_count;
 	bool has_run, has_key;
 	struct uar_run_row run;
 	struct uar_key_row key;
@@ -198,6 +202,13 @@ UAR_MUST_CHECK uar_err sq_apply_reload(struct sq_apply *ap, struct uar_error *er
 UAR_MUST_CHECK uar_err sq_apply_append(struct sq_apply *ap, struct sq_op *op,
 				       struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_apply_head(struct sq_apply *ap, struct uar_error *error);
+
+/* --- evict.c: runs that are no longer retained --------------------------------- */
+/* As sq_apply_append: looks first, then writes. */
+UAR_MUST_CHECK uar_err sq_evict_check(struct sq_apply *ap, struct sq_op *op, int64_t oid,
+				      struct uar_error *error);
+UAR_MUST_CHECK uar_err sq_evict_write(struct sq_apply *ap, const struct sq_op *op, int64_t oid,
+				      struct uar_error *error);
 
 /* --- writer.c: the store thread -------------------------------------------------- */
 struct sq_writer {
@@ -234,7 +245,8 @@ enum { SQ_FILTERS = 9 }; /* of a list of runs */
 struct sq_reader {
 	struct sq_readers *pool;
 	struct sq_conn conn;
-	sqlite3_stmt *lists[1 << SQ_FILTERS]; /* prepared, by which filters are set */
+	/* Prepared, by which filters are set; the last half has the evicted ones, too. */
+	sqlite3_stmt *lists[2 << SQ_FILTERS];
 	pthread_t thread;
 	bool started;
 };
@@ -272,6 +284,10 @@ void sq_query_key(struct sq_reader *rd, struct uar_key_query *q);
 UAR_MUST_CHECK uar_err sq_query_live(struct sq_conn *c,
 				     void (*fn)(void *ctx, const struct uar_run_row *), void *ctx,
 				     const struct uar_log *log, struct uar_error *error);
+
+UAR_MUST_CHECK uar_err sq_query_beyond(struct sq_conn *c, uint64_t keep,
+				       void (*fn)(void *ctx, const struct uar_owner *), void *ctx,
+				       struct uar_error *error);
 
 /* A row of SQ_RUN_COLUMNS, borrowed, and whether its sum is right. */
 void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out);

@@ -94,6 +94,15 @@ static uar_err sim_each_live(struct uar_store *s, void (*fn)(void *ctx, const st
 	return disk->ops->each_live(disk, fn, ctx, error);
 }
 
+static uar_err sim_each_beyond(struct uar_store *s, uint64_t keep,
+			       void (*fn)(void *ctx, const struct uar_owner *), void *ctx,
+			       struct uar_error *error)
+{
+	struct uar_store *disk = world_of(s)->disk;
+
+	return disk->ops->each_beyond(disk, keep, fn, ctx, error);
+}
+
 static void sim_stats(struct uar_store *s, struct uar_store_stats *out)
 {
 	struct uar_store *disk = world_of(s)->disk;
@@ -127,10 +136,10 @@ static void maybe_drained(struct uar_task *t)
 	done(w->drain.ctx);
 }
 
-static const struct uar_store_ops ops = { 1,	      sizeof ops,    NULL,	 sim_append,
-					  sim_read,   sim_runs,	     sim_thread, sim_put,
-					  sim_get,    sim_each_live, sim_stats,	 sim_drain,
-					  sim_upload, sim_key };
+static const struct uar_store_ops ops = { 1,	      sizeof ops,    NULL,	     sim_append,
+					  sim_read,   sim_runs,	     sim_thread,     sim_put,
+					  sim_get,    sim_each_live, sim_stats,	     sim_drain,
+					  sim_upload, sim_key,	     sim_each_beyond };
 
 static void thread_found(struct uar_thread_query *q)
 {
