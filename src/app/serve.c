@@ -280,6 +280,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.model_idle_us = c->model_idle_timeout_us,
 		.export_progress = c->export_progress,
 		.run_timeout_us = c->run_timeout_us,
+		.keep_runs = (uint64_t)c->keep_runs,
 	};
 	uar_err e = uar_runtime_create(&o, &s->runtime);
 

@@ -17,6 +17,7 @@ struct notice {
 	struct uar_frame *frame;
 	uint64_t run_hash;
 	const char *status;
+	bool gone; /* the run is evicted: not one more word about its status */
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	char task_id[UAR_LIMIT_ID_BYTES + 1];
 	char plugin_id[UAR_LIMIT_ID_BYTES + 1];
@@ -57,14 +58,14 @@ static bool wants(const struct reader *r, const struct notice *n)
 	       (!r->status.n || uar_str_is(r->status, n->status));
 }
 
-/* A change of status is never skipped. */
+/* A change of status is never skipped, nor is that the run is gone. */
 static bool is_stale(struct channel *ch, const struct notice *n)
 {
 	for (uint64_t i = n->number + 1; n->status && i <= ch->head; i++) {
 		const struct notice *later = notice_at(ch, i);
 
 		if (later->run_hash == n->run_hash && strcmp(later->run_id, n->run_id) == 0)
-			return later->status == n->status;
+			return later->status == n->status && !later->gone;
 	}
 	return false;
 }
@@ -131,19 +132,32 @@ static void on_closed(void *ctx)
 
 /* --- notices ---------------------------------------------------------------------------- */
 
-static void add_notice(struct channel *ch, const struct uar_run *run, const char *status)
+struct about {
+	uar_str run_id, task_id, plugin_id;
+	const char *status;
+	bool gone;
+};
+
+static struct about about_run(const struct uar_run *run, const char *status)
+{
+	return (struct about){ run->id.run_id, run->id.task_given ? run->id.task_id : UAR_STR_NONE,
+			       run->what.plugin_id, status, false };
+}
+
+static void add_notice(struct channel *ch, const struct about *a)
 {
 	struct uar_buf *b = &ch->g->buf; /* holds the whole frame */
 	struct notice *n = notice_at(ch, ch->head + 1);
 	struct uar_frame *frame = b->err ? NULL : uar_frame_create(uar_buf_str(b));
 
 	uar_frame_unref(n->frame);
-	*n = (struct notice){ .number = ++ch->head, .frame = frame, .status = status };
-	snprintf(n->run_id, sizeof n->run_id, "%.*s", UAR_FMT(run->id.run_id));
-	if (run->id.task_given)
-		snprintf(n->task_id, sizeof n->task_id, "%.*s", UAR_FMT(run->id.task_id));
-	snprintf(n->plugin_id, sizeof n->plugin_id, "%.*s", UAR_FMT(run->what.plugin_id));
-	n->run_hash = uar_str_hash(run->id.run_id, 0);
+	*n = (struct notice){
+		.number = ++ch->head, .frame = frame, .status = a->status, .gone = a->gone
+	};
+	snprintf(n->run_id, sizeof n->run_id, "%.*s", UAR_FMT(a->run_id));
+	snprintf(n->task_id, sizeof n->task_id, "%.*s", UAR_FMT(a->task_id));
+	snprintf(n->plugin_id, sizeof n->plugin_id, "%.*s", UAR_FMT(a->plugin_id));
+	n->run_hash = uar_str_hash(a->run_id, 0);
 	if (!frame)
 		n->number = 0; /* readers notice the hole and are cut */
 	UAR_LIST_EACH (it, &ch->readers)
@@ -181,6 +195,7 @@ static void note_run(struct channel *ch, const struct uar_commit *c)
 {
 	const struct uar_run *run = c->run;
 	const char *status = uar_status_record(run->status);
+	struct about about = about_run(run, status);
 	struct uar_jw w = begin_frame(ch);
 
 	uar_jw_obj(&w, NULL);
@@ -202,11 +217,50 @@ static void note_run(struct channel *ch, const struct uar_commit *c)
 	uar_jw_int(&w, "attempt", run->what.attempt);
 	uar_jw_close(&w);
 	end_frame(ch, &w);
-	add_notice(ch, run, status);
+	add_notice(ch, &about);
+}
+
+/* The word of a record, as notices have it: one for as long as the process lives. */
+static const char *status_word(uar_str record)
+{
+	for (int i = 0; i < UAR_STATUS_COUNT; i++)
+		if (uar_str_is(record, uar_status_record((enum uar_status)i)))
+			return uar_status_record((enum uar_status)i);
+	return "";
+}
+
+/* What a row tells of a run that nobody will be shown again. */
+static void note_gone(struct channel *ch, const struct uar_run_row *row)
+{
+	const struct uar_json *detail = NULL;
+	struct about about = { row->run_id, UAR_STR_NONE, row->plugin_id, status_word(row->status),
+			       true };
+	struct uar_jw w;
+
+	uar_arena_reset(&ch->g->scratch);
+	if (!uar_json_parse(row->detail, NULL, &ch->g->scratch, &detail, NULL))
+		about.task_id =
+			uar_json_str(uar_json_get(detail, UAR_STR("task_id")), UAR_STR_NONE);
+	w = begin_frame(ch);
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "op", "del");
+	uar_jw_str(&w, "run_id", row->run_id);
+	uar_jw_cstr(&w, "status", about.status);
+	uar_jw_null(&w, "progress");
+	uar_jw_seconds(&w, "updated_at", row->updated_us);
+	put_text(&w, "task_id", about.task_id);
+	uar_jw_str(&w, "plugin_id", row->plugin_id);
+	uar_jw_str(&w, "entry_id", row->entry_id);
+	uar_jw_str(&w, "root_run_id", row->root_run_id);
+	uar_jw_int(&w, "attempt", row->attempt);
+	uar_jw_close(&w);
+	end_frame(ch, &w);
+	add_notice(ch, &about);
 }
 
 static void note_export(struct channel *ch, const struct uar_commit *c, const struct uar_event *ev)
 {
+	struct about about = about_run(c->run, NULL);
 	struct uar_export_item item;
 	struct uar_jw w;
 
@@ -216,7 +270,7 @@ static void note_export(struct channel *ch, const struct uar_commit *c, const st
 	w = begin_frame(ch);
 	uar_export_item_notice(&w, NULL, &item);
 	end_frame(ch, &w);
-	add_notice(ch, c->run, NULL);
+	add_notice(ch, &about);
 }
 
 static bool same_owner(const struct uar_owner *a, const struct uar_owner *b)
@@ -239,6 +293,14 @@ static void on_commit(void *ctx, const struct uar_commit *c)
 			note_export(g->exports, c, &c->events[i]);
 	if (c->changed && g->runs->watched)
 		note_run(g->runs, c);
+}
+
+static void on_gone(void *ctx, const struct uar_run_row *row)
+{
+	struct uar_gate *g = ctx;
+
+	if (g->runs->watched && same_owner(&row->owner, &g->o.owner))
+		note_gone(g->runs, row);
 }
 
 /* --- opening -------------------------------------------------------------------------------- */
@@ -432,6 +494,7 @@ uar_err gate_channels_init(struct uar_gate *g)
 	if (!g->runs || !g->exports)
 		return UAR_ENOMEM;
 	g->watch.fn = on_commit;
+	g->watch.gone = on_gone;
 	g->watch.ctx = g;
 	uar_runtime_watch(g->o.runtime, &g->watch);
 	return UAR_OK;

@@ -46,6 +46,7 @@ static uar_err look(struct session_find *f)
 		.thread_id = uar_str_c(f->run->thread_id),
 		.agent_id = uar_str_c(f->agent_id),
 		.before = uar_str_c(f->before),
+		.evicted = true, /* the conversation remembers them */
 		.limit = UAR_LIMIT_LIST_PAGE,
 		.done = ready,
 	};

@@ -301,6 +301,7 @@ static void end_run(struct live_run *r)
 
 	count_end(rt, r->state.status);
 	rt_log_run(r, UAR_LOG_DEBUG, "run.ended", uar_status_text(r->state.status));
+	rt_retain(rt, &r->agg->state.owner);
 	rt_run_over(r, UAR_ESTATE);
 }
 

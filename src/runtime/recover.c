@@ -384,5 +384,5 @@ uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 		return e;
 	rt->recovery.enumerated = true;
 	pump(rt);
-	return UAR_OK;
+	return rt_retain_all(rt, error);
 }

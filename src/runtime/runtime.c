@@ -19,6 +19,7 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_map_init(&rt->tails.map, seed);
 	uar_map_init(&rt->quarantine, seed);
 	uar_map_init(&rt->pasts.map, seed);
+	uar_map_init(&rt->retention.owners, seed);
 	uar_list_init(&rt->pasts.list);
 	uar_list_init(&rt->tails.list);
 	uar_list_init(&rt->batches.list);
@@ -71,6 +72,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	uar_map_fini(&rt->sessions);
 	uar_map_fini(&rt->runs);
 	uar_map_fini(&rt->threads);
+	uar_map_fini(&rt->retention.owners);
 	uar_bus_destroy(rt->bus);
 	uar_free(rt->defined.at);
 	uar_free(rt);

@@ -31,6 +31,7 @@ struct uar_runtime_options {
 	int64_t model_idle_us;	     /* a call without a token for so long ends; 0: its default */
 	int64_t run_timeout_us;	     /* of runs that name none; 0: no limit */
 	bool export_progress;	     /* reports of plugins are items, too */
+	uint64_t keep_runs;	     /* ended runs of an owner; older ones are evicted; 0: all */
 };
 
 UAR_MUST_CHECK uar_err uar_runtime_create(const struct uar_runtime_options *o,
@@ -108,6 +109,8 @@ struct uar_commit {
 struct uar_watch {
 	struct uar_list node;
 	void (*fn)(void *ctx, const struct uar_commit *c);
+	/* The run is evicted: no look-up finds it any more. NULL: it is of no interest. */
+	void (*gone)(void *ctx, const struct uar_run_row *row);
 	void *ctx;
 };
 void uar_runtime_watch(struct uar_runtime *rt, struct uar_watch *w);
@@ -148,7 +151,7 @@ bool uar_runtime_recent_run(struct uar_runtime *rt, const struct uar_owner *owne
 
 struct uar_runtime_stats {
 	uint64_t created, completed, failed, cancelled, timed_out, recovered;
-	uint64_t commands, refused, merged, batches, events;
+	uint64_t commands, refused, merged, batches, events, evicted;
 	size_t live_runs, sessions;
 };
 void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *out);

@@ -46,6 +46,12 @@ struct rt_recovery {
 	struct uar_task reload_now;
 };
 
+/* retain.c: owners whose oldest runs are looked for. */
+struct rt_retention {
+	struct uar_map owners; /* of struct retention */
+	size_t count;
+};
+
 struct uar_runtime {
 	struct uar_runtime_options o;
 	struct uar_uuid ids;
@@ -61,6 +67,7 @@ struct uar_runtime {
 	struct rt_spare cmds;	  /* at most UAR_LIMIT_SPARE_COMMANDS */
 	struct uar_arena scratch; /* of a fold */
 	struct rt_recovery recovery;
+	struct rt_retention retention;
 	struct uar_list watches;   /* of struct uar_watch */
 	struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be ended */
 	struct agent_list defined; /* agents of o.agents */
@@ -215,6 +222,12 @@ void rt_run_quarantine(struct live_run *r, uar_err why);
 uar_err rt_out_of_reach(const struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id,
 			struct uar_error *error);
 void rt_quarantine_fini(struct uar_runtime *rt);
+
+/* retain.c */
+/* A run of this owner has ended: are there more now than are kept? */
+void rt_retain(struct uar_runtime *rt, const struct uar_owner *owner);
+/* The same for every owner, after a start: a kill may have come between the two. */
+uar_err rt_retain_all(struct uar_runtime *rt, struct uar_error *error);
 
 /* effect.c */
 void rt_effect(struct live_run *r, enum uar_effect effect);

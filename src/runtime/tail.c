@@ -54,6 +54,15 @@ void rt_tail_fini(struct uar_runtime *rt)
 	uar_map_fini(&rt->tails.map);
 }
 
+void rt_tail_forget(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id)
+{
+	struct rt_key k;
+	struct tail *t = uar_map_get(&rt->tails.map, rt_key(&k, owner, run_id));
+
+	if (t)
+		forget(rt, t);
+}
+
 static bool copy(struct uar_arena *a, uar_str *s)
 {
 	if (!s->n)

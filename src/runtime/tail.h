@@ -24,6 +24,8 @@ bool rt_tail_has(struct uar_runtime *rt, const struct tail_place *p);
 /* Gives them out, if so; their texts stay until the loop's next turn. */
 bool rt_tail_read(struct uar_runtime *rt, const struct tail_place *p,
 		  struct uar_event out[static UAR_LIMIT_TAIL_EVENTS], size_t *out_n);
+/* The run is evicted. */
+void rt_tail_forget(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id);
 void rt_tail_fini(struct uar_runtime *rt);
 
 #endif
