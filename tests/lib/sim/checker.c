@@ -46,6 +46,10 @@ void sim_checker_created_by(struct sim_checker *k, const struct uar_owner *owner
 		bool same_key = key[0] && known->owner == owner && strcmp(known->key, key) == 0;
 		bool same_run = strcmp(known->run_id, run_id) == 0;
 
+		if (same_key && !same_run && k->keep) {
+			known->replaced = true; /* the disk tells whether it was allowed to */
+			continue;
+		}
 		if (same_key != same_run && (same_key || known->key[0]))
 			sim_checker_broken(k, "I6: key %s made %s and %s", key, known->run_id,
 					   run_id);
@@ -82,19 +86,23 @@ static void read_done(struct uar_read *r)
 	UAR_OWNER(r, struct one_read, r)->done = true;
 }
 
+/* The run's own events, or those of its session. */
 static void read_disk(struct sim_checker *k, struct one_read *o, const struct sim_known *known,
-		      uint64_t after)
+		      bool session, uint64_t after)
 {
 	struct uar_store *disk = k->w->disk;
 
 	o->done = false;
 	o->r = (struct uar_read){
 		.owner = *known->owner,
-		.run_id = uar_str_c(known->run_id),
 		.after = after,
 		.limit = UAR_LIMIT_READ_PAGE,
 		.done = read_done,
 	};
+	if (session)
+		o->r.session_id = uar_str_c(known->session_id);
+	else
+		o->r.run_id = uar_str_c(known->run_id);
 	if (disk->ops->read(disk, &o->r))
 		abort();
 	while (!o->done && sim_run_task(k->w))
@@ -295,8 +303,25 @@ static void check_fold(struct sim_checker *k, struct uar_session *s, struct uar_
 	uar_arena_fini(&scratch);
 }
 
+/* What a read of the run says about its retention. True: its session tells the rest. */
+static bool check_gone(struct sim_checker *k, struct sim_known *known, uar_err e)
+{
+	if (e && (e != UAR_ENOTFOUND || !k->keep))
+		sim_checker_broken(k, "I1: %s is gone: %s", known->run_id, uar_err_text(e));
+	if (!e && known->gone)
+		sim_checker_broken(k, "I14: %s was evicted and is back", known->run_id);
+	if (!e && known->replaced)
+		sim_checker_broken(k, "I6: the key of %s made another run", known->run_id);
+	if (e && !known->gone)
+		k->evicted++;
+	known->gone = known->gone || e;
+	return e != UAR_OK;
+}
+
 static void check_run(struct sim_checker *k, struct sim_known *known, bool ended)
 {
+	uint64_t after = 0;
+	bool session = false;
 	struct run_facts f = { 0 };
 	struct uar_session s = { .owner = *known->owner };
 	struct uar_run run;
@@ -305,11 +330,18 @@ static void check_run(struct sim_checker *k, struct sim_known *known, bool ended
 
 	uar_run_init(&run);
 	while (more) {
-		read_disk(k, &o, known, f.last);
-		if (o.r.err)
-			sim_checker_broken(k, "I1: %s is gone: %s", known->run_id,
-					   uar_err_text(o.r.err));
+		read_disk(k, &o, known, session, session ? after : f.last);
+		if (!session && check_gone(k, known, o.r.err)) {
+			uar_store_read_fini(&o.r);
+			if (!known->session_id[0] || k->problem[0])
+				return; /* nobody looked at it while it was there */
+			session = true;
+			continue;
+		}
 		for (size_t i = 0; i < o.r.event_count; i++) {
+			after = o.r.events[i].sequence;
+			if (!uar_str_is(o.r.events[i].ids[UAR_ID_RUN], known->run_id))
+				continue;
 			check_event(k, &f, &o.r.events[i]);
 			check_work(k, &f, &o.r.events[i]);
 			if (ended && k->happened)
@@ -326,10 +358,52 @@ static void check_run(struct sim_checker *k, struct sim_known *known, bool ended
 	check_promised(k, &f, known->run_id);
 	if (f.result)
 		sim_checker_broken(k, "%s has a result and no end", known->run_id);
+	if (known->gone && f.terminals != 1)
+		sim_checker_broken(k, "I14: %s was evicted before its end", known->run_id);
 	if (ended && f.terminals != 1)
 		sim_checker_broken(k, "I13: %s is still %s", known->run_id,
 				   uar_status_text(run.status));
 	uar_run_fini(&run);
+}
+
+struct one_query {
+	struct uar_runs_query q;
+	bool done;
+};
+
+static void query_done(struct uar_runs_query *q)
+{
+	UAR_OWNER(q, struct one_query, q)->done = true;
+}
+
+static size_t count_runs(struct sim_checker *k, const struct uar_owner *owner, uint64_t beyond)
+{
+	struct uar_store *disk = k->w->disk;
+	struct one_query o = { .q = { .owner = *owner,
+				      .beyond = beyond,
+				      .limit = UAR_LIMIT_LIST_PAGE,
+				      .done = query_done } };
+	size_t n;
+
+	if (disk->ops->runs(disk, &o.q))
+		abort();
+	while (!o.done && sim_run_task(k->w))
+		;
+	n = o.q.row_count;
+	uar_store_query_fini(&o.q);
+	return n;
+}
+
+/* All runs are over: no owner has more than are kept, and less only if there were. */
+static void check_kept(struct sim_checker *k, const struct sim_known *known)
+{
+	size_t there = count_runs(k, known->owner, 0);
+
+	if (there > k->keep || count_runs(k, known->owner, k->keep))
+		sim_checker_broken(k, "I14: %zu runs are kept", there);
+	if (known->gone && there < k->keep)
+		sim_checker_broken(k, "I14: %zu runs are left, and %s is gone", there,
+				   known->run_id);
 }
 
 static bool first_of_session(const struct sim_checker *k, size_t index)
@@ -345,8 +419,10 @@ void sim_checker_check(struct sim_checker *k, bool ended)
 	for (size_t i = 0; i < k->known_count && !k->problem[0]; i++)
 		check_run(k, &k->known[i], ended);
 	for (size_t i = 0; i < k->known_count && ended && !k->problem[0]; i++)
-		if (first_of_session(k, i))
+		if (k->known[i].session_id[0] && first_of_session(k, i))
 			sim_checker_order(k, k->known[i].owner, uar_str_c(k->known[i].session_id));
+	for (size_t i = 0; i < k->known_count && ended && k->keep && !k->problem[0]; i++)
+		check_kept(k, &k->known[i]);
 	if (k->w->host.started_twice)
 		sim_checker_broken(k, "I5: work that must not be repeated was");
 }

@@ -14,6 +14,8 @@ struct sim_known {
 	char session_id[UAR_UUID_TEXT + 1]; /* once it was read */
 	bool ended;
 	char end_status[16];
+	bool gone;     /* evicted: it never comes back */
+	bool replaced; /* its key has made another run: it must be gone */
 };
 
 /* A fact somebody has seen: it may never change or go away. */
@@ -30,6 +32,8 @@ struct sim_checker {
 	size_t known_count;
 	struct sim_seen *seen;
 	size_t seen_count;
+	uint64_t keep;	    /* ended runs of an owner that are kept; 0: all */
+	uint64_t evicted;   /* runs that were found to be gone */
 	uint64_t *happened; /* events of each class in runs that are over; NULL: not counted */
 	char problem[SIM_PROBLEM]; /* the first broken invariant, empty: none */
 };
