@@ -73,6 +73,8 @@ static void run_metrics(struct uar_buf *b, const struct uar_gate *g)
 	uar_runtime_stats(g->o.runtime, &s);
 	gate_metric(b, "runs_created_total", "counter", s.created, "Runs created.");
 	gate_metric(b, "runs_recovered_total", "counter", s.recovered, "Runs found at start.");
+	gate_metric(b, "runs_evicted_total", "counter", s.evicted,
+		    "Ended runs that are no longer kept.");
 	gate_metric(b, "runs_live", "gauge", s.live_runs, "Runs in memory.");
 	gate_metric(b, "sessions_live", "gauge", s.sessions, "Sessions in memory.");
 	gate_metric(b, "commands_total", "counter", s.commands, "Commands to the engine.");

@@ -59,6 +59,7 @@ def every_path():
         equal([r["run_id"] for r in s.http.get("/api/runs").json["runs"]], runs[:1:-1])
         for run_id in runs[2:]:
             equal(s.finish(run_id)["status"], "succeeded")
+        equal(s.metric("uar_runs_evicted_total"), 2)
         with s.session_stream("uar.retention") as log:
             facts = [log.next().data for _ in range(2)]
         equal([f["type"] for f in facts], ["output.expired"] * 2)
