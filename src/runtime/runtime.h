@@ -151,7 +151,7 @@ bool uar_runtime_recent_run(struct uar_runtime *rt, const struct uar_owner *owne
 
 struct uar_runtime_stats {
 	uint64_t created, completed, failed, cancelled, timed_out, recovered;
-	uint64_t commands, refused, merged, batches, events, evicted;
+	uint64_t commands, refused, merged, batches, events, evicted, swept;
 	size_t live_runs, sessions;
 };
 void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *out);

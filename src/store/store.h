@@ -174,6 +174,20 @@ struct uar_upload_op {
 	void *internal;
 };
 
+/* Unlinks the blobs that nothing but evicted runs refers to, one step each time it is
+ * asked, while there is `more`. What the questions of turns refer to stays: their
+ * conversations remember them. Asked for once in the life of a store, before its
+ * first blob is put; a sweep that was cut off is begun again in the next life. */
+struct uar_sweep {
+	struct uar_task task;
+	void (*done)(struct uar_sweep *s);
+	uar_err err; /* it ends here, and whatever is left is left to the next life */
+	struct uar_error error;
+	bool more;
+	uint64_t removed; /* blobs so far */
+	void *internal;
+};
+
 enum uar_store_health {
 	UAR_STORE_FINE,
 	UAR_STORE_FULL,	  /* writes are refused with EDISKFULL until there is space */
@@ -211,6 +225,8 @@ struct uar_store_ops {
 	uar_err (*each_beyond)(struct uar_store *s, uint64_t keep,
 			       void (*fn)(void *ctx, const struct uar_owner *), void *ctx,
 			       struct uar_error *error);
+	/* NULL: there are no files. */
+	uar_err (*sweep)(struct uar_store *s, struct uar_sweep *op);
 };
 
 struct uar_store {

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Retention: with `keep_runs` the oldest ended runs go, and all that shows them with them."""
+import os
 import re
 
-from lib import Provider, Server, check, equal, main, refused, test, text_of, wait_until
+from lib import (Provider, Server, check, equal, main, refused, run_uar, test, text_of,
+                 wait_until)
 from lib.plugins import Lab
 from lib.sse import Refusal
 
@@ -138,6 +140,40 @@ def killed():
         s.start()
         text = text_of(s.events(s.create("demo", "x")))
         check(re.search(r"turns before this one: 0", text), text)
+
+
+def blobs(s):
+    root = os.path.join(s.data, "blobs")
+    return {d + name for d in os.listdir(root) if d != "tmp"
+            for name in os.listdir(os.path.join(root, d))}
+
+
+@test("what_only_evicted_runs_refer_to_is_unlinked_after_a_start", "RUN-48 RUN-52")
+def sweep():
+    with Lab(keep_runs=1) as s:
+        s.finish(s.create("echo", "q" * 100_000, conversation_id="c"))
+        question = blobs(s)
+        equal(len(question), 1)
+        old = s.play("large", {"n": 70_000, "file": s.file("f")})["run_id"]
+        both = blobs(s)
+        last = s.play("large", {"n": 70_000, "file": s.file("f")})["run_id"]
+        wait_until(lambda: s.http.get("/runs/" + old).status == 404)
+        equal(blobs(s), both, "the same bytes")
+        s.restart()
+        for item in s.items(last)["items"]:
+            if item.get("binary_url"):
+                equal(s.http.get(item["binary_url"]).status, 200, item)
+        equal(blobs(s), both, "a run that is there refers to them")
+        s.finish(s.create("echo", "x"))
+        wait_until(lambda: s.http.get("/runs/" + last).status == 404)
+        s.restart()
+        s.restart()  # whether or not the sweep had come to its end
+        wait_until(lambda: blobs(s) == question)
+        s.restart()
+        equal(blobs(s), question, "the conversation remembers it")
+        equal(s.stop(), 0)
+        a = run_uar("check", "--data", s.data)
+        equal(a.returncode, 0, a.stdout + a.stderr)
 
 
 main()

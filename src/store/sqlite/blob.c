@@ -176,7 +176,15 @@ static uar_err publish(int blobs_fd, const char *temp, const struct path *p,
 	return UAR_OK;
 }
 
-uar_err sq_blob_put(int blobs_fd, uar_str bytes, char out_sha256[65], struct uar_error *error)
+void sq_blob_unlink(int blobs_fd, const char sha256[65])
+{
+	struct path p = path_of(sha256);
+
+	unlinkat(blobs_fd, p.name, 0);
+}
+
+uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes, char out_sha256[65],
+		    struct uar_error *error)
 {
 	char temp[32], sha256[65];
 	struct path p;
@@ -188,6 +196,7 @@ uar_err sq_blob_put(int blobs_fd, uar_str bytes, char out_sha256[65], struct uar
 	if (e)
 		return uar_error_set(error, e, "%s", uar_err_text(e));
 	p = path_of(sha256);
+	sq_kept_add(kept, sha256);
 	if (!have(blobs_fd, &p, sha256)) {
 		snprintf(temp, sizeof temp, "tmp/%016llx",
 			 (unsigned long long)uar_rand_u64(&uar_rand_system));

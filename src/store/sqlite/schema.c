@@ -68,7 +68,8 @@ static const char *const steps[] = {
 	/* 2: runs that are no longer retained; lists walk over the others alone. */
 	"ALTER TABLE runs ADD COLUMN evicted INTEGER NOT NULL DEFAULT 0;"
 	"DROP INDEX runs_owner;"
-	"CREATE INDEX runs_owner ON runs(oid, rid) WHERE evicted = 0;",
+	"CREATE INDEX runs_owner ON runs(oid, rid) WHERE evicted = 0;"
+	"CREATE INDEX runs_evicted ON runs(rid) WHERE evicted <> 0;",
 };
 
 static uar_err pragma_int(struct sq_conn *c, const char *sql, int64_t *out, struct uar_error *error)

@@ -173,7 +173,7 @@ static void put_blob(struct sq_reader *rd, struct uar_blob_put *b)
 	struct sq_store *s = rd->pool->store;
 
 	b->error = (struct uar_error){ 0 };
-	b->err = sq_blob_put(s->blobs_fd, b->bytes, b->sha256, &b->error);
+	b->err = sq_blob_put(s->blobs_fd, &s->kept, b->bytes, b->sha256, &b->error);
 	if (b->err == UAR_ESYNC)
 		sq_writer_break(&s->writer, &b->error);
 }
@@ -190,7 +190,7 @@ static void step_upload(struct sq_reader *rd, struct uar_upload_op *op)
 	struct sq_store *s = rd->pool->store;
 
 	op->error = (struct uar_error){ 0 };
-	sq_upload_step(s->blobs_fd, op);
+	sq_upload_step(s->blobs_fd, &s->kept, op);
 	if (op->err == UAR_ESYNC)
 		sq_writer_break(&s->writer, &op->error);
 }
@@ -202,6 +202,7 @@ READ_KIND(key, uar_key_query, sq_query_key)
 READ_KIND(blob_put, uar_blob_put, put_blob)
 READ_KIND(blob_get, uar_blob_get, get_blob)
 READ_KIND(upload, uar_upload_op, step_upload)
+READ_KIND(sweep, uar_sweep, sq_sweep_step)
 
 void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
 {
@@ -212,7 +213,7 @@ void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
 		{ read_done, read_run },	 { runs_done, runs_run },
 		{ thread_done, thread_run },	 { blob_put_done, blob_put_run },
 		{ blob_get_done, blob_get_run }, { upload_done, upload_run },
-		{ key_done, key_run },
+		{ key_done, key_run },		 { sweep_done, sweep_run },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -249,6 +250,15 @@ static uar_err sq_key(struct uar_store *base, struct uar_key_query *q)
 static uar_err sq_get(struct uar_store *base, struct uar_blob_get *b)
 {
 	return uar_store_is_sha256(b->sha256) ? blob_get_add(base, b) : UAR_EINVALID;
+}
+
+static uar_err sq_sweep(struct uar_store *base, struct uar_sweep *op)
+{
+	struct sq_store *s = store_of(base);
+
+	if (!s->sweep.begun)
+		sq_kept_begin(&s->kept);
+	return sweep_add(base, op);
 }
 
 static bool is_broken(struct uar_store *base)
@@ -403,6 +413,8 @@ static void sq_destroy(struct uar_store *base)
 		op_free(op);
 	}
 	uar_arena_fini(&s->scratch);
+	sq_sweep_fini(&s->sweep);
+	sq_kept_fini(&s->kept);
 	if (s->blobs_fd >= 0)
 		close(s->blobs_fd);
 	if (s->dir_fd >= 0)
@@ -430,6 +442,7 @@ static const struct uar_store_ops ops = {
 	.upload = sq_upload,
 	.key = sq_key,
 	.each_beyond = sq_each_beyond,
+	.sweep = sq_sweep,
 };
 
 /* --- opening ------------------------------------------------------------------------- */
@@ -538,6 +551,8 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	s->broken = o->broken;
 	s->broken_ctx = o->ctx;
 	s->dir_fd = s->lock_fd = s->blobs_fd = -1;
+	sq_kept_init(&s->kept);
+	sq_sweep_init(&s->sweep);
 	s->path = sq_db_path(o->dir);
 	s->vfs = o->vfs ? uar_strdup_n(o->vfs, strlen(o->vfs)) : NULL;
 	s->done = s->writer.done = uar_done_create(o->sched);

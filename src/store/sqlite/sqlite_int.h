@@ -294,16 +294,40 @@ void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out);
 UAR_MUST_CHECK uar_err sq_run_check(sqlite3_stmt *st, const struct uar_run_row *r,
 				    struct uar_error *error);
 
+/* --- sweep.c: blobs that nobody needs any more ---------------------------------------- */
+/* Hashes of blobs that were put while a sweep goes on: no event need refer to them yet. */
+struct sq_kept {
+	pthread_mutex_t lock;
+	struct uar_map map;
+	bool on;   /* a sweep has begun and not ended */
+	bool lost; /* there was no memory to remember one: nothing is unlinked */
+};
+struct sq_sweep {
+	struct uar_map wanted, doubtful; /* hashes that events refer to */
+	int64_t pos, last, evicted;
+	size_t at;
+	bool begun, skipped;
+};
+void sq_kept_init(struct sq_kept *k);
+void sq_kept_begin(struct sq_kept *k);
+/* Before it is looked for, so that it is either found and stays, or written anew. */
+void sq_kept_add(struct sq_kept *k, const char sha256[65]);
+void sq_kept_fini(struct sq_kept *k);
+void sq_sweep_init(struct sq_sweep *w);
+void sq_sweep_step(struct sq_reader *rd, struct uar_sweep *op);
+void sq_sweep_fini(struct sq_sweep *w);
+
 /* --- blob.c ------------------------------------------------------------------------ */
 UAR_MUST_CHECK uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error);
-UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, uar_str bytes, char out_sha256[65],
-				   struct uar_error *error);
+UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes,
+				   char out_sha256[65], struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error);
+void sq_blob_unlink(int blobs_fd, const char sha256[65]); /* it may come back after a crash */
 /* A written file below blobs/tmp becomes the blob of that hash, durably. */
 UAR_MUST_CHECK uar_err sq_blob_adopt(int blobs_fd, const char *temp, int fd, const char sha256[65],
 				     struct uar_error *error);
 /* upload.c: one step, on a thread that may wait. */
-void sq_upload_step(int blobs_fd, struct uar_upload_op *op);
+void sq_upload_step(int blobs_fd, struct sq_kept *kept, struct uar_upload_op *op);
 /* Every blob's name against its bytes. */
 UAR_MUST_CHECK uar_err sq_blob_verify(int blobs_fd, void (*bad)(void *ctx, const char *what),
 				      void *ctx, struct uar_error *error);
@@ -321,6 +345,8 @@ struct sq_store {
 	struct uar_done *done;
 	struct sq_writer writer;
 	struct sq_readers readers;
+	struct sq_kept kept;
+	struct sq_sweep sweep;	  /* its reader's alone */
 	struct uar_arena scratch; /* of checks, on the loop */
 	struct sq_op *free_ops;
 	size_t free_count;

@@ -100,7 +100,7 @@ static uar_err append(struct upload *u, uar_str bytes, struct uar_error *error)
 	return UAR_OK;
 }
 
-static uar_err finish(struct upload *u, uar_str expect, char out_sha256[65],
+static uar_err finish(struct upload *u, struct sq_kept *kept, uar_str expect, char out_sha256[65],
 		      struct uar_error *error)
 {
 	unsigned char raw[EVP_MAX_MD_SIZE];
@@ -114,10 +114,11 @@ static uar_err finish(struct upload *u, uar_str expect, char out_sha256[65],
 	out_sha256[64] = 0;
 	if (expect.n && !uar_str_is(expect, out_sha256))
 		return uar_error_set(error, UAR_EINVALID, "the bytes have another sha256");
+	sq_kept_add(kept, out_sha256);
 	return sq_blob_adopt(u->blobs_fd, u->temp, u->fd, out_sha256, error);
 }
 
-void sq_upload_step(int blobs_fd, struct uar_upload_op *op)
+void sq_upload_step(int blobs_fd, struct sq_kept *kept, struct uar_upload_op *op)
 {
 	struct upload *u;
 	uar_err e = op->upload ? UAR_OK : begin(blobs_fd, &op->upload, &op->error);
@@ -125,7 +126,7 @@ void sq_upload_step(int blobs_fd, struct uar_upload_op *op)
 	if (!e)
 		e = append(upload_of(op->upload), op->bytes, &op->error);
 	if (!e && op->finish)
-		e = finish(upload_of(op->upload), op->expect, op->sha256, &op->error);
+		e = finish(upload_of(op->upload), kept, op->expect, op->sha256, &op->error);
 	op->err = e;
 	if (e && !op->error.code)
 		uar_error_set(&op->error, e, "%s", uar_err_text(e));

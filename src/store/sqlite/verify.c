@@ -135,6 +135,18 @@ struct walk {
 	uint32_t prev;
 };
 
+/* The blobs of an evicted run may be gone. */
+static bool is_evicted(struct check *k, int64_t rid)
+{
+	struct uar_error error = { 0 };
+	sqlite3_stmt *st;
+
+	if (!rid || sq_first(&k->c, SQ_RUN_EVICTED, SQ_VALS(SQ_I(rid)), &st, &error))
+		return false;
+	sq_done(st);
+	return true;
+}
+
 static void blobs_of(struct check *k, const struct sq_log_row *r)
 {
 	static const char mark[] = "blob://";
@@ -147,7 +159,8 @@ static void blobs_of(struct check *k, const struct sq_log_row *r)
 			return;
 		memcpy(sha256, p, 64);
 		sha256[64] = 0;
-		if (uar_store_is_sha256(sha256) && !sq_blob_exists(k->blobs_fd, sha256))
+		if (uar_store_is_sha256(sha256) && !sq_blob_exists(k->blobs_fd, sha256) &&
+		    !is_evicted(k, r->rid))
 			say(k, "log: row %lld refers to blob %s, which is not there",
 			    (long long)r->pos, sha256);
 	}

@@ -136,10 +136,12 @@ static void maybe_drained(struct uar_task *t)
 	done(w->drain.ctx);
 }
 
-static const struct uar_store_ops ops = { 1,	      sizeof ops,    NULL,	     sim_append,
-					  sim_read,   sim_runs,	     sim_thread,     sim_put,
-					  sim_get,    sim_each_live, sim_stats,	     sim_drain,
-					  sim_upload, sim_key,	     sim_each_beyond };
+static const struct uar_store_ops ops = {
+	1,	   sizeof ops, NULL,	   sim_append, sim_read,
+	sim_runs,  sim_thread, sim_put,	   sim_get,    sim_each_live,
+	sim_stats, sim_drain,  sim_upload, sim_key,    sim_each_beyond,
+	NULL
+};
 
 static void thread_found(struct uar_thread_query *q)
 {
