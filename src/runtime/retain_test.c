@@ -2,6 +2,7 @@
  * often the process is killed meanwhile. */
 #include "runtime/runtime.h"
 
+#include "base/alloc.h"
 #include "stage.h"
 #include "store/memory/memory.h"
 #include "test.h"
@@ -20,7 +21,7 @@ struct world {
 	uint64_t keep;
 	char runs[RUNS][UAR_LIMIT_ID_BYTES + 1]; /* in order of creation */
 	size_t count, gone;
-	bool drained;
+	bool drained, short_of_memory;
 };
 
 /* Oldest first, each once. */
@@ -33,10 +34,21 @@ static void on_gone(void *ctx, const struct uar_run_row *row)
 	w->gone++;
 }
 
-static void on_commit(void *ctx, const struct uar_commit *c)
+static unsigned long asked, refused;
+
+static int refuse(void *ctx)
 {
 	(void)ctx;
-	(void)c;
+	return ++asked == refused;
+}
+
+/* A run has ended: from here on memory may be short. */
+static void on_commit(void *ctx, const struct uar_commit *c)
+{
+	const struct world *w = ctx;
+
+	if (w->short_of_memory && uar_status_terminal(c->run->status))
+		uar_alloc_set_hook(refuse, NULL);
 }
 
 static void rise(struct world *w)
@@ -315,4 +327,28 @@ TEST(what_could_not_be_evicted_goes_with_the_next, "RUN-48")
 	CHECK_INT(w.gone, 2);
 	check_kept(&w, 2);
 	close_world(&w);
+}
+
+/* The nth allocation after the end of a run fails, for every n. */
+TEST(what_memory_was_too_short_for_goes_with_the_next, "RUN-48")
+{
+	bool reached = true;
+
+	for (refused = 1; reached; refused++) {
+		struct world w;
+
+		open_world(&w, 1);
+		echo(&w);
+		asked = 0;
+		w.short_of_memory = true;
+		echo(&w);
+		uar_alloc_set_hook(NULL, NULL);
+		w.short_of_memory = false;
+		reached = asked >= refused;
+		check_kept(&w, w.gone ? 1 : 2);
+		echo(&w);
+		check_kept(&w, 1);
+		close_world(&w);
+	}
+	CHECK_MSG(refused > 5, "only %lu", refused);
 }

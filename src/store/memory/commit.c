@@ -165,6 +165,17 @@ static uar_err plan_session(struct mem *m, struct mem_op *op, struct plan *p)
 	return UAR_OK;
 }
 
+static uar_err judge_row(struct mem_op *op, const struct uar_run_row *old)
+{
+	if (!uar_str_eq(old->thread_id, op->run.thread_id) ||
+	    !uar_str_eq(old->turn_id, op->run.turn_id) ||
+	    !uar_str_eq(old->task_id, op->run.task_id))
+		return refuse(op, UAR_EINVALID, "thread, turn and task of a run never change");
+	if (old->terminal && (!op->run.terminal || !uar_str_eq(old->status, op->run.status)))
+		return refuse(op, UAR_ESTATE, "the run has ended");
+	return UAR_OK;
+}
+
 static uar_err judge_run(struct mem_op *op, const struct plan *p)
 {
 	const struct uar_run_row *old = &p->run->row;
@@ -178,15 +189,7 @@ static uar_err judge_run(struct mem_op *op, const struct plan *p)
 		return refuse(op, UAR_EINVALID, "the run belongs to another session");
 	if (first && first != p->run->count + 1)
 		return refuse(op, UAR_ECONFLICT, "the run has gone on");
-	if (p->new_run || !op->has_run)
-		return UAR_OK;
-	if (!uar_str_eq(old->thread_id, op->run.thread_id) ||
-	    !uar_str_eq(old->turn_id, op->run.turn_id) ||
-	    !uar_str_eq(old->task_id, op->run.task_id))
-		return refuse(op, UAR_EINVALID, "thread, turn and task of a run never change");
-	if (old->terminal && (!op->run.terminal || !uar_str_eq(old->status, op->run.status)))
-		return refuse(op, UAR_ESTATE, "the run has ended");
-	return UAR_OK;
+	return p->new_run || !op->has_run ? UAR_OK : judge_row(op, old);
 }
 
 static uar_err plan_run(struct mem *m, struct mem_op *op, struct plan *p)
@@ -256,6 +259,13 @@ static uar_err plan_room(struct mem *m, struct mem_op *op, struct plan *p)
 	return e;
 }
 
+static uar_err name_key(struct mem *m, const struct plan *p)
+{
+	if (p->old_key)
+		uar_map_remove(&m->names.keys, p->old_key->key);
+	return p->key ? uar_map_put(&m->names.keys, p->key->key, p->key) : UAR_OK;
+}
+
 /* Names enter the maps; a failure takes back those that did. */
 static uar_err name_all(struct mem *m, struct plan *p)
 {
@@ -265,10 +275,8 @@ static uar_err name_all(struct mem *m, struct plan *p)
 
 	if (!e && p->new_run)
 		e = uar_map_put(&m->names.runs, p->run->key, p->run);
-	if (!e && p->old_key)
-		uar_map_remove(&m->names.keys, p->old_key->key);
-	if (!e && p->key)
-		e = uar_map_put(&m->names.keys, p->key->key, p->key);
+	if (!e)
+		e = name_key(m, p);
 	for (; t < p->thread_count && !e; t++) {
 		e = uar_map_put(&m->names.threads, p->threads[t]->key, p->threads[t]);
 		e = e == UAR_EEXISTS ? UAR_OK : e; /* twice in one append */

@@ -23,15 +23,22 @@ bool mem_key_is_free(struct mem *m, const struct uar_owner *o, const struct mem_
 	return run && run->row.evicted;
 }
 
+static struct mem_run *retained(struct mem *m, const struct uar_owner *o, uar_str run_id)
+{
+	struct mem_run *run = run_id.n ? mem_run_of(m, o, run_id) : NULL;
+
+	return run && !run->row.evicted ? run : NULL;
+}
+
 static uar_err read_page(struct mem *m, struct uar_read *r)
 {
-	struct mem_run *run = r->run_id.n ? find(m, &m->names.runs, &r->owner, r->run_id) : NULL;
+	struct mem_run *run = retained(m, &r->owner, r->run_id);
 	struct mem_session *s =
 		r->run_id.n ? NULL : find(m, &m->names.sessions, &r->owner, r->session_id);
 	struct uar_event **events = run ? run->events : s ? s->events : NULL;
 	size_t count = run ? run->count : s ? s->count : 0, n;
 
-	if ((!run && !s) || (run && run->row.evicted))
+	if (!run && !s)
 		return UAR_ENOTFOUND;
 	n = r->after < count ? count - r->after : 0;
 	r->more = n > r->limit;
@@ -136,9 +143,9 @@ static uar_err runs_beyond(struct mem *m, struct uar_runs_query *q)
 
 static uar_err one_run(struct mem *m, struct uar_runs_query *q)
 {
-	struct mem_run *run = mem_run_of(m, &q->owner, q->run_id);
+	struct mem_run *run = retained(m, &q->owner, q->run_id);
 
-	if (!run || run->row.evicted)
+	if (!run)
 		return UAR_ENOTFOUND;
 	q->rows = uar_arena_alloc(&q->arena, sizeof *q->rows);
 	return q->rows && add_row(q, run) ? UAR_OK : UAR_ENOMEM;

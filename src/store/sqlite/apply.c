@@ -333,6 +333,15 @@ static bool same_spine(const struct sq_spine *a, const struct uar_run_row *r)
 	       uar_str_eq(a->task, r->task_id);
 }
 
+static uar_err judge_row(struct sq_op *op, const struct run *r)
+{
+	if (!same_spine(&r->spine, &op->run))
+		return refuse(op, UAR_EINVALID, "thread, turn and task of a run never change");
+	if (r->terminal && (!op->run.terminal || !uar_str_is(op->run.status, r->status)))
+		return refuse(op, UAR_ESTATE, "the run has ended");
+	return UAR_OK;
+}
+
 static uar_err judge_run(struct sq_op *op, const struct found *f)
 {
 	const struct run *r = f->run;
@@ -345,13 +354,7 @@ static uar_err judge_run(struct sq_op *op, const struct found *f)
 		return refuse(op, UAR_EINVALID, "the run belongs to another session");
 	if (op->run_seq && op->run_seq != (r ? r->last_run_seq : 0) + 1)
 		return refuse(op, UAR_ECONFLICT, "the run has gone on");
-	if (!r || !op->has_run)
-		return UAR_OK;
-	if (!same_spine(&r->spine, &op->run))
-		return refuse(op, UAR_EINVALID, "thread, turn and task of a run never change");
-	if (r->terminal && (!op->run.terminal || !uar_str_is(op->run.status, r->status)))
-		return refuse(op, UAR_ESTATE, "the run has ended");
-	return UAR_OK;
+	return r && op->has_run ? judge_row(op, r) : UAR_OK;
 }
 
 static uar_err check_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
@@ -371,11 +374,11 @@ static uar_err check_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
 static uar_err check_threads(struct sq_apply *ap, struct sq_op *op, const struct found *f,
 			     struct uar_error *error)
 {
-	for (size_t i = 0; i < op->thread_count && f->oid; i++) {
+	for (size_t i = 0; i < op->threads.n && f->oid; i++) {
 		sqlite3_stmt *st;
 		int64_t sid;
-		uar_err e = sq_first(ap->c, SQ_THREAD, SQ_VALS(SQ_I(f->oid), SQ_T(op->threads[i])),
-				     &st, error);
+		uar_err e = sq_first(ap->c, SQ_THREAD,
+				     SQ_VALS(SQ_I(f->oid), SQ_T(op->threads.at[i])), &st, error);
 
 		if (e == UAR_ENOTFOUND)
 			continue;
@@ -407,7 +410,7 @@ static uar_err check(struct sq_apply *ap, struct sq_op *op, struct found *f,
 		e = check_run(ap, op, f, error);
 	if (!e && !op->a->err)
 		e = check_threads(ap, op, f, error);
-	if (!e && !op->a->err && op->evict_count)
+	if (!e && !op->a->err)
 		e = sq_evict_check(ap, op, f->oid, error);
 	return e;
 }
@@ -635,17 +638,15 @@ static uar_err write_all(struct sq_apply *ap, struct sq_op *op, struct found *f,
 		e = add_session(ap, op, f, error);
 	if (!e && op->has_run)
 		e = put_run(ap, op, f, error);
-	for (size_t i = 0; i < op->thread_count && !e; i++)
-		e = add_thread(ap, op->threads[i], f, error);
+	for (size_t i = 0; i < op->threads.n && !e; i++)
+		e = add_thread(ap, op->threads.at[i], f, error);
 	for (size_t i = 0; i < op->piece_count && !e; i++)
 		e = add_row(ap, op, &op->pieces[i], f, error);
 	if (!e && op->run_seq)
 		e = move_run(ap, op, f, error);
 	if (!e && op->has_key)
 		e = add_key(ap, op, f, error);
-	if (!e && op->evict_count)
-		e = sq_evict_write(ap, op, f->oid, error);
-	return e;
+	return e ? e : sq_evict_write(ap, op, f->oid, error);
 }
 
 uar_err sq_apply_append(struct sq_apply *ap, struct sq_op *op, struct uar_error *error)

@@ -13,17 +13,17 @@ static uar_err refuse(struct sq_op *op, uar_err code, uar_str run_id, const char
 
 uar_err sq_evict_check(struct sq_apply *ap, struct sq_op *op, int64_t oid, struct uar_error *error)
 {
-	for (size_t i = 0; i < op->evict_count && !op->a->err; i++) {
+	for (size_t i = 0; i < op->evict.n && !op->a->err; i++) {
 		sqlite3_stmt *st;
-		uar_err e =
-			sq_first(ap->c, SQ_RUN, SQ_VALS(SQ_I(oid), SQ_T(op->evict[i])), &st, error);
+		uar_err e = sq_first(ap->c, SQ_RUN, SQ_VALS(SQ_I(oid), SQ_T(op->evict.at[i])), &st,
+				     error);
 
 		if (e == UAR_ENOTFOUND)
-			return refuse(op, e, op->evict[i], "is not there");
+			return refuse(op, e, op->evict.at[i], "is not there");
 		if (e)
 			return e;
 		if (!sqlite3_column_int(st, 6))
-			e = refuse(op, UAR_ESTATE, op->evict[i], "has not ended");
+			e = refuse(op, UAR_ESTATE, op->evict.at[i], "has not ended");
 		sq_done(st);
 		if (e)
 			return e;
@@ -75,7 +75,7 @@ uar_err sq_evict_write(struct sq_apply *ap, const struct sq_op *op, int64_t oid,
 {
 	uar_err e = UAR_OK;
 
-	for (size_t i = 0; i < op->evict_count && !e; i++)
-		e = evict(ap, op, oid, op->evict[i], error);
+	for (size_t i = 0; i < op->evict.n && !e; i++)
+		e = evict(ap, op, oid, op->evict.at[i], error);
 	return e;
 }

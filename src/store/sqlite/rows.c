@@ -107,18 +107,18 @@ static uar_err note_threads(struct sq_op *op, const struct uar_append *a)
 
 	for (size_t i = 0; i < a->event_count; i++)
 		n += a->events[i].cls == UAR_EV_THREAD_STARTED;
-	op->threads = n ? uar_arena_alloc(&op->arena, n * sizeof *op->threads) : NULL;
-	if (n && !op->threads)
+	op->threads.at = n ? uar_arena_alloc(&op->arena, n * sizeof *op->threads.at) : NULL;
+	if (n && !op->threads.at)
 		return UAR_ENOMEM;
 	for (size_t i = 0; i < a->event_count; i++) {
-		uar_str *t = &op->threads[op->thread_count];
+		uar_str *t = &op->threads.at[op->threads.n];
 
 		if (a->events[i].cls != UAR_EV_THREAD_STARTED)
 			continue;
 		*t = uar_arena_str(&op->arena, a->events[i].ids[UAR_ID_THREAD]);
 		if (!t->p)
 			return UAR_ENOMEM;
-		op->thread_count++;
+		op->threads.n++;
 	}
 	return UAR_OK;
 }
@@ -133,8 +133,8 @@ uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
 	op->has_run = a->run != NULL;
 	op->has_key = a->key != NULL;
 	op->run_seq = op->last_run_seq = op->first_seq = op->last_seq = 0;
-	op->thread_count = 0;
-	op->evict_count = a->evict_count;
+	op->threads.n = 0;
+	op->evict.n = a->evict_count;
 	op->session_id = uar_arena_str(m, a->session_id);
 	op->run_id = uar_arena_str(m, uar_store_append_run(a));
 	op->session_key = uar_store_key(m, &a->owner, a->session_id);
@@ -143,7 +143,7 @@ uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
 	    !uar_owner_copy(m, &a->owner, &op->owner) ||
 	    (a->run && !uar_run_row_copy(m, a->run, &op->run)) ||
 	    (a->key && !uar_store_copy_key(m, a->key, &op->key)) ||
-	    !uar_store_copy_ids(m, a->evict, a->evict_count, &op->evict))
+	    !uar_store_copy_ids(m, a->evict, a->evict_count, &op->evict.at))
 		return UAR_ENOMEM;
 	uar_err e = note_threads(op, a);
 	return e ? e : encode(op, a);

@@ -165,10 +165,10 @@ struct sq_op {
 	uint64_t run_seq, last_run_seq; /* of its events of the run; 0: there are none */
 	uint64_t first_seq, last_seq;	/* sequences of the same events */
 	int64_t at;
-	uar_str *threads; /* of its thread.started events */
-	size_t thread_count;
-	uar_str *evict; /* run ids */
-	size_t evict_count;
+	struct sq_ids {
+		uar_str *at;
+		size_t n;
+	} threads, evict; /* of its thread.started events; runs to evict */
 	bool has_run, has_key;
 	struct uar_run_row run;
 	struct uar_key_row key;

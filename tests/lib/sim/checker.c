@@ -318,6 +318,20 @@ static bool check_gone(struct sim_checker *k, struct sim_known *known, uar_err e
 	return e != UAR_OK;
 }
 
+/* `status`: where it stands, now that every run must be over; NULL: it need not be. */
+static void check_end(struct sim_checker *k, const struct sim_known *known,
+		      const struct run_facts *f, const char *status)
+{
+	check_stored(k, known->run_id, f->last);
+	check_promised(k, f, known->run_id);
+	if (f->result)
+		sim_checker_broken(k, "%s has a result and no end", known->run_id);
+	if (known->gone && f->terminals != 1)
+		sim_checker_broken(k, "I14: %s was evicted before its end", known->run_id);
+	if (status && f->terminals != 1)
+		sim_checker_broken(k, "I13: %s is still %s", known->run_id, status);
+}
+
 static void check_run(struct sim_checker *k, struct sim_known *known, bool ended)
 {
 	uint64_t after = 0;
@@ -333,8 +347,10 @@ static void check_run(struct sim_checker *k, struct sim_known *known, bool ended
 		read_disk(k, &o, known, session, session ? after : f.last);
 		if (!session && check_gone(k, known, o.r.err)) {
 			uar_store_read_fini(&o.r);
-			if (!known->session_id[0] || k->problem[0])
+			if (!known->session_id[0] || k->problem[0]) {
+				uar_run_fini(&run);
 				return; /* nobody looked at it while it was there */
+			}
 			session = true;
 			continue;
 		}
@@ -354,15 +370,7 @@ static void check_run(struct sim_checker *k, struct sim_known *known, bool ended
 		more = o.r.more;
 		uar_store_read_fini(&o.r);
 	}
-	check_stored(k, known->run_id, f.last);
-	check_promised(k, &f, known->run_id);
-	if (f.result)
-		sim_checker_broken(k, "%s has a result and no end", known->run_id);
-	if (known->gone && f.terminals != 1)
-		sim_checker_broken(k, "I14: %s was evicted before its end", known->run_id);
-	if (ended && f.terminals != 1)
-		sim_checker_broken(k, "I13: %s is still %s", known->run_id,
-				   uar_status_text(run.status));
+	check_end(k, known, &f, ended ? uar_status_text(run.status) : NULL);
 	uar_run_fini(&run);
 }
 
