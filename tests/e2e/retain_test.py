@@ -5,6 +5,7 @@ import re
 
 from lib import (Provider, Server, check, equal, main, refused, run_uar, test, text_of,
                  wait_until)
+from lib.backends import SAY, TALK, Shop
 from lib.plugins import Lab
 from lib.sse import Refusal
 
@@ -84,6 +85,20 @@ def memory():
         equal(said, [long, "second", "third", "fourth"])
         equal([e["sequence"] for e in log], list(range(1, len(log) + 1)))
         check(set(runs) <= {e.get("run_id") for e in log}, "its events are in the log")
+
+
+@test("an_agent_that_is_a_program_resumes_the_session_of_an_evicted_run", "RUN-52")
+def program():
+    with Shop({"claude": {"script": TALK + [SAY % "yes", "result"]}}, keep_runs=1) as s:
+        first = s.finish(s.create("claude", "hi", conversation_id="c"))
+        equal(first["backend_session"]["id"], "s-1")
+        s.finish(s.create("echo", "x"))
+        wait_until(lambda: s.http.get("/api/runs/" + first["run_id"]).status == 404)
+        s.restart()
+        # Who asks to resume where there is nothing to resume is refused.
+        again = s.create("claude", "again", conversation_id="c", inputs={"session": "resume"})
+        r = s.finish(again)
+        equal((r["status"], r["error"]), ("succeeded", None), r)
 
 
 @test("nothing_is_evicted_unless_it_is_asked_for", "RUN-48")
