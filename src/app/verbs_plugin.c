@@ -108,9 +108,15 @@ static bool show_nothing(void *ctx, uar_str data)
 	return true;
 }
 
-/* Text as it is, anything else as JSON; one item a line. */
-static void put_item(struct uar_buf *out, const struct uar_json *item)
+/* For people a line, text as it is and anything else as JSON; for programs a member of a list. */
+static void put_item(const struct uar_cli *cli, struct uar_buf *out, const struct uar_json *item,
+		     bool first)
 {
+	if (wants_json(cli)) {
+		uar_buf_add_str(out, first ? UAR_STR("") : UAR_STR(","));
+		uar_json_write(out, item);
+		return;
+	}
 	uar_text_value(out, uar_json_get(item, member(item, "type")));
 	uar_buf_add_char(out, '\n');
 }
@@ -121,6 +127,7 @@ static uar_err write_page(struct uar_cli *cli, const char *path, struct uar_buf 
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
 	struct uar_remote_answer a = { .root = NULL };
+	bool first = after->n == 0;
 	uar_err e = uar_remote_ask(cli, &(struct uar_api_request){ .method = "GET", .path = path },
 				   &a, error);
 
@@ -128,8 +135,8 @@ static uar_err write_page(struct uar_cli *cli, const char *path, struct uar_buf 
 	if (!e) {
 		for (const struct uar_json *item =
 			     uar_json_at(uar_json_get(a.root, UAR_STR("items")), 0);
-		     item; item = item->next)
-			put_item(&text, item);
+		     item; item = item->next, first = false)
+			put_item(cli, &text, item, first);
 		uar_buf_add_str(after, uar_json_str(uar_json_get(a.root, UAR_STR("next_after")),
 						    UAR_STR("")));
 		e = uar_cli_write(cli, &text) == UAR_EXIT_OK ? after->err : UAR_EIO;
@@ -157,13 +164,29 @@ static uar_err write_items(struct uar_cli *cli, const char *run_id, struct uar_e
 	return e;
 }
 
-static uar_err write_record(struct uar_cli *cli, const char *run_id, struct uar_error *error)
+/* The record with one more member, the list of items. It is written page by page: items
+ * may be more than an answer holds. */
+static uar_err write_whole(struct uar_cli *cli, const char *run_id, struct uar_error *error)
 {
 	struct uar_remote_answer a = { .root = NULL };
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
 	uar_err e = uar_remote_record(cli, uar_str_c(run_id), &a, error);
 
-	if (!e && write_raw(cli, &a) != UAR_EXIT_OK)
+	if (!e && a.root->kind != UAR_JSON_OBJECT)
+		e = uar_error_set(error, UAR_ESYNTAX, "the answer is no record");
+	if (!e) {
+		uar_json_write(&text, a.root);
+		text.n -= !text.err; /* its brace comes behind the items */
+		uar_buf_add_str(&text, UAR_STR(",\"items\":["));
+		e = uar_cli_write(cli, &text) == UAR_EXIT_OK ? UAR_OK : UAR_EIO;
+	}
+	if (!e)
+		e = write_items(cli, run_id, error);
+	uar_buf_clear(&text);
+	uar_buf_add_str(&text, UAR_STR("]}\n"));
+	if (!e && uar_cli_write(cli, &text) != UAR_EXIT_OK)
 		e = UAR_EIO;
+	uar_buf_fini(&text);
 	uar_remote_answer_fini(&a);
 	return e;
 }
@@ -185,7 +208,7 @@ static int wait_for(struct uar_cli *cli, const char *run_id)
 
 	uar_render_rest(&render);
 	if (!e)
-		e = wants_json(cli) ? write_record(cli, run_id, &error)
+		e = wants_json(cli) ? write_whole(cli, run_id, &error)
 				    : write_items(cli, run_id, &error);
 	if (e)
 		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s; see `uar show %s`",

@@ -65,6 +65,26 @@ def as_json():
         equal((r["status"], r["error"]["code"]), ("failed", "QUOTA"))
 
 
+@test("what_a_waiting_program_gets_is_one_object", "")
+def whole_as_json():
+    with Lab() as s:
+        uar = line(s)
+
+        def ask(*argv):
+            p = uar(*argv, "--wait", "--json")
+            equal((p.returncode, p.stderr, p.stdout.count("\n")), (0, "", 1))
+            r = json.loads(p.stdout)
+            as_exported = uar("export", r["run_id"], "--json").stdout.splitlines()
+            equal(r["items"], [json.loads(x) for x in as_exported])
+            equal({k: r[k] for k in r if k != "items"}, s.http.get("/api/runs/" + r["run_id"]).json)
+            return r
+        items = ask("trigger", "lab", "echo", "--args", '{"say": 1}')["items"]
+        equal([(x["label"], x["json"]) for x in items][-1], ("result", 1))
+        many = ask("trigger", "lab", "many", "--args", '{"n": 2050}')
+        equal(len([x for x in many["items"] if x["type"] == "text"]), 2050, "all pages")
+        equal(ask("retry", many["run_id"])["attempt"], 2)
+
+
 @test("the_end_of_a_run_is_the_exit_status", "")
 def statuses():
     with Lab() as s:
