@@ -335,6 +335,8 @@ uar_str uar_run_stage(const struct uar_run *r);
 /* What a question tells who shall answer it: members of an object that is open. */
 void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct uar_open_action *a);
 
+/* Does the run wait for somebody's answer? Its row's status does not say so. */
+bool uar_core_row_waits(const struct uar_run_row *row);
 /* The row that lists and records show of the run. Strings live in the arena or the run. */
 UAR_MUST_CHECK uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r,
 				    struct uar_arena *arena, struct uar_run_row *out);

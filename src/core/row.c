@@ -186,6 +186,20 @@ uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struc
 	return UAR_OK;
 }
 
+bool uar_core_row_waits(const struct uar_run_row *row)
+{
+	const struct uar_json *detail = NULL;
+	struct uar_arena scratch;
+	enum uar_status status = UAR_STATUS_COUNT;
+
+	uar_arena_init(&scratch, 0);
+	if (!row->terminal && uar_json_parse(row->detail, NULL, &scratch, &detail, NULL) == UAR_OK)
+		status = uar_status_parse(
+			uar_json_str(uar_json_get(detail, UAR_STR("engine_status")), UAR_STR("")));
+	uar_arena_fini(&scratch);
+	return status == UAR_STATUS_WAITING_INPUT || status == UAR_STATUS_WAITING_PERMISSION;
+}
+
 /* --- and back ------------------------------------------------------------------------ */
 
 static const struct {

@@ -344,6 +344,20 @@ static void listed(struct uar_runs_query *q)
 	uar_buf_fini(&b);
 }
 
+/* "waiting" is no status of a record: such a run is `running` there. */
+static uar_err take_status(struct uar_runs_query *q, struct uar_error *error)
+{
+	if (uar_str_is(q->status, "waiting")) {
+		q->status = uar_str_c(uar_status_record(UAR_STATUS_WAITING_INPUT));
+		q->only = uar_core_row_waits;
+	}
+	if (!q->status.n || uar_status_record_parse(q->status))
+		return UAR_OK;
+	uar_error_where(error, "?status");
+	return uar_error_set(error, UAR_EINVALID, "no run has the status \"%.*s\"",
+			     UAR_FMT(q->status));
+}
+
 static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_error *error)
 {
 	struct {
@@ -372,11 +386,8 @@ static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_
 		e = uar_error_set(error, UAR_EINVALID, "limit must be 1 to %d",
 				  UAR_LIMIT_LIST_PAGE);
 	}
-	if (!e && q->status.n && !uar_status_record_parse(q->status)) {
-		uar_error_where(error, "?status");
-		e = uar_error_set(error, UAR_EINVALID, "no run has the status \"%.*s\"",
-				  UAR_FMT(q->status));
-	}
+	if (!e)
+		e = take_status(q, error);
 	q->limit = (uint32_t)limit;
 	return e;
 }

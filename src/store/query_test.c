@@ -87,6 +87,37 @@ BOTH(lists_filter_and_turn_pages, "")
 		uar_facts_fini(&f[i]);
 }
 
+static bool is_of_p1(const struct uar_run_row *row)
+{
+	return uar_str_is(row->plugin_id, "p1");
+}
+
+BOTH(a_list_of_what_the_caller_picks_turns_pages, "")
+{
+	enum { N = 9 };
+	struct uar_facts f[N];
+	struct uar_runs_query q = { .owner = uar_facts_owner, .only = is_of_p1, .limit = 2 };
+
+	for (size_t i = 0; i < N; i++) {
+		struct uar_run_row row;
+
+		CHECK_INT(begin(w, &f[i], i + 1), UAR_OK);
+		row = uar_facts_row(&f[i], "running", false);
+		row.plugin_id = i % 3 ? UAR_STR("p2") : UAR_STR("p1");
+		CHECK_INT(set_row(w, &f[i], &row), UAR_OK);
+	}
+	CHECK_INT(LIST(.only = is_of_p1), 3);
+	CHECK_INT(LIST(.only = is_of_p1, .status = UAR_STR("queued")), 0);
+	CHECK_INT(uar_facts_runs(&w->pump, w->store, &q), UAR_OK);
+	CHECK_INT(q.row_count, 2);
+	CHECK(q.more);
+	CHECK_STR(q.rows[1].run_id, f[3].run);
+	uar_store_query_fini(&q);
+	CHECK_INT(LIST(.only = is_of_p1, .before = uar_str_c(f[3].run)), 1);
+	for (size_t i = 0; i < N; i++)
+		uar_facts_fini(&f[i]);
+}
+
 BOTH(threads_lead_to_their_session, "")
 {
 	struct uar_facts f, thief;

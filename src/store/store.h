@@ -84,7 +84,10 @@ struct uar_runs_query {
 	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id, session_id,
 		thread_id; /* empty: any */
 	uar_str prefix;	   /* of the run's id; empty: any */
-	bool evicted;	   /* a list of a session has the evicted ones, too */
+	/* Of those, the ones it says yes to; asked on any thread, about rows
+	 * of this owner. NULL: all */
+	bool (*only)(const struct uar_run_row *row);
+	bool evicted; /* a list of a session has the evicted ones, too */
 	/* Not 0: the ended runs of the owner beyond so many of the newest, oldest first,
 	 * and no filter; a damaged one is passed over. */
 	uint64_t beyond;

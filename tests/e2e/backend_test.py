@@ -184,6 +184,12 @@ def waiting():
         check(first + ".1" in shown.stdout and question["prompt"] in shown.stdout, shown.stdout)
         ps = {row.split()[0]: row.split()[1] for row in run_uar("ps", "--data", s.data).stdout.splitlines()}
         equal((ps[first], ps[other]), ("waiting", "waiting"))
+        p = run_uar("ps", "--status", "waiting", "--data", s.data)
+        equal([row.split()[:2] for row in p.stdout.splitlines()[1:]], [[other, "waiting"], [first, "waiting"]], p.stderr)
+        page = s.http.get("/api/runs?status=waiting&limit=1").json
+        equal(([r["run_id"] for r in page["runs"]], page["next_before"]), ([other], other))
+        page = s.http.get(f"/api/runs?status=waiting&limit=1&before={other}").json
+        equal(([r["run_id"] for r in page["runs"]], page["next_before"]), ([first], None))
         equal(s.record(first)["status"], "running", "the record keeps to its words")
         bad = run_uar("approve", "--data", s.data, "--deny")
         check(bad.returncode == 2 and "name the run" in bad.stderr, bad.stderr)

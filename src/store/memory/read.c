@@ -78,7 +78,7 @@ static bool wanted(const struct uar_runs_query *q, const struct uar_run_row *r)
 	       matches(q->plugin_id, r->plugin_id) && matches(q->entry_id, r->entry_id) &&
 	       matches(q->agent_id, r->agent_id) && matches(q->status, r->status) &&
 	       matches(q->root_run_id, r->root_run_id) && matches(q->session_id, r->session_id) &&
-	       matches(q->thread_id, r->thread_id);
+	       matches(q->thread_id, r->thread_id) && (!q->only || q->only(r));
 }
 
 static bool add_row(struct uar_runs_query *q, const struct mem_run *run)

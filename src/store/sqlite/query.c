@@ -498,11 +498,13 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		struct uar_run_row row;
 
+		sq_run_get(st, &row);
+		if (q->only && !q->only(&row))
+			continue;
 		if (q->row_count == q->limit) {
 			q->more = true;
 			return UAR_OK;
 		}
-		sq_run_get(st, &row);
 		e = sq_run_check(st, &row, &q->error);
 		if (e && q->beyond)
 			continue;
@@ -537,7 +539,7 @@ static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t
 		return e;
 	sqlite3_bind_int64(st, 1, oid);
 	sqlite3_bind_int64(st, 2, before);
-	sqlite3_bind_int64(st, 3, (int64_t)q->limit + 1);
+	sqlite3_bind_int64(st, 3, q->only ? -1 : (int64_t)q->limit + 1);
 	for (int i = 0; i < F_COUNT; i++)
 		if (filter[i].n)
 			sqlite3_bind_text(st, i + 4, filter[i].p, (int)filter[i].n, SQLITE_STATIC);
