@@ -1,5 +1,6 @@
 /* verbs_plugin.c - verbs for entries of plugins: plugins, trigger, retry. */
 #include "app/cli.h"
+#include "app/leave.h"
 #include "app/remote.h"
 #include "app/render.h"
 #include "app/text.h"
@@ -204,8 +205,12 @@ static int wait_for(struct uar_cli *cli, const char *run_id)
 				       .show = wants_json(cli) ? show_nothing : show_event,
 				       .ctx = &render };
 	struct uar_error error = { 0 };
-	uar_err e = uar_remote_follow(cli, &f, &error);
+	struct uar_leave leave;
+	uar_err e;
 
+	uar_leave_begin(&leave, cli, run_id);
+	e = uar_remote_follow(cli, &f, &error);
+	uar_leave_end(&leave);
 	uar_render_rest(&render);
 	if (!e)
 		e = wants_json(cli) ? write_whole(cli, run_id, &error)

@@ -2,6 +2,7 @@
  *
  * Leaving never harms a run: the server goes on, `uar logs -f` comes back. */
 #include "app/cli.h"
+#include "app/leave.h"
 #include "app/remote.h"
 #include "app/render.h"
 #include "app/text.h"
@@ -218,6 +219,7 @@ static int watch(struct uar_cli *cli, const char *run_id)
 				       .to_the_end = true,
 				       .patient = true };
 	struct uar_error error = { 0 };
+	struct uar_leave leave;
 	uar_err e;
 
 	if (cli->err_tty)
@@ -225,7 +227,9 @@ static int watch(struct uar_cli *cli, const char *run_id)
 			uar_text_on(UAR_STYLE_DIM, notes_colour), run_id, run_id,
 			uar_text_off(UAR_STYLE_DIM, notes_colour));
 	follow_as(cli, &s, &f);
+	uar_leave_begin(&leave, cli, run_id);
 	e = uar_remote_follow(cli, &f, &error);
+	uar_leave_end(&leave);
 	uar_render_rest(&s.render);
 	if (e)
 		return uar_cli_fail(cli, UAR_EXIT_FAILED,

@@ -71,7 +71,9 @@ def interrupted():
         proc = begin(s, "run", "assistant", "--json", "x")
         run_id = json.loads(proc.stdout.readline())["data"]["run_id"]
         proc.send_signal(signal.SIGINT)
-        end(proc)
+        status, out, err = end(proc)
+        equal(status, -signal.SIGINT, "it died by the signal")
+        equal(err, f"uar: the run goes on: `uar logs -f {run_id}` shows it, `uar cancel {run_id}` stops it\n")
         p.release()
         record = s.finish(run_id)
         equal(record["status"], "succeeded", record)

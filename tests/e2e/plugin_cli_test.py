@@ -4,10 +4,11 @@ import hashlib
 import json
 import os
 import pty
+import signal
 import subprocess
 
 from lib import check, equal, main, test
-from lib.check import readable
+from lib.check import SAFETY, readable
 from lib.plugins import Lab
 from lib.server import UAR, clean_environment, run_uar
 
@@ -103,6 +104,30 @@ def statuses():
         p = uar("retry", run_id)
         equal(p.returncode, 0, p.stderr)
         s.stop_run(p.stdout.strip())
+
+
+@test("whoever_leaves_a_run_is_told_its_name", "")
+def left():
+    with Lab() as s:
+        argv = ["trigger", "lab", "gate", "--args", json.dumps({"file": s.file("gate")}), "--wait"]
+        ours, theirs = pty.openpty()  # where progress shows that it follows the run
+        with subprocess.Popen([UAR, *argv, "--url", s.url], stdout=subprocess.PIPE, stderr=theirs,
+                              env=clean_environment(s.root, {"UAR_TOKEN": s.token, "TERM": "xterm"})) as p:
+            os.close(theirs)
+            seen = b""
+            while b"at the gate" not in seen:
+                check(readable(ours), seen)
+                seen += os.read(ours, 65536)
+            p.send_signal(signal.SIGINT)
+            equal((p.wait(SAFETY), p.stdout.read()), (-signal.SIGINT, b""))
+        while b"stops it" not in seen:
+            check(readable(ours), seen)
+            seen += os.read(ours, 65536)
+        os.close(ours)
+        run_id = s.http.get("/runs?limit=1").json["runs"][0]["run_id"]
+        check(f"the run goes on: `uar logs -f {run_id}` shows it, `uar cancel {run_id}`".encode() in seen, seen)
+        s.open_gate()
+        equal(s.done(run_id)["status"], "succeeded")
 
 
 @test("mistakes_are_explained", "")
