@@ -55,12 +55,12 @@ static void put_where_whole(struct uar_buf *out, const struct uar_json *data,
 	uar_str id = member(data, "action_id"), number;
 
 	uar_str_cut(id, '.', &number);
-	uar_buf_printf(out, "\n  the beginning of %lld bytes; whole: GET /api/runs/",
+	uar_buf_printf(out, "\n  the beginning of %lld bytes; whole: uar approve ",
 		       (long long)uar_json_int(uar_json_get(scope, UAR_STR("input_bytes")), 0));
 	uar_text_brief(out, member(data, "run_id"), TITLE_SHOWN);
-	uar_buf_add_str(out, UAR_STR("/actions/"));
+	uar_buf_add_char(out, ' ');
 	uar_text_brief(out, number, TITLE_SHOWN);
-	uar_buf_add_str(out, UAR_STR("/input"));
+	uar_buf_add_str(out, UAR_STR(" --show"));
 }
 
 /* Title and exact input, as far as a terminal can bear them. */

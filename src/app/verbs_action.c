@@ -97,6 +97,68 @@ static int respond(struct uar_cli *cli, uar_str action_id)
 	return status;
 }
 
+/* --- what exactly is asked --------------------------------------------------------- */
+
+static uar_err fetch_input(const struct uar_cli *cli, uar_str action_id, struct uar_buf *out,
+			   struct uar_error *error)
+{
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
+	uar_str number, run_id = uar_str_cut(action_id, '.', &number);
+	struct uar_api api;
+	uar_err e = uar_remote_find(cli, &api, error);
+
+	uar_remote_run_path(&path, run_id, "/actions/");
+	uar_api_escape(&path, number);
+	uar_buf_add_str(&path, UAR_STR("/input"));
+	if (!e)
+		e = path.err;
+	if (!e)
+		e = uar_api_call(&api, &(struct uar_api_request){ .method = "GET", .path = path.p },
+				 out, error);
+	uar_buf_fini(&path);
+	return e;
+}
+
+/* The input of a program is JSON as a rule, else its text. */
+static void put_json(struct uar_buf *out, uar_str action_id, uar_str input)
+{
+	const struct uar_json *value = NULL;
+	struct uar_jw w = uar_jw_begin(out);
+	struct uar_arena a;
+
+	uar_arena_init(&a, 0);
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, "action_id", action_id);
+	if (uar_json_parse(input, NULL, &a, &value, NULL) == UAR_OK)
+		uar_jw_tree(&w, "input", value);
+	else
+		uar_jw_str(&w, "input", input);
+	uar_jw_close(&w);
+	if (uar_jw_end(&w) == UAR_OK)
+		uar_buf_add_char(out, '\n');
+	uar_arena_fini(&a);
+}
+
+static int show_input(struct uar_cli *cli, uar_str action_id)
+{
+	struct uar_buf input = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	struct uar_buf text = uar_buf_make(4 * (size_t)UAR_LIMIT_CLI_ANSWER);
+	struct uar_error error = { 0 };
+	uar_err e = fetch_input(cli, action_id, &input, &error);
+	int status;
+
+	if (!e && cli->args->option[UAR_OPT_JSON]) {
+		put_json(&text, action_id, uar_buf_str(&input));
+	} else if (!e) {
+		uar_text_clean(&text, uar_buf_str(&input), true);
+		uar_buf_add_char(&text, '\n');
+	}
+	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : uar_cli_write(cli, &text);
+	uar_buf_fini(&text);
+	uar_buf_fini(&input);
+	return status;
+}
+
 /* --- what waits ------------------------------------------------------------------- */
 
 static void put_waiting(struct uar_buf *out, const struct uar_json *action, double now)
@@ -158,9 +220,25 @@ static uar_err record_of(const struct uar_cli *cli, struct uar_remote_answer *a,
 	return e ? e : uar_remote_record(cli, uar_str_c(run_id), a, error);
 }
 
+/* NULL: the options go together. */
+static const char *contradiction(const struct uar_args *args)
+{
+	bool decides = args->option[UAR_OPT_DENY] || args->option[UAR_OPT_FOR_SESSION] ||
+		       args->option[UAR_OPT_REASON];
+
+	if (args->option[UAR_OPT_DENY] && args->option[UAR_OPT_FOR_SESSION])
+		return "--deny and --for-session contradict";
+	if (args->option[UAR_OPT_SHOW] && decides)
+		return "--show decides nothing";
+	return !args->words && (decides || args->option[UAR_OPT_SHOW])
+		       ? "name the run that is meant"
+		       : NULL;
+}
+
 int uar_verb_approve(struct uar_cli *cli)
 {
 	const struct uar_args *args = cli->args;
+	const char *wrong = contradiction(args);
 	struct uar_buf why = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
@@ -168,11 +246,8 @@ int uar_verb_approve(struct uar_cli *cli)
 	uar_err e;
 	int status;
 
-	if (args->option[UAR_OPT_DENY] && args->option[UAR_OPT_FOR_SESSION])
-		return uar_cli_fail(cli, UAR_EXIT_USAGE, "--deny and --for-session contradict");
-	if (!args->words && (args->option[UAR_OPT_DENY] || args->option[UAR_OPT_FOR_SESSION] ||
-			     args->option[UAR_OPT_REASON]))
-		return uar_cli_fail(cli, UAR_EXIT_USAGE, "name the run that is meant");
+	if (wrong)
+		return uar_cli_fail(cli, UAR_EXIT_USAGE, "%s", wrong);
 	if (!args->words)
 		return list_waiting(cli);
 	e = record_of(cli, &a, &error);
@@ -181,9 +256,12 @@ int uar_verb_approve(struct uar_cli *cli)
 	} else {
 		id = choose(uar_json_get(a.root, UAR_STR("actions")),
 			    args->words > 1 ? args->word[1] : NULL, &why);
-		status = id.n ? respond(cli, id)
-			      : uar_cli_fail(cli, UAR_EXIT_FAILED, "%.*s", (int)why.n - (why.n > 0),
-					     why.n ? why.p : "");
+		if (!id.n)
+			status = uar_cli_fail(cli, UAR_EXIT_FAILED, "%.*s",
+					      (int)why.n - (why.n > 0), why.n ? why.p : "");
+		else
+			status =
+				args->option[UAR_OPT_SHOW] ? show_input(cli, id) : respond(cli, id);
 	}
 	uar_remote_answer_fini(&a);
 	uar_buf_fini(&why);

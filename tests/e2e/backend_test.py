@@ -275,6 +275,17 @@ def whole_input():
         equal(s.http.get(third["input_url"]).body.decode(), deep)
         for path in (f"/api/runs/{run_id}/actions/4/input", "/api/runs/none/actions/1/input"):
             refused(s.http.get(path), 404, "NOT_FOUND")
+
+        def shown(*more, status=0):
+            p = run_uar("approve", run_id, *more, "--data", s.data)
+            equal(p.returncode, status, p.stderr)
+            return p.stdout + p.stderr
+        equal(shown("1", "--show"), text + "\n")
+        equal(shown("3", "--show"), deep + "\n")
+        equal(json.loads(shown(run_id + ".2", "--show", "--json")), {"action_id": run_id + ".2", "input": short})
+        check("name one" in shown("--show", status=1) and "not wait for that" in shown("4", "--show", status=1))
+        check("decides nothing" in shown("1", "--show", "--deny", status=2))
+        equal(len(s.record(run_id)["actions"]), 3, "nothing was decided")
         for n in (1, 2, 3):
             equal(s.respond(f"{run_id}.{n}").status, 200)
         equal(text_of(s.events(run_id)), "both")
@@ -283,6 +294,23 @@ def whole_input():
         equal(s.http.get(first["input_url"]).body.decode(), text)
         s.restart(user="somebody-else")
         refused(s.http.get(first["input_url"]), 404, "NOT_FOUND")
+
+
+@test("what_is_shown_to_who_decides_steers_no_terminal", "")
+def evil_input():
+    line = json.loads((ASK % (1, 1, "a")).split(" ", 1)[1])
+    line["request"]["input"] = {"file_path": "/tmp/x\u202egpj.exe", "content": "\x1b[2Jharmless\u2066"}
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as f, Shop({"claude": {
+            "script": TALK + ["cat " + f.name, "expect allow", "result"]}}) as s:
+        f.write(json.dumps(line, ensure_ascii=False) + "\n")
+        f.flush()
+        run_id = s.create("claude", "m")
+        s.asked(run_id)
+        p = run_uar("approve", run_id, "--show", "--data", s.data)
+        check("gpj.exe" in p.stdout and "harmless" in p.stdout, p)
+        check(not set("\u202e\u2066\x1b") & set(p.stdout), ascii(p.stdout))
+        equal(run_uar("approve", run_id, "--data", s.data).returncode, 0)
+        s.finish(run_id)
 
 
 @test("the_time_of_people_is_not_counted", "")
