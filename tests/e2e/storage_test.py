@@ -89,6 +89,23 @@ def disk_full():
             equal(check_session(s.session_events(live)), {live: True})
 
 
+@test("a_message_that_does_not_fit_beside_the_log_is_a_full_disk", "ERR-08")
+def blob_full():
+    """The log may still have room in its file when a large message has none."""
+    with SmallDisk("12m") as disk, Server(data=os.path.join(disk.path, "data")) as s:
+        equal(s.http.get("/ready").json, {"status": "ready"})
+        disk.fill()
+        large = {"agent_id": "echo", "inputs": {"message": "x" * 20000}, "idempotency_key": "k"}
+        refused(s.http.post("/api/runs", large), 507, "STORAGE_FULL")
+        a = s.http.get("/ready")
+        equal((a.status, a.json), (503, {"status": "storage full"}))
+        disk.free()
+        equal(s.http.get("/ready").json, {"status": "ready"}, "without a write")
+        a = s.http.post("/api/runs", large)
+        equal(a.status, 202, a.body)
+        equal(s.finish(a.json["run_id"])["status"], "succeeded")
+
+
 @test("a_full_disk_does_not_keep_a_run_from_being_stopped", "")
 def stop_on_full_disk():
     """The worker ends while the log can take nothing; the facts follow when it can."""

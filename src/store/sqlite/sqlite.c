@@ -168,14 +168,24 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 		return e;                                                                          \
 	}
 
+/* Bytes beside the database fill the disk, and meet a full one, as its rows do. */
+static void blob_written(struct sq_store *s, uar_err e, const struct uar_error *error)
+{
+	if (e == UAR_ESYNC)
+		sq_writer_break(&s->writer, error);
+	pthread_mutex_lock(&s->readers.lock);
+	if (!e || e == UAR_EDISKFULL)
+		s->blobs_full = e;
+	pthread_mutex_unlock(&s->readers.lock);
+}
+
 static void put_blob(struct sq_reader *rd, struct uar_blob_put *b)
 {
 	struct sq_store *s = rd->pool->store;
 
 	b->error = (struct uar_error){ 0 };
 	b->err = sq_blob_put(s->blobs_fd, &s->kept, b->bytes, b->sha256, &b->error);
-	if (b->err == UAR_ESYNC)
-		sq_writer_break(&s->writer, &b->error);
+	blob_written(s, b->err, &b->error);
 }
 
 static void get_blob(struct sq_reader *rd, struct uar_blob_get *b)
@@ -191,8 +201,7 @@ static void step_upload(struct sq_reader *rd, struct uar_upload_op *op)
 
 	op->error = (struct uar_error){ 0 };
 	sq_upload_step(s->blobs_fd, &s->kept, op);
-	if (op->err == UAR_ESYNC)
-		sq_writer_break(&s->writer, &op->error);
+	blob_written(s, op->err, &op->error);
 }
 
 READ_KIND(read, uar_read, sq_query_read)
@@ -328,6 +337,7 @@ static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
 {
 	struct sq_store *s = store_of(base);
 	struct sq_writer *w = &s->writer;
+	bool blobs_full;
 
 	pthread_mutex_lock(&w->lock);
 	*out = w->stats;
@@ -336,7 +346,10 @@ static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
 	pthread_mutex_unlock(&w->lock);
 	pthread_mutex_lock(&s->readers.lock);
 	out->reads = s->readers.reads;
+	blobs_full = s->blobs_full;
 	pthread_mutex_unlock(&s->readers.lock);
+	if (blobs_full && out->health == UAR_STORE_FINE)
+		out->health = UAR_STORE_FULL;
 	out->space = out->health != UAR_STORE_FULL || has_space(s);
 }
 

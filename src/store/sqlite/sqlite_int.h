@@ -345,6 +345,7 @@ struct sq_store {
 	struct uar_done *done;
 	struct sq_writer writer;
 	struct sq_readers readers;
+	bool blobs_full; /* the last one met a full disk; under the lock of readers */
 	struct sq_kept kept;
 	struct sq_sweep sweep;	  /* its reader's alone */
 	struct uar_arena scratch; /* of checks, on the loop */
