@@ -143,6 +143,22 @@ void call_break(struct uar_entry_call *c, uar_err code, const char *why)
 	call_end(c, &end);
 }
 
+void call_fail(struct uar_entry_call *c, const struct uar_entry_end *said, const char *why)
+{
+	struct uar_entry_end end = *said;
+	char text[512 + UAR_LIMIT_ERROR_TEXT]; /* a message has 500 at most */
+
+	if (!end.message.n) {
+		call_break(c, UAR_EINVALID, why);
+		return;
+	}
+	snprintf(text, sizeof text, "%.*s (%s)", UAR_FMT(end.message), why);
+	end.how = UAR_ENTRY_BROKE;
+	end.message = uar_str_c(text);
+	end.refs = NULL;
+	call_end(c, &end);
+}
+
 /* --- what it says --------------------------------------------------------------------- */
 
 uar_err call_check_result(struct uar_entry_call *c, const struct uar_json *result, char *why,

@@ -519,13 +519,22 @@ static bool told(struct job *j, const struct uarp_failure *f)
 	return good && end->code.p && end->message.p && end->details.p;
 }
 
-/* Whatever it says, the run ends: if need be without details, or without words. */
+/* Whatever it says, the run ends: if need be without details, code or words. */
 static void read_failure(struct job *j, const struct uarp_failure *f)
 {
 	struct uarp_failure brief = *f;
 
 	brief.details = NULL;
 	if (told(j, f) || told(j, &brief))
+		return;
+	brief.code = "PLUGIN_ERROR";
+	brief.message =
+		uar_arena_printf(
+			&j->arena, "%.*s (code must be visible ASCII)",
+			UAR_FMT(uar_str_utf8_prefix(
+				uar_str_c(f->message ? f->message : "the entry failed"), 400)))
+			.p;
+	if (brief.message && told(j, &brief))
 		return;
 	j->end.end = (struct uar_entry_end){
 		.how = UAR_ENTRY_BROKE,

@@ -296,20 +296,31 @@ static uar_err read_result(struct reader *r)
 	return e ? e : r->out->end.result.p ? UAR_OK : UAR_ENOMEM;
 }
 
-static uar_err read_error(struct reader *r)
+static uar_err read_code(struct reader *r, uar_str *out)
 {
-	struct uar_entry_end *end = &r->out->end;
-	uar_err e = read_refs(r);
-	uar_str code = UAR_STR("PLUGIN_ERROR");
+	uar_str code = *out;
+	uar_err e = read_text(r, "code", 63, &code);
 
-	if (!e)
-		e = read_text(r, "code", 63, &code);
 	if (!e && !uar_str_is_id(code))
 		e = refuse(r, UAR_EINVALID, "code", "must be visible ASCII");
 	if (!e)
-		e = read_text(r, "message", 4096, &end->message);
+		*out = code;
+	return e;
+}
+
+/* What can be read of it stays also when the rest is refused: the run has failed anyway. */
+static uar_err read_error(struct reader *r)
+{
+	struct uar_entry_end *end = &r->out->end;
+	uar_str code = UAR_STR("PLUGIN_ERROR");
+	uar_err e = read_text(r, "message", 4096, &end->message);
+
+	if (!e)
+		e = read_code(r, &code);
 	if (!e)
 		e = read_object(r, "details", UAR_LIMIT_EXPORT_METADATA, &end->details);
+	if (!e)
+		e = read_refs(r);
 	end->code = code;
 	end->message = uar_str_utf8_prefix(end->message, 500);
 	end->retryable = uar_json_bool(get(r, "retriable"), false);

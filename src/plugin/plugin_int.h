@@ -123,6 +123,8 @@ void call_send_start(struct uar_entry_call *c);
 /* The call is over: leaves its process, tells, gives its place to the next. */
 void call_end(struct uar_entry_call *c, const struct uar_entry_end *end);
 void call_break(struct uar_entry_call *c, uar_err code, const char *why);
+/* It said that it failed, and `why` not all of it could be taken. */
+void call_fail(struct uar_entry_call *c, const struct uar_entry_end *said, const char *why);
 /* Against the schema of the entry; why it does not fit. */
 uar_err call_check_result(struct uar_entry_call *c, const struct uar_json *result, char *why,
 			  size_t size);

@@ -388,8 +388,10 @@ static void on_bad_message(struct process *s, const struct uar_message *m,
 		return;
 	call_answered(c);
 	/* A run that ends in a way that cannot be understood has ended all the same. */
-	if (m->kind == UAR_MESSAGE_RESULT || m->kind == UAR_MESSAGE_ERROR)
+	if (m->kind == UAR_MESSAGE_RESULT)
 		call_break(c, UAR_EINVALID, uar_error_text(error));
+	else if (m->kind == UAR_MESSAGE_ERROR)
+		call_fail(c, &m->end, uar_error_text(error));
 }
 
 static void take_line(struct process *s, uar_str line)

@@ -223,15 +223,28 @@ static void send_end(struct plugin_worker *w, const struct uar_export *result)
 	rt_send(w->base.run, &c);
 }
 
+/* A run that fails anyway keeps its own reason. */
+static void refuse_foreign_refs(struct plugin_worker *w)
+{
+	w->end.refs = NULL;
+	if (w->end.how != UAR_ENTRY_FINISHED)
+		return;
+	w->end.how = UAR_ENTRY_BROKE;
+	w->end.code = UAR_STR("PLUGIN_ERROR");
+	w->end.message = UAR_STR("result_refs names an item that the run did not export");
+	w->end.details = UAR_STR_NONE;
+	w->end.retryable = false;
+}
+
 /* The queue says that everything before the end is on its way. */
 static void on_exports_done(void *ctx, const struct uar_export *result, uar_err e)
 {
 	struct plugin_worker *w = ctx;
 
+	if (!knows(w))
+		refuse_foreign_refs(w);
 	if (e)
 		fail(w, e, "the result could not be stored");
-	else if (!knows(w))
-		fail(w, UAR_ECHILD, "result_refs names an item that the run did not export");
 	else
 		send_end(w, result);
 }

@@ -56,6 +56,33 @@ plugin.run()
         equal(s.done(again)["status"], "succeeded")
 
 
+@test("items_that_are_not_the_runs_are_the_plugins_mistake", "ERR-04")
+def foreign_refs():
+    script = """
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    p = m.get("params", {})
+    if m.get("method") == "hello":
+        out = {"id": m["id"], "result": {"protocol": "1", "entries": ["e"]}}
+        print(json.dumps({"jsonrpc": "2.0", **out}), flush=True)
+    elif m.get("method") == "run.start":
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": {}}), flush=True)
+        end = {"run_id": p["run_id"], **p["args"]["end"]}
+        print(json.dumps({"jsonrpc": "2.0", "method": p["args"]["how"], "params": end}), flush=True)
+"""
+    with lab(script) as s:
+        r = s.play("e", {"how": "run.result", "end": {"result": 1, "result_refs": ["foreign"]}}, plugin="p")
+        equal((r["status"], r["error"]["code"], r["result_refs"]), ("failed", "PLUGIN_ERROR", []))
+        check("result_refs names an item" in r["error"]["message"] and not r["error"]["details"]["retriable"], r)
+        r = s.play("e", {"how": "run.error", "end": {"code": "QUOTA", "message": "no more", "result_refs": ["foreign"]}},
+                   plugin="p")
+        equal((r["error"]["code"], r["error"]["message"], r["result_refs"]), ("QUOTA", "no more", []))
+        for bad, why in (({"code": 7}, "code must be a string"), ({"details": 7}, "details must be an object")):
+            r = s.play("e", {"how": "run.error", "end": {"message": "no more", **bad}}, plugin="p")
+            equal((r["error"]["code"], r["error"]["message"]), ("PLUGIN_ERROR", f"no more ({why})"))
+
+
 @test("children_of_a_handler_read_and_write_nothing_of_the_protocol", "")
 def inheritance():
     script = WITH_SDK + """

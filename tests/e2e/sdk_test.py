@@ -200,6 +200,10 @@ def failures(sdk):
             "details": {"retriable": True, "plugin": {"left": 0}}}))
         r = s.play("fails", {"odd": True})
         equal((r["status"], r["error"]["code"]), ("failed", "QUOTA"), "whatever its details are")
+        for code in ("two words", "x" * 64, "\u00e4"):
+            r = s.play("fails", {"code": code})
+            equal((r["status"], r["error"]["code"]), ("failed", "PLUGIN_ERROR"))
+            check(r["error"]["message"].startswith("no more pages (code "), r["error"])
         for entry in ("raises", "typed", "unsound"):
             r = s.play(entry)
             equal((r["status"], r["error"]["code"]), ("failed", "PLUGIN_ERROR"), entry)

@@ -211,7 +211,8 @@ static int short_item(struct uarp_run *run)
 
 static int fails(struct uarp_run *run)
 {
-	struct uarp_failure f = { "QUOTA", "no more pages", "{\"left\": 0}", 1 };
+	struct uarp_failure f = { uarp_arg_str(run, "/code", "QUOTA"), "no more pages",
+				  "{\"left\": 0}", 1 };
 
 	if (uarp_arg_bool(run, "/odd", 0))
 		f.details = "{\"left\": none}";

@@ -120,7 +120,7 @@ def child(ctx, args):
 @plugin.entry("fails")
 async def fails(ctx, args):
     left = object() if args.get("odd") else 0
-    raise PluginError("no more pages", code="QUOTA", details={"left": left}, retriable=True)
+    raise PluginError("no more pages", code=args.get("code", "QUOTA"), details={"left": left}, retriable=True)
 
 
 @plugin.entry("raises")

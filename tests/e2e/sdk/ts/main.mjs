@@ -110,7 +110,7 @@ plugin.entry("child", async ({ run }) => {
 
 plugin.entry("fails", (_ctx, args) => {
     const left = /** @type {any} */ (args.odd ? 1n : 0);
-    throw new PluginError("no more pages", { code: "QUOTA", details: { left }, retriable: true });
+    throw new PluginError("no more pages", { code: args.code ?? "QUOTA", details: { left }, retriable: true });
 });
 
 plugin.entry("raises", () => {
