@@ -175,7 +175,7 @@ static void blob_written(struct sq_store *s, uar_err e, const struct uar_error *
 		sq_writer_break(&s->writer, error);
 	pthread_mutex_lock(&s->readers.lock);
 	if (!e || e == UAR_EDISKFULL)
-		s->blobs_full = e;
+		s->blobs_full = e == UAR_EDISKFULL;
 	pthread_mutex_unlock(&s->readers.lock);
 }
 
