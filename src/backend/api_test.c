@@ -6,8 +6,11 @@
 TEST(U05_kind_names, "LIB-25 LIB-26")
 {
 	static const char *const good[] = { "codex", "claude_code", "a", "a1_", "gemini_cli" };
-	static const char *const bad[] = { "",	  "1a",	 "_a",	     "a-b", "Codex",
-					   "a b", "a.b", "\xC3\xA9", "aB" };
+	static const uaa_str bad[] = { UAB_STR(""),	 UAB_STR("1a"),	      UAB_STR("_a"),
+				       UAB_STR("a-b"),	 UAB_STR("Codex"),    UAB_STR("a b"),
+				       UAB_STR("a.b"),	 UAB_STR("\xC3\xA9"), UAB_STR("a\xC3\xA9"),
+				       UAB_STR("a\xFF"), UAB_STR("aB"),	      UAB_STR("a\n"),
+				       UAB_STR("a\0b"),	 UAB_STR("a\0"),      UAB_NONE };
 	uaa_kind *k = NULL, *l = NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
@@ -18,7 +21,7 @@ TEST(U05_kind_names, "LIB-25 LIB-26")
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		uaa_error *e = NULL;
 
-		CHECK(uaa_kind_new(uaa_str_c(bad[i]), &k, &e) == UAA_E_INVALID_AGENT_KIND);
+		CHECK_MSG(uaa_kind_new(bad[i], &k, &e) == UAA_E_INVALID_AGENT_KIND, "kind %zu", i);
 		CHECK(uar_str_starts(uab_str(uaa_error_display(e)),
 				     UAR_STR("invalid agent kind: ")));
 		CHECK(uaa_error_message(e).ptr && !uaa_error_agent_kind(e).ptr);
@@ -163,10 +166,19 @@ TEST(U09_P01_unknown_backend_comes_first, "LIB-02")
 	uaa_run *run = NULL;
 	uaa_error *e = NULL;
 	uaa_request *blank = uaa_request_new();
+	uaa_controlled_run c = { 0 };
+	uaa_mcp_result *m = NULL;
+	uaa_mcp_request mr = { .struct_size = sizeof mr, .op = UAA_MCP_ADD }; /* without a name */
 
 	world_init(&w, NULL);
 	uaa_kind_new(uaa_str_c("nobody"), &k, NULL);
 	CHECK(uaa_gateway_run(w.gw, k, blank, &run, &e) == UAA_E_UNKNOWN_BACKEND);
+	CHECK_STR(uab_str(uaa_error_agent_kind(e)), "nobody");
+	uaa_error_unref(e);
+	CHECK(uaa_gateway_run_control(w.gw, k, blank, &c, &e) == UAA_E_UNKNOWN_BACKEND);
+	CHECK_STR(uab_str(uaa_error_agent_kind(e)), "nobody");
+	uaa_error_unref(e);
+	CHECK(uaa_gateway_mcp(w.gw, k, &mr, &m, &e) == UAA_E_UNKNOWN_BACKEND);
 	CHECK_STR(uab_str(uaa_error_agent_kind(e)), "nobody");
 	uaa_error_unref(e);
 	CHECK(uaa_gateway_run(w.gw, w.kind, blank, &run, &e) == UAA_E_INVALID_REQUEST);
@@ -193,8 +205,10 @@ TEST(U07_U21_U24_U25_P11_keys_are_gated, "LIB-03 LIB-51 CAP-02 CAP-04 CAP-05 CAP
 					   "agent_api.run ",
 					   "backend.toy.a\xC3\xA9" };
 	struct world w;
+	uaa_controlled_run c = { 0 };
 
 	world_init(&w, "backend.toy.a");
+	uaa_caps_add(w.fake.caps, uaa_str_c("agent_api.control.cancel.v1"));
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		uaa_request *r = uaa_request_new();
 		uaa_run *run = NULL;
@@ -208,10 +222,88 @@ TEST(U07_U21_U24_U25_P11_keys_are_gated, "LIB-03 LIB-51 CAP-02 CAP-04 CAP-05 CAP
 		CHECK_STR(uab_str(uaa_error_capability(e)), bad[i]);
 		CHECK_STR(uab_str(uaa_error_agent_kind(e)), "toy");
 		uaa_error_unref(e);
+		CHECK(uaa_gateway_run_control(w.gw, w.kind, r, &c, &e) ==
+		      UAA_E_UNSUPPORTED_CAPABILITY);
+		CHECK_STR(uab_str(uaa_error_capability(e)), bad[i]);
+		uaa_error_unref(e);
 		uaa_request_unref(r);
 	}
 	CHECK_INT(w.fake.runs, 0);
 	world_fini(&w);
+}
+
+/* A key is well formed or in no set, so a request with another one is refused. */
+TEST(U24_ill_formed_keys_are_in_no_set, "CAP-04 CAP-05")
+{
+	static const uaa_str bad[] = {
+		UAB_STR(""),
+		UAB_STR("nodot"),
+		UAB_STR("x.y"),
+		UAB_STR("agent_api"),
+		UAB_STR("agent_api."),
+		UAB_STR("agent_apix.y"),
+		UAB_STR("Agent_api.x"),
+		UAB_STR("agent_api.X"),
+		UAB_STR("agent_api.x "),
+		UAB_STR("agent_api.x\n"),
+		UAB_STR("agent_api.\xC3\xA9"),
+		UAB_STR("agent_api.a\0b"),
+		UAB_STR("agent_api.a/b"),
+		UAB_STR("1agent_api.x"),
+		UAB_STR("_agent_api.x"),
+		UAB_STR("backend."),
+		UAB_STR("backend.toy"),
+		UAB_STR("backend.toy."),
+		UAB_STR("backend..a"),
+		UAB_STR("backend.To.a"),
+		UAB_STR("backend.1a.a"),
+		UAB_STR("backend.a-b.c"),
+		UAB_NONE,
+	};
+	static const char *const good[] = { "agent_api.x", "agent_api.a-b_c.d1", "backend.toy.a",
+					    "backend.a_1.b.c-d" };
+	uaa_caps *c = uaa_caps_new();
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK_MSG(uaa_caps_add(c, bad[i]) == UAA_E_ARG, "key %zu is taken", i);
+	CHECK_INT(uaa_caps_count(c), 0);
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		CHECK_MSG(uaa_caps_add(c, uaa_str_c(good[i])) == UAA_OK, "%s", good[i]);
+	uaa_caps_unref(c);
+}
+
+/* Whatever a backend claims: options of another one are not its own. */
+TEST(U25_foreign_namespaces_are_refused, "CAP-06")
+{
+	static const struct {
+		const char *key;
+		bool own;
+	} cases[] = { { "backend.codex.a", false },
+		      { "backend.toys.a", false },
+		      { "backend.to.a", false },
+		      { "backend.toy.a", true },
+		      { "agent_api.x", true } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct world w;
+		uaa_run *run = NULL;
+		uaa_error *e = NULL;
+		uaa_status s;
+
+		world_init(&w, cases[i].key); /* it lists the key */
+		uaa_request_set_extension_json(w.req, uaa_str_c(cases[i].key), uaa_str_c("1"));
+		s = uaa_gateway_run(w.gw, w.kind, w.req, &run, &e);
+		CHECK_MSG(s == (cases[i].own ? UAA_OK : UAA_E_UNSUPPORTED_CAPABILITY), "%s: %d",
+			  cases[i].key, (int)s);
+		CHECK_INT(w.fake.runs, cases[i].own);
+		if (s == UAA_OK)
+			succeed(&w.fake, 0);
+		else
+			CHECK_STR(uab_str(uaa_error_capability(e)), cases[i].key);
+		uaa_error_unref(e);
+		uaa_run_unref(run);
+		world_fini(&w);
+	}
 }
 
 TEST(prompt_must_not_be_blank, "")

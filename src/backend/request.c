@@ -235,6 +235,15 @@ uaa_str uaa_request_extension(const uaa_request *r, uaa_str key)
 	return uab_pairs_get(&r->extensions, uab_str(key));
 }
 
+/* Options of a backend belong to its kind, whatever its set says. */
+static bool foreign(uar_str key, uar_str kind)
+{
+	uar_str rest = UAR_STR_NONE;
+
+	return uar_str_starts(key, UAR_STR("backend.")) &&
+	       !uar_str_eq(uar_str_cut(uar_str_from(key, 8), '.', &rest), kind);
+}
+
 uaa_status uab_request_gate(const uaa_request *r, uar_str kind, const uaa_caps *caps,
 			    uaa_error **error)
 {
@@ -243,8 +252,8 @@ uaa_status uab_request_gate(const uaa_request *r, uar_str kind, const uaa_caps *
 	for (size_t i = 0; i < r->extensions.n; i++) {
 		uaa_str key = r->extensions.at[i].name;
 
-		/* an ill-formed or foreign key is in no set: the same answer */
-		if (!uaa_caps_contains(caps, key))
+		/* an ill-formed key is in no set: the same answer */
+		if (!uaa_caps_contains(caps, key) || foreign(uab_str(key), kind))
 			return uab_fail(error, UAA_E_UNSUPPORTED_CAPABILITY, kind, uab_str(key));
 	}
 	return UAA_OK;
