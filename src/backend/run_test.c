@@ -82,29 +82,47 @@ TEST(P07_completion_waits_for_every_event, "LIB-10 LIB-11")
 	world_fini(&w);
 }
 
+static void say_number(struct world *w, int i)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%d", i);
+	say(&w->fake, text);
+}
+
+static bool next_is(uaa_run *run, int i)
+{
+	char text[32];
+	uaa_event *ev;
+
+	snprintf(text, sizeof text, "%d", i);
+	if (uaa_run_next(run, 0, &ev) != UAA_OK)
+		return false;
+	if (!uar_str_is(uab_str(uaa_event_text(ev)), text))
+		CHECK_STR(uab_str(uaa_event_text(ev)), text);
+	uaa_event_unref(ev);
+	return true;
+}
+
 TEST(P05_buffered_events_keep_their_order, "LIB-07 LIB-08 LIB-12")
 {
 	enum { N = 100000 };
 	struct world w;
 	uaa_run *run;
-	uaa_event *ev;
-	char text[32];
-	int i;
+	int i, read = 0;
 
 	world_init(&w, NULL);
 	run = start(&w);
 	for (i = 0; i < N; i++) { /* far more than fits in memory */
-		snprintf(text, sizeof text, "%d", i);
-		say(&w.fake, text);
+		say_number(&w, i);
+		if (i > N / 2 && i % 2) /* a reader who comes late and stays behind */
+			read += next_is(run, read);
 	}
+	CHECK_INT(read, N / 4);
 	succeed(&w.fake, 0);
-	for (i = 0; uaa_run_next(run, 0, &ev) == UAA_OK; i++) {
-		snprintf(text, sizeof text, "%d", i);
-		if (!uar_str_is(uab_str(uaa_event_text(ev)), text))
-			CHECK_STR(uab_str(uaa_event_text(ev)), text);
-		uaa_event_unref(ev);
-	}
-	CHECK_INT(i, N);
+	while (next_is(run, read))
+		read++;
+	CHECK_INT(read, N);
 	CHECK(uaa_run_wait(run, 0, NULL, NULL) == UAA_OK);
 	uaa_run_unref(run);
 	world_fini(&w);
@@ -191,43 +209,134 @@ TEST(the_descriptor_says_when_to_read, "")
 	world_fini(&w);
 }
 
+static uaa_controlled_run control(struct world *w)
+{
+	uaa_controlled_run c = { 0 };
+
+	world_init(w, "agent_api.control.cancel.v1");
+	CHECK(uaa_gateway_run_control(w->gw, w->kind, w->req, &c, NULL) == UAA_OK);
+	return c;
+}
+
+static void end(struct world *w, uaa_controlled_run *c)
+{
+	uaa_run_unref(c->run);
+	uaa_cancel_unref(c->cancel);
+	world_fini(w);
+}
+
+static void check_cancelled(uaa_run *run)
+{
+	uaa_error *e = NULL;
+
+	CHECK(uaa_run_wait(run, 0, NULL, &e) == UAA_E_BACKEND);
+	CHECK_STR(uab_str(uaa_error_display(e)), "backend error: cancelled");
+	uaa_error_unref(e);
+}
+
 TEST(K01_K03_K04_K05_cancel, "LIB-14")
 {
 	struct world w;
-	uaa_controlled_run c = { 0 };
+	uaa_controlled_run c = control(&w);
 	uaa_event *ev;
-	uaa_error *e = NULL;
 
-	world_init(&w, "agent_api.control.cancel.v1");
-	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &c, NULL) == UAA_OK);
 	say(&w.fake, "lost");
 	uaa_cancel_request(c.cancel);
 	uaa_cancel_request(c.cancel);
 	CHECK_INT(w.fake.cancels, 1);
 	say(&w.fake, "late");
 	CHECK(uaa_run_next(c.run, 0, &ev) == UAA_EOS);
-	CHECK(uaa_run_wait(c.run, 0, NULL, &e) == UAA_AGAIN);
+	CHECK(uaa_run_wait(c.run, 0, NULL, NULL) == UAA_AGAIN);
 	succeed(&w.fake, 0); /* success after cancel is still cancelled */
-	CHECK(uaa_run_wait(c.run, 0, NULL, &e) == UAA_E_BACKEND);
-	CHECK_STR(uab_str(uaa_error_display(e)), "backend error: cancelled");
-	uaa_error_unref(e);
-	uaa_run_unref(c.run);
-	uaa_cancel_unref(c.cancel);
-	world_fini(&w);
+	check_cancelled(c.run);
+	uaa_cancel_request(c.cancel);
+	CHECK_INT(w.fake.cancels, 1);
+	check_cancelled(c.run);
+	end(&w, &c);
+}
+
+/* Wherever they wait: at the reader, in memory or in the file. */
+TEST(K03_buffered_events_are_dropped, "LIB-14")
+{
+	static char big[60000];
+
+	memset(big, 'x', sizeof big - 1);
+	for (int read = 0; read <= 3; read++) {
+		struct world w;
+		uaa_controlled_run c = control(&w);
+		uaa_event *ev;
+
+		for (int i = 0; i < 10; i++)
+			say(&w.fake, "few");
+		for (int i = 0; i < read; i++) {
+			CHECK(uaa_run_next(c.run, 0, &ev) == UAA_OK);
+			uaa_event_unref(ev);
+		}
+		for (int i = 0; i < 40; i++)
+			say(&w.fake, big);
+		CHECK(c.run->q.spilled > 0);
+		uaa_cancel_request(c.cancel);
+		for (int i = 0; i < 40; i++)
+			say(&w.fake, big);
+		CHECK(uaa_run_next(c.run, 0, &ev) == UAA_EOS);
+		succeed(&w.fake, 0);
+		CHECK(uaa_run_next(c.run, 0, &ev) == UAA_EOS);
+		check_cancelled(c.run);
+		end(&w, &c);
+	}
+}
+
+/* A failure after the cancel, and an end that nobody has seen yet, both lose to it. */
+TEST(K04_cancelled_wins, "LIB-14")
+{
+	for (int before = 0; before < 2; before++)
+		for (int ok = 0; ok < 2; ok++) {
+			struct world w;
+			uaa_controlled_run c = control(&w);
+			uaa_event *ev;
+
+			if (!before)
+				uaa_cancel_request(c.cancel);
+			if (ok) {
+				succeed(&w.fake, 0);
+			} else {
+				uaa_producer_fail(w.fake.producer, UAB_STR("broken"));
+				uaa_producer_unref(w.fake.producer);
+			}
+			if (before)
+				uaa_cancel_request(c.cancel);
+			CHECK(uaa_run_next(c.run, 0, &ev) == UAA_EOS);
+			check_cancelled(c.run);
+			end(&w, &c);
+		}
 }
 
 TEST(K02_cancel_outlives_the_handle, "")
 {
 	struct world w;
-	uaa_controlled_run c = { 0 };
+	uaa_controlled_run c = control(&w);
+	uaa_cancel *second;
 
-	world_init(&w, "agent_api.control.cancel.v1");
-	CHECK(uaa_gateway_run_control(w.gw, w.kind, w.req, &c, NULL) == UAA_OK);
+	uaa_run_close_events(c.run); /* without the events it still stops the run */
+	CHECK_INT(w.fake.cancels, 0);
+	uaa_cancel_request(c.cancel);
+	CHECK_INT(w.fake.cancels, 1);
+	succeed(&w.fake, 0);
+	check_cancelled(c.run);
+	end(&w, &c);
+
+	c = control(&w);
 	uaa_run_unref(c.run);
 	uaa_cancel_request(c.cancel);
+	CHECK_INT(w.fake.cancels, 1);
+	second = uaa_cancel_ref(c.cancel);
+	CHECK_INT(c.cancel->run->refs, 3); /* the producer and two handles hold it */
 	succeed(&w.fake, 0);
+	CHECK_INT(c.cancel->run->refs, 2);
 	uaa_cancel_request(c.cancel);
 	uaa_cancel_unref(c.cancel);
+	uaa_cancel_request(second);
+	uaa_cancel_unref(second);
 	world_fini(&w);
 }
 
