@@ -89,26 +89,64 @@ static inline void check_secret(uaa_str s, const char *where)
 			  (int)s.len, s.ptr);
 }
 
-static inline void check_facet(uaa_str data)
+static inline bool one_of(uar_str s, const char *const *words)
 {
-	static const char *const keys[] = { "\"schema\":\"agent_api.tools.structured.v1\"",
-					    "\"backend_item_id\":",
-					    "\"thread_id\":",
-					    "\"turn_id\":",
-					    "\"kind\":",
-					    "\"phase\":",
-					    "\"status\":",
-					    "\"exit_code\":",
-					    "\"bytes\":{\"stdout\":",
-					    "\"stderr\":",
-					    "\"diff\":",
-					    "\"result\":",
-					    "\"tool_name\":",
-					    "\"tool_use_id\":" };
+	while (*words && !uar_str_is(s, *words))
+		words++;
+	return *words != NULL;
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		CHECK_MSG(contains(data, keys[i]), "facet lacks %s: %.*s", keys[i], (int)data.len,
-			  data.ptr ? data.ptr : "");
+static inline bool null_or_text(const struct uar_json *v)
+{
+	return v && (v->kind == UAR_JSON_NULL || (v->kind == UAR_JSON_STRING && v->text.n));
+}
+
+static inline uar_str word_of(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR_NONE);
+}
+
+static inline bool tool_ok(const struct uar_json *tool, bool call)
+{
+	static const char *const texts[] = { "backend_item_id", "thread_id", "turn_id", "tool_name",
+					     "tool_use_id" };
+	static const char *const calls[] = { "start", "delta", NULL };
+	static const char *const results[] = { "complete", "fail", NULL };
+	static const char *const states[] = { "pending", "running", "completed",
+					      "failed",	 "unknown", NULL };
+	const struct uar_json *code = uar_json_get(tool, UAR_STR("exit_code"));
+	bool ok = code && (code->kind == UAR_JSON_NULL || code->kind == UAR_JSON_INT);
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		ok = ok && null_or_text(uar_json_get(tool, uar_str_c(texts[i])));
+	return ok && word_of(tool, "kind").n && one_of(word_of(tool, "status"), states) &&
+	       one_of(word_of(tool, "phase"), call ? calls : results);
+}
+
+/* Every member of the facet, and nothing besides. */
+static inline bool facet_ok(const struct uar_json *j, bool call)
+{
+	static const char *const sums[] = { "stdout", "stderr", "diff", "result" };
+	const struct uar_json *tool = uar_json_get(j, UAR_STR("tool"));
+	const struct uar_json *bytes = uar_json_get(tool, UAR_STR("bytes"));
+	bool ok = bytes && j->count == 2 && tool->count == 10 && bytes->count == 4;
+
+	for (size_t i = 0; i < ARRAY_LEN(sums); i++)
+		ok = ok && uar_json_int(uar_json_get(bytes, uar_str_c(sums[i])), -1) >= 0;
+	return ok && uar_str_is(word_of(j, "schema"), "agent_api.tools.structured.v1") &&
+	       tool_ok(tool, call);
+}
+
+static inline void check_facet(uaa_str data, bool call)
+{
+	const struct uar_json *j = NULL;
+	struct uar_arena arena;
+
+	uar_arena_init(&arena, 0);
+	CHECK_MSG(data.ptr && uar_json_parse(uab_str(data), NULL, &arena, &j, NULL) == UAR_OK &&
+			  facet_ok(j, call),
+		  "not a facet: %.*s", (int)data.len, data.ptr ? data.ptr : "");
+	uar_arena_fini(&arena);
 }
 
 /* The rules that hold for every event of every backend. */
@@ -127,7 +165,7 @@ static inline void check_event(const uaa_event *ev)
 	check_secret(message, "message");
 	check_secret(data, "data");
 	if (k == UAA_EV_TOOL_CALL || k == UAA_EV_TOOL_RESULT)
-		check_facet(data);
+		check_facet(data, k == UAA_EV_TOOL_CALL);
 }
 
 static inline struct seen *collect(uaa_run *run)
@@ -164,6 +202,28 @@ static inline int count(const struct seen *s, uaa_event_kind kind, const char *m
 	for (int i = 0; i < s->n; i++)
 		n += uaa_event_get_kind(s->ev[i]) == kind &&
 		     (!message || contains(uaa_event_message(s->ev[i]), message));
+	return n;
+}
+
+/* Events that carry the session; nothing but a Status may. */
+static inline int with_session(const struct seen *s, const char *id)
+{
+	char want[1200];
+	int n = 0;
+
+	snprintf(want, sizeof want,
+		 "{\"schema\":\"agent_api.session.handle.v1\",\"session\":{\"id\":\"%s\"}}",
+		 id ? id : "");
+	for (int i = 0; i < s->n; i++) {
+		uaa_str data = uaa_event_data_json(s->ev[i]);
+
+		if (!contains(data, "agent_api.session.handle"))
+			continue;
+		n++;
+		CHECK_INT(uaa_event_get_kind(s->ev[i]), UAA_EV_STATUS);
+		if (id)
+			CHECK_STR(uab_str(data), want);
+	}
 	return n;
 }
 

@@ -210,15 +210,6 @@ static bool is_codex(const struct expected *e)
 	return e->file[0] == 'c' && e->file[1] == 'o';
 }
 
-static int with_session(const struct seen *s)
-{
-	int n = 0;
-
-	for (int i = 0; i < s->n; i++)
-		n += contains(uaa_event_data_json(s->ev[i]), "agent_api.session.handle.v1");
-	return n;
-}
-
 static void check_outcome(const struct expected *e, struct world *w)
 {
 	struct uab_map *m = &w->m->map;
@@ -241,8 +232,8 @@ static void check_outcome(const struct expected *e, struct world *w)
 	if (e->results >= 0)
 		CHECK_MSG(count(&w->seen, UAA_EV_TOOL_RESULT, NULL) == e->results, "%s: %d results",
 			  e->file, count(&w->seen, UAA_EV_TOOL_RESULT, NULL));
-	CHECK_MSG(with_session(&w->seen) == (strstr(e->file, "not_found") ? 0 : 1),
-		  "%s: session told %d times", e->file, with_session(&w->seen));
+	CHECK_MSG(with_session(&w->seen, NULL) == (strstr(e->file, "not_found") ? 0 : 1),
+		  "%s: session told %d times", e->file, with_session(&w->seen, NULL));
 	uar_buf_fini(&text);
 }
 
@@ -316,17 +307,108 @@ static struct world *one(bool codex, const char *text)
 
 TEST(S09_what_is_not_known_is_unknown, "")
 {
-	struct world *w = one(false, "{\"type\":\"from_the_future\",\"x\":\"SECRET\"}\n"
-				     "{\"type\":\"system\",\"subtype\":\"SECRET!\"}\n{}\n");
+	struct world *w =
+		one(false, "{\"type\":\"from_the_future\",\"x\":\"SECRET\"}\n"
+			   "{\"type\":\"system\",\"subtype\":\"SECRET!\"}\n{}\n"
+			   "{\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"content\":["
+			   "{\"type\":\"hologram\",\"text\":\"SECRET\"}]}}\n"
+			   "{\"type\":7}\n");
 
-	CHECK_INT(count(&w->seen, UAA_EV_UNKNOWN, NULL), 3);
+	CHECK_INT(count(&w->seen, UAA_EV_UNKNOWN, NULL), 5);
+	CHECK_INT(w->seen.n, 5);
 	for (int i = 0; i < w->seen.n; i++)
 		check_event(w->seen.ev[i]);
 	world_free(w);
 	w = one(true, "{\"type\":\"later.kind\"}\n{\"type\":\"item.completed\",\"item\":{\"type\":"
-		      "\"new\"}}\n");
-	CHECK_INT(count(&w->seen, UAA_EV_UNKNOWN, NULL), 2);
+		      "\"new\",\"text\":\"SECRET\"}}\n{\"x\":\"SECRET\"}\n");
+	CHECK_INT(count(&w->seen, UAA_EV_UNKNOWN, NULL), 3);
+	CHECK_INT(w->seen.n, 3);
+	for (int i = 0; i < w->seen.n; i++)
+		check_event(w->seen.ev[i]);
 	world_free(w);
+}
+
+/* Everything a tool was given or gave, and everything a CLI remarks, says SECRET. */
+TEST(S06_S08_payload_stays_out, "LIB-41 LIB-43")
+{
+	static const char *const streams[] = {
+		"{\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"content\":[{\"type\":\"tool_"
+		"use\","
+		"\"id\":\"t\",\"name\":\"Bash\",\"input\":{\"command\":\"SECRET\"}},"
+		"{\"type\":\"thinking\",\"thinking\":\"SECRET\"}]}}\n"
+		"{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\",\"tool_use_"
+		"id\":"
+		"\"t\",\"content\":\"SECRET\"}]},\"tool_use_result\":{\"stdout\":\"SECRET\","
+		"\"stderr\":"
+		"\"SECRET\"}}\n"
+		"{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\",\"tool_use_"
+		"id\":"
+		"\"u\",\"is_error\":true,\"content\":[{\"type\":\"text\",\"text\":\"SECRET\"}]}]}}"
+		"\n"
+		"{\"type\":\"user\",\"message\":{\"content\":\"SECRET\"}}\n"
+		"{\"type\":\"system\",\"subtype\":\"api_retry\",\"error\":\"SECRET\",\"message\":"
+		"\"SECRET\"}\n"
+		"{\"type\":\"system\",\"subtype\":\"informational\",\"content\":\"SECRET\"}\n"
+		"{\"type\":\"system\",\"subtype\":\"permission_denied\",\"message\":\"SECRET\"}\n"
+		"{\"type\":\"system\",\"subtype\":\"other_name\",\"error\":\"SECRET\",\"text\":"
+		"\"SECRET\"}\n"
+		"{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"x\":\"SECRET\"}}\n",
+		"{\"type\":\"item.started\",\"item\":{\"id\":\"t\",\"type\":\"command_execution\","
+		"\"command\":\"SECRET\"}}\n"
+		"{\"type\":\"item.completed\",\"item\":{\"id\":\"t\",\"type\":\"command_"
+		"execution\","
+		"\"command\":\"SECRET\",\"aggregated_output\":\"SECRET\",\"exit_code\":0}}\n"
+		"{\"type\":\"item.completed\",\"item\":{\"id\":\"f\",\"type\":\"file_change\","
+		"\"changes\":[{\"path\":\"SECRET\",\"kind\":\"add\"}]}}\n"
+		"{\"type\":\"item.completed\",\"item\":{\"id\":\"c\",\"type\":\"mcp_tool_call\","
+		"\"tool\":\"t\",\"arguments\":{\"a\":\"SECRET\"},\"error\":{\"message\":\"SECRET\"}"
+		","
+		"\"result\":{\"content\":[{\"text\":\"SECRET\"}]}}}\n"
+		"{\"type\":\"item.completed\",\"item\":{\"id\":\"s\",\"type\":\"web_search\","
+		"\"query\":\"SECRET\"}}\n"
+		"{\"type\":\"item.completed\",\"item\":{\"id\":\"r\",\"type\":\"reasoning\","
+		"\"text\":\"SECRET\"}}\n"
+		"{\"type\":\"item.completed\",\"item\":{\"id\":\"l\",\"type\":\"todo_list\","
+		"\"items\":[{\"text\":\"SECRET\"}]}}\n"
+		"{\"type\":\"item.completed\",\"item\":{\"id\":\"e\",\"type\":\"error\","
+		"\"message\":\"SECRET\"}}\n"
+		"{\"type\":\"error\",\"message\":\"SECRET\"}\n",
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct world *w = one(i, streams[i]);
+
+		CHECK(count(&w->seen, UAA_EV_TOOL_CALL, NULL) >= 1);
+		CHECK_INT(count(&w->seen, UAA_EV_TOOL_RESULT, NULL), i ? 4 : 2);
+		CHECK_INT(count(&w->seen, UAA_EV_TEXT_OUTPUT, NULL), 0);
+		for (int k = 0; k < w->seen.n; k++)
+			check_event(w->seen.ev[k]);
+		world_free(w);
+	}
+}
+
+/* A name so long that the facet is too large: the whole of it is replaced. */
+TEST(S04_a_facet_too_large_is_replaced, "LIB-43")
+{
+	static char text[70100];
+
+	for (int n = 60000; n <= 70000; n += 10000) {
+		int at = snprintf(text, sizeof text,
+				  "{\"type\":\"item.started\",\"item\":{\"id\":\"t\",\"type\":"
+				  "\"mcp_tool_call\",\"tool\":\"");
+		struct world *w;
+
+		memset(text + at, 'x', (size_t)(n - at));
+		snprintf(text + n, sizeof text - (size_t)n, "\"}}\n");
+		w = one(true, text);
+		CHECK_INT(w->seen.n, 1);
+		if (n == 60000)
+			check_event(w->seen.ev[0]);
+		else
+			CHECK_STR(uab_str(uaa_event_data_json(w->seen.ev[0])),
+				  "{\"dropped\":{\"reason\":\"oversize\"}}");
+		world_free(w);
+	}
 }
 
 TEST(H01_H03_session_ids, "")
@@ -337,18 +419,29 @@ TEST(H01_H03_session_ids, "")
 	w = one(true, "{\"type\":\"thread.started\",\"thread_id\":\"  \"}\n"
 		      "{\"type\":\"thread.started\",\"thread_id\":\" a \"}\n"
 		      "{\"type\":\"thread.started\",\"thread_id\":\"b\"}\n");
-	CHECK_INT(with_session(&w->seen), 1);
+	CHECK_INT(with_session(&w->seen, "a"), 1);
 	CHECK_STR(uar_str_c(w->m->map.session), "a");
 	world_free(w);
 	for (int n = 1024; n <= 1025; n++) {
 		int at = snprintf(text, sizeof text,
 				  "{\"type\":\"thread.started\",\"thread_id\":\"");
+		struct uar_buf twice = uar_buf_make(8192), data = uar_buf_make(8192);
 
 		memset(text + at, 'x', (size_t)n);
 		snprintf(text + at + n, sizeof text - (size_t)(at + n), "\"}\n");
-		w = one(true, text);
-		CHECK_INT(with_session(&w->seen), n == 1024);
+		uar_buf_printf(&twice, "%s%s", text, text);
+		w = feed(true, uar_buf_str(&twice), 0, twice.n);
+		CHECK_INT(with_session(&w->seen, NULL), n == 1024);
 		CHECK_INT(count(&w->seen, UAA_EV_STATUS, "session id too long"), n == 1025);
+		/* whole in both places or in none */
+		CHECK(uab_completion_data(&w->m->map, &data) == (n == 1024));
+		text[at + n] = 0;
+		if (n == 1024) {
+			CHECK_INT(with_session(&w->seen, text + at), 1);
+			CHECK(contains(uab_pub(uar_buf_str(&data)), text + at));
+		}
+		uar_buf_fini(&data);
+		uar_buf_fini(&twice);
 		world_free(w);
 	}
 }
