@@ -61,7 +61,7 @@ extern "C" {
 #endif
 
 #define UAA_ABI_MAJOR 1
-#define UAA_ABI_MINOR 0
+#define UAA_ABI_MINOR 1
 
 /* What a call says. 1..5 are the contract's errors; 100 and up exist in C only. */
 typedef enum uaa_status {
@@ -76,6 +76,25 @@ typedef enum uaa_status {
 	UAA_E_NOMEM = 102,		  /* out of memory */
 	UAA_E_ARG = 103			  /* NULL or nonsense where a value is required */
 } uaa_status;
+
+/* Why a run failed, as far as it is known; its message says the same in words. Later
+ * versions may know more. */
+typedef enum uaa_cause {
+	UAA_CAUSE_UNKNOWN = 0,
+	UAA_CAUSE_CANCELLED = 1,
+	UAA_CAUSE_TIMEOUT = 2,	   /* the run's, or a silence that lasted too long */
+	UAA_CAUSE_AUTH = 3,	   /* the provider does not accept the credentials */
+	UAA_CAUSE_RATE = 4,	   /* the provider asks to slow down */
+	UAA_CAUSE_MODEL = 5,	   /* the model was refused */
+	UAA_CAUSE_CONTEXT = 6,	   /* too much for the model */
+	UAA_CAUSE_TURNS = 7,	   /* as many turns as it may take */
+	UAA_CAUSE_PROVIDER = 8,	   /* another failure of the provider */
+	UAA_CAUSE_TURN = 9,	   /* the agent says that it failed, and not why */
+	UAA_CAUSE_NO_SESSION = 10, /* what was to be continued is not there */
+	UAA_CAUSE_SESSION_IN_USE = 11,
+	UAA_CAUSE_NO_PROGRAM = 12,  /* the program was not found */
+	UAA_CAUSE_NO_DIRECTORY = 13 /* its working directory cannot be entered */
+} uaa_cause;
 
 typedef enum uaa_event_kind {
 	UAA_EV_TEXT_OUTPUT = 1, /* text: set, message: absent */
@@ -164,6 +183,8 @@ UAA_API void uaa_caps_unref(uaa_caps *caps);
 
 /* Which of the five kinds it is. */
 UAA_API uaa_status uaa_error_code(const uaa_error *error);
+/* Of UAA_E_BACKEND; UAA_CAUSE_UNKNOWN for the others and for NULL. */
+UAA_API uaa_cause uaa_error_cause(const uaa_error *error);
 /* The fields of its kind; absent for the others: agent_kind (unknown backend,
  * unsupported capability), capability (unsupported capability), message (the rest). */
 UAA_API uaa_str uaa_error_agent_kind(const uaa_error *error);

@@ -88,7 +88,7 @@ static void open_target(struct uab_acp *c, uar_str id)
 	else if (fork ? !c->can_fork : !c->can_resume && !c->can_load)
 		lacks(c, fork ? "session fork" : "session resume");
 	else if (!fork && c->take && !c->take(c->ctx, uar_str_c(c->target)))
-		uab_failed(&c->map, "session in use");
+		uab_failed_as(&c->map, UAA_CAUSE_SESSION_IN_USE, "session in use");
 	else
 		ask_session(c, fork	       ? "session/fork"
 			       : c->can_resume ? "session/resume"

@@ -118,7 +118,7 @@ static bool choose_session(struct uab_cli_job *job, struct uab_map *m)
 	}
 	if ((s == UAB_RESUME_ID || s == UAB_RESUME_LAST) &&
 	    !uab_session_take(job, job->opt.session_id)) {
-		uab_failed(m, "session in use");
+		uab_failed_as(m, UAA_CAUSE_SESSION_IN_USE, "session in use");
 		return false;
 	}
 	return true;

@@ -236,11 +236,41 @@ static inline uar_str all_text(const struct seen *s, struct uar_buf *b)
 	return uar_buf_str(b);
 }
 
+/* What the words of a failure mean to a program. */
+static inline uaa_cause cause_in(const char *message)
+{
+	static const struct {
+		const char *part;
+		uaa_cause cause;
+	} rows[] = {
+		{ "cancelled", UAA_CAUSE_CANCELLED },
+		{ "timeout", UAA_CAUSE_TIMEOUT },
+		{ "authentication failed", UAA_CAUSE_AUTH },
+		{ "rate limited", UAA_CAUSE_RATE },
+		{ "model rejected", UAA_CAUSE_MODEL },
+		{ "context window", UAA_CAUSE_CONTEXT },
+		{ "max turns", UAA_CAUSE_TURNS },
+		{ "provider error", UAA_CAUSE_PROVIDER },
+		{ "turn failed", UAA_CAUSE_TURN },
+		{ "session not found", UAA_CAUSE_NO_SESSION },
+		{ "no session found", UAA_CAUSE_NO_SESSION },
+		{ "session in use", UAA_CAUSE_SESSION_IN_USE },
+		{ "program not found", UAA_CAUSE_NO_PROGRAM },
+		{ "spawn failed: working directory", UAA_CAUSE_NO_DIRECTORY },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (strstr(message, rows[i].part))
+			return rows[i].cause;
+	return UAA_CAUSE_UNKNOWN;
+}
+
 static inline void check_error(const struct seen *s, const char *message)
 {
 	CHECK_INT(s->status, UAA_E_BACKEND);
 	if (s->error)
 		CHECK_STR(uab_str(uaa_error_message(s->error)), message);
+	CHECK_INT(uaa_error_cause(s->error), cause_in(message));
 }
 
 /* Until the agent is gone, whoever reads or does not. */

@@ -111,7 +111,7 @@ static void go_on_with(struct uab_codex_app *c, uar_str id)
 	if (c->list_only)
 		c->map.outcome = UAB_DONE; /* of the look-up, not of the run */
 	else if (resume && c->take && !c->take(c->ctx, uar_str_c(c->target)))
-		uab_failed(&c->map, "session in use");
+		uab_failed_as(&c->map, UAA_CAUSE_SESSION_IN_USE, "session in use");
 	else
 		ask_thread(c);
 }

@@ -148,7 +148,7 @@ static struct uab_map *run_exec(struct uab_drive *d, struct uab_cli_job *job)
 	((struct uab_codex_exec *)(void *)m)->fresh = job->opt.select == UAB_NEW;
 	uab_warn_external(job, m);
 	if (resuming(job) && !uab_session_take(job, job->opt.session_id)) {
-		uab_failed(m, "session in use");
+		uab_failed_as(m, UAA_CAUSE_SESSION_IN_USE, "session in use");
 		return m;
 	}
 	exec_args(job);

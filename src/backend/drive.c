@@ -193,9 +193,10 @@ static void conclude(struct uab_drive *d, struct uab_map *m)
 				     m->has_final && !m->final.err ? uab_pub(uar_buf_str(&m->final))
 								   : UAB_NONE,
 				     has_data ? uab_pub(uar_buf_str(&data)) : UAB_NONE);
+	} else if (m->outcome == UAB_FAILED) {
+		uab_producer_fail(d->producer, m->cause, uaa_str_c(m->error));
 	} else {
-		uaa_producer_fail(d->producer, m->outcome == UAB_FAILED ? uaa_str_c(m->error)
-									: UAB_STR("cancelled"));
+		uab_producer_fail(d->producer, UAA_CAUSE_CANCELLED, UAB_STR("cancelled"));
 	}
 	uar_buf_fini(&data);
 }

@@ -4,6 +4,7 @@
 struct uaa_error {
 	atomic_int refs;
 	uaa_status code;
+	uaa_cause cause;
 	struct uar_buf kind, what, display;
 };
 
@@ -85,6 +86,20 @@ static uaa_str field(const struct uar_buf *b)
 uaa_status uaa_error_code(const uaa_error *e)
 {
 	return e ? e->code : UAA_E_NOMEM;
+}
+
+uaa_cause uaa_error_cause(const uaa_error *e)
+{
+	return e ? e->cause : UAA_CAUSE_UNKNOWN;
+}
+
+uaa_error *uab_error_caused(uaa_cause cause, uaa_str message)
+{
+	uaa_error *e = uaa_error_new(UAA_E_BACKEND, UAB_NONE, message);
+
+	if (e)
+		e->cause = cause;
+	return e;
 }
 
 uaa_str uaa_error_agent_kind(const uaa_error *e)

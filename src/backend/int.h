@@ -56,6 +56,8 @@ bool uab_is_uuid(uar_str s);
 bool uab_has_nul(uar_str s);
 
 /* --- error.c --- */
+/* UAA_E_BACKEND; NULL when out of memory. */
+uaa_error *uab_error_caused(uaa_cause cause, uaa_str message);
 uaa_status uab_fail(uaa_error **out, uaa_status code, uar_str kind, uar_str what);
 uaa_status uab_invalid(uaa_error **out, const char *message);
 
@@ -194,6 +196,7 @@ void uab_run_end_events(uaa_run *run);
 void uab_run_cork(uaa_run *run);
 void uab_run_uncork(uaa_run *run);
 bool uab_run_cancelled(uaa_run *run);
+void uab_producer_fail(uaa_producer *p, uaa_cause cause, uaa_str message);
 void uab_producer_fail_termination(uaa_producer *p);
 void uab_cancel(uaa_run *run);
 uaa_cancel *uab_cancel_new(uaa_run *run);

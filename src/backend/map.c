@@ -383,21 +383,38 @@ void uab_done(struct uab_map *m)
 	uab_status(m, "completed");
 }
 
-void uab_failed(struct uab_map *m, const char *fmt, ...)
+/* The first failure counts. */
+static void fail(struct uab_map *m, uaa_cause cause, const char *fmt, va_list ap)
 {
 	uaa_event_spec s = { .kind = UAA_EV_ERROR, .channel = UAB_STR("error") };
-	va_list ap;
 
 	if (m->outcome == UAB_FAILED)
 		return;
 	close_tools(m);
 	m->outcome = UAB_FAILED;
+	m->cause = cause;
 	uab_final_clear(m);
-	va_start(ap, fmt);
 	vsnprintf(m->error, sizeof m->error, fmt, ap);
-	va_end(ap);
 	s.message = uaa_str_c(m->error);
 	m->port->emit(m->port->ctx, &s, true);
+}
+
+void uab_failed(struct uab_map *m, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fail(m, UAA_CAUSE_UNKNOWN, fmt, ap);
+	va_end(ap);
+}
+
+void uab_failed_as(struct uab_map *m, uaa_cause cause, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fail(m, cause, fmt, ap);
+	va_end(ap);
 }
 
 void uab_failed_cause(struct uab_map *m, enum uab_cause cause, int64_t http)
@@ -407,30 +424,38 @@ void uab_failed_cause(struct uab_map *m, enum uab_cause cause, int64_t http)
 	if (cause == UAB_CAUSE_OTHER && http == 429)
 		cause = UAB_CAUSE_RATE;
 	switch (cause) {
-	case UAB_CAUSE_AUTH: uab_failed(m, "authentication failed"); return;
+	case UAB_CAUSE_AUTH: uab_failed_as(m, UAA_CAUSE_AUTH, "authentication failed"); return;
 	case UAB_CAUSE_MODEL:
 		if (m->model_given)
-			uab_failed(m,
-				   "%s backend error: model rejected by runtime (details redacted)",
-				   m->kind);
+			uab_failed_as(
+				m, UAA_CAUSE_MODEL,
+				"%s backend error: model rejected by runtime (details redacted)",
+				m->kind);
 		else
-			uab_failed(m, "model rejected by runtime (details redacted)");
+			uab_failed_as(m, UAA_CAUSE_MODEL,
+				      "model rejected by runtime (details redacted)");
 		return;
-	case UAB_CAUSE_RATE: uab_failed(m, "rate limited"); return;
-	case UAB_CAUSE_TURNS: uab_failed(m, "max turns reached"); return;
-	case UAB_CAUSE_CONTEXT: uab_failed(m, "context window exceeded"); return;
-	case UAB_CAUSE_SERVER: uab_failed(m, "provider error: server failure"); return;
+	case UAB_CAUSE_RATE: uab_failed_as(m, UAA_CAUSE_RATE, "rate limited"); return;
+	case UAB_CAUSE_TURNS: uab_failed_as(m, UAA_CAUSE_TURNS, "max turns reached"); return;
+	case UAB_CAUSE_CONTEXT:
+		uab_failed_as(m, UAA_CAUSE_CONTEXT, "context window exceeded");
+		return;
+	case UAB_CAUSE_SERVER:
+		uab_failed_as(m, UAA_CAUSE_PROVIDER, "provider error: server failure");
+		return;
 	case UAB_CAUSE_OTHER: break;
 	}
 	if (http > 0)
-		uab_failed(m, "provider error: http=%lld", (long long)http);
+		uab_failed_as(m, UAA_CAUSE_PROVIDER, "provider error: http=%lld", (long long)http);
 	else
-		uab_failed(m, "%s backend error: turn failed (details redacted)", m->kind);
+		uab_failed_as(m, UAA_CAUSE_TURN, "%s backend error: turn failed (details redacted)",
+			      m->kind);
 }
 
 void uab_not_found(struct uab_map *m)
 {
-	uab_failed(m, "%s", m->resume_by_id ? "session not found" : "no session found");
+	uab_failed_as(m, UAA_CAUSE_NO_SESSION, "%s",
+		      m->resume_by_id ? "session not found" : "no session found");
 }
 
 void uab_exit_failure(struct uab_map *m, int st)

@@ -64,6 +64,7 @@ struct uab_map {
 	enum uab_outcome outcome;
 	bool heard;	 /* at least one message */
 	char error[512]; /* when failed */
+	uaa_cause cause;
 	bool has_final;
 	struct uar_buf final;
 	char session[UAA_MAX_SESSION_ID + 1];
@@ -124,6 +125,7 @@ void uab_dispatch(struct uab_map *m, const struct uab_handler *rows, size_t coun
 /* The end, once: success, or failure with its one Error event. */
 void uab_done(struct uab_map *m);
 void uab_failed(struct uab_map *m, const char *fmt, ...) UAR_PRINTF(2, 3);
+void uab_failed_as(struct uab_map *m, uaa_cause cause, const char *fmt, ...) UAR_PRINTF(3, 4);
 /* By typed cause only. */
 enum uab_cause {
 	UAB_CAUSE_OTHER,

@@ -223,7 +223,8 @@ static void stop(struct loop *l, bool politely)
 
 static void time_out(struct loop *l, const char *why)
 {
-	uab_failed(l->m, "%s backend error: %s (details redacted when unsafe)", l->m->kind, why);
+	uab_failed_as(l->m, UAA_CAUSE_TIMEOUT,
+		      "%s backend error: %s (details redacted when unsafe)", l->m->kind, why);
 	uab_run_end_events(l->d->run);
 	stop(l, false);
 }
@@ -337,9 +338,11 @@ static void round_trip(struct loop *l)
 static void spawn_failed(struct uab_map *m, int phase, int e)
 {
 	if (phase == UAB_PHASE_CHDIR)
-		uab_failed(m, "%s backend error: spawn failed: working directory", m->kind);
+		uab_failed_as(m, UAA_CAUSE_NO_DIRECTORY,
+			      "%s backend error: spawn failed: working directory", m->kind);
 	else if (phase == UAB_PHASE_EXEC && e == ENOENT)
-		uab_failed(m, "%s backend error: spawn failed: program not found", m->kind);
+		uab_failed_as(m, UAA_CAUSE_NO_PROGRAM,
+			      "%s backend error: spawn failed: program not found", m->kind);
 	else
 		uab_failed(m, "%s backend error: spawn failed: errno=%d", m->kind, e);
 }

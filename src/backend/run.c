@@ -215,7 +215,7 @@ static void settle(uaa_run *run)
 			uaa_completion_unref(run->completion);
 			run->completion = NULL;
 			uaa_error_unref(run->error);
-			run->error = uaa_error_new(UAA_E_BACKEND, UAB_NONE, UAB_STR("cancelled"));
+			run->error = uab_error_caused(UAA_CAUSE_CANCELLED, UAB_STR("cancelled"));
 		}
 		uab_queue_clear(&run->q);
 	}
@@ -616,9 +616,14 @@ void uaa_producer_succeed(uaa_producer *p, int wait_status, uaa_str final_text, 
 	finish(p->run, completion_new(wait_status, final_text, data_json), NULL, false);
 }
 
+void uab_producer_fail(uaa_producer *p, uaa_cause cause, uaa_str message)
+{
+	finish(p->run, NULL, uab_error_caused(cause, message), false);
+}
+
 void uaa_producer_fail(uaa_producer *p, uaa_str message)
 {
-	finish(p->run, NULL, uaa_error_new(UAA_E_BACKEND, UAB_NONE, message), false);
+	uab_producer_fail(p, UAA_CAUSE_UNKNOWN, message);
 }
 
 void uab_producer_fail_termination(uaa_producer *p)

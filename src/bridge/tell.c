@@ -306,23 +306,22 @@ void bridge_tell(struct uar_agent_call *c, const uaa_event *ev)
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-/* By the fixed texts of the library, of which some begin with the agent's kind. */
 static const struct {
-	const char *part, *code, *category;
-	bool retryable;
+	const char *code, *category;
+	bool final; /* asking again does not help */
 } causes[] = {
-	{ "rate limited", "RATE_LIMITED", "provider_error", true },
-	{ "timeout", "TIMEOUT", "timeout", true },
-	{ "authentication failed", "PROVIDER_ERROR", "provider_error", false },
-	{ "model rejected", "PROVIDER_ERROR", "provider_error", false },
-	{ "provider error", "PROVIDER_ERROR", "provider_error", true },
-	{ "context window exceeded", "PROVIDER_ERROR", "provider_error", false },
-	{ "max turns reached", "PROVIDER_ERROR", "provider_error", false },
-	{ "turn failed", "PROVIDER_ERROR", "provider_error", true },
-	{ "session not found", "NOT_FOUND", "execution", false },
-	{ "no session found", "NOT_FOUND", "execution", false },
-	{ "session in use", "CONFLICT", "execution", true },
-	{ "invalid", "VALIDATION_ERROR", "execution", false },
+	[UAA_CAUSE_TIMEOUT] = { "TIMEOUT", "timeout", false },
+	[UAA_CAUSE_AUTH] = { "PROVIDER_ERROR", "provider_error", true },
+	[UAA_CAUSE_RATE] = { "RATE_LIMITED", "provider_error", false },
+	[UAA_CAUSE_MODEL] = { "PROVIDER_ERROR", "provider_error", true },
+	[UAA_CAUSE_CONTEXT] = { "PROVIDER_ERROR", "provider_error", true },
+	[UAA_CAUSE_TURNS] = { "PROVIDER_ERROR", "provider_error", true },
+	[UAA_CAUSE_PROVIDER] = { "PROVIDER_ERROR", "provider_error", false },
+	[UAA_CAUSE_TURN] = { "PROVIDER_ERROR", "provider_error", false },
+	[UAA_CAUSE_NO_SESSION] = { "NOT_FOUND", "execution", true },
+	[UAA_CAUSE_SESSION_IN_USE] = { "CONFLICT", "execution", false },
+	[UAA_CAUSE_NO_PROGRAM] = { "TRANSPORT_ERROR", "execution", true },
+	[UAA_CAUSE_NO_DIRECTORY] = { "TRANSPORT_ERROR", "execution", true },
 };
 
 /* The library names no program; who set it up may know which one it is, but not where. */
@@ -346,24 +345,21 @@ static uar_str name_program(struct uar_agent_call *c)
 	return text.p ? text : UAR_STR("its program was not found");
 }
 
-static void explain(struct uar_agent_call *c, uar_str message, struct uar_agent_end *end)
+static void explain(struct uar_agent_call *c, const uaa_error *error, uar_str message,
+		    struct uar_agent_end *end)
 {
-	end->code = UAR_STR("TRANSPORT_ERROR");
-	end->category = UAR_STR("execution");
-	end->message = message;
-	end->retryable = true;
-	for (size_t i = 0; i < ARRAY_LEN(causes); i++)
-		if (message.n && strstr(message.p, causes[i].part)) {
-			end->code = uar_str_c(causes[i].code);
-			end->category = uar_str_c(causes[i].category);
-			end->retryable = causes[i].retryable;
-			return;
-		}
-	if (uar_str_ends(message, UAR_STR("spawn failed: program not found"))) {
-		end->message = name_program(c);
-		end->retryable = false;
-	} else if (uar_str_ends(message, UAR_STR("spawn failed: working directory"))) {
-		end->message = UAR_STR("its working directory is not there, or not for it");
+	uaa_cause cause = uaa_error_cause(error);
+	bool known = (size_t)cause < ARRAY_LEN(causes) && causes[cause].code;
+
+	end->code = known ? uar_str_c(causes[cause].code) : UAR_STR("TRANSPORT_ERROR");
+	end->category = known ? uar_str_c(causes[cause].category) : UAR_STR("execution");
+	end->retryable = !known || !causes[cause].final;
+	end->message = cause == UAA_CAUSE_NO_PROGRAM ? name_program(c)
+		       : cause == UAA_CAUSE_NO_DIRECTORY
+			       ? UAR_STR("its working directory is not there, or not for it")
+			       : message;
+	if (error && uaa_error_code(error) == UAA_E_INVALID_REQUEST) {
+		end->code = UAR_STR("VALIDATION_ERROR");
 		end->retryable = false;
 	}
 }
@@ -397,10 +393,10 @@ void bridge_tell_end(struct uar_agent_call *c, uaa_completion *completion, uaa_e
 	if (completion) {
 		end.how = UAR_AGENT_FINISHED;
 		add_usage(c, completion, &end);
-	} else if (c->cancelled && uar_str_is(why, "cancelled")) {
+	} else if (c->cancelled && uaa_error_cause(error) == UAA_CAUSE_CANCELLED) {
 		end.how = UAR_AGENT_STOPPED;
 	} else {
-		explain(c, why.n ? why : UAR_STR("the agent ended without a word"), &end);
+		explain(c, error, why.n ? why : UAR_STR("the agent ended without a word"), &end);
 	}
 	c->events.done(c->events.ctx, &end);
 }
