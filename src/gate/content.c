@@ -279,14 +279,15 @@ static uar_err inline_bytes(struct download *d, const struct uar_export_item *x)
 	return d->bytes.p ? UAR_OK : UAR_ENOMEM;
 }
 
-static uar_err take_item(struct download *d, const struct uar_export_item *x)
+static uar_err take_item(struct download *d, const struct uar_export_item *x,
+			 struct uar_error *error)
 {
 	uar_str mime = uar_json_str(uar_json_get(x->p, UAR_STR("mime")), UAR_STR(""));
 	uar_str label = uar_json_str(uar_json_get(x->p, UAR_STR("label")), UAR_STR(""));
 	bool elsewhere = uar_str_is(x->type, "url") || uar_str_is(x->type, "binary_url");
 
 	if (elsewhere && !x->upload)
-		return UAR_ENOTFOUND;
+		return uar_error_set(error, UAR_ENOTFOUND, "the item is an address, not bytes");
 	gate_content_type(&d->type, x->type, mime);
 	gate_content_disposition(&d->disposition, uar_buf_str(&d->type), label, d->item_id);
 	d->blob = x->blob.n > 0;
@@ -371,7 +372,7 @@ static uar_err take_event(struct download *d, const struct uar_event *ev, struct
 		return e;
 	if (!uar_str_eq(x.id, d->item_id))
 		return UAR_ESKIP;
-	return x.answer ? take_answer(d, &x) : take_item(d, &x);
+	return x.answer ? take_answer(d, &x) : take_item(d, &x, error);
 }
 
 static void remember(const struct download *d, uint64_t run_sequence)

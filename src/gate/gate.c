@@ -122,7 +122,9 @@ static uar_err decode_params(struct call *c, struct uar_error *error)
 			continue;
 		if (uar_http_decode(&c->arena, c->params[i], &c->params[i]) ||
 		    !uar_str_is_id(c->params[i]))
-			return refuse(UAR_ENOTFOUND, error);
+			return uar_error_set(error, UAR_ENOTFOUND,
+					     "ids are 1 to %d visible ASCII characters",
+					     UAR_LIMIT_ID_BYTES);
 	}
 	return UAR_OK;
 }
@@ -282,22 +284,6 @@ static bool names_our_event(const char *where)
 	return where[0] != '/' && where[0] != '?' && strchr(where, '#');
 }
 
-/* A request that names nothing: says what there is not. */
-static void name_missing(const struct call *c, struct uar_error *error)
-{
-	const char *path = c->route ? c->route->path : "";
-	bool session = strstr(path, ":session_id");
-	uar_str id = c->params[0];
-
-	if (error->text[0] && strcmp(error->text, uar_err_text(UAR_ENOTFOUND)) != 0)
-		return;
-	if (!session && !strstr(path, ":run_id") &&
-	    (!c->r || uar_http_query(c->r, "run_id", &id) || !id.n))
-		return;
-	uar_error_set(error, UAR_ENOTFOUND, "no %s %.*s", session ? "session" : "run",
-		      UAR_FMT(uar_str_utf8_prefix(id, 2 * UAR_LIMIT_ID_BYTES)));
-}
-
 void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 {
 	struct uar_http_request *r = c->r;
@@ -309,11 +295,6 @@ void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 		uar_error_where(&copy, "%s", gate_cursor_source(r));
 	if (names_our_event(copy.where))
 		copy.where[0] = 0;
-	if (e == UAR_ENOTFOUND)
-		name_missing(c, &copy);
-	/* Where the disk is and how SQLite puts it is for the log. */
-	if (e == UAR_EDISKFULL && strncmp(copy.text, uar_err_text(e), strlen(uar_err_text(e))) != 0)
-		uar_error_set(&copy, e, "%s", uar_err_text(e));
 	gate_call_free(c);
 	if (r)
 		uar_http_problem(r, e, &copy);

@@ -207,6 +207,15 @@ void uar_store_destroy(struct uar_store *s)
 		s->ops->destroy(s);
 }
 
+uar_err uar_store_missing(uar_str run_id, uar_str session_id, struct uar_error *error)
+{
+	bool run = run_id.n > 0;
+
+	return uar_error_set(
+		error, UAR_ENOTFOUND, "no %s %.*s", run ? "run" : "session",
+		UAR_FMT(uar_str_utf8_prefix(run ? run_id : session_id, UAR_LIMIT_ID_BYTES)));
+}
+
 void uar_store_read_fini(struct uar_read *r)
 {
 	uar_arena_fini(&r->arena);

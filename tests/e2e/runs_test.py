@@ -119,6 +119,23 @@ def not_found():
         refused(s.http.post(f"/api/runs/{missing}/cancel"), 404, "NOT_FOUND")
 
 
+@test("what_is_not_there_is_named", "ERR-08")
+def named():
+    with Server() as s:
+        s.finish(s.create("echo"))  # an owner without runs has none of anything
+        run, session = "no run none", "no session none"
+        for method, path, what in (
+                ("GET", "/api/runs/none", run), ("GET", "/api/runs/none/stream", run),
+                ("POST", "/api/runs/none/cancel", run), ("POST", "/api/runs/none/retry", run),
+                ("GET", "/api/runs/none/actions/1/input", run), ("GET", "/runs/none/export", run),
+                ("GET", "/runs/none/export/x/content", run), ("GET", "/runs/none/export?after=x", run),
+                ("GET", "/channels/export?run_id=none", run), ("GET", "/api/sessions/none/events", session),
+                ("GET", "/api/runs/%C3%A9", "ids are 1 to 128 visible ASCII characters")):
+            a = s.http.send(method, path, {} if method == "POST" else None)
+            refused(a, 404, "NOT_FOUND")
+            equal(a.json["detail"], what, path)
+
+
 @test("list_filters_and_pages", "API-21 RUN-14")
 def listing():
     with Server() as s:

@@ -61,7 +61,9 @@ static void answer_read(struct uar_task *t)
 	r->event_count = 0;
 	r->more = false;
 	r->err = read_page(m, r);
-	if (r->err)
+	if (r->err == UAR_ENOTFOUND)
+		uar_store_missing(r->run_id, r->session_id, &r->error);
+	else if (r->err)
 		uar_error_set(&r->error, r->err, "%s", uar_err_text(r->err));
 	r->done(r);
 }
@@ -160,10 +162,12 @@ static void answer_runs(struct uar_task *t)
 	q->row_count = 0;
 	q->more = false;
 	q->err = q->run_id.n ? one_run(m, q) : q->beyond ? runs_beyond(m, q) : list_runs(m, q);
-	if (q->err) {
+	if (q->err == UAR_ENOTFOUND)
+		uar_store_missing(q->run_id, UAR_STR_NONE, &q->error);
+	else if (q->err)
 		uar_error_set(&q->error, q->err, "%s", uar_err_text(q->err));
+	if (q->err)
 		q->row_count = 0;
-	}
 	q->done(q);
 }
 

@@ -353,7 +353,10 @@ void sq_query_read(struct sq_reader *rd, struct uar_read *r)
 	r->event_count = 0;
 	r->more = false;
 	r->error = (struct uar_error){ 0 };
-	r->err = settle(read_page(rd, r, &r->error), &r->error);
+	r->err = read_page(rd, r, &r->error);
+	if (r->err == UAR_ENOTFOUND)
+		uar_store_missing(r->run_id, r->session_id, &r->error);
+	settle(r->err, &r->error);
 	if (r->err)
 		r->event_count = 0;
 	else
@@ -598,6 +601,8 @@ void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q)
 				: list_runs(rd, q, oid);
 	else if (e == UAR_ENOTFOUND && !q->run_id.n)
 		e = q->before.n ? UAR_ECURSOR : UAR_OK;
+	if (e == UAR_ENOTFOUND)
+		uar_store_missing(q->run_id, UAR_STR_NONE, &q->error);
 	q->err = settle(e, &q->error);
 	if (e)
 		q->row_count = 0;

@@ -76,6 +76,16 @@ static void maybe_drained(struct sq_store *s)
 	drained(s->drained_ctx);
 }
 
+/* Where the disk is and how SQLite puts it is for the log, not for who asked. */
+static void keep_brief(const struct sq_store *s, uar_err e, struct uar_error *error)
+{
+	if (e != UAR_EDISKFULL)
+		return;
+	uar_log(s->log, UAR_LOG_DEBUG, "store.no_space",
+		{ "detail", uar_str_c(uar_error_text(error)) });
+	uar_error_set(error, e, "%s", uar_err_text(e));
+}
+
 static void append_done(struct uar_task *t)
 {
 	struct uar_append *a = UAR_OWNER(t, struct uar_append, task);
@@ -83,6 +93,7 @@ static void append_done(struct uar_task *t)
 	struct sq_store *s = op->store;
 
 	finished(s);
+	keep_brief(s, a->err, &a->error);
 	a->internal = NULL;
 	a->done(a);
 	op_give(s, op);
@@ -148,6 +159,7 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 		struct sq_store *s = q->internal;                                                  \
                                                                                                    \
 		finished(s);                                                                       \
+		keep_brief(s, q->err, &q->error);                                                  \
 		q->internal = NULL;                                                                \
 		q->done(q);                                                                        \
 		maybe_drained(s);                                                                  \
