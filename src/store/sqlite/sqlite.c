@@ -187,7 +187,7 @@ static void blob_written(struct sq_store *s, uar_err e, const struct uar_error *
 		sq_writer_break(&s->writer, error);
 	pthread_mutex_lock(&s->readers.lock);
 	if (!e || e == UAR_EDISKFULL)
-		s->blobs_full = e == UAR_EDISKFULL;
+		s->readers.blobs_full = e == UAR_EDISKFULL;
 	pthread_mutex_unlock(&s->readers.lock);
 }
 
@@ -358,7 +358,7 @@ static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
 	pthread_mutex_unlock(&w->lock);
 	pthread_mutex_lock(&s->readers.lock);
 	out->reads = s->readers.reads;
-	blobs_full = s->blobs_full;
+	blobs_full = s->readers.blobs_full;
 	pthread_mutex_unlock(&s->readers.lock);
 	if (blobs_full && out->health == UAR_STORE_FINE)
 		out->health = UAR_STORE_FULL;

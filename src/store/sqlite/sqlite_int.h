@@ -260,6 +260,7 @@ struct sq_readers {
 	size_t queued;
 	uint64_t reads;
 	bool stop;
+	bool blobs_full; /* the last blob met a full disk: under `lock` */
 	/* Where a run or a session was last read up to: under `lock`. */
 	struct sq_place {
 		int64_t key;	   /* the run's rid, or -sid for a session */
@@ -345,7 +346,6 @@ struct sq_store {
 	struct uar_done *done;
 	struct sq_writer writer;
 	struct sq_readers readers;
-	bool blobs_full; /* the last one met a full disk; under the lock of readers */
 	struct sq_kept kept;
 	struct sq_sweep sweep;	  /* its reader's alone */
 	struct uar_arena scratch; /* of checks, on the loop */
