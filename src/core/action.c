@@ -209,7 +209,7 @@ static void evaluated(struct emit *e, const struct uar_ask *a)
 
 void uar_core_ask(struct emit *e, const struct uar_ask *a, struct uar_move move)
 {
-	bool parked = e->r->actions.open_count > 0;
+	bool parked = uar_run_rare(e->r)->actions.open_count > 0;
 
 	if (a->verdict != UAR_VERDICT_ASK) {
 		evaluated(e, a);
@@ -259,7 +259,8 @@ static void put_by(struct emit *e, struct uar_jw *w, const char *key, const stru
 
 static void resolve(struct emit *e, const struct uar_answer *a)
 {
-	const struct uar_open_action *open = uar_action_open(&e->r->actions, a->number);
+	const struct uar_open_action *open =
+		uar_action_open(&uar_run_rare(e->r)->actions, a->number);
 	int64_t waited = (e->env->now_us - open->asked_us) / 1000;
 	struct outcome o = outcome_of(a);
 	struct uar_jw *w = uar_emit_begin(e);
@@ -300,7 +301,7 @@ static void task_resumed(struct emit *e)
 void uar_core_answer(struct emit *e, const struct uar_answer *a, struct uar_move move)
 {
 	resolve(e, a);
-	if (e->err || e->r->actions.open_count)
+	if (e->err || uar_run_rare(e->r)->actions.open_count)
 		return; /* there is more to decide */
 	task_resumed(e);
 	uar_emit_effect(e, move.effect);
@@ -308,8 +309,8 @@ void uar_core_answer(struct emit *e, const struct uar_answer *a, struct uar_move
 
 void uar_core_close_actions(struct emit *e)
 {
-	while (e->r->actions.open_count && !e->err) {
-		struct uar_answer a = { .number = e->r->actions.open[0].number,
+	while (uar_run_rare(e->r)->actions.open_count && !e->err) {
+		struct uar_answer a = { .number = uar_run_rare(e->r)->actions.open[0].number,
 					.source = UAR_ANSWER_WITHDRAWN };
 
 		resolve(e, &a);

@@ -3,8 +3,8 @@
  *	decide(session, run, command) -> events + effects
  *	fold(session, run, event)     -> session, run
  *
- * No I/O, no clock, no allocation outside the arena it is given: time, ids and
- * memory come in through struct uar_core_env. The shell works on copies and
+ * No I/O, no clock, no allocation outside the arena it is given and the run: time,
+ * ids and memory come in through struct uar_core_env. The shell works on copies and
  * keeps them only when the events are durable; the same fold rebuilds a run
  * from the log after a restart, so there is one truth.
  *
@@ -58,8 +58,7 @@ enum uar_restart {
 };
 
 /* Strings of a run live in `arena`, which is written while the run is created
- * and never after. Everything that changes later is in place, so that a run can
- * be copied by assignment. */
+ * and never after. What changes later is in place, or in `rare`. */
 struct uar_run_ids {
 	uar_str run_id, thread_id, turn_id, task_id;
 	uar_str root_run_id, parent_run_id;
@@ -160,6 +159,17 @@ struct uar_run_end {
 	uar_str result_refs; /* array of ids, or empty */
 };
 
+/* Large, and as it was at first in most runs that are under way. */
+struct uar_run_rare {
+	struct uar_run_tools tools;
+	struct uar_run_actions actions;
+	char agent_session[UAR_TEXT_SESSION]; /* the program's own conversation; empty: unknown */
+	struct uar_run_cancel cancel;
+	struct uar_run_progress progress;
+	struct uar_run_end end;
+};
+extern const struct uar_run_rare uar_run_rare_first;
+
 struct uar_run {
 	struct uar_run_ids id;
 	struct uar_run_what what;
@@ -173,15 +183,12 @@ struct uar_run {
 	char phase[32];	  /* last phase of run.status */
 	bool row_changed; /* what the record shows has changed since the last append */
 	struct uar_arena arena;
-	/* Large, and as uar_run_init left it in most runs: copied when it is not. */
-	bool rare_set;
-	struct uar_run_tools tools;
-	struct uar_run_actions actions;
-	char agent_session[UAR_TEXT_SESSION]; /* the program's own conversation; empty: unknown */
-	struct uar_run_cancel cancel;
-	struct uar_run_progress progress;
-	struct uar_run_end end;
+	struct uar_run_rare *rare; /* its own; NULL: as at first */
 };
+static inline const struct uar_run_rare *uar_run_rare(const struct uar_run *r)
+{
+	return r->rare ? r->rare : &uar_run_rare_first;
+}
 
 struct uar_session {
 	struct uar_owner owner;
@@ -307,9 +314,13 @@ uar_str uar_core_input_blob(const struct uar_event *ev);
 void uar_session_init(struct uar_session *s, const struct uar_owner *owner, uar_str runtime_id,
 		      uar_str session_id);
 void uar_run_init(struct uar_run *r);
-void uar_run_fini(struct uar_run *r); /* frees the arena */
-/* The same as *to = *from for two runs that were initialized, and cheaper. */
-void uar_run_copy(struct uar_run *to, const struct uar_run *from);
+void uar_run_fini(struct uar_run *r); /* frees the arena and what is rare */
+/* A copy to decide on: it borrows the arena and has its own of what is rare. Both
+ * were initialized; `to` may be a copy already. */
+UAR_MUST_CHECK uar_err uar_run_copy(struct uar_run *to, const struct uar_run *from);
+/* The copy becomes the run; it stays a copy, of what the run was. */
+void uar_run_take(struct uar_run *to, struct uar_run *copy);
+void uar_run_copy_fini(struct uar_run *copy); /* frees what it has of its own */
 
 /* Appends to `out` what the command means and folds it into *s and *r, which
  * are copies. UAR_ESTATE: the table refuses it; nothing was added. UAR_EINTERNAL:

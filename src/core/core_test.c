@@ -21,25 +21,28 @@ static void same_origin(const struct uar_run *a, const struct uar_run *b)
 		SAME_INT(what.restart);
 }
 
+static void same_rare(const struct uar_run_rare *a, const struct uar_run_rare *b)
+{
+	SAME_INT(tools.open_count), SAME_INT(tools.calls), SAME_INT(cancel.requested);
+	SAME_INT(cancel.at_us), SAME_TXT(cancel.reason), SAME_INT(progress.value * 100);
+	SAME_INT(progress.step), SAME_INT(progress.step_total), SAME_TXT(progress.stage);
+	SAME_TXT(progress.message), SAME_TXT(progress.metrics), SAME_STR(end.details);
+	SAME_STR(end.result_refs), SAME_TXT(end.code), SAME_TXT(end.message);
+	SAME_INT(end.retryable), SAME_INT(actions.open_count), SAME_INT(actions.count);
+	SAME_INT(actions.parked_us), SAME_INT(actions.waited_us);
+	SAME_TXT(actions.open[0].prompt), SAME_TXT(agent_session);
+}
+
 static void same_progress(const struct uar_run *a, const struct uar_run *b)
 {
 	SAME_INT(at.created_us), SAME_INT(at.updated_us), SAME_INT(at.started_us);
-	SAME_INT(at.finished_us);
-	SAME_TXT(call.request_id), SAME_TXT(call.message_id), SAME_INT(call.open);
-	SAME_INT(call.requested_us), SAME_INT(call.first_us), SAME_INT(call.index);
-	SAME_INT(call.chars), SAME_INT(call.calls), SAME_INT(call.input_tokens);
-	SAME_INT(call.output_tokens), SAME_INT(call.estimated), SAME_INT(call.thought);
-	SAME_INT(call.prompt_tokens);
-	SAME_INT(tools.open_count), SAME_INT(tools.calls);
-	SAME_INT(cancel.requested), SAME_INT(cancel.at_us), SAME_TXT(cancel.reason);
-	SAME_INT(progress.value * 100), SAME_INT(progress.step), SAME_INT(progress.step_total);
-	SAME_TXT(progress.stage), SAME_TXT(progress.message), SAME_TXT(progress.metrics);
-	SAME_STR(end.details), SAME_STR(end.result_refs);
-	SAME_TXT(end.code), SAME_TXT(end.message), SAME_INT(end.retryable);
-	SAME_INT(status), SAME_INT(turn), SAME_INT(task), SAME_INT(run_sequence);
-	SAME_INT(replayed), SAME_TXT(phase);
-	SAME_INT(actions.open_count), SAME_INT(actions.count), SAME_INT(actions.parked_us);
-	SAME_INT(actions.waited_us), SAME_TXT(actions.open[0].prompt), SAME_TXT(agent_session);
+	SAME_INT(at.finished_us), SAME_TXT(call.request_id), SAME_TXT(call.message_id);
+	SAME_INT(call.open), SAME_INT(call.requested_us), SAME_INT(call.first_us);
+	SAME_INT(call.index), SAME_INT(call.chars), SAME_INT(call.calls);
+	SAME_INT(call.input_tokens), SAME_INT(call.output_tokens), SAME_INT(call.estimated);
+	SAME_INT(call.thought), SAME_INT(call.prompt_tokens), SAME_INT(status), SAME_INT(turn);
+	SAME_INT(task), SAME_INT(run_sequence), SAME_INT(replayed), SAME_TXT(phase);
+	same_rare(uar_run_rare(a), uar_run_rare(b));
 }
 
 /* The log alone gives the state that the live run has. */
@@ -158,7 +161,7 @@ static void check_order(const struct story *t)
 		check_call(&o, t->log[i].cls);
 	}
 	CHECK_INT(o.queued, 1);
-	CHECK_INT(o.open_asks, t->r.actions.open_count);
+	CHECK_INT(o.open_asks, uar_run_rare(&t->r)->actions.open_count);
 	CHECK(uar_status_terminal(t->r.status) == (o.ended == 1));
 	CHECK(o.ended == o.task_ended && o.ended == o.turn_ended);
 	CHECK(!o.ended || o.end_at >= t->last); /* one append holds the whole end */
@@ -260,8 +263,9 @@ static bool program_says(const struct uar_run *r, int kind)
 	if (kind == UAR_CMD_ANSWER)
 		return true;
 	if (kind == UAR_CMD_ASK)
-		return r->call.open && r->actions.open_count < 2;
-	return r->call.open && (kind == UAR_CMD_TOOL ? r->tools.calls < 2 : !r->agent_session[0]);
+		return r->call.open && uar_run_rare(r)->actions.open_count < 2;
+	return r->call.open && (kind == UAR_CMD_TOOL ? uar_run_rare(r)->tools.calls < 2
+						     : !uar_run_rare(r)->agent_session[0]);
 }
 
 static bool foreign(const struct uar_run *r, int kind)
@@ -367,8 +371,8 @@ TEST(a_run_that_does_not_exist_takes_only_its_creation, "")
 
 static size_t visited, ended;
 
-/* A run is copied by assignment, so a branch starts from a copy of the story; the
- * memory it took goes back to where it came from. */
+/* A branch starts from a copy of the story and of its run; the memory the story took
+ * goes back to where it came from. */
 static void branch(struct story *from, int depth)
 {
 	for (int kind = 0; kind < UAR_CMD_COUNT; kind++) {
@@ -376,6 +380,8 @@ static void branch(struct story *from, int depth)
 
 		if (!sensible(&t.r, kind))
 			continue;
+		uar_run_init(&t.r);
+		CHECK_INT(uar_run_copy(&t.r, &from->r), UAR_OK);
 		t.clock.ctx = &t;
 		if (story_do(&t, (enum uar_command_kind)kind) == UAR_OK) {
 			visited++;
@@ -386,6 +392,7 @@ static void branch(struct story *from, int depth)
 			if (depth)
 				branch(&t, depth - 1);
 		}
+		uar_run_copy_fini(&t.r);
 		from->arena = t.arena;
 		from->buf = t.buf;
 	}

@@ -44,8 +44,8 @@ void uar_core_end_by(struct emit *e, struct uar_move move, const struct uar_fail
 
 	if (move.to == UAR_STATUS_CANCELLED) {
 		cause = cancelled;
-		if (e->r->cancel.reason[0])
-			cause.message = uar_str_c(e->r->cancel.reason);
+		if (uar_run_rare(e->r)->cancel.reason[0])
+			cause.message = uar_str_c(uar_run_rare(e->r)->cancel.reason);
 	}
 	uar_core_close_actions(e);
 	uar_core_close_tools(e, &cause);
@@ -317,7 +317,8 @@ static bool allowed(const struct uar_run *r, const struct uar_command *c, struct
 				    ? UAR_STATUS_RUNNING
 				    : r->status,
 			    (enum uar_run_input)input);
-	if (c->kind == UAR_CMD_ANSWER && !uar_action_open(&r->actions, c->answer.number))
+	if (c->kind == UAR_CMD_ANSWER &&
+	    !uar_action_open(&uar_run_rare(r)->actions, c->answer.number))
 		return false; /* it was never asked, or is answered already */
 	return r->turn != UAR_TURN_NONE && out->legal;
 }

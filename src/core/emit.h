@@ -43,11 +43,13 @@ void uar_emit_worker(struct uar_jw *w, const struct uar_run *r);
 void uar_emit_status(struct emit *e, const char *phase, enum uar_status status, const char *title);
 
 /* The other files of the engine. */
+/* What is rare, to be changed; NULL: no memory. */
+struct uar_run_rare *uar_core_change_rare(struct uar_run *r);
 void uar_core_create(struct emit *e, const struct uar_create *c);
 void uar_core_begin(struct emit *e); /* the facts of a start */
 void uar_core_start(struct emit *e); /* and what follows from it */
 /* The open call of that id; NULL: none. */
-struct uar_open_tool *uar_core_open_tool(struct emit *e, uar_str call_id);
+const struct uar_open_tool *uar_core_open_tool(const struct emit *e, uar_str call_id);
 /* Names the next event after the call. */
 void uar_core_name_tool(struct emit *e, const struct uar_open_tool *tool);
 /* How long it has taken. */

@@ -114,8 +114,8 @@ static void task_cancelled(struct emit *e)
 
 	uar_jw_cstr(w, "status", "cancelled");
 	uar_jw_cstr(w, "cancelled_by", "user");
-	if (e->r->cancel.reason[0])
-		uar_jw_cstr(w, "reason", e->r->cancel.reason);
+	if (uar_run_rare(e->r)->cancel.reason[0])
+		uar_jw_cstr(w, "reason", uar_run_rare(e->r)->cancel.reason);
 	put_refs(e, w);
 	uar_emit(e, UAR_EV_TASK_CANCELLED, EMIT_RUN);
 }

@@ -1,5 +1,11 @@
 /* fold.c - what each event changes. The only place that assigns a run's state. */
-#include "core/core.h"
+#include "core/emit.h"
+
+#include "base/alloc.h"
+
+const struct uar_run_rare uar_run_rare_first = {
+	.progress = { -1, -1, -1, -1, "", "", "" },
+};
 
 struct fold {
 	struct uar_run *r;
@@ -20,21 +26,49 @@ void uar_run_init(struct uar_run *r)
 {
 	memset(r, 0, sizeof *r);
 	r->status = UAR_STATUS_QUEUED;
-	r->progress = (struct uar_run_progress){ -1, -1, -1, -1, "", "", "" };
 	uar_arena_init(&r->arena, 0);
 }
 
 void uar_run_fini(struct uar_run *r)
 {
 	uar_arena_fini(&r->arena);
+	uar_run_copy_fini(r);
 }
 
-/* Every token copies its run twice, so most of its bytes should not move. */
-void uar_run_copy(struct uar_run *to, const struct uar_run *from)
+uar_err uar_run_copy(struct uar_run *to, const struct uar_run *from)
 {
-	bool all = to->rare_set || from->rare_set;
+	struct uar_run_rare *rare = from->rare && !to->rare ? uar_alloc(sizeof *rare) : to->rare;
 
-	memcpy(to, from, all ? sizeof *to : offsetof(struct uar_run, rare_set));
+	if (from->rare && !rare)
+		return UAR_ENOMEM;
+	if (from->rare)
+		*rare = *from->rare;
+	else
+		uar_run_copy_fini(to);
+	*to = *from;
+	to->rare = from->rare ? rare : NULL;
+	return UAR_OK;
+}
+
+void uar_run_take(struct uar_run *to, struct uar_run *copy)
+{
+	struct uar_run_rare *was = to->rare;
+
+	*to = *copy;
+	copy->rare = was;
+}
+
+void uar_run_copy_fini(struct uar_run *copy)
+{
+	uar_free(copy->rare);
+	copy->rare = NULL;
+}
+
+struct uar_run_rare *uar_core_change_rare(struct uar_run *r)
+{
+	if (!r->rare && (r->rare = uar_alloc(sizeof *r->rare)))
+		*r->rare = uar_run_rare_first;
+	return r->rare;
 }
 
 static uar_err corrupt(const struct fold *f, const char *why)
@@ -159,7 +193,7 @@ static uar_err fold_run_status(struct fold *f)
 	enum uar_status status = uar_status_parse(member(f, "status"));
 
 	keep(f->r->phase, sizeof f->r->phase, member(f, "phase"));
-	if (f->r->actions.open_count)
+	if (uar_run_rare(f->r)->actions.open_count)
 		return UAR_OK; /* it waits, whatever its worker does meanwhile */
 	if (status < UAR_STATUS_CANCELLING && f->r->status != UAR_STATUS_CANCELLING)
 		f->r->status = status;
@@ -184,7 +218,7 @@ static uar_err fold_model_requested(struct fold *f)
 /* While somebody is asked the run waits, whatever its worker says meanwhile. */
 static uar_err streaming(struct fold *f)
 {
-	if (!f->r->actions.open_count)
+	if (!uar_run_rare(f->r)->actions.open_count)
 		f->r->status = UAR_STATUS_STREAMING;
 	return UAR_OK;
 }
@@ -218,9 +252,9 @@ static uar_err fold_model_ended(struct fold *f)
 
 static struct uar_open_tool *open_tool(struct fold *f)
 {
-	struct uar_run_tools *tools = &f->r->tools;
+	struct uar_run_tools *tools = f->r->rare ? &f->r->rare->tools : NULL;
 
-	for (size_t i = 0; i < tools->open_count; i++)
+	for (size_t i = 0; tools && i < tools->open_count; i++)
 		if (uar_str_is(f->ev->ids[UAR_ID_TOOL_CALL], tools->open[i].call_id))
 			return &tools->open[i];
 	return NULL;
@@ -228,20 +262,23 @@ static struct uar_open_tool *open_tool(struct fold *f)
 
 static uar_err fold_tool_started(struct fold *f)
 {
-	struct uar_run_tools *tools = &f->r->tools;
-	struct uar_open_tool *tool = &tools->open[tools->open_count];
+	struct uar_run_rare *rare = uar_core_change_rare(f->r);
+	struct uar_run_tools *tools = rare ? &rare->tools : NULL;
+	struct uar_open_tool *tool;
 
+	if (!rare)
+		return UAR_ENOMEM;
 	if (open_tool(f))
 		return corrupt(f, "that call is open already");
 	if (tools->open_count == UAR_OPEN_TOOLS)
 		return corrupt(f, "too many calls are open");
+	tool = &tools->open[tools->open_count];
 	keep(tool->call_id, sizeof tool->call_id, f->ev->ids[UAR_ID_TOOL_CALL]);
 	keep(tool->step_id, sizeof tool->step_id, f->ev->ids[UAR_ID_STEP]);
 	keep(tool->name, sizeof tool->name, member(f, "tool_name"));
 	tool->index = 0;
 	tool->started_us = f->ev->time_us;
 	tools->open_count++;
-	f->r->rare_set = true;
 	tools->calls++;
 	return streaming(f);
 }
@@ -258,34 +295,43 @@ static uar_err fold_tool_goes_on(struct fold *f)
 
 static uar_err fold_tool_ended(struct fold *f)
 {
-	struct uar_run_tools *tools = &f->r->tools;
 	struct uar_open_tool *tool = open_tool(f);
+	struct uar_run_tools *tools;
 
 	if (!tool)
 		return corrupt(f, "no such call is open");
+	tools = &f->r->rare->tools;
 	*tool = tools->open[--tools->open_count];
 	return UAR_OK;
 }
 
 static uar_err fold_cancel_requested(struct fold *f)
 {
-	f->r->cancel.requested = true;
-	f->r->cancel.at_us = f->ev->time_us;
-	keep(f->r->cancel.reason, sizeof f->r->cancel.reason, member(f, "reason"));
+	struct uar_run_rare *rare = uar_core_change_rare(f->r);
+
+	if (!rare)
+		return UAR_ENOMEM;
+	rare->cancel.requested = true;
+	rare->cancel.at_us = f->ev->time_us;
+	keep(rare->cancel.reason, sizeof rare->cancel.reason, member(f, "reason"));
 	f->r->status = UAR_STATUS_CANCELLING;
-	f->r->row_changed = f->r->rare_set = true;
+	f->r->row_changed = true;
 	return UAR_OK;
 }
 
 static uar_err fold_action_required(struct fold *f)
 {
-	struct uar_run_actions *a = &f->r->actions;
+	struct uar_run_rare *rare = uar_core_change_rare(f->r);
+	struct uar_run_actions *a = rare ? &rare->actions : NULL;
 	const struct uar_json *scope = uar_json_get(f->p, UAR_STR("scope"));
-	struct uar_open_action *open = &a->open[a->open_count];
+	struct uar_open_action *open;
 	uar_str run_id;
 
+	if (!rare)
+		return UAR_ENOMEM;
 	if (a->open_count == UAR_OPEN_ACTIONS)
 		return corrupt(f, "too many questions are open");
+	open = &a->open[a->open_count];
 	*open = (struct uar_open_action){ .asked_us = f->ev->time_us };
 	if (!uar_action_parse(f->ev->ids[UAR_ID_ACTION], &run_id, &open->number) ||
 	    open->number != a->count + 1)
@@ -302,17 +348,20 @@ static uar_err fold_action_required(struct fold *f)
 	if (!a->parked_us)
 		a->parked_us = f->ev->time_us;
 	f->r->status = UAR_STATUS_WAITING_PERMISSION;
-	f->r->row_changed = f->r->rare_set = true;
+	f->r->row_changed = true;
 	return UAR_OK;
 }
 
 static uar_err fold_action_resolved(struct fold *f)
 {
-	struct uar_run_actions *a = &f->r->actions;
+	struct uar_run_rare *rare = uar_core_change_rare(f->r);
+	struct uar_run_actions *a = rare ? &rare->actions : NULL;
 	uar_str run_id;
 	int64_t number = 0;
 	size_t i = 0;
 
+	if (!rare)
+		return UAR_ENOMEM;
 	if (!uar_action_parse(f->ev->ids[UAR_ID_ACTION], &run_id, &number))
 		return corrupt(f, "it names no question");
 	while (i < a->open_count && a->open[i].number != number)
@@ -325,7 +374,7 @@ static uar_err fold_action_resolved(struct fold *f)
 		a->waited_us += f->ev->time_us - a->parked_us;
 		a->parked_us = 0;
 	}
-	f->r->row_changed = f->r->rare_set = true;
+	f->r->row_changed = true;
 	return UAR_OK;
 }
 
@@ -342,21 +391,28 @@ static uar_err fold_thread_updated(struct fold *f)
 	uar_str id = uar_json_str(
 		uar_json_get(uar_json_get(f->p, UAR_STR("backend_session")), UAR_STR("id")),
 		UAR_STR_NONE);
+	struct uar_run_rare *rare;
 
 	if (!id.n)
 		return UAR_OK;
-	keep(f->r->agent_session, sizeof f->r->agent_session, id);
-	f->r->row_changed = f->r->rare_set = true;
+	rare = uar_core_change_rare(f->r);
+	if (!rare)
+		return UAR_ENOMEM;
+	keep(rare->agent_session, sizeof rare->agent_session, id);
+	f->r->row_changed = true;
 	return UAR_OK;
 }
 
 /* What an update does not mention stays as it was. */
 static uar_err fold_progress(struct fold *f)
 {
-	struct uar_run_progress *p = &f->r->progress;
+	struct uar_run_rare *rare = uar_core_change_rare(f->r);
+	struct uar_run_progress *p = rare ? &rare->progress : NULL;
 	uar_str stage = member(f, "phase"), message = member(f, "message");
 	const struct uar_json *metrics = uar_json_get(f->p, UAR_STR("metrics"));
 
+	if (!rare)
+		return UAR_ENOMEM;
 	p->value = uar_json_double(uar_json_get(f->p, UAR_STR("progress")), p->value);
 	p->eta_seconds =
 		uar_json_double(uar_json_get(f->p, UAR_STR("eta_seconds")), p->eta_seconds);
@@ -368,7 +424,7 @@ static uar_err fold_progress(struct fold *f)
 		keep(p->message, sizeof p->message, message);
 	if (metrics && metrics->text.n < sizeof p->metrics)
 		keep(p->metrics, sizeof p->metrics, metrics->text);
-	f->r->row_changed = f->r->rare_set = true;
+	f->r->row_changed = true;
 	return UAR_OK;
 }
 
@@ -379,21 +435,28 @@ static uar_str source_of(const struct uar_json *j, enum uar_json_kind kind)
 
 static uar_err fold_attempt_completed(struct fold *f)
 {
-	f->r->end.result_refs =
+	struct uar_run_rare *rare = uar_core_change_rare(f->r);
+
+	if (!rare)
+		return UAR_ENOMEM;
+	rare->end.result_refs =
 		source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
-	if (f->r->progress.value < 1)
-		f->r->progress.value = 1;
+	if (rare->progress.value < 1)
+		rare->progress.value = 1;
 	f->r->status = UAR_STATUS_COMPLETED;
 	f->r->at.finished_us = f->ev->time_us;
-	f->r->row_changed = f->r->rare_set = true;
+	f->r->row_changed = true;
 	return UAR_OK;
 }
 
 static uar_err fold_attempt_failed(struct fold *f)
 {
 	const struct uar_json *error = uar_json_get(f->p, UAR_STR("error"));
-	struct uar_run_end *end = &f->r->end;
+	struct uar_run_rare *rare = uar_core_change_rare(f->r);
+	struct uar_run_end *end = rare ? &rare->end : NULL;
 
+	if (!rare)
+		return UAR_ENOMEM;
 	f->r->status = uar_status_parse(member(f, "status"));
 	if (f->r->status == UAR_STATUS_COUNT || !uar_status_terminal(f->r->status))
 		return corrupt(f, "its status is not one of an end");
@@ -404,7 +467,7 @@ static uar_err fold_attempt_failed(struct fold *f)
 	end->result_refs = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
 	end->retryable = uar_json_bool(uar_json_get(f->p, UAR_STR("retryable")), false);
 	f->r->at.finished_us = f->ev->time_us;
-	f->r->row_changed = f->r->rare_set = true;
+	f->r->row_changed = true;
 	return UAR_OK;
 }
 

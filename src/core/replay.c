@@ -104,9 +104,9 @@ static uar_str call_id(const struct uar_json *data)
 }
 
 /* The call a line goes on with; a recording that never started it is refused. */
-static struct uar_open_tool *open_tool(struct emit *e, const struct uar_json *data)
+static const struct uar_open_tool *open_tool(struct emit *e, const struct uar_json *data)
 {
-	struct uar_open_tool *tool = uar_core_open_tool(e, call_id(data));
+	const struct uar_open_tool *tool = uar_core_open_tool(e, call_id(data));
 
 	if (!tool)
 		e->err = uar_error_set(e->error, UAR_EINVALID,
@@ -117,7 +117,8 @@ static struct uar_open_tool *open_tool(struct emit *e, const struct uar_json *da
 
 static bool may_start(struct emit *e, const struct uar_json *data)
 {
-	if (!uar_core_open_tool(e, call_id(data)) && e->r->tools.open_count < UAR_OPEN_TOOLS)
+	if (!uar_core_open_tool(e, call_id(data)) &&
+	    uar_run_rare(e->r)->tools.open_count < UAR_OPEN_TOOLS)
 		return true;
 	e->err = uar_error_set(e->error, UAR_EINVALID,
 			       "line %lld: tool call %.*s is open already, or %d others are",
@@ -135,7 +136,7 @@ static void tool_started(struct emit *e, const struct uar_json *data, uar_str to
 	uar_jw_cstr(w, "tool_version", "fixture");
 	uar_jw_cstr(w, "transport", "internal");
 	uar_jw_cstr(w, "environment_id", "fixture");
-	uar_jw_int(w, "call_index", e->r->tools.calls);
+	uar_jw_int(w, "call_index", uar_run_rare(e->r)->tools.calls);
 	if (input && input->kind == UAR_JSON_OBJECT) {
 		uar_jw_tree(w, "safe_args", input);
 	} else {
@@ -157,7 +158,7 @@ static void replay_tool_start(struct emit *e, const struct uar_json *data)
 {
 	const struct uar_json *input = uar_json_get(data, UAR_STR("input"));
 	uar_str name = field(data, "tool", UAR_STR("tool"));
-	struct uar_open_tool *tool;
+	const struct uar_open_tool *tool;
 	struct uar_jw *w;
 
 	if (!may_start(e, data))
@@ -183,7 +184,7 @@ static void replay_tool_start(struct emit *e, const struct uar_json *data)
 static void replay_tool_delta(struct emit *e, const struct uar_json *data)
 {
 	const struct uar_json *delta = uar_json_get(data, UAR_STR("delta"));
-	struct uar_open_tool *tool = open_tool(e, data);
+	const struct uar_open_tool *tool = open_tool(e, data);
 	struct uar_jw *w;
 
 	if (!tool)
@@ -230,7 +231,7 @@ static void replay_tool_end(struct emit *e, const struct uar_json *data)
 	static const struct uar_failure f = { UAR_STR("TOOL_ERROR"), UAR_STR("the tool failed"),
 					      UAR_STR("execution"), false };
 	const struct uar_json *output = uar_json_get(data, UAR_STR("output"));
-	struct uar_open_tool *tool = open_tool(e, data);
+	const struct uar_open_tool *tool = open_tool(e, data);
 
 	if (!tool)
 		return;

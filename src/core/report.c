@@ -17,7 +17,7 @@ static void tool_started(struct emit *e, const struct uar_tool_report *t, uar_st
 	uar_jw_cstr(w, "transport", "backend");
 	uar_jw_str(w, "environment_id", e->r->what.provider);
 	uar_jw_str(w, "tool_kind", t->kind);
-	uar_jw_int(w, "call_index", e->r->tools.calls);
+	uar_jw_int(w, "call_index", uar_run_rare(e->r)->tools.calls);
 	uar_jw_obj(w, "safe_args");
 	uar_jw_close(w);
 	uar_jw_cstr(w, "policy", "backend");
@@ -43,15 +43,15 @@ static void tool_args(struct emit *e, const struct uar_open_tool *tool)
 }
 
 /* NULL: nobody can keep track of so many at once; that is said. */
-static struct uar_open_tool *begin(struct emit *e, const struct uar_tool_report *t)
+static const struct uar_open_tool *begin(struct emit *e, const struct uar_tool_report *t)
 {
 	uar_str name = t->name.n ? t->name : t->kind;
 	struct uar_note lost = { .kind = UAR_NOTE_WARNING,
 				 .code = UAR_STR("TOOL_NOT_TRACKED"),
 				 .text = UAR_STR("more tool calls at once than are followed") };
-	struct uar_open_tool *tool;
+	const struct uar_open_tool *tool;
 
-	if (e->r->tools.open_count == UAR_OPEN_TOOLS) {
+	if (uar_run_rare(e->r)->tools.open_count == UAR_OPEN_TOOLS) {
 		uar_core_note(e, &lost);
 		return NULL;
 	}
@@ -148,7 +148,7 @@ static void files_changed(struct emit *e, const struct uar_open_tool *tool,
 /* A step of a call that nobody saw begin begins it. */
 void uar_core_tool(struct emit *e, const struct uar_tool_report *t)
 {
-	struct uar_open_tool *tool = uar_core_open_tool(e, t->call_id);
+	const struct uar_open_tool *tool = uar_core_open_tool(e, t->call_id);
 	bool fresh = !tool;
 
 	if (fresh)

@@ -1,6 +1,6 @@
 /* row.c - the read model of a run: what lists and records show of it, and what can
  * be known of a run by it alone. */
-#include "core/core.h"
+#include "core/emit.h"
 
 static void put_error(struct uar_jw *w, const struct uar_run_end *end)
 {
@@ -55,14 +55,16 @@ static void put_count(struct uar_jw *w, const char *key, int64_t v)
 
 uar_str uar_run_stage(const struct uar_run *r)
 {
-	return uar_str_c(r->progress.stage[0] ? r->progress.stage : r->phase);
+	const char *named = uar_run_rare(r)->progress.stage;
+
+	return uar_str_c(named[0] ? named : r->phase);
 }
 
 /* Nothing is left to be done of a run that is over; where it stopped is told of one
  * that did not come to its end. */
 static void put_progress(struct uar_jw *w, const struct uar_run *r)
 {
-	const struct uar_run_progress *p = &r->progress;
+	const struct uar_run_progress *p = &uar_run_rare(r)->progress;
 	bool stopped = uar_status_terminal(r->status), whole = r->status == UAR_STATUS_COMPLETED;
 
 	put_number(w, "progress", p->value);
@@ -96,20 +98,20 @@ void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct ua
  * conversation goes on. */
 static void put_agent(struct uar_jw *w, const struct uar_run *r)
 {
-	if (r->actions.count) {
+	if (uar_run_rare(r)->actions.count) {
 		uar_jw_arr(w, "actions");
-		for (size_t i = 0; i < r->actions.open_count; i++) {
+		for (size_t i = 0; i < uar_run_rare(r)->actions.open_count; i++) {
 			uar_jw_obj(w, NULL);
-			uar_action_write(w, r, &r->actions.open[i]);
+			uar_action_write(w, r, &uar_run_rare(r)->actions.open[i]);
 			uar_jw_close(w);
 		}
 		uar_jw_close(w);
-		uar_jw_int(w, "action_count", r->actions.count);
+		uar_jw_int(w, "action_count", uar_run_rare(r)->actions.count);
 	}
-	if (r->agent_session[0]) {
+	if (uar_run_rare(r)->agent_session[0]) {
 		uar_jw_obj(w, "backend_session");
 		uar_jw_str(w, "kind", r->what.provider);
-		uar_jw_cstr(w, "id", r->agent_session);
+		uar_jw_cstr(w, "id", uar_run_rare(r)->agent_session);
 		uar_jw_close(w);
 	}
 }
@@ -122,9 +124,11 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 	put_text(w, "idempotency_key", r->what.idempotency_key);
 	put_progress(w, r);
 	uar_jw_cstr(w, "engine_status", uar_status_text(r->status));
-	put_cancel(w, &r->cancel);
-	put_error(w, &r->end);
-	uar_jw_raw(w, "result_refs", r->end.result_refs.n ? r->end.result_refs : UAR_STR("[]"));
+	put_cancel(w, &uar_run_rare(r)->cancel);
+	put_error(w, &uar_run_rare(r)->end);
+	uar_jw_raw(w, "result_refs",
+		   uar_run_rare(r)->end.result_refs.n ? uar_run_rare(r)->end.result_refs
+						      : UAR_STR("[]"));
 	if (r->call.calls) {
 		uar_jw_obj(w, "usage");
 		uar_jw_int(w, "input_tokens", r->call.input_tokens);
@@ -258,6 +262,19 @@ static uar_err take_strings(const struct uar_run_row *row, const struct uar_json
 	return UAR_OK;
 }
 
+static uar_err take_cancel(struct uar_run *r)
+{
+	struct uar_run_rare *rare;
+
+	if (r->status != UAR_STATUS_CANCELLING)
+		return UAR_OK;
+	rare = uar_core_change_rare(r);
+	if (!rare)
+		return UAR_ENOMEM;
+	rare->cancel.requested = true;
+	return UAR_OK;
+}
+
 uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t run_sequence, struct uar_run *r)
 {
 	const struct uar_json *detail = NULL;
@@ -277,7 +294,6 @@ uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t run_sequence, 
 	r->at = (struct uar_run_times){ .created_us = row->created_us,
 					.updated_us = row->updated_us,
 					.started_us = row->started_us };
-	r->cancel.requested = r->status == UAR_STATUS_CANCELLING;
 	r->run_sequence = run_sequence;
-	return e;
+	return e ? e : take_cancel(r);
 }

@@ -267,7 +267,8 @@ TEST(events_keep_their_ids_when_the_run_goes_on, "")
 	story_init(&t, 1);
 	CHECK_INT(story_begin(&t, UAR_ENTRY_FIXTURE, false), UAR_OK);
 	s = t.s;
-	r = t.r;
+	uar_run_init(&r);
+	CHECK_INT(uar_run_copy(&r, &t.r), UAR_OK);
 	t.d = (struct uar_decision){ 0 };
 	for (int i = 0; i < 2; i++) {
 		struct uar_core_env env = { t.now_us, &t.ids, &t.arena, &t.buf, NULL };
@@ -281,6 +282,7 @@ TEST(events_keep_their_ids_when_the_run_goes_on, "")
 	CHECK(uar_str_eq(t.d.events[0].ids[UAR_ID_STEP], t.d.events[1].ids[UAR_ID_STEP]));
 	CHECK(uar_str_eq(t.d.events[2].ids[UAR_ID_STEP], t.d.events[3].ids[UAR_ID_STEP]));
 	CHECK(!uar_str_eq(t.d.events[0].ids[UAR_ID_STEP], t.d.events[2].ids[UAR_ID_STEP]));
+	uar_run_copy_fini(&r);
 	story_fini(&t);
 }
 
@@ -419,10 +421,12 @@ static uar_err fold_as(struct story *t, enum uar_event_class cls, const char *js
 {
 	struct uar_event ev = t->log[t->count - 1];
 	struct uar_session s = t->s;
-	struct uar_run r = t->r;
+	struct uar_run r;
 	struct uar_arena scratch;
 	uar_err e;
 
+	uar_run_init(&r);
+	CHECK_INT(uar_run_copy(&r, &t->r), UAR_OK);
 	for (int i = 0; i < UAR_ID_COUNT; i++)
 		ev.ids[i] = t->log[t->last].ids[i];
 	ev.cls = cls;
@@ -432,6 +436,7 @@ static uar_err fold_as(struct story *t, enum uar_event_class cls, const char *js
 	uar_arena_init(&scratch, 0);
 	e = uar_core_fold(&s, &r, &ev, &scratch, NULL);
 	uar_arena_fini(&scratch);
+	uar_run_copy_fini(&r);
 	return e;
 }
 

@@ -1,9 +1,9 @@
 /* toolcall.c - the open tool calls of a run, and how they end without a result. */
 #include "core/emit.h"
 
-struct uar_open_tool *uar_core_open_tool(struct emit *e, uar_str call_id)
+const struct uar_open_tool *uar_core_open_tool(const struct emit *e, uar_str call_id)
 {
-	struct uar_run_tools *tools = &e->r->tools;
+	const struct uar_run_tools *tools = &uar_run_rare(e->r)->tools;
 
 	for (size_t i = 0; i < tools->open_count; i++)
 		if (uar_str_is(call_id, tools->open[i].call_id))
@@ -52,7 +52,7 @@ void uar_core_close_tools(struct emit *e, const struct uar_failure *f)
 	struct uar_failure cut = { UAR_STR("TOOL_ERROR"), UAR_STR("the run ended before the tool"),
 				   timed_out ? UAR_STR("timeout") : UAR_STR("cancelled"), false };
 
-	while (e->r->tools.open_count && !e->err)
-		uar_core_tool_failed(e, &e->r->tools.open[0], timed_out ? "timed_out" : "cancelled",
-				     &cut, NULL);
+	while (uar_run_rare(e->r)->tools.open_count && !e->err)
+		uar_core_tool_failed(e, &uar_run_rare(e->r)->tools.open[0],
+				     timed_out ? "timed_out" : "cancelled", &cut, NULL);
 }

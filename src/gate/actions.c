@@ -109,9 +109,10 @@ static void add_questions(void *ctx, const struct uar_run *run)
 {
 	struct questions *q = ctx;
 
-	for (size_t i = 0; i < run->actions.open_count; i++) {
+	for (size_t i = 0; i < uar_run_rare(run)->actions.open_count; i++) {
 		if (q->at && q->count < q->room)
-			q->at[q->count] = (struct waiting){ run, &run->actions.open[i] };
+			q->at[q->count] =
+				(struct waiting){ run, &uar_run_rare(run)->actions.open[i] };
 		q->count++;
 	}
 }

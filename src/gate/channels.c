@@ -202,14 +202,14 @@ static void note_run(struct channel *ch, const struct uar_commit *c)
 	uar_jw_cstr(&w, "op", c->added ? "add" : "change");
 	uar_jw_str(&w, "run_id", run->id.run_id);
 	uar_jw_cstr(&w, "status", status);
-	if (run->progress.value >= 0)
-		uar_jw_double(&w, "progress", run->progress.value);
+	if (uar_run_rare(run)->progress.value >= 0)
+		uar_jw_double(&w, "progress", uar_run_rare(run)->progress.value);
 	else
 		uar_jw_null(&w, "progress");
 	uar_jw_seconds(&w, "updated_at", run->at.updated_us);
 	put_text(&w, "stage", uar_run_stage(run));
 	uar_jw_cstr(&w, "engine_status", uar_status_text(run->status));
-	put_text(&w, "message", uar_str_c(run->progress.message));
+	put_text(&w, "message", uar_str_c(uar_run_rare(run)->progress.message));
 	put_text(&w, "task_id", run->id.task_given ? run->id.task_id : UAR_STR_NONE);
 	uar_jw_str(&w, "plugin_id", run->what.plugin_id);
 	uar_jw_str(&w, "entry_id", run->what.entry_id);

@@ -83,7 +83,7 @@ static void answered(struct cmd *cmd, uar_err e, const struct uar_error *error,
 	if (!e && r && r->worker && r->worker->ops->answer)
 		r->worker->ops->answer(r->worker, a->number, cmd->c.answer.verdict);
 	if (e == UAR_ESTATE) {
-		e = not_open(a, run ? run->actions.count : INT64_MAX, &why);
+		e = not_open(a, run ? uar_run_rare(run)->actions.count : INT64_MAX, &why);
 		error = &why;
 	}
 	finish(a, e, e ? error : NULL);

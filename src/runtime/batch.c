@@ -48,6 +48,7 @@ static struct batch *take_batch(struct uar_runtime *rt)
 
 static void destroy_batch(struct batch *b)
 {
+	uar_run_copy_fini(&b->r);
 	uar_arena_fini(&b->arena);
 	uar_buf_fini(&b->buf);
 	uar_free(b);
@@ -67,6 +68,7 @@ static void put_batch(struct uar_runtime *rt, struct batch *b)
 	size_t keep = rt->batches.count < SPARE_LARGE ? SPARE_BYTES : SPARE_SMALL_BYTES;
 
 	if (rt->batches.count < UAR_LIMIT_SPARE_BATCHES) {
+		uar_run_copy_fini(&b->r);
 		if (b->arena.used > keep)
 			uar_arena_fini(&b->arena);
 		else
@@ -256,7 +258,7 @@ static void tell_watches(struct batch *b, bool added)
 {
 	struct uar_commit c = {
 		.owner = &b->agg->state.owner,
-		.run = &b->r,
+		.run = &b->run->state,
 		.events = b->d.events,
 		.event_count = b->d.event_count,
 		.added = added,
@@ -322,7 +324,7 @@ static void move_state(struct batch *b)
 
 	a->state.sequence = b->s.sequence;
 	b->r.row_changed = false;
-	uar_run_copy(&b->run->state, &b->r);
+	uar_run_take(&b->run->state, &b->r);
 	b->run->committed = true;
 	a->rt->stats.events += b->d.event_count;
 	a->rt->stats.batches++;
@@ -596,8 +598,11 @@ static struct batch *open_batch(struct agg *a)
 		return NULL;
 	b->agg = a;
 	b->run = UAR_OWNER(a->queue.next, struct cmd, node)->run;
+	if (uar_run_copy(&b->r, &b->run->state)) {
+		put_batch(a->rt, b);
+		return NULL;
+	}
 	b->s = a->state;
-	uar_run_copy(&b->r, &b->run->state);
 	b->d = (struct uar_decision){ 0 };
 	uar_list_init(&b->cmds);
 	return b;

@@ -63,7 +63,7 @@ void rt_deadline_arm(struct live_run *r)
 {
 	struct uar_sched *sched = r->agg->rt->o.sched;
 	int64_t left = r->state.at.started_us + r->state.what.timeout_us +
-		       r->state.actions.waited_us - uar_clock_wall(sched->clock);
+		       uar_run_rare(&r->state)->actions.waited_us - uar_clock_wall(sched->clock);
 
 	if (r->state.what.timeout_us == 0)
 		return;

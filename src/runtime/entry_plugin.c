@@ -418,7 +418,8 @@ static void plugin_cancel(struct worker *base)
 
 	w->held = false; /* the host lets a cancelled one speak */
 	if (w->call)
-		entries_of(w)->ops->cancel(w->call, uar_str_c(base->run->state.cancel.reason));
+		entries_of(w)->ops->cancel(
+			w->call, uar_str_c(uar_run_rare(&base->run->state)->cancel.reason));
 	else if (!w->ended)
 		rt_send(base->run, &stopped);
 }

@@ -203,7 +203,7 @@ void uar_runtime_each_waiting(const struct uar_runtime *rt, const struct uar_own
 	size_t at = 0;
 
 	while ((r = uar_map_next(&rt->runs, &at)))
-		if (r->committed && r->state.actions.open_count &&
+		if (r->committed && uar_run_rare(&r->state)->actions.open_count &&
 		    uar_owner_eq(&r->agg->state.owner, owner))
 			fn(ctx, &r->state);
 }

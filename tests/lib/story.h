@@ -63,24 +63,28 @@ static inline uar_err story_tell(struct story *t, const struct uar_command *c)
 {
 	struct uar_core_env env = { t->now_us += 1000, &t->ids, &t->arena, &t->buf, NULL };
 	struct uar_session s = t->s;
-	struct uar_run r = t->r;
+	struct uar_run r;
 	bool made = t->r.turn != UAR_TURN_NONE;
 	uar_err e;
 
 	t->d = (struct uar_decision){ 0 };
 	t->error = (struct uar_error){ 0 };
-	e = uar_core_decide(&env, &s, &r, c, &t->d, &t->error);
+	uar_run_init(&r);
+	e = uar_run_copy(&r, &t->r);
+	if (!e)
+		e = uar_core_decide(&env, &s, &r, c, &t->d, &t->error);
 	if (!e && t->count + t->d.event_count > STORY_EVENTS)
 		e = UAR_ETOOBIG;
 	if (e) {
-		if (!made && r.turn != UAR_TURN_NONE)
+		if (made)
+			uar_run_copy_fini(&r);
+		else
 			uar_run_fini(&r);
-		else if (!made)
-			uar_arena_fini(&r.arena);
 		return e;
 	}
 	t->s = s;
-	t->r = r;
+	uar_run_take(&t->r, &r);
+	uar_run_copy_fini(&r);
 	t->last = t->count;
 	if (t->d.event_count)
 		memcpy(t->log + t->count, t->d.events, t->d.event_count * sizeof *t->log);
@@ -223,15 +227,15 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 static inline uar_err story_do(struct story *t, enum uar_command_kind kind)
 {
 	struct uar_command c = story_command(kind);
-	const struct uar_run *r = &t->r;
+	const struct uar_run_rare *rare = uar_run_rare(&t->r);
 
 	/* What depends on what was said before. */
 	if (kind == UAR_CMD_ASK)
-		c.ask.number = r->actions.count + 1;
-	if (kind == UAR_CMD_ANSWER && r->actions.open_count)
-		c.answer.number = r->actions.open[r->actions.open_count - 1].number;
-	if (kind == UAR_CMD_TOOL && r->tools.open_count)
-		c.tool.step = r->tools.calls % 2 ? UAR_TOOL_ENDS : UAR_TOOL_BREAKS;
+		c.ask.number = rare->actions.count + 1;
+	if (kind == UAR_CMD_ANSWER && rare->actions.open_count)
+		c.answer.number = rare->actions.open[rare->actions.open_count - 1].number;
+	if (kind == UAR_CMD_TOOL && rare->tools.open_count)
+		c.tool.step = rare->tools.calls % 2 ? UAR_TOOL_ENDS : UAR_TOOL_BREAKS;
 	return story_tell(t, &c);
 }
 
