@@ -226,7 +226,9 @@ static void on_gone(void *ctx, struct uar_http_request *r)
 
 struct uar_http_handler uar_gate_handler(struct uar_gate *g)
 {
-	return (struct uar_http_handler){ on_head, on_request, on_gone, g };
+	return (struct uar_http_handler){
+		.head = on_head, .request = on_request, .gone = on_gone, .ctx = g
+	};
 }
 
 /* --- answers ------------------------------------------------------------------ */

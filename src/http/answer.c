@@ -109,7 +109,8 @@ static void end_head(struct uar_http_stream *c)
 {
 	struct uar_buf *b = &c->server->answer_head;
 
-	if (c->server->drain.on)
+	/* What is left of a body cannot be told from the next request. */
+	if (c->server->drain.on || (c->x && c->x->r.streamed && !c->x->complete))
 		c->keep_alive = false;
 	if (!c->keep_alive)
 		uar_buf_add_str(b, UAR_STR("Connection: close\r\n"));

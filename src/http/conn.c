@@ -210,9 +210,29 @@ static uar_err ask_handler(struct uar_http_stream *c, const struct uar_http_head
 	c->x->taken = true;
 	if (head->length > body_max)
 		return uar_http_too_big(body_max, error);
-	c->x->body = uar_buf_make(body_max);
+	uar_http_body_init(&c->x->reader, head, body_max);
+	c->x->body = uar_buf_make(c->x->r.streamed ? 0 : body_max);
+	c->x->complete = head->framing != UAR_HTTP_CHUNKED && head->length == 0;
 	c->state = CONN_BODY;
 	return UAR_OK;
+}
+
+static void hand_over(struct uar_http_stream *c)
+{
+	struct uar_http *h = c->server;
+
+	c->state = CONN_HANDLER;
+	c->progress = 0;
+	uar_http_set_due(c, c->out ? DUE_STALL : DUE_NONE);
+	h->handler.request(h->handler.ctx, &c->x->r);
+}
+
+/* Now the body is wanted: who waits to be asked for it is asked. */
+static void invite(struct uar_http_stream *c)
+{
+	if (c->x->expects)
+		uar_http_out_bytes(c, UAR_STR("HTTP/1.1 100 Continue\r\n\r\n"), UAR_STR(""));
+	c->x->expects = false;
 }
 
 static uar_err begin_request(struct uar_http_stream *c, uar_str bytes, bool body_is_here,
@@ -231,12 +251,16 @@ static uar_err begin_request(struct uar_http_stream *c, uar_str bytes, bool body
 	c->keep_alive = head->keep_alive;
 	c->server->stats.requests++;
 	c->server->intake.begun++;
-	uar_http_body_init(&c->x->reader, head);
+	c->x->expects = head->expect_continue && !body_is_here &&
+			(head->framing == UAR_HTTP_CHUNKED || head->length > 0);
 	e = ask_handler(c, head, error);
-	if (!e && c->state == CONN_BODY && head->expect_continue && !body_is_here &&
-	    (head->framing == UAR_HTTP_CHUNKED || head->length > 0))
-		uar_http_out_bytes(c, UAR_STR("HTTP/1.1 100 Continue\r\n\r\n"), UAR_STR(""));
-	return e;
+	if (e || c->state != CONN_BODY)
+		return e;
+	if (c->x->r.streamed)
+		hand_over(c);
+	else
+		invite(c);
+	return UAR_OK;
 }
 
 /* False: nothing more can be done with these bytes. */
@@ -257,16 +281,6 @@ static bool read_head(struct uar_http_stream *c, uar_str *rest)
 	c->scanned = 0;
 	*rest = uar_str_from(*rest, n);
 	return true;
-}
-
-static void hand_over(struct uar_http_stream *c)
-{
-	struct uar_http *h = c->server;
-
-	c->state = CONN_HANDLER;
-	c->progress = 0;
-	uar_http_set_due(c, c->out ? DUE_STALL : DUE_NONE);
-	h->handler.request(h->handler.ctx, &c->x->r);
 }
 
 /* A body that came whole is copied once, without a buffer of its own. */
@@ -292,6 +306,41 @@ static void wait_for_body(struct uar_http_stream *c, size_t arrived)
 	uar_http_set_due(c, DUE_BODY);
 }
 
+static void give_piece(struct uar_http_stream *c, bool last)
+{
+	struct uar_http *h = c->server;
+
+	c->state = CONN_HANDLER;
+	c->progress = 0;
+	c->x->into = NULL;
+	c->x->complete = last;
+	uar_http_set_due(c, c->out ? DUE_STALL : DUE_NONE);
+	h->handler.piece(h->handler.ctx, &c->x->r, last);
+}
+
+/* A part of a streamed body, as large as it was asked for. */
+static bool read_piece(struct uar_http_stream *c, uar_str *rest)
+{
+	struct exchange *x = c->x;
+	struct uar_error error = { 0 };
+	size_t before = rest->n;
+	bool done = false;
+	uar_err e = c->server->drain.on ? UAR_EDRAINING : UAR_OK;
+
+	if (!e)
+		e = uar_http_body_feed(&x->reader, rest, x->into, &done, &error);
+	if (e) {
+		refuse_request(c, e, &error);
+		return false;
+	}
+	if (!done && x->into->n < x->into->max) {
+		wait_for_body(c, before - rest->n);
+		return false;
+	}
+	give_piece(c, done);
+	return true;
+}
+
 static bool read_body(struct uar_http_stream *c, uar_str *rest)
 {
 	struct exchange *x = c->x;
@@ -300,6 +349,8 @@ static bool read_body(struct uar_http_stream *c, uar_str *rest)
 	bool done = false;
 	uar_err e;
 
+	if (x->r.streamed)
+		return read_piece(c, rest);
 	if (!read_whole_body(x, rest)) {
 		e = uar_http_body_feed(&x->reader, rest, &x->body, &done, &error);
 		if (e) {
@@ -503,10 +554,24 @@ void uar_http_conn_resume(struct uar_http_stream *c)
 		drop(c);
 	} else if (c->flow.corked) {
 		uncork(c);
-	} else if (c->state == CONN_HEAD) {
+	} else if (c->state <= CONN_BODY) {
 		uar_http_conn_poll(c, !c->eof, c->writing);
 		read_on(c, UAR_STR(""));
 	}
+}
+
+void uar_http_body_pull(struct uar_http_request *r, struct uar_buf *into)
+{
+	struct exchange *x = (struct exchange *)(void *)r;
+	struct uar_http_stream *c = x->conn;
+
+	uar_buf_clear(into);
+	x->into = into;
+	c->state = CONN_BODY;
+	invite(c);
+	uar_http_set_due(c, DUE_BODY);
+	if (!c->running) /* else the reading loop goes on by itself */
+		uar_http_make_ready(c);
 }
 
 void uar_http_conn_drain(struct uar_http_stream *c)

@@ -37,11 +37,12 @@ struct uar_http_request {
 	uar_str path, query; /* split at the first '?', not decoded */
 	const struct uar_http_header *headers;
 	size_t header_count;
-	uar_str body;
+	uar_str body;		 /* empty when it is streamed */
 	struct uar_arena *arena; /* for the handler's own use while it decodes */
 	uar_str peer;		 /* "127.0.0.1:4711", "unix" */
 	void *user;		 /* the handler's, NULL at first */
 	uar_str allow;		 /* the handler's: the methods that a 405 names */
+	bool streamed;		 /* `head` may set it: see uar_http_body_pull */
 };
 
 /* First header of that name (any case), or an empty string with .p NULL. */
@@ -68,14 +69,23 @@ struct uar_http_handler {
 	 * On success *out_body_max bounds the body (0: none accepted). */
 	uar_err (*head)(void *ctx, struct uar_http_request *r, size_t *out_body_max,
 			struct uar_error *error);
-	/* The request is complete: answer it now or later. */
+	/* The request is complete: answer it now or later. One that is streamed comes
+	 * with its head alone, its body is pulled. */
 	void (*request)(void *ctx, struct uar_http_request *r);
 	/* r will not be answered: the peer went away, or its body was cut off, too
 	 * long or not well formed. Forget it. Follows a successful `head`, also
 	 * instead of `request`; never comes after the answer. */
 	void (*gone)(void *ctx, struct uar_http_request *r);
+	/* What was pulled is there; `last`: the body is complete. NULL: nothing is streamed. */
+	void (*piece)(void *ctx, struct uar_http_request *r, bool last);
 	void *ctx;
 };
+
+/* The next bytes of a streamed body, up to the maximum of `into`, which is emptied
+ * first, is the handler's and stays in place until `piece` or `gone`. Nothing is read
+ * from the socket that was not pulled: the sender waits. Who expects "100 Continue"
+ * hears it with the first pull. One answered before its last piece ends the connection. */
+void uar_http_body_pull(struct uar_http_request *r, struct uar_buf *into);
 
 struct uar_http_response {
 	int status;

@@ -9,6 +9,7 @@
  * A connection:
  *
  *	HEAD -> BODY -> HANDLER -> (FLUSH) -> HEAD ...        kept alive
+ *	HEAD -> HANDLER -> BODY -> HANDLER -> BODY ...        a body that is pulled
  *	                HANDLER -> STREAM -> (FLUSH) -> HEAD  an answer that goes on
  *	any  -> FLUSH -> LINGER -> CLOSED                     the last answer
  *
@@ -44,9 +45,11 @@ struct exchange {
 	struct uar_http_stream *conn;
 	struct uar_arena arena;
 	struct uar_http_body reader;
-	struct uar_buf body;
+	struct uar_buf body, *into; /* into: where body bytes go; NULL: nothing was pulled */
 	struct uar_list spare;
-	bool taken; /* the handler said yes to the head: it must hear the end */
+	bool taken;    /* the handler said yes to the head: it must hear the end */
+	bool expects;  /* the client waits for 100 */
+	bool complete; /* all of the body is read */
 };
 
 struct out_queue;

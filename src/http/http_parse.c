@@ -352,37 +352,36 @@ enum chunk_state {
 };
 enum { CHUNK_DIGITS = 8 }; /* hex digits of a chunk size */
 
-void uar_http_body_init(struct uar_http_body *b, const struct uar_http_head *head)
+void uar_http_body_init(struct uar_http_body *b, const struct uar_http_head *head, uint64_t max)
 {
-	*b = (struct uar_http_body){ .framing = head->framing };
+	*b = (struct uar_http_body){ .framing = head->framing, .max = max, .room = max };
 	if (head->framing == UAR_HTTP_LENGTH)
 		b->left = head->length;
 }
 
-uar_err uar_http_too_big(size_t max, struct uar_error *error)
+uar_err uar_http_too_big(uint64_t max, struct uar_error *error)
 {
 	if (max == 0)
 		return uar_error_set(error, UAR_ETOOBIG, "this request takes no body");
-	return uar_error_set(error, UAR_ETOOBIG, "the body has more than %zu bytes", max);
+	return uar_error_set(error, UAR_ETOOBIG, "the body has more than %llu bytes",
+			     (unsigned long long)max);
 }
 
-static uar_err too_big(const struct uar_buf *body, struct uar_error *error)
-{
-	return uar_http_too_big(body->max, error);
-}
-
-/* Moves what is there, at most b->left bytes. */
-static uar_err move_data(struct uar_http_body *b, uar_str *in, struct uar_buf *body,
+/* Moves what is there, at most b->left bytes, as far as `out` takes them. */
+static uar_err move_data(struct uar_http_body *b, uar_str *in, struct uar_buf *out,
 			 struct uar_error *error)
 {
 	size_t n = in->n < b->left ? in->n : (size_t)b->left;
 
-	if (b->left > body->max - body->n)
-		return too_big(body, error);
-	uar_buf_add(body, in->p, n);
+	if (b->left > b->room)
+		return uar_http_too_big(b->max, error);
+	if (n > out->max - out->n)
+		n = out->max - out->n;
+	uar_buf_add(out, in->p, n);
 	b->left -= n;
+	b->room -= n;
 	*in = uar_str_from(*in, n);
-	return body->err;
+	return out->err;
 }
 
 static int hex(char c)
@@ -394,8 +393,7 @@ static int hex(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static uar_err chunk_size(struct uar_http_body *b, char c, const struct uar_buf *body,
-			  struct uar_error *error)
+static uar_err chunk_size(struct uar_http_body *b, char c, struct uar_error *error)
 {
 	int digit = hex(c);
 
@@ -409,12 +407,11 @@ static uar_err chunk_size(struct uar_http_body *b, char c, const struct uar_buf 
 				     c == ';' ? "chunk extensions are not taken"
 					      : "a chunk size is not well formed");
 	b->state = CHUNK_SIZE_LF;
-	return b->left > body->max - body->n ? too_big(body, error) : UAR_OK;
+	return b->left > b->room ? uar_http_too_big(b->max, error) : UAR_OK;
 }
 
 /* One byte of the lines between the chunks. */
-static uar_err chunk_byte(struct uar_http_body *b, char c, const struct uar_buf *body,
-			  struct uar_error *error)
+static uar_err chunk_byte(struct uar_http_body *b, char c, struct uar_error *error)
 {
 	static const struct {
 		char want;
@@ -426,7 +423,7 @@ static uar_err chunk_byte(struct uar_http_body *b, char c, const struct uar_buf 
 	};
 
 	if (b->state == CHUNK_SIZE)
-		return chunk_size(b, c, body, error);
+		return chunk_size(b, c, error);
 	if (c != steps[b->state].want)
 		return uar_error_set(error, UAR_ESYNTAX,
 				     b->state == LAST_CR ? "trailers are not taken"
@@ -439,33 +436,35 @@ static uar_err chunk_byte(struct uar_http_body *b, char c, const struct uar_buf 
 	return UAR_OK;
 }
 
-static uar_err feed_chunks(struct uar_http_body *b, uar_str *in, struct uar_buf *body,
+static uar_err feed_chunks(struct uar_http_body *b, uar_str *in, struct uar_buf *out,
 			   struct uar_error *error)
 {
 	uar_err e = UAR_OK;
 
 	while (!e && in->n && b->state != BODY_DONE) {
+		if (b->state == CHUNK_DATA && out->n == out->max)
+			break;
 		if (b->state == CHUNK_DATA) {
-			e = move_data(b, in, body, error);
+			e = move_data(b, in, out, error);
 			if (b->left == 0)
 				b->state = CHUNK_DATA_CR;
 			continue;
 		}
-		e = chunk_byte(b, in->p[0], body, error);
+		e = chunk_byte(b, in->p[0], error);
 		*in = uar_str_from(*in, 1);
 	}
 	return e;
 }
 
-uar_err uar_http_body_feed(struct uar_http_body *b, uar_str *in, struct uar_buf *body,
+uar_err uar_http_body_feed(struct uar_http_body *b, uar_str *in, struct uar_buf *out,
 			   bool *out_done, struct uar_error *error)
 {
 	uar_err e = UAR_OK;
 
 	if (b->framing == UAR_HTTP_CHUNKED)
-		e = feed_chunks(b, in, body, error);
+		e = feed_chunks(b, in, out, error);
 	else if (b->framing == UAR_HTTP_LENGTH)
-		e = move_data(b, in, body, error);
+		e = move_data(b, in, out, error);
 	if (!e)
 		*out_done = b->framing == UAR_HTTP_CHUNKED ? b->state == BODY_DONE : b->left == 0;
 	return e;

@@ -38,19 +38,20 @@ UAR_MUST_CHECK uar_err uar_http_parse_head(uar_str head, struct uar_http_head *o
 /* How far the body of one request has been read. */
 struct uar_http_body {
 	enum uar_http_framing framing;
-	uint64_t left; /* of the body or of the current chunk */
+	uint64_t left;	    /* of the body or of the current chunk */
+	uint64_t max, room; /* bytes that the body may have; that may still come */
 	unsigned char state, digits;
 };
 
-void uar_http_body_init(struct uar_http_body *b, const struct uar_http_head *head);
-/* Moves body bytes from `*in` (cut at its front) to `body`, whose maximum is the
- * body's: more than it is UAR_ETOOBIG, as soon as it is announced. *out_done:
- * the body is complete, `*in` starts at the next request. */
-UAR_MUST_CHECK uar_err uar_http_body_feed(struct uar_http_body *b, uar_str *in,
-					  struct uar_buf *body, bool *out_done,
-					  struct uar_error *error);
+void uar_http_body_init(struct uar_http_body *b, const struct uar_http_head *head, uint64_t max);
+/* Moves body bytes from `*in` (cut at its front) to `out`, until that is full: what
+ * is left of `*in` then belongs to the next call. More than `max` in all is
+ * UAR_ETOOBIG, as soon as it is announced. *out_done: the body is complete, `*in`
+ * starts at the next request. */
+UAR_MUST_CHECK uar_err uar_http_body_feed(struct uar_http_body *b, uar_str *in, struct uar_buf *out,
+					  bool *out_done, struct uar_error *error);
 
 /* UAR_ETOOBIG, in words: the body is longer than `max`. */
-uar_err uar_http_too_big(size_t max, struct uar_error *error);
+uar_err uar_http_too_big(uint64_t max, struct uar_error *error);
 
 #endif

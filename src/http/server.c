@@ -160,7 +160,8 @@ struct exchange *uar_http_exchange_take(struct uar_http_stream *c)
 		uar_list_init(&x->spare);
 	}
 	x->conn = c;
-	x->taken = false;
+	x->taken = x->expects = x->complete = false;
+	x->into = NULL;
 	x->r = (struct uar_http_request){ .arena = &x->arena, .peer = uar_str_c(c->peer) };
 	return x;
 }

@@ -14,6 +14,7 @@ enum { TRACE_BODY_MAX = 1000 };
 /* A connection without a socket. */
 struct trace {
 	struct uar_buf in, body, *out;
+	struct uar_buf piece; /* of a body; how large it is makes no difference */
 	size_t scanned;
 	struct uar_http_head head;
 	struct uar_http_body reader;
@@ -22,18 +23,20 @@ struct trace {
 	uar_err refused; /* why, when the text ends in a status */
 };
 
-static inline void trace_init(struct trace *t, struct uar_buf *out)
+static inline void trace_init(struct trace *t, size_t piece, struct uar_buf *out)
 {
 	memset(t, 0, sizeof *t);
 	t->out = out;
 	t->in = uar_buf_make(1 << 24);
 	t->body = uar_buf_make(TRACE_BODY_MAX);
+	t->piece = uar_buf_make(piece ? piece : TRACE_BODY_MAX);
 }
 
 static inline void trace_fini(struct trace *t)
 {
 	uar_buf_fini(&t->in);
 	uar_buf_fini(&t->body);
+	uar_buf_fini(&t->piece);
 }
 
 static inline void trace_refuse(struct trace *t, uar_err e)
@@ -63,7 +66,7 @@ static inline bool trace_head(struct trace *t)
 	uar_buf_printf(t->out, "200 %s %.*s ", uar_http_method_name(t->head.method),
 		       UAR_FMT(t->head.target));
 	uar_buf_consume(&t->in, n);
-	uar_http_body_init(&t->reader, &t->head);
+	uar_http_body_init(&t->reader, &t->head, TRACE_BODY_MAX);
 	uar_buf_clear(&t->body);
 	t->scanned = 0;
 	t->in_body = true;
@@ -74,9 +77,15 @@ static inline bool trace_body(struct trace *t)
 {
 	struct uar_error error = { 0 };
 	uar_str rest = uar_buf_str(&t->in);
-	bool done = false;
-	uar_err e = uar_http_body_feed(&t->reader, &rest, &t->body, &done, &error);
+	bool done = false, full = true;
+	uar_err e = UAR_OK;
 
+	while (!e && !done && full) {
+		uar_buf_clear(&t->piece);
+		e = uar_http_body_feed(&t->reader, &rest, &t->piece, &done, &error);
+		full = t->piece.n == t->piece.max;
+		uar_buf_add_str(&t->body, uar_buf_str(&t->piece));
+	}
 	if (e) {
 		uar_buf_add_str(t->out, UAR_STR("\n"));
 		trace_refuse(t, e);
@@ -108,12 +117,13 @@ static inline void trace_end(struct trace *t)
 		uar_buf_add_str(t->out, UAR_STR("...\n"));
 }
 
-/* Fed in pieces of `cut` bytes (0: whole) after a first piece of `first` bytes. */
+/* Fed in pieces of `cut` bytes (0: whole) after a first piece of `first` bytes; bodies
+ * are taken in pieces of that size as well. */
 static inline struct trace trace_run(uar_str in, size_t first, size_t cut, struct uar_buf *out)
 {
 	struct trace t;
 
-	trace_init(&t, out);
+	trace_init(&t, cut, out);
 	trace_feed(&t, uar_str_n(in.p, first < in.n ? first : in.n));
 	in = uar_str_from(in, first);
 	for (size_t n; in.n > 0; in = uar_str_from(in, n)) {
