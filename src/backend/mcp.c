@@ -123,14 +123,19 @@ static uaa_status check(const uaa_mcp_request *r, uaa_error **error)
 
 /* --- the call --- */
 
-void uab_mcp_arg(struct uab_mcp_argv *a, uaa_str s)
+static void add_arg(struct uab_mcp_argv *a, uar_str s)
 {
-	uar_str copy = uar_arena_str(a->arena, uab_trim(uab_str(s)));
+	uar_str copy = uar_arena_str(a->arena, s);
 
 	if (copy.p && a->n < UAR_LIMIT_AGENT_ARGS)
 		a->v[a->n++] = (char *)copy.p;
 	else
 		a->nomem = true;
+}
+
+void uab_mcp_arg(struct uab_mcp_argv *a, uaa_str s)
+{
+	add_arg(a, uab_trim(uab_str(s)));
 }
 
 void uab_mcp_verb(const uaa_mcp_request *r, struct uab_mcp_argv *a)
@@ -152,7 +157,7 @@ void uab_mcp_env(const uaa_mcp_request *r, struct uab_mcp_argv *a)
 
 		uab_mcp_arg(a, UAB_STR("--env"));
 		a->nomem |= n < 0 || (size_t)n >= sizeof pair;
-		uab_mcp_arg(a, uaa_str_c(pair));
+		add_arg(a, uar_str_c(pair)); /* space at the end of a value is the value's */
 	}
 }
 
