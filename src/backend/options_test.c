@@ -1,156 +1,7 @@
 /* options_test.c - extensions, precedence and absence: what reaches the process,
  * and what never starts one. */
 #include "backend/cli.h"
-#include "backend/cli_test.h"
-
-#include <sys/stat.h>
-
-#define NI   "agent_api.exec.non_interactive"
-#define EXT  "agent_api.exec.external_sandbox.v1"
-#define MOD  "agent_api.config.model.v1"
-#define DIR_ "agent_api.exec.add_dirs.v1"
-#define RES  "agent_api.session.resume.v1"
-#define FRK  "agent_api.session.fork.v1"
-#define POL  "backend.codex.exec.approval_policy"
-#define BOX  "backend.codex.exec.sandbox_mode"
-
-static uaa_backend *recorder(enum which w, const char *todo, const char *record)
-{
-	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
-			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(record) },
-			       { uaa_str_c("BOTH"), uaa_str_c("config") },
-			       { uaa_str_c("MINE"), uaa_str_c("config") } };
-	uaa_claude_code_config cc = { .struct_size = sizeof cc,
-				      .binary = uaa_str_c(uar_test_built("fake-cli")),
-				      .env = env,
-				      .env_count = ARRAY_LEN(env),
-				      .allow_external_sandbox_exec = true,
-				      .process = quick() };
-	uaa_codex_config cx = { .struct_size = sizeof cx,
-				.binary = uaa_str_c(uar_test_built("fake-cli")),
-				.env = env,
-				.env_count = ARRAY_LEN(env),
-				.transport = w == CODEX_EXEC ? UAA_CODEX_EXEC : UAA_CODEX_AUTO,
-				.allow_external_sandbox_exec = true,
-				.process = quick() };
-
-	return w == CLAUDE ? uaa_claude_code_backend_new(&cc) : uaa_codex_backend_new(&cx);
-}
-
-/* What the fake wrote down; empty when it was never started. */
-static uar_str recorded(const char *dir, const char *name, struct uar_buf *b)
-{
-	char path[700], part[4096];
-	FILE *f;
-	size_t n;
-
-	uar_buf_clear(b);
-	snprintf(path, sizeof path, "%s/%s", dir, name);
-	f = fopen(path, "r");
-	while (f && (n = fread(part, 1, sizeof part, f)))
-		uar_buf_add(b, part, n);
-	if (f)
-		fclose(f);
-	return uar_buf_str(b);
-}
-
-static bool has_line(uar_str text, const char *want)
-{
-	while (text.n)
-		if (uar_str_is(uar_str_cut(text, '\n', &text), want))
-			return true;
-	return false;
-}
-
-/* Both lines, the second right behind the first. */
-static bool has_pair(uar_str text, const char *a, const char *b)
-{
-	while (text.n)
-		if (uar_str_is(uar_str_cut(text, '\n', &text), a)) {
-			uar_str rest;
-
-			if (uar_str_is(uar_str_cut(text, '\n', &rest), b))
-				return true;
-		}
-	return false;
-}
-
-TEST(U22_U23_P13_S12_R01_R02_D01_D02_D03_D04_bad_values_start_nothing, "LIB-18 CAP-02 CAP-03")
-{
-	static const struct {
-		enum which who;
-		const char *key, *value, *key2, *value2;
-		uaa_status status;
-		const char *message; /* or the capability */
-	} cases[] = {
-		{ CLAUDE, NI, "1", NULL, NULL, UAA_E_INVALID_REQUEST, NI " must be a boolean" },
-		{ CLAUDE, EXT, "\"x\"", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  EXT " must be a boolean" },
-		{ CLAUDE, MOD, "\"  \"", NULL, NULL, UAA_E_INVALID_REQUEST, "invalid " MOD },
-		{ CLAUDE, MOD, "7", NULL, NULL, UAA_E_INVALID_REQUEST, "invalid " MOD },
-		{ CLAUDE, MOD, "\"\"", NI, "7", UAA_E_INVALID_REQUEST, "invalid " MOD },
-		{ CLAUDE, DIR_, "[]", NULL, NULL, UAA_E_INVALID_REQUEST, "invalid " DIR_ },
-		{ CLAUDE, DIR_, "{}", NULL, NULL, UAA_E_INVALID_REQUEST, "invalid " DIR_ ".dirs" },
-		{ CLAUDE, DIR_, "{\"dirs\":[]}", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  "invalid " DIR_ ".dirs" },
-		{ CLAUDE, DIR_, "{\"dirs\":[\"/\"],\"x\":1}", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  "invalid " DIR_ },
-		{ CLAUDE, DIR_, "{\"dirs\":[\"/\",\"/no/such/SECRET\"]}", NULL, NULL,
-		  UAA_E_INVALID_REQUEST, "invalid " DIR_ ".dirs[1]" },
-		{ CLAUDE, DIR_, "{\"dirs\":[\"/etc/passwd\"]}", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  "invalid " DIR_ ".dirs[0]" },
-		{ CLAUDE, DIR_, "{\"dirs\":[\" \"]}", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  "invalid " DIR_ ".dirs[0]" },
-		{ CLAUDE, DIR_, "{\"dirs\":[\"~\"]}", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  "invalid " DIR_ ".dirs[0]" },
-		{ CLAUDE, RES, "{\"selector\":\"first\"}", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  "invalid " RES },
-		{ CLAUDE, RES, "{\"selector\":\"last\",\"id\":\"x\"}", NULL, NULL,
-		  UAA_E_INVALID_REQUEST, "invalid " RES },
-		{ CLAUDE, RES, "{\"selector\":\"id\"}", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  "invalid " RES },
-		{ CLAUDE, FRK, "{\"selector\":\"id\",\"id\":\" \"}", NULL, NULL,
-		  UAA_E_INVALID_REQUEST, "invalid " FRK },
-		{ CLAUDE, RES, "{\"selector\":\"last\"}", FRK, "{\"selector\":\"last\"}",
-		  UAA_E_INVALID_REQUEST, RES " excludes " FRK },
-		{ CLAUDE, EXT, "true", NI, "false", UAA_E_INVALID_REQUEST, EXT " requires " NI },
-		{ CODEX_APP, EXT, "true", BOX, "\"read-only\"", UAA_E_INVALID_REQUEST,
-		  EXT " excludes backend exec options" },
-		{ CODEX_APP, POL, "\"sometimes\"", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  "invalid " POL },
-		{ CODEX_APP, POL, "\"on-request\"", NULL, NULL, UAA_E_INVALID_REQUEST,
-		  POL " must be never when non-interactive" },
-		{ CODEX_APP, BOX, "\"none\"", NULL, NULL, UAA_E_INVALID_REQUEST, "invalid " BOX },
-		{ CLAUDE, POL, "\"never\"", NULL, NULL, UAA_E_UNSUPPORTED_CAPABILITY, POL },
-		{ CLAUDE, NI, "7", "agent_api.nope", "1", UAA_E_UNSUPPORTED_CAPABILITY,
-		  "agent_api.nope" },
-		{ CODEX_APP, "agent_api.run", "1", NULL, NULL, UAA_E_UNSUPPORTED_CAPABILITY,
-		  "agent_api.run" },
-		{ CODEX_APP, "backend.claude_code.x", "1", NULL, NULL, UAA_E_UNSUPPORTED_CAPABILITY,
-		  "backend.claude_code.x" },
-	};
-	struct uar_buf b = uar_buf_make(65536);
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char record[600];
-		uaa_request *r = ask("hi");
-		struct seen *s;
-
-		snprintf(record, sizeof record, "%s", uar_test_dir());
-		with(r, cases[i].key, cases[i].value);
-		if (cases[i].key2)
-			with(r, cases[i].key2, cases[i].value2);
-		s = run_on(recorder(cases[i].who, "result", record), r);
-		CHECK_MSG(s->status == cases[i].status, "case %zu: status %d", i, (int)s->status);
-		CHECK_STR(uab_str(cases[i].status == UAA_E_INVALID_REQUEST
-					  ? uaa_error_message(s->error)
-					  : uaa_error_capability(s->error)),
-			  cases[i].message);
-		CHECK_INT(recorded(record, "argv", &b).n, 0);
-		seen_fini(s);
-	}
-	uar_buf_fini(&b);
-}
+#include "backend/record_test.h"
 
 /* What it lists it either takes as a key, and then looks at the value, or it is none. */
 static void every_key_is_known(uaa_backend *b)
@@ -214,8 +65,16 @@ TEST(X01_external_sandbox_is_opt_in, "")
 
 	CHECK(!uaa_caps_contains(uaa_backend_caps(c), uaa_str_c(EXT)));
 	CHECK(!uaa_caps_contains(uaa_backend_caps(x), uaa_str_c(EXT)));
-	uaa_backend_unref(c);
-	uaa_backend_unref(x);
+	for (int i = 0; i < 2; i++) { /* nor does it run */
+		uaa_request *r = ask("hi");
+		struct seen *s;
+
+		with(r, EXT, "true");
+		s = run_on(i ? c : x, r);
+		CHECK_INT(s->status, UAA_E_UNSUPPORTED_CAPABILITY);
+		CHECK_STR(uab_str(uaa_error_capability(s->error)), EXT);
+		seen_fini(s);
+	}
 }
 
 TEST(U15_U16_U17_constructors, "LIB-46 LIB-47 LIB-48")
@@ -248,6 +107,56 @@ TEST(U15_U16_U17_constructors, "LIB-46 LIB-47 LIB-48")
 	CHECK(!uaa_claude_code_backend_new(&cc));
 	CHECK(!uaa_acp_backend_new(NULL));
 	CHECK(uaa_has_backend(uaa_str_c("codex")) && !uaa_has_backend(uaa_str_c("nobody")));
+}
+
+/* Each member of a config, seen from the process that it starts. */
+static void check_config(enum which who, const char *home_var)
+{
+	char record[600], home[600], home_line[700];
+	struct uar_buf b = uar_buf_make(1 << 20);
+	const char *todo =
+		who == CLAUDE ? "stdin\nresult" : "stdin\nline {\"type\":\"turn.completed\"}";
+	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
+			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(record) },
+			       mark_pair() };
+	uaa_codex_config cx = { .struct_size = sizeof cx,
+				.binary = uaa_str_c(uar_test_built("fake-cli")),
+				.env = env,
+				.env_count = ARRAY_LEN(env),
+				.transport = UAA_CODEX_EXEC,
+				.process = quick() };
+	uaa_claude_code_config cc = { .struct_size = sizeof cc,
+				      .binary = cx.binary,
+				      .env = env,
+				      .env_count = ARRAY_LEN(env),
+				      .process = cx.process };
+	struct seen *s;
+
+	snprintf(record, sizeof record, "%s", uar_test_dir());
+	snprintf(home, sizeof home, "%s", uar_test_dir());
+	snprintf(home_line, sizeof home_line, "%s=%s", home_var, home);
+	env[1].value = cx.default_working_dir = cc.default_working_dir = uaa_str_c(record);
+	cx.codex_home = cc.claude_home = uaa_str_c(home);
+	s = run_on(who == CLAUDE ? uaa_claude_code_backend_new(&cc) : uaa_codex_backend_new(&cx),
+		   NULL);
+	CHECK_INT(s->status, UAA_OK);
+	seen_fini(s);
+	CHECK(has_line(recorded(record, "env", &b), home_line));
+	CHECK(has_line(recorded(record, "env", &b), mark()));
+	CHECK(has_line(recorded(record, "cwd", &b), record));
+	env[0].value = uaa_str_c("hang");
+	cx.default_timeout_ms = cc.default_timeout_ms = 50;
+	s = run_on(who == CLAUDE ? uaa_claude_code_backend_new(&cc) : uaa_codex_backend_new(&cx),
+		   NULL);
+	CHECK(s->error && contains(uaa_error_message(s->error), " backend error: timeout"));
+	seen_fini(s);
+	uar_buf_fini(&b);
+}
+
+TEST(U17_what_is_configured_takes_effect, "LIB-47 LIB-48 LIB-49")
+{
+	check_config(CODEX_EXEC, "CODEX_HOME");
+	check_config(CLAUDE, "CLAUDE_CONFIG_DIR");
 }
 
 TEST(U18_U19_U29_precedence, "LIB-49 LIB-50 LIB-54")
@@ -350,17 +259,6 @@ TEST(zero_in_the_request_means_no_timeout, "LIB-49")
 
 /* --- command lines --- */
 
-static uar_str args_of(enum which who, uaa_request *r, const char *record, struct uar_buf *b)
-{
-	const char *todo =
-		who == CODEX_EXEC ? "stdin\nline {\"type\":\"turn.completed\"}" : "stdin\nresult";
-	struct seen *s = run_on(recorder(who, todo, record), r);
-
-	CHECK_INT(s->status, UAA_OK);
-	seen_fini(s);
-	return recorded(record, "argv", b);
-}
-
 TEST(S11_non_interactive_is_the_default, "")
 {
 	char d1[600], d2[600];
@@ -379,37 +277,6 @@ TEST(S11_non_interactive_is_the_default, "")
 	with(r, NI, "true");
 	CHECK(uar_str_eq(args_of(CODEX_EXEC, ask("hi"), d1, &a), args_of(CODEX_EXEC, r, d2, &b)));
 	uar_buf_fini(&a);
-	uar_buf_fini(&b);
-}
-
-TEST(D05_D06_D07_D08_options_reach_the_command_line, "")
-{
-	char d[600], sub[700], json[2000];
-	struct uar_buf b = uar_buf_make(1 << 16);
-	uaa_request *r = ask("hi");
-	uar_str argv;
-
-	snprintf(d, sizeof d, "%s", uar_test_dir());
-	snprintf(sub, sizeof sub, "%s/sub", d);
-	mkdir(sub, 0755);
-	uaa_request_set_working_dir(r, uaa_str_c(d));
-	snprintf(json, sizeof json, "{\"dirs\":[\"sub\",\"./sub/../sub/.\",\" / \",\"%s\"]}", sub);
-	with(r, DIR_, json);
-	with(r, MOD, "\"\xE2\x80\x83 some-model \"");
-	argv = args_of(CLAUDE, r, d, &b);
-	CHECK(has_pair(argv, "--model", "some-model"));
-	CHECK(has_pair(argv, "--add-dir", sub) && has_pair(argv, sub, "/") &&
-	      has_pair(argv, "/", "--verbose")); /* duplicates are gone, order is kept */
-	CHECK(!has_line(argv, "hi"));		 /* the prompt goes by stdin */
-
-	snprintf(d, sizeof d, "%s", uar_test_dir());
-	r = ask("hi");
-	with(r, DIR_, "{\"dirs\":[\"/\",\"/tmp\"]}");
-	with(r, MOD, "\"m\"");
-	with(r, BOX, "\"read-only\"");
-	argv = args_of(CODEX_EXEC, r, d, &b);
-	CHECK(has_pair(argv, "--add-dir", "/") && has_pair(argv, "--add-dir", "/tmp"));
-	CHECK(has_pair(argv, "--model", "m") && has_pair(argv, "--sandbox", "read-only"));
 	uar_buf_fini(&b);
 }
 
@@ -450,13 +317,40 @@ TEST(X02_X03_X04_external_sandbox_warns_first, "")
 			: has_pair(recorded(d, "argv", &b), "--permission-mode",
 				   "bypassPermissions"));
 		seen_fini(s);
-		r = ask("hi");
-		with(r, EXT, "false");
-		s = run_on(recorder(i ? CODEX_EXEC : CLAUDE, text, d), r);
-		CHECK_INT(count(s, UAA_EV_STATUS, "DANGEROUS"), 0);
-		seen_fini(s);
+		for (int absent = 0; absent < 2; absent++) {
+			r = ask("hi");
+			if (!absent)
+				with(r, EXT, "false");
+			snprintf(d, sizeof d, "%s", uar_test_dir());
+			s = run_on(recorder(i ? CODEX_EXEC : CLAUDE, text, d), r);
+			CHECK_INT(s->status, UAA_OK);
+			CHECK_INT(count(s, UAA_EV_STATUS, "DANGEROUS"), 0);
+			CHECK(!has_line(recorded(d, "argv", &b),
+					"--dangerously-bypass-approvals-and-sandbox") &&
+			      !has_line(recorded(d, "argv", &b), "bypassPermissions"));
+			seen_fini(s);
+		}
 		uar_buf_fini(&b);
 	}
+}
+
+/* What was accepted with one set of flags is not tried again with another. */
+TEST(X04_no_second_try_outside_the_sandbox, "")
+{
+	char d[600];
+	struct uar_buf b = uar_buf_make(1 << 16);
+	uaa_request *r = ask("hi");
+	struct seen *s;
+
+	snprintf(d, sizeof d, "%s", uar_test_dir());
+	with(r, EXT, "true");
+	s = run_on(recorder(CODEX_APP, "exit 2", d), r); /* a codex without that server */
+	check_error(s, "codex exited non-zero: code=2 (output redacted)");
+	CHECK_INT(count(s, UAA_EV_STATUS, "DANGEROUS"), 1);
+	CHECK(has_line(recorded(d, "argv", &b), "app-server") &&
+	      !has_line(recorded(d, "argv", &b), "exec"));
+	seen_fini(s);
+	uar_buf_fini(&b);
 }
 
 TEST(a_large_prompt_arrives_whole, "")
