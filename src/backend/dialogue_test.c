@@ -1,0 +1,400 @@
+/* dialogue_test.c - agents that answer, played line by line: what is asked of them, what of
+ * their words comes out, and what happens when they refuse. */
+#include "backend/record_test.h"
+
+#define UUID  "01a1e071-ab40-7a80-9631-3edeb750003c"
+#define OTHER "11111111-2222-4333-8444-555555555555"
+
+/* The app-server up to its thread and its turn. */
+#define CX_HELLO                                                                                   \
+	"expect \"initialize\"\nline {\"id\":1,\"result\":{\"userAgent\":\"x/0.166.0 (y)\"}}\n"    \
+	"expect initialized\n"
+#define CX_OPEN	 "line {\"id\":2,\"result\":{\"thread\":{\"id\":\"" UUID "\"}}}\n"
+#define CX_BEGIN "expect turn/start\nline {\"id\":3,\"result\":{\"turn\":{\"id\":\"t\"}}}\n"
+#define CX_DONE                                                                                    \
+	"line {\"method\":\"turn/completed\",\"params\":{\"turn\":{\"status\":\"completed\"}}}\n"  \
+	"stdin"
+
+/* The same of an ACP agent. */
+#define ACP_HELLO                                                                                  \
+	"expect initialize\nline {\"id\":1,\"result\":{\"protocolVersion\":1,"                     \
+	"\"agentCapabilities\":{\"loadSession\":true,\"sessionCapabilities\":{\"list\":{},"        \
+	"\"fork\":{},\"resume\":{},\"additionalDirectories\":{}}}}}\n"
+#define ACP_OPEN  "line {\"id\":2,\"result\":{\"sessionId\":\"s1\"}}\n"
+#define ACP_BEGIN "expect session/prompt\n"
+#define ACP_DONE  "line {\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}\nstdin"
+
+#define NO(ID, CODE)                                                                               \
+	"line {\"id\":" #ID ",\"error\":{\"code\":" #CODE                                          \
+	",\"message\":\"SECRET\",\"data\":{\"x\":\"SECRET\"}}}\nerr SECRET\nstdin"
+
+static struct seen *play(enum which who, const char *todo, uaa_request *r)
+{
+	return run_on(make(who, todo, (struct more){ 0 }), r);
+}
+
+static void check_ok(const struct seen *s, const char *what)
+{
+	CHECK_MSG(s->status == UAA_OK, "%s: %.*s", what, (int)uaa_error_display(s->error).len,
+		  uaa_error_display(s->error).ptr);
+}
+
+static uaa_request *with_key(const char *key, const char *json)
+{
+	uaa_request *r = ask("again");
+
+	with(r, key, json);
+	return r;
+}
+
+/* --- what comes out --- */
+
+/* A whole turn in which the agent says these lines. */
+static struct seen *turn(enum which who, const char *lines)
+{
+	static char todo[16000];
+
+	snprintf(todo, sizeof todo, "%s%serr SECRET\n%s",
+		 who == ACP ? ACP_HELLO "expect session/new\n" ACP_OPEN ACP_BEGIN
+			    : CX_HELLO "expect thread/start\n" CX_OPEN CX_BEGIN,
+		 lines, who == ACP ? ACP_DONE : CX_DONE);
+	return play(who, todo, NULL);
+}
+
+static const char codex_unknown[] =
+	"line {\"method\":\"from/the/future\",\"params\":{\"x\":\"SECRET\"}}\n"
+	"line "
+	"{\"method\":\"item/"
+	"completed\",\"params\":{\"item\":{\"type\":\"hologram\",\"text\":\"SECRET\"}}}\n"
+	"line {\"method\":\"item/started\",\"params\":{\"item\":{\"type\":7}}}\n";
+
+static const char acp_unknown[] =
+	"line {\"method\":\"from/the/future\",\"params\":{\"x\":\"SECRET\"}}\n"
+	"line "
+	"{\"method\":\"session/"
+	"update\",\"params\":{\"sessionId\":\"s1\",\"update\":{\"sessionUpdate\":\"hologram\","
+	"\"content\":{\"text\":\"SECRET\"}}}}\n"
+	"line "
+	"{\"method\":\"session/"
+	"update\",\"params\":{\"sessionId\":\"s1\",\"update\":{\"content\":{\"text\":\"SECRET\"}}}}"
+	"\n";
+
+TEST(S09_unknown_words_of_dialogues, "")
+{
+	for (int acp = 0; acp < 2; acp++) {
+		struct seen *s = acp ? turn(ACP, acp_unknown) : turn(CODEX_APP, codex_unknown);
+
+		check_ok(s, acp ? "acp" : "codex");
+		CHECK_INT(count(s, UAA_EV_UNKNOWN, NULL), 3);
+		CHECK_INT(count(s, UAA_EV_TEXT_OUTPUT, NULL), 0);
+		seen_fini(s);
+	}
+}
+
+/* All that a tool was given or gave, all thoughts, plans and remarks. */
+static const char codex_payload[] =
+	"line "
+	"{\"method\":\"item/"
+	"started\",\"params\":{\"item\":{\"id\":\"a\",\"type\":\"commandExecution\",\"command\":"
+	"\"SECRET\"}}}\n"
+	"line "
+	"{\"method\":\"item/commandExecution/"
+	"outputDelta\",\"params\":{\"itemId\":\"a\",\"delta\":\"SECRET\"}}\n"
+	"line "
+	"{\"method\":\"item/"
+	"completed\",\"params\":{\"item\":{\"id\":\"a\",\"type\":\"commandExecution\",\"command\":"
+	"\"SECRET\",\"aggregatedOutput\":\"SECRET\",\"exitCode\":1,\"status\":\"failed\"}}}\n"
+	"line "
+	"{\"method\":\"item/"
+	"started\",\"params\":{\"item\":{\"id\":\"b\",\"type\":\"fileChange\",\"changes\":[{"
+	"\"path\":\"SECRET\",\"diff\":\"SECRET\"}]}}}\n"
+	"line "
+	"{\"method\":\"item/"
+	"completed\",\"params\":{\"item\":{\"id\":\"b\",\"type\":\"fileChange\",\"changes\":[{"
+	"\"path\":\"SECRET\",\"diff\":\"SECRET\"}]}}}\n"
+	"line "
+	"{\"method\":\"item/"
+	"completed\",\"params\":{\"item\":{\"id\":\"c\",\"type\":\"mcpToolCall\",\"tool\":\"t\","
+	"\"arguments\":{\"a\":\"SECRET\"},\"result\":{\"content\":[{\"text\":\"SECRET\"}]}}}}\n"
+	"line "
+	"{\"method\":\"item/"
+	"started\",\"params\":{\"item\":{\"id\":\"d\",\"type\":\"reasoning\",\"summary\":["
+	"\"SECRET\"]}}}\n"
+	"line {\"method\":\"turn/plan/updated\",\"params\":{\"plan\":[{\"step\":\"SECRET\"}]}}\n"
+	"line {\"method\":\"warning\",\"params\":{\"message\":\"SECRET\"}}\n"
+	"line "
+	"{\"method\":\"error\",\"params\":{\"willRetry\":true,\"error\":{\"message\":\"SECRET\"}}}"
+	"\n";
+
+static const char acp_payload[] =
+	"line "
+	"{\"method\":\"session/"
+	"update\",\"params\":{\"sessionId\":\"s1\",\"update\":{\"sessionUpdate\":\"tool_call\","
+	"\"toolCallId\":\"a\",\"title\":\"SECRET\",\"kind\":\"SECRET\",\"rawInput\":{\"command\":"
+	"\"SECRET\"},\"locations\":[{\"path\":\"SECRET\"}]}}}\n"
+	"line "
+	"{\"method\":\"session/"
+	"update\",\"params\":{\"sessionId\":\"s1\",\"update\":{\"sessionUpdate\":\"tool_call_"
+	"update\",\"toolCallId\":\"a\",\"status\":\"completed\",\"title\":\"SECRET\",\"rawOutput\":"
+	"\"SECRET\",\"content\":[{\"content\":{\"text\":\"SECRET\"}},{\"path\":\"SECRET\","
+	"\"newText\":\"SECRET\"}]}}}\n"
+	"line "
+	"{\"method\":\"session/"
+	"update\",\"params\":{\"sessionId\":\"s1\",\"update\":{\"sessionUpdate\":\"agent_thought_"
+	"chunk\",\"content\":{\"text\":\"SECRET\"}}}}\n"
+	"line "
+	"{\"method\":\"session/"
+	"update\",\"params\":{\"sessionId\":\"s1\",\"update\":{\"sessionUpdate\":\"plan\","
+	"\"entries\":[{\"content\":\"SECRET\"}]}}}\n";
+
+TEST(S06_S07_S08_payload_of_dialogues_stays_out, "LIB-41 LIB-43")
+{
+	for (int acp = 0; acp < 2; acp++) {
+		struct seen *s = acp ? turn(ACP, acp_payload) : turn(CODEX_APP, codex_payload);
+
+		check_ok(s, acp ? "acp" : "codex"); /* the canaries are looked for in there */
+		CHECK(count(s, UAA_EV_TOOL_CALL, NULL) >= 1);
+		CHECK_INT(count(s, UAA_EV_TOOL_RESULT, NULL), acp ? 1 : 3);
+		CHECK_INT(count(s, UAA_EV_TEXT_OUTPUT, NULL), 0);
+		CHECK_INT(count(s, UAA_EV_UNKNOWN, NULL), 0);
+		seen_fini(s);
+	}
+}
+
+/* Wherever a backend fails, its last word is ours. */
+TEST(U27_refusals_are_told_without_their_text, "LIB-52")
+{
+	static const struct {
+		enum which who;
+		const char *todo, *error;
+	} cases[] = {
+		{ CODEX_APP, "expect initialize\n" NO(1, -5),
+		  "codex app-server rpc error: code=-5 (details redacted)" },
+		{ CODEX_APP, CX_HELLO "expect thread/start\n" NO(2, -6),
+		  "codex app-server rpc error: code=-6 (details redacted)" },
+		{ CODEX_APP,
+		  CX_HELLO "expect thread/start\n" CX_OPEN "expect turn/start\n" NO(3, -7),
+		  "codex app-server rpc error: code=-7 (details redacted)" },
+		{ CODEX_APP,
+		  CX_HELLO "expect thread/start\n" CX_OPEN CX_BEGIN
+			   "line {\"method\":\"turn/completed\",\"params\":{\"turn\":{\"status\":"
+			   "\"failed\",\"error\":{\"message\":\"SECRET\",\"additionalDetails\":"
+			   "\"SECRET\"}}}}\nstdin",
+		  "codex backend error: turn failed (details redacted)" },
+		{ CODEX_APP, CX_HELLO "line SECRET\nerr SECRET\nexit 4",
+		  "codex exited non-zero: code=4 (output redacted)" },
+		{ CODEX_EXEC,
+		  "stdin\nline {\"type\":\"turn.failed\",\"error\":{\"message\":\"SECRET\"}}",
+		  "codex backend error: turn failed (details redacted)" },
+		{ ACP, "expect initialize\n" NO(1, -5),
+		  "acp backend error: rpc error: code=-5 (details redacted)" },
+		{ ACP, ACP_HELLO "expect session/new\n" NO(2, -6),
+		  "acp backend error: rpc error: code=-6 (details redacted)" },
+		{ ACP, ACP_HELLO "expect session/new\n" ACP_OPEN ACP_BEGIN NO(3, -7),
+		  "acp backend error: rpc error: code=-7 (details redacted)" },
+		{ ACP,
+		  ACP_HELLO "expect session/new\n" ACP_OPEN ACP_BEGIN
+			    "line {\"id\":3,\"result\":{\"stopReason\":\"SECRET\"}}\nstdin",
+		  "acp backend error: turn interrupted" },
+		{ ACP, ACP_HELLO "line SECRET\nerr SECRET\nexit 4",
+		  "acp exited non-zero: code=4 (output redacted)" },
+		{ CLAUDE,
+		  "stdin\nline "
+		  "{\"type\":\"result\",\"is_error\":true,\"subtype\":\"SECRET\",\"result\":"
+		  "\"SECRET\",\"errors\":[\"SECRET\"]}\nerr SECRET\nexit 1",
+		  "claude_code backend error: turn failed (details redacted)" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct seen *s = play(cases[i].who, cases[i].todo, NULL);
+
+		check_error(s, cases[i].error);
+		seen_fini(s);
+	}
+}
+
+/* One Status early, and the completion, of every backend. */
+TEST(H01_H02_every_backend_tells_its_session, "LIB-06")
+{
+	static const struct {
+		enum which who;
+		const char *todo, *id;
+	} cases[] = {
+		{ CODEX_APP,
+		  CX_HELLO
+		  "expect thread/start\n" CX_OPEN
+		  "line {\"method\":\"thread/started\",\"params\":{\"thread\":{\"id\":\"" UUID
+		  "\"}}}\n" CX_BEGIN CX_DONE,
+		  UUID },
+		{ CODEX_EXEC,
+		  "stdin\nline {\"type\":\"thread.started\",\"thread_id\":\"" UUID "\"}\n"
+		  "line {\"type\":\"thread.started\",\"thread_id\":\"" OTHER "\"}\n"
+		  "line {\"type\":\"turn.completed\"}",
+		  UUID },
+		{ ACP, ACP_HELLO "expect session/new\n" ACP_OPEN ACP_BEGIN ACP_DONE, "s1" },
+		{ CLAUDE,
+		  "stdin\nline {\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"" UUID
+		  "\"}\n"
+		  "line {\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"" UUID
+		  "\"}\nresult",
+		  UUID },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct seen *s = play(cases[i].who, cases[i].todo, NULL);
+		char want[200];
+
+		snprintf(want, sizeof want,
+			 "{\"schema\":\"agent_api.session.handle.v1\",\"session\":{\"id\":\"%s\"}",
+			 cases[i].id);
+		check_ok(s, cases[i].todo);
+		CHECK_INT(with_session(s, cases[i].id), 1);
+		if (s->completion)
+			CHECK_MSG(contains(uaa_completion_data_json(s->completion), want),
+				  "%zu: %.*s", i, (int)uaa_completion_data_json(s->completion).len,
+				  uaa_completion_data_json(s->completion).ptr);
+		seen_fini(s);
+	}
+}
+
+/* --- what is asked --- */
+
+TEST(D08_directories_reach_dialogues, "")
+{
+	struct seen *s =
+		play(CODEX_APP,
+		     CX_HELLO "expect writable_roots\":[\"/\",\"/tmp\"]\n" CX_OPEN CX_BEGIN CX_DONE,
+		     with_key(DIR_, "{\"dirs\":[\"/\",\"/tmp\",\"/tmp/.\"]}"));
+
+	check_ok(s, "codex");
+	seen_fini(s);
+	s = play(ACP,
+		 ACP_HELLO
+		 "expect \"additionalDirectories\":[\"/\",\"/tmp\"]\n" ACP_OPEN ACP_BEGIN ACP_DONE,
+		 with_key(DIR_, "{\"dirs\":[\"/\",\"/tmp\",\"/tmp/.\"]}"));
+	check_ok(s, "acp");
+	seen_fini(s);
+}
+
+TEST(X02_X03_the_app_server_is_warned_of_too, "")
+{
+	char d[600];
+	uaa_request *r = with_key(EXT, "true");
+	struct seen *s;
+
+	snprintf(d, sizeof d, "%s", uar_test_dir());
+	s = run_on(recorder(CODEX_APP,
+			    CX_HELLO "expect \"approvalPolicy\":\"never\",\"sandbox\":"
+				     "\"danger-full-access\"\n" CX_OPEN CX_BEGIN CX_DONE,
+			    d),
+		   r);
+	check_ok(s, "codex");
+	CHECK_INT(count(s, UAA_EV_STATUS, "DANGEROUS"), 1);
+	REQUIRE(s->n > 0);
+	CHECK_STR(uab_str(uaa_event_message(s->ev[0])),
+		  "DANGEROUS: external sandbox exec policy enabled "
+		  "(agent_api.exec.external_sandbox.v1=true)");
+	CHECK(!uaa_event_data_json(s->ev[0]).ptr);
+	seen_fini(s);
+	s = run_on(recorder(CODEX_APP,
+			    CX_HELLO "expect \"approvalPolicy\":\"never\",\"sandbox\":"
+				     "\"workspace-write\"\n" CX_OPEN CX_BEGIN CX_DONE,
+			    d),
+		   NULL);
+	check_ok(s, "codex");
+	CHECK_INT(count(s, UAA_EV_STATUS, "DANGEROUS"), 0);
+	seen_fini(s);
+}
+
+/* --- sessions --- */
+
+#define BY_ID "{\"selector\":\"id\",\"id\":\"" UUID "\"}"
+#define LAST  "{\"selector\":\"last\"}"
+
+/* Only its own sign means that a session is not there. */
+TEST(R03_other_failures_are_not_taken_for_absence, "")
+{
+	static const struct {
+		enum which who;
+		const char *key, *value, *todo, *error;
+	} cases[] = {
+		{ CODEX_APP, RES, BY_ID, CX_HELLO "expect thread/resume\n" NO(2, -6),
+		  "codex app-server rpc error: code=-6 (details redacted)" },
+		{ CODEX_APP, FRK, BY_ID, CX_HELLO "expect thread/fork\n" NO(2, -6),
+		  "codex app-server rpc error: code=-6 (details redacted)" },
+		{ CODEX_EXEC, FRK, BY_ID, "stdin\nexit 1",
+		  "codex exited non-zero: code=1 (output redacted)" },
+		{ CLAUDE, RES, BY_ID,
+		  "stdin\nline "
+		  "{\"type\":\"result\",\"is_error\":true,\"errors\":[\"SECRET\"]}\nexit 1",
+		  "claude_code backend error: turn failed (details redacted)" },
+		{ CLAUDE, FRK, BY_ID, "stdin\nexit 1",
+		  "claude_code exited non-zero: code=1 (output redacted)" },
+		{ ACP, RES, BY_ID, ACP_HELLO "expect session/resume\n" NO(2, -6),
+		  "acp backend error: rpc error: code=-6 (details redacted)" },
+		/* a look-up that cannot be trusted opens nothing */
+		{ CODEX_APP, RES, LAST,
+		  CX_HELLO "expect thread/list\nline {\"id\":2,\"result\":{}}\nstdin",
+		  "codex backend error: session lookup failed" },
+		{ CODEX_EXEC, RES, LAST,
+		  CX_HELLO "expect thread/list\nline {\"id\":2,\"result\":{\"data\":7}}\nstdin",
+		  "codex backend error: session lookup failed" },
+		{ ACP, RES, LAST,
+		  ACP_HELLO "expect session/list\nline {\"id\":2,\"result\":{}}\nstdin",
+		  "acp backend error: session lookup failed" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct seen *s =
+			play(cases[i].who, cases[i].todo, with_key(cases[i].key, cases[i].value));
+
+		check_error(s, cases[i].error);
+		seen_fini(s);
+	}
+}
+
+/* "last" is that of the working directory: it is asked for, and others are passed over. */
+TEST(R04_R05_last_is_of_the_working_directory, "")
+{
+	char dir[600], todo[3000];
+
+	for (int acp = 0; acp < 2; acp++)
+		for (int there = 0; there < 2; there++) {
+			uaa_request *r = with_key(RES, LAST);
+			struct seen *s;
+
+			snprintf(dir, sizeof dir, "%s", uar_test_dir());
+			uaa_request_set_working_dir(r, uaa_str_c(dir));
+			if (acp)
+				snprintf(
+					todo, sizeof todo,
+					ACP_HELLO
+					"expect \"cwd\":\"%s\"\n"
+					"line "
+					"{\"id\":2,\"result\":{\"sessions\":[{\"sessionId\":\"s2\","
+					"\"cwd\":\"/"
+					"other\",\"updatedAt\":\"2026-02-01\"},{\"sessionId\":"
+					"\"s1\",\"cwd\":\"%s\",\"updatedAt\":\"2026-01-01\"}]}}\n"
+					"expect \"sessionId\":\"s1\"\nline "
+					"{\"id\":3,\"result\":{}}\n"
+					"expect session/prompt\n"
+					"line "
+					"{\"id\":4,\"result\":{\"stopReason\":\"end_turn\"}}"
+					"\nstdin",
+					dir, there ? dir : "/elsewhere");
+			else
+				snprintf(todo, sizeof todo,
+					 CX_HELLO
+					 "expect \"cwd\":\"%s\"\nline {\"id\":2,\"result\":"
+					 "{\"data\":[%s]}}\nexpect thread/resume\nline {\"id\":3,"
+					 "\"result\":{\"thread\":{\"id\":\"" UUID "\"}}}\n"
+					 "expect turn/start\n" CX_DONE,
+					 dir, there ? "{\"id\":\"" UUID "\"}" : "");
+			s = play(acp ? ACP : CODEX_APP, todo, r);
+			if (there)
+				check_ok(s, todo);
+			else
+				check_error(s, "no session found");
+			seen_fini(s);
+		}
+}
