@@ -427,6 +427,31 @@ static bool try_singly(struct batch *b, uar_err e)
 	return true;
 }
 
+/* Who asked and waits behind what a full disk refuses gets the same answer: it may
+ * be the wish to stop the run that fills it. */
+static void refuse_askers(struct agg *a, const struct uar_error *error)
+{
+	struct uar_list asked;
+
+	uar_list_init(&asked);
+	UAR_LIST_EACH (it, &a->queue) {
+		struct cmd *c = UAR_OWNER(it, struct cmd, node);
+
+		if (c->from_worker || !c->run->committed)
+			continue;
+		uar_list_remove(&c->node);
+		a->queued--;
+		a->queued_bytes -= c->text.n;
+		uar_list_add_last(&asked, &c->node);
+	}
+	while (!uar_list_empty(&asked)) {
+		struct cmd *c = UAR_OWNER(asked.next, struct cmd, node);
+
+		uar_list_remove(&c->node);
+		answer(c, UAR_EDISKFULL, error);
+	}
+}
+
 static void abort_batch(struct batch *b, uar_err e, const struct uar_error *error)
 {
 	struct agg *a = b->agg;
@@ -462,6 +487,8 @@ static void abort_batch(struct batch *b, uar_err e, const struct uar_error *erro
 		return;
 	put_back(a, &kept);
 	rt_agg_later(a);
+	if (e == UAR_EDISKFULL)
+		refuse_askers(a, error);
 }
 
 /* --- the walk ------------------------------------------------------------------ */

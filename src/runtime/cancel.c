@@ -26,20 +26,13 @@ static void drop(struct rt_op *under_way)
 	uar_free(UAR_OWNER(under_way, struct cancellation, under_way));
 }
 
-/* There is no space to write that the run is cancelled, and perhaps this very run
- * fills the disk: it is stopped at once. The caller is told that nothing is
- * recorded; the request waits in front of what the worker says of its end, and is
- * recorded with it when there is space. */
+/* The caller is told that nothing is recorded; the request waits in front of what the
+ * worker says of its end, and is recorded with it. */
 static void stop_unrecorded(struct live_run *r, uar_str reason)
 {
 	struct uar_command cancel = { .kind = UAR_CMD_CANCEL, .text = reason };
 
-	if (r->stopping)
-		return;
-	r->stopping = true;
-	rt_log_run(r, UAR_LOG_WARN, "run.stopped_unrecorded", uar_err_text(UAR_EDISKFULL));
-	rt_send(r, &cancel);
-	if (r->worker)
+	if (rt_stop_unrecorded(r, &cancel) && r->worker)
 		rt_effect(r, UAR_DO_STOP_ENTRY);
 }
 
@@ -125,6 +118,14 @@ uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op 
 }
 
 /* What the table refuses is being cancelled already. */
+static void one_of_all(struct cmd *cmd, uar_err e, const struct uar_error *error,
+		       const struct uar_run *run)
+{
+	(void)error, (void)run;
+	if (e == UAR_EDISKFULL)
+		stop_unrecorded(cmd->run, cmd->c.text);
+}
+
 void uar_runtime_cancel_all(struct uar_runtime *rt, uar_str reason)
 {
 	struct live_run *r;
@@ -136,6 +137,7 @@ void uar_runtime_cancel_all(struct uar_runtime *rt, uar_str reason)
 		if (!cmd)
 			continue;
 		cmd->c.text = reason;
+		cmd->done = one_of_all;
 		if (rt_cmd_send(cmd))
 			rt_cmd_free(cmd);
 	}

@@ -50,11 +50,43 @@ void rt_effect(struct live_run *r, enum uar_effect effect)
 	}
 }
 
-static void deadline_passed(struct uar_timer *t)
+bool rt_stop_unrecorded(struct live_run *r, const struct uar_command *why)
+{
+	if (r->stopping)
+		return false;
+	r->stopping = true;
+	rt_log_run(r, UAR_LOG_WARN, "run.stopped_unrecorded", uar_err_text(UAR_EDISKFULL));
+	rt_send(r, why);
+	return true;
+}
+
+/* What cannot be recorded now waits; only a full disk may last, and the work with it. */
+static void timed_out(struct cmd *c, uar_err e, const struct uar_error *error,
+		      const struct uar_run *run)
 {
 	struct uar_command timeout = { .kind = UAR_CMD_TIMEOUT };
 
-	rt_send(UAR_OWNER(t, struct live_run, deadline), &timeout);
+	(void)error, (void)run;
+	if (e == UAR_OK || e == UAR_ESTATE || !c->run)
+		return;
+	if (e == UAR_EDISKFULL && rt_stop_unrecorded(c->run, &timeout))
+		rt_worker_stop(c->run);
+	else
+		rt_send(c->run, &timeout);
+}
+
+static void deadline_passed(struct uar_timer *t)
+{
+	struct live_run *r = UAR_OWNER(t, struct live_run, deadline);
+	struct uar_command timeout = { .kind = UAR_CMD_TIMEOUT };
+	struct cmd *c = rt_cmd_make(r, UAR_CMD_TIMEOUT);
+
+	if (c)
+		c->done = timed_out;
+	if (c && rt_cmd_send(c) == UAR_OK)
+		return;
+	rt_cmd_free(c);
+	rt_send(r, &timeout);
 }
 
 /* Counted from the recorded start, so that a restart does not extend it; without

@@ -8,14 +8,14 @@
 
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
 
-enum { LONG_ITEM = 8000, FLOOD = 1000 };
+enum { LONG_ITEM = 8000, FLOOD = 1000, LIMIT_US = 60000000, RETRY_US = 1000000 };
 
 /* The host: one entry, one call, and a memory of what was asked of it. */
 struct host {
 	struct uar_entries port;
 	struct uar_entry_events events;
 	bool started, paused;
-	size_t answers, refused;
+	size_t answers, refused, cancels, stops;
 };
 
 static struct host *host_of(struct uar_entry_call *c)
@@ -68,9 +68,16 @@ static uar_err host_start(struct uar_entries *h, struct uar_entry_slot *slot,
 	return UAR_OK;
 }
 
+static void host_cancel(struct uar_entry_call *c, uar_str reason)
+{
+	(void)reason;
+	host_of(c)->cancels++;
+}
+
 static void host_stop(struct uar_entry_call *c, uar_str reason)
 {
-	(void)c, (void)reason;
+	(void)reason;
+	host_of(c)->stops++;
 }
 
 static void host_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id)
@@ -94,7 +101,7 @@ static const struct uar_entries_ops host_ops = {
 	.ask = host_ask,
 	.leave = host_leave,
 	.start = host_start,
-	.cancel = host_stop,
+	.cancel = host_cancel,
 	.stop = host_stop,
 	.answer = host_answer,
 	.pause = host_pause,
@@ -110,7 +117,7 @@ struct world {
 	struct host host;
 	struct uar_run_create op;
 	struct uar_watch watch;
-	size_t items, ends;
+	size_t items, ends, time_outs, cancels;
 	bool created;
 };
 
@@ -126,6 +133,8 @@ static void on_commit(void *ctx, const struct uar_commit *c)
 	for (size_t i = 0; i < c->event_count; i++) {
 		w->items += c->events[i].cls == UAR_EV_ARTIFACT_CHANGED;
 		w->ends += c->events[i].cls == UAR_EV_TASK_ATTEMPT_COMPLETED;
+		w->time_outs += c->events[i].cls == UAR_EV_TASK_TIMED_OUT;
+		w->cancels += c->events[i].cls == UAR_EV_TASK_CANCELLED;
 	}
 }
 
@@ -158,6 +167,7 @@ static void open_world(struct world *w)
 					 .plugin_id = UAR_STR("p"),
 					 .entry_id = UAR_STR("e"),
 					 .message = UAR_STR("{}"),
+					 .timeout_us = LIMIT_US,
 					 .done = on_created };
 	CHECK_INT(uar_runtime_create_run(w->rt, &w->op), UAR_OK);
 	settle(w);
@@ -273,5 +283,87 @@ TEST(a_plugin_that_does_not_wait_for_its_items_is_held_back, "")
 	finish(&w);
 	settle(&w);
 	CHECK_INT(w.ends, 1);
+	close_world(&w);
+}
+
+/* --- a full disk -------------------------------------------------------------------- */
+
+static void settle_without_space(struct world *w)
+{
+	do
+		uar_store_memory_fail_next(w->store, UAR_EDISKFULL);
+	while (uar_pump_turn(&w->pump));
+}
+
+/* Until the log is asked again, and can take what waits. */
+static void space_again(struct world *w)
+{
+	uar_store_memory_fail_next(w->store, UAR_OK);
+	w->now_us += RETRY_US;
+	settle(w);
+}
+
+TEST(a_time_limit_ends_the_work_though_the_disk_is_full, "")
+{
+	struct world w;
+
+	open_world(&w);
+	w.now_us += LIMIT_US;
+	settle_without_space(&w);
+	CHECK_INT(w.host.stops, 1);
+	CHECK_INT(w.time_outs, 0);
+	space_again(&w);
+	CHECK_INT(w.time_outs, 1);
+	CHECK_INT(w.host.stops, 1);
+	close_world(&w);
+}
+
+TEST(a_server_that_stops_ends_the_work_though_the_disk_is_full, "")
+{
+	struct uar_entry_end end = { .how = UAR_ENTRY_STOPPED };
+	struct world w;
+
+	open_world(&w);
+	uar_runtime_cancel_all(w.rt, UAR_STR("the server stops"));
+	settle_without_space(&w);
+	CHECK_INT(w.host.cancels, 1);
+	w.host.events.done(w.host.events.ctx, &end);
+	settle_without_space(&w);
+	CHECK_INT(w.cancels, 0);
+	space_again(&w);
+	CHECK_INT(w.cancels, 1);
+	close_world(&w);
+}
+
+static void on_cancelled(struct uar_run_cancel_op *op)
+{
+	*(bool *)op->internal = true;
+}
+
+TEST(who_waits_behind_much_that_does_not_fit_is_answered, "")
+{
+	bool answered = false;
+	struct uar_run_cancel_op op = { .owner = owner,
+					.done = on_cancelled,
+					.internal = &answered };
+	struct world w;
+	size_t sent = 0;
+
+	open_world(&w);
+	op.run_id = uar_str_c(w.op.run_id);
+	while (sent < FLOOD && !w.host.paused) { /* more than one append takes */
+		export(&w, UAR_STR("x"), 0);
+		sent++;
+	}
+	CHECK(sent > UAR_LIMIT_DECISION_EVENTS / 2);
+	CHECK_INT(uar_runtime_cancel_run(w.rt, &op), UAR_OK);
+	settle_without_space(&w);
+	CHECK(answered);
+	CHECK_INT(op.err, UAR_EDISKFULL);
+	CHECK_INT(w.host.cancels, 1);
+	finish(&w);
+	space_again(&w);
+	CHECK_INT(w.items, sent);
+	CHECK_INT(w.cancels, 1);
 	close_world(&w);
 }

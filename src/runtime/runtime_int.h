@@ -232,6 +232,9 @@ uar_err rt_retain_all(struct uar_runtime *rt, struct uar_error *error);
 /* effect.c */
 void rt_effect(struct live_run *r, enum uar_effect effect);
 void rt_deadline_arm(struct live_run *r);
+/* There is no space to write why the run stops, and perhaps this very run fills the
+ * disk: it must stop at once, which is recorded when there is space. false: it was told before. */
+bool rt_stop_unrecorded(struct live_run *r, const struct uar_command *why);
 
 /* worker.c and entry_*.c */
 struct worker_ops {

@@ -12,7 +12,7 @@ from lib import (Provider, Server, Skip, Stream, all_of, check, check_session, c
 from lib.check import readable
 from lib.client import host_of
 from lib.plugins import Lab
-from lib.server import UAR, clean_environment, flags, run_uar
+from lib.server import TERMINAL, UAR, clean_environment, flags, run_uar
 
 
 class SmallDisk:
@@ -141,6 +141,34 @@ def stop_on_full_disk():
                 r = s.finish(x)
                 equal((r["status"], r["cancel_reason"]), ("canceled", "it fills the disk"), r)
             equal(check_session(s.session_events(talk)), {talk: True})
+            equal(s.play("echo", {"say": 1})["status"], "succeeded", "its place is free again")
+
+
+def told_on_full_disk(s, disk, home, seconds):
+    """Whether a run of so many seconds was ended while the log could take nothing. None: too late to see."""
+    bell = os.path.join(home, f"bell-{seconds}")
+    os.mkfifo(bell)
+    ear = os.open(bell, os.O_RDONLY | os.O_NONBLOCK)  # who rings does not wait for us
+    run_id = s.begin("bell", {"fifo": bell}, timeout=seconds)
+    r = s.until(run_id, lambda r: r["progress"] == 0.5 or r["status"] in TERMINAL)
+    seen = None
+    if r["status"] == "running":
+        disk.fill()
+        while create_status(s, os.urandom(8).hex()).status == 202:
+            pass
+        check(readable(ear), "the plugin was not told")
+        seen = s.record(run_id)["status"] == "running" or None
+        disk.free()
+    equal(s.finish(run_id)["status"], "timeout")
+    os.close(ear)
+    return seen
+
+
+@test("a_full_disk_does_not_extend_the_time_of_a_run", "")
+def time_limit_on_full_disk():
+    with SmallDisk("6m") as disk, tempfile.TemporaryDirectory() as home:
+        with Lab(data=os.path.join(disk.path, "data")) as s:
+            check(any(told_on_full_disk(s, disk, home, n) for n in (1, 5, 20, 60)), "too slow to see it")
             equal(s.play("echo", {"say": 1})["status"], "succeeded", "its place is free again")
 
 
