@@ -1,0 +1,45 @@
+/* serve_int.h - what the files of `uar serve` share: the server and its parts. */
+#ifndef UAR_APP_SERVE_INT_H
+#define UAR_APP_SERVE_INT_H
+
+#include "app/datadir.h"
+#include "app/serve.h"
+#include "bridge/bridge.h"
+#include "gate/gate.h"
+#include "loop/client.h"
+#include "loop/loop.h"
+#include "plugin/plugin.h"
+
+struct server {
+	struct uar_config_set *config; /* the one in force */
+	struct uar_config_set *loaded; /* by SIGHUP; owned */
+	FILE *out;
+	bool json;
+	struct uar_log log;
+	struct uar_loop *loop;
+	struct uar_store *store;
+	struct uar_client *client;
+	struct uar_model *scripted, *provider;
+	struct uar_plugin_host *plugins;
+	struct uar_bridge *agents;
+	struct uar_runtime *runtime;
+	struct uar_gate *gate;
+	struct uar_http *http;
+	struct uar_buf token;
+	struct uar_server_info info;
+	struct uar_timer grace, idle;
+	int64_t rest_until_us; /* monotonic: runs that were told to stop get so long */
+	int64_t busy_us;       /* when there was last something to do */
+	bool stopping, http_done, runtime_done, broken;
+};
+
+/* serve_make.c */
+/* "uar: WHAT: why" for people, and a line of JSON for who reads that. Returns 1. */
+int uar_server_explain(const struct server *s, const char *what, uar_err e,
+		       const struct uar_error *error);
+/* All parts, in order; 0, or what uar_server_explain returns. Recovery lists the live
+ * runs before the first request is taken. */
+int uar_server_make(struct server *s);
+void uar_server_unmake(struct server *s); /* half-made is fine */
+
+#endif
