@@ -277,6 +277,34 @@ bool uar_datadir_passing(const char *data)
 	return last_server(data, &found, &unheard) == UAR_OK && found.passing;
 }
 
+/* --- space ------------------------------------------------------------------------------ */
+
+/* Truly allocated, not a hole. */
+void uar_datadir_reserve(const char *data)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (join(path, data, "reserve", NULL))
+		return;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) || st.st_size != UAR_LIMIT_START_SPACE) {
+		if (posix_fallocate(fd, 0, UAR_LIMIT_START_SPACE))
+			unlink(path);
+	}
+	close(fd);
+}
+
+bool uar_datadir_release(const char *data)
+{
+	char path[PATH_MAX];
+
+	return join(path, data, "reserve", NULL) == UAR_OK && unlink(path) == 0;
+}
+
 /* --- check ---------------------------------------------------------------------------- */
 static void note_errno(struct uar_buf *out, const char *path, int e)
 {

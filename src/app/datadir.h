@@ -3,6 +3,7 @@
  *	token        the generated bearer token, one line, readable by the owner alone
  *	server.json  where the running server listens: {"url","pid","version","started_at"};
  *	             one that leaves by itself stays there, with an empty url
+ *	reserve      space for a start on a full disk
  *
  * Files are replaced whole (written beside, then renamed), so that a reader
  * never sees half of one. */
@@ -36,6 +37,11 @@ UAR_MUST_CHECK uar_err uar_datadir_server(const char *data, struct uar_server_in
 					  struct uar_error *error);
 /* Was the last server one that leaves by itself, also when it is gone or has died? */
 bool uar_datadir_passing(const char *data);
+
+/* Some space is kept in a file, so that a server can start on a full disk and what is
+ * stored can be read: that start gives it back. A disk that has none to keep is fine. */
+void uar_datadir_reserve(const char *data);
+bool uar_datadir_release(const char *data); /* false: none was kept */
 
 /* Looks at the directory without changing anything. Lines of `problems` make it
  * fail, lines of `notes` are advice. */

@@ -193,6 +193,33 @@ static void announce_text(const struct server *s, const char *link, const char *
 		socket ? "" : "The link works once. ");
 }
 
+/* Without space for it a server works as well, for who knows its address. */
+static uar_err write_address(struct server *s, struct uar_error *error)
+{
+	const char *data = s->config->value.data;
+	uar_err e = uar_datadir_announce(data, &s->info, &uar_clock_system, error);
+
+	if (e == UAR_EDISKFULL && uar_datadir_release(data))
+		e = uar_datadir_announce(data, &s->info, &uar_clock_system, error);
+	if (e != UAR_EDISKFULL)
+		return e;
+	uar_log(&s->log, UAR_LOG_WARN, "server.not_announced",
+		{ "error", uar_str_c(uar_error_text(error)) });
+	return UAR_OK;
+}
+
+static void look_at_space(struct server *s)
+{
+	struct uar_store_stats stats;
+
+	uar_datadir_reserve(s->config->value.data);
+	s->store->ops->stats(s->store, &stats);
+	if (stats.health == UAR_STORE_FULL)
+		uar_log(&s->log, UAR_LOG_WARN, "server.disk_full",
+			{ "text", UAR_STR("what is stored can be read; new facts are refused until "
+					  "there is space") });
+}
+
 static int announce(struct server *s)
 {
 	struct uar_server_info *info = &s->info;
@@ -205,9 +232,10 @@ static int announce(struct server *s)
 	info->pid = getpid();
 	info->passing = s->config->value.idle_exit_us > 0;
 	snprintf(info->url, sizeof info->url, "%s%s", is_unix ? "" : "http://", address);
-	e = uar_datadir_announce(s->config->value.data, info, &uar_clock_system, &error);
+	e = write_address(s, &error);
 	if (e)
 		return uar_server_explain(s, "data directory", e, &error);
+	look_at_space(s);
 	snprintf(link, sizeof link, "%s/#code=%s", info->url, uar_gate_link_code(s->gate));
 	if (s->json)
 		announce_json(s, info->url, is_unix ? NULL : link);

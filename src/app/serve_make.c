@@ -61,6 +61,7 @@ static void on_broken(void *ctx, const struct uar_error *error)
 	uar_loop_stop(s->loop);
 }
 
+/* With what was kept for this moment a full disk can at least be read. */
 static uar_err make_store(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
@@ -74,6 +75,10 @@ static uar_err make_store(struct server *s, struct uar_error *error)
 		.ctx = s,
 	};
 
+	uar_err e = uar_store_sqlite_create(&o, &s->store, error);
+
+	if (e != UAR_EDISKFULL || !uar_datadir_release(c->data))
+		return e;
 	return uar_store_sqlite_create(&o, &s->store, error);
 }
 
@@ -345,6 +350,8 @@ void uar_server_unmake(struct server *s)
 	uar_model_destroy(s->scripted);
 	uar_client_destroy(s->client);
 	uar_loop_destroy(s->loop);
+	if (s->info.pid)
+		uar_datadir_reserve(s->config->value.data); /* what it used itself is free again */
 	uar_config_destroy(s->loaded);
 	uar_buf_fini(&s->token);
 }

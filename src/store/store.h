@@ -201,7 +201,7 @@ struct uar_store_stats {
 	uint64_t commits, appends, events, bytes, conflicts, reads;
 	uint64_t commit_us_total, commit_us_max; /* time inside COMMIT */
 	size_t queued;
-	enum uar_store_health health; /* as the last append or blob found it */
+	enum uar_store_health health; /* as it was opened, or the last append or blob found it */
 	bool space;		      /* FULL: there is space again, the next one may succeed */
 };
 

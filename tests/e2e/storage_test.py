@@ -144,6 +144,36 @@ def stop_on_full_disk():
             equal(s.play("echo", {"say": 1})["status"], "succeeded", "its place is free again")
 
 
+@test("a_server_starts_on_a_full_disk_and_can_be_read", "ERR-08")
+def start_on_full_disk():
+    for leave in ("stop", "kill"):
+        with SmallDisk("6m") as disk, Server(data=os.path.join(disk.path, "data")) as s:
+            before = s.create("echo", "there before")
+            whole = [e.key() for e in s.events(before)]
+            getattr(s, leave)()
+            disk.fill()
+            for again in range(2):
+                s.start()
+                equal(s.http.get("/health").status, 200)
+                a = s.http.get("/ready")
+                equal((a.status, a.json), (503, {"status": "storage full"}), (leave, again))
+                equal([e.key() for e in s.events(before)], whole)
+                equal(s.record(before)["status"], "succeeded")
+                p = run_uar("show", before, "--data", s.data)
+                check(p.returncode == 0 and "succeeded" in p.stdout, p.stderr)
+                if not again:
+                    getattr(s, leave)()
+            check("server.disk_full" in s.log(), s.log())
+            n = 0
+            while (a := create_status(s, f"k{n}")).status == 202:
+                n += 1
+            refused(a, 507, "STORAGE_FULL")
+            disk.free()
+            equal(s.http.get("/ready").status, 200)
+            equal(s.finish(wait_until(lambda: (r := create_status(s, "new")).status == 202 and r).json["run_id"])["status"],
+                  "succeeded")
+
+
 def told_on_full_disk(s, disk, home, seconds):
     """Whether a run of so many seconds was ended while the log could take nothing. None: too late to see."""
     bell = os.path.join(home, f"bell-{seconds}")
@@ -200,6 +230,7 @@ def bad_starts():
             fails_to_start(other, "[STORAGE_FULL]", disk.path, "No space left")
             disk.free()
             other.start().stop()
+            os.unlink(os.path.join(other.data, "reserve"))  # else it could start
             disk.fill()
             fails_to_start(other, "[STORAGE_FULL]", disk.path, "uar.db", "no space left")
             disk.free()

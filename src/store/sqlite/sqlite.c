@@ -337,12 +337,11 @@ static uar_err sq_each_beyond(struct uar_store *base, uint64_t keep,
 
 /* An idle server would never learn that space is back: nobody appends while it
  * says that it is full. */
-static bool has_space(const struct sq_store *s)
+static bool has_space(const struct sq_store *s, uint64_t bytes)
 {
 	struct statvfs fs;
 
-	return fstatvfs(s->dir_fd, &fs) == 0 &&
-	       (uint64_t)fs.f_bavail * fs.f_frsize >= UAR_LIMIT_STORE_SPACE;
+	return fstatvfs(s->dir_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize >= bytes;
 }
 
 static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
@@ -362,7 +361,7 @@ static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
 	pthread_mutex_unlock(&s->readers.lock);
 	if (blobs_full && out->health == UAR_STORE_FINE)
 		out->health = UAR_STORE_FULL;
-	out->space = out->health != UAR_STORE_FULL || has_space(s);
+	out->space = out->health != UAR_STORE_FULL || has_space(s, UAR_LIMIT_STORE_SPACE);
 }
 
 static void drained_task(struct uar_task *t)
@@ -554,6 +553,8 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 		e = uar_error_set(error, UAR_ESYNC, "%s: %s", o->dir, strerror(errno));
 	if (!e)
 		e = sq_runtime_id(&s->writer.conn, s->base.runtime_id, error);
+	if (!e && !has_space(s, UAR_LIMIT_START_SPACE))
+		s->writer.health = UAR_STORE_FULL; /* nobody has tried yet, and some ask */
 	if (!e)
 		e = sq_writer_start(&s->writer, error);
 	return e ? e : sq_readers_start(&s->readers, s, o->readers ? o->readers : READERS, error);
