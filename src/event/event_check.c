@@ -73,17 +73,20 @@ static uar_err check_present(const struct uar_event *ev, uint32_t have, struct u
 	return UAR_OK;
 }
 
+static bool is_same(uar_str a, uar_str b)
+{
+	return a.p == b.p && a.n == b.n;
+}
+
 static uar_err check_ids(const struct uar_event *ev, const struct uar_event *before,
 			 struct uar_error *error)
 {
 	uint32_t have = 0;
 
 	for (unsigned i = 0; i < UAR_ID_COUNT; i++) {
-		bool same = ev->ids[i].p == before->ids[i].p && ev->ids[i].n == before->ids[i].n;
-
 		if (ev->ids[i].n == 0)
 			continue;
-		if (!same && !id_valid((enum uar_id)i, ev->ids[i]))
+		if (!is_same(ev->ids[i], before->ids[i]) && !id_valid((enum uar_id)i, ev->ids[i]))
 			return refuse_id(ev, (enum uar_id)i, "is not valid", error);
 		have |= UAR_ID_BIT(i);
 	}

@@ -49,7 +49,13 @@ static uar_err check_events(const struct uar_append *a, const char *runtime_id,
 {
 	uar_str run = uar_store_append_run(a);
 	uint64_t run_sequence = 0;
+	struct uar_event known = { 0 }; /* ids that are looked at elsewhere */
 
+	known.ids[UAR_ID_RUNTIME] = a->events[0].ids[UAR_ID_RUNTIME];
+	known.ids[UAR_ID_TENANT] = a->owner.tenant;
+	known.ids[UAR_ID_WORKSPACE] = a->owner.workspace;
+	known.ids[UAR_ID_USER] = a->owner.user;
+	known.ids[UAR_ID_SESSION] = a->session_id;
 	for (size_t i = 0; i < a->event_count; i++) {
 		const struct uar_event *ev = &a->events[i];
 		uar_str own = ev->ids[UAR_ID_RUN];
@@ -64,8 +70,7 @@ static uar_err check_events(const struct uar_append *a, const char *runtime_id,
 		if (own.n && run_sequence && ev->run_sequence != run_sequence + 1)
 			return bad(error, i, "its run_sequence leaves a gap");
 		run_sequence = own.n ? ev->run_sequence : run_sequence;
-		e = i ? uar_event_check_next(ev, ev - 1, scratch, error)
-		      : uar_event_check(ev, scratch, error);
+		e = uar_event_check_next(ev, i ? ev - 1 : &known, scratch, error);
 		uar_arena_reset(scratch);
 		if (e)
 			return e;

@@ -36,12 +36,14 @@ static bool same_row(const struct uar_event *first, const struct uar_event *ev)
 	       uar_str_eq(a.task, b.task) && uar_str_eq(a.attempt, b.attempt);
 }
 
-static bool copy_spine(struct uar_arena *arena, struct sq_spine *s)
+static bool copy_spine(struct sq_op *op, struct sq_spine *s)
 {
-	s->thread = uar_arena_str(arena, s->thread);
-	s->turn = uar_arena_str(arena, s->turn);
-	s->task = uar_arena_str(arena, s->task);
-	s->attempt = uar_arena_str(arena, s->attempt);
+	bool usual = uar_str_eq(s->attempt, op->run_id);
+
+	s->thread = uar_arena_str(&op->arena, s->thread);
+	s->turn = uar_arena_str(&op->arena, s->turn);
+	s->task = uar_arena_str(&op->arena, s->task);
+	s->attempt = usual ? op->run_id : uar_arena_str(&op->arena, s->attempt);
 	return s->thread.p && s->turn.p && s->task.p && s->attempt.p;
 }
 
@@ -70,7 +72,7 @@ static uar_err encode_row(struct sq_op *op, const struct uar_event *ev, size_t n
 		return e;
 	out->n = (uint32_t)i;
 	out->body_n = op->text.n - start;
-	return out->run_seq && !copy_spine(&op->arena, &out->spine) ? UAR_ENOMEM : UAR_OK;
+	return out->run_seq && !copy_spine(op, &out->spine) ? UAR_ENOMEM : UAR_OK;
 }
 
 /* At worst each event has a row of its own. */
@@ -123,6 +125,31 @@ static uar_err note_threads(struct sq_op *op, const struct uar_append *a)
 	return UAR_OK;
 }
 
+static uar_str next_part(uar_str *key, size_t n)
+{
+	uar_str part = uar_str_n(key->p, n);
+
+	*key = uar_str_from(*key, n + 1);
+	return part;
+}
+
+/* The ids are parts of the keys that they are looked up by. */
+static bool copy_ids(struct sq_op *op, const struct uar_append *a)
+{
+	uar_str run = uar_store_append_run(a), at;
+
+	op->session_key = at = uar_store_key(&op->arena, &a->owner, a->session_id);
+	op->run_key = uar_store_key(&op->arena, &a->owner, run);
+	if (!op->session_key.p || !op->run_key.p)
+		return false;
+	op->owner.tenant = next_part(&at, a->owner.tenant.n);
+	op->owner.workspace = next_part(&at, a->owner.workspace.n);
+	op->owner.user = next_part(&at, a->owner.user.n);
+	op->session_id = at;
+	op->run_id = uar_str_from(op->run_key, op->run_key.n - run.n);
+	return true;
+}
+
 uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
 {
 	struct uar_arena *m = &op->arena;
@@ -135,13 +162,7 @@ uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
 	op->run_seq = op->last_run_seq = op->first_seq = op->last_seq = 0;
 	op->threads.n = 0;
 	op->evict.n = a->evict_count;
-	op->session_id = uar_arena_str(m, a->session_id);
-	op->run_id = uar_arena_str(m, uar_store_append_run(a));
-	op->session_key = uar_store_key(m, &a->owner, a->session_id);
-	op->run_key = uar_store_key(m, &a->owner, op->run_id);
-	if (!op->session_id.p || !op->run_id.p || !op->session_key.p || !op->run_key.p ||
-	    !uar_owner_copy(m, &a->owner, &op->owner) ||
-	    (a->run && !uar_run_row_copy(m, a->run, &op->run)) ||
+	if (!copy_ids(op, a) || (a->run && !uar_run_row_copy(m, a->run, &op->run)) ||
 	    (a->key && !uar_store_copy_key(m, a->key, &op->key)) ||
 	    !uar_store_copy_ids(m, a->evict, a->evict_count, &op->evict.at))
 		return UAR_ENOMEM;
