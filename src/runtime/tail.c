@@ -202,10 +202,11 @@ static void weigh(struct uar_runtime *rt, struct tail *t)
 void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 		    const struct uar_event *events, size_t n, const struct uar_run_row *row)
 {
-	struct tail *t = uar_map_get(&rt->tails.map, r->run_key);
+	struct tail *t;
 
-	if (n == 0)
-		return;
+	if (n == 0 || events[0].run_sequence > UAR_LIMIT_TAIL_EVENTS + 1)
+		return; /* forgotten already */
+	t = uar_map_get(&rt->tails.map, r->run_key);
 	if (!t && events[0].run_sequence == 1)
 		t = make(rt, r, &events[0]);
 	if (!t)
