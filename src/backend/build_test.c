@@ -59,6 +59,12 @@ TEST(U02_the_header_stands_alone, "LIB-23 LIB-24 LIB-45")
 		 "include/agent_api/agent_api.h"));
 	CHECK(sh("! grep -nE '#include [<\"]' include/agent_api/agent_api.h | "
 		 "grep -vE 'stdbool|stddef|stdint'"));
+	/* its own names, and of others' types only those of the three headers above */
+	CHECK(sh("! sed -E 's,/\\*.*\\*/,,; s,/\\*.*,,; /^[ \t]*\\*/d' "
+		 "include/agent_api/agent_api.h | "
+		 "grep -oE '\\b(struct|enum|union) +[a-z_0-9]+|\\b[a-z_0-9]+_t\\b|\\b(uab|uar)_.*' "
+		 "| "
+		 "grep -vE '^(struct|enum|union) +uaa_|^(size|int64|uint32|uint64)_t$'"));
 	if (sh("command -v c++ >/dev/null"))
 		CHECK(sh("c++ -std=c++17 -Wall -Wextra -pedantic -Werror -fsyntax-only -x c++ "
 			 "include/agent_api/agent_api.h"));
@@ -108,8 +114,11 @@ static const char gateway_only[] =
 	"  uaa_producer_unref(p); return UAA_OK; }\n"
 	"static void heard(void *n, const uaa_event *e)\n"
 	"{ *(int *)n += uaa_event_get_kind(e) == UAA_EV_TEXT_OUTPUT; }\n"
-	"int main(void)\n"
-	"{ uaa_controlled_run cr; uaa_error *why = 0; int n = 0; uaa_caps *c = uaa_caps_new(); "
+	"int main(int argc, char **argv)\n"
+	"{ static const char *const names[] = { \"codex\", \"claude_code\", \"acp\" };\n"
+	"  for (int i = 1; i < argc; i++)\n"
+	"    if (uaa_has_backend(uaa_str_c(names[i - 1])) != (*argv[i] == '1')) return 10 + i;\n"
+	"  uaa_controlled_run cr; uaa_error *why = 0; int n = 0; uaa_caps *c = uaa_caps_new(); "
 	"uaa_backend_ops ops = { sizeof ops };\n"
 	"  uaa_gateway *g = uaa_gateway_new(); uaa_backend *b; uaa_kind *k; uaa_run *r;\n"
 	"  uaa_request *q = uaa_request_new(); uaa_run_result res = { 0 };\n"
@@ -137,39 +146,55 @@ static void write_file(const char *path, const char *text)
 		fclose(f);
 }
 
-/* The files that the options change are compiled anew; the rest is as built. The program
- * touches each of the public items through the one header. */
+/* As make spells it: dependencies are recorded relative to the source directory. */
+static const char *build_dir(void)
+{
+	static char path[1200];
+	char cwd[1024];
+	size_t n;
+
+	snprintf(path, sizeof path, "%s", uar_test_built("x"));
+	path[strlen(path) - 2] = 0;
+	n = getcwd(cwd, sizeof cwd) ? strlen(cwd) : 0;
+	return strncmp(path, cwd, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
+
+#define CHANGED "kind codex_run claude_run acp_run"
+
+/* make builds the files that the options change; the rest is as built. The program touches
+ * each of the public items through the one header. */
 TEST(U01_U03_U04_every_choice_of_backends_builds, "LIB-38 LIB-44")
 {
 	static const char *const names[] = { "codex", "claude_code", "acp" };
 	static const int choices[][3] = {
 		{ 0, 0, 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { 1, 1, 0 }, { 0, 0, 1 }
 	};
-	char dir[600], flags[200];
+	char dir[600], at[1400];
 
 	if (!plain_build())
 		return;
 	snprintf(dir, sizeof dir, "%s", uar_test_dir());
 	write_file(strcat_path(dir, "main.c"), gateway_only);
+	/* nothing else looks at the options */
+	CHECK(sh(
+		"test \"$(grep -lE '^#.*AGENT_API_(CODEX|CLAUDE_CODE|ACP)' src/backend/*.c "
+		"| xargs -n1 basename -s .c | sort | xargs)\" = \"acp_run claude_run codex_run\""));
 	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
 		const int *c = choices[i];
 
-		snprintf(flags, sizeof flags,
-			 "-DAGENT_API_CODEX=%d -DAGENT_API_CLAUDE_CODE=%d -DAGENT_API_ACP=%d", c[0],
-			 c[1], c[2]);
-		REQUIRE(sh(
-			"for f in kind codex_run claude_run acp_run; do cc -std=c17 -O0 -fPIC "
-			"-D_GNU_SOURCE -DUAR_VERSION='\"0\"' -Isrc -Iinclude -Wall -Wextra -Werror "
-			"%s -c -o %s/$f.o src/backend/$f.c || exit 1; done",
-			flags, dir));
+		snprintf(at, sizeof at, "%s/agent_api/%d%d%d/src/backend", dir, c[0], c[1], c[2]);
+		REQUIRE(sh("env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BUILD=%s "
+			   "AGENT_API_CODEX=%d AGENT_API_CLAUDE_CODE=%d AGENT_API_ACP=%d "
+			   "$(printf '%s/%%s.o ' " CHANGED ") >/dev/null",
+			   dir, c[0], c[1], c[2], at));
 		REQUIRE(sh(
 			"cc -o %s/t -Iinclude %s/main.c %s/*.o $(find %s/111/src -name '*.o' | "
 			"grep -vE '/(kind|codex_run|claude_run|acp_run)\\.o') -lpthread -ldl -lm",
-			dir, dir, dir, uar_test_built("agent_api")));
-		CHECK(sh("%s/t", dir));
+			dir, dir, at, uar_test_built("agent_api")));
+		CHECK(sh("%s/t %d %d %d", dir, c[0], c[1], c[2]));
 		for (int k = 0; k < 3; k++)
 			CHECK(sh("%s nm %s/%s_run.o | grep -q 'T uaa_%s_backend_new'",
-				 c[k] ? "" : "!", dir, k == 1 ? "claude" : names[k], names[k]));
+				 c[k] ? "" : "!", at, k == 1 ? "claude" : names[k], names[k]));
 	}
 }
 
@@ -223,19 +248,6 @@ TEST(the_example_of_the_manual_works, "LIB-38")
 			 "grep -qx hello && grep -qx 'final: hello' %s/err",
 			 uar_test_built("agent-api-supervisor"), uar_test_built(""), dir,
 			 i ? "shared" : "example", dir, dir, dir));
-}
-
-/* As make spells it: dependencies are recorded relative to the source directory. */
-static const char *build_dir(void)
-{
-	static char path[1200];
-	char cwd[1024];
-	size_t n;
-
-	snprintf(path, sizeof path, "%s", uar_test_built("x"));
-	path[strlen(path) - 2] = 0;
-	n = getcwd(cwd, sizeof cwd) ? strlen(cwd) : 0;
-	return strncmp(path, cwd, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
 TEST(it_installs_and_is_found, "")
