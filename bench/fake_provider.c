@@ -47,7 +47,6 @@ struct connection {
 	char *in; /* the request so far */
 	size_t in_n;
 	bool streaming, want_out;
-	uint64_t due_ns;      /* of the next token, with a rate */
 	long left;	      /* tokens to send */
 	size_t out_at, out_n; /* of the piece under way */
 	char out[sizeof timed_event * BATCH + 1024];
@@ -55,6 +54,8 @@ struct connection {
 };
 
 static struct connection *connections[MAX_FD], *streams[MAX_FD];
+static uint64_t due_ns[MAX_FD]; /* next token of each stream, with a rate; apart, as all are
+				 * looked at every tick */
 static size_t stream_count;
 static int epoll_fd, listen_fd;
 static long tokens = 100, rate;
@@ -91,6 +92,7 @@ static void leave_streams(struct connection *c)
 	if (rate == 0 || !c->streaming)
 		return;
 	streams[c->at] = streams[--stream_count];
+	due_ns[c->at] = due_ns[stream_count];
 	streams[c->at]->at = c->at;
 }
 
@@ -131,12 +133,10 @@ static void put_end(struct connection *c)
 /* Up to n tokens into the empty buffer; the end after the last one. */
 static void put_tokens(struct connection *c, long n)
 {
-	char text[32];
+	uint64_t us = stamp ? now_ns() / 1000 : 0;
 
-	if (stamp) {
-		snprintf(text, sizeof text, "t=%016llu ", (unsigned long long)(now_ns() / 1000));
-		memcpy(stamp, text, sizeof STAMP - 1);
-	}
+	for (char *digit = stamp ? stamp + sizeof STAMP - 3 : NULL; us; us /= 10)
+		*digit-- = (char)('0' + us % 10);
 	for (; n > 0 && c->left > 0; n--, c->left--, sent++)
 		put(c, token_chunk, token_chunk_n);
 	if (c->left == 0)
@@ -177,8 +177,8 @@ static void begin_stream(struct connection *c)
 	put(c, head, sizeof head - 1);
 	if (rate == 0)
 		return;
-	c->due_ns = now_ns() + (uint64_t)(requests % 997) * 1000000000u / 997 / (uint64_t)rate;
 	c->at = stream_count;
+	due_ns[c->at] = now_ns() + (uint64_t)(requests % 997) * 1000000000u / 997 / (uint64_t)rate;
 	streams[stream_count++] = c;
 }
 
@@ -190,8 +190,8 @@ static void on_tick(void)
 		struct connection *c = streams[i];
 		long n = 0;
 
-		for (; c->due_ns <= now && n < BATCH; n++)
-			c->due_ns += step;
+		for (; due_ns[i] <= now && n < BATCH; n++)
+			due_ns[i] += step;
 		if (n == 0 || c->out_n > 0)
 			continue;
 		put_tokens(c, n);

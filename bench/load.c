@@ -76,12 +76,22 @@ static void put_spread(const char *name, struct bench_samples *s)
 	}
 }
 
-static bool has(const struct bench_event *ev, const char *type)
-{
-	char got[40];
+/* The type of an event, to compare with; empty: none. */
+struct type {
+	char text[40];
+};
 
-	return bench_json_string(ev->data, ev->n, "type", got, sizeof got) &&
-	       strcmp(got, type) == 0;
+static struct type type_of(const struct bench_event *ev)
+{
+	struct type t = { "" };
+
+	bench_json_string(ev->data, ev->n, "type", t.text, sizeof t.text);
+	return t;
+}
+
+static bool is(const struct type *t, const char *name)
+{
+	return strcmp(t->text, name) == 0;
 }
 
 static void run_body(const struct load *l, char *out, size_t cap)
@@ -208,15 +218,17 @@ static void add_lag(void *ctx, int64_t sent_us)
 static void add_run_lag(void *ctx, int64_t sent_us)
 {
 	struct runs *a = ctx;
+	int64_t lag = bench_now_us() - sent_us;
 
-	add_lag(&a->lag, sent_us);
-	add_lag(a->talking < a->clients ? &a->lag_start : &a->lag_later, sent_us);
+	bench_sample(&a->lag, lag);
+	bench_sample(a->talking < a->clients ? &a->lag_start : &a->lag_later, lag);
 }
 
 static void runner_event(struct bench_conn *c, const struct bench_event *ev)
 {
 	struct runner *r = c->ctx;
 	struct runs *a = r->all;
+	struct type type = type_of(ev);
 	int64_t said;
 
 	a->events++;
@@ -225,10 +237,10 @@ static void runner_event(struct bench_conn *c, const struct bench_event *ev)
 	a->talking += said && !r->talks;
 	r->talks |= said > 0;
 	if (r->last == 0)
-		r->started = has(ev, "RunStart");
-	a->deltas += has(ev, "ChatDelta");
-	r->wrong |= r->terminal || ev->id <= r->last || has(ev, "Error");
-	r->terminal = has(ev, "RunDone");
+		r->started = is(&type, "RunStart");
+	a->deltas += is(&type, "ChatDelta");
+	r->wrong |= r->terminal || ev->id <= r->last || is(&type, "Error");
+	r->terminal = is(&type, "RunDone");
 	r->last = ev->id;
 }
 
@@ -315,10 +327,11 @@ static void reader_event(struct bench_conn *c, const struct bench_event *ev)
 {
 	struct reader *r = c->ctx;
 	struct readers *a = r->all;
+	struct type type = type_of(ev);
 
 	a->gaps += !follows(a, r->last, ev->id) || r->terminal;
 	r->last = ev->id;
-	r->terminal = has(ev, "RunDone") || has(ev, "Error");
+	r->terminal = is(&type, "RunDone") || is(&type, "Error");
 	if (!r->attached) {
 		r->attached = true;
 		a->attached++;
