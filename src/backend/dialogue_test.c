@@ -2,6 +2,8 @@
  * their words comes out, and what happens when they refuse. */
 #include "backend/record_test.h"
 
+#include <sys/stat.h>
+
 #define UUID  "01a1e071-ab40-7a80-9631-3edeb750003c"
 #define OTHER "11111111-2222-4333-8444-555555555555"
 
@@ -397,4 +399,61 @@ TEST(R04_R05_last_is_of_the_working_directory, "")
 				check_error(s, "no session found");
 			seen_fini(s);
 		}
+}
+
+/* A codex whose server says this; as exec it succeeds. Its starts are recorded. */
+static uaa_backend *codex_of_two(const char *server, const char *record)
+{
+	static const char exec[] = "stdin\nline {\"type\":\"turn.completed\"}";
+	char path[700];
+	uaa_env_pair env[] = { { uaa_str_c("SERVER"), uaa_str_c(server) },
+			       { uaa_str_c("EXEC"), uaa_str_c(exec) },
+			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(record) } };
+	uaa_codex_config c = { .struct_size = sizeof c,
+			       .env = env,
+			       .env_count = ARRAY_LEN(env),
+			       .transport = UAA_CODEX_EXEC,
+			       .process = quick() };
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/codex", record);
+	f = fopen(path, "w");
+	fprintf(f,
+		"#!/bin/sh\nFAKE_DO=$EXEC\n[ \"$1\" = app-server ] && FAKE_DO=$SERVER\n"
+		"export FAKE_DO\nexec '%s' \"$@\"\n",
+		uar_test_built("fake-cli"));
+	fclose(f);
+	chmod(path, 0755);
+	c.binary = uaa_str_c(path);
+	return uaa_codex_backend_new(&c);
+}
+
+/* Which session it is stands on the command line, also when it had to be looked up. */
+TEST(R01_R05_exec_goes_on_with_that_session, "")
+{
+	static const char server[] =
+		CX_HELLO "expect thread/list\nline {\"id\":2,\"result\":{\"data\":[{\"id\":\"" UUID
+			 "\"}]}}\nstdin";
+	static const struct {
+		const char *key, *value, *verb;
+	} cases[] = { { RES, BY_ID, "resume" },
+		      { FRK, BY_ID, "fork" },
+		      { RES, LAST, "resume" },
+		      { FRK, LAST, "fork" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_buf b = uar_buf_make(1 << 16);
+		char record[600];
+		struct seen *s;
+		uar_str argv;
+
+		snprintf(record, sizeof record, "%s", uar_test_dir());
+		s = run_on(codex_of_two(server, record), with_key(cases[i].key, cases[i].value));
+		check_ok(s, cases[i].value);
+		argv = recorded(record, "argv", &b);
+		CHECK(has_pair(argv, cases[i].verb, UUID) && has_pair(argv, UUID, "-"));
+		CHECK(has_line(argv, "app-server") == (i > 1)); /* no look-up for an id */
+		seen_fini(s);
+		uar_buf_fini(&b);
+	}
 }
