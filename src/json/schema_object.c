@@ -21,6 +21,29 @@ static uint32_t find(const struct uar_schema_object *o, uar_str key, uint32_t hi
 	return NONE;
 }
 
+/* Somebody reads it once, whatever was tried before. Most such members are misspelt. */
+static uar_err refuse_member(struct uar_schema_run *r, const struct uar_schema_object *o,
+			     uar_str key)
+{
+	size_t least = key.n / 3 > 2 ? key.n / 3 + 1 : 3;
+	uar_str best = UAR_STR_NONE, shown = uar_str_utf8_prefix(key, 100);
+
+	for (uint32_t i = 0; i < o->count && !r->quiet && r->error; i++) {
+		size_t d = uar_str_distance(key, o->properties[i].name);
+
+		if (d < least) {
+			least = d;
+			best = o->properties[i].name;
+		}
+	}
+	if (!best.n)
+		return uar_schema_fail(r, "additionalProperties: '%.*s' is not allowed",
+				       UAR_FMT(shown));
+	return uar_schema_fail(r,
+			       "additionalProperties: '%.*s' is not allowed, did you mean '%.*s'?",
+			       UAR_FMT(shown), UAR_FMT(uar_str_utf8_prefix(best, 100)));
+}
+
 /* patternProperties, then additionalProperties for what nobody else named. */
 static uar_err check_others(struct uar_schema_run *r, const struct uar_schema_object *o,
 			    const struct uar_json *m, bool *named)
@@ -41,8 +64,7 @@ static uar_err check_others(struct uar_schema_run *r, const struct uar_schema_ob
 		return UAR_OK;
 	*named = true;
 	if (o->additional->verdict == UAR_SCHEMA_FALSE)
-		return uar_schema_fail(r, "additionalProperties: '%.*s' is not allowed",
-				       (int)(m->key.n < 100 ? m->key.n : 100), m->key.p);
+		return refuse_member(r, o, m->key);
 	return uar_schema_apply_child(r, o->additional, m, 0);
 }
 
