@@ -196,6 +196,12 @@ void uar_runtime_each_run(const struct uar_runtime *rt,
 			fn(ctx, &r->state);
 }
 
+/* Who asked is gone since a restart, and the log does not say so yet. */
+static bool asked_in_vain(const struct live_run *r)
+{
+	return !r->worker && r->state.what.restart == UAR_RESTART_FAIL;
+}
+
 void uar_runtime_each_waiting(const struct uar_runtime *rt, const struct uar_owner *owner,
 			      void (*fn)(void *ctx, const struct uar_run *run), void *ctx)
 {
@@ -203,7 +209,8 @@ void uar_runtime_each_waiting(const struct uar_runtime *rt, const struct uar_own
 	size_t at = 0;
 
 	while ((r = uar_map_next(&rt->runs, &at)))
-		if (r->committed && uar_run_rare(&r->state)->actions.open_count &&
+		if (r->committed && !asked_in_vain(r) &&
+		    uar_run_rare(&r->state)->actions.open_count &&
 		    uar_owner_eq(&r->agg->state.owner, owner))
 			fn(ctx, &r->state);
 }
