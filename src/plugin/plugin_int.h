@@ -46,6 +46,8 @@ struct plugin {
 	struct plugin_log log;
 };
 
+enum { SAID_LINES = 3 };
+
 enum process_state {
 	PROCESS_STARTING, /* hello is on its way */
 	PROCESS_READY,
@@ -71,8 +73,9 @@ struct process {
 	uint64_t ping;		/* id of the last one; 0: none */
 	struct uar_timer timer; /* hello, then idleness, then the end of politeness */
 	struct uar_buf line, errors;
-	char why[UAR_LIMIT_ERROR_TEXT];	       /* it was ended; empty: by itself */
-	char last_error[UAR_LIMIT_ERROR_TEXT]; /* its last line on standard error */
+	char why[UAR_LIMIT_ERROR_TEXT]; /* it was ended; empty: by itself */
+	char said[SAID_LINES][160];	/* the last useful lines of its standard error */
+	unsigned said_count;		/* ever */
 };
 
 enum call_state {

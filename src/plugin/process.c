@@ -89,12 +89,27 @@ void process_reply(struct process *s, const struct uar_json *id, uar_err e,
 	process_send(s, &w);
 }
 
+/* Places in a program's stack stand indented below what happened, lines of marks beside. */
+static bool is_useful(uar_str line)
+{
+	for (size_t i = 0; i < line.n; i++)
+		if ((line.p[i] | 32) >= 'a' && (line.p[i] | 32) <= 'z')
+			return line.p[0] != ' ' && line.p[0] != '\t';
+	return false;
+}
+
 static void take_error_line(struct process *s)
 {
-	if (!s->errors.n)
+	uar_str line = uar_buf_str(&s->errors);
+	char *to = s->said[s->said_count % SAID_LINES];
+
+	if (!line.n)
 		return;
-	snprintf(s->last_error, sizeof s->last_error, "%.*s",
-		 UAR_FMT(uar_str_utf8_prefix(uar_buf_str(&s->errors), sizeof s->last_error - 1)));
+	if (is_useful(line)) {
+		snprintf(to, sizeof s->said[0], "%.*s",
+			 UAR_FMT(uar_str_utf8_prefix(uar_str_trim(line), sizeof s->said[0] - 1)));
+		s->said_count++;
+	}
 	process_says(s, UAR_LOG_INFO, "plugin.stderr", uar_buf_str(&s->errors));
 	uar_buf_clear(&s->errors);
 }
@@ -152,18 +167,40 @@ static void break_calls(struct process *s, const char *why)
 	}
 }
 
+/* The last lines it said, the oldest first, as far as there is room. */
+static void put_said(const struct process *s, struct uar_buf *out)
+{
+	unsigned n = s->said_count < SAID_LINES ? s->said_count : SAID_LINES;
+	size_t room = out->max - out->n, need = 0;
+	unsigned take = 0;
+
+	while (take < n) {
+		need += strlen(s->said[(s->said_count - 1 - take) % SAID_LINES]) + 3;
+		if (need > room)
+			break;
+		take++;
+	}
+	for (unsigned i = take; i > 0; i--)
+		uar_buf_printf(out, "%s%s", i == take ? ": " : " | ",
+			       s->said[(s->said_count - i) % SAID_LINES]);
+}
+
 /* One that was leaving by itself when it was ended has its own status to tell. */
 static void tell_end(const struct process *s, int status, char *why, size_t size)
 {
 	bool own = s->closed && status != 128 + SIGKILL;
+	struct uar_buf text = uar_buf_make(size - 1);
 
 	if (s->why[0] && !own)
-		snprintf(why, size, "the plugin's process was ended: %.250s", s->why);
+		uar_buf_printf(&text, "the plugin's process was ended: %.250s", s->why);
 	else if (status > 128)
-		snprintf(why, size, "the plugin's process was killed by signal %d", status - 128);
+		uar_buf_printf(&text, "the plugin's process was killed by signal %d", status - 128);
 	else
-		snprintf(why, size, "the plugin's process exited with status %d%s%.200s", status,
-			 s->last_error[0] ? ": " : "", s->last_error);
+		uar_buf_printf(&text, "the plugin's process exited with status %d", status);
+	if (!s->why[0] || own)
+		put_said(s, &text);
+	snprintf(why, size, "%.*s", UAR_FMT(uar_buf_str(&text)));
+	uar_buf_fini(&text);
 }
 
 static void on_exited(void *ctx, int status)
