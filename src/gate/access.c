@@ -80,13 +80,14 @@ uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request
 			 struct uar_error *error)
 {
 	uar_str given = uar_http_header(r, "authorization");
+	bool bearer = given.n > 7 && uar_str_eq_nocase(uar_str_n(given.p, 7), UAR_STR("Bearer "));
 
-	if (given.n > 7 && uar_str_eq_nocase(uar_str_n(given.p, 7), UAR_STR("Bearer ")) &&
+	if (bearer &&
 	    uar_str_eq_secret(uar_str_trim(uar_str_from(given, 7)), uar_str_c(g->o.token)))
 		return UAR_OK;
 	return uar_error_set(error, UAR_EUNAUTHORIZED,
-			     given.n ? "the token that was sent is not the one of this server"
-				     : "send \"Authorization: Bearer TOKEN\"");
+			     bearer ? "the token that was sent is not the one of this server"
+				    : "send \"Authorization: Bearer TOKEN\"");
 }
 
 /* --- the token of one run ------------------------------------------------------------ */

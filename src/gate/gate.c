@@ -71,15 +71,23 @@ static uar_err refuse_method(struct uar_http_request *r, struct uar_error *error
 static uar_err check_credential(struct uar_gate *g, struct uar_http_request *r, struct call *c,
 				struct uar_error *error)
 {
+	uar_str run_token = UAR_STR_NONE;
 	uar_err e;
 
 	if (c->route && c->route->open)
 		return UAR_OK;
 	e = gate_check_token(g, r, error);
-	if (!e || !c->route || !c->route->run || !gate_check_run_token(g, r, c->params[0]))
+	if (!e || !c->route || !c->route->run)
 		return e;
-	*error = (struct uar_error){ 0 };
-	return UAR_OK;
+	if (gate_check_run_token(g, r, c->params[0])) {
+		*error = (struct uar_error){ 0 };
+		return UAR_OK;
+	}
+	if (!uar_http_query(r, "run_token", &run_token) && run_token.n) {
+		uar_error_where(error, "?run_token");
+		return uar_error_set(error, e, "the run token is not of this run, or has expired");
+	}
+	return e;
 }
 
 /* What is asked for. OPTIONS has no route of its own. */

@@ -130,8 +130,12 @@ def run_token():
         item = s.items(a["run_id"])["items"][0]["export_item_id"]
         content = f"/runs/{a['run_id']}/export/{item}/content"
         equal(s.http.get(f"{content}?run_token={a['run_token']}", token=False).body, b"x")
-        refused(s.http.get(f"{content}?run_token={b['run_token']}", token=False), 401,
-                "UNAUTHORIZED")
+        p = refused(s.http.get(f"{content}?run_token={b['run_token']}", token=False), 401,
+                    "UNAUTHORIZED", "?run_token")
+        equal(p["detail"], "the run token is not of this run, or has expired")
+        for headers in ({}, {"Authorization": "Basic dTpw"}):
+            p = refused(s.http.get(content, token=False, headers=headers), 401, "UNAUTHORIZED")
+            equal(p["detail"], 'send "Authorization: Bearer TOKEN"')
         for path in (f"/runs/{a['run_id']}?run_token={a['run_token']}",
                      f"/runs/{a['run_id']}/cancel?run_token={a['run_token']}"):
             refused(s.http.get(path, token=False), 401, "UNAUTHORIZED")
