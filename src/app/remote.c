@@ -109,8 +109,11 @@ uar_err uar_remote_run_id(const struct uar_cli *cli, const char *word,
 	struct uar_remote_answer a = { .root = NULL };
 	uar_err e;
 
-	if (strlen(word) > UAR_LIMIT_ID_BYTES)
-		return uar_error_set(error, UAR_EINVALID, "no run has so long an id");
+	if (!uar_str_is_id(uar_str_c(word)))
+		return uar_error_set(error, UAR_EINVALID,
+				     "that cannot be the id of a run: those are 1 to %d visible "
+				     "ASCII characters",
+				     UAR_LIMIT_ID_BYTES);
 	if (!is_short(uar_str_c(word))) {
 		snprintf(out, UAR_LIMIT_ID_BYTES + 1, "%s", word);
 		return UAR_OK;

@@ -144,10 +144,19 @@ static void plugin_metrics(void *ctx, struct uar_buf *b)
 		       st.lost, (unsigned long long)st.ever_lost);
 }
 
+/* One that holds a plugin is easily taken for one that holds plugins. */
 static void log_plugins(const struct server *s, uar_str dir)
 {
+	struct uar_buf inside = uar_buf_make(UAR_LIMIT_URI_BYTES);
 	struct uar_plugin_stats st;
 	char count[24];
+
+	uar_buf_printf(&inside, "%.*s/plugin.json", UAR_FMT(dir));
+	if (!inside.err && access(inside.p, F_OK) == 0)
+		uar_log(&s->log, UAR_LOG_WARN, "plugins.not_a_folder_of_plugins", { "folder", dir },
+			{ "text", UAR_STR("it is a plugin itself: --plugins-dir takes the folder "
+					  "that holds it") });
+	uar_buf_fini(&inside);
 
 	uar_plugin_host_stats(s->plugins, &st);
 	snprintf(count, sizeof count, "%zu", st.plugins);

@@ -20,11 +20,15 @@ static uar_str name_of(const char *folder)
 	return name;
 }
 
+static bool is_taken(uar_str s)
+{
+	return uar_str_starts(s, UAR_STR("uar.")) || uar_str_starts(s, UAR_STR("backend."));
+}
+
 /* What plugin.schema.json says about ids. */
 static bool is_name(uar_str s)
 {
-	bool good = s.n >= 1 && s.n <= ID_MAX && !uar_str_starts(s, UAR_STR("uar.")) &&
-		    !uar_str_starts(s, UAR_STR("backend."));
+	bool good = s.n >= 1 && s.n <= ID_MAX;
 
 	for (size_t i = 0; i < s.n && good; i++)
 		good = (s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
@@ -135,6 +139,9 @@ static int make_new(struct uar_cli *cli, const char *folder)
 
 	if (!lang || !uar_author_command(lang))
 		return uar_cli_fail(cli, UAR_EXIT_USAGE, "--lang takes python, c or ts");
+	if (is_taken(name_of(folder)))
+		return uar_cli_fail(cli, UAR_EXIT_USAGE,
+				    "ids that begin with uar. or backend. are taken");
 	if (!is_name(name_of(folder)))
 		return uar_cli_fail(cli, UAR_EXIT_USAGE,
 				    "\"%.*s\" cannot be the id of a plugin: small letters, digits, "

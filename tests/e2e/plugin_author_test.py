@@ -103,13 +103,15 @@ def wrong():
                           ({"entries": [{"id": "e", "args_schema": {"type": "odd"}}]},
                            "/entries/0/args_schema"),
                           ({"library": "../x.so", "command": None}, "/library"),
-                          ({"surprise": 1}, "")):
+                          ({"surprise": 1}, ""), ({"concurency": 1}, "")):
         manifest = {k: v for k, v in {**good, **change}.items() if v is not None}
         with open(os.path.join(folder, "plugin.json"), "w") as f:
             json.dump(manifest, f)
         status, r = report(folder)
         equal((status, r["ok"]), (1, False), r)
         check(r["error"]["where"].startswith(where), where, r)
+        if "concurency" in change:
+            check("did you mean 'concurrency'?" in r["error"]["message"], r)
     with open(os.path.join(folder, "plugin.json"), "w") as f:
         f.write('{"id": }')
     status, r = report(folder)
@@ -131,6 +133,11 @@ def broken():
         return f"input(); print({message!r}, flush=True); input()"
     status, r = with_script("raise SystemExit('no licence')")
     check(status == 1 and "no licence" in r["error"]["message"], r)
+    said = ["first", "/x/main.mjs:3", 'throw new Error("what")', "^", "", "Error: what",
+            "    at main (/x/main.mjs:3:7)", "    at node:internal:1:1", "", "Node.js v20"]
+    status, r = with_script(f"raise SystemExit({chr(10).join(said)!r})")
+    check(status == 1 and r["error"]["message"].endswith(
+        'status 1: throw new Error("what") | Error: what | Node.js v20'), r)
     status, r = with_script("import signal; signal.pause()", start_timeout_seconds=0.1)
     check(status == 1 and "hello" in r["error"]["message"], r)
     status, r = with_script(answer({"protocol": "7"}))
@@ -148,7 +155,9 @@ def usage():
     for argv in (("new", "x"), ("new", "x", "--lang", "cobol"), ("new", "Bad", "--lang", "c"),
                  ("make", "x"), ("new", "uar.x", "--lang", "c")):
         argv = [a if a not in ("x", "Bad", "uar.x") else os.path.join(root, a) for a in argv]
-        equal(run_uar("plugin", *argv).returncode, 2, argv)
+        p = run_uar("plugin", *argv)
+        equal(p.returncode, 2, argv)
+    check("begin with uar. or backend. are taken" in p.stderr, p.stderr)
     equal(os.listdir(root), [])
     os.mkdir(os.path.join(root, "x"))
     p = run_uar("plugin", "new", os.path.join(root, "x"), "--lang", "c")

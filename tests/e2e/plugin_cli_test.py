@@ -9,7 +9,7 @@ import subprocess
 
 from lib import check, equal, main, test
 from lib.check import SAFETY, readable
-from lib.plugins import Lab
+from lib.plugins import LAB, Lab
 from lib.server import UAR, clean_environment, run_uar
 
 
@@ -141,12 +141,19 @@ def mistakes():
                 (("trigger", "other", "echo"), 1, 'no plugin is named "other"'),
                 (("trigger", "lab", "other"), 1, 'no entry "other"'),
                 (("trigger", "lab"), 2, "usage: uar trigger PLUGIN ENTRY"),
+                (("show", ""), 1, "cannot be the id of a run"), (("show", "\u00e9"), 1, "cannot be the id of a run"),
                 (("show", "none"), 1, "no run none"), (("cancel", "none"), 1, "no run none"),
                 (("retry", "none"), 1, "no run none"), (("logs", "none", "-f"), 1, "no run none"),
                 (("approve", "none"), 1, "no run none")):
             p = uar(*argv)
             equal(p.returncode, status, (argv, p.stderr))
             check(text in p.stderr and p.stdout == "", argv, p.stderr)
+
+
+@test("a_plugin_in_place_of_its_folder_is_noticed", "")
+def not_the_parent():
+    with Lab(os.path.join(LAB, "lab")) as s:
+        check("plugins.not_a_folder_of_plugins" in s.log() and "takes the folder that holds it" in s.log(), s.log())
 
 
 @test("a_terminal_shows_progress_as_it_is_made", "PLUG-03")
