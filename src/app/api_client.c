@@ -318,7 +318,7 @@ static uar_err code_of(int status)
 	} rows[] = {
 		{ 401, UAR_EUNAUTHORIZED }, { 403, UAR_EFORBIDDEN }, { 404, UAR_ENOTFOUND },
 		{ 409, UAR_ECONFLICT },	    { 413, UAR_ETOOBIG },    { 429, UAR_ERATELIMIT },
-		{ 503, UAR_EBUSY },
+		{ 503, UAR_EBUSY },	    { 507, UAR_EDISKFULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)

@@ -14,8 +14,9 @@
 #include "app/datadir.h"
 
 enum {
-	TRIES = 300,
 	PAUSE_MS = 100,
+	PAUSE_MAX_MS = 1000,
+	LOCKED_MS = 30000,
 	START_MS = 30000,
 	IDLE_SECONDS = 2,
 	PATH_BYTES = 4096,
@@ -186,13 +187,16 @@ static uar_err start(struct uar_cli *cli, struct uar_error *error)
 uar_err uar_exec_server(struct uar_cli *cli, struct uar_error *error)
 {
 	struct uar_error unheard = { 0 };
+	int pause = 0, waited = 0;
 	uar_err e = UAR_ELOCKED;
 
 	if (is_named(cli))
 		return answers(cli, error) ? UAR_OK : UAR_ENET;
-	for (int i = 0; i < TRIES && e == UAR_ELOCKED; i++) {
-		if (i && uar_beside_wait(cli->beside, -1, 0, PAUSE_MS) == ECANCELED)
+	for (; e == UAR_ELOCKED && waited <= LOCKED_MS; waited += pause) {
+		if (pause && uar_beside_wait(cli->beside, -1, 0, pause) == ECANCELED)
 			return uar_error_set(error, UAR_ECANCELED, "interrupted");
+		pause = pause ? 2 * pause : PAUSE_MS;
+		pause = pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause;
 		e = answers(cli, &unheard) ? UAR_OK : start(cli, error);
 	}
 	return e;

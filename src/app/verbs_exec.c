@@ -55,7 +55,9 @@ static uar_err cancel(struct exec *x)
 					      .path = path.p,
 					      .body = UAR_STR("{\"reason\":\"interrupted\"}") },
 				      &a, &error);
-	if (e == UAR_ECONFLICT)
+	if (e == UAR_EDISKFULL) /* it is stopped, which its stream tells once there is space */
+		uar_cli_fail_with(x->cli, 0, e, &error);
+	if (e == UAR_ECONFLICT || e == UAR_EDISKFULL)
 		e = UAR_OK;
 	if (e)
 		uar_cli_fail(x->cli, 0, "run %s could not be cancelled: %s", x->run_id,

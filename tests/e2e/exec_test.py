@@ -11,6 +11,8 @@ import tempfile
 from lib import SAFETY, UAR, all_of, check, equal, main, run_uar, test, wait_until
 from lib.backends import FAKE, Shop, recording
 from lib.check import readable
+from lib.client import Client
+from lib.disk import SmallDisk
 from lib.server import clean_environment
 
 ALLOW = "dialogue " + recording("claude_code/dialogue_permission_allow.dialogue.jsonl")
@@ -225,6 +227,31 @@ def interrupted():
         last = json.loads(out.splitlines()[-1])
         equal((last["type"], last["data"]["code"]), ("Error", "CANCELED"))
         equal(d.processes("DESK_OF_TEST=" + d.root), [], "cancelled means gone")
+
+
+@test("ctrl_c_stops_a_run_that_a_full_disk_cannot_record", "")
+def interrupted_when_full():
+    with SmallDisk("6m") as disk, Desk(TALK + SAY % "working" + "hang") as d:
+        d.env["XDG_DATA_HOME"] = disk.path
+        p = d.start("claude_code", "--json", "x", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    stdin=subprocess.DEVNULL)
+        for line in p.stdout:
+            if "working" in line:
+                break
+        with open(os.path.join(disk.path, "uar", "server.json")) as a, \
+                open(os.path.join(disk.path, "uar", "token")) as b:
+            server = Client(json.load(a)["url"], b.read().strip())
+        disk.fill()
+        while server.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "x" * 1000}}).status == 202:
+            pass
+        p.send_signal(signal.SIGINT)
+        told = p.stderr.readline()
+        check("STORAGE_FULL" in told and "the run is stopped" in told, told)
+        disk.free()
+        out, err = p.communicate(timeout=SAFETY)
+        equal(p.returncode, 3, err)
+        equal(json.loads(out.splitlines()[-1])["data"]["code"], "CANCELED")
+        wait_until(lambda: not d.processes("XDG_DATA_HOME=" + disk.path), "the server to leave")
 
 
 @test("another_terminal_may_answer", "")
