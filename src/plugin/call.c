@@ -102,6 +102,14 @@ void call_answered(struct uar_entry_call *c)
 		uar_timer_stop(sched_of(c), &c->grace);
 }
 
+void call_heard_again(struct uar_entry_call *c)
+{
+	if (c->answered || c->state != CALL_RUNNING)
+		return;
+	if (uar_timer_set(sched_of(c), &c->grace, c->plugin->m.answer_timeout_us))
+		process_kill(c->process, "out of memory");
+}
+
 /* A process that does not answer is stopped, or hangs: its other runs will not hear
  * from it, either. What it wrote while nobody read counts as said. */
 static void not_answered(struct uar_entry_call *c)
