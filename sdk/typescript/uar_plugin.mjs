@@ -68,13 +68,18 @@ function asBuffer(data) {
     return Buffer.from(data.buffer ?? data, data.byteOffset, data.byteLength);
 }
 
-/** Puts another file in the place of a standard stream: the lowest free number is taken. */
+/** Puts another file in the place of a standard stream: the lowest free number is taken. Once the
+ * stream is closed there is no way back: another file could get its number and be written to. */
 function replace(fd, path, flags) {
     closeSync(fd);
-    const got = openSync(path, flags);
-    if (got !== fd)
-        closeSync(got);
-    return got === fd;
+    try {
+        if (openSync(path, flags) === fd)
+            return;
+    } catch (e) {
+        process.stderr.write(`uar_plugin: ${path}: ${e.message}\n`);
+    }
+    process.stderr.write(`uar_plugin: standard stream ${fd} could not be set aside\n`);
+    process.exit(1);
 }
 
 /** All of it, before anything else happens: the process may exit next. */
