@@ -101,15 +101,19 @@ struct world {
 	struct uar_run_cancel_op cancel;
 	struct uar_watch watch;
 	bool created, answered, cancelled, ended;
+	size_t warnings, questions;
 };
 
 static void on_commit(void *ctx, const struct uar_commit *c)
 {
 	struct world *w = ctx;
 
-	for (size_t i = 0; i < c->event_count; i++)
+	for (size_t i = 0; i < c->event_count; i++) {
 		w->ended |= c->events[i].cls == UAR_EV_TURN_COMPLETED ||
 			    c->events[i].cls == UAR_EV_TURN_FAILED;
+		w->warnings += c->events[i].cls == UAR_EV_RUNTIME_WARNING;
+		w->questions += c->events[i].cls == UAR_EV_ACTION_REQUIRED;
+	}
 }
 
 static void rise(struct world *w)
@@ -160,7 +164,7 @@ static void settle(struct world *w)
 	uar_stage_settle(&w->pump);
 }
 
-static void ask(struct world *w, const char *id, enum uar_verdict verdict)
+static void ask_whole(struct world *w, const char *id, enum uar_verdict verdict, uar_str whole)
 {
 	struct uar_ask a = { .id = uar_str_c(id),
 			     .kind = UAR_STR("command"),
@@ -169,10 +173,16 @@ static void ask(struct world *w, const char *id, enum uar_verdict verdict)
 			     .prompt = UAR_STR("Bash: ls"),
 			     .input = UAR_STR("{\"command\":\"ls\"}"),
 			     .input_bytes = 16,
+			     .whole = whole,
 			     .verdict = verdict,
 			     .rule = UAR_STR("rules/0") };
 
 	w->host.events.ask(w->host.events.ctx, &a);
+}
+
+static void ask(struct world *w, const char *id, enum uar_verdict verdict)
+{
+	ask_whole(w, id, verdict, UAR_STR_NONE);
 }
 
 static void on_answered(struct uar_run_answer_op *op)
@@ -306,6 +316,20 @@ TEST(an_answer_of_somebody_else_finds_nothing, "")
 	uar_pump_until(&w.pump, &w.answered);
 	CHECK_INT(w.answer.err, UAR_ENOTFOUND);
 	CHECK_STR(uar_str_c(w.host.answers), "a=1 ");
+	close_world(&w);
+}
+
+TEST(a_question_whose_input_is_not_kept_says_so, "")
+{
+	struct world w;
+
+	open_world(&w);
+	begin(&w, "");
+	ask_whole(&w, "a", UAR_VERDICT_ASK, UAR_STR("{\"command\":\"ls\"}"));
+	ask_whole(&w, "b", UAR_VERDICT_ASK, UAR_STR("{\"command\":\"rm\"}")); /* one at a time */
+	settle(&w);
+	CHECK_INT(w.questions, 2);
+	CHECK_INT(w.warnings, 1);
 	close_world(&w);
 }
 

@@ -573,9 +573,11 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 	c->agent = keep_agent(&c->kept, uar_runtime_agent(rt, op->agent_id));
 	c->entry = entry;
 	c->place_later.fn = place_task;
-	if (e)
+	if (e) {
 		e = ask_for_key(c, e);
-	else if (c->agent && c->agent->entry == UAR_ENTRY_FIXTURE && !op->parent)
+		if (e)
+			op->error = (struct uar_error){ 0 }; /* it tells of another failure */
+	} else if (c->agent && c->agent->entry == UAR_ENTRY_FIXTURE && !op->parent)
 		e = look_for_fixture(c);
 	else if (c->agent && c->agent->info && !op->parent)
 		e = look_for_dir(c);

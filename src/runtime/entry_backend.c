@@ -327,6 +327,8 @@ static void drop_kept(struct rt_op *under_way)
 	free_kept(UAR_OWNER(under_way, struct kept_input, under_way));
 }
 
+static const char NOT_KEPT[] = "only the beginning of the question is kept";
+
 static void input_stored(struct uar_blob_put *put)
 {
 	struct kept_input *k = UAR_OWNER(put, struct kept_input, put);
@@ -336,7 +338,7 @@ static void input_stored(struct uar_blob_put *put)
 		w->kept = NULL;
 	if (w && w->call) {
 		if (put->err)
-			warn(w, "INPUT_NOT_KEPT", "only the beginning of the question is kept");
+			warn(w, "INPUT_NOT_KEPT", NOT_KEPT);
 		else
 			k->ask.blob = uar_str_c(put->sha256);
 		ask_person(w, &k->ask);
@@ -390,8 +392,11 @@ static void on_ask(void *ctx, const struct uar_ask *a)
 	struct uar_command c = { .kind = UAR_CMD_ASK };
 
 	if (a->verdict == UAR_VERDICT_ASK) {
-		if (!a->whole.n || w->kept || keep_input(w, a))
-			ask_person(w, a);
+		if (a->whole.n && !w->kept && !keep_input(w, a))
+			return; /* asked when it is stored */
+		if (a->whole.n)
+			warn(w, "INPUT_NOT_KEPT", NOT_KEPT);
+		ask_person(w, a);
 		return;
 	}
 	c.ask = *a;

@@ -349,3 +349,18 @@ TEST(a_full_disk_is_asked_again_later_and_nothing_is_lost, "")
 	close_world(&w);
 	uar_buf_fini(&text);
 }
+
+TEST(a_refusal_that_cannot_be_made_sure_of_is_not_told, "")
+{
+	struct uar_run_create op = { .owner = owner,
+				     .agent_id = UAR_STR("nobody"),
+				     .idempotency_key = UAR_STR("k"),
+				     .done = created };
+	struct world w;
+
+	open_world(&w);
+	w.store->ops->drain(w.store, drained, &w);
+	CHECK_INT(uar_runtime_create_run(w.rt, &op), UAR_EDRAINING);
+	CHECK_STR(uar_str_c(op.error.text), "");
+	close_world(&w);
+}
