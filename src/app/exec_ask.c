@@ -15,10 +15,33 @@ static uar_str member(const struct uar_json *j, const char *key)
 	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
 }
 
+/* Opened anew, because whoever shares it with us expects it to block. */
+static int open_terminal(const char *path)
+{
+	return open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* A service manager or a container may give a terminal without making it the one that
+ * controls us. */
+static void open_standard(struct uar_asker *a)
+{
+	int out = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	a->out = out >= 0 ? fdopen(out, "w") : NULL;
+	if (!a->out && out >= 0)
+		close(out);
+	if (a->out)
+		a->fd = open_terminal("/proc/self/fd/0");
+}
+
 void uar_asker_open(struct uar_asker *a)
 {
+	a->fd = -1;
 	a->out = fopen("/dev/tty", "we");
-	a->fd = a->out ? open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC) : -1;
+	if (a->out)
+		a->fd = open_terminal("/dev/tty");
+	else if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
+		open_standard(a);
 }
 
 void uar_asker_fini(struct uar_asker *a)

@@ -21,6 +21,7 @@ struct uar_asker {
 	size_t count;
 };
 
+/* The terminal that controls us, else the one that is standard input and error. */
 void uar_asker_open(struct uar_asker *a);
 void uar_asker_fini(struct uar_asker *a);
 /* `data` of a question that waits. UAR_ETOOBIG: more than can wait. */

@@ -213,6 +213,21 @@ def clear_answer():
         check(b"[answered] allow" in t.seen, t.seen)
 
 
+@test("a_terminal_that_does_not_control_us_will_do", "")
+def uncontrolled():
+    with Desk(ALLOW) as d:
+        ours, theirs = pty.openpty()
+        p = d.start("claude_code", "do it", stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        t = Terminal.__new__(Terminal)
+        t.fd, t.seen = ours, b""
+        t.until(b"allow it?")
+        t.type(b"y\n")
+        t.until(b"[answered] allow")
+        equal(p.wait(SAFETY), 0, t.seen)
+        os.close(ours)
+
+
 @test("ctrl_c_cancels_the_run_and_waits_for_its_end", "")
 def interrupted():
     with Desk(TALK + SAY % "working" + "ignoreterm\nescape\nhang") as d:
