@@ -12,6 +12,10 @@
 
 enum { HEADERS = 7 };
 
+/* By the id of an item, which turns out to be an agent's answer or not, or by a question's. */
+enum wanted { WANTED_ITEM, WANTED_ANSWER, WANTED_INPUT };
+enum bytes_are { BYTES_HELD, BYTES_IN_BLOB };
+
 struct download {
 	struct uar_list node; /* in g->downloads, once the body has begun */
 	struct uar_gate *g;
@@ -29,9 +33,10 @@ struct download {
 	struct uar_blob_get get;
 	struct uar_http_stream *http; /* NULL: the reader is gone */
 	struct uar_frame *frame;      /* waits for room */
-	bool said;		      /* it is what an agent said */
-	bool fetching, blob, after_hint;
-	bool action; /* item_id is a question's, its input is wanted */
+	enum wanted wanted;
+	enum bytes_are where;
+	bool by_hint;  /* the look-up begins right before where it was found lately */
+	bool fetching; /* a piece of the blob is on its way */
 };
 
 static void destroy(struct download *d)
@@ -127,7 +132,7 @@ static uar_err send_held(struct download *d)
 	uar_err e = UAR_OK;
 
 	do {
-		if (!d->frame && d->range.count && !d->blob)
+		if (!d->frame && d->range.count && d->where == BYTES_HELD)
 			e = take_held(d);
 		if (!d->frame || e)
 			break;
@@ -136,7 +141,7 @@ static uar_err send_held(struct download *d)
 			return e;
 		uar_frame_unref(d->frame);
 		d->frame = NULL;
-	} while (!e && d->range.count && !d->blob);
+	} while (!e && d->range.count && d->where == BYTES_HELD);
 	return e;
 }
 
@@ -148,7 +153,7 @@ static void go_on(struct download *d)
 	if (e == UAR_EBUSY || e == UAR_EEOF)
 		return;
 	if (!e && d->range.count) {
-		e = d->blob ? fetch(d) : UAR_EINTERNAL;
+		e = d->where == BYTES_IN_BLOB ? fetch(d) : UAR_EINTERNAL;
 	} else if (!e) {
 		gate_numbers_export(d->g->numbers,
 				    uar_clock_mono(d->g->o.sched->clock) - d->began_us);
@@ -290,14 +295,15 @@ static uar_err take_item(struct download *d, const struct uar_export_item *x,
 		return uar_error_set(error, UAR_ENOTFOUND, "the item is an address, not bytes");
 	gate_content_type(&d->type, x->type, mime);
 	gate_content_disposition(&d->disposition, uar_buf_str(&d->type), label, d->item_id);
-	d->blob = x->blob.n > 0;
+	d->where = x->blob.n ? BYTES_IN_BLOB : BYTES_HELD;
 	d->sha256 = keep(d, uar_json_str(uar_json_get(x->p, UAR_STR("sha256")), UAR_STR("")));
 	d->total = (uint64_t)uar_json_int(uar_json_get(x->p, UAR_STR("bytes")), 0);
 	if (!d->sha256.p || d->type.err || d->disposition.err)
 		return UAR_ENOMEM;
-	if (d->sha256.n != sizeof d->get.sha256 - 1 || (d->blob && !uar_str_eq(x->blob, d->sha256)))
+	if (d->sha256.n != sizeof d->get.sha256 - 1 ||
+	    (d->where == BYTES_IN_BLOB && !uar_str_eq(x->blob, d->sha256)))
 		return UAR_ECORRUPT;
-	return d->blob ? UAR_OK : inline_bytes(d, x);
+	return d->where == BYTES_IN_BLOB ? UAR_OK : inline_bytes(d, x);
 }
 
 /* What an agent said has no bytes of its own: they are gathered on the way. */
@@ -305,7 +311,7 @@ static uar_err take_answer(struct download *d, const struct uar_export_item *x)
 {
 	char sha256[UAR_SHA256_TEXT + 1];
 
-	d->said = true;
+	d->wanted = WANTED_ANSWER;
 	d->bytes = keep(d, uar_buf_str(&d->answer.text));
 	d->total = d->bytes.n;
 	uar_sha256_hex(d->bytes, sha256);
@@ -332,12 +338,12 @@ static uar_err take_input(struct download *d, const struct uar_event *ev, struct
 	input = uar_json_get(scope, UAR_STR("input"));
 	d->sha256 =
 		keep(d, uar_json_str(uar_json_get(scope, UAR_STR("input_sha256")), UAR_STR("")));
-	d->blob = d->sha256.n > 0;
+	d->where = d->sha256.n ? BYTES_IN_BLOB : BYTES_HELD;
 	d->total = (uint64_t)uar_json_int(uar_json_get(scope, UAR_STR("input_bytes")), 0);
-	if (!d->blob && !input)
+	if (d->where == BYTES_HELD && !input)
 		return uar_error_set(error, UAR_ENOTFOUND,
 				     "the question has no input that was kept");
-	if (!d->blob) {
+	if (d->where == BYTES_HELD) {
 		uar_json_write(&text, input);
 		uar_sha256_hex(uar_buf_str(&text), sha256);
 		d->bytes = keep(d, uar_buf_str(&text));
@@ -346,7 +352,8 @@ static uar_err take_input(struct download *d, const struct uar_event *ev, struct
 	}
 	gate_content_type(&d->type, UAR_STR("json"), UAR_STR("application/json"));
 	gate_content_disposition(&d->disposition, uar_buf_str(&d->type), UAR_STR(""), d->item_id);
-	if (text.err || !d->sha256.p || (!d->blob && !d->bytes.p))
+	if (text.err || d->type.err || d->disposition.err || !d->sha256.p ||
+	    (d->where == BYTES_HELD && !d->bytes.p))
 		e = UAR_ENOMEM;
 	else if (d->sha256.n != UAR_SHA256_TEXT)
 		e = UAR_ECORRUPT;
@@ -360,7 +367,7 @@ static uar_err take_event(struct download *d, const struct uar_event *ev, struct
 	struct uar_export_item x;
 	uar_err e;
 
-	if (d->action)
+	if (d->wanted == WANTED_INPUT)
 		return ev->cls == UAR_EV_ACTION_REQUIRED &&
 				       uar_str_eq(ev->ids[UAR_ID_ACTION], d->item_id)
 			       ? take_input(d, ev, scratch, error)
@@ -382,7 +389,7 @@ static void remember(const struct download *d, uint64_t run_sequence)
 	struct downloads *all = &d->g->downloads;
 	size_t at;
 
-	if (d->after_hint || d->item_id.n > UAR_UUID_TEXT)
+	if (d->by_hint || d->item_id.n > UAR_UUID_TEXT)
 		return;
 	at = all->next++ % ARRAY_LEN(all->hint);
 	snprintf(all->hint[at].item_id, sizeof all->hint[at].item_id, "%.*s", UAR_FMT(d->item_id));
@@ -397,7 +404,7 @@ static void recall(struct download *d)
 	for (size_t i = 0; i < ARRAY_LEN(all->hint); i++)
 		if (uar_str_is(d->item_id, all->hint[i].item_id)) {
 			d->after = all->hint[i].before;
-			d->after_hint = true;
+			d->by_hint = true;
 		}
 }
 
@@ -413,7 +420,7 @@ static uar_err look(struct download *d, struct uar_error *error)
 
 		d->after = ev->run_sequence;
 		e = take_event(d, ev, &scratch, error);
-		if (!e && !d->said)
+		if (!e && d->wanted == WANTED_ITEM)
 			remember(d, ev->run_sequence);
 		uar_arena_reset(&scratch);
 	}
@@ -430,7 +437,7 @@ static uar_err read_page(struct download *d)
 	d->read = (struct uar_read){ .owner = d->g->o.owner,
 				     .run_id = d->run_id,
 				     .after = d->after,
-				     .limit = d->after_hint ? 1 : UAR_LIMIT_READ_PAGE,
+				     .limit = d->by_hint ? 1 : UAR_LIMIT_READ_PAGE,
 				     .done = page_ready };
 	return store->ops->read(store, &d->read);
 }
@@ -443,14 +450,14 @@ static void page_ready(struct uar_read *r)
 	bool more = !r->err && r->more && e == UAR_ESKIP;
 
 	uar_store_read_fini(r);
-	d->after_hint = d->after_hint && !more;
+	d->by_hint = d->by_hint && !more;
 	if (more)
 		e = read_page(d);
 	if (!d->c->r)
 		e = e ? e : more ? UAR_OK : UAR_EEOF;
 	if (e == UAR_ESKIP)
 		e = uar_error_set(&error, UAR_ENOTFOUND, "no such %s",
-				  d->action ? "question" : "export item");
+				  d->wanted == WANTED_INPUT ? "question" : "export item");
 	if (e)
 		fail(d, e, &error);
 	else if (!more)
@@ -462,7 +469,7 @@ static void drop(struct call *c)
 	destroy(c->op);
 }
 
-static void begin(struct call *c, bool action)
+static void begin(struct call *c, enum wanted wanted)
 {
 	struct download *d = uar_zalloc(sizeof *d);
 	uar_err e = UAR_ENOMEM;
@@ -477,10 +484,11 @@ static void begin(struct call *c, bool action)
 		d->type = uar_buf_make(256);
 		d->disposition = uar_buf_make(512);
 		d->run_id = keep(d, c->params[0]);
-		d->action = action;
-		d->item_id = action ? uar_arena_printf(&d->arena, "%.*s.%.*s",
-						       UAR_FMT(c->params[0]), UAR_FMT(c->params[1]))
-				    : keep(d, c->params[1]);
+		d->wanted = wanted;
+		d->item_id = wanted == WANTED_INPUT ? uar_arena_printf(&d->arena, "%.*s.%.*s",
+								       UAR_FMT(c->params[0]),
+								       UAR_FMT(c->params[1]))
+						    : keep(d, c->params[1]);
 		c->op = d;
 		c->drop = drop;
 		recall(d);
@@ -494,12 +502,12 @@ static void begin(struct call *c, bool action)
 
 void gate_export_content(struct call *c)
 {
-	begin(c, false);
+	begin(c, WANTED_ITEM);
 }
 
 void gate_action_input(struct call *c)
 {
-	begin(c, true);
+	begin(c, WANTED_INPUT);
 }
 
 /* --- the end -------------------------------------------------------------------------------- */
