@@ -39,7 +39,8 @@ static inline void skip_space(struct reader *r)
 {
 	const char *p = r->p, *end = r->end;
 
-	while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+	/* Most of what follows anything is no space, and is seen by one comparison. */
+	while (p < end && *p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
 		p++;
 	r->p = p;
 }
