@@ -37,6 +37,13 @@ struct uar_error {
 	char text[UAR_LIMIT_ERROR_TEXT];
 };
 
+/* The same as = { 0 } to who reads it; most of its bytes stay as they are. */
+static inline void uar_error_clear(struct uar_error *error)
+{
+	error->code = UAR_OK;
+	error->where[0] = error->text[0] = 0;
+}
+
 /* Fills `error` (NULL is fine) and returns `code`, so that
  * `return uar_error_set(error, UAR_EINVALID, "...")` is the whole error path. */
 uar_err uar_error_set(struct uar_error *error, uar_err code, const char *fmt, ...) UAR_PRINTF(3, 4);

@@ -2,7 +2,7 @@
 #include "core/emit.h"
 
 /* Most batches are a token, the next larger ones begin a short run or end it. */
-enum { FIRST_ROOM = 2, CREATE_ROOM = 16 };
+enum { FIRST_ROOM = 1, CREATE_ROOM = 16 };
 
 struct uar_jw *uar_emit_begin(struct emit *e)
 {

@@ -593,23 +593,24 @@ static uar_err refused(const struct batch *b, uar_err e, struct uar_error *error
 static uar_err send_append(struct batch *b, struct uar_error *error)
 {
 	struct agg *a = b->agg;
+	struct uar_append *append = &b->append;
 	uar_err e = UAR_OK;
 
-	b->append = (struct uar_append){
-		.owner = a->state.owner,
-		.session_id = a->state.session_id,
-		.after = a->state.sequence,
-		.events = b->d.events,
-		.event_count = b->d.event_count,
-		.key = key_of(b),
-		.done = appended,
-	};
+	memset(append, 0, offsetof(struct uar_append, error));
+	uar_error_clear(&append->error);
+	append->owner = a->state.owner;
+	append->session_id = a->state.session_id;
+	append->after = a->state.sequence;
+	append->events = b->d.events;
+	append->event_count = b->d.event_count;
+	append->key = key_of(b);
+	append->done = appended;
 	if (b->r.row_changed) {
 		e = uar_core_row(&b->s, &b->r, &b->arena, &b->row);
-		b->append.run = &b->row;
+		append->run = &b->row;
 	}
 	if (!e)
-		e = a->rt->o.store->ops->append(a->rt->o.store, &b->append);
+		e = a->rt->o.store->ops->append(a->rt->o.store, append);
 	if (e)
 		return refused(b, e, error);
 	a->batch = b;

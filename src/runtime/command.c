@@ -25,7 +25,8 @@ struct cmd *rt_cmd_make(struct live_run *r, enum uar_command_kind kind)
 
 	if (!c)
 		return NULL;
-	memset(&c->run, 0, sizeof *c - offsetof(struct cmd, run));
+	memset(&c->run, 0, offsetof(struct cmd, error) - offsetof(struct cmd, run));
+	uar_error_clear(&c->error);
 	uar_list_init(&c->node);
 	c->rt = r->agg->rt;
 	c->run = r;

@@ -150,7 +150,7 @@ struct cmd {
 	struct uar_key_row taken; /* on EEXISTS, valid inside done */
 	bool from_worker;	  /* kept and tried again while the disk is full */
 	uar_err err;		  /* what decide said; told after the commit */
-	struct uar_error error;
+	struct uar_error error;	  /* last, as it need not be cleared */
 };
 
 /* agg.c */

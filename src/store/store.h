@@ -50,9 +50,9 @@ struct uar_append {
 	 * EINVALID: a run of another session, or with another thread, turn or task
 	 * than it was made with. None of them leaves a trace. */
 	uar_err err;
-	struct uar_error error;
 	struct uar_key_row taken; /* on EEXISTS: fingerprint and run_id, valid inside done */
 	void *internal;
+	struct uar_error error; /* last, as who sends many need not clear it */
 };
 
 /* Events of a run or a session, after a cursor, oldest first. */

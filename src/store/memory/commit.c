@@ -410,7 +410,7 @@ uar_err mem_append(struct uar_store *base, struct uar_append *a)
 	struct mem *m = mem_of(base);
 	uar_err e;
 
-	a->error = (struct uar_error){ 0 };
+	uar_error_clear(&a->error);
 	e = m->draining ? UAR_EDRAINING
 			: uar_store_check(a, base->runtime_id, &m->scratch, &a->error);
 	if (!e && m->stats.health == UAR_STORE_BROKEN)

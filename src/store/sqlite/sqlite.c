@@ -138,7 +138,7 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 	struct sq_store *s = store_of(base);
 	uar_err e;
 
-	a->error = (struct uar_error){ 0 };
+	uar_error_clear(&a->error);
 	e = s->draining ? UAR_EDRAINING : submit(s, a);
 	if (!e) {
 		s->pending++; /* from here on the append is the writer's */
