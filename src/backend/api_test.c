@@ -31,6 +31,12 @@ TEST(U05_kind_names, "LIB-25 LIB-26")
 	uaa_kind_new(uaa_str_c("b"), &l, NULL);
 	CHECK(uaa_kind_compare(k, l) < 0 && uaa_kind_compare(l, k) > 0);
 	CHECK(uaa_kind_compare(k, k) == 0 && uaa_kind_hash(k) != uaa_kind_hash(l));
+	uaa_kind_unref(l);
+	uaa_kind_new(uaa_str_c("a"), &l, NULL); /* by the id, not by the object */
+	CHECK(k != l && uaa_kind_compare(k, l) == 0 && uaa_kind_hash(k) == uaa_kind_hash(l));
+	uaa_kind_unref(l);
+	uaa_kind_new(uaa_str_c("a_"), &l, NULL);
+	CHECK(uaa_kind_compare(k, l) < 0 && uaa_kind_compare(l, k) > 0);
 	uaa_kind_unref(k);
 	uaa_kind_unref(l);
 }
@@ -77,7 +83,9 @@ TEST(error_display_formats, "LIB-34")
 		CHECK(!uaa_error_message(e).ptr == (i < 2));
 		uaa_error_unref(e);
 	}
-	CHECK(!uaa_error_new(UAA_OK, UAB_NONE, UAB_NONE));
+	for (int code = -1; code <= (int)UAA_E_ARG; code++) /* there are no others */
+		if (code < (int)UAA_E_UNKNOWN_BACKEND || code > (int)UAA_E_BACKEND)
+			CHECK(!uaa_error_new((uaa_status)code, UAB_NONE, UAB_NONE));
 }
 
 TEST(requests_hold_what_is_set, "LIB-30")
@@ -108,6 +116,41 @@ TEST(requests_hold_what_is_set, "LIB-30")
 	uaa_request_unref(r);
 }
 
+TEST(requests_give_back_copies_in_order, "LIB-30")
+{
+	static const char *const keys[] = { "x.c", "x.a", "x.b", "x.a" };
+	static const char *const want[][2] = { { "x.a", "[3]" },
+					       { "x.b", "[2]" },
+					       { "x.c", "[0]" } };
+	char text[] = "prompt", json[] = "[0]";
+	uaa_request *r = uaa_request_new();
+	uaa_str k = UAB_NONE, v = UAB_NONE;
+
+	CHECK(uaa_request_set_prompt(r, uaa_str_c(text)) == UAA_OK);
+	CHECK(uaa_request_set_working_dir(r, uaa_str_c(text)) == UAA_OK);
+	CHECK(uaa_request_set_env(r, uaa_str_c(text), uaa_str_c(text)) == UAA_OK);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		json[1] = (char)('0' + i);
+		CHECK(uaa_request_set_extension_json(r, uaa_str_c(keys[i]), uaa_str_c(json)) ==
+		      UAA_OK);
+	}
+	memset(text, '-', sizeof text - 1); /* what was given may go */
+	memset(json, '-', sizeof json - 1);
+	CHECK_STR(uab_str(uaa_request_prompt(r)), "prompt");
+	CHECK_STR(uab_str(uaa_request_working_dir(r)), "prompt");
+	CHECK(uaa_request_env_at(r, 0, &k, &v) && !uaa_request_env_at(r, 1, &k, &v));
+	CHECK_STR(uab_str(k), "prompt");
+	CHECK_STR(uab_str(v), "prompt");
+	CHECK_INT(uaa_request_extension_count(r), 3);
+	for (size_t i = 0; i < 3; i++) {
+		CHECK(uaa_request_extension_at(r, i, &k, &v));
+		CHECK_STR(uab_str(k), want[i][0]);
+		CHECK_STR(uab_str(v), want[i][1]);
+	}
+	CHECK(!uaa_request_extension_at(r, 3, &k, &v));
+	uaa_request_unref(r);
+}
+
 /* --- gateway --- */
 
 TEST(U08_duplicate_register, "LIB-36 LIB-37")
@@ -128,6 +171,7 @@ TEST(U08_duplicate_register, "LIB-36 LIB-37")
 	got = uaa_gateway_backend(w.gw, w.kind);
 	CHECK(got && got != b);
 	uaa_backend_unref(got);
+	CHECK_INT(w.fake.destroyed, 0); /* what was given back was a reference of its own */
 	uaa_backend_unref(b);
 	CHECK_INT(other.destroyed, 1);
 	world_fini(&w);

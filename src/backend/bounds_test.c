@@ -210,12 +210,15 @@ TEST(U10_U11_U12_U13_each_kind_keeps_its_rules, "LIB-28 LIB-29 LIB-39 LIB-40 LIB
 		uaa_event_kind kind;
 
 		make((uaa_event_spec){ .kind = (uaa_event_kind)k,
+				       .channel = UAB_STR("c"),
 				       .text = UAB_STR("t"),
 				       .message = UAB_STR("m"),
 				       .data_json = UAB_STR("{\"a\":1}") },
 		     &g);
 		kind = uaa_event_get_kind(g.ev[0]);
-		CHECK(kind >= UAA_EV_TEXT_OUTPUT && kind <= UAA_EV_UNKNOWN);
+		CHECK_INT(kind, k >= 1 && k <= 6 ? k : 6); /* six kinds; any other is unknown */
+		CHECK_STR(uab_str(uaa_event_agent_kind(g.ev[0])), "toy");
+		CHECK_STR(uab_str(uaa_event_channel(g.ev[0])), "c");
 		CHECK((uaa_event_text(g.ev[0]).ptr != NULL) == (kind == UAA_EV_TEXT_OUTPUT));
 		CHECK((uaa_event_message(g.ev[0]).ptr == NULL) == (kind == UAA_EV_TEXT_OUTPUT));
 		CHECK_STR(uab_str(uaa_event_data_json(g.ev[0])), "{\"a\":1}");
@@ -268,6 +271,26 @@ TEST(U06_completion_data_is_bounded, "LIB-32")
 			CHECK_STR(uab_str(uaa_completion_data_json(r.completion)),
 				  "{\"dropped\":{\"reason\":\"oversize\"}}");
 		CHECK(!uaa_completion_final_text(r.completion).ptr);
+		uaa_completion_unref(r.completion);
+		uaa_run_unref(run);
+	}
+}
+
+TEST(a_final_text_too_long_is_cut, "LIB-32")
+{
+	for (size_t n = 65536; n <= 65537; n++) {
+		uaa_run *run;
+		uaa_producer *p;
+		uaa_run_result r = { 0 };
+		uar_str text;
+
+		CHECK(uaa_run_new(uaa_str_c("toy"), NULL, NULL, &run, &p) == UAA_OK);
+		uaa_producer_succeed(p, 0, text_of(n, "x"), UAB_NONE);
+		uaa_producer_unref(p);
+		CHECK(uaa_run_collect(run, NULL, NULL, &r, NULL) == UAA_OK);
+		text = uab_str(uaa_completion_final_text(r.completion));
+		CHECK_INT(text.n, 65536);
+		CHECK(uar_str_ends(text, UAR_STR("\xE2\x80\xA6(truncated)")) == (n > 65536));
 		uaa_completion_unref(r.completion);
 		uaa_run_unref(run);
 	}

@@ -259,6 +259,62 @@ TEST(H01_H02_every_backend_tells_its_session, "LIB-06")
 	}
 }
 
+/* The agent waits for a file that is made only after its word was read. */
+TEST(P04_every_backend_is_live, "LIB-05 LIB-06")
+{
+	static const struct {
+		enum which who;
+		const char *before, *after;
+	} cases[] = {
+		{ CODEX_APP,
+		  CX_HELLO "expect thread/start\n" CX_OPEN CX_BEGIN
+			   "line {\"method\":\"item/agentMessage/delta\",\"params\":{\"itemId\":"
+			   "\"a\",\"delta\":\"now\"}}\n",
+		  CX_DONE },
+		{ CODEX_EXEC,
+		  "stdin\nline {\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\","
+		  "\"text\":\"now\"}}\n",
+		  "line {\"type\":\"turn.completed\"}" },
+		{ ACP,
+		  ACP_HELLO "expect session/new\n" ACP_OPEN ACP_BEGIN
+			    "line {\"method\":\"session/update\",\"params\":{\"sessionId\":\"s1\","
+			    "\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{"
+			    "\"text\":\"now\"}}}}\n",
+		  ACP_DONE },
+		{ CLAUDE,
+		  "stdin\nline {\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"content\":[{"
+		  "\"type\":\"text\",\"text\":\"now\"}]}}\n",
+		  "result" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char go[600], todo[4000];
+		uaa_request *r = ask("hi");
+		uaa_run *run = NULL;
+		bool heard = false;
+		uaa_event *ev;
+		uaa_backend *b;
+		struct seen *s;
+
+		snprintf(go, sizeof go, "%s/go", uar_test_dir());
+		snprintf(todo, sizeof todo, "%swait %s\n%s", cases[i].before, go, cases[i].after);
+		b = make(cases[i].who, todo, (struct more){ 0 });
+		CHECK(uaa_caps_contains(uaa_backend_caps(b), uaa_str_c("agent_api.events.live")));
+		REQUIRE(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
+		while (!heard && uaa_run_next(run, -1, &ev) == UAA_OK) {
+			heard = uar_str_is(uab_str(uaa_event_text(ev)), "now");
+			uaa_event_unref(ev);
+		}
+		CHECK(heard);
+		fclose(fopen(go, "w"));
+		s = collect(run);
+		check_ok(s, todo);
+		seen_fini(s);
+		uaa_request_unref(r);
+		uaa_backend_unref(b);
+	}
+}
+
 /* --- what is asked --- */
 
 TEST(D08_directories_reach_dialogues, "")

@@ -29,6 +29,7 @@ TEST(U20_every_option_is_a_capability, "CAP-01")
 {
 	static const char *const common[] = { NI, MOD, DIR_, RES, FRK, EXT };
 	uaa_backend *c = recorder(CLAUDE, "", ""), *x = recorder(CODEX_APP, "", "");
+	uaa_backend *a = make(ACP, "", (struct more){ 0 });
 
 	for (size_t i = 0; i < ARRAY_LEN(common); i++) {
 		CHECK(uaa_caps_contains(uaa_backend_caps(c), uaa_str_c(common[i])));
@@ -39,6 +40,8 @@ TEST(U20_every_option_is_a_capability, "CAP-01")
 	CHECK(!uaa_caps_contains(uaa_backend_caps(c), uaa_str_c(POL)));
 	every_key_is_known(c);
 	every_key_is_known(x);
+	every_key_is_known(a);
+	uaa_backend_unref(a);
 	uaa_backend_unref(c);
 	uaa_backend_unref(x);
 }
