@@ -372,7 +372,8 @@ static uar_err take_event(struct download *d, const struct uar_event *ev, struct
 				       uar_str_eq(ev->ids[UAR_ID_ACTION], d->item_id)
 			       ? take_input(d, ev, scratch, error)
 			       : UAR_ESKIP;
-	if (ev->cls == UAR_EV_ARTIFACT_CHANGED && !uar_str_eq(ev->ids[UAR_ID_ARTIFACT], d->item_id))
+	if (d->wanted == WANTED_ITEM && ev->cls == UAR_EV_ARTIFACT_CHANGED &&
+	    !uar_str_eq(ev->ids[UAR_ID_ARTIFACT], d->item_id))
 		return UAR_ESKIP; /* unread: others may be damaged, and are many */
 	e = uar_answer_text_feed(&d->answer, ev, scratch);
 	if (!e)

@@ -2,8 +2,8 @@
  *
  * schema.c creates and migrates; conn.c wraps one connection; rows.c turns
  * events into log rows and back; apply.c writes one append; writer.c is the
- * thread that commits; reader.c the threads that read; query.c what they ask;
- * blob.c the bytes beside the database; verify.c the offline check. */
+ * thread that commits; reader.c the threads that read; query.c and
+ * query_runs.c what they ask; blob.c the bytes beside the database; verify.c the offline check. */
 #ifndef UAR_STORE_SQLITE_SQLITE_INT_H
 #define UAR_STORE_SQLITE_SQLITE_INT_H
 
@@ -27,7 +27,7 @@ enum { SQ_PART_BITS = 12 };
 	" WHERE pos >> 12 = k AND sid = r.sid AND seq > r.last_seq AND rid = r.rid"                \
 	" ORDER BY seq DESC LIMIT 1) AS last FROM part) WHERE last IS NOT NULL LIMIT 1),"          \
 	" r.last_run_seq) END"
-/* What a record of a run is made of; query.c reads the columns by number. */
+/* What a record of a run is made of; query_runs.c reads the columns by number. */
 #define SQ_RUN_COLUMNS                                                                             \
 	"r.rid, r.oid, r.sid, o.tenant_id, o.workspace_id, o.user_id, r.run_id, s.session_id,"     \
 	" r.thread_id, r.turn_id, r.task_id, r.plugin_id, r.entry_id, r.agent_id, r.root_run_id,"  \
@@ -278,10 +278,19 @@ UAR_MUST_CHECK uar_err sq_readers_add(struct sq_readers *p, struct uar_task *tas
 void sq_reader_run(struct sq_reader *rd, struct uar_task *task);
 
 /* --- query.c ----------------------------------------------------------------------- */
+/* UAR_ENOTFOUND: nobody, or nothing of theirs, is known by that name. */
+UAR_MUST_CHECK uar_err sq_find_owner(struct sq_conn *c, const struct uar_owner *o, int64_t *out,
+				     struct uar_error *error);
+UAR_MUST_CHECK uar_err sq_find_id(struct sq_conn *c, enum sq_id what, int64_t oid, uar_str id,
+				  int64_t *out, struct uar_error *error);
+/* The end of every query: an error gets its text. Returns e. */
+uar_err sq_settle(uar_err e, struct uar_error *error);
 void sq_query_read(struct sq_reader *rd, struct uar_read *r);
-void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q);
 void sq_query_thread(struct sq_reader *rd, struct uar_thread_query *q);
 void sq_query_key(struct sq_reader *rd, struct uar_key_query *q);
+
+/* --- query_runs.c ------------------------------------------------------------------ */
+void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q);
 UAR_MUST_CHECK uar_err sq_query_live(struct sq_conn *c,
 				     void (*fn)(void *ctx, const struct uar_run_row *), void *ctx,
 				     const struct uar_log *log, struct uar_error *error);

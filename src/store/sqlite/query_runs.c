@@ -1,0 +1,270 @@
+/* query_runs.c - rows of runs: one, a list by what its runs have in common, those that live. */
+#include "store/sqlite/sqlite_int.h"
+
+
+void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out)
+{
+	*out = (struct uar_run_row){
+		.owner = { sq_text(st, 3), sq_text(st, 4), sq_text(st, 5) },
+		.run_id = sq_text(st, 6),
+		.session_id = sq_text(st, 7),
+		.thread_id = sq_text(st, 8),
+		.turn_id = sq_text(st, 9),
+		.task_id = sq_text(st, 10),
+		.plugin_id = sq_text(st, 11),
+		.entry_id = sq_text(st, 12),
+		.agent_id = sq_text(st, 13),
+		.root_run_id = sq_text(st, 14),
+		.parent_run_id = sq_text(st, 15),
+		.status = sq_text(st, 16),
+		.terminal = sqlite3_column_int(st, 17) != 0,
+		.attempt = sqlite3_column_int64(st, 18),
+		.created_us = sqlite3_column_int64(st, 19),
+		.updated_us = sqlite3_column_int64(st, 20),
+		.started_us = sqlite3_column_int64(st, 21),
+		.finished_us = sqlite3_column_int64(st, 22),
+		.detail = sq_text(st, 23),
+		.last_run_sequence = (uint64_t)sqlite3_column_int64(st, 25),
+		.evicted = sqlite3_column_int(st, 26) != 0,
+	};
+}
+
+uar_err sq_run_check(sqlite3_stmt *st, const struct uar_run_row *r, struct uar_error *error)
+{
+	if (sq_sum_run(sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
+		       sqlite3_column_int64(st, 2), r) == (uint32_t)sqlite3_column_int64(st, 24))
+		return UAR_OK;
+	return uar_error_set(error, UAR_ECORRUPT, "the row of run %.*s is damaged",
+			     UAR_FMT(r->run_id));
+}
+
+static uar_err one_run(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid)
+{
+	struct uar_run_row row;
+	sqlite3_stmt *st;
+	uar_err e = sq_first(&rd->conn, SQ_RUN_ROW, SQ_VALS(SQ_I(oid), SQ_T(q->run_id)), &st,
+			     &q->error);
+
+	if (e)
+		return e;
+	sq_run_get(st, &row);
+	e = sq_run_check(st, &row, &q->error);
+	q->rows = e ? NULL : uar_arena_alloc(&q->arena, sizeof *q->rows);
+	if (!e && (!q->rows || !uar_run_row_copy(&q->arena, &row, q->rows)))
+		e = UAR_ENOMEM;
+	sq_done(st);
+	q->row_count = !e;
+	return e;
+}
+
+enum {
+	F_SESSION,
+	F_TASK,
+	F_ROOT,
+	F_STATUS,
+	F_PLUGIN,
+	F_ENTRY,
+	F_AGENT,
+	F_PREFIX,
+	F_THREAD,
+	F_COUNT
+};
+_Static_assert((int)F_COUNT == (int)SQ_FILTERS, "a reader keeps a statement for each set");
+static const char *const filter_sql[F_COUNT] = {
+	[F_SESSION] = "r.sid = (SELECT sid FROM sessions WHERE oid = ?1 AND session_id = ?",
+	[F_TASK] = "r.task_id = ?",
+	/* The index leaves out the runs that are their own root. */
+	[F_ROOT] = ("r.rid IN (SELECT rid FROM runs WHERE run_id = ?6 AND root_run_id = ?6 UNION "
+		    "ALL SELECT rid FROM runs WHERE root_run_id <> run_id AND root_run_id = ?"),
+	[F_STATUS] = "r.status = ?",
+	[F_PLUGIN] = "r.plugin_id = ?",
+	[F_ENTRY] = "r.entry_id = ?",
+	[F_AGENT] = "r.agent_id = ?",
+	/* Ids are visible ASCII. */
+	[F_PREFIX] = "r.run_id < ?11 || char(127) AND r.run_id >= ?",
+	[F_THREAD] = "r.thread_id = ?",
+};
+
+/* The first filter that leaves few rows picks the index; "+" keeps the planner,
+ * which has no statistics, from thinking otherwise. */
+static void list_sql(struct uar_buf *out, unsigned set)
+{
+	bool prefix = set & 1u << F_PREFIX; /* in the order of ids, which rise with time */
+	bool narrow = prefix || set & (1u << F_SESSION | 1u << F_TASK | 1u << F_ROOT);
+	bool free_index = !prefix; /* it has its own */
+
+	uar_buf_printf(out, "SELECT " SQ_RUN_COLUMNS " WHERE %sr.oid = ?1 AND %sr.rid < ?2",
+		       narrow ? "+" : "", prefix ? "+" : "");
+	for (int i = 0; i < F_COUNT; i++) {
+		if (!(set & 1u << i))
+			continue;
+		uar_buf_printf(out, " AND %s%s%d%s", free_index || i == F_PREFIX ? "" : "+",
+			       filter_sql[i], i + 4, i == F_SESSION || i == F_ROOT ? ")" : "");
+		free_index = free_index && i > F_STATUS;
+	}
+	if (!(set & 1u << F_COUNT)) /* the owner's index has no others */
+		uar_buf_add_str(out, UAR_STR(" AND r.evicted = 0"));
+	uar_buf_printf(out, " ORDER BY r.%s DESC LIMIT ?3", prefix ? "run_id" : "rid");
+}
+
+static uar_err list_stmt(struct sq_reader *rd, unsigned set, sqlite3_stmt **out,
+			 struct uar_error *error)
+{
+	struct uar_buf sql = uar_buf_make(4096);
+	int rc = SQLITE_OK;
+	uar_err e = UAR_OK;
+
+	if (!rd->lists[set]) {
+		list_sql(&sql, set);
+		e = sql.err;
+		if (!e)
+			rc = sqlite3_prepare_v3(rd->conn.db, sql.p, -1, SQLITE_PREPARE_PERSISTENT,
+						&rd->lists[set], NULL);
+		if (rc)
+			e = sq_fail(&rd->conn, rc, error);
+		uar_buf_fini(&sql);
+	}
+	*out = rd->lists[set];
+	return e;
+}
+
+static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st)
+{
+	uar_err e;
+	int rc;
+
+	q->rows = uar_arena_alloc(&q->arena, q->limit * sizeof *q->rows);
+	if (!q->rows)
+		return UAR_ENOMEM;
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		struct uar_run_row row;
+
+		sq_run_get(st, &row);
+		if (q->only && !q->only(&row))
+			continue;
+		if (q->row_count == q->limit) {
+			q->more = true;
+			return UAR_OK;
+		}
+		e = sq_run_check(st, &row, &q->error);
+		if (e && q->beyond)
+			continue;
+		if (e)
+			return e;
+		if (!uar_run_row_copy(&q->arena, &row, &q->rows[q->row_count]))
+			return UAR_ENOMEM;
+		q->row_count++;
+	}
+	return rc == SQLITE_DONE ? UAR_OK : sq_fail(&rd->conn, rc, &q->error);
+}
+
+static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid)
+{
+	const uar_str filter[F_COUNT] = { q->session_id, q->task_id,   q->root_run_id,
+					  q->status,	 q->plugin_id, q->entry_id,
+					  q->agent_id,	 q->prefix,    q->thread_id };
+	int64_t before = INT64_MAX;
+	unsigned set = 0;
+	sqlite3_stmt *st;
+	uar_err e = UAR_OK;
+
+	if (q->before.n)
+		e = sq_find_id(&rd->conn, SQ_RUN, oid, q->before, &before, &q->error);
+	if (e)
+		return e == UAR_ENOTFOUND ? UAR_ECURSOR : e;
+	for (int i = 0; i < F_COUNT; i++)
+		set |= filter[i].n ? 1u << i : 0;
+	set |= q->evicted ? 1u << F_COUNT : 0;
+	e = list_stmt(rd, set, &st, &q->error);
+	if (e)
+		return e;
+	sqlite3_bind_int64(st, 1, oid);
+	sqlite3_bind_int64(st, 2, before);
+	sqlite3_bind_int64(st, 3, q->only ? -1 : (int64_t)q->limit + 1);
+	for (int i = 0; i < F_COUNT; i++)
+		if (filter[i].n)
+			sqlite3_bind_text(st, i + 4, filter[i].p, (int)filter[i].n, SQLITE_STATIC);
+	e = list_rows(rd, q, st);
+	sq_done(st);
+	return e;
+}
+
+static uar_err runs_beyond(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid)
+{
+	sqlite3_stmt *st =
+		sq_bind(&rd->conn, SQ_RUNS_BEYOND,
+			SQ_VALS(SQ_I(oid), SQ_I(q->beyond), SQ_I(q->limit + 1)), &q->error);
+	uar_err e;
+
+	if (!st)
+		return q->error.code;
+	e = list_rows(rd, q, st);
+	sq_done(st);
+	return e;
+}
+
+uar_err sq_query_beyond(struct sq_conn *c, uint64_t keep,
+			void (*fn)(void *ctx, const struct uar_owner *), void *ctx,
+			struct uar_error *error)
+{
+	sqlite3_stmt *st = sq_bind(c, SQ_OWNERS_BEYOND, SQ_VALS(SQ_I(keep)), error);
+	int rc;
+
+	if (!st)
+		return error->code;
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		struct uar_owner o = { sq_text(st, 0), sq_text(st, 1), sq_text(st, 2) };
+
+		fn(ctx, &o);
+	}
+	if (rc != SQLITE_DONE)
+		return sq_fail(c, rc, error);
+	sq_done(st);
+	return UAR_OK;
+}
+
+void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q)
+{
+	int64_t oid;
+	uar_err e;
+
+	q->rows = NULL;
+	q->row_count = 0;
+	q->more = false;
+	q->error = (struct uar_error){ 0 };
+	e = sq_find_owner(&rd->conn, &q->owner, &oid, &q->error);
+	if (!e)
+		e = q->run_id.n ? one_run(rd, q, oid)
+		    : q->beyond ? runs_beyond(rd, q, oid)
+				: list_runs(rd, q, oid);
+	else if (e == UAR_ENOTFOUND && !q->run_id.n)
+		e = q->before.n ? UAR_ECURSOR : UAR_OK;
+	if (e == UAR_ENOTFOUND)
+		uar_store_missing(q->run_id, UAR_STR_NONE, &q->error);
+	q->err = sq_settle(e, &q->error);
+	if (e)
+		q->row_count = 0;
+}
+
+/* A damaged one is left alone: the others must not wait for it. */
+uar_err sq_query_live(struct sq_conn *c, void (*fn)(void *ctx, const struct uar_run_row *),
+		      void *ctx, const struct uar_log *log, struct uar_error *error)
+{
+	sqlite3_stmt *st = sq_bind(c, SQ_RUNS_LIVE, NULL, 0, error);
+	struct uar_run_row row;
+	int rc;
+
+	if (!st)
+		return error->code;
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		sq_run_get(st, &row);
+		if (sq_run_check(st, &row, NULL))
+			uar_log(log, UAR_LOG_ERROR, "store.run_damaged", { "run_id", row.run_id });
+		else
+			fn(ctx, &row);
+	}
+	if (rc != SQLITE_DONE)
+		return sq_fail(c, rc, error);
+	sq_done(st);
+	return UAR_OK;
+}
