@@ -97,5 +97,17 @@ extern const struct uarp_ops job_ops;
 void job_execute(struct job *j);
 /* Under the lock: there is news of the job. */
 void library_post(struct library *l, struct job *j);
+void job_free(struct job *j); /* NULL is fine */
+/* The last user is gone. What was loaded is unloaded: no code of it runs any more. */
+void library_free(struct library *l);
+
+/* library_pool.c */
+/* Under the lock: threads that are not lost. */
+uint32_t pool_live(const struct library *l);
+/* False: there is no thread, and none can be had. */
+bool pool_submit(struct library *l, struct job *j);
+/* The timer of a queue that has not moved since the last look: whoever is at work will take
+ * longer. */
+void pool_stalled(struct uar_timer *t);
 
 #endif
