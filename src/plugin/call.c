@@ -102,23 +102,19 @@ void call_answered(struct uar_entry_call *c)
 		uar_timer_stop(sched_of(c), &c->grace);
 }
 
-void call_heard_again(struct uar_entry_call *c)
-{
-	if (c->answered || c->state != CALL_RUNNING)
-		return;
-	if (uar_timer_set(sched_of(c), &c->grace, c->plugin->m.answer_timeout_us))
-		process_kill(c->process, "out of memory");
-}
-
 /* A process that does not answer is stopped, or hangs: its other runs will not hear
- * from it, either. What it wrote while nobody read counts as said. */
+ * from it, either. What it wrote while nobody read counts as said, and what is in the
+ * pipe by now is read before the second look. */
 static void not_answered(struct uar_entry_call *c)
 {
 	struct process *s = c->process;
 
-	if (!s->pauses)
+	if (!s->pauses && c->looked) {
 		process_kill(s, "it did not answer run.start in time");
-	else if (uar_timer_set(sched_of(c), &c->grace, c->plugin->m.answer_timeout_us))
+		return;
+	}
+	c->looked = !s->pauses;
+	if (uar_timer_set(sched_of(c), &c->grace, c->looked ? 0 : c->plugin->m.answer_timeout_us))
 		process_kill(s, "out of memory");
 }
 

@@ -94,6 +94,7 @@ struct uar_entry_call {
 	struct uar_entry_events events;
 	bool heard;    /* somebody listens */
 	bool answered; /* its process has said something about it */
+	bool looked;   /* its time is over, and its process had been read */
 	bool refused;  /* an item of it was, and that was noted */
 	enum call_state state;
 	uint64_t request; /* id of its run.start */
@@ -128,8 +129,6 @@ void call_end(struct uar_entry_call *c, const struct uar_entry_end *end);
 void call_break(struct uar_entry_call *c, uar_err code, const char *why);
 /* It said that it failed, and `why` not all of it could be taken. */
 void call_fail(struct uar_entry_call *c, const struct uar_entry_end *said, const char *why);
-/* Its process is read again: what it has said meanwhile has the time to arrive. */
-void call_heard_again(struct uar_entry_call *c);
 /* Against the schema of the entry; why it does not fit. */
 uar_err call_check_result(struct uar_entry_call *c, const struct uar_json *result, char *why,
 			  size_t size);

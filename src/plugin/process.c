@@ -121,10 +121,6 @@ void process_pause(struct process *s, bool paused)
 	s->pauses += paused ? 1u : -1u;
 	if (s->pauses == (paused ? 1u : 0u))
 		uar_child_pause(s->child, paused);
-	if (s->pauses)
-		return;
-	UAR_LIST_EACH (it, &s->calls)
-		call_heard_again(UAR_OWNER(it, struct uar_entry_call, node));
 }
 
 void process_kill(struct process *s, const char *why)
