@@ -334,6 +334,62 @@ TEST(D08_directories_reach_dialogues, "")
 	seen_fini(s);
 }
 
+/* What is set reaches the server as it is; what is not set is not mentioned. */
+TEST(U22_options_reach_the_app_server, "")
+{
+	static const struct {
+		const char *key, *value, *want;
+		bool interactive;
+	} cases[] = {
+		{ MOD, "\" m \"", ",\"model\":\"m\"}", false },
+		{ BOX, "\"read-only\"", "\"approvalPolicy\":\"never\",\"sandbox\":\"read-only\"}",
+		  false },
+		{ POL, "\"never\"", "\"approvalPolicy\":\"never\",\"sandbox\":\"workspace-write\"}",
+		  false },
+		{ POL, "\"on-request\"",
+		  "\"approvalPolicy\":\"on-request\",\"sandbox\":\"workspace-write\"}", true },
+		{ NI, "false", "\"cwd\":\"/\",\"sandbox\":\"workspace-write\"}", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uaa_request *r = with_key(cases[i].key, cases[i].value);
+		char todo[2000];
+		struct seen *s;
+
+		if (cases[i].interactive)
+			with(r, NI, "false");
+		uaa_request_set_working_dir(r, uaa_str_c("/"));
+		snprintf(todo, sizeof todo, CX_HELLO "expect %s\n" CX_OPEN CX_BEGIN CX_DONE,
+			 cases[i].want);
+		s = play(CODEX_APP, todo, r);
+		check_ok(s, cases[i].want);
+		seen_fini(s);
+	}
+}
+
+/* A model that was accepted and is refused later: one text, in the error and the event. */
+TEST(P12_a_refused_model_is_told, "LIB-17")
+{
+	char todo[1500];
+	struct seen *s;
+
+	s = play(CODEX_APP,
+		 CX_HELLO "expect thread/start\n" CX_OPEN CX_BEGIN
+			  "line {\"method\":\"turn/completed\",\"params\":{\"turn\":{\"status\":"
+			  "\"failed\",\"error\":{\"message\":\"SECRET\",\"codexErrorInfo\":"
+			  "\"modelNotFound\"}}}}\nstdin",
+		 with_key(MOD, "\"SECRET\""));
+	check_error(s, "codex backend error: model rejected by runtime (details redacted)");
+	CHECK_INT(count(s, UAA_EV_ERROR, NULL), 1);
+	seen_fini(s);
+	snprintf(todo, sizeof todo, "stdin\ncat %s\nexit 1",
+		 fixture("claude_code/error_404_model.jsonl"));
+	s = play(CLAUDE, todo, with_key(MOD, "\"SECRET\""));
+	check_error(s, "claude_code backend error: model rejected by runtime (details redacted)");
+	CHECK_INT(count(s, UAA_EV_ERROR, NULL), 1);
+	seen_fini(s);
+}
+
 TEST(X02_X03_the_app_server_is_warned_of_too, "")
 {
 	char d[600];

@@ -128,6 +128,32 @@ TEST(R01_selectors_are_closed_objects, "CAP-03")
 		}
 }
 
+/* Bytes after trimming; the value is never repeated. */
+TEST(U22_model_names_have_128_bytes_at_most, "CAP-03")
+{
+	char json[200], d[600];
+	struct uar_buf b = uar_buf_make(1 << 16);
+
+	for (int n = 128; n <= 129; n++) {
+		int at = snprintf(json, sizeof json, "\" ");
+
+		for (int i = 0; i < n / 2; i++)
+			at += snprintf(json + at, sizeof json - (size_t)at, "\xC3\xA9");
+		snprintf(json + at, sizeof json - (size_t)at, "%s\\n\"", n % 2 ? "x" : "");
+		if (n == 128) {
+			uaa_request *r = ask("hi");
+
+			snprintf(d, sizeof d, "%s", uar_test_dir());
+			with(r, MOD, json);
+			json[at] = 0;
+			CHECK(has_pair(args_of(CLAUDE, r, d, &b), "--model", json + 2));
+		} else {
+			check_refused(CLAUDE, MOD, json, "invalid " MOD);
+		}
+	}
+	uar_buf_fini(&b);
+}
+
 /* {"dirs":[X,X,...]} */
 static const char *dirs_of(const char *entry, int n)
 {
