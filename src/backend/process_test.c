@@ -210,6 +210,30 @@ TEST(P08_a_stalled_reader_loses_nothing, "LIB-10 LIB-12")
 	uaa_request_unref(r);
 }
 
+/* Without a reader the agent is still heard to its end. */
+TEST(P07_a_reader_who_leaves_stops_nothing, "LIB-10")
+{
+	uaa_backend *b = claude_doing("env A\nburst 100000\nresult\nexit 7", NULL, NULL);
+	uaa_request *r = ask("hi");
+	uaa_completion *c = NULL;
+	uaa_run *run = NULL;
+	uaa_event *ev;
+	int code = 0;
+
+	CHECK(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
+	CHECK(uaa_run_next(run, -1, &ev) == UAA_OK);
+	uaa_event_unref(ev);
+	uaa_run_close_events(run);
+	CHECK(uaa_run_next(run, -1, &ev) == UAA_EOS);
+	CHECK(uaa_run_wait(run, -1, &c, NULL) == UAA_OK);
+	CHECK(c && uaa_completion_exited(c, &code) && code == 7);
+	CHECK(c && contains(uaa_completion_final_text(c), "done"));
+	uaa_completion_unref(c);
+	uaa_run_unref(run);
+	uaa_backend_unref(b);
+	uaa_request_unref(r);
+}
+
 TEST(without_room_to_spill_the_agent_waits, "")
 {
 	uaa_process_options o = *quick();

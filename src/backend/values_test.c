@@ -262,3 +262,21 @@ TEST(D06_links_are_not_followed, "")
 	      has_pair(argv, d, far) && has_pair(argv, far, "/"));
 	uar_buf_fini(&b);
 }
+
+/* A relative directory is seen from the host's, and others from there. */
+TEST(D05_relative_to_a_relative_directory, "LIB-54")
+{
+	char d[600], here[2000], cwd[2100], lib[2200];
+	struct uar_buf b = uar_buf_make(1 << 16);
+	uaa_request *r = ask("hi");
+
+	snprintf(d, sizeof d, "%s", uar_test_dir());
+	REQUIRE(getcwd(here, sizeof here));
+	snprintf(cwd, sizeof cwd, "%s/tests", here);
+	snprintf(lib, sizeof lib, "%s/lib", cwd);
+	uaa_request_set_working_dir(r, uaa_str_c("tests"));
+	with(r, DIR_, "{\"dirs\":[\"lib\"]}");
+	CHECK(has_pair(args_of(CLAUDE, r, d, &b), "--add-dir", lib));
+	CHECK(has_line(recorded(d, "cwd", &b), cwd));
+	uar_buf_fini(&b);
+}
