@@ -384,7 +384,7 @@ void uab_done(struct uab_map *m)
 }
 
 /* The first failure counts. */
-static void fail(struct uab_map *m, uaa_cause cause, const char *fmt, va_list ap)
+static UAR_PRINTF(3, 0) void fail(struct uab_map *m, uaa_cause cause, const char *fmt, va_list ap)
 {
 	uaa_event_spec s = { .kind = UAA_EV_ERROR, .channel = UAB_STR("error") };
 
