@@ -196,11 +196,13 @@ static int list_waiting(struct uar_cli *cli)
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
-	uar_err e = uar_remote_ask(
-		cli, &(struct uar_api_request){ .method = "GET", .path = "/api/actions?limit=500" },
-		&a, &error);
+	char path[48];
+	uar_err e;
 	int status;
 
+	snprintf(path, sizeof path, "/api/actions?limit=%d", UAR_LIMIT_LIST_PAGE);
+	e = uar_remote_ask(cli, &(struct uar_api_request){ .method = "GET", .path = path }, &a,
+			   &error);
 	if (!e && cli->args->option[UAR_OPT_JSON])
 		uar_buf_printf(&text, "%.*s\n", UAR_FMT(uar_buf_str(&a.text)));
 	else if (!e)

@@ -246,20 +246,21 @@ static uar_err put_args(struct uar_cli *cli, struct uar_jw *w, struct uar_error 
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
 	const struct uar_json *args;
+	struct uar_error why = { 0 };
 	struct uar_arena a;
 	uar_err e = uar_cli_args_text(cli, &text, error);
-	bool read = !e;
 
 	uar_arena_init(&a, 0);
-	if (!e)
-		e = uar_json_parse(uar_buf_str(&text), NULL, &a, &args, error);
-	if (!e && args->kind != UAR_JSON_OBJECT)
-		e = UAR_EINVALID;
+	if (!e && uar_json_parse(uar_buf_str(&text), NULL, &a, &args, &why))
+		e = uar_error_set(error, UAR_EINVALID, "--args takes a JSON object: %s%s%s",
+				  why.where, why.where[0] ? ": " : "", uar_error_text(&why));
+	else if (!e && args->kind != UAR_JSON_OBJECT)
+		e = uar_error_set(error, UAR_EINVALID, "--args takes a JSON object");
 	if (!e)
 		uar_jw_tree(w, "args", args);
 	uar_arena_fini(&a);
 	uar_buf_fini(&text);
-	return e && read ? uar_error_set(error, UAR_EINVALID, "--args takes a JSON object") : e;
+	return e;
 }
 
 static uar_err put_trigger(struct uar_cli *cli, struct uar_buf *out, struct uar_error *error)

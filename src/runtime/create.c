@@ -326,8 +326,8 @@ static uar_err submit(struct creation *c, struct agg *a, bool new_session, bool 
 	return e;
 }
 
-/* Another attempt of a plugin needs no turn of its own: it remembers nothing that
- * was said, so attempts of one run do not wait for each other. */
+/* Another attempt of a plugin waits for no turn: it remembers nothing that was said, so
+ * attempts of one run go side by side, each in a thread of its own. */
 static bool stands_apart(const struct creation *c)
 {
 	return c->op->parent && c->op->plugin_id.n;

@@ -136,7 +136,9 @@ def mistakes():
         uar = line(s)
         for argv, status, text in (
                 (("trigger", "lab", "echo", "--args", "{}"), 1, "VALIDATION_ERROR: /args"),
-                (("trigger", "lab", "echo", "--args", "["), 2, "--args takes a JSON object"),
+                (("trigger", "lab", "echo", "--args", "["), 2, "--args takes a JSON object: 1:2"),
+                (("trigger", "lab", "echo", "--args", '{"say": }'), 2, "--args takes a JSON object: 1:9"),
+                (("trigger", "lab", "echo", "--args", "[]"), 2, "--args takes a JSON object"),
                 (("trigger", "lab", "echo", "--timeout", "soon"), 2, "--timeout takes"),
                 (("trigger", "other", "echo"), 1, 'no plugin is named "other"'),
                 (("trigger", "lab", "other"), 1, 'no entry "other"'),
