@@ -143,8 +143,16 @@ struct uar_blob_put {
 	char sha256[65];
 	void *internal;
 };
+/* Bytes of a run that no event refers to yet, under an id of their own. They are
+ * durable, and go when their run is over. */
+enum { UAR_STAGE_ID = 24 }; /* lower-case hex digits */
+struct uar_stage {
+	struct uar_owner owner;
+	uar_str run_id, id;
+};
 struct uar_blob_get {
 	struct uar_task task;
+	const struct uar_stage *stage; /* not NULL: what is staged there; sha256 is told */
 	char sha256[65];
 	uint64_t offset;
 	size_t limit; /* bytes wanted at most */
@@ -169,11 +177,16 @@ struct uar_upload_op {
 	uar_str bytes;	/* appended; stay in place until done */
 	bool finish;	/* then the whole is a durable blob, */
 	uar_str expect; /* if this is empty or its sha256, else EINVALID */
+	/* Not NULL: it is staged there instead. The same bytes once more are fine, others
+	 * are EEXISTS. ESTATE: the run is over, ENOTFOUND: there is none; ERATELIMIT: it
+	 * has UAR_LIMIT_RUN_STAGED. */
+	const struct uar_stage *stage;
+	bool adopt; /* no upload: what is staged becomes a blob as well; ENOTFOUND */
 	void (*done)(struct uar_upload_op *op);
 	uar_err err; /* ETOOBIG: more than UAR_LIMIT_BLOB_BYTES */
 	struct uar_error error;
 	uint64_t total;	 /* bytes so far */
-	char sha256[65]; /* of a finished one */
+	char sha256[65]; /* of a finished or adopted one */
 	void *internal;
 };
 

@@ -121,6 +121,7 @@ static void mem_destroy(struct uar_store *base)
 	uar_map_fini(&m->names.threads);
 	uar_map_fini(&m->names.keys);
 	uar_map_fini(&m->names.blobs);
+	uar_map_fini(&m->names.staged);
 	uar_arena_fini(&m->arena);
 	uar_arena_fini(&m->scratch);
 	uar_free(m);
@@ -168,6 +169,7 @@ uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_st
 	uar_map_init(&m->names.threads, 3);
 	uar_map_init(&m->names.keys, 4);
 	uar_map_init(&m->names.blobs, 5);
+	uar_map_init(&m->names.staged, 6);
 	uar_uuid_init(&uuid, o->sched->clock, o->rand ? o->rand : &uar_rand_system);
 	uar_uuid_next(&uuid, m->base.runtime_id);
 	*out = &m->base;

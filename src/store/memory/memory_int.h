@@ -33,6 +33,10 @@ struct mem_key {
 struct mem_blob {
 	uar_str key, bytes;
 };
+struct mem_staged {
+	uar_str key;
+	char sha256[65];
+};
 
 /* An append between its call and its commit. */
 struct mem_op {
@@ -52,7 +56,7 @@ struct mem_op {
 
 /* What is found by name; owners are part of the names. */
 struct mem_names {
-	struct uar_map sessions, runs, threads, keys, blobs;
+	struct uar_map sessions, runs, threads, keys, blobs, staged;
 };
 
 struct mem_calls {
@@ -112,6 +116,8 @@ uar_err mem_key(struct uar_store *base, struct uar_key_query *q);
 uar_err mem_put(struct uar_store *base, struct uar_blob_put *b);
 uar_err mem_get(struct uar_store *base, struct uar_blob_get *b);
 uar_err mem_upload(struct uar_store *base, struct uar_upload_op *op);
+/* What the run, unless it is over, has staged there; NULL: nothing. */
+struct mem_staged *mem_staged_of(struct mem *m, const struct uar_stage *g);
 /* The bytes under their hash. */
 uar_err mem_keep_blob(struct mem *m, uar_str bytes, char out_sha256[65]);
 /* Answers in the next turn. */

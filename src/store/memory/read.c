@@ -228,8 +228,14 @@ static void answer_get(struct uar_task *t)
 {
 	struct uar_blob_get *b = UAR_OWNER(t, struct uar_blob_get, task);
 	struct mem *m = b->internal;
-	struct mem_blob *blob = uar_map_get(&m->names.blobs, uar_str_c(b->sha256));
+	const struct mem_staged *x = b->stage ? mem_staged_of(m, b->stage) : NULL;
+	struct mem_blob *blob = NULL;
 	uar_str bytes;
+
+	if (x)
+		memcpy(b->sha256, x->sha256, sizeof b->sha256);
+	if (x || !b->stage)
+		blob = uar_map_get(&m->names.blobs, uar_str_c(b->sha256));
 
 	b->error = (struct uar_error){ 0 };
 	b->bytes = UAR_STR_NONE;
@@ -341,6 +347,7 @@ uar_err mem_put(struct uar_store *base, struct uar_blob_put *b)
 uar_err mem_get(struct uar_store *base, struct uar_blob_get *b)
 {
 	b->internal = mem_of(base);
-	return uar_store_is_sha256(b->sha256) ? mem_ask(mem_of(base), &b->task, answer_get)
-					      : UAR_EINVALID;
+	if (!b->stage && !uar_store_is_sha256(b->sha256))
+		return UAR_EINVALID;
+	return mem_ask(mem_of(base), &b->task, answer_get);
 }

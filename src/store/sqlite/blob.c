@@ -249,25 +249,16 @@ static uar_err read_range(int fd, struct uar_blob_get *b, struct uar_error *erro
 	return UAR_OK;
 }
 
-uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error)
+uar_err sq_blob_read(int fd, struct uar_blob_get *b, struct uar_error *error)
 {
-	struct path p = path_of(b->sha256);
 	char found[65];
 	struct stat st;
 	uar_err e;
-	int fd = openat(blobs_fd, p.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fd < 0)
-		return errno == ENOENT
-			       ? uar_error_set(error, UAR_ENOTFOUND, "no blob %s", b->sha256)
-			       : fail(error, UAR_EIO, "open");
-	if (fstat(fd, &st)) {
-		close(fd);
+	if (fstat(fd, &st))
 		return fail(error, UAR_EIO, "stat");
-	}
 	b->total = (uint64_t)st.st_size;
 	e = read_range(fd, b, error);
-	close(fd);
 	if (!e && b->bytes.n == b->total) {
 		e = uar_store_sha256(b->bytes, found);
 		if (!e && memcmp(found, b->sha256, 64) != 0)
@@ -275,6 +266,21 @@ uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *erro
 	}
 	if (e)
 		b->bytes = UAR_STR_NONE;
+	return e;
+}
+
+uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error)
+{
+	struct path p = path_of(b->sha256);
+	uar_err e;
+	int fd = openat(blobs_fd, p.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return errno == ENOENT
+			       ? uar_error_set(error, UAR_ENOTFOUND, "no blob %s", b->sha256)
+			       : fail(error, UAR_EIO, "open");
+	e = sq_blob_read(fd, b, error);
+	close(fd);
 	return e;
 }
 
@@ -333,7 +339,7 @@ uar_err sq_blob_verify(int blobs_fd, void (*bad)(void *ctx, const char *what), v
 		return fail(error, UAR_EIO, "blobs");
 	}
 	while (!e && (d = readdir(dir)))
-		if (d->d_name[0] != '.' && strcmp(d->d_name, "tmp"))
+		if (d->d_name[0] != '.' && strcmp(d->d_name, "tmp") && strcmp(d->d_name, "up"))
 			e = verify_dir(blobs_fd, d->d_name, bad, ctx, error);
 	closedir(dir);
 	return e;

@@ -68,12 +68,12 @@ static void finished(struct sq_store *s)
 /* The last callback of a drained store; nothing of it is touched afterwards. */
 static void maybe_drained(struct sq_store *s)
 {
-	void (*drained)(void *ctx) = s->drained;
+	void (*drained)(void *ctx) = s->call.drained;
 
 	if (!s->draining || s->pending || !drained)
 		return;
-	s->drained = NULL;
-	drained(s->drained_ctx);
+	s->call.drained = NULL;
+	drained(s->call.drained_ctx);
 }
 
 /* Where the disk is and how SQLite puts it is for the log, not for who asked. */
@@ -86,6 +86,8 @@ static void keep_brief(const struct sq_store *s, uar_err e, struct uar_error *er
 	uar_error_set(error, e, "%s", uar_err_text(e));
 }
 
+static void unstage(struct sq_store *s, const struct uar_owner *owner, uar_str run_id);
+
 static void append_done(struct uar_task *t)
 {
 	struct uar_append *a = UAR_OWNER(t, struct uar_append, task);
@@ -94,6 +96,8 @@ static void append_done(struct uar_task *t)
 
 	finished(s);
 	keep_brief(s, a->err, &a->error);
+	if (!a->err && op->has_run && op->run.terminal)
+		unstage(s, &op->owner, op->run.run_id);
 	a->internal = NULL;
 	a->done(a);
 	op_give(s, op);
@@ -204,7 +208,10 @@ static void get_blob(struct sq_reader *rd, struct uar_blob_get *b)
 {
 	b->error = (struct uar_error){ 0 };
 	b->bytes = UAR_STR_NONE;
-	b->err = sq_blob_get(rd->pool->store->blobs_fd, b, &b->error);
+	if (b->stage)
+		b->err = sq_stage_get(rd->pool->store, b, &b->error);
+	else
+		b->err = sq_blob_get(rd->pool->store->blobs_fd, b, &b->error);
 }
 
 static void step_upload(struct sq_reader *rd, struct uar_upload_op *op)
@@ -212,7 +219,10 @@ static void step_upload(struct sq_reader *rd, struct uar_upload_op *op)
 	struct sq_store *s = rd->pool->store;
 
 	op->error = (struct uar_error){ 0 };
-	sq_upload_step(s->blobs_fd, &s->kept, op);
+	if (op->adopt)
+		sq_stage_adopt(s, op);
+	else
+		sq_upload_step(rd, op);
 	blob_written(s, op->err, &op->error);
 }
 
@@ -224,6 +234,25 @@ READ_KIND(blob_put, uar_blob_put, put_blob)
 READ_KIND(blob_get, uar_blob_get, get_blob)
 READ_KIND(upload, uar_upload_op, step_upload)
 READ_KIND(sweep, uar_sweep, sq_sweep_step)
+READ_KIND(unstage, sq_unstage, sq_stage_clear)
+
+static void unstaged(struct sq_unstage *u)
+{
+	uar_list_remove(&u->node);
+	uar_free(u);
+}
+
+/* The run is over: what it has uploaded and nobody wanted goes. */
+static void unstage(struct sq_store *s, const struct uar_owner *owner, uar_str run_id)
+{
+	struct sq_unstage *u = sq_stage_ended(&s->stages, owner, run_id);
+
+	if (!u)
+		return;
+	u->done = unstaged;
+	if (unstage_add(&s->base, u))
+		unstaged(u); /* the next start clears it */
+}
 
 void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
 {
@@ -235,6 +264,7 @@ void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
 		{ thread_done, thread_run },	 { blob_put_done, blob_put_run },
 		{ blob_get_done, blob_get_run }, { upload_done, upload_run },
 		{ key_done, key_run },		 { sweep_done, sweep_run },
+		{ unstage_done, unstage_run },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -270,7 +300,7 @@ static uar_err sq_key(struct uar_store *base, struct uar_key_query *q)
 
 static uar_err sq_get(struct uar_store *base, struct uar_blob_get *b)
 {
-	return uar_store_is_sha256(b->sha256) ? blob_get_add(base, b) : UAR_EINVALID;
+	return b->stage || uar_store_is_sha256(b->sha256) ? blob_get_add(base, b) : UAR_EINVALID;
 }
 
 static uar_err sq_sweep(struct uar_store *base, struct uar_sweep *op)
@@ -374,8 +404,8 @@ static void sq_drain(struct uar_store *base, void (*done)(void *ctx), void *ctx)
 	struct sq_store *s = store_of(base);
 
 	s->draining = true;
-	s->drained = done;
-	s->drained_ctx = ctx;
+	s->call.drained = done;
+	s->call.drained_ctx = ctx;
 	s->drained_task.fn = drained_task;
 	if (!s->pending)
 		uar_post(s->sched, &s->drained_task);
@@ -386,8 +416,8 @@ static void broken_task(struct uar_task *t)
 	struct sq_writer *w = UAR_OWNER(t, struct sq_writer, broken_task);
 	struct sq_store *s = UAR_OWNER(w, struct sq_store, writer);
 
-	if (s->broken)
-		s->broken(s->broken_ctx, &w->broken_error);
+	if (s->call.broken)
+		s->call.broken(s->call.broken_ctx, &w->broken_error);
 }
 
 /* What was finished too late to be told: its results go, its owner stays silent. */
@@ -439,6 +469,7 @@ static void sq_destroy(struct uar_store *base)
 	uar_arena_fini(&s->scratch);
 	sq_sweep_fini(&s->sweep);
 	sq_kept_fini(&s->kept);
+	sq_stages_fini(&s->stages);
 	if (s->blobs_fd >= 0)
 		close(s->blobs_fd);
 	if (s->dir_fd >= 0)
@@ -556,6 +587,8 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 	if (!e && !has_space(s, UAR_LIMIT_START_SPACE))
 		s->writer.health = UAR_STORE_FULL; /* nobody has tried yet, and some ask */
 	if (!e)
+		e = sq_stages_open(s, error);
+	if (!e)
 		e = sq_writer_start(&s->writer, error);
 	return e ? e : sq_readers_start(&s->readers, s, o->readers ? o->readers : READERS, error);
 }
@@ -574,11 +607,12 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	s->log = o->log;
 	s->wake_task.fn = wake_task;
 	s->rand = o->rand ? *o->rand : uar_rand_system;
-	s->broken = o->broken;
-	s->broken_ctx = o->ctx;
+	s->call.broken = o->broken;
+	s->call.broken_ctx = o->ctx;
 	s->dir_fd = s->lock_fd = s->blobs_fd = -1;
 	sq_kept_init(&s->kept);
 	sq_sweep_init(&s->sweep);
+	sq_stages_init(&s->stages);
 	s->path = sq_db_path(o->dir);
 	s->vfs = o->vfs ? uar_strdup_n(o->vfs, strlen(o->vfs)) : NULL;
 	s->done = s->writer.done = uar_done_create(o->sched);

@@ -327,23 +327,67 @@ void sq_sweep_init(struct sq_sweep *w);
 void sq_sweep_step(struct sq_reader *rd, struct uar_sweep *op);
 void sq_sweep_fini(struct sq_sweep *w);
 
+/* Sets of hashes: 64 hex digits each. */
+UAR_MUST_CHECK uar_err sq_hash_add(struct uar_map *map, const char *sha256);
+void sq_hashes_fini(struct uar_map *map);
+
+/* --- stage.c: bytes of runs that are not over ------------------------------------------ */
+struct sq_stages {
+	pthread_mutex_t naming;	  /* held by readers while something gets its name, or goes */
+	pthread_mutex_t lock;	  /* never held for long */
+	struct uar_map runs;	  /* under it: names of their directories */
+	struct uar_list clearing; /* of struct sq_unstage; the loop's */
+};
+/* The directory of a run goes. */
+struct sq_unstage {
+	struct uar_task task;
+	struct uar_list node;
+	char name[65];
+	void (*done)(struct sq_unstage *u);
+	uar_err err; /* none: what is left is left to the next start */
+	struct uar_error error;
+	void *internal;
+};
+void sq_stages_init(struct sq_stages *st);
+void sq_stages_fini(struct sq_stages *st);
+/* Removes what runs have left that are over. */
+UAR_MUST_CHECK uar_err sq_stages_open(struct sq_store *s, struct uar_error *error);
+/* A written file below blobs/tmp gets its name, as uar_upload_op says. */
+UAR_MUST_CHECK uar_err sq_stage_put(struct sq_reader *rd, const struct uar_stage *g,
+				    const char *temp, int fd, const char sha256[65],
+				    struct uar_error *error);
+void sq_stage_adopt(struct sq_store *s, struct uar_upload_op *op);
+UAR_MUST_CHECK uar_err sq_stage_get(struct sq_store *s, struct uar_blob_get *b,
+				    struct uar_error *error);
+/* The run is over: NULL when it has nothing, or when the next start must do. */
+struct sq_unstage *sq_stage_ended(struct sq_stages *st, const struct uar_owner *o, uar_str run_id);
+void sq_stage_clear(struct sq_reader *rd, struct sq_unstage *u);
+
 /* --- blob.c ------------------------------------------------------------------------ */
 UAR_MUST_CHECK uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes,
 				   char out_sha256[65], struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error);
+/* The part of an open file that is asked for; the whole is compared with b->sha256. */
+UAR_MUST_CHECK uar_err sq_blob_read(int fd, struct uar_blob_get *b, struct uar_error *error);
 void sq_blob_unlink(int blobs_fd, const char sha256[65]); /* it may come back after a crash */
 /* A written file below blobs/tmp becomes the blob of that hash, durably. */
 UAR_MUST_CHECK uar_err sq_blob_adopt(int blobs_fd, const char *temp, int fd, const char sha256[65],
 				     struct uar_error *error);
 /* upload.c: one step, on a thread that may wait. */
-void sq_upload_step(int blobs_fd, struct sq_kept *kept, struct uar_upload_op *op);
+void sq_upload_step(struct sq_reader *rd, struct uar_upload_op *op);
 /* Every blob's name against its bytes. */
 UAR_MUST_CHECK uar_err sq_blob_verify(int blobs_fd, void (*bad)(void *ctx, const char *what),
 				      void *ctx, struct uar_error *error);
 bool sq_blob_exists(int blobs_fd, const char sha256[65]);
 
 /* --- sqlite.c ---------------------------------------------------------------------- */
+struct sq_calls {
+	void (*drained)(void *ctx);
+	void *drained_ctx;
+	void (*broken)(void *ctx, const struct uar_error *error);
+	void *broken_ctx;
+};
 struct sq_store {
 	struct uar_store base;
 	struct uar_sched *sched;
@@ -356,7 +400,8 @@ struct sq_store {
 	struct sq_writer writer;
 	struct sq_readers readers;
 	struct sq_kept kept;
-	struct sq_sweep sweep;	  /* its reader's alone */
+	struct sq_sweep sweep; /* its reader's alone */
+	struct sq_stages stages;
 	struct uar_arena scratch; /* of checks, on the loop */
 	struct sq_op *free_ops;
 	size_t free_count;
@@ -365,10 +410,7 @@ struct sq_store {
 	bool draining;
 	struct uar_task wake_task; /* wakes the writer once this turn's appends are queued */
 	struct uar_task drained_task;
-	void (*drained)(void *ctx);
-	void *drained_ctx;
-	void (*broken)(void *ctx, const struct uar_error *error);
-	void *broken_ctx;
+	struct sq_calls call;
 };
 /* Opens and locks a data directory; shared with verify.c. -1 where nothing was opened. */
 UAR_MUST_CHECK uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock_fd,

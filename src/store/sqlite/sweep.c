@@ -21,7 +21,7 @@ static const char mark_name[] = "swept", mark_temp[] = "swept.tmp";
 
 /* --- sets of hashes ------------------------------------------------------------------- */
 
-static uar_err add_hash(struct uar_map *map, const char *sha256)
+uar_err sq_hash_add(struct uar_map *map, const char *sha256)
 {
 	char *own;
 	uar_err e;
@@ -39,7 +39,7 @@ static uar_err add_hash(struct uar_map *map, const char *sha256)
 	return e;
 }
 
-static void free_hashes(struct uar_map *map)
+void sq_hashes_fini(struct uar_map *map)
 {
 	char *own;
 	size_t at = 0;
@@ -65,7 +65,7 @@ void sq_kept_begin(struct sq_kept *k)
 void sq_kept_add(struct sq_kept *k, const char sha256[65])
 {
 	pthread_mutex_lock(&k->lock);
-	if (k->on && !k->lost && add_hash(&k->map, sha256))
+	if (k->on && !k->lost && sq_hash_add(&k->map, sha256))
 		k->lost = true;
 	pthread_mutex_unlock(&k->lock);
 }
@@ -74,14 +74,14 @@ static void kept_end(struct sq_kept *k)
 {
 	pthread_mutex_lock(&k->lock);
 	k->on = false;
-	free_hashes(&k->map);
+	sq_hashes_fini(&k->map);
 	uar_map_init(&k->map, 0x5357u);
 	pthread_mutex_unlock(&k->lock);
 }
 
 void sq_kept_fini(struct sq_kept *k)
 {
-	free_hashes(&k->map);
+	sq_hashes_fini(&k->map);
 	pthread_mutex_destroy(&k->lock);
 }
 
@@ -146,7 +146,7 @@ static uar_err note_blobs(struct uar_map *map, uar_str event)
 			break;
 		memcpy(sha256, p, 64);
 		if (uar_store_is_sha256(sha256))
-			e = add_hash(map, sha256);
+			e = sq_hash_add(map, sha256);
 	}
 	return e;
 }
@@ -202,8 +202,8 @@ void sq_sweep_init(struct sq_sweep *w)
 
 void sq_sweep_fini(struct sq_sweep *w)
 {
-	free_hashes(&w->wanted);
-	free_hashes(&w->doubtful);
+	sq_hashes_fini(&w->wanted);
+	sq_hashes_fini(&w->doubtful);
 }
 
 static void end(struct sq_store *s, bool good)

@@ -100,9 +100,9 @@ static uar_err append(struct upload *u, uar_str bytes, struct uar_error *error)
 	return UAR_OK;
 }
 
-static uar_err finish(struct upload *u, struct sq_kept *kept, uar_str expect, char out_sha256[65],
-		      struct uar_error *error)
+static uar_err finish(struct sq_reader *rd, struct upload *u, struct uar_upload_op *op)
 {
+	char *out_sha256 = op->sha256;
 	unsigned char raw[EVP_MAX_MD_SIZE];
 
 	if (!EVP_DigestFinal_ex(u->md, raw, NULL))
@@ -112,21 +112,24 @@ static uar_err finish(struct upload *u, struct sq_kept *kept, uar_str expect, ch
 		out_sha256[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];
 	}
 	out_sha256[64] = 0;
-	if (expect.n && !uar_str_is(expect, out_sha256))
-		return uar_error_set(error, UAR_EINVALID, "the bytes have another sha256");
-	sq_kept_add(kept, out_sha256);
-	return sq_blob_adopt(u->blobs_fd, u->temp, u->fd, out_sha256, error);
+	if (op->expect.n && !uar_str_is(op->expect, out_sha256))
+		return uar_error_set(&op->error, UAR_EINVALID, "the bytes have another sha256");
+	if (op->stage)
+		return sq_stage_put(rd, op->stage, u->temp, u->fd, out_sha256, &op->error);
+	sq_kept_add(&rd->pool->store->kept, out_sha256);
+	return sq_blob_adopt(u->blobs_fd, u->temp, u->fd, out_sha256, &op->error);
 }
 
-void sq_upload_step(int blobs_fd, struct sq_kept *kept, struct uar_upload_op *op)
+void sq_upload_step(struct sq_reader *rd, struct uar_upload_op *op)
 {
+	int blobs_fd = rd->pool->store->blobs_fd;
 	struct upload *u;
 	uar_err e = op->upload ? UAR_OK : begin(blobs_fd, &op->upload, &op->error);
 
 	if (!e)
 		e = append(upload_of(op->upload), op->bytes, &op->error);
 	if (!e && op->finish)
-		e = finish(upload_of(op->upload), kept, op->expect, op->sha256, &op->error);
+		e = finish(rd, upload_of(op->upload), op);
 	op->err = e;
 	if (e && !op->error.code)
 		uar_error_set(&op->error, e, "%s", uar_err_text(e));
