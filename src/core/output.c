@@ -62,6 +62,7 @@ void uar_core_export(struct emit *e, const struct uar_export *x)
 	put_optional(w, "category", x->category);
 	put_optional(w, "description", x->description);
 	put_optional(w, "role", x->role);
+	put_optional(w, "blob_id", x->blob_id);
 	e->refs = export_ref(e, x);
 	e->extra[UAR_ID_ARTIFACT] = x->id;
 	if (!e->err && (!type.p || !e->refs.p))

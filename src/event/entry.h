@@ -27,6 +27,7 @@ struct uar_export {
 	uar_str content; /* the text; binary as base64; empty when it is in the blob */
 	uar_str blob;	 /* sha256 of the stored bytes, or empty */
 	uar_str upload;	 /* binary_url: the upload that holds the bytes, or empty */
+	uar_str blob_id; /* binary_url: the upload over HTTP that it was, or empty */
 	uar_str sha256;	 /* of the bytes that count: binary before base64 */
 	int64_t bytes;	 /* with `upload`: what the two must be, empty and -1: not said */
 	uar_str label, category, description, mime;

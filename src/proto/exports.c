@@ -100,6 +100,7 @@ uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena
 	x.type = uar_str_from(type, sizeof lead - 1);
 	x.content = text(&x, "preview");
 	x.blob = blob_of(ev);
+	x.blob_id = text(&x, "blob_id");
 	x.result = uar_str_is(text(&x, "role"), "result");
 	x.upload = uar_str_is(text(&x, "role"), "upload") && x.blob.n;
 	*out = x;

@@ -12,6 +12,7 @@ struct uar_export_item {
 	uar_str type;	 /* "text" */
 	uar_str content; /* as the event has it; empty when it is in the blob */
 	uar_str blob;	 /* sha256, or empty */
+	uar_str blob_id; /* of an upload over HTTP, or empty */
 	bool result;	 /* what the entry returned */
 	bool upload;	 /* the blob is what its binary_url stands for */
 	bool answer;	 /* what an agent said: its text is in earlier events */

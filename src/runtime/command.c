@@ -180,9 +180,9 @@ enum { STRINGS = 16 };
 
 static size_t export_strings(struct uar_export *x, uar_str **out)
 {
-	uar_str *all[] = { &x->id,	    &x->type,	&x->role,    &x->content,
-			   &x->blob,	    &x->sha256, &x->label,   &x->category,
-			   &x->description, &x->mime,	&x->metadata };
+	uar_str *all[] = { &x->id,	    &x->type,	&x->role,     &x->content,
+			   &x->blob,	    &x->sha256, &x->label,    &x->category,
+			   &x->description, &x->mime,	&x->metadata, &x->blob_id };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);

@@ -12,6 +12,8 @@ struct item {
 	struct uar_export x;
 	struct uar_arena arena; /* its strings */
 	struct uar_blob_put put;
+	struct uar_stage stage;
+	struct uar_upload_op adopt;
 	uint64_t ticket;
 	uar_err err;
 	const char *why;	/* of err, if there is more to say */
@@ -215,13 +217,10 @@ static uar_err place(struct item *it, uar_str bytes)
 	return it->put.bytes.p ? rt->o.store->ops->blob_put(rt->o.store, &it->put) : UAR_ENOMEM;
 }
 
-static void upload_stored(void *ctx, uar_err e, const char *sha256, uint64_t bytes)
+static void bytes_stored(struct item *it, uar_err e, const char *sha256, uint64_t bytes)
 {
-	struct item *it = ctx;
-
 	it->ready = true;
 	it->err = e;
-	it->why = e == UAR_EINVALID ? "the bytes that arrived have another sha256" : NULL;
 	snprintf(it->sha256, sizeof it->sha256, "%s", sha256);
 	it->x.sha256 = it->x.blob = uar_str_c(it->sha256);
 	it->x.bytes = (int64_t)bytes;
@@ -231,6 +230,14 @@ static void upload_stored(void *ctx, uar_err e, const char *sha256, uint64_t byt
 		free_item(it);
 }
 
+static void upload_stored(void *ctx, uar_err e, const char *sha256, uint64_t bytes)
+{
+	struct item *it = ctx;
+
+	it->why = e == UAR_EINVALID ? "the bytes that arrived have another sha256" : NULL;
+	bytes_stored(it, e, sha256, bytes);
+}
+
 /* The bytes are at the store already: they get their name. */
 static uar_err place_upload(struct item *it, struct uar_error *error)
 {
@@ -238,6 +245,51 @@ static uar_err place_upload(struct item *it, struct uar_error *error)
 	it->x.id = uar_str_c(it->id);
 	it->x.role = UAR_STR("upload");
 	return rt_upload_finish(&it->q->uploads, &it->x, upload_stored, it, error);
+}
+
+static void adopted(struct uar_upload_op *op)
+{
+	struct item *it = UAR_OWNER(op, struct item, adopt);
+	uar_err e = op->err == UAR_ENOTFOUND ? UAR_EINVALID : op->err;
+
+	it->why = e == UAR_EINVALID ? "no upload of the run is complete at this address" : NULL;
+	bytes_stored(it, e, op->sha256, op->total);
+}
+
+/* Likewise, but they came over HTTP. */
+static uar_err place_staged(struct item *it, uar_str id)
+{
+	struct live_run *r = it->q->run;
+	struct uar_store *store = r->agg->rt->o.store;
+
+	uar_uuid_next(&r->agg->rt->ids, it->id);
+	it->x.id = uar_str_c(it->id);
+	it->x.role = UAR_STR("upload");
+	it->x.blob_id = uar_arena_str(&it->arena, id);
+	it->x.content = UAR_STR("");
+	it->stage.id = it->x.blob_id;
+	it->stage.run_id = uar_arena_str(&it->arena, r->state.id.run_id);
+	if (!it->stage.id.p || !it->stage.run_id.p ||
+	    !uar_owner_copy(&it->arena, &r->agg->state.owner, &it->stage.owner))
+		return UAR_ENOMEM;
+	it->adopt = (struct uar_upload_op){ .stage = &it->stage, .adopt = true, .done = adopted };
+	return store->ops->upload(store, &it->adopt);
+}
+
+/* The id of an upload of this run over HTTP, if that is the address; the host by which
+ * the plugin calls the server makes no difference. */
+static uar_str staged_id(const struct live_run *r, const struct uar_export *x)
+{
+	static const size_t id_bytes = UAR_STAGE_ID;
+	char lead[UAR_LIMIT_ID_BYTES + 32];
+	size_t n = (size_t)snprintf(lead, sizeof lead, "/runs/%.*s/blobs/",
+				    UAR_FMT(r->state.id.run_id));
+	uar_str url = x->content;
+
+	if (!uar_str_is(x->type, "binary_url") || x->upload.n || url.n < n + id_bytes)
+		return UAR_STR_NONE;
+	url = uar_str_from(url, url.n - n - id_bytes);
+	return uar_str_starts(url, uar_str_n(lead, n)) ? uar_str_from(url, n) : UAR_STR_NONE;
 }
 
 static struct item *make_item(struct export_queue *q, uint64_t ticket)
@@ -269,6 +321,7 @@ static uar_err enter(struct export_queue *q, struct item *it, uar_err e)
 uar_err rt_export_add(struct export_queue *q, const struct uar_export *x, uar_str raw,
 		      uint64_t ticket, struct uar_error *error)
 {
+	uar_str staged = staged_id(q->run, x);
 	struct item *it;
 	uar_err e;
 
@@ -281,6 +334,8 @@ uar_err rt_export_add(struct export_queue *q, const struct uar_export *x, uar_st
 	e = own(it, x);
 	if (!e && x->upload.n)
 		e = place_upload(it, error);
+	else if (!e && staged.n)
+		e = place_staged(it, staged);
 	else if (!e)
 		e = place(it, uar_str_is(x->type, "binary") ? raw : x->content);
 	return enter(q, it, e);

@@ -207,6 +207,33 @@ static void export_upload(struct world *w)
 	w->host.events.exported(w->host.events.ctx, &x, UAR_STR(""), 2);
 }
 
+static void on_staged(struct uar_upload_op *op)
+{
+	CHECK_INT(op->err, UAR_OK);
+}
+
+/* As if somebody had uploaded over HTTP, then exports its address. */
+static void export_staged(struct world *w, const char *id, uint64_t ticket)
+{
+	char url[200];
+	struct uar_export x = { .type = UAR_STR("binary_url") };
+
+	snprintf(url, sizeof url, "http://here/runs/%s/blobs/%s", w->op.run_id, id);
+	x.content = uar_str_c(url);
+	w->host.events.exported(w->host.events.ctx, &x, UAR_STR(""), ticket);
+}
+
+static void stage(struct world *w, const char *id)
+{
+	struct uar_stage g = { owner, uar_str_c(w->op.run_id), uar_str_c(id) };
+	struct uar_upload_op op = {
+		.bytes = UAR_STR("some bytes"), .finish = true, .stage = &g, .done = on_staged
+	};
+
+	CHECK_INT(w->store->ops->upload(w->store, &op), UAR_OK);
+	settle(w);
+}
+
 static void report(struct world *w, double value)
 {
 	struct uar_progress p = { .value = value, .eta_seconds = -1, .step = -1, .step_total = -1 };
@@ -261,6 +288,34 @@ TEST(a_stop_in_the_middle_of_an_upload_leaves_nothing_behind, "")
 			uar_runtime_drain(w.rt, drained, &done);
 		close_world(&w);
 		CHECK(!done);
+	}
+}
+
+TEST(an_upload_over_http_becomes_an_item_in_its_turn, "EXP-21")
+{
+	static const char id[] = "0123456789abcdef01234567", none[] = "fedcba9876543210fedcba98";
+	struct world w;
+
+	open_world(&w);
+	stage(&w, id);
+	export_staged(&w, id, 1);
+	export(&w, UAR_STR("short"), 2);
+	export_staged(&w, none, 3); /* refused */
+	export_staged(&w, id, 4);
+	finish(&w);
+	settle(&w);
+	CHECK_INT(w.items, 3);
+	CHECK_INT(w.ends, 1);
+	close_world(&w);
+	for (unsigned turns = 0; turns < 4; turns++) {
+		open_world(&w);
+		stage(&w, id);
+		export_staged(&w, id, 1);
+		if (turns & 1)
+			finish(&w);
+		if (turns & 2)
+			uar_pump_turn(&w.pump);
+		close_world(&w);
 	}
 }
 
