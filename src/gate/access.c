@@ -90,35 +90,38 @@ uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request
 				    : "send \"Authorization: Bearer TOKEN\"");
 }
 
-/* --- the token of one run ------------------------------------------------------------ */
+/* --- the token of one thing ------------------------------------------------------------ */
 
-bool gate_run_token(const struct uar_gate *g, uar_str run_id, int64_t expires, char out[RUN_TOKEN])
+bool gate_grant(const struct uar_gate *g, const char *what, uar_str id, int64_t expires,
+		char out[GRANT])
 {
 	char text[UAR_LIMIT_ID_BYTES + 64], mac[UAR_SHA256_TEXT + 1];
 
-	snprintf(text, sizeof text, "run %.*s until %lld", UAR_FMT(run_id), (long long)expires);
+	snprintf(text, sizeof text, "%s %.*s until %lld", what, UAR_FMT(id), (long long)expires);
 	if (!uar_hmac_sha256_hex(uar_str_c(g->o.token), uar_str_c(text), mac))
 		return false;
-	snprintf(out, RUN_TOKEN, "%lld.%s", (long long)expires, mac);
+	snprintf(out, GRANT, "%lld.%s", (long long)expires, mac);
 	return true;
 }
 
-/* The run is the path's, or the one that the query asks for. */
-bool gate_check_run_token(const struct uar_gate *g, const struct uar_http_request *r,
-			  uar_str run_id)
+/* It is the path's, or the one that the query asks for. */
+bool gate_check_grant(const struct uar_gate *g, const struct uar_http_request *r, const char *what,
+		      uar_str id)
 {
 	uar_str given = UAR_STR_NONE, rest;
-	char want[RUN_TOKEN];
+	char want[GRANT], name[32], token[32];
 	uint64_t expires;
 
-	if (!run_id.n && uar_http_query(r, "run_id", &run_id))
+	snprintf(name, sizeof name, "%s_id", what);
+	snprintf(token, sizeof token, "%s_token", what);
+	if (!id.n && uar_http_query(r, name, &id))
 		return false;
-	if (uar_http_query(r, "run_token", &given) || !given.n || !uar_str_is_id(run_id))
+	if (uar_http_query(r, token, &given) || !given.n || !uar_str_is_id(id))
 		return false;
 	if (uar_str_u64(uar_str_cut(given, '.', &rest), &expires) ||
 	    expires > INT64_MAX / 1000000 ||
 	    (int64_t)expires * 1000000 < uar_clock_wall(g->o.sched->clock))
 		return false;
-	return gate_run_token(g, run_id, (int64_t)expires, want) &&
+	return gate_grant(g, what, id, (int64_t)expires, want) &&
 	       uar_str_eq_secret(given, uar_str_c(want));
 }

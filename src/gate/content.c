@@ -1,4 +1,4 @@
-/* content.c - the bytes of one export item or question, whole or in part.
+/* content.c - the bytes of one export item, upload or question, whole or in part.
  *
  * The item is looked up in its run's events, as its owner, like everything else;
  * large bytes are read from their blob piece by piece, as fast as the reader takes
@@ -12,16 +12,17 @@
 
 enum { HEADERS = 7 };
 
-/* By the id of an item, which turns out to be an agent's answer or not, or by a question's. */
-enum wanted { WANTED_ITEM, WANTED_ANSWER, WANTED_INPUT };
-enum bytes_are { BYTES_HELD, BYTES_IN_BLOB };
+/* By the id of an item, which turns out to be an agent's answer or not, by a question's or
+ * by that of an upload over HTTP, which is an item or not. */
+enum wanted { WANTED_ITEM, WANTED_ANSWER, WANTED_INPUT, WANTED_UPLOAD };
+enum bytes_are { BYTES_HELD, BYTES_IN_BLOB, BYTES_STAGED };
 
 struct download {
 	struct uar_list node; /* in g->downloads, once the body has begun */
 	struct uar_gate *g;
 	struct call *c;		/* NULL: the body has begun */
 	struct uar_arena arena; /* what follows */
-	uar_str run_id, item_id, sha256, label;
+	uar_str run_id, item_id, sha256;
 	uar_str bytes; /* of an item that is no blob */
 	struct uar_answer_text answer;
 	struct uar_buf type, disposition;
@@ -31,6 +32,7 @@ struct download {
 	uint64_t after;		     /* look-up: run_sequence of the last event seen */
 	struct uar_read read;
 	struct uar_blob_get get;
+	struct uar_stage stage;	      /* of an upload */
 	struct uar_http_stream *http; /* NULL: the reader is gone */
 	struct uar_frame *frame;      /* waits for room */
 	enum wanted wanted;
@@ -86,6 +88,13 @@ static void fetched(struct uar_blob_get *get)
 	uar_err e = get->err;
 
 	d->fetching = false;
+	if (e == UAR_ENOTFOUND && d->where == BYTES_STAGED && d->http) {
+		/* Its run is over: if it has become an item, it is there under its hash. */
+		d->where = BYTES_IN_BLOB;
+		uar_store_blob_get_fini(get);
+		go_on(d);
+		return;
+	}
 	if (!e && d->http)
 		take_bytes(d, get->bytes);
 	if (!e && d->http && (!d->frame || !get->bytes.n))
@@ -110,6 +119,7 @@ static uar_err fetch(struct download *d)
 							 : UAR_LIMIT_EXPORT_PIECE,
 					.done = fetched };
 	memcpy(d->get.sha256, d->sha256.p, sizeof d->get.sha256 - 1);
+	d->get.stage = d->where == BYTES_STAGED ? &d->stage : NULL;
 	e = store->ops->blob_get(store, &d->get);
 	d->fetching = !e;
 	return e;
@@ -153,7 +163,7 @@ static void go_on(struct download *d)
 	if (e == UAR_EBUSY || e == UAR_EEOF)
 		return;
 	if (!e && d->range.count) {
-		e = d->where == BYTES_IN_BLOB ? fetch(d) : UAR_EINTERNAL;
+		e = d->where == BYTES_HELD ? UAR_EINTERNAL : fetch(d);
 	} else if (!e) {
 		gate_numbers_export(d->g->numbers,
 				    uar_clock_mono(d->g->o.sched->clock) - d->began_us);
@@ -375,12 +385,15 @@ static uar_err take_event(struct download *d, const struct uar_event *ev, struct
 	if (d->wanted == WANTED_ITEM && ev->cls == UAR_EV_ARTIFACT_CHANGED &&
 	    !uar_str_eq(ev->ids[UAR_ID_ARTIFACT], d->item_id))
 		return UAR_ESKIP; /* unread: others may be damaged, and are many */
+	if (d->wanted == WANTED_UPLOAD &&
+	    !memmem(ev->payload.p, ev->payload.n, d->item_id.p, d->item_id.n))
+		return UAR_ESKIP; /* likewise */
 	e = uar_answer_text_feed(&d->answer, ev, scratch);
 	if (!e)
 		e = uar_export_item_read(ev, scratch, &x);
 	if (e)
 		return e;
-	if (!uar_str_eq(x.id, d->item_id))
+	if (!uar_str_eq(d->wanted == WANTED_UPLOAD ? x.blob_id : x.id, d->item_id))
 		return UAR_ESKIP;
 	return x.answer ? take_answer(d, &x) : take_item(d, &x, error);
 }
@@ -421,7 +434,7 @@ static uar_err look(struct download *d, struct uar_error *error)
 
 		d->after = ev->run_sequence;
 		e = take_event(d, ev, &scratch, error);
-		if (!e && d->wanted == WANTED_ITEM)
+		if (!e && (d->wanted == WANTED_ITEM || d->wanted == WANTED_UPLOAD))
 			remember(d, ev->run_sequence);
 		uar_arena_reset(&scratch);
 	}
@@ -458,11 +471,54 @@ static void page_ready(struct uar_read *r)
 		e = e ? e : more ? UAR_OK : UAR_EEOF;
 	if (e == UAR_ESKIP)
 		e = uar_error_set(&error, UAR_ENOTFOUND, "no such %s",
-				  d->wanted == WANTED_INPUT ? "question" : "export item");
+				  d->wanted == WANTED_INPUT    ? "question"
+				  : d->wanted == WANTED_UPLOAD ? "blob"
+							       : "export item");
 	if (e)
 		fail(d, e, &error);
 	else if (!more)
 		serve(d);
+}
+
+/* --- an upload that is no item yet ---------------------------------------------------------- */
+
+static uar_err take_staged(struct download *d)
+{
+	d->where = BYTES_STAGED;
+	d->total = d->get.total;
+	d->sha256 = keep(d, uar_str_c(d->get.sha256));
+	gate_content_type(&d->type, UAR_STR("binary"), UAR_STR(""));
+	gate_content_disposition(&d->disposition, uar_buf_str(&d->type), UAR_STR(""), d->item_id);
+	return d->sha256.p && !d->type.err && !d->disposition.err ? UAR_OK : UAR_ENOMEM;
+}
+
+static void staged_ready(struct uar_blob_get *get)
+{
+	struct download *d = UAR_OWNER(get, struct download, get);
+	struct uar_error error = get->error;
+	bool there = !get->err;
+	uar_err e = there ? take_staged(d) : get->err;
+
+	uar_store_blob_get_fini(get);
+	if (e == UAR_ENOTFOUND) {
+		error = (struct uar_error){ 0 };
+		e = d->c->r ? read_page(d) : UAR_EEOF;
+	} else if (!e && !d->c->r) {
+		e = UAR_EEOF;
+	}
+	if (e)
+		fail(d, e, &error);
+	else if (there)
+		serve(d);
+}
+
+static uar_err look_staged(struct download *d)
+{
+	struct uar_store *store = uar_runtime_store(d->g->o.runtime);
+
+	d->stage = (struct uar_stage){ d->g->o.owner, d->run_id, d->item_id };
+	d->get = (struct uar_blob_get){ .stage = &d->stage, .done = staged_ready };
+	return store->ops->blob_get(store, &d->get);
 }
 
 static void drop(struct call *c)
@@ -493,7 +549,9 @@ static void begin(struct call *c, enum wanted wanted)
 		c->op = d;
 		c->drop = drop;
 		recall(d);
-		e = d->run_id.p && d->item_id.p ? read_page(d) : UAR_ENOMEM;
+		e = !d->run_id.p || !d->item_id.p ? UAR_ENOMEM
+		    : wanted == WANTED_UPLOAD	  ? look_staged(d)
+						  : read_page(d);
 	}
 	if (e && d)
 		fail(d, e, NULL);
@@ -504,6 +562,11 @@ static void begin(struct call *c, enum wanted wanted)
 void gate_export_content(struct call *c)
 {
 	begin(c, WANTED_ITEM);
+}
+
+void gate_blob_content(struct call *c)
+{
+	begin(c, WANTED_UPLOAD);
 }
 
 void gate_action_input(struct call *c)

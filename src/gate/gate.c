@@ -37,7 +37,8 @@ static uar_err check_body(const struct route *route, const struct uar_http_reque
 {
 	uar_str type = uar_http_header(r, "content-type"), rest;
 
-	if (route->body == GATE_BODY_NONE || (route->body == GATE_BODY_MAYBE && !announces_body(r)))
+	if (route->body == GATE_BODY_NONE || route->body == GATE_BODY_BYTES ||
+	    (route->body == GATE_BODY_MAYBE && !announces_body(r)))
 		return UAR_OK;
 	type = uar_str_trim(uar_str_cut(type, ';', &rest));
 	if (uar_str_eq_nocase(type, UAR_STR("application/json")) && is_utf8(uar_str_trim(rest)))
@@ -71,21 +72,24 @@ static uar_err refuse_method(struct uar_http_request *r, struct uar_error *error
 static uar_err check_credential(struct uar_gate *g, struct uar_http_request *r, struct call *c,
 				struct uar_error *error)
 {
-	uar_str run_token = UAR_STR_NONE;
+	uar_str given = UAR_STR_NONE;
+	char name[32];
 	uar_err e;
 
 	if (c->route && c->route->open)
 		return UAR_OK;
 	e = gate_check_token(g, r, error);
-	if (!e || !c->route || !c->route->run)
+	if (!e || !c->route || !c->route->grant)
 		return e;
-	if (gate_check_run_token(g, r, c->params[0])) {
+	if (gate_check_grant(g, r, c->route->grant, c->params[0])) {
 		*error = (struct uar_error){ 0 };
 		return UAR_OK;
 	}
-	if (!uar_http_query(r, "run_token", &run_token) && run_token.n) {
-		uar_error_where(error, "?run_token");
-		return uar_error_set(error, e, "the run token is not of this run, or has expired");
+	snprintf(name, sizeof name, "%s_token", c->route->grant);
+	if (!uar_http_query(r, name, &given) && given.n) {
+		uar_error_where(error, "?%s", name);
+		return uar_error_set(error, e, "the %s token is not of this %s, or has expired",
+				     c->route->grant, c->route->grant);
 	}
 	return e;
 }
@@ -142,6 +146,8 @@ static size_t body_max(const struct uar_gate *g, const struct route *route)
 {
 	if (!route || route->body == GATE_BODY_NONE)
 		return 0;
+	if (route->body == GATE_BODY_BYTES)
+		return UAR_LIMIT_BLOB_BYTES;
 	return route->open ? UAR_LIMIT_HTTP_OPEN_BODY : g->o.max_body;
 }
 
@@ -166,6 +172,7 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_m
 		return e;
 	}
 	r->user = c;
+	r->streamed = c->route && c->route->body == GATE_BODY_BYTES;
 	*out_body_max = body_max(g, c->route);
 	return UAR_OK;
 }
@@ -208,7 +215,7 @@ static void on_request(void *ctx, struct uar_http_request *r)
 		answer_options(c);
 		return;
 	}
-	if (c->route->body != GATE_BODY_NONE)
+	if (c->route->body == GATE_BODY_JSON || c->route->body == GATE_BODY_MAYBE)
 		e = parse_body(c, &error);
 	if (!e && c->body && c->body->kind != UAR_JSON_OBJECT) {
 		uar_error_where(&error, "1:1");
@@ -232,10 +239,16 @@ static void on_gone(void *ctx, struct uar_http_request *r)
 		gate_call_free(c);
 }
 
+static void on_piece(void *ctx, struct uar_http_request *r, bool last)
+{
+	(void)ctx;
+	gate_upload_piece(r->user, last);
+}
+
 struct uar_http_handler uar_gate_handler(struct uar_gate *g)
 {
 	return (struct uar_http_handler){
-		.head = on_head, .request = on_request, .gone = on_gone, .ctx = g
+		.head = on_head, .request = on_request, .gone = on_gone, .piece = on_piece, .ctx = g
 	};
 }
 

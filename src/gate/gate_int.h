@@ -11,7 +11,7 @@ struct channel;
 typedef void route_fn(struct call *c);
 
 enum { ROUTE_PARAMS = 2, LINK_CODE = 43 };
-enum gate_body { GATE_BODY_NONE, GATE_BODY_MAYBE, GATE_BODY_JSON };
+enum gate_body { GATE_BODY_NONE, GATE_BODY_MAYBE, GATE_BODY_JSON, GATE_BODY_BYTES };
 struct route {
 	enum uar_http_method method;
 	const char *path;
@@ -19,7 +19,7 @@ struct route {
 	bool open;
 	enum gate_body body;
 	const char *query; /* the names it takes, a space between two */
-	bool run;	   /* the token of its run will do */
+	const char *grant; /* a token for what its path names will do: "run"; NULL: none */
 };
 
 /* An open stream, embedded in its owner: what heartbeats and the end need. */
@@ -66,6 +66,7 @@ struct uar_gate {
 	struct channel *runs, *exports;
 	struct numbers *numbers;    /* numbers.c */
 	struct downloads downloads; /* content.c */
+	size_t uploads;		    /* under way */
 	struct uar_watch watch;
 	char code[LINK_CODE + 1]; /* empty: used */
 	int64_t code_until_us;
@@ -108,12 +109,13 @@ uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request 
 			struct uar_error *error);
 uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,
 			  struct uar_error *error);
-/* A token that admits to one run for a while: "EXPIRES.MAC". */
-enum { RUN_TOKEN = 96, RUN_TOKEN_SECONDS = 3600 };
-bool gate_run_token(const struct uar_gate *g, uar_str run_id, int64_t expires, char out[RUN_TOKEN]);
-/* Does the request show the token of the run that it names? */
-bool gate_check_run_token(const struct uar_gate *g, const struct uar_http_request *r,
-			  uar_str run_id);
+/* A token that admits to one run or upload for a while: "EXPIRES.MAC". */
+enum { GRANT = 96, GRANT_SECONDS = 3600 };
+bool gate_grant(const struct uar_gate *g, const char *what, uar_str id, int64_t expires,
+		char out[GRANT]);
+/* Does the request show the token of what it names, as ?WHAT_token? */
+bool gate_check_grant(const struct uar_gate *g, const struct uar_http_request *r, const char *what,
+		      uar_str id);
 uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
 			 struct uar_error *error);
 
@@ -160,6 +162,9 @@ void gate_numbers_destroy(struct numbers *n); /* NULL is fine */
 void gate_numbers_count(struct numbers *n, const struct uar_commit *c);
 void gate_numbers_export(struct numbers *n, int64_t us); /* how long one took to be read */
 void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_buf *out);
+
+/* uploads.c */
+void gate_upload_piece(struct call *c, bool last);
 
 /* content.c */
 void gate_downloads_end(struct uar_gate *g);  /* cuts them: readers resume with a range */

@@ -43,10 +43,10 @@ struct start {
 /* Whoever shall only watch this run is given this and no more. */
 static void put_run_token(struct uar_jw *w, const struct uar_gate *g, const char *run_id)
 {
-	int64_t expires = uar_clock_wall(g->o.sched->clock) / 1000000 + RUN_TOKEN_SECONDS;
-	char token[RUN_TOKEN];
+	int64_t expires = uar_clock_wall(g->o.sched->clock) / 1000000 + GRANT_SECONDS;
+	char token[GRANT];
 
-	if (!gate_run_token(g, uar_str_c(run_id), expires, token))
+	if (!gate_grant(g, "run", uar_str_c(run_id), expires, token))
 		return;
 	uar_jw_cstr(w, "run_token", token);
 	uar_jw_seconds(w, "expires_at", expires * 1000000);

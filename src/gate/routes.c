@@ -1,17 +1,17 @@
 /* routes.c - the rows of route.def, found by method and path. */
 #include "gate/gate_int.h"
 
-enum { ACCESS_TOKEN, ACCESS_OPEN, ACCESS_RUN };
+enum { ACCESS_TOKEN, ACCESS_OPEN, ACCESS_RUN, ACCESS_UPLOAD };
+/* Whose token will do as well. */
+#define GRANT_TOKEN  NULL
+#define GRANT_OPEN   NULL
+#define GRANT_RUN    "run"
+#define GRANT_UPLOAD "upload"
 
 static const struct route routes[] = {
 #define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC)                                         \
-	{ UAR_HTTP_##METHOD,                                                                       \
-	  PATH,                                                                                    \
-	  gate_##HANDLER,                                                                          \
-	  ACCESS_##ACCESS == ACCESS_OPEN,                                                          \
-	  GATE_BODY_##BODY,                                                                        \
-	  QUERY,                                                                                   \
-	  ACCESS_##ACCESS == ACCESS_RUN },
+	{ UAR_HTTP_##METHOD, PATH,  gate_##HANDLER, ACCESS_##ACCESS == ACCESS_OPEN,                \
+	  GATE_BODY_##BODY,  QUERY, GRANT_##ACCESS },
 #include "gate/route.def"
 #undef R
 };

@@ -20,7 +20,7 @@ def routes():
     with open(os.path.join(ROOT, "src", "gate", "route.def")) as f:
         rows = re.findall(r'^R\((\w+), "([^"]+)", \w+, (\w+), (\w+),', f.read(), re.M)
     check(len(rows) >= 14, rows)
-    return [(m, re.sub(r":\w+", ID, p), access == "OPEN", body in ("JSON", "MAYBE"))
+    return [(m, re.sub(r":\w+", ID, p), access == "OPEN", body in ("JSON", "MAYBE", "BYTES"))
             for m, p, access, body in rows]
 
 

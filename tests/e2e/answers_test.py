@@ -37,7 +37,7 @@ def methods():
                 a = s.http.send(method, path)
                 equal((a.status, allowed(a)), (405, own), method + " " + path)
         every = s.http.send("OPTIONS", "*")
-        equal((every.status, allowed(every)), (204, {"GET", "HEAD", "POST", "OPTIONS"}))
+        equal((every.status, allowed(every)), (204, {"GET", "HEAD", "POST", "PUT", "OPTIONS"}))
         refused(s.http.send("OPTIONS", "*", token=False), 401, "UNAUTHORIZED")
         refused(s.http.send("OPTIONS", "/nothing"), 404, "NOT_FOUND")
 

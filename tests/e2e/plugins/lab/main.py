@@ -2,6 +2,7 @@
 import asyncio
 import base64
 import hashlib
+import json
 import os
 import sys
 import threading
@@ -174,6 +175,21 @@ def large(ctx, args):
 @plugin.entry("large_async")
 async def large_async(ctx, args):
     return await ctx.run.export_binary(stuff(args["n"]), mime="application/x-thing")
+
+
+@plugin.entry("courier")
+@plugin.entry("courier_once")
+def courier(ctx, args):
+    """Exports what it reads from a FIFO, a line each, until its end: an address and more."""
+    fifo = f"{args['orders']}.{os.getpid()}"  # nobody but this process reads it
+    os.mkfifo(fifo)
+    ctx.run.progress(0.5, fifo)
+    with open(fifo) as orders:
+        for line in orders:
+            try:
+                ctx.run.export_binary_url(**json.loads(line))
+            except PluginError as e:
+                ctx.run.export_text(f"{e.code}: {e}")
 
 
 @plugin.entry("bad_uploads")
