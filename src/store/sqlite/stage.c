@@ -242,12 +242,7 @@ static uar_err give_name(struct sq_store *s, int dir_fd, const struct uar_stage 
 		return uar_error_set(error, UAR_ERATELIMIT, "a run has at most %d uploads",
 				     UAR_LIMIT_RUN_STAGED);
 	name_of(g->id, sha256, name);
-	if (renameat(s->blobs_fd, temp, dir_fd, name))
-		return fail(error, "rename");
-	if (!sync_dirs(s, dir_fd))
-		return uar_error_set(error, UAR_ESYNC, "upload: fsync of the directory: %s",
-				     strerror(errno));
-	return UAR_OK;
+	return renameat(s->blobs_fd, temp, dir_fd, name) ? fail(error, "rename") : UAR_OK;
 }
 
 static void clear(struct sq_store *s, const char *name)
@@ -307,6 +302,10 @@ static uar_err put(struct sq_store *s, const struct place *p, const struct uar_s
 	if (!e)
 		e = give_name(s, dir_fd, g, temp, sha256, error);
 	pthread_mutex_unlock(&s->stages.naming);
+	/* Also what was there before: whoever wrote it may not have come that far. */
+	if (!e && !sync_dirs(s, dir_fd))
+		e = uar_error_set(error, UAR_ESYNC, "upload: fsync of the directory: %s",
+				  strerror(errno));
 	if (dir_fd >= 0)
 		close(dir_fd);
 	return e;
@@ -327,10 +326,13 @@ uar_err sq_stage_put(struct sq_reader *rd, const struct uar_stage *g, const char
 		e = put(s, &p, g, temp, sha256, error);
 	if (e)
 		return e;
-	/* Its end may have been committed meanwhile, and what it had cleared before this. */
+	/* Its end may have been committed meanwhile, and what it had cleared before this. A
+	 * run that cannot be read just now keeps what it has. */
 	e = check_run(rd, g, error);
-	if (e && forget(&s->stages, p.path + 3))
+	if (e == UAR_ESTATE || e == UAR_ENOTFOUND) {
+		forget(&s->stages, p.path + 3);
 		clear(s, p.path + 3);
+	}
 	return e;
 }
 
