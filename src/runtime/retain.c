@@ -1,5 +1,5 @@
-/* retain.c - at most so many ended runs of an owner are kept: the oldest beyond are
- * evicted.
+/* retain.c - at most so many ended runs of an owner are kept: those that ended
+ * first are evicted.
  *
  * What is evicted is found in the store, never remembered: a kill between the end of a
  * run and the eviction that it calls for, or in the middle of many evictions, leaves

@@ -235,14 +235,14 @@ TEST(a_run_that_goes_on_is_kept_however_old_it_is, "RUN-48")
 		echo(&w);
 	CHECK_INT(w.gone, 4);
 	CHECK_INT(find(&w, w.runs[0]), UAR_OK);
-	/* Over at last, it is the oldest. */
-	w.gone = 0;
+	/* Over at last, it is the one that ended last. */
 	cancel.run_id = uar_str_c(w.runs[0]);
 	CHECK_INT(uar_runtime_cancel_run(w.rt, &cancel), UAR_OK);
 	uar_stage_settle(&w.pump);
 	CHECK_INT(cancel.err, UAR_OK);
-	CHECK_INT(w.gone, 1);
-	check_kept(&w, 2);
+	CHECK_INT(w.gone, 5);
+	CHECK_INT(find(&w, w.runs[0]), UAR_OK);
+	CHECK_INT(find(&w, w.runs[4]), UAR_ENOTFOUND);
 	close_world(&w);
 }
 

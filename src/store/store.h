@@ -88,8 +88,8 @@ struct uar_runs_query {
 	 * of this owner. NULL: all */
 	bool (*only)(const struct uar_run_row *row);
 	bool evicted; /* a list of a session has the evicted ones, too */
-	/* Not 0: the ended runs of the owner beyond so many of the newest, oldest first,
-	 * and no filter; a damaged one is passed over. */
+	/* Not 0: the ended runs of the owner beyond so many that ended last, those that
+	 * ended first before others, and no filter; a damaged one is passed over. */
 	uint64_t beyond;
 	uar_str before; /* cursor: a run_id of an earlier page; ECURSOR when unknown */
 	uint32_t limit; /* at most UAR_LIMIT_LIST_PAGE */

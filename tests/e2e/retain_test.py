@@ -118,9 +118,9 @@ def live():
             equal([d["run_id"] for d in deleted(ch, 2)], runs[:2])
             equal(s.get(slow)["status"], "running")
             s.open_gate()
-            equal([d["run_id"] for d in deleted(ch, 1)], [slow], "the oldest once it is over")
-        check_gone(s, slow)
-        equal(s.record(runs[2])["status"], "succeeded")
+            equal([d["run_id"] for d in deleted(ch, 1)], runs[2:], "what ended before it")
+        check_gone(s, runs[2])
+        equal(s.record(slow)["status"], "succeeded", "whoever waited for it finds it")
 
 
 @test("a_key_is_free_again_once_its_run_is_evicted", "RUN-52")

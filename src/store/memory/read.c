@@ -121,8 +121,31 @@ static bool is_retained_end(const struct uar_runs_query *q, const struct uar_run
 	return r->terminal && !r->evicted && uar_owner_eq(&q->owner, &r->owner);
 }
 
+static bool ended_before(const struct mem_run *a, const struct mem_run *b)
+{
+	return a->row.finished_us != b->row.finished_us ? a->row.finished_us < b->row.finished_us
+							: a->number < b->number;
+}
+
+/* The one that ended first of those that ended after `last`. */
+static const struct mem_run *next_ended(const struct mem *m, const struct uar_runs_query *q,
+					const struct mem_run *last)
+{
+	const struct mem_run *best = NULL;
+
+	for (size_t i = 0; i < m->run_count; i++) {
+		const struct mem_run *x = m->all[i];
+
+		if (is_retained_end(q, &x->row) && (!last || ended_before(last, x)) &&
+		    (!best || ended_before(x, best)))
+			best = x;
+	}
+	return best;
+}
+
 static uar_err runs_beyond(struct mem *m, struct uar_runs_query *q)
 {
+	const struct mem_run *run = NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; i < m->run_count; i++)
@@ -130,15 +153,12 @@ static uar_err runs_beyond(struct mem *m, struct uar_runs_query *q)
 	q->rows = uar_arena_alloc(&q->arena, q->limit * sizeof *q->rows);
 	if (!q->rows)
 		return UAR_ENOMEM;
-	for (size_t i = 0; i < m->run_count && count > q->beyond; i++) {
-		if (!is_retained_end(q, &m->all[i]->row))
-			continue;
+	for (; count > q->beyond && (run = next_ended(m, q, run)); count--) {
 		q->more = q->row_count == q->limit;
 		if (q->more)
 			break;
-		if (!add_row(q, m->all[i]))
+		if (!add_row(q, run))
 			return UAR_ENOMEM;
-		count--;
 	}
 	return UAR_OK;
 }

@@ -69,6 +69,7 @@ static const char *const steps[] = {
 	"ALTER TABLE runs ADD COLUMN evicted INTEGER NOT NULL DEFAULT 0;"
 	"DROP INDEX runs_owner;"
 	"CREATE INDEX runs_owner ON runs(oid, rid) WHERE evicted = 0;"
+	"CREATE INDEX runs_ended ON runs(oid, finished, rid) WHERE terminal = 1 AND evicted = 0;"
 	"CREATE INDEX runs_evicted ON runs(rid) WHERE evicted <> 0;",
 };
 
