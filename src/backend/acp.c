@@ -65,7 +65,7 @@ static void ask_prompt(struct uab_acp *c)
 
 	c->step = UAB_ACP_PROMPT;
 	c->waiting = uab_rpc_open(&c->rpc, "session/prompt", false);
-	uar_jw_cstr(w, "sessionId", c->map.session);
+	uar_jw_cstr(w, "sessionId", c->wire_id);
 	uar_jw_arr(w, "prompt");
 	uab_rpc_text(&c->rpc, c->prompt);
 	uar_jw_close(w);
@@ -152,13 +152,17 @@ static void after_list(struct uab_acp *c, const struct uar_json *result)
 	open_target(c, uab_get_str(best, "sessionId"));
 }
 
+/* An id too long to be told is still the one to speak with. */
 static void after_session(struct uab_acp *c, const struct uar_json *result)
 {
 	uar_str id = uab_get_str(result, "sessionId");
 
 	/* resume and load answer without the id that they were given */
-	uab_session(&c->map, id.n ? id : uar_str_c(c->target), "session started");
-	if (c->map.session_told)
+	if (!id.n)
+		id = uar_str_c(c->target);
+	uab_session(&c->map, id, "session started");
+	uab_put(c->wire_id, sizeof c->wire_id, id);
+	if (c->wire_id[0] && uab_trim(id).n)
 		ask_prompt(c);
 	else
 		uab_failed(&c->map, "%s backend error: session without id", c->map.kind);
@@ -328,7 +332,7 @@ static void on_update(struct uab_map *m, const struct uar_json *params)
 	uar_str session = uab_get_str(params, "sessionId");
 
 	/* before the prompt it is history, and of another session it is not ours */
-	if (self(m)->step == UAB_ACP_PROMPT && uar_str_is(session, m->session))
+	if (self(m)->step == UAB_ACP_PROMPT && uar_str_is(session, self(m)->wire_id))
 		uab_dispatch(m, kinds, ARRAY_LEN(kinds), uab_get_str(u, "sessionUpdate"), u);
 }
 
@@ -395,7 +399,7 @@ static bool interrupt(struct uab_map *m)
 	if (c->step != UAB_ACP_PROMPT)
 		return false;
 	uab_rpc_open(&c->rpc, "session/cancel", true);
-	uar_jw_cstr(&c->rpc.w, "sessionId", m->session);
+	uar_jw_cstr(&c->rpc.w, "sessionId", c->wire_id);
 	uab_rpc_close(&c->rpc);
 	return true;
 }

@@ -18,6 +18,7 @@ struct uab_acp {
 	enum uab_acp_step step;
 	int64_t waiting;
 	bool can_load, can_resume, can_fork, can_list, can_dirs;
+	char wire_id[4096];		     /* the session, as the agent names it */
 	char target[UAA_MAX_SESSION_ID + 1]; /* to resume or fork */
 	char message_id[128];		     /* of the answer being streamed */
 	bool anonymous;			     /* some of it has no id: no final text */

@@ -259,6 +259,33 @@ TEST(H01_H02_every_backend_tells_its_session, "LIB-06")
 	}
 }
 
+/* Too long to be told, it is told nowhere, and the run goes on. */
+TEST(H03_a_long_id_does_not_stop_a_dialogue, "")
+{
+	static char id[1026], todo[8000];
+
+	for (size_t n = 1024; n <= 1025; n++) {
+		struct seen *s;
+
+		memset(id, 'i', n);
+		snprintf(todo, sizeof todo,
+			 ACP_HELLO "expect session/new\nline {\"id\":2,\"result\":{\"sessionId\":"
+				   "\"%s\"}}\nexpect \"sessionId\":\"%s\"\n"
+				   "line {\"method\":\"session/update\",\"params\":{\"sessionId\":"
+				   "\"%s\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\","
+				   "\"content\":{\"text\":\"hello\"}}}}\n" ACP_DONE,
+			 id, id, id);
+		s = play(ACP, todo, NULL);
+		check_ok(s, "acp");
+		CHECK_INT(with_session(s, NULL), n == 1024);
+		CHECK_INT(count(s, UAA_EV_STATUS, "session id too long"), n == 1025);
+		CHECK_INT(count(s, UAA_EV_TEXT_OUTPUT, NULL), 1);
+		if (s->completion)
+			CHECK(contains(uaa_completion_data_json(s->completion), id) == (n == 1024));
+		seen_fini(s);
+	}
+}
+
 /* The agent waits for a file that is made only after its word was read. */
 TEST(P04_every_backend_is_live, "LIB-05 LIB-06")
 {
