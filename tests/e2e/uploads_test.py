@@ -7,6 +7,7 @@ import os
 
 from lib import all_of, check, equal, main, refused, test, wait_until
 from lib.client import Client, connect, host_of
+from lib.disk import SmallDisk
 from lib.plugins import Lab
 
 BIG = 3 * 1024 * 1024 + 17
@@ -315,6 +316,46 @@ def states():
         check(s.http.get(place["blob_url"]).body == data, "other bytes")
         blobs = [f for d, _, names in os.walk(os.path.join(s.data, "blobs")) for f in names]
         equal(len(blobs), 1)
+        couriers = [Courier(s) for _ in range(16)]  # as many as there are places
+        queued = s.begin("courier", {"orders": s.file("never")})
+        refused(s.http.post(f"/runs/{queued}/uploads"), 409, "CONFLICT")
+        s.stop_run(queued)
+        for c in couriers:
+            c.end()
+
+
+@test("a_reader_goes_on_when_the_run_ends", "EXP-21")
+def slow_reader():
+    with Lab() as s:
+        c, data = Courier(s), stuff(12 * 1024 * 1024)
+        place = c.place()
+        stored(put(s, place, data), data, place)
+        with connect(s.url) as conn:
+            conn.sendall(f"GET {place['blob_url']} HTTP/1.1\r\nHost: {host_of(s.url)}\r\n"
+                         f"Authorization: Bearer {s.token}\r\nConnection: close\r\n\r\n".encode())
+            status, text = status_of(conn)
+            equal(status, 200)
+            c.export(place["blob_url"])
+            c.end()
+            wait_until(lambda: not in_stage(s), "it is a blob alone")
+            while more := conn.recv(1 << 20):
+                text += more
+        check(text.split(b"\r\n\r\n", 1)[1] == data, "other bytes")
+
+
+@test("an_upload_that_meets_a_full_disk_may_come_again", "EXP-21 ERR-08")
+def full():
+    with SmallDisk("24m") as disk, Lab(data=os.path.join(disk.path, "data")) as s:
+        c, data = Courier(s), stuff(700000)  # what is thrown away after a refusal is more
+        place = c.place()
+        disk.fill()
+        refused(put(s, place, data), 507, "STORAGE_FULL")
+        equal(in_tmp(s), [])
+        disk.free()
+        stored(put(s, place, data), data, place)
+        c.export(place["blob_url"])
+        equal(c.end()["status"], "succeeded")
+        check(s.http.get(place["blob_url"]).body == data, "other bytes")
 
 
 main()
