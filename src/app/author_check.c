@@ -172,7 +172,8 @@ static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint
 	else
 		line(c, "exported", "%.*s %.*s", UAR_FMT(x->type),
 		     UAR_FMT(uar_str_utf8_prefix(x->content, 400)));
-	c->port->ops->answer(c->call, ticket, UAR_OK, uar_str_c(id));
+	c->port->ops->answer(c->call,
+			     &(struct uar_entry_answer){ .ticket = ticket, .id = uar_str_c(id) });
 }
 
 static void on_uploaded(void *ctx, const struct uar_piece *p, uint64_t ticket)
@@ -180,7 +181,7 @@ static void on_uploaded(void *ctx, const struct uar_piece *p, uint64_t ticket)
 	struct check *c = ctx;
 
 	(void)p; /* the item that names it is what counts */
-	c->port->ops->answer(c->call, ticket, UAR_OK, UAR_STR(""));
+	c->port->ops->answer(c->call, &(struct uar_entry_answer){ .ticket = ticket });
 }
 
 static void on_done(void *ctx, const struct uar_entry_end *end)

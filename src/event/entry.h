@@ -94,6 +94,14 @@ struct uar_entry_events {
 	void (*uploaded)(void *ctx, const struct uar_piece *p, uint64_t ticket);
 };
 
+/* What became of the export or the piece with that ticket. */
+struct uar_entry_answer {
+	uint64_t ticket; /* 0: nobody waits for it */
+	uar_err err;	 /* UAR_OK: it is durable, or taken */
+	uar_str id;	 /* of the item; empty: it is a piece, or was refused */
+	uar_str why;	 /* it was refused; empty: `err` says all */
+};
+
 struct uar_entries_ops {
 	uint32_t abi, size;
 	/* UAR_ENOTFOUND, and why. */
@@ -116,9 +124,7 @@ struct uar_entries_ops {
 	void (*cancel)(struct uar_entry_call *c, uar_str reason);
 	/* The same, but nobody listens any more: the call is gone for the caller. */
 	void (*stop)(struct uar_entry_call *c, uar_str reason);
-	/* The export with that ticket is durable under `id`, or was refused: then `id` says
-	 * why, if it is not empty; the piece with that ticket was taken. */
-	void (*answer)(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id);
+	void (*answer)(struct uar_entry_call *c, const struct uar_entry_answer *a);
 	/* Holds the worker back; calls balance. */
 	void (*pause)(struct uar_entry_call *c, bool paused);
 };

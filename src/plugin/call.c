@@ -262,23 +262,23 @@ static void note_refused(struct uar_entry_call *c, const struct uar_error *error
 	plugin_says(c->plugin, UAR_LOG_WARN, "plugin.refused", c, uar_str_c(text));
 }
 
-void call_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id)
+void call_answer(struct uar_entry_call *c, const struct uar_entry_answer *a)
 {
-	struct uar_error error = { .code = e };
-	struct uar_json request = { .kind = UAR_JSON_INT, .i = (int64_t)ticket - 1 };
+	struct uar_error error = { .code = a->err };
+	struct uar_json request = { .kind = UAR_JSON_INT, .i = (int64_t)a->ticket - 1 };
 	struct uar_buf *b = &c->plugin->host->buf;
 	struct uar_jw w;
 
-	if (ticket && c->plugin->library)
-		library_answer(c, e, id);
-	if (e && id.n)
-		uar_error_set(&error, e, "%.*s", UAR_FMT(id));
-	if (e && !ticket)
+	if (a->ticket && c->plugin->library)
+		library_answer(c, a);
+	if (a->err && a->why.n)
+		uar_error_set(&error, a->err, "%.*s", UAR_FMT(a->why));
+	if (a->err && !a->ticket)
 		note_refused(c, &error);
-	if (!ticket || !c->process)
+	if (!a->ticket || !c->process)
 		return;
-	if (e) {
-		process_reply(c->process, &request, e, &error);
+	if (a->err) {
+		process_reply(c->process, &request, a->err, &error);
 		return;
 	}
 	uar_buf_clear(b);
@@ -287,8 +287,8 @@ void call_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str i
 	uar_jw_cstr(&w, "jsonrpc", "2.0");
 	uar_jw_int(&w, "id", request.i);
 	uar_jw_obj(&w, "result");
-	if (id.n)
-		uar_jw_str(&w, "export_item_id", id);
+	if (a->id.n)
+		uar_jw_str(&w, "export_item_id", a->id);
 	process_send(c->process, &w);
 }
 

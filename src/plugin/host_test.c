@@ -373,7 +373,8 @@ TEST(a_cancel_that_is_ignored_spares_the_neighbours, "")
 	until_done(&s, 0);
 	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
 	CHECK(!s.calls[1].done);
-	s.port->ops->answer(s.calls[1].call, s.calls[1].held, UAR_OK, UAR_STR("item"));
+	s.port->ops->answer(s.calls[1].call, &(struct uar_entry_answer){ .ticket = s.calls[1].held,
+									 .id = UAR_STR("item") });
 	until_done(&s, 1);
 	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
 	until_note(&s, "plugin.process_gone");
@@ -451,8 +452,10 @@ TEST(refused_items_are_noted_once, "")
 	while (!s.calls[0].exports)
 		uar_loop_run(s.loop);
 	for (int i = 0; i < 3; i++)
-		s.port->ops->answer(s.calls[0].call, 0, UAR_ETOOBIG,
-				    UAR_STR("a run has at most 2 items"));
+		s.port->ops->answer(
+			s.calls[0].call,
+			&(struct uar_entry_answer){ .err = UAR_ETOOBIG,
+						    .why = UAR_STR("a run has at most 2 items") });
 	first = strstr(s.notes.p, why);
 	CHECK(first && !strstr(first + 1, why));
 	scene_end(&s);

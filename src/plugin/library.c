@@ -371,13 +371,13 @@ void library_deaf(struct uar_entry_call *c)
 		answer(c->job, UAR_ESTATE);
 }
 
-void library_answer(struct uar_entry_call *c, uar_err e, uar_str id)
+void library_answer(struct uar_entry_call *c, const struct uar_entry_answer *a)
 {
 	if (!c->job)
 		return;
-	if (!e)
-		snprintf(c->job->export_id, sizeof c->job->export_id, "%.*s", UAR_FMT(id));
-	answer(c->job, e);
+	if (!a->err)
+		snprintf(c->job->export_id, sizeof c->job->export_id, "%.*s", UAR_FMT(a->id));
+	answer(c->job, a->err);
 }
 
 /* Threads that never come back are tolerated up to a number. */

@@ -136,7 +136,7 @@ void call_message(struct uar_entry_call *c, const struct uar_message *m);
 /* Its process knows the run. */
 void call_answered(struct uar_entry_call *c);
 void call_cancel(struct uar_entry_call *c, uar_str reason);
-void call_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id);
+void call_answer(struct uar_entry_call *c, const struct uar_entry_answer *a);
 void call_pause(struct uar_entry_call *c, bool paused);
 void call_stop(struct uar_entry_call *c, uar_str reason);
 uar_err call_make(struct plugin *p, const struct uar_entry_request *r,
@@ -152,7 +152,7 @@ uar_err library_start(struct uar_entry_call *c, const struct uar_entry_request *
 		      struct uar_error *error);
 void library_cancel(struct uar_entry_call *c, uar_str reason);
 void library_deaf(struct uar_entry_call *c);
-void library_answer(struct uar_entry_call *c, uar_err e, uar_str id);
+void library_answer(struct uar_entry_call *c, const struct uar_entry_answer *a);
 void library_count(struct library *l, struct uar_plugin_stats *out);
 
 /* process.c */

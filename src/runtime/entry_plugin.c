@@ -288,6 +288,13 @@ static void on_done(void *ctx, const struct uar_entry_end *end)
 
 /* --- items ------------------------------------------------------------------------------ */
 
+static void refuse(struct plugin_worker *w, uint64_t ticket, uar_err e, const struct uar_error *why)
+{
+	struct uar_entry_answer a = { .ticket = ticket, .err = e, .why = uar_str_c(why->text) };
+
+	entries_of(w)->ops->answer(w->call, &a);
+}
+
 static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint64_t ticket)
 {
 	struct plugin_worker *w = ctx;
@@ -295,7 +302,7 @@ static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint
 	uar_err e = rt_export_add(&w->exports, x, raw, ticket, &why);
 
 	if (e)
-		entries_of(w)->ops->answer(w->call, ticket, e, uar_str_c(why.text));
+		refuse(w, ticket, e, &why);
 	else
 		set_held(w);
 }
@@ -307,15 +314,15 @@ static void on_uploaded(void *ctx, const struct uar_piece *p, uint64_t ticket)
 	uar_err e = rt_export_piece(&w->exports, p, ticket, &why);
 
 	if (e)
-		entries_of(w)->ops->answer(w->call, ticket, e, uar_str_c(why.text));
+		refuse(w, ticket, e, &why);
 }
 
-static void on_stored(void *ctx, uint64_t ticket, uar_err e, uar_str id)
+static void on_stored(void *ctx, const struct uar_entry_answer *a)
 {
 	struct plugin_worker *w = ctx;
 
-	if (w->call && (ticket || e))
-		entries_of(w)->ops->answer(w->call, ticket, e, id);
+	if (w->call && (a->ticket || a->err))
+		entries_of(w)->ops->answer(w->call, a);
 	set_held(w);
 }
 

@@ -26,7 +26,7 @@ static void piece_taken(void *ctx, uint64_t ticket, uar_err e)
 {
 	struct export_queue *q = ctx;
 
-	q->stored(q->ctx, ticket, e, UAR_STR(""));
+	q->stored(q->ctx, &(struct uar_entry_answer){ .ticket = ticket, .err = e });
 }
 
 void rt_export_init(struct export_queue *q, struct live_run *r)
@@ -102,10 +102,13 @@ static void committed(struct cmd *cmd, uar_err e, const struct uar_error *error,
 		      const struct uar_run *run)
 {
 	struct item *it = cmd->ctx;
+	struct uar_entry_answer a = { .ticket = it->ticket, .err = e };
 
 	(void)error, (void)run;
+	if (!e)
+		a.id = uar_str_c(it->id);
 	if (it->q)
-		it->q->stored(it->q->ctx, it->ticket, e, e ? UAR_STR("") : uar_str_c(it->id));
+		it->q->stored(it->q->ctx, &a);
 	free_item(it);
 }
 
@@ -125,7 +128,10 @@ static void send_item(struct item *it)
 		uar_buf_add(&q->ids, it->id, UAR_UUID_TEXT);
 		return;
 	}
-	q->stored(q->ctx, it->ticket, it->err, uar_str_c(it->why ? it->why : ""));
+	q->stored(q->ctx,
+		  &(struct uar_entry_answer){ .ticket = it->ticket,
+					      .err = it->err,
+					      .why = it->why ? uar_str_c(it->why) : UAR_STR_NONE });
 	free_item(it);
 }
 

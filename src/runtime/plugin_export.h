@@ -14,8 +14,8 @@ struct export_queue {
 	struct uar_list items; /* of struct item: those that are not durable yet */
 	size_t waiting;	       /* of them: not given to the engine yet */
 	struct uar_buf ids;    /* of all items, UAR_UUID_TEXT bytes each */
-	/* The item with that ticket is durable, or was refused: then `id` may say why. */
-	void (*stored)(void *ctx, uint64_t ticket, uar_err e, uar_str id);
+	/* The item with that ticket is durable, or was refused. */
+	void (*stored)(void *ctx, const struct uar_entry_answer *a);
 	/* All items are given to the engine; the result (NULL: none) is ready for it. */
 	void (*finished)(void *ctx, const struct uar_export *result, uar_err e);
 	void *ctx;

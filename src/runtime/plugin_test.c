@@ -80,11 +80,10 @@ static void host_stop(struct uar_entry_call *c, uar_str reason)
 	host_of(c)->stops++;
 }
 
-static void host_answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id)
+static void host_answer(struct uar_entry_call *c, const struct uar_entry_answer *a)
 {
-	(void)ticket, (void)id;
 	host_of(c)->answers++;
-	host_of(c)->refused += e != UAR_OK;
+	host_of(c)->refused += a->err != UAR_OK;
 }
 
 static void host_pause(struct uar_entry_call *c, bool paused)

@@ -34,7 +34,9 @@ static void on_exported(void *ctx, const struct uar_export *x, uar_str raw, uint
 	if (c->hold)
 		uar_loop_stop(c->scene->loop);
 	else
-		c->scene->port->ops->answer(c->call, ticket, UAR_OK, UAR_STR("item"));
+		c->scene->port->ops->answer(
+			c->call,
+			&(struct uar_entry_answer){ .ticket = ticket, .id = UAR_STR("item") });
 }
 
 static void on_done(void *ctx, const struct uar_entry_end *end)

@@ -143,17 +143,16 @@ static void stop(struct uar_entry_call *c, uar_str reason)
 }
 
 /* An item that the worker was told is safe. */
-static void answer(struct uar_entry_call *c, uint64_t ticket, uar_err e, uar_str id)
+static void answer(struct uar_entry_call *c, const struct uar_entry_answer *a)
 {
 	struct sim_world *w = c->w;
 	struct sim_item *it = &w->host.items[w->host.item_count % SIM_ITEMS];
 
-	(void)ticket;
-	if (e || !id.n || w->dead || w->host.item_count >= SIM_ITEMS)
+	if (a->err || !a->id.n || w->dead || w->host.item_count >= SIM_ITEMS)
 		return;
 	w->host.item_count++;
 	snprintf(it->run_id, sizeof it->run_id, "%s", c->run_id);
-	snprintf(it->id, sizeof it->id, "%.*s", UAR_FMT(id));
+	snprintf(it->id, sizeof it->id, "%.*s", UAR_FMT(a->id));
 }
 
 static void pause_call(struct uar_entry_call *c, bool paused)
