@@ -1,7 +1,6 @@
 /* query_runs.c - rows of runs: one, a list by what its runs have in common, those that live. */
 #include "store/sqlite/sqlite_int.h"
 
-
 void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out)
 {
 	*out = (struct uar_run_row){
