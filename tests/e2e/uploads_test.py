@@ -274,7 +274,8 @@ def rights():
         refused(s.http.get(f"{place['blob_url']}?run_token={run_token}", token=False), 401,
                 "UNAUTHORIZED")
         upload_id = place["upload_id"]
-        for bad in ("nothing", c.run_id, upload_id[:-1], upload_id + "A", upload_id[:-1] + "-",
+        other_end = upload_id[:-1] + ("A" if upload_id[-1] == "-" else "-")
+        for bad in ("nothing", c.run_id, upload_id[:-1], upload_id + "A", other_end,
                     other.run_id + upload_id[36:], upload_id[:40] + "AAAA" + upload_id[44:],
                     "." + upload_id, "a" * 128):
             refused(s.http.send("PUT", "/uploads/" + bad, b"x"), 404, "NOT_FOUND")
