@@ -168,7 +168,9 @@ static uar_err publish(int blobs_fd, const char *temp, const struct path *p,
 	if (renameat(blobs_fd, temp, blobs_fd, p->name))
 		return fail(error, UAR_EIO, "rename");
 	if (sync_dir(blobs_fd, p->dir) || fsync(blobs_fd)) {
-		uar_err e = fail(error, UAR_ESYNC, "fsync of the directory");
+		/* No descriptor is no verdict on the disk. */
+		bool none = errno == EMFILE || errno == ENFILE;
+		uar_err e = fail(error, none ? UAR_EIO : UAR_ESYNC, "fsync of the directory");
 
 		unlinkat(blobs_fd, p->name, 0);
 		return e;

@@ -215,14 +215,18 @@ static uar_err make_dir(struct sq_store *s, const struct place *p, int *out_fd,
 }
 
 /* The directories above are synced as well: they may be new. */
-static bool sync_dirs(struct sq_store *s, int dir_fd)
+static uar_err sync_dirs(struct sq_store *s, int dir_fd, struct uar_error *error)
 {
 	int up = open_dir(s->blobs_fd, "up");
-	bool good = up >= 0 && !fsync(dir_fd) && !fsync(up) && !fsync(s->blobs_fd);
+	uar_err e = UAR_OK;
 
-	if (up >= 0)
-		close(up);
-	return good;
+	if (up < 0)
+		return fail(error, "open");
+	if (fsync(dir_fd) || fsync(up) || fsync(s->blobs_fd))
+		e = uar_error_set(error, UAR_ESYNC, "upload: fsync of the directory: %s",
+				  strerror(errno));
+	close(up);
+	return e;
 }
 
 /* One at a time: of two that bring other bytes for one id, the first counts. */
@@ -303,9 +307,8 @@ static uar_err put(struct sq_store *s, const struct place *p, const struct uar_s
 		e = give_name(s, dir_fd, g, temp, sha256, error);
 	pthread_mutex_unlock(&s->stages.naming);
 	/* Also what was there before: whoever wrote it may not have come that far. */
-	if (!e && !sync_dirs(s, dir_fd))
-		e = uar_error_set(error, UAR_ESYNC, "upload: fsync of the directory: %s",
-				  strerror(errno));
+	if (!e)
+		e = sync_dirs(s, dir_fd, error);
 	if (dir_fd >= 0)
 		close(dir_fd);
 	return e;
