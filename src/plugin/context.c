@@ -82,7 +82,7 @@ static void put_json(struct draft *d, const char *key, uar_str text)
 	uar_err e;
 
 	uar_arena_init(&arena, 0);
-	e = text.p ? uar_json_parse(text, &limits, &arena, &tree, NULL) : UAR_EINVALID;
+	e = text.p ? uar_json_parse(text, &limits, &arena, &tree, &d->error) : UAR_EINVALID;
 	if (e)
 		d->err = e;
 	else
@@ -480,8 +480,7 @@ static int ctx_fail(struct uarp_run *run, const struct uarp_failure *f, size_t s
 static int ctx_result(struct uarp_run *run, const char *json)
 {
 	struct job *j = job_of(run);
-	struct uarp_failure bad = { "PLUGIN_ERROR", "the result is not JSON, or too large", NULL,
-				    0 };
+	struct uarp_failure bad = { .code = "PLUGIN_ERROR" };
 	struct draft d;
 	uar_err e;
 
@@ -490,6 +489,12 @@ static int ctx_result(struct uarp_run *run, const char *json)
 	e = draft_end(&d);
 	if (!e)
 		j->result = uar_arena_str(&j->arena, d.message.end.result);
+	else
+		bad.message =
+			uar_arena_printf(&j->arena, "the result is not JSON, or too large: %s%s%s",
+					 d.error.where, d.error.where[0] ? ": " : "",
+					 d.error.text[0] ? d.error.text : uar_err_text(e))
+				.p;
 	draft_fini(&d);
 	if (e || !j->result.p) {
 		refuse_with(j, e);

@@ -207,6 +207,8 @@ def failures(sdk):
         for entry in ("raises", "typed", "unsound"):
             r = s.play(entry)
             equal((r["status"], r["error"]["code"]), ("failed", "PLUGIN_ERROR"), entry)
+        if sdk == "library":
+            check(": 1:8: " in r["error"]["message"], "where it is no JSON", r["error"])
         equal(s.play("echo", {"say": 1})["status"], "succeeded")
 
 
