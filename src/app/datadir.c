@@ -138,16 +138,12 @@ static uar_err read_token(const char *path, struct uar_buf *out, struct uar_erro
 
 static uar_err make_token(const char *path, const struct uar_rand *rand, struct uar_error *error)
 {
-	static const char hex[] = "0123456789abcdef";
 	unsigned char raw[TOKEN_BYTES];
 	char text[2 * TOKEN_BYTES + 1];
 	uar_err e;
 
 	rand->fill(rand->ctx, raw, sizeof raw);
-	for (size_t i = 0; i < sizeof raw; i++) {
-		text[2 * i] = hex[raw[i] >> 4];
-		text[2 * i + 1] = hex[raw[i] & 15];
-	}
+	uar_hex(raw, sizeof raw, text);
 	text[2 * TOKEN_BYTES] = '\n';
 	e = write_file(path, uar_str_n(text, sizeof text), true, error);
 	return e == UAR_EEXISTS ? UAR_OK : e; /* somebody was faster: theirs holds */

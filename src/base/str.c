@@ -96,6 +96,23 @@ bool uar_str_eq_secret(uar_str a, uar_str b)
 	return diff == 0;
 }
 
+bool uar_str_is_hex(uar_str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!(s.p[i] >= '0' && s.p[i] <= '9') && !(s.p[i] >= 'a' && s.p[i] <= 'f'))
+			return false;
+	return true;
+}
+
+void uar_hex(const unsigned char *raw, size_t n, char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		*out++ = "0123456789abcdef"[raw[i] >> 4];
+		*out++ = "0123456789abcdef"[raw[i] & 15];
+	}
+	*out = 0;
+}
+
 uar_str uar_str_utf8_prefix(uar_str s, size_t max)
 {
 	size_t n = max;

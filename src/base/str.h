@@ -55,6 +55,10 @@ uar_str uar_str_cut(uar_str s, char sep, uar_str *rest);
 UAR_MUST_CHECK uar_err uar_str_u64(uar_str s, uint64_t *out);
 /* Equal in time that depends on the lengths alone; an empty string equals nothing. */
 bool uar_str_eq_secret(uar_str a, uar_str b);
+/* Digits and a to f alone; the empty string is, too. */
+bool uar_str_is_hex(uar_str s);
+/* 2 * n lower-case digits and a NUL. */
+void uar_hex(const unsigned char *raw, size_t n, char *out);
 /* The longest prefix of at most `max` bytes that ends between code points. */
 uar_str uar_str_utf8_prefix(uar_str s, size_t max);
 bool uar_utf8_valid(uar_str s);

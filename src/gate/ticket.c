@@ -11,15 +11,6 @@ enum {
 };
 static const uint32_t has_sha256 = 0x80000000;
 
-static void put_hex(const unsigned char *raw, size_t n, char *out)
-{
-	for (size_t i = 0; i < n; i++) {
-		*out++ = "0123456789abcdef"[raw[i] >> 4];
-		*out++ = "0123456789abcdef"[raw[i] & 15];
-	}
-	*out = 0;
-}
-
 static void get_hex(const char *text, size_t n, unsigned char *out)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -33,10 +24,7 @@ static void get_hex(const char *text, size_t n, unsigned char *out)
 
 bool gate_is_sha256(uar_str s)
 {
-	for (size_t i = 0; i < s.n; i++)
-		if (!(s.p[i] >= '0' && s.p[i] <= '9') && !(s.p[i] >= 'a' && s.p[i] <= 'f'))
-			return false;
-	return s.n == UAR_SHA256_TEXT;
+	return s.n == UAR_SHA256_TEXT && uar_str_is_hex(s);
 }
 
 /* Only what we have put together ourselves is believed. */
@@ -47,7 +35,7 @@ static bool sign(struct gate_ticket_key key, uar_str run_id, const unsigned char
 	char text[4 * UAR_LIMIT_ID_BYTES + 2 * TICKET_SIGNED + 32];
 	char hex[2 * TICKET_SIGNED + 1], mac[UAR_SHA256_TEXT + 1];
 
-	put_hex(raw, TICKET_SIGNED, hex);
+	uar_hex(raw, TICKET_SIGNED, hex);
 	snprintf(text, sizeof text, "ticket %.*s %.*s %.*s %.*s %s", UAR_FMT(o->tenant),
 		 UAR_FMT(o->workspace), UAR_FMT(o->user), UAR_FMT(run_id), hex);
 	if (!uar_hmac_sha256_hex(key.secret, uar_str_c(text), mac))
@@ -101,20 +89,21 @@ uar_err gate_ticket_read(struct gate_ticket_key key, struct uar_arena *a, uar_st
 
 	if (!cut || id.p[cut] != '.' || !text.p)
 		return UAR_ENOTFOUND;
+	/* Of the arena and ours. Characters of the other alphabet become what none takes. */
 	swap_chars((char *)(uintptr_t)text.p, text.n, "+/-_", "..+/");
 	if (uar_base64_decode(a, text, &bytes) || bytes.n != TICKET_RAW)
 		return UAR_ENOTFOUND;
 	raw = (const unsigned char *)bytes.p;
 	*out = (struct gate_ticket){ .run_id = uar_str_n(id.p, cut) };
-	put_hex(raw + TICKET_SIGNED, MAC_TEXT / 2, given);
+	uar_hex(raw + TICKET_SIGNED, MAC_TEXT / 2, given);
 	if (!sign(key, out->run_id, raw, mac) ||
 	    !uar_str_eq_secret(uar_str_c(given), uar_str_c(mac)))
 		return UAR_ENOTFOUND;
 	for (int i = 0; i < 4; i++)
 		size = size << 8 | raw[12 + i];
 	out->size = size & GATE_TICKET_ANY;
-	put_hex(raw, 12, out->blob_id);
+	uar_hex(raw, 12, out->blob_id);
 	if (size & has_sha256)
-		put_hex(raw + 16, 32, out->sha256);
+		uar_hex(raw + 16, 32, out->sha256);
 	return UAR_OK;
 }

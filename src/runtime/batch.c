@@ -596,6 +596,10 @@ static uar_err send_append(struct batch *b, struct uar_error *error)
 	struct uar_append *append = &b->append;
 	uar_err e = UAR_OK;
 
+	_Static_assert(offsetof(struct uar_append, error) + sizeof append->error +
+				       _Alignof(struct uar_append) >
+			       sizeof *append,
+		       "what follows the error would not be cleared");
 	memset(append, 0, offsetof(struct uar_append, error));
 	uar_error_clear(&append->error);
 	append->owner = a->state.owner;

@@ -117,7 +117,6 @@ uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op 
 	return e;
 }
 
-/* What the table refuses is being cancelled already. */
 static void one_of_all(struct cmd *cmd, uar_err e, const struct uar_error *error,
 		       const struct uar_run *run)
 {
@@ -126,6 +125,7 @@ static void one_of_all(struct cmd *cmd, uar_err e, const struct uar_error *error
 		stop_unrecorded(cmd->run, cmd->c.text);
 }
 
+/* What the table refuses is being cancelled already. */
 void uar_runtime_cancel_all(struct uar_runtime *rt, uar_str reason)
 {
 	struct live_run *r;

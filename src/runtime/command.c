@@ -25,6 +25,9 @@ struct cmd *rt_cmd_make(struct live_run *r, enum uar_command_kind kind)
 
 	if (!c)
 		return NULL;
+	_Static_assert(offsetof(struct cmd, error) + sizeof c->error + _Alignof(struct cmd) >
+			       sizeof *c,
+		       "what follows the error would not be cleared");
 	memset(&c->run, 0, offsetof(struct cmd, error) - offsetof(struct cmd, run));
 	uar_error_clear(&c->error);
 	uar_list_init(&c->node);

@@ -229,6 +229,9 @@ void rt_retain(struct uar_runtime *rt, const struct uar_owner *owner);
 /* The same for every owner, after a start: a kill may have come between the two. */
 uar_err rt_retain_all(struct uar_runtime *rt, struct uar_error *error);
 
+/* sweep.c */
+void rt_sweep(struct uar_runtime *rt);
+
 /* effect.c */
 void rt_effect(struct live_run *r, enum uar_effect effect);
 void rt_deadline_arm(struct live_run *r);

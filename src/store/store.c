@@ -142,11 +142,7 @@ uar_err uar_store_check_thread(const struct uar_thread_query *q)
 
 bool uar_store_is_sha256(const char sha256[65])
 {
-	for (int i = 0; i < 64; i++)
-		if (!(sha256[i] >= '0' && sha256[i] <= '9') &&
-		    !(sha256[i] >= 'a' && sha256[i] <= 'f'))
-			return false;
-	return sha256[64] == 0;
+	return strnlen(sha256, 65) == 64 && uar_str_is_hex(uar_str_n(sha256, 64));
 }
 
 uar_err uar_store_sha256(uar_str bytes, char out[65])
@@ -156,11 +152,7 @@ uar_err uar_store_sha256(uar_str bytes, char out[65])
 
 	if (!EVP_Digest(bytes.n ? bytes.p : "", bytes.n, raw, &n, EVP_sha256(), NULL))
 		return UAR_ENOMEM;
-	for (unsigned i = 0; i < 32; i++) {
-		out[2 * i] = "0123456789abcdef"[raw[i] >> 4];
-		out[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];
-	}
-	out[64] = 0;
+	uar_hex(raw, n, out);
 	return UAR_OK;
 }
 

@@ -620,7 +620,7 @@ static uar_err add_row(struct sq_apply *ap, const struct sq_op *op, const struct
 		e = move_session(ap, f->session, r.pos >> SQ_PART_BITS, error);
 	if (e)
 		return e;
-	f->session->last_sum = r.sum;
+	f->session->last_sum = (uint32_t)r.sum;
 	f->session->last_seq = p->seq + p->n - 1;
 	ap->head.pos++;
 	ap->head.log_rows++;

@@ -118,11 +118,8 @@ static bool hash_fd(int fd, char out[65], uint64_t *out_size)
 	good = good && n == 0 && EVP_DigestFinal_ex(md, raw, NULL);
 	EVP_MD_CTX_free(md);
 	uar_free(chunk);
-	for (int i = 0; good && i < 32; i++) {
-		out[2 * i] = "0123456789abcdef"[raw[i] >> 4];
-		out[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];
-	}
-	out[64] = 0;
+	if (good)
+		uar_hex(raw, 32, out);
 	*out_size = size;
 	return good;
 }

@@ -31,7 +31,7 @@ void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out)
 uar_err sq_run_check(sqlite3_stmt *st, const struct uar_run_row *r, struct uar_error *error)
 {
 	if (sq_sum_run(sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
-		       sqlite3_column_int64(st, 2), r) == (uint32_t)sqlite3_column_int64(st, 24))
+		       sqlite3_column_int64(st, 2), r) == sqlite3_column_int64(st, 24))
 		return UAR_OK;
 	return uar_error_set(error, UAR_ECORRUPT, "the row of run %.*s is damaged",
 			     UAR_FMT(r->run_id));
@@ -146,8 +146,10 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 			return UAR_OK;
 		}
 		e = sq_run_check(st, &row, &q->error);
-		if (e && q->beyond)
+		if (e && q->beyond) {
+			uar_error_clear(&q->error);
 			continue;
+		}
 		if (e)
 			return e;
 		if (!uar_run_row_copy(&q->arena, &row, &q->rows[q->row_count]))
@@ -191,8 +193,7 @@ static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t
 static uar_err runs_beyond(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid)
 {
 	sqlite3_stmt *st =
-		sq_bind(&rd->conn, SQ_RUNS_BEYOND,
-			SQ_VALS(SQ_I(oid), SQ_I(q->beyond), SQ_I(q->limit + 1)), &q->error);
+		sq_bind(&rd->conn, SQ_RUNS_BEYOND, SQ_VALS(SQ_I(oid), SQ_I(q->beyond)), &q->error);
 	uar_err e;
 
 	if (!st)

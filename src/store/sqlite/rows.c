@@ -194,7 +194,7 @@ uint32_t sq_log_sum(const struct sq_log_row *r)
 
 uint64_t sq_log_acc(const struct sq_log_row *r)
 {
-	uint64_t x = (uint64_t)r->pos << 32 ^ r->sum;
+	uint64_t x = (uint64_t)r->pos << 32 ^ (uint64_t)r->sum;
 
 	x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
 	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
@@ -260,8 +260,8 @@ void sq_log_get(sqlite3_stmt *st, struct sq_log_row *out)
 		.at = sqlite3_column_int64(st, 6),
 		.ids = sq_text(st, 7),
 		.body = sq_text(st, 8),
-		.prev = (uint32_t)sqlite3_column_int64(st, 9),
-		.sum = (uint32_t)sqlite3_column_int64(st, 10),
+		.prev = sqlite3_column_int64(st, 9),
+		.sum = sqlite3_column_int64(st, 10),
 	};
 }
 

@@ -306,10 +306,14 @@ static uar_err sq_get(struct uar_store *base, struct uar_blob_get *b)
 static uar_err sq_sweep(struct uar_store *base, struct uar_sweep *op)
 {
 	struct sq_store *s = store_of(base);
+	uar_err e;
 
 	if (!s->sweep.begun)
 		sq_kept_begin(&s->kept);
-	return sweep_add(base, op);
+	e = sweep_add(base, op);
+	if (e)
+		sq_sweep_end(s, false);
+	return e;
 }
 
 static bool is_broken(struct uar_store *base)
@@ -371,7 +375,10 @@ static bool has_space(const struct sq_store *s, uint64_t bytes)
 {
 	struct statvfs fs;
 
-	return fstatvfs(s->dir_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize >= bytes;
+	if (fstatvfs(s->dir_fd, &fs))
+		return false;
+	/* Some file systems do not count: only a write can tell. */
+	return fs.f_blocks == 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= bytes;
 }
 
 static void sq_stats(struct uar_store *base, struct uar_store_stats *out)

@@ -111,9 +111,9 @@ struct sq_log_row {
 	int64_t pos, sid, seq;
 	int64_t rid, run_seq; /* 0: events without a run */
 	int64_t n, at;
-	uar_str ids;  /* JSON of the spine where it is not the run's; else empty */
-	uar_str body; /* JSON array of n events */
-	uint32_t prev, sum;
+	uar_str ids;	   /* JSON of the spine where it is not the run's; else empty */
+	uar_str body;	   /* JSON array of n events */
+	int64_t prev, sum; /* as they are stored: what is no sum is noticed */
 };
 struct sq_piece {	     /* a row before it has its place: what append() encodes */
 	size_t body, body_n; /* in the operation's text */
@@ -325,6 +325,8 @@ void sq_kept_add(struct sq_kept *k, const char sha256[65]);
 void sq_kept_fini(struct sq_kept *k);
 void sq_sweep_init(struct sq_sweep *w);
 void sq_sweep_step(struct sq_reader *rd, struct uar_sweep *op);
+/* Nothing more comes of it in this life; good: nothing is left to do. */
+void sq_sweep_end(struct sq_store *s, bool good);
 void sq_sweep_fini(struct sq_sweep *w);
 
 /* Sets of hashes: 64 hex digits each. */

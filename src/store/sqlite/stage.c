@@ -124,10 +124,7 @@ static void name_of(uar_str id, const char sha256[65], char out[FILE_TEXT + 1])
 /* Ids are made by us and come back from outside. */
 static bool is_id(uar_str id)
 {
-	for (size_t i = 0; i < id.n; i++)
-		if (!(id.p[i] >= '0' && id.p[i] <= '9') && !(id.p[i] >= 'a' && id.p[i] <= 'f'))
-			return false;
-	return id.n == UAR_STAGE_ID;
+	return id.n == UAR_STAGE_ID && uar_str_is_hex(id);
 }
 
 /* An open file of it, and its hash. */

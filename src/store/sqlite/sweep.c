@@ -206,7 +206,7 @@ void sq_sweep_fini(struct sq_sweep *w)
 	sq_hashes_fini(&w->doubtful);
 }
 
-static void end(struct sq_store *s, bool good)
+void sq_sweep_end(struct sq_store *s, bool good)
 {
 	struct sq_sweep *w = &s->sweep;
 
@@ -237,5 +237,5 @@ void sq_sweep_step(struct sq_reader *rd, struct uar_sweep *op)
 	op->err = e;
 	op->more = op->more && !e;
 	if (!op->more)
-		end(s, !e);
+		sq_sweep_end(s, !e);
 }

@@ -107,11 +107,7 @@ static uar_err finish(struct sq_reader *rd, struct upload *u, struct uar_upload_
 
 	if (!EVP_DigestFinal_ex(u->md, raw, NULL))
 		return UAR_ENOMEM;
-	for (int i = 0; i < 32; i++) {
-		out_sha256[2 * i] = "0123456789abcdef"[raw[i] >> 4];
-		out_sha256[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];
-	}
-	out_sha256[64] = 0;
+	uar_hex(raw, 32, out_sha256);
 	if (op->expect.n && !uar_str_is(op->expect, out_sha256))
 		return uar_error_set(&op->error, UAR_EINVALID, "the bytes have another sha256");
 	if (op->stage)

@@ -199,7 +199,7 @@ static void row_in_session(struct walk *w, sqlite3_stmt *st)
 	decode(k, &r);
 	blobs_of(k, &r);
 	w->next = r.seq + r.n;
-	w->prev = r.sum;
+	w->prev = (uint32_t)r.sum;
 	k->head.log_rows++;
 	k->head.acc += sq_log_acc(&r);
 	k->head.pos = r.pos > k->head.pos ? r.pos : k->head.pos;
