@@ -308,8 +308,10 @@ static uar_err check_put(struct put *p, struct uar_error *error)
 	if (c->g->uploads > UAR_LIMIT_HTTP_UPLOADS)
 		return uar_error_set(error, UAR_ERATELIMIT, "%d uploads are under way",
 				     UAR_LIMIT_HTTP_UPLOADS);
-	if (!length.n)
+	if (!length.n && uar_http_header(c->r, "transfer-encoding").n)
 		return UAR_OK;
+	if (!length.n)
+		return uar_error_set(error, UAR_EINVALID, "Content-Length or chunks are needed");
 	e = uar_str_u64(length, &p->total);
 	if (!e)
 		e = check_size(p, true, error);

@@ -282,20 +282,24 @@ static uar_err place_staged(struct item *it, uar_str id)
 	return store->ops->upload(store, &it->adopt);
 }
 
-/* The id of an upload of this run over HTTP, if that is the address; the host by which
- * the plugin calls the server makes no difference. */
+/* What names an upload of this run over HTTP, if that is the address. The host by which
+ * the plugin calls the server makes no difference, nor does what was added to read it;
+ * whatever else is below that path is an upload that is not there. */
 static uar_str staged_id(const struct live_run *r, const struct uar_export *x)
 {
-	static const size_t id_bytes = UAR_STAGE_ID;
 	char lead[UAR_LIMIT_ID_BYTES + 32];
 	size_t n = (size_t)snprintf(lead, sizeof lead, "/runs/%.*s/blobs/",
 				    UAR_FMT(r->state.id.run_id));
-	uar_str url = x->content;
+	uar_str id, query;
+	const char *at;
 
-	if (!uar_str_is(x->type, "binary_url") || x->upload.n || url.n < n + id_bytes)
+	if (!uar_str_is(x->type, "binary_url") || x->upload.n)
 		return UAR_STR_NONE;
-	url = uar_str_from(url, url.n - n - id_bytes);
-	return uar_str_starts(url, uar_str_n(lead, n)) ? uar_str_from(url, n) : UAR_STR_NONE;
+	at = memmem(x->content.p, x->content.n, lead, n);
+	if (!at)
+		return UAR_STR_NONE;
+	id = uar_str_from(x->content, (size_t)(at - x->content.p) + n);
+	return uar_str_cut(uar_str_cut(id, '#', &query), '?', &query);
 }
 
 static struct item *make_item(struct export_queue *q, uint64_t ticket)
@@ -340,7 +344,7 @@ uar_err rt_export_add(struct export_queue *q, const struct uar_export *x, uar_st
 	e = own(it, x);
 	if (!e && x->upload.n)
 		e = place_upload(it, error);
-	else if (!e && staged.n)
+	else if (!e && staged.p)
 		e = place_staged(it, staged);
 	else if (!e)
 		e = place(it, uar_str_is(x->type, "binary") ? raw : x->content);

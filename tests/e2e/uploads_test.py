@@ -114,10 +114,16 @@ def whole():
         check(a.body == data[100000:900001], "other bytes")
         equal(s.http.send("HEAD", place["blob_url"]).headers["content-length"], str(BIG))
         c.export(place["blob_url"], description="large", mime="image/png", label="x.png")
-        c.export("https://proxy.example/uar" + place["blob_url"])
+        c.export("https://proxy.example/uar" + place["blob_url"] + "?run_token=1.x#y")
+        for wrong in ("/", "x", "/../" + place["blob_id"]):
+            c.export(place["blob_url"] + wrong)
+        c.export(f"/runs/{c.run_id}/blobs/")
         equal(c.end()["status"], "succeeded")
         items = s.items(c.run_id)["items"]
-        equal(len(items), 2)
+        for said in items[2:]:
+            equal(said["text"].split(":")[0], "INVALID_ARGUMENT", said)
+        equal(len(items), 6)
+        items = items[:2]
         for item in items:
             equal((item["type"], item["bytes"], item["sha256"]), ("binary_url", BIG, sha256(data)))
             equal(item["binary_url"],
@@ -148,6 +154,8 @@ def framing():
             stored(put(s, place, data), data, place)
             check(s.http.get(place["blob_url"]).body == data, "other bytes", n)
         place = c.place()
+        with raw_put(s, place, "X-Length: none") as conn:
+            equal(status_of(conn)[0], 400, "a forgotten body is not an empty one")
         with raw_put(s, place, "Content-Length: 5\r\nExpect: 100-continue") as conn:
             equal(status_of(conn)[0], 100)
             conn.sendall(b"helloGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
