@@ -444,11 +444,13 @@ UAA_API uaa_status uaa_run_new(uaa_str kind, const uaa_producer_hooks *hooks, vo
  * continues in an unlinked file, and only when that is impossible the call
  * waits for the reader. UAA_EOS: nobody listens any more (not an error). */
 UAA_API uaa_status uaa_producer_emit(uaa_producer *producer, const uaa_event_spec *event);
-/* Ends the run; call exactly one of the two, once, after the process is gone.
+/* Ends the run; call exactly one of the three, once, after the process is gone.
  * `wait_status` is as waitpid gives it. */
 UAA_API void uaa_producer_succeed(uaa_producer *producer, int wait_status, uaa_str final_text,
 				  uaa_str data_json);
 UAA_API void uaa_producer_fail(uaa_producer *producer, uaa_str message);
+/* The same, and uaa_error_cause says why. */
+UAA_API void uaa_producer_fail_as(uaa_producer *producer, uaa_cause cause, uaa_str message);
 /* Gives the producer's reference back (fails the run if it was not ended). */
 UAA_API void uaa_producer_unref(uaa_producer *producer);
 

@@ -194,9 +194,9 @@ static void conclude(struct uab_drive *d, struct uab_map *m)
 								   : UAB_NONE,
 				     has_data ? uab_pub(uar_buf_str(&data)) : UAB_NONE);
 	} else if (m->outcome == UAB_FAILED) {
-		uab_producer_fail(d->producer, m->cause, uaa_str_c(m->error));
+		uaa_producer_fail_as(d->producer, m->cause, uaa_str_c(m->error));
 	} else {
-		uab_producer_fail(d->producer, UAA_CAUSE_CANCELLED, UAB_STR("cancelled"));
+		uaa_producer_fail_as(d->producer, UAA_CAUSE_CANCELLED, UAB_STR("cancelled"));
 	}
 	uar_buf_fini(&data);
 }

@@ -196,7 +196,6 @@ void uab_run_end_events(uaa_run *run);
 void uab_run_cork(uaa_run *run);
 void uab_run_uncork(uaa_run *run);
 bool uab_run_cancelled(uaa_run *run);
-void uab_producer_fail(uaa_producer *p, uaa_cause cause, uaa_str message);
 void uab_producer_fail_termination(uaa_producer *p);
 void uab_cancel(uaa_run *run);
 uaa_cancel *uab_cancel_new(uaa_run *run);

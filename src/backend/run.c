@@ -616,14 +616,14 @@ void uaa_producer_succeed(uaa_producer *p, int wait_status, uaa_str final_text, 
 	finish(p->run, completion_new(wait_status, final_text, data_json), NULL, false);
 }
 
-void uab_producer_fail(uaa_producer *p, uaa_cause cause, uaa_str message)
+void uaa_producer_fail_as(uaa_producer *p, uaa_cause cause, uaa_str message)
 {
 	finish(p->run, NULL, uab_error_caused(cause, message), false);
 }
 
 void uaa_producer_fail(uaa_producer *p, uaa_str message)
 {
-	uab_producer_fail(p, UAA_CAUSE_UNKNOWN, message);
+	uaa_producer_fail_as(p, UAA_CAUSE_UNKNOWN, message);
 }
 
 void uab_producer_fail_termination(uaa_producer *p)

@@ -231,6 +231,7 @@ static void check_cancelled(uaa_run *run)
 
 	CHECK(uaa_run_wait(run, 0, NULL, &e) == UAA_E_BACKEND);
 	CHECK_STR(uab_str(uaa_error_display(e)), "backend error: cancelled");
+	CHECK_INT(uaa_error_cause(e), UAA_CAUSE_CANCELLED);
 	uaa_error_unref(e);
 }
 
@@ -309,6 +310,27 @@ TEST(K04_cancelled_wins, "LIB-14")
 			check_cancelled(c.run);
 			end(&w, &c);
 		}
+}
+
+TEST(a_backend_may_say_why_it_failed, "")
+{
+	static const uaa_cause causes[] = { UAA_CAUSE_UNKNOWN, UAA_CAUSE_RATE };
+
+	for (size_t i = 0; i < ARRAY_LEN(causes); i++) {
+		struct world w;
+		uaa_controlled_run c = control(&w);
+		uaa_error *e = NULL;
+		uaa_event *ev;
+
+		uaa_producer_fail_as(w.fake.producer, causes[i], UAB_STR("slow down"));
+		uaa_producer_unref(w.fake.producer);
+		CHECK(uaa_run_next(c.run, 0, &ev) == UAA_EOS);
+		CHECK(uaa_run_wait(c.run, 0, NULL, &e) == UAA_E_BACKEND);
+		CHECK_INT(uaa_error_cause(e), causes[i]);
+		CHECK_STR(uab_str(uaa_error_message(e)), "slow down");
+		uaa_error_unref(e);
+		end(&w, &c);
+	}
 }
 
 TEST(K02_cancel_outlives_the_handle, "")
