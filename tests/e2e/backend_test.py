@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import signal
+import sqlite3
 import tempfile
 
 from lib import all_of, check, check_run_stream, equal, main, refused, run_uar, test, text_of, wait_until
@@ -157,6 +158,43 @@ def measured():
         equal(s.http.get(f"/runs/{run_id}/export/{item}/content").status, 200)
         equal(number("export_seconds_count"), 2)
         equal(number("run_time_limits_total"), 0)
+
+
+JOIN = """
+SELECT r.run_id, r.status, count(e.event_id),
+       sum(e.payload ->> 'cost_usd'),
+       sum(iif(e.type GLOB 'tool.*', e.payload ->> 'duration_ms', NULL)), max(e.payload ->> 'waited_ms'),
+       max(iif(e.type = 'action.resolved', e.payload ->> 'result', NULL)),
+       count(DISTINCT e.task_id), count(DISTINCT e.turn_id)
+FROM runs r JOIN events e USING (run_id) GROUP BY r.rid ORDER BY r.rid"""
+
+
+@test("ids_join_what_a_run_did_took_cost_and_proves", "OBS-03")
+def joined():
+    """One query over the stored log, and the streams, records and log lines say the same."""
+    with Shop({"claude": {"script": ALLOW}, "no": {"script": DENY}}, log_level="debug") as s:
+        runs = [s.create("claude", "hi"), s.create("no", "hi")]
+        for run_id, decision in zip(runs, ("allow", "deny")):
+            equal(s.respond(s.asked(run_id)["actions"][0]["action_id"], decision=decision).status, 200)
+        logs = [s.log_of(run_id) for run_id in runs]
+        db = sqlite3.connect(os.path.join(s.data, "uar.db"))
+        rows = db.execute(JOIN).fetchall()
+        db.close()
+        equal([r[0] for r in rows], runs)
+        for row, log in zip(rows, logs):
+            record = s.record(row[0])
+            equal((row[1], row[2]), (record["status"], len([e for e in log if e.get("run_id") == row[0]])))
+            cost = sum(e["payload"]["cost_usd"] for e in of(log, "model.completed"))
+            check(cost > 0 and abs(row[3] - cost) < 1e-9, row, cost)
+            took = [e["payload"]["duration_ms"] for e in of(log, "tool.result") + of(log, "tool.failed")]
+            equal(row[4], sum(took) if took else None)
+            decided = one(log, "action.resolved")
+            equal((row[5], row[6]), (decided["payload"]["waited_ms"], decided["payload"]["result"]))
+            equal((row[7], row[8]), (1, 1))
+            for item in s.http.get(f"/runs/{row[0]}/export").json["items"]:
+                equal(item["run_id"], row[0])
+            check(any(row[0] in x for x in s.log().splitlines()), "log lines name it")
+        equal([r[6] for r in rows], ["allow", "deny"])
 
 
 @test("what_waits_is_found_across_runs", "")
