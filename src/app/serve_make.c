@@ -135,13 +135,16 @@ static void plugin_metrics(void *ctx, struct uar_buf *b)
 		       "uar_plugin_processes_crashed_total %llu\n"
 		       "# TYPE uar_plugin_processes_restarted_total counter\n"
 		       "uar_plugin_processes_restarted_total %llu\n"
+		       "# TYPE uar_plugin_processes_lived_seconds_total counter\n"
+		       "uar_plugin_processes_lived_seconds_total %.6f\n"
 		       "# TYPE uar_plugin_threads gauge\nuar_plugin_threads %zu\n"
 		       "# TYPE uar_plugin_threads_lost gauge\nuar_plugin_threads_lost %zu\n"
 		       "# TYPE uar_plugin_threads_lost_total counter\n"
 		       "uar_plugin_threads_lost_total %llu\n",
 		       st.processes, st.waiting, st.running, (unsigned long long)st.started,
-		       (unsigned long long)st.crashed, (unsigned long long)st.restarted, st.threads,
-		       st.lost, (unsigned long long)st.ever_lost);
+		       (unsigned long long)st.crashed, (unsigned long long)st.restarted,
+		       (double)st.lived_us / 1e6, st.threads, st.lost,
+		       (unsigned long long)st.ever_lost);
 }
 
 /* One that holds a plugin is easily taken for one that holds plugins. */

@@ -58,6 +58,7 @@ struct uar_plugin_stats {
 	uint64_t started, crashed;
 	uint64_t restarted; /* of the started: in the place of one that crashed */
 	uint64_t ever_lost; /* threads, also those that have returned since */
+	int64_t lived_us;   /* of all processes that have ended, together */
 };
 void uar_plugin_host_stats(const struct uar_plugin_host *h, struct uar_plugin_stats *out);
 

@@ -72,6 +72,7 @@ struct process {
 	bool doubtful;		/* nothing was heard since a run of it was told to stop */
 	uint64_t ping;		/* id of the last one; 0: none */
 	struct uar_timer timer; /* hello, then idleness, then the end of politeness */
+	int64_t started_us;
 	struct uar_buf line, errors;
 	char why[UAR_LIMIT_ERROR_TEXT]; /* it was ended; empty: by itself */
 	char said[SAID_LINES][160];	/* the last useful lines of its standard error */

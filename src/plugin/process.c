@@ -210,6 +210,7 @@ static void on_exited(void *ctx, int status)
 	char why[UAR_LIMIT_ERROR_TEXT];
 	bool asked = s->state == PROCESS_ENDING && !s->why[0];
 
+	p->host->stats.lived_us += uar_clock_mono(sched_of(s)->clock) - s->started_us;
 	if (s->line.n)
 		process_says(s, UAR_LOG_WARN, "plugin.half_line", uar_buf_str(&s->line));
 	take_error_line(s);
@@ -619,6 +620,7 @@ uar_err process_start(struct plugin *p, const struct uar_entry_call *c, struct u
 		return e;
 	}
 	uar_list_add_last(&p->processes, &s->node);
+	s->started_us = uar_clock_mono(sched_of(s)->clock);
 	p->host->stats.started++;
 	p->host->stats.restarted += p->failures > 0;
 	say_hello(s);

@@ -177,6 +177,6 @@ class Server:
 
     def metric(self, name):
         text = self.http.get("/metrics").body.decode()
-        found = re.search(rf"^{re.escape(name)} (\d+)$", text, re.M)
+        found = re.search(rf"^{re.escape(name)} (\d+(?:\.\d+)?)$", text, re.M)
         check(found, f"no metric {name}", text)
-        return int(found[1])
+        return float(found[1])
