@@ -12,10 +12,10 @@
 
 static const char *replay(const char *file)
 {
-	static char todo[3000];
+	static char script[3000];
 
-	snprintf(todo, sizeof todo, "dialogue %s\nstdin", fixture(file));
-	return todo;
+	snprintf(script, sizeof script, "dialogue %s\nstdin", fixture(file));
+	return script;
 }
 
 static uaa_request *interactive(const char *prompt)
@@ -209,7 +209,7 @@ TEST(cancel_speaks_politely_first, "")
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char done[700], todo[4000];
+		char done[700], script[4000];
 		uaa_process_options o = *quick();
 		uaa_backend *b;
 		uaa_request *r = cases[i].who == ACP ? ask("hi") : interactive("hi");
@@ -219,8 +219,8 @@ TEST(cancel_speaks_politely_first, "")
 
 		o.interrupt_ms = 20000;
 		snprintf(done, sizeof done, "%s/done", uar_test_dir());
-		snprintf(todo, sizeof todo, "%s\ntouch %s", replay(cases[i].file), done);
-		b = make(cases[i].who, todo, (struct more){ .process = &o });
+		snprintf(script, sizeof script, "%s\ntouch %s", replay(cases[i].file), done);
+		b = make(cases[i].who, script, (struct more){ .process = &o });
 		CHECK(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
 		for (int k = 0; k < cases[i].events; k++)
 			if (uaa_run_next(run, -1, &ev) == UAA_OK)
@@ -250,7 +250,7 @@ TEST(cancel_speaks_politely_first, "")
 TEST(R01_R03_R04_R05_R06_codex_sessions, "")
 {
 	static const struct {
-		const char *key, *value, *todo, *error;
+		const char *key, *value, *script, *error;
 	} cases[] = {
 		{ RES, "{\"selector\":\"id\",\"id\":\"" UUID "\"}",
 		  HELLO
@@ -289,7 +289,7 @@ TEST(R01_R03_R04_R05_R06_codex_sessions, "")
 		struct seen *s;
 
 		with(r, cases[i].key, cases[i].value);
-		s = run_on(make(CODEX_APP, cases[i].todo, (struct more){ 0 }), r);
+		s = run_on(make(CODEX_APP, cases[i].script, (struct more){ 0 }), r);
 		if (cases[i].error)
 			check_error(s, cases[i].error);
 		else
@@ -341,12 +341,12 @@ TEST(R05_codex_exec_looks_before_it_resumes_last, "")
 TEST(codex_without_app_server_falls_back_to_exec, "")
 {
 	/* the first start fails before any message, the second is exec */
-	char dir[600], todo[2000];
+	char dir[600], script[2000];
 	struct seen *s;
 
 	snprintf(dir, sizeof dir, "%s", uar_test_dir());
-	snprintf(todo, sizeof todo, "%s", "exit 2");
-	s = run_on(make(CODEX_APP, todo, (struct more){ .record = dir }), NULL);
+	snprintf(script, sizeof script, "%s", "exit 2");
+	s = run_on(make(CODEX_APP, script, (struct more){ .record = dir }), NULL);
 	check_error(s, "codex exited non-zero: code=2 (output redacted)");
 	{
 		FILE *f = fopen(strcat_path(dir, "argv"), "r");
@@ -425,14 +425,14 @@ TEST(R04_R05_claude_last_is_looked_up_first, "")
 
 TEST(R03_R06_claude_id_not_found, "")
 {
-	char todo[2000];
+	char script[2000];
 	uaa_request *r = ask("again");
 	struct seen *s;
 
-	snprintf(todo, sizeof todo, "stdin\ncat %s\nerr No conversation SECRET\nexit 1",
+	snprintf(script, sizeof script, "stdin\ncat %s\nerr No conversation SECRET\nexit 1",
 		 fixture("claude_code/resume_id_not_found.jsonl"));
 	with(r, RES, "{\"selector\":\"id\",\"id\":\"" UUID "\"}");
-	s = run_on(make(CLAUDE, todo, (struct more){ 0 }), r);
+	s = run_on(make(CLAUDE, script, (struct more){ 0 }), r);
 	check_error(s, "session not found");
 	CHECK_INT(s->n, 1); /* the one Error */
 	seen_fini(s);
@@ -470,7 +470,7 @@ TEST(a_session_has_one_owner, "")
 TEST(acp_sessions, "LIB-17")
 {
 	static const struct {
-		const char *key, *value, *load, *caps, *todo, *error;
+		const char *key, *value, *load, *caps, *script, *error;
 	} cases[] = {
 		{ RES, "{\"selector\":\"id\",\"id\":\"s1\"}", "true", "",
 		  "expect session/load\nline "
@@ -506,14 +506,14 @@ TEST(acp_sessions, "LIB-17")
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		static char todo[8000];
+		static char script[8000];
 		uaa_request *r = ask("again");
 		struct seen *s;
-		int n = snprintf(todo, sizeof todo, ACP_HELLO, cases[i].load, cases[i].caps);
+		int n = snprintf(script, sizeof script, ACP_HELLO, cases[i].load, cases[i].caps);
 
-		snprintf(todo + n, sizeof todo - (size_t)n, "%s", cases[i].todo);
+		snprintf(script + n, sizeof script - (size_t)n, "%s", cases[i].script);
 		with(r, cases[i].key, cases[i].value);
-		s = run_on(make(ACP, todo, (struct more){ 0 }), r);
+		s = run_on(make(ACP, script, (struct more){ 0 }), r);
 		if (cases[i].error)
 			check_error(s, cases[i].error);
 		else
@@ -554,13 +554,13 @@ TEST(byte_by_byte_is_the_same, "LIB-12")
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		struct uar_buf a = uar_buf_make(1 << 20), b = uar_buf_make(1 << 20);
-		char todo[2000];
+		char script[2000];
 		struct seen *whole, *slow;
 
-		snprintf(todo, sizeof todo, "stdin\ncat %s", fixture(files[i]));
-		whole = claude(todo);
-		snprintf(todo, sizeof todo, "stdin\ncat %s|1", fixture(files[i]));
-		slow = claude(todo);
+		snprintf(script, sizeof script, "stdin\ncat %s", fixture(files[i]));
+		whole = claude(script);
+		snprintf(script, sizeof script, "stdin\ncat %s|1", fixture(files[i]));
+		slow = claude(script);
 		CHECK_INT(slow->status, whole->status);
 		CHECK_INT(slow->n, whole->n);
 		CHECK(uar_str_eq(all_text(whole, &a), all_text(slow, &b)));

@@ -389,10 +389,10 @@ static inline void with(uaa_request *r, const char *key, const char *json)
 	CHECK(uaa_request_set_extension_json(r, uaa_str_c(key), uaa_str_c(json)) == UAA_OK);
 }
 
-static inline uaa_backend *claude_doing(const char *todo, const char *record,
+static inline uaa_backend *claude_doing(const char *script, const char *record,
 					uaa_process_options *o)
 {
-	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
+	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(script) },
 			       mark_pair(),
 			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(record ? record : "") } };
 	uaa_claude_code_config c = { .struct_size = sizeof c,
@@ -427,9 +427,9 @@ static inline struct seen *run_on(uaa_backend *b, uaa_request *r)
 	return s;
 }
 
-static inline struct seen *claude(const char *todo)
+static inline struct seen *claude(const char *script)
 {
-	return run_on(claude_doing(todo, NULL, NULL), NULL);
+	return run_on(claude_doing(script, NULL, NULL), NULL);
 }
 
 /* --- any backend, with a script --- */
@@ -442,9 +442,9 @@ struct more {
 	uaa_process_options *process;
 };
 
-static inline uaa_backend *make(enum which who, const char *todo, struct more m)
+static inline uaa_backend *make(enum which who, const char *script, struct more m)
 {
-	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
+	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(script) },
 			       mark_pair(),
 			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(m.record ? m.record : "") } };
 	uaa_str binary = uaa_str_c(uar_test_built("fake-cli"));

@@ -30,9 +30,9 @@
 	"line {\"id\":" #ID ",\"error\":{\"code\":" #CODE                                          \
 	",\"message\":\"SECRET\",\"data\":{\"x\":\"SECRET\"}}}\nerr SECRET\nstdin"
 
-static struct seen *play(enum which who, const char *todo, uaa_request *r)
+static struct seen *play(enum which who, const char *script, uaa_request *r)
 {
-	return run_on(make(who, todo, (struct more){ 0 }), r);
+	return run_on(make(who, script, (struct more){ 0 }), r);
 }
 
 static void check_ok(const struct seen *s, const char *what)
@@ -54,13 +54,13 @@ static uaa_request *with_key(const char *key, const char *json)
 /* A whole turn in which the agent says these lines. */
 static struct seen *turn(enum which who, const char *lines)
 {
-	static char todo[16000];
+	static char script[16000];
 
-	snprintf(todo, sizeof todo, "%s%serr SECRET\n%s",
+	snprintf(script, sizeof script, "%s%serr SECRET\n%s",
 		 who == ACP ? ACP_HELLO "expect session/new\n" ACP_OPEN ACP_BEGIN
 			    : CX_HELLO "expect thread/start\n" CX_OPEN CX_BEGIN,
 		 lines, who == ACP ? ACP_DONE : CX_DONE);
-	return play(who, todo, NULL);
+	return play(who, script, NULL);
 }
 
 static const char codex_unknown[] =
@@ -168,7 +168,7 @@ TEST(U27_refusals_are_told_without_their_text, "LIB-52")
 {
 	static const struct {
 		enum which who;
-		const char *todo, *error;
+		const char *script, *error;
 	} cases[] = {
 		{ CODEX_APP, "expect initialize\n" NO(1, -5),
 		  "codex app-server rpc error: code=-5 (details redacted)" },
@@ -208,7 +208,7 @@ TEST(U27_refusals_are_told_without_their_text, "LIB-52")
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct seen *s = play(cases[i].who, cases[i].todo, NULL);
+		struct seen *s = play(cases[i].who, cases[i].script, NULL);
 
 		check_error(s, cases[i].error);
 		seen_fini(s);
@@ -220,7 +220,7 @@ TEST(H01_H02_every_backend_tells_its_session, "LIB-06")
 {
 	static const struct {
 		enum which who;
-		const char *todo, *id;
+		const char *script, *id;
 	} cases[] = {
 		{ CODEX_APP,
 		  CX_HELLO
@@ -243,13 +243,13 @@ TEST(H01_H02_every_backend_tells_its_session, "LIB-06")
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct seen *s = play(cases[i].who, cases[i].todo, NULL);
+		struct seen *s = play(cases[i].who, cases[i].script, NULL);
 		char want[200];
 
 		snprintf(want, sizeof want,
 			 "{\"schema\":\"agent_api.session.handle.v1\",\"session\":{\"id\":\"%s\"}",
 			 cases[i].id);
-		check_ok(s, cases[i].todo);
+		check_ok(s, cases[i].script);
 		CHECK_INT(with_session(s, cases[i].id), 1);
 		if (s->completion)
 			CHECK_MSG(contains(uaa_completion_data_json(s->completion), want),
@@ -262,20 +262,20 @@ TEST(H01_H02_every_backend_tells_its_session, "LIB-06")
 /* Too long to be told, it is told nowhere, and the run goes on. */
 TEST(H03_a_long_id_does_not_stop_a_dialogue, "")
 {
-	static char id[1026], todo[8000];
+	static char id[1026], script[8000];
 
 	for (size_t n = 1024; n <= 1025; n++) {
 		struct seen *s;
 
 		memset(id, 'i', n);
-		snprintf(todo, sizeof todo,
+		snprintf(script, sizeof script,
 			 ACP_HELLO "expect session/new\nline {\"id\":2,\"result\":{\"sessionId\":"
 				   "\"%s\"}}\nexpect \"sessionId\":\"%s\"\n"
 				   "line {\"method\":\"session/update\",\"params\":{\"sessionId\":"
 				   "\"%s\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\","
 				   "\"content\":{\"text\":\"hello\"}}}}\n" ACP_DONE,
 			 id, id, id);
-		s = play(ACP, todo, NULL);
+		s = play(ACP, script, NULL);
 		check_ok(s, "acp");
 		CHECK_INT(with_session(s, NULL), n == 1024);
 		CHECK_INT(count(s, UAA_EV_STATUS, "session id too long"), n == 1025);
@@ -315,7 +315,7 @@ TEST(P04_every_backend_is_live, "LIB-05 LIB-06")
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char go[600], todo[4000];
+		char go[600], script[4000];
 		uaa_request *r = ask("hi");
 		uaa_run *run = NULL;
 		bool heard = false;
@@ -324,8 +324,9 @@ TEST(P04_every_backend_is_live, "LIB-05 LIB-06")
 		struct seen *s;
 
 		snprintf(go, sizeof go, "%s/go", uar_test_dir());
-		snprintf(todo, sizeof todo, "%swait %s\n%s", cases[i].before, go, cases[i].after);
-		b = make(cases[i].who, todo, (struct more){ 0 });
+		snprintf(script, sizeof script, "%swait %s\n%s", cases[i].before, go,
+			 cases[i].after);
+		b = make(cases[i].who, script, (struct more){ 0 });
 		CHECK(uaa_caps_contains(uaa_backend_caps(b), uaa_str_c("agent_api.events.live")));
 		REQUIRE(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
 		while (!heard && uaa_run_next(run, -1, &ev) == UAA_OK) {
@@ -335,7 +336,7 @@ TEST(P04_every_backend_is_live, "LIB-05 LIB-06")
 		CHECK(heard);
 		fclose(fopen(go, "w"));
 		s = collect(run);
-		check_ok(s, todo);
+		check_ok(s, script);
 		seen_fini(s);
 		uaa_request_unref(r);
 		uaa_backend_unref(b);
@@ -380,15 +381,15 @@ TEST(U22_options_reach_the_app_server, "")
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uaa_request *r = with_key(cases[i].key, cases[i].value);
-		char todo[2000];
+		char script[2000];
 		struct seen *s;
 
 		if (cases[i].interactive)
 			with(r, NI, "false");
 		uaa_request_set_working_dir(r, uaa_str_c("/"));
-		snprintf(todo, sizeof todo, CX_HELLO "expect %s\n" CX_OPEN CX_BEGIN CX_DONE,
+		snprintf(script, sizeof script, CX_HELLO "expect %s\n" CX_OPEN CX_BEGIN CX_DONE,
 			 cases[i].want);
-		s = play(CODEX_APP, todo, r);
+		s = play(CODEX_APP, script, r);
 		check_ok(s, cases[i].want);
 		seen_fini(s);
 	}
@@ -397,7 +398,7 @@ TEST(U22_options_reach_the_app_server, "")
 /* A model that was accepted and is refused later: one text, in the error and the event. */
 TEST(P12_a_refused_model_is_told, "LIB-17")
 {
-	char todo[1500];
+	char script[1500];
 	struct seen *s;
 
 	s = play(CODEX_APP,
@@ -409,9 +410,9 @@ TEST(P12_a_refused_model_is_told, "LIB-17")
 	check_error(s, "codex backend error: model rejected by runtime (details redacted)");
 	CHECK_INT(count(s, UAA_EV_ERROR, NULL), 1);
 	seen_fini(s);
-	snprintf(todo, sizeof todo, "stdin\ncat %s\nexit 1",
+	snprintf(script, sizeof script, "stdin\ncat %s\nexit 1",
 		 fixture("claude_code/error_404_model.jsonl"));
-	s = play(CLAUDE, todo, with_key(MOD, "\"SECRET\""));
+	s = play(CLAUDE, script, with_key(MOD, "\"SECRET\""));
 	check_error(s, "claude_code backend error: model rejected by runtime (details redacted)");
 	CHECK_INT(count(s, UAA_EV_ERROR, NULL), 1);
 	seen_fini(s);
@@ -457,7 +458,7 @@ TEST(R03_other_failures_are_not_taken_for_absence, "")
 {
 	static const struct {
 		enum which who;
-		const char *key, *value, *todo, *error;
+		const char *key, *value, *script, *error;
 	} cases[] = {
 		{ CODEX_APP, RES, BY_ID, CX_HELLO "expect thread/resume\n" NO(2, -6),
 		  "codex app-server rpc error: code=-6 (details redacted)" },
@@ -487,7 +488,7 @@ TEST(R03_other_failures_are_not_taken_for_absence, "")
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct seen *s =
-			play(cases[i].who, cases[i].todo, with_key(cases[i].key, cases[i].value));
+			play(cases[i].who, cases[i].script, with_key(cases[i].key, cases[i].value));
 
 		check_error(s, cases[i].error);
 		seen_fini(s);
@@ -497,7 +498,7 @@ TEST(R03_other_failures_are_not_taken_for_absence, "")
 /* "last" is that of the working directory: it is asked for, and others are passed over. */
 TEST(R04_R05_last_is_of_the_working_directory, "")
 {
-	char dir[600], todo[3000];
+	char dir[600], script[3000];
 
 	for (int acp = 0; acp < 2; acp++)
 		for (int there = 0; there < 2; there++) {
@@ -508,7 +509,7 @@ TEST(R04_R05_last_is_of_the_working_directory, "")
 			uaa_request_set_working_dir(r, uaa_str_c(dir));
 			if (acp)
 				snprintf(
-					todo, sizeof todo,
+					script, sizeof script,
 					ACP_HELLO
 					"expect \"cwd\":\"%s\"\n"
 					"line "
@@ -524,16 +525,16 @@ TEST(R04_R05_last_is_of_the_working_directory, "")
 					"\nstdin",
 					dir, there ? dir : "/elsewhere");
 			else
-				snprintf(todo, sizeof todo,
+				snprintf(script, sizeof script,
 					 CX_HELLO
 					 "expect \"cwd\":\"%s\"\nline {\"id\":2,\"result\":"
 					 "{\"data\":[%s]}}\nexpect thread/resume\nline {\"id\":3,"
 					 "\"result\":{\"thread\":{\"id\":\"" UUID "\"}}}\n"
 					 "expect turn/start\n" CX_DONE,
 					 dir, there ? "{\"id\":\"" UUID "\"}" : "");
-			s = play(acp ? ACP : CODEX_APP, todo, r);
+			s = play(acp ? ACP : CODEX_APP, script, r);
 			if (there)
-				check_ok(s, todo);
+				check_ok(s, script);
 			else
 				check_error(s, "no session found");
 			seen_fini(s);

@@ -20,17 +20,17 @@ static uaa_status mcp(uaa_backend *b, const char *kind, uaa_mcp_request *r, uaa_
 /* A file with `n` times this byte, as a command of the fake. */
 static const char *cat_of(int byte, size_t n)
 {
-	static char todo[700];
+	static char script[700];
 	char path[600];
 	FILE *f;
 
 	snprintf(path, sizeof path, "%s/out", uar_test_dir());
-	snprintf(todo, sizeof todo, "cat %s", path);
+	snprintf(script, sizeof script, "cat %s", path);
 	f = fopen(path, "w");
 	while (n--)
 		fputc(byte, f);
 	fclose(f);
-	return todo;
+	return script;
 }
 
 TEST(M01_M02_M03_M04_M05_results, "")

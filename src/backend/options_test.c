@@ -117,9 +117,9 @@ static void check_config(enum which who, const char *home_var)
 {
 	char record[600], home[600], home_line[700];
 	struct uar_buf b = uar_buf_make(1 << 20);
-	const char *todo =
+	const char *script =
 		who == CLAUDE ? "stdin\nresult" : "stdin\nline {\"type\":\"turn.completed\"}";
-	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
+	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(script) },
 			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(record) },
 			       mark_pair() };
 	uaa_codex_config cx = { .struct_size = sizeof cx,
@@ -297,7 +297,7 @@ TEST(X02_X03_X04_external_sandbox_warns_first, "")
 {
 	static const char warning[] = "DANGEROUS: external sandbox exec policy enabled "
 				      "(agent_api.exec.external_sandbox.v1=true)";
-	const char *todo[] = { "cat ", "line {\"type\":\"turn.completed\"}" };
+	const char *script[] = { "cat ", "line {\"type\":\"turn.completed\"}" };
 
 	for (int i = 0; i < 2; i++) {
 		char d[600], text[2000];
@@ -306,7 +306,7 @@ TEST(X02_X03_X04_external_sandbox_warns_first, "")
 		struct seen *s;
 
 		snprintf(d, sizeof d, "%s", uar_test_dir());
-		snprintf(text, sizeof text, "stdin\n%s%s", todo[i],
+		snprintf(text, sizeof text, "stdin\n%s%s", script[i],
 			 i ? "" : fixture("claude_code/hello.jsonl"));
 		with(r, EXT, "true");
 		s = run_on(recorder(i ? CODEX_EXEC : CLAUDE, text, d), r);

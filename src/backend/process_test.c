@@ -12,15 +12,15 @@
 
 TEST(P06_completion_waits_for_the_process, "LIB-09")
 {
-	char go[600], todo[800];
+	char go[600], script[800];
 	uaa_backend *b;
 	uaa_request *r = ask("hi");
 	uaa_run *run = NULL;
 	uaa_event *ev;
 
 	snprintf(go, sizeof go, "%s/go", uar_test_dir());
-	snprintf(todo, sizeof todo, "stdin\nresult\ncloseout\nwait %s", go);
-	b = claude_doing(todo, NULL, NULL);
+	snprintf(script, sizeof script, "stdin\nresult\ncloseout\nwait %s", go);
+	b = claude_doing(script, NULL, NULL);
 	CHECK(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
 	CHECK(uaa_run_next(run, -1, &ev) == UAA_OK); /* "completed" */
 	uaa_event_unref(ev);
@@ -35,15 +35,15 @@ TEST(P06_completion_waits_for_the_process, "LIB-09")
 
 TEST(P03_P04_live_events_come_before_exit, "LIB-05 LIB-06")
 {
-	char go[600], todo[1000];
+	char go[600], script[1000];
 	uaa_backend *b;
 	uaa_request *r = ask("hi");
 	uaa_run *run = NULL;
 	uaa_event *ev;
 
 	snprintf(go, sizeof go, "%s/go", uar_test_dir());
-	snprintf(todo, sizeof todo, "env X\nwait %s\nresult", go);
-	b = claude_doing(todo, NULL, NULL);
+	snprintf(script, sizeof script, "env X\nwait %s\nresult", go);
+	b = claude_doing(script, NULL, NULL);
 	CHECK(uaa_caps_contains(uaa_backend_caps(b), uaa_str_c("agent_api.events.live")));
 	CHECK(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
 	CHECK(uaa_run_next(run, -1, &ev) == UAA_OK);
@@ -58,7 +58,7 @@ TEST(P03_P04_live_events_come_before_exit, "LIB-05 LIB-06")
 TEST(success_needs_the_terminal_record, "LIB-20 LIB-22")
 {
 	static const struct {
-		const char *todo, *error;
+		const char *script, *error;
 	} cases[] = {
 		{ "env X", "stream ended without result" },
 		{ "env X\nexit 3", "claude_code exited non-zero: code=3 (output redacted)" },
@@ -69,7 +69,7 @@ TEST(success_needs_the_terminal_record, "LIB-20 LIB-22")
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct seen *s = claude(cases[i].todo);
+		struct seen *s = claude(cases[i].script);
 
 		check_error(s, cases[i].error);
 		seen_fini(s);
@@ -79,14 +79,14 @@ TEST(success_needs_the_terminal_record, "LIB-20 LIB-22")
 TEST(P15_success_carries_the_exit_status, "LIB-20")
 {
 	static const struct {
-		const char *todo;
+		const char *script;
 		int code, sig;
 	} cases[] = { { "result", 0, 0 },
 		      { "result\nexit 7", 7, 0 },
 		      { "result\nsignal 9", 0, 9 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct seen *s = claude(cases[i].todo);
+		struct seen *s = claude(cases[i].script);
 		int v = -1;
 
 		CHECK_INT(s->status, UAA_OK);
@@ -249,9 +249,9 @@ TEST(without_room_to_spill_the_agent_waits, "")
 
 /* --- stopping --- */
 
-static uaa_run *start_run(const char *todo, uaa_process_options *o, int64_t timeout_ms)
+static uaa_run *start_run(const char *script, uaa_process_options *o, int64_t timeout_ms)
 {
-	uaa_backend *b = claude_doing(todo, NULL, o);
+	uaa_backend *b = claude_doing(script, NULL, o);
 	uaa_request *r = ask("hi");
 	uaa_run *run = NULL;
 

@@ -13,9 +13,9 @@
 #define POL  "backend.codex.exec.approval_policy"
 #define BOX  "backend.codex.exec.sandbox_mode"
 
-static inline uaa_backend *recorder(enum which w, const char *todo, const char *record)
+static inline uaa_backend *recorder(enum which w, const char *script, const char *record)
 {
-	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(todo) },
+	uaa_env_pair env[] = { { uaa_str_c("FAKE_DO"), uaa_str_c(script) },
 			       { uaa_str_c("FAKE_RECORD"), uaa_str_c(record) },
 			       { uaa_str_c("BOTH"), uaa_str_c("config") },
 			       { uaa_str_c("MINE"), uaa_str_c("config") } };
@@ -77,9 +77,9 @@ static inline bool has_pair(uar_str text, const char *a, const char *b)
 /* The command line of a good run. */
 static inline uar_str args_of(enum which who, uaa_request *r, const char *record, struct uar_buf *b)
 {
-	const char *todo =
+	const char *script =
 		who == CODEX_EXEC ? "stdin\nline {\"type\":\"turn.completed\"}" : "stdin\nresult";
-	struct seen *s = run_on(recorder(who, todo, record), r);
+	struct seen *s = run_on(recorder(who, script, record), r);
 
 	CHECK_INT(s->status, UAA_OK);
 	seen_fini(s);

@@ -461,21 +461,16 @@ static void settle_unasked(struct world *w)
 TEST(a_restart_loses_what_was_at_work_or_waited, "")
 {
 	for (int parked = 0; parked < 2; parked++) {
-		struct uar_model_scripted_options mo;
 		struct world w;
 
 		open_world(&w);
-		mo = (struct uar_model_scripted_options){ .sched = &w.pump.sched };
 		begin(&w, "");
 		w.host.events.text(w.host.events.ctx, UAR_STR("half"));
 		if (parked)
 			ask(&w, "a", UAR_VERDICT_ASK);
 		settle(&w);
-		uar_store_memory_crash(w.store, 0);
-		uar_runtime_destroy(w.rt);
+		uar_stage_die(&w.pump, w.store, w.rt, 0, &w.model);
 		CHECK(w.host.stopped);
-		uar_model_destroy(w.model);
-		CHECK_INT(uar_model_scripted_create(&mo, &w.model), UAR_OK);
 		rise(&w);
 		settle_unasked(&w);
 		CHECK_STR(uar_str_c(outcome(&w)), "failed");

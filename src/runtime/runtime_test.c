@@ -38,15 +38,9 @@ static void close_world(struct world *w)
 	uar_stage_close(&w->pump, w->store, w->rt, w->model);
 }
 
-/* The process dies: of what waits for a commit the first `keep` are found again. */
 static void die(struct world *w, size_t keep)
 {
-	struct uar_model_scripted_options mo = { .sched = &w->pump.sched };
-
-	uar_store_memory_crash(w->store, keep);
-	uar_runtime_destroy(w->rt);
-	uar_model_destroy(w->model);
-	CHECK_INT(uar_model_scripted_create(&mo, &w->model), UAR_OK);
+	uar_stage_die(&w->pump, w->store, w->rt, keep, &w->model);
 }
 
 struct guest {

@@ -7,26 +7,6 @@
 #include "store/store_int.h"
 
 static const char first_id[] = "0123456789abcdef01234567", other_id[] = "fedcba9876543210fedcba98";
-static bool told;
-
-static void done(struct uar_upload_op *op)
-{
-	(void)op;
-	told = true;
-}
-
-static uar_err perform(struct world *w, struct uar_upload_op *op)
-{
-	uar_err e;
-
-	op->done = done;
-	told = false;
-	e = w->store->ops->upload(w->store, op);
-	if (e)
-		return e;
-	uar_pump_until(&w->pump, &told);
-	return op->err;
-}
 
 static struct uar_stage stage_of(const struct uar_facts *f, const char *id)
 {
@@ -37,7 +17,7 @@ static uar_err put(struct world *w, const struct uar_stage *g, const char *bytes
 {
 	struct uar_upload_op op = { .bytes = uar_str_c(bytes), .finish = true, .stage = g };
 
-	return perform(w, &op);
+	return upload_step(w, &op);
 }
 
 static uar_err get(struct world *w, const struct uar_stage *g, const char *want)
@@ -69,7 +49,7 @@ static uar_err get_blob(struct world *w, const char *sha256)
 static uar_err adopt(struct world *w, const struct uar_stage *g, struct uar_upload_op *op)
 {
 	*op = (struct uar_upload_op){ .stage = g, .adopt = true };
-	return perform(w, op);
+	return upload_step(w, op);
 }
 
 BOTH(staged_bytes_are_their_runs_own, "EXP-21")

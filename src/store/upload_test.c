@@ -5,24 +5,10 @@
 
 static bool told;
 
-static void done(struct uar_upload_op *op)
-{
-	(void)op;
-	told = true;
-}
-
 static uar_err step(struct world *w, struct uar_upload_op *op, uar_str bytes)
 {
-	uar_err e;
-
 	op->bytes = bytes;
-	op->done = done;
-	told = false;
-	e = w->store->ops->upload(w->store, op);
-	if (e)
-		return e;
-	uar_pump_until(&w->pump, &told);
-	return op->err;
+	return upload_step(w, op);
 }
 
 static void got(struct uar_blob_get *b)

@@ -35,6 +35,28 @@ static inline void close_world(struct world *w)
 	uar_pump_fini(&w->pump);
 }
 
+static bool upload_told;
+
+static inline void upload_done(struct uar_upload_op *op)
+{
+	(void)op;
+	upload_told = true;
+}
+
+/* One operation of an upload, to its end. */
+static inline uar_err upload_step(struct world *w, struct uar_upload_op *op)
+{
+	uar_err e;
+
+	op->done = upload_done;
+	upload_told = false;
+	e = w->store->ops->upload(w->store, op);
+	if (e)
+		return e;
+	uar_pump_until(&w->pump, &upload_told);
+	return op->err;
+}
+
 /* A test of the port is two tests. */
 #define BOTH(NAME, IDS)                                                                            \
 	static void both_##NAME(struct world *w);                                                  \

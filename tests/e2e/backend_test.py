@@ -134,7 +134,7 @@ def by_command():
         equal((p["result"], p["reason"]), ("deny", "not today"))
 
 
-@test("what_took_how_long_is_measured", "PERF-11")
+@test("what_took_how_long_is_measured", "")
 def measured():
     with Shop({"claude": {"script": ALLOW}}) as s:
         def number(name):

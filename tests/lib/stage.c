@@ -36,6 +36,17 @@ void uar_stage_close(struct uar_pump *p, struct uar_store *store, struct uar_run
 	uar_pump_fini(p);
 }
 
+void uar_stage_die(struct uar_pump *p, struct uar_store *store, struct uar_runtime *rt, size_t keep,
+		   struct uar_model **model)
+{
+	struct uar_model_scripted_options mo = { .sched = &p->sched };
+
+	uar_store_memory_crash(store, keep);
+	uar_runtime_destroy(rt);
+	uar_model_destroy(*model);
+	CHECK_INT(uar_model_scripted_create(&mo, model), UAR_OK);
+}
+
 void uar_stage_settle(struct uar_pump *p)
 {
 	while (uar_pump_turn(p))

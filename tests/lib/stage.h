@@ -23,6 +23,11 @@ struct uar_runtime *uar_stage_rise(struct uar_pump *p, struct uar_runtime_option
 void uar_stage_close(struct uar_pump *p, struct uar_store *store, struct uar_runtime *rt,
 		     struct uar_model *model);
 
+/* The process dies: of what waits for a commit the first `keep` are found again. The
+ * model is a new one; rise again. */
+void uar_stage_die(struct uar_pump *p, struct uar_store *store, struct uar_runtime *rt, size_t keep,
+		   struct uar_model **model);
+
 /* Turns until nothing is left to do. */
 void uar_stage_settle(struct uar_pump *p);
 

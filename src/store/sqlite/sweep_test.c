@@ -192,6 +192,15 @@ TEST(what_only_evicted_runs_refer_to_is_unlinked, "RUN-48 RUN-52")
 	leave(&w, &s);
 }
 
+/* The start after the first of the two runs was evicted. */
+static void begin_evicted(struct world *w, struct scene *s)
+{
+	begin_world(w);
+	set_scene(w, s);
+	evict(w, &s->gone);
+	next_life(w);
+}
+
 TEST(a_sweep_that_is_cut_off_is_begun_again, "RUN-52")
 {
 	for (int steps = 0; steps < 5; steps++) {
@@ -199,10 +208,7 @@ TEST(a_sweep_that_is_cut_off_is_begun_again, "RUN-52")
 		struct scene s;
 		struct world w;
 
-		begin_world(&w);
-		set_scene(&w, &s);
-		evict(&w, &s.gone);
-		next_life(&w);
+		begin_evicted(&w, &s);
 		for (int i = 0; i < steps; i++)
 			if (!step(&w, &cut))
 				break;
@@ -224,10 +230,7 @@ TEST(a_blob_that_is_put_during_a_sweep_stays, "RUN-52")
 		struct scene s;
 		struct world w;
 
-		begin_world(&w);
-		set_scene(&w, &s);
-		evict(&w, &s.gone);
-		next_life(&w);
+		begin_evicted(&w, &s);
 		for (int i = 0; i < steps; i++)
 			CHECK(step(&w, &late));
 		put(&w, "own", s.own);
