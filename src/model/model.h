@@ -8,17 +8,36 @@
 #include "base/sched.h"
 #include "base/str.h"
 
-enum uar_model_role { UAR_MODEL_SYSTEM, UAR_MODEL_USER, UAR_MODEL_ASSISTANT };
+enum uar_model_role { UAR_MODEL_SYSTEM, UAR_MODEL_USER, UAR_MODEL_ASSISTANT, UAR_MODEL_TOOL };
+
+/* A tool that the model may ask for. */
+struct uar_model_tool {
+	uar_str name;	     /* [a-zA-Z0-9_-]+ */
+	uar_str description, /* for the model */
+		parameters;  /* JSON Schema text of its arguments */
+};
+
+/* What the model asks for, or has asked for. */
+struct uar_model_tool_call {
+	uar_str id;	   /* the provider's, unique in a conversation */
+	uar_str name;	   /* of the tool, as the model wrote it */
+	uar_str arguments; /* as the model wrote them: perhaps no JSON */
+};
 
 struct uar_model_message {
 	enum uar_model_role role;
 	uar_str text;
+	const struct uar_model_tool_call *calls; /* ASSISTANT: what it asked for */
+	size_t call_count;
+	uar_str call_id; /* TOOL: the call that `text` answers */
 };
 
 struct uar_model_request {
 	uar_str model; /* the provider's name of it */
 	const struct uar_model_message *messages;
 	size_t message_count;
+	const struct uar_model_tool *tools;
+	size_t tool_count;
 	int64_t idle_timeout_us; /* no token for so long ends the call; 0: default */
 };
 
@@ -40,9 +59,11 @@ const char *uar_model_failure_name(enum uar_model_failure f);
 struct uar_model_result {
 	enum uar_model_failure failure; /* NONE: it completed */
 	bool retryable;
-	int http_status;      /* 0: none */
-	uar_str message;      /* redacted: no key, no raw provider body beyond its error message */
-	uar_str stop_reason;  /* "stop", "length"; when completed */
+	int http_status;     /* 0: none */
+	uar_str message;     /* redacted: no key, no raw provider body beyond its error message */
+	uar_str stop_reason; /* "stop", "length", "tool_calls"; when completed */
+	const struct uar_model_tool_call *calls; /* what it wants done before it goes on */
+	size_t call_count;
 	uar_str actual_model; /* as reported; may be empty */
 	struct uar_model_usage usage;
 	int64_t retry_after_us; /* what the provider asks to wait; 0: it said nothing */

@@ -161,9 +161,9 @@ TEST(request_is_a_streaming_chat_completion, "")
 		{ { PEER_SEND, HEAD DELTA("a") STOP USAGE DONE, 0 }, { PEER_CLOSE, NULL, 0 } }
 	};
 	static const struct uar_model_message talk[] = {
-		{ UAR_MODEL_SYSTEM, { "Be \"kind\".", 10 } },
-		{ UAR_MODEL_USER, { "Hi", 2 } },
-		{ UAR_MODEL_ASSISTANT, { "Yes?", 4 } },
+		{ .role = UAR_MODEL_SYSTEM, .text = { "Be \"kind\".", 10 } },
+		{ .role = UAR_MODEL_USER, .text = { "Hi", 2 } },
+		{ .role = UAR_MODEL_ASSISTANT, .text = { "Yes?", 4 } },
 	};
 	struct uar_model_request r = { .model = UAR_STR("m-1"),
 				       .messages = talk,
@@ -414,7 +414,7 @@ TEST(out_of_memory_ends_the_call, "")
 		    0 },
 		  { PEER_CLOSE, NULL, 0 } }
 	};
-	struct uar_model_message hello = { UAR_MODEL_USER, UAR_STR("Hello") };
+	struct uar_model_message hello = { .role = UAR_MODEL_USER, .text = UAR_STR("Hello") };
 	struct uar_model_request r = { .model = UAR_STR("m"),
 				       .messages = &hello,
 				       .message_count = 1,

@@ -27,9 +27,9 @@ static bool set_up(struct fixture *f, int64_t token_us)
 TEST(scripted_quotes_the_user_and_repeats_itself, "PROV-07")
 {
 	static const struct uar_model_message talk[] = {
-		{ UAR_MODEL_USER, { "first", 5 } },
-		{ UAR_MODEL_ASSISTANT, { "yes", 3 } },
-		{ UAR_MODEL_USER, { "second \xe2\x82\xac", 10 } },
+		{ .role = UAR_MODEL_USER, .text = { "first", 5 } },
+		{ .role = UAR_MODEL_ASSISTANT, .text = { "yes", 3 } },
+		{ .role = UAR_MODEL_USER, .text = { "second \xe2\x82\xac", 10 } },
 	};
 	struct uar_model_request r = { .model = UAR_STR("scripted"),
 				       .messages = talk,
@@ -61,7 +61,7 @@ TEST(scripted_quotes_the_user_and_repeats_itself, "PROV-07")
 TEST(scripted_cuts_long_quotes_between_characters, "")
 {
 	static char euros[3 * 200 + 1];
-	struct uar_model_message m = { UAR_MODEL_USER, { euros, 600 } };
+	struct uar_model_message m = { .role = UAR_MODEL_USER, .text = { euros, 600 } };
 	struct uar_model_request r = { .model = UAR_STR("scripted"),
 				       .messages = &m,
 				       .message_count = 1 };

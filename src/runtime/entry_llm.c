@@ -30,10 +30,12 @@ static size_t collect(const struct llm *w, struct uar_model_message *out)
 	size_t n = 0;
 
 	if (what->instructions.n)
-		out[n++] = (struct uar_model_message){ UAR_MODEL_SYSTEM, what->instructions };
+		out[n++] = (struct uar_model_message){ .role = UAR_MODEL_SYSTEM,
+						       .text = what->instructions };
 	if (w->past)
 		n += rt_past_collect(w->past, w->base.run, out + n);
-	out[n++] = (struct uar_model_message){ UAR_MODEL_USER, uar_buf_str(&w->message) };
+	out[n++] = (struct uar_model_message){ .role = UAR_MODEL_USER,
+					       .text = uar_buf_str(&w->message) };
 	return n;
 }
 

@@ -227,7 +227,7 @@ size_t rt_past_collect(const struct past *p, const struct live_run *r,
 	m = NULL;
 	while (at && (m = rt_past_before(p, r, m)))
 		if (m->text.n)
-			out[--at] = (struct uar_model_message){ m->role, m->text };
+			out[--at] = (struct uar_model_message){ .role = m->role, .text = m->text };
 	return n;
 }
 

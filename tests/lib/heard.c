@@ -93,7 +93,8 @@ uar_err heard_start(struct heard *h, const struct uar_model_request *r)
 
 bool heard_hello(struct heard *h, const char *model, int64_t idle_us)
 {
-	static const struct uar_model_message hello[] = { { UAR_MODEL_USER, { "Hello", 5 } } };
+	static const struct uar_model_message hello[] = { { .role = UAR_MODEL_USER,
+							    .text = { "Hello", 5 } } };
 	struct uar_model_request r = { .model = uar_str_c(model),
 				       .messages = hello,
 				       .message_count = 1,
