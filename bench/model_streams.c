@@ -100,7 +100,7 @@ static void on_sample(struct uar_timer *t)
 
 static void run(struct uar_model *m, unsigned n)
 {
-	struct uar_model_message hello = { UAR_MODEL_USER, UAR_STR("Hello") };
+	struct uar_model_message hello = { .role = UAR_MODEL_USER, .text = UAR_STR("Hello") };
 	struct uar_model_request r = { .model = UAR_STR("bench"),
 				       .messages = &hello,
 				       .message_count = 1 };
