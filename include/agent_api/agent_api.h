@@ -61,7 +61,7 @@ extern "C" {
 #endif
 
 #define UAA_ABI_MAJOR 1
-#define UAA_ABI_MINOR 1
+#define UAA_ABI_MINOR 2
 
 /* What a call says. 1..5 are the contract's errors; 100 and up exist in C only. */
 typedef enum uaa_status {
@@ -514,6 +514,8 @@ typedef struct uaa_claude_code_config {
 	bool allow_external_sandbox_exec;
 	bool allow_mcp_write;
 	const uaa_process_options *process;
+	bool report_hooks; /* since minor 2: Status events tell of the user's hooks; needs a CLI
+			    * that knows --include-hook-events */
 } uaa_claude_code_config;
 
 /* Any agent that speaks the Agent Client Protocol. */

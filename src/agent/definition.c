@@ -124,6 +124,7 @@ static void read_backend(struct copy *c, const struct uar_json *j, struct uar_de
 	b->allow_working_dir = yes(j, "allow_working_dir");
 	b->can_resume = yes(j, "can_resume");
 	b->can_fork = yes(j, "can_fork");
+	b->report_hooks = yes(j, "report_hooks");
 }
 
 /* Options that only one kind of agent has. */
@@ -139,6 +140,7 @@ static uar_err check_kind(uar_str entry, const struct uar_json *backend, struct 
 		{ "approval_policy", "backend.codex" },
 		{ "sandbox_mode", "backend.codex" },
 		{ "transport", "backend.codex" },
+		{ "report_hooks", "backend.claude_code" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(only); i++)

@@ -27,7 +27,7 @@ struct uar_definition_backend {
 	uar_str (*env)[2];
 	size_t env_count;
 	int64_t start_us, idle_us;
-	bool allow_working_dir, can_resume, can_fork;
+	bool allow_working_dir, can_resume, can_fork, report_hooks;
 };
 
 /* Strings live in the arena and end with 0. */

@@ -25,6 +25,15 @@ static bool plain_name(uar_str s)
 	return true;
 }
 
+/* Exit status 2 is how a hook says no. */
+static enum uab_hook_end hook_end(const struct uar_json *j)
+{
+	if (uar_json_int(uab_get(j, "exit_code"), 0) == 2)
+		return UAB_HOOK_BLOCKS;
+	return uar_str_is(uab_get_str(j, "outcome"), "success") ? UAB_HOOK_CONTINUES
+								: UAB_HOOK_FAILS;
+}
+
 static void on_system(struct uab_map *m, const struct uar_json *j)
 {
 	static const struct {
@@ -43,6 +52,14 @@ static void on_system(struct uab_map *m, const struct uar_json *j)
 	if (uar_str_is(subtype, "init")) {
 		uab_session(m, uab_get_str(j, "session_id"), "system init");
 		uab_version(m, uab_get_str(j, "claude_code_version"));
+		return;
+	}
+	if (uar_str_is(subtype, "hook_started")) {
+		uab_hook_started(m, uab_get_str(j, "hook_id"), uab_get_str(j, "hook_event"));
+		return;
+	}
+	if (uar_str_is(subtype, "hook_response")) {
+		uab_hook_ended(m, uab_get_str(j, "hook_id"), hook_end(j), -1);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)

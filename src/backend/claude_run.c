@@ -152,6 +152,8 @@ static void build_args(struct uab_cli_job *job)
 	uab_arg(job, "--output-format");
 	uab_arg(job, "stream-json");
 	uab_arg(job, "--include-partial-messages");
+	if (job->cli->report_hooks)
+		uab_arg(job, "--include-hook-events");
 	permission_args(job);
 	if (job->opt.model.n) {
 		uab_arg(job, "--model");
@@ -240,16 +242,27 @@ static bool known_mode(uaa_str mode)
 	return !mode.ptr;
 }
 
+/* What a caller that was built with an older header does not know stays 0. */
+static bool take_config(const uaa_claude_code_config *from, uaa_claude_code_config *to)
+{
+	if (!from)
+		return true;
+	if (from->struct_size < offsetof(uaa_claude_code_config, report_hooks))
+		return false;
+	memcpy(to, from, from->struct_size < sizeof *to ? from->struct_size : sizeof *to);
+	return known_mode(to->permission_mode);
+}
+
 uaa_backend *uaa_claude_code_backend_new(const uaa_claude_code_config *config)
 {
 	static const char *const names[] = { "ANTHROPIC_*", "CLAUDE_*", "DISABLE_AUTOUPDATER",
 					     "AWS_*",	    "GOOGLE_*", NULL };
 	static const char *const defaults[] = { "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1", NULL };
-	static const uaa_claude_code_config none = { .struct_size = sizeof none };
-	const uaa_claude_code_config *c = config ? config : &none;
+	uaa_claude_code_config own = { 0 };
+	const uaa_claude_code_config *c = &own;
 	struct uab_cli *cli;
 
-	if (c->struct_size < sizeof *c || !known_mode(c->permission_mode))
+	if (!take_config(config, &own))
 		return NULL;
 	cli = uab_cli_new(&(struct uab_cli_config){ .kind = "claude_code",
 						    .program = "claude",
@@ -266,6 +279,7 @@ uaa_backend *uaa_claude_code_backend_new(const uaa_claude_code_config *config)
 		uab_cli_unref(cli);
 		return NULL;
 	}
+	cli->report_hooks = c->report_hooks;
 	return uab_cli_backend(cli, run, mcp);
 }
 

@@ -17,6 +17,7 @@ struct uab_cli {
 	bool allow_external, allow_mcp_write;
 	uint32_t transport;		    /* codex */
 	uaa_str permission_mode;	    /* claude_code */
+	bool report_hooks;		    /* likewise */
 	uaa_str args[UAR_LIMIT_AGENT_ARGS]; /* acp */
 	size_t arg_count;
 	pthread_mutex_t mu;

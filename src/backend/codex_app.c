@@ -412,6 +412,27 @@ static bool interrupt(struct uab_map *m)
 
 /* --- by method --- */
 
+/* --- hooks --- */
+
+static void on_hook_started(struct uab_map *m, const struct uar_json *params)
+{
+	const struct uar_json *run = uab_get(params, "run");
+
+	uab_hook_started(m, uab_get_str(run, "id"), uab_get_str(run, "eventName"));
+}
+
+static void on_hook_completed(struct uab_map *m, const struct uar_json *params)
+{
+	const struct uar_json *run = uab_get(params, "run");
+	uar_str status = uab_get_str(run, "status");
+	enum uab_hook_end how = uar_str_is(status, "completed") ? UAB_HOOK_CONTINUES
+				: uar_str_is(status, "blocked") ? UAB_HOOK_BLOCKS
+								: UAB_HOOK_FAILS;
+
+	uab_hook_ended(m, uab_get_str(run, "id"), how,
+		       uar_json_int(uab_get(run, "durationMs"), -1));
+}
+
 static const struct uab_handler notifications[] = {
 	{ UAR_STR("item/agentMessage/delta"), on_text_delta, NULL },
 	{ UAR_STR("item/started"), on_item_started, NULL },
@@ -426,6 +447,8 @@ static const struct uab_handler notifications[] = {
 	{ UAR_STR("turn/completed"), on_turn_completed, NULL },
 	{ UAR_STR("turn/plan/updated"), NULL, "plan updated" },
 	{ UAR_STR("turn/diff/updated"), NULL, NULL },
+	{ UAR_STR("hook/started"), on_hook_started, NULL },
+	{ UAR_STR("hook/completed"), on_hook_completed, NULL },
 	{ UAR_STR("thread/started"), NULL, NULL },
 	{ UAR_STR("thread/status/changed"), NULL, NULL },
 	{ UAR_STR("thread/tokenUsage/updated"), on_usage, NULL },

@@ -47,6 +47,13 @@ struct uab_tool {
 	bool open;
 };
 
+/* A hook that has begun, for how long it takes. */
+struct uab_hook {
+	char id[128];
+	const char *point;
+	int64_t began_us;
+};
+
 struct uab_usage {
 	bool known;
 	int64_t input, cached, output, reasoning;
@@ -75,6 +82,8 @@ struct uab_map {
 	struct uab_tool tools[UAR_LIMIT_AGENT_TOOLS];
 	size_t tool_count;
 	int64_t delta_at_us; /* last coalesced delta */
+	struct uab_hook hooks[UAR_LIMIT_AGENT_HOOKS];
+	size_t hook_count;
 };
 
 void uab_map_init(struct uab_map *m, const struct uab_dialect *d, const struct uab_port *port,
@@ -108,6 +117,13 @@ void uab_tool_start(struct uab_map *m, const struct uab_tool_event *t);
 void uab_tool_delta(struct uab_map *m, const struct uab_tool_event *t); /* a few a second */
 void uab_tool_end(struct uab_map *m, const struct uab_tool_event *t, bool failed);
 bool uab_tool_known(const struct uab_map *m, uar_str id);
+
+/* Hooks: programs that the CLI itself calls at certain points (hook.c). A point is known
+ * by the name that either CLI gives it; of others only that there was one is told. */
+enum uab_hook_end { UAB_HOOK_CONTINUES, UAB_HOOK_BLOCKS, UAB_HOOK_FAILS };
+void uab_hook_started(struct uab_map *m, uar_str id, uar_str point);
+/* duration_ms -1: the CLI does not say; it is measured. */
+void uab_hook_ended(struct uab_map *m, uar_str id, enum uab_hook_end how, int64_t duration_ms);
 
 /* Asks when the run is interactive, else (or when nobody can be asked) denies. */
 void uab_ask(struct uab_map *m, struct uab_ask *ask);

@@ -233,7 +233,8 @@ static uaa_backend *agent(enum agent who, const struct place *p, const char *sce
 				      .env_count = ARRAY_LEN(env),
 				      .default_working_dir = uaa_str_c(p->work),
 				      .permission_mode = uaa_str_c(mode),
-				      .process = &o };
+				      .process = &o,
+				      .report_hooks = true };
 	uaa_codex_config cx = { .struct_size = sizeof cx,
 				.binary = uaa_str_c(path[1]),
 				.env = env,
@@ -514,6 +515,29 @@ TEST(real_claude_tool, "")
 {
 	tool(REAL_CLAUDE);
 }
+/* One that says go on, and one that breaks. */
+TEST(real_claude_hooks, "")
+{
+	struct place p = new_place();
+	struct seen *s;
+	FILE *f;
+
+	if (!ready())
+		return;
+	f = fopen(strcat_path(p.home, "settings.json"), "w");
+	fputs("{\"hooks\":{\"PreToolUse\":[{\"matcher\":\"Bash\",\"hooks\":[{\"type\":"
+	      "\"command\",\"command\":\"true\"}]}],\"Stop\":[{\"hooks\":[{\"type\":"
+	      "\"command\",\"command\":\"exit 1\"}]}]}}",
+	      f);
+	fclose(f);
+	s = run_on(agent(REAL_CLAUDE, &p, "tool", "bypassPermissions"), NULL);
+	ends_ok(s, "I will run a command.The command finished.");
+	CHECK_INT(count(s, UAA_EV_STATUS, "hook started"), 2);
+	CHECK_INT(count(s, UAA_EV_STATUS, "hook completed"), 1);
+	CHECK_INT(count(s, UAA_EV_STATUS, "hook failed"), 1);
+	seen_fini(s);
+}
+
 TEST(real_claude_errors, "LIB-52")
 {
 	errors(REAL_CLAUDE, "authentication failed", "provider error: http=500");

@@ -107,6 +107,7 @@ static uaa_backend *make_claude(const struct uar_definition_backend *d, const st
 		.env_count = p->env_count,
 		.inherit_env = inherit_of(d),
 		.process = &p->process,
+		.report_hooks = d->report_hooks,
 	};
 
 	return uaa_claude_code_backend_new(&c);

@@ -27,7 +27,9 @@ static const struct uar_json *data_of(struct uar_agent_call *c, const uaa_event 
 static void note(struct uar_agent_call *c, enum uar_note_kind kind, const char *code, uar_str text,
 		 uar_str metadata)
 {
-	struct uar_note n = { kind, uar_str_c(code), text, metadata };
+	struct uar_note n = {
+		.kind = kind, .code = uar_str_c(code), .text = text, .metadata = metadata
+	};
 
 	c->events.note(c->events.ctx, &n);
 }
@@ -239,14 +241,31 @@ static void tell_known(struct uar_agent_call *c, uar_str message)
 		note(c, UAR_NOTE_PHASE, "backend", uar_str_utf8_prefix(message, 200), UAR_STR_NONE);
 }
 
+static void tell_hook(struct uar_agent_call *c, uar_str message, const struct uar_json *hook)
+{
+	struct uar_note n = {
+		.kind = uar_str_is(message, "hook started")  ? UAR_NOTE_HOOK_STARTED
+			: uar_str_is(message, "hook failed") ? UAR_NOTE_HOOK_FAILED
+							     : UAR_NOTE_HOOK_ENDED,
+		.code = member(hook, "point"),
+		.hook = { event_id(c, member(hook, "id")), member(hook, "outcome"),
+			  number(hook, "duration_ms") },
+	};
+
+	c->events.note(c->events.ctx, &n);
+}
+
 static void tell_status(struct uar_agent_call *c, const uaa_event *ev)
 {
 	const struct uar_json *data = data_of(c, ev);
 	uar_str message = bridge_str(uaa_event_message(ev));
 	uar_str session = member(uar_json_get(data, UAR_STR("session")), "id");
+	const struct uar_json *hook = uar_json_get(data, UAR_STR("hook"));
 	bool thinking = uar_str_is(message, "reasoning");
 
-	if (uar_str_is(message, "approval required"))
+	if (hook)
+		tell_hook(c, message, hook);
+	else if (uar_str_is(message, "approval required"))
 		tell_ask(c, uar_json_get(data, UAR_STR("approval")));
 	else if (session.n)
 		c->events.session(c->events.ctx, session);

@@ -33,18 +33,25 @@ struct uar_tool_report {
 };
 
 enum uar_note_kind {
-	UAR_NOTE_PHASE,	    /* what it is doing; metadata may say more */
-	UAR_NOTE_PLAN,	    /* its plan changed */
-	UAR_NOTE_WARNING,   /* `code` names it */
-	UAR_NOTE_LIMIT,	    /* a limit of its provider changed */
-	UAR_NOTE_DENIED,    /* its own rules refused something */
-	UAR_NOTE_TRUNCATED, /* a part of its output is gone */
+	UAR_NOTE_PHASE,	       /* what it is doing; metadata may say more */
+	UAR_NOTE_PLAN,	       /* its plan changed */
+	UAR_NOTE_WARNING,      /* `code` names it */
+	UAR_NOTE_LIMIT,	       /* a limit of its provider changed */
+	UAR_NOTE_DENIED,       /* its own rules refused something */
+	UAR_NOTE_TRUNCATED,    /* a part of its output is gone */
+	UAR_NOTE_HOOK_STARTED, /* it calls a program of its user; `code` names the point */
+	UAR_NOTE_HOOK_ENDED,
+	UAR_NOTE_HOOK_FAILED,
 	UAR_NOTE_COUNT
 };
 struct uar_note {
 	enum uar_note_kind kind;
 	uar_str code, text; /* text: one safe line */
 	uar_str metadata;   /* JSON object, or empty */
+	struct {
+		uar_str id, outcome; /* "continue", "block" */
+		int64_t duration_ms;
+	} hook; /* HOOK_* */
 };
 
 enum uar_verdict {

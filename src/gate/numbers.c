@@ -25,7 +25,7 @@ struct numbers {
 	struct series *slots[SLOTS];
 	struct series other;
 	size_t count;
-	struct histogram first_token, model, tool, permission, export;
+	struct histogram first_token, model, tool, hook, permission, export;
 	uint64_t model_failures, input_tokens, output_tokens, time_limits;
 	double cost_usd;
 	struct uar_arena scratch; /* of a payload */
@@ -122,6 +122,10 @@ static void count_event(struct numbers *n, struct series *s, const struct uar_co
 	case UAR_EV_TOOL_RESULT:
 	case UAR_EV_TOOL_FAILED:
 		gate_histogram_add(&n->tool, (int64_t)(told(n, ev, "duration_ms") * 1000));
+		break;
+	case UAR_EV_HOOK_COMPLETED:
+	case UAR_EV_HOOK_FAILED:
+		gate_histogram_add(&n->hook, (int64_t)(told(n, ev, "duration_ms") * 1000));
 		break;
 	case UAR_EV_ACTION_RESOLVED:
 		gate_histogram_add(&n->permission, (int64_t)(told(n, ev, "waited_ms") * 1000));
@@ -264,6 +268,9 @@ void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_bu
 	gate_histogram_write(b, "model_first_token_seconds", "", &n->first_token);
 	gate_metric_head(b, "tool_seconds", "histogram", "Calls of tools, from start to end.");
 	gate_histogram_write(b, "tool_seconds", "", &n->tool);
+	gate_metric_head(b, "hook_seconds", "histogram",
+			 "Hooks that agents reported, from start to end.");
+	gate_histogram_write(b, "hook_seconds", "", &n->hook);
 	gate_metric_head(b, "permission_wait_seconds", "histogram",
 			 "From a question to its answer.");
 	gate_histogram_write(b, "permission_wait_seconds", "", &n->permission);

@@ -250,6 +250,8 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->note.code;
 		out[n++] = &c->note.text;
 		out[n++] = &c->note.metadata;
+		out[n++] = &c->note.hook.id;
+		out[n++] = &c->note.hook.outcome;
 		break;
 	case UAR_CMD_ASK: n = ask_strings(&c->ask, out); break;
 	case UAR_CMD_EXPORT: n = export_strings(&c->export, out); break;

@@ -194,7 +194,9 @@ static void on_note(void *ctx, const struct uar_note *n)
 
 static void warn(struct backend_worker *w, const char *code, const char *text)
 {
-	struct uar_note n = { UAR_NOTE_WARNING, uar_str_c(code), uar_str_c(text), UAR_STR_NONE };
+	struct uar_note n = { .kind = UAR_NOTE_WARNING,
+			      .code = uar_str_c(code),
+			      .text = uar_str_c(text) };
 
 	on_note(w, &n);
 }
@@ -437,9 +439,9 @@ static void on_done(void *ctx, const struct uar_agent_end *end)
 	} else {
 		/* While it is being cancelled the table makes "cancelled" of any failure. */
 		if (uar_str_is(end->message, "termination failed"))
-			on_note(w,
-				&(struct uar_note){ UAR_NOTE_WARNING, UAR_STR("TERMINATION_FAILED"),
-						    end->message, UAR_STR_NONE });
+			on_note(w, &(struct uar_note){ .kind = UAR_NOTE_WARNING,
+						       .code = UAR_STR("TERMINATION_FAILED"),
+						       .text = end->message });
 		c.fail = (struct uar_failure){ end->code, end->message, end->category,
 					       end->retryable };
 		rt_send(w->base.run, &c);

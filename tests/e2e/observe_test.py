@@ -102,7 +102,18 @@ def value(text, name, **labels):
     return float(found[1]) if found else 0
 
 
-@test("numbers_by_plugin_entry_and_status", "")
+# What the catalogue of measures asks for, each by its name here.
+MEASURES = {
+    "time to the first token": "model_first_token_seconds", "model latency": "model_call_seconds",
+    "task duration": "run_duration_seconds", "retry count": "runs_retried_total",
+    "token usage": "model_output_tokens_total", "tool duration": "tool_seconds",
+    "hook duration": "hook_seconds", "queue wait": "run_queue_seconds",
+    "permission wait": "permission_wait_seconds",
+    "process runtime": "plugin_processes_lived_seconds_total", "cost": "model_cost_usd_total",
+    "limit events": "run_time_limits_total", "export duration": "export_seconds"}
+
+
+@test("numbers_by_plugin_entry_and_status", "PERF-11")
 def metrics():
     with Lab() as s:
         for _ in range(3):
@@ -146,6 +157,7 @@ def metrics():
             check(re.fullmatch(r'# (HELP|TYPE) uar_\w+ .+|uar_\w+(\{[^}]*\})? [\d.]+', line), line)
         names = re.findall(r"^# TYPE (\S+)", text, re.M)
         equal(len(names), len(set(names)), "each is declared once")
+        equal([m for m, name in MEASURES.items() if "uar_" + name not in names], [])
         s.open_gate()
         for run_id in [gate] + queued:
             s.done(run_id)
