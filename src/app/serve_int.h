@@ -22,6 +22,7 @@ struct server {
 	struct uar_model *scripted, *provider;
 	struct uar_plugin_host *plugins;
 	struct uar_bridge *agents;
+	struct uar_tools *tools;
 	struct uar_runtime *runtime;
 	struct uar_gate *gate;
 	struct uar_http *http;

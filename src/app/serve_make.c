@@ -1,6 +1,6 @@
 /* serve_make.c - the wiring: every room is made here, joined, and taken apart again.
  *
- * Order of birth: loop, store, models, plugins, agents, runtime, gate, HTTP. */
+ * Order of birth: loop, store, models, tools, plugins, agents, runtime, gate, HTTP. */
 #include "app/serve_int.h"
 
 #include <unistd.h>
@@ -109,6 +109,23 @@ static uar_err make_models(struct server *s, struct uar_error *error)
 	e = uar_client_create(s->loop, &s->client);
 	openai.client = s->client;
 	return e ? e : uar_model_openai_create(&openai, &s->provider, error);
+}
+
+static uar_err make_tools(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_buf dir = uar_buf_make(UAR_LIMIT_URI_BYTES);
+	struct uar_internal_tools_options o = { .sched = uar_loop_sched(s->loop) };
+	uar_err e;
+
+	if (c->tools_files_dir[0])
+		uar_buf_add_str(&dir, uar_str_c(c->tools_files_dir));
+	else
+		uar_buf_printf(&dir, "%s/files", c->data);
+	o.files_dir = dir.p;
+	e = dir.err ? dir.err : uar_internal_tools_create(&o, &s->tools, error);
+	uar_buf_fini(&dir);
+	return e;
 }
 
 static void on_plugin_note(void *ctx, const struct uar_plugin_note *n)
@@ -253,6 +270,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.provider_model = c->model,
 		.entries = uar_plugin_host_entries(s->plugins),
 		.agents = uar_bridge_agents(s->agents),
+		.tools = s->tools,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.model_idle_us = c->model_idle_timeout_us,
 		.export_progress = c->export_progress,
@@ -331,6 +349,9 @@ int uar_server_make(struct server *s)
 	e = make_models(s, &error);
 	if (e)
 		return uar_server_explain(s, "models", e, &error);
+	e = make_tools(s, &error);
+	if (e)
+		return uar_server_explain(s, "tools", e, &error);
 	e = make_plugins(s, &error);
 	if (e)
 		return uar_server_explain(s, "plugins", e, &error);
@@ -358,6 +379,7 @@ void uar_server_unmake(struct server *s)
 	uar_runtime_destroy(s->runtime);
 	uar_bridge_destroy(s->agents);
 	uar_plugin_host_destroy(s->plugins);
+	uar_tools_destroy(s->tools);
 	uar_model_destroy(s->provider);
 	uar_model_destroy(s->scripted);
 	uar_client_destroy(s->client);

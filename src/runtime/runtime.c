@@ -111,6 +111,11 @@ struct uar_entries *uar_runtime_entries(struct uar_runtime *rt)
 	return rt->o.entries;
 }
 
+struct uar_tools *uar_runtime_tools(struct uar_runtime *rt)
+{
+	return rt->o.tools;
+}
+
 void uar_runtime_watch(struct uar_runtime *rt, struct uar_watch *w)
 {
 	uar_list_add_last(&rt->watches, &w->node);

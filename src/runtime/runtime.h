@@ -14,6 +14,7 @@
 #include "event/entry.h"
 #include "model/model.h"
 #include "store/store.h"
+#include "tool/tool.h"
 
 struct uar_runtime;
 
@@ -27,6 +28,7 @@ struct uar_runtime_options {
 	const char *provider_model;  /* model name for `provider` */
 	struct uar_entries *entries; /* plugins; NULL: none */
 	struct uar_agents *agents;   /* agents that are programs; NULL: none */
+	struct uar_tools *tools;     /* what models may ask for; NULL: nothing */
 	const char *fixtures_dir;    /* NULL: none */
 	int64_t model_idle_us;	     /* a call without a token for so long ends; 0: its default */
 	int64_t run_timeout_us;	     /* of runs that name none; 0: no limit */
@@ -46,6 +48,7 @@ void uar_runtime_reload(struct uar_runtime *rt, int64_t run_timeout_us, int64_t 
 struct uar_bus *uar_runtime_bus(struct uar_runtime *rt);
 struct uar_store *uar_runtime_store(struct uar_runtime *rt);
 struct uar_entries *uar_runtime_entries(struct uar_runtime *rt); /* NULL: no plugins */
+struct uar_tools *uar_runtime_tools(struct uar_runtime *rt);	 /* NULL: no tools */
 
 /* Finds every run that is not over and lets it go on. Blocks only to list
  * them; each is then read and resumed from the loop. */

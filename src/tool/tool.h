@@ -78,6 +78,10 @@ const struct uar_tool *uar_tools_find(struct uar_tools *t, uar_str tool_id);  /*
 const struct uar_tool *uar_tools_by_model_name(struct uar_tools *t, uar_str); /* likewise */
 /* Does a pattern of a policy name the tool? "internal:fs.*": '*' stands for any text. */
 bool uar_tool_matches(const struct uar_tool *tool, uar_str pattern);
+/* What models call the tool of that id: ':' becomes "__", whatever a name must not have
+ * '_'. Of two ids that would be called the same the later one gets a number. */
+void uar_tool_name_for_models(uar_str tool_id, bool (*taken)(void *ctx, uar_str name), void *ctx,
+			      char out[UAR_LIMIT_TOOL_NAME + 1]);
 
 /* The tools that are part of the program (docs/tools.md). */
 struct uar_internal_tools_options {

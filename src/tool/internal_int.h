@@ -1,0 +1,33 @@
+/* internal_int.h - what the functions behind internal tools see; for files of tool/ alone. */
+#ifndef UAR_TOOL_INTERNAL_INT_H
+#define UAR_TOOL_INTERNAL_INT_H
+
+#include "json/jw.h"
+#include "tool/tool.h"
+
+/* One execution. It belongs to whoever runs it: nothing in it is shared with another
+ * thread while the function is at work. */
+struct uar_tool_job {
+	const struct uar_json *input; /* as the schema wants it */
+	uar_str key;		      /* of the request */
+	const char *files_dir;
+	int64_t now_us;	      /* wall clock at the start */
+	struct uar_buf out;   /* JSON; bounded by UAR_LIMIT_TOOL_OUTPUT */
+	const char *category; /* of the failure; NULL: none */
+	bool retryable;
+	struct uar_error error; /* its text */
+};
+
+typedef void uar_tool_fn(struct uar_tool_job *j);
+
+/* Why it failed; the first reason stays. */
+void uar_tool_fail(struct uar_tool_job *j, const char *category, const char *fmt, ...)
+	UAR_PRINTF(3, 4);
+
+/* One of each row of internal.def. */
+#define T(FN, NAME, EFFECT, DESTRUCTIVE, ASK, FILES, DESCRIPTION, TAGS, INPUT, OUTPUT)             \
+	uar_tool_fn uar_tool_##FN;
+#include "tool/internal.def"
+#undef T
+
+#endif

@@ -1,0 +1,134 @@
+/* internal_test.c - the registry of internal tools, and the life of their calls. */
+#include "test.h"
+#include "tooled.h"
+
+#include "json/schema.h"
+
+TEST(every_entry_is_whole, "")
+{
+	struct tooled f;
+	size_t count = 0;
+
+	REQUIRE(tooled_init(&f, uar_test_dir()));
+	for (const struct uar_tool *t; (t = f.tools->ops->at(f.tools, count)); count++) {
+		struct uar_arena arena = { 0 };
+		const struct uar_json *tags;
+
+		CHECK(uar_str_starts(t->tool_id, UAR_STR("internal:")));
+		CHECK(uar_str_eq(uar_str_from(t->tool_id, 9), t->name));
+		CHECK(t->description.n > 0 && t->version.n > 0 && t->timeout_us > 0);
+		CHECK_STR(t->transport, "internal");
+		CHECK(uar_json_parse(t->tags, NULL, &arena, &tags, NULL) == UAR_OK &&
+		      tags->kind == UAR_JSON_ARRAY && tags->count > 0);
+		CHECK(uar_tools_find(f.tools, t->tool_id) == t);
+		CHECK(uar_tools_by_model_name(f.tools, t->model_name) == t);
+		CHECK(t->effect == UAR_TOOL_READ_ONLY || t->ask);
+		uar_arena_fini(&arena);
+	}
+	CHECK(count > 0);
+	tooled_fini(&f);
+}
+
+TEST(time_now_tells_the_time, "")
+{
+	struct tooled f;
+	struct uar_arena arena = { 0 };
+	const struct uar_json *j;
+	int64_t before, told, shifted;
+
+	REQUIRE(tooled_init(&f, NULL));
+	before = uar_clock_wall(uar_loop_sched(f.loop)->clock);
+	REQUIRE(tooled_call(&f, "internal:time.now", "{}"));
+	REQUIRE(uar_json_parse(uar_buf_str(&f.output), NULL, &arena, &j, NULL) == UAR_OK);
+	CHECK(uar_time_parse(uar_json_str(uar_json_get(j, UAR_STR("time")), UAR_STR("")), &told) ==
+	      UAR_OK);
+	CHECK(told >= before);
+	CHECK_INT(uar_json_int(uar_json_get(j, UAR_STR("unix_seconds")), 0), told / 1000000);
+	REQUIRE(tooled_call(&f, "internal:time.now", "{\"utc_offset\":\"-23:59\"}"));
+	uar_arena_reset(&arena);
+	REQUIRE(uar_json_parse(uar_buf_str(&f.output), NULL, &arena, &j, NULL) == UAR_OK);
+	CHECK(uar_time_parse(uar_json_str(uar_json_get(j, UAR_STR("time")), UAR_STR("")),
+			     &shifted) == UAR_OK);
+	CHECK(shifted >= told); /* the same moment, told differently */
+	CHECK(strstr(f.output.p, "-23:59") != NULL);
+	uar_arena_fini(&arena);
+	tooled_fini(&f);
+}
+
+TEST(arguments_that_the_schema_refuses_run_nothing, "TOOL-06")
+{
+	static const struct {
+		const char *input, *where;
+		uar_err e;
+	} cases[] = {
+		{ "", "1:1", UAR_EINVALID },
+		{ "{", "1:2", UAR_EINVALID },
+		{ "{}x", "1:3", UAR_EINVALID },
+		{ "[]", "", UAR_ESCHEMA },
+		{ "null", "", UAR_ESCHEMA },
+		{ "{\"utc_offset\":2}", "/utc_offset", UAR_ESCHEMA },
+		{ "{\"utc_offset\":\"2\"}", "/utc_offset", UAR_ESCHEMA },
+		{ "{\"utc_offset\":\"+24:00\"}", "/utc_offset", UAR_ESCHEMA },
+		{ "{\"zone\":1}", "", UAR_ESCHEMA },
+		{ "{\"utc_offset\":\"+01:00\",\"utc_offset\":\"+02:00\"}", "1:24", UAR_EINVALID },
+	};
+	struct tooled f;
+
+	REQUIRE(tooled_init(&f, NULL));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_error error = { 0 };
+		struct uar_tool_call *call = NULL;
+		struct uar_tool_request r = { .tool = uar_tools_find(f.tools,
+								     UAR_STR("internal:time.now")),
+					      .input = uar_str_c(cases[i].input) };
+		struct uar_tool_events events = tooled_events(&f);
+
+		CHECK_INT(f.tools->ops->check(f.tools, r.tool, r.input, &error), cases[i].e);
+		CHECK_INT(error.code, cases[i].e);
+		CHECK(error.text[0] != 0);
+		CHECK_STR(uar_str_c(error.where), cases[i].where);
+		CHECK_INT(f.tools->ops->start(f.tools, &r, &events, &call, &error), cases[i].e);
+		CHECK(!call);
+	}
+	CHECK_INT(f.dones, 0);
+	tooled_fini(&f);
+}
+
+TEST(cancelled_calls_say_nothing, "")
+{
+	struct tooled f;
+
+	REQUIRE(tooled_init(&f, NULL));
+	REQUIRE(tooled_start(&f, "internal:time.now", "{}"));
+	f.tools->ops->cancel(f.tools, f.call);
+	REQUIRE(tooled_call(&f, "internal:time.now", "{}")); /* the loop has turned */
+	CHECK_INT(f.dones, 1);
+	REQUIRE(tooled_start(&f, "internal:time.now", "{}"));
+	tooled_fini(&f); /* likewise with the registry */
+}
+
+TEST(nothing_is_lost_without_memory, "")
+{
+	struct tooled f;
+	bool made = false;
+
+	REQUIRE(tooled_init(&f, NULL));
+	for (unsigned long n = 1; !made; n++) {
+		struct uar_internal_tools_options o = { .sched = uar_loop_sched(f.loop),
+							.files_dir = "/nowhere" };
+		struct uar_tools *t = NULL;
+
+		uar_test_fail_alloc(n);
+		made = uar_internal_tools_create(&o, &t, NULL) == UAR_OK;
+		uar_test_fail_alloc(0);
+		CHECK(made == (t != NULL));
+		uar_tools_destroy(t);
+	}
+	made = false;
+	for (unsigned long n = 1; !made; n++) {
+		uar_test_fail_alloc(n);
+		made = tooled_try(&f, "internal:time.now", "{\"utc_offset\":\"+01:00\"}") && f.ok;
+		uar_test_fail_alloc(0);
+	}
+	tooled_fini(&f);
+}

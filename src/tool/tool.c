@@ -1,0 +1,83 @@
+/* tool.c - what every registry of tools shares: look-ups, patterns, names. */
+#include "tool/tool.h"
+
+#include <stdio.h>
+
+void uar_tools_destroy(struct uar_tools *t)
+{
+	if (t)
+		t->ops->destroy(t);
+}
+
+const struct uar_tool *uar_tools_find(struct uar_tools *t, uar_str tool_id)
+{
+	const struct uar_tool *tool = NULL;
+
+	for (size_t i = 0; t && (tool = t->ops->at(t, i)); i++)
+		if (uar_str_eq(tool->tool_id, tool_id))
+			break;
+	return tool;
+}
+
+const struct uar_tool *uar_tools_by_model_name(struct uar_tools *t, uar_str name)
+{
+	const struct uar_tool *tool = NULL;
+
+	for (size_t i = 0; t && (tool = t->ops->at(t, i)); i++)
+		if (uar_str_eq(tool->model_name, name))
+			break;
+	return tool;
+}
+
+/* After a mismatch only the last '*' can still take more, so time is bounded by the
+ * product of both lengths. */
+bool uar_tool_matches(const struct uar_tool *tool, uar_str pattern)
+{
+	uar_str id = tool->tool_id;
+	size_t i = 0, p = 0, star = pattern.n, taken = 0;
+
+	while (i < id.n) {
+		if (p < pattern.n && pattern.p[p] == '*') {
+			star = p++;
+			taken = i;
+		} else if (p < pattern.n && pattern.p[p] == id.p[i]) {
+			p++;
+			i++;
+		} else if (star < pattern.n) {
+			p = star + 1;
+			i = ++taken;
+		} else {
+			return false;
+		}
+	}
+	while (p < pattern.n && pattern.p[p] == '*')
+		p++;
+	return p == pattern.n;
+}
+
+static bool may_stay(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-';
+}
+
+void uar_tool_name_for_models(uar_str tool_id, bool (*taken)(void *ctx, uar_str name), void *ctx,
+			      char out[UAR_LIMIT_TOOL_NAME + 1])
+{
+	enum { NUMBER = 12 }; /* room for "_4294967295" */
+	size_t n = 0, end;
+
+	for (size_t i = 0; i < tool_id.n && n < UAR_LIMIT_TOOL_NAME; i++) {
+		char c = tool_id.p[i];
+
+		out[n++] = may_stay(c) ? c : '_';
+		if (c == ':' && n < UAR_LIMIT_TOOL_NAME)
+			out[n++] = '_';
+	}
+	if (n == 0)
+		out[n++] = '_';
+	out[n] = 0;
+	end = n < UAR_LIMIT_TOOL_NAME - NUMBER ? n : UAR_LIMIT_TOOL_NAME - NUMBER;
+	for (unsigned number = 2; taken(ctx, uar_str_c(out)); number++)
+		snprintf(out + end, NUMBER, "_%u", number);
+}
