@@ -18,7 +18,7 @@ enum { REST_LOOK_US = 20000 };
 
 static void stop_if_done(struct server *s)
 {
-	if (s->http_done && s->runtime_done)
+	if (s->done.http && s->done.runtime)
 		uar_loop_stop(s->loop);
 }
 
@@ -26,7 +26,7 @@ static void on_http_done(void *ctx)
 {
 	struct server *s = ctx;
 
-	s->http_done = true;
+	s->done.http = true;
 	stop_if_done(s);
 }
 
@@ -34,7 +34,7 @@ static void on_runtime_done(void *ctx)
 {
 	struct server *s = ctx;
 
-	s->runtime_done = true;
+	s->done.runtime = true;
 	stop_if_done(s);
 }
 

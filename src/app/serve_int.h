@@ -31,7 +31,10 @@ struct server {
 	struct uar_timer grace, idle;
 	int64_t rest_until_us; /* monotonic: runs that were told to stop get so long */
 	int64_t busy_us;       /* when there was last something to do */
-	bool stopping, http_done, runtime_done, broken;
+	struct {
+		bool http, runtime;
+	} done; /* drained */
+	bool stopping, broken;
 };
 
 /* serve_make.c */
