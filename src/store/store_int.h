@@ -2,8 +2,7 @@
 #ifndef UAR_STORE_STORE_INT_H
 #define UAR_STORE_STORE_INT_H
 
-#include <pthread.h>
-
+#include "loop/done.h"
 #include "store/store.h"
 
 /* All of an append that can be judged without looking at what is stored:
@@ -29,19 +28,5 @@ uar_str uar_store_key(struct uar_arena *arena, const struct uar_owner *o, uar_st
 bool uar_store_copy_key(struct uar_arena *arena, const struct uar_key_row *in,
 			struct uar_key_row *out);
 bool uar_store_copy_ids(struct uar_arena *arena, const uar_str *in, size_t n, uar_str **out);
-
-/* Finished operations on their way back to the loop. Threads push lists of
- * tasks; one wake-up of the loop runs all that have gathered, in order. */
-struct uar_done {
-	struct uar_sched *sched;
-	pthread_mutex_t lock;
-	struct uar_list finished; /* of uar_task.node */
-	struct uar_task wake;
-	bool posted; /* the wake-up is on its way */
-};
-struct uar_done *uar_done_create(struct uar_sched *sched); /* NULL: no memory */
-void uar_done_destroy(struct uar_done *d); /* its threads have ended; calls nobody */
-void uar_done_push(struct uar_done *d, struct uar_list *tasks); /* takes all of them */
-void uar_done_take(struct uar_done *d, struct uar_list *out);	/* what nobody was told yet */
 
 #endif

@@ -1,5 +1,5 @@
 /* done.c - finished operations go back to the loop in batches. */
-#include "store/store_int.h"
+#include "loop/done.h"
 
 #include "base/alloc.h"
 
