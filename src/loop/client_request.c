@@ -1,5 +1,5 @@
 /* client_request.c - a request as options of libcurl. Knows nothing of its life. */
-#include "loop/client_int.h"
+#include "loop/client_request.h"
 
 enum {
 	CONNECT_TIMEOUT_US = 10 * 1000 * 1000,
@@ -51,8 +51,7 @@ static bool is_loopback(uar_str origin)
 
 static CURLcode set_transport(const struct uar_curl *c, CURL *h, const struct uar_client_request *r)
 {
-	int64_t connect_us = r->options->connect_timeout_us ? r->options->connect_timeout_us
-							    : CONNECT_TIMEOUT_US;
+	int64_t connect_us = r->connect_timeout_us ? r->connect_timeout_us : CONNECT_TIMEOUT_US;
 	CURLcode bad = CURLE_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(fixed_options); i++)
@@ -68,18 +67,18 @@ static CURLcode set_transport(const struct uar_curl *c, CURL *h, const struct ua
 
 static CURLcode set_request(const struct uar_curl *c, CURL *h, const struct uar_client_request *r)
 {
-	const struct uar_call_options *o = r->options;
 	CURLcode bad = CURLE_OK;
 
 	bad |= c->easy_setopt(h, CURLOPT_URL, r->url);
 	bad |= c->easy_setopt(h, CURLOPT_USERAGENT, "uar/" UAR_VERSION);
-	if (strcmp(o->method, "HEAD") == 0)
+	bad |= c->easy_setopt(h, CURLOPT_HTTPHEADER, r->headers);
+	if (strcmp(r->method, "HEAD") == 0)
 		bad |= c->easy_setopt(h, CURLOPT_NOBODY, 1L);
-	if (o->body.n || strcmp(o->method, "POST") == 0) {
-		bad |= c->easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)o->body.n);
-		bad |= c->easy_setopt(h, CURLOPT_POSTFIELDS, r->body);
+	if (r->body.n || strcmp(r->method, "POST") == 0) {
+		bad |= c->easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.n);
+		bad |= c->easy_setopt(h, CURLOPT_POSTFIELDS, r->body.p);
 	}
-	bad |= c->easy_setopt(h, CURLOPT_CUSTOMREQUEST, o->method);
+	bad |= c->easy_setopt(h, CURLOPT_CUSTOMREQUEST, r->method);
 	return bad;
 }
 

@@ -31,9 +31,7 @@ static void act(struct uar_hub *h, curl_socket_t fd, int what)
 {
 	int running;
 
-	h->busy = true;
 	h->curl->multi_socket_action(h->multi, fd, what, &running);
-	h->busy = false;
 	collect(h);
 }
 
@@ -173,10 +171,5 @@ void uar_hub_remove(struct uar_hub *h, CURL *easy)
 
 CURLcode uar_hub_resume(struct uar_hub *h, CURL *easy)
 {
-	CURLcode code;
-
-	h->busy = true;
-	code = h->curl->easy_pause(easy, CURLPAUSE_CONT);
-	h->busy = false;
-	return code;
+	return h->curl->easy_pause(easy, CURLPAUSE_CONT);
 }

@@ -1,7 +1,7 @@
 /* curl_hub.h - one libcurl multi handle driven by the loop; for loop/ alone.
  *
- * `ended` and `after` fire from the loop, never inside add or remove. While
- * `busy` libcurl is on the stack: handles must not be added or removed then. */
+ * `ended` and `after` fire from the loop, never inside add or remove, and with
+ * libcurl off the stack: handles may be added and removed there. */
 #ifndef UAR_LOOP_CURL_HUB_H
 #define UAR_LOOP_CURL_HUB_H
 
@@ -14,7 +14,6 @@ struct uar_hub {
 	CURLM *multi;
 	struct uar_timer timer;
 	struct uar_task task; /* stands in for a timer that could not be set */
-	bool busy;
 	/* A transfer is over; it is the receiver's to remove. */
 	void (*ended)(void *ctx, CURL *easy, CURLcode code);
 	void (*after)(void *ctx); /* after each round of libcurl */

@@ -436,11 +436,11 @@ TEST(out_of_memory_ends_the_call, "")
 		CHECK(e == UAR_OK || e == UAR_ENOMEM);
 		if (e == UAR_OK)
 			uar_loop_run(f.loop);
+		tear_down(&f); /* first: its thread allocates too */
 		failed = uar_test_alloc_failed();
 		uar_test_fail_alloc(0);
 		CHECK_INT(s.dones, e == UAR_OK);
 		heard_fini(&s);
-		tear_down(&f);
 	}
 	CHECK(!failed);
 }

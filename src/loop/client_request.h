@@ -1,17 +1,18 @@
-/* client_int.h - what the files of the client share; for loop/ alone. */
-#ifndef UAR_LOOP_CLIENT_INT_H
-#define UAR_LOOP_CLIENT_INT_H
+/* client_request.h - a request as options of libcurl; for loop/ alone. */
+#ifndef UAR_LOOP_CLIENT_REQUEST_H
+#define UAR_LOOP_CLIENT_REQUEST_H
 
-#include "loop/client.h"
 #include "loop/curl_load.h"
 
-/* All borrowed; url and body stay in place as long as the handle lives. */
+#include "base/str.h"
+
+/* All borrowed; stays in place as long as the handle lives. */
 struct uar_client_request {
-	const struct uar_call_options *options;
-	const char *url;
-	uar_str origin;
-	const char *body;
-	const char *ca_file; /* NULL: the system's */
+	const char *method, *url;
+	uar_str origin, body;
+	struct curl_slist *headers;
+	int64_t connect_timeout_us; /* 0: default */
+	const char *ca_file;	    /* NULL: the system's */
 };
 
 /* http or https, bounded, no spaces or control characters. */

@@ -1,0 +1,542 @@
+/* net.c - the thread on which libcurl runs, and what goes to and fro.
+ *
+ * To the thread go orders: bits in the transfer, which is on a list while it has
+ * any. To the loop go pieces and ends, all of one turn of the thread at once.
+ *
+ * Two hubs. Plain http and https hosts known to speak HTTP/1.1 alone go to
+ * `wide`, where every call may have a connection. Other https hosts go to
+ * `shared`, which caps the connections to a host so that HTTP/2 multiplexes
+ * (without the cap libcurl opens nearly one a call). The first HTTP/1 status line
+ * from such a host moves it, with the calls that wait for a connection, to `wide`.
+ *
+ * The loop of the thread runs on the system's clock, as libcurl does. */
+#include "loop/net.h"
+
+#include "base/alloc.h"
+#include "loop/curl_hub.h"
+#include "loop/done.h"
+
+enum order {
+	START = 1,
+	GO_ON = 2, /* the inbox has room again */
+	STOP = 4,
+};
+
+enum { PIECE_BYTES = 8192 }; /* of one that takes many */
+
+struct origin { /* an https host without HTTP/2 */
+	struct uar_list node;
+	uar_str name; /* "https://host:port"; after the struct */
+};
+
+struct mail { /* to the loop */
+	struct uar_done *done;
+	uar_task_fn *piece;
+	struct uar_list tasks; /* of this round */
+	uint64_t round;
+	struct uar_task send;
+};
+
+struct orders { /* from the loop; the first three are guarded by the lock */
+	struct uar_list transfers;
+	bool posted, leave;
+	struct uar_task wake;
+	pthread_mutex_t lock;
+};
+
+struct uar_net {
+	const struct uar_curl *curl;
+	struct uar_loop *loop;
+	struct mail mail;
+	struct orders orders;
+	struct uar_hub wide, shared;
+	struct uar_list transfers;
+	struct uar_list origins;
+	size_t origin_count;
+	bool learned; /* an origin was added: move the transfers that wait */
+	bool running;
+	pthread_t thread;
+};
+
+/* --- to the loop -------------------------------------------------------------- */
+
+static void send_mail(struct uar_net *n)
+{
+	n->mail.round++;
+	uar_done_push(n->mail.done, &n->mail.tasks);
+}
+
+static void on_send(struct uar_task *t)
+{
+	send_mail(UAR_OWNER(t, struct uar_net, mail.send));
+}
+
+/* After the I/O of this turn. */
+static void tell_loop(struct uar_net *n, struct uar_task *t)
+{
+	uar_list_add_last(&n->mail.tasks, &t->node);
+	uar_post(uar_loop_sched(n->loop), &n->mail.send);
+}
+
+static struct uar_piece *open_piece(struct uar_transfer *t, size_t cap)
+{
+	struct uar_piece *p = uar_alloc(sizeof *p + cap);
+
+	if (!p)
+		return NULL;
+	*p = (struct uar_piece){ .task.fn = t->net->mail.piece, .of = t, .cap = cap };
+	p->status = t->outcome.status;
+	t->open = p;
+	t->round = t->net->mail.round;
+	tell_loop(t->net, &p->task);
+	return p;
+}
+
+/* The piece that still takes bytes: none of an earlier round, which the loop has. */
+static struct uar_piece *current(const struct uar_transfer *t)
+{
+	return t->open && t->round == t->net->mail.round ? t->open : NULL;
+}
+
+/* Mostly there is one piece a round, so the first is no larger than its bytes. */
+static size_t next_cap(const struct uar_piece *p, size_t n)
+{
+	size_t cap = p ? p->cap * 4 : n;
+
+	if (cap > PIECE_BYTES)
+		cap = PIECE_BYTES;
+	return cap > n ? cap : n;
+}
+
+static bool put(struct uar_transfer *t, const char *bytes, size_t n)
+{
+	struct uar_piece *p = current(t);
+
+	if (!p || p->cap - p->n < n)
+		p = open_piece(t, next_cap(p, n));
+	if (!p)
+		return false;
+	memcpy(p->bytes + p->n, bytes, n);
+	p->n += n;
+	atomic_fetch_add(&t->unread, n);
+	return true;
+}
+
+/* --- which hub -------------------------------------------------------------- */
+
+static bool is_known(const struct uar_net *n, uar_str name)
+{
+	UAR_LIST_EACH (it, &n->origins)
+		if (uar_str_eq(UAR_OWNER(it, struct origin, node)->name, name))
+			return true;
+	return false;
+}
+
+static void forget(struct uar_net *n, struct origin *o)
+{
+	uar_list_remove(&o->node);
+	uar_free(o);
+	n->origin_count--;
+}
+
+/* Inside libcurl: only remembers. Out of memory just means to learn it later. */
+static void learn(struct uar_net *n, uar_str name)
+{
+	struct origin *o = is_known(n, name) ? NULL : uar_alloc(sizeof *o + name.n);
+
+	if (!o)
+		return;
+	if (n->origin_count >= UAR_LIMIT_CLIENT_ORIGINS)
+		forget(n, UAR_OWNER(n->origins.next, struct origin, node));
+	memcpy(o + 1, name.p, name.n);
+	o->name = uar_str_n((char *)(o + 1), name.n);
+	uar_list_add_last(&n->origins, &o->node);
+	n->origin_count++;
+	n->learned = true;
+}
+
+static uar_err join(struct uar_transfer *t)
+{
+	struct uar_net *n = t->net;
+	uar_str origin = t->request.origin;
+	bool wide = !uar_str_starts(origin, UAR_STR("https:")) || is_known(n, origin);
+	struct uar_hub *h = wide ? &n->wide : &n->shared;
+	long version = wide ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS;
+	uar_err e;
+
+	n->curl->easy_setopt(t->easy, CURLOPT_HTTP_VERSION, version);
+	n->curl->easy_setopt(t->easy, CURLOPT_PIPEWAIT, wide ? 0L : 1L);
+	e = uar_hub_add(h, t->easy);
+	if (!e)
+		t->hub = h;
+	return e;
+}
+
+static void leave(struct uar_transfer *t)
+{
+	if (t->hub)
+		uar_hub_remove(t->hub, t->easy);
+	t->hub = NULL;
+}
+
+/* --- the end of a transfer ------------------------------------------------------- */
+
+static void look_at_answer(struct uar_transfer *t)
+{
+	const struct uar_curl *c = t->net->curl;
+	curl_off_t seconds = 0;
+	long status = 0;
+
+	c->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	c->easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &seconds);
+	t->outcome.status = (int)status;
+	if (seconds > 0 && seconds <= INT64_MAX / 1000000)
+		t->outcome.retry_after_us = (int64_t)seconds * 1000000;
+}
+
+static void let_go(struct uar_transfer *t)
+{
+	uar_list_remove(&t->node);
+	leave(t);
+	if (t->easy)
+		t->net->curl->easy_cleanup(t->easy);
+	t->easy = NULL;
+}
+
+static void end(struct uar_transfer *t, CURLcode code)
+{
+	struct uar_net *n = t->net;
+
+	t->outcome.code = code;
+	if (t->easy)
+		look_at_answer(t);
+	let_go(t);
+	pthread_mutex_lock(&n->orders.lock);
+	t->deaf = true;
+	uar_list_remove(&t->order);
+	pthread_mutex_unlock(&n->orders.lock);
+	tell_loop(n, &t->over);
+}
+
+static void on_ended(void *ctx, CURL *easy, CURLcode code)
+{
+	struct uar_net *n = ctx;
+	char *t = NULL;
+
+	n->curl->easy_getinfo(easy, CURLINFO_PRIVATE, &t);
+	end((struct uar_transfer *)(void *)t, code);
+}
+
+/* libcurl is off the stack: do what had to wait for that. */
+static void settle(void *ctx)
+{
+	struct uar_net *n = ctx;
+
+	if (!n->learned)
+		return;
+	n->learned = false;
+	UAR_LIST_EACH (it, &n->transfers) {
+		struct uar_transfer *t = UAR_OWNER(it, struct uar_transfer, node);
+
+		if (t->hub != &n->shared || t->sent || !is_known(n, t->request.origin))
+			continue;
+		leave(t);
+		if (join(t))
+			end(t, CURLE_OUT_OF_MEMORY);
+	}
+}
+
+/* --- libcurl's callbacks ----------------------------------------------------- */
+
+static int on_sending(void *ctx, char *ip, char *local_ip, int port, int local_port)
+{
+	struct uar_transfer *t = ctx;
+
+	(void)ip, (void)local_ip, (void)port, (void)local_port;
+	t->sent = true;
+	return CURL_PREREQFUNC_OK;
+}
+
+static size_t on_header(char *p, size_t size, size_t n, void *ctx)
+{
+	struct uar_transfer *t = ctx;
+
+	n *= size;
+	t->head_bytes += n;
+	if (t->head_bytes > UAR_LIMIT_CLIENT_HEAD) {
+		t->outcome.err = UAR_EHEADERS;
+		return 0;
+	}
+	if (t->hub == &t->net->shared && uar_str_starts(uar_str_n(p, n), UAR_STR("HTTP/1")))
+		learn(t->net, t->request.origin);
+	if (!current(t))
+		(void)open_piece(t, 0); /* a sign of life, which may also get lost */
+	return n;
+}
+
+static size_t on_error_body(struct uar_buf *body, const char *p, size_t n)
+{
+	size_t room = body->max - body->n;
+
+	uar_buf_add(body, p, n < room ? n : room);
+	if (n > room)
+		body->err = UAR_ETOOBIG;
+	return body->err ? 0 : n;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *ctx)
+{
+	struct uar_transfer *t = ctx;
+	long status = t->outcome.status;
+
+	n *= size;
+	if (!status)
+		t->net->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	t->outcome.status = (int)status;
+	if (status < 200 || status > 299)
+		return on_error_body(&t->outcome.body, p, n);
+	/* Nothing is read before this turn ends: this also gives each its share of it. */
+	if (atomic_load(&t->unread) >= UAR_LIMIT_CLIENT_INBOX) {
+		t->held = true;
+		return CURL_WRITEFUNC_PAUSE;
+	}
+	if (put(t, p, n))
+		return n;
+	t->outcome.err = UAR_ENOMEM;
+	return 0;
+}
+
+/* --- orders -------------------------------------------------------------------- */
+
+static CURLcode set_callbacks(const struct uar_curl *c, CURL *h, struct uar_transfer *t)
+{
+	CURLcode bad = CURLE_OK;
+
+	bad |= c->easy_setopt(h, CURLOPT_PRIVATE, t);
+	bad |= c->easy_setopt(h, CURLOPT_ERRORBUFFER, t->outcome.reason);
+	bad |= c->easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+	bad |= c->easy_setopt(h, CURLOPT_WRITEDATA, t);
+	bad |= c->easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+	bad |= c->easy_setopt(h, CURLOPT_HEADERDATA, t);
+	bad |= c->easy_setopt(h, CURLOPT_PREREQFUNCTION, on_sending);
+	bad |= c->easy_setopt(h, CURLOPT_PREREQDATA, t);
+	return bad;
+}
+
+static void begin(struct uar_transfer *t)
+{
+	struct uar_net *n = t->net;
+
+	uar_list_add_last(&n->transfers, &t->node);
+	t->easy = n->curl->easy_init();
+	if (!t->easy || uar_client_prepare(n->curl, t->easy, &t->request) ||
+	    set_callbacks(n->curl, t->easy, t) || join(t))
+		end(t, CURLE_OUT_OF_MEMORY);
+}
+
+static void go_on(struct uar_transfer *t)
+{
+	CURLcode code;
+
+	if (!t->held || atomic_load(&t->unread) >= UAR_LIMIT_CLIENT_INBOX)
+		return;
+	t->held = false;
+	code = uar_hub_resume(t->hub, t->easy);
+	if (code) /* libcurl says so here and nowhere else */
+		end(t, code);
+}
+
+static void obey(struct uar_transfer *t, unsigned orders)
+{
+	if (orders & STOP)
+		end(t, CURLE_ABORTED_BY_CALLBACK);
+	else if (orders & START)
+		begin(t);
+	else
+		go_on(t);
+}
+
+/* One at a time: an end takes the transfer off the list. */
+static struct uar_transfer *next_order(struct uar_net *n, unsigned *out_orders)
+{
+	struct orders *o = &n->orders;
+	struct uar_transfer *t = NULL;
+
+	pthread_mutex_lock(&o->lock);
+	if (uar_list_empty(&o->transfers)) {
+		o->posted = false;
+		if (o->leave)
+			uar_loop_stop(n->loop);
+	} else {
+		t = UAR_OWNER(o->transfers.next, struct uar_transfer, order);
+		uar_list_remove(&t->order);
+		*out_orders = t->orders;
+		t->orders = 0;
+	}
+	pthread_mutex_unlock(&o->lock);
+	return t;
+}
+
+static void on_wake(struct uar_task *task)
+{
+	struct uar_net *n = UAR_OWNER(task, struct uar_net, orders.wake);
+	struct uar_transfer *t;
+	unsigned orders;
+
+	while ((t = next_order(n, &orders)))
+		obey(t, orders);
+	settle(n);
+	send_mail(n);
+}
+
+/* `t` NULL: the thread itself is to leave. */
+static void order(struct uar_net *n, struct uar_transfer *t, unsigned what)
+{
+	struct orders *o = &n->orders;
+	bool wake = false;
+
+	pthread_mutex_lock(&o->lock);
+	if (!t) {
+		o->leave = true;
+	} else if (!t->deaf) {
+		if (!t->orders)
+			uar_list_add_last(&o->transfers, &t->order);
+		t->orders |= what;
+	}
+	if (!o->posted && (o->leave || !uar_list_empty(&o->transfers)))
+		wake = o->posted = true;
+	pthread_mutex_unlock(&o->lock);
+	if (wake)
+		uar_post_remote(uar_loop_sched(n->loop), &o->wake);
+}
+
+void uar_net_start(struct uar_net *n, struct uar_transfer *t)
+{
+	t->net = n;
+	uar_list_init(&t->node);
+	uar_list_init(&t->order);
+	order(n, t, START);
+}
+
+void uar_net_stop(struct uar_transfer *t)
+{
+	order(t->net, t, STOP);
+}
+
+/* The one who makes room in a full inbox says so. The thread may find it full on
+ * an old number; then it gets the order after that. */
+void uar_net_read(struct uar_transfer *t, size_t bytes)
+{
+	size_t before = atomic_fetch_sub(&t->unread, bytes);
+
+	if (before >= UAR_LIMIT_CLIENT_INBOX && before - bytes < UAR_LIMIT_CLIENT_INBOX)
+		order(t->net, t, GO_ON);
+}
+
+/* --- life ---------------------------------------------------------------------- */
+
+static void *net_main(void *ctx)
+{
+	struct uar_net *n = ctx;
+
+	uar_loop_run(n->loop);
+	while (!uar_list_empty(&n->transfers))
+		let_go(UAR_OWNER(n->transfers.next, struct uar_transfer, node));
+	return NULL;
+}
+
+static uar_err make_hubs(struct uar_net *n)
+{
+	uar_err e;
+
+	n->wide = (struct uar_hub){
+		.curl = n->curl, .loop = n->loop, .ended = on_ended, .after = settle, .ctx = n
+	};
+	n->shared = n->wide;
+	e = uar_hub_init(&n->wide, 0);
+	return e ? e : uar_hub_init(&n->shared, UAR_LIMIT_CLIENT_HOST_CONNECTIONS);
+}
+
+static uar_err start(struct uar_net *n, struct uar_sched *sched)
+{
+	uar_err e = uar_loop_create(&uar_clock_system, &n->loop);
+
+	if (!e)
+		e = make_hubs(n);
+	n->mail.done = e ? NULL : uar_done_create(sched);
+	if (!n->mail.done || pthread_create(&n->thread, NULL, net_main, n))
+		return e ? e : UAR_ENOMEM;
+	pthread_setname_np(n->thread, "uar-net");
+	n->running = true;
+	return UAR_OK;
+}
+
+uar_err uar_net_create(struct uar_sched *sched, uar_task_fn *piece, struct uar_net **out,
+		       struct uar_error *error)
+{
+	const struct uar_curl *curl;
+	uar_err e = uar_curl_load(&curl, error);
+	struct uar_net *n;
+
+	if (e)
+		return e;
+	n = uar_zalloc(sizeof *n);
+	if (!n)
+		return uar_error_set(error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
+	n->curl = curl;
+	n->mail.piece = piece;
+	n->mail.send.fn = on_send;
+	n->orders.wake.fn = on_wake;
+	uar_list_init(&n->mail.tasks);
+	uar_list_init(&n->orders.transfers);
+	uar_list_init(&n->transfers);
+	uar_list_init(&n->origins);
+	pthread_mutex_init(&n->orders.lock, NULL);
+	e = start(n, sched);
+	if (e) {
+		uar_net_destroy(n);
+		return uar_error_set(error, e, "libcurl cannot be set up");
+	}
+	*out = n;
+	return UAR_OK;
+}
+
+/* Pieces are nobody's yet, ends belong to their owners. */
+static void discard_mail(struct uar_net *n)
+{
+	if (n->mail.done)
+		uar_done_take(n->mail.done, &n->mail.tasks);
+	while (!uar_list_empty(&n->mail.tasks)) {
+		struct uar_task *t = UAR_OWNER(n->mail.tasks.next, struct uar_task, node);
+
+		uar_list_remove(&t->node);
+		if (t->fn == n->mail.piece)
+			uar_free(UAR_OWNER(t, struct uar_piece, task));
+	}
+	uar_done_destroy(n->mail.done);
+}
+
+void uar_net_destroy(struct uar_net *n)
+{
+	if (!n)
+		return;
+	if (n->running) {
+		order(n, NULL, 0);
+		pthread_join(n->thread, NULL);
+	}
+	discard_mail(n);
+	while (!uar_list_empty(&n->origins))
+		forget(n, UAR_OWNER(n->origins.next, struct origin, node));
+	uar_hub_fini(&n->wide);
+	uar_hub_fini(&n->shared);
+	if (n->loop)
+		uar_unpost(uar_loop_sched(n->loop), &n->mail.send);
+	uar_loop_destroy(n->loop);
+	pthread_mutex_destroy(&n->orders.lock);
+	uar_free(n);
+}
+
+const struct uar_curl *uar_net_curl(const struct uar_net *n)
+{
+	return n->curl;
+}

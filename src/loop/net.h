@@ -1,0 +1,72 @@
+/* net.h - libcurl on a thread of its own; for client.c alone.
+ *
+ * A transfer is embedded in its owner and started once. The thread has it from
+ * then on and hands pieces of the answer to the loop, many with one wake-up.
+ * `over` is the last it does with a transfer: it comes exactly once, after all
+ * pieces, also when the transfer was stopped. Then the memory is the owner's.
+ *
+ * What was handed over and not read is bounded by UAR_LIMIT_CLIENT_INBOX: at that
+ * the peer is held back until uar_net_read says that there is room. */
+#ifndef UAR_LOOP_NET_H
+#define UAR_LOOP_NET_H
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "loop/client_request.h"
+#include "loop/loop.h"
+
+struct uar_net;
+struct uar_hub;
+
+/* Bytes of a 2xx answer. Without any it says that something of the head came. */
+struct uar_piece {
+	struct uar_task task; /* its function gets the piece, which is the loop's to free */
+	struct uar_transfer *of;
+	int status;
+	size_t n, cap;
+	char bytes[];
+};
+
+struct uar_outcome { /* of a transfer; the owner's once it is over */
+	uar_err err; /* decides over libcurl's */
+	CURLcode code;
+	int status;
+	int64_t retry_after_us;
+	struct uar_buf body; /* of an answer that is not 2xx */
+	char reason[CURL_ERROR_SIZE];
+};
+
+struct uar_transfer { /* zeroed before first use */
+	/* Set by the owner before the start. */
+	struct uar_client_request request;
+	struct uar_task over; /* its function runs on the loop */
+	struct uar_outcome outcome;
+	/* Both threads'. */
+	_Atomic size_t unread; /* bytes handed over and not read */
+	struct uar_list order; /* this and the next are guarded by the lock of the net */
+	unsigned orders;
+	bool deaf; /* over: takes no orders */
+	/* The thread's. */
+	struct uar_net *net;
+	struct uar_list node;
+	struct uar_hub *hub; /* NULL: in none */
+	CURL *easy;
+	struct uar_piece *open; /* may take more bytes while `round` is the net's */
+	uint64_t round;
+	size_t head_bytes;
+	bool held; /* libcurl holds bytes back */
+	bool sent; /* has a connection */
+};
+
+/* Loads libcurl and starts the thread. `piece` runs on the loop of `sched`. */
+UAR_MUST_CHECK uar_err uar_net_create(struct uar_sched *sched, uar_task_fn *piece,
+				      struct uar_net **out, struct uar_error *error);
+/* Ends all transfers and the thread; nobody is told. */
+void uar_net_destroy(struct uar_net *n);
+const struct uar_curl *uar_net_curl(const struct uar_net *n);
+void uar_net_start(struct uar_net *n, struct uar_transfer *t);
+void uar_net_stop(struct uar_transfer *t); /* `over` follows, if it is not under way */
+void uar_net_read(struct uar_transfer *t, size_t bytes);
+
+#endif
