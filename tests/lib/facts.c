@@ -186,13 +186,13 @@ static bool same_event(const struct uar_event *a, const struct uar_event *b)
 
 bool uar_facts_all_there(struct uar_pump *p, struct uar_store *s, const struct uar_facts *f)
 {
-	struct uar_facts again;
+	struct uar_facts again = *f; /* a test may have named things otherwise */
 	struct uar_event opening[3];
 	uint64_t at = 0;
 	bool good = true, more = true;
 
-	uar_facts_init(&again, s, f->number);
-	again.owner = f->owner;
+	again.seq = again.run_seq = again.made = 0;
+	uar_arena_init(&again.arena, 0);
 	uar_facts_opening(&again, opening);
 	while (more && good) {
 		struct uar_read r = { .owner = f->owner,

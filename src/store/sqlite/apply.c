@@ -2,8 +2,9 @@
  *
  * First everything that could refuse the append is looked at, then everything
  * is written: a refused append leaves no trace and the others of its batch go
- * on. Sessions and runs that were used lately are remembered with their last
- * sequence and sum, so that a usual append is one INSERT and no SELECT. */
+ * on. Runs that go on, and their sessions, are remembered with their last
+ * sequence and sum, and new ids are known for new (known.c), so that a usual
+ * append is one INSERT and no SELECT. */
 #include "store/sqlite/sqlite_int.h"
 
 #include "base/alloc.h"
@@ -38,55 +39,11 @@ struct found {
 };
 
 /* --- what is remembered ------------------------------------------------------------ */
-static void cache_init(struct sq_cache *c)
-{
-	uar_map_init(&c->map, 0x5354u);
-	uar_list_init(&c->lru);
-	c->count = 0;
-}
-
-/* Both kinds begin with their list node, so one cache serves them. */
-static void cache_clear(struct sq_cache *c)
-{
-	UAR_LIST_EACH (it, &c->lru)
-		uar_free(it);
-	uar_map_fini(&c->map);
-	cache_init(c);
-}
-
-static void *cache_get(struct sq_cache *c, uar_str key)
-{
-	struct uar_list *node = uar_map_get(&c->map, key);
-
-	if (node) {
-		uar_list_remove(node);
-		uar_list_add_last(&c->lru, node);
-	}
-	return node;
-}
-
-static uar_err cache_put(struct sq_cache *c, uar_str key, struct uar_list *node)
-{
-	uar_err e = uar_map_put(&c->map, key, node);
-
-	if (e)
-		return e;
-	uar_list_add_last(&c->lru, node);
-	c->count++;
-	return UAR_OK;
-}
-
 /* Called between appends: nobody holds an entry then. */
 static void trim(struct sq_cache *c, uar_str (*key_of)(struct uar_list *node))
 {
-	while (c->count > UAR_LIMIT_STORE_CACHE) {
-		struct uar_list *oldest = c->lru.next;
-
-		uar_map_remove(&c->map, key_of(oldest));
-		uar_list_remove(oldest);
-		uar_free(oldest);
-		c->count--;
-	}
+	while (c->count > UAR_LIMIT_STORE_CACHE)
+		sq_cache_drop(c, key_of(c->lru.next));
 }
 
 static uar_str session_key(struct uar_list *node)
@@ -117,7 +74,7 @@ static uar_err remember_session(struct sq_apply *ap, const struct session *in, s
 	*s = *in;
 	place((char *)(s + 1), in->key, &s->key);
 	uar_list_init(&s->lru);
-	e = cache_put(&ap->sessions, s->key, &s->lru);
+	e = sq_cache_put(&ap->sessions, s->key, &s->lru);
 	if (e) {
 		uar_free(s);
 		return e;
@@ -142,7 +99,7 @@ static uar_err remember_run(struct sq_apply *ap, const struct run *in, struct ru
 	place(at, sp->task, &r->spine.task);
 	r->spine.attempt = UAR_STR_NONE;
 	uar_list_init(&r->lru);
-	e = cache_put(&ap->runs, r->key, &r->lru);
+	e = sq_cache_put(&ap->runs, r->key, &r->lru);
 	if (e) {
 		uar_free(r);
 		return e;
@@ -154,17 +111,19 @@ static uar_err remember_run(struct sq_apply *ap, const struct run *in, struct ru
 void sq_apply_init(struct sq_apply *ap, struct sq_conn *c)
 {
 	*ap = (struct sq_apply){ .c = c, .ids = uar_buf_make(8 * UAR_LIMIT_ID_BYTES) };
-	cache_init(&ap->sessions);
-	cache_init(&ap->runs);
+	ap->owner.key = uar_buf_make(4 * UAR_LIMIT_ID_BYTES);
+	sq_cache_init(&ap->sessions);
+	sq_cache_init(&ap->runs);
 }
 
 void sq_apply_fini(struct sq_apply *ap)
 {
 	if (!ap->c)
 		return;
-	cache_clear(&ap->sessions);
-	cache_clear(&ap->runs);
+	sq_cache_clear(&ap->sessions);
+	sq_cache_clear(&ap->runs);
 	uar_buf_fini(&ap->ids);
+	uar_buf_fini(&ap->owner.key);
 }
 
 static uar_err next_of(struct sq_apply *ap, enum sq_id id, int64_t *out, struct uar_error *error)
@@ -185,8 +144,9 @@ uar_err sq_apply_reload(struct sq_apply *ap, struct uar_error *error)
 	uar_err e;
 
 	ap->stale = true;
-	cache_clear(&ap->sessions);
-	cache_clear(&ap->runs);
+	sq_cache_clear(&ap->sessions);
+	sq_cache_clear(&ap->runs);
+	ap->owner.oid = 0;
 	e = sq_first(ap->c, SQ_HEAD, NULL, 0, &st, error);
 	if (e == UAR_ENOTFOUND)
 		return uar_error_set(error, UAR_ECORRUPT, "uar.db has no head");
@@ -201,6 +161,10 @@ uar_err sq_apply_reload(struct sq_apply *ap, struct uar_error *error)
 		e = next_of(ap, SQ_SESSION_NEXT, &ap->next_sid, error);
 	if (!e)
 		e = next_of(ap, SQ_RUN_NEXT, &ap->next_rid, error);
+	if (!e)
+		e = sq_top_load(ap->c, SQ_SESSION_TOP, 0, &ap->session, error);
+	if (!e)
+		e = sq_top_load(ap->c, SQ_RUN_TOP, 0, &ap->run, error);
 	ap->stale = e != UAR_OK;
 	return e;
 }
@@ -210,15 +174,20 @@ static uar_err find_owner(struct sq_apply *ap, const struct sq_op *op, int64_t *
 			  struct uar_error *error)
 {
 	sqlite3_stmt *st;
-	uar_err e = sq_first(
+	uar_err e;
+
+	*out = sq_owner_known(&ap->owner, op);
+	if (*out)
+		return UAR_OK;
+	e = sq_first(
 		ap->c, SQ_OWNER,
 		SQ_VALS(SQ_T(op->owner.tenant), SQ_T(op->owner.workspace), SQ_T(op->owner.user)),
 		&st, error);
-
-	*out = e ? 0 : sqlite3_column_int64(st, 0);
-	if (!e)
-		sq_done(st);
-	return e == UAR_ENOTFOUND ? UAR_OK : e;
+	if (e)
+		return e == UAR_ENOTFOUND ? UAR_OK : e;
+	*out = sqlite3_column_int64(st, 0);
+	sq_done(st);
+	return sq_owner_load(ap->c, op, *out, &ap->owner, error);
 }
 
 /* The session, remembered or from its rows; *out stays NULL when there is none. */
@@ -314,7 +283,7 @@ static uar_err check_session(struct sq_apply *ap, struct sq_op *op, struct found
 	uint64_t last;
 	uar_err e = UAR_OK;
 
-	if (!f->session && f->oid)
+	if (!f->session && f->oid && !sq_is_new(&ap->session, op->session_id))
 		e = find_session(ap, op, f->oid, &f->session, error);
 	if (e)
 		return e;
@@ -364,8 +333,8 @@ static uar_err check_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
 
 	if (!op->run_id.n)
 		return UAR_OK;
-	f->run = cache_get(&ap->runs, op->run_key);
-	if (!f->run && f->oid)
+	f->run = sq_cache_get(&ap->runs, op->run_key);
+	if (!f->run && f->oid && !sq_is_new(&ap->run, op->run_id))
 		e = find_run(ap, op, f->oid, &f->run, error);
 	return e ? e : judge_run(op, f);
 }
@@ -374,12 +343,17 @@ static uar_err check_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
 static uar_err check_threads(struct sq_apply *ap, struct sq_op *op, const struct found *f,
 			     struct uar_error *error)
 {
+	bool known = ap->owner.oid == f->oid;
+
 	for (size_t i = 0; i < op->threads.n && f->oid; i++) {
 		sqlite3_stmt *st;
 		int64_t sid;
-		uar_err e = sq_first(ap->c, SQ_THREAD,
-				     SQ_VALS(SQ_I(f->oid), SQ_T(op->threads.at[i])), &st, error);
+		uar_err e;
 
+		if (known && sq_is_new(&ap->owner.thread, op->threads.at[i]))
+			continue;
+		e = sq_first(ap->c, SQ_THREAD, SQ_VALS(SQ_I(f->oid), SQ_T(op->threads.at[i])), &st,
+			     error);
 		if (e == UAR_ENOTFOUND)
 			continue;
 		if (e)
@@ -397,7 +371,7 @@ static uar_err check(struct sq_apply *ap, struct sq_op *op, struct found *f,
 {
 	uar_err e = UAR_OK;
 
-	f->session = cache_get(&ap->sessions, op->session_key);
+	f->session = sq_cache_get(&ap->sessions, op->session_key);
 	if (f->session)
 		f->oid = f->session->oid;
 	else
@@ -430,7 +404,7 @@ static uar_err add_owner(struct sq_apply *ap, const struct sq_op *op, struct fou
 	f->oid = oid;
 	ap->next_oid++;
 	ap->head.items++;
-	return UAR_OK;
+	return sq_owner_load(ap->c, op, oid, &ap->owner, error);
 }
 
 static uar_err add_session(struct sq_apply *ap, const struct sq_op *op, struct found *f,
@@ -449,6 +423,7 @@ static uar_err add_session(struct sq_apply *ap, const struct sq_op *op, struct f
 		return e;
 	ap->next_sid++;
 	ap->head.items++;
+	sq_top_add(&ap->session, op->session_id);
 	return remember_session(ap, &s, &f->session);
 }
 
@@ -521,6 +496,7 @@ static uar_err put_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
 	if (!f->run) {
 		ap->next_rid++;
 		ap->head.items++;
+		sq_top_add(&ap->run, r->run_id);
 		e = remember_run(ap, &fresh, &f->run);
 	}
 	if (!e) {
@@ -538,9 +514,12 @@ static uar_err add_thread(struct sq_apply *ap, uar_str thread, const struct foun
 			   SQ_VALS(SQ_I(f->oid), SQ_T(thread), SQ_I(f->session->sid), SQ_I(sum)),
 			   error);
 
-	if (!e)
-		ap->head.items += sqlite3_changes(ap->c->db);
-	return e;
+	if (e)
+		return e;
+	ap->head.items += sqlite3_changes(ap->c->db);
+	if (ap->owner.oid == f->oid)
+		sq_top_add(&ap->owner.thread, thread);
+	return UAR_OK;
 }
 
 static uar_err add_key(struct sq_apply *ap, const struct sq_op *op, const struct found *f,
@@ -660,6 +639,10 @@ uar_err sq_apply_append(struct sq_apply *ap, struct sq_op *op, struct uar_error 
 	e = check(ap, op, &f, error);
 	if (!e && !op->a->err)
 		e = write_all(ap, op, &f, error);
+	if (op->has_run && op->run.terminal) { /* what is said after its end is rare */
+		sq_cache_drop(&ap->runs, op->run_key);
+		sq_cache_drop(&ap->sessions, op->session_key);
+	}
 	if (e && !error->code)
 		uar_error_set(error, e, "%s", uar_err_text(e));
 	return e;

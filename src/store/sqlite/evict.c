@@ -35,18 +35,13 @@ uar_err sq_evict_check(struct sq_apply *ap, struct sq_op *op, int64_t oid, struc
 static uar_err forget(struct sq_apply *ap, const struct sq_op *op, uar_str run_id)
 {
 	struct uar_arena scratch;
-	struct uar_list *node;
 	uar_str key;
 
 	uar_arena_init(&scratch, 0);
 	key = uar_store_key(&scratch, &op->owner, run_id);
-	node = key.p ? uar_map_remove(&ap->runs.map, key) : NULL;
+	if (key.p)
+		sq_cache_drop(&ap->runs, key);
 	uar_arena_fini(&scratch);
-	if (node) {
-		uar_list_remove(node);
-		uar_free(node);
-		ap->runs.count--;
-	}
 	return key.p ? UAR_OK : UAR_ENOMEM;
 }
 

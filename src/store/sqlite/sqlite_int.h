@@ -185,11 +185,39 @@ struct sq_cache { /* remembered sessions or runs, least recently used first */
 	struct uar_list lru;
 	size_t count;
 };
+/* known.c. Both kinds of entry begin with their list node, so one cache serves them. */
+void sq_cache_init(struct sq_cache *c);
+void sq_cache_clear(struct sq_cache *c);
+void *sq_cache_get(struct sq_cache *c, uar_str key); /* and it is the last used; NULL: none */
+UAR_MUST_CHECK uar_err sq_cache_put(struct sq_cache *c, uar_str key, struct uar_list *node);
+void sq_cache_drop(struct sq_cache *c, uar_str key); /* frees the entry, if there is one */
+
+/* The last id of its kind, of those that UAR makes. n = 0: there is none. */
+struct sq_top {
+	size_t n;
+	char text[UAR_LIMIT_ID_BYTES];
+};
+struct sq_owner_last { /* the owner that was looked up last */
+	int64_t oid;   /* 0: nobody */
+	struct uar_buf key;
+	struct sq_top thread; /* of its threads */
+};
+bool sq_is_new(const struct sq_top *top, uar_str id); /* surely; false: it has to be looked up */
+void sq_top_add(struct sq_top *top, uar_str id);
+/* Reads it with the statement `id`; oid 0: which has no parameter. */
+UAR_MUST_CHECK uar_err sq_top_load(struct sq_conn *c, enum sq_id id, int64_t oid,
+				   struct sq_top *out, struct uar_error *error);
+int64_t sq_owner_known(const struct sq_owner_last *last, const struct sq_op *op); /* 0: not he */
+UAR_MUST_CHECK uar_err sq_owner_load(struct sq_conn *c, const struct sq_op *op, int64_t oid,
+				     struct sq_owner_last *last, struct uar_error *error);
+
 struct sq_apply {
 	struct sq_conn *c;
 	struct sq_head head;
 	int64_t next_oid, next_sid, next_rid;
-	struct sq_cache sessions, runs;
+	struct sq_cache sessions, runs; /* of runs that go on, and their sessions */
+	struct sq_top session, run;
+	struct sq_owner_last owner;
 	struct uar_buf ids;
 	bool stale; /* rolled back: what it remembers never happened */
 };

@@ -91,6 +91,94 @@ TEST(a_store_comes_back_as_it_was, "")
 	uar_facts_fini(&f);
 }
 
+/* Begins a session whose ids look like the runtime's own, so that the writer may know
+ * them for new; what they are named after is told apart. */
+static uar_err begin_as(struct world *w, struct uar_facts *f, const char *session,
+			const char *thread, const char *run)
+{
+	uar_facts_init(f, w->store, 1);
+	snprintf(f->session, sizeof f->session, "0%s-s", session);
+	snprintf(f->thread, sizeof f->thread, "0%s-t", thread);
+	snprintf(f->run, sizeof f->run, "0%s-r", run);
+	return uar_facts_begin(&w->pump, w->store, f);
+}
+
+static uar_err tried_as(struct world *w, const char *session, const char *thread, const char *run)
+{
+	struct uar_facts f;
+	uar_err e = begin_as(w, &f, session, thread, run);
+
+	uar_facts_fini(&f);
+	return e;
+}
+
+static void check_taken(struct world *w)
+{
+	static const char *const there[] = { "3", "5", "7" };
+
+	for (size_t i = 0; i < ARRAY_LEN(there); i++) {
+		CHECK_INT(tried_as(w, there[i], "8", "8"), UAR_ECONFLICT);
+		CHECK_INT(tried_as(w, "8", there[i], "8"), UAR_ECONFLICT);
+		CHECK_INT(tried_as(w, "8", "8", there[i]), UAR_EINVALID);
+	}
+}
+
+TEST(ids_are_found_in_whatever_order_they_come, "")
+{
+	struct world w;
+	struct uar_facts f[3], other;
+
+	fresh_dir();
+	REQUIRE(reopen(&w, NULL) == UAR_OK);
+	CHECK_INT(begin_as(&w, &f[0], "5", "5", "5"), UAR_OK);
+	CHECK_INT(begin_as(&w, &f[1], "3", "3", "3"), UAR_OK);
+	CHECK_INT(begin_as(&w, &f[2], "7", "7", "7"), UAR_OK);
+	check_taken(&w);
+	/* Another owner has ids of his own, and leaves those of the first alone. */
+	uar_facts_init(&other, w.store, 1);
+	snprintf(other.session, sizeof other.session, "%s", f[0].session);
+	snprintf(other.thread, sizeof other.thread, "%s", f[0].thread);
+	other.owner = uar_facts_stranger;
+	CHECK_INT(uar_facts_begin(&w.pump, w.store, &other), UAR_OK);
+	check_taken(&w);
+	shut(&w);
+	REQUIRE(reopen(&w, NULL) == UAR_OK);
+	check_taken(&w);
+	CHECK(uar_facts_all_there(&w.pump, w.store, &other));
+	for (size_t i = 0; i < ARRAY_LEN(f); i++) {
+		CHECK_INT(go_on(&w, &f[i], 2), UAR_OK);
+		CHECK(uar_facts_all_there(&w.pump, w.store, &f[i]));
+		uar_facts_fini(&f[i]);
+	}
+	CHECK_INT(tried_as(&w, "8", "8", "8"), UAR_OK);
+	uar_facts_fini(&other);
+	shut(&w);
+	check_sound();
+}
+
+/* The writer forgets a run with its end; whoever goes on finds it all the same. */
+TEST(a_session_goes_on_behind_the_end_of_its_run, "")
+{
+	struct world w;
+	struct uar_facts f;
+	struct uar_run_row row;
+
+	fresh_dir();
+	REQUIRE(reopen(&w, NULL) == UAR_OK);
+	CHECK_INT(begin(&w, &f, 1), UAR_OK);
+	CHECK_INT(go_on(&w, &f, 3), UAR_OK);
+	row = uar_facts_row(&f, "succeeded", true);
+	CHECK_INT(set_row(&w, &f, &row), UAR_OK);
+	CHECK_INT(go_on(&w, &f, 2), UAR_OK);
+	row = uar_facts_row(&f, "running", false);
+	CHECK_INT(set_row(&w, &f, &row), UAR_ESTATE);
+	CHECK_INT(go_on(&w, &f, 1), UAR_OK);
+	CHECK(uar_facts_all_there(&w.pump, w.store, &f));
+	uar_facts_fini(&f);
+	shut(&w);
+	check_sound();
+}
+
 /* The log's index has parts; a session may be in many, and not in those between. */
 TEST(sessions_are_read_across_parts_of_the_log, "")
 {
