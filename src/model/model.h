@@ -107,7 +107,7 @@ UAR_MUST_CHECK uar_err uar_model_openai_create(const struct uar_model_openai_opt
 /* A model that needs no network: what it says is a pure function of the
  * conversation and of the model name ("scripted", "scripted-slow",
  * "scripted-reasoning", "scripted-fail", "scripted-long:N", "scripted-stall",
- * see docs/models.md). start refuses other names with UAR_EINVALID. */
+ * "scripted-tools", see docs/models.md). start refuses other names with UAR_EINVALID. */
 struct uar_model_scripted_options {
 	struct uar_sched *sched;
 	int64_t token_us; /* pause between tokens of "scripted"; 0: none */

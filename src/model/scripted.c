@@ -2,7 +2,7 @@
  *
  * A script is a row of steps. What it says is a function of the conversation
  * and of the model's name alone, so a run repeats word for word. */
-#include "model/model.h"
+#include "model/scripted_int.h"
 
 #include "base/alloc.h"
 
@@ -21,13 +21,15 @@ enum op {
 	OP_THINK,
 	OP_SAY,
 	OP_WORDS, /* as many as the name asks for */
+	OP_CALL,  /* completes the call and asks for the tools of the plan, if any */
 	OP_FAIL,
 	OP_STALL,
 };
 
 struct step {
 	enum op op;
-	const char *text; /* {quote} the last user message, {turns} those before it */
+	const char *text; /* {quote} the last user message, {turns} those before it,
+			   * {plan} what scripted_tools.c says */
 	unsigned tokens;  /* stop after so many; 0: the whole text */
 };
 
@@ -40,27 +42,35 @@ struct step {
 	"The user wrote \"{quote}\". There were {turns} turns before. I will quote the message, "  \
 	"say who I am and how to reach a real model."
 
+#define TOOLS_THOUGHT "The user wrote \"{quote}\". What is to be done next follows from it. "
+
 static const struct script {
 	const char *name;
 	bool counted; /* takes ":N" */
+	bool plans;   /* asks for tools */
 	int64_t pace_us;
 	struct step steps[4];
 } scripts[] = {
-	{ "scripted", false, PACE_ASKED, { { OP_SAY, ANSWER, 0 } } },
-	{ "scripted-reasoning",
-	  false,
-	  PACE_ASKED,
-	  { { OP_THINK, THOUGHT, 0 }, { OP_SAY, ANSWER, 0 } } },
-	{ "scripted-slow", false, PACE_SLOW_US, { { OP_SAY, ANSWER, 0 } } },
-	{ "scripted-fail",
-	  false,
-	  PACE_ASKED,
-	  { { OP_SAY, ANSWER, 3 }, { OP_FAIL, "the script says that this call fails", 0 } } },
-	{ "scripted-long", true, 0, { { OP_WORDS, NULL, 0 } } },
-	{ "scripted-stall",
-	  false,
-	  PACE_ASKED,
-	  { { OP_SAY, "Give me a moment to think about it. ", 0 }, { OP_STALL, NULL, 0 } } },
+	{ .name = "scripted", .pace_us = PACE_ASKED, .steps = { { OP_SAY, ANSWER, 0 } } },
+	{ .name = "scripted-reasoning",
+	  .pace_us = PACE_ASKED,
+	  .steps = { { OP_THINK, THOUGHT, 0 }, { OP_SAY, ANSWER, 0 } } },
+	{ .name = "scripted-slow", .pace_us = PACE_SLOW_US, .steps = { { OP_SAY, ANSWER, 0 } } },
+	{ .name = "scripted-fail",
+	  .pace_us = PACE_ASKED,
+	  .steps = { { OP_SAY, ANSWER, 3 },
+		     { OP_FAIL, "the script says that this call fails", 0 } } },
+	{ .name = "scripted-long", .counted = true, .steps = { { OP_WORDS, NULL, 0 } } },
+	{ .name = "scripted-stall",
+	  .pace_us = PACE_ASKED,
+	  .steps = { { OP_SAY, "Give me a moment to think about it. ", 0 },
+		     { OP_STALL, NULL, 0 } } },
+	{ .name = "scripted-tools",
+	  .plans = true,
+	  .pace_us = PACE_ASKED,
+	  .steps = { { OP_THINK, TOOLS_THOUGHT, 0 },
+		     { OP_SAY, "{plan}", 0 },
+		     { OP_CALL, NULL, 0 } } },
 };
 
 static const char *const words[] = {
@@ -82,6 +92,7 @@ struct uar_model_call {
 	struct uar_model_events events;
 	const struct script *script;
 	const struct step *step;
+	struct uar_scripted_plan plan;
 	struct uar_buf text; /* of the step at hand */
 	size_t at;	     /* in it */
 	uint64_t said;	     /* tokens of the step so far */
@@ -107,6 +118,7 @@ static void call_destroy(struct uar_model_call *c)
 	uar_unpost(c->model->sched, &c->task);
 	uar_timer_stop(c->model->sched, &c->timer);
 	uar_buf_fini(&c->text);
+	uar_scripted_plan_fini(&c->plan);
 	uar_free(c);
 }
 
@@ -125,6 +137,9 @@ static void expand(struct uar_model_call *c, const char *text)
 		} else if (uar_str_starts(rest, UAR_STR("{turns}"))) {
 			uar_buf_add_u64(&c->text, c->turns);
 			rest = uar_str_from(rest, 7);
+		} else if (uar_str_starts(rest, UAR_STR("{plan}"))) {
+			uar_buf_add_str(&c->text, c->plan.said);
+			rest = uar_str_from(rest, 6);
 		} else {
 			uar_buf_add_char(&c->text, rest.p[0]);
 			rest = uar_str_from(rest, 1);
@@ -160,6 +175,12 @@ static void finish(struct uar_model_call *c, const char *failure)
 		.usage = c->usage,
 	};
 
+	if (c->step->op == OP_CALL && c->plan.call_count) {
+		r.stop_reason = UAR_STR("tool_calls");
+		r.calls = c->plan.calls;
+		r.call_count = c->plan.call_count;
+	}
+
 	r.usage.total_tokens = r.usage.input_tokens + r.usage.output_tokens;
 	c->events.done(c->events.ctx, &r);
 	c->dead = true;
@@ -179,6 +200,7 @@ static bool play(struct uar_model_call *c)
 	switch (c->step->op) {
 	case OP_STALL: return false;
 	case OP_FAIL: finish(c, c->step->text); return false;
+	case OP_CALL:
 	case OP_END: finish(c, NULL); return false;
 	case OP_SAY:
 	case OP_THINK:
@@ -292,6 +314,20 @@ static void read_conversation(struct uar_model_call *c, const struct uar_model_r
 	}
 }
 
+/* Whatever can fail, so that no step can later. */
+static bool prepare(struct uar_model_call *c, const struct uar_model_request *r)
+{
+	size_t bytes = TEXT_BYTES;
+
+	if (c->script->plans && uar_scripted_plan_make(&c->plan, r))
+		return false;
+	bytes += c->plan.said.n;
+	c->text = uar_buf_make(bytes);
+	uar_buf_reserve(&c->text, bytes);
+	enter_step(c, c->script->steps + (c->plan.later ? 1 : 0));
+	return !c->text.err;
+}
+
 static uar_err start(struct uar_model *model, const struct uar_model_request *r,
 		     const struct uar_model_events *events, struct uar_model_call **out,
 		     struct uar_error *error)
@@ -314,14 +350,11 @@ static uar_err start(struct uar_model *model, const struct uar_model_request *r,
 	c->pace_us = script->pace_us == PACE_ASKED ? m->token_us : script->pace_us;
 	c->task.fn = on_task;
 	c->timer.fn = on_timer;
-	c->text = uar_buf_make(TEXT_BYTES);
-	uar_buf_reserve(&c->text, TEXT_BYTES); /* no step can fail later */
 	memcpy(c->name, name.p, name.n);
 	c->name_n = name.n;
 	uar_list_add_last(&m->calls, &c->node);
 	read_conversation(c, r);
-	enter_step(c, script->steps);
-	if (c->text.err) {
+	if (!prepare(c, r)) {
 		call_destroy(c);
 		return uar_error_set(error, UAR_ENOMEM, "out of memory");
 	}

@@ -41,6 +41,10 @@ static void on_done(void *ctx, const struct uar_model_result *r)
 	h->result = *r;
 	h->result.message = h->result.stop_reason = h->result.actual_model = UAR_STR("");
 	uar_buf_add_str(&h->message, r->message);
+	h->result.calls = NULL;
+	for (size_t i = 0; i < r->call_count; i++)
+		uar_buf_printf(&h->calls, "%.*s %.*s %.*s\n", UAR_FMT(r->calls[i].id),
+			       UAR_FMT(r->calls[i].name), UAR_FMT(r->calls[i].arguments));
 	snprintf(h->stop, sizeof h->stop, "%.*s", UAR_FMT(r->stop_reason));
 	snprintf(h->name, sizeof h->name, "%.*s", UAR_FMT(r->actual_model));
 	uar_loop_stop(h->loop);
@@ -66,6 +70,7 @@ void heard_init(struct heard *h, struct uar_model *m, struct uar_loop *l)
 	h->text = uar_buf_make(1 << 23);
 	h->reasoning = uar_buf_make(1 << 20);
 	h->message = uar_buf_make(1 << 20);
+	h->calls = uar_buf_make(1 << 20);
 }
 
 void heard_fini(struct heard *h)
@@ -73,6 +78,7 @@ void heard_fini(struct heard *h)
 	uar_buf_fini(&h->text);
 	uar_buf_fini(&h->reasoning);
 	uar_buf_fini(&h->message);
+	uar_buf_fini(&h->calls);
 }
 
 struct uar_model_events heard_events(struct heard *h)

@@ -11,6 +11,7 @@ struct heard {
 	struct uar_loop *loop; /* stopped at the end of the call, and when cancelled */
 	struct uar_model_call *call;
 	struct uar_buf text, reasoning, message;
+	struct uar_buf calls; /* "ID NAME ARGUMENTS" a line */
 	unsigned texts, thoughts, dones;
 	struct uar_model_result result; /* without its strings */
 	char stop[40], name[140];
