@@ -24,6 +24,10 @@ typedef void uar_tool_fn(struct uar_tool_job *j);
 void uar_tool_fail(struct uar_tool_job *j, const char *category, const char *fmt, ...)
 	UAR_PRINTF(3, 4);
 
+/* The value of an arithmetic expression; finite. UAR_EINVALID, UAR_EDEPTH, UAR_ENUMBER,
+ * UAR_ETOOBIG, UAR_ENOMEM; error->where is the character, counted from 1. */
+UAR_MUST_CHECK uar_err uar_calc_evaluate(uar_str text, double *out, struct uar_error *error);
+
 /* One of each row of internal.def. */
 #define T(FN, NAME, EFFECT, DESTRUCTIVE, ASK, FILES, DESCRIPTION, TAGS, INPUT, OUTPUT)             \
 	uar_tool_fn uar_tool_##FN;
