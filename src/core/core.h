@@ -330,6 +330,35 @@ UAR_MUST_CHECK uar_err uar_core_decide(const struct uar_core_env *env, struct ua
 				       struct uar_run *r, const struct uar_command *c,
 				       struct uar_decision *out, struct uar_error *error);
 
+/* What became of a message that asks for something. */
+enum uar_message_effect {
+	UAR_EFFECT_NONE,      /* it asks for nothing */
+	UAR_EFFECT_REQUESTED, /* the run is asked to stop */
+	UAR_EFFECT_OVER,      /* the run was over before */
+	UAR_EFFECT_UNKNOWN,   /* that agent has no such run */
+};
+const char *uar_message_effect_name(enum uar_message_effect e); /* "requested" */
+enum uar_message_effect uar_message_effect_parse(uar_str name); /* NONE: it is none of them */
+
+/* A message that passes over a channel. Its session is the channel's, and has no run. */
+struct uar_message {
+	uar_str channel_id;
+	uar_str agent_id; /* whose channel it is */
+	uar_str message_id, preview;
+	const char *kind;   /* "a2a", "status" */
+	bool out;	    /* it leaves this runtime */
+	uar_str native_ids; /* JSON object, or empty */
+	uar_str content;    /* JSON object: the message; or empty, and then */
+	uar_str blob;	    /* the sha256 of the blob that holds it; or empty */
+	int64_t bytes;	    /* of the whole */
+	enum uar_message_effect effect;
+	uar_str run_id; /* of the run that it concerns */
+};
+/* Appends its facts to `out` and folds them into *s, which is a copy. */
+UAR_MUST_CHECK uar_err uar_core_message(const struct uar_core_env *env, struct uar_session *s,
+					const struct uar_message *m, struct uar_decision *out,
+					struct uar_error *error);
+
 /* Applies one event of the run (or of its session). UAR_ECORRUPT when the event
  * cannot follow what came before. `scratch` may be reset afterwards. */
 UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,

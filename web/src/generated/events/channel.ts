@@ -43,6 +43,14 @@ export interface ChannelMessagePayload {
   preview: string;
   bytes: number;
   native_ids?: { [key: string]: Json };
+  /** the message itself, while it is small; else content_ref has it */
+  content?: { [key: string]: Json };
+  /** what the message asked of this runtime, and what became of it */
+  effect?: {
+    kind: "cancel";
+    run_id?: string;
+    result: "requested" | "over" | "unknown";
+  };
 }
 
 /** A message that is no turn passed over a channel. */
