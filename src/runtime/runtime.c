@@ -20,6 +20,7 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_map_init(&rt->quarantine, seed);
 	uar_map_init(&rt->pasts.map, seed);
 	uar_map_init(&rt->retention.owners, seed);
+	uar_map_init(&rt->inboxes, seed);
 	uar_list_init(&rt->pasts.list);
 	uar_list_init(&rt->tails.list);
 	uar_list_init(&rt->batches.list);
@@ -48,10 +49,10 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 
 	if (!rt)
 		return;
-	rt->drained = NULL; /* whatever ends from here on */
+	rt->drain.done = NULL; /* whatever ends from here on */
 	uar_timer_stop(rt->o.sched, &rt->recovery.reload);
 	uar_unpost(rt->o.sched, &rt->recovery.reload_now);
-	uar_unpost(rt->o.sched, &rt->drain_later);
+	uar_unpost(rt->o.sched, &rt->drain.later);
 	while ((r = uar_map_next(&rt->runs, &at)))
 		rt_worker_stop(r);
 	while (!uar_list_empty(&rt->ops)) {
@@ -73,6 +74,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	uar_map_fini(&rt->runs);
 	uar_map_fini(&rt->threads);
 	uar_map_fini(&rt->retention.owners);
+	uar_map_fini(&rt->inboxes);
 	uar_bus_destroy(rt->bus);
 	uar_free(rt->defined.at);
 	uar_free(rt);
@@ -154,20 +156,20 @@ static bool idle(const struct uar_runtime *rt)
 
 static void drain_task(struct uar_task *t)
 {
-	struct uar_runtime *rt = UAR_OWNER(t, struct uar_runtime, drain_later);
-	void (*done)(void *ctx) = rt->drained;
+	struct uar_runtime *rt = UAR_OWNER(t, struct uar_runtime, drain.later);
+	void (*done)(void *ctx) = rt->drain.done;
 
 	if (!done || !idle(rt))
 		return; /* whatever is under way asks again when it ends */
-	rt->drained = NULL;
-	rt->o.store->ops->drain(rt->o.store, done, rt->drained_ctx);
+	rt->drain.done = NULL;
+	rt->o.store->ops->drain(rt->o.store, done, rt->drain.ctx);
 }
 
 /* Looked at in a turn of its own: who calls may be in the middle of something. */
 void rt_maybe_drained(struct uar_runtime *rt)
 {
-	if (rt->drained)
-		uar_post(rt->o.sched, &rt->drain_later);
+	if (rt->drain.done)
+		uar_post(rt->o.sched, &rt->drain.later);
 }
 
 /* What was sent before is still decided and committed, but no worker begins. */
@@ -179,9 +181,9 @@ void uar_runtime_drain(struct uar_runtime *rt, void (*done)(void *ctx), void *ct
 	rt->draining = true;
 	while ((r = uar_map_next(&rt->runs, &at)))
 		rt_worker_stop(r);
-	rt->drained = done;
-	rt->drained_ctx = ctx;
-	rt->drain_later.fn = drain_task;
+	rt->drain.done = done;
+	rt->drain.ctx = ctx;
+	rt->drain.later.fn = drain_task;
 	rt_maybe_drained(rt);
 }
 

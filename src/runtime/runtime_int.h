@@ -52,6 +52,13 @@ struct rt_retention {
 	size_t count;
 };
 
+/* Somebody waits until nothing is under way. */
+struct rt_drain {
+	void (*done)(void *ctx); /* NULL: nobody */
+	void *ctx;
+	struct uar_task later;
+};
+
 struct uar_runtime {
 	struct uar_runtime_options o;
 	struct uar_uuid ids;
@@ -68,6 +75,7 @@ struct uar_runtime {
 	struct uar_arena scratch; /* of a fold */
 	struct rt_recovery recovery;
 	struct rt_retention retention;
+	struct uar_map inboxes;	   /* inbox.c: of struct inbox */
 	struct uar_list watches;   /* of struct uar_watch */
 	struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be ended */
 	struct agent_list defined; /* agents of o.agents */
@@ -75,9 +83,7 @@ struct uar_runtime {
 	bool draining;
 	bool full;	  /* storage refused the last facts for want of space */
 	size_t in_flight; /* batches at the store */
-	void (*drained)(void *ctx);
-	void *drained_ctx;
-	struct uar_task drain_later;
+	struct rt_drain drain;
 	struct uar_runtime_stats stats;
 };
 

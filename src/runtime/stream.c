@@ -28,6 +28,7 @@ struct uar_stream {
 	struct uar_sub sub;
 	enum state state;
 	bool of_run, checked, opened; /* checked: the cursor was found in the log */
+	bool may_be_new;
 	uint64_t cursor;
 	struct uar_stream_sink sink;
 	struct uar_runtime *rt;
@@ -267,6 +268,10 @@ static void store_page(struct uar_stream *s, struct uar_read *r)
 			end(s, e, NULL);
 		return;
 	}
+	if (r->err && s->may_be_new && r->err == UAR_ENOTFOUND) {
+		take_page(s, r->events, 0, false);
+		return;
+	}
 	if (r->err) {
 		end(s, r->err, &r->error);
 		return;
@@ -319,6 +324,7 @@ uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options 
 	s->of_run = o->run_id.n > 0;
 	s->cursor = o->after;
 	s->checked = o->after == 0;
+	s->may_be_new = o->may_be_new;
 	s->from_memory.fn = memory_ready;
 	s->sub.fn = published;
 	s->sub.ctx = s;
