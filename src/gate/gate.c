@@ -335,6 +335,7 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 	uar_list_init(&g->calls);
 	uar_list_init(&g->streams);
 	uar_list_init(&g->downloads.list);
+	uar_list_init(&g->fetches);
 	g->buf = uar_buf_make(UAR_LIMIT_READ_PAGE_BYTES * 4);
 	g->tick.fn = gate_streams_tick;
 	g->ping = uar_frame_create(UAR_STR(": ping\n\n"));
@@ -376,6 +377,7 @@ void uar_gate_destroy(struct uar_gate *g)
 	uar_timer_stop(g->o.sched, &g->tick);
 	gate_channels_fini(g);
 	gate_downloads_fini(g);
+	gate_a2a_fini(g);
 	gate_numbers_destroy(g->numbers);
 	gate_cache_clear(g);
 	uar_frame_unref(g->ping);

@@ -67,6 +67,7 @@ struct uar_gate {
 	struct numbers *numbers;    /* numbers.c */
 	struct downloads downloads; /* content.c */
 	size_t uploads;		    /* under way */
+	struct uar_list fetches;    /* a2a.c: long messages on their way from the disk */
 	struct uar_watch watch;
 	char code[LINK_CODE + 1]; /* empty: used */
 	int64_t code_until_us;
@@ -165,6 +166,9 @@ void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_bu
 
 /* uploads.c */
 void gate_upload_piece(struct call *c, bool last);
+
+/* a2a.c */
+void gate_a2a_fini(struct uar_gate *g); /* the store is gone */
 
 /* content.c */
 void gate_downloads_end(struct uar_gate *g);  /* cuts them: readers resume with a range */
