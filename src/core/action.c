@@ -91,11 +91,18 @@ static void put_kept(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 {
 	uar_jw_obj(w, "scope");
-	uar_jw_str(w, "backend", e->r->what.provider);
+	if (a->tool_id.n) {
+		uar_jw_str(w, "tool_id", a->tool_id);
+		uar_jw_str(w, "tool_call_id", a->call_id);
+		uar_jw_bool(w, "repeat", a->repeat);
+		uar_jw_bool(w, "destructive", a->destructive);
+	} else {
+		uar_jw_str(w, "backend", e->r->what.provider);
+	}
 	uar_jw_str(w, "kind", a->kind);
 	if (a->timeout_us)
 		uar_jw_int(w, "timeout_ms", a->timeout_us / 1000);
-	if (a->input_bytes > (int64_t)a->input.n) {
+	if (a->blob.n || a->input_bytes > (int64_t)a->input.n) {
 		uar_jw_str(w, "input_preview", cut_input(a->input));
 		uar_jw_bool(w, "input_truncated", true);
 		put_kept(e, w, a);
@@ -106,23 +113,59 @@ static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 	uar_jw_close(w);
 }
 
-static void permission_requested(struct emit *e, const struct uar_ask *a)
+struct choice {
+	const char *id, *label;
+};
+
+/* What somebody can say. Only a program remembers what was allowed for its session. */
+static size_t choices_of(const struct uar_ask *a, const struct choice **out)
 {
-	static const char *const choices[][2] = {
+	static const struct choice program[] = {
 		{ "allow", "Allow" },
 		{ "allow_for_session", "Allow, also the like of it in this session" },
 		{ "deny", "Deny" },
 	};
+	static const struct choice tool[] = { { "allow", "Allow" }, { "deny", "Deny" } };
+	static const struct choice repeat[] = { { "allow", "Repeat it" },
+						{ "deny", "Go on without repeating it" } };
+
+	*out = !a->tool_id.n ? program : a->repeat ? repeat : tool;
+	return a->tool_id.n ? ARRAY_LEN(tool) : ARRAY_LEN(program);
+}
+
+/* The policy wants somebody to decide. */
+static void must_ask(struct emit *e, const struct uar_ask *a)
+{
+	char id[UAR_ACTION_TEXT + 1];
+	struct permission p = {
+		.tool_id = a->tool_id,
+		.tool_name = a->tool_name,
+		.call_id = a->call_id,
+		.decision = "ask",
+		.reason =
+			a->repeat ? "it may have happened already" : "each call has to be allowed",
+		.destructive = a->destructive,
+	};
+
+	uar_action_id(e->r->id.run_id, a->number, id);
+	p.decision_id = uar_str_c(id);
+	uar_core_permission(e, &p);
+}
+
+static void permission_requested(struct emit *e, const struct uar_ask *a)
+{
+	const struct choice *choices;
+	size_t n = choices_of(a, &choices);
 	struct uar_jw *w = uar_emit_begin(e);
 
 	put_decision_id(e, w, "decision_id", a->number);
 	put_decision_id(e, w, "approval_action_id", a->number);
 	uar_jw_str(w, "prompt", a->prompt);
 	uar_jw_arr(w, "choices");
-	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+	for (size_t i = 0; i < n; i++) {
 		uar_jw_obj(w, NULL);
-		uar_jw_cstr(w, "id", choices[i][0]);
-		uar_jw_cstr(w, "label", choices[i][1]);
+		uar_jw_cstr(w, "id", choices[i].id);
+		uar_jw_cstr(w, "label", choices[i].label);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
@@ -137,15 +180,16 @@ static void permission_requested(struct emit *e, const struct uar_ask *a)
 
 static void action_required(struct emit *e, const struct uar_ask *a)
 {
+	const struct choice *choices;
+	size_t n = choices_of(a, &choices);
 	struct uar_jw *w = uar_emit_begin(e);
 
 	uar_jw_cstr(w, "action_type", "tool_permission");
 	uar_jw_str(w, "prompt", a->prompt);
 	uar_jw_cstr(w, "decision_kind", "allow_or_deny");
 	uar_jw_arr(w, "decisions");
-	uar_jw_cstr(w, NULL, "allow");
-	uar_jw_cstr(w, NULL, "allow_for_session");
-	uar_jw_cstr(w, NULL, "deny");
+	for (size_t i = 0; i < n; i++)
+		uar_jw_cstr(w, NULL, choices[i].id);
 	uar_jw_close(w);
 	uar_jw_cstr(w, "default_decision", "deny");
 	if (a->tool_name.n)
@@ -215,6 +259,8 @@ void uar_core_ask(struct emit *e, const struct uar_ask *a, struct uar_move move)
 		evaluated(e, a);
 		return;
 	}
+	if (a->tool_id.n)
+		must_ask(e, a);
 	permission_requested(e, a);
 	action_required(e, a);
 	if (!parked)

@@ -118,7 +118,8 @@ struct uar_open_tool {
 struct uar_run_tools {
 	struct uar_open_tool open[UAR_OPEN_TOOLS];
 	size_t open_count;
-	int64_t calls; /* started so far */
+	int64_t calls;	/* started so far */
+	int64_t rounds; /* model calls that ended by asking for tools */
 };
 
 /* A question that waits for its answer. Longer texts are cut here, not in the log. */
@@ -212,10 +213,14 @@ enum uar_command_kind {
 	UAR_CMD_REASONING,    /* a piece of reasoning */
 	UAR_CMD_MODEL_DONE,   /* the call ended well */
 	UAR_CMD_MODEL_FAILED, /* the call ended badly */
+	UAR_CMD_MODEL_CALLS,  /* the call ended well, and asks for tools */
+	UAR_CMD_TOOL_BEGIN,   /* a call of ours is to be executed, or refused */
+	UAR_CMD_TOOL_NEWS,    /* what it says on the way */
+	UAR_CMD_TOOL_OVER,    /* it has ended */
 	UAR_CMD_REPLAY,	      /* one normalized event of a fixture */
 	UAR_CMD_PROGRESS,     /* how far the entry has come */
 	UAR_CMD_EXPORT,	      /* an output for people */
-	UAR_CMD_TOOL,	      /* a step of a tool call */
+	UAR_CMD_TOOL,	      /* a step of a tool call that somebody else executes */
 	UAR_CMD_NOTE,	      /* news that change nothing */
 	UAR_CMD_SESSION,      /* the program's own conversation is known */
 	UAR_CMD_ASK,	      /* somebody has to allow something */
@@ -250,6 +255,8 @@ struct uar_prepared {
 	uar_str prompt_sha256;
 	int64_t prompt_bytes; /* of all messages */
 	uar_str omissions;    /* JSON array: what of the past the model is not told; or empty */
+	int64_t tool_count;   /* that the model may ask for */
+	uar_str catalog;      /* JSON array: those of tool.catalog.resolved; or empty */
 };
 
 struct uar_model_end {
@@ -261,6 +268,42 @@ struct uar_model_end {
 	int http_status;
 	bool has_cost;
 	double cost_usd;
+	/* MODEL_CALLS: a JSON array of {id, provider_id, name, arguments}, here or in a blob. */
+	int64_t call_count;
+	uar_str calls, calls_blob;
+};
+
+/* A tool of ours, about to be executed: committed before it is. */
+struct uar_tool_begin {
+	uar_str call_id;
+	uar_str tool_id, name, version, transport;
+	const char *effect; /* "read_only", "idempotent", "once" */
+	const char *policy; /* "allowed", "ask", "denied", "unavailable" */
+	uar_str args;	    /* a JSON object when args_json, else text or its beginning */
+	uar_str args_blob;  /* sha256 of the whole, or empty: it is whole */
+	int64_t args_bytes; /* of the whole */
+	bool args_json, destructive;
+	bool again;		 /* it had begun before and is executed once more */
+	int64_t action;		 /* number of the question that decided; 0: nobody was asked */
+	uar_str wrong_at, wrong; /* what the arguments break, when they do */
+	/* It is refused instead: the category of the failure and what the model is told. */
+	uar_str category, message;
+};
+
+struct uar_tool_news {
+	uar_str call_id;
+	uar_str partial; /* JSON */
+};
+
+struct uar_tool_over {
+	uar_str call_id;
+	bool ok;
+	uar_str output;	      /* JSON; with `blob` or `lost` its beginning, as text; empty: none */
+	uar_str blob;	      /* sha256 of the whole, or empty */
+	int64_t output_bytes; /* of the whole */
+	bool lost;	      /* the whole could not be kept */
+	uar_str category, message; /* of a failure */
+	bool retryable;
 };
 
 struct uar_failure {
@@ -286,6 +329,9 @@ struct uar_command {
 		struct uar_prepared prepared;
 		uar_str text; /* TEXT, REASONING; CANCEL: the reason; SESSION: its id */
 		struct uar_tool_report tool;
+		struct uar_tool_begin begin;
+		struct uar_tool_news news;
+		struct uar_tool_over over;
 		struct uar_note note;
 		struct uar_ask ask;
 		struct uar_answer answer;

@@ -23,7 +23,8 @@ static void same_origin(const struct uar_run *a, const struct uar_run *b)
 
 static void same_rare(const struct uar_run_rare *a, const struct uar_run_rare *b)
 {
-	SAME_INT(tools.open_count), SAME_INT(tools.calls), SAME_INT(cancel.requested);
+	SAME_INT(tools.open_count), SAME_INT(tools.calls), SAME_INT(tools.rounds);
+	SAME_INT(cancel.requested);
 	SAME_INT(cancel.at_us), SAME_TXT(cancel.reason), SAME_INT(progress.value * 100);
 	SAME_INT(progress.step), SAME_INT(progress.step_total), SAME_TXT(progress.stage);
 	SAME_TXT(progress.message), SAME_TXT(progress.metrics), SAME_STR(end.details);
@@ -204,6 +205,10 @@ static const int inputs[UAR_CMD_COUNT] = {
 	[UAR_CMD_REASONING] = UAR_IN_OUTPUT,
 	[UAR_CMD_MODEL_DONE] = UAR_IN_FINISHED,
 	[UAR_CMD_MODEL_FAILED] = UAR_IN_FAILED,
+	[UAR_CMD_MODEL_CALLS] = UAR_IN_TOOLS,
+	[UAR_CMD_TOOL_BEGIN] = UAR_IN_TOOL,
+	[UAR_CMD_TOOL_NEWS] = UAR_IN_TOOL,
+	[UAR_CMD_TOOL_OVER] = UAR_IN_TOOL,
 	[UAR_CMD_REPLAY] = UAR_IN_OUTPUT,
 	[UAR_CMD_PROGRESS] = UAR_IN_PROGRESS,
 	[UAR_CMD_EXPORT] = UAR_IN_EXPORT,
@@ -268,16 +273,34 @@ static bool program_says(const struct uar_run *r, int kind)
 						     : !uar_run_rare(r)->agent_session[0]);
 }
 
+static bool of_tools(int kind)
+{
+	return kind >= UAR_CMD_MODEL_CALLS && kind <= UAR_CMD_TOOL_OVER;
+}
+
+/* One round with one call, which is over before the model is called again. */
+static bool tool_says(const struct uar_run *r, int kind)
+{
+	const struct uar_run_tools *t = &uar_run_rare(r)->tools;
+
+	if (kind == UAR_CMD_MODEL_CALLS)
+		return r->call.open && !t->rounds;
+	return kind == UAR_CMD_TOOL_BEGIN ? !t->open_count && t->rounds && !t->calls
+					  : t->open_count == 1;
+}
+
 static bool foreign(const struct uar_run *r, int kind)
 {
 	bool program = uar_entry_is_backend(r->what.entry);
 
+	if (of_tools(kind))
+		return r->what.entry != UAR_ENTRY_LLM || !tool_says(r, kind);
 	return of_programs(kind) ? !program || !program_says(r, kind) : program && of_plugins(kind);
 }
 
 static bool is_of_call(int kind)
 {
-	return kind == UAR_CMD_PREPARED || kind == UAR_CMD_MODEL_DONE ||
+	return kind == UAR_CMD_PREPARED || kind == UAR_CMD_MODEL_DONE || of_tools(kind) ||
 	       kind == UAR_CMD_MODEL_FAILED || kind == UAR_CMD_TEXT || kind == UAR_CMD_REASONING ||
 	       kind == UAR_CMD_FINISH;
 }

@@ -89,7 +89,9 @@ static void do_model_done(struct emit *e, const struct uar_command *c, struct ua
 {
 	uar_core_model_done(e, &c->model);
 	if (move.to == UAR_STATUS_COMPLETED && e->r->what.entry == UAR_ENTRY_LLM) {
-		uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING, "No tool was asked for");
+		uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING,
+				uar_run_rare(e->r)->tools.rounds ? "No further tool was asked for"
+								 : "No tool was asked for");
 		uar_emit_status(e, "finalize", UAR_STATUS_RUNNING, "Finalizing");
 	}
 	uar_core_end_by(e, move, NULL);
@@ -102,6 +104,25 @@ static void do_model_failed(struct emit *e, const struct uar_command *c, struct 
 
 	uar_core_model_failed(e, &c->model);
 	uar_core_end_by(e, move, &f);
+}
+
+static const struct uar_failure too_many_rounds = {
+	UAR_STR("TOOL_LIMIT"), UAR_STR("the model asked for tools in more rounds than are made"),
+	UAR_STR("limit"), false
+};
+
+/* The tools are executed by whoever finds in the log what was asked for. */
+static void do_model_calls(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	struct uar_move failed = uar_run_move(e->r->status, UAR_IN_FAILED);
+
+	uar_core_model_done(e, &c->model);
+	if (!e->err && uar_run_rare(e->r)->tools.rounds > UAR_LIMIT_TOOL_ROUNDS) {
+		uar_core_end_by(e, failed, &too_many_rounds);
+		return;
+	}
+	uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING, "Running tools");
+	uar_emit_effect(e, move.effect);
 }
 
 static void do_replay(struct emit *e, const struct uar_command *c, struct uar_move move)
@@ -128,6 +149,24 @@ static void do_tool(struct emit *e, const struct uar_command *c, struct uar_move
 {
 	(void)move;
 	uar_core_tool(e, &c->tool);
+}
+
+static void do_tool_begin(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_tool_begin(e, &c->begin);
+}
+
+static void do_tool_news(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_tool_news(e, &c->news);
+}
+
+static void do_tool_over(struct emit *e, const struct uar_command *c, struct uar_move move)
+{
+	(void)move;
+	uar_core_tool_over(e, &c->over);
 }
 
 static void do_note(struct emit *e, const struct uar_command *c, struct uar_move move)
@@ -284,10 +323,14 @@ static const struct {
 	[UAR_CMD_REASONING] = { UAR_IN_OUTPUT, do_reasoning },
 	[UAR_CMD_MODEL_DONE] = { UAR_IN_FINISHED, do_model_done },
 	[UAR_CMD_MODEL_FAILED] = { UAR_IN_FAILED, do_model_failed },
+	[UAR_CMD_MODEL_CALLS] = { UAR_IN_TOOLS, do_model_calls },
 	[UAR_CMD_REPLAY] = { UAR_IN_OUTPUT, do_replay },
 	[UAR_CMD_PROGRESS] = { UAR_IN_PROGRESS, do_progress },
 	[UAR_CMD_EXPORT] = { UAR_IN_EXPORT, do_export },
 	[UAR_CMD_TOOL] = { UAR_IN_OUTPUT, do_tool },
+	[UAR_CMD_TOOL_BEGIN] = { UAR_IN_TOOL, do_tool_begin },
+	[UAR_CMD_TOOL_NEWS] = { UAR_IN_TOOL, do_tool_news },
+	[UAR_CMD_TOOL_OVER] = { UAR_IN_TOOL, do_tool_over },
 	[UAR_CMD_NOTE] = { UAR_IN_NOTE, do_note },
 	[UAR_CMD_SESSION] = { UAR_IN_NOTE, do_session },
 	[UAR_CMD_ASK] = { UAR_IN_ASK_PERMISSION, do_ask },
@@ -323,11 +366,36 @@ static bool allowed(const struct uar_run *r, const struct uar_command *c, struct
 	return r->turn != UAR_TURN_NONE && out->legal;
 }
 
-/* What a worker says of a model call must fit the one that is open. NULL: it does. */
-static const char *out_of_order(const struct uar_run *r, enum uar_command_kind kind)
+static const char *tool_out_of_order(const struct uar_run *r, uar_str call_id, bool open)
 {
-	switch (kind) {
+	const struct uar_run_tools *tools = &uar_run_rare(r)->tools;
+	bool is_open = false;
+
+	for (size_t i = 0; i < tools->open_count; i++)
+		is_open |= uar_str_is(call_id, tools->open[i].call_id);
+	if (!tools->rounds)
+		return "no tool was asked for";
+	if (!open && !is_open && tools->open_count == UAR_OPEN_TOOLS)
+		return "too many tool calls are open";
+	return is_open == open ? NULL : open ? "no such tool call is open" : "that call is open";
+}
+
+static const char *tool_fault(const struct uar_run *r, const struct uar_command *c)
+{
+	switch (c->kind) {
+	case UAR_CMD_TOOL_BEGIN: return tool_out_of_order(r, c->begin.call_id, c->begin.again);
+	case UAR_CMD_TOOL_NEWS: return tool_out_of_order(r, c->news.call_id, true);
+	case UAR_CMD_TOOL_OVER: return tool_out_of_order(r, c->over.call_id, true);
+	default: return NULL; /* nothing of a call */
+	}
+}
+
+/* What a worker says of a call must fit those that are open. NULL: it does. */
+static const char *out_of_order(const struct uar_run *r, const struct uar_command *c)
+{
+	switch (c->kind) {
 	case UAR_CMD_PREPARED: return r->call.open ? "a model call is open already" : NULL;
+	case UAR_CMD_MODEL_CALLS:
 	case UAR_CMD_MODEL_DONE:
 	case UAR_CMD_MODEL_FAILED: return r->call.open ? NULL : "no model call is open";
 	case UAR_CMD_TEXT:
@@ -335,7 +403,7 @@ static const char *out_of_order(const struct uar_run *r, enum uar_command_kind k
 		return r->what.entry == UAR_ENTRY_LLM && !r->call.open ? "no model call is open"
 								       : NULL;
 	case UAR_CMD_FINISH: return r->call.open ? "a model call is still open" : NULL;
-	default: return NULL; /* nothing of a call */
+	default: return tool_fault(r, c);
 	}
 }
 
@@ -350,7 +418,7 @@ uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s, s
 	if (!allowed(r, c, &move))
 		return uar_error_set(error, UAR_ESTATE, "the run is %s",
 				     uar_status_text(r->status));
-	fault = out_of_order(r, c->kind);
+	fault = out_of_order(r, c);
 	if (fault)
 		return uar_error_set(error, UAR_EINTERNAL, "the worker is out of order: %s", fault);
 	handlers[c->kind].fn(&e, c, move);

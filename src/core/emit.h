@@ -65,6 +65,16 @@ void uar_core_answer(struct emit *e, const struct uar_answer *a, struct uar_move
 /* No question outlives its run. */
 void uar_core_close_actions(struct emit *e);
 void uar_core_tool(struct emit *e, const struct uar_tool_report *t);
+/* toolrun.c */
+struct permission {
+	uar_str decision_id, tool_id, tool_name, call_id;
+	const char *decision, *reason;
+	bool destructive;
+};
+void uar_core_permission(struct emit *e, const struct permission *p); /* permission.evaluated */
+void uar_core_tool_begin(struct emit *e, const struct uar_tool_begin *t);
+void uar_core_tool_news(struct emit *e, const struct uar_tool_news *t);
+void uar_core_tool_over(struct emit *e, const struct uar_tool_over *t);
 void uar_core_note(struct emit *e, const struct uar_note *n);
 void uar_core_agent_session(struct emit *e, uar_str session_id);
 void uar_core_replay(struct emit *e, const struct uar_json *event);

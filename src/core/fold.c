@@ -247,6 +247,13 @@ static uar_err fold_model_ended(struct fold *f)
 	call->input_tokens += uar_json_int(uar_json_get(usage, UAR_STR("input_tokens")), 0);
 	call->output_tokens += uar_json_int(uar_json_get(usage, UAR_STR("output_tokens")), 0);
 	call->estimated |= uar_json_bool(uar_json_get(usage, UAR_STR("estimated")), false);
+	if (uar_json_int(uar_json_get(f->p, UAR_STR("tool_call_count")), 0) > 0) {
+		struct uar_run_rare *rare = uar_core_change_rare(f->r);
+
+		if (!rare)
+			return UAR_ENOMEM;
+		rare->tools.rounds++;
+	}
 	return UAR_OK;
 }
 
@@ -280,7 +287,8 @@ static uar_err fold_tool_started(struct fold *f)
 	tool->started_us = f->ev->time_us;
 	tools->open_count++;
 	tools->calls++;
-	return streaming(f);
+	/* Who executes it is at work between two answers, not giving one. */
+	return member(f, "effect").n ? UAR_OK : streaming(f);
 }
 
 static uar_err fold_tool_goes_on(struct fold *f)

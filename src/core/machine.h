@@ -28,6 +28,8 @@ enum uar_run_input {
 	UAR_IN_PROGRESS,
 	UAR_IN_EXPORT,
 	UAR_IN_NOTE,
+	UAR_IN_TOOLS, /* the model asks for tools before it goes on */
+	UAR_IN_TOOL,  /* a step of one of them */
 	UAR_IN_FINISHED,
 	UAR_IN_FAILED,
 	UAR_IN_CANCEL,
@@ -46,6 +48,7 @@ enum uar_effect {
 	UAR_DO_NONE,
 	UAR_DO_START_ENTRY, /* (re)start the worker of the run, from where its state says */
 	UAR_DO_CALL_MODEL,  /* issue the model call that was just recorded */
+	UAR_DO_NEXT_ROUND,  /* begin the worker anew: it finds in the log what is to be done */
 	UAR_DO_STOP_ENTRY,  /* stop the worker; it ends the run, or UAR_IN_STOPPED does */
 	UAR_DO_RELEASE,	    /* the run is over: end its worker without another word */
 	UAR_DO_PARK,	    /* the run waits for somebody: free its worker */

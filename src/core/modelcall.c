@@ -37,16 +37,37 @@ static void context_resolved(struct emit *e, const struct uar_prepared *p)
 	uar_emit(e, UAR_EV_CONTEXT_RESOLVED, EMIT_RUN);
 }
 
+/* Once in a run: before its first call. */
+static void catalog_resolved(struct emit *e, const struct uar_prepared *p)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_str(w, "inventory_id", uar_emit_id(e));
+	uar_jw_str(w, "caller", e->r->what.agent_id);
+	uar_jw_cstr(w, "mode", "default");
+	uar_jw_raw(w, "tools", p->catalog);
+	uar_jw_int(w, "count", p->tool_count);
+	uar_jw_arr(w, "excluded");
+	uar_jw_close(w);
+	uar_jw_arr(w, "narrowed_by");
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_TOOL_CATALOG_RESOLVED, EMIT_RUN);
+}
+
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 {
 	bool program = uar_entry_is_backend(e->r->what.entry);
+	/* In a further round the model is called and nothing is chosen again. */
+	size_t from = uar_run_rare(e->r)->tools.rounds ? ARRAY_LEN(preparation) - 1 : 0;
 	struct uar_jw *w;
 
 	if (p->omissions.n)
 		context_resolved(e, p);
 	if (program) /* it does the rest by itself */
 		uar_emit_status(e, "stream_start", UAR_STATUS_PREPARING, "Agent called");
-	for (size_t i = 0; i < ARRAY_LEN(preparation) && !program; i++)
+	if (p->catalog.n && !e->r->call.request_id[0])
+		catalog_resolved(e, p);
+	for (size_t i = from; i < ARRAY_LEN(preparation) && !program; i++)
 		uar_emit_status(e, preparation[i].phase, UAR_STATUS_PREPARING,
 				preparation[i].title);
 	w = uar_emit_begin(e);
@@ -54,7 +75,7 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	uar_jw_str(w, "model", e->r->what.model);
 	uar_jw_bool(w, "stream", true);
 	uar_jw_int(w, "message_count", p->message_count);
-	uar_jw_int(w, "tool_count", 0);
+	uar_jw_int(w, "tool_count", p->tool_count);
 	uar_jw_str(w, "prompt_sha256", p->prompt_sha256);
 	uar_jw_int(w, "input_tokens_estimate", estimated_tokens(p->prompt_bytes));
 	uar_jw_cstr(w, "role", "execute");
@@ -137,6 +158,22 @@ static int64_t since_ms(const struct emit *e, int64_t from)
 	return from && e->env->now_us > from ? (e->env->now_us - from) / 1000 : 0;
 }
 
+/* What the model asks for; whoever goes on with the run reads it here. */
+static void put_calls(struct emit *e, struct uar_jw *w, const struct uar_model_end *m)
+{
+	if (!m->call_count)
+		return;
+	uar_jw_int(w, "tool_call_count", m->call_count);
+	if (!m->calls_blob.n) {
+		uar_jw_raw(w, "tool_calls", m->calls);
+		return;
+	}
+	e->refs = uar_arena_printf(e->env->arena, "{\"tool_calls_ref\":\"blob://%.*s\"}",
+				   UAR_FMT(m->calls_blob));
+	if (!e->refs.p && !e->err)
+		e->err = UAR_ENOMEM;
+}
+
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 {
 	const struct uar_run_call *call = &e->r->call;
@@ -157,6 +194,7 @@ void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 	uar_jw_int(w, "latency_ms", since_ms(e, call->requested_us));
 	if (m->has_cost)
 		uar_jw_double(w, "cost_usd", m->cost_usd);
+	put_calls(e, w, m);
 	uar_jw_cstr(w, "status", "completed");
 	name_request(e);
 	uar_emit(e, UAR_EV_MODEL_COMPLETED, EMIT_RUN);

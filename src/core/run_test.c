@@ -460,11 +460,67 @@ TEST(an_event_that_cannot_follow_is_refused, "RUN-17 RUN-21")
 	story_fini(&t);
 }
 
+/* --- tools of ours ------------------------------------------------------------------------ */
+
+static size_t count_class(const struct story *t, enum uar_event_class cls)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		n += t->log[i].cls == cls;
+	return n;
+}
+
+TEST(a_run_that_ends_ends_its_tools, "TOOL-14")
+{
+	static const struct {
+		enum uar_command_kind end[2];
+		const char *status;
+	} cases[] = {
+		{ { UAR_CMD_TIMEOUT }, "\"status\":\"timed_out\"" },
+		{ { UAR_CMD_CANCEL, UAR_CMD_STOPPED }, "\"status\":\"cancelled\"" },
+		{ { UAR_CMD_FAIL }, "\"status\":\"cancelled\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct story t;
+		bool said = false;
+
+		story_init(&t, 1);
+		PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_MODEL_CALLS, UAR_CMD_TOOL_BEGIN);
+		CHECK_INT(t.r.status, UAR_STATUS_RUNNING);
+		for (size_t k = 0; k < 2 && cases[i].end[k]; k++)
+			CHECK_INT(story_do(&t, cases[i].end[k]), UAR_OK);
+		CHECK(uar_status_terminal(t.r.status));
+		CHECK_INT(count_class(&t, UAR_EV_TOOL_FAILED), 1);
+		for (size_t k = 0; k < t.count; k++)
+			said |= t.log[k].cls == UAR_EV_TOOL_FAILED &&
+				strstr(t.log[k].payload.p, cases[i].status);
+		CHECK(said);
+		story_fini(&t);
+	}
+}
+
+TEST(a_catalogue_is_resolved_once_in_a_run, "")
+{
+	struct story t;
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_TEXT, UAR_CMD_RECOVER, UAR_CMD_PREPARED,
+	     UAR_CMD_MODEL_CALLS, UAR_CMD_TOOL_BEGIN, UAR_CMD_TOOL_OVER, UAR_CMD_PREPARED);
+	CHECK_INT(count_class(&t, UAR_EV_TOOL_CATALOG_RESOLVED), 1);
+	CHECK_INT(t.r.rare->tools.rounds, 1);
+	story_fini(&t);
+}
+
 /* --- no memory -------------------------------------------------------------------------- */
 
-static const enum uar_command_kind life[] = { UAR_CMD_START, UAR_CMD_PREPARED, UAR_CMD_REASONING,
-					      UAR_CMD_TEXT,  UAR_CMD_RECOVER,  UAR_CMD_PREPARED,
-					      UAR_CMD_TEXT,  UAR_CMD_CANCEL,   UAR_CMD_MODEL_DONE };
+static const enum uar_command_kind life[] = {
+	UAR_CMD_START,	   UAR_CMD_PREPARED,  UAR_CMD_REASONING,   UAR_CMD_TEXT,
+	UAR_CMD_RECOVER,   UAR_CMD_PREPARED,  UAR_CMD_MODEL_CALLS, UAR_CMD_TOOL_BEGIN,
+	UAR_CMD_TOOL_NEWS, UAR_CMD_TOOL_OVER, UAR_CMD_PREPARED,	   UAR_CMD_TEXT,
+	UAR_CMD_CANCEL,	   UAR_CMD_MODEL_DONE
+};
 
 /* Tells it until it is taken: one allocation fails, the next try succeeds. */
 static void insist(struct story *t, const struct uar_command *c)

@@ -76,6 +76,10 @@ struct uar_ask {
 	enum uar_verdict verdict; /* of the definition's policy; ASK: a person's */
 	uar_str rule;		  /* which rule said so; empty when ASK */
 	int64_t timeout_us;	  /* a question nobody answers is a no; 0: it waits */
+	/* Of a tool that UAR executes itself: */
+	uar_str tool_id;  /* empty: it is a program that asks */
+	bool repeat;	  /* it was begun before, and may have happened */
+	bool destructive; /* what it undoes cannot be brought back */
 };
 
 enum uar_answer_source { UAR_ANSWER_RESPOND, UAR_ANSWER_TIMEOUT, UAR_ANSWER_WITHDRAWN };

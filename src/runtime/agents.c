@@ -1,18 +1,40 @@
 /* agents.c - the agents that are there without any configuration. */
 #include "runtime/runtime_int.h"
 
+static const struct uar_tool_policy internal_tools = { .allow = "internal:*" };
+
 static const struct uar_agent agents[] = {
-	{ "echo", "Echo", "Answers with the message it was given.", UAR_ENTRY_ECHO, NULL, NULL,
-	  NULL },
-	{ "demo", "Demo", "A scripted model that thinks aloud and answers; needs no key.",
-	  UAR_ENTRY_LLM, "scripted-reasoning", "You are the demo agent of UAR.", NULL },
-	{ "assistant", "Assistant",
-	  "The configured model (OPENAI_BASE_URL, OPENAI_API_KEY, UAR_MODEL), else the scripted "
-	  "one.",
-	  UAR_ENTRY_LLM, NULL, "You are a helpful assistant.", NULL },
-	{ "fixture", "Fixture",
-	  "Replays a recorded stream: inputs {\"fixture\": NAME, \"pace\": \"recorded\"|\"full\"}.",
-	  UAR_ENTRY_FIXTURE, NULL, NULL, NULL },
+	{ .id = "echo",
+	  .title = "Echo",
+	  .doc = "Answers with the message it was given.",
+	  .entry = UAR_ENTRY_ECHO },
+	{ .id = "demo",
+	  .title = "Demo",
+	  .doc = "A scripted model that thinks aloud and answers; needs no key.",
+	  .entry = UAR_ENTRY_LLM,
+	  .model = "scripted-reasoning",
+	  .instructions = "You are the demo agent of UAR.",
+	  .tools = &internal_tools },
+	{ .id = "tools",
+	  .title = "Tools",
+	  .doc = "A scripted model that uses the tools a message names, a line each: "
+		 "tool NAME {\"argument\": ...}.",
+	  .entry = UAR_ENTRY_LLM,
+	  .model = "scripted-tools",
+	  .instructions = "You are the agent of UAR that shows its tools.",
+	  .tools = &internal_tools },
+	{ .id = "assistant",
+	  .title = "Assistant",
+	  .doc = "The configured model (OPENAI_BASE_URL, OPENAI_API_KEY, UAR_MODEL), else the "
+		 "scripted one.",
+	  .entry = UAR_ENTRY_LLM,
+	  .instructions = "You are a helpful assistant.",
+	  .tools = &internal_tools },
+	{ .id = "fixture",
+	  .title = "Fixture",
+	  .doc = "Replays a recorded stream: inputs {\"fixture\": NAME, \"pace\": "
+		 "\"recorded\"|\"full\"}.",
+	  .entry = UAR_ENTRY_FIXTURE },
 };
 
 const struct uar_agent *uar_agent_find(uar_str id)

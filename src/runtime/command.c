@@ -193,8 +193,35 @@ static size_t export_strings(struct uar_export *x, uar_str **out)
 
 static size_t ask_strings(struct uar_ask *a, uar_str **out)
 {
-	uar_str *all[] = { &a->id,     &a->kind,  &a->tool_name, &a->call_id,
-			   &a->prompt, &a->input, &a->rule,	 &a->blob };
+	uar_str *all[] = { &a->id,    &a->kind, &a->tool_name, &a->call_id, &a->prompt,
+			   &a->input, &a->rule, &a->blob,      &a->tool_id };
+
+	memcpy(out, all, sizeof all);
+	return ARRAY_LEN(all);
+}
+
+static size_t begin_strings(struct uar_tool_begin *t, uar_str **out)
+{
+	uar_str *all[] = { &t->call_id,	  &t->tool_id,	&t->name,      &t->version,
+			   &t->transport, &t->args,	&t->args_blob, &t->wrong_at,
+			   &t->wrong,	  &t->category, &t->message };
+
+	memcpy(out, all, sizeof all);
+	return ARRAY_LEN(all);
+}
+
+static size_t over_strings(struct uar_tool_over *t, uar_str **out)
+{
+	uar_str *all[] = { &t->call_id, &t->output, &t->blob, &t->category, &t->message };
+
+	memcpy(out, all, sizeof all);
+	return ARRAY_LEN(all);
+}
+
+static size_t model_strings(struct uar_model_end *m, uar_str **out)
+{
+	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category,
+			   &m->message,	     &m->calls,	      &m->calls_blob };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);
@@ -212,6 +239,21 @@ static uar_str *only_string(struct uar_command *c)
 	}
 }
 
+static size_t few_strings(struct uar_command *c, uar_str **out)
+{
+	if (c->kind == UAR_CMD_TOOL_BEGIN)
+		return begin_strings(&c->begin, out);
+	if (c->kind == UAR_CMD_TOOL_OVER)
+		return over_strings(&c->over, out);
+	if (c->kind == UAR_CMD_TOOL_NEWS) {
+		out[0] = &c->news.call_id;
+		out[1] = &c->news.partial;
+		return 2;
+	}
+	out[0] = only_string(c);
+	return out[0] != NULL;
+}
+
 static size_t strings_of(struct uar_command *c, uar_str **out)
 {
 	size_t n = 0;
@@ -220,6 +262,7 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 	case UAR_CMD_PREPARED:
 		out[n++] = &c->prepared.prompt_sha256;
 		out[n++] = &c->prepared.omissions;
+		out[n++] = &c->prepared.catalog;
 		break;
 	case UAR_CMD_FAIL:
 	case UAR_CMD_LOST:
@@ -230,12 +273,8 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->result_refs;
 		break;
 	case UAR_CMD_MODEL_DONE:
-	case UAR_CMD_MODEL_FAILED:
-		out[n++] = &c->model.actual_model;
-		out[n++] = &c->model.stop_reason;
-		out[n++] = &c->model.category;
-		out[n++] = &c->model.message;
-		break;
+	case UAR_CMD_MODEL_CALLS:
+	case UAR_CMD_MODEL_FAILED: n = model_strings(&c->model, out); break;
 	case UAR_CMD_PROGRESS:
 		out[n++] = &c->progress.stage;
 		out[n++] = &c->progress.message;
@@ -259,10 +298,7 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		n = export_strings(&c->export, out);
 		out[n++] = &c->result_refs;
 		break;
-	default:
-		out[0] = only_string(c);
-		n = out[0] != NULL;
-		break;
+	default: n = few_strings(c, out); break;
 	}
 	return n;
 }

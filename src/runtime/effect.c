@@ -27,14 +27,22 @@ static void stop_entry(struct live_run *r)
 	rt_send(r, &stopped);
 }
 
+static bool begins(enum uar_effect effect)
+{
+	return effect == UAR_DO_START_ENTRY || effect == UAR_DO_CALL_MODEL ||
+	       effect == UAR_DO_NEXT_ROUND;
+}
+
 void rt_effect(struct live_run *r, enum uar_effect effect)
 {
-	bool begins = effect == UAR_DO_START_ENTRY || effect == UAR_DO_CALL_MODEL;
-
-	if (begins && r->agg->rt->draining)
+	if (begins(effect) && r->agg->rt->draining)
 		return; /* the next start does it */
 	switch (effect) {
 	case UAR_DO_START_ENTRY: start_entry(r); break;
+	case UAR_DO_NEXT_ROUND:
+		rt_worker_stop(r);
+		start_entry(r);
+		break;
 	case UAR_DO_CALL_MODEL:
 		if (r->worker)
 			r->worker->ops->call_model(r->worker);

@@ -1,16 +1,27 @@
-/* entry_llm.c - llm.chat: input, history, one streamed model call.
+/* entry_llm.c - llm.chat: input, history, streamed model calls and tools between them.
  *
  * The request is recorded (UAR_CMD_PREPARED) before the model is called; every
  * piece of text goes through the engine before anybody sees it. When commits
- * are slower than the model, the model's stream is held back. */
+ * are slower than the model, the model's stream is held back.
+ *
+ * A model call that ends with tool calls ends this worker: the next one reads the
+ * rounds so far from the log, executes what is not over, and calls the model with
+ * the results. So a round that follows another is begun like one that follows a
+ * restart or somebody's answer. */
 #include "base/sha256.h"
+#include "runtime/aside.h"
 #include "runtime/history.h"
+#include "runtime/tool_loop.h"
 
 struct llm {
 	struct worker base;
 	struct input_load *input;
 	struct history_load *load;
-	struct past *past;	/* NULL: nothing was said before */
+	struct past *past; /* NULL: nothing was said before */
+	struct rounds_load *rounds_load;
+	struct rounds *rounds;	/* NULL: no tool was asked for so far */
+	struct tool_loop *loop; /* NULL: none is at work */
+	struct calls_end *end;	/* what the model asks for is being put aside */
 	struct uar_buf message; /* the user's text */
 	struct uar_model *model;
 	struct uar_model_call *call;
@@ -24,49 +35,105 @@ static void fail(struct llm *w, uar_err e, const char *why)
 
 /* --- preparing ----------------------------------------------------------------- */
 
-static size_t collect(const struct llm *w, struct uar_model_message *out)
+enum { SOME = UAR_LIMIT_HISTORY_MESSAGES + 2 };
+
+/* What the model is told. Few runs have rounds, and those have memory of their own. */
+struct prompt {
+	struct uar_model_message some[SOME], *at;
+	size_t n;
+};
+
+static uar_err collect(const struct llm *w, struct prompt *p)
 {
 	const struct uar_run_what *what = &w->base.run->state.what;
-	size_t n = 0;
 
+	p->at = p->some;
+	p->n = 0;
+	if (w->rounds)
+		p->at = uar_alloc((SOME + rt_rounds_tell(w->rounds, NULL)) * sizeof *p->at);
+	if (!p->at)
+		return UAR_ENOMEM;
 	if (what->instructions.n)
-		out[n++] = (struct uar_model_message){ .role = UAR_MODEL_SYSTEM,
-						       .text = what->instructions };
+		p->at[p->n++] = (struct uar_model_message){ .role = UAR_MODEL_SYSTEM,
+							    .text = what->instructions };
 	if (w->past)
-		n += rt_past_collect(w->past, w->base.run, out + n);
-	out[n++] = (struct uar_model_message){ .role = UAR_MODEL_USER,
-					       .text = uar_buf_str(&w->message) };
-	return n;
+		p->n += rt_past_collect(w->past, w->base.run, p->at + p->n);
+	p->at[p->n++] = (struct uar_model_message){ .role = UAR_MODEL_USER,
+						    .text = uar_buf_str(&w->message) };
+	if (w->rounds)
+		p->n += rt_rounds_tell(w->rounds, p->at + p->n);
+	return UAR_OK;
+}
+
+static void prompt_fini(struct prompt *p)
+{
+	if (p->at != p->some)
+		uar_free(p->at);
+}
+
+/* All messages in a row, each with its role before and a zero behind it. */
+static size_t write_prompt(const struct prompt *p, struct uar_buf *all)
+{
+	size_t frame = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct uar_model_message *m = &p->at[i];
+
+		uar_buf_add_char(all, (char)('0' + m->role));
+		uar_buf_add_str(all, m->text);
+		for (size_t k = 0; k < m->call_count; k++) {
+			uar_buf_add_char(all, 0);
+			uar_buf_add_str(all, m->calls[k].name);
+			uar_buf_add_char(all, 0);
+			uar_buf_add_str(all, m->calls[k].arguments);
+		}
+		uar_buf_add_char(all, 0);
+		frame += 2 + 2 * m->call_count;
+	}
+	return frame;
+}
+
+static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf *all)
+{
+	struct toolset tools = rt_toolset_of(w->base.run);
+	struct uar_buf omissions = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
+	struct uar_buf catalog = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	struct uar_command c = { .kind = UAR_CMD_PREPARED };
+	char sha256[UAR_SHA256_TEXT + 1];
+	size_t frame = write_prompt(p, all);
+
+	if (all->err) {
+		fail(w, all->err, uar_err_text(all->err));
+		return;
+	}
+	if (w->past)
+		rt_past_omissions(w->past, w->base.run, &omissions);
+	c.prepared.tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
+	if (c.prepared.tool_count && !w->base.run->state.call.request_id[0])
+		rt_toolset_catalog(&tools, &catalog);
+	uar_sha256_hex(uar_buf_str(all), sha256);
+	c.prepared.message_count = (int64_t)p->n;
+	c.prepared.prompt_sha256 = uar_str_c(sha256);
+	c.prepared.prompt_bytes = (int64_t)(all->n - frame);
+	c.prepared.omissions = uar_buf_str(&omissions);
+	c.prepared.catalog = uar_buf_str(&catalog);
+	rt_send(w->base.run, &c);
+	uar_buf_fini(&omissions);
+	uar_buf_fini(&catalog);
 }
 
 static void prepared(struct llm *w)
 {
-	struct uar_model_message messages[UAR_LIMIT_HISTORY_MESSAGES + 2];
-	size_t n = collect(w, messages);
 	struct uar_buf all = uar_buf_make(UAR_LIMIT_JSON_BYTES * 2);
-	struct uar_command c = { .kind = UAR_CMD_PREPARED };
-	struct uar_buf omissions = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
-	char sha256[UAR_SHA256_TEXT + 1];
+	struct prompt p;
+	uar_err e = collect(w, &p);
 
-	if (w->past)
-		rt_past_omissions(w->past, w->base.run, &omissions);
-	for (size_t i = 0; i < n; i++) {
-		uar_buf_add_char(&all, (char)('0' + messages[i].role));
-		uar_buf_add_str(&all, messages[i].text);
-		uar_buf_add_char(&all, 0);
-	}
-	if (all.err) {
-		fail(w, all.err, uar_err_text(all.err));
-	} else {
-		uar_sha256_hex(uar_buf_str(&all), sha256);
-		c.prepared.message_count = (int64_t)n;
-		c.prepared.prompt_sha256 = uar_str_c(sha256);
-		c.prepared.prompt_bytes = (int64_t)(all.n - 2 * n);
-		c.prepared.omissions = uar_buf_str(&omissions);
-		rt_send(w->base.run, &c);
-	}
+	if (e)
+		fail(w, e, uar_err_text(e));
+	else
+		send_prepared(w, &p, &all);
 	uar_buf_fini(&all);
-	uar_buf_fini(&omissions);
+	prompt_fini(&p);
 }
 
 static void past_ready(void *ctx, uar_err e, const struct uar_error *error, struct past *p)
@@ -100,6 +167,48 @@ static void input_ready(void *ctx, uar_err e, uar_str text)
 		fail(w, e, uar_err_text(e));
 }
 
+static uar_err load_input(struct llm *w)
+{
+	return rt_input_load(w->base.run, input_ready, w, &w->input);
+}
+
+/* --- rounds ------------------------------------------------------------------------ */
+
+static uar_err load_rounds(struct llm *w);
+
+/* The results are read from the log like everything else that the model is told. */
+static void tools_done(void *ctx)
+{
+	struct llm *w = ctx;
+	uar_err e;
+
+	rt_tool_loop_stop(w->loop);
+	w->loop = NULL;
+	rt_rounds_free(w->rounds);
+	w->rounds = NULL;
+	e = load_rounds(w);
+	if (e)
+		fail(w, e, uar_err_text(e));
+}
+
+static void rounds_ready(void *ctx, uar_err e, const struct uar_error *error, struct rounds *s)
+{
+	struct llm *w = ctx;
+	struct tool_loop_options o = { w->base.run, s, tools_done, w };
+
+	w->rounds_load = NULL;
+	w->rounds = s;
+	if (!e)
+		e = rt_rounds_unfinished(s) ? rt_tool_loop_begin(&o, &w->loop) : load_input(w);
+	if (e)
+		fail(w, e, error ? uar_error_text(error) : uar_err_text(e));
+}
+
+static uar_err load_rounds(struct llm *w)
+{
+	return rt_rounds_load(w->base.run, rounds_ready, w, &w->rounds_load);
+}
+
 static uar_err llm_start(struct worker *base, struct uar_error *error)
 {
 	struct llm *w = (struct llm *)base;
@@ -113,7 +222,7 @@ static uar_err llm_start(struct worker *base, struct uar_error *error)
 	if (!w->model)
 		return uar_error_set(error, UAR_EPROVIDER, "provider %.*s is not configured",
 				     UAR_FMT(provider));
-	return rt_input_load(base->run, input_ready, w, &w->input);
+	return uar_run_rare(&base->run->state)->tools.rounds ? load_rounds(w) : load_input(w);
 }
 
 /* --- the call -------------------------------------------------------------------- */
@@ -136,13 +245,9 @@ static void on_reasoning(void *ctx, uar_str delta)
 	on_delta(ctx, UAR_CMD_REASONING, delta);
 }
 
-static void on_done(void *ctx, const struct uar_model_result *m)
+static struct uar_model_end end_of(const struct uar_model_result *m)
 {
-	struct llm *w = ctx;
-	struct uar_command c = { .kind = m->failure ? UAR_CMD_MODEL_FAILED : UAR_CMD_MODEL_DONE };
-
-	w->call = NULL;
-	c.model = (struct uar_model_end){
+	return (struct uar_model_end){
 		.actual_model = m->actual_model,
 		.stop_reason = m->stop_reason,
 		.input_tokens = m->usage.input_tokens,
@@ -153,7 +258,124 @@ static void on_done(void *ctx, const struct uar_model_result *m)
 		.retryable = m->retryable,
 		.http_status = m->http_status,
 	};
+}
+
+static void send_end(struct llm *w, enum uar_command_kind kind, const struct uar_model_end *end)
+{
+	struct uar_command c = { .kind = kind };
+
+	c.model = *end;
 	rt_send(w->base.run, &c);
+}
+
+/* An end that waits until what it asks for is kept. */
+struct calls_end {
+	struct aside *aside;
+	struct uar_model_end end;
+	struct uar_arena arena; /* of its strings */
+};
+
+static void free_end(struct calls_end *end)
+{
+	if (!end)
+		return;
+	rt_aside_cancel(end->aside);
+	uar_arena_fini(&end->arena);
+	uar_free(end);
+}
+
+static void calls_stored(void *ctx, uar_err e, uar_str sha256)
+{
+	struct llm *w = ctx;
+	struct calls_end *end = w->end;
+
+	w->end = NULL;
+	end->aside = NULL;
+	end->end.calls_blob = sha256;
+	if (e)
+		fail(w, e, uar_err_text(e));
+	else
+		send_end(w, UAR_CMD_MODEL_CALLS, &end->end);
+	free_end(end);
+}
+
+static uar_err put_calls_aside(struct llm *w, const struct uar_model_end *end, uar_str list)
+{
+	struct calls_end *c = uar_zalloc(sizeof *c);
+	uar_err e;
+
+	if (!c)
+		return UAR_ENOMEM;
+	uar_arena_init(&c->arena, 0);
+	c->end = *end;
+	c->end.actual_model = uar_arena_str(&c->arena, end->actual_model);
+	c->end.stop_reason = uar_arena_str(&c->arena, end->stop_reason);
+	c->end.category = c->end.message = UAR_STR("");
+	e = c->end.actual_model.p && c->end.stop_reason.p ? UAR_OK : UAR_ENOMEM;
+	if (!e)
+		e = rt_aside_begin(w->base.run->agg->rt, list, calls_stored, w, &c->aside);
+	if (e)
+		free_end(c);
+	else
+		w->end = c;
+	return e;
+}
+
+/* Each call gets an id of ours: those of providers are not always unique. */
+static uar_err write_calls(struct llm *w, const struct uar_model_result *m, struct uar_buf *out)
+{
+	struct uar_jw j = uar_jw_begin(out);
+	char id[UAR_UUID_TEXT + 1];
+
+	uar_jw_arr(&j, NULL);
+	for (size_t i = 0; i < m->call_count; i++) {
+		uar_uuid_next(&w->base.run->agg->rt->ids, id);
+		uar_jw_obj(&j, NULL);
+		uar_jw_cstr(&j, "id", id);
+		uar_jw_str(&j, "provider_id", m->calls[i].id);
+		uar_jw_str(&j, "name", m->calls[i].name);
+		uar_jw_str(&j, "arguments", m->calls[i].arguments);
+		uar_jw_close(&j);
+	}
+	uar_jw_close(&j);
+	return uar_jw_end(&j);
+}
+
+static void calls_asked(struct llm *w, const struct uar_model_result *m)
+{
+	struct uar_buf list = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct uar_model_end end = end_of(m);
+	uar_err e = write_calls(w, m, &list);
+
+	end.call_count = (int64_t)m->call_count;
+	if (!e && list.n > UAR_LIMIT_TOOL_CALLS_INLINE) {
+		e = put_calls_aside(w, &end, uar_buf_str(&list));
+	} else if (!e) {
+		end.calls = uar_buf_str(&list);
+		send_end(w, UAR_CMD_MODEL_CALLS, &end);
+	}
+	if (e)
+		fail(w, e, uar_err_text(e));
+	uar_buf_fini(&list);
+}
+
+static void on_done(void *ctx, const struct uar_model_result *m)
+{
+	struct llm *w = ctx;
+	struct uar_model_end end = end_of(m);
+
+	w->call = NULL;
+	if (m->failure) {
+		send_end(w, UAR_CMD_MODEL_FAILED, &end);
+	} else if (m->call_count > UAR_LIMIT_TOOL_CALLS) {
+		end.category = uar_str_c(uar_model_failure_name(UAR_MODEL_FAIL_LIMIT));
+		end.message = UAR_STR("the model asks for more tools at once than are executed");
+		send_end(w, UAR_CMD_MODEL_FAILED, &end);
+	} else if (m->call_count) {
+		calls_asked(w, m);
+	} else {
+		send_end(w, UAR_CMD_MODEL_DONE, &end);
+	}
 }
 
 static void leave_past(struct llm *w)
@@ -162,26 +384,41 @@ static void leave_past(struct llm *w)
 	w->past = NULL;
 }
 
+/* A streaming run keeps no copy of what it was told. */
+static void leave_all(struct llm *w)
+{
+	leave_past(w);
+	rt_rounds_free(w->rounds);
+	w->rounds = NULL;
+	uar_buf_fini(&w->message);
+}
+
 static void llm_call_model(struct worker *base)
 {
 	struct llm *w = (struct llm *)base;
-	struct uar_model_message messages[UAR_LIMIT_HISTORY_MESSAGES + 2];
+	struct toolset set = rt_toolset_of(base->run);
+	struct uar_model_tool tools[UAR_LIMIT_TOOLS_TOLD];
 	struct uar_model_request request = {
 		.model = base->run->state.what.model,
-		.messages = messages,
-		.message_count = collect(w, messages),
+		.tools = tools,
+		.tool_count = rt_toolset_tell(&set, tools),
 		.idle_timeout_us = base->run->agg->rt->o.model_idle_us,
 	};
 	struct uar_model_events events = { on_text, on_reasoning, on_done, w };
 	struct uar_error error = { 0 };
-	uar_err e = w->model->ops->start(w->model, &request, &events, &w->call, &error);
+	struct prompt p;
+	uar_err e = collect(w, &p);
 
+	request.messages = p.at;
+	request.message_count = p.n;
+	if (!e)
+		e = w->model->ops->start(w->model, &request, &events, &w->call, &error);
 	if (e) {
 		error.code = e;
 		fail(w, e, uar_error_text(&error));
 	}
-	leave_past(w); /* a streaming run keeps no copy of it */
-	uar_buf_fini(&w->message);
+	prompt_fini(&p);
+	leave_all(w);
 }
 
 static void llm_flow(struct worker *base, bool paused)
@@ -201,16 +438,23 @@ static void llm_stop(struct worker *base)
 
 	rt_input_cancel(w->input);
 	rt_history_cancel(w->load);
+	rt_rounds_cancel(w->rounds_load);
+	rt_tool_loop_stop(w->loop);
+	free_end(w->end);
 	if (w->call)
 		w->model->ops->cancel(w->model, w->call);
-	leave_past(w);
-	uar_buf_fini(&w->message);
+	leave_all(w);
 	uar_free(w);
 }
 
 static const struct worker_ops llm_ops = { "llm.chat", llm_start, llm_call_model,
 					   llm_flow,   llm_stop,  NULL,
 					   NULL };
+
+struct tool_loop *rt_llm_tool_loop(const struct live_run *r)
+{
+	return r->worker && r->worker->ops == &llm_ops ? ((struct llm *)r->worker)->loop : NULL;
+}
 
 uar_err rt_llm_make(struct live_run *r, struct worker **out)
 {

@@ -1,6 +1,8 @@
 /* past.c - turns of a thread become messages: what was said, what was answered.
  *
- * Of an answer that was begun again after a restart only the last try counts.
+ * Of an answer that was begun again after a restart only the last try counts, and
+ * of one that took several rounds of tools what the model said last; how many calls
+ * led to it is counted and said.
  * Turns may be submitted while others are at work, so an answer goes behind its
  * own question, and what was asked after a turn is no part of its past. */
 #include "runtime/past.h"
@@ -148,11 +150,13 @@ static uar_err turn_ended(struct past *p, uar_str run_id)
 		if (e)
 			return e;
 		m->total = p->answer_total;
+		m->tools = p->answer_tools;
 		uar_list_remove(&m->node);
 		uar_list_add_last(question->node.next, &m->node); /* before what follows it */
 		end_message(p, m);
 	}
 	begin_answer(p);
+	p->answer_tools = 0;
 	keep_within_limits(p);
 	return e;
 }
@@ -165,6 +169,7 @@ uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena
 	p->upto = ev->sequence;
 	switch (ev->cls) {
 	case UAR_EV_MODEL_REQUESTED: begin_answer(p); return UAR_OK;
+	case UAR_EV_TOOL_STARTED: p->answer_tools++; return UAR_OK;
 	case UAR_EV_TURN_COMPLETED:
 	case UAR_EV_TURN_FAILED: return turn_ended(p, ev->ids[UAR_ID_RUN]);
 	case UAR_EV_TURN_SUBMITTED:
@@ -258,6 +263,13 @@ void rt_past_omissions(const struct past *p, const struct live_run *r, struct ua
 		omit(&w, "thread://", r->thread_id, reason);
 	}
 	while ((m = rt_past_before(p, r, m)) && cut < OMISSIONS) {
+		if (m->tools) {
+			snprintf(reason, sizeof reason,
+				 "%llu tool calls that led to its answer are not told",
+				 (unsigned long long)m->tools);
+			omit(&w, "run://", m->run_id, reason);
+			cut++;
+		}
 		if (m->total <= m->text.n)
 			continue;
 		snprintf(reason, sizeof reason,

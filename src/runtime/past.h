@@ -17,6 +17,7 @@ struct past_message {
 	char blob[65];			/* text is its beginning only; empty: it is whole */
 	uar_str text;			/* its own */
 	uint64_t total;			/* bytes of the text as it was said */
+	uint64_t tools;			/* calls of tools that led to it, which are not told */
 };
 
 struct past {
@@ -27,6 +28,7 @@ struct past {
 	uint64_t upto;	      /* sequence of the last event that it knows */
 	struct uar_buf answer;
 	uint64_t answer_total;		 /* bytes of the answer, those cut off included */
+	uint64_t answer_tools;		 /* calls of tools so far */
 	uint64_t dropped, dropped_bytes; /* messages that were forgotten */
 	uar_str key;
 	char text[]; /* of key */

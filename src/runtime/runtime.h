@@ -167,13 +167,22 @@ void uar_runtime_each_run(const struct uar_runtime *rt,
 void uar_runtime_each_waiting(const struct uar_runtime *rt, const struct uar_owner *owner,
 			      void (*fn)(void *ctx, const struct uar_run *run), void *ctx);
 
+/* Which tools an agent may use: what `allow` names and `deny` does not. Patterns as
+ * uar_tool_matches takes them, separated by spaces; NULL: none. */
+struct uar_tool_policy {
+	const char *allow, *deny;
+	const char *ask;  /* somebody has to allow each call; those that say so themselves, too */
+	unsigned at_once; /* read-only ones; 0, or more than UAR_LIMIT_TOOLS_AT_ONCE: so many */
+};
+
 /* An agent that runs can name. */
 struct uar_agent {
 	const char *id, *title, *doc;
 	enum uar_entry entry;
 	const char *model; /* of the scripted provider; NULL: the configured one */
 	const char *instructions;
-	const struct uar_agent_info *info; /* of one that is a program; NULL: built in */
+	const struct uar_agent_info *info;   /* of one that is a program; NULL: built in */
+	const struct uar_tool_policy *tools; /* llm.chat; NULL: it has none */
 };
 const struct uar_agent *uar_agent_find(uar_str id); /* NULL: unknown */
 const struct uar_agent *uar_agent_at(size_t index); /* NULL past the end */

@@ -40,6 +40,11 @@ static size_t fitting(uar_str s)
 	return n;
 }
 
+uar_str rt_spill_beginning(uar_str s)
+{
+	return uar_str_utf8_prefix(s, fitting(s));
+}
+
 const struct uar_json *rt_spill_of(const struct uar_json *event)
 {
 	const struct place *place = place_of(event);
@@ -84,7 +89,7 @@ uar_err rt_spill_shorten(const struct uar_json *event, const struct uar_json *va
 {
 	const struct place *place = place_of(event);
 	const struct uar_json *data = uar_json_get(event, UAR_STR("data"));
-	uar_str beginning = uar_str_utf8_prefix(bytes, fitting(bytes));
+	uar_str beginning = rt_spill_beginning(bytes);
 	struct uar_jw w = uar_jw_begin(out);
 
 	uar_jw_obj(&w, NULL);

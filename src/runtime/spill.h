@@ -15,6 +15,9 @@ UAR_MUST_CHECK uar_err rt_spill_bytes(const struct uar_json *value, struct uar_b
 UAR_MUST_CHECK uar_err rt_spill_shorten(const struct uar_json *event, const struct uar_json *value,
 					uar_str bytes, struct uar_buf *out);
 
+/* As much of a text as fits an event, escapes included. */
+uar_str rt_spill_beginning(uar_str s);
+
 /* A blob on its way. */
 struct spill;
 typedef void spill_done_fn(void *ctx, uar_err e, const struct uar_replay *r, uar_str line);

@@ -162,6 +162,54 @@ static inline void story_report(struct uar_command *c)
 	}
 }
 
+#define STORY_CATALOG                                                                              \
+	"[{\"tool_id\":\"internal:look\",\"name\":\"look\",\"description\":\"Looks.\","            \
+	"\"transport\":\"internal\",\"version\":\"1\",\"policy\":\"ask\",\"runtime_owner\":"       \
+	"\"uar\","                                                                                 \
+	"\"capabilities\":[],\"is_read_only\":false,\"is_concurrency_safe\":false,"                \
+	"\"is_destructive\":true,\"interrupt_behavior\":\"cancel\",\"tags\":[\"a\"]}]"
+
+/* What a model asks for, and what becomes of it. */
+static inline void story_tool(struct uar_command *c)
+{
+	switch (c->kind) {
+	case UAR_CMD_MODEL_CALLS:
+		c->model = (struct uar_model_end){
+			.stop_reason = UAR_STR("tool_calls"),
+			.input_tokens = 10,
+			.output_tokens = 20,
+			.total_tokens = 30,
+			.call_count = 1,
+			.calls = UAR_STR(
+				"[{\"id\":\"own-1\",\"provider_id\":\"p\",\"name\":\"look\","
+				"\"arguments\":\"{}\"}]"),
+		};
+		break;
+	case UAR_CMD_TOOL_BEGIN:
+		c->begin = (struct uar_tool_begin){ .call_id = UAR_STR("own-1"),
+						    .tool_id = UAR_STR("internal:look"),
+						    .name = UAR_STR("look"),
+						    .version = UAR_STR("1"),
+						    .transport = UAR_STR("internal"),
+						    .effect = "once",
+						    .policy = "allowed",
+						    .args = UAR_STR("{\"at\":1}"),
+						    .args_bytes = 8,
+						    .args_json = true };
+		break;
+	case UAR_CMD_TOOL_NEWS:
+		c->news = (struct uar_tool_news){ UAR_STR("own-1"), UAR_STR("\"half\"") };
+		break;
+	case UAR_CMD_TOOL_OVER:
+		c->over = (struct uar_tool_over){ .call_id = UAR_STR("own-1"),
+						  .ok = true,
+						  .output = UAR_STR("{\"seen\":1}"),
+						  .output_bytes = 10 };
+		break;
+	default: break;
+	}
+}
+
 /* A plausible command of each kind but CREATE and REPLAY. */
 static inline struct uar_command story_command(enum uar_command_kind kind)
 {
@@ -170,8 +218,12 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 	switch (kind) {
 	case UAR_CMD_PREPARED:
 		c.prepared = (struct uar_prepared){
-			2, UAR_STR(STORY_SHA256), 50,
-			UAR_STR("[{\"ref\":\"thread://talk\",\"reason\":\"old\"}]")
+			.message_count = 2,
+			.prompt_sha256 = UAR_STR(STORY_SHA256),
+			.prompt_bytes = 50,
+			.omissions = UAR_STR("[{\"ref\":\"thread://talk\",\"reason\":\"old\"}]"),
+			.tool_count = 1,
+			.catalog = UAR_STR(STORY_CATALOG),
 		};
 		break;
 	case UAR_CMD_TEXT: c.text = UAR_STR("some text"); break;
@@ -219,7 +271,10 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 		c.fail = (struct uar_failure){ UAR_STR("INTERNAL"), UAR_STR("it broke"),
 					       UAR_STR("execution"), false };
 		break;
-	default: story_report(&c); break;
+	default:
+		story_tool(&c);
+		story_report(&c);
+		break;
 	}
 	return c;
 }

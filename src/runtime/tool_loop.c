@@ -1,0 +1,493 @@
+/* tool_loop.c - the calls of a round, one after the other or side by side.
+ *
+ * Each call that is under way has a place. A place sends TOOL_BEGIN, and when that
+ * is durable starts the tool; its end is sent as TOOL_OVER, and when that is durable
+ * the place is free. Values too long for an event are put aside before. */
+#include "runtime/tool_loop.h"
+
+#include "runtime/aside.h"
+#include "runtime/spill.h"
+
+enum { PLACES = UAR_LIMIT_TOOLS_AT_ONCE, INLINE_DEPTH = 40, PROMPT = 200 };
+
+/* What is to be done with a call. */
+enum plan {
+	RUN,	   /* it is allowed and has not begun */
+	RUN_AGAIN, /* it was cut off and may be repeated */
+	ASK,	   /* somebody has to allow it */
+	ASK_AGAIN, /* it was cut off and may have happened */
+	REFUSE,	   /* it begins and ends with a failure */
+	GIVE_UP,   /* it was cut off and ends with a failure */
+};
+
+struct place {
+	struct tool_loop *loop;
+	struct round_call *call; /* NULL: free */
+	const struct uar_tool *tool;
+	enum plan plan;
+	struct uar_tool_call *at_work;
+	struct aside *aside; /* arguments or output on their way */
+	uar_str category;    /* of a refusal */
+	struct uar_error why;
+	struct uar_buf output; /* that is put aside */
+};
+
+struct tool_loop {
+	struct tool_loop_options o;
+	struct toolset set;
+	struct round *round;
+	struct uar_task finished;
+	struct place places[PLACES];
+	size_t next, busy;
+	bool alone; /* what runs does not bear company */
+	bool asked; /* the run is about to be parked */
+};
+
+static void advance(struct tool_loop *l);
+
+static struct uar_runtime *rt_of(const struct tool_loop *l)
+{
+	return l->o.run->agg->rt;
+}
+
+static void leave(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+
+	uar_buf_fini(&p->output);
+	*p = (struct place){ .loop = l };
+	l->busy--;
+	l->alone = false;
+}
+
+static struct place *place_of(struct tool_loop *l, uar_str call_id)
+{
+	for (size_t i = 0; l && i < PLACES; i++)
+		if (l->places[i].call && uar_str_eq(l->places[i].call->id, call_id))
+			return &l->places[i];
+	return NULL;
+}
+
+/* --- what is to be done ----------------------------------------------------------------- */
+
+static enum plan refuse(struct place *p, const char *category)
+{
+	p->category = uar_str_c(category);
+	return REFUSE;
+}
+
+static enum plan plan_of_open(struct place *p)
+{
+	const struct round_call *c = p->call;
+
+	if (!p->tool || c->denied) {
+		p->category = c->denied ? UAR_STR("rejected") : UAR_STR("execution");
+		(void)uar_error_set(&p->why, UAR_EINVALID,
+				    "it had begun when the server stopped: it may have happened, "
+				    "and was not repeated%s",
+				    p->tool ? "" : ", as the tool is not there any more");
+		return GIVE_UP;
+	}
+	return c->effect == UAR_TOOL_ONCE && !c->allowed ? ASK_AGAIN : RUN_AGAIN;
+}
+
+static enum plan plan_of_new(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+	const struct round_call *c = p->call;
+	uar_err e;
+
+	if (!p->tool) {
+		(void)uar_error_set(&p->why, UAR_ENOTFOUND, "there is no tool named \"%.*s\"",
+				    UAR_FMT(uar_str_utf8_prefix(c->name, UAR_TEXT_CODE)));
+		return refuse(p, "unknown_tool");
+	}
+	if (!rt_toolset_has(&l->set, p->tool)) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "this agent may not use %.*s",
+				    UAR_FMT(p->tool->name));
+		return refuse(p, "not_surfaced");
+	}
+	e = l->set.registry->ops->check(l->set.registry, p->tool, c->args, &p->why);
+	if (e) {
+		p->why.code = e;
+		return refuse(p, e == UAR_ENOMEM ? "execution" : "schema_invalid");
+	}
+	if (c->denied) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "somebody did not allow it%s%.*s",
+				    c->reason.n ? ": " : "", UAR_FMT(c->reason));
+		return refuse(p, "rejected");
+	}
+	return rt_toolset_asks(&l->set, p->tool) && !c->allowed ? ASK : RUN;
+}
+
+static void plan(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+
+	p->tool = uar_tools_by_model_name(l->set.registry, p->call->name);
+	p->plan = p->call->started ? plan_of_open(p) : plan_of_new(p);
+}
+
+/* Does it run together with others of its kind? */
+static bool is_sociable(const struct place *p)
+{
+	switch (p->plan) {
+	case REFUSE:
+	case GIVE_UP: return true;
+	case RUN:
+	case RUN_AGAIN: return p->tool->effect == UAR_TOOL_READ_ONLY;
+	case ASK:
+	case ASK_AGAIN: return false;
+	}
+	return false;
+}
+
+/* --- values in events ----------------------------------------------------------------------- */
+
+/* Is it JSON that an event can carry as it is? */
+static bool fits(uar_str json, bool object)
+{
+	struct uar_json_limits limits = { .depth = INLINE_DEPTH };
+	const struct uar_json *j = NULL;
+	struct uar_arena arena;
+	bool ok = json.n <= UAR_LIMIT_TOOL_INLINE;
+
+	uar_arena_init(&arena, 0);
+	ok = ok && !uar_json_parse(json, &limits, &arena, &j, NULL);
+	ok = ok && (!object || j->kind == UAR_JSON_OBJECT);
+	ok = ok && (j->kind != UAR_JSON_STRING || json.n <= UAR_LIMIT_PREVIEW_BYTES);
+	uar_arena_fini(&arena);
+	return ok;
+}
+
+/* --- the end of a call ---------------------------------------------------------------------- */
+
+static void over_stored(struct cmd *cmd, uar_err e, const struct uar_error *error,
+			const struct uar_run *run)
+{
+	struct tool_loop *l = e || !cmd->run ? NULL : rt_llm_tool_loop(cmd->run);
+	struct place *p = place_of(l, cmd->c.over.call_id);
+
+	(void)error, (void)run;
+	if (!p)
+		return;
+	p->call->ended = true;
+	leave(p);
+	advance(l);
+}
+
+static void send_over(struct place *p, const struct uar_tool_over *over)
+{
+	struct uar_command c = { .kind = UAR_CMD_TOOL_OVER };
+
+	c.over = *over;
+	c.over.call_id = p->call->id;
+	if (!rt_send_asked(p->loop->o.run, &c, over_stored, NULL))
+		rt_lose(p->loop->o.run, UAR_ENOMEM);
+}
+
+static void send_failed(struct place *p, uar_str category, uar_str message, bool retryable)
+{
+	struct uar_tool_over over = { .category = category,
+				      .message = uar_str_utf8_prefix(message, UAR_TEXT_MESSAGE),
+				      .retryable = retryable };
+
+	send_over(p, &over);
+}
+
+/* It was executed: when its output cannot be kept, the beginning of it still is. */
+static void output_stored(void *ctx, uar_err e, uar_str sha256)
+{
+	struct place *p = ctx;
+	uar_str whole = uar_buf_str(&p->output);
+	struct uar_tool_over over = { .ok = true,
+				      .output = rt_spill_beginning(whole),
+				      .output_bytes = (int64_t)whole.n,
+				      .blob = sha256,
+				      .lost = e != UAR_OK,
+				      .message = uar_str_c(e ? uar_err_text(e) : "") };
+
+	p->aside = NULL;
+	send_over(p, &over);
+}
+
+static void put_output_aside(struct place *p, uar_str output)
+{
+	uar_err e;
+
+	p->output = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	uar_buf_add_str(&p->output, output);
+	e = p->output.err;
+	if (!e)
+		e = rt_aside_begin(rt_of(p->loop), output, output_stored, p, &p->aside);
+	if (e)
+		output_stored(p, e, UAR_STR_NONE);
+}
+
+static void on_done(void *ctx, const struct uar_tool_result *r)
+{
+	struct place *p = ctx;
+	struct uar_tool_over over = { .ok = true,
+				      .output = r->output,
+				      .output_bytes = (int64_t)r->output.n };
+
+	p->at_work = NULL;
+	if (!r->ok)
+		send_failed(p, r->category, r->message, r->retryable);
+	else if (!r->output.n || fits(r->output, false))
+		send_over(p, &over);
+	else
+		put_output_aside(p, r->output);
+}
+
+/* News may be dropped: the end says all. */
+static void on_progress(void *ctx, uar_str json)
+{
+	struct place *p = ctx;
+	struct uar_command c = { .kind = UAR_CMD_TOOL_NEWS };
+
+	if (!rt_has_room(p->loop->o.run->agg) || !fits(json, false))
+		return;
+	c.news = (struct uar_tool_news){ p->call->id, json };
+	(void)rt_send_asked(p->loop->o.run, &c, NULL, NULL);
+}
+
+/* --- the beginning of a call ------------------------------------------------------------------ */
+
+static void start_tool(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+	char key[2 * (UAR_LIMIT_ID_BYTES + 1)];
+	struct uar_tool_request request = { .tool = p->tool,
+					    .input = p->call->args,
+					    .run_id = uar_str_c(l->o.run->run_id) };
+	struct uar_tool_events events = { on_progress, on_done, p };
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	snprintf(key, sizeof key, "%s/%.*s", l->o.run->run_id, UAR_FMT(p->call->id));
+	request.key = uar_str_c(key);
+	e = l->set.registry->ops->start(l->set.registry, &request, &events, &p->at_work, &error);
+	if (!e)
+		return;
+	error.code = e;
+	p->at_work = NULL;
+	send_failed(p, UAR_STR("execution"), uar_str_c(uar_error_text(&error)),
+		    uar_err_retryable(e));
+}
+
+/* Durable: now it may happen, unless the run is being stopped. */
+static void begun(struct cmd *cmd, uar_err e, const struct uar_error *error,
+		  const struct uar_run *run)
+{
+	struct tool_loop *l = e || !cmd->run ? NULL : rt_llm_tool_loop(cmd->run);
+	struct place *p = place_of(l, cmd->c.begin.call_id);
+
+	(void)error;
+	if (!p || run->status != UAR_STATUS_RUNNING)
+		return;
+	if (p->plan != REFUSE) {
+		start_tool(p);
+		return;
+	}
+	p->call->ended = true;
+	leave(p);
+	advance(l);
+}
+
+static const char *policy_of(const struct place *p)
+{
+	if (!p->tool)
+		return "unavailable";
+	if (uar_str_is(p->category, "not_surfaced"))
+		return "denied";
+	return rt_toolset_asks(&p->loop->set, p->tool) ? "ask" : "allowed";
+}
+
+static void send_begin(struct place *p, uar_str args_blob)
+{
+	const struct round_call *call = p->call;
+	const struct uar_tool *t = p->tool;
+	struct uar_command c = { .kind = UAR_CMD_TOOL_BEGIN };
+	bool json = !args_blob.n && fits(call->args, true);
+
+	c.begin = (struct uar_tool_begin){
+		.call_id = call->id,
+		.tool_id = t ? t->tool_id : uar_str_utf8_prefix(call->name, UAR_TEXT_CODE),
+		.name = t ? t->name : uar_str_utf8_prefix(call->name, UAR_TEXT_CODE),
+		.version = t ? t->version : UAR_STR("unknown"),
+		.transport = t ? t->transport : UAR_STR("unknown"),
+		.effect = rt_tool_effect_name(t ? t->effect : UAR_TOOL_READ_ONLY),
+		.policy = policy_of(p),
+		.args = json ? call->args : rt_spill_beginning(call->args),
+		.args_blob = args_blob,
+		.args_bytes = (int64_t)call->args.n,
+		.args_json = json,
+		.destructive = t && t->destructive,
+		.again = p->plan == RUN_AGAIN,
+		.action = call->action,
+	};
+	if (p->plan == REFUSE) {
+		c.begin.category = p->category;
+		c.begin.message = uar_str_c(uar_error_text(&p->why));
+	}
+	if (uar_str_is(p->category, "schema_invalid")) {
+		c.begin.wrong_at = uar_str_c(p->why.where);
+		c.begin.wrong = c.begin.message;
+	}
+	if (!rt_send_asked(p->loop->o.run, &c, begun, NULL))
+		rt_lose(p->loop->o.run, UAR_ENOMEM);
+}
+
+static void send_ask(struct place *p, uar_str args_blob)
+{
+	struct tool_loop *l = p->loop;
+	const struct round_call *call = p->call;
+	struct uar_command c = { .kind = UAR_CMD_ASK };
+	char prompt[PROMPT];
+
+	snprintf(prompt, sizeof prompt,
+		 p->plan == ASK ? "Run the tool %.*s?"
+				: "%.*s had begun when the server stopped and may have happened: "
+				  "repeat it?",
+		 UAR_FMT(p->tool->name));
+	c.ask = (struct uar_ask){
+		.number = uar_run_rare(&l->o.run->state)->actions.count + 1,
+		.kind = UAR_STR("tool"),
+		.tool_name = p->tool->name,
+		.call_id = call->id,
+		.prompt = uar_str_c(prompt),
+		.input = args_blob.n ? rt_spill_beginning(call->args) : call->args,
+		.input_bytes = (int64_t)call->args.n,
+		.blob = args_blob,
+		.verdict = UAR_VERDICT_ASK,
+		.tool_id = p->tool->tool_id,
+		.repeat = p->plan == ASK_AGAIN,
+		.destructive = p->tool->destructive,
+	};
+	l->asked = true; /* what is left is for whoever reads the answer */
+	rt_send(l->o.run, &c);
+}
+
+static void begin(struct place *p, uar_str args_blob)
+{
+	switch (p->plan) {
+	case ASK:
+	case ASK_AGAIN: send_ask(p, args_blob); break;
+	case GIVE_UP: send_failed(p, p->category, uar_str_c(uar_error_text(&p->why)), false); break;
+	case RUN:
+	case RUN_AGAIN:
+	case REFUSE: send_begin(p, args_blob); break;
+	}
+}
+
+static void args_stored(void *ctx, uar_err e, uar_str sha256)
+{
+	struct place *p = ctx;
+
+	p->aside = NULL;
+	if (e)
+		rt_send_fail(p->loop->o.run, e, "execution", uar_err_text(e));
+	else
+		begin(p, sha256);
+}
+
+static void begin_place(struct place *p)
+{
+	bool told_before = p->plan == RUN_AGAIN || p->plan == GIVE_UP;
+	bool asks = p->plan == ASK || p->plan == ASK_AGAIN;
+	uar_err e = UAR_OK;
+
+	if (told_before ||
+	    (asks ? fits(p->call->args, true) : p->call->args.n <= UAR_LIMIT_TOOL_INLINE))
+		begin(p, UAR_STR_NONE);
+	else
+		e = rt_aside_begin(rt_of(p->loop), p->call->args, args_stored, p, &p->aside);
+	if (e)
+		rt_send_fail(p->loop->o.run, e, "execution", uar_err_text(e));
+}
+
+/* --- the round ---------------------------------------------------------------------------------
+ */
+
+static struct place *free_place(struct tool_loop *l)
+{
+	size_t n = rt_toolset_at_once(&l->set);
+
+	for (size_t i = 0; i < n; i++)
+		if (!l->places[i].call)
+			return &l->places[i];
+	return NULL;
+}
+
+/* False: it has to wait. */
+static bool take(struct tool_loop *l, struct round_call *c)
+{
+	struct place *p = l->alone ? NULL : free_place(l);
+
+	if (!p)
+		return false;
+	p->call = c;
+	plan(p);
+	if (l->busy && !is_sociable(p)) {
+		*p = (struct place){ .loop = l };
+		return false;
+	}
+	l->busy++;
+	l->alone = !is_sociable(p);
+	begin_place(p);
+	return true;
+}
+
+static void advance(struct tool_loop *l)
+{
+	while (l->next < l->round->call_count && !l->asked) {
+		struct round_call *c = &l->round->calls[l->next];
+
+		if (!c->ended && !take(l, c))
+			return;
+		l->next++;
+	}
+	if (!l->busy && !l->asked)
+		uar_post(rt_of(l)->o.sched, &l->finished);
+}
+
+static void finished(struct uar_task *t)
+{
+	struct tool_loop *l = UAR_OWNER(t, struct tool_loop, finished);
+
+	l->o.done(l->o.ctx);
+}
+
+uar_err rt_tool_loop_begin(const struct tool_loop_options *o, struct tool_loop **out)
+{
+	struct tool_loop *l = uar_zalloc(sizeof *l);
+
+	if (!l)
+		return UAR_ENOMEM;
+	l->o = *o;
+	l->set = rt_toolset_of(o->run);
+	l->round = &o->rounds->at[o->rounds->count - 1];
+	l->finished.fn = finished;
+	for (size_t i = 0; i < PLACES; i++)
+		l->places[i].loop = l;
+	*out = l;
+	advance(l);
+	return UAR_OK;
+}
+
+void rt_tool_loop_stop(struct tool_loop *l)
+{
+	if (!l)
+		return;
+	uar_unpost(rt_of(l)->o.sched, &l->finished);
+	for (size_t i = 0; i < PLACES; i++) {
+		struct place *p = &l->places[i];
+
+		rt_aside_cancel(p->aside);
+		if (p->at_work)
+			l->set.registry->ops->cancel(l->set.registry, p->at_work);
+		uar_buf_fini(&p->output);
+	}
+	uar_free(l);
+}
