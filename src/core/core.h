@@ -271,6 +271,8 @@ struct uar_model_end {
 	/* MODEL_CALLS: a JSON array of {id, provider_id, name, arguments}, here or in a blob. */
 	int64_t call_count;
 	uar_str calls, calls_blob;
+	/* MODEL_DONE: a JSON array of what the answer holds to keep (finalize.c), or empty */
+	uar_str artifacts;
 };
 
 /* A tool of ours, about to be executed: committed before it is. */

@@ -92,7 +92,7 @@ static void do_model_done(struct emit *e, const struct uar_command *c, struct ua
 		uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING,
 				uar_run_rare(e->r)->tools.rounds ? "No further tool was asked for"
 								 : "No tool was asked for");
-		uar_emit_status(e, "finalize", UAR_STATUS_RUNNING, "Finalizing");
+		uar_core_finalize(e, c->model.artifacts);
 	}
 	uar_core_end_by(e, move, NULL);
 }

@@ -83,6 +83,8 @@ void uar_core_progress(struct emit *e, const struct uar_progress *p);
 void uar_core_export(struct emit *e, const struct uar_export *x);
 void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text);
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m);
+/* Phase "finalize": memory, then artifacts. */
+void uar_core_finalize(struct emit *e, uar_str artifacts);
 void uar_core_model_failed(struct emit *e, const struct uar_model_end *m);
 /* The run ends by a move of its table; f is the cause when it did not complete. */
 void uar_core_end_by(struct emit *e, struct uar_move move, const struct uar_failure *f);

@@ -220,8 +220,8 @@ static size_t over_strings(struct uar_tool_over *t, uar_str **out)
 
 static size_t model_strings(struct uar_model_end *m, uar_str **out)
 {
-	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category,
-			   &m->message,	     &m->calls,	      &m->calls_blob };
+	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category, &m->message,
+			   &m->calls,	     &m->calls_blob,  &m->artifacts };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);

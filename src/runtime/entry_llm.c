@@ -9,6 +9,7 @@
  * the results. So a round that follows another is begun like one that follows a
  * restart or somebody's answer. */
 #include "base/sha256.h"
+#include "runtime/artifacts.h"
 #include "runtime/aside.h"
 #include "runtime/history.h"
 #include "runtime/tool_loop.h"
@@ -19,10 +20,11 @@ struct llm {
 	struct history_load *load;
 	struct past *past; /* NULL: nothing was said before */
 	struct rounds_load *rounds_load;
-	struct rounds *rounds;	/* NULL: no tool was asked for so far */
-	struct tool_loop *loop; /* NULL: none is at work */
-	struct calls_end *end;	/* what the model asks for is being put aside */
-	struct uar_buf message; /* the user's text */
+	struct rounds *rounds;	  /* NULL: no tool was asked for so far */
+	struct tool_loop *loop;	  /* NULL: none is at work */
+	struct held_end *end;	  /* what its answer brings is being put aside */
+	struct uar_blocks blocks; /* of the answer so far */
+	struct uar_buf message;	  /* the user's text */
 	struct uar_model *model;
 	struct uar_model_call *call;
 	bool paused;
@@ -237,7 +239,10 @@ static void on_delta(struct llm *w, enum uar_command_kind kind, uar_str text)
 
 static void on_text(void *ctx, uar_str delta)
 {
-	on_delta(ctx, UAR_CMD_TEXT, delta);
+	struct llm *w = ctx;
+
+	uar_blocks_feed(&w->blocks, delta);
+	on_delta(w, UAR_CMD_TEXT, delta);
 }
 
 static void on_reasoning(void *ctx, uar_str delta)
@@ -268,26 +273,45 @@ static void send_end(struct llm *w, enum uar_command_kind kind, const struct uar
 	rt_send(w->base.run, &c);
 }
 
-/* An end that waits until what it asks for is kept. */
-struct calls_end {
-	struct aside *aside;
+/* An end that waits until what belongs to it is kept. */
+struct held_end {
+	struct aside *aside;	 /* what the model asks for */
+	struct keeping *keeping; /* what its answer holds */
 	struct uar_model_end end;
 	struct uar_arena arena; /* of its strings */
 };
 
-static void free_end(struct calls_end *end)
+static void free_end(struct held_end *end)
 {
 	if (!end)
 		return;
 	rt_aside_cancel(end->aside);
+	rt_artifacts_cancel(end->keeping);
 	uar_arena_fini(&end->arena);
 	uar_free(end);
+}
+
+static struct held_end *hold_end(const struct uar_model_end *end)
+{
+	struct held_end *h = uar_zalloc(sizeof *h);
+
+	if (!h)
+		return NULL;
+	uar_arena_init(&h->arena, 0);
+	h->end = *end;
+	h->end.actual_model = uar_arena_str(&h->arena, end->actual_model);
+	h->end.stop_reason = uar_arena_str(&h->arena, end->stop_reason);
+	h->end.category = h->end.message = UAR_STR("");
+	if (h->end.actual_model.p && h->end.stop_reason.p)
+		return h;
+	free_end(h);
+	return NULL;
 }
 
 static void calls_stored(void *ctx, uar_err e, uar_str sha256)
 {
 	struct llm *w = ctx;
-	struct calls_end *end = w->end;
+	struct held_end *end = w->end;
 
 	w->end = NULL;
 	end->aside = NULL;
@@ -301,24 +325,45 @@ static void calls_stored(void *ctx, uar_err e, uar_str sha256)
 
 static uar_err put_calls_aside(struct llm *w, const struct uar_model_end *end, uar_str list)
 {
-	struct calls_end *c = uar_zalloc(sizeof *c);
+	struct held_end *h = hold_end(end);
 	uar_err e;
 
-	if (!c)
+	if (!h)
 		return UAR_ENOMEM;
-	uar_arena_init(&c->arena, 0);
-	c->end = *end;
-	c->end.actual_model = uar_arena_str(&c->arena, end->actual_model);
-	c->end.stop_reason = uar_arena_str(&c->arena, end->stop_reason);
-	c->end.category = c->end.message = UAR_STR("");
-	e = c->end.actual_model.p && c->end.stop_reason.p ? UAR_OK : UAR_ENOMEM;
-	if (!e)
-		e = rt_aside_begin(w->base.run->agg->rt, list, calls_stored, w, &c->aside);
+	e = rt_aside_begin(w->base.run->agg->rt, list, calls_stored, w, &h->aside);
 	if (e)
-		free_end(c);
+		free_end(h);
 	else
-		w->end = c;
+		w->end = h;
 	return e;
+}
+
+static void blocks_kept(void *ctx, uar_str json)
+{
+	struct llm *w = ctx;
+	struct held_end *end = w->end;
+
+	w->end = NULL;
+	end->keeping = NULL;
+	end->end.artifacts = json;
+	send_end(w, UAR_CMD_MODEL_DONE, &end->end);
+	free_end(end);
+}
+
+/* Without memory for it the answer ends all the same: it has its blocks inside. */
+static void answered(struct llm *w, const struct uar_model_end *end)
+{
+	struct held_end *h;
+
+	uar_blocks_end(&w->blocks);
+	h = w->blocks.count ? hold_end(end) : NULL;
+	if (h && rt_artifacts_keep(w->base.run, &w->blocks, blocks_kept, w, &h->keeping)) {
+		free_end(h);
+		h = NULL;
+	}
+	w->end = h;
+	if (!h)
+		send_end(w, UAR_CMD_MODEL_DONE, end);
 }
 
 /* Each call gets an id of ours: those of providers are not always unique. */
@@ -374,7 +419,7 @@ static void on_done(void *ctx, const struct uar_model_result *m)
 	} else if (m->call_count) {
 		calls_asked(w, m);
 	} else {
-		send_end(w, UAR_CMD_MODEL_DONE, &end);
+		answered(w, &end);
 	}
 }
 
@@ -441,6 +486,7 @@ static void llm_stop(struct worker *base)
 	rt_rounds_cancel(w->rounds_load);
 	rt_tool_loop_stop(w->loop);
 	free_end(w->end);
+	uar_blocks_fini(&w->blocks);
 	if (w->call)
 		w->model->ops->cancel(w->model, w->call);
 	leave_all(w);

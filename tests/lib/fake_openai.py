@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A loopback provider that speaks OpenAI's chat completions, for end-to-end tests.
 
-The model's name picks what happens: hello, echo, slow, long:N, reasoning, stall, cut, badjson,
+The model's name picks what happens: hello, echo, repeat (to the letter), slow, long:N, reasoning, stall, cut, badjson,
 gate, paced:N:MS, leak401, err401, err429, err500. The port is the first line of output. GET /stats answers
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
@@ -81,6 +81,9 @@ def script(model, body):
     name, _, argument = model.partition(":")
     if name == "echo":
         yield from (("text", w) for w in words_of(last_user(body)))
+    elif name == "repeat":
+        text = last_user(body)
+        yield from (("text", text[i:i + 7]) for i in range(0, len(text), 7))
     elif name == "slow":
         for word in words_of("this answer takes its time to arrive word by word"):
             yield "text", word
