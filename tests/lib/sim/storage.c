@@ -14,7 +14,8 @@ struct pending {
 	enum kind kind;
 	void *op;
 	struct uar_thread_query thread; /* THREAD: asked in place of op */
-	struct uar_upload_op upload;	/* UPLOAD: the same; its handle is ours meanwhile */
+	struct uar_upload_op upload;	/* UPLOAD: the same */
+	bool continues;			/* it came with its handle, which stays its owner's */
 };
 
 static struct sim_world *world_of(struct uar_store *s)
@@ -32,8 +33,10 @@ static uar_err enqueue(struct uar_store *s, enum kind kind, void *op)
 	p->w = w;
 	p->kind = kind;
 	p->op = op;
-	if (kind == UPLOAD)
+	if (kind == UPLOAD) {
 		p->upload = *(struct uar_upload_op *)op;
+		p->continues = p->upload.upload != NULL;
+	}
 	uar_list_add_last(kind == APPEND ? &w->appends : &w->others, &p->node);
 	return UAR_OK;
 }
@@ -303,7 +306,7 @@ static void drop_all(struct uar_list *l)
 		struct pending *p = UAR_OWNER(it, struct pending, node);
 
 		uar_list_remove(it);
-		if (p->kind == UPLOAD && p->upload.upload)
+		if (p->kind == UPLOAD && p->upload.upload && !p->continues)
 			p->upload.upload->drop(p->upload.upload);
 		uar_free(p);
 	}
