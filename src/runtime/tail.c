@@ -122,7 +122,18 @@ static bool keep_ids(struct tail *t, const struct uar_event *ev, struct kept *to
 	return !n || to->own;
 }
 
-static bool keep_event(struct tail *t, const struct uar_event *ev, struct kept *to)
+/* Most events have the ids of the one before them in the batch: the very same text. */
+static bool keep_ids_like(struct tail *t, const struct uar_event *ev, struct kept *to, bool same)
+{
+	if (!same)
+		return keep_ids(t, ev, to);
+	to->shared = to[-1].shared;
+	to->own = to[-1].own;
+	to->own_count = to[-1].own_count;
+	return true;
+}
+
+static bool keep_event(struct tail *t, const struct uar_event *ev, struct kept *to, bool same_ids)
 {
 	*to = (struct kept){
 		.cls = ev->cls,
@@ -134,12 +145,24 @@ static bool keep_event(struct tail *t, const struct uar_event *ev, struct kept *
 		.sequence = ev->sequence,
 		.run_sequence = ev->run_sequence,
 	};
-	return keep_ids(t, ev, to) && (ev->cls < UAR_EV_VENDOR || copy(&t->arena, &to->type)) &&
+	return keep_ids_like(t, ev, to, same_ids) &&
+	       (ev->cls < UAR_EV_VENDOR || copy(&t->arena, &to->type)) &&
 	       copy(&t->arena, &to->event_id) && copy(&t->arena, &to->payload) &&
 	       copy(&t->arena, &to->refs);
 }
 
-static void show_event(const struct tail *t, const struct kept *k, struct uar_event *out)
+static void show_ids(const struct tail *t, const struct kept *k, struct uar_event *out)
+{
+	for (int i = 0; i < UAR_ID_COUNT; i++)
+		if (k->shared & UAR_ID_BIT(i))
+			out->ids[i] = t->spine[i];
+	for (size_t i = 0; i < k->own_count; i++)
+		out->ids[k->own[i].id] = k->own[i].text;
+}
+
+/* `like`: the event shown before it, of the kept one before; NULL: none. */
+static void show_event(const struct tail *t, const struct kept *k, const struct uar_event *like,
+		       struct uar_event *out)
 {
 	*out = (struct uar_event){
 		.cls = k->cls,
@@ -151,11 +174,10 @@ static void show_event(const struct tail *t, const struct kept *k, struct uar_ev
 		.sequence = k->sequence,
 		.run_sequence = k->run_sequence,
 	};
-	for (int i = 0; i < UAR_ID_COUNT; i++)
-		if (k->shared & UAR_ID_BIT(i))
-			out->ids[i] = t->spine[i];
-	for (size_t i = 0; i < k->own_count; i++)
-		out->ids[k->own[i].id] = k->own[i].text;
+	if (like && k->shared == k[-1].shared && k->own_count == 0 && k[-1].own_count == 0)
+		memcpy(out->ids, like->ids, sizeof out->ids);
+	else
+		show_ids(t, k, out);
 }
 
 static bool make_room(struct tail *t, size_t n)
@@ -180,9 +202,12 @@ static bool add_events(struct tail *t, const struct uar_event *events, size_t n)
 	if (t->n + n > UAR_LIMIT_TAIL_EVENTS || t->arena.used > UAR_LIMIT_TAIL_BYTES ||
 	    !make_room(t, n))
 		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!keep_event(t, &events[i], &t->events[t->n++]))
+	for (size_t i = 0; i < n; i++) {
+		bool same = i && memcmp(events[i].ids, events[i - 1].ids, sizeof events->ids) == 0;
+
+		if (!keep_event(t, &events[i], &t->events[t->n++], same))
 			return false;
+	}
 	return true;
 }
 
@@ -248,8 +273,8 @@ bool rt_tail_read(struct uar_runtime *rt, const struct tail_place *p,
 
 	if (!t)
 		return false;
-	for (uint64_t i = p->after + 1 - t->events[0].run_sequence; i < t->n; i++)
-		show_event(t, &t->events[i], &out[n++]);
+	for (uint64_t i = p->after + 1 - t->events[0].run_sequence; i < t->n; i++, n++)
+		show_event(t, &t->events[i], n ? &out[n - 1] : NULL, &out[n]);
 	*out_n = n;
 	return true;
 }
