@@ -90,18 +90,18 @@ static uar_err merge(struct uar_schema_run *r, struct uar_schema_seen *to,
 
 /* --- type, const, enum --- */
 
+static const uint8_t of_kind[] = {
+	[UAR_JSON_NULL] = UAR_TYPE_NULL,
+	[UAR_JSON_BOOL] = UAR_TYPE_BOOLEAN,
+	[UAR_JSON_INT] = UAR_TYPE_INTEGER | UAR_TYPE_NUMBER,
+	[UAR_JSON_DOUBLE] = UAR_TYPE_NUMBER,
+	[UAR_JSON_STRING] = UAR_TYPE_STRING,
+	[UAR_JSON_ARRAY] = UAR_TYPE_ARRAY,
+	[UAR_JSON_OBJECT] = UAR_TYPE_OBJECT,
+};
+
 static bool type_fits(uint8_t types, const struct uar_json *v)
 {
-	static const uint8_t of_kind[] = {
-		[UAR_JSON_NULL] = UAR_TYPE_NULL,
-		[UAR_JSON_BOOL] = UAR_TYPE_BOOLEAN,
-		[UAR_JSON_INT] = UAR_TYPE_INTEGER | UAR_TYPE_NUMBER,
-		[UAR_JSON_DOUBLE] = UAR_TYPE_NUMBER,
-		[UAR_JSON_STRING] = UAR_TYPE_STRING,
-		[UAR_JSON_ARRAY] = UAR_TYPE_ARRAY,
-		[UAR_JSON_OBJECT] = UAR_TYPE_OBJECT,
-	};
-
 	if (types & of_kind[v->kind])
 		return true;
 	return v->kind == UAR_JSON_DOUBLE && (types & UAR_TYPE_INTEGER) &&
@@ -149,7 +149,9 @@ static uar_err check_choice(struct uar_schema_run *r, const struct uar_schema_no
 	if (!uar_schema_spend(r, (uint64_t)n->choices->count * (v->text.n / 64 + 1) / 4))
 		return uar_schema_exhausted(r);
 	for (const struct uar_json *c = n->choices->first; c; c = c->next)
-		if (uar_json_equal(c, v))
+		if (c->kind == UAR_JSON_STRING && v->kind == UAR_JSON_STRING
+			    ? uar_str_eq(c->text, v->text)
+			    : uar_json_equal(c, v))
 			return UAR_OK;
 	return not_a_choice(r, n->choices);
 }
@@ -380,12 +382,34 @@ uar_err uar_schema_apply(struct uar_schema_run *r, const struct uar_schema_node 
 	return e;
 }
 
+/* Is a type all that the node asks of the value, and has it that type? False may mean
+ * that there is more to look at. */
+static bool fits_plainly(const struct uar_schema_run *r, const struct uar_schema_node *n,
+			 const struct uar_json *v)
+{
+	if (n->verdict != UAR_SCHEMA_RULES || n->logic || n->constant || n->choices ||
+	    !(n->types & of_kind[v->kind]) || r->depth >= UAR_LIMIT_SCHEMA_DEPTH)
+		return false;
+	switch (v->kind) {
+	case UAR_JSON_NULL:
+	case UAR_JSON_BOOL: return true;
+	case UAR_JSON_INT:
+	case UAR_JSON_DOUBLE: return !n->number;
+	case UAR_JSON_STRING: return !n->string;
+	case UAR_JSON_ARRAY:
+	case UAR_JSON_OBJECT: break;
+	}
+	return false;
+}
+
 uar_err uar_schema_apply_child(struct uar_schema_run *r, const struct uar_schema_node *n,
 			       const struct uar_json *child, uint32_t index)
 {
 	struct uar_schema_frame frame = { r->frame, child, index };
 	uar_err e;
 
+	if (fits_plainly(r, n, child) && uar_schema_spend(r, 1 + child->text.n / 128))
+		return UAR_OK;
 	r->frame = &frame;
 	e = uar_schema_apply(r, n, child, NULL);
 	r->frame = frame.up;
