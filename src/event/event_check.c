@@ -81,14 +81,17 @@ static bool is_same(uar_str a, uar_str b)
 static uar_err check_ids(const struct uar_event *ev, const struct uar_event *before,
 			 struct uar_error *error)
 {
-	uint32_t have = 0;
+	uint32_t have = 0, other = 0;
 
 	for (unsigned i = 0; i < UAR_ID_COUNT; i++) {
-		if (ev->ids[i].n == 0)
-			continue;
-		if (!is_same(ev->ids[i], before->ids[i]) && !id_valid((enum uar_id)i, ev->ids[i]))
-			return refuse_id(ev, (enum uar_id)i, "is not valid", error);
-		have |= UAR_ID_BIT(i);
+		have |= (uint32_t)(ev->ids[i].n != 0) << i;
+		other |= (uint32_t)!is_same(ev->ids[i], before->ids[i]) << i;
+	}
+	for (other &= have; other; other &= other - 1) {
+		enum uar_id id = (enum uar_id)__builtin_ctz(other);
+
+		if (!id_valid(id, ev->ids[id]))
+			return refuse_id(ev, id, "is not valid", error);
 	}
 	return check_present(ev, have, error);
 }
