@@ -21,7 +21,7 @@ static void kernel_fill(void *p, size_t n)
 /* A system call for each id would cost more than the id: draw in blocks. */
 static void system_fill(void *ctx, void *out, size_t n)
 {
-	static _Thread_local unsigned char pool[512];
+	static _Thread_local unsigned char pool[4096];
 	static _Thread_local size_t left;
 
 	(void)ctx;
