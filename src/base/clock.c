@@ -61,14 +61,14 @@ static char *put_2(char *p, unsigned v)
 	return p + 2;
 }
 
-void uar_time_format(int64_t us, char out[UAR_TIME_TEXT + 1])
+enum { SECOND_TEXT = 20 };
+
+/* "2026-01-02T03:04:05.", which is SECOND_TEXT long */
+static void put_second(char *p, int64_t secs)
 {
-	int64_t secs = us >= 0 ? us / 1000000 : (us - 999999) / 1000000;
-	unsigned micros = (unsigned)(us - secs * 1000000);
 	int64_t days = secs >= 0 ? secs / 86400 : (secs - 86399) / 86400;
 	unsigned rest = (unsigned)(secs - days * 86400);
 	int y, m, d;
-	char *p = out;
 
 	date_from_days(days, &y, &m, &d);
 	p = put_2(p, (unsigned)y / 100 % 100);
@@ -83,7 +83,25 @@ void uar_time_format(int64_t us, char out[UAR_TIME_TEXT + 1])
 	p = put_2(p, rest / 60 % 60);
 	*p++ = ':';
 	p = put_2(p, rest % 60);
-	*p++ = '.';
+	*p = '.';
+}
+
+/* Nearly all times are of the second of the one before. */
+void uar_time_format(int64_t us, char out[UAR_TIME_TEXT + 1])
+{
+	static _Thread_local struct {
+		int64_t secs;
+		char text[SECOND_TEXT + 1];
+	} last = { 0, "1970-01-01T00:00:00." };
+	int64_t secs = us >= 0 ? us / 1000000 : (us - 999999) / 1000000;
+	unsigned micros = (unsigned)(us - secs * 1000000);
+	char *p = out + SECOND_TEXT;
+
+	if (secs != last.secs) {
+		put_second(last.text, secs);
+		last.secs = secs;
+	}
+	memcpy(out, last.text, SECOND_TEXT);
 	p = put_2(p, micros / 10000);
 	p = put_2(p, micros / 100 % 100);
 	p = put_2(p, micros % 100);
