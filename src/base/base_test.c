@@ -11,6 +11,45 @@
 #include "base/map.h"
 #include "base/rand.h"
 
+/* What a thread keeps comes back whole, zeroed where that was asked for, and no piece
+ * twice; the bounds hold, and what is kept is given back in the end. */
+TEST(a_thread_keeps_what_it_frees, "")
+{
+	enum { N = 300 };
+	unsigned char *p[N];
+	bool keeps = uar_alloc_keep();
+
+	CHECK(!uar_alloc_keep()); /* it does so already, or never will */
+	for (size_t round = 0; round < 4; round++) {
+		for (size_t i = 0; i < N; i++) {
+			size_t n = i * 37 % 9000 + (i < 2 ? i : 1);
+
+			p[i] = round & 1 ? uar_zalloc(n) : uar_alloc(n);
+			REQUIRE(p[i] != NULL);
+			for (size_t k = 0; k < n && round & 1; k++)
+				REQUIRE(p[i][k] == 0);
+			memset(p[i], (int)i, n);
+		}
+		for (size_t i = 0; i < N; i++) {
+			size_t n = i * 37 % 9000 + (i < 2 ? i : 1), more = n + round * 1000 + 1;
+
+			for (size_t k = 0; k < n; k++)
+				REQUIRE(p[i][k] == (unsigned char)i);
+			p[i] = uar_realloc(p[i], more);
+			REQUIRE(p[i] != NULL);
+			for (size_t k = 0; k < n; k++)
+				REQUIRE(p[i][k] == (unsigned char)i);
+			p[i][more - 1] = 1;
+		}
+		for (size_t i = 0; i < N; i++)
+			uar_free(p[i]);
+	}
+	if (keeps)
+		uar_alloc_keep_end();
+	p[0] = uar_alloc(100);
+	uar_free(p[0]);
+}
+
 TEST(every_error_has_a_name_and_a_status, "ERR-08")
 {
 	for (int e = UAR_ERR_FIRST_ + 1; e < UAR_ERR_END_; e++) {

@@ -431,7 +431,11 @@ uint64_t uar_loop_turn(const struct uar_loop *l)
 
 void uar_loop_run(struct uar_loop *l)
 {
+	bool keeps = uar_alloc_keep();
+
 	uv_run(&l->uv, UV_RUN_DEFAULT);
+	if (keeps)
+		uar_alloc_keep_end();
 }
 
 void uar_loop_stop(struct uar_loop *l)
