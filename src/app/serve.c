@@ -299,11 +299,13 @@ static void hold_signals(void)
 	pthread_sigmask(SIG_BLOCK, &stops, NULL);
 }
 
-/* By default each thread gets a heap of its own, with holes that no other one fills. The
- * threads allocate little at a time and hold no lock for long: two heaps are enough. */
-static void share_heaps(void)
+/* The thread that talks to models comes with the first call and by default gets a heap of
+ * its own. What it needs fits into the holes that the start of runs leaves in the loop's:
+ * 8 of 57 MB with a thousand runs. The threads that are there keep theirs. */
+static void share_heaps(const struct server *s)
 {
-	(void)mallopt(M_ARENA_MAX, 2);
+	if (s->client)
+		(void)mallopt(M_ARENA_MAX, 1);
 }
 
 /* A stream is a descriptor: take as many as the system grants. */
@@ -329,8 +331,8 @@ int uar_app_serve(struct uar_config_set *config, bool json, FILE *out)
 	umask(077); /* whatever is written is the owner's alone */
 	signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();
-	share_heaps();
 	status = uar_server_make(&s);
+	share_heaps(&s);
 	if (!status && on_signals(&s))
 		status = uar_server_explain(&s, "signals", UAR_ENOMEM, NULL);
 	if (!status)
