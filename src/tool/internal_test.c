@@ -2,6 +2,9 @@
 #include "test.h"
 #include "tooled.h"
 
+#include <semaphore.h>
+#include <unistd.h>
+
 #include "json/schema.h"
 
 TEST(every_entry_is_whole, "")
@@ -105,6 +108,111 @@ TEST(cancelled_calls_say_nothing, "")
 	CHECK_INT(f.dones, 1);
 	REQUIRE(tooled_start(&f, "internal:time.now", "{}"));
 	tooled_fini(&f); /* likewise with the registry */
+}
+
+/* --- workers that have something else to do -------------------------------------------- */
+
+struct blocker {
+	struct uar_work work;
+	sem_t go;
+	bool done;
+};
+
+static void wait_for_go(struct uar_work *w)
+{
+	struct blocker *b = UAR_OWNER(w, struct blocker, work);
+
+	while (sem_wait(&b->go) != 0) {}
+}
+
+static void on_gone(struct uar_work *w)
+{
+	UAR_OWNER(w, struct blocker, work)->done = true;
+}
+
+static bool block(struct tooled *f, struct blocker *b)
+{
+	for (int i = 0; i < UAR_LIMIT_WORK_THREADS; i++) {
+		b[i] = (struct blocker){ .work = { .work = wait_for_go, .done = on_gone } };
+		if (!CHECK(sem_init(&b[i].go, 0, 0) == 0) ||
+		    !CHECK(uar_work_begin(uar_loop_sched(f->loop), &b[i].work) == UAR_OK))
+			return false;
+	}
+	return true;
+}
+
+static void unblock(struct blocker *b)
+{
+	for (int i = 0; i < UAR_LIMIT_WORK_THREADS; i++)
+		sem_post(&b[i].go);
+}
+
+static void put(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	if (CHECK(f != NULL))
+		fclose(f);
+}
+
+TEST(a_tool_that_takes_its_time_holds_up_nobody, "TOOL-05")
+{
+	struct blocker b[UAR_LIMIT_WORK_THREADS];
+	struct tooled f;
+
+	REQUIRE(tooled_init(&f, uar_test_dir()));
+	REQUIRE(block(&f, b));
+	REQUIRE(tooled_start(&f, "internal:fs.list", "{}")); /* no thread is free for it */
+	REQUIRE(tooled_call(&f, "internal:time.now", "{}"));
+	CHECK_INT(f.dones, 1);
+	unblock(b);
+	uar_loop_run(f.loop);
+	CHECK_INT(f.dones, 2);
+	CHECK(strstr(f.output.p, "entries") != NULL);
+	tooled_fini(&f);
+}
+
+TEST(a_tool_that_takes_too_long_is_told, "")
+{
+	struct blocker b[UAR_LIMIT_WORK_THREADS];
+	struct uar_tool *tool;
+	struct tooled f;
+	char path[500];
+
+	snprintf(path, sizeof path, "%s/stays", uar_test_dir());
+	put(path);
+	REQUIRE(tooled_init(&f, uar_test_dir()));
+	REQUIRE(block(&f, b));
+	tool = (struct uar_tool *)(uintptr_t)uar_tools_find(f.tools, UAR_STR("internal:fs.delete"));
+	tool->timeout_us = 1000;
+	CHECK(tooled_fails(&f, "internal:fs.delete", "{\"path\":\"stays\"}", "timeout",
+			   "never began"));
+	CHECK(f.retryable);
+	unblock(b);
+	tooled_fini(&f); /* what was taken is finished */
+	CHECK(b[0].done && b[UAR_LIMIT_WORK_THREADS - 1].done);
+	CHECK(access(path, F_OK) == 0);
+}
+
+TEST(what_is_cancelled_before_it_began_never_begins, "")
+{
+	struct blocker b[UAR_LIMIT_WORK_THREADS];
+	struct tooled f;
+	char path[500];
+
+	snprintf(path, sizeof path, "%s/kept", uar_test_dir());
+	put(path);
+	REQUIRE(tooled_init(&f, uar_test_dir()));
+	REQUIRE(block(&f, b));
+	REQUIRE(tooled_start(&f, "internal:fs.delete", "{\"path\":\"kept\"}"));
+	f.tools->ops->cancel(f.tools, f.call);
+	REQUIRE(tooled_start(&f, "internal:fs.delete", "{\"path\":\"kept\"}"));
+	uar_tools_destroy(f.tools); /* the same for all */
+	f.tools = NULL;
+	unblock(b);
+	tooled_fini(&f);
+	CHECK_INT(f.dones, 0);
+	CHECK(access(path, F_OK) == 0);
 }
 
 TEST(nothing_is_lost_without_memory, "")
