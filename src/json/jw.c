@@ -405,6 +405,26 @@ void uar_jw_put_raw(struct uar_jw *w, uar_str key, uar_str json)
 		refuse(w, UAR_EINVALID);
 }
 
+void uar_jw_members(struct uar_jw *w, uar_str object)
+{
+	char *p;
+
+	if (w->err || w->out->err)
+		return;
+	if (!in_object(w) || w->keyed || object.n < 2) {
+		refuse(w, UAR_EINVALID);
+		return;
+	}
+	p = room(w->out, object.n);
+	if (!p)
+		return;
+	*p = ',';
+	p += w->comma;
+	memcpy(p, object.p + 1, object.n - 2);
+	set_end(w->out, p + object.n - 2);
+	w->comma = true;
+}
+
 /* --- trees --- */
 
 static void write_number(struct uar_buf *out, const struct uar_json *j)

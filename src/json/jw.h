@@ -36,6 +36,8 @@ void uar_jw_put_bool(struct uar_jw *w, uar_str key, bool v);
 void uar_jw_put_null(struct uar_jw *w, uar_str key);
 void uar_jw_put_time(struct uar_jw *w, uar_str key, int64_t wall_us);
 void uar_jw_put_raw(struct uar_jw *w, uar_str key, uar_str json);
+/* All members of a valid object that has some, given as its text with the braces. */
+void uar_jw_members(struct uar_jw *w, uar_str object);
 
 static inline void uar_jw_obj(struct uar_jw *w, const char *key)
 {

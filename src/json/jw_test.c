@@ -44,6 +44,26 @@ TEST(writes_nested_values, "")
 	uar_buf_fini(&b);
 }
 
+TEST(splices_the_members_of_an_object, "")
+{
+	struct uar_buf b = uar_buf_make(4096);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_members(&w, UAR_STR("{\"a\":1,\"b\":[2]}"));
+	uar_jw_members(&w, UAR_STR("{ \"c\" : {} }"));
+	uar_jw_bool(&w, "d", true);
+	uar_jw_close(&w);
+	CHECK_INT(uar_jw_end(&w), UAR_OK);
+	CHECK_STR(uar_buf_str(&b), "{\"a\":1,\"b\":[2], \"c\" : {} ,\"d\":true}");
+	uar_buf_clear(&b);
+	w = uar_jw_begin(&b);
+	uar_jw_arr(&w, NULL);
+	uar_jw_members(&w, UAR_STR("{\"a\":1}")); /* an array has none */
+	CHECK_INT(uar_jw_end(&w), UAR_EINVALID);
+	uar_buf_fini(&b);
+}
+
 TEST(escapes_what_must_be, "NEV-17")
 {
 	static const struct {

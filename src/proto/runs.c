@@ -17,7 +17,8 @@ static void put_time(struct uar_jw *w, const char *key, int64_t us)
 		uar_jw_null(w, key);
 }
 
-/* The detail is a JSON object of further members: its inside is spliced. */
+/* The detail is a JSON object of further members: its inside is spliced, once it is
+ * known for one. */
 static void put_detail(struct uar_jw *w, uar_str detail)
 {
 	const struct uar_json *j = NULL;
@@ -28,11 +29,8 @@ static void put_detail(struct uar_jw *w, uar_str detail)
 	e = detail.n ? uar_json_parse(detail, NULL, &arena, &j, NULL) : UAR_OK;
 	if (e == UAR_ENOMEM && !w->err)
 		w->err = e; /* half a record would be a lie */
-	for (const struct uar_json *m = !e && j && j->kind == UAR_JSON_OBJECT ? j->first : NULL; m;
-	     m = m->next) {
-		uar_jw_key(w, m->key);
-		uar_jw_tree(w, NULL, m);
-	}
+	if (!e && j && j->kind == UAR_JSON_OBJECT && j->first)
+		uar_jw_members(w, j->text);
 	uar_arena_fini(&arena);
 }
 
