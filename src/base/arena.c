@@ -112,16 +112,21 @@ uar_str uar_arena_str(struct uar_arena *a, uar_str s)
 
 uar_str uar_arena_printf(struct uar_arena *a, const char *fmt, ...)
 {
+	char first[256]; /* long enough for nearly all, and formatting is slow */
 	va_list ap;
 	int n;
 	char *p;
 
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf(first, sizeof first, fmt, ap);
 	va_end(ap);
 	p = n < 0 ? NULL : uar_arena_bytes(a, (size_t)n + 1);
 	if (!p)
 		return UAR_STR_NONE;
+	if ((size_t)n < sizeof first) {
+		memcpy(p, first, (size_t)n + 1);
+		return uar_str_n(p, (size_t)n);
+	}
 	va_start(ap, fmt);
 	vsnprintf(p, (size_t)n + 1, fmt, ap);
 	va_end(ap);
