@@ -94,12 +94,13 @@ static void put_json(struct line *l, const struct uar_log_field *f)
 void uar_log_write(const struct uar_log *log, enum uar_log_level level, const char *what,
 		   const struct uar_log_field *fields)
 {
-	struct line l = { .n = 0 };
+	struct line l; /* not cleared: most lines are not written */
 	char at[UAR_TIME_TEXT + 1];
 	ssize_t ignored;
 
 	if (!log || level < log->level)
 		return;
+	l.n = 0;
 	uar_time_format(uar_clock_wall(log->clock), at);
 	put_c(&l, log->json ? "{\"time\":\"" : "");
 	put_c(&l, at);
