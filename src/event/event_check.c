@@ -83,14 +83,14 @@ static uar_err check_ids(const struct uar_event *ev, const struct uar_event *bef
 {
 	uint32_t have = 0, other = 0;
 
-	for (unsigned i = 0; i < UAR_ID_COUNT; i++) {
+	for (unsigned i = 0; i < UAR_ID_COUNT; i++)
 		have |= (uint32_t)(ev->ids[i].n != 0) << i;
-		other |= (uint32_t)!is_same(ev->ids[i], before->ids[i]) << i;
-	}
-	for (other &= have; other; other &= other - 1) {
+	if (memcmp(ev->ids, before->ids, sizeof ev->ids) != 0)
+		other = have; /* at least one of them */
+	for (; other; other &= other - 1) {
 		enum uar_id id = (enum uar_id)__builtin_ctz(other);
 
-		if (!id_valid(id, ev->ids[id]))
+		if (!is_same(ev->ids[id], before->ids[id]) && !id_valid(id, ev->ids[id]))
 			return refuse_id(ev, id, "is not valid", error);
 	}
 	return check_present(ev, have, error);
