@@ -53,20 +53,25 @@ struct want {
 	bool retryable;
 	int status;
 	const char *message; /* a part of it */
+	const char *calls;   /* "ID NAME ARGUMENTS" a line; NULL: none */
 };
 
 #define GOOD(T)                                                                                    \
 	{                                                                                          \
-		T, "", UAR_MODEL_FAIL_NONE, false, 200, ""                                         \
+		T, "", UAR_MODEL_FAIL_NONE, false, 200, "", NULL                                   \
 	}
 #define BAD(T, F, R, S, M)                                                                         \
 	{                                                                                          \
-		T, "", UAR_MODEL_FAIL_##F, R, S, M                                                 \
+		T, "", UAR_MODEL_FAIL_##F, R, S, M, NULL                                           \
 	}
 
 #define THINKS(T, R)                                                                               \
 	{                                                                                          \
-		T, R, UAR_MODEL_FAIL_NONE, false, 200, ""                                          \
+		T, R, UAR_MODEL_FAIL_NONE, false, 200, "", NULL                                    \
+	}
+#define ASKS(T, CALLS)                                                                             \
+	{                                                                                          \
+		T, "", UAR_MODEL_FAIL_NONE, false, 200, "", CALLS                                  \
 	}
 #define PLAY(...)                                                                                  \
 	{                                                                                          \
@@ -104,7 +109,10 @@ static void check_want(const struct heard *s, const char *name, const struct wan
 	CHECK_MSG(strstr(message.p, KEY) == NULL, "%s: the key is shown", name);
 	CHECK_MSG((s->result.failure == UAR_MODEL_FAIL_NONE) == (s->stop[0] != 0),
 		  "%s: stop \"%s\"", name, s->stop);
+	CHECK_MSG(!w->calls || strcmp(s->stop, "tool_calls") == 0, "%s: stop \"%s\"", name,
+		  s->stop);
 	if (!CHECK_STR(uar_buf_str(&s->text), w->text) ||
+	    !CHECK_STR(uar_buf_str(&s->calls), w->calls ? w->calls : "") ||
 	    !CHECK_STR(uar_buf_str(&s->reasoning), w->reasoning))
 		printf("  in %s\n", name);
 }
@@ -189,6 +197,59 @@ TEST(request_is_a_streaming_chat_completion, "")
 	CHECK_INT(s.result.usage.input_tokens, 7);
 	CHECK_INT(s.result.usage.output_tokens, 2);
 	CHECK_INT(s.result.usage.total_tokens, 9);
+	heard_fini(&s);
+	tear_down(&f);
+}
+
+TEST(tools_and_their_results_are_told, "")
+{
+	static const struct peer_script script = { { { PEER_SEND, HEAD DELTA("a") STOP DONE, 0 },
+						     { PEER_CLOSE, NULL, 0 } } };
+	static const struct uar_model_tool_call calls[] = {
+		{ { "a", 1 }, { "f", 1 }, { "{\"x\":1}", 7 } },
+		{ { "b", 1 }, { "g", 1 }, { "{", 1 } },
+	};
+	static const struct uar_model_message talk[] = {
+		{ .role = UAR_MODEL_ASSISTANT, .calls = calls, .call_count = 2 },
+		{ .role = UAR_MODEL_TOOL, .call_id = { "a", 1 }, .text = { "one", 3 } },
+		{ .role = UAR_MODEL_TOOL, .call_id = { "b", 1 } },
+		{ .role = UAR_MODEL_ASSISTANT,
+		  .text = { "So", 2 },
+		  .calls = calls,
+		  .call_count = 1 },
+	};
+	static const struct uar_model_tool tools[] = {
+		{ { "f", 1 }, { "does \"f\"", 8 }, { "{\"type\":\"object\"}", 17 } },
+		{ .name = { "g", 1 } },
+	};
+	struct uar_model_request r = { .model = UAR_STR("m"),
+				       .messages = talk,
+				       .message_count = ARRAY_LEN(talk),
+				       .tools = tools,
+				       .tool_count = ARRAY_LEN(tools) };
+	struct fixture f;
+	struct heard s;
+	const char *body;
+
+	REQUIRE(set_up(&f, &script, 1));
+	heard_init(&s, f.model, f.loop);
+	REQUIRE(heard_start(&s, &r) == UAR_OK);
+	uar_loop_run(f.loop);
+	body = strstr(peer_request(f.peer), "\r\n\r\n");
+	REQUIRE(body != NULL);
+	CHECK_STR(uar_str_c(body + 4),
+		  "{\"model\":\"m\",\"messages\":[{\"role\":\"assistant\",\"content\":null,"
+		  "\"tool_calls\":[{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":"
+		  "\"f\",\"arguments\":\"{\\\"x\\\":1}\"}},{\"id\":\"b\",\"type\":\"function\","
+		  "\"function\":{\"name\":\"g\",\"arguments\":\"{\"}}]},{\"role\":\"tool\","
+		  "\"tool_call_id\":\"a\",\"content\":\"one\"},{\"role\":\"tool\","
+		  "\"tool_call_id\":\"b\",\"content\":\"\"},{\"role\":\"assistant\",\"content\":"
+		  "\"So\",\"tool_calls\":[{\"id\":\"a\",\"type\":\"function\",\"function\":{"
+		  "\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"}}]}],\"tools\":[{\"type\":"
+		  "\"function\",\"function\":{\"name\":\"f\",\"description\":\"does \\\"f\\\"\","
+		  "\"parameters\":{\"type\":\"object\"}}},{\"type\":\"function\",\"function\":{"
+		  "\"name\":\"g\",\"description\":\"\"}}],\"stream\":true,"
+		  "\"stream_options\":{\"include_usage\":true}}");
 	heard_fini(&s);
 	tear_down(&f);
 }

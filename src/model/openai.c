@@ -114,9 +114,14 @@ static void report(struct uar_model_call *c)
 		.retry_after_us = c->retry_after_us,
 	};
 
-	if (good)
+	if (good && a->calls) {
+		r.stop_reason = UAR_STR("tool_calls");
+		r.calls = a->calls->list;
+		r.call_count = a->calls->count;
+	} else if (good) {
 		r.stop_reason = a->stop_reason_n ? uar_str_n(a->stop_reason, a->stop_reason_n)
 						 : UAR_STR("stop");
+	}
 	c->events.done(c->events.ctx, &r);
 }
 
@@ -254,7 +259,57 @@ static const char *const roles[] = {
 	[UAR_MODEL_SYSTEM] = "system",
 	[UAR_MODEL_USER] = "user",
 	[UAR_MODEL_ASSISTANT] = "assistant",
+	[UAR_MODEL_TOOL] = "tool",
 };
+
+static void write_calls(struct uar_jw *w, const struct uar_model_message *m)
+{
+	uar_jw_arr(w, "tool_calls");
+	for (size_t i = 0; i < m->call_count; i++) {
+		uar_jw_obj(w, NULL);
+		uar_jw_str(w, "id", m->calls[i].id);
+		uar_jw_cstr(w, "type", "function");
+		uar_jw_obj(w, "function");
+		uar_jw_str(w, "name", m->calls[i].name);
+		uar_jw_str(w, "arguments", m->calls[i].arguments);
+		uar_jw_close(w);
+		uar_jw_close(w);
+	}
+	uar_jw_close(w);
+}
+
+/* A turn that only asks has no content: servers tell null from an empty answer. */
+static void write_message(struct uar_jw *w, const struct uar_model_message *m)
+{
+	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "role", roles[m->role]);
+	if (m->role == UAR_MODEL_TOOL)
+		uar_jw_str(w, "tool_call_id", m->call_id);
+	if (m->call_count && m->text.n == 0)
+		uar_jw_null(w, "content");
+	else
+		uar_jw_str(w, "content", m->text);
+	if (m->call_count)
+		write_calls(w, m);
+	uar_jw_close(w);
+}
+
+static void write_tools(struct uar_jw *w, const struct uar_model_request *r)
+{
+	uar_jw_arr(w, "tools");
+	for (size_t i = 0; i < r->tool_count; i++) {
+		uar_jw_obj(w, NULL);
+		uar_jw_cstr(w, "type", "function");
+		uar_jw_obj(w, "function");
+		uar_jw_str(w, "name", r->tools[i].name);
+		uar_jw_str(w, "description", r->tools[i].description);
+		if (r->tools[i].parameters.n)
+			uar_jw_raw(w, "parameters", r->tools[i].parameters);
+		uar_jw_close(w);
+		uar_jw_close(w);
+	}
+	uar_jw_close(w);
+}
 
 static uar_err write_request(struct uar_buf *out, const struct uar_model_request *r)
 {
@@ -263,13 +318,11 @@ static uar_err write_request(struct uar_buf *out, const struct uar_model_request
 	uar_jw_obj(&w, NULL);
 	uar_jw_str(&w, "model", r->model);
 	uar_jw_arr(&w, "messages");
-	for (size_t i = 0; i < r->message_count; i++) {
-		uar_jw_obj(&w, NULL);
-		uar_jw_cstr(&w, "role", roles[r->messages[i].role]);
-		uar_jw_str(&w, "content", r->messages[i].text);
-		uar_jw_close(&w);
-	}
+	for (size_t i = 0; i < r->message_count; i++)
+		write_message(&w, &r->messages[i]);
 	uar_jw_close(&w);
+	if (r->tool_count) /* servers refuse an empty list */
+		write_tools(&w, r);
 	uar_jw_bool(&w, "stream", true);
 	uar_jw_obj(&w, "stream_options");
 	uar_jw_bool(&w, "include_usage", true);
@@ -314,6 +367,7 @@ static struct uar_model_call *call_create(struct openai *m, const struct uar_mod
 	c->pending = uar_buf_make(UAR_LIMIT_MODEL_OUTPUT);
 	c->answer.scratch = &m->scratch;
 	c->answer.secret = m->key;
+	c->answer.asked = r->message_count;
 	c->answer.piece = on_piece;
 	c->answer.ctx = c;
 	uar_openai_answer_init(&c->answer);

@@ -66,12 +66,21 @@ static void drop_half(struct uar_openai_answer *a)
 	a->high = 0;
 }
 
-static void emit_pair(struct uar_openai_answer *a, uint32_t high, uint32_t low)
+void uar_openai_pair(uint32_t high, uint32_t low, char out[4])
 {
 	uint32_t cp = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-	char text[4] = { (char)(0xf0 | cp >> 18), (char)(0x80 | (cp >> 12 & 0x3f)),
-			 (char)(0x80 | (cp >> 6 & 0x3f)), (char)(0x80 | (cp & 0x3f)) };
 
+	out[0] = (char)(0xf0 | cp >> 18);
+	out[1] = (char)(0x80 | (cp >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (cp >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (cp & 0x3f));
+}
+
+static void emit_pair(struct uar_openai_answer *a, uint32_t high, uint32_t low)
+{
+	char text[4];
+
+	uar_openai_pair(high, low, text);
 	a->high = 0;
 	emit(a, a->high_kind, uar_str_n(text, sizeof text));
 }
@@ -138,7 +147,7 @@ static void take_usage(struct uar_openai_answer *a, const struct uar_json *u)
  * servers send the reasoning under both of its names. */
 static void take_message(struct uar_openai_answer *a, const struct uar_json *message)
 {
-	const struct uar_json *text = NULL, *refusal = NULL, *thought = NULL;
+	const struct uar_json *text = NULL, *refusal = NULL, *thought = NULL, *calls = NULL;
 
 	if (!message || message->kind != UAR_JSON_OBJECT)
 		return;
@@ -151,10 +160,14 @@ static void take_message(struct uar_openai_answer *a, const struct uar_json *mes
 			thought = thought ? thought : m;
 		else if (uar_str_is(m->key, "refusal"))
 			refusal = m;
+		else if (uar_str_is(m->key, "tool_calls"))
+			calls = m;
 	}
 	put(a, UAR_OPENAI_REASONING, thought);
 	put(a, UAR_OPENAI_TEXT, text);
 	put(a, UAR_OPENAI_TEXT, refusal);
+	if (calls)
+		uar_openai_calls_take(a, calls);
 }
 
 static void take_choice(struct uar_openai_answer *a, const struct uar_json *choice)
@@ -237,6 +250,7 @@ void uar_openai_answer_fini(struct uar_openai_answer *a)
 {
 	uar_sse_parser_fini(&a->sse);
 	uar_buf_fini(&a->whole);
+	uar_openai_calls_destroy(a->calls);
 }
 
 static enum uar_openai_form form_of(char first)
@@ -309,8 +323,10 @@ void uar_openai_answer_end(struct uar_openai_answer *a, uar_err transport, const
 	if (a->form == UAR_OPENAI_WHOLE && !transport && !a->verdict.failure)
 		end_whole(a);
 	drop_half(a);
-	if (a->verdict.failure || a->finished || a->closed)
+	if (a->verdict.failure || a->finished || a->closed) {
+		uar_openai_calls_end(a);
 		return;
+	}
 	if (transport)
 		uar_openai_fail_transport(&a->verdict, transport, a->secret, reason);
 	else if (a->form == UAR_OPENAI_STREAM && a->events == 0)

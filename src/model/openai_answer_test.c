@@ -52,6 +52,40 @@ TEST(stream_may_be_cut_at_every_byte, "")
 	uar_openai_scratch_fini(&scratch);
 }
 
+static void check_calls_cut(struct uar_openai_scratch *scratch, uar_str stream, size_t at)
+{
+	struct uar_openai_answer a = { .scratch = scratch, .piece = on_piece, .asked = 7 };
+	uar_err e;
+
+	uar_openai_answer_init(&a);
+	e = uar_openai_answer_feed(&a, uar_str_n(stream.p, at));
+	if (!e)
+		e = uar_openai_answer_feed(&a, uar_str_from(stream, at));
+	uar_openai_answer_end(&a, UAR_OK, "");
+	if (CHECK_MSG(!e && !a.verdict.failure && a.calls && a.calls->count == 2, "cut at %zu",
+		      at)) {
+		CHECK_STR(a.calls->list[0].id, "call_a");
+		CHECK_STR(a.calls->list[0].name, "f");
+		CHECK_STR(a.calls->list[0].arguments, "{\"x\":\"\xf0\x9f\x98\x80\"}");
+		CHECK_STR(a.calls->list[1].id, "uar_7_2");
+		CHECK_STR(a.calls->list[1].arguments, "{}");
+	}
+	uar_openai_answer_fini(&a);
+}
+
+TEST(calls_may_be_cut_at_every_byte, "")
+{
+	uar_str stream = UAR_STR(BEGIN("0", "call_a", "f") PIECE("0", "{\\\"x\\\":\\\"\\ud83d")
+					 BEGIN("1", "", "g") PIECE("0", "\\ude00\\\"}")
+						 END("tool_calls") DONE);
+	struct uar_openai_scratch scratch;
+
+	uar_openai_scratch_init(&scratch);
+	for (size_t at = 0; at <= stream.n; at++)
+		check_calls_cut(&scratch, stream, at);
+	uar_openai_scratch_fini(&scratch);
+}
+
 TEST(messages_are_cut_and_cleaned, "")
 {
 	struct uar_openai_verdict v = { 0 };

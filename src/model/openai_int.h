@@ -52,6 +52,29 @@ UAR_MUST_CHECK uar_err uar_openai_parse(struct uar_openai_scratch *s, uar_str te
 					struct uar_openai_halves *halves,
 					const struct uar_json **out);
 
+/* Two halves as UTF-8. */
+void uar_openai_pair(uint32_t high, uint32_t low, char out[4]);
+
+/* What the model asks to be done, as far as it has come. */
+struct uar_openai_call {
+	int64_t index;
+	size_t id_n, name_n;
+	char id[UAR_LIMIT_ID_BYTES], name[UAR_LIMIT_ID_BYTES];
+	struct uar_buf arguments;
+	uint32_t high; /* first half of a pair at their end */
+};
+struct uar_openai_calls {
+	size_t count, bytes;
+	struct uar_openai_call at[UAR_LIMIT_MODEL_CALLS];
+	struct uar_model_tool_call list[UAR_LIMIT_MODEL_CALLS]; /* of them, at the end */
+};
+struct uar_openai_answer;
+/* The member `tool_calls` of a delta or message. */
+void uar_openai_calls_take(struct uar_openai_answer *a, const struct uar_json *calls);
+/* The answer is complete: fills `list` or sets the verdict. */
+void uar_openai_calls_end(struct uar_openai_answer *a);
+void uar_openai_calls_destroy(struct uar_openai_calls *c);
+
 /* The body of a 2xx answer, cut anywhere: a stream of chunks or, from proxies
  * that do not stream, one completion. */
 struct uar_openai_answer {
@@ -70,7 +93,9 @@ struct uar_openai_answer {
 	struct uar_buf whole;
 	bool finished;			 /* a finish_reason came */
 	bool closed;			 /* [DONE] came: nothing follows */
-	size_t events, output;		 /* seen; bytes of text handed over */
+	size_t events, output;		 /* seen; bytes of text and of calls that came */
+	size_t asked;			 /* messages of the request: part of ids of ours */
+	struct uar_openai_calls *calls;	 /* NULL: none */
 	struct uar_openai_halves halves; /* of the event at hand */
 	uint32_t high;			 /* first half of a pair, waiting for the second */
 	enum uar_openai_kind high_kind;
@@ -80,7 +105,7 @@ struct uar_openai_answer {
 	size_t stop_reason_n, model_n;
 };
 
-/* scratch, secret, piece and ctx are set by the caller before. */
+/* scratch, secret, asked, piece and ctx are set by the caller before. */
 void uar_openai_answer_init(struct uar_openai_answer *a);
 void uar_openai_answer_fini(struct uar_openai_answer *a);
 /* An error: the verdict is set and nothing more is wanted. */

@@ -1,7 +1,8 @@
 /* openai_stream_fuzz.c - bytes of a provider's answer, cut anywhere.
  *
  * The first byte seeds the cuts. Fed in pieces and fed whole it must say the
- * same text and come to the same verdict; text must be well-formed UTF-8. */
+ * same text and come to the same verdict, ask for the same tools; text must be
+ * well-formed UTF-8. */
 #include <stdlib.h>
 
 #include "model/openai_int.h"
@@ -57,6 +58,37 @@ static void check_message(const struct uar_openai_verdict *v)
 			abort();
 }
 
+/* What is asked for is whole: named, bounded, and no two have the same id. */
+static void check_calls(const struct uar_openai_calls *c)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; c && i < c->count; i++) {
+		const struct uar_model_tool_call *call = &c->list[i];
+
+		bytes += call->arguments.n;
+		if (call->name.n == 0 || !uar_utf8_valid(call->name) || call->arguments.n == 0 ||
+		    !uar_utf8_valid(call->arguments) || !uar_str_is_id(call->id))
+			abort();
+		for (size_t k = 0; k < i; k++)
+			if (uar_str_eq(call->id, c->list[k].id))
+				abort();
+	}
+	if (bytes > UAR_LIMIT_MODEL_CALL_BYTES + 2 * UAR_LIMIT_MODEL_CALLS)
+		abort();
+}
+
+static void compare_calls(const struct uar_openai_calls *a, const struct uar_openai_calls *b)
+{
+	if (!a != !b || (a && a->count != b->count))
+		abort();
+	for (size_t i = 0; a && i < a->count; i++)
+		if (!uar_str_eq(a->list[i].id, b->list[i].id) ||
+		    !uar_str_eq(a->list[i].name, b->list[i].name) ||
+		    !uar_str_eq(a->list[i].arguments, b->list[i].arguments))
+			abort();
+}
+
 static void compare(const struct outcome *a, const struct outcome *b)
 {
 	for (int i = 0; i < 2; i++)
@@ -66,6 +98,10 @@ static void compare(const struct outcome *a, const struct outcome *b)
 	    a->answer.verdict.retryable != b->answer.verdict.retryable ||
 	    a->answer.usage.total_tokens != b->answer.usage.total_tokens)
 		abort();
+	if (a->answer.verdict.failure == UAR_MODEL_FAIL_NONE) {
+		check_calls(a->answer.calls);
+		compare_calls(a->answer.calls, b->answer.calls);
+	}
 }
 
 static void fini(struct outcome *o)
