@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""Tools that UAR executes itself, in runs of the real server: rounds, questions, kill -9, cancel."""
+import json
+import os
+import sqlite3
+
+from lib import (Server, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of,
+                 wait_until)
+from lib.payloads import check_payload
+
+# One token of the scripted model; long enough to be cut off in the middle of an answer.
+SLOW = {"UAR_SCRIPTED_TOKEN_MS": "60000"}
+
+
+def call(name, **args):
+    return f"tool {name} {json.dumps(args)}"
+
+
+def rounds(*each):
+    return "\nthen\n".join("\n".join(r) for r in each)
+
+
+TWO = rounds([call("math.evaluate", expression="6*7"), call("time.now")])
+THREE = rounds([call("math.evaluate", expression="6*7")],
+               [call("fs.list", path="."), call("math.evaluate", expression="1+1")])
+
+
+def log_of(s, run_id):
+    events = s.session_events(run_id)
+    check_session(events)
+    log = [e.data for e in events if e.data.get("run_id", run_id) == run_id]
+    for e in log:
+        check_payload(e)
+    return log
+
+
+def of(log, *kinds):
+    return [e for e in log if e["type"] in kinds]
+
+
+def stored(s, run_id):
+    """What the database says, in its own order."""
+    db = sqlite3.connect(f"file:{os.path.join(s.data, 'uar.db')}?mode=ro", uri=True)
+    rows = db.execute("SELECT type FROM events WHERE run_id = ? ORDER BY run_sequence", (run_id,)).fetchall()
+    db.close()
+    return [r[0] for r in rows]
+
+
+def check_calls(log):
+    """Each call begins once and ends once; what it may do was decided before it began."""
+    open_calls, seen = {}, set()
+    for e in log:
+        if e["type"] == "tool.started":
+            check(e["tool_call_id"] not in seen, "a call begins twice", e)
+            seen.add(e["tool_call_id"])
+            open_calls[e["tool_call_id"]] = e
+        elif e["type"] in ("tool.args", "tool.progress"):
+            check(e["tool_call_id"] in open_calls, "no call is open", e)
+        elif e["type"] in ("tool.result", "tool.failed"):
+            check(open_calls.pop(e["tool_call_id"], None), "it ends twice", e)
+    equal(open_calls, {}, "calls without an end")
+    return seen
+
+
+def check_rounds(log, models, tools):
+    """So many model calls ended well and so many tools, none of them twice."""
+    equal(len(of(log, "model.completed")), models, [e["type"] for e in log])
+    equal(len(check_calls(log)), tools)
+    equal(len(of(log, "tool.catalog.resolved")), 1)
+
+
+@test("a_model_uses_tools_for_two_rounds_and_three", "RUN-03 RUN-05 TOOL-03 TOOL-04 TOOL-07 TOOL-11")
+def rounds_of_tools():
+    with Server() as s:
+        for message, models, tools in ((TWO, 2, 2), (THREE, 3, 3)):
+            run_id = s.create("tools", message)
+            stream = s.events(run_id)
+            check_run_stream(stream, run_id)
+            equal(s.record(run_id)["status"], "succeeded")
+            starts = [e.data["data"] for e in stream if e.type == "ToolStart"]
+            ends = {e.data["data"]["tool_call_id"]: e.data["data"] for e in stream if e.type == "ToolEnd"}
+            equal(len(starts), tools)
+            equal({x["tool_call_id"] for x in starts}, set(ends))
+            first = next(x for x in starts if x["tool"] == "math.evaluate")
+            equal(first["input"], {"expression": "6*7"})
+            equal((ends[first["tool_call_id"]]["output"], ends[first["tool_call_id"]]["ok"]), ({"value": 42}, True))
+            check('said: {"value":42}' in text_of(stream), text_of(stream))
+            log = log_of(s, run_id)
+            check_rounds(log, models, tools)
+            phases = [e["payload"]["phase"] for e in of(log, "run.status")]
+            equal(phases[:7], ["start", "context_assembly", "skill_selection", "model_selection", "stream_start",
+                               "llm_streaming", "tool_loop"])
+            equal(phases[-2:], ["tool_loop", "finalize"])
+            started = of(log, "tool.started")[0]["payload"]
+            equal((started["tool_version"], started["policy"], started["status"]), ("1", "allowed", "running"))
+            check(started["environment_id"], started)
+            kinds = stored(s, run_id)
+            equal(kinds, [e["type"] for e in log if e.get("run_id")])
+            at = [kinds.index(k) for k in ("tool.catalog.resolved", "model.requested", "model.completed",
+                                           "permission.evaluated", "tool.started", "tool.args", "tool.result")]
+            equal(at, sorted(at))
+
+
+@test("what_the_model_gets_wrong_it_is_told", "TOOL-06 TOOL-15")
+def told():
+    with Server() as s:
+        run_id = s.create("tools", rounds([call("nope"), "tool math.evaluate {broken", call("time.now", x=1)]))
+        answer = text_of(s.events(run_id))
+        log = log_of(s, run_id)
+        equal([e["payload"]["failure_category"] for e in of(log, "tool.failed")],
+              ["unknown_tool", "schema_invalid", "schema_invalid"])
+        for word in ("unknown_tool", "schema_invalid"):
+            check(word in answer, answer)
+        check_rounds(log, 2, 3)
+        equal(s.record(run_id)["status"], "succeeded")
+
+
+def asked(s, run_id):
+    r = wait_until(lambda: (lambda r: r if r.get("actions") else None)(s.record(run_id)), "a question")
+    equal((r["status"], r["engine_status"]), ("running", "waiting_permission"))
+    return r["actions"][0]
+
+
+def respond(s, action_id, decision="allow", **more):
+    return s.http.post("/api/control/respond_action", {"action_id": action_id, "decision": decision, **more})
+
+
+def file_of(s, name):
+    return os.path.join(s.data, "files", name)
+
+
+@test("writing_a_file_has_to_be_allowed", "TOOL-11 TOOL-12 TOOL-15")
+def allowed_and_denied():
+    with Server() as s:
+        run_id = s.create("tools", rounds([call("fs.write", path="a.txt", text="hello")],
+                                          [call("fs.read", path="a.txt")]))
+        action = asked(s, run_id)
+        check(not os.path.exists(file_of(s, "a.txt")), "it was written before it was allowed")
+        equal(action["tool_name"], "fs.write")
+        equal(respond(s, action["action_id"]).status, 200)
+        answer = text_of(s.events(run_id))
+        check("hello" in answer, answer)
+        with open(file_of(s, "a.txt")) as f:
+            equal(f.read(), "hello")
+        log = log_of(s, run_id)
+        check_rounds(log, 3, 2)
+        kinds = [e["type"] for e in log]
+        at = [kinds.index(k) for k in ("permission.requested", "action.required", "action.resolved", "tool.started",
+                                       "tool.args", "tool.result")]
+        equal(at, sorted(at))
+        refused(respond(s, action["action_id"]), 409, "ACTION_RESOLVED")
+
+        run_id = s.create("tools", call("fs.write", path="b.txt", text="no"))
+        asked(s, run_id)
+        done = run_uar("approve", "--data", s.data, run_id, "1", "--deny", "--reason", "not today")
+        equal(done.returncode, 0, done.stderr)
+        answer = text_of(s.events(run_id))
+        check("rejected" in answer and "not today" in answer, answer)
+        check(not os.path.exists(file_of(s, "b.txt")))
+        failed = of(log_of(s, run_id), "tool.failed")[0]["payload"]
+        equal((failed["status"], failed["failure_category"]), ("denied", "rejected"))
+        equal(s.record(run_id)["status"], "succeeded")
+
+
+@test("a_question_waits_through_kill_9", "")
+def question_survives():
+    with Server() as s:
+        message = rounds([call("math.evaluate", expression="6*7")], [call("fs.write", path="a.txt", text="x")],
+                         [call("time.now")])
+        run_id = s.create("tools", message)
+        action = asked(s, run_id)
+        for _ in range(2):
+            s.restart()
+            equal(asked(s, run_id), action)
+        check(not os.path.exists(file_of(s, "a.txt")))
+        equal(respond(s, action["action_id"]).status, 200)
+        equal(s.finish(run_id)["status"], "succeeded")
+        check_rounds(log_of(s, run_id), 4, 3)
+        check(os.path.exists(file_of(s, "a.txt")))
+
+
+@test("rounds_go_on_after_kill_9_where_they_were", "RUN-05")
+def rounds_survive():
+    message = rounds([call("math.evaluate", expression="6*7")], [call("math.evaluate", expression="1+1")],
+                     [call("time.now")])
+    for last in ("ToolStart", "ToolEnd", "ChatDelta"):
+        with Server() as s:
+            run_id = s.create("tools", message)
+            for wanted in (1, 2, 3):
+                with s.stream(run_id) as stream:
+                    count = 0
+                    for e in stream:
+                        count += e.type == last
+                        if count == wanted or e.type in ("RunDone", "Error"):
+                            break
+                s.restart()
+            equal(s.finish(run_id)["status"], "succeeded")
+            log = log_of(s, run_id)
+            check_rounds(log, 4, 3)
+            equal(len({e["model_request_id"] for e in of(log, "model.completed")}), 4)
+            results = [e["payload"]["preview"] for e in of(log, "tool.result")]
+            equal(results[:2], [{"value": 42}, {"value": 2}])
+
+
+@test("cancelling_ends_a_run_between_and_in_its_rounds", "TOOL-14")
+def cancelled():
+    with Server() as s:
+        run_id = s.create("tools", call("fs.write", path="a.txt", text="x"))
+        action = asked(s, run_id)
+        s.cancel(run_id)
+        equal(s.finish(run_id)["status"], "canceled")
+        refused(respond(s, action["action_id"]), 409, "ACTION_RESOLVED")
+        check(not os.path.exists(file_of(s, "a.txt")))
+        check_calls(log_of(s, run_id))
+    with Server(env=SLOW) as s:
+        run_id = s.create("tools", TWO)
+        with s.stream(run_id) as stream:
+            stream.until(lambda e: e.type in ("ReasoningDelta", "ChatDelta"))
+        s.cancel(run_id)
+        equal(s.finish(run_id)["status"], "canceled")
+        check_calls(log_of(s, run_id))
+
+
+@test("the_next_turn_of_a_conversation_goes_on_after_tools", "RUN-05")
+def next_turn():
+    with Server() as s:
+        first = s.create("tools", TWO, conversation_id="c")
+        s.finish(first)
+        second = s.create("tools", "tool math.evaluate {\"expression\":\"3\"}", conversation_id="c")
+        equal(s.finish(second)["status"], "succeeded")
+        log = log_of(s, second)
+        said = of(log, "context.resolved")[0]["payload"]["omissions"]
+        check(any(x["ref"] == "run://" + first and "tool calls" in x["reason"] for x in said), said)
+        check_rounds(log, 2, 1)
+
+
+@test("agents_without_tools_are_told_of_none", "")
+def without():
+    with Server() as s:
+        run_id = s.create("echo", "hi")
+        s.finish(run_id)
+        equal(of(log_of(s, run_id), "tool.catalog.resolved"), [])
+        run_id = s.create("demo", "hi")
+        s.finish(run_id)
+        log = log_of(s, run_id)
+        count = of(log, "tool.catalog.resolved")[0]["payload"]["count"]
+        check(count >= 3, count)
+        equal(of(log, "model.requested")[0]["payload"]["tool_count"], count)
+
+
+if __name__ == "__main__":
+    main()
