@@ -5,6 +5,8 @@
  * type and whatever else, an attachment may say more than we know of. */
 #include "proto/a2a.h"
 
+#include "event/peer.h"
+
 enum { PREVIEW = 200 };
 
 struct capabilities {
@@ -57,16 +59,6 @@ static uar_err inside(struct uar_error *error, uar_err e, const char *lead)
 
 /* --- the recipient ----------------------------------------------------------------------- */
 
-static bool is_peer_name(uar_str s)
-{
-	static const uar_str letters = UAR_STR("abcdefghijklmnopqrstuvwxyz0123456789_-");
-
-	for (size_t i = 0; i < s.n; i++)
-		if (uar_str_find(letters, s.p[i]) == letters.n)
-			return false;
-	return s.n > 0 && s.n <= UAR_LIMIT_A2A_PEER;
-}
-
 static uar_err split_recipient(struct uar_a2a_message *m, struct uar_error *error)
 {
 	size_t at = uar_str_find(m->to_agent, '@');
@@ -74,7 +66,7 @@ static uar_err split_recipient(struct uar_a2a_message *m, struct uar_error *erro
 	m->agent = uar_str_n(m->to_agent.p, at);
 	m->peer = uar_str_from(m->to_agent, at + 1);
 	if (m->agent.n && m->agent.n <= UAR_LIMIT_A2A_AGENT &&
-	    (at == m->to_agent.n || is_peer_name(m->peer)))
+	    (at == m->to_agent.n || uar_peer_name_valid(m->peer)))
 		return UAR_OK;
 	uar_error_where(error, "/to_agent");
 	return uar_error_set(error, UAR_EINVALID,
