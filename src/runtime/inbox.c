@@ -7,15 +7,12 @@
  * One that cancels a run does so before it is kept. A kill in between leaves a run that
  * is being cancelled and a sender who was told nothing and sends again; there is no moment
  * at which the message is kept and its cancel could be forgotten. */
-#include "runtime/inbox.h"
-
-#include "runtime/runtime_int.h"
+#include "runtime/outbox.h"
 
 enum { APPEND_TRIES = 5, NUMBER = 24 };
 
-static const char lead[] = "uar.inbox:";
-
-/* The inbox of one agent, in memory while messages for it are on their way. */
+/* The inbox of one agent, or the outbox for a peer, in memory while messages are on their
+ * way into it. */
 struct inbox {
 	struct rt_op under_way;
 	struct uar_runtime *rt;
@@ -26,7 +23,7 @@ struct inbox {
 	size_t waiting;
 	bool known; /* its last sequence */
 	/* The steps of the one at work: */
-	struct uar_key_query claim;
+	struct uar_key_query known_id;
 	struct uar_runs_query row;
 	struct uar_run_cancel_op cancel;
 	struct uar_blob_put blob;
@@ -36,7 +33,7 @@ struct inbox {
 	struct uar_key_row id;
 	char number[NUMBER]; /* its sequence, which its id stands for */
 	unsigned tries;
-	struct uar_arena arena;
+	struct uar_arena arena; /* of the append */
 	struct uar_buf buf;
 };
 
@@ -46,7 +43,15 @@ uar_err uar_inbox_session(uar_str agent_id, char out[UAR_LIMIT_ID_BYTES + 1])
 {
 	if (!uar_str_is_id(agent_id) || agent_id.n > UAR_LIMIT_A2A_AGENT)
 		return UAR_EINVALID;
-	snprintf(out, UAR_LIMIT_ID_BYTES + 1, "%s%.*s", lead, UAR_FMT(agent_id));
+	snprintf(out, UAR_LIMIT_ID_BYTES + 1, "uar.inbox:%.*s", UAR_FMT(agent_id));
+	return UAR_OK;
+}
+
+uar_err uar_outbox_session(uar_str peer, char out[UAR_LIMIT_ID_BYTES + 1])
+{
+	if (!uar_peer_name_valid(peer))
+		return UAR_EINVALID;
+	snprintf(out, UAR_LIMIT_ID_BYTES + 1, "uar.outbox:%.*s", UAR_FMT(peer));
 	return UAR_OK;
 }
 
@@ -59,7 +64,7 @@ static struct uar_mail *at_work(const struct inbox *b)
 
 static void free_inbox(struct inbox *b)
 {
-	uar_map_remove(&b->rt->inboxes, b->key);
+	uar_map_remove(&b->rt->boxes.in, b->key);
 	uar_arena_fini(&b->own);
 	uar_arena_fini(&b->arena);
 	uar_buf_fini(&b->buf);
@@ -168,6 +173,8 @@ static void appended(struct uar_append *a)
 		b->state.sequence = at_work(b)->sequence = last->sequence;
 		b->rt->stats.events += a->event_count;
 		uar_bus_publish(b->rt->bus, b->key, a->events, a->event_count, last->sequence);
+		if (at_work(b)->peer.n && !at_work(b)->answer)
+			rt_outbox_kick(b->rt, &b->state.owner, at_work(b)->peer);
 		settle(b, UAR_OK, NULL);
 		return;
 	}
@@ -189,10 +196,11 @@ static struct uar_message facts_of(const struct inbox *b, const struct uar_mail 
 
 	return (struct uar_message){
 		.channel_id = b->state.session_id,
-		.agent_id = m->agent_id,
+		.agent_id = m->peer.n ? m->peer : m->agent_id,
 		.message_id = m->message_id,
 		.preview = m->preview,
-		.kind = "a2a",
+		.kind = m->answer ? "status" : "a2a",
+		.out = m->peer.n && !m->answer,
 		.native_ids = m->native_ids,
 		.content = inline_ ? m->content : UAR_STR_NONE,
 		.blob = inline_ ? UAR_STR_NONE : uar_str_c(b->blob.sha256),
@@ -200,6 +208,19 @@ static struct uar_message facts_of(const struct inbox *b, const struct uar_mail 
 		.effect = m->effect,
 		.run_id = m->run_id,
 	};
+}
+
+/* An id is one message of a recipient, of whom an outbox has many. */
+static uar_err claim(struct inbox *b, const struct uar_mail *m, uint64_t sequence)
+{
+	uar_str scope = b->state.session_id;
+
+	if (m->peer.n)
+		scope = uar_arena_printf(&b->arena, "%.*s/%.*s", UAR_FMT(scope),
+					 UAR_FMT(m->agent_id));
+	snprintf(b->number, sizeof b->number, "%llu", (unsigned long long)sequence);
+	b->id = (struct uar_key_row){ scope, m->message_id, m->fingerprint, uar_str_c(b->number) };
+	return scope.p ? UAR_OK : UAR_ENOMEM;
 }
 
 static uar_err append(struct inbox *b)
@@ -220,16 +241,16 @@ static uar_err append(struct inbox *b)
 	e = uar_core_message(&env, &s, &facts, &d, &m->error);
 	if (e)
 		return e;
-	snprintf(b->number, sizeof b->number, "%llu", (unsigned long long)s.sequence);
-	b->id = (struct uar_key_row){ b->state.session_id, m->message_id, m->fingerprint,
-				      uar_str_c(b->number) };
+	e = claim(b, m, s.sequence);
+	if (e)
+		return e;
 	b->append = (struct uar_append){
 		.owner = b->state.owner,
 		.session_id = b->state.session_id,
 		.after = b->state.sequence,
 		.events = d.events,
 		.event_count = d.event_count,
-		.key = &b->id,
+		.key = m->answer ? NULL : &b->id,
 		.done = appended,
 	};
 	return b->rt->o.store->ops->append(b->rt->o.store, &b->append);
@@ -336,9 +357,9 @@ static uar_err look_at_run(struct inbox *b)
 }
 
 /* What was done once is not done again, and not for an id that means something else. */
-static void claim_ready(struct uar_key_query *q)
+static void known_ready(struct uar_key_query *q)
 {
-	struct inbox *b = UAR_OWNER(q, struct inbox, claim);
+	struct inbox *b = UAR_OWNER(q, struct inbox, known_id);
 	struct uar_error error = q->error;
 	uar_err e = q->err;
 
@@ -364,13 +385,13 @@ static uar_err begin(struct inbox *b)
 	m->effect = UAR_EFFECT_NONE;
 	if (!m->run_id.n)
 		return keep(b);
-	b->claim = (struct uar_key_query){
+	b->known_id = (struct uar_key_query){
 		.owner = b->state.owner,
 		.scope = b->state.session_id,
 		.key = m->message_id,
-		.done = claim_ready,
+		.done = known_ready,
 	};
-	return store->ops->key(store, &b->claim);
+	return store->ops->key(store, &b->known_id);
 }
 
 static uar_err own_identity(struct inbox *b, const struct uar_owner *owner, uar_str session_id)
@@ -383,7 +404,7 @@ static uar_err own_identity(struct inbox *b, const struct uar_owner *owner, uar_
 	if (!id.p || !b->key.p || !uar_owner_copy(&b->own, owner, &mine))
 		return UAR_ENOMEM;
 	uar_session_init(&b->state, &mine, uar_str_c(b->rt->o.store->runtime_id), id);
-	return uar_map_put(&b->rt->inboxes, b->key, b);
+	return uar_map_put(&b->rt->boxes.in, b->key, b);
 }
 
 static uar_err open_inbox(struct uar_runtime *rt, struct uar_mail *m, uar_str session_id)
@@ -412,13 +433,19 @@ static uar_err open_inbox(struct uar_runtime *rt, struct uar_mail *m, uar_str se
 uar_err uar_runtime_deliver(struct uar_runtime *rt, struct uar_mail *m)
 {
 	char session_id[UAR_LIMIT_ID_BYTES + 1];
-	uar_err e = rt->draining ? UAR_EDRAINING : uar_inbox_session(m->agent_id, session_id);
 	struct inbox *b;
 	struct rt_key k;
+	uar_err e;
 
+	if (rt->draining)
+		return UAR_EDRAINING;
+	if (m->peer.n && !rt_peer_known(rt, m->peer))
+		return UAR_ENOTFOUND;
+	e = m->peer.n ? uar_outbox_session(m->peer, session_id)
+		      : uar_inbox_session(m->agent_id, session_id);
 	if (e)
 		return e;
-	b = uar_map_get(&rt->inboxes, rt_key(&k, &m->owner, uar_str_c(session_id)));
+	b = uar_map_get(&rt->boxes.in, rt_key(&k, &m->owner, uar_str_c(session_id)));
 	if (!b)
 		return open_inbox(rt, m, uar_str_c(session_id));
 	if (b->waiting >= UAR_LIMIT_A2A_WAITING)

@@ -1,4 +1,5 @@
 /* runtime.c - the shell's life: made, drained, destroyed, counted. */
+#include "runtime/outbox.h"
 #include "runtime/past.h"
 #include "runtime/tail.h"
 
@@ -20,7 +21,8 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_map_init(&rt->quarantine, seed);
 	uar_map_init(&rt->pasts.map, seed);
 	uar_map_init(&rt->retention.owners, seed);
-	uar_map_init(&rt->inboxes, seed);
+	uar_map_init(&rt->boxes.in, seed);
+	uar_map_init(&rt->boxes.out, seed);
 	uar_list_init(&rt->pasts.list);
 	uar_list_init(&rt->tails.list);
 	uar_list_init(&rt->batches.list);
@@ -61,6 +63,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 		uar_list_remove(&op->node);
 		op->drop(op);
 	}
+	rt_outboxes_fini(rt);
 	at = 0;
 	while ((a = uar_map_next(&rt->sessions, &at)))
 		rt_agg_free(a);
@@ -74,7 +77,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	uar_map_fini(&rt->runs);
 	uar_map_fini(&rt->threads);
 	uar_map_fini(&rt->retention.owners);
-	uar_map_fini(&rt->inboxes);
+	uar_map_fini(&rt->boxes.in);
 	uar_bus_destroy(rt->bus);
 	uar_free(rt->defined.at);
 	uar_free(rt);
@@ -181,6 +184,7 @@ void uar_runtime_drain(struct uar_runtime *rt, void (*done)(void *ctx), void *ct
 	rt->draining = true;
 	while ((r = uar_map_next(&rt->runs, &at)))
 		rt_worker_stop(r);
+	rt_outboxes_stop(rt);
 	rt->drain.done = done;
 	rt->drain.ctx = ctx;
 	rt->drain.later.fn = drain_task;

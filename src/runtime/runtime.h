@@ -12,6 +12,7 @@
 #include "bus/bus.h"
 #include "core/core.h"
 #include "event/entry.h"
+#include "event/peer.h"
 #include "model/model.h"
 #include "store/store.h"
 #include "tool/tool.h"
@@ -28,6 +29,7 @@ struct uar_runtime_options {
 	const char *provider_model;  /* model name for `provider` */
 	struct uar_entries *entries; /* plugins; NULL: none */
 	struct uar_agents *agents;   /* agents that are programs; NULL: none */
+	struct uar_peers *peers;     /* other runtimes; NULL: none */
 	struct uar_tools *tools;     /* what models may ask for; NULL: nothing */
 	const char *fixtures_dir;    /* NULL: none */
 	int64_t model_idle_us;	     /* a call without a token for so long ends; 0: its default */

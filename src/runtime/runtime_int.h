@@ -52,6 +52,12 @@ struct rt_retention {
 	size_t count;
 };
 
+/* Messages between agents: on their way into the log, and out of it. */
+struct rt_boxes {
+	struct uar_map in;  /* inbox.c: of struct inbox */
+	struct uar_map out; /* outbox.c: of struct outbox */
+};
+
 /* Somebody waits until nothing is under way. */
 struct rt_drain {
 	void (*done)(void *ctx); /* NULL: nobody */
@@ -75,7 +81,7 @@ struct uar_runtime {
 	struct uar_arena scratch; /* of a fold */
 	struct rt_recovery recovery;
 	struct rt_retention retention;
-	struct uar_map inboxes;	   /* inbox.c: of struct inbox */
+	struct rt_boxes boxes;
 	struct uar_list watches;   /* of struct uar_watch */
 	struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be ended */
 	struct agent_list defined; /* agents of o.agents */

@@ -1,0 +1,529 @@
+/* outbox.c - messages for other runtimes leave, one after the other, until each is
+ * answered.
+ *
+ * A message is in the outbox before anybody is told that it is sent. What the peer
+ * answered is a fact behind it: delivered, or refused for good. Whatever has no answer is
+ * sent, again after a while if nobody knows whether it arrived, also by the next process; the
+ * peer tells by the message's id that it has it. All that is known about an outbox is
+ * where its first message without an answer stands, and that is found in the log. */
+#include "runtime/outbox.h"
+
+enum { FIRST_LOOK = 256, PAGE = 16 };
+static const int64_t FIRST_WAIT_US = 500000, LONGEST_WAIT_US = 60000000,
+		     LONGEST_ASKED_US = 3600000000;
+
+enum state {
+	LOOKING, /* for the last answer */
+	IDLE,
+	READING, /* the next message */
+	SENDING,
+	NOTING, /* what the peer answered */
+	WAITING,
+};
+
+struct outbox {
+	struct rt_op under_way; /* LOOKING, READING, NOTING */
+	struct uar_runtime *rt;
+	struct uar_owner owner;
+	uar_str peer, session_id, key;
+	struct uar_arena own; /* of those */
+	enum state state;
+	bool found; /* where it stands */
+	bool more, stopped;
+	uint64_t cursor;     /* all up to here is answered */
+	uint64_t last, back; /* LOOKING: the last sequence, and how far back this look goes */
+	uint64_t at;	     /* the message at work */
+	unsigned tries;
+	struct uar_timer timer;
+	struct uar_thread_query session;
+	struct uar_read read;
+	struct uar_blob_get blob;
+	struct uar_delivery delivery;
+	struct uar_mail note;
+	struct uar_arena arena; /* of the message at work */
+	uar_str message, message_id;
+};
+
+static void next(struct outbox *b);
+
+bool rt_peer_known(const struct uar_runtime *rt, uar_str peer)
+{
+	uar_str name;
+
+	for (size_t i = 0; rt->o.peers && (name = rt->o.peers->ops->at(rt->o.peers, i)).n; i++)
+		if (uar_str_eq(name, peer))
+			return true;
+	return false;
+}
+
+uar_str uar_runtime_own_name(const struct uar_runtime *rt)
+{
+	return rt->o.peers ? rt->o.peers->own_name : UAR_STR_NONE;
+}
+
+/* --- waits ------------------------------------------------------------------------------- */
+
+static void dropped(struct rt_op *under_way)
+{
+	(void)under_way; /* the outbox goes with the runtime */
+}
+
+static void begin_op(struct outbox *b, enum state state)
+{
+	b->state = state;
+	rt_op_begin(b->rt, &b->under_way, dropped);
+}
+
+static void end_op(struct outbox *b)
+{
+	b->state = IDLE;
+	rt_op_end(&b->under_way);
+}
+
+static void find(struct outbox *b);
+
+static void waited(struct uar_timer *t)
+{
+	struct outbox *b = UAR_OWNER(t, struct outbox, timer);
+
+	b->state = IDLE;
+	if (b->found)
+		next(b);
+	else
+		find(b);
+}
+
+/* Longer each time, and not all peers at one moment. */
+static void wait(struct outbox *b, int64_t asked_us, const char *why)
+{
+	int64_t us = FIRST_WAIT_US << (b->tries < 8 ? b->tries : 8);
+
+	if (us > LONGEST_WAIT_US)
+		us = LONGEST_WAIT_US;
+	us += (int64_t)(uar_rand_u64(b->rt->o.rand) % (uint64_t)(us / 4));
+	if (asked_us > LONGEST_ASKED_US)
+		asked_us = LONGEST_ASKED_US;
+	if (us < asked_us)
+		us = asked_us;
+	uar_log(b->rt->o.log, b->tries ? UAR_LOG_DEBUG : UAR_LOG_WARN, "a2a.not_delivered",
+		{ "peer", b->peer }, { "message_id", b->message_id }, { "reason", uar_str_c(why) });
+	b->tries++;
+	b->state = WAITING;
+	if (b->stopped || b->rt->draining)
+		return;
+	b->timer.fn = waited;
+	if (uar_timer_set(b->rt->o.sched, &b->timer, us))
+		b->state = IDLE; /* the next message brings it on its way */
+}
+
+/* --- the answer --------------------------------------------------------------------------- */
+
+static void noted(struct uar_mail *m)
+{
+	struct outbox *b = m->ctx;
+
+	end_op(b);
+	if (m->err) {
+		wait(b, 0, uar_err_text(m->err)); /* and then it is sent once more */
+		return;
+	}
+	b->cursor = b->at;
+	b->tries = 0;
+	next(b);
+}
+
+static void note(struct outbox *b)
+{
+	bool delivered = b->delivery.how == UAR_DELIVERED;
+	uar_err e = UAR_ENOMEM;
+
+	if (!delivered)
+		uar_log(b->rt->o.log, UAR_LOG_WARN, "a2a.refused", { "peer", b->peer },
+			{ "message_id", b->message_id },
+			{ "reason", uar_str_c(b->delivery.reason) });
+	b->note = (struct uar_mail){
+		.owner = b->owner,
+		.peer = b->peer,
+		.message_id = b->message_id,
+		.preview =
+			uar_arena_printf(&b->arena, "%s: %s", delivered ? "delivered" : "refused",
+					 b->delivery.reason),
+		.native_ids = uar_arena_printf(&b->arena, "{\"answers\":%llu}",
+					       (unsigned long long)b->at),
+		.answer = true,
+		.done = noted,
+		.ctx = b,
+	};
+	if (b->note.preview.p && b->note.native_ids.p)
+		e = uar_runtime_deliver(b->rt, &b->note);
+	if (e)
+		wait(b, 0, uar_err_text(e));
+	else
+		begin_op(b, NOTING);
+}
+
+static void delivered(struct uar_delivery *d)
+{
+	struct outbox *b = UAR_OWNER(d, struct outbox, delivery);
+
+	b->state = IDLE;
+	if (d->how == UAR_DELIVERY_FAILED)
+		wait(b, d->retry_after_us, d->reason);
+	else
+		note(b);
+}
+
+/* --- the message ---------------------------------------------------------------------------- */
+
+static void send(struct outbox *b)
+{
+	struct uar_peers *peers = b->rt->o.peers;
+	uar_err e;
+
+	if (b->stopped || b->rt->draining)
+		return;
+	b->delivery =
+		(struct uar_delivery){ .peer = b->peer, .message = b->message, .done = delivered };
+	e = peers->ops->deliver(peers, &b->delivery);
+	if (e)
+		wait(b, 0, uar_err_text(e));
+	else
+		b->state = SENDING;
+}
+
+/* Those behind it shall not wait for ever. */
+static void give_up(struct outbox *b)
+{
+	b->delivery = (struct uar_delivery){ .how = UAR_DELIVERY_REFUSED };
+	snprintf(b->delivery.reason, sizeof b->delivery.reason, "what is stored is damaged");
+	note(b);
+}
+
+static void blob_ready(struct uar_blob_get *get)
+{
+	struct outbox *b = UAR_OWNER(get, struct outbox, blob);
+	uar_err e = get->err;
+
+	if (!e) {
+		b->message = uar_arena_str(&b->arena, get->bytes);
+		e = b->message.p ? UAR_OK : UAR_ENOMEM;
+	}
+	uar_store_blob_get_fini(get);
+	end_op(b);
+	if (e == UAR_ECORRUPT || e == UAR_ENOTFOUND)
+		give_up(b);
+	else if (e)
+		wait(b, 0, uar_err_text(e));
+	else
+		send(b);
+}
+
+static uar_err fetch(struct outbox *b, const struct uar_event *ev)
+{
+	static const uar_str scheme = UAR_STR("blob://");
+	struct uar_store *store = b->rt->o.store;
+	const struct uar_json *refs = NULL;
+	uar_str ref;
+	uar_err e = uar_json_parse(ev->refs, NULL, &b->arena, &refs, NULL);
+
+	ref = uar_json_str(uar_json_get(refs, UAR_STR("content_ref")), UAR_STR_NONE);
+	if (e || !uar_str_starts(ref, scheme) || ref.n - scheme.n != sizeof b->blob.sha256 - 1)
+		return e ? e : UAR_ECORRUPT;
+	b->blob = (struct uar_blob_get){ .limit = UAR_LIMIT_A2A_MESSAGE, .done = blob_ready };
+	memcpy(b->blob.sha256, ref.p + scheme.n, sizeof b->blob.sha256 - 1);
+	return store->ops->blob_get(store, &b->blob);
+}
+
+static bool has(const struct uar_json *payload, const char *key, const char *value)
+{
+	return uar_str_is(uar_json_str(uar_json_get(payload, uar_str_c(key)), UAR_STR("")), value);
+}
+
+/* Its text and its id outlive the page. */
+static uar_err take(struct outbox *b, const struct uar_event *ev, const struct uar_json *payload)
+{
+	const struct uar_json *content = uar_json_get(payload, UAR_STR("content"));
+
+	b->at = ev->sequence;
+	b->message_id = uar_arena_str(
+		&b->arena, uar_json_str(uar_json_get(payload, UAR_STR("message_id")), UAR_STR("")));
+	b->message = content ? uar_arena_str(&b->arena, content->text) : UAR_STR_NONE;
+	return b->message_id.p && (b->message.p || !content) ? UAR_OK : UAR_ENOMEM;
+}
+
+/* The first message of the page, or UAR_ESKIP. */
+static uar_err first_of(struct outbox *b, struct uar_read *r, const struct uar_event **out)
+{
+	for (size_t i = 0; i < r->event_count; i++) {
+		const struct uar_json *payload = NULL;
+		uar_err e = uar_event_payload(&r->events[i], &r->arena, &payload, NULL);
+
+		if (e)
+			return e;
+		if (has(payload, "kind", "a2a") && has(payload, "direction", "out")) {
+			*out = &r->events[i];
+			return take(b, &r->events[i], payload);
+		}
+		b->cursor = r->events[i].sequence;
+	}
+	return UAR_ESKIP;
+}
+
+static void page_ready(struct uar_read *r)
+{
+	struct outbox *b = UAR_OWNER(r, struct outbox, read);
+	const struct uar_event *ev = NULL;
+	bool more = r->more;
+	uar_err e = r->err ? r->err : first_of(b, r, &ev);
+
+	if (!e && !b->message.n)
+		e = fetch(b, ev);
+	uar_store_read_fini(r);
+	if (!e && !b->message.n)
+		return; /* the operation goes on with its bytes */
+	end_op(b);
+	b->more |= more;
+	if (!e)
+		send(b);
+	else if (e == UAR_ESKIP && b->more)
+		next(b);
+	else if (e != UAR_ESKIP && e != UAR_ENOTFOUND)
+		wait(b, 0, uar_err_text(e));
+}
+
+static void next(struct outbox *b)
+{
+	struct uar_store *store = b->rt->o.store;
+	uar_err e;
+
+	if (!b->found || b->state != IDLE || b->stopped || b->rt->draining)
+		return;
+	b->more = false;
+	b->message = b->message_id = UAR_STR_NONE;
+	uar_arena_reset(&b->arena);
+	b->read = (struct uar_read){
+		.owner = b->owner,
+		.session_id = b->session_id,
+		.after = b->cursor,
+		.limit = PAGE,
+		.done = page_ready,
+	};
+	e = store->ops->read(store, &b->read);
+	if (e)
+		wait(b, 0, uar_err_text(e));
+	else
+		begin_op(b, READING);
+}
+
+/* --- where it stands, after a start ------------------------------------------------------------
+ */
+
+static uint64_t answered(const struct uar_event *ev, struct uar_arena *arena)
+{
+	const struct uar_json *payload = NULL;
+
+	if (ev->cls != UAR_EV_CHANNEL_MESSAGE || uar_event_payload(ev, arena, &payload, NULL) ||
+	    !has(payload, "kind", "status"))
+		return 0;
+	payload = uar_json_get(payload, UAR_STR("native_ids"));
+	return (uint64_t)uar_json_int(uar_json_get(payload, UAR_STR("answers")), 0);
+}
+
+static void look(struct outbox *b, uint64_t after);
+static void look_back(struct outbox *b);
+
+static void begin(struct outbox *b)
+{
+	b->found = true;
+	b->tries = 0;
+	next(b);
+}
+
+static void look_ready(struct uar_read *r)
+{
+	struct outbox *b = UAR_OWNER(r, struct outbox, read);
+	uar_err e = r->err;
+	uint64_t last = r->event_count ? r->events[r->event_count - 1].sequence : 0;
+	bool more = r->more;
+
+	for (size_t i = 0; i < r->event_count && !e; i++) {
+		uint64_t seen = answered(&r->events[i], &r->arena);
+
+		b->cursor = seen > b->cursor ? seen : b->cursor;
+	}
+	uar_store_read_fini(r);
+	end_op(b);
+	if (e)
+		wait(b, 0, uar_err_text(e));
+	else if (more)
+		look(b, last);
+	else if (b->cursor || b->back >= b->last)
+		begin(b);
+	else
+		look_back(b);
+}
+
+static void look(struct outbox *b, uint64_t after)
+{
+	struct uar_store *store = b->rt->o.store;
+	uar_err e;
+
+	b->read = (struct uar_read){
+		.owner = b->owner,
+		.session_id = b->session_id,
+		.after = after,
+		.limit = UAR_LIMIT_READ_PAGE,
+		.done = look_ready,
+	};
+	e = store->ops->read(store, &b->read);
+	if (e)
+		wait(b, 0, uar_err_text(e));
+	else
+		begin_op(b, LOOKING);
+}
+
+/* From further back than before, to the end. */
+static void look_back(struct outbox *b)
+{
+	if (b->stopped || b->rt->draining)
+		return;
+	b->back = b->back ? b->back * 4 : FIRST_LOOK;
+	look(b, b->last > b->back ? b->last - b->back : 0);
+}
+
+static void session_ready(struct uar_thread_query *q)
+{
+	struct outbox *b = UAR_OWNER(q, struct outbox, session);
+	uar_err e = q->err;
+
+	end_op(b);
+	b->last = e ? 0 : q->last_sequence;
+	b->back = 0;
+	if (e == UAR_ENOTFOUND)
+		begin(b);
+	else if (e)
+		wait(b, 0, uar_err_text(e));
+	else
+		look_back(b);
+}
+
+static void find(struct outbox *b)
+{
+	struct uar_store *store = b->rt->o.store;
+	uar_err e;
+
+	if (b->stopped || b->rt->draining)
+		return;
+	b->session = (struct uar_thread_query){ .owner = b->owner,
+						.session_id = b->session_id,
+						.done = session_ready };
+	e = store->ops->thread(store, &b->session);
+	if (e)
+		wait(b, 0, uar_err_text(e));
+	else
+		begin_op(b, LOOKING);
+}
+
+/* --- life
+ * ------------------------------------------------------------------------------------------ */
+
+static void free_outbox(struct outbox *b)
+{
+	if (b->state == SENDING)
+		b->rt->o.peers->ops->cancel(b->rt->o.peers, &b->delivery);
+	uar_timer_stop(b->rt->o.sched, &b->timer);
+	uar_map_remove(&b->rt->boxes.out, b->key);
+	uar_arena_fini(&b->own);
+	uar_arena_fini(&b->arena);
+	uar_free(b);
+}
+
+static uar_err own_identity(struct outbox *b, const struct uar_owner *owner, uar_str peer)
+{
+	char session_id[UAR_LIMIT_ID_BYTES + 1];
+	uar_err e = uar_outbox_session(peer, session_id);
+	struct rt_key k;
+
+	if (e)
+		return e;
+	b->peer = uar_arena_str(&b->own, peer);
+	b->session_id = uar_arena_str(&b->own, uar_str_c(session_id));
+	b->key = uar_arena_str(&b->own, rt_key(&k, owner, uar_str_c(session_id)));
+	if (!b->peer.p || !b->session_id.p || !b->key.p ||
+	    !uar_owner_copy(&b->own, owner, &b->owner))
+		return UAR_ENOMEM;
+	return UAR_OK;
+}
+
+/* One that cannot be opened now is opened by its next message, or the next start. */
+static void open_outbox(struct uar_runtime *rt, const struct uar_owner *owner, uar_str peer)
+{
+	struct outbox *b = uar_zalloc(sizeof *b);
+	uar_err e = UAR_ENOMEM;
+
+	if (b) {
+		b->rt = rt;
+		uar_list_init(&b->under_way.node);
+		e = own_identity(b, owner, peer);
+		if (!e)
+			e = uar_map_put(&rt->boxes.out, b->key, b);
+		b->state = IDLE;
+		if (e)
+			free_outbox(b);
+		else
+			find(b);
+	}
+	if (e)
+		uar_log(rt->o.log, UAR_LOG_WARN, "a2a.outbox_not_opened", { "peer", peer },
+			{ "reason", uar_str_c(uar_err_text(e)) });
+}
+
+void rt_outbox_kick(struct uar_runtime *rt, const struct uar_owner *owner, uar_str peer)
+{
+	char session_id[UAR_LIMIT_ID_BYTES + 1];
+	struct outbox *b = NULL;
+	struct rt_key k;
+
+	if (uar_outbox_session(peer, session_id))
+		return;
+	b = uar_map_get(&rt->boxes.out, rt_key(&k, owner, uar_str_c(session_id)));
+	if (!b) {
+		open_outbox(rt, owner, peer);
+		return;
+	}
+	b->more = true;
+	next(b);
+}
+
+void uar_runtime_wake_outboxes(struct uar_runtime *rt, const struct uar_owner *owner)
+{
+	uar_str name;
+
+	for (size_t i = 0; rt->o.peers && (name = rt->o.peers->ops->at(rt->o.peers, i)).n; i++)
+		rt_outbox_kick(rt, owner, name);
+}
+
+void rt_outboxes_stop(struct uar_runtime *rt)
+{
+	struct outbox *b;
+	size_t at = 0;
+
+	while ((b = uar_map_next(&rt->boxes.out, &at))) {
+		b->stopped = true;
+		uar_timer_stop(rt->o.sched, &b->timer);
+		if (b->state != SENDING)
+			continue;
+		rt->o.peers->ops->cancel(rt->o.peers, &b->delivery);
+		b->state = IDLE;
+	}
+}
+
+void rt_outboxes_fini(struct uar_runtime *rt)
+{
+	struct outbox *b;
+	size_t at = 0;
+
+	while ((b = uar_map_next(&rt->boxes.out, &at)))
+		free_outbox(b);
+	uar_map_fini(&rt->boxes.out);
+}
