@@ -551,7 +551,8 @@ TEST(rows_are_well_formed, "")
 
 		CHECK_MSG(uar_config_find(uar_str_c(row->key), NULL) == row, "%s twice", row->key);
 		CHECK_MSG(end && row->doc[end - 1] == '.', "%s: doc is no sentence", row->key);
-		CHECK_MSG(strspn(row->key, "abcdefghijklmnopqrstuvwxyz_") == strlen(row->key),
+		CHECK_MSG(strspn(row->key, "abcdefghijklmnopqrstuvwxyz0123456789_") ==
+				  strlen(row->key),
 			  "%s: key", row->key);
 		if (row->type == UAR_CONFIG_DURATION)
 			CHECK_MSG(uar_str_ends(uar_str_c(row->key), UAR_STR("_seconds")), "%s",

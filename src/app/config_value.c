@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "peer/peer.h"
+
 static const int64_t SECOND = 1000000;
 
 static void *field_of(const struct uar_config_row *row, struct uar_config *c)
@@ -101,6 +103,18 @@ static bool is_id(uar_str s)
 	return uar_str_is_id(s);
 }
 
+static bool is_peer(uar_str s)
+{
+	uar_str name, url;
+
+	return uar_peer_address_read(s, &name, &url);
+}
+
+static bool is_peer_name(uar_str s)
+{
+	return s.n == 0 || uar_peer_name_valid(s);
+}
+
 static const struct {
 	const char *name, *words;
 	bool (*good)(uar_str s);
@@ -112,6 +126,8 @@ static const struct {
 	{ "id", "1 to 128 visible ASCII characters", is_id },
 	{ "token", "visible ASCII characters", is_visible },
 	{ "hosts", "host names, separated by commas", is_host },
+	{ "peers", "NAME=URL items, separated by commas", is_peer },
+	{ "peer_name", "at most 31 of a-z, 0-9, _ and -", is_peer_name },
 	{ "origins", "SCHEME://HOST origins, separated by commas", is_origin },
 };
 

@@ -304,7 +304,7 @@ static void hold_signals(void)
  * 8 of 57 MB with a thousand runs. The threads that are there keep theirs. */
 static void share_heaps(const struct server *s)
 {
-	if (s->client)
+	if (s->net.client)
 		(void)mallopt(M_ARENA_MAX, 1);
 }
 

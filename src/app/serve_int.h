@@ -8,6 +8,7 @@
 #include "gate/gate.h"
 #include "loop/client.h"
 #include "loop/loop.h"
+#include "peer/peer.h"
 #include "plugin/plugin.h"
 
 struct server {
@@ -18,7 +19,10 @@ struct server {
 	struct uar_log log;
 	struct uar_loop *loop;
 	struct uar_store *store;
-	struct uar_client *client;
+	struct {
+		struct uar_client *client;
+		struct uar_peers *peers;
+	} net; /* what is called from here */
 	struct uar_model *scripted, *provider;
 	struct uar_plugin_host *plugins;
 	struct uar_bridge *agents;

@@ -1,9 +1,11 @@
 /* serve_make.c - the wiring: every room is made here, joined, and taken apart again.
  *
- * Order of birth: loop, store, models, tools, plugins, agents, runtime, gate, HTTP. */
+ * Order of birth: loop, store, models, tools, plugins, agents, peers, runtime, gate, HTTP. */
 #include "app/serve_int.h"
 
 #include <unistd.h>
+
+#include "runtime/inbox.h"
 
 extern char **environ;
 
@@ -106,8 +108,8 @@ static uar_err make_models(struct server *s, struct uar_error *error)
 	if (!c->model[0])
 		return uar_error_set(error, UAR_ECONFIG,
 				     "a provider is configured but no model: set UAR_MODEL");
-	e = uar_client_create(s->loop, &s->client);
-	openai.client = s->client;
+	e = uar_client_create(s->loop, &s->net.client);
+	openai.client = s->net.client;
 	return e ? e : uar_model_openai_create(&openai, &s->provider, error);
 }
 
@@ -257,9 +259,33 @@ static uar_err make_agents(struct server *s, struct uar_error *error)
 	return e;
 }
 
+static uar_err make_peers(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_peers_options o = {
+		.addresses = c->a2a_peers.items,
+		.address_count = c->a2a_peers.count,
+		.tokens = c->a2a_peer_tokens,
+		.own_name = c->a2a_name,
+	};
+	uar_err e = UAR_OK;
+
+	if (!s->net.client && o.address_count)
+		e = uar_client_create(s->loop, &s->net.client);
+	o.client = s->net.client;
+	return e ? e : uar_peers_http_create(&o, &s->net.peers, error);
+}
+
+static struct uar_owner owner_of(const struct uar_config *c)
+{
+	return (struct uar_owner){ uar_str_c(c->tenant), uar_str_c(c->workspace),
+				   uar_str_c(c->user) };
+}
+
 static uar_err make_runtime(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
+	struct uar_owner owner = owner_of(c);
 	struct uar_runtime_options o = {
 		.sched = uar_loop_sched(s->loop),
 		.store = s->store,
@@ -271,6 +297,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.entries = uar_plugin_host_entries(s->plugins),
 		.agents = uar_bridge_agents(s->agents),
 		.tools = s->tools,
+		.peers = s->net.peers,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.model_idle_us = c->model_idle_timeout_us,
 		.export_progress = c->export_progress,
@@ -279,7 +306,11 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 	};
 	uar_err e = uar_runtime_create(&o, &s->runtime);
 
-	return e ? e : uar_runtime_recover(s->runtime, error);
+	if (!e)
+		e = uar_runtime_recover(s->runtime, error);
+	if (!e)
+		uar_runtime_wake_outboxes(s->runtime, &owner);
+	return e;
 }
 
 static uar_err make_gate(struct server *s)
@@ -290,7 +321,7 @@ static uar_err make_gate(struct server *s)
 		.runtime = s->runtime,
 		.rand = &uar_rand_system,
 		.log = &s->log,
-		.owner = { uar_str_c(c->tenant), uar_str_c(c->workspace), uar_str_c(c->user) },
+		.owner = owner_of(c),
 		.token = s->token.p,
 		.allowed_hosts = c->allowed_hosts.items,
 		.allowed_host_count = c->allowed_hosts.count,
@@ -358,6 +389,9 @@ int uar_server_make(struct server *s)
 	e = make_agents(s, &error);
 	if (e)
 		return uar_server_explain(s, "agents", e, &error);
+	e = make_peers(s, &error);
+	if (e)
+		return uar_server_explain(s, "peers", e, &error);
 	e = make_runtime(s, &error);
 	if (e)
 		return uar_server_explain(s, "runtime", e, &error);
@@ -377,12 +411,13 @@ void uar_server_unmake(struct server *s)
 	uar_store_destroy(s->store); /* first: its threads borrow from those below */
 	uar_gate_destroy(s->gate);
 	uar_runtime_destroy(s->runtime);
+	uar_peers_destroy(s->net.peers);
 	uar_bridge_destroy(s->agents);
 	uar_plugin_host_destroy(s->plugins);
 	uar_tools_destroy(s->tools);
 	uar_model_destroy(s->provider);
 	uar_model_destroy(s->scripted);
-	uar_client_destroy(s->client);
+	uar_client_destroy(s->net.client);
 	uar_loop_destroy(s->loop);
 	if (s->info.pid)
 		uar_datadir_reserve(s->config->value.data); /* what it used itself is free again */

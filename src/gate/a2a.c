@@ -22,7 +22,7 @@ static void put_answer(struct uar_jw *w, const struct receiving *r)
 	uar_jw_str(w, "message_id", r->m.message_id);
 	uar_jw_str(w, "to_agent", r->m.to_agent);
 	uar_jw_str(w, "conversation_id", r->m.conversation_id);
-	uar_jw_cstr(w, "status", "stored");
+	uar_jw_cstr(w, "status", r->m.peer.n ? "queued" : "stored");
 	uar_jw_u64(w, "seq", r->mail.sequence);
 	if (r->mail.effect != UAR_EFFECT_NONE) {
 		uar_jw_obj(w, "cancel");
@@ -65,7 +65,8 @@ static uar_err keep(struct call *c, struct uar_buf *b, uar_str *out)
 	return e;
 }
 
-static uar_err write_content(struct call *c, struct receiving *r, struct uar_error *error)
+static uar_err write_content(struct call *c, struct receiving *r, const struct uar_a2a_message *m,
+			     struct uar_error *error)
 {
 	struct uar_json_limits limits = { .depth = UAR_LIMIT_A2A_DEPTH };
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_A2A_MESSAGE);
@@ -73,7 +74,7 @@ static uar_err write_content(struct call *c, struct receiving *r, struct uar_err
 	const struct uar_json *ignored;
 	uar_err e;
 
-	uar_a2a_write(&w, NULL, &r->m);
+	uar_a2a_write(&w, NULL, m);
 	b.err = uar_jw_end(&w);
 	e = keep(c, &b, &r->mail.content);
 	if (e == UAR_ETOOBIG)
@@ -84,6 +85,30 @@ static uar_err write_content(struct call *c, struct receiving *r, struct uar_err
 	if (e == UAR_EDEPTH)
 		uar_error_set(error, e, "a message may have %d levels", UAR_LIMIT_A2A_DEPTH);
 	return e;
+}
+
+/* The message as the peer gets it: for an agent there, from one that it can answer. */
+static uar_err address(struct call *c, struct receiving *r, struct uar_a2a_message *out,
+		       struct uar_error *error)
+{
+	const struct uar_a2a_message *m = &r->m;
+	uar_str own = uar_runtime_own_name(c->g->o.runtime);
+
+	*out = *m;
+	if (!m->peer.n)
+		return UAR_OK;
+	out->to_agent = m->agent;
+	if (!own.n || uar_str_find(m->from_agent, '@') < m->from_agent.n)
+		return UAR_OK;
+	out->from_agent =
+		uar_arena_printf(&c->arena, "%.*s@%.*s", UAR_FMT(m->from_agent), UAR_FMT(own));
+	if (!out->from_agent.p)
+		return UAR_ENOMEM;
+	if (uar_str_is_id(out->from_agent))
+		return UAR_OK;
+	uar_error_where(error, "/from_agent");
+	return uar_error_set(error, UAR_EINVALID, "too long with \"@%.*s\" behind it",
+			     UAR_FMT(own));
 }
 
 static uar_err write_ids(struct call *c, struct receiving *r)
@@ -113,7 +138,7 @@ static uar_err write_reason(struct call *c, struct receiving *r)
 {
 	const struct uar_a2a_message *m = &r->m;
 
-	if (!m->cancel_run.n)
+	if (!m->cancel_run.n || m->peer.n) /* a peer looks at it itself */
 		return UAR_OK;
 	r->mail.run_id = m->cancel_run;
 	r->mail.reason = uar_arena_printf(
@@ -124,10 +149,13 @@ static uar_err write_reason(struct call *c, struct receiving *r)
 
 static uar_err decode(struct call *c, struct receiving *r, struct uar_error *error)
 {
+	struct uar_a2a_message sent;
 	uar_err e = uar_a2a_read(c->body, &r->m, error);
 
 	if (!e)
-		e = write_content(c, r, error);
+		e = address(c, r, &sent, error);
+	if (!e)
+		e = write_content(c, r, &sent, error);
 	if (!e)
 		e = write_ids(c, r);
 	if (!e)
@@ -145,6 +173,7 @@ static uar_err deliver(struct call *c, struct receiving *r, struct uar_error *er
 
 	r->mail.owner = c->g->o.owner;
 	r->mail.agent_id = r->m.agent;
+	r->mail.peer = r->m.peer;
 	r->mail.message_id = r->m.message_id;
 	r->mail.fingerprint = uar_str_c(r->fingerprint);
 	r->mail.done = received;
@@ -153,20 +182,14 @@ static uar_err deliver(struct call *c, struct receiving *r, struct uar_error *er
 	e = uar_runtime_deliver(c->g->o.runtime, &r->mail);
 	if (e)
 		*error = r->mail.error;
+	if (e == UAR_ENOTFOUND) {
+		uar_error_where(error, "/to_agent");
+		uar_error_set(error, e, "no peer is called \"%.*s\"", UAR_FMT(r->m.peer));
+	}
 	return e;
 }
 
-static uar_err refuse_peer(uar_err e, const struct receiving *r, struct uar_error *error)
-{
-	uar_error_where(error, "/to_agent");
-	return uar_error_set(error, e,
-			     e == UAR_ENOTFOUND ? "no peer is called \"%.*s\""
-						: "an inbox is for agents of this runtime, not for "
-						  "those of \"%.*s\"",
-			     UAR_FMT(r->m.peer));
-}
-
-static void take(struct call *c, uar_err of_peer)
+static void take(struct call *c, bool leaves)
 {
 	struct receiving *r = uar_arena_alloc(&c->arena, sizeof *r);
 	struct uar_error error = { 0 };
@@ -176,8 +199,12 @@ static void take(struct call *c, uar_err of_peer)
 		*r = (struct receiving){ .mail = { .ctx = c } };
 		e = decode(c, r, &error);
 	}
-	if (!e && r->m.peer.n)
-		e = refuse_peer(of_peer, r, &error);
+	if (!e && r->m.peer.n && !leaves) {
+		uar_error_where(&error, "/to_agent");
+		e = uar_error_set(&error, UAR_EINVALID,
+				  "an inbox is for agents of this runtime, not of \"%.*s\"",
+				  UAR_FMT(r->m.peer));
+	}
 	if (!e)
 		e = deliver(c, r, &error);
 	if (e)
@@ -186,12 +213,12 @@ static void take(struct call *c, uar_err of_peer)
 
 void gate_a2a_inbox(struct call *c)
 {
-	take(c, UAR_EINVALID);
+	take(c, false);
 }
 
 void gate_a2a_send(struct call *c)
 {
-	take(c, UAR_ENOTFOUND);
+	take(c, true);
 }
 
 /* --- out ---------------------------------------------------------------------------------- */

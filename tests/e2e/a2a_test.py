@@ -3,11 +3,12 @@
 and one of them cancels a run."""
 import json
 import os
+import socket
 import threading
 from http.client import HTTPException
 
-from lib import (Provider, Server, Stream, all_of, check, check_session, equal, main, refused,
-                 test, wait_until)
+from lib import (Provider, Server, Stream, all_of, check, check_session, connect, equal, main,
+                 refused, test, wait_until)
 from lib.sse import Refusal
 
 
@@ -340,6 +341,175 @@ def kill_between():
                        stream.until(lambda e: e.data["message_id"] == f"stop-{i}")]
             equal(ids.count(f"stop-{i}"), 1)
         check(kept >= rounds // 3, kept)
+
+
+# --- two runtimes ---
+
+class Door:
+    """An address that stays while the server behind it comes and goes."""
+
+    def __init__(self):
+        self.sock = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.sock.getsockname()[1]
+        self.server = None
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                guest = self.sock.accept()[0]
+            except OSError:
+                return
+            try:
+                host = connect(self.server.url)
+            except (OSError, AttributeError):
+                guest.close()  # nobody is in
+                continue
+            for a, b in ((guest, host), (host, guest)):
+                threading.Thread(target=self.pass_on, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def pass_on(a, b):
+        try:
+            while data := a.recv(65536):
+                b.sendall(data)
+        except OSError:
+            pass
+        for s in (a, b):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Pair:
+    """Two servers that know each other as left and right."""
+
+    def __enter__(self):
+        self.doors = [Door(), Door()]
+        self.both = [Server(start=False, token="secret-" + name, a2a_name=name,
+                            a2a_peers=f"{peer}={door.url}",
+                            env={"UAR_A2A_PEER_TOKENS": f"{peer}=secret-{peer}"})
+                     for name, peer, door in (("left", "right", self.doors[1]),
+                                              ("right", "left", self.doors[0]))]
+        for door, server in zip(self.doors, self.both):
+            door.server = server
+        return self
+
+    def __exit__(self, kind, *_):
+        for door in self.doors:
+            door.sock.close()
+        for s in self.both:
+            s.__exit__(kind)
+
+    def start(self):
+        for s in self.both:
+            s.start()
+        return self.both
+
+
+def answers(s, peer, n):
+    """What the peer answered to the first n messages, as the outbox has it."""
+    with s.session_stream("uar.outbox:" + peer) as stream:
+        got = []
+        while len(got) < n:
+            p = stream.next().data["payload"]
+            if p.get("kind") == "status":
+                got.append((p["message_id"], p["preview"]))
+    return got
+
+
+@test("agents_of_two_runtimes_exchange_messages", "A2A-01 API-10 API-11 A2A-05")
+def exchange():
+    with Pair() as pair:
+        left, right = pair.start()
+        with inbox(left, "alice") as alice, inbox(right, "bob") as bob:
+            a = put(left, message(to="bob@right", attachments=[{"data": "A" * 20000}]), "send")
+            equal((a["status"], a["to_agent"]), ("queued", "bob@right"))
+            got = bob.next().data
+            equal((got["to_agent"], got["from_agent"]), ("bob", "alice@left"))
+            equal(got["attachments"], [{"data": "A" * 20000}])
+            reply = {**message("re", to=got["from_agent"], text="and you?"), "from_agent": "bob"}
+            put(right, reply, "send")
+            back = alice.next().data
+            equal((back["from_agent"], back["payload"]["text"]), ("bob@right", "and you?"))
+            for i in range(30):
+                put(left, message(f"n-{i}", to="bob@right"), "send")
+            equal([bob.next().data["message_id"] for _ in range(30)],
+                  [f"n-{i}" for i in range(30)], "in order")
+        again = post(left, message(to="bob@right", attachments=[{"data": "A" * 20000}]), "send")
+        equal((again.status, again.json), (202, a))
+        refused(post(left, message(to="bob@right"), "send"), 409, "CONFLICT", "/message_id")
+        put(left, message(to="carol@right"), "send")
+        got = answers(left, "right", 32)
+        check(all(text.startswith("delivered") for _, text in got), got)
+        equal(len({id for id, _ in got}), 31)
+
+
+@test("a_message_waits_for_a_peer_that_is_away", "A2A-01 R-38")
+def away():
+    """Each is stopped and killed in turn; what was queued arrives, once and in order."""
+    with Pair() as pair:
+        left, right = pair.both
+        left.start()
+        sent = [put(left, message(f"m-{i}", to="bob@right"), "send")["message_id"]
+                for i in range(3)]
+        wait_until(lambda: "a2a.not_delivered" in left.log(), "it was tried")
+        left.restart()
+        sent += [put(left, message(f"m-{i}", to="bob@right"), "send")["message_id"]
+                 for i in range(3, 6)]
+        right.start()
+        equal([e.data["message_id"] for e in first(right, 6)], sent)
+        for i in range(6, 12):
+            put(left, message(f"m-{i}", to="bob@right"), "send")
+            sent.append(f"m-{i}")
+            (left if i % 2 else right).restart()
+        equal([e.data["message_id"] for e in first(right, 12)], sent, "each once")
+        answers(left, "right", 12)
+        left.restart()
+        put(left, message("last", to="bob@right"), "send")
+        equal([e.data["message_id"] for e in first(right, 13)], sent + ["last"],
+              "what has an answer is not sent again")
+
+
+@test("a_peer_that_refuses_a_message_does_not_hold_up_the_others", "A2A-01")
+def refuses():
+    with Pair() as pair:
+        left, right = pair.start()
+        put(right, message("taken", text="something else"))
+        put(left, message("taken", to="bob@right"), "send")
+        put(left, message("next", to="bob@right"), "send")
+        equal([e.data["message_id"] for e in first(right, 2)], ["taken", "next"])
+        got = answers(left, "right", 2)
+        equal(got[0][0], "taken")
+        check(got[0][1].startswith("refused: 409 CONFLICT"), got)
+        check(got[1][1].startswith("delivered"), got)
+
+
+@test("a_wrong_credential_is_no_end", "A2A-01")
+def credential():
+    with Pair() as pair:
+        left, right = pair.both
+        left.env = {"UAR_A2A_PEER_TOKENS": "right=wrong"}
+        left.start(), right.start()
+        put(left, message(to="bob@right"), "send")
+        wait_until(lambda: "a2a.not_delivered" in left.log(), "it was tried")
+        check("secret" not in left.log() and "wrong" not in left.log())
+        left.env = {"UAR_A2A_PEER_TOKENS": "right=secret-right"}
+        left.restart()
+        equal(first(right, 1)[0].data["message_id"], "m-1")
+
+
+@test("a_peer_cancels_a_run_by_message", "RUN-07 A2A-06 A2A-01")
+def cancel_from_afar():
+    with Provider() as p, Pair() as pair:
+        left, right = pair.both
+        right.env = {**right.env, **p.env("gate")}
+        left.start(), right.start()
+        run_id = streaming(right)
+        put(left, cancel(run_id, to="assistant@right"), "send")
+        r = right.finish(run_id)
+        equal((r["status"], r["cancel_reason"]), ("canceled", "message stop of agent alice@left"))
 
 
 if __name__ == "__main__":
