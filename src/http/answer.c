@@ -311,8 +311,8 @@ uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_ty
 	if (e)
 		return e;
 	/* Else a reader that stops would let the kernel collect megabytes for it. */
-	if (!c->bounded)
-		c->bounded = !setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kernel, sizeof kernel);
+	if (!c->flow.bounded)
+		c->flow.bounded = !setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kernel, sizeof kernel);
 	*out = begin_stream(c, events, false);
 	return UAR_OK;
 }

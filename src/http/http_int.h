@@ -67,11 +67,11 @@ struct uar_http_stream {
 	bool running;	       /* inside conn.c's reading loop */
 	bool eof;	       /* the peer will send no more */
 	bool broken;	       /* writing failed; the ready list will close it */
-	bool bounded;	       /* the kernel's buffer is that of a stream */
 	struct {
 		bool wants_room; /* a send was refused */
 		bool corked;	 /* what a stream is given in this turn goes out at its end */
 		bool bare;	 /* the body has a length: no chunks */
+		bool bounded;	 /* the kernel's buffer is that of a stream */
 	} flow;
 	struct uar_list node, ready, due;
 	int64_t due_us;
