@@ -777,6 +777,27 @@ TEST(client_may_go_in_the_middle_of_a_flood, "")
 	tear_down(&f);
 }
 
+TEST(client_may_go_before_its_calls_have_begun, "")
+{
+	static const struct peer_script script = { { { PEER_STALL, NULL, 0 } } };
+	struct fixture f;
+	struct seen s[100] = { { 0 } };
+
+	REQUIRE(set_up(&f, &script, 1));
+	for (size_t i = 0; i < ARRAY_LEN(s); i++) {
+		struct uar_call_options o = options(&f, &s[i]);
+
+		REQUIRE(call(&f, &o, &s[i]));
+		if (i % 3 == 0)
+			uar_call_cancel(s[i].call);
+	}
+	uar_client_destroy(f.client);
+	f.client = NULL;
+	for (size_t i = 0; i < ARRAY_LEN(s); i++)
+		CHECK_INT(s[i].dones, 0);
+	tear_down(&f);
+}
+
 TEST(what_is_over_and_paused_may_be_cancelled_or_left, "")
 {
 	static const struct peer_script script = { { { PEER_SEND, OK_HEAD "hello", 0 },

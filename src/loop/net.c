@@ -22,7 +22,10 @@ enum order {
 	STOP = 4,
 };
 
-enum { PIECE_BYTES = 8192 }; /* of one that takes many */
+enum {
+	PIECE_BYTES = 8192, /* of one that takes many */
+	ORDERS_A_TURN = 8,  /* a crowd that starts leaves room for those who talk */
+};
 
 struct origin { /* an https host without HTTP/2 */
 	struct uar_list node;
@@ -363,10 +366,10 @@ static struct uar_transfer *next_order(struct uar_net *n, unsigned *out_orders)
 	struct uar_transfer *t = NULL;
 
 	pthread_mutex_lock(&o->lock);
-	if (uar_list_empty(&o->transfers)) {
+	if (o->leave) {
+		uar_loop_stop(n->loop);
+	} else if (uar_list_empty(&o->transfers)) {
 		o->posted = false;
-		if (o->leave)
-			uar_loop_stop(n->loop);
 	} else {
 		t = UAR_OWNER(o->transfers.next, struct uar_transfer, order);
 		uar_list_remove(&t->order);
@@ -380,11 +383,13 @@ static struct uar_transfer *next_order(struct uar_net *n, unsigned *out_orders)
 static void on_wake(struct uar_task *task)
 {
 	struct uar_net *n = UAR_OWNER(task, struct uar_net, orders.wake);
-	struct uar_transfer *t;
+	struct uar_transfer *t = NULL;
 	unsigned orders;
 
-	while ((t = next_order(n, &orders)))
+	for (int i = 0; i < ORDERS_A_TURN && (t = next_order(n, &orders)); i++)
 		obey(t, orders);
+	if (t) /* there may be more */
+		uar_post(uar_loop_sched(n->loop), task);
 	settle(n);
 	send_mail(n);
 }
