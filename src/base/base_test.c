@@ -147,6 +147,36 @@ TEST(uuids_rise_and_are_unique, "RUN-01 EVT-002")
 	}
 }
 
+static int64_t at_one_moment(void *ctx)
+{
+	(void)ctx;
+	return 0x0123456789ab * 1000ll;
+}
+
+/* Bytes that count up: what stands where can be told. */
+static void fill_counting(void *ctx, void *out, size_t n)
+{
+	unsigned char *next = ctx, *p = out;
+
+	for (size_t i = 0; i < n; i++)
+		p[i] = *next += 0x1d;
+}
+
+TEST(a_uuid_is_time_then_counter_then_chance, "RUN-01")
+{
+	unsigned char next = 0;
+	struct uar_clock clock = { at_one_moment, at_one_moment, NULL };
+	struct uar_rand rand = { fill_counting, &next };
+	struct uar_uuid u;
+	char text[UAR_UUID_TEXT + 1];
+
+	uar_uuid_init(&u, &clock, &rand);
+	uar_uuid_next(&u, text);
+	CHECK_STR(uar_str_c(text), "01234567-89ab-715c-ba1d-05223f5c7996");
+	uar_uuid_next(&u, text);
+	CHECK_STR(uar_str_c(text), "01234567-89ab-715c-ba1e-b3d0ed0a2744");
+}
+
 TEST(a_uuid_is_lower_hexadecimal_with_dashes, "")
 {
 	char text[] = "0123456a-89ab-7def-8abf-0123456789ab";

@@ -108,25 +108,41 @@ static void next_tick(struct uar_uuid *u)
 	}
 }
 
+/* Eight digits at once: each half byte gets a byte of its own, the first one lowest in
+ * memory, and those above nine move on to the letters. */
+static void put_hex(char *to, uint32_t v)
+{
+	const uint64_t ones = UINT64_MAX / 255;
+	uint64_t x = __builtin_bswap32(v);
+
+	x = (x | x << 16) & 0x0000ffff0000ffffu;
+	x = (x | x << 8) & 0x00ff00ff00ff00ffu;
+	x = (x >> 4 & 0x000f000f000f000fu) | (x & 0x000f000f000f000fu) << 8;
+	x += ones * '0' + ((x + ones * 6) >> 4 & ones) * ('a' - '0' - 10);
+	for (int i = 0; i < 8; i++)
+		to[i] = (char)(x >> 8 * i);
+}
+
 void uar_uuid_next(struct uar_uuid *u, char out[UAR_UUID_TEXT + 1])
 {
-	static const char hex[] = "0123456789abcdef";
-	static const unsigned char place[16] = { 0,  2,	 4,  6,	 9,  11, 14, 16,
-						 19, 21, 24, 26, 28, 30, 32, 34 };
-	unsigned char b[16];
+	char digits[32];
+	unsigned char random[6];
+	uint32_t low;
 
 	next_tick(u);
-	u->rand->fill(u->rand->ctx, b + 10, 6);
-	for (int i = 0; i < 6; i++)
-		b[i] = (unsigned char)(u->last_ms >> (40 - 8 * i));
-	b[6] = (unsigned char)(0x70 | ((u->counter >> 22) & 0x0f));
-	b[7] = (unsigned char)(u->counter >> 14);
-	b[8] = (unsigned char)(0x80 | ((u->counter >> 8) & 0x3f));
-	b[9] = (unsigned char)u->counter;
-	for (int i = 0; i < 16; i++) {
-		out[place[i]] = hex[b[i] >> 4];
-		out[place[i] + 1] = hex[b[i] & 15];
-	}
+	u->rand->fill(u->rand->ctx, random, sizeof random);
+	low = (uint32_t)random[2] << 24 | (uint32_t)random[3] << 16 | (uint32_t)random[4] << 8 |
+	      random[5];
+	put_hex(digits, (uint32_t)(u->last_ms >> 16));
+	put_hex(digits + 8, (uint32_t)u->last_ms << 16 | 0x7000 | (u->counter >> 14 & 0x0fff));
+	put_hex(digits + 16,
+		0x80000000u | (u->counter & 0x3fff) << 16 | (uint32_t)random[0] << 8 | random[1]);
+	put_hex(digits + 24, low);
+	memcpy(out, digits, 8);
+	memcpy(out + 9, digits + 8, 4);
+	memcpy(out + 14, digits + 12, 4);
+	memcpy(out + 19, digits + 16, 4);
+	memcpy(out + 24, digits + 20, 12);
 	out[8] = out[13] = out[18] = out[23] = '-';
 	out[UAR_UUID_TEXT] = 0;
 }
