@@ -120,6 +120,8 @@ static uar_err make_tools(struct server *s, struct uar_error *error)
 	struct uar_internal_tools_options o = { .sched = uar_loop_sched(s->loop) };
 	uar_err e;
 
+	if (!c->tools)
+		return UAR_OK;
 	if (c->tools_files_dir[0])
 		uar_buf_add_str(&dir, uar_str_c(c->tools_files_dir));
 	else

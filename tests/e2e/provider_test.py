@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The assistant agent against a provider that speaks OpenAI's chat completions."""
+import json
 import os
+import re
 import socket
 
 from lib import Provider, Server, check, check_session, equal, main, test, text_of
@@ -30,6 +32,35 @@ def hello():
     equal((sent["model"], sent["stream"]), ("hello", True))
     equal([m["role"] for m in sent["messages"]], ["system", "user"])
     equal(sent["messages"][1]["content"], "Good morning, how are you?")
+
+
+@test("a_provider_asks_for_tools_and_is_told_what_they_said", "TOOL-07 MCP-10")
+def tools():
+    events, record, end, stats = outcome("tools", "Compute something.")
+    equal(record["status"], "succeeded")
+    said = text_of(events)
+    check('They said: {"value":42} and ' in said and "value_invalid" in said, said)
+    starts = [e.data["data"]["tool_call_id"] for e in events if e.type == "ToolStart"]
+    ends = [e.data["data"] for e in events if e.type == "ToolEnd"]
+    equal(sorted(starts), sorted(x["tool_call_id"] for x in ends))
+    equal(sorted(x["ok"] for x in ends), [False, True])
+    sent = stats["last"]
+    equal(stats["requests"], 2)
+    asked, first, second = sent["messages"][-3:]
+    equal([(c["id"], c["function"]["name"], json.loads(c["function"]["arguments"])) for c in asked["tool_calls"]],
+          [("call_A", "internal__math_evaluate", {"expression": "6*7"}),
+           ("uar_2_2", "internal__math_evaluate", {"expression": "1/0"})])
+    equal([(m["role"], m["tool_call_id"]) for m in (first, second)], [("tool", "call_A"), ("tool", "uar_2_2")])
+    offered = {t["function"]["name"]: t["function"] for t in sent["tools"]}
+    check(all(re.fullmatch("[a-zA-Z0-9_-]+", n) for n in offered), offered)
+    equal(offered["internal__math_evaluate"]["parameters"]["required"], ["expression"])
+
+
+@test("without_tools_none_are_offered", "")
+def no_tools():
+    _, record, _, stats = outcome("hello", tools="false")
+    equal(record["status"], "succeeded")
+    check("tools" not in stats["last"], stats["last"])
 
 
 @test("what_was_said_arrives_whole", "NEV-17 NEV-03")

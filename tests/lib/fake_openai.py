@@ -2,7 +2,7 @@
 """A loopback provider that speaks OpenAI's chat completions, for end-to-end tests.
 
 The model's name picks what happens: hello, echo, repeat (to the letter), slow, long:N, reasoning, stall, cut, badjson,
-gate, paced:N:MS, leak401, err401, err429, err500. The port is the first line of output. GET /stats answers
+gate, paced:N:MS, tools, leak401, err401, err429, err500. The port is the first line of output. GET /stats answers
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
 GET /wait?requests=N answers the same once each count named is at least so much. `gate` says a
@@ -76,8 +76,23 @@ def words_of(text):
     return [w + " " for w in text.split()]
 
 
+def tool_round(body):
+    """Asks for two tools at once, in pieces and one of them without an id; then quotes what they said."""
+    results = [m["content"] for m in body["messages"] if m["role"] == "tool"]
+    if results:
+        yield "text", "They said: " + " and ".join(results)
+        return
+    yield "text", "I will see. "
+    yield "calls", [{"index": 0, "id": "call_A", "type": "function",
+                     "function": {"name": "internal__math_evaluate", "arguments": ""}}]
+    yield "calls", [{"index": 1, "type": "function", "function": {"name": "internal__math_evaluate",
+                                                                  "arguments": '{"expression":"1/0"}'}}]
+    for piece in ('{"expre', 'ssion":"6', '*7"}'):
+        yield "calls", [{"index": 0, "function": {"arguments": piece}}]
+
+
 def script(model, body):
-    """Yields what to stream: ("text" | "reasoning" | "raw" | "wait", value)."""
+    """Yields what to stream: ("text" | "reasoning" | "calls" | "raw" | "wait", value)."""
     name, _, argument = model.partition(":")
     if name == "echo":
         yield from (("text", w) for w in words_of(last_user(body)))
@@ -105,6 +120,8 @@ def script(model, body):
     elif name == "reasoning":
         yield from (("reasoning", w) for w in words_of("The user said something. I will answer."))
         yield from (("text", w) for w in words_of("Here is the answer."))
+    elif name == "tools":
+        yield from tool_round(body)
     elif name == "stall":
         yield "text", "One "
         yield "text", "moment "
@@ -218,7 +235,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        tokens = 0
+        tokens, finish = 0, "stop"
         self.event(model, {"role": "assistant", "content": ""})
         for kind, value in script(model, body):
             if kind == "wait":
@@ -228,13 +245,17 @@ class Handler(BaseHTTPRequestHandler):
                     self.wait(0.001)
             elif kind == "raw":
                 self.chunk(value)
+            elif kind == "calls":
+                tokens += 1
+                finish = "tool_calls"
+                self.event(model, {"tool_calls": value})
             elif kind == "cut":
                 self.close_connection = True
                 return
             else:
                 tokens += 1
                 self.event(model, {"content" if kind == "text" else "reasoning_content": value})
-        self.event(model, {}, finish="stop")
+        self.event(model, {}, finish=finish)
         if (body.get("stream_options") or {}).get("include_usage"):
             prompt = sum(len((m.get("content") or "").split()) for m in body.get("messages", []))
             self.event(model, {}, usage={"prompt_tokens": prompt, "completion_tokens": tokens,
