@@ -1,8 +1,8 @@
 /* oom_sim_test.c - a life of the runtime in which memory runs out, at every place.
  *
- * Runs of one conversation, an echo, a recording with tools and long values and
- * workers outside the process are created, watched, two are cancelled, the
- * process is killed and started again. Allocation n, or a row of
+ * Runs of one conversation whose model uses tools, an echo, a recording with tools and
+ * long values and workers outside the process are created, watched, two are cancelled,
+ * questions are answered, the process is killed and started again. Allocation n, or a row of
  * them from n on, fails; whoever is told so asks again. Afterwards every run that
  * somebody was promised has ended, with a whole answer or with a reason. No run
  * has a time limit that could help out. */
@@ -62,6 +62,12 @@ struct life {
 		struct life *l;
 		bool busy, done;
 	} cancels[CANCELS];
+	struct client_answer {
+		struct uar_run_answer_op op;
+		struct life *l;
+		bool busy;
+		char action_id[UAR_ACTION_TEXT + 1];
+	} answer;
 };
 
 static bool fine(struct life *l, uar_err e, const char *what)
@@ -81,6 +87,7 @@ static void begin(struct life *l)
 					 .scripted = &l->w.model,
 					 .provider = &l->w.model,
 					 .entries = &l->w.host.base,
+					 .tools = &l->w.tools.base,
 					 .fixtures_dir = folder,
 					 .provider_model = "sim" };
 
@@ -190,6 +197,42 @@ static void cancel(struct life *l, struct client_cancel *c, const struct guest *
 	c->busy = fine(l, uar_runtime_cancel_run(l->rt, &c->op), "cancel_run");
 }
 
+static void answer_done(struct uar_run_answer_op *op)
+{
+	struct client_answer *c = UAR_OWNER(op, struct client_answer, op);
+
+	c->busy = false;
+	if (op->err != UAR_ERESOLVED)
+		(void)fine(c->l, op->err, "answered");
+}
+
+static void choose_question(void *ctx, const struct uar_run *run)
+{
+	const struct uar_run_actions *a = &uar_run_rare(run)->actions;
+
+	if (a->open_count)
+		uar_action_id(run->id.run_id, a->open[0].number, ctx);
+}
+
+/* Whatever a run waits for is allowed. */
+static void answer(struct life *l)
+{
+	struct client_answer *c = &l->answer;
+
+	if (c->busy)
+		return;
+	c->action_id[0] = 0;
+	uar_runtime_each_waiting(l->rt, &owner, choose_question, c->action_id);
+	if (!c->action_id[0])
+		return;
+	c->l = l;
+	c->op = (struct uar_run_answer_op){ .owner = owner,
+					    .action_id = uar_str_c(c->action_id),
+					    .verdict = UAR_VERDICT_ALLOW,
+					    .done = answer_done };
+	c->busy = fine(l, uar_runtime_answer(l->rt, &c->op), "answer");
+}
+
 static void insist(struct life *l)
 {
 	for (size_t i = 0; i < RUNS; i++) {
@@ -198,6 +241,7 @@ static void insist(struct life *l)
 	}
 	cancel(l, &l->cancels[0], &l->guests[2]);
 	cancel(l, &l->cancels[1], &l->guests[6]);
+	answer(l);
 }
 
 static bool busy(const struct life *l)
@@ -205,7 +249,7 @@ static bool busy(const struct life *l)
 	for (size_t i = 0; i < RUNS; i++)
 		if (l->guests[i].asked)
 			return true;
-	return l->cancels[0].busy || l->cancels[1].busy;
+	return l->cancels[0].busy || l->cancels[1].busy || l->answer.busy;
 }
 
 static void die_and_rise(struct life *l)
@@ -248,6 +292,8 @@ static void live(struct life *l)
 		sim_checker_broken(&l->k, "somebody still waits");
 }
 
+static uint64_t happened[UAR_EV_COUNT];
+
 static bool live_with(uint64_t seed, unsigned long from, unsigned long n)
 {
 	static const struct guest guests[RUNS] = {
@@ -267,6 +313,7 @@ static bool live_with(uint64_t seed, unsigned long from, unsigned long n)
 
 	sim_world_init(&l->w, seed);
 	sim_checker_init(&l->k, &l->w, &owner);
+	l->k.happened = happened;
 	for (size_t i = 0; i < RUNS; i++) {
 		l->guests[i] = guests[i];
 		snprintf(l->guests[i].key, sizeof l->guests[i].key, "key-%zu", i);
@@ -317,6 +364,7 @@ static void every_place(uint64_t seed, unsigned long n, unsigned long stride)
 	while (live_with(seed, from, n))
 		from += stride;
 	CHECK_MSG(from > 100, "only %lu", from);
+	CHECK(happened[UAR_EV_TOOL_RESULT] > from && happened[UAR_EV_ACTION_RESOLVED] > 0);
 }
 
 TEST(one_allocation_fails_at_every_place, "RUN-13 RUN-17")

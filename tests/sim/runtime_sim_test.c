@@ -13,7 +13,7 @@
 #include "runtime/stream.h"
 #include "sim/checker.h"
 
-enum { CREATES = 8, STREAMS = 8, STEPS = 600, FIXTURES = 4 };
+enum { CREATES = 8, STREAMS = 8, STEPS = 650, FIXTURES = 4 };
 
 /* They use the same names for their conversations and keys. */
 static const struct uar_owner owners[] = {
@@ -46,6 +46,13 @@ struct client_cancel {
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 };
 
+struct client_answer {
+	struct uar_run_answer_op op;
+	struct play *p;
+	bool busy;
+	char action_id[UAR_ACTION_TEXT + 1];
+};
+
 struct client_stream {
 	struct play *p;
 	const struct uar_owner *owner;
@@ -62,6 +69,7 @@ struct play {
 	struct client_create creates[CREATES];
 	struct client_cancel cancel;
 	struct client_retry retry;
+	struct client_answer answer;
 	struct client_stream streams[STREAMS];
 	unsigned kills, stops;
 };
@@ -78,6 +86,7 @@ static void begin_life(struct play *p)
 		.provider = &p->w.model,
 		.provider_model = "sim",
 		.entries = &p->w.host.base,
+		.tools = &p->w.tools.base,
 		.fixtures_dir = folder,
 		.run_timeout_us = 60000000,
 		.keep_runs = p->k.keep,
@@ -175,6 +184,52 @@ static void cancel(struct play *p)
 		.done = cancelled,
 	};
 	c->busy = uar_runtime_cancel_run(p->rt, &c->op) == UAR_OK;
+}
+
+static void answered(struct uar_run_answer_op *op)
+{
+	UAR_OWNER(op, struct client_answer, op)->busy = false;
+}
+
+struct question {
+	struct client_answer *c;
+	uint64_t left; /* so many are passed over */
+	bool found;
+};
+
+static void choose_question(void *ctx, const struct uar_run *run)
+{
+	struct question *q = ctx;
+	const struct uar_run_actions *a = &uar_run_rare(run)->actions;
+
+	if (!a->open_count || (q->found && !q->left))
+		return;
+	q->left -= q->found;
+	q->found = true;
+	uar_action_id(run->id.run_id, a->open[0].number, q->c->action_id);
+}
+
+/* Allows or denies something that a run waits for. False: nothing waits. */
+static bool answer(struct play *p)
+{
+	const struct uar_owner *owner = &owners[sim_below(&p->w, 2)];
+	struct client_answer *c = &p->answer;
+	struct question q = { .c = c, .left = sim_below(&p->w, 4) };
+
+	if (c->busy)
+		return true;
+	uar_runtime_each_waiting(p->rt, owner, choose_question, &q);
+	if (!q.found)
+		return false;
+	c->op = (struct uar_run_answer_op){
+		.owner = *owner,
+		.action_id = uar_str_c(c->action_id),
+		.reason = UAR_STR("the seed wants it"),
+		.verdict = sim_below(&p->w, 3) ? UAR_VERDICT_ALLOW : UAR_VERDICT_DENY,
+		.done = answered,
+	};
+	c->busy = uar_runtime_answer(p->rt, &c->op) == UAR_OK;
+	return true;
 }
 
 static void retried(struct uar_run_retry_op *op)
@@ -299,7 +354,7 @@ static bool clients_wait(const struct play *p)
 	for (size_t i = 0; i < CREATES; i++)
 		if (p->creates[i].busy)
 			return true;
-	return p->cancel.busy || p->retry.busy;
+	return p->cancel.busy || p->retry.busy || p->answer.busy;
 }
 
 /* --- kills ---------------------------------------------------------------------- */
@@ -348,14 +403,12 @@ static void stop_and_restart(struct play *p)
 
 static void act(struct play *p)
 {
-	switch (sim_below(&p->w, 16)) {
+	switch (sim_below(&p->w, 20)) {
 	case 0:
 	case 1: create(p); break;
-	case 8:
-		if (sim_below(&p->w, 2) == 0)
-			retry(p);
-		break;
+	case 8: retry(p); break;
 	case 2: cancel(p); break;
+	case 9: answer(p); break;
 	case 3:
 	case 4: watch(p); break;
 	case 5:
@@ -371,6 +424,19 @@ static void act(struct play *p)
 	}
 }
 
+/* Until nobody has anything left to do, and every question an answer. */
+static void settle_all(struct play *p)
+{
+	unsigned quiet = 0;
+
+	while (quiet < 16 && !p->k.problem[0]) {
+		sim_settle(&p->w, 3600000000);
+		while (clients_wait(p) && sim_step(&p->w))
+			;
+		quiet = answer(p) ? 0 : quiet + 1;
+	}
+}
+
 static void finish(struct play *p)
 {
 	p->w.append_faults = 0;
@@ -381,12 +447,10 @@ static void finish(struct play *p)
 			uar_stream_resume(p->streams[i].stream);
 		}
 	leave_all(p);
-	sim_settle(&p->w, 3600000000);
-	while (clients_wait(p) && sim_step(&p->w))
-		;
+	settle_all(p);
 	if (p->k.keep) { /* what a full disk has put off is done after the next start */
 		kill_and_restart(p);
-		sim_settle(&p->w, 3600000000);
+		settle_all(p);
 	}
 	sim_checker_check(&p->k, true);
 }
@@ -483,13 +547,15 @@ static unsigned long number(const char *name, unsigned long fallback)
 
 /* What must have happened often, or the world is not the one that is meant. */
 static const enum uar_event_class common[] = {
-	UAR_EV_MODEL_DELTA,    UAR_EV_TOOL_STARTED,	      UAR_EV_TOOL_FAILED,
-	UAR_EV_OUTPUT_SPILLED, UAR_EV_TASK_PROGRESS,	      UAR_EV_ARTIFACT_CHANGED,
-	UAR_EV_TASK_CANCELLED, UAR_EV_TASK_ATTEMPT_COMPLETED, UAR_EV_TASK_RETRYING,
+	UAR_EV_MODEL_DELTA,	      UAR_EV_TOOL_STARTED,	     UAR_EV_TOOL_FAILED,
+	UAR_EV_OUTPUT_SPILLED,	      UAR_EV_TASK_PROGRESS,	     UAR_EV_ARTIFACT_CHANGED,
+	UAR_EV_TASK_CANCELLED,	      UAR_EV_TASK_ATTEMPT_COMPLETED, UAR_EV_TASK_RETRYING,
+	UAR_EV_TOOL_RESULT,	      UAR_EV_ACTION_REQUIRED,	     UAR_EV_ACTION_RESOLVED,
+	UAR_EV_TOOL_CATALOG_RESOLVED,
 };
 
 TEST(a_thousand_seeds_keep_the_promises,
-     "RUN-13 RUN-17 RUN-40 RUN-48 RUN-51 RUN-52 SSE-05 SSE-11 VAL-01")
+     "RUN-05 RUN-13 RUN-17 RUN-40 RUN-48 RUN-51 RUN-52 SSE-05 SSE-11 TOOL-14 VAL-01")
 {
 	unsigned long first = number("UAR_TEST_SEED", 1);
 	unsigned long count = getenv("UAR_TEST_SEED") ? 1 : number("UAR_TEST_SEEDS", 1000);

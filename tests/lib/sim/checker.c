@@ -120,6 +120,7 @@ struct run_facts {
 	int open_tools;
 	char said[UAR_UUID_TEXT + 1]; /* the last message */
 	int64_t said_bytes;
+	struct sim_ledger ledger;
 	bool result; /* the last event is what the run returned: its end must follow */
 	size_t item_count;
 	char items[SIM_RUN_ITEMS][UAR_UUID_TEXT + 1]; /* ids */
@@ -245,6 +246,7 @@ static void check_work(struct sim_checker *k, struct run_facts *f, const struct 
 	f->result = false;
 	f->open_tools += ev->cls == UAR_EV_TOOL_STARTED;
 	f->open_tools -= ev->cls == UAR_EV_TOOL_RESULT || ev->cls == UAR_EV_TOOL_FAILED;
+	sim_ledger_event(k, &f->ledger, ev, payload);
 	if (ev->cls == UAR_EV_ARTIFACT_CHANGED)
 		check_item(k, f, ev, payload);
 	if (ev->cls == UAR_EV_MODEL_DELTA)
@@ -324,6 +326,7 @@ static void check_end(struct sim_checker *k, const struct sim_known *known,
 {
 	check_stored(k, known->run_id, f->last);
 	check_promised(k, f, known->run_id);
+	sim_ledger_check(k, &f->ledger, known->run_id);
 	if (f->result)
 		sim_checker_broken(k, "%s has a result and no end", known->run_id);
 	if (known->gone && f->terminals != 1)

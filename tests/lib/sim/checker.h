@@ -2,6 +2,7 @@
 #ifndef UAR_SIM_CHECKER_H
 #define UAR_SIM_CHECKER_H
 
+#include "core/core.h"
 #include "sim/world.h"
 
 enum { SIM_RUNS = 256, SIM_EVENTS = 8192, SIM_PROBLEM = 256 };
@@ -23,6 +24,22 @@ struct sim_seen {
 	char run_id[UAR_UUID_TEXT + 1];
 	char event_id[UAR_UUID_TEXT + 1];
 	uint64_t run_sequence;
+};
+
+/* A call of a tool, as the log has it so far; ledger.c. */
+struct sim_entry {
+	char id[UAR_UUID_TEXT + 1];
+	unsigned marks; /* how often it says that it is executed */
+	int64_t action; /* the last question about it */
+	bool once, ended, result, allowed, denied;
+};
+
+enum { SIM_LEDGER = 64 };
+
+struct sim_ledger {
+	struct sim_entry at[SIM_LEDGER];
+	size_t count;
+	int64_t wanted, begun, ended;
 };
 
 struct sim_checker {
@@ -50,6 +67,10 @@ void sim_checker_saw(struct sim_checker *k, const struct uar_event *ev);
 /* Reads the whole log of each known run from the disk and checks it. `ended`:
  * every run must be over by now. */
 void sim_checker_check(struct sim_checker *k, bool ended);
+/* ledger.c */
+void sim_ledger_event(struct sim_checker *k, struct sim_ledger *l, const struct uar_event *ev,
+		      const struct uar_json *payload);
+void sim_ledger_check(struct sim_checker *k, const struct sim_ledger *l, const char *run_id);
 /* order.c: the turns of a session's conversations took turns. */
 void sim_checker_order(struct sim_checker *k, const struct uar_owner *owner, uar_str session_id);
 

@@ -1,12 +1,15 @@
-/* model.c - a model that says what the seed wants: text, reasoning, ends, failures. */
+/* model.c - a model that says what the seed wants: text, reasoning, ends, failures, and
+ * calls of tools, right and wrong ones. */
 #include "sim/world.h"
 
 #include "base/alloc.h"
 
+enum { ROUNDS = 3, CALLS = 5, LONG_ARGS = 9000 };
+
 struct sim_call {
 	struct uar_model_events events;
 	size_t index; /* in w->calls */
-	unsigned said, length;
+	unsigned said, length, asks;
 	bool paused, fails;
 };
 
@@ -22,6 +25,15 @@ static void forget(struct sim_world *w, struct sim_call *c)
 	uar_free(c);
 }
 
+static unsigned rounds_of(const struct uar_model_request *r)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < r->message_count; i++)
+		n += r->messages[i].call_count > 0;
+	return n;
+}
+
 static uar_err start(struct uar_model *m, const struct uar_model_request *r,
 		     const struct uar_model_events *events, struct uar_model_call **out,
 		     struct uar_error *error)
@@ -29,7 +41,6 @@ static uar_err start(struct uar_model *m, const struct uar_model_request *r,
 	struct sim_world *w = world_of(m);
 	struct sim_call *c;
 
-	(void)r;
 	if (w->call_count == SIM_CALLS)
 		return uar_error_set(error, UAR_EBUSY, "too many calls at once");
 	c = uar_zalloc(sizeof *c);
@@ -38,6 +49,8 @@ static uar_err start(struct uar_model *m, const struct uar_model_request *r,
 	c->events = *events;
 	c->length = (unsigned)sim_below(w, 12);
 	c->fails = sim_below(w, 10) == 0;
+	if (r->tool_count && rounds_of(r) < ROUNDS && sim_below(w, 3) == 0)
+		c->asks = 1 + (unsigned)sim_below(w, CALLS);
 	c->index = w->call_count;
 	w->calls[w->call_count++] = c;
 	*out = (struct uar_model_call *)c;
@@ -57,14 +70,39 @@ static void pause_call(struct uar_model *m, struct uar_model_call *call, bool pa
 
 static const struct uar_model_ops ops = { 1, sizeof ops, "sim", NULL, start, cancel, pause_call };
 
+/* Ids are the same in every answer, as some providers have it. */
+static size_t ask(struct sim_world *w, struct uar_model_tool_call *out, unsigned n)
+{
+	static const char *const names[] = {
+		"look", "look", "peek", "put", "send", "write", "nope"
+	};
+	static const char *const ids[CALLS] = { "a", "b", "c", "d", "e" };
+	static char long_args[LONG_ARGS + 16];
+
+	if (!long_args[0])
+		snprintf(long_args, sizeof long_args, "{\"long\":\"%0*d\"}", LONG_ARGS, 7);
+	for (unsigned i = 0; i < n; i++)
+		out[i] = (struct uar_model_tool_call){
+			uar_str_c(ids[i]),
+			uar_str_c(names[sim_below(w, ARRAY_LEN(names))]),
+			sim_below(w, 8) == 0 ? UAR_STR("broken")
+			: sim_below(w, 8)    ? UAR_STR("{\"n\":1}")
+					     : uar_str_c(long_args),
+		};
+	return n;
+}
+
 static void end_call(struct sim_world *w, struct sim_call *c)
 {
 	struct uar_model_events events = c->events;
+	struct uar_model_tool_call calls[CALLS];
 	struct uar_model_result result = {
 		.failure = c->fails ? UAR_MODEL_FAIL_PROVIDER : UAR_MODEL_FAIL_NONE,
 		.message = c->fails ? UAR_STR("the seed wants a failure") : UAR_STR(""),
 		.stop_reason = UAR_STR("stop"),
 		.usage = { 3, (int64_t)c->said, 3 + (int64_t)c->said },
+		.calls = calls,
+		.call_count = c->fails ? 0 : ask(w, calls, c->asks),
 	};
 
 	forget(w, c);

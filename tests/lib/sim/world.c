@@ -58,6 +58,7 @@ void sim_world_init(struct sim_world *w, uint64_t seed)
 	sim_store_init(w);
 	sim_model_init(w);
 	sim_entries_init(w);
+	sim_tools_init(w);
 }
 
 void sim_world_fini(struct sim_world *w)
@@ -106,30 +107,24 @@ static bool timer_due(const struct sim_world *w)
 	return t && t->due_us <= w->now_us;
 }
 
+static bool run_due_timer(struct sim_world *w)
+{
+	return timer_due(w) && run_timer(w);
+}
+
 bool sim_step(struct sim_world *w)
 {
+	static bool (*const who[])(struct sim_world *) = { sim_store_step, sim_model_step,
+							   sim_entries_step, run_due_timer,
+							   sim_tools_step };
+	uint64_t first;
+
 	w->now_us += (int64_t)sim_below(w, 50);
-	switch (sim_below(w, 5)) {
-	case 0:
-		if (sim_store_step(w))
-			return true;
-		break;
-	case 1:
-		if (sim_model_step(w))
-			return true;
-		break;
-	case 2:
-		if (sim_entries_step(w))
-			return true;
-		break;
-	case 3:
-		if (timer_due(w) && run_timer(w))
-			return true;
-		break;
-	default: break;
-	}
+	first = sim_below(w, ARRAY_LEN(who) + 1);
+	if (first < ARRAY_LEN(who) && who[first](w))
+		return true;
 	return sim_run_task(w) || sim_store_step(w) || sim_model_step(w) || sim_entries_step(w) ||
-	       run_timer(w);
+	       sim_tools_step(w) || run_timer(w);
 }
 
 void sim_settle(struct sim_world *w, int64_t us)
@@ -140,7 +135,7 @@ void sim_settle(struct sim_world *w, int64_t us)
 		struct uar_timer *t = uar_timers_first(&w->timers);
 
 		if (uar_list_empty(&w->tasks) && !sim_store_pending(w) && !w->call_count &&
-		    sim_entries_idle(w) && (!t || t->due_us > until))
+		    !w->tools.call_count && sim_entries_idle(w) && (!t || t->due_us > until))
 			return;
 		sim_step(w);
 	}

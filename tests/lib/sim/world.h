@@ -13,8 +13,9 @@
 #include "event/entry.h"
 #include "model/model.h"
 #include "store/store.h"
+#include "tool/tool.h"
 
-enum { SIM_CALLS = 64, SIM_ONCE = 256, SIM_ITEMS = 2048 };
+enum { SIM_CALLS = 64, SIM_ONCE = 256, SIM_ITEMS = 2048, SIM_KEYS = 1024 };
 
 struct sim_call; /* a model call under way */
 
@@ -37,6 +38,18 @@ struct sim_host {
 	bool started_twice; /* one of them was not */
 };
 
+/* Tools; tools.c. */
+struct sim_tools {
+	struct uar_tools base;
+	struct uar_tool_call *calls[SIM_CALLS];
+	size_t call_count;
+	struct {
+		char key[2 * UAR_UUID_TEXT + 2];
+		unsigned times;
+	} done[SIM_KEYS]; /* how often each call was executed */
+	size_t done_count;
+};
+
 struct sim_world {
 	struct uar_sched sched;
 	struct uar_clock clock;
@@ -54,6 +67,7 @@ struct sim_world {
 	struct sim_call *calls[SIM_CALLS];
 	size_t call_count;
 	struct sim_host host;
+	struct sim_tools tools;
 	bool dead; /* storage answers nothing but errors: the process is being killed */
 	struct {
 		bool on;
@@ -93,5 +107,10 @@ bool sim_model_step(struct sim_world *w); /* one call says something */
 void sim_entries_init(struct sim_world *w);
 bool sim_entries_step(struct sim_world *w); /* one worker does something */
 bool sim_entries_idle(const struct sim_world *w);
+/* tools.c */
+void sim_tools_init(struct sim_world *w);
+bool sim_tools_step(struct sim_world *w); /* one tool says something, or ends */
+/* How often the call was executed, in all lives. */
+unsigned sim_tools_done(const struct sim_world *w, const char *run_id, uar_str call_id);
 
 #endif
