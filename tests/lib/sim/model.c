@@ -48,8 +48,8 @@ static uar_err start(struct uar_model *m, const struct uar_model_request *r,
 		return UAR_ENOMEM;
 	c->events = *events;
 	c->length = (unsigned)sim_below(w, 12);
-	c->fails = sim_below(w, 10) == 0;
-	if (r->tool_count && rounds_of(r) < ROUNDS && sim_below(w, 3) == 0)
+	c->fails = sim_below(w, 10) == 0 && !w->eager;
+	if (r->tool_count && rounds_of(r) < ROUNDS && (w->eager || sim_below(w, 3) == 0))
 		c->asks = 1 + (unsigned)sim_below(w, CALLS);
 	c->index = w->call_count;
 	w->calls[w->call_count++] = c;

@@ -68,7 +68,8 @@ struct sim_world {
 	size_t call_count;
 	struct sim_host host;
 	struct sim_tools tools;
-	bool dead; /* storage answers nothing but errors: the process is being killed */
+	bool eager; /* the model asks for tools whenever it can, and never fails */
+	bool dead;  /* storage answers nothing but errors: the process is being killed */
 	struct {
 		bool on;
 		void (*done)(void *ctx);
