@@ -93,7 +93,7 @@ TEST(size_and_depth_are_bounded, "")
 	for (size_t i = 1; i < sizeof text; i += 2)
 		text[i] = '+';
 	CHECK_INT(uar_calc_evaluate(uar_str_n(text, UAR_LIMIT_CALC_BYTES - 1), &v, NULL), UAR_OK);
-	CHECK(v == UAR_LIMIT_CALC_BYTES / 2);
+	CHECK_INT(v, UAR_LIMIT_CALC_BYTES / 2);
 }
 
 TEST(the_tool_tells_value_or_reason, "")

@@ -50,10 +50,12 @@ enum stage { WAITING, AT_WORK, DROPPED };
 
 struct uar_tool_call {
 	struct uar_list node;
-	struct internal *tools;	   /* NULL: nobody waits for it any more */
-	const struct entry *entry; /* likewise */
+	struct internal *tools;
+	const struct entry *entry;
+	bool unheard; /* nobody waits for it; the two above may be gone */
 	struct uar_tool_events events;
 	uar_tool_fn *fn;
+	bool blocks; /* it is a worker's */
 	struct uar_task task;
 	struct uar_work work;
 	struct uar_timer timer;
@@ -97,8 +99,7 @@ static void forget(struct uar_tool_call *c)
 	uar_list_remove(&c->node);
 	uar_timer_stop(c->tools->sched, &c->timer);
 	atomic_compare_exchange_strong(&c->stage, &waiting, DROPPED);
-	c->tools = NULL;
-	c->entry = NULL;
+	c->unheard = true;
 }
 
 static void run(struct uar_tool_call *c)
@@ -155,10 +156,10 @@ static void on_worked(struct uar_work *w)
 {
 	struct uar_tool_call *c = UAR_OWNER(w, struct uar_tool_call, work);
 
-	if (c->tools)
-		report(c);
-	else
+	if (c->unheard)
 		call_free(c);
+	else
+		report(c);
 }
 
 /* Too late; its worker still has it. */
@@ -234,6 +235,7 @@ static struct uar_tool_call *call_create(struct internal *t, const struct entry 
 	c->entry = entry;
 	c->events = *events;
 	c->fn = entry->row->fn;
+	c->blocks = entry->row->files;
 	c->task.fn = on_task;
 	c->work.work = on_worker;
 	c->work.done = on_worked;
@@ -256,7 +258,7 @@ static uar_err begin(struct internal *t, struct uar_tool_call *c)
 {
 	uar_err e;
 
-	if (!c->entry->row->files) {
+	if (!c->blocks) {
 		uar_post(t->sched, &c->task);
 		return UAR_OK;
 	}
@@ -290,10 +292,9 @@ static uar_err start(struct uar_tools *tools, const struct uar_tool_request *r,
 static void cancel(struct uar_tools *tools, struct uar_tool_call *c)
 {
 	struct internal *t = internal_of(tools);
-	bool on_loop = !c->entry->row->files;
 
 	forget(c);
-	if (!on_loop)
+	if (c->blocks)
 		return;
 	uar_unpost(t->sched, &c->task);
 	call_free(c);
