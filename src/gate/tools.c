@@ -1,4 +1,7 @@
-/* tools.c - what models may ask for: the registry, as it is. */
+/* tools.c - what models may ask for: the registry as it is, and calls without a run.
+ *
+ * A call that changes something belongs into a run, where it is written down before it
+ * happens; without one only what changes nothing is done. */
 #include "gate/gate_int.h"
 #include "tool/tool.h"
 
@@ -57,4 +60,126 @@ void gate_list_tools(struct call *c)
 	b.err = uar_jw_end(&w);
 	gate_answer(c, 200, &b);
 	uar_buf_fini(&b);
+}
+
+/* --- a call without a run ---------------------------------------------------------- */
+
+struct calling {
+	struct call *c;
+	struct uar_tools *tools;
+	const struct uar_tool *tool;
+	struct uar_tool_call *at_work;
+};
+
+struct call_body {
+	uar_str tool_id;
+	const struct uar_json *arguments;
+};
+
+static void put_failure(struct uar_jw *w, const struct uar_tool_result *r)
+{
+	uar_jw_obj(w, "error");
+	uar_jw_str(w, "failure_category", r->category);
+	uar_jw_str(w, "message", r->message);
+	uar_jw_bool(w, "retryable", r->retryable);
+	uar_jw_close(w);
+}
+
+/* A tool that failed was called all the same. */
+static void on_done(void *ctx, const struct uar_tool_result *r)
+{
+	struct calling *k = ctx;
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_TOOLS_ANSWER);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	k->c->gone = NULL;
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, "tool_id", k->tool->tool_id);
+	uar_jw_str(&w, "version", k->tool->version);
+	uar_jw_bool(&w, "ok", r->ok);
+	if (!r->ok)
+		put_failure(&w, r);
+	else if (r->output.n)
+		uar_jw_raw(&w, "output", r->output);
+	else
+		uar_jw_null(&w, "output");
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer(k->c, 200, &b);
+	uar_buf_fini(&b);
+}
+
+static void on_gone(struct call *c)
+{
+	struct calling *k = c->op;
+
+	k->tools->ops->cancel(k->tools, k->at_work);
+	gate_call_free(c);
+}
+
+/* The place in the request, not in the arguments; a column of JSON stays what it is. */
+static void name_place(struct uar_error *error)
+{
+	struct uar_error as = *error;
+
+	if (error->where[0] == '/' || error->where[0] == 0)
+		uar_error_where(error, "/arguments%.120s", as.where);
+}
+
+static uar_err find_tool(struct calling *k, uar_str tool_id, struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	k->tools = uar_runtime_tools(k->c->g->o.runtime);
+	k->tool = uar_tools_find(k->tools, tool_id);
+	if (!k->tool)
+		e = uar_error_set(error, UAR_ENOTFOUND, "there is no such tool");
+	else if (k->tool->effect != UAR_TOOL_READ_ONLY)
+		e = uar_error_set(error, UAR_EFORBIDDEN,
+				  "a tool that changes something is called by a run");
+	if (e)
+		uar_error_where(error, "/tool_id");
+	return e;
+}
+
+static uar_err begin(struct calling *k, struct uar_error *error)
+{
+	static const struct uar_json_field fields[] = {
+		{ "tool_id", UAR_FIELD_STR, true, offsetof(struct call_body, tool_id) },
+		{ "arguments", UAR_FIELD_OBJECT, false, offsetof(struct call_body, arguments) },
+	};
+	struct uar_tool_events events = { .done = on_done, .ctx = k };
+	struct uar_tool_request r = { .input = UAR_STR("{}") };
+	struct call_body body = { 0 };
+	uar_err e = uar_json_read(k->c->body, fields, ARRAY_LEN(fields), true, &body, error);
+
+	if (!e)
+		e = find_tool(k, body.tool_id, error);
+	if (e)
+		return e;
+	r.tool = k->tool;
+	if (body.arguments)
+		r.input = body.arguments->text;
+	e = k->tools->ops->start(k->tools, &r, &events, &k->at_work, error);
+	if (e)
+		name_place(error);
+	return e;
+}
+
+void gate_call_tool(struct call *c)
+{
+	struct calling *k = uar_arena_alloc(&c->arena, sizeof *k);
+	struct uar_error error = { 0 };
+	uar_err e = UAR_ENOMEM;
+
+	if (k) {
+		k->c = c;
+		e = begin(k, &error);
+	}
+	if (e) {
+		gate_problem(c, e, &error);
+		return;
+	}
+	c->op = k;
+	c->gone = on_gone;
 }

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The list of tools that models may ask for."""
+"""The list of tools that models may ask for, and calls of them without a run."""
+import json
+import os
 import re
 
 from lib import Server, check, equal, main, refused, test
@@ -30,6 +32,42 @@ def listed():
                  for n in ("fs.read", "fs.write", "fs.delete")}
         equal(rules, {"fs.read": ("read_only", False), "fs.write": ("idempotent", True), "fs.delete": ("once", True)})
         refused(s.http.get("/api/tools", token=False), 401, "UNAUTHORIZED")
+
+
+@test("a_tool_called_directly_says_what_it_says_in_a_run", "API-15")
+def called():
+    with Server() as s:
+        os.makedirs(os.path.join(s.data, "files", "sub"))
+        for tool, arguments in (("math.evaluate", {"expression": "2^10"}), ("fs.list", {}),
+                                ("math.evaluate", {"expression": "1/0"}), ("fs.read", {"path": "../token"})):
+            answer = s.http.post("/api/tools/call", {"tool_id": "internal:" + tool, "arguments": arguments})
+            equal(answer.status, 200)
+            run_id = s.create("tools", f"tool {tool} {json.dumps(arguments)}")
+            end = next(e.data["data"] for e in s.events(run_id) if e.type == "ToolEnd")
+            equal(answer.json["ok"], end["ok"], arguments)
+            if end["ok"]:
+                equal(answer.json["output"], end["output"])
+            else:
+                failed = next(e.data["payload"] for e in s.session_events(run_id) if e.data["type"] == "tool.failed")
+                for key in ("failure_category", "message", "retryable"):
+                    equal(answer.json["error"][key], failed[key])
+        equal(s.http.post("/api/tools/call", {"tool_id": "internal:time.now"}).json["ok"], True)
+
+
+@test("a_direct_call_that_cannot_be_is_refused", "")
+def not_called():
+    with Server() as s:
+        def call(**body):
+            return s.http.post("/api/tools/call", body)
+        refused(call(tool_id="internal:nope"), 404, "NOT_FOUND", "/tool_id")
+        refused(call(tool_id="internal:fs.write", arguments={"path": "a", "text": "x"}), 403, "FORBIDDEN", "/tool_id")
+        refused(call(tool_id="internal:fs.delete", arguments={"path": "a"}), 403, "FORBIDDEN", "/tool_id")
+        refused(call(tool_id="internal:math.evaluate"), 400, "VALIDATION_ERROR", "/arguments")
+        refused(call(tool_id="internal:time.now", arguments={"utc_offset": 1}), 400, "VALIDATION_ERROR",
+                "/arguments/utc_offset")
+        refused(call(tool_id="internal:time.now", arguments=[]), 400, "VALIDATION_ERROR", "/arguments")
+        refused(call(arguments={}), 400, "VALIDATION_ERROR", "/tool_id")
+        refused(s.http.send("POST", "/api/tools/call", token=False), 401, "UNAUTHORIZED")
 
 
 @test("without_tools_the_list_is_empty", "")
