@@ -12,6 +12,16 @@ export interface ModelCompletedPayload {
   output_chars: number;
   ttft_ms?: number;
   latency_ms: number;
+  /** tools that the model asks for before it goes on */
+  tool_call_count?: number;
+  tool_calls?: {
+    /** the tool_call_id */
+    id: string;
+    provider_id: string;
+    name: string;
+    /** as the model wrote them */
+    arguments: string;
+  }[];
   status: "completed";
 }
 

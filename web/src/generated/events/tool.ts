@@ -97,6 +97,8 @@ export interface ToolProgressPayload {
   progress?: number;
   message?: string;
   partial?: Json;
+  /** it was cut off by a restart and is executed once more from here on */
+  again?: boolean;
   bytes_read?: number;
   bytes_written?: number;
   current_step?: string;
@@ -153,6 +155,8 @@ export interface ToolStartedPayload {
   safe_args: { [key: string]: Json };
   policy: string;
   decision_id?: string;
+  /** of a tool that UAR executes: may it be repeated after a restart? */
+  effect?: "read_only" | "idempotent" | "once";
   is_read_only: boolean;
   is_destructive: boolean;
   status: "running";
