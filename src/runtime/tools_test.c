@@ -3,8 +3,6 @@
 #include "test.h"
 #include "tool_world.h"
 
-#include <stdlib.h>
-
 #define HAS(TEXT, PART) CHECK_MSG(strstr(TEXT, PART) != NULL, "%s", TEXT)
 #define ASKED		"model.requested model.delta model.completed run.status:tool_loop"
 #define DONE                                                                                       \
@@ -361,12 +359,11 @@ TEST(a_model_call_that_was_cut_off_is_told_the_same_rounds, "RUN-05")
 
 TEST(long_values_are_kept_beside_the_log, "TOOL-11 TOOL-12")
 {
-	char *call = malloc(200100), *output = malloc(200100);
+	static char call[200100], output[200100];
 	struct tool_world w;
 
-	REQUIRE(call && output);
-	snprintf(call, 200100, "look {\"at\":\"%0*d\"}", 20000, 7);
-	snprintf(output, 200100, "\"%0*d\"", 150000, 8);
+	snprintf(call, sizeof call, "look {\"at\":\"%0*d\"}", 20000, 7);
+	snprintf(output, sizeof output, "\"%0*d\"", 150000, 8);
 	tool_world_open(&w);
 	tool_world_ask(&w, "x");
 	tool_world_says(&w, "", call);
@@ -387,8 +384,6 @@ TEST(long_values_are_kept_beside_the_log, "TOOL-11 TOOL-12")
 	tool_world_says(&w, "done", "");
 	CHECK_STR(uar_str_c(tool_world_status(&w)), "succeeded");
 	tool_world_close(&w);
-	free(call);
-	free(output);
 }
 
 /* --- ends --------------------------------------------------------------------------------- */
@@ -447,11 +442,11 @@ TEST(rounds_end_at_their_limit, "")
 
 TEST(too_many_calls_at_once_fail_the_run, "")
 {
-	char calls[1024] = "";
+	char calls[8 * (UAR_LIMIT_TOOL_CALLS + 1) + 1];
 	struct tool_world w;
 
 	for (int i = 0; i <= UAR_LIMIT_TOOL_CALLS; i++)
-		strcat(calls, "look {}\n");
+		memcpy(calls + 8 * i, "look {}\n", 9);
 	tool_world_open(&w);
 	tool_world_ask(&w, "x");
 	tool_world_says(&w, "", calls);
