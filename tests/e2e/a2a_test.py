@@ -163,6 +163,28 @@ def long_ones():
         refused(post(s, message("big", text="x" * 1048576)), 413, "PAYLOAD_TOO_LARGE")
 
 
+@test("a_slow_reader_of_an_inbox_misses_nothing", "API-12 A2A-05")
+def slow():
+    """Long and short messages in turn, more than may wait for one reader."""
+    sent = [message(f"m-{i}", text="x" * (150000 if i % 3 == 0 else 3000)) for i in range(60)]
+    with Server() as s:
+        reader = Stream(s.url, "/api/a2a/stream/bob", s.token, receive_buffer=65536)
+        for m in sent:
+            put(s, m)
+        reader.hurry()
+        equal([reader.next().data for _ in sent], sent)
+        reader.close()
+        late = [Stream(s.url, "/api/a2a/stream/bob", s.token, receive_buffer=65536)
+                for _ in range(8)]
+        for reader in late[::2]:
+            reader.close()  # while a long message is on its way to it
+        for reader in late[1::2]:
+            reader.hurry()
+            equal([reader.next().data["message_id"] for _ in sent],
+                  [m["message_id"] for m in sent])
+            reader.close()
+
+
 @test("the_log_tells_of_messages", "A2A-02 R-16 R-38")
 def log():
     with Server() as s:
