@@ -142,7 +142,7 @@ def long_ones():
     sizes = (5000, 12000, 200000, 600000, 10, 300000, 20, 7000)
     sent = [message(f"m-{i}", text="é\n" * (n // 4), attachments=[{"data": "A" * (n // 2)}])
             for i, n in enumerate(sizes)]
-    room = 12288 - len(json.dumps(message("m-x", text=""), separators=(",", ":")))
+    room = 11264 - len(json.dumps(message("m-x", text=""), separators=(",", ":")))
     sent += [message("m-8", text="x" * room), message("m-9", text="x" * (room + 1))]
     with Server() as s, inbox(s) as live:
         for m in sent:
@@ -161,6 +161,22 @@ def long_ones():
         equal([e.data["payload"]["message_id"] for e in log
                if "content_ref" in e.data.get("refs", {})], ["m-1", "m-2", "m-3", "m-5", "m-9"])
         refused(post(s, message("big", text="x" * 1048576)), 413, "PAYLOAD_TOO_LARGE")
+
+
+@test("an_event_has_room_for_the_worst_names", "A2A-03")
+def worst():
+    """Each byte of a name takes two in JSON, of the preview six."""
+    q = '"' * 128
+    m = {"message_id": q, "from_agent": q, "to_agent": q[:96], "conversation_id": "\\" * 128,
+         "payload": {"type": "cancel", "run_id": q, "text": "\x01" * 200, "pad": ""},
+         "capabilities": {"tools": [], "models": []}}
+    m["payload"]["pad"] = "x" * (11264 - len(json.dumps(m, separators=(",", ":"))))
+    with Server(tenant=q, workspace=q, user=q) as s:
+        put(s, m)
+        equal([e.data for e in first(s, 1, "%22" * 96)], [m])
+        with s.session_stream("uar.inbox:" + "%22" * 96) as stream:
+            kept = [stream.next() for _ in range(2)][1]
+        check("content" in kept.data["payload"] and len(kept.text) > 15000, len(kept.text))
 
 
 @test("a_slow_reader_of_an_inbox_misses_nothing", "API-12 A2A-05")
