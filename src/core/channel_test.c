@@ -60,7 +60,7 @@ static struct uar_message plain(void)
 	};
 }
 
-TEST(the_first_message_opens_its_session, "A2A-03 R-38")
+TEST(the_first_message_opens_its_session, "A2A-03")
 {
 	struct uar_message m = plain();
 	struct bench b;

@@ -191,7 +191,7 @@ static bool is_cancelled(struct world *w, const char *run_id)
 
 /* --- kept ----------------------------------------------------------------------------------- */
 
-TEST(messages_are_kept_in_the_order_they_came, "A2A-03 R-38")
+TEST(messages_are_kept_in_the_order_they_came, "A2A-03")
 {
 	struct sent s[40];
 	char ids[40][8];
@@ -256,7 +256,7 @@ TEST(a_name_that_no_inbox_can_have_is_refused, "")
 	CHECK_INT(uar_inbox_session(UAR_STR("a b"), session), UAR_EINVALID);
 }
 
-TEST(what_the_disk_refuses_is_not_there, "R-38")
+TEST(what_the_disk_refuses_is_not_there, "")
 {
 	struct sent s = { .mail = mail_of("m", "{}") };
 	struct world w;
@@ -274,7 +274,7 @@ TEST(what_the_disk_refuses_is_not_there, "R-38")
 /* --- what it asks for --------------------------------------------------------------------------
  */
 
-TEST(a_cancel_says_what_became_of_it, "RUN-07 A2A-06 R-06")
+TEST(a_cancel_says_what_became_of_it, "RUN-07 A2A-06")
 {
 	char live[UAR_LIMIT_ID_BYTES + 1], over[UAR_LIMIT_ID_BYTES + 1];
 	struct sent s = { .mail = mail_of("m", "{}") };
@@ -312,7 +312,7 @@ TEST(a_cancel_says_what_became_of_it, "RUN-07 A2A-06 R-06")
 }
 
 /* Killed after every number of turns, with none, one or two of what was being committed. */
-TEST(a_kill_never_leaves_a_cancel_without_its_effect, "RUN-07 A2A-06 R-38")
+TEST(a_kill_never_leaves_a_cancel_without_its_effect, "RUN-07 A2A-06")
 {
 	size_t unkept = 0, kept = 0;
 
