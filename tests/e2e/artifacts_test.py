@@ -14,7 +14,7 @@ def kinds(events):
     return [e.data["type"] for e in events]
 
 
-@test("an_answer_leaves_memory_and_artifacts_before_the_end", "RUN-04 MEM-07")
+@test("an_answer_leaves_memory_and_artifacts_before_the_end", "RUN-04")
 def finalize():
     with Provider() as p, Server(env=p.env("repeat")) as s:
         run_id = s.create("assistant", ANSWER, conversation_id="c-1")
