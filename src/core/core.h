@@ -256,7 +256,6 @@ struct uar_prepared {
 	int64_t prompt_bytes; /* of all messages */
 	uar_str omissions;    /* JSON array: what of the past the model is not told; or empty */
 	int64_t tool_count;   /* that the model may ask for */
-	uar_str catalog;      /* JSON array: those of tool.catalog.resolved; or empty */
 };
 
 struct uar_model_end {
@@ -271,6 +270,9 @@ struct uar_model_end {
 	/* MODEL_CALLS: a JSON array of {id, provider_id, name, arguments}, here or in a blob. */
 	int64_t call_count;
 	uar_str calls, calls_blob;
+	/* JSON array for tool.catalog.resolved, and how many there are; outlives the command. */
+	uar_str catalog;
+	int64_t tool_count;
 	/* MODEL_DONE: a JSON array of what the answer holds to keep (finalize.c), or empty */
 	uar_str artifacts;
 };

@@ -117,6 +117,9 @@ static void do_model_calls(struct emit *e, const struct uar_command *c, struct u
 	struct uar_move failed = uar_run_move(e->r->status, UAR_IN_FAILED);
 
 	uar_core_model_done(e, &c->model);
+	/* Once in a run, and not in those that use none: it is long. */
+	if (!e->err && uar_run_rare(e->r)->tools.rounds == 1 && c->model.catalog.n)
+		uar_core_catalog(e, &c->model);
 	if (!e->err && uar_run_rare(e->r)->tools.rounds > UAR_LIMIT_TOOL_ROUNDS) {
 		uar_core_end_by(e, failed, &too_many_rounds);
 		return;

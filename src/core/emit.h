@@ -82,6 +82,7 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p);
 void uar_core_progress(struct emit *e, const struct uar_progress *p);
 void uar_core_export(struct emit *e, const struct uar_export *x);
 void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text);
+void uar_core_catalog(struct emit *e, const struct uar_model_end *m);
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m);
 /* Phase "finalize": memory, then artifacts. */
 void uar_core_finalize(struct emit *e, uar_str artifacts);

@@ -37,16 +37,15 @@ static void context_resolved(struct emit *e, const struct uar_prepared *p)
 	uar_emit(e, UAR_EV_CONTEXT_RESOLVED, EMIT_RUN);
 }
 
-/* Once in a run: before its first call. */
-static void catalog_resolved(struct emit *e, const struct uar_prepared *p)
+void uar_core_catalog(struct emit *e, const struct uar_model_end *m)
 {
 	struct uar_jw *w = uar_emit_begin(e);
 
 	uar_jw_str(w, "inventory_id", uar_emit_id(e));
 	uar_jw_str(w, "caller", e->r->what.agent_id);
 	uar_jw_cstr(w, "mode", "default");
-	uar_jw_raw(w, "tools", p->catalog);
-	uar_jw_int(w, "count", p->tool_count);
+	uar_jw_raw(w, "tools", m->catalog);
+	uar_jw_int(w, "count", m->tool_count);
 	uar_jw_arr(w, "excluded");
 	uar_jw_close(w);
 	uar_jw_arr(w, "narrowed_by");
@@ -65,8 +64,6 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 		context_resolved(e, p);
 	if (program) /* it does the rest by itself */
 		uar_emit_status(e, "stream_start", UAR_STATUS_PREPARING, "Agent called");
-	if (p->catalog.n && !e->r->call.request_id[0])
-		catalog_resolved(e, p);
 	for (size_t i = from; i < ARRAY_LEN(preparation) && !program; i++)
 		uar_emit_status(e, preparation[i].phase, UAR_STATUS_PREPARING,
 				preparation[i].title);

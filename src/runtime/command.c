@@ -262,7 +262,6 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 	case UAR_CMD_PREPARED:
 		out[n++] = &c->prepared.prompt_sha256;
 		out[n++] = &c->prepared.omissions;
-		out[n++] = &c->prepared.catalog;
 		break;
 	case UAR_CMD_FAIL:
 	case UAR_CMD_LOST:

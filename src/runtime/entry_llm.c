@@ -99,29 +99,25 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 {
 	struct toolset tools = rt_toolset_of(w->base.run);
 	struct uar_buf omissions = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
-	struct uar_buf catalog = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	struct uar_command c = { .kind = UAR_CMD_PREPARED };
 	char sha256[UAR_SHA256_TEXT + 1];
 	size_t frame = write_prompt(p, all);
+	uar_err e = all->err;
 
-	if (all->err) {
-		fail(w, all->err, uar_err_text(all->err));
+	c.prepared.tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
+	if (e) {
+		fail(w, e, uar_err_text(e));
 		return;
 	}
 	if (w->past)
 		rt_past_omissions(w->past, w->base.run, &omissions);
-	c.prepared.tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
-	if (c.prepared.tool_count && !w->base.run->state.call.request_id[0])
-		rt_toolset_catalog(&tools, &catalog);
 	uar_sha256_hex(uar_buf_str(all), sha256);
 	c.prepared.message_count = (int64_t)p->n;
 	c.prepared.prompt_sha256 = uar_str_c(sha256);
 	c.prepared.prompt_bytes = (int64_t)(all->n - frame);
 	c.prepared.omissions = uar_buf_str(&omissions);
-	c.prepared.catalog = uar_buf_str(&catalog);
 	rt_send(w->base.run, &c);
 	uar_buf_fini(&omissions);
-	uar_buf_fini(&catalog);
 }
 
 static void prepared(struct llm *w)
@@ -389,10 +385,14 @@ static uar_err write_calls(struct llm *w, const struct uar_model_result *m, stru
 static void calls_asked(struct llm *w, const struct uar_model_result *m)
 {
 	struct uar_buf list = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct toolset tools = rt_toolset_of(w->base.run);
 	struct uar_model_end end = end_of(m);
 	uar_err e = write_calls(w, m, &list);
 
 	end.call_count = (int64_t)m->call_count;
+	end.tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
+	if (!e)
+		e = rt_toolset_catalog(w->base.run->agg->rt, &tools, &end.catalog);
 	if (!e && list.n > UAR_LIMIT_TOOL_CALLS_INLINE) {
 		e = put_calls_aside(w, &end, uar_buf_str(&list));
 	} else if (!e) {

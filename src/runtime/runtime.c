@@ -72,6 +72,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	rt_tail_fini(rt);
 	rt_quarantine_fini(rt);
 	rt_past_fini(rt);
+	rt_catalogs_fini(rt);
 	uar_arena_fini(&rt->scratch);
 	uar_map_fini(&rt->sessions);
 	uar_map_fini(&rt->runs);

@@ -65,6 +65,12 @@ struct rt_drain {
 	struct uar_task later;
 };
 
+/* toolset.c: the list of the tools of a policy, as it is written for each of its runs. */
+struct rt_catalog {
+	const struct uar_tool_policy *policy;
+	struct uar_buf text;
+};
+
 struct uar_runtime {
 	struct uar_runtime_options o;
 	struct uar_uuid ids;
@@ -85,7 +91,8 @@ struct uar_runtime {
 	struct uar_list watches;   /* of struct uar_watch */
 	struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be ended */
 	struct agent_list defined; /* agents of o.agents */
-	struct uar_list ops;	   /* of struct rt_op */
+	struct rt_catalog catalogs[UAR_LIMIT_TOOL_POLICIES];
+	struct uar_list ops; /* of struct rt_op */
 	bool draining;
 	bool full;	  /* storage refused the last facts for want of space */
 	size_t in_flight; /* batches at the store */
@@ -207,6 +214,9 @@ void rt_lose(struct live_run *r, uar_err why);
 void rt_pay(struct agg *a); /* sends what the session's runs are owed */
 /* Its worker cannot go on: the run fails. */
 void rt_send_fail(struct live_run *r, uar_err e, const char *category, const char *why);
+
+/* toolset.c */
+void rt_catalogs_fini(struct uar_runtime *rt);
 
 /* agents.c */
 uar_err rt_agents_init(struct uar_runtime *rt);

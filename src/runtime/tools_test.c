@@ -4,7 +4,8 @@
 #include "tool_world.h"
 
 #define HAS(TEXT, PART) CHECK_MSG(strstr(TEXT, PART) != NULL, "%s", TEXT)
-#define ASKED		"model.requested model.delta model.completed run.status:tool_loop"
+#define ASKED                                                                                      \
+	"model.requested model.delta model.completed tool.catalog.resolved run.status:tool_loop"
 #define DONE                                                                                       \
 	"model.requested model.delta model.completed run.status:tool_loop task.attempt.completed"
 
@@ -28,8 +29,8 @@ TEST(a_tool_is_executed_between_two_model_calls, "RUN-03 RUN-05 TOOL-03 TOOL-07 
 	tool_world_says(&w, "three", "");
 	CHECK_STR(uar_str_c(tool_world_status(&w)), "succeeded");
 	CHECK_STR(uar_str_c(tool_world_log(&w)),
-		  "tool.catalog.resolved " ASKED " permission.evaluated:allow tool.started:look "
-		  "tool.args tool.result:look " DONE);
+		  ASKED " permission.evaluated:allow tool.started:look "
+			"tool.args tool.result:look " DONE);
 	HAS(tool_world_fact(&w, UAR_EV_MODEL_REQUESTED, 0), "\"tool_count\":7");
 	HAS(tool_world_fact(&w, UAR_EV_TASK_ATTEMPT_COMPLETED, 0), "\"bytes\":5");
 	tool_world_close(&w);
@@ -204,7 +205,7 @@ TEST(a_tool_that_has_to_be_allowed_waits_for_somebody, "TOOL-11 TOOL-12")
 	tool_world_ends(&w, "write", true, "true");
 	tool_world_says(&w, "done", "");
 	CHECK_STR(uar_str_c(tool_world_log(&w)),
-		  "tool.catalog.resolved model.requested model.completed run.status:tool_loop "
+		  "model.requested model.completed tool.catalog.resolved run.status:tool_loop "
 		  "permission.evaluated:ask action.required action.resolved:allow "
 		  "tool.started:write tool.args tool.result:write " DONE);
 	tool_world_close(&w);

@@ -105,20 +105,46 @@ static void put_tool(struct uar_jw *w, const struct toolset *s, const struct uar
 }
 
 /* Those that the event has no room for are counted and not named. */
-void rt_toolset_catalog(const struct toolset *s, struct uar_buf *out)
+static uar_err write_catalog(const struct toolset *s, struct uar_buf *out)
 {
 	struct uar_jw w = uar_jw_begin(out);
 	const struct uar_tool *t;
-	size_t n = 0;
 
 	uar_jw_arr(&w, NULL);
-	for (size_t i = 0; s->registry && (t = s->registry->ops->at(s->registry, i)); i++) {
-		if (!rt_toolset_has(s, t) || out->n > UAR_LIMIT_TOOL_CATALOG)
-			continue;
-		put_tool(&w, s, t);
-		n++;
-	}
+	for (size_t i = 0; (t = s->registry->ops->at(s->registry, i)); i++)
+		if (rt_toolset_has(s, t) && out->n <= UAR_LIMIT_TOOL_CATALOG)
+			put_tool(&w, s, t);
 	uar_jw_close(&w);
-	if (uar_jw_end(&w) || !n)
-		uar_buf_clear(out);
+	return uar_jw_end(&w);
+}
+
+/* Written once for all runs that begin with it: the registry does not change. */
+uar_err rt_toolset_catalog(struct uar_runtime *rt, const struct toolset *s, uar_str *out)
+{
+	struct rt_catalog *c = rt->catalogs;
+	uar_err e = UAR_OK;
+
+	*out = UAR_STR_NONE;
+	if (!s->registry || !s->policy)
+		return UAR_OK;
+	while (c->policy && c->policy != s->policy)
+		if (++c == rt->catalogs + UAR_LIMIT_TOOL_POLICIES)
+			return UAR_EINTERNAL; /* agents are built in, and few */
+	if (!c->policy) {
+		c->text = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+		e = write_catalog(s, &c->text);
+		if (e)
+			uar_buf_fini(&c->text);
+		else
+			c->policy = s->policy;
+	}
+	if (!e)
+		*out = uar_buf_str(&c->text);
+	return e;
+}
+
+void rt_catalogs_fini(struct uar_runtime *rt)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rt->catalogs); i++)
+		uar_buf_fini(&rt->catalogs[i].text);
 }

@@ -19,8 +19,10 @@ bool rt_toolset_asks(const struct toolset *s, const struct uar_tool *t);
 size_t rt_toolset_at_once(const struct toolset *s);
 /* What the model is told of; at most UAR_LIMIT_TOOLS_TOLD. out NULL: counts them. */
 size_t rt_toolset_tell(const struct toolset *s, struct uar_model_tool *out);
-/* JSON array for tool.catalog.resolved; nothing when there are no tools. */
-void rt_toolset_catalog(const struct toolset *s, struct uar_buf *out);
+/* JSON array for tool.catalog.resolved, which lives as long as the runtime; *out is empty when
+ * there are no tools. */
+UAR_MUST_CHECK uar_err rt_toolset_catalog(struct uar_runtime *rt, const struct toolset *s,
+					  uar_str *out);
 
 const char *rt_tool_effect_name(enum uar_tool_effect e); /* "once" */
 enum uar_tool_effect rt_tool_effect_parse(uar_str name); /* what is not known is done once */

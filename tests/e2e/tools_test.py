@@ -96,7 +96,7 @@ def rounds_of_tools():
             check(started["environment_id"], started)
             kinds = stored(s, run_id)
             equal(kinds, [e["type"] for e in log if e.get("run_id")])
-            at = [kinds.index(k) for k in ("tool.catalog.resolved", "model.requested", "model.completed",
+            at = [kinds.index(k) for k in ("model.requested", "model.completed", "tool.catalog.resolved",
                                            "permission.evaluated", "tool.started", "tool.args", "tool.result")]
             equal(at, sorted(at))
 
@@ -243,9 +243,13 @@ def without():
         run_id = s.create("demo", "hi")
         s.finish(run_id)
         log = log_of(s, run_id)
-        count = of(log, "tool.catalog.resolved")[0]["payload"]["count"]
+        equal(of(log, "tool.catalog.resolved"), [], "it uses none")
+        count = of(log, "model.requested")[0]["payload"]["tool_count"]
         check(count >= 3, count)
-        equal(of(log, "model.requested")[0]["payload"]["tool_count"], count)
+        run_id = s.create("tools", TWO)
+        s.finish(run_id)
+        listed = of(log_of(s, run_id), "tool.catalog.resolved")[0]["payload"]
+        equal((listed["count"], len(listed["tools"])), (count, count))
 
 
 if __name__ == "__main__":

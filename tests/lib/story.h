@@ -180,6 +180,8 @@ static inline void story_tool(struct uar_command *c)
 			.output_tokens = 20,
 			.total_tokens = 30,
 			.call_count = 1,
+			.catalog = UAR_STR(STORY_CATALOG),
+			.tool_count = 1,
 			.calls = UAR_STR(
 				"[{\"id\":\"own-1\",\"provider_id\":\"p\",\"name\":\"look\","
 				"\"arguments\":\"{}\"}]"),
@@ -223,7 +225,6 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 			.prompt_bytes = 50,
 			.omissions = UAR_STR("[{\"ref\":\"thread://talk\",\"reason\":\"old\"}]"),
 			.tool_count = 1,
-			.catalog = UAR_STR(STORY_CATALOG),
 		};
 		break;
 	case UAR_CMD_TEXT: c.text = UAR_STR("some text"); break;
