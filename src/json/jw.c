@@ -397,12 +397,22 @@ void uar_jw_seconds(struct uar_jw *w, const char *key, int64_t wall_us)
 	add_value(w, uar_str_c(key), uar_str_n(end - n, n));
 }
 
+/* Line ends between tokens would end a line of a stream: what JSON calls blank is a space. */
+static void on_one_line(char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (unsigned char)p[i] < 0x20 ? ' ' : p[i];
+}
+
 void uar_jw_put_raw(struct uar_jw *w, uar_str key, uar_str json)
 {
-	if (json.n)
-		add_value(w, key, json);
-	else
+	if (!json.n) {
 		refuse(w, UAR_EINVALID);
+		return;
+	}
+	add_value(w, key, json);
+	if (!w->err && !w->out->err)
+		on_one_line(w->out->p + w->out->n - json.n, json.n);
 }
 
 void uar_jw_members(struct uar_jw *w, uar_str object)

@@ -84,7 +84,7 @@ static inline void uar_jw_time(struct uar_jw *w, const char *key, int64_t wall_u
 	uar_jw_put_time(w, uar_str_c(key), wall_us);
 }
 
-/* Trusted JSON text, spliced. */
+/* Trusted JSON text, spliced; blanks between its tokens become spaces: it is one line. */
 static inline void uar_jw_raw(struct uar_jw *w, const char *key, uar_str json)
 {
 	uar_jw_put_raw(w, uar_str_c(key), json);

@@ -44,6 +44,19 @@ TEST(writes_nested_values, "")
 	uar_buf_fini(&b);
 }
 
+TEST(what_is_spliced_stays_on_one_line, "")
+{
+	struct uar_buf b = uar_buf_make(256);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_raw(&w, "r", UAR_STR("{\r\n\n\t\"a\":\n\"\\n\"}"));
+	uar_jw_close(&w);
+	CHECK_INT(uar_jw_end(&w), UAR_OK);
+	CHECK_STR(uar_buf_str(&b), "{\"r\":{    \"a\": \"\\n\"}}");
+	uar_buf_fini(&b);
+}
+
 TEST(splices_the_members_of_an_object, "")
 {
 	struct uar_buf b = uar_buf_make(4096);

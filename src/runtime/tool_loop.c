@@ -29,6 +29,9 @@ struct place {
 	struct aside *aside; /* arguments or output on their way */
 	uar_str category;    /* of a refusal */
 	struct uar_error why;
+	uar_str args;	       /* what events say of the arguments: JSON on one line, or */
+	bool args_json;	       /* what the model wrote instead of it */
+	struct uar_buf line;   /* holds them */
 	struct uar_buf output; /* that is put aside */
 };
 
@@ -50,12 +53,18 @@ static struct uar_runtime *rt_of(const struct tool_loop *l)
 	return l->o.run->agg->rt;
 }
 
+static void clear(struct place *p)
+{
+	uar_buf_fini(&p->line);
+	uar_buf_fini(&p->output);
+	*p = (struct place){ .loop = p->loop };
+}
+
 static void leave(struct place *p)
 {
 	struct tool_loop *l = p->loop;
 
-	uar_buf_fini(&p->output);
-	*p = (struct place){ .loop = l };
+	clear(p);
 	l->busy--;
 	l->alone = false;
 }
@@ -145,7 +154,7 @@ static bool is_sociable(const struct place *p)
 /* --- values in events ----------------------------------------------------------------------- */
 
 /* Is it JSON that an event can carry as it is? */
-static bool fits(uar_str json, bool object)
+static bool fits(uar_str json, bool object, struct uar_buf *out_line)
 {
 	struct uar_json_limits limits = { .depth = INLINE_DEPTH };
 	const struct uar_json *j = NULL;
@@ -156,8 +165,20 @@ static bool fits(uar_str json, bool object)
 	ok = ok && !uar_json_parse(json, &limits, &arena, &j, NULL);
 	ok = ok && (!object || j->kind == UAR_JSON_OBJECT);
 	ok = ok && (j->kind != UAR_JSON_STRING || json.n <= UAR_LIMIT_PREVIEW_BYTES);
+	if (ok) {
+		*out_line = uar_buf_make(2 * UAR_LIMIT_TOOL_INLINE);
+		uar_json_write(out_line, j);
+		ok = !out_line->err && out_line->n <= UAR_LIMIT_TOOL_INLINE;
+	}
 	uar_arena_fini(&arena);
 	return ok;
+}
+
+/* Models put line ends between tokens, which an event must not have. */
+static void read_args(struct place *p)
+{
+	p->args_json = fits(p->call->args, true, &p->line);
+	p->args = p->args_json ? uar_buf_str(&p->line) : p->call->args;
 }
 
 /* --- the end of a call ---------------------------------------------------------------------- */
@@ -232,12 +253,18 @@ static void on_done(void *ctx, const struct uar_tool_result *r)
 				      .output_bytes = (int64_t)r->output.n };
 
 	p->at_work = NULL;
-	if (!r->ok)
+	if (!r->ok) {
 		send_failed(p, r->category, r->message, r->retryable);
-	else if (!r->output.n || fits(r->output, false))
+	} else if (!r->output.n) {
 		send_over(p, &over);
-	else
+	} else if (fits(r->output, false, &p->output)) {
+		over.output = uar_buf_str(&p->output);
+		over.output_bytes = (int64_t)over.output.n;
+		send_over(p, &over);
+	} else {
+		uar_buf_fini(&p->output);
 		put_output_aside(p, r->output);
+	}
 }
 
 /* News may be dropped: the end says all. */
@@ -245,11 +272,13 @@ static void on_progress(void *ctx, uar_str json)
 {
 	struct place *p = ctx;
 	struct uar_command c = { .kind = UAR_CMD_TOOL_NEWS };
+	struct uar_buf line = { 0 };
 
-	if (!rt_has_room(p->loop->o.run->agg) || !fits(json, false))
-		return;
-	c.news = (struct uar_tool_news){ p->call->id, json };
-	(void)rt_send_asked(p->loop->o.run, &c, NULL, NULL);
+	if (rt_has_room(p->loop->o.run->agg) && fits(json, false, &line)) {
+		c.news = (struct uar_tool_news){ p->call->id, uar_buf_str(&line) };
+		(void)rt_send_asked(p->loop->o.run, &c, NULL, NULL);
+	}
+	uar_buf_fini(&line);
 }
 
 /* --- the beginning of a call ------------------------------------------------------------------ */
@@ -309,7 +338,6 @@ static void send_begin(struct place *p, uar_str args_blob)
 	const struct round_call *call = p->call;
 	const struct uar_tool *t = p->tool;
 	struct uar_command c = { .kind = UAR_CMD_TOOL_BEGIN };
-	bool json = !args_blob.n && fits(call->args, true);
 
 	c.begin = (struct uar_tool_begin){
 		.call_id = call->id,
@@ -319,10 +347,10 @@ static void send_begin(struct place *p, uar_str args_blob)
 		.transport = t ? t->transport : UAR_STR("unknown"),
 		.effect = rt_tool_effect_name(t ? t->effect : UAR_TOOL_READ_ONLY),
 		.policy = policy_of(p),
-		.args = json ? call->args : rt_spill_beginning(call->args),
+		.args = p->args_json ? p->args : rt_spill_beginning(p->args),
 		.args_blob = args_blob,
-		.args_bytes = (int64_t)call->args.n,
-		.args_json = json,
+		.args_bytes = (int64_t)p->args.n,
+		.args_json = p->args_json,
 		.destructive = t && t->destructive,
 		.again = p->plan == RUN_AGAIN,
 		.action = call->action,
@@ -357,8 +385,8 @@ static void send_ask(struct place *p, uar_str args_blob)
 		.tool_name = p->tool->name,
 		.call_id = call->id,
 		.prompt = uar_str_c(prompt),
-		.input = args_blob.n ? rt_spill_beginning(call->args) : call->args,
-		.input_bytes = (int64_t)call->args.n,
+		.input = args_blob.n ? rt_spill_beginning(p->args) : p->args,
+		.input_bytes = (int64_t)p->args.n,
 		.blob = args_blob,
 		.verdict = UAR_VERDICT_ASK,
 		.tool_id = p->tool->tool_id,
@@ -398,8 +426,7 @@ static void begin_place(struct place *p)
 	bool asks = p->plan == ASK || p->plan == ASK_AGAIN;
 	uar_err e = UAR_OK;
 
-	if (told_before ||
-	    (asks ? fits(p->call->args, true) : p->call->args.n <= UAR_LIMIT_TOOL_INLINE))
+	if (told_before || (asks ? p->args_json : p->args.n <= UAR_LIMIT_TOOL_INLINE))
 		begin(p, UAR_STR_NONE);
 	else
 		e = rt_aside_begin(rt_of(p->loop), p->call->args, args_stored, p, &p->aside);
@@ -430,11 +457,12 @@ static bool take(struct tool_loop *l, struct round_call *c)
 	p->call = c;
 	plan(p);
 	if (l->busy && !is_sociable(p)) {
-		*p = (struct place){ .loop = l };
+		clear(p);
 		return false;
 	}
 	l->busy++;
 	l->alone = !is_sociable(p);
+	read_args(p);
 	begin_place(p);
 	return true;
 }
@@ -487,7 +515,7 @@ void rt_tool_loop_stop(struct tool_loop *l)
 		rt_aside_cancel(p->aside);
 		if (p->at_work)
 			l->set.registry->ops->cancel(l->set.registry, p->at_work);
-		uar_buf_fini(&p->output);
+		clear(p);
 	}
 	uar_free(l);
 }

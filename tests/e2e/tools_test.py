@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 
-from lib import (Server, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of,
+from lib import (Provider, Server, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of,
                  wait_until)
 from lib.payloads import check_payload
 
@@ -160,6 +160,30 @@ def allowed_and_denied():
         failed = of(log_of(s, run_id), "tool.failed")[0]["payload"]
         equal((failed["status"], failed["failure_category"]), ("denied", "rejected"))
         equal(s.record(run_id)["status"], "succeeded")
+
+
+@test("line_ends_in_arguments_do_not_cut_events", "")
+def line_ends():
+    with Provider() as p, Server(env=p.env("asks")) as s:
+        run_id = s.create("assistant", json.dumps([
+            ["internal__math_evaluate", '{\n\n  "expression":\r\n\n "6*7"\n}\n\n'],
+            ["internal__math_evaluate", "{\n\n"],
+            ["internal__math_evaluate", '[\n\n"6*7"]'],
+            ["internal__fs_write", '\n\n{\n\n"path": "a.txt",\n\n"text":\n"x\\n"}'],
+        ]))
+        action = asked(s, run_id)
+        equal(respond(s, action["action_id"]).status, 200)
+        check_run_stream(s.events(run_id), run_id)
+        log = log_of(s, run_id)  # each event of it is read as JSON
+        check_rounds(log, 2, 4)
+        equal([e["payload"]["safe_args"] for e in of(log, "tool.started")],
+              [{"expression": "6*7"}, {}, {}, {"path": "a.txt", "text": "x\n"}])
+        equal([e["payload"]["args"] for e in of(log, "tool.args")],
+              [{"expression": "6*7"}, "{\n\n", '[\n\n"6*7"]', {"path": "a.txt", "text": "x\n"}])
+        asking = of(log, "action.required")[0]["payload"]
+        equal(asking["scope"]["input"], {"path": "a.txt", "text": "x\n"})
+        told = p.stats()["last"]["messages"]
+        check('\n\n' in next(m for m in told if m.get("tool_calls"))["tool_calls"][0]["function"]["arguments"], told)
 
 
 @test("a_question_waits_through_kill_9", "")

@@ -2,7 +2,7 @@
 """A loopback provider that speaks OpenAI's chat completions, for end-to-end tests.
 
 The model's name picks what happens: hello, echo, repeat (to the letter), slow, long:N, reasoning, stall, cut, badjson,
-gate, paced:N:MS, tools, leak401, err401, err429, err500. The port is the first line of output. GET /stats answers
+gate, paced:N:MS, tools, asks (for what the message lists: [[name, arguments], ...]), leak401, err401, err429, err500. The port is the first line of output. GET /stats answers
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
 GET /wait?requests=N answers the same once each count named is at least so much. `gate` says a
@@ -91,6 +91,17 @@ def tool_round(body):
         yield "calls", [{"index": 0, "function": {"arguments": piece}}]
 
 
+def asked_for(body):
+    """Asks for what the message lists, with the arguments to the letter; then quotes what came of it."""
+    results = [m["content"] for m in body["messages"] if m["role"] == "tool"]
+    if results:
+        yield "text", " and ".join(results)
+        return
+    for i, (name, arguments) in enumerate(json.loads(last_user(body))):
+        yield "calls", [{"index": i, "id": f"call_{i}", "type": "function",
+                         "function": {"name": name, "arguments": arguments}}]
+
+
 def script(model, body):
     """Yields what to stream: ("text" | "reasoning" | "calls" | "raw" | "wait", value)."""
     name, _, argument = model.partition(":")
@@ -122,6 +133,8 @@ def script(model, body):
         yield from (("text", w) for w in words_of("Here is the answer."))
     elif name == "tools":
         yield from tool_round(body)
+    elif name == "asks":
+        yield from asked_for(body)
     elif name == "stall":
         yield "text", "One "
         yield "text", "moment "
