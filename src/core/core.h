@@ -113,6 +113,7 @@ struct uar_open_tool {
 	char name[UAR_TEXT_CODE];
 	int64_t index; /* next fragment's */
 	int64_t started_us;
+	bool changes; /* the world: UAR executes it, and it does not only read */
 };
 
 struct uar_run_tools {

@@ -333,7 +333,7 @@ static const struct {
 	[UAR_CMD_TOOL] = { UAR_IN_OUTPUT, do_tool },
 	[UAR_CMD_TOOL_BEGIN] = { UAR_IN_TOOL, do_tool_begin },
 	[UAR_CMD_TOOL_NEWS] = { UAR_IN_TOOL, do_tool_news },
-	[UAR_CMD_TOOL_OVER] = { UAR_IN_TOOL, do_tool_over },
+	[UAR_CMD_TOOL_OVER] = { UAR_IN_TOOL_OVER, do_tool_over },
 	[UAR_CMD_NOTE] = { UAR_IN_NOTE, do_note },
 	[UAR_CMD_SESSION] = { UAR_IN_NOTE, do_session },
 	[UAR_CMD_ASK] = { UAR_IN_ASK_PERMISSION, do_ask },

@@ -271,6 +271,7 @@ static uar_err fold_tool_started(struct fold *f)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(f->r);
 	struct uar_run_tools *tools = rare ? &rare->tools : NULL;
+	uar_str effect = member(f, "effect");
 	struct uar_open_tool *tool;
 
 	if (!rare)
@@ -285,10 +286,11 @@ static uar_err fold_tool_started(struct fold *f)
 	keep(tool->name, sizeof tool->name, member(f, "tool_name"));
 	tool->index = 0;
 	tool->started_us = f->ev->time_us;
+	tool->changes = effect.n && !uar_str_is(effect, "read_only");
 	tools->open_count++;
 	tools->calls++;
 	/* Who executes it is at work between two answers, not giving one. */
-	return member(f, "effect").n ? UAR_OK : streaming(f);
+	return effect.n ? UAR_OK : streaming(f);
 }
 
 static uar_err fold_tool_goes_on(struct fold *f)

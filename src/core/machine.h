@@ -30,6 +30,7 @@ enum uar_run_input {
 	UAR_IN_NOTE,
 	UAR_IN_TOOLS, /* the model asks for tools before it goes on */
 	UAR_IN_TOOL,  /* a step of one of them */
+	UAR_IN_TOOL_OVER,
 	UAR_IN_FINISHED,
 	UAR_IN_FAILED,
 	UAR_IN_CANCEL,

@@ -46,13 +46,21 @@ void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, cons
 	uar_emit(e, UAR_EV_TOOL_FAILED, EMIT_RUN);
 }
 
+/* It is not known whether what changes the world has done so, and must not be denied. */
 void uar_core_close_tools(struct emit *e, const struct uar_failure *f)
 {
 	bool timed_out = uar_str_is(f->category, "timeout");
-	struct uar_failure cut = { UAR_STR("TOOL_ERROR"), UAR_STR("the run ended before the tool"),
-				   timed_out ? UAR_STR("timeout") : UAR_STR("cancelled"), false };
 
-	while (uar_run_rare(e->r)->tools.open_count && !e->err)
-		uar_core_tool_failed(e, &uar_run_rare(e->r)->tools.open[0],
-				     timed_out ? "timed_out" : "cancelled", &cut, NULL);
+	while (uar_run_rare(e->r)->tools.open_count && !e->err) {
+		const struct uar_open_tool *tool = &uar_run_rare(e->r)->tools.open[0];
+		struct uar_failure cut = {
+			UAR_STR("TOOL_ERROR"),
+			tool->changes ? UAR_STR("the run ended before the tool, which had begun: "
+						"it may have taken effect, or still do")
+				      : UAR_STR("the run ended before the tool"),
+			timed_out ? UAR_STR("timeout") : UAR_STR("cancelled"), false
+		};
+
+		uar_core_tool_failed(e, tool, timed_out ? "timed_out" : "cancelled", &cut, NULL);
+	}
 }

@@ -19,7 +19,7 @@ static void put_rules(struct uar_jw *w, const struct uar_tool *t)
 	uar_jw_bool(w, "is_read_only", t->effect == UAR_TOOL_READ_ONLY);
 	uar_jw_bool(w, "is_concurrency_safe", t->effect == UAR_TOOL_READ_ONLY);
 	uar_jw_bool(w, "is_destructive", t->destructive);
-	uar_jw_cstr(w, "interrupt_behavior", "cancel");
+	uar_jw_cstr(w, "interrupt_behavior", t->effect == UAR_TOOL_READ_ONLY ? "cancel" : "block");
 	uar_jw_int(w, "timeout_ms", t->timeout_us / 1000);
 }
 

@@ -28,6 +28,7 @@ struct llm {
 	struct uar_model *model;
 	struct uar_model_call *call;
 	bool paused;
+	bool leaving; /* the run is being cancelled */
 };
 
 static void fail(struct llm *w, uar_err e, const char *why)
@@ -174,12 +175,25 @@ static uar_err load_input(struct llm *w)
 
 static uar_err load_rounds(struct llm *w);
 
+static void stopped(struct llm *w)
+{
+	static const struct uar_command stopped_command = { .kind = UAR_CMD_STOPPED };
+	struct live_run *r = w->base.run;
+
+	rt_worker_stop(r);
+	rt_send(r, &stopped_command);
+}
+
 /* The results are read from the log like everything else that the model is told. */
 static void tools_done(void *ctx)
 {
 	struct llm *w = ctx;
 	uar_err e;
 
+	if (w->leaving) {
+		stopped(w);
+		return;
+	}
 	rt_tool_loop_stop(w->loop);
 	w->loop = NULL;
 	rt_rounds_free(w->rounds);
@@ -493,8 +507,19 @@ static void llm_stop(struct worker *base)
 	uar_free(w);
 }
 
+/* A tool that is changing something is waited for: its time is limited, and what came of
+ * it has to be known. */
+static void llm_cancel(struct worker *base)
+{
+	struct llm *w = (struct llm *)base;
+
+	w->leaving = true;
+	if (!w->loop || !rt_tool_loop_leave(w->loop))
+		stopped(w);
+}
+
 static const struct worker_ops llm_ops = { "llm.chat", llm_start, llm_call_model,
-					   llm_flow,   llm_stop,  NULL,
+					   llm_flow,   llm_stop,  llm_cancel,
 					   NULL };
 
 struct tool_loop *rt_llm_tool_loop(const struct live_run *r)

@@ -26,6 +26,7 @@ struct place {
 	const struct uar_tool *tool;
 	enum plan plan;
 	struct uar_tool_call *at_work;
+	bool ending;	     /* how it ended is known, and not yet durable */
 	struct aside *aside; /* arguments or output on their way */
 	uar_str category;    /* of a refusal */
 	struct uar_error why;
@@ -44,6 +45,7 @@ struct tool_loop {
 	size_t next, busy;
 	bool alone; /* what runs does not bear company */
 	bool asked; /* the run is about to be parked */
+	bool leaving;
 };
 
 static void advance(struct tool_loop *l);
@@ -186,11 +188,11 @@ static void read_args(struct place *p)
 static void over_stored(struct cmd *cmd, uar_err e, const struct uar_error *error,
 			const struct uar_run *run)
 {
-	struct tool_loop *l = e || !cmd->run ? NULL : rt_llm_tool_loop(cmd->run);
+	struct tool_loop *l = cmd->run ? rt_llm_tool_loop(cmd->run) : NULL;
 	struct place *p = place_of(l, cmd->c.over.call_id);
 
 	(void)error, (void)run;
-	if (!p)
+	if (!p || (e && !l->leaving))
 		return;
 	p->call->ended = true;
 	leave(p);
@@ -201,6 +203,7 @@ static void send_over(struct place *p, const struct uar_tool_over *over)
 {
 	struct uar_command c = { .kind = UAR_CMD_TOOL_OVER };
 
+	p->ending = true;
 	c.over = *over;
 	c.over.call_id = p->call->id;
 	if (!rt_send_asked(p->loop->o.run, &c, over_stored, NULL))
@@ -236,6 +239,7 @@ static void put_output_aside(struct place *p, uar_str output)
 {
 	uar_err e;
 
+	p->ending = true;
 	p->output = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	uar_buf_add_str(&p->output, output);
 	e = p->output.err;
@@ -469,14 +473,14 @@ static bool take(struct tool_loop *l, struct round_call *c)
 
 static void advance(struct tool_loop *l)
 {
-	while (l->next < l->round->call_count && !l->asked) {
+	while (l->next < l->round->call_count && !l->asked && !l->leaving) {
 		struct round_call *c = &l->round->calls[l->next];
 
 		if (!c->ended && !take(l, c))
 			return;
 		l->next++;
 	}
-	if (!l->busy && !l->asked)
+	if (!l->busy && (!l->asked || l->leaving))
 		uar_post(rt_of(l)->o.sched, &l->finished);
 }
 
@@ -502,6 +506,51 @@ uar_err rt_tool_loop_begin(const struct tool_loop_options *o, struct tool_loop *
 	*out = l;
 	advance(l);
 	return UAR_OK;
+}
+
+/* Is it open in the log, and has this life of it not begun? */
+static bool is_announced(const struct place *p)
+{
+	const struct uar_run_tools *tools = &uar_run_rare(&p->loop->o.run->state)->tools;
+
+	for (size_t i = 0; p->plan == RUN && i < tools->open_count; i++)
+		if (uar_str_is(p->call->id, tools->open[i].call_id))
+			return true;
+	return false;
+}
+
+/* True: its end has to be waited for. */
+static bool leave_place(struct place *p)
+{
+	struct uar_tools *registry = p->loop->set.registry;
+
+	if (p->ending)
+		return true;
+	rt_aside_cancel(p->aside);
+	p->aside = NULL;
+	if (p->at_work && p->tool->effect == UAR_TOOL_READ_ONLY)
+		registry->ops->cancel(registry, p->at_work);
+	else if (p->at_work && !registry->ops->withdraw(registry, p->at_work))
+		return true;
+	else if (is_announced(p)) {
+		p->at_work = NULL;
+		send_failed(p, UAR_STR("cancelled"), UAR_STR("cancelled before it began"), false);
+		return true;
+	}
+	leave(p);
+	return false;
+}
+
+bool rt_tool_loop_leave(struct tool_loop *l)
+{
+	bool waits = false;
+
+	l->leaving = true;
+	uar_unpost(rt_of(l)->o.sched, &l->finished);
+	for (size_t i = 0; i < PLACES; i++)
+		if (l->places[i].call && leave_place(&l->places[i]))
+			waits = true;
+	return waits;
 }
 
 void rt_tool_loop_stop(struct tool_loop *l)

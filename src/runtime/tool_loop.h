@@ -19,6 +19,9 @@ struct tool_loop_options {
 UAR_MUST_CHECK uar_err rt_tool_loop_begin(const struct tool_loop_options *o,
 					  struct tool_loop **out);
 void rt_tool_loop_stop(struct tool_loop *l); /* tools at work are cancelled; NULL is fine */
+/* Nothing new begins, and what only reads is cancelled. True: what changes the world has
+ * begun; `done` fires when its end is durable. False: there is nothing to wait for. */
+bool rt_tool_loop_leave(struct tool_loop *l);
 
 /* entry_llm.c: the loop of the run's worker, which is told of commits; NULL: it has none. */
 struct tool_loop *rt_llm_tool_loop(const struct live_run *r);

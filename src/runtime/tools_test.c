@@ -407,6 +407,62 @@ TEST(cancelling_stops_the_tools_and_says_so, "TOOL-14")
 	tool_world_close(&w);
 }
 
+TEST(cancelling_waits_for_what_changes_the_world, "TOOL-14")
+{
+	struct tool_world w;
+
+	tool_world_open(&w);
+	tool_world_ask(&w, "x");
+	tool_world_says(&w, "", "put {}\nlook {}");
+	tool_world_cancel(&w);
+	CHECK_INT(tool_world_busy(&w, "put"), 1);
+	CHECK(strcmp(tool_world_status(&w), "canceled") != 0);
+	tool_world_cancel(&w); /* twice is once */
+	tool_world_ends(&w, "put", true, "1");
+	CHECK_STR(uar_str_c(tool_world_status(&w)), "canceled");
+	CHECK_INT(w.started, 1);
+	HAS(tool_world_log(&w), "tool.result:put task.attempt.failed:cancelled");
+
+	tool_world_ask(&w, "x");
+	tool_world_says(&w, "", "send {}");
+	tool_world_cancel(&w);
+	tool_world_ends(&w, "send", false, "execution: it broke");
+	CHECK_STR(uar_str_c(tool_world_status(&w)), "canceled");
+	HAS(tool_world_log(&w), "tool.failed:execution task.attempt.failed:cancelled");
+	tool_world_close(&w);
+}
+
+TEST(cancelling_withdraws_what_has_not_begun, "TOOL-14")
+{
+	struct tool_world w;
+
+	tool_world_open(&w);
+	tool_world_ask(&w, "x");
+	tool_world_says(&w, "", "send {}");
+	w.waits = true;
+	tool_world_cancel(&w);
+	CHECK_STR(uar_str_c(tool_world_status(&w)), "canceled");
+	CHECK(!tool_world_busy(&w, "send") && w.at[0].cancelled);
+	HAS(tool_world_fact(&w, UAR_EV_TOOL_FAILED, 0), "cancelled before it began");
+	tool_world_close(&w);
+}
+
+TEST(what_is_not_known_of_a_cancelled_tool_is_not_denied, "TOOL-14")
+{
+	struct tool_world w;
+
+	tool_world_open(&w);
+	tool_world_ask(&w, "x");
+	tool_world_says(&w, "", "send {}");
+	tool_world_cancel(&w);
+	tool_world_die(&w);
+	CHECK_STR(uar_str_c(tool_world_status(&w)), "canceled");
+	CHECK_INT(w.started, 1);
+	HAS(tool_world_fact(&w, UAR_EV_TOOL_FAILED, 0), "it may have taken effect");
+	HAS(tool_world_fact(&w, UAR_EV_TOOL_FAILED, 0), "\"retryable\":false");
+	tool_world_close(&w);
+}
+
 TEST(a_run_that_waits_can_be_cancelled, "")
 {
 	struct tool_world w;

@@ -99,7 +99,7 @@ static void put_tool(struct uar_jw *w, const struct toolset *s, const struct uar
 	uar_jw_bool(w, "is_read_only", read_only);
 	uar_jw_bool(w, "is_concurrency_safe", read_only);
 	uar_jw_bool(w, "is_destructive", t->destructive);
-	uar_jw_cstr(w, "interrupt_behavior", "cancel");
+	uar_jw_cstr(w, "interrupt_behavior", t->effect == UAR_TOOL_READ_ONLY ? "cancel" : "block");
 	uar_jw_raw(w, "tags", t->tags.n ? t->tags : UAR_STR("[]"));
 	uar_jw_close(w);
 }

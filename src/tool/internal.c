@@ -300,6 +300,16 @@ static void cancel(struct uar_tools *tools, struct uar_tool_call *c)
 	call_free(c);
 }
 
+static bool withdraw(struct uar_tools *tools, struct uar_tool_call *c)
+{
+	int waiting = WAITING;
+
+	if (c->blocks && !atomic_compare_exchange_strong(&c->stage, &waiting, DROPPED))
+		return false;
+	cancel(tools, c);
+	return true;
+}
+
 static void destroy(struct uar_tools *tools)
 {
 	struct internal *t = internal_of(tools);
@@ -360,6 +370,7 @@ static const struct uar_tools_ops internal_ops = {
 	.check = check,
 	.start = start,
 	.cancel = cancel,
+	.withdraw = withdraw,
 };
 
 uar_err uar_internal_tools_create(const struct uar_internal_tools_options *o,

@@ -114,7 +114,7 @@ TEST(cancelled_calls_say_nothing, "")
 
 struct blocker {
 	struct uar_work work;
-	sem_t go;
+	sem_t at_work, go;
 	bool done;
 };
 
@@ -122,6 +122,7 @@ static void wait_for_go(struct uar_work *w)
 {
 	struct blocker *b = UAR_OWNER(w, struct blocker, work);
 
+	sem_post(&b->at_work);
 	while (sem_wait(&b->go) != 0) {}
 }
 
@@ -135,6 +136,7 @@ static bool block(struct tooled *f, struct blocker *b)
 	for (int i = 0; i < UAR_LIMIT_WORK_THREADS; i++) {
 		b[i] = (struct blocker){ .work = { .work = wait_for_go, .done = on_gone } };
 		if (!CHECK(sem_init(&b[i].go, 0, 0) == 0) ||
+		    !CHECK(sem_init(&b[i].at_work, 0, 0) == 0) ||
 		    !CHECK(uar_work_begin(uar_loop_sched(f->loop), &b[i].work) == UAR_OK))
 			return false;
 	}
@@ -177,11 +179,12 @@ TEST(a_tool_that_takes_too_long_is_told, "")
 	struct blocker b[UAR_LIMIT_WORK_THREADS];
 	struct uar_tool *tool;
 	struct tooled f;
+	const char *dir = uar_test_dir();
 	char path[500];
 
-	snprintf(path, sizeof path, "%s/stays", uar_test_dir());
+	snprintf(path, sizeof path, "%s/stays", dir);
 	put(path);
-	REQUIRE(tooled_init(&f, uar_test_dir()));
+	REQUIRE(tooled_init(&f, dir));
 	REQUIRE(block(&f, b));
 	tool = (struct uar_tool *)(uintptr_t)uar_tools_find(f.tools, UAR_STR("internal:fs.delete"));
 	tool->timeout_us = 1000;
@@ -198,17 +201,62 @@ TEST(what_is_cancelled_before_it_began_never_begins, "")
 {
 	struct blocker b[UAR_LIMIT_WORK_THREADS];
 	struct tooled f;
+	const char *dir = uar_test_dir();
 	char path[500];
 
-	snprintf(path, sizeof path, "%s/kept", uar_test_dir());
+	snprintf(path, sizeof path, "%s/kept", dir);
 	put(path);
-	REQUIRE(tooled_init(&f, uar_test_dir()));
+	REQUIRE(tooled_init(&f, dir));
 	REQUIRE(block(&f, b));
 	REQUIRE(tooled_start(&f, "internal:fs.delete", "{\"path\":\"kept\"}"));
 	f.tools->ops->cancel(f.tools, f.call);
 	REQUIRE(tooled_start(&f, "internal:fs.delete", "{\"path\":\"kept\"}"));
 	uar_tools_destroy(f.tools); /* the same for all */
 	f.tools = NULL;
+	unblock(b);
+	tooled_fini(&f);
+	CHECK_INT(f.dones, 0);
+	CHECK(access(path, F_OK) == 0);
+}
+
+TEST(what_has_begun_is_not_withdrawn, "TOOL-14")
+{
+	struct blocker b[UAR_LIMIT_WORK_THREADS];
+	struct tooled f;
+	const char *dir = uar_test_dir();
+	char path[500];
+
+	snprintf(path, sizeof path, "%s/goes", dir);
+	put(path);
+	REQUIRE(tooled_init(&f, dir));
+	REQUIRE(tooled_start(&f, "internal:fs.delete", "{\"path\":\"goes\"}"));
+	REQUIRE(block(&f, b));
+	for (int i = 0; i < UAR_LIMIT_WORK_THREADS; i++)
+		while (sem_wait(&b[i].at_work) != 0) {} /* its thread is past it */
+	CHECK(!f.tools->ops->withdraw(f.tools, f.call));
+	unblock(b);
+	uar_loop_run(f.loop);
+	CHECK_INT(f.dones, 1);
+	CHECK_STR(uar_buf_str(&f.message), "");
+	CHECK(access(path, F_OK) != 0);
+	tooled_fini(&f);
+}
+
+TEST(what_is_withdrawn_never_begins, "TOOL-14")
+{
+	struct blocker b[UAR_LIMIT_WORK_THREADS];
+	struct tooled f;
+	const char *dir = uar_test_dir();
+	char path[500];
+
+	snprintf(path, sizeof path, "%s/remains", dir);
+	put(path);
+	REQUIRE(tooled_init(&f, dir));
+	REQUIRE(block(&f, b));
+	REQUIRE(tooled_start(&f, "internal:fs.delete", "{\"path\":\"remains\"}"));
+	CHECK(f.tools->ops->withdraw(f.tools, f.call));
+	REQUIRE(tooled_start(&f, "internal:time.now", "{}"));
+	CHECK(f.tools->ops->withdraw(f.tools, f.call));
 	unblock(b);
 	tooled_fini(&f);
 	CHECK_INT(f.dones, 0);

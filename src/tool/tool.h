@@ -69,6 +69,8 @@ struct uar_tools_ops {
 			 struct uar_error *error);
 	/* What has begun on a worker is finished there, unheard. */
 	void (*cancel)(struct uar_tools *t, struct uar_tool_call *call);
+	/* Cancels what has not begun, and it never will. False: it has, and `done` will tell. */
+	bool (*withdraw)(struct uar_tools *t, struct uar_tool_call *call);
 };
 struct uar_tools {
 	const struct uar_tools_ops *ops;

@@ -182,9 +182,18 @@ static void tools_cancel(struct uar_tools *t, struct uar_tool_call *call)
 	call->cancelled = true;
 }
 
-static const struct uar_tools_ops tools_ops = { 1,	     sizeof tools_ops, NULL,
-						tools_at,    tools_check,      tools_start,
-						tools_cancel };
+static bool tools_withdraw(struct uar_tools *t, struct uar_tool_call *call)
+{
+	struct tool_world *w = UAR_OWNER(t, struct tool_world, tools);
+
+	if (w->waits)
+		tools_cancel(t, call);
+	return w->waits;
+}
+
+static const struct uar_tools_ops tools_ops = {
+	1, sizeof tools_ops, NULL, tools_at, tools_check, tools_start, tools_cancel, tools_withdraw
+};
 
 static struct uar_tool_call *find(const struct tool_world *w, const char *name, size_t *out_count)
 {

@@ -35,6 +35,7 @@ struct tool_world {
 	struct uar_tool_call at[TOOL_WORLD_CALLS];
 	size_t started; /* tool calls so far, in all lives */
 	bool refuse;	/* start fails */
+	bool waits;	/* what is started has not begun: it can be withdrawn */
 	struct uar_run_create op;
 	struct uar_run_answer_op answer;
 	struct uar_run_cancel_op cancel;

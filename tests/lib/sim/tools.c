@@ -104,7 +104,14 @@ static void cancel(struct uar_tools *t, struct uar_tool_call *call)
 	forget(world_of(t), call);
 }
 
-static const struct uar_tools_ops ops = { 1, sizeof ops, NULL, at, check, start, cancel };
+/* It has begun when it is started. */
+static bool withdraw(struct uar_tools *t, struct uar_tool_call *call)
+{
+	(void)t, (void)call;
+	return false;
+}
+
+static const struct uar_tools_ops ops = { 1, sizeof ops, NULL, at, check, start, cancel, withdraw };
 
 static void end_call(struct sim_world *w, struct uar_tool_call *c)
 {
