@@ -17,10 +17,19 @@ enum { REST_LOOK_US = 20000 };
 
 /* --- death ------------------------------------------------------------------------ */
 
+/* A worker may hang in the file system; it delays the end for the grace period at most. */
 static void stop_if_done(struct server *s)
 {
-	if (s->done.http && s->done.runtime)
+	if (!s->done.http || !s->done.runtime)
+		return;
+	if (!uar_loop_working(s->loop) ||
+	    uar_timer_set(uar_loop_sched(s->loop), &s->done.workers, REST_LOOK_US))
 		uar_loop_stop(s->loop);
+}
+
+static void on_workers(struct uar_timer *t)
+{
+	stop_if_done(UAR_OWNER(t, struct server, done.workers));
 }
 
 static void on_http_done(void *ctx)
@@ -46,6 +55,7 @@ static void on_grace_over(struct uar_timer *t)
 
 static void drain(struct server *s)
 {
+	s->done.workers.fn = on_workers;
 	s->grace.fn = on_grace_over;
 	if (uar_timer_set(uar_loop_sched(s->loop), &s->grace, s->config->value.drain_us))
 		uar_loop_stop(s->loop);

@@ -37,7 +37,8 @@ struct server {
 	int64_t busy_us;       /* when there was last something to do */
 	struct {
 		bool http, runtime;
-	} done; /* drained */
+		struct uar_timer workers; /* looks whether they are back */
+	} done;				  /* drained */
 	bool stopping, broken;
 };
 

@@ -420,9 +420,11 @@ void uar_server_unmake(struct server *s)
 	uar_model_destroy(s->provider);
 	uar_model_destroy(s->scripted);
 	uar_client_destroy(s->net.client);
-	uar_loop_destroy(s->loop);
 	if (s->info.pid)
 		uar_datadir_reserve(s->config->value.data); /* what it used itself is free again */
+	if (s->stopping && uar_loop_working(s->loop))
+		_exit(0); /* what a worker hangs in may never end */
+	uar_loop_destroy(s->loop);
 	uar_config_destroy(s->loaded);
 	uar_buf_fini(&s->token);
 }

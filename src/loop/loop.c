@@ -15,7 +15,7 @@ struct pool {
 	uv_cond_t wake;
 	struct uar_list queue;
 	size_t queued;
-	unsigned threads;
+	unsigned threads, at_work;
 	bool ready, stopping;
 	uv_thread_t ids[UAR_LIMIT_WORK_THREADS];
 };
@@ -205,9 +205,30 @@ static struct uar_work *next_work(struct pool *p)
 		w = UAR_OWNER(p->queue.next, struct uar_work, node);
 		uar_list_remove(&w->node);
 		p->queued--;
+		p->at_work++;
 	}
 	uv_mutex_unlock(&p->lock);
 	return w;
+}
+
+static void worked(struct pool *p)
+{
+	uv_mutex_lock(&p->lock);
+	p->at_work--;
+	uv_mutex_unlock(&p->lock);
+}
+
+bool uar_loop_working(struct uar_loop *l)
+{
+	struct pool *p = &l->pool;
+	bool working;
+
+	if (!p->ready)
+		return false;
+	uv_mutex_lock(&p->lock);
+	working = p->queued || p->at_work;
+	uv_mutex_unlock(&p->lock);
+	return working;
 }
 
 static void worker(void *ctx)
@@ -219,6 +240,7 @@ static void worker(void *ctx)
 		w->work(w);
 		w->task.fn = work_done;
 		loop_post_remote(&l->sched, &w->task);
+		worked(&l->pool);
 	}
 }
 

@@ -17,6 +17,9 @@ struct uv_loop_s *uar_loop_uv(struct uar_loop *l); /* for http/ and loop/ alone 
 uint64_t uar_loop_turn(const struct uar_loop *l);  /* its number: what happens in one turn */
 void uar_loop_run(struct uar_loop *l);		   /* until stopped */
 void uar_loop_stop(struct uar_loop *l);		   /* from the loop thread */
+/* Is there work that a worker has, or that waits for one? uar_loop_destroy waits for it,
+ * without limit: who cannot must leave the loop to the end of the process. */
+bool uar_loop_working(struct uar_loop *l);
 
 /* `fn` runs on the loop when the process gets the signal (SIGTERM, SIGINT, SIGHUP). */
 typedef void uar_signal_fn(void *ctx, int signum);

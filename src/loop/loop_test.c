@@ -244,6 +244,11 @@ static void added_up(struct uar_work *w)
 		uar_loop_stop(loop);
 }
 
+struct held {
+	struct uar_work work;
+	uv_sem_t *go;
+};
+
 TEST(work_runs_elsewhere_and_ends_on_the_loop, "")
 {
 	static struct sum sums[50];
@@ -280,6 +285,40 @@ TEST(work_under_way_is_finished_by_destroy, "")
 	}
 	close_loop();
 	CHECK_INT(left, 1);
+}
+
+static void held(struct uar_work *w)
+{
+	uv_sem_wait(UAR_OWNER(w, struct held, work)->go);
+}
+
+static void let_go(struct uar_work *w)
+{
+	(void)w;
+	uar_loop_stop(loop);
+}
+
+TEST(a_loop_knows_that_somebody_works, "")
+{
+	uv_sem_t go;
+	struct held h[2] = { { { .work = held, .done = let_go }, &go },
+			     { { .work = held, .done = let_go }, &go } };
+
+	REQUIRE(open_loop());
+	CHECK(!uar_loop_working(loop));
+	REQUIRE(uv_sem_init(&go, 0) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(h); i++) {
+		REQUIRE(uar_work_begin(uar_loop_sched(loop), &h[i].work) == UAR_OK);
+		CHECK(uar_loop_working(loop));
+	}
+	uv_sem_post(&go);
+	uar_loop_run(loop); /* one is back */
+	CHECK(uar_loop_working(loop));
+	uv_sem_post(&go);
+	uar_loop_run(loop);
+	while (uar_loop_working(loop)) {} /* it says so before it is idle */
+	close_loop();
+	uv_sem_destroy(&go);
 }
 
 /* --- signals, memory --- */

@@ -2,10 +2,13 @@
 """Tools that UAR executes itself, in runs of the real server: rounds, questions, kill -9, cancel."""
 import json
 import os
+import signal
 import sqlite3
+import subprocess
+import sys
 
-from lib import (Provider, Server, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of,
-                 wait_until)
+from lib import (ROOT, Provider, Server, Skip, check, check_run_stream, check_session, equal, main, refused, run_uar,
+                 test, text_of, wait_until)
 from lib.payloads import check_payload
 
 # One token of the scripted model; long enough to be cut off in the middle of an answer.
@@ -243,6 +246,41 @@ def cancelled():
         s.cancel(run_id)
         equal(s.finish(run_id)["status"], "canceled")
         check_calls(log_of(s, run_id))
+
+
+HANGS = [sys.executable, os.path.join(ROOT, "tests", "lib", "hang_openat2.py")]
+
+
+def hangs(pid):
+    """Is one of its threads in the call that nobody answers?"""
+    for name in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{name}/syscall") as f:
+                if f.read().startswith("437 "):
+                    return True
+        except PermissionError as e:
+            raise Skip("what a thread does is not told here") from e
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return False
+
+
+@test("a_tool_that_hangs_does_not_keep_the_server", "")
+def hanging_tool():
+    if subprocess.run([*HANGS, "/bin/true"]).returncode:
+        raise Skip("no seccomp listener here")
+    for settings, signals in (({"drain_seconds": "0.1"}, 1), ({"drain_seconds": "1h"}, 2)):
+        with Server(under=HANGS, **settings) as s:
+            run_id = s.create("tools", call("fs.read", path="a.txt"))
+            wait_until(lambda: hangs(s.pid), "a thread that hangs")
+            for _ in range(signals):
+                s.proc.send_signal(signal.SIGTERM)
+                wait_until(lambda: "server.draining" in s.log(), "the first signal")
+            equal(s.wait(), 0)
+            s.under = []
+            s.start()
+            equal(s.finish(run_id)["status"], "succeeded")
+            check_rounds(log_of(s, run_id), 2, 1)
 
 
 @test("the_next_turn_of_a_conversation_goes_on_after_tools", "RUN-05")

@@ -6,5 +6,5 @@ from lib.check import (SAFETY, Skip, all_of, check, equal, main, refused, test, 
 from lib.client import Answer, Client, connect, send_raw
 from lib.events import check_session, check_run_stream, text_of, without_run_id
 from lib.provider import Provider
-from lib.server import BUILD, FIXTURES, UAR, Server, run_uar
+from lib.server import BUILD, FIXTURES, ROOT, UAR, Server, run_uar
 from lib.sse import Event, Stream

@@ -47,17 +47,18 @@ PATIENCE = {"UAR_HEAD_TIMEOUT_SECONDS": "600", "UAR_BODY_TIMEOUT_SECONDS": "3600
 class Server:
     """with Server(heartbeat_seconds=1) as s: ... ends it and looks for faults in its log."""
 
-    def __init__(self, env=None, start=True, data=None, **settings):
+    def __init__(self, env=None, start=True, data=None, under=(), **settings):
         self.root = tempfile.mkdtemp(prefix="uar-e2e-")
         self.data = data or os.path.join(self.root, "data")
         self.log_path = os.path.join(self.root, "log")
         self.env, self.settings = env or {}, settings
+        self.under = list(under)  # a program that starts it
         self.proc = None
         if start:
             self.start()
 
     def start(self):
-        argv = [UAR, "serve", "--json", "--data", self.data, *flags(self.settings)]
+        argv = [*self.under, UAR, "serve", "--json", "--data", self.data, *flags(self.settings)]
         own = "config" in self.settings or os.path.exists(os.path.join(self.data, "config.json"))
         patience = {} if own else PATIENCE
         with open(self.log_path, "a") as log:
