@@ -1,6 +1,7 @@
 /* cli_test.c - command lines in, output and exit status out. */
 #include "test.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -169,6 +170,59 @@ TEST(check_looks_and_touches_nothing, "CFG-04")
 }
 
 /* --- the data directory ------------------------------------------------------------ */
+TEST(tools_see_nothing_of_the_data_directory, "")
+{
+	static const struct {
+		const char *dir;
+		bool good;
+	} cases[] = {
+		{ "d/files", true },
+		{ "d/files/", true },
+		{ "d/files/sub/x", true },
+		{ "beside", true },
+		{ "dd", true },
+		{ "not/there/yet", true },
+		{ "d", false },
+		{ "d/", false },
+		{ ".", false },
+		{ "d/..", false },
+		{ "d/plugins", false },
+		{ "d/filesystem", false },
+		{ "d/files/..", false },
+		{ "beside/up", false },
+		{ "beside/in", false },
+		{ "dd/../d", false },
+		{ "beside/own", true },
+		{ "beside/../d/./", false },
+		{ "d/token/x", false },
+		{ "not/there/../../d", false },
+	};
+	char base[300], data[400], path[500], before[PATH_MAX];
+	struct uar_error error = { 0 };
+
+	snprintf(base, sizeof base, "%s", uar_test_dir());
+	snprintf(data, sizeof data, "%s/d", base);
+	REQUIRE(uar_datadir_create(data, &error) == UAR_OK);
+	snprintf(path, sizeof path, "%s/beside", base);
+	REQUIRE(uar_datadir_create(path, &error) == UAR_OK);
+	REQUIRE(getcwd(before, sizeof before) && chdir(path) == 0);
+	REQUIRE(symlink("..", "up") == 0 && symlink("../d/agents", "in") == 0);
+	REQUIRE(symlink("../d/files", "own") == 0);
+	REQUIRE(chdir("..") == 0);
+	REQUIRE(mkdir("dd", 0700) == 0 && mkdir("d/files", 0700) == 0 &&
+		mkdir("d/agents", 0700) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uar_err want = cases[i].good ? UAR_OK : UAR_ECONFIG;
+
+		snprintf(path, sizeof path, "%s/%s", base, cases[i].dir);
+		CHECK_MSG(uar_datadir_apart(data, path, &error) == want, "%s", cases[i].dir);
+		CHECK_MSG(uar_datadir_apart("d", cases[i].dir, &error) == want, "%s", cases[i].dir);
+	}
+	CHECK_INT(uar_datadir_apart(data, "/", &error), UAR_ECONFIG);
+	CHECK_INT(uar_datadir_apart(data, "/dev/null/x", &error), UAR_ECONFIG);
+	CHECK(chdir(before) == 0);
+}
+
 TEST(a_token_is_made_once_and_kept_private, "")
 {
 	char data[400], path[420];

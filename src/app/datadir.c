@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +56,57 @@ uar_err uar_datadir_create(const char *data, struct uar_error *error)
 	if (stat(path, &st) || !S_ISDIR(st.st_mode))
 		return fail_errno(error, "use", path, ENOTDIR);
 	return UAR_OK;
+}
+
+/* --- what tools see ------------------------------------------------------------ */
+
+/* As the kernel would find it: what is not there yet stays as it is written. */
+static bool find_real(const char *path, char out[PATH_MAX])
+{
+	char part[PATH_MAX], rest[PATH_MAX] = "", longer[PATH_MAX];
+	char *cut;
+
+	if (snprintf(part, sizeof part, "%s%s", *path == '/' ? "" : "./", path) >= PATH_MAX)
+		return false;
+	while (!realpath(part, out)) {
+		cut = strrchr(part, '/');
+		if (errno != ENOENT || !cut || !strcmp(cut, "/..") ||
+		    snprintf(longer, sizeof longer, "%s%s", cut, rest) >= PATH_MAX)
+			return false;
+		memcpy(rest, longer, sizeof rest);
+		cut[cut == part] = '\0';
+	}
+	if (!strcmp(out, "/"))
+		*out = '\0';
+	return snprintf(longer, sizeof longer, "%s%s", out, rest) < PATH_MAX &&
+	       memcpy(out, longer, PATH_MAX);
+}
+
+/* Both as find_real() has them. */
+static bool is_within(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	while (n && dir[n - 1] == '/')
+		n--;
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+uar_err uar_datadir_apart(const char *data, const char *dir, struct uar_error *error)
+{
+	char home[PATH_MAX], own[PATH_MAX], there[PATH_MAX];
+	uar_err e;
+
+	if (!find_real(data, home) || !find_real(dir, there))
+		return uar_error_set(error, UAR_ECONFIG, "tools_files_dir cannot be resolved (%s)",
+				     dir);
+	e = join(own, home, "files", error);
+	if (e || (!is_within(home, there) && (!is_within(there, home) || is_within(there, own))))
+		return e;
+	return uar_error_set(error, UAR_ECONFIG,
+			     "tools_files_dir would show the data directory, and with it the "
+			     "token, to models: name one beside it (%s)",
+			     dir);
 }
 
 /* --- small files --------------------------------------------------------------- */
@@ -374,6 +426,7 @@ static void check_directory(const struct uar_config *c, struct uar_buf *notes,
 uar_err uar_datadir_check(const struct uar_config *c, struct uar_buf *notes,
 			  struct uar_buf *problems)
 {
+	struct uar_error error = { 0 };
 	struct stat st;
 
 	check_directory(c, notes, problems);
@@ -381,5 +434,8 @@ uar_err uar_datadir_check(const struct uar_config *c, struct uar_buf *notes,
 		note_errno(problems, c->fixtures_dir, errno);
 	else if (*c->fixtures_dir && !S_ISDIR(st.st_mode))
 		uar_buf_printf(problems, "%s: not a directory\n", c->fixtures_dir);
+	if (c->tools && *c->tools_files_dir &&
+	    uar_datadir_apart(c->data, c->tools_files_dir, &error))
+		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
 	return problems->n || problems->err ? UAR_ECONFIG : UAR_OK;
 }

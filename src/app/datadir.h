@@ -17,6 +17,11 @@
 /* Makes the directory and its parents; the directory itself for the owner alone. */
 UAR_MUST_CHECK uar_err uar_datadir_create(const char *data, struct uar_error *error);
 
+/* UAR_ECONFIG: whoever sees `dir` would see files of the data directory. It may be
+ * neither that directory nor above it, and inside it only `files`. Links are followed. */
+UAR_MUST_CHECK uar_err uar_datadir_apart(const char *data, const char *dir,
+					 struct uar_error *error);
+
 /* Appends the token: the configured one, else that of the token file. When there
  * is none, `rand` makes one and keeps it; with `rand` NULL it is UAR_ENOTFOUND.
  * A token file that others may read is refused. */

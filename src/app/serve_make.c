@@ -127,7 +127,9 @@ static uar_err make_tools(struct server *s, struct uar_error *error)
 	else
 		uar_buf_printf(&dir, "%s/files", c->data);
 	o.files_dir = dir.p;
-	e = dir.err ? dir.err : uar_internal_tools_create(&o, &s->tools, error);
+	e = dir.err ? dir.err : uar_datadir_apart(c->data, dir.p, error);
+	if (!e)
+		e = uar_internal_tools_create(&o, &s->tools, error);
 	uar_buf_fini(&dir);
 	return e;
 }

@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from lib import Server, check, equal, main, refused, test
+from lib import Server, check, equal, main, refused, run_uar, test
 
 FIELDS = {"tool_id", "name", "model_name", "description", "version", "transport", "runtime_owner", "auth", "tags",
           "effect", "policy", "is_read_only", "is_concurrency_safe", "is_destructive", "interrupt_behavior",
@@ -74,6 +74,23 @@ def not_called():
 def none():
     with Server(tools="false") as s:
         equal(s.http.get("/api/tools").json, {"tools": []})
+
+
+@test("files_of_tools_are_none_of_the_servers", "")
+def apart():
+    with Server() as s:
+        s.stop()
+        inside = os.path.join(s.data, "plugins")
+        link = os.path.join(s.root, "link")
+        os.symlink(s.root, link)
+        for place in (s.data, s.root, inside, link, os.path.join(s.data, ".")):
+            for verb in ("serve", "check"):
+                out = run_uar(verb, "--data", s.data, "--tools-files-dir", place, home=s.root)
+                equal(out.returncode, 1, (place, out))
+                check("tools_files_dir would show" in out.stderr, place, out)
+        s.settings["tools_files_dir"] = os.path.join(s.root, "beside")
+        s.start()
+        equal(s.http.post("/api/tools/call", {"tool_id": "internal:fs.list", "arguments": {}}).status, 200)
 
 
 main()
