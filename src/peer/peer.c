@@ -1,9 +1,9 @@
 /* peer.c - messages to other runtimes over HTTP, and what their answers mean.
  *
- * 2xx: it is in the inbox there. Most 4xx: the message itself is refused, and would be
- * again. Everything else (no answer, 5xx, a credential that is wrong, too many at once)
- * may pass, or somebody may mend it: the caller tries again, which the peer notices by
- * the message's id. */
+ * 2xx: it is in the inbox there. A few 4xx: the message itself is refused, and would be
+ * again. Everything else (no answer, 5xx, a credential or an address that is wrong, too
+ * many at once) may pass, or somebody may mend it: the caller tries again, which the peer
+ * notices by the message's id. */
 #include "peer/peer.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "json/json.h"
 
-enum { CONNECT_US = 10000000, IDLE_US = 60000000, ERROR_BODY = 4096 };
+enum { CONNECT_US = 10000000, IDLE_US = 60000000 };
 
 struct peer {
 	uar_str name;
@@ -32,6 +32,9 @@ struct sending {
 	struct uar_list node;
 	struct uar_delivery *d;
 	struct uar_call *call;
+	const struct uar_clock *clock;
+	size_t bytes; /* of the answer */
+	int64_t since_us;
 };
 
 static struct peers *of(struct uar_peers *base)
@@ -101,28 +104,35 @@ static void explain(struct uar_delivery *d, int status, uar_str body)
 	uar_arena_fini(&arena);
 }
 
+static bool is_good(int status)
+{
+	return status >= 200 && status < 300;
+}
+
 static enum uar_delivery_how how_of(int status)
 {
-	if (status >= 200 && status < 300)
-		return UAR_DELIVERED;
-	if (status < 400 || status >= 500)
-		return UAR_DELIVERY_FAILED;
 	switch (status) {
-	case 401:
-	case 403:
-	case 407:
-	case 408:
-	case 421:
-	case 425:
-	case 429: return UAR_DELIVERY_FAILED;
-	default: return UAR_DELIVERY_REFUSED;
+	case 400:
+	case 409:
+	case 413:
+	case 415:
+	case 422: return UAR_DELIVERY_REFUSED;
+	default: return is_good(status) ? UAR_DELIVERED : UAR_DELIVERY_FAILED;
 	}
 }
 
+/* Bytes of a 2xx answer. That it is there is all we want to know: neither a long nor a
+ * slow one may hold up what waits behind the message. */
 static uar_err on_data(void *ctx, uar_str bytes)
 {
-	(void)ctx, (void)bytes; /* that it is there is all we want to know */
-	return UAR_OK;
+	struct sending *s = ctx;
+	int64_t now_us = uar_clock_mono(s->clock);
+
+	if (!s->bytes)
+		s->since_us = now_us;
+	s->bytes += bytes.n;
+	return s->bytes > UAR_LIMIT_A2A_ANSWER || now_us - s->since_us > IDLE_US ? UAR_ETOOBIG
+										 : UAR_OK;
 }
 
 static void on_done(void *ctx, uar_err e, int status, uar_str body, const char *reason)
@@ -130,6 +140,8 @@ static void on_done(void *ctx, uar_err e, int status, uar_str body, const char *
 	struct sending *s = ctx;
 	struct uar_delivery *d = s->d;
 
+	if (is_good(status)) /* however its text ended */
+		e = UAR_OK;
 	d->how = e ? UAR_DELIVERY_FAILED : how_of(status);
 	d->retry_after_us = uar_call_retry_after_us(s->call);
 	if (e)
@@ -153,7 +165,7 @@ static uar_err deliver(struct uar_peers *base, struct uar_delivery *d)
 		.body = d->message,
 		.connect_timeout_us = CONNECT_US,
 		.idle_timeout_us = IDLE_US,
-		.max_error_body = ERROR_BODY,
+		.max_error_body = UAR_LIMIT_A2A_ANSWER,
 		.data = on_data,
 		.done = on_done,
 		.ctx = s,
@@ -163,6 +175,7 @@ static uar_err deliver(struct uar_peers *base, struct uar_delivery *d)
 	if (!s)
 		return to ? UAR_ENOMEM : UAR_ENOTFOUND;
 	s->d = d;
+	s->clock = uar_client_sched(p->client)->clock;
 	uar_list_add_last(&p->under_way, &s->node);
 	e = uar_client_call(p->client, &o, &s->call, NULL);
 	if (e)
@@ -233,6 +246,9 @@ static uar_err add_token(struct peers *p, uar_str text, struct uar_error *error)
 	uar_str token = UAR_STR_NONE, name = uar_str_cut(text, '=', &token);
 	struct peer *to = (struct peer *)find(p, name);
 
+	if (!to && token.n) /* what looks like a name may be a token */
+		return uar_error_set(error, UAR_ECONFIG,
+				     "a token is for a peer that a2a_peers does not name");
 	if (!to || !token.n || to->headers[1])
 		return uar_error_set(error, UAR_ECONFIG,
 				     "tokens of peers are NAME=TOKEN, one for each at most");

@@ -79,6 +79,12 @@ static const struct {
 	  "409 CONFLICT: other" },
 	{ { PROBLEM("400 Bad Request", "no json"), 0 }, UAR_DELIVERY_REFUSED, "400 " },
 	{ { PROBLEM("413 Too Large", "{}"), 0 }, UAR_DELIVERY_REFUSED, "413 " },
+	{ { PROBLEM("415 Unsupported", "{}"), 0 }, UAR_DELIVERY_REFUSED, "415 " },
+	{ { PROBLEM("422 Unprocessable", "{}"), 0 }, UAR_DELIVERY_REFUSED, "422 " },
+	{ { PROBLEM("404 Not Found", "{}"), 0 }, UAR_DELIVERY_FAILED, "404 " },
+	{ { PROBLEM("405 Not Allowed", "{}"), 0 }, UAR_DELIVERY_FAILED, "405 " },
+	{ { PROBLEM("410 Gone", "{}"), 0 }, UAR_DELIVERY_FAILED, "410 " },
+	{ { PROBLEM("418 Teapot", "{}"), 0 }, UAR_DELIVERY_FAILED, "418 " },
 	{ { PROBLEM("401 Unauthorized", "{\"code\":\"UNAUTHORIZED\"}"), 0 },
 	  UAR_DELIVERY_FAILED,
 	  "401 UNAUTHORIZED" },
@@ -88,6 +94,7 @@ static const struct {
 	{ { REPLY("302 Found", "Location: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"), 0 },
 	  UAR_DELIVERY_FAILED,
 	  "302 " },
+	{ { REPLY("202 Accepted", "Content-Length: 9\r\n\r\n{"), 0 }, UAR_DELIVERED, "202 " },
 	{ { "HTTP/1.1 ", 0 }, UAR_DELIVERY_FAILED, NULL },
 };
 
@@ -115,6 +122,32 @@ TEST(answers_mean_arrived_refused_or_again, "A2A-01")
 		CHECK(strstr(w.there->asked[i], "\r\n\r\n{\"message_id\":\"m\"}"));
 	}
 	close_world(&w);
+}
+
+/* They stay until we leave: an answer without an end is left at its limit. */
+TEST(an_answer_that_never_ends_is_left, "A2A-01")
+{
+	static const struct {
+		const char *status;
+		enum uar_delivery_how how;
+	} endless[] = { { "202 Accepted", UAR_DELIVERED },
+			{ "400 Bad Request", UAR_DELIVERY_REFUSED },
+			{ "503 Unavailable", UAR_DELIVERY_FAILED } };
+
+	for (size_t i = 0; i < ARRAY_LEN(endless); i++) {
+		char text[UAR_LIMIT_A2A_ANSWER + 400] = "";
+		struct uar_prepared_answer answer = { text, UAR_PREPARED_HOLD };
+		struct world w;
+		int n = snprintf(text, sizeof text,
+				 "HTTP/1.1 %s\r\nContent-Length: 99999999\r\n\r\n",
+				 endless[i].status);
+
+		memset(text + n, 'x', sizeof text - 1 - (size_t)n);
+		open_world(&w, &answer, 1);
+		CHECK_INT(deliver(&w, "right").d.how, endless[i].how);
+		CHECK(uar_prepared_finish(w.there));
+		close_world(&w);
+	}
 }
 
 TEST(nobody_there_is_no_refusal, "A2A-01")
@@ -195,6 +228,8 @@ TEST(addresses_and_tokens_are_checked, "A2A-01")
 		CHECK_MSG(uar_peers_http_create(&o, &p, &error) ==
 				  (lists[i].good ? UAR_OK : UAR_ECONFIG),
 			  "list %zu", i);
+		if (strcmp(lists[i].tokens, "c=1") == 0)
+			CHECK(strstr(error.text, "a2a_peers does not name"));
 		if (p)
 			CHECK_STR(p->ops->at(p, 1), "b");
 		uar_peers_destroy(p);
