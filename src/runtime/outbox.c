@@ -28,11 +28,14 @@ struct outbox {
 	uar_str peer, session_id, key;
 	struct uar_arena own; /* of those */
 	enum state state;
-	bool found; /* where it stands */
+	bool found;  /* where it stands */
+	bool narrow; /* a page has damage in it: one event at a time, until that is passed */
 	bool more, stopped;
-	uint64_t cursor;     /* all up to here is answered */
-	uint64_t last, back; /* LOOKING: the last sequence, and how far back this look goes */
-	uint64_t at;	     /* the message at work */
+	uint64_t cursor; /* all up to here is answered */
+	struct {
+		uint64_t last, back; /* the last sequence, and how far back this look goes */
+	} looking;
+	uint64_t at; /* the message at work */
 	unsigned tries;
 	struct uar_timer timer;
 	struct uar_thread_query session;
@@ -194,6 +197,8 @@ static void send(struct outbox *b)
 /* Those behind it shall not wait for ever. */
 static void give_up(struct outbox *b)
 {
+	if (!b->message_id.n)
+		b->message_id = UAR_STR("unreadable");
 	b->delivery = (struct uar_delivery){ .how = UAR_DELIVERY_REFUSED };
 	snprintf(b->delivery.reason, sizeof b->delivery.reason, "what is stored is damaged");
 	note(b);
@@ -226,9 +231,11 @@ static uar_err fetch(struct outbox *b, const struct uar_event *ev)
 	uar_str ref;
 	uar_err e = uar_json_parse(ev->refs, NULL, &b->arena, &refs, NULL);
 
+	if (e)
+		return e == UAR_ENOMEM ? e : UAR_ECORRUPT;
 	ref = uar_json_str(uar_json_get(refs, UAR_STR("content_ref")), UAR_STR_NONE);
-	if (e || !uar_str_starts(ref, scheme) || ref.n - scheme.n != sizeof b->blob.sha256 - 1)
-		return e ? e : UAR_ECORRUPT;
+	if (!uar_str_starts(ref, scheme) || ref.n - scheme.n != sizeof b->blob.sha256 - 1)
+		return UAR_ECORRUPT;
 	b->blob = (struct uar_blob_get){ .limit = UAR_LIMIT_A2A_MESSAGE, .done = blob_ready };
 	memcpy(b->blob.sha256, ref.p + scheme.n, sizeof b->blob.sha256 - 1);
 	return store->ops->blob_get(store, &b->blob);
@@ -240,11 +247,10 @@ static bool has(const struct uar_json *payload, const char *key, const char *val
 }
 
 /* Its text and its id outlive the page. */
-static uar_err take(struct outbox *b, const struct uar_event *ev, const struct uar_json *payload)
+static uar_err take(struct outbox *b, const struct uar_json *payload)
 {
 	const struct uar_json *content = uar_json_get(payload, UAR_STR("content"));
 
-	b->at = ev->sequence;
 	b->message_id = uar_arena_str(
 		&b->arena, uar_json_str(uar_json_get(payload, UAR_STR("message_id")), UAR_STR("")));
 	b->message = content ? uar_arena_str(&b->arena, content->text) : UAR_STR_NONE;
@@ -258,22 +264,37 @@ static uar_err first_of(struct outbox *b, struct uar_read *r, const struct uar_e
 		const struct uar_json *payload = NULL;
 		uar_err e = uar_event_payload(&r->events[i], &r->arena, &payload, NULL);
 
+		b->at = r->events[i].sequence;
 		if (e)
-			return e;
+			return e == UAR_ENOMEM ? e : UAR_ECORRUPT;
 		if (has(payload, "kind", "a2a") && has(payload, "direction", "out")) {
 			*out = &r->events[i];
-			return take(b, &r->events[i], payload);
+			return take(b, payload);
 		}
 		b->cursor = r->events[i].sequence;
 	}
 	return UAR_ESKIP;
 }
 
+/* The page, or one event of it, is damaged. */
+static void pass_damage(struct outbox *b)
+{
+	bool wide = !b->narrow;
+
+	b->narrow = wide;
+	if (wide) {
+		next(b);
+		return;
+	}
+	b->at = b->cursor + 1;
+	give_up(b);
+}
+
 static void page_ready(struct uar_read *r)
 {
 	struct outbox *b = UAR_OWNER(r, struct outbox, read);
 	const struct uar_event *ev = NULL;
-	bool more = r->more;
+	bool more = r->more, unread = r->err == UAR_ECORRUPT;
 	uar_err e = r->err ? r->err : first_of(b, r, &ev);
 
 	if (!e && !b->message.n)
@@ -285,6 +306,10 @@ static void page_ready(struct uar_read *r)
 	b->more |= more;
 	if (!e)
 		send(b);
+	else if (unread)
+		pass_damage(b);
+	else if (e == UAR_ECORRUPT)
+		give_up(b);
 	else if (e == UAR_ESKIP && b->more)
 		next(b);
 	else if (e != UAR_ESKIP && e != UAR_ENOTFOUND)
@@ -305,7 +330,7 @@ static void next(struct outbox *b)
 		.owner = b->owner,
 		.session_id = b->session_id,
 		.after = b->cursor,
-		.limit = PAGE,
+		.limit = b->narrow ? 1 : PAGE,
 		.done = page_ready,
 	};
 	e = store->ops->read(store, &b->read);
@@ -335,8 +360,16 @@ static void look_back(struct outbox *b);
 static void begin(struct outbox *b)
 {
 	b->found = true;
+	b->narrow = false;
 	b->tries = 0;
 	next(b);
+}
+
+/* What is damaged says nothing; what is behind it may. */
+static uint64_t look_past(struct outbox *b, uint64_t after)
+{
+	b->narrow = !b->narrow;
+	return b->narrow ? after : after + 1;
 }
 
 static void look_ready(struct uar_read *r)
@@ -346,6 +379,11 @@ static void look_ready(struct uar_read *r)
 	uint64_t last = r->event_count ? r->events[r->event_count - 1].sequence : 0;
 	bool more = r->more;
 
+	if (e == UAR_ECORRUPT && r->after < b->looking.last) {
+		last = look_past(b, r->after);
+		more = last < b->looking.last;
+		e = UAR_OK;
+	}
 	for (size_t i = 0; i < r->event_count && !e; i++) {
 		uint64_t seen = answered(&r->events[i], &r->arena);
 
@@ -357,7 +395,7 @@ static void look_ready(struct uar_read *r)
 		wait(b, 0, uar_err_text(e));
 	else if (more)
 		look(b, last);
-	else if (b->cursor || b->back >= b->last)
+	else if (b->cursor || b->looking.back >= b->looking.last)
 		begin(b);
 	else
 		look_back(b);
@@ -372,7 +410,7 @@ static void look(struct outbox *b, uint64_t after)
 		.owner = b->owner,
 		.session_id = b->session_id,
 		.after = after,
-		.limit = UAR_LIMIT_READ_PAGE,
+		.limit = b->narrow ? 1 : UAR_LIMIT_READ_PAGE,
 		.done = look_ready,
 	};
 	e = store->ops->read(store, &b->read);
@@ -387,8 +425,8 @@ static void look_back(struct outbox *b)
 {
 	if (b->stopped || b->rt->draining)
 		return;
-	b->back = b->back ? b->back * 4 : FIRST_LOOK;
-	look(b, b->last > b->back ? b->last - b->back : 0);
+	b->looking.back = b->looking.back ? b->looking.back * 4 : FIRST_LOOK;
+	look(b, b->looking.last > b->looking.back ? b->looking.last - b->looking.back : 0);
 }
 
 static void session_ready(struct uar_thread_query *q)
@@ -397,8 +435,8 @@ static void session_ready(struct uar_thread_query *q)
 	uar_err e = q->err;
 
 	end_op(b);
-	b->last = e ? 0 : q->last_sequence;
-	b->back = 0;
+	b->looking.last = e ? 0 : q->last_sequence;
+	b->looking.back = 0;
 	if (e == UAR_ENOTFOUND)
 		begin(b);
 	else if (e)

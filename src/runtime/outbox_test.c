@@ -352,6 +352,91 @@ TEST(what_the_disk_does_not_take_is_tried_again, "A2A-01")
 	close_world(&w);
 }
 
+/* A store in which one event is damaged: it cannot be read, or what it says makes no sense. */
+enum { UNREAD, NO_JSON, NO_CONTENT, DAMAGES };
+
+static struct {
+	const struct uar_store_ops *sound;
+	struct uar_store_ops ops;
+	void (*done)(struct uar_read *r);
+	unsigned how;
+	uint64_t at;
+} damage;
+
+static void read_damaged(struct uar_read *r)
+{
+	bool all = damage.how == UNREAD && damage.at > r->after && damage.at <= r->after + r->limit;
+
+	r->done = damage.done;
+	for (size_t i = 0; i < r->event_count; i++) {
+		struct uar_event *ev = (struct uar_event *)&r->events[i];
+
+		if (ev->sequence != damage.at || all)
+			continue;
+		ev->tree = NULL;
+		ev->payload = damage.how == NO_JSON
+				      ? UAR_STR("{\"kind\":")
+				      : UAR_STR("{\"message_id\":\"b\",\"kind\":\"a2a\","
+						"\"direction\":\"out\"}");
+	}
+	if (all) {
+		uar_store_read_fini(r);
+		r->event_count = 0;
+		r->err = UAR_ECORRUPT;
+	}
+	r->done(r);
+}
+
+static uar_err damaged_read(struct uar_store *s, struct uar_read *r)
+{
+	damage.done = r->done;
+	r->done = read_damaged;
+	return damage.sound->read(s, r);
+}
+
+static void set_damage(struct world *w, unsigned how, uint64_t at)
+{
+	damage.sound = w->store->ops;
+	damage.ops = *w->store->ops;
+	damage.ops.read = damaged_read;
+	damage.how = how;
+	damage.at = at;
+	w->store->ops = &damage.ops;
+}
+
+TEST(what_cannot_be_read_holds_up_nobody, "A2A-01")
+{
+	for (unsigned how = 0; how < DAMAGES; how++)
+		for (int restart = 0; restart < 2; restart++) {
+			struct sent s[3];
+			struct world w;
+
+			open_world(&w);
+			w.peer.silent = true;
+			for (int i = 0; i < 3; i++)
+				CHECK_INT(post(&w, &s[i], &"a\0b\0c"[2 * i]), UAR_OK);
+			settle(&w);
+			die(&w, 0);
+			w.peer.silent = false;
+			w.peer.count = 0;
+			set_damage(&w, how, s[1].mail.sequence);
+			rise(&w);
+			settle(&w);
+			if (restart) { /* the damage is still there, and passed */
+				die(&w, 0);
+				rise(&w);
+				settle(&w);
+			}
+			CHECK_INT(w.peer.count, 2);
+			heard(&w, 0, "a");
+			heard(&w, 1, "c");
+			w.store->ops = damage.sound;
+			CHECK_INT(count_answers(&w, "refused: what is stored is damaged"), 1);
+			CHECK_INT(count_answers(&w, "delivered"), 2);
+			close_world(&w);
+		}
+}
+
 static void drained(void *ctx)
 {
 	((struct world *)ctx)->drained = true;
