@@ -431,6 +431,8 @@ static uar_err open_letters(struct call *c, struct uar_error *error)
 
 	if (!e && uar_inbox_session(c->params[0], session_id))
 		e = uar_error_set(error, UAR_ENOTFOUND, "no agent has that name");
+	if (!e && o.after == UAR_INBOX_BEGIN)
+		e = UAR_ECURSOR;
 	if (e)
 		return e;
 	l = uar_zalloc(sizeof *l);

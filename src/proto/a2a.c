@@ -5,6 +5,7 @@
  * type and whatever else, an attachment may say more than we know of. */
 #include "proto/a2a.h"
 
+#include "base/base64.h"
 #include "event/peer.h"
 
 enum { PREVIEW = 200 };
@@ -43,6 +44,19 @@ static const struct uar_json_field attachment_fields[] = {
 	{ "media_type", UAR_FIELD_STR, false, offsetof(struct attachment, media_type) },
 	{ "url", UAR_FIELD_STR, false, offsetof(struct attachment, url) },
 	{ "data", UAR_FIELD_STR, false, offsetof(struct attachment, data) },
+};
+
+struct payload {
+	uar_str type, run_id, reason;
+};
+
+static const struct uar_json_field payload_fields[] = {
+	{ "type", UAR_FIELD_STR, true, offsetof(struct payload, type) },
+};
+
+static const struct uar_json_field cancel_fields[] = {
+	{ "run_id", UAR_FIELD_ID, true, offsetof(struct payload, run_id) },
+	{ "reason", UAR_FIELD_STR, false, offsetof(struct payload, reason) },
 };
 
 /* What is wrong inside a member is named from the message's root. */
@@ -105,6 +119,25 @@ static uar_err read_capabilities(const struct uar_json *j, struct uar_a2a_messag
 	return e;
 }
 
+static uar_err check_attachment(const struct uar_json *j, struct uar_error *error)
+{
+	struct attachment a = { .data = UAR_STR_NONE };
+	struct uar_arena arena = { 0 };
+	uar_str ignored;
+	uar_err e =
+		uar_json_read(j, attachment_fields, ARRAY_LEN(attachment_fields), false, &a, error);
+
+	if (!e && a.data.n) {
+		e = uar_base64_decode(&arena, a.data, &ignored);
+		uar_arena_fini(&arena);
+		if (e == UAR_EINVALID) {
+			uar_error_where(error, "/data");
+			uar_error_set(error, e, "data must be base64");
+		}
+	}
+	return e;
+}
+
 static uar_err check_attachments(const struct uar_json *list, struct uar_error *error)
 {
 	size_t i = 0;
@@ -115,10 +148,8 @@ static uar_err check_attachments(const struct uar_json *list, struct uar_error *
 				     UAR_LIMIT_A2A_ATTACHMENTS);
 	}
 	for (const struct uar_json *a = list ? list->first : NULL; a; a = a->next, i++) {
-		struct attachment ignored = { 0 };
+		uar_err e = check_attachment(a, error);
 		char lead[40];
-		uar_err e = uar_json_read(a, attachment_fields, ARRAY_LEN(attachment_fields), false,
-					  &ignored, error);
 
 		snprintf(lead, sizeof lead, "/attachments/%zu", i);
 		if (e)
@@ -130,22 +161,17 @@ static uar_err check_attachments(const struct uar_json *list, struct uar_error *
 /* Only the type of a payload is looked at, but for the one that asks this runtime. */
 static uar_err read_payload(struct uar_a2a_message *m, struct uar_error *error)
 {
-	struct {
-		uar_str type, run_id, reason;
-	} p = { .type = UAR_STR_NONE };
-	const struct uar_json_field of_all[] = { { "type", UAR_FIELD_STR, true, 0 } };
-	const struct uar_json_field of_cancel[] = {
-		{ "run_id", UAR_FIELD_ID, true, sizeof(uar_str) },
-		{ "reason", UAR_FIELD_STR, false, 2 * sizeof(uar_str) },
-	};
-	uar_err e = uar_json_read(m->payload, of_all, ARRAY_LEN(of_all), false, &p, error);
+	struct payload p = { .type = UAR_STR_NONE };
+	uar_err e = uar_json_read(m->payload, payload_fields, ARRAY_LEN(payload_fields), false, &p,
+				  error);
 
 	if (!e && !p.type.n) {
 		uar_error_where(error, "/type");
 		e = uar_error_set(error, UAR_EINVALID, "type must not be empty");
 	}
 	if (!e && uar_str_is(p.type, "cancel"))
-		e = uar_json_read(m->payload, of_cancel, ARRAY_LEN(of_cancel), false, &p, error);
+		e = uar_json_read(m->payload, cancel_fields, ARRAY_LEN(cancel_fields), false, &p,
+				  error);
 	m->type = p.type;
 	m->cancel_run = p.run_id;
 	m->cancel_reason = p.reason;
@@ -239,8 +265,7 @@ uar_err uar_a2a_preview(const struct uar_a2a_message *m, struct uar_buf *out)
 	return e ? e : out->err;
 }
 
-/* --- from the log ------------------------------------------------------------------------------
- */
+/* --- from the log ---------------------------------------------------------------------- */
 
 static uar_err read_blob(const struct uar_event *ev, struct uar_arena *arena, uar_str *out)
 {

@@ -47,6 +47,16 @@ static const struct {
 	{ "{" HEAD TEXT "," CAPS ",\"attachments\":{}}", "/attachments" },
 	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[1]}", "/attachments/0" },
 	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[{\"data\":1}]}", "/attachments/0/data" },
+	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[{\"data\":\"\"},{\"data\":null}]}", NULL },
+	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[{\"data\":\"aGk=\"},{\"data\":\"aA==\"}]}",
+	  NULL },
+	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[{\"data\":\"aGVs\"}]}", NULL },
+	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[{\"data\":\"!!!\"}]}", "/attachments/0/data" },
+	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[{},{\"data\":\"aGk\"}]}",
+	  "/attachments/1/data" },
+	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[{\"data\":\"aB==\"}]}", "/attachments/0/data" },
+	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[{\"data\":\"aGl=\"}]}", "/attachments/0/data" },
+	{ "{" HEAD TEXT "," CAPS ",\"attachments\":[{\"data\":\"aG k\"}]}", "/attachments/0/data" },
 };
 
 static const struct uar_json *parse(const char *text, struct uar_arena *arena)

@@ -40,9 +40,10 @@ static void stop_unrecorded(struct live_run *r, uar_str reason)
 static void cancelled(struct cmd *cmd, uar_err e, const struct uar_error *error,
 		      const struct uar_run *run)
 {
+	struct cancellation *c = cmd->ctx;
 	struct uar_error full = { 0 };
 
-	(void)run;
+	c->op->over = e == UAR_ESTATE && (!run || uar_status_terminal(run->status));
 	if (e == UAR_ESTATE)
 		e = UAR_OK;
 	if (e == UAR_EDISKFULL) {
@@ -52,7 +53,7 @@ static void cancelled(struct cmd *cmd, uar_err e, const struct uar_error *error,
 			      uar_err_text(e));
 		error = &full;
 	}
-	finish(cmd->ctx, e, e ? error : NULL);
+	finish(c, e, e ? error : NULL);
 }
 
 static void row_ready(struct uar_runs_query *q)
@@ -61,7 +62,8 @@ static void row_ready(struct uar_runs_query *q)
 	uar_err e = q->err;
 	struct uar_error error = q->error;
 
-	if (!e && !q->rows[0].terminal)
+	c->op->over = !e && q->rows[0].terminal;
+	if (!e && !c->op->over)
 		e = rt_out_of_reach(c->rt, &c->op->owner, c->op->run_id, &error);
 	uar_store_query_fini(q);
 	finish(c, e, &error);
@@ -105,6 +107,7 @@ uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op 
 	if (!c)
 		return UAR_ENOMEM;
 	c->op = op;
+	op->over = false;
 	c->rt = rt;
 	if (r && r->committed)
 		e = send(c, r);

@@ -41,7 +41,8 @@ static uar_err keep(struct inbox *b);
 
 uar_err uar_inbox_session(uar_str agent_id, char out[UAR_LIMIT_ID_BYTES + 1])
 {
-	if (!uar_str_is_id(agent_id) || agent_id.n > UAR_LIMIT_A2A_AGENT)
+	if (!uar_str_is_id(agent_id) || agent_id.n > UAR_LIMIT_A2A_AGENT ||
+	    uar_str_find(agent_id, '@') < agent_id.n)
 		return UAR_EINVALID;
 	snprintf(out, UAR_LIMIT_ID_BYTES + 1, "uar.inbox:%.*s", UAR_FMT(agent_id));
 	return UAR_OK;
@@ -302,9 +303,11 @@ static uar_err keep(struct inbox *b)
 static void cancelled(struct uar_run_cancel_op *op)
 {
 	struct inbox *b = UAR_OWNER(op, struct inbox, cancel);
-	uar_err e = op->err;
+	uar_err e = op->err == UAR_ENOTFOUND ? UAR_OK : op->err; /* it has just been evicted */
 
-	at_work(b)->effect = UAR_EFFECT_REQUESTED;
+	at_work(b)->effect = op->err	? UAR_EFFECT_UNKNOWN
+			     : op->over ? UAR_EFFECT_OVER
+					: UAR_EFFECT_REQUESTED;
 	if (!e)
 		e = keep(b);
 	go_on(b, e, &op->error);

@@ -43,6 +43,9 @@ void uar_runtime_wake_outboxes(struct uar_runtime *rt, const struct uar_owner *o
 /* What peers call this runtime; empty: nothing. */
 uar_str uar_runtime_own_name(const struct uar_runtime *rt);
 
+/* The sequence at which an inbox begins: that of no message. */
+enum { UAR_INBOX_BEGIN = 1 };
+
 /* The session that is the inbox of an agent. UAR_EINVALID: no agent has that name. */
 UAR_MUST_CHECK uar_err uar_inbox_session(uar_str agent_id, char out[UAR_LIMIT_ID_BYTES + 1]);
 /* The one that is the outbox for a peer. */

@@ -27,19 +27,25 @@ static void rise(struct world *w)
 							     .fixtures_dir = w->fixtures });
 }
 
-/* A run of the fixture takes an hour. */
-static void open_world(struct world *w)
+static void write_fixture(const struct world *w, const char *name, const char *text)
 {
 	char path[400];
 	FILE *f;
 
-	*w = (struct world){ .fixtures = uar_test_dir() };
-	snprintf(path, sizeof path, "%s/slow.jsonl", w->fixtures);
+	snprintf(path, sizeof path, "%s/%s.jsonl", w->fixtures, name);
 	f = fopen(path, "w");
-	CHECK(f && fputs("{\"at_ms\":3600000,\"type\":\"ChatDelta\",\"data\":{\"text_delta\":"
-			 "\"x\"}}\n",
-			 f) >= 0);
+	CHECK(f && fputs(text, f) >= 0);
 	CHECK(f && fclose(f) == 0);
+}
+
+#define DELTA(MS) "{\"at_ms\":" MS ",\"type\":\"ChatDelta\",\"data\":{\"text_delta\":\"x\"}}\n"
+
+/* A run of one fixture takes an hour, one of the other a few turns. */
+static void open_world(struct world *w)
+{
+	*w = (struct world){ .fixtures = uar_test_dir() };
+	write_fixture(w, "slow", DELTA("3600000"));
+	write_fixture(w, "quick", DELTA("0") DELTA("0") DELTA("0") DELTA("0"));
 	uar_stage_open(&w->pump, &w->store, &w->model);
 	rise(w);
 }
@@ -254,6 +260,7 @@ TEST(a_name_that_no_inbox_can_have_is_refused, "")
 		  UAR_EINVALID);
 	CHECK_INT(uar_inbox_session(UAR_STR(""), session), UAR_EINVALID);
 	CHECK_INT(uar_inbox_session(UAR_STR("a b"), session), UAR_EINVALID);
+	CHECK_INT(uar_inbox_session(UAR_STR("a@b"), session), UAR_EINVALID);
 }
 
 TEST(what_the_disk_refuses_is_not_there, "")
@@ -309,6 +316,39 @@ TEST(a_cancel_says_what_became_of_it, "RUN-07 A2A-06")
 	CHECK(s.mail.existed);
 	CHECK_INT(s.mail.effect, UAR_EFFECT_REQUESTED); /* as it was then */
 	close_world(&w);
+}
+
+/* The end of the run is on its way to the disk when the cancel comes. */
+TEST(a_cancel_that_comes_too_late_says_so, "RUN-07 A2A-06")
+{
+	for (int turns = 0; turns < 8; turns++) {
+		struct guest g = { .op = { .owner = owner,
+					   .agent_id = UAR_STR("fixture"),
+					   .message = UAR_STR("hello"),
+					   .inputs = UAR_STR("{\"fixture\":\"quick\"}"),
+					   .done = created } };
+		struct sent s = { .mail = mail_of("m", "{}") };
+		struct world w;
+
+		open_world(&w);
+		CHECK_INT(uar_runtime_create_run(w.rt, &g.op), UAR_OK);
+		uar_pump_until(&w.pump, &g.done);
+		for (int i = 0; i < turns; i++)
+			uar_pump_turn(&w.pump);
+		s.mail.run_id = uar_str_c(g.op.run_id);
+		uar_store_memory_hold(w.store,
+				      true); /* so that it comes before what is on its way */
+		CHECK_INT(post(&w, &s), UAR_OK);
+		for (int i = 0; i < 8; i++)
+			uar_pump_turn(&w.pump);
+		uar_store_memory_hold(w.store, false);
+		uar_pump_until(&w.pump, &s.done);
+		CHECK_INT(s.mail.err, UAR_OK);
+		uar_stage_settle(&w.pump);
+		CHECK_INT(s.mail.effect, UAR_EFFECT_OVER);
+		CHECK(!is_cancelled(&w, g.op.run_id));
+		close_world(&w);
+	}
 }
 
 /* Killed after every number of turns, with none, one or two of what was being committed. */

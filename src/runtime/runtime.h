@@ -128,6 +128,7 @@ struct uar_run_cancel_op {
 	/* out: ENOTFOUND, or UAR_OK also when the run was over already */
 	uar_err err;
 	struct uar_error error;
+	bool over; /* it was: nothing is recorded */
 	void *internal;
 };
 UAR_MUST_CHECK uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op *op);

@@ -140,7 +140,7 @@ def idempotent():
 @test("long_messages_are_kept_beside_the_log", "A2A-03 API-12")
 def long_ones():
     sizes = (5000, 12000, 200000, 600000, 10, 300000, 20, 7000)
-    sent = [message(f"m-{i}", text="é\n" * (n // 4), attachments=[{"data": "A" * (n // 2)}])
+    sent = [message(f"m-{i}", text="é\n" * (n // 4), attachments=[{"data": "A" * (n // 8 * 4)}])
             for i, n in enumerate(sizes)]
     room = 11264 - len(json.dumps(message("m-x", text=""), separators=(",", ":")))
     sent += [message("m-8", text="x" * room), message("m-9", text="x" * (room + 1))]
@@ -244,7 +244,8 @@ def bad():
         ({"models": [""]}, "/capabilities/models/0"))]
     cases += [(message(attachments=a), w) for a, w in (
         ({}, "/attachments"), (["x"], "/attachments/0"),
-        ([{}, {"url": 1}], "/attachments/1/url"))]
+        ([{}, {"url": 1}], "/attachments/1/url"),
+        ([{"data": "!!!"}], "/attachments/0/data"))]
     cases += [({**message(), "priority": 1}, "/priority")]
     with Server() as s:
         for body, where in cases:
@@ -259,14 +260,14 @@ def bad():
         refused(s.http.post("/api/a2a/inbox", message(), token=False), 401, "UNAUTHORIZED")
         refused(s.http.get("/api/a2a/stream/bob", token=False), 401, "UNAUTHORIZED")
         put(s, message())
-        for query, header in (({"after": 3}, None), ({}, 3), ({}, "x")):
+        for query, header in (({"after": 3}, None), ({}, 3), ({}, "x"), ({"after": 1}, None), ({}, 1)):
             try:
                 inbox(s, header=header, **query).close()
             except Refusal as r:
                 refused(r, 400, "VALIDATION_ERROR")
             else:
                 check(False, "a cursor that nobody was given", query, header)
-        for agent, after in (("nobody", 1), ("x" * 97, 0)):
+        for agent, after in (("nobody", 1), ("x" * 97, 0), ("b@c", 0)):
             try:
                 inbox(s, agent, after=after).close()
             except Refusal as r:
