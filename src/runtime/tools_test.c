@@ -9,7 +9,7 @@
 #define DONE                                                                                       \
 	"model.requested model.delta model.completed run.status:tool_loop task.attempt.completed"
 
-TEST(a_tool_is_executed_between_two_model_calls, "RUN-03 RUN-05 TOOL-03 TOOL-07 TOOL-12")
+TEST(a_tool_is_executed_between_two_model_calls, "RUN-05 TOOL-03 TOOL-07")
 {
 	struct tool_world w;
 
@@ -36,7 +36,7 @@ TEST(a_tool_is_executed_between_two_model_calls, "RUN-03 RUN-05 TOOL-03 TOOL-07 
 	tool_world_close(&w);
 }
 
-TEST(what_a_call_was_can_be_read_from_the_log, "TOOL-04 TOOL-11")
+TEST(what_a_call_was_can_be_read_from_the_log, "")
 {
 	struct tool_world w;
 	const char *p;
@@ -79,7 +79,7 @@ TEST(an_empty_result_is_marked_as_such, "TOOL-16")
 }
 
 /* What the model gets wrong it is told, and nothing is executed. */
-TEST(calls_that_cannot_be_are_told_apart_and_the_run_goes_on, "TOOL-06 TOOL-15 RUN-05")
+TEST(calls_that_cannot_be_are_told_apart_and_the_run_goes_on, "TOOL-06 RUN-05")
 {
 	struct tool_world w;
 
@@ -104,7 +104,7 @@ TEST(calls_that_cannot_be_are_told_apart_and_the_run_goes_on, "TOOL-06 TOOL-15 R
 	tool_world_close(&w);
 }
 
-TEST(a_tool_that_fails_is_told_and_the_run_goes_on, "TOOL-03 TOOL-15 RUN-05")
+TEST(a_tool_that_fails_is_told_and_the_run_goes_on, "TOOL-03 RUN-05")
 {
 	static const char *const cases[][3] = {
 		{ "execution: it broke", "execution", "\"status\":\"failed\"" },
@@ -132,7 +132,7 @@ TEST(a_tool_that_fails_is_told_and_the_run_goes_on, "TOOL-03 TOOL-15 RUN-05")
 	}
 }
 
-TEST(a_tool_that_does_not_begin_has_failed, "TOOL-15")
+TEST(a_tool_that_does_not_begin_has_failed, "")
 {
 	struct tool_world w;
 
@@ -146,7 +146,7 @@ TEST(a_tool_that_does_not_begin_has_failed, "TOOL-15")
 
 /* --- together and alone ------------------------------------------------------------------ */
 
-TEST(read_only_tools_run_together_up_to_a_bound, "TOOL-09 TOOL-14")
+TEST(read_only_tools_run_together_up_to_a_bound, "TOOL-14")
 {
 	struct tool_world w;
 
@@ -188,7 +188,7 @@ TEST(tools_that_change_something_run_in_the_models_order, "TOOL-14")
 
 /* --- questions --------------------------------------------------------------------------- */
 
-TEST(a_tool_that_has_to_be_allowed_waits_for_somebody, "TOOL-11 TOOL-12")
+TEST(a_tool_that_has_to_be_allowed_waits_for_somebody, "")
 {
 	struct tool_world w;
 
@@ -211,7 +211,7 @@ TEST(a_tool_that_has_to_be_allowed_waits_for_somebody, "TOOL-11 TOOL-12")
 	tool_world_close(&w);
 }
 
-TEST(a_tool_that_is_not_allowed_is_not_executed, "TOOL-15")
+TEST(a_tool_that_is_not_allowed_is_not_executed, "")
 {
 	struct tool_world w;
 
@@ -358,7 +358,7 @@ TEST(a_model_call_that_was_cut_off_is_told_the_same_rounds, "RUN-05")
 
 /* --- long values ---------------------------------------------------------------------------- */
 
-TEST(long_values_are_kept_beside_the_log, "TOOL-11 TOOL-12")
+TEST(long_values_are_kept_beside_the_log, "")
 {
 	static char call[200100], output[200100];
 	struct tool_world w;
