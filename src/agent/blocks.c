@@ -139,8 +139,8 @@ static void close_block(struct uar_blocks *b, size_t bytes)
 
 static bool ends_block(const struct uar_blocks *b, uar_str line)
 {
-	uar_str rest;
-	char kind;
+	uar_str rest = UAR_STR_NONE;
+	char kind = 0;
 	size_t n = fence_of(line, &kind, &rest);
 
 	return n >= b->fence_n && kind == b->fence && rest.n == 0;
@@ -149,7 +149,7 @@ static bool ends_block(const struct uar_blocks *b, uar_str line)
 static void end_line(struct uar_blocks *b, size_t bytes)
 {
 	uar_str line = { b->line, b->line_n }, rest = UAR_STR_NONE;
-	char kind;
+	char kind = 0;
 	size_t n;
 
 	b->line_n = 0;
