@@ -60,7 +60,8 @@ void uar_asker_fini(struct uar_asker *a)
 
 static void prompt(struct uar_asker *a)
 {
-	fputs("allow it? [y]es, [n]o, [a]lways in this session: ", a->out);
+	fprintf(a->out, "allow it? [y]es, [n]o%s: ",
+		a->open[0].session ? ", [a]lways in this session" : "");
 	fflush(a->out);
 }
 
@@ -106,6 +107,16 @@ static uar_err put_text(const struct uar_json *data, struct uar_buf *out)
 	return out->err;
 }
 
+static bool offers_session(const struct uar_json *data)
+{
+	const struct uar_json *all = uar_json_get(data, UAR_STR("decisions"));
+
+	for (const struct uar_json *d = all ? all->first : NULL; d; d = d->next)
+		if (uar_str_is(uar_json_str(d, UAR_STR("")), "allow_for_session"))
+			return true;
+	return false;
+}
+
 uar_err uar_asker_add(struct uar_asker *a, const struct uar_json *data)
 {
 	struct uar_question *q = &a->open[a->count];
@@ -120,6 +131,7 @@ uar_err uar_asker_add(struct uar_asker *a, const struct uar_json *data)
 		return e;
 	}
 	snprintf(q->action_id, sizeof q->action_id, "%.*s", UAR_FMT(member(data, "action_id")));
+	q->session = offers_session(data);
 	if (++a->count == 1)
 		ask(a);
 	return UAR_OK;
@@ -179,7 +191,7 @@ void uar_asker_drop(struct uar_asker *a, const char *why)
 
 /* --- reading ----------------------------------------------------------------------- */
 
-static const char *decision_of(uar_str line)
+static const char *decision_of(uar_str line, bool session)
 {
 	static const struct {
 		const char *word, *decision;
@@ -188,7 +200,7 @@ static const char *decision_of(uar_str line)
 		{ "no", "deny" }, { "a", "allow_for_session" }, { "always", "allow_for_session" }
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+	for (size_t i = 0; i < ARRAY_LEN(words) - (session ? 0 : 2); i++)
 		if (uar_str_eq_nocase(line, uar_str_c(words[i].word)))
 			return words[i].decision;
 	return NULL;
@@ -209,10 +221,12 @@ const char *uar_asker_read(struct uar_asker *a)
 	if (n <= 0)
 		return "deny";
 	if (line[n - 1] == '\n')
-		decision = decision_of(uar_str_trim(uar_str_n(line, (size_t)n - 1)));
+		decision = decision_of(uar_str_trim(uar_str_n(line, (size_t)n - 1)),
+				       a->open[0].session);
 	tcflush(a->fd, TCIFLUSH); /* the rest answers no other question */
 	if (!decision) {
-		fputs("please answer y, n or a\n", a->out);
+		fputs(a->open[0].session ? "please answer y, n or a\n" : "please answer y or n\n",
+		      a->out);
 		prompt(a);
 	}
 	return decision;

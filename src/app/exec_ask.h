@@ -12,6 +12,7 @@
 struct uar_question {
 	char action_id[UAR_LIMIT_ID_BYTES + 1];
 	struct uar_buf text; /* as it is shown */
+	bool session;	     /* it can be allowed for longer than once */
 };
 
 struct uar_asker {

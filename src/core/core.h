@@ -127,6 +127,7 @@ struct uar_run_tools {
 struct uar_open_action {
 	int64_t number;
 	int64_t asked_us, until_us; /* until_us 0: as long as it takes */
+	bool once;		    /* nobody would remember that more was allowed */
 	char kind[24], tool_name[UAR_TEXT_CODE], prompt[UAR_TEXT_PROMPT];
 };
 

@@ -349,6 +349,7 @@ static uar_err fold_action_required(struct fold *f)
 	open->until_us = uar_json_int(uar_json_get(scope, UAR_STR("timeout_ms")), 0) * 1000;
 	if (open->until_us)
 		open->until_us += f->ev->time_us;
+	open->once = uar_json_get(scope, UAR_STR("tool_id")) != NULL;
 	keep(open->kind, sizeof open->kind,
 	     uar_json_str(uar_json_get(scope, UAR_STR("kind")), UAR_STR("")));
 	keep(open->tool_name, sizeof open->tool_name, member(f, "tool_name"));

@@ -89,11 +89,27 @@ static void answered(struct cmd *cmd, uar_err e, const struct uar_error *error,
 	finish(a, e, e ? error : NULL);
 }
 
+/* Is the decision one of those that the action offers? */
+static uar_err check(struct answering *a, const struct live_run *r)
+{
+	const struct uar_open_action *open =
+		uar_action_open(&uar_run_rare(&r->state)->actions, a->number);
+
+	if (a->op->verdict != UAR_VERDICT_ALLOW_SESSION || !open || !open->once)
+		return UAR_OK;
+	uar_error_where(&a->op->error, "/decision");
+	return uar_error_set(&a->op->error, UAR_EINVALID,
+			     "one of allow, deny: each call of a tool is asked for");
+}
+
 static uar_err send(struct answering *a, struct live_run *r)
 {
-	struct cmd *cmd = rt_cmd_make(r, UAR_CMD_ANSWER);
-	uar_err e;
+	struct cmd *cmd;
+	uar_err e = check(a, r);
 
+	if (e)
+		return e;
+	cmd = rt_cmd_make(r, UAR_CMD_ANSWER);
 	if (!cmd)
 		return UAR_ENOMEM;
 	cmd->c.answer =

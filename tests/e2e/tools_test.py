@@ -140,6 +140,10 @@ def allowed_and_denied():
         action = asked(s, run_id)
         check(not os.path.exists(file_of(s, "a.txt")), "it was written before it was allowed")
         equal(action["tool_name"], "fs.write")
+        answer = respond(s, action["action_id"], "allow_for_session")  # nobody would remember it
+        refused(answer, 400, "VALIDATION_ERROR", "/decision")
+        done = run_uar("approve", "--data", s.data, run_id, "1", "--for-session")
+        check(done.returncode and "allow, deny" in done.stderr, done.stderr)
         equal(respond(s, action["action_id"]).status, 200)
         answer = text_of(s.events(run_id))
         check("hello" in answer, answer)
@@ -224,6 +228,7 @@ def question_survives():
         for _ in range(2):
             s.restart()
             equal(asked(s, run_id), action)
+            wait_until(lambda: s.http.get("/ready").status == 200, "the end of recovery")  # an answer is 503 before
         check(not os.path.exists(file_of(s, "a.txt")))
         equal(respond(s, action["action_id"]).status, 200)
         equal(s.finish(run_id)["status"], "succeeded")
