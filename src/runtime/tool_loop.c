@@ -90,13 +90,16 @@ static enum plan refuse(struct place *p, const char *category)
 static enum plan plan_of_open(struct place *p)
 {
 	const struct round_call *c = p->call;
+	bool may = p->tool && rt_toolset_has(&p->loop->set, p->tool);
 
-	if (!p->tool || c->denied) {
+	if (!may || c->denied) {
 		p->category = c->denied ? UAR_STR("rejected") : UAR_STR("execution");
 		(void)uar_error_set(&p->why, UAR_EINVALID,
 				    "it had begun when the server stopped: it may have happened, "
 				    "and was not repeated%s",
-				    p->tool ? "" : ", as the tool is not there any more");
+				    !p->tool ? ", as the tool is not there any more"
+				    : !may   ? ", as the agent may not use the tool any more"
+					     : "");
 		return GIVE_UP;
 	}
 	return c->effect == UAR_TOOL_ONCE && !c->allowed ? ASK_AGAIN : RUN_AGAIN;
@@ -337,11 +340,30 @@ static const char *policy_of(const struct place *p)
 	return rt_toolset_asks(&p->loop->set, p->tool) ? "ask" : "allowed";
 }
 
+/* The model is told the message alone: it has to say which argument is meant. */
+static void put_refusal(const struct place *p, struct uar_tool_begin *b,
+			char told[UAR_TEXT_MESSAGE + 1])
+{
+	const char *where = p->why.where, *text = uar_error_text(&p->why);
+
+	b->category = p->category;
+	b->message = uar_str_c(text);
+	if (!uar_str_is(p->category, "schema_invalid"))
+		return;
+	b->wrong_at = uar_str_c(where);
+	b->wrong = b->message;
+	if (!where[0])
+		return;
+	snprintf(told, UAR_TEXT_MESSAGE + 1, "at %s: %s", where, text);
+	b->message = uar_str_c(told);
+}
+
 static void send_begin(struct place *p, uar_str args_blob)
 {
 	const struct round_call *call = p->call;
 	const struct uar_tool *t = p->tool;
 	struct uar_command c = { .kind = UAR_CMD_TOOL_BEGIN };
+	char told[UAR_TEXT_MESSAGE + 1];
 
 	c.begin = (struct uar_tool_begin){
 		.call_id = call->id,
@@ -359,14 +381,8 @@ static void send_begin(struct place *p, uar_str args_blob)
 		.again = p->plan == RUN_AGAIN,
 		.action = call->action,
 	};
-	if (p->plan == REFUSE) {
-		c.begin.category = p->category;
-		c.begin.message = uar_str_c(uar_error_text(&p->why));
-	}
-	if (uar_str_is(p->category, "schema_invalid")) {
-		c.begin.wrong_at = uar_str_c(p->why.where);
-		c.begin.wrong = c.begin.message;
-	}
+	if (p->plan == REFUSE)
+		put_refusal(p, &c.begin, told);
 	if (!rt_send_asked(p->loop->o.run, &c, begun, NULL))
 		rt_lose(p->loop->o.run, UAR_ENOMEM);
 }

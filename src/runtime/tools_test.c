@@ -92,7 +92,7 @@ TEST(calls_that_cannot_be_are_told_apart_and_the_run_goes_on, "TOOL-06 RUN-05")
 		    "named \\\"fly\\\"\",\"retryable\":false}} <p0>");
 	HAS(w.told, "T:{\"error\":{\"category\":\"not_surfaced\"");
 	HAS(w.told, "\"category\":\"schema_invalid\",\"message\":\"not an object\"");
-	HAS(w.told, "\"category\":\"schema_invalid\",\"message\":\"must not be there\"");
+	HAS(w.told, "\"category\":\"schema_invalid\",\"message\":\"at /bad: must not be there\"");
 	HAS(tool_world_log(&w),
 	    "permission.evaluated:unavailable tool.started:fly tool.args tool.failed:unknown_tool "
 	    "permission.evaluated:deny tool.started:secret tool.args tool.failed:not_surfaced ");
