@@ -8,7 +8,7 @@
 #include "runtime/aside.h"
 #include "runtime/spill.h"
 
-enum { PLACES = UAR_LIMIT_TOOLS_AT_ONCE, INLINE_DEPTH = 40, PROMPT = 200 };
+enum { PLACES = UAR_LIMIT_TOOLS_AT_ONCE, INLINE_DEPTH = 40, PROMPT = 200, SUBJECT = 60 };
 
 /* What is to be done with a call. */
 enum plan {
@@ -387,18 +387,41 @@ static void send_begin(struct place *p, uar_str args_blob)
 		rt_lose(p->loop->o.run, UAR_ENOMEM);
 }
 
+/* What the call is on, as one safe line: ": notes/a.txt"; empty when nothing says it. */
+static void write_subject(uar_str args, char out[SUBJECT])
+{
+	static const char *const keys[] = { "path", "url", "command" };
+	const struct uar_json *j = NULL;
+	struct uar_arena arena;
+	uar_str said = UAR_STR("");
+
+	uar_arena_init(&arena, 0);
+	if (uar_json_parse(args, NULL, &arena, &j, NULL))
+		j = NULL;
+	for (size_t i = 0; j && i < ARRAY_LEN(keys) && !said.n; i++)
+		said = uar_json_str(uar_json_get(j, uar_str_c(keys[i])), UAR_STR(""));
+	snprintf(out, SUBJECT, "%s%.*s%s", said.n ? ": " : "",
+		 UAR_FMT(uar_str_utf8_prefix(said, SUBJECT - 6)),
+		 said.n > SUBJECT - 6 ? "..." : "");
+	uar_arena_fini(&arena);
+	for (; *out; out++)
+		if ((unsigned char)*out < 0x20 || *out == 0x7f)
+			*out = ' ';
+}
+
 static void send_ask(struct place *p, uar_str args_blob)
 {
 	struct tool_loop *l = p->loop;
 	const struct round_call *call = p->call;
 	struct uar_command c = { .kind = UAR_CMD_ASK };
-	char prompt[PROMPT];
+	char prompt[PROMPT], subject[SUBJECT];
 
-	snprintf(prompt, sizeof prompt,
-		 p->plan == ASK ? "Run the tool %.*s?"
-				: "%.*s had begun when the server stopped and may have happened: "
-				  "repeat it?",
-		 UAR_FMT(p->tool->name));
+	write_subject(call->args, subject);
+	snprintf(prompt, sizeof prompt, "%.*s%s%s",
+		 UAR_FMT(uar_str_utf8_prefix(p->tool->name, UAR_LIMIT_TOOL_NAME)), subject,
+		 p->plan == ASK ? ""
+				: " had begun when the server stopped and may have happened: "
+				  "repeat it?");
 	c.ask = (struct uar_ask){
 		.number = uar_run_rare(&l->o.run->state)->actions.count + 1,
 		.kind = UAR_STR("tool"),

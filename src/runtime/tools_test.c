@@ -290,11 +290,12 @@ TEST(what_must_not_be_repeated_is_asked_for_each_time, "")
 
 	tool_world_open(&w);
 	tool_world_ask(&w, "x");
-	tool_world_says(&w, "", "send {}");
+	tool_world_says(&w, "", "send {\"path\":\"a\\nb\"}");
 	CHECK_INT(w.started, 1);
 	tool_world_die(&w);
 	CHECK_INT(w.started, 1);
-	HAS(tool_world_fact(&w, UAR_EV_ACTION_REQUIRED, 0), "may have happened: repeat it?");
+	HAS(tool_world_fact(&w, UAR_EV_ACTION_REQUIRED, 0),
+	    "\"send: a b had begun when the server stopped and may have happened: repeat it?\"");
 	HAS(tool_world_fact(&w, UAR_EV_PERMISSION_REQUESTED, 0), "\"label\":\"Repeat it\"");
 	tool_world_die(&w);
 	CHECK_INT(tool_world_answer(&w, 1, UAR_VERDICT_ALLOW, ""), UAR_OK);

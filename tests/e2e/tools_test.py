@@ -139,7 +139,7 @@ def allowed_and_denied():
                                           [call("fs.read", path="a.txt")]))
         action = asked(s, run_id)
         check(not os.path.exists(file_of(s, "a.txt")), "it was written before it was allowed")
-        equal(action["tool_name"], "fs.write")
+        equal((action["tool_name"], action["prompt"]), ("fs.write", "fs.write: a.txt"))
         answer = respond(s, action["action_id"], "allow_for_session")  # nobody would remember it
         refused(answer, 400, "VALIDATION_ERROR", "/decision")
         done = run_uar("approve", "--data", s.data, run_id, "1", "--for-session")
