@@ -102,6 +102,8 @@ static bool keep(void *p)
 	struct keep *k = kept;
 	struct piece *piece = p;
 
+	if (c < CLASSES && k->first[c] == piece)
+		abort(); /* it is freed twice, and two would own it; malloc would do so, too */
 	if (n < STEP + OVER || c >= CLASSES || k->count[c] >= UAR_LIMIT_KEEP_EACH ||
 	    k->bytes + c * STEP > UAR_LIMIT_KEEP_BYTES)
 		return false;

@@ -1,6 +1,9 @@
 /* base_test.c - strings, buffers, arenas, maps, time, ids, checksums. */
 #include "test.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -10,6 +13,33 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/rand.h"
+
+static void free_twice(void)
+{
+	void *volatile p = uar_alloc(100);
+
+	uar_free(p);
+	uar_free(p);
+}
+
+/* As malloc does; else two would own one piece. */
+TEST(what_is_freed_twice_ends_the_process, "")
+{
+	pid_t child;
+	int status = 0;
+
+	if (!uar_alloc_keep())
+		return; /* a sanitizer looks after it */
+	child = fork();
+	if (child == 0) {
+		(void)prctl(PR_SET_DUMPABLE, 0);
+		free_twice();
+		_exit(0);
+	}
+	REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	uar_alloc_keep_end();
+}
 
 /* What a thread keeps comes back whole, zeroed where that was asked for, and no piece
  * twice; the bounds hold, and what is kept is given back in the end. */
