@@ -67,7 +67,7 @@ void uab_hook_started(struct uab_map *m, uar_str id, uar_str point)
 			      .began_us = uar_clock_mono(&uar_clock_system) };
 
 	uab_put(h.id, sizeof h.id, id);
-	if (!h.point || !h.id[0] || find(m, id)) {
+	if (!h.point || !id.n || id.n >= sizeof h.id || find(m, id)) { /* or it could never end */
 		uab_status(m, "hook");
 		return;
 	}
@@ -87,7 +87,8 @@ void uab_hook_ended(struct uab_map *m, uar_str id, enum uab_hook_end how, int64_
 	if (!h) /* of a point that the catalogue does not have */
 		return;
 	was = *h;
-	*h = m->hooks[--m->hook_count];
+	m->hook_count--;
+	memmove(h, h + 1, (size_t)(m->hooks + m->hook_count - h) * sizeof *h);
 	if (duration_ms < 0)
 		duration_ms = (uar_clock_mono(&uar_clock_system) - was.began_us) / 1000;
 	tell(m, how == UAB_HOOK_FAILS ? "hook failed" : "hook completed", &was,

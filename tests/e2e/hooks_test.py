@@ -25,6 +25,9 @@ def with_hooks(s):
     return ["dialogue " + s.file("hooks.jsonl")]
 
 
+LONG = "x" * 128  # an id that is longer than those that are followed
+
+
 @test("hooks_of_an_agent_are_facts_with_their_durations", "EVT-076 EVT-077 EVT-078 PERF-11")
 def hooks():
     """The user's hooks, as either CLI tells of them; what they print stays there."""
@@ -35,7 +38,9 @@ def hooks():
                      HOOK % ("started", "c", "PostToolUse", "PostToolUse", 0, ""),
                      HOOK % ("response", "c", "PostToolUse", "PostToolUse", 2, "error"),
                      HOOK % ("started", "d", "PreCompact", "PreCompact", 0, ""),
-                     HOOK % ("response", "d", "PreCompact", "PreCompact", 0, "success"), "result"]
+                     HOOK % ("response", "d", "PreCompact", "PreCompact", 0, "success"),
+                     HOOK % ("started", LONG, "Stop", "Stop", 0, ""),
+                     HOOK % ("response", LONG, "Stop", "Stop", 0, "success"), "result"]
     with Shop({"claude": {"script": script, "report_hooks": True}}) as s:
         log = s.log_of(s.create("claude", "hi"))
         equal([(e["payload"]["hook_id"], e["payload"]["hook_point"], e["payload"]["risk"])
