@@ -149,7 +149,7 @@ static void read_piece(struct uar_call *call)
 	if (e && !call->cancelled)
 		fail(call, e);
 	else if (!call->cancelled)
-		uar_net_read(&call->transfer, p->n);
+		uar_net_read(&call->transfer, p);
 	uar_free(p);
 }
 

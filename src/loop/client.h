@@ -41,7 +41,8 @@ void uar_client_destroy(struct uar_client *c);
 struct uar_sched *uar_client_sched(const struct uar_client *c);
 UAR_MUST_CHECK uar_err uar_client_call(struct uar_client *c, const struct uar_call_options *o,
 				       struct uar_call **out, struct uar_error *error);
-/* Closes the upstream connection at once; no callback follows. Fine inside the
+/* No callback follows. The connection is closed by the client's thread as soon as it gets
+ * to it, a crowd of UAR_LIMIT_CLIENT_ORDERS orders a turn. Fine inside the
  * callbacks of any call, but not of one whose `done` has been called. */
 void uar_call_cancel(struct uar_call *call);
 /* Backpressure: while paused no callback fires, the idle timeout rests and the

@@ -22,11 +22,6 @@ enum order {
 	STOP = 4,
 };
 
-enum {
-	PIECE_BYTES = 8192, /* of one that takes many */
-	ORDERS_A_TURN = 8,  /* a crowd that starts leaves room for those who talk */
-};
-
 struct origin { /* an https host without HTTP/2 */
 	struct uar_list node;
 	uar_str name; /* "https://host:port"; after the struct */
@@ -91,6 +86,7 @@ static struct uar_piece *open_piece(struct uar_transfer *t, size_t cap)
 	p->status = t->outcome.status;
 	t->open = p;
 	t->round = t->net->mail.round;
+	atomic_fetch_add(&t->unread, uar_piece_size(p));
 	tell_loop(t->net, &p->task);
 	return p;
 }
@@ -106,8 +102,8 @@ static size_t next_cap(const struct uar_piece *p, size_t n)
 {
 	size_t cap = p ? p->cap * 4 : n;
 
-	if (cap > PIECE_BYTES)
-		cap = PIECE_BYTES;
+	if (cap > UAR_LIMIT_CLIENT_PIECE)
+		cap = UAR_LIMIT_CLIENT_PIECE;
 	return cap > n ? cap : n;
 }
 
@@ -121,7 +117,6 @@ static bool put(struct uar_transfer *t, const char *bytes, size_t n)
 		return false;
 	memcpy(p->bytes + p->n, bytes, n);
 	p->n += n;
-	atomic_fetch_add(&t->unread, n);
 	return true;
 }
 
@@ -386,7 +381,7 @@ static void on_wake(struct uar_task *task)
 	struct uar_transfer *t = NULL;
 	unsigned orders;
 
-	for (int i = 0; i < ORDERS_A_TURN && (t = next_order(n, &orders)); i++)
+	for (int i = 0; i < UAR_LIMIT_CLIENT_ORDERS && (t = next_order(n, &orders)); i++)
 		obey(t, orders);
 	if (t) /* there may be more */
 		uar_post(uar_loop_sched(n->loop), task);
@@ -430,11 +425,11 @@ void uar_net_stop(struct uar_transfer *t)
 
 /* The one who makes room in a full inbox says so. The thread may find it full on
  * an old number; then it gets the order after that. */
-void uar_net_read(struct uar_transfer *t, size_t bytes)
+void uar_net_read(struct uar_transfer *t, const struct uar_piece *p)
 {
-	size_t before = atomic_fetch_sub(&t->unread, bytes);
+	size_t size = uar_piece_size(p), before = atomic_fetch_sub(&t->unread, size);
 
-	if (before >= UAR_LIMIT_CLIENT_INBOX && before - bytes < UAR_LIMIT_CLIENT_INBOX)
+	if (before >= UAR_LIMIT_CLIENT_INBOX && before - size < UAR_LIMIT_CLIENT_INBOX)
 		order(t->net, t, GO_ON);
 }
 

@@ -27,6 +27,10 @@ struct uar_piece {
 	size_t n, cap;
 	char bytes[];
 };
+static inline size_t uar_piece_size(const struct uar_piece *p)
+{
+	return sizeof *p + p->cap;
+}
 
 struct uar_outcome { /* of a transfer; the owner's once it is over */
 	uar_err err; /* decides over libcurl's */
@@ -43,7 +47,7 @@ struct uar_transfer { /* zeroed before first use */
 	struct uar_task over; /* its function runs on the loop */
 	struct uar_outcome outcome;
 	/* Both threads'. */
-	_Atomic size_t unread; /* bytes handed over and not read */
+	_Atomic size_t unread; /* what pieces handed over and not read take */
 	struct uar_list order; /* this and the next are guarded by the lock of the net */
 	unsigned orders;
 	bool deaf; /* over: takes no orders */
@@ -67,6 +71,6 @@ void uar_net_destroy(struct uar_net *n);
 const struct uar_curl *uar_net_curl(const struct uar_net *n);
 void uar_net_start(struct uar_net *n, struct uar_transfer *t);
 void uar_net_stop(struct uar_transfer *t); /* `over` follows, if it is not under way */
-void uar_net_read(struct uar_transfer *t, size_t bytes);
+void uar_net_read(struct uar_transfer *t, const struct uar_piece *p);
 
 #endif
