@@ -75,6 +75,10 @@ struct uar_event {
 UAR_MUST_CHECK uar_err uar_event_payload(const struct uar_event *ev, struct uar_arena *arena,
 					 const struct uar_json **out, struct uar_error *error);
 
+/* The sha256 of the blob that a ref of the event names. UAR_ECORRUPT: it has none. */
+UAR_MUST_CHECK uar_err uar_event_blob(const struct uar_event *ev, const char *ref,
+				      struct uar_arena *arena, uar_str *out);
+
 /* Refuses an event
  *   - that lacks an id of its class, or one that another of its ids belongs to
  *     (a turn without its thread), or has an id that is not one;

@@ -5,6 +5,8 @@
  * once. Anything else is found too, only slower. */
 #include "event/event.h"
 
+#include "base/sha256.h"
+
 enum member {
 	MEMBER_TYPE,
 	MEMBER_EVENT_ID,
@@ -83,6 +85,23 @@ uar_err uar_event_payload(const struct uar_event *ev, struct uar_arena *arena,
 	if (!tree || tree->text.p != ev->payload.p || tree->text.n != ev->payload.n)
 		return uar_json_parse(ev->payload, &limits, arena, out, error);
 	*out = tree;
+	return UAR_OK;
+}
+
+uar_err uar_event_blob(const struct uar_event *ev, const char *ref, struct uar_arena *arena,
+		       uar_str *out)
+{
+	static const uar_str scheme = UAR_STR("blob://");
+	const struct uar_json *refs = NULL;
+	uar_err e = uar_json_parse(ev->refs, NULL, arena, &refs, NULL);
+	uar_str at;
+
+	if (e)
+		return e == UAR_ENOMEM ? e : UAR_ECORRUPT;
+	at = uar_json_str(uar_json_get(refs, uar_str_c(ref)), UAR_STR_NONE);
+	if (!uar_str_starts(at, scheme) || at.n != scheme.n + UAR_SHA256_TEXT)
+		return UAR_ECORRUPT;
+	*out = uar_str_from(at, scheme.n);
 	return UAR_OK;
 }
 

@@ -208,6 +208,34 @@ TEST(reading_leaves_the_target_alone_on_failure, "")
 	round_fini(&r);
 }
 
+#define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+TEST(a_ref_names_its_blob, "")
+{
+	static const struct {
+		uar_str refs;
+		uar_err want;
+	} cases[] = {
+		{ UAR_STR("{\"a_ref\":\"x\",\"read_ref\":\"blob://" SHA "\"}"), UAR_OK },
+		{ UAR_STR("{\"a_ref\":\"blob://" SHA "\"}"), UAR_ECORRUPT },
+		{ UAR_STR("{\"read_ref\":\"blob://" SHA "0\"}"), UAR_ECORRUPT },
+		{ UAR_STR("{\"read_ref\":\"file://" SHA "\"}"), UAR_ECORRUPT },
+		{ UAR_STR("{\"read_ref\":7}"), UAR_ECORRUPT },
+		{ UAR_STR("{\"read_ref\":"), UAR_ECORRUPT },
+		{ UAR_STR(""), UAR_ECORRUPT },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_event ev = { .refs = cases[i].refs };
+		struct uar_arena arena = { 0 };
+		uar_str sha256 = UAR_STR_NONE;
+
+		CHECK_INT(uar_event_blob(&ev, "read_ref", &arena, &sha256), cases[i].want);
+		CHECK_STR(sha256, cases[i].want ? "" : SHA);
+		uar_arena_fini(&arena);
+	}
+}
+
 TEST(a_payload_is_read_once, "")
 {
 	struct round r;

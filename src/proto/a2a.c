@@ -8,8 +8,6 @@
 #include "base/base64.h"
 #include "event/peer.h"
 
-enum { PREVIEW = 200 };
-
 struct capabilities {
 	const struct uar_json *tools, *models;
 };
@@ -260,28 +258,12 @@ uar_err uar_a2a_preview(const struct uar_a2a_message *m, struct uar_buf *out)
 		e = whole.err;
 	}
 	if (!e)
-		uar_buf_add_str(out, uar_str_utf8_prefix(text, PREVIEW));
+		uar_buf_add_str(out, uar_str_utf8_prefix(text, UAR_LIMIT_A2A_PREVIEW));
 	uar_buf_fini(&whole);
 	return e ? e : out->err;
 }
 
 /* --- from the log ---------------------------------------------------------------------- */
-
-static uar_err read_blob(const struct uar_event *ev, struct uar_arena *arena, uar_str *out)
-{
-	static const uar_str scheme = UAR_STR("blob://");
-	const struct uar_json *refs = NULL;
-	uar_str ref;
-	uar_err e = ev->refs.n ? uar_json_parse(ev->refs, NULL, arena, &refs, NULL) : UAR_OK;
-
-	if (e)
-		return e;
-	ref = uar_json_str(uar_json_get(refs, UAR_STR("content_ref")), UAR_STR_NONE);
-	if (!uar_str_starts(ref, scheme) || ref.n != scheme.n + UAR_SHA256_TEXT)
-		return UAR_ECORRUPT;
-	*out = uar_str_from(ref, scheme.n);
-	return UAR_OK;
-}
 
 static bool has(const struct uar_json *payload, const char *key, const char *value)
 {
@@ -306,7 +288,7 @@ uar_err uar_a2a_stored_read(const struct uar_event *ev, struct uar_arena *arena,
 	if (content)
 		s.message = content->text;
 	else
-		e = read_blob(ev, arena, &s.blob);
+		e = uar_event_blob(ev, "content_ref", arena, &s.blob);
 	if (!e)
 		*out = s;
 	return e;

@@ -9,7 +9,7 @@
  * at which the message is kept and its cancel could be forgotten. */
 #include "runtime/outbox.h"
 
-enum { APPEND_TRIES = 5, NUMBER = 24 };
+enum { NUMBER = 24 };
 
 /* The inbox of one agent, or the outbox for a peer, in memory while messages are on their
  * way into it. */
@@ -184,7 +184,7 @@ static void appended(struct uar_append *a)
 		go_on(b, e, &at_work(b)->error);
 		return;
 	}
-	if (e == UAR_ECONFLICT && ++b->tries < APPEND_TRIES) {
+	if (e == UAR_ECONFLICT && ++b->tries < UAR_LIMIT_A2A_TRIES) {
 		b->known = false;
 		e = keep(b);
 	}

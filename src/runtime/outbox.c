@@ -8,7 +8,6 @@
  * where its first message without an answer stands, and that is found in the log. */
 #include "runtime/outbox.h"
 
-enum { FIRST_LOOK = 256, PAGE = 16 };
 static const int64_t FIRST_WAIT_US = 500000, LONGEST_WAIT_US = 60000000,
 		     LONGEST_ASKED_US = 3600000000;
 
@@ -225,19 +224,14 @@ static void blob_ready(struct uar_blob_get *get)
 
 static uar_err fetch(struct outbox *b, const struct uar_event *ev)
 {
-	static const uar_str scheme = UAR_STR("blob://");
 	struct uar_store *store = b->rt->o.store;
-	const struct uar_json *refs = NULL;
-	uar_str ref;
-	uar_err e = uar_json_parse(ev->refs, NULL, &b->arena, &refs, NULL);
+	uar_str sha256;
+	uar_err e = uar_event_blob(ev, "content_ref", &b->arena, &sha256);
 
 	if (e)
-		return e == UAR_ENOMEM ? e : UAR_ECORRUPT;
-	ref = uar_json_str(uar_json_get(refs, UAR_STR("content_ref")), UAR_STR_NONE);
-	if (!uar_str_starts(ref, scheme) || ref.n - scheme.n != sizeof b->blob.sha256 - 1)
-		return UAR_ECORRUPT;
+		return e;
 	b->blob = (struct uar_blob_get){ .limit = UAR_LIMIT_A2A_MESSAGE, .done = blob_ready };
-	memcpy(b->blob.sha256, ref.p + scheme.n, sizeof b->blob.sha256 - 1);
+	memcpy(b->blob.sha256, sha256.p, sizeof b->blob.sha256 - 1);
 	return store->ops->blob_get(store, &b->blob);
 }
 
@@ -330,7 +324,7 @@ static void next(struct outbox *b)
 		.owner = b->owner,
 		.session_id = b->session_id,
 		.after = b->cursor,
-		.limit = b->narrow ? 1 : PAGE,
+		.limit = b->narrow ? 1 : UAR_LIMIT_A2A_PAGE,
 		.done = page_ready,
 	};
 	e = store->ops->read(store, &b->read);
@@ -340,8 +334,7 @@ static void next(struct outbox *b)
 		begin_op(b, READING);
 }
 
-/* --- where it stands, after a start ------------------------------------------------------------
- */
+/* --- where it stands, after a start ----------------------------------------------------- */
 
 static uint64_t answered(const struct uar_event *ev, struct uar_arena *arena)
 {
@@ -425,7 +418,7 @@ static void look_back(struct outbox *b)
 {
 	if (b->stopped || b->rt->draining)
 		return;
-	b->looking.back = b->looking.back ? b->looking.back * 4 : FIRST_LOOK;
+	b->looking.back = b->looking.back ? b->looking.back * 4 : UAR_LIMIT_A2A_LOOK;
 	look(b, b->looking.last > b->looking.back ? b->looking.last - b->looking.back : 0);
 }
 
@@ -462,8 +455,7 @@ static void find(struct outbox *b)
 		begin_op(b, LOOKING);
 }
 
-/* --- life
- * ------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------- */
 
 static void free_outbox(struct outbox *b)
 {
