@@ -3,6 +3,7 @@
 #include "runtime/inbox.h"
 
 #include "base/alloc.h"
+#include "facts.h"
 #include "stage.h"
 #include "store/memory/memory.h"
 #include "test.h"
@@ -135,63 +136,37 @@ static void create(struct world *w, const char *agent, char out[UAR_LIMIT_ID_BYT
 
 /* --- what is there ---------------------------------------------------------------------- */
 
-struct page {
-	struct uar_read read;
-	bool done;
-};
-
-static void page_ready(struct uar_read *r)
-{
-	UAR_OWNER(r, struct page, read)->done = true;
-}
-
-/* How many messages are kept, and how many of them have this id. */
+/* How many messages of this id are kept. */
 static size_t count(struct world *w, const struct uar_owner *who, const char *id)
 {
-	struct page p = { .read = { .owner = *who,
-				    .session_id = UAR_STR("uar.inbox:fixture"),
-				    .limit = UAR_LIMIT_READ_PAGE,
-				    .done = page_ready } };
+	struct uar_read r = { .owner = *who,
+			      .session_id = UAR_STR("uar.inbox:fixture"),
+			      .limit = UAR_LIMIT_READ_PAGE };
 	size_t n = 0;
 
-	CHECK_INT(w->store->ops->read(w->store, &p.read), UAR_OK);
-	uar_pump_until(&w->pump, &p.done);
-	for (size_t i = 0; i < p.read.event_count; i++) {
+	(void)uar_facts_read(&w->pump, w->store, &r); /* none: there is no inbox yet */
+	for (size_t i = 0; i < r.event_count; i++) {
 		const struct uar_json *payload = NULL;
 
-		CHECK_INT(p.read.events[i].sequence, i + 1);
-		CHECK(!uar_event_payload(&p.read.events[i], &p.read.arena, &payload, NULL));
+		CHECK_INT(r.events[i].sequence, i + 1);
+		CHECK(!uar_event_payload(&r.events[i], &r.arena, &payload, NULL));
 		n += uar_str_is(
 			uar_json_str(uar_json_get(payload, UAR_STR("message_id")), UAR_STR("")),
 			id);
 	}
-	uar_store_read_fini(&p.read);
+	uar_store_read_fini(&r);
 	return n;
-}
-
-struct look {
-	struct uar_runs_query q;
-	bool done;
-};
-
-static void looked(struct uar_runs_query *q)
-{
-	UAR_OWNER(q, struct look, q)->done = true;
 }
 
 /* Or is asked to stop, which is as durable. */
 static bool is_cancelled(struct world *w, const char *run_id)
 {
-	struct look l = {
-		.q = { .owner = owner, .run_id = uar_str_c(run_id), .limit = 1, .done = looked }
-	};
-	bool yes;
+	struct uar_runs_query q = { .owner = owner, .run_id = uar_str_c(run_id), .limit = 1 };
+	bool yes = !uar_facts_runs(&w->pump, w->store, &q) &&
+		   (uar_str_is(q.rows[0].status, "canceled") ||
+		    uar_str_is(q.rows[0].status, "cancel_requested"));
 
-	CHECK_INT(w->store->ops->runs(w->store, &l.q), UAR_OK);
-	uar_pump_until(&w->pump, &l.done);
-	yes = !l.q.err && (uar_str_is(l.q.rows[0].status, "canceled") ||
-			   uar_str_is(l.q.rows[0].status, "cancel_requested"));
-	uar_store_query_fini(&l.q);
+	uar_store_query_fini(&q);
 	return yes;
 }
 
@@ -278,8 +253,7 @@ TEST(what_the_disk_refuses_is_not_there, "")
 	close_world(&w);
 }
 
-/* --- what it asks for --------------------------------------------------------------------------
- */
+/* --- what it asks for -------------------------------------------------------------------- */
 
 TEST(a_cancel_says_what_became_of_it, "RUN-07 A2A-06")
 {

@@ -2,6 +2,7 @@
  * disk and the process do meanwhile. */
 #include "runtime/outbox.h"
 
+#include "facts.h"
 #include "leap.h"
 #include "stage.h"
 #include "store/memory/memory.h"
@@ -170,35 +171,24 @@ static bool heard(const struct world *w, size_t i, const char *id)
 			 i < w->peer.count ? w->peer.heard[i] : "nothing", id);
 }
 
-struct page {
-	struct uar_read read;
-	bool done;
-};
-
-static void page_ready(struct uar_read *r)
-{
-	UAR_OWNER(r, struct page, read)->done = true;
-}
-
 /* What was answered, as the log has it: "delivered", "refused". */
 static size_t count_answers(struct world *w, const char *word)
 {
-	struct page p = { .read = { .owner = owner, .limit = UAR_LIMIT_READ_PAGE } };
+	struct uar_read r = { .owner = owner,
+			      .session_id = UAR_STR("uar.outbox:right"),
+			      .limit = UAR_LIMIT_READ_PAGE };
 	size_t n = 0;
 
-	p.read.session_id = UAR_STR("uar.outbox:right");
-	p.read.done = page_ready;
-	CHECK_INT(w->store->ops->read(w->store, &p.read), UAR_OK);
-	uar_pump_until(&w->pump, &p.done);
-	for (size_t i = 0; i < p.read.event_count; i++) {
+	(void)uar_facts_read(&w->pump, w->store, &r); /* none: there is no outbox yet */
+	for (size_t i = 0; i < r.event_count; i++) {
 		const struct uar_json *payload = NULL;
 
-		CHECK(!uar_event_payload(&p.read.events[i], &p.read.arena, &payload, NULL));
+		CHECK(!uar_event_payload(&r.events[i], &r.arena, &payload, NULL));
 		n += uar_str_starts(
 			uar_json_str(uar_json_get(payload, UAR_STR("preview")), UAR_STR("")),
 			uar_str_c(word));
 	}
-	uar_store_read_fini(&p.read);
+	uar_store_read_fini(&r);
 	return n;
 }
 
