@@ -213,9 +213,9 @@ def kept():
             with open(os.path.join(s.data, "blobs", sha256[:2], sha256[2:])) as f:
                 value = json.load(f)
             equal(value if want else value["text"], want or text)
-        equal([e["payload"]["decision"] for log in logs for e in of(log, "permission.resolved")], ["allow", "deny"])
+        equal([e["payload"]["decision"] for log in logs for e in of(log, "action.resolved")], ["allow", "deny"])
         equal([e["payload"]["failure_category"] for log in logs for e in of(log, "tool.failed")],
-              ["execution_failed", "rejected"])
+              ["value_invalid", "rejected"])
 
 
 @test("a_question_waits_through_kill_9", "")
