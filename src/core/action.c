@@ -201,8 +201,7 @@ static void action_required(struct emit *e, const struct uar_ask *a)
 	name_action(e, a->number);
 	name_call(e, a);
 	if (a->blob.n)
-		e->refs = uar_arena_printf(e->env->arena, "{\"input_ref\":\"blob://%.*s\"}",
-					   UAR_FMT(a->blob));
+		uar_emit_refer(e, "input_ref", a->blob);
 	uar_emit(e, UAR_EV_ACTION_REQUIRED, EMIT_RUN);
 }
 

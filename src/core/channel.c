@@ -62,12 +62,8 @@ static void passed(struct emit *e, const struct uar_message *m)
 	put_effect(w, m);
 	if (m->content.n)
 		uar_jw_raw(w, "content", m->content);
-	if (m->blob.n) {
-		e->refs = uar_arena_printf(e->env->arena, "{\"content_ref\":\"blob://%.*s\"}",
-					   UAR_FMT(m->blob));
-		if (!e->refs.p)
-			e->err = UAR_ENOMEM;
-	}
+	if (m->blob.n)
+		uar_emit_refer(e, "content_ref", m->blob);
 	e->extra[UAR_ID_CHANNEL] = m->channel_id;
 	uar_emit(e, UAR_EV_CHANNEL_MESSAGE, EMIT_SESSION);
 }

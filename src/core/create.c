@@ -78,15 +78,14 @@ static void put_part(struct uar_jw *w, const char *type, uar_str preview, int64_
 	uar_jw_close(w);
 }
 
-static uar_str input_refs(struct emit *e, const struct uar_create *c)
+static void refer_input(struct emit *e, const struct uar_create *c)
 {
-	uar_str blob = c->what.message_blob;
-
-	if (blob.n)
-		return uar_arena_printf(e->env->arena, "{\"input_ref\":\"blob://%.*s\"}",
-					UAR_FMT(blob));
-	return uar_arena_printf(e->env->arena, "{\"input_ref\":\"input://%.*s/0\"}",
-				UAR_FMT(c->turn_id));
+	if (c->what.message_blob.n)
+		uar_emit_refer(e, "input_ref", c->what.message_blob);
+	else
+		uar_emit_refs(e,
+			      uar_arena_printf(e->env->arena, "{\"input_ref\":\"input://%.*s/0\"}",
+					       UAR_FMT(c->turn_id)));
 }
 
 static void turn_submitted(struct emit *e, const struct uar_create *c)
@@ -109,7 +108,7 @@ static void turn_submitted(struct emit *e, const struct uar_create *c)
 	}
 	if (c->what.idempotency_key.n)
 		uar_jw_str(w, "idempotency_key", c->what.idempotency_key);
-	e->refs = input_refs(e, c);
+	refer_input(e, c);
 	uar_emit(e, UAR_EV_TURN_SUBMITTED, EMIT_RUN);
 }
 

@@ -68,6 +68,19 @@ uar_str uar_emit_own(struct emit *e, const char *id)
 	return own;
 }
 
+void uar_emit_refs(struct emit *e, uar_str refs)
+{
+	e->refs = refs;
+	if (!refs.p && !e->err)
+		e->err = UAR_ENOMEM;
+}
+
+void uar_emit_refer(struct emit *e, const char *ref, uar_str sha256)
+{
+	uar_emit_refs(e, uar_arena_printf(e->env->arena, "{\"%s\":\"blob://%.*s\"}", ref,
+					  UAR_FMT(sha256)));
+}
+
 static uar_err finish_payload(struct emit *e, uar_str *out)
 {
 	uar_err err;

@@ -165,10 +165,7 @@ static void put_calls(struct emit *e, struct uar_jw *w, const struct uar_model_e
 		uar_jw_raw(w, "tool_calls", m->calls);
 		return;
 	}
-	e->refs = uar_arena_printf(e->env->arena, "{\"tool_calls_ref\":\"blob://%.*s\"}",
-				   UAR_FMT(m->calls_blob));
-	if (!e->refs.p && !e->err)
-		e->err = UAR_ENOMEM;
+	uar_emit_refer(e, "tool_calls_ref", m->calls_blob);
 }
 
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m)

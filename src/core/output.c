@@ -32,13 +32,14 @@ static void put_optional(struct uar_jw *w, const char *key, uar_str s)
 		uar_jw_str(w, key, s);
 }
 
-static uar_str export_ref(struct emit *e, const struct uar_export *x)
+static void refer_export(struct emit *e, const struct uar_export *x)
 {
 	if (x->blob.n)
-		return uar_arena_printf(e->env->arena, "{\"read_ref\":\"blob://%.*s\"}",
-					UAR_FMT(x->blob));
-	return uar_arena_printf(e->env->arena, "{\"read_ref\":\"artifact://%.*s@1\"}",
-				UAR_FMT(x->id));
+		uar_emit_refer(e, "read_ref", x->blob);
+	else
+		uar_emit_refs(e, uar_arena_printf(e->env->arena,
+						  "{\"read_ref\":\"artifact://%.*s@1\"}",
+						  UAR_FMT(x->id)));
 }
 
 void uar_core_export(struct emit *e, const struct uar_export *x)
@@ -63,7 +64,7 @@ void uar_core_export(struct emit *e, const struct uar_export *x)
 	put_optional(w, "description", x->description);
 	put_optional(w, "role", x->role);
 	put_optional(w, "blob_id", x->blob_id);
-	e->refs = export_ref(e, x);
+	refer_export(e, x);
 	e->extra[UAR_ID_ARTIFACT] = x->id;
 	if (!e->err && (!type.p || !e->refs.p))
 		e->err = UAR_ENOMEM;

@@ -18,10 +18,7 @@ static bool is_spilled(const struct emit *e)
 
 static void refer(struct emit *e, const char *ref)
 {
-	e->refs = uar_arena_printf(e->env->arena, "{\"%s\":\"blob://%.*s\"}", ref,
-				   UAR_FMT(e->replay->blob));
-	if (!e->refs.p && !e->err)
-		e->err = UAR_ENOMEM;
+	uar_emit_refer(e, ref, e->replay->blob);
 }
 
 /* Says what became of it, before the fact that refers to it. */

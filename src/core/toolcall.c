@@ -40,8 +40,7 @@ void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, cons
 	if (output)
 		uar_jw_tree(w, "preview", output);
 	if (output && e->replay && e->replay->blob.n)
-		e->refs = uar_arena_printf(e->env->arena, "{\"output_ref\":\"blob://%.*s\"}",
-					   UAR_FMT(e->replay->blob));
+		uar_emit_refer(e, "output_ref", e->replay->blob);
 	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_FAILED, EMIT_RUN);
 }

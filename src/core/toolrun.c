@@ -69,12 +69,8 @@ static void evaluated(struct emit *e, const struct uar_tool_begin *t, uar_str de
 
 static void refer_args(struct emit *e, const struct uar_tool_begin *t)
 {
-	if (!t->args_blob.n)
-		return;
-	e->refs = uar_arena_printf(e->env->arena, "{\"args_ref\":\"blob://%.*s\"}",
-				   UAR_FMT(t->args_blob));
-	if (!e->refs.p && !e->err)
-		e->err = UAR_ENOMEM;
+	if (t->args_blob.n)
+		uar_emit_refer(e, "args_ref", t->args_blob);
 }
 
 static void started(struct emit *e, const struct uar_tool_begin *t, uar_str decision_id)
@@ -218,14 +214,6 @@ void uar_core_tool_news(struct emit *e, const struct uar_tool_news *t)
 	uar_emit(e, UAR_EV_TOOL_PROGRESS, EMIT_RUN);
 }
 
-static void refer_output(struct emit *e, const struct uar_tool_over *t)
-{
-	e->refs = uar_arena_printf(e->env->arena, "{\"output_ref\":\"blob://%.*s\"}",
-				   UAR_FMT(t->blob));
-	if (!e->refs.p && !e->err)
-		e->err = UAR_ENOMEM;
-}
-
 static void spilled(struct emit *e, const struct uar_tool_over *t)
 {
 	struct uar_jw *w = uar_emit_begin(e);
@@ -239,7 +227,7 @@ static void spilled(struct emit *e, const struct uar_tool_over *t)
 	uar_jw_int(w, "total_bytes", t->output_bytes);
 	uar_jw_int(w, "inline_bytes", (int64_t)t->output.n);
 	uar_jw_str(w, "sha256", t->blob);
-	refer_output(e, t);
+	uar_emit_refer(e, "output_ref", t->blob);
 	uar_emit(e, UAR_EV_OUTPUT_SPILLED, EMIT_RUN);
 }
 
@@ -268,7 +256,7 @@ static void result(struct emit *e, const struct uar_open_tool *tool, const struc
 	if (t->lost)
 		uar_jw_str(w, "reason", t->message);
 	if (t->blob.n)
-		refer_output(e, t);
+		uar_emit_refer(e, "output_ref", t->blob);
 	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_RESULT, EMIT_RUN);
 }
