@@ -426,7 +426,7 @@ static void on_done(void *ctx, const struct uar_model_result *m)
 	w->call = NULL;
 	if (m->failure) {
 		send_end(w, UAR_CMD_MODEL_FAILED, &end);
-	} else if (m->call_count > UAR_LIMIT_TOOL_CALLS) {
+	} else if (m->call_count > UAR_LIMIT_MODEL_CALLS) {
 		end.category = uar_str_c(uar_model_failure_name(UAR_MODEL_FAIL_LIMIT));
 		end.message = UAR_STR("the model asks for more tools at once than are executed");
 		send_end(w, UAR_CMD_MODEL_FAILED, &end);

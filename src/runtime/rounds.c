@@ -4,6 +4,8 @@
  * lists of calls and the outputs that lie apart are fetched. */
 #include "runtime/rounds.h"
 
+enum { NOTE = 64 }; /* bytes of what stands for something that is left out */
+
 /* What the log says of one call. */
 struct fact {
 	struct uar_list node;
@@ -345,18 +347,39 @@ static uar_err join(struct rounds_load *l, struct draft *d, uar_str list)
 
 /* --- within limits --------------------------------------------------------------------- */
 
-static uar_err leave_out(struct rounds *s, const char *what, size_t bytes, uar_str *text)
+/* Nothing gets longer by being left out. */
+static uar_err leave_out(struct rounds *s, const char *what, uar_str *text, size_t *total)
 {
-	uar_str note =
-		uar_arena_printf(&s->arena, "{\"left_out\":\"%zu bytes of %s\"}", bytes, what);
+	uar_str note;
 
+	if (text->n <= NOTE)
+		return UAR_OK;
+	note = uar_arena_printf(&s->arena, "{\"left_out\":\"%zu bytes of %s\"}", text->n, what);
 	if (!note.p)
 		return UAR_ENOMEM;
+	*total -= text->n - note.n;
 	*text = note;
 	return UAR_OK;
 }
 
-/* The oldest outputs go first; what the model wrote itself only when it is long. */
+/* What of the calls is longest for its worth: what they found out, then what was asked. */
+static uar_err leave_out_of_calls(struct rounds *s, bool outputs, size_t *total)
+{
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t k = 0; k < s->at[i].call_count && !e; k++) {
+			struct round_call *c = &s->at[i].calls[k];
+
+			if (*total <= UAR_LIMIT_ROUNDS_TOLD)
+				return UAR_OK;
+			e = outputs ? leave_out(s, "output", &c->told, total)
+				    : leave_out(s, "arguments", &c->args, total);
+		}
+	return e;
+}
+
+/* The oldest go first; what the model wrote itself only when it is long, or last. */
 static uar_err keep_within_limits(struct rounds *s)
 {
 	size_t total = 0;
@@ -367,20 +390,17 @@ static uar_err keep_within_limits(struct rounds *s)
 		for (size_t k = 0; k < s->at[i].call_count && !e; k++) {
 			struct round_call *c = &s->at[i].calls[k];
 
-			if (c->args.n > UAR_LIMIT_TOOL_TOLD)
-				e = leave_out(s, "arguments", c->args.n, &c->args);
 			total += c->args.n + c->told.n;
+			if (c->args.n > UAR_LIMIT_TOOL_TOLD)
+				e = leave_out(s, "arguments", &c->args, &total);
 		}
 	}
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t k = 0; k < s->at[i].call_count && !e; k++) {
-			struct round_call *c = &s->at[i].calls[k];
-
-			if (total <= UAR_LIMIT_ROUNDS_TOLD)
-				return UAR_OK;
-			total -= c->told.n;
-			e = leave_out(s, "output", c->told.n, &c->told);
-		}
+	if (!e)
+		e = leave_out_of_calls(s, true, &total);
+	if (!e)
+		e = leave_out_of_calls(s, false, &total);
+	for (size_t i = 0; i < s->count && total > UAR_LIMIT_ROUNDS_TOLD && !e; i++)
+		e = leave_out(s, "text", &s->at[i].text, &total);
 	return e;
 }
 

@@ -480,6 +480,28 @@ TEST(a_run_that_waits_can_be_cancelled, "")
 	tool_world_close(&w);
 }
 
+TEST(old_arguments_are_left_out_when_outputs_do_not_suffice, "")
+{
+	enum { LONG = 60000, ROUNDS = UAR_LIMIT_ROUNDS_TOLD / LONG + 2 };
+	static char call[LONG + 1];
+	struct tool_world w;
+
+	memset(call, '0', LONG);
+	memcpy(call, "look {\"a\":\"", 11);
+	memcpy(call + LONG - 2, "\"}", 2);
+	tool_world_open(&w);
+	tool_world_ask(&w, "x");
+	for (int i = 0; i < ROUNDS; i++) {
+		tool_world_says(&w, "", call);
+		tool_world_ends(&w, "look", true, "1");
+		REQUIRE(w.called);
+	}
+	HAS(w.told, "look {\"left_out\":\"59995 bytes of arguments\"}]\nT:1 <p0>");
+	tool_world_says(&w, "done", "");
+	CHECK_STR(uar_str_c(tool_world_status(&w)), "succeeded");
+	tool_world_close(&w);
+}
+
 TEST(rounds_end_at_their_limit, "")
 {
 	struct tool_world w;
@@ -500,10 +522,10 @@ TEST(rounds_end_at_their_limit, "")
 
 TEST(too_many_calls_at_once_fail_the_run, "")
 {
-	char calls[8 * (UAR_LIMIT_TOOL_CALLS + 1) + 1];
+	char calls[8 * (UAR_LIMIT_MODEL_CALLS + 1) + 1];
 	struct tool_world w;
 
-	for (int i = 0; i <= UAR_LIMIT_TOOL_CALLS; i++)
+	for (int i = 0; i <= UAR_LIMIT_MODEL_CALLS; i++)
 		memcpy(calls + 8 * i, "look {}\n", 9);
 	tool_world_open(&w);
 	tool_world_ask(&w, "x");
