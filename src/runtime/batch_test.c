@@ -3,6 +3,7 @@
 #include "runtime/runtime_int.h"
 #include "runtime/stream.h"
 
+#include "facts.h"
 #include "stage.h"
 #include "store/memory/memory.h"
 #include "test.h"
@@ -84,60 +85,35 @@ static void cancel(struct world *w, struct guest *g)
 	CHECK_INT(uar_runtime_cancel_run(w->rt, &g->cancel), UAR_OK);
 }
 
-struct row {
-	struct uar_runs_query q;
-	bool done;
-};
-
-static void found(struct uar_runs_query *q)
-{
-	UAR_OWNER(q, struct row, q)->done = true;
-}
-
 /* The record's word for the run's status; its session in `session`. */
 static const char *status_of(struct world *w, const struct guest *g, char session[64])
 {
-	struct row r = { .q = { .owner = g->op.owner,
-				.run_id = uar_str_c(g->op.run_id),
-				.limit = 1,
-				.done = found } };
+	struct uar_runs_query q = { .owner = g->op.owner,
+				    .run_id = uar_str_c(g->op.run_id),
+				    .limit = 1 };
 	const char *status = "none";
 
-	CHECK_INT(w->store->ops->runs(w->store, &r.q), UAR_OK);
-	uar_pump_until(&w->pump, &r.done);
-	if (!r.q.err) {
-		status = uar_status_record_parse(r.q.rows[0].status);
+	if (!uar_facts_runs(&w->pump, w->store, &q)) {
+		status = uar_status_record_parse(q.rows[0].status);
 		if (session)
-			snprintf(session, 64, "%.*s", UAR_FMT(r.q.rows[0].session_id));
+			snprintf(session, 64, "%.*s", UAR_FMT(q.rows[0].session_id));
 	}
-	uar_store_query_fini(&r.q);
+	uar_store_query_fini(&q);
 	return status;
-}
-
-struct look {
-	struct uar_read r;
-	bool done;
-};
-
-static void looked(struct uar_read *r)
-{
-	UAR_OWNER(r, struct look, r)->done = true;
 }
 
 /* How many events of the class the run has. */
 static size_t count_of(struct world *w, const struct guest *g, enum uar_event_class cls)
 {
-	struct look l = { .r = { .owner = g->op.owner,
-				 .run_id = uar_str_c(g->op.run_id),
-				 .limit = UAR_LIMIT_READ_PAGE,
-				 .done = looked } };
+	struct uar_read r = { .owner = g->op.owner,
+			      .run_id = uar_str_c(g->op.run_id),
+			      .limit = UAR_LIMIT_READ_PAGE };
 	size_t n = 0;
 
-	CHECK_INT(w->store->ops->read(w->store, &l.r), UAR_OK);
-	uar_pump_until(&w->pump, &l.done);
-	for (size_t i = 0; i < l.r.event_count; i++)
-		n += l.r.events[i].cls == cls;
-	uar_store_read_fini(&l.r);
+	(void)uar_facts_read(&w->pump, w->store, &r); /* none: there is no such run */
+	for (size_t i = 0; i < r.event_count; i++)
+		n += r.events[i].cls == cls;
+	uar_store_read_fini(&r);
 	return n;
 }
 
