@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "base/sha256.h"
 
-enum { TRIES = 8, AROUND_PIECE = 256 };
+enum { TRIES = 8, AROUND_PIECE = 256, AROUND_ENTRY = 2048 };
 
 /* --- the fence ----------------------------------------------------------------------- */
 
@@ -201,10 +201,15 @@ static bool read_dir(DIR *dir, struct listing *l)
 static void write_listing(struct uar_tool_job *j, const struct listing *l)
 {
 	struct uar_jw w = uar_jw_begin(&j->out);
+	bool truncated = l->truncated;
 
 	uar_jw_obj(&w, NULL);
 	uar_jw_arr(&w, "entries");
 	for (size_t i = 0; i < l->count; i++) {
+		if (j->out.n > UAR_LIMIT_TOOL_TOLD - AROUND_ENTRY) {
+			truncated = true; /* a model sees that it is */
+			break;
+		}
 		uar_jw_obj(&w, NULL);
 		uar_jw_str(&w, "name", l->found[i].name);
 		uar_jw_cstr(&w, "type", l->found[i].type);
@@ -213,7 +218,7 @@ static void write_listing(struct uar_tool_job *j, const struct listing *l)
 		uar_jw_close(&w);
 	}
 	uar_jw_close(&w);
-	uar_jw_bool(&w, "truncated", l->truncated);
+	uar_jw_bool(&w, "truncated", truncated);
 	uar_jw_close(&w);
 	end_output(j, &w);
 }

@@ -198,7 +198,7 @@ TEST(results_are_bounded, "")
 {
 	struct world w;
 	FILE *f;
-	char name[40];
+	char name[256];
 
 	REQUIRE(set_up(&w) && CHECK(mkdir(w.files, 0700) == 0));
 	f = fopen(inside(&w, "big"), "w");
@@ -220,6 +220,13 @@ TEST(results_are_bounded, "")
 		put(inside(&w, name), "");
 	}
 	CHECK_INT(entries_of(&w), UAR_LIMIT_TOOL_ENTRIES);
+	CHECK(strstr(w.f.output.p, "\"truncated\":true") != NULL);
+	for (int i = 0; i < 400; i++) {
+		snprintf(name, sizeof name, "%0240d", i);
+		put(inside(&w, name), "");
+	}
+	CHECK(entries_of(&w) < 400);
+	CHECK(w.f.output.n <= UAR_LIMIT_TOOL_TOLD);
 	CHECK(strstr(w.f.output.p, "\"truncated\":true") != NULL);
 	CHECK(!tooled_try(&w.f, "internal:fs.read", "{\"path\":\"big\",\"limit\":65537}"));
 	CHECK(!tooled_try(&w.f, "internal:fs.read", "{\"path\":\"big\",\"offset\":-1}"));
