@@ -103,7 +103,8 @@ $(BUILD)/obj/src/event/schemas.o: $(wildcard src/event/schemas/*.json)
 $(BUILD)/obj/src/gate/page.o: $(wildcard web/page/*) $(PAGE_GZ)
 $(BUILD)/obj/src/gate/page.o: CPPFLAGS += -DUAR_PAGE_GZ='"$(BUILD)/web"'
 $(BUILD)/obj/src/plugin/manifest.o: src/plugin/plugin.schema.json
-$(BUILD)/obj/src/app/author_files.o: $(wildcard sdk/*/* sdk/templates/*/* include/uar/*)
+# Python leaves a folder beside what it runs, which is none of ours.
+$(BUILD)/obj/src/app/author_files.o: $(filter-out %/__pycache__,$(wildcard sdk/*/* sdk/templates/*/* include/uar/*))
 $(BUILD)/obj/src/agent/definition.o: src/agent/agent.schema.json
 
 $(BUILD)/tests/%: %.c $(TESTLIB_O) $(LIB)
