@@ -454,17 +454,20 @@ static uar_err move_run(struct sq_apply *ap, const struct sq_op *op, struct foun
 			struct uar_error *error)
 {
 	struct place at = place_after(op, f);
+	struct run *r = f->run;
 	uar_err e = UAR_OK;
 
-	if (!op->has_run && (f->run->terminal || !f->run->first_seq))
+	if (!r) /* never: check found it, or it was put just now */
+		return UAR_EINTERNAL;
+	if (!op->has_run && (r->terminal || !r->first_seq))
 		e = sq_run(ap->c, SQ_RUN_MOVE,
-			   SQ_VALS(SQ_I(f->run->rid), SQ_I(at.first_seq), SQ_I(at.last_seq),
+			   SQ_VALS(SQ_I(r->rid), SQ_I(at.first_seq), SQ_I(at.last_seq),
 				   SQ_I(at.last_run_seq), SQ_I(at.first_part)),
 			   error);
 	if (!e) {
-		f->run->first_part = at.first_part;
-		f->run->first_seq = at.first_seq;
-		f->run->last_run_seq = at.last_run_seq;
+		r->first_part = at.first_part;
+		r->first_seq = at.first_seq;
+		r->last_run_seq = at.last_run_seq;
 	}
 	return e;
 }
