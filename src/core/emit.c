@@ -14,6 +14,18 @@ struct uar_jw *uar_emit_begin(struct emit *e)
 	return &e->w;
 }
 
+struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "status", "running");
+	uar_jw_str(w, "active_turn_id", e->r->id.turn_id);
+	uar_jw_arr(w, "changed");
+	uar_jw_cstr(w, NULL, what);
+	uar_jw_close(w);
+	return w;
+}
+
 static void put_scope(const struct emit *e, struct uar_event *ev, enum emit_scope scope)
 {
 	const struct uar_session *s = e->s;

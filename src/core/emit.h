@@ -24,6 +24,8 @@ enum emit_scope { EMIT_SESSION, EMIT_THREAD, EMIT_RUN };
 
 /* Opens the payload object: write members with &e->w, then uar_emit. */
 struct uar_jw *uar_emit_begin(struct emit *e);
+/* The same for a thread whose turn goes on; `what` of it changes. */
+struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what);
 /* Closes it, numbers the event, adds it to the decision and folds it. */
 void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope);
 /* One effect for after the commit; UAR_DO_NONE is dropped. */

@@ -7,13 +7,8 @@
 
 static void remember(struct emit *e)
 {
-	struct uar_jw *w = uar_emit_begin(e);
+	struct uar_jw *w = uar_emit_thread_change(e, "memory");
 
-	uar_jw_cstr(w, "status", "running");
-	uar_jw_str(w, "active_turn_id", e->r->id.turn_id);
-	uar_jw_arr(w, "changed");
-	uar_jw_cstr(w, NULL, "memory");
-	uar_jw_close(w);
 	uar_jw_obj(w, "memory");
 	uar_jw_cstr(w, "message_id", e->r->call.message_id);
 	uar_jw_int(w, "bytes", e->r->call.chars);

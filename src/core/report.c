@@ -332,13 +332,8 @@ void uar_core_note(struct emit *e, const struct uar_note *n)
 /* A fact of the thread: its next run goes on there. */
 void uar_core_agent_session(struct emit *e, uar_str session_id)
 {
-	struct uar_jw *w = uar_emit_begin(e);
+	struct uar_jw *w = uar_emit_thread_change(e, "backend_session");
 
-	uar_jw_cstr(w, "status", "running");
-	uar_jw_str(w, "active_turn_id", e->r->id.turn_id);
-	uar_jw_arr(w, "changed");
-	uar_jw_cstr(w, NULL, "backend_session");
-	uar_jw_close(w);
 	uar_jw_obj(w, "backend_session");
 	uar_jw_str(w, "kind", e->r->what.provider);
 	uar_jw_str(w, "agent_id", e->r->what.agent_id);
