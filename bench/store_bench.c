@@ -284,7 +284,7 @@ static struct result raw_limit(struct bench *b, const char *dir, double batch, d
 	must(sqlite3_open(path, &db), db);
 	must(sqlite3_exec(db,
 			  "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-			  "PRAGMA cache_size=-16384; DELETE FROM log",
+			  "PRAGMA secure_delete=0; PRAGMA cache_size=-16384; DELETE FROM log",
 			  NULL, NULL, NULL),
 	     db);
 	sqlite3_wal_hook(db, on_wal, NULL);

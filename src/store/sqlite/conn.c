@@ -111,6 +111,11 @@ uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mo
 	static const char *const pragmas[] = {
 		[SQ_WRITE] = ("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
 			      "PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0;"
+			      /* Nothing is deleted but index entries and keys that are claimed
+			       * anew, and nobody is told that their bytes are gone: to zero
+			       * what every split of a page moves, as Debian's SQLite does
+			       * unasked, protects nothing. */
+			      "PRAGMA secure_delete=0;"
 			      "PRAGMA cache_size=-4096; PRAGMA temp_store=MEMORY;"),
 		[SQ_READ] = ("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0;"
 			     "PRAGMA query_only=1; PRAGMA cache_size=-2048;"
