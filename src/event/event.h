@@ -96,14 +96,15 @@ UAR_MUST_CHECK uar_err uar_event_check_next(const struct uar_event *ev,
 					    const struct uar_event *before,
 					    struct uar_arena *scratch, struct uar_error *error);
 
-/* The envelope as one JSON object. Ids in `omit` (UAR_ID_BITs) are left out:
- * the store keeps those once a row, not once an event. */
+/* The envelope as one JSON object. What is in `omit` (UAR_ID_BITs, UAR_OMIT_TIME)
+ * is left out: the store keeps that once a row, not once an event. */
+#define UAR_OMIT_TIME UAR_ID_BIT(UAR_ID_COUNT)
 void uar_event_write(struct uar_jw *w, const char *key, const struct uar_event *ev, uint32_t omit);
 /* The same without sequence, run_sequence, schema_version and runtime_id, which
  * the store knows from its row. */
 void uar_event_write_stored(struct uar_jw *w, const struct uar_event *ev, uint32_t omit);
-/* Reads either form. `base` gives ids that were omitted (NULL: none); payload
- * and refs keep their text. Unknown members are ignored, sequences that are not
+/* Reads either form. `base` gives the ids and the time that were omitted (NULL:
+ * none); payload and refs keep their text. Unknown members are ignored, sequences that are not
  * there are 0. UAR_ECORRUPT when it is no event, UAR_ENEWER when it has another
  * major schema version. The ids are not judged: that is uar_event_check. `out`
  * borrows from the tree, its text, `base` and `arena`. */

@@ -38,12 +38,13 @@ static const uar_str members[MEMBER_COUNT] = {
 	[MEMBER_REFS] = NAME("refs"),
 };
 
-static void write_head(struct uar_jw *w, const char *key, const struct uar_event *ev)
+static void write_head(struct uar_jw *w, const char *key, const struct uar_event *ev, uint32_t omit)
 {
 	uar_jw_obj(w, key);
 	uar_jw_str(w, "type", uar_event_type(ev));
 	uar_jw_str(w, "event_id", ev->event_id);
-	uar_jw_time(w, "timestamp", ev->time_us);
+	if (!(omit & UAR_OMIT_TIME))
+		uar_jw_time(w, "timestamp", ev->time_us);
 }
 
 static void write_rest(struct uar_jw *w, const struct uar_event *ev, uint32_t omit)
@@ -59,7 +60,7 @@ static void write_rest(struct uar_jw *w, const struct uar_event *ev, uint32_t om
 
 void uar_event_write(struct uar_jw *w, const char *key, const struct uar_event *ev, uint32_t omit)
 {
-	write_head(w, key, ev);
+	write_head(w, key, ev, omit);
 	if (ev->sequence)
 		uar_jw_u64(w, "sequence", ev->sequence);
 	if (ev->run_sequence)
@@ -70,7 +71,7 @@ void uar_event_write(struct uar_jw *w, const char *key, const struct uar_event *
 
 void uar_event_write_stored(struct uar_jw *w, const struct uar_event *ev, uint32_t omit)
 {
-	write_head(w, NULL, ev);
+	write_head(w, NULL, ev, omit);
 	write_rest(w, ev, omit | UAR_ID_BIT(UAR_ID_RUNTIME));
 }
 
@@ -201,11 +202,9 @@ static uar_err read_member(struct reader *r, size_t member, const struct uar_jso
 	return read_string(r, member, j);
 }
 
-static uar_err read_members(struct reader *r, const struct uar_json *object)
+/* `missing`: members that must be there. */
+static uar_err read_members(struct reader *r, const struct uar_json *object, uint64_t missing)
 {
-	const uint64_t wanted = 1ull << MEMBER_TYPE | 1ull << MEMBER_EVENT_ID |
-				1ull << MEMBER_TIMESTAMP | 1ull << MEMBER_PAYLOAD;
-	uint64_t missing = wanted;
 	size_t at = 0;
 
 	for (const struct uar_json *j = object->first; j; j = j->next) {
@@ -229,13 +228,18 @@ uar_err uar_event_read(const struct uar_json *j, const struct uar_event *base,
 		       struct uar_arena *arena, struct uar_event *out, struct uar_error *error)
 {
 	struct reader r = { .arena = arena, .error = error };
+	uint64_t wanted = 1ull << MEMBER_TYPE | 1ull << MEMBER_EVENT_ID | 1ull << MEMBER_PAYLOAD;
 	uar_err e;
 
 	if (!j || j->kind != UAR_JSON_OBJECT)
 		return uar_error_set(error, UAR_ECORRUPT, "an event is an object");
-	if (base)
+	if (base) {
 		memcpy(r.ev.ids, base->ids, sizeof r.ev.ids);
-	e = read_members(&r, j);
+		r.ev.time_us = base->time_us;
+	} else {
+		wanted |= 1ull << MEMBER_TIMESTAMP;
+	}
+	e = read_members(&r, j, wanted);
 	if (!e)
 		*out = r.ev;
 	return e;

@@ -133,6 +133,13 @@ TEST(written_form_is_the_envelope, "EVT-001 EVT-003 EVT-005")
 		  "\"timestamp\":\"2023-11-14T22:13:20.123456Z\",\"run_id\":\"r1\","
 		  "\"payload\":{\"index\":0},\"refs\":{\"raw_ref\":\"raw://1\"}}");
 	check_same(&ev, &r.back);
+	uar_buf_clear(&r.buf);
+	CHECK_INT(round_trip(&r, &ev, true, UAR_ID_BIT(UAR_ID_SESSION) | UAR_OMIT_TIME), UAR_OK);
+	CHECK_STR(uar_buf_str(&r.buf),
+		  "{\"type\":\"model.delta\",\"event_id\":\"0190b4a0-0000-7000-8000-000000000001\","
+		  "\"run_id\":\"r1\",\"payload\":{\"index\":0},"
+		  "\"refs\":{\"raw_ref\":\"raw://1\"}}");
+	check_same(&ev, &r.back);
 	round_fini(&r);
 }
 

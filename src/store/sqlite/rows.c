@@ -4,7 +4,8 @@
  * of none, as a JSON array. What all of them share is not in the JSON: the
  * owner and session (by sid), the run and its thread, turn, task and attempt
  * (by rid, or in the column `ids` where an event differs from its run's row),
- * and the sequences, which count up from the row's. `sum` covers every column
+ * the sequences, which count up from the row's, and the time where it is that of
+ * the row, as it is for most: an append is made in one moment. `sum` covers every column
  * and the sum of the session's previous row, so that a row that was changed,
  * dropped or moved is found. */
 #include "store/sqlite/sqlite_int.h"
@@ -63,7 +64,8 @@ static uar_err encode_row(struct sq_op *op, const struct uar_event *ev, size_t n
 				  .spine = spine_of(ev) };
 	uar_jw_arr(&w, NULL);
 	do {
-		uar_event_write_stored(&w, &ev[i], omit);
+		uar_event_write_stored(&w, &ev[i],
+				       ev[i].time_us == out->at ? omit | UAR_OMIT_TIME : omit);
 		i++;
 	} while (i < n && same_row(ev, &ev[i]) && op->text.n - start < UAR_LIMIT_STORE_ROW_BYTES);
 	uar_jw_close(&w);
@@ -314,7 +316,8 @@ static uar_err corrupt(const struct sq_log_row *r, const char *why, struct uar_e
 	return UAR_ECORRUPT;
 }
 
-/* The ids of the row's events: the base's, or its own where it has some. */
+/* What the row's events leave out: its time and the base's ids, or its own where it
+ * has some. */
 static uar_err row_base(const struct sq_log_row *r, const struct sq_decode *d,
 			struct uar_event *out, struct uar_error *error)
 {
@@ -322,6 +325,7 @@ static uar_err row_base(const struct sq_log_row *r, const struct sq_decode *d,
 	uar_err e;
 
 	*out = *d->base;
+	out->time_us = r->at;
 	if (!r->ids.n)
 		return UAR_OK;
 	e = sq_spine_read(r->ids, d->arena, &s, error);

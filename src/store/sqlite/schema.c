@@ -48,11 +48,25 @@ static const char *const steps[] = {
 	"CREATE TABLE log(pos INTEGER PRIMARY KEY, sid INTEGER NOT NULL, seq INTEGER NOT NULL,"
 	" rid INTEGER, run_seq INTEGER, n INTEGER NOT NULL, at INTEGER NOT NULL, ids TEXT,"
 	" body TEXT NOT NULL, prev INTEGER NOT NULL, sum INTEGER NOT NULL);"
-	"CREATE UNIQUE INDEX log_session ON log(pos >> 12, sid, seq);"
-	/* For people: one row an event, with the ids that rows leave out. */
+	"CREATE UNIQUE INDEX log_session ON log(pos >> 12, sid, seq);",
+	/* 2: runs that are no longer retained; lists walk over the others alone. */
+	"ALTER TABLE runs ADD COLUMN evicted INTEGER NOT NULL DEFAULT 0;"
+	"DROP INDEX runs_owner;"
+	"CREATE INDEX runs_owner ON runs(oid, rid) WHERE evicted = 0;"
+	"CREATE INDEX runs_ended ON runs(oid, finished, rid) WHERE terminal = 1 AND evicted = 0;"
+	"CREATE INDEX runs_evicted ON runs(rid) WHERE evicted <> 0;",
+	/* 3: events leave out the time of their row, which only the view must know. */
+	"",
+};
+
+/* For people: one row an event, with what rows leave out. It holds nothing itself, so
+ * every migration makes it anew. */
+static const char view[] =
+	"DROP VIEW IF EXISTS events;"
 	"CREATE VIEW events AS SELECT l.seq + e.key AS sequence, l.run_seq + e.key AS run_sequence,"
 	" json_extract(e.value, '$.type') AS type,"
-	" json_extract(e.value, '$.timestamp') AS timestamp,"
+	" coalesce(json_extract(e.value, '$.timestamp'), strftime('%Y-%m-%dT%H:%M:%S',"
+	" l.at / 1000000, 'unixepoch') || printf('.%06dZ', l.at % 1000000)) AS timestamp,"
 	" s.session_id, r.run_id,"
 	" coalesce(json_extract(e.value, '$.thread_id'), iif(l.ids IS NULL, r.thread_id,"
 	" json_extract(l.ids, '$.thread_id'))) AS thread_id,"
@@ -64,14 +78,7 @@ static const char *const steps[] = {
 	" json_extract(e.value, '$.event_id') AS event_id, o.tenant_id, o.workspace_id, o.user_id,"
 	" l.pos, e.value AS event"
 	" FROM log l JOIN sessions s ON s.sid = l.sid JOIN owners o ON o.oid = s.oid"
-	" LEFT JOIN runs r ON r.rid = l.rid AND r.sid = l.sid, json_each(l.body) e;",
-	/* 2: runs that are no longer retained; lists walk over the others alone. */
-	"ALTER TABLE runs ADD COLUMN evicted INTEGER NOT NULL DEFAULT 0;"
-	"DROP INDEX runs_owner;"
-	"CREATE INDEX runs_owner ON runs(oid, rid) WHERE evicted = 0;"
-	"CREATE INDEX runs_ended ON runs(oid, finished, rid) WHERE terminal = 1 AND evicted = 0;"
-	"CREATE INDEX runs_evicted ON runs(rid) WHERE evicted <> 0;",
-};
+	" LEFT JOIN runs r ON r.rid = l.rid AND r.sid = l.sid, json_each(l.body) e;";
 
 static uar_err pragma_int(struct sq_conn *c, const char *sql, int64_t *out, struct uar_error *error)
 {
@@ -151,6 +158,8 @@ static uar_err run_steps(struct sq_conn *c, int64_t version, const struct uar_ra
 
 	for (size_t i = (size_t)version; i < ARRAY_LEN(steps) && !e; i++)
 		e = sq_exec(c, steps[i], error);
+	if (!e)
+		e = sq_exec(c, view, error);
 	if (!e && version == 0)
 		e = add_meta(c, rand, error);
 	snprintf(sql, sizeof sql, "PRAGMA application_id=%d; PRAGMA user_version=%zu",

@@ -1,0 +1,145 @@
+/* schema_test.c - files of older versions: what they hold is read as it was. */
+#include "store/world_test.h"
+
+#include "store/sqlite/sqlite_int.h"
+
+static uar_err reopen(struct world *w, const char *dir)
+{
+	struct uar_store_options o = { .sched = &w->pump.sched, .dir = dir };
+
+	w->sqlite = true;
+	w->store = NULL;
+	uar_pump_init(&w->pump);
+	return uar_store_sqlite_create(&o, &w->store, NULL);
+}
+
+static void shut(struct world *w)
+{
+	uar_facts_drain(&w->pump, w->store);
+	uar_store_destroy(w->store);
+	uar_pump_fini(&w->pump);
+}
+
+static void say(void *ctx, const char *what)
+{
+	(void)ctx;
+	printf("  %s\n", what);
+}
+
+/* As people open it: the view is theirs. */
+static sqlite3 *open_file(const char *dir)
+{
+	char path[512];
+	sqlite3 *db;
+
+	snprintf(path, sizeof path, "%s/uar.db", dir);
+	CHECK_INT(sqlite3_open(path, &db), SQLITE_OK);
+	return db;
+}
+
+static int64_t number(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *st;
+	int64_t n = -1;
+
+	CHECK_INT(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	if (sqlite3_step(st) == SQLITE_ROW)
+		n = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return n;
+}
+
+/* Bodies were changed: every sum after them is made anew. */
+static void sum_again(sqlite3 *db)
+{
+	int64_t sid = 0, prev = 0;
+	uint64_t acc = 0;
+	sqlite3_stmt *st, *set;
+
+	CHECK_INT(sqlite3_prepare_v2(db,
+				     "SELECT pos, sid, seq, rid, run_seq, n, at, ids, body, prev,"
+				     " sum FROM log ORDER BY sid, seq",
+				     -1, &st, NULL),
+		  SQLITE_OK);
+	CHECK_INT(sqlite3_prepare_v2(db, "UPDATE log SET prev = ?2, sum = ?3 WHERE pos = ?1", -1,
+				     &set, NULL),
+		  SQLITE_OK);
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		struct sq_log_row r;
+
+		sq_log_get(st, &r);
+		r.prev = r.sid == sid ? prev : 0;
+		r.sum = prev = sq_log_sum(&r);
+		sid = r.sid;
+		acc += sq_log_acc(&r);
+		sqlite3_bind_int64(set, 1, r.pos);
+		sqlite3_bind_int64(set, 2, r.prev);
+		sqlite3_bind_int64(set, 3, r.sum);
+		CHECK_INT(sqlite3_step(set), SQLITE_DONE);
+		sqlite3_reset(set);
+	}
+	sqlite3_finalize(st);
+	CHECK_INT(sqlite3_prepare_v2(db, "UPDATE head SET acc = ?1", -1, &st, NULL), SQLITE_OK);
+	sqlite3_bind_int64(st, 1, (int64_t)acc);
+	CHECK_INT(sqlite3_step(st), SQLITE_DONE);
+	sqlite3_finalize(st);
+	sqlite3_finalize(set);
+}
+
+/* The file as version 2 would have written it. */
+static void make_old(const char *dir)
+{
+	sqlite3 *db = open_file(dir);
+
+	CHECK_INT(
+		sqlite3_exec(db,
+			     "UPDATE log SET body = (SELECT json_group_array(json_set(e.value,"
+			     " '$.timestamp', v.timestamp)) FROM json_each(body) e"
+			     " JOIN events v ON v.pos = log.pos AND v.sequence = log.seq + e.key);"
+			     "DROP VIEW events; CREATE VIEW events AS SELECT 1;"
+			     "PRAGMA user_version = 2",
+			     NULL, NULL, NULL),
+		SQLITE_OK);
+	CHECK_INT(number(db, "SELECT count(*) FROM log, json_each(body)"
+			     " WHERE json_type(value, '$.timestamp') IS NULL"),
+		  0);
+	sum_again(db);
+	sqlite3_close(db);
+}
+
+static void check_view(const char *dir)
+{
+	sqlite3 *db = open_file(dir);
+
+	CHECK_INT(number(db, "SELECT count(*) FROM events"), 9);
+	/* The facts have a microsecond between them; each is there once. */
+	CHECK_INT(number(db, "SELECT count(DISTINCT timestamp) FROM events WHERE timestamp"
+			     " GLOB '2023-11-14T22:13:20.00000[0-8]Z'"),
+		  9);
+	/* An old row has all its times, a new one has not that of its first event. */
+	CHECK_INT(number(db, "SELECT count(*) FROM events"
+			     " WHERE json_type(event, '$.timestamp') IS NULL"),
+		  1);
+	sqlite3_close(db);
+}
+
+TEST(a_file_of_version_2_keeps_its_events, "")
+{
+	const char *dir = uar_test_dir();
+	struct uar_facts f;
+	struct world w;
+
+	REQUIRE(reopen(&w, dir) == UAR_OK);
+	CHECK_INT(begin(&w, &f, 1), UAR_OK);
+	CHECK_INT(go_on(&w, &f, 3), UAR_OK);
+	shut(&w);
+	make_old(dir);
+	REQUIRE(reopen(&w, dir) == UAR_OK);
+	CHECK(uar_facts_all_there(&w.pump, w.store, &f));
+	CHECK_INT(go_on(&w, &f, 3), UAR_OK);
+	CHECK(uar_facts_all_there(&w.pump, w.store, &f));
+	shut(&w);
+	CHECK_INT(uar_store_sqlite_verify(dir, say, NULL, NULL), UAR_OK);
+	check_view(dir);
+	uar_facts_fini(&f);
+}
