@@ -6,9 +6,12 @@
 #include "loop/loop.h"
 
 #include <assert.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "base/alloc.h"
+#include "loop/poll.h"
 
 struct pool {
 	uv_mutex_t lock;
@@ -27,7 +30,8 @@ struct uar_loop {
 	uv_timer_t timer;
 	uv_check_t check;
 	uv_idle_t idle;
-	uv_async_t async;
+	struct uar_poll *wake; /* of wake_fd, which other threads write to */
+	int wake_fd;
 	struct uar_timers timers;
 	int64_t armed_us;    /* what the uv timer waits for, INT64_MAX: nothing */
 	int64_t dispatch_us; /* the moment whose timers are being fired, INT64_MIN: none */
@@ -82,7 +86,7 @@ static void loop_post_remote(struct uar_sched *s, struct uar_task *t)
 	l->woken = true;
 	uv_mutex_unlock(&l->lock);
 	if (wake)
-		uv_async_send(&l->async);
+		(void)eventfd_write(l->wake_fd, 1); /* fails only when that is pending anyway */
 }
 
 static void loop_unpost(struct uar_sched *s, struct uar_task *t)
@@ -98,10 +102,14 @@ static void loop_unpost(struct uar_sched *s, struct uar_task *t)
 	uv_mutex_unlock(&l->lock);
 }
 
-static void on_async(uv_async_t *h)
+/* Not uv_async_t: it makes the loop spin until whoever woke it is through with its
+ * call, and a thread is often put aside exactly there, in favour of the loop. */
+static void on_wake(void *ctx)
 {
-	struct uar_loop *l = h->data;
+	struct uar_loop *l = ctx;
+	eventfd_t count;
 
+	(void)eventfd_read(l->wake_fd, &count); /* first, or a later wake-up would be lost */
 	uv_mutex_lock(&l->lock);
 	l->woken = false;
 	uar_list_move_all(&l->remote, &l->posted);
@@ -371,9 +379,12 @@ static bool init_handles(struct uar_loop *l)
 		return false;
 	l->uv_ready = true;
 	if (uv_timer_init(&l->uv, &l->timer) || uv_check_init(&l->uv, &l->check) ||
-	    uv_idle_init(&l->uv, &l->idle) || uv_async_init(&l->uv, &l->async, on_async))
+	    uv_idle_init(&l->uv, &l->idle))
 		return false;
-	l->timer.data = l->check.data = l->idle.data = l->async.data = l;
+	l->timer.data = l->check.data = l->idle.data = l;
+	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->wake_fd < 0 || uar_poll_start(l, l->wake_fd, on_wake, l, &l->wake))
+		return false;
 	return uv_check_start(&l->check, on_check) == 0;
 }
 
@@ -384,6 +395,7 @@ uar_err uar_loop_create(const struct uar_clock *clock, struct uar_loop **out)
 	if (!l)
 		return UAR_ENOMEM;
 	l->sched = (struct uar_sched){ &loop_ops, clock };
+	l->wake_fd = -1;
 	l->armed_us = INT64_MAX;
 	l->dispatch_us = INT64_MIN;
 	uar_list_init(&l->posted);
@@ -411,7 +423,7 @@ static void close_uv(struct uar_loop *l)
 	close_handle((uv_handle_t *)&l->timer);
 	close_handle((uv_handle_t *)&l->check);
 	close_handle((uv_handle_t *)&l->idle);
-	close_handle((uv_handle_t *)&l->async);
+	uar_poll_stop(l->wake);
 	UAR_LIST_EACH (node, &l->signals)
 		uv_close((uv_handle_t *)&UAR_OWNER(node, struct signal_watch, node)->uv,
 			 free_signal);
@@ -430,6 +442,8 @@ void uar_loop_destroy(struct uar_loop *l)
 	pool_stop(l);
 	if (l->uv_ready)
 		close_uv(l);
+	if (l->wake_fd >= 0)
+		close(l->wake_fd);
 	if (l->lock_ready)
 		uv_mutex_destroy(&l->lock);
 	uar_timers_fini(&l->timers);
