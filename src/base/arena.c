@@ -84,6 +84,11 @@ static char *take(struct uar_arena *a, size_t n, size_t align)
 	return c->data + at;
 }
 
+void *uar_arena_room(struct uar_arena *a, size_t n)
+{
+	return take(a, n, 16);
+}
+
 void *uar_arena_alloc(struct uar_arena *a, size_t n)
 {
 	char *p = take(a, n, 16);

@@ -22,7 +22,9 @@ void uar_arena_reset(struct uar_arena *a);
 
 /* Zeroed, aligned for any type; NULL when out of memory or over the bound. */
 void *uar_arena_alloc(struct uar_arena *a, size_t n);
-/* The same without zeroing and without alignment: for bytes. */
+/* The same without zeroing: for what is written whole. */
+void *uar_arena_room(struct uar_arena *a, size_t n);
+/* And without alignment: for bytes. */
 char *uar_arena_bytes(struct uar_arena *a, size_t n);
 /* A NUL-terminated copy. On failure .p is NULL (also for an empty s it is not). */
 uar_str uar_arena_str(struct uar_arena *a, uar_str s);

@@ -117,7 +117,7 @@ static struct uar_event *next_slot(struct emit *e)
 	if (d->event_count < d->event_room)
 		return &d->events[d->event_count];
 	events = room > UAR_DECISION_EVENTS ? NULL
-					    : uar_arena_alloc(e->env->arena, room * sizeof *events);
+					    : uar_arena_room(e->env->arena, room * sizeof *events);
 	if (!events) {
 		e->err = room > UAR_DECISION_EVENTS ? UAR_EBUSY : UAR_ENOMEM;
 		return NULL;
