@@ -42,7 +42,7 @@ static void name_action(struct emit *e, int64_t number)
 	char id[UAR_ACTION_TEXT + 1];
 
 	uar_action_id(e->r->id.run_id, number, id);
-	e->extra[UAR_ID_ACTION] = uar_emit_own(e, id);
+	uar_emit_name(e, UAR_ID_ACTION, uar_emit_own(e, id));
 }
 
 /* The decision has the action's id: one question, one decision. */

@@ -64,7 +64,7 @@ static void passed(struct emit *e, const struct uar_message *m)
 		uar_jw_raw(w, "content", m->content);
 	if (m->blob.n)
 		uar_emit_refer(e, "content_ref", m->blob);
-	e->extra[UAR_ID_CHANNEL] = m->channel_id;
+	uar_emit_name(e, UAR_ID_CHANNEL, m->channel_id);
 	uar_emit(e, UAR_EV_CHANNEL_MESSAGE, EMIT_SESSION);
 }
 

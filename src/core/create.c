@@ -40,7 +40,7 @@ static void thread_started(struct emit *e, const struct uar_create *c)
 
 	uar_jw_cstr(w, "origin", "new");
 	uar_jw_str(w, "conversation_id", c->thread_id);
-	e->extra[UAR_ID_THREAD] = c->thread_id;
+	uar_emit_name(e, UAR_ID_THREAD, c->thread_id);
 	uar_emit(e, UAR_EV_THREAD_STARTED, EMIT_SESSION);
 }
 

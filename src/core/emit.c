@@ -48,27 +48,35 @@ static void put_scope(const struct emit *e, struct uar_event *ev, enum emit_scop
 	ev->run_sequence = e->r->run_sequence + 1;
 }
 
+void uar_emit_name(struct emit *e, enum uar_id id, uar_str text)
+{
+	if (!text.n)
+		return;
+	e->extra[id] = text;
+	e->named |= UAR_ID_BIT(id);
+}
+
 static void put_extra(struct emit *e, struct uar_event *ev)
 {
-	for (int i = 0; i < UAR_ID_COUNT; i++)
-		if (e->extra[i].n) {
-			ev->ids[i] = e->extra[i];
-			e->extra[i] = UAR_STR_NONE;
-		}
+	for (; e->named; e->named &= e->named - 1) {
+		int id = __builtin_ctz(e->named);
+
+		ev->ids[id] = e->extra[id];
+	}
 	ev->refs = e->refs;
 	e->refs = UAR_STR_NONE;
 }
 
 uar_str uar_emit_id(struct emit *e)
 {
-	char text[UAR_UUID_TEXT + 1];
-	uar_str id;
+	char *text = uar_arena_bytes(e->env->arena, UAR_UUID_TEXT + 1);
 
+	if (!text) {
+		e->err = e->err ? e->err : UAR_ENOMEM;
+		return UAR_STR_NONE;
+	}
 	uar_uuid_next(e->env->ids, text);
-	id = uar_arena_str(e->env->arena, uar_str_n(text, UAR_UUID_TEXT));
-	if (!id.p && !e->err)
-		e->err = UAR_ENOMEM;
-	return id;
+	return uar_str_n(text, UAR_UUID_TEXT);
 }
 
 uar_str uar_emit_own(struct emit *e, const char *id)
@@ -146,7 +154,6 @@ void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope)
 		return;
 	*ev = (struct uar_event){
 		.cls = cls,
-		.type = uar_str_c(uar_event_info[cls].type),
 		.time_us = e->env->now_us,
 		.sequence = e->s->sequence + 1,
 	};

@@ -11,7 +11,8 @@ struct emit {
 	struct uar_decision *d;
 	struct uar_error *error;
 	struct uar_jw w;
-	uar_str extra[UAR_ID_COUNT];	 /* ids of the next event beyond its scope */
+	uint32_t named;			 /* UAR_ID_BITs: ids of the next event beyond its scope */
+	uar_str extra[UAR_ID_COUNT];	 /* those */
 	uar_str refs;			 /* of the next event */
 	uar_str result_refs;		 /* of a run that ends; JSON array, or empty */
 	uar_str details;		 /* of its failure; JSON object, or empty */
@@ -26,6 +27,8 @@ enum emit_scope { EMIT_SESSION, EMIT_THREAD, EMIT_RUN };
 struct uar_jw *uar_emit_begin(struct emit *e);
 /* The same for a thread whose turn goes on; `what` of it changes. */
 struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what);
+/* Names the next event after one more thing; an empty id is none. */
+void uar_emit_name(struct emit *e, enum uar_id id, uar_str text);
 /* Closes it, numbers the event, adds it to the decision and folds it. */
 void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope);
 /* One effect for after the commit; UAR_DO_NONE is dropped. */

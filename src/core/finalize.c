@@ -42,7 +42,7 @@ static void artifact(struct emit *e, const struct uar_json *a)
 	uar_jw_close(w);
 	if (uar_json_bool(uar_json_get(a, UAR_STR("is_blob")), false))
 		uar_emit_refer(e, "read_ref", sha256);
-	e->extra[UAR_ID_ARTIFACT] = uar_emit_id(e);
+	uar_emit_name(e, UAR_ID_ARTIFACT, uar_emit_id(e));
 	uar_emit(e, UAR_EV_ARTIFACT_CHANGED, EMIT_RUN);
 }
 

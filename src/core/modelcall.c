@@ -77,14 +77,14 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	uar_jw_int(w, "input_tokens_estimate", estimated_tokens(p->prompt_bytes));
 	uar_jw_cstr(w, "role", "execute");
 	uar_jw_cstr(w, "status", "started");
-	e->extra[UAR_ID_MODEL_REQUEST] = uar_emit_id(e);
+	uar_emit_name(e, UAR_ID_MODEL_REQUEST, uar_emit_id(e));
 	uar_emit(e, UAR_EV_MODEL_REQUESTED, EMIT_RUN);
 	uar_emit_effect(e, UAR_DO_CALL_MODEL);
 }
 
 static void name_request(struct emit *e)
 {
-	e->extra[UAR_ID_MODEL_REQUEST] = uar_emit_own(e, e->r->call.request_id);
+	uar_emit_name(e, UAR_ID_MODEL_REQUEST, uar_emit_own(e, e->r->call.request_id));
 }
 
 /* As much of the text as surely fits into one event, escapes included. */

@@ -65,7 +65,7 @@ void uar_core_export(struct emit *e, const struct uar_export *x)
 	put_optional(w, "role", x->role);
 	put_optional(w, "blob_id", x->blob_id);
 	refer_export(e, x);
-	e->extra[UAR_ID_ARTIFACT] = x->id;
+	uar_emit_name(e, UAR_ID_ARTIFACT, x->id);
 	if (!e->err && (!type.p || !e->refs.p))
 		e->err = UAR_ENOMEM;
 	uar_emit(e, UAR_EV_ARTIFACT_CHANGED, EMIT_RUN);

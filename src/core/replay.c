@@ -146,8 +146,8 @@ static void tool_started(struct emit *e, const struct uar_json *data, uar_str to
 	uar_jw_cstr(w, "status", "running");
 	if (is_spilled(e))
 		refer(e, "args_ref");
-	e->extra[UAR_ID_TOOL_CALL] = call_id(data);
-	e->extra[UAR_ID_STEP] = uar_emit_id(e);
+	uar_emit_name(e, UAR_ID_TOOL_CALL, call_id(data));
+	uar_emit_name(e, UAR_ID_STEP, uar_emit_id(e));
 	uar_emit(e, UAR_EV_TOOL_STARTED, EMIT_RUN);
 }
 
@@ -271,7 +271,7 @@ static void replay_artifact(struct emit *e, const struct uar_json *data)
 	}
 	if (is_spilled(e))
 		refer(e, "read_ref");
-	e->extra[UAR_ID_ARTIFACT] = id;
+	uar_emit_name(e, UAR_ID_ARTIFACT, id);
 	uar_emit(e, UAR_EV_ARTIFACT_CHANGED, EMIT_RUN);
 }
 

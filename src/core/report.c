@@ -24,8 +24,8 @@ static void tool_started(struct emit *e, const struct uar_tool_report *t, uar_st
 	uar_jw_bool(w, "is_read_only", false);
 	uar_jw_bool(w, "is_destructive", false);
 	uar_jw_cstr(w, "status", "running");
-	e->extra[UAR_ID_TOOL_CALL] = t->call_id;
-	e->extra[UAR_ID_STEP] = uar_emit_id(e);
+	uar_emit_name(e, UAR_ID_TOOL_CALL, t->call_id);
+	uar_emit_name(e, UAR_ID_STEP, uar_emit_id(e));
 	uar_emit(e, UAR_EV_TOOL_STARTED, EMIT_RUN);
 }
 
@@ -140,7 +140,7 @@ static void files_changed(struct emit *e, const struct uar_open_tool *tool,
 	uar_jw_obj(w, "metadata");
 	uar_jw_int(w, "diff_bytes", t->diff_bytes);
 	uar_jw_close(w);
-	e->extra[UAR_ID_ARTIFACT] = uar_emit_id(e);
+	uar_emit_name(e, UAR_ID_ARTIFACT, uar_emit_id(e));
 	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_ARTIFACT_CHANGED, EMIT_RUN);
 }

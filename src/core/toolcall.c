@@ -13,8 +13,8 @@ const struct uar_open_tool *uar_core_open_tool(const struct emit *e, uar_str cal
 
 void uar_core_name_tool(struct emit *e, const struct uar_open_tool *tool)
 {
-	e->extra[UAR_ID_TOOL_CALL] = uar_emit_own(e, tool->call_id);
-	e->extra[UAR_ID_STEP] = uar_emit_own(e, tool->step_id);
+	uar_emit_name(e, UAR_ID_TOOL_CALL, uar_emit_own(e, tool->call_id));
+	uar_emit_name(e, UAR_ID_STEP, uar_emit_own(e, tool->step_id));
 }
 
 int64_t uar_core_tool_ms(const struct emit *e, const struct uar_open_tool *tool)

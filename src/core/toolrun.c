@@ -96,8 +96,8 @@ static void started(struct emit *e, const struct uar_tool_begin *t, uar_str deci
 	uar_jw_bool(w, "is_destructive", t->destructive);
 	uar_jw_cstr(w, "status", "running");
 	refer_args(e, t);
-	e->extra[UAR_ID_TOOL_CALL] = t->call_id;
-	e->extra[UAR_ID_STEP] = uar_emit_id(e);
+	uar_emit_name(e, UAR_ID_TOOL_CALL, t->call_id);
+	uar_emit_name(e, UAR_ID_STEP, uar_emit_id(e));
 	uar_emit(e, UAR_EV_TOOL_STARTED, EMIT_RUN);
 }
 
