@@ -157,9 +157,7 @@ struct uar_run_end {
 	char code[UAR_TEXT_CODE]; /* empty: no error */
 	char message[UAR_TEXT_MESSAGE];
 	bool retryable;
-	/* JSON texts inside the event that ended the run: there while it is. */
-	uar_str details;     /* object of the failure, or empty */
-	uar_str result_refs; /* array of ids, or empty */
+	uar_str details; /* JSON object of the failure, or empty; as result_refs below */
 };
 
 /* Large, and as it was at first in most runs that are under way. */
@@ -185,6 +183,8 @@ struct uar_run {
 	int64_t replayed; /* fixture lines done */
 	char phase[32];	  /* last phase of run.status */
 	bool row_changed; /* what the record shows has changed since the last append */
+	/* JSON array of ids, or empty: inside the event that ended the run, there while it is. */
+	uar_str result_refs;
 	struct uar_arena arena;
 	struct uar_run_rare *rare; /* its own; NULL: as at first */
 };
@@ -422,6 +422,8 @@ UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,
 UAR_MUST_CHECK uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t run_sequence,
 					 struct uar_run *r);
 
+/* 0..1, a run that completed has come to 1; < 0: not reported. */
+double uar_run_progress(const struct uar_run *r);
 /* The stage that the entry named, else the phase the engine knows. */
 uar_str uar_run_stage(const struct uar_run *r);
 /* What a question tells who shall answer it: members of an object that is open. */

@@ -28,7 +28,7 @@ static void same_rare(const struct uar_run_rare *a, const struct uar_run_rare *b
 	SAME_INT(cancel.at_us), SAME_TXT(cancel.reason), SAME_INT(progress.value * 100);
 	SAME_INT(progress.step), SAME_INT(progress.step_total), SAME_TXT(progress.stage);
 	SAME_TXT(progress.message), SAME_TXT(progress.metrics), SAME_STR(end.details);
-	SAME_STR(end.result_refs), SAME_TXT(end.code), SAME_TXT(end.message);
+	SAME_TXT(end.code), SAME_TXT(end.message);
 	SAME_INT(end.retryable), SAME_INT(actions.open_count), SAME_INT(actions.count);
 	SAME_INT(actions.parked_us), SAME_INT(actions.waited_us);
 	SAME_TXT(actions.open[0].prompt), SAME_TXT(agent_session);
@@ -43,6 +43,7 @@ static void same_progress(const struct uar_run *a, const struct uar_run *b)
 	SAME_INT(call.input_tokens), SAME_INT(call.output_tokens), SAME_INT(call.estimated);
 	SAME_INT(call.thought), SAME_INT(call.prompt_tokens), SAME_INT(status), SAME_INT(turn);
 	SAME_INT(task), SAME_INT(run_sequence), SAME_INT(replayed), SAME_TXT(phase);
+	SAME_STR(result_refs);
 	same_rare(uar_run_rare(a), uar_run_rare(b));
 }
 

@@ -446,14 +446,7 @@ static uar_str source_of(const struct uar_json *j, enum uar_json_kind kind)
 
 static uar_err fold_attempt_completed(struct fold *f)
 {
-	struct uar_run_rare *rare = uar_core_change_rare(f->r);
-
-	if (!rare)
-		return UAR_ENOMEM;
-	rare->end.result_refs =
-		source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
-	if (rare->progress.value < 1)
-		rare->progress.value = 1;
+	f->r->result_refs = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
 	f->r->status = UAR_STATUS_COMPLETED;
 	f->r->at.finished_us = f->ev->time_us;
 	f->r->row_changed = true;
@@ -475,7 +468,7 @@ static uar_err fold_attempt_failed(struct fold *f)
 	     uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("INTERNAL")));
 	keep(end->message, sizeof end->message, member(f, "message"));
 	end->details = source_of(uar_json_get(error, UAR_STR("details")), UAR_JSON_OBJECT);
-	end->result_refs = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
+	f->r->result_refs = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
 	end->retryable = uar_json_bool(uar_json_get(f->p, UAR_STR("retryable")), false);
 	f->r->at.finished_us = f->ev->time_us;
 	f->r->row_changed = true;

@@ -53,6 +53,13 @@ static void put_count(struct uar_jw *w, const char *key, int64_t v)
 		uar_jw_null(w, key);
 }
 
+double uar_run_progress(const struct uar_run *r)
+{
+	double told = uar_run_rare(r)->progress.value;
+
+	return r->status == UAR_STATUS_COMPLETED && told < 1 ? 1 : told;
+}
+
 uar_str uar_run_stage(const struct uar_run *r)
 {
 	const char *named = uar_run_rare(r)->progress.stage;
@@ -67,7 +74,7 @@ static void put_progress(struct uar_jw *w, const struct uar_run *r)
 	const struct uar_run_progress *p = &uar_run_rare(r)->progress;
 	bool stopped = uar_status_terminal(r->status), whole = r->status == UAR_STATUS_COMPLETED;
 
-	put_number(w, "progress", p->value);
+	put_number(w, "progress", uar_run_progress(r));
 	put_text(w, "stage", uar_run_stage(r));
 	put_text(w, "message", uar_str_c(p->message));
 	put_count(w, "step", whole ? -1 : p->step);
@@ -126,9 +133,7 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 	uar_jw_cstr(w, "engine_status", uar_status_text(r->status));
 	put_cancel(w, &uar_run_rare(r)->cancel);
 	put_error(w, &uar_run_rare(r)->end);
-	uar_jw_raw(w, "result_refs",
-		   uar_run_rare(r)->end.result_refs.n ? uar_run_rare(r)->end.result_refs
-						      : UAR_STR("[]"));
+	uar_jw_raw(w, "result_refs", r->result_refs.n ? r->result_refs : UAR_STR("[]"));
 	if (r->call.calls) {
 		uar_jw_obj(w, "usage");
 		uar_jw_int(w, "input_tokens", r->call.input_tokens);

@@ -202,8 +202,8 @@ static void note_run(struct channel *ch, const struct uar_commit *c)
 	uar_jw_cstr(&w, "op", c->added ? "add" : "change");
 	uar_jw_str(&w, "run_id", run->id.run_id);
 	uar_jw_cstr(&w, "status", status);
-	if (uar_run_rare(run)->progress.value >= 0)
-		uar_jw_double(&w, "progress", uar_run_rare(run)->progress.value);
+	if (uar_run_progress(run) >= 0)
+		uar_jw_double(&w, "progress", uar_run_progress(run));
 	else
 		uar_jw_null(&w, "progress");
 	uar_jw_seconds(&w, "updated_at", run->at.updated_us);
