@@ -1,6 +1,7 @@
 /* rand.c - kernel randomness, a seeded generator, UUIDv7. */
 #include "base/rand.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -119,8 +120,8 @@ static void put_hex(char *to, uint32_t v)
 	x = (x | x << 8) & 0x00ff00ff00ff00ffu;
 	x = (x >> 4 & 0x000f000f000f000fu) | (x & 0x000f000f000f000fu) << 8;
 	x += ones * '0' + ((x + ones * 6) >> 4 & ones) * ('a' - '0' - 10);
-	for (int i = 0; i < 8; i++)
-		to[i] = (char)(x >> 8 * i);
+	x = htole64(x);
+	memcpy(to, &x, sizeof x);
 }
 
 void uar_uuid_next(struct uar_uuid *u, char out[UAR_UUID_TEXT + 1])
