@@ -16,23 +16,29 @@ static inline bool uar_json_special(char c)
 	return (signed char)c < 0x20 || c == '"' || c == '\\';
 }
 
+#ifdef __SSE2__
+/* Which of sixteen bytes are not special. Compared with signs, bytes from 0x80 on are
+ * small, too; and the bit that is turned over makes the quote a space, and nothing else
+ * so small. */
+static inline __m128i uar_json_plain_16(__m128i v)
+{
+	__m128i large =
+		_mm_cmpgt_epi8(_mm_xor_si128(v, _mm_set1_epi8('"' ^ ' ')), _mm_set1_epi8(' '));
+
+	return _mm_andnot_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\')), large);
+}
+#endif
+
 /* The first special byte in [p, end), or end. */
 static inline const char *uar_json_plain_end(const char *p, const char *end)
 {
 #ifdef __SSE2__
-	const __m128i space = _mm_set1_epi8(0x20), quote = _mm_set1_epi8('"'),
-		      slash = _mm_set1_epi8('\\');
-
 	for (; end - p >= 16; p += 16) {
 		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-		/* Signed: bytes from 0x80 on are negative, so one comparison finds them too. */
-		__m128i hit = _mm_or_si128(
-			_mm_cmplt_epi8(v, space),
-			_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)));
-		unsigned mask = (unsigned)_mm_movemask_epi8(hit);
+		unsigned plain = (unsigned)_mm_movemask_epi8(uar_json_plain_16(v));
 
-		if (mask)
-			return p + __builtin_ctz(mask);
+		if (plain != 0xffff)
+			return p + __builtin_ctz(~plain);
 	}
 #endif
 	while (p < end && !uar_json_special(*p))

@@ -12,6 +12,10 @@ enum {
 	MAX_LEVELS = 64, /* bits of is_object */
 };
 
+/* What seldom happens is left to a call at the end of a function: only then does the
+ * usual way save no registers for it. */
+#define RARELY __attribute__((noinline, cold))
+
 struct uar_jw uar_jw_begin(struct uar_buf *out)
 {
 	return (struct uar_jw){ .out = out };
@@ -23,7 +27,7 @@ uar_err uar_jw_end(struct uar_jw *w)
 		return w->err;
 	if (w->out->err)
 		return w->out->err;
-	return w->depth || !w->comma ? UAR_EINVALID : UAR_OK;
+	return w->next == UAR_JW_NOTHING ? UAR_OK : UAR_EINVALID;
 }
 
 static inline void set_end(struct uar_buf *b, char *p)
@@ -50,7 +54,7 @@ static void add_escaped_byte(struct uar_buf *b, unsigned char c)
 }
 
 /* Text from its first special byte on, then the closing quote. */
-static void add_careful(struct uar_buf *b, uar_str s)
+RARELY static void add_careful(struct uar_buf *b, uar_str s)
 {
 	const char *p = s.p, *end = s.p + s.n;
 
@@ -79,21 +83,34 @@ static void add_careful(struct uar_buf *b, uar_str s)
 }
 
 #ifdef __SSE2__
-static inline bool all_plain(__m128i v)
+static inline __m128i load_16(const char *p)
 {
-	__m128i hit = _mm_or_si128(_mm_cmplt_epi8(v, _mm_set1_epi8(0x20)),
-				   _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')),
-						_mm_cmpeq_epi8(v, _mm_set1_epi8('\\'))));
-
-	return _mm_movemask_epi8(hit) == 0;
+	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-static inline bool copy_16(char *to, const char *p)
+static inline void store_16(char *to, __m128i v)
 {
-	__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-
 	_mm_storeu_si128((__m128i *)(void *)to, v);
-	return all_plain(v);
+}
+
+static inline bool all_set(__m128i v)
+{
+	return _mm_movemask_epi8(v) == 0xffff;
+}
+
+/* 16 bytes or more: the last sixteen may overlap those before. */
+static bool copy_long(char *to, const char *p, size_t n)
+{
+	__m128i last = load_16(p + n - 16), plain = uar_json_plain_16(last);
+
+	for (size_t i = 0; i < n - 16; i += 16) {
+		__m128i v = load_16(p + i);
+
+		store_16(to + i, v);
+		plain = _mm_and_si128(plain, uar_json_plain_16(v));
+	}
+	store_16(to + n - 16, last);
+	return all_set(plain);
 }
 
 /* 8 to 15 bytes: the first eight and the last eight overlap. */
@@ -105,7 +122,7 @@ static inline bool copy_8(char *to, const char *p, size_t n)
 	memcpy(&tail, p + n - 8, 8);
 	memcpy(to, &head, 8);
 	memcpy(to + n - 8, &tail, 8);
-	return all_plain(_mm_set_epi64x((long long)tail, (long long)head));
+	return all_set(uar_json_plain_16(_mm_set_epi64x((long long)tail, (long long)head)));
 }
 
 static inline bool copy_4(char *to, const char *p, size_t n)
@@ -118,20 +135,14 @@ static inline bool copy_4(char *to, const char *p, size_t n)
 	memcpy(to, &head, 4);
 	memcpy(to + n - 4, &tail, 4);
 	both = (uint64_t)tail << 32 | head;
-	return all_plain(_mm_set1_epi64x((long long)both));
+	return all_set(uar_json_plain_16(_mm_set1_epi64x((long long)both)));
 }
 
-/* Copies and checks in one pass, reading nothing outside of p[0..n). False: some
- * byte is special and what was copied does not count. */
-static inline bool copy_plain(char *to, const char *p, size_t n)
+/* Fewer than 16 bytes. */
+static inline bool copy_short(char *to, const char *p, size_t n)
 {
 	bool plain = true;
 
-	if (n >= 16) {
-		for (size_t i = 0; i + 16 <= n; i += 16)
-			plain &= copy_16(to + i, p + i);
-		return plain & copy_16(to + n - 16, p + n - 16);
-	}
 	if (n >= 8)
 		return copy_8(to, p, n);
 	if (n >= 4)
@@ -142,6 +153,24 @@ static inline bool copy_plain(char *to, const char *p, size_t n)
 	}
 	return plain;
 }
+
+/* Copies and checks in one pass, reading nothing outside of p[0..n). False: some
+ * byte is special and what was copied does not count. */
+static inline bool copy_plain(char *to, const char *p, size_t n)
+{
+	return n >= 16 ? copy_long(to, p, n) : copy_short(to, p, n);
+}
+
+/* Line ends between tokens would end a line of a stream: what JSON calls blank is a space. */
+static inline void copy_on_one_line(char *to, const char *p, size_t n)
+{
+	size_t i = 0;
+
+	for (; n - i >= 16; i += 16)
+		store_16(to + i, _mm_max_epu8(load_16(p + i), _mm_set1_epi8(' ')));
+	for (; i < n; i++)
+		to[i] = (unsigned char)p[i] < ' ' ? ' ' : p[i];
+}
 #else
 static inline bool copy_plain(char *to, const char *p, size_t n)
 {
@@ -149,15 +178,25 @@ static inline bool copy_plain(char *to, const char *p, size_t n)
 		memcpy(to, p, n);
 	return uar_json_plain_end(p, p + n) == p + n;
 }
+#define copy_short copy_plain
+
+static inline void copy_on_one_line(char *to, const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = (unsigned char)p[i] < ' ' ? ' ' : p[i];
+}
 #endif
 
-/* uar_buf_reserve with its usual case in line: the capacity never exceeds the
- * maximum by more than the NUL, so one comparison covers both. */
+/* The usual case of uar_buf_reserve in line: a buffer that is as large as it may
+ * be still has no more than its capacity. */
+static inline bool has_room(const struct uar_buf *b, size_t n)
+{
+	return !b->err && b->cap - b->n > n;
+}
+
 static inline char *room(struct uar_buf *b, size_t n)
 {
-	if (!b->err && b->cap > n && b->cap - n > b->n)
-		return b->p + b->n;
-	return uar_buf_reserve(b, n);
+	return has_room(b, n) ? b->p + b->n : uar_buf_reserve(b, n);
 }
 
 /* Quoted text at p, where there is room for it unescaped. */
@@ -183,76 +222,80 @@ static void add_text(struct uar_buf *b, uar_str s)
 
 /* --- places --- */
 
-static void refuse(struct uar_jw *w, uar_err e)
+/* What went wrong first is what is reported, also when it went wrong in the buffer. */
+RARELY static char *refuse(struct uar_jw *w, uar_err e)
 {
-	if (!w->err)
+	if (!w->err && !w->out->err)
 		w->err = e;
+	w->next = UAR_JW_NOTHING;
+	return NULL;
 }
 
 static inline bool in_object(const struct uar_jw *w)
 {
-	return w->depth && (w->is_object >> (w->depth - 1) & 1);
+	return w->is_object & 1;
 }
 
-/* Comma, quoted key and colon, with room for `extra` bytes behind them; the caller
- * writes there and sets the end. NULL on error. */
-static inline char *put_key(struct uar_buf *b, bool comma, uar_str key, size_t extra)
+/* What belongs behind a value, or first into a level. */
+static inline enum uar_jw_next usual_next(const struct uar_jw *w)
 {
-	char *p = room(b, comma + key.n + 3 + extra);
+	return in_object(w) ? UAR_JW_MEMBER : w->depth ? UAR_JW_VALUE : UAR_JW_NOTHING;
+}
 
-	if (!p)
-		return NULL;
-	*p = ',';
-	p += comma;
-	*p++ = '"';
-	if (copy_plain(p, key.p, key.n)) {
-		memcpy(p + key.n, "\":", 2);
-		return p + key.n + 2;
-	}
+static char *place(struct uar_jw *w, uar_str key, size_t extra);
+
+RARELY static char *place_after_growth(struct uar_jw *w, uar_str key, size_t extra, size_t need)
+{
+	return uar_buf_reserve(w->out, need) ? place(w, key, extra) : NULL;
+}
+
+/* A long key, or one with escapes, from its first character on, which stands at p. */
+RARELY static char *put_other_key(struct uar_buf *b, char *p, uar_str key, size_t extra)
+{
 	set_end(b, p);
 	add_careful(b, key);
 	uar_buf_add_char(b, ':');
 	return room(b, extra);
 }
 
-/* The place of the next value behind its comma and key, with room for `extra`
- * bytes; NULL when none belongs here or the buffer is full. */
-static inline char *place(struct uar_jw *w, uar_str key, size_t extra)
+/* Writes comma, quoted key and colon. There is room for `extra` bytes behind them: the
+ * caller writes the value there and sets the end. NULL when none belongs here or the
+ * buffer is full. */
+static char *place(struct uar_jw *w, uar_str key, size_t extra)
 {
-	bool comma = w->comma, keyed = w->keyed;
+	struct uar_buf *b = w->out;
+	bool comma = w->comma;
+	size_t need = comma + extra + (key.p ? key.n + 3 : 0);
 	char *p;
 
-	if (w->err || w->out->err) /* what went wrong first is what is reported */
-		return NULL;
-	if ((key.p != NULL) != (in_object(w) && !keyed) || (comma && !w->depth)) {
-		refuse(w, UAR_EINVALID);
-		return NULL;
-	}
+	if (w->next != (key.p ? UAR_JW_MEMBER : UAR_JW_VALUE))
+		return refuse(w, UAR_EINVALID);
+	if (!has_room(b, need))
+		return place_after_growth(w, key, extra, need);
 	w->comma = true;
-	w->keyed = false;
-	if (key.p)
-		return put_key(w->out, comma, key, extra);
-	comma = comma && !keyed;
-	p = room(w->out, extra + comma);
-	if (p && comma)
-		*p++ = ',';
-	return p;
+	p = b->p + b->n;
+	*p = ',';
+	p += comma;
+	if (!key.p) {
+		w->next = usual_next(w);
+		return p;
+	}
+	*p++ = '"';
+	if (key.n >= 16 || !copy_short(p, key.p, key.n))
+		return put_other_key(b, p, key, extra);
+	memcpy(p + key.n, "\":", 2);
+	return p + key.n + 2;
 }
 
 void uar_jw_key(struct uar_jw *w, uar_str key)
 {
-	char *p;
+	char *p = place(w, uar_str_n(key.p ? key.p : "", key.n), 0);
 
-	if (w->err || w->out->err)
+	if (!p)
 		return;
-	if (!in_object(w) || w->keyed) {
-		refuse(w, UAR_EINVALID);
-		return;
-	}
-	p = put_key(w->out, w->comma, key, 0);
-	if (p)
-		set_end(w->out, p);
-	w->keyed = true;
+	set_end(w->out, p);
+	w->comma = false;
+	w->next = UAR_JW_VALUE;
 }
 
 static inline void open_level(struct uar_jw *w, uar_str key, bool object)
@@ -267,9 +310,9 @@ static inline void open_level(struct uar_jw *w, uar_str key, bool object)
 	}
 	*p = object ? '{' : '[';
 	set_end(w->out, p + 1);
-	w->is_object &= ~(1ull << w->depth);
-	w->is_object |= (uint64_t)object << w->depth;
+	w->is_object = w->is_object << 1 | object;
 	w->depth++;
+	w->next = usual_next(w);
 	w->comma = false;
 }
 
@@ -287,9 +330,7 @@ void uar_jw_close(struct uar_jw *w)
 {
 	char *p;
 
-	if (w->err || w->out->err)
-		return;
-	if (!w->depth || w->keyed) {
+	if (!w->depth || w->next != usual_next(w)) {
 		refuse(w, UAR_EINVALID);
 		return;
 	}
@@ -298,7 +339,9 @@ void uar_jw_close(struct uar_jw *w)
 		return;
 	*p = in_object(w) ? '}' : ']';
 	set_end(w->out, p + 1);
+	w->is_object >>= 1;
 	w->depth--;
+	w->next = usual_next(w);
 	w->comma = true;
 }
 
@@ -397,31 +440,21 @@ void uar_jw_seconds(struct uar_jw *w, const char *key, int64_t wall_us)
 	add_value(w, uar_str_c(key), uar_str_n(end - n, n));
 }
 
-/* Line ends between tokens would end a line of a stream: what JSON calls blank is a space. */
-static void on_one_line(char *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		p[i] = (unsigned char)p[i] < 0x20 ? ' ' : p[i];
-}
-
 void uar_jw_put_raw(struct uar_jw *w, uar_str key, uar_str json)
 {
-	if (!json.n) {
-		refuse(w, UAR_EINVALID);
+	char *p = json.n ? place(w, key, json.n) : refuse(w, UAR_EINVALID);
+
+	if (!p)
 		return;
-	}
-	add_value(w, key, json);
-	if (!w->err && !w->out->err)
-		on_one_line(w->out->p + w->out->n - json.n, json.n);
+	copy_on_one_line(p, json.p, json.n);
+	set_end(w->out, p + json.n);
 }
 
 void uar_jw_members(struct uar_jw *w, uar_str object)
 {
 	char *p;
 
-	if (w->err || w->out->err)
-		return;
-	if (!in_object(w) || w->keyed || object.n < 2) {
+	if (w->next != UAR_JW_MEMBER || object.n < 2) {
 		refuse(w, UAR_EINVALID);
 		return;
 	}

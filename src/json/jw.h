@@ -15,13 +15,16 @@
 
 #include "json/json.h"
 
+/* What belongs next: a value without a key, one with a key, or none. */
+enum uar_jw_next { UAR_JW_VALUE, UAR_JW_MEMBER, UAR_JW_NOTHING };
+
 struct uar_jw {
 	struct uar_buf *out;
-	uint64_t is_object; /* one bit per open level */
+	uint64_t is_object; /* one bit per open level, the innermost one lowest */
 	uint32_t depth;
-	bool comma;  /* the next value needs one */
-	bool keyed;  /* uar_jw_key wrote the key of the next value */
-	uar_err err; /* UAR_EDEPTH, UAR_EINVALID (a key where none belongs) */
+	enum uar_jw_next next; /* UAR_JW_NOTHING: the document is complete, or err is set */
+	bool comma;	       /* the next value needs one */
+	uar_err err;	       /* UAR_EDEPTH, UAR_EINVALID (a key where none belongs) */
 };
 
 struct uar_jw uar_jw_begin(struct uar_buf *out);

@@ -57,6 +57,29 @@ TEST(what_is_spliced_stays_on_one_line, "")
 	uar_buf_fini(&b);
 }
 
+/* A line end at every place of short and long texts. */
+TEST(no_line_end_is_spliced, "")
+{
+	struct uar_buf b = uar_buf_make(256);
+	char text[40], want[40];
+
+	for (size_t n = 2; n <= sizeof text; n++) {
+		for (size_t at = 0; at + 1 < n; at++) {
+			struct uar_jw w = uar_jw_begin(&b);
+
+			memset(text, ' ', sizeof text);
+			text[n - 1] = '7';
+			memcpy(want, text, sizeof want);
+			text[at] = '\n';
+			uar_buf_clear(&b);
+			uar_jw_raw(&w, NULL, uar_str_n(text, n));
+			CHECK_INT(uar_jw_end(&w), UAR_OK);
+			CHECK(uar_str_eq(uar_buf_str(&b), uar_str_n(want, n)));
+		}
+	}
+	uar_buf_fini(&b);
+}
+
 TEST(splices_the_members_of_an_object, "")
 {
 	struct uar_buf b = uar_buf_make(4096);
@@ -108,26 +131,41 @@ TEST(escapes_what_must_be, "NEV-17")
 	}
 }
 
+/* As the value and as the key of a member. */
+static void check_written(struct uar_buf *b, uar_str text, bool same)
+{
+	struct uar_jw w = uar_jw_begin(b);
+	const struct uar_json *j = NULL;
+
+	uar_buf_clear(b);
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, "", text);
+	uar_jw_key(&w, text);
+	uar_jw_null(&w, NULL);
+	uar_jw_close(&w);
+	CHECK_INT(uar_jw_end(&w), UAR_OK);
+	CHECK_INT(uar_json_parse(uar_buf_str(b), NULL, &arena, &j, NULL), UAR_OK);
+	if (j && same) {
+		CHECK(uar_str_eq(j->first->text, text));
+		CHECK(uar_str_eq(j->first->next->key, text));
+	}
+	uar_arena_reset(&arena);
+}
+
 /* Every byte value at every place of short and long strings. */
 TEST(whatever_is_written_parses, "NEV-17")
 {
 	struct uar_buf b = uar_buf_make(4096);
-	char text[40];
+	char text[36];
 
+	memset(text, 'x', sizeof text);
 	for (size_t n = 1; n <= sizeof text; n++) {
-		for (unsigned c = 0; c < 256; c++) {
-			struct uar_jw w = uar_jw_begin(&b);
-			const struct uar_json *j = NULL;
+		for (size_t i = 0; i < n * 256; i++) {
+			unsigned c = i % 256;
 
-			memset(text, 'x', sizeof text);
-			text[(n * 7 + c) % n] = (char)c;
-			uar_buf_clear(&b);
-			uar_jw_str(&w, NULL, uar_str_n(text, n));
-			CHECK_INT(uar_jw_end(&w), UAR_OK);
-			CHECK_INT(uar_json_parse(uar_buf_str(&b), NULL, &arena, &j, NULL), UAR_OK);
-			if (c && c < 128)
-				CHECK(j && uar_str_eq(j->text, uar_str_n(text, n)));
-			uar_arena_reset(&arena);
+			text[i / 256] = (char)c;
+			check_written(&b, uar_str_n(text, n), c && c < 128);
+			text[i / 256] = 'x';
 		}
 	}
 	uar_buf_fini(&b);
