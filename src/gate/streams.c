@@ -107,6 +107,8 @@ static uar_err put_event(struct uar_gate *g, const struct sse *s, const struct u
 	size_t before = g->buf.n;
 	uar_err e;
 
+	if (s->dialect == GATE_NORMALIZED && !uar_normalized_shows(ev))
+		return UAR_OK; /* most are not */
 	put_number(&g->buf, ev, s->dialect);
 	e = put_body(g, s, ev);
 	if (e == UAR_ESKIP && !g->buf.err) {

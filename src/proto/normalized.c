@@ -6,7 +6,7 @@
 struct put {
 	struct uar_jw w;
 	const struct uar_event *ev;
-	const struct uar_json *p; /* payload */
+	const struct uar_json *p; /* payload; NULL when it is not needed */
 	const struct uar_normalized_options *o;
 	struct uar_arena *scratch;
 };
@@ -252,26 +252,43 @@ static uar_err put_failed(struct put *x)
 	return close_data(x);
 }
 
-static uar_err (*const shown[UAR_EV_COUNT])(struct put *x) = {
-	[UAR_EV_TASK_QUEUED] = put_start,	    [UAR_EV_MODEL_DELTA] = put_delta,
-	[UAR_EV_REASONING_DELTA] = put_delta,	    [UAR_EV_CONTEXT_RESOLVED] = put_context,
-	[UAR_EV_TOOL_ARGS] = put_tool_args,	    [UAR_EV_TOOL_PROGRESS] = put_tool_progress,
-	[UAR_EV_TOOL_RESULT] = put_tool_end,	    [UAR_EV_TOOL_FAILED] = put_tool_end,
-	[UAR_EV_ARTIFACT_CHANGED] = put_artifact,   [UAR_EV_RUNTIME_WARNING] = put_warning,
-	[UAR_EV_ACTION_REQUIRED] = put_action,	    [UAR_EV_ACTION_RESOLVED] = put_resolved,
-	[UAR_EV_RUN_STATUS] = put_status,	    [UAR_EV_TASK_PROGRESS] = put_progress,
-	[UAR_EV_TASK_ATTEMPT_COMPLETED] = put_done, [UAR_EV_TASK_ATTEMPT_FAILED] = put_failed,
+static const struct {
+	uar_err (*put)(struct put *x);
+	bool bare; /* says it all without its payload */
+} shown[UAR_EV_COUNT] = {
+	[UAR_EV_TASK_QUEUED] = { put_start },
+	[UAR_EV_MODEL_DELTA] = { put_delta },
+	[UAR_EV_REASONING_DELTA] = { put_delta },
+	[UAR_EV_CONTEXT_RESOLVED] = { put_context },
+	[UAR_EV_TOOL_ARGS] = { put_tool_args },
+	[UAR_EV_TOOL_PROGRESS] = { put_tool_progress },
+	[UAR_EV_TOOL_RESULT] = { put_tool_end },
+	[UAR_EV_TOOL_FAILED] = { put_tool_end },
+	[UAR_EV_ARTIFACT_CHANGED] = { put_artifact },
+	[UAR_EV_RUNTIME_WARNING] = { put_warning },
+	[UAR_EV_ACTION_REQUIRED] = { put_action },
+	[UAR_EV_ACTION_RESOLVED] = { put_resolved },
+	[UAR_EV_RUN_STATUS] = { put_status },
+	[UAR_EV_TASK_PROGRESS] = { put_progress },
+	[UAR_EV_TASK_ATTEMPT_COMPLETED] = { put_done, .bare = true },
+	[UAR_EV_TASK_ATTEMPT_FAILED] = { put_failed },
 };
+
+bool uar_normalized_shows(const struct uar_event *ev)
+{
+	return shown[ev->cls].put && ev->run_sequence;
+}
 
 uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_normalized_options *o,
 			      struct uar_arena *scratch, struct uar_buf *out)
 {
 	struct put x = { .ev = ev, .o = o, .scratch = scratch };
-	uar_err e;
+	uar_err e = UAR_OK;
 
-	if (!shown[ev->cls] || !ev->run_sequence)
+	if (!uar_normalized_shows(ev))
 		return UAR_ESKIP;
-	e = uar_event_payload(ev, scratch, &x.p, NULL);
+	if (!shown[ev->cls].bare)
+		e = uar_event_payload(ev, scratch, &x.p, NULL);
 	x.w = uar_jw_begin(out);
-	return e ? e : shown[ev->cls](&x);
+	return e ? e : shown[ev->cls].put(&x);
 }

@@ -11,6 +11,8 @@ struct uar_normalized_options {
 	bool meta;	     /* show phases and progress as `meta` */
 };
 
+/* False: the event shows nothing here, whatever the options and its payload are. */
+bool uar_normalized_shows(const struct uar_event *ev);
 /* Appends the JSON of what the event shows. UAR_ESKIP: it shows nothing here.
  * `scratch` may be reset afterwards. */
 UAR_MUST_CHECK uar_err uar_normalized_encode(const struct uar_event *ev,
