@@ -7,6 +7,8 @@
  * and they are where two readers come to disagree. */
 #include "http/http_parse.h"
 
+#include <endian.h>
+
 static const char *const method_names[UAR_HTTP_METHOD_COUNT] = {
 	[UAR_HTTP_GET] = "GET",		[UAR_HTTP_HEAD] = "HEAD",   [UAR_HTTP_POST] = "POST",
 	[UAR_HTTP_PUT] = "PUT",		[UAR_HTTP_PATCH] = "PATCH", [UAR_HTTP_DELETE] = "DELETE",
@@ -69,22 +71,26 @@ static uar_err head_too_long(uar_str in, struct uar_error *error)
 			     UAR_LIMIT_HTTP_HEAD);
 }
 
-/* Are all eight bytes at p printable ASCII? A borrow or carry between bytes only
- * follows a byte that is not. */
-static bool eight_plain(const char *p)
+/* How many of the eight bytes at p, counted from the first, are printable ASCII. A
+ * borrow or carry between bytes only follows a byte that is not. */
+static size_t count_plain(const char *p)
 {
 	const uint64_t ones = UINT64_MAX / 255;
-	uint64_t x;
+	uint64_t x, odd;
 
 	memcpy(&x, p, sizeof x);
-	return !(((x - ones * 0x20) | x | (x + ones)) & ones * 0x80);
+	x = le64toh(x);
+	odd = ((x - ones * 0x20) | x | (x + ones)) & ones * 0x80;
+	return odd ? (size_t)__builtin_ctzll(odd) / 8 : 8;
 }
 
 /* The first byte from i on that may be more than a part of a line. */
 static size_t skip_plain(uar_str in, size_t i, size_t n)
 {
-	while (i > 0 && n - i > 8 && in.p[i - 1] != '\r' && eight_plain(in.p + i))
-		i += 8;
+	size_t plain = 8;
+
+	for (; plain == 8 && n - i > 8; i += plain)
+		plain = count_plain(in.p + i);
 	return i;
 }
 
@@ -94,8 +100,9 @@ uar_err uar_http_find_head(uar_str in, size_t *at, size_t *out_length, struct ua
 	uar_err e;
 
 	for (; i < n; i++) {
-		i = skip_plain(in, i, n);
-		if (i > 0 && in.p[i - 1] == '\r' && in.p[i] != '\n')
+		if (i == 0 || in.p[i - 1] != '\r')
+			i = skip_plain(in, i, n);
+		else if (in.p[i] != '\n')
 			return uar_error_set(error, UAR_ESYNTAX, "CR without LF in the head");
 		if (!(classes[(unsigned char)in.p[i]] & C))
 			continue;
@@ -266,40 +273,59 @@ static const struct field {
 };
 enum { SEEN_HOST = 1, SEEN_LENGTH = 2, SEEN_CODING = 4 }; /* bits by position above */
 
-static uar_err read_field(struct reader *r, uar_str name, uar_str value)
+/* Case is one bit, which the names above have set wherever it matters. It makes one
+ * of their bytes of no other but CR, which no line holds: what is named like a field
+ * is a token. */
+static bool is_named(uar_str name, uar_str field)
 {
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		const struct field *f = &fields[i];
+	if (name.n != field.n)
+		return false;
+	for (size_t i = 0; i < name.n; i++)
+		if ((name.p[i] | 0x20) != field.p[i])
+			return false;
+	return true;
+}
 
-		if (f->name.n != name.n || !uar_str_eq_nocase(f->name, name))
-			continue;
-		if (f->once && r->seen & 1u << i)
-			return bad_field(r, UAR_ESYNTAX, f->name.p, "given more than once");
-		r->seen |= 1u << i;
-		if (f->framing && uar_str_find(value, '\t') < value.n)
-			return bad_field(r, UAR_ESYNTAX, f->name.p, "a tab beside the value");
-		return f->read ? f->read(r, uar_str_trim(value)) : UAR_OK;
-	}
-	return UAR_OK;
+static const struct field *find_field(uar_str name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		if (is_named(name, fields[i].name))
+			return &fields[i];
+	return NULL;
+}
+
+/* `beside`: the value with the blanks around it. */
+static uar_err read_field(struct reader *r, const struct field *f, uar_str value, uar_str beside)
+{
+	unsigned bit = 1u << (f - fields);
+
+	if (f->once && r->seen & bit)
+		return bad_field(r, UAR_ESYNTAX, f->name.p, "given more than once");
+	r->seen |= bit;
+	if (f->framing && uar_str_find(beside, '\t') < beside.n)
+		return bad_field(r, UAR_ESYNTAX, f->name.p, "a tab beside the value");
+	return f->read ? f->read(r, value) : UAR_OK;
 }
 
 static uar_err parse_field(struct reader *r, uar_str line)
 {
 	size_t colon = uar_str_find(line, ':');
-	uar_str name = uar_str_n(line.p, colon), value;
+	uar_str name = uar_str_n(line.p, colon), beside, value;
+	const struct field *field = find_field(name);
 
 	if (line.p[0] == ' ' || line.p[0] == '\t')
 		return uar_error_set(r->error, UAR_ESYNTAX, "a folded header line");
 	if (colon == line.n)
 		return uar_error_set(r->error, UAR_ESYNTAX, "a header line without a colon");
-	if (!all_are(name, T))
+	if (!field && !all_are(name, T))
 		return uar_error_set(r->error, UAR_ESYNTAX, "a header name is not a token");
 	if (r->h->header_count == UAR_LIMIT_HTTP_HEADERS)
 		return uar_error_set(r->error, UAR_EHEADERS, "more than %d header fields",
 				     UAR_LIMIT_HTTP_HEADERS);
-	value = uar_str_from(line, colon + 1);
-	r->h->headers[r->h->header_count++] = (struct uar_http_header){ name, uar_str_trim(value) };
-	return read_field(r, name, value);
+	beside = uar_str_from(line, colon + 1);
+	value = uar_str_trim(beside);
+	r->h->headers[r->h->header_count++] = (struct uar_http_header){ name, value };
+	return field ? read_field(r, field, value, beside) : UAR_OK;
 }
 
 static uar_err check_fields(struct reader *r)
