@@ -47,7 +47,7 @@ static bool known_host(const struct uar_gate *g, uar_str host)
 uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,
 			struct uar_error *error)
 {
-	uar_str host = uar_http_header(r, "host");
+	uar_str host = r->fields[UAR_HTTP_HOST];
 
 	if (!host.n || known_host(g, host))
 		return UAR_OK; /* HTTP/1.0 may leave it out; browsers never do */
@@ -58,8 +58,8 @@ uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request 
 uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,
 			  struct uar_error *error)
 {
-	uar_str origin = uar_http_header(r, "origin");
-	uar_str host = uar_http_header(r, "host");
+	uar_str origin = r->fields[UAR_HTTP_ORIGIN];
+	uar_str host = r->fields[UAR_HTTP_HOST];
 
 	if (!origin.n)
 		return UAR_OK;
@@ -79,7 +79,7 @@ uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_reques
 uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
 			 struct uar_error *error)
 {
-	uar_str given = uar_http_header(r, "authorization");
+	uar_str given = r->fields[UAR_HTTP_AUTHORIZATION];
 	bool bearer = given.n > 7 && uar_str_eq_nocase(uar_str_n(given.p, 7), UAR_STR("Bearer "));
 
 	if (bearer &&

@@ -308,7 +308,7 @@ static void on_gone(void *ctx, const struct uar_run_row *row)
 /* "BOOT-NUMBER" of a notice that is still there; the head when nothing is asked for. */
 static uar_err cursor_of(struct call *c, struct channel *ch, uint64_t *out)
 {
-	uar_str text = uar_http_header(c->r, "last-event-id"), boot, number = UAR_STR_NONE;
+	uar_str text = c->r->fields[UAR_HTTP_LAST_EVENT_ID], boot, number = UAR_STR_NONE;
 	uint64_t n = 0;
 	uar_err e = text.n ? UAR_OK : gate_query_str(c, "after", &text);
 
@@ -454,7 +454,7 @@ void gate_channel_runs(struct call *c)
 
 void gate_channel_export(struct call *c)
 {
-	bool resumes = uar_http_header(c->r, "last-event-id").n > 0;
+	bool resumes = c->r->fields[UAR_HTTP_LAST_EVENT_ID].n > 0;
 	uar_str run_id, after;
 	uint64_t number;
 	uar_err e = query_name(c, "run_id", &run_id);

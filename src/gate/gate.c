@@ -21,8 +21,8 @@ static bool announces_body(const struct uar_http_request *r)
 {
 	uint64_t length = 0;
 
-	return uar_http_header(r, "transfer-encoding").p ||
-	       (uar_str_u64(uar_http_header(r, "content-length"), &length) == UAR_OK && length > 0);
+	return r->fields[UAR_HTTP_TRANSFER_ENCODING].p ||
+	       (uar_str_u64(r->fields[UAR_HTTP_CONTENT_LENGTH], &length) == UAR_OK && length > 0);
 }
 
 /* JSON has no other charset, and needs no parameter to say so. */
@@ -35,7 +35,7 @@ static bool is_utf8(uar_str parameter)
 static uar_err check_body(const struct route *route, const struct uar_http_request *r,
 			  struct uar_error *error)
 {
-	uar_str type = uar_http_header(r, "content-type"), rest;
+	uar_str type = r->fields[UAR_HTTP_CONTENT_TYPE], rest;
 
 	if (route->body == GATE_BODY_NONE || route->body == GATE_BODY_BYTES ||
 	    (route->body == GATE_BODY_MAYBE && !announces_body(r)))

@@ -55,7 +55,7 @@ static bool has(const struct uar_http_request *r, const char *name)
 
 const char *gate_cursor_source(const struct uar_http_request *r)
 {
-	if (uar_http_header(r, "last-event-id").n)
+	if (r->fields[UAR_HTTP_LAST_EVENT_ID].n)
 		return "Last-Event-ID";
 	if (has(r, "before"))
 		return "?before";
@@ -85,7 +85,7 @@ uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint
 /* The cursor: Last-Event-ID wins, since a browser sends it on its own reconnects. */
 uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error)
 {
-	uar_str header = uar_http_header(c->r, "last-event-id");
+	uar_str header = c->r->fields[UAR_HTTP_LAST_EVENT_ID];
 	uar_err e = gate_query_u64(c, "last_event_id", 0, out, error);
 
 	if (!e)

@@ -130,7 +130,7 @@ static void created(struct uar_run_create *op)
 /* The key of the header counts like the one of the body; two that differ do not. */
 uar_err gate_take_key(struct call *c, uar_str *key, struct uar_error *error)
 {
-	uar_str header = uar_http_header(c->r, "idempotency-key");
+	uar_str header = c->r->fields[UAR_HTTP_IDEMPOTENCY_KEY];
 
 	if (!header.n)
 		return UAR_OK;

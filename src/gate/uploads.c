@@ -300,7 +300,7 @@ static void put_for(struct asked *a, uar_err e, struct uar_error *error)
 static uar_err check_put(struct put *p, struct uar_error *error)
 {
 	struct call *c = p->asked.c;
-	uar_str length = uar_http_header(c->r, "content-length");
+	uar_str length = c->r->fields[UAR_HTTP_CONTENT_LENGTH];
 	uar_err e = gate_ticket_read(key_of(c->g), &c->arena, c->params[0], &p->ticket);
 
 	if (e)
@@ -308,7 +308,7 @@ static uar_err check_put(struct put *p, struct uar_error *error)
 	if (c->g->uploads > UAR_LIMIT_HTTP_UPLOADS)
 		return uar_error_set(error, UAR_ERATELIMIT, "%d uploads are under way",
 				     UAR_LIMIT_HTTP_UPLOADS);
-	if (!length.n && uar_http_header(c->r, "transfer-encoding").n)
+	if (!length.n && c->r->fields[UAR_HTTP_TRANSFER_ENCODING].n)
 		return UAR_OK;
 	if (!length.n)
 		return uar_error_set(error, UAR_EINVALID, "Content-Length or chunks are needed");

@@ -180,6 +180,7 @@ static uar_err fill_request(struct exchange *x, uar_str bytes, struct uar_http_h
 	x->r.query = head->query;
 	x->r.headers = headers;
 	x->r.header_count = head->header_count;
+	memcpy(x->r.fields, head->fields, sizeof x->r.fields);
 	return UAR_OK;
 }
 

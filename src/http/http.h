@@ -30,22 +30,39 @@ struct uar_http_header {
 	uar_str name, value; /* value trimmed */
 };
 
+/* What requests are asked for again and again: found while the head is read. */
+enum uar_http_field {
+	UAR_HTTP_HOST,
+	UAR_HTTP_CONTENT_LENGTH,
+	UAR_HTTP_TRANSFER_ENCODING,
+	UAR_HTTP_EXPECT,
+	UAR_HTTP_CONNECTION,
+	UAR_HTTP_AUTHORIZATION,
+	UAR_HTTP_CONTENT_TYPE,
+	UAR_HTTP_ORIGIN,
+	UAR_HTTP_IDEMPOTENCY_KEY,
+	UAR_HTTP_LAST_EVENT_ID,
+	UAR_HTTP_FIELD_COUNT
+};
+
 /* Valid until it is answered; the strings live in its arena. */
 struct uar_http_request {
 	enum uar_http_method method;
-	uar_str target;	     /* as sent */
-	uar_str path, query; /* split at the first '?', not decoded */
-	const struct uar_http_header *headers;
+	uar_str target;			       /* as sent */
+	uar_str path, query;		       /* split at the first '?', not decoded */
+	const struct uar_http_header *headers; /* all of them */
 	size_t header_count;
-	uar_str body;		 /* empty when it is streamed */
-	struct uar_arena *arena; /* for the handler's own use while it decodes */
-	uar_str peer;		 /* "127.0.0.1:4711", "unix" */
-	void *user;		 /* the handler's, NULL at first */
-	uar_str allow;		 /* the handler's: the methods that a 405 names */
-	bool streamed;		 /* `head` may set it: see uar_http_body_pull */
+	uar_str fields[UAR_HTTP_FIELD_COUNT]; /* the first of its name; .p NULL: absent */
+	uar_str body;			      /* empty when it is streamed */
+	struct uar_arena *arena;	      /* for the handler's own use while it decodes */
+	uar_str peer;			      /* "127.0.0.1:4711", "unix" */
+	void *user;			      /* the handler's, NULL at first */
+	uar_str allow;			      /* the handler's: the methods that a 405 names */
+	bool streamed;			      /* `head` may set it: see uar_http_body_pull */
 };
 
-/* First header of that name (any case), or an empty string with .p NULL. */
+/* First header of that name (any case), or an empty string with .p NULL; for those
+ * that have no place in `fields`. */
 uar_str uar_http_header(const struct uar_http_request *r, const char *name);
 /* First query parameter of that name, percent-decoded into the arena; .p NULL
  * when absent. UAR_EINVALID for a broken escape. */

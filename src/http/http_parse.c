@@ -192,7 +192,6 @@ static uar_err parse_request_line(uar_str line, struct uar_http_head *h, struct 
 struct reader {
 	struct uar_http_head *h;
 	struct uar_error *error;
-	unsigned seen; /* bits of fields[] */
 };
 
 static uar_err bad_field(struct reader *r, uar_err code, const char *name, const char *why)
@@ -259,19 +258,18 @@ static const struct field {
 	uar_str name;
 	bool once, framing;
 	uar_err (*read)(struct reader *r, uar_str value);
-} fields[] = {
-	{ { "host", 4 }, true, false, read_host },
-	{ { "content-length", 14 }, true, true, read_length },
-	{ { "transfer-encoding", 17 }, true, true, read_coding },
-	{ { "expect", 6 }, true, false, read_expect },
-	{ { "connection", 10 }, false, false, read_connection },
-	{ { "authorization", 13 }, true, false, NULL },
-	{ { "content-type", 12 }, true, false, NULL },
-	{ { "origin", 6 }, true, false, NULL },
-	{ { "idempotency-key", 15 }, true, false, NULL },
-	{ { "last-event-id", 13 }, true, false, NULL },
+} fields[UAR_HTTP_FIELD_COUNT] = {
+	[UAR_HTTP_HOST] = { { "host", 4 }, true, false, read_host },
+	[UAR_HTTP_CONTENT_LENGTH] = { { "content-length", 14 }, true, true, read_length },
+	[UAR_HTTP_TRANSFER_ENCODING] = { { "transfer-encoding", 17 }, true, true, read_coding },
+	[UAR_HTTP_EXPECT] = { { "expect", 6 }, true, false, read_expect },
+	[UAR_HTTP_CONNECTION] = { { "connection", 10 }, false, false, read_connection },
+	[UAR_HTTP_AUTHORIZATION] = { { "authorization", 13 }, true, false, NULL },
+	[UAR_HTTP_CONTENT_TYPE] = { { "content-type", 12 }, true, false, NULL },
+	[UAR_HTTP_ORIGIN] = { { "origin", 6 }, true, false, NULL },
+	[UAR_HTTP_IDEMPOTENCY_KEY] = { { "idempotency-key", 15 }, true, false, NULL },
+	[UAR_HTTP_LAST_EVENT_ID] = { { "last-event-id", 13 }, true, false, NULL },
 };
-enum { SEEN_HOST = 1, SEEN_LENGTH = 2, SEEN_CODING = 4 }; /* bits by position above */
 
 /* Case is one bit, which the names above have set wherever it matters. It makes one
  * of their bytes of no other but CR, which no line holds: what is named like a field
@@ -297,11 +295,13 @@ static const struct field *find_field(uar_str name)
 /* `beside`: the value with the blanks around it. */
 static uar_err read_field(struct reader *r, const struct field *f, uar_str value, uar_str beside)
 {
-	unsigned bit = 1u << (f - fields);
+	uar_str *place = &r->h->fields[f - fields];
 
-	if (f->once && r->seen & bit)
+	/* A value that is empty is one too: its .p is set. */
+	if (f->once && place->p)
 		return bad_field(r, UAR_ESYNTAX, f->name.p, "given more than once");
-	r->seen |= bit;
+	if (!place->p)
+		*place = value;
 	if (f->framing && uar_str_find(beside, '\t') < beside.n)
 		return bad_field(r, UAR_ESYNTAX, f->name.p, "a tab beside the value");
 	return f->read ? f->read(r, value) : UAR_OK;
@@ -330,9 +330,11 @@ static uar_err parse_field(struct reader *r, uar_str line)
 
 static uar_err check_fields(struct reader *r)
 {
-	if (!(r->seen & SEEN_HOST) && !r->h->http10)
+	const uar_str *given = r->h->fields;
+
+	if (!given[UAR_HTTP_HOST].p && !r->h->http10)
 		return bad_field(r, UAR_ESYNTAX, "Host", "missing");
-	if (r->seen & SEEN_LENGTH && r->seen & SEEN_CODING)
+	if (given[UAR_HTTP_CONTENT_LENGTH].p && given[UAR_HTTP_TRANSFER_ENCODING].p)
 		return bad_field(r, UAR_ESYNTAX, "Content-Length",
 				 "together with Transfer-Encoding");
 	return UAR_OK;
@@ -358,6 +360,7 @@ uar_err uar_http_parse_head(uar_str head, struct uar_http_head *out, struct uar_
 	out->length = 0;
 	out->http10 = out->keep_alive = out->expect_continue = false;
 	out->header_count = 0;
+	memset(out->fields, 0, sizeof out->fields);
 	e = parse_request_line(next_line(&rest), out, error);
 	while (!e && (line = next_line(&rest)).n > 0)
 		e = parse_field(&r, line);

@@ -20,6 +20,7 @@ struct uar_http_head {
 	bool keep_alive;      /* the client lets the connection stay open */
 	bool expect_continue; /* it waits for 100 before it sends the body */
 	uar_str target, path, query;
+	uar_str fields[UAR_HTTP_FIELD_COUNT];
 	size_t header_count;
 	struct uar_http_header headers[UAR_LIMIT_HTTP_HEADERS];
 };

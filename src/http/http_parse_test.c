@@ -112,6 +112,26 @@ TEST(reads_everything_of_a_head, "")
 	CHECK_INT(h.header_count, 4);
 	CHECK_STR(h.headers[1].name, "X-One");
 	CHECK_STR(h.headers[1].value, "1 2");
+	CHECK_STR(h.fields[UAR_HTTP_HOST], "h:1");
+	CHECK_STR(h.fields[UAR_HTTP_EXPECT], "100-continue");
+	CHECK(!h.fields[UAR_HTTP_ORIGIN].p && !h.fields[UAR_HTTP_AUTHORIZATION].p);
+}
+
+TEST(an_empty_field_is_there_and_counts_as_one, "")
+{
+	static const char once[] = "GET / HTTP/1.1\r\nHost: a\r\nORIGIN:\r\n"
+				   "Connection: x\r\nConnection: close\r\n\r\n";
+	static const char twice[] = "GET / HTTP/1.1\r\nHost: a\r\norigin:\r\n"
+				    "Origin: http://a\r\n\r\n";
+	struct uar_http_head h;
+	struct uar_error error = { 0 };
+
+	REQUIRE(uar_http_parse_head(uar_str_c(once), &h, &error) == UAR_OK);
+	CHECK(h.fields[UAR_HTTP_ORIGIN].p && h.fields[UAR_HTTP_ORIGIN].n == 0);
+	CHECK_STR(h.fields[UAR_HTTP_CONNECTION], "x");
+	CHECK(!h.keep_alive);
+	CHECK(uar_http_parse_head(uar_str_c(twice), &h, &error) == UAR_ESYNTAX);
+	CHECK_STR(uar_str_c(error.where), "origin");
 }
 
 TEST(says_where_a_head_is_wrong, "")

@@ -17,9 +17,9 @@ static void check_params(uar_str path, const uar_str *params)
 static void check_access(uar_str text)
 {
 	static const struct uar_gate gate = { .o = { .token = "token" } };
-	struct uar_http_header header[2] = { { UAR_STR("host"), text },
-					     { UAR_STR("origin"), text } };
-	struct uar_http_request r = { .headers = header, .header_count = 2 };
+	struct uar_http_request r = {
+		.fields = { [UAR_HTTP_HOST] = text, [UAR_HTTP_ORIGIN] = text },
+	};
 
 	if (gate_check_host(&gate, &r, NULL) == UAR_OK && text.n > sizeof "localhost:" + 20)
 		abort(); /* no name of ours is that long, leading zeros of a port included */
