@@ -122,6 +122,23 @@ static void start_slow(void *ctx, const struct http_case *c)
 	}
 }
 
+/* On the server's own thread: it sees nobody before all have said what they have to
+ * say, however long that takes. */
+static void start_all(void *ctx)
+{
+	(void)ctx;
+	while (slow_count < ARRAY_LEN(slow))
+		uar_test_http_corpus(start_slow, NULL);
+}
+
+static void ask_once(void *ctx)
+{
+	struct uar_peer *p = ctx;
+
+	if (CHECK(uar_peer_dial(p, uar_http_address(server.http))))
+		uar_peer_say(p, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+}
+
 TEST(slow_heads_are_cut_and_cost_nobody_else, "")
 {
 	struct uar_http_options o = options;
@@ -131,8 +148,7 @@ TEST(slow_heads_are_cut_and_cost_nobody_else, "")
 	o.head_timeout_us = 500000;
 	slow_count = 0;
 	REQUIRE(uar_peer_start(&server, &o));
-	while (slow_count < ARRAY_LEN(slow))
-		uar_test_http_corpus(start_slow, NULL);
+	uar_peer_call(&server, start_all, NULL);
 	for (size_t i = 0; i < slow_count; i++) {
 		bool silent = i % 20 == 0; /* it never began: no answer to nothing */
 
@@ -142,8 +158,7 @@ TEST(slow_heads_are_cut_and_cost_nobody_else, "")
 		uar_buf_fini(&reply.body);
 		uar_peer_close(&slow[i]);
 	}
-	REQUIRE(uar_peer_dial(&slow[0], uar_http_address(server.http)));
-	uar_peer_say(&slow[0], "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	uar_peer_call(&server, ask_once, &slow[0]);
 	CHECK(uar_peer_reply(&slow[0], false, &reply) && reply.status == 200);
 	CHECK(uar_peer_at_end(&slow[0]));
 	uar_buf_fini(&reply.body);
