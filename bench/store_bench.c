@@ -288,7 +288,8 @@ static struct result raw_limit(struct bench *b, const char *dir, double batch, d
 			  NULL, NULL, NULL),
 	     db);
 	sqlite3_wal_hook(db, on_wal, NULL);
-	must(sqlite3_prepare_v2(db, "INSERT INTO log VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1, &st, NULL),
+	must(sqlite3_prepare_v2(db, "INSERT INTO log VALUES(?,?,?,?,?,?,?,?,?,?,?,0,0)", -1, &st,
+				NULL),
 	     db);
 	start = now();
 	cpu = cpu_us();

@@ -585,6 +585,8 @@ static uar_err add_row(struct sq_apply *ap, const struct sq_op *op, const struct
 		.run_seq = (int64_t)p->run_seq,
 		.n = p->n,
 		.at = p->at,
+		.lead = p->lead,
+		.tail = p->tail,
 		.body = uar_str_n(op->text.p + p->body, p->body_n),
 		.prev = f->session->last_sum,
 	};
@@ -596,7 +598,8 @@ static uar_err add_row(struct sq_apply *ap, const struct sq_op *op, const struct
 	e = sq_run(ap->c, SQ_LOG_ADD,
 		   SQ_VALS(SQ_I(r.pos), SQ_I(r.sid), SQ_I(r.seq), r.rid ? SQ_I(r.rid) : SQ_N,
 			   r.rid ? SQ_I(r.run_seq) : SQ_N, SQ_I(r.n), SQ_I(r.at),
-			   r.ids.n ? SQ_T(r.ids) : SQ_N, SQ_T(r.body), SQ_I(r.prev), SQ_I(r.sum)),
+			   r.ids.n ? SQ_T(r.ids) : SQ_N, SQ_T(r.body), SQ_I(r.prev), SQ_I(r.sum),
+			   SQ_I(r.lead), SQ_I(r.tail)),
 		   error);
 	if (!e && r.pos >> SQ_PART_BITS != f->session->last_part)
 		e = move_session(ap, f->session, r.pos >> SQ_PART_BITS, error);

@@ -163,7 +163,7 @@ static uar_err add_row(struct page *pg, sqlite3_stmt *st)
 	struct sq_decode d = { .max = r->limit - r->event_count, .arena = &r->arena };
 	struct sq_log_row row;
 	struct base *b = NULL;
-	int64_t first;
+	uint64_t first, end;
 	size_t n;
 	uar_err e;
 
@@ -176,10 +176,18 @@ static uar_err add_row(struct page *pg, sqlite3_stmt *st)
 		return e;
 	if (!keep(&r->arena, &row.body) || (row.ids.n && !keep(&r->arena, &row.ids)))
 		return UAR_ENOMEM;
-	first = r->run_id.n ? row.run_seq : row.seq;
-	d.skip = r->after >= (uint64_t)first ? r->after - (uint64_t)first + 1 : 0;
+	first = (uint64_t)(r->run_id.n ? row.run_seq : row.seq);
+	d.skip = r->after >= first ? r->after - first + 1 : 0;
+	end = (uint64_t)row.n;
+	if (r->run_id.n) { /* and not what stands around its events */
+		d.skip += (uint64_t)row.lead;
+		end -= (uint64_t)row.tail;
+	}
+	if (d.max > end - d.skip)
+		d.max = end - d.skip;
 	d.base = &b->ev;
-	e = make_room(pg, d.max < (size_t)row.n ? d.max : (size_t)row.n);
+	d.outside = &pg->bases->ev;
+	e = make_room(pg, d.max);
 	if (e)
 		return e;
 	d.out = r->events + r->event_count;
@@ -188,7 +196,7 @@ static uar_err add_row(struct page *pg, sqlite3_stmt *st)
 		return e;
 	r->event_count += n;
 	pg->pos = row.pos;
-	r->more = d.skip + n < (uint64_t)row.n;
+	r->more = d.skip + n < end;
 	pg->bytes += row.body.n;
 	return UAR_OK;
 }

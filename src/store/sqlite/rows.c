@@ -1,7 +1,8 @@
 /* rows.c - events as rows of the log, and back.
  *
- * A row holds consecutive events of one append, either all of one run or all
- * of none, as a JSON array. What all of them share is not in the JSON: the
+ * A row holds consecutive events of one append as a JSON array: all without a run,
+ * or some of one run, with those before and after them that are not the run's. What
+ * all of them share is not in the JSON: the
  * owner and session (by sid), the run and its thread, turn, task and attempt
  * (by rid, or in the column `ids` where an event differs from its run's row),
  * the sequences, which count up from the row's, and the time where it is that of
@@ -26,15 +27,27 @@ static struct sq_spine spine_of(const struct uar_event *ev)
 				  ev->ids[UAR_ID_TASK], ev->ids[UAR_ID_ATTEMPT] };
 }
 
-/* May the event stand in the row that begins with `first`? */
-static bool same_row(const struct uar_event *first, const struct uar_event *ev)
+static bool same_spine(const struct sq_spine *a, const struct sq_spine *b)
 {
-	struct sq_spine a = spine_of(first), b = spine_of(ev);
+	return uar_str_eq(a->thread, b->thread) && uar_str_eq(a->turn, b->turn) &&
+	       uar_str_eq(a->task, b->task) && uar_str_eq(a->attempt, b->attempt);
+}
 
-	if (!first->ids[UAR_ID_RUN].n || !ev->ids[UAR_ID_RUN].n)
-		return !first->ids[UAR_ID_RUN].n == !ev->ids[UAR_ID_RUN].n;
-	return uar_str_eq(a.thread, b.thread) && uar_str_eq(a.turn, b.turn) &&
-	       uar_str_eq(a.task, b.task) && uar_str_eq(a.attempt, b.attempt);
+/* Counts the event in; false: it needs a row of its own. */
+static bool join_row(struct sq_piece *p, const struct uar_event *ev)
+{
+	struct sq_spine spine = spine_of(ev);
+
+	if (!ev->run_sequence) {
+		++*(p->run_seq ? &p->tail : &p->lead);
+	} else if (!p->run_seq) {
+		p->run_seq = ev->run_sequence;
+		p->spine = spine;
+	} else if (p->tail || !same_spine(&p->spine, &spine)) {
+		return false;
+	}
+	p->n++;
+	return true;
 }
 
 static bool copy_spine(struct sq_op *op, struct sq_spine *s)
@@ -48,31 +61,31 @@ static bool copy_spine(struct sq_op *op, struct sq_spine *s)
 	return s->thread.p && s->turn.p && s->task.p && s->attempt.p;
 }
 
-/* Writes as many events as one row takes; returns how many. */
+/* Writes as many events as one row takes. */
 static uar_err encode_row(struct sq_op *op, const struct uar_event *ev, size_t n,
 			  struct sq_piece *out)
 {
 	struct uar_jw w = uar_jw_begin(&op->text);
-	uint32_t omit = ev->ids[UAR_ID_RUN].n ? OMIT_RUN : OMIT_SESSION;
-	size_t start = op->text.n, i = 0;
+	const struct uar_event *end = ev + n;
+	size_t start = op->text.n;
 	uar_err e;
 
-	*out = (struct sq_piece){ .body = start,
-				  .seq = ev->sequence,
-				  .run_seq = ev->run_sequence,
-				  .at = ev->time_us,
-				  .spine = spine_of(ev) };
+	*out = (struct sq_piece){ .body = start, .seq = ev->sequence, .at = ev->time_us };
 	uar_jw_arr(&w, NULL);
-	do {
-		uar_event_write_stored(&w, &ev[i],
-				       ev[i].time_us == out->at ? omit | UAR_OMIT_TIME : omit);
-		i++;
-	} while (i < n && same_row(ev, &ev[i]) && op->text.n - start < UAR_LIMIT_STORE_ROW_BYTES);
+	for (; ev < end && op->text.n - start < UAR_LIMIT_STORE_ROW_BYTES; ev++) {
+		uint32_t omit = ev->run_sequence ? OMIT_RUN : OMIT_SESSION;
+
+		if (!join_row(out, ev))
+			break;
+		uar_event_write_stored(&w, ev,
+				       ev->time_us == out->at ? omit | UAR_OMIT_TIME : omit);
+	}
 	uar_jw_close(&w);
 	e = uar_jw_end(&w);
 	if (e)
 		return e;
-	out->n = (uint32_t)i;
+	if (!out->run_seq)
+		out->lead = 0; /* there is nothing that they could come before */
 	out->body_n = op->text.n - start;
 	return out->run_seq && !copy_spine(op, &out->spine) ? UAR_ENOMEM : UAR_OK;
 }
@@ -96,10 +109,10 @@ static uar_err encode(struct sq_op *op, const struct uar_append *a)
 		if (p->run_seq) {
 			if (!op->run_seq) {
 				op->run_seq = p->run_seq;
-				op->first_seq = p->seq;
+				op->first_seq = p->seq + p->lead;
 			}
-			op->last_run_seq = p->run_seq + p->n - 1;
-			op->last_seq = p->seq + p->n - 1;
+			op->last_run_seq = p->run_seq + p->n - p->lead - p->tail - 1;
+			op->last_seq = p->seq + p->n - p->tail - 1;
 		}
 	}
 	return UAR_OK;
@@ -190,8 +203,11 @@ static uint32_t sum_str(uint32_t sum, uar_str s)
 uint32_t sq_log_sum(const struct sq_log_row *r)
 {
 	const int64_t v[] = { r->prev, r->pos, r->sid, r->seq, r->rid, r->run_seq, r->n, r->at };
+	const int64_t outside[] = { r->lead, r->tail };
+	uint32_t sum = sum_str(sum_str(sum_ints(0, v, ARRAY_LEN(v)), r->ids), r->body);
 
-	return sum_str(sum_str(sum_ints(0, v, ARRAY_LEN(v)), r->ids), r->body);
+	/* Rows from before version 4 have none, and keep their sums. */
+	return r->lead || r->tail ? sum_ints(sum, outside, ARRAY_LEN(outside)) : sum;
 }
 
 uint64_t sq_log_acc(const struct sq_log_row *r)
@@ -264,6 +280,8 @@ void sq_log_get(sqlite3_stmt *st, struct sq_log_row *out)
 		.body = sq_text(st, 8),
 		.prev = sqlite3_column_int64(st, 9),
 		.sum = sqlite3_column_int64(st, 10),
+		.lead = sqlite3_column_int64(st, 11),
+		.tail = sqlite3_column_int64(st, 12),
 	};
 }
 
@@ -316,8 +334,8 @@ static uar_err corrupt(const struct sq_log_row *r, const char *why, struct uar_e
 	return UAR_ECORRUPT;
 }
 
-/* What the row's events leave out: its time and the base's ids, or its own where it
- * has some. */
+/* What the run's events leave out: the row's time and the base's ids, or its own where
+ * it has some. */
 static uar_err row_base(const struct sq_log_row *r, const struct sq_decode *d,
 			struct uar_event *out, struct uar_error *error)
 {
@@ -342,20 +360,30 @@ static uar_err decode_events(const struct sq_log_row *r, const struct sq_decode 
 			     const struct uar_json *events, size_t *out_n, struct uar_error *error)
 {
 	const struct uar_json *j = uar_json_at(events, d->skip);
-	struct uar_event base;
-	size_t n = 0;
+	size_t lead = (size_t)r->lead, end = (size_t)(r->n - r->tail), n = 0;
+	struct uar_event base, outside = *d->outside;
 	uar_err e = row_base(r, d, &base, error);
 
+	outside.time_us = r->at;
 	for (; j && n < d->max && !e; j = j->next, n++) {
 		struct uar_event *ev = &d->out[n];
+		size_t at = d->skip + n;
+		bool own = r->rid && at >= lead && at < end;
 
-		e = uar_event_read(j, &base, d->arena, ev, error);
-		ev->sequence = (uint64_t)r->seq + d->skip + n;
-		ev->run_sequence = r->rid ? (uint64_t)r->run_seq + d->skip + n : 0;
+		e = uar_event_read(j, own ? &base : &outside, d->arena, ev, error);
+		ev->sequence = (uint64_t)r->seq + at;
+		ev->run_sequence = own ? (uint64_t)r->run_seq + at - lead : 0;
 	}
 	if (!e)
 		*out_n = n;
 	return e;
+}
+
+static bool counts_fit(const struct sq_log_row *r)
+{
+	if (!r->rid)
+		return !r->lead && !r->tail;
+	return r->lead >= 0 && r->tail >= 0 && r->lead < r->n && r->tail < r->n - r->lead;
 }
 
 uar_err sq_log_decode(const struct sq_log_row *r, const struct sq_decode *d, size_t *out_n,
@@ -367,7 +395,8 @@ uar_err sq_log_decode(const struct sq_log_row *r, const struct sq_decode *d, siz
 	if (sq_log_sum(r) != r->sum)
 		return corrupt(r, "its checksum does not match", error);
 	e = uar_json_parse(r->body, NULL, d->arena, &events, error);
-	if (!e && (events->kind != UAR_JSON_ARRAY || events->count != (uint64_t)r->n))
+	if (!e &&
+	    (events->kind != UAR_JSON_ARRAY || events->count != (uint64_t)r->n || !counts_fit(r)))
 		return corrupt(r, "not the events it says it has", error);
 	if (!e)
 		e = decode_events(r, d, events, out_n, error);

@@ -57,28 +57,36 @@ static const char *const steps[] = {
 	"CREATE INDEX runs_evicted ON runs(rid) WHERE evicted <> 0;",
 	/* 3: events leave out the time of their row, which only the view must know. */
 	"",
+	/* 4: so many of a row's events, before and after its run's, are not the run's. */
+	"ALTER TABLE log ADD COLUMN lead INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE log ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;",
 };
 
 /* For people: one row an event, with what rows leave out. It holds nothing itself, so
  * every migration makes it anew. */
 static const char view[] =
 	"DROP VIEW IF EXISTS events;"
-	"CREATE VIEW events AS SELECT l.seq + e.key AS sequence, l.run_seq + e.key AS run_sequence,"
+	"CREATE VIEW events AS SELECT l.seq + e.key AS sequence,"
+	" iif(r.rid, l.run_seq + e.key - l.lead, NULL) AS run_sequence,"
 	" json_extract(e.value, '$.type') AS type,"
 	" coalesce(json_extract(e.value, '$.timestamp'), strftime('%Y-%m-%dT%H:%M:%S',"
 	" l.at / 1000000, 'unixepoch') || printf('.%06dZ', l.at % 1000000)) AS timestamp,"
 	" s.session_id, r.run_id,"
-	" coalesce(json_extract(e.value, '$.thread_id'), iif(l.ids IS NULL, r.thread_id,"
+	" coalesce(json_extract(e.value, '$.thread_id'), iif(l.ids IS NULL OR r.rid IS NULL, "
+	"r.thread_id,"
 	" json_extract(l.ids, '$.thread_id'))) AS thread_id,"
-	" coalesce(json_extract(e.value, '$.turn_id'), iif(l.ids IS NULL, r.turn_id,"
+	" coalesce(json_extract(e.value, '$.turn_id'), iif(l.ids IS NULL OR r.rid IS NULL, "
+	"r.turn_id,"
 	" json_extract(l.ids, '$.turn_id'))) AS turn_id,"
-	" coalesce(json_extract(e.value, '$.task_id'), iif(l.ids IS NULL, r.task_id,"
+	" coalesce(json_extract(e.value, '$.task_id'), iif(l.ids IS NULL OR r.rid IS NULL, "
+	"r.task_id,"
 	" json_extract(l.ids, '$.task_id'))) AS task_id,"
 	" json_extract(e.value, '$.payload') AS payload, json_extract(e.value, '$.refs') AS refs,"
 	" json_extract(e.value, '$.event_id') AS event_id, o.tenant_id, o.workspace_id, o.user_id,"
 	" l.pos, e.value AS event"
 	" FROM log l JOIN sessions s ON s.sid = l.sid JOIN owners o ON o.oid = s.oid"
-	" LEFT JOIN runs r ON r.rid = l.rid AND r.sid = l.sid, json_each(l.body) e;";
+	" JOIN json_each(l.body) e LEFT JOIN runs r ON r.rid = l.rid AND r.sid = l.sid"
+	" AND e.key >= l.lead AND e.key < l.n - l.tail;";
 
 static uar_err pragma_int(struct sq_conn *c, const char *sql, int64_t *out, struct uar_error *error)
 {

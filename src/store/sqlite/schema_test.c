@@ -37,6 +37,11 @@ static sqlite3 *open_file(const char *dir)
 	return db;
 }
 
+static void run_sql(sqlite3 *db, const char *sql)
+{
+	CHECK_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
 static int64_t number(sqlite3 *db, const char *sql)
 {
 	sqlite3_stmt *st;
@@ -56,10 +61,8 @@ static void sum_again(sqlite3 *db)
 	uint64_t acc = 0;
 	sqlite3_stmt *st, *set;
 
-	CHECK_INT(sqlite3_prepare_v2(db,
-				     "SELECT pos, sid, seq, rid, run_seq, n, at, ids, body, prev,"
-				     " sum FROM log ORDER BY sid, seq",
-				     -1, &st, NULL),
+	CHECK_INT(sqlite3_prepare_v2(db, "SELECT " SQ_LOG_COLUMNS " FROM log ORDER BY sid, seq", -1,
+				     &st, NULL),
 		  SQLITE_OK);
 	CHECK_INT(sqlite3_prepare_v2(db, "UPDATE log SET prev = ?2, sum = ?3 WHERE pos = ?1", -1,
 				     &set, NULL),
@@ -91,19 +94,16 @@ static void make_old(const char *dir)
 {
 	sqlite3 *db = open_file(dir);
 
-	CHECK_INT(
-		sqlite3_exec(db,
-			     "UPDATE log SET body = (SELECT json_group_array(json_set(e.value,"
-			     " '$.timestamp', v.timestamp)) FROM json_each(body) e"
-			     " JOIN events v ON v.pos = log.pos AND v.sequence = log.seq + e.key);"
-			     "DROP VIEW events; CREATE VIEW events AS SELECT 1;"
-			     "PRAGMA user_version = 2",
-			     NULL, NULL, NULL),
-		SQLITE_OK);
+	run_sql(db, "UPDATE log SET body = (SELECT json_group_array(json_set(e.value,"
+		    " '$.timestamp', v.timestamp)) FROM json_each(body) e"
+		    " JOIN events v ON v.pos = log.pos AND v.sequence = log.seq + e.key)");
 	CHECK_INT(number(db, "SELECT count(*) FROM log, json_each(body)"
 			     " WHERE json_type(value, '$.timestamp') IS NULL"),
 		  0);
 	sum_again(db);
+	run_sql(db, "DROP VIEW events; ALTER TABLE log DROP COLUMN lead;"
+		    "ALTER TABLE log DROP COLUMN tail; CREATE VIEW events AS SELECT 1;"
+		    "PRAGMA user_version = 2");
 	sqlite3_close(db);
 }
 

@@ -18,12 +18,17 @@
  * its type keeps the planner from the index. */
 enum { SQ_PART_BITS = 12 };
 
+/* Columns of the log, as sq_log_get reads them. */
+#define SQ_LOG_COLUMNS "pos, sid, seq, rid, run_seq, n, at, ids, body, prev, sum, lead, tail"
+/* The run_sequence that follows a row. */
+#define SQ_RUN_END "run_seq + n - lead - tail"
+
 /* The last run_sequence of run `r`. Its row knows it once the run has ended; of
  * a live run the newest rows of its session are looked at. */
 #define SQ_LAST_RUN_SEQ                                                                            \
 	"CASE WHEN r.terminal THEN r.last_run_seq ELSE coalesce((WITH RECURSIVE part(k) AS ("      \
 	"SELECT +last_part FROM sessions WHERE sid = r.sid UNION ALL SELECT k - 1 FROM part"       \
-	" WHERE k > r.first_part) SELECT last FROM (SELECT (SELECT run_seq + n - 1 FROM log"       \
+	" WHERE k > r.first_part) SELECT last FROM (SELECT (SELECT " SQ_RUN_END " - 1 FROM log"    \
 	" WHERE pos >> 12 = k AND sid = r.sid AND seq > r.last_seq AND rid = r.rid"                \
 	" ORDER BY seq DESC LIMIT 1) AS last FROM part) WHERE last IS NOT NULL LIMIT 1),"          \
 	" r.last_run_seq) END"
@@ -39,7 +44,7 @@ enum { SQ_PART_BITS = 12 };
 #define SQ_LOG_FROM                                                                                \
 	"WITH RECURSIVE part(k) AS (VALUES(?3) UNION ALL SELECT k + 1 FROM part WHERE k <"         \
 	" (SELECT last_part FROM sessions WHERE sid = ?1))"                                        \
-	" SELECT pos, sid, seq, rid, run_seq, n, at, ids, body, prev, sum FROM part"               \
+	" SELECT " SQ_LOG_COLUMNS " FROM part"                                                     \
 	" CROSS JOIN log INDEXED BY log_session WHERE pos >> 12 = k AND sid = ?1 AND seq >="       \
 	" coalesce((SELECT max(p.seq) FROM log p WHERE p.pos >> 12 = k AND p.sid = ?1"             \
 	" AND p.seq <= ?2), 0) AND seq + n > ?2"
@@ -111,14 +116,15 @@ struct sq_log_row {
 	int64_t pos, sid, seq;
 	int64_t rid, run_seq; /* 0: events without a run */
 	int64_t n, at;
-	uar_str ids;	   /* JSON of the spine where it is not the run's; else empty */
-	uar_str body;	   /* JSON array of n events */
-	int64_t prev, sum; /* as they are stored: what is no sum is noticed */
+	int64_t lead, tail; /* so many of the n, before and after the run's, are not the run's */
+	uar_str ids;	    /* JSON of the spine where it is not the run's; else empty */
+	uar_str body;	    /* JSON array of n events */
+	int64_t prev, sum;  /* as they are stored: what is no sum is noticed */
 };
 struct sq_piece {	     /* a row before it has its place: what append() encodes */
 	size_t body, body_n; /* in the operation's text */
 	uint64_t seq, run_seq;
-	uint32_t n;
+	uint32_t n, lead, tail;
 	int64_t at;
 	struct sq_spine spine; /* of a run's row */
 };
@@ -132,7 +138,8 @@ UAR_MUST_CHECK uar_err sq_spine_read(uar_str json, struct uar_arena *arena, stru
 /* Events from the `skip`th on, at most `max`; *out_n says how many. Everything
  * is checked: the sum, the JSON, the count. The body must live in the arena. */
 struct sq_decode {
-	const struct uar_event *base; /* ids of session and run */
+	const struct uar_event *base;	 /* ids of session and run */
+	const struct uar_event *outside; /* of the session alone */
 	size_t skip, max;
 	struct uar_arena *arena;
 	struct uar_event *out;

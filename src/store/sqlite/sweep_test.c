@@ -250,3 +250,45 @@ TEST(a_blob_that_is_put_during_a_sweep_stays, "RUN-52")
 		leave(&w, &s);
 	}
 }
+
+/* In one row with the run's own events, and still nobody's. */
+TEST(what_an_event_beside_the_run_refers_to_stays, "RUN-52")
+{
+	char beside[65], own[65], refs[2][128];
+	struct uar_run_row row;
+	struct uar_event ev[2];
+	struct uar_facts f;
+	struct world w;
+
+	begin_world(&w);
+	put(&w, "beside", beside);
+	put(&w, "own", own);
+	CHECK_INT(begin(&w, &f, 1), UAR_OK);
+	row = uar_facts_row(&f, "completed", true);
+	struct uar_append a = { .owner = f.owner,
+				.session_id = uar_str_c(f.session),
+				.after = f.seq,
+				.events = ev,
+				.event_count = 2,
+				.run = &row };
+	ev[0] = uar_facts_delta(&f, "beside");
+	f.run_seq--;
+	ev[0].cls = UAR_EV_VENDOR;
+	ev[0].type = UAR_STR("vendor.acme.beside");
+	ev[0].run_sequence = 0;
+	ev[0].ids[UAR_ID_RUN] = ev[0].ids[UAR_ID_ATTEMPT] = UAR_STR_NONE;
+	ev[1] = uar_facts_delta(&f, "own");
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(refs[i], sizeof refs[i], "{\"text_ref\":\"blob://%s\"}", i ? own : beside);
+		ev[i].refs = uar_str_c(refs[i]);
+	}
+	CHECK_INT(uar_facts_append(&w.pump, w.store, &a), UAR_OK);
+	evict(&w, &f);
+	next_life(&w);
+	CHECK_INT(sweep(&w), 1);
+	CHECK(there(beside) && !there(own));
+	shut(&w);
+	CHECK_INT(uar_store_sqlite_verify(dir, bad, NULL, NULL), UAR_OK);
+	uar_facts_fini(&f);
+	uar_pump_fini(&w.pump);
+}

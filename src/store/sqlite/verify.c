@@ -170,7 +170,9 @@ static void decode(struct check *k, const struct sq_log_row *r)
 {
 	struct uar_event base = { .type = UAR_STR_NONE };
 	struct uar_error why = { 0 };
-	struct sq_decode d = { .base = &base, .max = (size_t)r->n, .arena = &k->arena };
+	struct sq_decode d = {
+		.base = &base, .outside = &base, .max = (size_t)r->n, .arena = &k->arena
+	};
 	size_t n;
 
 	if (r->n < 1 || r->n > UAR_LIMIT_APPEND_EVENTS) {
@@ -212,12 +214,11 @@ static uar_err walk_sessions(struct check *k)
 	struct walk w = { .k = k };
 	sqlite3_stmt *st = NULL;
 	uar_err e = UAR_OK;
-	int rc =
-		sqlite3_prepare_v2(k->c.db,
-				   "SELECT pos, sid, seq, rid, run_seq, n, at, ids, body, prev, sum"
-				   " FROM (SELECT pos AS p FROM log ORDER BY sid, seq LIMIT -1)"
-				   " CROSS JOIN log ON pos = p",
-				   -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(k->c.db,
+				    "SELECT " SQ_LOG_COLUMNS
+				    " FROM (SELECT pos AS p FROM log ORDER BY sid, seq LIMIT -1)"
+				    " CROSS JOIN log ON pos = p",
+				    -1, &st, NULL);
 
 	while (!rc && (rc = sqlite3_step(st)) == SQLITE_ROW) {
 		row_in_session(&w, st);
@@ -282,12 +283,12 @@ static uar_err check_tables(struct check *k)
 		  " WHERE rid IS NOT NULL AND rid NOT IN (SELECT rid FROM runs)",
 		  orphan },
 		{ "SELECT pos, run_seq, rid, want FROM (SELECT pos, run_seq, rid,"
-		  " coalesce(lag(run_seq + n) OVER (PARTITION BY rid ORDER BY seq), 1) AS want"
+		  " coalesce(lag(" SQ_RUN_END ") OVER (PARTITION BY rid ORDER BY seq), 1) AS want"
 		  " FROM log WHERE rid IS NOT NULL) WHERE run_seq <> want",
 		  gap },
-		{ "SELECT r.run_id FROM runs r LEFT JOIN (SELECT g.rid, min(g.seq) AS first,"
-		  " min(pos) AS at, max(run_seq + n - 1) AS last_run,"
-		  " max(iif(g.seq <= q.last_seq, run_seq + n - 1, 0)) AS told"
+		{ "SELECT r.run_id FROM runs r LEFT JOIN (SELECT g.rid, min(g.seq + lead) AS first,"
+		  " min(pos) AS at, max(" SQ_RUN_END " - 1) AS last_run,"
+		  " max(iif(g.seq <= q.last_seq, " SQ_RUN_END " - 1, 0)) AS told"
 		  " FROM log g JOIN runs q ON q.rid = g.rid GROUP BY g.rid) l ON l.rid = r.rid"
 		  " LEFT JOIN (SELECT sid, max(seq + n - 1) AS last FROM log GROUP BY sid) s"
 		  " ON s.sid = r.sid"

@@ -254,7 +254,8 @@ TEST(swapped_and_doubled_rows_are_noticed, "")
 		    "UPDATE log SET sid = 2 WHERE sid = 100");
 	must_notice("UPDATE runs SET run_id = run_id || 'x' WHERE rid = 1;"
 		    "UPDATE log SET run_seq = run_seq + 1000 WHERE rid = 1");
-	must_notice("INSERT INTO log SELECT 1000, sid, 1000, rid, 1000, n, at, ids, body, prev, sum"
+	must_notice("INSERT INTO log SELECT 1000, sid, 1000, rid, 1000, n, at, ids, body, prev, "
+		    "sum, lead, tail"
 		    " FROM log WHERE pos = 5");
 	must_notice("INSERT INTO keys SELECT oid, scope, 'more', fingerprint, run_id, sum FROM keys"
 		    " LIMIT 1");
