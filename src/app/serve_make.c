@@ -73,6 +73,7 @@ static uar_err make_store(struct server *s, struct uar_error *error)
 		.rand = &uar_rand_system,
 		.log = &s->log,
 		.readers = (unsigned)c->readers,
+		.evicts = c->keep_runs > 0,
 		.broken = on_broken,
 		.ctx = s,
 	};

@@ -252,8 +252,7 @@ TEST(a_file_of_version_1_learns_to_evict, "")
 	/* As the version before wrote it. */
 	run_sql(dir, "DROP VIEW events; ALTER TABLE log DROP COLUMN lead;"
 		     "ALTER TABLE log DROP COLUMN tail; DROP INDEX runs_owner;"
-		     "DROP INDEX runs_evicted; DROP INDEX runs_ended;"
-		     "ALTER TABLE runs DROP COLUMN evicted;"
+		     "DROP INDEX runs_evicted; ALTER TABLE runs DROP COLUMN evicted;"
 		     "CREATE INDEX runs_owner ON runs(oid, rid); PRAGMA user_version = 1");
 	reopen(&w, dir);
 	CHECK_INT(find(&w, &f[0]), UAR_OK);

@@ -258,6 +258,7 @@ struct uar_store_options {
 	unsigned readers;	   /* threads; 0: 2 */
 	const char *vfs;	   /* SQLite VFS name for fault injection; NULL: default */
 	unsigned checkpoint_pages; /* of the write-ahead log; 0: 1000 */
+	bool evicts; /* each_beyond and queries with `beyond` come: they shall be quick */
 	/* A sync failed: whatever was not acknowledged may be lost; the process
 	 * must not go on. Called once, on the loop. */
 	void (*broken)(void *ctx, const struct uar_error *error);

@@ -53,7 +53,6 @@ static const char *const steps[] = {
 	"ALTER TABLE runs ADD COLUMN evicted INTEGER NOT NULL DEFAULT 0;"
 	"DROP INDEX runs_owner;"
 	"CREATE INDEX runs_owner ON runs(oid, rid) WHERE evicted = 0;"
-	"CREATE INDEX runs_ended ON runs(oid, finished, rid) WHERE terminal = 1 AND evicted = 0;"
 	"CREATE INDEX runs_evicted ON runs(rid) WHERE evicted <> 0;",
 	/* 3: events leave out the time of their row, which only the view must know. */
 	"",
@@ -197,6 +196,15 @@ uar_err sq_migrate(struct sq_conn *c, const struct uar_rand *rand, struct uar_er
 	return e;
 }
 
+uar_err sq_index_ended(struct sq_conn *c, bool on, struct uar_error *error)
+{
+	return sq_exec(c,
+		       on ? "CREATE INDEX IF NOT EXISTS runs_ended ON runs(oid, finished, rid)"
+			    " WHERE terminal = 1 AND evicted = 0"
+			  : "DROP INDEX IF EXISTS runs_ended",
+		       error);
+}
+
 static uar_err take_id(sqlite3_stmt *st, char out[UAR_UUID_TEXT + 1], struct uar_error *error)
 {
 	uar_str id = sq_text(st, 0), created = sq_text(st, 1), sum = sq_text(st, 2);
@@ -256,10 +264,16 @@ uar_err sq_check_schema(struct sq_conn *c, struct uar_error *error)
 {
 	struct uar_buf have = uar_buf_make(1 << 20), want = uar_buf_make(1 << 20);
 	struct sq_conn fresh;
+	int64_t ended = 0;
 	uar_err e = sq_open(&fresh, ":memory:", NULL, SQ_WRITE, error);
 
 	if (!e)
 		e = sq_migrate(&fresh, &uar_rand_system, error);
+	if (!e)
+		e = pragma_int(c, "SELECT count(*) FROM sqlite_schema WHERE name = 'runs_ended'",
+			       &ended, error);
+	if (!e)
+		e = sq_index_ended(&fresh, ended != 0, error);
 	if (!e)
 		e = schema_text(&fresh, &want, error);
 	if (!e)

@@ -3,14 +3,19 @@
 
 #include "store/sqlite/sqlite_int.h"
 
-static uar_err reopen(struct world *w, const char *dir)
+static uar_err reopen_as(struct world *w, const char *dir, bool evicts)
 {
-	struct uar_store_options o = { .sched = &w->pump.sched, .dir = dir };
+	struct uar_store_options o = { .sched = &w->pump.sched, .dir = dir, .evicts = evicts };
 
 	w->sqlite = true;
 	w->store = NULL;
 	uar_pump_init(&w->pump);
 	return uar_store_sqlite_create(&o, &w->store, NULL);
+}
+
+static uar_err reopen(struct world *w, const char *dir)
+{
+	return reopen_as(w, dir, false);
 }
 
 static void shut(struct world *w)
@@ -142,4 +147,43 @@ TEST(a_file_of_version_2_keeps_its_events, "")
 	CHECK_INT(uar_store_sqlite_verify(dir, say, NULL, NULL), UAR_OK);
 	check_view(dir);
 	uar_facts_fini(&f);
+}
+
+static size_t beyond(struct world *w, uint64_t keep)
+{
+	struct uar_runs_query q = { .owner = uar_facts_owner, .beyond = keep, .limit = 9 };
+	size_t n;
+
+	CHECK_INT(uar_facts_runs(&w->pump, w->store, &q), UAR_OK);
+	n = q.row_count;
+	uar_store_query_fini(&q);
+	return n;
+}
+
+/* It comes and goes with the setting; what it would make quick is true without it. */
+TEST(the_index_of_ended_runs_is_there_when_it_is_wanted, "")
+{
+	const char *dir = uar_test_dir();
+	struct uar_run_row row;
+	struct uar_facts f;
+	struct world w;
+
+	for (int i = 0; i < 5; i++) {
+		bool wanted = i & 1;
+		sqlite3 *db;
+
+		REQUIRE(reopen_as(&w, dir, wanted) == UAR_OK);
+		CHECK_INT(begin(&w, &f, 1 + (uint64_t)i), UAR_OK);
+		row = uar_facts_row(&f, "completed", true);
+		CHECK_INT(set_row(&w, &f, &row), UAR_OK);
+		CHECK_INT(beyond(&w, 1), i);
+		shut(&w);
+		uar_facts_fini(&f);
+		CHECK_INT(uar_store_sqlite_verify(dir, say, NULL, NULL), UAR_OK);
+		db = open_file(dir);
+		CHECK_INT(
+			number(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'runs_ended'"),
+			wanted);
+		sqlite3_close(db);
+	}
 }

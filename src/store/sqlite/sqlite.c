@@ -587,6 +587,8 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 		e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
 	if (!e)
 		e = sq_migrate(&s->writer.conn, &s->rand, error);
+	if (!e)
+		e = sq_index_ended(&s->writer.conn, o->evicts, error);
 	if (!e && fsync(s->dir_fd))
 		e = uar_error_set(error, UAR_ESYNC, "%s: %s", o->dir, strerror(errno));
 	if (!e)

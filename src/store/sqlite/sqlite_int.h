@@ -100,6 +100,8 @@ uar_str sq_text(sqlite3_stmt *st, int column); /* borrowed until the next step *
 /* Brings the file to this version; writes its runtime_id on first use. */
 UAR_MUST_CHECK uar_err sq_migrate(struct sq_conn *c, const struct uar_rand *rand,
 				  struct uar_error *error);
+/* Keeps an index of ended runs, or drops it: it costs every run that ends. */
+UAR_MUST_CHECK uar_err sq_index_ended(struct sq_conn *c, bool on, struct uar_error *error);
 /* UAR_ENEWER, UAR_ECORRUPT (another application's file), or fine. */
 UAR_MUST_CHECK uar_err sq_check_version(struct sq_conn *c, struct uar_error *error);
 /* Are the definitions of tables, indexes and views what a new file would get? */
