@@ -7,18 +7,15 @@
 #define TIME_END 253402300800000000 /* the year 10000 has no RFC 3339 form */
 
 /* An id that is there asks for those of what it belongs to. */
-static const struct {
-	enum uar_id id;
-	uint32_t needs;
-} spine[] = {
-	{ UAR_ID_THREAD, UAR_ID_BIT(UAR_ID_SESSION) },
-	{ UAR_ID_TURN, UAR_ID_BIT(UAR_ID_THREAD) },
-	{ UAR_ID_TASK, UAR_ID_BIT(UAR_ID_SESSION) },
-	{ UAR_ID_RUN, UAR_ID_BIT(UAR_ID_TASK) | UAR_ID_BIT(UAR_ID_ATTEMPT) },
-	{ UAR_ID_ATTEMPT, UAR_ID_BIT(UAR_ID_RUN) },
-	{ UAR_ID_TOOL_CALL, UAR_ID_BIT(UAR_ID_STEP) },
-	{ UAR_ID_JOB_ITEM, UAR_ID_BIT(UAR_ID_JOB) },
-	{ UAR_ID_SPAN, UAR_ID_BIT(UAR_ID_TRACE) },
+static const uint32_t owners[UAR_ID_COUNT] = {
+	[UAR_ID_THREAD] = UAR_ID_BIT(UAR_ID_SESSION),
+	[UAR_ID_TURN] = UAR_ID_BIT(UAR_ID_THREAD),
+	[UAR_ID_TASK] = UAR_ID_BIT(UAR_ID_SESSION),
+	[UAR_ID_RUN] = UAR_ID_BIT(UAR_ID_TASK) | UAR_ID_BIT(UAR_ID_ATTEMPT),
+	[UAR_ID_ATTEMPT] = UAR_ID_BIT(UAR_ID_RUN),
+	[UAR_ID_TOOL_CALL] = UAR_ID_BIT(UAR_ID_STEP),
+	[UAR_ID_JOB_ITEM] = UAR_ID_BIT(UAR_ID_JOB),
+	[UAR_ID_SPAN] = UAR_ID_BIT(UAR_ID_TRACE),
 };
 
 static const unsigned char field_bytes[UAR_ID_COUNT] = {
@@ -59,41 +56,42 @@ static bool id_valid(enum uar_id id, uar_str s)
 	return uar_str_is_id(s);
 }
 
-static uar_err check_present(const struct uar_event *ev, uint32_t have, struct uar_error *error)
-{
-	uint32_t missing = uar_event_info[ev->cls].ids & ~have;
-
-	for (size_t i = 0; i < ARRAY_LEN(spine); i++)
-		if (have & UAR_ID_BIT(spine[i].id))
-			missing |= spine[i].needs & ~have;
-	if (ev->run_sequence && !(have & UAR_ID_BIT(UAR_ID_RUN)))
-		missing |= UAR_ID_BIT(UAR_ID_RUN);
-	if (missing)
-		return refuse_id(ev, (enum uar_id)__builtin_ctz(missing), "is missing", error);
-	return UAR_OK;
-}
-
 static bool is_same(uar_str a, uar_str b)
 {
 	return a.p == b.p && a.n == b.n;
 }
 
+/* Adds to `needs` what the ids that are there belong to. */
+static uar_err check_each_id(const struct uar_event *ev, const struct uar_event *before,
+			     uint32_t *needs, struct uar_error *error)
+{
+	for (unsigned i = 0; i < UAR_ID_COUNT; i++) {
+		if (!ev->ids[i].n)
+			continue;
+		if (!is_same(ev->ids[i], before->ids[i]) && !id_valid(i, ev->ids[i]))
+			return refuse_id(ev, i, "is not valid", error);
+		*needs |= owners[i];
+	}
+	return UAR_OK;
+}
+
+/* Most events have the ids of the one before, which has passed: only what their own
+ * class asks for can be missing then. */
 static uar_err check_ids(const struct uar_event *ev, const struct uar_event *before,
 			 struct uar_error *error)
 {
-	uint32_t have = 0, other = 0;
+	uint32_t needs = uar_event_info[ev->cls].ids;
+	uar_err e = UAR_OK;
 
-	for (unsigned i = 0; i < UAR_ID_COUNT; i++)
-		have |= (uint32_t)(ev->ids[i].n != 0) << i;
+	if (ev->run_sequence)
+		needs |= UAR_ID_BIT(UAR_ID_RUN);
 	if (memcmp(ev->ids, before->ids, sizeof ev->ids) != 0)
-		other = have; /* at least one of them */
-	for (; other; other &= other - 1) {
-		enum uar_id id = (enum uar_id)__builtin_ctz(other);
-
-		if (!is_same(ev->ids[id], before->ids[id]) && !id_valid(id, ev->ids[id]))
-			return refuse_id(ev, id, "is not valid", error);
-	}
-	return check_present(ev, have, error);
+		e = check_each_id(ev, before, &needs, error);
+	while (needs && ev->ids[__builtin_ctz(needs)].n)
+		needs &= needs - 1;
+	if (!e && needs)
+		e = refuse_id(ev, (enum uar_id)__builtin_ctz(needs), "is missing", error);
+	return e;
 }
 
 /* Type, event id and time: what every event has. */
