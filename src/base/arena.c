@@ -115,6 +115,24 @@ uar_str uar_arena_str(struct uar_arena *a, uar_str s)
 	return uar_str_n(p, s.n);
 }
 
+bool uar_arena_strs(struct uar_arena *a, uar_str *const *at, size_t n)
+{
+	size_t bytes = n;
+	char *p;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += at[i]->n;
+	p = uar_arena_bytes(a, bytes);
+	for (size_t i = 0; i < n && p; i++) {
+		if (at[i]->n)
+			memcpy(p, at[i]->p, at[i]->n);
+		at[i]->p = p;
+		p += at[i]->n;
+		*p++ = 0;
+	}
+	return p != NULL;
+}
+
 uar_str uar_arena_printf(struct uar_arena *a, const char *fmt, ...)
 {
 	char first[256]; /* long enough for nearly all, and formatting is slow */

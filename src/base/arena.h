@@ -28,6 +28,8 @@ void *uar_arena_room(struct uar_arena *a, size_t n);
 char *uar_arena_bytes(struct uar_arena *a, size_t n);
 /* A NUL-terminated copy. On failure .p is NULL (also for an empty s it is not). */
 uar_str uar_arena_str(struct uar_arena *a, uar_str s);
+/* The same of several at once: each is replaced by its copy, or none. */
+UAR_MUST_CHECK bool uar_arena_strs(struct uar_arena *a, uar_str *const *at, size_t n);
 uar_str uar_arena_printf(struct uar_arena *a, const char *fmt, ...) UAR_PRINTF(2, 3);
 
 #endif

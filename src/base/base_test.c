@@ -118,6 +118,27 @@ TEST(arena_respects_its_bound, "")
 	uar_arena_fini(&a);
 }
 
+TEST(arena_copies_several_strings_or_none, "")
+{
+	char text[] = "one";
+	uar_str one = uar_str_c(text), none = UAR_STR_NONE, two = UAR_STR("two");
+	uar_str *at[] = { &one, &none, &two };
+	struct uar_arena a;
+
+	uar_arena_init(&a, 5000);
+	CHECK(uar_arena_strs(&a, at, ARRAY_LEN(at)));
+	text[0] = 'x';
+	CHECK_STR(one, "one");
+	CHECK_STR(two, "two");
+	CHECK(none.n == 0 && one.p[3] == 0 && none.p[0] == 0 && two.p[3] == 0);
+	uar_arena_fini(&a);
+	uar_arena_init(&a, 4);
+	one = uar_str_c(text);
+	CHECK(!uar_arena_strs(&a, at, ARRAY_LEN(at)));
+	CHECK(one.p == text);
+	uar_arena_fini(&a);
+}
+
 TEST(map_finds_what_was_put_and_forgets_what_was_removed, "")
 {
 	static char keys[1000][8];

@@ -90,20 +90,12 @@ static void keep(char *out, size_t size, uar_str s)
 	out[s.n] = 0;
 }
 
-/* Copies into the run's arena; an absent string stays absent. */
-static uar_err own(struct fold *f, uar_str s, uar_str *out)
-{
-	*out = s.n ? uar_arena_str(&f->r->arena, s) : UAR_STR_NONE;
-	return s.n && !out->p ? UAR_ENOMEM : UAR_OK;
-}
-
+/* Copies into the run's arena. */
 static uar_err own_all(struct fold *f, const uar_str *from, uar_str *const *to, size_t n)
 {
-	uar_err e = UAR_OK;
-
-	for (size_t i = 0; i < n && !e; i++)
-		e = own(f, from[i], to[i]);
-	return e;
+	for (size_t i = 0; i < n; i++)
+		*to[i] = from[i];
+	return uar_arena_strs(&f->r->arena, to, n) ? UAR_OK : UAR_ENOMEM;
 }
 
 static uar_err fold_ids(struct fold *f)

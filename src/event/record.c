@@ -7,23 +7,12 @@ bool uar_owner_eq(const struct uar_owner *a, const struct uar_owner *b)
 	       uar_str_eq(a->user, b->user);
 }
 
-/* Copies the strings at the given places of a struct that was copied flat. */
-static bool copy_strings(struct uar_arena *arena, uar_str *const *at, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		*at[i] = uar_arena_str(arena, *at[i]);
-		if (!at[i]->p)
-			return false;
-	}
-	return true;
-}
-
 bool uar_owner_copy(struct uar_arena *arena, const struct uar_owner *in, struct uar_owner *out)
 {
 	uar_str *strings[] = { &out->tenant, &out->workspace, &out->user };
 
 	*out = *in;
-	return copy_strings(arena, strings, ARRAY_LEN(strings));
+	return uar_arena_strs(arena, strings, ARRAY_LEN(strings));
 }
 
 bool uar_run_row_copy(struct uar_arena *arena, const struct uar_run_row *in,
@@ -36,5 +25,5 @@ bool uar_run_row_copy(struct uar_arena *arena, const struct uar_run_row *in,
 			       &out->parent_run_id, &out->status,	   &out->detail };
 
 	*out = *in;
-	return copy_strings(arena, strings, ARRAY_LEN(strings));
+	return uar_arena_strs(arena, strings, ARRAY_LEN(strings));
 }

@@ -63,14 +63,6 @@ void rt_tail_forget(struct uar_runtime *rt, const struct uar_owner *owner, uar_s
 		forget(rt, t);
 }
 
-static bool copy(struct uar_arena *a, uar_str *s)
-{
-	if (!s->n)
-		return true;
-	*s = uar_arena_str(a, *s);
-	return s->p != NULL; /* which is empty, too, when there is no memory */
-}
-
 static const enum uar_id shared[] = { UAR_ID_RUNTIME, UAR_ID_TENANT,  UAR_ID_WORKSPACE, UAR_ID_USER,
 				      UAR_ID_SESSION, UAR_ID_THREAD,  UAR_ID_TURN,	UAR_ID_TASK,
 				      UAR_ID_RUN,     UAR_ID_ATTEMPT, UAR_ID_TRACE };
@@ -79,17 +71,19 @@ static struct tail *make(struct uar_runtime *rt, const struct live_run *r,
 			 const struct uar_event *first)
 {
 	struct tail *t = uar_zalloc(sizeof *t);
-	bool good = t != NULL;
+	uar_str *own[ARRAY_LEN(shared) + 1];
 
 	if (!t)
 		return NULL;
 	uar_list_init(&t->node);
-	for (size_t i = 0; i < ARRAY_LEN(shared) && good; i++) {
-		t->spine[shared[i]] = first->ids[shared[i]];
-		good = copy(&t->arena, &t->spine[shared[i]]);
+	for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
+		own[i] = &t->spine[shared[i]];
+		*own[i] = first->ids[shared[i]];
 	}
+	own[ARRAY_LEN(shared)] = &t->key;
 	t->key = r->run_key;
-	if (!good || !copy(&t->arena, &t->key) || uar_map_put(&rt->tails.map, t->key, t)) {
+	if (!uar_arena_strs(&t->arena, own, ARRAY_LEN(own)) ||
+	    uar_map_put(&rt->tails.map, t->key, t)) {
 		uar_arena_fini(&t->arena);
 		uar_free(t);
 		return NULL;
@@ -111,8 +105,8 @@ static bool keep_ids(struct tail *t, const struct uar_event *ev, struct kept *to
 			to->shared |= UAR_ID_BIT(i);
 			continue;
 		}
-		own[n] = (struct own_id){ (enum uar_id)i, ev->ids[i] };
-		if (!copy(&t->arena, &own[n++].text))
+		own[n] = (struct own_id){ (enum uar_id)i, uar_arena_str(&t->arena, ev->ids[i]) };
+		if (!own[n++].text.p)
 			return false;
 	}
 	to->own_count = n;
@@ -133,6 +127,14 @@ static bool keep_ids_like(struct tail *t, const struct uar_event *ev, struct kep
 	return true;
 }
 
+/* The type of a standard class is there anyway. */
+static bool keep_texts(struct tail *t, struct kept *k)
+{
+	uar_str *own[] = { &k->event_id, &k->payload, &k->refs, &k->type };
+
+	return uar_arena_strs(&t->arena, own, ARRAY_LEN(own) - (k->cls < UAR_EV_VENDOR));
+}
+
 static bool keep_event(struct tail *t, const struct uar_event *ev, struct kept *to, bool same_ids)
 {
 	*to = (struct kept){
@@ -145,17 +147,13 @@ static bool keep_event(struct tail *t, const struct uar_event *ev, struct kept *
 		.sequence = ev->sequence,
 		.run_sequence = ev->run_sequence,
 	};
-	return keep_ids_like(t, ev, to, same_ids) &&
-	       (ev->cls < UAR_EV_VENDOR || copy(&t->arena, &to->type)) &&
-	       copy(&t->arena, &to->event_id) && copy(&t->arena, &to->payload) &&
-	       copy(&t->arena, &to->refs);
+	return keep_ids_like(t, ev, to, same_ids) && keep_texts(t, to);
 }
 
 static void show_ids(const struct tail *t, const struct kept *k, struct uar_event *out)
 {
 	for (int i = 0; i < UAR_ID_COUNT; i++)
-		if (k->shared & UAR_ID_BIT(i))
-			out->ids[i] = t->spine[i];
+		out->ids[i] = k->shared & UAR_ID_BIT(i) ? t->spine[i] : UAR_STR_NONE;
 	for (size_t i = 0; i < k->own_count; i++)
 		out->ids[k->own[i].id] = k->own[i].text;
 }
@@ -164,20 +162,19 @@ static void show_ids(const struct tail *t, const struct kept *k, struct uar_even
 static void show_event(const struct tail *t, const struct kept *k, const struct uar_event *like,
 		       struct uar_event *out)
 {
-	*out = (struct uar_event){
-		.cls = k->cls,
-		.type = k->type,
-		.event_id = k->event_id,
-		.payload = k->payload,
-		.refs = k->refs,
-		.time_us = k->time_us,
-		.sequence = k->sequence,
-		.run_sequence = k->run_sequence,
-	};
-	if (like && k->shared == k[-1].shared && k->own_count == 0 && k[-1].own_count == 0)
+	if (like && k->shared == k[-1].shared && k->own == k[-1].own)
 		memcpy(out->ids, like->ids, sizeof out->ids);
 	else
 		show_ids(t, k, out);
+	out->cls = k->cls;
+	out->type = k->type;
+	out->event_id = k->event_id;
+	out->payload = k->payload;
+	out->refs = k->refs;
+	out->time_us = k->time_us;
+	out->sequence = k->sequence;
+	out->run_sequence = k->run_sequence;
+	out->tree = NULL;
 }
 
 static bool make_room(struct tail *t, size_t n)
