@@ -21,11 +21,6 @@ struct creation {
 	struct uar_runtime *rt;
 	struct uar_run_create *op;
 	const struct uar_agent *agent;
-	struct uar_blob_put put;
-	struct uar_thread_query query;
-	struct uar_runs_query row;
-	struct uar_key_row key;
-	struct uar_key_query known;
 	struct uar_task place_later;
 	struct uar_fixture_job *look; /* whether there is such a fixture */
 	struct dir_look *dir;	      /* whether there is such a directory */
@@ -33,6 +28,12 @@ struct creation {
 	bool has_blob;
 	uar_err refused;	     /* unless the key names a run */
 	struct uar_entry_info entry; /* of a plugin */
+	/* From here on it is large, and written where it is used: not cleared. */
+	struct uar_blob_put put;
+	struct uar_thread_query query;
+	struct uar_runs_query row;
+	struct uar_key_row key;
+	struct uar_key_query known;
 	struct kept_agent kept;
 	char agent_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
@@ -565,9 +566,10 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 
 	if (e && (e == UAR_EDRAINING || !op->idempotency_key.n))
 		return e;
-	c = uar_zalloc(sizeof *c);
+	c = uar_alloc(sizeof *c);
 	if (!c)
 		return UAR_ENOMEM;
+	memset(c, 0, offsetof(struct creation, put));
 	c->rt = rt;
 	c->op = op;
 	c->agent = keep_agent(&c->kept, uar_runtime_agent(rt, op->agent_id));
