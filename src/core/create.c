@@ -83,9 +83,8 @@ static void refer_input(struct emit *e, const struct uar_create *c)
 	if (c->what.message_blob.n)
 		uar_emit_refer(e, "input_ref", c->what.message_blob);
 	else
-		uar_emit_refs(e,
-			      uar_arena_printf(e->env->arena, "{\"input_ref\":\"input://%.*s/0\"}",
-					       UAR_FMT(c->turn_id)));
+		uar_emit_refs(e, uar_emit_wrap(e, UAR_STR("{\"input_ref\":\"input://"), c->turn_id,
+					       UAR_STR("/0\"}")));
 }
 
 static void turn_submitted(struct emit *e, const struct uar_create *c)

@@ -88,6 +88,20 @@ uar_str uar_emit_own(struct emit *e, const char *id)
 	return own;
 }
 
+uar_str uar_emit_wrap(struct emit *e, uar_str before, uar_str text, uar_str after)
+{
+	char *p = uar_arena_bytes(e->env->arena, before.n + text.n + after.n);
+
+	if (!p) {
+		e->err = e->err ? e->err : UAR_ENOMEM;
+		return UAR_STR_NONE;
+	}
+	memcpy(p, before.p, before.n);
+	memcpy(p + before.n, text.p, text.n);
+	memcpy(p + before.n + text.n, after.p, after.n);
+	return uar_str_n(p, before.n + text.n + after.n);
+}
+
 void uar_emit_refs(struct emit *e, uar_str refs)
 {
 	e->refs = refs;

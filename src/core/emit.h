@@ -38,6 +38,8 @@ uar_str uar_emit_id(struct emit *e);
 /* An id that the run holds now, kept for the event: the run's next call or tool
  * may come in the same batch and overwrite its own. */
 uar_str uar_emit_own(struct emit *e, const char *id);
+/* `text` between two others, in the batch's arena. */
+uar_str uar_emit_wrap(struct emit *e, uar_str before, uar_str text, uar_str after);
 /* The refs of the next event, a JSON object; without memory for it nothing is emitted. */
 void uar_emit_refs(struct emit *e, uar_str refs);
 void uar_emit_refer(struct emit *e, const char *ref, uar_str sha256); /* one, to a blob */

@@ -24,9 +24,8 @@ static void name_answer(struct emit *e)
 {
 	if (e->result_refs.n || !has_answer(e->r))
 		return;
-	e->result_refs = uar_arena_printf(e->env->arena, "[\"%s\"]", e->r->call.message_id);
-	if (!e->result_refs.p && !e->err)
-		e->err = UAR_ENOMEM;
+	e->result_refs =
+		uar_emit_wrap(e, UAR_STR("[\""), uar_str_c(e->r->call.message_id), UAR_STR("\"]"));
 }
 
 static void attempt_completed(struct emit *e)
