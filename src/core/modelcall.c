@@ -87,15 +87,19 @@ static void name_request(struct emit *e)
 	uar_emit_name(e, UAR_ID_MODEL_REQUEST, uar_emit_own(e, e->r->call.request_id));
 }
 
-/* As much of the text as surely fits into one event, escapes included. */
+/* As much of the text as surely fits into one event, escapes included. A token does
+ * whatever is in it. */
 static uar_str piece_of(uar_str text)
 {
+	enum { PIECE_BYTES = UAR_LIMIT_EVENT_BYTES / 2, LONGEST_ESCAPE = 6 };
 	size_t n = 0, written = 0;
 
-	while (n < text.n && n < UAR_LIMIT_DELTA_BYTES && written < UAR_LIMIT_EVENT_BYTES / 2) {
+	if (text.n <= PIECE_BYTES / LONGEST_ESCAPE)
+		return text;
+	while (n < text.n && n < UAR_LIMIT_DELTA_BYTES && written < PIECE_BYTES) {
 		unsigned char c = (unsigned char)text.p[n++];
 
-		written += c < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
+		written += c < 0x20 ? LONGEST_ESCAPE : c == '"' || c == '\\' ? 2 : 1;
 	}
 	return uar_str_utf8_prefix(text, n);
 }
