@@ -127,12 +127,21 @@ static bool keep_ids_like(struct tail *t, const struct uar_event *ev, struct kep
 	return true;
 }
 
-/* The type of a standard class is there anyway. */
-static bool keep_texts(struct tail *t, struct kept *k)
+/* All of a commit at once, in as much memory as they need. */
+static bool keep_texts(struct tail *t, struct kept *events, size_t n)
 {
-	uar_str *own[] = { &k->event_id, &k->payload, &k->refs, &k->type };
+	uar_str *own[4 * UAR_LIMIT_TAIL_EVENTS];
+	size_t count = 0;
 
-	return uar_arena_strs(&t->arena, own, ARRAY_LEN(own) - (k->cls < UAR_EV_VENDOR));
+	for (struct kept *k = events; k < events + n; k++) {
+		own[count++] = &k->event_id;
+		own[count++] = &k->payload;
+		if (k->refs.n)
+			own[count++] = &k->refs;
+		if (k->cls >= UAR_EV_VENDOR) /* that of a standard class is there anyway */
+			own[count++] = &k->type;
+	}
+	return uar_arena_strs(&t->arena, own, count);
 }
 
 static bool keep_event(struct tail *t, const struct uar_event *ev, struct kept *to, bool same_ids)
@@ -147,7 +156,7 @@ static bool keep_event(struct tail *t, const struct uar_event *ev, struct kept *
 		.sequence = ev->sequence,
 		.run_sequence = ev->run_sequence,
 	};
-	return keep_ids_like(t, ev, to, same_ids) && keep_texts(t, to);
+	return keep_ids_like(t, ev, to, same_ids);
 }
 
 static void show_ids(const struct tail *t, const struct kept *k, struct uar_event *out)
@@ -196,16 +205,19 @@ static bool make_room(struct tail *t, size_t n)
 
 static bool add_events(struct tail *t, const struct uar_event *events, size_t n)
 {
+	struct kept *first;
+
 	if (t->n + n > UAR_LIMIT_TAIL_EVENTS || t->arena.used > UAR_LIMIT_TAIL_BYTES ||
 	    !make_room(t, n))
 		return false;
+	first = t->events + t->n;
 	for (size_t i = 0; i < n; i++) {
 		bool same = i && memcmp(events[i].ids, events[i - 1].ids, sizeof events->ids) == 0;
 
 		if (!keep_event(t, &events[i], &t->events[t->n++], same))
 			return false;
 	}
-	return true;
+	return keep_texts(t, first, n);
 }
 
 static bool set_row(struct tail *t, const struct uar_run_row *row)
