@@ -35,6 +35,7 @@ static struct batch *take_batch(struct uar_runtime *rt)
 		b = UAR_OWNER(rt->batches.list.prev, struct batch, node); /* still in the cache */
 		uar_list_remove(&b->node);
 		rt->batches.count--;
+		rt->large_batches -= rt->large_batches > 0;
 		return b;
 	}
 	b = uar_alloc(sizeof *b);
@@ -60,12 +61,15 @@ void rt_batch_free_spare(struct uar_runtime *rt)
 		uar_list_remove(it);
 		destroy_batch(UAR_OWNER(it, struct batch, node));
 	}
-	rt->batches.count = 0;
+	rt->batches.count = rt->large_batches = 0;
 }
 
+/* Large ones are at the end, where they are taken from first: a crowd that is over must
+ * not leave them below small ones. */
 static void put_batch(struct uar_runtime *rt, struct batch *b)
 {
-	size_t keep = rt->batches.count < SPARE_LARGE ? SPARE_BYTES : SPARE_SMALL_BYTES;
+	bool large = rt->large_batches < SPARE_LARGE;
+	size_t keep = large ? SPARE_BYTES : SPARE_SMALL_BYTES;
 
 	if (rt->batches.count < UAR_LIMIT_SPARE_BATCHES) {
 		uar_run_copy_fini(&b->r);
@@ -74,8 +78,9 @@ static void put_batch(struct uar_runtime *rt, struct batch *b)
 		else
 			uar_arena_reset(&b->arena);
 		uar_list_init(&b->node);
-		uar_list_add_last(&rt->batches.list, &b->node);
+		uar_list_add_last(large ? &rt->batches.list : rt->batches.list.next, &b->node);
 		rt->batches.count++;
+		rt->large_batches += large;
 		return;
 	}
 	destroy_batch(b);

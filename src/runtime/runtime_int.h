@@ -83,6 +83,7 @@ struct uar_runtime {
 	struct rt_kept pasts;	  /* past.c: of threads */
 	struct uar_list crowd;	  /* of struct agg: they wait until a batch is back */
 	struct rt_spare batches;  /* at most UAR_LIMIT_SPARE_BATCHES */
+	size_t large_batches;	  /* of them: the last so many */
 	struct rt_spare cmds;	  /* at most UAR_LIMIT_SPARE_COMMANDS */
 	struct uar_arena scratch; /* of a fold */
 	struct rt_recovery recovery;
