@@ -328,20 +328,18 @@ void uar_jw_put_arr(struct uar_jw *w, uar_str key)
 
 void uar_jw_close(struct uar_jw *w)
 {
-	char *p;
+	bool open = w->depth && w->next == usual_next(w);
+	char *p = open ? room(w->out, 1) : refuse(w, UAR_EINVALID);
 
-	if (!w->depth || w->next != usual_next(w)) {
-		refuse(w, UAR_EINVALID);
-		return;
+	if (p) {
+		*p = in_object(w) ? '}' : ']';
+		set_end(w->out, p + 1);
 	}
-	p = room(w->out, 1);
-	if (!p)
+	if (!w->depth)
 		return;
-	*p = in_object(w) ? '}' : ']';
-	set_end(w->out, p + 1);
 	w->is_object >>= 1;
 	w->depth--;
-	w->next = usual_next(w);
+	w->next = p ? usual_next(w) : UAR_JW_NOTHING;
 	w->comma = true;
 }
 

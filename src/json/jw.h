@@ -50,7 +50,8 @@ static inline void uar_jw_arr(struct uar_jw *w, const char *key)
 {
 	uar_jw_put_arr(w, uar_str_c(key));
 }
-void uar_jw_close(struct uar_jw *w); /* the innermost open level */
+/* The innermost open level; after an error, too, so that closing all of them ends. */
+void uar_jw_close(struct uar_jw *w);
 
 static inline void uar_jw_str(struct uar_jw *w, const char *key, uar_str s)
 {
