@@ -9,6 +9,7 @@
 
 enum {
 	KEPT_DIGITS = 800, /* more than any halfway case between two doubles needs */
+	INT_DIGITS = 19,   /* what has more does not fit int64, what has not fits uint64 */
 	FAST_POWER = 22,   /* 10^22 is the largest power of ten that a double holds exactly */
 };
 
@@ -167,16 +168,12 @@ const char *uar_json_number_read(const char *start, const char *end, struct uar_
 				 uar_err *err)
 {
 	const char *p = start, *digits;
-	bool negative = p < end && *p == '-', fits = true;
-	uint64_t v = 0, most = (uint64_t)INT64_MAX + negative;
+	bool negative = p < end && *p == '-';
+	uint64_t v = 0;
 
 	digits = p += negative;
-	for (; is_digit(p, end); p++) {
-		unsigned digit = (unsigned)(*p - '0');
-
-		fits = fits && (v < most / 10 || (v == most / 10 && digit <= most % 10));
-		v = v * 10 + digit;
-	}
+	for (; is_digit(p, end); p++)
+		v = v * 10 + (uint64_t)(*p - '0');
 	*err = UAR_ESYNTAX;
 	if (p == digits || (*digits == '0' && p - digits > 1))
 		return NULL;
@@ -184,7 +181,7 @@ const char *uar_json_number_read(const char *start, const char *end, struct uar_
 		p = skip_rest(p, end);
 		return p ? read_double(start, p, node, err) : NULL;
 	}
-	if (!fits)
+	if (p - digits > INT_DIGITS || v > (uint64_t)INT64_MAX + negative)
 		return read_double(start, p, node, err);
 	node->kind = UAR_JSON_INT;
 	node->text = uar_str_n(start, (size_t)(p - start));

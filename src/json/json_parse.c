@@ -1,10 +1,13 @@
 /* json_parse.c - the reader: one pass over the text, no recursion.
  *
+ * Whatever reads takes the place where it stands and returns the place behind what it
+ * has read, or NULL when the text is refused; so the place stays in a register.
+ *
  * The tree under construction is its own stack: while a container is open, its
- * `next` points to its parent, `text.p` to its last child, and `text.n` is a
- * filter of the keys seen so far, one bit per key. A key whose bit is not yet
- * set is new; only otherwise are the keys compared. Objects with many members
- * are checked once, when they close, through a hashed set. */
+ * `next` points to its parent, and `text.n` is a filter of the keys seen so far,
+ * one bit per key. A key whose bit is not yet set is new; only otherwise are the
+ * keys compared. Objects with many members are checked once, when they close,
+ * through a hashed set. */
 #include "json/json_int.h"
 
 enum {
@@ -13,90 +16,75 @@ enum {
 };
 
 struct reader {
-	const char *start, *p, *end;
+	const char *end;
 	struct uar_json *node, *node_end; /* nodes not given out yet */
 	struct uar_json *top;		  /* innermost open container */
+	const struct uar_json **link;	  /* where the next node hangs */
 	uint32_t depth, max_depth, nodes_left;
-	const char **opened; /* where each open container begins, by depth */
 	bool foreign;
 	struct uar_arena *arena;
 	struct uar_json_keys keys;
-	const char *why;
+	uar_err err; /* what was wrong, where, and why */
+	const char *at, *why;
 };
 
-static uar_err fail(struct reader *r, uar_err code, const char *why)
+static const char *fail(struct reader *r, const char *at, uar_err code, const char *why)
 {
+	r->err = code;
+	r->at = at;
 	r->why = why;
-	return code;
+	return NULL;
 }
 
-static uar_err syntax(struct reader *r, const char *why)
+static const char *syntax(struct reader *r, const char *at, const char *why)
 {
-	return fail(r, UAR_ESYNTAX, r->p >= r->end ? "the text ends too early" : why);
+	return fail(r, at, UAR_ESYNTAX, at >= r->end ? "the text ends too early" : why);
 }
 
-static inline void skip_space(struct reader *r)
+static inline const char *skip_space(const char *p, const char *end)
 {
-	const char *p = r->p, *end = r->end;
-
 	/* Most of what follows anything is no space, and is seen by one comparison. */
 	while (p < end && *p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
 		p++;
-	r->p = p;
+	return p;
 }
 
 /* --- nodes --- */
 
-static uar_err more_nodes(struct reader *r)
+static const char *more_nodes(struct reader *r, const char *p)
 {
-	size_t n = (size_t)(r->end - r->p) / 16 + 4;
-	char *p;
+	size_t n = (size_t)(r->end - p) / 16 + 4;
+	char *block;
 
 	if (r->nodes_left == 0)
-		return fail(r, UAR_ETOOBIG, "too many values");
+		return fail(r, p, UAR_ETOOBIG, "too many values");
 	if (n > BLOCK_NODES)
 		n = BLOCK_NODES;
 	if (n > r->nodes_left)
 		n = r->nodes_left;
-	p = uar_arena_bytes(r->arena, n * sizeof *r->node + _Alignof(struct uar_json));
-	if (!p)
-		return fail(r, UAR_ENOMEM, "out of memory");
-	p += -(uintptr_t)p & (_Alignof(struct uar_json) - 1);
-	r->node = (struct uar_json *)(void *)p;
+	block = uar_arena_bytes(r->arena, n * sizeof *r->node + _Alignof(struct uar_json));
+	if (!block)
+		return fail(r, p, UAR_ENOMEM, "out of memory");
+	block += -(uintptr_t)block & (_Alignof(struct uar_json) - 1);
+	r->node = (struct uar_json *)(void *)block;
 	r->node_end = r->node + n;
 	r->nodes_left -= (uint32_t)n;
-	return UAR_OK;
-}
-
-static struct uar_json *last_child(const struct uar_json *container)
-{
-	return (struct uar_json *)(uintptr_t)container->text.p;
+	return p;
 }
 
 /* Takes a node and hangs it into the open container. */
-static inline uar_err add_node(struct reader *r, uar_str key, struct uar_json **out)
+static inline struct uar_json *add_node(struct reader *r, uar_str key)
 {
-	struct uar_json *node, *top = r->top;
+	struct uar_json *node = r->node++;
 
-	if (r->node == r->node_end) {
-		uar_err e = more_nodes(r);
-
-		if (e)
-			return e;
-	}
-	node = r->node++;
 	node->count = 0;
 	node->key = key;
 	node->next = NULL;
-	if (top) {
-		if (top->count++)
-			last_child(top)->next = node;
-		else
-			top->first = node;
-		top->text.p = (const char *)node;
-	}
-	*out = node;
-	return UAR_OK;
+	*r->link = node;
+	r->link = &node->next;
+	if (r->top)
+		r->top->count++;
+	return node;
 }
 
 /* --- strings --- */
@@ -147,59 +135,61 @@ static char *put_utf8(char *out, uint32_t cp)
 }
 
 /* At the four digits after \u; a pair of surrogates becomes one character. */
-static uar_err read_unicode(struct reader *r, char **out)
+static const char *read_unicode(struct reader *r, const char *p, char **out)
 {
-	int hi = hex4(r->p, r->end), lo;
+	int hi = hex4(p, r->end), lo;
 
 	if (hi < 0)
-		return syntax(r, "\\u needs four hexadecimal digits");
+		return syntax(r, p, "\\u needs four hexadecimal digits");
 	if (hi == 0 && !r->foreign)
-		return fail(r, UAR_EINVALID, "a string holds the character NUL");
+		return fail(r, p, UAR_EINVALID, "a string holds the character NUL");
 	if (hi >= 0xDC00 && hi <= 0xDFFF)
-		return fail(r, UAR_EUTF8, "a lone surrogate");
-	r->p += 4;
+		return fail(r, p, UAR_EUTF8, "a lone surrogate");
+	p += 4;
 	if (hi >= 0xD800 && hi <= 0xDBFF) {
-		bool paired = r->end - r->p >= 6 && r->p[0] == '\\' && r->p[1] == 'u';
+		bool paired = r->end - p >= 6 && p[0] == '\\' && p[1] == 'u';
 
-		lo = paired ? hex4(r->p + 2, r->end) : -1;
+		lo = paired ? hex4(p + 2, r->end) : -1;
 		if (lo < 0xDC00 || lo > 0xDFFF)
-			return fail(r, UAR_EUTF8, "a lone surrogate");
-		r->p += 6;
+			return fail(r, p, UAR_EUTF8, "a lone surrogate");
+		p += 6;
 		hi = 0x10000 + ((hi - 0xD800) << 10) + (lo - 0xDC00);
 	}
 	*out = put_utf8(*out, hi ? (uint32_t)hi : 0xFFFD);
-	return UAR_OK;
+	return p;
 }
 
-static uar_err read_escape(struct reader *r, char **out)
+/* At the backslash. */
+static const char *read_escape(struct reader *r, const char *p, char **out)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 	const char *hit;
 
-	if (++r->p >= r->end)
-		return syntax(r, "");
-	if (*r->p == 'u') {
-		r->p++;
-		return read_unicode(r, out);
-	}
-	hit = *r->p ? strchr(from, *r->p) : NULL;
+	if (++p >= r->end)
+		return syntax(r, p, "");
+	if (*p == 'u')
+		return read_unicode(r, p + 1, out);
+	hit = *p ? strchr(from, *p) : NULL;
 	if (!hit)
-		return syntax(r, "an unknown escape");
+		return syntax(r, p, "an unknown escape");
 	*(*out)++ = to[hit - from];
-	r->p++;
-	return UAR_OK;
+	return p + 1;
 }
 
-/* Checks the character outside ASCII at p and steps over it. */
-static uar_err skip_utf8(struct reader *r)
+/* Over text outside ASCII, which is checked, to the next quote or backslash. */
+static const char *skip_text(struct reader *r, const char *p)
 {
-	uint32_t cp;
-	size_t n = uar_utf8_decode(uar_str_n(r->p, (size_t)(r->end - r->p)), &cp);
+	while ((p = uar_json_plain_end(p, r->end)) < r->end && is_high(*p)) {
+		uint32_t cp;
+		size_t n = uar_utf8_decode(uar_str_n(p, (size_t)(r->end - p)), &cp);
 
-	if (n == 0)
-		return fail(r, UAR_EUTF8, "ill-formed UTF-8");
-	r->p += n;
-	return UAR_OK;
+		if (n == 0)
+			return fail(r, p, UAR_EUTF8, "ill-formed UTF-8");
+		p += n;
+	}
+	if (p >= r->end || (*p != '"' && *p != '\\'))
+		return syntax(r, p, "a raw control character in a string");
+	return p;
 }
 
 /* Where the string that is open at p ends, without judging its contents. */
@@ -210,59 +200,50 @@ static const char *closing_quote(const char *p, const char *end)
 	return p;
 }
 
-/* From the first backslash on: the decoded text, which is never longer. */
-static uar_err read_escaped(struct reader *r, const char *start, uar_str *out)
+/* A string with escapes, the first of which is at p: the decoded text, which is never
+ * longer than the source. */
+static const char *read_escaped(struct reader *r, const char *start, const char *p, uar_str *out)
 {
-	size_t room = (size_t)(closing_quote(r->p, r->end) - start);
+	size_t room = (size_t)(closing_quote(p, r->end) - start);
 	char *text = uar_arena_bytes(r->arena, room), *to = text;
-	uar_err e = UAR_OK;
 
 	if (!text)
-		return fail(r, UAR_ENOMEM, "out of memory");
-	while (!e) {
-		const char *run = start;
-
-		memcpy(to, run, (size_t)(r->p - run));
-		to += r->p - run;
-		if (*r->p == '"')
+		return fail(r, p, UAR_ENOMEM, "out of memory");
+	for (;;) {
+		memcpy(to, start, (size_t)(p - start));
+		to += p - start;
+		if (*p == '"')
 			break;
-		e = read_escape(r, &to);
-		start = r->p;
-		while (!e && (r->p = uar_json_plain_end(r->p, r->end)) < r->end && is_high(*r->p))
-			e = skip_utf8(r);
-		if (!e && (r->p >= r->end || (*r->p != '"' && *r->p != '\\')))
-			e = syntax(r, "a raw control character in a string");
+		start = read_escape(r, p, &to);
+		p = start ? skip_text(r, start) : NULL;
+		if (!p)
+			return NULL;
 	}
 	*out = uar_str_n(text, (size_t)(to - text));
-	return e;
+	return p + 1;
+}
+
+/* A string that begins at start and is plain up to p, but does not end there. */
+static const char *read_long_way(struct reader *r, const char *start, const char *p, uar_str *out)
+{
+	p = skip_text(r, p);
+	if (p && *p == '\\')
+		return read_escaped(r, start, p, out);
+	if (!p)
+		return NULL;
+	*out = uar_str_n(start, (size_t)(p - start));
+	return p + 1;
 }
 
 /* At the opening quote. Text without escapes is borrowed. */
-static inline uar_err read_string(struct reader *r, uar_str *out)
+static inline const char *read_string(struct reader *r, const char *p, uar_str *out)
 {
-	const char *start = ++r->p;
-	uar_err e;
+	const char *start = p + 1, *end = uar_json_plain_end(start, r->end);
 
-	for (;;) {
-		r->p = uar_json_plain_end(r->p, r->end);
-		if (r->p >= r->end)
-			return syntax(r, "");
-		if (*r->p == '"')
-			break;
-		if (*r->p == '\\') {
-			e = read_escaped(r, start, out);
-			r->p += !e;
-			return e;
-		}
-		if (!is_high(*r->p))
-			return syntax(r, "a raw control character in a string");
-		e = skip_utf8(r);
-		if (e)
-			return e;
-	}
-	*out = uar_str_n(start, (size_t)(r->p - start));
-	r->p++;
-	return UAR_OK;
+	if (end >= r->end || *end != '"')
+		return read_long_way(r, start, end, out);
+	*out = uar_str_n(start, (size_t)(end - start));
+	return end + 1;
 }
 
 /* --- objects --- */
@@ -289,211 +270,196 @@ static bool has_key(const struct uar_json *object, uar_str key)
 	return false;
 }
 
-static inline uar_err read_key(struct reader *r, uar_str *key)
+/* At the opening quote of a key; returns the place of its value. */
+static inline const char *read_key(struct reader *r, const char *start, uar_str *key)
 {
 	struct uar_json *top = r->top;
-	const char *start = r->p;
+	const char *p = start;
 	uint64_t bit;
-	uar_err e;
 
-	if (r->p >= r->end || *r->p != '"')
-		return syntax(r, "expected a key");
-	e = read_string(r, key);
-	if (e)
-		return e;
+	if (p >= r->end || *p != '"')
+		return syntax(r, p, "expected a key");
+	p = read_string(r, p, key);
+	if (!p)
+		return NULL;
 	bit = key_bit(*key);
-	if (!r->foreign && (top->text.n & bit) && top->count < COMPARED_KEYS &&
-	    has_key(top, *key)) {
-		r->p = start;
-		return fail(r, UAR_EDUPKEY, "the same key twice in one object");
+	if (top->text.n & bit) {
+		if (!r->foreign && top->count < COMPARED_KEYS && has_key(top, *key))
+			return fail(r, start, UAR_EDUPKEY, "the same key twice in one object");
+		bit |= SHARED_BIT;
 	}
-	top->text.n |= bit | (top->text.n & bit ? SHARED_BIT : 0);
-	skip_space(r);
-	if (r->p >= r->end || *r->p != ':')
-		return syntax(r, "expected ':'");
-	r->p++;
-	skip_space(r);
-	return UAR_OK;
+	top->text.n |= bit;
+	p = skip_space(p, r->end);
+	if (p >= r->end || *p != ':')
+		return syntax(r, p, "expected ':'");
+	return skip_space(p + 1, r->end);
 }
 
-static uar_err keep_last(struct reader *r, struct uar_json *object)
-{
-	uar_err e = object->text.n & SHARED_BIT ? uar_json_keys_last(&r->keys, object) : UAR_OK;
-
-	return e ? fail(r, e, "out of memory") : UAR_OK;
-}
-
-static uar_err check_many_keys(struct reader *r, const struct uar_json *object)
+/* At the end of an object whose keys were not all compared. */
+static const char *check_keys(struct reader *r, const char *p, struct uar_json *object)
 {
 	const struct uar_json *second;
-	uar_err e = uar_json_keys_load(&r->keys, object, &second);
+	uar_err e = UAR_OK;
 
+	if (!r->foreign)
+		e = uar_json_keys_load(&r->keys, object, &second);
+	else if (object->text.n & SHARED_BIT)
+		e = uar_json_keys_last(&r->keys, object);
 	if (e == UAR_EDUPKEY)
-		return fail(r, e, "the same key twice in one object");
-	return e ? fail(r, e, "out of memory") : UAR_OK;
+		return fail(r, p, e, "the same key twice in one object");
+	return e ? fail(r, p, e, "out of memory") : p;
 }
 
 /* --- values --- */
 
-static uar_err open_container(struct reader *r, struct uar_json *node, enum uar_json_kind kind)
+static inline const char *open_container(struct reader *r, const char *p, struct uar_json *node,
+					 enum uar_json_kind kind)
 {
 	if (r->depth >= r->max_depth)
-		return fail(r, UAR_EDEPTH, "nested too deeply");
-	r->opened[r->depth++] = r->p;
+		return fail(r, p, UAR_EDEPTH, "nested too deeply");
+	r->depth++;
 	node->kind = kind;
-	node->text = (uar_str){ NULL, 0 };
+	node->text = uar_str_n(p, 0);
 	node->first = NULL;
 	node->next = r->top;
 	r->top = node;
-	r->p++;
-	return UAR_OK;
+	r->link = &node->first;
+	return p + 1;
 }
 
-static uar_err close_container(struct reader *r)
+static inline const char *close_container(struct reader *r, const char *p)
 {
 	struct uar_json *top = r->top;
-	uar_err e = UAR_OK;
 
-	if (top->kind == UAR_JSON_OBJECT && r->foreign)
-		e = keep_last(r, top);
-	else if (top->kind == UAR_JSON_OBJECT && top->count > COMPARED_KEYS)
-		e = check_many_keys(r, top);
-	if (e)
-		return e;
+	if (top->kind == UAR_JSON_OBJECT && (r->foreign || top->count > COMPARED_KEYS) &&
+	    !check_keys(r, p, top))
+		return NULL;
+	r->depth--;
 	r->top = (struct uar_json *)(uintptr_t)top->next;
 	top->next = NULL;
-	r->p++;
-	top->text.p = r->opened[--r->depth];
-	top->text.n = (size_t)(r->p - top->text.p);
-	return UAR_OK;
+	r->link = &top->next;
+	top->text.n = (size_t)(p + 1 - top->text.p);
+	return p + 1;
 }
 
-static uar_err read_word(struct reader *r, uar_str word)
+static const char *read_word(struct reader *r, const char *p, uar_str word)
 {
-	if ((size_t)(r->end - r->p) < word.n || memcmp(r->p, word.p, word.n) != 0)
-		return fail(r, UAR_ESYNTAX, "not a JSON value");
-	r->p += word.n;
-	return UAR_OK;
+	if ((size_t)(r->end - p) < word.n || memcmp(p, word.p, word.n) != 0)
+		return fail(r, p, UAR_ESYNTAX, "not a JSON value");
+	return p + word.n;
 }
 
-static uar_err read_bool(struct reader *r, struct uar_json *node, bool value)
+static const char *read_bool(struct reader *r, const char *p, struct uar_json *node)
 {
 	node->kind = UAR_JSON_BOOL;
 	node->text = UAR_STR_NONE;
-	node->b = value;
-	return read_word(r, value ? UAR_STR("true") : UAR_STR("false"));
+	node->b = *p == 't';
+	return read_word(r, p, node->b ? UAR_STR("true") : UAR_STR("false"));
 }
 
-static uar_err read_null(struct reader *r, struct uar_json *node)
+static const char *read_null(struct reader *r, const char *p, struct uar_json *node)
 {
 	node->kind = UAR_JSON_NULL;
 	node->text = UAR_STR_NONE;
 	node->i = 0;
-	return read_word(r, UAR_STR("null"));
+	return read_word(r, p, UAR_STR("null"));
 }
 
-static uar_err read_number(struct reader *r, struct uar_json *node)
+static const char *read_number(struct reader *r, const char *p, struct uar_json *node)
 {
 	uar_err e = UAR_OK;
-	const char *end = uar_json_number_read(r->p, r->end, node, &e);
+	const char *end = uar_json_number_read(p, r->end, node, &e);
 
-	if (!end)
-		return fail(r, e,
-			    e == UAR_ENUMBER ? "a number larger than a double holds"
-					     : "not a JSON value");
-	r->p = end;
-	return UAR_OK;
+	if (end)
+		return end;
+	return fail(r, p, e,
+		    e == UAR_ENUMBER ? "a number larger than a double holds" : "not a JSON value");
 }
 
 /* One value, or the opening of one. */
-static inline uar_err read_value(struct reader *r, uar_str key)
+static inline const char *read_value(struct reader *r, const char *p, uar_str key)
 {
 	struct uar_json *node;
-	uar_err e = add_node(r, key, &node);
 
-	if (e)
-		return e;
-	if (r->p >= r->end)
-		return syntax(r, "");
-	switch (*r->p) {
+	if (r->node == r->node_end && !more_nodes(r, p))
+		return NULL;
+	node = add_node(r, key);
+	if (p >= r->end)
+		return syntax(r, p, "");
+	switch (*p) {
 	case '"':
 		node->kind = UAR_JSON_STRING;
 		node->i = 0;
-		return read_string(r, &node->text);
-	case '{': return open_container(r, node, UAR_JSON_OBJECT);
-	case '[': return open_container(r, node, UAR_JSON_ARRAY);
-	case 't': return read_bool(r, node, true);
-	case 'f': return read_bool(r, node, false);
-	case 'n': return read_null(r, node);
-	default: return read_number(r, node);
+		return read_string(r, p, &node->text);
+	case '{': return open_container(r, p, node, UAR_JSON_OBJECT);
+	case '[': return open_container(r, p, node, UAR_JSON_ARRAY);
+	case 't':
+	case 'f': return read_bool(r, p, node);
+	case 'n': return read_null(r, p, node);
+	default: return read_number(r, p, node);
 	}
 }
 
-/* Behind a value, or behind an opening bracket: closes what closes here and
- * stands before the next value afterwards, or *done. */
-static inline uar_err next_value(struct reader *r, bool opened, uar_str *key, bool *done)
+/* Behind a value, or behind an opening bracket: closes what closes here. Then it
+ * stands before the next value of the container that is open, or nothing is open. */
+static inline const char *next_value(struct reader *r, const char *p, uar_str *key)
 {
-	for (; r->top; opened = false) {
+	while (r->top) {
 		bool object = r->top->kind == UAR_JSON_OBJECT;
-		uar_err e;
 
-		skip_space(r);
-		if (r->p < r->end && *r->p == (object ? '}' : ']')) {
-			e = close_container(r);
-			if (e)
-				return e;
+		p = skip_space(p, r->end);
+		if (p < r->end && *p == (object ? '}' : ']')) {
+			p = close_container(r, p);
+			if (!p)
+				return NULL;
 			continue;
 		}
-		if (!opened) {
-			if (r->p >= r->end || *r->p != ',')
-				return syntax(r, object ? "expected ',' or '}'"
-							: "expected ',' or ']'");
-			r->p++;
-			skip_space(r);
+		if (r->top->count) {
+			if (p >= r->end || *p != ',')
+				return syntax(r, p,
+					      object ? "expected ',' or '}'"
+						     : "expected ',' or ']'");
+			p = skip_space(p + 1, r->end);
 		}
-		*key = UAR_STR_NONE;
-		return object ? read_key(r, key) : UAR_OK;
+		return object ? read_key(r, p, key) : p;
 	}
-	*done = true;
-	return UAR_OK;
+	return p;
 }
 
-static uar_err read_document(struct reader *r)
+static const char *read_document(struct reader *r, const char *p)
 {
 	uar_str key = UAR_STR_NONE;
-	bool done = false;
 
-	skip_space(r);
-	while (!done) {
-		struct uar_json *outer = r->top;
-		uar_err e = read_value(r, key);
-
-		if (!e)
-			e = next_value(r, r->top != outer, &key, &done);
-		if (e)
-			return e;
-	}
-	skip_space(r);
-	return r->p < r->end ? fail(r, UAR_ESYNTAX, "more text behind the value") : UAR_OK;
+	p = skip_space(p, r->end);
+	do {
+		p = read_value(r, p, key);
+		key = UAR_STR_NONE;
+		if (p)
+			p = next_value(r, p, &key);
+	} while (p && r->top);
+	if (!p)
+		return NULL;
+	p = skip_space(p, r->end);
+	return p < r->end ? fail(r, p, UAR_ESYNTAX, "more text behind the value") : p;
 }
 
 /* --- the door --- */
 
-static uar_err refuse(const struct reader *r, uar_err code, struct uar_error *error)
+static uar_err refuse(const struct reader *r, const char *start, struct uar_error *error)
 {
-	const char *at = r->p < r->end ? r->p : r->end, *line_start = r->start;
+	const char *at = r->at < r->end ? r->at : r->end, *line_start = start;
 	size_t line = 1;
 
 	if (!error)
-		return code;
-	for (const char *p = r->start; p < at; p++) {
+		return r->err;
+	for (const char *p = start; p < at; p++) {
 		if (*p == '\n') {
 			line++;
 			line_start = p + 1;
 		}
 	}
 	uar_error_where(error, "%zu:%zu", line, (size_t)(at - line_start) + 1);
-	return uar_error_set(error, code, "%s", r->why);
+	return uar_error_set(error, r->err, "%s", r->why);
 }
 
 uar_err uar_json_parse(uar_str text, const struct uar_json_limits *limits, struct uar_arena *arena,
@@ -501,28 +467,22 @@ uar_err uar_json_parse(uar_str text, const struct uar_json_limits *limits, struc
 {
 	static const struct uar_json_limits defaults;
 	const struct uar_json_limits *l = limits ? limits : &defaults;
-	size_t max_bytes = l->bytes ? l->bytes : UAR_LIMIT_JSON_BYTES;
-	const char *opened[UAR_LIMIT_JSON_DEPTH_MAX];
-	struct reader r = { .arena = arena, .opened = opened, .foreign = l->foreign };
-	const struct uar_json *root;
-	uar_err e;
+	const char *start = text.n ? text.p : "", *p;
+	struct reader r = { .end = start + text.n, .arena = arena, .foreign = l->foreign };
+	const struct uar_json *root = NULL;
 
-	r.start = r.p = text.n ? text.p : "";
-	r.end = r.p + text.n;
+	r.link = &root;
 	r.max_depth = l->depth ? l->depth : UAR_LIMIT_JSON_DEPTH;
 	if (r.max_depth > UAR_LIMIT_JSON_DEPTH_MAX)
 		r.max_depth = UAR_LIMIT_JSON_DEPTH_MAX;
 	r.nodes_left = l->nodes ? l->nodes : UAR_LIMIT_JSON_NODES;
-	if (text.n > max_bytes)
-		e = fail(&r, UAR_ETOOBIG, "the text is longer than its limit");
+	if (text.n > (l->bytes ? l->bytes : UAR_LIMIT_JSON_BYTES))
+		p = fail(&r, start, UAR_ETOOBIG, "the text is longer than its limit");
 	else
-		e = more_nodes(&r);
-	root = r.node;
-	if (!e)
-		e = read_document(&r);
+		p = read_document(&r, start);
 	uar_json_keys_fini(&r.keys);
-	if (e)
-		return refuse(&r, e, error);
+	if (!p)
+		return refuse(&r, start, error);
 	*out = root;
 	return UAR_OK;
 }
