@@ -27,18 +27,30 @@ static inline __m128i uar_json_plain_16(__m128i v)
 
 	return _mm_andnot_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\')), large);
 }
+
+/* The special ones of the sixteen bytes at p, a bit for each. */
+static inline unsigned uar_json_special_bits(const char *p)
+{
+	__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+	return 0xffffu ^ (unsigned)_mm_movemask_epi8(uar_json_plain_16(v));
+}
 #endif
 
-/* The first special byte in [p, end), or end. */
-static inline const char *uar_json_plain_end(const char *p, const char *end)
+/* The first special byte in [p, end), or end, of a text that begins at start. */
+static inline const char *uar_json_plain_end(const char *start, const char *p, const char *end)
 {
 #ifdef __SSE2__
-	for (; end - p >= 16; p += 16) {
-		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-		unsigned plain = (unsigned)_mm_movemask_epi8(uar_json_plain_16(v));
+	unsigned special;
 
-		if (plain != 0xffff)
-			return p + __builtin_ctz(~plain);
+	for (; end - p >= 16; p += 16) {
+		special = uar_json_special_bits(p);
+		if (special)
+			return p + __builtin_ctz(special);
+	}
+	if (end - start >= 16) { /* the last sixteen, without those before p */
+		special = uar_json_special_bits(end - 16) >> (16 - (end - p));
+		return special ? p + __builtin_ctz(special) : end;
 	}
 #endif
 	while (p < end && !uar_json_special(*p))

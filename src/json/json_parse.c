@@ -16,7 +16,7 @@ enum {
 };
 
 struct reader {
-	const char *end;
+	const char *start, *end;
 	struct uar_json *node, *node_end; /* nodes not given out yet */
 	struct uar_json *top;		  /* innermost open container */
 	const struct uar_json **link;	  /* where the next node hangs */
@@ -179,7 +179,7 @@ static const char *read_escape(struct reader *r, const char *p, char **out)
 /* Over text outside ASCII, which is checked, to the next quote or backslash. */
 static const char *skip_text(struct reader *r, const char *p)
 {
-	while ((p = uar_json_plain_end(p, r->end)) < r->end && is_high(*p)) {
+	while ((p = uar_json_plain_end(r->start, p, r->end)) < r->end && is_high(*p)) {
 		uint32_t cp;
 		size_t n = uar_utf8_decode(uar_str_n(p, (size_t)(r->end - p)), &cp);
 
@@ -193,10 +193,10 @@ static const char *skip_text(struct reader *r, const char *p)
 }
 
 /* Where the string that is open at p ends, without judging its contents. */
-static const char *closing_quote(const char *p, const char *end)
+static const char *closing_quote(const struct reader *r, const char *p)
 {
-	while ((p = uar_json_plain_end(p, end)) < end && *p != '"')
-		p += *p == '\\' && end - p > 1 ? 2 : 1;
+	while ((p = uar_json_plain_end(r->start, p, r->end)) < r->end && *p != '"')
+		p += *p == '\\' && r->end - p > 1 ? 2 : 1;
 	return p;
 }
 
@@ -204,7 +204,7 @@ static const char *closing_quote(const char *p, const char *end)
  * longer than the source. */
 static const char *read_escaped(struct reader *r, const char *start, const char *p, uar_str *out)
 {
-	size_t room = (size_t)(closing_quote(p, r->end) - start);
+	size_t room = (size_t)(closing_quote(r, p) - start);
 	char *text = uar_arena_bytes(r->arena, room), *to = text;
 
 	if (!text)
@@ -238,7 +238,7 @@ static const char *read_long_way(struct reader *r, const char *start, const char
 /* At the opening quote. Text without escapes is borrowed. */
 static inline const char *read_string(struct reader *r, const char *p, uar_str *out)
 {
-	const char *start = p + 1, *end = uar_json_plain_end(start, r->end);
+	const char *start = p + 1, *end = uar_json_plain_end(r->start, start, r->end);
 
 	if (end >= r->end || *end != '"')
 		return read_long_way(r, start, end, out);
@@ -445,14 +445,14 @@ static const char *read_document(struct reader *r, const char *p)
 
 /* --- the door --- */
 
-static uar_err refuse(const struct reader *r, const char *start, struct uar_error *error)
+static uar_err refuse(const struct reader *r, struct uar_error *error)
 {
-	const char *at = r->at < r->end ? r->at : r->end, *line_start = start;
+	const char *at = r->at < r->end ? r->at : r->end, *line_start = r->start;
 	size_t line = 1;
 
 	if (!error)
 		return r->err;
-	for (const char *p = start; p < at; p++) {
+	for (const char *p = r->start; p < at; p++) {
 		if (*p == '\n') {
 			line++;
 			line_start = p + 1;
@@ -468,7 +468,9 @@ uar_err uar_json_parse(uar_str text, const struct uar_json_limits *limits, struc
 	static const struct uar_json_limits defaults;
 	const struct uar_json_limits *l = limits ? limits : &defaults;
 	const char *start = text.n ? text.p : "", *p;
-	struct reader r = { .end = start + text.n, .arena = arena, .foreign = l->foreign };
+	struct reader r = {
+		.start = start, .end = start + text.n, .arena = arena, .foreign = l->foreign
+	};
 	const struct uar_json *root = NULL;
 
 	r.link = &root;
@@ -482,7 +484,7 @@ uar_err uar_json_parse(uar_str text, const struct uar_json_limits *limits, struc
 		p = read_document(&r, start);
 	uar_json_keys_fini(&r.keys);
 	if (!p)
-		return refuse(&r, start, error);
+		return refuse(&r, error);
 	*out = root;
 	return UAR_OK;
 }

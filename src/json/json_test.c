@@ -51,6 +51,36 @@ TEST(borrows_text_without_escapes, "")
 	uar_arena_fini(&arena);
 }
 
+/* The bytes before and behind the text would be refused or end it, were they read. */
+TEST(strings_end_where_they_do_at_every_length, "")
+{
+	char around[64], *text = around + 16;
+	const struct uar_json *j;
+
+	for (size_t n = 2; n <= 36; n++) {
+		memset(around, 31, sizeof around);
+		memset(text, 'x', n);
+		text[0] = text[n - 1] = '"';
+		CHECK_INT(uar_json_parse(uar_str_n(text, n), NULL, &arena, &j, NULL), UAR_OK);
+		CHECK_INT(j->text.n, n - 2);
+		CHECK_INT(uar_json_parse(uar_str_n(text, n - 1), NULL, &arena, &j, NULL),
+			  UAR_ESYNTAX);
+		for (size_t at = 1; at + 1 < n; at++) {
+			struct uar_error error = { 0 };
+			char where[16];
+
+			text[at] = '\n';
+			CHECK_INT(uar_json_parse(uar_str_n(text, n), NULL, &arena, &j, &error),
+				  UAR_ESYNTAX);
+			snprintf(where, sizeof where, "1:%zu", at + 1);
+			CHECK_STR(uar_str_c(error.where), where);
+			text[at] = 'x';
+		}
+		uar_arena_reset(&arena);
+	}
+	uar_arena_fini(&arena);
+}
+
 TEST(containers_keep_their_source, "")
 {
 	const struct uar_json *j = parse(" { \"a\" : [ 1, {} ] ,\"b\":{\"c\" : [] }} ");

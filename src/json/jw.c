@@ -59,7 +59,7 @@ RARELY static void add_careful(struct uar_buf *b, uar_str s)
 	const char *p = s.p, *end = s.p + s.n;
 
 	while (p < end) {
-		const char *plain = uar_json_plain_end(p, end);
+		const char *plain = uar_json_plain_end(s.p, p, end);
 		uint32_t cp;
 		size_t n;
 
@@ -67,7 +67,7 @@ RARELY static void add_careful(struct uar_buf *b, uar_str s)
 			n = uar_utf8_decode(uar_str_n(plain, (size_t)(end - plain)), &cp);
 			if (n == 0)
 				break;
-			plain = uar_json_plain_end(plain + n, end);
+			plain = uar_json_plain_end(s.p, plain + n, end);
 		}
 		uar_buf_add(b, p, (size_t)(plain - p));
 		p = plain;
@@ -176,7 +176,7 @@ static inline bool copy_plain(char *to, const char *p, size_t n)
 {
 	if (n)
 		memcpy(to, p, n);
-	return uar_json_plain_end(p, p + n) == p + n;
+	return uar_json_plain_end(p, p, p + n) == p + n;
 }
 #define copy_short copy_plain
 
