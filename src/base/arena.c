@@ -6,10 +6,12 @@
 
 #include "base/alloc.h"
 
+enum { ALIGN = 16 }; /* enough for any type */
+
 struct uar_arena_chunk {
 	struct uar_arena_chunk *next;
 	size_t size, used;
-	_Alignas(16) char data[];
+	_Alignas(ALIGN) char data[];
 };
 
 void uar_arena_init(struct uar_arena *a, size_t max)
@@ -67,40 +69,47 @@ static struct uar_arena_chunk *grow(struct uar_arena *a, size_t need)
 	return c;
 }
 
-static char *take(struct uar_arena *a, size_t n, size_t align)
+static char *take_new(struct uar_arena *a, size_t n)
 {
-	struct uar_arena_chunk *c = a->chunk;
-	size_t at = c ? (c->used + align - 1) & ~(align - 1) : 0;
+	struct uar_arena_chunk *c = n > SIZE_MAX / 2 ? NULL : grow(a, n ? n : 1);
 
-	if (n > SIZE_MAX / 2)
+	if (!c)
 		return NULL;
-	if (!c || at > c->size || n > c->size - at) {
-		c = grow(a, n ? n : 1);
-		if (!c)
-			return NULL;
-		at = 0;
-	}
-	c->used = at + n;
-	return c->data + at;
-}
-
-void *uar_arena_room(struct uar_arena *a, size_t n)
-{
-	return take(a, n, 16);
-}
-
-void *uar_arena_alloc(struct uar_arena *a, size_t n)
-{
-	char *p = take(a, n, 16);
-
-	if (p)
-		memset(p, 0, n);
-	return p;
+	c->used = n;
+	return c->data;
 }
 
 char *uar_arena_bytes(struct uar_arena *a, size_t n)
 {
-	return take(a, n, 1);
+	struct uar_arena_chunk *c = a->chunk;
+	char *p;
+
+	if (!c || n > c->size - c->used)
+		return take_new(a, n);
+	p = c->data + c->used;
+	c->used += n;
+	return p;
+}
+
+void *uar_arena_room(struct uar_arena *a, size_t n)
+{
+	struct uar_arena_chunk *c = a->chunk;
+
+	if (c) {
+		size_t gap = -c->used & (ALIGN - 1), left = c->size - c->used;
+
+		c->used += gap < left ? gap : left;
+	}
+	return uar_arena_bytes(a, n);
+}
+
+void *uar_arena_alloc(struct uar_arena *a, size_t n)
+{
+	char *p = uar_arena_room(a, n);
+
+	if (p)
+		memset(p, 0, n);
+	return p;
 }
 
 uar_str uar_arena_str(struct uar_arena *a, uar_str s)

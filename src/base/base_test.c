@@ -104,6 +104,32 @@ TEST(buffer_stops_at_its_maximum_and_remembers, "")
 	uar_buf_fini(&b);
 }
 
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+TEST(case_of_ascii_letters_alone_is_ignored, "")
+{
+	char a[20], b[20];
+
+	for (size_t n = 1; n <= sizeof a; n++) {
+		memset(a, 'x', sizeof a);
+		memset(b, 'X', sizeof b);
+		for (size_t i = 0; i < 256 * 256; i++) {
+			size_t at = i % n;
+
+			a[at] = (char)i;
+			b[at] = (char)(i >> 8);
+			CHECK(uar_str_eq_nocase(uar_str_n(a, n), uar_str_n(b, n)) ==
+			      (lower(a[at]) == lower(b[at])));
+			a[at] = b[at] = 'x';
+		}
+	}
+	CHECK(uar_str_eq_nocase(UAR_STR(""), UAR_STR_NONE));
+	CHECK(!uar_str_eq_nocase(UAR_STR("a"), UAR_STR("ab")));
+}
+
 TEST(arena_respects_its_bound, "")
 {
 	struct uar_arena a;
@@ -137,6 +163,32 @@ TEST(arena_copies_several_strings_or_none, "")
 	CHECK(!uar_arena_strs(&a, at, ARRAY_LEN(at)));
 	CHECK(one.p == text);
 	uar_arena_fini(&a);
+}
+
+/* Also where a chunk ends a few bytes behind what is taken, aligned or not. */
+TEST(arena_memory_is_zeroed_and_aligned, "")
+{
+	enum { LARGE = UAR_LIMIT_ARENA_CHUNK + 1 };
+
+	for (size_t left = 0; left < 40; left++) {
+		struct uar_arena a;
+		char *bytes, *p;
+
+		uar_arena_init(&a, 0);
+		bytes = uar_arena_bytes(&a, LARGE);
+		REQUIRE(bytes != NULL);
+		memset(bytes, 'x', LARGE);
+		uar_arena_reset(&a); /* which keeps the chunk */
+		CHECK(uar_arena_bytes(&a, LARGE - left) == bytes);
+		for (size_t n = 1; n < 20; n++) {
+			p = uar_arena_alloc(&a, n);
+			REQUIRE(p != NULL);
+			CHECK((uintptr_t)p % 16 == 0);
+			for (size_t i = 0; i < n; i++)
+				CHECK(p[i] == 0);
+		}
+		uar_arena_fini(&a);
+	}
 }
 
 TEST(map_finds_what_was_put_and_forgets_what_was_removed, "")

@@ -1,19 +1,53 @@
 /* str.c - operations on borrowed text. */
 #include "base/str.h"
 
-static char lower(char c)
+static uint64_t eight(const char *p)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+	uint64_t x;
+
+	memcpy(&x, p, sizeof x);
+	return x;
+}
+
+static uint64_t four(const char *p)
+{
+	uint32_t x;
+
+	memcpy(&x, p, sizeof x);
+	return x;
+}
+
+/* Up to eight bytes as one number; some are in it twice. */
+static uint64_t few(uar_str s)
+{
+	if (s.n >= 4)
+		return four(s.p) << 32 | four(s.p + s.n - 4);
+	if (s.n == 0)
+		return 0;
+	return (uint64_t)(unsigned char)s.p[0] << 16 | (uint64_t)(unsigned char)s.p[s.n / 2] << 8 |
+	       (unsigned char)s.p[s.n - 1];
+}
+
+/* Do eight bytes each differ at most in the case of letters? */
+static bool same_but_case(uint64_t a, uint64_t b)
+{
+	const uint64_t ones = UINT64_MAX / 255, top = ones * 0x80;
+	uint64_t low = (a | ones * 0x20) & ~top;
+	uint64_t letter = (low + ones * (0x80 - 'a')) & ~(low + ones * (0x80 - 'z' - 1)) & ~a & top;
+
+	return !((a ^ b) & ~(letter >> 2));
 }
 
 bool uar_str_eq_nocase(uar_str a, uar_str b)
 {
 	if (a.n != b.n)
 		return false;
-	for (size_t i = 0; i < a.n; i++)
-		if (lower(a.p[i]) != lower(b.p[i]))
+	if (a.n <= 8)
+		return same_but_case(few(a), few(b));
+	for (size_t i = 0; i + 8 < a.n; i += 8)
+		if (!same_but_case(eight(a.p + i), eight(b.p + i)))
 			return false;
-	return true;
+	return same_but_case(eight(a.p + a.n - 8), eight(b.p + b.n - 8));
 }
 
 bool uar_str_starts(uar_str s, uar_str prefix)
@@ -204,14 +238,6 @@ size_t uar_str_distance(uar_str a, uar_str b)
 	return row[b.n];
 }
 
-static uint64_t eight(const char *p)
-{
-	uint64_t x;
-
-	memcpy(&x, p, sizeof x);
-	return x;
-}
-
 /* Does one of the eight bytes at p lie outside 0x21..0x7E? A borrow or carry
  * between bytes only follows a byte that is outside by itself. */
 static bool outside_visible(const char *p)
@@ -236,25 +262,6 @@ bool uar_str_is_id(uar_str s)
 		if (outside_visible(s.p + i))
 			return false;
 	return !outside_visible(s.p + s.n - 8);
-}
-
-static uint64_t four(const char *p)
-{
-	uint32_t x;
-
-	memcpy(&x, p, sizeof x);
-	return x;
-}
-
-/* Up to eight bytes as one number; some are in it twice. */
-static uint64_t few(uar_str s)
-{
-	if (s.n >= 4)
-		return four(s.p) << 32 | four(s.p + s.n - 4);
-	if (s.n == 0)
-		return 0;
-	return (uint64_t)(unsigned char)s.p[0] << 16 | (uint64_t)(unsigned char)s.p[s.n / 2] << 8 |
-	       (unsigned char)s.p[s.n - 1];
 }
 
 static uint64_t mix(uint64_t h, uint64_t x)
