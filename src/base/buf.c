@@ -25,13 +25,19 @@ void uar_buf_clear(struct uar_buf *b)
 		b->p[0] = 0;
 }
 
-static bool grow(struct uar_buf *b, size_t need)
+static bool grow(struct uar_buf *b, size_t n)
 {
 	size_t cap = b->cap ? b->cap * 2 : 256;
 	char *p;
 
-	if (cap < need)
-		cap = need;
+	if (b->err)
+		return false;
+	if (n > b->max || b->n > b->max - n) {
+		b->err = UAR_ETOOBIG;
+		return false;
+	}
+	if (cap < b->n + n + 1)
+		cap = b->n + n + 1;
 	if (cap > b->max + 1)
 		cap = b->max + 1;
 	p = uar_realloc(b->p, cap);
@@ -46,15 +52,9 @@ static bool grow(struct uar_buf *b, size_t need)
 
 char *uar_buf_reserve(struct uar_buf *b, size_t n)
 {
-	if (b->err)
-		return NULL;
-	if (n > b->max || b->n > b->max - n) {
-		b->err = UAR_ETOOBIG;
-		return NULL;
-	}
-	if (b->n + n + 1 > b->cap && !grow(b, b->n + n + 1))
-		return NULL;
-	return b->p + b->n;
+	if (uar_buf_fits(b, n) || grow(b, n))
+		return b->p + b->n;
+	return NULL;
 }
 
 void uar_buf_add(struct uar_buf *b, const void *p, size_t n)

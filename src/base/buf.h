@@ -24,6 +24,11 @@ void uar_buf_printf(struct uar_buf *b, const char *fmt, ...) UAR_PRINTF(2, 3);
 /* Room for n more bytes at p + n, NULL (and err) when there is none; after
  * writing, the caller adds what it used to b->n. */
 char *uar_buf_reserve(struct uar_buf *b, size_t n);
+/* Is there room without growing? The usual case: no capacity is beyond the maximum. */
+static inline bool uar_buf_fits(const struct uar_buf *b, size_t n)
+{
+	return !b->err && b->cap - b->n > n;
+}
 /* Drops the first n bytes. */
 void uar_buf_consume(struct uar_buf *b, size_t n);
 uar_str uar_buf_str(const struct uar_buf *b);

@@ -187,16 +187,9 @@ static inline void copy_on_one_line(char *to, const char *p, size_t n)
 }
 #endif
 
-/* The usual case of uar_buf_reserve in line: a buffer that is as large as it may
- * be still has no more than its capacity. */
-static inline bool has_room(const struct uar_buf *b, size_t n)
-{
-	return !b->err && b->cap - b->n > n;
-}
-
 static inline char *room(struct uar_buf *b, size_t n)
 {
-	return has_room(b, n) ? b->p + b->n : uar_buf_reserve(b, n);
+	return uar_buf_fits(b, n) ? b->p + b->n : uar_buf_reserve(b, n);
 }
 
 /* Quoted text at p, where there is room for it unescaped. */
@@ -270,7 +263,7 @@ static char *place(struct uar_jw *w, uar_str key, size_t extra)
 
 	if (w->next != (key.p ? UAR_JW_MEMBER : UAR_JW_VALUE))
 		return refuse(w, UAR_EINVALID);
-	if (!has_room(b, need))
+	if (!uar_buf_fits(b, need))
 		return place_after_growth(w, key, extra, need);
 	w->comma = true;
 	p = b->p + b->n;
