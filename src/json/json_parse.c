@@ -54,7 +54,7 @@ static inline const char *skip_space(const char *p, const char *end)
 static const char *more_nodes(struct reader *r, const char *p)
 {
 	size_t n = (size_t)(r->end - p) / 16 + 4;
-	char *block;
+	struct uar_json *block;
 
 	if (r->nodes_left == 0)
 		return fail(r, p, UAR_ETOOBIG, "too many values");
@@ -62,12 +62,11 @@ static const char *more_nodes(struct reader *r, const char *p)
 		n = BLOCK_NODES;
 	if (n > r->nodes_left)
 		n = r->nodes_left;
-	block = uar_arena_bytes(r->arena, n * sizeof *r->node + _Alignof(struct uar_json));
+	block = uar_arena_room(r->arena, n * sizeof *block);
 	if (!block)
 		return fail(r, p, UAR_ENOMEM, "out of memory");
-	block += -(uintptr_t)block & (_Alignof(struct uar_json) - 1);
-	r->node = (struct uar_json *)(void *)block;
-	r->node_end = r->node + n;
+	r->node = block;
+	r->node_end = block + n;
 	r->nodes_left -= (uint32_t)n;
 	return p;
 }
