@@ -105,6 +105,25 @@ void uar_schema_destroy(struct uar_schema *s)
 	uar_free(s);
 }
 
+static uint8_t plain_kinds(const struct uar_schema_node *n)
+{
+	unsigned kinds = n->types ? n->types : UAR_TYPE_ANY;
+
+	if (n->verdict != UAR_SCHEMA_RULES || n->logic || n->constant || n->choices)
+		return 0;
+	if (kinds & UAR_TYPE_NUMBER)
+		kinds |= UAR_TYPE_INTEGER;
+	if (n->number)
+		kinds &= ~(unsigned)(UAR_TYPE_NUMBER | UAR_TYPE_INTEGER);
+	if (n->string)
+		kinds &= ~(unsigned)UAR_TYPE_STRING;
+	if (n->array)
+		kinds &= ~(unsigned)UAR_TYPE_ARRAY;
+	if (n->object)
+		kinds &= ~(unsigned)UAR_TYPE_OBJECT;
+	return (uint8_t)kinds;
+}
+
 static uar_err build_all(struct uar_schema_builder *b, const struct uar_json *document)
 {
 	struct uar_schema *s = b->schema;
@@ -123,8 +142,10 @@ static uar_err build_all(struct uar_schema_builder *b, const struct uar_json *do
 	e = uar_schema_build(b, document, &s->root);
 	if (!e)
 		e = uar_schema_register(b, base->uri, UAR_STR_NONE, s->root);
-	for (struct uar_schema_node *n = s->first; n && !e; n = n->next)
+	for (struct uar_schema_node *n = s->first; n && !e; n = n->next) {
 		e = uar_schema_link(b, n);
+		n->plain = plain_kinds(n);
+	}
 	return e;
 }
 

@@ -351,25 +351,15 @@ static bool collects(const struct uar_schema_node *n, const struct uar_json *v)
 	return v->kind == UAR_JSON_ARRAY && n->array && n->array->unevaluated;
 }
 
-uar_err uar_schema_apply(struct uar_schema_run *r, const struct uar_schema_node *n,
-			 const struct uar_json *v, struct uar_schema_seen *seen)
+/* What may have something below it: a level of its own, and the scope of its resource. */
+static uar_err check_level(struct uar_schema_run *r, const struct uar_schema_node *n,
+			   const struct uar_json *v, struct uar_schema_seen *seen)
 {
 	const struct uar_schema_scope *outer = r->scope;
 	struct uar_schema_scope scope = { outer, n->base };
 	bool container = v->kind == UAR_JSON_OBJECT || v->kind == UAR_JSON_ARRAY;
 	uar_err e;
 
-	if (n->verdict == UAR_SCHEMA_TRUE)
-		return UAR_OK;
-	if (n->verdict == UAR_SCHEMA_FALSE)
-		return uar_schema_fail(r, "false: no value is allowed here");
-	/* Rules of long strings and numbers look at every byte. */
-	if (!uar_schema_spend(r, 1 + (container ? 0 : v->text.n / 128)))
-		return uar_schema_exhausted(r);
-	if (r->depth >= UAR_LIMIT_SCHEMA_DEPTH)
-		return uar_error_set(r->error, UAR_EDEPTH, "schemas are applied too deeply");
-	if (!container && !n->logic) /* nothing is below it */
-		return check_node(r, n, v, NULL);
 	r->depth++;
 	if (!outer || outer->base != n->base)
 		r->scope = &scope;
@@ -382,34 +372,28 @@ uar_err uar_schema_apply(struct uar_schema_run *r, const struct uar_schema_node 
 	return e;
 }
 
-/* Is a type all that the node asks of the value, and has it that type? False may mean
- * that there is more to look at. */
-static bool fits_plainly(const struct uar_schema_run *r, const struct uar_schema_node *n,
-			 const struct uar_json *v)
+uar_err uar_schema_apply(struct uar_schema_run *r, const struct uar_schema_node *n,
+			 const struct uar_json *v, struct uar_schema_seen *seen)
 {
-	if (n->verdict != UAR_SCHEMA_RULES || n->logic || n->constant || n->choices ||
-	    !(n->types & of_kind[v->kind]) || r->depth >= UAR_LIMIT_SCHEMA_DEPTH)
-		return false;
-	switch (v->kind) {
-	case UAR_JSON_NULL:
-	case UAR_JSON_BOOL: return true;
-	case UAR_JSON_INT:
-	case UAR_JSON_DOUBLE: return !n->number;
-	case UAR_JSON_STRING: return !n->string;
-	case UAR_JSON_ARRAY:
-	case UAR_JSON_OBJECT: break;
-	}
-	return false;
+	if (n->verdict == UAR_SCHEMA_TRUE)
+		return UAR_OK;
+	if (n->verdict == UAR_SCHEMA_FALSE)
+		return uar_schema_fail(r, "false: no value is allowed here");
+	if (!uar_schema_spend(r, uar_schema_cost(v)))
+		return uar_schema_exhausted(r);
+	if (r->depth >= UAR_LIMIT_SCHEMA_DEPTH)
+		return uar_error_set(r->error, UAR_EDEPTH, "schemas are applied too deeply");
+	if (v->kind < UAR_JSON_ARRAY && !n->logic) /* nothing is below it */
+		return check_node(r, n, v, NULL);
+	return check_level(r, n, v, seen);
 }
 
-uar_err uar_schema_apply_child(struct uar_schema_run *r, const struct uar_schema_node *n,
+uar_err uar_schema_apply_below(struct uar_schema_run *r, const struct uar_schema_node *n,
 			       const struct uar_json *child, uint32_t index)
 {
 	struct uar_schema_frame frame = { r->frame, child, index };
 	uar_err e;
 
-	if (fits_plainly(r, n, child) && uar_schema_spend(r, 1 + child->text.n / 128))
-		return UAR_OK;
 	r->frame = &frame;
 	e = uar_schema_apply(r, n, child, NULL);
 	r->frame = frame.up;

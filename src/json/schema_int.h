@@ -13,14 +13,15 @@
 
 /* --- compiled form --- */
 
-enum {
-	UAR_TYPE_NULL = 1 << 0,
-	UAR_TYPE_BOOLEAN = 1 << 1,
-	UAR_TYPE_INTEGER = 1 << 2,
-	UAR_TYPE_NUMBER = 1 << 3,
-	UAR_TYPE_STRING = 1 << 4,
-	UAR_TYPE_ARRAY = 1 << 5,
-	UAR_TYPE_OBJECT = 1 << 6,
+enum { /* each the bit of the kind whose values have the type */
+       UAR_TYPE_NULL = 1 << UAR_JSON_NULL,
+       UAR_TYPE_BOOLEAN = 1 << UAR_JSON_BOOL,
+       UAR_TYPE_INTEGER = 1 << UAR_JSON_INT,
+       UAR_TYPE_NUMBER = 1 << UAR_JSON_DOUBLE, /* values of UAR_JSON_INT have it, too */
+       UAR_TYPE_STRING = 1 << UAR_JSON_STRING,
+       UAR_TYPE_ARRAY = 1 << UAR_JSON_ARRAY,
+       UAR_TYPE_OBJECT = 1 << UAR_JSON_OBJECT,
+       UAR_TYPE_ANY = (UAR_TYPE_OBJECT << 1) - 1,
 };
 
 enum uar_schema_verdict { UAR_SCHEMA_RULES, UAR_SCHEMA_TRUE, UAR_SCHEMA_FALSE };
@@ -119,6 +120,7 @@ struct uar_schema_node {
 	struct uar_schema_node *next; /* all nodes of the schema */
 	enum uar_schema_verdict verdict;
 	uint8_t types; /* 0: any */
+	uint8_t plain; /* kinds, as bits, whose values all fit: there is nothing to look at */
 	uar_str dynamic_anchor;
 	const struct uar_json *constant, *choices;
 	struct uar_map choice_map; /* in use when there are many strings */
@@ -203,6 +205,14 @@ struct uar_schema_run {
 	uint32_t depth, quiet; /* quiet: a failure is not the final word */
 };
 
+/* Steps that a value costs: rules of long strings and numbers look at every byte. */
+static inline uint64_t uar_schema_cost(const struct uar_json *v)
+{
+	bool container = v->kind == UAR_JSON_OBJECT || v->kind == UAR_JSON_ARRAY;
+
+	return 1 + (container ? 0 : v->text.n / 128);
+}
+
 /* UAR_ESCHEMA with place and reason, when somebody will read it. */
 uar_err uar_schema_fail(struct uar_schema_run *r, const char *fmt, ...) UAR_PRINTF(2, 3);
 static inline bool uar_schema_spend(struct uar_schema_run *r, uint64_t n)
@@ -218,8 +228,18 @@ uar_err uar_schema_exhausted(struct uar_schema_run *r);
 uar_err uar_schema_apply(struct uar_schema_run *r, const struct uar_schema_node *n,
 			 const struct uar_json *value, struct uar_schema_seen *seen);
 /* The same for a member or an item of the value at hand. */
-uar_err uar_schema_apply_child(struct uar_schema_run *r, const struct uar_schema_node *n,
+uar_err uar_schema_apply_below(struct uar_schema_run *r, const struct uar_schema_node *n,
 			       const struct uar_json *child, uint32_t index);
+static inline uar_err uar_schema_apply_child(struct uar_schema_run *r,
+					     const struct uar_schema_node *n,
+					     const struct uar_json *child, uint32_t index)
+{
+	/* Of most values nothing but the kind is asked. */
+	if (n->plain >> child->kind & 1 && r->depth < UAR_LIMIT_SCHEMA_DEPTH &&
+	    uar_schema_spend(r, uar_schema_cost(child)))
+		return UAR_OK;
+	return uar_schema_apply_below(r, n, child, index);
+}
 uar_err uar_schema_mark(struct uar_schema_run *r, struct uar_schema_seen *seen, uint32_t index,
 			uint32_t count);
 static inline bool uar_schema_is_marked(const struct uar_schema_seen *s, uint32_t index)
