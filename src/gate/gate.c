@@ -59,11 +59,12 @@ static uar_err check_path(const struct uar_http_request *r, struct uar_error *er
 	return uar_error_set(error, UAR_EINVALID, "the path has a broken escape");
 }
 
-static uar_err refuse_method(struct uar_http_request *r, struct uar_error *error)
+static uar_err refuse_method(const struct uar_gate *g, struct uar_http_request *r,
+			     struct uar_error *error)
 {
 	struct uar_buf allow = uar_buf_make(256);
 
-	gate_route_allow(r->path, &allow);
+	gate_route_allow(&g->routes, r->path, &allow);
 	r->allow = uar_arena_str(r->arena, uar_buf_str(&allow));
 	uar_buf_fini(&allow);
 	return refuse(UAR_EMETHOD, error);
@@ -105,7 +106,7 @@ static uar_err check_request(struct call *c, struct uar_http_request *r, bool kn
 	if (!c->route && !known)
 		return refuse(UAR_ENOTFOUND, error);
 	if (!c->route)
-		return r->method == UAR_HTTP_OPTIONS ? UAR_OK : refuse_method(r, error);
+		return r->method == UAR_HTTP_OPTIONS ? UAR_OK : refuse_method(c->g, r, error);
 	e = gate_check_query(c->route, r, error);
 	return e ? e : check_body(c->route, r, error);
 }
@@ -122,7 +123,7 @@ static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call
 		e = gate_check_origin(g, r, error);
 	if (e)
 		return e;
-	c->route = gate_route(r->method, r->path, c->params, &known);
+	c->route = gate_route(&g->routes, r->method, r->path, c->params, &known);
 	e = check_credential(g, r, c, error);
 	return e ? e : check_request(c, r, known || uar_str_is(r->path, "*"), error);
 }
@@ -183,7 +184,7 @@ static void answer_options(struct call *c)
 	struct uar_http_header header = { UAR_STR("Allow"), UAR_STR("") };
 	struct uar_http_request *r = c->r;
 
-	gate_route_allow(r->path, &allow);
+	gate_route_allow(&c->g->routes, r->path, &allow);
 	header.value = uar_buf_str(&allow);
 	gate_call_free(c);
 	uar_http_respond(r, &(struct uar_http_response){
@@ -341,7 +342,7 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 	g->ping = uar_frame_create(UAR_STR(": ping\n\n"));
 	g->started_us = uar_clock_mono(o->sched->clock);
 	g->numbers = gate_numbers_create();
-	if (!g->numbers || gate_channels_init(g) || !g->ping ||
+	if (!g->numbers || gate_routes_init(&g->routes) || gate_channels_init(g) || !g->ping ||
 	    uar_timer_set(o->sched, &g->tick, 1000000)) {
 		uar_gate_destroy(g);
 		return UAR_ENOMEM;
@@ -375,6 +376,7 @@ void uar_gate_destroy(struct uar_gate *g)
 		s->drop(s);
 	}
 	uar_timer_stop(g->o.sched, &g->tick);
+	gate_routes_fini(&g->routes);
 	gate_channels_fini(g);
 	gate_downloads_fini(g);
 	gate_a2a_fini(g);

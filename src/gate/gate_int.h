@@ -52,9 +52,15 @@ struct downloads {
 	size_t next;
 };
 
+struct gate_routes {
+	struct uar_arena arena;
+	struct segment *root; /* routes.c */
+};
+
 struct uar_gate {
 	struct uar_gate_options o;
 	struct uar_http *http;
+	struct gate_routes routes;
 	struct uar_list calls;		/* of struct call */
 	struct uar_list streams;	/* of struct gate_stream, the longest unpinged first */
 	size_t stream_count, pings_due; /* the latter for gate_streams_tick */
@@ -100,10 +106,12 @@ void gate_answer_type(struct call *c, int status, const char *type, uar_str body
 void gate_problem(struct call *c, uar_err e, const struct uar_error *error);
 
 /* routes.c */
-const struct route *gate_route(enum uar_http_method method, uar_str path, uar_str *params,
-			       bool *out_path_known);
+uar_err gate_routes_init(struct gate_routes *r);
+void gate_routes_fini(struct gate_routes *r);
+const struct route *gate_route(const struct gate_routes *r, enum uar_http_method method,
+			       uar_str path, uar_str *params, bool *out_path_known);
 /* The methods of a path, or of all paths for "*": "GET, HEAD, OPTIONS". */
-void gate_route_allow(uar_str path, struct uar_buf *out);
+void gate_route_allow(const struct gate_routes *r, uar_str path, struct uar_buf *out);
 
 /* access.c */
 uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,

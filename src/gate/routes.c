@@ -1,5 +1,7 @@
-/* routes.c - the rows of route.def, found by method and path. */
+/* routes.c - the rows of route.def as a tree of path segments, found by method and path. */
 #include "gate/gate_int.h"
+
+#include <assert.h>
 
 enum { ACCESS_TOKEN, ACCESS_OPEN, ACCESS_RUN, ACCESS_UPLOAD };
 /* Whose token will do as well. */
@@ -16,60 +18,125 @@ static const struct route routes[] = {
 #undef R
 };
 
-/* Byte by byte, since most routes differ early; a ":name" takes any non-empty
- * segment. */
-static bool matches(const char *want, uar_str path, uar_str *params)
+/* What stands between two slashes: the rows that end here, and what may follow. */
+struct segment {
+	uar_str text;
+	bool any;   /* a ":name": takes whatever is not empty */
+	bool known; /* a row ends here */
+	struct segment *below, *next;
+	const struct route *rows[UAR_HTTP_METHOD_COUNT];
+};
+
+/* Cuts the first segment off a path, which begins with its slash. */
+static uar_str cut_segment(uar_str *path)
 {
-	size_t n = 0, at = 0;
+	uar_str text = uar_str_n(path->p + 1, path->n - 1);
 
-	while (*want) {
-		uar_str rest;
-		size_t len;
-
-		if (*want != ':') {
-			if (at >= path.n || path.p[at++] != *want++)
-				return false;
-			continue;
-		}
-		rest = uar_str_from(path, at);
-		len = uar_str_find(rest, '/');
-		if (len == 0 || n == ROUTE_PARAMS)
-			return false;
-		params[n++] = uar_str_n(rest.p, len);
-		at += len;
-		want += strcspn(want, "/");
-	}
-	return at == path.n;
+	text.n = uar_str_find(text, '/');
+	*path = uar_str_from(*path, text.n + 1);
+	return text;
 }
 
-const struct route *gate_route(enum uar_http_method method, uar_str path, uar_str *params,
-			       bool *out_path_known)
+/* --- the tree ------------------------------------------------------------------ */
+
+/* The segment below `s` for this part of a row; a new one when there is none. */
+static struct segment *grow(struct gate_routes *r, struct segment *s, uar_str text)
 {
-	*out_path_known = false;
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		if (!matches(routes[i].path, path, params))
-			continue;
-		*out_path_known = true;
-		if (routes[i].method == method ||
-		    (method == UAR_HTTP_HEAD && routes[i].method == UAR_HTTP_GET))
-			return &routes[i];
+	struct segment **at = &s->below;
+	bool any = text.n && text.p[0] == ':';
+
+	for (; *at; at = &(*at)->next) {
+		/* Else a search would have to come back to try the other. */
+		assert((*at)->any == any && "names and a parameter in the same place");
+		if (any || uar_str_eq((*at)->text, text))
+			return *at;
 	}
-	return NULL;
+	*at = uar_arena_alloc(&r->arena, sizeof **at);
+	if (*at) {
+		(*at)->text = text;
+		(*at)->any = any;
+	}
+	return *at;
 }
 
-void gate_route_allow(uar_str path, struct uar_buf *out)
+static bool add(struct gate_routes *r, const struct route *row)
+{
+	uar_str path = uar_str_c(row->path);
+	struct segment *s = r->root;
+
+	while (s && path.n)
+		s = grow(r, s, cut_segment(&path));
+	if (!s)
+		return false;
+	s->known = true;
+	s->rows[row->method] = row;
+	if (row->method == UAR_HTTP_GET)
+		s->rows[UAR_HTTP_HEAD] = row;
+	return true;
+}
+
+uar_err gate_routes_init(struct gate_routes *r)
+{
+	uar_arena_init(&r->arena, 0);
+	r->root = uar_arena_alloc(&r->arena, sizeof *r->root);
+	for (size_t i = 0; r->root && i < ARRAY_LEN(routes); i++)
+		if (!add(r, &routes[i]))
+			return UAR_ENOMEM;
+	return r->root ? UAR_OK : UAR_ENOMEM;
+}
+
+void gate_routes_fini(struct gate_routes *r)
+{
+	uar_arena_fini(&r->arena);
+}
+
+/* --- the search ------------------------------------------------------------------ */
+
+static const struct segment *below(const struct segment *s, uar_str text)
+{
+	for (s = s->below; s; s = s->next)
+		if (s->any ? text.n > 0 : uar_str_eq(s->text, text))
+			break;
+	return s;
+}
+
+/* NULL: no row has that path. */
+static const struct segment *find(const struct gate_routes *r, uar_str path, uar_str *params)
+{
+	const struct segment *s = path.n && path.p[0] == '/' ? r->root : NULL;
+	size_t n = 0;
+
+	while (s && path.n) {
+		uar_str text = cut_segment(&path);
+
+		s = below(s, text);
+		if (s && s->any && n < ROUTE_PARAMS)
+			params[n++] = text;
+	}
+	return s && s->known ? s : NULL;
+}
+
+const struct route *gate_route(const struct gate_routes *r, enum uar_http_method method,
+			       uar_str path, uar_str *params, bool *out_path_known)
+{
+	const struct segment *s = find(r, path, params);
+
+	*out_path_known = s != NULL;
+	return s ? s->rows[method] : NULL;
+}
+
+void gate_route_allow(const struct gate_routes *r, uar_str path, struct uar_buf *out)
 {
 	bool all = uar_str_is(path, "*"), taken[UAR_HTTP_METHOD_COUNT] = { [UAR_HTTP_OPTIONS] = 1 };
 	uar_str params[ROUTE_PARAMS];
+	const struct segment *s = find(r, path, params);
 	const char *comma = "";
 
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		if (!all && !matches(routes[i].path, path, params))
-			continue;
+	for (size_t i = 0; all && i < ARRAY_LEN(routes); i++)
 		taken[routes[i].method] = true;
-		if (routes[i].method == UAR_HTTP_GET)
-			taken[UAR_HTTP_HEAD] = true;
-	}
+	for (int m = 0; s && m < UAR_HTTP_METHOD_COUNT; m++)
+		taken[m] |= s->rows[m] != NULL;
+	taken[UAR_HTTP_HEAD] = taken[UAR_HTTP_GET];
 	for (int m = 0; m < UAR_HTTP_METHOD_COUNT; m++)
 		if (taken[m]) {
 			uar_buf_printf(out, "%s%s", comma, uar_http_method_name(m));

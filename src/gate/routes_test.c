@@ -24,10 +24,14 @@ static const struct row {
 static const struct route *find(enum uar_http_method method, const char *path, uar_str *params,
 				bool *known)
 {
-	static uar_str none[ROUTE_PARAMS];
+	uar_str none[ROUTE_PARAMS] = { 0 };
+	struct gate_routes routes;
+	const struct route *found;
 
-	memset(none, 0, sizeof none);
-	return gate_route(method, uar_str_c(path), params ? params : none, known);
+	CHECK_INT(gate_routes_init(&routes), UAR_OK);
+	found = gate_route(&routes, method, uar_str_c(path), params ? params : none, known);
+	gate_routes_fini(&routes); /* rows are static */
+	return found;
 }
 
 /* The path with each ":name" replaced by a value that says which it is. */
@@ -167,9 +171,12 @@ TEST(allow_names_what_a_path_takes, "")
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct uar_buf b = uar_buf_make(256);
+		struct gate_routes routes;
 
-		gate_route_allow(uar_str_c(cases[i].path), &b);
+		REQUIRE(gate_routes_init(&routes) == UAR_OK);
+		gate_route_allow(&routes, uar_str_c(cases[i].path), &b);
 		CHECK_STR(uar_buf_str(&b), cases[i].want);
+		gate_routes_fini(&routes);
 		uar_buf_fini(&b);
 	}
 }

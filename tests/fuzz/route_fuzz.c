@@ -30,18 +30,22 @@ static void check_access(uar_str text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uar_str text = uar_str_n((const char *)data, size);
+	struct gate_routes routes;
 	bool known = false, found = false;
 
+	if (gate_routes_init(&routes))
+		abort();
 	for (int m = 0; m < UAR_HTTP_METHOD_COUNT; m++) {
 		uar_str params[ROUTE_PARAMS] = { 0 };
 
-		if (!gate_route((enum uar_http_method)m, text, params, &known))
+		if (!gate_route(&routes, (enum uar_http_method)m, text, params, &known))
 			continue;
 		found = true;
 		check_params(text, params);
 	}
 	if (known != found || (known && (!size || data[0] != '/')))
 		abort();
+	gate_routes_fini(&routes);
 	check_access(text);
 	return 0;
 }
