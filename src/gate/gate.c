@@ -1,8 +1,6 @@
 /* gate.c - a request from its head to its handler. */
 #include "gate/gate_int.h"
 
-#include <assert.h>
-
 void gate_call_free(struct call *c)
 {
 	if (!c)
@@ -258,13 +256,7 @@ struct uar_http_handler uar_gate_handler(struct uar_gate *g)
 /* What is said here concerns one caller at one moment: nobody keeps a copy. */
 static void respond(struct uar_http_request *r, struct uar_http_response o)
 {
-	struct uar_http_header all[4] = { { UAR_STR("Cache-Control"), UAR_STR("no-store") } };
-
-	assert(o.header_count < ARRAY_LEN(all));
-	for (size_t i = 0; i < o.header_count; i++)
-		all[i + 1] = o.headers[i];
-	o.headers = all;
-	o.header_count++;
+	o.no_store = true;
 	if (r)
 		uar_http_respond(r, &o);
 }

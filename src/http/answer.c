@@ -56,9 +56,39 @@ static const char *reason_of(int status)
 	return "Unknown";
 }
 
-/* --- heads ----------------------------------------------------------------------- */
+/* --- heads -----------------------------------------------------------------------
+ * A head is put together in the server's scratch. What lines of ours take is bounded
+ * by HEAD_FIXED; a caller's are measured before. */
 
-static const char *date_now(struct uar_http *h)
+enum { HEAD_FIXED = 512 };
+
+static char *put(char *p, uar_str s)
+{
+	if (s.n)
+		memcpy(p, s.p, s.n);
+	return p + s.n;
+}
+
+static char *put_number(char *p, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof digits;
+
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	return put(p, uar_str_n(digits + at, sizeof digits - at));
+}
+
+static char *put_field(char *p, uar_str name, uar_str value)
+{
+	p = put(put(p, name), UAR_STR(": "));
+	return put(put(p, value), UAR_STR("\r\n"));
+}
+
+/* The lines that all answers of a second have, made once in it. */
+static uar_str stamp(struct uar_http *h)
 {
 	static const char days[] = "ThuFriSatSunMonTueWed";
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -66,22 +96,46 @@ static const char *date_now(struct uar_http *h)
 	char text[UAR_TIME_TEXT + 1];
 	int month;
 
-	if (now == h->date_s)
-		return h->date;
-	h->date_s = now;
+	if (now == h->stamp.second)
+		return uar_str_n(h->stamp.text, h->stamp.n);
+	h->stamp.second = now;
 	uar_time_format(now * 1000000, text); /* 2026-01-02T03:04:05... */
 	month = (text[5] - '0') * 10 + text[6] - '0' - 1;
-	snprintf(h->date, sizeof h->date, "%.3s, %.2s %.3s %.4s %.8s GMT",
-		 days + now / 86400 % 7 * 3, text + 8, months + month * 3, text, text + 11);
-	return h->date;
+	h->stamp.n = (size_t)snprintf(h->stamp.text, sizeof h->stamp.text,
+				      "X-Content-Type-Options: nosniff\r\n"
+				      "Date: %.3s, %.2s %.3s %.4s %.8s GMT\r\n",
+				      days + now / 86400 % 7 * 3, text + 8, months + month * 3,
+				      text, text + 11);
+	return uar_str_n(h->stamp.text, h->stamp.n);
 }
 
-static void add_field(struct uar_buf *b, uar_str name, uar_str value)
+/* The end of what was put. */
+static char *begin_head(struct uar_http *h, int status, const char *content_type)
 {
-	uar_buf_add_str(b, name);
-	uar_buf_add(b, ": ", 2);
-	uar_buf_add_str(b, value);
-	uar_buf_add(b, "\r\n", 2);
+	char *p = put(h->answer_head.bytes, UAR_STR("HTTP/1.1 "));
+
+	p = put(put_number(p, (unsigned)status), UAR_STR(" "));
+	p = put(put(p, uar_str_c(reason_of(status))), UAR_STR("\r\n"));
+	p = put(p, stamp(h));
+	return content_type ? put_field(p, UAR_STR("Content-Type"), uar_str_c(content_type)) : p;
+}
+
+static void end_head(struct uar_http_stream *c, char *p)
+{
+	struct uar_http *h = c->server;
+
+	/* What is left of a body cannot be told from the next request. */
+	if (h->drain.on || (c->x && c->x->r.streamed && !c->x->complete))
+		c->keep_alive = false;
+	if (!c->keep_alive)
+		p = put(p, UAR_STR("Connection: close\r\n"));
+	p = put(p, UAR_STR("\r\n"));
+	h->answer_head.n = (size_t)(p - h->answer_head.bytes);
+}
+
+static uar_str head_text(const struct uar_http *h)
+{
+	return uar_str_n(h->answer_head.bytes, h->answer_head.n);
 }
 
 static bool on_one_line(uar_str s)
@@ -90,31 +144,20 @@ static bool on_one_line(uar_str s)
 	       uar_str_find(s, 0) == s.n;
 }
 
-static void begin_head(struct uar_http *h, int status, const char *content_type)
+/* Do the caller's fields make a head, and one that has room? */
+static bool is_sound(const struct uar_http_response *a)
 {
-	struct uar_buf *b = &h->answer_head;
+	uar_str type = uar_str_c(a->content_type);
+	size_t n = HEAD_FIXED + type.n;
+	bool ok = on_one_line(type);
 
-	uar_buf_clear(b);
-	uar_buf_add_str(b, UAR_STR("HTTP/1.1 "));
-	uar_buf_add_u64(b, (unsigned)status);
-	uar_buf_add_char(b, ' ');
-	uar_buf_add_str(b, uar_str_c(reason_of(status)));
-	uar_buf_add_str(b, UAR_STR("\r\nX-Content-Type-Options: nosniff\r\n"));
-	add_field(b, UAR_STR("Date"), uar_str_c(date_now(h)));
-	if (content_type)
-		add_field(b, UAR_STR("Content-Type"), uar_str_c(content_type));
-}
+	for (size_t i = 0; i < a->header_count; i++) {
+		const struct uar_http_header *f = &a->headers[i];
 
-static void end_head(struct uar_http_stream *c)
-{
-	struct uar_buf *b = &c->server->answer_head;
-
-	/* What is left of a body cannot be told from the next request. */
-	if (c->server->drain.on || (c->x && c->x->r.streamed && !c->x->complete))
-		c->keep_alive = false;
-	if (!c->keep_alive)
-		uar_buf_add_str(b, UAR_STR("Connection: close\r\n"));
-	uar_buf_add(b, "\r\n", 2);
+		ok = ok && on_one_line(f->name) && on_one_line(f->value);
+		n += f->name.n + f->value.n + 4;
+	}
+	return ok && n <= UAR_LIMIT_HTTP_ANSWER_HEAD;
 }
 
 static bool has_body(int status)
@@ -125,21 +168,21 @@ static bool has_body(int status)
 /* The head of a whole answer. False: the caller's fields make no valid head. */
 static bool put_head(struct uar_http_stream *c, const struct uar_http_response *a, uint64_t length)
 {
-	struct uar_buf *b = &c->server->answer_head;
-	bool ok = on_one_line(uar_str_c(a->content_type));
+	char *p;
 
-	begin_head(c->server, a->status, a->content_type);
+	if (!is_sound(a))
+		return false;
+	p = begin_head(c->server, a->status, a->content_type);
 	if (has_body(a->status)) {
-		uar_buf_add_str(b, UAR_STR("Content-Length: "));
-		uar_buf_add_u64(b, length);
-		uar_buf_add(b, "\r\n", 2);
+		p = put_number(put(p, UAR_STR("Content-Length: ")), length);
+		p = put(p, UAR_STR("\r\n"));
 	}
-	for (size_t i = 0; i < a->header_count; i++) {
-		ok = ok && on_one_line(a->headers[i].name) && on_one_line(a->headers[i].value);
-		add_field(b, a->headers[i].name, a->headers[i].value);
-	}
-	end_head(c);
-	return ok && !b->err;
+	if (a->no_store)
+		p = put(p, UAR_STR("Cache-Control: no-store\r\n"));
+	for (size_t i = 0; i < a->header_count; i++)
+		p = put_field(p, a->headers[i].name, a->headers[i].value);
+	end_head(c, p);
+	return true;
 }
 
 /* Writes the head that was put, and the body. The exchange, in whose memory the
@@ -148,7 +191,7 @@ static void send_ready(struct uar_http_stream *c, uar_str body)
 {
 	c->state = CONN_FLUSH;
 	uar_http_set_due(c, DUE_NONE);
-	uar_http_out_bytes(c, uar_buf_str(&c->server->answer_head), body);
+	uar_http_out_bytes(c, head_text(c->server), body);
 	uar_http_exchange_give(c->server, c->x);
 	c->x = NULL;
 	if (c->out)
@@ -224,18 +267,21 @@ static void send_problem(struct uar_http_stream *c, uar_err code, const struct u
 	static const struct uar_http_header retry = { { "Retry-After", 11 }, { "1", 1 } };
 	static const struct uar_http_header login = { { "WWW-Authenticate", 16 }, { "Bearer", 6 } };
 	int status = uar_err_http(code);
-	struct uar_http_header extra[2] = { { UAR_STR("Cache-Control"), UAR_STR("no-store") } };
+	struct uar_http_header extra;
 	struct uar_http_response a = { .status = status,
 				       .content_type = "application/problem+json",
-				       .headers = extra,
-				       .header_count = 1 };
+				       .headers = &extra,
+				       .header_count = 1,
+				       .no_store = true };
 
 	if (status == 401)
-		extra[a.header_count++] = login;
+		extra = login;
 	else if (status == 405 && r && r->allow.n)
-		extra[a.header_count++] = (struct uar_http_header){ UAR_STR("Allow"), r->allow };
+		extra = (struct uar_http_header){ UAR_STR("Allow"), r->allow };
 	else if (uar_err_retryable(code) && (status == 429 || status == 503))
-		extra[a.header_count++] = retry;
+		extra = retry;
+	else
+		a.header_count = 0;
 	put_problem(&c->server->problem, status, code, error);
 	a.body = uar_buf_str(&c->server->problem);
 	send_answer(c, &a, !r || r->method != UAR_HTTP_HEAD);
@@ -259,14 +305,16 @@ void uar_http_refuse(struct uar_http_stream *c, uar_err code, const struct uar_e
 
 static uar_err put_stream_head(struct uar_http_stream *c, const char *content_type)
 {
-	struct uar_buf *b = &c->server->answer_head;
+	char *p;
 
-	begin_head(c->server, 200, content_type);
-	uar_buf_add_str(b, UAR_STR("Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"));
+	if (strlen(content_type) > UAR_LIMIT_HTTP_ANSWER_HEAD - HEAD_FIXED)
+		return UAR_ETOOBIG;
+	p = begin_head(c->server, 200, content_type);
+	p = put(p, UAR_STR("Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"));
 	if (!c->http10)
-		uar_buf_add_str(b, UAR_STR("Transfer-Encoding: chunked\r\n"));
-	end_head(c);
-	return b->err;
+		p = put(p, UAR_STR("Transfer-Encoding: chunked\r\n"));
+	end_head(c, p);
+	return UAR_OK;
 }
 
 void uar_http_stream_head(struct uar_http_request *r, const char *content_type)
@@ -289,7 +337,7 @@ static struct uar_http_stream *begin_stream(struct uar_http_stream *c,
 	c->flow.bare = bare;
 	c->server->stats.streams++;
 	uar_http_set_due(c, DUE_NONE);
-	uar_http_out_cork(c, uar_buf_str(&c->server->answer_head));
+	uar_http_out_cork(c, head_text(c->server));
 	uar_http_exchange_give(c->server, c->x);
 	c->x = NULL;
 	if (!c->running) /* it may have been held back while it waited */

@@ -110,7 +110,8 @@ struct uar_http_response {
 	uar_str body;			       /* copied */
 	const struct uar_http_header *headers; /* extra ones */
 	size_t header_count;
-	bool close; /* end the connection afterwards */
+	bool no_store; /* "Cache-Control: no-store": what it says concerns one caller alone */
+	bool close;    /* end the connection afterwards */
 };
 /* A header value with a line end in it is answered as a fault of ours (500). */
 void uar_http_respond(struct uar_http_request *r, const struct uar_http_response *response);

@@ -128,9 +128,16 @@ struct uar_http {
 		size_t count;
 	} spare;
 	struct uar_frame *last_chunk;
-	struct uar_buf answer_head, problem; /* scratch, allocated at creation */
-	int64_t date_s;
-	char date[32];
+	struct {
+		int64_t second;
+		size_t n;
+		char text[128];
+	} stamp;
+	struct uar_buf problem; /* scratch, allocated at creation */
+	struct {
+		size_t n;
+		char bytes[UAR_LIMIT_HTTP_ANSWER_HEAD];
+	} answer_head;			    /* scratch */
 	struct uar_http_head head;	    /* scratch */
 	char read_buf[UAR_LIMIT_HTTP_READ]; /* scratch, shared by all connections */
 };

@@ -226,7 +226,7 @@ static void init(struct uar_http *h, struct uar_loop *loop, const struct uar_htt
 	h->max_connections = o->max_connections ? o->max_connections : UAR_LIMIT_HTTP_CONNECTIONS;
 	h->max_per_address = o->max_per_address;
 	h->handles = 1; /* the owner's */
-	h->date_s = INT64_MIN;
+	h->stamp.second = INT64_MIN;
 	h->listener.fd = h->listener.spare_fd = -1;
 	uar_list_init(&h->conns);
 	uar_list_init(&h->ready);
@@ -235,7 +235,6 @@ static void init(struct uar_http *h, struct uar_loop *loop, const struct uar_htt
 	h->ready_task.fn = on_ready;
 	h->drain.task.fn = on_drained;
 	h->sweep.fn = on_sweep;
-	h->answer_head = uar_buf_make(UAR_LIMIT_HTTP_ANSWER_HEAD);
 	h->problem = uar_buf_make(UAR_LIMIT_HTTP_PROBLEM);
 	set_timeouts(h, o);
 }
@@ -245,8 +244,7 @@ static uar_err init_memory(struct uar_http *h)
 	uar_map_init(&h->addresses, uar_rand_u64(&uar_rand_system));
 	/* Taken now, so that no answer fails for want of memory. */
 	h->last_chunk = uar_http_last_chunk();
-	if (!h->last_chunk || !uar_buf_reserve(&h->answer_head, UAR_LIMIT_HTTP_ANSWER_HEAD) ||
-	    !uar_buf_reserve(&h->problem, UAR_LIMIT_HTTP_PROBLEM))
+	if (!h->last_chunk || !uar_buf_reserve(&h->problem, UAR_LIMIT_HTTP_PROBLEM))
 		return UAR_ENOMEM;
 	return UAR_OK;
 }
@@ -279,7 +277,6 @@ void uar_http_released(struct uar_http *h)
 		return;
 	uar_map_fini(&h->addresses);
 	uar_frame_unref(h->last_chunk);
-	uar_buf_fini(&h->answer_head);
 	uar_buf_fini(&h->problem);
 	uar_free(h);
 }

@@ -70,7 +70,9 @@ static void count_crowd(void)
 static void on_request(void *ctx, struct uar_http_request *r)
 {
 	static const struct uar_http_response none = { .status = 204 };
-	static const struct uar_http_header split = { { "X", 1 }, { "a\r\nY: b", 7 } };
+	static const struct uar_http_header split = { { "X", 1 }, { "a\r\nY: b", 7 } },
+					    endless = { { "X", 1 },
+							{ big, UAR_LIMIT_HTTP_ANSWER_HEAD } };
 	struct uar_http_response a = { .status = 200, .content_type = "x/y" };
 
 	(void)ctx;
@@ -84,8 +86,8 @@ static void on_request(void *ctx, struct uar_http_request *r)
 		uar_http_respond(r, &a);
 	} else if (uar_str_is(r->path, "/204")) {
 		uar_http_respond(r, &none);
-	} else if (uar_str_is(r->path, "/split")) {
-		a.headers = &split;
+	} else if (uar_str_is(r->path, "/split") || uar_str_is(r->path, "/endless")) {
+		a.headers = uar_str_is(r->path, "/split") ? &split : &endless;
 		a.header_count = 1;
 		uar_http_respond(r, &a);
 	} else if (uar_str_is(r->path, "/missing")) {
@@ -371,13 +373,18 @@ TEST(problems_have_status_code_and_detail, "")
 
 TEST(a_header_value_cannot_split_an_answer, "")
 {
-	struct uar_peer p;
+	static const char *const texts[] = { "GET /split HTTP/1.1\r\nHost: a\r\n\r\n",
+					     "GET /endless HTTP/1.1\r\nHost: a\r\n\r\n" };
 
 	REQUIRE(start(&options));
-	p = dial();
-	ask(&p, "GET /split HTTP/1.1\r\nHost: a\r\n\r\n", 500, "");
-	CHECK(uar_peer_at_end(&p));
-	uar_peer_close(&p);
+	memset(big, 'x', sizeof big);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct uar_peer p = dial();
+
+		ask(&p, texts[i], 500, "");
+		CHECK(uar_peer_at_end(&p));
+		uar_peer_close(&p);
+	}
 	stop();
 }
 
