@@ -154,7 +154,7 @@ TEST(every_answer_ends_in_a_known_way, "")
 		REQUIRE(set_up(&f, &cases[i].script, 1));
 		heard_init(&s, f.model, f.loop);
 		if (cases[i].waits)
-			let_a_minute_pass(&minute, &f, NULL);
+			let_a_minute_pass(&minute, &f, cases[i].want.text[0] ? &s : NULL);
 		if (heard_hello(&s, "m", 0))
 			uar_loop_run(f.loop);
 		check_want(&s, cases[i].name, &cases[i].want);
