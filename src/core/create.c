@@ -40,8 +40,7 @@ static void thread_started(struct emit *e, const struct uar_create *c)
 
 	uar_jw_cstr(w, "origin", "new");
 	uar_jw_str(w, "conversation_id", c->thread_id);
-	uar_emit_name(e, UAR_ID_THREAD, c->thread_id);
-	uar_emit(e, UAR_EV_THREAD_STARTED, EMIT_SESSION);
+	uar_emit(e, UAR_EV_THREAD_STARTED, EMIT_THREAD);
 }
 
 /* Everything a restart needs to run this turn again is in its options. */
@@ -162,20 +161,31 @@ static void task_queued(struct emit *e, const struct uar_create *c)
 	uar_emit(e, UAR_EV_TASK_QUEUED, EMIT_RUN);
 }
 
-void uar_core_create(struct emit *e, const struct uar_create *c)
+/* They are the run's own from its first event on, so that all of them name the same
+ * strings. */
+static void name_run(struct emit *e, const struct uar_create *c)
 {
-	if (c->new_session)
-		session_created(e, c);
-	if (c->new_thread)
-		thread_started(e, c);
-	/* The run's own ids exist from here on; fold copies them from the event. */
-	e->r->id = (struct uar_run_ids){
+	struct uar_run_ids *id = &e->r->id;
+	uar_str *own[] = { &id->run_id, &id->thread_id, &id->turn_id, &id->task_id, &id->trace_id };
+
+	*id = (struct uar_run_ids){
 		.run_id = c->run_id,
 		.thread_id = c->thread_id,
 		.turn_id = c->turn_id,
 		.task_id = c->task_id,
 		.trace_id = c->trace_id,
 	};
+	if (!uar_arena_strs(&e->r->arena, own, ARRAY_LEN(own)))
+		e->err = UAR_ENOMEM;
+}
+
+void uar_core_create(struct emit *e, const struct uar_create *c)
+{
+	name_run(e, c);
+	if (c->new_session)
+		session_created(e, c);
+	if (c->new_thread)
+		thread_started(e, c);
 	turn_submitted(e, c);
 	if (c->parent_run_id.n)
 		task_retrying(e, c);

@@ -98,6 +98,7 @@ static uar_err own_all(struct fold *f, const uar_str *from, uar_str *const *to, 
 	return uar_arena_strs(&f->r->arena, to, n) ? UAR_OK : UAR_ENOMEM;
 }
 
+/* A run that is being created has them. */
 static uar_err fold_ids(struct fold *f)
 {
 	struct uar_run_ids *id = &f->r->id;
@@ -106,7 +107,7 @@ static uar_err fold_ids(struct fold *f)
 			   ids[UAR_ID_TRACE] };
 	uar_str *to[] = { &id->run_id, &id->thread_id, &id->turn_id, &id->task_id, &id->trace_id };
 
-	return own_all(f, from, to, ARRAY_LEN(from));
+	return id->run_id.n ? UAR_OK : own_all(f, from, to, ARRAY_LEN(from));
 }
 
 uar_str uar_core_input_blob(const struct uar_event *ev)
