@@ -75,6 +75,7 @@ static void call_destroy(struct uar_call *call)
 	uar_list_remove(&call->node);
 	call->client->curl->slist_free_all(call->transfer.request.headers);
 	uar_buf_fini(&call->transfer.outcome.body);
+	uar_free(call->transfer.spare);
 	uar_free(call);
 }
 
@@ -148,9 +149,10 @@ static void read_piece(struct uar_call *call)
 		e = call->to.data(call->to.ctx, uar_str_n(p->bytes, p->n));
 	if (e && !call->cancelled)
 		fail(call, e);
-	else if (!call->cancelled)
+	if (call->cancelled || call->err)
+		uar_free(p);
+	else
 		uar_net_read(&call->transfer, p);
-	uar_free(p);
 }
 
 /* The callbacks that are due. The call may be gone afterwards. */

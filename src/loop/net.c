@@ -16,6 +16,8 @@
 #include "loop/curl_hub.h"
 #include "loop/done.h"
 
+enum { SMALL_PIECE = 512 };
+
 enum order {
 	START = 1,
 	GO_ON = 2, /* the inbox has room again */
@@ -76,10 +78,15 @@ static void tell_loop(struct uar_net *n, struct uar_task *t)
 	uar_post(uar_loop_sched(n->loop), &n->mail.send);
 }
 
-static struct uar_piece *open_piece(struct uar_transfer *t, size_t cap)
+/* A token of a model comes in a small piece, and the one that was read before takes it:
+ * memory that one thread takes and another frees is dear. */
+static struct uar_piece *open_piece(struct uar_transfer *t, size_t bytes)
 {
-	struct uar_piece *p = uar_alloc(sizeof *p + cap);
+	size_t cap = bytes > SMALL_PIECE ? bytes : SMALL_PIECE;
+	struct uar_piece *p = cap == SMALL_PIECE ? atomic_exchange(&t->spare, NULL) : NULL;
 
+	if (!p)
+		p = uar_alloc(sizeof *p + cap);
 	if (!p)
 		return NULL;
 	*p = (struct uar_piece){ .task.fn = t->net->mail.piece, .of = t, .cap = cap };
@@ -97,7 +104,7 @@ static struct uar_piece *current(const struct uar_transfer *t)
 	return t->open && t->round == t->net->mail.round ? t->open : NULL;
 }
 
-/* Mostly there is one piece a round, so the first is no larger than its bytes. */
+/* Mostly there is one piece a round, so the first is made for its bytes alone. */
 static size_t next_cap(const struct uar_piece *p, size_t n)
 {
 	size_t cap = p ? p->cap * 4 : n;
@@ -425,10 +432,11 @@ void uar_net_stop(struct uar_transfer *t)
 
 /* The one who makes room in a full inbox says so. The thread may find it full on
  * an old number; then it gets the order after that. */
-void uar_net_read(struct uar_transfer *t, const struct uar_piece *p)
+void uar_net_read(struct uar_transfer *t, struct uar_piece *p)
 {
 	size_t size = uar_piece_size(p), before = atomic_fetch_sub(&t->unread, size);
 
+	uar_free(p->cap == SMALL_PIECE ? atomic_exchange(&t->spare, p) : p);
 	if (before >= UAR_LIMIT_CLIENT_INBOX && before - size < UAR_LIMIT_CLIENT_INBOX)
 		order(t->net, t, GO_ON);
 }

@@ -21,7 +21,7 @@ struct uar_hub;
 
 /* Bytes of a 2xx answer. Without any it says that something of the head came. */
 struct uar_piece {
-	struct uar_task task; /* its function gets the piece, which is the loop's to free */
+	struct uar_task task; /* its function gets the piece, which is the loop's then */
 	struct uar_transfer *of;
 	int status;
 	size_t n, cap;
@@ -47,7 +47,8 @@ struct uar_transfer { /* zeroed before first use */
 	struct uar_task over; /* its function runs on the loop */
 	struct uar_outcome outcome;
 	/* Both threads'. */
-	_Atomic size_t unread; /* what pieces handed over and not read take */
+	_Atomic size_t unread;		   /* what pieces handed over and not read take */
+	_Atomic(struct uar_piece *) spare; /* one that was read, for the next bytes; or NULL */
 	struct uar_list order; /* this and the next are guarded by the lock of the net */
 	unsigned orders;
 	bool deaf; /* over: takes no orders */
@@ -71,6 +72,6 @@ void uar_net_destroy(struct uar_net *n);
 const struct uar_curl *uar_net_curl(const struct uar_net *n);
 void uar_net_start(struct uar_net *n, struct uar_transfer *t);
 void uar_net_stop(struct uar_transfer *t); /* `over` follows, if it is not under way */
-void uar_net_read(struct uar_transfer *t, const struct uar_piece *p);
+void uar_net_read(struct uar_transfer *t, struct uar_piece *p); /* takes it back */
 
 #endif
