@@ -35,7 +35,7 @@ static struct batch *take_batch(struct uar_runtime *rt)
 		b = UAR_OWNER(rt->batches.list.prev, struct batch, node); /* still in the cache */
 		uar_list_remove(&b->node);
 		rt->batches.count--;
-		rt->large_batches -= rt->large_batches > 0;
+		rt->batches.large -= rt->batches.large > 0;
 		return b;
 	}
 	b = uar_alloc(sizeof *b);
@@ -61,14 +61,14 @@ void rt_batch_free_spare(struct uar_runtime *rt)
 		uar_list_remove(it);
 		destroy_batch(UAR_OWNER(it, struct batch, node));
 	}
-	rt->batches.count = rt->large_batches = 0;
+	rt->batches.count = rt->batches.large = 0;
 }
 
 /* Large ones are at the end, where they are taken from first: a crowd that is over must
  * not leave them below small ones. */
 static void put_batch(struct uar_runtime *rt, struct batch *b)
 {
-	bool large = rt->large_batches < SPARE_LARGE;
+	bool large = rt->batches.large < SPARE_LARGE;
 	size_t keep = large ? SPARE_BYTES : SPARE_SMALL_BYTES;
 
 	if (rt->batches.count < UAR_LIMIT_SPARE_BATCHES) {
@@ -80,7 +80,7 @@ static void put_batch(struct uar_runtime *rt, struct batch *b)
 		uar_list_init(&b->node);
 		uar_list_add_last(large ? &rt->batches.list : rt->batches.list.next, &b->node);
 		rt->batches.count++;
-		rt->large_batches += large;
+		rt->batches.large += large;
 		return;
 	}
 	destroy_batch(b);

@@ -35,6 +35,7 @@ struct rt_kept {
 struct rt_spare {
 	struct uar_list list;
 	size_t count;
+	size_t large; /* of batches: the last so many keep much memory */
 };
 
 /* Runs that are found at a start. */
@@ -83,7 +84,6 @@ struct uar_runtime {
 	struct rt_kept pasts;	  /* past.c: of threads */
 	struct uar_list crowd;	  /* of struct agg: they wait until a batch is back */
 	struct rt_spare batches;  /* at most UAR_LIMIT_SPARE_BATCHES */
-	size_t large_batches;	  /* of them: the last so many */
 	struct rt_spare cmds;	  /* at most UAR_LIMIT_SPARE_COMMANDS */
 	struct uar_arena scratch; /* of a fold */
 	struct rt_recovery recovery;
