@@ -336,7 +336,7 @@ static bool stands_apart(const struct creation *c)
 
 static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool is_new)
 {
-	struct agg *a = rt_agg_find(c->rt, &c->op->owner, session_id);
+	struct agg *a = is_new ? NULL : rt_agg_find(c->rt, &c->op->owner, session_id);
 	uar_err e = UAR_OK;
 
 	if (stands_apart(c))

@@ -240,9 +240,8 @@ void rt_tail_commit(struct uar_runtime *rt, const struct live_run *r,
 
 	if (n == 0 || events[0].run_sequence > UAR_LIMIT_TAIL_EVENTS + 1)
 		return; /* forgotten already */
-	t = uar_map_get(&rt->tails.map, r->run_key);
-	if (!t && events[0].run_sequence == 1)
-		t = make(rt, r, &events[0]);
+	t = events[0].run_sequence == 1 ? make(rt, r, &events[0])
+					: uar_map_get(&rt->tails.map, r->run_key);
 	if (!t)
 		return;
 	uar_list_remove(&t->node);
