@@ -104,6 +104,23 @@ TEST(buffer_stops_at_its_maximum_and_remembers, "")
 	uar_buf_fini(&b);
 }
 
+TEST(every_byte_has_two_digits, "")
+{
+	unsigned char raw[256];
+	char text[2 * sizeof raw + 1], two[16];
+
+	for (unsigned i = 0; i < sizeof raw; i++)
+		raw[i] = (unsigned char)i;
+	for (size_t n = 0; n <= sizeof raw; n++) {
+		uar_hex(raw, n, text);
+		CHECK_INT(strlen(text), 2 * n);
+		for (unsigned i = 0; i < n; i++) {
+			snprintf(two, sizeof two, "%02x", i);
+			CHECK(memcmp(text + 2 * i, two, 2) == 0);
+		}
+	}
+}
+
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;

@@ -109,36 +109,20 @@ static void next_tick(struct uar_uuid *u)
 	}
 }
 
-/* Eight digits at once: each half byte gets a byte of its own, the first one lowest in
- * memory, and those above nine move on to the letters. */
-static void put_hex(char *to, uint32_t v)
-{
-	const uint64_t ones = UINT64_MAX / 255;
-	uint64_t x = __builtin_bswap32(v);
-
-	x = (x | x << 16) & 0x0000ffff0000ffffu;
-	x = (x | x << 8) & 0x00ff00ff00ff00ffu;
-	x = (x >> 4 & 0x000f000f000f000fu) | (x & 0x000f000f000f000fu) << 8;
-	x += ones * '0' + ((x + ones * 6) >> 4 & ones) * ('a' - '0' - 10);
-	x = htole64(x);
-	memcpy(to, &x, sizeof x);
-}
-
 void uar_uuid_next(struct uar_uuid *u, char out[UAR_UUID_TEXT + 1])
 {
-	char digits[32];
-	unsigned char random[6];
-	uint32_t low;
+	unsigned char raw[16];
+	char digits[2 * sizeof raw + 1];
+	uint64_t head;
+	uint16_t middle;
 
 	next_tick(u);
-	u->rand->fill(u->rand->ctx, random, sizeof random);
-	low = (uint32_t)random[2] << 24 | (uint32_t)random[3] << 16 | (uint32_t)random[4] << 8 |
-	      random[5];
-	put_hex(digits, (uint32_t)(u->last_ms >> 16));
-	put_hex(digits + 8, (uint32_t)u->last_ms << 16 | 0x7000 | (u->counter >> 14 & 0x0fff));
-	put_hex(digits + 16,
-		0x80000000u | (u->counter & 0x3fff) << 16 | (uint32_t)random[0] << 8 | random[1]);
-	put_hex(digits + 24, low);
+	head = htobe64(u->last_ms << 16 | 0x7000 | (u->counter >> 14 & 0x0fff));
+	middle = htobe16((uint16_t)(0x8000 | (u->counter & 0x3fff)));
+	memcpy(raw, &head, 8);
+	memcpy(raw + 8, &middle, 2);
+	u->rand->fill(u->rand->ctx, raw + 10, 6);
+	uar_hex(raw, sizeof raw, digits);
 	memcpy(out, digits, 8);
 	memcpy(out + 9, digits + 8, 4);
 	memcpy(out + 14, digits + 12, 4);

@@ -1,6 +1,10 @@
 /* str.c - operations on borrowed text. */
 #include "base/str.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 static uint64_t eight(const char *p)
 {
 	uint64_t x;
@@ -138,9 +142,37 @@ bool uar_str_is_hex(uar_str s)
 	return true;
 }
 
+#ifdef __SSE2__
+/* Half bytes to digits: those above nine move on to the letters. */
+static __m128i digits_of(__m128i halves)
+{
+	__m128i letters = _mm_cmpgt_epi8(halves, _mm_set1_epi8(9));
+	__m128i shift = _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10));
+
+	return _mm_add_epi8(_mm_add_epi8(halves, _mm_set1_epi8('0')), shift);
+}
+
+static void hex_16(const unsigned char *raw, char *out)
+{
+	__m128i v = _mm_loadu_si128((const __m128i *)(const void *)raw);
+	__m128i low = _mm_and_si128(v, _mm_set1_epi8(15));
+	__m128i high = _mm_and_si128(_mm_srli_epi16(v, 4), _mm_set1_epi8(15));
+	__m128i *to = (__m128i *)(void *)out;
+
+	_mm_storeu_si128(to, digits_of(_mm_unpacklo_epi8(high, low)));
+	_mm_storeu_si128(to + 1, digits_of(_mm_unpackhi_epi8(high, low)));
+}
+#endif
+
 void uar_hex(const unsigned char *raw, size_t n, char *out)
 {
-	for (size_t i = 0; i < n; i++) {
+	size_t i = 0;
+
+#ifdef __SSE2__
+	for (; n - i >= 16; i += 16, out += 32)
+		hex_16(raw + i, out);
+#endif
+	for (; i < n; i++) {
 		*out++ = "0123456789abcdef"[raw[i] >> 4];
 		*out++ = "0123456789abcdef"[raw[i] & 15];
 	}
