@@ -69,7 +69,7 @@ static struct uar_arena_chunk *grow(struct uar_arena *a, size_t need)
 	return c;
 }
 
-static char *take_new(struct uar_arena *a, size_t n)
+UAR_RARELY static char *take_new(struct uar_arena *a, size_t n)
 {
 	struct uar_arena_chunk *c = n > SIZE_MAX / 2 ? NULL : grow(a, n ? n : 1);
 

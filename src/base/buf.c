@@ -25,16 +25,16 @@ void uar_buf_clear(struct uar_buf *b)
 		b->p[0] = 0;
 }
 
-static bool grow(struct uar_buf *b, size_t n)
+UAR_RARELY static char *grow(struct uar_buf *b, size_t n)
 {
 	size_t cap = b->cap ? b->cap * 2 : 256;
 	char *p;
 
 	if (b->err)
-		return false;
+		return NULL;
 	if (n > b->max || b->n > b->max - n) {
 		b->err = UAR_ETOOBIG;
-		return false;
+		return NULL;
 	}
 	if (cap < b->n + n + 1)
 		cap = b->n + n + 1;
@@ -43,18 +43,16 @@ static bool grow(struct uar_buf *b, size_t n)
 	p = uar_realloc(b->p, cap);
 	if (!p) {
 		b->err = UAR_ENOMEM;
-		return false;
+		return NULL;
 	}
 	b->p = p;
 	b->cap = cap;
-	return true;
+	return p + b->n;
 }
 
 char *uar_buf_reserve(struct uar_buf *b, size_t n)
 {
-	if (uar_buf_fits(b, n) || grow(b, n))
-		return b->p + b->n;
-	return NULL;
+	return uar_buf_fits(b, n) ? b->p + b->n : grow(b, n);
 }
 
 void uar_buf_add(struct uar_buf *b, const void *p, size_t n)

@@ -22,6 +22,9 @@ typedef enum uar_err {
 
 #define UAR_MUST_CHECK	 __attribute__((warn_unused_result))
 #define UAR_PRINTF(A, B) __attribute__((format(printf, A, B)))
+/* What seldom happens, called at the end of a function: kept out of it, so that the
+ * usual way saves no registers. */
+#define UAR_RARELY __attribute__((noinline, cold))
 
 const char *uar_err_name(uar_err e);  /* "UAR_EINVALID" */
 const char *uar_err_token(uar_err e); /* "VALIDATION_ERROR" */

@@ -12,10 +12,6 @@ enum {
 	MAX_LEVELS = 64, /* bits of is_object */
 };
 
-/* What seldom happens is left to a call at the end of a function: only then does the
- * usual way save no registers for it. */
-#define RARELY __attribute__((noinline, cold))
-
 struct uar_jw uar_jw_begin(struct uar_buf *out)
 {
 	return (struct uar_jw){ .out = out };
@@ -54,7 +50,7 @@ static void add_escaped_byte(struct uar_buf *b, unsigned char c)
 }
 
 /* Text from its first special byte on, then the closing quote. */
-RARELY static void add_careful(struct uar_buf *b, uar_str s)
+UAR_RARELY static void add_careful(struct uar_buf *b, uar_str s)
 {
 	const char *p = s.p, *end = s.p + s.n;
 
@@ -216,7 +212,7 @@ static void add_text(struct uar_buf *b, uar_str s)
 /* --- places --- */
 
 /* What went wrong first is what is reported, also when it went wrong in the buffer. */
-RARELY static char *refuse(struct uar_jw *w, uar_err e)
+UAR_RARELY static char *refuse(struct uar_jw *w, uar_err e)
 {
 	if (!w->err && !w->out->err)
 		w->err = e;
@@ -237,13 +233,13 @@ static inline enum uar_jw_next usual_next(const struct uar_jw *w)
 
 static char *place(struct uar_jw *w, uar_str key, size_t extra);
 
-RARELY static char *place_after_growth(struct uar_jw *w, uar_str key, size_t extra, size_t need)
+UAR_RARELY static char *place_after_growth(struct uar_jw *w, uar_str key, size_t extra, size_t need)
 {
 	return uar_buf_reserve(w->out, need) ? place(w, key, extra) : NULL;
 }
 
 /* A long key, or one with escapes, from its first character on, which stands at p. */
-RARELY static char *put_other_key(struct uar_buf *b, char *p, uar_str key, size_t extra)
+UAR_RARELY static char *put_other_key(struct uar_buf *b, char *p, uar_str key, size_t extra)
 {
 	set_end(b, p);
 	add_careful(b, key);
