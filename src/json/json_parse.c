@@ -247,19 +247,17 @@ static inline const char *read_string(struct reader *r, const char *p, uar_str *
 
 /* --- objects --- */
 
-static uint64_t key_bit(uar_str key)
+/* Of an empty key the quotes around it are looked at: one with escapes is not empty. */
+static inline uint64_t key_bit(uar_str key)
 {
-	unsigned mix = (unsigned)key.n * 5;
+	unsigned first = (unsigned char)key.p[0], last = (unsigned char)key.p[key.n - 1];
 
-	if (key.n)
-		mix += (unsigned char)key.p[0] * 3u + (unsigned char)key.p[key.n - 1] * 7u +
-		       (unsigned char)key.p[key.n / 2];
-	return 1ull << (mix & 63);
+	return 1ull << ((key.n + first + 8 * last) & 63);
 }
 
-/* Set when two keys share a bit, by accident or because one is repeated; also a bit of
- * its own, since to look once too often does no harm. */
-#define SHARED_BIT (1ull << 63)
+/* Set when a key may be repeated; also a bit of its own, since to look once too often
+ * does no harm. */
+#define REPEATED_BIT (1ull << 63)
 
 static bool has_key(const struct uar_json *object, uar_str key)
 {
@@ -282,10 +280,10 @@ static inline const char *read_key(struct reader *r, const char *start, uar_str 
 	if (!p)
 		return NULL;
 	bit = key_bit(*key);
-	if (top->text.n & bit) {
-		if (!r->foreign && top->count < COMPARED_KEYS && has_key(top, *key))
+	if (top->text.n & bit && (top->count >= COMPARED_KEYS || has_key(top, *key))) {
+		if (!r->foreign && top->count < COMPARED_KEYS)
 			return fail(r, start, UAR_EDUPKEY, "the same key twice in one object");
-		bit |= SHARED_BIT;
+		bit |= REPEATED_BIT;
 	}
 	top->text.n |= bit;
 	p = skip_space(p, r->end);
@@ -302,7 +300,7 @@ static const char *check_keys(struct reader *r, const char *p, struct uar_json *
 
 	if (!r->foreign)
 		e = uar_json_keys_load(&r->keys, object, &second);
-	else if (object->text.n & SHARED_BIT)
+	else if (object->text.n & REPEATED_BIT)
 		e = uar_json_keys_last(&r->keys, object);
 	if (e == UAR_EDUPKEY)
 		return fail(r, p, e, "the same key twice in one object");
