@@ -286,7 +286,8 @@ static inline const char *read_key(struct reader *r, const char *start, uar_str 
 		bit |= REPEATED_BIT;
 	}
 	top->text.n |= bit;
-	p = skip_space(p, r->end);
+	if (p >= r->end || *p != ':') /* mostly it is there at once */
+		p = skip_space(p, r->end);
 	if (p >= r->end || *p != ':')
 		return syntax(r, p, "expected ':'");
 	return skip_space(p + 1, r->end);
@@ -401,22 +402,23 @@ static inline const char *read_value(struct reader *r, const char *p, uar_str ke
  * stands before the next value of the container that is open, or nothing is open. */
 static inline const char *next_value(struct reader *r, const char *p, uar_str *key)
 {
-	while (r->top) {
-		bool object = r->top->kind == UAR_JSON_OBJECT;
+	struct uar_json *top;
+
+	while ((top = r->top)) {
+		bool object = top->kind == UAR_JSON_OBJECT;
+		char c;
 
 		p = skip_space(p, r->end);
-		if (p < r->end && *p == (object ? '}' : ']')) {
+		c = p < r->end ? *p : 0;
+		if (c == ',' && top->count) {
+			p = skip_space(p + 1, r->end);
+		} else if (c == (object ? '}' : ']')) {
 			p = close_container(r, p);
 			if (!p)
 				return NULL;
 			continue;
-		}
-		if (r->top->count) {
-			if (p >= r->end || *p != ',')
-				return syntax(r, p,
-					      object ? "expected ',' or '}'"
-						     : "expected ',' or ']'");
-			p = skip_space(p + 1, r->end);
+		} else if (top->count) {
+			return syntax(r, p, object ? "expected ',' or '}'" : "expected ',' or ']'");
 		}
 		return object ? read_key(r, p, key) : p;
 	}
