@@ -252,31 +252,20 @@ static uar_err put_failed(struct put *x)
 	return close_data(x);
 }
 
-static const struct {
-	uar_err (*put)(struct put *x);
-	bool bare; /* says it all without its payload */
-} shown[UAR_EV_COUNT] = {
-	[UAR_EV_TASK_QUEUED] = { put_start },
-	[UAR_EV_MODEL_DELTA] = { put_delta },
-	[UAR_EV_REASONING_DELTA] = { put_delta },
-	[UAR_EV_CONTEXT_RESOLVED] = { put_context },
-	[UAR_EV_TOOL_ARGS] = { put_tool_args },
-	[UAR_EV_TOOL_PROGRESS] = { put_tool_progress },
-	[UAR_EV_TOOL_RESULT] = { put_tool_end },
-	[UAR_EV_TOOL_FAILED] = { put_tool_end },
-	[UAR_EV_ARTIFACT_CHANGED] = { put_artifact },
-	[UAR_EV_RUNTIME_WARNING] = { put_warning },
-	[UAR_EV_ACTION_REQUIRED] = { put_action },
-	[UAR_EV_ACTION_RESOLVED] = { put_resolved },
-	[UAR_EV_RUN_STATUS] = { put_status },
-	[UAR_EV_TASK_PROGRESS] = { put_progress },
-	[UAR_EV_TASK_ATTEMPT_COMPLETED] = { put_done, .bare = true },
-	[UAR_EV_TASK_ATTEMPT_FAILED] = { put_failed },
+static uar_err (*const shown[UAR_EV_COUNT])(struct put *x) = {
+	[UAR_EV_TASK_QUEUED] = put_start,	    [UAR_EV_MODEL_DELTA] = put_delta,
+	[UAR_EV_REASONING_DELTA] = put_delta,	    [UAR_EV_CONTEXT_RESOLVED] = put_context,
+	[UAR_EV_TOOL_ARGS] = put_tool_args,	    [UAR_EV_TOOL_PROGRESS] = put_tool_progress,
+	[UAR_EV_TOOL_RESULT] = put_tool_end,	    [UAR_EV_TOOL_FAILED] = put_tool_end,
+	[UAR_EV_ARTIFACT_CHANGED] = put_artifact,   [UAR_EV_RUNTIME_WARNING] = put_warning,
+	[UAR_EV_ACTION_REQUIRED] = put_action,	    [UAR_EV_ACTION_RESOLVED] = put_resolved,
+	[UAR_EV_RUN_STATUS] = put_status,	    [UAR_EV_TASK_PROGRESS] = put_progress,
+	[UAR_EV_TASK_ATTEMPT_COMPLETED] = put_done, [UAR_EV_TASK_ATTEMPT_FAILED] = put_failed,
 };
 
 bool uar_normalized_shows(const struct uar_event *ev)
 {
-	return shown[ev->cls].put && ev->run_sequence;
+	return shown[ev->cls] && ev->run_sequence;
 }
 
 uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_normalized_options *o,
@@ -287,8 +276,8 @@ uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_norma
 
 	if (!uar_normalized_shows(ev))
 		return UAR_ESKIP;
-	if (!shown[ev->cls].bare)
+	if (shown[ev->cls] != put_done) /* which needs none */
 		e = uar_event_payload(ev, scratch, &x.p, NULL);
 	x.w = uar_jw_begin(out);
-	return e ? e : shown[ev->cls].put(&x);
+	return e ? e : shown[ev->cls](&x);
 }
