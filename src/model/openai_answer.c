@@ -112,6 +112,9 @@ static void put(struct uar_openai_answer *a, enum uar_openai_kind kind, const st
 	}
 	if (j->kind != UAR_JSON_STRING || j->text.n == 0)
 		return;
+	a->brought.pieces++;
+	a->brought.text = j->text;
+	a->brought.kind = kind;
 	if (a->high || a->halves.high)
 		put_halves(a, kind, j->text);
 	else
@@ -166,8 +169,10 @@ static void take_message(struct uar_openai_answer *a, const struct uar_json *mes
 	put(a, UAR_OPENAI_REASONING, thought);
 	put(a, UAR_OPENAI_TEXT, text);
 	put(a, UAR_OPENAI_TEXT, refusal);
-	if (calls)
-		uar_openai_calls_take(a, calls);
+	if (!calls)
+		return;
+	a->brought.pieces += calls->count;
+	uar_openai_calls_take(a, calls);
 }
 
 static void take_choice(struct uar_openai_answer *a, const struct uar_json *choice)
@@ -218,14 +223,23 @@ static uar_err take_chunk(struct uar_openai_answer *a, const struct uar_json *ch
 
 /* --- the bytes ------------------------------------------------------------------ */
 
-static uar_err on_event(void *ctx, const struct uar_sse_event *ev)
+/* Usage, name and finish are what they were when the same is said once more; calls are
+ * not, nor is a character that came in halves. */
+static void make_mould(struct uar_openai_answer *a, const struct uar_sse_event *ev)
 {
-	struct uar_openai_answer *a = ctx;
-	const struct uar_json *chunk;
+	bool alone = a->brought.pieces == 1 && !a->high && !a->halves.high && !a->halves.low;
 
-	if (a->closed)
-		return UAR_OK;
-	a->events++;
+	if (alone && !ev->event.n)
+		uar_openai_mould_make(&a->mould, ev->data, a->brought.text);
+	else
+		a->mould.before = a->mould.after = 0;
+}
+
+static uar_err read_event(struct uar_openai_answer *a, const struct uar_sse_event *ev)
+{
+	const struct uar_json *chunk;
+	uar_err e;
+
 	if (uar_str_is(uar_str_trim(ev->data), "[DONE]")) {
 		a->closed = true;
 		return UAR_OK;
@@ -236,7 +250,24 @@ static uar_err on_event(void *ctx, const struct uar_sse_event *ev)
 		uar_openai_fail_json(&a->verdict, chunk, 200, a->secret);
 		return UAR_EPROVIDER;
 	}
-	return take_chunk(a, chunk);
+	a->brought.pieces = 0;
+	e = take_chunk(a, chunk);
+	make_mould(a, ev);
+	return e;
+}
+
+static uar_err on_event(void *ctx, const struct uar_sse_event *ev)
+{
+	struct uar_openai_answer *a = ctx;
+	uar_str text;
+
+	if (a->closed)
+		return UAR_OK;
+	a->events++;
+	if (ev->event.n || !uar_openai_mould_fits(&a->mould, ev->data, &text))
+		return read_event(a, ev);
+	emit(a, a->brought.kind, text);
+	return a->verdict.failure ? UAR_EPROVIDER : UAR_OK;
 }
 
 void uar_openai_answer_init(struct uar_openai_answer *a)

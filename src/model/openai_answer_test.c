@@ -86,6 +86,79 @@ TEST(calls_may_be_cut_at_every_byte, "")
 	uar_openai_scratch_fini(&scratch);
 }
 
+/* Text and reasoning that an answer brings; `each`: with every event parsed. */
+static void say(struct uar_openai_scratch *scratch, const char *const *events, size_t n, bool each,
+		struct pieces *out)
+{
+	struct uar_openai_answer a = { .scratch = scratch, .piece = on_piece, .ctx = out };
+
+	*out = (struct pieces){ uar_buf_make(1000), uar_buf_make(1000) };
+	uar_openai_answer_init(&a);
+	for (size_t i = 0; i < n; i++) {
+		CHECK_INT(uar_openai_answer_feed(&a, uar_str_c(events[i])), UAR_OK);
+		if (each)
+			a.mould.before = a.mould.after = 0;
+	}
+	uar_openai_answer_end(&a, UAR_OK, "");
+	CHECK(!a.verdict.failure && a.finished);
+	CHECK_STR(uar_str_n(a.stop_reason, a.stop_reason_n), "stop");
+	CHECK_INT(a.usage.total_tokens, 9);
+	CHECK_INT(a.events, n);
+	uar_openai_answer_fini(&a);
+}
+
+/* Those that are like the one before but for their text are not parsed; whatever only
+ * looks so is. */
+TEST(events_alike_say_what_they_say_alone, "")
+{
+	static const char *const events[] = {
+		THOUGHT("a"),
+		THOUGHT("b"),
+		DELTA("c"),
+		DELTA("d\xc3\xbc"),
+		DELTA(""),
+		DELTA("e"),
+		DELTA("\\n\\u00fc"),
+		DELTA("f"),
+		DELTA("g\",\"content\":\"h"),
+		DELTA("i"),
+		DELTA("j\"}},{\"index\":1,\"delta\":{\"content\":\"k"),
+		DELTA("l"),
+		DELTA("\xc3"),
+		DELTA("m"),
+		DELTA("\\ud83d"),
+		DELTA("\\ude00"),
+		DELTA("n"),
+		"event: x\n" DELTA("o"),
+		DELTA("p"),
+		"data: {\"choices\":\ndata: [{\"index\":0,"
+		"\"delta\":{\"content\":\"q\"}}]}\n\n",
+		DELTA("r"),
+		USAGE,
+		DELTA("s"),
+		STOP,
+		DONE,
+	};
+	struct uar_openai_scratch scratch;
+	struct pieces fast, each;
+
+	uar_openai_scratch_init(&scratch);
+	say(&scratch, events, ARRAY_LEN(events), false, &fast);
+	say(&scratch, events, ARRAY_LEN(events), true, &each);
+	CHECK_STR(uar_buf_str(&fast.text), "cd\xc3\xbc"
+					   "e\n\xc3\xbc"
+					   "fhijl\xef\xbf\xbdm"
+					   "\xf0\x9f\x98\x80nopqrs");
+	CHECK_STR(uar_buf_str(&fast.reasoning), "ab");
+	CHECK(uar_str_eq(uar_buf_str(&fast.text), uar_buf_str(&each.text)));
+	CHECK(uar_str_eq(uar_buf_str(&fast.reasoning), uar_buf_str(&each.reasoning)));
+	uar_buf_fini(&fast.text);
+	uar_buf_fini(&fast.reasoning);
+	uar_buf_fini(&each.text);
+	uar_buf_fini(&each.reasoning);
+	uar_openai_scratch_fini(&scratch);
+}
+
 TEST(messages_are_cut_and_cleaned, "")
 {
 	struct uar_openai_verdict v = { 0 };

@@ -52,6 +52,16 @@ UAR_MUST_CHECK uar_err uar_openai_parse(struct uar_openai_scratch *s, uar_str te
 					struct uar_openai_halves *halves,
 					const struct uar_json **out);
 
+/* What an event of a stream had around its text; no bytes: nothing is kept. */
+struct uar_openai_mould {
+	size_t before, after; /* bytes on either side */
+	char bytes[UAR_LIMIT_MODEL_MOULD];
+};
+/* Is the event of this mould? Then it says what that one said, with another text. */
+bool uar_openai_mould_fits(const struct uar_openai_mould *m, uar_str event, uar_str *out_text);
+/* From an event that is valid JSON, and one string of it as it was read. */
+void uar_openai_mould_make(struct uar_openai_mould *m, uar_str event, uar_str text);
+
 /* Two halves as UTF-8. */
 void uar_openai_pair(uint32_t high, uint32_t low, char out[4]);
 
@@ -99,6 +109,12 @@ struct uar_openai_answer {
 	struct uar_openai_halves halves; /* of the event at hand */
 	uint32_t high;			 /* first half of a pair, waiting for the second */
 	enum uar_openai_kind high_kind;
+	struct {	       /* what the event at hand has brought */
+		size_t pieces; /* of text and of calls */
+		uar_str text;  /* the last one */
+		enum uar_openai_kind kind;
+	} brought;
+	struct uar_openai_mould mould; /* of the last event, if it brought text alone */
 	struct uar_openai_verdict verdict;
 	struct uar_model_usage usage;
 	char stop_reason[32], model[UAR_LIMIT_MODEL_NAME];

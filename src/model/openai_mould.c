@@ -1,0 +1,49 @@
+/* openai_mould.c - knows an event again that differs from the last in its text alone.
+ *
+ * While a model speaks, its provider fills one string after the other into a frame
+ * that stays the same. What that frame says has been read with the event before, and
+ * saying it again changes nothing; so only the string is looked at. */
+#include "model/openai_int.h"
+
+/* May it stand between quotes as it is? */
+static bool is_plain(uar_str s)
+{
+	unsigned char all = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (c < 0x20 || c == '"' || c == '\\')
+			return false;
+		all |= c;
+	}
+	return all < 0x80 || uar_utf8_valid(s);
+}
+
+bool uar_openai_mould_fits(const struct uar_openai_mould *m, uar_str event, uar_str *out_text)
+{
+	size_t around = m->before + m->after;
+	uar_str text;
+
+	if (around == 0 || event.n < around)
+		return false;
+	text = uar_str_n(event.p + m->before, event.n - around);
+	if (memcmp(event.p, m->bytes, m->before) != 0 ||
+	    memcmp(text.p + text.n, m->bytes + m->before, m->after) != 0 || !is_plain(text))
+		return false;
+	*out_text = text;
+	return true;
+}
+
+void uar_openai_mould_make(struct uar_openai_mould *m, uar_str event, uar_str text)
+{
+	uintptr_t first = (uintptr_t)event.p, at = (uintptr_t)text.p;
+
+	m->before = m->after = 0;
+	if (at < first || at - first >= event.n || event.n - text.n > sizeof m->bytes)
+		return; /* it had escapes and lies elsewhere, or the rest is too long */
+	m->before = at - first;
+	m->after = event.n - text.n - m->before;
+	memcpy(m->bytes, event.p, m->before);
+	memcpy(m->bytes + m->before, text.p + text.n, m->after);
+}
