@@ -37,12 +37,16 @@ static int next_byte(uar_str s, size_t *i)
 
 uar_err uar_http_decode(struct uar_arena *a, uar_str in, uar_str *out)
 {
+	size_t n = uar_str_find(in, '%'), i = n; /* up to the first escape it is as it is */
 	char *p = uar_arena_bytes(a, in.n + 1);
-	size_t n = 0, i = 0;
 	int c;
 
 	if (!p)
 		return UAR_ENOMEM;
+	if (uar_str_find(uar_str_n(in.p, n), 0) < n)
+		return UAR_EINVALID;
+	if (n)
+		memcpy(p, in.p, n);
 	while (i < in.n) {
 		c = next_byte(in, &i);
 		if (c < 0)
