@@ -108,19 +108,19 @@ static void created(struct uar_run_create *op)
 	struct uar_jw w = uar_jw_begin(&b);
 	struct uar_http_header headers[2] = { { UAR_STR("Location"), UAR_STR("") },
 					      { UAR_STR("Idempotent-Replayed"), UAR_STR("true") } };
-	char location[UAR_LIMIT_ID_BYTES + 32], stream[UAR_LIMIT_ID_BYTES + 32];
+	char stream[UAR_LIMIT_ID_BYTES + 32];
+	int n;
 
 	if (op->err) {
 		gate_problem(c, op->err, &op->error);
 		return;
 	}
-	snprintf(location, sizeof location, "/api/runs/%s", op->run_id);
-	snprintf(stream, sizeof stream, "/api/runs/%s/stream", op->run_id);
-	headers[0].value = uar_str_c(location);
+	n = snprintf(stream, sizeof stream, "/api/runs/%s/stream", op->run_id);
+	headers[0].value = uar_str_n(stream, (size_t)n - strlen("/stream"));
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "run_id", op->run_id);
 	uar_jw_cstr(&w, "status", op->status);
-	uar_jw_cstr(&w, "stream_url", stream);
+	uar_jw_str(&w, "stream_url", uar_str_n(stream, (size_t)n));
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer_headers(c, 202, &b, headers, op->existed ? 2 : 1);
