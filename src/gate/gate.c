@@ -206,10 +206,11 @@ static uar_err parse_body(struct call *c, struct uar_error *error)
 static void on_request(void *ctx, struct uar_http_request *r)
 {
 	struct call *c = r->user;
-	struct uar_error error = { 0 };
+	struct uar_error error;
 	uar_err e = UAR_OK;
 
 	(void)ctx;
+	uar_error_clear(&error);
 	if (!c->route) {
 		answer_options(c);
 		return;

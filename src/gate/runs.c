@@ -228,13 +228,16 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 void gate_create_run(struct call *c)
 {
 	struct uar_run_create *op = uar_arena_alloc(&c->arena, sizeof *op);
-	struct uar_error error = { 0 };
-	uar_err e = op ? decode_create(c, op, &error) : UAR_ENOMEM;
+	struct uar_error error;
+	uar_err e;
 
+	uar_error_clear(&error);
+	e = op ? decode_create(c, op, &error) : UAR_ENOMEM;
 	if (!e) {
 		c->op = op;
 		e = uar_runtime_create_run(c->g->o.runtime, op);
-		error = op->error;
+		if (e)
+			error = op->error;
 	}
 	if (e)
 		gate_problem(c, e, &error);

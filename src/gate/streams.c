@@ -280,9 +280,10 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 
 void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialect)
 {
-	struct uar_error error = { 0 };
+	struct uar_error error;
 	uar_err e;
 
+	uar_error_clear(&error);
 	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, dialect, NULL, &error);
 	if (e)
 		gate_problem(c, e, &error);

@@ -267,10 +267,12 @@ static uar_err begin_request(struct uar_http_stream *c, uar_str bytes, bool body
 /* False: nothing more can be done with these bytes. */
 static bool read_head(struct uar_http_stream *c, uar_str *rest)
 {
-	struct uar_error error = { 0 };
+	struct uar_error error;
 	size_t n = 0;
-	uar_err e = uar_http_find_head(*rest, &c->scanned, &n, &error);
+	uar_err e;
 
+	uar_error_clear(&error);
+	e = uar_http_find_head(*rest, &c->scanned, &n, &error);
 	if (!e && n == 0)
 		return false;
 	if (!e)
@@ -345,7 +347,7 @@ static bool read_piece(struct uar_http_stream *c, uar_str *rest)
 static bool read_body(struct uar_http_stream *c, uar_str *rest)
 {
 	struct exchange *x = c->x;
-	struct uar_error error = { 0 };
+	struct uar_error error;
 	size_t before = rest->n;
 	bool done = false;
 	uar_err e;
@@ -353,6 +355,7 @@ static bool read_body(struct uar_http_stream *c, uar_str *rest)
 	if (x->r.streamed)
 		return read_piece(c, rest);
 	if (!read_whole_body(x, rest)) {
+		uar_error_clear(&error);
 		e = uar_http_body_feed(&x->reader, rest, &x->body, &done, &error);
 		if (e) {
 			refuse_request(c, e, &error);
