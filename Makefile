@@ -135,7 +135,7 @@ threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
 
 # They wait more than they compute: one more at a time than there are cores.
 E2E := $(sort $(wildcard tests/e2e/*_test.py))
-e2e: $(UAR) $(if $(SAN),,$(BUILD)/bench/load) ## tests through the real server's doors, in this build (SAN= works)
+e2e: $(UAR) $(if $(SAN),,$(addprefix $(BUILD)/bench/,load limit_short)) ## tests through the real server's doors, in this build (SAN= works)
 	@BUILD=$(BUILD) TEST_JOBS=$${TEST_JOBS:-$$(($$(nproc) + 1))} tools/run-tests $(E2E)
 
 asan: ## unit and e2e tests under ASan + UBSan
