@@ -57,8 +57,8 @@ static const char *const steps[] = {
 	/* 3: events leave out the time of their row, which only the view must know. */
 	"",
 	/* 4: so many of a row's events, before and after its run's, are not the run's. */
-	"ALTER TABLE log ADD COLUMN lead INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE log ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;",
+	("ALTER TABLE log ADD COLUMN lead INTEGER NOT NULL DEFAULT 0;"
+	 "ALTER TABLE log ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;"),
 };
 
 /* For people: one row an event, with what rows leave out. It holds nothing itself, so
