@@ -250,7 +250,8 @@ static inline const char *read_string(struct reader *r, const char *p, uar_str *
 /* Of an empty key the quotes around it are looked at: one with escapes is not empty. */
 static inline uint64_t key_bit(uar_str key)
 {
-	unsigned first = (unsigned char)key.p[0], last = (unsigned char)key.p[key.n - 1];
+	const char *end = key.p + key.n;
+	unsigned first = (unsigned char)key.p[0], last = (unsigned char)end[-1];
 
 	return 1ull << ((key.n + first + 8 * last) & 63);
 }
