@@ -104,6 +104,23 @@ TEST(buffer_stops_at_its_maximum_and_remembers, "")
 	uar_buf_fini(&b);
 }
 
+TEST(secrets_differ_by_any_bit, "")
+{
+	char a[40], b[40];
+
+	memset(a, 'x', sizeof a);
+	memset(b, 'x', sizeof b);
+	for (size_t n = 0; n <= sizeof a; n++) {
+		CHECK(uar_str_eq_secret(uar_str_n(a, n), uar_str_n(b, n)) == (n > 0));
+		CHECK(!n || !uar_str_eq_secret(uar_str_n(a, n), uar_str_n(b, n - 1)));
+		for (size_t bit = 0; bit < 8 * n; bit++) {
+			b[bit / 8] = (char)(b[bit / 8] ^ 1 << bit % 8);
+			CHECK(!uar_str_eq_secret(uar_str_n(a, n), uar_str_n(b, n)));
+			b[bit / 8] = 'x';
+		}
+	}
+}
+
 TEST(every_byte_has_two_digits, "")
 {
 	unsigned char raw[256];

@@ -125,12 +125,15 @@ uar_err uar_str_u64(uar_str s, uint64_t *out)
 
 bool uar_str_eq_secret(uar_str a, uar_str b)
 {
-	unsigned char diff = 0;
+	uint64_t diff;
 
 	if (a.n != b.n || a.n == 0)
 		return false;
-	for (size_t i = 0; i < a.n; i++)
-		diff |= (unsigned char)(a.p[i] ^ b.p[i]);
+	if (a.n <= 8)
+		return few(a) == few(b);
+	diff = eight(a.p + a.n - 8) ^ eight(b.p + b.n - 8);
+	for (size_t i = 0; i + 8 < a.n; i += 8)
+		diff |= eight(a.p + i) ^ eight(b.p + i);
 	return diff == 0;
 }
 
