@@ -206,7 +206,7 @@ uint32_t sq_log_sum(const struct sq_log_row *r)
 	const int64_t outside[] = { r->lead, r->tail };
 	uint32_t sum = sum_str(sum_str(sum_ints(0, v, ARRAY_LEN(v)), r->ids), r->body);
 
-	/* Rows from before version 4 have none, and keep their sums. */
+	/* Rows from before version 3 have none, and keep their sums. */
 	return r->lead || r->tail ? sum_ints(sum, outside, ARRAY_LEN(outside)) : sum;
 }
 

@@ -54,9 +54,8 @@ static const char *const steps[] = {
 	"DROP INDEX runs_owner;"
 	"CREATE INDEX runs_owner ON runs(oid, rid) WHERE evicted = 0;"
 	"CREATE INDEX runs_evicted ON runs(rid) WHERE evicted <> 0;",
-	/* 3: events leave out the time of their row, which only the view must know. */
-	"",
-	/* 4: so many of a row's events, before and after its run's, are not the run's. */
+	/* 3: events leave out the time of their row, which only the view must know, and so
+	 * many of a row's events, before and after its run's, are not the run's. */
 	("ALTER TABLE log ADD COLUMN lead INTEGER NOT NULL DEFAULT 0;"
 	 "ALTER TABLE log ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;"),
 };
