@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "store/sqlite/gather_vfs.h"
+#include "store/sqlite/wal_vfs.h"
 
 static const char *const statements[SQ_COUNT] = {
 #define S(NAME, SQL) [SQ_##NAME] = SQL,
@@ -132,7 +132,7 @@ uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mo
 	flags |= mode == SQ_WRITE ? SQLITE_OPEN_CREATE : 0;
 	*c = (struct sq_conn){ 0 };
 	if (mode == SQ_WRITE)
-		vfs = sq_gather_vfs(vfs);
+		vfs = sq_wal_vfs(vfs);
 	rc = sqlite3_open_v2(path, &c->db, flags, vfs);
 	if (rc)
 		return sq_fail(c, rc, error);
