@@ -75,6 +75,8 @@ static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf
 	e = uar_store_sqlite_verify(data, on_damage, problems, &error);
 	if (e == UAR_ELOCKED)
 		uar_buf_printf(notes, "a server uses the data, which was not looked at\n");
+	else if (e == UAR_ESTATE)
+		uar_buf_printf(notes, "%s, and what it holds was not looked at\n", error.text);
 	else if (e)
 		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
 }

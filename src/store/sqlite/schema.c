@@ -130,10 +130,13 @@ uar_err sq_check_version(struct sq_conn *c, struct uar_error *error)
 	int64_t version = 0;
 	uar_err e = version_of(c, &version, error);
 
-	if (!e && version != (int64_t)ARRAY_LEN(steps))
-		return uar_error_set(error, UAR_ECORRUPT, "uar.db has version %lld, wanted %zu",
-				     (long long)version, ARRAY_LEN(steps));
-	return e;
+	if (e || version == (int64_t)ARRAY_LEN(steps))
+		return e;
+	if (version == 0)
+		return uar_error_set(error, UAR_ECORRUPT, "uar.db has no tables");
+	return uar_error_set(error, UAR_ESTATE,
+			     "uar.db has version %lld; a server that starts brings it to %zu",
+			     (long long)version, ARRAY_LEN(steps));
 }
 
 static uint32_t meta_sum(uar_str runtime_id, uar_str created)

@@ -139,6 +139,7 @@ TEST(a_file_of_version_2_keeps_its_events, "")
 	CHECK_INT(go_on(&w, &f, 3), UAR_OK);
 	shut(&w);
 	make_old(dir);
+	CHECK_INT(uar_store_sqlite_verify(dir, say, NULL, NULL), UAR_ESTATE);
 	REQUIRE(reopen(&w, dir) == UAR_OK);
 	CHECK(uar_facts_all_there(&w.pump, w.store, &f));
 	CHECK_INT(go_on(&w, &f, 3), UAR_OK);

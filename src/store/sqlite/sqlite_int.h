@@ -102,7 +102,8 @@ UAR_MUST_CHECK uar_err sq_migrate(struct sq_conn *c, const struct uar_rand *rand
 				  struct uar_error *error);
 /* Keeps an index of ended runs, or drops it: it costs every run that ends. */
 UAR_MUST_CHECK uar_err sq_index_ended(struct sq_conn *c, bool on, struct uar_error *error);
-/* UAR_ENEWER, UAR_ECORRUPT (another application's file), or fine. */
+/* UAR_ENEWER, UAR_ESTATE (older, to be migrated), UAR_ECORRUPT (another application's
+ * file, or none of ours yet), or fine. */
 UAR_MUST_CHECK uar_err sq_check_version(struct sq_conn *c, struct uar_error *error);
 /* Are the definitions of tables, indexes and views what a new file would get? */
 UAR_MUST_CHECK uar_err sq_check_schema(struct sq_conn *c, struct uar_error *error);
