@@ -90,7 +90,6 @@ static struct uar_piece *open_piece(struct uar_transfer *t, size_t bytes)
 	if (!p)
 		return NULL;
 	*p = (struct uar_piece){ .task.fn = t->net->mail.piece, .of = t, .cap = cap };
-	p->status = t->outcome.status;
 	t->open = p;
 	t->round = t->net->mail.round;
 	atomic_fetch_add(&t->unread, uar_piece_size(p));
@@ -124,6 +123,7 @@ static bool put(struct uar_transfer *t, const char *bytes, size_t n)
 		return false;
 	memcpy(p->bytes + p->n, bytes, n);
 	p->n += n;
+	p->status = t->outcome.status; /* the piece may have been begun for the head */
 	return true;
 }
 
