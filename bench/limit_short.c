@@ -37,7 +37,8 @@ struct limit {
 	struct bench_bytes created, stream, record; /* whole answers */
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	struct waiting asked, committed; /* guarded by the lock */
+	struct waiting asked, committed; /* guarded by the lock, as is the next */
+	size_t under_way;		 /* asked for and not answered yet */
 	sqlite3 *db;
 	sqlite3_stmt *begin, *add, *commit;
 	char *row;
@@ -168,7 +169,7 @@ static void *commit_all(void *arg)
 static void ask_commit(struct limit *l, int fd)
 {
 	pthread_mutex_lock(&l->lock);
-	if (l->asked.n == MAX_WAITING || l->committed.n + l->asked.n >= MAX_WAITING)
+	if (l->under_way++ == MAX_WAITING)
 		bench_die("too many clients");
 	l->asked.fd[l->asked.n++] = fd;
 	pthread_mutex_unlock(&l->lock);
@@ -185,6 +186,7 @@ static void on_committed(struct limit *l)
 	pthread_mutex_lock(&l->lock);
 	done = l->committed;
 	l->committed.n = 0;
+	l->under_way -= done.n;
 	pthread_mutex_unlock(&l->lock);
 	for (size_t i = 0; i < done.n; i++)
 		reply(done.fd[i], &l->created);
@@ -275,7 +277,7 @@ int main(int argc, char **argv)
 	l.created = answer(argv[2], false);
 	l.stream = answer(argv[3], true);
 	l.record = answer(argv[4], false);
-	l.row_bytes = atoi(argv[5]);
+	l.row_bytes = (int)strtol(argv[5], NULL, 10);
 	open_log(&l, argv[1]);
 	if (pthread_create(&writer, NULL, commit_all, &l))
 		bench_die("no thread");

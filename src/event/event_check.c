@@ -7,7 +7,7 @@
 #define TIME_END 253402300800000000 /* the year 10000 has no RFC 3339 form */
 
 /* An id that is there asks for those of what it belongs to. */
-static const uint32_t owners[UAR_ID_COUNT] = {
+static const uint32_t belongs_to[UAR_ID_COUNT] = {
 	[UAR_ID_THREAD] = UAR_ID_BIT(UAR_ID_SESSION),
 	[UAR_ID_TURN] = UAR_ID_BIT(UAR_ID_THREAD),
 	[UAR_ID_TASK] = UAR_ID_BIT(UAR_ID_SESSION),
@@ -70,7 +70,7 @@ static uar_err check_each_id(const struct uar_event *ev, const struct uar_event 
 			continue;
 		if (!is_same(ev->ids[i], before->ids[i]) && !id_valid(i, ev->ids[i]))
 			return refuse_id(ev, i, "is not valid", error);
-		*needs |= owners[i];
+		*needs |= belongs_to[i];
 	}
 	return UAR_OK;
 }

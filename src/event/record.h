@@ -20,7 +20,7 @@ struct uar_run_row {
 	bool terminal;			    /* never changes once true */
 	int64_t attempt;
 	int64_t created_us, updated_us, started_us, finished_us; /* 0: not yet */
-	uar_str detail;		    /* JSON object: whatever else the record shows */
+	uar_str detail;		    /* JSON object, shown as it is: whatever else the record has */
 	uint64_t last_run_sequence; /* filled by reads, as is the next */
 	bool evicted;		    /* no longer retained: nobody is shown it */
 };

@@ -1,6 +1,7 @@
 /* answer.c - response heads, problems and streams. */
 #include "http/http_int.h"
 
+#include <assert.h>
 #include <sys/socket.h>
 
 static const struct {
@@ -131,6 +132,7 @@ static void end_head(struct uar_http_stream *c, char *p)
 		p = put(p, UAR_STR("Connection: close\r\n"));
 	p = put(p, UAR_STR("\r\n"));
 	h->answer_head.n = (size_t)(p - h->answer_head.bytes);
+	assert(h->answer_head.n <= sizeof h->answer_head.bytes);
 }
 
 static uar_str head_text(const struct uar_http *h)

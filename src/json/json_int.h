@@ -40,7 +40,9 @@ static inline unsigned uar_json_special_bits(const char *p)
 /* The first special byte in [p, end), or end, of a text that begins at start. */
 static inline const char *uar_json_plain_end(const char *start, const char *p, const char *end)
 {
-#ifdef __SSE2__
+#ifndef __SSE2__
+	(void)start;
+#else
 	unsigned special;
 
 	for (; end - p >= 16; p += 16) {

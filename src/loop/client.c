@@ -144,7 +144,8 @@ static void read_piece(struct uar_call *call)
 	uar_err e = UAR_OK;
 
 	uar_list_remove(&p->task.node);
-	call->status = p->status;
+	if (p->n) /* or it is a sign of life alone */
+		call->status = p->status;
 	if (p->n && call->to.data)
 		e = call->to.data(call->to.ctx, uar_str_n(p->bytes, p->n));
 	if (e && !call->cancelled)

@@ -234,6 +234,7 @@ static uar_err put_progress(struct put *x)
 	return close_data(x);
 }
 
+/* Shows nothing of the payload, which is not read for it. */
 static uar_err put_done(struct put *x)
 {
 	open_data(x, "RunDone");
@@ -276,7 +277,7 @@ uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_norma
 
 	if (!uar_normalized_shows(ev))
 		return UAR_ESKIP;
-	if (shown[ev->cls] != put_done) /* which needs none */
+	if (shown[ev->cls] != put_done)
 		e = uar_event_payload(ev, scratch, &x.p, NULL);
 	x.w = uar_jw_begin(out);
 	return e ? e : shown[ev->cls](&x);
