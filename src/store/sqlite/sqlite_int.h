@@ -21,7 +21,7 @@ enum { SQ_PART_BITS = 12 };
 /* Columns of the log, as sq_log_get reads them. */
 #define SQ_LOG_COLUMNS "pos, sid, seq, rid, run_seq, n, at, ids, body, prev, sum, lead, tail"
 /* The run_sequence that follows a row. */
-#define SQ_RUN_END "run_seq + n - lead - tail"
+#define SQ_RUN_END "(run_seq + n - lead - tail)"
 
 /* The last run_sequence of run `r`. Its row knows it once the run has ended; of
  * a live run the newest rows of its session are looked at. */
