@@ -2,13 +2,12 @@
  *
  * A row holds consecutive events of one append as a JSON array: all without a run,
  * or some of one run, with those before and after them that are not the run's. What
- * all of them share is not in the JSON: the
- * owner and session (by sid), the run and its thread, turn, task and attempt
- * (by rid, or in the column `ids` where an event differs from its run's row),
- * the sequences, which count up from the row's, and the time where it is that of
- * the row, as it is for most: an append is made in one moment. `sum` covers every column
- * and the sum of the session's previous row, so that a row that was changed,
- * dropped or moved is found. */
+ * all of them share is not in the JSON: the owner and session (by sid), the run and
+ * its thread, turn, task and attempt (by rid, or in the column `ids` where an event
+ * differs from its run's row), the sequences, which count up from the row's, and the
+ * time where it is that of the row, as it is for most: an append is made in one
+ * moment. `sum` covers every column and the sum of the session's previous row, so
+ * that a row that was changed, dropped or moved is found. */
 #include "store/sqlite/sqlite_int.h"
 
 #include "base/crc32c.h"
