@@ -4,6 +4,8 @@
  * not half there, the file verifies, and the store says what state it is in. */
 #include "store/world_test.h"
 
+#include <sqlite3.h>
+
 #include "base/alloc.h"
 #include "faultvfs.h"
 
@@ -17,6 +19,7 @@ struct life {
 	uint64_t acked;	 /* sequence up to which we were told yes */
 	uint64_t unsure; /* refused in COMMIT: may be there or not */
 	bool refused, synced_badly, full;
+	bool evicts;
 };
 
 static void on_broken(void *ctx, const struct uar_error *error)
@@ -35,7 +38,8 @@ static uar_err open_life(struct life *l, const char *vfs)
 				       .broken = on_broken,
 				       .ctx = l,
 				       .readers = 1,
-				       .checkpoint_pages = 20 };
+				       .checkpoint_pages = 20,
+				       .evicts = l->evicts };
 
 	l->w.store = NULL;
 	uar_pump_init(&l->w.pump);
@@ -114,7 +118,7 @@ static bool check_books(struct life *l)
 
 static bool start_life(struct life *l)
 {
-	*l = (struct life){ .broken = 0 };
+	*l = (struct life){ .evicts = l->evicts };
 	snprintf(l->dir, sizeof l->dir, "%s/data", uar_test_dir());
 	if (!CHECK(open_life(l, uar_fault_vfs()) == UAR_OK))
 		return false;
@@ -139,7 +143,7 @@ static void goes_on(struct life *l)
 static bool one_life(enum uar_fault_kind kind, unsigned long n, bool always)
 {
 	struct uar_store_stats st;
-	struct life l;
+	struct life l = { .evicts = false };
 	bool hit;
 
 	if (!start_life(&l))
@@ -190,6 +194,48 @@ TEST(a_full_disk_refuses_and_recovers, "")
 	all_lives(UAR_FAULT_FULL, true);
 }
 
+static bool is_indexed(const struct life *l)
+{
+	char path[420];
+	sqlite3_stmt *st = NULL;
+	sqlite3 *db;
+	bool is;
+
+	snprintf(path, sizeof path, "%s/uar.db", l->dir);
+	CHECK_INT(sqlite3_open(path, &db), SQLITE_OK);
+	CHECK_INT(sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema WHERE name = 'runs_ended'",
+				     -1, &st, NULL),
+		  SQLITE_OK);
+	is = sqlite3_step(st) == SQLITE_ROW;
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return is;
+}
+
+/* What is only there for speed waits for space, and nobody waits for it. */
+TEST(a_start_on_a_full_disk_leaves_the_index_to_the_next, "")
+{
+	for (int wanted = 0; wanted < 2; wanted++) {
+		struct life l = { .evicts = !wanted };
+
+		REQUIRE(start_life(&l));
+		live(&l);
+		close_life(&l);
+		l.evicts = wanted;
+		uar_fault_arm(UAR_FAULT_FULL, 1, true);
+		REQUIRE(open_life(&l, uar_fault_vfs()) == UAR_OK);
+		CHECK(uar_fault_happened());
+		CHECK(uar_facts_all_there(&l.w.pump, l.w.store, &l.f));
+		uar_fault_disarm();
+		goes_on(&l);
+		close_life(&l);
+		CHECK_INT(is_indexed(&l), !wanted);
+		CHECK(check_books(&l)); /* it is opened once more */
+		CHECK_INT(is_indexed(&l), wanted);
+		uar_facts_fini(&l.f);
+	}
+}
+
 TEST(a_failed_sync_ends_the_store, "")
 {
 	all_lives(UAR_FAULT_SYNC, false);
@@ -202,7 +248,7 @@ TEST(power_may_go_at_any_moment, "")
 	struct uar_rand rand = uar_rand_seed(&seed, 1);
 
 	for (unsigned long n = 1, hit = 1; hit; n += 1 + n / 16) {
-		struct life l;
+		struct life l = { .evicts = false };
 
 		if (!start_life(&l))
 			return;

@@ -574,6 +574,20 @@ static uar_err private_file(int dir_fd, const char *path, struct uar_error *erro
 	return UAR_OK;
 }
 
+/* It makes evictions quick, no more: for want of space it is left to the next start, as
+ * a full disk is to be read. */
+static uar_err index_ended(struct sq_store *s, bool on, struct uar_error *error)
+{
+	uar_err e = sq_index_ended(&s->writer.conn, on, error);
+
+	if (e != UAR_EDISKFULL)
+		return e;
+	uar_log(s->log, UAR_LOG_WARN, "store.index_left",
+		{ "detail", uar_str_c(uar_error_text(error)) });
+	*error = (struct uar_error){ 0 };
+	return UAR_OK;
+}
+
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 			struct uar_error *error)
 {
@@ -588,7 +602,7 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 	if (!e)
 		e = sq_migrate(&s->writer.conn, &s->rand, error);
 	if (!e)
-		e = sq_index_ended(&s->writer.conn, o->evicts, error);
+		e = index_ended(s, o->evicts, error);
 	if (!e && fsync(s->dir_fd))
 		e = uar_error_set(error, UAR_ESYNC, "%s: %s", o->dir, strerror(errno));
 	if (!e)
