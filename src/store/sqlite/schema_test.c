@@ -161,6 +161,31 @@ static size_t beyond(struct world *w, uint64_t keep)
 	return n;
 }
 
+/* How many steps of a statement's plan name the index; none may sort. */
+static int walks(sqlite3 *db, enum sq_id id)
+{
+	static const char *const statements[SQ_COUNT] = {
+#define S(NAME, SQL) [SQ_##NAME] = SQL,
+#include "store/sqlite/statements.def"
+#undef S
+	};
+	char sql[4096];
+	sqlite3_stmt *st;
+	int n = 0, sorts = 0;
+
+	snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", statements[id]);
+	CHECK_INT(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		const char *step = (const char *)sqlite3_column_text(st, 3);
+
+		n += strstr(step, "INDEX runs_ended ") != NULL;
+		sorts += strstr(step, "TEMP B-TREE") != NULL;
+	}
+	sqlite3_finalize(st);
+	CHECK(n == 0 || sorts == 0);
+	return n;
+}
+
 /* It comes and goes with the setting; what it would make quick is true without it. */
 TEST(the_index_of_ended_runs_is_there_when_it_is_wanted, "")
 {
@@ -185,6 +210,8 @@ TEST(the_index_of_ended_runs_is_there_when_it_is_wanted, "")
 		CHECK_INT(
 			number(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'runs_ended'"),
 			wanted);
+		CHECK_INT(walks(db, SQ_RUNS_BEYOND), wanted ? 2 : 0);
+		CHECK_INT(walks(db, SQ_OWNERS_BEYOND), wanted);
 		sqlite3_close(db);
 	}
 }
