@@ -23,6 +23,11 @@ enum { SQ_PART_BITS = 12 };
 /* The run_sequence that follows a row. */
 #define SQ_RUN_END "(run_seq + n - lead - tail)"
 
+/* Event `e` of row `l` is one of its evicted run `r`, so that its blobs may go. The
+ * question of a turn is its conversation's, too. */
+#define SQ_FORSAKEN                                                                                \
+	"(coalesce(r.evicted, 0) <> 0 AND e.key >= l.lead AND e.key < l.n - l.tail"                \
+	" AND json_extract(e.value, '$.type') <> 'turn.submitted')"
 /* The last run_sequence of run `r`. Its row knows it once the run has ended; of
  * a live run the newest rows of its session are looked at. */
 #define SQ_LAST_RUN_SEQ                                                                            \

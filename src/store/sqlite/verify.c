@@ -135,16 +135,17 @@ struct walk {
 	uint32_t prev;
 };
 
-/* The blobs of an evicted run may be gone. */
-static bool is_evicted(struct check *k, int64_t rid)
+/* What only events of an evicted run refer to may be gone. A row that cannot be asked
+ * is damaged: nothing is excused. */
+static bool is_needed(struct check *k, int64_t pos, uar_str ref)
 {
 	struct uar_error error = { 0 };
 	sqlite3_stmt *st;
+	uar_err e = sq_first(&k->c, SQ_REF_NEEDED, SQ_VALS(SQ_I(pos), SQ_T(ref)), &st, &error);
 
-	if (!rid || sq_first(&k->c, SQ_RUN_EVICTED, SQ_VALS(SQ_I(rid)), &st, &error))
-		return false;
-	sq_done(st);
-	return true;
+	if (!e)
+		sq_done(st);
+	return e != UAR_ENOTFOUND;
 }
 
 static void blobs_of(struct check *k, const struct sq_log_row *r)
@@ -154,13 +155,15 @@ static void blobs_of(struct check *k, const struct sq_log_row *r)
 	char sha256[65];
 
 	while ((p = memmem(p, (size_t)(end - p), mark, sizeof mark - 1))) {
+		const char *ref = p;
+
 		p += sizeof mark - 1;
 		if (end - p < 64)
 			return;
 		memcpy(sha256, p, 64);
 		sha256[64] = 0;
 		if (uar_store_is_sha256(sha256) && !sq_blob_exists(k->blobs_fd, sha256) &&
-		    !is_evicted(k, r->rid))
+		    is_needed(k, r->pos, uar_str_n(ref, sizeof mark - 1 + 64)))
 			say(k, "log: row %lld refers to blob %s, which is not there",
 			    (long long)r->pos, sha256);
 	}
