@@ -79,14 +79,10 @@ void uar_buf_add_char(struct uar_buf *b, char c)
 
 void uar_buf_add_u64(struct uar_buf *b, uint64_t v)
 {
-	char digits[20];
-	size_t at = sizeof digits;
+	char digits[UAR_U64_DIGITS], *end = digits + sizeof digits;
+	size_t n = uar_digits(end, v);
 
-	do {
-		digits[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	uar_buf_add(b, digits + at, sizeof digits - at);
+	uar_buf_add(b, end - n, n);
 }
 
 void uar_buf_printf(struct uar_buf *b, const char *fmt, ...)

@@ -59,6 +59,18 @@ bool uar_str_eq_secret(uar_str a, uar_str b);
 bool uar_str_is_hex(uar_str s);
 /* 2 * n lower-case digits and a NUL. */
 void uar_hex(const unsigned char *raw, size_t n, char *out);
+enum { UAR_U64_DIGITS = 20 };
+/* The decimal digits of v, put right before `end`; returns how many. */
+static inline size_t uar_digits(char *end, uint64_t v)
+{
+	char *p = end;
+
+	do {
+		*--p = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	return (size_t)(end - p);
+}
 /* The longest prefix of at most `max` bytes that ends between code points. */
 uar_str uar_str_utf8_prefix(uar_str s, size_t max);
 bool uar_utf8_valid(uar_str s);

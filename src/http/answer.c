@@ -72,14 +72,10 @@ static char *put(char *p, uar_str s)
 
 static char *put_number(char *p, uint64_t v)
 {
-	char digits[20];
-	size_t at = sizeof digits;
+	char digits[UAR_U64_DIGITS], *end = digits + sizeof digits;
+	size_t n = uar_digits(end, v);
 
-	do {
-		digits[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	return put(p, uar_str_n(digits + at, sizeof digits - at));
+	return put(p, uar_str_n(end - n, n));
 }
 
 static char *put_field(char *p, uar_str name, uar_str value)

@@ -362,21 +362,10 @@ void uar_jw_put_bool(struct uar_jw *w, uar_str key, bool v)
 	add_value(w, key, v ? UAR_STR("true") : UAR_STR("false"));
 }
 
-static size_t put_u64(char *end, uint64_t v)
-{
-	char *p = end;
-
-	do {
-		*--p = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	return (size_t)(end - p);
-}
-
 static inline void add_number(struct uar_jw *w, uar_str key, uint64_t magnitude, bool negative)
 {
-	char digits[24];
-	size_t n = put_u64(digits + sizeof digits, magnitude);
+	char digits[1 + UAR_U64_DIGITS];
+	size_t n = uar_digits(digits + sizeof digits, magnitude);
 
 	if (negative)
 		digits[sizeof digits - ++n] = '-';
@@ -421,7 +410,7 @@ void uar_jw_seconds(struct uar_jw *w, const char *key, int64_t wall_us)
 	for (int i = 1; i <= 6; i++, micros /= 10)
 		end[-i] = (char)('0' + micros % 10);
 	end[-7] = '.';
-	n += put_u64(end - 7, magnitude / 1000000);
+	n += uar_digits(end - 7, magnitude / 1000000);
 	if (wall_us < 0)
 		*(end - ++n) = '-';
 	add_value(w, uar_str_c(key), uar_str_n(end - n, n));
