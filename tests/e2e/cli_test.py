@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The verbs of `uar` against a real server, for people and for programs."""
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 
 from lib import FIXTURES, SAFETY, UAR, Provider, Server, check, equal, main, run_uar, test, text_of
@@ -149,6 +151,16 @@ def local():
             f.write(b"garbage, not a database")
         out = uar(s, "check", env=env)
         check(out.returncode == 1 and "damaged" in out.stderr, out)
+
+
+@test("data_of_an_older_version_are_not_called_damaged", "")
+def older():
+    with Server() as s:
+        s.stop()
+        with contextlib.closing(sqlite3.connect(os.path.join(s.data, "uar.db"))) as db:
+            db.execute("PRAGMA user_version = 2")
+        said = good(s, "check")
+        check("has version 2; a server that starts brings it to" in said and said.endswith("ok\n"), said)
 
 
 @test("output_that_cannot_be_written_is_an_error", "")
