@@ -113,6 +113,10 @@ static void run_body(const struct load *l, char *out, size_t cap)
 
 enum step { CREATE, FOLLOW, FETCH };
 
+/* While some have not been heard yet; while all talk; once the first has ended. */
+enum phase { STARTING, TALKING, ENDING, PHASES };
+static const char *const phases[PHASES] = { "lag_starting", "lag_talking", "lag_ending" };
+
 struct runs {
 	struct load *load;
 	char body[512];
@@ -120,7 +124,8 @@ struct runs {
 	bool fetch, sync, queue;
 	int64_t wanted, begun, ended, bad, events, deltas, times, log_events;
 	int64_t clients, talking; /* talking: those whose run has said something */
-	struct bench_samples latency, lag, lag_start, lag_later;
+	struct bench_samples latency, lag;
+	struct bench_samples lag_in[PHASES];
 };
 
 struct runner {
@@ -214,14 +219,20 @@ static void add_lag(void *ctx, int64_t sent_us)
 	bench_sample(ctx, bench_now_us() - sent_us);
 }
 
-/* What is said before everybody has been heard once suffers from the start of all. */
+static enum phase phase_of(const struct runs *a)
+{
+	if (a->talking < a->clients)
+		return STARTING;
+	return a->ended ? ENDING : TALKING;
+}
+
 static void add_run_lag(void *ctx, int64_t sent_us)
 {
 	struct runs *a = ctx;
 	int64_t lag = bench_now_us() - sent_us;
 
 	bench_sample(&a->lag, lag);
-	bench_sample(a->talking < a->clients ? &a->lag_start : &a->lag_later, lag);
+	bench_sample(&a->lag_in[phase_of(a)], lag);
 }
 
 static void runner_event(struct bench_conn *c, const struct bench_event *ev)
@@ -268,9 +279,8 @@ static int run_runs(struct load *l)
 	put_costs(l, "run", (double)all.ended);
 	put_spread("latency", &all.latency);
 	put_spread("lag", &all.lag);
-	put_spread("lag_start", &all.lag_start);
-	put_spread("lag_later", &all.lag_later);
-	bench_put("lag_start_n", (double)all.lag_start.n);
+	for (int i = 0; i < PHASES; i++)
+		put_spread(phases[i], &all.lag_in[i]);
 	bench_put("events", (double)all.events);
 	bench_put("log_events", (double)all.log_events);
 	bench_put("deltas", (double)all.deltas);
@@ -281,8 +291,8 @@ static int run_runs(struct load *l)
 	free(r);
 	bench_samples_fini(&all.latency);
 	bench_samples_fini(&all.lag);
-	bench_samples_fini(&all.lag_start);
-	bench_samples_fini(&all.lag_later);
+	for (int i = 0; i < PHASES; i++)
+		bench_samples_fini(&all.lag_in[i]);
 	return all.bad ? 1 : 0;
 }
 
