@@ -12,6 +12,9 @@ enum {
 	INT_DIGITS = 19,   /* what has more does not fit int64, what has not fits uint64 */
 	FAST_POWER = 22,   /* 10^22 is the largest power of ten that a double holds exactly */
 };
+/* Numbers further out than this count as if they were there, whatever way they are
+ * written; an exponent is read a good deal further than the digits can shift it. */
+static const int64_t POINT_MAX = 1000000000000, EXPONENT_MAX = 1000000000000000;
 
 static bool is_digit(const char *p, const char *end)
 {
@@ -35,7 +38,7 @@ static int64_t read_exponent(const char *p, const char *end)
 	if (p < end && (*p == '-' || *p == '+'))
 		p++;
 	for (; is_digit(p, end); p++)
-		if (v < 1000000000000)
+		if (v < EXPONENT_MAX)
 			v = v * 10 + (*p - '0');
 	return negative ? -v : v;
 }
@@ -69,6 +72,8 @@ static struct decimal decimal_of(uar_str text)
 		d.digits -= *q != '.'; /* zeros at the end */
 	if (mantissa_end < end)
 		d.point += read_exponent(mantissa_end + 1, end);
+	if (d.point > POINT_MAX || d.point < -POINT_MAX)
+		d.point = d.point < 0 ? -POINT_MAX : POINT_MAX;
 	return d;
 }
 
