@@ -43,6 +43,11 @@ static int64_t read_exponent(const char *p, const char *end)
 	return negative ? -v : v;
 }
 
+static int64_t bounded(int64_t point)
+{
+	return point > POINT_MAX ? POINT_MAX : point < -POINT_MAX ? -POINT_MAX : point;
+}
+
 /* `text` is a well-formed JSON number. */
 static struct decimal decimal_of(uar_str text)
 {
@@ -72,8 +77,7 @@ static struct decimal decimal_of(uar_str text)
 		d.digits -= *q != '.'; /* zeros at the end */
 	if (mantissa_end < end)
 		d.point += read_exponent(mantissa_end + 1, end);
-	if (d.point > POINT_MAX || d.point < -POINT_MAX)
-		d.point = d.point < 0 ? -POINT_MAX : POINT_MAX;
+	d.point = bounded(d.point);
 	return d;
 }
 
