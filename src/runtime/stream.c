@@ -206,6 +206,12 @@ static uar_err open_sink(struct uar_stream *s)
 	return s->sink.opened(s->sink.ctx);
 }
 
+/* A run that is not in memory has ended; events behind its end bring nothing more. */
+static bool is_over(const struct uar_stream *s)
+{
+	return s->of_run && uar_runtime_ready(s->rt) && !rt_run_find(s->rt, &s->owner, s->id);
+}
+
 static void take_page(struct uar_stream *s, const struct uar_event *ev, size_t n, bool more)
 {
 	uar_err e = check_cursor(s, &ev, &n);
@@ -223,6 +229,8 @@ static void take_page(struct uar_stream *s, const struct uar_event *ev, size_t n
 		return;
 	if (!more && uar_sub_head(&s->sub) <= s->cursor) {
 		s->state = LIVE;
+		if (is_over(s))
+			end(s, UAR_OK, NULL);
 		return;
 	}
 	e = read_page(s);

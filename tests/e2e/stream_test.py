@@ -56,7 +56,9 @@ def resume():
         run_id = s.create("demo", "hi")
         whole = s.events(run_id)
         last = whole[-1].id
-        for n in range(0, last + 1):
+        numbers = [e.data["run_sequence"] for e in s.session_events(run_id) if e.data.get("run_id") == run_id]
+        check(numbers[-1] > last, "nothing is written behind the end of the stream")
+        for n in range(0, numbers[-1] + 1):
             rest = keys(e for e in whole if e.id > n)
             equal(keys(s.events(run_id, after=n)), rest, f"after={n}")
             equal(keys(s.events(run_id, last_event_id=n)), rest, f"last_event_id={n}")
@@ -68,6 +70,19 @@ def resume():
             with s.session_stream(session, after=n) as stream:
                 got = stream.until(lambda e: e.id == log[-1].id)
                 equal(keys(got), keys(log[n:]), f"session after={n}")
+
+
+@test("nothing_follows_the_end_of_a_run_whatever_the_number", "API-27 SSE-05")
+def behind_the_end():
+    with Server() as s:
+        run_id = s.create("echo", "hi")
+        end = s.events(run_id)[-1].id
+        last = max(e.data.get("run_sequence", 0) for e in s.session_events(run_id))
+        for _ in range(2):
+            for n in range(end, last + 1):
+                equal(s.events(run_id, after=n), [], f"after={n}")
+            s.stop()
+            s.start()
 
 
 @test("a_number_that_nobody_sent_is_refused", "API-27")
