@@ -193,6 +193,7 @@ static void answer_options(struct call *c)
 /* The text is kept with the call: operations borrow from it after the peer has left. */
 static uar_err parse_body(struct call *c, struct uar_error *error)
 {
+	struct uar_json_limits limits = { .nodes = UAR_LIMIT_HTTP_VALUES };
 	uar_str text = c->r->body;
 
 	if (!text.n)
@@ -200,7 +201,7 @@ static uar_err parse_body(struct call *c, struct uar_error *error)
 	text = uar_arena_str(&c->arena, text);
 	if (!text.p)
 		return UAR_ENOMEM;
-	return uar_json_parse(text, NULL, &c->arena, &c->body, error);
+	return uar_json_parse(text, &limits, &c->arena, &c->body, error);
 }
 
 static void on_request(void *ctx, struct uar_http_request *r)

@@ -95,6 +95,8 @@ def bad_bodies():
                 "PAYLOAD_TOO_LARGE", "/context")
         refused(s.http.post("/api/runs", {**ok, "inputs": {"message": "m", "x": "y" * 9000}}), 413,
                 "PAYLOAD_TOO_LARGE", "/inputs")
+        many = b'{"agent_id":"echo","inputs":{"message":"m","x":[' + b"1e-300," * 1000000 + b"1]}}"
+        refused(s.http.post("/api/runs", many), 413, "PAYLOAD_TOO_LARGE", f"1:{49 + 7 * (262144 - 5)}")
         for kind in ("text/plain", "application/x-www-form-urlencoded", None):
             refused(s.http.post("/api/runs", ok, headers={"Content-Type": kind}), 415,
                     "UNSUPPORTED_MEDIA_TYPE", "Content-Type")
