@@ -138,7 +138,9 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 	}
 	if (why == UAR_EEOF)
 		return;
-	if (p->base.http)
+	if (p->base.http && why) /* what came is not all of it */
+		uar_http_stream_cut(p->base.http);
+	else if (p->base.http)
 		uar_http_stream_end(p->base.http);
 	drop_replay(&p->base);
 }
@@ -167,7 +169,8 @@ static uar_err open_replay(struct call *c, struct uar_error *error)
 {
 	struct uar_fixture_options o = { .sched = c->g->o.sched,
 					 .dir = c->g->o.fixtures_dir,
-					 .name = c->params[0] };
+					 .name = c->params[0],
+					 .whole = true };
 	uar_err e = gate_cursor(c, &o.after, error);
 	struct replay *p;
 

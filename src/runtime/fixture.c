@@ -162,6 +162,7 @@ uar_err uar_fixture_open(const struct uar_fixture_options *o, struct uar_fixture
 	if (!e) {
 		f->job->done = on_loaded;
 		f->job->ctx = f;
+		f->job->whole = o->whole;
 		e = uar_fixture_job_begin(o->sched, f->job);
 	}
 	if (e) {

@@ -29,6 +29,7 @@ struct uar_fixture_options {
 	uar_str name;
 	uint64_t after; /* lines that were taken before; UAR_ECURSOR when there are fewer */
 	bool paced;
+	bool whole; /* all lines are looked at before the first; UAR_ECORRUPT if one is bad */
 	struct uar_fixture_sink sink;
 };
 UAR_MUST_CHECK uar_err uar_fixture_open(const struct uar_fixture_options *o,

@@ -114,6 +114,31 @@ static void read_all(struct uar_fixture_job *j, int fd)
 	uar_buf_fini(&b);
 }
 
+/* As an editor counts them. */
+static size_t line_number(const struct uar_fixture_job *j, const char *at)
+{
+	size_t n = 1;
+
+	for (const char *p = j->text; p < at; p++)
+		n += *p == '\n';
+	return n;
+}
+
+static void check_lines(struct uar_fixture_job *j)
+{
+	uar_str rest = uar_str_n(j->text, j->size), line;
+	struct uar_error why = { 0 };
+	const struct uar_json *ignored;
+
+	while (!j->err && uar_fixture_line(&rest, &line)) {
+		uar_arena_reset(&j->arena);
+		if (uar_fixture_parse(line, &j->arena, &ignored, &why))
+			j->err = uar_error_set(&j->error, UAR_ECORRUPT,
+					       "fixture \"%s\", line %zu: %s", j->name,
+					       line_number(j, line.p), why.text);
+	}
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return uar_str_cmp(*(const uar_str *)a, *(const uar_str *)b);
@@ -167,6 +192,8 @@ static void work(struct uar_work *w)
 	if (j->task == UAR_FIXTURE_LOAD)
 		read_all(j, fd);
 	close(fd);
+	if (j->whole && !j->err)
+		check_lines(j);
 }
 
 /* --- on the loop ------------------------------------------------------------------ */

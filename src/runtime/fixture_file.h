@@ -28,11 +28,12 @@ struct uar_fixture_job {
 	enum uar_fixture_task task;
 	const char *dir; /* borrowed until done; NULL: there are no fixtures */
 	char name[UAR_LIMIT_FIXTURE_NAME + 1];
+	bool whole; /* LOAD: a line that is bad is an error here */
 	/* On the loop; the job is freed when it returns. NULL: nobody wants to know. */
 	void (*done)(struct uar_fixture_job *job);
 	void *ctx;
 	/* out */
-	uar_err err; /* ENOTFOUND, ETOOBIG, EIO */
+	uar_err err; /* ENOTFOUND, ETOOBIG, EIO, ECORRUPT */
 	struct uar_error error;
 	char *text; /* LOAD: `done` may take it, and sets it to NULL then */
 	size_t size;

@@ -146,6 +146,21 @@ def bad_runs():
         equal(s.events(again)[-1].data["data"]["code"], "NOT_FOUND", "it was there once")
 
 
+@test("a_broken_file_is_not_replayed_in_part", "ERR-08")
+def broken():
+    good = '{"type":"RunStart","data":{}}\n'
+    with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:
+        for text, line in ((good + "\n" + good + "garbage\n" + good, 4), ('{"type":"RunStart"', 1),
+                           (good + '{"type":"x","data":1}', 2)):
+            with open(os.path.join(folder, "broken.jsonl"), "w", encoding="utf-8") as f:
+                f.write(text)
+            said = s.http.get("/api/fixtures/broken/stream")
+            refused(said, 500, "INTERNAL")
+            check(f'fixture "broken", line {line}: ' in said.json["detail"], said.json)
+        run = s.finish(s.create("fixture", None, inputs={"fixture": "broken"}))
+        equal((run["status"], run["error"]["code"]), ("failed", "VALIDATION_ERROR"), run)
+
+
 @test("a_stop_ends_replays_too", "")
 def stop():
     with tempfile.TemporaryDirectory() as folder, \
