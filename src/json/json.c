@@ -3,6 +3,13 @@
 
 #include <assert.h>
 
+bool uar_json_is_plain(uar_str text)
+{
+	const char *end = text.n ? text.p + text.n : text.p;
+
+	return uar_json_text_end(text.p, text.p, end) == end;
+}
+
 const char *uar_json_kind_name(enum uar_json_kind kind)
 {
 	static const char *const names[] = {

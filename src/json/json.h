@@ -49,6 +49,9 @@ UAR_MUST_CHECK uar_err uar_json_parse(uar_str text, const struct uar_json_limits
 				      struct uar_arena *arena, const struct uar_json **out,
 				      struct uar_error *error);
 
+/* May the text stand between quotes as it is? Then reader and writer leave it alone. */
+bool uar_json_is_plain(uar_str text);
+
 const char *uar_json_kind_name(enum uar_json_kind kind); /* "string" */
 
 /* Member of an object, element of an array; NULL when absent or j is of another

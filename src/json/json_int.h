@@ -60,6 +60,22 @@ static inline const char *uar_json_plain_end(const char *start, const char *p, c
 	return p;
 }
 
+/* The first byte in [p, end) that may not stand between quotes as it is: a quote, a
+ * backslash, a control character or where UTF-8 is ill-formed; or end. */
+static inline const char *uar_json_text_end(const char *start, const char *p, const char *end)
+{
+	uint32_t cp;
+	size_t n;
+
+	while ((p = uar_json_plain_end(start, p, end)) < end && (unsigned char)*p >= 0x80) {
+		n = uar_utf8_decode(uar_str_n(p, (size_t)(end - p)), &cp);
+		if (n == 0)
+			break;
+		p += n;
+	}
+	return p;
+}
+
 /* --- numbers (json_number.c) --- */
 
 /* Reads the number at p into kind, text and value of `node`. Returns its end;

@@ -178,14 +178,9 @@ static const char *read_escape(struct reader *r, const char *p, char **out)
 /* Over text outside ASCII, which is checked, to the next quote or backslash. */
 static const char *skip_text(struct reader *r, const char *p)
 {
-	while ((p = uar_json_plain_end(r->start, p, r->end)) < r->end && is_high(*p)) {
-		uint32_t cp;
-		size_t n = uar_utf8_decode(uar_str_n(p, (size_t)(r->end - p)), &cp);
-
-		if (n == 0)
-			return fail(r, p, UAR_EUTF8, "ill-formed UTF-8");
-		p += n;
-	}
+	p = uar_json_text_end(r->start, p, r->end);
+	if (p < r->end && is_high(*p))
+		return fail(r, p, UAR_EUTF8, "ill-formed UTF-8");
 	if (p >= r->end || (*p != '"' && *p != '\\'))
 		return syntax(r, p, "a raw control character in a string");
 	return p;

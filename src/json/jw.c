@@ -55,16 +55,8 @@ UAR_RARELY static void add_careful(struct uar_buf *b, uar_str s)
 	const char *p = s.p, *end = s.p + s.n;
 
 	while (p < end) {
-		const char *plain = uar_json_plain_end(s.p, p, end);
-		uint32_t cp;
-		size_t n;
+		const char *plain = uar_json_text_end(s.p, p, end);
 
-		while (plain < end && (unsigned char)*plain >= 0x80) { /* runs of valid UTF-8 */
-			n = uar_utf8_decode(uar_str_n(plain, (size_t)(end - plain)), &cp);
-			if (n == 0)
-				break;
-			plain = uar_json_plain_end(s.p, plain + n, end);
-		}
 		uar_buf_add(b, p, (size_t)(plain - p));
 		p = plain;
 		if (p == end)

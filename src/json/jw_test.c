@@ -172,6 +172,50 @@ TEST(whatever_is_written_parses, "NEV-17")
 	uar_arena_fini(&arena);
 }
 
+/* The text between quotes as the writer and the reader have it. */
+static bool is_left_alone(uar_str text, uar_str quoted)
+{
+	struct uar_buf b = uar_buf_make(4096);
+	struct uar_jw w = uar_jw_begin(&b);
+	const struct uar_json *j = NULL;
+	bool written, read;
+
+	uar_jw_str(&w, NULL, text);
+	CHECK_INT(uar_jw_end(&w), UAR_OK);
+	written = uar_str_eq(uar_buf_str(&b), quoted);
+	read = !uar_json_parse(quoted, NULL, &arena, &j, NULL) && j->text.p == text.p &&
+	       uar_str_eq(j->text, text);
+	CHECK_INT(written, read);
+	uar_buf_fini(&b);
+	uar_arena_reset(&arena);
+	return written;
+}
+
+/* Every pair of bytes, in a short string and at the seam of a long one. */
+TEST(plain_text_is_what_reader_and_writer_leave_alone, "")
+{
+	static const size_t before[] = { 0, 15 }, after[] = { 0, 9 };
+
+	for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+		size_t n = before[i] + 2 + after[i];
+		char bytes[32];
+
+		memset(bytes, 'x', sizeof bytes);
+		bytes[0] = bytes[n + 1] = '"';
+		for (unsigned c = 0; c < 65536; c++) {
+			uar_str text = uar_str_n(bytes + 1, n);
+
+			bytes[1 + before[i]] = (char)(c >> 8);
+			bytes[2 + before[i]] = (char)c;
+			CHECK_INT(uar_json_is_plain(text),
+				  is_left_alone(text, uar_str_n(bytes, n + 2)));
+		}
+	}
+	CHECK(uar_json_is_plain(UAR_STR("")));
+	CHECK(uar_json_is_plain((uar_str){ 0 }));
+	uar_arena_fini(&arena);
+}
+
 static const struct {
 	double v;
 	const char *want;

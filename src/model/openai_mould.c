@@ -5,21 +5,6 @@
  * saying it again changes nothing; so only the string is looked at. */
 #include "model/openai_int.h"
 
-/* May it stand between quotes as it is? */
-static bool is_plain(uar_str s)
-{
-	unsigned char all = 0;
-
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-
-		if (c < 0x20 || c == '"' || c == '\\')
-			return false;
-		all |= c;
-	}
-	return all < 0x80 || uar_utf8_valid(s);
-}
-
 bool uar_openai_mould_fits(const struct uar_openai_mould *m, uar_str event, uar_str *out_text)
 {
 	size_t around = m->before + m->after;
@@ -29,7 +14,8 @@ bool uar_openai_mould_fits(const struct uar_openai_mould *m, uar_str event, uar_
 		return false;
 	text = uar_str_n(event.p + m->before, event.n - around);
 	if (memcmp(event.p, m->bytes, m->before) != 0 ||
-	    memcmp(text.p + text.n, m->bytes + m->before, m->after) != 0 || !is_plain(text))
+	    memcmp(text.p + text.n, m->bytes + m->before, m->after) != 0 ||
+	    !uar_json_is_plain(text))
 		return false;
 	*out_text = text;
 	return true;
