@@ -59,9 +59,7 @@ static const char *reason_of(int status)
 
 /* --- heads -----------------------------------------------------------------------
  * A head is put together in the server's scratch. What lines of ours take is bounded
- * by HEAD_FIXED; a caller's are measured before. */
-
-enum { HEAD_FIXED = 512 };
+ * by UAR_LIMIT_HTTP_ANSWER_OWN; a caller's are measured before. */
 
 static char *put(char *p, uar_str s)
 {
@@ -146,7 +144,7 @@ static bool on_one_line(uar_str s)
 static bool is_sound(const struct uar_http_response *a)
 {
 	uar_str type = uar_str_c(a->content_type);
-	size_t n = HEAD_FIXED + type.n;
+	size_t n = UAR_LIMIT_HTTP_ANSWER_OWN + type.n;
 	bool ok = on_one_line(type);
 
 	for (size_t i = 0; i < a->header_count; i++) {
@@ -305,7 +303,7 @@ static uar_err put_stream_head(struct uar_http_stream *c, const char *content_ty
 {
 	char *p;
 
-	if (strlen(content_type) > UAR_LIMIT_HTTP_ANSWER_HEAD - HEAD_FIXED)
+	if (strlen(content_type) > UAR_LIMIT_HTTP_ANSWER_HEAD - UAR_LIMIT_HTTP_ANSWER_OWN)
 		return UAR_ETOOBIG;
 	p = begin_head(c->server, 200, content_type);
 	p = put(p, UAR_STR("Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"));

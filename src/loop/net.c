@@ -16,8 +16,6 @@
 #include "loop/curl_hub.h"
 #include "loop/done.h"
 
-enum { SMALL_PIECE = 512 };
-
 enum order {
 	START = 1,
 	GO_ON = 2, /* the inbox has room again */
@@ -82,8 +80,9 @@ static void tell_loop(struct uar_net *n, struct uar_task *t)
  * memory that one thread takes and another frees is dear. */
 static struct uar_piece *open_piece(struct uar_transfer *t, size_t bytes)
 {
-	size_t cap = bytes > SMALL_PIECE ? bytes : SMALL_PIECE;
-	struct uar_piece *p = cap == SMALL_PIECE ? atomic_exchange(&t->spare, NULL) : NULL;
+	size_t cap = bytes > UAR_LIMIT_CLIENT_SPARE ? bytes : UAR_LIMIT_CLIENT_SPARE;
+	struct uar_piece *p =
+		cap == UAR_LIMIT_CLIENT_SPARE ? atomic_exchange(&t->spare, NULL) : NULL;
 
 	if (!p)
 		p = uar_alloc(sizeof *p + cap);
@@ -436,7 +435,7 @@ void uar_net_read(struct uar_transfer *t, struct uar_piece *p)
 {
 	size_t size = uar_piece_size(p), before = atomic_fetch_sub(&t->unread, size);
 
-	uar_free(p->cap == SMALL_PIECE ? atomic_exchange(&t->spare, p) : p);
+	uar_free(p->cap == UAR_LIMIT_CLIENT_SPARE ? atomic_exchange(&t->spare, p) : p);
 	if (before >= UAR_LIMIT_CLIENT_INBOX && before - size < UAR_LIMIT_CLIENT_INBOX)
 		order(t->net, t, GO_ON);
 }
