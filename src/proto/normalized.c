@@ -6,7 +6,7 @@
 struct put {
 	struct uar_jw w;
 	const struct uar_event *ev;
-	const struct uar_json *p; /* payload; NULL when it is not needed */
+	const struct uar_json *p; /* payload; NULL for a bare one */
 	const struct uar_normalized_options *o;
 	struct uar_arena *scratch;
 };
@@ -234,7 +234,6 @@ static uar_err put_progress(struct put *x)
 	return close_data(x);
 }
 
-/* Shows nothing of the payload, which is not read for it. */
 static uar_err put_done(struct put *x)
 {
 	open_data(x, "RunDone");
@@ -253,20 +252,31 @@ static uar_err put_failed(struct put *x)
 	return close_data(x);
 }
 
-static uar_err (*const shown[UAR_EV_COUNT])(struct put *x) = {
-	[UAR_EV_TASK_QUEUED] = put_start,	    [UAR_EV_MODEL_DELTA] = put_delta,
-	[UAR_EV_REASONING_DELTA] = put_delta,	    [UAR_EV_CONTEXT_RESOLVED] = put_context,
-	[UAR_EV_TOOL_ARGS] = put_tool_args,	    [UAR_EV_TOOL_PROGRESS] = put_tool_progress,
-	[UAR_EV_TOOL_RESULT] = put_tool_end,	    [UAR_EV_TOOL_FAILED] = put_tool_end,
-	[UAR_EV_ARTIFACT_CHANGED] = put_artifact,   [UAR_EV_RUNTIME_WARNING] = put_warning,
-	[UAR_EV_ACTION_REQUIRED] = put_action,	    [UAR_EV_ACTION_RESOLVED] = put_resolved,
-	[UAR_EV_RUN_STATUS] = put_status,	    [UAR_EV_TASK_PROGRESS] = put_progress,
-	[UAR_EV_TASK_ATTEMPT_COMPLETED] = put_done, [UAR_EV_TASK_ATTEMPT_FAILED] = put_failed,
+static const struct {
+	uar_err (*put)(struct put *x);
+	bool bare; /* shows nothing of the payload, which is not read for it */
+} shown[UAR_EV_COUNT] = {
+	[UAR_EV_TASK_QUEUED] = { .put = put_start },
+	[UAR_EV_MODEL_DELTA] = { .put = put_delta },
+	[UAR_EV_REASONING_DELTA] = { .put = put_delta },
+	[UAR_EV_CONTEXT_RESOLVED] = { .put = put_context },
+	[UAR_EV_TOOL_ARGS] = { .put = put_tool_args },
+	[UAR_EV_TOOL_PROGRESS] = { .put = put_tool_progress },
+	[UAR_EV_TOOL_RESULT] = { .put = put_tool_end },
+	[UAR_EV_TOOL_FAILED] = { .put = put_tool_end },
+	[UAR_EV_ARTIFACT_CHANGED] = { .put = put_artifact },
+	[UAR_EV_RUNTIME_WARNING] = { .put = put_warning },
+	[UAR_EV_ACTION_REQUIRED] = { .put = put_action },
+	[UAR_EV_ACTION_RESOLVED] = { .put = put_resolved },
+	[UAR_EV_RUN_STATUS] = { .put = put_status },
+	[UAR_EV_TASK_PROGRESS] = { .put = put_progress },
+	[UAR_EV_TASK_ATTEMPT_COMPLETED] = { .put = put_done, .bare = true },
+	[UAR_EV_TASK_ATTEMPT_FAILED] = { .put = put_failed },
 };
 
 bool uar_normalized_shows(const struct uar_event *ev)
 {
-	return shown[ev->cls] && ev->run_sequence;
+	return shown[ev->cls].put && ev->run_sequence;
 }
 
 uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_normalized_options *o,
@@ -277,8 +287,8 @@ uar_err uar_normalized_encode(const struct uar_event *ev, const struct uar_norma
 
 	if (!uar_normalized_shows(ev))
 		return UAR_ESKIP;
-	if (shown[ev->cls] != put_done)
+	if (!shown[ev->cls].bare)
 		e = uar_event_payload(ev, scratch, &x.p, NULL);
 	x.w = uar_jw_begin(out);
-	return e ? e : shown[ev->cls](&x);
+	return e ? e : shown[ev->cls].put(&x);
 }
