@@ -88,7 +88,7 @@ static const struct provider_case {
 	const char *name;
 	struct peer_script script;
 	struct want want;
-	bool waits; /* a minute passes once the peer stalls */
+	bool waits; /* a minute passes once its text is there */
 } cases[] = {
 #define C(NAME, ANSWER, END, WAITS) { NAME, ANSWER, END, WAITS },
 #include "model/openai_cases.def"
@@ -117,31 +117,36 @@ static void check_want(const struct heard *s, const char *name, const struct wan
 		printf("  in %s\n", name);
 }
 
-/* Lets a minute pass once the peer has nothing more to say and we have read it. */
+/* A minute in which the peer says nothing. The clock stands still until the text is
+ * what it is to be, or, where there is none, until the peer has read the request. */
 struct minute {
-	struct uar_timer timer;
+	struct uar_task task;
 	struct fixture *f;
-	const struct heard *heard; /* NULL: when the peer stalls; else when text came */
-	unsigned quiet;
 };
 
-static void on_minute(struct uar_timer *t)
+static void on_minute(struct uar_task *t)
 {
-	struct minute *m = UAR_OWNER(t, struct minute, timer);
-	struct uar_sched *s = uar_loop_sched(m->f->loop);
+	struct minute *m = UAR_OWNER(t, struct minute, task);
 
-	if (m->heard ? m->heard->texts > 0 : peer_counts(m->f->peer).stalled > 0)
-		m->quiet++;
-	if (m->quiet == 2)
-		leap_ahead(&m->f->time, s, 61000000);
-	else
-		CHECK(uar_timer_set(s, t, 1000) == UAR_OK);
+	leap_ahead(&m->f->time, uar_loop_sched(m->f->loop), 61000000);
 }
 
-static void let_a_minute_pass(struct minute *m, struct fixture *f, const struct heard *heard)
+static void run_with_a_minute(struct fixture *f, struct heard *s, const char *after)
 {
-	*m = (struct minute){ .timer.fn = on_minute, .f = f, .heard = heard };
-	CHECK(uar_timer_set(uar_loop_sched(f->loop), &m->timer, 1000) == UAR_OK);
+	struct minute minute = { .task.fn = on_minute, .f = f };
+
+	leap_hold(&f->time);
+	if (*after) {
+		s->awaited = after;
+		s->then = &minute.task;
+	}
+	if (!heard_hello(s, "m", 0))
+		return;
+	if (!*after) {
+		peer_wait(f->peer, (struct peer_counts){ .stalled = 1 });
+		on_minute(&minute.task);
+	}
+	uar_loop_run(f->loop);
 }
 
 TEST(every_answer_ends_in_a_known_way, "")
@@ -149,13 +154,12 @@ TEST(every_answer_ends_in_a_known_way, "")
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct fixture f;
 		struct heard s;
-		struct minute minute;
 
 		REQUIRE(set_up(&f, &cases[i].script, 1));
 		heard_init(&s, f.model, f.loop);
 		if (cases[i].waits)
-			let_a_minute_pass(&minute, &f, cases[i].want.text[0] ? &s : NULL);
-		if (heard_hello(&s, "m", 0))
+			run_with_a_minute(&f, &s, cases[i].want.text);
+		else if (heard_hello(&s, "m", 0))
 			uar_loop_run(f.loop);
 		check_want(&s, cases[i].name, &cases[i].want);
 		heard_fini(&s);
@@ -341,13 +345,10 @@ TEST(pings_do_not_count_as_tokens, "")
 	};
 	struct fixture f;
 	struct heard s;
-	struct minute minute;
 
 	REQUIRE(set_up(&f, &script, 1));
 	heard_init(&s, f.model, f.loop);
-	let_a_minute_pass(&minute, &f, &s);
-	REQUIRE(heard_hello(&s, "m", 0));
-	uar_loop_run(f.loop);
+	run_with_a_minute(&f, &s, "a");
 	CHECK_INT(s.result.failure, UAR_MODEL_FAIL_TIMEOUT);
 	CHECK(s.result.retryable);
 	CHECK_STR(uar_buf_str(&s.text), "a");

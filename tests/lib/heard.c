@@ -20,6 +20,8 @@ static void on_text(void *ctx, uar_str delta)
 		h->model->ops->pause(h->model, h->call, true);
 	if (h->cancel_on_text)
 		leave(h);
+	if (h->then && uar_str_is(uar_buf_str(&h->text), h->awaited))
+		uar_post(uar_loop_sched(h->loop), h->then);
 }
 
 static void on_reasoning(void *ctx, uar_str delta)

@@ -17,6 +17,8 @@ struct heard {
 	char stop[40], name[140];
 	bool cancel_on_text, cancel_on_reasoning, pause_on_text;
 	struct uar_timer resume;
+	const char *awaited;   /* once this is the whole text, ... */
+	struct uar_task *then; /* ... the task is posted; NULL: none */
 };
 
 void heard_init(struct heard *h, struct uar_model *m, struct uar_loop *l);

@@ -19,7 +19,8 @@ bool uar_peer_start(struct uar_peer_server *s, const struct uar_http_options *o)
 	struct uar_error error = { 0 };
 
 	*s = (struct uar_peer_server){ 0 };
-	if (uar_loop_create(&uar_clock_system, &s->loop) ||
+	leap_init(&s->time);
+	if (uar_loop_create(&s->time.clock, &s->loop) ||
 	    uar_http_create(s->loop, o, &s->http, &error)) {
 		printf("  %s\n", error.text);
 		return false;

@@ -9,9 +9,11 @@
 
 #include "base/buf.h"
 #include "http/http.h"
+#include "leap.h"
 #include "loop/loop.h"
 
 struct uar_peer_server {
+	struct leap time; /* the server's clock, and its thread's once it runs */
 	struct uar_loop *loop;
 	struct uar_http *http;
 	uv_thread_t thread;
