@@ -101,6 +101,38 @@ TEST(answers_are_told_as_they_are, "")
 	}
 }
 
+/* The head comes with the first bytes or before them, and lines that belong to it once
+ * more after all of them: pieces with no bytes, which have no status of their own. */
+TEST(status_stays_once_it_is_known, "")
+{
+	static const struct peer_script scripts[] = {
+		{ { { PEER_SEND, CHUNKED "5\r\nhello\r\n", 0 },
+		    { PEER_GATE, NULL, 0 },
+		    { PEER_SEND, "0\r\nX-After: 1\r\n\r\n", 0 } } },
+		{ { { PEER_BYTES, CHUNKED "5\r\nhello\r\n", 0 },
+		    { PEER_GATE, NULL, 0 },
+		    { PEER_BYTES, "0\r\nX-After: 1\r\nX-More: 2\r\n\r\n", 0 } } },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+		struct fixture f;
+		struct seen s = { .open_on_data = true };
+		struct uar_call_options o;
+
+		REQUIRE(set_up(&f, &scripts[i], 1));
+		o = options(&f, &s);
+		if (call(&f, &o, &s))
+			uar_loop_run(f.loop);
+		CHECK_STR(uar_buf_str(&s.data), "hello");
+		CHECK_INT(s.err, UAR_OK);
+		CHECK_INT(s.status, 200);
+		CHECK_INT(s.status_on_data, 200);
+		CHECK_INT(s.status_on_done, 200);
+		forget(&s);
+		tear_down(&f);
+	}
+}
+
 TEST(request_is_sent_as_given, "")
 {
 	static const struct peer_script script = { { { PEER_SEND, OK_HEAD "hello", 0 } } };

@@ -29,10 +29,10 @@ struct seen { /* what one call reported */
 	struct uar_buf data, body;
 	unsigned dones, pieces;
 	uar_err err, give_back;
-	int status;
+	int status, status_on_data, status_on_done; /* told; asked for inside the callbacks */
 	int64_t retry_after_us;
 	char reason[256];
-	bool cancel_on_data, pause_on_data, leave_running;
+	bool cancel_on_data, pause_on_data, open_on_data, leave_running;
 	struct seen *cancel_other;
 };
 
@@ -57,7 +57,10 @@ static inline uar_err on_data(void *ctx, uar_str bytes)
 	struct seen *s = ctx;
 
 	s->pieces++;
+	s->status_on_data = uar_call_status(s->call);
 	uar_buf_add_str(&s->data, bytes);
+	if (s->open_on_data)
+		peer_open_gate(s->f->peer);
 	if (s->cancel_other) {
 		uar_call_cancel(s->cancel_other->call);
 		s->cancel_other = NULL;
@@ -78,6 +81,7 @@ static inline void on_done(void *ctx, uar_err e, int status, uar_str body, const
 	s->dones++;
 	s->err = e;
 	s->status = status;
+	s->status_on_done = uar_call_status(s->call);
 	s->retry_after_us = uar_call_retry_after_us(s->call);
 	uar_buf_add_str(&s->body, body);
 	snprintf(s->reason, sizeof s->reason, "%s", reason);
