@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 0;
 	setrlimit(RLIMIT_NOFILE, &files);
-	if (uar_loop_create(&uar_clock_system, &loop) || uar_client_create(loop, &client) ||
+	if (uar_loop_create(&uar_clock_system, &loop) || uar_client_create(loop, NULL, &client) ||
 	    uar_model_openai_create(&(struct uar_model_openai_options){ client, argv[1], NULL }, &m,
 				    &error))
 		return 1;

@@ -109,7 +109,7 @@ static uar_err make_models(struct server *s, struct uar_error *error)
 	if (!c->model[0])
 		return uar_error_set(error, UAR_ECONFIG,
 				     "a provider is configured but no model: set UAR_MODEL");
-	e = uar_client_create(s->loop, &s->net.client);
+	e = uar_client_create(s->loop, c->ca_file, &s->net.client);
 	openai.client = s->net.client;
 	return e ? e : uar_model_openai_create(&openai, &s->provider, error);
 }
@@ -276,7 +276,7 @@ static uar_err make_peers(struct server *s, struct uar_error *error)
 	uar_err e = UAR_OK;
 
 	if (!s->net.client && o.address_count)
-		e = uar_client_create(s->loop, &s->net.client);
+		e = uar_client_create(s->loop, c->ca_file, &s->net.client);
 	o.client = s->net.client;
 	return e ? e : uar_peers_http_create(&o, &s->net.peers, error);
 }

@@ -322,16 +322,15 @@ int64_t uar_call_retry_after_us(const struct uar_call *call)
 
 /* --- the client ---------------------------------------------------------------- */
 
-uar_err uar_client_create(struct uar_loop *l, struct uar_client **out)
+uar_err uar_client_create(struct uar_loop *l, const char *ca_file, struct uar_client **out)
 {
 	struct uar_client *c = uar_zalloc(sizeof *c);
-	const char *ca = getenv("SSL_CERT_FILE");
 
 	if (!c)
 		return UAR_ENOMEM;
 	c->sched = uar_loop_sched(l);
 	uar_list_init(&c->calls);
-	if (ca && *ca && !(c->ca_file = uar_strdup_n(ca, strlen(ca)))) {
+	if (ca_file && *ca_file && !(c->ca_file = uar_strdup_n(ca_file, strlen(ca_file)))) {
 		uar_client_destroy(c);
 		return UAR_ENOMEM;
 	}

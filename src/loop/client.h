@@ -2,9 +2,8 @@
  *
  * Callbacks fire from the loop, never inside uar_client_call; `done` exactly
  * once, after which the call is gone. http and https alone; redirects are not
- * followed; certificates are always verified (SSL_CERT_FILE names another set of
- * authorities). The proxies of the environment (https_proxy, http_proxy,
- * no_proxy) are used, except for loopback addresses.
+ * followed; certificates are always verified. The proxies of the environment
+ * (https_proxy, http_proxy, no_proxy) are used, except for loopback addresses.
  *
  * An https host that speaks HTTP/2 gets a few connections that all calls share,
  * any other one connection a call. A call that was cancelled or failed never
@@ -35,7 +34,9 @@ struct uar_call_options {
 	void *ctx;
 };
 
-UAR_MUST_CHECK uar_err uar_client_create(struct uar_loop *l, struct uar_client **out);
+/* `ca_file`: a PEM file of certificate authorities; NULL or empty: the system's. */
+UAR_MUST_CHECK uar_err uar_client_create(struct uar_loop *l, const char *ca_file,
+					 struct uar_client **out);
 /* Calls under way end without callbacks. Not from inside a callback. */
 void uar_client_destroy(struct uar_client *c);
 struct uar_sched *uar_client_sched(const struct uar_client *c);

@@ -42,7 +42,7 @@ static inline bool set_up(struct fixture *f, const struct peer_script *scripts, 
 	snprintf(f->url, sizeof f->url, "http://127.0.0.1:%u/v1/x", peer_port(f->peer));
 	leap_init(&f->time);
 	return CHECK(uar_loop_create(&f->time.clock, &f->loop) == UAR_OK) &&
-	       CHECK(uar_client_create(f->loop, &f->client) == UAR_OK);
+	       CHECK(uar_client_create(f->loop, NULL, &f->client) == UAR_OK);
 }
 
 static inline void tear_down(struct fixture *f)

@@ -30,7 +30,7 @@ static bool set_up(struct fixture *f, const struct peer_script *scripts, size_t 
 	o.base_url = url;
 	leap_init(&f->time);
 	if (!CHECK(uar_loop_create(&f->time.clock, &f->loop) == UAR_OK) ||
-	    !CHECK(uar_client_create(f->loop, &f->client) == UAR_OK))
+	    !CHECK(uar_client_create(f->loop, NULL, &f->client) == UAR_OK))
 		return false;
 	o.client = f->client;
 	return CHECK(uar_model_openai_create(&o, &f->model, &error) == UAR_OK);
@@ -457,7 +457,7 @@ TEST(bad_settings_are_refused, "")
 	struct uar_model *m;
 
 	REQUIRE(uar_loop_create(&uar_clock_system, &loop) == UAR_OK);
-	REQUIRE(uar_client_create(loop, &client) == UAR_OK);
+	REQUIRE(uar_client_create(loop, NULL, &client) == UAR_OK);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct uar_model_openai_options o = { client, bad[i].url, bad[i].key };
 		struct uar_error error = { 0 };

@@ -161,11 +161,19 @@ void uar_openai_fail_transport(struct uar_openai_verdict *v, uar_err e, uar_str 
 			       const char *reason)
 {
 	enum uar_model_failure failure = UAR_MODEL_FAIL_NETWORK;
+	char untrusted[UAR_LIMIT_MODEL_MESSAGE];
 
+	if (!reason || !*reason)
+		reason = uar_err_text(e);
 	if (e == UAR_ETIMEOUT)
 		failure = UAR_MODEL_FAIL_TIMEOUT;
 	else if (e == UAR_EINVALID)
 		failure = UAR_MODEL_FAIL_INVALID;
+	if (e == UAR_EFORBIDDEN) {
+		snprintf(untrusted, sizeof untrusted,
+			 "the provider's certificate cannot be trusted: %s", reason);
+		reason = untrusted;
+	}
 	uar_openai_fail(v, failure, e != UAR_EINVALID && e != UAR_EFORBIDDEN, secret,
-			uar_str_c(reason && *reason ? reason : uar_err_text(e)));
+			uar_str_c(reason));
 }

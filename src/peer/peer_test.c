@@ -24,7 +24,7 @@ static void open_world(struct world *w, const struct uar_prepared_answer *answer
 	*w = (struct world){ .there = uar_prepared_start(answers, n, true) };
 	snprintf(w->address, sizeof w->address, "right=%s", w->there->url);
 	CHECK_INT(uar_loop_create(&uar_clock_system, &w->loop), UAR_OK);
-	CHECK_INT(uar_client_create(w->loop, &w->client), UAR_OK);
+	CHECK_INT(uar_client_create(w->loop, NULL, &w->client), UAR_OK);
 	o.client = w->client;
 	CHECK_MSG(!uar_peers_http_create(&o, &w->peers, &error), "%s", error.text);
 }

@@ -22,7 +22,7 @@ TERMINAL = ("succeeded", "failed", "canceled", "timeout")
 
 def clean_environment(home, more=None):
     env = {k: v for k, v in os.environ.items()
-           if not k.startswith(("UAR_", "OPENAI_")) and not k.lower().endswith("_proxy")}
+           if not k.startswith(("UAR_", "OPENAI_", "SSL_CERT_")) and not k.lower().endswith("_proxy")}
     return {**env, "HOME": home, "XDG_DATA_HOME": home, **(more or {})}
 
 
