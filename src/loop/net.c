@@ -183,6 +183,33 @@ static void leave(struct uar_transfer *t)
 	t->hub = NULL;
 }
 
+/* --- streams that are given up -----------------------------------------------------
+ * The peer is to hear at once that nobody listens any more. libcurl closes a connection
+ * of HTTP/1.1. Of HTTP/2 it resets the stream, but from 7.88 to 8.14 the reset stays in
+ * its buffer until something else is said on that connection. So a connection is closed
+ * when nobody shares it; else somebody who does is made to speak. */
+
+/* Before the transfer leaves its connection; also inside libcurl. */
+static void give_up(struct uar_transfer *t)
+{
+	t->net->curl->easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
+}
+
+/* A pause that ends at once says nothing but what is in the buffer. One who is held
+ * will speak when he goes on. */
+static void speak_on(struct uar_net *n, int port)
+{
+	UAR_LIST_EACH (it, &n->transfers) {
+		struct uar_transfer *t = UAR_OWNER(it, struct uar_transfer, node);
+
+		if (t->hub != &n->shared || !t->sent || t->held || t->port != port)
+			continue;
+		n->curl->easy_pause(t->easy, CURLPAUSE_SEND);
+		n->curl->easy_pause(t->easy, CURLPAUSE_CONT);
+		return;
+	}
+}
+
 /* --- the end of a transfer ------------------------------------------------------- */
 
 static void look_at_answer(struct uar_transfer *t)
@@ -210,11 +237,16 @@ static void let_go(struct uar_transfer *t)
 static void end(struct uar_transfer *t, CURLcode code)
 {
 	struct uar_net *n = t->net;
+	bool reset = code && t->hub == &n->shared && t->sent;
 
 	t->outcome.code = code;
 	if (t->easy)
 		look_at_answer(t);
+	if (reset)
+		give_up(t);
 	let_go(t);
+	if (reset)
+		speak_on(n, t->port);
 	pthread_mutex_lock(&n->orders.lock);
 	t->deaf = true;
 	uar_list_remove(&t->order);
@@ -256,8 +288,9 @@ static int on_sending(void *ctx, char *ip, char *local_ip, int port, int local_p
 {
 	struct uar_transfer *t = ctx;
 
-	(void)ip, (void)local_ip, (void)port, (void)local_port;
+	(void)ip, (void)local_ip, (void)port;
 	t->sent = true;
+	t->port = local_port;
 	return CURL_PREREQFUNC_OK;
 }
 
@@ -269,6 +302,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	t->head_bytes += n;
 	if (t->head_bytes > UAR_LIMIT_CLIENT_HEAD) {
 		t->outcome.err = UAR_EHEADERS;
+		give_up(t);
 		return 0;
 	}
 	if (t->hub == &t->net->shared && uar_str_starts(uar_str_n(p, n), UAR_STR("HTTP/1")))
@@ -278,14 +312,18 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	return n;
 }
 
-static size_t on_error_body(struct uar_buf *body, const char *p, size_t n)
+static size_t on_error_body(struct uar_transfer *t, const char *p, size_t n)
 {
+	struct uar_buf *body = &t->outcome.body;
 	size_t room = body->max - body->n;
 
 	uar_buf_add(body, p, n < room ? n : room);
 	if (n > room)
 		body->err = UAR_ETOOBIG;
-	return body->err ? 0 : n;
+	if (!body->err)
+		return n;
+	give_up(t);
+	return 0;
 }
 
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
@@ -298,7 +336,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 		t->net->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	t->outcome.status = (int)status;
 	if (status < 200 || status > 299)
-		return on_error_body(&t->outcome.body, p, n);
+		return on_error_body(t, p, n);
 	/* Nothing is read before this turn ends: this also gives each its share of it. */
 	if (atomic_load(&t->unread) >= UAR_LIMIT_CLIENT_INBOX) {
 		t->held = true;
@@ -307,6 +345,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 	if (put(t, p, n))
 		return n;
 	t->outcome.err = UAR_ENOMEM;
+	give_up(t);
 	return 0;
 }
 

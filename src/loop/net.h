@@ -61,7 +61,8 @@ struct uar_transfer { /* zeroed before first use */
 	uint64_t round;
 	size_t head_bytes;
 	bool held; /* libcurl holds bytes back */
-	bool sent; /* has a connection */
+	bool sent; /* has a connection, ... */
+	int port;  /* ... which is the one from this port of ours */
 };
 
 /* Loads libcurl and starts the thread. `piece` runs on the loop of `sched`. */

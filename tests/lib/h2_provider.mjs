@@ -1,0 +1,58 @@
+// A provider that speaks HTTP/2 over TLS and nothing else, and says what it is told to say.
+//
+//	node tests/lib/h2_provider.mjs CERTIFICATE KEY
+//
+// One JSON object a line. It writes {"port"}, then {"request", "session", "message", "key"} when a
+// request has come whole, {"closed", "code"} when its stream ends (0: properly) and {"gone"} when a
+// connection ends. It reads {"to": request} with "say" (a token), "fill" and "times" (so many at
+// once) or "end". A message "status:500" is answered with that status.
+import http2 from "node:http2";
+import fs from "node:fs";
+import readline from "node:readline";
+
+const [cert, key] = process.argv.slice(2).map(name => fs.readFileSync(name));
+const server = http2.createSecureServer({ cert, key });
+const streams = new Map();
+let sessions = 0, requests = 0;
+
+function tell(what) {
+	process.stdout.write(JSON.stringify(what) + "\n");
+}
+
+function chunk(choice) {
+	return `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`;
+}
+
+function begin(stream, headers, body) {
+	const request = ++requests, message = JSON.parse(body).messages.at(-1).content;
+	const status = /^status:(\d+)$/.exec(message)?.[1] ?? 200;
+
+	streams.set(request, stream);
+	stream.on("close", () => tell({ closed: request, code: stream.rstCode }));
+	stream.respond({ ":status": status, "content-type": "text/event-stream" });
+	tell({ request, session: stream.session.number, key: headers.authorization, message });
+}
+
+server.on("session", session => {
+	session.number = ++sessions;
+	session.on("close", () => tell({ gone: session.number }));
+});
+server.on("stream", (stream, headers) => {
+	let body = "";
+
+	stream.on("error", () => {}); // the end of it is told
+	stream.setEncoding("utf8");
+	stream.on("data", text => body += text);
+	stream.on("end", () => begin(stream, headers, body));
+});
+readline.createInterface({ input: process.stdin }).on("line", line => {
+	const order = JSON.parse(line), stream = streams.get(order.to);
+
+	if (order.say !== undefined)
+		stream.write(chunk({ delta: { content: order.say } }));
+	if (order.fill !== undefined)
+		stream.write(chunk({ delta: { content: order.fill } }).repeat(order.times));
+	if (order.end)
+		stream.end(chunk({ delta: {}, finish_reason: "stop" }) + "data: [DONE]\n\n");
+});
+server.listen(0, "127.0.0.1", () => tell({ port: server.address().port }));
