@@ -155,6 +155,23 @@ def flood():
     world(go)
 
 
+@test("a_connection_that_takes_no_more_requests_ends_what_it_has", "")
+def goaway():
+    def go(s, p):
+        a = Talk(s, p, "a").begin()
+        a.say("a0 ")
+        p.order(a.request["request"], goaway=True)
+        a.say("a1 ")  # it has come after the notice
+        b = Talk(s, p, "b").begin()
+        check(b.request["session"] != a.request["session"], "another connection")
+        b.say("b0 ")
+        a.say("a2 ")
+        a.end()
+        b.say("b1 ")
+        b.end()
+    world(go)
+
+
 def cancel(talk):
     talk.s.cancel(talk.run_id)
     equal(talk.s.finish(talk.run_id)["status"], "canceled")

@@ -5,7 +5,7 @@
 // One JSON object a line. It writes {"port"}, then {"request", "session", "message", "key"} when a
 // request has come whole, {"closed", "code"} when its stream ends (0: properly) and {"gone"} when a
 // connection ends. It reads {"to": request} with "say" (a token), "fill" and "times" (so many at
-// once) or "end". A message "status:500" is answered with that status.
+// once), "end" or "goaway" (its connection takes no further requests). A message "status:500" is answered with that status.
 import http2 from "node:http2";
 import fs from "node:fs";
 import readline from "node:readline";
@@ -52,6 +52,8 @@ readline.createInterface({ input: process.stdin }).on("line", line => {
 		stream.write(chunk({ delta: { content: order.say } }));
 	if (order.fill !== undefined)
 		stream.write(chunk({ delta: { content: order.fill } }).repeat(order.times));
+	if (order.goaway)
+		stream.session.goaway(0, stream.id);
 	if (order.end)
 		stream.end(chunk({ delta: {}, finish_reason: "stop" }) + "data: [DONE]\n\n");
 });
