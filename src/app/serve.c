@@ -231,12 +231,22 @@ static void look_at_space(struct server *s)
 					  "there is space") });
 }
 
+static void warn_if_open(const struct server *s)
+{
+	uar_str address = uar_str_c(uar_http_address(s->http));
+
+	if (!uar_server_is_local(address))
+		uar_log(&s->log, UAR_LOG_WARN, "server.open_to_network", { "address", address },
+			{ "text", UAR_STR("plain HTTP is open to the network, and the token with "
+					  "it: TLS belongs in front") });
+}
+
 static int announce(struct server *s)
 {
 	struct uar_server_info *info = &s->info;
 	char link[sizeof info->url + 64];
 	struct uar_error error = { 0 };
-	const char *address = uar_http_address(s->http);
+	const char *address = uar_http_local_address(s->http);
 	bool is_unix = uar_str_starts(uar_str_c(address), UAR_STR("unix:"));
 	uar_err e;
 
@@ -247,6 +257,7 @@ static int announce(struct server *s)
 	if (e)
 		return uar_server_explain(s, "data directory", e, &error);
 	look_at_space(s);
+	warn_if_open(s);
 	snprintf(link, sizeof link, "%s/#code=%s", info->url, uar_gate_link_code(s->gate));
 	if (s->json)
 		announce_json(s, info->url, is_unix ? NULL : link);

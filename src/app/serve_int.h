@@ -50,5 +50,7 @@ int uar_server_explain(const struct server *s, const char *what, uar_err e,
  * runs before the first request is taken. */
 int uar_server_make(struct server *s);
 void uar_server_unmake(struct server *s); /* half-made is fine */
+/* Who can connect to it is on this machine. */
+bool uar_server_is_local(uar_str address);
 
 #endif

@@ -227,13 +227,12 @@ static bool is_built_in(uar_str agent_id)
 	return uar_agent_find(agent_id) != NULL;
 }
 
-/* Who can connect to it is on this machine. */
-static bool listens_locally(uar_str listen)
+bool uar_server_is_local(uar_str address)
 {
 	static const char *const local[] = { "127.", "localhost:", "[::1]:", "unix:" };
 
 	for (size_t i = 0; i < ARRAY_LEN(local); i++)
-		if (uar_str_starts(listen, uar_str_c(local[i])))
+		if (uar_str_starts(address, uar_str_c(local[i])))
 			return true;
 	return false;
 }
@@ -247,7 +246,7 @@ static uar_err make_agents(struct server *s, struct uar_error *error)
 		.env = environ,
 		.ad_hoc = c->exec_agents == UAR_CONFIG_EXEC_ON ||
 			  (c->exec_agents == UAR_CONFIG_EXEC_AUTO &&
-			   listens_locally(uar_str_c(c->listen))),
+			   uar_server_is_local(uar_str_c(c->listen))),
 		.taken = is_built_in,
 		.note = on_agent_note,
 		.ctx = s,

@@ -1,8 +1,15 @@
 /* access.c - who may speak to us: names, origins, token.
  *
  * Loopback is no wall: a page in a browser reaches local ports too. So the Host
- * must be a name we go by, a foreign Origin is refused, and a token is needed. */
+ * must be a name we go by, a foreign Origin is refused, and a token is needed.
+ *
+ * A page gets at us by rebinding: its own name suddenly resolves to our address, and to the
+ * browser we are of its origin. The Host betrays it, for it still is that name. An address
+ * is not looked up, so a Host that is one cannot have been rebound: who listens on every
+ * address may be called by any, without a list of what the machine has or is forwarded. */
 #include "gate/gate_int.h"
+
+#include <arpa/inet.h>
 
 #include "base/sha256.h"
 
@@ -28,10 +35,51 @@ static uar_str host_name(uar_str host)
 	return is_port(uar_str_from(host, end)) ? uar_str_n(host.p, end) : UAR_STR_NONE;
 }
 
+/* "192.0.2.7", "[2001:db8::7]" */
+static bool read_ip(uar_str name, struct in6_addr *out)
+{
+	bool brackets = name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']';
+	char text[INET6_ADDRSTRLEN];
+	struct in_addr v4;
+
+	if (brackets)
+		name = uar_str_n(name.p + 1, name.n - 2);
+	if (!name.n || name.n >= sizeof text)
+		return false;
+	memcpy(text, name.p, name.n);
+	text[name.n] = 0;
+	if (brackets)
+		return inet_pton(AF_INET6, text, out) == 1;
+	if (inet_pton(AF_INET, text, &v4) != 1)
+		return false;
+	*out = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	memcpy(&out->s6_addr[12], &v4, sizeof v4);
+	return true;
+}
+
+void gate_bound_read(struct gate_bound *out, uar_str address)
+{
+	static const struct in6_addr any4 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+	*out = (struct gate_bound){ .is_ip = false };
+	out->is_ip = read_ip(host_name(address), &out->ip);
+	out->any = out->is_ip &&
+		   (IN6_IS_ADDR_UNSPECIFIED(&out->ip) || IN6_ARE_ADDR_EQUAL(&out->ip, &any4));
+}
+
+static bool is_bound(const struct gate_bound *b, uar_str name)
+{
+	struct in6_addr ip;
+
+	return b->is_ip && read_ip(name, &ip) && (b->any || IN6_ARE_ADDR_EQUAL(&ip, &b->ip));
+}
+
 static bool known_host(const struct uar_gate *g, uar_str host)
 {
 	uar_str name = host_name(host);
 
+	if (is_bound(&g->bound, name))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(loopback); i++)
 		if (uar_str_eq_nocase(name, uar_str_c(loopback[i])))
 			return true;

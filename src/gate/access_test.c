@@ -71,6 +71,78 @@ TEST(only_names_we_go_by_are_served, "")
 	}
 }
 
+static bool taken(const char *bound, const char *host)
+{
+	struct uar_gate g = { .o = { .token = "t" } };
+	struct uar_http_request r = request(host, NULL, NULL);
+
+	gate_bound_read(&g.bound, uar_str_c(bound));
+	return gate_check_host(&g, &r, NULL) == UAR_OK;
+}
+
+TEST(the_bound_address_is_a_name_we_go_by, "")
+{
+	static const struct {
+		const char *bound, *host;
+		bool good;
+	} cases[] = {
+		{ "127.0.0.2:7358", "127.0.0.2:7358", true },
+		{ "127.0.0.1:7358", "127.0.0.2:7358", false },
+		{ "192.0.2.7:7358", "192.0.2.7:7358", true },
+		{ "192.0.2.7:7358", "192.0.2.7", true },
+		{ "192.0.2.7:7358", "192.0.2.7:80", true }, /* a forwarded port */
+		{ "192.0.2.7:7358", "[::ffff:192.0.2.7]:7358", true },
+		{ "192.0.2.7:7358", "localhost:7358", true },
+		{ "192.0.2.7:7358", "192.0.2.8:7358", false },
+		{ "192.0.2.7:7358", "[2001:db8::7]:7358", false },
+		{ "[2001:db8::7]:7358", "[2001:db8::7]:7358", true },
+		{ "[2001:db8::7]:7358", "[2001:DB8:0::7]", true },
+		{ "[2001:db8::7]:7358", "[2001:db8::8]", false },
+		{ "[2001:db8::7]:7358", "192.0.2.7:7358", false },
+		{ "unix:/192.0.2.7:7358", "192.0.2.7:7358", false },
+		{ "unix:192.0.2.7", "192.0.2.7", false },
+		{ "0.0.0.0:7358", "192.0.2.7:7358", true },
+		{ "0.0.0.0:7358", "198.51.100.1", true }, /* forwarded from elsewhere */
+		{ "0.0.0.0:7358", "0.0.0.0:7358", true },
+		{ "[::]:7358", "[2001:db8::7]:7358", true },
+		{ "[::]:7358", "192.0.2.7:7358", true },
+		{ "[::]:7358", "localhost", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		CHECK_MSG(taken(cases[i].bound, cases[i].host) == cases[i].good, "%s at %s",
+			  cases[i].host, cases[i].bound);
+}
+
+/* A name may resolve to anything: only an address cannot. */
+TEST(a_wildcard_takes_addresses_and_no_names, "")
+{
+	static const char *const bad[] = {
+		"evil.example",
+		"evil.example:7358",
+		"192.0.2.7.evil.example",
+		"192.0.2.7x",
+		"3221225991",
+		"0xc0000207",
+		"192.0.2",
+		"192.0.2.007",
+		"192.0.2.7:",
+		"2001:db8::7",
+		"[2001:db8::7",
+		"[2001:db8::77",
+		"[2001:db8::7]x",
+		"[2001:db8::7]:1:1",
+		"[192.0.2.7]",
+		"[]",
+		"[fe80::1%eth0]",
+		"[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK_MSG(!taken("0.0.0.0:7358", bad[i]) && !taken("[::]:7358", bad[i]), "%s",
+			  bad[i]);
+}
+
 TEST(only_our_own_page_and_named_origins_are_served, "")
 {
 	static const struct {
@@ -83,6 +155,10 @@ TEST(only_our_own_page_and_named_origins_are_served, "")
 		{ "LOCALHOST:8080", "http://localhost:8080", true },
 		{ "localhost:8080", "https://app.example", true },
 		{ "localhost:8080", "null", true }, /* because it was named */
+		{ "192.0.2.7:8080", "http://192.0.2.7:8080", true },
+		{ "192.0.2.7:8080", "http://192.0.2.8:8080", false },
+		{ "192.0.2.7:8080", "http://192.0.2.7", false },
+		{ "[2001:db8::7]:8080", "http://[2001:db8::7]:8080", true },
 		{ "localhost:8080", "http://localhost:8081", false },
 		{ "localhost:8080", "http://localhost", false },
 		{ "localhost:8080", "http://127.0.0.1:8080", false },

@@ -385,6 +385,7 @@ void uar_gate_destroy(struct uar_gate *g)
 void uar_gate_set_http(struct uar_gate *g, struct uar_http *http)
 {
 	g->http = http;
+	gate_bound_read(&g->bound, uar_str_c(uar_http_address(http)));
 }
 
 void uar_gate_reload(struct uar_gate *g, int64_t heartbeat_us, bool cancel_as_done)

@@ -17,7 +17,7 @@ struct uar_gate_options {
 	const struct uar_log *log;
 	struct uar_owner owner; /* of the holder of the token; strings outlive the gate */
 	const char *token;
-	const char *const *allowed_hosts; /* besides loopback names */
+	const char *const *allowed_hosts; /* besides loopback and the bound address */
 	size_t allowed_host_count;
 	const char *const *allowed_origins; /* besides the page's own */
 	size_t allowed_origin_count;
@@ -39,7 +39,7 @@ UAR_MUST_CHECK uar_err uar_gate_create(const struct uar_gate_options *o, struct 
 void uar_gate_destroy(struct uar_gate *g);
 /* What the HTTP server calls. */
 struct uar_http_handler uar_gate_handler(struct uar_gate *g);
-/* The server whose numbers /metrics shows. */
+/* The server whose numbers /metrics shows, and by whose address it may be called. */
 void uar_gate_set_http(struct uar_gate *g, struct uar_http *http);
 void uar_gate_reload(struct uar_gate *g, int64_t heartbeat_us, bool cancel_as_done);
 /* Ends every stream with a hint when to come back, answers who waits for the end

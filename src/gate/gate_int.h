@@ -2,6 +2,8 @@
 #ifndef UAR_GATE_GATE_INT_H
 #define UAR_GATE_GATE_INT_H
 
+#include <netinet/in.h>
+
 #include "base/alloc.h"
 #include "gate/gate.h"
 #include "json/jw.h"
@@ -57,9 +59,17 @@ struct gate_routes {
 	struct segment *root; /* routes.c */
 };
 
+/* What the server is bound to; IPv4 as ::ffff:a.b.c.d, so that there is one form. */
+struct gate_bound {
+	bool is_ip; /* no: a Unix socket, or not known yet */
+	bool any;   /* every address of the machine */
+	struct in6_addr ip;
+};
+
 struct uar_gate {
 	struct uar_gate_options o;
 	struct uar_http *http;
+	struct gate_bound bound;
 	struct gate_routes routes;
 	struct uar_list calls;		/* of struct call */
 	struct uar_list streams;	/* of struct gate_stream, the longest unpinged first */
@@ -114,6 +124,8 @@ const struct route *gate_route(const struct gate_routes *r, enum uar_http_method
 void gate_route_allow(const struct gate_routes *r, uar_str path, struct uar_buf *out);
 
 /* access.c */
+/* From "127.0.0.1:80", "[::]:80", "unix:/path". */
+void gate_bound_read(struct gate_bound *out, uar_str address);
 uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,
 			struct uar_error *error);
 uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,

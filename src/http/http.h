@@ -171,6 +171,9 @@ UAR_MUST_CHECK uar_err uar_http_create(struct uar_loop *loop, const struct uar_h
 				       struct uar_http **out, struct uar_error *error);
 /* What was bound: "127.0.0.1:43117"; useful when port 0 was asked for. */
 const char *uar_http_address(const struct uar_http *h);
+/* Where this machine reaches it: the same, but loopback for 0.0.0.0 and [::], which are no
+ * address to call. */
+const char *uar_http_local_address(const struct uar_http *h);
 /* Stops listening. Connections without a whole head close, a request whose body
  * is incomplete is refused, answers under way are finished, streams are the
  * handler's to end. `done` fires when no connection is left. */

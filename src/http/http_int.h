@@ -108,6 +108,7 @@ struct uar_http {
 		int fd, spare_fd; /* spare_fd: given up to accept and cut when none is left */
 		bool polled;
 		char address[128], unix_path[108];
+		char local[128]; /* the address, or loopback where that is a wildcard */
 	} listener;
 	struct {
 		uint64_t turn;		 /* of the loop */

@@ -218,20 +218,44 @@ static bool bind_socket(struct uar_http *h, int fd, const union any_address *a, 
 	return chmod(a->un.sun_path, 0600) == 0 && listen(fd, UAR_LIMIT_HTTP_BACKLOG) == 0;
 }
 
+/* A wildcard becomes loopback. [::] mostly takes IPv4 as well, and then 127.0.0.1 it is: ::1
+ * may be missing on a machine without IPv6. */
+static void make_local(int fd, union any_address *a)
+{
+	struct in_addr loopback4 = { htonl(INADDR_LOOPBACK) };
+	int only6 = 0;
+	socklen_t n = sizeof only6;
+
+	if (a->sa.sa_family == AF_INET && a->in.sin_addr.s_addr == htonl(INADDR_ANY))
+		a->in.sin_addr = loopback4;
+	if (a->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr))
+		return;
+	if (getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only6, &n) || only6)
+		a->in6.sin6_addr = in6addr_loopback;
+	else
+		a->in = (struct sockaddr_in){ .sin_family = AF_INET,
+					      .sin_port = a->in6.sin6_port,
+					      .sin_addr = loopback4 };
+}
+
 static void note_address(struct uar_http *h)
 {
+	char *address = h->listener.address, *local = h->listener.local;
 	union any_address a = { 0 };
 	socklen_t n = sizeof a;
 	char host[64], full[80];
 
 	if (h->listener.unix_path[0]) {
-		snprintf(h->listener.address, sizeof h->listener.address, "unix:%s",
-			 h->listener.unix_path);
+		snprintf(address, sizeof h->listener.address, "unix:%s", h->listener.unix_path);
+		snprintf(local, sizeof h->listener.local, "unix:%s", h->listener.unix_path);
 		return;
 	}
 	getsockname(h->listener.fd, &a.sa, &n);
 	format_ip(&a, host, full);
-	snprintf(h->listener.address, sizeof h->listener.address, "%s", full);
+	snprintf(address, sizeof h->listener.address, "%s", full);
+	make_local(h->listener.fd, &a);
+	format_ip(&a, host, full);
+	snprintf(local, sizeof h->listener.local, "%s", full);
 }
 
 uar_err uar_http_listen(struct uar_http *h, const char *where, struct uar_error *error)

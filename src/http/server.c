@@ -303,6 +303,11 @@ const char *uar_http_address(const struct uar_http *h)
 	return h->listener.address;
 }
 
+const char *uar_http_local_address(const struct uar_http *h)
+{
+	return h->listener.local;
+}
+
 void uar_http_stats(const struct uar_http *h, struct uar_http_stats *out)
 {
 	*out = h->stats;

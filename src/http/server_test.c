@@ -1,6 +1,7 @@
 /* server_test.c - requests and answers over real sockets. */
 #include "test.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -536,6 +537,38 @@ TEST(listens_on_a_private_unix_socket, "")
 	uar_peer_close(&p);
 	stop();
 	CHECK(stat(where + 5, &st) != 0);
+}
+
+/* Bound to `where`, is it called at `local` and its port? */
+static void check_local(const char *where, const char *local)
+{
+	struct uar_http_options o = options;
+	const char *bound, *near;
+	char start_of[64];
+
+	o.listen = where;
+	REQUIRE(start(&o));
+	bound = uar_http_address(server.http);
+	near = uar_http_local_address(server.http);
+	snprintf(start_of, sizeof start_of, "%s:", local);
+	CHECK_MSG(uar_str_starts(uar_str_c(near), uar_str_c(start_of)), "%s: %s", where, near);
+	CHECK_STR(uar_str_c(strrchr(near, ':')), strrchr(bound, ':'));
+	stop();
+}
+
+TEST(a_wildcard_is_called_by_loopback, "")
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), only6 = 0;
+	socklen_t n = sizeof only6;
+
+	check_local("127.0.0.1:0", "127.0.0.1");
+	check_local("127.0.0.2:0", "127.0.0.2");
+	check_local("0.0.0.0:0", "127.0.0.1");
+	if (fd < 0)
+		return; /* no IPv6 here */
+	REQUIRE(getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only6, &n) == 0);
+	close(fd);
+	check_local("[::]:0", only6 ? "[::1]" : "127.0.0.1");
 }
 
 TEST(says_why_it_cannot_listen, "")

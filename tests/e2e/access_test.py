@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 
@@ -89,6 +90,82 @@ def foreign():
         equal(s.http.get("/api/runs", headers={"Host": "uar.example"}).status, 200)
         equal(s.http.get("/api/runs", headers={"Origin": "https://app.example"}).status, 200)
         equal(s.http.get("/api/runs", headers={"Origin": "https://app.example.evil"}).status, 403)
+
+
+def own_address():
+    """By which others reach this machine; None: there is no network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))  # asks for the way there, sends nothing
+            return s.getsockname()[0]
+        except OSError:
+            return None
+
+
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as s:
+            s.bind(("::", 0))
+            return True
+    except OSError:
+        return False
+
+
+def speaks_to_itself(s):
+    """The page at the printed link and the commands on this machine get through."""
+    equal(s.http.get("/", token=False).status, 200)
+    code = s.link.partition("#code=")[2]
+    check(s.link.startswith(s.url + "/#code="), s.link)
+    a = s.http.post("/api/link", {"code": code}, token=False, headers={"Origin": s.url})
+    equal((a.status, a.json), (200, {"token": s.token}))
+    out = run_uar("health", "--json", "--data", s.data, home=s.root)
+    equal((out.returncode, json.loads(out.stdout)),
+          (0, {"url": s.url, "alive": True, "ready": True}), out)
+    out = run_uar("run", "echo", "it is me", "--data", s.data, home=s.root)
+    check(out.returncode == 0 and "it is me" in out.stdout, out)
+    for host in ("evil.example", "evil.example:" + s.url.rsplit(":", 1)[1]):
+        refused(s.http.get("/api/runs", headers={"Host": host}), 403, "FORBIDDEN", "Host")
+
+
+OPEN = re.compile(r"^.*server\.open_to_network.*$", re.M)
+
+
+@test("the_bound_address_is_known", "")
+def bound():
+    for address in filter(None, ("127.0.0.2", own_address())):
+        with Server(listen=address + ":0", log_json="true") as s:
+            port = s.url.rsplit(":", 1)[1]
+            equal(s.url, f"http://{address}:{port}")
+            speaks_to_itself(s)
+            for host in (address, "localhost:" + port):
+                equal(s.http.get("/api/runs", headers={"Host": host}).status, 200)
+            for host in ("192.0.2.77:" + port, "127.0.0.3"):
+                refused(s.http.get("/api/runs", headers={"Host": host}), 403, "FORBIDDEN", "Host")
+            refused(s.http.get("/api/runs", headers={"Origin": "http://127.0.0.1:" + port}), 403,
+                    "FORBIDDEN", "Origin")
+            equal(bool(OPEN.search(s.log())), not address.startswith("127."), s.log())
+    with Server(log_json="true") as s:
+        check(not OPEN.search(s.log()), s.log())
+
+
+@test("a_wildcard_is_known_by_any_address_and_no_name", "")
+def wildcard():
+    for listen in ["0.0.0.0:0"] + ["[::]:0"] * has_ipv6():
+        with Server(listen=listen, log_json="true") as s:
+            port = s.url.rsplit(":", 1)[1]
+            check(s.url in (f"http://127.0.0.1:{port}", f"http://[::1]:{port}"), s.url)
+            with open(os.path.join(s.data, "server.json")) as f:
+                equal(json.load(f)["url"], s.url)
+            speaks_to_itself(s)
+            for host in ("192.0.2.77:" + port, "[2001:db8::7]"):
+                equal(s.http.get("/api/runs", headers={"Host": host}).status, 200)
+                equal(s.http.get("/api/runs", headers={"Host": host, "Origin": "http://" + host})
+                      .status, 200)
+                refused(s.http.get("/api/runs", headers={"Host": host, "Origin": s.url}), 403,
+                        "FORBIDDEN", "Origin")
+            said = json.loads(OPEN.search(s.log())[0])
+            equal((said["level"], said["address"]), ("warn", listen[:-1] + port))
+            check("TLS" in said["text"], said)
 
 
 @test("health_is_open_and_says_nothing", "SEC-01")
