@@ -12,6 +12,7 @@
 
 #include "app/http_answer.h"
 #include "app/text.h"
+#include "http/http.h"
 #include "json/json.h"
 
 enum { CONNECT_MS = 5000, ANSWER_MS = 30000, STREAM_MS = 60000, ERROR_BODY = 65536 };
@@ -70,28 +71,55 @@ static bool split_url(struct uar_api *api, uar_str url)
 	       copy_part(api->prefix, sizeof api->prefix, rest);
 }
 
+/* The URL for messages is made anew: what was given could steer a terminal. */
+static bool take_socket(struct uar_api *api, uar_str path)
+{
+	struct uar_buf url = uar_buf_make(sizeof api->url);
+	struct uar_arena a;
+	bool good;
+
+	uar_arena_init(&a, 0);
+	good = uar_http_decode(&a, path, &path) == UAR_OK && path.n &&
+	       copy_part(api->unix_path, sizeof api->unix_path, path);
+	if (good)
+		uar_api_socket_url(&url, path);
+	good = good && !url.err && copy_part(api->url, sizeof api->url, uar_buf_str(&url));
+	uar_buf_fini(&url);
+	uar_arena_fini(&a);
+	return good;
+}
+
+static uar_err take_url(struct uar_api *api, uar_str url, struct uar_error *error)
+{
+	if (uar_str_starts(url, UAR_STR("unix:")))
+		return take_socket(api, uar_str_from(url, 5))
+			       ? UAR_OK
+			       : uar_error_set(error, UAR_EINVALID,
+					       "unix: takes the path of a socket, 1 to %zu bytes, "
+					       "a %% in it written as %%25",
+					       sizeof api->unix_path - 1);
+	if (!is_visible(url) || !copy_part(api->url, sizeof api->url, url))
+		return uar_error_set(error, UAR_EINVALID, "the server's URL is not valid");
+	if (uar_str_starts(url, UAR_STR("https://")))
+		return uar_error_set(error, UAR_EINVALID,
+				     "%s: this client speaks http:// and unix: only", api->url);
+	if (!uar_str_starts(url, UAR_STR("http://")) || !split_url(api, url))
+		return uar_error_set(error, UAR_EINVALID,
+				     "%s is not a server's URL, expected http://HOST:PORT or "
+				     "unix:PATH",
+				     api->url);
+	return UAR_OK;
+}
+
 uar_err uar_api_init(struct uar_api *api, uar_str url, uar_str token, struct uar_error *error)
 {
 	struct uar_api made = { .connect_ms = CONNECT_MS,
 				.answer_ms = ANSWER_MS,
 				.stream_ms = STREAM_MS };
-	bool good;
+	uar_err e = take_url(&made, url, error);
 
-	if (!is_visible(url) || !copy_part(made.url, sizeof made.url, url))
-		return uar_error_set(error, UAR_EINVALID, "the server's URL is not valid");
-	if (uar_str_starts(url, UAR_STR("https://")))
-		return uar_error_set(error, UAR_EINVALID,
-				     "%s: this client speaks http:// and unix: only", made.url);
-	if (uar_str_starts(url, UAR_STR("unix:")))
-		good = url.n > 5 &&
-		       copy_part(made.unix_path, sizeof made.unix_path, uar_str_from(url, 5));
-	else
-		good = uar_str_starts(url, UAR_STR("http://")) && split_url(&made, url);
-	if (!good)
-		return uar_error_set(error, UAR_EINVALID,
-				     "%s is not a server's URL, expected http://HOST:PORT or "
-				     "unix:PATH",
-				     made.url);
+	if (e)
+		return e;
 	if (!is_visible(token) || !copy_part(made.token, sizeof made.token, token))
 		return uar_error_set(error, UAR_EINVALID, "the token is not valid");
 	*api = made;
@@ -104,7 +132,8 @@ bool uar_api_is_local(const struct uar_api *api)
 	       !strncmp(api->host, "127.", 4);
 }
 
-void uar_api_escape(struct uar_buf *out, uar_str s)
+/* Besides unreserved characters `also` stays as it is. */
+static void escape(struct uar_buf *out, uar_str s, unsigned char also)
 {
 	static const char hex[] = "0123456789ABCDEF";
 
@@ -113,11 +142,22 @@ void uar_api_escape(struct uar_buf *out, uar_str s)
 		char escaped[3] = { '%', hex[c >> 4], hex[c & 15] };
 
 		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    c == '-' || c == '_' || c == '.' || c == '~')
+		    c == '-' || c == '_' || c == '.' || c == '~' || c == also)
 			uar_buf_add_char(out, (char)c);
 		else
 			uar_buf_add(out, escaped, 3);
 	}
+}
+
+void uar_api_escape(struct uar_buf *out, uar_str s)
+{
+	escape(out, s, '~');
+}
+
+void uar_api_socket_url(struct uar_buf *out, uar_str path)
+{
+	uar_buf_add_str(out, UAR_STR("unix:"));
+	escape(out, path, '/');
 }
 
 /* --- connection ------------------------------------------------------------------ */

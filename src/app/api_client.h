@@ -1,6 +1,7 @@
 /* api_client.h - one blocking request at a time to a UAR server, for client verbs.
  *
- * http://HOST[:PORT][/PREFIX] and unix:PATH. A connection per request, every
+ * http://HOST[:PORT][/PREFIX] and unix:PATH, the path plain or percent-encoded (a % in it
+ * always is). A connection per request, every
  * wait bounded. Answers other than 2xx become errors that read "CODE: detail". */
 #ifndef UAR_APP_API_CLIENT_H
 #define UAR_APP_API_CLIENT_H
@@ -10,7 +11,7 @@
 #include "base/sse.h"
 
 struct uar_api {
-	char url[256]; /* as given, for messages */
+	char url[512]; /* for messages: as given, the path of a socket percent-encoded */
 	char host[256], port[8];
 	char prefix[256];    /* "" or "/base" */
 	char unix_path[108]; /* not empty: a unix socket */
@@ -46,5 +47,7 @@ UAR_MUST_CHECK uar_err uar_api_stream(const struct uar_api *api, const struct ua
 
 /* Percent-encodes all but unreserved characters. */
 void uar_api_escape(struct uar_buf *out, uar_str s);
+/* The URL of a server on a Unix socket, visible ASCII whatever the path has in it. */
+void uar_api_socket_url(struct uar_buf *out, uar_str path);
 
 #endif

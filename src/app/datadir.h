@@ -29,7 +29,7 @@ UAR_MUST_CHECK uar_err uar_datadir_token(const struct uar_config *c, const struc
 					 struct uar_buf *out, struct uar_error *error);
 
 struct uar_server_info {
-	char url[256];
+	char url[512]; /* as uar_api_init takes it */
 	int64_t pid;
 	bool passing; /* it leaves when it has nothing to do; whoever needs it starts it again */
 };

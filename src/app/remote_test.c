@@ -92,6 +92,10 @@ TEST(urls_that_are_none, "")
 					   "https://h",
 					   "ftp://h",
 					   "unix:",
+					   "unix:/a%",
+					   "unix:/a%2",
+					   "unix:/a%zz",
+					   "unix:/a%00b",
 					   "http://u:p@h:1",
 					   "http://h h",
 					   "http://[::1",
@@ -111,6 +115,37 @@ TEST(urls_that_are_none, "")
 	CHECK_STR(uar_str_c(api.port), "8080");
 	CHECK_STR(uar_str_c(api.prefix), "/p");
 	CHECK(uar_api_is_local(&api));
+}
+
+TEST(any_path_of_a_socket_is_taken, "")
+{
+	static const struct {
+		const char *url, *path, *shown;
+	} cases[] = {
+		{ "unix:/tmp/s", "/tmp/s", "unix:/tmp/s" },
+		{ "unix:/da%20ta/%c3%A4%25", "/da ta/\xc3\xa4%", "unix:/da%20ta/%C3%A4%25" },
+		{ "unix:/da ta/\xff\x1b'?#", "/da ta/\xff\x1b'?#",
+		  "unix:/da%20ta/%FF%1B%27%3F%23" },
+	};
+	struct uar_buf path = uar_buf_make(200), url = uar_buf_make(400);
+	struct uar_api api;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		REQUIRE(uar_api_init(&api, uar_str_c(cases[i].url), UAR_STR(""), NULL) == UAR_OK);
+		CHECK_STR(uar_str_c(api.unix_path), cases[i].path);
+		CHECK_STR(uar_str_c(api.url), cases[i].shown);
+	}
+	for (size_t n = 1; n <= 108; n++) { /* 107 is the longest that can be bound */
+		uar_buf_add_char(&path, '\x80');
+		uar_buf_clear(&url);
+		uar_api_socket_url(&url, uar_buf_str(&path));
+		CHECK(uar_api_init(&api, uar_buf_str(&url), UAR_STR(""), NULL) ==
+		      (n < 108 ? UAR_OK : UAR_EINVALID));
+		if (n < 108)
+			CHECK_STR(uar_buf_str(&path), api.unix_path);
+	}
+	uar_buf_fini(&path);
+	uar_buf_fini(&url);
 }
 
 /* --- finding a server -------------------------------------------------------------------- */

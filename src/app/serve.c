@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/api_client.h"
 #include "app/cli.h"
+#include "app/text.h"
 
 enum { REST_LOOK_US = 20000 };
 
@@ -183,25 +185,39 @@ static bool data_by_flag(const struct uar_config_set *set)
 	return false;
 }
 
+/* What curl needs to know, to be pasted into a shell. */
+static void put_call(struct uar_buf *out, const char *socket, const char *data)
+{
+	struct uar_buf token = uar_buf_make(UAR_LIMIT_URI_BYTES);
+
+	uar_buf_printf(&token, "%s/token", data);
+	uar_buf_add_str(out, UAR_STR("  call      curl --unix-socket "));
+	uar_text_shell(out, uar_str_c(socket));
+	uar_buf_add_str(out, UAR_STR(" -H \"Authorization: Bearer $(cat "));
+	uar_text_shell(out, uar_buf_str(&token));
+	uar_buf_add_str(out, UAR_STR(")\" http://localhost/api/runs\n"));
+	uar_buf_fini(&token);
+}
+
 static void announce_text(const struct server *s, const char *link, const char *socket)
 {
 	const char *data = s->config->value.data;
-	bool elsewhere = data_by_flag(s->config);
+	struct uar_buf b = uar_buf_make(16 * UAR_LIMIT_URI_BYTES);
 
-	fprintf(s->out, "UAR %s is running.\n\n", UAR_VERSION);
+	uar_buf_printf(&b, "UAR %s is running.\n\n", UAR_VERSION);
 	if (socket)
-		fprintf(s->out,
-			"  call      curl --unix-socket '%s' -H \"Authorization: Bearer $(cat "
-			"'%s/token')\" "
-			"http://localhost/api/runs\n",
-			socket, data);
+		put_call(&b, socket, data);
 	else
-		fprintf(s->out, "  open      %s\n", link);
-	fprintf(s->out,
-		"  data      %s\n  try       uar run demo \"hello\"%s%s\n\n%sCtrl-C stops; runs go "
-		"on at the next start.\n",
-		data, elsewhere ? " --data " : "", elsewhere ? data : "",
-		socket ? "" : "The link works once. ");
+		uar_buf_printf(&b, "  open      %s\n", link);
+	uar_buf_printf(&b, "  data      %s\n  try       uar run demo \"hello\"", data);
+	if (data_by_flag(s->config)) {
+		uar_buf_add_str(&b, UAR_STR(" --data "));
+		uar_text_shell(&b, uar_str_c(data));
+	}
+	uar_buf_printf(&b, "\n\n%sCtrl-C stops; runs go on at the next start.\n",
+		       socket ? "" : "The link works once. ");
+	fprintf(s->out, "%.*s", UAR_FMT(uar_buf_str(&b)));
+	uar_buf_fini(&b);
 }
 
 /* Without space for it a server works as well, for who knows its address. */
@@ -241,6 +257,19 @@ static void warn_if_open(const struct server *s)
 					  "it: TLS belongs in front") });
 }
 
+/* `socket`: the path of a Unix socket, or NULL. */
+static void put_url(struct uar_server_info *info, const char *address, const char *socket)
+{
+	struct uar_buf url = uar_buf_make(sizeof info->url);
+
+	if (socket)
+		uar_api_socket_url(&url, uar_str_c(socket));
+	else
+		uar_buf_printf(&url, "http://%s", address);
+	snprintf(info->url, sizeof info->url, "%.*s", UAR_FMT(uar_buf_str(&url)));
+	uar_buf_fini(&url);
+}
+
 static int announce(struct server *s)
 {
 	struct uar_server_info *info = &s->info;
@@ -248,11 +277,12 @@ static int announce(struct server *s)
 	struct uar_error error = { 0 };
 	const char *address = uar_http_local_address(s->http);
 	bool is_unix = uar_str_starts(uar_str_c(address), UAR_STR("unix:"));
+	const char *socket = is_unix ? address + strlen("unix:") : NULL;
 	uar_err e;
 
 	info->pid = getpid();
 	info->passing = s->config->value.idle_exit_us > 0;
-	snprintf(info->url, sizeof info->url, "%s%s", is_unix ? "" : "http://", address);
+	put_url(info, address, socket);
 	e = write_address(s, &error);
 	if (e)
 		return uar_server_explain(s, "data directory", e, &error);
@@ -260,9 +290,9 @@ static int announce(struct server *s)
 	warn_if_open(s);
 	snprintf(link, sizeof link, "%s/#code=%s", info->url, uar_gate_link_code(s->gate));
 	if (s->json)
-		announce_json(s, info->url, is_unix ? NULL : link);
+		announce_json(s, info->url, socket ? NULL : link);
 	else
-		announce_text(s, link, is_unix ? address + strlen("unix:") : NULL);
+		announce_text(s, link, socket);
 	fflush(s->out);
 	return 0;
 }

@@ -367,6 +367,30 @@ TEST(spans_of_time_are_short, "")
 	}
 }
 
+TEST(words_are_quoted_where_a_shell_needs_it, "")
+{
+	static const struct {
+		const char *word, *text;
+	} cases[] = {
+		{ "/tmp/da-ta_1.x", "/tmp/da-ta_1.x" },
+		{ "", "''" },
+		{ "/tmp/da ta", "'/tmp/da ta'" },
+		{ "~/x", "'~/x'" },
+		{ "$HOME`x`\\\"*", "'$HOME`x`\\\"*'" },
+		{ "d\xc3\xa4", "'d\xc3\xa4'" },
+		{ "a'b", "'a'\\''b'" },
+		{ "'", "''\\'''" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_buf b = uar_buf_make(100);
+
+		uar_text_shell(&b, uar_str_c(cases[i].word));
+		CHECK_STR(uar_buf_str(&b), cases[i].text);
+		uar_buf_fini(&b);
+	}
+}
+
 TEST(cleaned_text_steers_no_terminal, "")
 {
 	struct uar_buf b = uar_buf_make(1000);

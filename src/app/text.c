@@ -43,6 +43,31 @@ void uar_text_clean(struct uar_buf *out, uar_str s, bool lines)
 	}
 }
 
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       uar_str_find(UAR_STR("/._-+:@%,"), c) < 9;
+}
+
+void uar_text_shell(struct uar_buf *out, uar_str word)
+{
+	size_t n = 0;
+
+	while (n < word.n && is_plain(word.p[n]))
+		n++;
+	if (word.n && n == word.n) {
+		uar_buf_add_str(out, word);
+		return;
+	}
+	uar_buf_add_char(out, '\'');
+	for (size_t i = 0; i < word.n; i++) {
+		if (word.p[i] == '\'')
+			uar_buf_add_str(out, UAR_STR("'\\'")); /* out, a quote, in again */
+		uar_buf_add_char(out, word.p[i]);
+	}
+	uar_buf_add_char(out, '\'');
+}
+
 void uar_text_value(struct uar_buf *out, const struct uar_json *value)
 {
 	struct uar_buf json = uar_buf_make(UAR_LIMIT_CLI_ANSWER);

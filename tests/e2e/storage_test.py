@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import tempfile
+from urllib.parse import quote
 
 from lib import (Provider, Server, Stream, all_of, check, check_session, connect, equal, main,
                  refused, test, text_of, wait_until)
@@ -348,23 +349,61 @@ def unix_socket():
         check(not os.path.exists(path), "the socket file stays behind")
 
 
-@test("a_socket_is_announced_with_a_command_that_works", "")
-def unix_command():
+ODD = "it's \"a\" $HOME `x` \\ 50% ä"  # for shells, for URLs
+
+
+@test("any_path_of_a_socket_is_found_by_commands", "")
+def unix_paths():
     with tempfile.TemporaryDirectory() as root:
-        env = clean_environment(root)
-        proc = subprocess.Popen([UAR, "serve", "--listen", f"unix:{root}/s"], env=env, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        lines = []
-        while not lines or "Ctrl-C" not in lines[-1]:
-            lines.append(proc.stdout.readline())
-            check(lines[-1], lines)
-        command = next(line for line in lines if "call " in line).split(None, 1)[1]
+        fill = "é" * ((107 - len(os.path.join(root, "s"))) // 2)
+        for name in ("da ta", ODD, "s" + fill, b"not utf-8: \xff\x01\n"):
+            path = os.path.join(os.fsencode(root), os.fsencode(name))
+            with Server(listen=os.fsdecode(b"unix:" + path)) as s:
+                equal(s.url, "unix:" + quote(path))
+                with open(os.path.join(s.data, "server.json")) as f:
+                    equal(json.load(f)["url"], s.url)
+                out = run_uar("health", "--json", "--data", s.data, home=s.root)
+                equal(json.loads(out.stdout), {"url": s.url, "alive": True, "ready": True}, out)
+                out = run_uar("run", "echo", "found", "--data", s.data, home=s.root)
+                check(out.returncode == 0 and "found" in out.stdout, out)
+                out = run_uar("runs", "--json", "--url", s.url, "--data", s.data, home=s.root)
+                equal(len(json.loads(out.stdout)["runs"]), 1, out)
+
+
+def announced_commands(argv, env):
+    """What `uar serve` prints to be pasted: {word: what a shell says to it}."""
+    proc = subprocess.Popen([UAR, "serve", *argv], env=env, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL)
+    lines = []
+    while not lines or "Ctrl-C" not in lines[-1]:
+        lines.append(proc.stdout.readline())
+        check(lines[-1], lines)
+    said = {}
+    for word in ("call", "try"):
+        command = next(line for line in lines if line.split()[:1] == [word]).split(None, 1)[1]
         out = subprocess.run(["sh", "-c", command], env=env, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL)
-        equal(json.loads(out.stdout), {"runs": [], "next_before": None})
-        proc.send_signal(signal.SIGTERM)
-        equal(proc.wait(), 0)
-        proc.stdout.close()
+                             stderr=subprocess.PIPE, text=True)
+        equal(out.returncode, 0, out)
+        said[word] = out.stdout
+    proc.send_signal(signal.SIGTERM)
+    equal(proc.wait(), 0)
+    proc.stdout.close()
+    return said
+
+
+@test("a_socket_is_announced_with_commands_that_work", "")
+def unix_command():
+    for name in ("plain", "da ta", ODD):
+        with tempfile.TemporaryDirectory() as root:
+            path = f"{os.path.dirname(UAR)}:{os.environ['PATH']}"
+            env = clean_environment(root, {"PATH": path})
+            data = os.path.join(root, name)
+            said = announced_commands(["--data", data, "--listen", f"unix:{data}.sock"], env)
+            equal(json.loads(said["call"]), {"runs": [], "next_before": None})
+            check("hello" in said["try"], said)
+    with tempfile.TemporaryDirectory() as root:  # the default directory needs no naming
+        env = clean_environment(root, {"PATH": path})
+        check("hello" in announced_commands(["--listen", f"unix:{root}/s"], env)["try"])
 
 
 @test("a_hundred_runs_at_once_all_end", "RUN-09 RUN-13")

@@ -2,7 +2,7 @@
 import http.client
 import json
 import socket
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from lib.check import SAFETY
 
@@ -11,7 +11,7 @@ def connect(url, timeout=SAFETY):
     if url.startswith("unix:"):
         s = socket.socket(socket.AF_UNIX)
         s.settimeout(timeout)
-        s.connect(url[5:])
+        s.connect(unquote_to_bytes(url[5:]))
         return s
     parts = urlsplit(url)
     s = socket.create_connection((parts.hostname, parts.port), timeout)
