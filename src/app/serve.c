@@ -9,13 +9,14 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "app/api_client.h"
 #include "app/cli.h"
 #include "app/text.h"
 
-enum { REST_LOOK_US = 20000 };
+enum { REST_LOOK_US = 20000, SOCKET_PATH = sizeof(((struct sockaddr_un *)0)->sun_path) };
 
 /* --- death ------------------------------------------------------------------------ */
 
@@ -257,6 +258,19 @@ static void warn_if_open(const struct server *s)
 					  "it: TLS belongs in front") });
 }
 
+/* A path from here leads nowhere for a command in another directory. One that would get too
+ * long for a socket stays as it is. */
+static void find_socket(const char *path, char out[SOCKET_PATH])
+{
+	char here[SOCKET_PATH];
+	size_t n = strlen(path);
+
+	if (path[0] != '/' && getcwd(here, sizeof here) && strlen(here) + 1 + n < SOCKET_PATH)
+		snprintf(out, SOCKET_PATH, "%s/%s", here, path);
+	else
+		snprintf(out, SOCKET_PATH, "%s", path);
+}
+
 /* `socket`: the path of a Unix socket, or NULL. */
 static void put_url(struct uar_server_info *info, const char *address, const char *socket)
 {
@@ -277,9 +291,12 @@ static int announce(struct server *s)
 	struct uar_error error = { 0 };
 	const char *address = uar_http_local_address(s->http);
 	bool is_unix = uar_str_starts(uar_str_c(address), UAR_STR("unix:"));
-	const char *socket = is_unix ? address + strlen("unix:") : NULL;
+	char path[SOCKET_PATH];
+	const char *socket = is_unix ? path : NULL;
 	uar_err e;
 
+	if (is_unix)
+		find_socket(address + strlen("unix:"), path);
 	info->pid = getpid();
 	info->passing = s->config->value.idle_exit_us > 0;
 	put_url(info, address, socket);

@@ -370,6 +370,21 @@ def unix_paths():
                 equal(len(json.loads(out.stdout)["runs"]), 1, out)
 
 
+@test("a_socket_is_found_from_another_directory", "")
+def unix_relative():
+    for depth, found in ((0, True), (110, False)):  # no socket can have so long a path
+        with tempfile.TemporaryDirectory() as root:
+            here = os.path.join(os.path.realpath(root), "d" * depth)
+            os.makedirs(here, exist_ok=True)
+            with Server(listen="unix:s", under=["env", "-C", here]) as s:
+                equal(s.url, "unix:" + os.path.join(here, "s") if found else "unix:s")
+                for where, reached in ((here, True), (s.root, found)):
+                    argv = ["env", "-C", where, UAR, "health", "--data", s.data]
+                    out = subprocess.run(argv, env=clean_environment(s.root),
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    equal(out.returncode, 0 if reached else 1, out)
+
+
 def announced_commands(argv, env):
     """What `uar serve` prints to be pasted: {word: what a shell says to it}."""
     proc = subprocess.Popen([UAR, "serve", *argv], env=env, text=True, stdout=subprocess.PIPE,
