@@ -78,8 +78,6 @@ static bool known_host(const struct uar_gate *g, uar_str host)
 {
 	uar_str name = host_name(host);
 
-	if (is_bound(&g->bound, name))
-		return true;
 	for (size_t i = 0; i < ARRAY_LEN(loopback); i++)
 		if (uar_str_eq_nocase(name, uar_str_c(loopback[i])))
 			return true;
@@ -89,7 +87,7 @@ static bool known_host(const struct uar_gate *g, uar_str host)
 		if (uar_str_eq_nocase(name, allowed) || uar_str_eq_nocase(host, allowed))
 			return true;
 	}
-	return false;
+	return is_bound(&g->bound, name);
 }
 
 uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,
