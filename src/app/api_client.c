@@ -303,7 +303,9 @@ struct receiver {
 	struct uar_answer answer;
 	struct uar_buf *whole;	    /* of a call */
 	struct uar_sse_parser *sse; /* of a stream */
-	struct uar_buf problem;	    /* of an answer that is not 2xx */
+	void (*opened)(void *ctx);  /* told once, then NULL */
+	void *ctx;
+	struct uar_buf problem; /* of an answer that is not 2xx */
 };
 
 static uar_err receive(void *ctx, uar_str bytes)
@@ -319,6 +321,14 @@ static uar_err receive(void *ctx, uar_str bytes)
 		return uar_sse_parser_feed(r->sse, bytes);
 	uar_buf_add_str(r->whole, bytes);
 	return r->whole->err;
+}
+
+static void tell_opened(struct receiver *r)
+{
+	if (!r->opened || !uar_answer_in_body(&r->answer) || r->answer.status / 100 != 2)
+		return;
+	r->opened(r->ctx);
+	r->opened = NULL;
 }
 
 static uar_err read_answer(const struct uar_api *api, int fd, struct receiver *r,
@@ -339,13 +349,15 @@ static uar_err read_answer(const struct uar_api *api, int fd, struct receiver *r
 			return uar_error_set(error, streaming ? UAR_ETIMEOUT : UAR_EBUSY,
 					     "%s does not answer", api->url);
 		n = recv(fd, bytes, sizeof bytes, 0);
-		if (n > 0)
+		if (n > 0) {
 			e = uar_answer_feed(&r->answer, uar_str_n(bytes, (size_t)n), error);
-		else if (n == 0)
+			tell_opened(r);
+		} else if (n == 0) {
 			return uar_answer_end(&r->answer, error);
-		else if (errno != EINTR && errno != EAGAIN)
+		} else if (errno != EINTR && errno != EAGAIN) {
 			return uar_error_set(error, UAR_EEOF, "the connection to %s broke",
 					     api->url);
+		}
 	}
 	return e;
 }
@@ -445,7 +457,7 @@ uar_err uar_api_stream(const struct uar_api *api, const struct uar_api_request *
 		       uar_sse_fn *fn, void *ctx, struct uar_error *error)
 {
 	struct uar_sse_parser sse;
-	struct receiver r = { .sse = &sse };
+	struct receiver r = { .sse = &sse, .opened = request->opened, .ctx = ctx };
 	uar_err e;
 
 	uar_sse_parser_init(&sse, UAR_LIMIT_CLI_LINE, fn, ctx);

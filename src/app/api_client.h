@@ -32,6 +32,9 @@ struct uar_api_request {
 	uar_str body;		   /* JSON; .p NULL: none */
 	uar_str last_event_id;	   /* empty: not sent */
 	uint64_t offset, span;	   /* so many bytes of the body from there; span 0: all of it */
+	/* The head of a stream is there, maybe long before its first event. NULL: untold;
+	 * `ctx` is that of the stream. */
+	void (*opened)(void *ctx);
 };
 /* `out` gets the body of a 2xx answer. UAR_ENET: not reached; UAR_EEOF, UAR_ETIMEOUT
  * (silence inside a stream): broken on the way; UAR_EBUSY: no answer in time, or

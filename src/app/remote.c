@@ -168,11 +168,37 @@ bool uar_remote_is_terminal(uar_str status)
 /* --- following ---------------------------------------------------------------------- */
 struct follower {
 	const struct uar_remote_follow *want;
+	struct uar_cli *cli;
 	uint64_t last; /* number of the last event shown */
 	bool terminal; /* an event that ends a run was seen */
 	bool progress; /* something new since the last connection began */
 	bool unwanted; /* the reader of our output is gone */
+	bool lost;     /* the server is away, and that was said */
 };
+
+/* A stream that is only silent for long is taken up again without a word. */
+static void say_lost(struct follower *f, uar_err e)
+{
+	bool busy = e == UAR_EBUSY || e == UAR_ERATELIMIT;
+
+	if (f->lost || !e || e == UAR_ETIMEOUT)
+		return;
+	f->lost = true;
+	uar_cli_fail(f->cli, UAR_EXIT_FAILED, "the server is %s; trying again ...",
+		     busy ? "busy" : "gone");
+	fflush(f->cli->err);
+}
+
+static void say_back(void *ctx)
+{
+	struct follower *f = ctx;
+
+	if (!f->lost)
+		return;
+	f->lost = false;
+	uar_cli_fail(f->cli, UAR_EXIT_FAILED, "the server is back");
+	fflush(f->cli->err);
+}
 
 static bool ends_a_run(uar_str data)
 {
@@ -210,14 +236,13 @@ static uar_err take_event(void *ctx, const struct uar_sse_event *ev)
 	return UAR_ESKIP;
 }
 
-static uar_err connect_once(struct uar_cli *cli, struct follower *f, bool live,
-			    struct uar_error *error)
+static uar_err connect_once(struct follower *f, bool live, struct uar_error *error)
 {
 	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
 	char last[24] = "";
-	struct uar_api_request r = { .method = "GET" };
+	struct uar_api_request r = { .method = "GET", .opened = say_back };
 	struct uar_api api;
-	uar_err e = uar_remote_find(cli, &api, error);
+	uar_err e = uar_remote_find(f->cli, &api, error);
 
 	if (e)
 		return e;
@@ -277,23 +302,23 @@ static uar_err bring_back(struct follower *f, uar_err e, struct uar_error *error
 }
 
 /* One connection to its end: true when there is nothing more to wait for. */
-static bool attempt(struct uar_cli *cli, struct follower *f, uar_err *out, struct uar_error *error)
+static bool attempt(struct follower *f, uar_err *out, struct uar_error *error)
 {
 	bool live = true;
 	uar_err e = UAR_OK;
 
 	f->progress = false;
 	if (!f->want->to_the_end)
-		e = is_live(cli, f->want->run_id, &live, error);
+		e = is_live(f->cli, f->want->run_id, &live, error);
 	if (!e)
-		e = connect_once(cli, f, live, error);
+		e = connect_once(f, live, error);
 	if (f->unwanted || f->terminal || (!f->want->to_the_end && live && e == UAR_ETIMEOUT)) {
 		*out = UAR_OK;
 		return true;
 	}
 	if (!e) {
 		/* An end in order without an ending: ask whether the run goes on. */
-		e = is_live(cli, f->want->run_id, &live, error);
+		e = is_live(f->cli, f->want->run_id, &live, error);
 		if (!e && (!live || !f->want->to_the_end)) {
 			*out = UAR_OK;
 			return true;
@@ -306,20 +331,19 @@ static bool attempt(struct uar_cli *cli, struct follower *f, uar_err *out, struc
 uar_err uar_remote_follow(struct uar_cli *cli, const struct uar_remote_follow *want,
 			  struct uar_error *error)
 {
-	struct follower f = { .want = want, .last = want->after };
+	struct follower f = { .want = want, .cli = cli, .last = want->after };
 	bool ever = want->patient;
 	uar_err e = UAR_OK, not_back;
 
 	for (unsigned n = 1; n <= UAR_LIMIT_CLI_RECONNECTS; n++) {
-		if (attempt(cli, &f, &e, error))
+		if (attempt(&f, &e, error))
 			return e;
 		ever |= f.progress || !e;
 		if (!ever)
 			return e; /* it never worked: say so at once */
 		if (f.progress)
 			n = 1;
-		if (n == 2 && cli->err_tty)
-			fprintf(cli->err, "uar: connection lost, trying again\n");
+		say_lost(&f, e);
 		if (!pause_before(cli, n))
 			return uar_error_set(error, UAR_ECANCELED, "interrupted");
 		not_back = bring_back(&f, e, error);

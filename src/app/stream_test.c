@@ -93,6 +93,23 @@ TEST(reconnecting_names_the_last_event, "")
 	uar_prepared_destroy(s);
 }
 
+TEST(a_server_that_goes_and_comes_back_is_told_once, "")
+{
+	static const char gone[] = "uar: the server is gone; trying again ...\n";
+	struct uar_prepared *s =
+		START({ BROKEN("9999", BEGIN), 0 }, { "", 0 }, { "HTTP/1.1 200", 0 },
+		      { STREAM(HELLO), 0 }, { LIVE, 0 }, { STREAM(WORLD DONE), 0 });
+	struct run r = RUN("logs", "-f", "r", "--url", s->url);
+	char said[200];
+
+	snprintf(said, sizeof said, "%suar: the server is back\n", gone);
+	CHECK_STR(uar_str_c(r.err), said);
+	CHECK_STR(uar_str_c(r.out), "run r of echo\nHello\ndone\n");
+	CHECK(uar_prepared_finish(s));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
 TEST(a_run_that_ended_without_a_last_event_ends_the_log, "")
 {
 	struct uar_prepared *s = START({ STREAM(BEGIN), 0 }, { ENDED, 0 });
@@ -137,6 +154,7 @@ TEST(a_server_that_stays_away_is_given_up, "")
 	struct run r = RUN("run", "echo", "hi", "--url", s->url);
 
 	CHECK_INT(r.status, 1);
+	CHECK(!strncmp(r.err, "uar: the server is gone; trying again ...\n", 42));
 	CHECK(has(r.err, "no server is running at "));
 	CHECK(has(r.err, "the run goes on, see `uar logs -f r`"));
 	CHECK_INT(r.pauses, UAR_LIMIT_CLI_RECONNECTS);

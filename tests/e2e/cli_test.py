@@ -114,10 +114,13 @@ def logs():
         heard = []
         while not heard or heard[-1]["type"] != "ChatDelta":
             heard.append(json.loads(proc.stdout.readline()))
-        s.restart()
+        s.kill()
+        equal(proc.stderr.readline(), "uar: the server is gone; trying again ...\n")
+        s.start()
+        equal(proc.stderr.readline(), "uar: the server is back\n", "before anything new happens")
         p.release()
         status, out, err = end(proc)
-        equal(status, 0, err)
+        equal((status, err), (0, ""))
         heard += lines(out)
         equal(heard, [e.data for e in s.events(run_id)], "each event once, in order")
         equal(lines(good(s, "logs", "--json", run_id)), heard)
