@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
+#include "app/api_client.h"
 #include "app/exec_server.h"
 #include "base/alloc.h"
 
@@ -86,7 +87,8 @@ static void help_all(struct uar_buf *out)
 		uar_buf_printf(out, "  %-8s  %.*s\n", verbs[i].name, n, verbs[i].doc);
 	}
 	uar_buf_printf(out, "\n`uar help VERB` explains a verb, `uar help config` the settings.\n"
-			    "Exit status: 0 fine, 1 failed, 2 wrong command line.\n");
+			    "Exit status: 0 fine, 1 failed, 2 wrong command line; of a run that "
+			    "was waited for also\n3 canceled, 4 timeout; 130 left with Ctrl-C.\n");
 }
 
 static void help_options(const struct uar_verb *verb, struct uar_buf *out)
@@ -172,15 +174,16 @@ int uar_verb_help(struct uar_cli *cli)
 static int report_problems(struct uar_cli *cli, uar_err e, const struct uar_buf *problems)
 {
 	uar_str rest = uar_buf_str(problems);
+	int status = e == UAR_EINVALID ? UAR_EXIT_USAGE : UAR_EXIT_FAILED;
 
 	if (e == UAR_ENOMEM || !rest.n)
 		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(e));
 	while (rest.n) {
 		uar_str line = uar_str_cut(rest, '\n', &rest);
 
-		uar_cli_fail(cli, UAR_EXIT_FAILED, "%.*s", UAR_FMT(line));
+		uar_cli_fail(cli, status, "%.*s", UAR_FMT(line));
 	}
-	return UAR_EXIT_FAILED;
+	return status;
 }
 
 static int load_config(struct uar_cli *cli)
@@ -212,11 +215,22 @@ static int wake_server(struct uar_cli *cli, const struct uar_verb *verb)
 	return e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : UAR_EXIT_OK;
 }
 
+/* What the command line says wrongly is said before anything is done. */
+static int check_url(struct uar_cli *cli)
+{
+	const char *url = cli->args->option[UAR_OPT_URL];
+	struct uar_error error = { 0 };
+	struct uar_api api;
+	uar_err e = url ? uar_api_init(&api, uar_str_c(url), UAR_STR(""), &error) : UAR_OK;
+
+	return e ? uar_cli_fail_with(cli, UAR_EXIT_USAGE, e, &error) : UAR_EXIT_OK;
+}
+
 static int run_verb(struct uar_cli *cli, const struct uar_verb *verb)
 {
-	int status = UAR_EXIT_OK;
+	int status = check_url(cli);
 
-	if (verb->settings != UAR_VERB_NONE)
+	if (status == UAR_EXIT_OK && verb->settings != UAR_VERB_NONE)
 		status = load_config(cli);
 	if (status == UAR_EXIT_OK)
 		status = wake_server(cli, verb);

@@ -1,7 +1,8 @@
 /* cli.h - runs one command line: finds the verb, its settings, and calls it.
  *
- * Exit status: 0 fine, 1 failed, 2 the command line is wrong. All output goes
- * through the streams given here, so that tests can read it. */
+ * Exit status: 0 fine, 1 failed, 2 the command line is wrong, of a run that was waited
+ * for also 3 canceled and 4 timeout. All output goes through the streams given here, so
+ * that tests can read it. */
 #ifndef UAR_APP_CLI_H
 #define UAR_APP_CLI_H
 

@@ -25,6 +25,8 @@ TEST(bare_and_help_list_every_verb, "")
 	CHECK_INT(bare.status, 0);
 	CHECK_STR(uar_str_c(bare.out), help.out);
 	CHECK_STR(uar_str_c(dashes.out), help.out);
+	CHECK(has(help.out, "0 fine, 1 failed, 2 wrong command line;"));
+	CHECK(has(help.out, "3 canceled, 4 timeout; 130 "));
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct run a = RUN("help", (char *)names[i]);
 		struct run b = RUN((char *)names[i], "--help");
@@ -89,6 +91,10 @@ TEST(wrong_command_lines_exit_with_2, "")
 		{ { "uar", "config", "-c" }, "--config needs a value" },
 		{ { "uar", "config", "--heartbeat-second", "x" },
 		  "did you mean --heartbeat-seconds?" },
+		{ { "uar", "serve", "--listen", "127.0.0.1" }, "expected IPV4:PORT, localhost:" },
+		{ { "uar", "serve", "--listen=foo.invalid:80" }, "expected IPV4:PORT, localhost:" },
+		{ { "uar", "health", "--url", "foo" }, "foo is not a server's URL" },
+		{ { "uar", "runs", "--limit", "x" }, "--limit" },
 		{ { "uar", "config", "--", "--json" }, "does not know what to do with \"--json\"" },
 	};
 
@@ -132,7 +138,7 @@ TEST(config_shows_values_and_sources, "CFG-04")
 	CHECK(has(r.out, "\"heartbeat_seconds\":{\"value\":15,"));
 	over(&r);
 	r = RUN_ENV(env, "config", "--readers", "many");
-	CHECK_INT(r.status, 1);
+	CHECK_INT(r.status, 2);
 	CHECK(has(r.err, "uar: --readers: readers: \"many\" is not valid, expected a number"));
 	over(&r);
 }

@@ -95,6 +95,7 @@ struct loader {
 	struct uar_config_set *set;
 	struct uar_buf *problems;
 	bool bad;
+	bool misused; /* a flag's value is among the problems */
 	bool nomem;
 };
 
@@ -122,6 +123,7 @@ static void take(struct loader *l, const struct uar_config_row *row, struct plac
 	}
 	if (e) {
 		problem(l, at.where, uar_error_text(error));
+		l->misused |= at.source == UAR_CONFIG_FROM_FLAG;
 		return;
 	}
 	l->set->origin[i].source = at.source;
@@ -477,7 +479,7 @@ uar_err uar_config_load(const struct uar_config_input *in, struct uar_config_set
 	settle_data(&l);
 	if (l.nomem || l.bad) {
 		uar_config_destroy(set);
-		return l.nomem ? UAR_ENOMEM : UAR_ECONFIG;
+		return l.nomem ? UAR_ENOMEM : l.misused ? UAR_EINVALID : UAR_ECONFIG;
 	}
 	*out = set;
 	return UAR_OK;

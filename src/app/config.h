@@ -93,7 +93,8 @@ struct uar_config_set {
 	struct uar_arena arena; /* owns the strings */
 };
 
-/* Every problem becomes one line of `problems`; UAR_ECONFIG when there is one. */
+/* Every problem becomes one line of `problems`; UAR_EINVALID when the value of a flag is
+ * among them, else UAR_ECONFIG. */
 UAR_MUST_CHECK uar_err uar_config_load(const struct uar_config_input *in,
 				       struct uar_config_set **out, struct uar_buf *problems);
 void uar_config_destroy(struct uar_config_set *set);

@@ -4,6 +4,7 @@
  * ever quoted. */
 #include "app/config.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 
 #include "peer/peer.h"
@@ -62,6 +63,19 @@ static bool is_host(uar_str s)
 	       uar_str_find(s, '*') == s.n && uar_str_find(s, '@') == s.n;
 }
 
+/* Names are not resolved: who serves says which address. */
+static bool is_ip(int family, uar_str s)
+{
+	unsigned char address[sizeof(struct in6_addr)];
+	char text[INET6_ADDRSTRLEN];
+
+	if (s.n >= sizeof text)
+		return false;
+	memcpy(text, s.p, s.n);
+	text[s.n] = '\0';
+	return inet_pton(family, text, address) == 1;
+}
+
 static bool is_address(uar_str s)
 {
 	enum { UNIX_PATH = 107 };
@@ -75,8 +89,9 @@ static bool is_address(uar_str s)
 		return false;
 	uar_str host = uar_str_n(s.p, colon - 1);
 	if (host.p[0] == '[')
-		return host.n > 2 && host.p[host.n - 1] == ']' && is_host(host);
-	return is_host(host) && uar_str_find(host, ':') == host.n;
+		return host.n > 2 && host.p[host.n - 1] == ']' &&
+		       is_ip(AF_INET6, uar_str_n(host.p + 1, host.n - 2));
+	return uar_str_is(host, "localhost") || is_ip(AF_INET, host);
 }
 
 static bool is_url(uar_str s)
@@ -119,7 +134,7 @@ static const struct {
 	const char *name, *words;
 	bool (*good)(uar_str s);
 } forms[] = {
-	{ "address", "HOST:PORT, [IPV6]:PORT or unix:PATH", is_address },
+	{ "address", "IPV4:PORT, localhost:PORT, [IPV6]:PORT or unix:PATH", is_address },
 	{ "path", "a path", is_text },
 	{ "text", "text without control characters", is_text },
 	{ "url", "http://HOST or https://HOST, with a path if need be", is_url },

@@ -267,7 +267,8 @@ uar_err uar_http_listen(struct uar_http *h, const char *where, struct uar_error 
 
 	if (!n)
 		return uar_error_set(error, UAR_ECONFIG,
-				     "cannot listen on \"%s\": give address:port or unix:/path",
+				     "cannot listen on \"%s\", expected IPV4:PORT, localhost:PORT, "
+				     "[IPV6]:PORT or unix:PATH",
 				     where ? where : "");
 	h->listener.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	h->listener.fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
