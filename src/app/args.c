@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "app/nearest.h"
+
 const struct uar_opt_row uar_opt_rows[UAR_OPT_COUNT] = {
 #define O(NAME, LONG, SHORT, VALUE, DOC) { LONG, VALUE, DOC, SHORT },
 #include "app/cli.def"
@@ -32,31 +34,9 @@ bool uar_verb_takes_setting(const struct uar_verb *verb, const struct uar_config
 }
 
 /* --- what was meant? ----------------------------------------------------------- */
-struct nearest {
-	uar_str name;
-	const char *best;
-	size_t least;
-};
-
-static void consider(struct nearest *n, const char *candidate)
-{
-	char dashed[80];
-	size_t d;
-
-	snprintf(dashed, sizeof dashed, "%s", candidate);
-	for (char *c = dashed; *c; c++)
-		if (*c == '_')
-			*c = '-';
-	d = uar_str_distance(n->name, uar_str_c(dashed));
-	if (d < n->least) {
-		n->least = d;
-		n->best = candidate;
-	}
-}
-
 static uar_err unknown_option(struct parser *p, uar_str name)
 {
-	struct nearest n = { name, NULL, name.n / 3 > 2 ? name.n / 3 + 1 : 3 };
+	struct uar_nearest n;
 	uar_str shown = uar_str_utf8_prefix(name, 60);
 	char hint[100] = "";
 
@@ -64,12 +44,13 @@ static uar_err unknown_option(struct parser *p, uar_str name)
 		return uar_error_set(p->error, UAR_EINVALID,
 				     "`uar %s` does not take the setting --%.*s", p->verb->name,
 				     UAR_FMT(shown));
+	uar_nearest_init(&n, name);
 	for (size_t i = 0; i < UAR_OPT_COUNT; i++)
 		if (uar_verb_takes(p->verb, (enum uar_opt)i))
-			consider(&n, uar_opt_rows[i].name);
+			uar_nearest_consider(&n, uar_opt_rows[i].name);
 	for (size_t i = 0; i < UAR_CONFIG_COUNT; i++)
 		if (uar_verb_takes_setting(p->verb, &uar_config_rows[i]))
-			consider(&n, uar_config_rows[i].key);
+			uar_nearest_consider(&n, uar_config_rows[i].key);
 	if (n.best)
 		snprintf(hint, sizeof hint, ", did you mean --%s?", n.best);
 	for (char *c = hint; *c; c++)

@@ -6,6 +6,7 @@
 
 #include "app/api_client.h"
 #include "app/exec_server.h"
+#include "app/nearest.h"
 #include "base/alloc.h"
 
 enum {
@@ -124,21 +125,15 @@ static void help_verb(const struct uar_verb *verb, struct uar_buf *out)
 
 static int unknown_verb(struct uar_cli *cli, const char *name)
 {
-	const char *best = NULL;
-	size_t least = 3;
+	struct uar_nearest n;
 
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
-		size_t d = uar_str_distance(uar_str_c(name), uar_str_c(verbs[i].name));
-
-		if (d < least) {
-			least = d;
-			best = verbs[i].name;
-		}
-	}
-	if (best)
+	uar_nearest_init(&n, uar_str_c(name));
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		uar_nearest_consider(&n, verbs[i].name);
+	if (n.best)
 		return uar_cli_fail(cli, UAR_EXIT_USAGE,
 				    "there is no verb \"%.60s\", did you mean `uar %s`?", name,
-				    best);
+				    n.best);
 	return uar_cli_fail(cli, UAR_EXIT_USAGE,
 			    "there is no verb \"%.60s\"; `uar help` lists them", name);
 }

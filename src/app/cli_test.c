@@ -95,6 +95,14 @@ TEST(wrong_command_lines_exit_with_2, "")
 		{ { "uar", "serve", "--listen=foo.invalid:80" }, "expected IPV4:PORT, localhost:" },
 		{ { "uar", "health", "--url", "foo" }, "foo is not a server's URL" },
 		{ { "uar", "runs", "--limit", "x" }, "--limit" },
+		{ { "uar", "serve", "--port", "80" }, "no option --port, did you mean --listen?" },
+		{ { "uar", "health", "--host", "h" }, "did you mean --url?" },
+		{ { "uar", "serve", "--heartbeat=3" }, "did you mean --heartbeat-seconds?" },
+		{ { "uar", "serve", "--data-directory", "d" }, "did you mean --data?" },
+		{ { "uar", "serve", "--level", "d" }, "did you mean --log-level?" },
+		{ { "uar", "runs", "--idem", "d" }, "has no option --idem\n" },
+		{ { "uar", "run", "--idem", "d" }, "did you mean --idempotency-key?" },
+		{ { "uar", "vers" }, "did you mean `uar version`?" },
 		{ { "uar", "config", "--", "--json" }, "does not know what to do with \"--json\"" },
 	};
 

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "app/nearest.h"
 #include "base/alloc.h"
 #include "base/file.h"
 
@@ -66,18 +67,12 @@ const struct uar_config_row *uar_config_find(uar_str key, bool *out_in_file)
 
 const char *uar_config_nearest(uar_str key)
 {
-	const char *best = NULL;
-	size_t least = key.n / 3 > 2 ? key.n / 3 + 1 : 3;
+	struct uar_nearest n;
 
-	for (size_t i = 0; i < UAR_CONFIG_COUNT; i++) {
-		size_t d = uar_str_distance(key, uar_str_c(uar_config_rows[i].key));
-
-		if (d < least) {
-			least = d;
-			best = uar_config_rows[i].key;
-		}
-	}
-	return best;
+	uar_nearest_init(&n, key);
+	for (size_t i = 0; i < UAR_CONFIG_COUNT; i++)
+		uar_nearest_consider(&n, uar_config_rows[i].key);
+	return n.best;
 }
 
 const char *uar_config_env(char *const *env, const char *name)

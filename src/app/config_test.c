@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "app/config.h"
+#include "app/args.h"
 #include "base/log.h"
 
 struct fixture {
@@ -360,6 +360,10 @@ TEST(the_file_is_strict_and_points_at_the_place, "CFG-04")
 		{ "{\"model\": \"a\",\n  \"modle\": \"b\"}",
 		  { "c.json:2:3: ", "\"modle\", did you mean \"model\"?" } },
 		{ "{\"log-level\": \"info\"}", { "did you mean \"log_level\"?" } },
+		{ "{\"heartbeat\": 3}", { "\"heartbeat\", did you mean \"heartbeat_seconds\"?" } },
+		{ "{\"api_key\": 3}", { "did you mean \"openai_api_key\"?" } },
+		{ "{\"timeout\": 3}", { "did you mean \"run_timeout_seconds\"?" } },
+		{ "{\"port\": 3}", { "did you mean \"listen\"?" } },
 		{ "{\"zzzzzzzzzzzz\": 1}", { "there is no setting \"zzzzzzzzzzzz\"\n" } },
 		{ "{\n\n\t\"readers\": \"2\"}", { "c.json:3:2: readers: found a JSON string" } },
 		{ "{\"readers\": 1.5}", { "found a JSON" } },
@@ -564,6 +568,26 @@ TEST(rows_are_well_formed, "")
 				  row->key);
 		if (row->type == UAR_CONFIG_INT || row->type == UAR_CONFIG_DURATION)
 			CHECK_MSG(strstr(row->form, "..") != NULL, "%s: no range", row->key);
+	}
+}
+
+/* A word that is a setting itself would never be looked up. */
+TEST(words_of_other_servers_lead_to_names_that_are_there, "")
+{
+	static const char *const words[][2] = {
+#define W(WORD, NAME) { WORD, NAME },
+#include "app/config.def"
+#undef W
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		bool option = false;
+
+		for (size_t k = 0; k < UAR_OPT_COUNT; k++)
+			option |= !strcmp(uar_opt_rows[k].name, words[i][1]);
+		CHECK_MSG(option || uar_config_find(uar_str_c(words[i][1]), NULL), "%s",
+			  words[i][1]);
+		CHECK_MSG(!uar_config_find(uar_str_c(words[i][0]), NULL), "%s", words[i][0]);
 	}
 }
 
