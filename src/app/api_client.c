@@ -379,6 +379,16 @@ static uar_err code_of(int status)
 	return status / 100 == 4 ? UAR_EINVALID : UAR_EINTERNAL;
 }
 
+/* The row with that token, for who shows it; `e` when it has none of its own. */
+static uar_err named(uar_str token, uar_err e)
+{
+	for (int i = UAR_ERR_FIRST_ + 1; i < UAR_ERR_END_ && !uar_str_is(token, uar_err_token(e));
+	     i++)
+		if (uar_str_is(token, uar_err_token((uar_err)i)))
+			e = (uar_err)i;
+	return e;
+}
+
 /* application/problem+json: {"code","detail","title","where"} */
 static uar_err problem_of(const struct uar_api *api, const struct receiver *r,
 			  struct uar_error *error)
@@ -403,7 +413,7 @@ static uar_err problem_of(const struct uar_api *api, const struct receiver *r,
 	uar_buf_add_str(&line, detail.n ? UAR_STR(": ") : UAR_STR(""));
 	uar_text_brief(&line, detail, 240);
 	if (code.n)
-		uar_error_set(error, e, "%.*s", UAR_FMT(uar_buf_str(&line)));
+		uar_error_set(error, named(code, e), "%.*s", UAR_FMT(uar_buf_str(&line)));
 	else
 		uar_error_set(error, e, "%s answered with status %d%s", api->url, r->answer.status,
 			      e == UAR_EUNAUTHORIZED ? ": a valid token is required" : "");

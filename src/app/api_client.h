@@ -40,7 +40,7 @@ struct uar_api_request {
  * (silence inside a stream): broken on the way; UAR_EBUSY: no answer in time, or
  * 503; UAR_ECANCELED: what is beside says so. Other answers: UAR_EUNAUTHORIZED, UAR_EFORBIDDEN,
  * UAR_ENOTFOUND, UAR_ECONFLICT, UAR_ETOOBIG, UAR_ERATELIMIT, UAR_EDISKFULL, and UAR_EINVALID,
- * UAR_EINTERNAL for the rest of 4xx and 5xx. */
+ * UAR_EINTERNAL for the rest of 4xx and 5xx; `error` has the code that the answer names. */
 UAR_MUST_CHECK uar_err uar_api_call(const struct uar_api *api, const struct uar_api_request *r,
 				    struct uar_buf *out, struct uar_error *error);
 /* Hands every event to `fn` until the stream ends in order (UAR_OK), breaks, or

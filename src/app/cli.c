@@ -22,7 +22,7 @@ static const struct uar_verb verbs[] = {
 #undef V
 };
 
-int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...)
+int uar_cli_fail_as(struct uar_cli *cli, int status, uar_err e, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -32,12 +32,36 @@ int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...)
 	vfprintf(cli->err, fmt, ap);
 	va_end(ap);
 	fprintf(cli->err, "\n");
+	if (status == UAR_EXIT_OK || cli->failure.code)
+		return status;
+	va_start(ap, fmt);
+	vsnprintf(cli->failure.text, sizeof cli->failure.text, fmt, ap);
+	va_end(ap);
+	cli->failure.code = e;
 	return status;
 }
 
 int uar_cli_fail_with(struct uar_cli *cli, int status, uar_err e, const struct uar_error *error)
 {
-	return uar_cli_fail(cli, status, "%s", error->text[0] ? error->text : uar_err_text(e));
+	/* What a server said may be finer than what became of it here. */
+	return uar_cli_fail_as(cli, status, error->code ? error->code : e, "%s",
+			       error->text[0] ? error->text : uar_err_text(e));
+}
+
+/* A program that asked for JSON gets some, whatever went wrong. */
+static void print_failure(struct uar_cli *cli)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	struct uar_jw w = uar_jw_begin(&text);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "error", cli->failure.text);
+	uar_jw_cstr(&w, "code", uar_err_token(cli->failure.code));
+	uar_jw_close(&w);
+	if (uar_jw_end(&w) == UAR_OK)
+		fprintf(cli->out, "%s\n", text.p);
+	fflush(cli->out);
+	uar_buf_fini(&text);
 }
 
 /* Who reads no more, as `head` does, is told nothing. */
@@ -53,7 +77,8 @@ static int flushed(struct uar_cli *cli)
 int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text)
 {
 	if (text->err)
-		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(text->err));
+		return uar_cli_fail_as(cli, UAR_EXIT_FAILED, text->err, "%s",
+				       uar_err_text(text->err));
 	if (text->n)
 		fwrite(text->p, 1, text->n, cli->out);
 	return flushed(cli);
@@ -172,11 +197,11 @@ static int report_problems(struct uar_cli *cli, uar_err e, const struct uar_buf 
 	int status = e == UAR_EINVALID ? UAR_EXIT_USAGE : UAR_EXIT_FAILED;
 
 	if (e == UAR_ENOMEM || !rest.n)
-		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(e));
+		return uar_cli_fail_as(cli, UAR_EXIT_FAILED, e, "%s", uar_err_text(e));
 	while (rest.n) {
 		uar_str line = uar_str_cut(rest, '\n', &rest);
 
-		uar_cli_fail(cli, status, "%.*s", UAR_FMT(line));
+		uar_cli_fail_as(cli, status, e, "%.*s", UAR_FMT(line));
 	}
 	return status;
 }
@@ -236,6 +261,17 @@ static int run_verb(struct uar_cli *cli, const struct uar_verb *verb)
 	return status;
 }
 
+static int understood(struct uar_cli *cli, const struct uar_verb *verb)
+{
+	int status = cli->args->help ? print_help(cli, verb->name) : run_verb(cli, verb);
+
+	if (status == UAR_EXIT_OK)
+		return flushed(cli);
+	if (cli->failure.code && cli->args->option[UAR_OPT_JSON])
+		print_failure(cli);
+	return status;
+}
+
 int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv)
 {
 	const char *name = argc > 1 ? argv[1] : "help";
@@ -255,12 +291,11 @@ int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv)
 	if (!args)
 		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(UAR_ENOMEM));
 	cli->args = args;
+	uar_error_clear(&cli->failure);
 	if (uar_args_parse(verb, argc > 2 ? argc - 2 : 0, argv + 2, args, &error))
 		status = uar_cli_fail(cli, UAR_EXIT_USAGE, "%s", uar_error_text(&error));
 	else
-		status = args->help ? print_help(cli, verb->name) : run_verb(cli, verb);
-	if (status == UAR_EXIT_OK)
-		status = flushed(cli);
+		status = understood(cli, verb);
 	cli->args = NULL;
 	uar_free(args);
 	return status;

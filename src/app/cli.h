@@ -25,14 +25,22 @@ struct uar_cli {
 	/* filled by uar_cli_main for the verb */
 	const struct uar_args *args;
 	struct uar_config_set *config; /* NULL for a verb without settings */
+	struct uar_error failure;      /* the first that was said; what --json prints of it */
 };
 
 /* argv[0] is the program. */
 int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv);
 
-/* "uar: ..." on the error stream; returns `status`. */
-int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...) UAR_PRINTF(3, 4);
-/* The same with the reason of `error`, or the sentence of `e` when it has none. */
+/* "uar: ..." on the error stream; returns `status`. Unless that is UAR_EXIT_OK, which makes
+ * it a mere note, --json also prints {"error", "code"} on the output, once the verb is over:
+ * there `e` is named. */
+int uar_cli_fail_as(struct uar_cli *cli, int status, uar_err e, const char *fmt, ...)
+	UAR_PRINTF(4, 5);
+/* The same for what has no code: it is not valid, or could not be done. */
+#define uar_cli_fail(CLI, STATUS, ...)                                                             \
+	uar_cli_fail_as(CLI, STATUS, (STATUS) == UAR_EXIT_USAGE ? UAR_EINVALID : UAR_EIO,          \
+			__VA_ARGS__)
+/* With the reason of `error`, or the sentence of `e` when it has none. */
 int uar_cli_fail_with(struct uar_cli *cli, int status, uar_err e, const struct uar_error *error);
 /* Writes a finished listing; UAR_EXIT_FAILED when it or the stream failed. */
 int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text);

@@ -184,7 +184,7 @@ static void say_lost(struct follower *f, uar_err e)
 	if (f->lost || !e || e == UAR_ETIMEOUT)
 		return;
 	f->lost = true;
-	uar_cli_fail(f->cli, UAR_EXIT_FAILED, "the server is %s; trying again ...",
+	uar_cli_fail(f->cli, UAR_EXIT_OK, "the server is %s; trying again ...",
 		     busy ? "busy" : "gone");
 	fflush(f->cli->err);
 }
@@ -196,7 +196,7 @@ static void say_back(void *ctx)
 	if (!f->lost)
 		return;
 	f->lost = false;
-	uar_cli_fail(f->cli, UAR_EXIT_FAILED, "the server is back");
+	uar_cli_fail(f->cli, UAR_EXIT_OK, "the server is back");
 	fflush(f->cli->err);
 }
 

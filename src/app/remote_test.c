@@ -167,6 +167,54 @@ TEST(no_server_is_said_clearly, "")
 	over(&r);
 }
 
+TEST(json_is_printed_also_when_there_is_no_server, "")
+{
+	static char *const verbs[][5] = {
+		{ "uar", "health" },
+		{ "uar", "agents" },
+		{ "uar", "run", "echo", "x" },
+		{ "uar", "plugins" },
+		{ "uar", "trigger", "p", "e" },
+		{ "uar", "retry", "r" },
+		{ "uar", "runs" },
+		{ "uar", "ps" },
+		{ "uar", "show", "r" },
+		{ "uar", "logs", "r" },
+		{ "uar", "export", "r" },
+		{ "uar", "cancel", "r" },
+		{ "uar", "approve", "r" },
+		{ "uar", "approve" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+		char *argv[10] = { NULL };
+		struct run r;
+		size_t n = 0;
+
+		for (; n < 5 && verbs[i][n]; n++)
+			argv[n] = verbs[i][n];
+		argv[n++] = "--json";
+		argv[n++] = "--url=unix:/nonexistent/s";
+		r = uar_with((struct uar_cli){ .in = NULL }, argv);
+		CHECK_INT(r.status, 1);
+		CHECK(has(r.out, "\"error\":\"no server is running at unix:"));
+		CHECK(has(r.out, "\"code\":\"TRANSPORT_ERROR\"}\n"));
+		CHECK_MSG(strchr(r.out, '\n') == r.out + r.out_n - 1, "%s: %s", argv[1], r.out);
+		CHECK(has(r.err, "uar: no server is running at"));
+		over(&r);
+	}
+	struct run none = RUN("health", "--json", "--data", (char *)uar_test_dir());
+
+	CHECK_INT(none.status, 1);
+	CHECK(has(none.out, "{\"error\":\"no server is running on "));
+	over(&none);
+	none = RUN("runs", "--json", "--limit", "x");
+	CHECK_INT(none.status, 2);
+	CHECK_STR(uar_str_c(none.out), "{\"error\":\"--limit takes a number from 1 to 500\","
+				       "\"code\":\"VALIDATION_ERROR\"}\n");
+	over(&none);
+}
+
 TEST(the_data_directory_names_server_and_token, "")
 {
 	char data[300];
@@ -245,7 +293,9 @@ TEST(health_fails_while_not_ready, "")
 	struct run r = RUN("health", "--url", s->url, "--json");
 
 	CHECK_INT(r.status, 1);
-	CHECK(has(r.out, "\"alive\":true,\"ready\":false}"));
+	CHECK(has(r.out, "\"alive\":true,\"ready\":false,\"error\":\"UNAVAILABLE: shutting down\","
+			 "\"code\":\"UNAVAILABLE\"}\n"));
+	CHECK(strchr(r.out, '\n') == r.out + r.out_n - 1);
 	CHECK(has(r.err, "uar: UNAVAILABLE: shutting down\n"));
 	CHECK(uar_prepared_finish(s));
 	over(&r);
@@ -352,6 +402,23 @@ TEST(show_and_problem_answers, "")
 	over(&r);
 	CHECK(uar_prepared_finish(s));
 	CHECK(has(s->asked[0], "GET /api/runs/a%2Fb HTTP/1.1\r\n"));
+	uar_prepared_destroy(s);
+}
+
+TEST(json_names_the_code_that_the_server_named, "")
+{
+	struct uar_prepared *s =
+		START({ PROBLEM("409 Conflict", "{\"code\":\"ACTION_RESOLVED\"}"), 0 },
+		      { PROBLEM("409 Conflict", "{\"code\":\"NEVER_HEARD_OF\"}"), 0 });
+	struct run r = RUN("show", "x", "--url", s->url, "--json");
+
+	CHECK_STR(uar_str_c(r.out),
+		  "{\"error\":\"ACTION_RESOLVED\",\"code\":\"ACTION_RESOLVED\"}\n");
+	over(&r);
+	r = RUN("show", "x", "--url", s->url, "--json");
+	CHECK_STR(uar_str_c(r.out), "{\"error\":\"NEVER_HEARD_OF\",\"code\":\"CONFLICT\"}\n");
+	over(&r);
+	CHECK(uar_prepared_finish(s));
 	uar_prepared_destroy(s);
 }
 

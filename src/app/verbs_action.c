@@ -259,8 +259,8 @@ int uar_verb_approve(struct uar_cli *cli)
 		id = choose(uar_json_get(a.root, UAR_STR("actions")),
 			    args->words > 1 ? args->word[1] : NULL, &why);
 		if (!id.n)
-			status = uar_cli_fail(cli, UAR_EXIT_FAILED, "%.*s",
-					      (int)why.n - (why.n > 0), why.n ? why.p : "");
+			status = uar_cli_fail_as(cli, UAR_EXIT_FAILED, UAR_EINVALID, "%.*s",
+						 (int)why.n - (why.n > 0), why.n ? why.p : "");
 		else
 			status =
 				args->option[UAR_OPT_SHOW] ? show_input(cli, id) : respond(cli, id);

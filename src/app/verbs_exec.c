@@ -260,10 +260,11 @@ static int follow(struct exec *x)
 	if (e == UAR_ECANCELED)
 		return UAR_EXIT_FAILED; /* said already */
 	if (e)
-		return uar_cli_fail(x->cli, UAR_EXIT_FAILED,
-				    "%s; what became of the run, `uar show %s` says once a server "
-				    "is there",
-				    uar_error_text(&error), x->run_id);
+		return uar_cli_fail_as(
+			x->cli, UAR_EXIT_FAILED, e,
+			"%s; what became of the run, `uar show %s` says once a server "
+			"is there",
+			uar_error_text(&error), x->run_id);
 	return uar_remote_exit_status(x->cli, x->run_id);
 }
 

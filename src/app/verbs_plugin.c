@@ -216,8 +216,8 @@ static int wait_for(struct uar_cli *cli, const char *run_id)
 		e = wants_json(cli) ? write_whole(cli, run_id, &error)
 				    : write_items(cli, run_id, &error);
 	if (e)
-		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s; see `uar show %s`",
-				    uar_error_text(&error), run_id);
+		return uar_cli_fail_as(cli, UAR_EXIT_FAILED, e, "%s; see `uar show %s`",
+				       uar_error_text(&error), run_id);
 	return uar_remote_exit_status(cli, run_id);
 }
 

@@ -45,7 +45,9 @@ static uar_err probe(const struct uar_api *api, const char *path, struct uar_err
 	return e;
 }
 
-static int say_health(struct uar_cli *cli, const struct uar_api *api, bool alive, bool ready)
+/* `e`: why it is not ready. */
+static int say_health(struct uar_cli *cli, const struct uar_api *api, bool alive, uar_err e,
+		      const struct uar_error *error)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
 	struct uar_jw w = uar_jw_begin(&text);
@@ -55,15 +57,19 @@ static int say_health(struct uar_cli *cli, const struct uar_api *api, bool alive
 		uar_jw_obj(&w, NULL);
 		uar_jw_cstr(&w, "url", api->url);
 		uar_jw_bool(&w, "alive", alive);
-		uar_jw_bool(&w, "ready", ready);
+		uar_jw_bool(&w, "ready", !e);
+		if (e) {
+			uar_jw_cstr(&w, "error", uar_error_text(error));
+			uar_jw_cstr(&w, "code", uar_err_token(error->code ? error->code : e));
+		}
 		uar_jw_close(&w);
 		if (uar_jw_end(&w) == UAR_OK)
 			uar_buf_add_char(&text, '\n');
 	} else if (alive) {
-		uar_buf_printf(&text, "%s  alive, %s\n", api->url, ready ? "ready" : "not ready");
+		uar_buf_printf(&text, "%s  alive, %s\n", api->url, e ? "not ready" : "ready");
 	}
 	status = write_and_fini(cli, &text);
-	return alive && ready ? status : UAR_EXIT_FAILED;
+	return e ? UAR_EXIT_FAILED : status;
 }
 
 int uar_verb_health(struct uar_cli *cli)
@@ -78,8 +84,8 @@ int uar_verb_health(struct uar_cli *cli)
 	alive = probe(&api, "/health", &error);
 	ready = alive ? alive : probe(&api, "/ready", &error);
 	if (ready)
-		failed(cli, ready, &error);
-	return say_health(cli, &api, !alive, !ready);
+		uar_cli_fail_with(cli, UAR_EXIT_OK, ready, &error);
+	return say_health(cli, &api, !alive, ready, &error);
 }
 
 /* --- tables and queries ------------------------------------------------------------ */

@@ -232,9 +232,9 @@ static int watch(struct uar_cli *cli, const char *run_id)
 	uar_leave_end(&leave);
 	uar_render_rest(&s.render);
 	if (e)
-		return uar_cli_fail(cli, UAR_EXIT_FAILED,
-				    "%s; the run goes on, see `uar logs -f %s`",
-				    uar_error_text(&error), run_id);
+		return uar_cli_fail_as(cli, UAR_EXIT_FAILED, e,
+				       "%s; the run goes on, see `uar logs -f %s`",
+				       uar_error_text(&error), run_id);
 	return uar_remote_exit_status(cli, run_id);
 }
 

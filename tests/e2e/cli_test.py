@@ -149,6 +149,8 @@ def local():
         s.stop()
         out = uar(s, "health", env=env)
         check(out.returncode == 1 and "uar serve" in out.stderr, out)
+        out = uar(s, "health", "--json", env=env)
+        equal((out.returncode, json.loads(out.stdout)["code"]), (1, "TRANSPORT_ERROR"))
         good(s, "check", env=env)
         with open(os.path.join(s.data, "uar.db"), "r+b") as f:
             f.write(b"garbage, not a database")
