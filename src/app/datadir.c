@@ -383,8 +383,7 @@ static void check_parent(const char *data, struct uar_buf *notes, struct uar_buf
 		uar_buf_printf(notes, "%s does not exist yet and will be created\n", data);
 }
 
-static void check_inside(const struct uar_config *c, struct uar_buf *notes,
-			 struct uar_buf *problems)
+static void check_inside(const struct uar_config *c, struct uar_buf *problems)
 {
 	struct uar_buf token = uar_buf_make(SMALL_FILE);
 	struct uar_error error = { 0 };
@@ -397,9 +396,17 @@ static void check_inside(const struct uar_config *c, struct uar_buf *notes,
 	e = uar_datadir_server(c->data, &info, &error);
 	if (e && e != UAR_ENOTFOUND)
 		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
-	else if (!e)
-		uar_buf_printf(notes, "a server has announced itself at %s (pid %lld)\n", info.url,
-			       (long long)info.pid);
+}
+
+static void note_closed(const char *data, int e, struct uar_buf *problems)
+{
+	char reason[80];
+
+	uar_buf_printf(
+		problems,
+		"%s cannot be written: %s. A server has to, and a check needs the lock file in "
+		"it, so what is stored was not looked at\n",
+		data, strerror_r(e, reason, sizeof reason));
 }
 
 static void check_directory(const struct uar_config *c, struct uar_buf *notes,
@@ -413,13 +420,15 @@ static void check_directory(const struct uar_config *c, struct uar_buf *notes,
 		note_errno(problems, c->data, errno);
 	else if (!S_ISDIR(st.st_mode))
 		uar_buf_printf(problems, "%s: not a directory\n", c->data);
-	else if (access(c->data, R_OK | W_OK | X_OK))
+	else if (access(c->data, R_OK | X_OK))
 		note_errno(problems, c->data, errno);
+	else if (access(c->data, W_OK))
+		note_closed(c->data, errno, problems);
 	else {
 		if (st.st_mode & 077)
 			uar_buf_printf(notes, "%s is open to other users (chmod 700 closes it)\n",
 				       c->data);
-		check_inside(c, notes, problems);
+		check_inside(c, problems);
 	}
 }
 

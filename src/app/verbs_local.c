@@ -62,6 +62,22 @@ static void on_damage(void *ctx, const char *what)
 	uar_buf_printf(ctx, "%s\n", what);
 }
 
+/* Who holds the lock lives; what is merely announced may have died. */
+static void note_server(const char *data, bool lives, struct uar_buf *notes)
+{
+	struct uar_server_info info = { .pid = 0 };
+	struct uar_error unheard = { 0 };
+	char who[sizeof info.url + 40] = "";
+
+	if (uar_datadir_server(data, &info, &unheard) == UAR_OK)
+		snprintf(who, sizeof who, " at %s (pid %lld)", info.url, (long long)info.pid);
+	if (lives)
+		uar_buf_printf(notes, "a server%s uses the data, which was not looked at\n", who);
+	else if (*who)
+		uar_buf_printf(notes, "the server%s is not running and did not leave in order\n",
+			       who);
+}
+
 /* Every row and blob, unless a server is at work on them. */
 static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf *problems)
 {
@@ -73,11 +89,11 @@ static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf
 	if (access(path, F_OK))
 		return;
 	e = uar_store_sqlite_verify(data, on_damage, problems, &error);
-	if (e == UAR_ELOCKED)
-		uar_buf_printf(notes, "a server uses the data, which was not looked at\n");
-	else if (e == UAR_ESTATE)
+	if (e != UAR_EIO) /* then it is not known who has the lock */
+		note_server(data, e == UAR_ELOCKED, notes);
+	if (e == UAR_ESTATE)
 		uar_buf_printf(notes, "%s, and what it holds was not looked at\n", error.text);
-	else if (e)
+	else if (e && e != UAR_ELOCKED)
 		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
 }
 

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 
 from lib import FIXTURES, SAFETY, UAR, Provider, Server, check, equal, main, run_uar, test, text_of
+from lib.disk import SmallDisk
 from lib.server import clean_environment
 
 
@@ -143,7 +144,8 @@ def local():
         shown = good(s, "config", env=env) + good(s, "config", "--json", env=env)
         check(s.token not in shown, "config shows the token")
         check("UAR_TOKEN" in shown, "and where each setting came from")
-        good(s, "check", env=env)
+        said = good(s, "check", env=env)
+        check(f"a server at {s.url} (pid {s.proc.pid}) uses the data" in said, said)
         check("usage" in run_uar("--help").stdout)
         check("heartbeat" in run_uar("help", "config").stdout)
         s.stop()
@@ -155,7 +157,30 @@ def local():
         with open(os.path.join(s.data, "uar.db"), "r+b") as f:
             f.write(b"garbage, not a database")
         out = uar(s, "check", env=env)
-        check(out.returncode == 1 and "damaged" in out.stderr, out)
+        check(out.returncode == 1 and out.stderr.endswith("\n1 damaged place\n"), out)
+
+
+@test("check_tells_a_server_that_died_from_one_at_work", "")
+def died():
+    with Server() as s:
+        s.kill()
+        said = good(s, "check")
+        check(f"the server at {s.url} (pid " in said and "is not running" in said, said)
+        s.start()
+        s.stop()
+        said = good(s, "check")
+        check("server" not in said, said)
+
+
+@test("check_says_why_it_cannot_look", "")
+def read_only():
+    with SmallDisk("12m") as disk, Server(data=os.path.join(disk.path, "data")) as s:
+        s.stop()
+        subprocess.run(["mount", "-o", "remount,ro", disk.path], check=True)
+        out = uar(s, "check")
+        subprocess.run(["mount", "-o", "remount,rw", disk.path], check=True)
+        check(out.returncode == 1 and "Read-only" in out.stderr and "lock file" in out.stderr and
+              "not looked at" in out.stderr, out)
 
 
 @test("data_of_an_older_version_are_not_called_damaged", "")

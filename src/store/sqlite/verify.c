@@ -357,7 +357,8 @@ uar_err uar_store_sqlite_verify(const char *dir, void (*bad)(void *ctx, const ch
 	if (!e)
 		e = open_and_check(&k, dir);
 	if (!e && k.found)
-		e = uar_error_set(&own, UAR_ECORRUPT, "%zu damaged places", k.found);
+		e = uar_error_set(&own, UAR_ECORRUPT, "%zu damaged place%s", k.found,
+				  k.found == 1 ? "" : "s");
 	uar_arena_fini(&k.arena);
 	if (k.blobs_fd >= 0)
 		close(k.blobs_fd);
