@@ -240,8 +240,7 @@ static int64_t unit_of(uar_str suffix)
 	return 0;
 }
 
-/* Digits, at most six more after a point, a unit: exact in microseconds. */
-static bool read_duration(uar_str s, int64_t *out)
+bool uar_config_read_duration(uar_str s, int64_t *out)
 {
 	size_t digits = 0, end;
 	int64_t whole, unit, part = 0, scale = 1;
@@ -270,7 +269,7 @@ static bool read_duration(uar_str s, int64_t *out)
 
 static bool read_number(const struct uar_config_row *row, uar_str s, int64_t *out)
 {
-	return row->type == UAR_CONFIG_INT ? read_int(s, out) : read_duration(s, out);
+	return row->type == UAR_CONFIG_INT ? read_int(s, out) : uar_config_read_duration(s, out);
 }
 
 static bool in_range(const struct uar_config_row *row, int64_t v)

@@ -244,6 +244,10 @@ TEST(run_refuses_before_asking_and_reports_refusals, "")
 	r = RUN("run", "echo", "hi", "--timeout", "never");
 	CHECK_INT(r.status, 2);
 	over(&r);
+	r = RUN("exec", "codex", "hi", "--timeout", "0");
+	CHECK_INT(r.status, 2);
+	CHECK(has(r.err, "--timeout takes seconds"));
+	over(&r);
 	r = RUN("run");
 	CHECK_INT(r.status, 2);
 	CHECK(has(r.err, "usage: uar run AGENT [MESSAGE...]"));

@@ -397,9 +397,12 @@ int uar_verb_exec(struct uar_cli *cli)
 				      .notes_colour = uar_cli_colour(cli, cli->err_tty) } };
 	struct uar_buf message = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
 	struct uar_error error = { 0 };
-	uar_err e = uar_remote_message(cli, &message, &error);
+	double unused;
+	uar_err e = uar_remote_timeout(cli, &unused, &error);
 	int status;
 
+	if (!e)
+		e = uar_remote_message(cli, &message, &error);
 	x.beside = (struct uar_beside){ { -1, -1 }, ready, &x };
 	if (!e && args->option[UAR_OPT_YES] && args->option[UAR_OPT_DENY])
 		e = uar_error_set(&error, UAR_EINVALID, "--yes and --deny contradict");

@@ -113,24 +113,17 @@ uar_err uar_remote_message(struct uar_cli *cli, struct uar_buf *out, struct uar_
 
 uar_err uar_remote_timeout(struct uar_cli *cli, double *out, struct uar_error *error)
 {
-	const struct uar_config_row *row = uar_config_find(UAR_STR("run_timeout_seconds"), NULL);
 	const char *text = cli->args->option[UAR_OPT_TIMEOUT];
-	struct uar_config c;
-	struct uar_arena a;
-	uar_err e;
+	int64_t us;
 
 	if (!text)
 		return UAR_OK;
-	uar_arena_init(&a, 0);
-	e = uar_config_parse(row, uar_str_c(text), &a, &c, error);
-	if (!e)
-		*out = (double)c.run_timeout_us / 1e6;
-	uar_arena_fini(&a);
-	return e ? uar_error_set(
-			   error, e,
-			   "--timeout takes seconds, or a number with ms, s, m, h or d, from 1s "
-			   "to 30d")
-		 : UAR_OK;
+	if (!uar_config_read_duration(uar_str_c(text), &us) || us <= 0)
+		return uar_error_set(error, UAR_EINVALID,
+				     "--timeout takes seconds, or a number with ms, s, m, h or d, "
+				     "more than 0");
+	*out = (double)us / 1e6;
+	return UAR_OK;
 }
 
 /* A key of our own makes it safe to ask again when the answer was lost. */

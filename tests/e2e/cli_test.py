@@ -59,7 +59,8 @@ def exit_status():
         out = uar(s, "run", "assistant", "x")
         check(out.returncode == 1 and "The server had an error." in out.stderr + out.stdout, out)
     with Provider() as p, Server(env=p.env("gate")) as s:
-        equal(uar(s, "run", "assistant", "--timeout", "1", "x").returncode, 4)
+        equal(uar(s, "run", "assistant", "--timeout", "0.5", "x").returncode, 4)
+        equal(uar(s, "run", "assistant", "--timeout", "0", "x").returncode, 2)
         proc = begin(s, "run", "assistant", "--json", "x")
         run_id = json.loads(proc.stdout.readline())["data"]["run_id"]
         good(s, "cancel", run_id, "--reason", "enough")
