@@ -149,26 +149,35 @@ static void plugin_metrics(void *ctx, struct uar_buf *b)
 	struct uar_plugin_stats st;
 
 	uar_plugin_host_stats(s->plugins, &st);
-	uar_buf_printf(b,
-		       "# TYPE uar_plugin_processes gauge\nuar_plugin_processes %zu\n"
-		       "# TYPE uar_plugin_runs_waiting gauge\nuar_plugin_runs_waiting %zu\n"
-		       "# TYPE uar_plugin_runs_running gauge\nuar_plugin_runs_running %zu\n"
-		       "# TYPE uar_plugin_processes_started_total counter\n"
-		       "uar_plugin_processes_started_total %llu\n"
-		       "# TYPE uar_plugin_processes_crashed_total counter\n"
-		       "uar_plugin_processes_crashed_total %llu\n"
-		       "# TYPE uar_plugin_processes_restarted_total counter\n"
-		       "uar_plugin_processes_restarted_total %llu\n"
-		       "# TYPE uar_plugin_processes_lived_seconds_total counter\n"
-		       "uar_plugin_processes_lived_seconds_total %.6f\n"
-		       "# TYPE uar_plugin_threads gauge\nuar_plugin_threads %zu\n"
-		       "# TYPE uar_plugin_threads_lost gauge\nuar_plugin_threads_lost %zu\n"
-		       "# TYPE uar_plugin_threads_lost_total counter\n"
-		       "uar_plugin_threads_lost_total %llu\n",
-		       st.processes, st.waiting, st.running, (unsigned long long)st.started,
-		       (unsigned long long)st.crashed, (unsigned long long)st.restarted,
-		       (double)st.lived_us / 1e6, st.threads, st.lost,
-		       (unsigned long long)st.ever_lost);
+	const struct {
+		const char *name, *kind, *help;
+		double value;
+		int digits; /* behind the point */
+	} rows[] = {
+		{ "processes", "gauge", "Processes of plugins.", (double)st.processes, 0 },
+		{ "runs_waiting", "gauge", "Runs that wait for a place.", (double)st.waiting, 0 },
+		{ "runs_running", "gauge", "Runs at work.", (double)st.running, 0 },
+		{ "processes_started_total", "counter", "Processes started.", (double)st.started,
+		  0 },
+		{ "processes_crashed_total", "counter",
+		  "Processes that ended without having finished a run.", (double)st.crashed, 0 },
+		{ "processes_restarted_total", "counter", "Processes started after such an end.",
+		  (double)st.restarted, 0 },
+		{ "processes_lived_seconds_total", "counter",
+		  "How long those that have ended lived, together.", (double)st.lived_us / 1e6, 6 },
+		{ "threads", "gauge", "Threads of plugins that are libraries.", (double)st.threads,
+		  0 },
+		{ "threads_lost", "gauge", "Threads that are written off.", (double)st.lost, 0 },
+		{ "threads_lost_total", "counter", "Threads ever written off.",
+		  (double)st.ever_lost, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		uar_buf_printf(b,
+			       "# HELP uar_plugin_%s %s\n# TYPE uar_plugin_%s %s\n"
+			       "uar_plugin_%s %.*f\n",
+			       rows[i].name, rows[i].help, rows[i].name, rows[i].kind, rows[i].name,
+			       rows[i].digits, rows[i].value);
 }
 
 /* One that holds a plugin is easily taken for one that holds plugins. */

@@ -157,6 +157,7 @@ def metrics():
             check(re.fullmatch(r'# (HELP|TYPE) uar_\w+ .+|uar_\w+(\{[^}]*\})? [\d.]+', line), line)
         names = re.findall(r"^# TYPE (\S+)", text, re.M)
         equal(len(names), len(set(names)), "each is declared once")
+        equal(re.findall(r"^# HELP (\S+) \S", text, re.M), names, "and explained")
         equal([m for m, name in MEASURES.items() if "uar_" + name not in names], [])
         s.open_gate()
         for run_id in [gate] + queued:
