@@ -49,7 +49,7 @@ FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
 
 
 .PHONY: all build run test unit threaded e2e bench fuzz asan tsan lint format check-generated generate \
-        install deb clean help deps deps-test torture size conformance
+        install uninstall deb clean help deps deps-test torture size conformance
 .DEFAULT_GOAL := build
 .SECONDARY:
 
@@ -174,14 +174,18 @@ conformance: ## rewrite docs/CONFORMANCE.md from the tests
 size: ## size report of functions and files
 	@tools/check-sizes --report
 
+# INSTALL_STRIP= keeps the symbols of installed programs.
+INSTALL_STRIP ?= -s
 install: build ## install to PREFIX (default /usr/local), DESTDIR respected
-	install -D -m 755 $(UAR) $(DESTDIR)$(PREFIX)/bin/uar
+	install -D -m 755 $(INSTALL_STRIP) $(UAR) $(DESTDIR)$(PREFIX)/bin/uar
 	install -D -m 644 docs/uar.1 $(DESTDIR)$(PREFIX)/share/man/man1/uar.1
+uninstall: ## remove what install has put there, with the same PREFIX and DESTDIR
+	rm -f $(DESTDIR)$(PREFIX)/bin/uar $(DESTDIR)$(PREFIX)/share/man/man1/uar.1
 
 deb: build agent-api plugin-sdk ## Debian packages in build/: uar, libagent-api1, uar-dev
 	@BUILD=$(BUILD) VERSION=$(VERSION) MAKE='$(MAKE)' tools/deb
 
-clean:
+clean: ## remove everything that was built
 	rm -rf build
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

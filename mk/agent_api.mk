@@ -25,7 +25,7 @@ AA_A     := $(BUILD)/libagent_api.a
 AA_PC    := $(BUILD)/agent_api.pc
 AA_SUP   := $(BUILD)/agent-api-supervisor
 
-.PHONY: agent-api install-agent-api
+.PHONY: agent-api install-agent-api uninstall-agent-api
 agent-api: $(AA_SO) $(AA_A) $(AA_PC) ## build libagent_api and its supervisor
 
 $(AA_DIR)/%.o: %.c
@@ -96,4 +96,11 @@ install-agent-api: agent-api
 	ln -sf libagent_api.so.$(AA_ABI) $(DESTDIR)$(PREFIX)/lib/libagent_api.so
 	install -D -m 644 $(AA_A) $(DESTDIR)$(PREFIX)/lib/libagent_api.a
 	install -D -m 644 $(AA_PC) $(DESTDIR)$(PREFIX)/lib/pkgconfig/agent_api.pc
-	install -D -m 755 $(AA_SUP) $(DESTDIR)$(AGENT_API_LIBEXEC)/agent-api-supervisor
+	install -D -m 755 $(INSTALL_STRIP) $(AA_SUP) $(DESTDIR)$(AGENT_API_LIBEXEC)/agent-api-supervisor
+
+uninstall: uninstall-agent-api
+uninstall-agent-api:
+	rm -f $(DESTDIR)$(PREFIX)/include/agent_api/agent_api.h $(DESTDIR)$(PREFIX)/lib/pkgconfig/agent_api.pc \
+		$(addprefix $(DESTDIR)$(PREFIX)/lib/libagent_api.,a so so.$(AA_ABI) so.$(VERSION)) \
+		$(DESTDIR)$(AGENT_API_LIBEXEC)/agent-api-supervisor
+	@rmdir $(DESTDIR)$(PREFIX)/include/agent_api 2>/dev/null || true

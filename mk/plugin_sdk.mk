@@ -11,7 +11,7 @@ PS_TEST := $(BUILD)/sdk/conform $(BUILD)/sdk/conform.so
 PS_TEST_C := tests/e2e/sdk/c/main.c
 PS_FLAGS := $(filter-out -std=c17 -fvisibility=hidden,$(CFLAGS)) -std=c11 -fPIC
 
-.PHONY: plugin-sdk install-plugin-sdk
+.PHONY: plugin-sdk install-plugin-sdk uninstall-plugin-sdk
 plugin-sdk: $(PS_A) $(PS_PC) ## build libuar_plugin, for plugins in C
 
 $(PS_O): sdk/c/uar_plugin.c $(wildcard sdk/c/*.h) $(PS_H)
@@ -46,3 +46,9 @@ install-plugin-sdk: plugin-sdk
 	install -D -m 644 $(PS_H) $(DESTDIR)$(PREFIX)/include/uar/plugin.h
 	install -D -m 644 $(PS_A) $(DESTDIR)$(PREFIX)/lib/libuar_plugin.a
 	install -D -m 644 $(PS_PC) $(DESTDIR)$(PREFIX)/lib/pkgconfig/uar_plugin.pc
+
+uninstall: uninstall-plugin-sdk
+uninstall-plugin-sdk:
+	rm -f $(DESTDIR)$(PREFIX)/include/uar/plugin.h $(DESTDIR)$(PREFIX)/lib/libuar_plugin.a \
+		$(DESTDIR)$(PREFIX)/lib/pkgconfig/uar_plugin.pc
+	@rmdir $(DESTDIR)$(PREFIX)/include/uar 2>/dev/null || true

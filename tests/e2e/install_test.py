@@ -102,6 +102,24 @@ def installed():
         try_plugin(p)
 
 
+@test("uninstall_leaves_what_is_not_ours", "")
+def uninstalled():
+    need("cc", "readelf")
+    with Place() as p:
+        make("install", "DESTDIR=" + p.root, "PREFIX=/usr")
+        check(".symtab" not in sh("readelf", "-SW", p.path("usr/bin/uar")), "it is stripped")
+        os.mkdir(p.path("usr/include/uar/own"))
+        with open(p.path("usr/lib/libother.a"), "w"):
+            pass
+        make("uninstall", "DESTDIR=" + p.root, "PREFIX=/usr")
+        equal([os.path.join(at, f) for at, _, files in os.walk(p.path("usr")) for f in files],
+              [p.path("usr/lib/libother.a")])
+        check(os.path.isdir(p.path("usr/include/uar/own")))
+        check(not os.path.exists(p.path("usr/include/agent_api")), "a folder of its own goes as well")
+        make("install", "DESTDIR=" + p.root, "PREFIX=/usr", "INSTALL_STRIP=")
+        check(".symtab" in sh("readelf", "-SW", p.path("usr/bin/uar")), "unless symbols are wanted")
+
+
 @test("packages_hold_the_same_and_name_what_they_need", "")
 def packages():
     need("cc", "pkg-config", "dpkg-deb")
