@@ -128,6 +128,18 @@ static void reload_agents(struct server *s)
 			{ "problems", uar_str_c(uar_error_text(&error)) });
 }
 
+/* A line of the log for each. */
+static void log_refused(const struct server *s, uar_err e, uar_str problems)
+{
+	if (!problems.n)
+		problems = uar_str_c(uar_err_text(e));
+	while (problems.n) {
+		uar_str line = uar_str_cut(problems, '\n', &problems);
+
+		uar_log(&s->log, UAR_LOG_ERROR, "config.refused", { "problems", line });
+	}
+}
+
 static void on_reload(void *ctx, int signum)
 {
 	struct server *s = ctx;
@@ -135,16 +147,16 @@ static void on_reload(void *ctx, int signum)
 	struct uar_config_changes changes;
 	struct uar_config_set *next;
 	const struct uar_config *c;
+	uar_err e;
 
 	(void)signum;
 	reload_agents(s);
-	if (uar_config_reload(s->config, &next, &changes, &problems)) {
-		uar_log(&s->log, UAR_LOG_ERROR, "config.refused",
-			{ "problems", uar_buf_str(&problems) });
-		uar_buf_fini(&problems);
-		return;
-	}
+	e = uar_config_reload(s->config, &next, &changes, &problems);
+	if (e)
+		log_refused(s, e, uar_buf_str(&problems));
 	uar_buf_fini(&problems);
+	if (e)
+		return;
 	log_changes(s, &changes);
 	c = &next->value;
 	s->log.level = (enum uar_log_level)c->log_level;

@@ -324,9 +324,10 @@ def bad_reload():
         os.mkdir(s.data, 0o700)
         s.start()
         with open(os.path.join(s.data, "config.json"), "w") as f:
-            json.dump({"heartbeat_seconds": "never"}, f)
+            json.dump({"heartbeat_seconds": "never", "heartbeet": 3}, f)
         s.proc.send_signal(signal.SIGHUP)
-        wait_until(lambda: "config.refused" in s.log(), "a bad file is refused")
+        wait_until(lambda: s.log().count("config.refused") == 2, "a bad file is refused")
+        check("000a" not in s.log() and '\\n' not in s.log(), s.log())
         equal(s.finish(s.create("echo", "still up"))["status"], "succeeded")
         os.unlink(os.path.join(s.data, "config.json"))
 
