@@ -55,6 +55,10 @@ static void *serve(void *arg)
 
 		if (fd < 0)
 			break;
+		/* Whoever comes after the last is refused; a client that has its answer may
+		 * come at once, and would wait for ever in a queue that nobody serves. */
+		if (s->served + 1 == s->count)
+			shutdown(s->fd, SHUT_RDWR);
 		read_request(fd, s->asked[s->served], sizeof s->asked[0]);
 		send_answer(fd, &s->answers[s->served]);
 		while (s->answers[s->served].piece == UAR_PREPARED_HOLD &&
@@ -62,7 +66,7 @@ static void *serve(void *arg)
 			;
 		close(fd);
 	}
-	shutdown(s->fd, SHUT_RDWR); /* whoever comes now is refused */
+	shutdown(s->fd, SHUT_RDWR);
 	return NULL;
 }
 
