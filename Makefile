@@ -144,7 +144,7 @@ tsan: ## the threaded parts under TSan
 	@$(MAKE) --no-print-directory SAN=tsan threaded
 
 KILLS ?= 10000
-torture: $(UAR) ## KILLS (10,000) kill -9 moments; hours
+torture: $(UAR) ## KILLS (10,000) kill -9 moments; half an hour
 	@BUILD=$(BUILD) UAR_TEST_KILLS=$(KILLS) tools/run-tests tests/e2e/kill9_test.py
 
 bench: $(UAR) $(BENCH_BIN) ## measure against the raw limits of this machine

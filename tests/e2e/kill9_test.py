@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import threading
 
-from lib import (FIXTURES, Provider, Server, check, check_run_stream, check_session, equal, main,
+from lib import (FIXTURES, Provider, Server, check, check_run_stream, check_session, equal, goes_on, main,
                  run_uar, test, text_of, without_run_id)
 from lib.events import lines_of
 from lib.server import UAR, clean_environment, flags
@@ -196,6 +196,7 @@ def whole_session(s, session):
 def kills():
     runs = events = superseded = 0
     for number, start in enumerate(range(0, KILLS, PER_WORLD)):
+        goes_on()
         try:
             r, e, n = one_world(number, min(PER_WORLD, KILLS - start))
         except Exception:

@@ -89,9 +89,13 @@ def in_one_line(e):
     return (place + kind + " ".join(str(e).split()))[:600]
 
 
-def run_one(name, ids, fn):
-    # A hang says where it is and ends the program.
+def goes_on():
+    """A hang says where it is and ends the program. A test that takes longer says now and then that it is none."""
     faulthandler.dump_traceback_later(SAFETY * 10, exit=True)
+
+
+def run_one(name, ids, fn):
+    goes_on()
     try:
         fn()
         print(f"ok {name} [{ids}]", flush=True)
