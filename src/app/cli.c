@@ -22,22 +22,48 @@ static const struct uar_verb verbs[] = {
 #undef V
 };
 
+UAR_PRINTF(2, 0)
+static void say(struct uar_cli *cli, const char *fmt, va_list ap)
+{
+	fflush(cli->out);
+	fprintf(cli->err, "uar: ");
+	vfprintf(cli->err, fmt, ap);
+	fprintf(cli->err, "\n");
+}
+
+/* The first is the one that --json tells. */
+UAR_PRINTF(4, 0)
+static void note_failure(struct uar_cli *cli, int status, uar_err e, const char *fmt, va_list ap)
+{
+	if (status == UAR_EXIT_OK || cli->failure.code)
+		return;
+	vsnprintf(cli->failure.text, sizeof cli->failure.text, fmt, ap);
+	cli->failure.code = e;
+}
+
 int uar_cli_fail_as(struct uar_cli *cli, int status, uar_err e, const char *fmt, ...)
 {
 	va_list ap;
 
-	fflush(cli->out);
-	fprintf(cli->err, "uar: ");
 	va_start(ap, fmt);
-	vfprintf(cli->err, fmt, ap);
+	say(cli, fmt, ap);
 	va_end(ap);
-	fprintf(cli->err, "\n");
-	if (status == UAR_EXIT_OK || cli->failure.code)
-		return status;
 	va_start(ap, fmt);
-	vsnprintf(cli->failure.text, sizeof cli->failure.text, fmt, ap);
+	note_failure(cli, status, e, fmt, ap);
 	va_end(ap);
-	cli->failure.code = e;
+	return status;
+}
+
+int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(cli, fmt, ap);
+	va_end(ap);
+	va_start(ap, fmt);
+	note_failure(cli, status, status == UAR_EXIT_USAGE ? UAR_EINVALID : UAR_EIO, fmt, ap);
+	va_end(ap);
 	return status;
 }
 

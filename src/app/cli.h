@@ -37,9 +37,7 @@ int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv);
 int uar_cli_fail_as(struct uar_cli *cli, int status, uar_err e, const char *fmt, ...)
 	UAR_PRINTF(4, 5);
 /* The same for what has no code: it is not valid, or could not be done. */
-#define uar_cli_fail(CLI, STATUS, ...)                                                             \
-	uar_cli_fail_as(CLI, STATUS, (STATUS) == UAR_EXIT_USAGE ? UAR_EINVALID : UAR_EIO,          \
-			__VA_ARGS__)
+int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...) UAR_PRINTF(3, 4);
 /* With the reason of `error`, or the sentence of `e` when it has none. */
 int uar_cli_fail_with(struct uar_cli *cli, int status, uar_err e, const struct uar_error *error);
 /* Writes a finished listing; UAR_EXIT_FAILED when it or the stream failed. */

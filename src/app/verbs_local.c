@@ -89,7 +89,7 @@ static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf
 	if (access(path, F_OK))
 		return;
 	e = uar_store_sqlite_verify(data, on_damage, problems, &error);
-	if (e != UAR_EIO) /* then it is not known who has the lock */
+	if (!e || e == UAR_ECORRUPT || e == UAR_ESTATE || e == UAR_ELOCKED) /* else who knows? */
 		note_server(data, e == UAR_ELOCKED, notes);
 	if (e == UAR_ESTATE)
 		uar_buf_printf(notes, "%s, and what it holds was not looked at\n", error.text);

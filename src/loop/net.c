@@ -204,9 +204,9 @@ static void speak_on(struct uar_net *n, int port)
 
 		if (t->hub != &n->shared || !t->sent || t->held || t->port != port)
 			continue;
-		n->curl->easy_pause(t->easy, CURLPAUSE_SEND);
-		n->curl->easy_pause(t->easy, CURLPAUSE_CONT);
-		return;
+		if (!n->curl->easy_pause(t->easy, CURLPAUSE_SEND) &&
+		    !n->curl->easy_pause(t->easy, CURLPAUSE_CONT))
+			return; /* else it has no connection at the moment */
 	}
 }
 

@@ -132,7 +132,8 @@ static void check_lines(struct uar_fixture_job *j)
 
 	while (!j->err && uar_fixture_line(&rest, &line)) {
 		uar_arena_reset(&j->arena);
-		if (uar_fixture_parse(line, &j->arena, &ignored, &why))
+		j->err = uar_fixture_parse(line, &j->arena, &ignored, &why);
+		if (j->err && j->err != UAR_ENOMEM)
 			j->err = uar_error_set(&j->error, UAR_ECORRUPT,
 					       "fixture \"%s\", line %zu: %s", j->name,
 					       line_number(j, line.p), why.text);

@@ -206,10 +206,14 @@ static uar_err open_sink(struct uar_stream *s)
 	return s->sink.opened(s->sink.ctx);
 }
 
-/* A run that is not in memory has ended; events behind its end bring nothing more. */
+/* A run that is not in memory has ended, and events behind its end bring nothing more; or
+ * it can neither go on nor be ended. */
 static bool is_over(const struct uar_stream *s)
 {
-	return s->of_run && uar_runtime_ready(s->rt) && !rt_run_find(s->rt, &s->owner, s->id);
+	struct rt_key k;
+
+	return s->of_run && uar_runtime_ready(s->rt) && !rt_run_find(s->rt, &s->owner, s->id) &&
+	       !uar_map_get(&s->rt->quarantine, rt_key(&k, &s->owner, s->id));
 }
 
 static void take_page(struct uar_stream *s, const struct uar_event *ev, size_t n, bool more)

@@ -350,12 +350,13 @@ def unix_socket():
         check(not os.path.exists(path), "the socket file stays behind")
 
 
+SHORT = "/tmp"  # the address of a socket has 107 bytes
 ODD = "it's \"a\" $HOME `x` \\ 50% ä"  # for shells, for URLs
 
 
 @test("any_path_of_a_socket_is_found_by_commands", "")
 def unix_paths():
-    with tempfile.TemporaryDirectory() as root:
+    with tempfile.TemporaryDirectory(dir=SHORT) as root:
         fill = "é" * ((107 - len(os.path.join(root, "s"))) // 2)
         for name in ("da ta", ODD, "s" + fill, b"not utf-8: \xff\x01\n"):
             path = os.path.join(os.fsencode(root), os.fsencode(name))
@@ -374,7 +375,7 @@ def unix_paths():
 @test("a_socket_is_found_from_another_directory", "")
 def unix_relative():
     for depth, found in ((0, True), (110, False)):  # no socket can have so long a path
-        with tempfile.TemporaryDirectory() as root:
+        with tempfile.TemporaryDirectory(dir=SHORT) as root:
             here = os.path.join(os.path.realpath(root), "d" * depth)
             os.makedirs(here, exist_ok=True)
             with Server(listen="unix:s", under=["env", "-C", here]) as s:
@@ -390,34 +391,36 @@ def announced_commands(argv, env):
     """What `uar serve` prints to be pasted: {word: what a shell says to it}."""
     proc = subprocess.Popen([UAR, "serve", *argv], env=env, text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL)
-    lines = []
-    while not lines or "Ctrl-C" not in lines[-1]:
-        lines.append(proc.stdout.readline())
-        check(lines[-1], lines)
-    said = {}
-    for word in ("call", "try"):
-        command = next(line for line in lines if line.split()[:1] == [word]).split(None, 1)[1]
-        out = subprocess.run(["sh", "-c", command], env=env, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
-        equal(out.returncode, 0, out)
-        said[word] = out.stdout
-    proc.send_signal(signal.SIGTERM)
-    equal(proc.wait(), 0)
-    proc.stdout.close()
+    lines, said = [], {}
+    try:
+        while not lines or "Ctrl-C" not in lines[-1]:
+            lines.append(proc.stdout.readline())
+            check(lines[-1], lines)
+        for word in ("call", "try"):
+            command = next(line for line in lines if line.split()[:1] == [word]).split(None, 1)[1]
+            out = subprocess.run(["sh", "-c", command], env=env, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+            equal(out.returncode, 0, out)
+            said[word] = out.stdout
+    finally:
+        proc.send_signal(signal.SIGTERM)
+        status = proc.wait()
+        proc.stdout.close()
+    equal(status, 0)
     return said
 
 
 @test("a_socket_is_announced_with_commands_that_work", "")
 def unix_command():
     for name in ("plain", "da ta", ODD):
-        with tempfile.TemporaryDirectory() as root:
+        with tempfile.TemporaryDirectory(dir=SHORT) as root:
             path = f"{os.path.dirname(UAR)}:{os.environ['PATH']}"
             env = clean_environment(root, {"PATH": path})
             data = os.path.join(root, name)
             said = announced_commands(["--data", data, "--listen", f"unix:{data}.sock"], env)
             equal(json.loads(said["call"]), {"runs": [], "next_before": None})
             check("hello" in said["try"], said)
-    with tempfile.TemporaryDirectory() as root:  # the default directory needs no naming
+    with tempfile.TemporaryDirectory(dir=SHORT) as root:  # the default directory needs no naming
         env = clean_environment(root, {"PATH": path})
         check("hello" in announced_commands(["--listen", f"unix:{root}/s"], env)["try"])
 

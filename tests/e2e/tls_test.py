@@ -58,7 +58,7 @@ def untrusted():
     with Certificates() as c:
         ours = c.authority("ours")
         c.authority("other")
-        refuse(c.server("own"), ["self-signed"])
+        refuse(c.server("own"), ["self-signed", "self signed"])
         refuse(c.server("theirs", by="other"), ["issuer certificate"], ca_file=ours)
         refuse(c.server("elsewhere", by="ours", of="DNS:other.example,IP:127.0.0.2"), ["match"], ca_file=ours)
         refuse(c.server("old", by="ours", days=0), ["expired"], ca_file=ours)
