@@ -1,9 +1,7 @@
 /* server_test.c - requests and answers over real sockets. */
 #include "test.h"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -514,86 +512,7 @@ TEST(one_address_has_its_share, "")
 	stop();
 }
 
-/* --- listening, ending ------------------------------------------------------------------ */
-
-TEST(listens_on_a_private_unix_socket, "")
-{
-	struct uar_http_options o = options;
-	char where[256];
-	struct uar_peer_reply r = { 0 };
-	struct uar_peer p;
-	struct stat st;
-
-	snprintf(where, sizeof where, "unix:%s/s", uar_test_dir());
-	o.listen = where;
-	REQUIRE(start(&o));
-	CHECK(stat(where + 5, &st) == 0 && (st.st_mode & 0777) == 0600);
-	CHECK_STR(uar_str_c(uar_http_address(server.http)), where);
-	p = dial();
-	uar_peer_say(&p, "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
-	REQUIRE(uar_peer_reply(&p, false, &r));
-	CHECK(r.status == 200 && strstr(r.head, "X-Peer: unix\r\n"));
-	uar_buf_fini(&r.body);
-	uar_peer_close(&p);
-	stop();
-	CHECK(stat(where + 5, &st) != 0);
-}
-
-/* Bound to `where`, is it called at `local` and its port? */
-static void check_local(const char *where, const char *local)
-{
-	struct uar_http_options o = options;
-	const char *bound, *near;
-	char start_of[64];
-
-	o.listen = where;
-	REQUIRE(start(&o));
-	bound = uar_http_address(server.http);
-	near = uar_http_local_address(server.http);
-	snprintf(start_of, sizeof start_of, "%s:", local);
-	CHECK_MSG(uar_str_starts(uar_str_c(near), uar_str_c(start_of)), "%s: %s", where, near);
-	CHECK_STR(uar_str_c(strrchr(near, ':')), strrchr(bound, ':'));
-	stop();
-}
-
-TEST(a_wildcard_is_called_by_loopback, "")
-{
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), only6 = 0;
-	socklen_t n = sizeof only6;
-
-	check_local("127.0.0.1:0", "127.0.0.1");
-	check_local("127.0.0.2:0", "127.0.0.2");
-	check_local("0.0.0.0:0", "127.0.0.1");
-	if (fd < 0)
-		return; /* no IPv6 here */
-	REQUIRE(getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only6, &n) == 0);
-	close(fd);
-	check_local("[::]:0", only6 ? "[::1]" : "127.0.0.1");
-}
-
-TEST(says_why_it_cannot_listen, "")
-{
-	static const char *const bad[] = { "",	    "127.0.0.1",   "127.0.0.1:70000",
-					   ":80",   "a.b:80",	   "[::1:80",
-					   "unix:", "127.0.0.1:x", "256.0.0.1:80" };
-	struct uar_http_options o = options;
-	struct uar_loop *loop = NULL;
-	struct uar_http *h = NULL, *second = NULL;
-	struct uar_error error = { 0 };
-
-	REQUIRE(uar_loop_create(&uar_clock_system, &loop) == UAR_OK);
-	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		o.listen = bad[i];
-		CHECK_MSG(uar_http_create(loop, &o, &h, &error) == UAR_ECONFIG, "%s", bad[i]);
-	}
-	CHECK(uar_http_create(loop, &options, &h, &error) == UAR_OK);
-	o.listen = uar_http_address(h);
-	CHECK(uar_http_create(loop, &o, &second, &error) == UAR_ENET);
-	CHECK(strstr(error.text, o.listen) && !second);
-	uar_http_destroy(h);
-	uar_http_destroy(NULL);
-	uar_loop_destroy(loop);
-}
+/* --- ending ----------------------------------------------------------------------------- */
 
 static uv_sem_t drained;
 
