@@ -34,12 +34,9 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_max,
 
 static void echo(struct uar_http_request *r)
 {
-	struct uar_http_header extra = { UAR_STR("X-Peer"), r->peer };
 	struct uar_http_response a = { .status = 200,
 				       .content_type = "text/plain",
-				       .body = r->body,
-				       .headers = &extra,
-				       .header_count = 1 };
+				       .body = r->body };
 
 	uar_http_respond(r, &a);
 }
