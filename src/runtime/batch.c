@@ -4,87 +4,13 @@
  * events durable nothing in memory has changed; afterwards, in this order, the
  * copies become the state, readers are told, requests are answered, effects
  * begin. If the append fails the copies are thrown away and nobody was told. */
+#include "runtime/batch.h"
 #include "runtime/tail.h"
 
 enum {
 	BATCH_EVENTS = UAR_DECISION_EVENTS / 2, /* no further command beyond */
-	SPARE_BYTES = 1 << 16,			/* of memory that a spare batch keeps */
-	SPARE_LARGE = 32, /* batches; those beyond keep enough for a piece of text */
-	SPARE_SMALL_BYTES = 1 << 13,
+	SCRATCH_BYTES = 1 << 16,		/* that deciding keeps for the next time */
 };
-
-struct batch {
-	struct uar_list node; /* among the spare ones */
-	struct uar_append append;
-	struct agg *agg;
-	struct live_run *run;
-	struct uar_session s; /* the copies */
-	struct uar_run r;
-	struct uar_decision d;
-	struct uar_run_row row;
-	struct uar_list cmds;
-	struct uar_arena arena;
-	struct uar_buf buf;
-};
-
-static struct batch *take_batch(struct uar_runtime *rt)
-{
-	struct batch *b;
-
-	if (rt->batches.count) {
-		b = UAR_OWNER(rt->batches.list.prev, struct batch, node); /* still in the cache */
-		uar_list_remove(&b->node);
-		rt->batches.count--;
-		rt->batches.large -= rt->batches.large > 0;
-		return b;
-	}
-	b = uar_alloc(sizeof *b);
-	if (!b)
-		return NULL;
-	uar_run_init(&b->r);
-	uar_arena_init(&b->arena, 0);
-	b->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
-	return b;
-}
-
-static void destroy_batch(struct batch *b)
-{
-	uar_run_copy_fini(&b->r);
-	uar_arena_fini(&b->arena);
-	uar_buf_fini(&b->buf);
-	uar_free(b);
-}
-
-void rt_batch_free_spare(struct uar_runtime *rt)
-{
-	UAR_LIST_EACH (it, &rt->batches.list) {
-		uar_list_remove(it);
-		destroy_batch(UAR_OWNER(it, struct batch, node));
-	}
-	rt->batches.count = rt->batches.large = 0;
-}
-
-/* Large ones are at the end, where they are taken from first: a crowd that is over must
- * not leave them below small ones. */
-static void put_batch(struct uar_runtime *rt, struct batch *b)
-{
-	bool large = rt->batches.large < SPARE_LARGE;
-	size_t keep = large ? SPARE_BYTES : SPARE_SMALL_BYTES;
-
-	if (rt->batches.count < UAR_LIMIT_SPARE_BATCHES) {
-		uar_run_copy_fini(&b->r);
-		if (b->arena.used > keep)
-			uar_arena_fini(&b->arena);
-		else
-			uar_arena_reset(&b->arena);
-		uar_list_init(&b->node);
-		uar_list_add_last(large ? &rt->batches.list : rt->batches.list.next, &b->node);
-		rt->batches.count++;
-		rt->batches.large += large;
-		return;
-	}
-	destroy_batch(b);
-}
 
 void rt_batch_drop(struct agg *a)
 {
@@ -97,16 +23,7 @@ void rt_batch_drop(struct agg *a)
 	if (!b->run->committed)
 		uar_run_fini(&b->r);
 	a->batch = NULL;
-	put_batch(a->rt, b);
-}
-
-static void answer(struct cmd *c, uar_err e, const struct uar_error *error)
-{
-	const struct uar_run *state = c->run ? &c->run->state : NULL;
-
-	if (c->done)
-		c->done(c, e, error, state);
-	rt_cmd_free(c);
+	rt_batch_put(a->rt, b);
 }
 
 /* Takes what waits for r out of the queue before r goes away. */
@@ -117,12 +34,8 @@ static void purge(struct live_run *r, struct uar_list *out)
 	UAR_LIST_EACH (it, &a->queue) {
 		struct cmd *c = UAR_OWNER(it, struct cmd, node);
 
-		if (c->run != r)
-			continue;
-		uar_list_remove(&c->node);
-		a->queued--;
-		a->queued_bytes -= c->text.n;
-		uar_list_add_last(out, &c->node);
+		if (c->run == r)
+			rt_cmd_move(c, out);
 	}
 }
 
@@ -157,7 +70,7 @@ void rt_run_over(struct live_run *r, uar_err why)
 
 		c->run = NULL;
 		rt->stats.refused++;
-		answer(c, why, &error);
+		rt_cmd_answer(c, why, &error);
 	}
 }
 
@@ -216,14 +129,11 @@ static uar_err decide_all(struct batch *b, struct uar_error *error)
 	while (!e && takes_more(b)) {
 		struct cmd *c = UAR_OWNER(a->queue.next, struct cmd, node);
 
-		uar_list_remove(&c->node);
-		a->queued--;
-		a->queued_bytes -= c->text.n;
-		uar_list_add_last(&b->cmds, &c->node);
+		rt_cmd_move(c, &b->cmds);
 		e = decide_one(b, c, now_us, error);
 	}
 	a->careful -= a->careful > 0;
-	if (a->rt->scratch.used > SPARE_BYTES)
+	if (a->rt->scratch.used > SCRATCH_BYTES)
 		uar_arena_fini(&a->rt->scratch);
 	return e;
 }
@@ -295,9 +205,9 @@ static void answer_all(struct batch *b, uar_err e, const struct uar_error *error
 		uar_list_remove(&c->node);
 		if (c->err) {
 			b->agg->rt->stats.refused++;
-			answer(c, c->err, &c->error);
+			rt_cmd_answer(c, c->err, &c->error);
 		} else {
-			answer(c, e, error);
+			rt_cmd_answer(c, e, error);
 		}
 	}
 }
@@ -335,167 +245,6 @@ static void move_state(struct batch *b)
 	a->rt->stats.batches++;
 }
 
-/* --- when it fails ----------------------------------------------------------- */
-
-/* What the worker said after something that is lost; whoever waits for it is told. */
-static void drop_output(struct live_run *r, uar_err e, const struct uar_error *error)
-{
-	struct agg *a = r->agg;
-	struct uar_list dropped;
-
-	uar_list_init(&dropped);
-	UAR_LIST_EACH (it, &a->queue) {
-		struct cmd *c = UAR_OWNER(it, struct cmd, node);
-
-		if (c->run != r || !c->from_worker || !rt_is_output(c->c.kind))
-			continue;
-		uar_list_remove(&c->node);
-		a->queued--;
-		a->queued_bytes -= c->text.n;
-		uar_list_add_last(&dropped, &c->node);
-	}
-	while (!uar_list_empty(&dropped)) {
-		struct cmd *c = UAR_OWNER(dropped.next, struct cmd, node);
-
-		uar_list_remove(&c->node);
-		answer(c, e, error);
-	}
-}
-
-/* A worker's command that can never be appended would otherwise be lost in
- * silence: the run fails instead, and says why; in plainer words when it was the
- * failure itself that cannot be appended. */
-static void fail_run(struct live_run *r, uar_err e, const struct uar_error *error, bool plain)
-{
-	rt_log_run(r, UAR_LOG_ERROR, "run.append_refused", uar_error_text(error));
-	drop_output(r, e, error);
-	if (plain && r->plain) {
-		rt_run_quarantine(r, e); /* there is no way to end it: the next start tries again */
-		return;
-	}
-	if (plain) {
-		rt_owe(r, OWED(UAR_CMD_FAIL));
-		r->plain = true;
-		r->lost = UAR_EINTERNAL;
-		return;
-	}
-	rt_send_fail(r, e, "execution", uar_error_text(error));
-	if (!r->lost)
-		r->lost = e;
-}
-
-/* The session was made in memory with a number that is no longer its last. Who
- * waits to begin here would find the same: all look it up anew. */
-static void refuse_creates(struct agg *a)
-{
-	UAR_LIST_EACH (it, &a->queue) {
-		struct cmd *c = UAR_OWNER(it, struct cmd, node);
-
-		if (c->c.kind == UAR_CMD_CREATE)
-			rt_run_over(c->run, UAR_ECONFLICT);
-	}
-}
-
-static void put_back(struct agg *a, struct uar_list *kept)
-{
-	UAR_LIST_EACH (it, kept) {
-		a->queued++;
-		a->queued_bytes += UAR_OWNER(it, struct cmd, node)->text.n;
-	}
-	uar_list_move_all(&a->queue, kept);
-	uar_list_move_all(kept, &a->queue);
-}
-
-/* The store or the engine found fault with what one of the commands says, not with
- * the moment. */
-static bool blames_content(uar_err e)
-{
-	return !rt_worth_retrying(e) && e != UAR_EIO && e != UAR_ESYNC && e != UAR_EDRAINING &&
-	       e != UAR_ECONFLICT && e != UAR_EEXISTS;
-}
-
-/* One bad command takes no good one with it: all are decided again, one by one. */
-static bool try_singly(struct batch *b, uar_err e)
-{
-	struct agg *a = b->agg;
-	size_t n = 0;
-
-	if (!b->run->committed || !blames_content(e))
-		return false;
-	UAR_LIST_EACH (it, &b->cmds)
-		n++;
-	if (n < 2)
-		return false;
-	put_back(a, &b->cmds);
-	a->careful = n;
-	a->batch = NULL;
-	return true;
-}
-
-/* Who asked and waits behind what a full disk refuses gets the same answer: it may
- * be the wish to stop the run that fills it. */
-static void refuse_askers(struct agg *a, const struct uar_error *error)
-{
-	struct uar_list asked;
-
-	uar_list_init(&asked);
-	UAR_LIST_EACH (it, &a->queue) {
-		struct cmd *c = UAR_OWNER(it, struct cmd, node);
-
-		if (c->from_worker || !c->run->committed)
-			continue;
-		uar_list_remove(&c->node);
-		a->queued--;
-		a->queued_bytes -= c->text.n;
-		uar_list_add_last(&asked, &c->node);
-	}
-	while (!uar_list_empty(&asked)) {
-		struct cmd *c = UAR_OWNER(asked.next, struct cmd, node);
-
-		uar_list_remove(&c->node);
-		answer(c, UAR_EDISKFULL, error);
-	}
-}
-
-static void abort_batch(struct batch *b, uar_err e, const struct uar_error *error)
-{
-	struct agg *a = b->agg;
-	struct live_run *r = b->run;
-	bool made = r->committed, lost = false, plain = false;
-	struct uar_list kept;
-
-	if (try_singly(b, e))
-		return;
-	uar_list_init(&kept);
-	if (!made)
-		uar_run_fini(&b->r);
-	UAR_LIST_EACH (it, &b->cmds) {
-		struct cmd *c = UAR_OWNER(it, struct cmd, node);
-
-		uar_list_remove(&c->node);
-		if (c->from_worker && rt_worth_retrying(e)) {
-			uar_list_add_last(&kept, &c->node);
-			continue;
-		}
-		lost |= c->from_worker && e != UAR_EDRAINING;
-		plain |= c->from_worker && (c->c.kind == UAR_CMD_FAIL || c->c.kind == UAR_CMD_LOST);
-		answer(c, e, error);
-	}
-	a->batch = NULL;
-	if (!made && e == UAR_ECONFLICT)
-		refuse_creates(a);
-	if (!made)
-		rt_run_over(r, e);
-	else if (lost)
-		fail_run(r, e, error, plain);
-	if (uar_list_empty(&kept))
-		return;
-	put_back(a, &kept);
-	rt_agg_later(a);
-	if (e == UAR_EDISKFULL)
-		refuse_askers(a, error);
-}
-
 /* --- the walk ------------------------------------------------------------------ */
 
 /* Whoever of the session was held back goes on, not only who wrote the last facts. */
@@ -530,7 +279,7 @@ static void finish(struct batch *b)
 	struct agg *a = b->agg;
 	struct uar_runtime *rt = a->rt;
 
-	put_batch(rt, b);
+	rt_batch_put(rt, b);
 	resume_sources(a);
 	let_in(rt);
 	rt_agg_kick(a);
@@ -566,7 +315,7 @@ static void appended(struct uar_append *append)
 	note_space(b->agg->rt, append->err);
 	if (append->err) {
 		pass_taken(b);
-		abort_batch(b, append->err, &append->error);
+		rt_batch_abort(b, append->err, &append->error);
 	} else {
 		b->agg->batch = NULL;
 		move_state(b);
@@ -629,14 +378,14 @@ static uar_err send_append(struct batch *b, struct uar_error *error)
 
 static struct batch *open_batch(struct agg *a)
 {
-	struct batch *b = take_batch(a->rt);
+	struct batch *b = rt_batch_take(a->rt);
 
 	if (!b)
 		return NULL;
 	b->agg = a;
 	b->run = UAR_OWNER(a->queue.next, struct cmd, node)->run;
 	if (uar_run_copy(&b->r, &b->run->state)) {
-		put_batch(a->rt, b);
+		rt_batch_put(a->rt, b);
 		return NULL;
 	}
 	b->s = a->state;
@@ -673,7 +422,7 @@ void rt_batch_begin(struct agg *a)
 	if (!e && a->batch)
 		return;
 	if (e)
-		abort_batch(b, e, &error);
+		rt_batch_abort(b, e, &error);
 	else
 		answer_all(b, UAR_OK, NULL); /* every command was refused by the table */
 	finish(b);

@@ -59,6 +59,15 @@ void rt_cmd_free(struct cmd *c)
 	c->rt->cmds.count++;
 }
 
+void rt_cmd_answer(struct cmd *c, uar_err e, const struct uar_error *error)
+{
+	const struct uar_run *state = c->run ? &c->run->state : NULL;
+
+	if (c->done)
+		c->done(c, e, error, state);
+	rt_cmd_free(c);
+}
+
 void rt_cmd_free_spare(struct uar_runtime *rt)
 {
 	UAR_LIST_EACH (it, &rt->cmds.list) {
@@ -77,6 +86,16 @@ static void enqueue(struct cmd *c)
 	a->queued_bytes += c->text.n;
 	a->rt->stats.commands++;
 	rt_agg_kick(a);
+}
+
+void rt_cmd_move(struct cmd *c, struct uar_list *to)
+{
+	struct agg *a = c->run->agg;
+
+	uar_list_remove(&c->node);
+	uar_list_add_last(to, &c->node);
+	a->queued--;
+	a->queued_bytes -= c->text.n;
 }
 
 uar_err rt_cmd_send(struct cmd *c)

@@ -195,6 +195,9 @@ struct live_run *rt_run_find(struct uar_runtime *rt, const struct uar_owner *own
 struct cmd *rt_cmd_make(struct live_run *r, enum uar_command_kind kind);
 void rt_cmd_free(struct cmd *c);
 void rt_cmd_free_spare(struct uar_runtime *rt);
+/* Tells whoever waits for c, and frees it. */
+void rt_cmd_answer(struct cmd *c, uar_err e, const struct uar_error *error);
+void rt_cmd_move(struct cmd *c, struct uar_list *to); /* out of its session's queue */
 /* Takes the command; UAR_EBUSY or UAR_EDRAINING leave it with the caller. */
 uar_err rt_cmd_send(struct cmd *c);
 /* From workers: text is merged with what waits. False: hold the source back. */
