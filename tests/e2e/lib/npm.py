@@ -7,7 +7,7 @@ import subprocess
 from lib.check import Skip
 
 # One version of each, and why.
-PLAYWRIGHT = "playwright-core@1.65.0"  # drives a real browser
+PLAYWRIGHT = "playwright-core@1.61.1"  # drives a real browser; the last one for the Node.js of Debian 12
 TYPESCRIPT = "typescript@5.9.3"        # the types of the page and of the SDK
 NODE_TYPES = "@types/node@20.19.43"    # what the SDK's types stand on
 
