@@ -7,7 +7,10 @@
 #include "app/api_client.h"
 #include "app/exec_server.h"
 #include "app/nearest.h"
+#include "app/text.h"
 #include "base/alloc.h"
+
+enum { SENTENCE = 8192 };
 
 enum {
 #define O(NAME, LONG, SHORT, VALUE, DOC) NAME = 1 << UAR_OPT_##NAME,
@@ -22,23 +25,24 @@ static const struct uar_verb verbs[] = {
 #undef V
 };
 
-UAR_PRINTF(2, 0)
-static void say(struct uar_cli *cli, const char *fmt, va_list ap)
-{
-	fflush(cli->out);
-	fprintf(cli->err, "uar: ");
-	vfprintf(cli->err, fmt, ap);
-	fprintf(cli->err, "\n");
-}
-
-/* The first is the one that --json tells. */
 UAR_PRINTF(4, 0)
-static void note_failure(struct uar_cli *cli, int status, uar_err e, const char *fmt, va_list ap)
+static void fail(struct uar_cli *cli, int status, uar_err e, const char *fmt, va_list ap)
 {
-	if (status == UAR_EXIT_OK || cli->failure.code)
-		return;
-	vsnprintf(cli->failure.text, sizeof cli->failure.text, fmt, ap);
-	cli->failure.code = e;
+	char raw[SENTENCE];
+	struct uar_buf text = uar_buf_make(sizeof raw);
+	uar_str s;
+
+	vsnprintf(raw, sizeof raw, fmt, ap);
+	uar_text_clean(&text, uar_str_c(raw), true); /* whatever names are made of */
+	s = text.err ? uar_str_c(uar_err_text(e)) : uar_buf_str(&text);
+	fflush(cli->out);
+	fprintf(cli->err, "uar: %.*s\n", UAR_FMT(s));
+	if (status != UAR_EXIT_OK && !cli->failure.code) { /* --json tells the first */
+		s = uar_str_utf8_prefix(s, sizeof cli->failure.text - 1);
+		snprintf(cli->failure.text, sizeof cli->failure.text, "%.*s", UAR_FMT(s));
+		cli->failure.code = e;
+	}
+	uar_buf_fini(&text);
 }
 
 int uar_cli_fail_as(struct uar_cli *cli, int status, uar_err e, const char *fmt, ...)
@@ -46,10 +50,7 @@ int uar_cli_fail_as(struct uar_cli *cli, int status, uar_err e, const char *fmt,
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(cli, fmt, ap);
-	va_end(ap);
-	va_start(ap, fmt);
-	note_failure(cli, status, e, fmt, ap);
+	fail(cli, status, e, fmt, ap);
 	va_end(ap);
 	return status;
 }
@@ -59,10 +60,7 @@ int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(cli, fmt, ap);
-	va_end(ap);
-	va_start(ap, fmt);
-	note_failure(cli, status, status == UAR_EXIT_USAGE ? UAR_EINVALID : UAR_EIO, fmt, ap);
+	fail(cli, status, status == UAR_EXIT_USAGE ? UAR_EINVALID : UAR_EIO, fmt, ap);
 	va_end(ap);
 	return status;
 }

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "app/text.h"
+
 static int key_width(void)
 {
 	size_t width = 0;
@@ -18,16 +20,22 @@ static int key_width(void)
 void uar_config_print(const struct uar_config_set *set, struct uar_buf *out)
 {
 	struct uar_buf value = uar_buf_make(UAR_LIMIT_CONFIG_BYTES);
+	struct uar_buf shown = uar_buf_make(UAR_LIMIT_CONFIG_BYTES);
 	int width = key_width();
 
 	for (size_t i = 0; i < UAR_CONFIG_COUNT; i++) {
 		const struct uar_config_row *row = &uar_config_rows[i];
 
 		uar_buf_clear(&value);
+		uar_buf_clear(&shown);
 		uar_config_format(row, &set->value, &value);
-		uar_buf_printf(out, "%-*s  %-24.*s  %s\n", width, row->key,
-			       UAR_FMT(uar_buf_str(&value)), set->origin[i].where);
+		uar_text_clean(&shown, uar_buf_str(&value), false);
+		uar_buf_printf(out, "%-*s  %-24.*s  ", width, row->key,
+			       UAR_FMT(uar_buf_str(&shown)));
+		uar_text_clean(out, uar_str_c(set->origin[i].where), false);
+		uar_buf_add_char(out, '\n');
 	}
+	uar_buf_fini(&shown);
 	uar_buf_fini(&value);
 }
 

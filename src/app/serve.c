@@ -222,7 +222,9 @@ static void announce_text(const struct server *s, const char *link, const char *
 		put_call(&b, socket, data);
 	else
 		uar_buf_printf(&b, "  open      %s\n", link);
-	uar_buf_printf(&b, "  data      %s\n  try       uar run demo \"hello\"", data);
+	uar_buf_add_str(&b, UAR_STR("  data      "));
+	uar_text_clean(&b, uar_str_c(data), false);
+	uar_buf_add_str(&b, UAR_STR("\n  try       uar run demo \"hello\""));
 	if (data_by_flag(s->config)) {
 		uar_buf_add_str(&b, UAR_STR(" --data "));
 		uar_text_shell(&b, uar_str_c(data));

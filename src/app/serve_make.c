@@ -5,18 +5,19 @@
 
 #include <unistd.h>
 
+#include "app/text.h"
 #include "runtime/inbox.h"
 
 extern char **environ;
 
 /* For whoever started it with --json and reads the one line. */
-static void explain_json(const struct server *s, const char *text, uar_err e)
+static void explain_json(const struct server *s, uar_str text, uar_err e)
 {
 	struct uar_buf b = uar_buf_make(4096);
 	struct uar_jw w = uar_jw_begin(&b);
 
 	uar_jw_obj(&w, NULL);
-	uar_jw_cstr(&w, "error", text);
+	uar_jw_str(&w, "error", text);
 	uar_jw_cstr(&w, "code", uar_err_token(e));
 	uar_jw_bool(&w, "in_use", e == UAR_ELOCKED);
 	uar_jw_close(&w);
@@ -40,14 +41,18 @@ static void name_holder(const struct server *s, char *out, size_t size)
 int uar_server_explain(const struct server *s, const char *what, uar_err e,
 		       const struct uar_error *error)
 {
-	const char *text = error && error->text[0] ? error->text : uar_err_text(e);
+	uar_str text = uar_str_c(error && error->text[0] ? error->text : uar_err_text(e));
+	struct uar_buf clean = uar_buf_make(UAR_LIMIT_ERROR_TEXT);
 	char holder[96] = "";
 
 	if (e == UAR_ELOCKED)
 		name_holder(s, holder, sizeof holder);
-	fprintf(stderr, "uar: %s: %s%s [%s]\n", what, text, holder, uar_err_token(e));
+	uar_text_clean(&clean, text, false); /* it may name a path */
+	text = clean.err ? uar_str_c(uar_err_text(e)) : uar_buf_str(&clean);
+	fprintf(stderr, "uar: %s: %.*s%s [%s]\n", what, UAR_FMT(text), holder, uar_err_token(e));
 	if (s->json)
 		explain_json(s, text, e);
+	uar_buf_fini(&clean);
 	return 1;
 }
 

@@ -402,6 +402,7 @@ TEST(words_are_quoted_where_a_shell_needs_it, "")
 		{ "d\xc3\xa4", "'d\xc3\xa4'" },
 		{ "a'b", "'a'\\''b'" },
 		{ "'", "''\\'''" },
+		{ "\x1b[1m'\\\xa0\xc3\xa4\n", "$'\\033[1m\\'\\\\\\240\xc3\xa4\\012'" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

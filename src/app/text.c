@@ -49,6 +49,32 @@ static bool is_plain(char c)
 	       uar_str_find(UAR_STR("/._-+:@%,"), c) < 9;
 }
 
+/* As bytes that a terminal shows and a shell turns back. */
+static void escape_for_shell(struct uar_buf *out, uar_str word)
+{
+	uar_buf_add_str(out, UAR_STR("$'"));
+	for (size_t i = 0, len; i < word.n; i += len ? len : 1) {
+		len = shown_bytes(word.p + i, word.n - i);
+		if (!len)
+			uar_buf_printf(out, "\\%03o", (unsigned char)word.p[i]);
+		else if (word.p[i] == '\'' || word.p[i] == '\\')
+			uar_buf_printf(out, "\\%c", word.p[i]);
+		else
+			uar_buf_add(out, word.p + i, len);
+	}
+	uar_buf_add_char(out, '\'');
+}
+
+static bool is_shown(uar_str s)
+{
+	for (size_t i = 0, len; i < s.n; i += len) {
+		len = shown_bytes(s.p + i, s.n - i);
+		if (!len)
+			return false;
+	}
+	return true;
+}
+
 void uar_text_shell(struct uar_buf *out, uar_str word)
 {
 	size_t n = 0;
@@ -57,6 +83,10 @@ void uar_text_shell(struct uar_buf *out, uar_str word)
 		n++;
 	if (word.n && n == word.n) {
 		uar_buf_add_str(out, word);
+		return;
+	}
+	if (!is_shown(word)) {
+		escape_for_shell(out, word);
 		return;
 	}
 	uar_buf_add_char(out, '\'');

@@ -14,7 +14,8 @@ void uar_text_clean(struct uar_buf *out, uar_str s, bool lines);
 void uar_text_value(struct uar_buf *out, const struct uar_json *value);
 /* The same on one line, cut to `max` bytes with "..." behind. */
 void uar_text_brief(struct uar_buf *out, uar_str s, size_t max);
-/* A word as a shell takes it: in single quotes where it has to be. */
+/* A word as a shell takes it: in single quotes where it has to be; with bytes that may not be
+ * shown in the $'...' of bash, ksh and zsh, so that nothing steers a terminal. */
 void uar_text_shell(struct uar_buf *out, uar_str word);
 /* "0.3s", "12s", "5m", "3h", "9d"; a negative span counts as none. */
 void uar_text_span(struct uar_buf *out, double seconds);

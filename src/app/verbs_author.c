@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "app/author.h"
+#include "app/text.h"
 
 enum { ID_MAX = 62 };
 
@@ -101,6 +102,28 @@ static int write_files(struct uar_cli *cli, const char *folder, const char *lang
 	return status;
 }
 
+/* To be pasted into a shell. */
+static void tell_next(struct uar_buf *out, const char *folder, bool make)
+{
+	static const char *const more[] = { "", " count --args '{\"text\": \"one three\"}'" };
+
+	uar_buf_add_str(out, UAR_STR("wrote "));
+	uar_text_clean(out, uar_str_c(folder), false);
+	uar_buf_add_str(out, UAR_STR(". Next:\n"));
+	if (make) {
+		uar_buf_add_str(out, UAR_STR("  make -C "));
+		uar_text_shell(out, uar_str_c(folder));
+		uar_buf_add_char(out, '\n');
+	}
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		uar_buf_add_str(out, UAR_STR("  uar plugin check "));
+		uar_text_shell(out, uar_str_c(folder));
+		uar_buf_printf(out, "%s\n", more[i]);
+	}
+	uar_buf_add_str(out, UAR_STR("and put the folder into `plugins` of the data directory, or "
+				     "name its parent with --plugins-dir.\n"));
+}
+
 static int tell(struct uar_cli *cli, const char *folder, const char *lang)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
@@ -116,16 +139,7 @@ static int tell(struct uar_cli *cli, const char *folder, const char *lang)
 		if (uar_jw_end(&w) == UAR_OK)
 			uar_buf_add_char(&text, '\n');
 	} else {
-		uar_buf_printf(&text, "wrote %s. Next:\n", folder);
-		if (!strcmp(lang, "c"))
-			uar_buf_printf(&text, "  make -C %s\n", folder);
-		uar_buf_printf(
-			&text,
-			"  uar plugin check %s\n"
-			"  uar plugin check %s count --args '{\"text\": \"one three\"}'\n"
-			"and put the folder into `plugins` of the data directory, or name its "
-			"parent with --plugins-dir.\n",
-			folder, folder);
+		tell_next(&text, folder, !strcmp(lang, "c"));
 	}
 	status = uar_cli_write(cli, &text);
 	uar_buf_fini(&text);

@@ -5,6 +5,7 @@
 
 #include "app/cli.h"
 #include "app/datadir.h"
+#include "app/text.h"
 #include "store/store.h"
 
 int uar_verb_version(struct uar_cli *cli)
@@ -57,9 +58,11 @@ static void note_open_secrets(const struct uar_config_set *set, struct uar_buf *
 				       uar_config_rows[i].key);
 }
 
+/* What a damaged row holds may be anything. */
 static void on_damage(void *ctx, const char *what)
 {
-	uar_buf_printf(ctx, "%s\n", what);
+	uar_text_clean(ctx, uar_str_c(what), false);
+	uar_buf_add_char(ctx, '\n');
 }
 
 /* Who holds the lock lives; what is merely announced may have died. */
@@ -97,6 +100,15 @@ static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf
 		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
 }
 
+static void print_clean(FILE *to, const char *label, uar_str text)
+{
+	struct uar_buf clean = uar_buf_make(2 * (size_t)UAR_LIMIT_CONFIG_PROBLEMS);
+
+	uar_text_clean(&clean, text, true);
+	fprintf(to, "%s%.*s", label, UAR_FMT(uar_buf_str(&clean)));
+	uar_buf_fini(&clean);
+}
+
 int uar_verb_check(struct uar_cli *cli)
 {
 	const struct uar_config_set *set = cli->config;
@@ -108,12 +120,10 @@ int uar_verb_check(struct uar_cli *cli)
 		check_stored(set->value.data, &notes, &problems);
 	e = problems.n ? UAR_ECORRUPT : e;
 	note_open_secrets(set, &notes);
-	fprintf(cli->out, "configuration  %s\n", set->file ? set->file : "no file");
-	fprintf(cli->out, "data           %s\n", set->value.data);
-	if (notes.n)
-		fprintf(cli->out, "%s", notes.p);
-	if (problems.n)
-		fprintf(cli->err, "%s", problems.p);
+	print_clean(cli->out, "configuration  ", uar_str_c(set->file ? set->file : "no file"));
+	print_clean(cli->out, "\ndata           ", uar_str_c(set->value.data));
+	print_clean(cli->out, "\n", uar_buf_str(&notes));
+	print_clean(cli->err, "", uar_buf_str(&problems));
 	fprintf(cli->out, "%s\n", e ? "not usable" : "ok");
 	uar_buf_fini(&notes);
 	uar_buf_fini(&problems);

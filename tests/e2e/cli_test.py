@@ -194,6 +194,29 @@ def older():
         check("has version 2; a server that starts brings it to" in said and said.endswith("ok\n"), said)
 
 
+@test("nothing_that_is_found_steers_the_terminal", "")
+def control_bytes():
+    with Server() as s:
+        s.stop()
+        with contextlib.closing(sqlite3.connect(os.path.join(s.data, "uar.db"))) as db:
+            db.execute("PRAGMA writable_schema = ON")
+            db.execute("UPDATE sqlite_schema SET name = CAST(x'781b5b33316da0' AS TEXT), sql = 'CREATE x'"
+                       " WHERE name = 'runs'")
+            db.commit()
+        odd = b"\x1b[31m\xa0\xe2\x80\xae"
+        home = os.path.join(os.fsencode(s.root), odd)
+        for argv in (["check", "--data", s.data], ["check"], ["check", "--config", odd], [odd],
+                     ["check", odd], ["config"], ["runs", b"--" + odd], ["runs"],
+                     ["serve", "--listen", b"unix:/nonexistent/" + odd],
+                     ["plugin", "new", "--lang", "c", odd], ["plugin", "check", home]):
+            out = subprocess.run([UAR, *argv], capture_output=True, timeout=SAFETY, check=False,
+                                 env={**clean_environment(s.root), "XDG_DATA_HOME": home})
+            said = (out.stdout + out.stderr).decode()  # it is UTF-8, too
+            check(said.replace("\n", "").isprintable(), argv, repr(said))
+        out = uar(s, "check")
+        check(out.returncode == 1 and "x?[31m" in out.stderr, out)
+
+
 @test("output_that_cannot_be_written_is_an_error", "")
 def full():
     with Server() as s:

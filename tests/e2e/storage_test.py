@@ -387,18 +387,18 @@ def unix_relative():
                     equal(out.returncode, 0 if reached else 1, out)
 
 
-def announced_commands(argv, env):
+def announced_commands(argv, env, shell="sh"):
     """What `uar serve` prints to be pasted: {word: what a shell says to it}."""
-    proc = subprocess.Popen([UAR, "serve", *argv], env=env, text=True, stdout=subprocess.PIPE,
+    proc = subprocess.Popen([UAR, "serve", *argv], env=env, stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL)
     lines, said = [], {}
     try:
         while not lines or "Ctrl-C" not in lines[-1]:
-            lines.append(proc.stdout.readline())
-            check(lines[-1], lines)
+            lines.append(proc.stdout.readline().decode())
+            check(lines[-1] and lines[-1][:-1].isprintable(), lines)
         for word in ("call", "try"):
             command = next(line for line in lines if line.split()[:1] == [word]).split(None, 1)[1]
-            out = subprocess.run(["sh", "-c", command], env=env, stdout=subprocess.PIPE,
+            out = subprocess.run([shell, "-c", command], env=env, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True)
             equal(out.returncode, 0, out)
             said[word] = out.stdout
@@ -423,6 +423,11 @@ def unix_command():
     with tempfile.TemporaryDirectory(dir=SHORT) as root:  # the default directory needs no naming
         env = clean_environment(root, {"PATH": path})
         check("hello" in announced_commands(["--listen", f"unix:{root}/s"], env)["try"])
+    with tempfile.TemporaryDirectory(dir=SHORT) as root:  # what steers a terminal is not printed
+        env = clean_environment(root, {"PATH": path})
+        address = os.fsencode(f"unix:{root}/") + b"\x1b[31m'\\\xa0\xe2\x80\xae\n"
+        said = announced_commands(["--listen", address], env, shell="bash")
+        equal(json.loads(said["call"]), {"runs": [], "next_before": None})
 
 
 @test("a_hundred_runs_at_once_all_end", "RUN-09 RUN-13")
