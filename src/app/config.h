@@ -137,8 +137,8 @@ bool uar_config_same(const struct uar_config_row *row, const struct uar_config *
 /* "15s", "a, b"; a secret as <set> or <unset>. */
 void uar_config_format(const struct uar_config_row *row, const struct uar_config *c,
 		       struct uar_buf *out);
-/* "1.5h" in microseconds, without a unit seconds: digits, at most six more after a point, a
- * unit. Nothing is rounded. */
+/* "1.5h" or ".5" in microseconds, without a unit seconds: digits, at most six more after a point,
+ * which may stand first, a unit. Nothing is rounded. */
 bool uar_config_read_duration(uar_str s, int64_t *out);
 /* The expected form in words: "a number from 1 to 64". */
 void uar_config_expected(const struct uar_config_row *row, struct uar_buf *out);

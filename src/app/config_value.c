@@ -240,26 +240,37 @@ static int64_t unit_of(uar_str suffix)
 	return 0;
 }
 
+static size_t count_digits(uar_str s)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] >= '0' && s.p[n] <= '9')
+		n++;
+	return n;
+}
+
+/* ".25" as 25 of 100; the bytes it has, 0 when there is none, more than s has when it is none. */
+static size_t read_fraction(uar_str s, int64_t *part, int64_t *scale)
+{
+	size_t n = s.n && s.p[0] == '.' ? 1 + count_digits(uar_str_from(s, 1)) : 0;
+
+	if (n == 1 || n > 7)
+		return s.n + 1;
+	for (size_t i = 1; i < n; i++) {
+		*part = *part * 10 + (s.p[i] - '0');
+		*scale *= 10;
+	}
+	return n;
+}
+
 bool uar_config_read_duration(uar_str s, int64_t *out)
 {
-	size_t digits = 0, end;
-	int64_t whole, unit, part = 0, scale = 1;
+	size_t digits = count_digits(s);
+	int64_t whole = 0, unit, part = 0, scale = 1;
+	size_t end = digits + read_fraction(uar_str_from(s, digits), &part, &scale);
 
-	while (digits < s.n && s.p[digits] >= '0' && s.p[digits] <= '9')
-		digits++;
-	if (!read_int(uar_str_n(s.p, digits), &whole))
+	if (end == 0 || end > s.n || (digits && !read_int(uar_str_n(s.p, digits), &whole)))
 		return false;
-	end = digits;
-	if (end < s.n && s.p[end] == '.') {
-		for (end++; end < s.n && s.p[end] >= '0' && s.p[end] <= '9'; end++) {
-			if (scale >= SECOND)
-				return false;
-			part = part * 10 + (s.p[end] - '0');
-			scale *= 10;
-		}
-		if (scale == 1)
-			return false;
-	}
 	unit = unit_of(uar_str_from(s, end));
 	if (unit == 0 || whole > INT64_MAX / unit - 1)
 		return false;
