@@ -16,7 +16,8 @@ struct check {
 	struct uar_plugin_host *host;
 	struct uar_entries *port;
 	bool json, over, good, loaded, failed;
-	struct uar_buf report; /* JSON, or lines */
+	char code[UAR_LIMIT_ID_BYTES + 1]; /* of what was wrong first, for --json */
+	struct uar_buf report;		   /* JSON, or lines */
 	struct uar_jw w;
 	const struct uar_json *told; /* entries that the program has; NULL: it did not say */
 	struct uar_entry_call *call;
@@ -50,9 +51,17 @@ static void show_note(void *ctx, const struct uar_plugin_note *n)
 	uar_buf_fini(&b);
 }
 
-static void problem(struct check *c, const char *what, const struct uar_error *error)
+static void wrong(struct check *c, uar_str code)
 {
 	c->good = false;
+	if (!c->code[0])
+		snprintf(c->code, sizeof c->code, "%.*s",
+			 UAR_FMT(uar_str_utf8_prefix(code, sizeof c->code - 1)));
+}
+
+static void problem(struct check *c, const char *what, const struct uar_error *error)
+{
+	wrong(c, uar_str_c(uar_err_token(error->code)));
 	line(c, what, "%s%s%s", error->where, error->where[0] ? ": " : "", uar_error_text(error));
 	if (!c->json)
 		return;
@@ -79,7 +88,8 @@ static void show_entry(void *ctx, const struct uar_entry_info *info)
 	bool good = !c->told || told_entry(c->told, info->entry_id);
 	bool known = c->told || c->loaded;
 
-	c->good = c->good && good;
+	if (!good)
+		wrong(c, uar_str_c(uar_err_token(UAR_ENOTFOUND)));
 	line(c, "entry", "%.*s: %s", UAR_FMT(info->entry_id),
 	     !good   ? "the program does not have it"
 	     : known ? "ok"
@@ -191,7 +201,8 @@ static void on_done(void *ctx, const struct uar_entry_end *end)
 	c->over = true;
 	c->call = NULL;
 	c->failed = end->how != UAR_ENTRY_FINISHED;
-	c->good = c->good && !c->failed;
+	if (c->failed)
+		wrong(c, end->code);
 	uar_loop_stop(c->loop);
 	if (end->how == UAR_ENTRY_FINISHED)
 		line(c, "result", "%.*s", UAR_FMT(uar_str_utf8_prefix(end->result, 400)));
@@ -292,6 +303,8 @@ static int finish(struct check *c)
 	int status;
 
 	if (c->json) {
+		if (!c->good)
+			uar_jw_cstr(&c->w, "code", c->code);
 		uar_jw_bool(&c->w, "ok", c->good);
 		uar_jw_close(&c->w);
 		if (uar_jw_end(&c->w) == UAR_OK)

@@ -289,37 +289,50 @@ static int understood(struct uar_cli *cli, const struct uar_verb *verb)
 {
 	int status = cli->args->help ? print_help(cli, verb->name) : run_verb(cli, verb);
 
-	if (status == UAR_EXIT_OK)
-		return flushed(cli);
-	if (cli->failure.code && cli->args->option[UAR_OPT_JSON])
-		print_failure(cli);
-	return status;
+	return status == UAR_EXIT_OK ? flushed(cli) : status;
 }
 
-int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv)
+/* Who asks for JSON gets it also when the rest of the line makes no sense. */
+static bool asks_for_json(int argc, char *const *argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--json"))
+			return true;
+	return false;
+}
+
+static int run_line(struct uar_cli *cli, int argc, char *const *argv, struct uar_args *args)
 {
 	const char *name = argc > 1 ? argv[1] : "help";
 	const struct uar_verb *verb;
 	struct uar_error error = { 0 };
-	struct uar_args *args;
-	int status;
 
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
 		name = "help";
 	if (!strcmp(name, "--version") || !strcmp(name, "-V"))
 		name = "version";
 	verb = find_verb(name);
-	if (!verb)
-		return unknown_verb(cli, name);
-	args = uar_zalloc(sizeof *args);
-	if (!args)
-		return uar_cli_fail(cli, UAR_EXIT_FAILED, "%s", uar_err_text(UAR_ENOMEM));
-	cli->args = args;
+	if (verb && !uar_args_parse(verb, argc > 2 ? argc - 2 : 0, argv + 2, args, &error))
+		return understood(cli, verb);
+	args->option[UAR_OPT_JSON] = asks_for_json(argc, argv) ? "" : NULL;
+	return verb ? uar_cli_fail(cli, UAR_EXIT_USAGE, "%s", uar_error_text(&error))
+		    : unknown_verb(cli, name);
+}
+
+int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv)
+{
+	struct uar_args *args = uar_zalloc(sizeof *args);
+	int status;
+
 	uar_error_clear(&cli->failure);
-	if (uar_args_parse(verb, argc > 2 ? argc - 2 : 0, argv + 2, args, &error))
-		status = uar_cli_fail(cli, UAR_EXIT_USAGE, "%s", uar_error_text(&error));
+	cli->args = args;
+	if (args)
+		status = run_line(cli, argc, argv, args);
 	else
-		status = understood(cli, verb);
+		status = uar_cli_fail_as(cli, UAR_EXIT_FAILED, UAR_ENOMEM, "%s",
+					 uar_err_text(UAR_ENOMEM));
+	if (status != UAR_EXIT_OK && cli->failure.code && args && args->option[UAR_OPT_JSON])
+		print_failure(cli);
 	cli->args = NULL;
 	uar_free(args);
 	return status;

@@ -116,6 +116,45 @@ TEST(wrong_command_lines_exit_with_2, "")
 	}
 }
 
+TEST(json_tells_what_is_wrong_with_the_command_line, "")
+{
+	static const struct {
+		char *argv[6];
+		const char *want; /* NULL: --json was not asked for */
+	} cases[] = {
+		{ { "uar", "runs", "--json", "--nope" }, "`uar runs` has no option --nope" },
+		{ { "uar", "runs", "--nope", "--json" }, "`uar runs` has no option --nope" },
+		{ { "uar", "show", "--json" }, "usage: uar show RUN" },
+		{ { "uar", "config", "--json", "--model" }, "--model needs a value" },
+		{ { "uar", "help", "--json" }, "`uar help` has no option --json" },
+		{ { "uar", "frob", "--json" }, "there is no verb \"frob\"; `uar help` lists them" },
+		{ { "uar", "runs", "--nope", "--", "--json" }, NULL },
+		{ { "uar", "runs", "--nope" }, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r = uar_with((struct uar_cli){ .in = NULL }, cases[i].argv);
+		struct uar_buf want = uar_buf_make(1000);
+		struct uar_jw w = uar_jw_begin(&want);
+
+		CHECK_INT(r.status, 2);
+		if (cases[i].want) {
+			uar_jw_obj(&w, NULL);
+			uar_jw_cstr(&w, "error", cases[i].want);
+			uar_jw_cstr(&w, "code", "VALIDATION_ERROR");
+			uar_jw_close(&w);
+			CHECK_INT(uar_jw_end(&w), UAR_OK);
+			uar_buf_add_char(&want, '\n');
+			CHECK(has(r.err, cases[i].want));
+			CHECK_STR(uar_str_c(r.out), want.p);
+		} else {
+			CHECK_INT(r.out_n, 0);
+		}
+		over(&r);
+		uar_buf_fini(&want);
+	}
+}
+
 TEST(a_mistyped_secret_flag_does_not_show_the_secret, "")
 {
 	struct run r = RUN("config", "--tokne=hunter2");

@@ -60,6 +60,7 @@ def exit_status():
         check(out.returncode == 1 and "The server had an error." in out.stderr + out.stdout, out)
     with Provider() as p, Server(env=p.env("gate")) as s:
         equal(uar(s, "run", "assistant", "--timeout", "0.5", "x").returncode, 4)
+        equal(uar(s, "run", "assistant", "--timeout", ".5", "x").returncode, 4)
         equal(uar(s, "run", "assistant", "--timeout", "0", "x").returncode, 2)
         proc = begin(s, "run", "assistant", "--json", "x")
         run_id = json.loads(proc.stdout.readline())["data"]["run_id"]
@@ -192,6 +193,16 @@ def older():
             db.execute("PRAGMA user_version = 2")
         said = good(s, "check")
         check("has version 2; a server that starts brings it to" in said and said.endswith("ok\n"), said)
+
+
+@test("json_is_answered_also_to_a_wrong_command_line", "")
+def wrong_line():
+    for argv in (["runs", "--nope"], ["show"], ["run"], ["frobnicate"], ["runs", "--limit", "many"],
+                 ["serve", "--listen", "nowhere"], ["plugin", "make", "x"], ["config", b"--\xff\x1b"]):
+        out = run_uar(*argv, "--json")
+        told = json.loads(out.stdout)
+        equal((out.returncode, sorted(told), told["code"]), (2, ["code", "error"], "VALIDATION_ERROR"), out)
+        check(told["error"] in out.stderr, out)
 
 
 @test("nothing_that_is_found_steers_the_terminal", "")

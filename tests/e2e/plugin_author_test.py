@@ -2,6 +2,7 @@
 """From nothing to a working plugin, in each language, with nothing but the program itself."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -109,6 +110,7 @@ def wrong():
             json.dump(manifest, f)
         status, r = report(folder)
         equal((status, r["ok"]), (1, False), r)
+        check(re.fullmatch("[A-Z_]+", r["code"]), r)
         check(r["error"]["where"].startswith(where), where, r)
         if "concurency" in change:
             check("did you mean 'concurrency'?" in r["error"]["message"], r)
@@ -133,6 +135,7 @@ def broken():
         return f"input(); print({message!r}, flush=True); input()"
     status, r = with_script("raise SystemExit('no licence')")
     check(status == 1 and "no licence" in r["error"]["message"], r)
+    equal(r["code"], "TRANSPORT_ERROR", r)
     said = ["first", "/x/main.mjs:3", 'throw new Error("what")', "^", "", "Error: what",
             "    at main (/x/main.mjs:3:7)", "    at node:internal:1:1", "", "Node.js v20"]
     status, r = with_script(f"raise SystemExit({chr(10).join(said)!r})")
@@ -143,9 +146,9 @@ def broken():
     status, r = with_script(answer({"protocol": "7"}))
     check(status == 1 and "protocol" in r["error"]["message"], r)
     status, r = with_script(answer({"protocol": "1", "entries": ["other"]}))
-    equal((status, r["entries"]), (1, [{"id": "e", "ok": False}]))
+    equal((status, r["entries"], r["code"]), (1, [{"id": "e", "ok": False}], "NOT_FOUND"))
     status, r = with_script(answer({"protocol": "1"}))
-    equal((status, r["ok"]), (0, True), "entries need not be told")
+    equal((status, r["ok"], "code" in r), (0, True, False), "entries need not be told")
     equal(run_uar("plugin", "check", os.path.join(folder, "x")).returncode, 1)
 
 
