@@ -230,7 +230,7 @@ static int report_problems(struct uar_cli *cli, uar_err e, const struct uar_buf 
 	return status;
 }
 
-static int load_config(struct uar_cli *cli)
+static int load_config(struct uar_cli *cli, const struct uar_verb *verb)
 {
 	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	struct uar_config_input in = {
@@ -238,10 +238,14 @@ static int load_config(struct uar_cli *cli)
 		.flag_count = cli->args->flags,
 		.env = cli->env,
 		.file = cli->args->option[UAR_OPT_CONFIG],
+		.client = verb->settings == UAR_VERB_CLIENT,
 	};
 	uar_err e = uar_config_load(&in, &cli->config, &problems);
-	int status = e ? report_problems(cli, e, &problems) : UAR_EXIT_OK;
+	int status;
 
+	if (!e && verb->fn == uar_verb_serve)
+		e = uar_config_check_files(cli->config, &problems);
+	status = e ? report_problems(cli, e, &problems) : UAR_EXIT_OK;
 	uar_buf_fini(&problems);
 	return status;
 }
@@ -275,7 +279,7 @@ static int run_verb(struct uar_cli *cli, const struct uar_verb *verb)
 	int status = check_url(cli);
 
 	if (status == UAR_EXIT_OK && verb->settings != UAR_VERB_NONE)
-		status = load_config(cli);
+		status = load_config(cli, verb);
 	if (status == UAR_EXIT_OK)
 		status = wake_server(cli, verb);
 	if (status == UAR_EXIT_OK)

@@ -92,6 +92,7 @@ struct loader {
 	bool bad;
 	bool misused; /* a flag's value is among the problems */
 	bool nomem;
+	const char *doubt[UAR_CONFIG_COUNT]; /* what is wrong with an alias */
 };
 
 static void problem(struct loader *l, const char *where, const char *text)
@@ -170,6 +171,14 @@ static void take_given(struct loader *l, const struct uar_config_row *row, bool 
 		take_text(l, row, at, uar_str_c(value));
 }
 
+static const char *keep(struct loader *l, const char *base, const char *rest)
+{
+	uar_str s = uar_arena_printf(&l->set->arena, "%s%s", base, rest);
+
+	l->nomem |= !s.p;
+	return s.p;
+}
+
 static void load_defaults(struct loader *l)
 {
 	for (size_t i = 0; i < UAR_CONFIG_COUNT; i++)
@@ -178,17 +187,36 @@ static void load_defaults(struct loader *l)
 			  uar_str_c(uar_config_rows[i].initial));
 }
 
+/* What is wrong with one is only told if nothing stronger takes its place and it is used. */
+static void load_alias(struct loader *l, size_t i, const char *value)
+{
+	const struct uar_config_row *row = &uar_config_rows[i];
+	struct uar_error error = { 0 };
+	uar_err e = uar_config_parse(row, uar_str_c(value), &l->set->arena, &l->set->value, &error);
+
+	if (!e || e == UAR_ENOMEM)
+		take(l, row, (struct place){ UAR_CONFIG_FROM_ENV, row->alias }, e, &error);
+	else
+		l->doubt[i] = keep(l, uar_error_text(&error), "");
+}
+
 static void load_aliases(struct loader *l)
 {
-	for (size_t i = 0; i < UAR_CONFIG_COUNT; i++) {
-		const struct uar_config_row *row = &uar_config_rows[i];
-		const char *value =
-			*row->alias ? uar_config_env(l->set->input.env, row->alias) : NULL;
+	for (size_t i = 0; i < UAR_CONFIG_COUNT && !l->set->input.client; i++) {
+		const char *alias = uar_config_rows[i].alias;
+		const char *value = *alias ? uar_config_env(l->set->input.env, alias) : NULL;
 
 		if (value)
-			take_text(l, row, (struct place){ UAR_CONFIG_FROM_ENV, row->alias },
-				  uar_str_c(value));
+			load_alias(l, i, value);
 	}
+}
+
+static void settle_aliases(struct loader *l)
+{
+	for (size_t i = 0; i < UAR_CONFIG_COUNT; i++)
+		if (l->doubt[i] && l->set->origin[i].source < UAR_CONFIG_FROM_ENV &&
+		    uar_config_alias_matters(&uar_config_rows[i], &l->set->value))
+			problem(l, uar_config_rows[i].alias, l->doubt[i]);
 }
 
 /* --- environment -------------------------------------------------------------- */
@@ -390,14 +418,6 @@ static void load_file(struct loader *l, const char *path, bool must_exist)
 }
 
 /* --- the data directory and its file --------------------------------------------- */
-static const char *keep(struct loader *l, const char *base, const char *rest)
-{
-	uar_str s = uar_arena_printf(&l->set->arena, "%s%s", base, rest);
-
-	l->nomem |= !s.p;
-	return s.p;
-}
-
 static const char *default_data(struct loader *l)
 {
 	const char *xdg = uar_config_env(l->set->input.env, "XDG_DATA_HOME");
@@ -471,6 +491,8 @@ uar_err uar_config_load(const struct uar_config_input *in, struct uar_config_set
 	load_aliases(&l);
 	load_env(&l);
 	load_flags(&l);
+	if (!l.nomem)
+		settle_aliases(&l);
 	settle_data(&l);
 	if (l.nomem || l.bad) {
 		uar_config_destroy(set);

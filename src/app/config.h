@@ -80,6 +80,7 @@ struct uar_config_input {
 	size_t flag_count;
 	char *const *env; /* like environ; NULL: empty */
 	const char *file; /* --config; NULL: $UAR_CONFIG, else config.json of the data directory */
+	bool client;	  /* only what finds a server counts: aliases are not read */
 };
 
 struct uar_config_set {
@@ -122,6 +123,15 @@ const struct uar_config_row *uar_config_find(uar_str key, bool *out_in_file);
 const char *uar_config_nearest(uar_str key);
 /* The value of a variable in an environment; NULL when absent or empty. */
 const char *uar_config_env(char *const *env, const char *name);
+
+/* --- use (config_use.c) ----------------------------------------------------- */
+/* Would a server with these settings use what the row's alias holds? Where it would not, a
+ * value of the wrong form is no error: the variable is not UAR's own. */
+bool uar_config_alias_matters(const struct uar_config_row *row, const struct uar_config *c);
+/* A line for each file that a setting names and nobody can read; the error as of
+ * uar_config_load. For who is about to serve. */
+UAR_MUST_CHECK uar_err uar_config_check_files(const struct uar_config_set *set,
+					      struct uar_buf *problems);
 
 /* --- values (config_value.c) --------------------------------------------- */
 /* Reads `text` by the row's type and form into its field of `c`. */

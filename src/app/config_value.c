@@ -164,8 +164,9 @@ static uar_err refuse(const struct uar_config_row *row, uar_str text, struct uar
 
 	uar_config_expected(row, &expected);
 	if (!quotable)
-		uar_error_set(error, UAR_ECONFIG, "%s: the value is not valid, expected %.*s",
-			      row->key, UAR_FMT(uar_buf_str(&expected)));
+		uar_error_set(error, UAR_ECONFIG, "%s: the value is not %s, expected %.*s",
+			      row->key, uar_utf8_valid(text) ? "valid" : "UTF-8",
+			      UAR_FMT(uar_buf_str(&expected)));
 	else
 		uar_error_set(error, UAR_ECONFIG, "%s: \"%.*s%s\" is not valid, expected %.*s",
 			      row->key, UAR_FMT(shown), shown.n < text.n ? "..." : "",

@@ -114,11 +114,12 @@ int uar_verb_check(struct uar_cli *cli)
 	const struct uar_config_set *set = cli->config;
 	struct uar_buf notes = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
-	uar_err e = uar_datadir_check(&set->value, &notes, &problems);
+	uar_err e = uar_datadir_check(&set->value, &notes, &problems), files;
 
 	if (!e)
 		check_stored(set->value.data, &notes, &problems);
-	e = problems.n ? UAR_ECORRUPT : e;
+	files = uar_config_check_files(set, &problems);
+	e = problems.n ? UAR_ECORRUPT : e ? e : files;
 	note_open_secrets(set, &notes);
 	print_clean(cli->out, "configuration  ", uar_str_c(set->file ? set->file : "no file"));
 	print_clean(cli->out, "\ndata           ", uar_str_c(set->value.data));

@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import tempfile
 
 from lib import FIXTURES, SAFETY, UAR, Provider, Server, check, equal, main, run_uar, test, text_of
 from lib.disk import SmallDisk
@@ -203,6 +204,64 @@ def wrong_line():
         told = json.loads(out.stdout)
         equal((out.returncode, sorted(told), told["code"]), (2, ["code", "error"], "VALIDATION_ERROR"), out)
         check(told["error"] in out.stderr, out)
+
+
+def starts(root, *argv, env=None):
+    """None, or what is said by a server that does not start and by a check of the same settings."""
+    data = ["--data", os.path.join(root, "data")]
+    proc = subprocess.Popen([UAR, "serve", "--json", *data, *argv], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env=clean_environment(root, env))
+    told = json.loads(proc.stdout.readline())
+    if "url" in told:
+        proc.terminate()
+    err = proc.communicate(timeout=SAFETY)[1].decode()
+    out = subprocess.run([UAR, "check", *data, *argv], capture_output=True, timeout=SAFETY,
+                         check=False, env=clean_environment(root, env))
+    if "url" in told:
+        equal((proc.returncode, out.returncode), (0, 0), (err, out))
+        return None
+    check(told["error"] in err and told["error"] in out.stderr.decode(), told, err, out)
+    return proc.returncode, told["error"]
+
+
+HTTPS = {"OPENAI_API_KEY": "k", "UAR_MODEL": "m"}
+
+
+@test("a_file_of_authorities_that_cannot_be_read_is_told_at_the_start", "CFG-04")
+def authorities():
+    with tempfile.TemporaryDirectory() as root:
+        gone, config = os.path.join(root, "gone.pem"), os.path.join(root, "c.json")
+        why = f"ca_file: cannot read {gone}: No such file or directory"
+        with open(config, "w") as f:
+            json.dump({"ca_file": gone}, f)
+        equal(starts(root, "--ca-file", gone), (2, "--ca-file: " + why))
+        equal(starts(root, env={"UAR_CA_FILE": gone}), (1, "UAR_CA_FILE: " + why))
+        equal(starts(root, "--config", config), (1, f"{config}:1:2: " + why))
+        equal(starts(root, env={"UAR_CA_FILE": root}),
+              (1, f"UAR_CA_FILE: ca_file: cannot read {root}: Is a directory"))
+        equal(starts(root, env={"SSL_CERT_FILE": gone, **HTTPS}), (1, "SSL_CERT_FILE: " + why))
+        equal(starts(root, env={"SSL_CERT_FILE": gone, "UAR_A2A_PEERS": "p=https://h"}),
+              (1, "SSL_CERT_FILE: " + why))
+        for env in ({}, {"UAR_A2A_PEERS": "p=http://h"}, {"UAR_CA_FILE": config, **HTTPS},
+                    {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "UAR_MODEL": "m"}):
+            equal(starts(root, env={"SSL_CERT_FILE": gone, **env}), None, env)
+        equal(run_uar("config", env={"UAR_CA_FILE": gone}, home=root).returncode, 0)
+
+
+@test("a_variable_of_other_programs_stops_only_who_uses_it", "CFG-04")
+def others_variables():
+    with Server() as s:
+        for env in ({"SSL_CERT_FILE": b"/x\xff"}, {"OPENAI_API_KEY": b"\xff"}, {"OPENAI_BASE_URL": b"\xff"}):
+            for verb in (["runs"], ["health"], ["run", "echo", "hi"]):
+                equal(uar(s, *verb, env=env).returncode, 0, (env, verb))
+        s.stop()
+        not_text = "SSL_CERT_FILE: ca_file: the value is not UTF-8, expected a path"
+        equal(starts(s.root, env={"SSL_CERT_FILE": b"/x\xff", **HTTPS}), (1, not_text))
+        equal(starts(s.root, env={"SSL_CERT_FILE": b"/x\xff"}), None)
+        equal(starts(s.root, env={"OPENAI_API_KEY": b"\xff"}), None)
+        equal(starts(s.root, env={"OPENAI_API_KEY": b"\xff", "UAR_OPENAI_API_KEY": "k", "UAR_MODEL": "m"}), None)
+        status, why = starts(s.root, env={"OPENAI_API_KEY": b"\xff", "UAR_MODEL": "m"})
+        check(status == 1 and why.startswith("OPENAI_API_KEY: openai_api_key: "), why)
 
 
 @test("nothing_that_is_found_steers_the_terminal", "")
