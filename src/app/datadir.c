@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -353,6 +354,21 @@ bool uar_datadir_release(const char *data)
 	return join(path, data, "reserve", NULL) == UAR_OK && unlink(path) == 0;
 }
 
+bool uar_datadir_full(const char *data)
+{
+	struct statvfs fs;
+
+	return statvfs(data, &fs) == 0 && fs.f_blocks > 0 &&
+	       (uint64_t)fs.f_bavail * fs.f_frsize < UAR_LIMIT_START_SPACE;
+}
+
+bool uar_datadir_open_to_others(const char *data)
+{
+	struct stat st;
+
+	return stat(data, &st) == 0 && (st.st_mode & 022);
+}
+
 /* --- check ---------------------------------------------------------------------------- */
 static void note_errno(struct uar_buf *out, const char *path, int e)
 {
@@ -426,8 +442,8 @@ static void check_directory(const struct uar_config *c, struct uar_buf *notes,
 		note_closed(c->data, errno, problems);
 	else {
 		if (st.st_mode & 077)
-			uar_buf_printf(notes, "%s is open to other users (chmod 700 closes it)\n",
-				       c->data);
+			uar_buf_printf(notes, "%s %s other users (chmod 700 closes it)\n", c->data,
+				       st.st_mode & 022 ? "can be written by" : "is open to");
 		check_inside(c, problems);
 	}
 }

@@ -47,6 +47,12 @@ bool uar_datadir_passing(const char *data);
  * stored can be read: that start gives it back. A disk that has none to keep is fine. */
 void uar_datadir_reserve(const char *data);
 bool uar_datadir_release(const char *data); /* false: none was kept */
+/* Less is free than a start may need. A file system that does not count is never full. */
+bool uar_datadir_full(const char *data);
+
+/* Users other than its owner may write into the directory: whatever is put there is read as
+ * configuration, agent or plugin. */
+bool uar_datadir_open_to_others(const char *data);
 
 /* Looks at the directory without changing anything. Lines of `problems` make it
  * fail, lines of `notes` are advice. */

@@ -168,7 +168,10 @@ static void on_reload(void *ctx, int signum)
 	s->loaded = s->config = next;
 }
 
-static void announce_json(const struct server *s, const char *url, const char *link)
+static const char full_text[] =
+	"what is stored can be read; new facts are refused until there is space";
+
+static void announce_json(const struct server *s, const char *url, const char *link, bool full)
 {
 	struct uar_buf b = uar_buf_make(4096);
 	struct uar_jw w = uar_jw_begin(&b);
@@ -183,6 +186,8 @@ static void announce_json(const struct server *s, const char *url, const char *l
 	uar_jw_cstr(&w, "data", s->config->value.data);
 	uar_jw_int(&w, "pid", getpid());
 	uar_jw_cstr(&w, "version", UAR_VERSION);
+	if (full)
+		uar_jw_bool(&w, "disk_full", true);
 	uar_jw_close(&w);
 	if (uar_jw_end(&w) == UAR_OK)
 		fprintf(s->out, "%.*s\n", UAR_FMT(uar_buf_str(&b)));
@@ -212,7 +217,7 @@ static void put_call(struct uar_buf *out, const char *socket, const char *data)
 	uar_buf_fini(&token);
 }
 
-static void announce_text(const struct server *s, const char *link, const char *socket)
+static void announce_text(const struct server *s, const char *link, const char *socket, bool full)
 {
 	const char *data = s->config->value.data;
 	struct uar_buf b = uar_buf_make(16 * UAR_LIMIT_URI_BYTES);
@@ -229,6 +234,8 @@ static void announce_text(const struct server *s, const char *link, const char *
 		uar_buf_add_str(&b, UAR_STR(" --data "));
 		uar_text_shell(&b, uar_str_c(data));
 	}
+	if (full)
+		uar_buf_printf(&b, "\n  disk      full: %s", full_text);
 	uar_buf_printf(&b, "\n\n%sCtrl-C stops; runs go on at the next start.\n",
 		       socket ? "" : "The link works once. ");
 	fprintf(s->out, "%.*s", UAR_FMT(uar_buf_str(&b)));
@@ -250,26 +257,37 @@ static uar_err write_address(struct server *s, struct uar_error *error)
 	return UAR_OK;
 }
 
-static void look_at_space(struct server *s)
+/* Is the disk full? What recovery wrote may have fitted into the last of it: the store alone does
+ * not know. */
+static bool look_at_space(struct server *s)
 {
+	const char *data = s->config->value.data;
 	struct uar_store_stats stats;
+	bool full;
 
-	uar_datadir_reserve(s->config->value.data);
 	s->store->ops->stats(s->store, &stats);
-	if (stats.health == UAR_STORE_FULL)
+	full = stats.health == UAR_STORE_FULL || uar_datadir_full(data);
+	uar_datadir_reserve(data);
+	if (full)
 		uar_log(&s->log, UAR_LOG_WARN, "server.disk_full",
-			{ "text", UAR_STR("what is stored can be read; new facts are refused until "
-					  "there is space") });
+			{ "text", uar_str_c(full_text) });
+	return full;
 }
 
 static void warn_if_open(const struct server *s)
 {
 	uar_str address = uar_str_c(uar_http_address(s->http));
+	const char *data = s->config->value.data;
 
 	if (!uar_server_is_local(address))
 		uar_log(&s->log, UAR_LOG_WARN, "server.open_to_network", { "address", address },
 			{ "text", UAR_STR("plain HTTP is open to the network, and the token with "
 					  "it: TLS belongs in front") });
+	if (uar_datadir_open_to_others(data))
+		uar_log(&s->log, UAR_LOG_WARN, "server.data_open_to_others",
+			{ "data", uar_str_c(data) },
+			{ "text", UAR_STR("other users can write into the data directory, and with "
+					  "it choose what runs here: chmod 700 closes it") });
 }
 
 /* A path from here leads nowhere for a command in another directory. One that would get too
@@ -307,6 +325,7 @@ static int announce(struct server *s)
 	bool is_unix = uar_str_starts(uar_str_c(address), UAR_STR("unix:"));
 	char path[SOCKET_PATH];
 	const char *socket = is_unix ? path : NULL;
+	bool full;
 	uar_err e;
 
 	if (is_unix)
@@ -317,13 +336,13 @@ static int announce(struct server *s)
 	e = write_address(s, &error);
 	if (e)
 		return uar_server_explain(s, "data directory", e, &error);
-	look_at_space(s);
+	full = look_at_space(s);
 	warn_if_open(s);
 	snprintf(link, sizeof link, "%s/#code=%s", info->url, uar_gate_link_code(s->gate));
 	if (s->json)
-		announce_json(s, info->url, socket ? NULL : link);
+		announce_json(s, info->url, socket ? NULL : link, full);
 	else
-		announce_text(s, link, socket);
+		announce_text(s, link, socket, full);
 	fflush(s->out);
 	return 0;
 }

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from urllib.parse import quote
 
-from lib import (Provider, Server, Stream, all_of, check, check_session, connect, equal, main,
+from lib import (SAFETY, Provider, Server, Stream, all_of, check, check_session, connect, equal, main,
                  refused, test, text_of, wait_until)
 from lib.check import readable
 from lib.client import host_of
@@ -143,6 +143,51 @@ def start_on_full_disk():
             equal(s.http.get("/ready").status, 200)
             equal(s.finish(wait_until(lambda: (r := create_status(s, "new")).status == 202 and r).json["run_id"])["status"],
                   "succeeded")
+
+
+@test("a_start_on_a_full_disk_says_so", "ERR-08")
+def full_disk_is_told():
+    def hello(data, *argv):
+        """What a server says about the disk: on its output, in its log."""
+        proc = subprocess.Popen([UAR, "serve", "--data", data, *argv], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=clean_environment(data))
+        last, out = ("}\n" if argv else "next start.\n"), ""
+        while not out.endswith(last):
+            out += proc.stdout.readline()
+        proc.terminate()
+        err = proc.communicate(timeout=SAFETY)[1]
+        equal(proc.returncode, 0, err)
+        return out, "server.disk_full" in err
+    for live in (False, True):  # a run that goes on writes before anything is announced
+        with Provider() as p, SmallDisk("6m") as disk, Server(data=os.path.join(disk.path, "data"), env=p.env("gate")) as s:
+            if live:
+                s.create("assistant", "x")
+                p.wait_for(requests=1)
+            s.kill()
+            out, logged = hello(s.data)
+            check("disk " not in out and not logged, out)
+            check("disk_full" not in hello(s.data, "--json")[0])
+            disk.fill()
+            out, logged = hello(s.data)
+            check("\n  disk      full: what is stored can be read; " in out and logged, live, out)
+            out, logged = hello(s.data, "--json")
+            check(json.loads(out)["disk_full"] is True and logged, live, out)
+
+
+@test("a_data_directory_that_others_may_write_is_told_at_the_start", "")
+def open_directory():
+    for mode, told in ((0o700, False), (0o755, False), (0o770, True), (0o777, True), (0o1777, True)):
+        with Server() as s:
+            s.stop()
+            os.chmod(s.data, mode)
+            open(s.log_path, "w").close()
+            s.start()
+            equal("warn server.data_open_to_others" in s.log(), told, oct(mode))
+            s.stop()
+            out = run_uar("check", "--data", s.data).stdout
+            equal((out.count("can be written by other users (chmod 700 closes it)"),
+                   out.count("is open to other users (chmod 700 closes it)")),
+                  (told, mode == 0o755), out)
 
 
 def told_on_full_disk(s, disk, home, seconds):
