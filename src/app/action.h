@@ -14,4 +14,15 @@ UAR_MUST_CHECK uar_err uar_action_respond(const struct uar_cli *cli,
 					  const struct uar_action_answer *x,
 					  struct uar_remote_answer *a, struct uar_error *error);
 
+/* A question that a run asked at some time, found in the run's own stream. */
+struct uar_action_past {
+	const char *wanted;			/* its id; NULL: the only one */
+	char action_id[UAR_LIMIT_ID_BYTES + 1]; /* empty: there is none, or not one alone */
+	char decision[64], source[64];		/* empty: nobody has answered */
+	size_t count;				/* what it has asked */
+	struct uar_buf list;			/* a line for each of the first */
+};
+UAR_MUST_CHECK uar_err uar_action_past(struct uar_cli *cli, uar_str run_id,
+				       struct uar_action_past *p, struct uar_error *error);
+
 #endif

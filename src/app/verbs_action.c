@@ -40,29 +40,36 @@ static void put_action(struct uar_buf *out, const struct uar_json *action)
 	uar_buf_add_char(out, '\n');
 }
 
-/* The id that was named by its number, or stands alone; empty: `text` says why not. */
-static uar_str choose(const struct uar_json *actions, const char *named, struct uar_buf *text)
+/* The id of what waits and was named, by its number or whole, or stands alone; else empty. */
+static uar_str find_waiting(const struct uar_json *actions, const char *named)
 {
 	const struct uar_json *first = uar_json_at(actions, 0);
 
-	if (named && strchr(named, '.'))
-		return uar_str_c(named);
 	for (const struct uar_json *a = first; named && a; a = a->next) {
 		uar_str id = member(a, "action_id");
 		size_t dot = uar_str_find(id, '.');
 
-		if (uar_str_is(uar_str_from(id, dot + 1), named))
+		if (uar_str_is(id, named) || uar_str_is(uar_str_from(id, dot + 1), named))
 			return id;
 	}
-	if (!named && first && !first->next)
-		return member(first, "action_id");
-	uar_buf_printf(text, "%s\n",
+	return !named && first && !first->next ? member(first, "action_id") : UAR_STR("");
+}
+
+static int not_waiting(struct uar_cli *cli, const struct uar_json *actions, const char *named)
+{
+	const struct uar_json *first = uar_json_at(actions, 0);
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+
+	uar_buf_printf(&text, "%s\n",
 		       named   ? "the run does not wait for that"
 		       : first ? "it waits for several, name one:"
 			       : "the run waits for nothing");
 	for (const struct uar_json *a = first; a; a = a->next)
-		put_action(text, a);
-	return UAR_STR("");
+		put_action(&text, a);
+	uar_cli_fail_as(cli, UAR_EXIT_FAILED, UAR_EINVALID, "%.*s", (int)text.n - (text.n > 0),
+			text.n ? text.p : "");
+	uar_buf_fini(&text);
+	return UAR_EXIT_FAILED;
 }
 
 static int respond(struct uar_cli *cli, uar_str action_id)
@@ -120,7 +127,8 @@ static uar_err fetch_input(const struct uar_cli *cli, uar_str action_id, struct 
 }
 
 /* The input of a program is JSON as a rule, else its text. */
-static void put_json(struct uar_buf *out, uar_str action_id, uar_str input)
+static void put_json(struct uar_buf *out, uar_str action_id, uar_str input,
+		     const struct uar_action_past *past)
 {
 	const struct uar_json *value = NULL;
 	struct uar_jw w = uar_jw_begin(out);
@@ -133,13 +141,33 @@ static void put_json(struct uar_buf *out, uar_str action_id, uar_str input)
 		uar_jw_tree(&w, "input", value);
 	else
 		uar_jw_str(&w, "input", input);
+	if (past && past->decision[0]) {
+		uar_jw_cstr(&w, "decision", past->decision);
+		uar_jw_cstr(&w, "source", past->source);
+	}
 	uar_jw_close(&w);
 	if (uar_jw_end(&w) == UAR_OK)
 		uar_buf_add_char(out, '\n');
 	uar_arena_fini(&a);
 }
 
-static int show_input(struct uar_cli *cli, uar_str action_id)
+static void put_text(struct uar_buf *out, uar_str input, const struct uar_action_past *past)
+{
+	uar_text_clean(out, input, true);
+	uar_buf_add_char(out, '\n');
+	if (!past || !past->decision[0])
+		return;
+	uar_buf_add_str(out, UAR_STR("[answered] "));
+	uar_text_clean(out, uar_str_c(past->decision), false);
+	if (strcmp(past->source, "respond_action")) { /* that is: somebody did */
+		uar_buf_add_str(out, UAR_STR(" by "));
+		uar_text_clean(out, uar_str_c(past->source), false);
+	}
+	uar_buf_add_char(out, '\n');
+}
+
+/* `past` NULL: it waits. */
+static int show_input(struct uar_cli *cli, uar_str action_id, const struct uar_action_past *past)
 {
 	struct uar_buf input = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
 	struct uar_buf text = uar_buf_make(4 * (size_t)UAR_LIMIT_CLI_ANSWER);
@@ -147,15 +175,49 @@ static int show_input(struct uar_cli *cli, uar_str action_id)
 	uar_err e = fetch_input(cli, action_id, &input, &error);
 	int status;
 
-	if (!e && cli->args->option[UAR_OPT_JSON]) {
-		put_json(&text, action_id, uar_buf_str(&input));
-	} else if (!e) {
-		uar_text_clean(&text, uar_buf_str(&input), true);
-		uar_buf_add_char(&text, '\n');
-	}
+	if (!e && cli->args->option[UAR_OPT_JSON])
+		put_json(&text, action_id, uar_buf_str(&input), past);
+	else if (!e)
+		put_text(&text, uar_buf_str(&input), past);
 	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : uar_cli_write(cli, &text);
 	uar_buf_fini(&text);
 	uar_buf_fini(&input);
+	return status;
+}
+
+static int not_found(struct uar_cli *cli, const struct uar_action_past *past)
+{
+	return uar_cli_fail_as(cli, UAR_EXIT_FAILED, UAR_EINVALID, "%s%s%.*s",
+			       !past->count   ? "the run has asked nothing"
+			       : past->wanted ? "the run has not asked that"
+					      : "it has asked several, name one:",
+			       past->count ? "\n" : "", (int)past->list.n - (past->count > 0),
+			       past->list.n ? past->list.p : "");
+}
+
+/* What has its answer is in the log. */
+static int show_past(struct uar_cli *cli, uar_str run_id, const char *named)
+{
+	struct uar_action_past past = { .list = uar_buf_make(UAR_LIMIT_CLI_OUTPUT) };
+	struct uar_buf id = uar_buf_make(2 * (size_t)UAR_LIMIT_ID_BYTES + 2);
+	struct uar_error error = { 0 };
+	uar_err e;
+	int status;
+
+	if (named && strchr(named, '.'))
+		uar_buf_add_str(&id, uar_str_c(named));
+	else if (named)
+		uar_buf_printf(&id, "%.*s.%s", UAR_FMT(run_id), named);
+	past.wanted = named ? id.p : NULL;
+	e = id.err ? id.err : uar_action_past(cli, run_id, &past, &error);
+	if (e)
+		status = uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error);
+	else if (past.action_id[0])
+		status = show_input(cli, uar_str_c(past.action_id), &past);
+	else
+		status = not_found(cli, &past);
+	uar_buf_fini(&past.list);
+	uar_buf_fini(&id);
 	return status;
 }
 
@@ -237,14 +299,35 @@ static const char *contradiction(const struct uar_args *args)
 		       : NULL;
 }
 
+static int show(struct uar_cli *cli, const struct uar_json *record, const char *named)
+{
+	const struct uar_json *actions = uar_json_get(record, UAR_STR("actions"));
+	uar_str id = find_waiting(actions, named);
+
+	if (id.n)
+		return show_input(cli, id, NULL);
+	if (!named && uar_json_at(actions, 0))
+		return not_waiting(cli, actions, named);
+	return show_past(cli, member(record, "run_id"), named);
+}
+
+/* Whether an id waits the server knows; its answer says more than ours could. */
+static int decide(struct uar_cli *cli, const struct uar_json *record, const char *named)
+{
+	const struct uar_json *actions = uar_json_get(record, UAR_STR("actions"));
+	uar_str id = find_waiting(actions, named);
+
+	if (!id.n && named && strchr(named, '.'))
+		id = uar_str_c(named);
+	return id.n ? respond(cli, id) : not_waiting(cli, actions, named);
+}
+
 int uar_verb_approve(struct uar_cli *cli)
 {
 	const struct uar_args *args = cli->args;
-	const char *wrong = contradiction(args);
-	struct uar_buf why = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	const char *wrong = contradiction(args), *named = args->words > 1 ? args->word[1] : NULL;
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
-	uar_str id;
 	uar_err e;
 	int status;
 
@@ -253,19 +336,12 @@ int uar_verb_approve(struct uar_cli *cli)
 	if (!args->words)
 		return list_waiting(cli);
 	e = record_of(cli, &a, &error);
-	if (e) {
+	if (e)
 		status = uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error);
-	} else {
-		id = choose(uar_json_get(a.root, UAR_STR("actions")),
-			    args->words > 1 ? args->word[1] : NULL, &why);
-		if (!id.n)
-			status = uar_cli_fail_as(cli, UAR_EXIT_FAILED, UAR_EINVALID, "%.*s",
-						 (int)why.n - (why.n > 0), why.n ? why.p : "");
-		else
-			status =
-				args->option[UAR_OPT_SHOW] ? show_input(cli, id) : respond(cli, id);
-	}
+	else if (args->option[UAR_OPT_SHOW])
+		status = show(cli, a.root, named);
+	else
+		status = decide(cli, a.root, named);
 	uar_remote_answer_fini(&a);
-	uar_buf_fini(&why);
 	return status;
 }

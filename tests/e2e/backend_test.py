@@ -132,6 +132,18 @@ def by_command():
         equal((done.returncode, done.stdout), (0, run_id + ".1  deny\n"), done.stderr)
         p = one(s.log_of(run_id), "action.resolved")["payload"]
         equal((p["result"], p["reason"]), ("deny", "not today"))
+        s.finish(run_id)
+        asked = s.http.get(f"/api/runs/{run_id}/actions/1/input")
+        for more in ([], ["1"], [run_id + ".1"]):  # the only question, its number, its id
+            shown = run_uar("approve", "--data", s.data, run_id, "--show", *more)
+            equal((shown.returncode, shown.stdout), (0, asked.body.decode() + "\n[answered] deny\n"), shown)
+        shown = run_uar("approve", "--data", s.data, run_id, "1", "--show", "--json")
+        equal(json.loads(shown.stdout), {"action_id": run_id + ".1", "input": asked.json,
+                                         "decision": "deny", "source": "respond_action"})
+        other = s.create("echo", "x")
+        s.finish(other)
+        shown = run_uar("approve", "--data", s.data, other, "--show")
+        check(shown.returncode == 1 and "has asked nothing" in shown.stderr, shown)
 
 
 @test("what_took_how_long_is_measured", "")
@@ -321,7 +333,7 @@ def whole_input():
         equal(shown("1", "--show"), text + "\n")
         equal(shown("3", "--show"), deep + "\n")
         equal(json.loads(shown(run_id + ".2", "--show", "--json")), {"action_id": run_id + ".2", "input": short})
-        check("name one" in shown("--show", status=1) and "not wait for that" in shown("4", "--show", status=1))
+        check("name one" in shown("--show", status=1) and "not asked that" in shown("4", "--show", status=1))
         check("decides nothing" in shown("1", "--show", "--deny", status=2))
         equal(len(s.record(run_id)["actions"]), 3, "nothing was decided")
         for n in (1, 2, 3):
@@ -330,6 +342,9 @@ def whole_input():
         s.log_of(run_id)
         s.restart()
         equal(s.http.get(first["input_url"]).body.decode(), text)
+        equal(shown("1", "--show"), text + "\n[answered] allow\n")
+        several = shown("--show", status=1)
+        check("name one:\n" in several and all(f"{run_id}.{n}  Bash" in several for n in (1, 2, 3)), several)
         s.restart(user="somebody-else")
         refused(s.http.get(first["input_url"]), 404, "NOT_FOUND")
 
