@@ -147,6 +147,19 @@ def flags():
         equal((code, out), (0, "The command finished.\n"), err)
 
 
+@test("a_wrong_command_line_starts_no_server", "")
+def nothing_started():
+    with Desk("result") as d:
+        for wrong in (["--timeout", "0"], ["--timeout", "soon"], ["--timeout", "-1"], ["--yes", "--deny"], ["--nope"]):
+            code, out, err = d.exec("claude_code", *wrong, "x")
+            equal((code, out), (2, ""), (wrong, err))
+            # Whoever starts one makes the directory first, with a log in it.
+            equal(os.path.exists(os.path.join(d.root, "uar")), False, (wrong, err))
+            equal(d.processes("XDG_DATA_HOME=" + d.root), [], (wrong, err))
+        code, out, err = d.exec("claude_code", "--timeout", "1h", "x")
+        check(os.path.exists(os.path.join(d.root, "uar", "exec.log")), (code, out, err))
+
+
 class Terminal:
     """uar exec on a terminal of its own."""
 
