@@ -414,15 +414,17 @@ static void check_inside(const struct uar_config *c, struct uar_buf *problems)
 		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
 }
 
-static void note_closed(const char *data, int e, struct uar_buf *problems)
+bool uar_datadir_read_only(const char *data)
+{
+	return access(data, F_OK) == 0 && access(data, W_OK) != 0;
+}
+
+static void note_closed(const char *data, int e, struct uar_buf *notes)
 {
 	char reason[80];
 
-	uar_buf_printf(
-		problems,
-		"%s cannot be written: %s. A server has to, and a check needs the lock file in "
-		"it, so what is stored was not looked at\n",
-		data, strerror_r(e, reason, sizeof reason));
+	uar_buf_printf(notes, "%s cannot be written, and a server has to: %s\n", data,
+		       strerror_r(e, reason, sizeof reason));
 }
 
 static void check_directory(const struct uar_config *c, struct uar_buf *notes,
@@ -438,10 +440,10 @@ static void check_directory(const struct uar_config *c, struct uar_buf *notes,
 		uar_buf_printf(problems, "%s: not a directory\n", c->data);
 	else if (access(c->data, R_OK | X_OK))
 		note_errno(problems, c->data, errno);
-	else if (access(c->data, W_OK))
-		note_closed(c->data, errno, problems);
 	else {
-		if (st.st_mode & 077)
+		if (access(c->data, W_OK))
+			note_closed(c->data, errno, notes);
+		else if (st.st_mode & 077)
 			uar_buf_printf(notes, "%s %s other users (chmod 700 closes it)\n", c->data,
 				       st.st_mode & 022 ? "can be written by" : "is open to");
 		check_inside(c, problems);

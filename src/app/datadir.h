@@ -54,6 +54,8 @@ bool uar_datadir_full(const char *data);
  * configuration, agent or plugin. */
 bool uar_datadir_open_to_others(const char *data);
 
+/* It is there and nobody can serve it, a backup for instance. */
+bool uar_datadir_read_only(const char *data);
 /* Looks at the directory without changing anything. Lines of `problems` make it
  * fail, lines of `notes` are advice. */
 UAR_MUST_CHECK uar_err uar_datadir_check(const struct uar_config *c, struct uar_buf *notes,

@@ -125,7 +125,10 @@ int uar_verb_check(struct uar_cli *cli)
 	print_clean(cli->out, "\ndata           ", uar_str_c(set->value.data));
 	print_clean(cli->out, "\n", uar_buf_str(&notes));
 	print_clean(cli->err, "", uar_buf_str(&problems));
-	fprintf(cli->out, "%s\n", e ? "not usable" : "ok");
+	fprintf(cli->out, "%s\n",
+		e					 ? "not usable"
+		: uar_datadir_read_only(set->value.data) ? "ok to read, not to serve"
+							 : "ok");
 	uar_buf_fini(&notes);
 	uar_buf_fini(&problems);
 	return e ? UAR_EXIT_FAILED : UAR_EXIT_OK;

@@ -175,15 +175,67 @@ def died():
         check("server" not in said, said)
 
 
-@test("check_says_why_it_cannot_look", "")
+def tree(root):
+    """Every file below: its size, mode and time of change, which reading leaves alone."""
+    found = {}
+    for folder, folders, files in os.walk(root):
+        for name in folders + files:
+            st = os.lstat(os.path.join(folder, name))
+            found[os.path.join(folder, name)] = (st.st_ino, st.st_mode, st.st_size, st.st_mtime_ns)
+    return found
+
+
+def damage(data):
+    """In a row, so that only who looks at the data sees it."""
+    with contextlib.closing(sqlite3.connect(os.path.join(data, "uar.db"))) as db:
+        db.execute("UPDATE runs SET agent_id = 'else'")
+        db.commit()
+
+
+@test("check_leaves_nothing_behind", "CFG-04")
+def no_trace():
+    for leave in ("stop", "kill"):
+        with Server() as s:
+            s.finish(s.create("echo", "x"))
+            getattr(s, leave)()
+            equal(os.path.exists(os.path.join(s.data, "uar.db-wal")), leave == "kill")
+            for name in ("uar.db-shm", "lock", "blobs/tmp"):  # none of it is made
+                before = tree(s.data)
+                check(good(s, "check").endswith("ok\n"))
+                equal(tree(s.data), before, (leave, name))
+                path = os.path.join(s.data, name)
+                if os.path.isdir(path):
+                    os.rmdir(path)
+                elif os.path.exists(path):
+                    os.unlink(path)
+            before = tree(s.data)
+            check(good(s, "check").endswith("ok\n"))
+            equal(tree(s.data), before)
+            s.start()
+
+
+@test("check_verifies_what_is_on_a_read_only_disk", "CFG-04")
 def read_only():
-    with SmallDisk("12m") as disk, Server(data=os.path.join(disk.path, "data")) as s:
-        s.stop()
-        subprocess.run(["mount", "-o", "remount,ro", disk.path], check=True)
-        out = uar(s, "check")
-        subprocess.run(["mount", "-o", "remount,rw", disk.path], check=True)
-        check(out.returncode == 1 and "Read-only" in out.stderr and "lock file" in out.stderr and
-              "not looked at" in out.stderr, out)
+    for leave in ("stop", "kill"):
+        with SmallDisk("12m") as disk, Server(data=os.path.join(disk.path, "data")) as s:
+            def look():
+                subprocess.run(["mount", "-o", "remount,ro", disk.path], check=True)
+                out = uar(s, "check")
+                subprocess.run(["mount", "-o", "remount,rw", disk.path], check=True)
+                check("cannot be written, and a server has to: Read-only file system" in out.stdout, out)
+                return out
+            s.finish(s.create("echo", "x"))
+            getattr(s, leave)()
+            out = look()
+            check(out.returncode == 0 and out.stdout.endswith("ok to read, not to serve\n"), leave, out)
+            for name in ("uar.db-shm", "lock"):  # as a copy may lack them
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(s.data, name))
+                equal(look().returncode, 0, (leave, name))
+            damage(s.data)
+            out = look()
+            check(out.returncode == 1 and " is damaged\n" in out.stderr and
+                  out.stdout.endswith("not usable\n"), leave, out)
 
 
 @test("data_of_an_older_version_are_not_called_damaged", "")

@@ -120,16 +120,18 @@ uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mo
 		[SQ_READ] = ("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0;"
 			     "PRAGMA query_only=1; PRAGMA cache_size=-2048;"
 			     "PRAGMA temp_store=MEMORY;"),
-		[SQ_VERIFY] = ("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0;"
-			       "PRAGMA query_only=1;"),
+		/* Exclusive: the index of the log is kept in memory, not in a file. */
+		[SQ_VERIFY] = ("PRAGMA locking_mode=EXCLUSIVE; PRAGMA wal_autocheckpoint=0;"
+			       "PRAGMA mmap_size=0; PRAGMA query_only=1;"),
 	};
 	static pthread_once_t configured = PTHREAD_ONCE_INIT;
 	int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 	int rc;
 
 	pthread_once(&configured, count_no_memory);
-	flags |= mode == SQ_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
-	flags |= mode == SQ_WRITE ? SQLITE_OPEN_CREATE : 0;
+	flags |= mode == SQ_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+				  : SQLITE_OPEN_READONLY;
+	flags |= mode == SQ_VERIFY ? SQLITE_OPEN_URI : 0;
 	*c = (struct sq_conn){ 0 };
 	if (mode == SQ_WRITE)
 		vfs = sq_wal_vfs(vfs);

@@ -543,8 +543,13 @@ uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock
 	if (dir_fd < 0)
 		return uar_error_set(error, errno == ENOSPC ? UAR_EDISKFULL : UAR_EIO, "%s: %s",
 				     dir, strerror(errno));
-	lock_fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (lock_fd < 0 || flock(lock_fd, LOCK_EX | LOCK_NB)) {
+	lock_fd = openat(dir_fd, "lock",
+			 (create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock_fd < 0 && !create && errno == ENOENT) { /* a copy: nobody has ever served it */
+		*out_dir_fd = dir_fd;
+		return UAR_OK;
+	}
+	if (lock_fd < 0 || flock(lock_fd, (create ? LOCK_EX : LOCK_SH) | LOCK_NB)) {
 		uar_err e = lock_fd >= 0 && errno == EWOULDBLOCK ? UAR_ELOCKED
 			    : errno == ENOSPC			 ? UAR_EDISKFULL
 								 : UAR_EIO;

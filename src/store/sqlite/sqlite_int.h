@@ -68,7 +68,7 @@ struct sq_conn {
 enum sq_mode {
 	SQ_WRITE,  /* creates the file; the one connection that writes and checkpoints */
 	SQ_READ,   /* read only */
-	SQ_VERIFY, /* may recover the log of a crash, leaves everything else as it is */
+	SQ_VERIFY, /* read only, of a URI; leaves nothing behind */
 };
 UAR_MUST_CHECK uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs,
 			       enum sq_mode mode, struct uar_error *error);
@@ -457,7 +457,8 @@ struct sq_store {
 	struct uar_task drained_task;
 	struct sq_calls call;
 };
-/* Opens and locks a data directory; shared with verify.c. -1 where nothing was opened. */
+/* Opens and locks a data directory, to write it (`create`) or against who does; the latter makes
+ * nothing, and where no lock file is there it holds none. -1 where nothing was opened. */
 UAR_MUST_CHECK uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock_fd,
 				   struct uar_error *error);
 char *sq_db_path(const char *dir); /* uar_free; NULL: no memory */

@@ -2,10 +2,16 @@
  *
  * Walks every row: the checksum of each, the chain of each session, sequences
  * without gaps, events that decode, and at last what the head says the log must
- * add up to. Whatever is damaged is named and the walk goes on. */
+ * add up to. Whatever is damaged is named and the walk goes on. Nothing is written, not even
+ * beside the files: a directory that is read-only can be checked, and one that is not stays as
+ * it was. */
 #include "store/sqlite/sqlite_int.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -325,16 +331,75 @@ static uar_err check_all(struct check *k)
 		e = each(k, "SELECT pos, log_rows, acc, items FROM head", head);
 	if (!e && k->head.log_rows != -1)
 		say(k, "the head is missing");
-	return e ? e : sq_blob_verify(k->blobs_fd, count_bad, k, k->error);
+	return e || k->blobs_fd < 0 ? e : sq_blob_verify(k->blobs_fd, count_bad, k, k->error);
 }
 
-static uar_err open_and_check(struct check *k, const char *dir)
+/* --- without a trace ----------------------------------------------------------------- */
+
+/* The directory may be read-only, and of a copy nothing else is expected. Nothing is tidied up. */
+static uar_err open_blobs(struct check *k, int dir_fd)
 {
+	k->blobs_fd = openat(dir_fd, "blobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (k->blobs_fd >= 0 || errno == ENOENT) /* what misses any says so */
+		return UAR_OK;
+	return uar_error_set(k->error, UAR_EIO, "blobs: %s", strerror(errno));
+}
+
+/* Is there anything in the log that is not in the file? */
+static uar_err has_log(struct check *k, int dir_fd, bool *out)
+{
+	int fd = openat(dir_fd, "uar.db-wal", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	bool some = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0;
+
+	if (fd < 0 && errno != ENOENT)
+		return uar_error_set(k->error, UAR_EIO,
+				     "uar.db-wal, without which uar.db is not whole: %s",
+				     strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	*out = some;
+	return UAR_OK;
+}
+
+static void put_uri(struct uar_buf *out, const char *path)
+{
+	uar_buf_add_str(out, UAR_STR("file:"));
+	for (const char *p = path; *p; p++)
+		if ((*p >= 'a' && *p <= 'z') || (*p == '/' && p != path + 1)) /* // is a host */
+			uar_buf_add_char(out, *p);
+		else
+			uar_buf_printf(out, "%%%02x", (unsigned char)*p);
+}
+
+/* SQLite would make a log and an index beside a file that it merely reads. Without a log the
+ * file cannot change; with one neither locks nor an index of the log are put on the disk: the
+ * directory's lock keeps writers away. */
+static uar_err open_db(struct check *k, const char *dir, int dir_fd)
+{
+	struct uar_buf uri = uar_buf_make(4 * PATH_MAX);
 	char *path = sq_db_path(dir);
-	uar_err e = path ? sq_blob_open(dir, &k->blobs_fd, k->error) : UAR_ENOMEM;
+	bool log = false;
+	uar_err e = path ? has_log(k, dir_fd, &log) : UAR_ENOMEM;
+
+	if (!e) {
+		put_uri(&uri, path);
+		uar_buf_add_str(&uri, log ? UAR_STR("") : UAR_STR("?immutable=1"));
+		e = uri.err;
+	}
+	if (!e)
+		e = sq_open(&k->c, uri.p, log ? "unix-none" : NULL, SQ_VERIFY, k->error);
+	uar_buf_fini(&uri);
+	uar_free(path);
+	return e;
+}
+
+static uar_err open_and_check(struct check *k, const char *dir, int dir_fd)
+{
+	uar_err e = open_blobs(k, dir_fd);
 
 	if (!e)
-		e = sq_open(&k->c, path, NULL, SQ_VERIFY, k->error);
+		e = open_db(k, dir, dir_fd);
 	if (!e)
 		e = check_all(k);
 	if (e == UAR_ECORRUPT) {
@@ -342,7 +407,6 @@ static uar_err open_and_check(struct check *k, const char *dir)
 		e = UAR_OK;
 	}
 	sq_close(&k->c);
-	uar_free(path);
 	return e;
 }
 
@@ -355,7 +419,7 @@ uar_err uar_store_sqlite_verify(const char *dir, void (*bad)(void *ctx, const ch
 	uar_err e = sq_lock_dir(dir, false, &dir_fd, &lock_fd, &own);
 
 	if (!e)
-		e = open_and_check(&k, dir);
+		e = open_and_check(&k, dir, dir_fd);
 	if (!e && k.found)
 		e = uar_error_set(&own, UAR_ECORRUPT, "%zu damaged place%s", k.found,
 				  k.found == 1 ? "" : "s");
