@@ -35,27 +35,15 @@ static bool is_visible(uar_str s)
 	return true;
 }
 
-/* "HOST", "HOST:PORT", "[IPV6]:PORT" */
-static bool split_authority(struct uar_api *api, uar_str authority)
+static bool take_authority(struct uar_api *api, uar_str authority)
 {
-	uar_str host = authority, port = UAR_STR("80");
-	uint64_t number;
+	struct uar_address a;
 
-	if (authority.n && authority.p[0] == '[') {
-		size_t close = uar_str_find(authority, ']');
-
-		if (close == authority.n)
-			return false;
-		host = uar_str_n(authority.p + 1, close - 1);
-		authority = uar_str_from(authority, close + 1);
-		if (authority.n)
-			port = authority.p[0] == ':' ? uar_str_from(authority, 1) : UAR_STR("");
-	} else if (uar_str_find(authority, ':') < authority.n) {
-		host = uar_str_cut(authority, ':', &port);
-	}
-	return host.n && uar_str_u64(port, &number) == UAR_OK && number > 0 && number <= 65535 &&
-	       copy_part(api->host, sizeof api->host, host) &&
-	       copy_part(api->port, sizeof api->port, port);
+	if (!uar_address_read_host(authority, &a) || (a.has_port && !a.port))
+		return false;
+	api->local = uar_address_is_local(&a);
+	snprintf(api->port, sizeof api->port, "%u", a.has_port ? a.port : 80U);
+	return copy_part(api->host, sizeof api->host, uar_address_bare(&a));
 }
 
 static bool split_url(struct uar_api *api, uar_str url)
@@ -67,7 +55,7 @@ static bool split_url(struct uar_api *api, uar_str url)
 	rest = uar_str_from(rest, slash);
 	while (rest.n && rest.p[rest.n - 1] == '/')
 		rest.n--;
-	return uar_str_find(authority, '@') == authority.n && split_authority(api, authority) &&
+	return uar_str_find(authority, '@') == authority.n && take_authority(api, authority) &&
 	       copy_part(api->prefix, sizeof api->prefix, rest);
 }
 
@@ -83,6 +71,7 @@ static bool take_socket(struct uar_api *api, uar_str path)
 	       copy_part(api->unix_path, sizeof api->unix_path, path);
 	if (good)
 		uar_api_socket_url(&url, path);
+	api->local = good;
 	good = good && !url.err && copy_part(api->url, sizeof api->url, uar_buf_str(&url));
 	uar_buf_fini(&url);
 	uar_arena_fini(&a);
@@ -124,12 +113,6 @@ uar_err uar_api_init(struct uar_api *api, uar_str url, uar_str token, struct uar
 		return uar_error_set(error, UAR_EINVALID, "the token is not valid");
 	*api = made;
 	return UAR_OK;
-}
-
-bool uar_api_is_local(const struct uar_api *api)
-{
-	return api->unix_path[0] || !strcmp(api->host, "localhost") || !strcmp(api->host, "::1") ||
-	       !strncmp(api->host, "127.", 4);
 }
 
 /* Besides unreserved characters `also` stays as it is. */

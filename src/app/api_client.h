@@ -7,15 +7,17 @@
 #define UAR_APP_API_CLIENT_H
 
 #include "app/beside.h"
+#include "base/address.h"
 #include "base/buf.h"
 #include "base/sse.h"
 
 struct uar_api {
-	char url[512]; /* for messages: as given, the path of a socket percent-encoded */
-	char host[256], port[8];
-	char prefix[256];    /* "" or "/base" */
-	char unix_path[108]; /* not empty: a unix socket */
-	char token[1024];    /* "": none is sent */
+	char url[512];		 /* for messages: as given, the path of a socket percent-encoded */
+	char host[256], port[8]; /* the host without brackets */
+	char prefix[256];	 /* "" or "/base" */
+	char unix_path[UAR_SOCKET_PATH]; /* not empty: a unix socket */
+	char token[1024];		 /* "": none is sent */
+	bool local;			 /* this machine: loopback or a unix socket */
 	int connect_ms,
 		answer_ms; /* to be connected; to the first byte of a body and between two */
 	int stream_ms;	   /* between two pieces of a stream */
@@ -25,7 +27,6 @@ struct uar_api {
 /* Timeouts get their defaults. UAR_EINVALID for a URL that this client cannot use. */
 UAR_MUST_CHECK uar_err uar_api_init(struct uar_api *api, uar_str url, uar_str token,
 				    struct uar_error *error);
-bool uar_api_is_local(const struct uar_api *api); /* this machine: loopback or a unix socket */
 
 struct uar_api_request {
 	const char *method, *path; /* path with its query, already escaped */

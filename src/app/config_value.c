@@ -4,9 +4,9 @@
  * ever quoted. */
 #include "app/config.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 
+#include "base/address.h"
 #include "peer/peer.h"
 
 static const int64_t SECOND = 1000000;
@@ -50,48 +50,17 @@ static bool is_visible(uar_str s)
 	return true;
 }
 
-static bool is_port(uar_str s)
-{
-	uint64_t port;
-
-	return uar_str_u64(s, &port) == UAR_OK && port <= 65535;
-}
-
 static bool is_host(uar_str s)
 {
 	return s.n > 0 && is_visible(s) && uar_str_find(s, '/') == s.n &&
 	       uar_str_find(s, '*') == s.n && uar_str_find(s, '@') == s.n;
 }
 
-/* Names are not resolved: who serves says which address. */
-static bool is_ip(int family, uar_str s)
-{
-	unsigned char address[sizeof(struct in6_addr)];
-	char text[INET6_ADDRSTRLEN];
-
-	if (s.n >= sizeof text)
-		return false;
-	memcpy(text, s.p, s.n);
-	text[s.n] = '\0';
-	return inet_pton(family, text, address) == 1;
-}
-
 static bool is_address(uar_str s)
 {
-	enum { UNIX_PATH = 107 };
-	size_t colon = s.n;
+	struct uar_address a;
 
-	if (uar_str_starts(s, UAR_STR("unix:")))
-		return s.n > 5 && s.n - 5 <= UNIX_PATH;
-	while (colon > 0 && s.p[colon - 1] != ':')
-		colon--;
-	if (colon < 2 || !is_port(uar_str_from(s, colon)))
-		return false;
-	uar_str host = uar_str_n(s.p, colon - 1);
-	if (host.p[0] == '[')
-		return host.n > 2 && host.p[host.n - 1] == ']' &&
-		       is_ip(AF_INET6, uar_str_n(host.p + 1, host.n - 2));
-	return uar_str_is(host, "localhost") || is_ip(AF_INET, host);
+	return uar_address_read_bound(s, &a);
 }
 
 static bool is_url(uar_str s)

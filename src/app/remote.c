@@ -31,7 +31,7 @@ uar_err uar_remote_find(const struct uar_cli *cli, struct uar_api *out, struct u
 				     c->data);
 	if (!e)
 		e = uar_api_init(&api, uar_str_c(url ? url : info.url), uar_str_c(c->token), error);
-	if (!e && !*c->token && (!url || uar_api_is_local(&api))) {
+	if (!e && !*c->token && (!url || api.local)) {
 		e = uar_datadir_token(c, NULL, &token, error);
 		if (e == UAR_ENOTFOUND)
 			e = UAR_OK; /* the server will say whether it needs one */

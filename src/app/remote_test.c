@@ -114,7 +114,33 @@ TEST(urls_that_are_none, "")
 	CHECK_STR(uar_str_c(api.host), "::1");
 	CHECK_STR(uar_str_c(api.port), "8080");
 	CHECK_STR(uar_str_c(api.prefix), "/p");
-	CHECK(uar_api_is_local(&api));
+	CHECK(api.local);
+}
+
+/* The token of the data directory goes to this machine alone. */
+TEST(a_name_that_begins_like_loopback_is_not_local, "")
+{
+	static const struct {
+		const char *url;
+		bool local;
+	} cases[] = {
+		{ "http://127.0.0.1:1", true },
+		{ "http://127.1.2.3", true },
+		{ "http://localhost:1/p", true },
+		{ "http://[::1]", true },
+		{ "unix:/tmp/s", true },
+		{ "http://127.evil.example", false },
+		{ "http://localhost.evil", false },
+		{ "http://192.0.2.7", false },
+		{ "http://[::2]", false },
+		{ "http://0.0.0.0", false },
+	};
+	struct uar_api api;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		REQUIRE(uar_api_init(&api, uar_str_c(cases[i].url), UAR_STR(""), NULL) == UAR_OK);
+		CHECK_MSG(api.local == cases[i].local, "%s", cases[i].url);
+	}
 }
 
 TEST(any_path_of_a_socket_is_taken, "")

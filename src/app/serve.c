@@ -9,14 +9,13 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "app/api_client.h"
 #include "app/cli.h"
 #include "app/text.h"
 
-enum { REST_LOOK_US = 20000, SOCKET_PATH = sizeof(((struct sockaddr_un *)0)->sun_path) };
+enum { REST_LOOK_US = 20000 };
 
 /* --- death ------------------------------------------------------------------------ */
 
@@ -292,15 +291,15 @@ static void warn_if_open(const struct server *s)
 
 /* A path from here leads nowhere for a command in another directory. One that would get too
  * long for a socket stays as it is. */
-static void find_socket(const char *path, char out[SOCKET_PATH])
+static void find_socket(const char *path, char out[UAR_SOCKET_PATH])
 {
-	char here[SOCKET_PATH];
+	char here[UAR_SOCKET_PATH];
 	size_t n = strlen(path);
 
-	if (path[0] != '/' && getcwd(here, sizeof here) && strlen(here) + 1 + n < SOCKET_PATH)
-		snprintf(out, SOCKET_PATH, "%s/%s", here, path);
+	if (path[0] != '/' && getcwd(here, sizeof here) && strlen(here) + 1 + n < UAR_SOCKET_PATH)
+		snprintf(out, UAR_SOCKET_PATH, "%s/%s", here, path);
 	else
-		snprintf(out, SOCKET_PATH, "%s", path);
+		snprintf(out, UAR_SOCKET_PATH, "%s", path);
 }
 
 /* `socket`: the path of a Unix socket, or NULL. */
@@ -323,7 +322,7 @@ static int announce(struct server *s)
 	struct uar_error error = { 0 };
 	const char *address = uar_http_local_address(s->http);
 	bool is_unix = uar_str_starts(uar_str_c(address), UAR_STR("unix:"));
-	char path[SOCKET_PATH];
+	char path[UAR_SOCKET_PATH];
 	const char *socket = is_unix ? path : NULL;
 	bool full;
 	uar_err e;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/text.h"
+#include "base/address.h"
 #include "runtime/inbox.h"
 
 extern char **environ;
@@ -243,12 +244,9 @@ static bool is_built_in(uar_str agent_id)
 
 bool uar_server_is_local(uar_str address)
 {
-	static const char *const local[] = { "127.", "localhost:", "[::1]:", "unix:" };
+	struct uar_address a;
 
-	for (size_t i = 0; i < ARRAY_LEN(local); i++)
-		if (uar_str_starts(address, uar_str_c(local[i])))
-			return true;
-	return false;
+	return uar_address_read_bound(address, &a) && uar_address_is_local(&a);
 }
 
 static uar_err make_agents(struct server *s, struct uar_error *error)

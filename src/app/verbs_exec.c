@@ -293,7 +293,7 @@ static uar_err look_up(struct uar_cli *cli, const char *name, bool *out_takes_di
 			       UAR_FMT(member(j, "agent_id")));
 	}
 	/* A directory of this machine means nothing to another one. */
-	*out_takes_dir &= uar_remote_find(cli, &api, &unheard) == UAR_OK && uar_api_is_local(&api);
+	*out_takes_dir &= uar_remote_find(cli, &api, &unheard) == UAR_OK && api.local;
 	if (!e && !found)
 		e = uar_error_set(error, UAR_ENOTFOUND, "no agent %.60s here; there are: %.*s",
 				  name, UAR_FMT(names.err ? UAR_STR("many") : uar_buf_str(&names)));

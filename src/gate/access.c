@@ -9,74 +9,32 @@
  * address may be called by any, without a list of what the machine has or is forwarded. */
 #include "gate/gate_int.h"
 
-#include <arpa/inet.h>
-
 #include "base/sha256.h"
 
 static const char *const loopback[] = { "localhost", "127.0.0.1", "[::1]" };
 
-static bool is_port(uar_str s)
-{
-	uint64_t port;
-
-	return s.n == 0 ||
-	       (s.p[0] == ':' && uar_str_u64(uar_str_from(s, 1), &port) == UAR_OK && port <= 65535);
-}
-
-/* "name:port" without the port; keeps the brackets of IPv6. Empty when it is no
- * name with a port or without one. */
-static uar_str host_name(uar_str host)
-{
-	bool brackets = host.n && host.p[0] == '[';
-	size_t end = uar_str_find(host, brackets ? ']' : ':');
-
-	if (brackets && end < host.n)
-		end++;
-	return is_port(uar_str_from(host, end)) ? uar_str_n(host.p, end) : UAR_STR_NONE;
-}
-
-/* "192.0.2.7", "[2001:db8::7]" */
-static bool read_ip(uar_str name, struct in6_addr *out)
-{
-	bool brackets = name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']';
-	char text[INET6_ADDRSTRLEN];
-	struct in_addr v4;
-
-	if (brackets)
-		name = uar_str_n(name.p + 1, name.n - 2);
-	if (!name.n || name.n >= sizeof text)
-		return false;
-	memcpy(text, name.p, name.n);
-	text[name.n] = 0;
-	if (brackets)
-		return inet_pton(AF_INET6, text, out) == 1;
-	if (inet_pton(AF_INET, text, &v4) != 1)
-		return false;
-	*out = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
-	memcpy(&out->s6_addr[12], &v4, sizeof v4);
-	return true;
-}
-
 void gate_bound_read(struct gate_bound *out, uar_str address)
 {
-	static const struct in6_addr any4 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	struct uar_address a;
 
 	*out = (struct gate_bound){ .is_ip = false };
-	out->is_ip = read_ip(host_name(address), &out->ip);
-	out->any = out->is_ip &&
-		   (IN6_IS_ADDR_UNSPECIFIED(&out->ip) || IN6_ARE_ADDR_EQUAL(&out->ip, &any4));
+	if (!uar_address_read_bound(address, &a) || !uar_address_is_ip(&a))
+		return;
+	*out = (struct gate_bound){ .is_ip = true, .any = uar_address_is_any(&a) };
+	memcpy(out->ip, a.ip, sizeof out->ip);
 }
 
-static bool is_bound(const struct gate_bound *b, uar_str name)
+static bool is_bound(const struct gate_bound *b, const struct uar_address *a)
 {
-	struct in6_addr ip;
-
-	return b->is_ip && read_ip(name, &ip) && (b->any || IN6_ARE_ADDR_EQUAL(&ip, &b->ip));
+	return b->is_ip && uar_address_is_ip(a) &&
+	       (b->any || memcmp(a->ip, b->ip, sizeof b->ip) == 0);
 }
 
 static bool known_host(const struct uar_gate *g, uar_str host)
 {
-	uar_str name = host_name(host);
+	struct uar_address a = { .host = UAR_STR_NONE };
+	bool good = uar_address_read_host(host, &a);
+	uar_str name = a.host;
 
 	for (size_t i = 0; i < ARRAY_LEN(loopback); i++)
 		if (uar_str_eq_nocase(name, uar_str_c(loopback[i])))
@@ -87,7 +45,7 @@ static bool known_host(const struct uar_gate *g, uar_str host)
 		if (uar_str_eq_nocase(name, allowed) || uar_str_eq_nocase(host, allowed))
 			return true;
 	}
-	return is_bound(&g->bound, name);
+	return good && is_bound(&g->bound, &a);
 }
 
 uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,

@@ -2,8 +2,7 @@
 #ifndef UAR_GATE_GATE_INT_H
 #define UAR_GATE_GATE_INT_H
 
-#include <netinet/in.h>
-
+#include "base/address.h"
 #include "base/alloc.h"
 #include "gate/gate.h"
 #include "json/jw.h"
@@ -59,11 +58,11 @@ struct gate_routes {
 	struct segment *root; /* routes.c */
 };
 
-/* What the server is bound to; IPv4 as ::ffff:a.b.c.d, so that there is one form. */
+/* What the server is bound to. */
 struct gate_bound {
 	bool is_ip; /* no: a Unix socket, or not known yet */
 	bool any;   /* every address of the machine */
-	struct in6_addr ip;
+	unsigned char ip[16]; /* as in struct uar_address */
 };
 
 struct uar_gate {

@@ -21,6 +21,7 @@
 
 #include <uv.h>
 
+#include "base/address.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/sched.h"
@@ -107,7 +108,7 @@ struct uar_http {
 		uv_poll_t poll;
 		int fd, spare_fd; /* spare_fd: given up to accept and cut when none is left */
 		bool polled;
-		char address[128], unix_path[108];
+		char address[128], unix_path[UAR_SOCKET_PATH];
 		char local[128]; /* the address, or loopback where that is a wildcard */
 	} listener;
 	struct {

@@ -25,39 +25,27 @@ union any_address {
 
 /* --- names ----------------------------------------------------------------------- */
 
-/* "127.0.0.1:80", "[::1]:80", "localhost:80"; the size of the address, 0: not valid. */
-static socklen_t parse_ip(uar_str text, union any_address *out)
+/* The size of the address, 0: nothing that can be bound. */
+static socklen_t read_address(uar_str text, union any_address *out)
 {
-	char host[64];
-	size_t colon = text.n;
-	uint64_t port;
-	uar_str name;
+	struct uar_address a;
 
-	while (colon > 0 && text.p[colon - 1] != ':')
-		colon--;
-	name = uar_str_n(text.p, colon ? colon - 1 : 0);
-	if (uar_str_u64(uar_str_from(text, colon), &port) || port > 65535)
+	if (!uar_address_read_bound(text, &a))
 		return 0;
-	if (uar_str_eq(name, UAR_STR("localhost")))
-		name = UAR_STR("127.0.0.1");
-	if (name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']') {
-		out->in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
-						  .sin6_port = htons((uint16_t)port) };
-		snprintf(host, sizeof host, "%.*s", (int)name.n - 2, name.p + 1);
-		return inet_pton(AF_INET6, host, &out->in6.sin6_addr) == 1 ? sizeof out->in6 : 0;
+	if (a.kind == UAR_ADDRESS_UNIX) {
+		out->un = (struct sockaddr_un){ .sun_family = AF_UNIX };
+		memcpy(out->un.sun_path, a.host.p, a.host.n);
+		return sizeof out->un;
 	}
-	out->in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-	snprintf(host, sizeof host, "%.*s", UAR_FMT(name));
-	return inet_pton(AF_INET, host, &out->in.sin_addr) == 1 ? sizeof out->in : 0;
-}
-
-static socklen_t parse_unix(uar_str path, union any_address *out)
-{
-	out->un = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (path.n == 0 || path.n >= sizeof out->un.sun_path)
-		return 0;
-	memcpy(out->un.sun_path, path.p, path.n);
-	return sizeof out->un;
+	if (a.kind == UAR_ADDRESS_IPV6) {
+		out->in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+						  .sin6_port = htons(a.port) };
+		memcpy(&out->in6.sin6_addr, a.ip, sizeof a.ip);
+		return sizeof out->in6;
+	}
+	out->in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(a.port) };
+	memcpy(&out->in.sin_addr, a.ip + 12, 4);
+	return sizeof out->in;
 }
 
 /* The host alone goes to `host`, "host:port" to `full`. */
@@ -260,10 +248,8 @@ static void note_address(struct uar_http *h)
 
 uar_err uar_http_listen(struct uar_http *h, const char *where, struct uar_error *error)
 {
-	uar_str text = uar_str_c(where);
 	union any_address a = { 0 };
-	socklen_t n = uar_str_starts(text, UAR_STR("unix:")) ? parse_unix(uar_str_from(text, 5), &a)
-							     : parse_ip(text, &a);
+	socklen_t n = read_address(uar_str_c(where), &a);
 
 	if (!n)
 		return uar_error_set(error, UAR_ECONFIG,

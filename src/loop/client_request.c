@@ -1,6 +1,8 @@
 /* client_request.c - a request as options of libcurl. Knows nothing of its life. */
 #include "loop/client_request.h"
 
+#include "base/address.h"
+
 enum {
 	CONNECT_TIMEOUT_US = 10 * 1000 * 1000,
 	READ_BUFFER = 2048, /* a transfer's; more costs memory and gains nothing */
@@ -40,13 +42,10 @@ static const struct {
 
 static bool is_loopback(uar_str origin)
 {
-	static const char *const hosts[] = { "127.", "localhost", "[::1]" };
-	uar_str host = uar_str_from(origin, uar_str_find(origin, '/') + 2);
+	struct uar_address a;
 
-	for (size_t i = 0; i < ARRAY_LEN(hosts); i++)
-		if (uar_str_starts(host, uar_str_c(hosts[i])))
-			return true;
-	return false;
+	return uar_address_read_host(uar_str_from(origin, uar_str_find(origin, '/') + 2), &a) &&
+	       uar_address_is_local(&a);
 }
 
 static CURLcode set_transport(const struct uar_curl *c, CURL *h, const struct uar_client_request *r)
