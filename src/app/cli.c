@@ -330,6 +330,7 @@ int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv)
 
 	uar_error_clear(&cli->failure);
 	cli->args = args;
+	cli->program = argc > 0 ? argv[0] : "uar";
 	if (args)
 		status = run_line(cli, argc, argv, args);
 	else

@@ -23,6 +23,7 @@ struct uar_cli {
 	void *pause_ctx;
 	const struct uar_beside *beside; /* of every wait for the server; NULL: nothing */
 	/* filled by uar_cli_main for the verb */
+	const char *program; /* as it was called */
 	const struct uar_args *args;
 	struct uar_config_set *config; /* NULL for a verb without settings */
 	struct uar_error failure;      /* the first that was said; what --json prints of it */

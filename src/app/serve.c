@@ -11,9 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/api_client.h"
-#include "app/cli.h"
-#include "app/text.h"
+#include "app/announce.h"
+#include "base/address.h"
 
 enum { REST_LOOK_US = 20000 };
 
@@ -170,29 +169,6 @@ static void on_reload(void *ctx, int signum)
 static const char full_text[] =
 	"what is stored can be read; new facts are refused until there is space";
 
-static void announce_json(const struct server *s, const char *url, const char *link, bool full)
-{
-	struct uar_buf b = uar_buf_make(4096);
-	struct uar_jw w = uar_jw_begin(&b);
-
-	uar_jw_obj(&w, NULL);
-	uar_jw_cstr(&w, "url", url);
-	if (link)
-		uar_jw_cstr(&w, "link", link);
-	else
-		uar_jw_null(&w, "link"); /* no browser opens a socket file */
-	uar_jw_str(&w, "token", uar_buf_str(&s->token));
-	uar_jw_cstr(&w, "data", s->config->value.data);
-	uar_jw_int(&w, "pid", getpid());
-	uar_jw_cstr(&w, "version", UAR_VERSION);
-	if (full)
-		uar_jw_bool(&w, "disk_full", true);
-	uar_jw_close(&w);
-	if (uar_jw_end(&w) == UAR_OK)
-		fprintf(s->out, "%.*s\n", UAR_FMT(uar_buf_str(&b)));
-	uar_buf_fini(&b);
-}
-
 /* Then other commands have to be told, too. */
 static bool data_by_flag(const struct uar_config_set *set)
 {
@@ -200,45 +176,6 @@ static bool data_by_flag(const struct uar_config_set *set)
 		if (strcmp(uar_config_rows[i].key, "data") == 0)
 			return set->origin[i].source == UAR_CONFIG_FROM_FLAG;
 	return false;
-}
-
-/* What curl needs to know, to be pasted into a shell. */
-static void put_call(struct uar_buf *out, const char *socket, const char *data)
-{
-	struct uar_buf token = uar_buf_make(UAR_LIMIT_URI_BYTES);
-
-	uar_buf_printf(&token, "%s/token", data);
-	uar_buf_add_str(out, UAR_STR("  call      curl --unix-socket "));
-	uar_text_shell(out, uar_str_c(socket));
-	uar_buf_add_str(out, UAR_STR(" -H \"Authorization: Bearer $(cat "));
-	uar_text_shell(out, uar_buf_str(&token));
-	uar_buf_add_str(out, UAR_STR(")\" http://localhost/api/runs\n"));
-	uar_buf_fini(&token);
-}
-
-static void announce_text(const struct server *s, const char *link, const char *socket, bool full)
-{
-	const char *data = s->config->value.data;
-	struct uar_buf b = uar_buf_make(16 * UAR_LIMIT_URI_BYTES);
-
-	uar_buf_printf(&b, "UAR %s is running.\n\n", UAR_VERSION);
-	if (socket)
-		put_call(&b, socket, data);
-	else
-		uar_buf_printf(&b, "  open      %s\n", link);
-	uar_buf_add_str(&b, UAR_STR("  data      "));
-	uar_text_clean(&b, uar_str_c(data), false);
-	uar_buf_add_str(&b, UAR_STR("\n  try       uar run demo \"hello\""));
-	if (data_by_flag(s->config)) {
-		uar_buf_add_str(&b, UAR_STR(" --data "));
-		uar_text_shell(&b, uar_str_c(data));
-	}
-	if (full)
-		uar_buf_printf(&b, "\n  disk      full: %s", full_text);
-	uar_buf_printf(&b, "\n\n%sCtrl-C stops; runs go on at the next start.\n",
-		       socket ? "" : "The link works once. ");
-	fprintf(s->out, "%.*s", UAR_FMT(uar_buf_str(&b)));
-	uar_buf_fini(&b);
 }
 
 /* Without space for it a server works as well, for who knows its address. */
@@ -302,23 +239,33 @@ static void find_socket(const char *path, char out[UAR_SOCKET_PATH])
 		snprintf(out, UAR_SOCKET_PATH, "%s", path);
 }
 
-/* `socket`: the path of a Unix socket, or NULL. */
-static void put_url(struct uar_server_info *info, const char *address, const char *socket)
+/* Half of it would be worse than nothing: whoever starts a server reads it. */
+static uar_err say_where(struct server *s, const char *socket, bool full)
 {
-	struct uar_buf url = uar_buf_make(sizeof info->url);
+	char link[sizeof s->info.url + 64];
+	struct uar_announcement a = { .url = s->info.url,
+				      .link = link,
+				      .socket = socket,
+				      .program = s->cli->program,
+				      .full = full ? full_text : NULL,
+				      .data = s->config->value.data,
+				      .data_by_flag = data_by_flag(s->config),
+				      .token = uar_buf_str(&s->token) };
+	struct uar_buf words = uar_buf_make(16 * UAR_LIMIT_URI_BYTES);
+	uar_err e;
 
-	if (socket)
-		uar_api_socket_url(&url, uar_str_c(socket));
-	else
-		uar_buf_printf(&url, "http://%s", address);
-	snprintf(info->url, sizeof info->url, "%.*s", UAR_FMT(uar_buf_str(&url)));
-	uar_buf_fini(&url);
+	snprintf(link, sizeof link, "%s/#code=%s", a.url, uar_gate_link_code(s->gate));
+	e = s->json ? uar_announce_json(&a, &words) : uar_announce_text(&a, &words);
+	if (!e)
+		fprintf(s->cli->out, "%.*s", UAR_FMT(uar_buf_str(&words)));
+	fflush(s->cli->out);
+	uar_buf_fini(&words);
+	return e;
 }
 
 static int announce(struct server *s)
 {
 	struct uar_server_info *info = &s->info;
-	char link[sizeof info->url + 64];
 	struct uar_error error = { 0 };
 	const char *address = uar_http_local_address(s->http);
 	bool is_unix = uar_str_starts(uar_str_c(address), UAR_STR("unix:"));
@@ -331,19 +278,15 @@ static int announce(struct server *s)
 		find_socket(address + strlen("unix:"), path);
 	info->pid = getpid();
 	info->passing = s->config->value.idle_exit_us > 0;
-	put_url(info, address, socket);
-	e = write_address(s, &error);
+	e = uar_announce_url(address, socket, info->url, sizeof info->url);
+	if (!e)
+		e = write_address(s, &error);
 	if (e)
 		return uar_server_explain(s, "data directory", e, &error);
 	full = look_at_space(s);
 	warn_if_open(s);
-	snprintf(link, sizeof link, "%s/#code=%s", info->url, uar_gate_link_code(s->gate));
-	if (s->json)
-		announce_json(s, info->url, socket ? NULL : link, full);
-	else
-		announce_text(s, link, socket, full);
-	fflush(s->out);
-	return 0;
+	e = say_where(s, socket, full);
+	return e ? uar_server_explain(s, "announcement", e, NULL) : 0;
 }
 
 /* Looked at now and then: exactness is not what it is for. */
@@ -419,10 +362,12 @@ static void raise_file_limit(void)
 	}
 }
 
-int uar_app_serve(struct uar_config_set *config, bool json, FILE *out)
+int uar_verb_serve(struct uar_cli *cli)
 {
-	struct server s = { .config = config, .out = out, .json = json };
-	const struct uar_config *c = &config->value;
+	struct server s = { .config = cli->config,
+			    .cli = cli,
+			    .json = cli->args->option[UAR_OPT_JSON] != NULL };
+	const struct uar_config *c = &cli->config->value;
 	int status;
 
 	s.log = (struct uar_log){ &uar_clock_system, (enum uar_log_level)c->log_level, c->log_json,
@@ -444,9 +389,4 @@ int uar_app_serve(struct uar_config_set *config, bool json, FILE *out)
 		_exit(1); /* nothing may be acknowledged any more, not even by closing */
 	uar_server_unmake(&s);
 	return status;
-}
-
-int uar_verb_serve(struct uar_cli *cli)
-{
-	return uar_app_serve(cli->config, cli->args->option[UAR_OPT_JSON] != NULL, cli->out);
 }

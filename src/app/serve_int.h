@@ -3,7 +3,7 @@
 #define UAR_APP_SERVE_INT_H
 
 #include "app/datadir.h"
-#include "app/serve.h"
+#include "app/cli.h"
 #include "bridge/bridge.h"
 #include "gate/gate.h"
 #include "loop/client.h"
@@ -14,7 +14,7 @@
 struct server {
 	struct uar_config_set *config; /* the one in force */
 	struct uar_config_set *loaded; /* by SIGHUP; owned */
-	FILE *out;
+	const struct uar_cli *cli;     /* how it was called, and where it speaks */
 	bool json;
 	struct uar_log log;
 	struct uar_loop *loop;

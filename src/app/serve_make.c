@@ -23,8 +23,8 @@ static void explain_json(const struct server *s, uar_str text, uar_err e)
 	uar_jw_bool(&w, "in_use", e == UAR_ELOCKED);
 	uar_jw_close(&w);
 	if (uar_jw_end(&w) == UAR_OK)
-		fprintf(s->out, "%.*s\n", UAR_FMT(uar_buf_str(&b)));
-	fflush(s->out);
+		fprintf(s->cli->out, "%.*s\n", UAR_FMT(uar_buf_str(&b)));
+	fflush(s->cli->out);
 	uar_buf_fini(&b);
 }
 
