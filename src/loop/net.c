@@ -197,12 +197,12 @@ static void give_up(struct uar_transfer *t)
 
 /* A pause that ends at once says nothing but what is in the buffer. One who is held
  * will speak when he goes on. */
-static void speak_on(struct uar_net *n, int port)
+static void speak_on(struct uar_net *n, const struct uar_way *way)
 {
 	UAR_LIST_EACH (it, &n->transfers) {
 		struct uar_transfer *t = UAR_OWNER(it, struct uar_transfer, node);
 
-		if (t->hub != &n->shared || !t->sent || t->held || t->port != port)
+		if (t->hub != &n->shared || !t->sent || t->held || !uar_way_same(&t->way, way))
 			continue;
 		if (!n->curl->easy_pause(t->easy, CURLPAUSE_SEND) &&
 		    !n->curl->easy_pause(t->easy, CURLPAUSE_CONT))
@@ -246,7 +246,7 @@ static void end(struct uar_transfer *t, CURLcode code)
 		give_up(t);
 	let_go(t);
 	if (reset)
-		speak_on(n, t->port);
+		speak_on(n, &t->way);
 	pthread_mutex_lock(&n->orders.lock);
 	t->deaf = true;
 	uar_list_remove(&t->order);
@@ -288,9 +288,10 @@ static int on_sending(void *ctx, char *ip, char *local_ip, int port, int local_p
 {
 	struct uar_transfer *t = ctx;
 
-	(void)ip, (void)local_ip, (void)port;
 	t->sent = true;
-	t->port = local_port;
+	t->way = (struct uar_way){ .local_port = local_port, .remote_port = port };
+	snprintf(t->way.local, sizeof t->way.local, "%s", local_ip);
+	snprintf(t->way.remote, sizeof t->way.remote, "%s", ip);
 	return CURL_PREREQFUNC_OK;
 }
 

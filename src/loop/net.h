@@ -10,6 +10,7 @@
 #ifndef UAR_LOOP_NET_H
 #define UAR_LOOP_NET_H
 
+#include <netinet/in.h>
 #include <stdatomic.h>
 
 #include "base/buf.h"
@@ -30,6 +31,17 @@ struct uar_piece {
 static inline size_t uar_piece_size(const struct uar_piece *p)
 {
 	return sizeof *p + p->cap;
+}
+
+/* A connection by its two ends. Those of different peers may share a port of ours. */
+struct uar_way {
+	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
+	int local_port, remote_port;
+};
+static inline bool uar_way_same(const struct uar_way *a, const struct uar_way *b)
+{
+	return a->local_port == b->local_port && a->remote_port == b->remote_port &&
+	       strcmp(a->local, b->local) == 0 && strcmp(a->remote, b->remote) == 0;
 }
 
 struct uar_outcome { /* of a transfer; the owner's once it is over */
@@ -60,9 +72,9 @@ struct uar_transfer { /* zeroed before first use */
 	struct uar_piece *open; /* may take more bytes while `round` is the net's */
 	uint64_t round;
 	size_t head_bytes;
-	bool held; /* libcurl holds bytes back */
-	bool sent; /* has a connection, ... */
-	int port;  /* ... which is the one from this port of ours */
+	bool held;	    /* libcurl holds bytes back */
+	bool sent;	    /* has a connection, ... */
+	struct uar_way way; /* ... which is this one */
 };
 
 /* Loads libcurl and starts the thread. `piece` runs on the loop of `sched`. */

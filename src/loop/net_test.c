@@ -1,6 +1,8 @@
 /* net_test.c - calls and the thread that makes them: crowds, races, floods, ends. */
 #include "loop/client_test.h"
 
+#include "loop/net.h"
+
 static void run_turns(struct fixture *f, int n)
 {
 	while (n-- > 0) {
@@ -68,6 +70,22 @@ TEST(thousands_of_calls_get_their_own_answer_once, "")
 	}
 	CHECK_INT(peer_counts(c.f.peer).requests, CROWD * ROUNDS);
 	tear_down(&c.f);
+}
+
+TEST(a_connection_is_known_by_both_of_its_ends, "")
+{
+	static const struct uar_way a = { "127.0.0.1", "127.0.0.1", 40000, 443 };
+	static const struct uar_way others[] = {
+		{ "127.0.0.2", "127.0.0.1", 40000, 443 },
+		{ "127.0.0.1", "127.0.0.2", 40000, 443 },
+		{ "127.0.0.1", "127.0.0.1", 40001, 443 },
+		{ "127.0.0.1", "127.0.0.1", 40000, 8443 },
+	};
+	struct uar_way same = a;
+
+	CHECK(uar_way_same(&a, &same));
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		CHECK(!uar_way_same(&a, &others[i]));
 }
 
 /* Both answers are handed over together, or one after the other: the call whose
