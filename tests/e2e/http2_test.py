@@ -185,8 +185,8 @@ def overflow(talk):
 
 
 def left(leave, message):
-    """The provider hears at once that nobody listens: others who share the connection are silent,
-    or there are none."""
+    """The provider hears that nobody listens without anything else being said: others who share
+    the connection are silent, and stay, or there are none."""
     def shared(s, p):
         a, b = Talk(s, p, message).begin(), Talk(s, p, "b").begin()
         b.say("b0 ")
@@ -211,12 +211,12 @@ def left(leave, message):
     world(alone)
 
 
-@test("a_cancelled_answer_ends_at_once_and_alone", "RUN-36")
+@test("a_cancelled_answer_ends_while_nobody_else_speaks", "RUN-36")
 def cancelled():
     left(cancel, "a")
 
 
-@test("an_answer_that_is_given_up_ends_at_once_and_alone", "")
+@test("an_answer_that_is_given_up_ends_while_nobody_else_speaks", "")
 def given_up():
     left(overflow, "status:500")
 
