@@ -254,13 +254,43 @@ static void end(struct uar_transfer *t, CURLcode code)
 	tell_loop(n, &t->over);
 }
 
+/* --- streams that are refused ------------------------------------------------------
+ * How many streams a connection takes is in the first words of its host. Until libcurl
+ * has read them everybody who waits for a connection gets on it, and the host refuses
+ * those who are too many. HTTP/2 promises that it has not looked at them, so libcurl tries
+ * again on a new connection, where the same may happen; after five times it gives up. Of
+ * a crowd at a host that takes two streams somebody is refused more often than that.
+ *
+ * libcurl has no code for it, but has always said it in these words. Should it find others
+ * the call fails as before, and its caller may repeat it. */
+static bool was_refused(const struct uar_transfer *t, CURLcode code)
+{
+	return t->hub == &t->net->shared && !t->head_bytes &&
+	       (code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR) &&
+	       uar_str_starts(uar_str_c(t->outcome.reason), UAR_STR("Connection died, tried "));
+}
+
+static uar_err begin_again(struct uar_transfer *t)
+{
+	t->refused++;
+	t->sent = false;
+	t->outcome.reason[0] = '\0';
+	leave(t);
+	return join(t);
+}
+
 static void on_ended(void *ctx, CURL *easy, CURLcode code)
 {
 	struct uar_net *n = ctx;
-	char *t = NULL;
+	struct uar_transfer *t;
+	char *private = NULL;
 
-	n->curl->easy_getinfo(easy, CURLINFO_PRIVATE, &t);
-	end((struct uar_transfer *)(void *)t, code);
+	n->curl->easy_getinfo(easy, CURLINFO_PRIVATE, &private);
+	t = (struct uar_transfer *)(void *)private;
+	if (!was_refused(t, code) || t->refused >= UAR_LIMIT_CLIENT_REFUSED)
+		end(t, code);
+	else if (begin_again(t))
+		end(t, CURLE_OUT_OF_MEMORY);
 }
 
 /* libcurl is off the stack: do what had to wait for that. */

@@ -72,6 +72,7 @@ struct uar_transfer { /* zeroed before first use */
 	struct uar_piece *open; /* may take more bytes while `round` is the net's */
 	uint64_t round;
 	size_t head_bytes;
+	unsigned refused;   /* begun again so often */
 	bool held;	    /* libcurl holds bytes back */
 	bool sent;	    /* has a connection, ... */
 	struct uar_way way; /* ... which is this one */

@@ -15,11 +15,11 @@ KEY = "sk-canary-0123456789abcdefghijklmnop"
 class Provider:
     """tests/lib/h2_provider.mjs as a child: what it tells is waited for, by kind and number."""
 
-    def __init__(self, pair):
+    def __init__(self, pair, streams):
         if not shutil.which("node"):
             raise Skip("node is not installed")
         program = os.path.join(ROOT, "tests", "lib", "h2_provider.mjs")
-        self.proc = subprocess.Popen(["node", program, *pair], bufsize=0, stdin=subprocess.PIPE,
+        self.proc = subprocess.Popen(["node", program, *pair, str(streams)], bufsize=0, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE)
         self.told = []
         self.port = self.wait("port")["port"]
@@ -77,10 +77,11 @@ class Talk:
         equal(self.s.record(self.run_id)["status"], "succeeded")
 
 
-def world(fn):
+def world(fn, streams=100):
+    """`streams`: how many a connection to the provider takes."""
     with Certificates() as c:
         ca = c.authority("ours")
-        with Provider(c.server(by="ours")) as p:
+        with Provider(c.server(by="ours"), streams) as p:
             env = {"OPENAI_BASE_URL": f"https://127.0.0.1:{p.port}/v1", "OPENAI_API_KEY": KEY, "UAR_MODEL": "m"}
             with Server(env=env, ca_file=ca) as s:
                 fn(s, p)
@@ -133,6 +134,34 @@ def crowd():
         for talk in reversed(talks):
             talk.end()
         check(len({t.request["session"] for t in talks}) <= 12, "more connections than may be")
+    world(go)
+
+
+@test("runs_that_begin_at_once_are_served_where_streams_are_few", "")
+def narrow():
+    def go(s, p):
+        runs = all_of([lambda i=i: s.create("assistant", f"m{i}") for i in range(48)])
+        for i in range(len(runs)):
+            p.wait("request", 1 + i)
+            p.order(1 + i, end=True)
+        for run_id in runs:
+            equal(s.finish(run_id)["status"], "succeeded")
+    world(go, streams=2)
+
+
+@test("a_refused_stream_is_tried_again_and_not_for_ever", "")
+def refused():
+    """libcurl gives up at the sixth; begun again eight times (CLIENT_REFUSED) that is 54."""
+    def go(s, p):
+        talk = Talk(s, p, "refuse:20").begin()
+        talk.say("at last ")
+        talk.end()
+        equal([len(p.has_told(x)) for x in ("refused", "request")], [20, 1])
+        record = s.finish(s.create("assistant", "refuse:1000"))
+        equal((record["status"], record["error"]["code"]), ("failed", "PROVIDER_ERROR"))
+        equal(record["error"]["details"], {"retriable": True})
+        Talk(s, p, "b").begin().end()
+        equal([len(p.has_told(x)) for x in ("refused", "request")], [20 + 54, 2])
     world(go)
 
 

@@ -1,18 +1,23 @@
 // A provider that speaks HTTP/2 over TLS and nothing else, and says what it is told to say.
 //
-//	node tests/lib/h2_provider.mjs CERTIFICATE KEY
+//	node tests/lib/h2_provider.mjs CERTIFICATE KEY [STREAMS]
+//
+// STREAMS: so many a connection; more are refused.
 //
 // One JSON object a line. It writes {"port"}, then {"request", "session", "message", "key"} when a
 // request has come whole, {"closed", "code"} when its stream ends (0: properly) and {"gone"} when a
 // connection ends. It reads {"to": request} with "say" (a token), "fill" and "times" (so many at
 // once), "end" or "goaway" (its connection takes no further requests). A message "status:500" is answered with that status.
+// A message "refuse:7" is refused seven times as a stream too many, told as {"refused": message}, before it is a request.
 import http2 from "node:http2";
 import fs from "node:fs";
 import readline from "node:readline";
 
-const [cert, key] = process.argv.slice(2).map(name => fs.readFileSync(name));
-const server = http2.createSecureServer({ cert, key });
+const [cert, key] = process.argv.slice(2, 4).map(name => fs.readFileSync(name));
+const maxConcurrentStreams = Number(process.argv[4] ?? 100);
+const server = http2.createSecureServer({ cert, key, settings: { maxConcurrentStreams } });
 const streams = new Map();
+const refusals = new Map(); // by message: how many are to come
 let sessions = 0, requests = 0;
 
 function tell(what) {
@@ -23,8 +28,23 @@ function chunk(choice) {
 	return `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`;
 }
 
+function refuse(stream, message) {
+	const left = refusals.get(message) ?? Number(/^refuse:(\d+)/.exec(message)?.[1] ?? 0);
+
+	refusals.set(message, left - 1);
+	if (left <= 0)
+		return false;
+	tell({ refused: message });
+	stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+	return true;
+}
+
 function begin(stream, headers, body) {
-	const request = ++requests, message = JSON.parse(body).messages.at(-1).content;
+	const message = JSON.parse(body).messages.at(-1).content;
+
+	if (refuse(stream, message))
+		return;
+	const request = ++requests;
 	const status = /^status:(\d+)$/.exec(message)?.[1] ?? 200;
 
 	streams.set(request, stream);
