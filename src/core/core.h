@@ -89,7 +89,8 @@ struct uar_run_times {
 struct uar_run_call {
 	char request_id[UAR_UUID_TEXT + 1]; /* empty: none yet */
 	char message_id[UAR_UUID_TEXT + 1];
-	bool open; /* requested and not ended */
+	bool open;    /* requested and not ended */
+	int restarts; /* times it was cut off by a stop of the server and made again */
 	int64_t requested_us, first_us;
 	int64_t index;			     /* next delta's */
 	int64_t chars;			     /* bytes of text so far */

@@ -287,6 +287,13 @@ static void supersede(struct emit *e)
 	uar_emit(e, UAR_EV_RUN_STATUS, EMIT_RUN);
 }
 
+/* A server that stops again and again must not call, and pay, each time. */
+static const struct uar_failure too_many_restarts = {
+	UAR_STR("RESTART_LIMIT"),
+	UAR_STR("the server stopped too often in the middle of the same model call"),
+	UAR_STR("limit"), true
+};
+
 static void do_recover(struct emit *e, const struct uar_command *c, struct uar_move move)
 {
 	struct uar_move lost = uar_run_move(e->r->status, UAR_IN_LOST);
@@ -299,6 +306,10 @@ static void do_recover(struct emit *e, const struct uar_command *c, struct uar_m
 	}
 	if (uar_status_terminal(move.to)) {
 		uar_core_end_by(e, move, &cancelled);
+		return;
+	}
+	if (e->r->call.open && e->r->call.restarts >= UAR_LIMIT_MODEL_RESTARTS) {
+		uar_core_end_by(e, uar_run_move(e->r->status, UAR_IN_FAILED), &too_many_restarts);
 		return;
 	}
 	if (e->r->call.open)

@@ -229,6 +229,14 @@ static uar_err fold_delta(struct fold *f)
 	return streaming(f);
 }
 
+/* Cut off by a stop of the server: the same call is made again. */
+static bool is_cut_off(const struct fold *f)
+{
+	const struct uar_json *error = uar_json_get(f->p, UAR_STR("error"));
+
+	return uar_str_is(uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("")), "LOST");
+}
+
 /* The same for a call that failed or was cut off: it was paid for, too. */
 static uar_err fold_model_ended(struct fold *f)
 {
@@ -236,6 +244,7 @@ static uar_err fold_model_ended(struct fold *f)
 	struct uar_run_call *call = &f->r->call;
 
 	call->open = false;
+	call->restarts = is_cut_off(f) ? call->restarts + 1 : 0;
 	call->calls++;
 	call->input_tokens += uar_json_int(uar_json_get(usage, UAR_STR("input_tokens")), 0);
 	call->output_tokens += uar_json_int(uar_json_get(usage, UAR_STR("output_tokens")), 0);

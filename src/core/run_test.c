@@ -254,6 +254,40 @@ TEST(a_restart_tells_readers_what_no_longer_counts, "")
 	story_fini(&t);
 }
 
+TEST(a_model_call_is_not_made_again_for_ever, "")
+{
+	struct story t;
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_TEXT);
+	for (int i = 0; i < UAR_LIMIT_MODEL_RESTARTS; i++) {
+		CHECK_INT(story_do(&t, UAR_CMD_RECOVER), UAR_OK);
+		CHECK_INT(story_do(&t, UAR_CMD_RECOVER),
+			  UAR_OK); /* no call was open: it is not counted */
+		CHECK_INT(t.r.status, UAR_STATUS_RETRYING);
+		CHECK_INT(story_do(&t, UAR_CMD_PREPARED), UAR_OK);
+		CHECK_INT(t.r.call.restarts, i + 1);
+	}
+	CHECK_INT(story_do(&t, UAR_CMD_RECOVER), UAR_OK);
+	CHECK_INT(t.r.status, UAR_STATUS_FAILED);
+	CHECK(!t.r.call.open);
+	CHECK_STR(uar_str_c(uar_run_rare(&t.r)->end.code), "RESTART_LIMIT");
+	CHECK(uar_run_rare(&t.r)->end.retryable);
+	story_fini(&t);
+}
+
+TEST(a_model_call_that_ends_lets_the_next_one_be_cut_off_as_often, "")
+{
+	struct story t;
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED, UAR_CMD_RECOVER, UAR_CMD_PREPARED);
+	CHECK_INT(t.r.call.restarts, 1);
+	CHECK_INT(story_do(&t, UAR_CMD_MODEL_CALLS), UAR_OK);
+	CHECK_INT(t.r.call.restarts, 0);
+	story_fini(&t);
+}
+
 /* Two tools in one batch: each event keeps the step of its own call. */
 TEST(events_keep_their_ids_when_the_run_goes_on, "")
 {

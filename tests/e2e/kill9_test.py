@@ -19,6 +19,7 @@ KILLS = int(os.environ.get("UAR_TEST_KILLS", "200"))
 SEED = os.environ.get("UAR_TEST_SEED") or f"{random.SystemRandom().getrandbits(32):x}"
 CLIENTS, PER_WORLD = 10, 50
 WORDS = 12
+RESTARTS = 5  # UAR_LIMIT_MODEL_RESTARTS
 FIXTURE = lines_of(os.path.join(FIXTURES, "tools.jsonl"))
 
 
@@ -91,7 +92,9 @@ def check_log(run_ids, log, asked):
                  "superseded_message_id" in e["payload"].get("metadata", {})]
         equal(len(lost), len(notes), "each lost call is followed by its note")
         superseded += len(notes)
-        if not asked[run_id]["canceled"] and asked[run_id]["agent_id"] in ("demo", "assistant"):
+        if asked[run_id].get("given_up"):
+            equal(len(lost), RESTARTS, kinds)
+        elif not asked[run_id]["canceled"] and asked[run_id]["agent_id"] in ("demo", "assistant"):
             equal(kinds.count("model.completed"), 1, kinds)
     return superseded
 
@@ -118,6 +121,10 @@ def check_run(world, run_id, asked, words):
     r = s.record(run_id)
     if asked["canceled"]:
         check(r["status"] in ("canceled", "succeeded"), r)
+        return r
+    if r["error"] and r["error"]["code"] == "RESTART_LIMIT":
+        asked["given_up"] = True
+        check(asked["kind"] in ("assistant", "demo"), r)
         return r
     equal((r["status"], events[-1].type), ("succeeded", "RunDone"), r)
     if asked["kind"] == "echo":
@@ -205,6 +212,21 @@ def kills():
         runs, events, superseded = runs + r, events + e, superseded + n
     print(f"# {KILLS} kills, {runs} runs, {events} events shown, {superseded} calls superseded")
     check(KILLS < 50 or superseded > 0, "no kill ever interrupted a model call")
+
+
+@test("a_model_call_that_is_cut_off_by_each_start_is_not_made_for_ever", "")
+def crash_loop():
+    with Provider() as p, Server(env=p.env("stall")) as s:
+        run_id = s.create("assistant", "hello")
+        for n in range(RESTARTS + 1):
+            p.wait_for(requests=n + 1)
+            s.restart()
+        r = s.finish(run_id)
+        equal((r["status"], r["error"]["code"], r["error"]["details"]["retriable"]), ("failed", "RESTART_LIMIT", True))
+        equal(p.stats()["requests"], RESTARTS + 1)
+        log = [e.data for e in s.session_events(run_id)]
+        kinds = [e["type"] for e in log]
+        equal((kinds.count("model.requested"), kinds.count("model.failed")), (RESTARTS + 1, RESTARTS + 1))
 
 
 @test("a_long_echo_goes_on_behind_what_it_said", "")
