@@ -149,11 +149,34 @@ static void on_plugin_note(void *ctx, const struct uar_plugin_note *n)
 		{ "trace_id", n->trace_id }, { "text", n->text });
 }
 
-static void plugin_metrics(void *ctx, struct uar_buf *b)
+static void work_metrics(const struct server *s, struct uar_buf *b)
+{
+	struct uar_work_stats st;
+
+	uar_loop_work_stats(s->loop, &st);
+	const struct {
+		const char *name, *help;
+		size_t value;
+	} rows[] = {
+		{ "threads", "Threads for work that blocks, such as files of tools.", st.threads },
+		{ "running", "Pieces of it that they do.", st.at_work },
+		{ "waiting", "Pieces that wait for a thread.", st.waiting },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		uar_buf_printf(b,
+			       "# HELP uar_work_%s %s\n# TYPE uar_work_%s gauge\n"
+			       "uar_work_%s %zu\n",
+			       rows[i].name, rows[i].help, rows[i].name, rows[i].name,
+			       rows[i].value);
+}
+
+static void more_metrics(void *ctx, struct uar_buf *b)
 {
 	const struct server *s = ctx;
 	struct uar_plugin_stats st;
 
+	work_metrics(s, b);
 	uar_plugin_host_stats(s->plugins, &st);
 	const struct {
 		const char *name, *kind, *help;
@@ -347,7 +370,7 @@ static uar_err make_gate(struct server *s)
 		.max_body = (size_t)c->max_body_bytes,
 		.sync_wait_us = c->sync_wait_us,
 		.plugin_trigger = c->plugin_trigger,
-		.metrics = plugin_metrics,
+		.metrics = more_metrics,
 		.metrics_ctx = s,
 		.heartbeat_us = c->heartbeat_us,
 		.cancel_as_done = c->cancel_terminal == UAR_CONFIG_CANCEL_DONE,

@@ -51,8 +51,8 @@ struct uar_sched_ops {
 	/* (Re)starts a timer. UAR_ENOMEM leaves it unset. */
 	uar_err (*timer_set)(struct uar_sched *s, struct uar_timer *t, int64_t delay_us);
 	void (*timer_stop)(struct uar_sched *s, struct uar_timer *t); /* unset is fine */
-	/* UAR_EBUSY: UAR_LIMIT_WORK_QUEUE pieces wait already. What was taken is
-	 * finished, and `done`, even when the scheduler ends first. */
+	/* UAR_EBUSY: UAR_LIMIT_WORK_QUEUE pieces wait already, or all threads hang. What
+	 * was taken is finished, and `done`, even when the scheduler ends first. */
 	uar_err (*work)(struct uar_sched *s, struct uar_work *w);
 };
 

@@ -13,14 +13,23 @@
 #include "base/alloc.h"
 #include "loop/poll.h"
 
+enum { STUCK_US = 1000 * 1000 }; /* no thread has come back for so long */
+
 struct pool {
 	uv_mutex_t lock;
 	uv_cond_t wake;
 	struct uar_list queue;
 	size_t queued;
-	unsigned threads, at_work;
+	unsigned at_work;
+	uint64_t taken; /* pieces of work so far */
 	bool ready, stopping;
-	uv_thread_t ids[UAR_LIMIT_WORK_THREADS];
+	/* The loop's own: */
+	unsigned threads;
+	uv_thread_t ids[UAR_LIMIT_WORK_THREADS_MOST];
+	struct uar_timer relief; /* somebody waits: is any thread coming back? */
+	uint64_t seen;		 /* `taken` when it was set */
+	bool watching;
+	bool stuck; /* there may be no more threads, and none has come back since `seen` */
 };
 
 struct uar_loop {
@@ -214,6 +223,7 @@ static struct uar_work *next_work(struct pool *p)
 		uar_list_remove(&w->node);
 		p->queued--;
 		p->at_work++;
+		p->taken++;
 	}
 	uv_mutex_unlock(&p->lock);
 	return w;
@@ -252,6 +262,55 @@ static void worker(void *ctx)
 	}
 }
 
+void uar_loop_work_stats(struct uar_loop *l, struct uar_work_stats *out)
+{
+	struct pool *p = &l->pool;
+
+	*out = (struct uar_work_stats){ .threads = p->threads };
+	if (!p->ready)
+		return;
+	uv_mutex_lock(&p->lock);
+	out->at_work = p->at_work;
+	out->waiting = p->queued;
+	uv_mutex_unlock(&p->lock);
+}
+
+static void relieve(struct uar_timer *t);
+
+/* Without memory for the timer the next piece of work tries again. */
+static void watch(struct uar_loop *l, uint64_t taken)
+{
+	struct pool *p = &l->pool;
+
+	p->seen = taken;
+	p->relief.fn = relieve;
+	p->watching = loop_timer_set(&l->sched, &p->relief, STUCK_US) == UAR_OK;
+}
+
+/* Work waits, and for a while no thread has taken any: what they do may hang, as in a file
+ * system that does not answer. Others must not wait for it, so there is one thread more. */
+static void relieve(struct uar_timer *t)
+{
+	struct uar_loop *l = UAR_OWNER(t, struct uar_loop, pool.relief);
+	struct pool *p = &l->pool;
+	uint64_t taken;
+	bool waits;
+
+	uv_mutex_lock(&p->lock);
+	taken = p->taken;
+	waits = p->queued > 0;
+	uv_mutex_unlock(&p->lock);
+	p->watching = false;
+	p->stuck = waits && taken == p->seen;
+	if (p->stuck && p->threads < UAR_LIMIT_WORK_THREADS_MOST &&
+	    uv_thread_create(&p->ids[p->threads], worker, l) == 0) {
+		p->threads++;
+		p->stuck = false;
+	}
+	if (waits)
+		watch(l, taken);
+}
+
 static uar_err pool_start(struct uar_loop *l)
 {
 	struct pool *p = &l->pool;
@@ -278,19 +337,25 @@ static uar_err loop_work(struct uar_sched *s, struct uar_work *w)
 {
 	struct uar_loop *l = loop_of(s);
 	struct pool *p = &l->pool;
-	uar_err e = p->threads == UAR_LIMIT_WORK_THREADS ? UAR_OK : pool_start(l);
+	uar_err e = p->threads >= UAR_LIMIT_WORK_THREADS ? UAR_OK : pool_start(l);
+	uint64_t taken;
+	bool crowded;
 
 	if (e)
 		return e;
 	uv_mutex_lock(&p->lock);
-	if (p->queued < UAR_LIMIT_WORK_QUEUE) {
+	taken = p->taken;
+	crowded = p->at_work + p->queued >= p->threads;
+	if (p->queued >= UAR_LIMIT_WORK_QUEUE || (p->stuck && taken == p->seen)) {
+		e = UAR_EBUSY;
+	} else {
 		uar_list_add_last(&p->queue, &w->node);
 		p->queued++;
 		uv_cond_signal(&p->wake);
-	} else {
-		e = UAR_EBUSY;
 	}
 	uv_mutex_unlock(&p->lock);
+	if (!e && crowded && !p->watching)
+		watch(l, taken);
 	return e;
 }
 
@@ -301,6 +366,7 @@ static void pool_stop(struct uar_loop *l)
 
 	if (!p->ready)
 		return;
+	uar_timers_stop(&l->timers, &p->relief);
 	uv_mutex_lock(&p->lock);
 	p->stopping = true;
 	uv_cond_broadcast(&p->wake);

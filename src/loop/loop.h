@@ -21,6 +21,14 @@ void uar_loop_stop(struct uar_loop *l);		   /* from the loop thread */
  * without limit: who cannot must leave the loop to the end of the process. */
 bool uar_loop_working(struct uar_loop *l);
 
+/* Of the threads for blocking work. There are few; while what they do hangs and others wait,
+ * there are more, up to UAR_LIMIT_WORK_THREADS_MOST. When those hang, too, new work is refused
+ * (UAR_EBUSY). */
+struct uar_work_stats {
+	size_t threads, at_work, waiting;
+};
+void uar_loop_work_stats(struct uar_loop *l, struct uar_work_stats *out);
+
 /* `fn` runs on the loop when the process gets the signal (SIGTERM, SIGINT, SIGHUP). */
 typedef void uar_signal_fn(void *ctx, int signum);
 UAR_MUST_CHECK uar_err uar_loop_on_signal(struct uar_loop *l, int signum, uar_signal_fn *fn,

@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "base/alloc.h"
+#include "leap.h"
 #include "loop/loop.h"
 
 static struct uar_loop *loop;
@@ -319,6 +320,98 @@ TEST(a_loop_knows_that_somebody_works, "")
 	while (uar_loop_working(loop)) {} /* it says so before it is idle */
 	close_loop();
 	uv_sem_destroy(&go);
+}
+
+/* --- work that hangs --- */
+
+/* More of it, with time passing, until no more is taken. */
+struct flood {
+	struct uar_task task;
+	struct leap leap;
+	uv_sem_t go;
+	size_t begun, over;
+	struct held held[1000];
+};
+
+static void held_over(struct uar_work *w)
+{
+	struct flood *f = UAR_OWNER(UAR_OWNER(w, struct held, work)->go, struct flood, go);
+
+	if (++f->over == f->begun)
+		uar_loop_stop(loop);
+}
+
+static void hold_one_more(struct uar_task *t)
+{
+	struct flood *f = UAR_OWNER(t, struct flood, task);
+	struct held *h = &f->held[f->begun];
+	uar_err e;
+
+	*h = (struct held){ { .work = held, .done = held_over }, &f->go };
+	e = uar_work_begin(uar_loop_sched(loop), &h->work);
+	f->begun += !e;
+	if (e || f->begun == ARRAY_LEN(f->held)) {
+		CHECK_INT(e, UAR_EBUSY);
+		uar_loop_stop(loop);
+		return;
+	}
+	leap_ahead(&f->leap, uar_loop_sched(loop), 10 * 1000 * 1000);
+	uar_post(uar_loop_sched(loop), t);
+}
+
+TEST(work_that_hangs_does_not_hold_up_others, "")
+{
+	struct held h[UAR_LIMIT_WORK_THREADS];
+	struct sum sum = { .work = { .work = add_up, .done = added_up }, .n = 10 };
+	struct uar_work_stats st;
+	unsigned left = 1;
+	uv_sem_t go;
+
+	REQUIRE(open_loop());
+	REQUIRE(uv_sem_init(&go, 0) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(h); i++) {
+		h[i] = (struct held){ { .work = held, .done = let_go }, &go };
+		REQUIRE(uar_work_begin(uar_loop_sched(loop), &h[i].work) == UAR_OK);
+	}
+	sum.left = &left;
+	REQUIRE(uar_work_begin(uar_loop_sched(loop), &sum.work) == UAR_OK);
+	uar_loop_run(loop);
+	CHECK_INT(left, 0);
+	uar_loop_work_stats(loop, &st);
+	CHECK(st.threads > UAR_LIMIT_WORK_THREADS);
+	CHECK(st.at_work >= UAR_LIMIT_WORK_THREADS);
+	for (size_t i = 0; i < ARRAY_LEN(h); i++)
+		uv_sem_post(&go);
+	close_loop();
+	uv_sem_destroy(&go);
+}
+
+TEST(when_all_threads_hang_no_more_work_is_taken, "")
+{
+	static struct flood f;
+	struct sum sum = { .work = { .work = add_up, .done = added_up }, .n = 10 };
+	struct uar_work_stats st;
+	unsigned left = 1;
+
+	f = (struct flood){ .task = { .fn = hold_one_more } };
+	leap_init(&f.leap);
+	loop = NULL;
+	REQUIRE(uar_loop_create(&f.leap.clock, &loop) == UAR_OK);
+	REQUIRE(uv_sem_init(&f.go, 0) == 0);
+	uar_post(uar_loop_sched(loop), &f.task);
+	uar_loop_run(loop);
+	uar_loop_work_stats(loop, &st);
+	CHECK_INT(st.threads, UAR_LIMIT_WORK_THREADS_MOST);
+	for (size_t i = 0; i < f.begun; i++)
+		uv_sem_post(&f.go);
+	uar_loop_run(loop);
+	CHECK_INT(f.over, f.begun);
+	sum.left = &left;
+	CHECK(uar_work_begin(uar_loop_sched(loop), &sum.work) == UAR_OK); /* it has passed */
+	uar_loop_run(loop);
+	CHECK_INT(left, 0);
+	close_loop();
+	uv_sem_destroy(&f.go);
 }
 
 /* --- signals, memory --- */
