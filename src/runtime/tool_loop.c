@@ -573,7 +573,8 @@ static bool leave_place(struct place *p)
 		return true;
 	else if (is_announced(p)) {
 		p->at_work = NULL;
-		send_failed(p, UAR_STR("cancelled"), UAR_STR("cancelled before it began"), false);
+		send_failed(p, UAR_STR("cancelled"),
+			    UAR_STR("cancelled before it changed anything"), false);
 		return true;
 	}
 	leave(p);

@@ -444,7 +444,7 @@ TEST(cancelling_withdraws_what_has_not_begun, "TOOL-14")
 	tool_world_cancel(&w);
 	CHECK_STR(uar_str_c(tool_world_status(&w)), "canceled");
 	CHECK(!tool_world_busy(&w, "send") && w.at[0].cancelled);
-	HAS(tool_world_fact(&w, UAR_EV_TOOL_FAILED, 0), "cancelled before it began");
+	HAS(tool_world_fact(&w, UAR_EV_TOOL_FAILED, 0), "cancelled before it changed anything");
 	tool_world_close(&w);
 }
 

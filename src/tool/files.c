@@ -407,7 +407,7 @@ static bool open_place(struct uar_tool_job *j, bool make, struct place *p)
 		return false;
 	p->dir = open_beneath(root, p->folder, O_RDONLY | O_DIRECTORY);
 	if (p->dir == -ENOENT && make)
-		p->dir = make_folders(root, p->folder);
+		p->dir = j->may_change(j) ? make_folders(root, p->folder) : -ECANCELED;
 	close(root);
 	if (p->dir < 0)
 		failed(j, -p->dir, uar_str_c(p->path));
@@ -438,7 +438,8 @@ static int write_all(int fd, uar_str text)
 
 /* The whole file under another name, then both at once. What an earlier attempt of the
  * same call has left behind is in nobody's way. */
-static int replace(const struct place *p, const char *temporary, uar_str text, mode_t mode)
+static int replace(struct uar_tool_job *j, const struct place *p, const char *temporary,
+		   uar_str text, mode_t mode)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd, e;
 
@@ -449,6 +450,8 @@ static int replace(const struct place *p, const char *temporary, uar_str text, m
 	e = fchmod(fd, mode) ? errno : write_all(fd, text);
 	if (close(fd) && !e)
 		e = errno;
+	if (!e && !j->may_change(j))
+		e = ECANCELED;
 	if (!e && renameat(p->dir, temporary, p->dir, p->name))
 		e = errno;
 	if (e)
@@ -472,7 +475,7 @@ static void write_place(struct uar_tool_job *j, const struct place *p)
 	uar_sha256_hex(j->key, digest);
 	snprintf(temporary, sizeof temporary, ".uar-%.16s", digest);
 	if (!e)
-		e = replace(p, temporary, text, mode);
+		e = replace(j, p, temporary, text, mode);
 	if (e) {
 		failed(j, e, uar_str_c(p->path));
 		return;
@@ -504,6 +507,8 @@ void uar_tool_fs_delete(struct uar_tool_job *j)
 	e = fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) ? errno : 0;
 	if (!e && S_ISDIR(st.st_mode))
 		e = EISDIR;
+	if (!e && !j->may_change(j))
+		e = ECANCELED;
 	if (!e && unlinkat(p.dir, p.name, 0))
 		e = errno;
 	if (!e && fsync(p.dir))

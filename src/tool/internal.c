@@ -42,11 +42,12 @@ struct internal {
 	struct uar_sched *sched;
 	char *files_dir; /* or NULL */
 	struct uar_list calls;
+	struct uar_list hung; /* calls that were given up, while a worker has them */
 	size_t count;
 	struct entry entries[ARRAY_LEN(rows)];
 };
 
-enum stage { WAITING, AT_WORK, DROPPED };
+enum stage { WAITING, AT_WORK, CHANGING, DROPPED };
 
 struct uar_tool_call {
 	struct uar_list node;
@@ -62,7 +63,7 @@ struct uar_tool_call {
 	atomic_int stage; /* of the work */
 	struct uar_tool_job job;
 	struct uar_arena arena; /* input and copies */
-	uar_str input;
+	uar_str input, run_id;
 };
 
 static struct internal *internal_of(struct uar_tools *t)
@@ -91,15 +92,39 @@ static void call_free(struct uar_tool_call *c)
 	uar_free(c);
 }
 
-/* Nobody hears of it from here on, and what has not begun does not begin. */
+/* A worker is about to change something: it may, unless the call was given up before. */
+static bool may_change(struct uar_tool_job *j)
+{
+	struct uar_tool_call *c = UAR_OWNER(j, struct uar_tool_call, job);
+	int stage = AT_WORK;
+
+	return atomic_compare_exchange_strong(&c->stage, &stage, CHANGING) || stage == CHANGING;
+}
+
+/* What has not begun does not begin, what has changed nothing will not. Where it was. */
+static enum stage give_up(struct uar_tool_call *c)
+{
+	int stage = atomic_load(&c->stage);
+
+	while ((stage == WAITING || stage == AT_WORK) &&
+	       !atomic_compare_exchange_weak(&c->stage, &stage, DROPPED)) {}
+	return (enum stage)stage;
+}
+
+/* Nobody hears of it from here on. */
 static void forget(struct uar_tool_call *c)
 {
-	int waiting = WAITING;
-
 	uar_list_remove(&c->node);
 	uar_timer_stop(c->tools->sched, &c->timer);
-	atomic_compare_exchange_strong(&c->stage, &waiting, DROPPED);
 	c->unheard = true;
+}
+
+/* The same for one that was given up, whose worker may still have it. */
+static void leave_behind(struct uar_tool_call *c, enum stage was)
+{
+	forget(c);
+	if (was == AT_WORK || was == CHANGING)
+		uar_list_add_last(&c->tools->hung, &c->node);
 }
 
 static void run(struct uar_tool_call *c)
@@ -156,10 +181,12 @@ static void on_worked(struct uar_work *w)
 {
 	struct uar_tool_call *c = UAR_OWNER(w, struct uar_tool_call, work);
 
-	if (c->unheard)
+	if (c->unheard) {
+		uar_list_remove(&c->node);
 		call_free(c);
-	else
+	} else {
 		report(c);
+	}
 }
 
 /* Too late; its worker still has it. */
@@ -169,16 +196,17 @@ static void on_timer(struct uar_timer *t)
 	const struct uar_tool *tool = &c->entry->tool;
 	struct uar_tool_events events = c->events;
 	struct uar_tool_result r = { .category = UAR_STR("timeout") };
-	bool begun;
+	enum stage was = give_up(c);
 	char message[120];
 
-	forget(c);
-	begun = atomic_load(&c->stage) != DROPPED;
+	leave_behind(c, was);
 	snprintf(message, sizeof message, "no result after %lld ms; it %s",
 		 (long long)(tool->timeout_us / 1000),
-		 begun ? "had begun and may still take effect" : "never began");
+		 was == WAITING	  ? "never began"
+		 : was == AT_WORK ? "had begun, and is given up before it changed anything"
+				  : "had begun and may still take effect");
 	r.message = uar_str_c(message);
-	r.retryable = !begun || tool->effect != UAR_TOOL_ONCE;
+	r.retryable = was != CHANGING || tool->effect != UAR_TOOL_ONCE;
 	events.done(events.ctx, &r);
 }
 
@@ -241,11 +269,13 @@ static struct uar_tool_call *call_create(struct internal *t, const struct entry 
 	c->work.done = on_worked;
 	c->timer.fn = on_timer;
 	c->input = uar_arena_str(&c->arena, r->input);
+	c->run_id = uar_arena_str(&c->arena, r->run_id);
 	c->job.key = uar_arena_str(&c->arena, r->key);
+	c->job.may_change = may_change;
 	c->job.files_dir = uar_arena_str(&c->arena, uar_str_c(t->files_dir)).p;
 	c->job.now_us = uar_clock_wall(t->sched->clock);
 	c->job.out = uar_buf_make(UAR_LIMIT_TOOL_OUTPUT);
-	if (!c->input.p || !c->job.key.p || !c->job.files_dir) {
+	if (!c->input.p || !c->job.key.p || !c->job.files_dir || !c->run_id.p) {
 		call_free(c);
 		return NULL;
 	}
@@ -253,11 +283,34 @@ static struct uar_tool_call *call_create(struct internal *t, const struct entry 
 	return c;
 }
 
+static void too_many_hang(struct uar_tool_job *j)
+{
+	j->retryable = true;
+	uar_tool_fail(j, "dependency",
+		      "%d earlier calls hang, as in a file system that does not answer: no "
+		      "further one is begun until one of them is over",
+		      UAR_LIMIT_TOOLS_HUNG);
+}
+
+/* One run must not take all threads with it. Calls without a run count together. */
+static bool has_many_hung(struct internal *t, uar_str run_id)
+{
+	size_t n = 0;
+
+	UAR_LIST_EACH (it, &t->hung)
+		n += uar_str_eq(UAR_OWNER(it, struct uar_tool_call, node)->run_id, run_id);
+	return n >= UAR_LIMIT_TOOLS_HUNG;
+}
+
 /* To a worker with a limit in time, or into the next turn. */
 static uar_err begin(struct internal *t, struct uar_tool_call *c)
 {
 	uar_err e;
 
+	if (c->blocks && has_many_hung(t, c->run_id)) {
+		c->blocks = false;
+		c->fn = too_many_hang;
+	}
 	if (!c->blocks) {
 		uar_post(t->sched, &c->task);
 		return UAR_OK;
@@ -283,7 +336,10 @@ static uar_err start(struct uar_tools *tools, const struct uar_tool_request *r,
 			forget(c);
 			call_free(c);
 		}
-		return uar_error_set(error, e, "%s", uar_err_text(e));
+		return uar_error_set(error, e, "%s",
+				     e == UAR_EBUSY ? "no thread is free for it, and too much "
+						      "waits or hangs"
+						    : uar_err_text(e));
 	}
 	*out = c;
 	return UAR_OK;
@@ -293,20 +349,25 @@ static void cancel(struct uar_tools *tools, struct uar_tool_call *c)
 {
 	struct internal *t = internal_of(tools);
 
-	forget(c);
-	if (c->blocks)
+	if (c->blocks) {
+		leave_behind(c, give_up(c));
 		return;
+	}
+	forget(c);
 	uar_unpost(t->sched, &c->task);
 	call_free(c);
 }
 
 static bool withdraw(struct uar_tools *tools, struct uar_tool_call *c)
 {
-	int waiting = WAITING;
+	enum stage was = c->blocks ? give_up(c) : WAITING;
 
-	if (c->blocks && !atomic_compare_exchange_strong(&c->stage, &waiting, DROPPED))
+	if (was == CHANGING)
 		return false;
-	cancel(tools, c);
+	if (c->blocks)
+		leave_behind(c, was);
+	else
+		cancel(tools, c);
 	return true;
 }
 
@@ -316,6 +377,8 @@ static void destroy(struct uar_tools *tools)
 
 	while (!uar_list_empty(&t->calls))
 		cancel(tools, UAR_OWNER(t->calls.next, struct uar_tool_call, node));
+	while (!uar_list_empty(&t->hung))
+		uar_list_remove(t->hung.next); /* their workers free them */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		uar_schema_destroy(t->entries[i].schema);
 		uar_arena_fini(&t->entries[i].arena);
@@ -384,6 +447,7 @@ uar_err uar_internal_tools_create(const struct uar_internal_tools_options *o,
 	t->base.ops = &internal_ops;
 	t->sched = o->sched;
 	uar_list_init(&t->calls);
+	uar_list_init(&t->hung);
 	if (o->files_dir)
 		t->files_dir = uar_strdup_n(o->files_dir, strlen(o->files_dir));
 	if (o->files_dir && !t->files_dir)

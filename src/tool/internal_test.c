@@ -2,10 +2,13 @@
 #include "test.h"
 #include "tooled.h"
 
+#include <dirent.h>
 #include <semaphore.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "json/schema.h"
+#include "tool/internal_int.h"
 
 TEST(every_entry_is_whole, "")
 {
@@ -261,6 +264,53 @@ TEST(what_is_withdrawn_never_begins, "TOOL-14")
 	tooled_fini(&f);
 	CHECK_INT(f.dones, 0);
 	CHECK(access(path, F_OK) == 0);
+}
+
+/* --- what is given up at work ---------------------------------------------------------- */
+
+static bool never(struct uar_tool_job *j)
+{
+	(void)j;
+	return false;
+}
+
+TEST(what_was_given_up_changes_nothing, "TOOL-14")
+{
+	static const struct {
+		uar_tool_fn *fn;
+		const char *input;
+	} cases[] = {
+		{ uar_tool_fs_write, "{\"path\":\"old\",\"text\":\"new\"}" },
+		{ uar_tool_fs_write, "{\"path\":\"new\",\"text\":\"new\"}" },
+		{ uar_tool_fs_write, "{\"path\":\"folder/new\",\"text\":\"new\"}" },
+		{ uar_tool_fs_delete, "{\"path\":\"old\"}" },
+	};
+	const char *dir = uar_test_dir();
+	char path[500];
+
+	snprintf(path, sizeof path, "%s/old", dir);
+	put(path);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_tool_job j = { .may_change = never, .files_dir = dir };
+		struct uar_arena arena = { 0 };
+		struct stat st;
+		DIR *d;
+
+		j.out = uar_buf_make(UAR_LIMIT_TOOL_OUTPUT);
+		REQUIRE(uar_json_parse(uar_str_c(cases[i].input), NULL, &arena, &j.input, NULL) ==
+			UAR_OK);
+		cases[i].fn(&j);
+		CHECK(j.category != NULL);
+		CHECK(stat(path, &st) == 0 && st.st_size == 0);
+		d = opendir(dir);
+		REQUIRE(d != NULL);
+		for (const struct dirent *at; (at = readdir(d));)
+			CHECK(at->d_name[0] == '.' ? at->d_name[1] == 0 || at->d_name[1] == '.'
+						   : strcmp(at->d_name, "old") == 0);
+		closedir(d);
+		uar_buf_fini(&j.out);
+		uar_arena_fini(&arena);
+	}
 }
 
 TEST(nothing_is_lost_without_memory, "")

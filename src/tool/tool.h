@@ -38,7 +38,7 @@ struct uar_tool_request {
 	const struct uar_tool *tool;
 	uar_str input;	/* JSON text that uar_tools_ops.check accepted; copied */
 	uar_str key;	/* names the call: the same one again means the same effect */
-	uar_str run_id; /* for whoever logs */
+	uar_str run_id; /* whose call it is; empty: nobody's. What hangs is counted by it */
 };
 
 struct uar_tool_result {
@@ -67,9 +67,11 @@ struct uar_tools_ops {
 	uar_err (*start)(struct uar_tools *t, const struct uar_tool_request *r,
 			 const struct uar_tool_events *events, struct uar_tool_call **out,
 			 struct uar_error *error);
-	/* What has begun on a worker is finished there, unheard. */
+	/* What is changing something on a worker is finished there, unheard; what has not begun
+	 * to will not. */
 	void (*cancel)(struct uar_tools *t, struct uar_tool_call *call);
-	/* Cancels what has not begun, and it never will. False: it has, and `done` will tell. */
+	/* Cancels what has changed nothing so far, and it never will. False: it has, or is about
+	 * to, and `done` will tell. */
 	bool (*withdraw)(struct uar_tools *t, struct uar_tool_call *call);
 };
 struct uar_tools {

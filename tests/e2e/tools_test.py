@@ -9,6 +9,7 @@ import sys
 
 from lib import (ROOT, Provider, Server, Skip, check, check_run_stream, check_session, equal, main, refused, run_uar,
                  test, text_of, wait_until)
+from lib.client import connect, host_of
 from lib.payloads import check_payload
 
 # One token of the scripted model; long enough to be cut off in the middle of an answer.
@@ -311,6 +312,94 @@ def hanging_tool():
             s.start()
             equal(s.finish(run_id)["status"], "succeeded")
             check_rounds(log_of(s, run_id), 2, 1)
+
+
+def needs_hanging():
+    if subprocess.run([*HANGS, "/bin/true"]).returncode:
+        raise Skip("no seccomp listener here")
+
+
+def cut_by_its_limit(s, tool, seconds):
+    """The run and its log. Somebody allows what it asks for, unless the time is over before."""
+    answer = s.http.post("/api/runs", {"agent_id": "tools", "inputs": {"message": tool}, "timeout": seconds})
+    run_id = answer.json["run_id"]
+
+    def settled():
+        r = s.record(run_id)
+        for action in r.get("actions") or ():
+            respond(s, action["action_id"])
+        return r if r["finished_at"] else None
+    r = wait_until(settled, "the end")
+    return r, log_of(s, run_id)
+
+
+@test("the_time_limit_of_a_run_cuts_a_tool_that_hangs", "TOOL-14")
+def limit_cuts():
+    needs_hanging()
+    for tool, changes in ((call("fs.read", path="a.txt"), False), (call("fs.write", path="a.txt", text="x"), True)):
+        for seconds in (1, 4, 16):  # on a slow machine the time is over before the tool has begun
+            with Server(under=HANGS, drain_seconds="0.1", scripted_token_ms=0) as s:
+                r, log = cut_by_its_limit(s, tool, seconds)
+                equal((r["status"], r["error"]["code"]), ("timeout", "TIMEOUT"))
+                if not of(log, "tool.started"):
+                    continue
+                check(hangs(s.pid), "the tool is not at work any more")
+                check_calls(log)
+                failed = of(log, "tool.failed")[0]["payload"]
+                equal((failed["status"], failed["failure_category"]), ("timed_out", "timeout"))
+                equal("may have taken effect" in failed["message"], changes)
+                break
+        else:
+            check(False, "the tool has never begun in time")
+
+
+@test("cancelling_does_not_wait_for_a_tool_that_has_changed_nothing", "TOOL-14")
+def cancel_cuts():
+    needs_hanging()
+    with Server(under=HANGS, drain_seconds="0.1") as s:
+        run_id = s.create("tools", call("fs.write", path="a.txt", text="x"))
+        equal(respond(s, asked(s, run_id)["action_id"]).status, 200)
+        wait_until(lambda: hangs(s.pid), "a thread that hangs")
+        s.cancel(run_id)
+        equal(s.finish(run_id)["status"], "canceled")
+        check(hangs(s.pid), "the tool is not at work any more")
+        failed = of(log_of(s, run_id), "tool.failed")[0]["payload"]
+        equal((failed["status"], failed["message"]), ("cancelled", "cancelled before it changed anything"))
+
+
+@test("tools_that_hang_do_not_hold_up_those_of_others", "TOOL-05")
+def others_go_on():
+    needs_hanging()
+    with Server(under=HANGS, env={"HANG_FIRST": "2"}, drain_seconds="0.1") as s:
+        for _ in range(2):
+            s.create("tools", call("fs.list"))
+        wait_until(lambda: s.metric("uar_work_running") == 2, "both threads at work")
+        run_id = s.create("tools", call("fs.list"))
+        equal(s.finish(run_id)["status"], "succeeded")
+        equal(len(of(log_of(s, run_id), "tool.result")), 1)
+        check(s.metric("uar_work_threads") > 2)
+        check(s.metric("uar_work_running") >= 2, "what hung does not")
+
+
+@test("one_run_does_not_take_all_threads_with_it", "TOOL-05")
+def run_is_bounded():
+    """Calls without a run count together, as those of one; who leaves gives its call up."""
+    needs_hanging()
+    with Server(under=HANGS, env={"HANG_FIRST": "3"}, drain_seconds="0.1") as s:
+        body = {"tool_id": "internal:fs.list", "arguments": {}}
+        text = json.dumps(body)
+        request = (f"POST /api/tools/call HTTP/1.1\r\nHost: {host_of(s.url)}\r\nAuthorization: Bearer {s.token}\r\n"
+                   f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text}").encode()
+        for n in range(3):
+            with connect(s.url) as leaves:
+                leaves.sendall(request)
+                wait_until(lambda: s.metric("uar_work_running") == n + 1, "a call that hangs")
+        answer = wait_until(lambda: (lambda a: a if not a.json["ok"] else None)(s.http.post("/api/tools/call", body)),
+                            "the refusal")
+        equal((answer.json["error"]["failure_category"], answer.json["error"]["retryable"]), ("dependency", True))
+        run_id = s.create("tools", call("fs.list"))
+        s.finish(run_id)
+        equal(len(of(log_of(s, run_id), "tool.result")), 1, "another run is not concerned")
 
 
 @test("the_next_turn_of_a_conversation_goes_on_after_tools", "RUN-05")

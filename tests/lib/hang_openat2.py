@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Starts a program whose every openat2 hangs, as it does in a file system that does not answer.
+"""Starts a program whose openat2 hangs, as it does in a file system that does not answer.
 
-The kernel asks a listener what to do with the call, and nobody listens. It needs no privilege; where it is
+The kernel asks a listener what to do with the call, and nobody listens. With HANG_FIRST=N somebody
+does: the first N calls get no answer, later ones are let through. It needs no privilege; where it is
 refused the exit status is 77.
 
     python3 tests/lib/hang_openat2.py PROGRAM ARGUMENT...
 """
+import array
 import ctypes
+import fcntl
 import os
 import platform
+import select
+import socket
 import struct
 import sys
 
@@ -16,13 +21,15 @@ OPENAT2, SECCOMP = 437, {"x86_64": 317, "aarch64": 277}
 NO_NEW_PRIVS, SET_MODE_FILTER, NEW_LISTENER = 38, 1, 8
 LOAD, JUMP_EQUAL, RETURN = 0x20, 0x15, 0x06
 ASK, ALLOW = 0x7fc00000, 0x7fff0000
+RECEIVE, SEND, LET_THROUGH = 0xc0502100, 0xc0182101, 1
 
 
 class Program(ctypes.Structure):
     _fields_ = [("count", ctypes.c_ushort), ("code", ctypes.c_char_p)]
 
 
-def main():
+def listen():
+    """Every openat2 of this program asks whoever has the descriptor."""
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("HBBI", *line) for line in (
         (LOAD, 0, 0, 0), (JUMP_EQUAL, 0, 1, OPENAT2), (RETURN, 0, 0, ASK), (RETURN, 0, 0, ALLOW)))
@@ -33,7 +40,58 @@ def main():
     listener = libc.syscall(number, SET_MODE_FILTER, NEW_LISTENER, ctypes.byref(program))
     if listener < 0:
         sys.exit(77)
-    os.set_inheritable(listener, True)  # with nobody there the calls would fail
+    return listener
+
+
+def decide(listener, hangs):
+    """Until nobody is left who could ask."""
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
+    while True:
+        if poll.poll()[0][1] & (select.POLLHUP | select.POLLERR):
+            return
+        question = bytearray(80)
+        try:
+            fcntl.ioctl(listener, RECEIVE, question)
+            hangs -= 1
+            if hangs < 0:
+                fcntl.ioctl(listener, SEND, struct.pack("QqiI", *struct.unpack_from("Q", question), 0, 0, LET_THROUGH))
+        except OSError:
+            continue  # who asked is gone
+
+
+def leave_to_another(hangs):
+    """A process that decides, nobody's child; it gets the descriptor when there is one."""
+    here, there = socket.socketpair()
+    if os.fork():
+        there.close()
+        os.wait()
+        return here
+    here.close()
+    if os.fork() == 0:
+        os.setsid()
+        listener = array.array("i")
+        _, control, _, _ = there.recvmsg(1, socket.CMSG_SPACE(4))
+        if control:
+            listener.frombytes(control[0][2][:4])
+            there.close()
+            null = os.open(os.devnull, os.O_RDWR)
+            for fd in range(3):  # the program's own readers wait for its end
+                os.dup2(null, fd)
+            decide(listener[0], hangs)
+    os._exit(0)
+
+
+def main():
+    hangs = os.environ.get("HANG_FIRST")
+    decider = leave_to_another(int(hangs)) if hangs else None
+    listener = listen()
+    if decider:
+        decider.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
+        os.close(listener)
+        decider.close()
+    else:
+        os.set_inheritable(listener, True)  # with nobody there the calls would fail
     os.execv(sys.argv[1], sys.argv[1:])
 
 
