@@ -1,4 +1,4 @@
-/* content.c - the bytes of one export item, upload or question, whole or in part.
+/* content.c - the bytes of one export item, upload, question or reference, whole or in part.
  *
  * The item is looked up in its run's events, as its owner, like everything else;
  * large bytes are read from their blob piece by piece, as fast as the reader takes
@@ -12,9 +12,9 @@
 
 enum { HEADERS = 7 };
 
-/* By the id of an item, which turns out to be an agent's answer or not, by a question's or
- * by that of an upload over HTTP, which is an item or not. */
-enum wanted { WANTED_ITEM, WANTED_ANSWER, WANTED_INPUT, WANTED_UPLOAD };
+/* By the id of an item, which turns out to be an agent's answer or not, by a question's,
+ * by that of an upload over HTTP, which is an item or not, or by the hash that an event names. */
+enum wanted { WANTED_ITEM, WANTED_ANSWER, WANTED_INPUT, WANTED_UPLOAD, WANTED_REF };
 enum bytes_are { BYTES_HELD, BYTES_IN_BLOB, BYTES_STAGED };
 
 struct download {
@@ -268,6 +268,8 @@ static void serve(struct download *d)
 
 	snprintf(tag, sizeof tag, "\"%.*s\"", UAR_FMT(d->sha256));
 	h[0].value = uar_str_c(tag);
+	if (d->wanted == WANTED_REF) /* the path names the very bytes */
+		h[1].value = UAR_STR("private, max-age=31536000, immutable");
 	e = choose(d, uar_str_c(tag));
 	put_span(d, e == UAR_OK, span, sizeof span);
 	h[6].value = uar_str_c(span);
@@ -371,6 +373,33 @@ static uar_err take_input(struct download *d, const struct uar_event *ev, struct
 	return e;
 }
 
+/* Whoever may read the event may read what it refers to, as its owner. */
+static uar_err take_ref(struct download *d, const struct uar_event *ev, struct uar_arena *scratch)
+{
+	const struct uar_json *p;
+	uar_str ref = uar_arena_printf(scratch, "\"blob://%.*s\"", UAR_FMT(d->item_id));
+	uar_str mime;
+
+	if (!ref.p)
+		return UAR_ENOMEM;
+	if (!ev->refs.n || !memmem(ev->refs.p, ev->refs.n, ref.p, ref.n))
+		return UAR_ESKIP;
+	if (uar_json_parse(ev->payload, NULL, scratch, &p, NULL))
+		return UAR_ECORRUPT;
+	mime = uar_json_str(uar_json_get(p, UAR_STR("mime")),
+			    uar_json_str(uar_json_get(p, UAR_STR("media_type")), UAR_STR("")));
+	if (!mime.n && ev->cls == UAR_EV_MODEL_COMPLETED)
+		mime = UAR_STR("application/json"); /* what the model asks for */
+	d->where = BYTES_IN_BLOB;
+	d->sha256 = d->item_id;
+	gate_content_type(&d->type,
+			  !mime.n || uar_str_starts(mime, UAR_STR("text/")) ? UAR_STR("text")
+									    : UAR_STR("binary"),
+			  mime);
+	gate_content_disposition(&d->disposition, uar_buf_str(&d->type), UAR_STR(""), d->item_id);
+	return d->type.err || d->disposition.err ? UAR_ENOMEM : UAR_OK;
+}
+
 static uar_err take_event(struct download *d, const struct uar_event *ev, struct uar_arena *scratch,
 			  struct uar_error *error)
 {
@@ -382,6 +411,8 @@ static uar_err take_event(struct download *d, const struct uar_event *ev, struct
 				       uar_str_eq(ev->ids[UAR_ID_ACTION], d->item_id)
 			       ? take_input(d, ev, scratch, error)
 			       : UAR_ESKIP;
+	if (d->wanted == WANTED_REF)
+		return take_ref(d, ev, scratch);
 	if (d->wanted == WANTED_ITEM && ev->cls == UAR_EV_ARTIFACT_CHANGED &&
 	    !uar_str_eq(ev->ids[UAR_ID_ARTIFACT], d->item_id))
 		return UAR_ESKIP; /* unread: others may be damaged, and are many */
@@ -456,6 +487,44 @@ static uar_err read_page(struct download *d)
 	return store->ops->read(store, &d->read);
 }
 
+/* Events do not always tell how long it is. */
+static void measured(struct uar_blob_get *get)
+{
+	struct download *d = UAR_OWNER(get, struct download, get);
+	struct uar_error error = get->error;
+	uar_err e = get->err ? get->err : d->c->r ? UAR_OK : UAR_EEOF;
+
+	d->total = get->total;
+	uar_store_blob_get_fini(get);
+	if (e == UAR_ENOTFOUND)
+		(void)uar_error_set(&error, e, "it is not kept any more");
+	if (e)
+		fail(d, e, &error);
+	else
+		serve(d);
+}
+
+static uar_err measure(struct download *d)
+{
+	struct uar_store *store = uar_runtime_store(d->g->o.runtime);
+
+	d->get = (struct uar_blob_get){ .done = measured };
+	memcpy(d->get.sha256, d->sha256.p, sizeof d->get.sha256 - 1);
+	return store->ops->blob_get(store, &d->get);
+}
+
+static const char *noun(enum wanted wanted)
+{
+	switch (wanted) {
+	case WANTED_INPUT: return "question";
+	case WANTED_UPLOAD: return "blob";
+	case WANTED_REF: return "reference in the run's events";
+	case WANTED_ITEM:
+	case WANTED_ANSWER: break;
+	}
+	return "export item";
+}
+
 static void page_ready(struct uar_read *r)
 {
 	struct download *d = UAR_OWNER(r, struct download, read);
@@ -470,10 +539,11 @@ static void page_ready(struct uar_read *r)
 	if (!d->c->r)
 		e = e ? e : more ? UAR_OK : UAR_EEOF;
 	if (e == UAR_ESKIP)
-		e = uar_error_set(&error, UAR_ENOTFOUND, "no such %s",
-				  d->wanted == WANTED_INPUT    ? "question"
-				  : d->wanted == WANTED_UPLOAD ? "blob"
-							       : "export item");
+		e = uar_error_set(&error, UAR_ENOTFOUND, "no such %s", noun(d->wanted));
+	if (!e && !more && d->wanted == WANTED_REF) {
+		e = measure(d);
+		more = !e;
+	}
 	if (e)
 		fail(d, e, &error);
 	else if (!more)
@@ -567,6 +637,24 @@ void gate_export_content(struct call *c)
 void gate_blob_content(struct call *c)
 {
 	begin(c, WANTED_UPLOAD);
+}
+
+void gate_run_blob(struct call *c)
+{
+	static const char digits[] = "0123456789abcdef";
+	uar_str sha256 = c->params[1];
+	struct uar_error error = { 0 };
+	bool whole = sha256.n == UAR_SHA256_TEXT;
+
+	for (size_t i = 0; i < sha256.n && whole; i++)
+		whole = memchr(digits, sha256.p[i], sizeof digits - 1) != NULL;
+	if (whole)
+		begin(c, WANTED_REF);
+	else
+		gate_problem(c,
+			     uar_error_set(&error, UAR_ENOTFOUND,
+					   "a reference is 64 hexadecimal digits"),
+			     &error);
 }
 
 void gate_action_input(struct call *c)

@@ -44,4 +44,44 @@ def finalize():
               [("user", ANSWER), ("assistant", ANSWER), ("user", "and then?")])
 
 
+@test("what_events_refer_to_can_be_read", "EVT-011 PERF-10")
+def references():
+    with Provider() as p, Server(env=p.env("repeat")) as s:
+        run_id, other = s.create("assistant", ANSWER), s.create("assistant", "nothing long")
+        html = next(e for e in s.events(run_id) if e.type == "Artifact").data["data"]["artifact"]
+        s.finish(other)
+        sha256 = html["content_ref"].removeprefix("blob://")
+        path = f"/api/runs/{run_id}/blobs/{sha256}"
+        answer = s.http.get(path)
+        equal((answer.status, answer.body.decode()), (200, PAGE))
+        equal((answer.headers["content-type"], answer.headers["etag"]), ("text/html; charset=utf-8", f'"{sha256}"'))
+        check("immutable" in answer.headers["cache-control"], answer.headers)
+        check(answer.headers["content-disposition"].startswith("attachment"), "a browser would run it")
+        equal(s.http.get(path, headers={"If-None-Match": f'"{sha256}"'}).status, 304)
+        part = s.http.get(path, headers={"Range": "bytes=4-9"})
+        equal((part.status, part.body.decode()), (206, PAGE[4:10]))
+        equal(s.http.get(path, token=False).status, 401)
+        for wrong in (f"/api/runs/{other}/blobs/{sha256}", f"/api/runs/{run_id}/blobs/{sha256[:-1]}0",
+                      f"/api/runs/{run_id}/blobs/{sha256[:-1]}", f"/api/runs/{run_id}/blobs/..%2f..%2ftoken",
+                      f"/api/runs/none/blobs/{sha256}"):
+            equal(s.http.get(wrong).status, 404, wrong)
+        s.restart()
+        equal(s.http.get(path).body.decode(), PAGE)
+        os.unlink(os.path.join(s.data, "blobs", sha256[:2], sha256[2:]))
+        equal(s.http.get(path).status, 404)
+
+
+@test("what_a_tool_said_can_be_read_whole", "")
+def tool_output():
+    with Server() as s:
+        os.makedirs(os.path.join(s.data, "files"))
+        with open(os.path.join(s.data, "files", "a.txt"), "w") as f:
+            f.write("y" * 9000)
+        run_id = s.create("tools", 'tool fs.read {"path":"a.txt"}')
+        end = next(e for e in s.events(run_id) if e.type == "ToolEnd").data["data"]
+        answer = s.http.get(f"/api/runs/{run_id}/blobs/" + end["output_ref"].removeprefix("blob://"))
+        equal((answer.status, answer.headers["content-type"]), (200, "application/json"))
+        equal(answer.json["text"], "y" * 9000)
+
+
 main()
