@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/sha256.h"
 
 enum { TRIES = 8, AROUND_PIECE = 256, AROUND_ENTRY = 2048 };
 
@@ -179,8 +178,8 @@ static bool add_found(struct listing *l, const char *name, const struct stat *st
 	return copy.p != NULL;
 }
 
-/* What vanishes meanwhile is not there. False: no memory. */
-static bool read_dir(DIR *dir, struct listing *l)
+/* What vanishes meanwhile is not there, nor is what is being written. False: no memory. */
+static bool read_dir(const struct uar_tool_job *j, DIR *dir, struct listing *l)
 {
 	struct stat st;
 
@@ -189,6 +188,10 @@ static bool read_dir(DIR *dir, struct listing *l)
 		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
 		    fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
+		if (uar_tool_is_temporary(uar_str_c(d->d_name))) {
+			uar_tool_sweep(j, dirfd(dir), d->d_name);
+			continue;
+		}
 		l->truncated = l->count == UAR_LIMIT_TOOL_ENTRIES;
 		if (l->truncated)
 			break;
@@ -236,7 +239,7 @@ void uar_tool_fs_list(struct uar_tool_job *j)
 		uar_tool_fail(j, "execution", "out of memory"); /* unless a reason was told */
 		return;
 	}
-	if (read_dir(dir, &l)) {
+	if (read_dir(j, dir, &l)) {
 		qsort(l.found, l.count, sizeof *l.found, by_name);
 		write_listing(j, &l);
 	} else {
@@ -424,58 +427,20 @@ static int unfit(mode_t mode)
 	return S_ISLNK(mode) ? ELOOP : ENXIO;
 }
 
-static int write_all(int fd, uar_str text)
-{
-	while (text.n) {
-		ssize_t n = write(fd, text.p, text.n);
-
-		if (n < 0 && errno != EINTR)
-			return errno;
-		text = uar_str_from(text, n > 0 ? (size_t)n : 0);
-	}
-	return fsync(fd) ? errno : 0;
-}
-
-/* The whole file under another name, then both at once. What an earlier attempt of the
- * same call has left behind is in nobody's way. */
-static int replace(struct uar_tool_job *j, const struct place *p, const char *temporary,
-		   uar_str text, mode_t mode)
-{
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd, e;
-
-	unlinkat(p->dir, temporary, 0);
-	fd = openat(p->dir, temporary, flags, 0600);
-	if (fd < 0)
-		return errno;
-	e = fchmod(fd, mode) ? errno : write_all(fd, text);
-	if (close(fd) && !e)
-		e = errno;
-	if (!e && !j->may_change(j))
-		e = ECANCELED;
-	if (!e && renameat(p->dir, temporary, p->dir, p->name))
-		e = errno;
-	if (e)
-		unlinkat(p->dir, temporary, 0);
-	return e ? e : fsync(p->dir) ? errno : 0;
-}
-
 static void write_place(struct uar_tool_job *j, const struct place *p)
 {
 	uar_str text = uar_json_str(uar_json_get(j->input, UAR_STR("text")), UAR_STR(""));
-	char digest[UAR_SHA256_TEXT + 1], temporary[32];
 	struct uar_jw w = uar_jw_begin(&j->out);
+	struct uar_tool_file file = { p->dir, p->name, text, 0600 };
 	struct stat st;
-	mode_t mode = 0600;
 	int e = 0;
 
 	if (fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		e = unfit(st.st_mode);
-		mode = st.st_mode & 0777;
+		file.mode = st.st_mode & 0777;
 	}
-	uar_sha256_hex(j->key, digest);
-	snprintf(temporary, sizeof temporary, ".uar-%.16s", digest);
 	if (!e)
-		e = replace(j, p, temporary, text, mode);
+		e = uar_tool_replace(j, &file);
 	if (e) {
 		failed(j, e, uar_str_c(p->path));
 		return;

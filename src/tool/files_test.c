@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -141,6 +142,35 @@ TEST(a_written_file_is_replaced_whole_and_twice_is_once, "")
 	check_file(inside(&w, "a"), "new");
 	CHECK(stat(inside(&w, "a"), &st) == 0 && (st.st_mode & 0777) == 0640);
 	CHECK_INT(entries_of(&w), 1); /* and nothing beside it */
+	tear_down(&w);
+}
+
+TEST(what_a_killed_server_left_is_neither_shown_nor_kept, "")
+{
+	static const char *const names[] = { ".uar-0123456789abcdef", ".uar-0123456789abcdeg",
+					     ".uar-0123456789abcde" };
+	const struct timespec old[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
+	struct world w;
+	int fd;
+
+	REQUIRE(set_up(&w));
+	REQUIRE(tooled_call(&w.f, "internal:fs.list", "{}"));
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		put(inside(&w, names[i]), "half");
+		REQUIRE(utimensat(AT_FDCWD, inside(&w, names[i]), old, 0) == 0);
+	}
+	fd = open(inside(&w, names[0]), O_RDONLY | O_CLOEXEC);
+	REQUIRE(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	CHECK_INT(entries_of(&w), 2);			/* who has other names made them */
+	CHECK(access(inside(&w, names[0]), F_OK) == 0); /* somebody is writing it */
+	close(fd);
+	put(inside(&w, names[0]), "just now");
+	CHECK_INT(entries_of(&w), 2);
+	CHECK(access(inside(&w, names[0]), F_OK) == 0);
+	REQUIRE(utimensat(AT_FDCWD, inside(&w, names[0]), old, 0) == 0);
+	CHECK_INT(entries_of(&w), 2);
+	CHECK(access(inside(&w, names[0]), F_OK) != 0);
+	CHECK(access(inside(&w, names[1]), F_OK) == 0 && access(inside(&w, names[2]), F_OK) == 0);
 	tear_down(&w);
 }
 
@@ -450,22 +480,79 @@ static int refused_without_fence(struct world *w)
 	return status;
 }
 
-TEST(without_the_fence_there_are_no_files, "")
+/* What a child finds: 0 is fine, 2 that it cannot be tried here. */
+static void check_in_child(struct world *w, int (*fn)(struct world *w))
 {
-	struct world w;
 	int status = -1;
-	pid_t child;
+	pid_t child = fork();
 
-	REQUIRE(set_up(&w));
-	child = fork();
 	if (child == 0)
-		_exit(refused_without_fence(&w));
+		_exit(fn(w));
 	REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
 	CHECK(WIFEXITED(status));
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
 		uar_test_skip("this system takes no filter of system calls");
 	else
 		CHECK_INT(WEXITSTATUS(status), 0);
+}
+
+TEST(without_the_fence_there_are_no_files, "")
+{
+	struct world w;
+
+	REQUIRE(set_up(&w));
+	check_in_child(&w, refused_without_fence);
+	tear_down(&w);
+}
+
+/* As in a file system that knows no files without a name. */
+static bool forbid_tmpfile(void)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_LEN(code), code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static bool always(struct uar_tool_job *j)
+{
+	(void)j;
+	return true;
+}
+
+static int written_without_tmpfile(struct world *w)
+{
+	struct uar_tool_job j = { .may_change = always, .key = UAR_STR("run/call") };
+	struct uar_tool_file file = { -1, "a", UAR_STR("one"), 0600 };
+
+	if (!forbid_tmpfile())
+		return 2;
+	file.dir = open(w->files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (file.dir < 0 || openat(file.dir, ".", O_TMPFILE | O_WRONLY, 0600) >= 0 ||
+	    uar_tool_replace(&j, &file))
+		return 1;
+	file.text = UAR_STR("two");
+	return uar_tool_replace(&j, &file) ? 1 : 0;
+}
+
+TEST(files_are_replaced_also_where_each_has_a_name, "")
+{
+	struct world w;
+
+	REQUIRE(set_up(&w));
+	REQUIRE(tooled_call(&w.f, "internal:fs.list", "{}")); /* makes the directory */
+	check_in_child(&w, written_without_tmpfile);
+	if (access(inside(&w, "a"), F_OK) == 0)
+		check_file(inside(&w, "a"), "two");
+	CHECK(entries_of(&w) <= 1);
 	tear_down(&w);
 }
 

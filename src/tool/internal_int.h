@@ -2,6 +2,8 @@
 #ifndef UAR_TOOL_INTERNAL_INT_H
 #define UAR_TOOL_INTERNAL_INT_H
 
+#include <sys/types.h>
+
 #include "json/jw.h"
 #include "tool/tool.h"
 
@@ -26,6 +28,20 @@ typedef void uar_tool_fn(struct uar_tool_job *j);
 /* Why it failed; the first reason stays. */
 void uar_tool_fail(struct uar_tool_job *j, const char *category, const char *fmt, ...)
 	UAR_PRINTF(3, 4);
+
+/* A file of a folder that is to hold a text. */
+struct uar_tool_file {
+	int dir;
+	const char *name;
+	uar_str text;
+	mode_t mode;
+};
+/* Old text or new, also after a crash. 0, or the reason as a number of the system. */
+int uar_tool_replace(struct uar_tool_job *j, const struct uar_tool_file *f);
+/* Is it a name under which a file is written that will replace another? */
+bool uar_tool_is_temporary(uar_str name);
+/* Removes such a file when nobody is writing it any more. */
+void uar_tool_sweep(const struct uar_tool_job *j, int dir, const char *name);
 
 /* The value of an arithmetic expression; finite. UAR_EINVALID, UAR_EDEPTH, UAR_ENUMBER,
  * UAR_ETOOBIG, UAR_ENOMEM; error->where is the character, counted from 1. */

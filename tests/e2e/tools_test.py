@@ -2,6 +2,7 @@
 """Tools that UAR executes itself, in runs of the real server: rounds, questions, kill -9, cancel."""
 import json
 import os
+import platform
 import signal
 import sqlite3
 import subprocess
@@ -282,12 +283,12 @@ def cancelled():
 HANGS = [sys.executable, os.path.join(ROOT, "tests", "lib", "hang_openat2.py")]
 
 
-def hangs(pid):
+def hangs(pid, number=437):
     """Is one of its threads in the call that nobody answers?"""
     for name in os.listdir(f"/proc/{pid}/task"):
         try:
             with open(f"/proc/{pid}/task/{name}/syscall") as f:
-                if f.read().startswith("437 "):
+                if f.read().startswith(f"{number} "):
                     return True
         except PermissionError as e:
             raise Skip("what a thread does is not told here") from e
@@ -379,6 +380,33 @@ def others_go_on():
         equal(len(of(log_of(s, run_id), "tool.result")), 1)
         check(s.metric("uar_work_threads") > 2)
         check(s.metric("uar_work_running") >= 2, "what hung does not")
+
+
+@test("a_write_that_kill_9_cuts_leaves_nothing_behind", "")
+def nothing_left():
+    """Killed right before the text gets its name; beside a new file, and beside one that is replaced."""
+    needs_hanging()
+    number = {"x86_64": 265, "aarch64": 37}.get(platform.machine(), -1)
+    for before in (None, "old"):
+        with Server(under=HANGS, env={"HANG_CALL": "linkat"}) as s:
+            os.makedirs(os.path.join(s.data, "files"))
+            if before:
+                with open(file_of(s, "a.txt"), "w") as f:
+                    f.write(before)
+            with open(file_of(s, ".uar-0123456789abcdef"), "w") as f:
+                f.write("left by another one")
+            os.utime(file_of(s, ".uar-0123456789abcdef"), (1, 1))
+            run_id = s.create("tools", rounds([call("fs.write", path="a.txt", text="new")], [call("fs.list")]))
+            equal(respond(s, asked(s, run_id)["action_id"]).status, 200)
+            wait_until(lambda: hangs(s.pid, number), "a thread that hangs")
+            s.kill()
+            equal(sorted(os.listdir(file_of(s, "."))), [".uar-0123456789abcdef"] + ["a.txt"] * bool(before))
+            s.under = []
+            s.start()
+            equal(s.finish(run_id)["status"], "succeeded")
+            equal(os.listdir(file_of(s, ".")), ["a.txt"])
+            with open(file_of(s, "a.txt")) as f:
+                equal(f.read(), "new")
 
 
 @test("one_run_does_not_take_all_threads_with_it", "TOOL-05")

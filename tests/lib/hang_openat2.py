@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Starts a program whose openat2 hangs, as it does in a file system that does not answer.
+"""Starts a program whose openat2 hangs, as it does in a file system that does not answer; with HANG_CALL=linkat
+that call does.
 
 The kernel asks a listener what to do with the call, and nobody listens. With HANG_FIRST=N somebody
 does: the first N calls get no answer, later ones are let through. It needs no privilege; where it is
@@ -17,7 +18,8 @@ import socket
 import struct
 import sys
 
-OPENAT2, SECCOMP = 437, {"x86_64": 317, "aarch64": 277}
+SECCOMP = {"x86_64": 317, "aarch64": 277}
+CALLS = {"openat2": {"x86_64": 437, "aarch64": 437}, "linkat": {"x86_64": 265, "aarch64": 37}}
 NO_NEW_PRIVS, SET_MODE_FILTER, NEW_LISTENER = 38, 1, 8
 LOAD, JUMP_EQUAL, RETURN = 0x20, 0x15, 0x06
 ASK, ALLOW = 0x7fc00000, 0x7fff0000
@@ -28,11 +30,15 @@ class Program(ctypes.Structure):
     _fields_ = [("count", ctypes.c_ushort), ("code", ctypes.c_char_p)]
 
 
+def number_of(call):
+    return CALLS[call].get(platform.machine(), -1)
+
+
 def listen():
-    """Every openat2 of this program asks whoever has the descriptor."""
+    """Every such call of this program asks whoever has the descriptor."""
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("HBBI", *line) for line in (
-        (LOAD, 0, 0, 0), (JUMP_EQUAL, 0, 1, OPENAT2), (RETURN, 0, 0, ASK), (RETURN, 0, 0, ALLOW)))
+        (LOAD, 0, 0, 0), (JUMP_EQUAL, 0, 1, number_of(os.environ.get("HANG_CALL", "openat2"))), (RETURN, 0, 0, ASK), (RETURN, 0, 0, ALLOW)))
     program = Program(4, code)
     number = SECCOMP.get(platform.machine(), -1)
     if libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
