@@ -54,6 +54,11 @@ bool uar_status_terminal(enum uar_status s)
 	return statuses[s].terminal;
 }
 
+bool uar_status_waits(enum uar_status s)
+{
+	return s == UAR_STATUS_WAITING_INPUT || s == UAR_STATUS_WAITING_PERMISSION;
+}
+
 enum uar_status uar_status_parse(uar_str text)
 {
 	for (int s = 0; s < UAR_STATUS_COUNT; s++)

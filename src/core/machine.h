@@ -16,6 +16,7 @@ enum uar_status {
 const char *uar_status_text(enum uar_status s);	  /* "cancelled" */
 const char *uar_status_record(enum uar_status s); /* "canceled" */
 bool uar_status_terminal(enum uar_status s);
+bool uar_status_waits(enum uar_status s); /* for an answer of somebody; COUNT is fine */
 /* UAR_STATUS_COUNT when no status has that text. */
 enum uar_status uar_status_parse(uar_str text);
 /* The record's word itself, NULL when it is none: "canceled" is one. */

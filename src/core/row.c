@@ -206,7 +206,7 @@ bool uar_core_row_waits(const struct uar_run_row *row)
 		status = uar_status_parse(
 			uar_json_str(uar_json_get(detail, UAR_STR("engine_status")), UAR_STR("")));
 	uar_arena_fini(&scratch);
-	return status == UAR_STATUS_WAITING_INPUT || status == UAR_STATUS_WAITING_PERMISSION;
+	return uar_status_waits(status);
 }
 
 /* --- and back ------------------------------------------------------------------------ */

@@ -17,7 +17,8 @@ struct notice {
 	struct uar_frame *frame;
 	uint64_t run_hash;
 	const char *status;
-	bool gone; /* the run is evicted: not one more word about its status */
+	bool gone;  /* the run is evicted: not one more word about its status */
+	bool waits; /* for an answer; its status is `running` then */
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	char task_id[UAR_LIMIT_ID_BYTES + 1];
 	char plugin_id[UAR_LIMIT_ID_BYTES + 1];
@@ -50,12 +51,17 @@ static struct notice *notice_at(struct channel *ch, uint64_t number)
 	return &ch->ring[number % UAR_LIMIT_CHANNEL_RING];
 }
 
+static bool has_status(const struct notice *n, uar_str status)
+{
+	return uar_str_is(status, GATE_WAITING) ? n->waits : uar_str_is(status, n->status);
+}
+
 static bool wants(const struct reader *r, const struct notice *n)
 {
 	return (!r->run_id.n || uar_str_is(r->run_id, n->run_id)) &&
 	       (!r->task_id.n || uar_str_is(r->task_id, n->task_id)) &&
 	       (!r->plugin_id.n || uar_str_is(r->plugin_id, n->plugin_id)) &&
-	       (!r->status.n || uar_str_is(r->status, n->status));
+	       (!r->status.n || has_status(n, r->status));
 }
 
 /* A change of status is never skipped, nor is that the run is gone. */
@@ -65,7 +71,8 @@ static bool is_stale(struct channel *ch, const struct notice *n)
 		const struct notice *later = notice_at(ch, i);
 
 		if (later->run_hash == n->run_hash && strcmp(later->run_id, n->run_id) == 0)
-			return later->status == n->status && !later->gone;
+			return later->status == n->status && later->waits == n->waits &&
+			       !later->gone;
 	}
 	return false;
 }
@@ -135,13 +142,17 @@ static void on_closed(void *ctx)
 struct about {
 	uar_str run_id, task_id, plugin_id;
 	const char *status;
-	bool gone;
+	bool gone, waits;
 };
 
 static struct about about_run(const struct uar_run *run, const char *status)
 {
-	return (struct about){ run->id.run_id, run->id.task_given ? run->id.task_id : UAR_STR_NONE,
-			       run->what.plugin_id, status, false };
+	return (struct about){ run->id.run_id,
+			       run->id.task_given ? run->id.task_id : UAR_STR_NONE,
+			       run->what.plugin_id,
+			       status,
+			       false,
+			       uar_status_waits(run->status) };
 }
 
 static void add_notice(struct channel *ch, const struct about *a)
@@ -152,7 +163,11 @@ static void add_notice(struct channel *ch, const struct about *a)
 
 	uar_frame_unref(n->frame);
 	*n = (struct notice){
-		.number = ++ch->head, .frame = frame, .status = a->status, .gone = a->gone
+		.number = ++ch->head,
+		.frame = frame,
+		.status = a->status,
+		.gone = a->gone,
+		.waits = a->waits,
 	};
 	snprintf(n->run_id, sizeof n->run_id, "%.*s", UAR_FMT(a->run_id));
 	snprintf(n->task_id, sizeof n->task_id, "%.*s", UAR_FMT(a->task_id));
@@ -234,7 +249,7 @@ static void note_gone(struct channel *ch, const struct uar_run_row *row)
 {
 	const struct uar_json *detail = NULL;
 	struct about about = { row->run_id, UAR_STR_NONE, row->plugin_id, status_word(row->status),
-			       true };
+			       true,	    false };
 	struct uar_jw w;
 
 	uar_arena_reset(&ch->g->scratch);
@@ -343,12 +358,7 @@ static uar_err read_filters(struct call *c, struct reader *r, struct uar_error *
 			e = filters[i].to->p ? UAR_OK : UAR_ENOMEM;
 		}
 	}
-	if (!e && r->status.n && !uar_status_record_parse(r->status)) {
-		uar_error_where(error, "?status");
-		e = uar_error_set(error, UAR_EINVALID, "no run has the status \"%.*s\"",
-				  UAR_FMT(uar_str_utf8_prefix(r->status, 64)));
-	}
-	return e;
+	return e ? e : gate_check_status(r->status, error);
 }
 
 static uar_err open_reader(struct call *c, struct channel *ch, struct uar_error *error)

@@ -148,6 +148,9 @@ const char *gate_cursor_source(const struct uar_http_request *r);
 uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint64_t *out,
 		       struct uar_error *error);
 uar_err gate_query_str(struct call *c, const char *name, uar_str *out);
+/* "waiting" is no status of a record but what lists and channels take as one. */
+#define GATE_WAITING "waiting"
+uar_err gate_check_status(uar_str status, struct uar_error *error); /* empty is fine */
 uar_err gate_query_flag(struct call *c, const char *name, bool *out, struct uar_error *error);
 /* The number of the last event seen; 0 when none is named. */
 uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error);

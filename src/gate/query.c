@@ -82,6 +82,36 @@ uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint
 	return uar_error_set(error, UAR_EINVALID, "%s must be a whole number", name);
 }
 
+/* The words of records, each once (the same ones stand together), and that of those that wait. */
+static void list_statuses(struct uar_buf *out)
+{
+	const char *before = "";
+
+	for (int s = 0; s < UAR_STATUS_COUNT; s++) {
+		const char *word = uar_status_record((enum uar_status)s);
+
+		if (strcmp(word, before) != 0)
+			uar_buf_printf(out, "%s, ", word);
+		before = word;
+	}
+	uar_buf_printf(out, GATE_WAITING);
+}
+
+uar_err gate_check_status(uar_str status, struct uar_error *error)
+{
+	struct uar_buf known = uar_buf_make(UAR_LIMIT_ERROR_TEXT);
+	uar_err e;
+
+	if (!status.n || uar_str_is(status, GATE_WAITING) || uar_status_record_parse(status))
+		return UAR_OK;
+	list_statuses(&known);
+	uar_error_where(error, "?status");
+	e = uar_error_set(error, UAR_EINVALID, "no run has the status \"%.*s\"; one of %s",
+			  UAR_FMT(uar_str_utf8_prefix(status, 64)), known.p ? known.p : "");
+	uar_buf_fini(&known);
+	return e;
+}
+
 /* The cursor: Last-Event-ID wins, since a browser sends it on its own reconnects. */
 uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error)
 {

@@ -347,18 +347,16 @@ static void listed(struct uar_runs_query *q)
 	uar_buf_fini(&b);
 }
 
-/* "waiting" is no status of a record: such a run is `running` there. */
+/* A run that waits is `running` in its record. */
 static uar_err take_status(struct uar_runs_query *q, struct uar_error *error)
 {
-	if (uar_str_is(q->status, "waiting")) {
+	uar_err e = gate_check_status(q->status, error);
+
+	if (!e && uar_str_is(q->status, GATE_WAITING)) {
 		q->status = uar_str_c(uar_status_record(UAR_STATUS_WAITING_INPUT));
 		q->only = uar_core_row_waits;
 	}
-	if (!q->status.n || uar_status_record_parse(q->status))
-		return UAR_OK;
-	uar_error_where(error, "?status");
-	return uar_error_set(error, UAR_EINVALID, "no run has the status \"%.*s\"",
-			     UAR_FMT(q->status));
+	return e;
 }
 
 static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_error *error)

@@ -113,6 +113,24 @@ def filters():
             check(False, "accepted")
         except Refusal as r:
             refused(r, 400, "VALIDATION_ERROR", "?status")
+            for word in ("queued", "running", "cancel_requested", "failed", "canceled", "waiting"):
+                check(word in r.body.decode(), r.body)
+
+
+@test("who_waits_is_told_to_those_who_look_for_it", "RCH-03")
+def waiting():
+    with Lab() as s:
+        with s.channel("runs", status="waiting") as ch:
+            done = s.create("echo", "asks nobody")
+            s.events(done)
+            run_id = s.create("tools", 'tool fs.write {"path":"a","text":"x"}')
+            e = ch.until(lambda e: True)[-1]
+            equal((e.data["run_id"], e.data["status"], e.data["engine_status"]),
+                  (run_id, "running", "waiting_permission"))
+            equal([r["run_id"] for r in s.http.get("/runs?status=waiting").json["runs"]], [run_id])
+            s.cancel(run_id)
+            s.finish(run_id)
+        refused(s.http.get("/runs?status=sleeping"), 400, "VALIDATION_ERROR", "?status")
 
 
 @test("a_reader_of_a_channel_comes_back_where_it_was", "RCH-02 EXP-13 EXP-19")
