@@ -206,12 +206,32 @@ static void show_start(struct uar_render *r, const struct uar_json *data)
 	uar_buf_fini(&b);
 }
 
+/* What was said may look complete, and is not. */
+static void show_cut(struct uar_render *r, uar_str reason)
+{
+	static const struct {
+		const char *reason, *text;
+	} cuts[] = {
+		{ "length", "the model came to the limit of its output" },
+		{ "max_tokens", "the model came to the limit of its output" },
+		{ "content_filter", "the provider holds back the rest" },
+	};
+	struct uar_buf b = uar_buf_make(128);
+
+	for (size_t i = 0; i < ARRAY_LEN(cuts); i++)
+		if (uar_str_is(reason, cuts[i].reason)) {
+			uar_buf_printf(&b, "[cut] %s (%s)", cuts[i].text, cuts[i].reason);
+			note(r, UAR_STYLE_YELLOW, &b);
+		}
+	uar_buf_fini(&b);
+}
+
 static void show_done(struct uar_render *r, const struct uar_json *data)
 {
 	struct uar_buf b = uar_buf_make(64);
 
-	(void)data;
 	uar_render_rest(r);
+	show_cut(r, text_of(data, "finish_reason"));
 	uar_buf_add_str(&b, UAR_STR("done"));
 	if (r->frame)
 		note(r, UAR_STYLE_DIM, &b);

@@ -27,6 +27,7 @@ enum {
 	UAR_DECISION_EVENTS = UAR_LIMIT_DECISION_EVENTS,
 	UAR_DECISION_EFFECTS = 8,
 	UAR_TEXT_SESSION = 256,
+	UAR_TEXT_FINISH = 32,
 	UAR_TEXT_PROMPT = 200,
 	UAR_OPEN_TOOLS = UAR_LIMIT_OPEN_TOOLS,
 	UAR_OPEN_ACTIONS = UAR_LIMIT_OPEN_ACTIONS,
@@ -166,6 +167,7 @@ struct uar_run_rare {
 	struct uar_run_tools tools;
 	struct uar_run_actions actions;
 	char agent_session[UAR_TEXT_SESSION]; /* the program's own conversation; empty: unknown */
+	char finish_reason[UAR_TEXT_FINISH];  /* of the last answer; empty: it was complete */
 	struct uar_run_cancel cancel;
 	struct uar_run_progress progress;
 	struct uar_run_end end;
@@ -193,6 +195,8 @@ static inline const struct uar_run_rare *uar_run_rare(const struct uar_run *r)
 {
 	return r->rare ? r->rare : &uar_run_rare_first;
 }
+/* Why the last answer of the run's model ended: "stop", "length", "content_filter". */
+const char *uar_run_finish_reason(const struct uar_run *r);
 
 struct uar_session {
 	struct uar_owner owner;

@@ -43,6 +43,8 @@ static void attempt_completed(struct emit *e)
 		uar_jw_int(w, "bytes", e->r->call.chars);
 		uar_jw_close(w);
 	}
+	if (uar_run_rare(e->r)->finish_reason[0])
+		uar_jw_cstr(w, "finish_reason", uar_run_rare(e->r)->finish_reason);
 	uar_emit_usage(w, e->r);
 	uar_jw_int(w, "duration_ms", duration_ms(e));
 	uar_emit(e, UAR_EV_TASK_ATTEMPT_COMPLETED, EMIT_RUN);
@@ -71,7 +73,7 @@ static void turn_completed(struct emit *e)
 	struct uar_jw *w = uar_emit_begin(e);
 
 	uar_jw_cstr(w, "status", "completed");
-	uar_jw_cstr(w, "finish_reason", "stop");
+	uar_jw_cstr(w, "finish_reason", uar_run_finish_reason(e->r));
 	uar_emit_usage(w, e->r);
 	uar_jw_int(w, "duration_ms", duration_ms(e));
 	uar_emit(e, UAR_EV_TURN_COMPLETED, EMIT_RUN);

@@ -237,6 +237,28 @@ static bool is_cut_off(const struct fold *f)
 	return uar_str_is(uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("")), "LOST");
 }
 
+const char *uar_run_finish_reason(const struct uar_run *r)
+{
+	const char *reason = uar_run_rare(r)->finish_reason;
+
+	return reason[0] ? reason : "stop";
+}
+
+/* Why the answer ended, unless it was complete, as most are. */
+static uar_err fold_finish(struct fold *f)
+{
+	uar_str reason = member(f, "stop_reason");
+	bool whole = !reason.n || uar_str_is(reason, "stop") || uar_str_is(reason, "tool_calls");
+	struct uar_run_rare *rare;
+
+	if (whole && !f->r->rare)
+		return UAR_OK;
+	rare = uar_core_change_rare(f->r);
+	if (rare)
+		keep(rare->finish_reason, sizeof rare->finish_reason, whole ? UAR_STR("") : reason);
+	return rare ? UAR_OK : UAR_ENOMEM;
+}
+
 /* The same for a call that failed or was cut off: it was paid for, too. */
 static uar_err fold_model_ended(struct fold *f)
 {
@@ -256,7 +278,7 @@ static uar_err fold_model_ended(struct fold *f)
 			return UAR_ENOMEM;
 		rare->tools.rounds++;
 	}
-	return UAR_OK;
+	return fold_finish(f);
 }
 
 static struct uar_open_tool *open_tool(struct fold *f)

@@ -142,6 +142,8 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 			uar_jw_bool(w, "estimated", true);
 		uar_jw_close(w);
 	}
+	if (r->call.calls && r->status == UAR_STATUS_COMPLETED)
+		uar_jw_cstr(w, "finish_reason", uar_run_finish_reason(r));
 	put_agent(w, r);
 	uar_jw_close(w);
 }

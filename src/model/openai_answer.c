@@ -354,6 +354,8 @@ void uar_openai_answer_end(struct uar_openai_answer *a, uar_err transport, const
 	if (a->form == UAR_OPENAI_WHOLE && !transport && !a->verdict.failure)
 		end_whole(a);
 	drop_half(a);
+	if (a->closed && !a->finished && !a->output && !a->calls && !a->verdict.failure)
+		fail(a, true, "the provider ended its answer without a word and without a reason");
 	if (a->verdict.failure || a->finished || a->closed) {
 		uar_openai_calls_end(a);
 		return;

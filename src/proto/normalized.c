@@ -234,9 +234,19 @@ static uar_err put_progress(struct put *x)
 	return close_data(x);
 }
 
+/* Most answers are complete, and their payload is not read. */
 static uar_err put_done(struct put *x)
 {
+	static const char reason[] = "\"finish_reason\":";
+	uar_err e = UAR_OK;
+
+	if (!x->p && memmem(x->ev->payload.p, x->ev->payload.n, reason, sizeof reason - 1))
+		e = uar_event_payload(x->ev, x->scratch, &x->p, NULL);
+	if (e)
+		return e;
 	open_data(x, "RunDone");
+	if (x->p && text(x, "finish_reason").n)
+		uar_jw_str(&x->w, "finish_reason", text(x, "finish_reason"));
 	return close_data(x);
 }
 

@@ -5,7 +5,7 @@ import os
 import re
 import socket
 
-from lib import Provider, Server, check, check_session, equal, main, test, text_of
+from lib import Provider, Server, check, check_session, equal, main, run_uar, test, text_of
 
 
 def outcome(model, message="hi", **settings):
@@ -32,6 +32,41 @@ def hello():
     equal((sent["model"], sent["stream"]), ("hello", True))
     equal([m["role"] for m in sent["messages"]], ["system", "user"])
     equal(sent["messages"][1]["content"], "Good morning, how are you?")
+
+
+@test("an_answer_that_was_cut_says_so", "")
+def cut_answers():
+    for reason, told in (("length", "limit of its output"), ("content_filter", "holds back")):
+        with Provider() as p, Server(env=p.env("ends:" + reason)) as s:
+            run_id = s.create("assistant", "hi")
+            events = s.events(run_id)
+            equal((events[-1].type, events[-1].data["data"].get("finish_reason")), ("RunDone", reason))
+            r = s.record(run_id)
+            equal((r["status"], r["finish_reason"]), ("succeeded", reason))
+            log = {e.data["type"]: e.data["payload"] for e in s.session_events(run_id)}
+            equal((log["model.completed"]["stop_reason"], log["turn.completed"]["finish_reason"],
+                   log["task.attempt.completed"]["finish_reason"]), (reason, reason, reason))
+            out = run_uar("run", "--data", s.data, "assistant", "hi")
+            equal((out.returncode, out.stdout), (0, "This is not \n"), out.stderr)
+            lines = [line for line in out.stderr.splitlines() if "[cut]" in line]
+            check(len(lines) == 1 and told in lines[0] and reason in lines[0], out.stderr)
+            s.restart()
+            equal(s.record(run_id), r)
+            equal(s.events(run_id)[-1].data, events[-1].data)
+    with Provider() as p, Server(env=p.env("hello")) as s:
+        run_id = s.create("assistant", "hi")
+        check("finish_reason" not in s.events(run_id)[-1].data["data"])
+        equal(s.record(run_id)["finish_reason"], "stop")
+        out = run_uar("run", "--data", s.data, "assistant", "hi")
+        check("[cut]" not in out.stderr, out.stderr)
+
+
+@test("an_answer_of_nothing_is_a_failure_of_the_provider", "")
+def nothing_said():
+    events, record, end, _ = outcome("nothing")
+    equal((record["status"], record["error"]["code"], events[-1].type), ("failed", "PROVIDER_ERROR", "Error"))
+    equal((end["failure_category"], end["retryable"]), ("provider_error", True))
+    check("without a word" in end["message"], end)
 
 
 @test("a_provider_asks_for_tools_and_is_told_what_they_said", "TOOL-07 MCP-10")

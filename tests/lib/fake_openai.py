@@ -2,7 +2,7 @@
 """A loopback provider that speaks OpenAI's chat completions, for end-to-end tests.
 
 The model's name picks what happens: hello, echo, repeat (to the letter), slow, long:N, reasoning, stall, cut, badjson,
-gate, paced:N:MS, tools, asks (for what the message lists: [[name, arguments], ...]), leak401, err401, err429, err500. The port is the first line of output. GET /stats answers
+gate, paced:N:MS, ends:REASON, nothing, tools, asks (for what the message lists: [[name, arguments], ...]), leak401, err401, err429, err500. The port is the first line of output. GET /stats answers
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
 GET /wait?requests=N answers the same once each count named is at least so much. `gate` says a
@@ -139,6 +139,11 @@ def script(model, body):
         yield "text", "One "
         yield "text", "moment "
         yield "wait", None
+    elif name == "ends":
+        yield "text", "This is not "
+        yield "finish", argument
+    elif name == "nothing":
+        yield "finish", None
     elif name == "cut":
         yield "text", "This ends "
         yield "cut", None
@@ -262,13 +267,16 @@ class Handler(BaseHTTPRequestHandler):
                 tokens += 1
                 finish = "tool_calls"
                 self.event(model, {"tool_calls": value})
+            elif kind == "finish":
+                finish = value
             elif kind == "cut":
                 self.close_connection = True
                 return
             else:
                 tokens += 1
                 self.event(model, {"content" if kind == "text" else "reasoning_content": value})
-        self.event(model, {}, finish=finish)
+        if finish:
+            self.event(model, {}, finish=finish)
         if (body.get("stream_options") or {}).get("include_usage"):
             prompt = sum(len((m.get("content") or "").split()) for m in body.get("messages", []))
             self.event(model, {}, usage={"prompt_tokens": prompt, "completion_tokens": tokens,

@@ -38,6 +38,7 @@ export interface TaskAttemptCompletedPayload {
     message_id: string;
     bytes: number;
   };
+  finish_reason?: string;
   usage?: Usage;
   duration_ms: number;
   completion_summary?: string;
