@@ -19,7 +19,7 @@ KILLS = int(os.environ.get("UAR_TEST_KILLS", "200"))
 SEED = os.environ.get("UAR_TEST_SEED") or f"{random.SystemRandom().getrandbits(32):x}"
 CLIENTS, PER_WORLD = 10, 50
 WORDS = 12
-RESTARTS = 5  # UAR_LIMIT_MODEL_RESTARTS
+RESTARTS = 20  # UAR_LIMIT_MODEL_RESTARTS
 FIXTURE = lines_of(os.path.join(FIXTURES, "tools.jsonl"))
 
 
