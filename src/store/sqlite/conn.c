@@ -95,7 +95,7 @@ static void harden(sqlite3 *db)
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-	sqlite3_busy_timeout(db, 10000);
+	sqlite3_busy_timeout(db, SQ_BUSY_MS);
 }
 
 /* Nobody asks how much memory SQLite holds; counting it takes a lock twice for

@@ -18,6 +18,10 @@
  * its type keeps the planner from the index. */
 enum { SQ_PART_BITS = 12 };
 
+enum { SQ_BUSY_MS = 10000 };
+/* A page in the write-ahead log. */
+enum { SQ_FRAME_BYTES = 4096 + 24 };
+
 /* Columns of the log, as sq_log_get reads them. */
 #define SQ_LOG_COLUMNS "pos, sid, seq, rid, run_seq, n, at, ids, body, prev, sum, lead, tail"
 /* The run_sequence that follows a row. */
@@ -273,6 +277,12 @@ struct sq_writer {
 	struct uar_task broken_task; /* runs on the loop once */
 	struct uar_error broken_error;
 };
+/* So large the file of a log that is folded in at `fold_at` pages may stay: half as much
+ * again. One that readers kept from beginning anew is larger, and shortened. */
+static inline int64_t sq_log_kept(int fold_at)
+{
+	return (int64_t)fold_at * SQ_FRAME_BYTES * 3 / 2;
+}
 UAR_MUST_CHECK uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error);
 void sq_writer_stop(struct sq_writer *w); /* commits what is queued; not started is fine */
 /* *out_asleep: the writer sleeps and has to be woken once the turn is over. */

@@ -102,6 +102,34 @@ static int on_wal(void *ctx, sqlite3 *db, const char *name, int frames)
 	return SQLITE_OK;
 }
 
+/* The file of the log keeps the size of its longest day, unless somebody shortens it. */
+static sqlite3_int64 log_size(struct sq_writer *w)
+{
+	sqlite3_file *log = NULL;
+	sqlite3_int64 size = 0;
+
+	if (sqlite3_file_control(w->conn.db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log) || !log ||
+	    !log->pMethods || log->pMethods->xFileSize(log, &size))
+		return 0;
+	return size;
+}
+
+/* Nothing is lost: SQLite empties a log that is folded in as a whole, and synced, and
+ * leaves one that a reader still needs to the next time. */
+static void shorten(struct sq_writer *w)
+{
+	struct uar_error error = { 0 };
+	int rc;
+
+	if (health_of(w) == UAR_STORE_BROKEN || log_size(w) <= sq_log_kept(w->fold_at))
+		return;
+	sqlite3_busy_timeout(w->conn.db, 0);
+	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(w->conn.db, SQ_BUSY_MS);
+	if (rc && sq_fail(&w->conn, rc, &error) == UAR_ESYNC)
+		sq_writer_break(w, &error);
+}
+
 /* Folds the write-ahead log into the file, while nobody waits for an answer.
  * Readers are never waited for. A failed sync here counts like one in COMMIT. */
 static void checkpoint(struct sq_writer *w, int at_least)
@@ -143,6 +171,7 @@ static void wait_for_work(struct sq_writer *w)
 		return;
 	pthread_mutex_unlock(&w->lock);
 	checkpoint(w, CHECKPOINT_IDLE);
+	shorten(w);
 	pthread_mutex_lock(&w->lock);
 	w->folded = w->frames; /* what readers kept from it waits for the next commit */
 }
@@ -355,6 +384,18 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
+/* What a killed process has left counts as frames that wait, however many of them are:
+ * they are folded in once there is nothing else to do. */
+static uar_err bound_log(struct sq_writer *w, struct uar_error *error)
+{
+	char sql[64];
+
+	w->frames = (int)(log_size(w) / SQ_FRAME_BYTES);
+	snprintf(sql, sizeof sql, "PRAGMA journal_size_limit=%lld",
+		 (long long)sq_log_kept(w->fold_at));
+	return sq_exec(&w->conn, sql, error);
+}
+
 uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error)
 {
 	pthread_condattr_t attr;
@@ -363,6 +404,8 @@ uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error)
 	uar_list_init(&w->queue);
 	sq_apply_init(&w->apply, &w->conn);
 	e = sq_apply_reload(&w->apply, error);
+	if (!e)
+		e = bound_log(w, error);
 	if (e)
 		return e;
 	sqlite3_wal_hook(w->conn.db, on_wal, w);
