@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "store/sqlite/wal_scan.h"
 
 enum {
 	READERS = 2,
@@ -593,6 +594,22 @@ static uar_err index_ended(struct sq_store *s, bool on, struct uar_error *error)
 	return UAR_OK;
 }
 
+/* Where its log is damaged SQLite will end it and say nothing. */
+static uar_err look_at_files(const struct sq_store *s, struct uar_error *error)
+{
+	struct sq_wal_scan scan = { 0 };
+	char text[SQ_WAL_TEXT];
+	uar_err e = private_file(s->dir_fd, s->path, error);
+
+	if (!e)
+		e = sq_wal_scan(s->dir_fd, &scan, error);
+	if (e || !scan.commits)
+		return e;
+	sq_wal_tell(&scan, text);
+	uar_log(s->log, UAR_LOG_ERROR, "store.wal_damaged", { "detail", uar_str_c(text) });
+	return UAR_OK;
+}
+
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 			struct uar_error *error)
 {
@@ -601,7 +618,7 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 	if (!e)
 		e = sq_blob_open(o->dir, &s->blobs_fd, error);
 	if (!e)
-		e = private_file(s->dir_fd, s->path, error);
+		e = look_at_files(s, error);
 	if (!e)
 		e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
 	if (!e)

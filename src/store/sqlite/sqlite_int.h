@@ -3,7 +3,8 @@
  * schema.c creates and migrates; conn.c wraps one connection; rows.c turns
  * events into log rows and back; apply.c writes one append; writer.c is the
  * thread that commits; reader.c the threads that read; query.c and
- * query_runs.c what they ask; blob.c the bytes beside the database; verify.c the offline check. */
+ * query_runs.c what they ask; blob.c the bytes beside the database; verify.c the offline check.
+ * wal_scan.c looks at the log that a killed process has left. */
 #ifndef UAR_STORE_SQLITE_SQLITE_INT_H
 #define UAR_STORE_SQLITE_SQLITE_INT_H
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "store/sqlite/wal_scan.h"
 
 struct check {
 	struct sq_conn c;
@@ -334,6 +335,20 @@ static uar_err check_all(struct check *k)
 	return e || k->blobs_fd < 0 ? e : sq_blob_verify(k->blobs_fd, count_bad, k, k->error);
 }
 
+/* Before SQLite opens it. */
+static uar_err check_wal(struct check *k, int dir_fd)
+{
+	struct sq_wal_scan scan = { 0 };
+	char text[SQ_WAL_TEXT];
+	uar_err e = sq_wal_scan(dir_fd, &scan, k->error);
+
+	if (e || !scan.commits)
+		return e;
+	sq_wal_tell(&scan, text);
+	say(k, "%s", text);
+	return UAR_OK;
+}
+
 /* --- without a trace ----------------------------------------------------------------- */
 
 /* The directory may be read-only, and of a copy nothing else is expected. Nothing is tidied up. */
@@ -418,6 +433,8 @@ uar_err uar_store_sqlite_verify(const char *dir, void (*bad)(void *ctx, const ch
 	int dir_fd = -1, lock_fd = -1;
 	uar_err e = sq_lock_dir(dir, false, &dir_fd, &lock_fd, &own);
 
+	if (!e)
+		e = check_wal(&k, dir_fd);
 	if (!e)
 		e = open_and_check(&k, dir, dir_fd);
 	if (!e && k.found)
