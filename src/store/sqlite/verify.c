@@ -27,6 +27,7 @@ struct check {
 	struct uar_error *error;
 	struct sq_head head;
 	int64_t items;
+	uar_err failed; /* inside a row of another query */
 };
 
 static void say(struct check *k, const char *fmt, ...) UAR_PRINTF(2, 3);
@@ -78,6 +79,24 @@ static void integrity(struct check *k, sqlite3_stmt *st)
 		say(k, "uar.db: %.*s", UAR_FMT(text));
 }
 
+/* --- types --- */
+static void wrong_type(struct check *k, sqlite3_stmt *st)
+{
+	say(k, "%.*s: row %.*s has a column that is not what it should be", UAR_FMT(sq_text(st, 0)),
+	    UAR_FMT(sq_text(st, 1)));
+}
+
+/* An empty text in place of a number reads as 0, which may be what it was: no sum sees
+ * that, and comparisons do. SQLite's own check lets columns be of any type. */
+static void types(struct check *k, sqlite3_stmt *st)
+{
+	char sql[2048];
+	int n = snprintf(sql, sizeof sql, "%.*s", UAR_FMT(sq_text(st, 0)));
+	uar_err e = n < (int)sizeof sql ? each(k, sql, wrong_type) : UAR_EINTERNAL;
+
+	k->failed = k->failed ? k->failed : e;
+}
+
 /* --- the rows beside the log ------------------------------------------------------- */
 static void check_sum(struct check *k, const char *table, sqlite3_stmt *st, int at, uint32_t sum)
 {
@@ -120,13 +139,21 @@ static void key(struct check *k, sqlite3_stmt *st)
 	check_sum(k, "keys", st, 5, sq_sum_key(sqlite3_column_int64(st, 1), &row));
 }
 
+static bool is_flag(sqlite3_stmt *st, int column)
+{
+	int64_t v = sqlite3_column_int64(st, column);
+
+	return v == 0 || v == 1;
+}
+
+/* The sum knows flags as yes or no; queries ask for 1. */
 static void run(struct check *k, sqlite3_stmt *st)
 {
 	struct uar_run_row row;
 
 	sq_run_get(st, &row);
 	k->items++;
-	if (sq_run_check(st, &row, NULL))
+	if (sq_run_check(st, &row, NULL) || !is_flag(st, 17) || !is_flag(st, 26))
 		say(k, "runs: %.*s is damaged", UAR_FMT(row.run_id));
 }
 
@@ -250,6 +277,27 @@ static void gap(struct check *k, sqlite3_stmt *st)
 	    UAR_FMT(sq_text(st, 3)));
 }
 
+/* What the row of a run says about its place in the log. last_seq is where its last event
+ * was when the row was written, or, if that append had none of its events, where the
+ * session was before it. */
+static const char places[] =
+	"WITH place AS MATERIALIZED (SELECT r.rid, r.run_id, r.sid, r.last_seq,"
+	" coalesce(l.ends, 0) AS ends, coalesce(s.last, 0) AS last,"
+	" r.first_seq <> coalesce(l.first, 0) OR r.first_part > l.at >> 12"
+	" OR r.last_run_seq > coalesce(l.last_run, 0)"
+	" OR (r.terminal AND r.last_run_seq <> coalesce(l.last_run, 0))"
+	" OR r.last_run_seq <> coalesce(l.told, 0) OR r.last_seq > s.last AS bad"
+	" FROM runs r LEFT JOIN (SELECT g.rid, min(g.seq + lead) AS first,"
+	" min(pos) AS at, max(" SQ_RUN_END " - 1) AS last_run,"
+	" max(iif(g.seq <= q.last_seq, " SQ_RUN_END " - 1, 0)) AS told,"
+	" max(g.seq + n - tail - 1 = q.last_seq) AS ends"
+	" FROM log g JOIN runs q ON q.rid = g.rid GROUP BY g.rid) l ON l.rid = r.rid"
+	" LEFT JOIN (SELECT sid, max(seq + n - 1) AS last FROM log GROUP BY sid) s"
+	" ON s.sid = r.sid)"
+	" SELECT run_id FROM place WHERE bad OR NOT (ends OR (last_seq < last AND (last_seq = 0"
+	" OR rid IN (SELECT c.rid FROM log g JOIN place c ON c.sid = g.sid"
+	" AND c.last_seq = g.seq + g.n - 1 WHERE NOT c.ends))))";
+
 static void lost_place(struct check *k, sqlite3_stmt *st)
 {
 	say(k, "runs: %.*s does not agree with the log", UAR_FMT(sq_text(st, 0)));
@@ -278,6 +326,12 @@ static uar_err check_tables(struct check *k)
 		void (*fn)(struct check *k, sqlite3_stmt *st);
 	} parts[] = {
 		{ "PRAGMA integrity_check", integrity },
+		{ "SELECT 'SELECT ' || quote(t.name) || ', ' || min(iif(c.cid, NULL, c.name)) ||"
+		  " ' FROM ' || t.name || ' WHERE ' || group_concat('(typeof(' || c.name || ') <> '"
+		  " || quote(lower(c.type)) || iif(c.\"notnull\", ')', ' AND ' || c.name ||"
+		  " ' IS NOT NULL)'), ' OR ') FROM sqlite_schema t, pragma_table_info(t.name) c"
+		  " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%' GROUP BY t.name",
+		  types },
 		{ "SELECT oid, tenant_id, workspace_id, user_id, sum FROM owners", owner },
 		{ "SELECT s.sid, oid, session_id, created, sum, l.sid IS NOT NULL,"
 		  " EXISTS(SELECT 1 FROM owners o WHERE o.oid = s.oid),"
@@ -296,23 +350,13 @@ static uar_err check_tables(struct check *k)
 		  " coalesce(lag(" SQ_RUN_END ") OVER (PARTITION BY rid ORDER BY seq), 1) AS want"
 		  " FROM log WHERE rid IS NOT NULL) WHERE run_seq <> want",
 		  gap },
-		{ "SELECT r.run_id FROM runs r LEFT JOIN (SELECT g.rid, min(g.seq + lead) AS first,"
-		  " min(pos) AS at, max(" SQ_RUN_END " - 1) AS last_run,"
-		  " max(iif(g.seq <= q.last_seq, " SQ_RUN_END " - 1, 0)) AS told"
-		  " FROM log g JOIN runs q ON q.rid = g.rid GROUP BY g.rid) l ON l.rid = r.rid"
-		  " LEFT JOIN (SELECT sid, max(seq + n - 1) AS last FROM log GROUP BY sid) s"
-		  " ON s.sid = r.sid"
-		  " WHERE r.first_seq <> coalesce(l.first, 0) OR r.first_part > l.at >> 12"
-		  " OR r.last_run_seq > coalesce(l.last_run, 0)"
-		  " OR (r.terminal AND r.last_run_seq <> coalesce(l.last_run, 0))"
-		  " OR r.last_run_seq <> coalesce(l.told, 0) OR r.last_seq > s.last",
-		  lost_place },
+		{ places, lost_place },
 	};
 	uar_err e = UAR_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(parts) && !e; i++)
 		e = each(k, parts[i].sql, parts[i].fn);
-	return e;
+	return e ? e : k->failed;
 }
 
 static uar_err check_all(struct check *k)

@@ -221,6 +221,78 @@ TEST(a_changed_column_is_noticed, "")
 	}
 }
 
+/* A text that reads as 0 is not 0, and neither is a number that reads as no text. */
+TEST(a_column_of_another_type_is_noticed, "")
+{
+	static const char *const tables[] = { "head", "owners", "sessions", "threads",
+					      "runs", "keys",	"log" };
+	char sql[300], value[64];
+
+	prepare();
+	for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
+		struct columns c = columns_of(tables[t]);
+
+		for (int i = 0; i < c.n; i++) {
+			bool is_rowid = i == 0 && !c.text[0] && c.key[0] && !c.key[1];
+
+			if (is_rowid) /* can be nothing else */
+				continue;
+			snprintf(value, sizeof value, "CAST(coalesce(%s, '') AS BLOB)", c.name[i]);
+			snprintf(sql, sizeof sql,
+				 "UPDATE %s SET %s = %s WHERE %s = (SELECT %s FROM %s LIMIT 1)",
+				 tables[t], c.name[i], c.text[i] ? value : "''", c.name[0],
+				 c.name[0], tables[t]);
+			must_notice(sql);
+		}
+	}
+}
+
+/* Rows that are written with events of their session alone, first and later. */
+TEST(a_row_without_events_of_its_run_is_sound, "")
+{
+	struct uar_store_options o = { .dir = NULL };
+	struct uar_facts f, g;
+	struct uar_event ev[3];
+	struct uar_append a;
+	struct uar_run_row row;
+	struct world w;
+	char own[400];
+	size_t n = 0;
+
+	snprintf(own, sizeof own, "%s/data", uar_test_dir());
+	o.dir = own;
+	o.sched = &w.pump.sched;
+	uar_pump_init(&w.pump);
+	REQUIRE(!uar_store_sqlite_create(&o, &w.store, NULL));
+	CHECK_INT(begin(&w, &f, 1), UAR_OK);
+	CHECK_INT(begin(&w, &g, 2), UAR_OK); /* and nothing more */
+	CHECK_INT(go_on(&w, &f, 3), UAR_OK);
+	row = uar_facts_row(&f, "running", false);
+	a = (struct uar_append){ .owner = f.owner,
+				 .session_id = uar_str_c(f.session),
+				 .after = f.seq,
+				 .events = ev,
+				 .run = &row };
+	a.event_count = uar_facts_opening(&f, ev);
+	CHECK_INT(uar_facts_append(&w.pump, w.store, &a), UAR_OK);
+	CHECK_INT(go_on(&w, &f, 2), UAR_OK);
+	uar_facts_fini(&f);
+	uar_facts_fini(&g);
+	close_world(&w);
+	CHECK_MSG(uar_store_sqlite_verify(own, note, &n, NULL) == UAR_OK, "%s", last);
+}
+
+TEST(a_run_that_is_misplaced_is_noticed, "")
+{
+	must_notice("UPDATE runs SET last_seq = last_seq + 1 WHERE rid = 1");
+	must_notice("UPDATE runs SET last_seq = last_seq - 1 WHERE rid = 2");
+	must_notice("UPDATE runs SET last_seq = last_seq - 2 WHERE rid = 3");
+	must_notice("UPDATE runs SET last_seq = 0 WHERE rid = 3");
+	must_notice("UPDATE runs SET terminal = 2 WHERE rid = 1");
+	must_notice("UPDATE runs SET terminal = -1 WHERE rid = 1");
+	must_notice("UPDATE runs SET evicted = 2 WHERE rid = 1");
+}
+
 TEST(a_missing_row_is_noticed, "")
 {
 	static const char *const tables[] = { "owners", "sessions", "threads", "runs",
