@@ -533,6 +533,22 @@ static void sync_parent(const char *dir)
 	}
 }
 
+/* -1: errno says why. */
+static int open_lock(int dir_fd, bool create)
+{
+	int fd = openat(dir_fd, "lock",
+			(create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd >= 0 && flock(fd, (create ? LOCK_EX : LOCK_SH) | LOCK_NB)) {
+		int e = errno;
+
+		close(fd);
+		errno = e;
+		return -1;
+	}
+	return fd;
+}
+
 uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock_fd,
 		    struct uar_error *error)
 {
@@ -544,21 +560,14 @@ uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock
 	if (dir_fd < 0)
 		return uar_error_set(error, errno == ENOSPC ? UAR_EDISKFULL : UAR_EIO, "%s: %s",
 				     dir, strerror(errno));
-	lock_fd = openat(dir_fd, "lock",
-			 (create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (lock_fd < 0 && !create && errno == ENOENT) { /* a copy: nobody has ever served it */
-		*out_dir_fd = dir_fd;
-		return UAR_OK;
-	}
-	if (lock_fd < 0 || flock(lock_fd, (create ? LOCK_EX : LOCK_SH) | LOCK_NB)) {
-		uar_err e = lock_fd >= 0 && errno == EWOULDBLOCK ? UAR_ELOCKED
-			    : errno == ENOSPC			 ? UAR_EDISKFULL
-								 : UAR_EIO;
+	lock_fd = open_lock(dir_fd, create);
+	if (lock_fd < 0 && (create || errno != ENOENT)) { /* a copy has none: nobody serves it */
+		uar_err e = errno == EWOULDBLOCK ? UAR_ELOCKED
+			    : errno == ENOSPC	 ? UAR_EDISKFULL
+						 : UAR_EIO;
 
 		uar_error_set(error, e, "%s/lock: %s", dir,
 			      e == UAR_ELOCKED ? uar_err_text(e) : strerror(errno));
-		if (lock_fd >= 0)
-			close(lock_fd);
 		close(dir_fd);
 		return e;
 	}
