@@ -298,13 +298,76 @@ def decides():
     with Browser() as b, Shop({"yes": {"script": [recorded.format("allow")]},
                                "no": {"script": [recorded.format("deny")]}}) as s:
         b.enter(s)
-        for i, (agent, button, result) in enumerate((("yes", "Allow", "allow"), ("no", "Deny", "deny"))):
+        for i, (agent, button, result) in enumerate((("yes", "Allow", "allowed"), ("no", "Deny", "denied"))):
             b.say(agent, "write it")
             b.wait(".ask", "hello file")
-            b.do(f"await page.getByRole('button', {{name: '{button}'}}).last().click()")
+            b.do(f"await page.getByRole('button', {{name: /^{button}:/}}).last().click()")
             b.ended(i + 1)
             b.wait(".ask .state", result)
         equal(b.do("return page.locator('.ask button:visible').count()"), 0)
+
+
+WRITES = 'tool fs.write {"path": "note.txt", "text": "kept"}'
+
+
+@test("page_says_that_a_run_waits_for_somebody", "")
+def waits():
+    with Browser() as b, Server() as s:
+        b.enter(s)
+        b.say("tools", WRITES)
+        b.wait(".ask .state", "waits for you")
+        b.wait(".ending", "Waits for your answer")
+        b.wait("#run-list .status", "waits for you")
+        equal(b.texts("#said"), ["tools asks: fs.write: note.txt"])
+        b.do("await page.reload()")
+        b.do("await page.getByRole('region', {name: 'Question: fs.write: note.txt'}).waitFor()")
+        b.do("await page.getByRole('button', {name: 'Allow: fs.write: note.txt'}).focus()")
+        b.do("await page.keyboard.press('Enter')")
+        b.wait(".ask .state", "allowed")
+        check(b.do("return page.locator('.ask').evaluate((e) => e === document.activeElement)"), "the focus is not lost")
+        b.ended(1)
+        b.wait("#run-list .status", "succeeded")
+        check(b.do("return page.locator('.ask pre').isHidden()"), "what was decided folds away")
+        b.say("tools", WRITES)
+        b.do("await page.getByRole('button', {name: 'Deny'}).waitFor()")
+        b.do("await page.getByRole('button', {name: 'Cancel', exact: true}).click()")
+        b.ended(1, "Cancelled")
+        equal(b.texts(".ask .state"), ["allowed", "not answered"])
+        equal(b.do("return page.locator('.decisions button:visible').count()"), 0)
+
+
+@test("page_keeps_an_answer_until_the_server_has_it", "")
+def answered_away():
+    with Browser() as b, Server(listen=f"127.0.0.1:{free_port()}") as s:
+        b.enter(s)
+        b.say("tools", WRITES)
+        b.do("await page.getByRole('button', {name: 'Allow'}).waitFor()")
+        s.kill()
+        b.wait(".ending", "Reconnecting")
+        b.do("await page.getByRole('button', {name: 'Allow'}).click()")
+        b.wait(".ask .state", "answering")
+        check(b.do("return page.getByRole('button', {name: 'Deny'}).isDisabled()"))
+        s.start()
+        b.ended(1)
+        equal((b.texts(".ask .state"), b.texts(".ending")), (["allowed"], ["Done"]))
+
+
+@test("page_takes_the_answer_of_somebody_else", "")
+def answered_elsewhere():
+    with Browser() as b, Server() as s:
+        b.enter(s)
+        b.say("tools", WRITES)
+        b.do("await page.getByRole('button', {name: 'Allow'}).waitFor()")
+        action = s.http.get("/api/actions").json["actions"][0]["action_id"]
+        b.do("""globalThis.late = new Promise((go) => page.route('**/respond_action', async (route) => {
+                    await new Promise((on) => { globalThis.go = on; go(); });
+                    await route.continue(); }))""")
+        b.do("await page.getByRole('button', {name: 'Allow'}).click(); await late")
+        equal(s.http.post("/api/control/respond_action", {"action_id": action, "decision": "deny"}).status, 200)
+        b.wait(".ask .state", "denied")
+        b.do("await Promise.all([page.waitForResponse('**/respond_action'), go()])")
+        b.ended(1)
+        equal(b.texts(".ending"), ["Done"])  # and no complaint: the question was answered
 
 
 @test("page_shows_the_whole_of_what_is_to_be_allowed", "")

@@ -1,4 +1,5 @@
 // draw.js - runs on the screen: what is new is added, at most once a frame.
+import {WAITS} from './run.js';
 import {make, nearEnd, page, say, showLine, toEnd} from './screen.js';
 
 /** @typedef {import('./run.js').Run} Run */
@@ -8,7 +9,7 @@ import {make, nearEnd, page, say, showLine, toEnd} from './screen.js';
 const LONG_REASONING = 600; // characters; longer ones fold away when the answer begins
 
 /** What drawing needs of the rest of the page, which fills it in.
- * @type {{shows: (run: Run) => boolean, drawn: () => void, decide: (actionId: string, decision: string) => void,
+ * @type {{shows: (run: Run) => boolean, drawn: () => void, decide: (run: Run, question: Block, decision: string) => void,
  *   read: (path: string) => Promise<string | null>}} */
 export const around = {shows: () => true, drawn() {}, decide() {}, read: async () => null};
 
@@ -40,8 +41,10 @@ function draw(run) {
 		block.element?.remove();
 	run.blocks.forEach((block, i) => {
 		if (!block.element)
-			run.elements?.blocks.append(makeBlock(block));
+			run.elements?.blocks.append(makeBlock(run, block));
 		drawBlock(block);
+		if (block.kind === 'ask')
+			drawQuestion(run, block);
 		if (block.kind === 'reasoning' && i < run.blocks.length - 1)
 			foldAway(block);
 	});
@@ -67,15 +70,59 @@ function makeTurn(run) {
 	return {turn, blocks, ending};
 }
 
-/** The first answer counts, so a second click harms nobody. @param {Block} block */
-function decisions(block) {
-	const row = make('p', 'decisions');
-	for (const [decision, word] of [['allow', 'Allow'], ['deny', 'Deny']]) {
-		const button = make('button', '', word);
-		button.addEventListener('click', () => around.decide(block.id ?? '', decision));
-		row.append(button, ' ');
+/** @type {Record<string, string>} */
+const OFFERS = {allow: 'Allow', allow_for_session: 'Allow for this session', deny: 'Deny'};
+/** @type {Record<string, string>} */
+const AGAIN = {allow: 'Repeat it', deny: 'Do not repeat it'};
+/** @type {Record<string, string>} */
+const DECIDED = {allow: 'allowed', allow_for_session: 'allowed for this session', deny: 'denied', cancel: 'not answered'};
+
+/** What the server takes as an answer. The focus moves to the question, because the
+ * buttons go. @param {Run} run @param {Block} block */
+function decisions(run, block) {
+	const row = make('p', 'decisions'), offers = block.repeat ? AGAIN : OFFERS;
+	for (const decision of (block.decisions ?? ['allow', 'deny']).filter((d) => d in offers)) {
+		const button = make('button', '', offers[decision]);
+		button.setAttribute('aria-label', `${offers[decision]}: ${block.title}`);
+		button.addEventListener('click', () => {
+			block.element?.focus();
+			around.decide(run, block, decision);
+		});
+		row.append(button);
 	}
 	return row;
+}
+
+/** @param {Run} run @param {Block} block */
+function makeQuestion(run, block) {
+	const card = make('section', 'card ask'), head = make('h3', '', block.title);
+	const details = /** @type {HTMLDetailsElement} */ (make('details'));
+	card.tabIndex = -1;
+	card.setAttribute('aria-label', `Question: ${block.title}`);
+	head.append(make('span', 'state'));
+	details.open = true;
+	block.body = make('pre');
+	block.body.tabIndex = 0;
+	details.append(make('summary', '', 'What it is about'), block.body, ...wholeOf(block));
+	card.append(head, details, decisions(run, block));
+	return card;
+}
+
+/** Open while it waits; what was decided is history, a click away. @param {Run} run @param {Block} block */
+function drawQuestion(run, block) {
+	const card = /** @type {HTMLElement} */ (block.element), waits = !run.outcome && block.state === WAITS;
+	const row = /** @type {HTMLElement} */ (card.lastElementChild);
+	const state = /** @type {HTMLElement} */ (card.querySelector('.state'));
+	state.textContent = waits ? (block.answering ? 'answering…' : 'waits for you')
+		: DECIDED[block.state ?? ''] ?? (block.state === WAITS ? DECIDED.cancel : block.state ?? '');
+	state.dataset.state = waits ? WAITS : block.state;
+	row.hidden = !waits;
+	for (const button of row.querySelectorAll('button'))
+		button.disabled = Boolean(block.answering);
+	if (!waits && !block.folded) {
+		/** @type {HTMLDetailsElement} */ (card.querySelector('details')).open = false;
+		block.folded = true;
+	}
 }
 
 /** Nobody should allow what he has not seen: the rest is a click away. @param {Block} block */
@@ -95,8 +142,8 @@ function wholeOf(block) {
 	return [row];
 }
 
-/** @param {Block} block */
-function makeBlock(block) {
+/** @param {Run} run @param {Block} block */
+function makeBlock(run, block) {
 	if (block.kind === 'reasoning') {
 		const details = /** @type {HTMLDetailsElement} */ (make('details', 'reasoning'));
 		details.open = true;
@@ -114,12 +161,7 @@ function makeBlock(block) {
 			block.element.append(make('pre', 'input', block.input));
 		block.element.append(block.body);
 	} else if (block.kind === 'ask') {
-		block.element = make('section', 'card ask');
-		const head = make('h3', '', block.title);
-		head.append(make('span', 'state'));
-		block.body = make('pre');
-		block.body.tabIndex = 0;
-		block.element.append(head, block.body, ...wholeOf(block), decisions(block));
+		block.element = makeQuestion(run, block);
 	} else {
 		block.element = block.body = make('p', block.kind === 'text' ? 'answer' : 'note');
 	}
@@ -141,12 +183,10 @@ function drawBlock(block) {
 	}
 	block.drawn = block.text.length;
 	const state = block.element?.querySelector('.state');
-	if (state instanceof HTMLElement) {
+	if (state instanceof HTMLElement && block.kind !== 'ask') {
 		state.textContent = block.state ?? '';
 		state.dataset.state = block.state;
 		body.hidden = block.kind === 'tool' && !block.text;
-		if (block.kind === 'ask')
-			/** @type {HTMLElement} */ (block.element?.lastElementChild).hidden = block.state !== 'waits for you';
 	}
 }
 
@@ -162,6 +202,8 @@ function endingOf(run) {
 		return ['Reconnecting…', 'wait'];
 	if (run.cancelling)
 		return ['Cancelling…', 'wait'];
+	if (run.question && !run.question.answering)
+		return ['Waits for your answer', 'wait'];
 	return [run.blocks.length ? 'Running' : 'Waiting', ''];
 }
 

@@ -9,12 +9,13 @@ import {Problem, ask, askJson, events, insist, onLine, setToken, signedIn} from 
 
 /** @typedef {{agent_id: string, title: string, description: string, entry: string}} Agent */
 /** @typedef {{run_id: string, agent_id: string, status: string, session_id: string,
- *   conversation_id: string, created_at: number}} RunRecord */
+ *   engine_status: string, conversation_id: string, created_at: number}} RunRecord */
 
 const HISTORY_MAX = 50; // runs of a conversation that are opened again
 const MESSAGES_MAX = 4 << 20; // bytes of a session read to find what was asked
 const LIST_PAGE = 30;
 const LIST_EVERY_MS = 10000;
+const always = new AbortController().signal; // for what has to arrive, whatever is on the screen by then
 
 // --- the conversation ----------------------------------------------------------------
 
@@ -171,6 +172,34 @@ async function cancel() {
 	}
 }
 
+/** The first answer counts, whoever gave it: the run's events tell which. One that the network swallowed is given
+ * again, also when the person looks at something else by then. @type {typeof around.decide} */
+async function decide(run, question, decision) {
+	question.answering = decision;
+	drawSoon(run);
+	try {
+		await insist(() => askJson('api/control/respond_action', {action_id: question.id, decision}), always);
+	} catch (e) {
+		question.answering = '';
+		drawSoon(run);
+		if (!(e instanceof Problem && e.code === 'ACTION_RESOLVED'))
+			refused(e);
+	}
+}
+
+let asked = '';
+
+/** Those who look elsewhere or listen are told of a question as well. */
+function noticeQuestion() {
+	const run = talk.active, question = run?.question, id = question?.id ?? '';
+	if (id === asked)
+		return;
+	asked = id;
+	if (run && question)
+		say(`${run.agent} asks: ${question.title}`);
+	listRuns();
+}
+
 /** @param {unknown} e */
 function refused(e) {
 	if (e instanceof Problem && e.status === 401) {
@@ -226,10 +255,11 @@ function ago(seconds) {
 /** @param {RunRecord} record */
 function makeRow(record) {
 	const item = make('li'), button = make('button');
-	const status = make('span', 'status', record.status.replace('_', ' '));
+	const waits = record.engine_status === 'waiting_permission';
+	const status = make('span', 'status', waits ? 'waits for you' : record.status.replace('_', ' '));
 	const time = make('time', '', ago(record.created_at));
 	const exact = new Date(record.created_at * 1000);
-	status.dataset.status = record.status;
+	status.dataset.status = waits ? 'waiting' : record.status;
 	time.setAttribute('datetime', exact.toISOString());
 	time.title = exact.toLocaleString();
 	button.setAttribute('type', 'button');
@@ -284,9 +314,8 @@ function closeRuns() {
 }
 
 async function loadAgents() {
-	const signal = new AbortController().signal;
-	const answer = await insist(() => askJson('api/agents'), signal);
-	const recordings = (await insist(() => askJson('api/fixtures'), signal)).fixtures;
+	const answer = await insist(() => askJson('api/agents'), always);
+	const recordings = (await insist(() => askJson('api/fixtures'), always)).fixtures;
 	agents = answer.agents.filter((/** @type {Agent} */ a) => a.entry !== 'fixture' || recordings.length);
 	page.agent.replaceChildren(...agents.map((a) => new Option(a.title, a.agent_id)));
 	page.recording.replaceChildren(...recordings.map((/** @type {string} */ n) => new Option(n, n)));
@@ -314,8 +343,7 @@ function signOut(why) {
 /** The code leaves the address, and with it the history, before it is used. @param {string} code */
 async function takeCode(code) {
 	history.replaceState(null, '', location.pathname + location.search);
-	const never = new AbortController().signal;
-	setToken((await insist(() => askJson('api/link', {code}), never)).token);
+	setToken((await insist(() => askJson('api/link', {code}), always)).token);
 }
 
 async function enter() {
@@ -377,7 +405,7 @@ setInterval(() => {
 }, LIST_EVERY_MS);
 onLine(showLine);
 around.shows = (run) => talk.runs.includes(run);
-around.drawn = showDeeds;
+around.drawn = () => { showDeeds(); noticeQuestion(); };
 around.read = async (path) => {
 	try {
 		return await (await ask(path.replace(/^\//, ''))).text();
@@ -386,7 +414,5 @@ around.read = async (path) => {
 		return null;
 	}
 };
-around.decide = (actionId, decision) => {
-	askJson('api/control/respond_action', {action_id: actionId, decision}).catch(refused);
-};
+around.decide = decide;
 enter();

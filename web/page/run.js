@@ -2,12 +2,14 @@
 
 /** @typedef {import('./server.js').RunEvent} RunEvent */
 /** @typedef {{kind: string, text: string, id?: string, title?: string, state?: string, input?: string,
- *   rest?: string, bytes?: number, element?: HTMLElement, body?: HTMLElement, drawn?: number, folded?: boolean}} Block */
-// (drawn: characters on the screen, -1: draw all anew; rest: where the whole of a text that was cut is)
+ *   rest?: string, bytes?: number, decisions?: string[], repeat?: boolean, answering?: string, element?: HTMLElement, body?: HTMLElement, drawn?: number, folded?: boolean}} Block */
+// (drawn: characters on the screen, -1: draw all anew; rest: where the whole of a text that was cut is; state of
+// a question: WAITS, then what was decided; answering: what a person here decided and the server has not confirmed)
 /** @typedef {{ok: boolean, code: string, message: string}} Outcome */
 /** @typedef {'waiting' | 'live' | 'away' | 'over' | 'gone'} RunState */
 
 const SHOWN_MAX = 20000; // characters of one tool value
+export const WAITS = 'waits';
 
 /** @param {any} value */
 function brief(value) {
@@ -69,7 +71,7 @@ export class Run {
 		case 'artifact.error': this.note(`Preview failed: ${d.message ?? ''}`); break;
 		case 'meta':
 			if (d.action_id)
-				this.question(d);
+				this.asks(d);
 			else
 				this.meta(d.metadata);
 			break;
@@ -100,14 +102,14 @@ export class Run {
 	}
 
 	/** Asked, or answered by whomever. @param {any} d */
-	question(d) {
+	asks(d) {
 		const block = this.blocks.findLast((b) => b.kind === 'ask' && b.id === d.action_id);
 		if (block)
 			block.state = String(d.decision ?? d.status ?? '');
 		else if (d.action_type === 'tool_permission')
 			this.blocks.push({kind: 'ask', text: brief(d.scope?.input ?? d.scope?.input_preview), id: d.action_id,
-				title: String(d.title ?? ''), state: 'waits for you', rest: d.scope?.input_url,
-				bytes: d.scope?.input_bytes});
+				title: String(d.title ?? ''), state: WAITS, rest: d.scope?.input_url, bytes: d.scope?.input_bytes,
+				decisions: d.decisions, repeat: d.scope?.repeat});
 	}
 
 	/** @param {any} metadata */
@@ -134,6 +136,11 @@ export class Run {
 			this.blocks.pop();
 			this.dropped.push(b);
 		}
+	}
+
+	/** What somebody has to decide before the run goes on. */
+	get question() {
+		return this.outcome ? undefined : this.blocks.find((b) => b.kind === 'ask' && b.state === WAITS);
 	}
 
 	get answer() {
