@@ -230,6 +230,49 @@ def killed():
         b.ended(2)
 
 
+@test("page_sends_what_was_said_while_the_server_was_away", "")
+def said_away():
+    with Browser() as b, Server(listen=f"127.0.0.1:{free_port()}") as s:
+        b.enter(s)
+        b.say("echo", "before")
+        b.ended(1)
+        s.kill()
+        words = ["first", "second", "third"]
+        for i, word in enumerate(words):
+            b.say("echo", word)
+            b.do(f"await page.locator('.ending', {{hasText: 'Sending'}}).nth({i}).waitFor()")
+        equal(b.texts(".mine"), ["before", *words])
+        b.do("await page.getByRole('button', {name: 'New'}).click()")  # looks at something else meanwhile
+        b.say("echo", "elsewhere")
+        b.wait(".ending", "Sending")
+        s.start()
+        b.ended(1)
+        equal(b.texts(".answer"), ["elsewhere"])
+        b.do("await page.locator('#run-list button').nth(4).waitFor()")
+        b.do("await page.locator('#run-list button').last().click()")
+        b.ended(4)
+        equal((b.texts(".mine"), b.texts(".answer")), (["before", *words],) * 2)
+        equal(len(s.http.get("/api/runs").json["runs"]), 5)
+
+
+@test("page_gives_back_what_was_refused", "")
+def not_taken():
+    refusal = {"status": 413, "contentType": "application/problem+json",
+               "body": json.dumps({"code": "PAYLOAD_TOO_LARGE", "detail": "too much"})}
+    with Browser() as b, Server() as s:
+        b.enter(s)
+        b.do(f"await page.route('**/api/runs', (r) => r.request().method() === 'POST' ? r.fulfill({json.dumps(refusal)}) : r.continue())")
+        b.say("echo", "a long story")
+        b.wait(".ending[data-state=bad]", "Not sent. PAYLOAD_TOO_LARGE: too much")
+        equal((b.texts(".mine"), b.texts("#said")), (["a long story"], ["Not sent: too much"]))
+        equal(b.do("return page.locator('#message').inputValue()"), "a long story")
+        check(b.do("return page.locator('#cancel').isHidden()"))
+        b.do("await page.unroute('**/api/runs')")
+        b.do("await page.getByLabel('Message', {exact: true}).press('Enter')")
+        b.ended(1)
+        equal(b.texts(".answer"), ["a long story"])
+
+
 @test("page_cancels", "UI-01")
 def cancels():
     with Browser() as b, Provider() as p, Server(env=p.env("gate:thinks")) as s:

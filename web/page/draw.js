@@ -196,8 +196,12 @@ function endingOf(run) {
 		return ['Done', ''];
 	if (run.outcome?.code === 'CANCELED')
 		return ['Cancelled', ''];
+	if (run.outcome && run.state === 'unsent')
+		return [`Not sent. ${run.outcome.code}: ${run.outcome.message}`, 'bad'];
 	if (run.outcome)
 		return [`${run.outcome.code}: ${run.outcome.message}`, 'bad'];
+	if (!run.id)
+		return ['Sending…', ''];
 	if (run.state === 'away')
 		return ['Reconnecting…', 'wait'];
 	if (run.cancelling)

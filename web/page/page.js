@@ -21,7 +21,7 @@ const always = new AbortController().signal; // for what has to arrive, whatever
 
 /** What is on the screen; leaving it for another one stops its connections, never its runs. */
 class Talk {
-	/** @param {string} id */
+	/** @param {string} id '' until that of an old one is known */
 	constructor(id) {
 		this.id = id;
 		/** @type {Run[]} */
@@ -29,18 +29,24 @@ class Talk {
 		this.left = new AbortController();
 		/** The server lets the runs of a conversation take turns, so one connection is enough. */
 		this.queue = Promise.resolve();
+		/** What is said first is sent first. */
+		this.sends = Promise.resolve();
 	}
 
 	/** @param {Run} run */
-	add(run) {
+	show(run) {
 		this.runs.push(run);
 		drawSoon(run);
+	}
+
+	/** @param {Run} run one that is shown */
+	follow(run) {
 		const watcher = {changed: drawSoon, state: setState, refused};
 		this.queue = this.queue.then(() => follow(run, this.left.signal, watcher)).then(() => listRuns());
 	}
 
 	get active() {
-		return this.runs.find((r) => !r.outcome);
+		return this.runs.find((r) => r.id && !r.outcome);
 	}
 }
 
@@ -115,8 +121,11 @@ async function openRun(runId) {
 		const records = /** @type {RunRecord[]} */ (list.runs).reverse();
 		const asked = await messagesOf(records, signal);
 		talk.id = record.conversation_id;
-		for (const r of records)
-			talk.add(new Run(r.run_id, r.agent_id, asked.get(r.run_id) ?? ''));
+		for (const r of records) {
+			const run = new Run(r.run_id, r.agent_id, asked.get(r.run_id) ?? '');
+			talk.show(run);
+			talk.follow(run);
+		}
 		if ([...page.agent.options].some((o) => o.value === record.agent_id))
 			page.agent.value = record.agent_id;
 		showAgent();
@@ -127,35 +136,61 @@ async function openRun(runId) {
 	}
 }
 
-/** @param {object} body */
+let unsent = 0;
+
+/** A request whose answer was lost is sent again, and counts once; also when the person looks at something else by then.
+ * @param {object} body */
 async function create(body) {
-	const key = randomHex(16); // a request whose answer was lost is sent again, and counts once
-	return insist(() => askJson('api/runs', {...body, idempotency_key: key}), talk.left.signal);
+	const key = randomHex(16);
+	unsent++;
+	try {
+		return await insist(() => askJson('api/runs', {...body, idempotency_key: key}), always);
+	} finally {
+		unsent--;
+	}
 }
 
-async function send() {
-	const message = page.message.value.trim(), agent = chosen();
-	if (!agent || (!message && agent.entry !== 'fixture'))
+/** @param {Talk} here @param {Run} run that is shown and not sent yet @param {object} inputs */
+async function submit(here, run, inputs) {
+	try {
+		const made = await create({agent_id: run.agent, conversation_id: here.id, inputs});
+		run.id = made.run_id;
+		if (here === talk) {
+			remember(run.id);
+			here.follow(run);
+		}
+		listRuns();
+	} catch (e) {
+		notSent(here, run, e);
+	}
+	drawSoon(run);
+}
+
+/** What was said stays on the screen, beside why it went no further. @param {Talk} here @param {Run} run @param {unknown} e */
+function notSent(here, run, e) {
+	if (here !== talk || !(e instanceof Problem) || e.status === 401) {
+		refused(e);
 		return;
-	const here = talk, inputs = agent.entry === 'fixture' ? {fixture: page.recording.value, pace: 'recorded'} : {message};
+	}
+	run.outcome = {ok: false, code: e.code, message: e.message};
+	run.state = 'unsent';
+	page.message.value ||= run.message;
+	say(`Not sent: ${e.message}`);
+}
+
+function send() {
+	const message = page.message.value.trim(), agent = chosen(), here = talk;
+	if (!here.id || !agent || (!message && agent.entry !== 'fixture'))
+		return;
+	const inputs = agent.entry === 'fixture' ? {fixture: page.recording.value, pace: 'recorded'} : {message};
+	const run = new Run('', agent.agent_id, message || page.recording.value);
 	if (here.runs.length === 0)
 		page.talk.replaceChildren();
 	page.message.value = '';
-	showDeeds();
-	try {
-		const made = await create({agent_id: agent.agent_id, conversation_id: here.id, inputs});
-		if (here !== talk)
-			return;
-		remember(made.run_id);
-		here.add(new Run(made.run_id, agent.agent_id, message || page.recording.value));
-		toEnd();
-		listRuns();
-	} catch (e) {
-		if (here !== talk)
-			return;
-		page.message.value ||= message;
-		refused(e);
-	}
+	closeRuns();
+	here.show(run);
+	toEnd();
+	here.sends = here.sends.then(() => submit(here, run, inputs));
 }
 
 async function cancel() {
@@ -236,7 +271,7 @@ function showAgent() {
 
 function showDeeds() {
 	const active = talk.active;
-	page.send.disabled = !page.message.value.trim() && chosen()?.entry !== 'fixture';
+	page.send.disabled = !talk.id || (!page.message.value.trim() && chosen()?.entry !== 'fixture');
 	page.cancel.hidden = !active;
 	page.cancel.disabled = active?.cancelling ?? false;
 	page.cancel.textContent = active?.cancelling ? 'Cancelling…' : 'Cancel';
@@ -398,6 +433,10 @@ page.signInForm.addEventListener('submit', (e) => {
 window.addEventListener('hashchange', () => {
 	if (new URLSearchParams(location.hash.slice(1)).has('code'))
 		enter();
+});
+window.addEventListener('beforeunload', (e) => {
+	if (unsent)
+		e.preventDefault();
 });
 setInterval(() => {
 	if (signedIn() && !page.app.hidden && document.visibilityState === 'visible')

@@ -6,7 +6,7 @@
 // (drawn: characters on the screen, -1: draw all anew; rest: where the whole of a text that was cut is; state of
 // a question: WAITS, then what was decided; answering: what a person here decided and the server has not confirmed)
 /** @typedef {{ok: boolean, code: string, message: string}} Outcome */
-/** @typedef {'waiting' | 'live' | 'away' | 'over' | 'gone'} RunState */
+/** @typedef {'waiting' | 'live' | 'away' | 'over' | 'gone' | 'unsent'} RunState */
 
 const SHOWN_MAX = 20000; // characters of one tool value
 export const WAITS = 'waits';
@@ -29,7 +29,7 @@ function bytesOf(text) {
 }
 
 export class Run {
-	/** @param {string} id @param {string} agent @param {string} message */
+	/** @param {string} id '' until the server has it @param {string} agent @param {string} message */
 	constructor(id, agent, message) {
 		this.id = id;
 		this.agent = agent;
