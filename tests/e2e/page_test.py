@@ -321,6 +321,35 @@ def replays():
         equal({k: b.texts(k) for k in shown}, shown)
 
 
+@test("page_goes_where_the_address_says", "")
+def addresses():
+    with Browser() as b, Server() as s:
+        b.enter(s)
+        for word in ("one", "two"):
+            b.do("await page.getByRole('button', {name: 'New'}).click()")
+            b.say("echo", word)
+            b.ended(1)
+            b.do("await page.waitForURL(/#run=/)")
+        two, one = (r["run_id"] for r in s.http.get("/api/runs").json["runs"])
+        b.do("await page.locator('#run-list button').nth(1).click()")
+        b.wait(".answer", "one")
+        equal(b.do("return page.url()"), f"{s.url}/#run={one}")
+        b.do("await page.goBack()")
+        b.wait(".answer", "two")
+        b.do("await page.goForward()")
+        b.wait(".answer", "one")
+        b.do(f"await page.evaluate(() => {{ location.hash = '#run={two}' }})")
+        b.wait(".answer", "two")
+        equal(b.texts(".answer"), ["two"])
+        b.do("await page.evaluate(() => { location.hash = '#run=gone' })")
+        b.wait(".ending[data-state=bad]", "NOT_FOUND: no run gone")
+        b.wait(".welcome", "What shall be done?")
+        equal(b.do("return page.url()"), s.url + "/")
+        b.say("echo", "three")  # one can go on from there
+        b.ended(1)
+        equal(b.texts(".answer"), ["three"])
+
+
 @test("page_shows_foreign_text_as_text", "")
 def inert():
     payloads = ["<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "<svg onload=alert(1)>",

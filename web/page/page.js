@@ -65,14 +65,36 @@ function leaveFor(next) {
 	showDeeds();
 }
 
+/** @param {string} runId */
+function addressOf(runId) {
+	return runId ? `#run=${encodeURIComponent(runId)}` : location.pathname + location.search;
+}
+
 /** The address names the run, so that a reload opens it again. @param {string} runId */
 function remember(runId) {
-	history.replaceState(null, '', runId ? `#run=${encodeURIComponent(runId)}` : location.pathname + location.search);
+	history.replaceState(null, '', addressOf(runId));
+}
+
+/** A step that Back takes back. @param {string} runId '' for a new conversation */
+function goTo(runId) {
+	if (addressOf(runId) !== location.hash)
+		history.pushState(null, '', addressOf(runId));
+	goWhere(runId);
+}
+
+/** @param {string | null} runId */
+function goWhere(runId) {
+	const shown = talk.runs.find((r) => r.id === runId);
+	if (!runId)
+		startTalk();
+	else if (shown)
+		shown.elements?.turn.scrollIntoView();
+	else
+		openRun(runId);
 }
 
 function startTalk() {
 	leaveFor(new Talk(`page-${randomHex(12)}`));
-	remember('');
 	welcome();
 	listRuns();
 	page.message.focus();
@@ -114,13 +136,14 @@ async function messagesOf(records, signal) {
 async function openRun(runId) {
 	leaveFor(new Talk(''));
 	const signal = talk.left.signal;
-	remember(runId);
+	page.talk.append(make('p', 'note', 'Opening…'));
 	try {
 		const record = /** @type {RunRecord} */ (await insist(() => askJson(`api/runs/${encodeURIComponent(runId)}`), signal));
 		const list = await insist(() => askJson(`api/runs?limit=${HISTORY_MAX}&session_id=${encodeURIComponent(record.session_id)}`), signal);
 		const records = /** @type {RunRecord[]} */ (list.runs).reverse();
 		const asked = await messagesOf(records, signal);
 		talk.id = record.conversation_id;
+		page.talk.replaceChildren();
 		for (const r of records) {
 			const run = new Run(r.run_id, r.agent_id, asked.get(r.run_id) ?? '');
 			talk.show(run);
@@ -131,8 +154,13 @@ async function openRun(runId) {
 		showAgent();
 		listRuns();
 	} catch (e) {
-		if (!signal.aborted)
-			refused(e);
+		if (signal.aborted)
+			return;
+		if (!(e instanceof Problem && e.status === 401)) {
+			remember('');
+			startTalk();
+		}
+		refused(e);
 	}
 }
 
@@ -301,7 +329,7 @@ function makeRow(record) {
 	if (talk.runs.some((r) => r.id === record.run_id))
 		button.setAttribute('aria-current', 'true');
 	button.append(make('span', 'agent', record.agent_id), status, time);
-	button.addEventListener('click', () => { closeRuns(); openRun(record.run_id); });
+	button.addEventListener('click', () => { closeRuns(); goTo(record.run_id); });
 	item.append(button);
 	return item;
 }
@@ -417,7 +445,7 @@ page.message.addEventListener('keydown', (e) => {
 page.message.addEventListener('input', showDeeds);
 page.agent.addEventListener('change', showAgent);
 page.cancel.addEventListener('click', cancel);
-page.newTalk.addEventListener('click', startTalk);
+page.newTalk.addEventListener('click', () => { closeRuns(); goTo(''); });
 page.moreRuns.addEventListener('click', listOlder);
 page.latest.addEventListener('click', () => { toEnd(); page.message.focus(); });
 page.talk.addEventListener('scroll', () => { page.latest.hidden = nearEnd(); }, {passive: true});
@@ -431,8 +459,11 @@ page.signInForm.addEventListener('submit', (e) => {
 	enter();
 });
 window.addEventListener('hashchange', () => {
-	if (new URLSearchParams(location.hash.slice(1)).has('code'))
+	const wanted = new URLSearchParams(location.hash.slice(1));
+	if (wanted.has('code'))
 		enter();
+	else if (!page.app.hidden)
+		goWhere(wanted.get('run'));
 });
 window.addEventListener('beforeunload', (e) => {
 	if (unsent)
