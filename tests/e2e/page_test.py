@@ -207,6 +207,7 @@ def live():
         b.do("await page.reload()")
         b.ended(2)
         equal((b.texts(".mine"), b.texts(".answer")), (["hello", "again"], answers))
+        equal((b.do("return page.title()"), b.texts("#said")), ("hello · UAR", [""]))  # what is old is no news
 
 
 @test("page_goes_on_after_kill_9", "UI-01")
@@ -279,9 +280,11 @@ def cancels():
         b.enter(s)
         b.say("assistant", "stop me")
         b.wait(".reasoning", "Let me see")
-        b.do("await page.getByRole('button', {name: 'Cancel', exact: true}).click()")
+        equal(b.do("return page.title()"), "Running · stop me · UAR")
+        b.do("await page.getByRole('button', {name: 'Cancel', exact: true}).press('Enter')")
         b.ended(1, "Cancelled")
         check(b.do("return page.locator('#cancel').isHidden()"))
+        check(b.do("return page.locator('#message').evaluate((e) => e === document.activeElement)"), "the focus is not lost")
         record = s.http.get("/api/runs").json["runs"][0]
         equal((record["status"], record["cancel_reason"]), ("canceled", "cancelled on the page"))
 
@@ -350,6 +353,44 @@ def addresses():
         equal(b.texts(".answer"), ["three"])
 
 
+AT_END = "(({scrollHeight: all, scrollTop: above, clientHeight: seen}) => all - above - seen < 80)(document.getElementById('talk'))"
+
+
+@test("page_stays_at_the_end_with_who_reads_it", "")
+def at_end():
+    with Browser() as b, Provider() as p, Server(env=p.env("gate")) as s:
+        b.enter(s)
+        b.say("echo", "many words " * 800)
+        b.ended(1)
+        for width, height in ((390, 600), (390, 300), (1280, 800)):
+            b.do(f"await page.setViewportSize({{width: {width}, height: {height}}})")
+            b.do(f"await page.waitForFunction(() => {AT_END} && document.getElementById('latest').hidden)")
+        b.say("assistant", "and more")
+        b.wait(".answer", "before")
+        b.do("await page.locator('#talk').evaluate((e) => { e.scrollTop = 0; })")
+        b.do("await page.getByRole('button', {name: 'Jump to latest'}).waitFor()")
+        b.do("await page.setViewportSize({width: 390, height: 600})")
+        p.release()
+        b.ended(2)
+        equal(b.do("return page.locator('#talk').evaluate((e) => e.scrollTop)"), 0)  # who reads above stays there
+        b.do("await page.getByRole('button', {name: 'Jump to latest'}).click()")
+        b.do(f"await page.waitForFunction(() => {AT_END} && document.getElementById('latest').hidden)")
+
+
+@test("page_keeps_the_focus_in_the_list", "")
+def list_focus():
+    with Browser() as b, Provider() as p, Server(env=p.env("gate")) as s:
+        b.enter(s)
+        b.say("assistant", "wait")
+        b.wait(".answer", "before")
+        b.do("await page.locator('#run-list button').first().focus()")
+        mine = s.http.get("/api/runs").json["runs"][0]["run_id"]
+        s.create("echo", "another")
+        p.release()
+        b.do("await page.locator('#run-list button').nth(1).waitFor()")
+        equal(b.do("return page.evaluate(() => document.activeElement.dataset.run)"), mine)
+
+
 @test("page_shows_foreign_text_as_text", "")
 def inert():
     payloads = ["<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "<svg onload=alert(1)>",
@@ -391,6 +432,7 @@ def waits():
         b.wait(".ending", "Waits for your answer")
         b.wait("#run-list .status", "waits for you")
         equal(b.texts("#said"), ["tools asks: fs.write: note.txt"])
+        check(b.do("return page.title()").startswith("Waits for you · tool fs.write"))
         b.do("await page.reload()")
         b.do("await page.getByRole('region', {name: 'Question: fs.write: note.txt'}).waitFor()")
         b.do("await page.getByRole('button', {name: 'Allow: fs.write: note.txt'}).focus()")

@@ -227,7 +227,9 @@ export function setState(run, state) {
 		showLine(state === 'live');
 	if (state === 'away' && was !== 'away')
 		say('Connection lost, reconnecting.');
-	if (state === 'over')
+	if (state === 'live' && was === 'away')
+		say('Connected again.');
+	if (state === 'over' && !run.old)
 		say(run.outcome?.ok ? `${run.agent} answered: ${run.answer.slice(0, 500)}` : endingOf(run)[0]);
 	drawSoon(run);
 }

@@ -4,12 +4,12 @@
 import {around, drawSoon, setState} from './draw.js';
 import {follow} from './follow.js';
 import {Run} from './run.js';
-import {make, nearEnd, page, say, showLine, toEnd} from './screen.js';
+import {keepEnd, make, nearEnd, page, say, showLine, toEnd} from './screen.js';
 import {Problem, ask, askJson, events, insist, onLine, setToken, signedIn} from './server.js';
 
 /** @typedef {{agent_id: string, title: string, description: string, entry: string}} Agent */
 /** @typedef {{run_id: string, agent_id: string, status: string, session_id: string,
- *   engine_status: string, conversation_id: string, created_at: number}} RunRecord */
+ *   engine_status: string, conversation_id: string, created_at: number, finished_at: number | null}} RunRecord */
 
 const HISTORY_MAX = 50; // runs of a conversation that are opened again
 const MESSAGES_MAX = 4 << 20; // bytes of a session read to find what was asked
@@ -63,6 +63,7 @@ function leaveFor(next) {
 	talk = next;
 	page.talk.replaceChildren();
 	showDeeds();
+	showTitle();
 }
 
 /** @param {string} runId */
@@ -146,6 +147,7 @@ async function openRun(runId) {
 		page.talk.replaceChildren();
 		for (const r of records) {
 			const run = new Run(r.run_id, r.agent_id, asked.get(r.run_id) ?? '');
+			run.old = r.finished_at !== null;
 			talk.show(run);
 			talk.follow(run);
 		}
@@ -250,6 +252,13 @@ async function decide(run, question, decision) {
 	}
 }
 
+/** So that a tab among others tells what it is about and whether it needs somebody. */
+function showTitle() {
+	const run = talk.active, about = talk.runs[0]?.message.slice(0, 60) ?? '';
+	const state = !run ? '' : run.state === 'away' ? 'Reconnecting' : run.question ? 'Waits for you' : 'Running';
+	document.title = [state, about, 'UAR'].filter(Boolean).join(' · ');
+}
+
 let asked = '';
 
 /** Those who look elsewhere or listen are told of a question as well. */
@@ -300,6 +309,8 @@ function showAgent() {
 function showDeeds() {
 	const active = talk.active;
 	page.send.disabled = !talk.id || (!page.message.value.trim() && chosen()?.entry !== 'fixture');
+	if (document.activeElement === page.cancel && (!active || active.cancelling))
+		page.message.focus(); // the focus does not go with the button
 	page.cancel.hidden = !active;
 	page.cancel.disabled = active?.cancelling ?? false;
 	page.cancel.textContent = active?.cancelling ? 'Cancelling…' : 'Cancel';
@@ -326,6 +337,7 @@ function makeRow(record) {
 	time.setAttribute('datetime', exact.toISOString());
 	time.title = exact.toLocaleString();
 	button.setAttribute('type', 'button');
+	button.dataset.run = record.run_id;
 	if (talk.runs.some((r) => r.id === record.run_id))
 		button.setAttribute('aria-current', 'true');
 	button.append(make('span', 'agent', record.agent_id), status, time);
@@ -334,14 +346,18 @@ function makeRow(record) {
 	return item;
 }
 
+/** Anew only when something changed: what is under a finger or has the focus stays. */
 function drawRuns() {
-	const focused = [...page.runList.querySelectorAll('button')].indexOf(/** @type {any} */ (document.activeElement));
-	page.runList.replaceChildren(...listed.map(makeRow));
-	if (listed.length === 0)
-		page.runList.append(make('li', 'none', 'None yet. Say something to the demo agent: it needs no key.'));
+	const rows = listed.length ? listed.map(makeRow)
+		: [make('li', 'none', 'None yet. Say something to the demo agent: it needs no key.')];
+	const drawn = page.runList.children, focus = document.activeElement;
+	const focused = focus instanceof HTMLElement ? focus.dataset.run : '';
 	page.moreRuns.hidden = !older;
-	if (focused >= 0)
-		page.runList.querySelectorAll('button')[focused]?.focus();
+	if (rows.length === drawn.length && rows.every((row, i) => row.isEqualNode(drawn[i])))
+		return;
+	page.runList.replaceChildren(...rows);
+	if (focused)
+		[...page.runList.querySelectorAll('button')].find((b) => b.dataset.run === focused)?.focus();
 }
 
 /** The newest runs in place of what was listed of them; failing is no harm, it is asked again. */
@@ -449,6 +465,12 @@ page.newTalk.addEventListener('click', () => { closeRuns(); goTo(''); });
 page.moreRuns.addEventListener('click', listOlder);
 page.latest.addEventListener('click', () => { toEnd(); page.message.focus(); });
 page.talk.addEventListener('scroll', () => { page.latest.hidden = nearEnd(); }, {passive: true});
+page.runs.addEventListener('keydown', (e) => {
+	if (e.key !== 'Escape' || !page.runs.classList.contains('open'))
+		return;
+	closeRuns();
+	page.showRuns.focus();
+});
 page.showRuns.addEventListener('click', () => {
 	page.showRuns.setAttribute('aria-expanded', String(page.runs.classList.toggle('open')));
 });
@@ -474,8 +496,9 @@ setInterval(() => {
 		listRuns();
 }, LIST_EVERY_MS);
 onLine(showLine);
+keepEnd();
 around.shows = (run) => talk.runs.includes(run);
-around.drawn = () => { showDeeds(); noticeQuestion(); };
+around.drawn = () => { showDeeds(); showTitle(); noticeQuestion(); };
 around.read = async (path) => {
 	try {
 		return await (await ask(path.replace(/^\//, ''))).text();

@@ -44,6 +44,7 @@ export class Run {
 		/** @type {Outcome | null} */
 		this.outcome = null;
 		this.cancelling = false;
+		this.old = false; // was over when it was opened: no news
 		/** @type {Record<string, HTMLElement> | null} */
 		this.elements = null;
 	}

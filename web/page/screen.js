@@ -52,6 +52,17 @@ export function toEnd() {
 	page.talk.scrollTop = page.talk.scrollHeight;
 }
 
+/** Who reads the end still does when a phone is turned or its keyboard comes up. */
+export function keepEnd() {
+	let atEnd = true;
+	page.talk.addEventListener('scroll', () => { atEnd = nearEnd(); }, {passive: true});
+	new ResizeObserver(() => {
+		if (atEnd)
+			toEnd();
+		page.latest.hidden = nearEnd();
+	}).observe(page.talk);
+}
+
 /** For those who listen instead of looking: each thing once. @param {string} words */
 export function say(words) {
 	page.said.textContent = words;
