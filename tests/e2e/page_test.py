@@ -377,6 +377,51 @@ def at_end():
         b.do(f"await page.waitForFunction(() => {AT_END} && document.getElementById('latest').hidden)")
 
 
+@test("page_offers_something_to_who_is_new", "")
+def new_here():
+    with Browser() as b, Server(fixtures_dir=FIXTURES) as s:
+        b.enter(s)
+        b.do("await page.getByRole('button', {name: 'Say hello to the demo'}).click()")
+        b.ended(1)
+        equal(b.texts(".mine"), ["Hello"])
+        b.wait("#run-list .agent", "demo")
+        b.do("await page.getByRole('button', {name: 'New'}).click()")
+        b.wait(".welcome", "What shall be done?")
+        equal(b.do("return page.locator('.welcome button:visible').count()"), 0)  # no longer new
+        b.do("await page.getByLabel('Agent').selectOption('fixture')")
+        equal(b.do("return page.locator('#message').getAttribute('placeholder')"), "The recording is replayed as it was.")
+        b.do("await page.getByLabel('Agent').selectOption('tools')")
+        b.do("await page.getByPlaceholder('Say something').waitFor()")
+
+
+WIDER = """return page.evaluate(() => [document.documentElement, ...document.querySelectorAll('body, header, main, #talk, #composer, #runs')]
+               .filter((e) => e.scrollWidth > e.clientWidth && e.clientWidth).map((e) => e.id || e.tagName))"""
+
+
+@test("page_fits_a_phone", "")
+def phone():
+    with Browser() as b, Server(listen=f"127.0.0.1:{free_port()}") as s:
+        b.do("await page.setViewportSize({width: 360, height: 740})")
+        b.enter(s)
+        equal(b.do(WIDER), [])
+        for i, words in enumerate(("x" * 500, "\u0645\u0631\u062d\u0628\u0627 " * 80, "/path" * 200)):
+            b.say("echo", words)
+            b.ended(i + 1)
+        b.say("tools", 'tool fs.write {"path": "%s", "text": "%s"}' % ("n" * 200, "long" * 400))
+        b.do("await page.getByRole('button', {name: 'Deny'}).waitFor()")
+        equal(b.do(WIDER), [])
+        small = "(e) => e.getBoundingClientRect().height < 44 || e.getBoundingClientRect().width < 44"
+        equal(b.do(f"return page.locator('button:visible').evaluateAll((all) => all.filter({small}).map((e) => e.textContent))"), [])
+        b.do("await page.getByRole('button', {name: 'Runs'}).click()")
+        b.do("await page.locator('#run-list button').first().focus()")
+        equal(b.do(WIDER), [])
+        b.do("await page.keyboard.press('Escape')")
+        check(b.do("return page.locator('#runs').isHidden()"))
+        s.kill()
+        b.wait("#line", "Reconnecting")
+        equal(b.do(WIDER), [])
+
+
 @test("page_keeps_the_focus_in_the_list", "")
 def list_focus():
     with Browser() as b, Provider() as p, Server(env=p.env("gate")) as s:

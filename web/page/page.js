@@ -15,6 +15,9 @@ const HISTORY_MAX = 50; // runs of a conversation that are opened again
 const MESSAGES_MAX = 4 << 20; // bytes of a session read to find what was asked
 const LIST_PAGE = 30;
 const LIST_EVERY_MS = 10000;
+/** What works without a key, for who has nothing to say yet: agent, words, message. */
+const TRIALS = [['demo', 'Say hello to the demo', 'Hello'],
+	['tools', 'See a tool ask first', 'tool fs.write {"path": "hello.txt", "text": "Hello from UAR"}']];
 const always = new AbortController().signal; // for what has to arrive, whatever is on the screen by then
 
 // --- the conversation ----------------------------------------------------------------
@@ -103,8 +106,23 @@ function startTalk() {
 
 function welcome() {
 	const box = make('div', 'welcome');
-	box.append(make('strong', '', 'What shall be done?'), 'Runs go on when you leave, and are here when you come back.');
+	const row = make('p');
+	for (const [agent, words, message] of TRIALS.filter(([agent]) => agents.some((a) => a.agent_id === agent))) {
+		const button = make('button', '', words);
+		button.addEventListener('click', () => tryOut(agent, message));
+		row.append(button);
+	}
+	box.append(make('strong', '', 'What shall be done?'), 'Runs go on when you leave, and are here when you come back.', row);
 	page.talk.replaceChildren(box);
+}
+
+/** @param {string} agent @param {string} message */
+function tryOut(agent, message) {
+	page.agent.value = agent;
+	page.message.value = message;
+	showAgent();
+	send();
+	page.message.focus();
 }
 
 /** The messages that were asked, by run: they are in the session's log.
@@ -300,9 +318,11 @@ function chosen() {
 
 function showAgent() {
 	const agent = chosen();
-	page.about.textContent = agent?.description ?? '';
+	page.about.textContent = page.about.title = agent?.description ?? '';
 	page.recordingChoice.hidden = agent?.entry !== 'fixture';
 	page.message.disabled = agent?.entry === 'fixture'; // it says what was recorded
+	page.message.placeholder = page.message.disabled ? 'The recording is replayed as it was.'
+		: 'Say something. Enter sends, Shift+Enter makes a new line.';
 	showDeeds();
 }
 

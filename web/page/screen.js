@@ -54,9 +54,14 @@ export function toEnd() {
 
 /** Who reads the end still does when a phone is turned or its keyboard comes up. */
 export function keepEnd() {
-	let atEnd = true;
-	page.talk.addEventListener('scroll', () => { atEnd = nearEnd(); }, {passive: true});
+	const size = () => `${page.talk.clientWidth} ${page.talk.clientHeight}`;
+	let atEnd = true, known = '';
+	page.talk.addEventListener('scroll', () => {
+		if (size() === known) // else the browser scrolled, because of the new size
+			atEnd = nearEnd();
+	}, {passive: true});
 	new ResizeObserver(() => {
+		known = size();
 		if (atEnd)
 			toEnd();
 		page.latest.hidden = nearEnd();
@@ -77,7 +82,7 @@ export function showLine(good) {
 	else if (!awaySince)
 		awaySince = performance.now();
 	const long = !good && performance.now() - awaySince > AWAY_HINT_MS;
-	page.line.dataset.state = good ? 'good' : 'bad';
+	page.line.dataset.state = good ? 'good' : long ? 'lost' : 'bad';
 	page.line.textContent = good ? 'Connected' : long
 		? 'No answer. A server that was started again may have a new address: open the link it printed.'
 		: 'Reconnecting…';
