@@ -541,6 +541,7 @@ def whole():
         b.enter(s)
         b.say("long", "do it")
         b.wait(".ask", "The beginning of")
+        check(len(b.texts(".ask h3")[0]) < 200, "a heading is no place to read it all")
         check("the-end" not in "".join(b.texts(".ask pre")))
         b.do("await page.getByRole('button', {name: 'Show all'}).click()")
         b.wait(".ask pre", "the-end")

@@ -28,6 +28,11 @@ function bytesOf(text) {
 	return new TextEncoder().encode(text).length;
 }
 
+/** Of a heading: its beginning and its end, where the question is. @param {string} text */
+function heading(text) {
+	return text.length > 160 ? `${text.slice(0, 100)} … ${text.slice(-50)}` : text;
+}
+
 export class Run {
 	/** @param {string} id '' until the server has it @param {string} agent @param {string} message */
 	constructor(id, agent, message) {
@@ -109,7 +114,7 @@ export class Run {
 			block.state = String(d.decision ?? d.status ?? '');
 		else if (d.action_type === 'tool_permission')
 			this.blocks.push({kind: 'ask', text: brief(d.scope?.input ?? d.scope?.input_preview), id: d.action_id,
-				title: String(d.title ?? ''), state: WAITS, rest: d.scope?.input_url, bytes: d.scope?.input_bytes,
+				title: heading(String(d.title ?? '')), state: WAITS, rest: d.scope?.input_url, bytes: d.scope?.input_bytes,
 				decisions: d.decisions, repeat: d.scope?.repeat});
 	}
 
