@@ -10,9 +10,7 @@
  * then; a loop that falls behind and catches up socket by socket would time writes
  * to a socket that is warm, and that the kernel joins. With --coalesce what is late
  * shares one write, the floor for a server that is allowed to lag. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/bare.h"
 #include "lib/client.h"
 #include "lib/measure.h"
 
@@ -96,15 +95,13 @@ static void push(struct limit *l, struct subscriber *s)
 
 static void accept_all(struct limit *l)
 {
-	int fd, on = 1;
+	int fd;
 
-	while (l->accepted < l->wanted &&
-	       (fd = accept4(l->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+	while (l->accepted < l->wanted && (fd = bare_accept(l->listener)) >= 0) {
 		struct subscriber *s = &l->subs[l->accepted++];
 		struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = s };
 
 		*s = (struct subscriber){ .fd = fd };
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 		epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev);
 	}
 }
@@ -144,23 +141,6 @@ static int make_due(struct limit *l)
 	return due > 0 ? (int)((due + 999) / 1000) : 0;
 }
 
-static void listen_any(struct limit *l)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t size = sizeof a;
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	l->epoll = epoll_create1(EPOLL_CLOEXEC);
-	l->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (bind(l->listener, (struct sockaddr *)&a, sizeof a) || listen(l->listener, 4096) ||
-	    getsockname(l->listener, (struct sockaddr *)&a, &size))
-		bench_die("listen: %s", strerror(errno));
-	epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->listener, &ev);
-	printf("{\"url\":\"http://127.0.0.1:%d\",\"token\":\"none\",\"pid\":%d}\n",
-	       ntohs(a.sin_port), (int)getpid());
-	fflush(stdout);
-}
-
 static void serve(struct limit *l, const struct epoll_event *ev)
 {
 	struct subscriber *s = ev->data.ptr;
@@ -187,7 +167,9 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	bench_raise_files();
 	l.subs = bench_alloc(NULL, l.wanted * sizeof *l.subs);
-	listen_any(&l);
+	l.epoll = epoll_create1(EPOLL_CLOEXEC);
+	l.listener = bare_listen();
+	bare_watch(l.epoll, l.listener, 0); /* 0: a subscriber is its address */
 	/* The source runs while subscribers attach, like a run does. */
 	l.start_us = bench_now_us();
 	while (l.finished < l.wanted) {

@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,9 +30,8 @@ struct client {
 };
 
 struct relay {
-	int epoll, listener, wake;
+	struct bare_server server;
 	struct sockaddr_in provider;
-	struct bare_log *log;
 	struct client clients[MAX_FD];
 	int reader[MAX_FD]; /* of the provider's connection, the client that it answers; 0: none */
 };
@@ -86,10 +83,9 @@ static void send_token(struct relay *r, int fd, int64_t at)
 	send_event(r, fd, "ChatDelta", field, "");
 }
 
-static void on_committed(struct relay *r)
+static void on_committed(void *ctx, const struct bare_row *rows, size_t n)
 {
-	const struct bare_row *rows;
-	size_t n = bare_log_take(r->log, &rows);
+	struct relay *r = ctx;
 
 	for (size_t i = 0; i < n; i++) {
 		if (rows[i].what == CREATED)
@@ -118,7 +114,7 @@ static void ask_provider(struct relay *r, int client)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	r->reader[fd] = client;
 	bare_send(fd, all, (size_t)n);
-	bare_watch(r->epoll, fd, (uint64_t)fd);
+	bare_watch(r->server.epoll, fd, (uint64_t)fd);
 }
 
 static void begin_stream(struct relay *r, int fd)
@@ -146,10 +142,11 @@ static void on_tokens(struct relay *r, int fd)
 	in[n] = 0;
 	while ((at = strstr(at, "\"t=")) != NULL) {
 		at += 3;
-		bare_log_add(r->log, (struct bare_row){ client, TOKEN, strtoll(at, NULL, 10) });
+		bare_log_add(r->server.log,
+			     (struct bare_row){ client, TOKEN, strtoll(at, NULL, 10) });
 	}
 	if (strstr(in, "[DONE]"))
-		bare_log_add(r->log, (struct bare_row){ .who = client, .what = DONE });
+		bare_log_add(r->server.log, (struct bare_row){ .who = client, .what = DONE });
 }
 
 /* The client sends a request in one piece and waits for the answer. */
@@ -164,43 +161,28 @@ static void on_request(struct relay *r, int fd)
 	}
 	in[n] = 0;
 	if (memcmp(in, "POST", 4) == 0)
-		bare_log_add(r->log, (struct bare_row){ .who = fd, .what = CREATED });
+		bare_log_add(r->server.log, (struct bare_row){ .who = fd, .what = CREATED });
 	else
 		begin_stream(r, fd);
 }
 
-static void on_connection(struct relay *r)
+static void on_connection(void *ctx, int fd)
 {
-	int fd;
+	struct relay *r = ctx;
 
-	while ((fd = bare_accept(r->listener)) >= 0) {
-		if (fd >= MAX_FD)
-			bench_die("too many clients");
-		r->clients[fd].last = 0;
-		bare_watch(r->epoll, fd, (uint64_t)fd);
-	}
+	if (fd >= MAX_FD)
+		bench_die("too many clients");
+	r->clients[fd].last = 0;
 }
 
-static void serve(struct relay *r)
+static void on_readable(void *ctx, int fd)
 {
-	struct epoll_event evs[512];
+	struct relay *r = ctx;
 
-	for (;;) {
-		int n = epoll_wait(r->epoll, evs, 512, -1);
-
-		for (int i = 0; i < n; i++) {
-			int fd = evs[i].data.fd;
-
-			if (fd == r->listener)
-				on_connection(r);
-			else if (fd == r->wake)
-				on_committed(r);
-			else if (r->reader[fd])
-				on_tokens(r, fd);
-			else
-				on_request(r, fd);
-		}
-	}
+	if (r->reader[fd])
+		on_tokens(r, fd);
+	else
+		on_request(r, fd);
 }
 
 int main(int argc, char **argv)
@@ -214,11 +196,11 @@ int main(int argc, char **argv)
 	r.provider = (struct sockaddr_in){ .sin_family = AF_INET,
 					   .sin_port = htons((uint16_t)strtol(argv[2], NULL, 10)),
 					   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	r.epoll = epoll_create1(EPOLL_CLOEXEC);
-	r.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	bare_watch(r.epoll, r.wake, (uint64_t)r.wake);
-	r.log = bare_log_start(argv[1], (int)strtol(argv[3], NULL, 10), r.wake);
-	r.listener = bare_listen(r.epoll);
-	serve(&r);
-	return 0;
+	bare_start(&r.server, argv[1], (int)strtol(argv[3], NULL, 10));
+	bare_serve(&r.server, &(struct bare_handler){
+				      .opened = on_connection,
+				      .committed = on_committed,
+				      .readable = on_readable,
+				      .ctx = &r,
+			      });
 }

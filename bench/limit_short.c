@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,9 +19,8 @@
 #include "lib/measure.h"
 
 struct limit {
-	int epoll, listener, wake;
+	struct bare_server server;
 	struct bench_bytes created, stream, record; /* whole answers */
-	struct bare_log *log;
 };
 
 static struct bench_bytes file_bytes(const char *path)
@@ -67,18 +64,18 @@ static void reply(int fd, const struct bench_bytes *b)
 	bare_send(fd, b->p, b->n);
 }
 
-static void on_committed(struct limit *l)
+static void on_committed(void *ctx, const struct bare_row *rows, size_t n)
 {
-	const struct bare_row *rows;
-	size_t n = bare_log_take(l->log, &rows);
+	struct limit *l = ctx;
 
 	for (size_t i = 0; i < n; i++)
 		reply(rows[i].who, &l->created);
 }
 
 /* The client sends a request in one piece and waits for the answer. */
-static void on_request(struct limit *l, int fd)
+static void on_request(void *ctx, int fd)
 {
+	struct limit *l = ctx;
 	char request[4096];
 	ssize_t n = recv(fd, request, sizeof request - 1, 0);
 
@@ -88,37 +85,9 @@ static void on_request(struct limit *l, int fd)
 	}
 	request[n] = 0;
 	if (memcmp(request, "POST", 4) == 0)
-		bare_log_add(l->log, (struct bare_row){ .who = fd });
+		bare_log_add(l->server.log, (struct bare_row){ .who = fd });
 	else
 		reply(fd, strstr(request, "/stream") ? &l->stream : &l->record);
-}
-
-static void on_connection(struct limit *l)
-{
-	int fd;
-
-	while ((fd = bare_accept(l->listener)) >= 0)
-		bare_watch(l->epoll, fd, (uint64_t)fd);
-}
-
-static void serve(struct limit *l)
-{
-	struct epoll_event evs[512];
-
-	for (;;) {
-		int n = epoll_wait(l->epoll, evs, 512, -1);
-
-		for (int i = 0; i < n; i++) {
-			int fd = evs[i].data.fd;
-
-			if (fd == l->listener)
-				on_connection(l);
-			else if (fd == l->wake)
-				on_committed(l);
-			else
-				on_request(l, fd);
-		}
-	}
 }
 
 int main(int argc, char **argv)
@@ -131,11 +100,10 @@ int main(int argc, char **argv)
 	l.created = answer(argv[2], false);
 	l.stream = answer(argv[3], true);
 	l.record = answer(argv[4], false);
-	l.epoll = epoll_create1(EPOLL_CLOEXEC);
-	l.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	bare_watch(l.epoll, l.wake, (uint64_t)l.wake);
-	l.log = bare_log_start(argv[1], (int)strtol(argv[5], NULL, 10), l.wake);
-	l.listener = bare_listen(l.epoll);
-	serve(&l);
-	return 0;
+	bare_start(&l.server, argv[1], (int)strtol(argv[5], NULL, 10));
+	bare_serve(&l.server, &(struct bare_handler){
+				      .committed = on_committed,
+				      .readable = on_request,
+				      .ctx = &l,
+			      });
 }

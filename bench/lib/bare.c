@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -163,7 +164,7 @@ void bare_watch(int epoll, int fd, uint64_t data)
 		bench_die("epoll_ctl: %s", strerror(errno));
 }
 
-int bare_listen(int epoll)
+int bare_listen(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t size = sizeof a;
@@ -172,7 +173,6 @@ int bare_listen(int epoll)
 	if (bind(fd, (struct sockaddr *)&a, sizeof a) || listen(fd, 4096) ||
 	    getsockname(fd, (struct sockaddr *)&a, &size))
 		bench_die("listen: %s", strerror(errno));
-	bare_watch(epoll, fd, (uint64_t)fd);
 	printf("{\"url\":\"http://127.0.0.1:%d\",\"token\":\"none\",\"pid\":%d}\n",
 	       ntohs(a.sin_port), (int)getpid());
 	fflush(stdout);
@@ -192,4 +192,56 @@ void bare_send(int fd, const char *p, size_t n)
 {
 	if (send(fd, p, n, MSG_NOSIGNAL) != (ssize_t)n)
 		bench_die("send: %s", strerror(errno));
+}
+
+/* --- the loop --------------------------------------------------------------------- */
+
+void bare_start(struct bare_server *s, const char *dir, int row_bytes)
+{
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	bare_watch(s->epoll, s->wake, (uint64_t)s->wake);
+	s->log = bare_log_start(dir, row_bytes, s->wake);
+	s->listener = bare_listen();
+	bare_watch(s->epoll, s->listener, (uint64_t)s->listener);
+}
+
+static void on_connection(struct bare_server *s, const struct bare_handler *h)
+{
+	int fd;
+
+	while ((fd = bare_accept(s->listener)) >= 0) {
+		if (h->opened)
+			h->opened(h->ctx, fd);
+		bare_watch(s->epoll, fd, (uint64_t)fd);
+	}
+}
+
+static void on_committed(struct bare_server *s, const struct bare_handler *h)
+{
+	const struct bare_row *rows;
+	size_t n = bare_log_take(s->log, &rows);
+
+	if (n)
+		h->committed(h->ctx, rows, n);
+}
+
+void bare_serve(struct bare_server *s, const struct bare_handler *h)
+{
+	struct epoll_event evs[512];
+
+	for (;;) {
+		int n = epoll_wait(s->epoll, evs, 512, -1);
+
+		for (int i = 0; i < n; i++) {
+			int fd = evs[i].data.fd;
+
+			if (fd == s->listener)
+				on_connection(s, h);
+			else if (fd == s->wake)
+				on_committed(s, h);
+			else
+				h->readable(h->ctx, fd);
+		}
+	}
 }

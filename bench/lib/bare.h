@@ -24,9 +24,24 @@ void bare_log_add(struct bare_log *l, struct bare_row row);
 /* Takes what was committed since; the rows stay until the next call. */
 size_t bare_log_take(struct bare_log *l, const struct bare_row **out);
 
-/* A listener on any port of loopback, watched by the new epoll; prints where it
- * listens as the server does. */
-int bare_listen(int epoll);
+/* What it is told, in one thread: a client has come, rows are committed, a socket that is
+ * watched under its own number has something to read. */
+struct bare_handler {
+	void (*opened)(void *ctx, int fd); /* NULL: no matter */
+	void (*committed)(void *ctx, const struct bare_row *rows, size_t n);
+	void (*readable)(void *ctx, int fd);
+	void *ctx;
+};
+struct bare_server {
+	int epoll, listener, wake;
+	struct bare_log *log;
+};
+/* A log in DIR and a listener. */
+void bare_start(struct bare_server *s, const char *dir, int row_bytes);
+void bare_serve(struct bare_server *s, const struct bare_handler *h) __attribute__((noreturn));
+
+/* A listener on any port of loopback; prints where it listens as the server does. */
+int bare_listen(void);
 void bare_watch(int epoll, int fd, uint64_t data);
 /* The next connection that waits, -1: none. */
 int bare_accept(int listener);
