@@ -1,28 +1,17 @@
 /* definition.c - the schema decides what a definition may say, the rest is copying. */
 #include "agent/definition.h"
 
+#include "base/embed.h"
 #include "base/file.h"
 #include "json/schema.h"
 
 #define TIMEOUT_US INT64_C(3600000000) /* such agents work long */
 
-__asm__(".pushsection .rodata\n"
-	".globl uar_agent_schema_text\n"
-	".hidden uar_agent_schema_text\n"
-	"uar_agent_schema_text:\n"
-	".incbin \"src/agent/agent.schema.json\"\n"
-	".globl uar_agent_schema_end\n"
-	".hidden uar_agent_schema_end\n"
-	"uar_agent_schema_end:\n"
-	".byte 0\n"
-	".popsection\n");
-extern const char uar_agent_schema_text[] __attribute__((visibility("hidden")));
-extern const char uar_agent_schema_end[] __attribute__((visibility("hidden")));
+UAR_EMBED(uar_agent_schema, "src/agent/agent.schema.json");
 
 uar_str uar_definition_schema(void)
 {
-	return uar_str_n(uar_agent_schema_text,
-			 (size_t)(uar_agent_schema_end - uar_agent_schema_text));
+	return UAR_EMBEDDED(uar_agent_schema);
 }
 
 /* --- copying; one failure of memory is remembered ------------------------------ */

@@ -1,19 +1,7 @@
 /* author_files.c - the SDKs and the examples, so that `uar` alone is enough to begin. */
 #include "app/author.h"
 
-#define EMBED(NAME, PATH)                                                                          \
-	__asm__(".pushsection .rodata\n"                                                           \
-		".globl uar_author_" #NAME "\n"                                                    \
-		".hidden uar_author_" #NAME "\n"                                                   \
-		"uar_author_" #NAME ":\n"                                                          \
-		".incbin \"" PATH "\"\n"                                                           \
-		".globl uar_author_" #NAME "_end\n"                                                \
-		".hidden uar_author_" #NAME "_end\n"                                               \
-		"uar_author_" #NAME "_end:\n"                                                      \
-		".byte 0\n"                                                                        \
-		".popsection\n");                                                                  \
-	extern const char uar_author_##NAME[] __attribute__((visibility("hidden")));               \
-	extern const char uar_author_##NAME##_end[] __attribute__((visibility("hidden")))
+#include "base/embed.h"
 
 /* F(NAME, LANG, SOURCE, PATH in the new folder) */
 #define FILES                                                                                      \
@@ -30,7 +18,7 @@
 	F(ts_sdk, "ts", "sdk/typescript/uar_plugin.mjs", "uar_plugin.mjs")                         \
 	F(ts_types, "ts", "sdk/typescript/uar_plugin.d.mts", "uar_plugin.d.mts")
 
-#define F(NAME, LANG, SOURCE, PATH) EMBED(NAME, SOURCE);
+#define F(NAME, LANG, SOURCE, PATH) UAR_EMBED(uar_author_##NAME, SOURCE);
 FILES
 #undef F
 

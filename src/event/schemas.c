@@ -1,27 +1,15 @@
 /* schemas.c - the payload schemas, put into the program as they are in schemas/.
  *
- * The assembler copies the files; the Makefile knows that this object depends
- * on them. */
+ * The Makefile knows that this object depends on the files. */
 #include "event/event_int.h"
 
-#define EMBED(NAME, PATH)                                                                          \
-	__asm__(".pushsection .rodata\n"                                                           \
-		".globl uar_event_schema_" #NAME "\n"                                              \
-		".hidden uar_event_schema_" #NAME "\n"                                             \
-		"uar_event_schema_" #NAME ":\n"                                                    \
-		".incbin \"src/event/schemas/" PATH ".json\"\n"                                    \
-		".globl uar_event_schema_" #NAME "_end\n"                                          \
-		".hidden uar_event_schema_" #NAME "_end\n"                                         \
-		"uar_event_schema_" #NAME "_end:\n"                                                \
-		".byte 0\n"                                                                        \
-		".popsection\n");                                                                  \
-	extern const char uar_event_schema_##NAME[] __attribute__((visibility("hidden")));         \
-	extern const char uar_event_schema_##NAME##_end[] __attribute__((visibility("hidden")))
+#include "base/embed.h"
 
-#define X(NAME, TYPE, IDS, MODELS, DOC) EMBED(NAME, TYPE);
+#define X(NAME, TYPE, IDS, MODELS, DOC)                                                            \
+	UAR_EMBED(uar_event_schema_##NAME, "src/event/schemas/" TYPE ".json");
 #include "event/event.def"
 #undef X
-EMBED(shared, "common");
+UAR_EMBED(uar_event_schema_shared, "src/event/schemas/common.json");
 
 static const struct {
 	const char *start, *end;
@@ -41,6 +29,5 @@ uar_str uar_event_schema(enum uar_event_class cls)
 
 uar_str uar_event_schema_common(void)
 {
-	return uar_str_n(uar_event_schema_shared,
-			 (size_t)(uar_event_schema_shared_end - uar_event_schema_shared));
+	return UAR_EMBEDDED(uar_event_schema_shared);
 }

@@ -4,22 +4,9 @@
  * Nothing in them is secret and nothing depends on who asks; the page gets its
  * token by the one-time link. It may run its own script and style, talk to its
  * own server, and nothing else: no inline code, no frame, no foreign address. */
+#include "base/embed.h"
 #include "base/sha256.h"
 #include "gate/gate_int.h"
-
-#define EMBED(NAME, PATH)                                                                          \
-	__asm__(".pushsection .rodata\n"                                                           \
-		".globl uar_page_" #NAME "\n"                                                      \
-		".hidden uar_page_" #NAME "\n"                                                     \
-		"uar_page_" #NAME ":\n"                                                            \
-		".incbin \"" PATH "\"\n"                                                           \
-		".globl uar_page_" #NAME "_end\n"                                                  \
-		".hidden uar_page_" #NAME "_end\n"                                                 \
-		"uar_page_" #NAME "_end:\n"                                                        \
-		".byte 0\n"                                                                        \
-		".popsection\n");                                                                  \
-	extern const char uar_page_##NAME[] __attribute__((visibility("hidden")));                 \
-	extern const char uar_page_##NAME##_end[] __attribute__((visibility("hidden")))
 
 #ifndef UAR_PAGE_GZ /* where make puts the same files, compressed */
 #define UAR_PAGE_GZ "build/web"
@@ -27,8 +14,8 @@
 
 #define SCRIPT "text/javascript; charset=utf-8"
 #define F(NAME, FILE, TYPE)                                                                        \
-	EMBED(NAME, "web/page/" FILE);                                                             \
-	EMBED(NAME##_gz, UAR_PAGE_GZ "/" FILE ".gz");
+	UAR_EMBED(uar_page_##NAME, "web/page/" FILE);                                              \
+	UAR_EMBED(uar_page_##NAME##_gz, UAR_PAGE_GZ "/" FILE ".gz");
 F(html, "page.html", "")
 #include "gate/page.def"
 #undef F

@@ -2,25 +2,20 @@
  * when a schema refers to one. The text is data: metaschema/, taken in as it is. */
 #include "json/schema_int.h"
 
+#include "base/embed.h"
+
 #define DRAFT "https://json-schema.org/draft/2020-12/"
+#define META  "src/json/metaschema/"
 
-/* The file NAME as a C string `SYMBOL`; paths are relative to the root of the tree. */
-#define EMBED(SYMBOL, NAME)                                                                        \
-	__asm__(".section .rodata\n"                                                               \
-		".hidden " #SYMBOL "\n.global " #SYMBOL "\n" #SYMBOL ":\n"                         \
-		".incbin \"src/json/metaschema/" NAME "\"\n.byte 0\n"                              \
-		".previous\n");                                                                    \
-	extern const char SYMBOL[]
-
-EMBED(uar_schema_meta_schema, "schema.json");
-EMBED(uar_schema_meta_core, "core.json");
-EMBED(uar_schema_meta_applicator, "applicator.json");
-EMBED(uar_schema_meta_unevaluated, "unevaluated.json");
-EMBED(uar_schema_meta_validation, "validation.json");
-EMBED(uar_schema_meta_meta_data, "meta-data.json");
-EMBED(uar_schema_meta_format_annotation, "format-annotation.json");
-EMBED(uar_schema_meta_format_assertion, "format-assertion.json");
-EMBED(uar_schema_meta_content, "content.json");
+UAR_EMBED(uar_schema_meta_schema, META "schema.json");
+UAR_EMBED(uar_schema_meta_core, META "core.json");
+UAR_EMBED(uar_schema_meta_applicator, META "applicator.json");
+UAR_EMBED(uar_schema_meta_unevaluated, META "unevaluated.json");
+UAR_EMBED(uar_schema_meta_validation, META "validation.json");
+UAR_EMBED(uar_schema_meta_meta_data, META "meta-data.json");
+UAR_EMBED(uar_schema_meta_format_annotation, META "format-annotation.json");
+UAR_EMBED(uar_schema_meta_format_assertion, META "format-assertion.json");
+UAR_EMBED(uar_schema_meta_content, META "content.json");
 
 static const struct {
 	const char *uri, *text;

@@ -1,26 +1,15 @@
 /* manifest.c - the schema decides what a manifest may say, the rest is copying. */
 #include "plugin/manifest.h"
 
+#include "base/embed.h"
 #include "base/file.h"
 #include "plugin/plugin.h"
 
-__asm__(".pushsection .rodata\n"
-	".globl uar_plugin_schema_text\n"
-	".hidden uar_plugin_schema_text\n"
-	"uar_plugin_schema_text:\n"
-	".incbin \"src/plugin/plugin.schema.json\"\n"
-	".globl uar_plugin_schema_end\n"
-	".hidden uar_plugin_schema_end\n"
-	"uar_plugin_schema_end:\n"
-	".byte 0\n"
-	".popsection\n");
-extern const char uar_plugin_schema_text[] __attribute__((visibility("hidden")));
-extern const char uar_plugin_schema_end[] __attribute__((visibility("hidden")));
+UAR_EMBED(uar_manifest_schema, "src/plugin/plugin.schema.json");
 
 uar_str uar_plugin_schema(void)
 {
-	return uar_str_n(uar_plugin_schema_text,
-			 (size_t)(uar_plugin_schema_end - uar_plugin_schema_text));
+	return UAR_EMBEDDED(uar_manifest_schema);
 }
 
 static uar_str text(const struct uar_json *j, const char *key)

@@ -1,15 +1,11 @@
 /* a2a_test.c - messages: read, written again, told apart; as the published schema says. */
 #include "proto/a2a.h"
 
+#include "base/embed.h"
 #include "json/schema.h"
 #include "test.h"
 
-__asm__(".pushsection .rodata\n"
-	"published:\n"
-	".incbin \"docs/a2a.schema.json\"\n"
-	".byte 0\n"
-	".popsection\n");
-extern const char published[] __attribute__((visibility("hidden")));
+UAR_EMBED(published, "docs/a2a.schema.json");
 
 #define HEAD                                                                                       \
 	"\"message_id\":\"m\",\"from_agent\":\"a\",\"to_agent\":\"b\",\"conversation_id\":\"c\","
