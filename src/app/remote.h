@@ -53,6 +53,9 @@ UAR_MUST_CHECK uar_err uar_remote_message(struct uar_cli *cli, struct uar_buf *o
 /* --timeout as seconds; untouched when it was not given. */
 UAR_MUST_CHECK uar_err uar_remote_timeout(struct uar_cli *cli, double *out,
 					  struct uar_error *error);
+/* "idempotency_key": the one given, or one of our own, which makes it safe to ask again when
+ * the answer was lost. */
+void uar_remote_put_key(const struct uar_cli *cli, struct uar_jw *w);
 /* POSTs until there is an answer; a body with a key makes that safe. */
 UAR_MUST_CHECK uar_err uar_remote_create(struct uar_cli *cli, const char *path, uar_str body,
 					 char run_id[UAR_LIMIT_ID_BYTES + 1],

@@ -4,7 +4,6 @@
 #include "app/remote.h"
 #include "app/render.h"
 #include "app/text.h"
-#include "base/rand.h"
 
 static uar_str member(const struct uar_json *j, const char *key)
 {
@@ -266,21 +265,16 @@ static uar_err put_args(struct uar_cli *cli, struct uar_jw *w, struct uar_error 
 static uar_err put_trigger(struct uar_cli *cli, struct uar_buf *out, struct uar_error *error)
 {
 	const struct uar_args *args = cli->args;
-	const char *key = args->option[UAR_OPT_IDEMPOTENCY_KEY];
-	char made[UAR_UUID_TEXT + 1];
-	struct uar_uuid ids;
 	struct uar_jw w = uar_jw_begin(out);
 	double timeout = 0;
 	uar_err e = uar_remote_timeout(cli, &timeout, error);
 
-	uar_uuid_init(&ids, cli->clock, &uar_rand_system);
-	uar_uuid_next(&ids, made);
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "plugin_id", args->word[0]);
 	uar_jw_cstr(&w, "entry_id", args->word[1]);
 	if (!e)
 		e = put_args(cli, &w, error);
-	uar_jw_cstr(&w, "idempotency_key", key ? key : made);
+	uar_remote_put_key(cli, &w);
 	if (args->option[UAR_OPT_TASK_ID])
 		uar_jw_cstr(&w, "task_id", args->option[UAR_OPT_TASK_ID]);
 	if (args->option[UAR_OPT_TRACE_ID])
@@ -313,18 +307,15 @@ int uar_verb_retry(struct uar_cli *cli)
 {
 	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
 	struct uar_buf body = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
-	char run_id[UAR_LIMIT_ID_BYTES + 1] = "", made[UAR_UUID_TEXT + 1];
+	char run_id[UAR_LIMIT_ID_BYTES + 1] = "";
 	struct uar_jw w = uar_jw_begin(&body);
 	struct uar_error error = { 0 };
-	struct uar_uuid ids;
 	char parent[UAR_LIMIT_ID_BYTES + 1] = "";
 	uar_err e = uar_remote_run_id(cli, cli->args->word[0], parent, &error);
 	int status;
 
-	uar_uuid_init(&ids, cli->clock, &uar_rand_system);
-	uar_uuid_next(&ids, made);
 	uar_jw_obj(&w, NULL);
-	uar_jw_cstr(&w, "idempotency_key", made);
+	uar_remote_put_key(cli, &w);
 	uar_jw_close(&w);
 	if (!e)
 		e = uar_jw_end(&w);

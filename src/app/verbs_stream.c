@@ -126,22 +126,27 @@ uar_err uar_remote_timeout(struct uar_cli *cli, double *out, struct uar_error *e
 	return UAR_OK;
 }
 
-/* A key of our own makes it safe to ask again when the answer was lost. */
+void uar_remote_put_key(const struct uar_cli *cli, struct uar_jw *w)
+{
+	const char *key = cli->args->option[UAR_OPT_IDEMPOTENCY_KEY];
+	char made[UAR_UUID_TEXT + 1];
+	struct uar_uuid ids;
+
+	uar_uuid_init(&ids, cli->clock, &uar_rand_system);
+	uar_uuid_next(&ids, made);
+	uar_jw_cstr(w, "idempotency_key", key ? key : made);
+}
+
 static uar_err put_request(struct uar_cli *cli, uar_str message, struct uar_buf *out,
 			   struct uar_error *error)
 {
 	const struct uar_args *args = cli->args;
-	const char *key = args->option[UAR_OPT_IDEMPOTENCY_KEY];
-	char made[UAR_UUID_TEXT + 1];
-	struct uar_uuid ids;
 	struct uar_jw w = uar_jw_begin(out);
 	double timeout = 0;
 	uar_err e = uar_remote_timeout(cli, &timeout, error);
 
 	if (e)
 		return e;
-	uar_uuid_init(&ids, cli->clock, &uar_rand_system);
-	uar_uuid_next(&ids, made);
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "agent_id", args->word[0]);
 	uar_jw_obj(&w, "inputs");
@@ -149,7 +154,7 @@ static uar_err put_request(struct uar_cli *cli, uar_str message, struct uar_buf 
 	uar_jw_close(&w);
 	if (args->option[UAR_OPT_CONVERSATION])
 		uar_jw_cstr(&w, "conversation_id", args->option[UAR_OPT_CONVERSATION]);
-	uar_jw_cstr(&w, "idempotency_key", key ? key : made);
+	uar_remote_put_key(cli, &w);
 	if (timeout > 0)
 		uar_jw_double(&w, "timeout", timeout);
 	uar_jw_close(&w);
