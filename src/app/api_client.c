@@ -27,14 +27,6 @@ static bool copy_part(char *out, size_t size, uar_str s)
 	return true;
 }
 
-static bool is_visible(uar_str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] < 0x21 || s.p[i] > 0x7e)
-			return false;
-	return true;
-}
-
 static bool take_authority(struct uar_api *api, uar_str authority)
 {
 	struct uar_address a;
@@ -87,7 +79,7 @@ static uar_err take_url(struct uar_api *api, uar_str url, struct uar_error *erro
 					       "unix: takes the path of a socket, 1 to %zu bytes, "
 					       "a %% in it written as %%25",
 					       sizeof api->unix_path - 1);
-	if (!is_visible(url) || !copy_part(api->url, sizeof api->url, url))
+	if (!uar_str_is_visible(url) || !copy_part(api->url, sizeof api->url, url))
 		return uar_error_set(error, UAR_EINVALID, "the server's URL is not valid");
 	if (uar_str_starts(url, UAR_STR("https://")))
 		return uar_error_set(error, UAR_EINVALID,
@@ -109,7 +101,7 @@ uar_err uar_api_init(struct uar_api *api, uar_str url, uar_str token, struct uar
 
 	if (e)
 		return e;
-	if (!is_visible(token) || !copy_part(made.token, sizeof made.token, token))
+	if (!uar_str_is_visible(token) || !copy_part(made.token, sizeof made.token, token))
 		return uar_error_set(error, UAR_EINVALID, "the token is not valid");
 	*api = made;
 	return UAR_OK;

@@ -42,17 +42,9 @@ static bool is_text(uar_str s)
 	return uar_utf8_valid(s);
 }
 
-static bool is_visible(uar_str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] < 0x21 || s.p[i] > 0x7e)
-			return false;
-	return true;
-}
-
 static bool is_host(uar_str s)
 {
-	return s.n > 0 && is_visible(s) && uar_str_find(s, '/') == s.n &&
+	return s.n > 0 && uar_str_is_visible(s) && uar_str_find(s, '/') == s.n &&
 	       uar_str_find(s, '*') == s.n && uar_str_find(s, '@') == s.n;
 }
 
@@ -69,7 +61,7 @@ static bool is_url(uar_str s)
 			: uar_str_starts(s, UAR_STR("https://")) ? 8
 								 : 0;
 
-	return s.n == 0 || (scheme && s.n > scheme && s.p[scheme] != '/' && is_visible(s) &&
+	return s.n == 0 || (scheme && s.n > scheme && s.p[scheme] != '/' && uar_str_is_visible(s) &&
 			    uar_str_find(s, '?') == s.n && uar_str_find(s, '#') == s.n &&
 			    uar_str_find(s, '@') == s.n);
 }
@@ -108,7 +100,7 @@ static const struct {
 	{ "text", "text without control characters", is_text },
 	{ "url", "http://HOST or https://HOST, with a path if need be", is_url },
 	{ "id", "1 to 128 visible ASCII characters", is_id },
-	{ "token", "visible ASCII characters", is_visible },
+	{ "token", "visible ASCII characters", uar_str_is_visible },
 	{ "hosts", "host names, separated by commas", is_host },
 	{ "peers", "NAME=URL items, separated by commas", is_peer },
 	{ "peer_name", "at most 31 of a-z, 0-9, _ and -", is_peer_name },

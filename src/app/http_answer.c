@@ -93,23 +93,15 @@ static uar_err end_of_head(struct uar_answer *a, struct uar_error *error)
 }
 
 /* --- chunks --------------------------------------------------------------------- */
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static uar_err chunk_line(struct uar_answer *a, uar_str line, struct uar_error *error)
 {
 	uint64_t size = 0;
 	size_t i = 0;
 
-	for (; i < line.n && hex_digit(line.p[i]) >= 0; i++) {
+	for (; i < line.n && uar_hex_digit(line.p[i]) >= 0; i++) {
 		if (i == 15)
 			return garbled(error, "chunk too large");
-		size = size << 4 | (uint64_t)hex_digit(line.p[i]);
+		size = size << 4 | (uint64_t)uar_hex_digit(line.p[i]);
 	}
 	if (i == 0 || (i < line.n && line.p[i] != ';' && line.p[i] != ' '))
 		return garbled(error, "bad chunk size");

@@ -109,15 +109,11 @@ static int hex4(const char *p)
 	int v = 0;
 
 	for (int i = 0; i < 4; i++) {
-		int c = (unsigned char)p[i];
-		int d = c >= '0' && c <= '9'   ? c - '0'
-			: c >= 'a' && c <= 'f' ? c - 'a' + 10
-			: c >= 'A' && c <= 'F' ? c - 'A' + 10
-					       : -1;
+		int digit = uar_hex_digit(p[i]);
 
-		if (d < 0)
+		if (digit < 0)
 			return -1;
-		v = v * 16 + d;
+		v = v << 4 | digit;
 	}
 	return v;
 }

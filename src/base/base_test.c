@@ -416,12 +416,27 @@ TEST(ids_are_visible_ascii, "")
 				memset(text, 'x', n);
 				text[at] = (char)c;
 				CHECK(uar_str_is_id(uar_str_n(text, n)) == (c > 0x20 && c < 0x7F));
+				CHECK(uar_str_is_visible(uar_str_n(text, n)) ==
+				      (c > 0x20 && c < 0x7F));
 			}
 		}
 	}
 	memset(text, 'x', sizeof text);
 	CHECK(uar_str_is_id(uar_str_n(text, sizeof text - 1)));
 	CHECK(!uar_str_is_id(uar_str_n(text, sizeof text)));
+	CHECK(uar_str_is_visible(uar_str_n(text, sizeof text)));
+	CHECK(uar_str_is_visible(UAR_STR_NONE));
+}
+
+TEST(hex_digits_have_two_cases, "")
+{
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+
+	for (int c = 0; c < 256; c++) {
+		const char *at = c ? strchr(digits, c) : NULL;
+
+		CHECK_INT(uar_hex_digit((char)c), at ? (at - digits) % 16 : -1);
+	}
 }
 
 TEST(seeded_randomness_repeats, "")

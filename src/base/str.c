@@ -283,20 +283,24 @@ static bool outside_visible(const char *p)
 	return ((x - ones * 0x21) | x | (x + ones)) & ones * 0x80;
 }
 
-bool uar_str_is_id(uar_str s)
+bool uar_str_is_visible(uar_str s)
 {
-	if (s.n == 0 || s.n > UAR_LIMIT_ID_BYTES)
-		return false;
 	if (s.n < 8) {
 		char padded[8] = "........";
 
-		memcpy(padded, s.p, s.n);
+		if (s.n)
+			memcpy(padded, s.p, s.n);
 		return !outside_visible(padded);
 	}
 	for (size_t i = 0; i + 8 < s.n; i += 8)
 		if (outside_visible(s.p + i))
 			return false;
 	return !outside_visible(s.p + s.n - 8);
+}
+
+bool uar_str_is_id(uar_str s)
+{
+	return s.n > 0 && s.n <= UAR_LIMIT_ID_BYTES && uar_str_is_visible(s);
 }
 
 static uint64_t mix(uint64_t h, uint64_t x)

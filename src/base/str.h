@@ -57,6 +57,15 @@ UAR_MUST_CHECK uar_err uar_str_u64(uar_str s, uint64_t *out);
 bool uar_str_eq_secret(uar_str a, uar_str b);
 /* Digits and a to f alone; the empty string is, too. */
 bool uar_str_is_hex(uar_str s);
+/* The value of a digit in either case, -1: none. */
+static inline int uar_hex_digit(char c)
+{
+	char low = (char)(c | 32);
+
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
 /* 2 * n lower-case digits and a NUL. */
 void uar_hex(const unsigned char *raw, size_t n, char *out);
 enum { UAR_U64_DIGITS = 20 };
@@ -79,6 +88,8 @@ bool uar_utf8_valid(uar_str s);
 size_t uar_utf8_decode(uar_str s, uint32_t *out_cp);
 /* Edits (insert, delete, replace) between two short strings; for "did you mean". */
 size_t uar_str_distance(uar_str a, uar_str b);
+/* ASCII without spaces and control characters; the empty string is, too. */
+bool uar_str_is_visible(uar_str s);
 /* An identifier from outside: 1..UAR_LIMIT_ID_BYTES visible ASCII characters. */
 bool uar_str_is_id(uar_str s);
 uint64_t uar_str_hash(uar_str s, uint64_t seed);

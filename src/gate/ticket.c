@@ -14,11 +14,9 @@ static const uint32_t has_sha256 = 0x80000000;
 static void get_hex(const char *text, size_t n, unsigned char *out)
 {
 	for (size_t i = 0; i < n; i++) {
-		int hi = text[2 * i] <= '9' ? text[2 * i] - '0' : text[2 * i] - 'a' + 10;
-		int lo =
-			text[2 * i + 1] <= '9' ? text[2 * i + 1] - '0' : text[2 * i + 1] - 'a' + 10;
+		int high = uar_hex_digit(text[2 * i]), low = uar_hex_digit(text[2 * i + 1]);
 
-		out[i] = (unsigned char)(hi << 4 | lo);
+		out[i] = (unsigned char)(high << 4 | low);
 	}
 }
 

@@ -413,18 +413,9 @@ static uar_err move_data(struct uar_http_body *b, uar_str *in, struct uar_buf *o
 	return out->err;
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static uar_err chunk_size(struct uar_http_body *b, char c, struct uar_error *error)
 {
-	int digit = hex(c);
+	int digit = uar_hex_digit(c);
 
 	if (digit >= 0 && b->digits < CHUNK_DIGITS) {
 		b->digits++;

@@ -11,15 +11,6 @@ uar_str uar_http_header(const struct uar_http_request *r, const char *name)
 	return UAR_STR_NONE;
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* The byte at s.p[i]; *i moves past it. -1: a broken escape or a NUL. */
 static int next_byte(uar_str s, size_t *i)
 {
@@ -29,8 +20,8 @@ static int next_byte(uar_str s, size_t *i)
 		return s.p[*i] ? (unsigned char)s.p[(*i)++] : -1;
 	if (s.n - *i < 3)
 		return -1;
-	high = hex(s.p[*i + 1]);
-	low = hex(s.p[*i + 2]);
+	high = uar_hex_digit(s.p[*i + 1]);
+	low = uar_hex_digit(s.p[*i + 2]);
 	*i += 3;
 	return high < 0 || low < 0 || high + low == 0 ? -1 : high * 16 + low;
 }

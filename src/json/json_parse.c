@@ -100,14 +100,11 @@ static int hex4(const char *p, const char *end)
 	if (end - p < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		unsigned char c = (unsigned char)p[i], low = c | 32;
+		int digit = uar_hex_digit(p[i]);
 
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (c - '0');
-		else if (low >= 'a' && low <= 'f')
-			v = v << 4 | (low - 'a' + 10);
-		else
+		if (digit < 0)
 			return -1;
+		v = v << 4 | digit;
 	}
 	return v;
 }

@@ -67,20 +67,12 @@ static void append(struct uar_regex_node *list, struct uar_regex_node *child)
 
 /* --- escapes --- */
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool hex_digits(struct parser *p, unsigned n, uint32_t *out)
 {
 	uint32_t v = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		int digit = p->at + i < p->s.n ? hex_value(p->s.p[p->at + i]) : -1;
+		int digit = p->at + i < p->s.n ? uar_hex_digit(p->s.p[p->at + i]) : -1;
 
 		if (digit < 0)
 			return false;
@@ -96,8 +88,8 @@ static uint32_t braced_hex(struct parser *p)
 	uint32_t v = 0;
 	bool any = false;
 
-	while (hex_value(peek(p)) >= 0 && v <= REGEX_LAST) {
-		v = v << 4 | (uint32_t)hex_value(p->s.p[p->at++]);
+	while (uar_hex_digit(peek(p)) >= 0 && v <= REGEX_LAST) {
+		v = v << 4 | (uint32_t)uar_hex_digit(p->s.p[p->at++]);
 		any = true;
 	}
 	if (!any || v > REGEX_LAST || !eat(p, "}"))

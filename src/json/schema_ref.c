@@ -231,19 +231,12 @@ uar_err uar_schema_enter_base(struct uar_schema_builder *b, struct uar_schema_no
 
 /* --- references --- */
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static void add_decoded(struct uar_buf *out, uar_str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		bool coded = s.p[i] == '%' && i + 2 < s.n;
-		int hi = coded ? hex(s.p[i + 1]) : -1, lo = coded ? hex(s.p[i + 2]) : -1;
+		int hi = coded ? uar_hex_digit(s.p[i + 1]) : -1,
+		    lo = coded ? uar_hex_digit(s.p[i + 2]) : -1;
 
 		if (hi >= 0 && lo >= 0) {
 			uar_buf_add_char(out, (char)(hi * 16 + lo));

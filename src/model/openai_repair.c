@@ -15,14 +15,11 @@ static int code_unit(uar_str s)
 	if (s.n < 6 || s.p[0] != '\\' || s.p[1] != 'u')
 		return -1;
 	for (size_t i = 2; i < 6; i++) {
-		char c = s.p[i], low = (char)(c | 32);
+		int digit = uar_hex_digit(s.p[i]);
 
-		if (c >= '0' && c <= '9')
-			v = v * 16 + (c - '0');
-		else if (low >= 'a' && low <= 'f')
-			v = v * 16 + (low - 'a' + 10);
-		else
+		if (digit < 0)
 			return -1;
+		v = v << 4 | digit;
 	}
 	return v;
 }

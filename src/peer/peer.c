@@ -55,11 +55,8 @@ bool uar_peer_address_read(uar_str text, uar_str *out_name, uar_str *out_url)
 		url.n--;
 	if (!uar_peer_name_valid(name) || !scheme || url.n <= scheme || url.p[scheme] == '/' ||
 	    uar_str_find(url, '?') < url.n || uar_str_find(url, '#') < url.n ||
-	    uar_str_find(url, '@') < url.n)
+	    uar_str_find(url, '@') < url.n || !uar_str_is_visible(url))
 		return false;
-	for (size_t i = 0; i < url.n; i++)
-		if (url.p[i] < 0x21 || url.p[i] > 0x7e)
-			return false;
 	*out_name = name;
 	*out_url = url;
 	return true;
