@@ -449,26 +449,11 @@ TEST(a_client_that_leaves_between_two_pulls_is_noticed, "EXP-21")
 	stop();
 }
 
-static uv_sem_t over;
-
-static void on_drained(void *ctx)
-{
-	(void)ctx;
-	uv_sem_post(&over);
-}
-
-static void drain(void *ctx)
-{
-	(void)ctx;
-	uar_http_drain(server.http, on_drained, NULL);
-}
-
 TEST(a_body_under_way_is_refused_when_the_server_goes, "EXP-21")
 {
 	static const char text[] = "PUT /gate HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc";
 	struct uar_peer waits, held;
 
-	uv_sem_init(&over, 0);
 	REQUIRE(start(&options));
 	waits = dial();
 	uar_peer_say(&waits, text);
@@ -477,7 +462,7 @@ TEST(a_body_under_way_is_refused_when_the_server_goes, "EXP-21")
 	held = dial();
 	uar_peer_say(&held, text);
 	uv_sem_wait(&asked); /* that one for the handler */
-	uar_peer_call(&server, drain, NULL);
+	uar_peer_drain(&server);
 	hear(&waits, 503, NULL);
 	uv_sem_wait(&gone);
 	uar_peer_call(&server, pull, gated);
@@ -485,7 +470,6 @@ TEST(a_body_under_way_is_refused_when_the_server_goes, "EXP-21")
 	uv_sem_wait(&gone);
 	uar_peer_close(&waits);
 	uar_peer_close(&held);
-	uv_sem_wait(&over);
+	uv_sem_wait(&server.drained);
 	stop();
-	uv_sem_destroy(&over);
 }

@@ -511,20 +511,6 @@ TEST(one_address_has_its_share, "")
 
 /* --- ending ----------------------------------------------------------------------------- */
 
-static uv_sem_t drained;
-
-static void on_drained(void *ctx)
-{
-	(void)ctx;
-	uv_sem_post(&drained);
-}
-
-static void drain(void *ctx)
-{
-	(void)ctx;
-	uar_http_drain(server.http, on_drained, NULL);
-}
-
 static void answer_held(void *ctx)
 {
 	uar_http_problem(later[0], UAR_EDRAINING, NULL);
@@ -544,13 +530,12 @@ TEST(drain_finishes_what_was_begun, "")
 	struct uar_peer idle, busy, late;
 
 	o.handler.request = on_kept;
-	uv_sem_init(&drained, 0);
 	REQUIRE(start(&o));
 	idle = dial();
 	busy = dial();
 	uar_peer_say(&busy, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
 	uv_sem_wait(&held);
-	uar_peer_call(&server, drain, NULL);
+	uar_peer_drain(&server);
 	CHECK(uar_peer_at_end(&idle));
 	CHECK(!uar_peer_dial(&late, uar_http_address(server.http)));
 	uar_peer_close(&late);
@@ -559,9 +544,8 @@ TEST(drain_finishes_what_was_begun, "")
 	CHECK(uar_peer_at_end(&busy));
 	uar_peer_close(&busy);
 	uar_peer_close(&idle);
-	uv_sem_wait(&drained);
+	uv_sem_wait(&server.drained);
 	stop();
-	uv_sem_destroy(&drained);
 }
 
 /* --- memory ------------------------------------------------------------------------------ */

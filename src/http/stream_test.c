@@ -21,7 +21,7 @@ struct reader {
 static struct uar_peer_server server;
 static struct reader readers[STREAMS];
 static size_t reader_count;
-static uv_sem_t begun, writable, closed, drained;
+static uv_sem_t begun, writable, closed;
 
 static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_max,
 		       struct uar_error *error)
@@ -78,7 +78,6 @@ static bool start(const struct uar_http_options *o)
 	uv_sem_init(&begun, 0);
 	uv_sem_init(&writable, 0);
 	uv_sem_init(&closed, 0);
-	uv_sem_init(&drained, 0);
 	return CHECK(uar_peer_start(&server, o));
 }
 
@@ -88,7 +87,6 @@ static void stop(void)
 	uv_sem_destroy(&begun);
 	uv_sem_destroy(&writable);
 	uv_sem_destroy(&closed);
-	uv_sem_destroy(&drained);
 }
 
 /* Opens a stream and reads its head. */
@@ -418,18 +416,6 @@ TEST(sending_to_a_vanished_reader_fails_and_closed_follows, "")
 
 /* --- ending ------------------------------------------------------------------------------- */
 
-static void on_drained(void *ctx)
-{
-	(void)ctx;
-	uv_sem_post(&drained);
-}
-
-static void drain(void *ctx)
-{
-	(void)ctx;
-	uar_http_drain(server.http, on_drained, NULL);
-}
-
 TEST(drain_leaves_streams_to_the_handler, "")
 {
 	struct uar_buf got = uar_buf_make(1000);
@@ -437,16 +423,16 @@ TEST(drain_leaves_streams_to_the_handler, "")
 
 	REQUIRE(start(&options));
 	REQUIRE(subscribe(&p, get));
-	uar_peer_call(&server, drain, NULL);
+	uar_peer_drain(&server);
 	say("bye");
-	CHECK(uv_sem_trywait(&drained) != 0);
+	CHECK(uv_sem_trywait(&server.drained) != 0);
 	uar_peer_call(&server, end_all, NULL);
 	while (uar_peer_chunk(&p, &got))
 		;
 	CHECK_STR(uar_buf_str(&got), "bye");
 	CHECK(uar_peer_at_end(&p));
 	uar_peer_close(&p);
-	uv_sem_wait(&drained);
+	uv_sem_wait(&server.drained);
 	uar_buf_fini(&got);
 	stop();
 }
@@ -466,7 +452,6 @@ TEST(destroy_with_open_streams_calls_nobody, "")
 	uv_sem_destroy(&begun);
 	uv_sem_destroy(&writable);
 	uv_sem_destroy(&closed);
-	uv_sem_destroy(&drained);
 }
 
 /* --- memory ------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@ bool uar_peer_start(struct uar_peer_server *s, const struct uar_http_options *o)
 
 	*s = (struct uar_peer_server){ 0 };
 	leap_init(&s->time);
+	uv_sem_init(&s->drained, 0);
 	if (uar_loop_create(&s->time.clock, &s->loop) ||
 	    uar_http_create(s->loop, o, &s->http, &error)) {
 		printf("  %s\n", error.text);
@@ -53,6 +54,25 @@ void uar_peer_call(struct uar_peer_server *s, void (*fn)(void *ctx), void *ctx)
 	uv_sem_destroy(&c.done);
 }
 
+static void on_drained(void *ctx)
+{
+	struct uar_peer_server *s = ctx;
+
+	uv_sem_post(&s->drained);
+}
+
+static void drain(void *ctx)
+{
+	struct uar_peer_server *s = ctx;
+
+	uar_http_drain(s->http, on_drained, s);
+}
+
+void uar_peer_drain(struct uar_peer_server *s)
+{
+	uar_peer_call(s, drain, s);
+}
+
 static void stop(void *ctx)
 {
 	struct uar_peer_server *s = ctx;
@@ -66,6 +86,7 @@ void uar_peer_stop(struct uar_peer_server *s)
 	uar_peer_call(s, stop, s);
 	uv_thread_join(&s->thread);
 	uar_loop_destroy(s->loop);
+	uv_sem_destroy(&s->drained);
 }
 
 /* --- the client ------------------------------------------------------------------ */

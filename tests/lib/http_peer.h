@@ -17,11 +17,13 @@ struct uar_peer_server {
 	struct uar_loop *loop;
 	struct uar_http *http;
 	uv_thread_t thread;
+	uv_sem_t drained; /* posted once what uar_peer_drain began is over */
 };
 
 bool uar_peer_start(struct uar_peer_server *s, const struct uar_http_options *o);
 /* Runs fn on the server's thread and waits for it. */
 void uar_peer_call(struct uar_peer_server *s, void (*fn)(void *ctx), void *ctx);
+void uar_peer_drain(struct uar_peer_server *s);
 void uar_peer_stop(struct uar_peer_server *s); /* destroys the server and its loop */
 
 struct uar_peer {
