@@ -60,8 +60,8 @@ struct gate_routes {
 
 /* What the server is bound to. */
 struct gate_bound {
-	bool is_ip; /* no: a Unix socket, or not known yet */
-	bool any;   /* every address of the machine */
+	bool is_ip;	      /* no: a Unix socket, or not known yet */
+	bool any;	      /* every address of the machine */
 	unsigned char ip[16]; /* as in struct uar_address */
 };
 

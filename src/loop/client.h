@@ -7,8 +7,8 @@
  *
  * An https host that speaks HTTP/2 gets a few connections that all calls share,
  * any other one connection a call. A stream that such a host refuses, which says that it
- * has not looked at it, is tried again, a bounded number of times. A call that was cancelled or failed never
- * leaves a half-read connection behind for another one. */
+ * has not looked at it, is tried again, a bounded number of times. A call that was cancelled or
+ * failed never leaves a half-read connection behind for another one. */
 #ifndef UAR_LOOP_CLIENT_H
 #define UAR_LOOP_CLIENT_H
 
