@@ -16,7 +16,7 @@ static void get_hex(const char *text, size_t n, unsigned char *out)
 	for (size_t i = 0; i < n; i++) {
 		int high = uar_hex_digit(text[2 * i]), low = uar_hex_digit(text[2 * i + 1]);
 
-		out[i] = (unsigned char)(high << 4 | low);
+		out[i] = (unsigned char)(high * 16 + low);
 	}
 }
 
