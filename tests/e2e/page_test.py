@@ -289,6 +289,15 @@ def cancels():
         equal((record["status"], record["cancel_reason"]), ("canceled", "cancelled on the page"))
 
 
+@test("page_says_that_an_answer_was_cut", "")
+def cut_short():
+    with Browser() as b, Provider() as p, Server(env=p.env("ends:length")) as s:
+        b.enter(s)
+        b.say("assistant", "tell me all")
+        b.wait(".ending", "Done, but cut: the model came to the limit of its output")
+        equal(b.texts(".answer"), ["This is not "])
+
+
 @test("page_replays_fixtures_and_opens_old_runs", "UI-02 UI-03 UI-04 UI-05 UI-07 UI-08 UI-15 BLD-03 FIX-04")
 def replays():
     with open(os.path.join(FIXTURES, "tools.jsonl"), encoding="utf-8") as f:

@@ -190,10 +190,16 @@ function drawBlock(block) {
 	}
 }
 
+/** What was said may look complete, and is not. @type {Record<string, string>} */
+const CUTS = {length: 'the model came to the limit of its output', max_tokens: 'the model came to the limit of its output',
+	content_filter: 'the provider holds back the rest'};
+
 /** @param {Run} run @returns {[string, string]} words and how they look */
 function endingOf(run) {
-	if (run.outcome?.ok)
-		return ['Done', ''];
+	if (run.outcome?.ok) {
+		const cut = CUTS[run.outcome.code];
+		return cut ? [`Done, but cut: ${cut}`, 'wait'] : ['Done', ''];
+	}
 	if (run.outcome?.code === 'CANCELED')
 		return ['Cancelled', ''];
 	if (run.outcome && run.state === 'unsent')

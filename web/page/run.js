@@ -6,6 +6,7 @@
 // (drawn: characters on the screen, -1: draw all anew; rest: where the whole of a text that was cut is; state of
 // a question: WAITS, then what was decided; answering: what a person here decided and the server has not confirmed)
 /** @typedef {{ok: boolean, code: string, message: string}} Outcome */
+// (code of one that is ok: why its answer may be cut)
 /** @typedef {'waiting' | 'live' | 'away' | 'over' | 'gone' | 'unsent'} RunState */
 
 const SHOWN_MAX = 20000; // characters of one tool value
@@ -82,7 +83,7 @@ export class Run {
 				this.meta(d.metadata);
 			break;
 		case 'Error': this.outcome = {ok: false, code: String(d.code), message: String(d.message ?? '')}; break;
-		case 'RunDone': this.outcome = {ok: true, code: '', message: ''}; break;
+		case 'RunDone': this.outcome = {ok: true, code: String(d.finish_reason ?? ''), message: ''}; break;
 		}
 	}
 
