@@ -319,10 +319,13 @@ static uar_err sq_sweep(struct uar_store *base, struct uar_sweep *op)
 
 static bool is_broken(struct uar_store *base)
 {
-	struct uar_store_stats st;
+	struct sq_writer *w = &store_of(base)->writer;
+	bool broken;
 
-	base->ops->stats(base, &st);
-	return st.health == UAR_STORE_BROKEN;
+	pthread_mutex_lock(&w->lock);
+	broken = w->health == UAR_STORE_BROKEN;
+	pthread_mutex_unlock(&w->lock);
+	return broken;
 }
 
 static uar_err sq_upload(struct uar_store *base, struct uar_upload_op *op)
@@ -603,20 +606,32 @@ static uar_err index_ended(struct sq_store *s, bool on, struct uar_error *error)
 	return UAR_OK;
 }
 
-/* Where its log is damaged SQLite will end it and say nothing. */
-static uar_err look_at_files(const struct sq_store *s, struct uar_error *error)
+/* Where its log is damaged SQLite will end it and say nothing. What cannot be read here may be
+ * behind the end that SQLite sees: it decides whether that matters. */
+static void look_at_log(const struct sq_store *s)
 {
+	struct uar_error error = { 0 };
 	struct sq_wal_scan scan = { 0 };
 	char text[SQ_WAL_TEXT];
+
+	if (sq_wal_scan(s->dir_fd, &scan, &error))
+		uar_log(s->log, UAR_LOG_WARN, "store.wal_unread",
+			{ "detail", uar_str_c(uar_error_text(&error)) });
+	if (!scan.commits)
+		return;
+	sq_wal_tell(&scan, text);
+	uar_log(s->log, UAR_LOG_ERROR, "store.wal_damaged", { "detail", uar_str_c(text) });
+}
+
+static uar_err take_files(const struct sq_store *s, struct uar_error *error)
+{
 	uar_err e = private_file(s->dir_fd, s->path, error);
 
 	if (!e)
-		e = sq_wal_scan(s->dir_fd, &scan, error);
-	if (e || !scan.commits)
-		return e;
-	sq_wal_tell(&scan, text);
-	uar_log(s->log, UAR_LOG_ERROR, "store.wal_damaged", { "detail", uar_str_c(text) });
-	return UAR_OK;
+		e = sq_wal_sync(s->dir_fd, error);
+	if (!e)
+		look_at_log(s);
+	return e;
 }
 
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
@@ -627,7 +642,7 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 	if (!e)
 		e = sq_blob_open(o->dir, &s->blobs_fd, error);
 	if (!e)
-		e = look_at_files(s, error);
+		e = take_files(s, error);
 	if (!e)
 		e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
 	if (!e)

@@ -33,12 +33,16 @@ enum { SQ_FRAME_BYTES = 4096 + 24 };
 #define SQ_FORSAKEN                                                                                \
 	"(coalesce(r.evicted, 0) <> 0 AND e.key >= l.lead AND e.key < l.n - l.tail"                \
 	" AND json_extract(e.value, '$.type') <> 'turn.submitted')"
+/* The last part of the log. Columns that name a part are in no sum: what is walked by them is
+ * bounded by this one. */
+#define SQ_LAST_PART "(SELECT max(pos) >> 12 FROM log)"
 /* The last run_sequence of run `r`. Its row knows it once the run has ended; of
  * a live run the newest rows of its session are looked at. */
 #define SQ_LAST_RUN_SEQ                                                                            \
 	"CASE WHEN r.terminal THEN r.last_run_seq ELSE coalesce((WITH RECURSIVE part(k) AS ("      \
-	"SELECT +last_part FROM sessions WHERE sid = r.sid UNION ALL SELECT k - 1 FROM part"       \
-	" WHERE k > r.first_part) SELECT last FROM (SELECT (SELECT " SQ_RUN_END " - 1 FROM log"    \
+	"SELECT min(last_part, " SQ_LAST_PART ") FROM sessions WHERE sid = r.sid UNION ALL"        \
+	" SELECT k - 1 FROM part WHERE k > max(r.first_part, 0)) SELECT last FROM (SELECT "        \
+	"(SELECT " SQ_RUN_END " - 1 FROM log"                                                      \
 	" WHERE pos >> 12 = k AND sid = r.sid AND seq > r.last_seq AND rid = r.rid"                \
 	" ORDER BY seq DESC LIMIT 1) AS last FROM part) WHERE last IS NOT NULL LIMIT 1),"          \
 	" r.last_run_seq) END"
@@ -52,8 +56,8 @@ enum { SQ_FRAME_BYTES = 4096 + 24 };
 
 /* Rows of session ?1 from sequence ?2 on, in order; see LOG_OF_SESSION. */
 #define SQ_LOG_FROM                                                                                \
-	"WITH RECURSIVE part(k) AS (VALUES(?3) UNION ALL SELECT k + 1 FROM part WHERE k <"         \
-	" (SELECT last_part FROM sessions WHERE sid = ?1))"                                        \
+	"WITH RECURSIVE part(k) AS (VALUES(max(?3, 0)) UNION ALL SELECT k + 1 FROM part WHERE k <" \
+	" min((SELECT last_part FROM sessions WHERE sid = ?1), " SQ_LAST_PART "))"                 \
 	" SELECT " SQ_LOG_COLUMNS " FROM part"                                                     \
 	" CROSS JOIN log INDEXED BY log_session WHERE pos >> 12 = k AND sid = ?1 AND seq >="       \
 	" coalesce((SELECT max(p.seq) FROM log p WHERE p.pos >> 12 = k AND p.sid = ?1"             \

@@ -283,7 +283,7 @@ static void gap(struct check *k, sqlite3_stmt *st)
 static const char places[] =
 	"WITH place AS MATERIALIZED (SELECT r.rid, r.run_id, r.sid, r.last_seq,"
 	" coalesce(l.ends, 0) AS ends, coalesce(s.last, 0) AS last,"
-	" r.first_seq <> coalesce(l.first, 0) OR r.first_part > l.at >> 12"
+	" r.first_seq <> coalesce(l.first, 0) OR r.first_part NOT BETWEEN 0 AND l.at >> 12"
 	" OR r.last_run_seq > coalesce(l.last_run, 0)"
 	" OR (r.terminal AND r.last_run_seq <> coalesce(l.last_run, 0))"
 	" OR r.last_run_seq <> coalesce(l.told, 0) OR r.last_seq > s.last AS bad"

@@ -121,6 +121,12 @@ static void note(void *ctx, const char *what)
 	snprintf(last, sizeof last, "%s", what);
 }
 
+static void count_run(void *ctx, const struct uar_run_row *row)
+{
+	(void)row;
+	++*(size_t *)ctx;
+}
+
 static uar_err verify(void)
 {
 	size_t n = 0;
@@ -291,6 +297,51 @@ TEST(a_run_that_is_misplaced_is_noticed, "")
 	must_notice("UPDATE runs SET terminal = 2 WHERE rid = 1");
 	must_notice("UPDATE runs SET terminal = -1 WHERE rid = 1");
 	must_notice("UPDATE runs SET evicted = 2 WHERE rid = 1");
+}
+
+static void read_some(struct world *w, const struct uar_owner *owner, uar_str run_id,
+		      uar_str session_id)
+{
+	struct uar_read r = {
+		.owner = *owner, .run_id = run_id, .session_id = session_id, .after = 3, .limit = 4
+	};
+
+	(void)uar_facts_read(&w->pump, w->store, &r);
+	uar_store_read_fini(&r);
+}
+
+/* Whatever reads the damaged store comes to an end, however far off parts are said to be. */
+static void reading_ends(void)
+{
+	struct world w;
+	struct uar_store_options o = { .sched = &w.pump.sched, .dir = dir };
+	struct uar_facts f;
+	size_t live = 0;
+
+	uar_pump_init(&w.pump);
+	REQUIRE(!uar_store_sqlite_create(&o, &w.store, NULL));
+	uar_facts_init(&f, w.store, 1);
+	read_some(&w, &f.owner, uar_str_c(f.run), UAR_STR(""));
+	read_some(&w, &f.owner, UAR_STR(""), uar_str_c(f.session));
+	CHECK_INT(w.store->ops->each_live(w.store, count_run, &live, NULL), UAR_OK);
+	CHECK_INT(live, SESSIONS);
+	uar_facts_fini(&f);
+	close_world(&w);
+}
+
+TEST(a_part_that_is_far_off_is_noticed_and_not_walked_to, "")
+{
+	static const char *const columns[] = { "sessions SET first_part", "sessions SET last_part",
+					       "runs SET first_part" };
+	char sql[100];
+
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		for (int sign = -1; sign <= 1; sign += 2) {
+			snprintf(sql, sizeof sql, "UPDATE %s = %lld", columns[i],
+				 sign * (1LL << 50));
+			must_notice(sql);
+			reading_ends();
+		}
 }
 
 TEST(a_missing_row_is_noticed, "")

@@ -3,7 +3,8 @@
  * Each frame has a sum over itself and the sum of the frame before, and the salts of its
  * log; those of earlier logs, which the file still holds further on, have others. SQLite
  * ends at the first frame that is not right. A commit is acknowledged after its frames
- * are synced, and the next one is written after that. So with a disk that keeps its word
+ * are synced, and the next one is written after that; one that a killed process had not
+ * synced is, before anybody goes on from it (sq_wal_sync). So with a disk that keeps its word
  * at most one transaction is behind that end, in any part and order, and its commit frame
  * is its last. Leftovers of transactions that were rolled back may follow; nothing was
  * ever written on top of them.
@@ -192,6 +193,19 @@ uar_err sq_wal_scan(int dir_fd, struct sq_wal_scan *out, struct uar_error *error
 	if (!e)
 		*out = s;
 	return e;
+}
+
+uar_err sq_wal_sync(int dir_fd, struct uar_error *error)
+{
+	int fd = openat(dir_fd, "uar.db-wal", O_RDONLY | O_CLOEXEC | O_NONBLOCK), e = 0;
+
+	if (fd < 0 && errno != ENOENT)
+		return uar_error_set(error, UAR_EIO, "uar.db-wal: %s", strerror(errno));
+	if (fd >= 0) {
+		e = fdatasync(fd) ? errno : 0;
+		close(fd);
+	}
+	return e ? uar_error_set(error, UAR_ESYNC, "uar.db-wal: %s", strerror(e)) : UAR_OK;
 }
 
 void sq_wal_tell(const struct sq_wal_scan *s, char out[SQ_WAL_TEXT])

@@ -34,6 +34,9 @@ void sq_wal_frame(struct sq_wal_scan *s, const uint8_t *frame); /* s->frame_byte
 
 /* Reads "uar.db-wal" in that directory before SQLite does. None is fine. */
 UAR_MUST_CHECK uar_err sq_wal_scan(int dir_fd, struct sq_wal_scan *out, struct uar_error *error);
+/* Makes what a killed process has written and not synced durable, before it is shown as if
+ * it were. */
+UAR_MUST_CHECK uar_err sq_wal_sync(int dir_fd, struct uar_error *error);
 /* What `commits` means, for people. */
 enum { SQ_WAL_TEXT = 160 };
 void sq_wal_tell(const struct sq_wal_scan *s, char out[SQ_WAL_TEXT]);
