@@ -432,13 +432,14 @@ static uar_err take_event(struct download *d, const struct uar_event *ev, struct
 static void remember(const struct download *d, uint64_t run_sequence)
 {
 	struct downloads *all = &d->g->downloads;
-	size_t at;
+	struct download_hint *h = &all->hint[all->next % ARRAY_LEN(all->hint)];
 
-	if (d->by_hint || d->item_id.n > UAR_UUID_TEXT)
+	if (d->by_hint || d->item_id.n >= sizeof h->item_id || d->run_id.n >= sizeof h->run_id)
 		return;
-	at = all->next++ % ARRAY_LEN(all->hint);
-	snprintf(all->hint[at].item_id, sizeof all->hint[at].item_id, "%.*s", UAR_FMT(d->item_id));
-	all->hint[at].before = run_sequence - 1;
+	all->next++;
+	snprintf(h->run_id, sizeof h->run_id, "%.*s", UAR_FMT(d->run_id));
+	snprintf(h->item_id, sizeof h->item_id, "%.*s", UAR_FMT(d->item_id));
+	h->before = run_sequence - 1;
 }
 
 /* Where to begin to look. */
@@ -447,7 +448,8 @@ static void recall(struct download *d)
 	const struct downloads *all = &d->g->downloads;
 
 	for (size_t i = 0; i < ARRAY_LEN(all->hint); i++)
-		if (uar_str_is(d->item_id, all->hint[i].item_id)) {
+		if (uar_str_is(d->item_id, all->hint[i].item_id) &&
+		    uar_str_is(d->run_id, all->hint[i].run_id)) {
 			d->after = all->hint[i].before;
 			d->by_hint = true;
 		}
@@ -465,7 +467,7 @@ static uar_err look(struct download *d, struct uar_error *error)
 
 		d->after = ev->run_sequence;
 		e = take_event(d, ev, &scratch, error);
-		if (!e && (d->wanted == WANTED_ITEM || d->wanted == WANTED_UPLOAD))
+		if (!e && d->wanted != WANTED_INPUT && d->wanted != WANTED_ANSWER)
 			remember(d, ev->run_sequence);
 		uar_arena_reset(&scratch);
 	}
@@ -641,14 +643,9 @@ void gate_blob_content(struct call *c)
 
 void gate_run_blob(struct call *c)
 {
-	static const char digits[] = "0123456789abcdef";
-	uar_str sha256 = c->params[1];
 	struct uar_error error = { 0 };
-	bool whole = sha256.n == UAR_SHA256_TEXT;
 
-	for (size_t i = 0; i < sha256.n && whole; i++)
-		whole = memchr(digits, sha256.p[i], sizeof digits - 1) != NULL;
-	if (whole)
+	if (c->params[1].n == UAR_SHA256_TEXT && uar_str_is_hex(c->params[1]))
 		begin(c, WANTED_REF);
 	else
 		gate_problem(c,

@@ -4,6 +4,7 @@
 
 #include "base/address.h"
 #include "base/alloc.h"
+#include "base/sha256.h"
 #include "gate/gate.h"
 #include "json/jw.h"
 
@@ -42,14 +43,17 @@ struct frame_cache {
 	enum gate_dialect dialect;
 };
 
-/* Bytes on their way out, and where items were found lately: a hint for those who
- * read one in many ranges, no more than that. */
+/* Where an item was found lately. */
+struct download_hint {
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	char item_id[UAR_SHA256_TEXT + 1]; /* or a hash, which other runs may refer to, too */
+	uint64_t before;		   /* run_sequence of the event before the item's */
+};
+
+/* Bytes on their way out, with hints for those who read one in many ranges. */
 struct downloads {
 	struct uar_list list;
-	struct {
-		char item_id[UAR_UUID_TEXT + 1];
-		uint64_t before; /* run_sequence of the event before the item's */
-	} hint[16];
+	struct download_hint hint[16];
 	size_t next;
 };
 

@@ -401,6 +401,11 @@ static bool open_place(struct uar_tool_job *j, bool make, struct place *p)
 		failed(j, EISDIR, uar_str_c(p->path));
 		return false;
 	}
+	if (make && uar_tool_is_temporary(uar_str_c(p->name))) {
+		uar_tool_fail(j, "value_invalid", "%s: names of this form are for unfinished files",
+			      p->path);
+		return false;
+	}
 	if (slash)
 		*slash = 0;
 	else

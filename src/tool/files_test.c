@@ -171,6 +171,9 @@ TEST(what_a_killed_server_left_is_neither_shown_nor_kept, "")
 	CHECK_INT(entries_of(&w), 2);
 	CHECK(access(inside(&w, names[0]), F_OK) != 0);
 	CHECK(access(inside(&w, names[1]), F_OK) == 0 && access(inside(&w, names[2]), F_OK) == 0);
+	CHECK(tooled_fails(&w.f, "internal:fs.write",
+			   "{\"path\":\"d/.uar-0123456789abcdef\",\"text\":\"mine\"}",
+			   "value_invalid", "for unfinished files"));
 	tear_down(&w);
 }
 

@@ -10,8 +10,8 @@
 /* One execution. It belongs to whoever runs it: nothing in it is shared with another
  * thread while the function is at work. */
 struct uar_tool_job {
-	/* Asked right before the first change of the world. False: the call was given up, and
-	 * must not change anything any more. True: from here on nobody can give it up. */
+	/* Asked right before the first change that the call is for. False: the call was given up,
+	 * and must not change anything any more. True: from here on nobody can give it up. */
 	bool (*may_change)(struct uar_tool_job *j);
 	const struct uar_json *input; /* as the schema wants it */
 	uar_str key;		      /* of the request */

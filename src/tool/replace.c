@@ -5,7 +5,6 @@
  * only one that replaces another needs a name of its own between two calls of the
  * kernel. Whoever writes under such a name holds a lock on it: an old one that nobody holds
  * was left by a server that was killed, and is removed by whoever comes upon it. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,12 +20,16 @@ static const uar_str lead = UAR_STR(".uar-");
 
 bool uar_tool_is_temporary(uar_str name)
 {
-	if (!uar_str_starts(name, lead) || name.n != lead.n + DIGITS)
-		return false;
-	for (size_t i = lead.n; i < name.n; i++)
-		if (!isxdigit((unsigned char)name.p[i]))
-			return false;
-	return true;
+	return uar_str_starts(name, lead) && name.n == lead.n + DIGITS &&
+	       uar_str_is_hex(uar_str_from(name, lead.n));
+}
+
+/* The same call again may have made a new one of that name meanwhile. */
+static bool has_still(int dir, const char *name, const struct stat *opened)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == opened->st_ino;
 }
 
 void uar_tool_sweep(const struct uar_tool_job *j, int dir, const char *name)
@@ -37,7 +40,8 @@ void uar_tool_sweep(const struct uar_tool_job *j, int dir, const char *name)
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	    st.st_mtime < j->now_us / 1000000 - OLD_SECONDS && flock(fd, LOCK_EX | LOCK_NB) == 0)
+	    st.st_mtime < j->now_us / 1000000 - OLD_SECONDS && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    has_still(dir, name, &st))
 		unlinkat(dir, name, 0);
 	close(fd);
 }

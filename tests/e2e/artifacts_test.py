@@ -61,6 +61,10 @@ def references():
         part = s.http.get(path, headers={"Range": "bytes=4-9"})
         equal((part.status, part.body.decode()), (206, PAGE[4:10]))
         equal(s.http.get(path, token=False).status, 401)
+        again = s.create("assistant", ANSWER)  # refers to the same bytes
+        s.finish(again)
+        for run in (again, run_id, again):
+            equal(s.http.get(f"/api/runs/{run}/blobs/{sha256}").body.decode(), PAGE)
         for wrong in (f"/api/runs/{other}/blobs/{sha256}", f"/api/runs/{run_id}/blobs/{sha256[:-1]}0",
                       f"/api/runs/{run_id}/blobs/{sha256[:-1]}", f"/api/runs/{run_id}/blobs/..%2f..%2ftoken",
                       f"/api/runs/none/blobs/{sha256}"):
