@@ -248,7 +248,8 @@ const char *uar_run_finish_reason(const struct uar_run *r)
 static uar_err fold_finish(struct fold *f)
 {
 	uar_str reason = member(f, "stop_reason");
-	bool whole = !reason.n || uar_str_is(reason, "stop") || uar_str_is(reason, "tool_calls");
+	bool whole = !reason.n || uar_str_is(reason, "stop") || uar_str_is(reason, "tool_calls") ||
+		     uar_str_is(reason, "function_call"); /* what it was called before */
 	struct uar_run_rare *rare;
 
 	if (whole && !f->r->rare)

@@ -79,7 +79,7 @@ static void integrity(struct check *k, sqlite3_stmt *st)
 		say(k, "uar.db: %.*s", UAR_FMT(text));
 }
 
-/* --- types --- */
+/* --- types -------------------------------------------------------------------------- */
 static void wrong_type(struct check *k, sqlite3_stmt *st)
 {
 	say(k, "%.*s: row %.*s has a column that is not what it should be", UAR_FMT(sq_text(st, 0)),
@@ -90,9 +90,8 @@ static void wrong_type(struct check *k, sqlite3_stmt *st)
  * that, and comparisons do. SQLite's own check lets columns be of any type. */
 static void types(struct check *k, sqlite3_stmt *st)
 {
-	char sql[2048];
-	int n = snprintf(sql, sizeof sql, "%.*s", UAR_FMT(sq_text(st, 0)));
-	uar_err e = n < (int)sizeof sql ? each(k, sql, wrong_type) : UAR_EINTERNAL;
+	const char *sql = (const char *)sqlite3_column_text(st, 0);
+	uar_err e = sql ? each(k, sql, wrong_type) : UAR_ENOMEM;
 
 	k->failed = k->failed ? k->failed : e;
 }
