@@ -362,6 +362,38 @@ def addresses():
         equal(b.texts(".answer"), ["three"])
 
 
+def hold(b, address):
+    """The next request to that address waits: asked is kept when it is there, go() lets it through."""
+    b.do(f"""globalThis.asked = new Promise((there) => page.route({json.dumps(address)}, async (route) => {{
+                 await new Promise((on) => {{ globalThis.go = on; there(); }});
+                 await route.continue().catch(() => {{}}); }}, {{times: 1}}))""")
+
+
+@test("page_keeps_conversations_apart", "")
+def apart():
+    with Browser() as b, Server() as s:
+        one, two = (s.create("echo", word) for word in ("one", "two"))
+        sessions = [s.record(r)["session_id"] for r in (one, two)]
+        b.enter(s)
+        for i, held in enumerate((f"runs/{one}", f"runs?limit=50&session_id={sessions[0]}", f"sessions/{sessions[0]}/events")):
+            for elsewhere in (f"locator('[data-run=\"{two}\"]')", "getByRole('button', {name: 'New'})"):
+                hold(b, "**/api/" + held)
+                b.do(f"""globalThis.over = Promise.race([
+                         page.waitForEvent('requestfailed', (r) => r.url().endsWith({json.dumps(held)})),
+                         page.waitForResponse('**/api/runs/{one}/stream')])""")
+                b.do(f"await page.locator('[data-run=\"{one}\"]').click(); await asked")
+                b.do(f"await page.{elsewhere}.click()")
+                b.do("go(); await over")  # it was given up, or went on all the same
+                b.do("await page.locator('.welcome, .answer').first().waitFor()")
+                new, word = "New" in elsewhere, f"said {i}"
+                b.say("echo", word)
+                b.wait(".answer", word)
+                said = ["two", *(f"said {n}" for n in range(i))]
+                equal(b.texts(".answer"), [word] if new else [*said, word])
+                session = s.http.get("/api/runs").json["runs"][0]["session_id"]
+                check(session not in sessions if new else session == sessions[1], held, elsewhere)
+
+
 AT_END = "(({scrollHeight: all, scrollTop: above, clientHeight: seen}) => all - above - seen < 80)(document.getElementById('talk'))"
 
 

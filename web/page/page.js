@@ -143,9 +143,8 @@ async function messagesOf(records, signal) {
 			if (bytes > MESSAGES_MAX || records.every((r) => found.has(r.run_id)))
 				break;
 		}
-	} catch (e) {
-		if (signal.aborted)
-			throw e;
+	} catch {
+		signal.throwIfAborted(); // else they are shown without what was asked
 	}
 	enough.abort();
 	return found;
@@ -153,21 +152,21 @@ async function messagesOf(records, signal) {
 
 /** @param {string} runId */
 async function openRun(runId) {
-	leaveFor(new Talk(''));
-	const signal = talk.left.signal;
+	const here = new Talk(''), signal = here.left.signal;
+	leaveFor(here);
 	page.talk.append(make('p', 'note', 'Opening…'));
 	try {
-		const record = /** @type {RunRecord} */ (await insist(() => askJson(`api/runs/${encodeURIComponent(runId)}`), signal));
-		const list = await insist(() => askJson(`api/runs?limit=${HISTORY_MAX}&session_id=${encodeURIComponent(record.session_id)}`), signal);
+		const record = /** @type {RunRecord} */ (await insist(`api/runs/${encodeURIComponent(runId)}`, signal));
+		const list = await insist(`api/runs?limit=${HISTORY_MAX}&session_id=${encodeURIComponent(record.session_id)}`, signal);
 		const records = /** @type {RunRecord[]} */ (list.runs).reverse();
 		const asked = await messagesOf(records, signal);
-		talk.id = record.conversation_id;
+		here.id = record.conversation_id;
 		page.talk.replaceChildren();
 		for (const r of records) {
 			const run = new Run(r.run_id, r.agent_id, asked.get(r.run_id) ?? '');
 			run.old = r.finished_at !== null;
-			talk.show(run);
-			talk.follow(run);
+			here.show(run);
+			here.follow(run);
 		}
 		if ([...page.agent.options].some((o) => o.value === record.agent_id))
 			page.agent.value = record.agent_id;
@@ -192,7 +191,7 @@ async function create(body) {
 	const key = randomHex(16);
 	unsent++;
 	try {
-		return await insist(() => askJson('api/runs', {...body, idempotency_key: key}), always);
+		return await insist('api/runs', always, {...body, idempotency_key: key});
 	} finally {
 		unsent--;
 	}
@@ -248,7 +247,7 @@ async function cancel() {
 	run.cancelling = true;
 	drawSoon(run);
 	try {
-		await insist(() => askJson(`api/runs/${encodeURIComponent(run.id)}/cancel`, {reason: 'cancelled on the page'}), talk.left.signal);
+		await insist(`api/runs/${encodeURIComponent(run.id)}/cancel`, talk.left.signal, {reason: 'cancelled on the page'});
 	} catch (e) {
 		run.cancelling = false;
 		refused(e);
@@ -261,7 +260,7 @@ async function decide(run, question, decision) {
 	question.answering = decision;
 	drawSoon(run);
 	try {
-		await insist(() => askJson('api/control/respond_action', {action_id: question.id, decision}), always);
+		await insist('api/control/respond_action', always, {action_id: question.id, decision});
 	} catch (e) {
 		question.answering = '';
 		drawSoon(run);
@@ -413,8 +412,8 @@ function closeRuns() {
 }
 
 async function loadAgents() {
-	const answer = await insist(() => askJson('api/agents'), always);
-	const recordings = (await insist(() => askJson('api/fixtures'), always)).fixtures;
+	const answer = await insist('api/agents', always);
+	const recordings = (await insist('api/fixtures', always)).fixtures;
 	agents = answer.agents.filter((/** @type {Agent} */ a) => a.entry !== 'fixture' || recordings.length);
 	page.agent.replaceChildren(...agents.map((a) => new Option(a.title, a.agent_id)));
 	page.recording.replaceChildren(...recordings.map((/** @type {string} */ n) => new Option(n, n)));
@@ -442,7 +441,7 @@ function signOut(why) {
 /** The code leaves the address, and with it the history, before it is used. @param {string} code */
 async function takeCode(code) {
 	history.replaceState(null, '', location.pathname + location.search);
-	setToken((await insist(() => askJson('api/link', {code}), always)).token);
+	setToken((await insist('api/link', always, {code})).token);
 }
 
 async function enter() {

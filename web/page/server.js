@@ -82,15 +82,18 @@ export function pause(ms, signal) {
 		const timer = setTimeout(end, ms);
 		signal.addEventListener('abort', end, {signal: over.signal});
 		window.addEventListener('online', end, {signal: over.signal});
+		if (signal.aborted)
+			end();
 	});
 }
 
-/** Asks until there is an answer; only a refusal is thrown.
- * @param {() => Promise<any>} request @param {AbortSignal} signal */
-export async function insist(request, signal) {
+/** Asks until there is an answer; throws a refusal, and whatever there is once the signal fired: no answer comes after that.
+ * @param {string} path @param {AbortSignal} signal @param {object} [body] */
+export async function insist(path, signal, body) {
 	for (let wait = 300; ; wait = Math.min(wait * 1.6, 3000)) {
 		try {
-			const answer = await request();
+			const answer = await askJson(path, body, signal);
+			signal.throwIfAborted();
 			tellLine(true);
 			return answer;
 		} catch (e) {
