@@ -188,6 +188,13 @@ def free_port():
                 pass
 
 
+def hold(b, address, end="r.continue()"):
+    """The next request to that address waits: asked is kept when it is there, go() lets it through."""
+    b.do(f"""globalThis.asked = new Promise((there) => page.route({json.dumps(address)}, async (r) => {{
+                 await new Promise((on) => {{ globalThis.go = on; there(); }});
+                 await {end}.catch(() => {{}}); }}, {{times: 1}}))""")
+
+
 @test("page_talks_and_shows_a_run_live", "UI-01 UI-02 UI-03")
 def live():
     with Browser() as b, Server() as s:
@@ -289,6 +296,45 @@ def cancels():
         equal((record["status"], record["cancel_reason"]), ("canceled", "cancelled on the page"))
 
 
+CANCEL = "await page.getByRole('button', {name: 'Cancel', exact: true}).click()"
+
+
+@test("page_cancels_also_what_is_not_on_the_screen", "")
+def cancels_elsewhere():
+    refusal = {"status": 409, "contentType": "application/problem+json", "body": json.dumps({"code": "CONFLICT", "detail": "not now"})}
+    with Browser() as b, Provider() as p, Server(env=p.env("gate")) as s:
+        b.enter(s)
+        b.say("assistant", "stop me")
+        b.wait(".answer", "before")
+        run = s.http.get("/api/runs").json["runs"][0]["run_id"]
+        refuse = f"r.fulfill({json.dumps(refusal)})"
+        b.do(f"await page.route('**/cancel', (r) => {refuse})")
+        b.do(CANCEL)
+        b.wait("#talk > .ending[data-state=bad]", "CONFLICT: not now")
+        b.do("await page.locator('#cancel', {hasText: /^Cancel$/}).waitFor()")  # it can be tried again
+        b.do("await page.unroute('**/cancel')")
+        hold(b, "**/cancel", refuse)
+        b.do(CANCEL + "; await asked")
+        b.do("await page.getByRole('button', {name: 'New'}).click()")
+        b.say("echo", "meanwhile")
+        b.ended(1)
+        b.do("await Promise.all([page.waitForResponse('**/cancel'), go()])")
+        b.say("echo", "and on")
+        b.ended(2)
+        equal(b.texts("#talk .ending"), ["Done", "Done"])  # and nothing of the other run
+        b.do(f"await page.locator('[data-run=\"{run}\"]').click()")
+        b.wait(".answer", "before")
+        b.do("await page.route('**/cancel', (r) => r.abort())")  # the network is away
+        lost = "page.waitForEvent('requestfailed', (r) => r.url().endsWith('/cancel'))"
+        b.do(f"globalThis.lost = {lost}; {CANCEL}; await lost")
+        b.do(f"globalThis.lost = {lost}; await page.getByRole('button', {{name: 'New'}}).click(); await lost")
+        b.do("""await page.unroute('**/cancel');
+                await Promise.race([page.waitForResponse('**/cancel'), page.locator('#talk .ending').waitFor()])""")
+        equal(b.texts("#talk .ending"), [])
+        s.events(run)
+        equal(s.record(run)["status"], "canceled")
+
+
 @test("page_says_that_an_answer_was_cut", "")
 def cut_short():
     with Browser() as b, Provider() as p, Server(env=p.env("ends:length")) as s:
@@ -360,13 +406,6 @@ def addresses():
         b.say("echo", "three")  # one can go on from there
         b.ended(1)
         equal(b.texts(".answer"), ["three"])
-
-
-def hold(b, address):
-    """The next request to that address waits: asked is kept when it is there, go() lets it through."""
-    b.do(f"""globalThis.asked = new Promise((there) => page.route({json.dumps(address)}, async (route) => {{
-                 await new Promise((on) => {{ globalThis.go = on; there(); }});
-                 await route.continue().catch(() => {{}}); }}, {{times: 1}}))""")
 
 
 @test("page_keeps_conversations_apart", "")
@@ -559,10 +598,8 @@ def answered_elsewhere():
         b.say("tools", WRITES)
         b.do("await page.getByRole('button', {name: 'Allow'}).waitFor()")
         action = s.http.get("/api/actions").json["actions"][0]["action_id"]
-        b.do("""globalThis.late = new Promise((go) => page.route('**/respond_action', async (route) => {
-                    await new Promise((on) => { globalThis.go = on; go(); });
-                    await route.continue(); }))""")
-        b.do("await page.getByRole('button', {name: 'Allow'}).click(); await late")
+        hold(b, "**/respond_action")
+        b.do("await page.getByRole('button', {name: 'Allow'}).click(); await asked")
         equal(s.http.post("/api/control/respond_action", {"action_id": action, "decision": "deny"}).status, 200)
         b.wait(".ask .state", "denied")
         b.do("await Promise.all([page.waitForResponse('**/respond_action'), go()])")

@@ -240,23 +240,26 @@ function send() {
 	here.sends = here.sends.then(() => submit(here, run, inputs));
 }
 
+/** It holds, as decide() does, also when the person looks at something else by then. */
 async function cancel() {
-	const run = talk.active;
+	const here = talk, run = here.active;
 	if (!run)
 		return;
 	run.cancelling = true;
 	drawSoon(run);
 	try {
-		await insist(`api/runs/${encodeURIComponent(run.id)}/cancel`, talk.left.signal, {reason: 'cancelled on the page'});
+		await insist(`api/runs/${encodeURIComponent(run.id)}/cancel`, always, {reason: 'cancelled on the page'});
 	} catch (e) {
 		run.cancelling = false;
-		refused(e);
+		drawSoon(run);
+		refusedIn(here, e);
 	}
 }
 
 /** The first answer counts, whoever gave it: the run's events tell which. One that the network swallowed is given
  * again, also when the person looks at something else by then. @type {typeof around.decide} */
 async function decide(run, question, decision) {
+	const here = talk;
 	question.answering = decision;
 	drawSoon(run);
 	try {
@@ -265,7 +268,7 @@ async function decide(run, question, decision) {
 		question.answering = '';
 		drawSoon(run);
 		if (!(e instanceof Problem && e.code === 'ACTION_RESOLVED'))
-			refused(e);
+			refusedIn(here, e);
 	}
 }
 
@@ -301,6 +304,12 @@ function refused(e) {
 	page.talk.append(note);
 	toEnd();
 	say(words);
+}
+
+/** Of what was done in a conversation: another one is no place to read it. @param {Talk} here @param {unknown} e */
+function refusedIn(here, e) {
+	if (here === talk || (e instanceof Problem && e.status === 401))
+		refused(e);
 }
 
 // --- lists and choices -----------------------------------------------------------------
@@ -519,10 +528,11 @@ keepEnd();
 around.shows = (run) => talk.runs.includes(run);
 around.drawn = () => { showDeeds(); showTitle(); noticeQuestion(); };
 around.read = async (path) => {
+	const here = talk;
 	try {
 		return await (await ask(path.replace(/^\//, ''))).text();
 	} catch (e) {
-		refused(e);
+		refusedIn(here, e);
 		return null;
 	}
 };
