@@ -516,6 +516,27 @@ def list_focus():
         equal(b.do("return page.evaluate(() => document.activeElement.dataset.run)"), mine)
 
 
+@test("page_lists_every_run_once", "")
+def lists():
+    with Browser() as b, Server() as s:
+        runs = [s.create("echo", str(i)) for i in range(70)][::-1]
+        early = {"json": {"runs": [s.record(runs[-1])], "next_before": None}}  # there was one run when the page came
+        b.do(f"await page.route('**/api/runs?limit=30', (r) => r.fulfill({json.dumps(early)}), {{times: 1}})")
+        b.enter(s)
+        b.do("await page.locator('#run-list button').first().waitFor()")
+        b.do("await page.getByRole('button', {name: 'New'}).click()")
+        more = "await page.locator('#more-runs').click()"
+        b.do("""globalThis.both = new Promise((there) => { globalThis.held = []; page.route('**/api/runs?limit=30&before=*',
+                    (r) => { if (held.push(r) === 2) there(); }, {times: 2}); })""")
+        b.do(f"{more}; {more}; await both")
+        b.do("""await Promise.all(held.map(async (r) => { const was = page.waitForResponse((a) => a.request() === r.request());
+                    await r.continue(); await was; }))""")
+        b.do("await page.locator('#run-list button').nth(59).waitFor()")
+        b.do(more)
+        b.do("await page.locator('#more-runs').waitFor({state: 'hidden'})")
+        equal(b.do("return page.locator('#run-list button').evaluateAll((all) => all.map((e) => e.dataset.run))"), runs)
+
+
 @test("page_shows_foreign_text_as_text", "")
 def inert():
     payloads = ["<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "<svg onload=alert(1)>",

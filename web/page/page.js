@@ -318,7 +318,8 @@ function refusedIn(here, e) {
 let agents = [];
 /** @type {RunRecord[]} */
 let listed = [];
-let older = '';
+let older = ''; // where the list goes on
+let listings = 0, newest = 0; // how often it was asked for, and which of those answers is shown
 
 function chosen() {
 	return agents.find((a) => a.agent_id === page.agent.value);
@@ -388,12 +389,17 @@ function drawRuns() {
 		[...page.runList.querySelectorAll('button')].find((b) => b.dataset.run === focused)?.focus();
 }
 
-/** The newest runs in place of what was listed of them; failing is no harm, it is asked again. */
+/** The newest runs in place of what was listed of them; failing is no harm, it is asked again. What was
+ * listed before is kept if nothing is missing in between. */
 async function listRuns() {
+	const mine = ++listings;
 	try {
 		const answer = await askJson(`api/runs?limit=${LIST_PAGE}`);
-		const oldest = answer.runs.at(-1)?.run_id ?? '';
-		const kept = listed.filter((r) => r.run_id < oldest); // ids rise with time
+		if (mine < newest)
+			return;
+		newest = mine;
+		const oldest = answer.runs.at(-1)?.run_id ?? ''; // ids rise with time
+		const kept = listed.some((r) => r.run_id >= oldest) ? listed.filter((r) => r.run_id < oldest) : [];
 		if (kept.length === 0)
 			older = answer.next_before ?? '';
 		listed = [...answer.runs, ...kept];
@@ -405,8 +411,11 @@ async function listRuns() {
 }
 
 async function listOlder() {
+	const before = older;
 	try {
-		const answer = await askJson(`api/runs?limit=${LIST_PAGE}&before=${encodeURIComponent(older)}`);
+		const answer = await insist(`api/runs?limit=${LIST_PAGE}&before=${encodeURIComponent(before)}`, always);
+		if (before !== older) // it was asked for twice, or the list began anew
+			return;
 		listed = [...listed, ...answer.runs];
 		older = answer.next_before ?? '';
 		drawRuns();
