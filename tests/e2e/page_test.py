@@ -630,7 +630,7 @@ def answered_elsewhere():
 
 @test("page_shows_the_whole_of_what_is_to_be_allowed", "")
 def whole():
-    command = "echo " + "x" * 20000 + " the-end"
+    command = "echo \u202egnp.exe\u200b " + "x" * 20000 + " \u2066the-end"
     ask = {"type": "control_request", "request_id": "r1", "request": {
         "subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "call-1", "input": {"command": command}}}
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as f, Browser() as b, Shop({"long": {
@@ -644,6 +644,9 @@ def whole():
         check("the-end" not in "".join(b.texts(".ask pre")))
         b.do("await page.getByRole('button', {name: 'Show all'}).click()")
         b.wait(".ask pre", "the-end")
+        for part in (".ask h3", ".ask pre"):  # what cannot be seen is written out
+            check("echo \\u{202e}gnp.exe\\u{200b} x" in b.texts(part)[0], b.texts(part)[0][:300])
+        check(not re.search("[\u200b\u202e\u2066]", b.do("return page.locator('.ask').evaluate((e) => e.outerHTML)")))
         b.do("await page.getByRole('button', {name: 'Deny'}).last().click()")
         b.ended(1)
 

@@ -1,5 +1,5 @@
 // draw.js - runs on the screen: what is new is added, at most once a frame.
-import {WAITS} from './run.js';
+import {WAITS, plain} from './run.js';
 import {make, nearEnd, page, say, showLine, toEnd} from './screen.js';
 
 /** @typedef {import('./run.js').Run} Run */
@@ -134,7 +134,7 @@ function wholeOf(block) {
 		const text = await around.read(block.rest ?? '');
 		if (text === null)
 			return;
-		block.text = text;
+		block.text = plain(text);
 		drawBlock(block);
 		row.remove();
 	});

@@ -34,6 +34,13 @@ function heading(text) {
 	return text.length > 160 ? `${text.slice(0, 100)} … ${text.slice(-50)}` : text;
 }
 
+/** Whoever decides reads what is there: characters that cannot be seen, or that turn the direction of others,
+ * are written as escapes. @param {string} text */
+export function plain(text) {
+	return text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
+		(c) => `\\u{${c.codePointAt(0)?.toString(16)}}`);
+}
+
 export class Run {
 	/** @param {string} id '' until the server has it @param {string} agent @param {string} message */
 	constructor(id, agent, message) {
@@ -114,8 +121,8 @@ export class Run {
 		if (block)
 			block.state = String(d.decision ?? d.status ?? '');
 		else if (d.action_type === 'tool_permission')
-			this.blocks.push({kind: 'ask', text: brief(d.scope?.input ?? d.scope?.input_preview), id: d.action_id,
-				title: heading(String(d.title ?? '')), state: WAITS, rest: d.scope?.input_url, bytes: d.scope?.input_bytes,
+			this.blocks.push({kind: 'ask', text: plain(brief(d.scope?.input ?? d.scope?.input_preview)), id: d.action_id,
+				title: heading(plain(String(d.title ?? ''))), state: WAITS, rest: d.scope?.input_url, bytes: d.scope?.input_bytes,
 				decisions: d.decisions, repeat: d.scope?.repeat});
 	}
 
