@@ -520,10 +520,11 @@ def list_focus():
 def lists():
     with Browser() as b, Server() as s:
         runs = [s.create("echo", str(i)) for i in range(70)][::-1]
-        early = {"json": {"runs": [s.record(runs[-1])], "next_before": None}}  # there was one run when the page came
-        b.do(f"await page.route('**/api/runs?limit=30', (r) => r.fulfill({json.dumps(early)}), {{times: 1}})")
+        early = {"json": {"runs": [{**s.record(runs[-1]), "engine_status": "waiting_input"}]}}  # the page knows of one
+        b.do(f"await page.route('**/api/runs?limit=30', (r) => r.fulfill({json.dumps(early)}))")
         b.enter(s)
-        b.do("await page.locator('#run-list button').first().waitFor()")
+        b.wait("#run-list .status", "waits for you")
+        b.do("await page.unroute('**/api/runs?limit=30')")
         b.do("await page.getByRole('button', {name: 'New'}).click()")
         more = "await page.locator('#more-runs').click()"
         b.do("""globalThis.both = new Promise((there) => { globalThis.held = []; page.route('**/api/runs?limit=30&before=*',

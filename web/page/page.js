@@ -15,6 +15,7 @@ const HISTORY_MAX = 50; // runs of a conversation that are opened again
 const MESSAGES_MAX = 4 << 20; // bytes of a session read to find what was asked
 const LIST_PAGE = 30;
 const LIST_EVERY_MS = 10000;
+const WAITING = ['waiting_permission', 'waiting_input']; // for somebody
 /** What works without a key, for who has nothing to say yet: agent, words, message. */
 const TRIALS = [['demo', 'Say hello to the demo', 'Hello'],
 	['tools', 'See a tool ask first', 'tool fs.write {"path": "hello.txt", "text": "Hello from UAR"}']];
@@ -358,7 +359,7 @@ function ago(seconds) {
 /** @param {RunRecord} record */
 function makeRow(record) {
 	const item = make('li'), button = make('button');
-	const waits = record.engine_status === 'waiting_permission';
+	const waits = WAITING.includes(record.engine_status);
 	const status = make('span', 'status', waits ? 'waits for you' : record.status.replace('_', ' '));
 	const time = make('time', '', ago(record.created_at));
 	const exact = new Date(record.created_at * 1000);
