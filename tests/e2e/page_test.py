@@ -337,11 +337,12 @@ def cancels_elsewhere():
 
 @test("page_says_that_an_answer_was_cut", "")
 def cut_short():
-    with Browser() as b, Provider() as p, Server(env=p.env("ends:length")) as s:
-        b.enter(s)
-        b.say("assistant", "tell me all")
-        b.wait(".ending", "Done, but cut: the model came to the limit of its output")
-        equal(b.texts(".answer"), ["This is not "])
+    for reason, words in (("length", "Done, but cut: the model came to the limit of its output"), ("constructor", "Done")):
+        with Browser() as b, Provider() as p, Server(env=p.env("ends:" + reason)) as s:
+            b.enter(s)
+            b.say("assistant", "tell me all")
+            b.ended(1)
+            equal((b.texts(".answer"), b.texts(".ending")), (["This is not "], [words]))
 
 
 @test("page_replays_fixtures_and_opens_old_runs", "UI-02 UI-03 UI-04 UI-05 UI-07 UI-08 UI-15 BLD-03 FIX-04")

@@ -70,20 +70,19 @@ function makeTurn(run) {
 	return {turn, blocks, ending};
 }
 
-/** @type {Record<string, string>} */
-const OFFERS = {allow: 'Allow', allow_for_session: 'Allow for this session', deny: 'Deny'};
-/** @type {Record<string, string>} */
-const AGAIN = {allow: 'Repeat it', deny: 'Do not repeat it'};
-/** @type {Record<string, string>} */
-const DECIDED = {allow: 'allowed', allow_for_session: 'allowed for this session', deny: 'denied', cancel: 'not answered'};
+// Maps, because they are asked with words from outside, and an object has more members than its own.
+const OFFERS = new Map([['allow', 'Allow'], ['allow_for_session', 'Allow for this session'], ['deny', 'Deny']]);
+const AGAIN = new Map([['allow', 'Repeat it'], ['deny', 'Do not repeat it']]);
+const DECIDED = new Map([['allow', 'allowed'], ['allow_for_session', 'allowed for this session'], ['deny', 'denied'],
+	['cancel', 'not answered']]);
 
 /** What the server takes as an answer. The focus moves to the question, because the
  * buttons go. @param {Run} run @param {Block} block */
 function decisions(run, block) {
 	const row = make('p', 'decisions'), offers = block.repeat ? AGAIN : OFFERS;
-	for (const decision of (block.decisions ?? ['allow', 'deny']).filter((d) => d in offers)) {
-		const button = make('button', '', offers[decision]);
-		button.setAttribute('aria-label', `${offers[decision]}: ${block.title}`);
+	for (const decision of (block.decisions ?? ['allow', 'deny']).filter((d) => offers.has(d))) {
+		const button = make('button', '', offers.get(decision));
+		button.setAttribute('aria-label', `${offers.get(decision)}: ${block.title}`);
 		button.addEventListener('click', () => {
 			block.element?.focus();
 			around.decide(run, block, decision);
@@ -114,7 +113,7 @@ function drawQuestion(run, block) {
 	const row = /** @type {HTMLElement} */ (card.lastElementChild);
 	const state = /** @type {HTMLElement} */ (card.querySelector('.state'));
 	state.textContent = waits ? (block.answering ? 'answering…' : 'waits for you')
-		: DECIDED[block.state ?? ''] ?? (block.state === WAITS ? DECIDED.cancel : block.state ?? '');
+		: DECIDED.get((block.state === WAITS ? 'cancel' : block.state) ?? '') ?? block.state ?? '';
 	state.dataset.state = waits ? WAITS : block.state;
 	row.hidden = !waits;
 	for (const button of row.querySelectorAll('button'))
@@ -190,14 +189,14 @@ function drawBlock(block) {
 	}
 }
 
-/** What was said may look complete, and is not. @type {Record<string, string>} */
-const CUTS = {length: 'the model came to the limit of its output', max_tokens: 'the model came to the limit of its output',
-	content_filter: 'the provider holds back the rest'};
+/** What was said may look complete, and is not. */
+const CUTS = new Map([['length', 'the model came to the limit of its output'],
+	['max_tokens', 'the model came to the limit of its output'], ['content_filter', 'the provider holds back the rest']]);
 
 /** @param {Run} run @returns {[string, string]} words and how they look */
 function endingOf(run) {
 	if (run.outcome?.ok) {
-		const cut = CUTS[run.outcome.code];
+		const cut = CUTS.get(run.outcome.code);
 		return cut ? [`Done, but cut: ${cut}`, 'wait'] : ['Done', ''];
 	}
 	if (run.outcome?.code === 'CANCELED')
