@@ -606,32 +606,15 @@ static uar_err index_ended(struct sq_store *s, bool on, struct uar_error *error)
 	return UAR_OK;
 }
 
-/* Where its log is damaged SQLite will end it and say nothing. What cannot be read here may be
- * behind the end that SQLite sees: it decides whether that matters. */
-static void look_at_log(const struct sq_store *s)
-{
-	struct uar_error error = { 0 };
-	struct sq_wal_scan scan = { 0 };
-	char text[SQ_WAL_TEXT];
-
-	if (sq_wal_scan(s->dir_fd, &scan, &error))
-		uar_log(s->log, UAR_LOG_WARN, "store.wal_unread",
-			{ "detail", uar_str_c(uar_error_text(&error)) });
-	if (!scan.commits)
-		return;
-	sq_wal_tell(&scan, text);
-	uar_log(s->log, UAR_LOG_ERROR, "store.wal_damaged", { "detail", uar_str_c(text) });
-}
-
+/* Before SQLite sees them: what it takes for the end of a damaged log it would fold into a file
+ * that may be newer. */
 static uar_err take_files(const struct sq_store *s, struct uar_error *error)
 {
 	uar_err e = private_file(s->dir_fd, s->path, error);
 
 	if (!e)
 		e = sq_wal_sync(s->dir_fd, error);
-	if (!e)
-		look_at_log(s);
-	return e;
+	return e ? e : sq_wal_refuse(s->dir_fd, error);
 }
 
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,

@@ -195,6 +195,18 @@ uar_err sq_wal_scan(int dir_fd, struct sq_wal_scan *out, struct uar_error *error
 	return e;
 }
 
+uar_err sq_wal_refuse(int dir_fd, struct uar_error *error)
+{
+	struct sq_wal_scan scan = { 0 };
+	char text[SQ_WAL_TEXT];
+
+	if (sq_wal_scan(dir_fd, &scan, NULL) || !scan.commits)
+		return UAR_OK;
+	sq_wal_tell(&scan, text);
+	return uar_error_set(error, UAR_ECORRUPT,
+			     "%s. Nothing was changed: docs/recovery.md says what to do", text);
+}
+
 uar_err sq_wal_sync(int dir_fd, struct uar_error *error)
 {
 	int fd = openat(dir_fd, "uar.db-wal", O_RDONLY | O_CLOEXEC | O_NONBLOCK), e = 0;
@@ -215,7 +227,6 @@ void sq_wal_tell(const struct sq_wal_scan *s, char out[SQ_WAL_TEXT])
 	if (s->first)
 		snprintf(what, sizeof what, "frame %llu", (unsigned long long)s->first);
 	snprintf(out, SQ_WAL_TEXT,
-		 "uar.db-wal: %s is damaged; at least %llu commit%s behind it %s lost", what,
-		 (unsigned long long)s->commits, s->commits == 1 ? "" : "s",
-		 s->commits == 1 ? "is" : "are");
+		 "uar.db-wal: %s is damaged, with at least %llu commit%s behind it", what,
+		 (unsigned long long)s->commits, s->commits == 1 ? "" : "s");
 }
