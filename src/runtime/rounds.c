@@ -158,6 +158,7 @@ static uar_err note_begun(struct rounds_load *l, const struct uar_event *ev,
 		f->c.effect = rt_tool_effect_parse(text_of(p, "effect"));
 	else if (!uar_json_bool(uar_json_get(p, UAR_STR("again")), false))
 		return UAR_OK; /* news of it */
+	f->c.repeats += ev->cls == UAR_EV_TOOL_PROGRESS && !f->c.allowed;
 	f->c.started = true;
 	f->c.allowed = f->c.denied = false;
 	return UAR_OK;
@@ -187,6 +188,7 @@ static uar_err note_answered(struct rounds_load *l, const struct uar_event *ev,
 			continue;
 		f->c.allowed = uar_str_is(text_of(p, "result"), "allow");
 		f->c.denied = !f->c.allowed;
+		f->c.repeats = 0;
 		return own(l, text_of(p, "reason"), &f->c.reason);
 	}
 	return UAR_OK;

@@ -13,6 +13,7 @@ struct round_call {
 	uar_str name, args;  /* as the model wrote them */
 	bool started, ended;
 	bool allowed, denied;	     /* by somebody, since it was last executed */
+	int repeats;		     /* unasked, after stops of the server */
 	int64_t action;		     /* number of the last question about it; 0: none */
 	uar_str reason;		     /* that was given with the answer, or empty */
 	enum uar_tool_effect effect; /* recorded when it started */

@@ -87,6 +87,12 @@ static enum plan refuse(struct place *p, const char *category)
 	return REFUSE;
 }
 
+/* A call that does no harm may still be what stops the server each time. */
+static bool may_repeat_unasked(const struct round_call *c)
+{
+	return c->effect != UAR_TOOL_ONCE && c->repeats < UAR_LIMIT_TOOL_RESTARTS;
+}
+
 static enum plan plan_of_open(struct place *p)
 {
 	const struct round_call *c = p->call;
@@ -102,7 +108,7 @@ static enum plan plan_of_open(struct place *p)
 					     : "");
 		return GIVE_UP;
 	}
-	return c->effect == UAR_TOOL_ONCE && !c->allowed ? ASK_AGAIN : RUN_AGAIN;
+	return !c->allowed && !may_repeat_unasked(c) ? ASK_AGAIN : RUN_AGAIN;
 }
 
 static enum plan plan_of_new(struct place *p)

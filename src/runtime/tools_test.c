@@ -284,6 +284,30 @@ TEST(what_may_be_repeated_is_repeated_with_the_same_key, "")
 	}
 }
 
+TEST(a_tool_that_is_cut_off_each_time_is_asked_for_in_the_end, "")
+{
+	struct tool_world w;
+
+	tool_world_open(&w);
+	tool_world_ask(&w, "x");
+	tool_world_says(&w, "", "look {}");
+	for (int i = 1; i <= UAR_LIMIT_TOOL_RESTARTS; i++) {
+		tool_world_restart(&w);
+		CHECK_INT(w.started, 1 + i);
+	}
+	tool_world_restart(&w);
+	CHECK_INT(w.started, 1 + UAR_LIMIT_TOOL_RESTARTS);
+	HAS(tool_world_fact(&w, UAR_EV_ACTION_REQUIRED, 0),
+	    "\"look had begun when the server stopped and may have happened: repeat it?\"");
+	CHECK_INT(tool_world_answer(&w, 1, UAR_VERDICT_ALLOW, ""), UAR_OK);
+	tool_world_restart(&w); /* somebody looks after it: it begins to count anew */
+	CHECK_INT(w.started, 3 + UAR_LIMIT_TOOL_RESTARTS);
+	tool_world_ends(&w, "look", true, "1");
+	tool_world_says(&w, "done", "");
+	CHECK_STR(uar_str_c(tool_world_status(&w)), "succeeded");
+	tool_world_close(&w);
+}
+
 TEST(what_must_not_be_repeated_is_asked_for_each_time, "")
 {
 	struct tool_world w;
