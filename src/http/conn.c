@@ -375,7 +375,7 @@ static bool read_body(struct uar_http_stream *c, uar_str *rest)
  * the other connections. */
 static bool read_requests(struct uar_http_stream *c, uar_str *rest)
 {
-	for (int i = 0; i < 2 * UAR_LIMIT_HTTP_PIPELINE; i++) {
+	for (int i = 0; i < UAR_LIMIT_HTTP_IN_A_ROW; i++) {
 		bool more;
 
 		if (c->state == CONN_HEAD && rest->n > 0 && !uar_http_takes_requests(c->server))

@@ -106,7 +106,8 @@ struct uar_http {
 	struct uar_timer sweep;
 	struct {
 		uv_poll_t poll;
-		int fd, spare_fd; /* spare_fd: given up to accept and cut when none is left */
+		struct uar_timer pause; /* while even the spare descriptor is gone */
+		int fd, spare_fd;	/* spare_fd: given up to accept and cut when none is left */
 		bool polled;
 		char address[128], unix_path[UAR_SOCKET_PATH];
 		char local[128]; /* the address, or loopback where that is a wildcard */

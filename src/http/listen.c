@@ -14,7 +14,12 @@
 #include "base/alloc.h"
 #include "loop/loop.h"
 
-enum { ACCEPTS_PER_TURN = 64, KEEPALIVE_S = 60, KERNEL_GRACE_MS = 5000 };
+enum {
+	ACCEPTS_PER_TURN = 64,
+	KEEPALIVE_S = 60,
+	KERNEL_GRACE_MS = 5000,
+	PAUSE_US = 100000, /* without a descriptor to take anybody in */
+};
 
 union any_address {
 	struct sockaddr sa;
@@ -129,18 +134,28 @@ static void enter(struct uar_http *h, int fd, const union any_address *from)
 		uar_http_conn_open(h, fd, a, peer);
 }
 
-/* No descriptor is left: the poll would wake us for ever. Give up the spare one,
- * take the caller in with it and cut him off. */
-static void shed(struct uar_http *h)
+/* No descriptor is left: the poll would wake us for ever. Give up the spare one, take the
+ * caller in with it and cut him off. False: another thread was faster, the spare one is gone. */
+static bool shed(struct uar_http *h)
 {
 	int fd;
 
-	close(h->listener.spare_fd);
+	if (h->listener.spare_fd >= 0)
+		close(h->listener.spare_fd);
 	fd = accept4(h->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0)
+	if (fd >= 0) {
 		close(fd);
+		h->stats.refused++;
+	}
 	h->listener.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	h->stats.refused++;
+	return h->listener.spare_fd >= 0;
+}
+
+/* Callers wait in the kernel for a while. Without memory for the timer they are not let wait. */
+static void pause_listening(struct uar_http *h)
+{
+	if (!uar_timer_set(h->sched, &h->listener.pause, PAUSE_US))
+		uv_poll_stop(&h->listener.poll);
 }
 
 static void on_connection(uv_poll_t *poll, int status, int events)
@@ -153,13 +168,24 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 		socklen_t n = sizeof from;
 		int fd = accept4(h->listener.fd, &from.sa, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-		if (fd >= 0)
+		if (fd >= 0) {
 			enter(h, fd, &from);
-		else if (errno == EMFILE || errno == ENFILE)
-			shed(h);
-		else if (errno != EINTR && errno != ECONNABORTED)
+		} else if (errno == EMFILE || errno == ENFILE) {
+			if (shed(h))
+				continue;
+			pause_listening(h);
 			break;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			break;
+		}
 	}
+}
+
+static void on_pause_over(struct uar_timer *t)
+{
+	struct uar_http *h = UAR_OWNER(t, struct uar_http, listener.pause);
+
+	uv_poll_start(&h->listener.poll, UV_READABLE, on_connection);
 }
 
 /* --- the listening socket ------------------------------------------------------------- */
@@ -264,6 +290,7 @@ uar_err uar_http_listen(struct uar_http *h, const char *where, struct uar_error 
 				     strerror(errno));
 	h->listener.polled = true;
 	h->listener.poll.data = h;
+	h->listener.pause.fn = on_pause_over;
 	h->handles++;
 	uv_poll_start(&h->listener.poll, UV_READABLE, on_connection);
 	note_address(h);
@@ -279,6 +306,7 @@ void uar_http_unlisten(struct uar_http *h)
 {
 	if (h->listener.polled) {
 		h->listener.polled = false;
+		uar_timer_stop(h->sched, &h->listener.pause);
 		uv_close((uv_handle_t *)&h->listener.poll, on_listener_closed);
 	}
 	if (h->listener.fd >= 0)

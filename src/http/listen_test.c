@@ -2,10 +2,12 @@
 #include "test.h"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "http/http_int.h"
 #include "http_peer.h"
 
 static struct uar_peer_server server;
@@ -117,4 +119,50 @@ TEST(says_why_it_cannot_listen, "")
 	uar_http_destroy(h);
 	uar_http_destroy(NULL);
 	uar_loop_destroy(loop);
+}
+
+/* On the loop's thread: the caller waits in the kernel before the server sees it. */
+static void dial_and_forbid_files(void *arg)
+{
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	CHECK(uar_peer_dial(arg, uar_http_address(server.http)));
+	files.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static void is_pausing(void *arg)
+{
+	*(bool *)arg = server.http->listener.spare_fd < 0 &&
+		       !uv_is_active((uv_handle_t *)&server.http->listener.poll);
+}
+
+static void count_refused(void *arg)
+{
+	*(uint64_t *)arg = server.http->stats.refused;
+}
+
+TEST(callers_wait_while_no_descriptor_is_left, "")
+{
+	struct uar_peer p = { .fd = -1 };
+	struct uar_peer_reply r = { 0 };
+	struct rlimit files;
+	bool pausing = false;
+	uint64_t refused = 1;
+
+	REQUIRE(uar_peer_start(&server, &options));
+	getrlimit(RLIMIT_NOFILE, &files);
+	uar_peer_call(&server, dial_and_forbid_files, &p);
+	while (!pausing)
+		uar_peer_call(&server, is_pausing, &pausing);
+	setrlimit(RLIMIT_NOFILE, &files);
+	uar_peer_say(&p, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+	REQUIRE(uar_peer_reply(&p, false, &r));
+	CHECK_INT(r.status, 200);
+	uar_peer_call(&server, count_refused, &refused);
+	CHECK_INT(refused, 0);
+	uar_buf_fini(&r.body);
+	uar_peer_close(&p);
+	uar_peer_stop(&server);
 }
