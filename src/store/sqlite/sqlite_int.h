@@ -277,8 +277,13 @@ struct sq_writer {
 	bool open; /* the turn that woke it goes on: more may come */
 	enum uar_store_health health;
 	struct uar_store_stats stats;
-	int frames, folded;	     /* pages in the write-ahead log, and in the file already */
-	int fold_at;		     /* so many that wait are folded in */
+	int frames, folded; /* pages in the write-ahead log, and in the file already */
+	int fold_at;	    /* so many that wait are folded in */
+	struct sq_retry {
+		int left;      /* times that a log which is too long is tried to be shortened */
+		int64_t pause; /* us; grows each time */
+		int64_t at;    /* monotonic; not before */
+	} retry;
 	struct uar_task broken_task; /* runs on the loop once */
 	struct uar_error broken_error;
 };

@@ -1,10 +1,11 @@
 /* wal_size_test.c - the file of the write-ahead log does not stay large for ever.
  *
  * A reader on an old state keeps the log from beginning anew, so that it grows. Once the
- * reader is gone it comes back to its usual size: while the store is at work, and after
- * a kill without any further append. */
+ * reader is gone it comes back to its usual size: while the store is at work, while nothing
+ * happens at all, and after a kill without any further append. */
 #include "store/world_test.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -54,18 +55,43 @@ static sqlite3 *hold_back(void)
 	return db;
 }
 
-static bool grow(struct world *w, struct uar_facts *f)
+/* NULL: it did not work; otherwise what keeps it large. */
+static sqlite3 *grow_and_hold(struct world *w, struct uar_facts *f)
 {
 	sqlite3 *reader;
 
 	if (begin(w, f, 1))
-		return false;
+		return NULL;
 	reader = hold_back();
 	while (log_bytes() < LARGE * sq_log_kept(FOLD_AT))
 		if (go_on(w, f, 100))
-			return false;
+			return NULL;
+	return reader;
+}
+
+static bool grow(struct world *w, struct uar_facts *f)
+{
+	sqlite3 *reader = grow_and_hold(w, f);
+
 	sqlite3_close(reader);
-	return true;
+	return reader != NULL;
+}
+
+static void wait_a_little(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* What the writer has planned. */
+static struct sq_retry retry_of(struct world *w)
+{
+	struct sq_writer *writer = &UAR_OWNER(w->store, struct sq_store, base)->writer;
+	struct sq_retry r;
+
+	pthread_mutex_lock(&writer->lock);
+	r = writer->retry;
+	pthread_mutex_unlock(&writer->lock);
+	return r;
 }
 
 static void bad(void *ctx, const char *what)
@@ -92,6 +118,31 @@ TEST(the_log_becomes_short_again_at_work, "")
 	for (int i = 0; i < 10 * FOLD_AT && log_bytes() > sq_log_kept(FOLD_AT); i++)
 		CHECK_INT(go_on(&w, &f, 20), UAR_OK);
 	CHECK_MSG(log_bytes() <= sq_log_kept(FOLD_AT), "%lld bytes", (long long)log_bytes());
+	CHECK(uar_facts_all_there(&w.pump, w.store, &f));
+	uar_facts_fini(&f);
+	close_world(&w);
+	check_sound();
+}
+
+/* Once it has tried in vain nothing else would make it try again. */
+TEST(the_log_becomes_short_when_a_reader_goes_while_nothing_happens, "")
+{
+	struct uar_facts f;
+	struct world w;
+	sqlite3 *reader;
+
+	fresh_dir();
+	REQUIRE(open_store(&w) == UAR_OK);
+	reader = grow_and_hold(&w, &f);
+	REQUIRE(reader != NULL);
+	while (retry_of(&w).pause < 400000) /* in vain, and again */
+		wait_a_little();
+	CHECK(log_bytes() > sq_log_kept(FOLD_AT));
+	sqlite3_close(reader);
+	while (log_bytes() > sq_log_kept(FOLD_AT))
+		wait_a_little();
+	while (retry_of(&w).left) /* and sleeps without an end */
+		wait_a_little();
 	CHECK(uar_facts_all_there(&w.pump, w.store, &f));
 	uar_facts_fini(&f);
 	close_world(&w);
@@ -141,7 +192,7 @@ TEST(the_log_of_a_killed_store_becomes_short_by_itself, "")
 	check_sound();
 	REQUIRE(open_store(&w) == UAR_OK);
 	while (log_bytes() > sq_log_kept(FOLD_AT)) /* the writer has nothing else to do */
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		wait_a_little();
 	uar_facts_init(&f, w.store, 1);
 	uar_facts_opening(&f, ev);
 	f.seq = seq;

@@ -12,8 +12,12 @@
 #include "store/sqlite/sqlite_int.h"
 
 enum {
-	CHECKPOINT_IDLE = 100, /* pages that are folded in after IDLE_MS without appends */
-	IDLE_MS = 100,
+	CHECKPOINT_IDLE = 100, /* pages that are folded in after IDLE_US without appends */
+	IDLE_US = 100000,
+	/* A log that a reader keeps long is looked at again, after this at the latest, so many
+	 * times. Every commit gives it as many again. */
+	RETRY_US = 5000000,
+	RETRIES = 100,
 	START = 8, /* appends worth being woken for while more of them come */
 };
 
@@ -99,6 +103,8 @@ static int on_wal(void *ctx, sqlite3 *db, const char *name, int frames)
 	if (frames < w->folded)
 		w->folded = 0; /* the log began anew */
 	w->frames = frames;
+	if (w->retry.pause)
+		w->retry.left = RETRIES;
 	return SQLITE_OK;
 }
 
@@ -114,6 +120,25 @@ static sqlite3_int64 log_size(struct sq_writer *w)
 	return size;
 }
 
+static bool is_long(struct sq_writer *w)
+{
+	return health_of(w) != UAR_STORE_BROKEN && log_size(w) > sq_log_kept(w->fold_at);
+}
+
+/* Nobody tells when a reader goes: it may be another process. */
+static void plan_retry(struct sq_retry *r, bool wanted)
+{
+	if (!wanted) {
+		*r = (struct sq_retry){ 0 };
+		return;
+	}
+	r->left = r->pause ? r->left - 1 : RETRIES;
+	r->pause = r->pause ? 2 * r->pause : IDLE_US;
+	if (r->pause > RETRY_US)
+		r->pause = RETRY_US;
+	r->at = uar_clock_mono(&uar_clock_system) + r->pause;
+}
+
 /* Nothing is lost: SQLite empties a log that is folded in as a whole, and synced, and
  * leaves one that a reader still needs to the next time. */
 static void shorten(struct sq_writer *w)
@@ -121,7 +146,7 @@ static void shorten(struct sq_writer *w)
 	struct uar_error error = { 0 };
 	int rc;
 
-	if (health_of(w) == UAR_STORE_BROKEN || log_size(w) <= sq_log_kept(w->fold_at))
+	if (!is_long(w))
 		return;
 	sqlite3_busy_timeout(w->conn.db, 0);
 	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -150,21 +175,31 @@ static bool enough(const struct sq_writer *w)
 	return w->queued >= (w->open ? START : 1);
 }
 
-/* Sleeps until something is queued, a first time only for a while. */
+/* When the log is to be tidied up if nothing else comes; 0: never. */
+static int64_t tidy_at(const struct sq_writer *w)
+{
+	int64_t soon = uar_clock_mono(&uar_clock_system) + IDLE_US;
+
+	if (w->frames - w->folded >= CHECKPOINT_IDLE)
+		return soon;
+	if (w->retry.left > 0)
+		return w->retry.at > soon ? w->retry.at : soon;
+	return 0;
+}
+
+/* Sleeps until something is queued, or there is time to tidy up. */
 static void wait_for_work(struct sq_writer *w)
 {
-	struct timespec until;
+	int64_t at = tidy_at(w);
+	struct timespec until = { at / 1000000, at % 1000000 * 1000 };
+	bool stays;
 	int rc = 0;
 
 	w->idle = true;
-	if (w->frames - w->folded < CHECKPOINT_IDLE) {
+	if (!at) {
 		pthread_cond_wait(&w->wake, &w->lock);
 		return;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += IDLE_MS * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	while (!rc && !enough(w) && !w->stop)
 		rc = pthread_cond_timedwait(&w->wake, &w->lock, &until);
 	if (!uar_list_empty(&w->queue) || w->stop)
@@ -172,8 +207,10 @@ static void wait_for_work(struct sq_writer *w)
 	pthread_mutex_unlock(&w->lock);
 	checkpoint(w, CHECKPOINT_IDLE);
 	shorten(w);
+	stays = is_long(w);
 	pthread_mutex_lock(&w->lock);
-	w->folded = w->frames; /* what readers kept from it waits for the next commit */
+	plan_retry(&w->retry, stays);
+	w->folded = w->frames; /* what readers kept from it waits for a retry, or the next commit */
 }
 
 /* Moves what waits, as far as one commit takes it. The lock is held. */
