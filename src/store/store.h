@@ -280,7 +280,8 @@ void uar_store_blob_get_fini(struct uar_blob_get *b);
 
 /* Offline check of a data directory: every row's checksum, every sequence, every
  * blob's name. `bad` is told of each damaged place; returns UAR_ECORRUPT if any.
- * UAR_ESTATE: the file is of an older version and was not looked at. */
+ * UAR_ESTATE: the file is of an older version and was not looked at. UAR_ENOTFOUND: there is
+ * nothing in it yet. */
 UAR_MUST_CHECK uar_err uar_store_sqlite_verify(const char *dir,
 					       void (*bad)(void *ctx, const char *what), void *ctx,
 					       struct uar_error *error);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -38,7 +39,7 @@ static struct file *file_of(sqlite3_file *f)
 	return (struct file *)f;
 }
 
-enum op { OP_WRITE, OP_SYNC, OP_TRUNCATE };
+enum op { OP_WRITE, OP_SYNC, OP_TRUNCATE, OP_NAME };
 
 /* Does this operation fail? */
 static bool fails(enum op op)
@@ -47,12 +48,15 @@ static bool fails(enum op op)
 
 	pthread_mutex_lock(&lock);
 	if (kind != UAR_FAULT_NONE && !(kind == UAR_FAULT_SYNC && op != OP_SYNC) &&
-	    !(kind == UAR_FAULT_FULL && op != OP_WRITE)) {
+	    !(kind == UAR_FAULT_FULL && op != OP_WRITE) &&
+	    !(kind != UAR_FAULT_KILL && op == OP_NAME)) {
 		count++;
 		fail = count == fail_at || (count > fail_at && (always || kind == UAR_FAULT_POWER));
 		happened = happened || fail;
 	}
 	pthread_mutex_unlock(&lock);
+	if (fail && kind == UAR_FAULT_KILL)
+		raise(SIGKILL);
 	return fail;
 }
 
@@ -159,11 +163,21 @@ static int v_open(sqlite3_vfs *v, const char *path, sqlite3_file *file, int flag
 	int rc;
 
 	(void)v;
+	fails(OP_NAME);
 	f->real = (sqlite3_file *)(f + 1);
 	snprintf(f->path, sizeof f->path, "%s", path ? path : "");
 	rc = under->xOpen(under, path, f->real, flags, out);
 	f->base.pMethods = rc ? NULL : &methods;
 	return rc;
+}
+
+static int v_delete(sqlite3_vfs *v, const char *path, int sync_dir)
+{
+	(void)v;
+	fails(OP_NAME);
+	if (kind == UAR_FAULT_POWER && uar_fault_happened())
+		return SQLITE_IOERR_DELETE;
+	return under->xDelete(under, path, sync_dir);
 }
 
 static void init_methods(void)
@@ -197,6 +211,7 @@ const char *uar_fault_vfs(void)
 		vfs.zName = "fault";
 		vfs.szOsFile = (int)sizeof(struct file) + under->szOsFile;
 		vfs.xOpen = v_open;
+		vfs.xDelete = v_delete;
 		vfs.pNext = NULL;
 		init_methods();
 		sqlite3_vfs_register(&vfs, 0);

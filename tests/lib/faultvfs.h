@@ -16,6 +16,7 @@ enum uar_fault_kind {
 	UAR_FAULT_FULL,	 /* a write fails with "no space"; syncs and truncates pass */
 	UAR_FAULT_SYNC,	 /* the n-th sync fails; writes and truncates pass and are not counted */
 	UAR_FAULT_POWER, /* nothing reaches the disk any more */
+	UAR_FAULT_KILL,	 /* the process is killed before it; opening and removing count, too */
 };
 
 const char *uar_fault_vfs(void); /* its name; registers it on first use */

@@ -6,6 +6,7 @@
 #include "store/sqlite/sqlite_int.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 
 #include "store/sqlite/wal_vfs.h"
@@ -142,6 +143,34 @@ uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mo
 	if (mode == SQ_VERIFY)
 		sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	return sq_exec(c, pragmas[mode], error);
+}
+
+static void put_uri(struct uar_buf *out, const char *path)
+{
+	uar_buf_add_str(out, UAR_STR("file:"));
+	for (const char *p = path; *p; p++)
+		if ((*p >= 'a' && *p <= 'z') || (*p == '/' && p != path + 1)) /* // is a host */
+			uar_buf_add_char(out, *p);
+		else
+			uar_buf_printf(out, "%%%02x", (unsigned char)*p);
+}
+
+/* SQLite would make a log and an index beside a file that it merely reads. Alone the file cannot
+ * change; with its log neither locks nor an index of the log are put on the disk: the directory's
+ * lock keeps writers away. */
+uar_err sq_open_still(struct sq_conn *c, const char *path, bool with_log, struct uar_error *error)
+{
+	struct uar_buf uri = uar_buf_make(4 * PATH_MAX);
+	uar_err e;
+
+	*c = (struct sq_conn){ 0 };
+	put_uri(&uri, path);
+	uar_buf_add_str(&uri, with_log ? UAR_STR("") : UAR_STR("?immutable=1"));
+	e = uri.err;
+	if (!e)
+		e = sq_open(c, uri.p, with_log ? "unix-none" : NULL, SQ_VERIFY, error);
+	uar_buf_fini(&uri);
+	return e;
 }
 
 void sq_close(struct sq_conn *c)

@@ -115,7 +115,7 @@ static uar_err version_of(struct sq_conn *c, int64_t *out, struct uar_error *err
 		e = pragma_int(c, "SELECT count(*) FROM sqlite_schema", &tables, error);
 	if (e)
 		return e;
-	if (app != APPLICATION_ID && (tables || version))
+	if (app == APPLICATION_ID ? !version : tables || version)
 		return uar_error_set(error, UAR_ECORRUPT, "uar.db is not a database of UAR");
 	if (version > (int64_t)ARRAY_LEN(steps))
 		return uar_error_set(error, UAR_ENEWER,
@@ -133,7 +133,7 @@ uar_err sq_check_version(struct sq_conn *c, struct uar_error *error)
 	if (e || version == (int64_t)ARRAY_LEN(steps))
 		return e;
 	if (version == 0)
-		return uar_error_set(error, UAR_ECORRUPT, "uar.db has no tables");
+		return UAR_ENOTFOUND;
 	return uar_error_set(error, UAR_ESTATE,
 			     "uar.db has version %lld; a server that starts brings it to %zu",
 			     (long long)version, ARRAY_LEN(steps));

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "store/sqlite/wal_scan.h"
 
 enum {
 	READERS = 2,
@@ -606,15 +605,14 @@ static uar_err index_ended(struct sq_store *s, bool on, struct uar_error *error)
 	return UAR_OK;
 }
 
-/* Before SQLite sees them: what it takes for the end of a damaged log it would fold into a file
- * that may be newer. */
+/* First what SQLite would not notice: who refuses has changed nothing. */
 static uar_err take_files(const struct sq_store *s, struct uar_error *error)
 {
-	uar_err e = private_file(s->dir_fd, s->path, error);
+	uar_err e = sq_wal_sync(s->dir_fd, error);
 
 	if (!e)
-		e = sq_wal_sync(s->dir_fd, error);
-	return e ? e : sq_wal_refuse(s->dir_fd, error);
+		e = sq_wal_refuse(s->dir_fd, s->path, error);
+	return e ? e : private_file(s->dir_fd, s->path, error);
 }
 
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
@@ -623,9 +621,9 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 	uar_err e = sq_lock_dir(o->dir, true, &s->dir_fd, &s->lock_fd, error);
 
 	if (!e)
-		e = sq_blob_open(o->dir, &s->blobs_fd, error);
-	if (!e)
 		e = take_files(s, error);
+	if (!e)
+		e = sq_blob_open(o->dir, &s->blobs_fd, error);
 	if (!e)
 		e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
 	if (!e)

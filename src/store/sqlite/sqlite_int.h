@@ -4,13 +4,14 @@
  * events into log rows and back; apply.c writes one append; writer.c is the
  * thread that commits; reader.c the threads that read; query.c and
  * query_runs.c what they ask; blob.c the bytes beside the database; verify.c the offline check.
- * wal_scan.c looks at the log that a killed process has left. */
+ * wal_scan.c reads the log that a killed process has left, wal_fit.c says whether SQLite may. */
 #ifndef UAR_STORE_SQLITE_SQLITE_INT_H
 #define UAR_STORE_SQLITE_SQLITE_INT_H
 
 #include <sqlite3.h>
 
 #include "base/map.h"
+#include "store/sqlite/wal_scan.h"
 #include "store/store_int.h"
 
 /* The log's index is kept in parts, by position: what is committed now goes to a
@@ -81,6 +82,10 @@ enum sq_mode {
 };
 UAR_MUST_CHECK uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs,
 			       enum sq_mode mode, struct uar_error *error);
+/* SQ_VERIFY, of the file with its log (which must not be there beside an empty file: SQLite
+ * removes it) or of the file alone, as if it had none. */
+UAR_MUST_CHECK uar_err sq_open_still(struct sq_conn *c, const char *path, bool with_log,
+				     struct uar_error *error);
 void sq_close(struct sq_conn *c); /* half open is fine */
 /* What SQLite's last answer means; fills error with its text. */
 uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error);
@@ -116,13 +121,23 @@ UAR_MUST_CHECK uar_err sq_migrate(struct sq_conn *c, const struct uar_rand *rand
 				  struct uar_error *error);
 /* Keeps an index of ended runs, or drops it: it costs every run that ends. */
 UAR_MUST_CHECK uar_err sq_index_ended(struct sq_conn *c, bool on, struct uar_error *error);
-/* UAR_ENEWER, UAR_ESTATE (older, to be migrated), UAR_ECORRUPT (another application's
- * file, or none of ours yet), or fine. */
+/* UAR_ENEWER, UAR_ESTATE (older, to be migrated), UAR_ENOTFOUND (no tables yet, error untouched),
+ * UAR_ECORRUPT (another application's file), or fine. */
 UAR_MUST_CHECK uar_err sq_check_version(struct sq_conn *c, struct uar_error *error);
 /* Are the definitions of tables, indexes and views what a new file would get? */
 UAR_MUST_CHECK uar_err sq_check_schema(struct sq_conn *c, struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_runtime_id(struct sq_conn *c, char out[UAR_UUID_TEXT + 1],
 				     struct uar_error *error);
+
+/* --- wal_fit.c: may SQLite open what is there? ------------------------------------- */
+/* What speaks against the write-ahead log beside the file of that path, for people; empty:
+ * nothing. Only reads. */
+UAR_MUST_CHECK uar_err sq_wal_doubt(int dir_fd, const char *path, char out[SQ_WAL_TEXT],
+				    struct uar_error *error);
+/* UAR_ECORRUPT when anything does. What cannot be read may be behind the end that SQLite sees:
+ * it decides whether that matters. */
+UAR_MUST_CHECK uar_err sq_wal_refuse(int dir_fd, const char *path, struct uar_error *error);
+bool sq_db_empty(int dir_fd); /* or not there */
 
 /* --- rows.c: log rows -------------------------------------------------------- */
 /* The ids that all events of a run's row share. */

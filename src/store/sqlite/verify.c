@@ -9,13 +9,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "store/sqlite/wal_scan.h"
 
 struct check {
 	struct sq_conn c;
@@ -379,17 +377,14 @@ static uar_err check_all(struct check *k)
 }
 
 /* Before SQLite opens it. */
-static uar_err check_wal(struct check *k, int dir_fd)
+static uar_err check_wal(struct check *k, const char *path, int dir_fd)
 {
-	struct sq_wal_scan scan = { 0 };
 	char text[SQ_WAL_TEXT];
-	uar_err e = sq_wal_scan(dir_fd, &scan, k->error);
+	uar_err e = sq_wal_doubt(dir_fd, path, text, k->error);
 
-	if (e || !scan.commits)
-		return e;
-	sq_wal_tell(&scan, text);
-	say(k, "%s", text);
-	return UAR_OK;
+	if (!e && text[0])
+		say(k, "%s", text);
+	return e;
 }
 
 /* --- without a trace ----------------------------------------------------------------- */
@@ -420,44 +415,15 @@ static uar_err has_log(struct check *k, int dir_fd, bool *out)
 	return UAR_OK;
 }
 
-static void put_uri(struct uar_buf *out, const char *path)
+static uar_err open_and_check(struct check *k, const char *path, int dir_fd)
 {
-	uar_buf_add_str(out, UAR_STR("file:"));
-	for (const char *p = path; *p; p++)
-		if ((*p >= 'a' && *p <= 'z') || (*p == '/' && p != path + 1)) /* // is a host */
-			uar_buf_add_char(out, *p);
-		else
-			uar_buf_printf(out, "%%%02x", (unsigned char)*p);
-}
-
-/* SQLite would make a log and an index beside a file that it merely reads. Without a log the
- * file cannot change; with one neither locks nor an index of the log are put on the disk: the
- * directory's lock keeps writers away. */
-static uar_err open_db(struct check *k, const char *dir, int dir_fd)
-{
-	struct uar_buf uri = uar_buf_make(4 * PATH_MAX);
-	char *path = sq_db_path(dir);
 	bool log = false;
-	uar_err e = path ? has_log(k, dir_fd, &log) : UAR_ENOMEM;
-
-	if (!e) {
-		put_uri(&uri, path);
-		uar_buf_add_str(&uri, log ? UAR_STR("") : UAR_STR("?immutable=1"));
-		e = uri.err;
-	}
-	if (!e)
-		e = sq_open(&k->c, uri.p, log ? "unix-none" : NULL, SQ_VERIFY, k->error);
-	uar_buf_fini(&uri);
-	uar_free(path);
-	return e;
-}
-
-static uar_err open_and_check(struct check *k, const char *dir, int dir_fd)
-{
 	uar_err e = open_blobs(k, dir_fd);
 
 	if (!e)
-		e = open_db(k, dir, dir_fd);
+		e = has_log(k, dir_fd, &log);
+	if (!e)
+		e = sq_open_still(&k->c, path, log, k->error);
 	if (!e)
 		e = check_all(k);
 	if (e == UAR_ECORRUPT) {
@@ -468,21 +434,32 @@ static uar_err open_and_check(struct check *k, const char *dir, int dir_fd)
 	return e;
 }
 
+static uar_err check_files(struct check *k, const char *path, int dir_fd)
+{
+	uar_err e = check_wal(k, path, dir_fd);
+
+	if (!e)
+		e = sq_db_empty(dir_fd) ? UAR_ENOTFOUND : open_and_check(k, path, dir_fd);
+	if (e == UAR_ENOTFOUND)
+		uar_error_set(k->error, e,
+			      "uar.db is empty, as after a first start that was cut off");
+	if (k->found && (!e || e == UAR_ENOTFOUND))
+		e = uar_error_set(k->error, UAR_ECORRUPT, "%zu damaged place%s", k->found,
+				  k->found == 1 ? "" : "s");
+	return e;
+}
+
 uar_err uar_store_sqlite_verify(const char *dir, void (*bad)(void *ctx, const char *what),
 				void *ctx, struct uar_error *error)
 {
 	struct uar_error own = { 0 };
 	struct check k = { .blobs_fd = -1, .bad = bad, .ctx = ctx, .error = &own };
 	int dir_fd = -1, lock_fd = -1;
-	uar_err e = sq_lock_dir(dir, false, &dir_fd, &lock_fd, &own);
+	char *path = sq_db_path(dir);
+	uar_err e = path ? sq_lock_dir(dir, false, &dir_fd, &lock_fd, &own) : UAR_ENOMEM;
 
 	if (!e)
-		e = check_wal(&k, dir_fd);
-	if (!e)
-		e = open_and_check(&k, dir, dir_fd);
-	if (!e && k.found)
-		e = uar_error_set(&own, UAR_ECORRUPT, "%zu damaged place%s", k.found,
-				  k.found == 1 ? "" : "s");
+		e = check_files(&k, path, dir_fd);
 	uar_arena_fini(&k.arena);
 	if (k.blobs_fd >= 0)
 		close(k.blobs_fd);
@@ -490,6 +467,7 @@ uar_err uar_store_sqlite_verify(const char *dir, void (*bad)(void *ctx, const ch
 		close(dir_fd);
 	if (lock_fd >= 0)
 		close(lock_fd);
+	uar_free(path);
 	if (e && error) {
 		if (!own.code)
 			uar_error_set(&own, e, "%s", uar_err_text(e));

@@ -121,6 +121,8 @@ void sq_wal_frame(struct sq_wal_scan *s, const uint8_t *frame)
 	} else if (!right) {
 		s->broken = true;
 		s->first = s->at;
+	} else {
+		s->held += be32(frame + 4) != 0;
 	}
 	s->prev[0] = be32(frame + 16);
 	s->prev[1] = be32(frame + 20);
@@ -193,18 +195,6 @@ uar_err sq_wal_scan(int dir_fd, struct sq_wal_scan *out, struct uar_error *error
 	if (!e)
 		*out = s;
 	return e;
-}
-
-uar_err sq_wal_refuse(int dir_fd, struct uar_error *error)
-{
-	struct sq_wal_scan scan = { 0 };
-	char text[SQ_WAL_TEXT];
-
-	if (sq_wal_scan(dir_fd, &scan, NULL) || !scan.commits)
-		return UAR_OK;
-	sq_wal_tell(&scan, text);
-	return uar_error_set(error, UAR_ECORRUPT,
-			     "%s. Nothing was changed: docs/recovery.md says what to do", text);
 }
 
 uar_err sq_wal_sync(int dir_fd, struct uar_error *error)

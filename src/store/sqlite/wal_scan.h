@@ -26,6 +26,7 @@ struct sq_wal_scan {
 	bool head_broken;  /* or even the head was not */
 	bool foreign;	   /* what follows a broken head is not known to be its */
 	bool after_commit; /* the frame before is right in itself, behind the break, a commit */
+	uint64_t held;	   /* commits before that: what SQLite reads */
 	uint64_t first;	   /* the frame that was not right, from 1; 0: the head */
 	uint64_t commits;  /* behind it that were acknowledged: there is damage */
 };
@@ -37,9 +38,6 @@ UAR_MUST_CHECK uar_err sq_wal_scan(int dir_fd, struct sq_wal_scan *out, struct u
 /* Makes what a killed process has written and not synced durable, before it is shown as if
  * it were. */
 UAR_MUST_CHECK uar_err sq_wal_sync(int dir_fd, struct uar_error *error);
-/* UAR_ECORRUPT when it is damaged. What cannot be read may be behind the end that SQLite sees:
- * it decides whether that matters. */
-UAR_MUST_CHECK uar_err sq_wal_refuse(int dir_fd, struct uar_error *error);
 /* What `commits` means, for people. */
 enum { SQ_WAL_TEXT = 160 };
 void sq_wal_tell(const struct sq_wal_scan *s, char out[SQ_WAL_TEXT]);
