@@ -81,21 +81,35 @@ static void note_server(const char *data, bool lives, struct uar_buf *notes)
 			       who);
 }
 
+static bool is_there(const char *data, const char *name)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof path, "%s/%s", data, name) < PATH_MAX &&
+	       access(path, F_OK) == 0;
+}
+
+/* Does the lock, or that nobody holds it, tell of the server? */
+static bool knows_server(uar_err e)
+{
+	return !e || e == UAR_ECORRUPT || e == UAR_ESTATE || e == UAR_ENOTFOUND || e == UAR_ELOCKED;
+}
+
 /* Every row and blob, unless a server is at work on them. */
 static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf *problems)
 {
 	struct uar_error error = { 0 };
-	char path[PATH_MAX];
 	uar_err e;
 
-	snprintf(path, sizeof path, "%s/uar.db", data);
-	if (access(path, F_OK))
+	if (!is_there(data, "uar.db") && !is_there(data, "uar.db-wal"))
 		return;
 	e = uar_store_sqlite_verify(data, on_damage, problems, &error);
-	if (!e || e == UAR_ECORRUPT || e == UAR_ESTATE || e == UAR_ELOCKED) /* else who knows? */
+	if (knows_server(e))
 		note_server(data, e == UAR_ELOCKED, notes);
 	if (e == UAR_ESTATE)
 		uar_buf_printf(notes, "%s, and what it holds was not looked at\n", error.text);
+	else if (e == UAR_ENOTFOUND)
+		uar_buf_printf(notes, "%s\n", error.text);
 	else if (e && e != UAR_ELOCKED)
 		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
 }

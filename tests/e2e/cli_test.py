@@ -248,6 +248,23 @@ def older():
         check("has version 2; a server that starts brings it to" in said and said.endswith("ok\n"), said)
 
 
+@test("data_of_a_first_start_that_was_cut_off_are_empty_not_damaged", "")
+def cut_off():
+    with Server(start=False) as s:
+        os.mkdir(s.data, 0o700)
+        path = os.path.join(s.data, "uar.db")
+        for sql in ("", "PRAGMA journal_mode=WAL"):  # what it does first, and then
+            with open(path, "ab"), contextlib.closing(sqlite3.connect(path)) as db:
+                db.execute(sql)
+            equal(os.path.getsize(path) > 0, bool(sql))
+            before = tree(s.data)
+            said = good(s, "check")
+            check("uar.db is empty" in said and said.endswith("ok\n"), said)
+            equal(tree(s.data), before)
+        s.start().stop()
+        check("empty" not in good(s, "check"))
+
+
 @test("json_is_answered_also_to_a_wrong_command_line", "")
 def wrong_line():
     for argv in (["runs", "--nope"], ["show"], ["run"], ["frobnicate"], ["runs", "--limit", "many"],

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A full disk, a polite stop, a new configuration, a Unix socket."""
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import tempfile
@@ -265,6 +267,48 @@ def bad_starts():
             for name in ("uar.db", "uar.db-wal", "uar.db-shm", "lock", "token"):
                 mode = stat.S_IMODE(os.stat(os.path.join(other.data, name)).st_mode)
                 equal(mode, 0o600, name)
+
+
+def bytes_of(path):
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as f:
+        return f.read()
+
+
+@test("a_log_that_is_older_than_its_file_stops_the_start", "")
+def older_log():
+    with Server() as s:
+        db, log = (os.path.join(s.data, name) for name in ("uar.db", "uar.db-wal"))
+        runs = [s.create("echo", f"run {i}") for i in range(6)]
+        for run_id in runs:
+            s.finish(run_id)
+        with contextlib.closing(sqlite3.connect(db)) as c:
+            equal(c.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0], 0)
+        s.kill()
+        folded, whole = bytes_of(db), bytes_of(log)
+
+        def put(file, kept):
+            for path, data in ((db, file), (log, kept)):
+                if data is None:
+                    os.unlink(path)
+                    continue
+                with open(path, "wb") as f:
+                    f.write(data)
+
+        def refuses(file, kept, *words):
+            put(file, kept)
+            fails_to_start(s, "[INTERNAL]", "uar.db-wal", "Nothing was changed", *words)
+            out = run_uar("check", "--data", s.data, home=s.root)
+            check(out.returncode == 1 and all(w in out.stderr for w in words), out)
+            equal((bytes_of(db), bytes_of(log)), (file, kept), "something was changed")
+        refuses(folded, whole[:len(whole) * 2 // 3], "cut short")  # a copy that did not end
+        refuses(b"", whole, "uar.db is empty")
+        refuses(None, whole, "missing")
+        put(folded, whole)
+        s.start()
+        for run_id in runs:
+            equal(s.record(run_id)["status"], "succeeded")
 
 
 @test("a_polite_stop_ends_streams_and_keeps_runs", "SSE-11")
