@@ -261,13 +261,20 @@ static void end(struct uar_transfer *t, CURLcode code)
  * again on a new connection, where the same may happen; after five times it gives up. Of
  * a crowd at a host that takes two streams somebody is refused more often than that.
  *
- * libcurl has no code for it, but has always said it in these words. Should it find others
- * the call fails as before, and its caller may repeat it. */
+ * libcurl has no code for it. It reports that reading failed and says why in these words, when
+ * nothing else has gone wrong in any of the tries: the first words stay. The same words with
+ * another code tell of connections that were closed, and then the request may have been read.
+ * Should it find other words the call fails as before, and its caller may repeat it. */
+bool uar_net_is_refusal(CURLcode code, const char *reason)
+{
+	return code == CURLE_RECV_ERROR &&
+	       uar_str_starts(uar_str_c(reason), UAR_STR("Connection died, tried "));
+}
+
 static bool was_refused(const struct uar_transfer *t, CURLcode code)
 {
 	return t->hub == &t->net->shared && !t->head_bytes &&
-	       (code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR) &&
-	       uar_str_starts(uar_str_c(t->outcome.reason), UAR_STR("Connection died, tried "));
+	       uar_net_is_refusal(code, t->outcome.reason);
 }
 
 static uar_err begin_again(struct uar_transfer *t)

@@ -87,5 +87,7 @@ const struct uar_curl *uar_net_curl(const struct uar_net *n);
 void uar_net_start(struct uar_net *n, struct uar_transfer *t);
 void uar_net_stop(struct uar_transfer *t); /* `over` follows, if it is not under way */
 void uar_net_read(struct uar_transfer *t, struct uar_piece *p); /* takes it back */
+/* Did a host that speaks HTTP/2 refuse the stream, that is, has it surely not looked at it? */
+bool uar_net_is_refusal(CURLcode code, const char *reason);
 
 #endif

@@ -90,6 +90,17 @@ TEST(a_connection_is_known_by_both_of_its_ends, "")
 
 /* Both answers are handed over together, or one after the other: the call whose
  * bytes are told first cancels the other one, of which nothing is heard. */
+TEST(only_a_refused_stream_is_taken_for_one, "")
+{
+	static const char refused[] = "Connection died, tried 5 times before giving up";
+
+	CHECK(uar_net_is_refusal(CURLE_RECV_ERROR, refused));
+	CHECK(!uar_net_is_refusal(CURLE_SEND_ERROR, refused)); /* closed after the request */
+	CHECK(!uar_net_is_refusal(CURLE_HTTP2_STREAM, refused));
+	CHECK(!uar_net_is_refusal(CURLE_RECV_ERROR, "Recv failure: Connection reset by peer"));
+	CHECK(!uar_net_is_refusal(CURLE_RECV_ERROR, ""));
+}
+
 TEST(a_callback_may_cancel_what_came_with_it, "")
 {
 	static const struct peer_script script = { { { PEER_GATE, NULL, 0 },

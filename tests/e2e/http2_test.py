@@ -165,6 +165,21 @@ def refused():
     world(go)
 
 
+@test("a_request_whose_connection_breaks_is_not_begun_again", "")
+def broken():
+    """Where it has been read it may have been obeyed. libcurl itself tries again, on connections that stood idle,
+    when one is reset before a byte of an answer: six times are its own."""
+    def go(s, p):
+        for how, most in (("break:close", 1), ("break:stream", 1), ("break:abort", 6)):
+            for talk in [Talk(s, p, f"{how} {i}").begin() for i in range(8)]:
+                talk.end()  # and leaves a connection
+            record = s.finish(s.create("assistant", how))
+            equal((record["status"], record["error"]["code"]), ("failed", "PROVIDER_ERROR"))
+            Talk(s, p, f"after {how}").begin().end()  # whatever else was sent has come by now
+            check(1 <= len([x for x in p.has_told("broken") if x["broken"] == how]) <= most, how, p.told)
+    world(go, streams=1)
+
+
 @test("a_flood_in_one_answer_leaves_room_for_another", "")
 def flood():
     """Far more than waits for the loop at once (CLIENT_INBOX) and than a window of HTTP/2 has."""

@@ -9,6 +9,8 @@
 // connection ends. It reads {"to": request} with "say" (a token), "fill" and "times" (so many at
 // once), "end" or "goaway" (its connection takes no further requests). A message "status:500" is answered with that status.
 // A message "refuse:7" is refused seven times as a stream too many, told as {"refused": message}, before it is a request.
+// A message "break:close" ends its connection in order whenever it comes, "break:abort" with a reset of it, "break:stream"
+// its stream alone with an error; told as {"broken": message}.
 import http2 from "node:http2";
 import fs from "node:fs";
 import readline from "node:readline";
@@ -18,6 +20,7 @@ const maxConcurrentStreams = Number(process.argv[4] ?? 100);
 const server = http2.createSecureServer({ cert, key, settings: { maxConcurrentStreams } });
 const streams = new Map();
 const refusals = new Map(); // by message: how many are to come
+const wires = new Map(); // by the peer's port: the connections below TLS
 let sessions = 0, requests = 0;
 
 function tell(what) {
@@ -39,10 +42,24 @@ function refuse(stream, message) {
 	return true;
 }
 
+const breaks = {
+	"break:close": stream => stream.session.destroy(),
+	"break:abort": stream => wires.get(stream.session.socket.remotePort).resetAndDestroy(),
+	"break:stream": stream => stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR),
+};
+
+function breakOff(stream, message) {
+	if (!breaks[message])
+		return false;
+	tell({ broken: message });
+	breaks[message](stream);
+	return true;
+}
+
 function begin(stream, headers, body) {
 	const message = JSON.parse(body).messages.at(-1).content;
 
-	if (refuse(stream, message))
+	if (refuse(stream, message) || breakOff(stream, message))
 		return;
 	const request = ++requests;
 	const status = /^status:(\d+)$/.exec(message)?.[1] ?? 200;
@@ -53,6 +70,7 @@ function begin(stream, headers, body) {
 	tell({ request, session: stream.session.number, key: headers.authorization, message });
 }
 
+server.on("connection", wire => wires.set(wire.remotePort, wire));
 server.on("session", session => {
 	session.number = ++sessions;
 	session.on("close", () => tell({ gone: session.number }));
