@@ -5,8 +5,10 @@
  * ends the process with status 1 without another word to anybody. */
 #include "app/serve_int.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdio_ext.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -239,6 +241,19 @@ static void find_socket(const char *path, char out[UAR_SOCKET_PATH])
 		snprintf(out, UAR_SOCKET_PATH, "%s", path);
 }
 
+/* Nobody has read it, and the server is there all the same. */
+static void log_unsaid(const struct server *s, int number)
+{
+	char reason[80];
+
+	uar_log(&s->log, UAR_LOG_ERROR, "server.not_announced",
+		{ "error", uar_str_c(strerror_r(number, reason, sizeof reason)) },
+		{ "text", UAR_STR("standard output cannot be written: server.json of the data "
+				  "directory says where the server is") });
+	__fpurge(s->cli->out);
+	clearerr(s->cli->out);
+}
+
 /* Half of it would be worse than nothing: whoever starts a server reads it. */
 static uar_err say_where(struct server *s, const char *socket, bool full)
 {
@@ -258,7 +273,8 @@ static uar_err say_where(struct server *s, const char *socket, bool full)
 	e = s->json ? uar_announce_json(&a, &words) : uar_announce_text(&a, &words);
 	if (!e)
 		fprintf(s->cli->out, "%.*s", UAR_FMT(uar_buf_str(&words)));
-	fflush(s->cli->out);
+	if (fflush(s->cli->out) || ferror(s->cli->out))
+		log_unsaid(s, errno);
 	uar_buf_fini(&words);
 	return e;
 }

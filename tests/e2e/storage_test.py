@@ -311,6 +311,53 @@ def older_log():
             equal(s.record(run_id)["status"], "succeeded")
 
 
+@contextlib.contextmanager
+def serving(root, redirections):
+    """A server that says nothing by itself, once it can be reached; it is to end properly."""
+    data = os.path.join(root, "data")
+    proc = subprocess.Popen(["sh", "-c", 'exec "$@" ' + redirections, "sh", UAR, "serve", "--data", data],
+                            stdin=subprocess.DEVNULL, env=clean_environment(root))
+    try:
+        there = os.path.join(data, "server.json")
+        wait_until(lambda: os.path.exists(there) or proc.poll() is not None, "it has started")
+        out = run_uar("run", "echo", "hello", "--data", data, home=root)
+        equal((proc.poll(), out.returncode, out.stdout), (None, 0, "hello\n"), out)
+        yield proc
+        proc.terminate()
+        equal(proc.wait(SAFETY), 0)
+    finally:
+        proc.kill()
+        proc.wait()
+
+
+@test("a_server_that_cannot_say_where_it_is_says_so_in_its_log", "")
+def unsaid():
+    for target, why in (("/dev/full", "No space left on device"), ("&-", "Bad file descriptor")):
+        with tempfile.TemporaryDirectory() as root:
+            path = os.path.join(root, "log")
+
+            def log():
+                with open(path) as f:
+                    return f.read()
+            with serving(root, f">{target} 2>{path}"):
+                wait_until(lambda: log().endswith("\n"), "it is told")
+            check("error server.not_announced" in log() and why in log(), log())
+            check("uar: " not in log(), "it was told already", log())
+
+
+@test("nothing_takes_the_place_of_a_stream_that_is_closed", "")
+def closed_streams():
+    """Else a line of the log would go where the number leads: into the database, or to a client."""
+    with tempfile.TemporaryDirectory() as root:
+        with serving(root, "0<&- 1>&- 2>&-") as proc:
+            equal([os.readlink(f"/proc/{proc.pid}/fd/{n}") for n in range(3)], ["/dev/null"] * 3)
+        out = run_uar("check", "--data", os.path.join(root, "data"), home=root)
+        check(out.returncode == 0 and out.stdout.endswith("ok\n"), out)
+    out = subprocess.run(["sh", "-c", 'exec "$1" version >&-', "sh", UAR], stderr=subprocess.PIPE, text=True,
+                         timeout=SAFETY, check=False)
+    equal((out.returncode, out.stderr), (1, "uar: the output cannot be written\n"))
+
+
 @test("a_polite_stop_ends_streams_and_keeps_runs", "SSE-11")
 def drain():
     with Provider() as p, Server(env=p.env("gate")) as s:
