@@ -128,8 +128,8 @@ const char *uar_config_env(char *const *env, const char *name);
 /* Would a server with these settings use what the row's alias holds? Where it would not, a
  * value of the wrong form is no error: the variable is not UAR's own. */
 bool uar_config_alias_matters(const struct uar_config_row *row, const struct uar_config *c);
-/* A line for each file that a setting names and nobody can read; the error as of
- * uar_config_load. For who is about to serve. */
+/* A line for each file that a setting names and that does not hold what it should; the error as
+ * of uar_config_load. For who is about to serve. */
 UAR_MUST_CHECK uar_err uar_config_check_files(const struct uar_config_set *set,
 					      struct uar_buf *problems);
 

@@ -2,13 +2,9 @@
  *
  * A variable that belongs to other programs, too, may hold anything: it is an error where UAR
  * would use it, and nowhere else. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "app/config.h"
+
+#include "base/file.h"
 
 static bool calls_https(const struct uar_config *c)
 {
@@ -36,18 +32,22 @@ bool uar_config_alias_matters(const struct uar_config_row *row, const struct uar
 	return true;
 }
 
-static int errno_of_reading(const char *path)
+/* Calls that trust nobody would all fail. */
+static uar_err look_for_certificate(const char *path, struct uar_error *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), e = fd < 0 ? errno : 0;
-	struct stat st;
+	static const char *const marks[] = { "-----BEGIN CERTIFICATE-----",
+					     "-----BEGIN X509 CERTIFICATE-----",
+					     "-----BEGIN TRUSTED CERTIFICATE-----" };
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CA_FILE);
+	uar_err e = uar_file_read(path, &text, error);
+	bool found = false;
 
-	if (!e && fstat(fd, &st))
-		e = errno;
-	else if (!e && S_ISDIR(st.st_mode))
-		e = EISDIR;
-	if (fd >= 0)
-		close(fd);
-	return e;
+	for (size_t i = 0; text.n && i < ARRAY_LEN(marks); i++)
+		found |= memmem(text.p, text.n, marks[i], strlen(marks[i])) != NULL;
+	uar_buf_fini(&text);
+	if (e || found)
+		return e;
+	return uar_error_set(error, UAR_ECONFIG, "there is no certificate in PEM form in it");
 }
 
 uar_err uar_config_check_files(const struct uar_config_set *set, struct uar_buf *problems)
@@ -55,14 +55,14 @@ uar_err uar_config_check_files(const struct uar_config_set *set, struct uar_buf 
 	const struct uar_config_row *row = uar_config_find(UAR_STR("ca_file"), NULL);
 	size_t i = (size_t)(row - uar_config_rows);
 	const char *path = set->value.ca_file, *where = set->origin[i].where;
-	char reason[80];
-	int e = 0;
+	struct uar_error why = { 0 };
+	uar_err e = UAR_OK;
 
 	if (*path && (strcmp(where, row->alias) || uar_config_alias_matters(row, &set->value)))
-		e = errno_of_reading(path);
+		e = look_for_certificate(path, &why);
 	if (!e)
 		return UAR_OK;
 	uar_buf_printf(problems, "%s: %s: cannot read %s: %s\n", where, row->key, path,
-		       strerror_r(e, reason, sizeof reason));
+		       uar_error_text(&why));
 	return set->origin[i].source == UAR_CONFIG_FROM_FLAG ? UAR_EINVALID : UAR_ECONFIG;
 }

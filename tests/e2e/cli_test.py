@@ -307,11 +307,16 @@ def authorities():
         equal(starts(root, env={"UAR_CA_FILE": gone}), (1, "UAR_CA_FILE: " + why))
         equal(starts(root, "--config", config), (1, f"{config}:1:2: " + why))
         equal(starts(root, env={"UAR_CA_FILE": root}),
-              (1, f"UAR_CA_FILE: ca_file: cannot read {root}: Is a directory"))
+              (1, f"UAR_CA_FILE: ca_file: cannot read {root}: not a file"))
+        equal(starts(root, env={"UAR_CA_FILE": config}),
+              (1, f"UAR_CA_FILE: ca_file: cannot read {config}: there is no certificate in PEM form in it"))
         equal(starts(root, env={"SSL_CERT_FILE": gone, **HTTPS}), (1, "SSL_CERT_FILE: " + why))
         equal(starts(root, env={"SSL_CERT_FILE": gone, "UAR_A2A_PEERS": "p=https://h"}),
               (1, "SSL_CERT_FILE: " + why))
-        for env in ({}, {"UAR_A2A_PEERS": "p=http://h"}, {"UAR_CA_FILE": config, **HTTPS},
+        pem = os.path.join(root, "some.pem")
+        with open(pem, "w") as f:
+            f.write("their names\n-----BEGIN CERTIFICATE-----\n")
+        for env in ({}, {"UAR_A2A_PEERS": "p=http://h"}, {"UAR_CA_FILE": pem, **HTTPS},
                     {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "UAR_MODEL": "m"}):
             equal(starts(root, env={"SSL_CERT_FILE": gone, **env}), None, env)
         equal(run_uar("config", env={"UAR_CA_FILE": gone}, home=root).returncode, 0)
