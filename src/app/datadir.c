@@ -110,6 +110,27 @@ uar_err uar_datadir_apart(const char *data, const char *dir, struct uar_error *e
 			     dir);
 }
 
+/* --- regular files ------------------------------------------------------------- */
+
+/* What a start opens, here and in the store. */
+static const char *const opened[] = { "token",	    "server.json",   "reserve", "lock",
+				      "uar.db",	    "uar.db-wal",    "swept",	"swept.tmp",
+				      "uar.db-shm", "uar.db-journal" };
+
+uar_err uar_datadir_regular(const char *data, struct uar_error *error)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; !e && i < ARRAY_LEN(opened); i++) {
+		e = join(path, data, opened[i], error);
+		if (!e && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+			e = uar_error_set(error, UAR_ECONFIG, "%s is not a regular file", path);
+	}
+	return e;
+}
+
 /* --- small files --------------------------------------------------------------- */
 static int write_all(int fd, uar_str text)
 {
@@ -151,15 +172,19 @@ static uar_err write_file(const char *path, uar_str text, bool only_new, struct 
 static uar_err read_small(const char *path, char out[SMALL_FILE], struct stat *st,
 			  struct uar_error *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), e = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), e = 0;
+	bool regular;
 	ssize_t n;
 
 	if (fd < 0)
 		return fail_errno(error, "read", path, errno);
-	n = fstat(fd, st) ? -1 : read(fd, out, SMALL_FILE - 1);
+	regular = fstat(fd, st) == 0 && S_ISREG(st->st_mode);
+	n = regular ? read(fd, out, SMALL_FILE - 1) : 0;
 	if (n < 0)
 		e = errno;
 	close(fd);
+	if (!regular)
+		return uar_error_set(error, UAR_ECONFIG, "%s is not a regular file", path);
 	if (e)
 		return fail_errno(error, "read", path, e);
 	out[n] = '\0';
@@ -337,10 +362,10 @@ void uar_datadir_reserve(const char *data)
 
 	if (join(path, data, "reserve", NULL))
 		return;
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) || st.st_size != UAR_LIMIT_START_SPACE) {
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size != UAR_LIMIT_START_SPACE) {
 		if (posix_fallocate(fd, 0, UAR_LIMIT_START_SPACE))
 			unlink(path);
 	}
@@ -404,8 +429,13 @@ static void check_inside(const struct uar_config *c, struct uar_buf *problems)
 	struct uar_buf token = uar_buf_make(SMALL_FILE);
 	struct uar_error error = { 0 };
 	struct uar_server_info info;
-	uar_err e = uar_datadir_token(c, NULL, &token, &error);
+	uar_err e = uar_datadir_regular(c->data, &error);
 
+	if (e) {
+		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
+		return;
+	}
+	e = uar_datadir_token(c, NULL, &token, &error);
 	if (e && e != UAR_ENOTFOUND)
 		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
 	uar_buf_fini(&token);

@@ -16,6 +16,8 @@
 
 /* Makes the directory and its parents; the directory itself for the owner alone. */
 UAR_MUST_CHECK uar_err uar_datadir_create(const char *data, struct uar_error *error);
+/* Is everything that a start opens a regular file, or not there? A FIFO would keep it waiting. */
+UAR_MUST_CHECK uar_err uar_datadir_regular(const char *data, struct uar_error *error);
 
 /* UAR_ECONFIG: whoever sees `dir` would see files of the data directory. It may be
  * neither that directory nor above it, and inside it only `files`. Links are followed. */

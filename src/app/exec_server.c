@@ -86,8 +86,8 @@ static int spawn_server(struct uar_cli *cli, int out_fd, pid_t *out)
 	if (!e)
 		e = posix_spawn_file_actions_adddup2(&f, out_fd, 1);
 	if (!e)
-		e = posix_spawn_file_actions_addopen(&f, 2, log, O_WRONLY | O_CREAT | O_APPEND,
-						     0600);
+		e = posix_spawn_file_actions_addopen(
+			&f, 2, log, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0600);
 	if (!e)
 		e = posix_spawnattr_init(&a);
 	if (!e) {
@@ -175,8 +175,9 @@ static uar_err start(struct uar_cli *cli, struct uar_error *error)
 		return uar_error_set(error, UAR_ECHILD, "%s", strerror(errno));
 	failed = spawn_server(cli, ends[1], &pid);
 	close(ends[1]);
-	e = failed ? uar_error_set(error, UAR_ECHILD, "no server could be started: %s",
-				   strerror(failed))
+	e = failed ? uar_error_set(error, UAR_ECHILD,
+				   "no server could be started with its log in %s/exec.log: %s",
+				   cli->config->value.data, strerror(failed))
 		   : await_server(cli, ends[0], pid, error);
 	close(ends[0]);
 	return e;

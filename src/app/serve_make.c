@@ -405,6 +405,8 @@ int uar_server_make(struct server *s)
 	struct uar_error error = { 0 };
 	uar_err e = uar_datadir_create(c->data, &error);
 
+	if (!e)
+		e = uar_datadir_regular(c->data, &error);
 	if (e)
 		return uar_server_explain(s, "data directory", e, &error);
 	e = uar_datadir_token(c, &uar_rand_system, &s->token, &error);

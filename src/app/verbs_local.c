@@ -101,8 +101,9 @@ static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	if (!is_there(data, "uar.db") && !is_there(data, "uar.db-wal"))
-		return;
+	if ((!is_there(data, "uar.db") && !is_there(data, "uar.db-wal")) ||
+	    uar_datadir_regular(data, &error))
+		return; /* what is wrong with it has been told */
 	e = uar_store_sqlite_verify(data, on_damage, problems, &error);
 	if (knows_server(e))
 		note_server(data, e == UAR_ELOCKED, notes);

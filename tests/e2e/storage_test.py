@@ -311,6 +311,59 @@ def older_log():
             equal(s.record(run_id)["status"], "succeeded")
 
 
+OPENED = ("token", "server.json", "reserve", "lock", "uar.db", "uar.db-wal", "uar.db-shm", "uar.db-journal", "swept")
+
+
+@test("what_is_no_regular_file_ends_a_start_at_once", "")
+def irregular():
+    """Who opens a FIFO waits until somebody writes."""
+    with Server() as s:
+        s.stop()
+        for name in OPENED:
+            path = os.path.join(s.data, name)
+            kept = path + ".kept" if os.path.exists(path) else None
+            if kept:
+                os.rename(path, kept)
+            for make, unmake in ((os.mkfifo, os.unlink), (os.mkdir, os.rmdir)):
+                make(path)
+                fails_to_start(s, "[VALIDATION_ERROR]", f"{path} is not a regular file")
+                out = run_uar("check", "--data", s.data, home=s.root)
+                check(out.returncode == 1 and f"{path} is not a regular file\n" in out.stderr, out)
+                equal(run_uar("runs", "--data", s.data, home=s.root).returncode, 1)
+                unmake(path)
+            if kept:
+                os.rename(kept, path)
+        pipe = os.path.join(s.root, "pipe")
+        os.mkfifo(pipe)
+        for flag, status in (("--config", 1), ("--ca-file", 2), ("--token-file", 1)):
+            out = run_uar("serve", "--data", s.data, flag, pipe, home=s.root)
+            check(out.returncode == status and f"cannot read {pipe}: not a file\n" in out.stderr, out)
+        log = os.path.join(s.data, "exec.log")
+        os.mkfifo(log)
+        out = run_uar("exec", "codex", "hi", "--data", s.data, home=s.root)
+        check(out.returncode == 1 and log in out.stderr, out)
+        os.unlink(log)
+        s.start()
+
+
+@test("a_fifo_among_the_blobs_holds_up_nobody", "")
+def irregular_blob():
+    with Server() as s:
+        run_id = s.create("echo", "x" * 20000)
+        s.finish(run_id)
+        s.stop()
+        [blob] = [os.path.join(d, n) for d, _, names in os.walk(os.path.join(s.data, "blobs")) for n in names]
+        os.unlink(blob)
+        os.mkfifo(blob)
+        out = run_uar("check", "--data", s.data, home=s.root)
+        check(out.returncode == 1 and "is damaged" in out.stderr, out)
+        s.start()
+        s.record(run_id)
+        equal(s.finish(s.create("echo", "x" * 20000))["status"], "succeeded", "it is written anew")
+        s.stop()
+        equal(run_uar("check", "--data", s.data, home=s.root).returncode, 0)
+
+
 @contextlib.contextmanager
 def serving(root, redirections):
     """A server that says nothing by itself, once it can be reached; it is to end properly."""

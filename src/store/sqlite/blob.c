@@ -128,7 +128,7 @@ static bool hash_fd(int fd, char out[65], uint64_t *out_size)
  * it may not have come that far yet. */
 static bool have(int blobs_fd, const struct path *p, const char sha256[65])
 {
-	int fd = openat(blobs_fd, p->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(blobs_fd, p->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	char found[65];
 	uint64_t size;
 	bool good;
@@ -272,7 +272,7 @@ uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *erro
 {
 	struct path p = path_of(b->sha256);
 	uar_err e;
-	int fd = openat(blobs_fd, p.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(blobs_fd, p.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0)
 		return errno == ENOENT
@@ -296,7 +296,7 @@ static void verify_one(int dir_fd, const char *dir, const char *name,
 		bad(ctx, what);
 		return;
 	}
-	fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || !hash_fd(fd, found, &size) || strcmp(found, want) != 0) {
 		snprintf(what, sizeof what, "blob %s is damaged", want);
 		bad(ctx, what);

@@ -140,7 +140,7 @@ static uar_err open_staged(struct sq_store *s, const struct uar_stage *g, struct
 		return e;
 	if (dir_fd >= 0 && find(dir_fd, g->id, out_sha256, &count)) {
 		name_of(g->id, out_sha256, name);
-		fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	}
 	if (dir_fd >= 0)
 		close(dir_fd);
