@@ -131,8 +131,7 @@ int uar_verb_check(struct uar_cli *cli)
 	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	uar_err e = uar_datadir_check(&set->value, &notes, &problems), files;
 
-	if (!e)
-		check_stored(set->value.data, &notes, &problems);
+	check_stored(set->value.data, &notes, &problems);
 	files = uar_config_check_files(set, &problems);
 	e = problems.n ? UAR_ECORRUPT : e ? e : files;
 	note_open_secrets(set, &notes);

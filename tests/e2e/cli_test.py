@@ -238,6 +238,25 @@ def read_only():
                   out.stdout.endswith("not usable\n"), leave, out)
 
 
+@test("check_looks_at_the_data_whatever_is_wrong_beside_them", "")
+def token_of_a_copy():
+    with Server() as s:
+        s.finish(s.create("echo", "x"))
+        s.stop()
+        token = os.path.join(s.data, "token")
+        for faults in ([], [" is damaged\n"]):
+            if faults:
+                damage(s.data)
+            for mode, text, words in ((0o644, s.token, "can be read by others"), (0o600, "", "does not hold a token")):
+                with open(token, "w") as f:
+                    f.write(text)
+                os.chmod(token, mode)
+                out = uar(s, "check")
+                check(out.returncode == 1 and out.stdout.endswith("not usable\n"), out)
+                check(all(x in out.stderr for x in [words, *faults]), out)
+                equal("damaged" in out.stderr, bool(faults), out)
+
+
 @test("data_of_an_older_version_are_not_called_damaged", "")
 def older():
     with Server() as s:
