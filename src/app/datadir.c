@@ -1,6 +1,7 @@
 /* datadir.c - token and address of the server, kept in the data directory. */
 #include "app/datadir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -132,6 +133,40 @@ uar_err uar_datadir_regular(const char *data, struct uar_error *error)
 }
 
 /* --- small files --------------------------------------------------------------- */
+
+/* Between the name of a file and six letters or digits while it is written. */
+#define TEMPORARY ".new-"
+
+static bool is_temporary(const char *name)
+{
+	static const char *const written[] = { "token" TEMPORARY, "server.json" TEMPORARY };
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+	for (size_t i = 0; i < ARRAY_LEN(written); i++) {
+		size_t n = strlen(written[i]);
+
+		if (strncmp(name, written[i], n) == 0)
+			return strlen(name) == n + 6 && strspn(name + n, letters) == 6;
+	}
+	return false;
+}
+
+void uar_datadir_sweep(const char *data)
+{
+	DIR *dir = opendir(data);
+	struct dirent *d;
+	struct stat st;
+
+	while (dir && (d = readdir(dir)))
+		if (is_temporary(d->d_name) &&
+		    fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			unlinkat(dirfd(dir), d->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
 static int write_all(int fd, uar_str text)
 {
 	while (text.n) {
@@ -152,7 +187,7 @@ static uar_err write_file(const char *path, uar_str text, bool only_new, struct 
 	char temporary[PATH_MAX + 16];
 	int fd, e;
 
-	snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+	snprintf(temporary, sizeof temporary, "%s" TEMPORARY "XXXXXX", path);
 	fd = mkostemp(temporary, O_CLOEXEC); /* 0600 */
 	if (fd < 0)
 		return fail_errno(error, "write", path, errno);
@@ -224,7 +259,8 @@ static uar_err make_token(const char *path, const struct uar_rand *rand, struct 
 	uar_hex(raw, sizeof raw, text);
 	text[2 * TOKEN_BYTES] = '\n';
 	e = write_file(path, uar_str_n(text, sizeof text), true, error);
-	return e == UAR_EEXISTS ? UAR_OK : e; /* somebody was faster: theirs holds */
+	/* Somebody was faster: theirs holds, and they may have swept what was ours. */
+	return e == UAR_EEXISTS || e == UAR_ENOTFOUND ? UAR_OK : e;
 }
 
 uar_err uar_datadir_token(const struct uar_config *c, const struct uar_rand *rand,

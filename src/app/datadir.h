@@ -18,6 +18,8 @@
 UAR_MUST_CHECK uar_err uar_datadir_create(const char *data, struct uar_error *error);
 /* Is everything that a start opens a regular file, or not there? A FIFO would keep it waiting. */
 UAR_MUST_CHECK uar_err uar_datadir_regular(const char *data, struct uar_error *error);
+/* Removes what starts that were killed have left half written. For who holds the lock. */
+void uar_datadir_sweep(const char *data);
 
 /* UAR_ECONFIG: whoever sees `dir` would see files of the data directory. It may be
  * neither that directory nor above it, and inside it only `files`. Links are followed. */

@@ -418,6 +418,7 @@ int uar_server_make(struct server *s)
 	e = make_store(s, &error);
 	if (e)
 		return uar_server_explain(s, "store", e, &error);
+	uar_datadir_sweep(c->data);
 	e = make_models(s, &error);
 	if (e)
 		return uar_server_explain(s, "models", e, &error);

@@ -364,6 +364,26 @@ def irregular_blob():
         equal(run_uar("check", "--data", s.data, home=s.root).returncode, 0)
 
 
+@test("what_killed_starts_left_half_written_is_swept", "")
+def leftovers():
+    with Server() as s:
+        ours = ["token.new-aZ0bY9", "server.json.new-000000"]
+        others = ["token.backup", "server.json.000000", "token.new-toolong", "token.new-short", "token.new-a_b-c.",
+                  "uar.db.new-000000", "xtoken.new-000000"]
+        s.kill()
+        for name in ours + others:
+            with open(os.path.join(s.data, name), "w") as f:
+                f.write("half")
+        os.symlink("token", os.path.join(s.data, "token.new-Linked"))
+        os.mkdir(os.path.join(s.data, "token.new-Folder"))
+        s.start()
+        os.rename(os.path.join(s.data, others[0]), os.path.join(s.data, ours[0]))
+        fails_to_start(s, "[UNAVAILABLE]", "in use by another process")  # and leaves it alone
+        there = os.listdir(s.data)
+        equal([n for n in ours if n in there], ours[:1])
+        equal([n for n in [*others[1:], "token.new-Linked", "token.new-Folder"] if n not in there], [])
+
+
 @contextlib.contextmanager
 def serving(root, redirections):
     """A server that says nothing by itself, once it can be reached; it is to end properly."""
