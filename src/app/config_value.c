@@ -136,6 +136,15 @@ static uar_err refuse(const struct uar_config_row *row, uar_str text, struct uar
 	return UAR_ECONFIG;
 }
 
+/* The system's limit is nothing that one would guess. */
+static uar_err refuse_socket(const struct uar_config_row *row, uar_str path,
+			     struct uar_error *error)
+{
+	return uar_error_set(error, UAR_ECONFIG,
+			     "%s: the path of a Unix socket has at most %d bytes, this one has %zu",
+			     row->key, UAR_SOCKET_PATH - 1, path.n);
+}
+
 static uar_str low_of(const struct uar_config_row *row)
 {
 	return uar_str_n(row->form, (size_t)(strstr(row->form, "..") - row->form));
@@ -325,8 +334,11 @@ static uar_str enum_name(const struct uar_config_row *row, int value)
 static uar_err parse_string(const struct uar_config_row *row, uar_str s, struct uar_arena *a,
 			    const char **out, struct uar_error *error)
 {
+	bool is_socket = strcmp(row->form, "address") == 0 && uar_str_starts(s, UAR_STR("unix:"));
 	uar_str copy;
 
+	if (is_socket && s.n - 5 >= UAR_SOCKET_PATH)
+		return refuse_socket(row, uar_str_from(s, 5), error);
 	if (!forms[form_of(row)].good(s) || memchr(s.n ? s.p : "", 0, s.n))
 		return refuse(row, s, error);
 	copy = uar_arena_str(a, s);

@@ -563,6 +563,18 @@ SHORT = "/tmp"  # the address of a socket has 107 bytes
 ODD = "it's \"a\" $HOME `x` \\ 50% ä"  # for shells, for URLs
 
 
+@test("a_path_too_long_for_a_socket_is_told_the_limit", "")
+def unix_too_long():
+    with tempfile.TemporaryDirectory(dir=SHORT) as root:
+        path = os.path.join(root, "s" * 108)[:108]
+        for verb in ("serve", "check"):
+            out = run_uar(verb, "--data", os.path.join(root, "data"), "--listen", "unix:" + path, home=root)
+            equal((out.returncode, out.stderr), (2, "uar: --listen: listen: the path of a Unix socket has at most 107 "
+                                                    "bytes, this one has 108\n"))
+        out = run_uar("runs", "--url", "unix:" + path, home=root)
+        check(out.returncode == 2 and "1 to 107 bytes" in out.stderr, out)
+
+
 @test("any_path_of_a_socket_is_found_by_commands", "")
 def unix_paths():
     with tempfile.TemporaryDirectory(dir=SHORT) as root:
