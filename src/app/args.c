@@ -77,14 +77,16 @@ static uar_err value_of(struct parser *p, const char *name, uar_str inline_value
 static uar_err take_option(struct parser *p, enum uar_opt opt, uar_str inline_value)
 {
 	const struct uar_opt_row *row = &uar_opt_rows[opt];
+	bool off = uar_str_is(inline_value, "false");
 	char name[40];
 
 	snprintf(name, sizeof name, "--%s", row->name);
 	if (*row->value)
 		return value_of(p, name, inline_value, &p->out->option[opt]);
-	if (inline_value.p)
-		return uar_error_set(p->error, UAR_EINVALID, "%s takes no value", name);
-	p->out->option[opt] = "";
+	if (inline_value.p && !off && !uar_str_is(inline_value, "true"))
+		return uar_error_set(p->error, UAR_EINVALID, "%s takes no value but true or false",
+				     name);
+	p->out->option[opt] = off ? NULL : "";
 	return UAR_OK;
 }
 

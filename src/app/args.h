@@ -1,7 +1,8 @@
 /* args.h - the words after `uar`, sorted into options, settings and operands.
  *
- * Options are --name VALUE, --name=VALUE or a single letter; settings are rows
- * of config.def as --key-with-dashes. `--` ends both. Nothing unknown passes. */
+ * Options are --name VALUE, --name=VALUE or a single letter, and a switch stands
+ * alone or has =true or =false; settings are rows of config.def as
+ * --key-with-dashes. `--` ends both. Nothing unknown passes. */
 #ifndef UAR_APP_ARGS_H
 #define UAR_APP_ARGS_H
 

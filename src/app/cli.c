@@ -299,10 +299,12 @@ static int understood(struct uar_cli *cli, const struct uar_verb *verb)
 /* Who asks for JSON gets it also when the rest of the line makes no sense. */
 static bool asks_for_json(int argc, char *const *argv)
 {
+	bool asks = false;
+
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
-		if (!strcmp(argv[i], "--json"))
-			return true;
-	return false;
+		if (!strcmp(argv[i], "--json") || !strncmp(argv[i], "--json=", 7))
+			asks = strcmp(argv[i], "--json=false") != 0;
+	return asks;
 }
 
 static int run_line(struct uar_cli *cli, int argc, char *const *argv, struct uar_args *args)

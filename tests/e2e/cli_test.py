@@ -294,6 +294,21 @@ def wrong_line():
         check(told["error"] in out.stderr, out)
 
 
+@test("a_switch_may_be_given_as_true_or_false", "")
+def switches():
+    plain = run_uar("version").stdout
+    for value, said in (("true", run_uar("version", "--json").stdout), ("false", plain)):
+        out = run_uar("version", "--json=" + value)
+        equal((out.returncode, out.stdout, out.stderr), (0, said, ""))
+        equal(run_uar("version", "--json=true", "--json=" + value).stdout, said, "the last one counts")
+    out = run_uar("runs", "--json=maybe")
+    why = "--json takes no value but true or false"
+    equal((out.returncode, out.stderr), (2, f"uar: {why}\n"))
+    equal(json.loads(out.stdout), {"error": why, "code": "VALIDATION_ERROR"}, "it was asked for")
+    out = run_uar("runs", "--json=false", "--nope")
+    equal((out.returncode, out.stdout), (2, ""), out)
+
+
 def starts(root, *argv, env=None):
     """None, or what is said by a server that does not start and by a check of the same settings."""
     data = ["--data", os.path.join(root, "data")]
