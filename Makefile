@@ -63,7 +63,7 @@ run: deps ## install what is missing, build, start UAR and print the link
 	@$(MAKE) --no-print-directory -j$$(nproc) build
 	@exec $(UAR) serve --fixtures-dir fixtures/streams
 
-deps:
+deps: ## install the packages that a build needs (as root; otherwise it names them)
 	@tools/deps build
 deps-test:
 	@tools/deps build test
@@ -80,7 +80,16 @@ $(LIB): $(LIB_O)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/obj/%.o: %.c
+# Looked at once: what is missing is named before a compiler stumbles over the first of it.
+HEADERS := $(BUILD)/.headers
+$(HEADERS):
+	@mkdir -p $(@D)
+	@printf '#include <%s>\n' uv.h sqlite3.h curl/curl.h openssl/evp.h | \
+		$(CC) $(CPPFLAGS) -x c -E - >/dev/null 2>$@.why || \
+		{ tools/deps -n build && cat $@.why >&2; rm -f $@.why; exit 1; }
+	@rm -f $@.why && touch $@
+
+$(BUILD)/obj/%.o: %.c | $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter tests/%,$<),-Itests/lib) \

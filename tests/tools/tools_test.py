@@ -202,6 +202,28 @@ def _():
             assert out.splitlines()[-2] == line, out
 
 
+def make_without_headers(tree, missing):
+    """What `make build` says where no header is found and dpkg knows nothing of one package."""
+    tree.write("bin/dpkg-query", f"#!/bin/sh\ncase $* in *' {missing}') exit 1 ;; esac\necho installed\n")
+    os.chmod(f"{tree.path}/bin/dpkg-query", 0o755)
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "BUILD", "SAN")}
+    done = subprocess.run(["make", "-C", ROOT, f"BUILD={tree.path}/build", "CC=gcc -nostdinc", "build"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                          env={**env, "PATH": f"{tree.path}/bin:{env['PATH']}"})
+    assert done.returncode != 0 and "LINK" not in done.stdout, done.stdout
+    return done.stdout
+
+
+@test("a_build_without_its_packages_names_them", "")
+def _():
+    with Tree() as t:
+        out = make_without_headers(t, "libuv1-dev")
+        assert "UAR needs these Debian packages: libuv1-dev\n" in out and "`make deps`" in out, out
+        assert "No such file" not in out, out
+        out = make_without_headers(t, "none")  # then the compiler knows more
+        assert "No such file" in out and "packages" not in out, out
+
+
 def main():
     failed = False
     for name, ids, fn in tests:
