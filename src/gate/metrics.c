@@ -99,6 +99,8 @@ static void store_metrics(struct uar_buf *b, struct uar_store *store)
 		    "Time spent committing.");
 	gate_metric(b, "store_commit_microseconds_max", "gauge", s.commit_us_max,
 		    "Longest commit.");
+	gate_metric(b, "store_fold_failures_total", "counter", s.fold_failures,
+		    "Failed attempts to fold the write-ahead log into the file.");
 	gate_metric(b, "store_reads_total", "counter", s.reads, "Reads.");
 	gate_metric(b, "store_queued", "gauge", s.queued, "Appends that wait for a commit.");
 	gate_metric(b, "store_health", "gauge", (uint64_t)s.health, "0 fine, 1 full, 2 broken.");

@@ -88,8 +88,6 @@ TEST(a_connection_is_known_by_both_of_its_ends, "")
 		CHECK(!uar_way_same(&a, &others[i]));
 }
 
-/* Both answers are handed over together, or one after the other: the call whose
- * bytes are told first cancels the other one, of which nothing is heard. */
 TEST(only_a_refused_stream_is_taken_for_one, "")
 {
 	static const char refused[] = "Connection died, tried 5 times before giving up";
@@ -101,6 +99,8 @@ TEST(only_a_refused_stream_is_taken_for_one, "")
 	CHECK(!uar_net_is_refusal(CURLE_RECV_ERROR, ""));
 }
 
+/* Both answers are handed over together, or one after the other: the call whose
+ * bytes are told first cancels the other one, of which nothing is heard. */
 TEST(a_callback_may_cancel_what_came_with_it, "")
 {
 	static const struct peer_script script = { { { PEER_GATE, NULL, 0 },

@@ -213,6 +213,7 @@ enum uar_store_health {
 struct uar_store_stats {
 	uint64_t commits, appends, events, bytes, conflicts, reads;
 	uint64_t commit_us_total, commit_us_max; /* time inside COMMIT */
+	uint64_t fold_failures; /* a write-ahead log could not be folded in: it grows */
 	size_t queued;
 	enum uar_store_health health; /* as it was opened, or the last append or blob found it */
 	bool space;		      /* FULL: there is space again, the next one may succeed */

@@ -139,6 +139,15 @@ static void goes_on(struct life *l)
 	CHECK_INT(st.health, UAR_STORE_FINE);
 }
 
+/* Nobody waits for the log to be folded in, so nobody is refused when that fails. */
+static void is_told_of_folding(struct life *l)
+{
+	struct uar_store_stats st = { 0 };
+
+	while (!st.fold_failures && st.health != UAR_STORE_BROKEN)
+		l->w.store->ops->stats(l->w.store, &st);
+}
+
 /* One life with a fault at operation n; false when n was never reached. */
 static bool one_life(enum uar_fault_kind kind, unsigned long n, bool always)
 {
@@ -153,6 +162,8 @@ static bool one_life(enum uar_fault_kind kind, unsigned long n, bool always)
 	hit = uar_fault_happened();
 	if (kind == UAR_FAULT_SYNC && hit) /* perhaps behind the last answer */
 		uar_pump_count(&l.w.pump, &l.broken, 1);
+	if (kind == UAR_FAULT_EIO && hit && !l.refused)
+		is_told_of_folding(&l);
 	l.w.store->ops->stats(l.w.store, &st);
 	if (l.synced_badly || l.broken)
 		CHECK_INT(st.health, UAR_STORE_BROKEN);
@@ -234,6 +245,28 @@ TEST(a_start_on_a_full_disk_leaves_the_index_to_the_next, "")
 		CHECK_INT(is_indexed(&l), wanted);
 		uar_facts_fini(&l.f);
 	}
+}
+
+TEST(a_refused_append_says_nothing_of_the_disk, "")
+{
+	struct life l = { .evicts = false };
+	struct uar_store_stats st;
+	struct uar_facts again;
+
+	REQUIRE(start_life(&l));
+	REQUIRE(uar_facts_begin(&l.w.pump, l.w.store, &l.f) == UAR_OK);
+	uar_facts_init(&again, l.w.store, 1);
+	uar_fault_arm(UAR_FAULT_FULL, 1, true);
+	CHECK_INT(uar_facts_go_on(&l.w.pump, l.w.store, &l.f, 1), UAR_EDISKFULL);
+	CHECK_INT(uar_facts_begin(&l.w.pump, l.w.store, &again), UAR_ECONFLICT);
+	l.w.store->ops->stats(l.w.store, &st);
+	CHECK_INT(st.health, UAR_STORE_FULL);
+	uar_fault_disarm();
+	rewind_to(&l.f, 3, 0);
+	goes_on(&l);
+	uar_facts_fini(&again);
+	uar_facts_fini(&l.f);
+	close_life(&l);
 }
 
 TEST(a_failed_sync_ends_the_store, "")

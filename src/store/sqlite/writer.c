@@ -139,11 +139,25 @@ static void plan_retry(struct sq_retry *r, bool wanted)
 	r->at = uar_clock_mono(&uar_clock_system) + r->pause;
 }
 
+/* A failed sync counts like one in COMMIT. Anything else has lost nothing, and is tried again:
+ * the log grows meanwhile, and somebody should know why. */
+static void fold_failed(struct sq_writer *w, int rc)
+{
+	struct uar_error error = { 0 };
+
+	if (sq_fail(&w->conn, rc, &error) == UAR_ESYNC)
+		sq_writer_break(w, &error);
+	if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
+		return; /* somebody reads */
+	pthread_mutex_lock(&w->lock);
+	w->stats.fold_failures++;
+	pthread_mutex_unlock(&w->lock);
+}
+
 /* Nothing is lost: SQLite empties a log that is folded in as a whole, and synced, and
  * leaves one that a reader still needs to the next time. */
 static void shorten(struct sq_writer *w)
 {
-	struct uar_error error = { 0 };
 	int rc;
 
 	if (!is_long(w))
@@ -151,22 +165,21 @@ static void shorten(struct sq_writer *w)
 	sqlite3_busy_timeout(w->conn.db, 0);
 	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	sqlite3_busy_timeout(w->conn.db, SQ_BUSY_MS);
-	if (rc && sq_fail(&w->conn, rc, &error) == UAR_ESYNC)
-		sq_writer_break(w, &error);
+	if (rc)
+		fold_failed(w, rc);
 }
 
 /* Folds the write-ahead log into the file, while nobody waits for an answer.
- * Readers are never waited for. A failed sync here counts like one in COMMIT. */
+ * Readers are never waited for. */
 static void checkpoint(struct sq_writer *w, int at_least)
 {
-	struct uar_error error = { 0 };
 	int rc, folded = 0;
 
 	if (w->frames - w->folded < at_least || health_of(w) == UAR_STORE_BROKEN)
 		return;
 	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, &folded);
-	if (rc && sq_fail(&w->conn, rc, &error) == UAR_ESYNC)
-		sq_writer_break(w, &error);
+	if (rc)
+		fold_failed(w, rc);
 	w->folded = rc ? w->frames : folded; /* not again at once */
 }
 
@@ -250,11 +263,14 @@ static bool take_more(struct sq_writer *w, struct uar_list *out)
 	return !uar_list_empty(out);
 }
 
-static void set_full(struct sq_writer *w, bool full)
+/* Appends that were all refused have written nothing, and say nothing of the disk. */
+static void note_space(struct sq_writer *w, uar_err e, bool wrote)
 {
+	if (e != UAR_EDISKFULL && (e || !wrote))
+		return;
 	pthread_mutex_lock(&w->lock);
 	if (w->health != UAR_STORE_BROKEN)
-		w->health = full ? UAR_STORE_FULL : UAR_STORE_FINE;
+		w->health = e ? UAR_STORE_FULL : UAR_STORE_FINE;
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -347,8 +363,10 @@ static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, bool all,
 	e = w->apply.stale ? sq_apply_reload(&w->apply, error) : UAR_OK;
 	if (!e)
 		e = sq_run(&w->conn, SQ_BEGIN, NULL, 0, error);
-	if (e)
+	if (e) {
+		note_space(w, e, false);
 		return e;
+	}
 	pos = w->apply.head.pos;
 	e = apply(w, batch, error);
 	if (!e && all)
@@ -357,6 +375,7 @@ static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, bool all,
 		e = sq_apply_head(&w->apply, error);
 	if (!e)
 		e = commit(w, batch, error);
+	note_space(w, e, w->apply.head.pos != pos);
 	if (e)
 		rollback(w);
 	return e;
@@ -404,7 +423,6 @@ static void do_batch(struct sq_writer *w, struct uar_list *batch)
 		fail_batch(batch, e, &error);
 	else if (e)
 		try_one_by_one(w, batch);
-	set_full(w, e == UAR_EDISKFULL);
 }
 
 static void *writer_main(void *arg)
