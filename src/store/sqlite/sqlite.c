@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/statvfs.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -482,6 +481,7 @@ static void sq_destroy(struct uar_store *base)
 	sq_stages_fini(&s->stages);
 	if (s->blobs_fd >= 0)
 		close(s->blobs_fd);
+	sq_hold_end(&s->writer.hold);
 	if (s->dir_fd >= 0)
 		close(s->dir_fd);
 	if (s->lock_fd >= 0)
@@ -511,86 +511,6 @@ static const struct uar_store_ops ops = {
 };
 
 /* --- opening ------------------------------------------------------------------------- */
-char *sq_db_path(const char *dir)
-{
-	size_t n = strlen(dir) + sizeof "/uar.db";
-	char *p = uar_alloc(n);
-
-	if (p)
-		snprintf(p, n, "%s/uar.db", dir);
-	return p;
-}
-
-static void sync_parent(const char *dir)
-{
-	char up[4096];
-	int fd;
-
-	if (snprintf(up, sizeof up, "%s/..", dir) >= (int)sizeof up)
-		return;
-	fd = open(up, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		fsync(fd); /* not every file system lets a directory be synced */
-		close(fd);
-	}
-}
-
-/* -1: errno says why. */
-static int open_lock(int dir_fd, bool create)
-{
-	int fd = openat(dir_fd, "lock",
-			(create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd >= 0 && flock(fd, (create ? LOCK_EX : LOCK_SH) | LOCK_NB)) {
-		int e = errno;
-
-		close(fd);
-		errno = e;
-		return -1;
-	}
-	return fd;
-}
-
-uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock_fd,
-		    struct uar_error *error)
-{
-	int dir_fd, lock_fd;
-
-	if (create && mkdir(dir, 0700) == 0)
-		sync_parent(dir);
-	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0)
-		return uar_error_set(error, errno == ENOSPC ? UAR_EDISKFULL : UAR_EIO, "%s: %s",
-				     dir, strerror(errno));
-	lock_fd = open_lock(dir_fd, create);
-	if (lock_fd < 0 && (create || errno != ENOENT)) { /* a copy has none: nobody serves it */
-		uar_err e = errno == EWOULDBLOCK ? UAR_ELOCKED
-			    : errno == ENOSPC	 ? UAR_EDISKFULL
-						 : UAR_EIO;
-
-		uar_error_set(error, e, "%s/lock: %s", dir,
-			      e == UAR_ELOCKED ? uar_err_text(e) : strerror(errno));
-		close(dir_fd);
-		return e;
-	}
-	*out_dir_fd = dir_fd;
-	*out_lock_fd = lock_fd;
-	return UAR_OK;
-}
-
-/* SQLite would create the file readable by everybody the umask lets, and gives
- * its mode to the write-ahead log. The directory may be older, and open. */
-static uar_err private_file(int dir_fd, const char *path, struct uar_error *error)
-{
-	int fd = openat(dir_fd, "uar.db", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return uar_error_set(error, errno == ENOSPC ? UAR_EDISKFULL : UAR_EIO, "%s: %s",
-				     path, strerror(errno));
-	close(fd);
-	return UAR_OK;
-}
-
 /* It makes evictions quick, no more: for want of space it is left to the next start, as
  * a full disk is to be read. */
 static uar_err index_ended(struct sq_store *s, bool on, struct uar_error *error)
@@ -606,13 +526,13 @@ static uar_err index_ended(struct sq_store *s, bool on, struct uar_error *error)
 }
 
 /* First what SQLite would not notice: who refuses has changed nothing. */
-static uar_err take_files(const struct sq_store *s, struct uar_error *error)
+static uar_err take_files(struct sq_store *s, struct uar_error *error)
 {
 	uar_err e = sq_wal_sync(s->dir_fd, error);
 
 	if (!e)
 		e = sq_wal_refuse(s->dir_fd, s->path, error);
-	return e ? e : private_file(s->dir_fd, s->path, error);
+	return e ? e : sq_hold_db(&s->writer.hold, s->dir_fd, s->path, error);
 }
 
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
@@ -632,6 +552,8 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 		e = index_ended(s, o->evicts, error);
 	if (!e && fsync(s->dir_fd))
 		e = uar_error_set(error, UAR_ESYNC, "%s: %s", o->dir, strerror(errno));
+	if (!e)
+		e = sq_hold_log(&s->writer.hold, s->dir_fd, error);
 	if (!e)
 		e = sq_runtime_id(&s->writer.conn, s->base.runtime_id, error);
 	if (!e && !has_space(s, UAR_LIMIT_START_SPACE))
@@ -660,6 +582,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	s->call.broken = o->broken;
 	s->call.broken_ctx = o->ctx;
 	s->dir_fd = s->lock_fd = s->blobs_fd = -1;
+	s->writer.hold = (struct sq_hold){ -1, -1 };
 	sq_kept_init(&s->kept);
 	sq_sweep_init(&s->sweep);
 	sq_stages_init(&s->stages);

@@ -4,6 +4,8 @@
  * events into log rows and back; apply.c writes one append; writer.c is the
  * thread that commits; reader.c the threads that read; query.c and
  * query_runs.c what they ask; blob.c the bytes beside the database; verify.c the offline check.
+ * known.c and evict.c help apply.c; sweep.c, stage.c and upload.c are about blobs; dir.c says
+ * whose the directory is; wal_vfs.c mends what SQLite does to a log beside a reader.
  * wal_scan.c reads the log that a killed process has left, wal_fit.c says whether SQLite may. */
 #ifndef UAR_STORE_SQLITE_SQLITE_INT_H
 #define UAR_STORE_SQLITE_SQLITE_INT_H
@@ -128,6 +130,27 @@ UAR_MUST_CHECK uar_err sq_check_version(struct sq_conn *c, struct uar_error *err
 UAR_MUST_CHECK uar_err sq_check_schema(struct sq_conn *c, struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_runtime_id(struct sq_conn *c, char out[UAR_UUID_TEXT + 1],
 				     struct uar_error *error);
+
+/* --- dir.c: whose the data directory is -------------------------------------- */
+/* Opens and locks a data directory, to write it (`create`) or against who does; the latter makes
+ * nothing, and where no lock file is there it holds none. -1 where nothing was opened. */
+UAR_MUST_CHECK uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock_fd,
+				   struct uar_error *error);
+char *sq_db_path(const char *dir); /* uar_free; NULL: no memory */
+
+/* The files themselves, for as long as SQLite has them open. */
+struct sq_hold {
+	int db_fd, log_fd; /* -1: not held */
+};
+/* Makes uar.db if it is not there, for its owner alone; UAR_ELOCKED: another process has it. */
+UAR_MUST_CHECK uar_err sq_hold_db(struct sq_hold *h, int dir_fd, const char *path,
+				  struct uar_error *error);
+/* After SQLite has opened it. */
+UAR_MUST_CHECK uar_err sq_hold_log(struct sq_hold *h, int dir_fd, struct uar_error *error);
+/* The one that was removed from its directory, so that nobody will find what is written to it;
+ * NULL: none. */
+const char *sq_hold_lost(const struct sq_hold *h);
+void sq_hold_end(struct sq_hold *h); /* after SQLite has closed them */
 
 /* --- wal_fit.c: may SQLite open what is there? ------------------------------------- */
 /* What speaks against the write-ahead log beside the file of that path, for people; empty:
@@ -280,6 +303,7 @@ UAR_MUST_CHECK uar_err sq_evict_write(struct sq_apply *ap, const struct sq_op *o
 /* --- writer.c: the store thread -------------------------------------------------- */
 struct sq_writer {
 	struct sq_conn conn;
+	struct sq_hold hold;
 	struct sq_apply apply;
 	struct uar_done *done;
 	pthread_t thread;
@@ -492,10 +516,5 @@ struct sq_store {
 	struct uar_task drained_task;
 	struct sq_calls call;
 };
-/* Opens and locks a data directory, to write it (`create`) or against who does; the latter makes
- * nothing, and where no lock file is there it holds none. -1 where nothing was opened. */
-UAR_MUST_CHECK uar_err sq_lock_dir(const char *dir, bool create, int *out_dir_fd, int *out_lock_fd,
-				   struct uar_error *error);
-char *sq_db_path(const char *dir); /* uar_free; NULL: no memory */
 
 #endif

@@ -305,6 +305,18 @@ static void count_commit(struct sq_writer *w, const struct uar_list *batch, uint
 	pthread_mutex_unlock(&w->lock);
 }
 
+/* What is in a file that nobody will find is not durable. A log without a name still has what
+ * was told, and its file has a place for it. */
+static uar_err still_there(struct sq_writer *w, struct uar_error *error)
+{
+	const char *lost = sq_hold_lost(&w->hold);
+
+	if (lost)
+		sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	return lost ? uar_error_set(error, UAR_EIO, "%s was removed from its directory", lost)
+		    : UAR_OK;
+}
+
 /* COMMIT. Everything but "no space" and "no memory" ends the store: what the
  * disk holds now is unknown until somebody opens it anew. */
 static uar_err commit(struct sq_writer *w, const struct uar_list *batch, struct uar_error *error)
@@ -312,6 +324,8 @@ static uar_err commit(struct sq_writer *w, const struct uar_list *batch, struct 
 	int64_t start = uar_clock_mono(&uar_clock_system);
 	uar_err e = sq_run(&w->conn, SQ_COMMIT, NULL, 0, error);
 
+	if (!e)
+		e = still_there(w, error);
 	if (!e) {
 		count_commit(w, batch, (uint64_t)(uar_clock_mono(&uar_clock_system) - start));
 		return UAR_OK;

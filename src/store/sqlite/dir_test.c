@@ -1,0 +1,103 @@
+/* dir_test.c - one process has a database, and the database stays where it is. */
+#include "store/world_test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char one[400], two[400];
+
+static void in(const char *dir, const char *name, char out[500])
+{
+	snprintf(out, 500, "%s/%s", dir, name);
+}
+
+static uar_err open_in(struct world *w, const char *dir)
+{
+	struct uar_store_options o = { .sched = &w->pump.sched, .dir = dir };
+
+	w->store = NULL;
+	uar_pump_init(&w->pump);
+	return uar_store_sqlite_create(&o, &w->store, NULL);
+}
+
+static void shut(struct world *w)
+{
+	if (w->store)
+		uar_facts_drain(&w->pump, w->store);
+	uar_store_destroy(w->store);
+	uar_pump_fini(&w->pump);
+}
+
+static void name_dirs(void)
+{
+	snprintf(one, sizeof one, "%s/one", uar_test_dir());
+	snprintf(two, sizeof two, "%s/two", uar_test_dir());
+}
+
+TEST(a_database_has_one_process_without_its_lock_file, "")
+{
+	struct world w, second;
+	char path[500];
+
+	name_dirs();
+	REQUIRE(open_in(&w, one) == UAR_OK);
+	in(one, "lock", path);
+	REQUIRE(unlink(path) == 0);
+	CHECK_INT(open_in(&second, one), UAR_ELOCKED);
+	shut(&second);
+	shut(&w);
+	REQUIRE(open_in(&w, one) == UAR_OK);
+	shut(&w);
+}
+
+TEST(a_database_has_one_process_through_links, "")
+{
+	struct world w, second;
+	char path[500], alias[500];
+
+	name_dirs();
+	REQUIRE(open_in(&w, one) == UAR_OK);
+	in(one, "uar.db", path);
+	in(two, "uar.db", alias);
+	REQUIRE(mkdir(two, 0700) == 0);
+	for (int hard = 0; hard < 2; hard++) {
+		REQUIRE((hard ? link(path, alias) : symlink(path, alias)) == 0);
+		CHECK_INT(open_in(&second, two), UAR_ELOCKED);
+		shut(&second);
+		unlink(alias);
+	}
+	shut(&w);
+}
+
+/* When the log alone is gone, whatever was told is there: its descriptor still had it. */
+TEST(a_removed_file_ends_the_store, "")
+{
+	static const char *const names[] = { "uar.db", "uar.db-wal" };
+
+	name_dirs();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct uar_store_stats st;
+		struct uar_facts f;
+		struct world w;
+		char path[500];
+
+		REQUIRE(open_in(&w, one) == UAR_OK);
+		uar_facts_init(&f, w.store, i + 1);
+		REQUIRE(uar_facts_begin(&w.pump, w.store, &f) == UAR_OK);
+		in(one, names[i], path);
+		REQUIRE(unlink(path) == 0);
+		CHECK_INT(uar_facts_go_on(&w.pump, w.store, &f, 1), UAR_ESYNC);
+		w.store->ops->stats(w.store, &st);
+		CHECK_INT(st.health, UAR_STORE_BROKEN);
+		shut(&w);
+		in(one, "uar.db-wal", path); /* of a uar.db that is gone */
+		if (i == 0) {
+			unlink(path);
+		} else {
+			REQUIRE(open_in(&w, one) == UAR_OK);
+			CHECK(uar_facts_all_there(&w.pump, w.store, &f));
+			shut(&w);
+		}
+		uar_facts_fini(&f);
+	}
+}
