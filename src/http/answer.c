@@ -88,6 +88,7 @@ static uar_str stamp(struct uar_http *h)
 	static const char days[] = "ThuFriSatSunMonTueWed";
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	int64_t now = uar_clock_wall(h->sched->clock) / 1000000;
+	int64_t day = (now / 86400 % 7 + 7) % 7; /* a clock may stand before 1970 */
 	char text[UAR_TIME_TEXT + 1];
 	int month;
 
@@ -99,7 +100,7 @@ static uar_str stamp(struct uar_http *h)
 	h->stamp.n = (size_t)snprintf(h->stamp.text, sizeof h->stamp.text,
 				      "X-Content-Type-Options: nosniff\r\n"
 				      "Date: %.3s, %.2s %.3s %.4s %.8s GMT\r\n",
-				      days + now / 86400 % 7 * 3, text + 8, months + month * 3,
+				      days + day * 3, text + 8, months + month * 3,
 				      text, text + 11);
 	return uar_str_n(h->stamp.text, h->stamp.n);
 }

@@ -5,7 +5,7 @@
  * thread that commits; reader.c the threads that read; query.c and
  * query_runs.c what they ask; blob.c the bytes beside the database; verify.c the offline check.
  * known.c and evict.c help apply.c; sweep.c, stage.c and upload.c are about blobs; dir.c says
- * whose the directory is; wal_vfs.c mends what SQLite does to a log beside a reader.
+ * whose the directory is; wal_vfs.c lets the frames of a commit leave in one write.
  * wal_scan.c reads the log that a killed process has left, wal_fit.c says whether SQLite may. */
 #ifndef UAR_STORE_SQLITE_SQLITE_INT_H
 #define UAR_STORE_SQLITE_SQLITE_INT_H
