@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 
-static uar_err fail(struct uar_error *error, uar_err code, const char *what)
+uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what)
 {
 	int no = errno;
 
@@ -35,13 +35,13 @@ uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error)
 	if (snprintf(path, sizeof path, "%s/blobs", dir) >= (int)sizeof path)
 		return uar_error_set(error, UAR_EINVALID, "path too long");
 	if (mkdir(path, 0700) && errno != EEXIST)
-		return fail(error, UAR_EIO, "mkdir blobs");
+		return sq_blob_fail(error, UAR_EIO, "mkdir blobs");
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return fail(error, UAR_EIO, "open blobs");
+		return sq_blob_fail(error, UAR_EIO, "open blobs");
 	if (mkdirat(fd, "tmp", 0700) && errno != EEXIST) {
 		close(fd);
-		return fail(error, UAR_EIO, "mkdir blobs/tmp");
+		return sq_blob_fail(error, UAR_EIO, "mkdir blobs/tmp");
 	}
 	/* What a crash left half written was never acknowledged. */
 	tmp_fd = openat(fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -147,13 +147,13 @@ static uar_err write_temp(int blobs_fd, const char *temp, uar_str bytes, struct 
 	uar_err e = UAR_OK;
 
 	if (fd < 0)
-		return fail(error, UAR_EIO, "create");
+		return sq_blob_fail(error, UAR_EIO, "create");
 	if (write_all(fd, bytes))
-		e = fail(error, UAR_EIO, "write");
+		e = sq_blob_fail(error, UAR_EIO, "write");
 	else if (fsync(fd))
-		e = fail(error, UAR_ESYNC, "fsync");
+		e = sq_blob_fail(error, UAR_ESYNC, "fsync");
 	if (close(fd) && !e)
-		e = fail(error, UAR_EIO, "close");
+		e = sq_blob_fail(error, UAR_EIO, "close");
 	return e;
 }
 
@@ -161,13 +161,14 @@ static uar_err publish(int blobs_fd, const char *temp, const struct path *p,
 		       struct uar_error *error)
 {
 	if (mkdirat(blobs_fd, p->dir, 0700) && errno != EEXIST)
-		return fail(error, UAR_EIO, "mkdir");
+		return sq_blob_fail(error, UAR_EIO, "mkdir");
 	if (renameat(blobs_fd, temp, blobs_fd, p->name))
-		return fail(error, UAR_EIO, "rename");
+		return sq_blob_fail(error, UAR_EIO, "rename");
 	if (sync_dir(blobs_fd, p->dir) || fsync(blobs_fd)) {
 		/* No descriptor is no verdict on the disk. */
 		bool none = errno == EMFILE || errno == ENFILE;
-		uar_err e = fail(error, none ? UAR_EIO : UAR_ESYNC, "fsync of the directory");
+		uar_err e =
+			sq_blob_fail(error, none ? UAR_EIO : UAR_ESYNC, "fsync of the directory");
 
 		unlinkat(blobs_fd, p->name, 0);
 		return e;
@@ -216,9 +217,10 @@ uar_err sq_blob_adopt(int blobs_fd, const char *temp, int fd, const char sha256[
 	struct path p = path_of(sha256);
 
 	if (have(blobs_fd, &p, sha256))
-		return unlinkat(blobs_fd, temp, 0) ? fail(error, UAR_EIO, "unlink") : UAR_OK;
+		return unlinkat(blobs_fd, temp, 0) ? sq_blob_fail(error, UAR_EIO, "unlink")
+						   : UAR_OK;
 	if (fsync(fd))
-		return fail(error, UAR_ESYNC, "fsync");
+		return sq_blob_fail(error, UAR_ESYNC, "fsync");
 	return publish(blobs_fd, temp, &p, error);
 }
 
@@ -238,7 +240,7 @@ static uar_err read_range(int fd, struct uar_blob_get *b, struct uar_error *erro
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail(error, UAR_EIO, "read");
+			return sq_blob_fail(error, UAR_EIO, "read");
 		if (n == 0)
 			return uar_error_set(error, UAR_ECORRUPT, "blob %s was cut", b->sha256);
 		got += (size_t)n;
@@ -255,7 +257,7 @@ uar_err sq_blob_read(int fd, struct uar_blob_get *b, struct uar_error *error)
 	uar_err e;
 
 	if (fstat(fd, &st))
-		return fail(error, UAR_EIO, "stat");
+		return sq_blob_fail(error, UAR_EIO, "stat");
 	b->total = (uint64_t)st.st_size;
 	e = read_range(fd, b, error);
 	if (!e && b->bytes.n == b->total) {
@@ -277,7 +279,7 @@ uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *erro
 	if (fd < 0)
 		return errno == ENOENT
 			       ? uar_error_set(error, UAR_ENOTFOUND, "no blob %s", b->sha256)
-			       : fail(error, UAR_EIO, "open");
+			       : sq_blob_fail(error, UAR_EIO, "open");
 	e = sq_blob_read(fd, b, error);
 	close(fd);
 	return e;
@@ -315,7 +317,7 @@ static uar_err verify_dir(int blobs_fd, const char *name, void (*bad)(void *ctx,
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return fail(error, UAR_EIO, name);
+		return sq_blob_fail(error, UAR_EIO, name);
 	}
 	while ((d = readdir(dir)))
 		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
@@ -335,7 +337,7 @@ uar_err sq_blob_verify(int blobs_fd, void (*bad)(void *ctx, const char *what), v
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return fail(error, UAR_EIO, "blobs");
+		return sq_blob_fail(error, UAR_EIO, "blobs");
 	}
 	while (!e && (d = readdir(dir)))
 		if (d->d_name[0] != '.' && strcmp(d->d_name, "tmp") && strcmp(d->d_name, "up"))

@@ -468,6 +468,8 @@ struct sq_unstage *sq_stage_ended(struct sq_stages *st, const struct uar_owner *
 void sq_stage_clear(struct sq_reader *rd, struct sq_unstage *u);
 
 /* --- blob.c ------------------------------------------------------------------------ */
+/* What errno says, with `code` unless the disk is full. */
+uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what);
 UAR_MUST_CHECK uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes,
 				   char out_sha256[65], struct uar_error *error);

@@ -23,13 +23,6 @@ struct place {
 	char path[DIR_TEXT + 1]; /* "up/" and 64 hex digits */
 };
 
-static uar_err fail(struct uar_error *error, const char *what)
-{
-	uar_err e = errno == ENOSPC || errno == EDQUOT ? UAR_EDISKFULL : UAR_EIO;
-
-	return uar_error_set(error, e, "upload: %s: %s", what, strerror(errno));
-}
-
 static uar_err place_of(const struct uar_owner *o, uar_str run_id, struct place *out)
 {
 	struct uar_arena scratch;
@@ -177,7 +170,7 @@ static uar_err adopt(struct sq_store *s, struct uar_upload_op *op)
 		 (unsigned long long)uar_rand_u64(&uar_rand_system));
 	sq_kept_add(&s->kept, op->sha256);
 	if (fstat(fd, &st) || linkat(s->blobs_fd, from, s->blobs_fd, temp, 0))
-		e = fail(&op->error, "link");
+		e = sq_blob_fail(&op->error, UAR_EIO, "link");
 	else
 		e = sq_blob_adopt(s->blobs_fd, temp, fd, op->sha256, &op->error);
 	if (e)
@@ -203,10 +196,10 @@ static uar_err make_dir(struct sq_store *s, const struct place *p, int *out_fd,
 
 	if ((mkdirat(s->blobs_fd, "up", 0700) && errno != EEXIST) ||
 	    (mkdirat(s->blobs_fd, p->path, 0700) && errno != EEXIST))
-		return fail(error, "mkdir");
+		return sq_blob_fail(error, UAR_EIO, "mkdir");
 	fd = open_dir(s->blobs_fd, p->path);
 	if (fd < 0)
-		return fail(error, "open");
+		return sq_blob_fail(error, UAR_EIO, "open");
 	*out_fd = fd;
 	return UAR_OK;
 }
@@ -218,9 +211,9 @@ static uar_err sync_dirs(struct sq_store *s, int dir_fd, struct uar_error *error
 	uar_err e = UAR_OK;
 
 	if (up < 0)
-		return fail(error, "open");
+		return sq_blob_fail(error, UAR_EIO, "open");
 	if (fsync(dir_fd) || fsync(up) || fsync(s->blobs_fd))
-		e = uar_error_set(error, UAR_ESYNC, "upload: fsync of the directory: %s",
+		e = uar_error_set(error, UAR_ESYNC, "blob: fsync of the directory: %s",
 				  strerror(errno));
 	close(up);
 	return e;
@@ -237,13 +230,15 @@ static uar_err give_name(struct sq_store *s, int dir_fd, const struct uar_stage 
 		if (strcmp(there, sha256) != 0)
 			return uar_error_set(error, UAR_EEXISTS,
 					     "the upload is complete and has other bytes");
-		return unlinkat(s->blobs_fd, temp, 0) ? fail(error, "unlink") : UAR_OK;
+		return unlinkat(s->blobs_fd, temp, 0) ? sq_blob_fail(error, UAR_EIO, "unlink")
+						      : UAR_OK;
 	}
 	if (count >= UAR_LIMIT_RUN_STAGED)
 		return uar_error_set(error, UAR_ERATELIMIT, "a run has at most %d uploads",
 				     UAR_LIMIT_RUN_STAGED);
 	name_of(g->id, sha256, name);
-	return renameat(s->blobs_fd, temp, dir_fd, name) ? fail(error, "rename") : UAR_OK;
+	return renameat(s->blobs_fd, temp, dir_fd, name) ? sq_blob_fail(error, UAR_EIO, "rename")
+							 : UAR_OK;
 }
 
 static void clear(struct sq_store *s, const char *name)
@@ -319,7 +314,7 @@ uar_err sq_stage_put(struct sq_reader *rd, const struct uar_stage *g, const char
 	uar_err e = is_id(g->id) ? check_run(rd, g, error) : UAR_ENOTFOUND;
 
 	if (!e && fsync(fd))
-		return uar_error_set(error, UAR_ESYNC, "upload: fsync: %s", strerror(errno));
+		return sq_blob_fail(error, UAR_ESYNC, "fsync");
 	if (!e)
 		e = place_of(&g->owner, g->run_id, &p);
 	if (!e)

@@ -45,13 +45,6 @@ static void drop(struct uar_upload *base)
 	close_all(u);
 }
 
-static uar_err fail(struct uar_error *error, const char *what)
-{
-	uar_err e = errno == ENOSPC || errno == EDQUOT ? UAR_EDISKFULL : UAR_EIO;
-
-	return uar_error_set(error, e, "upload: %s: %s", what, strerror(errno));
-}
-
 static uar_err begin(int blobs_fd, struct uar_upload **out, struct uar_error *error)
 {
 	struct upload *u = uar_zalloc(sizeof *u);
@@ -66,13 +59,13 @@ static uar_err begin(int blobs_fd, struct uar_upload **out, struct uar_error *er
 	snprintf(u->temp, sizeof u->temp, "tmp/%016llx",
 		 (unsigned long long)uar_rand_u64(&uar_rand_system));
 	if (u->blobs_fd < 0)
-		e = fail(error, "dup");
+		e = sq_blob_fail(error, UAR_EIO, "dup");
 	else if (!u->md || !EVP_DigestInit_ex(u->md, EVP_sha256(), NULL))
 		e = UAR_ENOMEM;
 	if (!e) {
 		u->fd = openat(u->blobs_fd, u->temp,
 			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-		e = u->fd < 0 ? fail(error, "create") : UAR_OK;
+		e = u->fd < 0 ? sq_blob_fail(error, UAR_EIO, "create") : UAR_OK;
 	}
 	if (e) {
 		drop(&u->base);
@@ -94,7 +87,7 @@ static uar_err append(struct upload *u, uar_str bytes, struct uar_error *error)
 		ssize_t n = write(u->fd, bytes.p, bytes.n);
 
 		if (n < 0 && errno != EINTR)
-			return fail(error, "write");
+			return sq_blob_fail(error, UAR_EIO, "write");
 		bytes = uar_str_from(bytes, n < 0 ? 0 : (size_t)n);
 	}
 	return UAR_OK;
