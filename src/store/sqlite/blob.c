@@ -76,15 +76,19 @@ bool sq_blob_exists(int blobs_fd, const char sha256[65])
 	return faccessat(blobs_fd, p.name, F_OK, 0) == 0;
 }
 
-static int sync_dir(int at, const char *name)
+/* Opens the directory of a blob, which is synced by it. */
+static int open_dir(int blobs_fd, const struct path *p)
 {
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+	return openat(blobs_fd, p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
 
-	if (fd < 0)
-		return -1;
-	rc = fsync(fd);
-	close(fd);
-	return rc;
+/* Its name is durable. Whatever fails here, nothing about the disk can be trusted any more. */
+static uar_err sync_name(int blobs_fd, int dir_fd, struct uar_error *error)
+{
+	return fsync(dir_fd) || fsync(blobs_fd)
+		       ? uar_error_set(error, UAR_ESYNC, "blob: fsync of the directory: %s",
+				       strerror(errno))
+		       : UAR_OK;
 }
 
 static int write_all(int fd, uar_str bytes)
@@ -124,21 +128,37 @@ static bool hash_fd(int fd, char out[65], uint64_t *out_size)
 	return good;
 }
 
-/* Is it there, whole? Its file and directory are synced anyway: whoever wrote
- * it may not have come that far yet. */
-static bool have(int blobs_fd, const struct path *p, const char sha256[65])
+/* Whole bytes that are there are synced anyway: whoever wrote them may not have come that
+ * far yet. */
+static uar_err sync_found(int blobs_fd, int fd, const struct path *p, struct uar_error *error)
+{
+	int dir_fd = open_dir(blobs_fd, p);
+	uar_err e;
+
+	if (dir_fd < 0)
+		return sq_blob_fail(error, UAR_EIO, "open directory");
+	e = fsync(fd) ? uar_error_set(error, UAR_ESYNC, "blob: fsync: %s", strerror(errno))
+		      : sync_name(blobs_fd, dir_fd, error);
+	close(dir_fd);
+	return e;
+}
+
+/* UAR_ENOTFOUND: it is not there, or not whole, and is to be written. */
+static uar_err have(int blobs_fd, const struct path *p, const char sha256[65],
+		    struct uar_error *error)
 {
 	int fd = openat(blobs_fd, p->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	char found[65];
 	uint64_t size;
-	bool good;
+	uar_err e = UAR_ENOTFOUND;
 
 	if (fd < 0)
-		return false;
-	good = hash_fd(fd, found, &size) && !memcmp(found, sha256, 64) && !fsync(fd) &&
-	       !sync_dir(blobs_fd, p->dir) && !fsync(blobs_fd);
+		return errno == EMFILE || errno == ENFILE ? sq_blob_fail(error, UAR_EIO, "open")
+							  : UAR_ENOTFOUND;
+	if (hash_fd(fd, found, &size) && !memcmp(found, sha256, 64))
+		e = sync_found(blobs_fd, fd, p, error);
 	close(fd);
-	return good;
+	return e;
 }
 
 static uar_err write_temp(int blobs_fd, const char *temp, uar_str bytes, struct uar_error *error)
@@ -157,23 +177,24 @@ static uar_err write_temp(int blobs_fd, const char *temp, uar_str bytes, struct 
 	return e;
 }
 
+/* The directory is opened first: without a descriptor there is no name. After that the name
+ * stays, also when it cannot be synced: it stands for whole bytes, and may have stood for them
+ * before. */
 static uar_err publish(int blobs_fd, const char *temp, const struct path *p,
 		       struct uar_error *error)
 {
+	uar_err e;
+	int dir_fd;
+
 	if (mkdirat(blobs_fd, p->dir, 0700) && errno != EEXIST)
 		return sq_blob_fail(error, UAR_EIO, "mkdir");
-	if (renameat(blobs_fd, temp, blobs_fd, p->name))
-		return sq_blob_fail(error, UAR_EIO, "rename");
-	if (sync_dir(blobs_fd, p->dir) || fsync(blobs_fd)) {
-		/* No descriptor is no verdict on the disk. */
-		bool none = errno == EMFILE || errno == ENFILE;
-		uar_err e =
-			sq_blob_fail(error, none ? UAR_EIO : UAR_ESYNC, "fsync of the directory");
-
-		unlinkat(blobs_fd, p->name, 0);
-		return e;
-	}
-	return UAR_OK;
+	dir_fd = open_dir(blobs_fd, p);
+	if (dir_fd < 0)
+		return sq_blob_fail(error, UAR_EIO, "open directory");
+	e = renameat(blobs_fd, temp, blobs_fd, p->name) ? sq_blob_fail(error, UAR_EIO, "rename")
+							: sync_name(blobs_fd, dir_fd, error);
+	close(dir_fd);
+	return e;
 }
 
 void sq_blob_unlink(int blobs_fd, const char sha256[65])
@@ -197,7 +218,8 @@ uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes, char out_
 		return uar_error_set(error, e, "%s", uar_err_text(e));
 	p = path_of(sha256);
 	sq_kept_add(kept, sha256);
-	if (!have(blobs_fd, &p, sha256)) {
+	e = have(blobs_fd, &p, sha256, error);
+	if (e == UAR_ENOTFOUND) {
 		snprintf(temp, sizeof temp, "tmp/%016llx",
 			 (unsigned long long)uar_rand_u64(&uar_rand_system));
 		e = write_temp(blobs_fd, temp, bytes, error);
@@ -215,8 +237,11 @@ uar_err sq_blob_adopt(int blobs_fd, const char *temp, int fd, const char sha256[
 		      struct uar_error *error)
 {
 	struct path p = path_of(sha256);
+	uar_err e = have(blobs_fd, &p, sha256, error);
 
-	if (have(blobs_fd, &p, sha256))
+	if (e && e != UAR_ENOTFOUND)
+		return e;
+	if (!e)
 		return unlinkat(blobs_fd, temp, 0) ? sq_blob_fail(error, UAR_EIO, "unlink")
 						   : UAR_OK;
 	if (fsync(fd))
