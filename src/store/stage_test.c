@@ -2,6 +2,7 @@
 #include "store/world_test.h"
 
 #include <dirent.h>
+#include <glob.h>
 #include <sys/stat.h>
 
 #include "store/store_int.h"
@@ -212,6 +213,59 @@ TEST(what_was_missed_is_cleared_at_the_next_start, "EXP-21")
 	open_in(&w, dir);
 	CHECK_INT(entries(dir, "up"), 0);
 	CHECK_INT(entries(dir, "tmp"), 0);
+	close_world(&w);
+	uar_facts_fini(&f);
+}
+
+static size_t staged_files(const char *dir)
+{
+	char pattern[500];
+	glob_t found = { 0 };
+	size_t n;
+
+	snprintf(pattern, sizeof pattern, "%s/blobs/up/*/*", dir);
+	n = glob(pattern, 0, NULL, &found) ? 0 : found.gl_pathc;
+	globfree(&found);
+	return n;
+}
+
+/* What cannot be looked at for want of descriptors is not absent. */
+TEST(no_descriptor_is_no_absence, "EXP-21")
+{
+	struct uar_upload_op op, other = { .bytes = UAR_STR("those") };
+	struct rlimit before;
+	struct uar_facts f;
+	struct uar_stage g;
+	struct world w;
+	char dir[400];
+	uar_err e, adopts;
+
+	snprintf(dir, sizeof dir, "%s", uar_test_dir());
+	open_in(&w, dir);
+	REQUIRE(begin(&w, &f, 1) == UAR_OK);
+	g = stage_of(&f, first_id);
+	CHECK_INT(put(&w, &g, "these"), UAR_OK);
+	for (rlim_t n = 0; n < 2; n++) { /* its directory, and what is in it */
+		before = leave_free(n);
+		e = get(&w, &g, "");
+		adopts = adopt(&w, &g, &op);
+		setrlimit(RLIMIT_NOFILE, &before);
+		CHECK_INT(e, UAR_EIO);
+		CHECK_INT(adopts, UAR_EIO);
+	}
+	other.stage = &g;
+	CHECK_INT(upload_step(&w, &other), UAR_OK);
+	other.bytes = UAR_STR("");
+	other.finish = true;
+	before = leave_free(1);
+	e = upload_step(&w, &other);
+	setrlimit(RLIMIT_NOFILE, &before);
+	CHECK_INT(e, UAR_EIO);
+	CHECK_INT(staged_files(dir), 1);
+	CHECK_INT(get(&w, &g, "these"), UAR_OK);
+	CHECK_INT(put(&w, &g, "those"), UAR_EEXISTS);
+	CHECK_INT(put(&w, &g, "these"), UAR_OK);
+	CHECK_INT(adopt(&w, &g, &op), UAR_OK);
 	close_world(&w);
 	uar_facts_fini(&f);
 }

@@ -2,6 +2,9 @@
 #ifndef UAR_STORE_WORLD_TEST_H
 #define UAR_STORE_WORLD_TEST_H
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "facts.h"
 #include "test.h"
 
@@ -55,6 +58,20 @@ static inline uar_err upload_step(struct world *w, struct uar_upload_op *op)
 		return e;
 	uar_pump_until(&w->pump, &upload_told);
 	return op->err;
+}
+
+/* So many descriptors can be opened from now on. */
+static inline struct rlimit leave_free(rlim_t n)
+{
+	struct rlimit before, few;
+	int next = dup(0);
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, &before);
+	few = before;
+	few.rlim_cur = (rlim_t)next + n;
+	setrlimit(RLIMIT_NOFILE, &few);
+	return before;
 }
 
 /* A test of the port is two tests. */

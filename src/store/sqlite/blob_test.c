@@ -2,7 +2,6 @@
 #include "store/world_test.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,20 +16,6 @@ int fsync(int fd)
 		return -1;
 	}
 	return (int)syscall(SYS_fsync, fd);
-}
-
-/* So many descriptors can be opened from now on. */
-static struct rlimit leave_free(rlim_t n)
-{
-	struct rlimit before, few;
-	int next = dup(0);
-
-	close(next);
-	getrlimit(RLIMIT_NOFILE, &before);
-	few = before;
-	few.rlim_cur = (rlim_t)next + n;
-	setrlimit(RLIMIT_NOFILE, &few);
-	return before;
 }
 
 static char dir[400];

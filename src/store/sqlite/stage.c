@@ -86,27 +86,31 @@ static bool forget(struct sq_stages *st, const char *name)
 	return own != NULL;
 }
 
-/* The file of that id in the directory, and how many there are; false: there is none. */
-static bool find(int dir_fd, uar_str id, char out_sha256[65], size_t *out_count)
+/* The file of that id in the directory, and how many there are. UAR_ENOTFOUND: there is none;
+ * whatever else keeps it from being read is not absence. */
+static uar_err find(int dir_fd, uar_str id, char out_sha256[65], size_t *out_count,
+		    struct uar_error *error)
 {
 	int fd = open_dir(dir_fd, ".");
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *d;
-	bool found = false;
+	uar_err e = UAR_ENOTFOUND;
 
 	*out_count = 0;
-	while (dir && (d = readdir(dir))) {
+	while (dir && (errno = 0, d = readdir(dir))) {
 		*out_count += d->d_name[0] != '.';
 		if (strlen(d->d_name) != FILE_TEXT || memcmp(d->d_name, id.p, UAR_STAGE_ID) != 0)
 			continue;
 		snprintf(out_sha256, 65, "%s", d->d_name + UAR_STAGE_ID + 1);
-		found = true;
+		e = UAR_OK;
 	}
+	if (errno)
+		e = sq_blob_fail(error, UAR_EIO, "read directory");
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
 		close(fd);
-	return found;
+	return e;
 }
 
 static void name_of(uar_str id, const char sha256[65], char out[FILE_TEXT + 1])
@@ -120,35 +124,45 @@ static bool is_id(uar_str id)
 	return id.n == UAR_STAGE_ID && uar_str_is_hex(id);
 }
 
+static uar_err open_fail(struct uar_error *error)
+{
+	return errno == ENOENT ? UAR_ENOTFOUND : sq_blob_fail(error, UAR_EIO, "open");
+}
+
 /* An open file of it, and its hash. */
 static uar_err open_staged(struct sq_store *s, const struct uar_stage *g, struct place *out_place,
-			   char out_sha256[65], int *out_fd)
+			   char out_sha256[65], int *out_fd, struct uar_error *error)
 {
 	char name[FILE_TEXT + 1];
 	size_t count;
 	uar_err e = is_id(g->id) ? place_of(&g->owner, g->run_id, out_place) : UAR_ENOTFOUND;
-	int dir_fd = e ? -1 : open_dir(s->blobs_fd, out_place->path), fd = -1;
+	int dir_fd = e ? -1 : open_dir(s->blobs_fd, out_place->path), fd;
 
 	if (e)
 		return e;
-	if (dir_fd >= 0 && find(dir_fd, g->id, out_sha256, &count)) {
+	if (dir_fd < 0)
+		return open_fail(error);
+	e = find(dir_fd, g->id, out_sha256, &count, error);
+	if (!e) {
 		name_of(g->id, out_sha256, name);
 		fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd < 0)
+			e = open_fail(error);
+		else
+			*out_fd = fd;
 	}
-	if (dir_fd >= 0)
-		close(dir_fd);
-	*out_fd = fd;
-	return fd < 0 ? UAR_ENOTFOUND : UAR_OK;
+	close(dir_fd);
+	return e;
 }
 
 uar_err sq_stage_get(struct sq_store *s, struct uar_blob_get *b, struct uar_error *error)
 {
 	struct place p;
 	int fd = -1;
-	uar_err e = open_staged(s, b->stage, &p, b->sha256, &fd);
+	uar_err e = open_staged(s, b->stage, &p, b->sha256, &fd, error);
 
 	if (e)
-		return uar_error_set(error, e, "%s", uar_err_text(e));
+		return error->code ? e : uar_error_set(error, e, "%s", uar_err_text(e));
 	e = sq_blob_read(fd, b, error);
 	close(fd);
 	return e;
@@ -160,7 +174,7 @@ static uar_err adopt(struct sq_store *s, struct uar_upload_op *op)
 	struct place p;
 	struct stat st;
 	int fd = -1;
-	uar_err e = open_staged(s, op->stage, &p, op->sha256, &fd);
+	uar_err e = open_staged(s, op->stage, &p, op->sha256, &fd, &op->error);
 
 	if (e)
 		return e;
@@ -225,8 +239,11 @@ static uar_err give_name(struct sq_store *s, int dir_fd, const struct uar_stage 
 {
 	char name[FILE_TEXT + 1], there[65];
 	size_t count;
+	uar_err e = find(dir_fd, g->id, there, &count, error);
 
-	if (find(dir_fd, g->id, there, &count)) {
+	if (e && e != UAR_ENOTFOUND)
+		return e;
+	if (!e) {
 		if (strcmp(there, sha256) != 0)
 			return uar_error_set(error, UAR_EEXISTS,
 					     "the upload is complete and has other bytes");
