@@ -241,20 +241,9 @@ static uar_err choose(struct download *d, uar_str tag)
 	return uar_http_range(range, d->total, &d->range);
 }
 
-static void put_span(const struct download *d, bool part, char *out, size_t size)
-{
-	unsigned long long first = d->range.first, last = first + d->range.count - 1;
-
-	if (part)
-		snprintf(out, size, "bytes %llu-%llu/%llu", first, last,
-			 (unsigned long long)d->total);
-	else
-		snprintf(out, size, "bytes */%llu", (unsigned long long)d->total);
-}
-
 static void serve(struct download *d)
 {
-	char tag[UAR_UUID_TEXT * 2], span[80];
+	char tag[UAR_UUID_TEXT * 2], span[GATE_CONTENT_SPAN];
 	struct uar_http_header h[HEADERS] = {
 		{ UAR_STR("ETag"), UAR_STR("") },
 		{ UAR_STR("Cache-Control"), UAR_STR("private, no-cache") },
@@ -271,7 +260,7 @@ static void serve(struct download *d)
 	if (d->wanted == WANTED_REF) /* the path names the very bytes */
 		h[1].value = UAR_STR("private, max-age=31536000, immutable");
 	e = choose(d, uar_str_c(tag));
-	put_span(d, e == UAR_OK, span, sizeof span);
+	gate_content_span(e ? NULL : &d->range, d->total, span);
 	h[6].value = uar_str_c(span);
 	if (gate_tag_matches(uar_http_header(d->c->r, "if-none-match"), uar_str_c(tag)))
 		answer_without(d, 304, h, 2);

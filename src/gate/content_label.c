@@ -87,6 +87,18 @@ void gate_content_disposition(struct uar_buf *out, uar_str content_type, uar_str
 	uar_buf_add_char(out, '"');
 }
 
+void gate_content_span(const struct uar_http_range *part, uint64_t total,
+		       char out[GATE_CONTENT_SPAN])
+{
+	unsigned long long all = total, first = part ? part->first : 0,
+			   last = part ? first + part->count - 1 : 0;
+
+	if (part)
+		snprintf(out, GATE_CONTENT_SPAN, "bytes %llu-%llu/%llu", first, last, all);
+	else
+		snprintf(out, GATE_CONTENT_SPAN, "bytes */%llu", all);
+}
+
 bool gate_tag_matches(uar_str list, uar_str tag)
 {
 	while (list.n) {
