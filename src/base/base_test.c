@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/rand.h"
+#include "base/sha256.h"
 
 static void free_twice(void)
 {
@@ -360,6 +361,20 @@ TEST(checksum_matches_the_published_value, "")
 {
 	CHECK_INT(uar_crc32c(0, "123456789", 9), 0xe3069283);
 	CHECK_INT(uar_crc32c(uar_crc32c(0, "1234", 4), "56789", 5), 0xe3069283);
+}
+
+TEST(a_hash_in_pieces_is_that_of_the_whole, "")
+{
+	struct uar_sha256 h;
+	char whole[UAR_SHA256_TEXT + 1], pieces[UAR_SHA256_TEXT + 1];
+
+	uar_sha256_hex(UAR_STR("one two"), whole);
+	REQUIRE(uar_sha256_init(&h));
+	CHECK(uar_sha256_add(&h, UAR_STR("one ")) && uar_sha256_add(&h, UAR_STR_NONE));
+	CHECK(uar_sha256_add(&h, UAR_STR("two")) && uar_sha256_end(&h, pieces));
+	CHECK_STR(uar_str_c(pieces), whole);
+	uar_sha256_fini(&h);
+	uar_sha256_fini(&h);
 }
 
 TEST(utf8_rules, "")

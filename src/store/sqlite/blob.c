@@ -12,9 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <openssl/evp.h>
-
 #include "base/alloc.h"
+#include "base/sha256.h"
 
 uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what)
 {
@@ -108,22 +107,19 @@ static int write_all(int fd, uar_str bytes)
 /* The hash of a file's bytes; false when it cannot be read. */
 static bool hash_fd(int fd, char out[65], uint64_t *out_size)
 {
-	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	struct uar_sha256 sum;
 	char *chunk = uar_alloc(65536);
-	unsigned char raw[EVP_MAX_MD_SIZE];
-	bool good = md && chunk && EVP_DigestInit_ex(md, EVP_sha256(), NULL);
+	bool good = uar_sha256_init(&sum) && chunk;
 	uint64_t size = 0;
 	ssize_t n = 0;
 
 	while (good && (n = pread(fd, chunk, 65536, (off_t)size)) > 0) {
-		good = EVP_DigestUpdate(md, chunk, (size_t)n);
+		good = uar_sha256_add(&sum, uar_str_n(chunk, (size_t)n));
 		size += (uint64_t)n;
 	}
-	good = good && n == 0 && EVP_DigestFinal_ex(md, raw, NULL);
-	EVP_MD_CTX_free(md);
+	good = good && n == 0 && uar_sha256_end(&sum, out);
+	uar_sha256_fini(&sum);
 	uar_free(chunk);
-	if (good)
-		uar_hex(raw, 32, out);
 	*out_size = size;
 	return good;
 }

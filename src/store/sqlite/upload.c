@@ -9,14 +9,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <openssl/evp.h>
-
 #include "base/alloc.h"
+#include "base/sha256.h"
 
 struct upload {
 	struct uar_upload base; /* first */
 	int blobs_fd, fd;	/* its own */
-	EVP_MD_CTX *md;
+	struct uar_sha256 sum;
 	uint64_t total;
 	char temp[32];
 };
@@ -32,7 +31,7 @@ static void close_all(struct upload *u)
 		close(u->fd);
 	if (u->blobs_fd >= 0)
 		close(u->blobs_fd);
-	EVP_MD_CTX_free(u->md);
+	uar_sha256_fini(&u->sum);
 	uar_free(u);
 }
 
@@ -55,12 +54,11 @@ static uar_err begin(int blobs_fd, struct uar_upload **out, struct uar_error *er
 	u->base.drop = drop;
 	u->fd = -1;
 	u->blobs_fd = fcntl(blobs_fd, F_DUPFD_CLOEXEC, 3);
-	u->md = EVP_MD_CTX_new();
 	snprintf(u->temp, sizeof u->temp, "tmp/%016llx",
 		 (unsigned long long)uar_rand_u64(&uar_rand_system));
 	if (u->blobs_fd < 0)
 		e = sq_blob_fail(error, UAR_EIO, "dup");
-	else if (!u->md || !EVP_DigestInit_ex(u->md, EVP_sha256(), NULL))
+	else if (!uar_sha256_init(&u->sum))
 		e = UAR_ENOMEM;
 	if (!e) {
 		u->fd = openat(u->blobs_fd, u->temp,
@@ -80,7 +78,7 @@ static uar_err append(struct upload *u, uar_str bytes, struct uar_error *error)
 	if (bytes.n > UAR_LIMIT_BLOB_BYTES - u->total)
 		return uar_error_set(error, UAR_ETOOBIG, "more than %d bytes",
 				     UAR_LIMIT_BLOB_BYTES);
-	if (bytes.n && !EVP_DigestUpdate(u->md, bytes.p, bytes.n))
+	if (!uar_sha256_add(&u->sum, bytes))
 		return UAR_ENOMEM;
 	u->total += bytes.n;
 	while (bytes.n) {
@@ -96,11 +94,9 @@ static uar_err append(struct upload *u, uar_str bytes, struct uar_error *error)
 static uar_err finish(struct sq_reader *rd, struct upload *u, struct uar_upload_op *op)
 {
 	char *out_sha256 = op->sha256;
-	unsigned char raw[EVP_MAX_MD_SIZE];
 
-	if (!EVP_DigestFinal_ex(u->md, raw, NULL))
+	if (!uar_sha256_end(&u->sum, out_sha256))
 		return UAR_ENOMEM;
-	uar_hex(raw, 32, out_sha256);
 	if (op->expect.n && !uar_str_is(op->expect, out_sha256))
 		return uar_error_set(&op->error, UAR_EINVALID, "the bytes have another sha256");
 	if (op->stage)
