@@ -27,6 +27,7 @@ struct download {
 	struct uar_answer_text answer;
 	struct uar_buf type, disposition;
 	uint64_t total;
+	struct uar_sha256 sum; /* of what was sent, if all of it is asked for */
 	int64_t began_us;
 	struct uar_http_range range; /* what is left to be sent */
 	uint64_t after;		     /* look-up: run_sequence of the last event seen */
@@ -45,6 +46,7 @@ static void destroy(struct download *d)
 {
 	uar_list_remove(&d->node);
 	uar_frame_unref(d->frame);
+	uar_sha256_fini(&d->sum);
 	uar_answer_text_fini(&d->answer);
 	uar_buf_fini(&d->type);
 	uar_buf_fini(&d->disposition);
@@ -73,13 +75,31 @@ static void cut(struct download *d, const char *why)
 
 static void go_on(struct download *d);
 
-static void take_bytes(struct download *d, uar_str bytes)
+/* A blob that is sent whole is held against its hash before its last piece goes, so that nobody
+ * takes damaged bytes for complete. A part of one cannot be checked. */
+static uar_err check_sum(struct download *d, uar_str bytes)
 {
+	char found[UAR_SHA256_TEXT + 1];
+
+	if (!d->sum.state)
+		return UAR_OK;
+	if (!uar_sha256_add(&d->sum, bytes) || (!d->range.count && !uar_sha256_end(&d->sum, found)))
+		return UAR_ENOMEM;
+	return d->range.count || uar_str_is(d->sha256, found) ? UAR_OK : UAR_ECORRUPT;
+}
+
+static uar_err take_bytes(struct download *d, uar_str bytes)
+{
+	uar_err e;
+
 	if (bytes.n > d->range.count)
 		bytes.n = (size_t)d->range.count;
-	d->frame = uar_frame_create(bytes);
 	d->range.first += bytes.n;
 	d->range.count -= bytes.n;
+	e = bytes.n ? check_sum(d, bytes) : UAR_ECORRUPT;
+	if (!e)
+		d->frame = uar_frame_create(bytes);
+	return e ? e : d->frame ? UAR_OK : UAR_ENOMEM;
 }
 
 static void fetched(struct uar_blob_get *get)
@@ -96,9 +116,7 @@ static void fetched(struct uar_blob_get *get)
 		return;
 	}
 	if (!e && d->http)
-		take_bytes(d, get->bytes);
-	if (!e && d->http && (!d->frame || !get->bytes.n))
-		e = d->frame ? UAR_ECORRUPT : UAR_ENOMEM;
+		e = take_bytes(d, get->bytes);
 	uar_store_blob_get_fini(get);
 	if (!d->http)
 		destroy(d);
@@ -130,9 +148,9 @@ static uar_err take_held(struct download *d)
 {
 	uar_str rest = uar_str_from(d->bytes, (size_t)d->range.first);
 
-	take_bytes(d, uar_str_n(rest.p,
-				rest.n < UAR_LIMIT_EXPORT_PIECE ? rest.n : UAR_LIMIT_EXPORT_PIECE));
-	return d->frame ? UAR_OK : UAR_ENOMEM;
+	if (rest.n > UAR_LIMIT_EXPORT_PIECE)
+		rest.n = UAR_LIMIT_EXPORT_PIECE;
+	return take_bytes(d, rest);
 }
 
 /* What is held goes out as far as it is taken; UAR_EBUSY, UAR_EEOF: on_writable or
@@ -213,8 +231,11 @@ static void begin_body(struct download *d, int status, const struct uar_http_hea
 		.status = status, .content_type = d->type.p, .headers = headers, .header_count = n
 	};
 	struct uar_gate *g = d->g;
-	uar_err e = uar_http_body_begin(d->c->r, &head, d->range.count, &events, &d->http);
+	bool whole = d->where != BYTES_HELD && d->range.count == d->total;
+	uar_err e = whole && !uar_sha256_init(&d->sum) ? UAR_ENOMEM : UAR_OK;
 
+	if (!e)
+		e = uar_http_body_begin(d->c->r, &head, d->range.count, &events, &d->http);
 	if (e) {
 		fail(d, e, NULL);
 		return;

@@ -157,7 +157,7 @@ struct uar_blob_get {
 	uint64_t offset;
 	size_t limit; /* bytes wanted at most */
 	void (*done)(struct uar_blob_get *b);
-	uar_err err; /* ENOTFOUND, ECORRUPT */
+	uar_err err; /* ENOTFOUND, ECORRUPT: seen if all of it is read at once */
 	struct uar_error error;
 	uar_str bytes;
 	uint64_t total;

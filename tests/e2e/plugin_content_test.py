@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Bytes that are too large for an item: uploaded, stored once, served in whole or in part."""
 import hashlib
+import http.client
 import os
 
 from lib import check, equal, main, refused, test, wait_until
 from lib.client import Client
 from lib.plugins import Lab
+from lib.server import run_uar
 
 BIG = 3 * 1024 * 1024 + 17
 
@@ -93,6 +95,43 @@ def ranges():
         equal((a.status, a.headers["content-length"], a.body), (200, str(BIG), b""))
         a = get("HEAD", Range="bytes=1-3")
         equal((a.status, a.headers["content-length"], a.body), (206, "3", b""))
+
+
+def flip(s, sha256, at):
+    with open(os.path.join(s.data, "blobs", sha256[:2], sha256[2:]), "r+b") as f:
+        f.seek(at)
+        byte = f.read(1)[0]
+        f.seek(at)
+        f.write(bytes([byte ^ 1]))
+
+
+def whole(s, url, **headers):
+    """All of it, or None when it ended before its end."""
+    try:
+        return s.http.get(url, headers=headers).body
+    except (http.client.IncompleteRead, ConnectionError):
+        return None
+
+
+@test("damaged_bytes_are_never_whole", "EXP-21")
+def damaged():
+    with Lab() as s:
+        item, text = large(s)[:2]
+        url, out = item["binary_url"], s.file("out")
+        cuts = 0
+        for where, at in ((url, 0), (url, BIG // 2),
+                          (f"/api/runs/{item['run_id']}/blobs/{item['sha256']}", BIG - 1)):
+            flip(s, item["sha256"], at)
+            check(whole(s, where) is None, "it came to its end", at)
+            check(whole(s, where, Range="bytes=0-") is None, "it came to its end", at)
+            tried = run_uar("export", item["run_id"], "1", "-o", out, "--url", s.url,
+                            env={"UAR_TOKEN": s.token})
+            check(tried.returncode == 1 and not os.path.exists(out), tried)
+            cuts += 3
+            wait_until(lambda: s.log().count("export.content_cut") == cuts, "the log says so")
+            check(whole(s, text["binary_url"]), "others are not harmed")
+            flip(s, item["sha256"], at)
+            check(whole(s, where) == stuff(BIG), "as it was")
 
 
 @test("content_is_as_private_as_its_run", "EXP-21")

@@ -474,7 +474,8 @@ UAR_MUST_CHECK uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_err
 UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes,
 				   char out_sha256[65], struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error);
-/* The part of an open file that is asked for; the whole is compared with b->sha256. */
+/* The part of an open file that is asked for. If that is all of it, it is compared with
+ * b->sha256: who reads in pieces has to hash them, and less than the whole cannot be checked. */
 UAR_MUST_CHECK uar_err sq_blob_read(int fd, struct uar_blob_get *b, struct uar_error *error);
 void sq_blob_unlink(int blobs_fd, const char sha256[65]); /* it may come back after a crash */
 /* A written file below blobs/tmp becomes the blob of that hash, durably. */
