@@ -88,7 +88,8 @@ static uar_str stamp(struct uar_http *h)
 	static const char days[] = "ThuFriSatSunMonTueWed";
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	int64_t now = uar_clock_wall(h->sched->clock) / 1000000;
-	int64_t day = (now / 86400 % 7 + 7) % 7; /* a clock may stand before 1970 */
+	int64_t days_passed = (now - (now < 0 ? 86399 : 0)) / 86400; /* clocks may be wrong */
+	int64_t day = (days_passed % 7 + 7) % 7;
 	char text[UAR_TIME_TEXT + 1];
 	int month;
 
@@ -97,11 +98,11 @@ static uar_str stamp(struct uar_http *h)
 	h->stamp.second = now;
 	uar_time_format(now * 1000000, text); /* 2026-01-02T03:04:05... */
 	month = (text[5] - '0') * 10 + text[6] - '0' - 1;
-	h->stamp.n = (size_t)snprintf(h->stamp.text, sizeof h->stamp.text,
-				      "X-Content-Type-Options: nosniff\r\n"
-				      "Date: %.3s, %.2s %.3s %.4s %.8s GMT\r\n",
-				      days + day * 3, text + 8, months + month * 3,
-				      text, text + 11);
+	h->stamp.n =
+		(size_t)snprintf(h->stamp.text, sizeof h->stamp.text,
+				 "X-Content-Type-Options: nosniff\r\n"
+				 "Date: %.3s, %.2s %.3s %.4s %.8s GMT\r\n",
+				 days + day * 3, text + 8, months + month * 3, text, text + 11);
 	return uar_str_n(h->stamp.text, h->stamp.n);
 }
 

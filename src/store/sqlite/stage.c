@@ -136,7 +136,7 @@ static uar_err open_staged(struct sq_store *s, const struct uar_stage *g, struct
 	char name[FILE_TEXT + 1];
 	size_t count;
 	uar_err e = is_id(g->id) ? place_of(&g->owner, g->run_id, out_place) : UAR_ENOTFOUND;
-	int dir_fd = e ? -1 : open_dir(s->blobs_fd, out_place->path), fd;
+	int dir_fd = e ? -1 : open_dir(s->blobs_fd, out_place->path), fd = -1;
 
 	if (e)
 		return e;
@@ -146,12 +146,11 @@ static uar_err open_staged(struct sq_store *s, const struct uar_stage *g, struct
 	if (!e) {
 		name_of(g->id, out_sha256, name);
 		fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-		if (fd < 0)
-			e = open_fail(error);
-		else
-			*out_fd = fd;
 	}
+	if (!e && fd < 0)
+		e = open_fail(error);
 	close(dir_fd);
+	*out_fd = fd;
 	return e;
 }
 
