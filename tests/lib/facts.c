@@ -91,6 +91,7 @@ struct uar_run_row uar_facts_row(const struct uar_facts *f, const char *status, 
 		.attempt = 1,
 		.created_us = 1700000000000000,
 		.updated_us = 1700000000000001,
+		.started_us = 1700000000000001,
 		.detail = UAR_STR("{\"title\":\"t\"}"),
 	};
 }

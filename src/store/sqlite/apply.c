@@ -24,7 +24,7 @@ struct run {
 	uint64_t last_run_seq;
 	uint64_t first_seq; /* sequence of its first event; 0: none yet */
 	int64_t first_part; /* it is in this part or a later one */
-	bool terminal, evicted;
+	bool started, terminal, evicted;
 	char status[UAR_LIMIT_STATUS_BYTES + 1];
 	struct sq_spine spine;
 	uar_str key; /* strings: in the same allocation */
@@ -227,6 +227,7 @@ static uar_err load_run(struct sq_apply *ap, sqlite3_stmt *st, const struct sq_o
 		.last_run_seq = (uint64_t)sqlite3_column_int64(st, 8),
 		.first_part = sqlite3_column_int64(st, 9),
 		.evicted = sqlite3_column_int(st, 10) != 0,
+		.started = sqlite3_column_int64(st, 12) != 0,
 		.spine = { sq_text(st, 2), sq_text(st, 3), sq_text(st, 4), UAR_STR_NONE },
 		.key = op->run_key,
 	};
@@ -449,7 +450,7 @@ static struct place place_after(const struct sq_op *op, const struct found *f)
 	};
 }
 
-/* The run's row need not change with every event: not while it is live. */
+/* The run's row need not change with every event: not while it is at work. */
 static uar_err move_run(struct sq_apply *ap, const struct sq_op *op, struct found *f,
 			struct uar_error *error)
 {
@@ -459,7 +460,7 @@ static uar_err move_run(struct sq_apply *ap, const struct sq_op *op, struct foun
 
 	if (!r) /* never: check found it, or it was put just now */
 		return UAR_EINTERNAL;
-	if (!op->has_run && (r->terminal || !r->first_seq))
+	if (!op->has_run && (r->terminal || !r->started || !r->first_seq))
 		e = sq_run(ap->c, SQ_RUN_MOVE,
 			   SQ_VALS(SQ_I(r->rid), SQ_I(at.first_seq), SQ_I(at.last_seq),
 				   SQ_I(at.last_run_seq), SQ_I(at.first_part)),
@@ -503,6 +504,7 @@ static uar_err put_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
 		e = remember_run(ap, &fresh, &f->run);
 	}
 	if (!e) {
+		f->run->started = r->started_us != 0;
 		f->run->terminal = r->terminal;
 		snprintf(f->run->status, sizeof f->run->status, "%.*s", UAR_FMT(r->status));
 	}

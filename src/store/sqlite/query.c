@@ -212,6 +212,7 @@ struct source {
 	int64_t sid, rid;
 	uint64_t first_seq;
 	int64_t first_part;
+	uint64_t last_run_seq; /* of a run that has not begun: nothing of it follows; or 0 */
 };
 
 static int64_t key_of(const struct source *from)
@@ -255,7 +256,15 @@ static uint64_t look_from(struct page *pg, const struct source *from, int64_t *o
 	return at.seq + (after - at.nth) > seq ? at.seq + (after - at.nth) : seq;
 }
 
-static uar_err step_rows(struct page *pg, sqlite3_stmt *st)
+/* What follows in the session is not looked through for more. */
+static bool read_to_end(const struct uar_read *r, const struct source *from)
+{
+	uint64_t at = r->event_count ? r->events[r->event_count - 1].run_sequence : r->after;
+
+	return from->last_run_seq && at >= from->last_run_seq;
+}
+
+static uar_err step_rows(struct page *pg, const struct source *from, sqlite3_stmt *st)
 {
 	struct uar_read *r = pg->r;
 	uar_err e = UAR_OK;
@@ -266,7 +275,7 @@ static uar_err step_rows(struct page *pg, sqlite3_stmt *st)
 		if (r->more)
 			break;
 		e = add_row(pg, st);
-		if (e)
+		if (e || read_to_end(r, from))
 			break;
 	}
 	if (!e && rc != SQLITE_ROW && rc != SQLITE_DONE)
@@ -289,7 +298,7 @@ static uar_err fill_page(struct page *pg, const struct source *from)
 	uar_err e;
 
 	r->events = NULL;
-	if (r->after >= INT64_MAX / 2 || !from->first_seq)
+	if (r->after >= INT64_MAX / 2 || !from->first_seq || read_to_end(r, from))
 		return UAR_OK;
 	seq = look_from(pg, from, &part);
 	if (from->rid)
@@ -302,7 +311,7 @@ static uar_err fill_page(struct page *pg, const struct source *from)
 			     pg->error);
 	if (!st)
 		return pg->error->code;
-	e = step_rows(pg, st);
+	e = step_rows(pg, from, st);
 	if (!e && r->event_count)
 		remember_place(pg, from);
 	return e;
@@ -316,21 +325,22 @@ static uar_err find_source(struct sq_conn *c, const struct uar_read *r, struct s
 	uar_err e = sq_find_owner(c, &r->owner, &oid, error);
 
 	if (!e && r->run_id.n) {
-		e = sq_first(c, SQ_RUN, SQ_VALS(SQ_I(oid), SQ_T(r->run_id)), &st, error);
-		if (!e && sqlite3_column_int(st, 10)) {
+		e = sq_first(c, SQ_RUN_PLACE, SQ_VALS(SQ_I(oid), SQ_T(r->run_id)), &st, error);
+		if (!e && sqlite3_column_int(st, 4)) {
 			sq_done(st);
 			e = UAR_ENOTFOUND;
 		}
 		if (!e)
 			*out = (struct source){ sqlite3_column_int64(st, 1),
 						sqlite3_column_int64(st, 0),
-						(uint64_t)sqlite3_column_int64(st, 7),
-						sqlite3_column_int64(st, 9) };
+						(uint64_t)sqlite3_column_int64(st, 2),
+						sqlite3_column_int64(st, 3),
+						(uint64_t)sqlite3_column_int64(st, 5) };
 	} else if (!e) {
 		e = sq_first(c, SQ_SESSION, SQ_VALS(SQ_I(oid), SQ_T(r->session_id)), &st, error);
 		if (!e)
 			*out = (struct source){ sqlite3_column_int64(st, 0), 0, 1,
-						sqlite3_column_int64(st, 1) };
+						sqlite3_column_int64(st, 1), 0 };
 	}
 	if (!e)
 		sq_done(st);

@@ -170,7 +170,7 @@ static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t
 	uar_err e = UAR_OK;
 
 	if (q->before.n)
-		e = sq_find_id(&rd->conn, SQ_RUN, oid, q->before, &before, &q->error);
+		e = sq_find_id(&rd->conn, SQ_RUN_PLACE, oid, q->before, &before, &q->error);
 	if (e)
 		return e == UAR_ENOTFOUND ? UAR_ECURSOR : e;
 	for (int i = 0; i < F_COUNT; i++)

@@ -39,10 +39,14 @@ enum { SQ_FRAME_BYTES = 4096 + 24 };
 /* The last part of the log. Columns that name a part are in no sum: what is walked by them is
  * bounded by this one. */
 #define SQ_LAST_PART "(SELECT max(pos) >> 12 FROM log)"
-/* The last run_sequence of run `r`. Its row knows it once the run has ended; of
- * a live run the newest rows of its session are looked at. */
+/* The row of run `r` knows its last run_sequence: before the run begins, and once it has
+ * ended. Many may wait in one session; each would look through all that came after it. */
+#define SQ_ROW_KNOWS_LAST "(r.terminal OR r.started = 0)"
+/* The last run_sequence of run `r`; of one at work the newest rows of its session are
+ * looked at. */
 #define SQ_LAST_RUN_SEQ                                                                            \
-	"CASE WHEN r.terminal THEN r.last_run_seq ELSE coalesce((WITH RECURSIVE part(k) AS ("      \
+	"CASE WHEN " SQ_ROW_KNOWS_LAST                                                             \
+	" THEN r.last_run_seq ELSE coalesce((WITH RECURSIVE part(k) AS ("                          \
 	"SELECT min(last_part, " SQ_LAST_PART ") FROM sessions WHERE sid = r.sid UNION ALL"        \
 	" SELECT k - 1 FROM part WHERE k > max(r.first_part, 0)) SELECT last FROM (SELECT "        \
 	"(SELECT " SQ_RUN_END " - 1 FROM log"                                                      \

@@ -282,7 +282,7 @@ static const char places[] =
 	" coalesce(l.ends, 0) AS ends, coalesce(s.last, 0) AS last,"
 	" r.first_seq <> coalesce(l.first, 0) OR r.first_part NOT BETWEEN 0 AND l.at >> 12"
 	" OR r.last_run_seq > coalesce(l.last_run, 0)"
-	" OR (r.terminal AND r.last_run_seq <> coalesce(l.last_run, 0))"
+	" OR (" SQ_ROW_KNOWS_LAST " AND r.last_run_seq <> coalesce(l.last_run, 0))"
 	" OR r.last_run_seq <> coalesce(l.told, 0) OR r.last_seq > s.last AS bad"
 	" FROM runs r LEFT JOIN (SELECT g.rid, min(g.seq + lead) AS first,"
 	" min(pos) AS at, max(" SQ_RUN_END " - 1) AS last_run,"
