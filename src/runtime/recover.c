@@ -148,7 +148,11 @@ static void loaded(struct load *l)
 	} else {
 		r->committed = true;
 		rt->stats.recovered++;
-		rt_send(r, &recover); /* a queued one starts when its turn has come, as always */
+		/* A queued one starts when its turn has come, as always. Behind the first
+		 * of its thread it says nothing: there may be thousands. */
+		if (r->state.status != UAR_STATUS_QUEUED ||
+		    rt_thread_active(r->agg, uar_str_c(r->thread_id)) == r)
+			rt_send(r, &recover);
 	}
 	pump(rt);
 }

@@ -224,6 +224,69 @@ TEST(whoever_was_answered_before_a_kill_is_answered_after_it, "")
 		}
 }
 
+struct tally {
+	struct uar_watch watch;
+	size_t commits, rebuilt, begun, cancelled;
+};
+
+static void count_commit(void *ctx, const struct uar_commit *c)
+{
+	struct tally *t = ctx;
+
+	t->commits++;
+	for (size_t i = 0; i < c->event_count; i++) {
+		t->rebuilt += c->events[i].cls == UAR_EV_HISTORY_RECONSTRUCTED;
+		t->begun += c->events[i].cls == UAR_EV_TASK_ATTEMPT_STARTED;
+		t->cancelled += c->events[i].cls == UAR_EV_TASK_CANCELLED;
+	}
+}
+
+static void stopped(struct uar_run_cancel_op *op)
+{
+	*(bool *)op->internal = true;
+}
+
+/* Whatever waits in a conversation: a restart says once that it was rebuilt, and a cancel
+ * stands behind that alone. */
+TEST(those_that_wait_do_not_say_that_they_were_recovered, "")
+{
+	enum { WAIT = 40 };
+	struct guest g[1 + WAIT];
+	struct tally t = { .watch = { .fn = count_commit } };
+	struct uar_buf text = uar_buf_make(65536);
+	bool told_so = false;
+	struct uar_run_cancel_op cancel = { .owner = owner, .done = stopped, .internal = &told_so };
+	struct world w;
+
+	t.watch.ctx = &t;
+	open_world(&w);
+	for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+		g[i] = (struct guest){ .op = { .conversation_id = UAR_STR("talk") } };
+		CHECK_INT(ask(&w, &g[i], "demo", UAR_STR("hello")), UAR_OK);
+	}
+	while (!g[WAIT].done)
+		uar_pump_turn(&w.pump);
+	die(&w, 0);
+	rise(&w);
+	uar_runtime_watch(w.rt, &t.watch);
+	while (!uar_runtime_ready(w.rt))
+		uar_pump_turn(&w.pump);
+	cancel.run_id = uar_str_c(g[WAIT].op.run_id);
+	CHECK_INT(uar_runtime_cancel_run(w.rt, &cancel), UAR_OK);
+	uar_pump_until(&w.pump, &told_so);
+	CHECK_INT(cancel.err, UAR_OK);
+	CHECK_INT(t.rebuilt, 1);
+	CHECK_MSG(t.commits < WAIT / 2, "%zu", t.commits);
+	for (size_t i = 0; i < WAIT; i++)
+		CHECK_INT(finish(&w, &g[i], &text), UAR_EV_TASK_ATTEMPT_COMPLETED);
+	CHECK_INT(t.rebuilt, 1);
+	CHECK_INT(t.cancelled, 1);
+	CHECK_MSG(t.begun >= WAIT - 1 && t.begun <= WAIT, "%zu", t.begun);
+	uar_runtime_unwatch(&t.watch);
+	close_world(&w);
+	uar_buf_fini(&text);
+}
+
 /* Destroyed after every number of turns, with the store gone: nothing may leak. */
 TEST(a_runtime_may_go_away_with_work_in_flight, "")
 {
