@@ -9,7 +9,9 @@ struct session_find {
 	struct live_run *run; /* NULL: cancelled */
 	session_found_fn *found;
 	void *ctx;
-	char agent_id[UAR_LIMIT_ID_BYTES + 1], before[UAR_LIMIT_ID_BYTES + 1];
+	/* A reader thread may look at them when the run is gone. */
+	char thread_id[UAR_LIMIT_ID_BYTES + 1], agent_id[UAR_LIMIT_ID_BYTES + 1];
+	char before[UAR_LIMIT_ID_BYTES + 1];
 };
 
 static uar_str session_of(const struct uar_run_row *row, struct uar_arena *arena)
@@ -43,7 +45,7 @@ static uar_err look(struct session_find *f)
 	f->query = (struct uar_runs_query){
 		.owner = f->agg->state.owner,
 		.session_id = f->agg->state.session_id,
-		.thread_id = uar_str_c(f->run->thread_id),
+		.thread_id = uar_str_c(f->thread_id),
 		.agent_id = uar_str_c(f->agent_id),
 		.before = uar_str_c(f->before),
 		.evicted = true, /* the conversation remembers them */
@@ -109,6 +111,7 @@ uar_err rt_session_find(struct live_run *r, session_found_fn *found, void *ctx,
 	f->run = r;
 	f->found = found;
 	f->ctx = ctx;
+	memcpy(f->thread_id, r->thread_id, sizeof f->thread_id);
 	snprintf(f->agent_id, sizeof f->agent_id, "%.*s", UAR_FMT(r->state.what.agent_id));
 	e = look(f);
 	if (e) {

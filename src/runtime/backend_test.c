@@ -143,8 +143,7 @@ static void on_created(struct uar_run_create *op)
 	UAR_OWNER(op, struct world, op)->created = true;
 }
 
-/* Until the program runs. */
-static void begin(struct world *w, const char *inputs)
+static void send(struct world *w, const char *inputs)
 {
 	w->created = w->host.started = w->ended = false;
 	w->op = (struct uar_run_create){ .owner = owner,
@@ -156,6 +155,12 @@ static void begin(struct world *w, const char *inputs)
 	CHECK_INT(uar_runtime_create_run(w->rt, &w->op), UAR_OK);
 	uar_pump_until(&w->pump, &w->created);
 	CHECK_INT(w->op.err, UAR_OK);
+}
+
+/* Until the program runs. */
+static void begin(struct world *w, const char *inputs)
+{
+	send(w, inputs);
 	uar_pump_until(&w->pump, &w->host.started);
 }
 
@@ -438,6 +443,47 @@ TEST(a_session_older_than_a_page_is_found, "")
 	CHECK_INT(w.host.request.session, UAR_SESSION_RESUME);
 	CHECK_STR(uar_str_c(w.host.session_id), "s-1");
 	end(&w, UAR_AGENT_FINISHED);
+	close_world(&w);
+}
+
+/* The store, but whoever asks for the runs of a thread waits. */
+static const struct uar_store_ops *quick;
+static struct uar_runs_query *late;
+static bool is_late;
+
+static uar_err runs_later(struct uar_store *s, struct uar_runs_query *q)
+{
+	if (!q->thread_id.n)
+		return quick->runs(s, q);
+	late = q;
+	is_late = true;
+	return UAR_OK;
+}
+
+/* A reader thread may carry the look-up out when the run is no more. */
+TEST(a_look_for_a_session_outlives_its_run, "")
+{
+	struct uar_store_ops slow;
+	struct world w;
+
+	open_world(&w);
+	begin(&w, "");
+	end(&w, UAR_AGENT_FINISHED);
+	quick = w.store->ops;
+	slow = *quick;
+	slow.runs = runs_later;
+	w.store->ops = &slow;
+	is_late = false;
+	send(&w, "");
+	uar_pump_until(&w.pump, &is_late);
+	cancel(&w);
+	settle(&w);
+	CHECK_STR(uar_str_c(status(&w)), "canceled");
+	w.store->ops = quick;
+	CHECK_STR(late->thread_id, "talk");
+	CHECK_INT(quick->runs(w.store, late), UAR_OK);
+	settle(&w);
+	CHECK(!w.host.started);
 	close_world(&w);
 }
 
