@@ -261,17 +261,18 @@ static void resume_sources(struct agg *a)
 	}
 }
 
-/* Who waits longest goes next. Called for each batch that is over, and for each
- * session that was let in and had nothing to say, so that nobody is forgotten. */
+/* Who waits longest goes next, and keeps its place until it has begun. Called for each
+ * batch that is over, and for each session that was let in, so that nobody is forgotten. */
 static void let_in(struct uar_runtime *rt)
 {
-	struct agg *a;
+	if (!uar_list_empty(&rt->crowd) && rt->in_flight < UAR_LIMIT_RUN_BATCHES)
+		uar_post(rt->o.sched, &UAR_OWNER(rt->crowd.next, struct agg, crowd)->task);
+}
 
-	if (uar_list_empty(&rt->crowd))
-		return;
-	a = UAR_OWNER(rt->crowd.next, struct agg, crowd);
-	uar_list_remove(&a->crowd);
-	uar_post(rt->o.sched, &a->task);
+static void wait_in_crowd(struct agg *a)
+{
+	if (uar_list_empty(&a->crowd))
+		uar_list_add_last(&a->rt->crowd, &a->crowd);
 }
 
 static void finish(struct batch *b)
@@ -400,13 +401,13 @@ void rt_batch_begin(struct agg *a)
 	struct batch *b;
 	uar_err e;
 
-	if (a->batch || uar_list_empty(&a->queue)) {
-		let_in(a->rt);
+	if (!a->batch && !uar_list_empty(&a->queue) && a->rt->in_flight >= UAR_LIMIT_RUN_BATCHES) {
+		wait_in_crowd(a);
 		return;
 	}
-	if (a->rt->in_flight >= UAR_LIMIT_RUN_BATCHES) {
-		uar_list_remove(&a->crowd);
-		uar_list_add_last(&a->rt->crowd, &a->crowd);
+	uar_list_remove(&a->crowd);
+	if (a->batch || uar_list_empty(&a->queue)) {
+		let_in(a->rt);
 		return;
 	}
 	b = open_batch(a);
@@ -419,8 +420,10 @@ void rt_batch_begin(struct agg *a)
 	e = decide_all(b, &error);
 	if (!e && b->d.event_count)
 		e = send_append(b, &error);
-	if (!e && a->batch)
+	if (!e && a->batch) {
+		let_in(a->rt);
 		return;
+	}
 	if (e)
 		rt_batch_abort(b, e, &error);
 	else

@@ -276,6 +276,57 @@ TEST(a_source_goes_on_when_another_run_of_its_session_made_room, "")
 	uar_free(text);
 }
 
+/* --- a store that has enough to do --------------------------------------------------------- */
+
+struct order {
+	struct uar_watch watch;
+	char sessions[4][UAR_LIMIT_ID_BYTES + 1]; /* of named conversations, as they were told */
+	size_t count;
+};
+
+static void note_order(void *ctx, const struct uar_commit *c)
+{
+	struct order *o = ctx;
+	uar_str thread = c->run->id.thread_id;
+
+	if (thread.n > 1 || o->count == ARRAY_LEN(o->sessions))
+		return;
+	snprintf(o->sessions[o->count++], sizeof o->sessions[0], "%.*s", UAR_FMT(thread));
+}
+
+/* More of it does not send a session back to the end of those who wait. */
+TEST(who_waits_longest_for_the_store_goes_next, "")
+{
+	static struct guest busy[UAR_LIMIT_RUN_BATCHES];
+	struct guest a = { .op = { .conversation_id = UAR_STR("a") } };
+	struct guest b = { .op = { .conversation_id = UAR_STR("b") } };
+	struct guest more = { .op = { .conversation_id = UAR_STR("a") } };
+	struct order o = { .watch = { .fn = note_order, .ctx = &o } };
+	struct world w;
+
+	open_world(&w);
+	uar_store_memory_hold(w.store, true);
+	for (size_t i = 0; i < ARRAY_LEN(busy); i++)
+		ask(&w, &busy[i], &ann, "echo");
+	settle(&w);
+	CHECK_INT(uar_store_memory_waiting(w.store), UAR_LIMIT_RUN_BATCHES);
+	ask(&w, &a, &ann, "echo");
+	settle(&w);
+	ask(&w, &b, &ann, "echo");
+	settle(&w);
+	ask(&w, &more, &ann, "echo");
+	settle(&w);
+	CHECK_INT(uar_store_memory_waiting(w.store), UAR_LIMIT_RUN_BATCHES);
+	uar_runtime_watch(w.rt, &o.watch);
+	uar_store_memory_hold(w.store, false);
+	settle(&w);
+	CHECK(a.done && b.done && more.done);
+	CHECK_STR(uar_str_c(o.sessions[0]), "a");
+	CHECK_STR(uar_str_c(o.sessions[1]), "b");
+	uar_runtime_unwatch(&o.watch);
+	close_world(&w);
+}
+
 /* --- one id, two owners ------------------------------------------------------------------ */
 
 TEST(two_owners_may_use_the_same_conversation_at_once, "")
