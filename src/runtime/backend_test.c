@@ -380,6 +380,32 @@ TEST(a_host_that_is_faster_than_commits_is_held, "")
 	close_world(&w);
 }
 
+/* Whatever it says weighs, not its text alone. */
+TEST(a_host_that_is_faster_with_its_notes_is_held, "")
+{
+	static char text[2000];
+	struct uar_note n = { .kind = UAR_NOTE_WARNING,
+			      .code = UAR_STR("X"),
+			      .text = uar_str_n(text, sizeof text) };
+	struct world w;
+	size_t sent = 0;
+
+	memset(text, 'x', sizeof text);
+	open_world(&w);
+	begin(&w, "");
+	while (!w.host.paused && sent < UAR_LIMIT_RUN_PENDING) {
+		w.host.events.note(w.host.events.ctx, &n);
+		sent++;
+	}
+	CHECK(w.host.paused && sent * sizeof text <= UAR_LIMIT_RUN_PENDING_BYTES);
+	settle(&w);
+	CHECK(!w.host.paused);
+	CHECK_INT(w.warnings, sent);
+	end(&w, UAR_AGENT_FINISHED);
+	CHECK_STR(uar_str_c(status(&w)), "succeeded");
+	close_world(&w);
+}
+
 TEST(a_cancelled_run_ends_when_its_program_has, "")
 {
 	struct world w;

@@ -65,7 +65,7 @@ static void put_back(struct agg *a, struct uar_list *kept)
 {
 	UAR_LIST_EACH (it, kept) {
 		a->queued++;
-		a->queued_bytes += UAR_OWNER(it, struct cmd, node)->text.n;
+		a->queued_bytes += rt_cmd_bytes(UAR_OWNER(it, struct cmd, node));
 	}
 	uar_list_move_all(&a->queue, kept);
 	uar_list_move_all(kept, &a->queue);

@@ -77,13 +77,19 @@ void rt_cmd_free_spare(struct uar_runtime *rt)
 	rt->cmds.count = 0;
 }
 
+/* Its strings are there before it waits, and stay: what is added is what is taken off. */
+size_t rt_cmd_bytes(const struct cmd *c)
+{
+	return c->text.n + c->own.used;
+}
+
 static void enqueue(struct cmd *c)
 {
 	struct agg *a = c->run->agg;
 
 	uar_list_add_last(&a->queue, &c->node);
 	a->queued++;
-	a->queued_bytes += c->text.n;
+	a->queued_bytes += rt_cmd_bytes(c);
 	a->rt->stats.commands++;
 	rt_agg_kick(a);
 }
@@ -95,7 +101,7 @@ void rt_cmd_move(struct cmd *c, struct uar_list *to)
 	uar_list_remove(&c->node);
 	uar_list_add_last(to, &c->node);
 	a->queued--;
-	a->queued_bytes -= c->text.n;
+	a->queued_bytes -= rt_cmd_bytes(c);
 }
 
 uar_err rt_cmd_send(struct cmd *c)

@@ -198,6 +198,7 @@ void rt_cmd_free_spare(struct uar_runtime *rt);
 /* Tells whoever waits for c, and frees it. */
 void rt_cmd_answer(struct cmd *c, uar_err e, const struct uar_error *error);
 void rt_cmd_move(struct cmd *c, struct uar_list *to); /* out of its session's queue */
+size_t rt_cmd_bytes(const struct cmd *c);	      /* that it takes while it waits */
 /* Takes the command; UAR_EBUSY or UAR_EDRAINING leave it with the caller. */
 uar_err rt_cmd_send(struct cmd *c);
 /* From workers: text is merged with what waits. False: hold the source back. */
