@@ -294,12 +294,13 @@ static void pass_taken(struct batch *b)
 		UAR_OWNER(it, struct cmd, node)->taken = b->append.taken;
 }
 
-/* One line when space runs out and one when it is back, not one an append. */
+/* One line when space runs out and one when it is back, not one an append. A refusal for
+ * any other reason has written nothing, and knows nothing of space. */
 static void note_space(struct uar_runtime *rt, uar_err e)
 {
 	bool full = e == UAR_EDISKFULL;
 
-	if (full == rt->full)
+	if (full == rt->full || (e && !full))
 		return;
 	rt->full = full;
 	uar_log(rt->o.log, full ? UAR_LOG_WARN : UAR_LOG_INFO, full ? "store.full" : "store.space",

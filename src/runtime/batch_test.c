@@ -17,14 +17,15 @@ struct world {
 	struct uar_model *model;
 	struct uar_runtime *rt;
 	const char *fixtures;
+	const struct uar_log *log;
 };
 
 static void rise(struct world *w)
 {
-	w->rt = uar_stage_rise(&w->pump,
-			       (struct uar_runtime_options){ .store = w->store,
-							     .scripted = w->model,
-							     .fixtures_dir = w->fixtures });
+	w->rt = uar_stage_rise(&w->pump, (struct uar_runtime_options){ .store = w->store,
+								       .scripted = w->model,
+								       .fixtures_dir = w->fixtures,
+								       .log = w->log });
 }
 
 static void open_world(struct world *w)
@@ -325,6 +326,64 @@ TEST(who_waits_longest_for_the_store_goes_next, "")
 	CHECK_STR(uar_str_c(o.sessions[1]), "b");
 	uar_runtime_unwatch(&o.watch);
 	close_world(&w);
+}
+
+/* --- space ------------------------------------------------------------------------------- */
+
+static void tried(struct uar_run_create *op)
+{
+	UAR_OWNER(op, struct guest, op)->done = true;
+}
+
+/* A create that ends with `err`. */
+static void try_create(struct world *w, const char *key, uar_err err)
+{
+	struct guest g = { .op = { .owner = ann,
+				   .agent_id = UAR_STR("echo"),
+				   .message = UAR_STR("hello"),
+				   .idempotency_key = uar_str_c(key),
+				   .done = tried } };
+
+	CHECK_INT(uar_runtime_create_run(w->rt, &g.op), UAR_OK);
+	uar_pump_until(&w->pump, &g.done);
+	CHECK_INT(g.op.err, err);
+	settle(w);
+}
+
+static const char *logged(FILE *f, char *out, size_t size)
+{
+	size_t n;
+
+	rewind(f);
+	n = fread(out, 1, size - 1, f);
+	out[n] = 0;
+	return out;
+}
+
+/* What writes nothing knows nothing of space. */
+TEST(a_refusal_does_not_say_that_there_is_space_again, "")
+{
+	char text[4096];
+	FILE *f = tmpfile();
+	struct uar_log log = { .clock = &uar_clock_system, .level = UAR_LOG_INFO };
+	struct world w;
+
+	REQUIRE(f != NULL);
+	log.fd = fileno(f);
+	open_world(&w);
+	uar_stage_die(&w.pump, w.store, w.rt, 0, &w.model);
+	w.log = &log;
+	rise(&w);
+	try_create(&w, "k", UAR_OK);
+	uar_store_memory_fail_next(w.store, UAR_EDISKFULL);
+	try_create(&w, "other", UAR_EDISKFULL);
+	CHECK(strstr(logged(f, text, sizeof text), "store.full") != NULL);
+	try_create(&w, "k", UAR_OK); /* the run that is there */
+	CHECK(strstr(logged(f, text, sizeof text), "store.space") == NULL);
+	try_create(&w, "other", UAR_OK);
+	CHECK(strstr(logged(f, text, sizeof text), "store.space") != NULL);
+	close_world(&w);
+	fclose(f);
 }
 
 /* --- one id, two owners ------------------------------------------------------------------ */
