@@ -386,6 +386,49 @@ TEST(a_refusal_does_not_say_that_there_is_space_again, "")
 	fclose(f);
 }
 
+/* --- a damaged row ------------------------------------------------------------------------ */
+
+static const struct uar_store_ops *sound;
+static void (*row_asked)(struct uar_runs_query *q);
+
+static void damage(struct uar_runs_query *q)
+{
+	q->err = uar_error_set(&q->error, UAR_ECORRUPT, "the row is damaged");
+	row_asked(q);
+}
+
+static uar_err damaged_runs(struct uar_store *s, struct uar_runs_query *q)
+{
+	row_asked = q->done;
+	q->done = damage;
+	return sound->runs(s, q);
+}
+
+TEST(a_key_whose_run_is_damaged_says_so, "")
+{
+	struct uar_store_ops damaged;
+	struct guest g = { 0 };
+	struct world w;
+
+	open_world(&w);
+	try_create(&w, "k", UAR_OK);
+	sound = w.store->ops;
+	damaged = *sound;
+	damaged.runs = damaged_runs;
+	w.store->ops = &damaged;
+	g.op = (struct uar_run_create){ .owner = ann,
+					.agent_id = UAR_STR("echo"),
+					.message = UAR_STR("hello"),
+					.idempotency_key = UAR_STR("k"),
+					.done = tried };
+	CHECK_INT(uar_runtime_create_run(w.rt, &g.op), UAR_OK);
+	uar_pump_until(&w.pump, &g.done);
+	CHECK_INT(g.op.err, UAR_ECORRUPT);
+	CHECK_STR(uar_str_c(g.op.error.text), "the row is damaged");
+	w.store->ops = sound;
+	close_world(&w);
+}
+
 /* --- one id, two owners ------------------------------------------------------------------ */
 
 TEST(two_owners_may_use_the_same_conversation_at_once, "")

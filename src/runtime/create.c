@@ -171,6 +171,7 @@ static struct uar_run_what what_of(struct creation *c)
 static void row_ready(struct uar_runs_query *q)
 {
 	struct creation *c = UAR_OWNER(q, struct creation, row);
+	struct uar_error error = q->error;
 	uar_err e = q->err;
 
 	if (!e) {
@@ -180,7 +181,7 @@ static void row_ready(struct uar_runs_query *q)
 		c->op->status = status ? status : "queued";
 	}
 	uar_store_query_fini(q);
-	finish(c, e, NULL);
+	finish(c, e, &error);
 }
 
 /* The key is taken: by the same request, then its run is the answer. */
