@@ -176,8 +176,6 @@ uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct liv
 	struct live_run *r;
 	uar_err e;
 
-	if (rt->stats.live_runs >= UAR_LIMIT_RUNS_LIVE)
-		return UAR_EBUSY;
 	if (run_id.n > UAR_LIMIT_ID_BYTES || thread_id.n > UAR_LIMIT_ID_BYTES)
 		return UAR_EINVALID;
 	r = alloc_run(a, run_id, thread_id);

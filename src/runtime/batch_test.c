@@ -429,6 +429,36 @@ TEST(a_key_whose_run_is_damaged_says_so, "")
 	close_world(&w);
 }
 
+/* --- as many runs as there may be ------------------------------------------------------------ */
+
+/* Those that cannot be read are none of the live ones, and come on top after a start. */
+TEST(runs_that_are_there_are_recovered_beyond_the_limit_for_new_ones, "")
+{
+	struct uar_error error = { 0 };
+	struct guest g = { 0 };
+	struct world w;
+
+	open_world(&w);
+	ask(&w, &g, &ann, "demo");
+	uar_pump_until(&w.pump, &g.done);
+	uar_stage_die(&w.pump, w.store, w.rt, 0, &w.model);
+	CHECK_INT(uar_runtime_create(&(struct uar_runtime_options){ .store = w.store,
+								    .scripted = w.model,
+								    .sched = &w.pump.sched,
+								    .rand = &uar_rand_system },
+				     &w.rt),
+		  UAR_OK);
+	w.rt->stats.live_runs += UAR_LIMIT_RUNS_LIVE;
+	REQUIRE(uar_runtime_recover(w.rt, &error) == UAR_OK);
+	while (!uar_runtime_ready(w.rt))
+		uar_pump_turn(&w.pump);
+	try_create(&w, "one more", UAR_EBUSY);
+	w.rt->stats.live_runs -= UAR_LIMIT_RUNS_LIVE;
+	while (strcmp(status_of(&w, &g, NULL), "succeeded") != 0)
+		uar_pump_turn(&w.pump);
+	close_world(&w);
+}
+
 /* --- one id, two owners ------------------------------------------------------------------ */
 
 TEST(two_owners_may_use_the_same_conversation_at_once, "")

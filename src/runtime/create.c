@@ -301,8 +301,10 @@ static uar_err submit(struct creation *c, struct agg *a, bool new_session, bool 
 {
 	struct live_run *r = NULL;
 	struct cmd *cmd = NULL;
-	uar_err e = rt_run_make(a, own_id(c, 0), uar_str_c(c->thread_id), &r);
+	uar_err e = c->rt->stats.live_runs < UAR_LIMIT_RUNS_LIVE ? UAR_OK : UAR_EBUSY;
 
+	if (!e)
+		e = rt_run_make(a, own_id(c, 0), uar_str_c(c->thread_id), &r);
 	if (!e) {
 		cmd = rt_cmd_make(r, UAR_CMD_CREATE);
 		e = cmd ? UAR_OK : UAR_ENOMEM;

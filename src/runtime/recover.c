@@ -355,31 +355,42 @@ static void pump(struct uar_runtime *rt)
 struct listing {
 	struct uar_runtime *rt;
 	uar_err err;
+	struct uar_error *error;
 };
+
+static uar_err add_live(struct uar_runtime *rt, const struct uar_run_row *row)
+{
+	struct agg *a = rt_agg_find(rt, &row->owner, row->session_id);
+	struct live_run *r;
+	uar_err e = UAR_OK;
+
+	if (!a) {
+		e = rt_agg_make(rt, &row->owner, row->session_id, 0, &a);
+		if (e)
+			return e;
+		a->loading = true;
+	}
+	e = rt_run_make(a, row->run_id, row->thread_id, &r);
+	if (!e)
+		uar_list_add_last(&rt->recovery.to_load, &r->load_node);
+	return e;
+}
 
 static void each_live(void *ctx, const struct uar_run_row *row)
 {
 	struct listing *l = ctx;
-	struct uar_runtime *rt = l->rt;
-	struct agg *a = rt_agg_find(rt, &row->owner, row->session_id);
-	struct live_run *r;
 
 	if (l->err)
 		return;
-	if (!a) {
-		l->err = rt_agg_make(rt, &row->owner, row->session_id, 0, &a);
-		if (l->err)
-			return;
-		a->loading = true;
-	}
-	l->err = rt_run_make(a, row->run_id, row->thread_id, &r);
-	if (!l->err)
-		uar_list_add_last(&rt->recovery.to_load, &r->load_node);
+	l->err = add_live(l->rt, row);
+	if (l->err)
+		uar_error_set(l->error, l->err, "run %.*s cannot be recovered: %s",
+			      UAR_FMT(row->run_id), uar_err_text(l->err));
 }
 
 uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 {
-	struct listing l = { rt, UAR_OK };
+	struct listing l = { rt, UAR_OK, error };
 	uar_err e = rt->o.store->ops->each_live(rt->o.store, each_live, &l, error);
 
 	if (!e)
