@@ -365,9 +365,6 @@ struct uar_decision {
 	size_t effect_count;
 };
 
-/* The blob that holds a submitted turn's text; empty: the event has it whole. */
-uar_str uar_core_input_blob(const struct uar_event *ev);
-
 void uar_session_init(struct uar_session *s, const struct uar_owner *owner, uar_str runtime_id,
 		      uar_str session_id);
 void uar_run_init(struct uar_run *r);

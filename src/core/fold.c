@@ -11,6 +11,7 @@ struct fold {
 	struct uar_run *r;
 	const struct uar_event *ev;
 	const struct uar_json *p; /* payload */
+	struct uar_arena *scratch;
 	struct uar_error *error;
 };
 
@@ -110,20 +111,11 @@ static uar_err fold_ids(struct fold *f)
 	return id->run_id.n ? UAR_OK : own_all(f, from, to, ARRAY_LEN(from));
 }
 
-uar_str uar_core_input_blob(const struct uar_event *ev)
-{
-	static const uar_str lead = UAR_STR("{\"input_ref\":\"blob://");
-	uar_str refs = ev->refs;
-
-	if (!uar_str_starts(refs, lead))
-		return UAR_STR_NONE;
-	refs = uar_str_from(refs, lead.n);
-	return uar_str_n(refs.p, uar_str_find(refs, '"'));
-}
-
 static uar_err fold_turn_submitted(struct fold *f)
 {
 	struct uar_run_what *what = &f->r->what;
+	uar_str blob = UAR_STR_NONE;
+	uar_err e = uar_event_blob(f->ev, "input_ref", f->scratch, &blob);
 	const struct uar_json *parts = uar_json_get(f->p, UAR_STR("input_parts"));
 	const struct uar_json *o = uar_json_get(f->p, UAR_STR("options"));
 	uar_str from[] = {
@@ -133,15 +125,16 @@ static uar_err fold_turn_submitted(struct fold *f)
 		uar_json_str(uar_json_get(uar_json_at(parts, 0), UAR_STR("preview")), UAR_STR_NONE),
 		uar_json_str(uar_json_get(uar_json_at(parts, 1), UAR_STR("preview")), UAR_STR_NONE),
 		member(f, "idempotency_key"),
-		uar_core_input_blob(f->ev),
+		blob,
 		uar_json_str(uar_json_get(o, UAR_STR("root_run_id")), f->ev->ids[UAR_ID_RUN]),
 		uar_json_str(uar_json_get(o, UAR_STR("parent_run_id")), UAR_STR_NONE),
 	};
 	uar_str *to[] = { &what->provider,     &what->model,	      &what->instructions,
 			  &what->message,      &what->inputs,	      &what->idempotency_key,
 			  &what->message_blob, &f->r->id.root_run_id, &f->r->id.parent_run_id };
-	uar_err e = fold_ids(f);
 
+	if (!e)
+		e = fold_ids(f);
 	what->entry =
 		uar_entry_parse(uar_json_str(uar_json_get(o, UAR_STR("entry")), UAR_STR_NONE));
 	if (what->entry == UAR_ENTRY_COUNT)
@@ -566,7 +559,7 @@ static void note_line(struct fold *f)
 			uar_json_int(uar_json_get(f->p, UAR_STR("fixture_line")), f->r->replayed);
 }
 
-static uar_err fold_run(struct fold *f, struct uar_arena *scratch)
+static uar_err fold_run(struct fold *f)
 {
 	const struct rule *rule = &rules[f->ev->cls];
 	struct uar_run *r = f->r;
@@ -578,7 +571,7 @@ static uar_err fold_run(struct fold *f, struct uar_arena *scratch)
 		return corrupt(f, "the run has ended");
 	if (r->turn == UAR_TURN_NONE && f->ev->cls != UAR_EV_TURN_SUBMITTED)
 		return corrupt(f, "the run has not begun");
-	e = uar_event_payload(f->ev, scratch, &f->p, f->error);
+	e = uar_event_payload(f->ev, f->scratch, &f->p, f->error);
 	if (!e)
 		e = move_parts(f, rule);
 	if (!e && rule->fn)
@@ -594,13 +587,13 @@ static uar_err fold_run(struct fold *f, struct uar_arena *scratch)
 uar_err uar_core_fold(struct uar_session *s, struct uar_run *r, const struct uar_event *ev,
 		      struct uar_arena *scratch, struct uar_error *error)
 {
-	struct fold f = { .r = r, .ev = ev, .error = error };
+	struct fold f = { .r = r, .ev = ev, .scratch = scratch, .error = error };
 	uar_err e = UAR_OK;
 
 	if (ev->sequence <= s->sequence)
 		return corrupt(&f, "the session is past it");
 	if (ev->ids[UAR_ID_RUN].n)
-		e = fold_run(&f, scratch);
+		e = fold_run(&f);
 	if (!e)
 		s->sequence = ev->sequence;
 	return e;

@@ -75,7 +75,8 @@ struct uar_event {
 UAR_MUST_CHECK uar_err uar_event_payload(const struct uar_event *ev, struct uar_arena *arena,
 					 const struct uar_json **out, struct uar_error *error);
 
-/* The sha256 of the blob that a ref of the event names. UAR_ECORRUPT: it has none. */
+/* The sha256 of the blob that a ref of the event names; empty: it has no such ref, or one
+ * to something else. */
 UAR_MUST_CHECK uar_err uar_event_blob(const struct uar_event *ev, const char *ref,
 				      struct uar_arena *arena, uar_str *out);
 

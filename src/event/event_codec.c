@@ -94,15 +94,17 @@ uar_err uar_event_blob(const struct uar_event *ev, const char *ref, struct uar_a
 {
 	static const uar_str scheme = UAR_STR("blob://");
 	const struct uar_json *refs = NULL;
-	uar_err e = uar_json_parse(ev->refs, NULL, arena, &refs, NULL);
-	uar_str at;
+	uar_str at = UAR_STR_NONE;
+	uar_err e = UAR_OK;
 
+	if (ev->refs.n)
+		e = uar_json_parse(ev->refs, NULL, arena, &refs, NULL);
 	if (e)
 		return e == UAR_ENOMEM ? e : UAR_ECORRUPT;
 	at = uar_json_str(uar_json_get(refs, uar_str_c(ref)), UAR_STR_NONE);
-	if (!uar_str_starts(at, scheme) || at.n != scheme.n + UAR_SHA256_TEXT)
+	if (uar_str_starts(at, scheme) && at.n != scheme.n + UAR_SHA256_TEXT)
 		return UAR_ECORRUPT;
-	*out = uar_str_from(at, scheme.n);
+	*out = uar_str_starts(at, scheme) ? uar_str_from(at, scheme.n) : UAR_STR_NONE;
 	return UAR_OK;
 }
 

@@ -289,6 +289,8 @@ uar_err uar_a2a_stored_read(const struct uar_event *ev, struct uar_arena *arena,
 		s.message = content->text;
 	else
 		e = uar_event_blob(ev, "content_ref", arena, &s.blob);
+	if (!e && !content && !s.blob.n)
+		e = UAR_ECORRUPT;
 	if (!e)
 		*out = s;
 	return e;

@@ -9,17 +9,6 @@ static uar_str text(const struct uar_export_item *x, const char *key)
 	return uar_json_str(uar_json_get(x->p, uar_str_c(key)), UAR_STR(""));
 }
 
-static uar_str blob_of(const struct uar_event *ev)
-{
-	static const char lead[] = "{\"read_ref\":\"blob://";
-	uar_str refs = ev->refs;
-
-	if (!uar_str_starts(refs, uar_str_c(lead)))
-		return UAR_STR_NONE;
-	refs = uar_str_from(refs, sizeof lead - 1);
-	return uar_str_n(refs.p, uar_str_find(refs, '"'));
-}
-
 void uar_answer_text_init(struct uar_answer_text *a)
 {
 	*a = (struct uar_answer_text){ .text = uar_buf_make(UAR_LIMIT_ANSWER_BYTES) };
@@ -99,7 +88,9 @@ uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena
 		return UAR_ESKIP;
 	x.type = uar_str_from(type, sizeof lead - 1);
 	x.content = text(&x, "preview");
-	x.blob = blob_of(ev);
+	e = uar_event_blob(ev, "read_ref", arena, &x.blob);
+	if (e)
+		return e;
 	x.blob_id = text(&x, "blob_id");
 	x.result = uar_str_is(text(&x, "role"), "result");
 	x.upload = uar_str_is(text(&x, "role"), "upload") && x.blob.n;

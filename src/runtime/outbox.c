@@ -228,6 +228,8 @@ static uar_err fetch(struct outbox *b, const struct uar_event *ev)
 	uar_str sha256;
 	uar_err e = uar_event_blob(ev, "content_ref", &b->arena, &sha256);
 
+	if (!e && !sha256.n)
+		e = UAR_ECORRUPT;
 	if (e)
 		return e;
 	b->blob = (struct uar_blob_get){ .limit = UAR_LIMIT_A2A_MESSAGE, .done = blob_ready };

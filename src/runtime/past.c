@@ -108,17 +108,21 @@ static struct past_message *question_of(const struct past *p, uar_str run_id)
 	return NULL;
 }
 
-static uar_err asked(struct past *p, const struct uar_event *ev, const struct uar_json *payload)
+static uar_err asked(struct past *p, const struct uar_event *ev, const struct uar_json *payload,
+		     struct uar_arena *scratch)
 {
 	const struct uar_json *part = uar_json_at(uar_json_get(payload, UAR_STR("input_parts")), 0);
 	uar_str text = uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR(""));
 	struct past_message *m;
-	uar_err e = add_message(p, UAR_MODEL_USER, ev->ids[UAR_ID_RUN], text, &m);
+	uar_str blob;
+	uar_err e = uar_event_blob(ev, "input_ref", scratch, &blob);
 
+	if (!e)
+		e = add_message(p, UAR_MODEL_USER, ev->ids[UAR_ID_RUN], text, &m);
 	if (e)
 		return e;
 	m->total = (uint64_t)uar_json_int(uar_json_get(part, UAR_STR("bytes")), (int64_t)text.n);
-	snprintf(m->blob, sizeof m->blob, "%.*s", UAR_FMT(uar_core_input_blob(ev)));
+	snprintf(m->blob, sizeof m->blob, "%.*s", UAR_FMT(blob));
 	return UAR_OK;
 }
 
@@ -179,7 +183,7 @@ uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena
 	if (e)
 		return e;
 	if (ev->cls == UAR_EV_TURN_SUBMITTED)
-		return asked(p, ev, payload);
+		return asked(p, ev, payload, scratch);
 	answered(p, uar_json_str(uar_json_get(payload, UAR_STR("text")), UAR_STR("")));
 	return p->answer.err;
 }

@@ -131,19 +131,15 @@ static int64_t action_number(const struct uar_event *ev)
 }
 
 /* The sha256 that a ref of the event names, in out; empty: it has no such ref. */
-static void blob_of(const struct uar_event *ev, const char *ref, struct uar_arena *scratch,
-		    char out[65])
+static uar_err blob_of(const struct uar_event *ev, const char *ref, struct uar_arena *scratch,
+		       char out[65])
 {
-	static const uar_str lead = UAR_STR("blob://");
-	const struct uar_json *refs = NULL;
-	uar_str at;
+	uar_str sha256;
+	uar_err e = uar_event_blob(ev, ref, scratch, &sha256);
 
-	out[0] = 0;
-	if (!ev->refs.n || uar_json_parse(ev->refs, NULL, scratch, &refs, NULL))
-		return;
-	at = text_of(refs, ref);
-	if (uar_str_starts(at, lead))
-		snprintf(out, 65, "%.*s", UAR_FMT(uar_str_from(at, lead.n)));
+	if (!e)
+		snprintf(out, 65, "%.*s", UAR_FMT(sha256));
+	return e;
 }
 
 /* It is executed from here on: an earlier permission is used up. */
@@ -228,9 +224,10 @@ static uar_err note_ended(struct rounds_load *l, const struct uar_event *ev,
 	if (!f)
 		return UAR_ENOMEM;
 	f->c.ended = true;
-	blob_of(ev, "output_ref", scratch, f->c.blob);
 	write_end(&out, ev, p);
 	e = out.err;
+	if (!e)
+		e = blob_of(ev, "output_ref", scratch, f->c.blob);
 	if (!e)
 		e = own(l, uar_buf_str(&out), &f->c.told);
 	uar_buf_fini(&out);
@@ -261,8 +258,9 @@ static uar_err note_round(struct rounds_load *l, const struct uar_event *ev,
 		return UAR_ENOMEM;
 	*d = (struct draft){ .round = { .calls = NULL } };
 	uar_list_init(&d->node);
-	blob_of(ev, "tool_calls_ref", scratch, d->blob);
-	e = part_of(l, uar_buf_str(&l->said), l->said_total, &d->round.text);
+	e = blob_of(ev, "tool_calls_ref", scratch, d->blob);
+	if (!e)
+		e = part_of(l, uar_buf_str(&l->said), l->said_total, &d->round.text);
 	if (!e)
 		e = own(l, list ? list->text : UAR_STR(""), &d->list);
 	uar_list_add_last(&l->drafts, &d->node);
