@@ -65,18 +65,6 @@ static void name_call(struct emit *e, const struct uar_ask *a)
 
 /* --- asking ------------------------------------------------------------------ */
 
-static uar_str cut_input(uar_str s)
-{
-	size_t n = 0, written = 0;
-
-	while (n < s.n && written < INPUT_CUT) {
-		unsigned char c = (unsigned char)s.p[n++];
-
-		written += c < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
-	}
-	return uar_str_utf8_prefix(s, n);
-}
-
 /* Where the whole of it can be read. */
 static void put_kept(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 {
@@ -103,7 +91,7 @@ static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 	if (a->timeout_us)
 		uar_jw_int(w, "timeout_ms", a->timeout_us / 1000);
 	if (a->blob.n || a->input_bytes > (int64_t)a->input.n) {
-		uar_jw_str(w, "input_preview", cut_input(a->input));
+		uar_jw_str(w, "input_preview", uar_jw_fitting(a->input, INPUT_CUT));
 		uar_jw_bool(w, "input_truncated", true);
 		put_kept(e, w, a);
 	} else if (a->input.n) {

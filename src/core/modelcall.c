@@ -92,16 +92,10 @@ static void name_request(struct emit *e)
 static uar_str piece_of(uar_str text)
 {
 	enum { PIECE_BYTES = UAR_LIMIT_EVENT_BYTES / 2, LONGEST_ESCAPE = 6 };
-	size_t n = 0, written = 0;
 
 	if (text.n <= PIECE_BYTES / LONGEST_ESCAPE)
 		return text;
-	while (n < text.n && n < UAR_LIMIT_DELTA_BYTES && written < PIECE_BYTES) {
-		unsigned char c = (unsigned char)text.p[n++];
-
-		written += c < 0x20 ? LONGEST_ESCAPE : c == '"' || c == '\\' ? 2 : 1;
-	}
-	return uar_str_utf8_prefix(text, n);
+	return uar_jw_fitting(uar_str_utf8_prefix(text, UAR_LIMIT_DELTA_BYTES), PIECE_BYTES);
 }
 
 /* Text of one message in pieces of bounded size, each whole in UTF-8. */

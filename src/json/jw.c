@@ -34,40 +34,60 @@ static inline void set_end(struct uar_buf *b, char *p)
 
 /* --- text --- */
 
-static void add_escaped_byte(struct uar_buf *b, unsigned char c)
+/* What is written for a byte that may not stand between quotes as it is. */
+static uar_str escape(unsigned char c, char out[6])
 {
 	static const char hex[] = "0123456789abcdef", names[] = "btn?fr";
-	char six[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+	const char six[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
 
+	if (!c || c >= 0x80)
+		return UAR_STR("\xEF\xBF\xBD"); /* ill-formed, and the reader refuses NUL */
+	memcpy(out, six, sizeof six);
 	if (c == '"' || c == '\\')
-		uar_buf_add(b, (char[]){ '\\', (char)c }, 2);
+		out[1] = (char)c;
 	else if (c >= 8 && c <= 13 && c != 11)
-		uar_buf_add(b, (char[]){ '\\', names[c - 8] }, 2);
-	else if (c)
-		uar_buf_add(b, six, 6);
-	else
-		uar_buf_add(b, "\xEF\xBF\xBD", 3); /* the reader refuses NUL */
+		out[1] = names[c - 8];
+	return uar_str_n(out, out[1] == 'u' ? 6 : 2);
 }
 
 /* Text from its first special byte on, then the closing quote. */
 UAR_RARELY static void add_careful(struct uar_buf *b, uar_str s)
 {
 	const char *p = s.p, *end = s.p + s.n;
+	char six[6];
 
 	while (p < end) {
 		const char *plain = uar_json_text_end(s.p, p, end);
 
 		uar_buf_add(b, p, (size_t)(plain - p));
 		p = plain;
-		if (p == end)
-			break;
-		if ((unsigned char)*p >= 0x80)
-			uar_buf_add(b, "\xEF\xBF\xBD", 3);
-		else
-			add_escaped_byte(b, (unsigned char)*p);
-		p++;
+		if (p < end)
+			uar_buf_add_str(b, escape((unsigned char)*p++, six));
 	}
 	uar_buf_add_char(b, '"');
+}
+
+uar_str uar_jw_fitting(uar_str s, size_t room)
+{
+	const char *p = s.p, *end;
+	char six[6];
+
+	if (!s.n)
+		return s;
+	end = s.p + s.n;
+	while (p < end && room) {
+		const char *plain = uar_json_text_end(s.p, p, end);
+		size_t n = (size_t)(plain - p) < room ? (size_t)(plain - p) : room;
+
+		p += n;
+		room -= n;
+		n = p < end && p == plain ? escape((unsigned char)*p, six).n : 0;
+		if (n > room)
+			break;
+		p += n > 0;
+		room -= n;
+	}
+	return uar_str_utf8_prefix(s, (size_t)(p - s.p));
 }
 
 #ifdef __SSE2__

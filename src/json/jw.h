@@ -99,6 +99,8 @@ void uar_jw_double(struct uar_jw *w, const char *key,
 		   double v); /* shortest that reads back; NaN, inf: null */
 void uar_jw_seconds(struct uar_jw *w, const char *key, int64_t wall_us); /* 1731700000.123456 */
 void uar_jw_tree(struct uar_jw *w, const char *key, const struct uar_json *j);
+/* As much of the beginning of a text, whole in UTF-8, as is written in `room` bytes. */
+uar_str uar_jw_fitting(uar_str s, size_t room);
 /* A member whose key is not a C string. */
 void uar_jw_key(struct uar_jw *w, uar_str key); /* then one value with key NULL */
 

@@ -131,6 +131,44 @@ TEST(escapes_what_must_be, "NEV-17")
 	}
 }
 
+/* Bytes between the quotes. */
+static size_t written(uar_str s)
+{
+	struct uar_buf b = uar_buf_make(4096);
+	struct uar_jw w = uar_jw_begin(&b);
+	size_t n;
+
+	uar_jw_str(&w, NULL, s);
+	CHECK_INT(uar_jw_end(&w), UAR_OK);
+	n = b.n - 2;
+	uar_buf_fini(&b);
+	return n;
+}
+
+TEST(what_fits_is_what_the_writer_makes_of_it, "")
+{
+	static const uar_str cases[] = {
+		UAR_STR(""),
+		UAR_STR("plain text that is longer than sixteen bytes"),
+		UAR_STR("a\"b\\c\nd\x01 e\x7f f\0g"),
+		UAR_STR("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\n\xE2\x82\xAC"),
+		UAR_STR("a\xED\xA0\x80z\xC3"),
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		size_t whole = written(cases[i]), before = 0;
+
+		for (size_t room = 0; room <= whole + 2; room++) {
+			uar_str s = uar_jw_fitting(cases[i], room);
+
+			CHECK(s.p == cases[i].p && written(s) <= room);
+			CHECK(s.n >= before && (s.n == cases[i].n) == (room >= whole));
+			before = s.n;
+		}
+	}
+	CHECK_INT(uar_jw_fitting(UAR_STR_NONE, 1).n, 0);
+}
+
 /* As the value and as the key of a member. */
 static void check_written(struct uar_buf *b, uar_str text, bool same)
 {

@@ -2,8 +2,7 @@
 #include "runtime/plugin_export.h"
 
 #include "base/sha256.h"
-
-enum { INLINE_WRITTEN = 4096 }; /* bytes that content may take in an event's text */
+#include "runtime/spill.h"
 
 struct item {
 	struct rt_op under_way;
@@ -179,18 +178,6 @@ static uar_err own(struct item *it, const struct uar_export *x)
 	return UAR_OK;
 }
 
-static bool fits_inline(uar_str s)
-{
-	size_t written = 0;
-
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-
-		written += c < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
-	}
-	return s.n <= UAR_LIMIT_PREVIEW_BYTES && written <= INLINE_WRITTEN;
-}
-
 static void blob_stored(struct uar_blob_put *put)
 {
 	struct item *it = UAR_OWNER(put, struct item, put);
@@ -215,7 +202,7 @@ static uar_err place(struct item *it, uar_str bytes)
 	it->x.id = uar_str_c(it->id);
 	it->x.sha256 = uar_str_c(it->sha256);
 	it->x.bytes = (int64_t)bytes.n;
-	it->ready = fits_inline(it->x.content);
+	it->ready = rt_spill_beginning(it->x.content).n == it->x.content.n;
 	if (it->ready)
 		return UAR_OK;
 	it->put = (struct uar_blob_put){ .bytes = uar_arena_str(&it->arena, bytes),

@@ -1,10 +1,6 @@
 /* spill.c - which value of a recorded event may be long, and how it is put aside. */
 #include "runtime/spill.h"
 
-enum {
-	INLINE_WRITTEN = 4096, /* bytes that a value may take in an event's text */
-};
-
 static const struct place {
 	const char *type, *inside, *key; /* inside: a member of data; NULL: data itself */
 } places[] = {
@@ -24,25 +20,10 @@ static const struct place *place_of(const struct uar_json *event)
 	return NULL;
 }
 
-/* Bytes of the longest beginning that fits an event, escapes included. */
-static size_t fitting(uar_str s)
-{
-	size_t n = 0, written = 0;
-
-	while (n < s.n && n < UAR_LIMIT_PREVIEW_BYTES) {
-		unsigned char c = (unsigned char)s.p[n];
-
-		written += c < 0x20 || c == 0x7f ? 6 : c == '"' || c == '\\' ? 2 : 1;
-		if (written > INLINE_WRITTEN)
-			break;
-		n++;
-	}
-	return n;
-}
-
 uar_str rt_spill_beginning(uar_str s)
 {
-	return uar_str_utf8_prefix(s, fitting(s));
+	return uar_jw_fitting(uar_str_utf8_prefix(s, UAR_LIMIT_PREVIEW_BYTES),
+			      UAR_LIMIT_PREVIEW_WRITTEN);
 }
 
 const struct uar_json *rt_spill_of(const struct uar_json *event)
@@ -58,8 +39,8 @@ const struct uar_json *rt_spill_of(const struct uar_json *event)
 	if (!value)
 		return NULL;
 	if (value->kind == UAR_JSON_STRING)
-		return fitting(value->text) < value->text.n ? value : NULL;
-	return value->text.n > INLINE_WRITTEN ? value : NULL;
+		return rt_spill_beginning(value->text).n < value->text.n ? value : NULL;
+	return value->text.n > UAR_LIMIT_PREVIEW_WRITTEN ? value : NULL;
 }
 
 uar_err rt_spill_bytes(const struct uar_json *value, struct uar_buf *out)

@@ -282,23 +282,11 @@ static uar_str whole_text(uar_str bytes, bool more)
 	return memchr(bytes.p, 0, bytes.n) ? UAR_STR_NONE : bytes;
 }
 
-/* So much of it that a model is told the whole result, escapes and all. */
-static uar_str told_whole(uar_str text)
-{
-	size_t n = 0, written = 0;
-
-	while (n < text.n && written < UAR_LIMIT_TOOL_TOLD - AROUND_PIECE) {
-		unsigned char c = (unsigned char)text.p[n++];
-
-		written += c == '"' || c == '\\' || c == '\n' || c == '\t' ? 2 : c < 0x20 ? 6 : 1;
-	}
-	return uar_str_utf8_prefix(text, n);
-}
-
 static void write_piece(struct uar_tool_job *j, uar_str all, int64_t offset, int64_t size)
 {
 	struct uar_jw w = uar_jw_begin(&j->out);
-	uar_str text = told_whole(all);
+	/* So much of it that a model is told the whole result. */
+	uar_str text = uar_jw_fitting(all, UAR_LIMIT_TOOL_TOLD - AROUND_PIECE);
 	int64_t next = offset + (int64_t)text.n;
 
 	uar_jw_obj(&w, NULL);
