@@ -33,12 +33,6 @@ static const struct small_move task_moves[] = {
 #undef T
 };
 
-static const struct small_move action_moves[] = {
-#define T(FROM, ON, TO) { UAR_ACTION_##FROM, UAR_ACTION_ON_##ON, UAR_ACTION_##TO },
-#include "core/action.def"
-#undef T
-};
-
 const char *uar_status_text(enum uar_status s)
 {
 	return statuses[s].text;
@@ -104,14 +98,5 @@ bool uar_task_move(enum uar_task_state *state, enum uar_task_input on)
 
 	if (to >= 0)
 		*state = (enum uar_task_state)to;
-	return to >= 0;
-}
-
-bool uar_action_move(enum uar_action_state *state, enum uar_action_input on)
-{
-	int to = find(action_moves, ARRAY_LEN(action_moves), (int)*state, (int)on);
-
-	if (to >= 0)
-		*state = (enum uar_action_state)to;
 	return to >= 0;
 }

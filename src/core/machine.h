@@ -101,8 +101,4 @@ enum uar_task_input {
 };
 bool uar_task_move(enum uar_task_state *state, enum uar_task_input on);
 
-enum uar_action_state { UAR_ACTION_NONE, UAR_ACTION_PENDING, UAR_ACTION_ENDED };
-enum uar_action_input { UAR_ACTION_ON_REQUIRED, UAR_ACTION_ON_RESOLVED };
-bool uar_action_move(enum uar_action_state *state, enum uar_action_input on);
-
 #endif

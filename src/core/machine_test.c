@@ -211,27 +211,9 @@ static const struct small task_rows[] = {
 #include "core/task.def"
 #undef T
 };
-static const struct small action_rows[] = {
-#define T(FROM, ON, TO) { UAR_ACTION_##FROM, UAR_ACTION_ON_##ON, UAR_ACTION_##TO },
-#include "core/action.def"
-#undef T
-};
 
 SMALL_MACHINE(turn, TURN, UAR_TURN_ENDED + 1, UAR_TURN_ON_FAILED + 1)
 SMALL_MACHINE(task, TASK, UAR_TASK_ENDED + 1, UAR_TASK_ON_CANCELLED + 1)
-SMALL_MACHINE(action, ACTION, UAR_ACTION_ENDED + 1, UAR_ACTION_ON_RESOLVED + 1)
-
-TEST(an_answer_is_consumed_once, "")
-{
-	enum uar_action_state s = UAR_ACTION_NONE;
-
-	CHECK(!uar_action_move(&s, UAR_ACTION_ON_RESOLVED));
-	CHECK(uar_action_move(&s, UAR_ACTION_ON_REQUIRED));
-	CHECK(!uar_action_move(&s, UAR_ACTION_ON_REQUIRED));
-	CHECK(uar_action_move(&s, UAR_ACTION_ON_RESOLVED));
-	CHECK(!uar_action_move(&s, UAR_ACTION_ON_RESOLVED));
-	CHECK_INT(s, UAR_ACTION_ENDED);
-}
 
 TEST(late_progress_moves_no_ended_task, "RUN-21")
 {

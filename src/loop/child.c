@@ -362,8 +362,3 @@ void uar_child_destroy(struct uar_child *c)
 	if (c->open == 0)
 		uar_free(c);
 }
-
-int uar_child_pid(const struct uar_child *c)
-{
-	return (int)c->pid;
-}

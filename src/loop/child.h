@@ -36,6 +36,5 @@ void uar_child_pause(struct uar_child *c, bool paused); /* stops reading its out
 void uar_child_kill(struct uar_child *c);		/* the whole tree; `exited` follows */
 /* Kills it and waits for the last process; no callback follows. NULL is fine. */
 void uar_child_destroy(struct uar_child *c);
-int uar_child_pid(const struct uar_child *c); /* of the supervisor */
 
 #endif

@@ -45,11 +45,6 @@ const struct uar_agent *uar_agent_find(uar_str id)
 	return NULL;
 }
 
-const struct uar_agent *uar_agent_at(size_t index)
-{
-	return index < ARRAY_LEN(agents) ? &agents[index] : NULL;
-}
-
 const struct uar_agent *uar_runtime_agent_at(const struct uar_runtime *rt, size_t index)
 {
 	if (index < ARRAY_LEN(agents))

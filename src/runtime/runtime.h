@@ -188,9 +188,9 @@ struct uar_agent {
 	const struct uar_tool_policy *tools; /* llm.chat; NULL: it has none */
 };
 const struct uar_agent *uar_agent_find(uar_str id); /* NULL: unknown */
-const struct uar_agent *uar_agent_at(size_t index); /* NULL past the end */
 /* The same with those that are defined by files. */
 const struct uar_agent *uar_runtime_agent(const struct uar_runtime *rt, uar_str id);
+/* Those of the program first; NULL past the end. */
 const struct uar_agent *uar_runtime_agent_at(const struct uar_runtime *rt, size_t index);
 /* The host has others now: whoever holds one of the old ones must let go first. */
 void uar_runtime_agents_changed(struct uar_runtime *rt);
