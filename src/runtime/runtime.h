@@ -55,7 +55,7 @@ struct uar_tools *uar_runtime_tools(struct uar_runtime *rt);	 /* NULL: no tools 
 /* Finds every run that is not over and lets it go on. Blocks only to list
  * them; each is then read and resumed from the loop. */
 UAR_MUST_CHECK uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error);
-bool uar_runtime_ready(const struct uar_runtime *rt); /* recovery has read everything */
+bool uar_runtime_ready(const struct uar_runtime *rt); /* recovery has tried to read all */
 
 /* Stops workers without ending their runs (they go on after the next start),
  * finishes commits, then calls done. Commands are refused from now on. */

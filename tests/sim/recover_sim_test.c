@@ -185,6 +185,9 @@ TEST(a_run_that_cannot_even_be_ended_is_left_alone_and_says_so, "")
 	open_place(&p, g);
 	p.fails = EVER;
 	rise(&p);
+	while (!uar_runtime_ready(p.rt) && sim_step(&p.w))
+		;
+	CHECK(uar_runtime_ready(p.rt));
 	CHECK_INT(cancel(&p, &g[0]), UAR_EBUSY); /* while it is tried again */
 	sim_settle(&p.w, 3600000000);
 	CHECK_INT(cancel(&p, &g[0]), UAR_ECORRUPT);
