@@ -58,6 +58,11 @@ static const char *const steps[] = {
 	 * many of a row's events, before and after its run's, are not the run's. */
 	("ALTER TABLE log ADD COLUMN lead INTEGER NOT NULL DEFAULT 0;"
 	 "ALTER TABLE log ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;"),
+	/* 4: the row of a run that has not begun knows its last event, too. */
+	("UPDATE runs SET last_seq = l.seq, last_run_seq = l.run_seq FROM (SELECT g.rid,"
+	 " max(g.seq + n - tail - 1) AS seq, max(" SQ_RUN_END " - 1) AS run_seq"
+	 " FROM log g JOIN runs q ON q.rid = g.rid WHERE q.terminal = 0 AND q.started = 0"
+	 " GROUP BY g.rid) l WHERE l.rid = runs.rid;"),
 };
 
 /* For people: one row an event, with what rows leave out. It holds nothing itself, so
