@@ -94,7 +94,7 @@ uar_err uar_event_blob(const struct uar_event *ev, const char *ref, struct uar_a
 {
 	static const uar_str scheme = UAR_STR("blob://");
 	const struct uar_json *refs = NULL;
-	uar_str at = UAR_STR_NONE;
+	uar_str at;
 	uar_err e = UAR_OK;
 
 	if (ev->refs.n)
