@@ -256,12 +256,10 @@ static uint64_t look_from(struct page *pg, const struct source *from, int64_t *o
 	return at.seq + (after - at.nth) > seq ? at.seq + (after - at.nth) : seq;
 }
 
-/* What follows in the session is not looked through for more. */
-static bool read_to_end(const struct uar_read *r, const struct source *from)
+/* Nothing of the run follows: the rest of the session is not looked through. */
+static bool at_end(const struct source *from, uint64_t run_seq)
 {
-	uint64_t at = r->event_count ? r->events[r->event_count - 1].run_sequence : r->after;
-
-	return from->last_run_seq && at >= from->last_run_seq;
+	return from->last_run_seq && run_seq >= from->last_run_seq;
 }
 
 static uar_err step_rows(struct page *pg, const struct source *from, sqlite3_stmt *st)
@@ -275,7 +273,8 @@ static uar_err step_rows(struct page *pg, const struct source *from, sqlite3_stm
 		if (r->more)
 			break;
 		e = add_row(pg, st);
-		if (e || read_to_end(r, from))
+		if (e ||
+		    (r->event_count && at_end(from, r->events[r->event_count - 1].run_sequence)))
 			break;
 	}
 	if (!e && rc != SQLITE_ROW && rc != SQLITE_DONE)
@@ -298,7 +297,7 @@ static uar_err fill_page(struct page *pg, const struct source *from)
 	uar_err e;
 
 	r->events = NULL;
-	if (r->after >= INT64_MAX / 2 || !from->first_seq || read_to_end(r, from))
+	if (r->after >= INT64_MAX / 2 || !from->first_seq || at_end(from, r->after))
 		return UAR_OK;
 	seq = look_from(pg, from, &part);
 	if (from->rid)
