@@ -200,6 +200,7 @@ static void make_producers(struct bench *b, size_t n, unsigned base)
 					       .turn_id = uar_str_c(p->turn),
 					       .task_id = uar_str_c(p->task),
 					       .status = UAR_STR("running"),
+					       .started_us = 1700000000000000,
 					       .detail = UAR_STR("{}") };
 	}
 }
