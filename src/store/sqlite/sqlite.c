@@ -535,6 +535,22 @@ static uar_err take_files(struct sq_store *s, struct uar_error *error)
 	return e ? e : sq_hold_db(&s->writer.hold, s->dir_fd, s->path, error);
 }
 
+static uar_err open_db(struct sq_store *s, const struct uar_store_options *o,
+		       struct uar_error *error)
+{
+	uar_err e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
+
+	if (!e)
+		e = sq_migrate(&s->writer.conn, &s->rand, error);
+	if (!e)
+		e = index_ended(s, o->evicts, error);
+	if (!e && fsync(s->dir_fd))
+		e = uar_error_set(error, UAR_ESYNC, "%s: %s", o->dir, strerror(errno));
+	if (!e)
+		e = sq_hold_log(&s->writer.hold, s->dir_fd, error);
+	return e ? e : sq_runtime_id(&s->writer.conn, s->base.runtime_id, error);
+}
+
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 			struct uar_error *error)
 {
@@ -545,17 +561,7 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 	if (!e)
 		e = sq_blob_open(o->dir, &s->blobs_fd, error);
 	if (!e)
-		e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
-	if (!e)
-		e = sq_migrate(&s->writer.conn, &s->rand, error);
-	if (!e)
-		e = index_ended(s, o->evicts, error);
-	if (!e && fsync(s->dir_fd))
-		e = uar_error_set(error, UAR_ESYNC, "%s: %s", o->dir, strerror(errno));
-	if (!e)
-		e = sq_hold_log(&s->writer.hold, s->dir_fd, error);
-	if (!e)
-		e = sq_runtime_id(&s->writer.conn, s->base.runtime_id, error);
+		e = open_db(s, o, error);
 	if (!e && !has_space(s, UAR_LIMIT_START_SPACE))
 		s->writer.health = UAR_STORE_FULL; /* nobody has tried yet, and some ask */
 	if (!e)
