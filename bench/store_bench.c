@@ -17,7 +17,7 @@
 #include "loop/loop.h"
 #include "store/store.h"
 
-enum { PRODUCERS = 64, ROUNDS = 5, PACED = 20000, PACE_SESSIONS = 512, SAMPLES = 1 << 20 };
+enum { PRODUCERS = 64, ROUNDS = 15, PACED = 20000, PACE_SESSIONS = 512, SAMPLES = 1 << 20 };
 
 static const struct uar_owner owner = { { "acme", 4 }, { "main", 4 }, { "ann", 3 } };
 

@@ -18,7 +18,7 @@ enum {
 	 * times. Every commit gives it as many again. */
 	RETRY_US = 5000000,
 	RETRIES = 100,
-	START = 8, /* appends worth being woken for while more of them come */
+	START = 4, /* appends worth being woken for while more of them come */
 };
 
 static struct sq_op *op_of(struct uar_list *node)
@@ -226,9 +226,16 @@ static void wait_for_work(struct sq_writer *w)
 	w->folded = w->frames; /* what readers kept from it waits for a retry, or the next commit */
 }
 
-/* Moves what waits, as far as one commit takes it. The lock is held. */
+/* Moves what waits, as far as one commit takes it. The lock is held: all of it at once, where
+ * that fits, as the loop waits meanwhile. */
 static void take(struct sq_writer *w, struct uar_list *out)
 {
+	if (w->queued <= UAR_LIMIT_STORE_BATCH - w->taken) {
+		uar_list_move_all(&w->queue, out);
+		w->taken += w->queued;
+		w->queued = w->queued_bytes = 0;
+		return;
+	}
 	for (; w->taken < UAR_LIMIT_STORE_BATCH && !uar_list_empty(&w->queue); w->taken++) {
 		struct uar_list *node = w->queue.next;
 
