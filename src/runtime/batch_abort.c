@@ -44,9 +44,12 @@ static void fail_run(struct live_run *r, uar_err e, const struct uar_error *erro
 		r->lost = UAR_EINTERNAL;
 		return;
 	}
+	if (r->lost) { /* the failure of that may have been among what was dropped */
+		rt_owe(r, OWED(UAR_CMD_FAIL));
+		return;
+	}
 	rt_send_fail(r, e, "execution", uar_error_text(error));
-	if (!r->lost)
-		r->lost = e;
+	r->lost = e;
 }
 
 /* The session was made in memory with a number that is no longer its last. Who
