@@ -21,7 +21,7 @@ struct responding {
 static void answered(struct uar_run_answer_op *op)
 {
 	const struct responding *r = UAR_OWNER(op, struct responding, op);
-	struct call *c = op->internal;
+	struct call *c = op->ctx;
 	struct uar_buf b = uar_buf_make(1024);
 	struct uar_jw w = uar_jw_begin(&b);
 
@@ -79,7 +79,7 @@ void gate_respond_action(struct call *c)
 		return;
 	}
 	*r = (struct responding){
-		.op = { .owner = c->g->o.owner, .done = answered, .internal = c }
+		.op = { .owner = c->g->o.owner, .done = answered, .ctx = c }
 	};
 	e = decode(c, r, &error);
 	if (!e) {

@@ -433,7 +433,7 @@ void gate_trigger(struct call *c)
 
 static void retried(struct uar_run_retry_op *op)
 {
-	struct call *c = op->internal;
+	struct call *c = op->ctx;
 	struct uar_error error = op->error;
 
 	if (op->err)
@@ -460,7 +460,7 @@ void gate_retry_run(struct call *c)
 			.run_id = c->params[0],
 			.idempotency_key = key,
 			.done = retried,
-			.internal = c,
+			.ctx = c,
 		};
 		c->op = op;
 		e = uar_runtime_retry_run(c->g->o.runtime, op);

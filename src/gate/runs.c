@@ -103,7 +103,7 @@ int64_t gate_timeout_us(const struct uar_json *j)
 
 static void created(struct uar_run_create *op)
 {
-	struct call *c = op->internal;
+	struct call *c = op->ctx;
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_RECORD_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 	struct uar_http_header headers[2] = { { UAR_STR("Location"), UAR_STR("") },
@@ -212,7 +212,7 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 	op->trace_id = body.trace_id;
 	op->timeout_us = gate_timeout_us(body.timeout);
 	op->done = created;
-	op->internal = c;
+	op->ctx = c;
 	e = gate_other_inputs(c, body.inputs, &op->inputs);
 	if (!e && body.context)
 		e = keep_context(c, body.context, &op->context, error);
@@ -415,7 +415,7 @@ void gate_list_runs(struct call *c)
 
 static void cancelled(struct uar_run_cancel_op *op)
 {
-	struct call *c = op->internal;
+	struct call *c = op->ctx;
 
 	if (op->err)
 		gate_problem(c, op->err, &op->error);
@@ -439,7 +439,7 @@ void gate_cancel_run(struct call *c)
 			.run_id = c->params[0],
 			.reason = reason,
 			.done = cancelled,
-			.internal = c,
+			.ctx = c,
 		};
 		c->op = op;
 		e = uar_runtime_cancel_run(c->g->o.runtime, op);

@@ -225,6 +225,7 @@ void rt_run_free(struct live_run *r)
 	rt_worker_stop(r);
 	rt_plugin_leave(r);
 	uar_timer_stop(rt->o.sched, &r->deadline);
+	uar_timer_stop(rt->o.sched, &r->reload);
 	forget_thread(rt, r);
 	uar_map_remove(&rt->runs, r->run_key);
 	uar_list_remove(&r->node);

@@ -257,7 +257,7 @@ static void resume_sources(struct agg *a)
 		struct live_run *r = UAR_OWNER(it, struct live_run, node);
 
 		if (r->worker)
-			r->worker->ops->flow(r->worker, false);
+			r->worker->ops->flow(r->worker);
 	}
 }
 

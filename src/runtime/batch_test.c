@@ -167,6 +167,31 @@ TEST(a_cancel_beside_a_bad_command_gets_its_own_answer, "RUN-51")
 	}
 }
 
+/* The second loss is found before the failure for it is in the log, and the first takes with it
+ * whatever the worker has said. */
+TEST(a_run_that_loses_output_twice_fails_once, "RUN-51")
+{
+	struct guest g = { .op = { .inputs = UAR_STR("{\"fixture\":\"f\",\"pace\":\"full\"}") } };
+	size_t n = 2 * UAR_LIMIT_RUN_PENDING_BYTES;
+	char *lines = uar_zalloc(n + 200);
+	size_t at = (size_t)snprintf(lines, 200,
+				     END "{\"type\":\"ChatDelta\",\"data\":{\"text_delta\":\"");
+	struct world w;
+
+	memset(lines + at, 'x', n);
+	snprintf(lines + at + n, 100, "\"}}\n");
+	open_world(&w);
+	write_fixture(w.fixtures, "f", lines);
+	ask(&w, &g, &ann, "fixture");
+	uar_pump_until(&w.pump, &g.done);
+	for (int i = 0; i < 100 && strcmp(status_of(&w, &g, NULL), "failed") != 0; i++)
+		uar_pump_turn(&w.pump);
+	CHECK_STR(uar_str_c(status_of(&w, &g, NULL)), "failed");
+	CHECK_INT(count_of(&w, &g, UAR_EV_TASK_ATTEMPT_FAILED), 1);
+	close_world(&w);
+	uar_free(lines);
+}
+
 /* A turn that fails, or that nobody wants any more, keeps nobody. */
 TEST(turns_come_in_order_whatever_became_of_the_ones_before, "RUN-13")
 {
@@ -232,9 +257,9 @@ struct source {
 	int resumed;
 };
 
-static void flow(struct worker *w, bool paused)
+static void flow(struct worker *w)
 {
-	((struct source *)w)->resumed += !paused;
+	((struct source *)w)->resumed++;
 }
 
 static void stop(struct worker *w)
@@ -273,6 +298,32 @@ TEST(a_source_goes_on_when_another_run_of_its_session_made_room, "")
 	rt_agg_hold(a);
 	rt_run_over(other, UAR_ESTATE);
 	rt_agg_drop(a);
+	close_world(&w);
+	uar_free(text);
+}
+
+TEST(an_echo_of_much_text_waits_until_there_is_room, "")
+{
+	enum { BYTES = 5000000 };
+	struct guest g = { 0 };
+	char *text = uar_alloc(BYTES);
+	struct agg *a = NULL;
+	struct world w;
+	size_t at = 0;
+
+	memset(text, 'x', BYTES);
+	open_world(&w);
+	g.op.message = uar_str_n(text, BYTES);
+	ask(&w, &g, &ann, "echo");
+	uar_pump_until(&w.pump, &g.done);
+	a = uar_map_next(&w.rt->sessions, &at);
+	REQUIRE(a != NULL);
+	uar_store_memory_hold(w.store, true);
+	settle(&w);
+	CHECK(a->queued_bytes > 0 && a->queued_bytes <= UAR_LIMIT_RUN_PENDING_BYTES);
+	uar_store_memory_hold(w.store, false);
+	settle(&w);
+	CHECK_STR(uar_str_c(status_of(&w, &g, NULL)), "succeeded");
 	close_world(&w);
 	uar_free(text);
 }

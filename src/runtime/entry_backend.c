@@ -566,10 +566,9 @@ static void backend_call_model(struct worker *base)
 	uar_buf_fini(&w->prompt);
 }
 
-static void backend_flow(struct worker *base, bool paused)
+static void backend_flow(struct worker *base)
 {
-	if (!paused)
-		set_held((struct backend_worker *)base);
+	set_held((struct backend_worker *)base);
 }
 
 static void backend_cancel(struct worker *base)

@@ -110,11 +110,11 @@ static void fixture_call_model(struct worker *w)
 	(void)w;
 }
 
-static void fixture_flow(struct worker *w, bool paused)
+static void fixture_flow(struct worker *w)
 {
 	struct fixture *f = (struct fixture *)w;
 
-	if (paused || !f->held)
+	if (!f->held)
 		return;
 	f->held = false;
 	if (f->replay)

@@ -480,11 +480,11 @@ static void llm_call_model(struct worker *base)
 	leave_all(w);
 }
 
-static void llm_flow(struct worker *base, bool paused)
+static void llm_flow(struct worker *base)
 {
 	struct llm *w = (struct llm *)base;
 
-	if (paused || !w->paused)
+	if (!w->paused)
 		return;
 	w->paused = false;
 	if (w->call)

@@ -411,10 +411,9 @@ static void plugin_call_model(struct worker *w)
 	(void)w;
 }
 
-static void plugin_flow(struct worker *base, bool paused)
+static void plugin_flow(struct worker *base)
 {
-	if (!paused)
-		set_held((struct plugin_worker *)base);
+	set_held((struct plugin_worker *)base);
 }
 
 /* Not given to a process yet: there is nobody to wait for. */

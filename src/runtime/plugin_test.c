@@ -391,15 +391,13 @@ TEST(a_server_that_stops_ends_the_work_though_the_disk_is_full, "")
 
 static void on_cancelled(struct uar_run_cancel_op *op)
 {
-	*(bool *)op->internal = true;
+	*(bool *)op->ctx = true;
 }
 
 TEST(who_waits_behind_much_that_does_not_fit_is_answered, "")
 {
 	bool answered = false;
-	struct uar_run_cancel_op op = { .owner = owner,
-					.done = on_cancelled,
-					.internal = &answered };
+	struct uar_run_cancel_op op = { .owner = owner, .done = on_cancelled, .ctx = &answered };
 	struct world w;
 	size_t sent = 0;
 

@@ -1,5 +1,5 @@
 /* quarantine.c - runs that can neither go on nor be ended: known by name until the
- * next start, which tries them again. Their number is that of the runs found live. */
+ * next start, which tries them again. No more of them are known than may be live. */
 #include "runtime/runtime_int.h"
 
 struct bad_run {
@@ -9,8 +9,10 @@ struct bad_run {
 
 static void remember(struct uar_runtime *rt, uar_str key)
 {
-	struct bad_run *b = uar_zalloc(sizeof *b + key.n);
+	struct bad_run *b = NULL;
 
+	if (rt->quarantine.used < UAR_LIMIT_RUNS_LIVE)
+		b = uar_zalloc(sizeof *b + key.n);
 	if (!b)
 		return; /* it is then told like one that is still being recovered */
 	b->n = key.n;
@@ -31,8 +33,9 @@ uar_err rt_out_of_reach(const struct uar_runtime *rt, const struct uar_owner *ow
 	struct rt_key k;
 
 	if (uar_map_get(&rt->quarantine, rt_key(&k, owner, run_id)))
-		return uar_error_set(error, UAR_ECORRUPT,
-				     "the run is at rest: its events cannot be read");
+		return uar_error_set(
+			error, UAR_ECORRUPT,
+			"the run is at rest: its events cannot be read, or none can be added");
 	return uar_error_set(error, UAR_EBUSY, "the run is still being recovered");
 }
 

@@ -68,11 +68,38 @@ static void reload_timer(struct uar_timer *t)
 	pump(UAR_OWNER(t, struct uar_runtime, recovery.reload));
 }
 
+/* The next process reads it. Who waits for its session is told. */
+static void leave(struct live_run *r)
+{
+	struct agg *a = r->agg;
+
+	if (!a->loading)
+		return;
+	rt_agg_hold(a);
+	give_up(a, UAR_EDRAINING);
+	rt_agg_drop(a);
+}
+
+void rt_recover_stop(struct uar_runtime *rt)
+{
+	while (!uar_list_empty(&rt->recovery.to_load)) {
+		struct live_run *r =
+			UAR_OWNER(rt->recovery.to_load.next, struct live_run, load_node);
+
+		uar_list_remove(&r->load_node);
+		leave(r);
+	}
+}
+
 /* Read from its beginning, later: the shortage may pass. */
 static void again(struct live_run *r)
 {
 	struct uar_runtime *rt = r->agg->rt;
 
+	if (rt->draining) {
+		leave(r);
+		return;
+	}
 	uar_run_fini(&r->state);
 	uar_run_init(&r->state);
 	uar_list_add_last(&rt->recovery.to_load, &r->load_node);
@@ -84,7 +111,7 @@ static void again(struct live_run *r)
 
 static void reload_run(struct uar_timer *t)
 {
-	struct live_run *r = UAR_OWNER(t, struct live_run, deadline);
+	struct live_run *r = UAR_OWNER(t, struct live_run, reload);
 
 	uar_list_add_last(&r->agg->rt->recovery.to_load, &r->load_node);
 	pump(r->agg->rt);
@@ -100,13 +127,13 @@ static void try_later(struct live_run *r, uar_err e, const char *why)
 	r->load_tries++;
 	uar_run_fini(&r->state);
 	uar_run_init(&r->state);
-	r->deadline.fn = reload_run;
+	r->reload.fn = reload_run;
 	if (a->loading) {
 		rt_agg_hold(a);
 		give_up(a, e);
 		rt_agg_drop(a);
 	}
-	if (uar_timer_set(a->rt->o.sched, &r->deadline, wait))
+	if (uar_timer_set(a->rt->o.sched, &r->reload, wait))
 		again(r);
 }
 
@@ -150,8 +177,8 @@ static void loaded(struct load *l)
 		rt->stats.recovered++;
 		/* A queued one starts when its turn has come, as always. Behind the first
 		 * of its thread it says nothing: there may be thousands. */
-		if (r->state.status != UAR_STATUS_QUEUED ||
-		    rt_thread_active(r->agg, uar_str_c(r->thread_id)) == r)
+		if (!rt->draining && (r->state.status != UAR_STATUS_QUEUED ||
+				      rt_thread_active(r->agg, uar_str_c(r->thread_id)) == r))
 			rt_send(r, &recover);
 	}
 	pump(rt);
@@ -336,14 +363,14 @@ static void pump(struct uar_runtime *rt)
 {
 	uar_err e = UAR_OK;
 
-	while (!e && rt->recovery.reading < UAR_LIMIT_LOAD_AT_ONCE &&
+	while (!e && !rt->draining && rt->recovery.reading < UAR_LIMIT_LOAD_AT_ONCE &&
 	       !uar_list_empty(&rt->recovery.to_load)) {
 		struct live_run *r =
 			UAR_OWNER(rt->recovery.to_load.next, struct live_run, load_node);
 
 		uar_list_remove(&r->load_node);
 		e = begin(rt, r);
-		if (e && (rt_worth_retrying(e) || rt->draining)) {
+		if (e && rt_worth_retrying(e)) {
 			again(r);
 		} else if (e) {
 			refused(r, e, uar_err_text(e));

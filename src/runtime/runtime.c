@@ -186,6 +186,7 @@ void uar_runtime_drain(struct uar_runtime *rt, void (*done)(void *ctx), void *ct
 	while ((r = uar_map_next(&rt->runs, &at)))
 		rt_worker_stop(r);
 	rt_outboxes_stop(rt);
+	rt_recover_stop(rt);
 	rt->drain.done = done;
 	rt->drain.ctx = ctx;
 	rt->drain.later.fn = drain_task;

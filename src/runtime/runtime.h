@@ -76,6 +76,7 @@ struct uar_run_create {
 	uar_str task_id, trace_id;
 	int64_t timeout_us; /* 0: the default */
 	void (*done)(struct uar_run_create *op);
+	void *ctx; /* the caller's */
 	/* out */
 	uar_err err; /* EKEYREUSED: the key belongs to a different request */
 	struct uar_error error;
@@ -83,7 +84,6 @@ struct uar_run_create {
 	const char *status;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	const struct uar_run *parent; /* of a further attempt; the runtime's own */
-	void *internal;
 };
 UAR_MUST_CHECK uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op);
 
@@ -93,13 +93,13 @@ struct uar_run_retry_op {
 	uar_str run_id;
 	uar_str idempotency_key; /* or empty */
 	void (*done)(struct uar_run_retry_op *op);
+	void *ctx; /* the caller's */
 	/* out: ENOTFOUND; ESTATE: the run is not over yet */
 	uar_err err;
 	struct uar_error error;
 	bool existed;
 	const char *status;
 	char new_run_id[UAR_LIMIT_ID_BYTES + 1];
-	void *internal;
 };
 UAR_MUST_CHECK uar_err uar_runtime_retry_run(struct uar_runtime *rt, struct uar_run_retry_op *op);
 
@@ -125,11 +125,11 @@ struct uar_run_cancel_op {
 	struct uar_owner owner;
 	uar_str run_id, reason;
 	void (*done)(struct uar_run_cancel_op *op);
+	void *ctx; /* the caller's */
 	/* out: ENOTFOUND, or UAR_OK also when the run was over already */
 	uar_err err;
 	struct uar_error error;
 	bool over; /* it was: nothing is recorded */
-	void *internal;
 };
 UAR_MUST_CHECK uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op *op);
 
@@ -139,11 +139,11 @@ struct uar_run_answer_op {
 	uar_str action_id, reason;
 	enum uar_verdict verdict;
 	void (*done)(struct uar_run_answer_op *op);
+	void *ctx; /* the caller's */
 	/* out: ENOTFOUND; ERESOLVED: answered, expired or ended before */
 	uar_err err;
 	struct uar_error error;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
-	void *internal;
 };
 UAR_MUST_CHECK uar_err uar_runtime_answer(struct uar_runtime *rt, struct uar_run_answer_op *op);
 

@@ -134,6 +134,7 @@ struct live_run {
 	struct uar_run state;
 	struct worker *worker; /* NULL: none at work */
 	struct uar_timer deadline;
+	struct uar_timer reload;    /* when it could not be read at a start */
 	struct uar_entry_slot slot; /* its place at a plugin */
 	struct uar_list load_node;  /* in rt->recovery.to_load */
 	unsigned load_tries;	    /* that failed, and not for a shortage */
@@ -241,6 +242,9 @@ void rt_run_over(struct live_run *r, uar_err why);
 /* Starts the first queued run of the thread, when its worker has a place for it. */
 void rt_start_next(struct agg *a, uar_str thread_id);
 
+/* recover.c */
+void rt_recover_stop(struct uar_runtime *rt); /* reads no more runs: the next start does */
+
 /* quarantine.c */
 /* Nothing can be appended to the run, or it cannot be read: it leaves memory, so that
  * its thread goes on, and is remembered until the next start. */
@@ -272,8 +276,8 @@ struct worker_ops {
 	/* Begins or goes on from where r->state says. An error fails the run. */
 	uar_err (*start)(struct worker *w, struct uar_error *error);
 	void (*call_model)(struct worker *w);
-	void (*flow)(struct worker *w, bool paused); /* hold the source back or let it go */
-	void (*stop)(struct worker *w);		     /* at once; frees w */
+	void (*flow)(struct worker *w); /* there is room again for who was held back */
+	void (*stop)(struct worker *w); /* at once; frees w */
 	/* Asks it to end the run by itself, soon; NULL: it is stopped instead. */
 	void (*cancel)(struct worker *w);
 	/* Somebody decided what it asked for; NULL: it is stopped while it waits. */

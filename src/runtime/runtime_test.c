@@ -246,7 +246,7 @@ static void count_commit(void *ctx, const struct uar_commit *c)
 
 static void stopped(struct uar_run_cancel_op *op)
 {
-	*(bool *)op->internal = true;
+	*(bool *)op->ctx = true;
 }
 
 /* Whatever waits in a conversation: a restart says once that it was rebuilt, and a cancel
@@ -258,7 +258,7 @@ TEST(those_that_wait_do_not_say_that_they_were_recovered, "")
 	struct tally t = { .watch = { .fn = count_commit } };
 	struct uar_buf text = uar_buf_make(65536);
 	bool told_so = false;
-	struct uar_run_cancel_op cancel = { .owner = owner, .done = stopped, .internal = &told_so };
+	struct uar_run_cancel_op cancel = { .owner = owner, .done = stopped, .ctx = &told_so };
 	struct world w;
 
 	t.watch.ctx = &t;
@@ -359,6 +359,42 @@ static void write_fixture(const char *dir, const char *name, const char *text)
 }
 
 #define SAY(TEXT) "{\"type\":\"ChatDelta\",\"data\":{\"text_delta\":\"" TEXT "\"}}\n"
+
+/* What a start has not read yet is left to the next one, and nothing is written for it; who
+ * waited for its session is told. */
+TEST(a_stop_during_recovery_writes_nothing, "")
+{
+	enum { RUNS = UAR_LIMIT_LOAD_AT_ONCE + 8 };
+	struct uar_buf text = uar_buf_make(65536);
+	char talk[RUNS][16];
+	struct guest g[RUNS] = { 0 }, late = { 0 };
+	struct uar_store_stats before, after;
+	struct world w;
+
+	open_world(&w);
+	for (int i = 0; i < RUNS; i++) {
+		snprintf(talk[i], sizeof talk[i], "talk-%d", i);
+		g[i].op.conversation_id = uar_str_c(talk[i]);
+		create(&w, &g[i], "demo", UAR_STR("hello"));
+	}
+	die(&w, 0);
+	w.store->ops->stats(w.store, &before);
+	rise(&w);
+	late.op.conversation_id = uar_str_c(talk[RUNS - 1]);
+	CHECK_INT(ask(&w, &late, "echo", UAR_STR("x")), UAR_OK);
+	uar_runtime_drain(w.rt, drained, &w);
+	uar_pump_until(&w.pump, &w.drained);
+	CHECK(late.done);
+	CHECK_INT(late.op.err, UAR_EDRAINING);
+	w.store->ops->stats(w.store, &after);
+	CHECK_INT(after.events, before.events);
+	die(&w, 0);
+	rise(&w);
+	for (int i = 0; i < RUNS; i++)
+		CHECK_INT(finish(&w, &g[i], &text), UAR_EV_TASK_ATTEMPT_COMPLETED);
+	close_world(&w);
+	uar_buf_fini(&text);
+}
 
 TEST(a_bad_line_takes_no_good_one_with_it, "")
 {

@@ -32,8 +32,9 @@ struct uar_stream {
 	uint64_t cursor;
 	struct uar_stream_sink sink;
 	struct uar_runtime *rt;
-	struct page *page; /* on its way; an idle stream has none and stays small */
-	struct uar_task from_memory;
+	struct page *page;	   /* on its way; an idle stream has none and stays small */
+	struct uar_task next_turn; /* events from memory, or the end */
+	uar_err failed;		   /* why it ends then */
 	struct uar_owner owner;
 	uar_str id;
 	size_t text_bytes;
@@ -54,7 +55,7 @@ static void free_stream(struct uar_stream *s)
 {
 	if (s->page)
 		s->page->s = NULL;
-	uar_unpost(s->rt->o.sched, &s->from_memory);
+	uar_unpost(s->rt->o.sched, &s->next_turn);
 	uar_bus_unsubscribe(s->rt->bus, &s->sub);
 	uar_free(s);
 }
@@ -176,7 +177,7 @@ static uar_err read_page(struct uar_stream *s)
 		return UAR_OK;
 	if (!s->of_run || !rt_tail_has(s->rt, &place))
 		return read_store(s, page_after(s));
-	uar_post(s->rt->o.sched, &s->from_memory);
+	uar_post(s->rt->o.sched, &s->next_turn);
 	return UAR_OK;
 }
 
@@ -243,19 +244,20 @@ static void take_page(struct uar_stream *s, const struct uar_event *ev, size_t n
 }
 
 /* What was in memory a moment ago may have been replaced by now. */
-static void memory_ready(struct uar_task *t)
+static void turn_came(struct uar_task *t)
 {
-	struct uar_stream *s = UAR_OWNER(t, struct uar_stream, from_memory);
+	struct uar_stream *s = UAR_OWNER(t, struct uar_stream, next_turn);
 	struct tail_place place = place_of(s);
 	struct uar_event events[UAR_LIMIT_TAIL_EVENTS];
+	uar_err e = s->failed;
 	size_t n;
-	uar_err e;
 
-	if (rt_tail_read(s->rt, &place, events, &n)) {
+	if (!e && rt_tail_read(s->rt, &place, events, &n)) {
 		take_page(s, events, n, false);
 		return;
 	}
-	e = read_store(s, page_after(s));
+	if (!e)
+		e = read_store(s, page_after(s));
 	if (e)
 		end(s, e, NULL);
 }
@@ -337,7 +339,7 @@ uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options 
 	s->cursor = o->after;
 	s->checked = o->after == 0;
 	s->may_be_new = o->may_be_new;
-	s->from_memory.fn = memory_ready;
+	s->next_turn.fn = turn_came;
 	s->sub.fn = published;
 	s->sub.ctx = s;
 	s->text_bytes = text;
@@ -355,13 +357,11 @@ uar_err uar_stream_open(struct uar_runtime *rt, const struct uar_stream_options 
 
 void uar_stream_resume(struct uar_stream *s)
 {
-	uar_err e;
-
 	if (s->state != BLOCKED)
 		return;
-	e = read_page(s);
-	if (e)
-		end(s, e, NULL);
+	s->failed = read_page(s);
+	if (s->failed)
+		uar_post(s->rt->o.sched, &s->next_turn);
 }
 
 void uar_stream_close(struct uar_stream *s)

@@ -18,7 +18,8 @@ struct uar_stream_sink {
 	/* Takes all events or none. UAR_EBUSY: none were taken, uar_stream_resume
 	 * follows. Any other error ends the stream with it. */
 	uar_err (*events)(void *ctx, const struct uar_event *events, size_t n);
-	/* Nothing more comes and the stream is gone. UAR_OK: the run's last event was delivered. */
+	/* Nothing more comes and the stream is gone. UAR_OK: the run is over, and what it has
+	 * behind the cursor, if anything, was delivered. */
 	void (*end)(void *ctx, uar_err why, const struct uar_error *error);
 	void *ctx;
 };

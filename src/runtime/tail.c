@@ -265,7 +265,7 @@ static struct tail *covering(struct uar_runtime *rt, const struct tail_place *p)
 {
 	struct tail *t = find(rt, p->owner, p->run_id);
 
-	return t && t->n && p->after + 1 >= t->events[0].run_sequence ? t : NULL;
+	return t && t->n ? t : NULL; /* it has all of them, or none */
 }
 
 bool rt_tail_has(struct uar_runtime *rt, const struct tail_place *p)

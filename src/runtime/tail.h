@@ -1,8 +1,8 @@
-/* tail.h - the newest events of recent runs, kept in memory within a bound.
+/* tail.h - recent runs that are short, kept in memory as a whole within a bound.
  *
- * Who creates a run reads it right away, and many may attach to one that is
- * live: those readers need no disk. Only what is durable is here; what is not
- * here is in the store. */
+ * Who creates a run reads it right away: while it is short that needs no disk. Of one
+ * that says more nothing is kept. Only what is durable is here; what is not here is in
+ * the store. */
 #ifndef UAR_RUNTIME_TAIL_H
 #define UAR_RUNTIME_TAIL_H
 

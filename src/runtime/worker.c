@@ -36,11 +36,36 @@ void rt_worker_stop(struct live_run *r)
 struct echo {
 	struct worker base;
 	struct input_load *load;
+	uar_str rest;	     /* to be said yet */
+	struct uar_buf kept; /* it, while there is no room */
 };
+
+static void echo_say(struct echo *w)
+{
+	static const struct uar_command finish = { .kind = UAR_CMD_FINISH };
+
+	while (w->rest.n) {
+		uar_str piece = uar_str_utf8_prefix(w->rest, UAR_LIMIT_DELTA_COMMAND);
+
+		w->rest = uar_str_from(w->rest, piece.n);
+		if (!rt_send_text(w->base.run, UAR_CMD_TEXT, piece) && w->rest.n)
+			return;
+	}
+	rt_send(w->base.run, &finish);
+}
+
+/* The text is gone after this call. */
+static void echo_keep(struct echo *w)
+{
+	w->kept = uar_buf_make(UAR_LIMIT_HTTP_BODY);
+	uar_buf_add_str(&w->kept, w->rest);
+	w->rest = uar_buf_str(&w->kept);
+	if (w->kept.err)
+		rt_lose(w->base.run, w->kept.err);
+}
 
 static void echo_ready(void *ctx, uar_err e, uar_str text)
 {
-	static const struct uar_command finish = { .kind = UAR_CMD_FINISH };
 	struct echo *w = ctx;
 
 	w->load = NULL;
@@ -48,10 +73,10 @@ static void echo_ready(void *ctx, uar_err e, uar_str text)
 		rt_send_fail(w->base.run, e, "execution", uar_err_text(e));
 		return;
 	}
-	text = uar_str_from(text, (size_t)w->base.run->state.call.chars);
-	if (text.n)
-		rt_send_text(w->base.run, UAR_CMD_TEXT, text);
-	rt_send(w->base.run, &finish);
+	w->rest = uar_str_from(text, (size_t)w->base.run->state.call.chars);
+	echo_say(w);
+	if (w->rest.n)
+		echo_keep(w);
 }
 
 static uar_err echo_start(struct worker *base, struct uar_error *error)
@@ -67,9 +92,12 @@ static void echo_call_model(struct worker *w)
 	(void)w;
 }
 
-static void echo_flow(struct worker *w, bool paused)
+static void echo_flow(struct worker *base)
 {
-	(void)w, (void)paused;
+	struct echo *w = (struct echo *)base;
+
+	if (w->rest.n)
+		echo_say(w);
 }
 
 static void echo_stop(struct worker *base)
@@ -77,6 +105,7 @@ static void echo_stop(struct worker *base)
 	struct echo *w = (struct echo *)base;
 
 	rt_input_cancel(w->load);
+	uar_buf_fini(&w->kept);
 	uar_free(w);
 }
 
