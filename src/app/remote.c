@@ -174,6 +174,7 @@ struct follower {
 	bool progress; /* something new since the last connection began */
 	bool unwanted; /* the reader of our output is gone */
 	bool lost;     /* the server is away, and that was said */
+	bool over;     /* the run had ended before the connection began */
 };
 
 /* A stream that is only silent for long is taken up again without a word. */
@@ -301,6 +302,25 @@ static uar_err bring_back(struct follower *f, uar_err e, struct uar_error *error
 	return gone && f->want->revive ? f->want->revive(f->want->ctx, error) : UAR_OK;
 }
 
+/* The stream has ended in order, but not with an end of the run: does the run go on? It may have
+ * ended since; then its end is asked for. True: there is nothing more to wait for. */
+static bool no_more(struct follower *f, uar_err *out, struct uar_error *error)
+{
+	bool live, was_over = f->over;
+
+	*out = is_live(f->cli, f->want->run_id, &live, error);
+	if (*out)
+		return !may_come_back(*out);
+	f->over = !live;
+	if (live)
+		return !f->want->to_the_end;
+	if (f->last == f->want->after)
+		return true; /* the run has nothing behind the cursor */
+	if (was_over)
+		*out = uar_error_set(error, UAR_ECORRUPT, "the stream lacks the run's end");
+	return was_over;
+}
+
 /* One connection to its end: true when there is nothing more to wait for. */
 static bool attempt(struct follower *f, uar_err *out, struct uar_error *error)
 {
@@ -310,22 +330,17 @@ static bool attempt(struct follower *f, uar_err *out, struct uar_error *error)
 	f->progress = false;
 	if (!f->want->to_the_end)
 		e = is_live(f->cli, f->want->run_id, &live, error);
+	f->over |= !live;
 	if (!e)
 		e = connect_once(f, live, error);
 	if (f->unwanted || f->terminal || (!f->want->to_the_end && live && e == UAR_ETIMEOUT)) {
 		*out = UAR_OK;
 		return true;
 	}
-	if (!e) {
-		/* An end in order without an ending: ask whether the run goes on. */
-		e = is_live(f->cli, f->want->run_id, &live, error);
-		if (!e && (!live || !f->want->to_the_end)) {
-			*out = UAR_OK;
-			return true;
-		}
-	}
+	if (!e)
+		return no_more(f, out, error);
 	*out = e;
-	return e && !may_come_back(e);
+	return !may_come_back(e);
 }
 
 uar_err uar_remote_follow(struct uar_cli *cli, const struct uar_remote_follow *want,

@@ -407,8 +407,8 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 	l->stream = NULL;
 	if (!c && why == UAR_EEOF)
 		return; /* on_closed frees */
-	if (!c && l->base.http)
-		uar_http_stream_end(l->base.http);
+	if (!c)
+		gate_stream_finish(&l->base, why, error);
 	drop_letters(&l->base);
 	if (c)
 		gate_problem(c, why, error);

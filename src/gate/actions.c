@@ -78,9 +78,7 @@ void gate_respond_action(struct call *c)
 		gate_problem(c, UAR_ENOMEM, NULL);
 		return;
 	}
-	*r = (struct responding){
-		.op = { .owner = c->g->o.owner, .done = answered, .ctx = c }
-	};
+	*r = (struct responding){ .op = { .owner = c->g->o.owner, .done = answered, .ctx = c } };
 	e = decode(c, r, &error);
 	if (!e) {
 		r->op.action_id = r->body.action_id;

@@ -138,10 +138,7 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 	}
 	if (why == UAR_EEOF)
 		return;
-	if (p->base.http && why) /* what came is not all of it */
-		uar_http_stream_cut(p->base.http);
-	else if (p->base.http)
-		uar_http_stream_end(p->base.http);
+	gate_stream_finish(&p->base, why, error);
 	drop_replay(&p->base);
 }
 

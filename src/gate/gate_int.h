@@ -205,6 +205,8 @@ void gate_downloads_fini(struct uar_gate *g); /* the HTTP server is gone */
  * UAR_ESKIP: HEAD was answered, no stream follows. */
 uar_err gate_stream_open(struct gate_stream *s, struct call *c,
 			 const struct uar_http_stream_events *events);
+/* Ends the answer, or cuts it where what came is not all of it; on_closed does not follow. */
+void gate_stream_finish(struct gate_stream *s, uar_err why, const struct uar_error *error);
 void gate_stream_forget(struct gate_stream *s); /* out of the list; the HTTP part is gone */
 void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialect);
 /* Items of a run after this event of it. */

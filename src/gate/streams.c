@@ -48,6 +48,21 @@ void gate_stream_forget(struct gate_stream *s)
 	s->g->stream_count--;
 }
 
+/* A reader whose stream is cut knows that there is more, and asks for it again. */
+void gate_stream_finish(struct gate_stream *s, uar_err why, const struct uar_error *error)
+{
+	const char *reason = error && error->text[0] ? error->text : uar_err_text(why);
+
+	if (!s->http)
+		return;
+	if (!why || why == UAR_EDRAINING) {
+		uar_http_stream_end(s->http);
+		return;
+	}
+	uar_log(s->g->o.log, UAR_LOG_ERROR, "stream.cut", { "detail", uar_str_c(reason) });
+	uar_http_stream_cut(s->http);
+}
+
 static void drop_sse(struct gate_stream *base)
 {
 	struct sse *s = UAR_OWNER(base, struct sse, base);
@@ -225,8 +240,7 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 	}
 	if (why == UAR_EEOF)
 		return;
-	if (s->base.http)
-		uar_http_stream_end(s->base.http);
+	gate_stream_finish(&s->base, why, error);
 	drop_sse(&s->base);
 }
 

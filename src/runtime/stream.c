@@ -217,10 +217,22 @@ static bool is_over(const struct uar_stream *s)
 	       !uar_map_get(&s->rt->quarantine, rt_key(&k, &s->owner, s->id));
 }
 
+static void next_page(struct uar_stream *s)
+{
+	uar_err e = read_page(s);
+
+	if (e)
+		end(s, e, NULL);
+}
+
 static void take_page(struct uar_stream *s, const struct uar_event *ev, size_t n, bool more)
 {
 	uar_err e = check_cursor(s, &ev, &n);
 
+	if (!e && !n && more) { /* whether what follows can be read is not known yet */
+		next_page(s);
+		return;
+	}
 	if (!e || e == UAR_ESKIP) {
 		uar_err refused = open_sink(s);
 
@@ -238,9 +250,7 @@ static void take_page(struct uar_stream *s, const struct uar_event *ev, size_t n
 			end(s, UAR_OK, NULL);
 		return;
 	}
-	e = read_page(s);
-	if (e)
-		end(s, e, NULL);
+	next_page(s);
 }
 
 /* What was in memory a moment ago may have been replaced by now. */
@@ -272,14 +282,10 @@ static void read_ahead(struct uar_stream *s, const struct uar_read *r)
 
 static void store_page(struct uar_stream *s, struct uar_read *r)
 {
-	uar_err e;
-
 	if (s->state != READING)
 		return; /* the sink filled up meanwhile: this page is read again */
 	if (r->after != page_after(s)) {
-		e = read_page(s);
-		if (e)
-			end(s, e, NULL);
+		next_page(s);
 		return;
 	}
 	if (r->err && s->may_be_new && r->err == UAR_ENOTFOUND) {

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Streams: order, resuming at any number, many readers, slow readers, readers that leave."""
+import os
+import sqlite3
+
 from lib import (BUILD, Provider, Server, Stream, all_of, check, check_run_stream,
                  check_session, equal, main, refused, test, text_of)
+from lib.server import run_uar
 from lib.sse import Refusal
 
 
@@ -219,6 +223,30 @@ def churn():
         whole = keys(s.events(run_id))
         for part in parts:
             equal(part, whole)
+
+
+@test("a_stream_whose_next_event_is_damaged_is_cut_and_then_refused", "ERR-08")
+def damaged():
+    with Server() as s:
+        run_id = s.create("demo", "a run of many rows")
+        s.finish(run_id)
+        s.stop()
+        with sqlite3.connect(os.path.join(s.data, "uar.db")) as db:
+            rows = [r[0] for r in db.execute("SELECT pos FROM log WHERE rid = (SELECT rid FROM runs WHERE run_id = ?)",
+                                             (run_id,))]
+            check(len(rows) > 2, rows)
+            db.execute("UPDATE log SET body = replace(body, 'a', 'b') WHERE pos = ?", (rows[-1],))
+        db.close()
+        s.start()
+        with s.stream(run_id) as stream:
+            came = list(stream)
+            check(came and stream.cut and not stream.ended, came[-1:])
+        check("stream.cut" in s.log(), s.log())
+        last = came[-1].id
+        equal(refusal(lambda: s.stream(run_id, header=last)).status, 500)
+        out = run_uar("logs", run_id, "--url", s.url, "--token", s.token, home=s.root)
+        check(out.returncode == 1 and "INTERNAL" in out.stderr, out)
+
 
 
 main()
