@@ -132,7 +132,7 @@ uar_err gate_take_key(struct call *c, uar_str *key, struct uar_error *error)
 {
 	uar_str header = c->r->fields[UAR_HTTP_IDEMPOTENCY_KEY];
 
-	if (!header.n)
+	if (!header.p)
 		return UAR_OK;
 	if (!uar_str_is_id(header) || (key->n && !uar_str_eq(header, *key))) {
 		uar_error_where(error, "Idempotency-Key");

@@ -1,10 +1,17 @@
 /* range.c - the Range header: one range of bytes, or the whole. */
 #include "http/http.h"
 
+/* A number that does not fit is beyond the end of everything. */
 static uar_err number(uar_str text, uint64_t *out)
 {
-	/* Longer ones do not fit, and nothing is that long. */
-	return text.n > 18 ? UAR_EINVALID : uar_str_u64(text, out);
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] < '0' || text.p[i] > '9')
+			return UAR_EINVALID;
+	if (!text.n)
+		return UAR_EINVALID;
+	if (uar_str_u64(text, out))
+		*out = UINT64_MAX;
+	return UAR_OK;
 }
 
 /* "-n": the last n bytes. */

@@ -35,7 +35,10 @@ TEST(ranges_by_table, "EXP-21")
 		{ "bytes=1--2", 10, UAR_ESKIP, 0, 0 },
 		{ "bytes=+1-2", 10, UAR_ESKIP, 0, 0 },
 		{ "lines=1-2", 10, UAR_ESKIP, 0, 0 },
-		{ "bytes=99999999999999999999-", 10, UAR_ESKIP, 0, 0 },
+		{ "bytes=99999999999999999999-", 10, UAR_ERANGE, 0, 0 },
+		{ "bytes=2-99999999999999999999", 10, UAR_OK, 2, 8 },
+		{ "bytes=-99999999999999999999", 10, UAR_OK, 0, 10 },
+		{ "bytes=9x-", 10, UAR_ESKIP, 0, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -150,8 +150,9 @@ def bad_runs():
 def broken():
     good = '{"type":"RunStart","data":{}}\n'
     with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:
+        long = json.dumps({"type": "ChatDelta", "data": {"text_delta": "x" * 1100000}})
         for text, line in ((good + "\n" + good + "garbage\n" + good, 4), ('{"type":"RunStart"', 1),
-                           (good + '{"type":"x","data":1}', 2)):
+                           (good + long, 2), (good + '{"type":"x","data":1}', 2)):
             with open(os.path.join(folder, "broken.jsonl"), "w", encoding="utf-8") as f:
                 f.write(text)
             said = s.http.get("/api/fixtures/broken/stream")
