@@ -155,7 +155,7 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 
 /* --- reads ------------------------------------------------------------------------- */
 /* One kind of read: how it comes in, what a reader does, how it goes out. */
-#define READ_KIND(KIND, STRUCT, RUN)                                                               \
+#define READ_KIND(KIND, STRUCT, RUN, FORGET)                                                       \
 	static void KIND##_done(struct uar_task *t)                                                \
 	{                                                                                          \
 		struct STRUCT *q = UAR_OWNER(t, struct STRUCT, task);                              \
@@ -170,6 +170,10 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 	static void KIND##_run(struct sq_reader *rd, struct uar_task *t)                           \
 	{                                                                                          \
 		RUN(rd, UAR_OWNER(t, struct STRUCT, task));                                        \
+	}                                                                                          \
+	static void KIND##_forget(struct uar_task *t)                                              \
+	{                                                                                          \
+		FORGET(UAR_OWNER(t, struct STRUCT, task));                                         \
 	}                                                                                          \
 	static uar_err KIND##_add(struct uar_store *base, struct STRUCT *q)                        \
 	{                                                                                          \
@@ -225,15 +229,38 @@ static void step_upload(struct sq_reader *rd, struct uar_upload_op *op)
 	blob_written(s, op->err, &op->error);
 }
 
-READ_KIND(read, uar_read, sq_query_read)
-READ_KIND(runs, uar_runs_query, sq_query_runs)
-READ_KIND(thread, uar_thread_query, sq_query_thread)
-READ_KIND(key, uar_key_query, sq_query_key)
-READ_KIND(blob_put, uar_blob_put, put_blob)
-READ_KIND(blob_get, uar_blob_get, get_blob)
-READ_KIND(upload, uar_upload_op, step_upload)
-READ_KIND(sweep, uar_sweep, sq_sweep_step)
-READ_KIND(unstage, sq_unstage, sq_stage_clear)
+static void found_nothing(const void *op)
+{
+	(void)op;
+}
+
+#define R READ_KIND
+#include "store/sqlite/reads.def"
+#undef R
+
+static const struct read_kind {
+	uar_task_fn *done;
+	void (*run)(struct sq_reader *rd, struct uar_task *t);
+	void (*forget)(struct uar_task *t);
+} kinds[] = {
+#define R(KIND, STRUCT, RUN, FORGET) { KIND##_done, KIND##_run, KIND##_forget },
+#include "store/sqlite/reads.def"
+#undef R
+};
+
+/* NULL: it is no read. */
+static const struct read_kind *kind_of(const struct uar_task *t)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (kinds[i].done == t->fn)
+			return &kinds[i];
+	return NULL;
+}
+
+void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
+{
+	kind_of(task)->run(rd, task);
+}
 
 static void unstaged(struct sq_unstage *u)
 {
@@ -251,24 +278,6 @@ static void unstage(struct sq_store *s, const struct uar_owner *owner, uar_str r
 	u->done = unstaged;
 	if (unstage_add(&s->base, u))
 		unstaged(u); /* the next start clears it */
-}
-
-void sq_reader_run(struct sq_reader *rd, struct uar_task *task)
-{
-	static const struct {
-		uar_task_fn *done;
-		void (*run)(struct sq_reader *rd, struct uar_task *t);
-	} kinds[] = {
-		{ read_done, read_run },	 { runs_done, runs_run },
-		{ thread_done, thread_run },	 { blob_put_done, blob_put_run },
-		{ blob_get_done, blob_get_run }, { upload_done, upload_run },
-		{ key_done, key_run },		 { sweep_done, sweep_run },
-		{ unstage_done, unstage_run },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (kinds[i].done == task->fn)
-			kinds[i].run(rd, task);
 }
 
 static uar_err sq_read(struct uar_store *base, struct uar_read *r)
@@ -432,14 +441,12 @@ static void broken_task(struct uar_task *t)
 /* What was finished too late to be told: its results go, its owner stays silent. */
 static void discard(struct uar_task *t)
 {
-	if (t->fn == append_done)
+	const struct read_kind *kind = kind_of(t);
+
+	if (kind)
+		kind->forget(t);
+	else if (t->fn == append_done)
 		op_free(UAR_OWNER(t, struct uar_append, task)->internal);
-	else if (t->fn == read_done)
-		uar_store_read_fini(UAR_OWNER(t, struct uar_read, task));
-	else if (t->fn == runs_done)
-		uar_store_query_fini(UAR_OWNER(t, struct uar_runs_query, task));
-	else if (t->fn == blob_get_done)
-		uar_store_blob_get_fini(UAR_OWNER(t, struct uar_blob_get, task));
 }
 
 static void discard_finished(struct uar_done *d)
