@@ -195,7 +195,7 @@ static void resolve_taken(struct creation *c, const struct uar_key_row *taken)
 		finish(c, e, &op->error);
 		return;
 	}
-	snprintf(op->run_id, sizeof op->run_id, "%.*s", UAR_FMT(taken->run_id));
+	snprintf(op->run_id, sizeof op->run_id, "%.*s", UAR_FMT(taken->made));
 	c->row = (struct uar_runs_query){
 		.owner = op->owner,
 		.run_id = uar_str_c(op->run_id),
@@ -213,7 +213,7 @@ static void key_known(struct uar_key_query *q)
 {
 	struct creation *c = UAR_OWNER(q, struct creation, known);
 	struct uar_key_row taken = { q->scope, q->key, uar_str_c(q->fingerprint),
-				     uar_str_c(q->run_id) };
+				     uar_str_c(q->made) };
 
 	if (!q->err) {
 		c->op->error = (struct uar_error){ 0 };

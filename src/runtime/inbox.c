@@ -180,7 +180,7 @@ static void appended(struct uar_append *a)
 		return;
 	}
 	if (e == UAR_EEXISTS) {
-		e = repeat(b, a->taken.fingerprint, a->taken.run_id);
+		e = repeat(b, a->taken.fingerprint, a->taken.made);
 		go_on(b, e, &at_work(b)->error);
 		return;
 	}
@@ -369,7 +369,7 @@ static void known_ready(struct uar_key_query *q)
 	if (e == UAR_ENOTFOUND)
 		e = look_at_run(b);
 	else if (!e)
-		e = repeat(b, uar_str_c(q->fingerprint), uar_str_c(q->run_id));
+		e = repeat(b, uar_str_c(q->fingerprint), uar_str_c(q->made));
 	if (e == UAR_EKEYREUSED)
 		error = at_work(b)->error;
 	go_on(b, e, &error);

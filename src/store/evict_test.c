@@ -177,7 +177,7 @@ static uar_err claim(struct world *w, struct uar_facts *f, uint64_t number)
 	uar_facts_init(f, w->store, number);
 	a.owner = f->owner;
 	a.session_id = uar_str_c(f->session);
-	key.run_id = uar_str_c(f->run);
+	key.made = uar_str_c(f->run);
 	row = uar_facts_row(f, "completed", true);
 	a.event_count = uar_facts_opening(f, ev);
 	return uar_facts_append(&w->pump, w->store, &a);
@@ -198,7 +198,7 @@ BOTH(the_key_of_an_evicted_run_is_free, "RUN-52")
 	CHECK_INT(uar_facts_key(&w->pump, w->store, &q), UAR_ENOTFOUND);
 	CHECK_INT(claim(w, &f[2], 3), UAR_OK);
 	CHECK_INT(uar_facts_key(&w->pump, w->store, &q), UAR_OK);
-	CHECK_STR(uar_str_c(q.run_id), f[2].run);
+	CHECK_STR(uar_str_c(q.made), f[2].run);
 	for (unsigned i = 0; i < 3; i++)
 		uar_facts_fini(&f[i]);
 }

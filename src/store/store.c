@@ -193,9 +193,9 @@ bool uar_store_copy_key(struct uar_arena *arena, const struct uar_key_row *in,
 		.scope = uar_arena_str(arena, in->scope),
 		.key = uar_arena_str(arena, in->key),
 		.fingerprint = uar_arena_str(arena, in->fingerprint),
-		.run_id = uar_arena_str(arena, in->run_id),
+		.made = uar_arena_str(arena, in->made),
 	};
-	return out->scope.p && out->key.p && out->fingerprint.p && out->run_id.p;
+	return out->scope.p && out->key.p && out->fingerprint.p && out->made.p;
 }
 
 void uar_store_destroy(struct uar_store *s)

@@ -17,12 +17,12 @@
 
 struct uar_store;
 
-/* An idempotency key: (owner, scope, key) belongs to one request as long as its run
- * is retained. */
+/* An idempotency key: (owner, scope, key) belongs to one request as long as the run
+ * that it made is retained. */
 struct uar_key_row {
 	uar_str scope, key;  /* scope: which kind of request, "runs" */
 	uar_str fingerprint; /* of the request's meaning */
-	uar_str run_id;	     /* what it made */
+	uar_str made;	     /* by it: a run's id, or the sequence of a message */
 };
 
 struct uar_append {
@@ -50,7 +50,7 @@ struct uar_append {
 	 * EINVALID: a run of another session, or with another thread, turn or task
 	 * than it was made with. None of them leaves a trace. */
 	uar_err err;
-	struct uar_key_row taken; /* on EEXISTS: fingerprint and run_id, valid inside done */
+	struct uar_key_row taken; /* on EEXISTS: fingerprint and what was made, valid inside done */
 	void *internal;
 	struct uar_error error; /* last, as who sends many need not clear it */
 };
@@ -129,7 +129,7 @@ struct uar_key_query {
 	uar_err err; /* ENOTFOUND: it is free */
 	struct uar_error error;
 	char fingerprint[UAR_LIMIT_ID_BYTES + 1];
-	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	char made[UAR_LIMIT_ID_BYTES + 1];
 	void *internal;
 };
 

@@ -235,7 +235,7 @@ BOTH(a_key_belongs_to_one_request, "")
 	CHECK_INT(claim(w, 1, &key, uar_facts_owner, &a), UAR_OK);
 	CHECK_INT(claim(w, 2, &key, uar_facts_owner, &a), UAR_EEXISTS);
 	key.fingerprint = UAR_STR("other");
-	key.run_id = UAR_STR("run-2");
+	key.made = UAR_STR("run-2");
 	CHECK_INT(claim(w, 3, &key, uar_facts_owner, &a), UAR_EEXISTS);
 	/* Another scope, another key, another owner: free. */
 	key.scope = UAR_STR("turns");
@@ -265,7 +265,7 @@ BOTH(a_key_is_looked_up_below_its_owner, "RUN-40")
 	CHECK_INT(claim(w, 1, &key, uar_facts_owner, &a), UAR_OK);
 	CHECK_INT(uar_facts_key(&w->pump, w->store, &q), UAR_OK);
 	CHECK_STR(uar_str_c(q.fingerprint), "print");
-	CHECK_STR(uar_str_c(q.run_id), "run-1");
+	CHECK_STR(uar_str_c(q.made), "run-1");
 	q.scope = UAR_STR("retry");
 	CHECK_INT(uar_facts_key(&w->pump, w->store, &q), UAR_ENOTFOUND);
 	q.scope = UAR_STR("runs");
@@ -280,9 +280,9 @@ static void look_at_taken(struct uar_append *a)
 
 	if (a->err == UAR_EEXISTS) {
 		snprintf(text[0], sizeof text[0], "%.*s", UAR_FMT(a->taken.fingerprint));
-		snprintf(text[1], sizeof text[1], "%.*s", UAR_FMT(a->taken.run_id));
+		snprintf(text[1], sizeof text[1], "%.*s", UAR_FMT(a->taken.made));
 		seen.fingerprint = uar_str_c(text[0]);
-		seen.run_id = uar_str_c(text[1]);
+		seen.made = uar_str_c(text[1]);
 	}
 	many_done(a);
 }
@@ -319,7 +319,7 @@ BOTH(of_64_duplicates_one_wins, "")
 	CHECK_INT(won, 1);
 	CHECK_INT(m[0].a.err, UAR_OK);
 	CHECK_STR(seen.fingerprint, "print");
-	CHECK_STR(seen.run_id, f[0].run);
+	CHECK_STR(seen.made, f[0].run);
 	for (size_t i = 0; i < N; i++)
 		uar_facts_fini(&f[i]);
 	uar_free(m);

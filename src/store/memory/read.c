@@ -18,7 +18,7 @@ struct mem_run *mem_run_of(struct mem *m, const struct uar_owner *o, uar_str run
 
 bool mem_key_is_free(struct mem *m, const struct uar_owner *o, const struct mem_key *k)
 {
-	const struct mem_run *run = mem_run_of(m, o, k->row.run_id);
+	const struct mem_run *run = mem_run_of(m, o, k->row.made);
 
 	return run && run->row.evicted;
 }
@@ -343,7 +343,7 @@ static void answer_key(struct uar_task *t)
 	if (k) {
 		snprintf(q->fingerprint, sizeof q->fingerprint, "%.*s",
 			 UAR_FMT(k->row.fingerprint));
-		snprintf(q->run_id, sizeof q->run_id, "%.*s", UAR_FMT(k->row.run_id));
+		snprintf(q->made, sizeof q->made, "%.*s", UAR_FMT(k->row.made));
 	}
 	q->done(q);
 }

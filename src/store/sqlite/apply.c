@@ -270,9 +270,9 @@ static uar_err check_key(struct sq_apply *ap, struct sq_op *op, int64_t oid,
 	if (e)
 		return e == UAR_ENOTFOUND ? UAR_OK : e;
 	taken.fingerprint = uar_arena_str(&op->arena, sq_text(st, 0));
-	taken.run_id = uar_arena_str(&op->arena, sq_text(st, 1));
+	taken.made = uar_arena_str(&op->arena, sq_text(st, 1));
 	sq_done(st);
-	if (!taken.fingerprint.p || !taken.run_id.p)
+	if (!taken.fingerprint.p || !taken.made.p)
 		return UAR_ENOMEM;
 	op->a->taken = taken;
 	return refuse(op, UAR_EEXISTS, "the idempotency key is taken");
@@ -538,7 +538,7 @@ static uar_err add_key(struct sq_apply *ap, const struct sq_op *op, const struct
 	ap->head.items -= sqlite3_changes(ap->c->db);
 	e = sq_run(ap->c, SQ_KEY_ADD,
 		   SQ_VALS(SQ_I(f->oid), SQ_T(op->key.scope), SQ_T(op->key.key),
-			   SQ_T(op->key.fingerprint), SQ_T(op->key.run_id),
+			   SQ_T(op->key.fingerprint), SQ_T(op->key.made),
 			   SQ_I(sq_sum_key(f->oid, &op->key))),
 		   error);
 

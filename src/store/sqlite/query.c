@@ -417,14 +417,14 @@ static uar_err find_key(struct sq_reader *rd, struct uar_key_query *q)
 	if (e)
 		return e;
 	snprintf(q->fingerprint, sizeof q->fingerprint, "%.*s", UAR_FMT(sq_text(st, 0)));
-	snprintf(q->run_id, sizeof q->run_id, "%.*s", UAR_FMT(sq_text(st, 1)));
+	snprintf(q->made, sizeof q->made, "%.*s", UAR_FMT(sq_text(st, 1)));
 	sq_done(st);
 	return UAR_OK;
 }
 
 void sq_query_key(struct sq_reader *rd, struct uar_key_query *q)
 {
-	q->fingerprint[0] = q->run_id[0] = 0;
+	q->fingerprint[0] = q->made[0] = 0;
 	q->error = (struct uar_error){ 0 };
 	q->err = sq_settle(find_key(rd, q), &q->error);
 }

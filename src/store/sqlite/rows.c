@@ -241,7 +241,7 @@ uint32_t sq_sum_key(int64_t oid, const struct uar_key_row *k)
 {
 	uint32_t sum = sum_str(sum_str(sum_ints(0, &oid, 1), k->scope), k->key);
 
-	return sum_str(sum_str(sum, k->fingerprint), k->run_id);
+	return sum_str(sum_str(sum, k->fingerprint), k->made);
 }
 
 uint32_t sq_sum_run(int64_t rid, int64_t oid, int64_t sid, const struct uar_run_row *r)
