@@ -99,7 +99,7 @@ void rt_op_end(struct rt_op *op)
 
 bool rt_worth_retrying(uar_err e)
 {
-	return e == UAR_EDISKFULL || e == UAR_EBUSY || e == UAR_ENOMEM;
+	return e == UAR_EDISKFULL || e == UAR_EBUSY || e == UAR_EHELD || e == UAR_ENOMEM;
 }
 
 struct uar_bus *uar_runtime_bus(struct uar_runtime *rt)

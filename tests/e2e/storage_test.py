@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 from lib import (SAFETY, Provider, Server, Stream, all_of, check, check_session, connect, equal, main,
@@ -267,6 +268,48 @@ def bad_starts():
             for name in ("uar.db", "uar.db-wal", "uar.db-shm", "lock", "token"):
                 mode = stat.S_IMODE(os.stat(os.path.join(other.data, name)).st_mode)
                 equal(mode, 0o600, name)
+
+
+@contextlib.contextmanager
+def held(s):
+    """Another program has begun a transaction and does not end it."""
+    with contextlib.closing(sqlite3.connect(os.path.join(s.data, "uar.db"), isolation_level=None)) as c:
+        c.execute("BEGIN IMMEDIATE")
+        yield
+
+
+@test("who_holds_the_lock_of_the_database_is_told_of", "")
+def lock_held():
+    with Server(drain_seconds=1) as s, ThreadPoolExecutor(4) as pool:
+        def told(what, n):
+            wait_until(lambda: s.log().count(what) == n, f"{what} for the {n}th time")
+        with held(s):
+            late = pool.submit(create_status, s, "late")
+            told("store.held", 1)
+            check(not late.done(), "acknowledged, and not stored")
+        equal(late.result().status, 202)
+        told("store.released", 1)
+        with held(s):
+            for a in [f.result() for f in [pool.submit(create_status, s, f"k{n}") for n in range(4)]]:
+                problem = refused(a, 503, "UNAVAILABLE")
+                check("another program holds the write lock" in problem["detail"], problem)
+                check(s.data not in a.body.decode(), problem)
+            told("store.held", 2)
+        again = create_status(s, "k0")
+        equal(s.finish(again.json["run_id"])["status"], "succeeded")
+        told("store.released", 2)
+        with held(s):
+            cut = pool.submit(create_status, s, "cut")
+            told("store.held", 3)
+            s.proc.send_signal(signal.SIGTERM)
+            equal(s.wait(), 0, "the lock is still held")
+            check(cut.exception() or cut.result().status == 503)
+            s.settings["keep_runs"] = 100  # which makes an index
+            start = pool.submit(s.start)
+            told("store.held", 4)
+        start.result()
+        told("store.released", 3)
+        equal(len(s.http.get("/api/runs").json["runs"]), 2, "what was refused is not there")
 
 
 def bytes_of(path):

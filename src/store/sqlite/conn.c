@@ -30,7 +30,7 @@ static uar_err meaning(int rc)
 	case SQLITE_TOOBIG: return UAR_ETOOBIG;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB: return UAR_ECORRUPT;
-	case SQLITE_BUSY:
+	case SQLITE_BUSY: return UAR_EHELD;
 	case SQLITE_LOCKED: return UAR_EBUSY;
 	case SQLITE_IOERR:
 	case SQLITE_CANTOPEN:
@@ -90,13 +90,16 @@ uar_err sq_exec(struct sq_conn *c, const char *sql, struct uar_error *error)
 }
 
 /* Schemas found in the file are data: they may not call what has side effects. */
-static void harden(sqlite3 *db)
+static void harden(sqlite3 *db, struct sq_busy *busy)
 {
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-	sqlite3_busy_timeout(db, SQ_BUSY_MS);
+	if (busy)
+		sq_busy_watch(busy, db);
+	else
+		sqlite3_busy_timeout(db, SQ_BUSY_MS);
 }
 
 /* Nobody asks how much memory SQLite holds; counting it takes a lock twice for
@@ -106,8 +109,8 @@ static void count_no_memory(void)
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mode mode,
-		struct uar_error *error)
+static uar_err open_conn(struct sq_conn *c, const char *path, const char *vfs, enum sq_mode mode,
+			 struct sq_busy *busy, struct uar_error *error)
 {
 	static const char *const pragmas[] = {
 		[SQ_WRITE] = ("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
@@ -139,10 +142,22 @@ uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mo
 	rc = sqlite3_open_v2(path, &c->db, flags, vfs);
 	if (rc)
 		return sq_fail(c, rc, error);
-	harden(c->db);
+	harden(c->db, busy);
 	if (mode == SQ_VERIFY)
 		sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	return sq_exec(c, pragmas[mode], error);
+}
+
+uar_err sq_open(struct sq_conn *c, const char *path, const char *vfs, enum sq_mode mode,
+		struct uar_error *error)
+{
+	return open_conn(c, path, vfs, mode, NULL, error);
+}
+
+uar_err sq_open_writer(struct sq_conn *c, const char *path, const char *vfs, struct sq_busy *busy,
+		       struct uar_error *error)
+{
+	return open_conn(c, path, vfs, SQ_WRITE, busy, error);
 }
 
 static void put_uri(struct uar_buf *out, const char *path)

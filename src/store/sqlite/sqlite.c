@@ -78,9 +78,9 @@ static void maybe_drained(struct sq_store *s)
 /* Where the disk is and how SQLite puts it is for the log, not for who asked. */
 static void keep_brief(const struct sq_store *s, uar_err e, struct uar_error *error)
 {
-	if (e != UAR_EDISKFULL)
+	if (e != UAR_EDISKFULL && e != UAR_EHELD)
 		return;
-	uar_log(s->log, UAR_LOG_DEBUG, "store.no_space",
+	uar_log(s->log, UAR_LOG_DEBUG, e == UAR_EHELD ? "store.refused" : "store.no_space",
 		{ "detail", uar_str_c(uar_error_text(error)) });
 	uar_error_set(error, e, "%s", uar_err_text(e));
 }
@@ -545,17 +545,20 @@ static uar_err take_files(struct sq_store *s, struct uar_error *error)
 static uar_err open_db(struct sq_store *s, const struct uar_store_options *o,
 		       struct uar_error *error)
 {
-	uar_err e = sq_open(&s->writer.conn, s->path, s->vfs, SQ_WRITE, error);
+	struct sq_writer *w = &s->writer;
+	uar_err e = sq_open_writer(&w->conn, s->path, s->vfs, &w->busy, error);
 
 	if (!e)
-		e = sq_migrate(&s->writer.conn, &s->rand, error);
+		e = sq_migrate(&w->conn, &s->rand, error);
 	if (!e)
 		e = index_ended(s, o->evicts, error);
+	if (!e)
+		sq_busy_over(&w->busy);
 	if (!e && fsync(s->dir_fd))
 		e = uar_error_set(error, UAR_ESYNC, "%s: %s", o->dir, strerror(errno));
 	if (!e)
-		e = sq_hold_log(&s->writer.hold, s->dir_fd, error);
-	return e ? e : sq_runtime_id(&s->writer.conn, s->base.runtime_id, error);
+		e = sq_hold_log(&w->hold, s->dir_fd, error);
+	return e ? e : sq_runtime_id(&w->conn, s->base.runtime_id, error);
 }
 
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
@@ -596,6 +599,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	s->call.broken_ctx = o->ctx;
 	s->dir_fd = s->lock_fd = s->blobs_fd = -1;
 	s->writer.hold = (struct sq_hold){ -1, -1 };
+	sq_busy_init(&s->writer.busy, o->log);
 	sq_kept_init(&s->kept);
 	sq_sweep_init(&s->sweep);
 	sq_stages_init(&s->stages);

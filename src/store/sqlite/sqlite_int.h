@@ -4,9 +4,10 @@
  * events into log rows and back; apply.c writes one append; writer.c is the
  * thread that commits; reader.c the threads that read; query.c and
  * query_runs.c what they ask; blob.c the bytes beside the database; verify.c the offline check.
- * known.c and evict.c help apply.c; sweep.c, stage.c and upload.c are about blobs; dir.c says
- * whose the directory is; wal_vfs.c lets the frames of a commit leave in one write.
- * wal_scan.c reads the log that a killed process has left, wal_fit.c says whether SQLite may. */
+ * busy.c waits for other programs; known.c and evict.c help apply.c; sweep.c, stage.c and upload.c
+ * are about blobs; dir.c says whose the directory is; wal_vfs.c lets the frames of a commit leave
+ * in one write. wal_scan.c reads the log that a killed process has left, wal_fit.c says whether
+ * SQLite may. */
 #ifndef UAR_STORE_SQLITE_SQLITE_INT_H
 #define UAR_STORE_SQLITE_SQLITE_INT_H
 
@@ -22,7 +23,7 @@
  * its type keeps the planner from the index. */
 enum { SQ_PART_BITS = 12 };
 
-enum { SQ_BUSY_MS = 10000 };
+enum { SQ_BUSY_MS = 10000 }; /* so long a lock of another program is waited for */
 /* A page in the write-ahead log. */
 enum { SQ_FRAME_BYTES = 4096 + 24 };
 
@@ -92,6 +93,10 @@ UAR_MUST_CHECK uar_err sq_open(struct sq_conn *c, const char *path, const char *
  * removes it) or of the file alone, as if it had none. */
 UAR_MUST_CHECK uar_err sq_open_still(struct sq_conn *c, const char *path, bool with_log,
 				     struct uar_error *error);
+struct sq_busy;
+/* SQ_WRITE, waiting as busy.c says. */
+UAR_MUST_CHECK uar_err sq_open_writer(struct sq_conn *c, const char *path, const char *vfs,
+				      struct sq_busy *busy, struct uar_error *error);
 void sq_close(struct sq_conn *c); /* half open is fine */
 /* What SQLite's last answer means; fills error with its text. */
 uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error);
@@ -120,6 +125,22 @@ UAR_MUST_CHECK uar_err sq_first(struct sq_conn *c, enum sq_id id, const struct s
 				size_t n, sqlite3_stmt **out, struct uar_error *error);
 void sq_done(sqlite3_stmt *st);		       /* ends the read it holds open; NULL is fine */
 uar_str sq_text(sqlite3_stmt *st, int column); /* borrowed until the next step */
+
+/* --- busy.c: the write lock is another program's ------------------------------ */
+struct sq_busy {
+	const struct uar_log *log;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool stop; /* under `lock` */
+	/* Of the thread that writes. */
+	int64_t since; /* monotonic; this wait began */
+	bool told, refused;
+};
+void sq_busy_init(struct sq_busy *b, const struct uar_log *log);
+void sq_busy_fini(struct sq_busy *b);
+void sq_busy_watch(struct sq_busy *b, sqlite3 *db);
+void sq_busy_over(struct sq_busy *b); /* the lock was had */
+void sq_busy_stop(struct sq_busy *b); /* who waits, now or later, is refused. Any thread. */
 
 /* --- schema.c --------------------------------------------------------------- */
 /* Brings the file to this version; writes its runtime_id on first use. */
@@ -307,6 +328,7 @@ UAR_MUST_CHECK uar_err sq_evict_write(struct sq_apply *ap, const struct sq_op *o
 /* --- writer.c: the store thread -------------------------------------------------- */
 struct sq_writer {
 	struct sq_conn conn;
+	struct sq_busy busy;
 	struct sq_hold hold;
 	struct sq_apply apply;
 	struct uar_done *done;
@@ -337,7 +359,8 @@ static inline int64_t sq_log_kept(int fold_at)
 	return (int64_t)fold_at * SQ_FRAME_BYTES * 3 / 2;
 }
 UAR_MUST_CHECK uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error);
-void sq_writer_stop(struct sq_writer *w); /* commits what is queued; not started is fine */
+/* Commits what is queued, if nobody has to be waited for; not started is fine. */
+void sq_writer_stop(struct sq_writer *w);
 /* *out_asleep: the writer sleeps and has to be woken once the turn is over. */
 UAR_MUST_CHECK uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op, bool *out_asleep);
 void sq_writer_wake(struct sq_writer *w);

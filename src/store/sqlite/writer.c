@@ -162,9 +162,9 @@ static void shorten(struct sq_writer *w)
 
 	if (!is_long(w))
 		return;
-	sqlite3_busy_timeout(w->conn.db, 0);
+	sqlite3_busy_handler(w->conn.db, NULL, NULL);
 	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-	sqlite3_busy_timeout(w->conn.db, SQ_BUSY_MS);
+	sq_busy_watch(&w->busy, w->conn.db);
 	if (rc)
 		fold_failed(w, rc);
 }
@@ -388,6 +388,7 @@ static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, bool all,
 		note_space(w, e, false);
 		return e;
 	}
+	sq_busy_over(&w->busy);
 	pos = w->apply.head.pos;
 	e = apply(w, batch, error);
 	if (!e && all)
@@ -435,12 +436,18 @@ static void try_one_by_one(struct sq_writer *w, struct uar_list *batch)
 	uar_list_move_all(&tried, batch);
 }
 
+/* None of them would fare better alone; each would wait as long again. */
+static bool blames_all(uar_err e)
+{
+	return e == UAR_EDISKFULL || e == UAR_ESYNC || e == UAR_EHELD;
+}
+
 static void do_batch(struct sq_writer *w, struct uar_list *batch)
 {
 	struct uar_error error = { 0 };
 	uar_err e = try_batch(w, batch, true, &error);
 
-	if (e == UAR_EDISKFULL || e == UAR_ESYNC || (e && batch->next == batch->prev))
+	if (blames_all(e) || (e && batch->next == batch->prev))
 		fail_batch(batch, e, &error);
 	else if (e)
 		try_one_by_one(w, batch);
@@ -502,6 +509,7 @@ uar_err sq_writer_start(struct sq_writer *w, struct uar_error *error)
 
 void sq_writer_stop(struct sq_writer *w)
 {
+	sq_busy_stop(&w->busy);
 	if (w->running) {
 		pthread_mutex_lock(&w->lock);
 		w->stop = true;
@@ -516,4 +524,5 @@ void sq_writer_stop(struct sq_writer *w)
 		sqlite3_db_config(w->conn.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sq_apply_fini(&w->apply);
 	sq_close(&w->conn);
+	sq_busy_fini(&w->busy);
 }
