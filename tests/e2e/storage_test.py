@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import stat
@@ -268,6 +269,33 @@ def bad_starts():
             for name in ("uar.db", "uar.db-wal", "uar.db-shm", "lock", "token"):
                 mode = stat.S_IMODE(os.stat(os.path.join(other.data, name)).st_mode)
                 equal(mode, 0o600, name)
+
+
+@test("large_messages_are_taken_after_blobs_were_removed", "")
+def blobs_removed():
+    with Server() as s:
+        blobs = os.path.join(s.data, "blobs")
+        lost = s.create("echo", "lost " * 5000)
+        s.finish(lost)
+        shutil.rmtree(blobs)
+        kept = s.create("echo", "kept " * 5000)
+        equal(s.finish(kept)["status"], "succeeded")
+        equal(text_of(s.events(kept)), "kept " * 5000)
+        equal(s.log().count("store.blobs_remade"), 1, s.log())
+        equal(s.http.get("/ready").status, 200)
+        shutil.rmtree(blobs)
+        open(blobs, "w").close()  # where no directory can be made
+        for n in range(2):
+            refused(s.http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": f"{n}" * 20000}}),
+                    503, "UNAVAILABLE")
+        equal(s.log().count("store.blobs_missing"), 1, s.log())
+        os.unlink(blobs)
+        again = s.create("echo", "kept " * 5000)
+        equal(s.finish(again)["status"], "succeeded")
+        equal(s.log().count("store.blobs_remade"), 2, s.log())
+        equal(s.stop(), 0)
+        out = run_uar("check", "--data", s.data, home=s.root)
+        check(out.returncode == 1 and "blob" in out.stderr, "what is lost is named", out)
 
 
 @contextlib.contextmanager

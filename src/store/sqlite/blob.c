@@ -24,24 +24,39 @@ uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what)
 	return uar_error_set(error, code, "blob: %s: %s", what, strerror(no));
 }
 
+/* Makes what is not there. */
+static uar_err open_blobs(int at_fd, const char *path, int *out_fd, struct uar_error *error)
+{
+	uar_err e;
+	int fd;
+
+	if (mkdirat(at_fd, path, 0700) && errno != EEXIST)
+		return sq_blob_fail(error, UAR_EIO, "mkdir blobs");
+	fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return sq_blob_fail(error, UAR_EIO, "open blobs");
+	if (mkdirat(fd, "tmp", 0700) && errno != EEXIST) {
+		e = sq_blob_fail(error, UAR_EIO, "mkdir blobs/tmp");
+		close(fd);
+		return e;
+	}
+	*out_fd = fd;
+	return UAR_OK;
+}
+
 uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error)
 {
 	char path[4096];
 	struct dirent *d;
 	DIR *tmp;
 	int fd, tmp_fd;
+	uar_err e;
 
 	if (snprintf(path, sizeof path, "%s/blobs", dir) >= (int)sizeof path)
 		return uar_error_set(error, UAR_EINVALID, "path too long");
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return sq_blob_fail(error, UAR_EIO, "mkdir blobs");
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return sq_blob_fail(error, UAR_EIO, "open blobs");
-	if (mkdirat(fd, "tmp", 0700) && errno != EEXIST) {
-		close(fd);
-		return sq_blob_fail(error, UAR_EIO, "mkdir blobs/tmp");
-	}
+	e = open_blobs(AT_FDCWD, path, &fd, error);
+	if (e)
+		return e;
 	/* What a crash left half written was never acknowledged. */
 	tmp_fd = openat(fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	tmp = tmp_fd < 0 ? NULL : fdopendir(tmp_fd);
@@ -52,6 +67,29 @@ uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error)
 		closedir(tmp);
 	*out_fd = fd;
 	return UAR_OK;
+}
+
+/* A directory that was removed has no entries, and gets none. */
+bool sq_blob_missing(int blobs_fd)
+{
+	return faccessat(blobs_fd, "tmp", F_OK, 0) && errno == ENOENT;
+}
+
+/* The descriptor keeps its number, and no one needs a lock to use it: what is under way in the
+ * removed directory finds nothing there, or nothing in the new one, and fails. */
+uar_err sq_blob_remake(int dir_fd, int blobs_fd, struct uar_error *error)
+{
+	int fd;
+	uar_err e = open_blobs(dir_fd, "blobs", &fd, error);
+
+	if (e)
+		return e;
+	if (fsync(fd) || fsync(dir_fd))
+		e = sq_blob_fail(error, UAR_ESYNC, "fsync of blobs");
+	else if (dup3(fd, blobs_fd, O_CLOEXEC) < 0)
+		e = sq_blob_fail(error, UAR_EIO, "dup");
+	close(fd);
+	return e;
 }
 
 struct path {

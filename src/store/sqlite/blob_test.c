@@ -1,7 +1,9 @@
-/* blob_test.c - blobs when descriptors run out or a sync fails. */
+/* blob_test.c - blobs when descriptors run out, a sync fails or their directory goes. */
 #include "store/world_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -130,4 +132,66 @@ TEST(the_first_failing_sync_of_a_blob_ends_the_store, "")
 			CHECK_INT(put(&w, uar_str_c(text), sha256), UAR_ESYNC);
 			close_world(&w);
 		}
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+	(void)st, (void)kind, (void)where;
+	return remove(path);
+}
+
+/* Its path; nothing is there any more. */
+static const char *removed(const char *name)
+{
+	static char path[600];
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	CHECK(nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0);
+	return path;
+}
+
+/* The directory, a part of it, or the directory and there is another one. */
+static void lose(size_t how)
+{
+	const char *path = removed(how == 1 ? "blobs/tmp" : "blobs");
+
+	if (how == 2)
+		REQUIRE(mkdir(path, 0700) == 0);
+}
+
+TEST(blobs_are_written_after_their_directory_was_removed, "")
+{
+	char sha256[65], text[32];
+	struct world w;
+
+	open_dir(&w);
+	for (size_t i = 0; i < 3; i++) {
+		struct uar_upload_op op = { .bytes = UAR_STR("upload"), .finish = true };
+
+		lose(i);
+		snprintf(text, sizeof text, "text %zu", i);
+		CHECK_INT(put(&w, uar_str_c(text), sha256), UAR_OK);
+		CHECK(inode(sha256) != 0);
+		CHECK_INT(get(&w, sha256), UAR_OK);
+		lose(i);
+		CHECK_INT(upload_step(&w, &op), UAR_OK);
+		CHECK(inode(op.sha256) != 0);
+	}
+	close_world(&w);
+}
+
+TEST(blobs_that_cannot_be_made_anew_are_refused, "")
+{
+	struct world w;
+	char sha256[65];
+
+	open_dir(&w);
+	close(creat(removed("blobs"), 0600));
+	CHECK_INT(put(&w, UAR_STR("hello"), sha256), UAR_EIO);
+	removed("blobs");
+	syncs_left = 1;
+	CHECK_INT(put(&w, UAR_STR("hello"), sha256), UAR_ESYNC);
+	syncs_left = -1;
+	CHECK_INT(put(&w, UAR_STR("hello"), sha256), UAR_ESYNC);
+	close_world(&w);
 }

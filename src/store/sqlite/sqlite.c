@@ -198,12 +198,42 @@ static void blob_written(struct sq_store *s, uar_err e, const struct uar_error *
 	pthread_mutex_unlock(&s->readers.lock);
 }
 
+static void tell_missing(struct sq_store *s, uar_err e, const struct uar_error *error)
+{
+	if (!e)
+		uar_log(s->log, UAR_LOG_ERROR, "store.blobs_remade",
+			{ "text", UAR_STR("blobs/ was removed under the server, and is made anew; "
+					  "uar check names what is lost") });
+	else if (!s->stages.blobs_missing)
+		uar_log(s->log, UAR_LOG_ERROR, "store.blobs_missing",
+			{ "detail", uar_str_c(uar_error_text(error)) });
+	s->stages.blobs_missing = e != UAR_OK;
+}
+
+/* Who removes blobs/ loses what was in it; what comes now need not be lost. */
+static uar_err need_blobs(struct sq_store *s, struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	if (!sq_blob_missing(s->blobs_fd))
+		return UAR_OK;
+	pthread_mutex_lock(&s->stages.naming);
+	if (sq_blob_missing(s->blobs_fd)) { /* still: another reader may have made it */
+		e = sq_blob_remake(s->dir_fd, s->blobs_fd, error);
+		tell_missing(s, e, error);
+	}
+	pthread_mutex_unlock(&s->stages.naming);
+	return e;
+}
+
 static void put_blob(struct sq_reader *rd, struct uar_blob_put *b)
 {
 	struct sq_store *s = rd->pool->store;
 
 	b->error = (struct uar_error){ 0 };
-	b->err = sq_blob_put(s->blobs_fd, &s->kept, b->bytes, b->sha256, &b->error);
+	b->err = need_blobs(s, &b->error);
+	if (!b->err)
+		b->err = sq_blob_put(s->blobs_fd, &s->kept, b->bytes, b->sha256, &b->error);
 	blob_written(s, b->err, &b->error);
 }
 
@@ -222,9 +252,10 @@ static void step_upload(struct sq_reader *rd, struct uar_upload_op *op)
 	struct sq_store *s = rd->pool->store;
 
 	op->error = (struct uar_error){ 0 };
-	if (op->adopt)
+	op->err = op->upload ? UAR_OK : need_blobs(s, &op->error);
+	if (!op->err && op->adopt)
 		sq_stage_adopt(s, op);
-	else
+	else if (!op->err)
 		sq_upload_step(rd, op);
 	blob_written(s, op->err, &op->error);
 }

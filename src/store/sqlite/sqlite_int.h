@@ -465,6 +465,7 @@ void sq_hashes_fini(struct uar_map *map);
 /* --- stage.c: bytes of runs that are not over ------------------------------------------ */
 struct sq_stages {
 	pthread_mutex_t naming;	  /* held by readers while something gets its name, or goes */
+	bool blobs_missing;	  /* under it: blobs/ is gone and cannot be made */
 	pthread_mutex_t lock;	  /* never held for long */
 	struct uar_map runs;	  /* under it: names of their directories */
 	struct uar_list clearing; /* of struct sq_unstage; the loop's */
@@ -498,6 +499,9 @@ void sq_stage_clear(struct sq_reader *rd, struct sq_unstage *u);
 /* What errno says, with `code` unless the disk is full. */
 uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what);
 UAR_MUST_CHECK uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error);
+bool sq_blob_missing(int blobs_fd); /* it was removed, or its tmp/ was */
+/* It is made anew in that directory, durably, and blobs_fd stands for it. */
+UAR_MUST_CHECK uar_err sq_blob_remake(int dir_fd, int blobs_fd, struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes,
 				   char out_sha256[65], struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error);
