@@ -80,18 +80,16 @@ static void on_rest(struct uar_timer *t)
 		drain(s);
 }
 
-static void on_stop(void *ctx, int signum)
+static void stop(struct server *s, const char *reason)
 {
-	struct server *s = ctx;
 	struct uar_sched *sched = uar_loop_sched(s->loop);
 
-	(void)signum;
 	if (s->stopping) {
 		uar_loop_stop(s->loop);
 		return;
 	}
 	s->stopping = true;
-	uar_log(&s->log, UAR_LOG_INFO, "server.draining", { "reason", UAR_STR("signal") });
+	uar_log(&s->log, UAR_LOG_INFO, "server.draining", { "reason", uar_str_c(reason) });
 	if (s->config->value.shutdown == UAR_CONFIG_SHUTDOWN_KEEP) {
 		drain(s);
 		return;
@@ -101,6 +99,12 @@ static void on_stop(void *ctx, int signum)
 	s->grace.fn = on_rest;
 	if (uar_timer_set(sched, &s->grace, REST_LOOK_US))
 		drain(s);
+}
+
+static void on_stop(void *ctx, int signum)
+{
+	(void)signum;
+	stop(ctx, "signal");
 }
 
 /* --- life -------------------------------------------------------------------------- */
@@ -317,10 +321,11 @@ static void on_idle_check(struct uar_timer *t)
 	uar_http_stats(s->http, &http);
 	if (runs.live_runs || http.open)
 		s->busy_us = now;
-	if (!s->stopping && now - s->busy_us >= limit)
-		on_stop(s, SIGTERM);
-	else if (!s->stopping && uar_timer_set(uar_loop_sched(s->loop), t, limit / 4 + 1000))
-		on_stop(s, SIGTERM);
+	if (s->stopping)
+		return;
+	if (now - s->busy_us >= limit ||
+	    uar_timer_set(uar_loop_sched(s->loop), t, limit / 4 + 1000))
+		stop(s, "idle");
 }
 
 static uar_err watch_idle(struct server *s)
