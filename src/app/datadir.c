@@ -204,17 +204,20 @@ static uar_err write_file(const char *path, uar_str text, bool only_new, struct 
 	return e ? fail_errno(error, "write", path, e) : UAR_OK;
 }
 
-static uar_err read_small(const char *path, char out[SMALL_FILE], struct stat *st,
+/* As much as `out` may hold. */
+static uar_err read_small(const char *path, struct uar_buf *out, struct stat *st,
 			  struct uar_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), e = 0;
 	bool regular;
+	char *room;
 	ssize_t n;
 
 	if (fd < 0)
 		return fail_errno(error, "read", path, errno);
 	regular = fstat(fd, st) == 0 && S_ISREG(st->st_mode);
-	n = regular ? read(fd, out, SMALL_FILE - 1) : 0;
+	room = uar_buf_reserve(out, out->max);
+	n = regular && room ? read(fd, room, out->max) : 0;
 	if (n < 0)
 		e = errno;
 	close(fd);
@@ -222,31 +225,32 @@ static uar_err read_small(const char *path, char out[SMALL_FILE], struct stat *s
 		return uar_error_set(error, UAR_ECONFIG, "%s is not a regular file", path);
 	if (e)
 		return fail_errno(error, "read", path, e);
-	out[n] = '\0';
-	return UAR_OK;
+	out->n += (size_t)n;
+	return out->err;
 }
 
 /* --- token ------------------------------------------------------------------------ */
 static uar_err read_token(const char *path, struct uar_buf *out, struct uar_error *error)
 {
-	char text[SMALL_FILE];
+	struct uar_buf text = uar_buf_make(SMALL_FILE);
 	struct stat st;
-	uar_str token;
-	uar_err e = read_small(path, text, &st, error);
+	uar_str token, rest;
+	uar_err e = read_small(path, &text, &st, error);
 
-	if (e)
-		return e;
-	if (st.st_mode & 077)
-		return uar_error_set(error, UAR_EFORBIDDEN,
-				     "%s can be read by others; make it private (chmod 600) or "
-				     "remove it to get a new one",
-				     path);
-	token = uar_str_n(text, strcspn(text, "\r\n"));
-	if (!uar_str_is_id(token))
-		return uar_error_set(error, UAR_ECONFIG, "%s does not hold a token", path);
-	uar_buf_add_str(out, token);
-	explicit_bzero(text, sizeof text);
-	return out->err;
+	token = uar_str_cut(uar_str_cut(uar_buf_str(&text), '\n', &rest), '\r', &rest);
+	if (!e && (st.st_mode & 077))
+		e = uar_error_set(error, UAR_EFORBIDDEN,
+				  "%s can be read by others; make it private (chmod 600) or "
+				  "remove it to get a new one",
+				  path);
+	else if (!e && !uar_str_is_id(token))
+		e = uar_error_set(error, UAR_ECONFIG, "%s does not hold a token", path);
+	if (!e)
+		uar_buf_add_str(out, token);
+	if (text.p)
+		explicit_bzero(text.p, text.n);
+	uar_buf_fini(&text);
+	return e ? e : out->err;
 }
 
 static uar_err make_token(const char *path, const struct uar_rand *rand, struct uar_error *error)
@@ -287,7 +291,7 @@ uar_err uar_datadir_token(const struct uar_config *c, const struct uar_rand *ran
 uar_err uar_datadir_announce(const char *data, const struct uar_server_info *info,
 			     const struct uar_clock *clock, struct uar_error *error)
 {
-	struct uar_buf text = uar_buf_make(SMALL_FILE);
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_SERVER_FILE);
 	struct uar_jw w = uar_jw_begin(&text);
 	char path[PATH_MAX];
 	uar_err e;
@@ -299,6 +303,8 @@ uar_err uar_datadir_announce(const char *data, const struct uar_server_info *inf
 	uar_jw_time(&w, "started_at", uar_clock_wall(clock));
 	if (info->passing)
 		uar_jw_bool(&w, "passing", true);
+	if (info->passing && info->again.n)
+		uar_jw_put_raw(&w, UAR_STR("again"), info->again);
 	uar_jw_close(&w);
 	e = uar_jw_end(&w);
 	uar_buf_add_char(&text, '\n');
@@ -312,7 +318,7 @@ uar_err uar_datadir_announce(const char *data, const struct uar_server_info *inf
 
 void uar_datadir_retract(const char *data, const struct uar_server_info *info)
 {
-	struct uar_server_info left = { .passing = true };
+	struct uar_server_info left = { .passing = true, .again = info->again };
 	char path[PATH_MAX];
 
 	if (info->passing && uar_datadir_announce(data, &left, &uar_clock_system, NULL) == UAR_OK)
@@ -352,19 +358,28 @@ static uar_err read_server(uar_str text, struct uar_server_info *out, struct uar
 	return e;
 }
 
-static uar_err last_server(const char *data, struct uar_server_info *out, struct uar_error *error)
+uar_err uar_datadir_server_text(const char *data, struct uar_buf *out, struct uar_error *error)
 {
-	char path[PATH_MAX], text[SMALL_FILE];
-	struct uar_error inner = { 0 };
+	char path[PATH_MAX];
 	struct stat st;
 	uar_err e = join(path, data, "server.json", error);
 
-	if (!e)
-		e = read_small(path, text, &st, error);
-	if (e)
-		return e;
-	e = read_server(uar_str_c(text), out, &inner);
-	return e ? uar_error_set(error, e, "%s: %s", path, uar_error_text(&inner)) : UAR_OK;
+	return e ? e : read_small(path, out, &st, error);
+}
+
+static uar_err last_server(const char *data, struct uar_server_info *out, struct uar_error *error)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_SERVER_FILE);
+	struct uar_error inner = { 0 };
+	uar_err e = uar_datadir_server_text(data, &text, error);
+
+	if (!e) {
+		e = read_server(text.n ? uar_buf_str(&text) : UAR_STR(""), out, &inner);
+		if (e)
+			uar_error_set(error, e, "%s/server.json: %s", data, uar_error_text(&inner));
+	}
+	uar_buf_fini(&text);
+	return e;
 }
 
 uar_err uar_datadir_server(const char *data, struct uar_server_info *out, struct uar_error *error)

@@ -2,7 +2,8 @@
  *
  *	token        the generated bearer token, one line, readable by the owner alone
  *	server.json  where the running server listens: {"url","pid","version","started_at"};
- *	             one that leaves by itself stays there, with an empty url
+ *	             one that leaves by itself stays there, with an empty url and what
+ *	             app/again.h keeps
  *	reserve      space for a start on a full disk
  *
  * Files are replaced whole (written beside, then renamed), so that a reader
@@ -35,7 +36,8 @@ UAR_MUST_CHECK uar_err uar_datadir_token(const struct uar_config *c, const struc
 struct uar_server_info {
 	char url[512]; /* as uar_api_init takes it */
 	int64_t pid;
-	bool passing; /* it leaves when it has nothing to do; whoever needs it starts it again */
+	bool passing;  /* it leaves when it has nothing to do; whoever needs it starts it again */
+	uar_str again; /* JSON of uar_again_put, to be written; never read here */
 };
 /* `clock` dates the file. */
 UAR_MUST_CHECK uar_err uar_datadir_announce(const char *data, const struct uar_server_info *info,
@@ -44,6 +46,9 @@ void uar_datadir_retract(const char *data, const struct uar_server_info *info);
 /* UAR_ENOTFOUND: no server has announced itself, or the last one left in order. */
 UAR_MUST_CHECK uar_err uar_datadir_server(const char *data, struct uar_server_info *out,
 					  struct uar_error *error);
+/* Appends the file as it is. */
+UAR_MUST_CHECK uar_err uar_datadir_server_text(const char *data, struct uar_buf *out,
+					       struct uar_error *error);
 /* Was the last server one that leaves by itself, also when it is gone or has died? */
 bool uar_datadir_passing(const char *data);
 

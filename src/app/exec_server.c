@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/again.h"
 #include "app/datadir.h"
 
 enum {
@@ -18,10 +19,11 @@ enum {
 	PAUSE_MAX_MS = 1000,
 	LOCKED_MS = 30000,
 	START_MS = 30000,
-	IDLE_SECONDS = 2,
 	PATH_BYTES = 4096,
 	LINE_BYTES = 8192
 };
+
+#define IDLE "2s"
 
 static bool is_named(const struct uar_cli *cli)
 {
@@ -45,34 +47,21 @@ static bool answers(struct uar_cli *cli, struct uar_error *error)
 	return ok;
 }
 
-static int spawn_with(posix_spawn_file_actions_t *f, posix_spawnattr_t *a, struct uar_cli *cli,
-		      pid_t *out)
+static int spawn_with(posix_spawn_file_actions_t *f, posix_spawnattr_t *a,
+		      const struct uar_again *how, pid_t *out)
 {
-	const char *config = cli->args->option[UAR_OPT_CONFIG];
-	char idle[16];
-	const char *argv[] = { "uar",
-			       "serve",
-			       "--json",
-			       "--data",
-			       cli->config->value.data,
-			       "--idle-exit-seconds",
-			       idle,
-			       config ? "--config" : NULL,
-			       config,
-			       NULL };
 	int e = posix_spawnattr_setflags(a, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 	sigset_t none;
 
 	sigemptyset(&none); /* what we hold back is not to be held back from it */
 	if (!e)
 		e = posix_spawnattr_setsigmask(a, &none);
-	snprintf(idle, sizeof idle, "%ds", IDLE_SECONDS);
 	return e ? e
-		 : posix_spawn(out, "/proc/self/exe", f, a, (char *const *)(uintptr_t)argv,
-			       (char *const *)(uintptr_t)cli->env);
+		 : posix_spawn(out, "/proc/self/exe", f, a, (char *const *)(uintptr_t)how->argv,
+			       (char *const *)(uintptr_t)how->env);
 }
 
-static int spawn_server(struct uar_cli *cli, int out_fd, pid_t *out)
+static int spawn_server(struct uar_cli *cli, const struct uar_again *how, int out_fd, pid_t *out)
 {
 	posix_spawn_file_actions_t f;
 	posix_spawnattr_t a;
@@ -91,7 +80,7 @@ static int spawn_server(struct uar_cli *cli, int out_fd, pid_t *out)
 	if (!e)
 		e = posix_spawnattr_init(&a);
 	if (!e) {
-		e = spawn_with(&f, &a, cli, out);
+		e = spawn_with(&f, &a, how, out);
 		posix_spawnattr_destroy(&a);
 	}
 	posix_spawn_file_actions_destroy(&f);
@@ -163,17 +152,15 @@ static uar_err await_server(const struct uar_cli *cli, int fd, pid_t pid, struct
 	return e;
 }
 
-static uar_err start(struct uar_cli *cli, struct uar_error *error)
+static uar_err start_as(struct uar_cli *cli, const struct uar_again *how, struct uar_error *error)
 {
-	uar_err e = uar_datadir_create(cli->config->value.data, error);
 	int ends[2], failed;
+	uar_err e;
 	pid_t pid;
 
-	if (e)
-		return e;
 	if (pipe2(ends, O_CLOEXEC))
 		return uar_error_set(error, UAR_ECHILD, "%s", strerror(errno));
-	failed = spawn_server(cli, ends[1], &pid);
+	failed = spawn_server(cli, how, ends[1], &pid);
 	close(ends[1]);
 	e = failed ? uar_error_set(error, UAR_ECHILD,
 				   "no server could be started with its log in %s/exec.log: %s",
@@ -183,9 +170,24 @@ static uar_err start(struct uar_cli *cli, struct uar_error *error)
 	return e;
 }
 
+static uar_err start(struct uar_cli *cli, bool own, struct uar_error *error)
+{
+	uar_err e = uar_datadir_create(cli->config->value.data, error);
+	struct uar_again how;
+	struct uar_arena a;
+
+	uar_arena_init(&a, 0);
+	if (!e)
+		e = uar_again_plan(cli, IDLE, own, &a, &how, error);
+	if (!e)
+		e = start_as(cli, &how, error);
+	uar_arena_fini(&a);
+	return e;
+}
+
 /* Others may start one at the same time, and only one of them gets the directory; or
  * the last one is still on its way out. */
-uar_err uar_exec_server(struct uar_cli *cli, struct uar_error *error)
+static uar_err find_or_start(struct uar_cli *cli, bool own, struct uar_error *error)
 {
 	struct uar_error unheard = { 0 };
 	int pause = 0, waited = 0;
@@ -198,12 +200,17 @@ uar_err uar_exec_server(struct uar_cli *cli, struct uar_error *error)
 			return uar_error_set(error, UAR_ECANCELED, "interrupted");
 		pause = pause ? 2 * pause : PAUSE_MS;
 		pause = pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause;
-		e = answers(cli, &unheard) ? UAR_OK : start(cli, error);
+		e = answers(cli, &unheard) ? UAR_OK : start(cli, own, error);
 	}
 	return e;
 }
 
+uar_err uar_exec_server(struct uar_cli *cli, struct uar_error *error)
+{
+	return find_or_start(cli, true, error);
+}
+
 uar_err uar_exec_server_again(struct uar_cli *cli, struct uar_error *error)
 {
-	return uar_exec_server_passing(cli) ? uar_exec_server(cli, error) : UAR_OK;
+	return uar_exec_server_passing(cli) ? find_or_start(cli, false, error) : UAR_OK;
 }

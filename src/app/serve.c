@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/again.h"
 #include "app/announce.h"
 #include "base/address.h"
 
@@ -283,6 +284,14 @@ static uar_err say_where(struct server *s, const char *socket, bool full)
 	return e;
 }
 
+/* What is too much is not kept in part: whoever needs the server is told instead. */
+static void keep_how(struct server *s)
+{
+	uar_err e = s->info.passing ? uar_again_put(s->config, &s->idle.again) : UAR_OK;
+
+	s->info.again = e ? UAR_STR("null") : uar_buf_str(&s->idle.again);
+}
+
 static int announce(struct server *s)
 {
 	struct uar_server_info *info = &s->info;
@@ -298,6 +307,7 @@ static int announce(struct server *s)
 		find_socket(address + strlen("unix:"), path);
 	info->pid = getpid();
 	info->passing = s->config->value.idle_exit_us > 0;
+	keep_how(s);
 	e = uar_announce_url(address, socket, info->url, sizeof info->url);
 	if (!e)
 		e = write_address(s, &error);
@@ -312,7 +322,7 @@ static int announce(struct server *s)
 /* Looked at now and then: exactness is not what it is for. */
 static void on_idle_check(struct uar_timer *t)
 {
-	struct server *s = UAR_OWNER(t, struct server, idle);
+	struct server *s = UAR_OWNER(t, struct server, idle.timer);
 	int64_t limit = s->config->value.idle_exit_us, now = uar_clock_mono(&uar_clock_system);
 	struct uar_runtime_stats runs;
 	struct uar_http_stats http;
@@ -320,10 +330,10 @@ static void on_idle_check(struct uar_timer *t)
 	uar_runtime_stats(s->runtime, &runs);
 	uar_http_stats(s->http, &http);
 	if (runs.live_runs || http.open)
-		s->busy_us = now;
+		s->idle.busy_us = now;
 	if (s->stopping)
 		return;
-	if (now - s->busy_us >= limit ||
+	if (now - s->idle.busy_us >= limit ||
 	    uar_timer_set(uar_loop_sched(s->loop), t, limit / 4 + 1000))
 		stop(s, "idle");
 }
@@ -332,9 +342,9 @@ static uar_err watch_idle(struct server *s)
 {
 	if (!s->config->value.idle_exit_us)
 		return UAR_OK;
-	s->busy_us = uar_clock_mono(&uar_clock_system);
-	s->idle.fn = on_idle_check;
-	return uar_timer_set(uar_loop_sched(s->loop), &s->idle,
+	s->idle.busy_us = uar_clock_mono(&uar_clock_system);
+	s->idle.timer.fn = on_idle_check;
+	return uar_timer_set(uar_loop_sched(s->loop), &s->idle.timer,
 			     s->config->value.idle_exit_us / 4 + 1000);
 }
 
@@ -394,6 +404,7 @@ int uar_verb_serve(struct uar_cli *cli)
 	s.log = (struct uar_log){ &uar_clock_system, (enum uar_log_level)c->log_level, c->log_json,
 				  STDERR_FILENO };
 	s.token = uar_buf_make(UAR_LIMIT_ID_BYTES * 4);
+	s.idle.again = uar_buf_make(UAR_LIMIT_SERVER_FILE / 2);
 	umask(077); /* whatever is written is the owner's alone */
 	signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();

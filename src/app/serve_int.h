@@ -32,9 +32,13 @@ struct server {
 	struct uar_http *http;
 	struct uar_buf token;
 	struct uar_server_info info;
-	struct uar_timer grace, idle;
+	struct uar_timer grace;
+	struct {
+		struct uar_timer timer;
+		int64_t busy_us;      /* when there was last something to do */
+		struct uar_buf again; /* how it is started once more, see app/again.h */
+	} idle;
 	int64_t rest_until_us; /* monotonic: runs that were told to stop get so long */
-	int64_t busy_us;       /* when there was last something to do */
 	struct {
 		bool http, runtime;
 		struct uar_timer workers; /* looks whether they are back */

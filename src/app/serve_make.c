@@ -467,4 +467,5 @@ void uar_server_unmake(struct server *s)
 	uar_loop_destroy(s->loop);
 	uar_config_destroy(s->loaded);
 	uar_buf_fini(&s->token);
+	uar_buf_fini(&s->idle.again);
 }
