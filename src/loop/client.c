@@ -92,6 +92,13 @@ static uar_err error_of(CURLcode code)
 	}
 }
 
+/* The catalogue's words are about requests that come to us. */
+static const char *reason_of(uar_err e)
+{
+	return e == UAR_EHEADERS ? "the head of the answer is larger than its limit"
+				 : uar_err_text(e);
+}
+
 static void deliver(struct uar_call *call)
 {
 	const struct uar_outcome *o = &call->transfer.outcome;
@@ -102,7 +109,7 @@ static void deliver(struct uar_call *call)
 	const char *reason = "";
 
 	if (ours)
-		reason = uar_err_text(ours);
+		reason = reason_of(ours);
 	else if (e)
 		reason = o->reason[0] ? o->reason : call->client->curl->easy_strerror(o->code);
 	if (call->to.done)

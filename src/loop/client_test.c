@@ -75,6 +75,14 @@ static const struct {
 	  "",
 	  UAR_EHEADERS,
 	  0 },
+	{ "endless line of a head",
+	  { { { PEER_SEND, "HTTP/1.1 200 OK\r\nX-Filling: ", 0 },
+	      { PEER_FILL, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000 },
+	      { PEER_STALL, NULL, 0 } } },
+	  "",
+	  "",
+	  UAR_EHEADERS,
+	  0 },
 };
 
 TEST(answers_are_told_as_they_are, "")
@@ -94,6 +102,8 @@ TEST(answers_are_told_as_they_are, "")
 		if (answers[i].err != UAR_EHEADERS)
 			CHECK_MSG(s.status == answers[i].status, "%s: %d", answers[i].name,
 				  s.status);
+		else
+			CHECK(strstr(s.reason, "head of the answer"));
 		CHECK_STR(uar_buf_str(&s.data), answers[i].data);
 		CHECK_STR(uar_buf_str(&s.body), answers[i].body);
 		forget(&s);

@@ -234,12 +234,25 @@ static void let_go(struct uar_transfer *t)
 	t->easy = NULL;
 }
 
+/* libcurl keeps a line of a head until it is whole, up to a limit of its own, and says past that
+ * that it has no memory (later versions: that something is too large). */
+static bool is_long_line(const struct uar_transfer *t, CURLcode code)
+{
+	enum { TOO_LARGE = 100 };
+
+	/* No status yet: not a byte of a body. */
+	return (code == CURLE_OUT_OF_MEMORY || (int)code == TOO_LARGE) && t->sent &&
+	       !t->outcome.err && !t->outcome.status;
+}
+
 static void end(struct uar_transfer *t, CURLcode code)
 {
 	struct uar_net *n = t->net;
 	bool reset = code && t->hub == &n->shared && t->sent;
 
 	t->outcome.code = code;
+	if (is_long_line(t, code))
+		t->outcome.err = UAR_EHEADERS;
 	if (t->easy)
 		look_at_answer(t);
 	if (reset)
