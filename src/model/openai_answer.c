@@ -244,7 +244,10 @@ static uar_err read_event(struct uar_openai_answer *a, const struct uar_sse_even
 		a->closed = true;
 		return UAR_OK;
 	}
-	if (uar_openai_parse(a->scratch, ev->data, &a->halves, &chunk))
+	e = uar_openai_parse(a->scratch, ev->data, &a->halves, &chunk);
+	if (e == UAR_EDEPTH)
+		return fail(a, false, "the provider sent an event that is nested too deeply");
+	if (e)
 		return fail(a, true, "the provider sent an event that is not JSON");
 	if (uar_str_is(ev->event, "error")) {
 		uar_openai_fail_json(&a->verdict, chunk, 200, a->secret);
@@ -337,9 +340,12 @@ uar_err uar_openai_answer_feed(struct uar_openai_answer *a, uar_str bytes)
 static void end_whole(struct uar_openai_answer *a)
 {
 	const struct uar_json *answer;
+	uar_err e = uar_openai_parse(a->scratch, uar_buf_str(&a->whole), &a->halves, &answer);
 
-	if (uar_openai_parse(a->scratch, uar_buf_str(&a->whole), &a->halves, &answer)) {
-		fail(a, true, "the provider sent an answer that is not JSON");
+	if (e) {
+		fail(a, e != UAR_EDEPTH,
+		     e == UAR_EDEPTH ? "the provider sent an answer that is nested too deeply"
+				     : "the provider sent an answer that is not JSON");
 		return;
 	}
 	if (answer->kind == UAR_JSON_ARRAY || take_chunk(a, answer) != UAR_OK)
