@@ -28,8 +28,8 @@ enum op {
 
 struct step {
 	enum op op;
-	const char *text; /* {quote} the last user message, {turns} those before it,
-			   * {plan} what scripted_tools.c says */
+	const char *text; /* {quote} the last user message, {turns} those before it as a number,
+			   * {were turns} in words, {plan} what scripted_tools.c says */
 	unsigned tokens;  /* stop after so many; 0: the whole text */
 };
 
@@ -39,7 +39,7 @@ struct step {
 	"can try streaming, cancelling, reloading and restarting right away. To talk to a real "   \
 	"model, set OPENAI_BASE_URL, OPENAI_API_KEY and UAR_MODEL and start UAR again."
 #define THOUGHT                                                                                    \
-	"The user wrote \"{quote}\". There were {turns} turns before. I will quote the message, "  \
+	"The user wrote \"{quote}\". There {were turns} before. I will quote the message, "        \
 	"say who I am and how to reach a real model."
 
 #define TOOLS_THOUGHT "The user wrote \"{quote}\". What is to be done next follows from it. "
@@ -137,6 +137,10 @@ static void expand(struct uar_model_call *c, const char *text)
 		} else if (uar_str_starts(rest, UAR_STR("{turns}"))) {
 			uar_buf_add_u64(&c->text, c->turns);
 			rest = uar_str_from(rest, 7);
+		} else if (uar_str_starts(rest, UAR_STR("{were turns}"))) {
+			uar_buf_printf(&c->text, c->turns == 1 ? "was %u turn" : "were %u turns",
+				       c->turns);
+			rest = uar_str_from(rest, 12);
 		} else if (uar_str_starts(rest, UAR_STR("{plan}"))) {
 			uar_buf_add_str(&c->text, c->plan.said);
 			rest = uar_str_from(rest, 6);

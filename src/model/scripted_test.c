@@ -114,6 +114,32 @@ TEST(scripts_play_as_named, "")
 	tear_down(&f);
 }
 
+TEST(scripted_counts_turns_in_words, "")
+{
+	static const struct uar_model_message talk[] = {
+		{ .role = UAR_MODEL_USER, .text = { "a", 1 } },
+		{ .role = UAR_MODEL_USER, .text = { "b", 1 } },
+		{ .role = UAR_MODEL_USER, .text = { "c", 1 } },
+	};
+	static const char *const said[] = { "were 0 turns ", "was 1 turn ", "were 2 turns " };
+	struct fixture f;
+
+	REQUIRE(set_up(&f, 0));
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		struct uar_model_request r = { .model = UAR_STR("scripted-reasoning"),
+					       .messages = talk,
+					       .message_count = i + 1 };
+		struct heard s;
+
+		heard_init(&s, f.model, f.loop);
+		REQUIRE(heard_start(&s, &r) == UAR_OK);
+		uar_loop_run(f.loop);
+		CHECK_MSG(strstr(s.reasoning.p, said[i]) != NULL, "%s", s.reasoning.p);
+		heard_fini(&s);
+	}
+	tear_down(&f);
+}
+
 TEST(scripted_refuses_names_it_does_not_know, "")
 {
 	static const char *const names[] = { "",
