@@ -165,6 +165,16 @@ static void take_name(struct uar_fixture_job *j, const char *file)
 		j->err = UAR_ENOMEM;
 }
 
+/* What open_file() would open. A link is none. */
+static bool is_file(DIR *d, const struct dirent *entry)
+{
+	struct stat st;
+
+	return uar_str_ends(uar_str_c(entry->d_name), uar_str_c(suffix)) &&
+	       fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode);
+}
+
 /* A folder that is not there has none. */
 static void list(struct uar_fixture_job *j)
 {
@@ -175,7 +185,8 @@ static void list(struct uar_fixture_job *j)
 	if (!j->names)
 		j->err = UAR_ENOMEM;
 	while (d && !j->err && j->name_count < UAR_LIMIT_FIXTURES && (entry = readdir(d)))
-		take_name(j, entry->d_name);
+		if (is_file(d, entry))
+			take_name(j, entry->d_name);
 	if (d)
 		closedir(d);
 	if (!j->err)

@@ -49,6 +49,16 @@ def parse():
     equal(found, set(KINDS), "each variant is in a fixture")
 
 
+@test("only_files_are_listed", "")
+def listed():
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, "one")
+        os.mkdir(os.path.join(folder, "folder.jsonl"))
+        os.symlink("one.jsonl", os.path.join(folder, "link.jsonl"))
+        with Server(fixtures_dir=folder) as s:
+            equal(s.http.get("/api/fixtures").json, {"fixtures": ["one"]})
+
+
 @test("replay_keeps_order_and_every_byte", "API-16 FIX-02 FIX-06 SSE-01 NEV-17")
 def replays():
     with Server(fixtures_dir=FIXTURES, heartbeat_seconds="10m") as s:
