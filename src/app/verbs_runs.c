@@ -51,13 +51,17 @@ static int say_health(struct uar_cli *cli, const struct uar_api *api, bool alive
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
 	struct uar_jw w = uar_jw_begin(&text);
+	bool closed = e && error->code == UAR_EUNAUTHORIZED;
 	int status;
 
 	if (wants_json(cli)) {
 		uar_jw_obj(&w, NULL);
 		uar_jw_cstr(&w, "url", api->url);
 		uar_jw_bool(&w, "alive", alive);
-		uar_jw_bool(&w, "ready", !e);
+		if (closed)
+			uar_jw_null(&w, "ready"); /* it did not tell us */
+		else
+			uar_jw_bool(&w, "ready", !e);
 		if (e) {
 			uar_jw_cstr(&w, "error", uar_error_text(error));
 			uar_jw_cstr(&w, "code", uar_err_token(error->code ? error->code : e));
@@ -66,7 +70,10 @@ static int say_health(struct uar_cli *cli, const struct uar_api *api, bool alive
 		if (uar_jw_end(&w) == UAR_OK)
 			uar_buf_add_char(&text, '\n');
 	} else if (alive) {
-		uar_buf_printf(&text, "%s  alive, %s\n", api->url, e ? "not ready" : "ready");
+		uar_buf_printf(&text, "%s  alive, %s\n", api->url,
+			       closed ? "unauthorized"
+			       : e    ? "not ready"
+				      : "ready");
 	}
 	status = write_and_fini(cli, &text);
 	return e ? UAR_EXIT_FAILED : status;

@@ -412,6 +412,11 @@ def wrong_token():
         wrong = "not-the-right-token-0123456789"
         out = run_uar("runs", "--url", s.url, "--token", wrong, home=s.root)
         check(out.returncode == 1 and "UNAUTHORIZED" in out.stderr, out)
+        out = run_uar("health", "--url", s.url, "--token", wrong, home=s.root)
+        equal((out.returncode, out.stdout), (1, s.url + "  alive, unauthorized\n"), out)
+        out = run_uar("health", "--json", "--url", s.url, "--token", wrong, home=s.root)
+        told = json.loads(out.stdout)
+        equal((told["alive"], told["ready"], told["code"]), (True, None, "UNAUTHORIZED"), out)
         out = run_uar("run", "echo", "hi", "--url", s.url, "--token", s.token, home=s.root)
         equal((out.returncode, out.stdout), (0, "hi\n"), out.stderr)
         equal(text_of(s.events(s.http.get("/api/runs").json["runs"][0]["run_id"])), "hi")
