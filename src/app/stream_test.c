@@ -230,6 +230,25 @@ TEST(the_message_may_come_from_standard_input, "")
 	over(&r);
 }
 
+TEST(run_proposes_the_agent_that_was_meant, "")
+{
+#define AGENTS OK("{\"agents\":[{\"agent_id\":\"echo\"},{\"agent_id\":\"demo\"}]}")
+	struct uar_prepared *s = START(
+		{ PROBLEM("404 No", "{\"code\":\"NOT_FOUND\",\"detail\":\"no agent\"}"), 0 },
+		{ AGENTS, 0 },
+		{ PROBLEM("404 No", "{\"code\":\"NOT_FOUND\",\"detail\":\"no session\"}"), 0 },
+		{ AGENTS, 0 });
+	struct run r = RUN("run", "dmo", "hi", "--url", s->url);
+
+	CHECK_STR(uar_str_c(r.err), "uar: NOT_FOUND: no agent, did you mean demo?\n");
+	over(&r);
+	r = RUN("run", "demo", "hi", "--url", s->url); /* it is something else that is not there */
+	CHECK_STR(uar_str_c(r.err), "uar: NOT_FOUND: no session\n");
+	CHECK(uar_prepared_finish(s));
+	over(&r);
+	uar_prepared_destroy(s);
+}
+
 TEST(run_refuses_before_asking_and_reports_refusals, "")
 {
 	struct uar_prepared *s = START(
@@ -241,12 +260,13 @@ TEST(run_refuses_before_asking_and_reports_refusals, "")
 	CHECK(uar_prepared_finish(s));
 	over(&r);
 	uar_prepared_destroy(s);
-	r = RUN("run", "echo", "hi", "--timeout", "never");
+	r = RUN("run", "echo", "hi", "--timeout", "1e9");
 	CHECK_INT(r.status, 2);
+	CHECK(has(r.err, "\"1e9\" is neither"));
 	over(&r);
 	r = RUN("exec", "codex", "hi", "--timeout", "0");
 	CHECK_INT(r.status, 2);
-	CHECK(has(r.err, "--timeout takes seconds"));
+	CHECK(has(r.err, "--timeout takes seconds in plain digits"));
 	over(&r);
 	r = RUN("run");
 	CHECK_INT(r.status, 2);

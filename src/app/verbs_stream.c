@@ -3,6 +3,7 @@
  * Leaving never harms a run: the server goes on, `uar logs -f` comes back. */
 #include "app/cli.h"
 #include "app/leave.h"
+#include "app/nearest.h"
 #include "app/remote.h"
 #include "app/render.h"
 #include "app/text.h"
@@ -119,9 +120,11 @@ uar_err uar_remote_timeout(struct uar_cli *cli, double *out, struct uar_error *e
 	if (!text)
 		return UAR_OK;
 	if (!uar_config_read_duration(uar_str_c(text), &us) || us <= 0)
-		return uar_error_set(error, UAR_EINVALID,
-				     "--timeout takes seconds, or a number with ms, s, m, h or d, "
-				     "more than 0");
+		return uar_error_set(
+			error, UAR_EINVALID,
+			"--timeout takes seconds in plain digits, or such a number with "
+			"ms, s, m, h or d, more than 0; \"%.40s\" is neither",
+			text);
 	*out = (double)us / 1e6;
 	return UAR_OK;
 }
@@ -236,6 +239,33 @@ static int watch(struct uar_cli *cli, const char *run_id)
 	return uar_remote_exit_status(cli, run_id);
 }
 
+/* Adds the agent that was meant, unless what was not found is something else. */
+static void propose_agent(const struct uar_cli *cli, struct uar_error *error)
+{
+	struct uar_api_request ask = { .method = "GET", .path = "/api/agents" };
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error unheard = { 0 }, said = *error;
+	uar_str name = uar_str_c(cli->args->word[0]);
+	const struct uar_json *j = NULL;
+	struct uar_nearest near;
+	bool there = false;
+
+	uar_nearest_init(&near, name);
+	if (uar_remote_ask(cli, &ask, &a, &unheard) == UAR_OK)
+		j = uar_json_at(uar_json_get(a.root, UAR_STR("agents")), 0);
+	for (; j; j = j->next) {
+		uar_str id = uar_json_str(uar_json_get(j, UAR_STR("agent_id")), UAR_STR(""));
+		uar_str copy = uar_arena_str(&a.arena, id);
+
+		there |= uar_str_eq(id, name);
+		if (copy.p)
+			uar_nearest_consider(&near, copy.p);
+	}
+	if (near.best && !there)
+		uar_error_set(error, said.code, "%s, did you mean %s?", said.text, near.best);
+	uar_remote_answer_fini(&a);
+}
+
 int uar_verb_run(struct uar_cli *cli)
 {
 	struct uar_buf message = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
@@ -251,6 +281,8 @@ int uar_verb_run(struct uar_cli *cli)
 		status = uar_cli_fail_with(cli, UAR_EXIT_USAGE, e, &error);
 	} else {
 		e = uar_remote_create(cli, "/api/runs", uar_buf_str(&body), run_id, &error);
+		if (e == UAR_ENOTFOUND)
+			propose_agent(cli, &error);
 		status =
 			e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : watch(cli, run_id);
 	}
