@@ -406,6 +406,28 @@ def full():
             check(p.returncode == 1 and "cannot be written" in p.stderr, p)
 
 
+ASKING = [line.split() for line in """agents\nhealth\nplugins\nruns\nps\napprove\nrun nosuch hi\nexec nosuch hi
+trigger no such\ntrigger no such --wait\nretry nosuch\nretry nosuch --wait\nshow nosuch\nlogs nosuch\nlogs nosuch -f
+export nosuch\nexport nosuch 1\ncancel nosuch\napprove nosuch\napprove nosuch 1\napprove nosuch --show""".split("\n")]
+
+
+@test("every_verb_fails_with_one_json_object", "")
+def failures_as_json():
+    def told(argv):
+        out = run_uar(*argv, "--json", input="")
+        check(out.returncode == 1 and out.stderr, argv, out)
+        return json.loads(out.stdout)
+
+    with Server() as s:
+        for argv in ASKING:
+            equal(told([*argv, "--url", s.url, "--token", "wrong"])["code"], "UNAUTHORIZED", argv)
+            gone = told([*argv, "--url", "http://127.0.0.1:1"])
+            check(gone["code"] == "TRANSPORT_ERROR" and gone["error"], argv, gone)
+            if "nosuch" in argv or "such" in argv:
+                equal(told([*argv, "--url", s.url, "--token", s.token])["code"], "NOT_FOUND", argv)
+        equal(told(["serve", "--data", s.data])["in_use"], True)
+
+
 @test("a_wrong_token_is_said_plainly", "SEC-01")
 def wrong_token():
     with Server() as s:
