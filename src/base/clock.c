@@ -86,6 +86,13 @@ static void put_second(char *p, int64_t secs)
 	*p = '.';
 }
 
+bool uar_time_usable(int64_t wall_us)
+{
+	static const int64_t year_10000 = 253402300800000000;
+
+	return wall_us >= 0 && wall_us < year_10000;
+}
+
 /* Nearly all times are of the second of the one before. */
 void uar_time_format(int64_t us, char out[UAR_TIME_TEXT + 1])
 {

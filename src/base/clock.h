@@ -24,6 +24,9 @@ static inline int64_t uar_clock_mono(const struct uar_clock *c)
 	return c->mono_us(c->ctx);
 }
 
+/* Is it in 1970 to 9999? What lies outside has no RFC 3339 form, or none that stores sort. */
+bool uar_time_usable(int64_t wall_us);
+
 enum { UAR_TIME_TEXT = 27 }; /* "2026-01-02T03:04:05.000006Z" */
 /* RFC 3339 in UTC with microseconds; `out` gets 27 bytes and a NUL. */
 void uar_time_format(int64_t wall_us, char out[UAR_TIME_TEXT + 1]);

@@ -4,8 +4,6 @@
  * never become durable, because it can never be taken back. */
 #include "event/event_int.h"
 
-#define TIME_END 253402300800000000 /* the year 10000 has no RFC 3339 form */
-
 /* An id that is there asks for those of what it belongs to. */
 static const uint32_t belongs_to[UAR_ID_COUNT] = {
 	[UAR_ID_THREAD] = UAR_ID_BIT(UAR_ID_SESSION),
@@ -105,7 +103,7 @@ static uar_err check_head(const struct uar_event *ev, struct uar_error *error)
 		return uar_error_set(error, UAR_EINVALID, "unknown event class or wrong type");
 	if (!uar_uuid_valid(ev->event_id) || ev->event_id.p[14] != '7')
 		member = "event_id";
-	else if (ev->time_us < 0 || ev->time_us >= TIME_END)
+	else if (!uar_time_usable(ev->time_us))
 		member = "timestamp";
 	if (!member)
 		return UAR_OK;

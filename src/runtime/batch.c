@@ -342,6 +342,8 @@ static uar_err refused(const struct batch *b, uar_err e, struct uar_error *error
 		error->code = e;
 		return e;
 	}
+	if (!uar_time_usable(b->d.events[0].time_us)) /* it passes once the clock is set */
+		return uar_error_set(error, UAR_ECLOCK, "%s", uar_err_text(UAR_ECLOCK));
 	return uar_error_set(error, UAR_EINTERNAL, "an event breaks its rules at %s: %s",
 			     b->append.error.where, b->append.error.text);
 }

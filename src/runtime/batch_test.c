@@ -86,6 +86,21 @@ static void cancel(struct world *w, struct guest *g)
 	CHECK_INT(uar_runtime_cancel_run(w->rt, &g->cancel), UAR_OK);
 }
 
+/* A clock that somebody sets. */
+static int64_t skew_us;
+
+static int64_t skewed_wall(void *ctx)
+{
+	(void)ctx;
+	return uar_clock_wall(&uar_clock_system) + skew_us;
+}
+
+static int64_t true_mono(void *ctx)
+{
+	(void)ctx;
+	return uar_clock_mono(&uar_clock_system);
+}
+
 /* The record's word for the run's status; its session in `session`. */
 static const char *status_of(struct world *w, const struct guest *g, char session[64])
 {
@@ -616,4 +631,38 @@ TEST(the_same_ids_of_two_owners_are_two_things, "")
 	CHECK(rt_run_find(w.rt, &bob, UAR_STR("r")) == NULL);
 	CHECK(rt_run_find(w.rt, &ann, UAR_STR("r")) == r[0]);
 	close_world(&w);
+}
+
+TEST(a_clock_outside_of_time_begins_nothing_and_loses_nothing, "")
+{
+	static const struct uar_clock skewed = { skewed_wall, true_mono, NULL };
+	static const int64_t skews[] = { INT64_C(-2500000000000000), INT64_C(253402300800000000) };
+
+	for (size_t i = 0; i < ARRAY_LEN(skews); i++) {
+		struct world w;
+		struct guest under_way = { 0 }, late = { 0 };
+		struct uar_runtime_stats stats;
+
+		open_world(&w);
+		skew_us = 0;
+		w.pump.sched.clock = &skewed;
+		ask(&w, &under_way, &ann, "demo");
+		uar_pump_until(&w.pump, &under_way.done);
+		skew_us = skews[i];
+		late.op = (struct uar_run_create){ .owner = ann,
+						   .agent_id = UAR_STR("echo"),
+						   .idempotency_key = UAR_STR("k"),
+						   .message = UAR_STR("hello"),
+						   .done = created };
+		CHECK_INT(uar_runtime_create_run(w.rt, &late.op), UAR_ECLOCK);
+		for (int turns = 0; turns < 1000; turns++)
+			(void)uar_pump_turn(&w.pump);
+		skew_us = 0;
+		do { /* what was refused is tried again after a while */
+			(void)uar_pump_turn(&w.pump);
+			uar_runtime_stats(w.rt, &stats);
+		} while (stats.live_runs);
+		CHECK_STR(uar_str_c(status_of(&w, &under_way, NULL)), "succeeded");
+		close_world(&w);
+	}
 }

@@ -550,8 +550,10 @@ static uar_err check_agent(const struct uar_runtime *rt, struct uar_run_create *
 
 static uar_err check(struct uar_runtime *rt, struct uar_run_create *op, struct uar_entry_info *out)
 {
-	if (rt->draining)
-		return UAR_EDRAINING;
+	uar_err e = rt_takes_new(rt);
+
+	if (e)
+		return e;
 	if (op->conversation_id.n && !uar_str_is_id(op->conversation_id)) {
 		uar_error_where(&op->error, "/conversation_id");
 		return uar_error_set(&op->error, UAR_EINVALID,
@@ -567,7 +569,7 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 	struct creation *c;
 	uar_err e = check(rt, op, &entry);
 
-	if (e && (e == UAR_EDRAINING || !op->idempotency_key.n))
+	if (e && (e == UAR_EDRAINING || e == UAR_ECLOCK || !op->idempotency_key.n))
 		return e;
 	c = uar_alloc(sizeof *c);
 	if (!c)

@@ -440,8 +440,9 @@ uar_err uar_runtime_deliver(struct uar_runtime *rt, struct uar_mail *m)
 	struct rt_key k;
 	uar_err e;
 
-	if (rt->draining)
-		return UAR_EDRAINING;
+	e = rt_takes_new(rt);
+	if (e)
+		return e;
 	if (m->peer.n && !rt_peer_known(rt, m->peer))
 		return UAR_ENOTFOUND;
 	e = m->peer.n ? uar_outbox_session(m->peer, session_id)

@@ -127,8 +127,9 @@ uar_err uar_runtime_retry_run(struct uar_runtime *rt, struct uar_run_retry_op *o
 	struct retrial *t;
 	uar_err e;
 
-	if (rt->draining)
-		return UAR_EDRAINING;
+	e = rt_takes_new(rt);
+	if (e)
+		return e;
 	t = uar_zalloc(sizeof *t);
 	if (!t)
 		return UAR_ENOMEM;

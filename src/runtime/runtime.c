@@ -99,7 +99,15 @@ void rt_op_end(struct rt_op *op)
 
 bool rt_worth_retrying(uar_err e)
 {
-	return e == UAR_EDISKFULL || e == UAR_EBUSY || e == UAR_EHELD || e == UAR_ENOMEM;
+	return e == UAR_EDISKFULL || e == UAR_EBUSY || e == UAR_EHELD || e == UAR_ENOMEM ||
+	       e == UAR_ECLOCK;
+}
+
+uar_err rt_takes_new(const struct uar_runtime *rt)
+{
+	if (rt->draining)
+		return UAR_EDRAINING;
+	return uar_time_usable(uar_clock_wall(rt->o.sched->clock)) ? UAR_OK : UAR_ECLOCK;
 }
 
 struct uar_bus *uar_runtime_bus(struct uar_runtime *rt)

@@ -232,6 +232,8 @@ void rt_op_begin(struct uar_runtime *rt, struct rt_op *op, void (*drop)(struct r
 void rt_op_end(struct rt_op *op);
 void rt_maybe_drained(struct uar_runtime *rt);
 bool rt_worth_retrying(uar_err e); /* it may pass by itself */
+/* UAR_EDRAINING, UAR_ECLOCK: whatever is asked for cannot be begun now. */
+UAR_MUST_CHECK uar_err rt_takes_new(const struct uar_runtime *rt);
 
 /* batch.c */
 void rt_batch_begin(struct agg *a);
