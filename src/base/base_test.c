@@ -369,12 +369,12 @@ TEST(a_hash_in_pieces_is_that_of_the_whole, "")
 	char whole[UAR_SHA256_TEXT + 1], pieces[UAR_SHA256_TEXT + 1];
 
 	uar_sha256_hex(UAR_STR("one two"), whole);
-	REQUIRE(uar_sha256_init(&h));
-	CHECK(uar_sha256_add(&h, UAR_STR("one ")) && uar_sha256_add(&h, UAR_STR_NONE));
-	CHECK(uar_sha256_add(&h, UAR_STR("two")) && uar_sha256_end(&h, pieces));
+	uar_sha256_init(&h);
+	uar_sha256_add(&h, UAR_STR("one "));
+	uar_sha256_add(&h, UAR_STR_NONE);
+	uar_sha256_add(&h, UAR_STR("two"));
+	uar_sha256_end(&h, pieces);
 	CHECK_STR(uar_str_c(pieces), whole);
-	uar_sha256_fini(&h);
-	uar_sha256_fini(&h);
 }
 
 TEST(utf8_rules, "")

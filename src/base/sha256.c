@@ -1,43 +1,46 @@
 /* sha256.c - libcrypto's digests as hex. */
+/* The calls of version 1.1: those that came after them allocate for each digest, and a name of
+ * content that may be missing would be an error path in everybody who needs one. */
+#define OPENSSL_API_COMPAT 10100
 #include "base/sha256.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
 
+_Static_assert(sizeof(SHA256_CTX) <= sizeof(struct uar_sha256), "libcrypto's state has its place");
+
+static SHA256_CTX *state_of(struct uar_sha256 *h)
+{
+	return (SHA256_CTX *)(void *)h->state;
+}
+
+void uar_sha256_init(struct uar_sha256 *h)
+{
+	SHA256_Init(state_of(h));
+}
+
+void uar_sha256_add(struct uar_sha256 *h, uar_str bytes)
+{
+	if (bytes.n)
+		SHA256_Update(state_of(h), bytes.p, bytes.n);
+}
+
+void uar_sha256_end(struct uar_sha256 *h, char out[UAR_SHA256_TEXT + 1])
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+
+	SHA256_Final(digest, state_of(h));
+	uar_hex(digest, sizeof digest, out);
+}
+
 void uar_sha256_hex(uar_str bytes, char out[UAR_SHA256_TEXT + 1])
 {
-	unsigned char digest[SHA256_DIGEST_LENGTH];
+	struct uar_sha256 h;
 
-	SHA256((const unsigned char *)bytes.p, bytes.n, digest);
-	uar_hex(digest, sizeof digest, out);
-}
-
-bool uar_sha256_init(struct uar_sha256 *h)
-{
-	h->state = EVP_MD_CTX_new();
-	return h->state && EVP_DigestInit_ex(h->state, EVP_sha256(), NULL);
-}
-
-bool uar_sha256_add(struct uar_sha256 *h, uar_str bytes)
-{
-	return !bytes.n || EVP_DigestUpdate(h->state, bytes.p, bytes.n);
-}
-
-bool uar_sha256_end(struct uar_sha256 *h, char out[UAR_SHA256_TEXT + 1])
-{
-	unsigned char digest[SHA256_DIGEST_LENGTH];
-
-	if (!EVP_DigestFinal_ex(h->state, digest, NULL))
-		return false;
-	uar_hex(digest, sizeof digest, out);
-	return true;
-}
-
-void uar_sha256_fini(struct uar_sha256 *h)
-{
-	EVP_MD_CTX_free(h->state);
-	h->state = NULL;
+	uar_sha256_init(&h);
+	uar_sha256_add(&h, bytes);
+	uar_sha256_end(&h, out);
 }
 
 bool uar_hmac_sha256_hex(uar_str key, uar_str bytes, char out[UAR_SHA256_TEXT + 1])

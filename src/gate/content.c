@@ -27,7 +27,10 @@ struct download {
 	struct uar_answer_text answer;
 	struct uar_buf type, disposition;
 	uint64_t total;
-	struct uar_sha256 sum; /* of what was sent, if all of it is asked for */
+	struct {
+		struct uar_sha256 hash; /* of what was sent, */
+		bool on;		/* if all of it is asked for */
+	} sum;
 	int64_t began_us;
 	struct uar_http_range range; /* what is left to be sent */
 	uint64_t after;		     /* look-up: run_sequence of the last event seen */
@@ -46,7 +49,6 @@ static void destroy(struct download *d)
 {
 	uar_list_remove(&d->node);
 	uar_frame_unref(d->frame);
-	uar_sha256_fini(&d->sum);
 	uar_answer_text_fini(&d->answer);
 	uar_buf_fini(&d->type);
 	uar_buf_fini(&d->disposition);
@@ -81,11 +83,13 @@ static uar_err check_sum(struct download *d, uar_str bytes)
 {
 	char found[UAR_SHA256_TEXT + 1];
 
-	if (!d->sum.state)
+	if (!d->sum.on)
 		return UAR_OK;
-	if (!uar_sha256_add(&d->sum, bytes) || (!d->range.count && !uar_sha256_end(&d->sum, found)))
-		return UAR_ENOMEM;
-	return d->range.count || uar_str_is(d->sha256, found) ? UAR_OK : UAR_ECORRUPT;
+	uar_sha256_add(&d->sum.hash, bytes);
+	if (d->range.count)
+		return UAR_OK;
+	uar_sha256_end(&d->sum.hash, found);
+	return uar_str_is(d->sha256, found) ? UAR_OK : UAR_ECORRUPT;
 }
 
 static uar_err take_bytes(struct download *d, uar_str bytes)
@@ -231,11 +235,8 @@ static void begin_body(struct download *d, int status, const struct uar_http_hea
 		.status = status, .content_type = d->type.p, .headers = headers, .header_count = n
 	};
 	struct uar_gate *g = d->g;
-	bool whole = d->where != BYTES_HELD && d->range.count == d->total;
-	uar_err e = whole && !uar_sha256_init(&d->sum) ? UAR_ENOMEM : UAR_OK;
+	uar_err e = uar_http_body_begin(d->c->r, &head, d->range.count, &events, &d->http);
 
-	if (!e)
-		e = uar_http_body_begin(d->c->r, &head, d->range.count, &events, &d->http);
 	if (e) {
 		fail(d, e, NULL);
 		return;
@@ -246,6 +247,8 @@ static void begin_body(struct download *d, int status, const struct uar_http_hea
 		destroy(d);
 		return;
 	}
+	d->sum.on = d->where != BYTES_HELD && d->range.count == d->total;
+	uar_sha256_init(&d->sum.hash);
 	uar_list_add_last(&g->downloads.list, &d->node);
 	go_on(d);
 }

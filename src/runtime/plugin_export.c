@@ -178,38 +178,6 @@ static uar_err own(struct item *it, const struct uar_export *x)
 	return UAR_OK;
 }
 
-static void blob_stored(struct uar_blob_put *put)
-{
-	struct item *it = UAR_OWNER(put, struct item, put);
-
-	it->ready = true;
-	it->err = put->err;
-	it->x.blob = it->x.sha256;
-	it->x.content = UAR_STR("");
-	if (it->q)
-		advance(it->q);
-	else
-		free_item(it);
-}
-
-/* `bytes`: what counts; they are stored when the content does not fit an event. */
-static uar_err place(struct item *it, uar_str bytes)
-{
-	struct uar_runtime *rt = it->q->run->agg->rt;
-
-	uar_uuid_next(&rt->ids, it->id);
-	uar_sha256_hex(bytes, it->sha256);
-	it->x.id = uar_str_c(it->id);
-	it->x.sha256 = uar_str_c(it->sha256);
-	it->x.bytes = (int64_t)bytes.n;
-	it->ready = rt_spill_beginning(it->x.content).n == it->x.content.n;
-	if (it->ready)
-		return UAR_OK;
-	it->put = (struct uar_blob_put){ .bytes = uar_arena_str(&it->arena, bytes),
-					 .done = blob_stored };
-	return it->put.bytes.p ? rt->o.store->ops->blob_put(rt->o.store, &it->put) : UAR_ENOMEM;
-}
-
 static void bytes_stored(struct item *it, uar_err e, const char *sha256, uint64_t bytes)
 {
 	it->ready = true;
@@ -221,6 +189,33 @@ static void bytes_stored(struct item *it, uar_err e, const char *sha256, uint64_
 		advance(it->q);
 	else
 		free_item(it);
+}
+
+static void blob_stored(struct uar_blob_put *put)
+{
+	struct item *it = UAR_OWNER(put, struct item, put);
+
+	it->x.content = UAR_STR("");
+	bytes_stored(it, put->err, put->sha256, put->bytes.n);
+}
+
+/* `bytes`: what counts; they are stored when the content does not fit an event. */
+static uar_err place(struct item *it, uar_str bytes)
+{
+	struct uar_runtime *rt = it->q->run->agg->rt;
+
+	uar_uuid_next(&rt->ids, it->id);
+	it->x.id = uar_str_c(it->id);
+	it->ready = rt_spill_beginning(it->x.content).n == it->x.content.n;
+	if (it->ready) {
+		uar_sha256_hex(bytes, it->sha256);
+		it->x.sha256 = uar_str_c(it->sha256);
+		it->x.bytes = (int64_t)bytes.n;
+		return UAR_OK;
+	}
+	it->put = (struct uar_blob_put){ .bytes = uar_arena_str(&it->arena, bytes),
+					 .done = blob_stored };
+	return it->put.bytes.p ? rt->o.store->ops->blob_put(rt->o.store, &it->put) : UAR_ENOMEM;
 }
 
 static void upload_stored(void *ctx, uar_err e, const char *sha256, uint64_t bytes)

@@ -1,8 +1,6 @@
 /* store.c - the port's helpers and the checks every implementation makes. */
 #include "store/store_int.h"
 
-#include <openssl/evp.h>
-
 static uar_err bad(struct uar_error *error, size_t i, const char *why)
 {
 	uar_error_set(error, UAR_EINVALID, "event %zu of the append: %s", i, why);
@@ -143,17 +141,6 @@ uar_err uar_store_check_thread(const struct uar_thread_query *q)
 bool uar_store_is_sha256(const char sha256[65])
 {
 	return strnlen(sha256, 65) == 64 && uar_str_is_hex(uar_str_n(sha256, 64));
-}
-
-uar_err uar_store_sha256(uar_str bytes, char out[65])
-{
-	unsigned char raw[EVP_MAX_MD_SIZE];
-	unsigned n = 0;
-
-	if (!EVP_Digest(bytes.n ? bytes.p : "", bytes.n, raw, &n, EVP_sha256(), NULL))
-		return UAR_ENOMEM;
-	uar_hex(raw, n, out);
-	return UAR_OK;
 }
 
 bool uar_store_copy_ids(struct uar_arena *arena, const uar_str *in, size_t n, uar_str **out)

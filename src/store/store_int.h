@@ -20,7 +20,6 @@ UAR_MUST_CHECK uar_err uar_store_check_thread(const struct uar_thread_query *q);
 /* UAR_ENOTFOUND, and what is not there: the run, or without one the session. */
 uar_err uar_store_missing(uar_str run_id, uar_str session_id, struct uar_error *error);
 bool uar_store_is_sha256(const char sha256[65]); /* 64 lower-case hex digits */
-UAR_MUST_CHECK uar_err uar_store_sha256(uar_str bytes, char out[65]);
 /* "tenant US workspace US user US id": ids are visible ASCII, so it is unique. */
 enum { UAR_STORE_KEY_BYTES = 4 * (UAR_LIMIT_ID_BYTES + 1) };
 uar_str uar_store_key(struct uar_arena *arena, const struct uar_owner *o, uar_str id);

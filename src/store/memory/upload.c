@@ -1,5 +1,6 @@
 /* upload.c - a blob that arrives in pieces, in memory. */
 #include "base/alloc.h"
+#include "base/sha256.h"
 #include "store/memory/memory_int.h"
 
 struct upload {
@@ -98,11 +99,10 @@ static uar_err step(struct mem *m, struct uar_upload_op *op)
 	op->total = b->n;
 	if (b->err || !op->finish)
 		return b->err;
-	e = uar_store_sha256(uar_buf_str(b), sha256);
-	if (!e && op->expect.n && !uar_str_is(op->expect, sha256))
+	uar_sha256_hex(uar_buf_str(b), sha256);
+	if (op->expect.n && !uar_str_is(op->expect, sha256))
 		return UAR_EINVALID;
-	if (!e)
-		e = mem_keep_blob(m, uar_buf_str(b), op->sha256);
+	e = mem_keep_blob(m, uar_buf_str(b), op->sha256);
 	return e || !op->stage ? e : stage(m, op->stage, op->sha256);
 }
 

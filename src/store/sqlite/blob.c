@@ -147,19 +147,20 @@ static bool hash_fd(int fd, char out[65], uint64_t *out_size)
 {
 	struct uar_sha256 sum;
 	char *chunk = uar_alloc(65536);
-	bool good = uar_sha256_init(&sum) && chunk;
 	uint64_t size = 0;
-	ssize_t n = 0;
+	ssize_t n = -1;
 
-	while (good && (n = pread(fd, chunk, 65536, (off_t)size)) > 0) {
-		good = uar_sha256_add(&sum, uar_str_n(chunk, (size_t)n));
+	uar_sha256_init(&sum);
+	while (chunk && (n = pread(fd, chunk, 65536, (off_t)size)) > 0) {
+		uar_sha256_add(&sum, uar_str_n(chunk, (size_t)n));
 		size += (uint64_t)n;
 	}
-	good = good && n == 0 && uar_sha256_end(&sum, out);
-	uar_sha256_fini(&sum);
 	uar_free(chunk);
+	if (n)
+		return false;
+	uar_sha256_end(&sum, out);
 	*out_size = size;
-	return good;
+	return true;
 }
 
 /* Whole bytes that are there are synced anyway: whoever wrote them may not have come that
@@ -247,9 +248,7 @@ uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes, char out_
 
 	if (bytes.n > UAR_LIMIT_BLOB_BYTES)
 		return uar_error_set(error, UAR_ETOOBIG, "a blob of %zu bytes", bytes.n);
-	e = uar_store_sha256(bytes, sha256);
-	if (e)
-		return uar_error_set(error, e, "%s", uar_err_text(e));
+	uar_sha256_hex(bytes, sha256);
 	p = path_of(sha256);
 	sq_kept_add(kept, sha256);
 	e = have(blobs_fd, &p, sha256, error);
@@ -320,8 +319,8 @@ uar_err sq_blob_read(int fd, struct uar_blob_get *b, struct uar_error *error)
 	b->total = (uint64_t)st.st_size;
 	e = read_range(fd, b, error);
 	if (!e && b->bytes.n == b->total) {
-		e = uar_store_sha256(b->bytes, found);
-		if (!e && memcmp(found, b->sha256, 64) != 0)
+		uar_sha256_hex(b->bytes, found);
+		if (memcmp(found, b->sha256, 64) != 0)
 			e = uar_error_set(error, UAR_ECORRUPT, "blob %s is damaged", b->sha256);
 	}
 	if (e)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/sha256.h"
 
 enum { DIR_TEXT = 3 + 64, FILE_TEXT = UAR_STAGE_ID + 1 + 64 };
 
@@ -27,14 +28,14 @@ static uar_err place_of(const struct uar_owner *o, uar_str run_id, struct place 
 {
 	struct uar_arena scratch;
 	uar_str key;
-	uar_err e;
 
 	uar_arena_init(&scratch, 0);
 	key = uar_store_key(&scratch, o, run_id);
 	memcpy(out->path, "up/", 3);
-	e = key.p ? uar_store_sha256(key, out->path + 3) : UAR_ENOMEM;
+	if (key.p)
+		uar_sha256_hex(key, out->path + 3);
 	uar_arena_fini(&scratch);
-	return e;
+	return key.p ? UAR_OK : UAR_ENOMEM;
 }
 
 static int open_dir(int at, const char *name)

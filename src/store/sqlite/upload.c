@@ -31,7 +31,6 @@ static void close_all(struct upload *u)
 		close(u->fd);
 	if (u->blobs_fd >= 0)
 		close(u->blobs_fd);
-	uar_sha256_fini(&u->sum);
 	uar_free(u);
 }
 
@@ -56,11 +55,10 @@ static uar_err begin(int blobs_fd, struct uar_upload **out, struct uar_error *er
 	u->blobs_fd = fcntl(blobs_fd, F_DUPFD_CLOEXEC, 3);
 	snprintf(u->temp, sizeof u->temp, "tmp/%016llx",
 		 (unsigned long long)uar_rand_u64(&uar_rand_system));
-	if (u->blobs_fd < 0)
+	uar_sha256_init(&u->sum);
+	if (u->blobs_fd < 0) {
 		e = sq_blob_fail(error, UAR_EIO, "dup");
-	else if (!uar_sha256_init(&u->sum))
-		e = UAR_ENOMEM;
-	if (!e) {
+	} else {
 		u->fd = openat(u->blobs_fd, u->temp,
 			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		e = u->fd < 0 ? sq_blob_fail(error, UAR_EIO, "create") : UAR_OK;
@@ -78,8 +76,7 @@ static uar_err append(struct upload *u, uar_str bytes, struct uar_error *error)
 	if (bytes.n > UAR_LIMIT_BLOB_BYTES - u->total)
 		return uar_error_set(error, UAR_ETOOBIG, "more than %d bytes",
 				     UAR_LIMIT_BLOB_BYTES);
-	if (!uar_sha256_add(&u->sum, bytes))
-		return UAR_ENOMEM;
+	uar_sha256_add(&u->sum, bytes);
 	u->total += bytes.n;
 	while (bytes.n) {
 		ssize_t n = write(u->fd, bytes.p, bytes.n);
@@ -95,8 +92,7 @@ static uar_err finish(struct sq_reader *rd, struct upload *u, struct uar_upload_
 {
 	char *out_sha256 = op->sha256;
 
-	if (!uar_sha256_end(&u->sum, out_sha256))
-		return UAR_ENOMEM;
+	uar_sha256_end(&u->sum, out_sha256);
 	if (op->expect.n && !uar_str_is(op->expect, out_sha256))
 		return uar_error_set(&op->error, UAR_EINVALID, "the bytes have another sha256");
 	if (op->stage)
