@@ -44,27 +44,34 @@ static uar_err open_blobs(int at_fd, const char *path, int *out_fd, struct uar_e
 	return UAR_OK;
 }
 
+/* What a crash left half written was never acknowledged. */
+static void clear_tmp(int blobs_fd)
+{
+	int fd = openat(blobs_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *tmp = fd < 0 ? NULL : fdopendir(fd); /* which takes it, or not */
+	struct dirent *d;
+
+	if (!tmp && fd >= 0)
+		close(fd);
+	while (tmp && (d = readdir(tmp)))
+		if (d->d_name[0] != '.')
+			unlinkat(fd, d->d_name, 0);
+	if (tmp)
+		closedir(tmp);
+}
+
 uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error)
 {
 	char path[4096];
-	struct dirent *d;
-	DIR *tmp;
-	int fd, tmp_fd;
 	uar_err e;
+	int fd;
 
 	if (snprintf(path, sizeof path, "%s/blobs", dir) >= (int)sizeof path)
 		return uar_error_set(error, UAR_EINVALID, "path too long");
 	e = open_blobs(AT_FDCWD, path, &fd, error);
 	if (e)
 		return e;
-	/* What a crash left half written was never acknowledged. */
-	tmp_fd = openat(fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	tmp = tmp_fd < 0 ? NULL : fdopendir(tmp_fd);
-	while (tmp && (d = readdir(tmp)))
-		if (d->d_name[0] != '.')
-			unlinkat(dirfd(tmp), d->d_name, 0);
-	if (tmp)
-		closedir(tmp);
+	clear_tmp(fd);
 	*out_fd = fd;
 	return UAR_OK;
 }
