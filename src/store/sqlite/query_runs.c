@@ -68,7 +68,6 @@ enum {
 	F_THREAD,
 	F_COUNT
 };
-_Static_assert((int)F_COUNT == (int)SQ_FILTERS, "a reader keeps a statement for each set");
 static const char *const filter_sql[F_COUNT] = {
 	[F_SESSION] = "r.sid = (SELECT sid FROM sessions WHERE oid = ?1 AND session_id = ?",
 	[F_TASK] = "r.task_id = ?",
@@ -106,25 +105,56 @@ static void list_sql(struct uar_buf *out, unsigned set)
 	uar_buf_printf(out, " ORDER BY r.%s DESC LIMIT ?3", prefix ? "run_id" : "rid");
 }
 
+/* Where the set is kept; else the free place, or the one that was used longest ago. */
+static struct sq_list *list_place(struct sq_reader *rd, unsigned set)
+{
+	struct sq_list *old = &rd->lists[0];
+
+	for (size_t i = 0; i < ARRAY_LEN(rd->lists); i++) {
+		struct sq_list *l = &rd->lists[i];
+
+		if (l->st && l->set == set)
+			return l;
+		if (l->used < old->used)
+			old = l;
+	}
+	return old;
+}
+
+static uar_err list_prepare(struct sq_reader *rd, unsigned set, struct sq_list *place,
+			    struct uar_error *error)
+{
+	struct uar_buf sql = uar_buf_make(4096);
+	sqlite3_stmt *st = NULL;
+	uar_err e;
+	int rc = SQLITE_OK;
+
+	list_sql(&sql, set);
+	e = sql.err;
+	if (!e)
+		rc = sqlite3_prepare_v3(rd->conn.db, sql.p, -1, SQLITE_PREPARE_PERSISTENT, &st,
+					NULL);
+	if (rc)
+		e = sq_fail(&rd->conn, rc, error);
+	uar_buf_fini(&sql);
+	if (e)
+		return e;
+	sqlite3_finalize(place->st);
+	*place = (struct sq_list){ .st = st, .set = set };
+	return UAR_OK;
+}
+
 static uar_err list_stmt(struct sq_reader *rd, unsigned set, sqlite3_stmt **out,
 			 struct uar_error *error)
 {
-	struct uar_buf sql = uar_buf_make(4096);
-	int rc = SQLITE_OK;
-	uar_err e = UAR_OK;
+	struct sq_list *place = list_place(rd, set);
+	uar_err e = place->st && place->set == set ? UAR_OK : list_prepare(rd, set, place, error);
 
-	if (!rd->lists[set]) {
-		list_sql(&sql, set);
-		e = sql.err;
-		if (!e)
-			rc = sqlite3_prepare_v3(rd->conn.db, sql.p, -1, SQLITE_PREPARE_PERSISTENT,
-						&rd->lists[set], NULL);
-		if (rc)
-			e = sq_fail(&rd->conn, rc, error);
-		uar_buf_fini(&sql);
-	}
-	*out = rd->lists[set];
-	return e;
+	if (e)
+		return e;
+	place->used = ++rd->lists_used;
+	*out = place->st;
+	return UAR_OK;
 }
 
 static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st)

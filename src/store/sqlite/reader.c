@@ -92,7 +92,7 @@ static void stop_one(struct sq_reader *rd)
 	if (rd->started)
 		pthread_join(rd->thread, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(rd->lists); i++)
-		sqlite3_finalize(rd->lists[i]);
+		sqlite3_finalize(rd->lists[i].st);
 	sq_close(&rd->conn);
 }
 

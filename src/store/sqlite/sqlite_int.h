@@ -370,12 +370,17 @@ void sq_writer_break(struct sq_writer *w, const struct uar_error *error);
 /* --- reader.c: the reader pool ------------------------------------------------------ */
 struct sq_store;
 struct sq_readers;
-enum { SQ_FILTERS = 9 }; /* of a list of runs */
+/* A list of runs, prepared: of all sets of filters a client may send, those used last. */
+struct sq_list {
+	sqlite3_stmt *st; /* NULL: the place is free */
+	unsigned set;	  /* which filters */
+	uint64_t used;	  /* when, as sq_reader.lists_used counts */
+};
 struct sq_reader {
 	struct sq_readers *pool;
 	struct sq_conn conn;
-	/* Prepared, by which filters are set; the last half has the evicted ones, too. */
-	sqlite3_stmt *lists[2 << SQ_FILTERS];
+	struct sq_list lists[UAR_LIMIT_LIST_STATEMENTS];
+	uint64_t lists_used;
 	pthread_t thread;
 	bool started;
 };
