@@ -32,6 +32,15 @@ static bool copy_event(struct mem *m, struct uar_event *ev)
 	return good;
 }
 
+static size_t append_bytes(const struct uar_append *a)
+{
+	size_t n = a->event_count * sizeof *a->events;
+
+	for (size_t i = 0; i < a->event_count; i++)
+		n += a->events[i].payload.n + a->events[i].refs.n;
+	return n;
+}
+
 static struct mem_op *copy_append(struct mem *m, struct uar_append *a)
 {
 	struct mem_op *op = uar_arena_alloc(&m->arena, sizeof *op);
@@ -43,6 +52,7 @@ static struct mem_op *copy_append(struct mem *m, struct uar_append *a)
 	op->store = m;
 	op->after = a->after;
 	op->count = a->event_count;
+	op->bytes = append_bytes(a);
 	op->evict_count = a->evict_count;
 	op->has_run = a->run != NULL;
 	op->has_key = a->key != NULL;
@@ -384,7 +394,9 @@ void mem_commit(struct uar_task *t)
 	while (!m->hold && !uar_list_empty(&m->appends)) {
 		struct uar_append *a = UAR_OWNER(UAR_OWNER(m->appends.next, struct uar_task, node),
 						 struct uar_append, task);
+		const struct mem_op *op = a->internal;
 
+		m->queued_bytes -= op->bytes;
 		a->err = mem_commit_one(m, a->internal);
 		if (a->err && !a->error.code)
 			uar_error_set(&a->error, a->err, "%s", uar_err_text(a->err));
@@ -405,9 +417,16 @@ void mem_commit(struct uar_task *t)
 	mem_maybe_drained(m);
 }
 
+static bool has_room(const struct mem *m, const struct uar_append *a)
+{
+	return m->queued < UAR_LIMIT_STORE_QUEUE &&
+	       m->queued_bytes + append_bytes(a) <= UAR_LIMIT_STORE_QUEUE_BYTES;
+}
+
 uar_err mem_append(struct uar_store *base, struct uar_append *a)
 {
 	struct mem *m = mem_of(base);
+	struct mem_op *op;
 	uar_err e;
 
 	uar_error_clear(&a->error);
@@ -415,12 +434,12 @@ uar_err mem_append(struct uar_store *base, struct uar_append *a)
 			: uar_store_check(a, base->runtime_id, &m->scratch, &a->error);
 	if (!e && m->stats.health == UAR_STORE_BROKEN)
 		e = UAR_ESYNC;
-	if (!e && m->queued >= UAR_LIMIT_STORE_QUEUE)
+	if (!e && !has_room(m, a))
 		e = UAR_EBUSY;
-	if (!e) {
-		a->internal = copy_append(m, a);
-		e = a->internal ? UAR_OK : UAR_ENOMEM;
-	}
+	op = e ? NULL : copy_append(m, a);
+	if (!e && !op)
+		e = UAR_ENOMEM;
+	a->internal = op;
 	a->err = e;
 	if (e) {
 		if (!a->error.code)
@@ -430,6 +449,7 @@ uar_err mem_append(struct uar_store *base, struct uar_append *a)
 	uar_list_add_last(&m->appends, &a->task.node);
 	m->pending++;
 	m->queued++;
+	m->queued_bytes += op->bytes;
 	uar_post(m->sched, &m->commit_task);
 	return UAR_OK;
 }

@@ -215,7 +215,7 @@ void uar_store_memory_crash(struct uar_store *s, size_t keep)
 	}
 	uar_list_init(&m->tell);
 	uar_list_init(&m->reads);
-	m->pending = m->queued = 0;
+	m->pending = m->queued = m->queued_bytes = m->asked = 0;
 	m->hold = m->draining = false;
 	m->call.drained = NULL;
 }

@@ -19,6 +19,7 @@ struct mem_run {
 	struct mem_session *session;
 	struct uar_event **events; /* events[run_sequence - 1] */
 	size_t count, cap;
+	size_t staged;
 };
 
 /* A name that belongs to something: a thread to its session, a key to its run. */
@@ -51,6 +52,7 @@ struct mem_op {
 	struct uar_key_row key;
 	uar_str *evict; /* run ids */
 	size_t evict_count;
+	size_t bytes; /* that count while it waits */
 	bool has_run, has_key;
 };
 
@@ -82,7 +84,8 @@ struct mem {
 	struct uar_store_stats stats;
 	struct uar_error broken_error;
 	uar_err fault;
-	size_t pending, queued;
+	size_t pending, queued, queued_bytes;
+	size_t asked; /* reads that wait */
 	bool hold, draining;
 	struct mem_calls call;
 };

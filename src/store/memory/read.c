@@ -284,6 +284,7 @@ void mem_answer_all(struct uar_task *t)
 
 		uar_list_remove(&read->node);
 		m->pending--;
+		m->asked--;
 		m->stats.reads++;
 		read->fn(read);
 	}
@@ -294,9 +295,12 @@ uar_err mem_ask(struct mem *m, struct uar_task *t, uar_task_fn *answer)
 {
 	if (m->draining)
 		return UAR_EDRAINING;
+	if (m->asked >= UAR_LIMIT_READ_QUEUE)
+		return UAR_EBUSY;
 	t->fn = answer;
 	uar_list_add_last(&m->reads, &t->node);
 	m->pending++;
+	m->asked++;
 	uar_post(m->sched, &m->read_task);
 	return UAR_OK;
 }

@@ -53,8 +53,9 @@ struct mem_staged *mem_staged_of(struct mem *m, const struct uar_stage *g)
 
 static uar_err stage(struct mem *m, const struct uar_stage *g, const char sha256[65])
 {
-	const struct mem_run *run = mem_run_of(m, &g->owner, g->run_id);
+	struct mem_run *run = mem_run_of(m, &g->owner, g->run_id);
 	struct mem_staged *x = mem_staged_of(m, g);
+	uar_err e;
 
 	if (!run)
 		return UAR_ENOTFOUND;
@@ -62,12 +63,16 @@ static uar_err stage(struct mem *m, const struct uar_stage *g, const char sha256
 		return UAR_ESTATE;
 	if (x)
 		return strcmp(x->sha256, sha256) == 0 ? UAR_OK : UAR_EEXISTS;
+	if (run->staged >= UAR_LIMIT_RUN_STAGED)
+		return UAR_ERATELIMIT;
 	x = uar_arena_alloc(&m->arena, sizeof *x);
 	if (!x)
 		return UAR_ENOMEM;
 	memcpy(x->sha256, sha256, sizeof x->sha256);
 	x->key = stage_key(&m->arena, g);
-	return x->key.p ? uar_map_put(&m->names.staged, x->key, x) : UAR_ENOMEM;
+	e = x->key.p ? uar_map_put(&m->names.staged, x->key, x) : UAR_ENOMEM;
+	run->staged += !e;
+	return e;
 }
 
 static uar_err adopt(struct mem *m, struct uar_upload_op *op)
