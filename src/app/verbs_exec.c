@@ -19,8 +19,6 @@
 #include "app/text.h"
 #include "base/rand.h"
 
-enum { CREATE_TRIES = 3 };
-
 struct exec {
 	struct uar_cli *cli;
 	struct uar_render render;
@@ -352,7 +350,8 @@ static uar_err create(struct exec *x, uar_str message, struct uar_error *error)
 	bool takes_dir = false;
 	uar_err e = UAR_ENET;
 
-	for (int i = 0; i < CREATE_TRIES && (e == UAR_ENET || e == UAR_EBUSY || e == UAR_EEOF);
+	for (int i = 0;
+	     i < UAR_LIMIT_CLI_CREATE_TRIES && (e == UAR_ENET || e == UAR_EBUSY || e == UAR_EEOF);
 	     i++) {
 		e = uar_exec_server(x->cli, error);
 		if (!e)

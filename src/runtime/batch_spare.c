@@ -1,12 +1,6 @@
 /* batch_spare.c - batches that are over, kept for the next ones with some of their memory. */
 #include "runtime/batch.h"
 
-enum {
-	SPARE_BYTES = 1 << 16, /* of memory that a spare batch keeps */
-	SPARE_LARGE = 32,      /* batches; those beyond keep enough for a piece of text */
-	SPARE_SMALL_BYTES = 1 << 13,
-};
-
 struct batch *rt_batch_take(struct uar_runtime *rt)
 {
 	struct batch *b;
@@ -48,8 +42,8 @@ void rt_batch_free_spare(struct uar_runtime *rt)
  * not leave them below small ones. */
 void rt_batch_put(struct uar_runtime *rt, struct batch *b)
 {
-	bool large = rt->batches.large < SPARE_LARGE;
-	size_t keep = large ? SPARE_BYTES : SPARE_SMALL_BYTES;
+	bool large = rt->batches.large < UAR_LIMIT_SPARE_LARGE_BATCHES;
+	size_t keep = large ? UAR_LIMIT_SPARE_BATCH_BYTES : UAR_LIMIT_SPARE_SMALL_BATCH_BYTES;
 
 	if (rt->batches.count < UAR_LIMIT_SPARE_BATCHES) {
 		uar_run_copy_fini(&b->r);

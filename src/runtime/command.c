@@ -1,8 +1,6 @@
 /* command.c - commands on their way to the engine: made, merged, bounded. */
 #include "runtime/runtime_int.h"
 
-enum { SPARE_TEXT = 1024 }; /* bytes that a spare command keeps */
-
 static struct cmd *take(struct uar_runtime *rt)
 {
 	struct cmd *c;
@@ -49,7 +47,8 @@ void rt_cmd_free(struct cmd *c)
 	if (!c)
 		return;
 	uar_arena_fini(&c->own);
-	if (c->rt->cmds.count == UAR_LIMIT_SPARE_COMMANDS || c->text.cap > SPARE_TEXT) {
+	if (c->rt->cmds.count == UAR_LIMIT_SPARE_COMMANDS ||
+	    c->text.cap > UAR_LIMIT_SPARE_COMMAND_BYTES) {
 		destroy(c);
 		return;
 	}

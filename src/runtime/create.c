@@ -7,8 +7,6 @@
 #include "runtime/fixture_file.h"
 #include "runtime/runtime_int.h"
 
-enum { CREATE_TRIES = 4 }; /* when the session moves on between look-up and append */
-
 /* An agent of a file, which may be another one before the run is there. */
 struct kept_agent {
 	struct uar_agent agent;
@@ -248,7 +246,7 @@ static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
 
 	if (e == UAR_EEXISTS) {
 		resolve_taken(c, &cmd->taken);
-	} else if (e == UAR_ECONFLICT && ++c->tries < CREATE_TRIES) {
+	} else if (e == UAR_ECONFLICT && ++c->tries < UAR_LIMIT_CREATE_TRIES) {
 		/* Not from in here: the session with the old number is still in memory. */
 		uar_post(c->rt->o.sched, &c->place_later);
 	} else {

@@ -8,13 +8,11 @@
 #include "runtime/dir_look.h"
 #include "runtime/backend_session.h"
 
-enum { ASK_ID = 160 };
-
 struct pending {
 	struct backend_worker *w;
 	struct uar_timer expiry;
 	int64_t number; /* 0: free */
-	char id[ASK_ID];
+	char id[UAR_LIMIT_AGENT_ASK_ID];
 };
 
 struct backend_worker {

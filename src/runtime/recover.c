@@ -7,8 +7,6 @@
  * and whoever asks for it is told so. */
 #include "runtime/runtime_int.h"
 
-enum { LOAD_TRIES = 5 };
-
 struct load {
 	struct rt_op under_way;
 	struct uar_runtime *rt;
@@ -139,7 +137,7 @@ static void try_later(struct live_run *r, uar_err e, const char *why)
 
 static void refused(struct live_run *r, uar_err e, const char *why)
 {
-	if (r->load_tries <= LOAD_TRIES)
+	if (r->load_tries <= UAR_LIMIT_LOAD_TRIES)
 		try_later(r, e, why);
 	else
 		not_recovered(r, e, why);
@@ -328,7 +326,7 @@ static void session_ready(struct uar_thread_query *q)
 		rt_agg_kick(a);
 	}
 	if (!e)
-		e = l->run->load_tries > LOAD_TRIES ? ask_row(l) : read_page(l);
+		e = l->run->load_tries > UAR_LIMIT_LOAD_TRIES ? ask_row(l) : read_page(l);
 	if (e)
 		gone(l, e, &error);
 }

@@ -9,8 +9,6 @@
  * for it, and one append may evict runs of many of them. */
 #include "runtime/tail.h"
 
-enum { RETAIN_TRIES = 5 };
-
 static const char session_name[] = "uar.retention";
 
 /* What goes on for one owner. */
@@ -149,7 +147,7 @@ static void appended(struct uar_append *a)
 	}
 	uar_store_query_fini(&t->old);
 	/* Somebody else evicted some of them, or the session went on: look again. */
-	if ((e == UAR_ECONFLICT || e == UAR_ENOTFOUND) && ++t->tries < RETAIN_TRIES)
+	if ((e == UAR_ECONFLICT || e == UAR_ENOTFOUND) && ++t->tries < UAR_LIMIT_RETAIN_TRIES)
 		e = UAR_OK;
 	if (!e)
 		e = look(t);

@@ -14,8 +14,6 @@ enum {
 	READERS = 2,
 	/* Fewer pages make more stalls, more make longer ones. */
 	CHECKPOINT_PAGES = 1000,
-	OPS_KEPT = 256,	       /* finished appends whose memory is used again */
-	OP_BYTES_KEPT = 65536, /* unless it has grown beyond this */
 };
 
 static struct sq_store *store_of(struct uar_store *s)
@@ -48,7 +46,8 @@ static struct sq_op *op_take(struct sq_store *s)
 
 static void op_give(struct sq_store *s, struct sq_op *op)
 {
-	if (s->free_count >= OPS_KEPT || op->text.cap + op->arena.used > OP_BYTES_KEPT) {
+	if (s->free_count >= UAR_LIMIT_SPARE_APPENDS ||
+	    op->text.cap + op->arena.used > UAR_LIMIT_SPARE_APPEND_BYTES) {
 		op_free(op);
 		return;
 	}

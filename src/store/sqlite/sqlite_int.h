@@ -400,7 +400,7 @@ struct sq_readers {
 		int64_t key;	   /* the run's rid, or -sid for a session */
 		uint64_t nth, seq; /* this event of it has that sequence */
 		int64_t part;	   /* of the log */
-	} places[4096];
+	} places[UAR_LIMIT_READ_PLACES];
 };
 UAR_MUST_CHECK uar_err sq_readers_start(struct sq_readers *p, struct sq_store *s, unsigned count,
 					struct uar_error *error);
