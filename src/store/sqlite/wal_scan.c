@@ -16,8 +16,9 @@
  * that is stored with a frame is all that the next one needs.
  *
  * The head is synced before the first frame and lies in one sector, so it is never torn.
- * One that is broken counts when the first frame has its salts or is right upon its sum:
- * else those frames may be of an earlier log, and folded in. */
+ * Behind one that is broken the first frame says whose salts count. These frames may be of
+ * an earlier log, and folded in, if a new log had got a head and no frame yet: that moment
+ * is short, so they are taken for what they most likely are. */
 #include "store/sqlite/wal_scan.h"
 
 #include <endian.h>
@@ -79,7 +80,6 @@ void sq_wal_begin(struct sq_wal_scan *s, const uint8_t head[SQ_WAL_HEAD])
 
 	*s = (struct sq_wal_scan){ .prev = { be32(head + 24), be32(head + 28) } };
 	s->big = magic & 1;
-	memcpy(s->head, head + 16, sizeof s->head);
 	memcpy(s->salts, head + 16, sizeof s->salts);
 	add_sum(s->big, sum, head, 24);
 	fine = fine && sum[0] == s->prev[0] && sum[1] == s->prev[1];
@@ -101,20 +101,13 @@ static bool is_right(const struct sq_wal_scan *s, const uint8_t *frame)
 	return sum[0] == be32(frame + 16) && sum[1] == be32(frame + 20);
 }
 
-/* Whose frames are these, if the head does not say it any more? */
-static void adopt(struct sq_wal_scan *s, const uint8_t *frame)
-{
-	memcpy(s->salts, frame + 8, sizeof s->salts);
-	s->foreign = memcmp(s->head, s->salts, sizeof s->salts) != 0 && !is_right(s, frame);
-}
-
 void sq_wal_frame(struct sq_wal_scan *s, const uint8_t *frame)
 {
 	bool right;
 
 	if (s->at++ == 0 && s->head_broken)
-		adopt(s, frame);
-	right = !s->foreign && is_right(s, frame);
+		memcpy(s->salts, frame + 8, sizeof s->salts);
+	right = is_right(s, frame);
 	if (s->broken) {
 		s->commits += right && s->after_commit;
 		s->after_commit = right && be32(frame + 4) != 0;

@@ -20,11 +20,9 @@ struct sq_wal_scan {
 	uint64_t at;	   /* frames so far */
 	uint32_t prev[2];  /* sum of the frame before, as it is stored */
 	uint8_t salts[8];  /* of this log; those before it in the same file had others */
-	uint8_t head[8];   /* the head's salts */
 	bool big;	   /* order of bytes in sums */
 	bool broken;	   /* a frame was not right: here SQLite sees the end */
 	bool head_broken;  /* or even the head was not */
-	bool foreign;	   /* what follows a broken head is not known to be its */
 	bool after_commit; /* the frame before is right in itself, behind the break, a commit */
 	uint64_t held;	   /* commits before that: what SQLite reads */
 	uint64_t first;	   /* the frame that was not right, from 1; 0: the head */

@@ -237,6 +237,24 @@ TEST(a_flipped_bit_is_damage, "")
 	}
 }
 
+/* Nothing is left that would say whose frames follow. */
+TEST(a_head_of_zeros_is_damage, "")
+{
+	uint8_t head[SQ_WAL_HEAD];
+	struct sq_wal_scan s;
+
+	prepare();
+	memcpy(head, wal.p, sizeof head);
+	memset(wal.p, 0, sizeof head);
+	s = scan(&wal);
+	CHECK(s.commits > 0 && s.first == 0);
+	put_all();
+	CHECK(!is_sound());
+	CHECK(start_complains());
+	check_same("uar.db-wal", &wal);
+	memcpy(wal.p, head, sizeof head);
+}
+
 TEST(damage_is_told_by_the_check_and_the_start, "")
 {
 	static const size_t places[] = { 20, SQ_WAL_HEAD + 3, SQ_WAL_HEAD + 2 * FRAME + 1000 };
