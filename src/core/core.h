@@ -238,7 +238,7 @@ enum uar_command_kind {
 	UAR_CMD_STOPPED, /* the worker is gone */
 	UAR_CMD_TIMEOUT,
 	UAR_CMD_RECOVER, /* found in the log after a restart */
-	UAR_CMD_LOST,	 /* it cannot be found out how far it came */
+	UAR_CMD_LOST,	 /* its events cannot be read: how far it came is not known */
 	UAR_CMD_COUNT
 };
 
@@ -420,9 +420,10 @@ UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,
 				     struct uar_error *error);
 
 /* What the row tells of a run whose events cannot be folded: enough to end it, by
- * UAR_CMD_LOST alone. *r is initialised; run_sequence is that of its last event. */
+ * UAR_CMD_LOST alone. *r is initialised; run_sequence is that of its last event.
+ * `scratch` may be reset afterwards. */
 UAR_MUST_CHECK uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t run_sequence,
-					 struct uar_run *r);
+					 struct uar_arena *scratch, struct uar_run *r);
 
 /* 0..1, a run that completed has come to 1; < 0: not reported. */
 double uar_run_progress(const struct uar_run *r);

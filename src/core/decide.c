@@ -323,6 +323,7 @@ static void do_lost(struct emit *e, const struct uar_command *c, struct uar_move
 {
 	if (e->r->status == UAR_STATUS_QUEUED)
 		uar_core_begin(e);
+	e->lost_by = "log_unreadable";
 	uar_core_end_by(e, move, &c->fail);
 }
 

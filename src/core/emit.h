@@ -16,6 +16,7 @@ struct emit {
 	uar_str refs;			 /* of the next event */
 	uar_str result_refs;		 /* of a run that ends; JSON array, or empty */
 	uar_str details;		 /* of its failure; JSON object, or empty */
+	const char *lost_by;		 /* why a run is lost; NULL: by a restart */
 	int64_t line;			 /* of the fixture that is replayed; 0: none */
 	const struct uar_replay *replay; /* that line */
 	uar_err err;			 /* the first failure; nothing is emitted after it */
@@ -55,6 +56,8 @@ void uar_emit_status(struct emit *e, const char *phase, enum uar_status status, 
 /* The other files of the engine. */
 /* What is rare, to be changed; NULL: no memory. */
 struct uar_run_rare *uar_core_change_rare(struct uar_run *r);
+/* As much of the text as the field holds, whole in UTF-8 and ended. */
+void uar_core_keep(char *out, size_t size, uar_str s);
 void uar_core_create(struct emit *e, const struct uar_create *c);
 void uar_core_begin(struct emit *e); /* the facts of a start */
 void uar_core_start(struct emit *e); /* and what follows from it */

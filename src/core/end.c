@@ -140,7 +140,7 @@ static void task_lost(struct emit *e)
 	uar_jw_cstr(w, "status", "lost");
 	uar_emit_worker(w, e->r);
 	uar_jw_time(w, "last_seen_at", e->r->at.updated_us);
-	uar_jw_cstr(w, "cause", "restart");
+	uar_jw_cstr(w, "cause", e->lost_by ? e->lost_by : "restart");
 	uar_jw_bool(w, "recoverable", false);
 	uar_emit(e, UAR_EV_TASK_LOST, EMIT_RUN);
 }

@@ -83,7 +83,7 @@ static uar_str member(const struct fold *f, const char *key)
 	return uar_json_str(uar_json_get(f->p, uar_str_c(key)), UAR_STR_NONE);
 }
 
-static void keep(char *out, size_t size, uar_str s)
+void uar_core_keep(char *out, size_t size, uar_str s)
 {
 	s = uar_str_utf8_prefix(s, size - 1);
 	if (s.n)
@@ -178,7 +178,7 @@ static uar_err fold_run_status(struct fold *f)
 {
 	enum uar_status status = uar_status_parse(member(f, "status"));
 
-	keep(f->r->phase, sizeof f->r->phase, member(f, "phase"));
+	uar_core_keep(f->r->phase, sizeof f->r->phase, member(f, "phase"));
 	if (uar_run_rare(f->r)->actions.open_count)
 		return UAR_OK; /* it waits, whatever its worker does meanwhile */
 	if (status < UAR_STATUS_CANCELLING && f->r->status != UAR_STATUS_CANCELLING)
@@ -190,7 +190,7 @@ static uar_err fold_model_requested(struct fold *f)
 {
 	struct uar_run_call *call = &f->r->call;
 
-	keep(call->request_id, sizeof call->request_id, f->ev->ids[UAR_ID_MODEL_REQUEST]);
+	uar_core_keep(call->request_id, sizeof call->request_id, f->ev->ids[UAR_ID_MODEL_REQUEST]);
 	call->message_id[0] = 0;
 	call->open = true;
 	call->requested_us = f->ev->time_us;
@@ -213,7 +213,7 @@ static uar_err fold_delta(struct fold *f)
 {
 	struct uar_run_call *call = &f->r->call;
 
-	keep(call->message_id, sizeof call->message_id, member(f, "message_id"));
+	uar_core_keep(call->message_id, sizeof call->message_id, member(f, "message_id"));
 	call->index++;
 	*(f->ev->cls == UAR_EV_MODEL_DELTA ? &call->chars : &call->thought) +=
 		(int64_t)member(f, "text").n;
@@ -249,7 +249,8 @@ static uar_err fold_finish(struct fold *f)
 		return UAR_OK;
 	rare = uar_core_change_rare(f->r);
 	if (rare)
-		keep(rare->finish_reason, sizeof rare->finish_reason, whole ? UAR_STR("") : reason);
+		uar_core_keep(rare->finish_reason, sizeof rare->finish_reason,
+			      whole ? UAR_STR("") : reason);
 	return rare ? UAR_OK : UAR_ENOMEM;
 }
 
@@ -299,9 +300,9 @@ static uar_err fold_tool_started(struct fold *f)
 	if (tools->open_count == UAR_OPEN_TOOLS)
 		return corrupt(f, "too many calls are open");
 	tool = &tools->open[tools->open_count];
-	keep(tool->call_id, sizeof tool->call_id, f->ev->ids[UAR_ID_TOOL_CALL]);
-	keep(tool->step_id, sizeof tool->step_id, f->ev->ids[UAR_ID_STEP]);
-	keep(tool->name, sizeof tool->name, member(f, "tool_name"));
+	uar_core_keep(tool->call_id, sizeof tool->call_id, f->ev->ids[UAR_ID_TOOL_CALL]);
+	uar_core_keep(tool->step_id, sizeof tool->step_id, f->ev->ids[UAR_ID_STEP]);
+	uar_core_keep(tool->name, sizeof tool->name, member(f, "tool_name"));
 	tool->index = 0;
 	tool->started_us = f->ev->time_us;
 	tool->changes = effect.n && !uar_str_is(effect, "read_only");
@@ -341,7 +342,7 @@ static uar_err fold_cancel_requested(struct fold *f)
 		return UAR_ENOMEM;
 	rare->cancel.requested = true;
 	rare->cancel.at_us = f->ev->time_us;
-	keep(rare->cancel.reason, sizeof rare->cancel.reason, member(f, "reason"));
+	uar_core_keep(rare->cancel.reason, sizeof rare->cancel.reason, member(f, "reason"));
 	f->r->status = UAR_STATUS_CANCELLING;
 	f->r->row_changed = true;
 	return UAR_OK;
@@ -368,10 +369,10 @@ static uar_err fold_action_required(struct fold *f)
 	if (open->until_us)
 		open->until_us += f->ev->time_us;
 	open->once = uar_json_get(scope, UAR_STR("tool_id")) != NULL;
-	keep(open->kind, sizeof open->kind,
-	     uar_json_str(uar_json_get(scope, UAR_STR("kind")), UAR_STR("")));
-	keep(open->tool_name, sizeof open->tool_name, member(f, "tool_name"));
-	keep(open->prompt, sizeof open->prompt, member(f, "prompt"));
+	uar_core_keep(open->kind, sizeof open->kind,
+		      uar_json_str(uar_json_get(scope, UAR_STR("kind")), UAR_STR("")));
+	uar_core_keep(open->tool_name, sizeof open->tool_name, member(f, "tool_name"));
+	uar_core_keep(open->prompt, sizeof open->prompt, member(f, "prompt"));
 	a->count = open->number;
 	a->open_count++;
 	if (!a->parked_us)
@@ -427,7 +428,7 @@ static uar_err fold_thread_updated(struct fold *f)
 	rare = uar_core_change_rare(f->r);
 	if (!rare)
 		return UAR_ENOMEM;
-	keep(rare->agent_session, sizeof rare->agent_session, id);
+	uar_core_keep(rare->agent_session, sizeof rare->agent_session, id);
 	f->r->row_changed = true;
 	return UAR_OK;
 }
@@ -448,11 +449,11 @@ static uar_err fold_progress(struct fold *f)
 	p->step = uar_json_int(uar_json_get(f->p, UAR_STR("step")), p->step);
 	p->step_total = uar_json_int(uar_json_get(f->p, UAR_STR("step_total")), p->step_total);
 	if (stage.n)
-		keep(p->stage, sizeof p->stage, stage);
+		uar_core_keep(p->stage, sizeof p->stage, stage);
 	if (message.n)
-		keep(p->message, sizeof p->message, message);
+		uar_core_keep(p->message, sizeof p->message, message);
 	if (metrics && metrics->text.n < sizeof p->metrics)
-		keep(p->metrics, sizeof p->metrics, metrics->text);
+		uar_core_keep(p->metrics, sizeof p->metrics, metrics->text);
 	f->r->row_changed = true;
 	return UAR_OK;
 }
@@ -482,9 +483,9 @@ static uar_err fold_attempt_failed(struct fold *f)
 	f->r->status = uar_status_parse(member(f, "status"));
 	if (f->r->status == UAR_STATUS_COUNT || !uar_status_terminal(f->r->status))
 		return corrupt(f, "its status is not one of an end");
-	keep(end->code, sizeof end->code,
-	     uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("INTERNAL")));
-	keep(end->message, sizeof end->message, member(f, "message"));
+	uar_core_keep(end->code, sizeof end->code,
+		      uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("INTERNAL")));
+	uar_core_keep(end->message, sizeof end->message, member(f, "message"));
 	end->details = source_of(uar_json_get(error, UAR_STR("details")), UAR_JSON_OBJECT);
 	f->r->result_refs = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
 	end->retryable = uar_json_bool(uar_json_get(f->p, UAR_STR("retryable")), false);

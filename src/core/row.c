@@ -1,5 +1,4 @@
-/* row.c - the read model of a run: what lists and records show of it, and what can
- * be known of a run by it alone. */
+/* row.c - the read model of a run: what lists and records show of it. */
 #include "core/emit.h"
 
 static void put_error(struct uar_jw *w, const struct uar_run_end *end)
@@ -126,6 +125,7 @@ static void put_agent(struct uar_jw *w, const struct uar_run *r)
 static void put_detail(struct uar_jw *w, const struct uar_run *r)
 {
 	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "entry", uar_entry_name(r->what.entry));
 	put_text(w, "task_id", r->id.task_given ? r->id.task_id : UAR_STR_NONE);
 	put_text(w, "trace_id", r->id.trace_id);
 	put_text(w, "idempotency_key", r->what.idempotency_key);
@@ -209,98 +209,4 @@ bool uar_core_row_waits(const struct uar_run_row *row)
 			uar_json_str(uar_json_get(detail, UAR_STR("engine_status")), UAR_STR("")));
 	uar_arena_fini(&scratch);
 	return uar_status_waits(status);
-}
-
-/* --- and back ------------------------------------------------------------------------ */
-
-static const struct {
-	const char *record;
-	enum uar_status status;
-	enum uar_turn_state turn;
-	enum uar_task_state task;
-} stands[] = {
-	{ "queued", UAR_STATUS_QUEUED, UAR_TURN_ACCEPTED, UAR_TASK_QUEUED },
-	{ "running", UAR_STATUS_RUNNING, UAR_TURN_RUNNING, UAR_TASK_RUNNING },
-	{ "cancel_requested", UAR_STATUS_CANCELLING, UAR_TURN_RUNNING, UAR_TASK_CANCELLING },
-};
-
-static uar_err take_stand(const struct uar_run_row *row, struct uar_run *r)
-{
-	for (size_t i = 0; i < ARRAY_LEN(stands); i++)
-		if (uar_str_is(row->status, stands[i].record)) {
-			r->status = stands[i].status;
-			r->turn = stands[i].turn;
-			r->task = stands[i].task;
-			return UAR_OK;
-		}
-	return UAR_ECORRUPT;
-}
-
-static uar_err take_strings(const struct uar_run_row *row, const struct uar_json *detail,
-			    struct uar_run *r)
-{
-	uar_str task = uar_json_str(uar_json_get(detail, UAR_STR("task_id")), UAR_STR_NONE);
-	uar_str from[] = {
-		row->run_id,
-		row->thread_id,
-		row->turn_id,
-		row->task_id,
-		row->root_run_id,
-		row->parent_run_id,
-		row->plugin_id,
-		row->entry_id,
-		row->agent_id,
-		uar_json_str(uar_json_get(detail, UAR_STR("trace_id")), UAR_STR_NONE),
-		uar_json_str(uar_json_get(detail, UAR_STR("idempotency_key")), UAR_STR_NONE),
-	};
-	uar_str *to[] = {
-		&r->id.run_id,	    &r->id.thread_id,	      &r->id.turn_id,
-		&r->id.task_id,	    &r->id.root_run_id,	      &r->id.parent_run_id,
-		&r->what.plugin_id, &r->what.entry_id,	      &r->what.agent_id,
-		&r->id.trace_id,    &r->what.idempotency_key,
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
-		*to[i] = from[i].n ? uar_arena_str(&r->arena, from[i]) : UAR_STR_NONE;
-		if (from[i].n && !to[i]->p)
-			return UAR_ENOMEM;
-	}
-	r->id.task_given = task.n > 0;
-	return UAR_OK;
-}
-
-static uar_err take_cancel(struct uar_run *r)
-{
-	struct uar_run_rare *rare;
-
-	if (r->status != UAR_STATUS_CANCELLING)
-		return UAR_OK;
-	rare = uar_core_change_rare(r);
-	if (!rare)
-		return UAR_ENOMEM;
-	rare->cancel.requested = true;
-	return UAR_OK;
-}
-
-uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t run_sequence, struct uar_run *r)
-{
-	const struct uar_json *detail = NULL;
-	struct uar_arena scratch;
-	uar_err e;
-
-	uar_arena_init(&scratch, 0);
-	e = uar_json_parse(row->detail, NULL, &scratch, &detail, NULL);
-	if (e != UAR_ENOMEM)
-		e = take_strings(row, e ? NULL : detail, r);
-	uar_arena_fini(&scratch);
-	if (!e)
-		e = take_stand(row, r);
-	if (!uar_str_is(row->plugin_id, "uar.agent"))
-		r->what.entry = UAR_ENTRY_PLUGIN;
-	r->what.attempt = row->attempt;
-	r->at = (struct uar_run_times){ .created_us = row->created_us,
-					.updated_us = row->updated_us,
-					.started_us = row->started_us };
-	r->run_sequence = run_sequence;
-	return e ? e : take_cancel(r);
 }

@@ -178,7 +178,7 @@ TEST(a_run_that_cannot_be_read_is_ended_by_its_row, "RUN-16")
 			CHECK_INT(story_do(&t, rows[i].script[k]), UAR_OK);
 		CHECK_INT(uar_core_row(&t.s, &t.r, &t.arena, &row), UAR_OK);
 		uar_run_init(&r);
-		CHECK_INT(uar_core_from_row(&row, t.r.run_sequence, &r), UAR_OK);
+		CHECK_INT(uar_core_from_row(&row, t.r.run_sequence, &t.arena, &r), UAR_OK);
 		before = t.r; /* its strings are the row's */
 		t.r = r;
 		CHECK_INT(story_do(&t, UAR_CMD_LOST), UAR_OK);
@@ -188,6 +188,88 @@ TEST(a_run_that_cannot_be_read_is_ended_by_its_row, "RUN-16")
 		CHECK(uar_str_eq(last.agent_id, row.agent_id));
 		CHECK(t.r.id.trace_id.n == 32 && t.r.what.idempotency_key.n);
 		uar_run_fini(&before);
+		story_fini(&t);
+	}
+}
+
+/* The text of one member of a JSON object. */
+static uar_str member_of(struct story *t, uar_str object, const char *key)
+{
+	const struct uar_json *j = NULL;
+
+	CHECK_INT(uar_json_parse(object, NULL, &t->arena, &j, NULL), UAR_OK);
+	j = uar_json_get(j, uar_str_c(key));
+	return j ? j->text : UAR_STR_NONE;
+}
+
+/* The end of a run that is known by its row alone denies nothing that the row told. */
+static void keeps(struct story *t, const char *const *keys, size_t n)
+{
+	struct uar_run_row row, last;
+	struct uar_run r, before;
+
+	CHECK_INT(uar_core_row(&t->s, &t->r, &t->arena, &row), UAR_OK);
+	uar_run_init(&r);
+	CHECK_INT(uar_core_from_row(&row, t->r.run_sequence, &t->arena, &r), UAR_OK);
+	before = t->r; /* its strings are the row's */
+	t->r = r;
+	CHECK_INT(story_do(t, UAR_CMD_LOST), UAR_OK);
+	CHECK_INT(uar_core_row(&t->s, &t->r, &t->arena, &last), UAR_OK);
+	for (size_t i = 0; i < n; i++) {
+		uar_str was = member_of(t, row.detail, keys[i]);
+		uar_str is = member_of(t, last.detail, keys[i]);
+
+		CHECK_MSG(was.n && !uar_str_is(was, "null") && uar_str_eq(was, is),
+			  "%s: %.*s, then %.*s", keys[i], UAR_FMT(was), UAR_FMT(is));
+	}
+	uar_run_fini(&before);
+}
+
+TEST(the_end_by_the_row_denies_nothing_that_the_row_knew, "")
+{
+	static const char *const cancel[] = { "entry", "cancel_requested_at", "cancel_reason" };
+	static const char *const progress[] = { "entry",      "progress", "stage",  "message",
+						"step_total", "step",	  "metrics" };
+	static const char *const used[] = { "entry", "usage", "action_count" };
+	static const char *const session[] = { "entry", "backend_session", "action_count" };
+	static const struct {
+		enum uar_entry entry;
+		enum uar_command_kind script[5];
+		const char *const *keys;
+		size_t n;
+		const char *worker; /* as task.lost names it; NULL: the run is cancelled */
+	} rows[] = {
+		{ UAR_ENTRY_LLM, { UAR_CMD_PREPARED, UAR_CMD_CANCEL }, cancel, 3, NULL },
+		{ UAR_ENTRY_PLUGIN, { UAR_CMD_PROGRESS }, progress, 7, "uar.agent" },
+		{ UAR_ENTRY_LLM,
+		  { UAR_CMD_PREPARED, UAR_CMD_MODEL_CALLS, UAR_CMD_ASK },
+		  used,
+		  3,
+		  "llm.chat" },
+		{ UAR_ENTRY_CODEX,
+		  { UAR_CMD_PREPARED, UAR_CMD_SESSION, UAR_CMD_ASK },
+		  session,
+		  3,
+		  "backend.codex" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct story t;
+
+		story_init(&t, 1);
+		CHECK_INT(story_begin(&t, rows[i].entry, false), UAR_OK);
+		for (size_t k = 0; rows[i].script[k]; k++)
+			CHECK_INT(story_do(&t, rows[i].script[k]), UAR_OK);
+		keeps(&t, rows[i].keys, rows[i].n);
+		if (rows[i].worker) {
+			const struct uar_event *lost = last_of(&t, UAR_EV_TASK_LOST);
+
+			CHECK_STR(text_at(&t, lost, "/worker/id"), rows[i].worker);
+			CHECK_STR(text_at(&t, lost, "/cause"), "log_unreadable");
+		}
+		if (rows[i].keys != cancel && rows[i].keys != progress)
+			CHECK_STR(text_at(&t, last_of(&t, UAR_EV_ACTION_RESOLVED), "/result"),
+				  "cancel");
 		story_fini(&t);
 	}
 }

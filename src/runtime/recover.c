@@ -273,7 +273,7 @@ static void tail_ready(struct uar_read *read)
 	if (!e && more)
 		e = read_tail(l);
 	else if (!e)
-		e = uar_core_from_row(&l->row.rows[0], l->last, &l->run->state);
+		e = uar_core_from_row(&l->row.rows[0], l->last, &l->row.arena, &l->run->state);
 	if (e) {
 		uar_store_query_fini(&l->row);
 		gone(l, e, &error);
