@@ -5,10 +5,6 @@
  * and later exactly one action.resolved with permission.resolved. */
 #include "core/emit.h"
 
-enum {
-	INPUT_CUT = 4096, /* bytes of a cut input that an event carries, escapes included */
-};
-
 void uar_action_id(uar_str run_id, int64_t number, char out[UAR_ACTION_TEXT + 1])
 {
 	snprintf(out, UAR_ACTION_TEXT + 1, "%.*s.%lld", UAR_FMT(run_id), (long long)number);
@@ -91,7 +87,7 @@ static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 	if (a->timeout_us)
 		uar_jw_int(w, "timeout_ms", a->timeout_us / 1000);
 	if (a->blob.n || a->input_bytes > (int64_t)a->input.n) {
-		uar_jw_str(w, "input_preview", uar_jw_fitting(a->input, INPUT_CUT));
+		uar_jw_str(w, "input_preview", uar_jw_fitting(a->input, UAR_LIMIT_ASK_INPUT));
 		uar_jw_bool(w, "input_truncated", true);
 		put_kept(e, w, a);
 	} else if (a->input.n) {

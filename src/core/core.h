@@ -19,16 +19,16 @@
 #include "event/record.h"
 
 enum {
-	UAR_TEXT_CODE = 64,
-	UAR_TEXT_REASON = 256,
-	UAR_TEXT_MESSAGE = 512,
-	UAR_TEXT_STAGE = 128,
-	UAR_TEXT_METRICS = 512,
+	UAR_TEXT_CODE = UAR_LIMIT_TEXT_CODE,
+	UAR_TEXT_REASON = UAR_LIMIT_TEXT_REASON,
+	UAR_TEXT_MESSAGE = UAR_LIMIT_TEXT_MESSAGE,
+	UAR_TEXT_STAGE = UAR_LIMIT_TEXT_STAGE,
+	UAR_TEXT_METRICS = UAR_LIMIT_TEXT_METRICS,
+	UAR_TEXT_SESSION = UAR_LIMIT_TEXT_SESSION,
+	UAR_TEXT_FINISH = UAR_LIMIT_TEXT_FINISH,
+	UAR_TEXT_PROMPT = UAR_LIMIT_TEXT_PROMPT,
 	UAR_DECISION_EVENTS = UAR_LIMIT_DECISION_EVENTS,
-	UAR_DECISION_EFFECTS = 8,
-	UAR_TEXT_SESSION = 256,
-	UAR_TEXT_FINISH = 32,
-	UAR_TEXT_PROMPT = 200,
+	UAR_DECISION_EFFECTS = UAR_LIMIT_DECISION_EFFECTS,
 	UAR_OPEN_TOOLS = UAR_LIMIT_OPEN_TOOLS,
 	UAR_OPEN_ACTIONS = UAR_LIMIT_OPEN_ACTIONS,
 	UAR_ACTION_TEXT = UAR_LIMIT_ID_BYTES, /* "<run_id>.<number>" */
@@ -378,8 +378,9 @@ void uar_run_copy_fini(struct uar_run *copy); /* frees what it has of its own */
 
 /* Appends to `out` what the command means and folds it into *s and *r, which
  * are copies. UAR_ESTATE: the table refuses it; nothing was added. UAR_EINTERNAL:
- * a worker speaks of a model call that is not there, or not over. A full decision gives UAR_EBUSY.
- * Other errors leave the copies unusable. */
+ * a worker speaks of a model call that is not there, or not over. UAR_ETOOBIG: a decision is
+ * full, and would be each time; fewer commands at once may do. Other errors leave the copies
+ * unusable, as that does. */
 UAR_MUST_CHECK uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s,
 				       struct uar_run *r, const struct uar_command *c,
 				       struct uar_decision *out, struct uar_error *error);

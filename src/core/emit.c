@@ -141,7 +141,7 @@ static struct uar_event *next_slot(struct emit *e)
 	events = room > UAR_DECISION_EVENTS ? NULL
 					    : uar_arena_room(e->env->arena, room * sizeof *events);
 	if (!events) {
-		e->err = room > UAR_DECISION_EVENTS ? UAR_EBUSY : UAR_ENOMEM;
+		e->err = room > UAR_DECISION_EVENTS ? UAR_ETOOBIG : UAR_ENOMEM;
 		return NULL;
 	}
 	if (d->event_count)
@@ -189,7 +189,7 @@ void uar_emit_effect(struct emit *e, enum uar_effect effect)
 	if (e->err || effect == UAR_DO_NONE)
 		return;
 	if (e->d->effect_count == UAR_DECISION_EFFECTS)
-		e->err = UAR_EBUSY;
+		e->err = UAR_ETOOBIG;
 	else
 		e->d->effects[e->d->effect_count++] = effect;
 }

@@ -461,7 +461,7 @@ TEST(ill_formed_text_ends_all_the_same, "")
 	CHECK_INT(story_begin(&t, UAR_ENTRY_FIXTURE, false), UAR_OK);
 	c.text = uar_buf_str(&text);
 	/* Each byte becomes three: too large for an event, but nothing hangs. */
-	CHECK(story_tell(&t, &c) != UAR_EBUSY);
+	CHECK(story_tell(&t, &c) != UAR_ETOOBIG);
 	story_fini(&t);
 	uar_buf_fini(&text);
 }
@@ -514,6 +514,39 @@ static uar_err fold_with(const struct story *t, size_t skip, size_t twice)
 	uar_arena_fini(&scratch);
 	uar_run_fini(&r);
 	return e;
+}
+
+/* What does not fit into a decision never will: to try the same again is no way out. */
+static uar_err fill(struct story *t, const enum uar_command_kind *cycle, size_t n)
+{
+	struct uar_core_env env = { t->now_us, &t->ids, &t->arena, &t->buf, NULL };
+	struct uar_session s = t->s;
+	struct uar_decision d = { 0 };
+	struct uar_run r;
+	uar_err e;
+
+	uar_run_init(&r);
+	e = uar_run_copy(&r, &t->r);
+	for (size_t i = 0; !e && i <= UAR_DECISION_EVENTS; i++) {
+		struct uar_command c = story_command(cycle[i % n]);
+
+		e = uar_core_decide(&env, &s, &r, &c, &d, NULL);
+	}
+	uar_run_copy_fini(&r);
+	return e;
+}
+
+TEST(a_full_decision_is_too_big_and_not_worth_another_try, "")
+{
+	static const enum uar_command_kind texts[] = { UAR_CMD_TEXT };
+	static const enum uar_command_kind rounds[] = { UAR_CMD_MODEL_CALLS, UAR_CMD_PREPARED };
+	struct story t;
+
+	story_init(&t, 1);
+	PLAY(&t, UAR_CMD_PREPARED);
+	CHECK_INT(fill(&t, texts, ARRAY_LEN(texts)), UAR_ETOOBIG);
+	CHECK_INT(fill(&t, rounds, ARRAY_LEN(rounds)), UAR_ETOOBIG);
+	story_fini(&t);
 }
 
 TEST(a_log_with_a_missing_or_doubled_event_is_refused, "")
