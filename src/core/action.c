@@ -234,7 +234,7 @@ static void evaluated(struct emit *e, const struct uar_ask *a)
 	uar_emit(e, UAR_EV_PERMISSION_EVALUATED, EMIT_RUN);
 }
 
-void uar_core_ask(struct emit *e, const struct uar_ask *a, struct uar_move move)
+void uar_core_ask(struct emit *e, const struct uar_ask *a)
 {
 	bool parked = uar_run_rare(e->r)->actions.open_count > 0;
 
@@ -248,7 +248,6 @@ void uar_core_ask(struct emit *e, const struct uar_ask *a, struct uar_move move)
 	action_required(e, a);
 	if (!parked)
 		task_waiting(e, a);
-	uar_emit_effect(e, move.effect);
 }
 
 /* --- answering --------------------------------------------------------------- */
@@ -327,13 +326,11 @@ static void task_resumed(struct emit *e)
 	uar_emit(e, UAR_EV_TASK_RESUMED, EMIT_RUN);
 }
 
-void uar_core_answer(struct emit *e, const struct uar_answer *a, struct uar_move move)
+void uar_core_answer(struct emit *e, const struct uar_answer *a)
 {
 	resolve(e, a);
-	if (e->err || uar_run_rare(e->r)->actions.open_count)
-		return; /* there is more to decide */
-	task_resumed(e);
-	uar_emit_effect(e, move.effect);
+	if (!e->err && !uar_run_rare(e->r)->actions.open_count)
+		task_resumed(e);
 }
 
 void uar_core_close_actions(struct emit *e)

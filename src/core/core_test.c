@@ -1,5 +1,6 @@
 /* core_test.c - decide and fold over every command in every status, and over
  * every sensible order of commands. */
+#include "core/emit.h"
 #include "story.h"
 #include "test.h"
 
@@ -350,6 +351,139 @@ TEST(every_command_in_every_status_does_what_the_table_says, "RUN-13 RUN-16 VAL-
 			check_replay(&t);
 			story_fini(&t);
 		}
+}
+
+/* --- every row of the table ------------------------------------------------------------ */
+
+static const struct row {
+	enum uar_status from;
+	enum uar_run_input on;
+	enum uar_status to;
+	enum uar_effect effect;
+} rows[] = {
+#define T(FROM, ON, TO, EFFECT)                                                                    \
+	{ UAR_STATUS_##FROM, UAR_IN_##ON, UAR_STATUS_##TO, UAR_DO_##EFFECT },
+#include "core/run.def"
+#undef T
+};
+
+/* A command that is the input, and what has to be said before so that it is. */
+static const struct {
+	enum uar_entry entry;
+	enum uar_command_kind kind;
+	enum uar_command_kind before[4];
+} recipes[UAR_IN_COUNT] = {
+	[UAR_IN_START] = { UAR_ENTRY_LLM, UAR_CMD_START, { 0 } },
+	[UAR_IN_BEGIN] = { UAR_ENTRY_LLM, UAR_CMD_FAIL, { 0 } },
+	[UAR_IN_PREPARED] = { UAR_ENTRY_LLM, UAR_CMD_PREPARED, { 0 } },
+	[UAR_IN_OUTPUT] = { UAR_ENTRY_LLM, UAR_CMD_TEXT, { UAR_CMD_PREPARED } },
+	[UAR_IN_STEP] = { UAR_ENTRY_CODEX, UAR_CMD_TOOL, { UAR_CMD_PREPARED, UAR_CMD_TOOL } },
+	[UAR_IN_PROGRESS] = { UAR_ENTRY_PLUGIN, UAR_CMD_PROGRESS, { 0 } },
+	[UAR_IN_EXPORT] = { UAR_ENTRY_PLUGIN, UAR_CMD_EXPORT, { 0 } },
+	[UAR_IN_NOTE] = { UAR_ENTRY_CODEX, UAR_CMD_NOTE, { UAR_CMD_PREPARED } },
+	[UAR_IN_TOOLS] = { UAR_ENTRY_LLM, UAR_CMD_MODEL_CALLS, { UAR_CMD_PREPARED } },
+	[UAR_IN_TOOL] = { UAR_ENTRY_LLM,
+			  UAR_CMD_TOOL_BEGIN,
+			  { UAR_CMD_PREPARED, UAR_CMD_MODEL_CALLS } },
+	[UAR_IN_TOOL_OVER] = { UAR_ENTRY_LLM,
+			       UAR_CMD_TOOL_OVER,
+			       { UAR_CMD_PREPARED, UAR_CMD_MODEL_CALLS, UAR_CMD_TOOL_BEGIN } },
+	[UAR_IN_FINISHED] = { UAR_ENTRY_LLM, UAR_CMD_MODEL_DONE, { UAR_CMD_PREPARED } },
+	[UAR_IN_FAILED] = { UAR_ENTRY_LLM, UAR_CMD_FAIL, { UAR_CMD_PREPARED } },
+	[UAR_IN_CANCEL] = { UAR_ENTRY_LLM, UAR_CMD_CANCEL, { 0 } },
+	[UAR_IN_STOPPED] = { UAR_ENTRY_LLM, UAR_CMD_STOPPED, { UAR_CMD_PREPARED } },
+	[UAR_IN_TIMEOUT] = { UAR_ENTRY_LLM, UAR_CMD_TIMEOUT, { UAR_CMD_PREPARED } },
+	[UAR_IN_ASK_PERMISSION] = { UAR_ENTRY_CODEX, UAR_CMD_ASK, { UAR_CMD_PREPARED } },
+	[UAR_IN_VERDICT] = { UAR_ENTRY_CODEX, UAR_CMD_ASK, { UAR_CMD_PREPARED } },
+	[UAR_IN_ANSWERED] = { UAR_ENTRY_CODEX, UAR_CMD_ANSWER, { UAR_CMD_PREPARED } },
+	[UAR_IN_ANSWERED_PART] = { UAR_ENTRY_CODEX,
+				   UAR_CMD_ANSWER,
+				   { UAR_CMD_PREPARED, UAR_CMD_ASK } },
+	[UAR_IN_RECOVER] = { UAR_ENTRY_PLUGIN, UAR_CMD_RECOVER, { 0 } },
+	[UAR_IN_CUT_OFF] = { UAR_ENTRY_LLM, UAR_CMD_RECOVER, { UAR_CMD_PREPARED } },
+	[UAR_IN_LOST] = { UAR_ENTRY_CODEX, UAR_CMD_RECOVER, { UAR_CMD_PREPARED } },
+};
+
+/* The last steps to the status. Where no command leads there alone, or to none that
+ * the engine uses today, it is put there by hand. */
+static void stand_at(struct story *t, enum uar_status status)
+{
+	if (status == UAR_STATUS_QUEUED)
+		return;
+	if (uar_status_waits(status))
+		CHECK_INT(story_do(t, UAR_CMD_ASK), UAR_OK);
+	if (status == UAR_STATUS_CANCELLING)
+		CHECK_INT(story_do(t, UAR_CMD_CANCEL), UAR_OK);
+	t->r.status = status;
+}
+
+static void walk_row(const struct row *row)
+{
+	enum uar_command_kind kind = recipes[row->on].kind;
+	struct uar_command c = story_command(kind);
+	enum uar_status from;
+	struct story t;
+
+	story_init(&t, 1);
+	CHECK_INT(story_begin(&t, recipes[row->on].entry, row->from == UAR_STATUS_QUEUED), UAR_OK);
+	for (size_t i = 0; row->from != UAR_STATUS_QUEUED && recipes[row->on].before[i]; i++)
+		CHECK_INT(story_do(&t, recipes[row->on].before[i]), UAR_OK);
+	stand_at(&t, row->from);
+	from = t.r.status;
+	if (row->on == UAR_IN_VERDICT)
+		c.ask.verdict = UAR_VERDICT_ALLOW;
+	if (kind == UAR_CMD_ASK)
+		c.ask.number = uar_run_rare(&t.r)->actions.count + 1;
+	if (row->on != UAR_IN_BEGIN) /* nothing is that alone: what it begins ends, too */
+		CHECK_INT(uar_core_input(&t.r, &c), row->on);
+	CHECK_INT(story_tell(&t, &c), UAR_OK);
+	CHECK_MSG(t.r.status == (row->on == UAR_IN_BEGIN ? UAR_STATUS_FAILED : row->to),
+		  "%s on %d: %s, wanted %s", uar_status_text(from), (int)row->on,
+		  uar_status_text(t.r.status), uar_status_text(row->to));
+	CHECK_INT(t.d.effect_count, row->effect != UAR_DO_NONE);
+	if (t.d.effect_count)
+		CHECK_INT(t.d.effects[0], row->effect);
+	check_events(&t);
+	story_fini(&t);
+}
+
+TEST(every_row_of_the_table_is_what_happens, "")
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CHECK_MSG(recipes[rows[i].on].kind, "no command is input %d", (int)rows[i].on);
+		walk_row(&rows[i]);
+	}
+}
+
+/* What a recording says of the run it was made of does not move the one that replays it. */
+TEST(a_line_of_a_fixture_moves_the_run_as_its_type_says, "")
+{
+	static const struct {
+		const char *line;
+		enum uar_status to;
+	} lines[] = {
+		{ "{\"type\":\"RunStart\",\"data\":{}}", UAR_STATUS_RUNNING },
+		{ "{\"type\":\"meta\",\"data\":{\"phase\":\"x\",\"status\":\"preparing\"}}",
+		  UAR_STATUS_RUNNING },
+		{ "{\"type\":\"ChatDelta\",\"data\":{\"text_delta\":\"\"}}", UAR_STATUS_RUNNING },
+		{ "{\"type\":\"ToolStart\",\"data\":{\"tool_call_id\":\"a\"}}",
+		  UAR_STATUS_STREAMING },
+		{ "{\"type\":\"ToolEnd\",\"data\":{\"tool_call_id\":\"a\"}}",
+		  UAR_STATUS_STREAMING },
+		{ "{\"type\":\"ChatDelta\",\"data\":{\"text_delta\":\"x\"}}",
+		  UAR_STATUS_STREAMING },
+		{ "{\"type\":\"RunDone\",\"data\":{}}", UAR_STATUS_COMPLETED },
+	};
+	struct story t;
+
+	story_init(&t, 1);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_FIXTURE, false), UAR_OK);
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		CHECK_INT(story_replay(&t, uar_str_c(lines[i].line), (int64_t)i + 1), UAR_OK);
+		CHECK_INT(t.r.status, lines[i].to);
+		check_replay(&t);
+	}
+	story_fini(&t);
 }
 
 /* The bytes of state and decision, before and after a refusal. */

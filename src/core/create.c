@@ -192,8 +192,6 @@ void uar_core_create(struct emit *e, const struct uar_create *c)
 	else
 		task_created(e, c);
 	task_queued(e, c);
-	if (!c->wait)
-		uar_core_start(e);
 }
 
 void uar_emit_worker(struct uar_jw *w, const struct uar_run *r)
@@ -270,25 +268,4 @@ void uar_core_begin(struct emit *e)
 	task_started(e);
 	turn_started(e);
 	thread_running(e);
-}
-
-/* An echo's answer follows from its input: there is nothing to perform, so all of
- * the run is one append. A text kept in a blob has to be fetched first. */
-static void answer(struct emit *e)
-{
-	if (e->r->what.message.n)
-		uar_core_delta(e, UAR_EV_MODEL_DELTA, e->r->what.message);
-	uar_core_end_by(e, uar_run_move(e->r->status, UAR_IN_FINISHED), NULL);
-}
-
-void uar_core_start(struct emit *e)
-{
-	struct uar_move move = uar_run_move(e->r->status, UAR_IN_START);
-
-	uar_core_begin(e);
-	uar_emit_status(e, "start", UAR_STATUS_RUNNING, "Run started");
-	if (e->r->what.entry == UAR_ENTRY_ECHO && !e->r->what.message_blob.n)
-		answer(e);
-	else
-		uar_emit_effect(e, move.effect);
 }

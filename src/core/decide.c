@@ -38,72 +38,69 @@ static void close_call(struct emit *e, const struct uar_failure *f)
 		uar_core_model_failed(e, &m);
 }
 
-void uar_core_end_by(struct emit *e, struct uar_move move, const struct uar_failure *f)
+void uar_core_end_by(struct emit *e, const struct uar_failure *f)
 {
 	struct uar_failure cause = f ? *f : (struct uar_failure){ 0 };
 
-	if (move.to == UAR_STATUS_CANCELLED) {
+	if (e->move.to == UAR_STATUS_CANCELLED) {
 		cause = cancelled;
 		if (uar_run_rare(e->r)->cancel.reason[0])
 			cause.message = uar_str_c(uar_run_rare(e->r)->cancel.reason);
 	}
 	uar_core_close_actions(e);
 	uar_core_close_tools(e, &cause);
-	if (move.to != UAR_STATUS_COMPLETED)
+	if (e->move.to != UAR_STATUS_COMPLETED)
 		close_call(e, &cause);
-	uar_core_end(e, move.to, &cause);
-	uar_emit_effect(e, move.effect);
+	uar_core_end(e, e->move.to, &cause);
 }
 
-static void do_create(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_begin(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
-	uar_core_create(e, &c->create);
+	(void)c;
+	uar_core_begin(e);
 }
 
-static void do_start(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_start(struct emit *e, const struct uar_command *c)
 {
-	(void)c, (void)move;
-	uar_core_start(e);
+	(void)c;
+	uar_core_begin(e);
+	uar_emit_status(e, "start", UAR_STATUS_RUNNING, "Run started");
 }
 
-static void do_prepared(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_prepared(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_prepared(e, &c->prepared);
 }
 
-static void do_text(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_text(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_delta(e, UAR_EV_MODEL_DELTA, c->text);
 }
 
-static void do_reasoning(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_reasoning(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_delta(e, UAR_EV_REASONING_DELTA, c->text);
 }
 
-static void do_model_done(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_model_done(struct emit *e, const struct uar_command *c)
 {
 	uar_core_model_done(e, &c->model);
-	if (move.to == UAR_STATUS_COMPLETED && e->r->what.entry == UAR_ENTRY_LLM) {
+	if (e->move.to == UAR_STATUS_COMPLETED && e->r->what.entry == UAR_ENTRY_LLM) {
 		uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING,
 				uar_run_rare(e->r)->tools.rounds ? "No further tool was asked for"
 								 : "No tool was asked for");
 		uar_core_finalize(e, c->model.artifacts);
 	}
-	uar_core_end_by(e, move, NULL);
+	uar_core_end_by(e, NULL);
 }
 
-static void do_model_failed(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_model_failed(struct emit *e, const struct uar_command *c)
 {
 	struct uar_failure f = { UAR_STR("PROVIDER_ERROR"), c->model.message, c->model.category,
 				 c->model.retryable };
 
 	uar_core_model_failed(e, &c->model);
-	uar_core_end_by(e, move, &f);
+	uar_core_end_by(e, &f);
 }
 
 static const struct uar_failure too_many_rounds = {
@@ -112,104 +109,89 @@ static const struct uar_failure too_many_rounds = {
 };
 
 /* The tools are executed by whoever finds in the log what was asked for. */
-static void do_model_calls(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_model_calls(struct emit *e, const struct uar_command *c)
 {
-	struct uar_move failed = uar_run_move(e->r->status, UAR_IN_FAILED);
-
 	uar_core_model_done(e, &c->model);
 	/* Once in a run, and not in those that use none: it is long. */
 	if (!e->err && uar_run_rare(e->r)->tools.rounds == 1 && c->model.catalog.n)
 		uar_core_catalog(e, &c->model);
-	if (!e->err && uar_run_rare(e->r)->tools.rounds > UAR_LIMIT_TOOL_ROUNDS) {
-		uar_core_end_by(e, failed, &too_many_rounds);
-		return;
-	}
-	uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING, "Running tools");
-	uar_emit_effect(e, move.effect);
+	if (uar_status_terminal(e->move.to))
+		uar_core_end_by(e, &too_many_rounds);
+	else
+		uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING, "Running tools");
 }
 
-static void do_replay(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_replay(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	e->line = c->replay.line;
 	e->replay = &c->replay;
 	uar_core_replay(e, c->replay.event);
 }
 
-static void do_progress(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_progress(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_progress(e, &c->progress);
 }
 
-static void do_export(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_export(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_export(e, &c->export);
 }
 
-static void do_tool(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_tool(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_tool(e, &c->tool);
 }
 
-static void do_tool_begin(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_tool_begin(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_tool_begin(e, &c->begin);
 }
 
-static void do_tool_news(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_tool_news(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_tool_news(e, &c->news);
 }
 
-static void do_tool_over(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_tool_over(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_tool_over(e, &c->over);
 }
 
-static void do_note(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_note(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_note(e, &c->note);
 }
 
-static void do_session(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_session(struct emit *e, const struct uar_command *c)
 {
-	(void)move;
 	uar_core_agent_session(e, c->text);
 }
 
-static void do_ask(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_ask(struct emit *e, const struct uar_command *c)
 {
-	uar_core_ask(e, &c->ask, move);
+	uar_core_ask(e, &c->ask);
 }
 
-static void do_answer(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_answer(struct emit *e, const struct uar_command *c)
 {
-	uar_core_answer(e, &c->answer, move);
+	uar_core_answer(e, &c->answer);
 }
 
 /* The result is part of the same append as the end that names it. */
-static void do_finish(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_finish(struct emit *e, const struct uar_command *c)
 {
 	if (c->export.id.n)
 		uar_core_export(e, &c->export);
 	e->result_refs = c->result_refs;
-	uar_core_end_by(e, move, NULL);
+	uar_core_end_by(e, NULL);
 }
 
-static void do_fail(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_fail(struct emit *e, const struct uar_command *c)
 {
-	if (e->r->status == UAR_STATUS_QUEUED)
-		uar_core_begin(e);
 	e->result_refs = c->result_refs;
 	e->details = c->details;
-	uar_core_end_by(e, move, &c->fail);
+	uar_core_end_by(e, &c->fail);
 }
 
 static void cancel_requested(struct emit *e, uar_str reason)
@@ -227,26 +209,24 @@ static void cancel_requested(struct emit *e, uar_str reason)
 	uar_emit(e, UAR_EV_TASK_CANCEL_REQUESTED, EMIT_RUN);
 }
 
-static void do_cancel(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_cancel(struct emit *e, const struct uar_command *c)
 {
 	uar_core_close_actions(e);
 	cancel_requested(e, c->text);
-	if (uar_status_terminal(move.to))
-		uar_core_end_by(e, move, &cancelled);
-	else
-		uar_emit_effect(e, move.effect);
+	if (uar_status_terminal(e->move.to))
+		uar_core_end_by(e, &cancelled);
 }
 
-static void do_stopped(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_stopped(struct emit *e, const struct uar_command *c)
 {
 	(void)c;
-	uar_core_end_by(e, move, &cancelled);
+	uar_core_end_by(e, &cancelled);
 }
 
-static void do_timeout(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_timeout(struct emit *e, const struct uar_command *c)
 {
 	(void)c;
-	uar_core_end_by(e, move, &timed_out);
+	uar_core_end_by(e, &timed_out);
 }
 
 static void reconstructed(struct emit *e)
@@ -294,91 +274,80 @@ static const struct uar_failure too_many_restarts = {
 	UAR_STR("limit"), true
 };
 
-static void do_recover(struct emit *e, const struct uar_command *c, struct uar_move move)
+/* Why a run ends that was found in the log. */
+static const struct uar_failure *recover_cause(const struct emit *e)
 {
-	struct uar_move lost = uar_run_move(e->r->status, UAR_IN_LOST);
+	switch (e->move.to) {
+	case UAR_STATUS_LOST: return &was_lost;
+	case UAR_STATUS_FAILED: return &too_many_restarts;
+	default: return &cancelled;
+	}
+}
 
+static void do_recover(struct emit *e, const struct uar_command *c)
+{
 	(void)c;
 	reconstructed(e);
-	if (e->r->what.restart == UAR_RESTART_FAIL && lost.legal) {
-		uar_core_end_by(e, lost, &was_lost);
-		return;
-	}
-	if (uar_status_terminal(move.to)) {
-		uar_core_end_by(e, move, &cancelled);
-		return;
-	}
-	if (e->r->call.open && e->r->call.restarts >= UAR_LIMIT_MODEL_RESTARTS) {
-		uar_core_end_by(e, uar_run_move(e->r->status, UAR_IN_FAILED), &too_many_restarts);
-		return;
-	}
-	if (e->r->call.open)
+	if (uar_status_terminal(e->move.to))
+		uar_core_end_by(e, recover_cause(e));
+	else if (e->r->call.open)
 		supersede(e);
-	else if (move.to == UAR_STATUS_RETRYING)
+	else if (e->move.to == UAR_STATUS_RETRYING)
 		uar_emit_status(e, "start", UAR_STATUS_RETRYING, "Going on after a restart");
-	uar_emit_effect(e, move.effect);
 }
 
-static void do_lost(struct emit *e, const struct uar_command *c, struct uar_move move)
+static void do_lost(struct emit *e, const struct uar_command *c)
 {
-	if (e->r->status == UAR_STATUS_QUEUED)
-		uar_core_begin(e);
 	e->lost_by = "log_unreadable";
-	uar_core_end_by(e, move, &c->fail);
+	uar_core_end_by(e, &c->fail);
 }
 
-static const struct {
-	int input; /* -1: not a move of the run table */
-	void (*fn)(struct emit *e, const struct uar_command *c, struct uar_move move);
-} handlers[UAR_CMD_COUNT] = {
-	[UAR_CMD_CREATE] = { -1, do_create },
-	[UAR_CMD_START] = { UAR_IN_START, do_start },
-	[UAR_CMD_PREPARED] = { UAR_IN_PREPARED, do_prepared },
-	[UAR_CMD_TEXT] = { UAR_IN_OUTPUT, do_text },
-	[UAR_CMD_REASONING] = { UAR_IN_OUTPUT, do_reasoning },
-	[UAR_CMD_MODEL_DONE] = { UAR_IN_FINISHED, do_model_done },
-	[UAR_CMD_MODEL_FAILED] = { UAR_IN_FAILED, do_model_failed },
-	[UAR_CMD_MODEL_CALLS] = { UAR_IN_TOOLS, do_model_calls },
-	[UAR_CMD_REPLAY] = { UAR_IN_OUTPUT, do_replay },
-	[UAR_CMD_PROGRESS] = { UAR_IN_PROGRESS, do_progress },
-	[UAR_CMD_EXPORT] = { UAR_IN_EXPORT, do_export },
-	[UAR_CMD_TOOL] = { UAR_IN_OUTPUT, do_tool },
-	[UAR_CMD_TOOL_BEGIN] = { UAR_IN_TOOL, do_tool_begin },
-	[UAR_CMD_TOOL_NEWS] = { UAR_IN_TOOL, do_tool_news },
-	[UAR_CMD_TOOL_OVER] = { UAR_IN_TOOL_OVER, do_tool_over },
-	[UAR_CMD_NOTE] = { UAR_IN_NOTE, do_note },
-	[UAR_CMD_SESSION] = { UAR_IN_NOTE, do_session },
-	[UAR_CMD_ASK] = { UAR_IN_ASK_PERMISSION, do_ask },
-	[UAR_CMD_ANSWER] = { UAR_IN_ANSWERED, do_answer },
-	[UAR_CMD_FINISH] = { UAR_IN_FINISHED, do_finish },
-	[UAR_CMD_FAIL] = { UAR_IN_FAILED, do_fail },
-	[UAR_CMD_CANCEL] = { UAR_IN_CANCEL, do_cancel },
-	[UAR_CMD_STOPPED] = { UAR_IN_STOPPED, do_stopped },
-	[UAR_CMD_TIMEOUT] = { UAR_IN_TIMEOUT, do_timeout },
-	[UAR_CMD_RECOVER] = { UAR_IN_RECOVER, do_recover },
-	[UAR_CMD_LOST] = { UAR_IN_LOST, do_lost },
+typedef void handler(struct emit *e, const struct uar_command *c);
+
+static handler *const handlers[UAR_CMD_COUNT] = {
+	[UAR_CMD_START] = do_start,
+	[UAR_CMD_PREPARED] = do_prepared,
+	[UAR_CMD_TEXT] = do_text,
+	[UAR_CMD_REASONING] = do_reasoning,
+	[UAR_CMD_MODEL_DONE] = do_model_done,
+	[UAR_CMD_MODEL_FAILED] = do_model_failed,
+	[UAR_CMD_MODEL_CALLS] = do_model_calls,
+	[UAR_CMD_REPLAY] = do_replay,
+	[UAR_CMD_PROGRESS] = do_progress,
+	[UAR_CMD_EXPORT] = do_export,
+	[UAR_CMD_TOOL] = do_tool,
+	[UAR_CMD_TOOL_BEGIN] = do_tool_begin,
+	[UAR_CMD_TOOL_NEWS] = do_tool_news,
+	[UAR_CMD_TOOL_OVER] = do_tool_over,
+	[UAR_CMD_NOTE] = do_note,
+	[UAR_CMD_SESSION] = do_session,
+	[UAR_CMD_ASK] = do_ask,
+	[UAR_CMD_ANSWER] = do_answer,
+	[UAR_CMD_FINISH] = do_finish,
+	[UAR_CMD_FAIL] = do_fail,
+	[UAR_CMD_CANCEL] = do_cancel,
+	[UAR_CMD_STOPPED] = do_stopped,
+	[UAR_CMD_TIMEOUT] = do_timeout,
+	[UAR_CMD_RECOVER] = do_recover,
+	[UAR_CMD_LOST] = do_lost,
 };
 
-static bool ends_badly(enum uar_command_kind kind)
+/* What cannot begin passes through its start, or it would block its thread. */
+static bool begins_to_end(const struct uar_run *r, const struct uar_command *c)
 {
-	return kind == UAR_CMD_FAIL || kind == UAR_CMD_LOST;
+	return r->status == UAR_STATUS_QUEUED &&
+	       (c->kind == UAR_CMD_FAIL || c->kind == UAR_CMD_LOST);
 }
 
-static bool allowed(const struct uar_run *r, const struct uar_command *c, struct uar_move *out)
+static bool allowed(const struct uar_run *r, const struct uar_command *c)
 {
-	int input = handlers[c->kind].input;
-
-	if (input < 0)
+	if (c->kind == UAR_CMD_CREATE)
 		return r->turn == UAR_TURN_NONE;
-	/* What cannot begin passes through its start, or it would block its thread. */
-	*out = uar_run_move(r->status == UAR_STATUS_QUEUED && ends_badly(c->kind)
-				    ? UAR_STATUS_RUNNING
-				    : r->status,
-			    (enum uar_run_input)input);
 	if (c->kind == UAR_CMD_ANSWER &&
 	    !uar_action_open(&uar_run_rare(r)->actions, c->answer.number))
 		return false; /* it was never asked, or is answered already */
-	return r->turn != UAR_TURN_NONE && out->legal;
+	return r->turn != UAR_TURN_NONE &&
+	       (begins_to_end(r, c) || uar_run_move(r->status, uar_core_input(r, c)).legal);
 }
 
 static const char *tool_out_of_order(const struct uar_run *r, uar_str call_id, bool open)
@@ -422,20 +391,69 @@ static const char *out_of_order(const struct uar_run *r, const struct uar_comman
 	}
 }
 
+/* --- moves ----------------------------------------------------------------------- */
+
+/* The facts of the handler must lead where the table says: it is what readers of the
+ * code, and the checks before, rely on. */
+static void move(struct emit *e, enum uar_run_input input, handler *fn, const struct uar_command *c)
+{
+	if (e->err)
+		return;
+	e->move = uar_run_move(e->r->status, input);
+	fn(e, c);
+	if (!e->err && e->r->status != e->move.to)
+		e->err = uar_error_set(e->error, UAR_EINTERNAL, "the run is %s and should be %s",
+				       uar_status_text(e->r->status), uar_status_text(e->move.to));
+	uar_emit_effect(e, e->move.effect);
+}
+
+static void obey(struct emit *e, const struct uar_command *c)
+{
+	move(e, uar_core_input(e->r, c), handlers[c->kind], c);
+}
+
+/* An echo's answer follows from its input: there is nothing to perform, so all of
+ * the run is one append. A text kept in a blob has to be fetched first. */
+static void start(struct emit *e)
+{
+	struct uar_command c[] = { { .kind = UAR_CMD_START },
+				   { .kind = UAR_CMD_TEXT, .text = e->r->what.message },
+				   { .kind = UAR_CMD_FINISH } };
+	bool echo = uar_core_input(e->r, &c[0]) == UAR_IN_BEGIN;
+
+	for (size_t i = 0; i < (echo ? ARRAY_LEN(c) : 1); i++)
+		obey(e, &c[i]);
+}
+
+static void perform(struct emit *e, const struct uar_command *c)
+{
+	switch (c->kind) {
+	case UAR_CMD_CREATE:
+		uar_core_create(e, &c->create);
+		if (!c->create.wait)
+			start(e);
+		break;
+	case UAR_CMD_START: start(e); break;
+	default:
+		if (begins_to_end(e->r, c))
+			move(e, UAR_IN_BEGIN, do_begin, c);
+		obey(e, c);
+	}
+}
+
 uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s, struct uar_run *r,
 			const struct uar_command *c, struct uar_decision *out,
 			struct uar_error *error)
 {
 	const char *fault;
 	struct emit e = { .env = env, .s = s, .r = r, .d = out, .error = error };
-	struct uar_move move = { 0 };
 
-	if (!allowed(r, c, &move))
+	if (!allowed(r, c))
 		return uar_error_set(error, UAR_ESTATE, "the run is %s",
 				     uar_status_text(r->status));
 	fault = out_of_order(r, c);
 	if (fault)
 		return uar_error_set(error, UAR_EINTERNAL, "the worker is out of order: %s", fault);
-	handlers[c->kind].fn(&e, c, move);
+	perform(&e, c);
 	return e.err;
 }

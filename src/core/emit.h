@@ -10,6 +10,7 @@ struct emit {
 	struct uar_run *r;
 	struct uar_decision *d;
 	struct uar_error *error;
+	struct uar_move move; /* of the run's table, that is being made */
 	struct uar_jw w;
 	uint32_t named;			 /* UAR_ID_BITs: ids of the next event beyond its scope */
 	uar_str extra[UAR_ID_COUNT];	 /* those */
@@ -32,7 +33,7 @@ struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what);
 void uar_emit_name(struct emit *e, enum uar_id id, uar_str text);
 /* Closes it, numbers the event, adds it to the decision and folds it. */
 void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope);
-/* One effect for after the commit; UAR_DO_NONE is dropped. */
+/* One effect for after the commit, by decide alone; UAR_DO_NONE is dropped. */
 void uar_emit_effect(struct emit *e, enum uar_effect effect);
 /* A new id in the batch's arena. */
 uar_str uar_emit_id(struct emit *e);
@@ -60,7 +61,9 @@ struct uar_run_rare *uar_core_change_rare(struct uar_run *r);
 void uar_core_keep(char *out, size_t size, uar_str s);
 void uar_core_create(struct emit *e, const struct uar_create *c);
 void uar_core_begin(struct emit *e); /* the facts of a start */
-void uar_core_start(struct emit *e); /* and what follows from it */
+/* input.c: of the run's table, what the command is. Not for CREATE. */
+enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_command *c);
+enum uar_run_input uar_core_replay_input(const struct uar_json *event);
 /* The open call of that id; NULL: none. */
 const struct uar_open_tool *uar_core_open_tool(const struct emit *e, uar_str call_id);
 /* Names the next event after the call. */
@@ -73,8 +76,8 @@ void uar_core_tool_failed(struct emit *e, const struct uar_open_tool *tool, cons
 /* No call outlives its run. */
 void uar_core_close_tools(struct emit *e, const struct uar_failure *f);
 /* action.c, report.c */
-void uar_core_ask(struct emit *e, const struct uar_ask *a, struct uar_move move);
-void uar_core_answer(struct emit *e, const struct uar_answer *a, struct uar_move move);
+void uar_core_ask(struct emit *e, const struct uar_ask *a);
+void uar_core_answer(struct emit *e, const struct uar_answer *a);
 /* No question outlives its run. */
 void uar_core_close_actions(struct emit *e);
 void uar_core_tool(struct emit *e, const struct uar_tool_report *t);
@@ -100,8 +103,8 @@ void uar_core_model_done(struct emit *e, const struct uar_model_end *m);
 /* Phase "finalize": memory, then artifacts. */
 void uar_core_finalize(struct emit *e, uar_str artifacts);
 void uar_core_model_failed(struct emit *e, const struct uar_model_end *m);
-/* The run ends by a move of its table; f is the cause when it did not complete. */
-void uar_core_end_by(struct emit *e, struct uar_move move, const struct uar_failure *f);
+/* The run ends as its move says; f is the cause when it did not complete. */
+void uar_core_end_by(struct emit *e, const struct uar_failure *f);
 /* Its facts: attempt, task, turn and thread, in that order, in one append. */
 void uar_core_end(struct emit *e, enum uar_status status, const struct uar_failure *f);
 

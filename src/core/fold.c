@@ -179,6 +179,8 @@ static uar_err fold_run_status(struct fold *f)
 	enum uar_status status = uar_status_parse(member(f, "status"));
 
 	uar_core_keep(f->r->phase, sizeof f->r->phase, member(f, "phase"));
+	if (uar_json_get(f->p, UAR_STR("fixture_line")))
+		return UAR_OK; /* it tells of the run that was recorded */
 	if (uar_run_rare(f->r)->actions.open_count)
 		return UAR_OK; /* it waits, whatever its worker does meanwhile */
 	if (status < UAR_STATUS_CANCELLING && f->r->status != UAR_STATUS_CANCELLING)

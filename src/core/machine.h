@@ -24,8 +24,10 @@ const char *uar_status_record_parse(uar_str record);
 
 enum uar_run_input {
 	UAR_IN_START,
+	UAR_IN_BEGIN, /* the same for what ends in the same append: no worker is needed */
 	UAR_IN_PREPARED,
-	UAR_IN_OUTPUT,
+	UAR_IN_OUTPUT, /* it has begun to answer */
+	UAR_IN_STEP,   /* more of what has begun */
 	UAR_IN_PROGRESS,
 	UAR_IN_EXPORT,
 	UAR_IN_NOTE,
@@ -37,22 +39,24 @@ enum uar_run_input {
 	UAR_IN_CANCEL,
 	UAR_IN_STOPPED,
 	UAR_IN_TIMEOUT,
-	UAR_IN_ASK_INPUT,
 	UAR_IN_ASK_PERMISSION,
-	UAR_IN_ANSWERED,
+	UAR_IN_VERDICT,	      /* a policy has decided: nobody is asked */
+	UAR_IN_ANSWERED,      /* the last question that was open */
+	UAR_IN_ANSWERED_PART, /* one of several */
 	UAR_IN_RECOVER,
+	UAR_IN_CUT_OFF, /* the same in the middle of a model call */
 	UAR_IN_LOST,
 	UAR_IN_COUNT
 };
 
-/* What the shell must do once the facts are durable. */
+/* What the shell must do once the facts are durable. That a run which is over needs no
+ * worker is told by its status. */
 enum uar_effect {
 	UAR_DO_NONE,
 	UAR_DO_START_ENTRY, /* (re)start the worker of the run, from where its state says */
 	UAR_DO_CALL_MODEL,  /* issue the model call that was just recorded */
 	UAR_DO_NEXT_ROUND,  /* begin the worker anew: it finds in the log what is to be done */
 	UAR_DO_STOP_ENTRY,  /* stop the worker; it ends the run, or UAR_IN_STOPPED does */
-	UAR_DO_RELEASE,	    /* the run is over: end its worker without another word */
 	UAR_DO_PARK,	    /* the run waits for somebody: free its worker */
 	UAR_EFFECT_COUNT
 };

@@ -79,7 +79,6 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	uar_jw_cstr(w, "status", "started");
 	uar_emit_name(e, UAR_ID_MODEL_REQUEST, uar_emit_id(e));
 	uar_emit(e, UAR_EV_MODEL_REQUESTED, EMIT_RUN);
-	uar_emit_effect(e, UAR_DO_CALL_MODEL);
 }
 
 static void name_request(struct emit *e)

@@ -302,7 +302,7 @@ static void replay_meta(struct emit *e, const struct uar_json *data)
 static void replay_done(struct emit *e, const struct uar_json *data)
 {
 	(void)data;
-	uar_core_end_by(e, uar_run_move(e->r->status, UAR_IN_FINISHED), NULL);
+	uar_core_end_by(e, NULL);
 }
 
 static void replay_error(struct emit *e, const struct uar_json *data)
@@ -311,37 +311,58 @@ static void replay_error(struct emit *e, const struct uar_json *data)
 				 field(data, "message", UAR_STR("recorded failure")),
 				 UAR_STR("execution"), false };
 
-	uar_core_end_by(e, uar_run_move(e->r->status, UAR_IN_FAILED), &f);
+	uar_core_end_by(e, &f);
 }
 
-static const struct {
+static const struct replay {
 	const char *type;
 	void (*fn)(struct emit *e, const struct uar_json *data);
+	enum uar_run_input input;
 } replays[] = {
-	{ "RunStart", replay_nothing },
-	{ "ChatDelta", replay_chat },
-	{ "ReasoningDelta", replay_reasoning },
-	{ "Citation", replay_citation },
-	{ "MemoryRecall", replay_memory },
-	{ "ToolStart", replay_tool_start },
-	{ "ToolDelta", replay_tool_delta },
-	{ "ToolEnd", replay_tool_end },
-	{ "Artifact", replay_artifact },
-	{ "meta", replay_meta },
-	{ "Error", replay_error },
-	{ "RunDone", replay_done },
+	{ "RunStart", replay_nothing, UAR_IN_STEP },
+	{ "ChatDelta", replay_chat, UAR_IN_OUTPUT },
+	{ "ReasoningDelta", replay_reasoning, UAR_IN_OUTPUT },
+	{ "Citation", replay_citation, UAR_IN_STEP },
+	{ "MemoryRecall", replay_memory, UAR_IN_STEP },
+	{ "ToolStart", replay_tool_start, UAR_IN_OUTPUT },
+	{ "ToolDelta", replay_tool_delta, UAR_IN_STEP },
+	{ "ToolEnd", replay_tool_end, UAR_IN_STEP },
+	{ "Artifact", replay_artifact, UAR_IN_STEP },
+	{ "meta", replay_meta, UAR_IN_STEP },
+	{ "Error", replay_error, UAR_IN_FAILED },
+	{ "RunDone", replay_done, UAR_IN_FINISHED },
 };
 
-void uar_core_replay(struct emit *e, const struct uar_json *event)
+static const struct replay *replay_of(const struct uar_json *event)
 {
 	uar_str type = field(event, "type", UAR_STR(""));
 
 	for (size_t i = 0; i < ARRAY_LEN(replays); i++)
-		if (uar_str_is(type, replays[i].type)) {
-			replays[i].fn(e, uar_json_get(event, UAR_STR("data")));
-			return;
-		}
-	e->err =
-		uar_error_set(e->error, UAR_EINVALID, "line %lld: a fixture run cannot replay %.*s",
-			      (long long)e->line, UAR_FMT(type));
+		if (uar_str_is(type, replays[i].type))
+			return &replays[i];
+	return NULL;
+}
+
+enum uar_run_input uar_core_replay_input(const struct uar_json *event)
+{
+	const struct replay *replay = replay_of(event);
+	const struct uar_json *data = uar_json_get(event, UAR_STR("data"));
+
+	if (!replay) /* it is refused once the run may go on at all */
+		return UAR_IN_STEP;
+	if (replay->fn == replay_chat || replay->fn == replay_reasoning)
+		return field(data, "text_delta", UAR_STR("")).n ? UAR_IN_OUTPUT : UAR_IN_STEP;
+	return replay->input;
+}
+
+void uar_core_replay(struct emit *e, const struct uar_json *event)
+{
+	const struct replay *replay = replay_of(event);
+
+	if (replay)
+		replay->fn(e, uar_json_get(event, UAR_STR("data")));
+	else
+		e->err = uar_error_set(
+			e->error, UAR_EINVALID, "line %lld: a fixture run cannot replay %.*s",
+			(long long)e->line, UAR_FMT(field(event, "type", UAR_STR(""))));
 }

@@ -139,10 +139,11 @@ TEST(notes_come_back, "")
 				      "\"title\":\"T\",\"metadata\":{\"a\":1}"));
 }
 
-/* A recording cannot put its run into a state that waits or is over. */
+/* A recorded phase tells of the run that was recorded: it moves none that replays it. */
 TEST(a_note_moves_no_run_where_its_worker_is_not, "")
 {
-	static const char *const odd[] = { "queued", "completed", "waiting_input", "lost", "x" };
+	static const char *const odd[] = { "queued", "completed", "waiting_input",
+					   "lost",   "preparing", "x" };
 	char line[256];
 
 	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
@@ -153,7 +154,7 @@ TEST(a_note_moves_no_run_where_its_worker_is_not, "")
 		story_init(&t, 1);
 		CHECK_INT(story_begin(&t, UAR_ENTRY_FIXTURE, false), UAR_OK);
 		CHECK_INT(story_replay(&t, uar_str_c(line), 1), UAR_OK);
-		CHECK_INT(t.r.status, UAR_STATUS_STREAMING);
+		CHECK_INT(t.r.status, UAR_STATUS_RUNNING);
 		story_fini(&t);
 	}
 }

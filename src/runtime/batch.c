@@ -225,8 +225,7 @@ static void end_run(struct live_run *r)
 static void perform(struct batch *b)
 {
 	for (size_t i = 0; i < b->d.effect_count; i++)
-		if (b->d.effects[i] != UAR_DO_RELEASE)
-			rt_effect(b->run, b->d.effects[i]);
+		rt_effect(b->run, b->d.effects[i]);
 	if (uar_status_terminal(b->run->state.status))
 		end_run(b->run);
 	else if (b->run->state.status == UAR_STATUS_QUEUED)

@@ -52,7 +52,6 @@ void rt_effect(struct live_run *r, enum uar_effect effect)
 		if (r->worker && !r->worker->ops->answer)
 			rt_worker_stop(r);
 		break;
-	case UAR_DO_RELEASE: /* the end of a run is batch.c's */
 	case UAR_DO_NONE:
 	case UAR_EFFECT_COUNT: break;
 	}

@@ -1,0 +1,83 @@
+/* input.c - which input of the run's table a command is.
+ *
+ * Where a command can mean two things the state of the run tells which; the table has
+ * an input for each, so that it says where every one of them leads. */
+#include "core/emit.h"
+
+static enum uar_run_input start_input(const struct uar_run *r)
+{
+	return r->what.entry == UAR_ENTRY_ECHO && !r->what.message_blob.n ? UAR_IN_BEGIN
+									  : UAR_IN_START;
+}
+
+/* A model that says nothing has answered all the same. */
+static enum uar_run_input text_input(const struct uar_run *r, uar_str text)
+{
+	return text.n || r->what.entry == UAR_ENTRY_LLM ? UAR_IN_OUTPUT : UAR_IN_STEP;
+}
+
+/* A step of a call that nobody saw begin begins it, unless there are too many. */
+static enum uar_run_input tool_input(const struct uar_run *r, uar_str call_id)
+{
+	const struct uar_run_tools *tools = &uar_run_rare(r)->tools;
+
+	for (size_t i = 0; i < tools->open_count; i++)
+		if (uar_str_is(call_id, tools->open[i].call_id))
+			return UAR_IN_STEP;
+	return tools->open_count < UAR_OPEN_TOOLS ? UAR_IN_OUTPUT : UAR_IN_STEP;
+}
+
+/* One more round than is made ends the run. */
+static enum uar_run_input calls_input(const struct uar_run *r, const struct uar_model_end *m)
+{
+	int64_t rounds = uar_run_rare(r)->tools.rounds + (m->call_count > 0);
+
+	return rounds > UAR_LIMIT_TOOL_ROUNDS ? UAR_IN_FAILED : UAR_IN_TOOLS;
+}
+
+static enum uar_run_input recover_input(const struct uar_run *r)
+{
+	if (r->what.restart == UAR_RESTART_FAIL && uar_run_move(r->status, UAR_IN_LOST).legal)
+		return UAR_IN_LOST;
+	if (!r->call.open || r->status == UAR_STATUS_CANCELLING)
+		return UAR_IN_RECOVER;
+	return r->call.restarts >= UAR_LIMIT_MODEL_RESTARTS ? UAR_IN_FAILED : UAR_IN_CUT_OFF;
+}
+
+static enum uar_run_input answer_input(const struct uar_run *r)
+{
+	return uar_run_rare(r)->actions.open_count > 1 ? UAR_IN_ANSWERED_PART : UAR_IN_ANSWERED;
+}
+
+static enum uar_run_input ask_input(const struct uar_ask *a)
+{
+	return a->verdict == UAR_VERDICT_ASK ? UAR_IN_ASK_PERMISSION : UAR_IN_VERDICT;
+}
+
+/* Of commands that mean the same always. */
+static const enum uar_run_input inputs[UAR_CMD_COUNT] = {
+	[UAR_CMD_PREPARED] = UAR_IN_PREPARED,	[UAR_CMD_MODEL_DONE] = UAR_IN_FINISHED,
+	[UAR_CMD_MODEL_FAILED] = UAR_IN_FAILED, [UAR_CMD_PROGRESS] = UAR_IN_PROGRESS,
+	[UAR_CMD_EXPORT] = UAR_IN_EXPORT,	[UAR_CMD_TOOL_BEGIN] = UAR_IN_TOOL,
+	[UAR_CMD_TOOL_NEWS] = UAR_IN_TOOL,	[UAR_CMD_TOOL_OVER] = UAR_IN_TOOL_OVER,
+	[UAR_CMD_NOTE] = UAR_IN_NOTE,		[UAR_CMD_SESSION] = UAR_IN_NOTE,
+	[UAR_CMD_FINISH] = UAR_IN_FINISHED,	[UAR_CMD_FAIL] = UAR_IN_FAILED,
+	[UAR_CMD_CANCEL] = UAR_IN_CANCEL,	[UAR_CMD_STOPPED] = UAR_IN_STOPPED,
+	[UAR_CMD_TIMEOUT] = UAR_IN_TIMEOUT,	[UAR_CMD_LOST] = UAR_IN_LOST,
+};
+
+enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_command *c)
+{
+	switch (c->kind) {
+	case UAR_CMD_START: return start_input(r);
+	case UAR_CMD_TEXT:
+	case UAR_CMD_REASONING: return text_input(r, c->text);
+	case UAR_CMD_TOOL: return tool_input(r, c->tool.call_id);
+	case UAR_CMD_REPLAY: return uar_core_replay_input(c->replay.event);
+	case UAR_CMD_MODEL_CALLS: return calls_input(r, &c->model);
+	case UAR_CMD_RECOVER: return recover_input(r);
+	case UAR_CMD_ASK: return ask_input(&c->ask);
+	case UAR_CMD_ANSWER: return answer_input(r);
+	default: return inputs[c->kind];
+	}
+}
