@@ -75,7 +75,7 @@ static void decide(struct bench *b, struct run *run, size_t step, const struct u
 		bench_die("the engine refused: %s", uar_error_text(&error));
 	k->events = d.events;
 	k->count = d.event_count;
-	if (uar_core_row(s, r, &run->arena, &k->row))
+	if (uar_core_row(s, r, &buf, &run->arena, &k->row))
 		bench_die("no row");
 	k->row.owner = owner;
 	uar_buf_fini(&buf);

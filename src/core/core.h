@@ -3,10 +3,10 @@
  *	decide(session, run, command) -> events + effects
  *	fold(session, run, event)     -> session, run
  *
- * No I/O, no clock, no allocation outside the arena it is given and the run: time,
- * ids and memory come in through struct uar_core_env. The shell works on copies and
- * keeps them only when the events are durable; the same fold rebuilds a run
- * from the log after a restart, so there is one truth.
+ * No I/O, no clock, no allocation outside the arenas and buffers it is given and the
+ * run: time, ids and memory come in as arguments, most in struct uar_core_env. The shell works on
+ *copies and keeps them only when the events are durable; the same fold rebuilds a run from the log
+ *after a restart, so there is one truth.
  *
  * An aggregate is a session. A batch of commands concerns one run of it. */
 #ifndef UAR_CORE_CORE_H
@@ -434,9 +434,11 @@ uar_str uar_run_stage(const struct uar_run *r);
 void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct uar_open_action *a);
 
 /* Does the run wait for somebody's answer? Its row's status does not say so. */
-bool uar_core_row_waits(const struct uar_run_row *row);
-/* The row that lists and records show of the run. Strings live in the arena or the run. */
+bool uar_core_row_waits(const struct uar_run_row *row, struct uar_arena *scratch);
+/* The row that lists and records show of the run. Strings live in the arena or the run;
+ * what `buf` held is gone. */
 UAR_MUST_CHECK uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r,
-				    struct uar_arena *arena, struct uar_run_row *out);
+				    struct uar_buf *buf, struct uar_arena *arena,
+				    struct uar_run_row *out);
 
 #endif

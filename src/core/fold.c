@@ -1,4 +1,5 @@
-/* fold.c - what each event changes. The only place that assigns a run's state. */
+/* fold.c - what each event changes. Nothing else assigns the state of a run that has
+ * its events; one that lost them is given a state by from_row.c, to be ended. */
 #include "core/emit.h"
 
 #include "base/alloc.h"

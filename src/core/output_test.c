@@ -123,7 +123,7 @@ static const struct uar_json *record(struct bench *b, struct uar_run_row *row)
 {
 	const struct uar_json *j = NULL;
 
-	CHECK(uar_core_row(&b->s, &b->r, &b->arena, row) == UAR_OK);
+	CHECK(uar_core_row(&b->s, &b->r, &b->buf, &b->arena, row) == UAR_OK);
 	CHECK(uar_json_parse(row->detail, NULL, &b->arena, &j, NULL) == UAR_OK);
 	return j;
 }

@@ -148,27 +148,27 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 	uar_jw_close(w);
 }
 
-static uar_err detail_text(const struct uar_run *r, struct uar_arena *arena, uar_str *out)
+static uar_err detail_text(const struct uar_run *r, struct uar_buf *buf, struct uar_arena *arena,
+			   uar_str *out)
 {
-	struct uar_buf buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
-	struct uar_jw w = uar_jw_begin(&buf);
+	struct uar_jw w;
 	uar_err e;
 
+	uar_buf_clear(buf);
+	w = uar_jw_begin(buf);
 	put_detail(&w, r);
 	e = uar_jw_end(&w);
-	if (!e) {
-		*out = uar_arena_str(arena, uar_buf_str(&buf));
-		e = out->p ? UAR_OK : UAR_ENOMEM;
-	}
-	uar_buf_fini(&buf);
-	return e;
+	if (e)
+		return e;
+	*out = uar_arena_str(arena, uar_buf_str(buf));
+	return out->p ? UAR_OK : UAR_ENOMEM;
 }
 
-uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struct uar_arena *arena,
-		     struct uar_run_row *out)
+uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struct uar_buf *buf,
+		     struct uar_arena *arena, struct uar_run_row *out)
 {
 	uar_str detail;
-	uar_err e = detail_text(r, arena, &detail);
+	uar_err e = detail_text(r, buf, arena, &detail);
 
 	if (e)
 		return e;
@@ -197,16 +197,12 @@ uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struc
 	return UAR_OK;
 }
 
-bool uar_core_row_waits(const struct uar_run_row *row)
+bool uar_core_row_waits(const struct uar_run_row *row, struct uar_arena *scratch)
 {
 	const struct uar_json *detail = NULL;
-	struct uar_arena scratch;
-	enum uar_status status = UAR_STATUS_COUNT;
 
-	uar_arena_init(&scratch, 0);
-	if (!row->terminal && uar_json_parse(row->detail, NULL, &scratch, &detail, NULL) == UAR_OK)
-		status = uar_status_parse(
-			uar_json_str(uar_json_get(detail, UAR_STR("engine_status")), UAR_STR("")));
-	uar_arena_fini(&scratch);
-	return uar_status_waits(status);
+	if (row->terminal || uar_json_parse(row->detail, NULL, scratch, &detail, NULL))
+		return false;
+	return uar_status_waits(uar_status_parse(
+		uar_json_str(uar_json_get(detail, UAR_STR("engine_status")), UAR_STR(""))));
 }

@@ -176,14 +176,14 @@ TEST(a_run_that_cannot_be_read_is_ended_by_its_row, "RUN-16")
 		CHECK_INT(story_begin(&t, UAR_ENTRY_LLM, rows[i].wait), UAR_OK);
 		for (size_t k = 0; k < 2 && rows[i].script[k]; k++)
 			CHECK_INT(story_do(&t, rows[i].script[k]), UAR_OK);
-		CHECK_INT(uar_core_row(&t.s, &t.r, &t.arena, &row), UAR_OK);
+		CHECK_INT(uar_core_row(&t.s, &t.r, &t.buf, &t.arena, &row), UAR_OK);
 		uar_run_init(&r);
 		CHECK_INT(uar_core_from_row(&row, t.r.run_sequence, &t.arena, &r), UAR_OK);
 		before = t.r; /* its strings are the row's */
 		t.r = r;
 		CHECK_INT(story_do(&t, UAR_CMD_LOST), UAR_OK);
 		CHECK_INT(t.r.status, rows[i].end);
-		CHECK_INT(uar_core_row(&t.s, &t.r, &t.arena, &last), UAR_OK);
+		CHECK_INT(uar_core_row(&t.s, &t.r, &t.buf, &t.arena, &last), UAR_OK);
 		CHECK(last.terminal && uar_str_eq(last.turn_id, row.turn_id));
 		CHECK(uar_str_eq(last.agent_id, row.agent_id));
 		CHECK(t.r.id.trace_id.n == 32 && t.r.what.idempotency_key.n);
@@ -208,13 +208,13 @@ static void keeps(struct story *t, const char *const *keys, size_t n)
 	struct uar_run_row row, last;
 	struct uar_run r, before;
 
-	CHECK_INT(uar_core_row(&t->s, &t->r, &t->arena, &row), UAR_OK);
+	CHECK_INT(uar_core_row(&t->s, &t->r, &t->buf, &t->arena, &row), UAR_OK);
 	uar_run_init(&r);
 	CHECK_INT(uar_core_from_row(&row, t->r.run_sequence, &t->arena, &r), UAR_OK);
 	before = t->r; /* its strings are the row's */
 	t->r = r;
 	CHECK_INT(story_do(t, UAR_CMD_LOST), UAR_OK);
-	CHECK_INT(uar_core_row(&t->s, &t->r, &t->arena, &last), UAR_OK);
+	CHECK_INT(uar_core_row(&t->s, &t->r, &t->buf, &t->arena, &last), UAR_OK);
 	for (size_t i = 0; i < n; i++) {
 		uar_str was = member_of(t, row.detail, keys[i]);
 		uar_str is = member_of(t, last.detail, keys[i]);
@@ -697,7 +697,7 @@ static bool live_with(unsigned long n)
 
 		insist(&t, &c);
 	}
-	e = uar_core_row(&t.s, &t.r, &t.arena, &row);
+	e = uar_core_row(&t.s, &t.r, &t.buf, &t.arena, &row);
 	CHECK(e == UAR_OK || e == UAR_ENOMEM);
 	failed = uar_test_alloc_failed();
 	uar_test_fail_alloc(0);

@@ -11,7 +11,7 @@ static const struct uar_json *record(struct story *t)
 	const struct uar_json *j = NULL;
 	struct uar_run_row row;
 
-	CHECK_INT(uar_core_row(&t->s, &t->r, &t->arena, &row), UAR_OK);
+	CHECK_INT(uar_core_row(&t->s, &t->r, &t->buf, &t->arena, &row), UAR_OK);
 	uar_runs_write(&w, NULL, &row);
 	CHECK_INT(uar_jw_end(&w), UAR_OK);
 	CHECK_INT(uar_json_parse(uar_arena_str(&t->arena, uar_buf_str(&b)), NULL, &t->arena, &j,

@@ -367,7 +367,7 @@ static uar_err send_append(struct batch *b, struct uar_error *error)
 	append->key = key_of(b);
 	append->done = appended;
 	if (b->r.row_changed) {
-		e = uar_core_row(&b->s, &b->r, &b->arena, &b->row);
+		e = uar_core_row(&b->s, &b->r, &b->buf, &b->arena, &b->row);
 		append->run = &b->row;
 	}
 	if (!e)

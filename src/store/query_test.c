@@ -87,8 +87,9 @@ BOTH(lists_filter_and_turn_pages, "")
 		uar_facts_fini(&f[i]);
 }
 
-static bool is_of_p1(const struct uar_run_row *row)
+static bool is_of_p1(const struct uar_run_row *row, struct uar_arena *scratch)
 {
+	(void)scratch;
 	return uar_str_is(row->plugin_id, "p1");
 }
 

@@ -86,7 +86,7 @@ struct uar_runs_query {
 	uar_str prefix;	   /* of the run's id; empty: any */
 	/* Of those, the ones it says yes to; asked on any thread, about rows
 	 * of this owner. NULL: all */
-	bool (*only)(const struct uar_run_row *row);
+	bool (*only)(const struct uar_run_row *row, struct uar_arena *scratch);
 	bool evicted; /* a list of a session has the evicted ones, too */
 	/* Not 0: the ended runs of the owner beyond so many that ended last, those that
 	 * ended first before others, and no filter; a damaged one is passed over. */

@@ -157,7 +157,15 @@ static uar_err list_stmt(struct sq_reader *rd, unsigned set, sqlite3_stmt **out,
 	return UAR_OK;
 }
 
-static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st)
+static bool wanted(const struct uar_runs_query *q, const struct uar_run_row *row,
+		   struct uar_arena *scratch)
+{
+	uar_arena_reset(scratch);
+	return !q->only || q->only(row, scratch);
+}
+
+static uar_err read_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st,
+			 struct uar_arena *scratch)
 {
 	uar_err e;
 	int rc;
@@ -169,7 +177,7 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 		struct uar_run_row row;
 
 		sq_run_get(st, &row);
-		if (q->only && !q->only(&row))
+		if (!wanted(q, &row, scratch))
 			continue;
 		if (q->row_count == q->limit) {
 			q->more = true;
@@ -187,6 +195,17 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 		q->row_count++;
 	}
 	return rc == SQLITE_DONE ? UAR_OK : sq_fail(&rd->conn, rc, &q->error);
+}
+
+static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st)
+{
+	struct uar_arena scratch;
+	uar_err e;
+
+	uar_arena_init(&scratch, 0);
+	e = read_rows(rd, q, st, &scratch);
+	uar_arena_fini(&scratch);
+	return e;
 }
 
 static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid)
