@@ -59,6 +59,53 @@ static void name_call(struct emit *e, const struct uar_ask *a)
 		uar_core_name_tool(e, tool);
 }
 
+/* --- what a policy says ------------------------------------------------------- */
+
+static void put_list(struct uar_jw *w, const char *key, uar_str only)
+{
+	uar_jw_arr(w, key);
+	if (only.n)
+		uar_jw_str(w, NULL, only);
+	uar_jw_close(w);
+}
+
+struct uar_jw *uar_core_permission(struct emit *e, const struct permission *p)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_str(w, "decision_id", p->decision_id);
+	uar_emit_who(w, "subject", "agent", e->r->what.agent_id);
+	uar_jw_obj(w, "action");
+	uar_jw_str(w, "type", p->type);
+	uar_jw_str(w, "name", p->name);
+	uar_jw_close(w);
+	if (p->resource.n)
+		uar_jw_str(w, "resource", p->resource);
+	uar_jw_cstr(w, "decision", p->decision);
+	uar_jw_cstr(w, "decision_source", p->source);
+	uar_jw_str(w, "decision_reason", p->reason);
+	uar_jw_cstr(w, "mode", p->mode);
+	put_list(w, "rule_refs", p->rule);
+	put_list(w, "considered", UAR_STR_NONE);
+	put_list(w, "overridden", UAR_STR_NONE);
+	uar_jw_bool(w, "destructive", p->destructive);
+	return w;
+}
+
+void uar_core_tool_permission(struct emit *e, struct permission p, uar_str call_id)
+{
+	struct uar_jw *w;
+
+	p.type = UAR_STR("tool");
+	p.source = "rule";
+	p.mode = "on_request";
+	w = uar_core_permission(e, &p);
+	uar_jw_obj(w, "scope");
+	uar_jw_str(w, "tool_call_id", call_id);
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_PERMISSION_EVALUATED, EMIT_RUN);
+}
+
 /* --- asking ------------------------------------------------------------------ */
 
 /* Where the whole of it can be read. */
@@ -122,18 +169,17 @@ static void must_ask(struct emit *e, const struct uar_ask *a)
 {
 	char id[UAR_ACTION_TEXT + 1];
 	struct permission p = {
-		.tool_id = a->tool_id,
-		.tool_name = a->tool_name,
-		.call_id = a->call_id,
+		.name = a->tool_name,
+		.resource = a->tool_id,
 		.decision = "ask",
-		.reason =
-			a->repeat ? "it may have happened already" : "each call has to be allowed",
+		.reason = a->repeat ? UAR_STR("it may have happened already")
+				    : UAR_STR("each call has to be allowed"),
 		.destructive = a->destructive,
 	};
 
 	uar_action_id(e->r->id.run_id, a->number, id);
 	p.decision_id = uar_str_c(id);
-	uar_core_permission(e, &p);
+	uar_core_tool_permission(e, p, a->call_id);
 }
 
 static void permission_requested(struct emit *e, const struct uar_ask *a)
@@ -206,29 +252,19 @@ static void task_waiting(struct emit *e, const struct uar_ask *a)
 /* The definition has decided already; nobody is asked. */
 static void evaluated(struct emit *e, const struct uar_ask *a)
 {
-	bool allowed = a->verdict != UAR_VERDICT_DENY;
-	struct uar_jw *w = uar_emit_begin(e);
-	static const char *const lists[] = { "considered", "overridden" };
+	struct permission p = {
+		.decision_id = uar_emit_id(e),
+		.type = a->kind,
+		.name = a->tool_name.n ? a->tool_name : a->kind,
+		.resource = a->prompt,
+		.decision = a->verdict == UAR_VERDICT_DENY ? "deny" : "allow",
+		.source = "rule",
+		.mode = "on_request",
+		.reason = UAR_STR("the policy of the agent's definition"),
+		.rule = a->rule,
+	};
+	struct uar_jw *w = uar_core_permission(e, &p);
 
-	uar_jw_str(w, "decision_id", uar_emit_id(e));
-	uar_emit_who(w, "subject", "agent", e->r->what.agent_id);
-	uar_jw_obj(w, "action");
-	uar_jw_str(w, "type", a->kind);
-	uar_jw_str(w, "name", a->tool_name.n ? a->tool_name : a->kind);
-	uar_jw_close(w);
-	uar_jw_str(w, "resource", a->prompt);
-	uar_jw_cstr(w, "decision", allowed ? "allow" : "deny");
-	uar_jw_cstr(w, "decision_source", "rule");
-	uar_jw_cstr(w, "decision_reason", "the policy of the agent's definition");
-	uar_jw_cstr(w, "mode", "on_request");
-	uar_jw_arr(w, "rule_refs");
-	uar_jw_str(w, NULL, a->rule);
-	uar_jw_close(w);
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		uar_jw_arr(w, lists[i]);
-		uar_jw_close(w);
-	}
-	uar_jw_bool(w, "destructive", false);
 	put_scope(e, w, a);
 	name_call(e, a);
 	uar_emit(e, UAR_EV_PERMISSION_EVALUATED, EMIT_RUN);

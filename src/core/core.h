@@ -145,6 +145,10 @@ void uar_action_id(uar_str run_id, int64_t number, char out[UAR_ACTION_TEXT + 1]
 bool uar_action_parse(uar_str action_id, uar_str *out_run_id, int64_t *out_number);
 const struct uar_open_action *uar_action_open(const struct uar_run_actions *a, int64_t number);
 
+/* Where the open call of that id stands, open_count: nowhere; and the call itself, or NULL. */
+size_t uar_tool_find(const struct uar_run_tools *t, uar_str call_id);
+const struct uar_open_tool *uar_tool_open(const struct uar_run_tools *t, uar_str call_id);
+
 /* How far a run says it has come. Longer texts are cut here, not in the log. */
 struct uar_run_progress {
 	double value;		  /* 0..1; < 0: not reported, as are those below */

@@ -249,23 +249,11 @@ static void turn_started(struct emit *e)
 	uar_emit(e, UAR_EV_TURN_STARTED, EMIT_RUN);
 }
 
-static void thread_running(struct emit *e)
-{
-	struct uar_jw *w = uar_emit_begin(e);
-
-	uar_jw_cstr(w, "status", "running");
-	uar_jw_str(w, "active_turn_id", e->r->id.turn_id);
-	uar_jw_arr(w, "changed");
-	uar_jw_cstr(w, NULL, "status");
-	uar_jw_cstr(w, NULL, "active_turn_id");
-	uar_jw_close(w);
-	uar_emit(e, UAR_EV_THREAD_UPDATED, EMIT_RUN);
-}
-
 void uar_core_begin(struct emit *e)
 {
 	attempt_started(e);
 	task_started(e);
 	turn_started(e);
-	thread_running(e);
+	uar_emit_thread_change(e, "status", "active_turn_id");
+	uar_emit(e, UAR_EV_THREAD_UPDATED, EMIT_RUN);
 }

@@ -353,10 +353,8 @@ static bool allowed(const struct uar_run *r, const struct uar_command *c)
 static const char *tool_out_of_order(const struct uar_run *r, uar_str call_id, bool open)
 {
 	const struct uar_run_tools *tools = &uar_run_rare(r)->tools;
-	bool is_open = false;
+	bool is_open = uar_tool_open(tools, call_id) != NULL;
 
-	for (size_t i = 0; i < tools->open_count; i++)
-		is_open |= uar_str_is(call_id, tools->open[i].call_id);
 	if (!tools->rounds)
 		return "no tool was asked for";
 	if (!open && !is_open && tools->open_count == UAR_OPEN_TOOLS)

@@ -14,7 +14,7 @@ struct uar_jw *uar_emit_begin(struct emit *e)
 	return &e->w;
 }
 
-struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what)
+struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what, const char *more)
 {
 	struct uar_jw *w = uar_emit_begin(e);
 
@@ -22,6 +22,8 @@ struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what)
 	uar_jw_str(w, "active_turn_id", e->r->id.turn_id);
 	uar_jw_arr(w, "changed");
 	uar_jw_cstr(w, NULL, what);
+	if (more)
+		uar_jw_cstr(w, NULL, more);
 	uar_jw_close(w);
 	return w;
 }

@@ -27,8 +27,8 @@ enum emit_scope { EMIT_SESSION, EMIT_THREAD, EMIT_RUN };
 
 /* Opens the payload object: write members with &e->w, then uar_emit. */
 struct uar_jw *uar_emit_begin(struct emit *e);
-/* The same for a thread whose turn goes on; `what` of it changes. */
-struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what);
+/* The same for a thread whose turn goes on; `what` of it changes, and `more`, or NULL. */
+struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what, const char *more);
 /* Names the next event after one more thing; an empty id is none. */
 void uar_emit_name(struct emit *e, enum uar_id id, uar_str text);
 /* Closes it, numbers the event, adds it to the decision and folds it. */
@@ -81,13 +81,20 @@ void uar_core_answer(struct emit *e, const struct uar_answer *a);
 /* No question outlives its run. */
 void uar_core_close_actions(struct emit *e);
 void uar_core_tool(struct emit *e, const struct uar_tool_report *t);
-/* toolrun.c */
+/* What a policy says of something: permission.evaluated up to its scope, which the
+ * caller writes before it emits. */
 struct permission {
-	uar_str decision_id, tool_id, tool_name, call_id;
-	const char *decision, *reason;
+	uar_str decision_id;
+	uar_str type, name; /* of what is to be done */
+	uar_str resource;   /* or empty */
+	const char *decision, *source, *mode;
+	uar_str reason, rule; /* rule: or empty */
 	bool destructive;
 };
-void uar_core_permission(struct emit *e, const struct permission *p); /* permission.evaluated */
+struct uar_jw *uar_core_permission(struct emit *e, const struct permission *p);
+/* The same for a call of a tool, whole. */
+void uar_core_tool_permission(struct emit *e, struct permission p, uar_str call_id);
+/* toolrun.c */
 void uar_core_tool_begin(struct emit *e, const struct uar_tool_begin *t);
 void uar_core_tool_news(struct emit *e, const struct uar_tool_news *t);
 void uar_core_tool_over(struct emit *e, const struct uar_tool_over *t);

@@ -7,7 +7,7 @@
 
 static void remember(struct emit *e)
 {
-	struct uar_jw *w = uar_emit_thread_change(e, "memory");
+	struct uar_jw *w = uar_emit_thread_change(e, "memory", NULL);
 
 	uar_jw_obj(w, "memory");
 	uar_jw_cstr(w, "message_id", e->r->call.message_id);

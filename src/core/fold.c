@@ -282,11 +282,9 @@ static uar_err fold_model_ended(struct fold *f)
 static struct uar_open_tool *open_tool(struct fold *f)
 {
 	struct uar_run_tools *tools = f->r->rare ? &f->r->rare->tools : NULL;
+	size_t i = tools ? uar_tool_find(tools, f->ev->ids[UAR_ID_TOOL_CALL]) : 0;
 
-	for (size_t i = 0; tools && i < tools->open_count; i++)
-		if (uar_str_is(f->ev->ids[UAR_ID_TOOL_CALL], tools->open[i].call_id))
-			return &tools->open[i];
-	return NULL;
+	return tools && i < tools->open_count ? &tools->open[i] : NULL;
 }
 
 static uar_err fold_tool_started(struct fold *f)

@@ -85,7 +85,7 @@ static enum uar_entry entry_of(const struct uar_run_row *row, const struct uar_j
 
 	if (entry != UAR_ENTRY_COUNT)
 		return entry;
-	return uar_str_is(row->plugin_id, "uar.agent") ? UAR_ENTRY_LLM : UAR_ENTRY_PLUGIN;
+	return uar_str_is(row->plugin_id, UAR_AGENT_PLUGIN) ? UAR_ENTRY_LLM : UAR_ENTRY_PLUGIN;
 }
 
 static void take_cancel(const struct uar_json *detail, bool requested, struct uar_run_cancel *c)

@@ -21,10 +21,8 @@ static enum uar_run_input tool_input(const struct uar_run *r, uar_str call_id)
 {
 	const struct uar_run_tools *tools = &uar_run_rare(r)->tools;
 
-	for (size_t i = 0; i < tools->open_count; i++)
-		if (uar_str_is(call_id, tools->open[i].call_id))
-			return UAR_IN_STEP;
-	return tools->open_count < UAR_OPEN_TOOLS ? UAR_IN_OUTPUT : UAR_IN_STEP;
+	return !uar_tool_open(tools, call_id) && tools->open_count < UAR_OPEN_TOOLS ? UAR_IN_OUTPUT
+										    : UAR_IN_STEP;
 }
 
 /* One more round than is made ends the run. */

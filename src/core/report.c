@@ -220,24 +220,17 @@ static void note_limit(struct emit *e, const struct uar_note *n)
 
 static void note_denied(struct emit *e, const struct uar_note *n)
 {
-	static const char *const lists[] = { "rule_refs", "considered", "overridden" };
-	struct uar_jw *w = uar_emit_begin(e);
+	struct permission p = {
+		.decision_id = uar_emit_id(e),
+		.type = UAR_STR("tool"),
+		.name = UAR_STR("unknown"),
+		.decision = "deny",
+		.source = "mode",
+		.mode = "default",
+		.reason = n->text,
+	};
+	struct uar_jw *w = uar_core_permission(e, &p);
 
-	uar_jw_str(w, "decision_id", uar_emit_id(e));
-	uar_emit_who(w, "subject", "agent", e->r->what.agent_id);
-	uar_jw_obj(w, "action");
-	uar_jw_cstr(w, "type", "tool");
-	uar_jw_cstr(w, "name", "unknown");
-	uar_jw_close(w);
-	uar_jw_cstr(w, "decision", "deny");
-	uar_jw_cstr(w, "decision_source", "mode");
-	uar_jw_str(w, "decision_reason", n->text);
-	uar_jw_cstr(w, "mode", "default");
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		uar_jw_arr(w, lists[i]);
-		uar_jw_close(w);
-	}
-	uar_jw_bool(w, "destructive", false);
 	uar_jw_obj(w, "scope");
 	uar_jw_close(w);
 	uar_emit(e, UAR_EV_PERMISSION_EVALUATED, EMIT_RUN);
@@ -332,7 +325,7 @@ void uar_core_note(struct emit *e, const struct uar_note *n)
 /* A fact of the thread: its next run goes on there. */
 void uar_core_agent_session(struct emit *e, uar_str session_id)
 {
-	struct uar_jw *w = uar_emit_thread_change(e, "backend_session");
+	struct uar_jw *w = uar_emit_thread_change(e, "backend_session", NULL);
 
 	uar_jw_obj(w, "backend_session");
 	uar_jw_str(w, "kind", e->r->what.provider);

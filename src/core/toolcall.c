@@ -1,14 +1,25 @@
 /* toolcall.c - the open tool calls of a run, and how they end without a result. */
 #include "core/emit.h"
 
+size_t uar_tool_find(const struct uar_run_tools *t, uar_str call_id)
+{
+	size_t i = 0;
+
+	while (i < t->open_count && !uar_str_is(call_id, t->open[i].call_id))
+		i++;
+	return i;
+}
+
+const struct uar_open_tool *uar_tool_open(const struct uar_run_tools *t, uar_str call_id)
+{
+	size_t i = uar_tool_find(t, call_id);
+
+	return i < t->open_count ? &t->open[i] : NULL;
+}
+
 const struct uar_open_tool *uar_core_open_tool(const struct emit *e, uar_str call_id)
 {
-	const struct uar_run_tools *tools = &uar_run_rare(e->r)->tools;
-
-	for (size_t i = 0; i < tools->open_count; i++)
-		if (uar_str_is(call_id, tools->open[i].call_id))
-			return &tools->open[i];
-	return NULL;
+	return uar_tool_open(&uar_run_rare(e->r)->tools, call_id);
 }
 
 void uar_core_name_tool(struct emit *e, const struct uar_open_tool *tool)

@@ -5,33 +5,6 @@
  * have happened. What is refused begins and ends in one append. */
 #include "core/emit.h"
 
-void uar_core_permission(struct emit *e, const struct permission *p)
-{
-	static const char *const lists[] = { "rule_refs", "considered", "overridden" };
-	struct uar_jw *w = uar_emit_begin(e);
-
-	uar_jw_str(w, "decision_id", p->decision_id);
-	uar_emit_who(w, "subject", "agent", e->r->what.agent_id);
-	uar_jw_obj(w, "action");
-	uar_jw_cstr(w, "type", "tool");
-	uar_jw_str(w, "name", p->tool_name);
-	uar_jw_close(w);
-	uar_jw_str(w, "resource", p->tool_id);
-	uar_jw_cstr(w, "decision", p->decision);
-	uar_jw_cstr(w, "decision_source", "rule");
-	uar_jw_cstr(w, "decision_reason", p->reason);
-	uar_jw_cstr(w, "mode", "on_request");
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		uar_jw_arr(w, lists[i]);
-		uar_jw_close(w);
-	}
-	uar_jw_bool(w, "destructive", p->destructive);
-	uar_jw_obj(w, "scope");
-	uar_jw_str(w, "tool_call_id", p->call_id);
-	uar_jw_close(w);
-	uar_emit(e, UAR_EV_PERMISSION_EVALUATED, EMIT_RUN);
-}
-
 /* --- it begins ------------------------------------------------------------------ */
 
 static uar_str decision_of(struct emit *e, const struct uar_tool_begin *t)
@@ -51,20 +24,19 @@ static void evaluated(struct emit *e, const struct uar_tool_begin *t, uar_str de
 	bool unavailable = strcmp(t->policy, "unavailable") == 0;
 	struct permission p = {
 		.decision_id = decision_id,
-		.tool_id = t->tool_id,
-		.tool_name = t->name,
-		.call_id = t->call_id,
+		.name = t->name,
+		.resource = t->tool_id,
 		.decision = unavailable ? "unavailable"
 			    : denied	? "deny"
 					: "allow",
-		.reason = unavailable ? "there is no such tool"
-			  : denied    ? "the agent may not use it"
-				      : "the agent may use it without asking",
+		.reason = unavailable ? UAR_STR("there is no such tool")
+			  : denied    ? UAR_STR("the agent may not use it")
+				      : UAR_STR("the agent may use it without asking"),
 		.destructive = t->destructive,
 	};
 
 	if (!t->action)
-		uar_core_permission(e, &p);
+		uar_core_tool_permission(e, p, t->call_id);
 }
 
 static void refer_args(struct emit *e, const struct uar_tool_begin *t)

@@ -70,6 +70,12 @@ struct uar_event {
 	const struct uar_json *tree;
 };
 
+/* Nothing of a run follows but its task, its turn and its thread. */
+static inline bool uar_event_ends_run(const struct uar_event *ev)
+{
+	return ev->cls == UAR_EV_TASK_ATTEMPT_COMPLETED || ev->cls == UAR_EV_TASK_ATTEMPT_FAILED;
+}
+
 /* The payload's tree: the one that is there, if it is of this text, or read into
  * `arena`. */
 UAR_MUST_CHECK uar_err uar_event_payload(const struct uar_event *ev, struct uar_arena *arena,

@@ -37,20 +37,12 @@ static uar_err refuse_id(const struct uar_event *ev, enum uar_id id, const char 
 	return e;
 }
 
-static bool is_hex(uar_str s, size_t digits)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (!(s.p[i] >= '0' && s.p[i] <= '9') && !(s.p[i] >= 'a' && s.p[i] <= 'f'))
-			return false;
-	return s.n == digits;
-}
-
 static bool id_valid(enum uar_id id, uar_str s)
 {
 	if (id == UAR_ID_TRACE)
-		return is_hex(s, 32);
+		return s.n == 32 && uar_str_is_hex(s);
 	if (id == UAR_ID_SPAN)
-		return is_hex(s, 16);
+		return s.n == 16 && uar_str_is_hex(s);
 	return uar_str_is_id(s);
 }
 

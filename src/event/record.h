@@ -10,6 +10,9 @@ struct uar_owner {
 	uar_str tenant, workspace, user;
 };
 
+/* Agents are entries of this plugin, which is UAR itself. */
+#define UAR_AGENT_PLUGIN "uar.agent"
+
 /* The read model of one run: what lists, filters and records need. */
 struct uar_run_row {
 	struct uar_owner owner;

@@ -288,18 +288,12 @@ static void note_export(struct channel *ch, const struct uar_commit *c, const st
 	add_notice(ch, &about);
 }
 
-static bool same_owner(const struct uar_owner *a, const struct uar_owner *b)
-{
-	return uar_str_eq(a->tenant, b->tenant) && uar_str_eq(a->workspace, b->workspace) &&
-	       uar_str_eq(a->user, b->user);
-}
-
 static void on_commit(void *ctx, const struct uar_commit *c)
 {
 	struct uar_gate *g = ctx;
 
 	gate_numbers_count(g->numbers, c);
-	if (!same_owner(c->owner, &g->o.owner))
+	if (!uar_owner_eq(c->owner, &g->o.owner))
 		return;
 	for (size_t i = 0; i < c->event_count; i++)
 		if (g->exports->watched && (c->events[i].cls == UAR_EV_ARTIFACT_CHANGED ||
@@ -314,7 +308,7 @@ static void on_gone(void *ctx, const struct uar_run_row *row)
 {
 	struct uar_gate *g = ctx;
 
-	if (g->runs->watched && same_owner(&row->owner, &g->o.owner))
+	if (g->runs->watched && uar_owner_eq(&row->owner, &g->o.owner))
 		note_gone(g->runs, row);
 }
 

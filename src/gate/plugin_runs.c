@@ -244,7 +244,7 @@ static uar_err take_event(struct start *s, const struct uar_event *ev, struct ua
 		e = take_item(s, &item);
 	if (e && e != UAR_ESKIP)
 		return e;
-	if (ev->cls != UAR_EV_TASK_ATTEMPT_COMPLETED && ev->cls != UAR_EV_TASK_ATTEMPT_FAILED)
+	if (!uar_event_ends_run(ev))
 		return UAR_OK;
 	e = uar_event_payload(ev, scratch, &p, NULL);
 	if (e)
@@ -352,7 +352,7 @@ static uar_err name_entry(struct start *s, const struct start_body *body, struct
 	struct uar_run_create *op = &s->op;
 	uar_err e;
 
-	if (!uar_str_is(body->plugin_id, "uar.agent")) {
+	if (!uar_str_is(body->plugin_id, UAR_AGENT_PLUGIN)) {
 		op->plugin_id = body->plugin_id;
 		op->entry_id = body->entry_id;
 		op->args = body->args;

@@ -163,11 +163,7 @@ uar_err gate_agent_message(const struct call *c, uar_str agent_id, const struct 
 
 uar_err gate_check_trace(uar_str id, struct uar_error *error)
 {
-	size_t n = 0;
-
-	while (n < id.n && (uar_str_find(UAR_STR("0123456789abcdef"), id.p[n]) < 16))
-		n++;
-	if (id.n == 0 || (n == 32 && id.n == 32))
+	if (id.n == 0 || (id.n == 32 && uar_str_is_hex(id)))
 		return UAR_OK;
 	uar_error_where(error, "/trace_id");
 	return uar_error_set(error, UAR_EINVALID, "trace_id: 32 digits of 0-9 a-f");
@@ -218,9 +214,9 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 		e = keep_context(c, body.context, &op->context, error);
 	if (!e && op->idempotency_key.n)
 		e = gate_fingerprint(c,
-				     &(struct gate_meaning){ UAR_STR("uar.agent"), body.agent_id,
-							     body.conversation_id, body.inputs,
-							     body.context },
+				     &(struct gate_meaning){ UAR_STR(UAR_AGENT_PLUGIN),
+							     body.agent_id, body.conversation_id,
+							     body.inputs, body.context },
 				     &op->fingerprint);
 	return e;
 }

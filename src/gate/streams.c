@@ -206,8 +206,7 @@ static uar_err on_opened(void *ctx)
 /* The runtime ends the stream right after these. */
 static bool are_last(const struct sse *s, const struct uar_event *last)
 {
-	return s->dialect != GATE_ENVELOPE && (last->cls == UAR_EV_TASK_ATTEMPT_COMPLETED ||
-					       last->cls == UAR_EV_TASK_ATTEMPT_FAILED);
+	return s->dialect != GATE_ENVELOPE && uar_event_ends_run(last);
 }
 
 static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)

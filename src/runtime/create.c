@@ -136,7 +136,7 @@ static struct uar_run_what agent_what(const struct creation *c)
 	struct uar_run_what what = {
 		.entry = c->agent->entry,
 		.agent_id = op->agent_id,
-		.plugin_id = UAR_STR("uar.agent"),
+		.plugin_id = UAR_STR(UAR_AGENT_PLUGIN),
 		.entry_id = op->agent_id,
 		.message = uar_str_utf8_prefix(op->message, UAR_LIMIT_PREVIEW_BYTES),
 		.message_bytes = (int64_t)op->message.n,

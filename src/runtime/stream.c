@@ -46,11 +46,6 @@ static uint64_t number(const struct uar_stream *s, const struct uar_event *ev)
 	return s->of_run ? ev->run_sequence : ev->sequence;
 }
 
-static bool ends_run(const struct uar_event *ev)
-{
-	return ev->cls == UAR_EV_TASK_ATTEMPT_COMPLETED || ev->cls == UAR_EV_TASK_ATTEMPT_FAILED;
-}
-
 static void free_stream(struct uar_stream *s)
 {
 	if (s->page)
@@ -74,7 +69,7 @@ static size_t deliverable(const struct uar_stream *s, const struct uar_event *ev
 {
 	*out_last = false;
 	for (size_t i = 0; i < n && s->of_run; i++)
-		if (ends_run(&ev[i])) {
+		if (uar_event_ends_run(&ev[i])) {
 			*out_last = true;
 			return i + 1;
 		}
@@ -190,7 +185,7 @@ static uar_err check_cursor(struct uar_stream *s, const struct uar_event **ev, s
 	if (*n == 0 || number(s, *ev) != s->cursor)
 		return UAR_ECURSOR;
 	s->checked = true;
-	if (s->of_run && ends_run(*ev)) {
+	if (s->of_run && uar_event_ends_run(*ev)) {
 		*n = 0;
 		return UAR_ESKIP;
 	}

@@ -558,10 +558,7 @@ static bool is_announced(const struct place *p)
 {
 	const struct uar_run_tools *tools = &uar_run_rare(&p->loop->o.run->state)->tools;
 
-	for (size_t i = 0; p->plan == RUN && i < tools->open_count; i++)
-		if (uar_str_is(p->call->id, tools->open[i].call_id))
-			return true;
-	return false;
+	return p->plan == RUN && uar_tool_open(tools, p->call->id);
 }
 
 /* True: its end has to be waited for. */
