@@ -200,11 +200,11 @@ static void on_done(void *ctx, const struct uar_entry_end *end)
 
 	c->over = true;
 	c->call = NULL;
-	c->failed = end->how != UAR_ENTRY_FINISHED;
+	c->failed = end->how != UAR_ENTRY_HOW_FINISHED;
 	if (c->failed)
 		wrong(c, end->code);
 	uar_loop_stop(c->loop);
-	if (end->how == UAR_ENTRY_FINISHED)
+	if (end->how == UAR_ENTRY_HOW_FINISHED)
 		line(c, "result", "%.*s", UAR_FMT(uar_str_utf8_prefix(end->result, 400)));
 	else
 		line(c, "failed", "%.*s: %.*s", UAR_FMT(end->code),
@@ -213,7 +213,7 @@ static void on_done(void *ctx, const struct uar_entry_end *end)
 		return;
 	uar_jw_obj(&c->w, "run");
 	uar_jw_int(&c->w, "items", c->items);
-	if (end->how == UAR_ENTRY_FINISHED)
+	if (end->how == UAR_ENTRY_HOW_FINISHED)
 		uar_jw_raw(&c->w, "result", end->result.n ? end->result : UAR_STR("null"));
 	else
 		uar_jw_str(&c->w, "code", end->code);

@@ -5,10 +5,10 @@
 #include "core/emit.h"
 
 static const char *const result_names[] = {
-	[UAR_EFFECT_NONE] = "",
-	[UAR_EFFECT_REQUESTED] = "requested",
-	[UAR_EFFECT_OVER] = "over",
-	[UAR_EFFECT_UNKNOWN] = "unknown",
+	[UAR_MESSAGE_EFFECT_NONE] = "",
+	[UAR_MESSAGE_EFFECT_REQUESTED] = "requested",
+	[UAR_MESSAGE_EFFECT_OVER] = "over",
+	[UAR_MESSAGE_EFFECT_UNKNOWN] = "unknown",
 };
 
 const char *uar_message_effect_name(enum uar_message_effect e)
@@ -39,7 +39,7 @@ static void opened(struct emit *e, const struct uar_message *m)
 
 static void put_effect(struct uar_jw *w, const struct uar_message *m)
 {
-	if (m->effect == UAR_EFFECT_NONE)
+	if (m->effect == UAR_MESSAGE_EFFECT_NONE)
 		return;
 	uar_jw_obj(w, "effect");
 	uar_jw_cstr(w, "kind", "cancel");

@@ -93,7 +93,7 @@ TEST(a_message_may_be_kept_elsewhere_and_have_an_effect, "A2A-06")
 	open_bench(&b);
 	m.content = UAR_STR_NONE;
 	m.blob = UAR_STR("0123456789012345678901234567890123456789012345678901234567890123");
-	m.effect = UAR_EFFECT_OVER;
+	m.effect = UAR_MESSAGE_EFFECT_OVER;
 	m.run_id = UAR_STR("r");
 	m.native_ids = UAR_STR("{\"n\":\"1\"}");
 	m.out = true;
@@ -110,10 +110,10 @@ TEST(a_message_may_be_kept_elsewhere_and_have_an_effect, "A2A-06")
 
 TEST(effects_have_names, "")
 {
-	for (int i = UAR_EFFECT_REQUESTED; i <= UAR_EFFECT_UNKNOWN; i++)
+	for (int i = UAR_MESSAGE_EFFECT_REQUESTED; i <= UAR_MESSAGE_EFFECT_UNKNOWN; i++)
 		CHECK_INT(uar_message_effect_parse(
 				  uar_str_c(uar_message_effect_name((enum uar_message_effect)i))),
 			  i);
-	CHECK_INT(uar_message_effect_parse(UAR_STR("")), UAR_EFFECT_NONE);
-	CHECK_INT(uar_message_effect_parse(UAR_STR("x")), UAR_EFFECT_NONE);
+	CHECK_INT(uar_message_effect_parse(UAR_STR("")), UAR_MESSAGE_EFFECT_NONE);
+	CHECK_INT(uar_message_effect_parse(UAR_STR("x")), UAR_MESSAGE_EFFECT_NONE);
 }

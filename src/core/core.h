@@ -391,10 +391,10 @@ UAR_MUST_CHECK uar_err uar_core_decide(const struct uar_core_env *env, struct ua
 
 /* What became of a message that asks for something. */
 enum uar_message_effect {
-	UAR_EFFECT_NONE,      /* it asks for nothing */
-	UAR_EFFECT_REQUESTED, /* the run is asked to stop */
-	UAR_EFFECT_OVER,      /* the run was over before */
-	UAR_EFFECT_UNKNOWN,   /* that agent has no such run */
+	UAR_MESSAGE_EFFECT_NONE,      /* it asks for nothing */
+	UAR_MESSAGE_EFFECT_REQUESTED, /* the run is asked to stop */
+	UAR_MESSAGE_EFFECT_OVER,      /* the run was over before */
+	UAR_MESSAGE_EFFECT_UNKNOWN,   /* that agent has no such run */
 };
 const char *uar_message_effect_name(enum uar_message_effect e); /* "requested" */
 enum uar_message_effect uar_message_effect_parse(uar_str name); /* NONE: it is none of them */

@@ -58,7 +58,7 @@ enum uar_effect {
 	UAR_DO_NEXT_ROUND,  /* begin the worker anew: it finds in the log what is to be done */
 	UAR_DO_STOP_ENTRY,  /* stop the worker; it ends the run, or UAR_IN_STOPPED does */
 	UAR_DO_PARK,	    /* the run waits for somebody: free its worker */
-	UAR_EFFECT_COUNT
+	UAR_DO_COUNT
 };
 
 struct uar_move {

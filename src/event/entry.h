@@ -71,9 +71,9 @@ struct uar_entry_request {
 };
 
 enum uar_entry_how {
-	UAR_ENTRY_FINISHED, /* with a result or without */
-	UAR_ENTRY_BROKE,    /* with a failure */
-	UAR_ENTRY_STOPPED,  /* it gave in to a cancel, or was killed for not doing so */
+	UAR_ENTRY_HOW_FINISHED, /* with a result or without */
+	UAR_ENTRY_HOW_BROKE,	/* with a failure */
+	UAR_ENTRY_HOW_STOPPED,	/* it gave in to a cancel, or was killed for not doing so */
 };
 struct uar_entry_end {
 	enum uar_entry_how how;

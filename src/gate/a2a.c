@@ -24,7 +24,7 @@ static void put_answer(struct uar_jw *w, const struct receiving *r)
 	uar_jw_str(w, "conversation_id", r->m.conversation_id);
 	uar_jw_cstr(w, "status", r->m.peer.n ? "queued" : "stored");
 	uar_jw_u64(w, "seq", r->mail.sequence);
-	if (r->mail.effect != UAR_EFFECT_NONE) {
+	if (r->mail.effect != UAR_MESSAGE_EFFECT_NONE) {
 		uar_jw_obj(w, "cancel");
 		uar_jw_str(w, "run_id", r->m.cancel_run);
 		uar_jw_cstr(w, "result", uar_message_effect_name(r->mail.effect));

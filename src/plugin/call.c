@@ -138,7 +138,7 @@ void call_end(struct uar_entry_call *c, const struct uar_entry_end *end)
 void call_break(struct uar_entry_call *c, uar_err code, const char *why)
 {
 	struct uar_entry_end end = {
-		.how = UAR_ENTRY_BROKE,
+		.how = UAR_ENTRY_HOW_BROKE,
 		.code = uar_str_c(code == UAR_ECHILD ? uar_err_token(code) : "PLUGIN_ERROR"),
 		.message = uar_str_c(why),
 		.retryable = code == UAR_ECHILD,
@@ -157,7 +157,7 @@ void call_fail(struct uar_entry_call *c, const struct uar_entry_end *said, const
 		return;
 	}
 	snprintf(text, sizeof text, "%.*s (%s)", UAR_FMT(end.message), why);
-	end.how = UAR_ENTRY_BROKE;
+	end.how = UAR_ENTRY_HOW_BROKE;
 	end.message = uar_str_c(text);
 	end.refs = NULL;
 	call_end(c, &end);
@@ -307,7 +307,8 @@ void call_pause(struct uar_entry_call *c, bool paused)
 static void on_grace_over(struct uar_timer *t)
 {
 	struct uar_entry_call *c = UAR_OWNER(t, struct uar_entry_call, grace);
-	struct uar_entry_end stopped = { .how = UAR_ENTRY_STOPPED, .code = UAR_STR("CANCELED") };
+	struct uar_entry_end stopped = { .how = UAR_ENTRY_HOW_STOPPED,
+					 .code = UAR_STR("CANCELED") };
 	struct process *s = c->process;
 	static const char why[] = "a run did not stop when it was told to";
 

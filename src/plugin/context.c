@@ -542,7 +542,7 @@ static void read_failure(struct job *j, const struct uarp_failure *f)
 	if (brief.message && told(j, &brief))
 		return;
 	j->end.end = (struct uar_entry_end){
-		.how = UAR_ENTRY_BROKE,
+		.how = UAR_ENTRY_HOW_BROKE,
 		.code = UAR_STR("PLUGIN_ERROR"),
 		.message = UAR_STR("the entry failed in a way that cannot be told"),
 	};
@@ -566,8 +566,8 @@ void job_execute(struct job *j)
 	struct uarp_failure said = { "CANCELED", "the entry gave in to the cancel", NULL, 0 };
 
 	if (status == UARP_OK) {
-		j->end.end =
-			(struct uar_entry_end){ .how = UAR_ENTRY_FINISHED, .result = j->result };
+		j->end.end = (struct uar_entry_end){ .how = UAR_ENTRY_HOW_FINISHED,
+						     .result = j->result };
 		if (j->result.n && uar_json_parse(j->result, NULL, &j->arena, &j->end.value, NULL))
 			j->end.value = NULL;
 	} else if (status == UARP_CANCELED) {

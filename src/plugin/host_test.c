@@ -94,7 +94,7 @@ TEST(a_run_goes_through, "")
 				 "tell run.result ',\"result\":{\"ok\":true}'\nnext\n"));
 	go(&s, 0);
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_FINISHED);
 	CHECK(s.calls[0].progress == 0.5);
 	CHECK_STR(uar_str_c(s.calls[0].exported), "out");
 	CHECK_STR(uar_str_c(s.calls[0].result), "{\"ok\":true}");
@@ -116,7 +116,7 @@ TEST(arguments_and_results_obey_their_schemas, "ERR-05")
 	uar_arena_fini(&arena);
 	go(&s, 0);
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_BROKE);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_BROKE);
 	CHECK_STR(uar_str_c(s.calls[0].code), "PLUGIN_ERROR");
 	scene_end(&s);
 }
@@ -131,7 +131,7 @@ TEST(noise_and_foreign_runs_are_passed_over, "")
 			   "tell run.dance ''\nrun=$mine; tell run.result ''\nnext\n"));
 	go(&s, 0);
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_FINISHED);
 	CHECK(strstr(s.notes.p, "plugin.noise starting...") != NULL);
 	CHECK(strstr(s.notes.p, "plugin.noise noise") != NULL);
 	CHECK(strstr(s.notes.p, "plugin.foreign_run other") != NULL);
@@ -150,13 +150,13 @@ TEST(a_crash_fails_its_runs_and_the_next_one_works, "ERR-07")
 				 "tell run.result ''\nnext\n"));
 	go(&s, 0);
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_BROKE);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_BROKE);
 	CHECK_STR(uar_str_c(s.calls[0].code), "TRANSPORT_ERROR");
 	CHECK(s.calls[0].retryable);
 	CHECK(strstr(s.notes.p, "plugin.half_line {\"half") != NULL);
 	go(&s, 1);
 	until_done(&s, 1);
-	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_HOW_FINISHED);
 	scene_end(&s);
 }
 
@@ -233,7 +233,7 @@ TEST(a_process_without_output_is_ended, "ERR-07")
 	scene_later(&s, 1);
 	go(&s, 1);
 	until_done(&s, 1);
-	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_HOW_FINISHED);
 	scene_end(&s);
 }
 
@@ -259,10 +259,10 @@ TEST(a_process_in_its_grace_gets_no_runs, "")
 	CHECK(!s.calls[0].done && !s.calls[1].done);
 	scene_later(&s, 1);
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_STOPPED);
 	scene_later(&s, 1); /* the next process is not started at once */
 	until_done(&s, 1);
-	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_HOW_FINISHED);
 	uar_plugin_host_stats(s.host, &stats);
 	CHECK_INT(stats.started, 2);
 	scene_end(&s);
@@ -286,7 +286,7 @@ TEST(a_process_that_answers_a_ping_is_not_doubted, "")
 	s.port->ops->cancel(s.calls[0].call, UAR_STR(""));
 	go(&s, 1);
 	until_done(&s, 1);
-	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_HOW_FINISHED);
 	CHECK(!s.calls[0].done);
 	CHECK(!strstr(s.notes.p, "plugin.unasked_reply"));
 	scene_end(&s);
@@ -330,7 +330,7 @@ TEST(a_cancel_is_heard, "RUN-36 PLUG-10")
 	until_progress(&s, 0);
 	s.port->ops->cancel(s.calls[0].call, UAR_STR("enough"));
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_STOPPED);
 	scene_end(&s);
 }
 
@@ -350,7 +350,7 @@ TEST(a_cancel_that_is_ignored_ends_the_process, "RUN-37")
 	CHECK(uar_str_u64(uar_str_c(s.calls[0].exported), &pid) == UAR_OK && pid > 1);
 	s.port->ops->cancel(s.calls[0].call, UAR_STR(""));
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_STOPPED);
 	CHECK(kill((pid_t)pid, 0) && errno == ESRCH);
 	scene_end(&s);
 }
@@ -371,12 +371,12 @@ TEST(a_cancel_that_is_ignored_spares_the_neighbours, "")
 		uar_loop_run(s.loop);
 	s.port->ops->cancel(s.calls[0].call, UAR_STR(""));
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_STOPPED);
 	CHECK(!s.calls[1].done);
 	s.port->ops->answer(s.calls[1].call, &(struct uar_entry_answer){ .ticket = s.calls[1].held,
 									 .id = UAR_STR("item") });
 	until_done(&s, 1);
-	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_HOW_FINISHED);
 	until_note(&s, "plugin.process_gone");
 	scene_end(&s);
 }
@@ -395,7 +395,7 @@ TEST(places_are_given_in_order, "")
 	CHECK(s.calls[2].ready && !s.calls[1].ready);
 	start(&s, 2);
 	until_done(&s, 2);
-	CHECK_INT(s.calls[2].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[2].how, UAR_ENTRY_HOW_FINISHED);
 	scene_end(&s);
 }
 
@@ -473,7 +473,7 @@ TEST(text_that_is_none_is_answered, "")
 				 "next\n"));
 	go(&s, 0);
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_FINISHED);
 	CHECK(strstr(s.notes.p, "plugin.bad_message a lone surrogate") != NULL);
 	scene_end(&s);
 }

@@ -223,7 +223,7 @@ static void on_returned(struct job *j)
 
 	if (c) {
 		c->job = NULL;
-		if (j->end.end.how == UAR_ENTRY_FINISHED &&
+		if (j->end.end.how == UAR_ENTRY_HOW_FINISHED &&
 		    call_check_result(c, j->end.value, why, sizeof why))
 			call_break(c, UAR_EINVALID, why);
 		else
@@ -287,7 +287,8 @@ static void on_inbox(struct uar_task *t)
 /* It did not come back in time: the run ends without it. */
 static void write_off(struct uar_entry_call *c)
 {
-	struct uar_entry_end stopped = { .how = UAR_ENTRY_STOPPED, .code = UAR_STR("CANCELED") };
+	struct uar_entry_end stopped = { .how = UAR_ENTRY_HOW_STOPPED,
+					 .code = UAR_STR("CANCELED") };
 	struct library *l = library_of(c);
 	struct job *j = c->job;
 	enum job_state state;

@@ -89,7 +89,7 @@ TEST(a_library_runs_an_entry, "PLUG-01")
 	REQUIRE(open_scene(&s, ""));
 	go(&s, 0, "items");
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_FINISHED);
 	CHECK_INT(s.calls[0].exports, 6);
 	CHECK_INT(s.calls[0].refs, 1);
 	CHECK_STR(uar_str_c(s.calls[0].exported), "artifact://some-artifact");
@@ -111,12 +111,12 @@ TEST(a_library_fails_as_it_says, "ERR-06")
 	REQUIRE(open_scene(&s, ""));
 	go(&s, 0, "fails");
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_BROKE);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_BROKE);
 	CHECK_STR(uar_str_c(s.calls[0].code), "QUOTA");
 	CHECK_STR(uar_str_c(s.calls[0].message), "no more pages");
 	go(&s, 1, "typed");
 	until_done(&s, 1);
-	CHECK_INT(s.calls[1].how, UAR_ENTRY_BROKE);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_HOW_BROKE);
 	CHECK(strstr(s.calls[1].message, "schema") != NULL);
 	scene_end(&s);
 }
@@ -135,7 +135,7 @@ TEST(many_runs_share_the_threads, "")
 		uar_loop_run(s.loop);
 		for (int i = 0; i < SCENE_CALLS && started < 2000; i++)
 			if (s.calls[i].done) {
-				CHECK_INT(s.calls[i].how, UAR_ENTRY_FINISHED);
+				CHECK_INT(s.calls[i].how, UAR_ENTRY_HOW_FINISHED);
 				go(&s, i, i % 8 ? "echo" : "items");
 				started++;
 			}
@@ -159,11 +159,11 @@ TEST(a_cancel_reaches_the_thread, "PLUG-10 RUN-36")
 	s.port->ops->cancel(s.calls[0].call, UAR_STR("enough"));
 	s.port->ops->cancel(s.calls[0].call, UAR_STR("again"));
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_STOPPED);
 	CHECK_INT(s.calls[0].exports, 2);
 	CHECK_INT(s.calls[0].refs, 1);
 	until_done(&s, 1);
-	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_HOW_FINISHED);
 	scene_end(&s);
 }
 
@@ -177,13 +177,13 @@ TEST(a_thread_that_ignores_a_cancel_is_written_off, "RUN-37")
 	until_progress(&s, 0);
 	s.port->ops->cancel(s.calls[0].call, UAR_STR(""));
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_STOPPED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_STOPPED);
 	CHECK(strstr(s.notes.p, "plugin.ignored_cancel") != NULL);
 	uar_plugin_host_stats(s.host, &stats);
 	CHECK_INT(stats.lost, 1);
 	go(&s, 1, "echo"); /* another thread takes its place */
 	until_done(&s, 1);
-	CHECK_INT(s.calls[1].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[1].how, UAR_ENTRY_HOW_FINISHED);
 	CHECK(scene_file(&s, "gate", ""));
 	do { /* it returns: its words count no more, and it is not missing any more */
 		s.calls[1].done = false;
@@ -261,7 +261,7 @@ TEST(a_job_that_is_taken_late_has_its_grace, "")
 	CHECK(!s.calls[n].done);
 	CHECK(write(second, "x", 1) == 1);
 	until_done(&s, (int)n);
-	CHECK_INT(s.calls[n].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[n].how, UAR_ENTRY_HOW_FINISHED);
 	CHECK(!s.notes.n || !strstr(s.notes.p, "plugin.ignored_cancel"));
 	for (int i = 1; i < n; i++)
 		CHECK(write(first, "x", 1) == 1);
@@ -284,7 +284,7 @@ TEST(sizes_of_another_version_are_respected, "")
 	REQUIRE(open_scene(&s, ""));
 	go(&s, 0, "short_item");
 	until_done(&s, 0);
-	CHECK_INT(s.calls[0].how, UAR_ENTRY_FINISHED);
+	CHECK_INT(s.calls[0].how, UAR_ENTRY_HOW_FINISHED);
 	CHECK_STR(uar_str_c(s.calls[0].exported), "x");
 	scene_end(&s);
 }

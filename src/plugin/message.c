@@ -283,7 +283,7 @@ static uar_err read_result(struct reader *r)
 	const struct uar_json *result = get(r, "result");
 	uar_err e = read_refs(r);
 
-	r->out->end.how = UAR_ENTRY_FINISHED;
+	r->out->end.how = UAR_ENTRY_HOW_FINISHED;
 	r->out->value = uar_json_get(r->params, UAR_STR("result"));
 	if (e || !result)
 		return e;
@@ -324,7 +324,7 @@ static uar_err read_error(struct reader *r)
 	end->code = code;
 	end->message = uar_str_utf8_prefix(end->message, 500);
 	end->retryable = uar_json_bool(get(r, "retriable"), false);
-	end->how = uar_str_is(code, "CANCELED") ? UAR_ENTRY_STOPPED : UAR_ENTRY_BROKE;
+	end->how = uar_str_is(code, "CANCELED") ? UAR_ENTRY_HOW_STOPPED : UAR_ENTRY_HOW_BROKE;
 	return e;
 }
 

@@ -154,16 +154,16 @@ TEST(ends_and_errors, "ERR-04 ERR-06")
 	struct heard h;
 
 	hear(&h, uar_str_c(CALL("run.result", ",\"result\":{\"a\":1},\"result_refs\":[\"x\"]")));
-	CHECK(h.e == UAR_OK && h.m.end.how == UAR_ENTRY_FINISHED);
+	CHECK(h.e == UAR_OK && h.m.end.how == UAR_ENTRY_HOW_FINISHED);
 	CHECK_STR(h.m.end.result, "{\"a\":1}");
 	CHECK_INT(h.m.end.refs->count, 1);
 	uar_arena_fini(&h.arena);
 	hear(&h, uar_str_c(CALL("run.error", ",\"message\":\"no\"")));
-	CHECK(h.e == UAR_OK && h.m.end.how == UAR_ENTRY_BROKE);
+	CHECK(h.e == UAR_OK && h.m.end.how == UAR_ENTRY_HOW_BROKE);
 	CHECK_STR(h.m.end.code, "PLUGIN_ERROR");
 	uar_arena_fini(&h.arena);
 	hear(&h, uar_str_c(CALL("run.error", ",\"code\":\"CANCELED\"")));
-	CHECK(h.e == UAR_OK && h.m.end.how == UAR_ENTRY_STOPPED);
+	CHECK(h.e == UAR_OK && h.m.end.how == UAR_ENTRY_HOW_STOPPED);
 	uar_arena_fini(&h.arena);
 }
 

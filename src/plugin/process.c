@@ -157,7 +157,7 @@ static void break_calls(struct process *s, const char *why)
 {
 	UAR_LIST_EACH (it, &s->calls) {
 		struct uar_entry_call *c = UAR_OWNER(it, struct uar_entry_call, node);
-		struct uar_entry_end stopped = { .how = UAR_ENTRY_STOPPED,
+		struct uar_entry_end stopped = { .how = UAR_ENTRY_HOW_STOPPED,
 						 .code = UAR_STR("CANCELED") };
 
 		if (c->state == CALL_CANCELLING)

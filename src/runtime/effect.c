@@ -53,7 +53,7 @@ void rt_effect(struct live_run *r, enum uar_effect effect)
 			rt_worker_stop(r);
 		break;
 	case UAR_DO_NONE:
-	case UAR_EFFECT_COUNT: break;
+	case UAR_DO_COUNT: break;
 	}
 }
 

@@ -186,7 +186,7 @@ static uar_str result_refs(struct plugin_worker *w, uar_str result_id)
 	for (const struct uar_json *id = uar_json_at(w->end.refs, 0);
 	     id && n < UAR_LIMIT_RESULT_REFS; id = id->next, n++)
 		uar_jw_str(&j, NULL, id->text);
-	for (size_t i = 0; !w->end.refs && w->end.how == UAR_ENTRY_FINISHED &&
+	for (size_t i = 0; !w->end.refs && w->end.how == UAR_ENTRY_HOW_FINISHED &&
 			   n < UAR_LIMIT_RESULT_REFS && rt_export_id(&w->exports, i).n;
 	     i++, n++)
 		uar_jw_str(&j, NULL, rt_export_id(&w->exports, i));
@@ -201,9 +201,9 @@ static void send_end(struct plugin_worker *w, const struct uar_export *result)
 {
 	struct uar_command c = { .kind = UAR_CMD_FINISH };
 	const struct uar_entry_end *end = &w->end;
-	bool stopped = end->how == UAR_ENTRY_STOPPED;
+	bool stopped = end->how == UAR_ENTRY_HOW_STOPPED;
 
-	if (end->how == UAR_ENTRY_FINISHED) {
+	if (end->how == UAR_ENTRY_HOW_FINISHED) {
 		if (result)
 			c.export = *result;
 		c.result_refs = result_refs(w, c.export.id);
@@ -227,9 +227,9 @@ static void send_end(struct plugin_worker *w, const struct uar_export *result)
 static void refuse_foreign_refs(struct plugin_worker *w)
 {
 	w->end.refs = NULL;
-	if (w->end.how != UAR_ENTRY_FINISHED)
+	if (w->end.how != UAR_ENTRY_HOW_FINISHED)
 		return;
-	w->end.how = UAR_ENTRY_BROKE;
+	w->end.how = UAR_ENTRY_HOW_BROKE;
 	w->end.code = UAR_STR("PLUGIN_ERROR");
 	w->end.message = UAR_STR("result_refs names an item that the run did not export");
 	w->end.details = UAR_STR_NONE;

@@ -120,7 +120,7 @@ static enum uar_message_effect effect_of(struct uar_read *r)
 	const struct uar_json *payload = NULL;
 
 	if (r->event_count != 1 || uar_event_payload(&r->events[0], &r->arena, &payload, NULL))
-		return UAR_EFFECT_NONE;
+		return UAR_MESSAGE_EFFECT_NONE;
 	payload = uar_json_get(payload, UAR_STR("effect"));
 	return uar_message_effect_parse(
 		uar_json_str(uar_json_get(payload, UAR_STR("result")), UAR_STR("")));
@@ -134,7 +134,7 @@ static void first_ready(struct uar_read *r)
 	uar_err e = r->err;
 
 	m->existed = true;
-	m->effect = e ? UAR_EFFECT_NONE : effect_of(r);
+	m->effect = e ? UAR_MESSAGE_EFFECT_NONE : effect_of(r);
 	uar_store_read_fini(r);
 	settle(b, e, &error);
 }
@@ -305,9 +305,9 @@ static void cancelled(struct uar_run_cancel_op *op)
 	struct inbox *b = UAR_OWNER(op, struct inbox, cancel);
 	uar_err e = op->err == UAR_ENOTFOUND ? UAR_OK : op->err; /* it has just been evicted */
 
-	at_work(b)->effect = op->err	? UAR_EFFECT_UNKNOWN
-			     : op->over ? UAR_EFFECT_OVER
-					: UAR_EFFECT_REQUESTED;
+	at_work(b)->effect = op->err	? UAR_MESSAGE_EFFECT_UNKNOWN
+			     : op->over ? UAR_MESSAGE_EFFECT_OVER
+					: UAR_MESSAGE_EFFECT_REQUESTED;
 	if (!e)
 		e = keep(b);
 	go_on(b, e, &op->error);
@@ -319,8 +319,8 @@ static uar_err judge(struct inbox *b, uar_str agent_id, bool over)
 	struct uar_mail *m = at_work(b);
 
 	if (!uar_str_eq(agent_id, m->agent_id) || over) {
-		m->effect =
-			uar_str_eq(agent_id, m->agent_id) ? UAR_EFFECT_OVER : UAR_EFFECT_UNKNOWN;
+		m->effect = uar_str_eq(agent_id, m->agent_id) ? UAR_MESSAGE_EFFECT_OVER
+							      : UAR_MESSAGE_EFFECT_UNKNOWN;
 		return keep(b);
 	}
 	b->cancel = (struct uar_run_cancel_op){
@@ -385,7 +385,7 @@ static uar_err begin(struct inbox *b)
 	b->tries = 0;
 	b->blob.sha256[0] = 0;
 	m->existed = false;
-	m->effect = UAR_EFFECT_NONE;
+	m->effect = UAR_MESSAGE_EFFECT_NONE;
 	if (!m->run_id.n)
 		return keep(b);
 	b->known_id = (struct uar_key_query){

@@ -189,7 +189,7 @@ TEST(messages_are_kept_in_the_order_they_came, "A2A-03")
 	for (int i = 0; i < 40; i++) {
 		CHECK(s[i].done && !s[i].mail.err && !s[i].mail.existed);
 		CHECK_INT(s[i].mail.sequence, i + 2);
-		CHECK_INT(s[i].mail.effect, UAR_EFFECT_NONE);
+		CHECK_INT(s[i].mail.effect, UAR_MESSAGE_EFFECT_NONE);
 	}
 	close_world(&w);
 }
@@ -266,29 +266,29 @@ TEST(a_cancel_says_what_became_of_it, "RUN-07 A2A-06")
 	create(&w, "echo", over);
 	s.mail.run_id = uar_str_c(over);
 	CHECK_INT(deliver(&w, &s), UAR_OK);
-	CHECK_INT(s.mail.effect, UAR_EFFECT_UNKNOWN); /* it is not the fixture's */
+	CHECK_INT(s.mail.effect, UAR_MESSAGE_EFFECT_UNKNOWN); /* it is not the fixture's */
 	s.mail.message_id = UAR_STR("m2");
 	s.mail.agent_id = UAR_STR("echo");
 	CHECK_INT(deliver(&w, &s), UAR_OK);
-	CHECK_INT(s.mail.effect, UAR_EFFECT_OVER);
+	CHECK_INT(s.mail.effect, UAR_MESSAGE_EFFECT_OVER);
 	s.mail.message_id = UAR_STR("m3");
 	s.mail.run_id = uar_str_c(live);
 	CHECK_INT(deliver(&w, &s), UAR_OK);
-	CHECK_INT(s.mail.effect, UAR_EFFECT_UNKNOWN);
+	CHECK_INT(s.mail.effect, UAR_MESSAGE_EFFECT_UNKNOWN);
 	s.mail.agent_id = UAR_STR("fixture");
 	s.mail.owner = stranger;
 	CHECK_INT(deliver(&w, &s), UAR_OK);
-	CHECK_INT(s.mail.effect, UAR_EFFECT_UNKNOWN);
+	CHECK_INT(s.mail.effect, UAR_MESSAGE_EFFECT_UNKNOWN);
 	uar_stage_settle(&w.pump);
 	CHECK(!is_cancelled(&w, live));
 	s.mail.owner = owner;
 	CHECK_INT(deliver(&w, &s), UAR_OK);
-	CHECK_INT(s.mail.effect, UAR_EFFECT_REQUESTED);
+	CHECK_INT(s.mail.effect, UAR_MESSAGE_EFFECT_REQUESTED);
 	uar_stage_settle(&w.pump);
 	CHECK(is_cancelled(&w, live));
 	CHECK_INT(deliver(&w, &s), UAR_OK);
 	CHECK(s.mail.existed);
-	CHECK_INT(s.mail.effect, UAR_EFFECT_REQUESTED); /* as it was then */
+	CHECK_INT(s.mail.effect, UAR_MESSAGE_EFFECT_REQUESTED); /* as it was then */
 	close_world(&w);
 }
 
@@ -319,8 +319,9 @@ TEST(a_cancel_that_comes_too_late_says_so, "RUN-07 A2A-06")
 		uar_pump_until(&w.pump, &s.done);
 		CHECK_INT(s.mail.err, UAR_OK);
 		uar_stage_settle(&w.pump);
-		CHECK_INT(s.mail.effect,
-			  is_cancelled(&w, g.op.run_id) ? UAR_EFFECT_REQUESTED : UAR_EFFECT_OVER);
+		CHECK_INT(s.mail.effect, is_cancelled(&w, g.op.run_id)
+						 ? UAR_MESSAGE_EFFECT_REQUESTED
+						 : UAR_MESSAGE_EFFECT_OVER);
 		close_world(&w);
 	}
 }

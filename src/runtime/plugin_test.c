@@ -242,7 +242,7 @@ static void report(struct world *w, double value)
 
 static void finish(struct world *w)
 {
-	struct uar_entry_end end = { .how = UAR_ENTRY_FINISHED };
+	struct uar_entry_end end = { .how = UAR_ENTRY_HOW_FINISHED };
 
 	w->host.events.done(w->host.events.ctx, &end);
 }
@@ -374,7 +374,7 @@ TEST(a_time_limit_ends_the_work_though_the_disk_is_full, "")
 
 TEST(a_server_that_stops_ends_the_work_though_the_disk_is_full, "")
 {
-	struct uar_entry_end end = { .how = UAR_ENTRY_STOPPED };
+	struct uar_entry_end end = { .how = UAR_ENTRY_HOW_STOPPED };
 	struct world w;
 
 	open_world(&w);

@@ -219,18 +219,18 @@ static void end_call(struct uar_entry_call *c)
 {
 	struct sim_world *w = c->w;
 	struct uar_entry_events events = c->events;
-	struct uar_entry_end end = { .how = UAR_ENTRY_FINISHED };
+	struct uar_entry_end end = { .how = UAR_ENTRY_HOW_FINISHED };
 	char result[LONG_ITEM + 32];
 	uint64_t choice = sim_below(w, 8);
 	int n = snprintf(result, sizeof result, "\"result %u ", ++w->host.item_number);
 
 	if (choice == 0) {
-		end.how = UAR_ENTRY_BROKE;
+		end.how = UAR_ENTRY_HOW_BROKE;
 		end.code = UAR_STR("PLUGIN_ERROR");
 		end.message = UAR_STR("the seed wants a failure");
 		end.details = UAR_STR("{\"exit\":11}");
 	} else if (c->cancelled && choice < 5) {
-		end.how = UAR_ENTRY_STOPPED;
+		end.how = UAR_ENTRY_HOW_STOPPED;
 	} else if (choice < 6) {
 		if (choice == 5) {
 			memset(result + n, 'r', LONG_ITEM);
