@@ -298,7 +298,7 @@ static void do_recover(struct emit *e, const struct uar_command *c)
 
 static void do_lost(struct emit *e, const struct uar_command *c)
 {
-	e->lost_by = "log_unreadable";
+	e->lost_by = "process_unknown"; /* the log does not say what became of it */
 	uar_core_end_by(e, &c->fail);
 }
 

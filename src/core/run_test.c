@@ -265,7 +265,7 @@ TEST(the_end_by_the_row_denies_nothing_that_the_row_knew, "")
 			const struct uar_event *lost = last_of(&t, UAR_EV_TASK_LOST);
 
 			CHECK_STR(text_at(&t, lost, "/worker/id"), rows[i].worker);
-			CHECK_STR(text_at(&t, lost, "/cause"), "log_unreadable");
+			CHECK_STR(text_at(&t, lost, "/cause"), "process_unknown");
 		}
 		if (rows[i].keys != cancel && rows[i].keys != progress)
 			CHECK_STR(text_at(&t, last_of(&t, UAR_EV_ACTION_RESOLVED), "/result"),

@@ -272,7 +272,7 @@ export interface TaskLostPayload {
   status: "lost";
   worker: Worker;
   last_seen_at: Timestamp;
-  cause: "heartbeat_missed" | "restart" | "process_unknown" | "log_unreadable";
+  cause: "heartbeat_missed" | "restart" | "process_unknown";
   recoverable: boolean;
 }
 
