@@ -96,27 +96,31 @@ static uar_err on_opened(void *ctx)
 	return e;
 }
 
-static struct uar_frame *frame_of(struct uar_gate *g, const struct uar_json *line, uint64_t number)
+/* A line may be as long as its file, which is more than an event of the log has. */
+static struct uar_frame *frame_of(const struct uar_json *line, uint64_t number)
 {
+	struct uar_buf text = uar_buf_make(2 * UAR_LIMIT_FIXTURE_BYTES);
+	struct uar_frame *frame;
 	struct uar_jw w;
 	uar_err e;
 
-	uar_buf_clear(&g->buf);
-	uar_buf_printf(&g->buf, "event: event\nid: %llu\ndata: ", (unsigned long long)number);
-	w = uar_jw_begin(&g->buf);
+	uar_buf_printf(&text, "event: event\nid: %llu\ndata: ", (unsigned long long)number);
+	w = uar_jw_begin(&text);
 	uar_jw_obj(&w, NULL);
 	uar_jw_tree(&w, "type", uar_json_get(line, UAR_STR("type")));
 	uar_jw_tree(&w, "data", uar_json_get(line, UAR_STR("data")));
 	uar_jw_close(&w);
 	e = uar_jw_end(&w);
-	uar_buf_add_str(&g->buf, UAR_STR("\n\n"));
-	return e || g->buf.err ? NULL : uar_frame_create(uar_buf_str(&g->buf));
+	uar_buf_add_str(&text, UAR_STR("\n\n"));
+	frame = e || text.err ? NULL : uar_frame_create(uar_buf_str(&text));
+	uar_buf_fini(&text);
+	return frame;
 }
 
 static uar_err on_line(void *ctx, uint64_t number, uar_str text, const struct uar_json *line)
 {
 	struct replay *p = ctx;
-	struct uar_frame *frame = frame_of(p->base.g, line, number);
+	struct uar_frame *frame = frame_of(line, number);
 	uar_err e = frame ? uar_http_stream_send(p->base.http, frame) : UAR_ENOMEM;
 
 	(void)text;

@@ -44,12 +44,8 @@ uar_err uar_fixture_parse(uar_str line, struct uar_arena *arena, const struct ua
 			  struct uar_error *error)
 {
 	const struct uar_json *j, *data;
-	uar_err e;
+	uar_err e = uar_json_parse(line, NULL, arena, &j, error);
 
-	if (line.n > UAR_LIMIT_FIXTURE_LINE)
-		return uar_error_set(error, UAR_ETOOBIG, "longer than %d bytes",
-				     UAR_LIMIT_FIXTURE_LINE);
-	e = uar_json_parse(line, NULL, arena, &j, error);
 	if (e)
 		return e;
 	data = uar_json_get(j, UAR_STR("data"));

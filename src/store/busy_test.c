@@ -9,9 +9,9 @@
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static size_t lists_done, looks_done;
 
-static bool pass_gate(const struct uar_run_row *row)
+static bool pass_gate(const struct uar_run_row *row, struct uar_arena *scratch)
 {
-	(void)row;
+	(void)row, (void)scratch;
 	pthread_mutex_lock(&gate);
 	pthread_mutex_unlock(&gate);
 	return true;

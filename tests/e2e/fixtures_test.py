@@ -160,9 +160,8 @@ def bad_runs():
 def broken():
     good = '{"type":"RunStart","data":{}}\n'
     with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:
-        long = json.dumps({"type": "ChatDelta", "data": {"text_delta": "x" * 1100000}})
         for text, line in ((good + "\n" + good + "garbage\n" + good, 4), ('{"type":"RunStart"', 1),
-                           (good + long, 2), (good + '{"type":"x","data":1}', 2)):
+                           (good + '{"type":"x","data":1}', 2)):
             with open(os.path.join(folder, "broken.jsonl"), "w", encoding="utf-8") as f:
                 f.write(text)
             said = s.http.get("/api/fixtures/broken/stream")
@@ -170,6 +169,16 @@ def broken():
             check(f'fixture "broken", line {line}: ' in said.json["detail"], said.json)
         run = s.finish(s.create("fixture", None, inputs={"fixture": "broken"}))
         equal((run["status"], run["error"]["code"]), ("failed", "VALIDATION_ERROR"), run)
+
+
+@test("a_line_may_be_longer_than_an_event_of_the_log", "")
+def long_line():
+    with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:
+        event = {"type": "ChatDelta", "data": {"text_delta": "x" * 3000000}}
+        with open(os.path.join(folder, "long.jsonl"), "w", encoding="utf-8") as f:
+            f.write(json.dumps(event) + "\n")
+        with Stream(s.url, "/api/fixtures/long/stream", s.token) as stream:
+            equal([e.data for e in stream.all()], [event])
 
 
 @test("a_stop_ends_replays_too", "")
