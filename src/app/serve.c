@@ -399,10 +399,12 @@ int uar_verb_serve(struct uar_cli *cli)
 			    .cli = cli,
 			    .json = cli->args->option[UAR_OPT_JSON] != NULL };
 	const struct uar_config *c = &cli->config->value;
+	struct uar_log_out out;
 	int status;
 
+	uar_log_out_init(&out, STDERR_FILENO);
 	s.log = (struct uar_log){ &uar_clock_system, (enum uar_log_level)c->log_level, c->log_json,
-				  STDERR_FILENO };
+				  &out };
 	s.token = uar_buf_make(UAR_LIMIT_ID_BYTES * 4);
 	s.idle.again = uar_buf_make(UAR_LIMIT_SERVER_FILE / 2);
 	umask(077); /* whatever is written is the owner's alone */
@@ -420,5 +422,6 @@ int uar_verb_serve(struct uar_cli *cli)
 	if (s.broken)
 		_exit(1); /* nothing may be acknowledged any more, not even by closing */
 	uar_server_unmake(&s);
+	uar_log_out_fini(&out);
 	return status;
 }

@@ -394,19 +394,21 @@ TEST(log_lines_are_well_formed, "")
 {
 	static const char want[] = " warn a.b bare=\"x\xef\xbf\xbd\" "
 				   "odd=\"\xef\xbf\xbd\\u0000\xc3\xa4\xef\xbf\xbd\\\"\"\n";
-	struct uar_log log = { .clock = &uar_clock_system };
+	struct uar_log_out out;
+	struct uar_log log = { .clock = &uar_clock_system, .out = &out };
 	char line[256];
 	int ends[2];
 	ssize_t n;
 
 	REQUIRE(pipe(ends) == 0);
-	log.fd = ends[1];
+	uar_log_out_init(&out, ends[1]);
 	uar_log(&log, UAR_LOG_WARN, "a.b", { "bare", UAR_STR("x\xff") },
 		{ "odd", UAR_STR("\xff\0\xc3\xa4\xe2\"") });
 	n = read(ends[0], line, sizeof line - 1);
 	REQUIRE(n > UAR_TIME_TEXT);
 	line[n] = 0;
 	CHECK_STR(uar_str_c(line + UAR_TIME_TEXT), want);
+	uar_log_out_fini(&out);
 	close(ends[0]);
 	close(ends[1]);
 }

@@ -1,7 +1,18 @@
-/* log.c - one write(2) per line, so that lines of several threads stay whole. */
+/* log.c - one write(2) per line, so that lines of several threads stay whole.
+ *
+ * The loop's thread writes here, too. Whoever reads the log may stand still for as long as
+ * it likes (a collector that hangs, Ctrl-S at a terminal): that must not stop a run. */
 #include "base/log.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* A pipe takes so much whole or not at all. */
+_Static_assert(UAR_LIMIT_LOG_LINE <= PIPE_BUF, "a line of the log is one write to a pipe");
 
 static const char *const level_names[] = { "debug", "info", "warn", "error", "off" };
 
@@ -91,31 +102,117 @@ static void put_json(struct line *l, const struct uar_log_field *f)
 	put_c(l, "}");
 }
 
+/* --- where it goes ------------------------------------------------------------------ */
+
+/* O_NONBLOCK belongs to what was opened, and a shell or a parent has the same pipe or terminal
+ * open: it is opened once more. Where that is not allowed it is asked before each line, which
+ * others who write to it at the same moment can make wrong. A file does not keep us waiting,
+ * and opened again it would have another position. */
+void uar_log_out_init(struct uar_log_out *o, int fd)
+{
+	char path[40];
+	struct stat st;
+	int own = -1;
+
+	*o = (struct uar_log_out){ .fd = fd };
+	pthread_mutex_init(&o->lock, NULL);
+	if (fstat(fd, &st))
+		return;
+	o->socket = S_ISSOCK(st.st_mode);
+	o->asks = S_ISFIFO(st.st_mode) || isatty(fd);
+	if (o->asks) {
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	}
+	if (own < 0)
+		return;
+	o->fd = own;
+	o->owned = true;
+	o->asks = false;
+}
+
+void uar_log_out_fini(struct uar_log_out *o)
+{
+	if (o->owned)
+		close(o->fd);
+	pthread_mutex_destroy(&o->lock);
+}
+
+static ssize_t write_now(const struct uar_log_out *o, const char *p, size_t n)
+{
+	struct pollfd fd = { .fd = o->fd, .events = POLLOUT };
+
+	if (o->socket)
+		return send(o->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (o->asks && poll(&fd, 1, 0) != 1)
+		return -1;
+	return write(o->fd, p, n);
+}
+
+/* A terminal, a socket or a full disk may take a part: what follows starts a line of its own. */
+static bool put_out(struct uar_log_out *o, const struct line *l)
+{
+	ssize_t n;
+
+	if (o->torn && write_now(o, "\n", 1) != 1)
+		return false;
+	n = write_now(o, l->p, l->n);
+	o->torn = n > 0 && (size_t)n < l->n;
+	return n == (ssize_t)l->n;
+}
+
+/* --- lines --------------------------------------------------------------------------- */
+
+static void form(struct line *l, const struct uar_log *log, enum uar_log_level level,
+		 const char *what, const struct uar_log_field *fields)
+{
+	char at[UAR_TIME_TEXT + 1];
+
+	l->n = 0;
+	uar_time_format(uar_clock_wall(log->clock), at);
+	put_c(l, log->json ? "{\"time\":\"" : "");
+	put_c(l, at);
+	put_c(l, log->json ? "\",\"level\":\"" : " ");
+	put_c(l, level_names[level]);
+	put_c(l, log->json ? "\",\"what\":\"" : " ");
+	put_c(l, what);
+	put_c(l, log->json ? "\"" : "");
+	if (log->json)
+		put_json(l, fields);
+	else
+		put_text(l, fields);
+	l->p[l->n++] = '\n';
+}
+
+static bool tell_lost(const struct uar_log *log)
+{
+	struct line l;
+	char count[24];
+
+	snprintf(count, sizeof count, "%llu", (unsigned long long)log->out->lost);
+	form(&l, log, UAR_LOG_WARN, "log.lost",
+	     (struct uar_log_field[]){
+		     { "lines", uar_str_c(count) },
+		     { "text", UAR_STR("nobody took them: they could not be written at once") },
+		     { NULL, { NULL, 0 } } });
+	if (!put_out(log->out, &l))
+		return false;
+	log->out->lost = 0;
+	return true;
+}
+
 void uar_log_write(const struct uar_log *log, enum uar_log_level level, const char *what,
 		   const struct uar_log_field *fields)
 {
 	struct line l; /* not cleared: most lines are not written */
-	char at[UAR_TIME_TEXT + 1];
-	ssize_t ignored;
 
 	if (!log || level < log->level)
 		return;
-	l.n = 0;
-	uar_time_format(uar_clock_wall(log->clock), at);
-	put_c(&l, log->json ? "{\"time\":\"" : "");
-	put_c(&l, at);
-	put_c(&l, log->json ? "\",\"level\":\"" : " ");
-	put_c(&l, level_names[level]);
-	put_c(&l, log->json ? "\",\"what\":\"" : " ");
-	put_c(&l, what);
-	put_c(&l, log->json ? "\"" : "");
-	if (log->json)
-		put_json(&l, fields);
-	else
-		put_text(&l, fields);
-	l.p[l.n++] = '\n';
-	ignored = write(log->fd, l.p, l.n); /* a log that cannot be written must not stop a run */
-	(void)ignored;
+	form(&l, log, level, what, fields);
+	pthread_mutex_lock(&log->out->lock);
+	if ((log->out->lost && !tell_lost(log)) || !put_out(log->out, &l))
+		log->out->lost++;
+	pthread_mutex_unlock(&log->out->lock);
 }
 
 uar_err uar_log_level_parse(uar_str s, enum uar_log_level *out)

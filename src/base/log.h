@@ -5,15 +5,32 @@
 #ifndef UAR_BASE_LOG_H
 #define UAR_BASE_LOG_H
 
+#include <pthread.h>
+
 #include "base/clock.h"
 
 enum uar_log_level { UAR_LOG_DEBUG, UAR_LOG_INFO, UAR_LOG_WARN, UAR_LOG_ERROR, UAR_LOG_OFF };
+
+/* Where the lines go. Nobody ever waits for its reader: a line that cannot be written at once
+ * is dropped, and before the next one that can be, a line says how many were. */
+struct uar_log_out {
+	pthread_mutex_t lock;
+	int fd;
+	bool owned;  /* fd was opened here */
+	bool socket; /* fd is one */
+	bool asks;   /* fd may block: it is asked first */
+	bool torn;   /* the last line is there in part */
+	uint64_t lost;
+};
+/* Only the descriptor is borrowed: the flags that it shares with others stay as they are. */
+void uar_log_out_init(struct uar_log_out *o, int fd);
+void uar_log_out_fini(struct uar_log_out *o);
 
 struct uar_log {
 	const struct uar_clock *clock;
 	enum uar_log_level level; /* lines below it are dropped */
 	bool json;
-	int fd;
+	struct uar_log_out *out;
 };
 
 struct uar_log_field {

@@ -431,11 +431,12 @@ TEST(a_refusal_does_not_say_that_there_is_space_again, "")
 {
 	char text[4096];
 	FILE *f = tmpfile();
-	struct uar_log log = { .clock = &uar_clock_system, .level = UAR_LOG_INFO };
+	struct uar_log_out out;
+	struct uar_log log = { .clock = &uar_clock_system, .level = UAR_LOG_INFO, .out = &out };
 	struct world w;
 
 	REQUIRE(f != NULL);
-	log.fd = fileno(f);
+	uar_log_out_init(&out, fileno(f));
 	open_world(&w);
 	uar_stage_die(&w.pump, w.store, w.rt, 0, &w.model);
 	w.log = &log;
@@ -449,6 +450,7 @@ TEST(a_refusal_does_not_say_that_there_is_space_again, "")
 	try_create(&w, "other", UAR_OK);
 	CHECK(strstr(logged(f, text, sizeof text), "store.space") != NULL);
 	close_world(&w);
+	uar_log_out_fini(&out);
 	fclose(f);
 }
 

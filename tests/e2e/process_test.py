@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""The server as a process: a log that nobody reads, limits of the system, signals at any time."""
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+
+from lib import SAFETY, UAR, check, equal, main, test, wait_until
+from lib.check import readable
+from lib.client import Client
+from lib.server import clean_environment
+
+
+@contextlib.contextmanager
+def server(stderr, *flags, under=()):
+    """Its process, a client, and what it says at first; it is killed at the end if it is still there."""
+    with tempfile.TemporaryDirectory() as root:
+        proc = subprocess.Popen([*under, UAR, "serve", "--json", "--data", os.path.join(root, "data"), *flags],
+                                stdout=subprocess.PIPE, stderr=stderr, env=clean_environment(root))
+        try:
+            check(readable(proc.stdout), "the server said nothing")
+            hello = json.loads(proc.stdout.readline())
+            yield proc, Client(hello["url"], hello["token"])
+        finally:
+            proc.kill()
+            proc.wait()
+            proc.stdout.close()
+
+
+@test("a_log_that_nobody_reads_stops_no_server", "")
+def unread():
+    out, into = os.pipe()
+    with os.fdopen(out, "rb") as log, server(into, "--log-level", "debug", "--log-json", "true") as (proc, http):
+        os.close(into)
+        body = {"agent_id": "echo", "inputs": {"message": "hi"}}
+        for _ in range(400):  # each leaves several lines; a pipe holds 64 KiB
+            equal(http.post("/api/runs", body).status, 202)
+        equal(http.get("/health").status, 200)
+        os.set_blocking(log.fileno(), False)
+        text = b""
+
+        def told():
+            nonlocal text
+            text += log.read() or b""
+            http.post("/api/runs", body)
+            return b"log.lost" in text
+        wait_until(told, "it says what was lost")
+        for line in text.splitlines()[:-1]:  # none is torn
+            json.loads(line)
+        proc.terminate()
+        equal(proc.wait(SAFETY), 0)
+
+
+if __name__ == "__main__":
+    main()
