@@ -20,9 +20,9 @@ static uar_err fail_errno(struct uar_error *error, const char *what, const char 
 	char reason[80];
 
 	return uar_error_set(error,
-			     e == ENOENT   ? UAR_ENOTFOUND
-			     : e == ENOSPC ? UAR_EDISKFULL
-					   : UAR_EIO,
+			     e == ENOENT		 ? UAR_ENOTFOUND
+			     : e == ENOSPC || e == EFBIG ? UAR_EDISKFULL
+							 : UAR_EIO,
 			     "cannot %s %s: %s", what, path, strerror_r(e, reason, sizeof reason));
 }
 

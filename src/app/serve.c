@@ -409,6 +409,7 @@ int uar_verb_serve(struct uar_cli *cli)
 	s.idle.again = uar_buf_make(UAR_LIMIT_SERVER_FILE / 2);
 	umask(077); /* whatever is written is the owner's alone */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a limit for files is a full disk, not a reason to die */
 	raise_file_limit();
 	status = uar_server_make(&s);
 	share_heaps(&s);

@@ -52,5 +52,19 @@ def unread():
         equal(proc.wait(SAFETY), 0)
 
 
+@test("a_limit_for_the_size_of_files_is_a_full_disk", "ERR-08")
+def file_limit():
+    limited = ["sh", "-c", 'ulimit -f 1000; exec "$@"', "sh"]
+    with server(subprocess.DEVNULL, under=limited) as (proc, http):
+        for i in range(400):
+            a = http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": str(i) * 3000}})
+            if a.status != 202:
+                break
+        equal((a.status, a.json["code"]), (507, "STORAGE_FULL"))
+        equal(http.get("/api/runs").status, 200)  # what is there can be read
+        proc.terminate()
+        equal(proc.wait(SAFETY), 0)
+
+
 if __name__ == "__main__":
     main()

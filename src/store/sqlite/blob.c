@@ -19,7 +19,7 @@ uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what)
 {
 	int no = errno;
 
-	if (no == ENOSPC || no == EDQUOT)
+	if (no == ENOSPC || no == EDQUOT || no == EFBIG)
 		code = UAR_EDISKFULL;
 	return uar_error_set(error, code, "blob: %s: %s", what, strerror(no));
 }

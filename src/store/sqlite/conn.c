@@ -60,7 +60,8 @@ static int cause(const struct sq_conn *c, int ext)
 
 static bool is_full(int ext, int why)
 {
-	return why == ENOSPC || why == EDQUOT || ext == SQLITE_IOERR_SHMSIZE; /* could not grow */
+	return why == ENOSPC || why == EDQUOT || why == EFBIG ||
+	       ext == SQLITE_IOERR_SHMSIZE; /* could not grow */
 }
 
 uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error)
@@ -75,7 +76,7 @@ uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error)
 		e = UAR_EDISKFULL;
 	text = uar_err_text(e);
 	if (e == UAR_EDISKFULL)
-		text = "no space left on the disk";
+		text = "no space left on the disk, or a limit of the system is reached";
 	else if (why)
 		text = strerror_r(why, reason, sizeof reason);
 	return uar_error_set(error, e, "%s: %s (SQLite %d: %s)", file && *file ? file : "uar.db",

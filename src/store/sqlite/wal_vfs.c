@@ -1,6 +1,7 @@
 /* wal_vfs.c - gathers adjacent writes to the write-ahead log. */
 #include "store/sqlite/wal_vfs.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <string.h>
@@ -29,12 +30,21 @@ static struct wal_file *of(sqlite3_file *f)
 	return (struct wal_file *)(void *)f;
 }
 
+/* To SQLite a full disk is ENOSPC alone, and at a commit it forgets the errno of the rest: a
+ * quota, or the limit for the size of a file. */
+static int put(struct wal_file *f, const void *in, int n, sqlite3_int64 at)
+{
+	int rc = f->real->pMethods->xWrite(f->real, in, n, at);
+
+	return rc == SQLITE_IOERR_WRITE && (errno == EDQUOT || errno == EFBIG) ? SQLITE_FULL : rc;
+}
+
 static int flush(struct wal_file *f)
 {
 	int n = f->n;
 
 	f->n = 0;
-	return n ? f->real->pMethods->xWrite(f->real, f->bytes, n, f->at) : SQLITE_OK;
+	return n ? put(f, f->bytes, n, f->at) : SQLITE_OK;
 }
 
 static int wal_close(sqlite3_file *file)
@@ -67,7 +77,7 @@ static int wal_write(sqlite3_file *file, const void *in, int n, sqlite3_int64 at
 	if (rc)
 		return rc;
 	if (!f->bytes || n > GATHER)
-		return f->real->pMethods->xWrite(f->real, in, n, at);
+		return put(f, in, n, at);
 	if (f->n == 0)
 		f->at = at;
 	memcpy(f->bytes + f->n, in, (size_t)n);
