@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 #include "app/api_client.h"
+#include "app/early.h"
 #include "app/exec_server.h"
 #include "app/nearest.h"
 #include "app/text.h"
@@ -278,6 +279,8 @@ static int run_verb(struct uar_cli *cli, const struct uar_verb *verb)
 {
 	int status = check_url(cli);
 
+	if (verb->fn == uar_verb_serve)
+		uar_early_keep();
 	if (status == UAR_EXIT_OK && verb->settings != UAR_VERB_NONE)
 		status = load_config(cli, verb);
 	if (status == UAR_EXIT_OK)

@@ -15,6 +15,7 @@
 
 #include "app/again.h"
 #include "app/announce.h"
+#include "app/early.h"
 #include "base/address.h"
 
 enum { REST_LOOK_US = 20000 };
@@ -417,8 +418,10 @@ int uar_verb_serve(struct uar_cli *cli)
 		status = uar_server_explain(&s, "signals", UAR_ENOMEM, NULL);
 	if (!status)
 		status = announce(&s);
-	if (!status)
+	if (!status) {
+		uar_early_deliver();
 		uar_loop_run(s.loop);
+	}
 	hold_signals();
 	if (s.broken)
 		_exit(1); /* nothing may be acknowledged any more, not even by closing */

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import tempfile
 
@@ -64,6 +65,29 @@ def file_limit():
         equal(http.get("/api/runs").status, 200)  # what is there can be read
         proc.terminate()
         equal(proc.wait(SAFETY), 0)
+
+
+def started(root, n):
+    """A start of which nothing is there but the data directory."""
+    data = os.path.join(root, str(n))
+    proc = subprocess.Popen([UAR, "serve", "--json", "--data", data], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env=clean_environment(root))
+    while not os.path.exists(data) and proc.poll() is None:
+        pass
+    return proc
+
+
+@test("signals_during_the_start_act_once_it_is_over", "")
+def early_signals():
+    with tempfile.TemporaryDirectory() as root:
+        for n, signum in enumerate([signal.SIGTERM, signal.SIGINT, signal.SIGHUP] * 4):
+            with started(root, n) as proc:
+                proc.send_signal(signum)
+                if signum == signal.SIGHUP:
+                    check("url" in json.loads(proc.stdout.readline()))
+                    proc.terminate()
+                _, err = proc.communicate(timeout=SAFETY)
+                equal((proc.returncode, b"server.draining" in err), (0, True), (signum, err))
 
 
 if __name__ == "__main__":
