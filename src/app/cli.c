@@ -36,7 +36,8 @@ static void fail(struct uar_cli *cli, int status, uar_err e, const char *fmt, va
 	vsnprintf(raw, sizeof raw, fmt, ap);
 	uar_text_clean(&text, uar_str_c(raw), true); /* whatever names are made of */
 	s = text.err ? uar_str_c(uar_err_text(e)) : uar_buf_str(&text);
-	fflush(cli->out);
+	if (fflush(cli->out))
+		uar_cli_output_failed(cli);
 	fprintf(cli->err, "uar: %.*s\n", UAR_FMT(s));
 	if (status != UAR_EXIT_OK && !cli->failure.code) { /* --json tells the first */
 		s = uar_str_utf8_prefix(s, sizeof cli->failure.text - 1);
@@ -89,14 +90,29 @@ static void print_failure(struct uar_cli *cli)
 	uar_buf_fini(&text);
 }
 
+void uar_cli_output_failed(struct uar_cli *cli)
+{
+	if (ferror(cli->out) && !cli->output.number)
+		cli->output.number = errno;
+}
+
 /* Who reads no more, as `head` does, is told nothing. */
 static int flushed(struct uar_cli *cli)
 {
-	if (fflush(cli->out) == 0 && !ferror(cli->out))
+	int number;
+	char reason[80];
+
+	if (fflush(cli->out))
+		uar_cli_output_failed(cli);
+	number = cli->output.number;
+	if (!ferror(cli->out))
 		return UAR_EXIT_OK;
-	if (errno == EPIPE)
+	if (number == EPIPE || cli->output.told)
 		return UAR_EXIT_FAILED;
-	return uar_cli_fail(cli, UAR_EXIT_FAILED, "the output cannot be written");
+	cli->output.told = true;
+	return uar_cli_fail(cli, UAR_EXIT_FAILED, "the output cannot be written%s%s",
+			    number ? ": " : "",
+			    number ? strerror_r(number, reason, sizeof reason) : "");
 }
 
 int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text)
@@ -104,8 +120,8 @@ int uar_cli_write(struct uar_cli *cli, const struct uar_buf *text)
 	if (text->err)
 		return uar_cli_fail_as(cli, UAR_EXIT_FAILED, text->err, "%s",
 				       uar_err_text(text->err));
-	if (text->n)
-		fwrite(text->p, 1, text->n, cli->out);
+	if (text->n && fwrite(text->p, 1, text->n, cli->out) < text->n)
+		uar_cli_output_failed(cli);
 	return flushed(cli);
 }
 
@@ -296,7 +312,9 @@ static int understood(struct uar_cli *cli, const struct uar_verb *verb)
 {
 	int status = cli->args->help ? print_help(cli, verb->name) : run_verb(cli, verb);
 
-	return status == UAR_EXIT_OK ? flushed(cli) : status;
+	int written = flushed(cli);
+
+	return status == UAR_EXIT_OK ? written : status;
 }
 
 /* Who asks for JSON gets it also when the rest of the line makes no sense. */

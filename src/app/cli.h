@@ -27,6 +27,10 @@ struct uar_cli {
 	const struct uar_args *args;
 	struct uar_config_set *config; /* NULL for a verb without settings */
 	struct uar_error failure;      /* the first that was said; what --json prints of it */
+	struct {
+		int number; /* errno of its first failure */
+		bool told;
+	} output;
 };
 
 /* argv[0] is the program. */
@@ -39,6 +43,8 @@ int uar_cli_fail_as(struct uar_cli *cli, int status, uar_err e, const char *fmt,
 	UAR_PRINTF(4, 5);
 /* The same for what has no code: it is not valid, or could not be done. */
 int uar_cli_fail(struct uar_cli *cli, int status, const char *fmt, ...) UAR_PRINTF(3, 4);
+/* If the output has just failed errno still has the reason, which uar_cli_main tells. */
+void uar_cli_output_failed(struct uar_cli *cli);
 /* With the reason of `error`, or the sentence of `e` when it has none. */
 int uar_cli_fail_with(struct uar_cli *cli, int status, uar_err e, const struct uar_error *error);
 /* Writes a finished listing; UAR_EXIT_FAILED when it or the stream failed. */

@@ -233,6 +233,7 @@ static uar_err take_event(void *ctx, const struct uar_sse_event *ev)
 	f->terminal = ends_a_run(ev->data);
 	if (f->want->show(f->want->ctx, ev->data))
 		return UAR_OK;
+	uar_cli_output_failed(f->cli);
 	f->unwanted = true;
 	return UAR_ESKIP;
 }

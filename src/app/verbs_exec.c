@@ -223,7 +223,7 @@ static bool show(void *ctx, uar_str text)
 	if (uar_json_parse(text, NULL, &arena, &event, NULL) == UAR_OK)
 		take_event(x, event);
 	uar_arena_fini(&arena);
-	return fflush(x->cli->out) == 0;
+	return fflush(x->cli->out) == 0 && !ferror(x->cli->out);
 }
 
 /* Its runs end as LOST when it comes back, and the stream says so. */

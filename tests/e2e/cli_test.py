@@ -399,11 +399,13 @@ def control_bytes():
 def full():
     with Server() as s:
         s.finish(s.create("echo", "x"))
-        for verb in (["ps"], ["run", "echo", "hi"], ["version"]):
+        for verb in (["ps"], ["run", "echo", "hi"], ["run", "demo", "hi"], ["run", "demo", "hi", "--json"],
+                     ["agents", "--json"], ["version"]):
             argv = [UAR, *verb] + ([] if verb == ["version"] else ["--data", s.data])
             with open("/dev/full", "w") as out:
                 p = subprocess.run(argv, stdout=out, stderr=subprocess.PIPE, text=True, timeout=SAFETY, check=False)
-            check(p.returncode == 1 and "cannot be written" in p.stderr, p)
+            why = "uar: the output cannot be written: No space left on device\n"
+            check(p.returncode == 1 and p.stderr.count(why) == 1, p)
 
 
 ASKING = [line.split() for line in """agents\nhealth\nplugins\nruns\nps\napprove\nrun nosuch hi\nexec nosuch hi
