@@ -314,15 +314,16 @@ static uar_err read_answer(const struct uar_api *api, int fd, struct receiver *r
 
 	while (!e && r->answer.state != UAR_ANSWER_DONE) {
 		bool streaming = r->sse && uar_answer_in_body(&r->answer);
-		int waited = uar_beside_wait(api->beside, fd, POLLIN,
-					     streaming ? api->stream_ms : api->answer_ms);
+		int limit = streaming ? api->stream_ms : api->answer_ms;
+		int waited = uar_beside_wait(api->beside, fd, POLLIN, limit);
 		ssize_t n;
 
 		if (waited == ECANCELED)
 			return given_up(error);
 		if (waited)
 			return uar_error_set(error, streaming ? UAR_ETIMEOUT : UAR_EBUSY,
-					     "%s does not answer", api->url);
+					     "%s does not answer: nothing came for %g seconds",
+					     api->url, limit / 1000.0);
 		n = recv(fd, bytes, sizeof bytes, 0);
 		if (n > 0) {
 			e = uar_answer_feed(&r->answer, uar_str_n(bytes, (size_t)n), error);

@@ -35,6 +35,8 @@ static int write_and_fini(struct uar_cli *cli, struct uar_buf *text)
 }
 
 /* --- health -------------------------------------------------------------------- */
+enum { PROBE_MS = 5000 };
+
 static uar_err probe(const struct uar_api *api, const char *path, struct uar_error *error)
 {
 	struct uar_buf body = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
@@ -88,6 +90,7 @@ int uar_verb_health(struct uar_cli *cli)
 	alive = uar_remote_find(cli, &api, &error);
 	if (alive)
 		return failed(cli, alive, &error);
+	api.connect_ms = api.answer_ms = PROBE_MS; /* who probes asks again soon */
 	alive = probe(&api, "/health", &error);
 	ready = alive ? alive : probe(&api, "/ready", &error);
 	if (ready)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 
-from lib import SAFETY, UAR, check, equal, main, test, wait_until
+from lib import SAFETY, UAR, check, equal, main, run_uar, test, wait_until
 from lib.check import readable
 from lib.client import Client
 from lib.server import clean_environment
@@ -88,6 +88,15 @@ def early_signals():
                     proc.terminate()
                 _, err = proc.communicate(timeout=SAFETY)
                 equal((proc.returncode, b"server.draining" in err), (0, True), (signum, err))
+
+
+@test("health_does_not_wait_long_for_a_server_that_stands_still", "")
+def frozen():
+    with server(subprocess.DEVNULL) as (proc, http):
+        proc.send_signal(signal.SIGSTOP)
+        out = run_uar("health", "--url", http.url)
+        proc.send_signal(signal.SIGCONT)
+        check(out.returncode == 1 and "does not answer: nothing came for 5 seconds" in out.stderr, out)
 
 
 if __name__ == "__main__":
