@@ -7,6 +7,8 @@
 struct other {
 	sqlite3 *db;
 	struct uar_log log;
+	struct uar_log_out out;
+	int write_end;
 	int lines; /* where the log is read */
 	char path[512];
 };
@@ -17,7 +19,9 @@ static void other_opens(struct other *o, const char *dir)
 
 	REQUIRE(pipe(ends) == 0);
 	o->lines = ends[0];
-	o->log = (struct uar_log){ &uar_clock_system, UAR_LOG_INFO, false, ends[1] };
+	o->write_end = ends[1];
+	uar_log_out_init(&o->out, ends[1]);
+	o->log = (struct uar_log){ &uar_clock_system, UAR_LOG_INFO, false, &o->out };
 	snprintf(o->path, sizeof o->path, "%s/uar.db", dir);
 	REQUIRE(!sqlite3_open(o->path, &o->db));
 }
@@ -31,7 +35,8 @@ static void other_ends(struct other *o)
 {
 	sqlite3_close(o->db);
 	close(o->lines);
-	close(o->log.fd);
+	uar_log_out_fini(&o->out);
+	close(o->write_end);
 }
 
 /* Waits for the next line of the log. */
