@@ -113,8 +113,8 @@ TEST(a_server_that_goes_and_comes_back_is_told_once, "")
 /* It may have ended between the two; so it is asked for once more. */
 TEST(a_log_without_its_end_is_not_taken_for_whole, "")
 {
-	struct uar_prepared *s = START({ STREAM(BEGIN), 0 }, { ENDED, 0 }, { STREAM(""), 0 },
-				       { ENDED, 0 });
+	struct uar_prepared *s =
+		START({ STREAM(BEGIN), 0 }, { ENDED, 0 }, { STREAM(""), 0 }, { ENDED, 0 });
 	struct run r = RUN("logs", "-f", "r", "--url", s->url);
 
 	CHECK_INT(r.status, 1);
