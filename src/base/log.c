@@ -105,8 +105,9 @@ static void put_json(struct line *l, const struct uar_log_field *f)
 /* --- where it goes ------------------------------------------------------------------ */
 
 /* O_NONBLOCK belongs to what was opened, and a shell or a parent has the same pipe or terminal
- * open: it is opened once more. Where that is not allowed it is asked before each line, which
- * others who write to it at the same moment can make wrong. A file does not keep us waiting,
+ * open: it is opened once more. Where that is not allowed it is asked before each line: that
+ * holds for a pipe unless others write to it at the same moment, and for a terminal unless it has
+ * room for a part of the line only. A file does not keep us waiting,
  * and opened again it would have another position. */
 void uar_log_out_init(struct uar_log_out *o, int fd)
 {

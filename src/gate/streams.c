@@ -59,7 +59,8 @@ void gate_stream_finish(struct gate_stream *s, uar_err why, const struct uar_err
 		uar_http_stream_end(s->http);
 		return;
 	}
-	uar_log(s->g->o.log, UAR_LOG_ERROR, "stream.cut", { "detail", uar_str_c(reason) });
+	uar_log(s->g->o.log, uar_err_retryable(why) ? UAR_LOG_WARN : UAR_LOG_ERROR, "stream.cut",
+		{ "detail", uar_str_c(reason) });
 	uar_http_stream_cut(s->http);
 }
 

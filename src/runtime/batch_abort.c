@@ -100,9 +100,9 @@ static bool try_singly(struct batch *b, uar_err e)
 	return true;
 }
 
-/* Who asked and waits behind what a full disk refuses gets the same answer: it may
- * be the wish to stop the run that fills it. */
-static void refuse_askers(struct agg *a, const struct uar_error *error)
+/* Who asked and waits behind what cannot be written for long gets the same answer: it may be
+ * the wish to stop the run that fills the disk. */
+static void refuse_askers(struct agg *a, uar_err e, const struct uar_error *error)
 {
 	struct uar_list asked;
 
@@ -113,7 +113,7 @@ static void refuse_askers(struct agg *a, const struct uar_error *error)
 		if (!c->from_worker && c->run->committed)
 			rt_cmd_move(c, &asked);
 	}
-	answer_each(&asked, UAR_EDISKFULL, error);
+	answer_each(&asked, e, error);
 }
 
 void rt_batch_abort(struct batch *b, uar_err e, const struct uar_error *error)
@@ -151,6 +151,6 @@ void rt_batch_abort(struct batch *b, uar_err e, const struct uar_error *error)
 		return;
 	put_back(a, &kept);
 	rt_agg_later(a);
-	if (e == UAR_EDISKFULL)
-		refuse_askers(a, error);
+	if (e == UAR_EDISKFULL || e == UAR_EHELD || e == UAR_ECLOCK)
+		refuse_askers(a, e, error);
 }

@@ -342,11 +342,16 @@ TEST(a_plugin_that_does_not_wait_for_its_items_is_held_back, "")
 
 /* --- a full disk -------------------------------------------------------------------- */
 
-static void settle_without_space(struct world *w)
+static void settle_while(struct world *w, uar_err refused)
 {
 	do
-		uar_store_memory_fail_next(w->store, UAR_EDISKFULL);
+		uar_store_memory_fail_next(w->store, refused);
 	while (uar_pump_turn(&w->pump));
+}
+
+static void settle_without_space(struct world *w)
+{
+	settle_while(w, UAR_EDISKFULL);
 }
 
 /* Until the log is asked again, and can take what waits. */
@@ -394,7 +399,8 @@ static void on_cancelled(struct uar_run_cancel_op *op)
 	*(bool *)op->ctx = true;
 }
 
-TEST(who_waits_behind_much_that_does_not_fit_is_answered, "")
+/* A full disk: the work is stopped all the same, and that is recorded later. */
+static void cancel_behind_much(uar_err refused, int stops)
 {
 	bool answered = false;
 	struct uar_run_cancel_op op = { .owner = owner, .done = on_cancelled, .ctx = &answered };
@@ -409,13 +415,20 @@ TEST(who_waits_behind_much_that_does_not_fit_is_answered, "")
 	}
 	CHECK(sent > UAR_LIMIT_DECISION_EVENTS / 2);
 	CHECK_INT(uar_runtime_cancel_run(w.rt, &op), UAR_OK);
-	settle_without_space(&w);
+	settle_while(&w, refused);
 	CHECK(answered);
-	CHECK_INT(op.err, UAR_EDISKFULL);
-	CHECK_INT(w.host.cancels, 1);
+	CHECK_INT(op.err, refused);
+	CHECK_INT(w.host.cancels, stops);
 	finish(&w);
 	space_again(&w);
 	CHECK_INT(w.items, sent);
-	CHECK_INT(w.cancels, 1);
+	CHECK_INT(w.cancels, stops);
 	close_world(&w);
+}
+
+TEST(who_waits_behind_much_that_cannot_be_written_is_answered, "")
+{
+	cancel_behind_much(UAR_EDISKFULL, 1);
+	cancel_behind_much(UAR_EHELD, 0);
+	cancel_behind_much(UAR_ECLOCK, 0);
 }

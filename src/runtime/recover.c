@@ -66,27 +66,21 @@ static void reload_timer(struct uar_timer *t)
 	pump(UAR_OWNER(t, struct uar_runtime, recovery.reload));
 }
 
-/* The next process reads it. Who waits for its session is told. */
-static void leave(struct live_run *r)
-{
-	struct agg *a = r->agg;
-
-	if (!a->loading)
-		return;
-	rt_agg_hold(a);
-	give_up(a, UAR_EDRAINING);
-	rt_agg_drop(a);
-}
-
+/* The next process reads what is not read yet. Who waits for a session is told; nobody comes to
+ * wait any more. */
 void rt_recover_stop(struct uar_runtime *rt)
 {
-	while (!uar_list_empty(&rt->recovery.to_load)) {
-		struct live_run *r =
-			UAR_OWNER(rt->recovery.to_load.next, struct live_run, load_node);
+	struct agg *a;
+	size_t at = 0;
 
-		uar_list_remove(&r->load_node);
-		leave(r);
-	}
+	while (!uar_list_empty(&rt->recovery.to_load))
+		uar_list_remove(rt->recovery.to_load.next);
+	while ((a = uar_map_next(&rt->sessions, &at)))
+		if (a->loading) { /* which keeps it: the run to be read is in it */
+			rt_agg_hold(a);
+			give_up(a, UAR_EDRAINING);
+			rt_agg_drop(a);
+		}
 }
 
 /* Read from its beginning, later: the shortage may pass. */
@@ -94,10 +88,8 @@ static void again(struct live_run *r)
 {
 	struct uar_runtime *rt = r->agg->rt;
 
-	if (rt->draining) {
-		leave(r);
+	if (rt->draining)
 		return;
-	}
 	uar_run_fini(&r->state);
 	uar_run_init(&r->state);
 	uar_list_add_last(&rt->recovery.to_load, &r->load_node);
@@ -111,6 +103,8 @@ static void reload_run(struct uar_timer *t)
 {
 	struct live_run *r = UAR_OWNER(t, struct live_run, reload);
 
+	if (r->agg->rt->draining)
+		return;
 	uar_list_add_last(&r->agg->rt->recovery.to_load, &r->load_node);
 	pump(r->agg->rt);
 }
@@ -237,6 +231,8 @@ static void lose(struct load *l)
 					  UAR_STR("lost"), true };
 	uar_store_query_fini(&l->row);
 	free_load(l);
+	if (rt->draining)
+		return;
 	rt_log_run(r, UAR_LOG_ERROR, "run.lost", "its events cannot be read: it is ended");
 	r->committed = true;
 	rt_send(r, &lost);

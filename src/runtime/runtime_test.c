@@ -396,6 +396,38 @@ TEST(a_stop_during_recovery_writes_nothing, "")
 	uar_buf_fini(&text);
 }
 
+static uar_err cannot_look(struct uar_store *s, struct uar_thread_query *q)
+{
+	(void)s, (void)q;
+	return UAR_ECORRUPT;
+}
+
+TEST(who_waits_for_a_session_that_cannot_be_read_is_told_of_a_stop, "")
+{
+	struct guest g = { .op = { .conversation_id = UAR_STR("talk") } }, late = g;
+	const struct uar_store_ops *ops;
+	struct uar_store_ops blind;
+	struct world w;
+
+	open_world(&w);
+	create(&w, &g, "demo", UAR_STR("hello"));
+	die(&w, 0);
+	ops = w.store->ops;
+	blind = *ops;
+	blind.thread = cannot_look;
+	w.store->ops = &blind;
+	rise(&w);
+	CHECK_INT(ask(&w, &late, "demo", UAR_STR("x")), UAR_OK);
+	uar_stage_settle(&w.pump);
+	CHECK(!late.done);
+	uar_runtime_drain(w.rt, drained, &w);
+	uar_pump_until(&w.pump, &w.drained);
+	CHECK(late.done);
+	CHECK_INT(late.op.err, UAR_EDRAINING);
+	w.store->ops = ops;
+	close_world(&w);
+}
+
 TEST(a_bad_line_takes_no_good_one_with_it, "")
 {
 	static const struct {

@@ -26,7 +26,7 @@ def reason():
 
 @test("a_server_comes_back_with_the_settings_it_had", "")
 def same_settings():
-    with Server(idle_exit_seconds="300ms", tenant="acme", env={"UAR_USER": "ann"}) as s:
+    with Server(idle_exit_seconds="2s", tenant="acme", env={"UAR_USER": "ann"}) as s:
         record = s.finish(s.create())  # its owner alone sees it
         gone(s)
         for _ in range(2):  # also what came back
@@ -38,7 +38,7 @@ def same_settings():
 
 @test("a_server_whose_secret_is_gone_does_not_come_back_without_it", "")
 def secret():
-    with Server(idle_exit_seconds="100ms", token="sesame") as s:
+    with Server(idle_exit_seconds="2s", token="sesame") as s:
         gone(s)
         p = run_uar("runs", "--json", "--data", s.data)
         equal(p.returncode, 1, p.stdout)
