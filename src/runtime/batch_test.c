@@ -282,6 +282,19 @@ static void stop(struct worker *w)
 	(void)w;
 }
 
+/* An echo of n bytes has begun; gives back its session. */
+static struct agg *begin_echo(struct world *w, struct guest *g, char *text, size_t n)
+{
+	size_t at = 0;
+
+	memset(text, 'x', n);
+	open_world(w);
+	g->op.message = uar_str_n(text, n);
+	ask(w, g, &ann, "echo");
+	uar_pump_until(&w->pump, &g->done);
+	return uar_map_next(&w->rt->sessions, &at);
+}
+
 /* Two runs of a session: what one of them wrote had held back the other. */
 TEST(a_source_goes_on_when_another_run_of_its_session_made_room, "")
 {
@@ -291,16 +304,10 @@ TEST(a_source_goes_on_when_another_run_of_its_session_made_room, "")
 	struct guest g = { 0 };
 	struct live_run *other;
 	char *text = uar_alloc(BYTES);
-	struct agg *a = NULL;
 	struct world w;
-	size_t at = 0;
+	struct agg *a;
 
-	memset(text, 'x', BYTES);
-	open_world(&w);
-	g.op.message = uar_str_n(text, BYTES);
-	ask(&w, &g, &ann, "echo");
-	uar_pump_until(&w.pump, &g.done);
-	a = uar_map_next(&w.rt->sessions, &at);
+	a = begin_echo(&w, &g, text, BYTES);
 	REQUIRE(a != NULL);
 	CHECK_INT(rt_run_make(a, UAR_STR("other"), UAR_STR("elsewhere"), &other), UAR_OK);
 	other->worker = &source.base;
@@ -322,16 +329,10 @@ TEST(an_echo_of_much_text_waits_until_there_is_room, "")
 	enum { BYTES = 5000000 };
 	struct guest g = { 0 };
 	char *text = uar_alloc(BYTES);
-	struct agg *a = NULL;
 	struct world w;
-	size_t at = 0;
+	struct agg *a;
 
-	memset(text, 'x', BYTES);
-	open_world(&w);
-	g.op.message = uar_str_n(text, BYTES);
-	ask(&w, &g, &ann, "echo");
-	uar_pump_until(&w.pump, &g.done);
-	a = uar_map_next(&w.rt->sessions, &at);
+	a = begin_echo(&w, &g, text, BYTES);
 	REQUIRE(a != NULL);
 	uar_store_memory_hold(w.store, true);
 	settle(&w);
