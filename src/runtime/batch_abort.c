@@ -100,6 +100,12 @@ static bool try_singly(struct batch *b, uar_err e)
 	return true;
 }
 
+/* Somebody has to do something before it passes. */
+static bool may_last(uar_err e)
+{
+	return e == UAR_EDISKFULL || e == UAR_EHELD || e == UAR_ECLOCK;
+}
+
 /* Who asked and waits behind what cannot be written for long gets the same answer: it may be
  * the wish to stop the run that fills the disk. */
 static void refuse_askers(struct agg *a, uar_err e, const struct uar_error *error)
@@ -151,6 +157,6 @@ void rt_batch_abort(struct batch *b, uar_err e, const struct uar_error *error)
 		return;
 	put_back(a, &kept);
 	rt_agg_later(a);
-	if (e == UAR_EDISKFULL || e == UAR_EHELD || e == UAR_ECLOCK)
+	if (may_last(e))
 		refuse_askers(a, e, error);
 }
