@@ -1,6 +1,7 @@
 /* core_test.c - decide and fold over every command in every status, and over
  * every sensible order of commands. */
 #include "core/emit.h"
+#include "run_rows.h"
 #include "story.h"
 #include "test.h"
 
@@ -354,18 +355,6 @@ TEST(every_command_in_every_status_does_what_the_table_says, "RUN-13 RUN-16 VAL-
 }
 
 /* --- every row of the table ------------------------------------------------------------ */
-
-static const struct row {
-	enum uar_status from;
-	enum uar_run_input on;
-	enum uar_status to;
-	enum uar_effect effect;
-} rows[] = {
-#define T(FROM, ON, TO, EFFECT)                                                                    \
-	{ UAR_STATUS_##FROM, UAR_IN_##ON, UAR_STATUS_##TO, UAR_DO_##EFFECT },
-#include "core/run.def"
-#undef T
-};
 
 /* A command that is the input, and what has to be said before so that it is. */
 static const struct {

@@ -1,19 +1,8 @@
 /* machine_test.c - every pair of state and input of every machine. */
 #include "core/machine.h"
 
+#include "run_rows.h"
 #include "test.h"
-
-static const struct row {
-	enum uar_status from;
-	enum uar_run_input on;
-	enum uar_status to;
-	enum uar_effect effect;
-} rows[] = {
-#define T(FROM, ON, TO, EFFECT)                                                                    \
-	{ UAR_STATUS_##FROM, UAR_IN_##ON, UAR_STATUS_##TO, UAR_DO_##EFFECT },
-#include "core/run.def"
-#undef T
-};
 
 static const struct row *row_of(int from, int on)
 {
