@@ -1,12 +1,16 @@
 # UAR builds with GNU make alone. `make run` and `make test` are all a user needs;
 # `make help` lists the rest.
 #
-#   SAN=asan|tsan   sanitizer build, in its own directory
-#   CC=clang        another compiler (use another BUILD, or make clean first)
+#   SAN=asan|tsan   sanitizer build with clang, in its own directory
+#   CC=clang        another compiler (with another BUILD nothing is built anew)
+#
+# Without CC the compiler is called through ccache where that is installed: its cache
+# is outside the clone and shared by all clones.
 
 SAN    ?=
 BUILD  ?= build$(if $(SAN),/$(SAN))
-CC     := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CCACHE := $(shell d=$$(ccache -k cache_dir 2>/dev/null) && mkdir -p "$$d" 2>/dev/null && test -w "$$d" && echo ccache)
+CC     := $(strip $(if $(filter default,$(origin CC)),$(CCACHE) $(if $(SAN),clang,gcc),$(CC)))
 PREFIX ?= /usr/local
 
 VERSION := 0.1.0
@@ -19,7 +23,11 @@ CPPFLAGS += -D_GNU_SOURCE -DUAR_VERSION='"$(VERSION)"' -Isrc -Iinclude -I$(BUILD
             -include src/base/banned.h
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=c17 -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
-            -Wundef -Wformat=2 -fvisibility=hidden -fno-strict-aliasing -fstack-protector-strong
+            -Wundef -Wformat=2 -fno-strict-aliasing -fstack-protector-strong \
+            -ffile-prefix-map=$(CURDIR)=.
+# The same objects make the server and the library that tests are linked with, which
+# shows them everything. What is installed as a library hides its symbols itself.
+CFLAGS   += -fPIC -fno-semantic-interposition
 LDFLAGS  += -Wl,-z,relro,-z,now
 LDLIBS   += -luv -lsqlite3 -lcrypto -lpthread -ldl -lm
 
@@ -41,6 +49,7 @@ LIB      := $(BUILD)/libuar.a
 UAR      := $(BUILD)/uar
 TESTLIB_C := $(shell find tests/lib -name '*.c' | sort)
 TESTLIB_O := $(TESTLIB_C:%.c=$(BUILD)/obj/%.o)
+TESTLIB  := $(BUILD)/libuar_test.so
 TEST_BIN := $(TEST_C:%.c=$(BUILD)/tests/%)
 BENCH_C  := $(wildcard bench/*.c)
 BENCH_BIN := $(BENCH_C:bench/%.c=$(BUILD)/bench/%)
@@ -48,8 +57,8 @@ BENCHLIB_O := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard bench/lib/*.c))
 FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
 
 
-.PHONY: all build run test unit threaded e2e bench fuzz asan tsan lint format check-generated generate \
-        install uninstall deb clean help deps deps-test torture size conformance
+.PHONY: all build run test quick unit threaded e2e e2e-plain bench fuzz asan tsan lint format check-generated generate \
+        install uninstall deb clean help deps deps-test torture size conformance mutate
 .DEFAULT_GOAL := build
 .SECONDARY:
 
@@ -78,7 +87,20 @@ endif
 
 $(LIB): $(LIB_O)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcsT $@ $^
+
+# Tests are linked with a library that is loaded at run time: a changed file makes this
+# one anew and no test program.
+$(TESTLIB): $(LIB_O) $(TESTLIB_O)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^ $(LDLIBS) -ljansson
+
+# Other flags make every object anew; ccache in front of the compiler changes none.
+FLAGS     := $(BUILD)/.flags
+FLAGS_NOW := $(filter-out ccache,$(CC)) $(CPPFLAGS) $(CFLAGS)
+$(FLAGS): FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' > $@
 
 # Looked at once: what is missing is named before a compiler stumbles over the first of it.
 HEADERS := $(BUILD)/.headers
@@ -89,10 +111,10 @@ $(HEADERS):
 		{ tools/deps -n build && cat $@.why >&2; rm -f $@.why; exit 1; }
 	@rm -f $@.why && touch $@
 
-$(BUILD)/obj/%.o: %.c | $(HEADERS)
+$(BUILD)/obj/%.o: %.c $(FLAGS) | $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter tests/%,$<),-Itests/lib) \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter tests/% %_test.c,$<),-Itests/lib) \
 		$(if $(filter bench/%,$<),-Ibench) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.S
@@ -116,11 +138,10 @@ $(BUILD)/obj/src/plugin/manifest.o: src/plugin/plugin.schema.json
 $(BUILD)/obj/src/app/author_files.o: $(filter-out %/__pycache__,$(wildcard sdk/*/* sdk/templates/*/* include/uar/*))
 $(BUILD)/obj/src/agent/definition.o: src/agent/agent.schema.json
 
-$(BUILD)/tests/%: %.c $(TESTLIB_O) $(LIB)
+$(BUILD)/tests/%: $(BUILD)/obj/%.o | $(TESTLIB)
 	@mkdir -p $(@D)
-	$(call say,TEST,$<)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/lib -MMD -MP $(LDFLAGS) -o $@ $< $(TESTLIB_O) $(LIB) \
-		$(LDLIBS) -ljansson
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(TESTLIB) -Wl,-rpath,$(abspath $(BUILD)) $(LDLIBS) -ljansson
 
 $(BUILD)/bench/%: bench/%.c $(BENCHLIB_O) $(LIB)
 	@mkdir -p $(@D)
@@ -134,6 +155,9 @@ include mk/plugin_sdk.mk
 test: deps-test ## everything CI runs; closing line "N passed, N failed"
 	@tools/test-all
 
+quick: ## build, and the tests of what has changed since main (tools/quick)
+	@BUILD=$(BUILD) tools/quick
+
 unit: $(TEST_BIN) ## unit tests and the simulation, in this build (SAN= works)
 	@BUILD=$(BUILD) tools/run-tests $(TEST_BIN)
 
@@ -142,19 +166,33 @@ THREADED_BIN := $(filter $(THREADED:%=$(BUILD)/tests/src/%/%),$(TEST_BIN))
 threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
 	@BUILD=$(BUILD) tools/run-tests $(THREADED_BIN)
 
-# They wait more than they compute: one more at a time than there are cores.
-E2E := $(sort $(wildcard tests/e2e/*_test.py))
+# They wait more than they compute: one more at a time than there are cores. Those that
+# take long begin first. What is installed, measured, not ours, or needs all of the address
+# space is tried in the plain
+# build alone: a sanitizer would see nothing new there.
+E2E_OF    = $(patsubst %,tests/e2e/%_test.py,$(1))
+E2E_PLAIN := $(call E2E_OF,page real_agents memory install load)
+E2E_LONG  := $(call E2E_OF,kill9 exec storage backend plugin_rules plugin_cli)
+E2E_ALL   := $(wildcard tests/e2e/*_test.py)
+E2E       := $(E2E_LONG) $(sort $(filter-out $(E2E_LONG) $(if $(SAN),$(E2E_PLAIN)),$(E2E_ALL)))
+RUN_E2E   := BUILD=$(BUILD) TEST_JOBS=$${TEST_JOBS:-$$(($$(nproc) + 1))} tools/run-tests
 e2e: $(UAR) $(if $(SAN),,$(addprefix $(BUILD)/bench/,load limit_short)) ## tests through the real server's doors, in this build (SAN= works)
-	@BUILD=$(BUILD) TEST_JOBS=$${TEST_JOBS:-$$(($$(nproc) + 1))} tools/run-tests $(E2E)
+	@$(RUN_E2E) $(E2E)
+e2e-plain: $(UAR) $(addprefix $(BUILD)/bench/,load limit_short) ## those of them that a sanitizer's build leaves out
+	@$(RUN_E2E) $(E2E_PLAIN)
 
 asan: ## unit and e2e tests under ASan + UBSan
 	@$(MAKE) --no-print-directory SAN=asan unit e2e
 tsan: ## the threaded parts under TSan
 	@$(MAKE) --no-print-directory SAN=tsan threaded
 
+# Ten times what the tests run by themselves (1,000 of each).
 KILLS ?= 10000
-torture: $(UAR) ## KILLS (10,000) kill -9 moments; half an hour
-	@BUILD=$(BUILD) UAR_TEST_KILLS=$(KILLS) tools/run-tests tests/e2e/kill9_test.py
+SEEDS ?= 10000
+SIM_BIN := $(filter $(BUILD)/tests/tests/sim/%,$(TEST_BIN))
+torture: $(UAR) $(SIM_BIN) ## KILLS (10,000) kill -9 moments and SEEDS (10,000) of the simulation; half an hour
+	@BUILD=$(BUILD) UAR_TEST_KILLS=$(KILLS) UAR_TEST_SEEDS=$(SEEDS) TEST_PATIENCE=60 \
+		tools/run-tests tests/e2e/kill9_test.py $(SIM_BIN)
 
 bench: $(UAR) $(BENCH_BIN) ## measure against the raw limits of this machine
 	@BUILD=$(BUILD) bench/run
@@ -169,8 +207,11 @@ FUZZ_SECONDS ?= 600
 fuzz: ## run every fuzz target for FUZZ_SECONDS (clang, libFuzzer)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz $(FUZZ_C)
 
+mutate: ## break one promise at a time and see that a test notices; tools/mutate NAME for one
+	@tools/mutate
+
 # --- rules of the house ----------------------------------------------------
-lint: ## layers, sizes, format, generated files, static analysis
+lint: $(LIB) ## layers, sizes, format, generated files, static analysis
 	@tools/lint
 
 format: ## let clang-format decide
@@ -178,7 +219,7 @@ format: ## let clang-format decide
 
 generate: ## rewrite the files that derive from tables
 	@tools/generate
-conformance: ## rewrite docs/CONFORMANCE.md from the tests
+conformance: ## rewrite docs/CONFORMANCE.md from the tests and their results
 	@tools/conformance
 size: ## size report of functions and files
 	@tools/check-sizes --report

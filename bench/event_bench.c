@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "event/event.h"
+#include "json/limits.h"
 
 enum { ROUNDS = 600, EACH = 500 }; /* short rounds, so that some are left alone */
 

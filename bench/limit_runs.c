@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "event/limits.h"
 #include "lib/measure.h"
 #include "loop/loop.h"
 #include "store/store.h"
@@ -128,7 +129,8 @@ static void prepare(struct bench *b, struct run *run)
 			UAR_STR("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
 		.bytes = 11,
 	};
-	finish.result_refs = uar_arena_printf(&run->arena, "[\"%.*s\"]", UAR_FMT(finish.export.id));
+	finish.result_refs.ids =
+		uar_arena_printf(&run->arena, "[\"%.*s\"]", UAR_FMT(finish.export.id));
 	decide(b, run, 1, &finish);
 	/* Rows point into the run; it stays, like everything here. */
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "loop/client.h"
-#include "model/openai_int.h"
+#include "model/reply_int.h"
 
 static struct uar_loop *loop;
 static unsigned open_calls, failed;
@@ -56,7 +56,7 @@ static long rss_kb(void)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-static void on_piece(void *ctx, enum uar_openai_kind kind, uar_str text)
+static void on_piece(void *ctx, enum uar_reply_kind kind, uar_str text)
 {
 	(void)ctx, (void)kind;
 	bytes += text.n;
@@ -70,20 +70,22 @@ static void time_reader(void)
 		"\"created\":1700000000,\"model\":\"bench\",\"system_fingerprint\":\"fp_bench\","
 		"\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"},\"logprobs\":null,"
 		"\"finish_reason\":null}]}\n\n";
-	struct uar_openai_scratch scratch;
-	struct uar_openai_answer a = { .scratch = &scratch, .piece = on_piece };
+	struct uar_reply_scratch scratch;
+	struct uar_reply a = { .dialect = &uar_dialect_openai_chat,
+			       .scratch = &scratch,
+			       .piece = on_piece };
 	double start;
 
-	uar_openai_scratch_init(&scratch);
-	uar_openai_answer_init(&a);
+	uar_reply_scratch_init(&scratch);
+	uar_reply_init(&a);
 	start = cpu_ms();
 	for (int i = 0; i < ROUNDS; i++)
-		if (uar_openai_answer_feed(&a, uar_str_n(event, sizeof event - 1)))
+		if (uar_reply_feed(&a, uar_str_n(event, sizeof event - 1)))
 			exit(1);
 	printf("reader alone: %.0f ns an event of %zu bytes\n", (cpu_ms() - start) * 1e6 / ROUNDS,
 	       sizeof event - 1);
-	uar_openai_answer_fini(&a);
-	uar_openai_scratch_fini(&scratch);
+	uar_reply_fini(&a);
+	uar_reply_scratch_fini(&scratch);
 }
 
 static struct uar_timer sample;
@@ -100,7 +102,8 @@ static void on_sample(struct uar_timer *t)
 
 static void run(struct uar_model *m, unsigned n)
 {
-	struct uar_model_message hello = { .role = UAR_MODEL_USER, .text = UAR_STR("Hello") };
+	struct uar_model_part text = uar_model_text_part(UAR_STR("Hello"));
+	struct uar_model_message hello = { UAR_MODEL_USER, &text, 1 };
 	struct uar_model_request r = { .model = UAR_STR("bench"),
 				       .messages = &hello,
 				       .message_count = 1 };
@@ -132,8 +135,10 @@ int main(int argc, char **argv)
 		return 0;
 	setrlimit(RLIMIT_NOFILE, &files);
 	if (uar_loop_create(&uar_clock_system, &loop) || uar_client_create(loop, NULL, &client) ||
-	    uar_model_openai_create(&(struct uar_model_openai_options){ client, argv[1], NULL }, &m,
-				    &error))
+	    uar_model_wire_create(&(struct uar_model_wire_options){ .client = client,
+								    .provider = "bench",
+								    .base_url = argv[1] },
+				  &m, &error))
 		return 1;
 	if (argc < 4)
 		run(m, 1); /* loads libcurl */

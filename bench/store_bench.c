@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "event/limits.h"
 #include "loop/loop.h"
 #include "store/store.h"
 

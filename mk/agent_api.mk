@@ -11,14 +11,15 @@ AGENT_API_CLAUDE_CODE ?= 1
 AGENT_API_ACP         ?= 1
 AGENT_API_LIBEXEC     ?= $(PREFIX)/libexec
 
-AA_ABI   := 1
+AA_ABI   := $(shell sed -n 's/^.define UAA_ABI_MAJOR //p' include/agent_api/agent_api.h)
+AA_MINOR := $(shell sed -n 's/^.define UAA_ABI_MINOR //p' include/agent_api/agent_api.h)
 AA_DIR   := $(BUILD)/agent_api/$(AGENT_API_CODEX)$(AGENT_API_CLAUDE_CODE)$(AGENT_API_ACP)
 AA_BASE  := alloc arena buf clock err rand str
 AA_JSON  := json json_keys json_number json_parse jw
 AA_C     := $(filter-out %_test.c src/backend/supervisor.c,$(wildcard src/backend/*.c)) \
             $(AA_BASE:%=src/base/%.c) $(AA_JSON:%=src/json/%.c)
 AA_O     := $(AA_C:%.c=$(AA_DIR)/%.o)
-AA_FLAGS := -fPIC -DAGENT_API_CODEX=$(AGENT_API_CODEX) \
+AA_FLAGS := -fvisibility=hidden -DAGENT_API_CODEX=$(AGENT_API_CODEX) \
             -DAGENT_API_CLAUDE_CODE=$(AGENT_API_CLAUDE_CODE) -DAGENT_API_ACP=$(AGENT_API_ACP)
 AA_SO    := $(BUILD)/libagent_api.so
 AA_A     := $(BUILD)/libagent_api.a
@@ -28,7 +29,7 @@ AA_SUP   := $(BUILD)/agent-api-supervisor
 .PHONY: agent-api install-agent-api uninstall-agent-api
 agent-api: $(AA_SO) $(AA_A) $(AA_PC) ## build libagent_api and its supervisor
 
-$(AA_DIR)/%.o: %.c
+$(AA_DIR)/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(AA_FLAGS) -MMD -MP -c -o $@ $<
@@ -66,7 +67,8 @@ FORCE:
 
 $(AA_PC): FORCE
 	@mkdir -p $(@D)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
+	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' \
+		'abi_version=$(AA_ABI).$(AA_MINOR)' '' \
 		'Name: agent_api' 'Description: Universal Agent API' 'Version: $(VERSION)' \
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lagent_api' \
 		'Libs.private: -lpthread -ldl -lm' > $@
@@ -85,7 +87,10 @@ $(AA_FAKE): tests/fake_cli/fake_cli.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -D_GNU_SOURCE -O2 -g -std=c17 -Wall -Wextra -Werror -o $@ $<
-e2e: $(AA_SUP) $(AA_FAKE)
+# Also when a single one of them is built.
+$(filter $(BUILD)/tests/src/backend/% $(BUILD)/tests/src/bridge/%,$(TEST_BIN)): | $(AA_SUP) $(AA_FAKE)
+$(filter %/backend/build_test,$(TEST_BIN)): | $(AA_SO) $(AA_A) $(AA_PC)
+e2e e2e-plain: $(AA_SUP) $(AA_FAKE)
 unit threaded: $(AA_SUP) $(AA_FAKE) $(AA_SO) $(AA_A) $(AA_PC)
 
 install: install-agent-api

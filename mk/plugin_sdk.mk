@@ -9,7 +9,7 @@ PS_PC   := $(BUILD)/uar_plugin.pc
 PS_H    := include/uar/plugin.h
 PS_TEST := $(BUILD)/sdk/conform $(BUILD)/sdk/conform.so
 PS_TEST_C := tests/e2e/sdk/c/main.c
-PS_FLAGS := $(filter-out -std=c17 -fvisibility=hidden,$(CFLAGS)) -std=c11 -fPIC
+PS_FLAGS := $(filter-out -std=c17,$(CFLAGS)) -std=c11
 
 .PHONY: plugin-sdk install-plugin-sdk uninstall-plugin-sdk
 plugin-sdk: $(PS_A) $(PS_PC) ## build libuar_plugin, for plugins in C
@@ -39,7 +39,8 @@ $(BUILD)/sdk/conform.so: $(PS_TEST_C) $(PS_H)
 	$(call say,LD,$@)
 	$(Q)$(CC) -D_GNU_SOURCE -Iinclude $(PS_FLAGS) $(LDFLAGS) -shared -o $@ $<
 
-unit threaded e2e: $(PS_TEST)
+$(filter $(BUILD)/tests/src/plugin/%,$(TEST_BIN)): | $(PS_TEST)
+unit threaded e2e e2e-plain: $(PS_TEST)
 
 install: install-plugin-sdk
 install-plugin-sdk: plugin-sdk

@@ -31,6 +31,10 @@
  *	the details when the status is one of the five UAA_E_ kinds of the
  *	contract. Messages are safe to show and to log: they never contain output
  *	of a backend, values of a request, paths or provider text.
+ * NULL  Every function accepts NULL wherever it takes a pointer. A getter then gives
+ *	the neutral value (absent, 0, false, -1, UAA_EV_UNKNOWN, UAA_CAUSE_UNKNOWN), a
+ *	function without result does nothing, and one that cannot do without the value
+ *	returns UAA_E_ARG or NULL. NULL as an error means that there was no memory for one.
  * THREADS  Any function may be called from any thread, with these exceptions:
  *	uaa_gateway_register must not run beside other calls on that gateway, a
  *	uaa_request is used by one thread at a time, one thread at a time calls
@@ -40,9 +44,15 @@
  *	the one child (the supervisor) that each run starts. It must not be
  *	unloaded while runs are alive (it is linked with -z nodelete). Every
  *	process of a run dies when the run ends, is cancelled or the host dies.
+ *	If the supervisor itself is killed, the same holds where a control group
+ *	could be made for the run; else processes that detached themselves may
+ *	survive, and the run's last event and its error say so.
  * ABI  Types are opaque, enum values are never reused, structures that the
- *	caller fills start with struct_size and grow at the end only. Treat event
- *	kinds you do not know as UAA_EV_UNKNOWN. */
+ *	caller fills start with struct_size and grow at the end only; begin with the
+ *	UAA_..._INIT of their type. One that is larger than the library knows is taken
+ *	when the rest is zero, and refused otherwise. Treat event kinds you do not know
+ *	as UAA_EV_UNKNOWN. `pkg-config --variable=abi_version agent_api` says
+ *	MAJOR.MINOR of what is installed. */
 #ifndef AGENT_API_AGENT_API_H
 #define AGENT_API_AGENT_API_H
 
@@ -61,7 +71,7 @@ extern "C" {
 #endif
 
 #define UAA_ABI_MAJOR 1
-#define UAA_ABI_MINOR 2
+#define UAA_ABI_MINOR 3
 
 /* What a call says. 1..5 are the contract's errors; 100 and up exist in C only. */
 typedef enum uaa_status {
@@ -92,8 +102,11 @@ typedef enum uaa_cause {
 	UAA_CAUSE_TURN = 9,	   /* the agent says that it failed, and not why */
 	UAA_CAUSE_NO_SESSION = 10, /* what was to be continued is not there */
 	UAA_CAUSE_SESSION_IN_USE = 11,
-	UAA_CAUSE_NO_PROGRAM = 12,  /* the program was not found */
-	UAA_CAUSE_NO_DIRECTORY = 13 /* its working directory cannot be entered */
+	UAA_CAUSE_NO_PROGRAM = 12,   /* the program was not found */
+	UAA_CAUSE_NO_DIRECTORY = 13, /* its working directory cannot be entered */
+	/* since minor 3 */
+	UAA_CAUSE_CRASH = 14,	   /* the program ended without its last word: uaa_error_exited */
+	UAA_CAUSE_TERMINATION = 15 /* processes of the run may still be there */
 } uaa_cause;
 
 typedef enum uaa_event_kind {
@@ -111,6 +124,28 @@ typedef struct uaa_str {
 	const char *ptr;
 	size_t len;
 } uaa_str;
+
+/* The value to begin with: its size is set, the rest is zero. */
+#ifdef __cplusplus
+#define UAA_INIT(TYPE)                                                                             \
+	([] {                                                                                      \
+		TYPE value{};                                                                      \
+		value.struct_size = sizeof value;                                                  \
+		return value;                                                                      \
+	}())
+#else
+#define UAA_INIT(TYPE)                                                                             \
+	{                                                                                          \
+		.struct_size = sizeof(TYPE)                                                        \
+	}
+#endif
+#define UAA_CODEX_CONFIG_INIT	    UAA_INIT(uaa_codex_config)
+#define UAA_CLAUDE_CODE_CONFIG_INIT UAA_INIT(uaa_claude_code_config)
+#define UAA_ACP_CONFIG_INIT	    UAA_INIT(uaa_acp_config)
+#define UAA_PROCESS_OPTIONS_INIT    UAA_INIT(uaa_process_options)
+#define UAA_MCP_REQUEST_INIT	    UAA_INIT(uaa_mcp_request)
+#define UAA_BACKEND_OPS_INIT	    UAA_INIT(uaa_backend_ops)
+#define UAA_PRODUCER_HOOKS_INIT	    UAA_INIT(uaa_producer_hooks)
 
 typedef struct uaa_gateway uaa_gateway;
 typedef struct uaa_backend uaa_backend;
@@ -145,6 +180,9 @@ enum {
 
 /* The version of this interface that was built: (major << 16) | minor. */
 UAA_API uint32_t uaa_abi_version(void);
+
+/* "UAA_E_ARG"; of a number that is none a text that says so. Since minor 3. */
+UAA_API const char *uaa_status_name(uaa_status status);
 
 /* A uaa_str of a C string (NULL: absent). */
 UAA_API uaa_str uaa_str_c(const char *text);
@@ -181,16 +219,27 @@ UAA_API void uaa_caps_unref(uaa_caps *caps);
 
 /* --- errors --------------------------------------------------------------- */
 
-/* Which of the five kinds it is. */
+/* Which of the five kinds it is; UAA_E_NOMEM for NULL. */
 UAA_API uaa_status uaa_error_code(const uaa_error *error);
 /* Of UAA_E_BACKEND; UAA_CAUSE_UNKNOWN for the others and for NULL. */
 UAA_API uaa_cause uaa_error_cause(const uaa_error *error);
+/* How the agent's program ended, as far as that is known: at most one is true. Since minor 3. */
+UAA_API bool uaa_error_exited(const uaa_error *error, int *out_code);
+UAA_API bool uaa_error_signaled(const uaa_error *error, int *out_signal);
+/* What the agent itself said about its failure, or else the end of its stderr, at most
+ * UAA_MAX_MESSAGE bytes of UTF-8. NOT safe to show to others: it may hold provider text, paths and
+ * secrets. Absent unless uaa_process_options.keep_words asked for it. Since minor 3. */
+UAA_API uaa_str uaa_error_words(const uaa_error *error);
+/* Names, separated by ", ", of variables of the host that look like credentials or addresses of
+ * providers and that UAA_ENV_ALLOWLIST kept from the agent; absent when there are none. Since
+ * minor 3. */
+UAA_API uaa_str uaa_error_withheld(const uaa_error *error);
 /* The fields of its kind; absent for the others: agent_kind (unknown backend,
  * unsupported capability), capability (unsupported capability), message (the rest). */
 UAA_API uaa_str uaa_error_agent_kind(const uaa_error *error);
 UAA_API uaa_str uaa_error_capability(const uaa_error *error);
 UAA_API uaa_str uaa_error_message(const uaa_error *error);
-/* One line for a person:
+/* One line for a person, in which control characters are written as \u00xx:
  *	unknown backend: <kind>
  *	unsupported capability for <kind>: <capability>
  *	invalid agent kind: <message>
@@ -209,6 +258,8 @@ UAA_API uaa_error *uaa_error_new(uaa_status code, uaa_str agent_kind,
 /* An empty request: no prompt, nothing else set. */
 UAA_API uaa_request *uaa_request_new(void);
 UAA_API void uaa_request_unref(uaa_request *request);
+/* A second one with the same values; NULL when out of memory. Since minor 3. */
+UAA_API uaa_request *uaa_request_copy(const uaa_request *request);
 /* Setters copy. UAA_E_ARG for ill-formed UTF-8, an environment name that is
  * empty or contains '=' or NUL, or text that is not JSON; UAA_E_NOMEM. */
 UAA_API uaa_status uaa_request_set_prompt(uaa_request *request, uaa_str prompt);
@@ -460,6 +511,26 @@ UAA_API void uaa_producer_unref(uaa_producer *producer);
  * those that belong to its CLI (default), all of them, or none. */
 enum { UAA_ENV_ALLOWLIST = 0, UAA_ENV_ALL = 1, UAA_ENV_NONE = 2 };
 
+/* For who looks for the reason of a failure: what passes between the library and the agent's
+ * program, unredacted. `run` only tells runs apart. Since minor 3. */
+typedef enum uaa_trace_kind {
+	UAA_TRACE_START = 1, /* a word of its command line, program first; one call each */
+	UAA_TRACE_STDIN = 2, /* bytes as they are written, read and read */
+	UAA_TRACE_STDOUT = 3,
+	UAA_TRACE_STDERR = 4,
+	UAA_TRACE_END = 5 /* "exit 1", "signal 9", "spawn failed", "lost" */
+} uaa_trace_kind;
+typedef struct uaa_trace {
+	size_t struct_size;
+	uaa_trace_kind kind;
+	uaa_str agent_kind;
+	const uaa_run *run;
+	uaa_str bytes;
+} uaa_trace;
+/* Called on the run's own thread, which waits for it; everything is lent. It must not call
+ * functions of this library on that run. */
+typedef void uaa_trace_fn(void *ctx, const uaa_trace *trace);
+
 /* Limits and times of the machinery; zero = the default in brackets. */
 typedef struct uaa_process_options {
 	size_t struct_size;
@@ -474,9 +545,15 @@ typedef struct uaa_process_options {
 	uint64_t line_bytes;	 /* longest line of the CLI [16 MiB] */
 	uint64_t queue_bytes;	 /* events in memory before they go to a file [1 MiB] */
 	uint64_t spill_bytes;	 /* events in that file before the CLI has to wait [4 GiB] */
+	/* since minor 3 */
+	uaa_trace_fn *trace; /* hears what passes [nobody] */
+	void *trace_ctx;
+	uaa_str cgroup;	 /* directory of a control group (version 2) in which each run gets one
+			  * [that of the host, where it may be written]; empty: none */
+	bool keep_words; /* errors have uaa_error_words [no] */
 } uaa_process_options;
 
-/* All configurations: set struct_size and zero the rest for the defaults.
+/* All configurations: UAA_..._CONFIG_INIT is the defaults.
  * Everything is copied. NULL from a constructor: out of memory, a config of
  * unknown size, or a value that is not UTF-8. The env list is on top of what is
  * inherited (read once, here). default_timeout_ms: <= 0 is none. */

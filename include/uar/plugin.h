@@ -95,6 +95,9 @@ struct uarp_info {
 	const char *parent_run_id, *task_id, *trace_id; /* NULL: none */
 	const char *args;				/* JSON object */
 	double timeout_seconds;				/* 0: no limit */
+	/* 1: the run was at work when the server stopped, and may have been begun before. Of a
+	 * server that does not know it `size` is smaller; uarp_restarted looks. */
+	int32_t restarted;
 };
 
 enum uarp_kind {
@@ -186,6 +189,13 @@ struct uarp_run {
 static inline const struct uarp_info *uarp_info(struct uarp_run *run)
 {
 	return run->ops->info(run);
+}
+
+static inline int uarp_restarted(struct uarp_run *run)
+{
+	const struct uarp_info *info = run->ops->info(run);
+
+	return info->size >= sizeof *info && info->restarted;
 }
 
 static inline const char *uarp_id(struct uarp_run *run)

@@ -17,11 +17,11 @@
 
 static void put_refs(struct text *t, const struct run *r)
 {
-	if (!r->kept)
+	if (!r->kept_count)
 		return;
 	key(t, "result_refs");
 	add_c(t, "[");
-	add_c(t, r->kept);
+	add(t, r->kept.p, r->kept.n);
 	add_c(t, "]");
 }
 
@@ -72,6 +72,7 @@ static void execute(struct run *r)
 
 static void run_free(struct run *r)
 {
+	free(r->kept.p);
 	while (r->memory) {
 		struct block *next = r->memory->next;
 
@@ -162,7 +163,7 @@ static uarp_entry_fn *find_entry(const struct uarp_plugin *p, struct json id)
 static struct run *run_make(struct wire *w, struct json params)
 {
 	struct run *r = calloc(1, sizeof *r);
-	struct json args = member(params, "args");
+	struct json args = member(params, "args"), restarted;
 	pthread_condattr_t monotonic;
 
 	if (!r)
@@ -183,6 +184,8 @@ static struct run *run_make(struct wire *w, struct json params)
 	r->info.task_id = string_of(r, member(params, "task_id"));
 	r->info.trace_id = string_of(r, member(params, "trace_id"));
 	r->info.timeout_seconds = number_of(member(params, "timeout_seconds"));
+	restarted = member(params, "restarted");
+	r->info.restarted = restarted.p && *restarted.p == 't';
 	r->info.args = args.p ? keep(r, args.p, (size_t)(args.end - args.p)) : "{}";
 	if (!r->info.root_run_id)
 		r->info.root_run_id = r->info.run_id;

@@ -12,7 +12,7 @@
 #include "uar/plugin.h"
 #include "uar_plugin_json.h"
 
-enum { LINE_BYTES = 1048576, NAME_MAX_BYTES = 256, KEPT_MAX = 256 };
+enum { LINE_BYTES = 1048576, NAME_MAX_BYTES = 256, KEPT_MAX = 10000 };
 
 struct run;
 
@@ -49,7 +49,7 @@ struct run {
 	int64_t asked; /* id of the request that waits; 0: none */
 	bool refused;  /* what came back */
 	char id[NAME_MAX_BYTES], error[64];
-	char *kept; /* "id","id" */
+	struct text kept; /* "id","id" */
 	unsigned kept_count;
 	const char *result;
 	struct uarp_failure failure; /* code NULL: none was told */
@@ -425,14 +425,14 @@ static int ctx_upload(struct uarp_run *base, const char *name, int64_t offset, c
 static int ctx_keep(struct uarp_run *base, const char *id)
 {
 	struct run *r = run_of(base);
-	const char *quoted = ctx_quote(base, id), *all;
 
-	if (!quoted || r->kept_count >= KEPT_MAX)
+	if (!id || r->kept_count >= KEPT_MAX)
 		return refuse(r, "INVALID_ARGUMENT");
-	all = r->kept ? uarp_printf(base, "%s,%s", r->kept, quoted) : quoted;
-	if (!all)
+	if (r->kept_count)
+		add_c(&r->kept, ",");
+	add_string(&r->kept, id, strlen(id));
+	if (r->kept.bad)
 		return refuse(r, "TRANSPORT_ERROR");
-	r->kept = keep(r, all, strlen(all));
 	r->kept_count++;
 	return 0;
 }

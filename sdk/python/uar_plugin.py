@@ -161,6 +161,7 @@ class Run:
         self.wire = wire
         self.id = start["run_id"]
         self.attempt = start.get("attempt", 1)
+        self.restarted = start.get("restarted", False)  # may have been begun before the server stopped
         self.root_id = start.get("root_run_id", self.id)
         self.parent_id = start.get("parent_run_id")
         self.task_id, self.trace_id = start.get("task_id"), start.get("trace_id")

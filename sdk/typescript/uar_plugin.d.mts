@@ -50,6 +50,8 @@ export interface Run {
     readonly id: string;
     readonly entryId: string;
     readonly attempt: number;
+    /** The run was at work when the server stopped: the handler may have been called before. */
+    readonly restarted: boolean;
     readonly rootId: string;
     readonly parentId?: string;
     readonly taskId?: string;

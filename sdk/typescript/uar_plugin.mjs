@@ -161,6 +161,7 @@ class Run {
         this.id = start.run_id;
         this.entryId = start.entry_id;
         this.attempt = start.attempt ?? 1;
+        this.restarted = start.restarted ?? false;
         this.rootId = start.root_run_id ?? this.id;
         this.parentId = start.parent_run_id;
         this.taskId = start.task_id;

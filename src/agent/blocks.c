@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/limits.h"
 #include "base/alloc.h"
 
 enum { INDENT_MOST = 3, FENCE_LEAST = 3 };

@@ -6,6 +6,7 @@
 #ifndef UAR_AGENT_BLOCKS_H
 #define UAR_AGENT_BLOCKS_H
 
+#include "agent/limits.h"
 #include "base/buf.h"
 #include "base/str.h"
 

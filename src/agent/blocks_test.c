@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/limits.h"
 #include "base/alloc.h"
 #include "test.h"
 

@@ -1,6 +1,7 @@
 /* definition.c - the schema decides what a definition may say, the rest is copying. */
 #include "agent/definition.h"
 
+#include "agent/limits.h"
 #include "base/embed.h"
 #include "base/file.h"
 #include "json/schema.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/datadir.h"
+#include "app/limits.h"
 
 enum { NAME_BYTES = 80, OWN_WORDS = 9 };
 

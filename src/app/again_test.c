@@ -5,6 +5,7 @@
 
 #include "app/again.h"
 #include "app/datadir.h"
+#include "app/limits.h"
 
 struct fixture {
 	const char *data;

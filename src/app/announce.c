@@ -7,6 +7,7 @@
 #include "app/api_client.h"
 #include "app/text.h"
 #include "json/jw.h"
+#include "json/limits.h"
 
 uar_err uar_announce_url(const char *address, const char *socket, char *out, size_t size)
 {

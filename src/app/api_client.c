@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "app/http_answer.h"
+#include "app/limits.h"
 #include "app/text.h"
 #include "http/http.h"
+#include "http/limits.h"
 #include "json/json.h"
 
 enum { CONNECT_MS = 5000, ANSWER_MS = 30000, STREAM_MS = 60000, ERROR_BODY = 65536 };

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "app/limits.h"
 #include "app/nearest.h"
 
 const struct uar_opt_row uar_opt_rows[UAR_OPT_COUNT] = {
@@ -21,7 +22,7 @@ struct parser {
 
 bool uar_verb_takes(const struct uar_verb *verb, enum uar_opt opt)
 {
-	if (opt == UAR_OPT_CONFIG)
+	if (opt == UAR_OPT_CONFIG || opt == UAR_OPT_STRICT)
 		return verb->settings != UAR_VERB_NONE;
 	return verb->options & 1u << opt;
 }

@@ -7,6 +7,7 @@
 #define UAR_APP_ARGS_H
 
 #include "app/config.h"
+#include "app/limits.h"
 
 struct uar_cli;
 

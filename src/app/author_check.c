@@ -7,6 +7,7 @@
 #include <stdarg.h>
 
 #include "app/author.h"
+#include "app/limits.h"
 #include "app/text.h"
 #include "plugin/plugin.h"
 

@@ -7,6 +7,7 @@
 #include "app/api_client.h"
 #include "app/early.h"
 #include "app/exec_server.h"
+#include "app/limits.h"
 #include "app/nearest.h"
 #include "app/text.h"
 #include "base/alloc.h"
@@ -247,6 +248,18 @@ static int report_problems(struct uar_cli *cli, uar_err e, const struct uar_buf 
 	return status;
 }
 
+/* The log of a server tells them; see uar_verb_serve. */
+static void tell_warnings(struct uar_cli *cli)
+{
+	uar_str rest = uar_str_c(cli->config->warnings);
+
+	while (rest.n) {
+		uar_str line = uar_str_cut(rest, '\n', &rest);
+
+		uar_cli_fail(cli, UAR_EXIT_OK, "warning: %.*s", UAR_FMT(line));
+	}
+}
+
 static int load_config(struct uar_cli *cli, const struct uar_verb *verb)
 {
 	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
@@ -256,6 +269,7 @@ static int load_config(struct uar_cli *cli, const struct uar_verb *verb)
 		.env = cli->env,
 		.file = cli->args->option[UAR_OPT_CONFIG],
 		.client = verb->settings == UAR_VERB_CLIENT,
+		.strict = cli->args->option[UAR_OPT_STRICT] != NULL,
 	};
 	uar_err e = uar_config_load(&in, &cli->config, &problems);
 	int status;
@@ -263,6 +277,8 @@ static int load_config(struct uar_cli *cli, const struct uar_verb *verb)
 	if (!e && verb->fn == uar_verb_serve)
 		e = uar_config_check_files(cli->config, &problems);
 	status = e ? report_problems(cli, e, &problems) : UAR_EXIT_OK;
+	if (!e && verb->fn != uar_verb_serve)
+		tell_warnings(cli);
 	uar_buf_fini(&problems);
 	return status;
 }

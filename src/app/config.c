@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "app/limits.h"
 #include "app/nearest.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -26,9 +27,6 @@ const struct uar_config_row uar_config_rows[UAR_CONFIG_COUNT] = {
 #include "app/config.def"
 #undef C
 };
-
-/* Variables that begin with UAR_ and are no settings. */
-static const char *const other_variables[] = { "url", "config" };
 
 /* --- rows -------------------------------------------------------------------- */
 static bool same_key(uar_str given, uar_str key)
@@ -75,20 +73,11 @@ const char *uar_config_nearest(uar_str key)
 	return n.best;
 }
 
-const char *uar_config_env(char *const *env, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; env && *env; env++)
-		if (!strncmp(*env, name, n) && (*env)[n] == '=')
-			return (*env)[n + 1] ? *env + n + 1 : NULL;
-	return NULL;
-}
-
 /* --- loading ------------------------------------------------------------------- */
 struct loader {
 	struct uar_config_set *set;
 	struct uar_buf *problems;
+	struct uar_buf warnings; /* only problems for who is strict, or if there are others */
 	bool bad;
 	bool misused; /* a flag's value is among the problems */
 	bool nomem;
@@ -244,14 +233,6 @@ static bool read_variable(const char *entry, struct variable *out)
 	return true;
 }
 
-static bool is_other_variable(const char *key)
-{
-	for (size_t i = 0; i < ARRAY_LEN(other_variables); i++)
-		if (!strcmp(other_variables[i], key))
-			return true;
-	return uar_str_starts(uar_str_c(key), UAR_STR("test_")); /* the test suite's own */
-}
-
 static void unknown_variable(struct loader *l, const struct variable *v)
 {
 	char text[UAR_LIMIT_ERROR_TEXT];
@@ -265,7 +246,10 @@ static void unknown_variable(struct loader *l, const struct variable *v)
 		text[n++] = '?';
 		text[n] = '\0';
 	}
-	problem(l, v->name, text);
+	if (l->set->input.strict)
+		problem(l, v->name, text);
+	else
+		uar_buf_printf(&l->warnings, "%s: %s\n", v->name, text);
 }
 
 static void load_env(struct loader *l)
@@ -276,12 +260,12 @@ static void load_env(struct loader *l)
 	for (char *const *at = l->set->input.env; at && *at; at++) {
 		const struct uar_config_row *row;
 
-		if (!read_variable(*at, &v) || is_other_variable(v.key))
+		if (!read_variable(*at, &v))
 			continue;
 		row = uar_config_find(uar_str_c(v.key), &in_file);
-		if (!row)
+		if (!row && !uar_config_is_foreign(uar_str_c(v.key), uar_str_c(v.value)))
 			unknown_variable(l, &v);
-		else if (*v.value)
+		else if (row && *v.value)
 			take_given(l, row, in_file, (struct place){ UAR_CONFIG_FROM_ENV, v.name },
 				   v.value);
 	}
@@ -476,11 +460,26 @@ static void settle_data(struct loader *l)
 		problem(l, "data", "neither XDG_DATA_HOME nor HOME is set, name one with --data");
 }
 
+/* What somebody misspelt may be the reason of the problems. */
+static void settle_warnings(struct loader *l)
+{
+	uar_str text = l->warnings.n ? uar_buf_str(&l->warnings) : UAR_STR("");
+
+	l->nomem |= l->warnings.err == UAR_ENOMEM;
+	if (l->bad)
+		uar_buf_add_str(l->problems, text);
+	else
+		l->set->warnings = keep(l, text.p, "");
+	uar_buf_fini(&l->warnings);
+}
+
 uar_err uar_config_load(const struct uar_config_input *in, struct uar_config_set **out,
 			struct uar_buf *problems)
 {
 	struct uar_config_set *set = uar_zalloc(sizeof *set);
-	struct loader l = { .set = set, .problems = problems };
+	struct loader l = { .set = set,
+			    .problems = problems,
+			    .warnings = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS) };
 
 	if (!set)
 		return UAR_ENOMEM;
@@ -494,6 +493,7 @@ uar_err uar_config_load(const struct uar_config_input *in, struct uar_config_set
 	if (!l.nomem)
 		settle_aliases(&l);
 	settle_data(&l);
+	settle_warnings(&l);
 	if (l.nomem || l.bad) {
 		uar_config_destroy(set);
 		return l.nomem ? UAR_ENOMEM : l.misused ? UAR_EINVALID : UAR_ECONFIG;

@@ -2,8 +2,9 @@
  *
  * A setting is a row of config.def. Its value comes from the first of: a flag,
  * the environment, the configuration file, the default. Whatever is unknown or
- * malformed anywhere is an error: nothing is ignored and nothing is guessed. A
- * secret's value is never part of a message or a listing. */
+ * malformed anywhere is an error and nothing is guessed, but for unknown UAR_...
+ * variables: others may have set them, so they are warnings. A secret's value is never part of a
+ * message or a listing. */
 #ifndef UAR_APP_CONFIG_H
 #define UAR_APP_CONFIG_H
 
@@ -19,6 +20,7 @@ enum uar_config_type {
 	UAR_CONFIG_ENUM,     /* the position in its form */
 	UAR_CONFIG_DURATION, /* microseconds */
 	UAR_CONFIG_LIST,
+	UAR_CONFIG_TABLE, /* a JSON object, kept as text */
 };
 
 /* cancel_terminal; log_level is an enum uar_log_level. */
@@ -38,6 +40,7 @@ typedef bool uar_config_c_BOOL;
 typedef int uar_config_c_ENUM;
 typedef int64_t uar_config_c_DURATION;
 typedef struct uar_config_list uar_config_c_LIST;
+typedef const char *uar_config_c_TABLE; /* never NULL; empty: not set */
 
 struct uar_config {
 #define C(FIELD, KEY, TYPE, FORM, DEFAULT, ALIAS, RELOAD, DOC) uar_config_c_##TYPE FIELD;
@@ -81,6 +84,7 @@ struct uar_config_input {
 	char *const *env; /* like environ; NULL: empty */
 	const char *file; /* --config; NULL: $UAR_CONFIG, else config.json of the data directory */
 	bool client;	  /* only what finds a server counts: aliases are not read */
+	bool strict;	  /* an unknown UAR_... variable is a problem, not a warning */
 };
 
 struct uar_config_set {
@@ -89,13 +93,14 @@ struct uar_config_set {
 		enum uar_config_source source;
 		const char *where; /* "--model", "UAR_MODEL", "config.json:3:2", "default" */
 	} origin[UAR_CONFIG_COUNT];
-	const char *file; /* the file that was read, NULL: none */
+	const char *file;     /* the file that was read, NULL: none */
+	const char *warnings; /* a line each, "" without any */
 	struct uar_config_input input;
 	struct uar_arena arena; /* owns the strings */
 };
 
-/* Every problem becomes one line of `problems`; UAR_EINVALID when the value of a flag is
- * among them, else UAR_ECONFIG. */
+/* Every problem becomes one line of `problems`, and with it every warning; UAR_EINVALID when the
+ * value of a flag is among them, else UAR_ECONFIG. */
 UAR_MUST_CHECK uar_err uar_config_load(const struct uar_config_input *in,
 				       struct uar_config_set **out, struct uar_buf *problems);
 void uar_config_destroy(struct uar_config_set *set);
@@ -121,8 +126,13 @@ UAR_MUST_CHECK uar_err uar_config_reload(const struct uar_config_set *old,
 const struct uar_config_row *uar_config_find(uar_str key, bool *out_in_file);
 /* The nearest key for "did you mean", NULL when none is near. */
 const char *uar_config_nearest(uar_str key);
+
+/* --- environment (config_env.c) ------------------------------------------------ */
 /* The value of a variable in an environment; NULL when absent or empty. */
 const char *uar_config_env(char *const *env, const char *name);
+/* Of the variable UAR_<KEY>, whose key is given in lower case: is it none of the settings'
+ * business, such as what Kubernetes sets for a service named uar? */
+bool uar_config_is_foreign(uar_str key, uar_str value);
 
 /* --- use (config_use.c) ----------------------------------------------------- */
 /* Would a server with these settings use what the row's alias holds? Where it would not, a

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "app/limits.h"
 #include "app/text.h"
 
 static int key_width(void)
@@ -58,6 +59,7 @@ static void put_value(struct uar_jw *w, const struct uar_config_row *row,
 		uar_jw_close(w);
 		break;
 	case UAR_CONFIG_SECRET: uar_jw_bool(w, "set", **(const char *const *)field != 0); break;
+	case UAR_CONFIG_TABLE:
 	case UAR_CONFIG_STRING:
 	case UAR_CONFIG_ENUM:
 		uar_buf_clear(scratch);

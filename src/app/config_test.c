@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include "app/args.h"
+#include "app/limits.h"
 #include "base/log.h"
+#include "http/limits.h"
+#include "work/limits.h"
 
 struct fixture {
 	struct uar_config_set *set;
@@ -410,17 +413,67 @@ TEST(a_file_that_cannot_be_read_is_named, "CFG-04")
 	done(&f);
 }
 
-TEST(unknown_variables_are_refused, "")
+TEST(unknown_variables_are_warnings_unless_strict, "")
 {
-	static char *const env[] = { "HOME=/h", "UAR_LOG_LEVLE=info", "UAR_XYZZY_PLUGH=1",
-				     "NOT_OURS=1", NULL };
+	static char *const env[] = { "HOME=/h",	   "UAR_LOG_LEVLE=info", "UAR_XYZZY_PLUGH=1",
+				     "UAR_USER=u", "NOT_OURS=1",	 NULL };
+	static const char text[] =
+		"UAR_LOG_LEVLE: there is no such setting, did you mean UAR_LOG_LEVEL?\n"
+		"UAR_XYZZY_PLUGH: there is no such setting\n";
+	static char *const bad[] = { "UAR_DTA=/d", NULL };
 	struct fixture f;
 
 	load(&f, &(struct uar_config_input){ .env = env });
+	REQUIRE(f.e == UAR_OK);
+	CHECK_INT(f.problems.n, 0);
+	CHECK_STR(uar_str_c(f.set->warnings), text);
+	CHECK_STR(uar_str_c(f.set->value.user), "u");
+	done(&f);
+	load(&f, &(struct uar_config_input){ .env = env, .strict = true });
 	CHECK_INT(f.e, UAR_ECONFIG);
-	CHECK(says(&f, "UAR_LOG_LEVLE: there is no such setting, did you mean UAR_LOG_LEVEL?"));
-	CHECK(says(&f, "UAR_XYZZY_PLUGH: there is no such setting\n"));
-	CHECK(!strstr(f.problems.p, "NOT_OURS"));
+	CHECK_STR(uar_buf_str(&f.problems), text);
+	done(&f);
+	load(&f, &(struct uar_config_input){ .env = bad });
+	CHECK_INT(f.e, UAR_ECONFIG);
+	CHECK(says(&f, "name one with --data\nUAR_DTA: there is no such setting, did you mean "
+		       "UAR_DATA?\n"));
+	done(&f);
+}
+
+/* Of services named uar and uar-web, one of them with a named port. */
+TEST(variables_of_service_links_are_passed_over, "")
+{
+	static char *const env[] = { "HOME=/h",
+				     "UAR_PORT=tcp://10.0.0.1:8080",
+				     "UAR_SERVICE_HOST=10.0.0.1",
+				     "UAR_SERVICE_PORT=8080",
+				     "UAR_SERVICE_PORT_HTTP=8080",
+				     "UAR_PORT_8080_TCP=tcp://10.0.0.1:8080",
+				     "UAR_PORT_8080_TCP_PROTO=tcp",
+				     "UAR_PORT_8080_TCP_PORT=8080",
+				     "UAR_PORT_8080_TCP_ADDR=10.0.0.1",
+				     "UAR_WEB_PORT=udp://10.0.0.2:53",
+				     "UAR_WEB_SERVICE_HOST=10.0.0.2",
+				     "UAR_WEB_PORT_53_UDP_ADDR=10.0.0.2",
+				     "UAR_RUN_ID=r",
+				     NULL };
+	static char *const own[] = { "HOME=/h",
+				     "UAR_PORT=8080",
+				     "UAR_PORT_X_TCP=1",
+				     "UAR_SERVICE_HOSTS=h",
+				     "UAR_PORT_8080_TCP_ADDRESS=a",
+				     NULL };
+	struct fixture f;
+
+	load(&f, &(struct uar_config_input){ .env = env, .strict = true });
+	CHECK_INT(f.e, UAR_OK);
+	done(&f);
+	load(&f, &(struct uar_config_input){ .env = own, .strict = true });
+	CHECK_INT(f.e, UAR_ECONFIG);
+	CHECK(says(&f, "UAR_PORT: there is no such setting, did you mean UAR_LISTEN?"));
+	CHECK(says(&f, "UAR_PORT_X_TCP: there"));
+	CHECK(says(&f, "UAR_SERVICE_HOSTS: there"));
+	CHECK(says(&f, "UAR_PORT_8080_TCP_ADDRESS: there"));
 	done(&f);
 }
 

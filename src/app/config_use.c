@@ -4,6 +4,7 @@
  * would use it, and nowhere else. */
 #include "app/config.h"
 
+#include "app/limits.h"
 #include "base/file.h"
 
 static bool calls_https(const struct uar_config *c)
@@ -12,6 +13,8 @@ static bool calls_https(const struct uar_config *c)
 
 	if ((base.n || (c->openai_api_key[0] && c->model[0])) &&
 	    !uar_str_starts(base, UAR_STR("http://")))
+		return true;
+	if (c->model[0] && (c->anthropic_api_key[0] || strstr(c->providers, "\"dialect\"")))
 		return true;
 	for (size_t i = 0; i < c->a2a_peers.count; i++) {
 		uar_str url = UAR_STR("");
@@ -29,6 +32,8 @@ bool uar_config_alias_matters(const struct uar_config_row *row, const struct uar
 		return calls_https(c);
 	if (!strcmp(row->key, "openai_api_key")) /* a key alone may be meant for others */
 		return c->model[0] || c->openai_base_url[0];
+	if (!strncmp(row->key, "anthropic_", 10) || !strcmp(row->key, "ollama_host"))
+		return c->model[0];
 	return true;
 }
 

@@ -6,8 +6,11 @@
 
 #include <stdio.h>
 
+#include "app/providers.h"
 #include "base/address.h"
+#include "http/limits.h"
 #include "peer/peer.h"
+#include "work/limits.h"
 
 static const int64_t SECOND = 1000000;
 
@@ -27,7 +30,7 @@ const char *uar_config_type_name(enum uar_config_type type)
 		[UAR_CONFIG_STRING] = "string", [UAR_CONFIG_SECRET] = "secret",
 		[UAR_CONFIG_INT] = "number",	[UAR_CONFIG_BOOL] = "boolean",
 		[UAR_CONFIG_ENUM] = "choice",	[UAR_CONFIG_DURATION] = "duration",
-		[UAR_CONFIG_LIST] = "list",
+		[UAR_CONFIG_LIST] = "list",	[UAR_CONFIG_TABLE] = "table",
 	};
 
 	return names[type];
@@ -161,6 +164,7 @@ void uar_config_expected(const struct uar_config_row *row, struct uar_buf *out)
 	case UAR_CONFIG_STRING:
 	case UAR_CONFIG_SECRET:
 	case UAR_CONFIG_LIST: uar_buf_printf(out, "%s", forms[form_of(row)].words); break;
+	case UAR_CONFIG_TABLE: uar_buf_printf(out, "a JSON object"); break;
 	case UAR_CONFIG_INT:
 		uar_buf_printf(out, "a number from %.*s to %.*s", UAR_FMT(low_of(row)),
 			       UAR_FMT(high_of(row)));
@@ -268,9 +272,10 @@ static int64_t limit_named(const char *name)
 		const char *name;
 		int64_t value;
 	} limits[] = {
-#define L(NAME, VALUE, TEXT) { #NAME, VALUE },
-#include "base/limits.def"
-#undef L
+#define LIMIT(NAME) { #NAME, UAR_LIMIT_##NAME }
+		LIMIT(HTTP_BODY),
+		LIMIT(HTTP_CONNECTIONS),
+#undef LIMIT
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
@@ -388,6 +393,27 @@ static uar_err parse_list(const struct uar_config_row *row, uar_str s, struct ua
 	return e;
 }
 
+/* There is one table, so its reader is known. What it read is thrown away. */
+static uar_err parse_table(uar_str text, struct uar_arena *a, const char **out,
+			   struct uar_error *error)
+{
+	struct uar_provider_settings read;
+	struct uar_arena scratch;
+	uar_str copy;
+	uar_err e;
+
+	uar_arena_init(&scratch, 0);
+	e = uar_providers_read(text, &scratch, &read, error);
+	uar_arena_fini(&scratch);
+	if (e)
+		return e;
+	copy = uar_arena_str(a, text);
+	if (!copy.p)
+		return UAR_ENOMEM;
+	*out = copy.p;
+	return UAR_OK;
+}
+
 uar_err uar_config_parse(const struct uar_config_row *row, uar_str text, struct uar_arena *a,
 			 struct uar_config *c, struct uar_error *error)
 {
@@ -401,6 +427,7 @@ uar_err uar_config_parse(const struct uar_config_row *row, uar_str text, struct 
 	case UAR_CONFIG_BOOL: return parse_bool(row, text, field, error);
 	case UAR_CONFIG_ENUM: return parse_enum(row, text, field, error);
 	case UAR_CONFIG_LIST: return parse_list(row, text, a, field, error);
+	case UAR_CONFIG_TABLE: return parse_table(text, a, field, error);
 	}
 	return UAR_EINTERNAL;
 }
@@ -416,6 +443,7 @@ static bool fits(enum uar_config_type type, enum uar_json_kind kind)
 	case UAR_CONFIG_DURATION:
 		return kind == UAR_JSON_STRING || kind == UAR_JSON_INT || kind == UAR_JSON_DOUBLE;
 	case UAR_CONFIG_LIST: return kind == UAR_JSON_ARRAY;
+	case UAR_CONFIG_TABLE: return kind == UAR_JSON_OBJECT;
 	}
 	return false;
 }
@@ -477,7 +505,8 @@ bool uar_config_same(const struct uar_config_row *row, const struct uar_config *
 
 	switch (row->type) {
 	case UAR_CONFIG_STRING:
-	case UAR_CONFIG_SECRET: return !strcmp(*(const char *const *)x, *(const char *const *)y);
+	case UAR_CONFIG_SECRET:
+	case UAR_CONFIG_TABLE: return !strcmp(*(const char *const *)x, *(const char *const *)y);
 	case UAR_CONFIG_INT:
 	case UAR_CONFIG_DURATION: return *(const int64_t *)x == *(const int64_t *)y;
 	case UAR_CONFIG_BOOL: return *(const bool *)x == *(const bool *)y;
@@ -510,7 +539,8 @@ void uar_config_format(const struct uar_config_row *row, const struct uar_config
 	const struct uar_config_list *list = field;
 
 	switch (row->type) {
-	case UAR_CONFIG_STRING: uar_buf_printf(out, "%s", *(const char *const *)field); break;
+	case UAR_CONFIG_STRING:
+	case UAR_CONFIG_TABLE: uar_buf_printf(out, "%s", *(const char *const *)field); break;
 	case UAR_CONFIG_SECRET:
 		uar_buf_printf(out, "%s", **(const char *const *)field ? "<set>" : "<unset>");
 		break;

@@ -11,7 +11,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "app/limits.h"
 #include "base/alloc.h"
+#include "store/limits.h"
 
 enum { SMALL_FILE = 4096, TOKEN_BYTES = 32 };
 

@@ -6,6 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "app/limits.h"
 #include "app/text.h"
 
 enum { TITLE_SHOWN = 400, INPUT_SHOWN = 2000, LINE_BYTES = 256 };

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "core/limits.h"
 #include "json/json.h"
 
 struct uar_question {

@@ -13,6 +13,7 @@
 
 #include "app/again.h"
 #include "app/datadir.h"
+#include "app/limits.h"
 
 enum {
 	PAUSE_MS = 100,

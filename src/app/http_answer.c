@@ -1,5 +1,6 @@
 /* http_answer.c - the response reader, a line machine with a body in between. */
 #include "app/http_answer.h"
+#include "http/limits.h"
 
 #include <stdio.h>
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 
 #include "app/datadir.h"
+#include "app/limits.h"
+#include "http/limits.h"
 
 enum { LIVE_MS = 500, BACKOFF_MAX_MS = 3000 };
 
@@ -169,12 +171,13 @@ bool uar_remote_is_terminal(uar_str status)
 struct follower {
 	const struct uar_remote_follow *want;
 	struct uar_cli *cli;
-	uint64_t last; /* number of the last event shown */
-	bool terminal; /* an event that ends a run was seen */
-	bool progress; /* something new since the last connection began */
-	bool unwanted; /* the reader of our output is gone */
-	bool lost;     /* the server is away, and that was said */
-	bool over;     /* the run had ended before the connection began */
+	uint64_t last;				/* number of the last event shown */
+	char cursor[UAR_LIMIT_CURSOR_TEXT + 1]; /* its id, as the server wrote it */
+	bool terminal;				/* an event that ends a run was seen */
+	bool progress;				/* something new since the last connection began */
+	bool unwanted;				/* the reader of our output is gone */
+	bool lost;				/* the server is away, and that was said */
+	bool over;				/* the run had ended before the connection began */
 };
 
 /* A stream that is only silent for long is taken up again without a word. */
@@ -217,17 +220,39 @@ static bool ends_a_run(uar_str data)
 	return ends;
 }
 
+/* "NUMBER" or "INCARNATION-NUMBER"; false: it is neither. */
+static bool number_of(uar_str id, uint64_t *out)
+{
+	size_t dash = uar_str_find(id, '-');
+	uar_str number = dash < id.n ? uar_str_n(id.p + dash + 1, id.n - dash - 1) : id;
+
+	return id.n <= UAR_LIMIT_CURSOR_TEXT && uar_str_u64(number, out) == UAR_OK;
+}
+
+/* The server was restored from an older copy: what was shown may never have happened in it. */
+static void start_again(struct follower *f)
+{
+	if (f->cursor[0])
+		uar_cli_fail(f->cli, UAR_EXIT_OK,
+			     "the server was restored from another copy; the run is shown again");
+	f->last = f->cursor[0] ? 0 : f->want->after;
+	f->cursor[0] = 0;
+}
+
 static uar_err take_event(void *ctx, const struct uar_sse_event *ev)
 {
 	struct follower *f = ctx;
 	uint64_t number = 0;
 
+	if (uar_str_is(ev->event, "resync"))
+		start_again(f);
 	if (ev->event.n && !uar_str_is(ev->event, "event"))
 		return UAR_OK; /* a ping, or a frame of a later version */
-	if (ev->id.n && uar_str_u64(ev->id, &number) == UAR_OK) {
+	if (ev->id.n && number_of(ev->id, &number)) {
 		if (number <= f->last)
 			return UAR_OK; /* told twice after a reconnect */
 		f->last = number;
+		snprintf(f->cursor, sizeof f->cursor, "%.*s", UAR_FMT(ev->id));
 	}
 	f->progress = true;
 	f->terminal = ends_a_run(ev->data);
@@ -241,7 +266,7 @@ static uar_err take_event(void *ctx, const struct uar_sse_event *ev)
 static uar_err connect_once(struct follower *f, bool live, struct uar_error *error)
 {
 	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
-	char last[24] = "";
+	char last[UAR_LIMIT_CURSOR_TEXT + 1] = "";
 	struct uar_api_request r = { .method = "GET", .opened = say_back };
 	struct uar_api api;
 	uar_err e = uar_remote_find(f->cli, &api, error);
@@ -252,11 +277,12 @@ static uar_err connect_once(struct follower *f, bool live, struct uar_error *err
 		api.stream_ms = LIVE_MS;
 	uar_remote_run_path(&path, f->want->run_id,
 			    f->want->progress ? "/stream?meta=1" : "/stream");
-	if (f->last) {
-		uar_buf_printf(&path, "%cafter=%llu", f->want->progress ? '&' : '?',
-			       (unsigned long long)f->last);
+	if (f->cursor[0])
+		snprintf(last, sizeof last, "%s", f->cursor);
+	else if (f->last)
 		snprintf(last, sizeof last, "%llu", (unsigned long long)f->last);
-	}
+	if (last[0])
+		uar_buf_printf(&path, "%cafter=%s", f->want->progress ? '&' : '?', last);
 	r.path = path.p;
 	r.last_event_id = uar_str_c(last);
 	e = path.err ? path.err : uar_api_stream(&api, &r, take_event, f, error);

@@ -1,6 +1,7 @@
 /* render.c - one function per kind of event; see render.h. */
 #include "app/render.h"
 
+#include "app/limits.h"
 #include "app/text.h"
 
 enum { BRIEF = 160 };

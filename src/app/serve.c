@@ -16,7 +16,9 @@
 #include "app/again.h"
 #include "app/announce.h"
 #include "app/early.h"
+#include "app/limits.h"
 #include "base/address.h"
+#include "json/limits.h"
 
 enum { REST_LOOK_US = 20000 };
 
@@ -121,7 +123,7 @@ static void log_changes(const struct server *s, const struct uar_config_changes 
 
 static void on_agents_changed(void *ctx)
 {
-	uar_runtime_agents_changed(((struct server *)ctx)->runtime);
+	uar_workers_agents_changed(((struct server *)ctx)->parts.work);
 }
 
 static void reload_agents(struct server *s)
@@ -146,6 +148,15 @@ static void log_refused(const struct server *s, uar_err e, uar_str problems)
 	}
 }
 
+static void log_warnings(const struct server *s, uar_str warnings)
+{
+	while (warnings.n) {
+		uar_str line = uar_str_cut(warnings, '\n', &warnings);
+
+		uar_log(&s->log, UAR_LOG_WARN, "config.unknown_variable", { "text", line });
+	}
+}
+
 static void on_reload(void *ctx, int signum)
 {
 	struct server *s = ctx;
@@ -157,6 +168,7 @@ static void on_reload(void *ctx, int signum)
 
 	(void)signum;
 	reload_agents(s);
+	uar_plugin_host_reload(s->plugins);
 	e = uar_config_reload(s->config, &next, &changes, &problems);
 	if (e)
 		log_refused(s, e, uar_buf_str(&problems));
@@ -168,7 +180,8 @@ static void on_reload(void *ctx, int signum)
 	s->log.level = (enum uar_log_level)c->log_level;
 	s->log.json = c->log_json;
 	uar_gate_reload(s->gate, c->heartbeat_us, c->cancel_terminal == UAR_CONFIG_CANCEL_DONE);
-	uar_runtime_reload(s->runtime, c->run_timeout_us, c->model_idle_timeout_us);
+	uar_runtime_reload(s->runtime, c->run_timeout_us);
+	uar_workers_reload(s->parts.work, c->model_idle_timeout_us);
 	/* What was made from the old set keeps its strings: the first set stays. */
 	uar_config_destroy(s->loaded);
 	s->loaded = s->config = next;
@@ -383,6 +396,16 @@ static void share_heaps(const struct server *s)
 		(void)mallopt(M_ARENA_MAX, 1);
 }
 
+/* Each thread would reserve 64 MB of addresses for a heap of its own. Where addresses are limited
+ * (ulimit -v) that fails, and every small piece then takes whole pages: all share one heap. */
+static void share_limited_heap(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		(void)mallopt(M_ARENA_MAX, 1);
+}
+
 /* A stream is a descriptor: take as many as the system grants. */
 static void raise_file_limit(void)
 {
@@ -412,6 +435,8 @@ int uar_verb_serve(struct uar_cli *cli)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a limit for files is a full disk, not a reason to die */
 	raise_file_limit();
+	share_limited_heap();
+	log_warnings(&s, uar_str_c(cli->config->warnings));
 	status = uar_server_make(&s);
 	share_heaps(&s);
 	if (!status && on_signals(&s))

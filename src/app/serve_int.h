@@ -8,8 +8,11 @@
 #include "gate/gate.h"
 #include "loop/client.h"
 #include "loop/loop.h"
+#include "model/models.h"
 #include "peer/peer.h"
 #include "plugin/plugin.h"
+#include "store/store.h"
+#include "tool/tool.h"
 
 struct server {
 	struct uar_config_set *config; /* the one in force */
@@ -23,11 +26,17 @@ struct server {
 		struct uar_client *client;
 		struct uar_peers *peers;
 	} net; /* what is called from here */
-	struct uar_model *scripted, *provider;
+	struct uar_models *models;
+	struct uar_model_target model; /* of agents that name none; its model NULL: scripted */
 	struct uar_plugin_host *plugins;
 	struct uar_bridge *agents;
 	struct uar_tools *tools;
 	struct uar_runtime *runtime;
+	struct {
+		struct uar_workers *work;
+		struct uar_reader *reader;
+		struct uar_mailer *mailer;
+	} parts; /* of the runtime */
 	struct uar_gate *gate;
 	struct uar_http *http;
 	struct uar_buf token;
@@ -43,7 +52,8 @@ struct server {
 		bool http, runtime;
 		struct uar_timer workers; /* looks whether they are back */
 	} done;				  /* drained */
-	bool stopping, broken;
+	bool stopping;
+	bool broken; /* storage failed, or memory: the process ends at once, with an error */
 };
 
 /* serve_make.c */
@@ -54,6 +64,8 @@ int uar_server_explain(const struct server *s, const char *what, uar_err e,
  * runs before the first request is taken. */
 int uar_server_make(struct server *s);
 void uar_server_unmake(struct server *s); /* half-made is fine */
+/* serve_models.c */
+UAR_MUST_CHECK uar_err uar_server_make_models(struct server *s, struct uar_error *error);
 /* Who can connect to it is on this machine. */
 bool uar_server_is_local(uar_str address);
 

@@ -7,7 +7,7 @@
 
 #include "app/text.h"
 #include "base/address.h"
-#include "runtime/inbox.h"
+#include "json/limits.h"
 
 extern char **environ;
 
@@ -69,6 +69,28 @@ static void on_broken(void *ctx, const struct uar_error *error)
 	uar_loop_stop(s->loop);
 }
 
+static void on_exhausted(void *ctx)
+{
+	struct server *s = ctx;
+
+	s->broken = true;
+	uar_log(&s->log, UAR_LOG_ERROR, "server.out_of_memory",
+		{ "detail", UAR_STR("memory was short for 15 seconds; runs go on after the next "
+				    "start") });
+	uar_loop_stop(s->loop);
+}
+
+/* Who starts a server may know where its files lie; what clients are told does not say it. */
+static void name_place(const char *dir, struct uar_error *error)
+{
+	char text[sizeof error->text];
+
+	if (!uar_str_starts(uar_str_c(error->text), UAR_STR("uar.db")))
+		return;
+	memcpy(text, error->text, sizeof text);
+	uar_error_set(error, error->code, "%s/%s", dir, text);
+}
+
 /* With what was kept for this moment a full disk can at least be read. */
 static uar_err make_store(struct server *s, struct uar_error *error)
 {
@@ -79,6 +101,7 @@ static uar_err make_store(struct server *s, struct uar_error *error)
 		.rand = &uar_rand_system,
 		.log = &s->log,
 		.readers = (unsigned)c->readers,
+		.upload_max = (uint64_t)c->output_max_bytes,
 		.evicts = c->keep_runs > 0,
 		.broken = on_broken,
 		.ctx = s,
@@ -86,38 +109,11 @@ static uar_err make_store(struct server *s, struct uar_error *error)
 
 	uar_err e = uar_store_sqlite_create(&o, &s->store, error);
 
-	if (e != UAR_EDISKFULL || !uar_datadir_release(c->data))
-		return e;
-	return uar_store_sqlite_create(&o, &s->store, error);
-}
-
-static uar_err make_models(struct server *s, struct uar_error *error)
-{
-	const struct uar_config *c = &s->config->value;
-	struct uar_model_scripted_options scripted = {
-		.sched = uar_loop_sched(s->loop),
-		.token_us = c->scripted_token_ms * 1000,
-	};
-	struct uar_model_openai_options openai = {
-		.base_url =
-			c->openai_base_url[0] ? c->openai_base_url : "https://api.openai.com/v1",
-		.api_key = c->openai_api_key,
-	};
-	uar_err e = uar_model_scripted_create(&scripted, &s->scripted);
-
-	if (e || (!c->openai_base_url[0] && !c->openai_api_key[0]))
-		return e;
-	if (!c->model[0] && !c->openai_base_url[0]) { /* the key may be meant for other programs */
-		uar_log(&s->log, UAR_LOG_WARN, "model.none",
-			{ "text", UAR_STR("a key but no model: set UAR_MODEL to use it") });
-		return UAR_OK;
-	}
-	if (!c->model[0])
-		return uar_error_set(error, UAR_ECONFIG,
-				     "a provider is configured but no model: set UAR_MODEL");
-	e = uar_client_create(s->loop, c->ca_file, &s->net.client);
-	openai.client = s->net.client;
-	return e ? e : uar_model_openai_create(&openai, &s->provider, error);
+	if (e == UAR_EDISKFULL && uar_datadir_release(c->data))
+		e = uar_store_sqlite_create(&o, &s->store, error);
+	if (e)
+		name_place(c->data, error);
+	return e;
 }
 
 static uar_err make_tools(struct server *s, struct uar_error *error)
@@ -236,6 +232,7 @@ static uar_err make_plugins(struct server *s, struct uar_error *error)
 	struct uar_plugin_host_options o = {
 		.loop = s->loop,
 		.env = environ,
+		.upload_max = (uint64_t)c->output_max_bytes,
 		.note = on_plugin_note,
 		.ctx = s,
 	};
@@ -282,6 +279,7 @@ static uar_err make_agents(struct server *s, struct uar_error *error)
 		.ad_hoc = c->exec_agents == UAR_CONFIG_EXEC_ON ||
 			  (c->exec_agents == UAR_CONFIG_EXEC_AUTO &&
 			   uar_server_is_local(uar_str_c(c->listen))),
+		.local = uar_server_is_local(uar_str_c(c->listen)),
 		.taken = is_built_in,
 		.note = on_agent_note,
 		.ctx = s,
@@ -330,25 +328,36 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.store = s->store,
 		.rand = &uar_rand_system,
 		.log = &s->log,
-		.scripted = s->scripted,
-		.provider = s->provider,
-		.provider_model = c->model,
+		.run_timeout_us = c->run_timeout_us,
+		.keep_runs = (uint64_t)c->keep_runs,
+		.exhausted = on_exhausted,
+		.exhausted_ctx = s,
+	};
+	struct uar_workers_options work = {
+		.models = s->models,
+		.scripted = uar_models_find(s->models, UAR_STR("scripted")),
+		.provider = s->model.model,
+		.provider_model = s->model.name.p,
 		.entries = uar_plugin_host_entries(s->plugins),
 		.agents = uar_bridge_agents(s->agents),
 		.tools = s->tools,
-		.peers = s->net.peers,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.model_idle_us = c->model_idle_timeout_us,
 		.export_progress = c->export_progress,
-		.run_timeout_us = c->run_timeout_us,
-		.keep_runs = (uint64_t)c->keep_runs,
 	};
 	uar_err e = uar_runtime_create(&o, &s->runtime);
 
 	if (!e)
+		e = uar_workers_create(s->runtime, &work, &s->parts.work);
+	if (!e)
+		e = uar_reader_create(s->runtime, &s->parts.reader);
+	if (!e)
+		e = uar_mailer_create(s->runtime, s->net.peers, &s->parts.mailer);
+
+	if (!e)
 		e = uar_runtime_recover(s->runtime, error);
 	if (!e)
-		uar_runtime_wake_outboxes(s->runtime, &owner);
+		uar_mailer_wake_outboxes(s->parts.mailer, &owner);
 	return e;
 }
 
@@ -358,6 +367,9 @@ static uar_err make_gate(struct server *s)
 	struct uar_gate_options o = {
 		.sched = uar_loop_sched(s->loop),
 		.runtime = s->runtime,
+		.reader = s->parts.reader,
+		.mailer = s->parts.mailer,
+		.work = s->parts.work,
 		.rand = &uar_rand_system,
 		.log = &s->log,
 		.owner = owner_of(c),
@@ -419,7 +431,7 @@ int uar_server_make(struct server *s)
 	if (e)
 		return uar_server_explain(s, "store", e, &error);
 	uar_datadir_sweep(c->data);
-	e = make_models(s, &error);
+	e = uar_server_make_models(s, &error);
 	if (e)
 		return uar_server_explain(s, "models", e, &error);
 	e = make_tools(s, &error);
@@ -457,8 +469,7 @@ void uar_server_unmake(struct server *s)
 	uar_bridge_destroy(s->agents);
 	uar_plugin_host_destroy(s->plugins);
 	uar_tools_destroy(s->tools);
-	uar_model_destroy(s->provider);
-	uar_model_destroy(s->scripted);
+	uar_models_destroy(s->models);
 	uar_client_destroy(s->net.client);
 	if (s->info.pid)
 		uar_datadir_reserve(s->config->value.data); /* what it used itself is free again */

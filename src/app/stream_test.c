@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "app/limits.h"
 #include "app/remote.h"
 #include "app/render.h"
 #include "cli_run.h"

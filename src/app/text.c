@@ -1,4 +1,5 @@
 /* text.c - cleaning, cutting and colouring for terminals. */
+#include "app/limits.h"
 #include "app/text.h"
 
 /* Marks that turn the direction of text: a line could read as what it is not. */

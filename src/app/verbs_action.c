@@ -1,7 +1,10 @@
 /* verbs_action.c - approve: a person sees what runs have asked for, and decides. */
 #include "app/action.h"
 #include "app/cli.h"
+#include "app/limits.h"
 #include "app/text.h"
+#include "event/limits.h"
+#include "http/limits.h"
 
 static uar_str member(const struct uar_json *j, const char *key)
 {

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 
 #include "app/author.h"
+#include "app/limits.h"
 #include "app/text.h"
+#include "json/limits.h"
 
 enum { ID_MAX = 62 };
 

@@ -15,9 +15,11 @@
 #include "app/cli.h"
 #include "app/exec_ask.h"
 #include "app/exec_server.h"
+#include "app/limits.h"
 #include "app/render.h"
 #include "app/text.h"
 #include "base/rand.h"
+#include "http/limits.h"
 
 struct exec {
 	struct uar_cli *cli;

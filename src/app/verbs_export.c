@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include "app/cli.h"
+#include "app/limits.h"
 #include "app/remote.h"
 #include "app/text.h"
+#include "gate/limits.h"
+#include "http/limits.h"
 
 enum { PIECE = 4194304 }; /* bytes of content that are asked for at once */
 

@@ -5,6 +5,7 @@
 
 #include "app/cli.h"
 #include "app/datadir.h"
+#include "app/limits.h"
 #include "app/text.h"
 #include "store/store.h"
 

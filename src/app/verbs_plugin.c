@@ -1,9 +1,12 @@
 /* verbs_plugin.c - verbs for entries of plugins: plugins, trigger, retry. */
 #include "app/cli.h"
 #include "app/leave.h"
+#include "app/limits.h"
 #include "app/remote.h"
 #include "app/render.h"
 #include "app/text.h"
+#include "gate/limits.h"
+#include "http/limits.h"
 
 static uar_str member(const struct uar_json *j, const char *key)
 {

@@ -1,7 +1,10 @@
 /* verbs_runs.c - verbs that ask once: health, agents, runs, show, cancel. */
 #include "app/cli.h"
+#include "app/limits.h"
 #include "app/remote.h"
 #include "app/text.h"
+#include "event/limits.h"
+#include "http/limits.h"
 
 static bool wants_json(const struct uar_cli *cli)
 {

@@ -3,6 +3,7 @@
  * Leaving never harms a run: the server goes on, `uar logs -f` comes back. */
 #include "app/cli.h"
 #include "app/leave.h"
+#include "app/limits.h"
 #include "app/nearest.h"
 #include "app/remote.h"
 #include "app/render.h"

@@ -200,6 +200,7 @@ static void on_refused(struct uab_acp *c, const struct uar_json *error)
 	int64_t code = uar_json_int(uab_get(error, "code"), 0);
 	uar_str kind = uab_get_str(uab_get(error, "data"), "errorKind");
 
+	uab_words(&c->map, uab_get_str(error, "message"));
 	if (c->step == UAB_ACP_SESSION && c->target[0] && code == -32002)
 		uab_not_found(&c->map);
 	else if (code == -32000 || code == 401 || uar_str_is(kind, "authentication_failed"))

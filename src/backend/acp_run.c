@@ -1,5 +1,6 @@
 /* acp_run.c - the backend for any agent that speaks ACP. */
 #include "backend/acp.h"
+#include "backend/limits.h"
 
 #include <stdlib.h>
 
@@ -78,14 +79,16 @@ static uaa_status configure(struct uab_cli *cli, const uaa_acp_config *c)
 	return s;
 }
 
-uaa_backend *uaa_acp_backend_new(const uaa_acp_config *c)
+uaa_backend *uaa_acp_backend_new(const uaa_acp_config *config)
 {
 	static const char *const names[] = { "ANTHROPIC_*", "CLAUDE_*", "CODEX_*",    "OPENAI_*",
 					     "GEMINI_*",    "GOOGLE_*", "OPENCODE_*", NULL };
 	char kind[160] = "acp";
+	uaa_acp_config own;
+	const uaa_acp_config *c = &own;
 	struct uab_cli *cli;
 
-	if (!c || c->struct_size < sizeof *c || !c->binary.len ||
+	if (!config || !uab_take_struct(&own, sizeof own, config, sizeof own) || !c->binary.len ||
 	    c->arg_count > UAR_LIMIT_AGENT_ARGS - 8)
 		return NULL;
 	if (c->kind.ptr)

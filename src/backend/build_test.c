@@ -7,12 +7,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#else
-#define SANITIZED false
-#endif
-
 /* A shell command in the source directory; its output is shown when it fails. */
 static bool sh(const char *fmt, ...) UAR_PRINTF(1, 2);
 
@@ -40,7 +34,7 @@ static bool sh(const char *fmt, ...)
 
 static bool plain_build(void)
 {
-	if (SANITIZED)
+	if (UAR_TEST_SANITIZED)
 		uar_test_skip("sanitized objects do not link into plain programs");
 	else if (!sh("command -v cc >/dev/null && command -v nm >/dev/null"))
 		uar_test_skip("no C compiler at hand");
@@ -269,4 +263,31 @@ TEST(it_installs_and_is_found, "")
 		 "cc -o %s/t %s $(pkg-config --cflags --libs agent_api) && "
 		 "LD_LIBRARY_PATH=%s/usr/lib %s/t",
 		 dir, dir, src, dir, dir));
+	CHECK(sh("test \"$(PKG_CONFIG_PATH=%s/usr/lib/pkgconfig pkg-config "
+		 "--variable=abi_version agent_api)\" = %d.%d",
+		 dir, UAA_ABI_MAJOR, UAA_ABI_MINOR));
+}
+
+TEST(every_init_compiles_in_both_languages, "")
+{
+	static const char source[] =
+		"#include <agent_api/agent_api.h>\n"
+		"int main(void)\n"
+		"{ uaa_codex_config a = UAA_CODEX_CONFIG_INIT; uaa_acp_config c = "
+		"UAA_ACP_CONFIG_INIT;\n"
+		"  uaa_claude_code_config b = UAA_CLAUDE_CODE_CONFIG_INIT;\n"
+		"  uaa_process_options d = UAA_PROCESS_OPTIONS_INIT;\n"
+		"  uaa_mcp_request e = UAA_MCP_REQUEST_INIT; uaa_backend_ops f = "
+		"UAA_BACKEND_OPS_INIT;\n"
+		"  uaa_producer_hooks g = UAA_PRODUCER_HOOKS_INIT;\n"
+		"  return !(a.struct_size && b.struct_size && c.struct_size && d.struct_size &&\n"
+		"           e.struct_size && f.struct_size && g.struct_size && !a.process); }\n";
+	char path[700];
+
+	snprintf(path, sizeof path, "%s/init.c", uar_test_dir());
+	write_file(path, source);
+	CHECK(sh("cc -std=c11 -Wall -Wextra -Werror -Iinclude -o %s.out %s && %s.out", path, path,
+		 path));
+	CHECK(sh("c++ -x c++ -std=c++11 -Wall -Wextra -Werror -Iinclude -o %s.out %s && %s.out",
+		 path, path, path));
 }

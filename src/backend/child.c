@@ -156,7 +156,7 @@ static int spawn_argv(struct uab_child *c, const struct uab_spawn *spec, const i
 
 	while (spec->argv[n])
 		n++;
-	argv = uar_alloc((n + 5) * sizeof *argv);
+	argv = uar_alloc((n + 6) * sizeof *argv);
 	if (!argv)
 		return ENOMEM;
 	snprintf(ppid, sizeof ppid, "%ld", (long)getpid());
@@ -165,7 +165,8 @@ static int spawn_argv(struct uab_child *c, const struct uab_spawn *spec, const i
 	argv[1] = (char *)(spec->cwd ? spec->cwd : "");
 	argv[2] = ppid;
 	argv[3] = grace;
-	memcpy(argv + 4, spec->argv, (n + 1) * sizeof *argv);
+	argv[4] = c->cgroup;
+	memcpy(argv + 5, spec->argv, (n + 1) * sizeof *argv);
 	e = spawn_with(c, spec, fds, argv);
 	uar_free(argv);
 	return e;
@@ -184,6 +185,7 @@ int uab_child_spawn(struct uab_child *c, const struct uab_spawn *spec)
 	*c = (struct uab_child){ .in = -1, .out = -1, .err = -1, .control = -1, .pidfd = -1 };
 	if (make_pipe(&theirs[0], &c->in) && make_pipe(&c->out, &theirs[1]) &&
 	    make_pipe(&c->err, &theirs[2]) && make_control(&c->control, &theirs[3])) {
+		uab_cgroup_make(spec->cgroup, c->cgroup);
 		e = spawn_argv(c, spec, theirs);
 	} else {
 		e = errno ? errno : EMFILE;
@@ -195,6 +197,7 @@ int uab_child_spawn(struct uab_child *c, const struct uab_spawn *spec)
 		uab_close(&c->out);
 		uab_close(&c->err);
 		uab_close(&c->control);
+		uab_cgroup_remove(c->cgroup);
 		c->pid = 0;
 		return e;
 	}
@@ -214,6 +217,8 @@ static void take(struct uab_child *c, const struct uab_sup_msg *m)
 	if (m->type == UAB_SUP_STARTED) {
 		c->started = true;
 		c->root = m->a;
+	} else if (m->type == UAB_SUP_GROUPED) {
+		c->grouped = true;
 	} else if (m->type == UAB_SUP_FAILED) {
 		c->failed = c->empty = true;
 		c->phase = m->a;
@@ -287,4 +292,5 @@ void uab_child_reap(struct uab_child *c)
 	uab_close(&c->control); /* a supervisor that still works kills everything now */
 	wait_gone(c);
 	uab_close(&c->pidfd);
+	uab_cgroup_remove(c->cgroup);
 }

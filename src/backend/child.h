@@ -12,16 +12,22 @@ struct uab_spawn {
 	const char *cwd;   /* NULL: the host's */
 	char *const *argv; /* program first; looked up on PATH of envp */
 	char *const *envp;
-	int grace_ms; /* for what is left when the program has ended */
+	int grace_ms;	    /* for what is left when the program has ended */
+	const char *cgroup; /* in which one is made for it; NULL, "": it gets none */
 };
+
+enum { UAB_CGROUP_PATH = 1024 };
 
 struct uab_child {
 	int in, out, err; /* our ends, non-blocking; -1 when closed */
 	int control, pidfd;
 	pid_t pid, root;
-	bool started, failed, exited, empty, lost;
-	int status;		 /* wait status once exited */
-	int phase, failed_errno; /* once failed */
+	bool started, failed, exited, empty;
+	bool lost;		      /* the supervisor is gone and has not said "empty" */
+	bool grouped;		      /* every process of it is, or was, in `cgroup` */
+	char cgroup[UAB_CGROUP_PATH]; /* empty: none */
+	int status;		      /* wait status once exited */
+	int phase, failed_errno;      /* once failed */
 };
 
 /* 0 or an errno. The calling thread must live until uab_child_reap. */
@@ -34,6 +40,14 @@ void uab_child_reap(struct uab_child *c);
 void uab_close(int *fd);
 /* Where the supervisor is; NULL when it is nowhere. Writes into `path`. */
 const char *uab_supervisor_path(uaa_str configured, char *path, size_t size);
+
+/* cgroup.c */
+/* Where groups of runs are made: as configured, else that of this process; empty: nowhere. */
+void uab_cgroup_parent(uaa_str configured, char out[UAB_CGROUP_PATH]);
+void uab_cgroup_make(const char *parent, char out[UAB_CGROUP_PATH]); /* empty: not possible */
+/* Kills its processes until there are none. False: some are left at that time. */
+bool uab_cgroup_sweep(const char *group, int64_t until_us);
+void uab_cgroup_remove(char group[UAB_CGROUP_PATH]);
 
 /* Splits bytes into lines at LF. Lines longer than `max` are counted, not kept. */
 struct uab_lines {

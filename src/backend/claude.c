@@ -1,6 +1,8 @@
 /* claude.c - what Claude Code says, as events. Decides by typed fields only: an
  * API error is a `result` with is_error, whatever its subtype claims. */
 #include "backend/claude.h"
+#include "backend/limits.h"
+#include "loop/limits.h"
 
 static struct uab_claude *self(struct uab_map *m)
 {
@@ -257,12 +259,25 @@ static bool says_no_conversation(const struct uar_json *j)
 	return false;
 }
 
+/* Of an error the result is its text, or there is a list of them. */
+static void take_words(struct uab_map *m, const struct uar_json *j)
+{
+	const struct uar_json *errors = uab_get(j, "errors");
+
+	if (!uar_json_bool(uab_get(j, "is_error"), true))
+		return;
+	uab_words(m, uab_get_str(j, "result"));
+	if (errors && errors->kind == UAR_JSON_ARRAY && errors->first)
+		uab_words(m, uar_json_str(errors->first, UAR_STR_NONE));
+}
+
 static void on_result(struct uab_map *m, const struct uar_json *j)
 {
 	struct uab_claude *c = self(m);
 	const struct uar_json *text = uab_get(j, "result"), *error = uab_get(j, "is_error");
 
 	take_usage(m, j);
+	take_words(m, j);
 	if (error && error->kind == UAR_JSON_BOOL && !error->b) {
 		if (text && text->kind == UAR_JSON_STRING)
 			uab_final_set(m, text->text);

@@ -242,15 +242,11 @@ static bool known_mode(uaa_str mode)
 	return !mode.ptr;
 }
 
-/* What a caller that was built with an older header does not know stays 0. */
 static bool take_config(const uaa_claude_code_config *from, uaa_claude_code_config *to)
 {
-	if (!from)
-		return true;
-	if (from->struct_size < offsetof(uaa_claude_code_config, report_hooks))
-		return false;
-	memcpy(to, from, from->struct_size < sizeof *to ? from->struct_size : sizeof *to);
-	return known_mode(to->permission_mode);
+	return !from || (uab_take_struct(to, sizeof *to, from,
+					 offsetof(uaa_claude_code_config, report_hooks)) &&
+			 known_mode(to->permission_mode));
 }
 
 uaa_backend *uaa_claude_code_backend_new(const uaa_claude_code_config *config)

@@ -1,5 +1,6 @@
 /* cli.c - instances, environments and jobs of the command-line backends. */
 #include "backend/cli.h"
+#include "backend/limits.h"
 
 #include <unistd.h>
 
@@ -46,16 +47,40 @@ static bool listed(const char *const *names, uar_str name)
 	return false;
 }
 
+/* Does the name speak of a credential or of where a provider is? Only such are worth telling. */
+static bool tells_a_way_in(uar_str name)
+{
+	static const char *const words[] = { "KEY",	   "TOKEN",    "SECRET",  "AUTH",
+					     "CREDENTIAL", "BASE_URL", "ENDPOINT" };
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (memmem(name.p, name.n, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
+static void withhold(struct uab_cli *cli, uar_str name)
+{
+	struct uar_buf *out = &cli->withheld;
+
+	if (!tells_a_way_in(name) || !uar_utf8_valid(name) || out->n + name.n + 2 > out->max)
+		return;
+	uar_buf_printf(out, "%s%.*s", out->n ? ", " : "", UAR_FMT(name));
+}
+
 static uaa_status inherit(struct uab_cli *cli, const struct uab_cli_config *c)
 {
 	for (char **e = environ; c->inherit != UAA_ENV_NONE && e && *e; e++) {
 		uar_str value = UAR_STR_NONE, name = uar_str_cut(uar_str_c(*e), '=', &value);
 		uaa_status s;
 
-		if (!name.n || !value.p ||
-		    (c->inherit != UAA_ENV_ALL && !listed(common_names, name) &&
-		     !listed(c->inherit_names, name)))
+		if (!name.n || !value.p)
 			continue;
+		if (c->inherit != UAA_ENV_ALL && !listed(common_names, name) &&
+		    !listed(c->inherit_names, name)) {
+			withhold(cli, name);
+			continue;
+		}
 		s = uab_pairs_set(&cli->env, uab_pub(name), uab_pub(value));
 		if (s)
 			return s;
@@ -120,6 +145,7 @@ void uab_cli_unref(struct uab_cli *cli)
 	uaa_caps_unref(cli->caps);
 	uab_pairs_fini(&cli->env);
 	uab_pairs_fini(&cli->busy);
+	uar_buf_fini(&cli->withheld);
 	pthread_mutex_destroy(&cli->mu);
 	uar_free(cli);
 }
@@ -137,19 +163,26 @@ static bool texts_ok(const struct uab_cli_config *c)
 static bool fill(struct uab_cli *cli, const struct uab_cli_config *c)
 {
 	uaa_str binary = c->binary.ptr && c->binary.len ? c->binary : uaa_str_c(c->program);
-	const uaa_process_options *o = c->process;
+	uaa_process_options o = { .struct_size = sizeof o };
 
-	if ((o && o->struct_size < sizeof *o) || !binary.ptr || !texts_ok(c))
+	if ((c->process &&
+	     !uab_take_struct(&o, sizeof o, c->process, offsetof(uaa_process_options, trace))) ||
+	    !binary.ptr || !texts_ok(c))
 		return false;
 	cli->caps = uaa_caps_new();
 	cli->default_timeout_ms = c->default_timeout_ms;
-	cli->times = uab_times_of(c->process);
-	if (!uab_supervisor_path(o ? o->supervisor : UAB_NONE, cli->supervisor,
-				 sizeof cli->supervisor))
+	cli->times = uab_times_of(&o);
+	cli->withheld = uar_buf_make(UAR_LIMIT_AGENT_WITHHELD);
+	cli->insight = (struct uab_insight){ .trace = o.trace,
+					     .trace_ctx = o.trace_ctx,
+					     .keep_words = o.keep_words };
+	if (!uab_supervisor_path(o.supervisor, cli->supervisor, sizeof cli->supervisor))
 		cli->supervisor[0] = 0;
+	uab_cgroup_parent(o.cgroup, cli->cgroup);
 	return cli->caps && !uab_copy(uaa_str_c(c->kind), &cli->kind) &&
 	       !uab_copy(binary, &cli->binary) && !uab_copy(c->default_dir, &cli->default_dir) &&
-	       !uab_caps_add_all(cli->caps, c->caps) && !configure_env(cli, c);
+	       !uab_caps_add_all(cli->caps, c->caps) && !configure_env(cli, c) &&
+	       !cli->withheld.err;
 }
 
 struct uab_cli *uab_cli_new(const struct uab_cli_config *c)
@@ -368,7 +401,9 @@ uaa_status uab_cli_run(struct uab_cli *cli, const uaa_request *r, uab_cli_body *
 	struct start *start = uar_zalloc(sizeof *start);
 	struct uab_job spec = { .kind = cli->kind,
 				.t = cli->times,
+				.insight = cli->insight,
 				.supervisor = cli->supervisor[0] ? cli->supervisor : NULL,
+				.cgroup = cli->cgroup,
 				.timeout_ms =
 					r->has_timeout ? r->timeout_ms : cli->default_timeout_ms,
 				.body = run_body,
@@ -376,6 +411,7 @@ uaa_status uab_cli_run(struct uab_cli *cli, const uaa_request *r, uab_cli_body *
 				.ctx = start };
 	uaa_status s;
 
+	spec.insight.withheld = uar_buf_str(&cli->withheld);
 	if (!job || !start) {
 		uar_free(job);
 		uar_free(start);

@@ -3,6 +3,7 @@
 #define UAR_BACKEND_CLI_H
 
 #include "backend/drive.h"
+#include "backend/limits.h"
 
 /* A backend instance. Immutable after its constructor, except for `busy`. */
 struct uab_cli {
@@ -13,7 +14,10 @@ struct uab_cli {
 	uaa_str default_dir;
 	struct uab_pairs env; /* inherited, then configured */
 	struct uab_times times;
-	char supervisor[1024]; /* empty: not found */
+	struct uab_insight insight;
+	struct uar_buf withheld;      /* names, ", " between */
+	char supervisor[1024];	      /* empty: not found */
+	char cgroup[UAB_CGROUP_PATH]; /* where groups of runs are made; empty: nowhere */
 	bool allow_external, allow_mcp_write;
 	uint32_t transport;		    /* codex */
 	uaa_str permission_mode;	    /* claude_code */

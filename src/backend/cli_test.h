@@ -257,6 +257,10 @@ static inline uaa_cause cause_in(const char *message)
 		{ "session in use", UAA_CAUSE_SESSION_IN_USE },
 		{ "program not found", UAA_CAUSE_NO_PROGRAM },
 		{ "spawn failed: working directory", UAA_CAUSE_NO_DIRECTORY },
+		{ "exited non-zero", UAA_CAUSE_CRASH },
+		{ "ended by signal", UAA_CAUSE_CRASH },
+		{ "stream ended without result", UAA_CAUSE_CRASH },
+		{ "termination failed", UAA_CAUSE_TERMINATION },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)

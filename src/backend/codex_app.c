@@ -161,6 +161,7 @@ static void on_refused(struct uab_codex_app *c, const struct uar_json *error)
 	static const char gone[] = "no rollout found for thread id";
 	uar_str text = uab_get_str(error, "message");
 
+	uab_words(&c->map, text);
 	if (c->step == UAB_CX_THREAD && c->opt->select != UAB_NEW && text.n &&
 	    memmem(text.p, text.n, gone, sizeof gone - 1))
 		uab_not_found(&c->map);
@@ -292,6 +293,7 @@ static void read_cause(struct uab_codex_app *c, const struct uar_json *error)
 	};
 	const struct uar_json *info = uab_get(error, "codexErrorInfo");
 
+	uab_words(&c->map, uab_get_str(error, "message"));
 	if (info && info->kind == UAR_JSON_OBJECT && info->first)
 		c->http = uar_json_int(uab_get(info->first, "httpStatusCode"), c->http);
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)

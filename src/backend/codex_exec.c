@@ -105,6 +105,34 @@ static void on_turn_completed(struct uab_map *m, const struct uar_json *j)
 	uab_done(m);
 }
 
+/* This stream has no typed cause; but its own words before those of the provider hold the
+ * status: "unexpected status 401 Unauthorized: ...", "exceeded retry limit, last status: 429 ...".
+ */
+static int64_t status_of(uar_str text)
+{
+	static const char *const heads[] = { "unexpected status ",
+					     "exceeded retry limit, last status: " };
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+		uar_str rest;
+
+		if (!uar_str_starts(text, uar_str_c(heads[i])))
+			continue;
+		rest = uar_str_from(text, strlen(heads[i]));
+		if (uar_str_u64(uar_str_n(rest.p, uar_str_find(rest, ' ')), &n) == UAR_OK &&
+		    n >= 100 && n <= 599)
+			return (int64_t)n;
+	}
+	return 0;
+}
+
+static void on_turn_failed(struct uab_map *m, uar_str text)
+{
+	uab_words(m, text);
+	uab_failed_cause(m, UAB_CAUSE_OTHER, status_of(text));
+}
+
 static void message(struct uab_map *m, const struct uar_json *j)
 {
 	uar_str type = uab_get_str(j, "type");
@@ -120,7 +148,7 @@ static void message(struct uab_map *m, const struct uar_json *j)
 	else if (uar_str_is(type, "turn.completed"))
 		on_turn_completed(m, j);
 	else if (uar_str_is(type, "turn.failed"))
-		uab_failed_cause(m, UAB_CAUSE_OTHER, 0); /* this stream has no typed cause */
+		on_turn_failed(m, uab_get_str(uab_get(j, "error"), "message"));
 	else if (uar_str_is(type, "error"))
 		uab_status(m, "warning");
 	else

@@ -242,11 +242,12 @@ static uaa_status more_caps(struct uab_cli *cli, const uaa_codex_config *c)
 uaa_backend *uaa_codex_backend_new(const uaa_codex_config *config)
 {
 	static const char *const names[] = { "CODEX_*", "OPENAI_*", NULL };
-	static const uaa_codex_config none = { .struct_size = sizeof none };
-	const uaa_codex_config *c = config ? config : &none;
+	uaa_codex_config own = { 0 };
+	const uaa_codex_config *c = &own;
 	struct uab_cli *cli;
 
-	if (c->struct_size < sizeof *c || c->transport > UAA_CODEX_EXEC)
+	if ((config && !uab_take_struct(&own, sizeof own, config, sizeof own)) ||
+	    c->transport > UAA_CODEX_EXEC)
 		return NULL;
 	cli = uab_cli_new(&(struct uab_cli_config){ .kind = "codex",
 						    .program = "codex",

@@ -1,5 +1,7 @@
 /* drive.c - starting and ending a run's thread, and what it shares with callers. */
 #include "backend/drive.h"
+#include "backend/limits.h"
+#include "loop/limits.h"
 
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -177,6 +179,30 @@ static void free_start(struct start *s)
 	uar_free(s);
 }
 
+void uab_trace(const struct uab_drive *d, uaa_trace_kind kind, uar_str bytes)
+{
+	uaa_trace t = { .struct_size = sizeof t,
+			.kind = kind,
+			.agent_kind = d->run->kind->id,
+			.run = d->run,
+			.bytes = uab_pub(bytes) };
+
+	if (d->insight.trace)
+		d->insight.trace(d->insight.trace_ctx, &t);
+}
+
+static uaa_error *error_of(const struct uab_drive *d, const struct uab_map *m, uaa_cause cause,
+			   const char *message)
+{
+	struct uab_details more = { .has_status = d->has_status,
+				    .wait_status = d->status,
+				    .withheld = d->insight.withheld };
+
+	if (d->insight.keep_words)
+		more.words = m && m->words.n ? uar_buf_str(&m->words) : uar_buf_str(&d->errors);
+	return uab_error_detailed(cause, uaa_str_c(message), &more);
+}
+
 /* The one place where a driven run ends. */
 static void conclude(struct uab_drive *d, struct uab_map *m)
 {
@@ -184,7 +210,8 @@ static void conclude(struct uab_drive *d, struct uab_map *m)
 	bool has_data;
 
 	if (d->stuck) {
-		uab_producer_fail_termination(d->producer);
+		uab_producer_fail(d->producer, error_of(d, m, UAA_CAUSE_TERMINATION, d->stuck),
+				  true);
 	} else if (!m || d->nomem) {
 		uaa_producer_fail(d->producer, UAB_STR("out of memory"));
 	} else if (m->outcome == UAB_DONE && d->has_status) {
@@ -194,7 +221,7 @@ static void conclude(struct uab_drive *d, struct uab_map *m)
 								   : UAB_NONE,
 				     has_data ? uab_pub(uar_buf_str(&data)) : UAB_NONE);
 	} else if (m->outcome == UAB_FAILED) {
-		uaa_producer_fail_as(d->producer, m->cause, uaa_str_c(m->error));
+		uab_producer_fail(d->producer, error_of(d, m, m->cause, m->error), false);
 	} else {
 		uaa_producer_fail_as(d->producer, UAA_CAUSE_CANCELLED, UAB_STR("cancelled"));
 	}
@@ -242,7 +269,9 @@ static bool init_start(struct start *s, const struct uab_job *job)
 
 	s->job = *job;
 	d->t = job->t;
+	d->insight = job->insight;
 	d->supervisor = job->supervisor;
+	d->cgroup = job->cgroup;
 	d->port = (struct uab_port){ d, port_emit, port_send, port_ask };
 	d->child = (struct uab_child){ .in = -1, .out = -1, .err = -1, .control = -1, .pidfd = -1 };
 	d->input = uar_buf_make(UAR_LIMIT_AGENT_INPUT);

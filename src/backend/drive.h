@@ -8,6 +8,7 @@
 
 #include "backend/child.h"
 #include "backend/map.h"
+#include "loop/limits.h"
 
 struct uab_times {
 	int64_t interrupt_us, terminate_us, kill_us, after_us, start_us, approval_us, idle_us;
@@ -15,6 +16,14 @@ struct uab_times {
 };
 /* Defaults for what is zero. */
 struct uab_times uab_times_of(const uaa_process_options *o);
+
+/* What a failure can be explained by, for who asked for it. */
+struct uab_insight {
+	uaa_trace_fn *trace; /* NULL: nobody */
+	void *trace_ctx;
+	bool keep_words;
+	uar_str withheld; /* names of variables; the backend's */
+};
 
 struct uab_pending {
 	struct uab_ask ask;
@@ -28,11 +37,13 @@ struct uab_drive {
 	uaa_run *run;
 	uaa_producer *producer;
 	struct uab_times t;
+	struct uab_insight insight;
 	const char *supervisor; /* NULL: not found */
+	const char *cgroup;	/* as of struct uab_spawn */
 	int64_t deadline_us;	/* of the whole run; 0 none */
 	int wake;		/* eventfd */
 	bool nomem;		/* an event could not be made */
-	bool stuck;		/* a tree that could not be killed */
+	const char *stuck;	/* what is said of a tree that may not be gone; NULL: it is */
 	int status;		/* wait status of the last process */
 	bool has_status;
 	struct uab_port port; /* what the dialects get */
@@ -49,7 +60,8 @@ struct uab_drive {
 struct uab_job {
 	uaa_str kind;
 	struct uab_times t;
-	const char *supervisor;
+	struct uab_insight insight; /* borrowed until destroy */
+	const char *supervisor, *cgroup;
 	int64_t timeout_ms; /* <= 0 none */
 	bool respond;	    /* approvals can be answered */
 	/* Leaves its result in the map it gives back; NULL: out of memory. */
@@ -66,6 +78,7 @@ uaa_status uab_drive_start(const struct uab_job *job, uaa_run **out, uaa_error *
  * was cancelled. */
 void uab_drive_process(struct uab_drive *d, const struct uab_spawn *spec, struct uab_map *map,
 		       uar_str input);
+void uab_trace(const struct uab_drive *d, uaa_trace_kind kind, uar_str bytes);
 bool uab_drive_over(struct uab_drive *d); /* cancelled or out of time */
 
 #endif

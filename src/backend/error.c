@@ -1,14 +1,37 @@
 /* error.c - the five errors of the contract, each with its one line of display. */
 #include "backend/int.h"
 
+#include <sys/wait.h>
+
 struct uaa_error {
 	atomic_int refs;
 	uaa_status code;
 	uaa_cause cause;
+	bool has_status;
+	int wait_status;
 	struct uar_buf kind, what, display;
+	struct uar_buf words, withheld;
 };
 
-enum { DISPLAY_BYTES = 2 * UAA_MAX_MESSAGE };
+enum { DISPLAY_BYTES = 2 * UAA_MAX_MESSAGE, DISPLAY_GROWTH = 7 }; /* \u0001 for one byte */
+
+/* Keys come from callers: what would steer a terminal or break a line is written as \u00xx. */
+static void add_visible(struct uar_buf *out, uar_str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		unsigned char next = i + 1 < s.n ? (unsigned char)s.p[i + 1] : 0;
+
+		if (c < 0x20 || c == 0x7f) {
+			uar_buf_printf(out, "\\u%04x", c);
+		} else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
+			uar_buf_printf(out, "\\u%04x", next);
+			i++;
+		} else {
+			uar_buf_add(out, s.p + i, 1);
+		}
+	}
+}
 
 static void render(struct uaa_error *e)
 {
@@ -17,11 +40,11 @@ static void render(struct uaa_error *e)
 	switch (e->code) {
 	case UAA_E_UNKNOWN_BACKEND:
 		uar_buf_printf(&e->display, "unknown backend: ");
-		uar_buf_add_str(&e->display, uar_buf_str(&e->kind));
+		add_visible(&e->display, uar_buf_str(&e->kind));
 		return;
 	case UAA_E_UNSUPPORTED_CAPABILITY:
 		uar_buf_printf(&e->display, "unsupported capability for ");
-		uar_buf_add_str(&e->display, uar_buf_str(&e->kind));
+		add_visible(&e->display, uar_buf_str(&e->kind));
 		uar_buf_printf(&e->display, ": ");
 		break;
 	case UAA_E_INVALID_AGENT_KIND: head = "invalid agent kind: "; break;
@@ -29,7 +52,7 @@ static void render(struct uaa_error *e)
 	default: head = "backend error: "; break;
 	}
 	uar_buf_add_str(&e->display, uar_str_c(head));
-	uar_buf_add_str(&e->display, uar_buf_str(&e->what));
+	add_visible(&e->display, uar_buf_str(&e->what));
 }
 
 static void destroy(struct uaa_error *e)
@@ -37,6 +60,8 @@ static void destroy(struct uaa_error *e)
 	uar_buf_fini(&e->kind);
 	uar_buf_fini(&e->what);
 	uar_buf_fini(&e->display);
+	uar_buf_fini(&e->words);
+	uar_buf_fini(&e->withheld);
 	uar_free(e);
 }
 
@@ -65,7 +90,8 @@ uaa_error *uaa_error_new(uaa_status code, uaa_str agent_kind, uaa_str what)
 	e->code = code;
 	e->kind = uar_buf_make(DISPLAY_BYTES);
 	e->what = uar_buf_make(DISPLAY_BYTES);
-	e->display = uar_buf_make(3 * DISPLAY_BYTES);
+	e->display = uar_buf_make(DISPLAY_GROWTH * DISPLAY_BYTES);
+	e->words = e->withheld = uar_buf_make(DISPLAY_BYTES);
 	if (code <= UAA_E_UNSUPPORTED_CAPABILITY)
 		put_text(&e->kind, agent_kind, UAA_MAX_MESSAGE);
 	if (code != UAA_E_UNKNOWN_BACKEND)
@@ -100,6 +126,63 @@ uaa_error *uab_error_caused(uaa_cause cause, uaa_str message)
 	if (e)
 		e->cause = cause;
 	return e;
+}
+
+/* The last bytes that fit: the reason stands at the end. */
+static uar_str tail_of(uar_str s, size_t max)
+{
+	if (s.n > max)
+		s = uar_str_from(s, s.n - max);
+	while (s.n && ((unsigned char)s.p[0] & 0xc0) == 0x80)
+		s = uar_str_from(s, 1);
+	return s;
+}
+
+uaa_error *uab_error_detailed(uaa_cause cause, uaa_str message, const struct uab_details *d)
+{
+	uaa_error *e = uab_error_caused(cause, message);
+
+	if (!e)
+		return NULL;
+	e->has_status = d->has_status;
+	e->wait_status = d->wait_status;
+	if (d->words.n) /* a third: what is no UTF-8 grows by that much */
+		put_text(&e->words, uab_pub(tail_of(d->words, UAA_MAX_MESSAGE / 3)),
+			 UAA_MAX_MESSAGE);
+	if (d->withheld.n)
+		put_text(&e->withheld, uab_pub(d->withheld), UAA_MAX_MESSAGE);
+	if (!e->words.err && !e->withheld.err)
+		return e;
+	destroy(e);
+	return NULL;
+}
+
+bool uaa_error_exited(const uaa_error *e, int *out_code)
+{
+	if (!e || !e->has_status || !WIFEXITED(e->wait_status))
+		return false;
+	if (out_code)
+		*out_code = WEXITSTATUS(e->wait_status);
+	return true;
+}
+
+bool uaa_error_signaled(const uaa_error *e, int *out_signal)
+{
+	if (!e || !e->has_status || !WIFSIGNALED(e->wait_status))
+		return false;
+	if (out_signal)
+		*out_signal = WTERMSIG(e->wait_status);
+	return true;
+}
+
+uaa_str uaa_error_words(const uaa_error *e)
+{
+	return e && e->words.n ? field(&e->words) : UAB_NONE;
+}
+
+uaa_str uaa_error_withheld(const uaa_error *e)
+{
+	return e && e->withheld.n ? field(&e->withheld) : UAB_NONE;
 }
 
 uaa_str uaa_error_agent_kind(const uaa_error *e)

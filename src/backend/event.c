@@ -150,32 +150,32 @@ bool uab_event_make(const uaa_kind *agent, const uaa_event_spec *in, bool truste
 
 uaa_event_kind uaa_event_get_kind(const uaa_event *ev)
 {
-	return ev->kind;
+	return ev ? ev->kind : UAA_EV_UNKNOWN;
 }
 
 uaa_str uaa_event_agent_kind(const uaa_event *ev)
 {
-	return ev->agent;
+	return ev ? ev->agent : UAB_NONE;
 }
 
 uaa_str uaa_event_channel(const uaa_event *ev)
 {
-	return ev->channel;
+	return ev ? ev->channel : UAB_NONE;
 }
 
 uaa_str uaa_event_text(const uaa_event *ev)
 {
-	return ev->text;
+	return ev ? ev->text : UAB_NONE;
 }
 
 uaa_str uaa_event_message(const uaa_event *ev)
 {
-	return ev->message;
+	return ev ? ev->message : UAB_NONE;
 }
 
 uaa_str uaa_event_data_json(const uaa_event *ev)
 {
-	return ev->data;
+	return ev ? ev->data : UAB_NONE;
 }
 
 uaa_event *uaa_event_ref(uaa_event *ev)

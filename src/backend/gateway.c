@@ -1,5 +1,6 @@
 /* gateway.c - backends by kind, and the checks that stand before every run. */
 #include "backend/int.h"
+#include "backend/limits.h"
 
 struct uaa_backend {
 	atomic_int refs;
@@ -19,17 +20,16 @@ struct uaa_gateway {
 uaa_backend *uaa_backend_new(const uaa_backend_ops *ops, void *self)
 {
 	const size_t least = offsetof(uaa_backend_ops, run_control);
+	uaa_backend_ops own;
 	uaa_backend *b = NULL;
-	size_t n;
 
-	if (!ops || ops->struct_size < least || ops->abi >> 16 != UAA_ABI_MAJOR || !ops->kind ||
-	    !ops->caps || !ops->run)
+	if (!ops || !uab_take_struct(&own, sizeof own, ops, least) ||
+	    own.abi >> 16 != UAA_ABI_MAJOR || !own.kind || !own.caps || !own.run)
 		return NULL;
 	b = uar_zalloc(sizeof *b);
 	if (!b)
 		return NULL;
-	n = ops->struct_size < sizeof b->ops ? ops->struct_size : sizeof b->ops;
-	memcpy(&b->ops, ops, n);
+	b->ops = own;
 	b->self = self;
 	b->refs = 1;
 	if (uaa_kind_new(ops->kind(self), &b->kind, NULL)) {
@@ -41,12 +41,12 @@ uaa_backend *uaa_backend_new(const uaa_backend_ops *ops, void *self)
 
 uaa_str uaa_backend_kind(const uaa_backend *b)
 {
-	return b->kind->id;
+	return b ? b->kind->id : UAB_NONE;
 }
 
 const uaa_caps *uaa_backend_caps(const uaa_backend *b)
 {
-	return b->ops.caps(b->self);
+	return b ? b->ops.caps(b->self) : NULL;
 }
 
 uaa_backend *uaa_backend_ref(uaa_backend *b)
@@ -205,13 +205,15 @@ uaa_status uaa_gateway_mcp(uaa_gateway *g, const uaa_kind *kind, const uaa_mcp_r
 					   "agent_api.tools.mcp.remove.v1" };
 	uaa_status s = UAA_OK;
 	uaa_backend *b = resolve(g, kind, &s, error);
+	uaa_mcp_request own;
 
 	if (!b)
 		return s;
-	if (!request || request->struct_size < sizeof *request || !out ||
-	    (unsigned)request->op >= ARRAY_LEN(ids))
+	if (!request || !uab_take_struct(&own, sizeof own, request, sizeof own) || !out ||
+	    (unsigned)own.op >= ARRAY_LEN(ids))
 		return UAA_E_ARG;
-	if (!b->ops.mcp || !can(b, ids[request->op]))
-		return unsupported(b, ids[request->op], error);
-	return b->ops.mcp(b->self, request, out, error);
+	if (!b->ops.mcp || !can(b, ids[own.op]))
+		return unsupported(b, ids[own.op], error);
+	own.struct_size = sizeof own;
+	return b->ops.mcp(b->self, &own, out, error);
 }

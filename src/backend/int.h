@@ -37,6 +37,12 @@ static inline uar_str uab_str(uaa_str s)
 	return uar_str_n(s.ptr, s.len);
 }
 
+/* --- kind.c --- */
+/* A structure that the caller fills, of whatever version: `given` starts with its size, which is
+ * `least` in the oldest version. What an older caller does not know becomes 0; what a newer one
+ * says beyond `size` must be 0, as nobody here would heed it. False: refused. */
+bool uab_take_struct(void *own, size_t size, const void *given, size_t least);
+
 /* --- text.c --- */
 
 /* Whole code points of at most `max` bytes, then the suffix, as the envelope wants it. */
@@ -58,6 +64,13 @@ bool uab_has_nul(uar_str s);
 /* --- error.c --- */
 /* UAA_E_BACKEND; NULL when out of memory. */
 uaa_error *uab_error_caused(uaa_cause cause, uaa_str message);
+/* What is known besides about a run that failed. */
+struct uab_details {
+	bool has_status;
+	int wait_status;
+	uar_str words, withheld; /* as of uaa_error_words and uaa_error_withheld */
+};
+uaa_error *uab_error_detailed(uaa_cause cause, uaa_str message, const struct uab_details *d);
 uaa_status uab_fail(uaa_error **out, uaa_status code, uar_str kind, uar_str what);
 uaa_status uab_invalid(uaa_error **out, const char *message);
 
@@ -196,7 +209,8 @@ void uab_run_end_events(uaa_run *run);
 void uab_run_cork(uaa_run *run);
 void uab_run_uncork(uaa_run *run);
 bool uab_run_cancelled(uaa_run *run);
-void uab_producer_fail_termination(uaa_producer *p);
+/* Takes the error; NULL: out of memory. `termination`: not even a cancel hides it. */
+void uab_producer_fail(uaa_producer *p, uaa_error *error, bool termination);
 void uab_cancel(uaa_run *run);
 uaa_cancel *uab_cancel_new(uaa_run *run);
 

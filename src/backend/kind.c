@@ -13,6 +13,39 @@ uaa_str uaa_str_c(const char *text)
 	return (uaa_str){ text, text ? strlen(text) : 0 };
 }
 
+bool uab_take_struct(void *own, size_t size, const void *given, size_t least)
+{
+	const char *from = given;
+	size_t n;
+
+	memcpy(&n, given, sizeof n);
+	if (n < least)
+		return false;
+	for (size_t i = size; i < n; i++)
+		if (from[i])
+			return false;
+	memset(own, 0, size);
+	memcpy(own, given, n < size ? n : size);
+	return true;
+}
+
+const char *uaa_status_name(uaa_status status)
+{
+	switch (status) {
+	case UAA_OK: return "UAA_OK";
+	case UAA_E_UNKNOWN_BACKEND: return "UAA_E_UNKNOWN_BACKEND";
+	case UAA_E_UNSUPPORTED_CAPABILITY: return "UAA_E_UNSUPPORTED_CAPABILITY";
+	case UAA_E_INVALID_AGENT_KIND: return "UAA_E_INVALID_AGENT_KIND";
+	case UAA_E_INVALID_REQUEST: return "UAA_E_INVALID_REQUEST";
+	case UAA_E_BACKEND: return "UAA_E_BACKEND";
+	case UAA_AGAIN: return "UAA_AGAIN";
+	case UAA_EOS: return "UAA_EOS";
+	case UAA_E_NOMEM: return "UAA_E_NOMEM";
+	case UAA_E_ARG: return "UAA_E_ARG";
+	}
+	return "unknown uaa_status";
+}
+
 void uaa_free(void *memory)
 {
 	uar_free(memory);
@@ -69,12 +102,12 @@ uaa_str uaa_kind_str(const uaa_kind *k)
 
 int uaa_kind_compare(const uaa_kind *a, const uaa_kind *b)
 {
-	return uar_str_cmp(uab_str(a->id), uab_str(b->id));
+	return uar_str_cmp(uab_str(uaa_kind_str(a)), uab_str(uaa_kind_str(b)));
 }
 
 uint64_t uaa_kind_hash(const uaa_kind *k)
 {
-	return uar_str_hash(uab_str(k->id), 0);
+	return k ? uar_str_hash(uab_str(k->id), 0) : 0;
 }
 
 uaa_kind *uaa_kind_ref(uaa_kind *k)

@@ -1,5 +1,7 @@
 /* map.c - what all dialects share: lines, safe messages, facets, the one end. */
+#include "backend/limits.h"
 #include "backend/map.h"
+#include "loop/limits.h"
 
 #include <stdarg.h>
 #include <sys/wait.h>
@@ -13,11 +15,13 @@ void uab_map_init(struct uab_map *m, const struct uab_dialect *d, const struct u
 	m->port = port;
 	m->kind = kind;
 	m->final = uar_buf_make(UAR_LIMIT_AGENT_LINE);
+	m->words = uar_buf_make(UAR_LIMIT_AGENT_WORDS);
 }
 
 void uab_map_fini(struct uab_map *m)
 {
 	uar_buf_fini(&m->final);
+	uar_buf_fini(&m->words);
 }
 
 uar_str uab_get_str(const struct uar_json *j, const char *key)
@@ -458,16 +462,24 @@ void uab_not_found(struct uab_map *m)
 		      m->resume_by_id ? "session not found" : "no session found");
 }
 
+void uab_words(struct uab_map *m, uar_str text)
+{
+	if (!text.n)
+		return;
+	uar_buf_clear(&m->words);
+	uar_buf_add_str(&m->words, uar_str_utf8_prefix(text, UAR_LIMIT_AGENT_WORDS));
+}
+
 void uab_exit_failure(struct uab_map *m, int st)
 {
 	if (WIFEXITED(st) && WEXITSTATUS(st) == 0)
-		uab_failed(m, "stream ended without result");
+		uab_failed_as(m, UAA_CAUSE_CRASH, "stream ended without result");
 	else if (WIFEXITED(st))
-		uab_failed(m, "%s exited non-zero: code=%d (output redacted)", m->kind,
-			   WEXITSTATUS(st));
+		uab_failed_as(m, UAA_CAUSE_CRASH, "%s exited non-zero: code=%d (output redacted)",
+			      m->kind, WEXITSTATUS(st));
 	else
-		uab_failed(m, "%s ended by signal: signal=%d (output redacted)", m->kind,
-			   WTERMSIG(st));
+		uab_failed_as(m, UAA_CAUSE_CRASH, "%s ended by signal: signal=%d (output redacted)",
+			      m->kind, WTERMSIG(st));
 }
 
 bool uab_completion_data(const struct uab_map *m, struct uar_buf *out)

@@ -8,6 +8,7 @@
 #define UAR_BACKEND_MAP_H
 
 #include "backend/int.h"
+#include "backend/limits.h"
 
 struct uab_map;
 
@@ -72,6 +73,7 @@ struct uab_map {
 	bool heard;	 /* at least one message */
 	char error[512]; /* when failed */
 	uaa_cause cause;
+	struct uar_buf words; /* the agent's own about its failure; never in an event */
 	bool has_final;
 	struct uar_buf final;
 	char session[UAA_MAX_SESSION_ID + 1];
@@ -154,6 +156,8 @@ enum uab_cause {
 };
 void uab_failed_cause(struct uab_map *m, enum uab_cause cause, int64_t http);
 void uab_not_found(struct uab_map *m);
+/* What the agent says about its failure; the last one counts. */
+void uab_words(struct uab_map *m, uar_str text);
 /* The common end of a process without a last word. */
 void uab_exit_failure(struct uab_map *m, int wait_status);
 /* {"schema":...,"session":...,"usage":...} or nothing known: false. */

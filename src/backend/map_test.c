@@ -6,6 +6,7 @@
 #include "backend/child.h"
 #include "backend/claude.h"
 #include "backend/codex.h"
+#include "loop/limits.h"
 
 /* --- a world that only remembers --- */
 
@@ -188,8 +189,7 @@ static const struct expected {
 	{ "codex/big_text.jsonl", NULL, NULL, NULL, 0, 0, false },
 	{ "codex/error_400.jsonl", "codex backend error: turn failed (details redacted)", "", NULL,
 	  0, 0, false },
-	{ "codex/error_401.jsonl", "codex backend error: turn failed (details redacted)", "", NULL,
-	  0, 0, false },
+	{ "codex/error_401.jsonl", "authentication failed", "", NULL, 0, 0, false },
 	{ "codex/error_404_model.jsonl", "codex backend error: turn failed (details redacted)", "",
 	  NULL, 0, 0, false },
 	{ "codex/error_500.jsonl", "codex backend error: turn failed (details redacted)", "", NULL,

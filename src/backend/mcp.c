@@ -2,6 +2,7 @@
  *
  * They run on the caller's thread through the same supervisor as runs do. */
 #include "backend/cli.h"
+#include "backend/limits.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +18,7 @@ struct uaa_mcp_result {
 
 bool uaa_mcp_result_exited(const uaa_mcp_result *r, int *out_code)
 {
-	if (r->wait_status & 0x7f)
+	if (!r || r->wait_status & 0x7f)
 		return false;
 	if (out_code)
 		*out_code = (r->wait_status >> 8) & 0xff;
@@ -26,7 +27,7 @@ bool uaa_mcp_result_exited(const uaa_mcp_result *r, int *out_code)
 
 bool uaa_mcp_result_signaled(const uaa_mcp_result *r, int *out_signal)
 {
-	if (!(r->wait_status & 0x7f))
+	if (!r || !(r->wait_status & 0x7f))
 		return false;
 	if (out_signal)
 		*out_signal = r->wait_status & 0x7f;
@@ -36,15 +37,15 @@ bool uaa_mcp_result_signaled(const uaa_mcp_result *r, int *out_signal)
 uaa_str uaa_mcp_result_stdout(const uaa_mcp_result *r, bool *out_truncated)
 {
 	if (out_truncated)
-		*out_truncated = r->out_cut;
-	return uab_pub(uar_buf_str(&r->out));
+		*out_truncated = r && r->out_cut;
+	return r ? uab_pub(uar_buf_str(&r->out)) : UAB_NONE;
 }
 
 uaa_str uaa_mcp_result_stderr(const uaa_mcp_result *r, bool *out_truncated)
 {
 	if (out_truncated)
-		*out_truncated = r->err_cut;
-	return uab_pub(uar_buf_str(&r->err));
+		*out_truncated = r && r->err_cut;
+	return r ? uab_pub(uar_buf_str(&r->err)) : UAB_NONE;
 }
 
 void uaa_mcp_result_unref(uaa_mcp_result *r)

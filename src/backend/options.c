@@ -1,6 +1,8 @@
 /* options.c - the extension values, checked in the fixed order before any process
  * exists. Messages name keys, never values. */
 #include "backend/cli.h"
+#include "backend/limits.h"
+#include "json/limits.h"
 
 #include <sys/stat.h>
 

@@ -64,6 +64,7 @@ static void read_out(struct loop *l)
 			return;
 		}
 		l->heard_at = uab_now_us();
+		uab_trace(l->d, UAA_TRACE_STDOUT, uar_str_n(l->buf, (size_t)n));
 		uab_run_cork(l->d->run);
 		uab_lines_feed(&l->d->lines, l->buf, (size_t)n);
 		uab_run_uncork(l->d->run);
@@ -81,6 +82,8 @@ static void read_err(struct loop *l)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
+	if (n > 0)
+		uab_trace(l->d, UAA_TRACE_STDERR, uar_str_n(l->buf, (size_t)n));
 	if (n <= 0)
 		uab_close(&c->err);
 	else if (keep->n < keep->max)
@@ -104,6 +107,7 @@ static void write_in(struct loop *l)
 			uab_close(&d->child.in);
 			return;
 		}
+		uab_trace(d, UAA_TRACE_STDIN, uar_str_n(d->input.p, (size_t)n));
 		uar_buf_consume(&d->input, (size_t)n);
 	}
 	if (d->close_input)
@@ -164,6 +168,9 @@ static int64_t next_approval(struct uab_drive *d)
 
 /* --- stopping --- */
 
+static const char lost_text[] = "termination failed: the supervisor was killed, and processes "
+				"that detached themselves may survive";
+
 static void step(struct loop *l, enum stage stage)
 {
 	if (stage <= l->stage)
@@ -175,7 +182,7 @@ static void step(struct loop *l, enum stage stage)
 	else if (stage == KILLING)
 		uab_child_tell(&l->d->child, UAB_SUP_KILL);
 	else if (stage == GAVE_UP)
-		l->d->stuck = true;
+		l->d->stuck = l->d->child.lost ? lost_text : "termination failed";
 }
 
 static int64_t stage_end(const struct loop *l)
@@ -310,6 +317,17 @@ static void drain_wake(struct uab_drive *d)
 	(void)n;
 }
 
+/* Without it there is no proof but that of the group. */
+static void lose_supervisor(struct loop *l)
+{
+	struct uab_child *c = &l->d->child;
+
+	if (c->grouped && uab_cgroup_sweep(c->cgroup, uab_now_us() + l->d->t.kill_us))
+		c->empty = true;
+	else
+		step(l, GAVE_UP);
+}
+
 static void round_trip(struct loop *l)
 {
 	struct uab_drive *d = l->d;
@@ -331,8 +349,8 @@ static void round_trip(struct loop *l)
 		read_err(l);
 	if (f[0].revents)
 		uab_child_control(c);
-	if (c->lost) /* no supervisor, no proof */
-		step(l, GAVE_UP);
+	if (c->lost && !c->empty)
+		lose_supervisor(l);
 }
 
 static void spawn_failed(struct uab_map *m, int phase, int e)
@@ -347,11 +365,45 @@ static void spawn_failed(struct uab_map *m, int phase, int e)
 		uab_failed(m, "%s backend error: spawn failed: errno=%d", m->kind, e);
 }
 
+static void trace_end(const struct uab_drive *d)
+{
+	const struct uab_child *c = &d->child;
+	char text[32];
+
+	if (c->exited)
+		snprintf(text, sizeof text, "%s %d", WIFEXITED(c->status) ? "exit" : "signal",
+			 WIFEXITED(c->status) ? WEXITSTATUS(c->status) : WTERMSIG(c->status));
+	else
+		snprintf(text, sizeof text, "%s", c->failed ? "spawn failed" : "lost");
+	uab_trace(d, UAA_TRACE_END, uar_str_c(text));
+}
+
+/* What the completion will say is said in the stream, too, as long as there is one. */
+static void tell_loss(struct loop *l)
+{
+	struct uab_drive *d = l->d;
+	uaa_event_spec s = { .kind = UAA_EV_ERROR, .channel = UAB_STR("error") };
+
+	if (d->stuck && l->m->outcome == UAB_FAILED) {
+		s.message = uaa_str_c(d->stuck);
+		l->m->port->emit(l->m->port->ctx, &s, true);
+	} else if (d->stuck) {
+		uab_failed_as(l->m, UAA_CAUSE_TERMINATION, "%s", d->stuck);
+	} else if (d->child.lost) {
+		uab_failed_as(l->m, UAA_CAUSE_CRASH,
+			      "%s backend error: the supervisor was killed; every process of the "
+			      "run is ended",
+			      l->m->kind);
+	}
+}
+
 static void settle(struct loop *l)
 {
 	struct uab_drive *d = l->d;
 	struct uab_child *c = &d->child;
 
+	trace_end(d);
+	tell_loss(l);
 	if (c->out >= 0)
 		uab_lines_end(&d->lines);
 	if (c->exited) {
@@ -392,6 +444,7 @@ static bool prepare(struct loop *l, const struct uab_spawn *spec, uar_str input)
 	int e;
 
 	s.supervisor = d->supervisor;
+	s.cgroup = d->cgroup;
 	s.grace_ms = GRACE_MS;
 	uar_buf_clear(&d->input);
 	uar_buf_clear(&d->errors);
@@ -408,6 +461,8 @@ static bool prepare(struct loop *l, const struct uab_spawn *spec, uar_str input)
 			   l->m->kind);
 		return false;
 	}
+	for (char *const *word = s.argv; *word; word++)
+		uab_trace(d, UAA_TRACE_START, uar_str_c(*word));
 	e = uab_child_spawn(&d->child, &s);
 	if (e)
 		spawn_failed(l->m, UAB_PHASE_FORK, e);

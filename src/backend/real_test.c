@@ -1,8 +1,8 @@
 /* real_test.c - the real agents, offline, against a toy model on loopback.
  *
- * They are installed once from npm into a cache outside of the source tree
- * (${XDG_CACHE_HOME:-~/.cache}/uar-test-npm). Where that is impossible the tests
- * are skipped and say why; AGENT_API_REAL=0 turns them off. */
+ * tools/npm-get installs them once. Where that is impossible the tests are skipped
+ * and say why; AGENT_API_REAL=0 turns them off.
+ * time limit: 240 s, real agents take seconds to start and may have to be installed */
 #include "backend/cli_test.h"
 
 #include <fcntl.h>
@@ -11,21 +11,10 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
-#define CLAUDE_VERSION "2.1.325"
-#define CODEX_VERSION  "0.166.0"
-#define ACP_VERSION    "0.49.0"
-#define STAMP	       "ok-" CLAUDE_VERSION "-" CODEX_VERSION "-" ACP_VERSION
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#else
-#define SANITIZED false
-#endif
-
 static struct {
 	bool tried;
 	char why[200]; /* not empty: skip */
-	char modules[1100];
+	char modules[1100], node[1100];
 	const char *arch;
 	int port;
 	pid_t model;
@@ -33,86 +22,60 @@ static struct {
 
 /* --- installing --- */
 
-static bool have(const char *program)
-{
-	const char *path = getenv("PATH");
-	uar_str rest = uar_str_c(path);
-
-	while (rest.n) {
-		uar_str dir = uar_str_cut(rest, ':', &rest);
-		char file[1200];
-
-		snprintf(file, sizeof file, "%.*s/%s", UAR_FMT(dir), program);
-		if (access(file, X_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
-static int run_npm(const char *dir)
-{
-	pid_t pid = fork();
-	int status = 0;
-
-	if (pid == 0) {
-		int log = open(strcat_path(dir, "install.log"), O_CREAT | O_TRUNC | O_WRONLY, 0644);
-
-		dup2(log, 1);
-		dup2(log, 2);
-		if (chdir(dir))
-			_exit(9);
-		execlp("timeout", "timeout", "600", "npm", "install", "--no-audit", "--no-fund",
-		       "--no-save", "--ignore-scripts", "@anthropic-ai/claude-code@" CLAUDE_VERSION,
-		       "@openai/codex@" CODEX_VERSION,
-		       "@agentclientprotocol/claude-agent-acp@" ACP_VERSION, (char *)NULL);
-		_exit(9);
-	}
-	waitpid(pid, &status, 0);
-	return status;
-}
-
-/* One installer at a time, also between test programs. */
-static bool install(const char *dir)
+/* Starts a program and reads what it prints. */
+static FILE *start_and_read(const char *const argv[], pid_t *out_pid)
 {
 	FILE *f;
-	int lock;
-	bool ok;
-
-	mkdir(dir, 0755);
-	lock = open(strcat_path(dir, "lock"), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-	if (lock < 0 || flock(lock, LOCK_EX))
-		return false;
-	ok = access(strcat_path(dir, STAMP), F_OK) == 0;
-	if (!ok) {
-		f = fopen(strcat_path(dir, "package.json"), "w");
-		if (f) {
-			fprintf(f, "{\"private\":true}\n");
-			fclose(f);
-		}
-		ok = run_npm(dir) == 0;
-		f = ok ? fopen(strcat_path(dir, STAMP), "w") : NULL;
-		if (f)
-			fclose(f);
-	}
-	close(lock);
-	return ok;
-}
-
-static void start_model(void)
-{
 	int p[2];
-	FILE *f;
 
 	if (pipe2(p, O_CLOEXEC))
-		return;
-	rig.model = fork();
-	if (rig.model == 0) {
+		return NULL;
+	*out_pid = fork();
+	if (*out_pid == 0) {
 		dup2(p[1], 1);
-		execlp("node", "node", "tests/fixtures/toy_model_server.mjs", "0", (char *)NULL);
+		execvp(argv[0], (char *const *)argv);
 		_exit(9);
 	}
 	close(p[1]);
 	f = fdopen(p[0], "r");
+	if (!f)
+		close(p[0]);
+	return f;
+}
+
+/* The path that a tool prints; false with its reason in rig.why. */
+static bool find_path(const char *command, char *out, size_t size)
+{
+	const char *const argv[] = { "sh", "-c", command, NULL };
+	char line[1000] = "it said nothing";
+	pid_t pid = -1;
+	int status = -1;
+	FILE *f = start_and_read(argv, &pid);
+
+	if (f && fgets(line, sizeof line, f))
+		line[strcspn(line, "\n")] = 0;
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	if (f)
+		fclose(f);
+	if (status)
+		snprintf(rig.why, sizeof rig.why, "%.190s", line);
+	else
+		snprintf(out, size, "%s", line);
+	return status == 0;
+}
+
+static bool install(void)
+{
+	return find_path("exec tools/npm-get agents 2>&1", rig.modules, sizeof rig.modules) &&
+	       find_path("exec tools/node --where 2>&1", rig.node, sizeof rig.node);
+}
+
+static void start_model(void)
+{
+	const char *const argv[] = { rig.node, "tests/fixtures/toy_model_server.mjs", "0", NULL };
+	FILE *f = start_and_read(argv, &rig.model);
+
 	if (!f || fscanf(f, "listening %d", &rig.port) != 1)
 		rig.port = 0;
 	if (f)
@@ -133,37 +96,29 @@ static const char *obstacle(void)
 
 	uname(&u);
 	rig.arch = strcmp(u.machine, "x86_64") == 0 ? "x64" : NULL;
-	if (!off && SANITIZED)
+	if (!off && UAR_TEST_SANITIZED)
 		return "they run in the plain build; AGENT_API_REAL=1 runs them in this one";
 	if (off && strcmp(off, "0") == 0)
 		return "turned off by AGENT_API_REAL=0";
 	if (!rig.arch)
 		return "no recorded agents for this processor";
-	if (!have("node") || !have("npm"))
-		return "node and npm are not installed";
 	return getenv("XDG_CACHE_HOME") || getenv("HOME") ? NULL : "no HOME to keep the agents in";
 }
 
 static void prepare(void)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	const char *why = obstacle();
-	char base[1000], dir[1040];
 
 	rig.tried = true;
-	if (!why) {
-		snprintf(base, sizeof base, "%s%s", cache ? cache : home, cache ? "" : "/.cache");
-		mkdir(base, 0755);
-		snprintf(dir, sizeof dir, "%s/uar-test-npm", base);
-		snprintf(rig.modules, sizeof rig.modules, "%s/node_modules", dir);
-		why = install(dir) ? NULL : "npm could not install the agents";
-	}
+	if (!why && !install())
+		why = rig.why;
 	if (!why) {
 		start_model();
 		atexit(stop_model);
 		why = rig.port ? NULL : "the toy model did not start";
 	}
-	snprintf(rig.why, sizeof rig.why, "%s", why ? why : "");
+	if (why != rig.why)
+		snprintf(rig.why, sizeof rig.why, "%s", why ? why : "");
 }
 
 static bool ready(void)
@@ -245,7 +200,7 @@ static uaa_backend *agent(enum agent who, const struct place *p, const char *sce
 				.allow_mcp_write = true,
 				.process = &o };
 	uaa_acp_config ac = { .struct_size = sizeof ac,
-			      .binary = uaa_str_c("node"),
+			      .binary = uaa_str_c(rig.node),
 			      .args = args,
 			      .arg_count = 1,
 			      .env = env,

@@ -1,5 +1,6 @@
 /* request.c - what a caller asks for, and the two checks that come first. */
 #include "backend/int.h"
+#include "backend/limits.h"
 
 uaa_status uab_copy(uaa_str s, uaa_str *out)
 {
@@ -125,6 +126,29 @@ void uaa_request_unref(uaa_request *r)
 	uar_free(r);
 }
 
+static bool copy_pairs(struct uab_pairs *to, const struct uab_pairs *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		if (uab_pairs_set(to, from->at[i].name, from->at[i].value))
+			return false;
+	return true;
+}
+
+uaa_request *uaa_request_copy(const uaa_request *r)
+{
+	uaa_request *copy = r ? uaa_request_new() : NULL;
+
+	if (!copy)
+		return NULL;
+	copy->has_timeout = r->has_timeout;
+	copy->timeout_ms = r->timeout_ms;
+	if (!uab_copy(r->prompt, &copy->prompt) && !uab_copy(r->working_dir, &copy->working_dir) &&
+	    copy_pairs(&copy->env, &r->env) && copy_pairs(&copy->extensions, &r->extensions))
+		return copy;
+	uaa_request_unref(copy);
+	return NULL;
+}
+
 static uaa_status set_text(uaa_str *field, uaa_str s, size_t max)
 {
 	uaa_str copy;
@@ -186,53 +210,57 @@ uaa_status uaa_request_set_extension_json(uaa_request *r, uaa_str key, uaa_str j
 
 uaa_str uaa_request_prompt(const uaa_request *r)
 {
-	return r->prompt;
+	return r ? r->prompt : UAB_NONE;
 }
 
 uaa_str uaa_request_working_dir(const uaa_request *r)
 {
-	return r->working_dir;
+	return r ? r->working_dir : UAB_NONE;
 }
 
 bool uaa_request_timeout_ms(const uaa_request *r, int64_t *out_ms)
 {
-	if (r->has_timeout && out_ms)
+	if (!r || !r->has_timeout)
+		return false;
+	if (out_ms)
 		*out_ms = r->timeout_ms;
-	return r->has_timeout;
+	return true;
 }
 
 static bool pair_at(const struct uab_pairs *m, size_t i, uaa_str *name, uaa_str *value)
 {
 	if (i >= m->n)
 		return false;
-	*name = m->at[i].name;
-	*value = m->at[i].value;
+	if (name)
+		*name = m->at[i].name;
+	if (value)
+		*value = m->at[i].value;
 	return true;
 }
 
 size_t uaa_request_env_count(const uaa_request *r)
 {
-	return r->env.n;
+	return r ? r->env.n : 0;
 }
 
 bool uaa_request_env_at(const uaa_request *r, size_t i, uaa_str *name, uaa_str *value)
 {
-	return pair_at(&r->env, i, name, value);
+	return r && pair_at(&r->env, i, name, value);
 }
 
 size_t uaa_request_extension_count(const uaa_request *r)
 {
-	return r->extensions.n;
+	return r ? r->extensions.n : 0;
 }
 
 bool uaa_request_extension_at(const uaa_request *r, size_t i, uaa_str *key, uaa_str *json)
 {
-	return pair_at(&r->extensions, i, key, json);
+	return r && pair_at(&r->extensions, i, key, json);
 }
 
 uaa_str uaa_request_extension(const uaa_request *r, uaa_str key)
 {
-	return uab_pairs_get(&r->extensions, uab_str(key));
+	return r && key.ptr ? uab_pairs_get(&r->extensions, uab_str(key)) : UAB_NONE;
 }
 
 /* Options of a backend belong to its kind, whatever its set says. */

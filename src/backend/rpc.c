@@ -1,5 +1,7 @@
 /* rpc.c - JSON-RPC towards an agent. */
+#include "backend/limits.h"
 #include "backend/rpc.h"
+#include "loop/limits.h"
 
 void uab_rpc_init(struct uab_rpc *r, struct uab_map *m, bool versioned)
 {

@@ -4,6 +4,7 @@
  * `eos` is its end as received, `resolved` the completion; the last is set in
  * one place, settle(). */
 #include "backend/int.h"
+#include "backend/limits.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -53,7 +54,7 @@ static uaa_completion *completion_new(int wait_status, uaa_str final_text, uaa_s
 
 bool uaa_completion_exited(const uaa_completion *c, int *out_code)
 {
-	if (c->wait_status & 0x7f)
+	if (!c || c->wait_status & 0x7f)
 		return false;
 	if (out_code)
 		*out_code = (c->wait_status >> 8) & 0xff;
@@ -62,7 +63,7 @@ bool uaa_completion_exited(const uaa_completion *c, int *out_code)
 
 bool uaa_completion_signaled(const uaa_completion *c, int *out_signal)
 {
-	if (!(c->wait_status & 0x7f))
+	if (!c || !(c->wait_status & 0x7f))
 		return false;
 	if (out_signal)
 		*out_signal = c->wait_status & 0x7f;
@@ -71,12 +72,12 @@ bool uaa_completion_signaled(const uaa_completion *c, int *out_signal)
 
 uaa_str uaa_completion_final_text(const uaa_completion *c)
 {
-	return c->final_text;
+	return c ? c->final_text : UAB_NONE;
 }
 
 uaa_str uaa_completion_data_json(const uaa_completion *c)
 {
-	return c->data;
+	return c ? c->data : UAB_NONE;
 }
 
 uaa_completion *uaa_completion_ref(uaa_completion *c)
@@ -173,13 +174,14 @@ uaa_status uaa_run_new(uaa_str kind, const uaa_producer_hooks *hooks, void *ctx,
 		       uaa_producer **out_producer)
 {
 	struct uab_run_spec spec = { .kind = kind, .ctx = ctx };
+	uaa_producer_hooks own = { 0 };
 
 	if (!out || !out_producer)
 		return UAA_E_ARG;
-	if (hooks && hooks->struct_size >= sizeof *hooks) {
-		spec.hooks.cancel = hooks->cancel;
-		spec.hooks.closed = hooks->events_closed;
-	}
+	if (hooks && !uab_take_struct(&own, sizeof own, hooks, sizeof own))
+		return UAA_E_ARG;
+	spec.hooks.cancel = own.cancel;
+	spec.hooks.closed = own.events_closed;
 	return uab_run_new(&spec, out, out_producer);
 }
 
@@ -245,6 +247,8 @@ int uaa_run_fd(uaa_run *run)
 {
 	int fd;
 
+	if (!run)
+		return -1;
 	pthread_mutex_lock(&run->mu);
 	if (run->fd < 0)
 		run->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -322,6 +326,8 @@ uaa_status uaa_run_next(uaa_run *run, int timeout_ms, uaa_event **out)
 	int64_t end = timeout_ms ? until(timeout_ms) : 0;
 	uaa_status s;
 
+	if (!run || !out)
+		return UAA_E_ARG;
 	if (next_taken(run, out))
 		return UAA_OK;
 	pthread_mutex_lock(&run->mu);
@@ -337,6 +343,8 @@ uaa_status uaa_run_next(uaa_run *run, int timeout_ms, uaa_event **out)
 
 void uaa_run_close_events(uaa_run *run)
 {
+	if (!run)
+		return;
 	pthread_mutex_lock(&run->mu);
 	if (!run->closed) {
 		run->closed = true;
@@ -368,6 +376,8 @@ uaa_status uaa_run_wait(uaa_run *run, int timeout_ms, uaa_completion **out, uaa_
 	int64_t end = timeout_ms ? until(timeout_ms) : 0;
 	uaa_status s = UAA_AGAIN;
 
+	if (!run)
+		return UAA_E_ARG;
 	pthread_mutex_lock(&run->mu);
 	while (!run->resolved && timeout_ms)
 		if (!wait_until(run, end))
@@ -464,7 +474,7 @@ uaa_status uaa_run_respond(uaa_run *run, uaa_str id, uaa_decision decision, uaa_
 {
 	uaa_status s = UAA_E_INVALID_REQUEST;
 
-	if (!id.ptr || decision < UAA_DECISION_ALLOW || decision > UAA_DECISION_DENY)
+	if (!run || !id.ptr || decision < UAA_DECISION_ALLOW || decision > UAA_DECISION_DENY)
 		return UAA_E_ARG;
 	pthread_mutex_lock(&run->mu);
 	if (run->hooks.respond && !run->done && !run->cancelled)
@@ -478,7 +488,7 @@ uaa_status uaa_run_approval_input(uaa_run *run, uaa_str id, char **out_json, siz
 {
 	uaa_status s = UAA_E_INVALID_REQUEST;
 
-	if (!id.ptr || !out_json || !out_len)
+	if (!run || !id.ptr || !out_json || !out_len)
 		return UAA_E_ARG;
 	pthread_mutex_lock(&run->mu);
 	if (run->hooks.approval && !run->done && !run->cancelled)
@@ -613,12 +623,14 @@ static void finish(uaa_run *run, uaa_completion *c, uaa_error *e, bool terminati
 
 void uaa_producer_succeed(uaa_producer *p, int wait_status, uaa_str final_text, uaa_str data_json)
 {
-	finish(p->run, completion_new(wait_status, final_text, data_json), NULL, false);
+	if (p)
+		finish(p->run, completion_new(wait_status, final_text, data_json), NULL, false);
 }
 
 void uaa_producer_fail_as(uaa_producer *p, uaa_cause cause, uaa_str message)
 {
-	finish(p->run, NULL, uab_error_caused(cause, message), false);
+	if (p)
+		finish(p->run, NULL, uab_error_caused(cause, message), false);
 }
 
 void uaa_producer_fail(uaa_producer *p, uaa_str message)
@@ -626,10 +638,9 @@ void uaa_producer_fail(uaa_producer *p, uaa_str message)
 	uaa_producer_fail_as(p, UAA_CAUSE_UNKNOWN, message);
 }
 
-void uab_producer_fail_termination(uaa_producer *p)
+void uab_producer_fail(uaa_producer *p, uaa_error *error, bool termination)
 {
-	finish(p->run, NULL, uaa_error_new(UAA_E_BACKEND, UAB_NONE, UAB_STR("termination failed")),
-	       true);
+	finish(p->run, NULL, error, termination);
 }
 
 void uaa_producer_unref(uaa_producer *p)

@@ -403,7 +403,9 @@ TEST(P10_termination_failure_beats_cancelled, "LIB-16")
 	world_init(&w, NULL);
 	run = start(&w);
 	uab_cancel(run);
-	uab_producer_fail_termination(w.fake.producer);
+	uab_producer_fail(w.fake.producer,
+			  uab_error_caused(UAA_CAUSE_TERMINATION, UAB_STR("termination failed")),
+			  true);
 	uaa_producer_unref(w.fake.producer);
 	CHECK(uaa_run_collect(run, NULL, NULL, NULL, &e) == UAA_E_BACKEND);
 	CHECK_STR(uab_str(uaa_error_message(e)), "termination failed");

@@ -31,6 +31,7 @@ struct sup {
 	int64_t kill_at_ms; /* end of the grace after the program's exit */
 	int grace_ms, retry_ms;
 	int signals;
+	const char *cgroup; /* NULL: in none */
 };
 
 static int64_t now_ms(void)
@@ -142,7 +143,7 @@ static void child(char **argv, int report)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!argv[1][0] || chdir(argv[1]) == 0) {
 		m.a = UAB_PHASE_EXEC;
-		execvp(argv[4], argv + 4);
+		execvp(argv[5], argv + 5);
 	}
 	m.b = errno;
 	do
@@ -193,6 +194,31 @@ static bool start(struct sup *s, char **argv)
 	}
 	tell(UAB_SUP_STARTED, s->root, 0);
 	return true;
+}
+
+/* --- the group --- */
+
+/* "0" is whoever writes it. */
+static bool enter_group(const char *group, const char *rest)
+{
+	char path[1200];
+	int n = snprintf(path, sizeof path, "%s/%s", group, rest), fd;
+	bool ok;
+
+	if (n < 0 || n >= (int)sizeof path)
+		return false;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ok = fd >= 0 && write(fd, "0", 1) == 1;
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* Nobody else is in it any more: back to where this process came from. */
+static void leave_group(const struct sup *s)
+{
+	if (s->cgroup && enter_group(s->cgroup, "../cgroup.procs"))
+		rmdir(s->cgroup);
 }
 
 /* --- running --- */
@@ -264,6 +290,7 @@ static void supervise(struct sup *s)
 		if (fds[1].fd >= 0 && fds[1].revents)
 			on_control(s);
 	}
+	leave_group(s);
 	tell(UAB_SUP_EMPTY, 0, 0);
 }
 
@@ -272,7 +299,7 @@ int uab_supervisor_main(int argc, char **argv)
 	struct sup s = { .retry_ms = RETRY_MS };
 	sigset_t set;
 
-	if (argc < 5 || fcntl(CONTROL, F_SETFD, FD_CLOEXEC) < 0) {
+	if (argc < 6 || fcntl(CONTROL, F_SETFD, FD_CLOEXEC) < 0) {
 		fprintf(stderr, "agent-api-supervisor: started by libagent_api only\n");
 		return 2;
 	}
@@ -288,8 +315,14 @@ int uab_supervisor_main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (s.signals < 0 || (long)getppid() != strtol(argv[2], NULL, 10))
 		return 1; /* the host died meanwhile: nothing was started */
-	if (!start(&s, argv))
+	if (argv[4][0] && enter_group(argv[4], "cgroup.procs")) {
+		s.cgroup = argv[4];
+		tell(UAB_SUP_GROUPED, 0, 0);
+	}
+	if (!start(&s, argv)) {
+		leave_group(&s);
 		return 1;
+	}
 	supervise(&s);
 	return 0;
 }

@@ -1,10 +1,11 @@
 /* supervisor.h - what the library and the supervisor say to each other.
  *
  * The supervisor is started as
- *	agent-api-supervisor CWD PARENT_PID GRACE_MS PROGRAM [ARG...]
+ *	agent-api-supervisor CWD PARENT_PID GRACE_MS CGROUP PROGRAM [ARG...]
  * with the program's stdin, stdout and stderr as 0, 1, 2 and a SOCK_SEQPACKET
  * socket as 3. It starts the program, owns everything the program starts, and
- * exits when nothing of it is left. When the socket closes, the host is gone and
+ * exits when nothing of it is left. CGROUP is the directory of a control group that it enters
+ * first and removes last; empty: none. When the socket closes, the host is gone and
  * everything is killed. */
 #ifndef UAR_BACKEND_SUPERVISOR_H
 #define UAR_BACKEND_SUPERVISOR_H
@@ -17,6 +18,7 @@ enum uab_sup_type {
 	UAB_SUP_FAILED = 2,  /* a: enum uab_sup_phase, b: errno */
 	UAB_SUP_EXITED = 3,  /* a: wait status of the program */
 	UAB_SUP_EMPTY = 4,   /* no process of the tree is left */
+	UAB_SUP_GROUPED = 5, /* it is in the group, and has started nothing before */
 	/* to the supervisor */
 	UAB_SUP_TERM = 10, /* SIGTERM to the program */
 	UAB_SUP_KILL = 11, /* kill everything */

@@ -114,6 +114,15 @@ static bool keep(void *p)
 	return true;
 }
 
+void uar_alloc_release(void)
+{
+	if (kept) {
+		uar_alloc_keep_end();
+		(void)uar_alloc_keep();
+	}
+	(void)malloc_trim(0);
+}
+
 /* --- the door ----------------------------------------------------------------------- */
 
 void *uar_alloc(size_t n)
@@ -169,4 +178,26 @@ char *uar_strdup_n(const char *p, size_t n)
 		memcpy(copy, p, n);
 	copy[n] = 0;
 	return copy;
+}
+
+/* Small pieces come from holes in the heap, which may have room where no large piece has. */
+bool uar_alloc_can(size_t bytes)
+{
+	enum { SMALL = 32768 };
+	void *small[64] = { NULL };
+	size_t left = bytes / 2, n = 0;
+	void *large = uar_alloc(bytes - left);
+	bool good = large != NULL;
+
+	for (; good && left && n < sizeof small / sizeof *small; n++) {
+		size_t piece = left < SMALL ? left : SMALL;
+
+		small[n] = uar_alloc(piece);
+		good = small[n] != NULL;
+		left -= piece;
+	}
+	while (n)
+		free(small[--n]);
+	free(large);
+	return good;
 }

@@ -21,6 +21,11 @@ char *uar_strdup_n(const char *p, size_t n); /* NUL-terminated copy */
 bool uar_alloc_keep(void);
 void uar_alloc_keep_end(void);
 
+/* Gives back to the system what this thread keeps and what malloc has free. */
+void uar_alloc_release(void);
+/* Can so many bytes be allocated, a large piece and many small ones? They are freed at once. */
+bool uar_alloc_can(size_t bytes);
+
 /* Asked before each allocation when set; a non-zero answer makes it fail.
  * Set it before threads start. Tests and fault runs only. */
 typedef int uar_alloc_hook(void *ctx);

@@ -466,3 +466,16 @@ TEST(seeded_randomness_repeats, "")
 	for (int i = 0; i < 100; i++)
 		CHECK(uar_rand_below(&r1, 7) < 7);
 }
+
+TEST(memory_that_can_be_had_is_told, "")
+{
+	CHECK(uar_alloc_can(1 << 20));
+	CHECK(uar_alloc_can(1));
+	for (unsigned long n = 1; n < 4; n++) { /* the large piece, and small ones */
+		uar_test_fail_alloc(n);
+		CHECK(!uar_alloc_can(1 << 20));
+	}
+	uar_test_fail_alloc(0);
+	uar_alloc_release();
+	CHECK(uar_alloc_can(1 << 20));
+}

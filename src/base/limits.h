@@ -1,4 +1,4 @@
-/* limits.h - the rows of limits.def as constants. */
+/* limits.h - the rows of limits.def as constants; other rooms have a header like this. */
 #ifndef UAR_BASE_LIMITS_H
 #define UAR_BASE_LIMITS_H
 

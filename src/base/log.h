@@ -1,7 +1,7 @@
 /* log.h - structured log lines for operators; nothing ever parses their text.
  *
  * One line per call: time, level, "room.what", then key=value fields (or one
- * JSON object a line). Only runtime/, gate/ and app/ log, once per error. */
+ * JSON object a line). Only engine/, work/, read/, mail/, gate/ and app/ log, once per error. */
 #ifndef UAR_BASE_LOG_H
 #define UAR_BASE_LOG_H
 

@@ -26,6 +26,8 @@ struct uar_bridge_options {
 	/* codex, claude_code and acp:NAME are there without a definition; each run names
 	 * its working directory, and every approval is asked for. */
 	bool ad_hoc;
+	/* Only this machine can connect: failures may be told in the agent's own words. */
+	bool local;
 	/* Is the id taken by an agent that is built in? */
 	bool (*taken)(uar_str agent_id);
 	void (*note)(void *ctx, const struct uar_bridge_note *n);

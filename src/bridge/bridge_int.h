@@ -5,11 +5,14 @@
 #include <limits.h>
 
 #include "agent/definition.h"
+#include "agent/limits.h"
 #include "agent_api/agent_api.h"
 #include "base/alloc.h"
 #include "base/sha256.h"
 #include "bridge/bridge.h"
+#include "event/limits.h"
 #include "json/jw.h"
+#include "loop/limits.h"
 #include "loop/poll.h"
 
 enum { BRIDGE_ID = 160 };
@@ -92,6 +95,13 @@ void bridge_call_free(struct uar_agent_call *c);
 void bridge_tell(struct uar_agent_call *c, const uaa_event *ev);
 /* The end: FINISHED with a completion, else with the error. */
 void bridge_tell_end(struct uar_agent_call *c, uaa_completion *completion, uaa_error *error);
+/* words.c */
+/* The message of a failure, with what the agent says and lacks where that may be told. It lives
+ * as long as the call's scratch. */
+uar_str bridge_words(struct uar_agent_call *c, const uaa_error *error, uar_str message);
+/* The text in one line without what looks like a secret or an address, or is the value of a
+ * variable whose name says that it is one. */
+void bridge_mask(char *const *env, uar_str text, struct uar_buf *out);
 /* One safe line about what is to be approved. */
 void bridge_prompt(const struct uar_json *input, uar_str what, struct uar_buf *out);
 

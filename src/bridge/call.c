@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/limits.h"
 #include "bridge/bridge_int.h"
+#include "bridge/limits.h"
 
 void bridge_call_free(struct uar_agent_call *c)
 {

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 
+#include "agent/limits.h"
 #include "base/file.h"
 #include "bridge/bridge_int.h"
 
@@ -147,6 +148,7 @@ static uaa_backend *make_backend(const struct uar_bridge *b, const struct uar_de
 				   .start_ms = def->backend.start_us / 1000,
 				   .idle_ms = def->backend.idle_us / 1000,
 				   .approval_ms = (int64_t)NEVER_MS * 1000,
+				   .keep_words = b->o.local,
 			   } };
 
 	p.env_count = pairs_of(b, &def->backend, p.env);

@@ -3,6 +3,8 @@
  * Statuses are known by their fixed texts; one that is not known is shown as a
  * phase. An Error event is a warning unless the run ends with the same words. */
 #include "bridge/bridge_int.h"
+#include "bridge/limits.h"
+#include "loop/limits.h"
 
 static uar_str member(const struct uar_json *j, const char *key)
 {
@@ -281,6 +283,19 @@ static void tell_status(struct uar_agent_call *c, const uaa_event *ev)
 
 /* --- errors ------------------------------------------------------------------------------ */
 
+/* A line that is no message is gone as a whole; "... (line_bytes=N)" says how long it was. */
+static void tell_gone(struct uar_agent_call *c, uar_str text)
+{
+	struct uar_note n = { .kind = UAR_NOTE_TRUNCATED, .text = text };
+	uar_str count = uar_str_from(text, uar_str_find(text, '=') + 1);
+	uint64_t bytes = 0;
+
+	if (uar_str_ends(count, UAR_STR(")")) &&
+	    uar_str_u64(uar_str_n(count.p, count.n - 1), &bytes) == UAR_OK && bytes <= INT64_MAX)
+		n.bytes = (int64_t)bytes;
+	c->events.note(c->events.ctx, &n);
+}
+
 /* It was not the last word. */
 static void flush_trouble(struct uar_agent_call *c)
 {
@@ -291,7 +306,7 @@ static void flush_trouble(struct uar_agent_call *c)
 	note(c, UAR_NOTE_WARNING, "BACKEND_ERROR", text, UAR_STR_NONE);
 	if (uar_str_starts(uar_str_from(text, uar_str_find(text, ' ') + 1),
 			   UAR_STR("stream parse error")))
-		note(c, UAR_NOTE_TRUNCATED, "", text, UAR_STR_NONE);
+		tell_gone(c, text);
 	c->trouble[0] = 0;
 }
 
@@ -341,6 +356,8 @@ static const struct {
 	[UAA_CAUSE_SESSION_IN_USE] = { "CONFLICT", "execution", false },
 	[UAA_CAUSE_NO_PROGRAM] = { "TRANSPORT_ERROR", "execution", true },
 	[UAA_CAUSE_NO_DIRECTORY] = { "TRANSPORT_ERROR", "execution", true },
+	[UAA_CAUSE_CRASH] = { "TRANSPORT_ERROR", "execution", false },
+	[UAA_CAUSE_TERMINATION] = { "TRANSPORT_ERROR", "execution", false },
 };
 
 /* The library names no program; who set it up may know which one it is, but not where. */
@@ -376,7 +393,7 @@ static void explain(struct uar_agent_call *c, const uaa_error *error, uar_str me
 	end->message = cause == UAA_CAUSE_NO_PROGRAM ? name_program(c)
 		       : cause == UAA_CAUSE_NO_DIRECTORY
 			       ? UAR_STR("its working directory is not there, or not for it")
-			       : message;
+			       : bridge_words(c, error, message);
 	if (error && uaa_error_code(error) == UAA_E_INVALID_REQUEST) {
 		end->code = UAR_STR("VALIDATION_ERROR");
 		end->retryable = false;

@@ -4,6 +4,7 @@
  * a person has to decide parks the run: permission.requested and action.required,
  * and later exactly one action.resolved with permission.resolved. */
 #include "core/emit.h"
+#include "core/limits.h"
 
 void uar_action_id(uar_str run_id, int64_t number, char out[UAR_ACTION_TEXT + 1])
 {

@@ -12,10 +12,12 @@
 #ifndef UAR_CORE_CORE_H
 #define UAR_CORE_CORE_H
 
+#include "core/limits.h"
 #include "core/machine.h"
 #include "event/agent.h"
 #include "event/entry.h"
 #include "event/event.h"
+#include "event/limits.h"
 #include "event/record.h"
 
 enum {
@@ -166,6 +168,13 @@ struct uar_run_end {
 	uar_str details; /* JSON object of the failure, or empty; as result_refs below */
 };
 
+/* The items that are the final result of a run. */
+struct uar_result_refs {
+	uar_str ids;   /* JSON array, or empty: all of them, or the first UAR_LIMIT_RESULT_REFS */
+	uar_str blob;  /* sha256 of the JSON array of all; empty: `ids` has all */
+	int64_t count; /* of all, if there is a blob */
+};
+
 /* Large, and as it was at first in most runs that are under way. */
 struct uar_run_rare {
 	struct uar_run_tools tools;
@@ -190,8 +199,8 @@ struct uar_run {
 	int64_t replayed; /* fixture lines done */
 	char phase[32];	  /* last phase of run.status */
 	bool row_changed; /* what the record shows has changed since the last append */
-	/* JSON array of ids, or empty: inside the event that ended the run, there while it is. */
-	uar_str result_refs;
+	/* Its strings are inside the event that ended the run, and live as long. */
+	struct uar_result_refs result_refs;
 	struct uar_arena arena;
 	struct uar_run_rare *rare; /* its own; NULL: as at first */
 };
@@ -272,6 +281,7 @@ struct uar_prepared {
 struct uar_model_end {
 	uar_str actual_model, stop_reason;
 	int64_t input_tokens, output_tokens, total_tokens; /* -1: not reported */
+	int64_t cached_tokens;				   /* of input_tokens; <= 0: none */
 	uar_str category, message;			   /* when failed */
 	uar_str code; /* when we ended it ourselves; empty: PROVIDER_ERROR */
 	bool retryable;
@@ -281,6 +291,7 @@ struct uar_model_end {
 	/* MODEL_CALLS: a JSON array of {id, provider_id, name, arguments}, here or in a blob. */
 	int64_t call_count;
 	uar_str calls, calls_blob;
+	uar_str raw_blob; /* sha256 of all parts of the answer, as its provider wants them back */
 	/* JSON array for tool.catalog.resolved, and how many there are; outlives the command. */
 	uar_str catalog;
 	int64_t tool_count;
@@ -354,12 +365,13 @@ struct uar_command {
 		struct uar_failure fail; /* FAIL, LOST */
 		struct uar_replay replay;
 		struct uar_progress progress;
+		int64_t took_us;	  /* RECOVER: how long the run was read */
 		struct uar_export export; /* EXPORT; FINISH: the result, committed with the end;
 					   * no id: none */
 	};
 	/* FINISH, FAIL: */
-	uar_str result_refs; /* JSON array of ids that are the final result, or empty */
-	uar_str details;     /* JSON object: more about the failure, or empty */
+	struct uar_result_refs result_refs;
+	uar_str details; /* JSON object: more about the failure, or empty */
 };
 
 struct uar_decision {
@@ -430,15 +442,13 @@ UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,
 UAR_MUST_CHECK uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t run_sequence,
 					 struct uar_arena *scratch, struct uar_run *r);
 
-/* 0..1, a run that completed has come to 1; < 0: not reported. */
+/* 0..1, a run that reported any and completed has come to 1; < 0: not reported. */
 double uar_run_progress(const struct uar_run *r);
 /* The stage that the entry named, else the phase the engine knows. */
 uar_str uar_run_stage(const struct uar_run *r);
 /* What a question tells who shall answer it: members of an object that is open. */
 void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct uar_open_action *a);
 
-/* Does the run wait for somebody's answer? Its row's status does not say so. */
-bool uar_core_row_waits(const struct uar_run_row *row, struct uar_arena *scratch);
 /* The row that lists and records show of the run. Strings live in the arena or the run;
  * what `buf` held is gone. */
 UAR_MUST_CHECK uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r,

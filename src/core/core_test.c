@@ -45,7 +45,7 @@ static void same_progress(const struct uar_run *a, const struct uar_run *b)
 	SAME_INT(call.input_tokens), SAME_INT(call.output_tokens), SAME_INT(call.estimated);
 	SAME_INT(call.thought), SAME_INT(call.prompt_tokens), SAME_INT(status), SAME_INT(turn);
 	SAME_INT(task), SAME_INT(run_sequence), SAME_INT(replayed), SAME_TXT(phase);
-	SAME_STR(result_refs);
+	SAME_STR(result_refs.ids), SAME_STR(result_refs.blob), SAME_INT(result_refs.count);
 	same_rare(uar_run_rare(a), uar_run_rare(b));
 }
 

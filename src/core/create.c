@@ -65,6 +65,7 @@ static void put_options(struct uar_jw *w, const struct uar_create *c)
 		uar_jw_str(w, "parent_run_id", c->parent_run_id);
 		uar_jw_int(w, "attempt", what->attempt);
 	}
+	uar_emit_trace(w, c->trace_id);
 	uar_jw_close(w);
 }
 

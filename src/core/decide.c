@@ -183,13 +183,13 @@ static void do_finish(struct emit *e, const struct uar_command *c)
 {
 	if (c->export.id.n)
 		uar_core_export(e, &c->export);
-	e->result_refs = c->result_refs;
+	e->results = c->result_refs;
 	uar_core_end_by(e, NULL);
 }
 
 static void do_fail(struct emit *e, const struct uar_command *c)
 {
-	e->result_refs = c->result_refs;
+	e->results = c->result_refs;
 	e->details = c->details;
 	uar_core_end_by(e, &c->fail);
 }
@@ -229,7 +229,7 @@ static void do_timeout(struct emit *e, const struct uar_command *c)
 	uar_core_end_by(e, &timed_out);
 }
 
-static void reconstructed(struct emit *e)
+static void reconstructed(struct emit *e, int64_t took_us)
 {
 	struct uar_jw *w = uar_emit_begin(e);
 
@@ -239,7 +239,7 @@ static void reconstructed(struct emit *e)
 	uar_jw_bool(w, "degraded", false);
 	uar_jw_arr(w, "missing");
 	uar_jw_close(w);
-	uar_jw_int(w, "duration_ms", 0);
+	uar_jw_int(w, "duration_ms", took_us / 1000);
 	uar_emit(e, UAR_EV_HISTORY_RECONSTRUCTED, EMIT_THREAD);
 }
 
@@ -286,8 +286,8 @@ static const struct uar_failure *recover_cause(const struct emit *e)
 
 static void do_recover(struct emit *e, const struct uar_command *c)
 {
-	(void)c;
-	reconstructed(e);
+	reconstructed(e, c->took_us);
+	e->r->row_changed = true; /* a row of an older version lacks what lists need */
 	if (uar_status_terminal(e->move.to))
 		uar_core_end_by(e, recover_cause(e));
 	else if (e->r->call.open)

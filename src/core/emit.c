@@ -46,7 +46,8 @@ static void put_scope(const struct emit *e, struct uar_event *ev, enum emit_scop
 	ev->ids[UAR_ID_TASK] = id->task_id;
 	ev->ids[UAR_ID_RUN] = id->run_id;
 	ev->ids[UAR_ID_ATTEMPT] = id->run_id;
-	ev->ids[UAR_ID_TRACE] = id->trace_id;
+	if (uar_event_is_trace(id->trace_id))
+		ev->ids[UAR_ID_TRACE] = id->trace_id;
 	ev->run_sequence = e->r->run_sequence + 1;
 }
 
@@ -194,6 +195,12 @@ void uar_emit_effect(struct emit *e, enum uar_effect effect)
 		e->err = UAR_ETOOBIG;
 	else
 		e->d->effects[e->d->effect_count++] = effect;
+}
+
+void uar_emit_trace(struct uar_jw *w, uar_str trace_id)
+{
+	if (trace_id.n && !uar_event_is_trace(trace_id))
+		uar_jw_str(w, "trace_id", trace_id);
 }
 
 void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure *f, uar_str details)

@@ -15,7 +15,7 @@ struct emit {
 	uint32_t named;			 /* UAR_ID_BITs: ids of the next event beyond its scope */
 	uar_str extra[UAR_ID_COUNT];	 /* those */
 	uar_str refs;			 /* of the next event */
-	uar_str result_refs;		 /* of a run that ends; JSON array, or empty */
+	struct uar_result_refs results;	 /* of a run that ends */
 	uar_str details;		 /* of its failure; JSON object, or empty */
 	const char *lost_by;		 /* why a run is lost; NULL: by a restart */
 	int64_t line;			 /* of the fixture that is replayed; 0: none */
@@ -47,6 +47,8 @@ void uar_emit_refs(struct emit *e, uar_str refs);
 void uar_emit_refer(struct emit *e, const char *ref, uar_str sha256); /* one, to a blob */
 
 /* Shapes that several payloads share. */
+/* The caller's name of the trace, where it cannot stand among the ids of an event. */
+void uar_emit_trace(struct uar_jw *w, uar_str trace_id);
 void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure *f,
 		    uar_str details);
 void uar_emit_who(struct uar_jw *w, const char *key, const char *type, uar_str id);

@@ -1,9 +1,16 @@
 /* end.c - how a run ends: attempt, task, turn, thread, in one append. */
 #include "core/emit.h"
 
-static void put_refs(const struct emit *e, struct uar_jw *w)
+/* A set that is too large for an event is in a blob, which the event refers to. */
+static void put_refs(struct emit *e, struct uar_jw *w)
 {
-	uar_jw_raw(w, "result_refs", e->result_refs.n ? e->result_refs : UAR_STR("[]"));
+	const struct uar_result_refs *r = &e->results;
+
+	uar_jw_raw(w, "result_refs", r->ids.n ? r->ids : UAR_STR("[]"));
+	if (!r->blob.n)
+		return;
+	uar_jw_int(w, "result_ref_count", r->count);
+	uar_emit_refer(e, "output_ref", r->blob);
 }
 
 static int64_t duration_ms(const struct emit *e)
@@ -22,9 +29,9 @@ static bool has_answer(const struct uar_run *r)
 
 static void name_answer(struct emit *e)
 {
-	if (e->result_refs.n || !has_answer(e->r))
+	if (e->results.ids.n || !has_answer(e->r))
 		return;
-	e->result_refs =
+	e->results.ids =
 		uar_emit_wrap(e, UAR_STR("[\""), uar_str_c(e->r->call.message_id), UAR_STR("\"]"));
 }
 
@@ -41,6 +48,7 @@ static void attempt_completed(struct emit *e)
 		uar_jw_obj(w, "answer");
 		uar_jw_cstr(w, "message_id", e->r->call.message_id);
 		uar_jw_int(w, "bytes", e->r->call.chars);
+		uar_emit_trace(w, e->r->id.trace_id);
 		uar_jw_close(w);
 	}
 	if (uar_run_rare(e->r)->finish_reason[0])

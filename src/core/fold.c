@@ -101,12 +101,13 @@ static uar_err own_all(struct fold *f, const uar_str *from, uar_str *const *to, 
 }
 
 /* A run that is being created has them. */
-static uar_err fold_ids(struct fold *f)
+static uar_err fold_ids(struct fold *f, const struct uar_json *options)
 {
 	struct uar_run_ids *id = &f->r->id;
 	const uar_str *ids = f->ev->ids;
+	uar_str trace = uar_json_str(uar_json_get(options, UAR_STR("trace_id")), ids[UAR_ID_TRACE]);
 	uar_str from[] = { ids[UAR_ID_RUN], ids[UAR_ID_THREAD], ids[UAR_ID_TURN], ids[UAR_ID_TASK],
-			   ids[UAR_ID_TRACE] };
+			   trace };
 	uar_str *to[] = { &id->run_id, &id->thread_id, &id->turn_id, &id->task_id, &id->trace_id };
 
 	return id->run_id.n ? UAR_OK : own_all(f, from, to, ARRAY_LEN(from));
@@ -135,7 +136,7 @@ static uar_err fold_turn_submitted(struct fold *f)
 			  &what->message_blob, &f->r->id.root_run_id, &f->r->id.parent_run_id };
 
 	if (!e)
-		e = fold_ids(f);
+		e = fold_ids(f, o);
 	what->entry =
 		uar_entry_parse(uar_json_str(uar_json_get(o, UAR_STR("entry")), UAR_STR_NONE));
 	if (what->entry == UAR_ENTRY_COUNT)
@@ -464,13 +465,21 @@ static uar_str source_of(const struct uar_json *j, enum uar_json_kind kind)
 	return j && j->kind == kind ? j->text : UAR_STR_NONE;
 }
 
+static uar_err fold_results(struct fold *f)
+{
+	struct uar_result_refs *r = &f->r->result_refs;
+
+	r->ids = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
+	r->count = uar_json_int(uar_json_get(f->p, UAR_STR("result_ref_count")), 0);
+	return uar_event_blob(f->ev, "output_ref", f->scratch, &r->blob);
+}
+
 static uar_err fold_attempt_completed(struct fold *f)
 {
-	f->r->result_refs = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
 	f->r->status = UAR_STATUS_COMPLETED;
 	f->r->at.finished_us = f->ev->time_us;
 	f->r->row_changed = true;
-	return UAR_OK;
+	return fold_results(f);
 }
 
 static uar_err fold_attempt_failed(struct fold *f)
@@ -488,11 +497,10 @@ static uar_err fold_attempt_failed(struct fold *f)
 		      uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("INTERNAL")));
 	uar_core_keep(end->message, sizeof end->message, member(f, "message"));
 	end->details = source_of(uar_json_get(error, UAR_STR("details")), UAR_JSON_OBJECT);
-	f->r->result_refs = source_of(uar_json_get(f->p, UAR_STR("result_refs")), UAR_JSON_ARRAY);
 	end->retryable = uar_json_bool(uar_json_get(f->p, UAR_STR("retryable")), false);
 	f->r->at.finished_us = f->ev->time_us;
 	f->r->row_changed = true;
-	return UAR_OK;
+	return fold_results(f);
 }
 
 /* turn_on and task_on are inputs of their machines plus one; 0: none. */

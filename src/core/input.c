@@ -3,6 +3,7 @@
  * Where a command can mean two things the state of the run tells which; the table has
  * an input for each, so that it says where every one of them leads. */
 #include "core/emit.h"
+#include "core/limits.h"
 
 static enum uar_run_input start_input(const struct uar_run *r)
 {

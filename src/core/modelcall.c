@@ -1,5 +1,7 @@
 /* modelcall.c - the facts of a model call: request, deltas, end. */
 #include "core/emit.h"
+#include "core/limits.h"
+#include "event/limits.h"
 
 enum { BYTES_PER_TOKEN = 4 };
 
@@ -134,6 +136,8 @@ static void put_usage(struct uar_jw *w, const struct uar_run_call *call,
 	uar_jw_int(w, "output_tokens", out);
 	uar_jw_int(w, "total_tokens",
 		   reported && m->total_tokens >= 0 ? m->total_tokens : in + out);
+	if (reported && m->cached_tokens > 0)
+		uar_jw_int(w, "cached_tokens", m->cached_tokens);
 	if (!reported)
 		uar_jw_bool(w, "estimated", true);
 	uar_jw_close(w);
@@ -153,16 +157,26 @@ static int64_t since_ms(const struct emit *e, int64_t from)
 }
 
 /* What the model asks for; whoever goes on with the run reads it here. */
-static void put_calls(struct emit *e, struct uar_jw *w, const struct uar_model_end *m)
+static void put_calls(struct uar_jw *w, const struct uar_model_end *m)
 {
 	if (!m->call_count)
 		return;
 	uar_jw_int(w, "tool_call_count", m->call_count);
-	if (!m->calls_blob.n) {
+	if (!m->calls_blob.n)
 		uar_jw_raw(w, "tool_calls", m->calls);
-		return;
-	}
-	uar_emit_refer(e, "tool_calls_ref", m->calls_blob);
+}
+
+static void put_refs(struct emit *e, const struct uar_model_end *m)
+{
+	if (m->raw_blob.n && m->calls_blob.n)
+		uar_emit_refs(e, uar_arena_printf(e->env->arena,
+						  "{\"raw_ref\":\"blob://%.*s\","
+						  "\"tool_calls_ref\":\"blob://%.*s\"}",
+						  UAR_FMT(m->raw_blob), UAR_FMT(m->calls_blob)));
+	else if (m->raw_blob.n)
+		uar_emit_refer(e, "raw_ref", m->raw_blob);
+	else if (m->calls_blob.n)
+		uar_emit_refer(e, "tool_calls_ref", m->calls_blob);
 }
 
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
@@ -185,7 +199,8 @@ void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 	uar_jw_int(w, "latency_ms", since_ms(e, call->requested_us));
 	if (m->has_cost)
 		uar_jw_double(w, "cost_usd", m->cost_usd);
-	put_calls(e, w, m);
+	put_calls(w, m);
+	put_refs(e, m);
 	uar_jw_cstr(w, "status", "completed");
 	name_request(e);
 	uar_emit(e, UAR_EV_MODEL_COMPLETED, EMIT_RUN);

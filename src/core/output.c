@@ -64,6 +64,7 @@ void uar_core_export(struct emit *e, const struct uar_export *x)
 	put_optional(w, "description", x->description);
 	put_optional(w, "role", x->role);
 	put_optional(w, "blob_id", x->blob_id);
+	uar_emit_trace(w, e->r->id.trace_id);
 	refer_export(e, x);
 	uar_emit_name(e, UAR_ID_ARTIFACT, x->id);
 	if (!e->err && (!type.p || !e->refs.p))

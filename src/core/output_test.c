@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "event/event.h"
+#include "event/limits.h"
 
 /* One run in memory: commands go in, events stay for inspection. */
 struct bench {
@@ -251,7 +252,29 @@ TEST(progress_shows_in_the_record, "RUN-27 RUN-44 RUN-47")
 	bench_fini(&b);
 }
 
-TEST(success_is_all_of_it, "RUN-46")
+TEST(success_is_all_of_what_was_reported, "")
+{
+	struct uar_command half = {
+		.kind = UAR_CMD_PROGRESS,
+		.progress = { .value = 0.5, .eta_seconds = 3, .step = 1, .step_total = 2 }
+	};
+	const struct uar_json *j;
+	struct uar_run_row row;
+	struct bench b;
+
+	begin(&b, UAR_RESTART_RETRY);
+	CHECK(tell(&b, &half) == UAR_OK);
+	CHECK(tell_kind(&b, UAR_CMD_FINISH) == UAR_OK);
+	j = record(&b, &row);
+	CHECK(uar_json_double(uar_json_get(j, UAR_STR("progress")), 0) == 1);
+	CHECK_INT(uar_json_int(uar_json_get(j, UAR_STR("step")), 0), 1);
+	CHECK_INT(uar_json_int(uar_json_get(j, UAR_STR("step_total")), 0), 2);
+	CHECK(uar_json_double(uar_json_get(j, UAR_STR("eta_seconds")), 0) == 3);
+	CHECK_STR(row.status, "succeeded");
+	bench_fini(&b);
+}
+
+TEST(without_reports_there_is_no_progress, "RUN-44")
 {
 	const struct uar_json *j;
 	struct uar_run_row row;
@@ -260,8 +283,8 @@ TEST(success_is_all_of_it, "RUN-46")
 	begin(&b, UAR_RESTART_RETRY);
 	CHECK(tell_kind(&b, UAR_CMD_FINISH) == UAR_OK);
 	j = record(&b, &row);
-	CHECK(uar_json_double(uar_json_get(j, UAR_STR("progress")), 0) == 1);
 	CHECK_STR(row.status, "succeeded");
+	CHECK(uar_json_get(j, UAR_STR("progress"))->kind == UAR_JSON_NULL);
 	bench_fini(&b);
 }
 
@@ -288,7 +311,7 @@ TEST(result_and_refs_come_with_the_end, "RUN-19 RUN-29 RUN-30 RUN-31")
 {
 	struct uar_command item = { .kind = UAR_CMD_EXPORT };
 	struct uar_command end = { .kind = UAR_CMD_FINISH,
-				   .result_refs = UAR_STR("[\"item-2\",\"item-1\"]") };
+				   .result_refs.ids = UAR_STR("[\"item-2\",\"item-1\"]") };
 	const struct uar_json *j;
 	struct uar_run_row row;
 	struct bench b;
@@ -315,7 +338,8 @@ TEST(a_result_after_the_cancel_is_kept, "RUN-18 RUN-33 RUN-35 RUN-54")
 {
 	struct uar_command cancel = { .kind = UAR_CMD_CANCEL, .text = UAR_STR("enough") };
 	struct uar_command item = { .kind = UAR_CMD_EXPORT };
-	struct uar_command end = { .kind = UAR_CMD_FINISH, .result_refs = UAR_STR("[\"late\"]") };
+	struct uar_command end = { .kind = UAR_CMD_FINISH,
+				   .result_refs.ids = UAR_STR("[\"late\"]") };
 	const struct uar_json *j;
 	struct uar_run_row row;
 	struct bench b;

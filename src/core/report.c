@@ -243,7 +243,7 @@ static void note_truncated(struct emit *e, const struct uar_note *n)
 	uar_jw_obj(w, "owner");
 	uar_jw_str(w, "run_id", e->r->id.run_id);
 	uar_jw_close(w);
-	uar_jw_int(w, "original_bytes", 0);
+	uar_jw_int(w, "original_bytes", n->bytes);
 	uar_jw_int(w, "kept_bytes", 0);
 	uar_jw_cstr(w, "policy", "head");
 	uar_jw_str(w, "reason", n->text);

@@ -1,6 +1,9 @@
 /* row.c - the read model of a run: what lists and records show of it. */
 #include "core/emit.h"
 
+#include "base/sha256.h"
+#include "core/limits.h"
+
 static void put_error(struct uar_jw *w, const struct uar_run_end *end)
 {
 	if (!end->code[0]) {
@@ -56,7 +59,7 @@ double uar_run_progress(const struct uar_run *r)
 {
 	double told = uar_run_rare(r)->progress.value;
 
-	return r->status == UAR_STATUS_COMPLETED && told < 1 ? 1 : told;
+	return r->status == UAR_STATUS_COMPLETED && told >= 0 ? 1 : told;
 }
 
 uar_str uar_run_stage(const struct uar_run *r)
@@ -66,19 +69,17 @@ uar_str uar_run_stage(const struct uar_run *r)
 	return uar_str_c(named[0] ? named : r->phase);
 }
 
-/* Nothing is left to be done of a run that is over; where it stopped is told of one
- * that did not come to its end. */
+/* What was reported last, also of a run that is over. */
 static void put_progress(struct uar_jw *w, const struct uar_run *r)
 {
 	const struct uar_run_progress *p = &uar_run_rare(r)->progress;
-	bool stopped = uar_status_terminal(r->status), whole = r->status == UAR_STATUS_COMPLETED;
 
 	put_number(w, "progress", uar_run_progress(r));
 	put_text(w, "stage", uar_run_stage(r));
 	put_text(w, "message", uar_str_c(p->message));
-	put_count(w, "step", whole ? -1 : p->step);
-	put_count(w, "step_total", whole ? -1 : p->step_total);
-	put_number(w, "eta_seconds", stopped ? -1 : p->eta_seconds);
+	put_count(w, "step", p->step);
+	put_count(w, "step_total", p->step_total);
+	put_number(w, "eta_seconds", p->eta_seconds);
 	if (p->metrics[0])
 		uar_jw_raw(w, "metrics", uar_str_c(p->metrics));
 	else
@@ -122,6 +123,21 @@ static void put_agent(struct uar_jw *w, const struct uar_run *r)
 	}
 }
 
+/* A record is bounded: of a large set it has the beginning, the count and where all are. */
+static void put_results(struct uar_jw *w, const struct uar_run *r)
+{
+	const struct uar_result_refs *refs = &r->result_refs;
+	char url[UAR_LIMIT_ID_BYTES + UAR_SHA256_TEXT + 32];
+
+	uar_jw_raw(w, "result_refs", refs->ids.n ? refs->ids : UAR_STR("[]"));
+	if (!refs->blob.n)
+		return;
+	snprintf(url, sizeof url, "/api/runs/%.*s/blobs/%.*s", UAR_FMT(r->id.run_id),
+		 UAR_FMT(refs->blob));
+	uar_jw_int(w, "result_ref_count", refs->count);
+	uar_jw_cstr(w, "result_refs_url", url);
+}
+
 static void put_detail(struct uar_jw *w, const struct uar_run *r)
 {
 	uar_jw_obj(w, NULL);
@@ -133,7 +149,7 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 	uar_jw_cstr(w, "engine_status", uar_status_text(r->status));
 	put_cancel(w, &uar_run_rare(r)->cancel);
 	put_error(w, &uar_run_rare(r)->end);
-	uar_jw_raw(w, "result_refs", r->result_refs.n ? r->result_refs : UAR_STR("[]"));
+	put_results(w, r);
 	if (r->call.calls) {
 		uar_jw_obj(w, "usage");
 		uar_jw_int(w, "input_tokens", r->call.input_tokens);
@@ -164,6 +180,24 @@ static uar_err detail_text(const struct uar_run *r, struct uar_buf *buf, struct 
 	return out->p ? UAR_OK : UAR_ENOMEM;
 }
 
+/* The first line of what the user said, cut. Arguments of a plugin are no title. */
+static uar_str title_of(const struct uar_run *r)
+{
+	uar_str line = r->what.entry == UAR_ENTRY_PLUGIN ? UAR_STR_NONE : r->what.message;
+	const char *end = line.n ? memchr(line.p, '\n', line.n) : NULL;
+
+	if (end)
+		line.n = (size_t)(end - line.p);
+	return uar_str_utf8_prefix(line, UAR_LIMIT_TITLE_BYTES);
+}
+
+static const char *waits_for(enum uar_status s)
+{
+	if (!uar_status_waits(s))
+		return "";
+	return s == UAR_STATUS_WAITING_INPUT ? "input" : "permission";
+}
+
 uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struct uar_buf *buf,
 		     struct uar_arena *arena, struct uar_run_row *out)
 {
@@ -191,18 +225,13 @@ uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struc
 		.updated_us = r->at.updated_us,
 		.started_us = r->at.started_us,
 		.finished_us = r->at.finished_us,
+		.listed = { .title = title_of(r),
+			    .error_code = uar_str_c(uar_run_rare(r)->end.code),
+			    .waits = uar_str_c(waits_for(r->status)),
+			    .input_tokens = r->call.input_tokens,
+			    .output_tokens = r->call.output_tokens },
 		.detail = detail,
 		.last_run_sequence = r->run_sequence,
 	};
 	return UAR_OK;
-}
-
-bool uar_core_row_waits(const struct uar_run_row *row, struct uar_arena *scratch)
-{
-	const struct uar_json *detail = NULL;
-
-	if (row->terminal || uar_json_parse(row->detail, NULL, scratch, &detail, NULL))
-		return false;
-	return uar_status_waits(uar_status_parse(
-		uar_json_str(uar_json_get(detail, UAR_STR("engine_status")), UAR_STR(""))));
 }

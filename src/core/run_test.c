@@ -2,6 +2,7 @@
  * text, damaged logs, tools. */
 #include "story.h"
 #include "test.h"
+#include "core/limits.h"
 
 static const struct uar_json *payload(struct story *t, const struct uar_event *ev)
 {

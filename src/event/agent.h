@@ -48,6 +48,7 @@ struct uar_note {
 	enum uar_note_kind kind;
 	uar_str code, text; /* text: one safe line */
 	uar_str metadata;   /* JSON object, or empty */
+	int64_t bytes;	    /* TRUNCATED: of what is gone; 0: nobody counted */
 	struct {
 		uar_str id, outcome; /* "continue", "block" */
 		int64_t duration_ms;

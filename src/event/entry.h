@@ -44,7 +44,7 @@ struct uar_piece {
 struct uar_entries;    /* the host */
 struct uar_entry_call; /* one run at its worker; the host's */
 
-/* What is declared about an entry. Strings live as long as the host. */
+/* What is declared about an entry. Strings live until the loop's next turn. */
 struct uar_entry_info {
 	uar_str plugin_id, entry_id, version, title, description;
 	uar_str args_schema, result_schema; /* JSON text, or empty */
@@ -59,6 +59,9 @@ struct uar_entry_slot {
 	struct uar_list node;
 	void *plugin; /* the host's; NULL: not asked */
 	bool granted;
+	/* No worker is ready for it: the place is used by `start` before the run has begun, and
+	 * the run begins when the call is ready. */
+	bool cold;
 	void (*ready)(struct uar_entry_slot *s); /* a place that was waited for is there */
 };
 
@@ -68,6 +71,7 @@ struct uar_entry_request {
 	uar_str args; /* JSON object */
 	int64_t attempt;
 	int64_t timeout_us; /* what is left of it; 0: none */
+	bool restarted; /* it was at work when the server stopped: it may have been begun before */
 };
 
 enum uar_entry_how {
@@ -92,6 +96,8 @@ struct uar_entry_events {
 	void *ctx;
 	/* Answered without an id. */
 	void (*uploaded)(void *ctx, const struct uar_piece *p, uint64_t ticket);
+	/* A worker is ready for the run, which it is not told of before `begin`. NULL: at once. */
+	void (*ready)(void *ctx);
 };
 
 /* What became of the export or the piece with that ticket. */
@@ -127,6 +133,8 @@ struct uar_entries_ops {
 	void (*answer)(struct uar_entry_call *c, const struct uar_entry_answer *a);
 	/* Holds the worker back; calls balance. */
 	void (*pause)(struct uar_entry_call *c, bool paused);
+	/* After `ready`: the worker may begin. Anything but a call that waits is passed over. */
+	void (*begin)(struct uar_entry_call *c);
 };
 
 struct uar_entries {

@@ -6,6 +6,7 @@
 #define UAR_EVENT_EVENT_H
 
 #include "base/rand.h"
+#include "event/limits.h"
 #include "json/jw.h"
 
 enum uar_id {
@@ -71,6 +72,12 @@ struct uar_event {
 };
 
 /* Nothing of a run follows but its task, its turn and its thread. */
+/* May it be the trace id of an event? Callers may name a trace otherwise; then it is not. */
+static inline bool uar_event_is_trace(uar_str id)
+{
+	return id.n == 32 && uar_str_is_hex(id);
+}
+
 static inline bool uar_event_ends_run(const struct uar_event *ev)
 {
 	return ev->cls == UAR_EV_TASK_ATTEMPT_COMPLETED || ev->cls == UAR_EV_TASK_ATTEMPT_FAILED;

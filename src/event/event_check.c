@@ -19,6 +19,7 @@ static const uint32_t belongs_to[UAR_ID_COUNT] = {
 static const unsigned char field_bytes[UAR_ID_COUNT] = {
 #define I(NAME, FIELD) [UAR_ID_##NAME] = sizeof(FIELD) - 1,
 #include "event/ids.def"
+#include "event/limits.h"
 #undef I
 };
 
@@ -40,7 +41,7 @@ static uar_err refuse_id(const struct uar_event *ev, enum uar_id id, const char 
 static bool id_valid(enum uar_id id, uar_str s)
 {
 	if (id == UAR_ID_TRACE)
-		return s.n == 32 && uar_str_is_hex(s);
+		return uar_event_is_trace(s);
 	if (id == UAR_ID_SPAN)
 		return s.n == 16 && uar_str_is_hex(s);
 	return uar_str_is_id(s);

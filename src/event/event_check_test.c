@@ -8,6 +8,7 @@
 
 #include "event/event_int.h"
 #include "event/event_sample.h"
+#include "event/limits.h"
 
 /* --- a payload from its schema --- */
 

@@ -6,6 +6,8 @@
 #include "event/event.h"
 
 #include "base/sha256.h"
+#include "event/limits.h"
+#include "json/limits.h"
 
 enum member {
 	MEMBER_TYPE,

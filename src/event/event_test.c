@@ -3,6 +3,7 @@
 
 #include "event/event_int.h"
 #include "event/event_sample.h"
+#include "json/limits.h"
 
 TEST(every_class_has_a_row, "EVT-001")
 {

@@ -1,4 +1,5 @@
 /* peer.c - names of other runtimes. */
+#include "event/limits.h"
 #include "event/peer.h"
 
 bool uar_peer_name_valid(uar_str s)

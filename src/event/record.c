@@ -18,11 +18,24 @@ bool uar_owner_copy(struct uar_arena *arena, const struct uar_owner *in, struct 
 bool uar_run_row_copy(struct uar_arena *arena, const struct uar_run_row *in,
 		      struct uar_run_row *out)
 {
-	uar_str *strings[] = { &out->owner.tenant,  &out->owner.workspace, &out->owner.user,
-			       &out->run_id,	    &out->session_id,	   &out->thread_id,
-			       &out->turn_id,	    &out->task_id,	   &out->plugin_id,
-			       &out->entry_id,	    &out->agent_id,	   &out->root_run_id,
-			       &out->parent_run_id, &out->status,	   &out->detail };
+	uar_str *strings[] = { &out->owner.tenant,
+			       &out->owner.workspace,
+			       &out->owner.user,
+			       &out->run_id,
+			       &out->session_id,
+			       &out->thread_id,
+			       &out->turn_id,
+			       &out->task_id,
+			       &out->plugin_id,
+			       &out->entry_id,
+			       &out->agent_id,
+			       &out->root_run_id,
+			       &out->parent_run_id,
+			       &out->status,
+			       &out->detail,
+			       &out->listed.title,
+			       &out->listed.error_code,
+			       &out->listed.waits };
 
 	*out = *in;
 	return uar_arena_strs(arena, strings, ARRAY_LEN(strings));

@@ -13,6 +13,17 @@ struct uar_owner {
 /* Agents are entries of this plugin, which is UAR itself. */
 #define UAR_AGENT_PLUGIN "uar.agent"
 
+/* What lists of runs show, filter and sort by. */
+struct uar_run_listed {
+	uar_str title;	     /* beginning of the message */
+	uar_str error_code;  /* of a run that failed */
+	uar_str waits;	     /* what it is parked for: "permission", "input"; empty: nothing */
+	int64_t due_us;	     /* when it has to be looked at; 0: not by time */
+	int64_t rank;	     /* place in the queue of its thread; 0: by age */
+	int64_t cost_micros; /* millionths of a dollar */
+	int64_t input_tokens, output_tokens;
+};
+
 /* The read model of one run: what lists, filters and records need. */
 struct uar_run_row {
 	struct uar_owner owner;
@@ -23,6 +34,7 @@ struct uar_run_row {
 	bool terminal;			    /* never changes once true */
 	int64_t attempt;
 	int64_t created_us, updated_us, started_us, finished_us; /* 0: not yet */
+	struct uar_run_listed listed;
 	uar_str detail;		    /* JSON object, shown as it is: whatever else the record has */
 	uint64_t last_run_sequence; /* filled by reads, as is the next */
 	bool evicted;		    /* no longer retained: nobody is shown it */

@@ -4,9 +4,11 @@
  * wherever the reader stands; one whose agent has no message yet waits for the first. */
 #include "proto/a2a.h"
 
+#include "gate/cursor.h"
 #include "gate/gate_int.h"
-#include "runtime/inbox.h"
-#include "runtime/stream.h"
+#include "gate/limits.h"
+#include "mail/limits.h"
+#include "read/stream.h"
 
 /* --- in --------------------------------------------------------------------------------- */
 
@@ -92,7 +94,7 @@ static uar_err address(struct call *c, struct receiving *r, struct uar_a2a_messa
 		       struct uar_error *error)
 {
 	const struct uar_a2a_message *m = &r->m;
-	uar_str own = uar_runtime_own_name(c->g->o.runtime);
+	uar_str own = uar_mailer_own_name(c->g->o.mailer);
 
 	*out = *m;
 	if (!m->peer.n)
@@ -171,7 +173,7 @@ static uar_err deliver(struct call *c, struct receiving *r, struct uar_error *er
 {
 	uar_err e;
 
-	r->mail.owner = c->g->o.owner;
+	r->mail.owner = c->owner;
 	r->mail.agent_id = r->m.agent;
 	r->mail.peer = r->m.peer;
 	r->mail.message_id = r->m.message_id;
@@ -179,7 +181,7 @@ static uar_err deliver(struct call *c, struct receiving *r, struct uar_error *er
 	r->mail.done = received;
 	r->mail.ctx = c;
 	c->op = r;
-	e = uar_runtime_deliver(c->g->o.runtime, &r->mail);
+	e = uar_mailer_deliver(c->g->o.mailer, &r->mail);
 	if (e)
 		*error = r->mail.error;
 	if (e == UAR_ENOTFOUND) {
@@ -231,12 +233,13 @@ struct letters {
 	struct fetch *fetch;	   /* a long message on its way; NULL: none */
 	struct uar_frame *frame;   /* it has come, and waits for room */
 	uint64_t frame_of;	   /* its sequence */
+	bool resync;		   /* the reader's cursor is of another incarnation */
 };
 
 /* A message that its event does not hold. Outlives a reader who leaves. */
 struct fetch {
 	struct uar_list node; /* in g->fetches */
-	struct uar_blob_get get;
+	struct uar_blob_read get;
 	struct letters *l; /* NULL: nobody waits */
 	uint64_t sequence;
 };
@@ -253,13 +256,13 @@ static void drop_letters(struct gate_stream *base)
 	uar_free(l);
 }
 
-static struct uar_frame *frame_of(uint64_t sequence, uar_str message)
+static struct uar_frame *frame_of(const struct uar_gate *g, uint64_t sequence, uar_str message)
 {
 	struct uar_buf b = uar_buf_make(message.n + 128);
 	struct uar_frame *frame = NULL;
 
 	uar_buf_add_str(&b, UAR_STR("event: message\nid: "));
-	uar_buf_add_u64(&b, sequence);
+	gate_cursor_put(&b, gate_incarnation(g), sequence);
 	uar_buf_add_str(&b, UAR_STR("\ndata: "));
 	uar_buf_add_str(&b, message);
 	uar_buf_add_str(&b, UAR_STR("\n\n"));
@@ -276,7 +279,7 @@ static void free_fetch(struct fetch *f)
 }
 
 /* The stream reads again from where it was held up, and finds the frame here. */
-static void fetched(struct uar_blob_get *get)
+static void fetched(struct uar_blob_read *get)
 {
 	struct fetch *f = UAR_OWNER(get, struct fetch, get);
 	struct letters *l = f->l;
@@ -284,10 +287,10 @@ static void fetched(struct uar_blob_get *get)
 
 	if (l) {
 		l->fetch = NULL;
-		l->frame = e ? NULL : frame_of(f->sequence, get->bytes);
+		l->frame = e ? NULL : frame_of(l->base.g, f->sequence, get->bytes);
 		l->frame_of = f->sequence;
 	}
-	uar_store_blob_get_fini(get);
+	uar_blob_read_fini(get);
 	free_fetch(f);
 	if (l && !l->frame) {
 		uar_log(l->base.g->o.log, UAR_LOG_ERROR, "a2a.unreadable",
@@ -302,7 +305,6 @@ static void fetched(struct uar_blob_get *get)
 static uar_err fetch(struct letters *l, uar_str sha256, uint64_t sequence)
 {
 	struct uar_gate *g = l->base.g;
-	struct uar_store *store = uar_runtime_store(g->o.runtime);
 	struct fetch *f = uar_zalloc(sizeof *f);
 	uar_err e;
 
@@ -314,7 +316,7 @@ static uar_err fetch(struct letters *l, uar_str sha256, uint64_t sequence)
 	f->get.done = fetched;
 	memcpy(f->get.sha256, sha256.p, sizeof f->get.sha256 - 1);
 	uar_list_add_last(&g->fetches, &f->node);
-	e = store->ops->blob_get(store, &f->get);
+	e = uar_reader_blob(g->o.reader, &f->get);
 	if (e) {
 		free_fetch(f);
 		return e;
@@ -343,7 +345,7 @@ static uar_err take_frame(struct letters *l, const struct uar_event *ev, struct 
 		return e == UAR_ESKIP ? UAR_OK : e;
 	if (s.blob.n)
 		return fetch(l, s.blob, ev->sequence);
-	*out = frame_of(ev->sequence, s.message);
+	*out = frame_of(g, ev->sequence, s.message);
 	return *out ? UAR_OK : UAR_ENOMEM;
 }
 
@@ -396,7 +398,7 @@ static uar_err on_opened(void *ctx)
 
 	if (!e || e == UAR_ESKIP)
 		l->call = NULL;
-	return e;
+	return e || !l->resync ? e : gate_stream_resync(&l->base);
 }
 
 static void on_end(void *ctx, uar_err why, const struct uar_error *error)
@@ -424,11 +426,13 @@ static void on_gone(struct call *c)
 
 static uar_err open_letters(struct call *c, struct uar_error *error)
 {
-	struct uar_stream_options o = { .owner = c->g->o.owner, .may_be_new = true };
+	struct uar_stream_options o = { .owner = c->owner, .may_be_new = true };
 	char session_id[UAR_LIMIT_ID_BYTES + 1];
 	struct letters *l;
 	uar_err e = gate_cursor(c, &o.after, error);
+	bool resync = e == UAR_ERESYNC;
 
+	e = resync ? UAR_OK : e;
 	if (!e && uar_inbox_session(c->params[0], session_id))
 		e = uar_error_set(error, UAR_ENOTFOUND, "no agent has that name");
 	if (!e && o.after == UAR_INBOX_BEGIN)
@@ -442,9 +446,10 @@ static uar_err open_letters(struct call *c, struct uar_error *error)
 	l->base.g = c->g;
 	l->base.drop = drop_letters;
 	l->call = c;
+	l->resync = resync;
 	o.session_id = uar_str_c(session_id);
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, l };
-	e = uar_stream_open(c->g->o.runtime, &o, &l->stream);
+	e = uar_stream_open(c->g->o.reader, &o, &l->stream);
 	if (e) {
 		uar_free(l);
 		return e;

@@ -129,3 +129,45 @@ bool gate_check_grant(const struct uar_gate *g, const struct uar_http_request *r
 	return gate_grant(g, what, id, (int64_t)expires, want) &&
 	       uar_str_eq_secret(given, uar_str_c(want));
 }
+
+/* --- the caller --------------------------------------------------------------------------- */
+
+static unsigned scope_of_grant(const char *what)
+{
+	return strcmp(what, "run") == 0 ? GATE_SCOPE_RUN : GATE_SCOPE_UPLOAD;
+}
+
+/* One local owner holds the token and makes the grants. */
+static void set_caller(struct call *c, unsigned scopes)
+{
+	c->owner = c->g->o.owner;
+	c->scopes = scopes;
+}
+
+uar_err gate_identify(struct call *c, const struct uar_http_request *r, struct uar_error *error)
+{
+	const char *grant = c->route ? c->route->grant : NULL;
+	uar_str given = UAR_STR_NONE;
+	char name[32];
+	uar_err e;
+
+	if (c->route && c->route->open)
+		return UAR_OK;
+	e = gate_check_token(c->g, r, error);
+	if (!e)
+		set_caller(c, GATE_SCOPE_ALL);
+	if (!e || !grant)
+		return e;
+	if (gate_check_grant(c->g, r, grant, c->params[0])) {
+		*error = (struct uar_error){ 0 };
+		set_caller(c, scope_of_grant(grant));
+		return UAR_OK;
+	}
+	snprintf(name, sizeof name, "%s_token", grant);
+	if (!uar_http_query(r, name, &given) && given.n) {
+		uar_error_where(error, "?%s", name);
+		return uar_error_set(error, e, "the %s token is not of this %s, or has expired",
+				     grant, grant);
+	}
+	return e;
+}

@@ -225,3 +225,125 @@ TEST(an_empty_token_lets_nobody_in, "")
 	CHECK_INT(gate_check_token(&open, &one, NULL), UAR_EUNAUTHORIZED);
 	CHECK_INT(gate_check_token(&open, &two, NULL), UAR_EUNAUTHORIZED);
 }
+
+/* --- tokens of one run or upload --------------------------------------------------------- */
+
+static int64_t test_wall_us(void *ctx)
+{
+	return *(const int64_t *)ctx;
+}
+
+/* A gate whose clock shows `now_us`. */
+struct granting_gate {
+	int64_t now_us;
+	struct uar_clock clock;
+	struct uar_sched sched;
+	struct uar_gate g;
+};
+
+static void granting_gate_init(struct granting_gate *x, int64_t now_us)
+{
+	*x = (struct granting_gate){ .now_us = now_us };
+	x->clock = (struct uar_clock){ test_wall_us, test_wall_us, &x->now_us };
+	x->sched.clock = &x->clock;
+	x->g.o = (struct uar_gate_options){ .token = "s3cret-token", .sched = &x->sched };
+}
+
+static bool is_granted(const struct granting_gate *x, const char *what, const char *id,
+		       const char *query)
+{
+	struct uar_arena arena;
+	struct uar_http_request r = { .query = uar_str_c(query), .arena = &arena };
+	bool good;
+
+	uar_arena_init(&arena, 0);
+	good = gate_check_grant(&x->g, &r, what, uar_str_c(id));
+	uar_arena_fini(&arena);
+	return good;
+}
+
+TEST(a_grant_ends_when_its_time_is_over, "RCH-09")
+{
+	enum { EXPIRES = 1700000000 };
+	static const int64_t end_us = (int64_t)EXPIRES * 1000000;
+	static const char *const kinds[] = { "run", "upload" };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct granting_gate x;
+		char token[GRANT], query[GRANT + 32];
+
+		granting_gate_init(&x, end_us - 1);
+		REQUIRE(gate_grant(&x.g, kinds[i], UAR_STR("r1"), EXPIRES, token));
+		snprintf(query, sizeof query, "%s_token=%s", kinds[i], token);
+		CHECK(is_granted(&x, kinds[i], "r1", query));
+		CHECK(!is_granted(&x, kinds[i], "r2", query));
+		CHECK(!is_granted(&x, kinds[1 - i], "r1", query));
+		x.now_us = end_us;
+		CHECK(is_granted(&x, kinds[i], "r1", query));
+		x.now_us = end_us + 1;
+		CHECK(!is_granted(&x, kinds[i], "r1", query));
+		x.now_us = end_us + (int64_t)365 * 86400 * 1000000;
+		CHECK(!is_granted(&x, kinds[i], "r1", query));
+	}
+}
+
+/* The end is part of what is signed. */
+TEST(a_grant_with_another_end_is_refused, "RCH-09")
+{
+	struct granting_gate x;
+	char token[GRANT], query[GRANT + 32];
+
+	granting_gate_init(&x, 1000000);
+	REQUIRE(gate_grant(&x.g, "run", UAR_STR("r1"), 2, token));
+	snprintf(query, sizeof query, "run_token=9%s", token);
+	CHECK(!is_granted(&x, "run", "r1", query));
+	snprintf(query, sizeof query, "run_token=%s", token);
+	CHECK(is_granted(&x, "run", "r1", query));
+}
+
+static const struct uar_owner local = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
+
+TEST(owner_and_scopes_come_from_the_credential, "")
+{
+	static const struct route open = { .open = true }, closed = { .grant = NULL },
+				  of_run = { .grant = "run" }, of_upload = { .grant = "upload" };
+	static const struct {
+		const struct route *route;
+		const char *token;
+		unsigned scopes; /* 0: none, of nobody */
+		uar_err e;
+	} cases[] = {
+		{ &open, "Bearer s3cret-token", 0, UAR_OK },
+		{ &open, NULL, 0, UAR_OK },
+		{ &closed, "Bearer s3cret-token", GATE_SCOPE_ALL, UAR_OK },
+		{ &closed, "Bearer other", 0, UAR_EUNAUTHORIZED },
+		{ &closed, NULL, 0, UAR_EUNAUTHORIZED },
+		{ NULL, NULL, 0, UAR_EUNAUTHORIZED },
+		{ &of_run, "Bearer s3cret-token", GATE_SCOPE_ALL, UAR_OK },
+		{ &of_run, NULL, GATE_SCOPE_RUN, UAR_OK },
+		{ &of_upload, NULL, GATE_SCOPE_UPLOAD, UAR_OK },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *what = cases[i].route ? cases[i].route->grant : NULL;
+		struct uar_http_request r = request(NULL, NULL, cases[i].token);
+		struct uar_error error = { 0 };
+		struct granting_gate x;
+		struct uar_arena arena;
+		char token[GRANT], query[GRANT + 32];
+		struct call c = { .g = &x.g, .route = cases[i].route };
+
+		granting_gate_init(&x, 1000000);
+		x.g.o.owner = local;
+		uar_arena_init(&arena, 0);
+		r.arena = &arena;
+		c.params[0] = UAR_STR("r1");
+		REQUIRE(gate_grant(&x.g, what ? what : "run", UAR_STR("r1"), 2, token));
+		snprintf(query, sizeof query, "%s_token=%s", what ? what : "run", token);
+		r.query = uar_str_c(query);
+		CHECK_INT(gate_identify(&c, &r, &error), cases[i].e);
+		CHECK_INT((int64_t)c.scopes, cases[i].scopes);
+		CHECK(uar_owner_eq(&c.owner, &local) == (cases[i].scopes != 0));
+		uar_arena_fini(&arena);
+	}
+}

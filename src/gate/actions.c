@@ -1,5 +1,7 @@
 /* actions.c - what runs ask people: the list of open questions, and the answers. */
+#include "event/limits.h"
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 
 struct respond_body {
 	uar_str action_id, decision, reason;
@@ -78,7 +80,7 @@ void gate_respond_action(struct call *c)
 		gate_problem(c, UAR_ENOMEM, NULL);
 		return;
 	}
-	*r = (struct responding){ .op = { .owner = c->g->o.owner, .done = answered, .ctx = c } };
+	*r = (struct responding){ .op = { .owner = c->owner, .done = answered, .ctx = c } };
 	e = decode(c, r, &error);
 	if (!e) {
 		r->op.action_id = r->body.action_id;
@@ -170,7 +172,7 @@ void gate_list_actions(struct call *c)
 				  UAR_LIMIT_LIST_PAGE);
 	}
 	if (!e) {
-		uar_runtime_each_waiting(rt, &c->g->o.owner, add_questions, &q);
+		uar_runtime_each_waiting(rt, &c->owner, add_questions, &q);
 		q.at = uar_arena_alloc(&c->arena, (q.count + 1) * sizeof *q.at);
 		e = q.at ? UAR_OK : UAR_ENOMEM;
 	}
@@ -180,7 +182,7 @@ void gate_list_actions(struct call *c)
 	}
 	q.room = q.count;
 	q.count = 0;
-	uar_runtime_each_waiting(rt, &c->g->o.owner, add_questions, &q);
+	uar_runtime_each_waiting(rt, &c->owner, add_questions, &q);
 	qsort(q.at, q.count, sizeof *q.at, by_age);
 	answer_questions(c, &q, limit);
 }

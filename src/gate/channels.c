@@ -7,16 +7,27 @@
  * and cut, and recovers by reading records. Notices of other owners are never
  * shown. Export items of one run are followed in the log instead, and so never
  * missed. */
+#include "gate/cursor.h"
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 #include "proto/exports.h"
 
 enum { BOOT = 8, NOTICE_BYTES = 16384 };
 
+/* An owner of whom somebody has read the channel. It stays: notices name it. */
+struct watcher {
+	struct uar_list node;
+	struct uar_arena arena; /* of it */
+	struct uar_owner owner;
+};
+
 struct notice {
 	uint64_t number; /* 0: none */
+	const struct watcher *of;
 	struct uar_frame *frame;
 	uint64_t run_hash;
 	const char *status;
+	bool added; /* the first of its run */
 	bool gone;  /* the run is evicted: not one more word about its status */
 	bool waits; /* for an answer; its status is `running` then */
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
@@ -28,9 +39,11 @@ struct channel {
 	const char *name;
 	struct uar_gate *g;
 	struct uar_list readers;
-	bool watched;	     /* somebody has read it: there may be cursors */
-	uint64_t head;	     /* number of the last notice */
-	char boot[BOOT + 1]; /* tells cursors of this process from older ones */
+	/* Owners of whom somebody has read it: there may be cursors. */
+	struct uar_list watchers;
+	size_t watcher_count; /* at most UAR_LIMIT_CHANNEL_OWNERS */
+	uint64_t head;	      /* number of the last notice */
+	char boot[BOOT + 1];  /* tells cursors of this process from older ones */
 	struct notice ring[UAR_LIMIT_CHANNEL_RING];
 };
 
@@ -38,8 +51,10 @@ struct reader {
 	struct gate_stream base;
 	struct uar_list node; /* in channel->readers */
 	struct channel *channel;
+	const struct watcher *of;
 	uint64_t seen; /* number of the last notice it passed */
 	bool lagged;   /* it is told so as soon as it takes anything */
+	bool resync;   /* its cursor says nothing here: it is told so first */
 	uar_str run_id, task_id, plugin_id, status;
 	struct uar_arena arena; /* the filters */
 };
@@ -58,19 +73,20 @@ static bool has_status(const struct notice *n, uar_str status)
 
 static bool wants(const struct reader *r, const struct notice *n)
 {
-	return (!r->run_id.n || uar_str_is(r->run_id, n->run_id)) &&
+	return r->of == n->of && (!r->run_id.n || uar_str_is(r->run_id, n->run_id)) &&
 	       (!r->task_id.n || uar_str_is(r->task_id, n->task_id)) &&
 	       (!r->plugin_id.n || uar_str_is(r->plugin_id, n->plugin_id)) &&
 	       (!r->status.n || has_status(n, r->status));
 }
 
-/* A change of status is never skipped, nor is that the run is gone. */
+/* A change of status is never skipped, nor is that the run is new or gone. */
 static bool is_stale(struct channel *ch, const struct notice *n)
 {
-	for (uint64_t i = n->number + 1; n->status && i <= ch->head; i++) {
+	for (uint64_t i = n->number + 1; n->status && !n->added && i <= ch->head; i++) {
 		const struct notice *later = notice_at(ch, i);
 
-		if (later->run_hash == n->run_hash && strcmp(later->run_id, n->run_id) == 0)
+		if (later->of == n->of && later->run_hash == n->run_hash &&
+		    strcmp(later->run_id, n->run_id) == 0)
 			return later->status == n->status && later->waits == n->waits &&
 			       !later->gone;
 	}
@@ -106,6 +122,31 @@ static void cut(struct reader *r)
 	drop_reader(&r->base);
 }
 
+/* False: it is cut, or on_writable or on_closed follows. */
+static bool tell_resync(struct reader *r)
+{
+	struct channel *ch = r->channel;
+	struct uar_buf b = uar_buf_make(NOTICE_BYTES);
+	struct uar_frame *frame;
+	uar_err e;
+
+	uar_buf_printf(&b,
+		       "event: resync\nid: %s-%llu\ndata: {\"code\":\"RESYNC\",\"message\":\"the "
+		       "cursor is not known here any more: read the records again; what changes "
+		       "from now on follows\"}\n\n",
+		       ch->boot, (unsigned long long)r->seen);
+	frame = b.err ? NULL : uar_frame_create(uar_buf_str(&b));
+	uar_buf_fini(&b);
+	if (!frame) {
+		cut(r);
+		return false;
+	}
+	e = uar_http_stream_send(r->base.http, frame);
+	uar_frame_unref(frame);
+	r->resync = e;
+	return !e;
+}
+
 static void feed(struct reader *r)
 {
 	struct channel *ch = r->channel;
@@ -114,6 +155,8 @@ static void feed(struct reader *r)
 		cut(r);
 		return;
 	}
+	if (r->resync && !tell_resync(r))
+		return;
 	while (r->seen < ch->head) {
 		struct notice *n = notice_at(ch, r->seen + 1);
 
@@ -140,17 +183,21 @@ static void on_closed(void *ctx)
 /* --- notices ---------------------------------------------------------------------------- */
 
 struct about {
+	const struct watcher *of;
 	uar_str run_id, task_id, plugin_id;
 	const char *status;
-	bool gone, waits;
+	bool added, gone, waits;
 };
 
-static struct about about_run(const struct uar_run *run, const char *status)
+static struct about about_run(const struct watcher *of, const struct uar_run *run,
+			      const char *status)
 {
-	return (struct about){ run->id.run_id,
+	return (struct about){ of,
+			       run->id.run_id,
 			       run->id.task_given ? run->id.task_id : UAR_STR_NONE,
 			       run->what.plugin_id,
 			       status,
+			       false,
 			       false,
 			       uar_status_waits(run->status) };
 }
@@ -164,8 +211,10 @@ static void add_notice(struct channel *ch, const struct about *a)
 	uar_frame_unref(n->frame);
 	*n = (struct notice){
 		.number = ++ch->head,
+		.of = a->of,
 		.frame = frame,
 		.status = a->status,
+		.added = a->added,
 		.gone = a->gone,
 		.waits = a->waits,
 	};
@@ -179,13 +228,13 @@ static void add_notice(struct channel *ch, const struct about *a)
 		feed(UAR_OWNER(it, struct reader, node));
 }
 
-static struct uar_jw begin_frame(struct channel *ch)
+static struct uar_jw begin_frame(struct channel *ch, uint64_t number)
 {
 	struct uar_buf *b = &ch->g->buf;
 
 	uar_buf_clear(b);
 	uar_buf_printf(b, "event: %s\nid: %s-%llu\ndata: ", ch->name, ch->boot,
-		       (unsigned long long)ch->head + 1);
+		       (unsigned long long)number);
 	return uar_jw_begin(b);
 }
 
@@ -206,13 +255,14 @@ static void put_text(struct uar_jw *w, const char *key, uar_str s)
 		uar_jw_null(w, key);
 }
 
-static void note_run(struct channel *ch, const struct uar_commit *c)
+static void note_run(struct channel *ch, const struct watcher *of, const struct uar_commit *c)
 {
 	const struct uar_run *run = c->run;
 	const char *status = uar_status_record(run->status);
-	struct about about = about_run(run, status);
-	struct uar_jw w = begin_frame(ch);
+	struct about about = about_run(of, run, status);
+	struct uar_jw w = begin_frame(ch, ch->head + 1);
 
+	about.added = c->added;
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "op", c->added ? "add" : "change");
 	uar_jw_str(&w, "run_id", run->id.run_id);
@@ -245,18 +295,21 @@ static const char *status_word(uar_str record)
 }
 
 /* What a row tells of a run that nobody will be shown again. */
-static void note_gone(struct channel *ch, const struct uar_run_row *row)
+static void note_gone(struct channel *ch, const struct watcher *of, const struct uar_run_row *row)
 {
 	const struct uar_json *detail = NULL;
-	struct about about = { row->run_id, UAR_STR_NONE, row->plugin_id, status_word(row->status),
-			       true,	    false };
+	struct about about = { .of = of,
+			       .run_id = row->run_id,
+			       .plugin_id = row->plugin_id,
+			       .status = status_word(row->status),
+			       .gone = true };
 	struct uar_jw w;
 
 	uar_arena_reset(&ch->g->scratch);
 	if (!uar_json_parse(row->detail, NULL, &ch->g->scratch, &detail, NULL))
 		about.task_id =
 			uar_json_str(uar_json_get(detail, UAR_STR("task_id")), UAR_STR_NONE);
-	w = begin_frame(ch);
+	w = begin_frame(ch, ch->head + 1);
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "op", "del");
 	uar_jw_str(&w, "run_id", row->run_id);
@@ -273,62 +326,122 @@ static void note_gone(struct channel *ch, const struct uar_run_row *row)
 	add_notice(ch, &about);
 }
 
-static void note_export(struct channel *ch, const struct uar_commit *c, const struct uar_event *ev)
+static void put_member(struct uar_jw *w, const char *key, const struct uar_json *detail)
 {
-	struct about about = about_run(c->run, NULL);
+	const struct uar_json *value = uar_json_get(detail, uar_str_c(key));
+
+	if (value)
+		uar_jw_tree(w, key, value);
+	else
+		uar_jw_null(w, key);
+}
+
+/* The state of a run as its row has it, in the shape of note_run. */
+static void write_row(struct channel *ch, const struct uar_run_row *row,
+		      const struct uar_json *detail)
+{
+	static const char *const members[] = { "stage", "engine_status", "message", "task_id" };
+	struct uar_jw w = begin_frame(ch, ch->head);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "op", "change");
+	uar_jw_str(&w, "run_id", row->run_id);
+	uar_jw_str(&w, "status", row->status);
+	put_member(&w, "progress", detail);
+	uar_jw_seconds(&w, "updated_at", row->updated_us);
+	for (size_t i = 0; i < ARRAY_LEN(members); i++)
+		put_member(&w, members[i], detail);
+	uar_jw_str(&w, "plugin_id", row->plugin_id);
+	uar_jw_str(&w, "entry_id", row->entry_id);
+	uar_jw_str(&w, "root_run_id", row->root_run_id.n ? row->root_run_id : row->run_id);
+	uar_jw_int(&w, "attempt", row->attempt);
+	uar_jw_close(&w);
+	end_frame(ch, &w);
+}
+
+static void note_export(struct channel *ch, const struct watcher *of, const struct uar_commit *c,
+			const struct uar_event *ev)
+{
+	struct about about = about_run(of, c->run, NULL);
 	struct uar_export_item item;
 	struct uar_jw w;
 
 	uar_arena_reset(&ch->g->scratch);
 	if (uar_export_item_read(ev, &ch->g->scratch, &item))
 		return;
-	w = begin_frame(ch);
+	w = begin_frame(ch, ch->head + 1);
 	uar_export_item_notice(&w, NULL, &item);
 	end_frame(ch, &w);
 	add_notice(ch, &about);
 }
 
+static const struct watcher *find_watcher(const struct channel *ch, const struct uar_owner *owner)
+{
+	UAR_LIST_EACH (it, &ch->watchers) {
+		const struct watcher *w = UAR_OWNER(it, struct watcher, node);
+
+		if (uar_owner_eq(&w->owner, owner))
+			return w;
+	}
+	return NULL;
+}
+
 static void on_commit(void *ctx, const struct uar_commit *c)
 {
 	struct uar_gate *g = ctx;
+	const struct watcher *of = find_watcher(g->exports, c->owner);
 
 	gate_numbers_count(g->numbers, c);
-	if (!uar_owner_eq(c->owner, &g->o.owner))
-		return;
-	for (size_t i = 0; i < c->event_count; i++)
-		if (g->exports->watched && (c->events[i].cls == UAR_EV_ARTIFACT_CHANGED ||
-					    (c->events[i].cls == UAR_EV_TASK_ATTEMPT_COMPLETED &&
-					     c->run->what.entry != UAR_ENTRY_PLUGIN)))
-			note_export(g->exports, c, &c->events[i]);
-	if (c->changed && g->runs->watched)
-		note_run(g->runs, c);
+	for (size_t i = 0; i < c->event_count && of; i++)
+		if (c->events[i].cls == UAR_EV_ARTIFACT_CHANGED ||
+		    (c->events[i].cls == UAR_EV_TASK_ATTEMPT_COMPLETED &&
+		     c->run->what.entry != UAR_ENTRY_PLUGIN))
+			note_export(g->exports, of, c, &c->events[i]);
+	of = c->changed ? find_watcher(g->runs, c->owner) : NULL;
+	if (of)
+		note_run(g->runs, of, c);
 }
 
 static void on_gone(void *ctx, const struct uar_run_row *row)
 {
 	struct uar_gate *g = ctx;
+	const struct watcher *of = find_watcher(g->runs, &row->owner);
 
-	if (g->runs->watched && uar_owner_eq(&row->owner, &g->o.owner))
-		note_gone(g->runs, row);
+	if (of)
+		note_gone(g->runs, of, row);
 }
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* "BOOT-NUMBER" of a notice that is still there; the head when nothing is asked for. */
-static uar_err cursor_of(struct call *c, struct channel *ch, uint64_t *out)
+/* Was such a text ever given as a cursor, by any process? */
+static bool is_cursor(uar_str boot, uar_str number, uint64_t *out)
+{
+	for (size_t i = 0; i < boot.n; i++)
+		if (!strchr("0123456789abcdef", boot.p[i]))
+			return false;
+	return boot.n == BOOT && uar_str_u64(number, out) == UAR_OK;
+}
+
+/* Sets r->seen to what "BOOT-NUMBER" names; to the head when nothing is asked for. Of a cursor
+ * of an earlier process, or of a notice that is too long ago, nobody knows what came after it:
+ * the reader is told to read the records and follows from the head. */
+static uar_err read_cursor(struct call *c, struct reader *r)
 {
 	uar_str text = c->r->fields[UAR_HTTP_LAST_EVENT_ID], boot, number = UAR_STR_NONE;
+	struct channel *ch = r->channel;
 	uint64_t n = 0;
 	uar_err e = text.n ? UAR_OK : gate_query_str(c, "after", &text);
 
-	*out = ch->head;
+	r->seen = ch->head;
 	if (e || !text.n)
 		return e;
 	boot = uar_str_cut(text, '-', &number);
-	if (!uar_str_is(boot, ch->boot) || uar_str_u64(number, &n) || n == 0 || n > ch->head ||
-	    notice_at(ch, n)->number != n)
+	if (!is_cursor(boot, number, &n) || (uar_str_is(boot, ch->boot) && n > ch->head))
 		return UAR_ECURSOR;
-	*out = n;
+	r->resync = !uar_str_is(boot, ch->boot) ||
+		    (n < ch->head && notice_at(ch, n + 1)->number != n + 1);
+	if (!r->resync)
+		r->seen = n;
 	return UAR_OK;
 }
 
@@ -355,7 +468,56 @@ static uar_err read_filters(struct call *c, struct reader *r, struct uar_error *
 	return e ? e : gate_check_status(r->status, error);
 }
 
-static uar_err open_reader(struct call *c, struct channel *ch, struct uar_error *error)
+/* Shows the row as its last notice would have, if the filters let it through, and ends. */
+static void show_ended(struct reader *r, const struct uar_run_row *row)
+{
+	struct channel *ch = r->channel;
+	struct notice n = { .of = r->of, .status = status_word(row->status) };
+	const struct uar_json *detail = NULL;
+	struct uar_frame *frame;
+
+	uar_arena_reset(&ch->g->scratch);
+	if (uar_json_parse(row->detail, NULL, &ch->g->scratch, &detail, NULL))
+		detail = NULL;
+	snprintf(n.run_id, sizeof n.run_id, "%.*s", UAR_FMT(row->run_id));
+	snprintf(n.task_id, sizeof n.task_id, "%.*s",
+		 UAR_FMT(uar_json_str(uar_json_get(detail, UAR_STR("task_id")), UAR_STR(""))));
+	snprintf(n.plugin_id, sizeof n.plugin_id, "%.*s", UAR_FMT(row->plugin_id));
+	write_row(ch, row, detail);
+	frame = wants(r, &n) && !ch->g->buf.err ? uar_frame_create(uar_buf_str(&ch->g->buf)) : NULL;
+	if (frame && uar_http_stream_send(r->base.http, frame))
+		uar_log(ch->g->o.log, UAR_LOG_WARN, "channel.state_lost",
+			{ "run_id", row->run_id });
+	uar_frame_unref(frame);
+	uar_http_stream_end(r->base.http);
+	drop_reader(&r->base);
+}
+
+/* From now on notices of this owner are kept. */
+static uar_err add_watcher(struct channel *ch, const struct uar_owner *owner,
+			   const struct watcher **out)
+{
+	struct watcher *w;
+
+	*out = find_watcher(ch, owner);
+	if (*out)
+		return UAR_OK;
+	if (ch->watcher_count == UAR_LIMIT_CHANNEL_OWNERS)
+		return UAR_EBUSY;
+	w = uar_zalloc(sizeof *w);
+	if (!w || !uar_owner_copy(&w->arena, owner, &w->owner)) {
+		uar_free(w);
+		return UAR_ENOMEM;
+	}
+	uar_list_add_last(&ch->watchers, &w->node);
+	ch->watcher_count++;
+	*out = w;
+	return UAR_OK;
+}
+
+/* ended: the run that alone is asked for, if it is over; NULL: there may be more to tell. */
+static uar_err open_reader(struct call *c, struct channel *ch, const struct uar_run_row *ended,
+			   struct uar_error *error)
 {
 	struct reader *r = uar_zalloc(sizeof *r);
 	struct uar_http_stream_events events = { on_writable, on_closed, r };
@@ -370,7 +532,9 @@ static uar_err open_reader(struct call *c, struct channel *ch, struct uar_error 
 	uar_arena_init(&r->arena, 0);
 	e = read_filters(c, r, error);
 	if (!e)
-		e = cursor_of(c, ch, &r->seen);
+		e = read_cursor(c, r);
+	if (!e)
+		e = add_watcher(ch, &c->owner, &r->of);
 	if (!e)
 		e = gate_stream_open(&r->base, c, &events);
 	if (e) {
@@ -378,54 +542,61 @@ static uar_err open_reader(struct call *c, struct channel *ch, struct uar_error 
 		uar_free(r);
 		return e;
 	}
-	ch->watched = true;
+	if (ended) {
+		show_ended(r, ended);
+		return UAR_OK;
+	}
 	uar_list_add_last(&ch->readers, &r->node);
 	feed(r);
 	return UAR_OK;
 }
 
-static void open_channel(struct call *c, struct channel *ch)
+static void open_channel(struct call *c, struct channel *ch, const struct uar_run_row *row)
 {
+	const struct uar_run_row *ended = row && row->terminal ? row : NULL;
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	e = c->g->draining ? UAR_EDRAINING : open_reader(c, ch, &error);
+	e = c->g->draining ? UAR_EDRAINING : open_reader(c, ch, ended, &error);
 	if (e && e != UAR_ESKIP)
 		gate_problem(c, e, &error);
 }
 
-/* A run that is not there would be waited for in vain. */
+/* A run that is not there, or over, would be waited for in vain. */
 struct lookup {
-	struct uar_runs_query q;
+	struct uar_run_list q;
 	struct call *c;
 };
 
-static void looked_up(struct uar_runs_query *q)
+static void looked_up(struct uar_run_list *q)
 {
-	struct lookup *l = UAR_OWNER(q, struct lookup, q);
-	struct uar_error error = q->error;
-	uar_err e = q->err;
+	struct call *c = UAR_OWNER(q, struct lookup, q)->c;
+	struct uar_run_list mine = *q; /* the call goes away with the answer */
+	const struct uar_run_row *row;
 
-	uar_store_query_fini(q);
-	if (e || !l->c->r)
-		gate_problem(l->c, e, &error); /* of one who left: frees the call */
-	else
-		open_channel(l->c, l->c->g->runs);
+	if (mine.err || !c->r) {
+		gate_problem(c, mine.err, &mine.error); /* of one who left: frees the call */
+	} else {
+		/* It may have ended since the store was asked. */
+		if (!uar_reader_recent_run(c->g->o.reader, &c->owner, mine.run_id, &row))
+			row = &mine.rows[0];
+		open_channel(c, c->g->runs, row);
+	}
+	uar_run_list_fini(&mine);
 }
 
 static uar_err look_up(struct call *c, uar_str run_id)
 {
-	struct uar_store *store = uar_runtime_store(c->g->o.runtime);
 	struct lookup *l = uar_arena_alloc(&c->arena, sizeof *l);
 
 	if (!l)
 		return UAR_ENOMEM;
 	l->c = c;
-	l->q = (struct uar_runs_query){
-		.owner = c->g->o.owner, .run_id = run_id, .limit = 1, .done = looked_up
+	l->q = (struct uar_run_list){
+		.owner = c->owner, .run_id = run_id, .limit = 1, .done = looked_up
 	};
 	c->op = l;
-	return store->ops->runs(store, &l->q);
+	return uar_reader_runs(c->g->o.reader, &l->q);
 }
 
 /* A name of the query for as long as the call lives. */
@@ -440,12 +611,11 @@ static uar_err query_name(struct call *c, const char *name, uar_str *out)
 
 void gate_channel_runs(struct call *c)
 {
-	const struct uar_run_row *recent;
+	const struct uar_run_row *recent = NULL;
 	uar_str run_id;
 	uar_err e = query_name(c, "run_id", &run_id);
 
-	if (!e && run_id.n &&
-	    !uar_runtime_recent_run(c->g->o.runtime, &c->g->o.owner, run_id, &recent)) {
+	if (!e && run_id.n && !uar_reader_recent_run(c->g->o.reader, &c->owner, run_id, &recent)) {
 		e = look_up(c, run_id);
 		if (!e)
 			return;
@@ -453,7 +623,7 @@ void gate_channel_runs(struct call *c)
 	if (e)
 		gate_problem(c, e, NULL);
 	else
-		open_channel(c, c->g->runs);
+		open_channel(c, c->g->runs, recent);
 }
 
 void gate_channel_export(struct call *c)
@@ -468,8 +638,9 @@ void gate_channel_export(struct call *c)
 	if (e)
 		gate_problem(c, e, NULL);
 	else if (!run_id.n)
-		open_channel(c, c->g->exports);
-	else if (!resumes && after.n && uar_str_is_id(after) && uar_str_u64(after, &number))
+		open_channel(c, c->g->exports, NULL);
+	else if (!resumes && after.n && uar_str_is_id(after) &&
+		 gate_cursor_parse(after, gate_incarnation(c->g), &number) == UAR_ECURSOR)
 		gate_stream_after_item(c, run_id, after);
 	else
 		gate_stream_events(c, run_id, GATE_EXPORTS);
@@ -486,6 +657,7 @@ static struct channel *make_channel(struct uar_gate *g, const char *name)
 	ch->name = name;
 	ch->g = g;
 	uar_list_init(&ch->readers);
+	uar_list_init(&ch->watchers);
 	snprintf(ch->boot, sizeof ch->boot, "%08llx",
 		 (unsigned long long)(uar_rand_u64(g->o.rand) & 0xffffffffu));
 	return ch;
@@ -510,6 +682,12 @@ static void free_channel(struct channel *ch)
 		return;
 	for (size_t i = 0; i < UAR_LIMIT_CHANNEL_RING; i++)
 		uar_frame_unref(ch->ring[i].frame);
+	UAR_LIST_EACH (it, &ch->watchers) {
+		struct watcher *w = UAR_OWNER(it, struct watcher, node);
+
+		uar_arena_fini(&w->arena);
+		uar_free(w);
+	}
 	uar_free(ch);
 }
 

@@ -7,7 +7,9 @@
 
 #include "base/base64.h"
 #include "base/sha256.h"
+#include "event/limits.h"
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 #include "proto/exports.h"
 
 enum { HEADERS = 7 };
@@ -22,6 +24,7 @@ struct download {
 	struct uar_gate *g;
 	struct call *c;		/* NULL: the body has begun */
 	struct uar_arena arena; /* what follows */
+	struct uar_owner owner;
 	uar_str run_id, item_id, sha256;
 	uar_str bytes; /* of an item that is no blob */
 	struct uar_answer_text answer;
@@ -34,9 +37,8 @@ struct download {
 	int64_t began_us;
 	struct uar_http_range range; /* what is left to be sent */
 	uint64_t after;		     /* look-up: run_sequence of the last event seen */
-	struct uar_read read;
-	struct uar_blob_get get;
-	struct uar_stage stage;	      /* of an upload */
+	struct uar_events_read read;
+	struct uar_blob_read get;
 	struct uar_http_stream *http; /* NULL: the reader is gone */
 	struct uar_frame *frame;      /* waits for room */
 	enum wanted wanted;
@@ -106,7 +108,7 @@ static uar_err take_bytes(struct download *d, uar_str bytes)
 	return e ? e : d->frame ? UAR_OK : UAR_ENOMEM;
 }
 
-static void fetched(struct uar_blob_get *get)
+static void fetched(struct uar_blob_read *get)
 {
 	struct download *d = UAR_OWNER(get, struct download, get);
 	uar_err e = get->err;
@@ -115,13 +117,13 @@ static void fetched(struct uar_blob_get *get)
 	if (e == UAR_ENOTFOUND && d->where == BYTES_STAGED && d->http) {
 		/* Its run is over: if it has become an item, it is there under its hash. */
 		d->where = BYTES_IN_BLOB;
-		uar_store_blob_get_fini(get);
+		uar_blob_read_fini(get);
 		go_on(d);
 		return;
 	}
 	if (!e && d->http)
 		e = take_bytes(d, get->bytes);
-	uar_store_blob_get_fini(get);
+	uar_blob_read_fini(get);
 	if (!d->http)
 		destroy(d);
 	else if (e)
@@ -132,17 +134,20 @@ static void fetched(struct uar_blob_get *get)
 
 static uar_err fetch(struct download *d)
 {
-	struct uar_store *store = uar_runtime_store(d->g->o.runtime);
 	uar_err e;
 
-	d->get = (struct uar_blob_get){ .offset = d->range.first,
-					.limit = d->range.count < UAR_LIMIT_EXPORT_PIECE
-							 ? d->range.count
-							 : UAR_LIMIT_EXPORT_PIECE,
-					.done = fetched };
+	d->get = (struct uar_blob_read){ .offset = d->range.first,
+					 .limit = d->range.count < UAR_LIMIT_EXPORT_PIECE
+							  ? d->range.count
+							  : UAR_LIMIT_EXPORT_PIECE,
+					 .done = fetched };
 	memcpy(d->get.sha256, d->sha256.p, sizeof d->get.sha256 - 1);
-	d->get.stage = d->where == BYTES_STAGED ? &d->stage : NULL;
-	e = store->ops->blob_get(store, &d->get);
+	if (d->where == BYTES_STAGED) {
+		d->get.owner = d->owner;
+		d->get.run_id = d->run_id;
+		d->get.staged_id = d->item_id;
+	}
+	e = uar_reader_blob(d->g->o.reader, &d->get);
 	d->fetching = !e;
 	return e;
 }
@@ -401,8 +406,8 @@ static uar_err take_ref(struct download *d, const struct uar_event *ev, struct u
 		return UAR_ECORRUPT;
 	mime = uar_json_str(uar_json_get(p, UAR_STR("mime")),
 			    uar_json_str(uar_json_get(p, UAR_STR("media_type")), UAR_STR("")));
-	if (!mime.n && ev->cls == UAR_EV_MODEL_COMPLETED)
-		mime = UAR_STR("application/json"); /* what the model asks for */
+	if (!mime.n && (ev->cls == UAR_EV_MODEL_COMPLETED || uar_event_ends_run(ev)))
+		mime = UAR_STR("application/json"); /* what the model asks for; result_refs */
 	d->where = BYTES_IN_BLOB;
 	d->sha256 = d->item_id;
 	gate_content_type(&d->type,
@@ -488,29 +493,28 @@ static uar_err look(struct download *d, struct uar_error *error)
 	return e;
 }
 
-static void page_ready(struct uar_read *r);
+static void page_ready(struct uar_events_read *r);
 
 static uar_err read_page(struct download *d)
 {
-	struct uar_store *store = uar_runtime_store(d->g->o.runtime);
 
-	d->read = (struct uar_read){ .owner = d->g->o.owner,
-				     .run_id = d->run_id,
-				     .after = d->after,
-				     .limit = d->by_hint ? 1 : UAR_LIMIT_READ_PAGE,
-				     .done = page_ready };
-	return store->ops->read(store, &d->read);
+	d->read = (struct uar_events_read){ .owner = d->owner,
+					    .run_id = d->run_id,
+					    .after = d->after,
+					    .limit = d->by_hint ? 1 : UAR_LIMIT_READ_PAGE,
+					    .done = page_ready };
+	return uar_reader_events(d->g->o.reader, &d->read);
 }
 
 /* Events do not always tell how long it is. */
-static void measured(struct uar_blob_get *get)
+static void measured(struct uar_blob_read *get)
 {
 	struct download *d = UAR_OWNER(get, struct download, get);
 	struct uar_error error = get->error;
 	uar_err e = get->err ? get->err : d->c->r ? UAR_OK : UAR_EEOF;
 
 	d->total = get->total;
-	uar_store_blob_get_fini(get);
+	uar_blob_read_fini(get);
 	if (e == UAR_ENOTFOUND)
 		(void)uar_error_set(&error, e, "it is not kept any more");
 	if (e)
@@ -521,11 +525,10 @@ static void measured(struct uar_blob_get *get)
 
 static uar_err measure(struct download *d)
 {
-	struct uar_store *store = uar_runtime_store(d->g->o.runtime);
 
-	d->get = (struct uar_blob_get){ .done = measured };
+	d->get = (struct uar_blob_read){ .done = measured };
 	memcpy(d->get.sha256, d->sha256.p, sizeof d->get.sha256 - 1);
-	return store->ops->blob_get(store, &d->get);
+	return uar_reader_blob(d->g->o.reader, &d->get);
 }
 
 static const char *noun(enum wanted wanted)
@@ -540,14 +543,14 @@ static const char *noun(enum wanted wanted)
 	return "export item";
 }
 
-static void page_ready(struct uar_read *r)
+static void page_ready(struct uar_events_read *r)
 {
 	struct download *d = UAR_OWNER(r, struct download, read);
 	struct uar_error error = r->error;
 	uar_err e = r->err ? r->err : look(d, &error);
 	bool more = !r->err && r->more && e == UAR_ESKIP;
 
-	uar_store_read_fini(r);
+	uar_events_read_fini(r);
 	d->by_hint = d->by_hint && !more;
 	if (more)
 		e = read_page(d);
@@ -577,14 +580,14 @@ static uar_err take_staged(struct download *d)
 	return d->sha256.p && !d->type.err && !d->disposition.err ? UAR_OK : UAR_ENOMEM;
 }
 
-static void staged_ready(struct uar_blob_get *get)
+static void staged_ready(struct uar_blob_read *get)
 {
 	struct download *d = UAR_OWNER(get, struct download, get);
 	struct uar_error error = get->error;
 	bool there = !get->err;
 	uar_err e = there ? take_staged(d) : get->err;
 
-	uar_store_blob_get_fini(get);
+	uar_blob_read_fini(get);
 	if (e == UAR_ENOTFOUND) {
 		error = (struct uar_error){ 0 };
 		e = d->c->r ? read_page(d) : UAR_EEOF;
@@ -599,11 +602,12 @@ static void staged_ready(struct uar_blob_get *get)
 
 static uar_err look_staged(struct download *d)
 {
-	struct uar_store *store = uar_runtime_store(d->g->o.runtime);
 
-	d->stage = (struct uar_stage){ d->g->o.owner, d->run_id, d->item_id };
-	d->get = (struct uar_blob_get){ .stage = &d->stage, .done = staged_ready };
-	return store->ops->blob_get(store, &d->get);
+	d->get = (struct uar_blob_read){ .owner = d->owner,
+					 .run_id = d->run_id,
+					 .staged_id = d->item_id,
+					 .done = staged_ready };
+	return uar_reader_blob(d->g->o.reader, &d->get);
 }
 
 static void drop(struct call *c)
@@ -634,9 +638,11 @@ static void begin(struct call *c, enum wanted wanted)
 		c->op = d;
 		c->drop = drop;
 		recall(d);
-		e = !d->run_id.p || !d->item_id.p ? UAR_ENOMEM
-		    : wanted == WANTED_UPLOAD	  ? look_staged(d)
-						  : read_page(d);
+		e = !uar_owner_copy(&d->arena, &c->owner, &d->owner) || !d->run_id.p ||
+				    !d->item_id.p
+			    ? UAR_ENOMEM
+		    : wanted == WANTED_UPLOAD ? look_staged(d)
+					      : read_page(d);
 	}
 	if (e && d)
 		fail(d, e, NULL);

@@ -2,13 +2,16 @@
  *
  * The run's own events are read and passed over but for its items; content that
  * is a blob is fetched before its item is written. */
+#include "event/limits.h"
+#include "gate/cursor.h"
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 #include "proto/exports.h"
 
 struct listing {
 	struct call *c;
-	struct uar_read read;
-	struct uar_blob_get get;
+	struct uar_events_read read;
+	struct uar_blob_read get;
 	struct uar_arena scratch; /* of the event being written */
 	struct uar_export_item item;
 	struct uar_answer_text answer; /* of an agent */
@@ -27,7 +30,7 @@ struct listing {
 static void free_listing(struct listing *l)
 {
 	if (l->reading)
-		uar_store_read_fini(&l->read);
+		uar_events_read_fini(&l->read);
 	uar_arena_fini(&l->scratch);
 	uar_answer_text_fini(&l->answer);
 	uar_buf_fini(&l->out);
@@ -46,16 +49,17 @@ static void finish(struct listing *l, bool more)
 {
 	struct uar_buf out;
 	struct call *c = l->c;
-	char cursor[24];
+	struct uar_buf cursor = uar_buf_make(64);
 
 	uar_jw_close(&l->w);
-	snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)l->last);
+	gate_cursor_put(&cursor, gate_incarnation(c->g), l->last);
 	if (more)
-		uar_jw_cstr(&l->w, "next_after", cursor);
+		uar_jw_str(&l->w, "next_after", uar_buf_str(&cursor));
 	else
 		uar_jw_null(&l->w, "next_after");
 	uar_jw_close(&l->w);
-	l->out.err = uar_jw_end(&l->w);
+	l->out.err = cursor.err ? cursor.err : uar_jw_end(&l->w);
+	uar_buf_fini(&cursor);
 	gate_numbers_export(c->g->numbers, uar_clock_mono(c->g->o.sched->clock) - l->began_us);
 	out = l->out;
 	l->out = uar_buf_make(0);
@@ -74,7 +78,7 @@ static void write_item(struct listing *l, uar_str bytes)
 	l->at++;
 }
 
-static void blob_ready(struct uar_blob_get *get)
+static void blob_ready(struct uar_blob_read *get)
 {
 	struct listing *l = UAR_OWNER(get, struct listing, get);
 	struct uar_error error = get->error;
@@ -82,7 +86,7 @@ static void blob_ready(struct uar_blob_get *get)
 
 	if (!e)
 		write_item(l, get->bytes);
-	uar_store_blob_get_fini(get);
+	uar_blob_read_fini(get);
 	if (e)
 		fail(l, e, &error);
 	else
@@ -91,31 +95,29 @@ static void blob_ready(struct uar_blob_get *get)
 
 static uar_err fetch(struct listing *l)
 {
-	struct uar_store *store = uar_runtime_store(l->c->g->o.runtime);
 
-	l->get = (struct uar_blob_get){ .limit = UAR_LIMIT_EXPORT_BYTES * 2, .done = blob_ready };
+	l->get = (struct uar_blob_read){ .limit = UAR_LIMIT_EXPORT_BYTES * 2, .done = blob_ready };
 	if (l->item.blob.n != sizeof l->get.sha256 - 1)
 		return UAR_ECORRUPT;
 	memcpy(l->get.sha256, l->item.blob.p, l->item.blob.n);
-	return store->ops->blob_get(store, &l->get);
+	return uar_reader_blob(l->c->g->o.reader, &l->get);
 }
 
-static void page_ready(struct uar_read *r);
+static void page_ready(struct uar_events_read *r);
 
 static uar_err read_page(struct listing *l)
 {
-	struct uar_store *store = uar_runtime_store(l->c->g->o.runtime);
 	uar_err e;
 
-	l->read = (struct uar_read){
-		.owner = l->c->g->o.owner,
+	l->read = (struct uar_events_read){
+		.owner = l->c->owner,
 		.run_id = l->c->params[0],
 		.after = l->after,
 		.limit = UAR_LIMIT_READ_PAGE,
 		.done = page_ready,
 	};
 	l->at = 0;
-	e = store->ops->read(store, &l->read);
+	e = uar_reader_events(l->c->g->o.reader, &l->read);
 	l->reading = !e;
 	return e;
 }
@@ -180,7 +182,7 @@ static uar_err walk(struct listing *l)
 		e = step(l);
 	if (e || page_left(l) || !l->read.more || is_full(l))
 		return e;
-	uar_store_read_fini(&l->read);
+	uar_events_read_fini(&l->read);
 	l->reading = false;
 	e = read_page(l);
 	return e ? e : UAR_EBUSY;
@@ -198,7 +200,7 @@ static void go_on(struct listing *l)
 		finish(l, is_full(l) && (page_left(l) || l->read.more));
 }
 
-static void page_ready(struct uar_read *r)
+static void page_ready(struct uar_events_read *r)
 {
 	struct listing *l = UAR_OWNER(r, struct listing, read);
 
@@ -225,7 +227,10 @@ static uar_err decode(struct call *c, struct listing *l, struct uar_error *error
 	}
 	if (!after.n)
 		return UAR_OK;
-	if (uar_str_u64(after, &l->cursor) == UAR_OK && l->cursor) {
+	e = gate_cursor_parse(after, gate_incarnation(c->g), &l->cursor);
+	if (e == UAR_ERESYNC)
+		return e;
+	if (!e && l->cursor) {
 		l->after = l->cursor - 1;
 		return UAR_OK;
 	}

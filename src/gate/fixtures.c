@@ -1,6 +1,7 @@
 /* fixtures.c - recorded streams as they are, for clients that are being built. */
 #include "gate/gate_int.h"
-#include "runtime/fixture.h"
+#include "work/fixture.h"
+#include "work/limits.h"
 
 /* --- the list ------------------------------------------------------------------- */
 
@@ -172,7 +173,7 @@ static uar_err open_replay(struct call *c, struct uar_error *error)
 					 .dir = c->g->o.fixtures_dir,
 					 .name = c->params[0],
 					 .whole = true };
-	uar_err e = gate_cursor(c, &o.after, error);
+	uar_err e = gate_line_cursor(c, &o.after, error);
 	struct replay *p;
 
 	if (!e)

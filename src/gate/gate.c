@@ -1,5 +1,9 @@
 /* gate.c - a request from its head to its handler. */
+#include "event/limits.h"
+#include "engine/staging.h"
 #include "gate/gate_int.h"
+#include "gate/limits.h"
+#include "http/limits.h"
 
 void gate_call_free(struct call *c)
 {
@@ -68,31 +72,6 @@ static uar_err refuse_method(const struct uar_gate *g, struct uar_http_request *
 	return refuse(UAR_EMETHOD, error);
 }
 
-static uar_err check_credential(struct uar_gate *g, struct uar_http_request *r, struct call *c,
-				struct uar_error *error)
-{
-	uar_str given = UAR_STR_NONE;
-	char name[32];
-	uar_err e;
-
-	if (c->route && c->route->open)
-		return UAR_OK;
-	e = gate_check_token(g, r, error);
-	if (!e || !c->route || !c->route->grant)
-		return e;
-	if (gate_check_grant(g, r, c->route->grant, c->params[0])) {
-		*error = (struct uar_error){ 0 };
-		return UAR_OK;
-	}
-	snprintf(name, sizeof name, "%s_token", c->route->grant);
-	if (!uar_http_query(r, name, &given) && given.n) {
-		uar_error_where(error, "?%s", name);
-		return uar_error_set(error, e, "the %s token is not of this %s, or has expired",
-				     c->route->grant, c->route->grant);
-	}
-	return e;
-}
-
 /* What is asked for. OPTIONS has no route of its own. */
 static uar_err check_request(struct call *c, struct uar_http_request *r, bool known,
 			     struct uar_error *error)
@@ -122,7 +101,7 @@ static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call
 	if (e)
 		return e;
 	c->route = gate_route(&g->routes, r->method, r->path, c->params, &known);
-	e = check_credential(g, r, c, error);
+	e = gate_identify(c, r, error);
 	return e ? e : check_request(c, r, known || uar_str_is(r->path, "*"), error);
 }
 
@@ -146,7 +125,7 @@ static size_t body_max(const struct uar_gate *g, const struct route *route)
 	if (!route || route->body == GATE_BODY_NONE)
 		return 0;
 	if (route->body == GATE_BODY_BYTES)
-		return UAR_LIMIT_BLOB_BYTES;
+		return (size_t)uar_staging_max(g->o.runtime);
 	return route->open ? UAR_LIMIT_HTTP_OPEN_BODY : g->o.max_body;
 }
 
@@ -309,10 +288,11 @@ void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 
 	if (error)
 		copy = *error;
-	if (e == UAR_ECURSOR && r && !copy.where[0])
+	if ((e == UAR_ECURSOR || e == UAR_ERESYNC) && r && !copy.where[0])
 		uar_error_where(&copy, "%s", gate_cursor_source(r));
 	if (names_our_event(copy.where))
 		copy.where[0] = 0;
+	uar_runtime_note_failure(c->g->o.runtime, e);
 	gate_call_free(c);
 	if (r)
 		uar_http_problem(r, e, &copy);

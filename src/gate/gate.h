@@ -6,13 +6,18 @@
 #define UAR_GATE_GATE_H
 
 #include "http/http.h"
-#include "runtime/runtime.h"
+#include "mail/mail.h"
+#include "read/read.h"
+#include "work/work.h"
 
 struct uar_gate;
 
 struct uar_gate_options {
 	struct uar_sched *sched;
 	struct uar_runtime *runtime;
+	struct uar_reader *reader;
+	struct uar_mailer *mailer;
+	struct uar_workers *work;
 	const struct uar_rand *rand;
 	const struct uar_log *log;
 	struct uar_owner owner; /* of the holder of the token; strings outlive the gate */

@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "gate/gate.h"
 #include "json/jw.h"
+#include "proto/dialect.h"
 
 struct call;
 struct channel;
@@ -30,10 +31,12 @@ struct gate_stream {
 	struct uar_gate *g;
 	struct uar_http_stream *http;	     /* NULL: not open */
 	void (*drop)(struct gate_stream *s); /* the answer has ended: free the owner */
+	void (*leave)(
+		struct gate_stream *s); /* it ends before its run does; NULL: nothing is said */
 };
 
 /* How events of a run or a session are shown. */
-enum gate_dialect { GATE_NORMALIZED, GATE_ENVELOPE, GATE_EXPORTS };
+enum gate_dialect { GATE_NORMALIZED, GATE_ENVELOPE, GATE_EXPORTS, GATE_CHUNKS };
 
 /* The frame that was made last: readers of one stream share it. */
 struct frame_cache {
@@ -94,9 +97,18 @@ struct uar_gate {
 	bool draining;
 };
 
+/* What a credential admits to. */
+enum gate_scope {
+	GATE_SCOPE_ALL = 1,    /* the token of the server */
+	GATE_SCOPE_RUN = 2,    /* a grant: reading the one run that it names */
+	GATE_SCOPE_UPLOAD = 4, /* a grant: the one upload that it names */
+};
 /* One request on its way to its answer. */
 struct call {
 	struct uar_list node; /* in g->calls */
+	/* Who is asking, as the credential says; of an open route: nobody, with no scope. */
+	struct uar_owner owner; /* every look-up is one of this owner; strings outlive the call */
+	unsigned scopes;	/* of enum gate_scope */
 	struct uar_gate *g;
 	struct uar_http_request *r; /* NULL: the peer went away */
 	const struct route *route;
@@ -142,6 +154,8 @@ bool gate_check_grant(const struct uar_gate *g, const struct uar_http_request *r
 		      uar_str id);
 uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
 			 struct uar_error *error);
+/* Owner and scopes of the call, whose route and params are known, from the credential of r. */
+uar_err gate_identify(struct call *c, const struct uar_http_request *r, struct uar_error *error);
 
 /* query.c */
 /* Whether the route takes what the query says: known names, once each, readable. */
@@ -156,8 +170,11 @@ uar_err gate_query_str(struct call *c, const char *name, uar_str *out);
 #define GATE_WAITING "waiting"
 uar_err gate_check_status(uar_str status, struct uar_error *error); /* empty is fine */
 uar_err gate_query_flag(struct call *c, const char *name, bool *out, struct uar_error *error);
-/* The number of the last event seen; 0 when none is named. */
+/* The number of the last event seen; 0 when none is named. UAR_ERESYNC: it is of another
+ * incarnation, and *out is 0. */
 uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error);
+/* The same of a file, whose lines have numbers alone. */
+uar_err gate_line_cursor(struct call *c, uint64_t *out, struct uar_error *error);
 
 /* runs.c: what creators of runs share */
 uar_err gate_text_of(struct call *c, const struct uar_json *j, uar_str *out);
@@ -175,7 +192,6 @@ struct gate_meaning {
 uar_err gate_fingerprint(struct call *c, const struct gate_meaning *m, uar_str *out);
 int64_t gate_timeout_us(const struct uar_json *j);
 uar_err gate_take_key(struct call *c, uar_str *key, struct uar_error *error);
-uar_err gate_check_trace(uar_str id, struct uar_error *error);
 /* Answers with the run's record. */
 void gate_answer_run(struct call *c, uar_str run_id, int status);
 
@@ -207,15 +223,35 @@ uar_err gate_stream_open(struct gate_stream *s, struct call *c,
 			 const struct uar_http_stream_events *events);
 /* Ends the answer, or cuts it where what came is not all of it; on_closed does not follow. */
 void gate_stream_finish(struct gate_stream *s, uar_err why, const struct uar_error *error);
+/* Tells the reader that its cursor is of another incarnation and that all events follow. */
+UAR_MUST_CHECK uar_err gate_stream_resync(struct gate_stream *s);
+uint64_t gate_incarnation(const struct uar_gate *g);
 void gate_stream_forget(struct gate_stream *s); /* out of the list; the HTTP part is gone */
 void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialect);
 /* Items of a run after this event of it. */
 void gate_stream_exports(struct call *c, uar_str run_id, uint64_t after);
 /* item_cursor.c: the same after the item of this id; both strings stay in place. */
 void gate_stream_after_item(struct call *c, uar_str run_id, uar_str item_id);
+/* Chunks of a run after this event of it. */
+void gate_stream_chunks(struct call *c, uar_str run_id, uint64_t after);
 void gate_streams_tick(struct uar_timer *t);
 void gate_streams_end(struct uar_gate *g);
 void gate_cache_clear(struct uar_gate *g);
+/* actions.c: the command respond_action. */
+void gate_respond_action(struct call *c);
+
+/* view_stream.c */
+struct gate_view {
+	const struct uar_dialect *dialect;
+	struct uar_dialect_options options; /* strings stay in place until the stream is open */
+	struct uar_cursor cursor;	    /* 0.0: from the first event on */
+	bool one_segment;		    /* ends where a request of the dialect ends */
+};
+/* Answers with the run in a dialect that remembers what it has shown. */
+void gate_stream_view(struct call *c, uar_str run_id, const struct gate_view *view);
+
+/* runs.c: a run as POST /api/runs describes it, but for `done` and `ctx`. */
+uar_err gate_decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error);
 
 #define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC) route_fn gate_##HANDLER;
 #include "gate/route.def"

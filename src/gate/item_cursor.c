@@ -1,10 +1,11 @@
 /* item_cursor.c - a reader of one run's items may begin behind an item it knows by
  * its id: the log is searched for it, since only the log has the order. */
+#include "event/limits.h"
 #include "gate/gate_int.h"
 #include "proto/exports.h"
 
 struct search {
-	struct uar_read read;
+	struct uar_events_read read;
 	struct call *c;
 	uar_str run_id, item_id;
 	uint64_t after;
@@ -30,14 +31,14 @@ static bool found(struct search *s)
 	return hit;
 }
 
-static void page_ready(struct uar_read *r)
+static void page_ready(struct uar_events_read *r)
 {
 	struct search *s = UAR_OWNER(r, struct search, read);
 	struct uar_error error = r->error;
 	uar_err e = r->err;
 	bool here = !e && found(s), more = !e && !here && r->more;
 
-	uar_store_read_fini(r);
+	uar_events_read_fini(r);
 	if (more)
 		e = ask(s);
 	if (more && !e)
@@ -52,14 +53,13 @@ static void page_ready(struct uar_read *r)
 
 static uar_err ask(struct search *s)
 {
-	struct uar_store *store = uar_runtime_store(s->c->g->o.runtime);
 
-	s->read = (struct uar_read){ .owner = s->c->g->o.owner,
-				     .run_id = s->run_id,
-				     .after = s->after,
-				     .limit = UAR_LIMIT_READ_PAGE,
-				     .done = page_ready };
-	return store->ops->read(store, &s->read);
+	s->read = (struct uar_events_read){ .owner = s->c->owner,
+					    .run_id = s->run_id,
+					    .after = s->after,
+					    .limit = UAR_LIMIT_READ_PAGE,
+					    .done = page_ready };
+	return uar_reader_events(s->c->g->o.reader, &s->read);
 }
 
 void gate_stream_after_item(struct call *c, uar_str run_id, uar_str item_id)

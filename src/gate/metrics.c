@@ -1,5 +1,6 @@
 /* metrics.c - /metrics, in the text format of Prometheus. */
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 #include "gate/numbers.h"
 
 #include <unistd.h>
@@ -88,32 +89,28 @@ static void run_metrics(struct uar_buf *b, const struct uar_gate *g)
 	gate_numbers_write(g->numbers, g->o.runtime, b);
 }
 
-static void store_metrics(struct uar_buf *b, struct uar_store *store)
+static void store_metrics(struct uar_buf *b, const struct uar_reader_stats *s)
 {
-	struct uar_store_stats s;
-
-	store->ops->stats(store, &s);
-	gate_metric(b, "store_commits_total", "counter", s.commits, "Durable commits.");
-	gate_metric(b, "store_appends_total", "counter", s.appends, "Appends in them.");
-	gate_metric(b, "store_commit_microseconds_total", "counter", s.commit_us_total,
+	gate_metric(b, "store_commits_total", "counter", s->commits, "Durable commits.");
+	gate_metric(b, "store_appends_total", "counter", s->appends, "Appends in them.");
+	gate_metric(b, "store_commit_microseconds_total", "counter", s->commit_us_total,
 		    "Time spent committing.");
-	gate_metric(b, "store_commit_microseconds_max", "gauge", s.commit_us_max,
+	gate_metric(b, "store_commit_microseconds_max", "gauge", s->commit_us_max,
 		    "Longest commit.");
-	gate_metric(b, "store_fold_failures_total", "counter", s.fold_failures,
+	gate_metric(b, "store_fold_failures_total", "counter", s->fold_failures,
 		    "Failed attempts to fold the write-ahead log into the file.");
-	gate_metric(b, "store_reads_total", "counter", s.reads, "Reads.");
-	gate_metric(b, "store_queued", "gauge", s.queued, "Appends that wait for a commit.");
-	gate_metric(b, "store_health", "gauge", (uint64_t)s.health, "0 fine, 1 full, 2 broken.");
+	gate_metric(b, "store_reads_total", "counter", s->reads, "Reads.");
+	gate_metric(b, "store_queued", "gauge", s->queued, "Appends that wait for a commit.");
+	gate_metric(b, "store_health", "gauge", (uint64_t)s->health, "0 fine, 1 full, 2 broken.");
 }
 
-static void http_metrics(struct uar_buf *b, const struct uar_gate *g)
+static void http_metrics(struct uar_buf *b, const struct uar_gate *g,
+			 const struct uar_reader_stats *read)
 {
 	struct uar_http_stats s = { 0 };
-	struct uar_bus_stats bus;
 
 	if (g->http)
 		uar_http_stats(g->http, &s);
-	uar_bus_stats(uar_runtime_bus(g->o.runtime), &bus);
 	gate_metric(b, "http_connections", "gauge", s.open, "Open connections.");
 	gate_metric(b, "http_streams", "gauge", s.streams, "Open streams.");
 	gate_metric(b, "http_accepted_total", "counter", s.accepted, "Connections accepted.");
@@ -121,7 +118,7 @@ static void http_metrics(struct uar_buf *b, const struct uar_gate *g)
 	gate_metric(b, "http_refused_total", "counter", s.refused,
 		    "Requests refused by the reader.");
 	gate_metric(b, "http_sent_bytes_total", "counter", s.bytes_out, "Bytes sent.");
-	gate_metric(b, "bus_delivered_total", "counter", bus.delivered,
+	gate_metric(b, "bus_delivered_total", "counter", read->delivered,
 		    "Events handed to live readers.");
 }
 
@@ -145,10 +142,12 @@ static void process_metrics(struct uar_buf *b, const struct uar_gate *g)
 void gate_metrics(struct call *c)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_METRICS_BYTES);
+	struct uar_reader_stats read;
 
+	uar_reader_stats(c->g->o.reader, &read);
 	run_metrics(&b, c->g);
-	store_metrics(&b, uar_runtime_store(c->g->o.runtime));
-	http_metrics(&b, c->g);
+	store_metrics(&b, &read);
+	http_metrics(&b, c->g, &read);
 	process_metrics(&b, c->g);
 	if (c->g->o.metrics)
 		c->g->o.metrics(c->g->o.metrics_ctx, &b);

@@ -5,6 +5,7 @@
 #include "gate/numbers.h"
 
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 
 enum { SLOTS = 256, LABELS = 2 * UAR_LIMIT_ID_BYTES * 2 + 64 };
 _Static_assert((int)SLOTS > (int)UAR_LIMIT_METRIC_SERIES, "a free slot ends every search");

@@ -2,9 +2,12 @@
  *
  * Who waits for the end of a run follows its events like any reader and leaves
  * it alone: neither the bound of the wait nor a closed connection touches it. */
+#include "event/limits.h"
 #include "gate/gate_int.h"
+#include "gate/limits.h"
+#include "json/limits.h"
 #include "proto/exports.h"
-#include "runtime/stream.h"
+#include "read/stream.h"
 
 struct start_body {
 	uar_str plugin_id, entry_id, idempotency_key, task_id, trace_id, mode;
@@ -30,7 +33,7 @@ struct start {
 	/* while it waits */
 	struct uar_stream *stream;
 	struct uar_timer bound;
-	struct uar_blob_get get;
+	struct uar_blob_read get;
 	char status[UAR_LIMIT_STATUS_BYTES]; /* of the attempt: "completed" */
 	uar_str error;			     /* JSON object of the failure */
 	uar_str result;			     /* JSON that the entry returned, or empty */
@@ -72,16 +75,21 @@ static void answer_created(struct call *c, const char *run_id, const char *statu
 	uar_buf_fini(&b);
 }
 
-static void put_still_running(struct uar_jw *w)
+/* The record's word for how it ended, or for where it is. */
+static uar_str status_of(const struct start *s)
 {
-	uar_jw_obj(w, "error");
-	uar_jw_cstr(w, "code", "TIMEOUT");
-	uar_jw_cstr(w, "message", "the run goes on; GET /runs/{run_id} tells its end");
-	uar_jw_null(w, "details");
-	uar_jw_close(w);
+	const struct uar_gate *g = s->c->g;
+	const struct uar_run_row *row;
+
+	if (s->status[0])
+		return uar_str_c(uar_status_record(uar_status_parse(uar_str_c(s->status))));
+	if (uar_reader_recent_run(g->o.reader, &s->c->owner, uar_str_c(s->op.run_id), &row))
+		return row->status;
+	return uar_str_c(s->op.status);
 }
 
-/* {success, data?, error?, run_id}, as callers of the old trigger know it. */
+/* {success, data, error, run_id, status}, as callers of the old trigger know it. A run that goes
+ * on when the wait is over has neither succeeded nor failed: success is null. */
 static void answer_envelope(struct start *s, uar_str result)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_RUN_ANSWER_BYTES);
@@ -89,35 +97,34 @@ static void answer_envelope(struct start *s, uar_str result)
 	bool ended = s->status[0], good = strcmp(s->status, "completed") == 0;
 
 	uar_jw_obj(&w, NULL);
-	uar_jw_bool(&w, "success", good);
-	if (good)
-		uar_jw_raw(&w, "data", result.n ? result : UAR_STR("null"));
-	else if (ended)
-		uar_jw_raw(&w, "error", s->error);
+	if (ended)
+		uar_jw_bool(&w, "success", good);
 	else
-		put_still_running(&w);
+		uar_jw_null(&w, "success");
+	uar_jw_raw(&w, "data", good && result.n ? result : UAR_STR("null"));
+	uar_jw_raw(&w, "error", ended && !good ? s->error : UAR_STR("null"));
 	uar_jw_cstr(&w, "run_id", s->op.run_id);
+	uar_jw_str(&w, "status", status_of(s));
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer(s->c, ended ? 200 : 202, &b);
 	uar_buf_fini(&b);
 }
 
-static void result_ready(struct uar_blob_get *get)
+static void result_ready(struct uar_blob_read *get)
 {
 	struct start *s = UAR_OWNER(get, struct start, get);
-	struct uar_blob_get mine = *get; /* the call goes away with the answer */
+	struct uar_blob_read mine = *get; /* the call goes away with the answer */
 
 	if (mine.err)
 		gate_problem(s->c, mine.err, &mine.error);
 	else
 		answer_envelope(s, mine.bytes);
-	uar_store_blob_get_fini(&mine);
+	uar_blob_read_fini(&mine);
 }
 
 static void answer_end(struct start *s)
 {
-	struct uar_store *store = uar_runtime_store(s->c->g->o.runtime);
 	uar_err e;
 
 	uar_timer_stop(s->c->g->o.sched, &s->bound);
@@ -131,10 +138,11 @@ static void answer_end(struct start *s)
 		answer_envelope(s, s->result);
 		return;
 	}
-	s->get = (struct uar_blob_get){ .limit = UAR_LIMIT_EXPORT_BYTES * 2, .done = result_ready };
+	s->get =
+		(struct uar_blob_read){ .limit = UAR_LIMIT_RESULT_BYTES + 1, .done = result_ready };
 	if (s->blob.n == sizeof s->get.sha256 - 1) {
 		memcpy(s->get.sha256, s->blob.p, s->blob.n);
-		e = store->ops->blob_get(store, &s->get);
+		e = uar_reader_blob(s->c->g->o.reader, &s->get);
 	} else {
 		e = UAR_ECORRUPT;
 	}
@@ -286,7 +294,7 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 static void wait_for_end(struct start *s)
 {
 	struct uar_gate *g = s->c->g;
-	struct uar_stream_options o = { .owner = g->o.owner,
+	struct uar_stream_options o = { .owner = s->c->owner,
 					.run_id = uar_str_c(s->op.run_id),
 					.sink = { on_opened, on_events, on_end, s } };
 	uar_err e;
@@ -295,7 +303,7 @@ static void wait_for_end(struct start *s)
 	uar_answer_text_init(&s->answer);
 	e = uar_timer_set(g->o.sched, &s->bound, g->o.sync_wait_us);
 	if (!e)
-		e = uar_stream_open(g->o.runtime, &o, &s->stream);
+		e = uar_stream_open(g->o.reader, &o, &s->stream);
 	if (e) {
 		uar_timer_stop(g->o.sched, &s->bound);
 		gate_problem(s->c, e, NULL);
@@ -373,14 +381,12 @@ static uar_err decode_start(struct start *s, struct uar_error *error)
 	if (!e)
 		e = check_mode(s, body.mode, error);
 	if (!e)
-		e = gate_check_trace(body.trace_id, error);
-	if (!e)
 		e = gate_take_key(s->c, &body.idempotency_key, error);
 	if (!e)
 		e = name_entry(s, &body, error);
 	if (e)
 		return e;
-	op->owner = s->c->g->o.owner;
+	op->owner = s->c->owner;
 	op->idempotency_key = body.idempotency_key;
 	op->task_id = body.task_id;
 	op->trace_id = body.trace_id;
@@ -456,7 +462,7 @@ void gate_retry_run(struct call *c)
 		e = gate_take_key(c, &key, &error);
 	if (!e) {
 		*op = (struct uar_run_retry_op){
-			.owner = c->g->o.owner,
+			.owner = c->owner,
 			.run_id = c->params[0],
 			.idempotency_key = key,
 			.done = retried,
@@ -502,7 +508,7 @@ static void put_entry(void *ctx, const struct uar_entry_info *i)
 
 void gate_list_plugins(struct call *c)
 {
-	struct uar_entries *entries = uar_runtime_entries(c->g->o.runtime);
+	struct uar_entries *entries = uar_workers_entries(c->g->o.work);
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 

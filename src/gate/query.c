@@ -1,4 +1,5 @@
 /* query.c - the part of a target behind '?': checked whole, then looked up by name. */
+#include "gate/cursor.h"
 #include "gate/gate_int.h"
 
 static bool takes(const struct route *route, uar_str name)
@@ -112,8 +113,7 @@ uar_err gate_check_status(uar_str status, struct uar_error *error)
 	return e;
 }
 
-/* The cursor: Last-Event-ID wins, since a browser sends it on its own reconnects. */
-uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error)
+uar_err gate_line_cursor(struct call *c, uint64_t *out, struct uar_error *error)
 {
 	uar_str header = c->r->fields[UAR_HTTP_LAST_EVENT_ID];
 	uar_err e = gate_query_u64(c, "last_event_id", 0, out, error);
@@ -123,6 +123,37 @@ uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error)
 	if (e || !header.n)
 		return e;
 	return uar_str_u64(header, out) ? UAR_ECURSOR : UAR_OK;
+}
+
+static uar_err query_cursor(struct call *c, const char *name, uint64_t *out,
+			    struct uar_error *error)
+{
+	uar_str text;
+	uar_err e = gate_query_str(c, name, &text);
+
+	if (!e && text.p)
+		e = gate_cursor_parse(text, gate_incarnation(c->g), out);
+	if (e != UAR_ECURSOR)
+		return e;
+	uar_error_where(error, "?%s", name);
+	return uar_error_set(error, UAR_EINVALID,
+			     "%s must be a whole number, or the id of an event", name);
+}
+
+/* Last-Event-ID wins, since a browser sends it on its own reconnects; `after` is newer than
+ * `last_event_id`. */
+uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error)
+{
+	uar_str header = c->r->fields[UAR_HTTP_LAST_EVENT_ID], after;
+	uint64_t number = 0;
+	uar_err e = query_cursor(c, "last_event_id", &number, error);
+
+	if ((!e || e == UAR_ERESYNC) && !gate_query_str(c, "after", &after) && after.p)
+		e = query_cursor(c, "after", &number, error);
+	if ((!e || e == UAR_ERESYNC) && header.n)
+		e = gate_cursor_parse(header, gate_incarnation(c->g), &number);
+	*out = e ? 0 : number;
+	return e;
 }
 
 uar_err gate_query_flag(struct call *c, const char *name, bool *out, struct uar_error *error)

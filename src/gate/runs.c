@@ -1,6 +1,9 @@
 /* runs.c - create, read, list and cancel runs. */
 #include "base/sha256.h"
+#include "event/limits.h"
 #include "gate/gate_int.h"
+#include "gate/limits.h"
+#include "json/limits.h"
 #include "proto/runs.h"
 
 /* --- create ------------------------------------------------------------------- */
@@ -147,7 +150,7 @@ uar_err gate_agent_message(const struct call *c, uar_str agent_id, const struct 
 			   const char *member, uar_str *out, struct uar_error *error)
 {
 	const struct uar_json *m = uar_json_get(inputs, UAR_STR("message"));
-	const struct uar_agent *agent = uar_runtime_agent(c->g->o.runtime, agent_id);
+	const struct uar_agent *agent = uar_workers_agent(c->g->o.work, agent_id);
 	const char *why = NULL;
 
 	*out = uar_json_str(m, UAR_STR(""));
@@ -159,14 +162,6 @@ uar_err gate_agent_message(const struct call *c, uar_str agent_id, const struct 
 		return UAR_OK;
 	uar_error_where(error, "/%s/message", member);
 	return uar_error_set(error, UAR_EINVALID, "%s.message %s", member, why);
-}
-
-uar_err gate_check_trace(uar_str id, struct uar_error *error)
-{
-	if (id.n == 0 || (id.n == 32 && uar_str_is_hex(id)))
-		return UAR_OK;
-	uar_error_where(error, "/trace_id");
-	return uar_error_set(error, UAR_EINVALID, "trace_id: 32 digits of 0-9 a-f");
 }
 
 /* An event has to hold it. */
@@ -185,7 +180,7 @@ static uar_err keep_context(struct call *c, const struct uar_json *context, uar_
 	return uar_error_set(error, e, "context may have %d levels", UAR_LIMIT_CONTEXT_DEPTH);
 }
 
-static uar_err decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error)
+uar_err gate_decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error)
 {
 	struct create_body body = { 0 };
 	uar_err e =
@@ -195,20 +190,16 @@ static uar_err decode_create(struct call *c, struct uar_run_create *op, struct u
 		e = gate_agent_message(c, body.agent_id, body.inputs, "inputs", &op->message,
 				       error);
 	if (!e)
-		e = gate_check_trace(body.trace_id, error);
-	if (!e)
 		e = gate_take_key(c, &body.idempotency_key, error);
 	if (e)
 		return e;
-	op->owner = c->g->o.owner;
+	op->owner = c->owner;
 	op->agent_id = body.agent_id;
 	op->conversation_id = body.conversation_id;
 	op->idempotency_key = body.idempotency_key;
 	op->task_id = body.task_id;
 	op->trace_id = body.trace_id;
 	op->timeout_us = gate_timeout_us(body.timeout);
-	op->done = created;
-	op->ctx = c;
 	e = gate_other_inputs(c, body.inputs, &op->inputs);
 	if (!e && body.context)
 		e = keep_context(c, body.context, &op->context, error);
@@ -228,8 +219,10 @@ void gate_create_run(struct call *c)
 	uar_err e;
 
 	uar_error_clear(&error);
-	e = op ? decode_create(c, op, &error) : UAR_ENOMEM;
+	e = op ? gate_decode_create(c, op, &error) : UAR_ENOMEM;
 	if (!e) {
+		op->done = created;
+		op->ctx = c;
 		c->op = op;
 		e = uar_runtime_create_run(c->g->o.runtime, op);
 		if (e)
@@ -253,42 +246,41 @@ static void answer_record(struct call *c, const struct uar_run_row *row, int sta
 }
 
 struct lookup {
-	struct uar_runs_query q;
+	struct uar_run_list q;
 	struct call *c;
 	int status;
 };
 
 /* The query lives in the call, which goes away with the answer. */
-static void answer_failure(struct call *c, struct uar_runs_query *q)
+static void answer_failure(struct call *c, struct uar_run_list *q)
 {
 	struct uar_error error = q->error;
 	uar_err e = q->err;
 
-	uar_store_query_fini(q);
+	uar_run_list_fini(q);
 	gate_problem(c, e, &error);
 }
 
-static void looked_up(struct uar_runs_query *q)
+static void looked_up(struct uar_run_list *q)
 {
 	struct lookup *l = UAR_OWNER(q, struct lookup, q);
-	struct uar_runs_query mine = *q; /* the call goes away with the answer */
+	struct uar_run_list mine = *q; /* the call goes away with the answer */
 
 	if (q->err) {
 		answer_failure(l->c, q);
 		return;
 	}
 	answer_record(l->c, &mine.rows[0], l->status);
-	uar_store_query_fini(&mine);
+	uar_run_list_fini(&mine);
 }
 
 void gate_answer_run(struct call *c, uar_str run_id, int status)
 {
-	struct uar_store *store = uar_runtime_store(c->g->o.runtime);
 	const struct uar_run_row *recent;
 	struct lookup *l;
 	uar_err e;
 
-	if (uar_runtime_recent_run(c->g->o.runtime, &c->g->o.owner, run_id, &recent)) {
+	if (uar_reader_recent_run(c->g->o.reader, &c->owner, run_id, &recent)) {
 		answer_record(c, recent, status);
 		return;
 	}
@@ -297,14 +289,14 @@ void gate_answer_run(struct call *c, uar_str run_id, int status)
 	if (!e) {
 		l->c = c;
 		l->status = status;
-		l->q = (struct uar_runs_query){
-			.owner = c->g->o.owner,
+		l->q = (struct uar_run_list){
+			.owner = c->owner,
 			.run_id = run_id,
 			.limit = 1,
 			.done = looked_up,
 		};
 		c->op = l;
-		e = store->ops->runs(store, &l->q);
+		e = uar_reader_runs(c->g->o.reader, &l->q);
 	}
 	if (e)
 		gate_problem(c, e, NULL);
@@ -317,7 +309,7 @@ void gate_get_run(struct call *c)
 
 /* --- list ------------------------------------------------------------------------- */
 
-static void listed(struct uar_runs_query *q)
+static void listed(struct uar_run_list *q)
 {
 	struct call *c = UAR_OWNER(q, struct lookup, q)->c;
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_LIST_BYTES);
@@ -338,24 +330,24 @@ static void listed(struct uar_runs_query *q)
 		uar_jw_null(&w, "next_before");
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
-	uar_store_query_fini(q);
+	uar_run_list_fini(q);
 	gate_answer(c, 200, &b);
 	uar_buf_fini(&b);
 }
 
 /* A run that waits is `running` in its record. */
-static uar_err take_status(struct uar_runs_query *q, struct uar_error *error)
+static uar_err take_status(struct uar_run_list *q, struct uar_error *error)
 {
 	uar_err e = gate_check_status(q->status, error);
 
 	if (!e && uar_str_is(q->status, GATE_WAITING)) {
 		q->status = uar_str_c(uar_status_record(UAR_STATUS_WAITING_INPUT));
-		q->only = uar_core_row_waits;
+		q->waiting = true;
 	}
 	return e;
 }
 
-static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_error *error)
+static uar_err decode_list(struct call *c, struct uar_run_list *q, struct uar_error *error)
 {
 	struct {
 		const char *name;
@@ -391,17 +383,16 @@ static uar_err decode_list(struct call *c, struct uar_runs_query *q, struct uar_
 
 void gate_list_runs(struct call *c)
 {
-	struct uar_store *store = uar_runtime_store(c->g->o.runtime);
 	struct lookup *l = uar_arena_alloc(&c->arena, sizeof *l);
 	struct uar_error error = { 0 };
 	uar_err e = l ? decode_list(c, &l->q, &error) : UAR_ENOMEM;
 
 	if (!e) {
 		l->c = c;
-		l->q.owner = c->g->o.owner;
+		l->q.owner = c->owner;
 		l->q.done = listed;
 		c->op = l;
-		e = store->ops->runs(store, &l->q);
+		e = uar_reader_runs(c->g->o.reader, &l->q);
 	}
 	if (e)
 		gate_problem(c, e, &error);
@@ -431,7 +422,7 @@ void gate_cancel_run(struct call *c)
 
 	if (!e) {
 		*op = (struct uar_run_cancel_op){
-			.owner = c->g->o.owner,
+			.owner = c->owner,
 			.run_id = c->params[0],
 			.reason = reason,
 			.done = cancelled,

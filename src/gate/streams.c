@@ -3,10 +3,12 @@
  * A stream is answered with 200 only once the runtime has found what it names.
  * What one commit brings is framed once and shared by all readers; a reader
  * that cannot take it is fed from the store when it has room again. */
+#include "gate/cursor.h"
 #include "gate/gate_int.h"
+#include "proto/agui.h"
 #include "proto/exports.h"
 #include "proto/normalized.h"
-#include "runtime/stream.h"
+#include "read/stream.h"
 
 struct sse {
 	struct gate_stream base;
@@ -14,6 +16,7 @@ struct sse {
 	struct uar_stream *stream; /* NULL: ended */
 	enum gate_dialect dialect;
 	bool meta;
+	bool resync; /* the reader's cursor is of another incarnation */
 };
 
 uar_err gate_stream_open(struct gate_stream *s, struct call *c,
@@ -64,6 +67,30 @@ void gate_stream_finish(struct gate_stream *s, uar_err why, const struct uar_err
 	uar_http_stream_cut(s->http);
 }
 
+uint64_t gate_incarnation(const struct uar_gate *g)
+{
+	return uar_reader_incarnation(g->o.reader);
+}
+
+/* The empty id makes a browser forget its own. */
+uar_err gate_stream_resync(struct gate_stream *s)
+{
+	struct uar_buf b = uar_buf_make(512);
+	struct uar_frame *frame;
+	uar_err e;
+
+	uar_buf_printf(
+		&b,
+		"event: resync\nid:\ndata: {\"code\":\"RESYNC\",\"message\":\"the cursor is of "
+		"another history of this server; all events follow\",\"incarnation\":%llu}\n\n",
+		(unsigned long long)gate_incarnation(s->g));
+	frame = b.err ? NULL : uar_frame_create(uar_buf_str(&b));
+	uar_buf_fini(&b);
+	e = frame ? uar_http_stream_send(s->http, frame) : UAR_ENOMEM;
+	uar_frame_unref(frame);
+	return e;
+}
+
 static void drop_sse(struct gate_stream *base)
 {
 	struct sse *s = UAR_OWNER(base, struct sse, base);
@@ -81,12 +108,13 @@ void gate_cache_clear(struct uar_gate *g)
 	g->cache = (struct frame_cache){ 0 };
 }
 
-static void put_number(struct uar_buf *out, const struct uar_event *ev, enum gate_dialect dialect)
+static void put_id(struct uar_gate *g, const struct uar_event *ev, enum gate_dialect dialect)
 {
-	uar_buf_add_str(out, dialect == GATE_EXPORTS ? UAR_STR("event: export\nid: ")
-						     : UAR_STR("event: event\nid: "));
-	uar_buf_add_u64(out, dialect == GATE_ENVELOPE ? ev->sequence : ev->run_sequence);
-	uar_buf_add_str(out, UAR_STR("\ndata: "));
+	uar_buf_add_str(&g->buf, dialect == GATE_EXPORTS ? UAR_STR("event: export\nid: ")
+							 : UAR_STR("event: event\nid: "));
+	gate_cursor_put(&g->buf, gate_incarnation(g),
+			dialect == GATE_ENVELOPE ? ev->sequence : ev->run_sequence);
+	uar_buf_add_str(&g->buf, UAR_STR("\ndata: "));
 }
 
 static uar_err put_notice(struct uar_gate *g, const struct uar_event *ev)
@@ -110,11 +138,21 @@ static uar_err put_body(struct uar_gate *g, const struct sse *s, const struct ua
 	switch (s->dialect) {
 	case GATE_NORMALIZED: return uar_normalized_encode(ev, &o, &g->scratch, &g->buf);
 	case GATE_EXPORTS: return put_notice(g, ev);
+	case GATE_CHUNKS:
 	case GATE_ENVELOPE: break;
 	}
 	w = uar_jw_begin(&g->buf);
 	uar_event_write(&w, NULL, ev, 0);
 	return uar_jw_end(&w);
+}
+
+static uar_err put_chunk(struct uar_gate *g, const struct uar_event *ev)
+{
+	uar_err e;
+
+	uar_arena_reset(&g->scratch);
+	e = uar_chunk_encode(ev, &g->scratch, &g->buf);
+	return e == UAR_ESKIP ? UAR_OK : e;
 }
 
 /* JSON has no line ends of its own, so one data line holds it. */
@@ -123,9 +161,11 @@ static uar_err put_event(struct uar_gate *g, const struct sse *s, const struct u
 	size_t before = g->buf.n;
 	uar_err e;
 
+	if (s->dialect == GATE_CHUNKS) /* frames by itself */
+		return put_chunk(g, ev);
 	if (s->dialect == GATE_NORMALIZED && !uar_normalized_shows(ev))
 		return UAR_OK; /* most are not */
-	put_number(&g->buf, ev, s->dialect);
+	put_id(g, ev, s->dialect);
 	e = put_body(g, s, ev);
 	if (e == UAR_ESKIP && !g->buf.err) {
 		g->buf.n = before;
@@ -201,7 +241,7 @@ static uar_err on_opened(void *ctx)
 
 	if (!e || e == UAR_ESKIP)
 		s->call = NULL;
-	return e;
+	return e || !s->resync ? e : gate_stream_resync(&s->base);
 }
 
 /* The runtime ends the stream right after these. */
@@ -240,6 +280,7 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 	}
 	if (why == UAR_EEOF)
 		return;
+	uar_runtime_note_failure(s->base.g->o.runtime, why);
 	gate_stream_finish(&s->base, why, error);
 	drop_sse(&s->base);
 }
@@ -260,7 +301,7 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 			   const uint64_t *after, struct uar_error *error)
 {
 	struct sse *s = uar_zalloc(sizeof *s);
-	struct uar_stream_options o = { .owner = c->g->o.owner };
+	struct uar_stream_options o = { .owner = c->owner };
 	bool meta = false;
 	uar_err e = s ? UAR_OK : UAR_ENOMEM;
 
@@ -268,6 +309,10 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 		o.after = *after;
 	else if (!e)
 		e = gate_cursor(c, &o.after, error);
+	if (e == UAR_ERESYNC) {
+		s->resync = true;
+		e = UAR_OK;
+	}
 	if (!e)
 		e = gate_query_flag(c, "meta", &meta, error);
 	if (e) {
@@ -282,7 +327,7 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 	s->meta = meta;
 	*(dialect == GATE_ENVELOPE ? &o.session_id : &o.run_id) = run_id;
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };
-	e = uar_stream_open(c->g->o.runtime, &o, &s->stream);
+	e = uar_stream_open(c->g->o.reader, &o, &s->stream);
 	if (e) {
 		uar_free(s);
 		return e;
@@ -309,6 +354,16 @@ void gate_stream_exports(struct call *c, uar_str run_id, uint64_t after)
 	uar_err e;
 
 	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, GATE_EXPORTS, &after, &error);
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+void gate_stream_chunks(struct call *c, uar_str run_id, uint64_t after)
+{
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, GATE_CHUNKS, &after, &error);
 	if (e)
 		gate_problem(c, e, &error);
 }
@@ -360,6 +415,8 @@ void gate_streams_end(struct uar_gate *g)
 	UAR_LIST_EACH (it, &g->streams) {
 		struct gate_stream *s = UAR_OWNER(it, struct gate_stream, node);
 
+		if (s->leave)
+			s->leave(s);
 		/* Who is far behind would hold the stop up, and can resume all the same. */
 		if (bye && uar_http_stream_send(s->http, bye) == UAR_EBUSY)
 			uar_http_stream_cut(s->http);

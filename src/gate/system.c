@@ -1,5 +1,6 @@
 /* system.c - health, readiness, version, agents, the one-time link. */
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 
 enum { LINK_VALID_US = 600000000 };
 
@@ -23,14 +24,15 @@ void gate_health(struct call *c)
 
 void gate_ready(struct call *c)
 {
-	struct uar_store *store = uar_runtime_store(c->g->o.runtime);
-	struct uar_store_stats s;
+	struct uar_reader_stats s;
 
-	store->ops->stats(store, &s);
-	if (s.health == UAR_STORE_BROKEN)
+	uar_reader_stats(c->g->o.reader, &s);
+	if (s.health == UAR_STORAGE_BROKEN)
 		answer_status(c, 503, "storage broken");
-	else if (s.health == UAR_STORE_FULL && !s.space)
+	else if (s.health == UAR_STORAGE_FULL && !s.space)
 		answer_status(c, 503, "storage full");
+	else if (uar_runtime_short_of_memory(c->g->o.runtime))
+		answer_status(c, 503, "out of memory");
 	else if (!uar_runtime_ready(c->g->o.runtime))
 		answer_status(c, 503, c->g->draining ? "draining" : "recovering");
 	else
@@ -46,7 +48,8 @@ void gate_version(struct call *c)
 	uar_jw_cstr(&w, "name", "uar");
 	uar_jw_cstr(&w, "version", UAR_VERSION);
 	uar_jw_cstr(&w, "event_schema_version", UAR_EVENT_SCHEMA_VERSION);
-	uar_jw_cstr(&w, "runtime_id", uar_runtime_store(c->g->o.runtime)->runtime_id);
+	uar_jw_cstr(&w, "runtime_id", uar_reader_runtime_id(c->g->o.reader));
+	uar_jw_int(&w, "incarnation", (int64_t)gate_incarnation(c->g));
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer(c, 200, &b);
@@ -60,8 +63,8 @@ void gate_list_agents(struct call *c)
 
 	uar_jw_obj(&w, NULL);
 	uar_jw_arr(&w, "agents");
-	for (size_t i = 0; uar_runtime_agent_at(c->g->o.runtime, i); i++) {
-		const struct uar_agent *a = uar_runtime_agent_at(c->g->o.runtime, i);
+	for (size_t i = 0; uar_workers_agent_at(c->g->o.work, i); i++) {
+		const struct uar_agent *a = uar_workers_agent_at(c->g->o.work, i);
 
 		uar_jw_obj(&w, NULL);
 		uar_jw_cstr(&w, "agent_id", a->id);

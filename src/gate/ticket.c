@@ -4,12 +4,14 @@
 #include "base/base64.h"
 
 enum {
-	TICKET_RAW = 60, /* bytes: 12 blob id, 4 size and a flag, 32 sha256, 12 MAC */
-	TICKET_SIGNED = 48,
+	TICKET_RAW = 63, /* bytes: 12 blob id, 6 size and a flag, 32 sha256, 13 MAC */
+	TICKET_SIZE = 6,
+	TICKET_SUM = 12 + TICKET_SIZE,
+	TICKET_SIGNED = 50,
 	TICKET_TEXT = TICKET_RAW / 3 * 4,
 	MAC_TEXT = 2 * (TICKET_RAW - TICKET_SIGNED),
 };
-static const uint32_t has_sha256 = 0x80000000;
+static const uint64_t has_sha256 = 0x800000000000;
 
 static void get_hex(const char *text, size_t n, unsigned char *out)
 {
@@ -55,15 +57,15 @@ uar_err gate_ticket_write(struct gate_ticket_key key, const struct gate_ticket *
 			  struct uar_buf *out)
 {
 	unsigned char raw[TICKET_RAW] = { 0 };
-	uint32_t size = t->size | (t->sha256[0] ? has_sha256 : 0);
+	uint64_t size = t->size | (t->sha256[0] ? has_sha256 : 0);
 	char mac[MAC_TEXT + 1];
 	size_t at;
 
 	get_hex(t->blob_id, 12, raw);
-	for (int i = 0; i < 4; i++)
-		raw[12 + i] = (unsigned char)(size >> (24 - 8 * i));
+	for (int i = 0; i < TICKET_SIZE; i++)
+		raw[12 + i] = (unsigned char)(size >> (8 * (TICKET_SIZE - 1 - i)));
 	if (t->sha256[0])
-		get_hex(t->sha256, 32, raw + 16);
+		get_hex(t->sha256, 32, raw + TICKET_SUM);
 	if (!sign(key, t->run_id, raw, mac))
 		return UAR_ENOMEM;
 	get_hex(mac, MAC_TEXT / 2, raw + TICKET_SIGNED);
@@ -83,7 +85,7 @@ uar_err gate_ticket_read(struct gate_ticket_key key, struct uar_arena *a, uar_st
 	uar_str text = uar_arena_str(a, uar_str_from(id, cut + 1)), bytes;
 	const unsigned char *raw;
 	char mac[MAC_TEXT + 1], given[MAC_TEXT + 1];
-	uint32_t size = 0;
+	uint64_t size = 0;
 
 	if (!cut || id.p[cut] != '.' || !text.p)
 		return UAR_ENOTFOUND;
@@ -97,11 +99,11 @@ uar_err gate_ticket_read(struct gate_ticket_key key, struct uar_arena *a, uar_st
 	if (!sign(key, out->run_id, raw, mac) ||
 	    !uar_str_eq_secret(uar_str_c(given), uar_str_c(mac)))
 		return UAR_ENOTFOUND;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < TICKET_SIZE; i++)
 		size = size << 8 | raw[12 + i];
 	out->size = size & GATE_TICKET_ANY;
 	uar_hex(raw, 12, out->blob_id);
 	if (size & has_sha256)
-		uar_hex(raw + 16, 32, out->sha256);
+		uar_hex(raw + TICKET_SUM, 32, out->sha256);
 	return UAR_OK;
 }

@@ -11,11 +11,12 @@
 #include "base/sha256.h"
 #include "event/record.h"
 
-enum { GATE_BLOB_ID = 24, GATE_TICKET_ANY = 0x3fffffff };
+enum { GATE_BLOB_ID = 24 };
+#define GATE_TICKET_ANY ((uint64_t)0x3fffffffffff)
 struct gate_ticket {
 	uar_str run_id; /* of a ticket that was read: in the id */
 	char blob_id[GATE_BLOB_ID + 1];
-	uint32_t size;			  /* announced; GATE_TICKET_ANY: not */
+	uint64_t size;			  /* announced; GATE_TICKET_ANY: not */
 	char sha256[UAR_SHA256_TEXT + 1]; /* announced; empty: not */
 };
 struct gate_ticket_key {

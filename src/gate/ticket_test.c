@@ -14,7 +14,7 @@ static struct gate_ticket_key key(const char *secret, const struct uar_owner *o)
 
 TEST(an_upload_id_says_what_was_agreed, "EXP-21")
 {
-	static const uint32_t sizes[] = { 0, 1, 268435456, GATE_TICKET_ANY };
+	static const uint64_t sizes[] = { 0, 1, 4294967296, 1099511627776, GATE_TICKET_ANY };
 
 	for (size_t i = 0; i < 2 * ARRAY_LEN(sizes); i++) {
 		struct gate_ticket t = { .run_id = UAR_STR("01a1e306-9a89-73f5-bf0d-9ac5dfbfe286"),

@@ -3,6 +3,7 @@
  * A call that changes something belongs into a run, where it is written down before it
  * happens; without one only what changes nothing is done. */
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 #include "tool/tool.h"
 
 static const char *const effects[] = {
@@ -46,7 +47,7 @@ static void put_tool(struct uar_jw *w, const struct uar_tool *t)
 
 void gate_list_tools(struct call *c)
 {
-	struct uar_tools *tools = uar_runtime_tools(c->g->o.runtime);
+	struct uar_tools *tools = uar_workers_tools(c->g->o.work);
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_TOOLS_ANSWER);
 	struct uar_jw w = uar_jw_begin(&b);
 	const struct uar_tool *t;
@@ -130,7 +131,7 @@ static uar_err find_tool(struct calling *k, uar_str tool_id, struct uar_error *e
 {
 	uar_err e = UAR_OK;
 
-	k->tools = uar_runtime_tools(k->c->g->o.runtime);
+	k->tools = uar_workers_tools(k->c->g->o.work);
 	k->tool = uar_tools_find(k->tools, tool_id);
 	if (!k->tool)
 		e = uar_error_set(error, UAR_ENOTFOUND, "there is no such tool");

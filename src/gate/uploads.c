@@ -3,13 +3,16 @@
  * The first step writes nothing down: the id of an upload says all that was agreed
  * (ticket.h). The second step streams: one piece of the body is in memory, the next is
  * read from the socket once the disk has that. The bytes are staged under their run
- * (store.h) until the plugin makes an item of them or the run is over. */
+ * (engine/staging.h) until the plugin makes an item of them or the run is over. */
+#include "engine/staging.h"
+#include "event/limits.h"
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 #include "gate/ticket.h"
 
-static struct gate_ticket_key key_of(const struct uar_gate *g)
+static struct gate_ticket_key key_of(const struct call *c)
 {
-	return (struct gate_ticket_key){ uar_str_c(g->o.token), &g->o.owner };
+	return (struct gate_ticket_key){ uar_str_c(c->g->o.token), &c->owner };
 }
 
 /* --- the run ---------------------------------------------------------------------------- */
@@ -17,7 +20,7 @@ static struct gate_ticket_key key_of(const struct uar_gate *g)
 /* A request that needs a run at work. */
 struct asked {
 	struct call *c;
-	struct uar_runs_query q;
+	struct uar_run_list q;
 	uar_str run_id;
 	void (*then)(struct asked *a, uar_err e, struct uar_error *error);
 };
@@ -30,13 +33,13 @@ static uar_err check_row(const struct uar_run_row *row, struct uar_error *error)
 			     row->terminal ? "over" : "not at work yet", UAR_FMT(row->status));
 }
 
-static void looked_up(struct uar_runs_query *q)
+static void looked_up(struct uar_run_list *q)
 {
 	struct asked *a = UAR_OWNER(q, struct asked, q);
 	struct uar_error error = q->error;
 	uar_err e = q->err ? q->err : check_row(&q->rows[0], &error);
 
-	uar_store_query_fini(q);
+	uar_run_list_fini(q);
 	a->then(a, e, &error);
 }
 
@@ -44,20 +47,19 @@ static void looked_up(struct uar_runs_query *q)
 static void look_up(struct asked *a)
 {
 	struct uar_gate *g = a->c->g;
-	struct uar_store *store = uar_runtime_store(g->o.runtime);
 	const struct uar_run_row *recent;
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	if (uar_runtime_recent_run(g->o.runtime, &g->o.owner, a->run_id, &recent)) {
+	if (uar_reader_recent_run(g->o.reader, &a->c->owner, a->run_id, &recent)) {
 		e = check_row(recent, &error);
 		a->then(a, e, &error);
 		return;
 	}
-	a->q = (struct uar_runs_query){
-		.owner = g->o.owner, .run_id = a->run_id, .limit = 1, .done = looked_up
+	a->q = (struct uar_run_list){
+		.owner = a->c->owner, .run_id = a->run_id, .limit = 1, .done = looked_up
 	};
-	e = store->ops->runs(store, &a->q);
+	e = uar_reader_runs(g->o.reader, &a->q);
 	if (e)
 		a->then(a, e, &error);
 }
@@ -91,7 +93,7 @@ static void answer_created(struct call *c, const struct gate_ticket *t)
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_RUN_ANSWER_BYTES);
 	struct uar_buf id = uar_buf_make(2 * UAR_LIMIT_ID_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
-	uar_err e = gate_ticket_write(key_of(c->g), t, &id);
+	uar_err e = gate_ticket_write(key_of(c), t, &id);
 
 	if (e) {
 		gate_problem(c, e, NULL);
@@ -134,6 +136,7 @@ static uar_err decode_creation(struct creation *n, struct uar_error *error)
 		{ "sha256", UAR_FIELD_STR, false, offsetof(__typeof__(body), sha256) },
 	};
 	const struct uar_json *said = uar_json_get(n->asked.c->body, UAR_STR("bytes"));
+	int64_t most = (int64_t)uar_staging_max(n->asked.c->g->o.runtime);
 	uar_err e = uar_json_read(n->asked.c->body, fields, ARRAY_LEN(fields), true, &body, error);
 
 	if (e)
@@ -141,15 +144,15 @@ static uar_err decode_creation(struct creation *n, struct uar_error *error)
 	uar_error_where(error, "/bytes");
 	if (said && said->kind != UAR_JSON_NULL && body.bytes < 0)
 		return uar_error_set(error, UAR_EINVALID, "must not be negative");
-	if (body.bytes > UAR_LIMIT_BLOB_BYTES)
-		return uar_error_set(error, UAR_ETOOBIG, "an upload has at most %d bytes",
-				     UAR_LIMIT_BLOB_BYTES);
+	if (body.bytes > most)
+		return uar_error_set(error, UAR_ETOOBIG, "an upload has at most %lld bytes",
+				     (long long)most);
 	uar_error_where(error, "/sha256");
 	if (body.sha256.n && !gate_is_sha256(body.sha256))
 		return uar_error_set(error, UAR_EINVALID, "must be 64 lower-case hex digits");
 	uar_error_where(error, "%s", "");
 	n->ticket.run_id = n->asked.run_id = n->asked.c->params[0];
-	n->ticket.size = body.bytes < 0 ? GATE_TICKET_ANY : (uint32_t)body.bytes;
+	n->ticket.size = body.bytes < 0 ? GATE_TICKET_ANY : (uint64_t)body.bytes;
 	snprintf(n->ticket.sha256, sizeof n->ticket.sha256, "%.*s", UAR_FMT(body.sha256));
 	return UAR_OK;
 }
@@ -178,16 +181,14 @@ void gate_create_upload(struct call *c)
 struct put {
 	struct asked asked;
 	struct gate_ticket ticket;
-	struct uar_stage stage;
-	struct uar_upload_op op; /* at the store while c->gone is NULL */
+	struct uar_staging staging; /* at the store while c->gone is NULL */
 	struct uar_buf piece;
 	uint64_t total;
 };
 
 static void release(struct put *p)
 {
-	if (p->op.upload)
-		p->op.upload->drop(p->op.upload);
+	uar_staging_fini(&p->staging);
 	uar_buf_fini(&p->piece);
 	p->asked.c->g->uploads--;
 }
@@ -227,7 +228,7 @@ static void answer_put(struct put *p)
 	uar_jw_cstr(&w, "blob_id", p->ticket.blob_id);
 	uar_jw_cstr(&w, "blob_url", url);
 	uar_jw_int(&w, "bytes", (int64_t)p->total);
-	uar_jw_cstr(&w, "sha256", p->op.sha256);
+	uar_jw_cstr(&w, "sha256", p->staging.sha256);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	release(p);
@@ -241,13 +242,13 @@ static void pull(struct put *p)
 	uar_http_body_pull(p->asked.c->r, &p->piece);
 }
 
-static void stored(struct uar_upload_op *op)
+static void stored(struct uar_staging *s)
 {
-	struct put *p = UAR_OWNER(op, struct put, op);
+	struct put *p = UAR_OWNER(s, struct put, staging);
 
-	if (op->err || !p->asked.c->r)
-		end(p, op->err, &op->error);
-	else if (op->finish)
+	if (s->err || !p->asked.c->r)
+		end(p, s->err, &s->error);
+	else if (s->last)
 		answer_put(p);
 	else
 		pull(p);
@@ -258,30 +259,23 @@ static uar_err check_size(const struct put *p, bool last, struct uar_error *erro
 	if (p->ticket.size == GATE_TICKET_ANY ||
 	    (last ? p->total == p->ticket.size : p->total <= p->ticket.size))
 		return UAR_OK;
-	return uar_error_set(error, UAR_EINVALID, "the upload was announced with %u bytes",
-			     p->ticket.size);
+	return uar_error_set(error, UAR_EINVALID, "the upload was announced with %llu bytes",
+			     (unsigned long long)p->ticket.size);
 }
 
 void gate_upload_piece(struct call *c, bool last)
 {
 	struct put *p = c->op;
-	struct uar_store *store = uar_runtime_store(c->g->o.runtime);
 	struct uar_error error = { 0 };
 	uar_err e;
 
 	p->total += p->piece.n;
 	e = check_size(p, last, &error);
-	p->op = (struct uar_upload_op){
-		.upload = p->op.upload,
-		.bytes = uar_buf_str(&p->piece),
-		.finish = last,
-		.expect = uar_str_c(p->ticket.sha256),
-		.stage = &p->stage,
-		.done = stored,
-	};
+	p->staging.bytes = uar_buf_str(&p->piece);
+	p->staging.last = last;
 	c->gone = NULL;
 	if (!e)
-		e = store->ops->upload(store, &p->op);
+		e = uar_runtime_stage(c->g->o.runtime, &p->staging);
 	if (e)
 		end(p, e, &error);
 }
@@ -301,7 +295,7 @@ static uar_err check_put(struct put *p, struct uar_error *error)
 {
 	struct call *c = p->asked.c;
 	uar_str length = c->r->fields[UAR_HTTP_CONTENT_LENGTH];
-	uar_err e = gate_ticket_read(key_of(c->g), &c->arena, c->params[0], &p->ticket);
+	uar_err e = gate_ticket_read(key_of(c), &c->arena, c->params[0], &p->ticket);
 
 	if (e)
 		return e;
@@ -339,8 +333,13 @@ void gate_put_upload(struct call *c)
 		end(p, e, &error);
 		return;
 	}
-	p->stage =
-		(struct uar_stage){ c->g->o.owner, p->ticket.run_id, uar_str_c(p->ticket.blob_id) };
+	p->staging = (struct uar_staging){
+		.owner = c->owner,
+		.run_id = p->ticket.run_id,
+		.id = uar_str_c(p->ticket.blob_id),
+		.expect = uar_str_c(p->ticket.sha256),
+		.done = stored,
+	};
 	p->asked.run_id = p->ticket.run_id;
 	look_up(&p->asked);
 }

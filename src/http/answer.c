@@ -1,5 +1,6 @@
 /* answer.c - response heads, problems and streams. */
 #include "http/http_int.h"
+#include "http/limits.h"
 
 #include <assert.h>
 #include <sys/socket.h>
@@ -380,14 +381,22 @@ uar_err uar_http_body_begin(struct uar_http_request *r, const struct uar_http_re
 	return UAR_OK;
 }
 
-uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f)
+uar_err uar_http_stream_room(struct uar_http_stream *s)
 {
 	if (s->broken)
 		return UAR_EEOF;
-	if (uar_http_out_full(s)) {
-		s->flow.wants_room = true;
-		return UAR_EBUSY;
-	}
+	if (!uar_http_out_full(s))
+		return UAR_OK;
+	s->flow.wants_room = true;
+	return UAR_EBUSY;
+}
+
+uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f)
+{
+	uar_err e = uar_http_stream_room(s);
+
+	if (e)
+		return e;
 	uar_http_out_frame(s, f);
 	return s->broken ? UAR_EEOF : UAR_OK;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "http/limits.h"
 #include "loop/loop.h"
 
 static void on_poll(uv_poll_t *poll, int status, int events);

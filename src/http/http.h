@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "http/limits.h"
 
 struct uar_loop;
 struct uar_http;	/* the server */
@@ -150,6 +151,8 @@ UAR_MUST_CHECK uar_err uar_http_body_begin(struct uar_http_request *r,
 void uar_http_stream_cut(struct uar_http_stream *s);
 /* UAR_EBUSY: more than the cap waits already; nothing was taken, `writable` follows.
  * UAR_EEOF: the peer is gone; `closed` follows. */
+/* Will a frame be taken? UAR_EBUSY: not now, on_writable follows; UAR_EEOF: the peer is gone. */
+UAR_MUST_CHECK uar_err uar_http_stream_room(struct uar_http_stream *s);
 UAR_MUST_CHECK uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f);
 /* What follows in this turn goes out together at its end: for a last frame and
  * the end of the body. */

@@ -6,6 +6,7 @@
  * chunk extensions and trailers are refused: nobody needs them from a client,
  * and they are where two readers come to disagree. */
 #include "http/http_parse.h"
+#include "http/limits.h"
 
 #include <endian.h>
 

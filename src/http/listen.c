@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "http/limits.h"
 #include "loop/loop.h"
 
 enum {

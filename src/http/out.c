@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/alloc.h"
+#include "http/limits.h"
 
 enum { FRAME_COST = 64, IOV_MAX_FRAMES = 64, CHUNK_HEAD_MAX = 20 };
 

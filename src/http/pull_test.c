@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/sha256.h"
+#include "http/limits.h"
 #include "http_peer.h"
 
 /* --- a handler that pulls -----------------------------------------------------------
@@ -142,8 +143,15 @@ static void on_gone(void *ctx, struct uar_http_request *r)
 	uv_sem_post(&gone);
 }
 
+/* No deadline of the server ends a test that gets little of the processor. */
+enum { FOR_EVER_US = 1000000000 };
+
 static const struct uar_http_options options = {
 	.listen = "127.0.0.1:0",
+	.head_timeout_us = FOR_EVER_US,
+	.body_timeout_us = FOR_EVER_US,
+	.stall_timeout_us = FOR_EVER_US,
+	.idle_timeout_us = FOR_EVER_US,
 	.handler = { .head = on_head, .request = on_request, .gone = on_gone, .piece = on_piece },
 };
 
@@ -212,7 +220,7 @@ static void put_request(struct uar_buf *out, const char *path, uar_str body, boo
 static void take(const char *path, size_t n, bool chunked, bool bytewise)
 {
 	struct uar_buf body = uar_buf_make(BODY_MAX), text = uar_buf_make(2 * BODY_MAX);
-	struct uar_peer p = dial();
+	struct uar_peer p;
 	char want[128];
 
 	fill(&body, n);
@@ -222,6 +230,7 @@ static void take(const char *path, size_t n, bool chunked, bool bytewise)
 	uar_buf_add_str(&text, UAR_STR("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n"
 				       "next"));
 	put_request(&text, path, uar_buf_str(&body), chunked);
+	p = dial();
 	for (size_t i = 0; bytewise && i < text.n; i++)
 		CHECK(uar_peer_send(&p, uar_str_n(text.p + i, 1)));
 	if (!bytewise)
@@ -288,11 +297,11 @@ TEST(nothing_is_read_that_was_not_pulled, "EXP-21")
 	struct uar_peer p;
 	size_t n;
 
-	REQUIRE(start(&options));
-	p = dial();
 	fill(&body, BODY_MAX);
 	put_sum(uar_buf_str(&body), want, sizeof want);
 	put_request(&text, "/gate", uar_buf_str(&body), false);
+	REQUIRE(start(&options));
+	p = dial();
 	n = send_freely(&p, uar_buf_str(&text));
 	CHECK(n < text.n); /* the kernel holds less than that */
 	for (unsigned i = 0; i < 5; i++) {
@@ -421,7 +430,7 @@ TEST(a_streamed_body_that_breaks_off_is_told_once, "EXP-21")
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct uar_peer p;
 
-		o.body_timeout_us = cases[i].status == 408 ? 50000 : 0;
+		o.body_timeout_us = cases[i].status == 408 ? 50000 : FOR_EVER_US;
 		REQUIRE(start(&o));
 		p = dial();
 		uar_peer_say(&p, cases[i].text);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/rand.h"
+#include "http/limits.h"
 #include "loop/loop.h"
 
 enum {

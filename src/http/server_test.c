@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "http/limits.h"
 #include "http_peer.h"
 
 /* --- a handler with a few habits ---------------------------------------------------

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/sse.h"
+#include "http/limits.h"
 #include "http_peer.h"
 
 /* Every GET becomes a stream; the test's thread sends through uar_peer_call. */

@@ -2,6 +2,7 @@
  * tables. Every one must end in its named error, quickly and without a second
  * opinion. Work is asserted by counts and codes, never by the clock. */
 #include "json/json.h"
+#include "json/limits.h"
 #include "test.h"
 
 static unsigned cases;

@@ -9,6 +9,7 @@
  * keys compared. Objects with many members are checked once, when they close,
  * through a hashed set. */
 #include "json/json_int.h"
+#include "json/limits.h"
 
 enum {
 	COMPARED_KEYS = 32, /* beyond this the set of json_keys.c pays */

@@ -5,6 +5,7 @@
  * result is the number of nodes made: `copy` cannot blow it up. Every node
  * visited costs a step, and steps are bounded. */
 #include "json/json_int.h"
+#include "json/limits.h"
 
 struct patcher {
 	struct uar_arena *arena;

@@ -1,5 +1,6 @@
 /* json_patch_test.c - every operation, every refusal, and the bounds. */
 #include "json/json.h"
+#include "json/limits.h"
 #include "test.h"
 
 static struct uar_arena arena;

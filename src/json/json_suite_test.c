@@ -10,6 +10,7 @@
 #include <dirent.h>
 
 #include "base/alloc.h"
+#include "json/limits.h"
 
 static const struct {
 	const char *name;

@@ -1,5 +1,6 @@
 /* json_test.c - the reader, look-ups, tables of fields, equality and pointers. */
 #include "json/json.h"
+#include "json/limits.h"
 #include "test.h"
 
 #include <math.h>

@@ -5,6 +5,7 @@
  * leaves one bit per position. A lookahead runs backward from the end, so that at
  * each position it knows whether some match begins there. */
 #include "base/alloc.h"
+#include "json/limits.h"
 #include "json/regex_int.h"
 
 /* --- compiling --- */

@@ -1,4 +1,5 @@
 /* regex_parse.c - pattern to syntax tree, by recursive descent of bounded depth. */
+#include "json/limits.h"
 #include "json/regex_int.h"
 
 struct parser {

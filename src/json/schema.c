@@ -2,6 +2,7 @@
  * references, which may bring in more documents and so more nodes. */
 #include "base/alloc.h"
 #include "base/rand.h"
+#include "json/limits.h"
 #include "json/schema_int.h"
 
 void *uar_schema_take(struct uar_schema_builder *b, size_t n)

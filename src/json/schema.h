@@ -8,6 +8,7 @@
 #define UAR_JSON_SCHEMA_H
 
 #include "json/json.h"
+#include "json/limits.h"
 
 struct uar_schema;
 

@@ -5,6 +5,7 @@
  * Every application costs a step and a level, and both are bounded, so a schema
  * that refers to itself without end ends in an error. Annotations are collected
  * only below a node that asks for them. */
+#include "json/limits.h"
 #include "json/schema_int.h"
 
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* schema_ref.c - names of schemas: $id, $schema, anchors, and the references that
  * use them. Documents come from the given map or from the standard, never from
  * the network. */
+#include "json/limits.h"
 #include "json/schema_int.h"
 
 /* One name of a node; the key of the map lives here. */

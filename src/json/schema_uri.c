@@ -1,5 +1,6 @@
 /* schema_uri.c - relative references resolved against a base (RFC 3986, 5.2).
  * Works on the text alone: nothing is decoded, nothing is fetched. */
+#include "json/limits.h"
 #include "json/schema_int.h"
 
 struct uri {

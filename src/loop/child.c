@@ -11,9 +11,10 @@
 #include <uv.h>
 
 #include "base/alloc.h"
+#include "loop/limits.h"
 #include "loop/supervise.h"
 
-enum { STREAMS = 3, READ_BYTES = 65536, ARGS = 256 };
+enum { STREAMS = 3, READ_BYTES = 65536, ERRORS_BYTES = 4096, ARGS = 256 };
 
 struct uar_child {
 	struct uar_loop *loop;
@@ -217,6 +218,25 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 		if (output && c->o.output_ended)
 			c->o.output_ended(c->o.ctx);
 		tell_if_over(c);
+	}
+}
+
+/* Into a buffer of its own: the other one may hold the output that is being handled. At most
+ * what a pipe holds, or a child that never stops writing would never be left. */
+void uar_child_read_errors(struct uar_child *c)
+{
+	char bytes[ERRORS_BYTES];
+	uv_os_fd_t fd;
+	ssize_t n = 1;
+
+	if (!is_open(&c->pipe[2]) || uv_fileno((uv_handle_t *)&c->pipe[2], &fd))
+		return;
+	for (size_t all = 0; all < READ_BYTES && n > 0; all += (size_t)n) {
+		do {
+			n = read(fd, bytes, sizeof bytes);
+		} while (n < 0 && errno == EINTR);
+		if (n > 0)
+			c->o.errors(c->o.ctx, uar_str_n(bytes, (size_t)n));
 	}
 }
 

@@ -7,6 +7,7 @@
 #define UAR_LOOP_CHILD_H
 
 #include "base/str.h"
+#include "loop/limits.h"
 #include "loop/loop.h"
 
 struct uar_child;
@@ -22,7 +23,8 @@ struct uar_child_options {
 	/* No output follows, though it may live on; `exited` comes later. NULL is fine. */
 	void (*output_ended)(void *ctx);
 	/* The whole tree is gone and both streams are read to their end. Once. Status
-	 * as a shell shows it: 128 + signal, 127 for a command that cannot be started. */
+	 * as a shell shows it: 128 + signal, 127 for a command that cannot be started, 126 if
+	 * perhaps it can later. */
 	void (*exited)(void *ctx, int status);
 	void *ctx;
 };
@@ -31,6 +33,9 @@ UAR_MUST_CHECK uar_err uar_child_start(struct uar_loop *l, const struct uar_chil
 /* UAR_EBUSY: UAR_LIMIT_CHILD_INPUT bytes wait already, nothing was taken. UAR_EEOF:
  * the child does not read any more. */
 UAR_MUST_CHECK uar_err uar_child_write(struct uar_child *c, uar_str bytes);
+/* Reads what is in the pipe of standard error by now and hands it to `errors`. What the
+ * child wrote there before an output is then known before that output. */
+void uar_child_read_errors(struct uar_child *c);
 void uar_child_end_input(struct uar_child *c);		/* after what was written */
 void uar_child_pause(struct uar_child *c, bool paused); /* stops reading its output */
 void uar_child_kill(struct uar_child *c);		/* the whole tree; `exited` follows */

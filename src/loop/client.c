@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "loop/limits.h"
 #include "loop/net.h"
 
 enum { IDLE_TIMEOUT_US = 60 * 1000 * 1000 };
@@ -22,6 +23,7 @@ struct uar_client {
 };
 
 struct receiver {
+	void (*header)(void *ctx, uar_str name, uar_str value);
 	uar_err (*data)(void *ctx, uar_str bytes);
 	void (*done)(void *ctx, uar_err e, int status, uar_str body, const char *reason);
 	void *ctx;
@@ -75,6 +77,7 @@ static void call_destroy(struct uar_call *call)
 	uar_list_remove(&call->node);
 	call->client->curl->slist_free_all(call->transfer.request.headers);
 	uar_buf_fini(&call->transfer.outcome.body);
+	uar_buf_fini(&call->transfer.head);
 	uar_free(call->transfer.spare);
 	uar_free(call);
 }
@@ -145,6 +148,24 @@ static bool may_read(const struct uar_call *call)
 	return !call->paused && !call->cancelled && !call->err && !uar_list_empty(&call->inbox);
 }
 
+static bool is_deaf(const struct uar_call *call)
+{
+	return call->cancelled || call->err;
+}
+
+static void read_head(struct uar_call *call, uar_str lines)
+{
+	while (lines.n && !is_deaf(call)) {
+		uar_str line = uar_str_cut(lines, '\n', &lines), value, name;
+
+		if (line.n && line.p[line.n - 1] == '\r')
+			line.n--;
+		name = uar_str_cut(line, ':', &value);
+		if (name.n && name.n < line.n)
+			call->to.header(call->to.ctx, uar_str_trim(name), uar_str_trim(value));
+	}
+}
+
 static void read_piece(struct uar_call *call)
 {
 	struct uar_piece *p = UAR_OWNER(call->inbox.next, struct uar_piece, task.node);
@@ -153,11 +174,13 @@ static void read_piece(struct uar_call *call)
 	uar_list_remove(&p->task.node);
 	if (p->n) /* or it is a sign of life alone */
 		call->status = p->status;
-	if (p->n && call->to.data)
+	if (p->head)
+		read_head(call, uar_str_n(p->bytes, p->n));
+	else if (p->n && call->to.data)
 		e = call->to.data(call->to.ctx, uar_str_n(p->bytes, p->n));
 	if (e && !call->cancelled)
 		fail(call, e);
-	if (call->cancelled || call->err)
+	if (is_deaf(call))
 		uar_free(p);
 	else
 		uar_net_read(&call->transfer, p);
@@ -181,7 +204,7 @@ static void on_piece(struct uar_task *t)
 	struct uar_piece *p = UAR_OWNER(t, struct uar_piece, task);
 	struct uar_call *call = call_of(p->of);
 
-	if (call->cancelled || call->err) {
+	if (is_deaf(call)) {
 		uar_free(p);
 		return;
 	}
@@ -252,7 +275,9 @@ static struct uar_call *call_create(struct uar_client *c, const struct uar_call_
 	call->last_us = uar_clock_mono(c->sched->clock);
 	call->transfer.outcome.body =
 		uar_buf_make(o->max_error_body ? o->max_error_body : UAR_LIMIT_CLIENT_ERROR_BODY);
-	call->to = (struct receiver){ o->data, o->done, o->ctx };
+	call->transfer.wants_head = o->header != NULL;
+	call->transfer.head = uar_buf_make(UAR_LIMIT_CLIENT_HEAD);
+	call->to = (struct receiver){ o->header, o->data, o->done, o->ctx };
 	uar_list_init(&call->inbox);
 	uar_list_add_last(&c->calls, &call->node);
 	return call;

@@ -13,6 +13,7 @@
 #define UAR_LOOP_CLIENT_H
 
 #include "base/str.h"
+#include "loop/limits.h"
 #include "loop/loop.h"
 
 struct uar_client;
@@ -25,6 +26,10 @@ struct uar_call_options {
 	int64_t connect_timeout_us; /* 0: default 10 s */
 	int64_t idle_timeout_us;    /* no byte for so long ends it; 0: default 60 s; < 0: none */
 	size_t max_error_body;	    /* bytes kept of a non-2xx answer; 0: default 64 KiB */
+	/* Each header line of the answer, whatever its status, before any of its bytes; NULL: not
+	 * wanted. Names are as the server wrote them: compare without case. Interim (1xx) heads
+	 * and trailers are not told. uar_call_status is known inside. */
+	void (*header)(void *ctx, uar_str name, uar_str value);
 	/* Bytes of a 2xx answer, as they come. An error ends the call with it. */
 	uar_err (*data)(void *ctx, uar_str bytes);
 	/* The end. status 0: no answer came. `body` holds a non-2xx answer, cut at
@@ -50,7 +55,7 @@ void uar_call_cancel(struct uar_call *call);
 /* Backpressure: while paused no callback fires, the idle timeout rests and the
  * peer is held back. */
 void uar_call_pause(struct uar_call *call, bool paused);
-/* The status once bytes of the body came; 0: not yet. */
+/* The status once bytes of the body came, or the head where `header` wants it; 0: not yet. */
 int uar_call_status(const struct uar_call *call);
 /* What the answer's Retry-After asks for; 0: nothing. Useful inside `done`. */
 int64_t uar_call_retry_after_us(const struct uar_call *call);

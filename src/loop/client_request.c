@@ -2,6 +2,7 @@
 #include "loop/client_request.h"
 
 #include "base/address.h"
+#include "loop/limits.h"
 
 enum {
 	CONNECT_TIMEOUT_US = 10 * 1000 * 1000,

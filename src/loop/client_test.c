@@ -476,3 +476,94 @@ TEST(client_may_go_with_calls_under_way, "")
 		CHECK_INT(s[i].dones, 0);
 	tear_down(&f);
 }
+
+/* --- header lines ------------------------------------------------------------------- */
+
+struct head_seen {
+	struct seen seen; /* first: the other callbacks get it */
+	struct uar_buf lines;
+	int status; /* asked for inside */
+	unsigned pieces_before;
+	bool cancel;
+};
+
+static void on_header(void *ctx, uar_str name, uar_str value)
+{
+	struct head_seen *h = ctx;
+
+	h->status = uar_call_status(h->seen.call);
+	h->pieces_before += h->seen.pieces;
+	uar_buf_printf(&h->lines, "%.*s=%.*s\n", UAR_FMT(name), UAR_FMT(value));
+	if (h->cancel) {
+		uar_call_cancel(h->seen.call);
+		uar_loop_stop(h->seen.f->loop);
+	}
+}
+
+static void check_head(const struct peer_script *script, int status, const char *want)
+{
+	struct head_seen h = { .lines = uar_buf_make(4096) };
+	struct fixture f;
+	struct uar_call_options o;
+
+	REQUIRE(set_up(&f, script, 1));
+	o = options(&f, &h.seen);
+	o.header = on_header;
+	o.ctx = &h;
+	REQUIRE(call(&f, &o, &h.seen));
+	uar_loop_run(f.loop);
+	CHECK_STR(uar_buf_str(&h.lines), want);
+	CHECK_INT(h.status, status);
+	CHECK_INT(h.pieces_before, 0);
+	CHECK_INT(h.seen.dones, 1);
+	CHECK_INT(h.seen.status, status);
+	forget(&h.seen);
+	uar_buf_fini(&h.lines);
+	tear_down(&f);
+}
+
+TEST(header_lines_come_before_the_body, "")
+{
+	static const struct peer_script good = {
+		{ { PEER_BYTES,
+		    "HTTP/1.1 100 Continue\r\nX-Early: no\r\n\r\nHTTP/1.1 200 OK\r\n"
+		    "Transfer-Encoding: chunked\r\nX-A:  one two \r\nEmpty:\r\nx-a: 3:4\r\n\r\n"
+		    "5\r\nhello\r\n0\r\nX-Trailer: no\r\n\r\n",
+		    0 } }
+	};
+	static const struct peer_script bad = {
+		{ { PEER_SEND,
+		    "HTTP/1.1 404 No\r\nMcp-Session-Id: 7\r\nContent-Length: 4\r\n\r\nnope", 0 } }
+	};
+	static const struct peer_script empty = {
+		{ { PEER_SEND, "HTTP/1.1 302 Go\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", 0 } }
+	};
+
+	check_head(&good, 200, "Transfer-Encoding=chunked\nX-A=one two\nEmpty=\nx-a=3:4\n");
+	check_head(&bad, 404, "Mcp-Session-Id=7\nContent-Length=4\n");
+	check_head(&empty, 302, "Location=/x\nContent-Length=0\n");
+}
+
+TEST(a_call_may_be_cancelled_by_a_header_line, "")
+{
+	static const struct peer_script script = {
+		{ { PEER_SEND, "HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\n\r\nhello", 0 },
+		  { PEER_STALL, NULL, 0 } }
+	};
+	struct head_seen h = { .lines = uar_buf_make(4096), .cancel = true };
+	struct fixture f;
+	struct uar_call_options o;
+
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &h.seen);
+	o.header = on_header;
+	o.ctx = &h;
+	REQUIRE(call(&f, &o, &h.seen));
+	uar_loop_run(f.loop);
+	peer_wait(f.peer, (struct peer_counts){ .gone_early = 1 });
+	CHECK_STR(uar_buf_str(&h.lines), "A=1\n");
+	CHECK_INT(h.seen.dones + h.seen.pieces, 0);
+	forget(&h.seen);
+	uar_buf_fini(&h.lines);
+	tear_down(&f);
+}

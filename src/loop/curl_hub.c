@@ -4,6 +4,7 @@
 #include <uv.h>
 
 #include "base/alloc.h"
+#include "loop/limits.h"
 
 struct watch { /* one socket of libcurl's; freed by its close callback */
 	uv_poll_t poll;

@@ -6,11 +6,13 @@
 #include "loop/loop.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include "base/alloc.h"
+#include "loop/limits.h"
 #include "loop/poll.h"
 
 enum { STUCK_US = 1000 * 1000 }; /* no thread has come back for so long */
@@ -416,14 +418,16 @@ static void free_signal(uv_handle_t *h)
 uar_err uar_loop_on_signal(struct uar_loop *l, int signum, uar_signal_fn *fn, void *ctx)
 {
 	struct signal_watch *s = uar_zalloc(sizeof *s);
+	int number;
 
 	if (!s)
 		return UAR_ENOMEM;
 	s->fn = fn;
 	s->ctx = ctx;
-	if (uv_signal_init(&l->uv, &s->uv)) {
+	number = uv_signal_init(&l->uv, &s->uv);
+	if (number) {
 		uar_free(s);
-		return UAR_ENOMEM;
+		return uar_loop_err(number);
 	}
 	s->uv.data = s;
 	if (uv_signal_start(&s->uv, on_signal, signum)) {
@@ -436,27 +440,50 @@ uar_err uar_loop_on_signal(struct uar_loop *l, int signum, uar_signal_fn *fn, vo
 
 /* --- life ------------------------------------------------------------------- */
 
-static bool init_handles(struct uar_loop *l)
+uar_err uar_loop_err(int number)
 {
-	if (uv_mutex_init(&l->lock))
-		return false;
-	l->lock_ready = true;
-	if (uv_loop_init(&l->uv))
-		return false;
-	l->uv_ready = true;
-	if (uv_timer_init(&l->uv, &l->timer) || uv_check_init(&l->uv, &l->check) ||
-	    uv_idle_init(&l->uv, &l->idle))
-		return false;
-	l->timer.data = l->check.data = l->idle.data = l;
+	switch (number) {
+	case 0: return UAR_OK;
+	case UV_ENOMEM: return UAR_ENOMEM;
+	case UV_EMFILE:
+	case UV_ENFILE: return UAR_EFDS;
+	}
+	return UAR_EIO;
+}
+
+static uar_err init_wake(struct uar_loop *l)
+{
 	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->wake_fd < 0 || uar_poll_start(l, l->wake_fd, on_wake, l, &l->wake))
-		return false;
-	return uv_check_start(&l->check, on_check) == 0;
+	return l->wake_fd < 0 ? uar_loop_err(-errno)
+			      : uar_poll_start(l, l->wake_fd, on_wake, l, &l->wake);
+}
+
+static uar_err init_handles(struct uar_loop *l)
+{
+	int number = uv_mutex_init(&l->lock);
+	uar_err e;
+
+	l->lock_ready = !number;
+	if (!number)
+		number = uv_loop_init(&l->uv);
+	l->uv_ready = !number;
+	if (!number)
+		number = uv_timer_init(&l->uv, &l->timer);
+	if (!number)
+		number = uv_check_init(&l->uv, &l->check);
+	if (!number)
+		number = uv_idle_init(&l->uv, &l->idle);
+	if (number)
+		return uar_loop_err(number);
+	l->timer.data = l->check.data = l->idle.data = l;
+	e = init_wake(l);
+	return e ? e : uar_loop_err(uv_check_start(&l->check, on_check));
 }
 
 uar_err uar_loop_create(const struct uar_clock *clock, struct uar_loop **out)
 {
 	struct uar_loop *l = uar_zalloc(sizeof *l);
+	uar_err e;
 
 	if (!l)
 		return UAR_ENOMEM;
@@ -468,9 +495,10 @@ uar_err uar_loop_create(const struct uar_clock *clock, struct uar_loop **out)
 	uar_list_init(&l->running);
 	uar_list_init(&l->remote);
 	uar_list_init(&l->signals);
-	if (!init_handles(l)) {
+	e = init_handles(l);
+	if (e) {
 		uar_loop_destroy(l);
-		return UAR_ENOMEM;
+		return e;
 	}
 	*out = l;
 	return UAR_OK;

@@ -6,10 +6,12 @@
 #define UAR_LOOP_LOOP_H
 
 #include "base/sched.h"
+#include "loop/limits.h"
 
 struct uar_loop;
 struct uv_loop_s;
 
+/* UAR_EFDS when no descriptor is left. */
 UAR_MUST_CHECK uar_err uar_loop_create(const struct uar_clock *clock, struct uar_loop **out);
 void uar_loop_destroy(struct uar_loop *l); /* after uar_loop_run has returned */
 struct uar_sched *uar_loop_sched(struct uar_loop *l);

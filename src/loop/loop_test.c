@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "leap.h"
+#include "loop/limits.h"
 #include "loop/loop.h"
 
 static struct uar_loop *loop;

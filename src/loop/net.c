@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "loop/curl_hub.h"
 #include "loop/done.h"
+#include "loop/limits.h"
 
 enum order {
 	START = 1,
@@ -345,6 +346,58 @@ static int on_sending(void *ctx, char *ip, char *local_ip, int port, int local_p
 	return CURL_PREREQFUNC_OK;
 }
 
+static bool is_interim(struct uar_transfer *t)
+{
+	long status = 0;
+
+	t->net->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	t->outcome.status = (int)status;
+	return status < 200;
+}
+
+/* The lines are a piece of their own: the next bytes begin another one. */
+static bool hand_over_head(struct uar_transfer *t)
+{
+	struct uar_piece *p;
+
+	if (t->head.err)
+		return false;
+	if (t->head.n == 0)
+		return true;
+	p = open_piece(t, t->head.n);
+	if (!p)
+		return false;
+	memcpy(p->bytes, t->head.p, t->head.n);
+	p->n = t->head.n;
+	p->head = true;
+	p->status = t->outcome.status;
+	t->open = NULL;
+	return true;
+}
+
+/* A status line begins a head, an empty line ends it. libcurl hands over whole lines, those of
+ * interim answers and trailers, too. */
+static bool keep_header(struct uar_transfer *t, uar_str line)
+{
+	if (uar_str_starts(line, UAR_STR("HTTP/"))) {
+		t->head_over = false;
+		uar_buf_clear(&t->head);
+		return true;
+	}
+	if (t->head_over)
+		return true;
+	if (line.n && line.p[0] != '\r' && line.p[0] != '\n') {
+		uar_buf_add_str(&t->head, line);
+		return !t->head.err;
+	}
+	if (is_interim(t)) {
+		t->outcome.status = 0;
+		return true;
+	}
+	t->head_over = true;
+	return hand_over_head(t);
+}
+
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
 	struct uar_transfer *t = ctx;
@@ -358,7 +411,12 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	}
 	if (t->hub == &t->net->shared && uar_str_starts(uar_str_n(p, n), UAR_STR("HTTP/1")))
 		learn(t->net, t->request.origin);
-	if (!current(t))
+	if (t->wants_head && !keep_header(t, uar_str_n(p, n))) {
+		t->outcome.err = UAR_ENOMEM;
+		give_up(t);
+		return 0;
+	}
+	if (!current(t) && !t->head_over)
 		(void)open_piece(t, 0); /* a sign of life, which may also get lost */
 	return n;
 }

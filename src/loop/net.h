@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "loop/client_request.h"
+#include "loop/limits.h"
 #include "loop/loop.h"
 
 struct uar_net;
@@ -25,6 +26,7 @@ struct uar_piece {
 	struct uar_task task; /* its function gets the piece, which is the loop's then */
 	struct uar_transfer *of;
 	int status;
+	bool head; /* its bytes are the header lines of the answer, whatever its status */
 	size_t n, cap;
 	char bytes[];
 };
@@ -57,6 +59,7 @@ struct uar_transfer { /* zeroed before first use */
 	/* Set by the owner before the start. */
 	struct uar_client_request request;
 	struct uar_task over; /* its function runs on the loop */
+	bool wants_head;      /* hand over the header lines */
 	struct uar_outcome outcome;
 	/* Both threads'. */
 	_Atomic size_t unread;		   /* what pieces handed over and not read take */
@@ -72,10 +75,12 @@ struct uar_transfer { /* zeroed before first use */
 	struct uar_piece *open; /* may take more bytes while `round` is the net's */
 	uint64_t round;
 	size_t head_bytes;
-	unsigned refused;   /* begun again so often */
-	bool held;	    /* libcurl holds bytes back */
-	bool sent;	    /* has a connection, ... */
-	struct uar_way way; /* ... which is this one */
+	struct uar_buf head; /* header lines of the answer so far, when wanted */
+	bool head_over;	     /* what follows are trailers */
+	unsigned refused;    /* begun again so often */
+	bool held;	     /* libcurl holds bytes back */
+	bool sent;	     /* has a connection, ... */
+	struct uar_way way;  /* ... which is this one */
 };
 
 /* Loads libcurl and starts the thread. `piece` runs on the loop of `sched`. */

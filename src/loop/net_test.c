@@ -1,6 +1,7 @@
 /* net_test.c - calls and the thread that makes them: crowds, races, floods, ends. */
 #include "loop/client_test.h"
 
+#include "loop/limits.h"
 #include "loop/net.h"
 
 static void run_turns(struct fixture *f, int n)

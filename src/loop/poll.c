@@ -28,19 +28,22 @@ uar_err uar_poll_start(struct uar_loop *l, int fd, uar_poll_fn *fn, void *ctx,
 		       struct uar_poll **out)
 {
 	struct uar_poll *p = uar_zalloc(sizeof *p);
+	int number;
 
 	if (!p)
 		return UAR_ENOMEM;
 	p->fn = fn;
 	p->ctx = ctx;
 	p->handle.data = p;
-	if (uv_poll_init(uar_loop_uv(l), &p->handle, fd)) {
+	number = uv_poll_init(uar_loop_uv(l), &p->handle, fd);
+	if (number) {
 		uar_free(p);
-		return UAR_EIO;
+		return uar_loop_err(number);
 	}
-	if (uv_poll_start(&p->handle, UV_READABLE, on_event)) {
+	number = uv_poll_start(&p->handle, UV_READABLE, on_event);
+	if (number) {
 		uv_close((uv_handle_t *)&p->handle, on_closed);
-		return UAR_EIO;
+		return uar_loop_err(number);
 	}
 	*out = p;
 	return UAR_OK;

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CANNOT_START = 127, KILL_AGAIN_NS = 50000000 };
+enum { CANNOT_START = 127, CANNOT_START_NOW = 126, KILL_AGAIN_NS = 50000000 };
 
 struct watch {
 	pid_t child;
@@ -34,9 +34,17 @@ static void take_signals(sigset_t *set)
 	sigprocmask(SIG_BLOCK, set, NULL);
 }
 
+/* Would the same command fail the next time, too? */
+static bool is_lasting(int error)
+{
+	return error != ENOMEM && error != EAGAIN && error != EMFILE && error != ENFILE &&
+	       error != ETXTBSY && error != EIO;
+}
+
 static pid_t start(char **command)
 {
 	pid_t self = getpid(), pid = fork();
+	int status = CANNOT_START;
 	sigset_t none;
 
 	if (pid)
@@ -47,9 +55,10 @@ static pid_t start(char **command)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == self) {
 		execvp(command[0], command);
+		status = is_lasting(errno) ? CANNOT_START : CANNOT_START_NOW;
 		fprintf(stderr, "cannot start %s: %s\n", command[0], strerror(errno));
 	}
-	_exit(CANNOT_START);
+	_exit(status);
 }
 
 /* The pipes are the child's alone: their end must be its end. */
@@ -123,6 +132,7 @@ void uar_supervise(int argc, char **argv)
 
 	if (argc < 4 || strcmp(argv[1], UAR_SUPERVISE_WORD) != 0)
 		return;
+	closefrom(3); /* what the server was started with is not for plugins */
 	take_signals(&set);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -132,5 +142,7 @@ void uar_supervise(int argc, char **argv)
 	let_go();
 	if (w.child > 0)
 		watch(&w, &set);
+	else
+		w.status = CANNOT_START_NOW;
 	_exit(w.status);
 }

@@ -1,170 +1,22 @@
 /* model_test.c - the OpenAI dialect over HTTP, against a scripted peer. */
-#include "test.h"
-#include "heard.h"
-#include "leap.h"
-#include "peer.h"
-
-#include "loop/client.h"
-#include "model/openai_int.h"
+#include "model/wire_test.h"
 #include "openai_words.h"
-
-#define HEAD	 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-#define ERROR(S) "HTTP/1.1 " S "\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n"
-
-struct fixture {
-	struct leap time;
-	struct uar_loop *loop;
-	struct uar_client *client;
-	struct uar_model *model;
-	struct peer *peer;
-};
 
 static bool set_up(struct fixture *f, const struct peer_script *scripts, size_t n)
 {
-	struct uar_model_openai_options o = { .api_key = KEY };
-	struct uar_error error;
-	char url[64];
-
-	*f = (struct fixture){ .peer = peer_create(scripts, n) };
-	snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/", peer_port(f->peer));
-	o.base_url = url;
-	leap_init(&f->time);
-	if (!CHECK(uar_loop_create(&f->time.clock, &f->loop) == UAR_OK) ||
-	    !CHECK(uar_client_create(f->loop, NULL, &f->client) == UAR_OK))
-		return false;
-	o.client = f->client;
-	return CHECK(uar_model_openai_create(&o, &f->model, &error) == UAR_OK);
+	return set_up_dialect(f, UAR_DIALECT_OPENAI_CHAT, scripts, n);
 }
 
-static void tear_down(struct fixture *f)
-{
-	uar_model_destroy(f->model);
-	uar_client_destroy(f->client);
-	uar_loop_destroy(f->loop);
-	if (f->peer)
-		peer_destroy(f->peer);
-}
-
-/* --- what a provider may do --------------------------------------------------------- */
-
-struct want {
-	const char *text, *reasoning;
-	enum uar_model_failure failure;
-	bool retryable;
-	int status;
-	const char *message; /* a part of it */
-	const char *calls;   /* "ID NAME ARGUMENTS" a line; NULL: none */
-};
-
-#define GOOD(T)                                                                                    \
-	{                                                                                          \
-		T, "", UAR_MODEL_FAIL_NONE, false, 200, "", NULL                                   \
-	}
-#define BAD(T, F, R, S, M)                                                                         \
-	{                                                                                          \
-		T, "", UAR_MODEL_FAIL_##F, R, S, M, NULL                                           \
-	}
-
-#define THINKS(T, R)                                                                               \
-	{                                                                                          \
-		T, R, UAR_MODEL_FAIL_NONE, false, 200, "", NULL                                    \
-	}
-#define ASKS(T, CALLS)                                                                             \
-	{                                                                                          \
-		T, "", UAR_MODEL_FAIL_NONE, false, 200, "", CALLS                                  \
-	}
-#define PLAY(...)                                                                                  \
-	{                                                                                          \
-		{                                                                                  \
-			__VA_ARGS__                                                                \
-		}                                                                                  \
-	}
-#define SAY(BYTES)	 PLAY({ PEER_SEND, BYTES, 0 }, { PEER_CLOSE, NULL, 0 })
-#define SAY_STALL(BYTES) PLAY({ PEER_SEND, BYTES, 0 }, { PEER_STALL, NULL, 0 })
-#define SAY_RESET(BYTES) PLAY({ PEER_SEND, BYTES, 0 }, { PEER_RESET, NULL, 0 })
-#define MUTE(OP)	 PLAY({ OP, NULL, 0 })
-
-static const struct provider_case {
-	const char *name;
-	struct peer_script script;
-	struct want want;
-	bool waits; /* a minute passes once its text is there */
-} cases[] = {
+static const struct provider_case cases[] = {
 #define C(NAME, ANSWER, END, WAITS) { NAME, ANSWER, END, WAITS },
+#include "model/limits.h"
 #include "model/openai_cases.def"
 #undef C
 };
 
-static void check_want(const struct heard *s, const char *name, const struct want *w)
-{
-	uar_str message = uar_buf_str(&s->message);
-
-	CHECK_MSG(s->dones == 1, "%s: done %u times", name, s->dones);
-	CHECK_MSG(s->result.failure == w->failure, "%s: %s, %.*s", name,
-		  uar_model_failure_name(s->result.failure), UAR_FMT(message));
-	CHECK_MSG(s->result.retryable == w->retryable, "%s: retryable %d", name,
-		  s->result.retryable);
-	CHECK_MSG(s->result.http_status == w->status, "%s: status %d", name, s->result.http_status);
-	CHECK_MSG(strstr(message.p, w->message) != NULL, "%s: message %s", name, message.p);
-	CHECK_MSG(strstr(message.p, KEY) == NULL, "%s: the key is shown", name);
-	CHECK_MSG((s->result.failure == UAR_MODEL_FAIL_NONE) == (s->stop[0] != 0),
-		  "%s: stop \"%s\"", name, s->stop);
-	CHECK_MSG(!w->calls || strcmp(s->stop, "tool_calls") == 0, "%s: stop \"%s\"", name,
-		  s->stop);
-	if (!CHECK_STR(uar_buf_str(&s->text), w->text) ||
-	    !CHECK_STR(uar_buf_str(&s->calls), w->calls ? w->calls : "") ||
-	    !CHECK_STR(uar_buf_str(&s->reasoning), w->reasoning))
-		printf("  in %s\n", name);
-}
-
-/* A minute in which the peer says nothing. The clock stands still until the text is
- * what it is to be, or, where there is none, until the peer has read the request. */
-struct minute {
-	struct uar_task task;
-	struct fixture *f;
-};
-
-static void on_minute(struct uar_task *t)
-{
-	struct minute *m = UAR_OWNER(t, struct minute, task);
-
-	leap_ahead(&m->f->time, uar_loop_sched(m->f->loop), 61000000);
-}
-
-static void run_with_a_minute(struct fixture *f, struct heard *s, const char *after)
-{
-	struct minute minute = { .task.fn = on_minute, .f = f };
-
-	leap_hold(&f->time);
-	if (*after) {
-		s->awaited = after;
-		s->then = &minute.task;
-	}
-	if (!heard_hello(s, "m", 0))
-		return;
-	if (!*after) {
-		peer_wait(f->peer, (struct peer_counts){ .stalled = 1 });
-		on_minute(&minute.task);
-	}
-	uar_loop_run(f->loop);
-}
-
 TEST(every_answer_ends_in_a_known_way, "")
 {
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct fixture f;
-		struct heard s;
-
-		REQUIRE(set_up(&f, &cases[i].script, 1));
-		heard_init(&s, f.model, f.loop);
-		if (cases[i].waits)
-			run_with_a_minute(&f, &s, cases[i].want.text);
-		else if (heard_hello(&s, "m", 0))
-			uar_loop_run(f.loop);
-		check_want(&s, cases[i].name, &cases[i].want);
-		heard_fini(&s);
-		tear_down(&f);
-	}
+	run_cases(UAR_DIALECT_OPENAI_CHAT, cases, ARRAY_LEN(cases));
 }
 
 TEST(request_is_a_streaming_chat_completion, "")
@@ -172,10 +24,10 @@ TEST(request_is_a_streaming_chat_completion, "")
 	static const struct peer_script script = {
 		{ { PEER_SEND, HEAD DELTA("a") STOP USAGE DONE, 0 }, { PEER_CLOSE, NULL, 0 } }
 	};
-	static const struct uar_model_message talk[] = {
-		{ .role = UAR_MODEL_SYSTEM, .text = { "Be \"kind\".", 10 } },
-		{ .role = UAR_MODEL_USER, .text = { "Hi", 2 } },
-		{ .role = UAR_MODEL_ASSISTANT, .text = { "Yes?", 4 } },
+	const struct uar_model_message talk[] = {
+		SAYS(SYSTEM, "Be \"kind\"."),
+		SAYS(USER, "Hi"),
+		SAYS(ASSISTANT, "Yes?"),
 	};
 	struct uar_model_request r = { .model = UAR_STR("m-1"),
 				       .messages = talk,
@@ -209,18 +61,11 @@ TEST(tools_and_their_results_are_told, "")
 {
 	static const struct peer_script script = { { { PEER_SEND, HEAD DELTA("a") STOP DONE, 0 },
 						     { PEER_CLOSE, NULL, 0 } } };
-	static const struct uar_model_tool_call calls[] = {
-		{ { "a", 1 }, { "f", 1 }, { "{\"x\":1}", 7 } },
-		{ { "b", 1 }, { "g", 1 }, { "{", 1 } },
-	};
-	static const struct uar_model_message talk[] = {
-		{ .role = UAR_MODEL_ASSISTANT, .calls = calls, .call_count = 2 },
-		{ .role = UAR_MODEL_TOOL, .call_id = { "a", 1 }, .text = { "one", 3 } },
-		{ .role = UAR_MODEL_TOOL, .call_id = { "b", 1 } },
-		{ .role = UAR_MODEL_ASSISTANT,
-		  .text = { "So", 2 },
-		  .calls = calls,
-		  .call_count = 1 },
+	const struct uar_model_message talk[] = {
+		TALK(ASSISTANT, 2, TALK_CALL("a", "f", "{\"x\":1}"), TALK_CALL("b", "g", "{")),
+		RESULT_OF("a", "one"),
+		RESULT_OF("b", ""),
+		TALK(ASSISTANT, 2, TALK_TEXT("So"), TALK_CALL("a", "f", "{\"x\":1}")),
 	};
 	static const struct uar_model_tool tools[] = {
 		{ { "f", 1 }, { "does \"f\"", 8 }, { "{\"type\":\"object\"}", 17 } },
@@ -290,11 +135,75 @@ TEST(usage_and_name_are_what_was_reported, "")
 	tear_down(&f);
 }
 
+static void check_retry_after(const struct peer_script *script, int64_t want_us)
+{
+	struct fixture f;
+	struct heard s;
+
+	REQUIRE(set_up(&f, script, 1));
+	heard_init(&s, f.model, f.loop);
+	REQUIRE(heard_hello(&s, "m", 0));
+	uar_loop_run(f.loop);
+	CHECK_INT(s.result.failure, UAR_MODEL_FAIL_LIMIT);
+	CHECK_INT(s.result.retry_after_us, want_us);
+	heard_fini(&s);
+	tear_down(&f);
+}
+
 TEST(retry_after_is_passed_on, "")
 {
+	static const struct peer_script scripts[] = {
+		{ { { PEER_SEND, "HTTP/1.1 429 No\r\nRetry-After: 3\r\nContent-Length: 2\r\n\r\n{}",
+		      0 } } },
+		{ { { PEER_SEND,
+		      "HTTP/1.1 429 No\r\nRetry-After-Ms: 1500\r\nRetry-After: 2\r\n"
+		      "Content-Length: 2\r\n\r\n{}",
+		      0 } } },
+		{ { { PEER_SEND,
+		      "HTTP/1.1 429 No\r\nretry-after-ms: soon\r\nContent-Length: 2\r\n\r\n{}",
+		      0 } } },
+	};
+
+	check_retry_after(&scripts[0], 3000000);
+	check_retry_after(&scripts[1], 1500000);
+	check_retry_after(&scripts[2], 0);
+}
+
+/* The limit of the first byte is its own; tokens may take longer after it. */
+TEST(the_first_byte_has_a_limit_of_its_own, "")
+{
+	static const struct peer_script script = { { { PEER_STALL, NULL, 0 } } };
+	const struct uar_model_message hello = SAYS(USER, "Hello");
+	struct uar_model_request r = { .model = UAR_STR("m"),
+				       .messages = &hello,
+				       .message_count = 1,
+				       .first_timeout_us = 1000000 };
+	struct fixture f;
+	struct heard s;
+
+	REQUIRE(set_up(&f, &script, 1));
+	heard_init(&s, f.model, f.loop);
+	leap_hold(&f.time);
+	REQUIRE(heard_start(&s, &r) == UAR_OK);
+	peer_wait(f.peer, (struct peer_counts){ .stalled = 1 });
+	leap_ahead(&f.time, uar_loop_sched(f.loop), 1100000);
+	uar_loop_run(f.loop);
+	CHECK_INT(s.result.failure, UAR_MODEL_FAIL_TIMEOUT);
+	CHECK_STR(uar_buf_str(&s.message), "no answer for 1000 ms");
+	heard_fini(&s);
+	tear_down(&f);
+}
+
+TEST(cached_and_reasoning_tokens_are_counted, "")
+{
 	static const struct peer_script script = {
-		{ { PEER_SEND, "HTTP/1.1 429 No\r\nRetry-After: 3\r\nContent-Length: 2\r\n\r\n{}",
-		    0 } }
+		{ { PEER_SEND,
+		    HEAD DELTA("a") STOP
+		    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":5,"
+		    "\"total_tokens\":14,\"prompt_tokens_details\":{\"cached_tokens\":4},"
+		    "\"completion_tokens_details\":{\"reasoning_tokens\":3}}}\n\n" DONE,
+		    0 },
+		  { PEER_CLOSE, NULL, 0 } }
 	};
 	struct fixture f;
 	struct heard s;
@@ -303,8 +212,9 @@ TEST(retry_after_is_passed_on, "")
 	heard_init(&s, f.model, f.loop);
 	REQUIRE(heard_hello(&s, "m", 0));
 	uar_loop_run(f.loop);
-	CHECK_INT(s.result.failure, UAR_MODEL_FAIL_LIMIT);
-	CHECK_INT(s.result.retry_after_us, 3000000);
+	CHECK_INT(s.result.usage.cached_tokens, 4);
+	CHECK_INT(s.result.usage.reasoning_tokens, 3);
+	CHECK_INT(s.result.usage.cache_write_tokens, -1);
 	heard_fini(&s);
 	tear_down(&f);
 }
@@ -459,10 +369,13 @@ TEST(bad_settings_are_refused, "")
 	REQUIRE(uar_loop_create(&uar_clock_system, &loop) == UAR_OK);
 	REQUIRE(uar_client_create(loop, NULL, &client) == UAR_OK);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		struct uar_model_openai_options o = { client, bad[i].url, bad[i].key };
+		struct uar_model_wire_options o = { .client = client,
+						    .provider = "x",
+						    .base_url = bad[i].url,
+						    .api_key = bad[i].key };
 		struct uar_error error = { 0 };
 
-		CHECK(uar_model_openai_create(&o, &m, &error) == UAR_ECONFIG);
+		CHECK(uar_model_wire_create(&o, &m, &error) == UAR_ECONFIG);
 		CHECK(error.text[0] != 0);
 	}
 	uar_client_destroy(client);
@@ -476,35 +389,8 @@ TEST(out_of_memory_ends_the_call, "")
 		    0 },
 		  { PEER_CLOSE, NULL, 0 } }
 	};
-	struct uar_model_message hello = { .role = UAR_MODEL_USER, .text = UAR_STR("Hello") };
-	struct uar_model_request r = { .model = UAR_STR("m"),
-				       .messages = &hello,
-				       .message_count = 1,
-				       .idle_timeout_us = 200000 };
-	bool failed = true;
 
-	for (unsigned long n = 1; failed && n < 100; n++) {
-		struct fixture f;
-		struct heard s;
-		uar_err e;
-
-		REQUIRE(set_up(&f, &script, 1));
-		heard_init(&s, f.model, f.loop);
-		uar_buf_reserve(&s.text, 100);
-		uar_buf_reserve(&s.reasoning, 100);
-		uar_buf_reserve(&s.message, 400);
-		uar_test_fail_alloc(n);
-		e = heard_start(&s, &r);
-		CHECK(e == UAR_OK || e == UAR_ENOMEM);
-		if (e == UAR_OK)
-			uar_loop_run(f.loop);
-		tear_down(&f); /* first: its thread allocates too */
-		failed = uar_test_alloc_failed();
-		uar_test_fail_alloc(0);
-		CHECK_INT(s.dones, e == UAR_OK);
-		heard_fini(&s);
-	}
-	CHECK(!failed);
+	check_out_of_memory(UAR_DIALECT_OPENAI_CHAT, &script);
 }
 
 TEST(failures_have_the_names_of_the_event, "")

@@ -5,6 +5,7 @@
 #include "model/scripted_int.h"
 
 #include "base/alloc.h"
+#include "model/limits.h"
 
 enum {
 	QUOTE_BYTES = 280,
@@ -300,10 +301,12 @@ static void read_conversation(struct uar_model_call *c, const struct uar_model_r
 	unsigned users = 0;
 
 	for (size_t i = 0; i < r->message_count; i++) {
-		c->usage.input_tokens += count_words(r->messages[i].text);
+		uar_str text = uar_model_text_of(&r->messages[i]);
+
+		c->usage.input_tokens += count_words(text);
 		if (r->messages[i].role != UAR_MODEL_USER)
 			continue;
-		last = r->messages[i].text;
+		last = text;
 		users++;
 	}
 	c->turns = users ? users - 1 : 0;
@@ -356,6 +359,8 @@ static uar_err start(struct uar_model *model, const struct uar_model_request *r,
 	c->timer.fn = on_timer;
 	memcpy(c->name, name.p, name.n);
 	c->name_n = name.n;
+	c->usage.cached_tokens = c->usage.cache_write_tokens = -1;
+	c->usage.reasoning_tokens = -1;
 	uar_list_add_last(&m->calls, &c->node);
 	read_conversation(c, r);
 	if (!prepare(c, r)) {
@@ -397,9 +402,8 @@ static void destroy(struct uar_model *model)
 }
 
 static const struct uar_model_ops scripted_ops = {
-	.abi = 1,
+	.abi = 2,
 	.size = sizeof(struct uar_model_ops),
-	.provider = "scripted",
 	.destroy = destroy,
 	.start = start,
 	.cancel = cancel,
@@ -414,6 +418,7 @@ uar_err uar_model_scripted_create(const struct uar_model_scripted_options *o,
 	if (!m)
 		return UAR_ENOMEM;
 	m->base.ops = &scripted_ops;
+	m->base.provider = "scripted";
 	m->sched = o->sched;
 	m->token_us = o->token_us;
 	uar_list_init(&m->calls);

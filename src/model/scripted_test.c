@@ -1,5 +1,6 @@
 /* scripted_test.c - the model that needs no network. */
 #include "test.h"
+#include "model_talk.h"
 #include "heard.h"
 
 struct fixture {
@@ -26,10 +27,10 @@ static bool set_up(struct fixture *f, int64_t token_us)
 
 TEST(scripted_quotes_the_user_and_repeats_itself, "PROV-07")
 {
-	static const struct uar_model_message talk[] = {
-		{ .role = UAR_MODEL_USER, .text = { "first", 5 } },
-		{ .role = UAR_MODEL_ASSISTANT, .text = { "yes", 3 } },
-		{ .role = UAR_MODEL_USER, .text = { "second \xe2\x82\xac", 10 } },
+	const struct uar_model_message talk[] = {
+		SAYS(USER, "first"),
+		SAYS(ASSISTANT, "yes"),
+		SAYS(USER, "second \xe2\x82\xac"),
 	};
 	struct uar_model_request r = { .model = UAR_STR("scripted"),
 				       .messages = talk,
@@ -61,7 +62,8 @@ TEST(scripted_quotes_the_user_and_repeats_itself, "PROV-07")
 TEST(scripted_cuts_long_quotes_between_characters, "")
 {
 	static char euros[3 * 200 + 1];
-	struct uar_model_message m = { .role = UAR_MODEL_USER, .text = { euros, 600 } };
+	struct uar_model_part part = uar_model_text_part(uar_str_n(euros, 600));
+	struct uar_model_message m = { UAR_MODEL_USER, &part, 1 };
 	struct uar_model_request r = { .model = UAR_STR("scripted"),
 				       .messages = &m,
 				       .message_count = 1 };
@@ -116,10 +118,10 @@ TEST(scripts_play_as_named, "")
 
 TEST(scripted_counts_turns_in_words, "")
 {
-	static const struct uar_model_message talk[] = {
-		{ .role = UAR_MODEL_USER, .text = { "a", 1 } },
-		{ .role = UAR_MODEL_USER, .text = { "b", 1 } },
-		{ .role = UAR_MODEL_USER, .text = { "c", 1 } },
+	const struct uar_model_message talk[] = {
+		SAYS(USER, "a"),
+		SAYS(USER, "b"),
+		SAYS(USER, "c"),
 	};
 	static const char *const said[] = { "were 0 turns ", "was 1 turn ", "were 2 turns " };
 	struct fixture f;

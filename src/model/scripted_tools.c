@@ -5,6 +5,8 @@
 #include "model/scripted_int.h"
 
 #include "base/buf.h"
+#include "event/limits.h"
+#include "model/limits.h"
 
 enum {
 	RESULT_BYTES = 280, /* of a result that is quoted */
@@ -29,11 +31,12 @@ static struct talk talk_of(const struct uar_model_request *r)
 		const struct uar_model_message *m = &r->messages[i];
 
 		if (m->role == UAR_MODEL_USER) {
-			t.score = m->text;
+			t.score = uar_model_text_of(m);
 			t.after = i + 1;
 			t.earlier += t.rounds;
 			t.rounds = 0;
-		} else if (m->role == UAR_MODEL_ASSISTANT && m->call_count > 0) {
+		} else if (m->role == UAR_MODEL_ASSISTANT &&
+			   uar_model_find_part(m, UAR_PART_CALL)) {
 			t.rounds++;
 		}
 	}
@@ -163,26 +166,34 @@ static void say_calls(const struct uar_scripted_plan *p, struct uar_buf *b)
 
 static uar_str name_of_call(const struct talk *t, uar_str id)
 {
-	for (size_t i = t->after; i < t->r->message_count; i++)
-		for (size_t k = 0; k < t->r->messages[i].call_count; k++)
-			if (uar_str_eq(t->r->messages[i].calls[k].id, id))
-				return t->r->messages[i].calls[k].name;
+	for (size_t i = t->after; i < t->r->message_count; i++) {
+		const struct uar_model_message *m = &t->r->messages[i];
+
+		for (size_t k = 0; k < m->part_count; k++)
+			if (m->parts[k].kind == UAR_PART_CALL && uar_str_eq(m->parts[k].id, id))
+				return m->parts[k].name;
+	}
 	return UAR_STR("A tool");
+}
+
+static void say_result(const struct talk *t, const struct uar_model_part *p, struct uar_buf *b)
+{
+	uar_str cut = uar_str_utf8_prefix(p->text, RESULT_BYTES);
+
+	uar_buf_add_str(b, uar_str_utf8_prefix(name_of_call(t, p->id), UAR_LIMIT_TOOL_NAME));
+	uar_buf_add_str(b, UAR_STR(" said: "));
+	uar_buf_add_str(b, uar_utf8_valid(cut) ? cut : UAR_STR("?"));
+	uar_buf_add_str(b, cut.n < p->text.n ? UAR_STR("...\n") : UAR_STR("\n"));
 }
 
 static void say_results(const struct talk *t, struct uar_buf *b)
 {
 	for (size_t i = t->after; i < t->r->message_count; i++) {
 		const struct uar_model_message *m = &t->r->messages[i];
-		uar_str cut = uar_str_utf8_prefix(m->text, RESULT_BYTES);
 
-		if (m->role != UAR_MODEL_TOOL)
-			continue;
-		uar_buf_add_str(
-			b, uar_str_utf8_prefix(name_of_call(t, m->call_id), UAR_LIMIT_TOOL_NAME));
-		uar_buf_add_str(b, UAR_STR(" said: "));
-		uar_buf_add_str(b, uar_utf8_valid(cut) ? cut : UAR_STR("?"));
-		uar_buf_add_str(b, cut.n < m->text.n ? UAR_STR("...\n") : UAR_STR("\n"));
+		for (size_t k = 0; k < m->part_count; k++)
+			if (m->parts[k].kind == UAR_PART_RESULT)
+				say_result(t, &m->parts[k], b);
 	}
 	if (b->n == 0)
 		uar_buf_add_str(b, UAR_STR("I have no tool for that. "));

@@ -1,22 +1,11 @@
 /* scripted_tools_test.c - the script that asks for tools, round by round. */
 #include "test.h"
 #include "heard.h"
+#include "model_talk.h"
+#include "model/limits.h"
 
-#define USER(TEXT)                                                                                 \
-	{                                                                                          \
-		.role = UAR_MODEL_USER, .text = { TEXT, sizeof(TEXT) - 1 }                         \
-	}
-#define RESULT(ID, TEXT)                                                                           \
-	{                                                                                          \
-		.role = UAR_MODEL_TOOL, .call_id = { ID, sizeof(ID) - 1 }, .text = {               \
-			TEXT,                                                                      \
-			sizeof(TEXT) - 1                                                           \
-		}                                                                                  \
-	}
-#define ASKED(CALLS)                                                                               \
-	{                                                                                          \
-		.role = UAR_MODEL_ASSISTANT, .calls = CALLS, .call_count = ARRAY_LEN(CALLS)        \
-	}
+#define USER(TEXT)	 SAYS(USER, TEXT)
+#define RESULT(ID, TEXT) RESULT_OF(ID, TEXT)
 
 static const struct uar_model_tool tools[] = {
 	{ .name = { "internal__time_now", 18 } },
@@ -77,7 +66,7 @@ static void check_calls(const struct turn *t, const char *calls, const char *tex
 
 TEST(names_in_the_message_become_calls, "")
 {
-	static const struct {
+	const struct {
 		struct uar_model_message message;
 		const char *calls, *text;
 	} cases[] = {
@@ -103,21 +92,15 @@ TEST(names_in_the_message_become_calls, "")
 
 TEST(rounds_follow_from_the_conversation, "")
 {
-	static const struct uar_model_tool_call first[] = {
-		{ { "call_1_1", 8 }, { "internal__time_now", 18 }, { "{}", 2 } },
-		{ { "call_1_2", 8 }, { "internal__fs_read", 17 }, { "{}", 2 } },
-	};
-	static const struct uar_model_tool_call second[] = {
-		{ { "call_2_1", 8 }, { "internal__fs_read", 17 }, { "{}", 2 } },
-	};
-	static const struct uar_model_message talk[] = {
+	const struct uar_model_message talk[] = {
 		USER("tool time.now\ntool fs.read\nthen\ntool fs.read {\"path\":\"b\"}"),
-		ASKED(first),
+		TALK(ASSISTANT, 2, TALK_CALL("call_1_1", "internal__time_now", "{}"),
+		     TALK_CALL("call_1_2", "internal__fs_read", "{}")),
 		RESULT("call_1_1", "noon"),
 		RESULT("call_1_2", "a"),
-		ASKED(second),
+		TALK(ASSISTANT, 1, TALK_CALL("call_2_1", "internal__fs_read", "{}")),
 		RESULT("call_2_1", "b"),
-		{ .role = UAR_MODEL_ASSISTANT, .text = { "done", 4 } },
+		SAYS(ASSISTANT, "done"),
 		USER("tool fs.read"),
 	};
 
@@ -136,11 +119,10 @@ TEST(rounds_follow_from_the_conversation, "")
 
 TEST(it_thinks_once, "")
 {
-	static const struct uar_model_tool_call asked[] = {
-		{ { "call_1_1", 8 }, { "x", 1 }, { "{}", 2 } }
+	const struct uar_model_message talk[] = {
+		USER("tool x"), TALK(ASSISTANT, 1, TALK_CALL("call_1_1", "x", "{}")),
+		RESULT("call_1_1", "y")
 	};
-	static const struct uar_model_message talk[] = { USER("tool x"), ASKED(asked),
-							 RESULT("call_1_1", "y") };
 	struct heard h;
 
 	hear(&(struct turn){ talk, 1, false }, &h);
@@ -153,7 +135,7 @@ TEST(it_thinks_once, "")
 
 TEST(without_tools_it_says_so, "")
 {
-	static const struct uar_model_message hello = USER("hello"), named = USER("tool time.now");
+	const struct uar_model_message hello = USER("hello"), named = USER("tool time.now");
 
 	check_calls(&(struct turn){ &hello, 1, true }, "", "I have no tool for that. ");
 	check_calls(&(struct turn){ &named, 1, true }, "call_1_1 time.now {}\n",
@@ -164,22 +146,24 @@ TEST(without_tools_it_says_so, "")
 TEST(what_it_quotes_is_bounded, "")
 {
 	static char line[] = "tool x\n", many[sizeof line * 40], euros[3 * 300];
-	static struct uar_model_message talk[3] = { USER("tool x"), USER(""), RESULT("?", "") };
+	struct uar_model_part asked = { .kind = UAR_PART_TEXT };
+	struct uar_model_part said = { .kind = UAR_PART_RESULT, .id = { "?", 1 } };
+	struct uar_model_message talk[3] = { USER("tool x"),
+					     { UAR_MODEL_USER, &asked, 1 },
+					     { UAR_MODEL_TOOL, &said, 1 } };
 	struct heard h;
 
 	for (size_t i = 0; i < 40; i++)
 		memcpy(many + i * 7, line, 7);
 	for (size_t i = 0; i < 300; i++)
 		memcpy(euros + 3 * i, "\xe2\x82\xac", 3);
-	talk[1].text = uar_str_n(many, 7 * 40);
+	asked.text = uar_str_n(many, 7 * 40);
 	hear(&(struct turn){ talk, 2, false }, &h);
 	CHECK_INT(h.result.call_count, UAR_LIMIT_MODEL_CALLS);
 	heard_fini(&h);
-	talk[2].text = uar_str_n(euros, sizeof euros);
+	said.text = uar_str_n(euros, sizeof euros);
 	talk[1].role = UAR_MODEL_ASSISTANT;
-	talk[1].text = UAR_STR("");
-	talk[1].calls = &(struct uar_model_tool_call){ .name = { "x", 1 } };
-	talk[1].call_count = 1;
+	asked = (struct uar_model_part){ .kind = UAR_PART_CALL, .name = { "x", 1 } };
 	hear(&(struct turn){ talk, 3, false }, &h);
 	CHECK(uar_str_starts(uar_buf_str(&h.text), UAR_STR("A tool said: \xe2\x82\xac")));
 	CHECK(uar_str_ends(uar_buf_str(&h.text), UAR_STR("\xe2\x82\xac...\n")));
@@ -188,7 +172,7 @@ TEST(what_it_quotes_is_bounded, "")
 
 TEST(no_memory_is_told_at_the_start, "")
 {
-	static const struct uar_model_message m = USER("tool a\ntool b\nthen\ntool c");
+	const struct uar_model_message m = USER("tool a\ntool b\nthen\ntool c");
 	struct uar_model_request r = { .model = UAR_STR("scripted-tools"),
 				       .messages = &m,
 				       .message_count = 1 };

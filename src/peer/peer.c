@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/list.h"
 #include "json/json.h"
+#include "peer/limits.h"
 
 enum { CONNECT_US = 10000000, IDLE_US = 60000000 };
 

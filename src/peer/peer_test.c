@@ -1,4 +1,5 @@
 /* peer_test.c - what is sent to another runtime, and what its answers mean. */
+#include "peer/limits.h"
 #include "peer/peer.h"
 
 #include "prepared.h"

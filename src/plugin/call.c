@@ -1,4 +1,5 @@
 /* call.c - one run at a process: started, reported, cancelled, over. */
+#include "json/limits.h"
 #include "plugin/plugin_int.h"
 
 static struct uar_sched *sched_of(const struct uar_entry_call *c)
@@ -30,6 +31,8 @@ static uar_err keep_start(struct uar_entry_call *c, const struct uar_entry_reque
 	put_id(&w, "trace_id", r->trace_id);
 	if (r->timeout_us)
 		uar_jw_double(&w, "timeout_seconds", (double)r->timeout_us / 1e6);
+	if (r->restarted)
+		uar_jw_bool(&w, "restarted", true);
 	uar_jw_close(&w);
 	return uar_jw_end(&w);
 }
@@ -70,7 +73,7 @@ void call_free(struct uar_entry_call *c)
 	uar_free(c);
 }
 
-void call_send_start(struct uar_entry_call *c)
+static void send_start(struct uar_entry_call *c)
 {
 	struct process *s = c->process;
 	struct uar_buf *b = &c->plugin->host->buf;
@@ -78,6 +81,7 @@ void call_send_start(struct uar_entry_call *c)
 
 	if (c->state != CALL_WAITING)
 		return;
+	process_mark_start(s, c);
 	c->request = ++s->last_request;
 	c->state = CALL_RUNNING;
 	uar_buf_clear(b);
@@ -91,6 +95,22 @@ void call_send_start(struct uar_entry_call *c)
 	uar_buf_fini(&c->start);
 	if (uar_timer_set(sched_of(c), &c->grace, c->plugin->m.answer_timeout_us))
 		plugin_note(c->plugin, UAR_LOG_ERROR, "plugin.no_timer", c, UAR_STR(""));
+}
+
+void call_ready(struct uar_entry_call *c)
+{
+	if (c->state != CALL_WAITING)
+		return;
+	if (c->heard && c->events.ready)
+		c->events.ready(c->events.ctx);
+	else
+		send_start(c);
+}
+
+void call_begin(struct uar_entry_call *c)
+{
+	if (c->process && c->process->state == PROCESS_READY)
+		send_start(c);
 }
 
 void call_answered(struct uar_entry_call *c)
@@ -133,13 +153,15 @@ void call_end(struct uar_entry_call *c, const struct uar_entry_end *end)
 	if (heard)
 		events.done(events.ctx, end);
 	plugin_pump(p);
+	plugin_less_used(p);
 }
 
 void call_break(struct uar_entry_call *c, uar_err code, const char *why)
 {
+	bool transport = code == UAR_ECHILD || code == UAR_ENOTFOUND;
 	struct uar_entry_end end = {
 		.how = UAR_ENTRY_HOW_BROKE,
-		.code = uar_str_c(code == UAR_ECHILD ? uar_err_token(code) : "PLUGIN_ERROR"),
+		.code = uar_str_c(transport ? uar_err_token(UAR_ECHILD) : "PLUGIN_ERROR"),
 		.message = uar_str_c(why),
 		.retryable = code == UAR_ECHILD,
 	};

@@ -3,6 +3,8 @@
  * Everything a handler says becomes the message that a process would have sent,
  * and is read by the same code: one set of limits, one set of errors. */
 #include "base/base64.h"
+#include "event/limits.h"
+#include "json/limits.h"
 #include "plugin/library_int.h"
 
 enum { REPORT_BYTES = 65536, LINE_MAX_BYTES = UAR_LIMIT_PLUGIN_LINE };
@@ -441,7 +443,7 @@ static int ctx_keep(struct uarp_run *run, const char *id)
 	struct uar_json *node;
 	uar_str text = UAR_STR_NONE;
 
-	if (!id || j->kept.count >= UAR_LIMIT_RESULT_REFS)
+	if (!id || j->kept.count >= UAR_LIMIT_RUN_EXPORTS)
 		return refuse_with(j, UAR_EINVALID);
 	node = uar_arena_alloc(&j->arena, sizeof *node);
 	if (node)

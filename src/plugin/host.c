@@ -1,9 +1,8 @@
 /* host.c - the plugins of a folder, places at them, and which process takes whom. */
+#include "json/limits.h"
+#include "loop/limits.h"
+#include "plugin/limits.h"
 #include "plugin/plugin_int.h"
-
-#include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
 
 enum { BACKOFF_US = 100000, BACKOFF_MAX_US = 30000000, BACKOFF_STEPS = 9 };
 
@@ -93,6 +92,27 @@ static bool has_place(const struct plugin *p)
 	return p->granted < p->m.concurrency * p->m.processes;
 }
 
+/* Does a process wait for it, beyond those that others will use? A library has none to wait
+ * for. */
+static bool is_warm(const struct plugin *p)
+{
+	uint32_t room = 0, promised = p->warm;
+
+	UAR_LIST_EACH (it, &p->processes)
+		room += process_room(UAR_OWNER(it, struct process, node));
+	UAR_LIST_EACH (it, &p->calls)
+		promised++;
+	return p->library || room > promised;
+}
+
+static void take_place(struct plugin *p, struct uar_entry_slot *slot)
+{
+	slot->granted = true;
+	slot->cold = !is_warm(p);
+	p->granted++;
+	p->warm += !slot->cold;
+}
+
 static uar_err host_ask(struct uar_entries *base, uar_str plugin_id, uar_str entry_id,
 			struct uar_entry_slot *slot)
 {
@@ -103,9 +123,9 @@ static uar_err host_ask(struct uar_entries *base, uar_str plugin_id, uar_str ent
 	if (p->waiting >= UAR_LIMIT_PLUGIN_WAITING)
 		return UAR_ERATELIMIT;
 	slot->plugin = p;
-	slot->granted = has_place(p) && uar_list_empty(&p->slots);
-	if (slot->granted) {
-		p->granted++;
+	slot->granted = false;
+	if (has_place(p) && uar_list_empty(&p->slots)) {
+		take_place(p, slot);
 		return UAR_OK;
 	}
 	uar_list_add_last(&p->slots, &slot->node);
@@ -122,8 +142,7 @@ static void grant(struct plugin *p)
 		uar_list_remove(&slot->node);
 		p->waiting--;
 		p->host->stats.waiting--;
-		p->granted++;
-		slot->granted = true;
+		take_place(p, slot);
 		slot->ready(slot);
 	}
 }
@@ -138,8 +157,10 @@ static void host_leave(struct uar_entries *base, struct uar_entry_slot *slot)
 	slot->plugin = NULL;
 	if (slot->granted) {
 		slot->granted = false;
+		p->warm -= !slot->cold;
 		p->granted--;
 		grant(p);
+		plugin_less_used(p);
 		return;
 	}
 	uar_list_remove(&slot->node);
@@ -235,6 +256,7 @@ void plugin_process_over(struct plugin *p, bool good)
 		p->host->stats.crashed++;
 	back_off(p);
 	plugin_pump(p);
+	plugin_less_used(p);
 }
 
 static void backoff_over(struct uar_timer *t)
@@ -258,6 +280,7 @@ static uar_err host_start(struct uar_entries *base, struct uar_entry_slot *slot,
 				     uar_error_text(&why));
 	slot->plugin = NULL;
 	slot->granted = false;
+	p->warm -= !slot->cold;
 	p->host->stats.running++;
 	uar_list_add_last(&p->calls, &c->node);
 	*out = c;
@@ -282,47 +305,38 @@ static const struct uar_entries_ops ops = {
 	.stop = call_stop,
 	.answer = call_answer,
 	.pause = call_pause,
+	.begin = call_begin,
 };
 
-static void note_host(struct uar_plugin_host *h, const char *dir, const struct uar_error *error)
+static uar_err check_new(struct uar_plugin_host *h, const struct plugin *p,
+			 const struct plugin *instead, struct uar_error *error)
 {
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_LOG_LINE);
-	struct uar_plugin_note n = { .level = UAR_LOG_ERROR, .what = "plugin.left_out" };
+	const struct plugin *same = find_plugin(h, p->m.id);
 
-	uar_buf_printf(&b, "%s: %s%s%s", dir, error->where, error->where[0] ? ": " : "",
-		       uar_error_text(error));
-	n.text = uar_buf_str(&b);
-	if (h->o.note)
-		h->o.note(h->o.ctx, &n);
-	uar_buf_fini(&b);
+	if (instead && instead->library)
+		return uar_error_set(error, UAR_ESTATE,
+				     "a library is replaced when the server starts again");
+	if (same && same != instead)
+		return uar_error_set(error, UAR_EEXISTS,
+				     "another plugin, whose folder comes first by name, has the id "
+				     "%.*s",
+				     UAR_FMT(p->m.id));
+	if (!instead && h->plugin_count >= UAR_LIMIT_PLUGINS)
+		return uar_error_set(error, UAR_ETOOBIG, "more than %d plugins", UAR_LIMIT_PLUGINS);
+	return UAR_OK;
 }
 
-/* By id: lists of plugins are read by people. */
-static void insert(struct uar_plugin_host *h, struct plugin *p)
-{
-	struct uar_list *next = h->plugins.next;
-
-	while (next != &h->plugins &&
-	       uar_str_cmp(UAR_OWNER(next, struct plugin, node)->m.id, p->m.id) < 0)
-		next = next->next;
-	uar_list_add_last(next, &p->node); /* before it */
-}
-
-static uar_err add_plugin(struct uar_plugin_host *h, const char *dir, struct uar_error *error)
+uar_err plugin_make(struct uar_plugin_host *h, const char *dir, const struct plugin *instead,
+		    struct plugin **out, struct uar_error *error)
 {
 	struct plugin *p = uar_zalloc(sizeof *p);
 	uar_err e = p ? uar_manifest_load(dir, &p->m, error) : UAR_ENOMEM;
 
-	if (!e && find_plugin(h, p->m.id))
-		e = uar_error_set(error, UAR_EEXISTS,
-				  "another plugin, whose folder comes first by name, has the id "
-				  "%.*s",
-				  UAR_FMT(p->m.id));
-	else if (!e && h->plugin_count >= UAR_LIMIT_PLUGINS)
-		e = uar_error_set(error, UAR_ETOOBIG, "more than %d plugins", UAR_LIMIT_PLUGINS);
 	if (!e) {
 		p->host = h;
-		e = p->m.library ? library_open(p, error) : UAR_OK;
+		e = check_new(h, p, instead, error);
+		if (!e && p->m.library)
+			e = library_open(p, error);
 	}
 	if (e) {
 		if (p && p->m.id.p)
@@ -334,56 +348,68 @@ static uar_err add_plugin(struct uar_plugin_host *h, const char *dir, struct uar
 	uar_list_init(&p->slots);
 	uar_list_init(&p->processes);
 	uar_list_init(&p->calls);
-	insert(h, p);
+	*out = p;
+	return UAR_OK;
+}
+
+/* By id: lists of plugins are read by people. */
+void plugin_insert(struct plugin *p)
+{
+	struct uar_plugin_host *h = p->host;
+	struct uar_list *next = h->plugins.next;
+
+	while (next != &h->plugins &&
+	       uar_str_cmp(UAR_OWNER(next, struct plugin, node)->m.id, p->m.id) < 0)
+		next = next->next;
+	uar_list_add_last(next, &p->node); /* before it */
 	h->plugin_count++;
-	return UAR_OK;
 }
 
-static void add_folder(struct uar_plugin_host *h, const char *name)
+void plugin_withdraw(struct plugin *p)
 {
-	struct uar_buf path = uar_buf_make(UAR_LIMIT_URI_BYTES);
-	struct uar_error why = { 0 };
-	uar_err e;
-
-	uar_buf_printf(&path, "%s/%s", h->o.dir, name);
-	if (strcmp(name, "plugin.json") == 0)
-		e = uar_error_set(&why, UAR_EINVALID,
-				  "the folder of plugins is a plugin itself; name the one above");
-	else
-		e = path.err ? path.err : add_plugin(h, path.p, &why);
-	why.code = e;
-	if (e && e != UAR_ENOTFOUND)
-		note_host(h, name, &why);
-	uar_buf_fini(&path);
+	p->withdrawn = true;
+	uar_list_remove(&p->node);
+	uar_list_add_last(&p->host->withdrawn, &p->node);
+	p->host->plugin_count--;
+	UAR_LIST_EACH (it, &p->processes)
+		process_withdraw(UAR_OWNER(it, struct process, node));
+	plugin_less_used(p);
 }
 
-static int wanted(const struct dirent *d)
+void plugin_release_slots(struct plugin *p)
 {
-	return d->d_name[0] != '.';
-}
+	while (!uar_list_empty(&p->slots)) {
+		struct uar_entry_slot *slot = UAR_OWNER(p->slots.next, struct uar_entry_slot, node);
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* In the order of their names: of two with one id the same one stays. */
-static uar_err scan(struct uar_plugin_host *h, struct uar_error *error)
-{
-	struct dirent **names = NULL;
-	int n = scandir(h->o.dir, &names, wanted, by_name);
-
-	if (n < 0)
-		return errno == ENOENT
-			       ? UAR_OK
-			       : uar_error_set(error, UAR_EIO, "%s: %s", h->o.dir, strerror(errno));
-	for (int i = 0; i < n; i++) {
-		add_folder(h, names[i]->d_name);
-		free(names[i]); /* scandir's */
+		uar_list_remove(&slot->node);
+		p->waiting--;
+		p->host->stats.waiting--;
+		slot->plugin = NULL;
+		slot->ready(slot); /* not granted: asks again */
 	}
-	free(names);
-	return UAR_OK;
+	plugin_less_used(p);
 }
+
+/* Later: whoever uses it now may still look at it. */
+void plugin_less_used(struct plugin *p)
+{
+	struct uar_plugin_host *h = p->host;
+
+	if (p->withdrawn && uar_timer_set(sched_of(p), &h->reap, 0))
+		plugin_note(p, UAR_LOG_ERROR, "plugin.no_timer", NULL, UAR_STR(""));
+}
+
+static uar_err add_only(struct uar_plugin_host *h, const char *dir, struct uar_error *error)
+{
+	struct plugin *p;
+	uar_err e = plugin_make(h, dir, NULL, &p, error);
+
+	if (!e)
+		plugin_insert(p);
+	return e;
+}
+
+static void reap_withdrawn(struct uar_timer *t);
 
 uar_err uar_plugin_host_create(const struct uar_plugin_host_options *o,
 			       struct uar_plugin_host **out, struct uar_error *error)
@@ -395,10 +421,17 @@ uar_err uar_plugin_host_create(const struct uar_plugin_host_options *o,
 		return UAR_ENOMEM;
 	h->base.ops = &ops;
 	h->o = *o;
+	if (!h->o.upload_max)
+		h->o.upload_max = UAR_LIMIT_BLOB_BYTES;
 	h->buf = uar_buf_make(UAR_LIMIT_JSON_BYTES * 2 + 4096);
+	h->reap.fn = reap_withdrawn;
 	uar_list_init(&h->plugins);
-	e = o->only ? add_plugin(h, o->only, error) : o->dir ? scan(h, error) : UAR_OK;
+	uar_list_init(&h->withdrawn);
+	uar_list_init(&h->folders.list);
 	h->o.dir = h->o.only = NULL; /* were borrowed */
+	e = o->only  ? add_only(h, o->only, error)
+	    : o->dir ? folders_init(h, o->dir, error)
+		     : UAR_OK;
 	if (e) {
 		uar_plugin_host_destroy(h);
 		return e;
@@ -429,13 +462,31 @@ static void free_plugin(struct plugin *p)
 	uar_free(p);
 }
 
+static void reap_withdrawn(struct uar_timer *t)
+{
+	struct uar_plugin_host *h = UAR_OWNER(t, struct uar_plugin_host, reap);
+
+	UAR_LIST_EACH (it, &h->withdrawn) {
+		struct plugin *p = UAR_OWNER(it, struct plugin, node);
+
+		if (p->granted || p->waiting || !uar_list_empty(&p->processes))
+			continue;
+		uar_list_remove(&p->node);
+		free_plugin(p);
+	}
+}
+
 void uar_plugin_host_destroy(struct uar_plugin_host *h)
 {
 	if (!h)
 		return;
+	folders_fini(h);
+	uar_timer_stop(uar_loop_sched(h->o.loop), &h->reap);
 	UAR_LIST_EACH (it, &h->plugins) /* all at once: their graces do not add up */
 		library_stop(UAR_OWNER(it, struct plugin, node));
 	UAR_LIST_EACH (it, &h->plugins)
+		free_plugin(UAR_OWNER(it, struct plugin, node));
+	UAR_LIST_EACH (it, &h->withdrawn)
 		free_plugin(UAR_OWNER(it, struct plugin, node));
 	uar_buf_fini(&h->buf);
 	uar_free(h);

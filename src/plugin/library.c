@@ -1,5 +1,7 @@
 /* library.c - plugins that are shared objects: loading, calls as jobs, what comes of them. */
+#include "json/limits.h"
 #include "plugin/library_int.h"
+#include "plugin/limits.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -156,6 +158,7 @@ static struct job *job_make(struct library *l, const struct uar_entry_request *r
 		.trace_id = copy(&j->arena, r->trace_id),
 		.args = copy(&j->arena, r->args.n ? r->args : UAR_STR("{}")),
 		.timeout_seconds = (double)r->timeout_us / 1e6,
+		.restarted = r->restarted,
 	};
 	uar_list_init(&j->queued);
 	uar_list_init(&j->news);

@@ -3,6 +3,8 @@
 
 #include "base/embed.h"
 #include "base/file.h"
+#include "json/limits.h"
+#include "plugin/limits.h"
 #include "plugin/plugin.h"
 
 UAR_EMBED(uar_manifest_schema, "src/plugin/plugin.schema.json");

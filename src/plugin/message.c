@@ -2,8 +2,11 @@
 #include "plugin/message.h"
 
 #include "base/base64.h"
+#include "event/limits.h"
+#include "json/limits.h"
+#include "plugin/limits.h"
 
-enum { STAGE_CHARS = 128, MESSAGE_CHARS = 512, METRICS_BYTES = 512, REFS_MAX = 256 };
+enum { STAGE_CHARS = 128, MESSAGE_CHARS = 512, METRICS_BYTES = 512 };
 
 struct reader {
 	const struct uar_json *params;
@@ -195,6 +198,39 @@ static uar_err read_uploaded(struct reader *r)
 	return e ? e : read_count(r, "bytes", &x->bytes);
 }
 
+/* Would a browser that follows it execute what it says? It ignores what these skip. */
+static bool is_script_url(uar_str url)
+{
+	static const char *const schemes[] = { "javascript:", "vbscript:" };
+	char scheme[16] = "";
+	size_t n = 0, i = 0;
+
+	while (i < url.n && (unsigned char)url.p[i] <= ' ')
+		i++;
+	for (; i < url.n && n < sizeof scheme - 1; i++)
+		if (!strchr("\t\r\n", url.p[i])) {
+			scheme[n++] = url.p[i];
+			if (url.p[i] == ':')
+				break;
+		}
+	for (size_t k = 0; k < ARRAY_LEN(schemes); k++)
+		if (strcasecmp(scheme, schemes[k]) == 0)
+			return true;
+	return false;
+}
+
+/* p NULL: it is too long. */
+static uar_str json_text(struct reader *r, const struct uar_json *value)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_EXPORT_BYTES + 1);
+	uar_str out;
+
+	uar_json_write(&b, value);
+	out = b.err ? UAR_STR_NONE : uar_arena_str(r->arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out;
+}
+
 static uar_err read_content(struct reader *r)
 {
 	static const char *const types[] = { "text", "url", "binary_url", "binary", "json" };
@@ -220,17 +256,11 @@ static uar_err read_content(struct reader *r)
 		x->content = content->text;
 		return read_binary(r, content->text);
 	}
-	if (strcmp(key, "json") == 0) {
-		struct uar_buf b = uar_buf_make(UAR_LIMIT_EXPORT_BYTES + 1);
-
-		uar_json_write(&b, content);
-		x->content = b.err ? UAR_STR_NONE : uar_arena_str(r->arena, uar_buf_str(&b));
-		uar_buf_fini(&b);
-		if (!x->content.p)
-			return refuse(r, UAR_ETOOBIG, key, "is larger than 65536 bytes");
-	} else {
-		x->content = content->text;
-	}
+	x->content = strcmp(key, "json") == 0 ? json_text(r, content) : content->text;
+	if (!x->content.p)
+		return refuse(r, UAR_ETOOBIG, key, "is larger than 65536 bytes");
+	if (uar_str_ends(x->type, UAR_STR("url")) && is_script_url(x->content))
+		return refuse(r, UAR_EINVALID, key, "must not be a script");
 	if (x->content.n > UAR_LIMIT_EXPORT_BYTES)
 		return refuse(r, UAR_ETOOBIG, key, "is larger than 65536 bytes");
 	return UAR_OK;
@@ -268,8 +298,8 @@ static uar_err read_refs(struct reader *r)
 
 	if (!refs)
 		return UAR_OK;
-	if (refs->kind != UAR_JSON_ARRAY || refs->count > REFS_MAX)
-		return refuse(r, UAR_EINVALID, "result_refs", "must be at most 256 ids");
+	if (refs->kind != UAR_JSON_ARRAY || refs->count > UAR_LIMIT_RUN_EXPORTS)
+		return refuse(r, UAR_EINVALID, "result_refs", "must be at most 10000 ids");
 	for (const struct uar_json *id = refs->first; id; id = id->next)
 		if (id->kind != UAR_JSON_STRING)
 			return refuse(r, UAR_EINVALID, "result_refs", "must be ids");
@@ -279,7 +309,7 @@ static uar_err read_refs(struct reader *r)
 
 static uar_err read_result(struct reader *r)
 {
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_EXPORT_BYTES + 1);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_RESULT_BYTES + 1);
 	const struct uar_json *result = get(r, "result");
 	uar_err e = read_refs(r);
 
@@ -288,8 +318,8 @@ static uar_err read_result(struct reader *r)
 	if (e || !result)
 		return e;
 	uar_json_write(&b, result);
-	if (b.err || b.n > UAR_LIMIT_EXPORT_BYTES)
-		e = refuse(r, UAR_ETOOBIG, "result", "is larger than 65536 bytes");
+	if (b.err || b.n > UAR_LIMIT_RESULT_BYTES)
+		e = refuse(r, UAR_ETOOBIG, "result", "is larger than 1000000 bytes");
 	else
 		r->out->end.result = uar_arena_str(r->arena, uar_buf_str(&b));
 	uar_buf_fini(&b);

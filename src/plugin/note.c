@@ -1,4 +1,5 @@
 /* note.c - what operators are told of plugins; no plugin can fill their log. */
+#include "plugin/limits.h"
 #include "plugin/plugin_int.h"
 
 enum { SECOND_US = 1000000 };

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "event/entry.h"
+#include "loop/limits.h"
 #include "loop/loop.h"
 
 struct uar_plugin_host;
@@ -25,9 +26,10 @@ struct uar_plugin_note {
 
 struct uar_plugin_host_options {
 	struct uar_loop *loop;
-	const char *dir;  /* each folder in it that has a plugin.json; NULL: no plugins */
-	const char *only; /* instead of dir: this folder, and it must be right */
-	char *const *env; /* of the server; plugins get what their manifest names */
+	const char *dir;     /* each folder in it that has a plugin.json; NULL: no plugins */
+	const char *only;    /* instead of dir: this folder, and it must be right */
+	char *const *env;    /* of the server; plugins get what their manifest names */
+	uint64_t upload_max; /* bytes of one upload, as plugins are told; 0: UAR_LIMIT_BLOB_BYTES */
 	void (*note)(void *ctx, const struct uar_plugin_note *n);
 	void *ctx;
 };
@@ -38,6 +40,10 @@ UAR_MUST_CHECK uar_err uar_plugin_host_create(const struct uar_plugin_host_optio
 					      struct uar_error *error);
 /* Ends every process and waits until the last one is gone. NULL is fine. */
 void uar_plugin_host_destroy(struct uar_plugin_host *h);
+/* Looks at the folder of plugins again, which it also does by itself when something in it
+ * changes. Changed plugins are replaced, with the runs they have going on; a manifest that is
+ * wrong is noted and changes nothing. */
+void uar_plugin_host_reload(struct uar_plugin_host *h);
 struct uar_entries *uar_plugin_host_entries(struct uar_plugin_host *h);
 
 /* Starts a process of the first plugin to see whether it works. `said` is called once:

@@ -5,14 +5,28 @@
 #include "base/alloc.h"
 #include "json/jw.h"
 #include "loop/child.h"
+#include "loop/watch.h"
+#include "plugin/limits.h"
 #include "plugin/manifest.h"
 #include "plugin/message.h"
 #include "plugin/plugin.h"
 
+/* What is known of the folder that holds the plugins. */
+struct plugin_folders {
+	char *dir; /* NULL: there is none */
+	struct uar_watch *watch;
+	struct uar_list list;	/* of struct folder */
+	struct uar_timer later; /* set while `pending` */
+	bool pending, looked;
+};
+
 struct uar_plugin_host {
 	struct uar_entries base; /* first: the port gets it back by a cast */
 	struct uar_plugin_host_options o;
+	struct plugin_folders folders;
 	struct uar_list plugins;
+	struct uar_list withdrawn; /* replaced or removed, with runs that are not over */
+	struct uar_timer reap;	   /* set when one of them may be free */
 	size_t plugin_count;
 	struct uar_buf buf;	       /* scratch for messages */
 	struct uar_plugin_probe probe; /* said NULL: nobody asks */
@@ -40,6 +54,8 @@ struct plugin {
 	struct uar_list calls;	   /* started, but no process has room yet */
 	size_t waiting;
 	uint32_t granted;  /* places given away, of m.concurrency * m.processes */
+	uint32_t warm;	   /* of them: for which a process is ready, and not used yet */
+	bool withdrawn;	   /* gets no more runs */
 	unsigned failures; /* processes in a row that did no good */
 	struct uar_timer backoff;
 	int64_t not_before_us; /* monotonic: no new process earlier */
@@ -66,6 +82,7 @@ struct process {
 	uint64_t taken;	       /* calls so far */
 	uint64_t last_request; /* id of our last request; 1 is hello */
 	unsigned pauses;
+	bool greeted;		/* it has answered hello */
 	bool served;		/* a run of it came to an end */
 	bool closed;		/* its output ended before it was asked to leave */
 	bool answers_ping;	/* it said so */
@@ -93,10 +110,12 @@ struct uar_entry_call {
 	bool graced;		 /* its handler knows of the cancel, and the grace runs */
 	struct uar_manifest_entry *entry;
 	struct uar_entry_events events;
-	bool heard;    /* somebody listens */
-	bool answered; /* its process has said something about it */
-	bool looked;   /* its time is over, and its process had been read */
-	bool refused;  /* an item of it was, and that was noted */
+	bool heard;	      /* somebody listens */
+	bool answered;	      /* its process has said something about it */
+	bool looked;	      /* its time is over, and its process had been read */
+	bool refused;	      /* an item of it was, and that was noted */
+	bool shared;	      /* another run was at work in its process at the same time */
+	unsigned said_before; /* said_count of its process when it was started */
 	enum call_state state;
 	uint64_t request; /* id of its run.start */
 	struct uar_timer grace;
@@ -123,10 +142,31 @@ void plugin_probed(struct plugin *p, const struct uar_json *hello, const char *w
 /* A process is gone; it did some good or it did not. */
 void plugin_process_over(struct plugin *p, bool good);
 
+/* Reads the manifest in that folder; `instead` of that plugin, or NULL. Nobody is told of it
+ * before it is inserted. UAR_ENOTFOUND: there is no manifest. */
+uar_err plugin_make(struct uar_plugin_host *h, const char *dir, const struct plugin *instead,
+		    struct plugin **out, struct uar_error *error);
+void plugin_insert(struct plugin *p);
+/* It gets no more runs, and is freed when those it has are over and nothing waits for it. */
+void plugin_withdraw(struct plugin *p);
+/* Runs that wait for a place at a withdrawn plugin ask anew. */
+void plugin_release_slots(struct plugin *p);
+/* A place or a process of it is free again. */
+void plugin_less_used(struct plugin *p);
+
+/* folder.c */
+uar_err folders_init(struct uar_plugin_host *h, const char *dir, struct uar_error *error);
+uar_err folders_look(struct uar_plugin_host *h, struct uar_error *error);
+void folders_fini(struct uar_plugin_host *h);
+
 /* call.c */
-void call_send_start(struct uar_entry_call *c);
+/* Its process is ready: who waits for that is told, else it begins. */
+void call_ready(struct uar_entry_call *c);
+void call_begin(struct uar_entry_call *c);
 /* The call is over: leaves its process, tells, gives its place to the next. */
 void call_end(struct uar_entry_call *c, const struct uar_entry_end *end);
+/* UAR_ECHILD: its process is lost, and another may do; UAR_ENOTFOUND: there is no program;
+ * others: a mistake of the plugin. */
 void call_break(struct uar_entry_call *c, uar_err code, const char *why);
 /* It said that it failed, and `why` not all of it could be taken. */
 void call_fail(struct uar_entry_call *c, const struct uar_entry_end *said, const char *why);
@@ -160,9 +200,13 @@ void library_count(struct library *l, struct uar_plugin_stats *out);
 /* For that call, which must be given to it at once; NULL: for none. */
 uar_err process_start(struct plugin *p, const struct uar_entry_call *c, struct uar_error *error);
 bool process_has_room(const struct process *s);
+uint32_t process_room(const struct process *s); /* runs that it could take at once, being ready */
 void process_take(struct process *s, struct uar_entry_call *c);
+/* From here on what it writes to standard error may be the call's. */
+void process_mark_start(struct process *s, struct uar_entry_call *c);
 void process_leave(struct uar_entry_call *c); /* takes it from its process */
 void process_spend(struct process *s, const char *why);
+void process_withdraw(struct process *s); /* one without runs leaves now */
 void process_kill(struct process *s, const char *why);
 void process_pause(struct process *s, bool paused);
 /* It may be dead: it gets no runs until it says something. */

@@ -2,11 +2,13 @@
  *
  * What it writes that is no message is noted and passed over; a line without end
  * breaks the wire and ends it. When it goes, every run it had goes with it. */
+#include "event/limits.h"
+#include "plugin/limits.h"
 #include "plugin/plugin_int.h"
 
 #include <signal.h>
 
-enum { HELLO = 1, POLITE_US = 2000000, CLOSED_US = 250000, ENV_MAX = 128 };
+enum { HELLO = 1, POLITE_US = 2000000, CLOSED_US = 250000, PROGRAM_MISSING = 127, ENV_MAX = 128 };
 
 static struct uar_sched *sched_of(const struct process *s)
 {
@@ -153,24 +155,13 @@ void process_spend(struct process *s, const char *why)
 		process_kill(s, why);
 }
 
-static void break_calls(struct process *s, const char *why)
+/* The last lines it said about that call (NULL: about anything), the oldest first, as far as
+ * there is room. With several runs at work it is not known whose lines they are, and the error
+ * of a run must not show what another one wrote. Before its first run they are its own. */
+static void put_said(const struct process *s, const struct uar_entry_call *c, struct uar_buf *out)
 {
-	UAR_LIST_EACH (it, &s->calls) {
-		struct uar_entry_call *c = UAR_OWNER(it, struct uar_entry_call, node);
-		struct uar_entry_end stopped = { .how = UAR_ENTRY_HOW_STOPPED,
-						 .code = UAR_STR("CANCELED") };
-
-		if (c->state == CALL_CANCELLING)
-			call_end(c, &stopped);
-		else
-			call_break(c, UAR_ECHILD, why);
-	}
-}
-
-/* The last lines it said, the oldest first, as far as there is room. */
-static void put_said(const struct process *s, struct uar_buf *out)
-{
-	unsigned n = s->said_count < SAID_LINES ? s->said_count : SAID_LINES;
+	unsigned said = s->said_count - (c && c->request ? c->said_before : 0);
+	unsigned n = c && c->shared ? 0 : said < SAID_LINES ? said : SAID_LINES;
 	size_t room = out->max - out->n, need = 0;
 	unsigned take = 0;
 
@@ -186,7 +177,8 @@ static void put_said(const struct process *s, struct uar_buf *out)
 }
 
 /* One that was leaving by itself when it was ended has its own status to tell. */
-static void tell_end(const struct process *s, int status, char *why, size_t size)
+static void tell_end(const struct process *s, const struct uar_entry_call *c, int status, char *why,
+		     size_t size)
 {
 	bool own = s->closed && status != 128 + SIGKILL;
 	struct uar_buf text = uar_buf_make(size - 1);
@@ -198,9 +190,32 @@ static void tell_end(const struct process *s, int status, char *why, size_t size
 	else
 		uar_buf_printf(&text, "the plugin's process exited with status %d", status);
 	if (!s->why[0] || own)
-		put_said(s, &text);
+		put_said(s, c, &text);
 	snprintf(why, size, "%.*s", UAR_FMT(uar_buf_str(&text)));
 	uar_buf_fini(&text);
+}
+
+static void break_calls(struct process *s, int status)
+{
+	bool missing = status == PROGRAM_MISSING && !s->greeted;
+	char why[UAR_LIMIT_ERROR_TEXT];
+
+	UAR_LIST_EACH (it, &s->calls) {
+		struct uar_entry_call *c = UAR_OWNER(it, struct uar_entry_call, node);
+		struct uar_entry_end stopped = { .how = UAR_ENTRY_HOW_STOPPED,
+						 .code = UAR_STR("CANCELED") };
+
+		tell_end(s, c, status, why, sizeof why);
+		if (c->state == CALL_CANCELLING)
+			call_end(c, &stopped);
+		else
+			call_break(c, missing ? UAR_ENOTFOUND : UAR_ECHILD, why);
+	}
+}
+
+static struct uar_entry_call *only_call(const struct process *s)
+{
+	return s->call_count == 1 ? UAR_OWNER(s->calls.next, struct uar_entry_call, node) : NULL;
 }
 
 static void on_exited(void *ctx, int status)
@@ -214,12 +229,12 @@ static void on_exited(void *ctx, int status)
 	if (s->line.n)
 		process_says(s, UAR_LOG_WARN, "plugin.half_line", uar_buf_str(&s->line));
 	take_error_line(s);
-	tell_end(s, status, why, sizeof why);
+	tell_end(s, only_call(s), status, why, sizeof why);
 	s->state = PROCESS_ENDING;
 	if (!asked)
 		process_note(s, UAR_LOG_WARN, "plugin.process_gone", uar_str_c(why));
 	plugin_probed(p, NULL, why);
-	break_calls(s, why);
+	break_calls(s, status);
 	asked = asked || s->served;
 	process_free(s);
 	plugin_process_over(p, asked);
@@ -257,6 +272,18 @@ static bool spent(const struct process *s)
 	return s->plugin->m.runs_per_process && s->taken >= s->plugin->m.runs_per_process;
 }
 
+uint32_t process_room(const struct process *s)
+{
+	uint64_t most = s->plugin->m.runs_per_process;
+	uint64_t room = s->plugin->m.concurrency - s->call_count;
+
+	if (s->state != PROCESS_READY || !process_has_room(s))
+		return 0;
+	if (most && most - s->taken < room)
+		room = most - s->taken;
+	return (uint32_t)room;
+}
+
 bool process_has_room(const struct process *s)
 {
 	return s->state <= PROCESS_READY && !s->doubtful &&
@@ -283,8 +310,30 @@ static void process_heard(struct process *s)
 	plugin_pump(s->plugin);
 }
 
+/* Reads what it wrote to standard error before its last message, or before a run is given to
+ * it. With several runs at work a line that is not complete may be anybody's and stays. */
+static void catch_up_errors(struct process *s)
+{
+	uar_child_read_errors(s->child);
+	if (s->call_count <= 1)
+		take_error_line(s);
+}
+
+void process_mark_start(struct process *s, struct uar_entry_call *c)
+{
+	c->said_before = s->said_count;
+	UAR_LIST_EACH (it, &s->calls) {
+		struct uar_entry_call *other = UAR_OWNER(it, struct uar_entry_call, node);
+
+		if (other != c && other->request)
+			other->shared = c->shared = true;
+	}
+}
+
 void process_take(struct process *s, struct uar_entry_call *c)
 {
+	if (s->state == PROCESS_READY)
+		catch_up_errors(s);
 	uar_list_remove(&c->node);
 	uar_list_add_last(&s->calls, &c->node);
 	s->call_count++;
@@ -292,7 +341,7 @@ void process_take(struct process *s, struct uar_entry_call *c)
 	c->process = s;
 	if (s->state == PROCESS_READY) {
 		uar_timer_stop(sched_of(s), &s->timer);
-		call_send_start(c);
+		call_ready(c);
 	}
 }
 
@@ -300,11 +349,17 @@ static void rest(struct process *s)
 {
 	if (s->state == PROCESS_SPENT)
 		process_kill(s, "one of its runs did not stop when it was told to");
-	else if (s->state == PROCESS_READY && spent(s))
+	else if (s->state == PROCESS_READY && (spent(s) || s->plugin->withdrawn))
 		dismiss(s);
 	else if (s->state == PROCESS_READY &&
 		 uar_timer_set(sched_of(s), &s->timer, s->plugin->m.idle_us))
 		dismiss(s);
+}
+
+void process_withdraw(struct process *s)
+{
+	if (s->call_count == 0)
+		rest(s);
 }
 
 void process_leave(struct uar_entry_call *c)
@@ -345,10 +400,12 @@ static void on_hello(struct process *s, const struct uar_message *m)
 		return;
 	}
 	s->state = PROCESS_READY;
+	s->greeted = true;
 	s->answers_ping = uar_json_bool(uar_json_get(m->value, UAR_STR("ping")), false);
 	uar_timer_stop(sched_of(s), &s->timer);
+	catch_up_errors(s);
 	UAR_LIST_EACH (it, &s->calls)
-		call_send_start(UAR_OWNER(it, struct uar_entry_call, node));
+		call_ready(UAR_OWNER(it, struct uar_entry_call, node));
 	if (s->call_count == 0)
 		rest(s);
 	plugin_probed(s->plugin, m->value, NULL);
@@ -449,6 +506,8 @@ static void take_line(struct process *s, uar_str line)
 	if (e != UAR_ESYNTAX)
 		process_heard(s);
 	if (!e) {
+		if (m.kind == UAR_MESSAGE_RESULT || m.kind == UAR_MESSAGE_ERROR)
+			catch_up_errors(s);
 		on_message(s, &m);
 	} else if (e == UAR_ESYNTAX) {
 		process_says(s, UAR_LOG_WARN, "plugin.noise",
@@ -572,7 +631,7 @@ static void say_hello(struct process *s)
 	uar_jw_int(&w, "line_bytes", UAR_LIMIT_PLUGIN_LINE);
 	uar_jw_int(&w, "export_bytes", UAR_LIMIT_EXPORT_BYTES);
 	uar_jw_int(&w, "upload_piece_bytes", UAR_LIMIT_UPLOAD_PIECE);
-	uar_jw_int(&w, "upload_bytes", UAR_LIMIT_BLOB_BYTES);
+	uar_jw_u64(&w, "upload_bytes", s->plugin->host->o.upload_max);
 	uar_jw_int(&w, "concurrency", s->plugin->m.concurrency);
 	uar_jw_close(&w);
 	process_send(s, &w);

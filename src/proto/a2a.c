@@ -6,7 +6,10 @@
 #include "proto/a2a.h"
 
 #include "base/base64.h"
+#include "event/limits.h"
 #include "event/peer.h"
+#include "json/limits.h"
+#include "proto/limits.h"
 
 struct capabilities {
 	const struct uar_json *tools, *models;

@@ -3,6 +3,8 @@
 
 #include "base/base64.h"
 #include "base/sha256.h"
+#include "event/limits.h"
+#include "proto/limits.h"
 
 static uar_str text(const struct uar_export_item *x, const char *key)
 {
@@ -67,6 +69,16 @@ static uar_err read_answer(const struct uar_event *ev, struct uar_arena *arena,
 	return UAR_OK;
 }
 
+/* Of others with an address the blob is that address. */
+bool uar_export_is_served(const struct uar_json *payload)
+{
+	uar_str role = uar_json_str(uar_json_get(payload, UAR_STR("role")), UAR_STR(""));
+	uar_str type = uar_json_str(uar_json_get(payload, UAR_STR("artifact_type")), UAR_STR(""));
+
+	return uar_str_is(role, "upload") ||
+	       (uar_str_is(role, "result") && uar_str_is(type, "export.binary_url"));
+}
+
 uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena,
 			     struct uar_export_item *out)
 {
@@ -93,7 +105,7 @@ uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena
 		return e;
 	x.blob_id = text(&x, "blob_id");
 	x.result = uar_str_is(text(&x, "role"), "result");
-	x.upload = uar_str_is(text(&x, "role"), "upload") && x.blob.n;
+	x.upload = x.blob.n && uar_export_is_served(x.p);
 	*out = x;
 	return UAR_OK;
 }
@@ -116,6 +128,8 @@ static void put_metadata(struct uar_jw *w, const struct uar_export_item *x)
 	const struct uar_json *metadata = uar_json_get(x->p, UAR_STR("metadata"));
 	uar_str trace = x->ev->ids[UAR_ID_TRACE];
 
+	if (!trace.n)
+		trace = text(x, "trace_id");
 	uar_jw_obj(w, "metadata");
 	for (const struct uar_json *m = metadata ? metadata->first : NULL; m; m = m->next) {
 		if (trace.n && uar_str_is(m->key, "trace_id"))

@@ -3,6 +3,7 @@
 #define UAR_PROTO_EXPORTS_H
 
 #include "event/event.h"
+#include "proto/limits.h"
 
 /* An event that is an export item, taken apart. Borrows from the event and the arena. */
 struct uar_export_item {
@@ -17,6 +18,8 @@ struct uar_export_item {
 	bool upload;	 /* the blob is what its binary_url stands for */
 	bool answer;	 /* what an agent said: its text is in earlier events */
 };
+/* Is the blob of that item what its binary_url stands for: an upload, or a large result? */
+bool uar_export_is_served(const struct uar_json *payload);
 /* UAR_ESKIP: the event is no export item. */
 UAR_MUST_CHECK uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena,
 					    struct uar_export_item *out);

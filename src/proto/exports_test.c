@@ -1,5 +1,6 @@
 /* exports_test.c - what an agent said, gathered from the events of its run. */
 #include "proto/exports.h"
+#include "proto/limits.h"
 
 #include "test.h"
 

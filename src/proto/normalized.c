@@ -141,7 +141,7 @@ static uar_err put_artifact(struct put *x)
 	uar_jw_str(&x->w, "artifact_id", x->ev->ids[UAR_ID_ARTIFACT]);
 	uar_jw_str(&x->w, "artifact_type", text(x, "artifact_type"));
 	uar_jw_str(&x->w, "title", text(x, "title"));
-	if (uar_str_is(text(x, "role"), "upload"))
+	if (uar_export_is_served(x->p))
 		uar_export_item_url(&x->w, "content", x->ev);
 	else
 		uar_jw_str(&x->w, "content", text(x, "preview"));

@@ -1,4 +1,5 @@
 /* query_test.c - what the port promises about lists, threads and blobs. */
+#include "event/limits.h"
 #include "store/world_test.h"
 
 static size_t list(struct world *w, struct uar_runs_query *q)
@@ -87,39 +88,95 @@ BOTH(lists_filter_and_turn_pages, "")
 		uar_facts_fini(&f[i]);
 }
 
-static bool is_of_p1(const struct uar_run_row *row, struct uar_arena *scratch)
+/* The rows that `owner` is shown, all of them its own. */
+static size_t list_of_owner(struct world *w, struct uar_owner owner, struct uar_runs_query q)
 {
-	(void)scratch;
-	return uar_str_is(row->plugin_id, "p1");
+	size_t n;
+
+	q.owner = owner;
+	q.limit = 100;
+	CHECK_INT(uar_facts_runs(&w->pump, w->store, &q), UAR_OK);
+	for (size_t i = 0; i < q.row_count; i++)
+		CHECK_STR(q.rows[i].owner.user, owner.user.p);
+	n = q.row_count;
+	uar_store_query_fini(&q);
+	return n;
 }
 
-BOTH(a_list_of_what_the_caller_picks_turns_pages, "")
+/* Filters choose the index; the owner is asked for whichever it is. */
+BOTH(lists_show_the_runs_of_their_owner_alone, "")
+{
+	enum { MINE = 2, ALL = 5 };
+	struct uar_facts f[ALL];
+
+	for (size_t i = 0; i < ALL; i++) {
+		struct uar_run_row row;
+
+		uar_facts_init(&f[i], w->store, i + 1);
+		f[i].owner = i < MINE ? uar_facts_owner : uar_facts_stranger;
+		CHECK_INT(uar_facts_begin(&w->pump, w->store, &f[i]), UAR_OK);
+		row = uar_facts_row(&f[i], "running", false);
+		row.plugin_id = UAR_STR("p1");
+		row.entry_id = UAR_STR("e1");
+		row.agent_id = UAR_STR("a1");
+		CHECK_INT(set_row(w, &f[i], &row), UAR_OK);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		struct uar_owner o = i ? uar_facts_stranger : uar_facts_owner;
+		const struct uar_facts *other = i ? &f[0] : &f[MINE];
+		size_t want = i ? ALL - MINE : MINE;
+
+#define COUNT(...) list_of_owner(w, o, (struct uar_runs_query){ __VA_ARGS__ })
+		CHECK_INT(COUNT(.limit = 100), want);
+		CHECK_INT(COUNT(.status = UAR_STR("running")), want);
+		CHECK_INT(COUNT(.plugin_id = UAR_STR("p1")), want);
+		CHECK_INT(COUNT(.entry_id = UAR_STR("e1")), want);
+		CHECK_INT(COUNT(.agent_id = UAR_STR("a1")), want);
+		CHECK_INT(COUNT(.prefix = UAR_STR("0190")), want);
+		CHECK_INT(COUNT(.evicted = true), want);
+		CHECK_INT(COUNT(.task_id = uar_str_c(other->task)), 0);
+		CHECK_INT(COUNT(.session_id = uar_str_c(other->session)), 0);
+		CHECK_INT(COUNT(.thread_id = uar_str_c(other->thread)), 0);
+		CHECK_INT(COUNT(.root_run_id = uar_str_c(other->run)), 0);
+		CHECK_INT(COUNT(.prefix = uar_str_c(other->run)), 0);
+#undef COUNT
+	}
+	for (size_t i = 0; i < ALL; i++)
+		uar_facts_fini(&f[i]);
+}
+
+BOTH(runs_that_wait_are_listed_in_pages, "")
 {
 	enum { N = 9 };
 	struct uar_facts f[N];
-	struct uar_runs_query q = { .owner = uar_facts_owner, .only = is_of_p1, .limit = 2 };
+	struct uar_runs_query q = { .owner = uar_facts_owner, .waiting = true, .limit = 2 };
 
 	for (size_t i = 0; i < N; i++) {
 		struct uar_run_row row;
 
 		CHECK_INT(begin(w, &f[i], i + 1), UAR_OK);
 		row = uar_facts_row(&f[i], "running", false);
-		row.plugin_id = i % 3 ? UAR_STR("p2") : UAR_STR("p1");
+		row.listed.waits = i % 3 ? UAR_STR_NONE : UAR_STR("permission");
+		row.listed.title = UAR_STR("say hello");
+		row.listed.input_tokens = (int64_t)i;
 		CHECK_INT(set_row(w, &f[i], &row), UAR_OK);
 	}
-	CHECK_INT(LIST(.only = is_of_p1), 3);
-	CHECK_INT(LIST(.only = is_of_p1, .status = UAR_STR("queued")), 0);
+	CHECK_INT(LIST(.waiting = true), 3);
+	CHECK_INT(LIST(.waiting = true, .status = UAR_STR("queued")), 0);
 	CHECK_INT(uar_facts_runs(&w->pump, w->store, &q), UAR_OK);
 	CHECK_INT(q.row_count, 2);
 	CHECK(q.more);
 	CHECK_STR(q.rows[1].run_id, f[3].run);
+	CHECK_STR(q.rows[1].listed.waits, "permission");
+	CHECK_STR(q.rows[1].listed.title, "say hello");
+	CHECK_INT(q.rows[1].listed.input_tokens, 3);
 	uar_store_query_fini(&q);
-	CHECK_INT(LIST(.only = is_of_p1, .before = uar_str_c(f[3].run)), 1);
+	CHECK_INT(LIST(.waiting = true, .before = uar_str_c(f[3].run)), 1);
 	for (size_t i = 0; i < N; i++)
 		uar_facts_fini(&f[i]);
 }
 
-BOTH(threads_lead_to_their_session, "")
+BOTH(threads_lead_to_their_session, "ID-03")
 {
 	struct uar_facts f, thief;
 	struct uar_thread_query q = { .owner = uar_facts_owner };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/sha256.h"
+#include "store/limits.h"
 #include "store/store_int.h"
 
 static const char first_id[] = "0123456789abcdef01234567", other_id[] = "fedcba9876543210fedcba98";
@@ -252,8 +253,8 @@ TEST(no_descriptor_is_no_absence, "EXP-21")
 		e = get(&w, &g, "");
 		adopts = adopt(&w, &g, &op);
 		setrlimit(RLIMIT_NOFILE, &before);
-		CHECK_INT(e, UAR_EIO);
-		CHECK_INT(adopts, UAR_EIO);
+		CHECK_INT(e, UAR_EFDS);
+		CHECK_INT(adopts, UAR_EFDS);
 	}
 	other.stage = &g;
 	CHECK_INT(upload_step(&w, &other), UAR_OK);
@@ -262,7 +263,7 @@ TEST(no_descriptor_is_no_absence, "EXP-21")
 	before = leave_free(1);
 	e = upload_step(&w, &other);
 	setrlimit(RLIMIT_NOFILE, &before);
-	CHECK_INT(e, UAR_EIO);
+	CHECK_INT(e, UAR_EFDS);
 	CHECK_INT(staged_files(dir), 1);
 	CHECK_INT(get(&w, &g, "these"), UAR_OK);
 	CHECK_INT(put(&w, &g, "those"), UAR_EEXISTS);

@@ -1,4 +1,6 @@
 /* store.c - the port's helpers and the checks every implementation makes. */
+#include "event/limits.h"
+#include "store/limits.h"
 #include "store/store_int.h"
 
 static uar_err bad(struct uar_error *error, size_t i, const char *why)
@@ -97,6 +99,28 @@ static uar_err check_run(const struct uar_append *a, struct uar_error *error)
 	return UAR_OK;
 }
 
+static bool row_columns_valid(const struct uar_row *r)
+{
+	return uar_str_is_id(r->id) && id_or_none(r->parent) && r->tag.n <= UAR_LIMIT_ROW_TAG &&
+	       r->status.n && r->status.n <= UAR_LIMIT_STATUS_BYTES && r->due_us >= 0 &&
+	       r->body.n && r->body.n <= UAR_LIMIT_ROW_BYTES;
+}
+
+static uar_err check_rows(const struct uar_append *a, struct uar_error *error)
+{
+	if (a->row_count > UAR_LIMIT_APPEND_ROWS)
+		return uar_error_set(error, UAR_ETOOBIG, "%zu rows in one append", a->row_count);
+	for (size_t i = 0; i < a->row_count; i++) {
+		const struct uar_row *r = &a->rows[i];
+
+		if ((unsigned)r->kind >= UAR_ROW_COUNT || !row_columns_valid(r))
+			return uar_error_set(error, UAR_EINVALID,
+					     "row %zu of the append has a column that is not valid",
+					     i);
+	}
+	return UAR_OK;
+}
+
 uar_err uar_store_check(const struct uar_append *a, const char *runtime_id,
 			struct uar_arena *scratch, struct uar_error *error)
 {
@@ -116,6 +140,8 @@ uar_err uar_store_check(const struct uar_append *a, const char *runtime_id,
 		return uar_error_set(error, UAR_EINVALID,
 				     "an idempotency key without scope or key");
 	e = a->run ? check_run(a, error) : UAR_OK;
+	if (!e && a->row_count)
+		e = check_rows(a, error);
 	return e ? e : check_events(a, runtime_id, scratch, error);
 }
 
@@ -131,6 +157,38 @@ uar_err uar_store_check_runs(const struct uar_runs_query *q)
 	if (!q->run_id.n && (q->limit == 0 || q->limit > UAR_LIMIT_LIST_PAGE))
 		return UAR_EINVALID;
 	return UAR_OK;
+}
+
+uar_err uar_store_check_rows(const struct uar_rows_query *q)
+{
+	if ((unsigned)q->kind >= UAR_ROW_COUNT)
+		return UAR_EINVALID;
+	return !q->id.n && (q->limit == 0 || q->limit > UAR_LIMIT_LIST_PAGE) ? UAR_EINVALID
+									     : UAR_OK;
+}
+
+uar_str uar_store_rows_cursor(struct uar_arena *arena, enum uar_rows_order order,
+			      const struct uar_row *last)
+{
+	int64_t value = order == UAR_ROWS_RANK ? last->rank : last->updated_us;
+
+	return uar_arena_printf(arena, "%lld.%.*s", (long long)value, UAR_FMT(last->id));
+}
+
+bool uar_store_rows_cursor_read(uar_str text, int64_t *out_value, uar_str *out_id)
+{
+	const char *dot = text.n ? memchr(text.p, '.', text.n) : NULL;
+	char number[24];
+	size_t n = dot ? (size_t)(dot - text.p) : 0;
+	char *end;
+
+	if (!n || n >= sizeof number)
+		return false;
+	memcpy(number, text.p, n);
+	number[n] = 0;
+	*out_value = strtoll(number, &end, 10);
+	*out_id = uar_str_from(text, n + 1);
+	return !*end && out_id->n;
 }
 
 uar_err uar_store_check_thread(const struct uar_thread_query *q)
@@ -153,6 +211,18 @@ bool uar_store_copy_ids(struct uar_arena *arena, const uar_str *in, size_t n, ua
 		good = ids[i].p != NULL;
 	}
 	*out = ids;
+	return good;
+}
+
+bool uar_store_copy_rows(struct uar_arena *arena, const struct uar_row *in, size_t n,
+			 struct uar_row **out)
+{
+	struct uar_row *rows = n ? uar_arena_alloc(arena, n * sizeof *rows) : NULL;
+	bool good = !n || rows;
+
+	for (size_t i = 0; i < n && good; i++)
+		good = uar_row_copy(arena, &in[i], &rows[i]);
+	*out = rows;
 	return good;
 }
 
@@ -212,6 +282,20 @@ void uar_store_query_fini(struct uar_runs_query *q)
 	uar_arena_fini(&q->arena);
 	q->rows = NULL;
 	q->row_count = 0;
+}
+
+void uar_store_rows_fini(struct uar_rows_query *q)
+{
+	uar_arena_fini(&q->arena);
+	q->rows = NULL;
+	q->row_count = 0;
+}
+
+void uar_store_sessions_fini(struct uar_sessions_query *q)
+{
+	uar_arena_fini(&q->arena);
+	q->sessions = NULL;
+	q->count = 0;
 }
 
 void uar_store_blob_get_fini(struct uar_blob_get *b)

@@ -13,7 +13,11 @@
 #include "base/log.h"
 #include "base/sched.h"
 #include "event/event.h"
+#include "event/limits.h"
 #include "event/record.h"
+#include "event/row.h"
+#include "loop/limits.h"
+#include "store/limits.h"
 
 struct uar_store;
 
@@ -36,6 +40,10 @@ struct uar_append {
 	size_t event_count;
 	const struct uar_run_row *run; /* inserted or replaced; NULL: none; copied */
 	const struct uar_key_row *key; /* claimed; NULL: none; copied */
+	/* Rows of other kinds, inserted, replaced or removed; copied. Their session is that of
+	 * the append. */
+	const struct uar_row *rows;
+	size_t row_count; /* at most UAR_LIMIT_APPEND_ROWS */
 	/* Run ids of that owner, copied. From the commit on they are evicted: no read, no
 	 * list and no key finds them, and nothing is appended to them; their events stay
 	 * in their sessions. One that is evicted already stays so. */
@@ -43,12 +51,14 @@ struct uar_append {
 	size_t evict_count; /* at most UAR_LIMIT_EVICT_RUNS */
 	void (*done)(struct uar_append *a);
 	/* out */
-	/* ECONFLICT: the guard failed (sequence, run_sequence, or a thread that lives
-	 * in another session); EEXISTS: the key is taken, see `taken`; ENOTFOUND:
-	 * events of a run that has no row or is evicted, or one to evict that is not
+	/* ECONFLICT: the guard failed (sequence, run_sequence, a thread or a row that lives
+	 * in another session, or a fresh row that exists); EEXISTS: the key is taken, see `taken`;
+	 * ENOTFOUND: events of a run that has no row or is evicted, or one to evict that is not
 	 * there; ESTATE: the run's row has ended otherwise, or one to evict has not ended;
 	 * EINVALID: a run of another session, or with another thread, turn or task
-	 * than it was made with. None of them leaves a trace. */
+	 * than it was made with. These, and every other error but one, leave no trace.
+	 * EUNKNOWN: storage failed during the commit. The append may be stored as a whole
+	 * or not at all; only a store that is opened again can tell. `broken` follows. */
 	uar_err err;
 	struct uar_key_row taken; /* on EEXISTS: fingerprint and what was made, valid inside done */
 	void *internal;
@@ -84,10 +94,8 @@ struct uar_runs_query {
 	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id, session_id,
 		thread_id; /* empty: any */
 	uar_str prefix;	   /* of the run's id; empty: any */
-	/* Of those, the ones it says yes to; asked on any thread, about rows
-	 * of this owner. NULL: all */
-	bool (*only)(const struct uar_run_row *row, struct uar_arena *scratch);
-	bool evicted; /* a list of a session has the evicted ones, too */
+	bool waiting;	   /* those that wait for somebody's answer alone */
+	bool evicted;	   /* a list of a session has the evicted ones, too */
 	/* Not 0: the ended runs of the owner beyond so many that ended last, those that
 	 * ended first before others, and no filter; a damaged one is passed over. */
 	uint64_t beyond;
@@ -100,6 +108,63 @@ struct uar_runs_query {
 	struct uar_run_row *rows;
 	size_t row_count;
 	bool more;
+	struct uar_arena arena;
+	void *internal;
+};
+
+/* Rows of one kind: one of them, or a list. Everything is looked up below the owner. */
+enum uar_rows_order {
+	UAR_ROWS_NEWEST, /* the row that was written last comes first */
+	UAR_ROWS_RANK,	 /* the lowest rank first */
+};
+enum uar_rows_open { UAR_ROWS_ANY, UAR_ROWS_OPEN, UAR_ROWS_CLOSED };
+struct uar_rows_query {
+	struct uar_task task;
+	/* in */
+	struct uar_owner owner;
+	enum uar_row_kind kind;
+	uar_str id;				 /* set: that row alone (ENOTFOUND); else a list: */
+	uar_str session_id, parent, tag, status; /* empty: any */
+	enum uar_rows_open open;
+	enum uar_rows_order order;
+	uar_str after;	/* cursor: `next` of the page before; ECURSOR when it is none */
+	uint32_t limit; /* at most UAR_LIMIT_LIST_PAGE */
+	void (*done)(struct uar_rows_query *q);
+	/* out; valid until uar_store_rows_fini */
+	uar_err err;
+	struct uar_error error;
+	struct uar_row *rows;
+	size_t row_count;
+	bool more;
+	uar_str next; /* cursor behind the last row; opaque */
+	struct uar_arena arena;
+	void *internal;
+};
+
+/* Sessions of all owners that somebody has to look at, in pages. */
+enum uar_sessions_which {
+	UAR_SESSIONS_OPEN, /* they have a run that is not over, or an open row; by age */
+	UAR_SESSIONS_DUE,  /* they have a row that is due; the earliest first */
+};
+struct uar_session_place {
+	struct uar_owner owner;
+	uar_str session_id;
+	int64_t due_us; /* DUE: the earliest of its rows */
+};
+struct uar_sessions_query {
+	struct uar_task task;
+	/* in */
+	enum uar_sessions_which which;
+	uar_str after;	/* OPEN: cursor */
+	uint32_t limit; /* at most UAR_LIMIT_LIST_PAGE */
+	void (*done)(struct uar_sessions_query *q);
+	/* out; valid until uar_store_sessions_fini */
+	uar_err err;
+	struct uar_error error;
+	struct uar_session_place *sessions;
+	size_t count;
+	bool more;
+	uar_str next; /* cursor behind the last; opaque */
 	struct uar_arena arena;
 	void *internal;
 };
@@ -183,7 +248,7 @@ struct uar_upload_op {
 	const struct uar_stage *stage;
 	bool adopt; /* no upload: what is staged becomes a blob as well; ENOTFOUND */
 	void (*done)(struct uar_upload_op *op);
-	uar_err err; /* ETOOBIG: more than UAR_LIMIT_BLOB_BYTES */
+	uar_err err; /* ETOOBIG: more than upload_max of the store */
 	struct uar_error error;
 	uint64_t total;	 /* bytes so far */
 	char sha256[65]; /* of a finished or adopted one */
@@ -244,11 +309,18 @@ struct uar_store_ops {
 			       struct uar_error *error);
 	/* NULL: there are no files. */
 	uar_err (*sweep)(struct uar_store *s, struct uar_sweep *op);
+	uar_err (*rows)(struct uar_store *s, struct uar_rows_query *q);
+	uar_err (*sessions)(struct uar_store *s, struct uar_sessions_query *q);
 };
 
 struct uar_store {
 	const struct uar_store_ops *ops;
 	char runtime_id[UAR_UUID_TEXT + 1]; /* of this data directory, for ever */
+	uint64_t upload_max;		    /* bytes of one upload */
+	/* Which history of it: 1 is the first. A store that was opened on a copy, on an older copy,
+	 * or without the end of its log has a new one, and sequences of another one mean
+	 * nothing in it. */
+	uint64_t incarnation;
 };
 
 struct uar_store_options {
@@ -259,9 +331,10 @@ struct uar_store_options {
 	unsigned readers;	   /* threads; 0: 2 */
 	const char *vfs;	   /* SQLite VFS name for fault injection; NULL: default */
 	unsigned checkpoint_pages; /* of the write-ahead log; 0: 1000 */
+	uint64_t upload_max;	   /* bytes of one upload; 0: UAR_LIMIT_BLOB_BYTES */
 	bool evicts; /* each_beyond and queries with `beyond` come: they shall be quick */
-	/* A sync failed: whatever was not acknowledged may be lost; the process
-	 * must not go on. Called once, on the loop. */
+	/* A sync or a commit failed: whatever was not acknowledged may be lost; the process
+	 * must not go on. Called once, on the loop, after `done` of the appends concerned. */
 	void (*broken)(void *ctx, const struct uar_error *error);
 	void *ctx;
 };
@@ -277,12 +350,14 @@ void uar_store_destroy(struct uar_store *s);
 
 void uar_store_read_fini(struct uar_read *r);
 void uar_store_query_fini(struct uar_runs_query *q);
+void uar_store_rows_fini(struct uar_rows_query *q);
+void uar_store_sessions_fini(struct uar_sessions_query *q);
 void uar_store_blob_get_fini(struct uar_blob_get *b);
 
 /* Offline check of a data directory: every row's checksum, every sequence, every
- * blob's name. `bad` is told of each damaged place; returns UAR_ECORRUPT if any.
- * UAR_ESTATE: the file is of an older version and was not looked at. UAR_ENOTFOUND: there is
- * nothing in it yet. */
+ * blob's name, and that what was acknowledged last is in the log. `bad` is told of each damaged
+ * place; returns UAR_ECORRUPT if any. UAR_ESTATE: the file is of an older version and was not
+ * looked at. UAR_ENOTFOUND: there is nothing in it yet. */
 UAR_MUST_CHECK uar_err uar_store_sqlite_verify(const char *dir,
 					       void (*bad)(void *ctx, const char *what), void *ctx,
 					       struct uar_error *error);

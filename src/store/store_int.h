@@ -16,6 +16,7 @@ bool uar_owner_is_valid(const struct uar_owner *o);
 /* The part of a read, list or look-up that is wrong whatever is stored. */
 UAR_MUST_CHECK uar_err uar_store_check_read(const struct uar_read *r);
 UAR_MUST_CHECK uar_err uar_store_check_runs(const struct uar_runs_query *q);
+UAR_MUST_CHECK uar_err uar_store_check_rows(const struct uar_rows_query *q);
 UAR_MUST_CHECK uar_err uar_store_check_thread(const struct uar_thread_query *q);
 /* UAR_ENOTFOUND, and what is not there: the run, or without one the session. */
 uar_err uar_store_missing(uar_str run_id, uar_str session_id, struct uar_error *error);
@@ -26,6 +27,13 @@ uar_str uar_store_key(struct uar_arena *arena, const struct uar_owner *o, uar_st
 /* A copy in the arena; false when there is no memory. */
 bool uar_store_copy_key(struct uar_arena *arena, const struct uar_key_row *in,
 			struct uar_key_row *out);
+bool uar_store_copy_rows(struct uar_arena *arena, const struct uar_row *in, size_t n,
+			 struct uar_row **out);
+/* The cursor of a list of rows: the value that it is ordered by, and the id. The second
+ * reads what the first wrote; false: it is none. */
+uar_str uar_store_rows_cursor(struct uar_arena *arena, enum uar_rows_order order,
+			      const struct uar_row *last);
+UAR_MUST_CHECK bool uar_store_rows_cursor_read(uar_str text, int64_t *out_value, uar_str *out_id);
 bool uar_store_copy_ids(struct uar_arena *arena, const uar_str *in, size_t n, uar_str **out);
 
 #endif

@@ -155,6 +155,16 @@ BOTH(sessions_interleave_and_appends_pipeline, "")
 	uar_free(m);
 }
 
+static void begin_of_owner(struct world *w, struct uar_owner owner, uint64_t number)
+{
+	struct uar_facts f;
+
+	uar_facts_init(&f, w->store, number);
+	f.owner = owner;
+	CHECK_INT(uar_facts_begin(&w->pump, w->store, &f), UAR_OK);
+	uar_facts_fini(&f);
+}
+
 /* The same id of another owner is another thing, or none. */
 BOTH(owners_do_not_see_each_other, "TEN-01")
 {
@@ -169,6 +179,7 @@ BOTH(owners_do_not_see_each_other, "TEN-01")
 		struct uar_thread_query t = { .thread_id = uar_str_c(f.thread) };
 
 		*(i == 0 ? &other.tenant : i == 1 ? &other.workspace : &other.user) = UAR_STR("x");
+		begin_of_owner(w, other, 10 + (uint64_t)i); /* an owner that the store knows */
 		r.owner = q.owner = t.owner = other;
 		CHECK_INT(uar_facts_read(&w->pump, w->store, &r), UAR_ENOTFOUND);
 		CHECK_INT(r.event_count, 0);
@@ -182,7 +193,7 @@ BOTH(owners_do_not_see_each_other, "TEN-01")
 		uar_store_query_fini(&q);
 		q = (struct uar_runs_query){ .owner = other, .limit = 10 };
 		CHECK_INT(uar_facts_runs(&w->pump, w->store, &q), UAR_OK);
-		CHECK_INT(q.row_count, 0);
+		CHECK_INT(q.row_count, 1);
 		uar_store_query_fini(&q);
 		CHECK_INT(uar_facts_thread(&w->pump, w->store, &t), UAR_ENOTFOUND);
 	}
@@ -457,6 +468,14 @@ TEST(memory_faults_on_demand, "")
 	uar_store_memory_fail_next(w.store, UAR_ESYNC);
 	CHECK_INT(go_on(&w, &f, 1), UAR_ESYNC);
 	CHECK_INT(go_on(&w, &f, 1), UAR_ESYNC);
+	uar_store_memory_crash(w.store, 0);
+	rewind_to(&f, 4, 1);
+	uar_store_memory_fail_next(w.store, UAR_EUNKNOWN);
+	CHECK_INT(go_on(&w, &f, 1), UAR_EUNKNOWN);
+	CHECK_INT(go_on(&w, &f, 1), UAR_ESYNC);
+	uar_store_memory_crash(w.store, 0);
+	rewind_to(&f, 5, 2);
+	CHECK(uar_facts_all_there(&w.pump, w.store, &f)); /* it had happened */
 	uar_facts_fini(&f);
 	close_world(&w);
 }

@@ -74,6 +74,15 @@ static inline struct rlimit leave_free(rlim_t n)
 	return before;
 }
 
+/* SQL that takes back what version 5 of the file has brought. */
+#define BEFORE_VERSION_5                                                                           \
+	"DROP TABLE rows; DROP INDEX runs_open; DROP INDEX runs_due; DROP INDEX runs_waits; "      \
+	"CREATE INDEX runs_live ON runs(rid)"                                                      \
+	" WHERE terminal = 0; ALTER TABLE runs DROP COLUMN title; ALTER TABLE runs DROP COLUMN"    \
+	" error_code; ALTER TABLE runs DROP COLUMN waits; ALTER TABLE runs DROP COLUMN due;"       \
+	" ALTER TABLE runs DROP COLUMN rank; ALTER TABLE runs DROP COLUMN cost; ALTER TABLE runs"  \
+	" DROP COLUMN input_tokens; ALTER TABLE runs DROP COLUMN output_tokens;"
+
 /* A test of the port is two tests. */
 #define BOTH(NAME, IDS)                                                                            \
 	static void both_##NAME(struct world *w);                                                  \

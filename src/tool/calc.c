@@ -9,6 +9,7 @@
  * So -2^2 is -4, 2^-1 is 0.5 and 2^3^2 is 512. Numbers are written as in JSON. Nesting is
  * bounded by UAR_LIMIT_CALC_DEPTH, length by UAR_LIMIT_CALC_BYTES. */
 #include "tool/internal_int.h"
+#include "tool/limits.h"
 
 #include <math.h>
 

@@ -3,6 +3,7 @@
 #include "tooled.h"
 
 #include "tool/internal_int.h"
+#include "tool/limits.h"
 
 TEST(values_are_right, "")
 {

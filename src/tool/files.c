@@ -16,10 +16,16 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "tool/limits.h"
 
 enum { TRIES = 8, AROUND_PIECE = 256, AROUND_ENTRY = 2048 };
 
 /* --- the fence ----------------------------------------------------------------------- */
+
+static bool may_pass(int number)
+{
+	return number == ENOSPC || number == EDQUOT || number == EMFILE || number == ENFILE;
+}
 
 /* Why the system refused, in the words of tool.failed. */
 static void failed(struct uar_tool_job *j, int number, uar_str path)
@@ -51,7 +57,7 @@ static void failed(struct uar_tool_job *j, int number, uar_str path)
 			      reasons[i].text);
 		return;
 	}
-	j->retryable = number == ENOSPC || number == EDQUOT || number == EMFILE || number == ENFILE;
+	j->retryable = may_pass(number);
 	uar_tool_fail(j, "execution", "\"%.*s\": %s", UAR_FMT(path),
 		      strerror_r(number, reason, sizeof reason));
 }
@@ -100,15 +106,18 @@ static int open_beneath(int dir, const char *path, uint64_t flags)
 static int open_root(struct uar_tool_job *j)
 {
 	char reason[80];
-	int fd;
+	int fd, number;
 
 	if (mkdir(j->files_dir, 0700) == 0 || errno == EEXIST) {
 		fd = open(j->files_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0)
 			return fd;
 	}
-	uar_tool_fail(j, "setup_missing", "the directory for files cannot be used: %s",
-		      strerror_r(errno, reason, sizeof reason));
+	number = errno;
+	j->retryable = may_pass(number);
+	uar_tool_fail(j, j->retryable ? "execution" : "setup_missing",
+		      "the directory for files cannot be used: %s",
+		      strerror_r(number, reason, sizeof reason));
 	return -1;
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,6 +22,7 @@
 
 #include "base/file.h"
 #include "tool/internal_int.h"
+#include "tool/limits.h"
 
 /* A directory of files with another one beside it that must not be reached. */
 struct world {
@@ -91,6 +93,45 @@ static int entries_of(struct world *w)
 		n = (int)uar_json_get(j, UAR_STR("entries"))->count;
 	uar_arena_fini(&arena);
 	return n;
+}
+
+/* --- what is short ------------------------------------------------------------------- */
+
+/* The lowest number that a new descriptor would get. */
+static rlim_t next_descriptor(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return (rlim_t)fd;
+}
+
+/* Whichever of the descriptors that a call needs is the one too many. */
+TEST(a_tool_without_descriptors_may_be_tried_again, "")
+{
+	static const char *const calls[][2] = {
+		{ "internal:fs.list", "{}" },
+		{ "internal:fs.read", "{\"path\":\"a\"}" },
+		{ "internal:fs.write", "{\"path\":\"a\",\"text\":\"2\"}" },
+	};
+	struct rlimit old, less;
+	struct world w;
+
+	REQUIRE(set_up(&w));
+	CHECK(tooled_call(&w.f, calls[2][0], "{\"path\":\"a\",\"text\":\"1\"}"));
+	REQUIRE(getrlimit(RLIMIT_NOFILE, &old) == 0);
+	less = old;
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		for (rlim_t more = 0; more < 2; more++) {
+			less.rlim_cur = next_descriptor() + more;
+			REQUIRE(setrlimit(RLIMIT_NOFILE, &less) == 0);
+			CHECK(tooled_fails(&w.f, calls[i][0], calls[i][1], "execution",
+					   "Too many open files"));
+			CHECK_INT(w.f.retryable, true);
+			REQUIRE(setrlimit(RLIMIT_NOFILE, &old) == 0);
+		}
+	check_file(inside(&w, "a"), "1");
+	tear_down(&w);
 }
 
 /* --- what they do ----------------------------------------------------------------- */

@@ -10,7 +10,9 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "event/limits.h"
 #include "json/schema.h"
+#include "tool/limits.h"
 
 enum { TIMEOUT_US = 30 * 1000 * 1000 };
 

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "json/jw.h"
+#include "tool/limits.h"
 #include "tool/tool.h"
 
 /* One execution. It belongs to whoever runs it: nothing in it is shared with another

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "json/schema.h"
+#include "loop/limits.h"
 #include "tool/internal_int.h"
+#include "tool/limits.h"
 
 TEST(every_entry_is_whole, "")
 {

@@ -1,4 +1,5 @@
 /* tool.c - what every registry of tools shares: look-ups, patterns, names. */
+#include "event/limits.h"
 #include "tool/tool.h"
 
 #include <stdio.h>

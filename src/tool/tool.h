@@ -12,6 +12,7 @@
 
 #include "base/sched.h"
 #include "base/str.h"
+#include "event/limits.h"
 
 enum uar_tool_effect {
 	UAR_TOOL_READ_ONLY,  /* changes nothing: free to run and to repeat */

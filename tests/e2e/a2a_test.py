@@ -9,6 +9,7 @@ from http.client import HTTPException
 
 from lib import (Provider, Server, Stream, all_of, check, check_session, connect, equal, main,
                  refused, test, wait_until)
+from lib.payloads import check_payload
 from lib.sse import Refusal
 
 
@@ -201,7 +202,7 @@ def slow():
             reader.close()
 
 
-@test("the_log_tells_of_messages", "A2A-02")
+@test("the_log_tells_of_messages", "A2A-02 EVT-105")
 def log():
     with Server() as s:
         put(s, message(text="look"))
@@ -218,6 +219,9 @@ def log():
                                 "conversation_id": "c-1"})
         equal(p["content"], message(text="look"))
         check("run_id" not in kept and "effect" not in p, kept)
+        check_payload(kept)
+        equal(p["bytes"], len(json.dumps(message(text="look"), separators=(",", ":"))))
+        equal(first(s, 1)[0].data, p["content"], "what the recipient reads")
 
 
 @test("bad_messages_are_refused_with_a_place", "API-10 API-11 A2A-02")

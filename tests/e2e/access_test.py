@@ -16,13 +16,18 @@ from lib.server import ROOT, UAR, clean_environment
 ID = "01a1e106-d68b-740e-8cdd-a8031c7b3c19"
 
 
+# Written by hand: a row of route.def that says OPEN by mistake is not listed here and fails.
+OPEN_ROUTES = {("GET", "/"), ("GET", "/page/:file"), ("GET", "/health"), ("POST", "/api/link")}
+
+
 def routes():
-    """[(method, path, open, takes a body)] from the table that the server is made of."""
+    """[(method, path, open, takes a body)]; paths and bodies are those of the server's own table."""
     with open(os.path.join(ROOT, "src", "gate", "route.def")) as f:
-        rows = re.findall(r'^R\((\w+), "([^"]+)", \w+, (\w+), (\w+),', f.read(), re.M)
+        rows = re.findall(r'^R\((\w+), "([^"]+)", \w+, \w+, (\w+),', f.read(), re.M)
     check(len(rows) >= 14, rows)
-    return [(m, re.sub(r":\w+", ID, p), access == "OPEN", body in ("JSON", "MAYBE", "BYTES"))
-            for m, p, access, body in rows]
+    check(OPEN_ROUTES <= {(m, p) for m, p, _ in rows}, rows)
+    return [(m, re.sub(r":\w+", ID, p), (m, p) in OPEN_ROUTES, body in ("JSON", "MAYBE", "BYTES"))
+            for m, p, body in rows]
 
 
 def head_only(s, method, path, body, headers):
@@ -166,7 +171,7 @@ def health():
         equal(s.http.get("/ready").json, {"status": "ready"})
         equal(s.http.send("HEAD", "/health", token=False).status, 200)
         equal(sorted(s.http.get("/version").json),
-              ["event_schema_version", "name", "runtime_id", "version"])
+              ["event_schema_version", "incarnation", "name", "runtime_id", "version"])
 
 
 @test("no_state_changes_without_a_json_body", "SEC-01")

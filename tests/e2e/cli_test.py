@@ -372,6 +372,28 @@ def others_variables():
         check(status == 1 and why.startswith("OPENAI_API_KEY: openai_api_key: "), why)
 
 
+LINKS = {"UAR_PORT": "tcp://10.0.0.1:8080", "UAR_SERVICE_HOST": "10.0.0.1", "UAR_SERVICE_PORT": "8080",
+         "UAR_SERVICE_PORT_HTTP": "8080", "UAR_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+         "UAR_PORT_8080_TCP_PROTO": "tcp", "UAR_PORT_8080_TCP_PORT": "8080", "UAR_PORT_8080_TCP_ADDR": "10.0.0.1"}
+
+
+@test("unknown_variables_warn_and_those_of_service_links_do_not", "")
+def unknown_variables():
+    odd, hint = {"UAR_LOG_LEVLE": "info"}, "UAR_LOG_LEVLE: there is no such setting, did you mean UAR_LOG_LEVEL?"
+    with Server(env={**LINKS, **odd}) as s:
+        check("config.unknown_variable" in s.log() and hint in s.log() and "UAR_PORT" not in s.log(), s.log())
+        for verb in (["runs"], ["run", "echo", "hi"], ["config"], ["check"]):
+            out = uar(s, *verb, "--strict", env=LINKS)
+            equal((out.returncode, out.stderr), (0, ""), verb)
+            out = uar(s, *verb, env=odd)
+            equal((out.returncode, out.stderr), (0, f"uar: warning: {hint}\n"), verb)
+            out = uar(s, *verb, "--strict", env=odd)
+            equal((out.returncode, out.stderr), (1, f"uar: {hint}\n"), verb)
+    with tempfile.TemporaryDirectory() as root:
+        equal(starts(root, "--strict", env=odd), (1, hint))
+        equal(starts(root, "--strict", env=LINKS), None)
+
+
 @test("nothing_that_is_found_steers_the_terminal", "")
 def control_bytes():
     with Server() as s:

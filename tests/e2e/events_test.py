@@ -6,8 +6,8 @@ import json
 import os
 import tempfile
 
-from lib import FIXTURES, Provider, Server, check, check_session, equal, main, test
-from lib.backends import Shop, recording
+from lib import FIXTURES, Provider, Server, check, check_session, equal, main, test, text_of
+from lib.backends import SAY, TALK, Shop, recording
 from lib.payloads import check_payload
 from lib.plugins import Lab
 
@@ -58,7 +58,7 @@ def whole():
         phases = [x["phase"] for x in payloads(log, "run.status")]
         check(phases[0] == "start" and phases[-1] == "finalize", phases)
         r = s.record(second)
-        equal((r["status"], r["progress"], r["error"], r["stage"]), ("succeeded", 1, None, phases[-1]))
+        equal((r["status"], r["progress"], r["error"], r["stage"]), ("succeeded", None, None, phases[-1]))
         usage = payloads(log, "model.completed")[0]["usage"]
         equal({k: r["usage"][k] for k in ("input_tokens", "output_tokens")},
               {k: usage[k] for k in ("input_tokens", "output_tokens")}, "usage is in the record")
@@ -175,6 +175,99 @@ def context():
         name = refs.pop().removeprefix("blob://")
         with open(os.path.join(s.data, "blobs", name[:2], name[2:]), "rb") as f:
             equal(f.read(), b"z" * 20000, "where the reference leads")
+
+
+@test("what_tools_a_turn_may_use", "EVT-046")
+def catalogue():
+    with Server() as s:
+        run_id = s.create("tools", 'tool math.evaluate {"expression": "6*7"}')
+        log = log_of(s, run_id)
+        places(log, "turn.started", "tool.catalog.resolved", "tool.started")
+        told = [e for e in log if e["type"] == "tool.catalog.resolved"]
+        equal(len(told), 1, "once a turn")
+        check("tool_call_id" not in told[0] and "step_id" not in told[0], "it is of the turn, not of a call", told)
+        listed = told[0]["payload"]
+        offered = {t["tool_id"]: t for t in s.http.get("/api/tools").json["tools"]}
+        equal({t["tool_id"] for t in listed["tools"]} | {t["tool_id"] for t in listed["excluded"]}, set(offered))
+        equal(listed["count"], len(listed["tools"]))
+        for tool in listed["tools"]:
+            for key in ("name", "description", "version", "is_read_only", "is_destructive"):
+                equal(tool[key], offered[tool["tool_id"]][key], tool["tool_id"])
+        used = payloads(log, "tool.started")[0]
+        found = next(t for t in listed["tools"] if t["tool_id"] == used["tool_id"])
+        equal((found["policy"], found["version"]), (used["policy"], used["tool_version"]), "the call is of this list")
+
+
+@test("a_limit_of_an_agents_provider_changes", "EVT-067")
+def limit():
+    said = ('line {"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1760000000,'
+            '"rateLimitType":"five_hour","utilization":0.91}}')
+    with Shop({"claude": {"script": TALK + [SAY % "before ", said, SAY % "after", "result"]}}) as s:
+        run_id = s.create("claude", "hi")
+        log = log_of(s, run_id)
+        places(log, "turn.started", "limit.changed", "task.completed")
+        told = payloads(log, "limit.changed")
+        equal(len(told), 1, "once")
+        equal((told[0]["limit_kind"], told[0]["unit"]), ("rate", "requests"))
+        check(told[0]["name"], "nobody's limit", told)
+        equal((s.record(run_id)["status"], text_of(s.events(run_id))), ("succeeded", "before after"), "it stops nothing")
+
+
+@test("a_warning_does_not_end_a_run", "EVT-069")
+def warning():
+    retry = ('line {"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":10,'
+             '"error_status":529,"error":"overloaded"}')
+    with Shop({"claude": {"script": TALK + [SAY % "before ", retry, SAY % "after", "result"]}}) as s:
+        run_id = s.create("claude", "hi")
+        log = log_of(s, run_id)
+        places(log, "turn.started", "runtime.warning", "task.completed")
+        told = payloads(log, "runtime.warning")
+        equal([(x["code"], x["component"]) for x in told], [("RETRYING", "backend.claude_code")])
+        check("provider" in told[0]["message"], told)
+        r = s.record(run_id)
+        equal((r["status"], r["error"], text_of(s.events(run_id))), ("succeeded", None, "before after"))
+
+
+@test("output_that_is_cut_says_how_much", "EVT-118")
+def cut():
+    size = 16 * 1024 * 1024 + 1000  # one line may have 16 MiB
+    script = TALK + [SAY % "before ", f"junkline {size}", SAY % "after", "result"]
+    with Shop({"claude": {"script": script}}) as s:
+        run_id = s.create("claude", "hi")
+        log = log_of(s, run_id)
+        places(log, "turn.started", "output.truncated", "task.completed")
+        told = payloads(log, "output.truncated")
+        equal([(x["original_bytes"], x["kept_bytes"], x["owner"]) for x in told], [(size, 0, {"run_id": run_id})])
+        check("too long" in told[0]["reason"], told)
+        equal((s.record(run_id)["status"], text_of(s.events(run_id))), ("succeeded", "before after"))
+
+
+@test("a_thread_is_rebuilt_from_the_log", "EVT-122")
+def rebuilt():
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        first = s.create("assistant", "one", conversation_id="c")
+        p.wait_for(requests=1)
+        with s.stream(first) as stream:
+            stream.until(lambda e: e.type == "ChatDelta")
+        second = s.create("assistant", "two", conversation_id="c")
+        with s.session_stream(s.record(second)["session_id"]) as stream:
+            before = stream.until(lambda e: e.data["type"] == "task.queued" and e.data["run_id"] == second)
+        s.restart()
+        p.release()
+        log = [e.data for e in s.session_events(second)]
+        for e in log:
+            check_payload(e)
+        told = [e for e in log if e["type"] == "history.reconstructed"]
+        equal(len(told), 1, "the run that waits behind it is not told of apart")
+        equal(told[0]["thread_id"], "c")
+        check(told[0]["sequence"] > before[-1].data["sequence"], "not before the restart", told)
+        payload = told[0]["payload"]
+        equal((payload["source"], payload["through_sequence"], payload["degraded"], payload["missing"]),
+              ("log", told[0]["sequence"] - 1, False, []))
+        calls = [e["sequence"] for e in log if e["type"] == "model.requested" and e["run_id"] == first]
+        check(calls[0] < told[0]["sequence"] < calls[1], "the call is made again after it", calls)
+        equal([s.record(r)["status"] for r in (first, second)], ["succeeded"] * 2)
+        equal(text_of(s.events(second)), "before after")
 
 
 main()

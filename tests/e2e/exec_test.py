@@ -147,6 +147,22 @@ def flags():
         equal((code, out), (0, "The command finished.\n"), err)
 
 
+@test("a_failure_is_told_in_the_agents_words_where_only_this_machine_listens", "")
+def own_words():
+    said = "error: not logged in, run /login; key sk-ant-1234 or s3cret-value"
+    with Desk(f"err {said}\nexit 9") as d:
+        d.env["ACME_API_KEY"] = "s3cret-value"
+        status, out, err = d.exec("claude_code", "hi")
+        equal((status, out), (1, ""), err)
+        check("code=9" in err and "the agent says: error: not logged in, run /login; key *** or ***" in err, err)
+        check("variables that it was not given: " in err and "ACME_API_KEY" in err, err)
+        check("sk-ant" not in err and "s3cret" not in err, err)
+    agents = {"broken": {"script": ["err not logged in", "exit 9"]}}
+    with Shop(agents, listen="0.0.0.0:0") as s:
+        message = s.finish(s.create("broken", "hi"))["error"]["message"]
+        check("code=9" in message and "says" not in message and "given" not in message, message)
+
+
 @test("a_wrong_command_line_starts_no_server", "")
 def nothing_started():
     with Desk("result") as d:

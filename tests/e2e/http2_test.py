@@ -2,10 +2,9 @@
 """A provider that speaks HTTP/2 alone: answers that share a connection do not hold each other up."""
 import json
 import os
-import shutil
 import subprocess
 
-from lib import ROOT, Server, Skip, all_of, check, equal, main, test, text_of
+from lib import ROOT, Server, all_of, check, equal, main, npm, test, text_of
 from lib.check import readable
 from lib.tls import Certificates
 
@@ -16,10 +15,8 @@ class Provider:
     """tests/lib/h2_provider.mjs as a child: what it tells is waited for, by kind and number."""
 
     def __init__(self, pair, streams):
-        if not shutil.which("node"):
-            raise Skip("node is not installed")
         program = os.path.join(ROOT, "tests", "lib", "h2_provider.mjs")
-        self.proc = subprocess.Popen(["node", program, *pair, str(streams)], bufsize=0, stdin=subprocess.PIPE,
+        self.proc = subprocess.Popen([npm.node(), program, *pair, str(streams)], bufsize=0, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE)
         self.told = []
         self.port = self.wait("port")["port"]

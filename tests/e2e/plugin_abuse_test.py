@@ -2,8 +2,9 @@
 """Plugins that misbehave: each way has one outcome, and the server does not mind."""
 import os
 import tempfile
+import time
 
-from lib import check, equal, main, test, wait_until
+from lib import check, check_session, equal, main, test, wait_until
 from lib.plugins import Lab, write_plugin
 from lib.server import ROOT
 
@@ -32,8 +33,8 @@ def alive(pid):
         return False
 
 
-def lab(script, **manifest):
-    return Lab(write_plugin(tempfile.mkdtemp(prefix="uar-plugins-"), manifest, script))
+def lab(script, under=(), **manifest):
+    return Lab(write_plugin(tempfile.mkdtemp(prefix="uar-plugins-"), manifest, script), under=under)
 
 
 @test("a_crash_in_the_middle_fails_the_run_and_a_retry_works", "ERR-07")
@@ -54,6 +55,129 @@ plugin.run()
         equal([i["text"] for i in s.items(r["run_id"])["items"]], ["before"], "what was told stays")
         again = s.http.post(f"/runs/{r['run_id']}/retry", {}).json["run_id"]
         equal(s.done(again)["status"], "succeeded")
+
+
+@test("the_error_of_a_run_shows_only_its_own_stderr", "ERR-07 OBS-01")
+def own_stderr():
+    script = WITH_SDK + """
+@plugin.entry("e")
+def e(ctx, args):
+    for _ in range(args.get("lines", 1)):
+        os.write(2, (args["say"] + "\\n").encode())
+    if args.get("part"):
+        os.write(2, args["part"].encode())
+    ctx.run.progress(0.5)
+    while args.get("file") and not os.path.exists(args["file"]):
+        time.sleep(0.01)
+    if args.get("die"):
+        os._exit(3)
+plugin.run()
+"""
+    with lab(script, concurrency=2) as s:
+        r = s.play("e", {"say": "password of A", "part": "rest of A"}, plugin="p")
+        equal(r["status"], "succeeded")
+        lines = wait_until(lambda: [x for x in s.log().splitlines() if "of A" in x][1:] and s.log().splitlines())
+        for line in [x for x in lines if "of A" in x]:
+            check(r["run_id"] in line, "written before the return", line)
+        r = s.play("e", {"say": "tail of B", "die": True}, plugin="p")
+        equal((r["error"]["code"], r["error"]["message"]),
+              ("TRANSPORT_ERROR", "the plugin's process exited with status 3: tail of B"))
+        first = s.begin("e", {"say": "password of C", "file": s.file("gate")}, plugin="p")
+        s.until(first, lambda r: r["progress"] == 0.5)
+        r = s.play("e", {"say": "tail of D", "die": True}, plugin="p")
+        equal(r["error"]["message"], "the plugin's process exited with status 3", "shared with C")
+        equal(s.done(first)["error"]["message"], "the plugin's process exited with status 3", "shared with D")
+
+
+@test("output_before_hello_explains_a_failed_start", "ERR-07")
+def start_stderr():
+    with lab("raise SystemExit('no such module')", concurrency=2) as s:
+        ids = [s.begin("e", plugin="p") for _ in range(2)]
+        for run_id in ids:
+            check(s.done(run_id)["error"]["message"].endswith("status 1: no such module"), s.get(run_id))
+
+
+@test("a_missing_program_is_nothing_to_retry", "ERR-07")
+def missing():
+    with lab("", command=["./no-such-program"]) as s:
+        r = s.play("e", plugin="p")
+        equal((r["status"], r["error"]["code"], r["error"]["details"]), ("failed", "TRANSPORT_ERROR", {"retriable": False}))
+        check("cannot start ./no-such-program" in r["error"]["message"], r["error"])
+    with lab("import sys; sys.exit(1)") as s:
+        equal(s.play("e", plugin="p")["error"]["details"], {"retriable": True}, "one that merely fails")
+
+
+@test("addresses_that_are_scripts_are_refused", "")
+def scripts():
+    script = WITH_SDK + """
+from uar_plugin import PluginError
+@plugin.entry("e")
+def e(ctx, args):
+    seen = []
+    for url in args["urls"]:
+        for export in (ctx.run.export_url, ctx.run.export_binary_url):
+            try:
+                export(url)
+                seen.append("taken")
+            except PluginError as error:
+                seen.append(error.code)
+    return seen
+plugin.run()
+"""
+    bad = ["javascript:alert(1)", " JavaScript:alert(1)", "java\tscr\nipt:alert(1)", "\x01vbscript:x"]
+    good = ["https://x/javascript:y", "javascript", "mailto:a@b", "/relative"]
+    with lab(script) as s:
+        r = s.play("e", {"urls": bad + good}, plugin="p")
+        equal(s.items(r["run_id"])["items"][-1]["json"], ["INVALID_ARGUMENT"] * 8 + ["taken"] * 8)
+
+
+@test("a_run_is_queued_until_its_process_is_ready", "RUN-27")
+def slow_start():
+    script = """import os, sys, time
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+""" + WITH_SDK + """
+@plugin.entry("e")
+def e(ctx, args):
+    with open(args["mark"], "a") as f:
+        f.write(ctx.run.id + "\\n")
+    while args.get("file") and not os.path.exists(args["file"]):
+        ctx.run.check_cancelled()
+        time.sleep(0.01)
+plugin.run()
+"""
+    root = tempfile.mkdtemp(prefix="uar-plugins-")
+    gate = os.path.join(root, "hello")
+    with Lab(write_plugin(root, {"command": ["python3", "main.py", gate], "concurrency": 3}, script)) as s:
+        mark = {"mark": s.file("mark")}
+        ids = [s.begin("e", mark, plugin="p") for _ in range(2)]
+        gone = s.begin("e", mark, plugin="p")
+        for run_id in ids + [gone]:
+            r = s.get(run_id)
+            equal((r["status"], r["started_at"]), ("queued", None), "hello is not answered")
+        equal(s.stop_run(gone)["status"], "canceled")
+        s.restart()  # an entry that is not repeated after a crash had not begun
+        equal([s.get(i)["status"] for i in ids], ["queued"] * 2)
+        opened = time.time()
+        s.open_gate(gate)
+        for run_id in ids:
+            r = s.done(run_id)
+            equal(r["status"], "succeeded", r)
+            check(r["created_at"] < opened <= r["started_at"], opened, r)
+        equal(sorted(s.marks()), sorted(ids), "each once, the cancelled one never")
+        with s.channel("runs") as ch:  # a process that is ready takes the next one at once
+            seen = [e.data for e in ch.until(lambda e, i=s.begin("e", mark, plugin="p"): e.data["status"] == "succeeded")]
+        equal(seen[0]["status"], "running", seen)
+
+
+@test("a_run_whose_process_never_starts_fails_without_having_run", "ERR-07")
+def no_start():
+    with lab("raise SystemExit('out of order')", entries=[{"id": "e", "timeout_seconds": 100}]) as s:
+        with s.channel("runs") as ch:
+            run_id = s.begin("e", plugin="p")
+            seen = [e.data["status"] for e in ch.until(lambda e: e.data["status"] == "failed")]
+        equal(seen, ["queued", "failed"])
+        equal(check_session(s.session_events(run_id)), {run_id: True})
 
 
 @test("items_that_are_not_the_runs_are_the_plugins_mistake", "ERR-04")
@@ -95,6 +219,22 @@ plugin.run()
     with lab(script, concurrency=8) as s:
         runs = [s.begin("e", plugin="p") for _ in range(8)]
         equal([s.done(r)["status"] for r in runs], ["succeeded"] * 8)
+
+
+@test("descriptors_that_the_server_was_started_with_do_not_reach_plugins", "")
+def descriptors():
+    script = WITH_SDK + """
+@plugin.entry("e")
+def e(ctx, args):
+    return [os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd")
+            if os.path.exists(f"/proc/self/fd/{n}") and int(n) > 2]
+plugin.run()
+"""
+    with tempfile.NamedTemporaryFile() as secret:
+        with lab(script, under=["sh", "-c", f'exec 7<{secret.name} 9<{secret.name}; exec "$@"', "sh"]) as s:
+            found = s.items(s.play("e", plugin="p")["run_id"])["items"][-1]["json"]
+            check(secret.name not in found, found)
+            check(os.path.exists(f"/proc/{s.pid}/fd/9"), "the server has it")
 
 
 @test("a_manifest_or_definition_that_is_no_file_does_not_stop_the_start", "")

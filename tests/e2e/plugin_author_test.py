@@ -25,6 +25,8 @@ def each(name, ids):
 
 def new(lang):
     """A folder with one new plugin in it, built."""
+    if lang == "ts":
+        npm.node()
     if not shutil.which(NEEDS[lang]):
         raise Skip(f"{NEEDS[lang]} is not installed")
     root = tempfile.mkdtemp(prefix="uar-author-")

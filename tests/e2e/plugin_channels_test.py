@@ -53,7 +53,7 @@ def unknown():
         check("send" in none.json["detail"], none.body)
 
 
-@test("notices_agree_with_the_record", "RCH-04")
+@test("notices_agree_with_the_record", "RCH-04 RUN-44")
 def agree():
     with Lab() as s:
         with s.channel("runs") as ch:
@@ -67,7 +67,9 @@ def agree():
         equal(r["stage"], "start")
         run_id = s.begin("burst", {"n": 3, "file": s.file_that_exists()})
         r = s.done(run_id)
-        equal((r["progress"], r["step"], r["step_total"], r["eta_seconds"]), (1, None, None, None))
+        equal((r["progress"], r["step"], r["step_total"], r["eta_seconds"]), (1, 2, 3, None), "what was reported stays")
+        r = s.play("echo", {"say": 1})
+        equal((r["status"], r["progress"]), ("succeeded", None), "never reported")
 
 
 @test("items_are_followed_from_one_that_is_known", "RCH-08")
@@ -143,16 +145,66 @@ def resume():
         s.done(b)
         with s.channel("runs", header=seen[-1].id) as ch:
             equal({e.data["run_id"] for e in until_end(ch, b)}, {b}, "what was missed, no more")
-        last = seen[-1].id
-        s.restart()
-        for cursor in (last, "nonsense", "0-1", last.split("-")[0] + "-999999"):
-            for name in ("runs", "export"):
+        equal(s.get(b)["status"], "succeeded", "the record is the truth")
+        for cursor in ("nonsense", "0-1", "xyzxyzxy-1", seen[-1].id.split("-")[0] + "-999999"):
+            for name in ("runs", "export")[:1 if cursor.endswith("-999999") else 2]:  # one of runs
                 try:
                     s.channel(name, header=cursor)
                     check(False, "accepted", cursor)
                 except Refusal as r:
                     refused(r, 400, "VALIDATION_ERROR")
-        equal(s.get(b)["status"], "succeeded", "the record is the truth")
+
+
+@test("a_resumed_channel_still_says_that_a_run_is_new", "RCH-02 RCH-05")
+def resumed_add():
+    with Lab() as s:
+        with s.channel("runs") as ch:
+            before = until_end(ch, s.begin("echo", {"say": 1}))[-1].id
+        ids = [s.begin("burst", {"n": 50, "file": s.file_that_exists()}) for _ in range(3)]
+        for run_id in ids:
+            s.done(run_id)
+        over = set()
+        with s.channel("runs", header=before) as ch:
+            seen = ch.until(lambda e: e.data["status"] == "succeeded" and over.add(e.data["run_id"]) or len(over) == 3)
+        for run_id in ids:
+            ops = [e.data["op"] for e in seen if e.data["run_id"] == run_id]
+            equal((ops[0], set(ops[1:])), ("add", {"change"}), run_id)
+
+
+@test("a_cursor_of_before_a_restart_is_told_to_resync_and_goes_on", "RCH-02")
+def resync():
+    with Lab() as s:
+        with s.channel("runs") as ch:
+            old = until_end(ch, s.begin("echo", {"say": 1}))[-1].id
+        s.restart()
+        for name in ("runs", "export"):
+            with s.channel(name, header=old) as ch:
+                first = ch.until(lambda e: True)[-1]
+                equal((first.name, first.data["code"]), ("resync", "RESYNC"))
+                run_id = s.begin("many", {"n": 1})
+                e = ch.until(lambda e: True)[-1]
+                equal((e.name, e.data["run_id"]), (name, run_id), "what is new follows")
+            s.done(run_id)
+            with s.channel(name, header=first.id) as ch:  # as a browser comes back
+                e = ch.until(lambda e: True)[-1]
+                equal((e.name, e.data["run_id"]), (name, run_id))
+
+
+@test("the_channel_of_a_run_that_is_over_shows_its_state_and_ends", "RCH-03 RCH-04")
+def ended_run():
+    with Lab() as s:
+        with s.channel("runs") as ch:
+            run_id = s.begin("burst", {"n": 3, "file": s.file_that_exists()}, task_id="t")
+            last = until_end(ch, run_id)[-1]
+        r = s.get(run_id)
+        for _ in range(2):
+            with s.channel("runs", run_id=run_id) as ch:
+                seen = ch.all()
+            equal([(e.name, e.data) for e in seen], [("runs", {**last.data, "op": "change"})])
+            equal((seen[0].data["status"], seen[0].data["progress"]), (r["status"], r["progress"]))
+            with s.channel("runs", run_id=run_id, status="failed") as ch:
+                equal(ch.all(), [], "another status is asked for")
+            s.restart()
 
 
 @test("the_export_channel_tells_of_items_and_never_misses_one",

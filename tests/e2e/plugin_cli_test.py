@@ -272,7 +272,7 @@ def by_name():
         none = uar("show", "ffff")
         check(none.returncode == 1 and "NOT_FOUND: no run ffff" in none.stderr, none.stderr)
         for argv, text in ((("--args", "@/nonexistent"), "cannot be read"),
-                           (("--trace-id", "x"), "trace_id: 32 digits")):
+                           (("--trace-id", "x y"), "trace_id must be 1 to 128")):
             p = uar("trigger", "lab", "echo", *argv)
             check(p.returncode and text in p.stderr, p.stderr)
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+from urllib.parse import urlencode
 
 from lib import Server, all_of, check, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.plugins import LAB, Lab
@@ -26,7 +27,7 @@ def check_record(r):
 
 
 @test("an_entry_runs_and_its_record_tells",
-      "API-18 API-19 MIG-02 MIG-03 PLUG-01 RUN-11 RUN-23 RUN-24 RUN-27 RUN-29 RUN-46")
+      "API-18 API-19 MIG-02 MIG-03 PLUG-01 RUN-11 RUN-23 RUN-24 RUN-27 RUN-29 RUN-44")
 def runs():
     with Lab() as s:
         trace = "0123456789abcdef0123456789abcdef"
@@ -34,7 +35,7 @@ def runs():
         r = s.done(run_id)
         check_record(r)
         equal((r["run_id"], r["plugin_id"], r["entry_id"]), (run_id, "lab", "echo"))
-        equal((r["status"], r["progress"], r["error"]), ("succeeded", 1, None))
+        equal((r["status"], r["progress"], r["error"]), ("succeeded", None, None))
         equal((r["task_id"], r["trace_id"], r["root_run_id"], r["parent_run_id"], r["attempt"]),
               ("task-7", trace, run_id, None, 1))
         check(r["created_at"] <= r["started_at"] <= r["finished_at"] <= r["updated_at"], r)
@@ -78,7 +79,8 @@ def refusals():
                     "VALIDATION_ERROR", "/" + gone)
         for bad, where in (({"args": []}, "/args"), ({"args": {}}, "/args"),
                            ({"mode": "later"}, "/mode"), ({"extra": 1}, "/extra"),
-                           ({"trace_id": "xyz"}, "/trace_id")):
+                           ({"trace_id": "x y"}, "/trace_id"), ({"trace_id": "x" * 129}, "/trace_id"),
+                           ({"task_id": ""}, "/task_id"), ({"task_id": "x" * 129}, "/task_id")):
             refused(s.http.post("/runs", {**ok, **bad}), 400, "VALIDATION_ERROR", where)
         refused(s.http.post("/runs", {**ok, "plugin_id": "nobody"}), 404, "NOT_FOUND")
         refused(s.http.post("/runs", {**ok, "entry_id": "nothing"}), 404, "NOT_FOUND")
@@ -118,6 +120,34 @@ def items():
               ["PAYLOAD_TOO_LARGE", "INVALID_ARGUMENT", "INVALID_ARGUMENT"])
         s.restart()
         equal(s.items(run_id)["items"], got, "after a restart")
+
+
+def all_refs(s, r):
+    """Every id of the result, as a record with a large set links it."""
+    equal(r["result_refs_url"].split("/blobs/")[0], "/api/runs/" + r["run_id"])
+    a = s.http.get(r["result_refs_url"])
+    equal((a.status, a.headers["content-type"].split(";")[0]), (200, "application/json"))
+    equal((len(a.json), a.json[:256]), (r["result_ref_count"], r["result_refs"]), "the record has the first ones")
+    return a.json
+
+
+@test("a_result_of_many_items_keeps_every_id", "RUN-29 RUN-30")
+def many_refs():
+    with Lab() as s:
+        few = s.play("many", {"n": 256})
+        check(len(few["result_refs"]) == 256 and "result_refs_url" not in few, few)
+        whole = s.play("many", {"n": 1000})
+        ids = [i["export_item_id"] for i in s.items(whole["run_id"], limit=2000)["items"]]
+        equal(all_refs(s, whole), ids)
+        kept = s.play("many", {"n": 300, "keep": True})
+        ids = [i["export_item_id"] for i in s.items(kept["run_id"], limit=2000)["items"]]
+        equal((kept["status"], all_refs(s, kept)), ("succeeded", ids[::-1]), "as keep named them")
+        broken = s.play("many", {"n": 257, "keep": True, "fail": True})
+        equal((broken["status"], broken["error"]["code"], len(all_refs(s, broken))), ("failed", "PLUGIN_ERROR", 257))
+        equal(check_session(s.session_events(whole["run_id"])), {whole["run_id"]: True})
+        s.restart()
+        equal(s.get(whole["run_id"]), whole)
+        equal(len(all_refs(s, whole)), 1000, "after a restart")
 
 
 @test("export_items_page_by_page", "API-22 API-23 EXP-18 EXP-19")
@@ -244,22 +274,68 @@ def sync():
         equal((a.status, a.json["status"]), (200, "succeeded"))
         equal(s.get(a.json["run_id"]), a.json)
         t = s.post_run("echo", {"say": {"deep": 1}}, path="/plugin/trigger")
-        equal((t.status, t.json), (200, {"success": True, "data": {"deep": 1},
-                                         "run_id": t.json["run_id"]}))
+        equal((t.status, t.json), (200, {"success": True, "data": {"deep": 1}, "error": None,
+                                         "run_id": t.json["run_id"], "status": "succeeded"}))
         equal(s.get(t.json["run_id"])["status"], "succeeded")
         t = s.post_run("echo", {"say": "y" * 30000}, path="/plugin/trigger")
         equal(t.json["data"], "y" * 30000, "a result that is a blob")
+        t = s.post_run("echo", {"say": "z" * 300000}, path="/plugin/trigger")
+        equal((t.json["success"], t.json["data"]), (True, "z" * 300000), "one that is read by its address")
         t = s.post_run("fails", path="/plugin/trigger")
         equal((t.status, t.json["success"], t.json["error"]["code"]), (200, False, "QUOTA"))
+        equal((t.json["data"], t.json["status"]), (None, "failed"))
     with Lab(sync_wait_seconds=1) as s:
         a = s.post_run("gate", {"file": s.file("gate")}, mode="sync")
         check(a.status == 202 and a.json["status"] in ("queued", "running"), a.body)
         t = s.post_run("gate", {"file": s.file("gate")}, path="/plugin/trigger")
-        equal((t.status, t.json["success"], t.json["error"]["code"]), (202, False, "TIMEOUT"))
+        equal((t.status, t.json), (202, {"success": None, "data": None, "error": None,
+                                         "run_id": t.json["run_id"], "status": "running"}), "it has not failed")
         s.open_gate()
         equal(s.done(t.json["run_id"])["status"], "succeeded", "the wait did not touch the run")
     with Lab(plugin_trigger="false") as s:
         refused(s.post_run("echo", {"say": 1}, path="/plugin/trigger"), 404, "NOT_FOUND")
+
+
+@test("a_key_that_created_a_run_retries_none", "RUN-41 RUN-43")
+def used_keys():
+    with Lab() as s:
+        first = s.begin("echo", {"say": 1}, idempotency_key="k")
+        s.done(first)
+        refused(s.http.post(f"/runs/{first}/retry", {"idempotency_key": "k"}), 409, "CONFLICT")
+        again = s.http.post(f"/runs/{first}/retry", {"idempotency_key": "r"})
+        equal(again.status, 202, again.body)
+        s.done(again.json["run_id"])
+        refused(s.post_run("echo", {"say": 1}, idempotency_key="r"), 409, "CONFLICT")
+        refused(s.http.post(f"/runs/{again.json['run_id']}/retry", {"idempotency_key": "r"}), 409, "CONFLICT")
+        repeated = s.http.post(f"/runs/{first}/retry", {"idempotency_key": "r"})
+        equal((repeated.json["run_id"], repeated.headers["idempotent-replayed"]), (again.json["run_id"], "true"))
+        equal(len(s.http.get("/runs").json["runs"]), 2)
+
+
+@test("foreign_ids_are_any_visible_characters", "RUN-11 OBS-02")
+def foreign_ids():
+    with Lab() as s:
+        for foreign in ("x", "00-ABC/def?~" + "!" * 116):
+            run_id = s.begin("context", task_id=foreign, trace_id=foreign)
+            r = s.done(run_id)
+            equal((r["status"], r["task_id"], r["trace_id"]), ("succeeded", foreign, foreign))
+            item = s.items(run_id)["items"][-1]
+            equal((item["json"]["trace_id"], item["json"]["task_id"]), (foreign, foreign))
+            equal(item["metadata"]["trace_id"], foreign)
+            for e in s.session_events(run_id):
+                check("trace_id" not in e.data, "only W3C ids stand in the envelope", e)
+            again = s.http.post(f"/runs/{run_id}/retry", {}).json["run_id"]
+            equal(s.done(again)["trace_id"], foreign, "another attempt")
+            equal([r["run_id"] for r in s.http.get("/runs?" + urlencode({"task_id": foreign})).json["runs"]],
+                  [again, run_id])
+        agent = s.http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "hi"}, "trace_id": "t-1"})
+        s.events(agent.json["run_id"])
+        equal(s.items(agent.json["run_id"])["items"][-1]["metadata"], {"trace_id": "t-1"})
+        gate = s.begin("gate", {"file": s.file("gate")}, trace_id="after a".replace(" ", "-"))
+        s.until(gate, lambda r: r["progress"] == 0.5)
+        s.restart()
+        s.open_gate()
+        equal(s.done(gate)["trace_id"], "after-a", "read back from the log")
 
 
 @test("one_key_is_one_run", "RUN-40 RUN-41 RUN-43")

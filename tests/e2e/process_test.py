@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -65,6 +66,22 @@ def file_limit():
         equal(http.get("/api/runs").status, 200)  # what is there can be read
         proc.terminate()
         equal(proc.wait(SAFETY), 0)
+
+
+@test("too_few_descriptors_are_called_so", "")
+def few_descriptors():
+    with tempfile.TemporaryDirectory() as root:
+        for n in (8, *range(9, 30, 3)):
+            def limit(n=n):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+            with subprocess.Popen([UAR, "serve", "--json", "--data", os.path.join(root, "d")], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, env=clean_environment(root), preexec_fn=limit) as proc:
+                told = json.loads(proc.stdout.readline())
+                proc.terminate()
+                err = proc.communicate(timeout=SAFETY)[1].decode()
+                check("out of memory" not in err, n, err)
+                check("url" in told or (proc.returncode == 1 and "oo many open files" in told["error"]), n, told, err)
+            check(n > 8 or ("error" in told and "ulimit -n" in told["error"]), told)
 
 
 def started(root, n):

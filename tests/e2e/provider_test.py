@@ -6,6 +6,7 @@ import re
 import socket
 
 from lib import Provider, Server, check, check_session, equal, main, run_uar, test, text_of
+from lib.backends import Shop, recording
 
 
 def outcome(model, message="hi", **settings):
@@ -32,6 +33,61 @@ def hello():
     equal((sent["model"], sent["stream"]), ("hello", True))
     equal([m["role"] for m in sent["messages"]], ["system", "user"])
     equal(sent["messages"][1]["content"], "Good morning, how are you?")
+
+
+@test("one_provider_is_asked_directly", "PROV-03")
+def direct():
+    """A run of one candidate: each call of it goes to that provider and to no other, also when it fails."""
+    with Provider() as p, Provider() as other:
+        for model, calls in (("hello", 1), ("tools", 2), ("err500", 1)):
+            with Server(env=p.env(model)) as s:
+                before = p.stats()["requests"]
+                run_id = s.create("assistant", "hi")
+                log = [e.data for e in s.session_events(run_id)]
+                asked = [e["payload"] for e in log if e["type"] == "model.requested"]
+                equal(len(asked), calls, model)
+                equal({(x["provider"], x["model"]) for x in asked}, {("openai", model)})
+                equal(p.stats()["requests"] - before, calls, "as many as the log says")
+                equal([e["type"] for e in log if e["type"].startswith("routing.")], [], "nothing was chosen")
+                equal(s.record(run_id)["status"], "failed" if model == "err500" else "succeeded")
+        equal(other.stats()["requests"], 0)
+
+
+def names_in(value):
+    """Every name of a member, however deep."""
+    if isinstance(value, dict):
+        return set(value).union(*map(names_in, value.values()))
+    return set().union(*map(names_in, value)) if isinstance(value, list) else set()
+
+
+@test("nothing_of_a_providers_own_form_is_shown", "PROV-11")
+def normalized():
+    """Members of the wire of each kind of provider are in no event, record or snapshot that others read."""
+    native = {"delta", "finish_details", "system_fingerprint", "logprobs", "object", "created", "function",
+              "prompt_tokens", "completion_tokens", "parent_tool_use_id", "stop_sequence", "tool_use_id", "content_block",
+              "rate_limit_info", "num_turns", "total_cost_usd", "apiKeySource", "permission_mode", "jsonrpc", "sessionUpdate"}
+    with Provider() as p:
+        for model in ("tools", "reasoning", "err429"):
+            with Server(env=p.env(model)) as s:
+                shown_of(s, s.create("assistant", "hi"), native)
+    allow = ["dialogue " + recording("claude_code/dialogue_permission_allow.dialogue.jsonl")]
+    codex = ["dialogue " + recording("codex/app_server_approval_accept.dialogue.jsonl")]
+    acp = ["dialogue " + recording("acp/claude_permission_allow.dialogue.jsonl")]
+    with Shop({"claude": {"script": allow}, "codex-app": {"entry": "codex", "script": codex},
+               "acp-claude": {"entry": "acp", "script": acp}}) as s:
+        for agent in ("claude", "codex-app", "acp-claude"):
+            run_id = s.create(agent, "hi")
+            equal(s.respond(s.asked(run_id)["actions"][0]["action_id"]).status, 200)
+            shown_of(s, run_id, native)
+
+
+def shown_of(s, run_id, native):
+    stream, log = s.events(run_id, meta=1), s.session_events(run_id)
+    equal(check_session(log), {run_id: True})
+    shown = [e.data for e in stream + log] + [s.record(run_id), s.http.get("/runs/" + run_id).json]
+    for one in shown:
+        equal(names_in(one) & native, set(), str(one)[:300])
+        check("chatcmpl-" not in json.dumps(one), "the provider's id of its answer", one)
 
 
 @test("an_answer_that_was_cut_says_so", "")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The real Claude Code, Codex and an ACP agent through the real server, offline."""
+# time limit: 300 s, nine times real agents take seconds to start and may have to be installed
 from lib import check, equal, main, test, text_of
 from lib.backends import Shop, of, one
 from lib.real_agents import Real

@@ -17,7 +17,7 @@ OR_NULL = ("parent_run_id", "task_id", "trace_id", "idempotency_key", "cancel_re
 
 @test("create_answers_at_once_and_the_run_ends",
       "API-01 API-19 API-26 ACC-01 RUN-01 RUN-09 RUN-23 RUN-24 RUN-25 RUN-27 RUN-29 RUN-32 "
-      "RUN-44 RUN-46")
+      "RUN-44")
 def create():
     with Server() as s:
         a = s.http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "hi"}})
@@ -34,7 +34,7 @@ def create():
             check(isinstance(r[key], kind), key, r)
         for key in OR_NULL:
             check(key in r and r[key] is None, key, r)
-        equal((r["status"], r["progress"], r["attempt"]), ("succeeded", 1, 1))
+        equal((r["status"], r["progress"], r["attempt"]), ("succeeded", None, 1))
         equal((r["plugin_id"], r["entry_id"], r["root_run_id"]), ("uar.agent", "echo", run_id))
         check(r["created_at"] <= r["started_at"] <= r["finished_at"] <= r["updated_at"], r)
 
@@ -79,7 +79,7 @@ def bad_bodies():
         ({**ok, "inputs": {}}, "/inputs/message"), ({**ok, "context": "x"}, "/context"),
         ({**ok, "conversation_id": "ü"}, "/conversation_id"),
         ({**ok, "idempotency_key": ["k"]}, "/idempotency_key"), ({**ok, "task_id": 1}, "/task_id"),
-        ({**ok, "trace_id": True}, "/trace_id"), ({**ok, "trace_id": "short"}, "/trace_id"),
+        ({**ok, "trace_id": True}, "/trace_id"), ({**ok, "trace_id": "two words"}, "/trace_id"),
         ({**ok, "colour": 1}, "/colour"),
         ({**ok, "context": nested(49)}, "/context"),
         (b"", "/agent_id"), (b"nonsense", "1:1"), (b"[]", "1:1"), (b"null", "1:1"),

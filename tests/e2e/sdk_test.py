@@ -8,8 +8,7 @@ import os
 import shutil
 import tempfile
 
-from lib import check, equal, main, test, wait_until
-from lib.check import Skip
+from lib import check, equal, main, npm, test, wait_until
 from lib.plugins import Lab
 from lib.server import BUILD, ROOT
 
@@ -21,13 +20,13 @@ SDKS = {
     "ts": {"command": ["node", os.path.join(HERE, "ts", "main.mjs")], "env": ["LAB_SDK"]},
 }
 FOLDER = {"python": "python", "ts": "typescript"}
-ENTRIES = [{"id": e} for e in "echo context args items refused gate report burst partial deaf child fails raises "
+ENTRIES = [{"id": "gate", "restart": "retry"}] + [{"id": e} for e in "echo context args items refused report burst partial deaf child fails raises "
            "unsound crash large".split()] + [{"id": "typed", "result_schema": {"type": "integer"}}]
 
 
 def lab(sdk, **manifest):
-    if sdk == "ts" and not shutil.which("node"):
-        raise Skip("node is not installed")
+    if sdk == "ts":
+        npm.node()
     root = tempfile.mkdtemp(prefix="uar-sdk-")
     folder = os.path.join(root, "lab")
     os.makedirs(folder)
@@ -59,7 +58,13 @@ def result(sdk):
     odd = "ä € 😀 \" \\ / \n \t \u2028 \x01"
     with lab(sdk) as s:
         r = s.play("echo", {"say": "x" * 70000})
-        equal((r["status"], r["error"]["code"]), ("failed", "PLUGIN_ERROR"), "too large")
+        equal(r["status"], "succeeded", r)
+        item = values(s, r["run_id"])[-1]
+        equal((item["type"], item["mime"], item["label"], r["result_refs"]),
+              ("binary_url", "application/json", "result", [item["export_item_id"]]))
+        equal(s.http.get(item["binary_url"]).json, "x" * 70000, "too large for a list")
+        r = s.play("echo", {"say": "x" * 1000000})
+        equal((r["status"], r["error"]["code"]), ("failed", "PLUGIN_ERROR"), "too large for a message")
         for say in (odd, {"k": [1, -2.5, 1e300, True, None, odd]}, [], 9007199254740991, False):
             r = s.play("echo", {"say": say, "print": sdk != "library"})
             equal(r["status"], "succeeded", r)
@@ -110,6 +115,8 @@ def exports(sdk):
         r = s.play("items", {"keep": 2})
         ids = [i["export_item_id"] for i in values(s, r["run_id"])]
         equal(r["result_refs"], [ids[6], ids[2]])
+        r = s.play("items", {"keep": 2, "times": 300})
+        equal((r["status"], r.get("result_ref_count")), ("succeeded", 301), r["error"])
 
 
 @each("is_told_why_an_export_is_refused", "")
@@ -146,9 +153,22 @@ def progress(sdk):
               (0.25, "all said", 1, 4, 9))
         equal(r["metrics"]["pages"], 3)
         s.open_gate()
-        equal(s.done(run_id)["status"], "succeeded")
+        r = s.done(run_id)
+        equal((r["status"], r["step"], r["step_total"], r["eta_seconds"]), ("succeeded", 1, 4, 9))
         r = s.play("burst", {"n": 1000})
         equal((r["status"], r["progress"], r["message"]), ("succeeded", 1, "step 1000"))
+
+
+@each("knows_that_it_may_have_been_called_before", "PLUG-01")
+def restarted(sdk):
+    with lab(sdk) as s:
+        run_id = s.begin("gate", {"file": s.file("gate")})
+        equal(s.until(run_id, lambda r: r["progress"])["message"], "at the gate")
+        s.restart()
+        s.until(run_id, lambda r: r["message"] == "at the gate again")
+        s.open_gate()
+        equal(s.done(run_id)["status"], "succeeded")
+        equal(s.play("gate", {"file": s.file("gate")})["message"], "at the gate", "another run was not")
 
 
 @each("notices_a_cancel", "PLUG-07 PLUG-10 PLUG-11 RUN-36")

@@ -244,7 +244,7 @@ def fails_to_start(s, code, *words, **settings):
 
 @test("a_start_that_cannot_be_says_why", "ERR-08")
 def bad_starts():
-    with Server() as s, SmallDisk("400k") as disk:
+    with Server() as s, SmallDisk("480k") as disk:
         with Server(start=False, data=os.path.join(disk.path, "new")) as other:
             disk.fill()
             fails_to_start(other, "[STORAGE_FULL]", disk.path, "No space left")
@@ -338,6 +338,22 @@ def lock_held():
         start.result()
         told("store.released", 3)
         equal(len(s.http.get("/api/runs").json["runs"]), 2, "what was refused is not there")
+
+
+@test("a_problem_of_storage_does_not_say_where_it_lies", "")
+def no_paths():
+    with Server() as s:
+        for _ in range(50):
+            s.finish(s.create())
+        s.stop()
+        s.start()
+        with open(os.path.join(s.data, "uar.db"), "r+b") as f:
+            f.seek(3 * 4096)
+            f.write(b"\xa5" * (os.path.getsize(f.name) - 3 * 4096))
+        for path in ("/api/runs", "/api/runs/x", "/api/sessions/x/events"):
+            problem = refused(s.http.get(path), 500, "INTERNAL")
+            check("uar.db: stored data is damaged" in problem["detail"] and "/" not in problem["detail"], problem)
+        s.kill()
 
 
 def bytes_of(path):
@@ -568,6 +584,57 @@ def half_asked():
         s.start()
         p.release()
         equal(s.finish(record["run_id"])["status"], "succeeded")
+
+
+def no_longer_listens(s):
+    try:
+        connect(s.url).close()
+    except (ConnectionRefusedError, FileNotFoundError):
+        return True
+    return False
+
+
+@test("a_stop_waits_for_an_answer_that_is_still_being_read", "")
+def slow_answer():
+    """The client begins to read once the server has stopped listening: the answer arrives whole."""
+    with tempfile.TemporaryDirectory(prefix="uar-drain-") as place, \
+            Lab(listen=f"unix:{place}/s", drain_seconds="1h", stall_timeout_seconds="1h") as s:
+        run_id = s.begin("many", {"n": 100, "pad": 30000})
+        equal(s.done(run_id)["status"], "succeeded")
+        path = f"/runs/{run_id}/export?limit=100"
+        whole = s.http.get(path).body
+        check(len(whole) > 3000000, len(whole), "more than the kernel holds for a Unix socket")
+        with connect(s.url) as sock:
+            sock.sendall(f"GET {path} HTTP/1.1\r\nHost: {host_of(s.url)}\r\n"
+                         f"Authorization: Bearer {s.token}\r\n\r\n".encode())
+            data = sock.recv(1000)
+            s.proc.send_signal(signal.SIGTERM)
+            wait_until(lambda: no_longer_listens(s), "it listens no more")
+            while chunk := sock.recv(1 << 20):
+                data += chunk
+        head, _, body = data.partition(b"\r\n\r\n")
+        check(head.startswith(b"HTTP/1.1 200"), head)
+        check(body == whole, "it was cut", len(body), len(whole))
+        equal(s.wait(), 0)
+
+
+@test("a_stop_that_cancels_waits_for_runs_within_the_drain_time", "RUN-50")
+def slow_cancel():
+    """The run ends when the test reads its FIFO; until then the server answers as before."""
+    with Lab(shutdown="cancel", drain_seconds="1h") as s:
+        bell = s.file("bell")
+        os.mkfifo(bell)
+        run_id = s.begin("bell", {"fifo": bell})
+        s.until(run_id, lambda r: r["progress"] == 0.5)
+        with s.channel("runs", run_id=run_id) as ch:
+            s.proc.send_signal(signal.SIGTERM)
+            s.until(run_id, lambda r: r["cancel_requested"])
+            for _ in range(100):  # longer than it takes to look at the runs once
+                check(s.get(run_id)["status"] not in TERMINAL, "it has not ended")
+            with open(bell) as f:
+                equal(f.read(), "cancelled\n")
+            check("canceled" in [e.data["status"] for e in ch], "the watcher is told")
+        equal(s.wait(), 0)
 
 
 @test("a_second_signal_does_not_wait", "")

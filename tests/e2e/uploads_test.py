@@ -167,9 +167,62 @@ def framing():
         c.end()
 
 
+def peak(s):
+    """The most memory that the server has had since it was asked for the last time, in bytes."""
+    with open(f"/proc/{s.proc.pid}/status") as f:
+        rss = [int(x.split()[1]) for x in f if x.startswith("VmHWM:")][0] * 1024
+    with open(f"/proc/{s.proc.pid}/clear_refs", "w") as f:
+        f.write("5")
+    return rss
+
+
+@test("an_output_of_a_gibibyte_takes_no_memory", "EXP-21 EXP-11")
+def gibibyte():
+    size, block = 1 << 30, bytes(1 << 20)
+    # A sanitizer keeps freed memory for a while; as little of it as it takes.
+    few = "quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=0"
+    with Lab(env={"ASAN_OPTIONS": few}) as s:
+        c = Courier(s)
+        place = c.place(bytes=size)
+        peak(s)
+        before = peak(s)
+        hashed = hashlib.sha256()
+        with raw_put(s, place, f"Content-Length: {size}") as conn:
+            for _ in range(size // len(block)):
+                conn.sendall(block)
+                hashed.update(block)
+            equal(status_of(conn)[0], 200)
+        c.export(place["blob_url"], mime="application/octet-stream")
+        equal(c.end()["status"], "succeeded")
+        item = s.items(c.run_id)["items"][0]
+        equal((item["bytes"], item["sha256"]), (size, hashed.hexdigest()))
+        with connect(s.url) as conn:
+            conn.sendall(f"GET {item['binary_url']} HTTP/1.0\r\nHost: {host_of(s.url)}\r\n"
+                         f"Authorization: Bearer {s.token}\r\n\r\n".encode())
+            got = len(status_of(conn)[1].split(b"\r\n\r\n", 1)[1])
+            while more := conn.recv(1 << 20):
+                got += len(more)
+        equal(got, size)
+        grown = peak(s) - before
+        check(grown < 24 << 20, f"{grown} bytes more than {before}")
+        wait_until(lambda: not in_tmp(s) and not in_stage(s))
+
+
+@test("outputs_may_be_bounded", "EXP-21")
+def bounded():
+    with Lab(output_max_bytes=1 << 20) as s:
+        for pieces, sizes in ((4, [1 << 20]), (5, [5])):  # of the second what it exports after the refusal
+            r = s.play("fills", {"pieces": pieces})
+            equal([i["bytes"] for i in s.items(r["run_id"])["items"] if i["type"] == "binary_url"], sizes, r)
+        c = Courier(s)
+        refused(s.http.post(f"/runs/{c.run_id}/uploads", {"bytes": (1 << 20) + 1}), 413, "PAYLOAD_TOO_LARGE", "/bytes")
+        refused(put(s, c.place(), bytes((1 << 20) + 1)), 413, "PAYLOAD_TOO_LARGE")
+        c.end()
+
+
 @test("what_was_announced_must_come", "EXP-21 EXP-20")
 def announced():
-    with Lab() as s:
+    with Lab(output_max_bytes=MOST) as s:
         c, data = Courier(s), stuff(5000)
         place = c.place(bytes=5000, sha256=sha256(data))
         refused(put(s, place, data[:-1]), 400, "VALIDATION_ERROR")

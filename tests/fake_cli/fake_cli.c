@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -198,15 +199,20 @@ static void dialogue(const char *path)
 
 /* --- misbehaviour --- */
 
-/* A process that left the session, the group and its parent, and keeps the pipes. */
+/* Starts a process that left the session, the group and its parent, and keeps the pipes. It
+ * exists when this returns. */
 static void escape(void)
 {
-	if (fork() == 0) {
+	pid_t middle = fork();
+
+	if (middle == 0) {
 		setsid();
 		if (fork() == 0)
 			hang();
 		_exit(0);
 	}
+	while (waitpid(middle, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 static void burst(long count)

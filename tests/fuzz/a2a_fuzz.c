@@ -2,7 +2,10 @@
  * writer, reads back and means the same. */
 #include <stdlib.h>
 
+#include "event/limits.h"
+#include "json/limits.h"
 #include "proto/a2a.h"
+#include "proto/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tool/internal_int.h"
+#include "tool/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

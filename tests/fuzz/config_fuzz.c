@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/config.h"
+#include "app/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

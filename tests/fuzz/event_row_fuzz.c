@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "event/event.h"
+#include "event/limits.h"
+#include "json/limits.h"
 
 /* What stood between two tokens may have become a blank: an event is one line. */
 static bool same_json(uar_str was, uar_str is)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "proto/normalized.h"
-#include "runtime/fixture_file.h"
+#include "work/fixture_file.h"
 #include "story.h"
 
 static void check_shown(struct story *t)

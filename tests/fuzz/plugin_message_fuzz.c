@@ -1,6 +1,7 @@
 /* plugin_message_fuzz.c - lines of plugins: whatever is accepted keeps its bounds. */
 #include <stdlib.h>
 
+#include "event/limits.h"
 #include "plugin/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

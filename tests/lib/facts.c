@@ -2,6 +2,7 @@
 #include "facts.h"
 
 #include "test.h"
+#include "event/limits.h"
 
 const struct uar_owner uar_facts_owner = { { "acme", 4 }, { "main", 4 }, { "ann", 3 } };
 const struct uar_owner uar_facts_stranger = { { "acme", 4 }, { "main", 4 }, { "bob", 3 } };

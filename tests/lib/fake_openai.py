@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""A loopback provider that speaks OpenAI's chat completions, for end-to-end tests.
+"""A loopback provider that speaks three wires (fake_wires.py) and breaks them on demand, for end-to-end tests.
 
 The model's name picks what happens: hello, echo, repeat (to the letter), slow, long:N, reasoning, stall, cut, badjson,
-gate, paced:N:MS, ends:REASON, nothing, tools, asks (for what the message lists: [[name, arguments], ...]), leak401, err401, err429, err500. The port is the first line of output. GET /stats answers
+gate, paced:N:MS, ends:REASON, nothing, tools, asks (for what the message lists: [[name, arguments], ...]), leak401, err401, err429, err500, err529,
+sealed (thinks, asks for a tool, wants back what it thought; sealed:gate waits before it looks), and faults of the wire: mute, page, garbage, inerror,
+bodyerror, big, nousage, twice, unknown. `fault` does what the user's message names. The port is the first line of output. GET /stats answers
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
 GET /wait?requests=N answers the same once each count named is at least so much. `gate` says a
@@ -19,14 +21,14 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
+from fake_wires import WIRES
+
 WORDS = "every event is kept before it is shown so a reader may leave and come back".split()
-ERRORS = {
-    "err401": (401, {"message": "Incorrect API key provided.", "type": "invalid_request_error",
-                     "code": "invalid_api_key"}, {}),
-    "err429": (429, {"message": "Rate limit reached.", "type": "requests",
-                     "code": "rate_limit_exceeded"}, {"Retry-After": "1"}),
-    "err500": (500, {"message": "The server had an error.", "type": "server_error",
-                     "code": None}, {}),
+ERRORS = {  # status, type, message, code, headers
+    "err401": (401, "invalid_request_error", "Incorrect API key provided.", "invalid_api_key", {}),
+    "err429": (429, "requests", "Rate limit reached.", "rate_limit_exceeded", {"Retry-After": "1"}),
+    "err500": (500, "server_error", "The server had an error.", None, {}),
+    "err529": (529, "overloaded", "Overloaded.", None, {"retry-after-ms": "1500"}),
 }
 
 
@@ -67,18 +69,13 @@ class Stats:
 STATS = Stats()
 
 
-def last_user(body):
-    texts = [m.get("content") or "" for m in body.get("messages", []) if m.get("role") == "user"]
-    return texts[-1] if texts else ""
-
-
 def words_of(text):
     return [w + " " for w in text.split()]
 
 
-def tool_round(body):
+def tool_round(wire):
     """Asks for two tools at once, in pieces and one of them without an id; then quotes what they said."""
-    results = [m["content"] for m in body["messages"] if m["role"] == "tool"]
+    results = wire.results(wire.body)
     if results:
         yield "text", "They said: " + " and ".join(results)
         return
@@ -91,20 +88,36 @@ def tool_round(body):
         yield "calls", [{"index": 0, "function": {"arguments": piece}}]
 
 
-def asked_for(body):
+def asked_for(wire):
     """Asks for what the message lists, with the arguments to the letter; then quotes what came of it."""
-    results = [m["content"] for m in body["messages"] if m["role"] == "tool"]
+    results = wire.results(wire.body)
     if results:
         yield "text", " and ".join(results)
         return
-    for i, (name, arguments) in enumerate(json.loads(last_user(body))):
+    for i, (name, arguments) in enumerate(json.loads(wire.last_user(wire.body))):
         yield "calls", [{"index": i, "id": f"call_{i}", "type": "function",
                          "function": {"name": name, "arguments": arguments}}]
 
 
-def script(model, body):
+def sealed(wire, wait):
+    """Thinks and asks for a tool; then wants back what it thought, to the letter."""
+    if wire.results(wire.body):
+        if wait:
+            yield "gate", None
+        yield "text", "It is whole." if wire.has_seal() else "It is broken: " + json.dumps(wire.body)
+        return
+    yield "reasoning", "Let me see. "
+    yield "seal", None
+    yield "text", "I will compute."
+    yield "calls", [{"index": 0, "id": "call_A", "type": "function",
+                     "function": {"name": "internal__math_evaluate", "arguments": '{"expression":"6*7"}'}}]
+
+
+def script(model, wire):
     """Yields what to stream: ("text" | "reasoning" | "calls" | "raw" | "wait", value)."""
     name, _, argument = model.partition(":")
+    body = wire.body
+    last_user = wire.last_user
     if name == "echo":
         yield from (("text", w) for w in words_of(last_user(body)))
     elif name == "repeat":
@@ -132,9 +145,9 @@ def script(model, body):
         yield from (("reasoning", w) for w in words_of("The user said something. I will answer."))
         yield from (("text", w) for w in words_of("Here is the answer."))
     elif name == "tools":
-        yield from tool_round(body)
+        yield from tool_round(wire)
     elif name == "asks":
-        yield from asked_for(body)
+        yield from asked_for(wire)
     elif name == "stall":
         yield "text", "One "
         yield "text", "moment "
@@ -147,6 +160,24 @@ def script(model, body):
     elif name == "cut":
         yield "text", "This ends "
         yield "cut", None
+    elif name == "sealed":
+        yield from sealed(wire, argument == "gate")
+    elif name == "inerror":
+        yield "text", "Fine so far. "
+        yield "fail", None
+        yield "wait", None
+    elif name == "big":
+        yield "text", "Fine so far. "
+        yield "raw", b"data: {\"x\":\"" + b"x" * (2 << 20)
+        yield "wait", None
+    elif name == "garbage":
+        yield "text", "Fine so far. "
+        yield "raw", b"\x00\xff\xfe\x80 no event\n\n: \xc3\x28\r\r\ndata\n\ndata: \xff\n\n"
+        yield "wait", None
+    elif name == "unknown":
+        for word in words_of("what is not known is passed over"):
+            yield "text", word
+            yield "unknown", None
     elif name == "badjson":
         yield "text", "Fine so far. "
         yield "raw", b'data: {"choices":[{"delta":{"cont\n\n'
@@ -191,7 +222,8 @@ class Handler(BaseHTTPRequestHandler):
             (STATS.gate.set if self.path == "/release" else STATS.gate.clear)()
             self.answer(200, "{}")
             return
-        if not self.path.endswith("/chat/completions"):
+        wire = next((w for w in WIRES if urlsplit(self.path).path.endswith(w.path)), None)
+        if not wire:
             self.answer(404, '{"error":{"message":"no such path"}}')
             return
         if len(raw) < int(self.headers.get("Content-Length", 0)):
@@ -199,44 +231,48 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(raw)
         STATS.seen(body)
         try:
-            self.complete(body)
+            self.complete(wire, body)
         except (Gone, ConnectionError):
             STATS.add(closed_early=1)
             self.close_connection = True
         finally:
             STATS.add(open=-1)
 
-    def complete(self, body):
+    def complete(self, kind, body):
         model = str(body.get("model"))
+        if model == "fault":
+            model = kind.last_user(body).strip()
+        wire = kind(self, model, body)
         if model == "leak401":  # quotes the key that it was sent, as some do
-            given = self.headers.get("Authorization", "").removeprefix("Bearer ")
-            self.answer(401, json.dumps({"error": {"message": f"Bad key {given}.",
-                                                   "code": "invalid_api_key"}}))
+            given = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key")
+            self.answer(401, json.dumps(wire.error("invalid_request_error", f"Bad key {given}.", "invalid_api_key")))
         elif model in ERRORS:
-            status, error, headers = ERRORS[model]
-            self.answer(status, json.dumps({"error": error}), headers)
+            status, name, message, code, headers = ERRORS[model]
+            self.answer(status, json.dumps(wire.error(name, message, code)), headers)
+        elif model == "bodyerror":
+            self.answer(200, json.dumps(wire.error("server_error", "It broke.", "server_error")))
+        elif model == "page":
+            self.page()
+        elif model == "mute":
+            self.wait(None)
         elif body.get("stream"):
-            self.stream(model, body)
+            self.stream(model, wire)
         else:
-            text = "".join(v for kind, v in script(model, body) if kind == "text")
-            self.answer(200, json.dumps(self.envelope(model, "chat.completion", {
-                "index": 0, "message": {"role": "assistant", "content": text},
-                "finish_reason": "stop"})))
+            text = "".join(v for kind, v in script(model, wire) if kind == "text")
+            self.answer(200, json.dumps({"id": "chatcmpl-fake", "object": "chat.completion", "created": 1700000000,
+                                         "model": "fake-" + model, "choices": [
+                                             {"index": 0, "message": {"role": "assistant", "content": text},
+                                              "finish_reason": "stop"}]}))
 
-    @staticmethod
-    def envelope(model, kind, choice):
-        return {"id": "chatcmpl-fake", "object": kind, "created": 1700000000,
-                "model": "fake-" + model, "choices": [choice] if choice else []}
+    def page(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", "15")
+        self.end_headers()
+        self.wfile.write(b"<html>Hi</html>")
 
     def chunk(self, data):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-
-    def event(self, model, delta, finish=None, usage=None):
-        choice = None if usage else {"index": 0, "delta": delta, "finish_reason": finish}
-        value = self.envelope(model, "chat.completion.chunk", choice)
-        if usage:
-            value["usage"] = usage
-        self.chunk(b"data: " + json.dumps(value).encode() + b"\n\n")
 
     def wait(self, seconds):
         """Waits, or for ever with None; leaves when the client does."""
@@ -248,14 +284,16 @@ class Handler(BaseHTTPRequestHandler):
                     raise Gone()
                 return
 
-    def stream(self, model, body):
+    def stream(self, model, wire):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("request-id", "req_fake")
         self.end_headers()
-        tokens, finish = 0, "stop"
-        self.event(model, {"role": "assistant", "content": ""})
-        for kind, value in script(model, body):
+        finish = "stop"
+        wire.twice, wire.usage = model == "twice", model != "nousage"
+        wire.begin()
+        for kind, value in script(model, wire):
             if kind == "wait":
                 self.wait(value)
             elif kind == "gate":
@@ -264,24 +302,18 @@ class Handler(BaseHTTPRequestHandler):
             elif kind == "raw":
                 self.chunk(value)
             elif kind == "calls":
-                tokens += 1
                 finish = "tool_calls"
-                self.event(model, {"tool_calls": value})
+                wire.calls(value)
             elif kind == "finish":
                 finish = value
             elif kind == "cut":
                 self.close_connection = True
                 return
+            elif kind in ("seal", "fail", "unknown"):
+                getattr(wire, kind)()
             else:
-                tokens += 1
-                self.event(model, {"content" if kind == "text" else "reasoning_content": value})
-        if finish:
-            self.event(model, {}, finish=finish)
-        if (body.get("stream_options") or {}).get("include_usage"):
-            prompt = sum(len((m.get("content") or "").split()) for m in body.get("messages", []))
-            self.event(model, {}, usage={"prompt_tokens": prompt, "completion_tokens": tokens,
-                                         "total_tokens": prompt + tokens})
-        self.chunk(b"data: [DONE]\n\n")
+                getattr(wire, kind)(value)
+        wire.end(finish)
         self.wfile.write(b"0\r\n\r\n")
 
 

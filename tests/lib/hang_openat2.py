@@ -19,7 +19,8 @@ import struct
 import sys
 
 SECCOMP = {"x86_64": 317, "aarch64": 277}
-CALLS = {"openat2": {"x86_64": 437, "aarch64": 437}, "linkat": {"x86_64": 265, "aarch64": 37}}
+CALLS = {"openat2": {"x86_64": 437, "aarch64": 437}, "linkat": {"x86_64": 265, "aarch64": 37},
+         "fsync": {"x86_64": 74, "aarch64": 82}, "fdatasync": {"x86_64": 75, "aarch64": 83}}
 NO_NEW_PRIVS, SET_MODE_FILTER, NEW_LISTENER = 38, 1, 8
 LOAD, JUMP_EQUAL, RETURN = 0x20, 0x15, 0x06
 ASK, ALLOW = 0x7fc00000, 0x7fff0000
@@ -34,12 +35,14 @@ def number_of(call):
     return CALLS[call].get(platform.machine(), -1)
 
 
-def listen():
+def listen(*calls):
     """Every such call of this program asks whoever has the descriptor."""
     libc = ctypes.CDLL(None, use_errno=True)
-    code = b"".join(struct.pack("HBBI", *line) for line in (
-        (LOAD, 0, 0, 0), (JUMP_EQUAL, 0, 1, number_of(os.environ.get("HANG_CALL", "openat2"))), (RETURN, 0, 0, ASK), (RETURN, 0, 0, ALLOW)))
-    program = Program(4, code)
+    lines = [(LOAD, 0, 0, 0)]
+    for call in calls:
+        lines += [(JUMP_EQUAL, 0, 1, number_of(call)), (RETURN, 0, 0, ASK)]
+    lines.append((RETURN, 0, 0, ALLOW))
+    program = Program(len(lines), b"".join(struct.pack("HBBI", *line) for line in lines))
     number = SECCOMP.get(platform.machine(), -1)
     if libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         sys.exit(77)
@@ -49,8 +52,9 @@ def listen():
     return listener
 
 
-def decide(listener, hangs):
-    """Until nobody is left who could ask."""
+def decide(listener, verdict):
+    """Until nobody is left who could ask. verdict(): None leaves a call without an answer,
+    0 lets it through, an error number is its result."""
     poll = select.poll()
     poll.register(listener, select.POLLIN)
     while True:
@@ -59,14 +63,24 @@ def decide(listener, hangs):
         question = bytearray(80)
         try:
             fcntl.ioctl(listener, RECEIVE, question)
-            hangs -= 1
-            if hangs < 0:
-                fcntl.ioctl(listener, SEND, struct.pack("QqiI", *struct.unpack_from("Q", question), 0, 0, LET_THROUGH))
+            error = verdict()
+            if error is not None:
+                fcntl.ioctl(listener, SEND, struct.pack("QqiI", *struct.unpack_from("Q", question), 0, -error,
+                                                        0 if error else LET_THROUGH))
         except OSError:
             continue  # who asked is gone
 
 
-def leave_to_another(hangs):
+def hang_first(hangs):
+    left = [hangs]
+
+    def verdict():
+        left[0] -= 1
+        return None if left[0] >= 0 else 0
+    return verdict
+
+
+def leave_to_another(verdict):
     """A process that decides, nobody's child; it gets the descriptor when there is one."""
     here, there = socket.socketpair()
     if os.fork():
@@ -84,14 +98,14 @@ def leave_to_another(hangs):
             null = os.open(os.devnull, os.O_RDWR)
             for fd in range(3):  # the program's own readers wait for its end
                 os.dup2(null, fd)
-            decide(listener[0], hangs)
+            decide(listener[0], verdict)
     os._exit(0)
 
 
-def main():
-    hangs = os.environ.get("HANG_FIRST")
-    decider = leave_to_another(int(hangs)) if hangs else None
-    listener = listen()
+def start(calls, verdict):
+    """Becomes the program of the command line. verdict: as decide() says; None: nobody answers."""
+    decider = leave_to_another(verdict) if verdict else None
+    listener = listen(*calls)
     if decider:
         decider.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
         os.close(listener)
@@ -99,6 +113,11 @@ def main():
     else:
         os.set_inheritable(listener, True)  # with nobody there the calls would fail
     os.execv(sys.argv[1], sys.argv[1:])
+
+
+def main():
+    hangs = os.environ.get("HANG_FIRST")
+    start([os.environ.get("HANG_CALL", "openat2")], hang_first(int(hangs)) if hangs else None)
 
 
 if __name__ == "__main__":

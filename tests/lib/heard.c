@@ -1,6 +1,7 @@
 /* heard.c - the recorder of model calls. */
 #include "heard.h"
 
+#include "model_talk.h"
 #include "test.h"
 
 static void leave(struct heard *h)
@@ -44,6 +45,12 @@ static void on_done(void *ctx, const struct uar_model_result *r)
 	h->result.message = h->result.stop_reason = h->result.actual_model = UAR_STR("");
 	uar_buf_add_str(&h->message, r->message);
 	h->result.calls = NULL;
+	h->result.parts = NULL;
+	h->result.request_id = UAR_STR("");
+	for (size_t i = 0; i < r->part_count; i++)
+		uar_buf_printf(&h->parts, "%d %.*s %.*s\n", r->parts[i].kind,
+			       UAR_FMT(r->parts[i].name), UAR_FMT(r->parts[i].text));
+	snprintf(h->request_id, sizeof h->request_id, "%.*s", UAR_FMT(r->request_id));
 	for (size_t i = 0; i < r->call_count; i++)
 		uar_buf_printf(&h->calls, "%.*s %.*s %.*s\n", UAR_FMT(r->calls[i].id),
 			       UAR_FMT(r->calls[i].name), UAR_FMT(r->calls[i].arguments));
@@ -73,6 +80,7 @@ void heard_init(struct heard *h, struct uar_model *m, struct uar_loop *l)
 	h->reasoning = uar_buf_make(1 << 20);
 	h->message = uar_buf_make(1 << 20);
 	h->calls = uar_buf_make(1 << 20);
+	h->parts = uar_buf_make(1 << 23);
 }
 
 void heard_fini(struct heard *h)
@@ -81,6 +89,7 @@ void heard_fini(struct heard *h)
 	uar_buf_fini(&h->reasoning);
 	uar_buf_fini(&h->message);
 	uar_buf_fini(&h->calls);
+	uar_buf_fini(&h->parts);
 }
 
 struct uar_model_events heard_events(struct heard *h)
@@ -101,8 +110,7 @@ uar_err heard_start(struct heard *h, const struct uar_model_request *r)
 
 bool heard_hello(struct heard *h, const char *model, int64_t idle_us)
 {
-	static const struct uar_model_message hello[] = { { .role = UAR_MODEL_USER,
-							    .text = { "Hello", 5 } } };
+	const struct uar_model_message hello[] = { SAYS(USER, "Hello") };
 	struct uar_model_request r = { .model = uar_str_c(model),
 				       .messages = hello,
 				       .message_count = 1,

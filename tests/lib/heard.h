@@ -12,9 +12,10 @@ struct heard {
 	struct uar_model_call *call;
 	struct uar_buf text, reasoning, message;
 	struct uar_buf calls; /* "ID NAME ARGUMENTS" a line */
+	struct uar_buf parts; /* "KIND NAME TEXT" a line, KIND as a number */
 	unsigned texts, thoughts, dones;
 	struct uar_model_result result; /* without its strings */
-	char stop[40], name[140];
+	char stop[40], name[140], request_id[140];
 	bool cancel_on_text, cancel_on_reasoning, pause_on_text;
 	struct uar_timer resume;
 	const char *awaited;   /* once this is the whole text, ... */

@@ -18,6 +18,8 @@
 	"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2,"            \
 	"\"total_tokens\":9}}\n\n"
 #define DONE "data: [DONE]\n\n"
-#define KEY  "sk-test-0123456789abcdef"
+#ifndef KEY
+#define KEY "sk-test-0123456789abcdef"
+#endif
 
 #endif

@@ -15,14 +15,47 @@ void uar_stage_open(struct uar_pump *p, struct uar_store **out_store, struct uar
 		CHECK_INT(uar_model_scripted_create(&mo, out_model), UAR_OK);
 }
 
-struct uar_runtime *uar_stage_rise(struct uar_pump *p, struct uar_runtime_options o)
+uar_err uar_stage_create(const struct uar_stage_options *o, struct uar_runtime **out)
+{
+	struct uar_runtime_options engine = { .sched = o->sched,
+					      .store = o->store,
+					      .rand = o->rand,
+					      .log = o->log,
+					      .run_timeout_us = o->run_timeout_us,
+					      .keep_runs = o->keep_runs,
+					      .exhausted = o->exhausted,
+					      .exhausted_ctx = o->exhausted_ctx };
+	struct uar_workers_options work = { .scripted = o->scripted,
+					    .provider = o->provider,
+					    .provider_model = o->provider_model,
+					    .entries = o->entries,
+					    .agents = o->agents,
+					    .tools = o->tools,
+					    .fixtures_dir = o->fixtures_dir,
+					    .model_idle_us = o->model_idle_us,
+					    .export_progress = o->export_progress };
+	struct uar_stage_parts parts = { NULL, NULL, NULL };
+	uar_err e = uar_runtime_create(&engine, out);
+
+	if (!e)
+		e = uar_workers_create(*out, &work, &parts.workers);
+	if (!e)
+		e = uar_reader_create(*out, &parts.reader);
+	if (!e)
+		e = uar_mailer_create(*out, o->peers, &parts.mailer);
+	if (o->parts)
+		*o->parts = parts;
+	return e;
+}
+
+struct uar_runtime *uar_stage_rise(struct uar_pump *p, struct uar_stage_options o)
 {
 	struct uar_error error = { 0 };
 	struct uar_runtime *rt = NULL;
 
 	o.sched = &p->sched;
 	o.rand = &uar_rand_system;
-	CHECK_INT(uar_runtime_create(&o, &rt), UAR_OK);
+	CHECK_INT(uar_stage_create(&o, &rt), UAR_OK);
 	CHECK_MSG(uar_runtime_recover(rt, &error) == UAR_OK, "%s", error.text);
 	return rt;
 }

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "event/limits.h"
 
 enum { STORY_EVENTS = 4096 };
 #define STORY_SHA256 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -266,7 +267,7 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 		c.fail = (struct uar_failure){ UAR_STR("LOST"), UAR_STR("unreadable"),
 					       UAR_STR("lost"), true };
 		break;
-	case UAR_CMD_FINISH: c.result_refs = UAR_STR("[\"item-1\"]"); break;
+	case UAR_CMD_FINISH: c.result_refs.ids = UAR_STR("[\"item-1\"]"); break;
 	case UAR_CMD_FAIL:
 		c.details = UAR_STR("{\"more\":true}");
 		c.fail = (struct uar_failure){ UAR_STR("INTERNAL"), UAR_STR("it broke"),

@@ -55,6 +55,17 @@ bool uar_test_check_str(const char *file, int line, const char *expr, uar_str go
 			return;                                                                    \
 	} while (0)
 
+/* Is this the build of a sanitizer? gcc says it in macros, clang as features. */
+#ifndef __has_feature
+#define __has_feature(NAME) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
+	__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UAR_TEST_SANITIZED true
+#else
+#define UAR_TEST_SANITIZED false
+#endif
+
 /* Makes allocation `n` (from 1) fail, once; 0 turns it off. */
 void uar_test_fail_alloc(unsigned long n);
 bool uar_test_alloc_failed(void); /* did that allocation happen? */

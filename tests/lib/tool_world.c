@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "base/alloc.h"
+#include "event/limits.h"
 #include "store/memory/memory.h"
 #include "test.h"
 
@@ -22,6 +23,17 @@ static void add(char *out, size_t size, const char *fmt, ...)
 	va_end(ap);
 }
 
+static void write_part(struct tool_world *w, const struct uar_model_part *p)
+{
+	if (p->kind == UAR_PART_CALL)
+		add(w->told, sizeof w->told, " [%.*s %.*s %.*s]", UAR_FMT(p->id), UAR_FMT(p->name),
+		    UAR_FMT(p->text));
+	else if (p->kind == UAR_PART_RESULT)
+		add(w->told, sizeof w->told, " <%.*s>", UAR_FMT(p->id));
+	else if (p->kind == UAR_PART_OPAQUE)
+		add(w->told, sizeof w->told, " {%.*s %.*s}", UAR_FMT(p->name), UAR_FMT(p->text));
+}
+
 static void write_told(struct tool_world *w, const struct uar_model_request *r)
 {
 	w->told[0] = 0;
@@ -29,12 +41,10 @@ static void write_told(struct tool_world *w, const struct uar_model_request *r)
 	for (size_t i = 0; i < r->message_count; i++) {
 		const struct uar_model_message *m = &r->messages[i];
 
-		add(w->told, sizeof w->told, "%c:%.*s", "SUAT"[m->role], UAR_FMT(m->text));
-		for (size_t k = 0; k < m->call_count; k++)
-			add(w->told, sizeof w->told, " [%.*s %.*s %.*s]", UAR_FMT(m->calls[k].id),
-			    UAR_FMT(m->calls[k].name), UAR_FMT(m->calls[k].arguments));
-		if (m->call_id.n)
-			add(w->told, sizeof w->told, " <%.*s>", UAR_FMT(m->call_id));
+		add(w->told, sizeof w->told, "%c:%.*s", "SUAT"[m->role],
+		    UAR_FMT(uar_model_text_of(m)));
+		for (size_t k = 0; k < m->part_count; k++)
+			write_part(w, &m->parts[k]);
 		add(w->told, sizeof w->told, "\n");
 	}
 }
@@ -66,7 +76,7 @@ static void model_pause(struct uar_model *m, struct uar_model_call *call, bool p
 	(void)m, (void)call, (void)paused;
 }
 
-static const struct uar_model_ops model_ops = { 1,	     sizeof model_ops, "scripted", NULL,
+static const struct uar_model_ops model_ops = { 2,	     sizeof model_ops, NULL,
 						model_start, model_cancel,     model_pause };
 
 /* "name arguments", a line each. */
@@ -96,11 +106,15 @@ void tool_world_says(struct tool_world *w, const char *text, const char *calls)
 				      .call_count = read_calls(calls, list),
 				      .stop_reason =
 					      calls[0] ? UAR_STR("tool_calls") : UAR_STR("stop"),
-				      .usage = { 3, 4, 7 } };
+				      .parts = w->parts,
+				      .part_count = w->part_count,
+				      .usage = { 3, 4, 7, -1, -1, -1 } };
 
 	if (!CHECK(w->called))
 		return;
 	w->called = false;
+	w->parts = NULL;
+	w->part_count = 0;
 	if (text[0])
 		w->says.text(w->says.ctx, uar_str_c(text));
 	w->says.done(w->says.ctx, &r);
@@ -238,15 +252,15 @@ void tool_world_ends(struct tool_world *w, const char *name, bool ok, const char
 
 static void rise(struct tool_world *w)
 {
-	w->rt = uar_stage_rise(&w->pump, (struct uar_runtime_options){ .store = w->store,
-								       .scripted = &w->model,
-								       .tools = &w->tools });
+	w->rt = uar_stage_rise(&w->pump, (struct uar_stage_options){ .store = w->store,
+								     .scripted = &w->model,
+								     .tools = &w->tools });
 	uar_stage_settle(&w->pump);
 }
 
 void tool_world_open(struct tool_world *w)
 {
-	*w = (struct tool_world){ .model = { &model_ops }, .tools = { &tools_ops } };
+	*w = (struct tool_world){ .model = { &model_ops, "scripted" }, .tools = { &tools_ops } };
 	uar_stage_open(&w->pump, &w->store, NULL);
 	rise(w);
 }

@@ -30,6 +30,8 @@ struct tool_world {
 	struct uar_model_events says; /* of the call under way */
 	bool called;		      /* it is; its end and the pump clear it */
 	size_t calls, told_tools;
+	const struct uar_model_part *parts; /* what the next answer wants back; NULL: nothing */
+	size_t part_count;
 	char told[TOOL_WORLD_TEXT]; /* what the model was told last */
 	struct uar_tools tools;
 	struct uar_tool_call at[TOOL_WORLD_CALLS];

@@ -2,6 +2,7 @@
 #include "tooled.h"
 
 #include "json/schema.h"
+#include "tool/limits.h"
 #include "test.h"
 
 bool tooled_init(struct tooled *f, const char *files_dir)

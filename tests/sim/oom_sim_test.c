@@ -6,13 +6,12 @@
  * them from n on, fails; whoever is told so asks again. Afterwards every run that
  * somebody was promised has ended, with a whole answer or with a reason. No run
  * has a time limit that could help out. */
+#include "stage.h"
 #include "test.h"
 
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "runtime/runtime.h"
-#include "runtime/stream.h"
 #include "sim/checker.h"
 
 enum { RUNS = 8, TRIES = 200, CANCELS = 2 };
@@ -56,6 +55,7 @@ struct life {
 	struct sim_world w;
 	struct sim_checker k;
 	struct uar_runtime *rt;
+	struct uar_stage_parts parts;
 	struct guest guests[RUNS];
 	struct client_cancel {
 		struct uar_run_cancel_op op;
@@ -81,20 +81,21 @@ static const char *folder; /* of recordings */
 
 static void begin(struct life *l)
 {
-	struct uar_runtime_options o = { .sched = &l->w.sched,
-					 .store = &l->w.store,
-					 .rand = &l->w.rand,
-					 .scripted = &l->w.model,
-					 .provider = &l->w.model,
-					 .entries = &l->w.host.base,
-					 .tools = &l->w.tools.base,
-					 .fixtures_dir = folder,
-					 .provider_model = "sim" };
+	struct uar_stage_options o = { .parts = &l->parts,
+				       .sched = &l->w.sched,
+				       .store = &l->w.store,
+				       .rand = &l->w.rand,
+				       .scripted = &l->w.model,
+				       .provider = &l->w.model,
+				       .entries = &l->w.host.base,
+				       .tools = &l->w.tools.base,
+				       .fixtures_dir = folder,
+				       .provider_model = "sim" };
 
 	for (int i = 0; i < TRIES; i++) {
 		struct uar_error error = { 0 };
 
-		if (fine(l, uar_runtime_create(&o, &l->rt), "create") &&
+		if (fine(l, uar_stage_create(&o, &l->rt), "create") &&
 		    fine(l, uar_runtime_recover(l->rt, &error), "recover"))
 			return;
 		uar_runtime_destroy(l->rt);
@@ -174,7 +175,7 @@ static void watch(struct life *l, struct guest *g)
 					.sink = { on_opened, on_events, on_end, g } };
 
 	if (g->known && !g->stream && !g->over)
-		fine(l, uar_stream_open(l->rt, &o, &g->stream), "stream_open");
+		fine(l, uar_stream_open(l->parts.reader, &o, &g->stream), "stream_open");
 }
 
 static void cancel_done(struct uar_run_cancel_op *op)

@@ -1,8 +1,8 @@
 /* recover_sim_test.c - runs that cannot be read after a start: tried again, ended as
  * lost, or left alone; never in the way of others. Time is the simulation's. */
+#include "stage.h"
 #include "test.h"
 
-#include "runtime/runtime.h"
 #include "sim/checker.h"
 #include "store/memory/memory.h"
 
@@ -29,12 +29,12 @@ static uar_err fault(struct sim_world *w, const struct uar_read *r)
 
 static void rise(struct place *p)
 {
-	struct uar_runtime_options o = { .sched = &p->w.sched,
-					 .store = &p->w.store,
-					 .rand = &p->w.rand,
-					 .scripted = &p->w.model };
+	struct uar_stage_options o = { .sched = &p->w.sched,
+				       .store = &p->w.store,
+				       .rand = &p->w.rand,
+				       .scripted = &p->w.model };
 
-	CHECK_INT(uar_runtime_create(&o, &p->rt), UAR_OK);
+	CHECK_INT(uar_stage_create(&o, &p->rt), UAR_OK);
 	CHECK_INT(uar_runtime_recover(p->rt, NULL), UAR_OK);
 }
 

@@ -4,13 +4,12 @@
  * disks are full for a moment and the process is killed; after every step or
  * two the checker reads the disk. A failing seed replays exactly: run this
  * program with UAR_TEST_SEED=N. */
+#include "stage.h"
 #include "test.h"
 
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "runtime/runtime.h"
-#include "runtime/stream.h"
 #include "sim/checker.h"
 
 enum { CREATES = 8, STREAMS = 8, STEPS = 650, FIXTURES = 4 };
@@ -66,6 +65,7 @@ struct play {
 	struct sim_world w;
 	struct sim_checker k;
 	struct uar_runtime *rt;
+	struct uar_stage_parts parts;
 	struct client_create creates[CREATES];
 	struct client_cancel cancel;
 	struct client_retry retry;
@@ -78,7 +78,8 @@ static const char *folder; /* of recordings */
 
 static void begin_life(struct play *p)
 {
-	struct uar_runtime_options o = {
+	struct uar_stage_options o = {
+		.parts = &p->parts,
 		.sched = &p->w.sched,
 		.store = &p->w.store,
 		.rand = &p->w.rand,
@@ -93,7 +94,7 @@ static void begin_life(struct play *p)
 	};
 	struct uar_error error = { 0 };
 
-	if (uar_runtime_create(&o, &p->rt) || uar_runtime_recover(p->rt, &error))
+	if (uar_stage_create(&o, &p->rt) || uar_runtime_recover(p->rt, &error))
 		sim_checker_broken(&p->k, "no life: %s", error.text);
 }
 
@@ -322,7 +323,7 @@ static void watch(struct play *p)
 	o.run_id = uar_str_c(s->run_id);
 	o.after = s->last;
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };
-	if (uar_stream_open(p->rt, &o, &s->stream))
+	if (uar_stream_open(p->parts.reader, &o, &s->stream))
 		s->stream = NULL;
 }
 
@@ -565,6 +566,7 @@ TEST(a_thousand_seeds_keep_the_promises,
 	for (unsigned long seed = first; seed < first + count; seed++)
 		if (!CHECK_MSG(play_seed(seed, &kills, &stops), "UAR_TEST_SEED=%lu", seed))
 			return;
+	printf("# %lu seeds, %u kills, %u stops\n", count, kills, stops);
 	if (count < 1000)
 		return;
 	CHECK(kills > 1000 && stops > 500);

@@ -1,9 +1,9 @@
 /* tools_sim_test.c - one run whose model uses tools, and a process that dies after every
  * single step of it, and once more on the way. Whatever is asked is answered. */
+#include "stage.h"
 #include "test.h"
 
 #include "base/alloc.h"
-#include "runtime/runtime.h"
 #include "sim/checker.h"
 
 enum { SEEDS = 6, STEPS = 100000 };
@@ -25,15 +25,15 @@ static uint64_t happened[UAR_EV_COUNT];
 
 static void begin(struct life *l)
 {
-	struct uar_runtime_options o = { .sched = &l->w.sched,
-					 .store = &l->w.store,
-					 .rand = &l->w.rand,
-					 .scripted = &l->w.model,
-					 .provider = &l->w.model,
-					 .provider_model = "sim",
-					 .tools = &l->w.tools.base };
+	struct uar_stage_options o = { .sched = &l->w.sched,
+				       .store = &l->w.store,
+				       .rand = &l->w.rand,
+				       .scripted = &l->w.model,
+				       .provider = &l->w.model,
+				       .provider_model = "sim",
+				       .tools = &l->w.tools.base };
 
-	CHECK_INT(uar_runtime_create(&o, &l->rt), UAR_OK);
+	CHECK_INT(uar_stage_create(&o, &l->rt), UAR_OK);
 	CHECK_INT(uar_runtime_recover(l->rt, NULL), UAR_OK);
 }
 

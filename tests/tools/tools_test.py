@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """The checks must be able to fail: each is run on a small tree with a fault in it."""
+# time limit: 150 s, it builds small projects and links every room by itself
+import glob
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 TABLE = """```rooms
@@ -50,10 +53,10 @@ class Tree:
         with open(f"{self.path}/{path}", encoding="utf-8") as f:
             return f.read()
 
-    def run(self, tool, *args):
+    def run(self, tool, *args, **env):
         done = subprocess.run([f"{self.path}/tools/{tool}", *args], stdout=subprocess.PIPE, check=False,
                               stderr=subprocess.STDOUT, text=True, cwd=self.path,
-                              env={**os.environ, "BUILD": f"{self.path}/build"})
+                              env={**os.environ, "BUILD": f"{self.path}/build", **env})
         return done.returncode, done.stdout
 
 
@@ -84,6 +87,80 @@ def _():
     for path, text, wanted in cases:
         with Tree() as t:
             t.write(path, text)
+            if wanted:
+                says(t, "check-layers", wanted)
+            else:
+                content(t, "check-layers")
+
+
+def rooms():
+    """{room: rooms that it may use} of the real table."""
+    with open(f"{ROOT}/docs/ARCHITECTURE.md", encoding="utf-8") as f:
+        rows = f.read().partition("```rooms\n")[2].partition("```")[0].splitlines()[1:]
+    return {row.split("|")[0].strip(): set(row.split("|")[1].replace("-", "").split()) for row in rows}
+
+
+@test("facts_know_nothing_of_what_others_govern", "FACT-01 FACT-11")
+def _():
+    """The engine of facts cannot name a surface, a provider, a protocol of tools, a registry or an account: what the
+    first document leaves open is decided in rooms that it does not see."""
+    table, facts = rooms(), ("event", "core", "store", "bus")
+    assert set(facts) <= set(table), table
+    for room in facts:
+        above = table[room] - {"base", "json", "event", "loop"}
+        assert not above, f"{room} uses {above}"
+    assert subprocess.run([f"{ROOT}/tools/check-layers"], cwd=ROOT, check=False).returncode == 0
+
+
+@test("each_room_links_with_the_rooms_below_it_and_has_tests_of_its_own", "BLD-07")
+def _():
+    """A room can be built and tested without those above it: no object of it needs a symbol that is defined there, which
+    check-layers reads from the objects."""
+    build, table = os.path.join(ROOT, os.environ.get("BUILD", "build")), rooms()
+    built = {r for r in table if glob.glob(f"{build}/obj/src/{r}/**/*.o", recursive=True)}
+    assert len(built) >= 15, f"{build} is not built: {sorted(built)}"
+    done = subprocess.run([f"{ROOT}/tools/check-layers"], cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "BUILD": build})
+    assert done.returncode == 0, done.stdout
+    for room in built:
+        sources = [f"{folder}/{n}" for folder, _, names in os.walk(f"{ROOT}/src/{room}")
+                   for n in names if n.endswith("_test.c")]
+        assert sources, f"{room} has no test"
+        target = "build/tests/" + os.path.relpath(sources[0], ROOT).removesuffix(".c")
+        done = subprocess.run(["make", "-n", "BUILD=build", target], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+        assert done.returncode == 0, f"{target} cannot be built alone"
+
+
+@test("a_room_sees_through_headers_only_what_its_row_names", "")
+def _():
+    cases = [
+        ('#include "base/b.h"\n', '#include "json/a.h"\n', "top may not use base, but sees base/b.h"),
+        ('#include "json/a_int.h"\n', '#include "json/a.h"\n', "json/a_int.h belongs to json alone"),
+        ('#include "json/b.h"\n', '#include "json/a.h"\n', None),
+    ]
+    for header, source, wanted in cases:
+        with Tree() as t:
+            t.write("src/base/b.h", "")
+            t.write("src/json/b.h", "")
+            t.write("src/json/a_int.h", "")
+            t.write("src/json/a.h", header)
+            t.write("src/top/a.c", source)
+            if wanted:
+                says(t, "check-layers", wanted)
+            else:
+                content(t, "check-layers")
+
+
+@test("a_room_uses_only_symbols_of_rooms_that_its_row_names", "")
+def _():
+    for room, wanted in (("top", "top may not use base, but uses b of src/base/b"), ("json", None)):
+        with Tree() as t:
+            t.write("src/base/b.c", "int b(void)\n{\n\treturn 1;\n}\n")
+            t.write(f"src/{room}/a.c", "int b(void);\nint a(void)\n{\n\treturn b();\n}\n")
+            for unit in ("base/b", f"{room}/a"):
+                os.makedirs(os.path.dirname(f"{t.path}/build/obj/src/{unit}"), exist_ok=True)
+                subprocess.run(["cc", "-c", "-o", f"{t.path}/build/obj/src/{unit}.o",
+                                f"{t.path}/src/{unit}.c"], check=True)
             if wanted:
                 says(t, "check-layers", wanted)
             else:
@@ -146,21 +223,69 @@ def _():
 def _():
     with Tree() as t:
         t.write("src/base/a_test.c", 'TEST(one, "RUN-01")\n{\n}\n')
+        t.write("build/test-results.tsv", "ok\tsrc/base/a_test.c:one\tRUN-01\t\n")
         says(t, "conformance", "stale", "--check")
         content(t, "conformance")
         content(t, "conformance", "--check")
         page = t.read("docs/CONFORMANCE.md")
         assert "| RUN-01 | MUST | 000 a | `src/base/a_test.c` one |" in page, page
         assert "| RUN-02 | MAY | 000 b | **missing** |" in page, page
-        # A reason for skipping is shown, but does not make the page stale elsewhere.
-        t.write("build/test-results.tsv", "skipped\ta_test:one\tRUN-01\tno disk, no test\n")
-        content(t, "conformance", "--check")
-        content(t, "conformance")
-        assert "one (skipped: no disk  no test) |" in t.read("docs/CONFORMANCE.md")
-        os.remove(f"{t.path}/build/test-results.tsv")
-        content(t, "conformance", "--check")
         t.write("tests/e2e/b_test.py", '@test("two",\n      "RUN-02 RUN-99")\n')
         says(t, "conformance", "two names RUN-99", "--check")
+
+
+@test("only_a_test_that_passed_proves_anything", "")
+def _():
+    ok, bad, skip = (f"{how}\tsrc/base/a_test.c:one\tRUN-01\t{why}\n"
+                     for how, why in (("ok", ""), ("not ok", "wrong"), ("skipped", "no disk")))
+    other = "ok\tsrc/core/a_test.c:one\t\t\n"  # another test of the same name
+    for plain, asan, wanted in ((ok, skip, None), (skip, ok, None), (ok, "", None), ("", ok, None),
+                                (ok, bad, "one failed"), (bad, ok, "one failed"),
+                                (skip, skip, "one was skipped: no disk"),
+                                (other, "", "one did not run"), ("", "", "one did not run")):
+        with Tree() as t:
+            t.write("src/base/a_test.c", 'TEST(one, "RUN-01")\n{\n}\n')
+            t.write("build/test-results.tsv", plain)
+            t.write("build/asan/test-results.tsv", asan)
+            code, out = t.run("conformance")
+            assert (code != 0) == bool(wanted) and (wanted or "") in out, (plain, asan, out)
+            proven = "| all | 2 | 1 | 1 |" in t.read("docs/CONFORMANCE.md")
+            assert proven != bool(wanted), t.read("docs/CONFORMANCE.md")
+            assert t.run("conformance", "--check")[0] == code
+
+
+@test("a_skip_that_is_expected_proves_nothing_anywhere", "")
+def _():
+    with Tree() as t:
+        t.write("src/base/a_test.c", 'TEST(one, "RUN-01")\n{\n}\n')
+        t.write("tests/expected-skips.tsv", "# why\nsrc/base/a_test.c:one\tno such disk in a container\n")
+        says(t, "conformance", "no test has run")
+        t.write("build/test-results.tsv", "")
+        says(t, "conformance", "one did not run")
+        t.write("build/test-results.tsv", "skipped\tsrc/base/a_test.c:one\tRUN-01\twhy\n")
+        content(t, "conformance")
+        page = t.read("docs/CONFORMANCE.md")
+        assert "| **missing**, `src/base/a_test.c` one (may be skipped) |" in page, page
+        for how in ("ok", "skipped"):  # one page for all machines
+            t.write("build/test-results.tsv", f"{how}\tsrc/base/a_test.c:one\tRUN-01\twhy\n")
+            content(t, "conformance", "--check")
+        t.write("build/test-results.tsv", "not ok\tsrc/base/a_test.c:one\tRUN-01\twhy\n")
+        says(t, "conformance", "one failed", "--check")
+        t.write("tests/expected-skips.tsv", "src/base/a_test.c:one\n")
+        says(t, "conformance", "one has no reason")
+        t.write("tests/expected-skips.tsv", "src/base/a_test.c:gone\twhy\n")
+        says(t, "conformance", "gone is no test")
+
+
+@test("a_test_of_both_stores_must_pass_in_both", "")
+def _():
+    with Tree() as t:
+        t.write("src/store/a_test.c", 'BOTH(one, "RUN-01")\n{\n}\n')
+        t.write("build/test-results.tsv", "ok\tsrc/store/a_test.c:sqlite_one\tRUN-01\t\n")
+        says(t, "conformance", "one did not run")
+        t.write("build/test-results.tsv", "".join(f"ok\tsrc/store/a_test.c:{kind}_one\tRUN-01\t\n"
+                                                  for kind in ("sqlite", "memory")))
+        content(t, "conformance")
 
 
 @test("generate_reports_a_stale_file", "")
@@ -190,6 +315,18 @@ def _():
             assert out.splitlines()[-1] == closing and (code == 0) == (name == "good"), out
 
 
+@test("results_name_the_source_of_a_test", "")
+def _():
+    with Tree() as t:
+        for program in ("build/tests/src/core/a_test", "build/tests/src/base/a_test", "tests/e2e/a_test.py"):
+            text = "print('ok one []')" if program.endswith(".py") else "#!/bin/sh\necho 'ok one []'"
+            t.write(program, text + "\n")
+            os.chmod(f"{t.path}/{program}", 0o755)
+            content(t, "run-tests", program)
+        names = [line.split("\t")[1] for line in t.read("build/test-results.tsv").splitlines()]
+        assert names == ["src/core/a_test.c:one", "src/base/a_test.c:one", "tests/e2e/a_test.py:one"], names
+
+
 @test("each_failure_is_told_in_a_line_before_the_closing_one", "")
 def _():
     with Tree() as t:
@@ -200,6 +337,171 @@ def _():
             os.chmod(f"{t.path}/{name}", 0o755)
             out = t.run("run-tests", f"{t.path}/{name}")[1]
             assert out.splitlines()[-2] == line, out
+
+
+HANGS = """# A server may need long: time limit: 1 s, the test waits for it
+import subprocess
+left = [subprocess.Popen(["sleep", "1000"], start_new_session=new) for new in (False, True)]
+print("ok first []")
+open("pids", "w").write(" ".join(str(p.pid) for p in left))
+left[0].wait()
+"""
+
+
+def is_there(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@test("a_test_program_that_hangs_is_killed_and_named", "")
+def _():
+    with Tree() as t:
+        t.write("tests/e2e/hangs_test.py", HANGS)
+        code, out = t.run("run-tests", "tests/e2e/hangs_test.py", TEST_PATIENCE="1")
+        lines = out.splitlines()
+        assert code == 1 and lines[-1] == "1 passed, 1 failed, 0 skipped", out
+        assert lines[-2] == "  not ok hangs_test.py: killed: it had not ended within 1 s; it hung after first", out
+        assert "left[0].wait()" in HANGS and 'hangs_test.py", line 6' in out, out  # where it hung
+        pids = t.read("pids").split()
+        assert len(pids) == 2
+        while any(map(is_there, pids)):  # killed they are; when they are gone the kernel says
+            time.sleep(0.01)
+
+
+@test("what_a_test_leaves_behind_keeps_nobody_waiting", "")
+def _():
+    with Tree() as t:
+        t.write("leaves", "#!/bin/sh\nsleep 30 &\necho $! >pid\necho 'ok a []'\n")
+        os.chmod(f"{t.path}/leaves", 0o755)
+        code, out = t.run("run-tests", "./leaves")
+        alive = is_there(t.read("pid").strip())
+        os.kill(int(t.read("pid")), 9)
+        assert code == 0 and alive, out
+
+
+@test("packages_that_cannot_be_had_are_given_up_with_a_reason", "")
+def _():
+    for npm, wanted in (("exec sleep 1000", "npm view took more than 1 s"),
+                        ("echo npm ERR! no such host; exit 1", "npm view failed: no such host"),
+                        ("[ $1 = view ] || exec sleep 1000", "npm install took more than 1 s")):
+        with Tree() as t:
+            t.write("bin/npm", f"#!/bin/sh\necho $1 >>{t.path}/calls\n{npm}\n")
+            os.chmod(f"{t.path}/bin/npm", 0o755)
+            env = {"PATH": f"{t.path}/bin:{os.environ['PATH']}", "XDG_CACHE_HOME": f"{t.path}/cache", "NPM_SECONDS": "1"}
+            for _ in range(2):
+                code, out = t.run("npm-get", "page", **env)
+                assert code == 1 and out.startswith("playwright-core@") and out.endswith(wanted + "\n"), out
+            # The second time it only remembers.
+            assert t.read("calls").split() == ["view", "install"][:1 + ("install" in wanted)], t.read("calls")
+
+
+@test("packages_are_installed_once", "")
+def _():
+    with Tree() as t:
+        t.write("bin/npm", f"#!/bin/sh\necho $1 >>{t.path}/calls\n")
+        os.chmod(f"{t.path}/bin/npm", 0o755)
+        env = {"PATH": f"{t.path}/bin:{os.environ['PATH']}", "XDG_CACHE_HOME": f"{t.path}/cache"}
+        for _ in range(2):
+            code, out = t.run("npm-get", "page", **env)
+            assert (code, out) == (0, f"{t.path}/cache/uar-test-npm/page/node_modules\n"), out
+        assert t.read("calls").split() == ["view", "install"], t.read("calls")
+
+
+# A project whose only test is a shell script beside the file that it tests.
+MUTABLE = {
+    "Makefile": "build:\n\t@true\nbuild/tests/%: %.c\n\t@mkdir -p $(@D) && cp $< $@ && chmod +x $@\n.PHONY: build\n",
+    "src/base/a.c": "one\ntwo\ntwo\n"}
+SCRIPT = """#!/bin/sh
+: <<'END'
+TEST(a_is_one, "")
+END
+grep -q %s src/base/a.c && echo 'ok a_is_one []' && exit
+setsid sh -c 'echo $$ > left; exec sleep 1000' >/dev/null 2>&1 &
+until [ -s left ]; do :; done
+echo 'not ok a_is_one [] # it is not'
+exit 1
+"""
+
+
+def mutable(tree, find, put, test_looks_for="one", case="a_is_one"):
+    for path, text in MUTABLE.items():
+        tree.write(path, text)
+    tree.write("src/base/a_test.c", SCRIPT % test_looks_for)
+    tree.write("tests/mutations.toml", "[[mutation]]\nname = 'm'\npromise = 'a promise'\nfile = 'src/base/a.c'\n"
+               f"find = '{find}'\nput = '{put}'\ntest = 'src/base/a_test.c'\ncase = '{case}'\n")
+
+
+@test("a_mutation_that_no_test_notices_is_a_survivor", "")
+def _():
+    with Tree() as t:
+        mutable(t, "one", "three")
+        code, out = t.run("mutate")
+        assert code == 0 and "m: killed: not ok a_is_one [] # it is not" in out and "1 killed, 0 survived" in out, out
+        assert t.read("build/mutate/tree/src/base/a.c") == t.read("src/base/a.c"), "it is restored"
+        assert not os.path.exists("/proc/" + t.read("build/mutate/tree/left").strip()), "what a test left is killed"
+        mutable(t, "one", "one and more")
+        code, out = t.run("mutate")
+        assert code == 1 and "survivor m: a promise" in out and "0 killed, 1 survived" in out, out
+        mutable(t, "one", "three", test_looks_for="four")
+        says(t, "mutate", "src/base/a_test.c a_is_one: does not pass in the unchanged tree")
+
+
+@test("a_mutation_that_no_longer_fits_the_tree_is_named", "")
+def _():
+    with Tree() as t:
+        for find, put, case, fault in (("two", "x", "a_is_one", "its snippet is 2 times in src/base/a.c, not once"),
+                                       ("three", "x", "a_is_one", "its snippet is 0 times"),
+                                       ("one", "one", "a_is_one", "it changes nothing"),
+                                       ("one", "x", "a_is_two", "src/base/a_test.c has no test a_is_two")):
+            mutable(t, find, put, case=case)
+            says(t, "mutate", "m: " + fault, "--check")
+            says(t, "mutate", "m: " + fault)
+        mutable(t, "one", "x")
+        content(t, "mutate", "--check")
+        assert not os.path.exists(f"{t.path}/build/mutate"), "nothing is copied or built"
+        says(t, "mutate", "n: there is no such mutation", "--check", "n")
+
+
+@test("the_table_of_mutations_fits_the_tree", "")
+def _():
+    done = subprocess.run([f"{ROOT}/tools/mutate", "--check"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    rows = subprocess.run([f"{ROOT}/tools/mutate", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert len(rows.splitlines()) >= 25, rows
+
+
+@test("quick_knows_every_room_and_names_files_that_exist", "")
+def _():
+    with open(f"{ROOT}/tests/e2e/rooms.tsv", encoding="utf-8") as f:
+        rows = dict(line.rstrip("\n").split("\t") for line in f if line.strip() and not line.startswith("#"))
+    rooms = {f"src/{room}" for room in os.listdir(f"{ROOT}/src") if os.path.isdir(f"{ROOT}/src/{room}")}
+    assert rooms == {folder for folder in rows if folder.startswith("src/")}, rooms ^ set(rows)
+    for folder, names in rows.items():
+        assert os.path.isdir(f"{ROOT}/{folder}"), folder
+        for name in names.split():
+            assert os.path.exists(f"{ROOT}/tests/e2e/{name}_test.py"), name
+
+
+@test("quick_runs_what_belongs_to_the_changed_room", "")
+def _():
+    with Tree() as t:
+        t.write("tests/e2e/rooms.tsv", "src/base\ta b\nsrc/core\tc\n")
+        for path in ("tests/e2e/a_test.py", "tests/e2e/b_test.py", "tests/e2e/c_test.py"):
+            t.write(path, f"print('ok {os.path.basename(path)} []')\n")
+        for room in ("base", "core"):
+            t.write(f"src/{room}/x_test.c", "")
+            t.write(f"build/tests/src/{room}/x_test", f"#!/bin/sh\necho 'ok {room} []'\n")
+            os.chmod(f"{t.path}/build/tests/src/{room}/x_test", 0o755)
+        t.write("Makefile", ".PHONY: build\nbuild:\n$(BUILD)/%: build\n\t@echo made\n")
+        code, out = t.run("quick", "src/base")
+        assert code == 0 and "a_test.py" in out and "b_test.py" in out and "c_test.py" not in out, out
+        assert "3 passed, 0 failed, 0 skipped" in out, out
+        code, out = t.run("quick", "src/attic")
+        assert code == 1 and "no row for src/attic" in out, out
 
 
 def make_without_headers(tree, missing):

@@ -19,16 +19,22 @@ async function listen(run, signal, to) {
 	const stop = () => dead.abort();
 	signal.addEventListener('abort', stop);
 	try {
-		const headers = /** @type {Record<string, string>} */ (run.cursor ? {'Last-Event-ID': String(run.cursor)} : {});
+		const headers = /** @type {Record<string, string>} */ (run.cursor ? {'Last-Event-ID': run.cursor} : {});
 		const response = await ask(`api/runs/${encodeURIComponent(run.id)}/stream`, {headers, signal: dead.signal});
 		if (!response.body)
 			return;
 		to.state(run, 'live');
-		for await (const {id, event} of events(response.body, alive)) {
-			if (id <= run.cursor)
+		for await (const {name, id, event} of events(response.body, alive)) {
+			const number = Number(id.slice(id.lastIndexOf('-') + 1));
+			if (name === 'resync') {
+				run.reset();
+			} else if (number > run.seen) {
+				run.fold(event);
+				run.cursor = id;
+				run.seen = number;
+			} else {
 				continue;
-			run.fold(event);
-			run.cursor = id;
+			}
 			to.changed(run);
 		}
 	} finally {
@@ -41,7 +47,7 @@ async function listen(run, signal, to) {
  * @param {Run} run @param {AbortSignal} signal @param {Watcher} to */
 export async function follow(run, signal, to) {
 	for (let wait = 300; !run.outcome && !signal.aborted; wait = Math.min(wait * 1.6, 3000)) {
-		const before = run.cursor;
+		const before = run.seen;
 		try {
 			await listen(run, signal, to);
 		} catch (e) {
@@ -52,7 +58,7 @@ export async function follow(run, signal, to) {
 		}
 		if (run.outcome || signal.aborted)
 			break;
-		if (run.cursor > before)
+		if (run.seen > before)
 			wait = 300;
 		to.state(run, 'away');
 		await pause(wait, signal);

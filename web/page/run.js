@@ -51,7 +51,8 @@ export class Run {
 		this.blocks = [];
 		/** @type {Block[]} */
 		this.dropped = [];
-		this.cursor = 0;
+		this.cursor = ''; // id of the last event: NUMBER or INCARNATION-NUMBER
+		this.seen = 0; // its number
 		/** @type {RunState} */
 		this.state = 'waiting';
 		/** @type {Outcome | null} */
@@ -60,6 +61,14 @@ export class Run {
 		this.old = false; // was over when it was opened: no news
 		/** @type {Record<string, HTMLElement> | null} */
 		this.elements = null;
+	}
+
+	/** The server was restored from another copy: what was shown may never have happened in it. */
+	reset() {
+		this.dropped.push(...this.blocks);
+		this.blocks = [];
+		this.cursor = '';
+		this.seen = 0;
 	}
 
 	/** @param {RunEvent} event */

@@ -107,10 +107,10 @@ export async function insist(path, signal, body) {
 
 /** Server-Sent Events of a body; returns when it ends, throws when it breaks.
  * @param {ReadableStream<any>} body @param {() => void} alive called for every sign of life
- * @returns {AsyncGenerator<{id: number, event: RunEvent}>} */
+ * @returns {AsyncGenerator<{name: string, id: string, event: RunEvent}>} */
 export async function* events(body, alive) {
 	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-	let rest = '', id = 0, data = '';
+	let rest = '', name = '', id = '', data = '';
 	try {
 		for (;;) {
 			const {value, done} = await reader.read();
@@ -123,10 +123,12 @@ export async function* events(body, alive) {
 				if (line.startsWith('data: '))
 					data += line.slice(6);
 				else if (line.startsWith('id: '))
-					id = Number(line.slice(4));
+					id = line.slice(4);
+				else if (line.startsWith('event: '))
+					name = line.slice(7);
 				else if (line === '' && data) {
-					yield {id, event: JSON.parse(data)};
-					data = '';
+					yield {name, id, event: JSON.parse(data)};
+					name = data = '';
 				}
 			}
 		}

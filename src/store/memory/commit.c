@@ -5,6 +5,7 @@
 #include "store/memory/memory_int.h"
 
 #include "base/alloc.h"
+#include "store/limits.h"
 
 /* --- copying an append ------------------------------------------------------------- */
 static bool copy_str(struct mem *m, uar_str *s)
@@ -54,6 +55,7 @@ static struct mem_op *copy_append(struct mem *m, struct uar_append *a)
 	op->count = a->event_count;
 	op->bytes = append_bytes(a);
 	op->evict_count = a->evict_count;
+	op->row_count = a->row_count;
 	op->has_run = a->run != NULL;
 	op->has_key = a->key != NULL;
 	op->session_id = uar_arena_str(&m->arena, a->session_id);
@@ -63,7 +65,8 @@ static struct mem_op *copy_append(struct mem *m, struct uar_append *a)
 	       uar_owner_copy(&m->arena, &a->owner, &op->owner) &&
 	       (!a->run || uar_run_row_copy(&m->arena, a->run, &op->run)) &&
 	       (!a->key || uar_store_copy_key(&m->arena, a->key, &op->key)) &&
-	       uar_store_copy_ids(&m->arena, a->evict, a->evict_count, &op->evict);
+	       uar_store_copy_ids(&m->arena, a->evict, a->evict_count, &op->evict) &&
+	       uar_store_copy_rows(&m->arena, a->rows, a->row_count, &op->rows);
 	for (size_t i = 0; i < a->event_count && good; i++) {
 		op->events[i] = a->events[i];
 		good = copy_event(m, &op->events[i]);
@@ -82,6 +85,7 @@ struct plan {
 	struct mem_run *evict[UAR_LIMIT_EVICT_RUNS];
 	struct mem_key *old_key; /* of an evicted run: it makes way */
 	bool new_session, new_run;
+	struct mem_row_plan rows;
 };
 
 static uar_str key_of(struct mem *m, const struct uar_owner *o, uar_str id)
@@ -320,6 +324,7 @@ static void write_all(struct mem *m, struct mem_op *op, struct plan *p)
 	}
 	for (size_t i = 0; i < op->evict_count; i++)
 		p->evict[i]->row.evicted = true;
+	mem_rows_write(m, op, p->session, &p->rows);
 	m->stats.appends++;
 	m->stats.events += op->count;
 }
@@ -350,7 +355,11 @@ static uar_err apply(struct mem *m, struct mem_op *op)
 	if (!e)
 		e = plan_evict(m, op, &p);
 	if (!e)
+		e = mem_rows_plan(m, op, p.new_session ? NULL : p.session, &p.rows);
+	if (!e)
 		e = plan_room(m, op, &p);
+	if (!e)
+		e = mem_rows_name(m, op, &p.rows);
 	if (!e)
 		e = name_all(m, &p);
 	if (!e)
@@ -360,11 +369,12 @@ static uar_err apply(struct mem *m, struct mem_op *op)
 	return e;
 }
 
-static void break_store(struct mem *m)
+static uar_err break_store(struct mem *m, uar_err e)
 {
 	m->stats.health = UAR_STORE_BROKEN;
 	uar_error_set(&m->broken_error, UAR_ESYNC, "%s", uar_err_text(UAR_ESYNC));
 	uar_post(m->sched, &m->broken_task);
+	return e;
 }
 
 uar_err mem_commit_one(struct mem *m, struct mem_op *op)
@@ -376,8 +386,10 @@ uar_err mem_commit_one(struct mem *m, struct mem_op *op)
 	m->fault = UAR_OK;
 	if (!e)
 		e = apply(m, op);
+	else if (e == UAR_EUNKNOWN && (e = apply(m, op)) == UAR_OK)
+		e = break_store(m, UAR_EUNKNOWN);
 	else if (e == UAR_ESYNC)
-		break_store(m);
+		e = break_store(m, UAR_ESYNC);
 	else if (e == UAR_EDISKFULL)
 		m->stats.health = UAR_STORE_FULL;
 	if (!e)

@@ -8,6 +8,7 @@
 #include "store/memory/memory_int.h"
 
 #include "base/alloc.h"
+#include "loop/limits.h"
 
 void mem_maybe_drained(struct mem *m)
 {
@@ -122,6 +123,7 @@ static void mem_destroy(struct uar_store *base)
 	uar_map_fini(&m->names.keys);
 	uar_map_fini(&m->names.blobs);
 	uar_map_fini(&m->names.staged);
+	uar_map_fini(&m->names.rows);
 	uar_arena_fini(&m->arena);
 	uar_arena_fini(&m->scratch);
 	uar_free(m);
@@ -143,6 +145,8 @@ static const struct uar_store_ops ops = {
 	.upload = mem_upload,
 	.key = mem_key,
 	.each_beyond = mem_each_beyond,
+	.rows = mem_rows,
+	.sessions = mem_sessions,
 };
 
 uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_store **out,
@@ -154,6 +158,7 @@ uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_st
 	if (!m)
 		return uar_error_set(error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
 	m->base.ops = &ops;
+	m->base.upload_max = o->upload_max ? o->upload_max : UAR_LIMIT_BLOB_BYTES;
 	m->sched = o->sched;
 	m->call.broken = o->broken;
 	m->call.broken_ctx = o->ctx;
@@ -170,8 +175,11 @@ uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_st
 	uar_map_init(&m->names.keys, 4);
 	uar_map_init(&m->names.blobs, 5);
 	uar_map_init(&m->names.staged, 6);
+	uar_map_init(&m->names.rows, 7);
+	uar_list_init(&m->names.all_rows);
 	uar_uuid_init(&uuid, o->sched->clock, o->rand ? o->rand : &uar_rand_system);
 	uar_uuid_next(&uuid, m->base.runtime_id);
+	m->base.incarnation = 1;
 	*out = &m->base;
 	return UAR_OK;
 }

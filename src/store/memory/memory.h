@@ -6,7 +6,8 @@
 
 /* The next append that would be committed fails with `err` instead and leaves
  * no trace. UAR_ESYNC breaks the store, UAR_EDISKFULL fills it until a commit
- * succeeds; both as the real store does. UAR_OK takes the fault back. */
+ * succeeds; both as the real store does. UAR_EUNKNOWN breaks the store, too, but the
+ * append is committed: it is found after a crash. UAR_OK takes the fault back. */
 void uar_store_memory_fail_next(struct uar_store *s, uar_err err);
 /* While held, appends wait and gather as they do behind a slow disk. */
 void uar_store_memory_hold(struct uar_store *s, bool hold);

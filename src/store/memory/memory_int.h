@@ -31,6 +31,12 @@ struct mem_key {
 	uar_str key;
 	struct uar_key_row row;
 };
+struct mem_row {
+	uar_str key; /* of owner, kind and id */
+	struct uar_row row;
+	struct mem_session *session;
+	struct uar_list node; /* in mem_names.all_rows */
+};
 struct mem_blob {
 	uar_str key, bytes;
 };
@@ -54,11 +60,14 @@ struct mem_op {
 	size_t evict_count;
 	size_t bytes; /* that count while it waits */
 	bool has_run, has_key;
+	struct uar_row *rows;
+	size_t row_count;
 };
 
 /* What is found by name; owners are part of the names. */
 struct mem_names {
-	struct uar_map sessions, runs, threads, keys, blobs, staged;
+	struct uar_map sessions, runs, threads, keys, blobs, staged, rows;
+	struct uar_list all_rows; /* of struct mem_row, in order of creation */
 };
 
 struct mem_calls {
@@ -106,6 +115,20 @@ uar_err mem_append(struct uar_store *base, struct uar_append *a);
 void mem_commit(struct uar_task *t);
 /* Commits or refuses one append that waits; nobody is told. */
 uar_err mem_commit_one(struct mem *m, struct mem_op *op);
+
+/* --- rows.c --- */
+/* What the rows of an append need, found and named before anything is changed. */
+struct mem_row_plan {
+	struct mem_row **at; /* of each row of the append */
+	bool *is_new;
+};
+uar_err mem_rows_plan(struct mem *m, struct mem_op *op, const struct mem_session *session,
+		      struct mem_row_plan *p);
+uar_err mem_rows_name(struct mem *m, const struct mem_op *op, const struct mem_row_plan *p);
+void mem_rows_write(struct mem *m, const struct mem_op *op, struct mem_session *session,
+		    const struct mem_row_plan *p);
+uar_err mem_rows(struct uar_store *base, struct uar_rows_query *q);
+uar_err mem_sessions(struct uar_store *base, struct uar_sessions_query *q);
 
 /* --- read.c --- */
 /* NULL: there is none; an evicted one is there. */

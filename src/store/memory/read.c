@@ -2,6 +2,8 @@
 #include "store/memory/memory_int.h"
 
 #include "base/sha256.h"
+#include "loop/limits.h"
+#include "store/limits.h"
 
 /* Look-ups use the op's own arena, or the scratch, for the composed key. */
 static void *find(struct mem *m, const struct uar_map *map, const struct uar_owner *o, uar_str id)
@@ -82,20 +84,7 @@ static bool wanted(const struct uar_runs_query *q, const struct uar_run_row *r)
 	       matches(q->plugin_id, r->plugin_id) && matches(q->entry_id, r->entry_id) &&
 	       matches(q->agent_id, r->agent_id) && matches(q->status, r->status) &&
 	       matches(q->root_run_id, r->root_run_id) && matches(q->session_id, r->session_id) &&
-	       matches(q->thread_id, r->thread_id);
-}
-
-static bool picked(const struct uar_runs_query *q, const struct uar_run_row *r)
-{
-	struct uar_arena scratch;
-	bool yes;
-
-	if (!q->only)
-		return true;
-	uar_arena_init(&scratch, 0);
-	yes = q->only(r, &scratch);
-	uar_arena_fini(&scratch);
-	return yes;
+	       matches(q->thread_id, r->thread_id) && (!q->waiting || r->listed.waits.n);
 }
 
 static bool add_row(struct uar_runs_query *q, const struct mem_run *run)
@@ -120,7 +109,7 @@ static uar_err list_runs(struct mem *m, struct uar_runs_query *q)
 	if (!q->rows)
 		return UAR_ENOMEM;
 	while (i-- > 0) {
-		if (!wanted(q, &m->all[i]->row) || !picked(q, &m->all[i]->row))
+		if (!wanted(q, &m->all[i]->row))
 			continue;
 		q->more = q->row_count == q->limit;
 		if (q->more)

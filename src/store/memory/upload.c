@@ -1,6 +1,7 @@
 /* upload.c - a blob that arrives in pieces, in memory. */
 #include "base/alloc.h"
 #include "base/sha256.h"
+#include "store/limits.h"
 #include "store/memory/memory_int.h"
 
 struct upload {
@@ -19,14 +20,14 @@ static void drop(struct uar_upload *base)
 	uar_free(base);
 }
 
-static struct uar_upload *begin(void)
+static struct uar_upload *begin(const struct mem *m)
 {
 	struct upload *u = uar_zalloc(sizeof *u);
 
 	if (!u)
 		return NULL;
 	u->base.drop = drop;
-	u->bytes = uar_buf_make(UAR_LIMIT_BLOB_BYTES);
+	u->bytes = uar_buf_make((size_t)m->base.upload_max);
 	return &u->base;
 }
 
@@ -96,7 +97,7 @@ static uar_err step(struct mem *m, struct uar_upload_op *op)
 	uar_err e;
 
 	if (!op->upload)
-		op->upload = begin();
+		op->upload = begin(m);
 	if (!op->upload)
 		return UAR_ENOMEM;
 	b = &upload_of(op->upload)->bytes;

@@ -8,6 +8,8 @@
 #include "store/sqlite/sqlite_int.h"
 
 #include "base/alloc.h"
+#include "event/limits.h"
+#include "store/limits.h"
 
 struct session {
 	struct uar_list lru;
@@ -87,13 +89,13 @@ static uar_err remember_run(struct sq_apply *ap, const struct run *in, struct ru
 {
 	const struct sq_spine *sp = &in->spine;
 	struct run *r = uar_alloc(sizeof *r + in->key.n + sp->thread.n + sp->turn.n + sp->task.n);
-	char *at = (char *)(r + 1);
+	char *at;
 	uar_err e;
 
 	if (!r)
 		return UAR_ENOMEM;
 	*r = *in;
-	at = place(at, in->key, &r->key);
+	at = place((char *)(r + 1), in->key, &r->key);
 	at = place(at, sp->thread, &r->spine.thread);
 	at = place(at, sp->turn, &r->spine.turn);
 	place(at, sp->task, &r->spine.task);
@@ -322,7 +324,7 @@ static uar_err judge_run(struct sq_op *op, const struct found *f)
 		return refuse(op, UAR_ENOTFOUND, "the run is evicted");
 	if (r && (!f->session || r->sid != f->session->sid))
 		return refuse(op, UAR_EINVALID, "the run belongs to another session");
-	if (op->run_seq && op->run_seq != (r ? r->last_run_seq : 0) + 1)
+	if (op->span.run_seq && op->span.run_seq != (r ? r->last_run_seq : 0) + 1)
 		return refuse(op, UAR_ECONFLICT, "the run has gone on");
 	return r && op->has_run ? judge_row(op, r) : UAR_OK;
 }
@@ -387,6 +389,8 @@ static uar_err check(struct sq_apply *ap, struct sq_op *op, struct found *f,
 		e = check_threads(ap, op, f, error);
 	if (!e && !op->a->err)
 		e = sq_evict_check(ap, op, f->oid, error);
+	if (!e && !op->a->err)
+		e = sq_rows_check(ap, op, f->oid, f->session ? f->session->sid : 0, error);
 	return e;
 }
 
@@ -441,11 +445,11 @@ static struct place place_after(const struct sq_op *op, const struct found *f)
 	uint64_t first = r ? r->first_seq : 0;
 
 	return (struct place){
-		.first_seq = first ? first : op->first_seq,
-		.last_seq = op->run_seq ? op->last_seq : op->after,
-		.last_run_seq = op->run_seq ? op->last_run_seq
-				: r	    ? r->last_run_seq
-					    : 0,
+		.first_seq = first ? first : op->span.first_seq,
+		.last_seq = op->span.run_seq ? op->span.last_seq : op->after,
+		.last_run_seq = op->span.run_seq ? op->span.last_run_seq
+				: r		 ? r->last_run_seq
+						 : 0,
 		.first_part = first ? r->first_part : f->part,
 	};
 }
@@ -477,23 +481,27 @@ static uar_err put_run(struct sq_apply *ap, struct sq_op *op, struct found *f,
 		       struct uar_error *error)
 {
 	const struct uar_run_row *r = &op->run;
+	const struct uar_run_listed *l = &r->listed;
 	int64_t rid = f->run ? f->run->rid : ap->next_rid;
 	struct place at = place_after(op, f);
 	struct run fresh = { .rid = rid,
 			     .sid = f->session->sid,
 			     .key = op->run_key,
 			     .spine = { r->thread_id, r->turn_id, r->task_id, UAR_STR_NONE } };
-	uar_err e = sq_run(
-		ap->c, f->run ? SQ_RUN_SET : SQ_RUN_ADD,
-		SQ_VALS(SQ_I(rid), SQ_I(f->oid), SQ_I(f->session->sid), SQ_T(r->run_id),
-			SQ_T(r->thread_id), SQ_T(r->turn_id), SQ_T(r->task_id), SQ_T(r->plugin_id),
-			SQ_T(r->entry_id), SQ_T(r->agent_id), SQ_T(r->root_run_id),
-			SQ_T(r->parent_run_id), SQ_T(r->status), SQ_I(r->terminal),
-			SQ_I(r->attempt), SQ_I(r->created_us), SQ_I(r->updated_us),
-			SQ_I(r->started_us), SQ_I(r->finished_us), SQ_T(r->detail),
-			SQ_I(sq_sum_run(rid, f->oid, f->session->sid, r)), SQ_I(at.first_seq),
-			SQ_I(at.last_seq), SQ_I(at.last_run_seq), SQ_I(at.first_part)),
-		error);
+	uar_err e =
+		sq_run(ap->c, f->run ? SQ_RUN_SET : SQ_RUN_ADD,
+		       SQ_VALS(SQ_I(rid), SQ_I(f->oid), SQ_I(f->session->sid), SQ_T(r->run_id),
+			       SQ_T(r->thread_id), SQ_T(r->turn_id), SQ_T(r->task_id),
+			       SQ_T(r->plugin_id), SQ_T(r->entry_id), SQ_T(r->agent_id),
+			       SQ_T(r->root_run_id), SQ_T(r->parent_run_id), SQ_T(r->status),
+			       SQ_I(r->terminal), SQ_I(r->attempt), SQ_I(r->created_us),
+			       SQ_I(r->updated_us), SQ_I(r->started_us), SQ_I(r->finished_us),
+			       SQ_T(r->detail), SQ_I(sq_sum_run(rid, f->oid, f->session->sid, r)),
+			       SQ_I(at.first_seq), SQ_I(at.last_seq), SQ_I(at.last_run_seq),
+			       SQ_I(at.first_part), SQ_T(l->title), SQ_T(l->error_code),
+			       SQ_T(l->waits), SQ_I(l->due_us), SQ_I(l->rank), SQ_I(l->cost_micros),
+			       SQ_I(l->input_tokens), SQ_I(l->output_tokens)),
+		       error);
 
 	if (e)
 		return e;
@@ -607,12 +615,23 @@ static uar_err add_row(struct sq_apply *ap, const struct sq_op *op, const struct
 		e = move_session(ap, f->session, r.pos >> SQ_PART_BITS, error);
 	if (e)
 		return e;
-	f->session->last_sum = (uint32_t)r.sum;
+	f->session->last_sum = ap->last_sum = (uint32_t)r.sum;
 	f->session->last_seq = p->seq + p->n - 1;
 	ap->head.pos++;
 	ap->head.log_rows++;
 	ap->head.acc += sq_log_acc(&r);
 	return UAR_OK;
+}
+
+/* What is neither events nor a run: the key, rows of declared kinds, evictions. */
+static uar_err write_beside(struct sq_apply *ap, struct sq_op *op, struct found *f,
+			    struct uar_error *error)
+{
+	uar_err e = op->has_key ? add_key(ap, op, f, error) : UAR_OK;
+
+	if (!e)
+		e = sq_rows_write(ap, op, f->oid, f->session->sid, error);
+	return e ? e : sq_evict_write(ap, op, f->oid, error);
 }
 
 static uar_err write_all(struct sq_apply *ap, struct sq_op *op, struct found *f,
@@ -629,11 +648,9 @@ static uar_err write_all(struct sq_apply *ap, struct sq_op *op, struct found *f,
 		e = add_thread(ap, op->threads.at[i], f, error);
 	for (size_t i = 0; i < op->piece_count && !e; i++)
 		e = add_row(ap, op, &op->pieces[i], f, error);
-	if (!e && op->run_seq)
+	if (!e && op->span.run_seq)
 		e = move_run(ap, op, f, error);
-	if (!e && op->has_key)
-		e = add_key(ap, op, f, error);
-	return e ? e : sq_evict_write(ap, op, f->oid, error);
+	return e ? e : write_beside(ap, op, f, error);
 }
 
 uar_err sq_apply_append(struct sq_apply *ap, struct sq_op *op, struct uar_error *error)

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/sha256.h"
+#include "loop/limits.h"
 
 uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what)
 {
@@ -21,6 +22,8 @@ uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what)
 
 	if (no == ENOSPC || no == EDQUOT || no == EFBIG)
 		code = UAR_EDISKFULL;
+	else if (no == EMFILE || no == ENFILE)
+		code = UAR_EFDS;
 	return uar_error_set(error, code, "blob: %s: %s", what, strerror(no));
 }
 

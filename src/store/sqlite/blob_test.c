@@ -80,7 +80,7 @@ TEST(a_blob_stays_when_it_comes_again_and_descriptors_are_out, "")
 	before = leave_free(0);
 	e = upload_step(&w, &op);
 	setrlimit(RLIMIT_NOFILE, &before);
-	CHECK_INT(e, UAR_EIO);
+	CHECK_INT(e, UAR_EFDS);
 	CHECK_INT(get(&w, sha256), UAR_OK);
 	/* It was no verdict on the disk. */
 	CHECK_INT(put(&w, UAR_STR("hello"), sha256), UAR_OK);
@@ -101,7 +101,7 @@ TEST(a_blob_is_not_written_again_for_want_of_descriptors, "")
 		uar_err e = put(&w, UAR_STR("hello"), same);
 
 		setrlimit(RLIMIT_NOFILE, &before);
-		CHECK_INT(e, UAR_EIO);
+		CHECK_INT(e, UAR_EFDS);
 		CHECK(inode(sha256) == first);
 	}
 	CHECK_INT(put(&w, UAR_STR("hello"), same), UAR_OK);

@@ -67,20 +67,22 @@ static bool is_full(int ext, int why)
 uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error)
 {
 	int ext = extended(c, rc), why = cause(c, ext);
-	const char *file = c->db ? sqlite3_db_filename(c->db, "main") : NULL;
 	const char *text;
 	uar_err e = meaning(ext);
 	char reason[80];
 
 	if (e == UAR_EIO && is_full(ext, why))
 		e = UAR_EDISKFULL;
+	else if (why == EMFILE || why == ENFILE)
+		e = UAR_EFDS;
 	text = uar_err_text(e);
 	if (e == UAR_EDISKFULL)
 		text = "no space left on the disk, or a limit of the system is reached";
-	else if (why)
+	else if (why && e != UAR_EFDS)
 		text = strerror_r(why, reason, sizeof reason);
-	return uar_error_set(error, e, "%s: %s (SQLite %d: %s)", file && *file ? file : "uar.db",
-			     text, ext, c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
+	/* Clients see it: where the file lies is not for them. */
+	return uar_error_set(error, e, "uar.db: %s (SQLite %d: %s)", text, ext,
+			     c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(rc));
 }
 
 uar_err sq_exec(struct sq_conn *c, const char *sql, struct uar_error *error)

@@ -86,7 +86,7 @@ TEST(a_removed_file_ends_the_store, "")
 		REQUIRE(uar_facts_begin(&w.pump, w.store, &f) == UAR_OK);
 		in(one, names[i], path);
 		REQUIRE(unlink(path) == 0);
-		CHECK_INT(uar_facts_go_on(&w.pump, w.store, &f, 1), UAR_ESYNC);
+		CHECK_INT(uar_facts_go_on(&w.pump, w.store, &f, 1), UAR_EUNKNOWN);
 		w.store->ops->stats(w.store, &st);
 		CHECK_INT(st.health, UAR_STORE_BROKEN);
 		shut(&w);

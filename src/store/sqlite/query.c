@@ -3,6 +3,7 @@
  * Everything is looked up below its owner: somebody else's id is an id that
  * does not exist. A damaged row spoils the page that reaches it and nothing
  * else; the events before it are still given out. */
+#include "event/limits.h"
 #include "store/sqlite/sqlite_int.h"
 
 uar_err sq_find_owner(struct sq_conn *c, const struct uar_owner *o, int64_t *out,

@@ -25,6 +25,14 @@ void sq_run_get(sqlite3_stmt *st, struct uar_run_row *out)
 		.detail = sq_text(st, 23),
 		.last_run_sequence = (uint64_t)sqlite3_column_int64(st, 25),
 		.evicted = sqlite3_column_int(st, 26) != 0,
+		.listed = { .title = sq_text(st, 27),
+			    .error_code = sq_text(st, 28),
+			    .waits = sq_text(st, 29),
+			    .due_us = sqlite3_column_int64(st, 30),
+			    .rank = sqlite3_column_int64(st, 31),
+			    .cost_micros = sqlite3_column_int64(st, 32),
+			    .input_tokens = sqlite3_column_int64(st, 33),
+			    .output_tokens = sqlite3_column_int64(st, 34) },
 	};
 }
 
@@ -68,6 +76,8 @@ enum {
 	F_THREAD,
 	F_COUNT
 };
+/* Further bits of a set of filters. */
+enum { SET_EVICTED = 1 << F_COUNT, SET_WAITING = 1 << (F_COUNT + 1) };
 static const char *const filter_sql[F_COUNT] = {
 	[F_SESSION] = "r.sid = (SELECT sid FROM sessions WHERE oid = ?1 AND session_id = ?",
 	[F_TASK] = "r.task_id = ?",
@@ -100,7 +110,9 @@ static void list_sql(struct uar_buf *out, unsigned set)
 			       filter_sql[i], i + 4, i == F_SESSION || i == F_ROOT ? ")" : "");
 		free_index = free_index && i > F_STATUS;
 	}
-	if (!(set & 1u << F_COUNT)) /* the owner's index has no others */
+	if (set & SET_WAITING)
+		uar_buf_add_str(out, UAR_STR(" AND r.waits <> ''"));
+	if (!(set & SET_EVICTED)) /* the owner's index has no others */
 		uar_buf_add_str(out, UAR_STR(" AND r.evicted = 0"));
 	uar_buf_printf(out, " ORDER BY r.%s DESC LIMIT ?3", prefix ? "run_id" : "rid");
 }
@@ -121,7 +133,8 @@ static struct sq_list *list_place(struct sq_reader *rd, unsigned set)
 	return old;
 }
 
-static uar_err list_prepare(struct sq_reader *rd, unsigned set, struct sq_list *place,
+static uar_err list_prepare(struct sq_reader *rd, unsigned set,
+			    void (*write)(struct uar_buf *out, unsigned set), struct sq_list *place,
 			    struct uar_error *error)
 {
 	struct uar_buf sql = uar_buf_make(4096);
@@ -129,7 +142,7 @@ static uar_err list_prepare(struct sq_reader *rd, unsigned set, struct sq_list *
 	uar_err e;
 	int rc = SQLITE_OK;
 
-	list_sql(&sql, set);
+	write(&sql, set);
 	e = sql.err;
 	if (!e)
 		rc = sqlite3_prepare_v3(rd->conn.db, sql.p, -1, SQLITE_PREPARE_PERSISTENT, &st,
@@ -144,11 +157,13 @@ static uar_err list_prepare(struct sq_reader *rd, unsigned set, struct sq_list *
 	return UAR_OK;
 }
 
-static uar_err list_stmt(struct sq_reader *rd, unsigned set, sqlite3_stmt **out,
-			 struct uar_error *error)
+uar_err sq_list_stmt(struct sq_reader *rd, unsigned set,
+		     void (*write)(struct uar_buf *out, unsigned set), sqlite3_stmt **out,
+		     struct uar_error *error)
 {
 	struct sq_list *place = list_place(rd, set);
-	uar_err e = place->st && place->set == set ? UAR_OK : list_prepare(rd, set, place, error);
+	uar_err e = place->st && place->set == set ? UAR_OK
+						   : list_prepare(rd, set, write, place, error);
 
 	if (e)
 		return e;
@@ -157,15 +172,7 @@ static uar_err list_stmt(struct sq_reader *rd, unsigned set, sqlite3_stmt **out,
 	return UAR_OK;
 }
 
-static bool wanted(const struct uar_runs_query *q, const struct uar_run_row *row,
-		   struct uar_arena *scratch)
-{
-	uar_arena_reset(scratch);
-	return !q->only || q->only(row, scratch);
-}
-
-static uar_err read_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st,
-			 struct uar_arena *scratch)
+static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st)
 {
 	uar_err e;
 	int rc;
@@ -177,8 +184,6 @@ static uar_err read_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 		struct uar_run_row row;
 
 		sq_run_get(st, &row);
-		if (!wanted(q, &row, scratch))
-			continue;
 		if (q->row_count == q->limit) {
 			q->more = true;
 			return UAR_OK;
@@ -197,17 +202,6 @@ static uar_err read_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3
 	return rc == SQLITE_DONE ? UAR_OK : sq_fail(&rd->conn, rc, &q->error);
 }
 
-static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st)
-{
-	struct uar_arena scratch;
-	uar_err e;
-
-	uar_arena_init(&scratch, 0);
-	e = read_rows(rd, q, st, &scratch);
-	uar_arena_fini(&scratch);
-	return e;
-}
-
 static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid)
 {
 	const uar_str filter[F_COUNT] = { q->session_id, q->task_id,   q->root_run_id,
@@ -224,13 +218,13 @@ static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t
 		return e == UAR_ENOTFOUND ? UAR_ECURSOR : e;
 	for (int i = 0; i < F_COUNT; i++)
 		set |= filter[i].n ? 1u << i : 0;
-	set |= q->evicted ? 1u << F_COUNT : 0;
-	e = list_stmt(rd, set, &st, &q->error);
+	set |= (q->evicted ? SET_EVICTED : 0) | (q->waiting ? SET_WAITING : 0);
+	e = sq_list_stmt(rd, set, list_sql, &st, &q->error);
 	if (e)
 		return e;
 	sqlite3_bind_int64(st, 1, oid);
 	sqlite3_bind_int64(st, 2, before);
-	sqlite3_bind_int64(st, 3, q->only ? -1 : (int64_t)q->limit + 1);
+	sqlite3_bind_int64(st, 3, (int64_t)q->limit + 1);
 	for (int i = 0; i < F_COUNT; i++)
 		if (filter[i].n)
 			sqlite3_bind_text(st, i + 4, filter[i].p, (int)filter[i].n, SQLITE_STATIC);

@@ -5,6 +5,7 @@
 #include "store/sqlite/sqlite_int.h"
 
 #include "base/alloc.h"
+#include "store/limits.h"
 
 uar_err sq_readers_add(struct sq_readers *p, struct uar_task *task)
 {

@@ -11,6 +11,7 @@
 #include "store/sqlite/sqlite_int.h"
 
 #include "base/crc32c.h"
+#include "store/limits.h"
 
 enum {
 	OMIT_SESSION = UAR_ID_BIT(UAR_ID_RUNTIME) | UAR_ID_BIT(UAR_ID_TENANT) |
@@ -106,12 +107,12 @@ static uar_err encode(struct sq_op *op, const struct uar_append *a)
 			return e;
 		i += p->n;
 		if (p->run_seq) {
-			if (!op->run_seq) {
-				op->run_seq = p->run_seq;
-				op->first_seq = p->seq + p->lead;
+			if (!op->span.run_seq) {
+				op->span.run_seq = p->run_seq;
+				op->span.first_seq = p->seq + p->lead;
 			}
-			op->last_run_seq = p->run_seq + p->n - p->lead - p->tail - 1;
-			op->last_seq = p->seq + p->n - p->tail - 1;
+			op->span.last_run_seq = p->run_seq + p->n - p->lead - p->tail - 1;
+			op->span.last_seq = p->seq + p->n - p->tail - 1;
 		}
 	}
 	return UAR_OK;
@@ -127,10 +128,11 @@ static uar_err note_threads(struct sq_op *op, const struct uar_append *a)
 	if (n && !op->threads.at)
 		return UAR_ENOMEM;
 	for (size_t i = 0; i < a->event_count; i++) {
-		uar_str *t = &op->threads.at[op->threads.n];
+		uar_str *t;
 
 		if (a->events[i].cls != UAR_EV_THREAD_STARTED)
 			continue;
+		t = &op->threads.at[op->threads.n];
 		*t = uar_arena_str(&op->arena, a->events[i].ids[UAR_ID_THREAD]);
 		if (!t->p)
 			return UAR_ENOMEM;
@@ -173,29 +175,31 @@ uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a)
 	op->at = a->events[0].time_us;
 	op->has_run = a->run != NULL;
 	op->has_key = a->key != NULL;
-	op->run_seq = op->last_run_seq = op->first_seq = op->last_seq = 0;
+	op->span = (struct sq_span){ 0 };
 	op->threads.n = 0;
 	op->evict.n = a->evict_count;
+	op->rows.n = a->row_count;
 	if (!copy_ids(op, a) || (a->run && !uar_run_row_copy(m, a->run, &op->run)) ||
 	    (a->key && !uar_store_copy_key(m, a->key, &op->key)) ||
-	    !uar_store_copy_ids(m, a->evict, a->evict_count, &op->evict.at))
+	    !uar_store_copy_ids(m, a->evict, a->evict_count, &op->evict.at) ||
+	    !uar_store_copy_rows(m, a->rows, a->row_count, &op->rows.at))
 		return UAR_ENOMEM;
 	uar_err e = note_threads(op, a);
 	return e ? e : encode(op, a);
 }
 
 /* --- sums -------------------------------------------------------------------- */
-static uint32_t sum_ints(uint32_t sum, const int64_t *v, size_t n)
+uint32_t sq_sum_ints(uint32_t sum, const int64_t *v, size_t n)
 {
 	return uar_crc32c(sum, v, n * sizeof *v);
 }
 
 /* The length first, so that bytes cannot wander from one column to the next. */
-static uint32_t sum_str(uint32_t sum, uar_str s)
+uint32_t sq_sum_str(uint32_t sum, uar_str s)
 {
 	int64_t n = (int64_t)s.n;
 
-	sum = sum_ints(sum, &n, 1);
+	sum = sq_sum_ints(sum, &n, 1);
 	return s.n ? uar_crc32c(sum, s.p, s.n) : sum;
 }
 
@@ -203,10 +207,10 @@ uint32_t sq_log_sum(const struct sq_log_row *r)
 {
 	const int64_t v[] = { r->prev, r->pos, r->sid, r->seq, r->rid, r->run_seq, r->n, r->at };
 	const int64_t outside[] = { r->lead, r->tail };
-	uint32_t sum = sum_str(sum_str(sum_ints(0, v, ARRAY_LEN(v)), r->ids), r->body);
+	uint32_t sum = sq_sum_str(sq_sum_str(sq_sum_ints(0, v, ARRAY_LEN(v)), r->ids), r->body);
 
 	/* Rows from before version 3 have none, and keep their sums. */
-	return r->lead || r->tail ? sum_ints(sum, outside, ARRAY_LEN(outside)) : sum;
+	return r->lead || r->tail ? sq_sum_ints(sum, outside, ARRAY_LEN(outside)) : sum;
 }
 
 uint64_t sq_log_acc(const struct sq_log_row *r)
@@ -220,28 +224,44 @@ uint64_t sq_log_acc(const struct sq_log_row *r)
 
 uint32_t sq_sum_owner(int64_t oid, const struct uar_owner *o)
 {
-	return sum_str(sum_str(sum_str(sum_ints(0, &oid, 1), o->tenant), o->workspace), o->user);
+	return sq_sum_str(sq_sum_str(sq_sum_str(sq_sum_ints(0, &oid, 1), o->tenant), o->workspace),
+			  o->user);
 }
 
 uint32_t sq_sum_session(int64_t sid, int64_t oid, uar_str session_id, int64_t created)
 {
 	const int64_t v[] = { sid, oid, created };
 
-	return sum_str(sum_ints(0, v, ARRAY_LEN(v)), session_id);
+	return sq_sum_str(sq_sum_ints(0, v, ARRAY_LEN(v)), session_id);
 }
 
 uint32_t sq_sum_thread(int64_t oid, uar_str thread_id, int64_t sid)
 {
 	const int64_t v[] = { oid, sid };
 
-	return sum_str(sum_ints(0, v, ARRAY_LEN(v)), thread_id);
+	return sq_sum_str(sq_sum_ints(0, v, ARRAY_LEN(v)), thread_id);
 }
 
 uint32_t sq_sum_key(int64_t oid, const struct uar_key_row *k)
 {
-	uint32_t sum = sum_str(sum_str(sum_ints(0, &oid, 1), k->scope), k->key);
+	uint32_t sum = sq_sum_str(sq_sum_str(sq_sum_ints(0, &oid, 1), k->scope), k->key);
 
-	return sum_str(sum_str(sum, k->fingerprint), k->made);
+	return sq_sum_str(sq_sum_str(sum, k->fingerprint), k->made);
+}
+
+/* What version 5 has added. Rows from before have none of it, and keep their sums. */
+static uint32_t sum_of_lists(uint32_t sum, const struct uar_run_listed *l)
+{
+	const int64_t v[] = { l->due_us, l->rank, l->cost_micros, l->input_tokens,
+			      l->output_tokens };
+	bool any = l->title.n || l->error_code.n || l->waits.n;
+
+	for (size_t i = 0; i < ARRAY_LEN(v); i++)
+		any |= v[i] != 0;
+	if (!any)
+		return sum;
+	sum = sq_sum_str(sq_sum_str(sq_sum_str(sum, l->title), l->error_code), l->waits);
+	return sq_sum_ints(sum, v, ARRAY_LEN(v));
 }
 
 uint32_t sq_sum_run(int64_t rid, int64_t oid, int64_t sid, const struct uar_run_row *r)
@@ -252,16 +272,17 @@ uint32_t sq_sum_run(int64_t rid, int64_t oid, int64_t sid, const struct uar_run_
 	const uar_str s[] = { r->run_id,	r->thread_id, r->turn_id,  r->task_id,
 			      r->plugin_id,	r->entry_id,  r->agent_id, r->root_run_id,
 			      r->parent_run_id, r->status,    r->detail };
-	uint32_t sum = sum_ints(0, v, ARRAY_LEN(v));
+	uint32_t sum = sq_sum_ints(0, v, ARRAY_LEN(v));
 
 	for (size_t i = 0; i < ARRAY_LEN(s); i++)
-		sum = sum_str(sum, s[i]);
+		sum = sq_sum_str(sum, s[i]);
+	sum = sum_of_lists(sum, &r->listed);
 	return r->evicted ? sq_sum_evicted(sum) : sum;
 }
 
 uint32_t sq_sum_evicted(uint32_t sum)
 {
-	return sum_str(sum, UAR_STR("evicted"));
+	return sq_sum_str(sum, UAR_STR("evicted"));
 }
 
 /* --- reading --------------------------------------------------------------------- */

@@ -63,6 +63,32 @@ static const char *const steps[] = {
 	 " max(g.seq + n - tail - 1) AS seq, max(" SQ_RUN_END " - 1) AS run_seq"
 	 " FROM log g JOIN runs q ON q.rid = g.rid WHERE q.terminal = 0 AND q.started = 0"
 	 " GROUP BY g.rid) l WHERE l.rid = runs.rid;"),
+	/* 5: rows of declared kinds; open runs are found by their session. */
+	("CREATE TABLE rows(id TEXT NOT NULL, oid INTEGER NOT NULL, kind TEXT NOT NULL,"
+	 " sid INTEGER NOT NULL, parent TEXT NOT NULL, tag TEXT NOT NULL, status TEXT NOT NULL,"
+	 " open INTEGER NOT NULL, due INTEGER NOT NULL, rank INTEGER NOT NULL,"
+	 " created INTEGER NOT NULL, updated INTEGER NOT NULL, through INTEGER NOT NULL,"
+	 " body TEXT NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY(oid, kind, id)) WITHOUT ROWID;"
+	 "CREATE INDEX rows_newest ON rows(oid, kind, updated, id);"
+	 "CREATE INDEX rows_status ON rows(oid, kind, status, updated, id);"
+	 "CREATE INDEX rows_parent ON rows(oid, kind, parent, rank, id) WHERE parent <> '';"
+	 "CREATE INDEX rows_tag ON rows(oid, kind, tag, updated, id) WHERE tag <> '';"
+	 "CREATE INDEX rows_session ON rows(sid, kind, id);"
+	 "CREATE INDEX rows_open ON rows(sid) WHERE open = 1;"
+	 "CREATE INDEX rows_due ON rows(due, sid) WHERE due <> 0;"
+	 "DROP INDEX runs_live;"
+	 "CREATE INDEX runs_open ON runs(sid, rid) WHERE terminal = 0;"
+	 /* What lists of runs show, filter and sort by. */
+	 "ALTER TABLE runs ADD COLUMN title TEXT NOT NULL DEFAULT '';"
+	 "ALTER TABLE runs ADD COLUMN error_code TEXT NOT NULL DEFAULT '';"
+	 "ALTER TABLE runs ADD COLUMN waits TEXT NOT NULL DEFAULT '';"
+	 "ALTER TABLE runs ADD COLUMN due INTEGER NOT NULL DEFAULT 0;"
+	 "ALTER TABLE runs ADD COLUMN rank INTEGER NOT NULL DEFAULT 0;"
+	 "ALTER TABLE runs ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;"
+	 "ALTER TABLE runs ADD COLUMN input_tokens INTEGER NOT NULL DEFAULT 0;"
+	 "ALTER TABLE runs ADD COLUMN output_tokens INTEGER NOT NULL DEFAULT 0;"
+	 "CREATE INDEX runs_due ON runs(due, sid) WHERE due <> 0;"
+	 "CREATE INDEX runs_waits ON runs(oid, rid) WHERE waits <> '';"),
 };
 
 /* For people: one row an event, with what rows leave out. It holds nothing itself, so

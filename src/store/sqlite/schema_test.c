@@ -106,7 +106,7 @@ static void make_old(const char *dir)
 			     " WHERE json_type(value, '$.timestamp') IS NULL"),
 		  0);
 	sum_again(db);
-	run_sql(db, "DROP VIEW events; ALTER TABLE log DROP COLUMN lead;"
+	run_sql(db, "DROP VIEW events;" BEFORE_VERSION_5 "ALTER TABLE log DROP COLUMN lead;"
 		    "ALTER TABLE log DROP COLUMN tail; CREATE VIEW events AS SELECT 1;"
 		    "PRAGMA user_version = 2");
 	sqlite3_close(db);

@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "event/limits.h"
+#include "loop/limits.h"
+#include "store/limits.h"
 
 enum {
 	READERS = 2,
@@ -58,9 +61,23 @@ static void op_give(struct sq_store *s, struct sq_op *op)
 	s->free_count++;
 }
 
-static void finished(struct sq_store *s)
+static void free_spare_ops(struct sq_store *s)
+{
+	while (s->free_ops) {
+		struct sq_op *op = s->free_ops;
+
+		s->free_ops = op->next_free;
+		op_free(op);
+	}
+	s->free_count = 0;
+}
+
+/* For want of memory: others need what is kept for reuse. */
+static void finished(struct sq_store *s, uar_err e)
 {
 	s->pending--;
+	if (e == UAR_ENOMEM)
+		free_spare_ops(s);
 }
 
 /* The last callback of a drained store; nothing of it is touched afterwards. */
@@ -77,9 +94,9 @@ static void maybe_drained(struct sq_store *s)
 /* Where the disk is and how SQLite puts it is for the log, not for who asked. */
 static void keep_brief(const struct sq_store *s, uar_err e, struct uar_error *error)
 {
-	if (e != UAR_EDISKFULL && e != UAR_EHELD)
+	if (e != UAR_EDISKFULL && e != UAR_EHELD && e != UAR_EUNKNOWN)
 		return;
-	uar_log(s->log, UAR_LOG_DEBUG, e == UAR_EHELD ? "store.refused" : "store.no_space",
+	uar_log(s->log, UAR_LOG_DEBUG, e == UAR_EDISKFULL ? "store.no_space" : "store.refused",
 		{ "detail", uar_str_c(uar_error_text(error)) });
 	uar_error_set(error, e, "%s", uar_err_text(e));
 }
@@ -92,7 +109,7 @@ static void append_done(struct uar_task *t)
 	struct sq_op *op = a->internal;
 	struct sq_store *s = op->store;
 
-	finished(s);
+	finished(s, a->err);
 	keep_brief(s, a->err, &a->error);
 	if (!a->err && op->has_run && op->run.terminal)
 		unstage(s, &op->owner, op->run.run_id);
@@ -160,7 +177,7 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 		struct STRUCT *q = UAR_OWNER(t, struct STRUCT, task);                              \
 		struct sq_store *s = q->internal;                                                  \
                                                                                                    \
-		finished(s);                                                                       \
+		finished(s, q->err);                                                               \
 		keep_brief(s, q->err, &q->error);                                                  \
 		q->internal = NULL;                                                                \
 		q->done(q);                                                                        \
@@ -168,7 +185,11 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 	}                                                                                          \
 	static void KIND##_run(struct sq_reader *rd, struct uar_task *t)                           \
 	{                                                                                          \
-		RUN(rd, UAR_OWNER(t, struct STRUCT, task));                                        \
+		struct STRUCT *q = UAR_OWNER(t, struct STRUCT, task);                              \
+                                                                                                   \
+		RUN(rd, q);                                                                        \
+		if (q->err == UAR_ENOMEM)                                                          \
+			sqlite3_db_release_memory(rd->conn.db);                                    \
 	}                                                                                          \
 	static void KIND##_forget(struct uar_task *t)                                              \
 	{                                                                                          \
@@ -324,6 +345,20 @@ static uar_err sq_runs(struct uar_store *base, struct uar_runs_query *q)
 	return e ? e : runs_add(base, q);
 }
 
+static uar_err sq_rows(struct uar_store *base, struct uar_rows_query *q)
+{
+	uar_err e = uar_store_check_rows(q);
+
+	return e ? e : rows_add(base, q);
+}
+
+static uar_err sq_sessions(struct uar_store *base, struct uar_sessions_query *q)
+{
+	bool valid = q->limit && q->limit <= UAR_LIMIT_LIST_PAGE;
+
+	return valid ? sessions_add(base, q) : UAR_EINVALID;
+}
+
 static uar_err sq_thread(struct uar_store *base, struct uar_thread_query *q)
 {
 	uar_err e = uar_store_check_thread(q);
@@ -461,11 +496,11 @@ static void sq_drain(struct uar_store *base, void (*done)(void *ctx), void *ctx)
 
 static void broken_task(struct uar_task *t)
 {
-	struct sq_writer *w = UAR_OWNER(t, struct sq_writer, broken_task);
+	struct sq_writer *w = UAR_OWNER(t, struct sq_writer, broken.task);
 	struct sq_store *s = UAR_OWNER(w, struct sq_store, writer);
 
 	if (s->call.broken)
-		s->call.broken(s->call.broken_ctx, &w->broken_error);
+		s->call.broken(s->call.broken_ctx, &w->broken.error);
 }
 
 /* What was finished too late to be told: its results go, its owner stays silent. */
@@ -506,12 +541,7 @@ static void sq_destroy(struct uar_store *base)
 	if (s->done)
 		discard_finished(s->done);
 	uar_done_destroy(s->done);
-	while (s->free_ops) {
-		struct sq_op *op = s->free_ops;
-
-		s->free_ops = op->next_free;
-		op_free(op);
-	}
+	free_spare_ops(s);
 	uar_arena_fini(&s->scratch);
 	sq_sweep_fini(&s->sweep);
 	sq_kept_fini(&s->kept);
@@ -545,6 +575,8 @@ static const struct uar_store_ops ops = {
 	.key = sq_key,
 	.each_beyond = sq_each_beyond,
 	.sweep = sq_sweep,
+	.rows = sq_rows,
+	.sessions = sq_sessions,
 };
 
 /* --- opening ------------------------------------------------------------------------- */
@@ -588,7 +620,9 @@ static uar_err open_db(struct sq_store *s, const struct uar_store_options *o,
 		e = uar_error_set(error, UAR_ESYNC, "%s: %s", o->dir, strerror(errno));
 	if (!e)
 		e = sq_hold_log(&w->hold, s->dir_fd, error);
-	return e ? e : sq_runtime_id(&w->conn, s->base.runtime_id, error);
+	if (!e)
+		e = sq_runtime_id(&w->conn, s->base.runtime_id, error);
+	return e ? e : sq_incarnation_open(s, error);
 }
 
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
@@ -621,6 +655,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	if (!s)
 		return uar_error_set(error, e, "%s", uar_err_text(e));
 	s->base.ops = &ops;
+	s->base.upload_max = o->upload_max ? o->upload_max : UAR_LIMIT_BLOB_BYTES;
 	s->sched = o->sched;
 	s->log = o->log;
 	s->wake_task.fn = wake_task;
@@ -629,6 +664,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	s->call.broken_ctx = o->ctx;
 	s->dir_fd = s->lock_fd = s->blobs_fd = -1;
 	s->writer.hold = (struct sq_hold){ -1, -1 };
+	s->writer.mark.fd = -1;
 	sq_busy_init(&s->writer.busy, o->log);
 	sq_kept_init(&s->kept);
 	sq_sweep_init(&s->sweep);
@@ -636,7 +672,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	s->path = sq_db_path(o->dir);
 	s->vfs = o->vfs ? uar_strdup_n(o->vfs, strlen(o->vfs)) : NULL;
 	s->done = s->writer.done = uar_done_create(o->sched);
-	s->writer.broken_task.fn = broken_task;
+	s->writer.broken.task.fn = broken_task;
 	s->writer.fold_at = o->checkpoint_pages ? (int)o->checkpoint_pages : CHECKPOINT_PAGES;
 	if (s->path && s->done && !s->vfs == !o->vfs)
 		e = open_all(s, o, &own);

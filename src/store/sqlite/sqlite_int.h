@@ -2,18 +2,21 @@
  *
  * schema.c creates and migrates; conn.c wraps one connection; rows.c turns
  * events into log rows and back; apply.c writes one append; writer.c is the
- * thread that commits; reader.c the threads that read; query.c and
- * query_runs.c what they ask; blob.c the bytes beside the database; verify.c the offline check.
- * busy.c waits for other programs; known.c and evict.c help apply.c; sweep.c, stage.c and upload.c
- * are about blobs; dir.c says whose the directory is; wal_vfs.c lets the frames of a commit leave
- * in one write. wal_scan.c reads the log that a killed process has left, wal_fit.c says whether
- * SQLite may. */
+ * thread that commits; reader.c the threads that read; query.c,
+ * query_runs.c and query_rows.c what they ask; put_rows.c writes rows of declared kinds; blob.c the
+ * bytes beside the database; verify.c the offline check. busy.c waits for other programs; known.c
+ * and evict.c help apply.c; sweep.c, stage.c and upload.c are about blobs; dir.c says whose the
+ * directory is; wal_vfs.c lets the frames of a commit leave in one write. mark.c and incarnation.c
+ * notice older copies. wal_scan.c reads the log that a killed process has left, wal_fit.c says
+ * whether SQLite may. */
 #ifndef UAR_STORE_SQLITE_SQLITE_INT_H
 #define UAR_STORE_SQLITE_SQLITE_INT_H
 
 #include <sqlite3.h>
 
 #include "base/map.h"
+#include "store/limits.h"
+#include "store/sqlite/mark.h"
 #include "store/sqlite/wal_scan.h"
 #include "store/store_int.h"
 
@@ -59,8 +62,15 @@ enum { SQ_FRAME_BYTES = 4096 + 24 };
 	"r.rid, r.oid, r.sid, o.tenant_id, o.workspace_id, o.user_id, r.run_id, s.session_id,"     \
 	" r.thread_id, r.turn_id, r.task_id, r.plugin_id, r.entry_id, r.agent_id, r.root_run_id,"  \
 	" r.parent_run_id, r.status, r.terminal, r.attempt, r.created, r.updated, r.started,"      \
-	" r.finished, r.detail, r.sum, " SQ_LAST_RUN_SEQ ", r.evicted"                             \
+	" r.finished, r.detail, r.sum, " SQ_LAST_RUN_SEQ ", r.evicted, r.title, r.error_code,"     \
+	" r.waits, r.due, r.rank, r.cost, r.input_tokens, r.output_tokens"                         \
 	" FROM runs r JOIN sessions s ON s.sid = r.sid JOIN owners o ON o.oid = r.oid"
+
+/* What a row of a declared kind is made of; query_rows.c reads the columns by number. */
+#define SQ_ROW_COLUMNS                                                                             \
+	"r.id, r.oid, r.kind, r.sid, r.parent, r.tag, r.status, r.open, r.due, r.rank, r.created," \
+	" r.updated, r.through, r.body, r.sum, s.session_id, o.tenant_id, o.workspace_id,"         \
+	" o.user_id FROM rows r JOIN sessions s ON s.sid = r.sid JOIN owners o ON o.oid = r.oid"
 
 /* Rows of session ?1 from sequence ?2 on, in order; see LOG_OF_SESSION. */
 #define SQ_LOG_FROM                                                                                \
@@ -234,6 +244,9 @@ uint32_t sq_sum_key(int64_t oid, const struct uar_key_row *k);
 uint32_t sq_sum_run(int64_t rid, int64_t oid, int64_t sid, const struct uar_run_row *r);
 /* The sum of the same row once it is evicted; a damaged one stays damaged. */
 uint32_t sq_sum_evicted(uint32_t sum);
+/* Parts of a sum: whole numbers, and a string with its length. */
+uint32_t sq_sum_ints(uint32_t sum, const int64_t *v, size_t n);
+uint32_t sq_sum_str(uint32_t sum, uar_str s);
 
 /* --- apply.c: one append inside a transaction --------------------------------- */
 /* An append on its way: all that the writer needs, copied and encoded. */
@@ -249,8 +262,10 @@ struct sq_op {
 	struct uar_owner owner;
 	uar_str session_id, session_key, run_id, run_key;
 	uint64_t after;
-	uint64_t run_seq, last_run_seq; /* of its events of the run; 0: there are none */
-	uint64_t first_seq, last_seq;	/* sequences of the same events */
+	struct sq_span {
+		uint64_t run_seq, last_run_seq; /* of its events of the run; 0: there are none */
+		uint64_t first_seq, last_seq;	/* sequences of the same events */
+	} span;
 	int64_t at;
 	struct sq_ids {
 		uar_str *at;
@@ -259,6 +274,10 @@ struct sq_op {
 	bool has_run, has_key;
 	struct uar_run_row run;
 	struct uar_key_row key;
+	struct sq_declared {
+		struct uar_row *at;
+		size_t n;
+	} rows; /* of declared kinds */
 };
 /* Encodes a checked append. */
 UAR_MUST_CHECK uar_err sq_op_fill(struct sq_op *op, const struct uar_append *a);
@@ -306,7 +325,8 @@ struct sq_apply {
 	struct sq_top session, run;
 	struct sq_owner_last owner;
 	struct uar_buf ids;
-	bool stale; /* rolled back: what it remembers never happened */
+	uint32_t last_sum; /* of the row that was written last */
+	bool stale;	   /* rolled back: what it remembers never happened */
 };
 void sq_apply_init(struct sq_apply *ap, struct sq_conn *c);
 void sq_apply_fini(struct sq_apply *ap);
@@ -318,12 +338,39 @@ UAR_MUST_CHECK uar_err sq_apply_append(struct sq_apply *ap, struct sq_op *op,
 				       struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_apply_head(struct sq_apply *ap, struct uar_error *error);
 
+/* --- put_rows.c: rows of declared kinds ------------------------------------------ */
+/* As sq_apply_append: looks first, then writes. sid 0: the session is new. */
+UAR_MUST_CHECK uar_err sq_rows_check(struct sq_apply *ap, struct sq_op *op, int64_t oid,
+				     int64_t sid, struct uar_error *error);
+UAR_MUST_CHECK uar_err sq_rows_write(struct sq_apply *ap, const struct sq_op *op, int64_t oid,
+				     int64_t sid, struct uar_error *error);
+/* The sum of a row; its kind is given as the word that is stored. */
+uint32_t sq_sum_row(int64_t oid, int64_t sid, uar_str kind, const struct uar_row *r);
+/* A row of SQ_ROW_COLUMNS, borrowed; UAR_ECORRUPT when its sum or its kind is wrong. */
+UAR_MUST_CHECK uar_err sq_row_get(sqlite3_stmt *st, struct uar_row *out, struct uar_error *error);
+
 /* --- evict.c: runs that are no longer retained --------------------------------- */
 /* As sq_apply_append: looks first, then writes. */
 UAR_MUST_CHECK uar_err sq_evict_check(struct sq_apply *ap, struct sq_op *op, int64_t oid,
 				      struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_evict_write(struct sq_apply *ap, const struct sq_op *op, int64_t oid,
 				      struct uar_error *error);
+
+/* --- incarnation.c: which history is this? ---------------------------------------- */
+/* uar.mark: the writer's, after the start. */
+struct sq_mark_file {
+	int fd;		      /* -1: there is none */
+	struct sq_mark acked; /* what it should say */
+	int64_t written;      /* position that it says */
+	int64_t at;	      /* monotonic: it was written then */
+};
+/* Sets the store's incarnation; opens uar.mark. After sq_hold_db and sq_migrate. */
+UAR_MUST_CHECK uar_err sq_incarnation_open(struct sq_store *s, struct uar_error *error);
+/* One system call if it is behind, else none; false: it could not be written. */
+bool sq_mark_flush(struct sq_mark_file *f);
+/* Of the log's row at pos; -1: there is none. */
+UAR_MUST_CHECK uar_err sq_log_sum_at(struct sq_conn *c, int64_t pos, int64_t *out,
+				     struct uar_error *error);
 
 /* --- writer.c: the store thread -------------------------------------------------- */
 struct sq_writer {
@@ -349,8 +396,12 @@ struct sq_writer {
 		int64_t pause; /* us; grows each time */
 		int64_t at;    /* monotonic; not before */
 	} retry;
-	struct uar_task broken_task; /* runs on the loop once */
-	struct uar_error broken_error;
+	struct sq_mark_file mark;
+	struct sq_broken {
+		struct uar_task task; /* runs on the loop once */
+		struct uar_error error;
+		bool report; /* a commit failed: the task follows the answers of its batch */
+	} broken;
 };
 /* So large the file of a log that is folded in at `fold_at` pages may stay: half as much
  * again. One that readers kept from beginning anew is larger, and shortened. */
@@ -425,6 +476,13 @@ void sq_query_key(struct sq_reader *rd, struct uar_key_query *q);
 
 /* --- query_runs.c ------------------------------------------------------------------ */
 void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q);
+/* query_rows.c */
+void sq_query_rows(struct sq_reader *rd, struct uar_rows_query *q);
+void sq_query_sessions(struct sq_reader *rd, struct uar_sessions_query *q);
+/* The statement of a list, prepared once for its set of filters by `write`. */
+UAR_MUST_CHECK uar_err sq_list_stmt(struct sq_reader *rd, unsigned set,
+				    void (*write)(struct uar_buf *out, unsigned set),
+				    sqlite3_stmt **out, struct uar_error *error);
 UAR_MUST_CHECK uar_err sq_query_live(struct sq_conn *c,
 				     void (*fn)(void *ctx, const struct uar_run_row *), void *ctx,
 				     const struct uar_log *log, struct uar_error *error);

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/sha256.h"
+#include "store/limits.h"
 
 enum { DIR_TEXT = 3 + 64, FILE_TEXT = UAR_STAGE_ID + 1 + 64 };
 

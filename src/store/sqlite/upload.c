@@ -71,11 +71,11 @@ static uar_err begin(int blobs_fd, struct uar_upload **out, struct uar_error *er
 	return UAR_OK;
 }
 
-static uar_err append(struct upload *u, uar_str bytes, struct uar_error *error)
+static uar_err append(struct upload *u, uar_str bytes, uint64_t most, struct uar_error *error)
 {
-	if (bytes.n > UAR_LIMIT_BLOB_BYTES - u->total)
-		return uar_error_set(error, UAR_ETOOBIG, "more than %d bytes",
-				     UAR_LIMIT_BLOB_BYTES);
+	if (bytes.n > most - u->total)
+		return uar_error_set(error, UAR_ETOOBIG, "more than %llu bytes",
+				     (unsigned long long)most);
 	uar_sha256_add(&u->sum, bytes);
 	u->total += bytes.n;
 	while (bytes.n) {
@@ -108,7 +108,8 @@ void sq_upload_step(struct sq_reader *rd, struct uar_upload_op *op)
 	uar_err e = op->upload ? UAR_OK : begin(blobs_fd, &op->upload, &op->error);
 
 	if (!e)
-		e = append(upload_of(op->upload), op->bytes, &op->error);
+		e = append(upload_of(op->upload), op->bytes, rd->pool->store->base.upload_max,
+			   &op->error);
 	if (!e && op->finish)
 		e = finish(rd, upload_of(op->upload), op);
 	op->err = e;

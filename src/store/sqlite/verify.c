@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "store/limits.h"
 
 struct check {
 	struct sq_conn c;
@@ -152,6 +153,17 @@ static void run(struct check *k, sqlite3_stmt *st)
 	k->items++;
 	if (sq_run_check(st, &row, NULL) || !is_flag(st, 17) || !is_flag(st, 26))
 		say(k, "runs: %.*s is damaged", UAR_FMT(row.run_id));
+}
+
+static void declared_row(struct check *k, sqlite3_stmt *st)
+{
+	struct uar_error why = { 0 };
+	struct uar_row row;
+
+	k->items++;
+	if (sq_row_get(st, &row, &why) || !is_flag(st, 7))
+		say(k, "rows: %.*s %.*s is damaged", UAR_FMT(sq_text(st, 2)),
+		    UAR_FMT(sq_text(st, 0)));
 }
 
 static void orphan(struct check *k, sqlite3_stmt *st)
@@ -311,7 +323,8 @@ static void head(struct check *k, sqlite3_stmt *st)
 		    (long long)sqlite3_column_int64(st, 1), (long long)sqlite3_column_int64(st, 0));
 	if (sqlite3_column_int64(st, 3) != k->items)
 		say(k,
-		    "%lld owners, sessions, threads, runs and keys are there, the head says %lld",
+		    "%lld owners, sessions, threads, runs, keys and rows are there, the head says"
+		    " %lld",
 		    (long long)k->items, (long long)sqlite3_column_int64(st, 3));
 	k->head.log_rows = -1;
 }
@@ -339,6 +352,7 @@ static uar_err check_tables(struct check *k)
 		{ "SELECT thread_id, oid, sid, sum FROM threads", thread },
 		{ "SELECT key, oid, scope, fingerprint, run_id, sum FROM keys", key },
 		{ "SELECT " SQ_RUN_COLUMNS, run },
+		{ "SELECT " SQ_ROW_COLUMNS, declared_row },
 		{ "SELECT DISTINCT 'session', sid FROM log WHERE sid NOT IN"
 		  " (SELECT sid FROM sessions) UNION SELECT DISTINCT 'run', rid FROM log"
 		  " WHERE rid IS NOT NULL AND rid NOT IN (SELECT rid FROM runs)",
@@ -374,6 +388,30 @@ static uar_err check_all(struct check *k)
 	if (!e && k->head.log_rows != -1)
 		say(k, "the head is missing");
 	return e || k->blobs_fd < 0 ? e : sq_blob_verify(k->blobs_fd, count_bad, k, k->error);
+}
+
+/* --- what was acknowledged last ------------------------------------------------------- */
+
+/* The mark may be behind the log, and of another place: this may be a copy. */
+static uar_err check_mark(struct check *k, int dir_fd)
+{
+	struct sq_mark m = { 0 };
+	int64_t sum = -1;
+	uar_err e = sq_mark_load(dir_fd, &m, k->error);
+
+	if (!e && m.pos)
+		e = sq_log_sum_at(&k->c, m.pos, &sum, k->error);
+	if (e || !m.pos || sum == (int64_t)m.sum)
+		return e;
+	if (sum == -1)
+		say(k,
+		    "uar.mark: position %lld was acknowledged and is not in the log: the end of "
+		    "uar.db-wal is missing, or this is an older copy",
+		    (long long)m.pos);
+	else
+		say(k, "uar.mark: the log has another row at position %lld than was acknowledged",
+		    (long long)m.pos);
+	return UAR_OK;
 }
 
 /* Before SQLite opens it. */
@@ -426,6 +464,8 @@ static uar_err open_and_check(struct check *k, const char *path, int dir_fd)
 		e = sq_open_still(&k->c, path, log, k->error);
 	if (!e)
 		e = check_all(k);
+	if (!e)
+		e = check_mark(k, dir_fd);
 	if (e == UAR_ECORRUPT) {
 		say(k, "%s", k->error->text);
 		e = UAR_OK;
@@ -434,12 +474,24 @@ static uar_err open_and_check(struct check *k, const char *path, int dir_fd)
 	return e;
 }
 
+/* There is no database. Was there one? */
+static uar_err check_lost(struct check *k, int dir_fd)
+{
+	struct sq_mark m = { 0 };
+	uar_err e = sq_mark_load(dir_fd, &m, k->error);
+
+	if (!e && m.pos)
+		say(k, "uar.mark: position %lld was acknowledged, and there is no log",
+		    (long long)m.pos);
+	return e ? e : UAR_ENOTFOUND;
+}
+
 static uar_err check_files(struct check *k, const char *path, int dir_fd)
 {
 	uar_err e = check_wal(k, path, dir_fd);
 
 	if (!e)
-		e = sq_db_empty(dir_fd) ? UAR_ENOTFOUND : open_and_check(k, path, dir_fd);
+		e = sq_db_empty(dir_fd) ? check_lost(k, dir_fd) : open_and_check(k, path, dir_fd);
 	if (e == UAR_ENOTFOUND)
 		uar_error_set(k->error, e,
 			      "uar.db is empty, as after a first start that was cut off");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "store/sqlite/sqlite_int.h"
 
 enum { SESSIONS = 6 };
 
@@ -53,8 +54,8 @@ static int dump_row(void *ctx, int n, char **value, char **name)
 /* Everything that is stored, as text; false when it cannot be read. */
 static bool dump(struct uar_buf *out)
 {
-	static const char *const tables[] = { "meta",	 "head", "owners", "sessions",
-					      "threads", "runs", "keys",   "log" };
+	static const char *const tables[] = { "meta", "head", "owners", "sessions", "threads",
+					      "runs", "keys", "log",	"rows" };
 	char sql[100];
 	sqlite3 *db;
 	bool fine = sqlite3_open(path, &db) == SQLITE_OK;
@@ -79,6 +80,10 @@ static void fill(void)
 	for (uint64_t i = 1; i <= SESSIONS; i++) {
 		struct uar_key_row key = { UAR_STR("runs"), UAR_STR("key"), UAR_STR("print"),
 					   UAR_STR("run") };
+		struct uar_row row = { .kind = UAR_ROW_TASK,
+				       .status = UAR_STR("running"),
+				       .open = true,
+				       .body = UAR_STR("{}") };
 		char text[16];
 		struct one one;
 
@@ -89,6 +94,9 @@ static void fill(void)
 		snprintf(text, sizeof text, "key%d", (int)i);
 		key.key = uar_str_c(text);
 		one.a.key = &key;
+		row.id = uar_str_c(text);
+		one.a.rows = &row;
+		one.a.row_count = 1;
 		one.ev.ids[UAR_ID_ATTEMPT] = UAR_STR("own");
 		CHECK_INT(uar_facts_append(&w.pump, w.store, &one.a), UAR_OK);
 		for (size_t n = 1; n < 5; n++)
@@ -151,6 +159,18 @@ static void must_notice(const char *sql)
 	CHECK_MSG(verify() == UAR_ECORRUPT, "not noticed: %s", sql);
 }
 
+static int64_t int_of(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *st = NULL;
+	int64_t value = 0;
+
+	if (CHECK(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK) &&
+	    CHECK(sqlite3_step(st) == SQLITE_ROW))
+		value = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return value;
+}
+
 TEST(a_sound_store_verifies, "")
 {
 	prepare();
@@ -159,8 +179,8 @@ TEST(a_sound_store_verifies, "")
 
 struct columns {
 	const char *table;
-	char name[30][32];
-	bool text[30], key[30];
+	char name[40][32];
+	bool text[40], key[40];
 	int n;
 };
 
@@ -193,7 +213,7 @@ static struct columns columns_of(const char *table)
 TEST(a_changed_column_is_noticed, "")
 {
 	static const char *const tables[] = { "head", "owners", "sessions", "threads",
-					      "runs", "keys",	"log" };
+					      "runs", "keys",	"log",	    "rows" };
 	char sql[400];
 
 	prepare();
@@ -231,7 +251,7 @@ TEST(a_changed_column_is_noticed, "")
 TEST(a_column_of_another_type_is_noticed, "")
 {
 	static const char *const tables[] = { "head", "owners", "sessions", "threads",
-					      "runs", "keys",	"log" };
+					      "runs", "keys",	"log",	    "rows" };
 	char sql[300], value[64];
 
 	prepare();
@@ -382,7 +402,55 @@ TEST(swapped_and_doubled_rows_are_noticed, "")
 		    " FROM log WHERE pos = 5");
 	must_notice("INSERT INTO keys SELECT oid, scope, 'more', fingerprint, run_id, sum FROM keys"
 		    " LIMIT 1");
-	must_notice("DROP INDEX runs_live; UPDATE head SET pos = pos");
+	must_notice("DROP INDEX runs_open; UPDATE head SET pos = pos");
+}
+
+/* The row at `pos` gets another time, with a right sum of its own and in the head: then the
+ * row behind it in its session is the only one that knows better. */
+static void forge_row(sqlite3 *db, int64_t pos)
+{
+	struct sq_log_row r;
+	sqlite3_stmt *st;
+	uint64_t acc, sum;
+	char sql[300];
+
+	snprintf(sql, sizeof sql, "SELECT " SQ_LOG_COLUMNS " FROM log WHERE pos = %lld",
+		 (long long)pos);
+	REQUIRE(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK);
+	REQUIRE(sqlite3_step(st) == SQLITE_ROW);
+	sq_log_get(st, &r);
+	acc = sq_log_acc(&r);
+	r.at++;
+	r.sum = sq_log_sum(&r);
+	acc = sq_log_acc(&r) - acc;
+	sqlite3_finalize(st);
+	sum = (uint64_t)int_of(db, "SELECT acc FROM head") + acc;
+	snprintf(sql, sizeof sql,
+		 "UPDATE log SET at = %lld, sum = %lld WHERE pos = %lld;"
+		 "UPDATE head SET acc = %lld",
+		 (long long)r.at, (long long)r.sum, (long long)pos, (long long)sum);
+	CHECK_MSG(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+}
+
+TEST(a_forged_row_is_noticed_by_the_row_behind_it, "")
+{
+	int64_t first, final;
+	sqlite3 *db;
+
+	prepare();
+	REQUIRE(sqlite3_open(path, &db) == SQLITE_OK);
+	first = int_of(db, "SELECT min(pos) FROM log WHERE sid = 2");
+	final = int_of(db, "SELECT max(pos) FROM log WHERE sid = 2");
+	CHECK(first < final);
+	forge_row(db, final);
+	sqlite3_close(db);
+	CHECK_MSG(verify() == UAR_OK, "%s", last); /* the sums of a forged row are right */
+	prepare();
+	REQUIRE(sqlite3_open(path, &db) == SQLITE_OK);
+	forge_row(db, first);
+	sqlite3_close(db);
+	CHECK_INT(verify(), UAR_ECORRUPT);
+	CHECK_MSG(strstr(last, "does not follow the row before it"), "%s", last);
 }
 
 /* Any byte of the file. */

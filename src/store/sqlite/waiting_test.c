@@ -192,7 +192,8 @@ TEST(what_a_run_says_before_it_begins_is_found, "")
 		  SQLITE_OK);
 	CHECK_INT(damage(dir), 1);
 	/* In a file of version 3 that was its place: it is mended once. */
-	CHECK_INT(sqlite3_exec(db, "PRAGMA user_version = 3", NULL, NULL, NULL), SQLITE_OK);
+	CHECK_INT(sqlite3_exec(db, BEFORE_VERSION_5 "PRAGMA user_version = 3", NULL, NULL, NULL),
+		  SQLITE_OK);
 	sqlite3_close(db);
 	REQUIRE(reopen(&w, dir) == UAR_OK);
 	CHECK_INT(go_on(&w, &f, 1), UAR_OK);

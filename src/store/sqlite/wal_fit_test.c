@@ -70,6 +70,7 @@ static void put_both(const struct file *file, const struct file *log)
 	put("uar.db", file);
 	put("uar.db-wal", log);
 	put("uar.db-shm", NULL);
+	put("uar.mark", NULL); /* incarnation_test.c is about it */
 }
 
 static struct file first(const struct file *f, size_t n)

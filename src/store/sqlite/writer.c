@@ -9,11 +9,15 @@
  * anything else in COMMIT means that the disk no longer keeps its word, and the
  * store never acknowledges again (a second fsync could succeed on pages that
  * the kernel has already thrown away). */
+#include "store/limits.h"
 #include "store/sqlite/sqlite_int.h"
+
+#include <unistd.h>
 
 enum {
 	CHECKPOINT_IDLE = 100, /* pages that are folded in after IDLE_US without appends */
 	IDLE_US = 100000,
+	MARK_US = 1000000, /* uar.mark is written as often at most */
 	/* A log that a reader keeps long is looked at again, after this at the latest, so many
 	 * times. Every commit gives it as many again. */
 	RETRY_US = 5000000,
@@ -68,21 +72,34 @@ void sq_writer_wake(struct sq_writer *w)
 	pthread_cond_signal(&w->wake);
 }
 
-void sq_writer_break(struct sq_writer *w, const struct uar_error *error)
+/* From now on nothing is acknowledged; true: it was fine before. */
+static bool set_broken(struct sq_writer *w, const struct uar_error *error)
+{
+	bool first;
+
+	pthread_mutex_lock(&w->lock);
+	first = w->health != UAR_STORE_BROKEN;
+	if (first) {
+		w->health = UAR_STORE_BROKEN;
+		w->broken.error = *error;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return first;
+}
+
+static void report_broken(struct sq_writer *w)
 {
 	struct uar_list tell;
 
-	pthread_mutex_lock(&w->lock);
-	if (w->health == UAR_STORE_BROKEN) {
-		pthread_mutex_unlock(&w->lock);
-		return;
-	}
-	w->health = UAR_STORE_BROKEN;
-	w->broken_error = *error;
-	pthread_mutex_unlock(&w->lock);
 	uar_list_init(&tell);
-	uar_list_add_last(&tell, &w->broken_task.node);
+	uar_list_add_last(&tell, &w->broken.task.node);
 	uar_done_push(w->done, &tell);
+}
+
+void sq_writer_break(struct sq_writer *w, const struct uar_error *error)
+{
+	if (set_broken(w, error))
+		report_broken(w);
 }
 
 static enum uar_store_health health_of(struct sq_writer *w)
@@ -181,6 +198,7 @@ static void checkpoint(struct sq_writer *w, int at_least)
 	if (rc)
 		fold_failed(w, rc);
 	w->folded = rc ? w->frames : folded; /* not again at once */
+	(void)sq_mark_flush(&w->mark);
 }
 
 static bool enough(const struct sq_writer *w)
@@ -200,12 +218,33 @@ static int64_t tidy_at(const struct sq_writer *w)
 	return 0;
 }
 
+/* When uar.mark is to be written if nothing else comes; 0: it is up to date. */
+static int64_t mark_at(const struct sq_writer *w)
+{
+	return w->mark.written == w->mark.acked.pos ? 0 : w->mark.at + MARK_US;
+}
+
+static int64_t earlier_of(int64_t a, int64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+static void tidy_up(struct sq_writer *w)
+{
+	bool stays;
+
+	checkpoint(w, CHECKPOINT_IDLE);
+	shorten(w);
+	stays = is_long(w);
+	plan_retry(&w->retry, stays);
+	w->folded = w->frames; /* what readers kept from it waits for a retry, or the next commit */
+}
+
 /* Sleeps until something is queued, or there is time to tidy up. */
 static void wait_for_work(struct sq_writer *w)
 {
-	int64_t at = tidy_at(w);
+	int64_t tidy = tidy_at(w), at = earlier_of(tidy, mark_at(w));
 	struct timespec until = { at / 1000000, at % 1000000 * 1000 };
-	bool stays;
 	int rc = 0;
 
 	w->idle = true;
@@ -218,12 +257,11 @@ static void wait_for_work(struct sq_writer *w)
 	if (!uar_list_empty(&w->queue) || w->stop)
 		return;
 	pthread_mutex_unlock(&w->lock);
-	checkpoint(w, CHECKPOINT_IDLE);
-	shorten(w);
-	stays = is_long(w);
+	if (at == tidy)
+		tidy_up(w);
+	else
+		(void)sq_mark_flush(&w->mark);
 	pthread_mutex_lock(&w->lock);
-	plan_retry(&w->retry, stays);
-	w->folded = w->frames; /* what readers kept from it waits for a retry, or the next commit */
 }
 
 /* Moves what waits, as far as one commit takes it. The lock is held: all of it at once, where
@@ -324,8 +362,10 @@ static uar_err still_there(struct sq_writer *w, struct uar_error *error)
 		    : UAR_OK;
 }
 
-/* COMMIT. Everything but "no space" and "no memory" ends the store: what the
- * disk holds now is unknown until somebody opens it anew. */
+/* COMMIT. Every failure but "no space" ends the store: the rows may be in the log file
+ * already, with or without their sync, and only a new start finds out. ("No space" comes
+ * from a frame that could not be written, so the commit is not in the log.) The failure is
+ * reported when the appends of the batch have got their answer. */
 static uar_err commit(struct sq_writer *w, const struct uar_list *batch, struct uar_error *error)
 {
 	int64_t start = uar_clock_mono(&uar_clock_system);
@@ -335,13 +375,18 @@ static uar_err commit(struct sq_writer *w, const struct uar_list *batch, struct 
 		e = still_there(w, error);
 	if (!e) {
 		count_commit(w, batch, (uint64_t)(uar_clock_mono(&uar_clock_system) - start));
+		if (w->mark.acked.pos != w->apply.head.pos) {
+			w->mark.acked.pos = w->apply.head.pos;
+			w->mark.acked.sum = w->apply.last_sum;
+		}
 		return UAR_OK;
 	}
-	if (e == UAR_EDISKFULL || e == UAR_ENOMEM)
+	if (e == UAR_EDISKFULL)
 		return e;
 	error->code = UAR_ESYNC;
-	sq_writer_break(w, error);
-	return UAR_ESYNC;
+	w->broken.report |= set_broken(w, error);
+	error->code = UAR_EUNKNOWN;
+	return UAR_EUNKNOWN;
 }
 
 static uar_err apply(struct sq_writer *w, const struct uar_list *batch, struct uar_error *error)
@@ -377,7 +422,7 @@ static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, bool all,
 	uar_err e;
 
 	if (health_of(w) == UAR_STORE_BROKEN) {
-		*error = w->broken_error;
+		*error = w->broken.error;
 		error->code = UAR_ESYNC;
 		return UAR_ESYNC;
 	}
@@ -439,7 +484,7 @@ static void try_one_by_one(struct sq_writer *w, struct uar_list *batch)
 /* None of them would fare better alone; each would wait as long again. */
 static bool blames_all(uar_err e)
 {
-	return e == UAR_EDISKFULL || e == UAR_ESYNC || e == UAR_EHELD;
+	return e == UAR_EDISKFULL || e == UAR_ESYNC || e == UAR_EUNKNOWN || e == UAR_EHELD;
 }
 
 static void do_batch(struct sq_writer *w, struct uar_list *batch)
@@ -447,10 +492,20 @@ static void do_batch(struct sq_writer *w, struct uar_list *batch)
 	struct uar_error error = { 0 };
 	uar_err e = try_batch(w, batch, true, &error);
 
+	if (e == UAR_ENOMEM)
+		sqlite3_db_release_memory(w->conn.db);
 	if (blames_all(e) || (e && batch->next == batch->prev))
 		fail_batch(batch, e, &error);
 	else if (e)
 		try_one_by_one(w, batch);
+}
+
+static void mark_in_time(struct sq_writer *w)
+{
+	int64_t at = mark_at(w);
+
+	if (at && uar_clock_mono(&uar_clock_system) >= at)
+		(void)sq_mark_flush(&w->mark);
 }
 
 static void *writer_main(void *arg)
@@ -462,7 +517,11 @@ static void *writer_main(void *arg)
 	while (take_batch(w, &batch)) {
 		do_batch(w, &batch);
 		uar_done_push(w->done, &batch);
+		if (w->broken.report)
+			report_broken(w);
+		w->broken.report = false;
 		checkpoint(w, w->fold_at);
+		mark_in_time(w);
 	}
 	return NULL;
 }
@@ -520,6 +579,10 @@ void sq_writer_stop(struct sq_writer *w)
 		pthread_mutex_destroy(&w->lock);
 		w->running = false;
 	}
+	(void)sq_mark_flush(&w->mark);
+	if (w->mark.fd >= 0)
+		close(w->mark.fd);
+	w->mark.fd = -1;
 	if (w->health == UAR_STORE_BROKEN) /* no second sync on what the first one lost */
 		sqlite3_db_config(w->conn.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sq_apply_fini(&w->apply);

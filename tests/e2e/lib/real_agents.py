@@ -1,21 +1,13 @@
-"""The real agents against the toy model, offline. They are installed once from npm into the cache
-that the unit tests use; where that is impossible the tests are skipped and say why."""
-import fcntl
+"""The real agents against the toy model, offline. tools/npm-get installs them once; where that is
+impossible the tests are skipped and say why."""
 import os
 import platform
 import re
-import shutil
 import subprocess
 
+from lib import npm
 from lib.check import SAFETY, Skip
 from lib.server import BUILD, ROOT
-
-SOURCE = os.path.join(ROOT, "src", "backend", "real_test.c")
-
-
-def versions():
-    with open(SOURCE) as f:
-        return dict(re.findall(r'#define (\w+)_VERSION\s+"([\d.]+)"', f.read()))
 
 
 def obstacle():
@@ -26,34 +18,7 @@ def obstacle():
         return "they run in the plain build; AGENT_API_REAL=1 runs them in this one"
     if platform.machine() != "x86_64":
         return "no recorded agents for this processor"
-    if not (shutil.which("node") and shutil.which("npm")):
-        return "node and npm are not installed"
     return None if "HOME" in os.environ else "no HOME to keep the agents in"
-
-
-def install():
-    """One installer at a time, also between test programs. The directory of modules."""
-    v = versions()
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ["HOME"], ".cache")
-    home = os.path.join(cache, "uar-test-npm")
-    os.makedirs(home, exist_ok=True)
-    stamp = os.path.join(home, f"ok-{v['CLAUDE']}-{v['CODEX']}-{v['ACP']}")
-    with open(os.path.join(home, "lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(stamp):
-            with open(os.path.join(home, "package.json"), "w") as f:
-                f.write('{"private":true}\n')
-            done = subprocess.run(
-                ["timeout", "600", "npm", "install", "--no-audit", "--no-fund", "--no-save",
-                 "--ignore-scripts", "@anthropic-ai/claude-code@" + v["CLAUDE"],
-                 "@openai/codex@" + v["CODEX"],
-                 "@agentclientprotocol/claude-agent-acp@" + v["ACP"]],
-                cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            if done.returncode:
-                raise Skip("npm could not install the agents")
-            with open(stamp, "w"):
-                pass
-    return os.path.join(home, "node_modules")
 
 
 class Real:
@@ -63,9 +28,9 @@ class Real:
         why = obstacle()
         if why:
             raise Skip(why)
-        self.modules = install()
+        self.modules = npm.modules("agents")
         self.model = subprocess.Popen(
-            ["node", os.path.join(ROOT, "tests", "fixtures", "toy_model_server.mjs"), "0"],
+            [npm.node(), os.path.join(ROOT, "tests", "fixtures", "toy_model_server.mjs"), "0"],
             stdout=subprocess.PIPE, text=True)
         found = re.match(r"listening (\d+)", self.model.stdout.readline())
         if not found:
@@ -113,7 +78,7 @@ inherit = "core"
         acp = os.path.join(self.modules, "@agentclientprotocol/claude-agent-acp/dist/index.js")
         how = {"claude_code": {"program": claude, "home": home},
                "codex": {"program": codex, "home": home},
-               "acp": {"program": shutil.which("node"), "args": [acp], "can_resume": True}}[agent]
+               "acp": {"program": npm.node(), "args": [acp], "can_resume": True}}[agent]
         if agent == "acp":
             env["CLAUDE_CONFIG_DIR"] = home
         return {"entry": agent, "env": env, **how, **more}

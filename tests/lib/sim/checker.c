@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
+#include "event/limits.h"
 
 void sim_checker_init(struct sim_checker *k, struct sim_world *w, const struct uar_owner *owner)
 {

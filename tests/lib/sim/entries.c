@@ -16,6 +16,9 @@ struct uar_entry_call {
 	unsigned left; /* things it does before it ends */
 	int64_t sent;  /* bytes of an upload that is under way */
 	bool paused, cancelled;
+	bool once;  /* its work must not be repeated */
+	bool told;  /* that a worker is ready for it */
+	bool begun; /* the worker knows of the run */
 };
 
 static struct sim_world *world_of(struct uar_entries *h)
@@ -59,6 +62,7 @@ static uar_err ask(struct uar_entries *h, uar_str plugin_id, uar_str entry_id,
 	slot->plugin = w;
 	slot->granted = w->host.places_taken < PLACES && uar_list_empty(&w->host.slots);
 	if (slot->granted) {
+		slot->cold = sim_below(w, 2);
 		w->host.places_taken++;
 		uar_list_init(&slot->node);
 		return UAR_OK;
@@ -81,16 +85,19 @@ static void leave(struct uar_entries *h, struct uar_entry_slot *slot)
 }
 
 /* Work that must not be repeated is given out once. */
-static void note_start(struct sim_world *w, const struct uar_entry_request *r)
+static void begin(struct uar_entry_call *c)
 {
-	if (!uar_str_is(r->entry_id, "once"))
+	struct sim_world *w = c->w;
+
+	if (!c->told || c->begun)
 		return;
-	for (size_t i = 0; i < w->host.once_count; i++)
-		if (uar_str_is(r->run_id, w->host.once[i]))
+	c->begun = true;
+	for (size_t i = 0; c->once && i < w->host.once_count; i++)
+		if (strcmp(c->run_id, w->host.once[i]) == 0)
 			w->host.started_twice = true;
-	if (w->host.once_count < SIM_ONCE)
-		snprintf(w->host.once[w->host.once_count++], sizeof w->host.once[0], "%.*s",
-			 UAR_FMT(r->run_id));
+	if (c->once && w->host.once_count < SIM_ONCE)
+		snprintf(w->host.once[w->host.once_count++], sizeof w->host.once[0], "%s",
+			 c->run_id);
 }
 
 static uar_err start(struct uar_entries *h, struct uar_entry_slot *slot,
@@ -107,7 +114,7 @@ static uar_err start(struct uar_entries *h, struct uar_entry_slot *slot,
 		return UAR_ENOMEM;
 	slot->plugin = NULL; /* the place goes with the call */
 	slot->granted = false;
-	note_start(w, r);
+	c->once = uar_str_is(r->entry_id, "once");
 	c->w = w;
 	c->events = *events;
 	snprintf(c->run_id, sizeof c->run_id, "%.*s", UAR_FMT(r->run_id));
@@ -160,8 +167,9 @@ static void pause_call(struct uar_entry_call *c, bool paused)
 	c->paused = paused;
 }
 
-static const struct uar_entries_ops ops = { 1,	   sizeof ops, find,   check, each,   ask,
-					    leave, start,      cancel, stop,  answer, pause_call };
+static const struct uar_entries_ops ops = { 1,	    sizeof ops, find,  check,  each,
+					    ask,    leave,	start, cancel, stop,
+					    answer, pause_call, begin };
 
 /* --- what a worker does ---------------------------------------------------------------- */
 
@@ -224,7 +232,7 @@ static void end_call(struct uar_entry_call *c)
 	uint64_t choice = sim_below(w, 8);
 	int n = snprintf(result, sizeof result, "\"result %u ", ++w->host.item_number);
 
-	if (choice == 0) {
+	if (choice == 0 || (!c->begun && !c->cancelled)) {
 		end.how = UAR_ENTRY_HOW_BROKE;
 		end.code = UAR_STR("PLUGIN_ERROR");
 		end.message = UAR_STR("the seed wants a failure");
@@ -253,6 +261,7 @@ static bool give_place(struct sim_world *w)
 	uar_list_remove(&slot->node);
 	w->host.places_taken++;
 	slot->granted = true;
+	slot->cold = sim_below(w, 2);
 	slot->ready(slot);
 	return true;
 }
@@ -266,9 +275,14 @@ bool sim_entries_step(struct sim_world *w)
 	if (!w->host.call_count)
 		return false;
 	c = w->host.calls[sim_below(w, w->host.call_count)];
-	if (c->paused)
+	if (c->paused || (c->told && !c->begun && !c->cancelled))
 		return false;
-	if (!c->left) {
+	if (!c->told && !c->cancelled && sim_below(w, 8)) {
+		c->told = true;
+		c->events.ready(c->events.ctx);
+		return true;
+	}
+	if (!c->left || !c->begun) { /* or it never starts */
 		end_call(c);
 		return true;
 	}

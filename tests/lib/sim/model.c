@@ -30,7 +30,7 @@ static unsigned rounds_of(const struct uar_model_request *r)
 	unsigned n = 0;
 
 	for (size_t i = 0; i < r->message_count; i++)
-		n += r->messages[i].call_count > 0;
+		n += uar_model_find_part(&r->messages[i], UAR_PART_CALL) != NULL;
 	return n;
 }
 
@@ -68,7 +68,7 @@ static void pause_call(struct uar_model *m, struct uar_model_call *call, bool pa
 	((struct sim_call *)call)->paused = paused;
 }
 
-static const struct uar_model_ops ops = { 1, sizeof ops, "sim", NULL, start, cancel, pause_call };
+static const struct uar_model_ops ops = { 2, sizeof ops, NULL, start, cancel, pause_call };
 
 /* Ids are the same in every answer, as some providers have it. */
 static size_t ask(struct sim_world *w, struct uar_model_tool_call *out, unsigned n)
@@ -92,19 +92,39 @@ static size_t ask(struct sim_world *w, struct uar_model_tool_call *out, unsigned
 	return n;
 }
 
+/* The answer as a provider that seals a block of it wants it back. */
+static size_t want_back(struct uar_model_part *out, const struct uar_model_tool_call *calls,
+			size_t n)
+{
+	out[0] = (struct uar_model_part){ .kind = UAR_PART_OPAQUE,
+					  .name = UAR_STR("sim"),
+					  .text = UAR_STR("{\"sealed\":\"1\"}") };
+	for (size_t i = 0; i < n; i++)
+		out[i + 1] = (struct uar_model_part){ .kind = UAR_PART_CALL,
+						      .id = calls[i].id,
+						      .name = calls[i].name,
+						      .text = calls[i].arguments };
+	return n + 1;
+}
+
 static void end_call(struct sim_world *w, struct sim_call *c)
 {
 	struct uar_model_events events = c->events;
 	struct uar_model_tool_call calls[CALLS];
+	struct uar_model_part parts[CALLS + 1];
 	struct uar_model_result result = {
 		.failure = c->fails ? UAR_MODEL_FAIL_PROVIDER : UAR_MODEL_FAIL_NONE,
 		.message = c->fails ? UAR_STR("the seed wants a failure") : UAR_STR(""),
 		.stop_reason = UAR_STR("stop"),
-		.usage = { 3, (int64_t)c->said, 3 + (int64_t)c->said },
+		.usage = { 3, (int64_t)c->said, 3 + (int64_t)c->said, -1, -1, -1 },
 		.calls = calls,
 		.call_count = c->fails ? 0 : ask(w, calls, c->asks),
 	};
 
+	if (result.call_count && sim_below(w, 4) == 0) {
+		result.parts = parts;
+		result.part_count = want_back(parts, calls, result.call_count);
+	}
 	forget(w, c);
 	events.done(events.ctx, &result);
 }
@@ -135,4 +155,5 @@ bool sim_model_step(struct sim_world *w)
 void sim_model_init(struct sim_world *w)
 {
 	w->model.ops = &ops;
+	w->model.provider = "sim";
 }

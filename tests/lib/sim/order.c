@@ -1,5 +1,6 @@
 /* order.c - the order of a conversation: turns begin in the order in which they were
  * submitted, one at a time, and nobody waits for one that is over. */
+#include "event/limits.h"
 #include "sim/checker.h"
 
 enum { TURNS = 256 };

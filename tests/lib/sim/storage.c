@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "store/memory/memory.h"
 
-enum kind { APPEND, READ, RUNS, THREAD, THREAD_TOLD, PUT, GET, UPLOAD, KEY };
+enum kind { APPEND, READ, RUNS, THREAD, THREAD_TOLD, PUT, GET, UPLOAD, KEY, ROWS, SESSIONS };
 
 struct pending {
 	struct uar_list node;
@@ -89,6 +89,16 @@ static uar_err sim_key(struct uar_store *s, struct uar_key_query *q)
 	return enqueue(s, KEY, q);
 }
 
+static uar_err sim_rows(struct uar_store *s, struct uar_rows_query *q)
+{
+	return enqueue(s, ROWS, q);
+}
+
+static uar_err sim_sessions(struct uar_store *s, struct uar_sessions_query *q)
+{
+	return enqueue(s, SESSIONS, q);
+}
+
 static uar_err sim_each_live(struct uar_store *s, void (*fn)(void *ctx, const struct uar_run_row *),
 			     void *ctx, struct uar_error *error)
 {
@@ -140,10 +150,22 @@ static void maybe_drained(struct uar_task *t)
 }
 
 static const struct uar_store_ops ops = {
-	1,	   sizeof ops, NULL,	   sim_append, sim_read,
-	sim_runs,  sim_thread, sim_put,	   sim_get,    sim_each_live,
-	sim_stats, sim_drain,  sim_upload, sim_key,    sim_each_beyond,
-	NULL
+	.abi = 1,
+	.size = sizeof ops,
+	.append = sim_append,
+	.read = sim_read,
+	.runs = sim_runs,
+	.thread = sim_thread,
+	.blob_put = sim_put,
+	.blob_get = sim_get,
+	.each_live = sim_each_live,
+	.stats = sim_stats,
+	.drain = sim_drain,
+	.upload = sim_upload,
+	.key = sim_key,
+	.each_beyond = sim_each_beyond,
+	.rows = sim_rows,
+	.sessions = sim_sessions,
 };
 
 static void thread_found(struct uar_thread_query *q)
@@ -209,6 +231,8 @@ static uar_err forward(struct sim_world *w, struct pending *p)
 	case GET: return disk->ops->blob_get(disk, p->op);
 	case UPLOAD: return ask_upload(w, p);
 	case KEY: return disk->ops->key(disk, p->op);
+	case ROWS: return disk->ops->rows(disk, p->op);
+	case SESSIONS: return disk->ops->sessions(disk, p->op);
 	}
 	return UAR_EINTERNAL;
 }
@@ -223,6 +247,8 @@ static void fail(const struct pending *p, uar_err e)
 	struct uar_blob_get *get = p->op;
 	struct uar_upload_op *up = p->op;
 	struct uar_key_query *key = p->op;
+	struct uar_rows_query *rows = p->op;
+	struct uar_sessions_query *sessions = p->op;
 
 	switch (p->kind) {
 	case APPEND: a->err = e, a->done(a); break;
@@ -233,6 +259,8 @@ static void fail(const struct pending *p, uar_err e)
 	case PUT: put->err = e, put->done(put); break;
 	case GET: get->err = e, get->done(get); break;
 	case KEY: key->err = e, key->done(key); break;
+	case ROWS: rows->err = e, rows->row_count = 0, rows->done(rows); break;
+	case SESSIONS: sessions->err = e, sessions->count = 0, sessions->done(sessions); break;
 	case UPLOAD:
 		if (up->upload)
 			up->upload->drop(up->upload);
@@ -293,6 +321,7 @@ bool sim_store_pending(const struct sim_world *w)
 void sim_store_init(struct sim_world *w)
 {
 	w->store.ops = &ops;
+	w->store.incarnation = w->disk->incarnation;
 	memcpy(w->store.runtime_id, w->disk->runtime_id, sizeof w->store.runtime_id);
 	uar_list_init(&w->appends);
 	uar_list_init(&w->others);

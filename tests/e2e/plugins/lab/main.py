@@ -46,8 +46,11 @@ def items(ctx, args):
 
 @plugin.entry("many")
 def many(ctx, args):
-    for i in range(args["n"]):
-        ctx.run.export_text(f"item {i}")
+    ids = [ctx.run.export_text(f"item {i}" + "." * args.get("pad", 0)) for i in range(args["n"])]
+    if args.get("keep"):
+        ctx.run.keep(*reversed(ids))
+    if args.get("fail"):
+        raise PluginError("after the items")
 
 
 @plugin.entry("burst")

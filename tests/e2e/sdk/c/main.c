@@ -78,7 +78,7 @@ static int items(struct uarp_run *run)
 		if (!id)
 			return uarp_fail(run, uarp_error(run), "item %d", i);
 		ids[i] = uarp_printf(run, "%s", id);
-		if (keep == i)
+		for (int64_t k = 0; keep == i && k < uarp_arg_int(run, "/times", 1); k++)
 			uarp_keep(run, id);
 	}
 	return uarp_result(run, uarp_printf(run, "[\"%s\",\"%s\",\"%s\",\"%s\",\"%s\",\"%s\"]",
@@ -127,7 +127,7 @@ static int wait_for_file(struct uarp_run *run)
 
 static int gate(struct uarp_run *run)
 {
-	uarp_progress(run, 0.5, "at the gate");
+	uarp_progress(run, 0.5, uarp_restarted(run) ? "at the gate again" : "at the gate");
 	return wait_for_file(run);
 }
 

@@ -42,7 +42,8 @@ async def items(ctx, args):
            await run.export_json({"deep": [1, None]}),
            await run.export_id("some-artifact")]
     if "keep" in args:
-        run.keep(ids[args["keep"]])
+        for _ in range(args.get("times", 1)):
+            run.keep(ids[args["keep"]])
     return ids
 
 
@@ -74,7 +75,7 @@ def wait_for_file(ctx, args):
 
 @plugin.entry("gate")
 async def gate(ctx, args):
-    ctx.run.progress(0.5, "at the gate")
+    ctx.run.progress(0.5, "at the gate again" if ctx.run.restarted else "at the gate")
     while not os.path.exists(args["file"]):
         await asyncio.sleep(0.01)
     return "through"

@@ -38,7 +38,7 @@ plugin.entry("items", async ({ run }, args) => {
         await run.exportJson({ deep: [1, null] }),
         await run.exportId("some-artifact"),
     ];
-    if (args.keep !== undefined)
+    for (let n = args.times ?? 1; args.keep !== undefined && n > 0; n--)
         run.keep(ids[args.keep]);
     return ids;
 });
@@ -73,7 +73,7 @@ async function waitForFile({ run }, args) {
 }
 
 plugin.entry("gate", (ctx, args) => {
-    ctx.run.progress(0.5, "at the gate");
+    ctx.run.progress(0.5, ctx.run.restarted ? "at the gate again" : "at the gate");
     return waitForFile(ctx, args);
 });
 

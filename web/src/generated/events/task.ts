@@ -34,6 +34,8 @@ export interface TaskAttemptCompletedPayload {
   attempt: number;
   status: "completed";
   result_refs: string[];
+  /** of all, when result_refs has the first of them and output_ref all */
+  result_ref_count?: number;
   answer?: {
     message_id: string;
     bytes: number;
@@ -62,6 +64,8 @@ export interface TaskAttemptFailedPayload {
   error: Err;
   retryable: boolean;
   result_refs: string[];
+  /** of all, when result_refs has the first of them and output_ref all */
+  result_ref_count?: number;
   /** what was used before it ended, also when it was cancelled */
   usage?: Usage;
   next_attempt_policy: "none" | "manual_or_policy_retry" | "automatic";
@@ -139,6 +143,8 @@ export interface TaskCancelledPayload {
   cancelled_by: "user" | "policy" | "runtime" | "parent";
   reason?: string;
   result_refs: string[];
+  /** of all, when result_refs has the first of them and output_ref all */
+  result_ref_count?: number;
 }
 
 /** A task was stopped before it was done; it ends here. */
@@ -146,8 +152,6 @@ export interface TaskCancelled extends Envelope {
   type: "task.cancelled";
   session_id: string;
   task_id: string;
-  run_id: string;
-  attempt_id: string;
   payload: TaskCancelledPayload;
 }
 
@@ -160,6 +164,8 @@ export interface TaskCompletedPayload {
     evidence_ref?: string;
   }[];
   result_refs: string[];
+  /** of all, when result_refs has the first of them and output_ref all */
+  result_ref_count?: number;
   delivery_state: string;
   reconciled: {
     artifacts: boolean;
@@ -173,8 +179,6 @@ export interface TaskCompleted extends Envelope {
   type: "task.completed";
   session_id: string;
   task_id: string;
-  run_id: string;
-  attempt_id: string;
   payload: TaskCompletedPayload;
 }
 
@@ -199,6 +203,9 @@ export interface TaskCreatedPayload {
   parent_task_id?: string;
   root_task_id: string;
   implicit: boolean;
+  agent_id?: string;
+  /** the input of an attempt */
+  input?: { [key: string]: Json };
   idempotency_key?: string;
 }
 
@@ -256,6 +263,8 @@ export interface TaskFailedPayload {
   message: string;
   retryable: boolean;
   result_refs: string[];
+  /** of all, when result_refs has the first of them and output_ref all */
+  result_ref_count?: number;
 }
 
 /** A task cannot succeed any more; it ends here. */
@@ -263,8 +272,6 @@ export interface TaskFailed extends Envelope {
   type: "task.failed";
   session_id: string;
   task_id: string;
-  run_id: string;
-  attempt_id: string;
   payload: TaskFailedPayload;
 }
 
@@ -281,8 +288,6 @@ export interface TaskLost extends Envelope {
   type: "task.lost";
   session_id: string;
   task_id: string;
-  run_id: string;
-  attempt_id: string;
   payload: TaskLostPayload;
 }
 
@@ -343,8 +348,6 @@ export interface TaskProgress extends Envelope {
   type: "task.progress";
   session_id: string;
   task_id: string;
-  run_id: string;
-  attempt_id: string;
   payload: TaskProgressPayload;
 }
 
@@ -397,8 +400,6 @@ export interface TaskRetrying extends Envelope {
   type: "task.retrying";
   session_id: string;
   task_id: string;
-  run_id: string;
-  attempt_id: string;
   payload: TaskRetryingPayload;
 }
 
@@ -414,8 +415,6 @@ export interface TaskStarted extends Envelope {
   type: "task.started";
   session_id: string;
   task_id: string;
-  run_id: string;
-  attempt_id: string;
   payload: TaskStartedPayload;
 }
 
@@ -425,6 +424,8 @@ export interface TaskTimedOutPayload {
   limit_ms: number;
   elapsed_ms: number;
   result_refs: string[];
+  /** of all, when result_refs has the first of them and output_ref all */
+  result_ref_count?: number;
 }
 
 /** A task used up its time or stayed silent too long; it ends here. */
@@ -432,8 +433,6 @@ export interface TaskTimedOut extends Envelope {
   type: "task.timed_out";
   session_id: string;
   task_id: string;
-  run_id: string;
-  attempt_id: string;
   payload: TaskTimedOutPayload;
 }
 

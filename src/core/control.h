@@ -1,0 +1,123 @@
+/* control.h - commands of the control plane: what they are, and what they mean.
+ *
+ *	read(kind, JSON)                 -> command
+ *	decide(session, rows, command)   -> events + rows + result
+ *
+ * Tasks, threads, edges, actions and grants are rows of the store (event/row.def), the fold
+ * of their session's events. A decision looks rows up by id or by a list. What it asks for and
+ * was not loaded yet is a need: the shell loads it and the decision is made again from the
+ * beginning. So the engine keeps none of them in memory, and core stays without I/O. The
+ * shell lets nothing else be decided about the session between the load and the append. */
+#ifndef UAR_CORE_CONTROL_H
+#define UAR_CORE_CONTROL_H
+
+#include "core/core.h"
+#include "core/limits.h"
+#include "event/limits.h"
+#include "event/row.h"
+
+enum uar_control_kind {
+#define CMD(KIND, NAME, SCOPE, MODE, DOC) UAR_CTL_##KIND,
+#include "core/command.def"
+	UAR_CTL_COUNT
+};
+enum uar_control_scope {
+	UAR_CTL_SCOPE_OWNER,
+	UAR_CTL_SCOPE_SESSION,
+	UAR_CTL_SCOPE_THREAD,
+	UAR_CTL_SCOPE_TASK,
+	UAR_CTL_SCOPE_ACTION,
+	UAR_CTL_SCOPE_EDGE,
+};
+enum uar_control_mode { UAR_CTL_MODE_CHANGE, UAR_CTL_MODE_READ, UAR_CTL_MODE_LATER };
+
+#define CMD(KIND, NAME, SCOPE, MODE, DOC)                                                          \
+	struct uar_ctl_##NAME {                                                                    \
+		uint64_t given; /* bit i: member i was there */
+#define O(CMD, TYPE, NAME, MAX, DOC) UAR_F_C_##TYPE NAME;
+#define M(CMD, TYPE, NAME, MAX, DOC) UAR_F_C_##TYPE NAME;
+#define OW(CMD, NAME, WORDS, DOC)    uar_str NAME;
+#define MW(CMD, NAME, WORDS, DOC)    uar_str NAME;
+#define END(KIND, NAME)                                                                            \
+	}                                                                                          \
+	;
+#include "core/command.def"
+
+struct uar_control {
+	enum uar_control_kind kind;
+	/* Who asks: from the credential of the call. */
+	struct uar_owner owner;
+	/* Facts that the shell supplies: the turn that is active in the named thread, or none. */
+	uar_str active_turn_id;
+	/* With an idempotency key: the id of its outcome's row (a digest of command and key), and
+	 * the digest of the input. */
+	uar_str outcome_id, fingerprint;
+	union {
+		uint64_t given; /* of all of them */
+#define CMD(KIND, NAME, SCOPE, MODE, DOC) struct uar_ctl_##NAME NAME;
+#include "core/command.def"
+	};
+};
+
+struct uar_control_info {
+	const char *name; /* "create_task" */
+	enum uar_control_scope scope;
+	enum uar_control_mode mode;
+	const char *doc;
+	struct uar_fields fields;
+};
+extern const struct uar_control_info uar_control_info[UAR_CTL_COUNT];
+enum uar_control_kind uar_control_kind_of(uar_str name); /* UAR_CTL_COUNT: there is none */
+/* Reads the members of an object. Strings are borrowed from the tree or live in the arena. */
+UAR_MUST_CHECK uar_err uar_control_read(enum uar_control_kind kind, const struct uar_json *input,
+					struct uar_arena *arena, struct uar_control *out,
+					struct uar_error *error);
+/* A member by its name; empty when the command has none, or it was not given. */
+uar_str uar_control_str(const struct uar_control *c, const char *name);
+
+/* --- rows that a decision sees ------------------------------------------------------------- */
+
+/* What a decision asks for: one row, or all rows of a kind with this parent, tag or session. */
+struct uar_need {
+	enum uar_row_kind kind;
+	uar_str id; /* set: one row; else a list: */
+	uar_str parent, tag, session_id;
+};
+/* Its answer, by the shell. */
+struct uar_loaded {
+	struct uar_list node;
+	struct uar_need need;
+	struct uar_row *rows; /* one or none, or the list */
+	size_t count;
+};
+
+enum {
+	UAR_CONTROL_NEEDS = UAR_LIMIT_CONTROL_NEEDS,
+	UAR_CONTROL_ROWS = UAR_LIMIT_APPEND_ROWS,
+};
+
+/* What a command came to. Everything is in the arena of the environment. */
+struct uar_control_update {
+	struct uar_decision d; /* the events */
+	struct uar_row rows[UAR_CONTROL_ROWS];
+	size_t row_count;
+	struct uar_need needs[UAR_CONTROL_NEEDS];
+	size_t need_count;
+	uar_str result;	   /* JSON object: what the caller is told */
+	uar_str event_ids; /* JSON array, of the events of the first time, when it is repeated */
+};
+
+/* Does core decide it? Others are read models, or are answered elsewhere. */
+bool uar_control_decided(enum uar_control_kind kind);
+/* Decides. *s is a copy, whose sequence moves on. UAR_ENEEDS: load what `needs` lists, and ask
+ * again with it. Other errors are the caller's (ENOTFOUND, ESTATE, EINVALID, ...): nothing is
+ * to be appended. No events and no error: the command changes nothing, `result` says how
+ * things are. `loaded` is a list of struct uar_loaded. */
+UAR_MUST_CHECK uar_err uar_core_control(const struct uar_core_env *env, struct uar_session *s,
+					const struct uar_control *c, const struct uar_list *loaded,
+					struct uar_control_update *out, struct uar_error *error);
+
+/* control_task.c: members of a task's record. */
+void uar_task_write(struct uar_jw *w, const struct uar_row_task *t);
+
+#endif

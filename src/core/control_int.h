@@ -1,0 +1,82 @@
+/* control_int.h - how handlers of commands look rows up, change them and tell facts. */
+#ifndef UAR_CORE_CONTROL_INT_H
+#define UAR_CORE_CONTROL_INT_H
+
+#include <stdarg.h>
+
+#include "core/control.h"
+#include "core/emit.h"
+
+/* A row that the decision has looked at; rows that are changed are written. */
+struct ctl_row {
+	struct ctl_row *next;
+	struct uar_row *typed; /* the struct of its kind */
+	bool changed;
+};
+
+struct ctl {
+	struct emit e;
+	const struct uar_control *in;
+	const struct uar_list *loaded; /* of struct uar_loaded */
+	struct uar_control_update *u;
+	struct ctl_row *rows;
+	struct uar_buf result;
+	struct uar_jw rw;
+	bool waits; /* something has to be loaded: whatever is decided now is thrown away */
+};
+
+/* NULL: it has to be loaded first. A handler goes on as far as it can, so that all it needs
+ * is asked for at once, and leaves. */
+const struct uar_loaded *ctl_load(struct ctl *c, const struct uar_need *need);
+/* The row of that kind and id, as its struct; NULL: there is none, or it has to be loaded
+ * (c->waits). The same row each time. */
+void *ctl_row(struct ctl *c, enum uar_row_kind kind, uar_str id);
+/* The same for a row of a list that was loaded. */
+void *ctl_row_of(struct ctl *c, const struct uar_row *row);
+/* A row that must not exist yet. Set status, parent, ... NULL: no memory. */
+void *ctl_new_row(struct ctl *c, enum uar_row_kind kind, uar_str id);
+/* Says that the row is about to be changed; returns it. */
+void *ctl_change(struct ctl *c, void *typed);
+void ctl_fail(struct ctl *c, uar_err e);
+/* The command is refused; `where`: pointer of the member, or NULL. The first refusal counts. */
+void ctl_refuse(struct ctl *c, uar_err e, const char *where, const char *fmt, ...) UAR_PRINTF(4, 5);
+/* Opens the result object; write members, then end it. */
+struct uar_jw *ctl_result(struct ctl *c);
+void ctl_result_end(struct ctl *c);
+
+/* control_task.c */
+/* The task; NULL: it has to be loaded, or there is none and the command is refused. */
+struct uar_row_task *ctl_task(struct ctl *c, uar_str id, const char *where);
+bool ctl_task_over(const struct uar_row_task *t); /* no further attempt without retry_task */
+/* Sets the status from what is known: paused, blocked, or its own. */
+void ctl_settle_status(struct uar_row_task *t);
+/* Was the member of the command there? */
+bool ctl_given(const struct ctl *c, const char *name);
+/* Ends the payload of an event about the task. */
+void ctl_emit_task(struct ctl *c, const struct uar_row_task *t, enum uar_event_class cls);
+void ctl_put_who(struct uar_jw *w, const char *key, const struct uar_control *in);
+/* The result: {"task": its record}. */
+void ctl_tell_task(struct ctl *c, struct uar_row_task *t);
+void ctl_create_task(struct ctl *c);
+void ctl_update_task(struct ctl *c);
+void ctl_append_task_progress(struct ctl *c);
+/* control_lifecycle.c */
+void ctl_pause_task(struct ctl *c);
+void ctl_resume_task(struct ctl *c);
+void ctl_cancel_task(struct ctl *c);
+void ctl_complete_task(struct ctl *c);
+void ctl_fail_task(struct ctl *c);
+/* The task is over: those that wait for it are told. */
+void ctl_release_dependents(struct ctl *c, const struct uar_row_task *t);
+/* control_edge.c */
+void ctl_link_tasks(struct ctl *c);
+void ctl_unlink_tasks(struct ctl *c);
+/* Writes an edge as events and records show it. */
+void ctl_put_edge(struct uar_jw *w, const struct uar_row_edge *edge);
+/* One blocker less; the task goes on when there is none left. */
+void ctl_unblock(struct ctl *c, uar_str task_id);
+/* control_session.c */
+void ctl_update_session(struct ctl *c);
+void ctl_update_thread(struct ctl *c);
+
+#endif

@@ -1,0 +1,439 @@
+/* create.c - a request for a run becomes a command, after what it needs is known.
+ *
+ * Long input goes to the blob store first; a named conversation is looked up,
+ * so that the run joins its session; then the engine decides. */
+#include "json/limits.h"
+#include "base/sha256.h"
+#include "engine/limits.h"
+#include "engine/engine_int.h"
+
+struct creation {
+	struct rt_op under_way;
+	struct uar_runtime *rt;
+	struct uar_run_create *op;
+	struct uar_task place_later;
+	int tries;
+	bool has_blob;
+	uar_err refused; /* unless the key names a run */
+	/* From here on it is large, and written where it is used: not cleared. */
+	struct uar_blob_put put;
+	struct uar_thread_query query;
+	struct uar_runs_query row;
+	struct uar_key_row key;
+	struct uar_key_query known;
+	struct rt_request request;
+	char thread_id[UAR_LIMIT_ID_BYTES + 1];
+	char ids[4][UAR_UUID_TEXT + 1]; /* run, turn, task, session */
+};
+
+static void finish(struct creation *c, uar_err e, const struct uar_error *error)
+{
+	struct uar_run_create *op = c->op;
+
+	op->err = e;
+	if (error && error != &op->error)
+		op->error = *error;
+	op->error.code = e;
+	rt_op_end(&c->under_way);
+	uar_free(c);
+	op->done(op);
+}
+
+static void drop(struct rt_op *under_way)
+{
+	struct creation *c = UAR_OWNER(under_way, struct creation, under_way);
+
+	uar_unpost(c->rt->o.sched, &c->place_later);
+	if (c->request.look)
+		c->request.forget(c->request.look);
+	uar_free(c);
+}
+
+static uar_str own_id(struct creation *c, int which)
+{
+	uar_uuid_next(&c->rt->ids, c->ids[which]);
+	return uar_str_n(c->ids[which], UAR_UUID_TEXT);
+}
+
+/* The same again, but for what belongs to the request. */
+static struct uar_run_what retry_what(const struct creation *c)
+{
+	struct uar_run_what what = c->op->parent->what;
+
+	what.attempt++;
+	what.idempotency_key = c->op->idempotency_key;
+	return what;
+}
+
+/* What the workers said, and what belongs to the request. */
+static struct uar_run_what first_what(const struct creation *c)
+{
+	const struct uar_run_create *op = c->op;
+	struct uar_run_what what = c->request.what;
+
+	what.message = uar_str_utf8_prefix(op->message, UAR_LIMIT_PREVIEW_BYTES);
+	what.message_bytes = (int64_t)op->message.n;
+	what.message_blob = c->has_blob ? uar_str_c(c->put.sha256) : UAR_STR_NONE;
+	what.idempotency_key = op->idempotency_key;
+	if (op->timeout_us)
+		what.timeout_us = op->timeout_us;
+	else if (!what.timeout_us)
+		what.timeout_us = c->rt->o.run_timeout_us;
+	return what;
+}
+
+static void row_ready(struct uar_runs_query *q)
+{
+	struct creation *c = UAR_OWNER(q, struct creation, row);
+	struct uar_error error = q->error;
+	uar_err e = q->err;
+
+	if (!e) {
+		const char *status = uar_status_record_parse(q->rows[0].status);
+
+		c->op->existed = true;
+		c->op->status = status ? status : "queued";
+	}
+	uar_store_query_fini(q);
+	finish(c, e, &error);
+}
+
+/* The key is taken: by the same request, then its run is the answer. */
+static void resolve_taken(struct creation *c, const struct uar_key_row *taken)
+{
+	struct uar_run_create *op = c->op;
+	uar_err e = UAR_EKEYREUSED;
+
+	if (!uar_str_eq(taken->fingerprint, op->fingerprint)) {
+		uar_error_set(&op->error, e, "%s", uar_err_text(e));
+		finish(c, e, &op->error);
+		return;
+	}
+	snprintf(op->run_id, sizeof op->run_id, "%.*s", UAR_FMT(taken->made));
+	c->row = (struct uar_runs_query){
+		.owner = op->owner,
+		.run_id = uar_str_c(op->run_id),
+		.limit = 1,
+		.done = row_ready,
+	};
+	e = c->rt->o.store->ops->runs(c->rt->o.store, &c->row);
+	if (e)
+		finish(c, e, NULL);
+}
+
+/* --- a request that would be refused: was it not, once? -------------------------- */
+
+static void key_known(struct uar_key_query *q)
+{
+	struct creation *c = UAR_OWNER(q, struct creation, known);
+	struct uar_key_row taken = { q->scope, q->key, uar_str_c(q->fingerprint),
+				     uar_str_c(q->made) };
+
+	if (!q->err) {
+		c->op->error = (struct uar_error){ 0 };
+		resolve_taken(c, &taken);
+	} else if (q->err == UAR_ENOTFOUND) {
+		finish(c, c->refused, &c->op->error);
+	} else {
+		finish(c, q->err, &q->error);
+	}
+}
+
+/* The key's run is the answer even when its plugin, its agent or its fixture is
+ * gone since, or takes other arguments now. */
+static uar_err ask_for_key(struct creation *c, uar_err refused)
+{
+	struct uar_store *store = c->rt->o.store;
+
+	c->refused = refused;
+	c->known = (struct uar_key_query){
+		.owner = c->op->owner,
+		.scope = UAR_STR("runs"),
+		.key = c->op->idempotency_key,
+		.done = key_known,
+	};
+	return store->ops->key(store, &c->known);
+}
+
+static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
+		    const struct uar_run *run)
+{
+	struct creation *c = cmd->ctx;
+
+	if (e == UAR_EEXISTS) {
+		resolve_taken(c, &cmd->taken);
+	} else if (e == UAR_ECONFLICT && ++c->tries < UAR_LIMIT_CREATE_TRIES) {
+		/* Not from in here: the session with the old number is still in memory. */
+		uar_post(c->rt->o.sched, &c->place_later);
+	} else {
+		if (!e) {
+			c->op->status = uar_status_record(run->status);
+			c->rt->stats.created++;
+			uar_log(c->rt->o.log, UAR_LOG_DEBUG, "run.created",
+				{ "run_id", run->id.run_id }, { "plugin_id", run->what.plugin_id },
+				{ "entry_id", run->what.entry_id },
+				{ "trace_id", run->id.trace_id });
+		}
+		finish(c, e, error);
+	}
+}
+
+/* The thread is at other work, or the plugin has no place free, or no process that is ready. */
+static bool must_wait(struct live_run *r, const struct uar_run_what *what)
+{
+	if (rt_thread_active(r->agg, uar_str_c(r->thread_id)) != r)
+		return true;
+	return what->entry == UAR_ENTRY_PLUGIN &&
+	       !rt_worker_may_begin(r, what->plugin_id, what->entry_id);
+}
+
+static struct uar_create command_of(struct creation *c, struct live_run *r, bool new_session,
+				    bool new_thread)
+{
+	const struct uar_run_create *op = c->op;
+	struct uar_run_what what = op->parent ? retry_what(c) : first_what(c);
+
+	return (struct uar_create){
+		.run_id = uar_str_c(r->run_id),
+		.turn_id = own_id(c, 1),
+		.task_id = op->task_id.n ? op->task_id : own_id(c, 2),
+		.thread_id = uar_str_c(r->thread_id),
+		.new_session = new_session,
+		.new_thread = new_thread,
+		.task_given = op->parent ? op->parent->id.task_given : op->task_id.n > 0,
+		.wait = must_wait(r, &what),
+		.what = what,
+		.root_run_id = op->parent ? op->parent->id.root_run_id : UAR_STR_NONE,
+		.parent_run_id = op->parent ? op->parent->id.run_id : UAR_STR_NONE,
+		.trace_id = op->trace_id,
+		.source = what.entry == UAR_ENTRY_PLUGIN ? UAR_STR("plugin") : UAR_STR("api"),
+		.context = op->context,
+	};
+}
+
+static uar_err submit(struct creation *c, struct agg *a, bool new_session, bool new_thread)
+{
+	struct live_run *r = NULL;
+	struct cmd *cmd = NULL;
+	uar_err e = c->rt->stats.live_runs < UAR_LIMIT_RUNS_LIVE ? UAR_OK : UAR_EBUSY;
+
+	if (!e)
+		e = rt_run_make(a, own_id(c, 0), uar_str_c(c->thread_id), &r);
+	if (!e) {
+		cmd = rt_cmd_make(r, UAR_CMD_CREATE);
+		e = cmd ? UAR_OK : UAR_ENOMEM;
+	}
+	if (!e) {
+		r->first_of_thread = new_thread;
+		memcpy(c->op->run_id, r->run_id, sizeof r->run_id);
+		cmd->c.create = command_of(c, r, new_session, new_thread);
+		cmd->done = created;
+		cmd->ctx = c;
+		if (c->op->idempotency_key.n) {
+			c->key = (struct uar_key_row){ UAR_STR("runs"), c->op->idempotency_key,
+						       c->op->fingerprint, uar_str_c(r->run_id) };
+			cmd->key = &c->key;
+		}
+		e = rt_cmd_send(cmd);
+	}
+	if (e) {
+		rt_cmd_free(cmd);
+		if (r)
+			rt_run_free(r);
+	}
+	return e;
+}
+
+/* Another attempt of a plugin waits for no turn: it remembers nothing that was said, so
+ * attempts of one run go side by side, each in a thread of its own. */
+static bool stands_apart(const struct creation *c)
+{
+	return c->op->parent && c->op->plugin_id.n;
+}
+
+static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool is_new)
+{
+	struct agg *a = is_new ? NULL : rt_agg_find(c->rt, &c->op->owner, session_id);
+	uar_err e = UAR_OK;
+
+	if (stands_apart(c))
+		uar_uuid_next(&c->rt->ids, c->thread_id);
+
+	if (!a)
+		e = rt_agg_make(c->rt, &c->op->owner, session_id, sequence, &a);
+	if (!e) {
+		rt_agg_hold(a);
+		e = submit(c, a, is_new, is_new || stands_apart(c));
+		rt_agg_drop(a);
+	}
+	if (e)
+		finish(c, e, NULL);
+}
+
+/* A run of that conversation is in memory: its session is the right one. */
+static struct agg *live_conversation(const struct creation *c)
+{
+	struct rt_key k;
+	struct live_run *r =
+		uar_map_get(&c->rt->threads, rt_key(&k, &c->op->owner, uar_str_c(c->thread_id)));
+
+	return r ? r->agg : NULL;
+}
+
+static void found_thread(struct uar_thread_query *q)
+{
+	struct creation *c = UAR_OWNER(q, struct creation, query);
+	struct agg *live = live_conversation(c);
+
+	if (live)
+		join(c, live->state.session_id, 0, false);
+	else if (q->err == UAR_OK)
+		join(c, uar_str_c(q->found_session), q->last_sequence, false);
+	else if (q->err == UAR_ENOTFOUND)
+		join(c, own_id(c, 3), 0, true);
+	else
+		finish(c, q->err, &q->error);
+}
+
+/* Finds the session for the run. */
+static void place(struct creation *c)
+{
+	struct uar_run_create *op = c->op;
+	struct agg *live;
+	uar_err e;
+
+	if (!op->conversation_id.n) {
+		uar_uuid_next(&c->rt->ids, c->thread_id);
+		join(c, own_id(c, 3), 0, true);
+		return;
+	}
+	snprintf(c->thread_id, sizeof c->thread_id, "%.*s", UAR_FMT(op->conversation_id));
+	live = live_conversation(c);
+	if (live) {
+		join(c, live->state.session_id, 0, false);
+		return;
+	}
+	c->query = (struct uar_thread_query){
+		.owner = op->owner,
+		.thread_id = uar_str_c(c->thread_id),
+		.done = found_thread,
+	};
+	e = c->rt->o.store->ops->thread(c->rt->o.store, &c->query);
+	if (e)
+		finish(c, e, NULL);
+}
+
+static void blob_stored(struct uar_blob_put *put)
+{
+	struct creation *c = UAR_OWNER(put, struct creation, put);
+
+	if (put->err) {
+		finish(c, put->err, &put->error);
+		return;
+	}
+	c->has_blob = true;
+	place(c);
+}
+
+/* place() may finish with an error, which must not happen inside the call. */
+static void place_task(struct uar_task *t)
+{
+	place(UAR_OWNER(t, struct creation, place_later));
+}
+
+static uar_err store_message(struct creation *c)
+{
+	struct uar_store *store = c->rt->o.store;
+
+	if (c->op->message.n <= UAR_LIMIT_PREVIEW_BYTES) {
+		uar_post(c->rt->o.sched, &c->place_later);
+		return UAR_OK;
+	}
+	c->put = (struct uar_blob_put){ .bytes = c->op->message, .done = blob_stored };
+	return store->ops->blob_put(store, &c->put);
+}
+
+/* --- what takes time to be looked for ------------------------------------------------ */
+
+/* c->op->error says why it is refused. */
+static void go_on(struct creation *c, uar_err refused)
+{
+	uar_err e = refused;
+
+	if (!refused)
+		e = store_message(c);
+	else if (c->op->idempotency_key.n && !ask_for_key(c, refused))
+		return;
+	if (e)
+		finish(c, e, &c->op->error);
+}
+
+static void looked(struct rt_request *q, uar_err e)
+{
+	go_on(UAR_OWNER(q, struct creation, request), e);
+}
+
+static uar_err look(struct creation *c)
+{
+	struct rt_workers *workers = c->rt->workers;
+	uar_err e = c->op->parent ? UAR_ESKIP : workers->ops->look(workers, &c->request);
+
+	return e == UAR_ESKIP ? store_message(c) : e;
+}
+
+/* --- the request ------------------------------------------------------------------- */
+
+static uar_err check(struct creation *c)
+{
+	struct rt_workers *workers = c->rt->workers;
+	struct uar_run_create *op = c->op;
+
+	if (op->conversation_id.n && !uar_str_is_id(op->conversation_id)) {
+		uar_error_where(&op->error, "/conversation_id");
+		return uar_error_set(&op->error, UAR_EINVALID,
+				     "conversation_id: 1 to %d visible ASCII characters",
+				     UAR_LIMIT_ID_BYTES);
+	}
+	return workers->ops->check(workers, &c->request);
+}
+
+static struct creation *make_creation(struct uar_runtime *rt, struct uar_run_create *op)
+{
+	struct creation *c = uar_alloc(sizeof *c);
+
+	if (!c)
+		return NULL;
+	memset(c, 0, offsetof(struct creation, put));
+	c->rt = rt;
+	c->op = op;
+	c->place_later.fn = place_task;
+	c->request.op = op;
+	c->request.looked = looked;
+	c->request.look = NULL;
+	return c;
+}
+
+uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op)
+{
+	struct creation *c;
+	uar_err e = rt_takes_new(rt);
+
+	if (e)
+		return e;
+	c = make_creation(rt, op);
+	if (!c)
+		return UAR_ENOMEM;
+	e = check(c);
+	if (!e) {
+		e = look(c);
+	} else if (op->idempotency_key.n) {
+		e = ask_for_key(c, e);
+		if (e)
+			op->error = (struct uar_error){ 0 }; /* it tells of another failure */
+	}
+	if (e)
+		uar_free(c);
+	else
+		rt_op_begin(rt, &c->under_way, drop);
+	return e;
+}

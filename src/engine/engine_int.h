@@ -1,0 +1,254 @@
+/* engine_int.h - what the files of engine/ share. */
+#ifndef UAR_ENGINE_ENGINE_INT_H
+#define UAR_ENGINE_ENGINE_INT_H
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "bus/bus.h"
+#include "engine/limits.h"
+#include "engine/worker.h"
+#include "store/store.h"
+
+struct batch;
+struct rt_control;
+
+/* Things kept for reuse. */
+struct rt_spare {
+	struct uar_list list;
+	size_t count;
+	size_t large; /* of batches: the last so many keep much memory */
+};
+
+/* Runs that are found at a start. */
+struct rt_recovery {
+	struct uar_list to_load; /* yet to be read */
+	size_t reading;
+	bool enumerated;
+	struct uar_timer reload; /* when there was no memory to read them */
+	struct uar_task reload_now;
+};
+
+/* retain.c: owners whose oldest runs are looked for. */
+struct rt_retention {
+	struct uar_map owners; /* of struct retention */
+	size_t count;
+};
+
+/* Somebody waits until nothing is under way. */
+struct rt_drain {
+	void (*done)(void *ctx); /* NULL: nobody */
+	void *ctx;
+	struct uar_task later;
+};
+
+struct rt_shortage {
+	bool of_space;		   /* storage refused the last facts for want of it */
+	bool of_memory;		   /* shortage.c: */
+	int64_t since_us, last_us; /* monotonic: the first and the last failure */
+	struct uar_timer look;
+	struct uar_task task; /* if there is no memory for the timer */
+};
+
+struct uar_runtime {
+	struct uar_runtime_options o;
+	struct uar_uuid ids;
+	uint64_t hash_seed;
+	struct uar_bus *bus;
+	/* Keyed by owner and id, as the topics of the bus are. */
+	struct uar_map sessions;  /* of struct agg */
+	struct uar_map runs;	  /* of struct live_run */
+	struct uar_map threads;	  /* of struct live_run, the last created one */
+	struct uar_list crowd;	  /* of struct agg: they wait until a batch is back */
+	struct rt_spare batches;  /* at most UAR_LIMIT_SPARE_BATCHES */
+	struct rt_spare cmds;	  /* at most UAR_LIMIT_SPARE_COMMANDS */
+	struct uar_arena scratch; /* of a fold */
+	struct rt_recovery recovery;
+	struct rt_retention retention;
+	struct uar_list watches; /* of struct uar_watch */
+	struct uar_list parts;	 /* of struct rt_part */
+	struct rt_workers *workers;
+	struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be ended */
+	struct uar_list ops;	   /* of struct rt_op */
+	bool draining;
+	struct rt_shortage shortage;
+	size_t in_flight; /* batches at the store */
+	struct rt_drain drain;
+	struct uar_runtime_stats stats;
+};
+
+/* What a session has at the store, in order: one batch, and creates that were decided upon it. */
+struct rt_row {
+	struct uar_list batches;
+	size_t count;
+	bool broken;	       /* one has failed, so those behind it will */
+	bool conflict;	       /* and it was because the session is not what it was taken for */
+	struct uar_list again; /* of struct cmd: creates that have failed behind it */
+};
+
+/* A session in memory: its state, and the commands that wait for a commit. */
+struct agg {
+	struct uar_runtime *rt;
+	struct uar_session state;
+	struct uar_arena arena; /* owner, session id and key */
+	uar_str key;
+	struct uar_task task; /* decides the next batch */
+	struct uar_timer retry;
+	struct uar_list queue; /* of struct cmd */
+	size_t queued, queued_bytes;
+	size_t careful;	       /* so many commands are decided one by one */
+	struct uar_list runs;  /* of struct live_run */
+	struct uar_list owing; /* of struct live_run: those that are owed something */
+	struct rt_row row;
+	struct uar_list controls;   /* of struct rt_control: they wait for their turn */
+	struct rt_control *control; /* the one at work: no batch is decided meanwhile */
+	size_t control_count;	    /* of both */
+	struct uar_list crowd;	    /* in rt->crowd */
+	size_t holds;		    /* reasons to stay in memory besides runs */
+	bool loading;		    /* its last sequence is not known yet */
+	bool waiting;		    /* for the retry timer */
+	bool held;		    /* a source was told to hold back */
+};
+
+/* A run in memory. */
+struct live_run {
+	struct uar_list node; /* in agg->runs, in order of creation */
+	struct agg *agg;
+	struct uar_run state;
+	struct worker *worker; /* NULL: none at work */
+	struct uar_timer deadline;
+	struct uar_timer reload;    /* when it could not be read at a start */
+	struct uar_entry_slot slot; /* its place at a plugin */
+	struct uar_list load_node;  /* in rt->recovery.to_load */
+	struct uar_list owed_node;  /* in agg->owing */
+	unsigned load_tries;	    /* that failed, and not for a shortage */
+	bool committed;		    /* its first events are durable */
+	bool first_of_thread;	    /* nothing to remember */
+	bool restarted;		    /* it was at work when the server stopped */
+	uint32_t owed;		    /* OWED_ bits: what could not be sent for lack of memory */
+	uar_err lost;		    /* why a part of the worker's output is gone; UAR_OK: none */
+	bool plain;		    /* its failure is told in our own words */
+	bool stopping;		    /* it was told to stop before the log could be */
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	char thread_id[UAR_LIMIT_ID_BYTES + 1];
+	uar_str run_key, thread_key;
+	char keys[]; /* their text */
+};
+
+/* Commands that a run is owed, by kind, and its deadline. */
+#define OWED(KIND)    (1u << (KIND))
+#define OWED_DEADLINE (1u << UAR_CMD_COUNT)
+
+struct cmd;
+typedef void cmd_fn(struct cmd *c, uar_err e, const struct uar_error *error,
+		    const struct uar_run *run);
+/* A command on its way; owns the text it carries. */
+struct cmd {
+	struct uar_list node;
+	struct uar_runtime *rt;
+	struct uar_buf text; /* TEXT, REASONING: grows while it waits; REPLAY: the line */
+	struct live_run *run;
+	struct uar_command c;
+	struct uar_arena own;	       /* the other strings of c */
+	const struct uar_key_row *key; /* CREATE */
+	cmd_fn *done;		       /* NULL: nobody asks */
+	rt_sent_fn *sent;	       /* what `done` calls, of a worker's command */
+	void *ctx;
+	struct uar_key_row taken; /* on EEXISTS, valid inside done */
+	bool from_worker;	  /* kept and tried again while the disk is full */
+	uar_err err;		  /* what decide said; told after the commit */
+	struct uar_error error;	  /* last, as it need not be cleared */
+};
+
+/* agg.c */
+struct agg *rt_agg_find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id);
+/* A new one in memory; UAR_EEXISTS never: the caller looked first. */
+uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id,
+		    uint64_t sequence, struct agg **out);
+void rt_agg_kick(struct agg *a); /* there is something to decide */
+void rt_agg_free(struct agg *a);
+void rt_agg_later(struct agg *a); /* tries again when there may be room */
+uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct live_run **out);
+void rt_run_free(struct live_run *r); /* out of every map; ends its worker */
+/* The run of its thread that was started first and is not over; NULL: none. */
+struct live_run *rt_thread_active(struct agg *a, uar_str thread_id);
+struct live_run *rt_run_find(const struct uar_runtime *rt, const struct uar_owner *owner,
+			     uar_str run_id);
+
+/* command.c */
+struct cmd *rt_cmd_make(struct live_run *r, enum uar_command_kind kind);
+void rt_cmd_free(struct cmd *c);
+void rt_cmd_free_spare(struct uar_runtime *rt);
+/* Tells whoever waits for c, and frees it. */
+void rt_cmd_answer(struct cmd *c, uar_err e, const struct uar_error *error);
+void rt_cmd_move(struct cmd *c, struct uar_list *to); /* out of its session's queue */
+size_t rt_cmd_bytes(const struct cmd *c);	      /* that it takes while it waits */
+/* Takes the command; UAR_EBUSY or UAR_EDRAINING leave it with the caller. */
+uar_err rt_cmd_send(struct cmd *c);
+bool rt_is_output(enum uar_command_kind kind); /* said by a worker, in an order that counts */
+void rt_owe(struct live_run *r, uint32_t owed);
+void rt_pay(struct agg *a); /* sends what the session's runs are owed */
+/* engine.c */
+void rt_maybe_drained(struct uar_runtime *rt);
+/* part.c: each attached part is told. */
+void rt_parts_committed(struct uar_runtime *rt, const struct rt_commit *c);
+void rt_parts_evicted(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id);
+void rt_parts_release(struct uar_runtime *rt);
+void rt_parts_stop(struct uar_runtime *rt);
+void rt_parts_destroy(struct uar_runtime *rt);
+
+/* shortage.c */
+void rt_shortage_init(struct uar_runtime *rt);
+void rt_shortage_fini(struct uar_runtime *rt);
+
+/* batch.c */
+void rt_batch_begin(struct agg *a);
+void rt_batch_drop(struct agg *a); /* those at the store, which will never answer */
+bool rt_batch_can_begin(const struct agg *a);
+void rt_batch_free_spare(struct uar_runtime *rt);
+/* The run is over or was never made: forget it and what still waits for it. */
+void rt_run_over(struct live_run *r, uar_err why);
+/* Starts the first queued run of the thread, when its worker has a place for it. */
+void rt_start_next(struct agg *a, uar_str thread_id);
+
+/* control.c */
+void rt_control_begin(struct agg *a);
+/* The session cannot be read: the commands that wait for it are refused. */
+void rt_control_refuse(struct agg *a, uar_err e);
+
+/* recover.c */
+void rt_recover_stop(struct uar_runtime *rt); /* reads no more runs: the next start does */
+
+/* quarantine.c */
+/* Nothing can be appended to the run, or it cannot be read: it leaves memory, so that
+ * its thread goes on, and is remembered until the next start. */
+void rt_run_quarantine(struct live_run *r, uar_err why);
+/* Why a run that is not over is not in memory either. */
+uar_err rt_out_of_reach(const struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id,
+			struct uar_error *error);
+void rt_quarantine_fini(struct uar_runtime *rt);
+
+/* retain.c */
+/* A run of this owner has ended: are there more now than are kept? */
+void rt_retain(struct uar_runtime *rt, const struct uar_owner *owner);
+/* The same for every owner, after a start: a kill may have come between the two. */
+uar_err rt_retain_all(struct uar_runtime *rt, struct uar_error *error);
+
+/* sweep.c */
+void rt_sweep(struct uar_runtime *rt);
+
+/* effect.c */
+void rt_effect(struct live_run *r, enum uar_effect effect);
+void rt_deadline_arm(struct live_run *r);
+/* There is no space to write why the run stops, and perhaps this very run fills the
+ * disk: it must stop at once, which is recorded when there is space. false: it was told before. */
+bool rt_stop_unrecorded(struct live_run *r, const struct uar_command *why);
+
+/* worker.c */
+bool rt_worker_may_begin(struct live_run *r, uar_str plugin_id, uar_str entry_id);
+void rt_worker_leave(struct live_run *r);
+
+/* A line about a run: with its id, and its trace's when there is one. */
+void rt_log_run(const struct live_run *r, enum uar_log_level level, const char *what,
+		const char *detail);
+
+#endif

@@ -1,0 +1,11 @@
+/* limits.h - the rows of limits.def as constants. */
+#ifndef UAR_EVENT_LIMITS_H
+#define UAR_EVENT_LIMITS_H
+
+enum uar_event_limit {
+#define L(NAME, VALUE, TEXT) UAR_LIMIT_##NAME = VALUE,
+#include "event/limits.def"
+#undef L
+};
+
+#endif

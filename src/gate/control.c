@@ -1,0 +1,275 @@
+/* control.c - the commands of the control plane: one route over core/command.def. */
+#include "gate/gate_int.h"
+
+#include "base/sha256.h"
+#include "core/control.h"
+#include "engine/control.h"
+#include "event/limits.h"
+#include "gate/limits.h"
+#include "json/limits.h"
+#include "read/tasks.h"
+
+struct controlling {
+	struct uar_control in;
+	struct uar_control_op op;
+	struct uar_tasks_op tasks;
+	char outcome_id[65], fingerprint[65];
+};
+
+/* --- GET /api/control ------------------------------------------------------------------------ */
+
+static const char *const scope_names[] = {
+	[UAR_CTL_SCOPE_OWNER] = "owner",   [UAR_CTL_SCOPE_SESSION] = "session",
+	[UAR_CTL_SCOPE_THREAD] = "thread", [UAR_CTL_SCOPE_TASK] = "task",
+	[UAR_CTL_SCOPE_ACTION] = "action", [UAR_CTL_SCOPE_EDGE] = "task",
+};
+
+static bool is_available(enum uar_control_kind kind)
+{
+	return uar_control_decided(kind) || kind == UAR_CTL_RESPOND_ACTION ||
+	       kind == UAR_CTL_GET_TASK || kind == UAR_CTL_LIST_TASKS;
+}
+
+static void put_command(struct uar_jw *w, enum uar_control_kind kind)
+{
+	const struct uar_control_info *info = &uar_control_info[kind];
+
+	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "name", info->name);
+	uar_jw_cstr(w, "scope", scope_names[info->scope]);
+	uar_jw_bool(w, "changes", info->mode == UAR_CTL_MODE_CHANGE);
+	uar_jw_bool(w, "available", is_available(kind));
+	uar_jw_cstr(w, "description", info->doc);
+	uar_fields_schema(w, "input_schema", &info->fields);
+	uar_jw_close(w);
+}
+
+void gate_list_commands(struct call *c)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_LIST_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "commands");
+	for (size_t i = 0; i < UAR_CTL_COUNT; i++)
+		put_command(&w, (enum uar_control_kind)i);
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer(c, 200, &b);
+	uar_buf_fini(&b);
+}
+
+/* --- answers --------------------------------------------------------------------------------- */
+
+static void put_event_ids(struct uar_jw *w, const struct uar_control_op *op)
+{
+	if (op->event_ids.n) {
+		uar_jw_raw(w, "event_ids", op->event_ids);
+		return;
+	}
+	uar_jw_arr(w, "event_ids");
+	for (size_t i = 0; i < op->event_count; i++)
+		uar_jw_str(w, NULL, op->events[i].event_id);
+	uar_jw_close(w);
+}
+
+static void answer_result(struct call *c, uar_str result, const struct uar_control_op *op)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_LIST_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_bool(&w, "ok", true);
+	uar_jw_raw(&w, "result", result.n ? result : UAR_STR("{}"));
+	put_event_ids(&w, op);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer(c, 200, &b);
+	uar_buf_fini(&b);
+}
+
+static void controlled(struct uar_control_op *op)
+{
+	struct call *c = op->ctx;
+
+	if (op->err)
+		gate_problem(c, op->err, &op->error);
+	else
+		answer_result(c, op->result, op);
+}
+
+/* --- reads ----------------------------------------------------------------------------------- */
+
+static void tasks_read(struct uar_tasks_op *op)
+{
+	struct call *c = op->ctx;
+	struct uar_buf json = op->json;
+	const struct uar_control_op none = { .event_count = 0 };
+	bool wrapped = c->route->body == GATE_BODY_JSON;
+
+	if (op->err)
+		gate_problem(c, op->err, &op->error);
+	else if (wrapped)
+		answer_result(c, uar_buf_str(&json), &none);
+	else
+		gate_answer(c, 200, &json);
+	uar_buf_fini(&json);
+}
+
+static uar_err read_tasks(struct call *c, struct controlling *x)
+{
+	x->tasks.owner = c->owner;
+	x->tasks.done = tasks_read;
+	x->tasks.ctx = c;
+	if (!x->tasks.limit)
+		x->tasks.limit = UAR_LIMIT_LIST_DEFAULT;
+	c->op = x;
+	return uar_read_tasks(c->g->o.reader, &x->tasks);
+}
+
+static uar_err check_limit(int64_t limit, struct uar_error *error)
+{
+	if (limit >= 0 && limit <= UAR_LIMIT_LIST_PAGE)
+		return UAR_OK;
+	uar_error_where(error, "/limit");
+	return uar_error_set(error, UAR_EINVALID, "limit must be 1 to %d", UAR_LIMIT_LIST_PAGE);
+}
+
+static uar_err read_model(struct call *c, struct controlling *x, struct uar_error *error)
+{
+	const struct uar_ctl_list_tasks *list = &x->in.list_tasks;
+	uar_err e;
+
+	switch (x->in.kind) {
+	case UAR_CTL_GET_TASK:
+		x->tasks = (struct uar_tasks_op){ .task_id = x->in.get_task.task_id };
+		return read_tasks(c, x);
+	case UAR_CTL_LIST_TASKS:
+		e = check_limit(list->limit, error);
+		x->tasks = (struct uar_tasks_op){ .session_id = list->session_id,
+						  .thread_id = list->thread_id,
+						  .parent_task_id = list->parent_task_id,
+						  .status = list->status,
+						  .cursor = list->cursor,
+						  .limit = (uint32_t)list->limit };
+		return e ? e : read_tasks(c, x);
+	default: return UAR_ENOTIMPL; /* gate_control has looked */
+	}
+}
+
+static uar_err decode_list(struct call *c, struct uar_tasks_op *op, struct uar_error *error)
+{
+	struct {
+		const char *name;
+		uar_str *to;
+	} filters[] = {
+		{ "session_id", &op->session_id },
+		{ "thread_id", &op->thread_id },
+		{ "parent_task_id", &op->parent_task_id },
+		{ "status", &op->status },
+		{ "cursor", &op->cursor },
+	};
+	uint64_t limit = 0;
+	uar_err e = gate_query_u64(c, "limit", UAR_LIMIT_LIST_DEFAULT, &limit, error);
+
+	for (size_t i = 0; i < ARRAY_LEN(filters) && !e; i++) {
+		e = gate_query_str(c, filters[i].name, filters[i].to);
+		if (!e && filters[i].to->p)
+			*filters[i].to = uar_arena_str(&c->arena, *filters[i].to);
+	}
+	op->limit = (uint32_t)limit;
+	return e ? e : check_limit(limit && limit < INT32_MAX ? (int64_t)limit : -1, error);
+}
+
+void gate_list_tasks(struct call *c)
+{
+	struct controlling *x = uar_arena_alloc(&c->arena, sizeof *x);
+	struct uar_error error = { 0 };
+	uar_err e = x ? decode_list(c, &x->tasks, &error) : UAR_ENOMEM;
+
+	if (!e)
+		e = read_tasks(c, x);
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+void gate_get_task(struct call *c)
+{
+	struct controlling *x = uar_arena_alloc(&c->arena, sizeof *x);
+	uar_err e = x ? UAR_OK : UAR_ENOMEM;
+
+	if (!e) {
+		x->tasks.task_id = c->params[0];
+		e = read_tasks(c, x);
+	}
+	if (e)
+		gate_problem(c, e, NULL);
+}
+
+/* --- POST /api/control/:command -------------------------------------------------------------- */
+
+/* The same key for the same command is the same request if its input is the same. */
+static uar_err add_key(struct call *c, struct controlling *x, uar_str key)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	uar_err e;
+
+	uar_buf_printf(&text, "%s\n%.*s", uar_control_info[x->in.kind].name, UAR_FMT(key));
+	uar_sha256_hex(uar_buf_str(&text), x->outcome_id);
+	e = text.err;
+	uar_buf_clear(&text);
+	uar_json_write_canonical(&text, c->body);
+	uar_sha256_hex(uar_buf_str(&text), x->fingerprint);
+	e = e ? e : text.err;
+	uar_buf_fini(&text);
+	x->in.outcome_id = uar_str_c(x->outcome_id);
+	x->in.fingerprint = uar_str_c(x->fingerprint);
+	return e;
+}
+
+static uar_err begin_change(struct call *c, struct controlling *x)
+{
+	uar_str key = uar_control_str(&x->in, "idempotency_key");
+	uar_err e = key.n ? add_key(c, x, key) : UAR_OK;
+
+	x->op = (struct uar_control_op){ .in = &x->in, .done = controlled, .ctx = c };
+	c->op = x;
+	return e ? e : uar_runtime_control(c->g->o.runtime, &x->op);
+}
+
+static uar_err begin_command(struct call *c, enum uar_control_kind kind, struct uar_error *error)
+{
+	struct controlling *x = uar_arena_alloc(&c->arena, sizeof *x);
+	uar_err e = x ? uar_control_read(kind, c->body, &c->arena, &x->in, error) : UAR_ENOMEM;
+
+	if (e)
+		return e;
+	x->in.owner = c->owner;
+	return uar_control_info[kind].mode == UAR_CTL_MODE_READ ? read_model(c, x, error)
+								: begin_change(c, x);
+}
+
+void gate_control(struct call *c)
+{
+	uar_str name = c->params[0];
+	enum uar_control_kind kind = uar_control_kind_of(name);
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	if (kind == UAR_CTL_RESPOND_ACTION) {
+		gate_respond_action(c);
+		return;
+	}
+	if (kind == UAR_CTL_COUNT)
+		e = uar_error_set(&error, UAR_ENOTFOUND,
+				  "there is no command \"%.*s\"; GET /api/control lists them",
+				  UAR_FMT(uar_str_utf8_prefix(name, UAR_LIMIT_ID_BYTES)));
+	else if (!is_available(kind))
+		e = uar_error_set(&error, UAR_ENOTIMPL, "%s is not available in this version",
+				  uar_control_info[kind].name);
+	else
+		e = begin_command(c, kind, &error);
+	if (e)
+		gate_problem(c, e, &error);
+}

@@ -1,0 +1,11 @@
+/* limits.h - the rows of limits.def as constants. */
+#ifndef UAR_LOOP_LIMITS_H
+#define UAR_LOOP_LIMITS_H
+
+enum uar_loop_limit {
+#define L(NAME, VALUE, TEXT) UAR_LIMIT_##NAME = VALUE,
+#include "loop/limits.def"
+#undef L
+};
+
+#endif

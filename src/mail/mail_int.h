@@ -1,0 +1,27 @@
+/* mail_int.h - what the files of mail/ share. */
+#ifndef UAR_MAIL_MAIL_INT_H
+#define UAR_MAIL_MAIL_INT_H
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "engine/part.h"
+#include "mail/mail.h"
+#include "store/store.h"
+
+struct uar_mailer {
+	struct rt_part part;
+	struct uar_runtime *rt;
+	struct uar_peers *peers; /* NULL: none */
+	struct uar_map in;	 /* inbox.c: of struct inbox, messages on their way into the log */
+	struct uar_map out;	 /* outbox.c: of struct outbox, messages on their way out of it */
+};
+
+/* outbox.c */
+bool rt_peer_known(const struct uar_mailer *ml, uar_str peer);
+/* The outbox for that peer has another message. */
+void rt_outbox_kick(struct uar_mailer *ml, const struct uar_owner *owner, uar_str peer);
+/* Nothing leaves any more; what is on its way may have arrived or not. */
+void rt_outboxes_stop(struct uar_mailer *ml);
+void rt_outboxes_fini(struct uar_mailer *ml);
+
+#endif

@@ -1,0 +1,20 @@
+/* agui.h - a run as AG-UI events, protocol 1.0 and the older 0.x.
+ *
+ * One run of UAR is one or more runs of AG-UI: where the run rests for an answer the
+ * AG-UI run finishes with interrupts, and another one begins when it goes on. Each
+ * begins with RUN_STARTED and ends with exactly one RUN_FINISHED or RUN_ERROR. The
+ * data of a frame is a strict AG-UI event; its `event:` line is the short name that
+ * clients of the plain chunks know. */
+#ifndef UAR_PROTO_AGUI_H
+#define UAR_PROTO_AGUI_H
+
+#include "proto/dialect.h"
+
+extern const struct uar_dialect uar_agui;
+
+/* The same run in plain chunks: `event:` a short name, data as small as can be. One
+ * frame for an event, nothing is remembered. UAR_ESKIP: the event shows nothing. */
+UAR_MUST_CHECK uar_err uar_chunk_encode(const struct uar_event *ev, struct uar_arena *scratch,
+					struct uar_buf *out);
+
+#endif

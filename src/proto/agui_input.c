@@ -1,0 +1,204 @@
+/* agui_input.c - reads a RunAgentInput. */
+#include "proto/agui_input.h"
+#include "json/limits.h"
+#include "proto/limits.h"
+
+static const struct uar_json *find_member(const struct uar_json *j, const char *key)
+{
+	const struct uar_json *m = uar_json_get(j, uar_str_c(key));
+
+	return m && m->kind == UAR_JSON_NULL ? NULL : m;
+}
+
+static uar_err refuse(struct uar_error *error, const char *where, const char *why)
+{
+	uar_error_where(error, "%s", where);
+	return uar_error_set(error, UAR_EINVALID, "%s", why);
+}
+
+bool uar_agui_is_input(const struct uar_json *body)
+{
+	return find_member(body, "messages") && !find_member(body, "inputs");
+}
+
+/* --- ids ------------------------------------------------------------------------------ */
+
+static uar_err read_id(const struct uar_json *body, const char *key, uar_str *out,
+		       struct uar_error *error)
+{
+	const struct uar_json *j = find_member(body, key);
+
+	if (!j)
+		return UAR_OK;
+	*out = uar_json_str(j, UAR_STR(""));
+	if (uar_str_is_id(*out) && out->n <= UAR_LIMIT_AGUI_ID)
+		return UAR_OK;
+	uar_error_where(error, "/%s", key);
+	return uar_error_set(error, UAR_EINVALID,
+			     "%s: a string of 1 to %d visible ASCII characters", key,
+			     UAR_LIMIT_AGUI_ID);
+}
+
+/* A newer minor version is as good; another major one is another protocol. */
+static uar_err read_version(const struct uar_json *body, bool *out_old, struct uar_error *error)
+{
+	const struct uar_json *j = find_member(body, "protocolVersion");
+	uar_str version = uar_json_str(j, UAR_STR(""));
+
+	*out_old = !j || uar_str_starts(version, UAR_STR("0."));
+	if (*out_old || uar_str_starts(version, UAR_STR("1.")))
+		return UAR_OK;
+	return refuse(error, "/protocolVersion", "this server speaks AG-UI 1.x and 0.x");
+}
+
+/* What this server cannot do yet must not be passed over in silence. */
+static uar_err refuse_others(const struct uar_json *body, struct uar_error *error)
+{
+	const struct uar_json *tools = find_member(body, "tools");
+	const struct uar_json *resume = find_member(body, "resume");
+
+	if (tools && tools->kind == UAR_JSON_ARRAY && tools->count)
+		return refuse(error, "/tools",
+			      "tools of the client are not supported; send an empty list");
+	if (resume && resume->kind == UAR_JSON_ARRAY && resume->count)
+		return refuse(error, "/resume",
+			      "answer with POST /api/control/respond_action, then attach to the "
+			      "run with GET /api/ag-ui/runs/:run_id/stream");
+	return UAR_OK;
+}
+
+/* --- messages ---------------------------------------------------------------------------- */
+
+static const struct uar_json *last_of_user(const struct uar_json *messages)
+{
+	const struct uar_json *last = NULL;
+
+	for (const struct uar_json *m = messages->count ? messages->first : NULL; m; m = m->next)
+		if (uar_str_is(uar_json_str(find_member(m, "role"), UAR_STR("")), "user"))
+			last = m;
+	return last;
+}
+
+/* A string, or the text parts of a list with line ends between them. */
+static uar_err read_content(const struct uar_json *message, struct uar_arena *arena, uar_str *out)
+{
+	const struct uar_json *content = find_member(message, "content");
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+
+	*out = uar_json_str(content, UAR_STR(""));
+	if (!content || content->kind != UAR_JSON_ARRAY)
+		return UAR_OK;
+	for (const struct uar_json *p = content->count ? content->first : NULL; p; p = p->next) {
+		uar_str text = uar_json_str(find_member(p, "text"), UAR_STR(""));
+
+		if (!text.n ||
+		    !uar_str_is(uar_json_str(find_member(p, "type"), UAR_STR("")), "text"))
+			continue;
+		if (b.n)
+			uar_buf_add_char(&b, '\n');
+		uar_buf_add_str(&b, text);
+	}
+	*out = b.err ? UAR_STR_NONE : uar_arena_str(arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out->p ? UAR_OK : UAR_ENOMEM;
+}
+
+/* The messages up to `last` as the client has them; members without a value are left
+ * out, which strict clients refuse. */
+static uar_err keep_history(const struct uar_json *messages, const struct uar_json *last,
+			    struct uar_arena *arena, uar_str *out)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+
+	for (const struct uar_json *m = messages->count ? messages->first : NULL; m; m = m->next) {
+		struct uar_jw w;
+
+		if (b.n)
+			uar_buf_add_char(&b, ',');
+		w = uar_jw_begin(&b);
+		uar_jw_obj(&w, NULL);
+		for (const struct uar_json *v = m->first; v; v = v->next) {
+			if (v->kind == UAR_JSON_NULL)
+				continue;
+			uar_jw_key(&w, v->key);
+			uar_jw_tree(&w, NULL, v);
+		}
+		uar_jw_close(&w);
+		if (uar_jw_end(&w) || m == last)
+			break;
+	}
+	*out = b.err ? UAR_STR_NONE : uar_arena_str(arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out->p ? UAR_OK : UAR_ENOMEM;
+}
+
+static uar_err check_messages(const struct uar_json *messages, struct uar_error *error)
+{
+	if (!messages || messages->kind != UAR_JSON_ARRAY)
+		return refuse(error, "/messages", "messages: a list");
+	for (const struct uar_json *m = messages->count ? messages->first : NULL; m; m = m->next)
+		if (m->kind != UAR_JSON_OBJECT || !m->count)
+			return refuse(error, "/messages", "each message is an object with a role");
+	return UAR_OK;
+}
+
+static uar_err read_messages(const struct uar_json *body, struct uar_arena *arena,
+			     struct uar_agui_input *out, struct uar_error *error)
+{
+	const struct uar_json *messages = find_member(body, "messages");
+	const struct uar_json *last;
+	uar_err e = check_messages(messages, error);
+
+	if (e)
+		return e;
+	last = last_of_user(messages);
+	e = read_content(last, arena, &out->message);
+	return e ? e : keep_history(messages, last, arena, &out->history);
+}
+
+/* --- the rest ------------------------------------------------------------------------------ */
+
+static uar_err keep_state(const struct uar_json *state, struct uar_arena *arena, uar_str *out)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+
+	if (!state)
+		return UAR_OK;
+	uar_json_write(&b, state);
+	*out = b.err ? UAR_STR_NONE : uar_arena_str(arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out->p ? UAR_OK : UAR_ENOMEM;
+}
+
+static void read_forwarded(const struct uar_json *body, struct uar_agui_input *out)
+{
+	const struct uar_json *forwarded = find_member(body, "forwardedProps");
+	const struct uar_json *inputs = find_member(forwarded, "inputs");
+
+	out->agent_id = uar_json_str(find_member(forwarded, "agent_id"), UAR_STR(""));
+	if (inputs && inputs->kind == UAR_JSON_OBJECT)
+		out->inputs = inputs;
+}
+
+uar_err uar_agui_input_read(const struct uar_json *body, struct uar_arena *arena,
+			    struct uar_agui_input *out, struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	*out = (struct uar_agui_input){ 0 };
+	if (!body || body->kind != UAR_JSON_OBJECT)
+		return refuse(error, "", "a RunAgentInput is an object");
+	e = read_id(body, "threadId", &out->thread_id, error);
+	if (!e)
+		e = read_id(body, "runId", &out->run_id, error);
+	if (!e)
+		e = read_version(body, &out->old_peer, error);
+	if (!e)
+		e = refuse_others(body, error);
+	if (!e)
+		e = read_messages(body, arena, out, error);
+	if (e)
+		return e;
+	read_forwarded(body, out);
+	return keep_state(find_member(body, "state"), arena, &out->state);
+}

@@ -1,0 +1,27 @@
+/* agui_input.h - RunAgentInput: what an AG-UI client sends to have an agent run.
+ *
+ * Liberal as the protocol asks a server to be: null is absent, unknown members and
+ * unusable parts of content are passed over. What would change the meaning of the run
+ * and is not supported is refused by name. */
+#ifndef UAR_PROTO_AGUI_INPUT_H
+#define UAR_PROTO_AGUI_INPUT_H
+
+#include "json/jw.h"
+
+struct uar_agui_input {
+	uar_str thread_id, run_id;     /* or empty */
+	bool old_peer;		       /* names no protocolVersion */
+	uar_str message;	       /* the text of the last message of the user */
+	uar_str history;	       /* all messages up to it, as in struct uar_dialect_options */
+	uar_str state;		       /* JSON, or empty */
+	uar_str agent_id;	       /* forwardedProps.agent_id, or empty */
+	const struct uar_json *inputs; /* forwardedProps.inputs: further inputs, or NULL */
+};
+
+/* Is it a RunAgentInput at all? */
+bool uar_agui_is_input(const struct uar_json *body);
+/* Strings are of the tree or of `arena`. */
+UAR_MUST_CHECK uar_err uar_agui_input_read(const struct uar_json *body, struct uar_arena *arena,
+					   struct uar_agui_input *out, struct uar_error *error);
+
+#endif

@@ -1,0 +1,54 @@
+/* dialect.h - how a stream shows the events of a run: 0 to n frames for each.
+ *
+ * A dialect is a pure function of the events of a run, from its first one on. What it
+ * needs to remember between two events is a state of its own for each reader. */
+#ifndef UAR_PROTO_DIALECT_H
+#define UAR_PROTO_DIALECT_H
+
+#include "event/event.h"
+
+/* Server-Sent Events on their way into a buffer. Frame k of an event has the id
+ * "<run_sequence>.<k>", from 1; frames that belong to no event have none. */
+struct uar_frames {
+	struct uar_buf *out;
+	uint64_t run_sequence; /* 0: of no event */
+	uint32_t count;	       /* that were written */
+	bool closed;	       /* the last one ends what one request may show */
+};
+
+/* Begins a frame; one JSON value and uar_frame_close follow. */
+void uar_frame_open(struct uar_frames *f, const char *event);
+UAR_MUST_CHECK uar_err uar_frame_close(struct uar_frames *f, struct uar_jw *w);
+
+/* Where a reader is: it has all frames of all events before `run_sequence`, and `k`
+ * of that one. */
+struct uar_cursor {
+	uint64_t run_sequence;
+	uint32_t k;
+};
+/* Reads "<run_sequence>.<k>", or "<run_sequence>" for one that has all of its frames. */
+UAR_MUST_CHECK uar_err uar_cursor_read(uar_str text, struct uar_cursor *out);
+
+struct uar_dialect_options {
+	bool old_peer;	 /* a client of before version 1.0 of the protocol */
+	uar_str history; /* messages that the reader has: JSON objects, a comma between two */
+	uar_str state;	 /* JSON: what the reader calls its state; empty: it has none */
+};
+
+struct uar_dialect {
+	const char *name;
+	size_t state_size;
+	/* Options are borrowed for as long as the state lives. */
+	uar_err (*begin)(void *state, const struct uar_dialect_options *o);
+	/* `scratch` may be reset afterwards. */
+	uar_err (*encode)(void *state, const struct uar_event *ev, struct uar_arena *scratch,
+			  struct uar_frames *out);
+	/* What somebody has to be told who joins after the events so far. UAR_ETOOBIG: they
+	 * are too many; such a reader has to begin with the first one. */
+	uar_err (*join)(void *state, struct uar_frames *out);
+	/* The last frames of a stream that ends before its run does. */
+	uar_err (*leave)(void *state, struct uar_frames *out);
+	void (*end)(void *state);
+};
+
+#endif

@@ -1,0 +1,264 @@
+/* tasks.c - reads tasks: their rows, the runs that are their attempts, their edges. */
+#include "read/tasks.h"
+
+#include "core/control.h"
+#include "event/limits.h"
+#include "read/limits.h"
+#include "read/read_int.h"
+
+enum { EDGES_FROM, EDGES_TO, EDGE_LISTS };
+
+struct reading {
+	struct uar_reader *rd;
+	struct uar_tasks_op *op;
+	struct uar_rows_query tasks, edges[EDGE_LISTS];
+	struct uar_runs_query runs;
+	size_t waiting; /* queries of one task that are under way */
+	uar_err err;
+	struct uar_error error;
+};
+
+static void finish(struct reading *r, uar_err e, const struct uar_error *error)
+{
+	struct uar_tasks_op *op = r->op;
+
+	op->err = e;
+	if (error)
+		op->error = *error;
+	op->error.code = e;
+	uar_store_rows_fini(&r->tasks);
+	uar_store_query_fini(&r->runs);
+	for (size_t i = 0; i < EDGE_LISTS; i++)
+		uar_store_rows_fini(&r->edges[i]);
+	uar_free(r);
+	op->done(op);
+}
+
+static uar_err put_task(struct reading *r, struct uar_jw *w, const struct uar_row *row)
+{
+	struct uar_row_task task;
+	uar_err e = uar_row_unpack(row, &r->tasks.arena, &task, sizeof task, &r->op->error);
+
+	if (!e)
+		uar_task_write(w, &task);
+	return e;
+}
+
+/* --- a list ---------------------------------------------------------------------------------- */
+
+static uar_err write_list(struct reading *r)
+{
+	struct uar_jw w = uar_jw_begin(&r->op->json);
+	uar_err e = UAR_OK;
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "tasks");
+	for (size_t i = 0; i < r->tasks.row_count && !e; i++) {
+		uar_jw_obj(&w, NULL);
+		e = put_task(r, &w, &r->tasks.rows[i]);
+		uar_jw_close(&w);
+	}
+	uar_jw_close(&w);
+	if (r->tasks.more)
+		uar_jw_str(&w, "next_cursor", r->tasks.next);
+	else
+		uar_jw_null(&w, "next_cursor");
+	uar_jw_close(&w);
+	return e ? e : uar_jw_end(&w);
+}
+
+static void listed(struct uar_rows_query *q)
+{
+	struct reading *r = UAR_OWNER(q, struct reading, tasks);
+
+	if (q->err)
+		finish(r, q->err, &q->error);
+	else
+		finish(r, write_list(r), NULL);
+}
+
+/* --- one task -------------------------------------------------------------------------------- */
+
+static void put_text(struct uar_jw *w, const char *key, uar_str s)
+{
+	if (s.n)
+		uar_jw_str(w, key, s);
+	else
+		uar_jw_null(w, key);
+}
+
+static void put_attempts(struct reading *r, struct uar_jw *w)
+{
+	uar_jw_arr(w, "attempts");
+	for (size_t i = r->runs.row_count; i-- > 0;) { /* the oldest first */
+		const struct uar_run_row *run = &r->runs.rows[i];
+
+		uar_jw_obj(w, NULL);
+		uar_jw_str(w, "run_id", run->run_id);
+		uar_jw_str(w, "attempt_id", run->run_id);
+		uar_jw_int(w, "attempt_count", run->attempt);
+		uar_jw_str(w, "status", run->status);
+		uar_jw_str(w, "agent_id", run->agent_id);
+		put_text(w, "error_code", run->listed.error_code);
+		uar_jw_time(w, "created_at", run->created_us);
+		if (run->started_us)
+			uar_jw_time(w, "started_at", run->started_us);
+		if (run->finished_us)
+			uar_jw_time(w, "ended_at", run->finished_us);
+		uar_jw_close(w);
+	}
+	uar_jw_close(w);
+}
+
+static uar_err put_edge(struct reading *r, struct uar_jw *w, const struct uar_row *row)
+{
+	struct uar_row_edge edge;
+	uar_err e = uar_row_unpack(row, &r->tasks.arena, &edge, sizeof edge, &r->op->error);
+
+	if (e)
+		return e;
+	uar_jw_obj(w, NULL);
+	uar_jw_str(w, "kind", edge.edge_kind);
+	uar_jw_str(w, "source_id", row->parent);
+	uar_jw_str(w, "target_id", row->tag);
+	uar_jw_str(w, "status", row->status);
+	if (edge.reason.n)
+		uar_jw_str(w, "reason", edge.reason);
+	uar_jw_time(w, "created_at", row->created_us);
+	uar_jw_time(w, "updated_at", row->updated_us);
+	uar_jw_close(w);
+	return UAR_OK;
+}
+
+static uar_err write_task(struct reading *r)
+{
+	struct uar_jw w = uar_jw_begin(&r->op->json);
+	uar_err e;
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_obj(&w, "task");
+	e = put_task(r, &w, &r->tasks.rows[0]);
+	put_attempts(r, &w);
+	uar_jw_arr(&w, "relationships");
+	for (size_t i = 0; i < EDGE_LISTS; i++)
+		for (size_t k = 0; k < r->edges[i].row_count && !e; k++)
+			e = put_edge(r, &w, &r->edges[i].rows[k]);
+	uar_jw_close(&w);
+	uar_jw_u64(&w, "through_sequence", r->tasks.rows[0].through);
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	return e ? e : uar_jw_end(&w);
+}
+
+static void one_ready(struct reading *r, uar_err e, const struct uar_error *error)
+{
+	if (e && !r->err) {
+		r->err = e;
+		r->error = *error;
+	}
+	if (--r->waiting)
+		return;
+	if (r->err)
+		finish(r, r->err, &r->error);
+	else
+		finish(r, write_task(r), NULL);
+}
+
+static void task_ready(struct uar_rows_query *q)
+{
+	one_ready(UAR_OWNER(q, struct reading, tasks), q->err, &q->error);
+}
+
+static void edges_from_ready(struct uar_rows_query *q)
+{
+	one_ready(UAR_OWNER(q, struct reading, edges[EDGES_FROM]), q->err, &q->error);
+}
+
+static void edges_to_ready(struct uar_rows_query *q)
+{
+	one_ready(UAR_OWNER(q, struct reading, edges[EDGES_TO]), q->err, &q->error);
+}
+
+static void runs_ready(struct uar_runs_query *q)
+{
+	one_ready(UAR_OWNER(q, struct reading, runs), q->err, &q->error);
+}
+
+static uar_err ask_edges(struct reading *r, size_t which)
+{
+	struct uar_store *store = rt_store(r->rd->rt);
+	bool from = which == EDGES_FROM;
+	uar_err e;
+
+	r->edges[which] = (struct uar_rows_query){
+		.owner = r->op->owner,
+		.kind = UAR_ROW_EDGE,
+		.parent = from ? r->op->task_id : UAR_STR_NONE,
+		.tag = from ? UAR_STR_NONE : r->op->task_id,
+		.limit = UAR_LIMIT_LIST_PAGE,
+		.done = from ? edges_from_ready : edges_to_ready,
+	};
+	e = store->ops->rows(store, &r->edges[which]);
+	r->waiting += !e;
+	return e;
+}
+
+static uar_err ask_runs(struct reading *r)
+{
+	struct uar_store *store = rt_store(r->rd->rt);
+	uar_err e;
+
+	r->runs = (struct uar_runs_query){
+		.owner = r->op->owner,
+		.task_id = r->op->task_id,
+		.limit = UAR_LIMIT_LIST_PAGE,
+		.done = runs_ready,
+	};
+	e = store->ops->runs(store, &r->runs);
+	r->waiting += !e;
+	return e;
+}
+
+/* What could not be asked for is told once the rest is there. */
+static void ask_more(struct reading *r)
+{
+	uar_err e = ask_edges(r, EDGES_FROM);
+
+	if (!e)
+		e = ask_edges(r, EDGES_TO);
+	if (!e)
+		e = ask_runs(r);
+	r->err = e;
+}
+
+uar_err uar_read_tasks(struct uar_reader *rd, struct uar_tasks_op *op)
+{
+	struct uar_store *store = rt_store(rd->rt);
+	struct reading *r = uar_zalloc(sizeof *r);
+	uar_err e;
+
+	if (!r)
+		return UAR_ENOMEM;
+	r->rd = rd;
+	r->op = op;
+	op->json = uar_buf_make(UAR_LIMIT_TASK_LIST_BYTES);
+	r->tasks = (struct uar_rows_query){
+		.owner = op->owner,
+		.kind = UAR_ROW_TASK,
+		.id = op->task_id,
+		.session_id = op->session_id,
+		.tag = op->thread_id,
+		.parent = op->parent_task_id,
+		.status = op->status,
+		.after = op->cursor,
+		.limit = op->limit,
+		.done = op->task_id.n ? task_ready : listed,
+	};
+	r->waiting = 1;
+	e = store->ops->rows(store, &r->tasks);
+	if (e)
+		uar_free(r);
+	else if (op->task_id.n)
+		ask_more(r);
+	return e;
+}

@@ -1,0 +1,94 @@
+/* agents.c - the agents that are there without any configuration. */
+#include "agent/limits.h"
+#include "work/work_int.h"
+
+static const struct uar_tool_policy internal_tools = { .allow = "internal:*" };
+
+static const struct uar_agent agents[] = {
+	{ .id = "echo",
+	  .title = "Echo",
+	  .doc = "Answers with the message it was given.",
+	  .entry = UAR_ENTRY_ECHO },
+	{ .id = "demo",
+	  .title = "Demo",
+	  .doc = "A scripted model that thinks aloud and answers; needs no key.",
+	  .entry = UAR_ENTRY_LLM,
+	  .model = "scripted-reasoning",
+	  .instructions = "You are the demo agent of UAR.",
+	  .tools = &internal_tools },
+	{ .id = "tools",
+	  .title = "Tools",
+	  .doc = "A scripted model that uses the tools a message names, a line each: "
+		 "tool NAME {\"argument\": ...}.",
+	  .entry = UAR_ENTRY_LLM,
+	  .model = "scripted-tools",
+	  .instructions = "You are the agent of UAR that shows its tools.",
+	  .tools = &internal_tools },
+	{ .id = "assistant",
+	  .title = "Assistant",
+	  .doc = "The configured model (OPENAI_BASE_URL, OPENAI_API_KEY, UAR_MODEL), else the "
+		 "scripted one.",
+	  .entry = UAR_ENTRY_LLM,
+	  .instructions = "You are a helpful assistant.",
+	  .tools = &internal_tools },
+	{ .id = "fixture",
+	  .title = "Fixture",
+	  .doc = "Replays a recorded stream: inputs {\"fixture\": NAME, \"pace\": "
+		 "\"recorded\"|\"full\"}.",
+	  .entry = UAR_ENTRY_FIXTURE },
+};
+
+const struct uar_agent *uar_agent_find(uar_str id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(agents); i++)
+		if (uar_str_is(id, agents[i].id))
+			return &agents[i];
+	return NULL;
+}
+
+const struct uar_agent *uar_workers_agent_at(const struct uar_workers *w, size_t index)
+{
+	if (index < ARRAY_LEN(agents))
+		return &agents[index];
+	index -= ARRAY_LEN(agents);
+	return index < w->defined.count ? &w->defined.at[index] : NULL;
+}
+
+const struct uar_agent *uar_workers_agent(const struct uar_workers *w, uar_str id)
+{
+	const struct uar_agent *a = uar_agent_find(id);
+
+	for (size_t i = 0; i < w->defined.count && !a; i++)
+		if (uar_str_is(id, w->defined.at[i].id))
+			a = &w->defined.at[i];
+	return a;
+}
+
+void uar_workers_agents_changed(struct uar_workers *w)
+{
+	struct uar_agents *host = w->o.agents;
+	const struct uar_agent_info *info;
+	size_t n = 0;
+
+	while (host && n < UAR_LIMIT_AGENTS && (info = host->ops->at(host, n)))
+		w->defined.at[n++] = (struct uar_agent){
+			.id = info->agent_id.p,
+			.title = info->title.p,
+			.doc = info->description.p,
+			.entry = uar_entry_parse(info->entry),
+			.info = info,
+		};
+	w->defined.count = n;
+}
+
+/* There is room for all there can be, so that a change needs none. */
+uar_err rt_agents_init(struct uar_workers *w)
+{
+	if (!w->o.agents)
+		return UAR_OK;
+	w->defined.at = uar_zalloc(UAR_LIMIT_AGENTS * sizeof *w->defined.at);
+	if (!w->defined.at)
+		return UAR_ENOMEM;
+	uar_workers_agents_changed(w);
+	return UAR_OK;
+}

@@ -1,0 +1,685 @@
+/* rounds.c - events of a run become rounds: what was said, asked for, and found out.
+ *
+ * First the log is gone through and each call's facts are noted by its id; then the
+ * lists of calls and the outputs that lie apart are fetched. */
+#include "work/rounds.h"
+
+#include "event/limits.h"
+#include "json/limits.h"
+#include "model/parts.h"
+#include "tool/limits.h"
+#include "work/limits.h"
+
+enum { NOTE = 64 }; /* bytes of what stands for something that is left out */
+
+/* What the log says of one call. */
+struct fact {
+	struct uar_list node;
+	struct round_call c;
+};
+
+/* One round, while it is read. */
+struct draft {
+	struct uar_list node;
+	struct round round;
+	uar_str list;  /* JSON array of its calls */
+	char blob[65]; /* that holds it instead; empty: none */
+};
+
+struct rounds_load {
+	struct rt_op under_way;
+	struct uar_read read;
+	struct uar_blob_get get;
+	struct agg *agg;      /* held: the read borrows its strings */
+	struct live_run *run; /* NULL: cancelled */
+	struct rounds *rounds;
+	struct uar_list drafts, facts;
+	size_t draft_count;
+	struct uar_buf said; /* by the model in the round that is read */
+	uint64_t said_total;
+	struct draft *fetching_list;
+	struct round_call *fetching;
+	struct round *fetching_raw;
+	rounds_ready_fn *ready;
+	void *ctx;
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+};
+
+void rt_rounds_free(struct rounds *s)
+{
+	if (!s)
+		return;
+	uar_arena_fini(&s->arena);
+	uar_free(s);
+}
+
+static void free_load(struct rounds_load *l)
+{
+	rt_rounds_free(l->rounds);
+	uar_buf_fini(&l->said);
+	uar_free(l);
+}
+
+static void drop(struct rt_op *under_way)
+{
+	free_load(UAR_OWNER(under_way, struct rounds_load, under_way));
+}
+
+static void finish(struct rounds_load *l, uar_err e, const struct uar_error *error)
+{
+	struct agg *a = l->agg;
+	struct rounds *s = l->rounds;
+
+	if (l->run && !e)
+		l->rounds = NULL;
+	if (l->run)
+		l->ready(l->ctx, e, error, e ? NULL : s);
+	rt_op_end(&l->under_way);
+	uar_store_read_fini(&l->read);
+	free_load(l);
+	rt_agg_drop(a);
+}
+
+/* --- facts -------------------------------------------------------------------------- */
+
+static uar_err own(struct rounds_load *l, uar_str s, uar_str *out)
+{
+	*out = s.n ? uar_arena_str(&l->rounds->arena, s) : UAR_STR("");
+	return out->p ? UAR_OK : UAR_ENOMEM;
+}
+
+/* A text of which there may be more says so itself. */
+static uar_err part_of(struct rounds_load *l, uar_str text, uint64_t total, uar_str *out)
+{
+	if (total <= text.n)
+		return own(l, text, out);
+	*out = uar_arena_printf(&l->rounds->arena, "%.*s\n[the first %zu of %llu bytes]",
+				UAR_FMT(text), text.n, (unsigned long long)total);
+	return out->p ? UAR_OK : UAR_ENOMEM;
+}
+
+static struct fact *find_fact(struct rounds_load *l, uar_str id)
+{
+	/* The newest first: it is the one that is still spoken of. */
+	for (struct uar_list *it = l->facts.prev; it != &l->facts; it = it->prev)
+		if (uar_str_eq(UAR_OWNER(it, struct fact, node)->c.id, id))
+			return UAR_OWNER(it, struct fact, node);
+	return NULL;
+}
+
+static struct fact *fact_of(struct rounds_load *l, uar_str id)
+{
+	struct fact *f = find_fact(l, id);
+
+	if (f)
+		return f;
+	f = uar_arena_alloc(&l->rounds->arena, sizeof *f);
+	if (!f)
+		return NULL;
+	*f = (struct fact){ .c = { .told = UAR_STR("") } };
+	if (own(l, id, &f->c.id))
+		return NULL;
+	uar_list_init(&f->node);
+	uar_list_add_last(&l->facts, &f->node);
+	return f;
+}
+
+static uar_str text_of(const struct uar_json *p, const char *key)
+{
+	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
+}
+
+static int64_t action_number(const struct uar_event *ev)
+{
+	uar_str run_id;
+	int64_t number = 0;
+
+	return uar_action_parse(ev->ids[UAR_ID_ACTION], &run_id, &number) ? number : 0;
+}
+
+/* The sha256 that a ref of the event names, in out; empty: it has no such ref. */
+static uar_err blob_of(const struct uar_event *ev, const char *ref, struct uar_arena *scratch,
+		       char out[65])
+{
+	uar_str sha256;
+	uar_err e = uar_event_blob(ev, ref, scratch, &sha256);
+
+	if (!e)
+		snprintf(out, 65, "%.*s", UAR_FMT(sha256));
+	return e;
+}
+
+/* It is executed from here on: an earlier permission is used up. */
+static uar_err note_begun(struct rounds_load *l, const struct uar_event *ev,
+			  const struct uar_json *p)
+{
+	struct fact *f = fact_of(l, ev->ids[UAR_ID_TOOL_CALL]);
+
+	if (!f)
+		return UAR_ENOMEM;
+	if (ev->cls == UAR_EV_TOOL_STARTED)
+		f->c.effect = rt_tool_effect_parse(text_of(p, "effect"));
+	else if (!uar_json_bool(uar_json_get(p, UAR_STR("again")), false))
+		return UAR_OK; /* news of it */
+	f->c.repeats += ev->cls == UAR_EV_TOOL_PROGRESS && !f->c.allowed;
+	f->c.started = true;
+	f->c.allowed = f->c.denied = false;
+	return UAR_OK;
+}
+
+static uar_err note_asked(struct rounds_load *l, const struct uar_event *ev,
+			  const struct uar_json *p)
+{
+	uar_str id = text_of(uar_json_get(p, UAR_STR("scope")), "tool_call_id");
+	struct fact *f = id.n ? fact_of(l, id) : NULL;
+
+	if (!f)
+		return id.n ? UAR_ENOMEM : UAR_OK;
+	f->c.action = action_number(ev);
+	return UAR_OK;
+}
+
+static uar_err note_answered(struct rounds_load *l, const struct uar_event *ev,
+			     const struct uar_json *p)
+{
+	int64_t number = action_number(ev);
+
+	for (struct uar_list *it = l->facts.prev; it != &l->facts; it = it->prev) {
+		struct fact *f = UAR_OWNER(it, struct fact, node);
+
+		if (f->c.action != number)
+			continue;
+		f->c.allowed = uar_str_is(text_of(p, "result"), "allow");
+		f->c.denied = !f->c.allowed;
+		f->c.repeats = 0;
+		return own(l, text_of(p, "reason"), &f->c.reason);
+	}
+	return UAR_OK;
+}
+
+/* As the model is told of it. */
+static void write_end(struct uar_buf *out, const struct uar_event *ev, const struct uar_json *p)
+{
+	struct uar_jw w;
+
+	if (ev->cls == UAR_EV_TOOL_RESULT) {
+		if (uar_json_bool(uar_json_get(p, UAR_STR("empty")), false))
+			uar_buf_add_str(out, UAR_STR("(no output)"));
+		else
+			uar_json_write(out, uar_json_get(p, UAR_STR("preview")));
+		return;
+	}
+	w = uar_jw_begin(out);
+	uar_jw_obj(&w, NULL);
+	uar_jw_obj(&w, "error");
+	uar_jw_str(&w, "category", text_of(p, "failure_category"));
+	uar_jw_str(&w, "message", text_of(p, "message"));
+	uar_jw_bool(&w, "retryable", uar_json_bool(uar_json_get(p, UAR_STR("retryable")), false));
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	if (uar_jw_end(&w))
+		out->err = UAR_ENOMEM;
+}
+
+static uar_err note_ended(struct rounds_load *l, const struct uar_event *ev,
+			  const struct uar_json *p, struct uar_arena *scratch)
+{
+	struct fact *f = fact_of(l, ev->ids[UAR_ID_TOOL_CALL]);
+	struct uar_buf out = uar_buf_make(UAR_LIMIT_EVENT_BYTES * 2);
+	uar_err e;
+
+	if (!f)
+		return UAR_ENOMEM;
+	f->c.ended = true;
+	f->c.failed = ev->cls == UAR_EV_TOOL_FAILED;
+	write_end(&out, ev, p);
+	e = out.err;
+	if (!e)
+		e = blob_of(ev, "output_ref", scratch, f->c.blob);
+	if (!e)
+		e = own(l, uar_buf_str(&out), &f->c.told);
+	uar_buf_fini(&out);
+	return e;
+}
+
+/* --- rounds ------------------------------------------------------------------------- */
+
+static void note_said(struct rounds_load *l, uar_str text)
+{
+	if (l->said_total == l->said.n) /* nothing is missing before it */
+		uar_buf_add_str(&l->said,
+				uar_str_utf8_prefix(text, UAR_LIMIT_TOOL_TOLD - l->said.n));
+	l->said_total += text.n;
+}
+
+/* Another provider, or another model of it, does not understand its blocks. */
+static bool is_same_model(const struct rounds_load *l, const struct uar_json *p)
+{
+	const struct uar_run_what *what = &rt_state(l->run)->what;
+
+	return uar_str_eq(text_of(p, "provider"), what->provider) &&
+	       uar_str_eq(text_of(p, "model"), what->model);
+}
+
+static uar_err note_round(struct rounds_load *l, const struct uar_event *ev,
+			  const struct uar_json *p, struct uar_arena *scratch)
+{
+	const struct uar_json *list = uar_json_get(p, UAR_STR("tool_calls"));
+	struct draft *d;
+	uar_err e;
+
+	if (uar_json_int(uar_json_get(p, UAR_STR("tool_call_count")), 0) <= 0)
+		return UAR_OK;
+	d = uar_arena_alloc(&l->rounds->arena, sizeof *d);
+	if (!d)
+		return UAR_ENOMEM;
+	*d = (struct draft){ .round = { .calls = NULL } };
+	uar_list_init(&d->node);
+	e = blob_of(ev, "tool_calls_ref", scratch, d->blob);
+	if (!e && is_same_model(l, p))
+		e = blob_of(ev, "raw_ref", scratch, d->round.raw);
+	if (!e)
+		e = part_of(l, uar_buf_str(&l->said), l->said_total, &d->round.text);
+	if (!e)
+		e = own(l, list ? list->text : UAR_STR(""), &d->list);
+	uar_list_add_last(&l->drafts, &d->node);
+	l->draft_count++;
+	return e;
+}
+
+static bool counts(enum uar_event_class cls)
+{
+	switch (cls) {
+	case UAR_EV_MODEL_DELTA:
+	case UAR_EV_MODEL_COMPLETED:
+	case UAR_EV_TOOL_STARTED:
+	case UAR_EV_TOOL_PROGRESS:
+	case UAR_EV_TOOL_RESULT:
+	case UAR_EV_TOOL_FAILED:
+	case UAR_EV_ACTION_REQUIRED:
+	case UAR_EV_ACTION_RESOLVED: return true;
+	default: return false; /* nothing that a round consists of */
+	}
+}
+
+static uar_err take(struct rounds_load *l, const struct uar_event *ev, struct uar_arena *scratch)
+{
+	const struct uar_json *p = NULL;
+	uar_err e = counts(ev->cls) ? uar_event_payload(ev, scratch, &p, NULL) : UAR_OK;
+
+	if (e)
+		return e;
+	switch (ev->cls) {
+	case UAR_EV_MODEL_REQUESTED:
+		uar_buf_clear(&l->said);
+		l->said_total = 0;
+		return UAR_OK;
+	case UAR_EV_MODEL_DELTA: note_said(l, text_of(p, "text")); return l->said.err;
+	case UAR_EV_MODEL_COMPLETED: return note_round(l, ev, p, scratch);
+	case UAR_EV_TOOL_STARTED:
+	case UAR_EV_TOOL_PROGRESS: return note_begun(l, ev, p);
+	case UAR_EV_TOOL_RESULT:
+	case UAR_EV_TOOL_FAILED: return note_ended(l, ev, p, scratch);
+	case UAR_EV_ACTION_REQUIRED: return note_asked(l, ev, p);
+	case UAR_EV_ACTION_RESOLVED: return note_answered(l, ev, p);
+	default: return UAR_OK;
+	}
+}
+
+/* --- calls and facts come together ---------------------------------------------------- */
+
+static uar_err join_call(struct rounds_load *l, const struct uar_json *j, struct round_call *c)
+{
+	struct fact *f = find_fact(l, text_of(j, "id"));
+	uar_err e = UAR_OK;
+
+	*c = f ? f->c : (struct round_call){ .told = UAR_STR(""), .reason = UAR_STR("") };
+	if (!f)
+		e = own(l, text_of(j, "id"), &c->id);
+	if (!e)
+		e = own(l, text_of(j, "provider_id"), &c->provider_id);
+	if (!e)
+		e = own(l, text_of(j, "name"), &c->name);
+	return e ? e : own(l, text_of(j, "arguments"), &c->args);
+}
+
+static uar_err join(struct rounds_load *l, struct draft *d, uar_str list)
+{
+	const struct uar_json *j = NULL, *at;
+	struct round *r = &d->round;
+	struct uar_arena scratch;
+	uar_err e;
+
+	uar_arena_init(&scratch, 0);
+	e = uar_json_parse(list, NULL, &scratch, &j, NULL);
+	if (!e && (j->kind != UAR_JSON_ARRAY || !j->count))
+		e = UAR_ECORRUPT;
+	if (!e) {
+		r->calls = uar_arena_alloc(&l->rounds->arena, j->count * sizeof *r->calls);
+		e = r->calls ? UAR_OK : UAR_ENOMEM;
+	}
+	for (at = e ? NULL : j->first; at && !e; at = at->next)
+		e = join_call(l, at, &r->calls[r->call_count++]);
+	uar_arena_fini(&scratch);
+	return e;
+}
+
+/* --- within limits --------------------------------------------------------------------- */
+
+/* Nothing gets longer by being left out. */
+static uar_err leave_out(struct rounds *s, const char *what, uar_str *text, size_t *total)
+{
+	uar_str note;
+
+	if (text->n <= NOTE)
+		return UAR_OK;
+	note = uar_arena_printf(&s->arena, "{\"left_out\":\"%zu bytes of %s\"}", text->n, what);
+	if (!note.p)
+		return UAR_ENOMEM;
+	*total -= text->n - note.n;
+	*text = note;
+	return UAR_OK;
+}
+
+/* What of the calls is longest for its worth: what they found out, then what was asked. */
+static uar_err leave_out_of_calls(struct rounds *s, bool outputs, size_t *total)
+{
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t k = 0; k < s->at[i].call_count && !e; k++) {
+			struct round_call *c = &s->at[i].calls[k];
+
+			if (*total <= UAR_LIMIT_ROUNDS_TOLD)
+				return UAR_OK;
+			e = outputs ? leave_out(s, "output", &c->told, total)
+				    : leave_out(s, "arguments", &c->args, total);
+		}
+	return e;
+}
+
+/* The oldest go first; what the model wrote itself only when it is long, or last. */
+static uar_err keep_within_limits(struct rounds *s)
+{
+	size_t total = 0;
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < s->count; i++) {
+		total += s->at[i].text.n;
+		for (size_t k = 0; k < s->at[i].call_count && !e; k++) {
+			struct round_call *c = &s->at[i].calls[k];
+
+			total += c->args.n + c->told.n;
+			if (c->args.n > UAR_LIMIT_TOOL_TOLD)
+				e = leave_out(s, "arguments", &c->args, &total);
+		}
+	}
+	if (!e)
+		e = leave_out_of_calls(s, true, &total);
+	if (!e)
+		e = leave_out_of_calls(s, false, &total);
+	for (size_t i = 0; i < s->count && total > UAR_LIMIT_ROUNDS_TOLD && !e; i++)
+		e = leave_out(s, "text", &s->at[i].text, &total);
+	return e;
+}
+
+/* --- what lies apart -------------------------------------------------------------------- */
+
+static void fetch_next(struct rounds_load *l);
+
+static uar_err gather(struct rounds_load *l)
+{
+	struct rounds *s = l->rounds;
+
+	s->at = uar_arena_alloc(&s->arena, (l->draft_count + 1) * sizeof *s->at);
+	if (!s->at)
+		return UAR_ENOMEM;
+	UAR_LIST_EACH (it, &l->drafts)
+		s->at[s->count++] = UAR_OWNER(it, struct draft, node)->round;
+	return s->count ? UAR_OK : UAR_ECORRUPT;
+}
+
+static uar_err read_parts(struct rounds_load *l, struct round *r, uar_str json)
+{
+	struct uar_model_said said;
+	uar_err e = uar_model_parts_read(json, &l->rounds->arena, &said);
+
+	if (e)
+		return e;
+	r->raw[0] = 0;
+	r->parts = said.parts;
+	r->part_count = said.part_count;
+	return UAR_OK;
+}
+
+static void fetched(struct uar_blob_get *get)
+{
+	struct rounds_load *l = UAR_OWNER(get, struct rounds_load, get);
+	uar_err e = get->err;
+
+	if (!e && l->fetching_list) {
+		l->fetching_list->blob[0] = 0;
+		e = join(l, l->fetching_list, get->bytes);
+	} else if (!e && l->fetching_raw) {
+		e = read_parts(l, l->fetching_raw, get->bytes);
+	} else if (!e) {
+		l->fetching->blob[0] = 0;
+		e = part_of(l, uar_str_utf8_prefix(get->bytes, UAR_LIMIT_TOOL_TOLD), get->total,
+			    &l->fetching->told);
+	}
+	uar_store_blob_get_fini(get);
+	l->fetching_list = NULL;
+	l->fetching_raw = NULL;
+	l->fetching = NULL;
+	if (e || !l->run)
+		finish(l, e, NULL);
+	else
+		fetch_next(l);
+}
+
+static uar_err fetch(struct rounds_load *l, const char *sha256, size_t limit)
+{
+	struct uar_store *store = rt_store(rt_agg_engine(l->agg));
+
+	l->get = (struct uar_blob_get){ .limit = limit, .done = fetched };
+	memcpy(l->get.sha256, sha256, sizeof l->get.sha256);
+	return store->ops->blob_get(store, &l->get);
+}
+
+/* A list that is in its event needs no fetching. */
+static uar_err next_list(struct rounds_load *l, bool *out_fetching)
+{
+	uar_err e = UAR_OK;
+
+	*out_fetching = false;
+	UAR_LIST_EACH (it, &l->drafts) {
+		struct draft *d = UAR_OWNER(it, struct draft, node);
+
+		if (d->round.calls || e)
+			continue;
+		if (d->blob[0]) {
+			l->fetching_list = d;
+			*out_fetching = true;
+			return fetch(l, d->blob, UAR_LIMIT_JSON_BYTES);
+		}
+		e = join(l, d, d->list);
+	}
+	return e;
+}
+
+static struct round_call *next_output(const struct rounds *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t k = 0; k < s->at[i].call_count; k++)
+			if (s->at[i].calls[k].blob[0])
+				return &s->at[i].calls[k];
+	return NULL;
+}
+
+static struct round *next_raw(const struct rounds *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->at[i].raw[0])
+			return &s->at[i];
+	return NULL;
+}
+
+/* What the model is told besides; a round that goes on needs none of it yet. */
+static uar_err next_told(struct rounds_load *l, bool *out_fetching)
+{
+	*out_fetching = true;
+	l->fetching = next_output(l->rounds);
+	if (l->fetching)
+		return fetch(l, l->fetching->blob, UAR_LIMIT_TOOL_TOLD);
+	l->fetching_raw = next_raw(l->rounds);
+	if (l->fetching_raw)
+		return fetch(l, l->fetching_raw->raw, UAR_LIMIT_JSON_BYTES);
+	*out_fetching = false;
+	return keep_within_limits(l->rounds);
+}
+
+static void fetch_next(struct rounds_load *l)
+{
+	bool fetching = false;
+	uar_err e = l->rounds->at ? UAR_OK : next_list(l, &fetching);
+
+	if (!e && fetching)
+		return;
+	if (!e && !l->rounds->at)
+		e = gather(l);
+	if (!e && !rt_rounds_unfinished(l->rounds)) {
+		e = next_told(l, &fetching);
+		if (!e && fetching)
+			return;
+	}
+	finish(l, e, NULL);
+}
+
+/* --- the log ------------------------------------------------------------------------------ */
+
+static void page_ready(struct uar_read *r);
+
+static uar_err read_page(struct rounds_load *l, uint64_t after)
+{
+	struct uar_store *store = rt_store(rt_agg_engine(l->agg));
+
+	l->read = (struct uar_read){
+		.owner = rt_agg_session(l->agg)->owner,
+		.run_id = uar_str_c(l->run_id),
+		.after = after,
+		.limit = UAR_LIMIT_READ_PAGE,
+		.done = page_ready,
+	};
+	return store->ops->read(store, &l->read);
+}
+
+static void page_ready(struct uar_read *r)
+{
+	struct rounds_load *l = UAR_OWNER(r, struct rounds_load, read);
+	uar_err e = r->err;
+	uint64_t last = 0;
+
+	if (!l->run) {
+		finish(l, e, NULL);
+		return;
+	}
+	for (size_t i = 0; i < r->event_count && !e; i++) {
+		e = take(l, &r->events[i], &r->arena);
+		last = r->events[i].run_sequence;
+	}
+	if (e) {
+		finish(l, e, r->err ? &r->error : NULL);
+	} else if (r->more) {
+		uar_store_read_fini(r);
+		e = read_page(l, last);
+		if (e)
+			finish(l, e, NULL);
+	} else {
+		fetch_next(l);
+	}
+}
+
+uar_err rt_rounds_load(struct live_run *r, rounds_ready_fn *ready, void *ctx,
+		       struct rounds_load **out)
+{
+	struct rounds_load *l = uar_zalloc(sizeof *l);
+	uar_err e = UAR_ENOMEM;
+
+	if (!l)
+		return UAR_ENOMEM;
+	l->rounds = uar_zalloc(sizeof *l->rounds);
+	if (l->rounds) {
+		uar_arena_init(&l->rounds->arena, 0);
+		uar_list_init(&l->drafts);
+		uar_list_init(&l->facts);
+		l->said = uar_buf_make(UAR_LIMIT_TOOL_TOLD);
+		l->agg = rt_agg(r);
+		l->run = r;
+		l->ready = ready;
+		l->ctx = ctx;
+		memcpy(l->run_id, rt_run_id(r), sizeof l->run_id);
+		e = read_page(l, 0);
+	}
+	if (e) {
+		free_load(l);
+		return e;
+	}
+	rt_agg_hold(rt_agg(r));
+	rt_op_begin(rt_engine(r), &l->under_way, drop);
+	*out = l;
+	return UAR_OK;
+}
+
+void rt_rounds_cancel(struct rounds_load *l)
+{
+	if (l)
+		l->run = NULL;
+}
+
+/* --- told ----------------------------------------------------------------------------------- */
+
+bool rt_rounds_unfinished(const struct rounds *s)
+{
+	const struct round *last = &s->at[s->count - 1];
+
+	for (size_t i = 0; i < last->call_count; i++)
+		if (!last->calls[i].ended)
+			return true;
+	return false;
+}
+
+static void tell_answer(const struct round *r, struct prompt *out)
+{
+	struct uar_model_part text = uar_model_text_part(r->text);
+
+	rt_prompt_begin(out, UAR_MODEL_ASSISTANT);
+	for (size_t k = 0; k < r->part_count; k++)
+		rt_prompt_add(out, &r->parts[k]);
+	if (r->part_count)
+		return;
+	if (r->text.n)
+		rt_prompt_add(out, &text);
+	for (size_t k = 0; k < r->call_count; k++)
+		rt_prompt_add(out, &(struct uar_model_part){ .kind = UAR_PART_CALL,
+							     .id = r->calls[k].provider_id,
+							     .name = r->calls[k].name,
+							     .text = r->calls[k].args });
+}
+
+void rt_rounds_tell(const struct rounds *s, struct prompt *out)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct round *r = &s->at[i];
+
+		tell_answer(r, out);
+		for (size_t k = 0; k < r->call_count; k++) {
+			rt_prompt_begin(out, UAR_MODEL_TOOL);
+			rt_prompt_add(out,
+				      &(struct uar_model_part){ .kind = UAR_PART_RESULT,
+								.id = r->calls[k].provider_id,
+								.name = r->calls[k].name,
+								.text = r->calls[k].told,
+								.failed = r->calls[k].failed });
+		}
+	}
+}

@@ -1,0 +1,55 @@
+/* rounds.h - what a run's model asked for and what came of it, read from the log.
+ *
+ * The log is the only memory of it: whoever goes on with a run, in the next round,
+ * after an answer or after a restart, reads the same rounds. */
+#ifndef UAR_WORK_ROUNDS_H
+#define UAR_WORK_ROUNDS_H
+
+#include "work/prompt.h"
+#include "work/toolset.h"
+
+struct round_call {
+	uar_str id;	     /* ours */
+	uar_str provider_id; /* the model's name for it */
+	uar_str name, args;  /* as the model wrote them */
+	bool started, ended, failed;
+	bool allowed, denied;	     /* by somebody, since it was last executed */
+	int repeats;		     /* unasked, after stops of the server */
+	int64_t action;		     /* number of the last question about it; 0: none */
+	uar_str reason;		     /* that was given with the answer, or empty */
+	enum uar_tool_effect effect; /* recorded when it started */
+	uar_str told;		     /* what the model is told of its end */
+	char blob[65];		     /* of which that is the beginning; empty: it is whole */
+};
+
+struct round {
+	uar_str text; /* what the model said with it */
+	struct round_call *calls;
+	size_t call_count;
+	char raw[65]; /* blob of all its parts; empty: text and calls say it all, or they are read
+		       */
+	const struct uar_model_part *parts; /* the answer as its provider wants it back */
+	size_t part_count;
+};
+
+struct rounds {
+	struct uar_arena arena;
+	struct round *at; /* at least one */
+	size_t count;
+};
+
+void rt_rounds_free(struct rounds *s); /* NULL is fine */
+/* Is a call of the last round not over? */
+bool rt_rounds_unfinished(const struct rounds *s);
+/* Messages that tell the model of them. */
+void rt_rounds_tell(const struct rounds *s, struct prompt *out);
+
+struct rounds_load;
+/* s is the receiver's; NULL with an error. Outputs are whole when no call is unfinished. */
+typedef void rounds_ready_fn(void *ctx, uar_err e, const struct uar_error *error, struct rounds *s);
+/* `ready` fires later, unless cancelled. */
+UAR_MUST_CHECK uar_err rt_rounds_load(struct live_run *r, rounds_ready_fn *ready, void *ctx,
+				      struct rounds_load **out);
+void rt_rounds_cancel(struct rounds_load *l); /* NULL is fine */
+
+#endif

@@ -1,0 +1,613 @@
+/* tool_loop.c - the calls of a round, one after the other or side by side.
+ *
+ * Each call that is under way has a place. A place sends TOOL_BEGIN, and when that
+ * is durable starts the tool; its end is sent as TOOL_OVER, and when that is durable
+ * the place is free. Values too long for an event are put aside before. */
+#include "work/tool_loop.h"
+
+#include "engine/limits.h"
+#include "event/limits.h"
+#include "json/limits.h"
+#include "work/aside.h"
+#include "work/limits.h"
+#include "work/spill.h"
+
+enum { PLACES = UAR_LIMIT_TOOLS_AT_ONCE, INLINE_DEPTH = 40, PROMPT = 200, SUBJECT = 60 };
+
+/* What is to be done with a call. */
+enum plan {
+	RUN,	   /* it is allowed and has not begun */
+	RUN_AGAIN, /* it was cut off and may be repeated */
+	ASK,	   /* somebody has to allow it */
+	ASK_AGAIN, /* it was cut off and may have happened */
+	REFUSE,	   /* it begins and ends with a failure */
+	GIVE_UP,   /* it was cut off and ends with a failure */
+};
+
+struct place {
+	struct tool_loop *loop;
+	struct round_call *call; /* NULL: free */
+	const struct uar_tool *tool;
+	enum plan plan;
+	struct uar_tool_call *at_work;
+	bool ending;	     /* how it ended is known, and not yet durable */
+	struct aside *aside; /* arguments or output on their way */
+	uar_str category;    /* of a refusal */
+	struct uar_error why;
+	uar_str args;	       /* what events say of the arguments: JSON on one line, or */
+	bool args_json;	       /* what the model wrote instead of it */
+	struct uar_buf line;   /* holds them */
+	struct uar_buf output; /* that is put aside */
+};
+
+struct tool_loop {
+	struct tool_loop_options o;
+	struct toolset set;
+	struct round *round;
+	struct uar_task finished;
+	struct place places[PLACES];
+	size_t next, busy;
+	bool alone; /* what runs does not bear company */
+	bool asked; /* the run is about to be parked */
+	bool leaving;
+};
+
+static void advance(struct tool_loop *l);
+
+static struct uar_runtime *rt_of(const struct tool_loop *l)
+{
+	return rt_engine(l->o.run);
+}
+
+static void clear(struct place *p)
+{
+	uar_buf_fini(&p->line);
+	uar_buf_fini(&p->output);
+	*p = (struct place){ .loop = p->loop };
+}
+
+static void leave(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+
+	clear(p);
+	l->busy--;
+	l->alone = false;
+}
+
+static struct place *place_of(struct tool_loop *l, uar_str call_id)
+{
+	for (size_t i = 0; l && i < PLACES; i++)
+		if (l->places[i].call && uar_str_eq(l->places[i].call->id, call_id))
+			return &l->places[i];
+	return NULL;
+}
+
+/* --- what is to be done ----------------------------------------------------------------- */
+
+static enum plan refuse(struct place *p, const char *category)
+{
+	p->category = uar_str_c(category);
+	return REFUSE;
+}
+
+/* A call that does no harm may still be what stops the server each time. */
+static bool may_repeat_unasked(const struct round_call *c)
+{
+	return c->effect != UAR_TOOL_ONCE && c->repeats < UAR_LIMIT_TOOL_RESTARTS;
+}
+
+static enum plan plan_of_open(struct place *p)
+{
+	const struct round_call *c = p->call;
+	bool may = p->tool && rt_toolset_has(&p->loop->set, p->tool);
+
+	if (!may || c->denied) {
+		p->category = c->denied ? UAR_STR("rejected") : UAR_STR("execution");
+		(void)uar_error_set(&p->why, UAR_EINVALID,
+				    "it had begun when the server stopped: it may have happened, "
+				    "and was not repeated%s",
+				    !p->tool ? ", as the tool is not there any more"
+				    : !may   ? ", as the agent may not use the tool any more"
+					     : "");
+		return GIVE_UP;
+	}
+	return !c->allowed && !may_repeat_unasked(c) ? ASK_AGAIN : RUN_AGAIN;
+}
+
+static enum plan plan_of_new(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+	const struct round_call *c = p->call;
+	uar_err e;
+
+	if (!p->tool) {
+		(void)uar_error_set(&p->why, UAR_ENOTFOUND, "there is no tool named \"%.*s\"",
+				    UAR_FMT(uar_str_utf8_prefix(c->name, UAR_TEXT_CODE)));
+		return refuse(p, "unknown_tool");
+	}
+	if (!rt_toolset_has(&l->set, p->tool)) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "this agent may not use %.*s",
+				    UAR_FMT(p->tool->name));
+		return refuse(p, "not_surfaced");
+	}
+	e = l->set.registry->ops->check(l->set.registry, p->tool, c->args, &p->why);
+	if (e) {
+		p->why.code = e;
+		return refuse(p, e == UAR_ENOMEM ? "execution" : "schema_invalid");
+	}
+	if (c->denied) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "somebody did not allow it%s%.*s",
+				    c->reason.n ? ": " : "", UAR_FMT(c->reason));
+		return refuse(p, "rejected");
+	}
+	return rt_toolset_asks(&l->set, p->tool) && !c->allowed ? ASK : RUN;
+}
+
+static void plan(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+
+	p->tool = uar_tools_by_model_name(l->set.registry, p->call->name);
+	p->plan = p->call->started ? plan_of_open(p) : plan_of_new(p);
+}
+
+/* Does it run together with others of its kind? */
+static bool is_sociable(const struct place *p)
+{
+	switch (p->plan) {
+	case REFUSE:
+	case GIVE_UP: return true;
+	case RUN:
+	case RUN_AGAIN: return p->tool->effect == UAR_TOOL_READ_ONLY;
+	case ASK:
+	case ASK_AGAIN: return false;
+	}
+	return false;
+}
+
+/* --- values in events ----------------------------------------------------------------------- */
+
+/* Is it JSON that an event can carry as it is? */
+static bool fits(uar_str json, bool object, struct uar_buf *out_line)
+{
+	struct uar_json_limits limits = { .depth = INLINE_DEPTH };
+	const struct uar_json *j = NULL;
+	struct uar_arena arena;
+	bool ok = json.n <= UAR_LIMIT_TOOL_INLINE;
+
+	uar_arena_init(&arena, 0);
+	ok = ok && !uar_json_parse(json, &limits, &arena, &j, NULL);
+	ok = ok && (!object || j->kind == UAR_JSON_OBJECT);
+	ok = ok && (j->kind != UAR_JSON_STRING || json.n <= UAR_LIMIT_PREVIEW_BYTES);
+	if (ok) {
+		*out_line = uar_buf_make(2 * UAR_LIMIT_TOOL_INLINE);
+		uar_json_write(out_line, j);
+		ok = !out_line->err && out_line->n <= UAR_LIMIT_TOOL_INLINE;
+	}
+	uar_arena_fini(&arena);
+	return ok;
+}
+
+/* Models put line ends between tokens, which an event must not have. */
+static void read_args(struct place *p)
+{
+	p->args_json = fits(p->call->args, true, &p->line);
+	p->args = p->args_json ? uar_buf_str(&p->line) : p->call->args;
+}
+
+/* --- the end of a call ---------------------------------------------------------------------- */
+
+static void over_stored(const struct rt_sent *s)
+{
+	struct tool_loop *l = s->run ? rt_llm_tool_loop(s->run) : NULL;
+	struct place *p = place_of(l, s->command->over.call_id);
+
+	if (!p || (s->err && !l->leaving))
+		return;
+	p->call->ended = true;
+	leave(p);
+	advance(l);
+}
+
+static void send_over(struct place *p, const struct uar_tool_over *over)
+{
+	struct uar_command c = { .kind = UAR_CMD_TOOL_OVER };
+
+	p->ending = true;
+	c.over = *over;
+	c.over.call_id = p->call->id;
+	if (!rt_send_asked(p->loop->o.run, &c, over_stored, NULL))
+		rt_lose(p->loop->o.run, UAR_ENOMEM);
+}
+
+static void send_failed(struct place *p, uar_str category, uar_str message, bool retryable)
+{
+	struct uar_tool_over over = { .category = category,
+				      .message = uar_str_utf8_prefix(message, UAR_TEXT_MESSAGE),
+				      .retryable = retryable };
+
+	send_over(p, &over);
+}
+
+/* It was executed: when its output cannot be kept, the beginning of it still is. */
+static void output_stored(void *ctx, uar_err e, uar_str sha256)
+{
+	struct place *p = ctx;
+	uar_str whole = uar_buf_str(&p->output);
+	struct uar_tool_over over = { .ok = true,
+				      .output = rt_spill_beginning(whole),
+				      .output_bytes = (int64_t)whole.n,
+				      .blob = sha256,
+				      .lost = e != UAR_OK,
+				      .message = uar_str_c(e ? uar_err_text(e) : "") };
+
+	p->aside = NULL;
+	send_over(p, &over);
+}
+
+static void put_output_aside(struct place *p, uar_str output)
+{
+	uar_err e;
+
+	p->ending = true;
+	p->output = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	uar_buf_add_str(&p->output, output);
+	e = p->output.err;
+	if (!e)
+		e = rt_aside_begin(rt_of(p->loop), output, output_stored, p, &p->aside);
+	if (e)
+		output_stored(p, e, UAR_STR_NONE);
+}
+
+static void on_done(void *ctx, const struct uar_tool_result *r)
+{
+	struct place *p = ctx;
+	struct uar_tool_over over = { .ok = true,
+				      .output = r->output,
+				      .output_bytes = (int64_t)r->output.n };
+
+	p->at_work = NULL;
+	if (!r->ok) {
+		send_failed(p, r->category, r->message, r->retryable);
+	} else if (!r->output.n) {
+		send_over(p, &over);
+	} else if (fits(r->output, false, &p->output)) {
+		over.output = uar_buf_str(&p->output);
+		over.output_bytes = (int64_t)over.output.n;
+		send_over(p, &over);
+	} else {
+		uar_buf_fini(&p->output);
+		put_output_aside(p, r->output);
+	}
+}
+
+/* News may be dropped: the end says all. */
+static void on_progress(void *ctx, uar_str json)
+{
+	struct place *p = ctx;
+	struct uar_command c = { .kind = UAR_CMD_TOOL_NEWS };
+	struct uar_buf line = { 0 };
+
+	if (rt_has_room(rt_agg(p->loop->o.run)) && fits(json, false, &line)) {
+		c.news = (struct uar_tool_news){ p->call->id, uar_buf_str(&line) };
+		(void)rt_send_asked(p->loop->o.run, &c, NULL, NULL);
+	}
+	uar_buf_fini(&line);
+}
+
+/* --- the beginning of a call ------------------------------------------------------------------ */
+
+static void start_tool(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+	char key[2 * (UAR_LIMIT_ID_BYTES + 1)];
+	struct uar_tool_request request = { .tool = p->tool,
+					    .input = p->call->args,
+					    .run_id = uar_str_c(rt_run_id(l->o.run)) };
+	struct uar_tool_events events = { on_progress, on_done, p };
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	snprintf(key, sizeof key, "%s/%.*s", rt_run_id(l->o.run), UAR_FMT(p->call->id));
+	request.key = uar_str_c(key);
+	e = l->set.registry->ops->start(l->set.registry, &request, &events, &p->at_work, &error);
+	if (!e)
+		return;
+	error.code = e;
+	p->at_work = NULL;
+	send_failed(p, UAR_STR("execution"), uar_str_c(uar_error_text(&error)),
+		    uar_err_retryable(e));
+}
+
+/* Durable: now it may happen, unless the run is being stopped. */
+static void begun(const struct rt_sent *s)
+{
+	struct tool_loop *l = s->err || !s->run ? NULL : rt_llm_tool_loop(s->run);
+	struct place *p = place_of(l, s->command->begin.call_id);
+
+	if (!p || s->state->status != UAR_STATUS_RUNNING)
+		return;
+	if (p->plan != REFUSE) {
+		start_tool(p);
+		return;
+	}
+	p->call->ended = true;
+	leave(p);
+	advance(l);
+}
+
+static const char *policy_of(const struct place *p)
+{
+	if (!p->tool)
+		return "unavailable";
+	if (uar_str_is(p->category, "not_surfaced"))
+		return "denied";
+	return rt_toolset_asks(&p->loop->set, p->tool) ? "ask" : "allowed";
+}
+
+/* The model is told the message alone: it has to say which argument is meant. */
+static void put_refusal(const struct place *p, struct uar_tool_begin *b,
+			char told[UAR_TEXT_MESSAGE + 1])
+{
+	const char *where = p->why.where, *text = uar_error_text(&p->why);
+
+	b->category = p->category;
+	b->message = uar_str_c(text);
+	if (!uar_str_is(p->category, "schema_invalid"))
+		return;
+	b->wrong_at = uar_str_c(where);
+	b->wrong = b->message;
+	if (!where[0])
+		return;
+	snprintf(told, UAR_TEXT_MESSAGE + 1, "at %s: %s", where, text);
+	b->message = uar_str_c(told);
+}
+
+static void send_begin(struct place *p, uar_str args_blob)
+{
+	const struct round_call *call = p->call;
+	const struct uar_tool *t = p->tool;
+	struct uar_command c = { .kind = UAR_CMD_TOOL_BEGIN };
+	char told[UAR_TEXT_MESSAGE + 1];
+
+	c.begin = (struct uar_tool_begin){
+		.call_id = call->id,
+		.tool_id = t ? t->tool_id : uar_str_utf8_prefix(call->name, UAR_TEXT_CODE),
+		.name = t ? t->name : uar_str_utf8_prefix(call->name, UAR_TEXT_CODE),
+		.version = t ? t->version : UAR_STR("unknown"),
+		.transport = t ? t->transport : UAR_STR("unknown"),
+		.effect = rt_tool_effect_name(t ? t->effect : UAR_TOOL_READ_ONLY),
+		.policy = policy_of(p),
+		.args = p->args_json ? p->args : rt_spill_beginning(p->args),
+		.args_blob = args_blob,
+		.args_bytes = (int64_t)p->args.n,
+		.args_json = p->args_json,
+		.destructive = t && t->destructive,
+		.again = p->plan == RUN_AGAIN,
+		.action = call->action,
+	};
+	if (p->plan == REFUSE)
+		put_refusal(p, &c.begin, told);
+	if (!rt_send_asked(p->loop->o.run, &c, begun, NULL))
+		rt_lose(p->loop->o.run, UAR_ENOMEM);
+}
+
+/* What the call is on, as one safe line: ": notes/a.txt"; empty when nothing says it. */
+static void write_subject(uar_str args, char out[SUBJECT])
+{
+	static const char *const keys[] = { "path", "url", "command" };
+	const struct uar_json *j = NULL;
+	struct uar_arena arena;
+	uar_str said = UAR_STR("");
+
+	uar_arena_init(&arena, 0);
+	if (uar_json_parse(args, NULL, &arena, &j, NULL))
+		j = NULL;
+	for (size_t i = 0; j && i < ARRAY_LEN(keys) && !said.n; i++)
+		said = uar_json_str(uar_json_get(j, uar_str_c(keys[i])), UAR_STR(""));
+	snprintf(out, SUBJECT, "%s%.*s%s", said.n ? ": " : "",
+		 UAR_FMT(uar_str_utf8_prefix(said, SUBJECT - 6)),
+		 said.n > SUBJECT - 6 ? "..." : "");
+	uar_arena_fini(&arena);
+	for (; *out; out++)
+		if ((unsigned char)*out < 0x20 || *out == 0x7f)
+			*out = ' ';
+}
+
+static void send_ask(struct place *p, uar_str args_blob)
+{
+	struct tool_loop *l = p->loop;
+	const struct round_call *call = p->call;
+	struct uar_command c = { .kind = UAR_CMD_ASK };
+	char prompt[PROMPT], subject[SUBJECT];
+
+	write_subject(call->args, subject);
+	snprintf(prompt, sizeof prompt, "%.*s%s%s",
+		 UAR_FMT(uar_str_utf8_prefix(p->tool->name, UAR_LIMIT_TOOL_NAME)), subject,
+		 p->plan == ASK ? ""
+				: " had begun when the server stopped and may have happened: "
+				  "repeat it?");
+	c.ask = (struct uar_ask){
+		.number = uar_run_rare(rt_state(l->o.run))->actions.count + 1,
+		.kind = UAR_STR("tool"),
+		.tool_name = p->tool->name,
+		.call_id = call->id,
+		.prompt = uar_str_c(prompt),
+		.input = args_blob.n ? rt_spill_beginning(p->args) : p->args,
+		.input_bytes = (int64_t)p->args.n,
+		.blob = args_blob,
+		.verdict = UAR_VERDICT_ASK,
+		.tool_id = p->tool->tool_id,
+		.repeat = p->plan == ASK_AGAIN,
+		.destructive = p->tool->destructive,
+	};
+	l->asked = true; /* what is left is for whoever reads the answer */
+	rt_send(l->o.run, &c);
+}
+
+static void begin(struct place *p, uar_str args_blob)
+{
+	switch (p->plan) {
+	case ASK:
+	case ASK_AGAIN: send_ask(p, args_blob); break;
+	case GIVE_UP: send_failed(p, p->category, uar_str_c(uar_error_text(&p->why)), false); break;
+	case RUN:
+	case RUN_AGAIN:
+	case REFUSE: send_begin(p, args_blob); break;
+	}
+}
+
+static void args_stored(void *ctx, uar_err e, uar_str sha256)
+{
+	struct place *p = ctx;
+
+	p->aside = NULL;
+	if (e)
+		rt_send_fail(p->loop->o.run, e, "execution", uar_err_text(e));
+	else
+		begin(p, sha256);
+}
+
+static void begin_place(struct place *p)
+{
+	bool told_before = p->plan == RUN_AGAIN || p->plan == GIVE_UP;
+	bool asks = p->plan == ASK || p->plan == ASK_AGAIN;
+	uar_err e = UAR_OK;
+
+	if (told_before || (asks ? p->args_json : p->args.n <= UAR_LIMIT_TOOL_INLINE))
+		begin(p, UAR_STR_NONE);
+	else
+		e = rt_aside_begin(rt_of(p->loop), p->call->args, args_stored, p, &p->aside);
+	if (e)
+		rt_send_fail(p->loop->o.run, e, "execution", uar_err_text(e));
+}
+
+/* --- the round ---------------------------------------------------------------------------------
+ */
+
+static struct place *free_place(struct tool_loop *l)
+{
+	size_t n = rt_toolset_at_once(&l->set);
+
+	for (size_t i = 0; i < n; i++)
+		if (!l->places[i].call)
+			return &l->places[i];
+	return NULL;
+}
+
+/* False: it has to wait. */
+static bool take(struct tool_loop *l, struct round_call *c)
+{
+	struct place *p = l->alone ? NULL : free_place(l);
+
+	if (!p)
+		return false;
+	p->call = c;
+	plan(p);
+	if (l->busy && !is_sociable(p)) {
+		clear(p);
+		return false;
+	}
+	l->busy++;
+	l->alone = !is_sociable(p);
+	read_args(p);
+	begin_place(p);
+	return true;
+}
+
+static void advance(struct tool_loop *l)
+{
+	while (l->next < l->round->call_count && !l->asked && !l->leaving) {
+		struct round_call *c = &l->round->calls[l->next];
+
+		if (!c->ended && !take(l, c))
+			return;
+		l->next++;
+	}
+	if (!l->busy && (!l->asked || l->leaving))
+		uar_post(rt_sched(rt_of(l)), &l->finished);
+}
+
+static void finished(struct uar_task *t)
+{
+	struct tool_loop *l = UAR_OWNER(t, struct tool_loop, finished);
+
+	l->o.done(l->o.ctx);
+}
+
+uar_err rt_tool_loop_begin(const struct tool_loop_options *o, struct tool_loop **out)
+{
+	struct tool_loop *l = uar_zalloc(sizeof *l);
+
+	if (!l)
+		return UAR_ENOMEM;
+	l->o = *o;
+	l->set = rt_toolset_of(o->run);
+	l->round = &o->rounds->at[o->rounds->count - 1];
+	l->finished.fn = finished;
+	for (size_t i = 0; i < PLACES; i++)
+		l->places[i].loop = l;
+	*out = l;
+	advance(l);
+	return UAR_OK;
+}
+
+/* Is it open in the log, and has this life of it not begun? */
+static bool is_announced(const struct place *p)
+{
+	const struct uar_run_tools *tools = &uar_run_rare(rt_state(p->loop->o.run))->tools;
+
+	return p->plan == RUN && uar_tool_open(tools, p->call->id);
+}
+
+/* True: its end has to be waited for. */
+static bool leave_place(struct place *p)
+{
+	struct uar_tools *registry = p->loop->set.registry;
+
+	if (p->ending)
+		return true;
+	rt_aside_cancel(p->aside);
+	p->aside = NULL;
+	if (p->at_work && p->tool->effect == UAR_TOOL_READ_ONLY)
+		registry->ops->cancel(registry, p->at_work);
+	else if (p->at_work && !registry->ops->withdraw(registry, p->at_work))
+		return true;
+	else if (is_announced(p)) {
+		p->at_work = NULL;
+		send_failed(p, UAR_STR("cancelled"),
+			    UAR_STR("cancelled before it changed anything"), false);
+		return true;
+	}
+	leave(p);
+	return false;
+}
+
+bool rt_tool_loop_leave(struct tool_loop *l)
+{
+	bool waits = false;
+
+	l->leaving = true;
+	uar_unpost(rt_sched(rt_of(l)), &l->finished);
+	for (size_t i = 0; i < PLACES; i++)
+		if (l->places[i].call && leave_place(&l->places[i]))
+			waits = true;
+	return waits;
+}
+
+void rt_tool_loop_stop(struct tool_loop *l)
+{
+	if (!l)
+		return;
+	uar_unpost(rt_sched(rt_of(l)), &l->finished);
+	for (size_t i = 0; i < PLACES; i++) {
+		struct place *p = &l->places[i];
+
+		rt_aside_cancel(p->aside);
+		if (p->at_work)
+			l->set.registry->ops->cancel(l->set.registry, p->at_work);
+		clear(p);
+	}
+	uar_free(l);
+}

@@ -1,0 +1,61 @@
+/* work.h - those who execute runs: models, tools, plugins, programs, recordings.
+ *
+ * Attached to the engine before recovery and destroyed with it. The engine decides; a
+ * worker does what was decided and sends what came of it as commands. */
+#ifndef UAR_WORK_WORK_H
+#define UAR_WORK_WORK_H
+
+#include "engine/engine.h"
+
+struct uar_agents;
+struct uar_model;
+struct uar_models;
+struct uar_tools;
+struct uar_workers;
+
+struct uar_workers_options {
+	const struct uar_models *models; /* providers by name; NULL: the next two alone */
+	struct uar_model *scripted;	 /* always there */
+	struct uar_model *provider;	 /* NULL: none configured */
+	const char *provider_model;	 /* model name for `provider` */
+	struct uar_entries *entries;	 /* plugins; NULL: none */
+	struct uar_agents *agents;	 /* agents that are programs; NULL: none */
+	struct uar_tools *tools;	 /* what models may ask for; NULL: nothing */
+	const char *fixtures_dir;	 /* NULL: none */
+	int64_t model_idle_us; /* a call without a token for so long ends; 0: its default */
+	bool export_progress;  /* reports of plugins are items, too */
+};
+UAR_MUST_CHECK uar_err uar_workers_create(struct uar_runtime *rt,
+					  const struct uar_workers_options *o,
+					  struct uar_workers **out);
+/* A new limit for model calls that begin from now on. */
+void uar_workers_reload(struct uar_workers *w, int64_t model_idle_us);
+struct uar_entries *uar_workers_entries(const struct uar_workers *w); /* NULL: no plugins */
+struct uar_tools *uar_workers_tools(const struct uar_workers *w);     /* NULL: no tools */
+
+/* Which tools an agent may use: what `allow` names and `deny` does not. Patterns as
+ * uar_tool_matches takes them, separated by spaces; NULL: none. */
+struct uar_tool_policy {
+	const char *allow, *deny;
+	const char *ask;  /* somebody has to allow each call; those that say so themselves, too */
+	unsigned at_once; /* read-only ones; 0, or more than UAR_LIMIT_TOOLS_AT_ONCE: so many */
+};
+
+/* An agent that runs can name. */
+struct uar_agent {
+	const char *id, *title, *doc;
+	enum uar_entry entry;
+	const char *model; /* of the scripted provider; NULL: the configured one */
+	const char *instructions;
+	const struct uar_agent_info *info;   /* of one that is a program; NULL: built in */
+	const struct uar_tool_policy *tools; /* llm.chat; NULL: it has none */
+};
+const struct uar_agent *uar_agent_find(uar_str id); /* NULL: unknown */
+/* The same with those that are defined by files. */
+const struct uar_agent *uar_workers_agent(const struct uar_workers *w, uar_str id);
+/* Those of the program first; NULL past the end. */
+const struct uar_agent *uar_workers_agent_at(const struct uar_workers *w, size_t index);
+/* Call after the host's agents changed. Release references to old agents before. */
+void uar_workers_agents_changed(struct uar_workers *w);
+
+#endif

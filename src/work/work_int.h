@@ -1,0 +1,89 @@
+/* work_int.h - what the files of work/ share. */
+#ifndef UAR_WORK_WORK_INT_H
+#define UAR_WORK_WORK_INT_H
+
+#include "work/limits.h"
+#include "base/alloc.h"
+#include "base/map.h"
+#include "engine/worker.h"
+#include "event/agent.h"
+#include "model/models.h"
+#include "store/store.h"
+#include "tool/tool.h"
+#include "work/work.h"
+
+struct agent_list {
+	struct uar_agent *at;
+	size_t count;
+};
+
+/* past.c: conversations kept in memory while there is room, by the key of their thread. */
+struct past_cache {
+	struct uar_list list; /* of struct past, the least recently used first */
+	struct uar_map map;
+	size_t count, bytes;
+};
+
+/* toolset.c: the list of the tools of a policy, as it is written for each of its runs. */
+struct tool_catalog {
+	const struct uar_tool_policy *policy;
+	struct uar_buf text;
+};
+
+struct uar_workers {
+	struct rt_workers port;
+	struct rt_part part;
+	struct uar_runtime *rt;
+	struct uar_workers_options o;
+	struct agent_list defined; /* agents of o.agents */
+	struct past_cache pasts;
+	struct tool_catalog catalogs[UAR_LIMIT_TOOL_POLICIES];
+};
+struct uar_workers *rt_work(const struct live_run *r);
+struct uar_workers *rt_work_at(const struct uar_runtime *rt);
+
+/* agents.c */
+uar_err rt_agents_init(struct uar_workers *w);
+/* past.c */
+void rt_pasts_clear(struct past_cache *c);
+void rt_pasts_fini(struct past_cache *c);
+/* toolset.c */
+void rt_catalogs_fini(struct uar_workers *w);
+
+/* request.c: what the engine asks about a request for a run. */
+uar_err rt_request_check(struct rt_workers *port, struct rt_request *q);
+uar_err rt_request_look(struct rt_workers *port, struct rt_request *q);
+
+/* entry_*.c: the worker of each entry. */
+uar_err rt_echo_make(struct live_run *r, struct worker **out);
+uar_err rt_fixture_make(struct live_run *r, struct worker **out);
+uar_err rt_llm_make(struct live_run *r, struct worker **out);
+uar_err rt_plugin_make(struct live_run *r, struct worker **out);
+uar_err rt_backend_make(struct live_run *r, struct worker **out);
+/* What a fixture run is asked to replay, and whether at the recorded pace. */
+uar_err rt_fixture_inputs(const struct uar_json *inputs, uar_str *out_name, bool *out_paced,
+			  struct uar_error *error);
+/* What a run of that agent may be told besides its message. */
+uar_err rt_backend_check(const struct uar_agent *agent, uar_str inputs, struct uar_error *error);
+struct dir_look;
+/* *out NULL: there is no directory to look for. */
+uar_err rt_backend_look(const struct uar_agents *host, uar_str inputs, struct dir_look **out);
+uar_err rt_backend_looked(const struct dir_look *job, struct uar_error *error);
+/* Asks for a place at the plugin. False: the run waits for it. */
+bool rt_plugin_place(struct rt_workers *port, struct live_run *r, uar_str plugin_id,
+		     uar_str entry_id);
+/* The same for a run that is not at work yet. False: it waits for a place, or for a process to
+ * be ready; then its worker is there first. Before the run is durable no worker is made. */
+bool rt_plugin_may_begin(struct rt_workers *port, struct live_run *r, uar_str plugin_id,
+			 uar_str entry_id);
+void rt_plugin_leave(struct rt_workers *port, struct live_run *r);
+
+/* input.c: the user's text, also when it is a blob. `ready` fires later, unless
+ * the load is cancelled first. */
+struct input_load;
+typedef void input_ready_fn(void *ctx, uar_err e, uar_str text);
+uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx,
+		      struct input_load **out);
+void rt_input_cancel(struct input_load *l); /* NULL is fine */
+
+#endif

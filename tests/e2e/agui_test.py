@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""AG-UI: the official clients, 1.0.0 and 0.0.59, read what the real server sends."""
+import json
+import os
+import subprocess
+import tempfile
+
+from lib import (FIXTURES, ROOT, Server, Stream, check, equal, main, refused, test, text_of, wait_until)
+from lib.npm import modules, node
+
+SLOW = {"UAR_SCRIPTED_TOKEN_MS": "60000"}
+ENDS = ("RUN_FINISHED", "RUN_ERROR")
+
+
+class Judge:
+    """The official packages in a process of their own."""
+
+    def __init__(self):
+        self.proc = subprocess.Popen([node(), os.path.join(ROOT, "tests", "e2e", "agui_judge.mjs"), modules("agui")],
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **task):
+        self.proc.stdin.write(json.dumps(task) + "\n")
+        self.proc.stdin.flush()
+        answer = json.loads(self.proc.stdout.readline())
+        equal(answer["errors"], [], "what the client complains of")
+        return answer
+
+    def http(self, s, path, old=False, **client_input):
+        return self.ask(url=s.url + path, token=s.token, old=old, input=client_input)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.proc.stdin.close()
+        self.proc.wait()
+
+
+def body(s, run_id, query="", header=None):
+    answer = s.http.get(f"/api/ag-ui/runs/{run_id}/stream{query}", headers={"Last-Event-ID": header} if header else None)
+    equal(answer.status, 200, answer.body)
+    return answer.body.decode()
+
+
+def frames(text):
+    """(name, id, event) of each."""
+    out = []
+    for frame in text.split("\n\n")[:-1]:
+        fields = dict(line.split(": ", 1) for line in frame.split("\n") if not line.startswith(":"))
+        if "data" in fields:
+            out.append((fields.get("event"), fields.get("id"), json.loads(fields["data"])))
+    return out
+
+
+def types(events):
+    return [e["type"] for e in events]
+
+
+def comparable(answer):
+    """A snapshot tells of a failed tool in one member more than the event that it follows."""
+    messages = [{k: v for k, v in m.items() if k != "error"} for m in answer["messages"]]
+    return {"messages": messages, "state": answer["state"]}
+
+
+def fixture(s, name):
+    run_id = s.http.post("/api/runs", {"agent_id": "fixture", "inputs": {"fixture": name}}).json["run_id"]
+    s.events(run_id)
+    return run_id
+
+
+def call(name, **args):
+    return f"tool {name} {json.dumps(args)}"
+
+
+def question(s, run_id):
+    return wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")
+
+
+def answer_all(s, run_id, decision):
+    action = question(s, run_id)
+    equal(s.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": decision}).status, 200)
+
+
+def recorded(s):
+    """A run of each kind, over when it is returned."""
+    asks = call("fs.write", path="a.txt", text="hello") + "\nthen\n" + call("fs.read", path="a.txt")
+    runs = {name: fixture(s, name) for name in ("hello", "tools", "failure")}
+    runs["demo"] = s.create("demo", "hi")
+    runs["rounds"] = s.create("tools", call("math.evaluate", expression="6*7") + "\n" + call("time.now") + "\nthen\n" +
+                              call("math.evaluate", expression="1/0"))
+    for decision in ("allow", "deny"):
+        runs[decision] = s.create("tools", asks)
+        answer_all(s, runs[decision], decision)
+    runs["cancelled while asked"] = s.create("tools", asks)
+    question(s, runs["cancelled while asked"])
+    s.http.post(f"/api/runs/{runs['cancelled while asked']}/cancel")
+    for run_id in runs.values():
+        s.events(run_id)
+    return runs
+
+
+@test("official_clients_accept_every_kind_of_run",
+      "AGUI-01 AGUI-09 AGUI-13 AGUI-14 AGUI-16 API-05 ACC-03 SSE-06")
+def judged():
+    with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
+        for name, run_id in recorded(s).items():
+            text = body(s, run_id)
+            got = judge.ask(stream=text)
+            equal(text, body(s, run_id), "a replay has the same bytes")
+            old = judge.ask(stream=body(s, run_id, "?protocol_version=0"), old=True)
+            equal(old["messages"], got["messages"], name)
+            written = "".join(m["content"] for m in got["messages"] if m["role"] == "assistant" and m.get("content"))
+            equal(written, text_of(s.events(run_id)), name)
+            order = [i for _, i, _ in frames(text)]
+            equal(order, sorted(order, key=lambda i: tuple(map(int, i.split(".")))), "frames follow their events")
+
+
+@test("official_clients_accept_the_golden_files", "AGUI-11 AGUI-13 AGUI-14 AGUI-16")
+def golden():
+    folder = os.path.join(ROOT, "fixtures", "ag_ui")
+    with Judge() as judge:
+        for name in sorted(n for n in os.listdir(folder) if n.endswith((".v1.sse", ".v0.sse"))):
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                text = f.read()
+            judge.ask(stream=text, old=".v0." in name)
+            check([e["type"] for _, _, e in frames(text)][-1] in ENDS, name)
+
+
+@test("joining_at_every_cursor_gives_the_same_state", "API-05 SSE-05 SSE-07 SSE-08 AGUI-14")
+def joined():
+    with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
+        for name, run_id in recorded(s).items():
+            whole = body(s, run_id)
+            want = comparable(judge.ask(stream=whole))
+            for _, cursor, _ in frames(whole):
+                rest = body(s, run_id, header=cursor)
+                equal(comparable(judge.ask(stream=rest)), want, f"{name} after {cursor}")
+                equal(rest, body(s, run_id, f"?after={cursor}"))
+            last = frames(whole)[-1][1].split(".")[0]
+            for n in range(int(last) + 2):
+                rest = judge.ask(stream=body(s, run_id, f"?last_event_id={n}"))
+                equal(comparable(rest), want, f"{name} after {n}")
+
+
+@test("messages_calls_and_activities_are_what_the_recording_says",
+      "AGUI-02 AGUI-03 AGUI-04 AGUI-05 AGUI-06 AGUI-07 AGUI-15")
+def content():
+    with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
+        run_id = fixture(s, "tools")
+        text = body(s, run_id)
+        got = judge.ask(stream=text)
+        by_role = {}
+        for m in got["messages"]:
+            by_role.setdefault(m["role"], []).append(m)
+        equal([m["content"] for m in by_role["reasoning"]], ["I need the forecast first."])
+        first, second = by_role["assistant"]
+        equal(first["content"], "Let me look that up. ")
+        equal([(c["id"], c["function"]["name"], json.loads(c["function"]["arguments"])) for c in first["toolCalls"]],
+              [("call_1", "weather.forecast", {"city": "Lisbon", "days": 2}), ("call_2", "calendar.read", {"calendar": "work"})])
+        equal([c["title"] for c in second["metadata"]["uar.citations"]], ["Forecast for Lisbon", "How forecasts are made"])
+        equal([(m["toolCallId"], m["metadata"]["uar"]["toolCallName"], m["metadata"]["uar"]["isError"])
+               for m in by_role["tool"]], [("call_1", "weather.forecast", False), ("call_2", "calendar.read", True)])
+        equal(json.loads(by_role["tool"][0]["content"])["note"], None)
+        kinds = {m["activityType"]: m["content"] for m in by_role["activity"]}
+        equal(len(kinds["uar.memory"]["items"]), 2)
+        equal(kinds["uar.tool"], {"tool_call_id": "call_1", "delta": "almost done"})
+        equal((kinds["uar.artifact"]["artifact_id"], kinds["uar.artifact"]["language"]), ("artifact_1", "html"))
+        names = [n for n, _, _ in frames(text) if n != "meta"]
+        equal(names, ["run.start", "memory", "thinking.delta", "chat.delta", "tool.start", "tool.delta", "tool.delta",
+                      "tool.end", "tool.start", "tool.end", "citation", "artifact", "chat.delta", "run.done"])
+
+
+@test("chunks_have_the_names_and_data_of_the_document",
+      "AGUI-02 AGUI-03 AGUI-04 AGUI-05 AGUI-06 AGUI-07 AGUI-08 AGUI-11")
+def chunks():
+    with Server(fixtures_dir=FIXTURES) as s:
+        got = frames(body(s, fixture(s, "tools"), "?dialect=chunks"))
+        lines = [json.loads(line)["data"] for line in open(os.path.join(FIXTURES, "tools.jsonl"), encoding="utf-8")]
+        want = []
+        for name, data in zip(["run.start", "memory", "thinking.delta", "chat.delta", "tool.start", "tool.delta",
+                               "tool.delta", "tool.end", "tool.start", "tool.end", "citation", "artifact",
+                               "chat.delta", "run.done"], lines):
+            data = {"delta" if k == "text_delta" else k: v for k, v in data.items() if k != "run_id"}
+            want.append((name, data.get("artifact", data)))
+        equal([(n, d) for n, _, d in got], want)
+        failed = frames(body(s, fixture(s, "failure"), "?dialect=chunks"))
+        equal(failed[-1][0], "error")
+        equal(failed[-1][2], {"code": "PROVIDER_ERROR", "message": "the model stopped answering"})
+        run_id = fixture(s, "hello")
+        whole = frames(body(s, run_id, "?dialect=chunks"))
+        for i, (_, cursor, _) in enumerate(whole):
+            equal(frames(body(s, run_id, f"?dialect=chunks&after={cursor}")), whole[i + 1:])
+
+
+@test("a_slow_reader_gets_every_frame_once", "SSE-05 AGUI-09")
+def slow_reader():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "long.jsonl"), "w", encoding="utf-8") as f:
+            rows = [("RunStart", {"agent_id": "fixture"})]
+            rows += [("ChatDelta", {"text_delta": f"{i} " + "x" * 600}) for i in range(2000)] + [("RunDone", {})]
+            for kind, data in rows:
+                f.write(json.dumps({"type": kind, "data": {"run_id": "x", **data}}) + "\n")
+        with Server(fixtures_dir=folder) as s:
+            run_id = s.http.post("/api/runs", {"agent_id": "fixture", "inputs": {"fixture": "long"}}).json["run_id"]
+            with Stream(s.url, f"/api/ag-ui/runs/{run_id}/stream", s.token, receive_buffer=4096) as stream:
+                s.events(run_id)  # all of it is there before the reader begins
+                got = [e.data for e in stream.all()]
+            equal(got, [e for _, _, e in frames(body(s, run_id))])
+            equal(sum(e["type"] == "TEXT_MESSAGE_CONTENT" for e in got), 2000)
+
+
+def user(text, message_id="u1"):
+    return {"id": message_id, "role": "user", "content": text}
+
+
+@test("http_agents_run_an_agent", "API-04 AGUI-01 AGUI-13")
+def agents():
+    with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
+        for old in (False, True):
+            thread, first = f"t-{old}", [user("hi")]
+            got = judge.http(s, "/api/ag-ui/agents/demo", old, threadId=thread, runId=f"r-{old}", messages=first,
+                             state={"mine": 1})
+            equal(got["failed"], None)
+            equal((got["events"][0]["type"], got["events"][0]["threadId"], got["events"][0]["runId"]),
+                  ("RUN_STARTED", thread, f"r-{old}"))
+            equal(got["events"][-1]["type"], "RUN_FINISHED")
+            equal(got["events"][-1]["usage"][0]["model"], "scripted-reasoning")
+            equal([m["role"] for m in got["messages"]], ["user", "reasoning", "assistant"])
+            equal(got["state"], {"mine": 1})
+            check('You wrote: "hi" (turns before this one: 0)' in got["messages"][-1]["content"])
+            # All messages are sent again, one is new: the server has the others already.
+            more = got["messages"] + [user("again", "u2")]
+            got = judge.http(s, "/api/ag-ui/agents/demo", old, threadId=thread, runId=f"r2-{old}", messages=more)
+            check('You wrote: "again" (turns before this one: 1)' in got["messages"][-1]["content"], got["messages"])
+            equal([m["id"] for m in got["messages"][:4]], [m["id"] for m in more])
+            got = judge.http(s, "/api/ag-ui/runs", old, threadId="x", runId=f"f-{old}", messages=[user("")],
+                             forwardedProps={"agent_id": "fixture", "inputs": {"fixture": "failure"}})
+            equal((got["events"][-1]["type"], got["events"][-1]["code"]), ("RUN_ERROR", "PROVIDER_ERROR"))
+            equal(types(got["events"])[-2], "STEP_FINISHED" if "STEP_STARTED" in types(got["events"]) else "TEXT_MESSAGE_END")
+
+
+@test("a_known_run_is_attached_to_and_not_started_again", "API-04 AGUI-01")
+def attached():
+    with Server() as s, Judge() as judge:
+        want = None
+        for _ in range(2):
+            got = judge.http(s, "/api/ag-ui/agents/demo", threadId="t", runId="r",
+                             messages=want["messages"] if want else [user("hi")])
+            want = want or got
+            equal(got["messages"], want["messages"])
+        run_id = want["events"][0]["metadata"]["uar"]["runId"]
+        equal([r["run_id"] for r in s.http.get("/api/runs").json["runs"]], [run_id])
+        equal(frames(body(s, run_id))[0][2]["runId"], "r")
+        answer = s.http.post("/api/ag-ui/agents/tools", {"threadId": "t", "runId": "r", "messages": [user("hi")]})
+        refused(answer, 409, "CONFLICT")
+
+
+@test("a_plain_body_creates_a_run", "API-04")
+def created():
+    with Server() as s:
+        answer = s.http.post("/api/ag-ui/runs", {"agent_id": "demo", "inputs": {"message": "hi"}})
+        equal(answer.status, 202)
+        run_id = answer.json["run_id"]
+        equal(answer.json["stream_url"], f"/api/ag-ui/runs/{run_id}/stream")
+        equal(types(e for _, _, e in frames(body(s, run_id)))[-1], "RUN_FINISHED")
+        answer = s.http.post("/api/ag-ui/runs", {"agent_id": "demo", "inputs": {"message": "hi"}},
+                             headers={"Accept": "text/event-stream"})
+        equal(answer.headers["content-type"], "text/event-stream; charset=utf-8")
+        equal(types(e for _, _, e in frames(answer.body.decode()))[-1], "RUN_FINISHED")
+
+
+@test("a_request_ends_where_the_run_asks_and_the_stream_goes_on", "AGUI-01 AGUI-13")
+def interrupted():
+    with Server() as s, Judge() as judge:
+        got = judge.http(s, "/api/ag-ui/agents/tools", threadId="t", runId="r",
+                         messages=[user(call("fs.write", path="a.txt", text="x"))])
+        end = got["events"][-1]
+        equal(types(got["events"])[-3:], ["STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_FINISHED"])
+        equal((end["runId"], end["outcome"]["type"]), ("r", "interrupt"))
+        [asked] = end["outcome"]["interrupts"]
+        equal((asked["reason"], asked["message"]), ("tool_call", "fs.write: a.txt"))
+        calls = [c for m in got["messages"] for c in m.get("toolCalls", [])]
+        equal([(c["id"], json.loads(c["function"]["arguments"])) for c in calls],
+              [(asked["toolCallId"], {"path": "a.txt", "text": "x"})])
+        run_id = got["events"][0]["metadata"]["uar"]["runId"]
+        with Stream(s.url, f"/api/ag-ui/runs/{run_id}/stream", s.token) as stream:
+            stream.until(lambda e: e.data["type"] == "RUN_FINISHED")
+            equal(s.http.post("/api/control/respond_action", {"action_id": asked["id"], "decision": "allow"}).status, 200)
+            rest = [e.data for e in stream.all()]
+        equal((rest[0]["type"], rest[0]["runId"]), ("RUN_STARTED", "r.2"))
+        equal([e["toolCallId"] for e in rest if e["type"] == "TOOL_CALL_RESULT"], [asked["toolCallId"]])
+        check("TOOL_CALL_START" not in types(rest), types(rest))
+        equal((rest[-1]["type"], rest[-1]["runId"]), ("RUN_FINISHED", "r.2"))
+        judge.ask(stream=body(s, run_id))
+
+
+def slow_run(s):
+    """The first piece of text is there, the next one comes in a minute."""
+    run_id = s.create("demo", "hi")
+    with Stream(s.url, f"/api/ag-ui/runs/{run_id}/stream", s.token) as stream:
+        stream.until(lambda e: e.data["type"] in ("TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"))
+    return run_id
+
+
+@test("a_cancelled_run_ends_in_order", "AGUI-13 AGUI-14")
+def cancelled():
+    with Server(env=SLOW) as s, Judge() as judge:
+        run_id = slow_run(s)
+        s.http.post(f"/api/runs/{run_id}/cancel")
+        s.events(run_id)
+        text, old = body(s, run_id), body(s, run_id, "?protocol_version=0")
+        judge.ask(stream=text)
+        judge.ask(stream=old, old=True)
+        equal(frames(text)[-1][2]["outcome"], {"type": "cancelled"})
+        equal((frames(old)[-1][2]["type"], frames(old)[-1][2]["code"]), ("RUN_ERROR", "cancelled"))
+
+
+@test("a_stream_that_a_stop_ends_says_so", "AGUI-13 AGUI-14")
+def stopped():
+    with Server(env=SLOW) as s, Judge() as judge:
+        run_id = slow_run(s)
+        with Stream(s.url, f"/api/ag-ui/runs/{run_id}/stream", s.token) as stream:
+            stream.until(lambda e: e.data["type"] in ("TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"))
+            s.stop()
+            stream.all()
+            text = bytes(stream.raw).decode()
+        judge.ask(stream=text)
+        name, cursor, last = frames(text)[-1]
+        equal((name, cursor, last["type"], last["code"]), ("error", None, "RUN_ERROR", "unavailable"))
+
+
+@test("text_that_a_restart_took_back_is_taken_back", "AGUI-14 SSE-08")
+def superseded():
+    with Server(env=SLOW) as s, Judge() as judge:
+        run_id = slow_run(s)
+        s.kill()
+        s.env = {}
+        s.start()
+        s.events(run_id)
+        log = [e.data for e in s.session_events(run_id)]
+        check(any("superseded_message_id" in e["payload"].get("metadata", {}) for e in log), "nothing was superseded")
+        whole = body(s, run_id)
+        got = judge.ask(stream=whole)
+        texts = [m["content"] for m in got["messages"] if m["role"] == "assistant"]
+        equal(len(texts), 1)
+        check(texts[0].startswith('You wrote: "hi"'), texts)
+        for _, cursor, _ in frames(whole):
+            equal(comparable(judge.ask(stream=body(s, run_id, header=cursor))), comparable(got), cursor)
+
+
+@test("what_does_not_fit_is_refused_by_name", "API-04 API-05")
+def refusals():
+    with Server() as s:
+        path, fine = "/api/ag-ui/agents/demo", {"threadId": "t", "runId": "r", "messages": [user("hi")]}
+        for change, where in (({"tools": [{"name": "x", "description": ""}]}, "/tools"),
+                              ({"resume": [{"interruptId": "i", "status": "resolved"}]}, "/resume"),
+                              ({"protocolVersion": "2.0"}, "/protocolVersion"), ({"threadId": "a b"}, "/threadId"),
+                              ({"runId": "x" * 101}, "/runId"), ({"runId": 7}, "/runId"),
+                              ({"messages": "hi"}, "/messages"), ({"messages": [7]}, "/messages"),
+                              ({"messages": []}, "/messages"),
+                              ({"messages": [{"id": "u", "role": "user", "content": [{"type": "image"}]}]}, "/messages")):
+            refused(s.http.post(path, {**fine, **change}), 400, "VALIDATION_ERROR", where)
+        refused(s.http.post("/api/ag-ui/runs", fine), 400, "VALIDATION_ERROR", "/forwardedProps/agent_id")
+        refused(s.http.post("/api/ag-ui/agents/nobody", fine), 404, "NOT_FOUND")
+        equal(s.http.post(path, fine, token=False).status, 401)
+        equal(s.http.get("/api/runs").json["runs"], [])
+        run_id = s.create("demo", "hi")
+        stream = f"/api/ag-ui/runs/{run_id}/stream"
+        for query, where in (("after=x", "?after"), ("after=1.", "?after"), ("last_event_id=1.x", "?last_event_id"),
+                             ("dialect=x", "?dialect"), ("protocol_version=7", "?protocol_version")):
+            refused(s.http.get(f"{stream}?{query}"), 400, "VALIDATION_ERROR", where)
+        refused(s.http.get(stream, headers={"Last-Event-ID": "-1"}), 400, "VALIDATION_ERROR", "Last-Event-ID")
+        refused(s.http.get("/api/ag-ui/runs/nothing/stream"), 404, "NOT_FOUND")
+        # null is absent, unknown members and parts are passed over
+        text = [{"type": "image", "source": {"type": "url", "value": "u"}}, {"type": "text", "text": "hi"}]
+        answer = s.http.post(path, {"messages": [{"id": "u", "role": "user", "content": text, "name": None}],
+                                    "threadId": None, "runId": None, "state": None, "tools": None, "other": 1})
+        equal(types(e for _, _, e in frames(answer.body.decode()))[-1], "RUN_FINISHED")
+
+
+main()

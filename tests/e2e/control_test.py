@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""The control plane: commands over HTTP, their refusals, repetition, and what survives a kill."""
+from lib import Server, check, equal, main, refused, test
+
+
+RECORD = ("task_id parent_task_id root_task_id title objective task_kind task_family visibility status priority "
+          "requested_by owner assignee scope constraints task_profile acceptance progress current_run_id attempts "
+          "relationships artifacts evidence_refs last_error status_reason created_at updated_at started_at "
+          "ended_at").split()
+
+
+def command(s, name, **body):
+    a = s.http.post(f"/api/control/{name}", body)
+    equal(a.status, 200, a.body)
+    return a.json
+
+
+def task(s, **body):
+    return command(s, "create_task", objective="write the report", **body)["result"]["task"]
+
+
+def log_of(s, session_id, last):
+    """Events of the session up to the sequence `last`."""
+    out = []
+    with s.session_stream(session_id) as stream:
+        for event in stream:
+            out.append(event.data)
+            if event.data["sequence"] >= last:
+                return out
+    return out
+
+
+@test("commands_are_listed_with_schemas", "CTL-02")
+def listed():
+    with Server() as s:
+        commands = {c["name"]: c for c in s.http.get("/api/control").json["commands"]}
+        check(len(commands) >= 50, sorted(commands))
+        create = commands["create_task"]
+        equal((create["changes"], create["available"]), (True, True))
+        equal(create["input_schema"]["required"], ["objective"])
+        equal(create["input_schema"]["properties"]["visibility"]["enum"],
+              ["foreground", "background", "internal", "hidden"])
+        for name, c in commands.items():
+            if not c["available"]:
+                refused(s.http.post(f"/api/control/{name}", {}), 501, "NOT_IMPLEMENTED")
+        refused(s.http.post("/api/control/no_such", {}), 404, "NOT_FOUND")
+
+
+@test("a_task_lives_without_a_run_and_survives_a_kill", "CTL-06 CTL-07 CTL-09 CTL-17 EVT-022 EVT-025 TASK-01")
+def lives():
+    with Server() as s:
+        a = command(s, "create_task", objective="write the report", title="Report",
+                    acceptance=[{"id": "a", "text": "it is written"}], priority="high")
+        t = a["result"]["task"]
+        equal((t["status"], t["title"], t["root_task_id"]), ("accepted", "Report", t["task_id"]))
+        equal(len(a["event_ids"]), 3)  # the session, created, accepted
+        b = command(s, "update_task", task_id=t["task_id"], title="The report", priority="low")
+        equal(b["result"]["task"]["revision"], 1)
+        command(s, "append_task_progress", task_id=t["task_id"], progress=0.5, message="half way")
+        before = s.http.get(f"/api/tasks/{t['task_id']}").json["task"]
+        check(set(RECORD) <= set(before), set(RECORD) - set(before))
+        equal((before["title"], before["progress"], before["message"]), ("The report", 0.5, "half way"))
+        log = log_of(s, t["session_id"], before["through_sequence"])
+        equal([e["type"] for e in log], ["session.created", "task.created", "task.accepted",
+                                         "task.updated", "task.progress"])
+        equal(log[3]["payload"]["changed"]["title"], {"from": "Report", "to": "The report"})
+        equal({e["task_id"] for e in log[1:]}, {t["task_id"]})
+        s.kill()
+        s.start()
+        equal(s.http.get(f"/api/tasks/{t['task_id']}").json["task"], before)
+        equal(command(s, "get_task", task_id=t["task_id"])["result"]["task"], before)
+
+
+@test("bad_input_and_wrong_states_are_refused", "CTL-01")
+def bad():
+    with Server() as s:
+        t = task(s)
+        for name, body, where in (
+                ("create_task", {}, "/objective"),
+                ("create_task", {"objective": 1}, "/objective"),
+                ("create_task", {"objective": "x", "visibility": "loud"}, "/visibility"),
+                ("create_task", {"objective": "x", "colour": 1}, "/colour"),
+                ("append_task_progress", {"task_id": t["task_id"], "progress": 2}, "/progress"),
+                ("create_task", {"objective": "x", "acceptance": [1]}, None),
+                ("complete_task", {"task_id": t["task_id"], "result_refs": [1]}, None)):
+            refused(s.http.post(f"/api/control/{name}", body), 400, "VALIDATION_ERROR", where)
+        refused(s.http.post("/api/control/update_task", {"task_id": "none"}), 404, "NOT_FOUND")
+        refused(s.http.post("/api/control/update_task", {"task_id": t["task_id"], "status": "archived"}),
+                409, "CONFLICT", "/status")
+        refused(s.http.post("/api/control/update_task", {"task_id": t["task_id"], "status": "accepted"}),
+                409, "CONFLICT", "/status")
+        equal(s.http.get(f"/api/tasks/{t['task_id']}").json["task"]["revision"], 0)
+
+
+@test("repeating_a_command_changes_nothing", "CTL-45")
+def repeated():
+    with Server() as s:
+        first = command(s, "create_task", objective="x", idempotency_key="k")
+        again = command(s, "create_task", objective="x", idempotency_key="k")
+        equal(again, first)
+        refused(s.http.post("/api/control/create_task", {"objective": "y", "idempotency_key": "k"}),
+                409, "CONFLICT", "/idempotency_key")
+        t = task(s, task_id="mine")
+        same = command(s, "create_task", objective="another text", task_id="mine")
+        equal((same["result"]["task"], same["event_ids"]), (t, []))
+        s.kill()
+        s.start()
+        equal(command(s, "create_task", objective="x", idempotency_key="k"), first)
+        equal(len(s.http.get("/api/tasks").json["tasks"]), 2)
+
+
+@test("tasks_are_listed_by_filters_in_pages", "CTL-16")
+def lists():
+    with Server() as s:
+        parent = task(s, title="parent")
+        for i in range(7):
+            task(s, parent_task_id=parent["task_id"], title=f"child {i}",
+                 status="draft" if i % 2 else "accepted")
+        task(s, title="elsewhere")
+        children = f"/api/tasks?parent_task_id={parent['task_id']}"
+        equal(len(s.http.get(children).json["tasks"]), 7)
+        equal(len(s.http.get(children + "&status=draft").json["tasks"]), 3)
+        equal(len(s.http.get(f"/api/tasks?session_id={parent['session_id']}").json["tasks"]), 8)
+        seen, cursor = [], ""
+        while cursor is not None:
+            page = s.http.get(children + "&limit=3" + (f"&cursor={cursor}" if cursor else "")).json
+            seen += [t["title"] for t in page["tasks"]]
+            cursor = page["next_cursor"]
+        equal(seen, [f"child {i}" for i in reversed(range(7))])
+        equal(len(command(s, "list_tasks", parent_task_id=parent["task_id"], limit=2)["result"]["tasks"]), 2)
+        refused(s.http.get("/api/tasks?cursor=x"), 400, "VALIDATION_ERROR")
+
+
+def facts(s, t, kind, until=None):
+    """The payloads of that kind of event of the task, up to the last change of it or of `until`."""
+    now = s.http.get(f"/api/tasks/{(until or t)['task_id']}").json["task"]["through_sequence"]
+    return [e["payload"] for e in log_of(s, t["session_id"], now)
+            if e["type"] == kind and e.get("task_id") == t["task_id"]]
+
+
+def status(s, t):
+    return s.http.get(f"/api/tasks/{t['task_id']}").json["task"]["status"]
+
+
+def family(s):
+    """A task, its child and its grandchild."""
+    top = task(s, title="top")
+    child = task(s, title="child", parent_task_id=top["task_id"])
+    return top, child, task(s, title="grandchild", parent_task_id=child["task_id"])
+
+
+@test("pause_and_resume_reach_as_far_as_asked", "CTL-10 CTL-11 EVT-029")
+def paused():
+    with Server() as s:
+        tasks = family(s)
+        for how, want in ((None, ["paused", "accepted", "accepted"]),
+                          ("children", ["paused", "paused", "accepted"]),
+                          ("all", ["paused", "paused", "paused"])):
+            more = {"propagation": how} if how else {}
+            command(s, "pause_task", task_id=tasks[0]["task_id"], reason="lunch", **more)
+            equal([status(s, t) for t in tasks], want)
+            s.kill()
+            s.start()
+            equal([status(s, t) for t in tasks], want)
+            command(s, "resume_task", task_id=tasks[0]["task_id"], **more)
+            check(all(status(s, t) in ("accepted", "queued") for t in tasks))
+        equal([p["reason"] for p in facts(s, tasks[0], "task.paused")], ["lunch"] * 3)
+        equal([p["resumed_from"] for p in facts(s, tasks[0], "task.resumed")], ["paused"] * 3)
+
+
+@test("a_cancel_sticks_to_the_tree", "CTL-12 TASK-04")
+def cancelled():
+    with Server() as s:
+        top, child, grandchild = family(s)
+        done = task(s, parent_task_id=top["task_id"])
+        command(s, "complete_task", task_id=done["task_id"])
+        a = command(s, "cancel_task", task_id=top["task_id"], reason="enough", propagation="all")
+        equal(a["result"]["task"]["status"], "cancelled")
+        equal([status(s, t) for t in (child, grandchild, done)], ["cancelled", "cancelled", "completed"])
+        log = log_of(s, top["session_id"], s.http.get(f"/api/tasks/{top['task_id']}").json["task"]["through_sequence"])
+        kinds = [e["type"] for e in log if e.get("task_id") == top["task_id"]]
+        equal(kinds[-2:], ["task.cancel_requested", "task.cancelled"])
+        refused(s.http.post("/api/control/create_task",
+                            {"objective": "late", "parent_task_id": top["task_id"]}), 409, "CONFLICT")
+        again = command(s, "cancel_task", task_id=top["task_id"])
+        equal((again["result"]["task"]["status"], again["event_ids"]), ("cancelled", []))
+        refused(s.http.post("/api/control/pause_task", {"task_id": top["task_id"]}), 409, "CONFLICT")
+
+
+@test("completion_needs_its_facts", "CTL-14 CTL-15 TASK-06 EVT-038")
+def completed():
+    with Server() as s:
+        t = task(s, acceptance=[{"id": "a", "text": "written"}, {"id": "b", "text": "read"}])
+        end = {"task_id": t["task_id"], "acceptance": [{"id": "a", "status": "met"}]}
+        refused(s.http.post("/api/control/complete_task", end), 409, "CONFLICT", "/acceptance")
+        end["acceptance"].append({"id": "b", "status": "unmet"})
+        refused(s.http.post("/api/control/complete_task", end), 409, "CONFLICT", "/acceptance")
+        end["acceptance"][1]["status"] = "not_applicable"
+        a = command(s, "complete_task", delivery_state="delivered", artifact_refs=["artifact://x@1"], **end)
+        r = a["result"]["task"]
+        equal((r["status"], r["delivery_state"], r["artifacts"]), ("completed", "delivered", ["artifact://x@1"]))
+        refused(s.http.post("/api/control/fail_task", {"task_id": t["task_id"], "message": "no"}), 409, "CONFLICT")
+        bad = task(s)
+        r = command(s, "fail_task", task_id=bad["task_id"], message="no paper", code="NO_PAPER")["result"]["task"]
+        equal((r["status"], r["last_error"]["code"], r["last_error"]["message"]), ("failed", "NO_PAPER", "no paper"))
+        equal(command(s, "update_task", task_id=bad["task_id"], status="archived")["result"]["task"]["status"],
+              "archived")
+        equal([p["previous_status"] for p in facts(s, bad, "task.archived")], ["failed"])
+        for word in ("pending", "delivered", "queued", "failed", "parent_missing", "not_applicable"):
+            command(s, "append_task_progress", task_id=task(s)["task_id"], delivery_state=word)
+        refused(s.http.post("/api/control/append_task_progress",
+                            {"task_id": task(s)["task_id"], "delivery_state": "lost"}), 400, "VALIDATION_ERROR")
+
+
+@test("a_dependency_blocks_until_it_is_over", "CTL-18 CTL-19 EVT-028 EVT-093 VAL-06")
+def blocked():
+    with Server() as s:
+        a = task(s, title="a")
+        b, c = (task(s, title=x, session_id=a["session_id"]) for x in "bc")
+        link = {"from": a["task_id"], "to": c["task_id"], "kind": "blocks"}
+        edge = command(s, "link_tasks", **link)["result"]["edge"]
+        equal((edge["source_id"], edge["target_id"], edge["status"]), (a["task_id"], c["task_id"], "active"))
+        equal(command(s, "link_tasks", **link)["event_ids"], [])
+        command(s, "link_tasks", **{"from": c["task_id"], "to": b["task_id"], "kind": "blocked_by"})
+        equal(status(s, c), "blocked")
+        equal([p["blockers"][0]["id"] for p in facts(s, c, "task.blocked")], [a["task_id"], b["task_id"]])
+        equal([p["op"] for p in facts(s, a, "task.dependency.updated", until=c)], ["linked"])
+        refused(s.http.post("/api/control/link_tasks",
+                            {"from": c["task_id"], "to": a["task_id"], "kind": "blocks"}), 409, "CONFLICT", "/to")
+        refused(s.http.post("/api/control/complete_task", {"task_id": c["task_id"]}), 409, "CONFLICT")
+        s.kill()
+        s.start()
+        equal(len(s.http.get(f"/api/tasks/{c['task_id']}").json["task"]["relationships"]), 2)
+        command(s, "complete_task", task_id=a["task_id"])
+        equal(status(s, c), "blocked")
+        command(s, "unlink_tasks", **{"from": b["task_id"], "to": c["task_id"], "kind": "blocks"})
+        equal(status(s, c), "queued")
+        edges = s.http.get(f"/api/tasks/{c['task_id']}").json["task"]["relationships"]
+        equal(sorted(e["status"] for e in edges), ["active", "removed"])
+        other = task(s, title="elsewhere")
+        refused(s.http.post("/api/control/link_tasks",
+                            {"from": a["task_id"], "to": other["task_id"], "kind": "blocks"}), 409, "CONFLICT", "/to")
+
+
+@test("a_task_belongs_to_a_session_a_thread_or_a_task", "ID-05")
+def owners():
+    with Server() as s:
+        run = s.finish(s.create("echo", "hello", conversation_id="talk"))
+        of_thread = task(s, thread_id="talk")
+        equal((of_thread["thread_id"], of_thread["session_id"]), ("talk", run["session_id"]))
+        of_session = task(s, session_id=run["session_id"])
+        equal((of_session["thread_id"], of_session["session_id"]), (None, run["session_id"]))
+        of_task = task(s, parent_task_id=of_session["task_id"])
+        equal((of_task["session_id"], of_task["root_task_id"]), (run["session_id"], of_session["task_id"]))
+        equal(len(s.http.get("/api/tasks?thread_id=talk").json["tasks"]), 1)
+        refused(s.http.post("/api/control/create_task", {"objective": "x", "session_id": "none"}), 404, "NOT_FOUND")
+        refused(s.http.post("/api/control/create_task", {"objective": "x", "parent_task_id": "none"}), 404,
+                "NOT_FOUND")
+
+
+@test("edges_of_every_kind_are_kept", "TASK-03")
+def kinds():
+    with Server() as s:
+        a = task(s)
+        b = task(s, session_id=a["session_id"])
+        for kind in ("parent", "blocks", "source_task"):
+            command(s, "link_tasks", **{"from": a["task_id"], "to": b["task_id"], "kind": kind, "reason": "so"})
+        for kind in ("source_attempt", "spawned_subagent", "assigned_thread", "produced_artifact",
+                     "consumed_artifact", "evidence"):
+            command(s, "link_tasks", **{"from": a["task_id"], "to": f"thing-{kind}", "kind": kind})
+        for kind, stored in (("child", "parent"), ("blocked_by", "blocks")):
+            edge = command(s, "link_tasks", **{"from": b["task_id"], "to": a["task_id"], "kind": kind})
+            equal((edge["result"]["edge"]["kind"], edge["event_ids"]), (stored, []))
+        edges = s.http.get(f"/api/tasks/{a['task_id']}").json["task"]["relationships"]
+        equal(len(edges), 9)
+        for e in edges:
+            check({"kind", "source_id", "target_id", "status", "created_at", "updated_at"} <= set(e), e)
+        equal({e.get("reason") for e in edges}, {"so", None})
+
+
+@test("sessions_and_threads_are_renamed_and_archived", "EVT-014")
+def renamed():
+    with Server() as s:
+        run = s.finish(s.create("echo", "hello", conversation_id="talk"))
+        a = command(s, "update_session", session_id=run["session_id"], title="My work")
+        equal((a["result"]["session"]["title"], a["result"]["session"]["status"]), ("My work", "active"))
+        b = command(s, "update_session", session_id=run["session_id"], archived=True)
+        equal((b["result"]["session"]["title"], b["result"]["session"]["status"]), ("My work", "archived"))
+        c = command(s, "update_thread", thread_id="talk", title="Talk")
+        equal((c["result"]["thread"]["title"], c["result"]["thread"]["session_id"]), ("Talk", run["session_id"]))
+        told = []
+        with s.session_stream(run["session_id"]) as stream:
+            for event in stream:
+                told += [event.data["payload"]] if event.data["type"] == "session.updated" else []
+                if event.data["type"] == "thread.updated" and "title" in event.data["payload"]["changed"]:
+                    break
+        equal([(p["changed"], p.get("title"), p.get("status")) for p in told],
+              [(["title"], "My work", None), (["archived"], None, "archived")])
+        refused(s.http.post("/api/control/update_session", {"session_id": "none"}), 404, "NOT_FOUND")
+        refused(s.http.post("/api/control/update_thread", {"thread_id": "none"}), 404, "NOT_FOUND")
+        equal(s.finish(s.create("echo", "again", conversation_id="talk"))["status"], "succeeded")
+
+
+if __name__ == "__main__":
+    main()
