@@ -29,7 +29,7 @@ CFLAGS   += -std=c17 -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -W
 # shows them everything. What is installed as a library hides its symbols itself.
 CFLAGS   += -fPIC -fno-semantic-interposition
 LDFLAGS  += -Wl,-z,relro,-z,now
-LDLIBS   += -luv -lsqlite3 -lcrypto -lpthread -ldl -lm
+LDLIBS   += -luv -lsqlite3 -lcrypto -lyaml -lpthread -ldl -lm
 
 SAN_FLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_FLAGS_tsan := -fsanitize=thread
@@ -106,7 +106,7 @@ $(FLAGS): FORCE
 HEADERS := $(BUILD)/.headers
 $(HEADERS):
 	@mkdir -p $(@D)
-	@printf '#include <%s>\n' uv.h sqlite3.h curl/curl.h openssl/evp.h | \
+	@printf '#include <%s>\n' uv.h sqlite3.h curl/curl.h openssl/evp.h yaml.h | \
 		$(CC) $(CPPFLAGS) -x c -E - >/dev/null 2>$@.why || \
 		{ tools/deps -n build && cat $@.why >&2; rm -f $@.why; exit 1; }
 	@rm -f $@.why && touch $@

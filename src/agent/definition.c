@@ -1,7 +1,8 @@
 /* definition.c - the schema decides what a definition may say, the rest is copying. */
-#include "agent/definition.h"
+#include "agent/definition_int.h"
 
 #include "agent/limits.h"
+#include "agent/source.h"
 #include "base/embed.h"
 #include "base/file.h"
 #include "json/schema.h"
@@ -117,51 +118,111 @@ static void read_backend(struct copy *c, const struct uar_json *j, struct uar_de
 	b->report_hooks = yes(j, "report_hooks");
 }
 
-/* Options that only one kind of agent has. */
-static uar_err check_kind(uar_str entry, const struct uar_json *backend, struct uar_error *error)
-{
-	static const struct {
-		const char *key, *entry;
-	} only[] = {
-		{ "args", "backend.acp" },
-		{ "kind", "backend.acp" },
-		{ "can_resume", "backend.acp" },
-		{ "can_fork", "backend.acp" },
-		{ "approval_policy", "backend.codex" },
-		{ "sandbox_mode", "backend.codex" },
-		{ "transport", "backend.codex" },
-		{ "report_hooks", "backend.claude_code" },
-	};
+/* --- of agents that are prompts ------------------------------------------------------ */
 
-	for (size_t i = 0; i < ARRAY_LEN(only); i++)
-		if (uar_json_get(backend, uar_str_c(only[i].key)) &&
-		    !uar_str_is(entry, only[i].entry)) {
-			uar_error_where(error, "/runtime/backend/%s", only[i].key);
-			return uar_error_set(error, UAR_ESCHEMA, "%.*s does not take it",
-					     UAR_FMT(entry));
-		}
-	return UAR_OK;
+/* One text with a space between two of the list. */
+static uar_str joined(struct copy *c, const struct uar_json *list)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
+	uar_str out;
+
+	for (const struct uar_json *s = uar_json_at(list, 0); s; s = s->next) {
+		if (b.n)
+			uar_buf_add_char(&b, ' ');
+		uar_buf_add_str(&b, s->text);
+	}
+	c->failed |= b.err != UAR_OK;
+	out = own(c, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out;
 }
 
-static void read_info(struct copy *c, const struct uar_json *j, struct uar_definition *d)
+static struct uar_definition_model read_model(struct copy *c, const struct uar_json *j)
 {
-	const struct uar_json *metadata = uar_json_get(j, UAR_STR("metadata"));
-	const struct uar_json *runtime = uar_json_get(j, UAR_STR("runtime"));
-	const struct uar_json *backend = uar_json_get(runtime, UAR_STR("backend"));
-	struct uar_agent_info *info = &d->info;
-	bool acp;
+	return (struct uar_definition_model){ text(c, j, "provider"), text(c, j, "model") };
+}
 
-	info->agent_id = text(c, j, "id");
-	info->title = text(c, metadata, "title");
-	if (!info->title.n)
-		info->title = info->agent_id;
-	info->description = text(c, metadata, "description");
-	info->entry = text(c, runtime, "entry");
-	acp = uar_str_is(info->entry, "backend.acp");
-	info->kind =
-		acp ? own(c, uar_json_str(uar_json_get(backend, UAR_STR("kind")), UAR_STR("acp")))
-		    : uar_str_from(info->entry, sizeof "backend." - 1);
-	info->timeout_us = seconds(runtime, "timeout_seconds");
+static void read_routing(struct copy *c, const struct uar_json *j,
+			 struct uar_definition_routing *out)
+{
+	const struct uar_json *fallbacks = uar_json_get(j, UAR_STR("fallbacks"));
+
+	out->rules = j;
+	out->chosen = read_model(c, uar_json_get(j, UAR_STR("default")));
+	out->fallbacks = room(c, fallbacks, sizeof *out->fallbacks);
+	for (const struct uar_json *m = uar_json_at(fallbacks, 0); m && out->fallbacks; m = m->next)
+		out->fallbacks[out->fallback_count++] = read_model(c, m);
+}
+
+static void read_tools(struct copy *c, const struct uar_json *j, struct uar_definition_tools *out)
+{
+	out->allow = joined(c, uar_json_get(j, UAR_STR("allow")));
+	out->deny = joined(c, uar_json_get(j, UAR_STR("deny")));
+	out->ask = joined(c, uar_json_get(j, UAR_STR("ask")));
+	out->max_concurrent = uar_json_int(uar_json_get(j, UAR_STR("max_concurrent")), 1);
+}
+
+static void read_prompt(struct copy *c, const struct uar_json *j, struct uar_definition_prompt *out)
+{
+	out->system = text(c, j, "system");
+	out->template = text(c, j, "template");
+	out->instruction_count = list(c, j, "instructions", &out->instructions);
+	out->variables = uar_json_get(j, UAR_STR("variables"));
+}
+
+static void read_output(struct copy *c, const struct uar_json *j, struct uar_definition_output *out)
+{
+	out->format = text(c, j, "format");
+	out->language = text(c, j, "language");
+	out->max_characters = uar_json_int(uar_json_get(j, UAR_STR("max_characters")), 0);
+}
+
+static void read_protocols(const struct uar_json *j, struct uar_definition *d)
+{
+	static const char *const names[UAR_PROTOCOL_COUNT] = { "ag_ui", "a2ui", "a2a" };
+
+	for (size_t i = 0; i < UAR_PROTOCOL_COUNT; i++) {
+		const struct uar_json *p = uar_json_get(j, uar_str_c(names[i]));
+
+		d->protocols_off[i] = !uar_json_bool(uar_json_get(p, UAR_STR("enabled")), true);
+	}
+}
+
+static void read_chat(struct copy *c, const struct uar_json *j, struct uar_definition *d)
+{
+	const struct uar_json *policy = uar_json_get(j, UAR_STR("policy"));
+	const struct uar_json *schemas = uar_json_get(j, UAR_STR("schemas"));
+	const struct uar_json *memory = uar_json_get(j, UAR_STR("memory"));
+	const struct uar_json *talk = uar_json_get(memory, UAR_STR("conversation"));
+
+	read_routing(c, uar_json_get(policy, UAR_STR("provider")), &d->routing);
+	read_tools(c, uar_json_get(policy, UAR_STR("tools")), &d->tools);
+	read_prompt(c, uar_json_get(j, UAR_STR("prompt")), &d->prompt);
+	read_output(c, uar_json_get(policy, UAR_STR("output")), &d->output);
+	d->schemas = (struct uar_definition_schemas){
+		uar_json_get(schemas, UAR_STR("inputs")),
+		uar_json_get(schemas, UAR_STR("outputs")),
+		uar_json_get(schemas, UAR_STR("state")),
+	};
+	d->memory.conversation = uar_json_bool(uar_json_get(talk, UAR_STR("enabled")), true);
+	d->memory.max_turns = uar_json_int(uar_json_get(talk, UAR_STR("max_turns")), 0);
+}
+
+/* --- the whole ----------------------------------------------------------------------------- */
+
+static bool is_backend(uar_str entry)
+{
+	return uar_str_starts(entry, UAR_STR("backend."));
+}
+
+/* What concerns programs alone. */
+static void read_program(struct copy *c, const struct uar_json *backend, struct uar_definition *d)
+{
+	struct uar_agent_info *info = &d->info;
+	bool acp = uar_str_is(info->entry, "backend.acp");
+	uar_str kind = uar_json_str(uar_json_get(backend, UAR_STR("kind")), UAR_STR("acp"));
+
+	info->kind = acp ? own(c, kind) : uar_str_from(info->entry, sizeof "backend." - 1);
 	if (!info->timeout_us)
 		info->timeout_us = TIMEOUT_US;
 	info->model = d->backend.model;
@@ -171,36 +232,86 @@ static void read_info(struct copy *c, const struct uar_json *j, struct uar_defin
 	info->can_fork = !acp || d->backend.can_fork;
 }
 
+static void read_info(struct copy *c, const struct uar_json *j, struct uar_definition *d)
+{
+	const struct uar_json *metadata = uar_json_get(j, UAR_STR("metadata"));
+	const struct uar_json *runtime = uar_json_get(j, UAR_STR("runtime"));
+	struct uar_agent_info *info = &d->info;
+
+	info->agent_id = text(c, j, "id");
+	info->title = text(c, metadata, "title");
+	if (!info->title.n)
+		info->title = info->agent_id;
+	info->description = text(c, metadata, "description");
+	info->entry = text(c, runtime, "entry");
+	info->timeout_us = seconds(runtime, "timeout_seconds");
+	info->model = d->routing.chosen.model;
+	info->kind = info->entry;
+	if (is_backend(info->entry))
+		read_program(c, uar_json_get(runtime, UAR_STR("backend")), d);
+}
+
 static uar_err read_all(const struct uar_json *j, struct uar_definition *d, struct uar_error *error)
 {
 	const struct uar_json *runtime = uar_json_get(j, UAR_STR("runtime"));
-	const struct uar_json *backend = uar_json_get(runtime, UAR_STR("backend"));
 	const struct uar_json *policy = uar_json_get(j, UAR_STR("policy"));
 	struct copy c = { &d->arena, false };
 
-	read_backend(&c, backend, &d->backend);
+	read_backend(&c, uar_json_get(runtime, UAR_STR("backend")), &d->backend);
 	read_policy(&c, uar_json_get(policy, UAR_STR("approvals")), &d->policy);
+	read_chat(&c, j, d);
+	read_protocols(uar_json_get(runtime, UAR_STR("protocols")), d);
 	read_info(&c, j, d);
-	if (c.failed)
-		return UAR_ENOMEM;
-	return check_kind(d->info.entry, backend, error);
+	return c.failed ? UAR_ENOMEM : uar_definition_check(d, error);
 }
 
-uar_err uar_definition_read(uar_str text_of, struct uar_definition *out, struct uar_error *error)
+/* The definition keeps its canonical text: what refers to it is found there by anyone. */
+static uar_err keep_text(const struct uar_json *j, struct uar_definition *d,
+			 struct uar_error *error)
 {
-	struct uar_definition d = { .policy.fallback = UAR_VERDICT_ASK };
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
+	uar_err e = uar_definition_canonical(j, &b);
+
+	if (!e) {
+		d->text = uar_arena_str(&d->arena, uar_buf_str(&b));
+		e = d->text.p ? UAR_OK : UAR_ENOMEM;
+	}
+	uar_buf_fini(&b);
+	if (e == UAR_ETOOBIG)
+		return uar_error_set(error, e, "a definition may have %d bytes",
+				     UAR_LIMIT_AGENT_DEFINITION);
+	if (e)
+		return e;
+	uar_sha256_hex(d->text, d->revision);
+	return uar_json_parse(d->text, NULL, &d->arena, &d->json, error);
+}
+
+static uar_err read_json(uar_str json, struct uar_definition *d, struct uar_error *error)
+{
 	const struct uar_json *j;
 	struct uar_arena scratch;
 	uar_err e;
 
 	uar_arena_init(&scratch, 0);
-	uar_arena_init(&d.arena, 0);
-	e = uar_json_parse(text_of, NULL, &scratch, &j, error);
-	if (!e)
+	e = uar_json_parse(json, NULL, &scratch, &j, error);
+	if (!e) {
 		e = uar_schema_check_text(uar_definition_schema(), j, error);
+		if (e == UAR_ESCHEMA)
+			uar_definition_hint(error);
+	}
 	if (!e)
-		e = read_all(j, &d, error);
+		e = keep_text(j, d, error);
 	uar_arena_fini(&scratch);
+	return e ? e : read_all(d->json, d, error);
+}
+
+uar_err uar_definition_read(uar_str json, struct uar_definition *out, struct uar_error *error)
+{
+	struct uar_definition d = { .policy.fallback = UAR_VERDICT_ASK };
+	uar_err e;
+
+	uar_arena_init(&d.arena, 0);
+	e = read_json(json, &d, error);
 	if (e)
 		uar_arena_fini(&d.arena);
 	else
@@ -208,13 +319,47 @@ uar_err uar_definition_read(uar_str text_of, struct uar_definition *out, struct 
 	return e;
 }
 
+/* The JSON reader says "line:column", the YAML reader "line N", the schema a pointer. */
+static void name_line(const char *file, uar_str json, struct uar_error *error)
+{
+	char where[UAR_LIMIT_ERROR_WHERE];
+	uar_str at;
+
+	if (!error)
+		return;
+	memcpy(where, error->where, sizeof where);
+	at = uar_str_c(where);
+	if (uar_str_starts(at, UAR_STR("line ")))
+		uar_error_where(error, "%.90s:%s", file, where + sizeof "line");
+	else if (at.n && at.p[0] != '/')
+		uar_error_where(error, "%.90s:%s", file, where);
+	else
+		uar_error_where(error, "%.90s:%zu%s%s", file, uar_source_line(json, at),
+				at.n ? " " : "", where);
+}
+
+uar_err uar_definition_read_file(const char *file, uar_str source, struct uar_definition *out,
+				 struct uar_error *error)
+{
+	struct uar_buf json = uar_buf_make(2 * UAR_LIMIT_AGENT_DEFINITION);
+	uar_err e = uar_source_read(uar_str_c(file), source, &json, error);
+
+	if (!e)
+		e = uar_definition_read(uar_buf_str(&json), out, error);
+	if (e && e != UAR_ENOMEM)
+		name_line(file, uar_buf_str(&json), error);
+	uar_buf_fini(&json);
+	return e;
+}
+
 uar_err uar_definition_load(const char *path, struct uar_definition *out, struct uar_error *error)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
+	const char *slash = strrchr(path, '/');
 	uar_err e = uar_file_read(path, &b, error);
 
 	if (!e)
-		e = uar_definition_read(uar_buf_str(&b), out, error);
+		e = uar_definition_read_file(slash ? slash + 1 : path, uar_buf_str(&b), out, error);
 	uar_buf_fini(&b);
 	return e;
 }
@@ -225,44 +370,24 @@ void uar_definition_fini(struct uar_definition *d)
 		uar_arena_fini(&d->arena);
 }
 
-/* --- the policy ------------------------------------------------------------------ */
-
-/* '*' stands for any number of characters. Only the last one is tried again. */
-static bool fits(uar_str pattern, uar_str s)
+bool uar_definition_allows(const struct uar_definition *d, enum uar_protocol p)
 {
-	size_t p = 0, i = 0, star = SIZE_MAX, mark = 0;
-
-	while (i < s.n) {
-		if (p < pattern.n && pattern.p[p] == '*') {
-			star = p++;
-			mark = i;
-		} else if (p < pattern.n && pattern.p[p] == s.p[i]) {
-			p++;
-			i++;
-		} else if (star != SIZE_MAX) {
-			p = star + 1;
-			i = ++mark;
-		} else {
-			return false;
-		}
-	}
-	while (p < pattern.n && pattern.p[p] == '*')
-		p++;
-	return p == pattern.n;
+	return !d->protocols_off[p];
 }
 
-enum uar_verdict uar_definition_judge(const struct uar_definition_policy *p, uar_str kind,
-				      uar_str tool, int *out_rule)
+bool uar_definition_inactive(const struct uar_definition *d, size_t index,
+			     struct uar_definition_inactive *out)
 {
-	for (size_t i = 0; i < p->rule_count; i++) {
-		const struct uar_definition_rule *r = &p->rules[i];
+	static const struct uar_definition_inactive rows[] = {
+#define I(POINTER, WHY) { POINTER, WHY },
+#include "agent/inactive.def"
+#undef I
+	};
 
-		if ((r->kind.n && !uar_str_eq(r->kind, kind)) ||
-		    (r->tool.n && !fits(r->tool, tool)))
-			continue;
-		*out_rule = (int)i;
-		return r->verdict;
-	}
-	*out_rule = -1;
-	return p->fallback;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (uar_json_pointer(d->json, uar_str_c(rows[i].pointer)) && index-- == 0) {
+			*out = rows[i];
+			return true;
+		}
+	return false;
 }

@@ -1,8 +1,9 @@
-/* definition.h - an agent definition: read from its file, checked against the
- * published schema. Data alone; what it says is done elsewhere. */
+/* definition.h - an agent definition: read, checked against the published schema, named by
+ * the digest of what it says. Data alone; what it says is done elsewhere. */
 #ifndef UAR_AGENT_DEFINITION_H
 #define UAR_AGENT_DEFINITION_H
 
+#include "base/sha256.h"
 #include "event/agent.h"
 #include "json/json.h"
 
@@ -11,7 +12,7 @@ struct uar_definition_rule {
 	enum uar_verdict verdict;
 };
 
-struct uar_definition_policy {
+struct uar_definition_policy { /* policy.approvals of a program */
 	enum uar_verdict fallback;
 	struct uar_definition_rule *rules;
 	size_t rule_count;
@@ -30,21 +31,82 @@ struct uar_definition_backend {
 	bool allow_working_dir, can_resume, can_fork, report_hooks;
 };
 
+struct uar_definition_model {
+	uar_str provider, model; /* both empty: the server's default */
+};
+
+struct uar_definition_routing { /* policy.provider */
+	struct uar_definition_model chosen;
+	struct uar_definition_model *fallbacks;
+	size_t fallback_count;
+	const struct uar_json *rules; /* the whole object, with the rest; NULL: absent */
+};
+
+struct uar_definition_tools { /* policy.tools: patterns with a space between two */
+	uar_str allow, deny, ask;
+	int64_t max_concurrent;
+};
+
+struct uar_definition_prompt {
+	uar_str system, template;
+	uar_str *instructions;
+	size_t instruction_count;
+	const struct uar_json *variables; /* NULL: none */
+};
+
+struct uar_definition_output { /* policy.output; empty, 0: free */
+	uar_str format, language;
+	int64_t max_characters;
+};
+
+struct uar_definition_schemas { /* NULL: any value */
+	const struct uar_json *inputs, *outputs, *state;
+};
+
+enum uar_protocol { UAR_PROTOCOL_AG_UI, UAR_PROTOCOL_A2UI, UAR_PROTOCOL_A2A, UAR_PROTOCOL_COUNT };
+
 /* Strings live in the arena and end with 0. */
 struct uar_definition {
 	struct uar_arena arena;
 	struct uar_agent_info info;
 	struct uar_definition_backend backend;
 	struct uar_definition_policy policy;
+	struct uar_definition_routing routing;
+	struct uar_definition_tools tools;
+	struct uar_definition_prompt prompt;
+	struct uar_definition_output output;
+	struct uar_definition_schemas schemas;
+	struct {
+		bool conversation; /* earlier turns of the thread are told to the model */
+		int64_t max_turns; /* so many of them; 0: all that fit */
+	} memory;
+	bool protocols_off[UAR_PROTOCOL_COUNT];
+	uar_str text;		     /* canonical JSON of the whole */
+	const struct uar_json *json; /* of that text: subtrees that have no member above */
+	char revision[UAR_SHA256_TEXT + 1];
 };
 
 uar_str uar_definition_schema(void);
-/* error->where: a pointer into the definition. Fini is needed on success only. */
+/* JSON. error->where: a pointer into the definition. Fini is needed on success only. */
 UAR_MUST_CHECK uar_err uar_definition_read(uar_str text, struct uar_definition *out,
 					   struct uar_error *error);
+/* A file in one of the formats of source.h. error->where: "FILE:LINE /pointer". */
+UAR_MUST_CHECK uar_err uar_definition_read_file(const char *file, uar_str text,
+						struct uar_definition *out,
+						struct uar_error *error);
 UAR_MUST_CHECK uar_err uar_definition_load(const char *path, struct uar_definition *out,
 					   struct uar_error *error);
 void uar_definition_fini(struct uar_definition *d);
+
+/* May an adapter serve runs of the agent? */
+bool uar_definition_allows(const struct uar_definition *d, enum uar_protocol p);
+/* A member that is there and has no effect in this version: its pointer and why. False: there
+ * are not so many. */
+struct uar_definition_inactive {
+	const char *pointer, *why;
+};
+bool uar_definition_inactive(const struct uar_definition *d, size_t index,
+			     struct uar_definition_inactive *out);
 
 /* What the policy says about a question; *out_rule names what decided it, 0-based,
  * -1: the default. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "agent/limits.h"
+#include "agent/source.h"
 #include "base/file.h"
 #include "bridge/bridge_int.h"
 
@@ -245,12 +246,15 @@ static uar_err add(struct loading *l, uar_str text, const char *file, struct uar
 	a->refs = 1;
 	snprintf(a->file, sizeof a->file, "%s", file);
 	uar_sha256_hex(text, a->sha256);
-	e = uar_definition_read(text, &a->def, error);
+	e = file[0] ? uar_definition_read_file(file, text, &a->def, error)
+		    : uar_definition_read(text, &a->def, error);
 	if (e) {
 		uar_free(a); /* there is nothing in it */
 		return e;
 	}
-	e = fits(l, a->def.info.agent_id, error);
+	e = uar_str_starts(a->def.info.entry, UAR_STR("backend.")) ? UAR_OK : UAR_ESKIP;
+	if (!e)
+		e = fits(l, a->def.info.agent_id, error);
 	if (!e)
 		e = open_agent(l->b, a, error);
 	if (!e)
@@ -292,6 +296,8 @@ static void load_text(struct loading *l, const char *file, uar_str text, struct 
 	if (!e)
 		e = add(l, text, file, error);
 	error->code = e;
+	if (e == UAR_ESKIP) /* no program: its registry has it */
+		return;
 	if (e)
 		refuse(l, file, error, before && take(l, before, &unheard) == UAR_OK);
 	else
@@ -314,7 +320,7 @@ static void load_file(struct loading *l, const char *name)
 
 static int wanted(const struct dirent *d)
 {
-	return d->d_name[0] != '.' && uar_str_ends(uar_str_c(d->d_name), UAR_STR(".json"));
+	return d->d_name[0] != '.' && uar_source_is_named(uar_str_c(d->d_name));
 }
 
 /* In order of their names, so that of two with one id the same one stays. A directory

@@ -1,0 +1,42 @@
+/* judge.c - what the approval rules of a definition say about a question. */
+#include "agent/definition.h"
+
+/* '*' stands for any number of characters. Only the last one is tried again. */
+static bool fits(uar_str pattern, uar_str s)
+{
+	size_t p = 0, i = 0, star = SIZE_MAX, mark = 0;
+
+	while (i < s.n) {
+		if (p < pattern.n && pattern.p[p] == '*') {
+			star = p++;
+			mark = i;
+		} else if (p < pattern.n && pattern.p[p] == s.p[i]) {
+			p++;
+			i++;
+		} else if (star != SIZE_MAX) {
+			p = star + 1;
+			i = ++mark;
+		} else {
+			return false;
+		}
+	}
+	while (p < pattern.n && pattern.p[p] == '*')
+		p++;
+	return p == pattern.n;
+}
+
+enum uar_verdict uar_definition_judge(const struct uar_definition_policy *p, uar_str kind,
+				      uar_str tool, int *out_rule)
+{
+	for (size_t i = 0; i < p->rule_count; i++) {
+		const struct uar_definition_rule *r = &p->rules[i];
+
+		if ((r->kind.n && !uar_str_eq(r->kind, kind)) ||
+		    (r->tool.n && !fits(r->tool, tool)))
+			continue;
+		*out_rule = (int)i;
+		return r->verdict;
+	}
+	*out_rule = -1;
+	return p->fallback;
+}
