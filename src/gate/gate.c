@@ -4,6 +4,7 @@
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "http/limits.h"
+#include "proto/openai.h"
 
 void gate_call_free(struct call *c)
 {
@@ -140,6 +141,8 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_m
 		return UAR_ENOMEM;
 	c->g = g;
 	c->r = r;
+	if (uar_str_starts(r->path, UAR_STR("/v1/")))
+		r->problem = uar_openai_error;
 	uar_list_add_last(&g->calls, &c->node);
 	uar_arena_init(&c->arena, UAR_LIMIT_HTTP_ARENA);
 	e = admit(g, r, c, error);

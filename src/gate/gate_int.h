@@ -250,6 +250,10 @@ struct gate_view {
 /* Answers with the run in a dialect that remembers what it has shown. */
 void gate_stream_view(struct call *c, uar_str run_id, const struct gate_view *view);
 
+/* view_answer.c: answers with the run as one JSON value, when the dialect's request is complete
+ * or, with `until`, as the run was at that event. The strings of the options are the call's. */
+void gate_answer_view(struct call *c, uar_str run_id, const struct gate_view *view, uint64_t until);
+
 /* runs.c: a run as POST /api/runs describes it, but for `done` and `ctx`. */
 uar_err gate_decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error);
 

@@ -192,7 +192,8 @@ static void on_gone(struct call *c)
 
 static uar_err copy_options(struct view_stream *s, const struct gate_view *view)
 {
-	uar_str *texts[] = { &s->view.options.history, &s->view.options.state };
+	struct uar_dialect_options *o = &s->view.options;
+	uar_str *texts[] = { &o->history, &o->state, &o->model, &o->previous_id };
 
 	s->view = *view;
 	s->joined = !view->cursor.run_sequence;

@@ -281,7 +281,16 @@ static void send_problem(struct uar_http_stream *c, uar_err code, const struct u
 		extra = retry;
 	else
 		a.header_count = 0;
-	put_problem(&c->server->problem, status, code, error);
+	if (r && r->problem) {
+		struct uar_error plain = { .code = code };
+
+		a.content_type = "application/json";
+		uar_buf_clear(&c->server->problem);
+		r->problem(&c->server->problem, status, uar_err_token(code),
+			   error && error->text[0] ? error : &plain);
+	} else {
+		put_problem(&c->server->problem, status, code, error);
+	}
 	a.body = uar_buf_str(&c->server->problem);
 	send_answer(c, &a, !r || r->method != UAR_HTTP_HEAD);
 }

@@ -60,6 +60,9 @@ struct uar_http_request {
 	void *user;			      /* the handler's, NULL at first */
 	uar_str allow;			      /* the handler's: the methods that a 405 names */
 	bool streamed;			      /* `head` may set it: see uar_http_body_pull */
+	/* `head` may set it: writes the body of a problem as application/json instead. */
+	void (*problem)(struct uar_buf *out, int status, const char *code,
+			const struct uar_error *error);
 };
 
 /* First header of that name (any case), or an empty string with .p NULL; for those

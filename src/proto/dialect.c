@@ -3,16 +3,20 @@
 
 void uar_frame_open(struct uar_frames *f, const char *event)
 {
-	uar_buf_add_str(f->out, UAR_STR("event: "));
-	uar_buf_add_str(f->out, uar_str_c(event));
 	f->count++;
-	if (f->run_sequence) {
-		uar_buf_add_str(f->out, UAR_STR("\nid: "));
+	if (event) {
+		uar_buf_add_str(f->out, UAR_STR("event: "));
+		uar_buf_add_str(f->out, uar_str_c(event));
+		uar_buf_add_char(f->out, '\n');
+	}
+	if (event && f->run_sequence) {
+		uar_buf_add_str(f->out, UAR_STR("id: "));
 		uar_buf_add_u64(f->out, f->run_sequence);
 		uar_buf_add_char(f->out, '.');
 		uar_buf_add_u64(f->out, f->count);
+		uar_buf_add_char(f->out, '\n');
 	}
-	uar_buf_add_str(f->out, UAR_STR("\ndata: "));
+	uar_buf_add_str(f->out, UAR_STR("data: "));
 }
 
 /* JSON has no line ends of its own, so one data line holds it. */

@@ -16,7 +16,8 @@ struct uar_frames {
 	bool closed;	       /* the last one ends what one request may show */
 };
 
-/* Begins a frame; one JSON value and uar_frame_close follow. */
+/* Begins a frame; one JSON value and uar_frame_close follow. NULL: its event has no name
+ * and it has no id. */
 void uar_frame_open(struct uar_frames *f, const char *event);
 UAR_MUST_CHECK uar_err uar_frame_close(struct uar_frames *f, struct uar_jw *w);
 
@@ -30,9 +31,12 @@ struct uar_cursor {
 UAR_MUST_CHECK uar_err uar_cursor_read(uar_str text, struct uar_cursor *out);
 
 struct uar_dialect_options {
-	bool old_peer;	 /* a client of before version 1.0 of the protocol */
-	uar_str history; /* messages that the reader has: JSON objects, a comma between two */
-	uar_str state;	 /* JSON: what the reader calls its state; empty: it has none */
+	bool old_peer;	     /* a client of before version 1.0 of the protocol */
+	uar_str history;     /* messages that the reader has: JSON objects, a comma between two */
+	uar_str state;	     /* JSON: what the reader calls its state; empty: it has none */
+	uar_str model;	     /* OpenAI: what the reader calls the agent */
+	uar_str previous_id; /* OpenAI: the response that this one follows; or empty */
+	bool usage;	     /* OpenAI: a last chunk tells what was used */
 };
 
 struct uar_dialect {
@@ -48,6 +52,9 @@ struct uar_dialect {
 	uar_err (*join)(void *state, struct uar_frames *out);
 	/* The last frames of a stream that ends before its run does. */
 	uar_err (*leave)(void *state, struct uar_frames *out);
+	/* The whole run as one JSON value, for a reader that wants no stream; out_status is its
+	 * HTTP status. NULL: the dialect has none. */
+	uar_err (*answer)(void *state, struct uar_buf *out, int *out_status);
 	void (*end)(void *state);
 };
 

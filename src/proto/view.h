@@ -22,6 +22,7 @@ struct uar_view_call {
 	struct uar_buf args; /* JSON text */
 	bool complete;	     /* nothing of the arguments follows */
 	bool ended;	     /* has a result */
+	bool client;	     /* the client executes it: an action asks for its result */
 	struct uar_view_call *next;
 };
 

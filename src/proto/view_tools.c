@@ -358,6 +358,8 @@ uar_err view_fold_asked(struct view_fold *f)
 				       uar_json_get(view_member(f, "scope"), UAR_STR("input")));
 	if (e)
 		return e;
+	if (c)
+		c->client = uar_str_is(view_text(f, "action_type"), "client_tool");
 	while (*at)
 		at = &(*at)->next;
 	*at = uar_arena_alloc(&f->v->arena, sizeof **at);

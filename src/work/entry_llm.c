@@ -15,6 +15,7 @@
 #include "model/parts.h"
 #include "work/artifacts.h"
 #include "work/aside.h"
+#include "work/client_input.h"
 #include "work/history.h"
 #include "work/limits.h"
 #include "work/tool_loop.h"
@@ -30,6 +31,7 @@ struct llm {
 	struct held_end *end;	  /* what its answer brings is being put aside */
 	struct uar_blocks blocks; /* of the answer so far */
 	struct uar_buf message;	  /* the user's text */
+	struct uar_arena arena;	  /* of what the client has sent with it */
 	struct uar_model *model;
 	struct uar_model_call *call;
 	bool paused;
@@ -43,15 +45,18 @@ static void fail(struct llm *w, uar_err e, const char *why)
 
 /* --- preparing ----------------------------------------------------------------- */
 
-static uar_err collect_prompt(const struct llm *w, struct prompt *p)
+static uar_err collect_prompt(struct llm *w, struct prompt *p)
 {
 	const struct uar_run_what *what = &rt_state(w->base.run)->what;
+	const struct uar_json *client = rt_client_input(what->inputs, &w->arena);
 
 	if (what->instructions.n)
 		rt_prompt_text(p, UAR_MODEL_SYSTEM, what->instructions);
 	if (w->past)
 		rt_past_collect(w->past, w->base.run, p);
+	rt_client_messages(client, "before", p);
 	rt_prompt_text(p, UAR_MODEL_USER, uar_buf_str(&w->message));
+	rt_client_messages(client, "after", p);
 	if (w->rounds)
 		rt_rounds_tell(w->rounds, p);
 	return rt_prompt_end(p);
@@ -505,6 +510,7 @@ static void leave_all(struct llm *w)
 	rt_rounds_free(w->rounds);
 	w->rounds = NULL;
 	uar_buf_fini(&w->message);
+	uar_arena_fini(&w->arena);
 }
 
 /* To what the model can do. Rounds of tools send what was said so far again and again. */

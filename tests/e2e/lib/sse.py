@@ -41,14 +41,17 @@ class Refusal(Exception):
 class Stream:
     """for event in stream; .ended: the server said so; .cut: the connection broke."""
 
-    def __init__(self, url, path, token, headers=None, receive_buffer=None):
+    def __init__(self, url, path, token, headers=None, receive_buffer=None, body=None):
         self.sock = connect(url)
         if receive_buffer:
             self.sock.setsockopt(1, 8, receive_buffer)  # SO_RCVBUF
         h = {"Host": host_of(url), "Authorization": "Bearer " + token,
              "Accept": "text/event-stream", **(headers or {})}
-        head = f"GET {path} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in h.items()) + "\r\n"
-        self.sock.sendall(head.encode())
+        sent = b"" if body is None else json.dumps(body).encode()
+        if sent:
+            h |= {"Content-Type": "application/json", "Content-Length": len(sent)}
+        head = f"{'POST' if sent else 'GET'} {path} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in h.items())
+        self.sock.sendall((head + "\r\n").encode() + sent)
         self.file = self.sock.makefile("rb", 65536)
         self.raw = bytearray()    # the body as it came, without chunk framing
         self.pending = bytearray()

@@ -1,0 +1,41 @@
+/* openai.h - the OpenAI API: requests read, runs shown as chat completions and responses.
+ *
+ * A chat completion or a response is one run of UAR. Its id holds the id of the run:
+ * "chatcmpl-RUN", "resp_RUN". Tools that UAR executes are shown as calls of an MCP server
+ * named "uar" (responses) or not at all (chat completions). */
+#ifndef UAR_PROTO_OPENAI_H
+#define UAR_PROTO_OPENAI_H
+
+#include "proto/dialect.h"
+
+#define UAR_OPENAI_CHAT_ID     "chatcmpl-"
+#define UAR_OPENAI_RESPONSE_ID "resp_"
+
+extern const struct uar_dialect uar_openai_chat;
+extern const struct uar_dialect uar_openai_responses;
+
+/* What a request asks for. Strings are of the tree or of the arena. */
+struct uar_openai_input {
+	uar_str model;		 /* the agent */
+	uar_str message;	 /* the text of the last message of the user */
+	uar_str client;		 /* JSON for the input UAR_CLIENT_INPUT, or empty */
+	uar_str conversation_id; /* or empty */
+	uar_str previous_run_id; /* of previous_response_id, or empty */
+	uar_str context;	 /* JSON object of `user` and `metadata`, or empty */
+	bool stream, usage;	 /* usage: a last chunk tells it */
+	bool tools;		 /* it has some of its own */
+	bool background;	 /* answered before the run ends */
+};
+
+UAR_MUST_CHECK uar_err uar_openai_chat_read(const struct uar_json *body, struct uar_arena *arena,
+					    struct uar_openai_input *out, struct uar_error *error);
+UAR_MUST_CHECK uar_err uar_openai_responses_read(const struct uar_json *body,
+						 struct uar_arena *arena,
+						 struct uar_openai_input *out,
+						 struct uar_error *error);
+
+/* {"error":{...}} as its clients read it. */
+void uar_openai_error(struct uar_buf *out, int status, const char *code,
+		      const struct uar_error *error);
+
+#endif

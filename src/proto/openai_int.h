@@ -1,0 +1,43 @@
+/* openai_int.h - what the encoders of the OpenAI API share. */
+#ifndef UAR_PROTO_OPENAI_INT_H
+#define UAR_PROTO_OPENAI_INT_H
+
+#include "proto/openai.h"
+#include "proto/view.h"
+
+/* One run for one reader. */
+struct openai {
+	struct uar_view view;
+	struct uar_dialect_options o;
+	struct uar_frames *out; /* while an event is encoded */
+	struct uar_jw w;
+	int64_t created_us;	   /* of the run's first event */
+	int64_t number;		   /* of the next frame */
+	struct openai_item *items; /* responses: in the order in which they began */
+	int64_t item_count;
+	const struct uar_view_message *told; /* the last one of earlier requests; NULL: none */
+	bool begun, over;
+};
+
+/* The first message that this request shows. */
+const struct uar_view_message *openai_first(const struct openai *a);
+
+uar_err openai_begin(void *state, const struct uar_dialect_options *o);
+uar_err openai_encode(struct openai *a, const struct uar_event *ev, struct uar_arena *scratch,
+		      struct uar_frames *out, uar_view_fn *changed);
+void openai_end(void *state);
+
+/* The tools that the client has to execute before the run goes on. */
+bool openai_waits_for_client(const struct openai *a);
+bool openai_is_client_call(const struct openai *a, const struct uar_view_call *call);
+/* "stop", "length", "tool_calls", "content_filter" */
+const char *openai_finish_reason(const struct openai *a);
+/* A comment for people who read the bytes: what the run waits for. */
+uar_err openai_put_waiting(struct openai *a);
+/* The sum of all models. */
+struct uar_view_usage openai_usage(const struct openai *a);
+int openai_failure_status(const struct openai *a);
+/* The error object of a run that failed, as the value of `key`. */
+void openai_put_failure(struct openai *a, struct uar_jw *w, const char *key);
+
+#endif

@@ -1,0 +1,62 @@
+/* client_input.c - earlier messages that a client sends with its run become part of the prompt. */
+#include "work/client_input.h"
+
+#include "event/client.h"
+
+const struct uar_json *rt_client_input(uar_str inputs, struct uar_arena *arena)
+{
+	const struct uar_json *j = NULL;
+
+	if (!inputs.n || uar_json_parse(inputs, NULL, arena, &j, NULL))
+		return NULL;
+	return uar_json_get(j, UAR_STR(UAR_CLIENT_INPUT));
+}
+
+static uar_str text_member(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+}
+
+static enum uar_model_role role_of(const struct uar_json *message)
+{
+	static const char *const names[] = { [UAR_MODEL_SYSTEM] = "system",
+					     [UAR_MODEL_USER] = "user",
+					     [UAR_MODEL_ASSISTANT] = "assistant",
+					     [UAR_MODEL_TOOL] = "tool" };
+	uar_str role = text_member(message, "role");
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (uar_str_is(role, names[i]))
+			return (enum uar_model_role)i;
+	return UAR_MODEL_USER;
+}
+
+static void add_message(const struct uar_json *message, struct prompt *out)
+{
+	const struct uar_json *calls = uar_json_get(message, UAR_STR("calls"));
+	enum uar_model_role role = role_of(message);
+	struct uar_model_part part = { .kind = role == UAR_MODEL_TOOL ? UAR_PART_RESULT
+								      : UAR_PART_TEXT,
+				       .text = text_member(message, "text"),
+				       .id = text_member(message, "call_id") };
+
+	rt_prompt_begin(out, role);
+	if (part.text.n || role == UAR_MODEL_TOOL || !calls)
+		rt_prompt_add(out, &part);
+	for (const struct uar_json *c = calls && calls->count ? calls->first : NULL; c;
+	     c = c->next) {
+		part = (struct uar_model_part){ .kind = UAR_PART_CALL,
+						.id = text_member(c, "id"),
+						.name = text_member(c, "name"),
+						.text = text_member(c, "arguments") };
+		rt_prompt_add(out, &part);
+	}
+}
+
+void rt_client_messages(const struct uar_json *client, const char *key, struct prompt *out)
+{
+	const struct uar_json *list = uar_json_get(client, uar_str_c(key));
+
+	for (const struct uar_json *m = list && list->count ? list->first : NULL; m; m = m->next)
+		add_message(m, out);
+}

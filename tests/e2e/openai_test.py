@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""The OpenAI API: the official client gets models, chat completions and responses from the real server."""
+import json
+import os
+import subprocess
+
+from lib import ROOT, Provider, Server, Stream, check, equal, main, test, wait_until
+from lib.npm import modules, node
+
+SLOW = {"UAR_SCRIPTED_TOKEN_MS": "60000"}
+
+
+class Client:
+    """The official package in a process of its own."""
+
+    def __init__(self, s):
+        self.proc = subprocess.Popen([node(), os.path.join(ROOT, "tests", "e2e", "openai_judge.mjs"),
+                                      modules("openai"), s.url, s.token],
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def send(self, call, *args, **options):
+        self.proc.stdin.write(json.dumps({"call": call, "args": args, "options": options or None}) + "\n")
+        self.proc.stdin.flush()
+
+    def receive(self):
+        return json.loads(self.proc.stdout.readline())
+
+    def ask(self, call, *args, **options):
+        self.send(call, *args, **options)
+        answer = self.receive()
+        check("value" in answer, answer)
+        return answer["value"]
+
+    def refused(self, status, call, *args, **options):
+        self.send(call, *args, **options)
+        error = self.receive()["error"]
+        equal(error["status"], status, error)
+        return error
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.proc.stdin.close()
+        self.proc.wait()
+
+
+def said(text, role="user"):
+    return {"role": role, "content": text}
+
+
+def run_of(answer):
+    return answer["id"].split("chatcmpl-")[-1].split("resp_")[-1]
+
+
+@test("agents_are_models", "")
+def models():
+    with Server() as s, Client(s) as client:
+        listed = client.ask("models")
+        equal([m["id"] for m in listed], [a["agent_id"] for a in s.http.get("/api/agents").json["agents"]])
+        equal({(m["object"], m["owned_by"]) for m in listed}, {("model", "uar")})
+        equal(client.ask("model", "demo")["id"], "demo")
+        error = client.refused(404, "model", "nothing")
+        equal((error["code"], error["type"], error["param"]), ("model_not_found", "invalid_request_error", "model"))
+
+
+@test("chat_completions_are_runs", "")
+def chat():
+    with Server() as s, Client(s) as client:
+        body = {"model": "demo", "messages": [said("hi")], "user": "u7", "metadata": {"a": "b"}}
+        got = client.ask("chat", body)
+        [choice] = got["choices"]
+        check('You wrote: "hi" (turns before this one: 0)' in choice["message"]["content"], got)
+        equal((got["object"], got["model"], choice["finish_reason"]), ("chat.completion", "demo", "stop"))
+        check(got["usage"]["total_tokens"] == got["usage"]["prompt_tokens"] + got["usage"]["completion_tokens"] > 0, got)
+        equal(s.record(run_of(got))["status"], "succeeded")
+        whole = client.ask("chat_stream", {**body, "stream_options": {"include_usage": True}})
+        equal(whole["final"]["choices"][0]["message"]["content"], choice["message"]["content"])
+        equal(whole["events"][-1]["usage"], got["usage"])
+        equal(whole["events"][-1]["choices"], [])
+        equal(whole["events"][0]["choices"][0]["delta"], {"role": "assistant", "content": ""})
+        check(all(e["choices"][0]["delta"].get("content") != "" for e in whole["events"][1:-1]), "an empty delta")
+        log = s.session_events(run_of(got))
+        check(any("u7" in json.dumps(e.data["payload"]) for e in log), "the user is kept with the run")
+
+
+@test("the_client_owns_the_history_of_chat_completions", "")
+def history():
+    with Server() as s, Client(s) as client:
+        messages = [said("Be kind.", "system"), said("one"), said("1", "assistant"), said("two"), said("2", "assistant"),
+                    said([{"type": "text", "text": "thr"}, {"type": "text", "text": "ee"}])]
+        got = client.ask("chat", {"model": "demo", "messages": messages})
+        check('You wrote: "thr\nee" (turns before this one: 2)' in got["choices"][0]["message"]["content"], got)
+
+
+@test("responses_follow_each_other_on_a_thread", "")
+def responses():
+    with Server() as s, Client(s) as client:
+        first = client.ask("responses", {"model": "demo", "input": "hi"})
+        equal((first["object"], first["status"], first["model"], first["error"]), ("response", "completed", "demo", None))
+        equal([i["type"] for i in first["output"]], ["reasoning", "message"])
+        check('You wrote: "hi" (turns before this one: 0)' in first["output_text"], first)
+        check(first["usage"]["total_tokens"] > 0, first)
+        second = client.ask("responses_stream", {"model": "demo", "input": [said("again")],
+                                                 "previous_response_id": first["id"]})
+        final = second["final"]
+        check('You wrote: "again" (turns before this one: 1)' in final["output_text"], final)
+        equal(final["previous_response_id"], first["id"])
+        equal(final["conversation"], first["conversation"])
+        equal([e["sequence_number"] for e in second["events"]], list(range(len(second["events"]))))
+        types = [e["type"] for e in second["events"]]
+        equal((types[0], types[1], types[-1]), ("response.created", "response.in_progress", "response.completed"))
+        third = client.ask("responses", {"model": "demo", "input": "more", "conversation": first["conversation"]["id"]})
+        check("(turns before this one: 2)" in third["output_text"], third)
+        kept = client.ask("response", first["id"])
+        equal({k: kept[k] for k in ("id", "output", "usage", "status")},
+              {k: first[k] for k in ("id", "output", "usage", "status")})
+        error = client.refused(404, "responses", {"model": "demo", "input": "x", "previous_response_id": "resp_none"})
+        equal(error["param"], "previous_response_id")
+
+
+@test("tools_of_the_agent_are_shown_as_calls_of_a_server", "")
+def tools():
+    with Server() as s, Client(s) as client:
+        text = 'tool math.evaluate {"expression": "6*7"}\nthen\ntool math.evaluate {"expression": "1/0"}'
+        got = client.ask("responses", {"model": "tools", "input": text})
+        calls = [i for i in got["output"] if i["type"] == "mcp_call"]
+        equal([(c["name"], c["status"], bool(c["error"])) for c in calls],
+              [("math.evaluate", "completed", False), ("math.evaluate", "failed", True)])
+        check("42" in calls[0]["output"], calls)
+        streamed = client.ask("responses_stream", {"model": "tools", "input": text})
+        equal([i["type"] for i in streamed["final"]["output"]], [i["type"] for i in got["output"]])
+        chat_answer = client.ask("chat", {"model": "tools", "messages": [said(text)]})
+        equal(chat_answer["choices"][0]["finish_reason"], "stop")
+        check("tool_calls" not in chat_answer["choices"][0]["message"], chat_answer)
+
+
+@test("an_approval_is_waited_for", "")
+def approval():
+    with Server(heartbeat_seconds=1) as s, Client(s) as client:
+        body = {"model": "tools", "messages": [said('tool fs.write {"path": "a.txt", "text": "x"}')]}
+        client.send("chat", body)
+        [run] = wait_until(lambda: s.http.get("/api/runs").json["runs"], "a run")
+        action = wait_until(lambda: (s.record(run["run_id"]).get("actions") or [None])[0], "a question")
+        s.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": "allow"})
+        equal(client.receive()["value"]["choices"][0]["finish_reason"], "stop")
+        with Stream(s.url, "/v1/chat/completions", s.token, body={**body, "stream": True}) as stream:
+            newest = wait_until(lambda: [r for r in s.http.get("/api/runs").json["runs"]
+                                         if r["run_id"] != run["run_id"]], "another run")[0]["run_id"]
+            action = wait_until(lambda: (s.record(newest).get("actions") or [None])[0], "a question")
+            s.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": "deny"})
+            while stream.chunk():
+                pass
+        raw = bytes(stream.raw).decode()
+        check(f": waiting for action {action['action_id']}: fs.write: a.txt\n\n" in raw, raw)
+        check(raw.endswith("data: [DONE]\n\n"), raw)
+
+
+@test("failures_have_the_shape_that_clients_read", "")
+def failures():
+    with Server() as s, Client(s) as client:
+        fine = {"model": "demo", "messages": [said("hi")]}
+        for change, param in (({"n": 2}, "n"), ({"messages": []}, "messages"), ({"messages": [said("", "user")]}, "messages"),
+                              ({"messages": [said("x", "robot")]}, "messages"), ({"tools": [{"type": "web_search"}]}, "tools"),
+                              ({"response_format": {"type": "json_object"}}, "response_format"), ({"model": ""}, "model"),
+                              ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages")):
+            error = client.refused(400, "chat", {**fine, **change})
+            equal((error["code"], error["type"], error["param"]), ("VALIDATION_ERROR", "invalid_request_error", param))
+        equal(client.refused(404, "chat", {**fine, "model": "nothing"})["code"], "model_not_found")
+        equal(client.refused(400, "responses", {"model": "demo"})["param"], "input")
+        equal(client.refused(404, "response", "resp_x")["code"], "NOT_FOUND")
+        answer = s.http.get("/v1/models", token=False)
+        equal((answer.status, answer.json["error"]["type"]), (401, "authentication_error"))
+        equal(s.http.get("/v1/nothing").json["error"]["code"], "NOT_FOUND")
+        equal(s.http.get("/api/runs").json["runs"], [])
+
+
+@test("a_provider_that_fails_is_an_error", "")
+def failed():
+    with Provider() as p, Server(env=p.env("err500")) as s, Client(s) as client:
+        body = {"model": "assistant", "messages": [said("hi")]}
+        error = client.refused(502, "chat", body)
+        equal((error["type"], error["code"]), ("server_error", "PROVIDER_ERROR"))
+        error = client.refused(None, "chat_stream", body)
+        equal((error["type"], error["code"]), ("server_error", "PROVIDER_ERROR"))
+        got = client.ask("responses", {"model": "assistant", "input": "hi"})
+        equal((got["status"], got["error"]["code"]), ("failed", "PROVIDER_ERROR"))
+
+
+@test("the_provider_is_told_what_the_client_says", "")
+def told():
+    with Provider() as p, Server(env=p.env("hello")) as s, Client(s) as client:
+        client.ask("chat", {"model": "assistant", "messages": [said("Be brief.", "developer"), said("a"),
+                                                               said("b", "assistant"), said("c")]})
+        equal([(m["role"], m["content"]) for m in p.stats()["last"]["messages"]][1:],
+              [("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("user", "c")])
+
+
+@test("an_idempotency_key_makes_one_run", "")
+def idempotent():
+    with Server() as s, Client(s) as client:
+        body = {"model": "demo", "messages": [said("hi")]}
+        first = client.ask("chat", body, headers={"Idempotency-Key": "k1"})
+        equal(client.ask("chat", body, headers={"Idempotency-Key": "k1"}), first)
+        equal(len(s.http.get("/api/runs").json["runs"]), 1)
+        client.refused(409, "chat", {**body, "messages": [said("other")]}, headers={"Idempotency-Key": "k1"})
+
+
+@test("a_response_in_the_background_is_asked_for_and_cancelled", "")
+def background():
+    with Server(env=SLOW) as s, Client(s) as client:
+        got = client.ask("responses", {"model": "demo", "input": "hi", "background": True})
+        check(got["status"] in ("queued", "in_progress"), got)
+        equal(client.ask("response", got["id"])["status"], "in_progress")
+        client.ask("cancel", got["id"])
+        s.events(run_of(got))
+        equal(client.ask("response", got["id"])["status"], "cancelled")
+
+
+main()
