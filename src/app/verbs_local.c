@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/check_log.h"
 #include "app/cli.h"
 #include "app/datadir.h"
 #include "app/limits.h"
@@ -96,8 +97,46 @@ static bool knows_server(uar_err e)
 	return !e || e == UAR_ECORRUPT || e == UAR_ESTATE || e == UAR_ENOTFOUND || e == UAR_ELOCKED;
 }
 
+/* A check of rows, and with --log of rules. */
+struct stored_check {
+	struct uar_buf *problems;
+	struct uar_log_check log;
+};
+
+static void on_bad_row(void *ctx, const char *what)
+{
+	on_damage(((struct stored_check *)ctx)->problems, what);
+}
+
+static uar_err on_stored_event(void *ctx, const struct uar_event *ev)
+{
+	return uar_validator_event(((struct stored_check *)ctx)->log.validator, ev);
+}
+
+static uar_err on_stored_run(void *ctx, const struct uar_run_row *row)
+{
+	uar_validator_row(((struct stored_check *)ctx)->log.validator, row);
+	return UAR_OK;
+}
+
+static uar_err verify_with_rules(const char *data, struct uar_buf *notes, struct uar_buf *problems,
+				 struct uar_error *error)
+{
+	struct stored_check k = { .problems = problems };
+	struct uar_store_visitor v = { on_stored_event, on_stored_run, on_bad_row, &k };
+	uar_err e = uar_log_check_init(&k.log);
+
+	if (!e)
+		e = uar_store_sqlite_visit(data, &v, error);
+	if (!e) /* where rows are damaged, events are missing */
+		uar_log_check_report(&k.log, notes, problems);
+	uar_log_check_fini(&k.log);
+	return e;
+}
+
 /* Every row and blob, unless a server is at work on them. */
-static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf *problems)
+static void check_stored(const char *data, bool rules, struct uar_buf *notes,
+			 struct uar_buf *problems)
 {
 	struct uar_error error = { 0 };
 	uar_err e;
@@ -105,7 +144,8 @@ static void check_stored(const char *data, struct uar_buf *notes, struct uar_buf
 	if ((!is_there(data, "uar.db") && !is_there(data, "uar.db-wal")) ||
 	    uar_datadir_regular(data, &error))
 		return; /* what is wrong with it has been told */
-	e = uar_store_sqlite_verify(data, on_damage, problems, &error);
+	e = rules ? verify_with_rules(data, notes, problems, &error)
+		  : uar_store_sqlite_verify(data, on_damage, problems, &error);
 	if (knows_server(e))
 		note_server(data, e == UAR_ELOCKED, notes);
 	if (e == UAR_ESTATE)
@@ -125,14 +165,14 @@ static void print_clean(FILE *to, const char *label, uar_str text)
 	uar_buf_fini(&clean);
 }
 
-int uar_verb_check(struct uar_cli *cli)
+static int check_local(struct uar_cli *cli)
 {
 	const struct uar_config_set *set = cli->config;
 	struct uar_buf notes = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	uar_err e = uar_datadir_check(&set->value, &notes, &problems), files;
 
-	check_stored(set->value.data, &notes, &problems);
+	check_stored(set->value.data, cli->args->option[UAR_OPT_LOG] != NULL, &notes, &problems);
 	files = uar_config_check_files(set, &problems);
 	e = problems.n ? UAR_ECORRUPT : e ? e : files;
 	note_open_secrets(set, &notes);
@@ -147,4 +187,9 @@ int uar_verb_check(struct uar_cli *cli)
 	uar_buf_fini(&notes);
 	uar_buf_fini(&problems);
 	return e ? UAR_EXIT_FAILED : UAR_EXIT_OK;
+}
+
+int uar_verb_check(struct uar_cli *cli)
+{
+	return cli->args->option[UAR_OPT_URL] ? uar_log_check_server(cli) : check_local(cli);
 }

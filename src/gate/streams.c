@@ -315,6 +315,8 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 	}
 	if (!e)
 		e = gate_query_flag(c, "meta", &meta, error);
+	if (!e)
+		e = gate_query_flag(c, "stored", &o.stored, error);
 	if (e) {
 		uar_free(s);
 		return e;

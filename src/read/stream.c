@@ -30,7 +30,7 @@ struct uar_stream {
 	struct uar_sub sub;
 	enum state state;
 	bool of_run, checked, opened; /* checked: the cursor was found in the log */
-	bool may_be_new;
+	bool may_be_new, stored;
 	uint64_t cursor;
 	struct uar_stream_sink sink;
 	struct uar_reader *rd;
@@ -205,11 +205,11 @@ static uar_err open_sink(struct uar_stream *s)
 	return s->sink.opened(s->sink.ctx);
 }
 
-/* A run that is not in memory has ended, and events behind its end bring nothing more; or
- * it can neither go on nor be ended. */
+/* Nothing more is wanted; or a run that is not in memory has ended, and events behind its end bring
+ * nothing more; or it can neither go on nor be ended. */
 static bool is_over(const struct uar_stream *s)
 {
-	return s->of_run && rt_run_has_ended(s->rd->rt, &s->owner, s->id);
+	return s->stored || (s->of_run && rt_run_has_ended(s->rd->rt, &s->owner, s->id));
 }
 
 static void next_page(struct uar_stream *s)
@@ -340,6 +340,7 @@ uar_err uar_stream_open(struct uar_reader *rd, const struct uar_stream_options *
 	s->cursor = o->after;
 	s->checked = o->after == 0;
 	s->may_be_new = o->may_be_new;
+	s->stored = o->stored;
 	s->next_turn.fn = turn_came;
 	s->sub.fn = published;
 	s->sub.ctx = s;

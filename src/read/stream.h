@@ -30,6 +30,7 @@ struct uar_stream_options {
 	uar_str session_id;	/* or */
 	uint64_t after;		/* run_sequence or sequence of the last event seen */
 	bool may_be_new;	/* a session that is not there yet is waited for */
+	bool stored;		/* it ends with UAR_OK when all that is stored was delivered */
 	struct uar_stream_sink sink;
 };
 UAR_MUST_CHECK uar_err uar_stream_open(struct uar_reader *rd, const struct uar_stream_options *o,

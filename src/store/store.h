@@ -361,5 +361,16 @@ void uar_store_blob_get_fini(struct uar_blob_get *b);
 UAR_MUST_CHECK uar_err uar_store_sqlite_verify(const char *dir,
 					       void (*bad)(void *ctx, const char *what), void *ctx,
 					       struct uar_error *error);
+/* The same, and shows what it reads: every event whose row is whole, session by session in the
+ * order of their sequence, then the record of every run that is retained. An error that a
+ * visitor returns ends the check. */
+struct uar_store_visitor {
+	uar_err (*event)(void *ctx, const struct uar_event *ev);
+	uar_err (*run)(void *ctx, const struct uar_run_row *row);
+	void (*bad)(void *ctx, const char *what);
+	void *ctx;
+};
+UAR_MUST_CHECK uar_err uar_store_sqlite_visit(const char *dir, const struct uar_store_visitor *v,
+					      struct uar_error *error);
 
 #endif

@@ -26,7 +26,10 @@ struct check {
 	struct uar_error *error;
 	struct sq_head head;
 	int64_t items;
-	uar_err failed; /* inside a row of another query */
+	uar_err failed;				 /* inside a row of another query */
+	const struct uar_store_visitor *visitor; /* NULL: none */
+	sqlite3_stmt *ids;			 /* of sessions and runs, for the visitor */
+	char runtime_id[UAR_UUID_TEXT + 1];
 };
 
 static void say(struct check *k, const char *fmt, ...) UAR_PRINTF(2, 3);
@@ -212,14 +215,55 @@ static void blobs_of(struct check *k, const struct sq_log_row *r)
 	}
 }
 
+/* The ids that a row leaves out, as its session and its run have them. */
+static uar_err ids_of(struct check *k, const struct sq_log_row *r, uar_str id[UAR_ID_COUNT])
+{
+	static const char sql[] =
+		"SELECT s.session_id, o.tenant_id, o.workspace_id, o.user_id, r.run_id,"
+		" r.thread_id, r.turn_id, r.task_id FROM sessions s JOIN owners o ON o.oid = s.oid"
+		" LEFT JOIN runs r ON r.rid = ?2 WHERE s.sid = ?1";
+	static const enum uar_id to[] = { UAR_ID_SESSION, UAR_ID_TENANT, UAR_ID_WORKSPACE,
+					  UAR_ID_USER,	  UAR_ID_RUN,	 UAR_ID_THREAD,
+					  UAR_ID_TURN,	  UAR_ID_TASK };
+	uar_err e = UAR_ENOTFOUND;
+	sqlite3_stmt *st = k->ids;
+
+	if (!st && sqlite3_prepare_v2(k->c.db, sql, -1, &st, NULL) == SQLITE_OK)
+		k->ids = st;
+	if (st && sqlite3_bind_int64(st, 1, r->sid) == SQLITE_OK &&
+	    sqlite3_bind_int64(st, 2, r->rid) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
+		e = UAR_OK;
+		for (size_t i = 0; i < ARRAY_LEN(to); i++) {
+			id[to[i]] = uar_arena_str(&k->arena, sq_text(st, (int)i));
+			e = id[to[i]].p || !id[to[i]].n ? e : UAR_ENOMEM;
+		}
+	}
+	sqlite3_reset(st);
+	id[UAR_ID_ATTEMPT] = id[UAR_ID_RUN];
+	id[UAR_ID_RUNTIME] = uar_str_c(k->runtime_id);
+	return e;
+}
+
+/* Shows the events of a row to the visitor. A session without its row has been named. */
+static void visit(struct check *k, const struct uar_event *events, size_t n)
+{
+	for (size_t i = 0; i < n && !k->failed; i++)
+		k->failed = k->visitor->event(k->visitor->ctx, &events[i]);
+}
+
 static void decode(struct check *k, const struct sq_log_row *r)
 {
-	struct uar_event base = { .type = UAR_STR_NONE };
+	struct uar_event base = { .type = UAR_STR_NONE }, outside;
 	struct uar_error why = { 0 };
 	struct sq_decode d = {
-		.base = &base, .outside = &base, .max = (size_t)r->n, .arena = &k->arena
+		.base = &base, .outside = &outside, .max = (size_t)r->n, .arena = &k->arena
 	};
+	bool shown = k->visitor && ids_of(k, r, base.ids) == UAR_OK;
 	size_t n;
+
+	outside = base;
+	for (size_t i = UAR_ID_SESSION + 1; i < UAR_ID_COUNT; i++)
+		outside.ids[i] = UAR_STR_NONE;
 
 	if (r->n < 1 || r->n > UAR_LIMIT_APPEND_EVENTS) {
 		say(k, "log: row %lld says it has %lld events", (long long)r->pos, (long long)r->n);
@@ -228,6 +272,8 @@ static void decode(struct check *k, const struct sq_log_row *r)
 	d.out = uar_arena_alloc(&k->arena, (size_t)r->n * sizeof *d.out);
 	if (!d.out || sq_log_decode(r, &d, &n, &why))
 		say(k, "log: %s", d.out ? why.text : "out of memory");
+	else if (shown)
+		visit(k, d.out, n);
 	uar_arena_reset(&k->arena);
 }
 
@@ -266,11 +312,13 @@ static uar_err walk_sessions(struct check *k)
 				    " CROSS JOIN log ON pos = p",
 				    -1, &st, NULL);
 
-	while (!rc && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+	while (!rc && !k->failed && (rc = sqlite3_step(st)) == SQLITE_ROW) {
 		row_in_session(&w, st);
 		rc = SQLITE_OK;
 	}
-	if (rc != SQLITE_DONE)
+	if (k->failed)
+		e = k->failed;
+	else if (rc != SQLITE_DONE)
 		e = sq_fail(&k->c, rc, k->error);
 	sqlite3_finalize(st);
 	if (e != UAR_ECORRUPT)
@@ -370,15 +418,30 @@ static uar_err check_tables(struct check *k)
 	return e ? e : k->failed;
 }
 
+static void visit_run(struct check *k, sqlite3_stmt *st)
+{
+	struct uar_run_row row;
+
+	sq_run_get(st, &row);
+	if (!row.evicted && !k->failed)
+		k->failed = k->visitor->run(k->visitor->ctx, &row);
+}
+
+static uar_err visit_runs(struct check *k)
+{
+	uar_err e = each(k, "SELECT " SQ_RUN_COLUMNS, visit_run);
+
+	return e ? e : k->failed;
+}
+
 static uar_err check_all(struct check *k)
 {
-	char runtime_id[UAR_UUID_TEXT + 1];
 	uar_err e = sq_check_version(&k->c, k->error);
 
 	if (!e)
 		e = sq_check_schema(&k->c, k->error);
 	if (!e)
-		e = sq_runtime_id(&k->c, runtime_id, k->error);
+		e = sq_runtime_id(&k->c, k->runtime_id, k->error);
 	if (!e)
 		e = check_tables(k);
 	if (!e)
@@ -387,6 +450,8 @@ static uar_err check_all(struct check *k)
 		e = each(k, "SELECT pos, log_rows, acc, items FROM head", head);
 	if (!e && k->head.log_rows != -1)
 		say(k, "the head is missing");
+	if (!e && k->visitor)
+		e = visit_runs(k);
 	return e || k->blobs_fd < 0 ? e : sq_blob_verify(k->blobs_fd, count_bad, k, k->error);
 }
 
@@ -470,6 +535,7 @@ static uar_err open_and_check(struct check *k, const char *path, int dir_fd)
 		say(k, "%s", k->error->text);
 		e = UAR_OK;
 	}
+	sqlite3_finalize(k->ids);
 	sq_close(&k->c);
 	return e;
 }
@@ -501,15 +567,15 @@ static uar_err check_files(struct check *k, const char *path, int dir_fd)
 	return e;
 }
 
-uar_err uar_store_sqlite_verify(const char *dir, void (*bad)(void *ctx, const char *what),
-				void *ctx, struct uar_error *error)
+static uar_err verify(const char *dir, struct check k, struct uar_error *error)
 {
 	struct uar_error own = { 0 };
-	struct check k = { .blobs_fd = -1, .bad = bad, .ctx = ctx, .error = &own };
 	int dir_fd = -1, lock_fd = -1;
 	char *path = sq_db_path(dir);
 	uar_err e = path ? sq_lock_dir(dir, false, &dir_fd, &lock_fd, &own) : UAR_ENOMEM;
 
+	k.blobs_fd = -1;
+	k.error = &own;
 	if (!e)
 		e = check_files(&k, path, dir_fd);
 	uar_arena_fini(&k.arena);
@@ -526,4 +592,16 @@ uar_err uar_store_sqlite_verify(const char *dir, void (*bad)(void *ctx, const ch
 		*error = own;
 	}
 	return e;
+}
+
+uar_err uar_store_sqlite_verify(const char *dir, void (*bad)(void *ctx, const char *what),
+				void *ctx, struct uar_error *error)
+{
+	return verify(dir, (struct check){ .bad = bad, .ctx = ctx }, error);
+}
+
+uar_err uar_store_sqlite_visit(const char *dir, const struct uar_store_visitor *v,
+			       struct uar_error *error)
+{
+	return verify(dir, (struct check){ .bad = v->bad, .ctx = v->ctx, .visitor = v }, error);
 }

@@ -107,8 +107,15 @@ class Server:
             check(not FAULTS.search(log), log[-6000:])
             if not failed:
                 equal(status, 0, log[-3000:])
+                self.check_rules()
         finally:
             shutil.rmtree(self.root, ignore_errors=True)
+
+    def check_rules(self):
+        """The log that it left keeps every order rule. What a test damaged is not looked at."""
+        if os.path.isfile(os.path.join(self.data, "uar.db")):
+            done = run_uar("check", "--log", "--data", self.data)
+            check("log: rule" not in done.stderr, done.stderr)
 
     def __enter__(self):
         return self
