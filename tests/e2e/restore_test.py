@@ -168,10 +168,14 @@ def lost_tail():
             s.finish(run_id)
             mark = os.path.join(s.data, "uar.mark")
             before = os.stat(mark).st_mtime_ns
-            s.create("echo", "x")
+            looks = 0
 
             def marked():
-                s.create("echo", "again")
+                """A few commits over a second: with many the log would be folded into the file."""
+                nonlocal looks
+                if looks % 20 == 0:
+                    s.create("echo", "again")
+                looks += 1
                 return os.stat(mark).st_mtime_ns > before
             wait_until(marked, "the mark follows within a second or so")
             s.kill()
