@@ -12,7 +12,7 @@
 #include "peer/peer.h"
 #include "plugin/plugin.h"
 #include "store/store.h"
-#include "tool/tool.h"
+#include "tool/registry.h"
 
 struct server {
 	struct uar_config_set *config; /* the one in force */

@@ -121,6 +121,7 @@ static uar_err make_tools(struct server *s, struct uar_error *error)
 	const struct uar_config *c = &s->config->value;
 	struct uar_buf dir = uar_buf_make(UAR_LIMIT_URI_BYTES);
 	struct uar_internal_tools_options o = { .sched = uar_loop_sched(s->loop) };
+	struct uar_tools *internal = NULL;
 	uar_err e;
 
 	if (!c->tools)
@@ -132,7 +133,11 @@ static uar_err make_tools(struct server *s, struct uar_error *error)
 	o.files_dir = dir.p;
 	e = dir.err ? dir.err : uar_datadir_apart(c->data, dir.p, error);
 	if (!e)
-		e = uar_internal_tools_create(&o, &s->tools, error);
+		e = uar_registry_create(o.sched, &s->tools);
+	if (!e)
+		e = uar_internal_tools_create(&o, &internal, error);
+	if (!e && (e = uar_registry_add(s->tools, internal, error)))
+		uar_tools_destroy(internal);
 	uar_buf_fini(&dir);
 	return e;
 }

@@ -292,7 +292,7 @@ struct uar_model_end {
 	int64_t call_count;
 	uar_str calls, calls_blob;
 	uar_str raw_blob; /* sha256 of all parts of the answer, as its provider wants them back */
-	/* JSON array for tool.catalog.resolved, and how many there are; outlives the command. */
+	/* JSON array for tool.catalog.resolved, in the first round, and how many there are. */
 	uar_str catalog;
 	int64_t tool_count;
 	/* MODEL_DONE: a JSON array of what the answer holds to keep (finalize.c), or empty */

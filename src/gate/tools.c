@@ -4,24 +4,19 @@
  * happens; without one only what changes nothing is done. */
 #include "gate/gate_int.h"
 #include "gate/limits.h"
+#include "json/jw.h"
 #include "tool/tool.h"
 
-static const char *const effects[] = {
-	[UAR_TOOL_READ_ONLY] = "read_only",
-	[UAR_TOOL_IDEMPOTENT] = "idempotent",
-	[UAR_TOOL_ONCE] = "once",
-};
-
-/* What is declared for each call, and what follows from it. */
-static void put_rules(struct uar_jw *w, const struct uar_tool *t)
+/* What is so for every agent: a policy may forbid more. */
+static const char *policy_of(const struct uar_tool *t)
 {
-	uar_jw_cstr(w, "effect", effects[t->effect]);
-	uar_jw_cstr(w, "policy", t->ask ? "ask" : "allowed");
-	uar_jw_bool(w, "is_read_only", t->effect == UAR_TOOL_READ_ONLY);
-	uar_jw_bool(w, "is_concurrency_safe", t->effect == UAR_TOOL_READ_ONLY);
-	uar_jw_bool(w, "is_destructive", t->destructive);
-	uar_jw_cstr(w, "interrupt_behavior", t->effect == UAR_TOOL_READ_ONLY ? "cancel" : "block");
-	uar_jw_int(w, "timeout_ms", t->timeout_us / 1000);
+	switch (t->state) {
+	case UAR_TOOL_UNAVAILABLE: return "unavailable";
+	case UAR_TOOL_DENIED: return "denied";
+	case UAR_TOOL_SANDBOXED: return t->ask ? "ask" : "sandboxed";
+	case UAR_TOOL_AVAILABLE: return t->ask ? "ask" : "allowed";
+	}
+	return "unavailable";
 }
 
 static void put_tool(struct uar_jw *w, const struct uar_tool *t)
@@ -33,10 +28,12 @@ static void put_tool(struct uar_jw *w, const struct uar_tool *t)
 	uar_jw_str(w, "description", t->description);
 	uar_jw_str(w, "version", t->version);
 	uar_jw_str(w, "transport", t->transport);
-	uar_jw_cstr(w, "runtime_owner", "uar");
-	uar_jw_null(w, "auth"); /* none of them wants any */
-	uar_jw_raw(w, "tags", t->tags);
-	put_rules(w, t);
+	if (t->auth.n)
+		uar_jw_raw(w, "auth", t->auth);
+	else
+		uar_jw_null(w, "auth");
+	uar_tool_write_rules(w, t, policy_of(t));
+	uar_jw_int(w, "timeout_ms", t->timeout_us / 1000);
 	uar_jw_raw(w, "input_schema", t->input_schema);
 	if (t->output_schema.n)
 		uar_jw_raw(w, "output_schema", t->output_schema);
@@ -53,6 +50,7 @@ void gate_list_tools(struct call *c)
 	const struct uar_tool *t;
 
 	uar_jw_obj(&w, NULL);
+	uar_jw_int(&w, "generation", (int64_t)uar_tools_generation(tools));
 	uar_jw_arr(&w, "tools");
 	for (size_t i = 0; tools && (t = tools->ops->at(tools, i)); i++)
 		put_tool(&w, t);
@@ -106,6 +104,7 @@ static void on_done(void *ctx, const struct uar_tool_result *r)
 		uar_jw_null(&w, "output");
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
+	uar_tools_let_go(k->tools, k->tool);
 	gate_answer(k->c, 200, &b);
 	uar_buf_fini(&b);
 }
@@ -115,6 +114,7 @@ static void on_gone(struct call *c)
 	struct calling *k = c->op;
 
 	k->tools->ops->cancel(k->tools, k->at_work);
+	uar_tools_let_go(k->tools, k->tool);
 	gate_call_free(c);
 }
 
@@ -135,6 +135,9 @@ static uar_err find_tool(struct calling *k, uar_str tool_id, struct uar_error *e
 	k->tool = uar_tools_find(k->tools, tool_id);
 	if (!k->tool)
 		e = uar_error_set(error, UAR_ENOTFOUND, "there is no such tool");
+	else if (k->tool->state == UAR_TOOL_UNAVAILABLE || k->tool->state == UAR_TOOL_DENIED)
+		e = uar_error_set(error, UAR_EFORBIDDEN, "it cannot be used: %.*s",
+				  UAR_FMT(k->tool->state_reason));
 	else if (k->tool->effect != UAR_TOOL_READ_ONLY)
 		e = uar_error_set(error, UAR_EFORBIDDEN,
 				  "a tool that changes something is called by a run");
@@ -161,9 +164,12 @@ static uar_err begin(struct calling *k, struct uar_error *error)
 	r.tool = k->tool;
 	if (body.arguments)
 		r.input = body.arguments->text;
+	uar_tools_hold(k->tools, k->tool);
 	e = k->tools->ops->start(k->tools, &r, &events, &k->at_work, error);
-	if (e)
+	if (e) {
+		uar_tools_let_go(k->tools, k->tool);
 		name_place(error);
+	}
 	return e;
 }
 

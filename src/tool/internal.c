@@ -223,8 +223,8 @@ static const struct uar_tool *at(struct uar_tools *tools, size_t index)
 
 static const struct entry *entry_of(const struct internal *t, const struct uar_tool *tool)
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (&t->entries[i].tool == tool)
+	for (size_t i = 0; tool && i < t->count; i++)
+		if (uar_str_eq(t->entries[i].tool.tool_id, tool->tool_id))
 			return &t->entries[i];
 	return NULL;
 }
@@ -417,6 +417,8 @@ static uar_err add(struct internal *t, const struct row *row, struct uar_error *
 		.effect = row->effect,
 		.destructive = row->destructive,
 		.ask = row->ask,
+		.capabilities = uar_str_c(row->files ? "[\"files\"]" : "[]"),
+		.state = row->files ? UAR_TOOL_SANDBOXED : UAR_TOOL_AVAILABLE,
 		.timeout_us = TIMEOUT_US,
 	};
 	e = uar_json_parse(entry->tool.input_schema, NULL, &entry->arena, &document, error);

@@ -1,5 +1,6 @@
 /* tool.c - what every registry of tools shares: look-ups, patterns, names. */
 #include "event/limits.h"
+#include "json/jw.h"
 #include "tool/tool.h"
 
 #include <stdio.h>
@@ -8,6 +9,23 @@ void uar_tools_destroy(struct uar_tools *t)
 {
 	if (t)
 		t->ops->destroy(t);
+}
+
+uint64_t uar_tools_generation(struct uar_tools *t)
+{
+	return t && t->ops->generation ? t->ops->generation(t) : 0;
+}
+
+void uar_tools_hold(struct uar_tools *t, const struct uar_tool *tool)
+{
+	if (t && tool && t->ops->hold)
+		t->ops->hold(t, tool);
+}
+
+void uar_tools_let_go(struct uar_tools *t, const struct uar_tool *tool)
+{
+	if (t && tool && t->ops->let_go)
+		t->ops->let_go(t, tool);
 }
 
 const struct uar_tool *uar_tools_find(struct uar_tools *t, uar_str tool_id)
@@ -28,6 +46,42 @@ const struct uar_tool *uar_tools_by_model_name(struct uar_tools *t, uar_str name
 		if (uar_str_eq(tool->model_name, name))
 			break;
 	return tool;
+}
+
+static const char *const effects[] = {
+	[UAR_TOOL_READ_ONLY] = "read_only",
+	[UAR_TOOL_IDEMPOTENT] = "idempotent",
+	[UAR_TOOL_ONCE] = "once",
+};
+
+const char *uar_tool_effect_name(enum uar_tool_effect e)
+{
+	return effects[e];
+}
+
+enum uar_tool_effect uar_tool_effect_parse(uar_str name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(effects); i++)
+		if (uar_str_is(name, effects[i]))
+			return (enum uar_tool_effect)i;
+	return UAR_TOOL_ONCE;
+}
+
+void uar_tool_write_rules(struct uar_jw *w, const struct uar_tool *t, const char *policy)
+{
+	bool read_only = t->effect == UAR_TOOL_READ_ONLY;
+
+	uar_jw_cstr(w, "policy", policy);
+	if (t->state_reason.n)
+		uar_jw_str(w, "policy_reason", t->state_reason);
+	uar_jw_str(w, "runtime_owner", t->runtime_owner.n ? t->runtime_owner : UAR_STR("uar"));
+	uar_jw_raw(w, "capabilities", t->capabilities.n ? t->capabilities : UAR_STR("[]"));
+	uar_jw_cstr(w, "effect", effects[t->effect]);
+	uar_jw_bool(w, "is_read_only", read_only);
+	uar_jw_bool(w, "is_concurrency_safe", read_only);
+	uar_jw_bool(w, "is_destructive", t->destructive);
+	uar_jw_cstr(w, "interrupt_behavior", read_only ? "cancel" : "block");
+	uar_jw_raw(w, "tags", t->tags.n ? t->tags : UAR_STR("[]"));
 }
 
 /* After a mismatch only the last '*' can still take more, so time is bounded by the

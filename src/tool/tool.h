@@ -20,15 +20,30 @@ enum uar_tool_effect {
 	UAR_TOOL_ONCE,	     /* must not be repeated without being asked for */
 };
 
-/* Strings end with 0 and live as long as the registry. */
+/* May it be called at all, whatever the agent's policy says? */
+enum uar_tool_state {
+	UAR_TOOL_AVAILABLE,
+	UAR_TOOL_SANDBOXED,   /* it is, and cannot leave a fence */
+	UAR_TOOL_DENIED,      /* switched off for everybody */
+	UAR_TOOL_UNAVAILABLE, /* something that it needs is missing; state_reason says what */
+};
+
+/* Strings end with 0 and live as long as the tool: that of a registry whose tools change until
+ * they do, or longer while it is held (uar_tools_hold). */
 struct uar_tool {
 	uar_str tool_id;    /* "internal:time.now" */
 	uar_str name;	    /* "time.now" */
 	uar_str model_name; /* what models call it: [a-zA-Z0-9_-]+, unique */
 	uar_str description, version;
-	uar_str transport;		     /* "internal" */
+	uar_str transport;		     /* "internal", "http", "mcp" */
 	uar_str input_schema, output_schema; /* JSON Schema texts; output may be empty */
 	uar_str tags;			     /* JSON array of strings */
+	/* Each of these four may be empty. */
+	uar_str auth;	       /* JSON: what credentials it needs, by name, never their value */
+	uar_str capabilities;  /* JSON array of strings, such as "network" */
+	uar_str runtime_owner; /* who executes it; empty: UAR itself */
+	uar_str state_reason;
+	enum uar_tool_state state;
 	enum uar_tool_effect effect;
 	bool destructive; /* what it undoes cannot be brought back */
 	bool ask;	  /* somebody has to allow each call */
@@ -42,11 +57,24 @@ struct uar_tool_request {
 	uar_str run_id; /* whose call it is; empty: nobody's. What hangs is counted by it */
 };
 
+enum uar_tool_part_kind { UAR_TOOL_TEXT, UAR_TOOL_IMAGE, UAR_TOOL_FILE };
+
+/* A piece of what a tool brought that is no JSON. */
+struct uar_tool_part {
+	enum uar_tool_part_kind kind;
+	uar_str text;		  /* TEXT */
+	uar_str bytes;		  /* IMAGE, FILE: themselves; empty: `url` says where they are */
+	uar_str media_type, name; /* IMAGE, FILE; name may be empty */
+	uar_str url;
+};
+
 struct uar_tool_result {
 	bool ok;
-	uar_str output;		   /* JSON text; empty: nothing */
+	uar_str output;		   /* JSON text; empty: nothing, or the parts alone */
 	uar_str category, message; /* of a failure: failure_category of tool.failed */
 	bool retryable;
+	const struct uar_tool_part *parts; /* besides the output, in order */
+	size_t part_count;
 };
 
 struct uar_tool_events {
@@ -55,7 +83,7 @@ struct uar_tool_events {
 	void *ctx;
 };
 
-struct uar_tools;     /* a registry of them */
+struct uar_tools;     /* a registry of them, or a source for one (registry.h) */
 struct uar_tool_call; /* one under way */
 struct uar_tools_ops {
 	uint32_t abi, size;
@@ -74,13 +102,27 @@ struct uar_tools_ops {
 	/* Cancels what has changed nothing so far, and it never will. False: it has, or is about
 	 * to, and `done` will tell. */
 	bool (*withdraw)(struct uar_tools *t, struct uar_tool_call *call);
+	/* NULL, all three: its tools never change. Another number means that they have. */
+	uint64_t (*generation)(struct uar_tools *t);
+	void (*hold)(struct uar_tools *t, const struct uar_tool *tool);
+	void (*let_go)(struct uar_tools *t, const struct uar_tool *tool);
 };
 struct uar_tools {
 	const struct uar_tools_ops *ops;
 };
-void uar_tools_destroy(struct uar_tools *t);				      /* NULL is fine */
+void uar_tools_destroy(struct uar_tools *t); /* NULL is fine */
+uint64_t uar_tools_generation(struct uar_tools *t);
+/* Keeps a tool in place, also when it leaves the registry, until it is let go. NULL is fine. */
+void uar_tools_hold(struct uar_tools *t, const struct uar_tool *tool);
+void uar_tools_let_go(struct uar_tools *t, const struct uar_tool *tool);
 const struct uar_tool *uar_tools_find(struct uar_tools *t, uar_str tool_id);  /* NULL: unknown */
 const struct uar_tool *uar_tools_by_model_name(struct uar_tools *t, uar_str); /* likewise */
+const char *uar_tool_effect_name(enum uar_tool_effect e);		      /* "once" */
+enum uar_tool_effect uar_tool_effect_parse(uar_str name); /* what is not known is done once */
+/* Members of an object: what is declared of a tool and what follows from it. `policy`: allowed,
+ * ask, denied, sandboxed or unavailable. */
+struct uar_jw;
+void uar_tool_write_rules(struct uar_jw *w, const struct uar_tool *t, const char *policy);
 /* Does a pattern of a policy name the tool? "internal:fs.*": '*' stands for any text. */
 bool uar_tool_matches(const struct uar_tool *tool, uar_str pattern);
 /* What models call the tool of that id: ':' becomes "__", whatever a name must not have

@@ -315,8 +315,10 @@ static struct held_end *hold_end(const struct uar_model_end *end)
 	h->end.stop_reason = uar_arena_str(&h->arena, end->stop_reason);
 	h->end.calls = uar_arena_str(&h->arena, end->calls);
 	h->end.raw_blob = uar_arena_str(&h->arena, end->raw_blob);
+	h->end.catalog = uar_arena_str(&h->arena, end->catalog);
 	h->end.category = h->end.message = UAR_STR("");
-	if (h->end.actual_model.p && h->end.stop_reason.p && h->end.calls.p && h->end.raw_blob.p)
+	if (h->end.actual_model.p && h->end.stop_reason.p && h->end.calls.p && h->end.raw_blob.p &&
+	    h->end.catalog.p)
 		return h;
 	free_end(h);
 	return NULL;
@@ -462,7 +464,9 @@ static uar_err describe_calls(struct llm *w, const struct uar_model_result *m, s
 	end->calls = uar_buf_str(list);
 	end->call_count = (int64_t)m->call_count;
 	end->tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
-	return e ? e : rt_toolset_catalog(rt_work(w->base.run), &tools, &end->catalog);
+	if (e || uar_run_rare(rt_state(w->base.run))->tools.rounds)
+		return e;
+	return rt_toolset_catalog(rt_work(w->base.run), &tools, &end->catalog);
 }
 
 static void completed(struct llm *w, const struct uar_model_result *m)

@@ -158,7 +158,7 @@ static uar_err note_begun(struct rounds_load *l, const struct uar_event *ev,
 	if (!f)
 		return UAR_ENOMEM;
 	if (ev->cls == UAR_EV_TOOL_STARTED)
-		f->c.effect = rt_tool_effect_parse(text_of(p, "effect"));
+		f->c.effect = uar_tool_effect_parse(text_of(p, "effect"));
 	else if (!uar_json_bool(uar_json_get(p, UAR_STR("again")), false))
 		return UAR_OK; /* news of it */
 	f->c.repeats += ev->cls == UAR_EV_TOOL_PROGRESS && !f->c.allowed;

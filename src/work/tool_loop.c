@@ -61,6 +61,7 @@ static struct uar_runtime *rt_of(const struct tool_loop *l)
 
 static void clear(struct place *p)
 {
+	uar_tools_let_go(p->loop->set.registry, p->tool);
 	uar_buf_fini(&p->line);
 	uar_buf_fini(&p->output);
 	*p = (struct place){ .loop = p->loop };
@@ -131,6 +132,12 @@ static enum plan plan_of_new(struct place *p)
 				    UAR_FMT(p->tool->name));
 		return refuse(p, "not_surfaced");
 	}
+	if (!rt_tool_is_ready(p->tool)) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "%.*s cannot be used: %.*s",
+				    UAR_FMT(p->tool->name), UAR_FMT(p->tool->state_reason));
+		return refuse(p, p->tool->state == UAR_TOOL_DENIED ? "policy_denied"
+								   : "setup_missing");
+	}
 	e = l->set.registry->ops->check(l->set.registry, p->tool, c->args, &p->why);
 	if (e) {
 		p->why.code = e;
@@ -149,6 +156,7 @@ static void plan(struct place *p)
 	struct tool_loop *l = p->loop;
 
 	p->tool = uar_tools_by_model_name(l->set.registry, p->call->name);
+	uar_tools_hold(l->set.registry, p->tool);
 	p->plan = p->call->started ? plan_of_open(p) : plan_of_new(p);
 }
 
@@ -339,11 +347,7 @@ static void begun(const struct rt_sent *s)
 
 static const char *policy_of(const struct place *p)
 {
-	if (!p->tool)
-		return "unavailable";
-	if (uar_str_is(p->category, "not_surfaced"))
-		return "denied";
-	return rt_toolset_asks(&p->loop->set, p->tool) ? "ask" : "allowed";
+	return p->tool ? rt_toolset_policy(&p->loop->set, p->tool) : "unavailable";
 }
 
 /* The model is told the message alone: it has to say which argument is meant. */
@@ -377,7 +381,7 @@ static void send_begin(struct place *p, uar_str args_blob)
 		.name = t ? t->name : uar_str_utf8_prefix(call->name, UAR_TEXT_CODE),
 		.version = t ? t->version : UAR_STR("unknown"),
 		.transport = t ? t->transport : UAR_STR("unknown"),
-		.effect = rt_tool_effect_name(t ? t->effect : UAR_TOOL_READ_ONLY),
+		.effect = uar_tool_effect_name(t ? t->effect : UAR_TOOL_READ_ONLY),
 		.policy = policy_of(p),
 		.args = p->args_json ? p->args : rt_spill_beginning(p->args),
 		.args_blob = args_blob,

@@ -5,25 +5,6 @@
 #include "json/jw.h"
 #include "work/limits.h"
 
-static const char *const effects[] = {
-	[UAR_TOOL_READ_ONLY] = "read_only",
-	[UAR_TOOL_IDEMPOTENT] = "idempotent",
-	[UAR_TOOL_ONCE] = "once",
-};
-
-const char *rt_tool_effect_name(enum uar_tool_effect e)
-{
-	return effects[e];
-}
-
-enum uar_tool_effect rt_tool_effect_parse(uar_str name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(effects); i++)
-		if (uar_str_is(name, effects[i]))
-			return (enum uar_tool_effect)i;
-	return UAR_TOOL_ONCE;
-}
-
 struct toolset rt_toolset_of(const struct live_run *r)
 {
 	const struct uar_workers *w = rt_work(r);
@@ -52,9 +33,25 @@ bool rt_toolset_has(const struct toolset *s, const struct uar_tool *t)
 	return s->policy && named(s->policy->allow, t) && !named(s->policy->deny, t);
 }
 
+bool rt_tool_is_ready(const struct uar_tool *t)
+{
+	return t->state == UAR_TOOL_AVAILABLE || t->state == UAR_TOOL_SANDBOXED;
+}
+
 bool rt_toolset_asks(const struct toolset *s, const struct uar_tool *t)
 {
 	return t->ask || (s->policy && named(s->policy->ask, t));
+}
+
+const char *rt_toolset_policy(const struct toolset *s, const struct uar_tool *t)
+{
+	if (t->state == UAR_TOOL_UNAVAILABLE)
+		return "unavailable";
+	if (t->state == UAR_TOOL_DENIED || !rt_toolset_has(s, t))
+		return "denied";
+	if (rt_toolset_asks(s, t))
+		return "ask";
+	return t->state == UAR_TOOL_SANDBOXED ? "sandboxed" : "allowed";
 }
 
 size_t rt_toolset_at_once(const struct toolset *s)
@@ -73,7 +70,7 @@ size_t rt_toolset_tell(const struct toolset *s, struct uar_model_tool *out)
 		return 0;
 	for (size_t i = 0; n < UAR_LIMIT_TOOLS_TOLD && (t = s->registry->ops->at(s->registry, i));
 	     i++) {
-		if (!rt_toolset_has(s, t))
+		if (!rt_toolset_has(s, t) || !rt_tool_is_ready(t))
 			continue;
 		if (out)
 			out[n] = (struct uar_model_tool){ t->model_name, t->description,
@@ -85,25 +82,20 @@ size_t rt_toolset_tell(const struct toolset *s, struct uar_model_tool *out)
 
 static void put_tool(struct uar_jw *w, const struct toolset *s, const struct uar_tool *t)
 {
-	bool read_only = t->effect == UAR_TOOL_READ_ONLY;
-
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "tool_id", t->tool_id);
 	uar_jw_str(w, "name", t->name);
 	uar_jw_str(w, "description", uar_str_utf8_prefix(t->description, UAR_TEXT_REASON));
 	uar_jw_str(w, "transport", t->transport);
 	uar_jw_str(w, "version", t->version);
-	uar_jw_cstr(w, "policy", rt_toolset_asks(s, t) ? "ask" : "allowed");
-	uar_jw_cstr(w, "runtime_owner", "uar");
-	uar_jw_arr(w, "capabilities");
+	uar_tool_write_rules(w, t, rt_toolset_policy(s, t));
 	uar_jw_close(w);
-	uar_jw_cstr(w, "effect", rt_tool_effect_name(t->effect));
-	uar_jw_bool(w, "is_read_only", read_only);
-	uar_jw_bool(w, "is_concurrency_safe", read_only);
-	uar_jw_bool(w, "is_destructive", t->destructive);
-	uar_jw_cstr(w, "interrupt_behavior", t->effect == UAR_TOOL_READ_ONLY ? "cancel" : "block");
-	uar_jw_raw(w, "tags", t->tags.n ? t->tags : UAR_STR("[]"));
-	uar_jw_close(w);
+}
+
+/* What the agent could use, and what it is denied although it could. */
+static bool is_listed(const struct toolset *s, const struct uar_tool *t)
+{
+	return s->policy && named(s->policy->allow, t);
 }
 
 /* Those that the event has no room for are counted and not named. */
@@ -114,32 +106,63 @@ static uar_err write_catalog(const struct toolset *s, struct uar_buf *out)
 
 	uar_jw_arr(&w, NULL);
 	for (size_t i = 0; (t = s->registry->ops->at(s->registry, i)); i++)
-		if (rt_toolset_has(s, t) && out->n <= UAR_LIMIT_TOOL_CATALOG)
+		if (is_listed(s, t) && out->n <= UAR_LIMIT_TOOL_CATALOG)
 			put_tool(&w, s, t);
 	uar_jw_close(&w);
 	return uar_jw_end(&w);
 }
 
-/* Written once for all runs that begin with it: the registry does not change. */
+static void write_key(const struct toolset *s, char out[UAR_SHA256_TEXT + 1])
+{
+	const struct uar_tool_policy *p = s->policy;
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+
+	uar_buf_printf(&b, "%s\n%s\n%s", p->allow ? p->allow : "", p->deny ? p->deny : "",
+		       p->ask ? p->ask : "");
+	uar_sha256_hex(uar_buf_str(&b), out);
+	if (b.err)
+		out[0] = 0; /* it is written anew */
+	uar_buf_fini(&b);
+}
+
+/* The one of that key, else the one to give up for it. */
+static struct tool_catalog *place_for(struct tool_catalogs *all, const char *key)
+{
+	struct tool_catalog *least = all->at;
+
+	for (size_t i = 0; i < ARRAY_LEN(all->at); i++) {
+		struct tool_catalog *c = &all->at[i];
+
+		if (c->key[0] && strcmp(c->key, key) == 0)
+			return c;
+		if (c->used < least->used)
+			least = c;
+	}
+	return least;
+}
+
+/* Written once for all runs that begin with it, as long as the registry does not change. */
 uar_err rt_toolset_catalog(struct uar_workers *w, const struct toolset *s, uar_str *out)
 {
-	struct tool_catalog *c = w->catalogs;
+	uint64_t generation = uar_tools_generation(s->registry);
+	char key[UAR_SHA256_TEXT + 1];
+	struct tool_catalog *c;
 	uar_err e = UAR_OK;
 
 	*out = UAR_STR_NONE;
 	if (!s->registry || !s->policy)
 		return UAR_OK;
-	while (c->policy && c->policy != s->policy)
-		if (++c == w->catalogs + UAR_LIMIT_TOOL_POLICIES)
-			return UAR_EINTERNAL; /* agents are built in, and few */
-	if (!c->policy) {
-		c->text = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	write_key(s, key);
+	c = place_for(&w->catalogs, key);
+	if (!key[0] || strcmp(c->key, key) != 0 || c->generation != generation) {
+		uar_buf_fini(&c->text);
+		*c = (struct tool_catalog){ .text = uar_buf_make(UAR_LIMIT_EVENT_BYTES) };
 		e = write_catalog(s, &c->text);
-		if (e)
-			uar_buf_fini(&c->text);
-		else
-			c->policy = s->policy;
+		if (!e)
+			memcpy(c->key, key, sizeof key);
+		c->generation = generation;
 	}
+	c->used = ++w->catalogs.uses;
 	if (!e)
 		*out = uar_buf_str(&c->text);
 	return e;
@@ -147,6 +170,6 @@ uar_err rt_toolset_catalog(struct uar_workers *w, const struct toolset *s, uar_s
 
 void rt_catalogs_fini(struct uar_workers *w)
 {
-	for (size_t i = 0; i < ARRAY_LEN(w->catalogs); i++)
-		uar_buf_fini(&w->catalogs[i].text);
+	for (size_t i = 0; i < ARRAY_LEN(w->catalogs.at); i++)
+		uar_buf_fini(&w->catalogs.at[i].text);
 }

@@ -16,16 +16,17 @@ struct toolset rt_toolset_of(const struct live_run *r);
 bool rt_toolset_has(const struct toolset *s, const struct uar_tool *t);
 /* Has somebody to allow each call? */
 bool rt_toolset_asks(const struct toolset *s, const struct uar_tool *t);
+/* Can it be called at all, whatever a policy says? */
+bool rt_tool_is_ready(const struct uar_tool *t);
+/* "allowed", "ask", "denied", "sandboxed" or "unavailable". */
+const char *rt_toolset_policy(const struct toolset *s, const struct uar_tool *t);
 /* How many read-only ones may run together. */
 size_t rt_toolset_at_once(const struct toolset *s);
 /* What the model is told of; at most UAR_LIMIT_TOOLS_TOLD. out NULL: counts them. */
 size_t rt_toolset_tell(const struct toolset *s, struct uar_model_tool *out);
-/* JSON array for tool.catalog.resolved, which lives as long as w; *out is empty when
+/* JSON array for tool.catalog.resolved, which lives until the next call; *out is empty when
  * there are no tools. */
 UAR_MUST_CHECK uar_err rt_toolset_catalog(struct uar_workers *w, const struct toolset *s,
 					  uar_str *out);
-
-const char *rt_tool_effect_name(enum uar_tool_effect e); /* "once" */
-enum uar_tool_effect rt_tool_effect_parse(uar_str name); /* what is not known is done once */
 
 #endif

@@ -5,6 +5,7 @@
 #include "work/limits.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/sha256.h"
 #include "engine/worker.h"
 #include "event/agent.h"
 #include "model/models.h"
@@ -26,8 +27,14 @@ struct past_cache {
 
 /* toolset.c: the list of the tools of a policy, as it is written for each of its runs. */
 struct tool_catalog {
-	const struct uar_tool_policy *policy;
+	char key[UAR_SHA256_TEXT + 1]; /* of the policy; empty: free */
+	uint64_t generation;	       /* of the registry */
+	uint64_t used;		       /* when, in uses */
 	struct uar_buf text;
+};
+struct tool_catalogs {
+	struct tool_catalog at[UAR_LIMIT_TOOL_CATALOGS];
+	uint64_t uses;
 };
 
 struct uar_workers {
@@ -37,7 +44,7 @@ struct uar_workers {
 	struct uar_workers_options o;
 	struct agent_list defined; /* agents of o.agents */
 	struct past_cache pasts;
-	struct tool_catalog catalogs[UAR_LIMIT_TOOL_POLICIES];
+	struct tool_catalogs catalogs;
 };
 struct uar_workers *rt_work(const struct live_run *r);
 struct uar_workers *rt_work_at(const struct uar_runtime *rt);

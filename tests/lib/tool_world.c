@@ -206,7 +206,13 @@ static bool tools_withdraw(struct uar_tools *t, struct uar_tool_call *call)
 }
 
 static const struct uar_tools_ops tools_ops = {
-	1, sizeof tools_ops, NULL, tools_at, tools_check, tools_start, tools_cancel, tools_withdraw
+	.abi = 1,
+	.size = sizeof tools_ops,
+	.at = tools_at,
+	.check = tools_check,
+	.start = tools_start,
+	.cancel = tools_cancel,
+	.withdraw = tools_withdraw,
 };
 
 static struct uar_tool_call *find(const struct tool_world *w, const char *name, size_t *out_count)

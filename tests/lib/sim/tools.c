@@ -111,7 +111,13 @@ static bool withdraw(struct uar_tools *t, struct uar_tool_call *call)
 	return false;
 }
 
-static const struct uar_tools_ops ops = { 1, sizeof ops, NULL, at, check, start, cancel, withdraw };
+static const struct uar_tools_ops ops = { .abi = 1,
+					  .size = sizeof ops,
+					  .at = at,
+					  .check = check,
+					  .start = start,
+					  .cancel = cancel,
+					  .withdraw = withdraw };
 
 static void end_call(struct sim_world *w, struct uar_tool_call *c)
 {
