@@ -244,16 +244,15 @@ static void put_all_waiting(const struct uar_cli *cli, struct uar_buf *out,
 			    const struct uar_json *root)
 {
 	const struct uar_json *list = uar_json_get(root, UAR_STR("actions"));
-	int64_t total = uar_json_int(uar_json_get(root, UAR_STR("total")), 0);
-	int64_t shown = list ? (int64_t)list->count : 0;
+	uar_str more = member(root, "next_cursor");
 	double now = (double)uar_clock_wall(cli->clock) / 1e6;
 
 	if (!uar_json_at(list, 0))
 		uar_buf_add_str(out, UAR_STR("nothing waits\n"));
 	for (const struct uar_json *a = uar_json_at(list, 0); a; a = a->next)
 		put_waiting(out, a, now);
-	if (total > shown)
-		uar_buf_printf(out, "and %lld more\n", (long long)(total - shown));
+	if (more.n)
+		uar_buf_add_str(out, UAR_STR("and more\n"));
 }
 
 static int list_waiting(struct uar_cli *cli)

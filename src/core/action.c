@@ -1,9 +1,10 @@
 /* action.c - questions to people: asked, answered once, closed with their run.
  *
  * What a policy decides is one fact, permission.evaluated, and nobody waits. What
- * a person has to decide parks the run: permission.requested and action.required,
- * and later exactly one action.resolved with permission.resolved. */
-#include "core/emit.h"
+ * a person has to decide parks the run: action.required, with permission.requested when it is
+ * a permission, and later exactly one action.resolved, with permission.resolved likewise. Each
+ * has a row (action_row.c) in the same append. */
+#include "core/action_int.h"
 #include "core/limits.h"
 
 void uar_action_id(uar_str run_id, int64_t number, char out[UAR_ACTION_TEXT + 1])
@@ -145,24 +146,38 @@ static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 	uar_jw_close(w);
 }
 
-struct choice {
-	const char *id, *label;
-};
-
-/* What somebody can say. Only a program remembers what was allowed for its session. */
-static size_t choices_of(const struct uar_ask *a, const struct choice **out)
+static uint32_t offered_by(const struct uar_ask *a)
 {
-	static const struct choice program[] = {
-		{ "allow", "Allow" },
-		{ "allow_for_session", "Allow, also the like of it in this session" },
-		{ "deny", "Deny" },
-	};
-	static const struct choice tool[] = { { "allow", "Allow" }, { "deny", "Deny" } };
-	static const struct choice repeat[] = { { "allow", "Repeat it" },
-						{ "deny", "Go on without repeating it" } };
+	/* Programs remember what was allowed for their session. */
+	bool program = a->type == UAR_ACTION_PERMISSION && !a->tool_id.n;
 
-	*out = !a->tool_id.n ? program : a->repeat ? repeat : tool;
-	return a->tool_id.n ? ARRAY_LEN(tool) : ARRAY_LEN(program);
+	if (a->offered)
+		return a->offered;
+	return uar_action_info[a->type].offered | (program ? UAR_VERDICT_BIT(ALLOW_SESSION) : 0);
+}
+
+/* A question about repeating a call says so in its answers. */
+static const char *label_of(const struct uar_ask *a, enum uar_verdict v)
+{
+	if (a->repeat && v == UAR_VERDICT_ALLOW)
+		return "Repeat it";
+	if (a->repeat && v == UAR_VERDICT_DENY)
+		return "Go on without repeating it";
+	return uar_verdict_info[v].label;
+}
+
+static void put_decisions(struct uar_jw *w, const struct uar_ask *a)
+{
+	uar_jw_arr(w, "decisions");
+	for (unsigned v = 0; v < UAR_VERDICT_COUNT; v++)
+		if (offered_by(a) & 1u << v)
+			uar_jw_cstr(w, NULL, uar_verdict_info[v].text);
+	uar_jw_close(w);
+}
+
+static const char *otherwise(enum uar_action_type type)
+{
+	return uar_verdict_info[uar_action_info[type].otherwise].text;
 }
 
 /* The policy wants somebody to decide. */
@@ -185,22 +200,22 @@ static void must_ask(struct emit *e, const struct uar_ask *a)
 
 static void permission_requested(struct emit *e, const struct uar_ask *a)
 {
-	const struct choice *choices;
-	size_t n = choices_of(a, &choices);
 	struct uar_jw *w = uar_emit_begin(e);
 
 	put_decision_id(e, w, "decision_id", a->number);
 	put_decision_id(e, w, "approval_action_id", a->number);
 	uar_jw_str(w, "prompt", a->prompt);
 	uar_jw_arr(w, "choices");
-	for (size_t i = 0; i < n; i++) {
+	for (unsigned v = 0; v < UAR_VERDICT_COUNT; v++) {
+		if (!(offered_by(a) & 1u << v))
+			continue;
 		uar_jw_obj(w, NULL);
-		uar_jw_cstr(w, "id", choices[i].id);
-		uar_jw_cstr(w, "label", choices[i].label);
+		uar_jw_cstr(w, "id", uar_verdict_info[v].text);
+		uar_jw_cstr(w, "label", label_of(a, (enum uar_verdict)v));
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
-	uar_jw_cstr(w, "default_action", "deny");
+	uar_jw_cstr(w, "default_action", otherwise(a->type));
 	uar_emit_who(w, "required_approver", "user", e->s->owner.user);
 	uar_jw_bool(w, "interactive", true);
 	if (a->timeout_us)
@@ -209,44 +224,66 @@ static void permission_requested(struct emit *e, const struct uar_ask *a)
 	uar_emit(e, UAR_EV_PERMISSION_REQUESTED, EMIT_RUN);
 }
 
+/* The schema of the values, or where it lies. */
+static void put_schema(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
+{
+	if (uar_action_info[a->type].input)
+		put_decision_id(e, w, "form_id", a->number);
+	if (a->schema.n)
+		uar_jw_raw(w, "schema", a->schema);
+}
+
+static void refer_ask(struct emit *e, const struct uar_ask *a)
+{
+	if (a->blob.n && a->schema_blob.n)
+		uar_emit_refs(e, uar_arena_printf(e->env->arena,
+						  "{\"input_ref\":\"blob://%.*s\","
+						  "\"schema_ref\":\"blob://%.*s\"}",
+						  UAR_FMT(a->blob), UAR_FMT(a->schema_blob)));
+	else if (a->blob.n)
+		uar_emit_refer(e, "input_ref", a->blob);
+	else if (a->schema_blob.n)
+		uar_emit_refer(e, "schema_ref", a->schema_blob);
+}
+
 static void action_required(struct emit *e, const struct uar_ask *a)
 {
-	const struct choice *choices;
-	size_t n = choices_of(a, &choices);
+	const struct uar_action_info *info = &uar_action_info[a->type];
 	struct uar_jw *w = uar_emit_begin(e);
 
-	uar_jw_cstr(w, "action_type", "tool_permission");
+	uar_jw_cstr(w, "action_type", info->text);
 	uar_jw_str(w, "prompt", a->prompt);
-	uar_jw_cstr(w, "decision_kind", "allow_or_deny");
-	uar_jw_arr(w, "decisions");
-	for (size_t i = 0; i < n; i++)
-		uar_jw_cstr(w, NULL, choices[i].id);
-	uar_jw_close(w);
-	uar_jw_cstr(w, "default_decision", "deny");
+	uar_jw_cstr(w, "decision_kind", info->kind);
+	put_decisions(w, a);
+	uar_jw_cstr(w, "default_decision", otherwise(a->type));
 	if (a->tool_name.n)
 		uar_jw_str(w, "tool_name", a->tool_name);
+	put_schema(e, w, a);
 	put_scope(e, w, a);
 	if (a->timeout_us)
 		uar_jw_time(w, "timeout_at", e->env->now_us + a->timeout_us);
 	uar_jw_cstr(w, "status", "pending");
 	name_action(e, a->number);
 	name_call(e, a);
-	if (a->blob.n)
-		uar_emit_refer(e, "input_ref", a->blob);
+	refer_ask(e, a);
 	uar_emit(e, UAR_EV_ACTION_REQUIRED, EMIT_RUN);
+	uar_core_action_asked(e, a);
 }
 
 static void task_waiting(struct emit *e, const struct uar_ask *a)
 {
+	bool input = uar_action_info[a->type].input;
 	struct uar_jw *w = uar_emit_begin(e);
 
-	uar_jw_cstr(w, "status", "waiting_permission");
+	uar_jw_cstr(w, "status", input ? "waiting_input" : "waiting_permission");
 	uar_jw_obj(w, "waiting_on");
-	uar_jw_cstr(w, "kind", "permission");
+	uar_jw_cstr(w, "kind", input ? "input" : "permission");
 	put_decision_id(e, w, "id", a->number);
 	uar_jw_str(w, "description", a->prompt);
 	uar_jw_close(w);
 	uar_jw_time(w, "since", e->env->now_us);
+	if (a->timeout_us)
+		uar_jw_time(w, "timeout_at", e->env->now_us + a->timeout_us);
 	uar_emit(e, UAR_EV_TASK_WAITING, EMIT_RUN);
 }
 
@@ -279,9 +316,10 @@ void uar_core_ask(struct emit *e, const struct uar_ask *a)
 		evaluated(e, a);
 		return;
 	}
-	if (a->tool_id.n)
+	if (a->tool_id.n && !uar_action_info[a->type].input)
 		must_ask(e, a);
-	permission_requested(e, a);
+	if (!uar_action_info[a->type].input)
+		permission_requested(e, a);
 	action_required(e, a);
 	if (!parked)
 		task_waiting(e, a);
@@ -294,26 +332,19 @@ struct outcome {
 	bool by_user;
 };
 
-static struct outcome outcome_of(const struct uar_answer *a)
+static struct outcome outcome_of(const struct uar_answer *a, enum uar_action_type type)
 {
-	static const struct outcome withdrawn = { "cancel", "cancel", "cancelled",
-						  "cancel", "once",   false };
-	static const struct outcome expired = { "deny",	   "timeout", "timed_out",
-						"timeout", "once",    false };
-	struct outcome o = { "allow", "allow", "allowed", "respond_action", "once", true };
+	const struct uar_verdict_info *v = &uar_verdict_info[a->verdict];
 
-	if (a->source == UAR_ANSWER_WITHDRAWN)
-		return withdrawn;
-	if (a->source == UAR_ANSWER_TIMEOUT)
-		return expired;
-	if (a->verdict == UAR_VERDICT_DENY) {
-		o.decision = o.result = "deny";
-		o.outcome = "denied";
-	} else if (a->verdict == UAR_VERDICT_ALLOW_SESSION) {
-		o.decision = "allow_for_session";
-		o.grant = "session";
+	switch (a->source) {
+	case UAR_ANSWER_WITHDRAWN:
+		return (struct outcome){ "cancel", "cancel", "cancelled", "cancel", "once", false };
+	case UAR_ANSWER_TIMEOUT:
+		return (struct outcome){ otherwise(type), "timeout", "timed_out",
+					 "timeout",	  "once",    false };
+	case UAR_ANSWER_RESPOND: break;
 	}
-	return o;
+	return (struct outcome){ v->text, v->result, v->outcome, "respond_action", v->grant, true };
 }
 
 static void put_by(struct emit *e, struct uar_jw *w, const char *key, const struct outcome *o)
@@ -322,52 +353,85 @@ static void put_by(struct emit *e, struct uar_jw *w, const char *key, const stru
 		     o->by_user ? e->s->owner.user : UAR_STR_NONE);
 }
 
-static void resolve(struct emit *e, const struct uar_answer *a)
+static void permission_resolved(struct emit *e, const struct uar_answer *a, const struct outcome *o,
+				int64_t waited_ms)
 {
-	const struct uar_open_action *open =
-		uar_action_open(&uar_run_rare(e->r)->actions, a->number);
-	int64_t waited = (e->env->now_us - open->asked_us) / 1000;
-	struct outcome o = outcome_of(a);
 	struct uar_jw *w = uar_emit_begin(e);
 
 	put_decision_id(e, w, "decision_id", a->number);
-	uar_jw_cstr(w, "outcome", o.outcome);
-	put_by(e, w, "decided_by", &o);
-	uar_jw_cstr(w, "decision_source", o.source);
-	uar_jw_cstr(w, "grant", o.grant);
-	uar_jw_int(w, "waited_ms", waited > 0 ? waited : 0);
+	uar_jw_cstr(w, "outcome", o->outcome);
+	put_by(e, w, "decided_by", o);
+	uar_jw_cstr(w, "decision_source", o->source);
+	uar_jw_cstr(w, "grant", o->grant);
+	uar_jw_int(w, "waited_ms", waited_ms);
 	name_action(e, a->number);
 	uar_emit(e, UAR_EV_PERMISSION_RESOLVED, EMIT_RUN);
+}
 
-	w = uar_emit_begin(e);
-	uar_jw_cstr(w, "decision", o.decision);
-	uar_jw_cstr(w, "result", o.result);
+static void refer_values(struct emit *e, const struct uar_answer *a)
+{
+	if (a->values_blob.n && a->sealed.n)
+		uar_emit_refs(e, uar_arena_printf(e->env->arena,
+						  "{\"payload_ref\":\"blob://%.*s\","
+						  "\"sealed_ref\":\"blob://%.*s\"}",
+						  UAR_FMT(a->values_blob), UAR_FMT(a->sealed)));
+	else if (a->values_blob.n)
+		uar_emit_refer(e, "payload_ref", a->values_blob);
+	else if (a->sealed.n)
+		uar_emit_refer(e, "sealed_ref", a->sealed);
+}
+
+static void action_resolved(struct emit *e, const struct uar_answer *a, const struct outcome *o,
+			    int64_t waited_ms)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "decision", o->decision);
+	uar_jw_cstr(w, "result", o->result);
+	if (a->values.n)
+		uar_jw_raw(w, "payload", a->values);
 	if (a->reason.n)
 		uar_jw_str(w, "reason", uar_str_utf8_prefix(a->reason, UAR_TEXT_REASON));
-	put_by(e, w, "resolved_by", &o);
-	uar_jw_cstr(w, "source", o.source);
-	uar_jw_int(w, "waited_ms", waited > 0 ? waited : 0);
+	put_by(e, w, "resolved_by", o);
+	uar_jw_cstr(w, "source", o->source);
+	uar_jw_int(w, "waited_ms", waited_ms);
 	uar_jw_cstr(w, "status", "resolved");
 	name_action(e, a->number);
+	refer_values(e, a);
 	uar_emit(e, UAR_EV_ACTION_RESOLVED, EMIT_RUN);
 }
 
-static void task_resumed(struct emit *e)
+static void task_resumed(struct emit *e, enum uar_status from)
 {
 	struct uar_jw *w = uar_emit_begin(e);
 
 	uar_jw_cstr(w, "status", "running");
-	uar_jw_cstr(w, "resumed_from", "waiting_permission");
+	uar_jw_cstr(w, "resumed_from", uar_status_text(from));
 	uar_jw_cstr(w, "reason", "answered");
 	uar_emit_who(w, "requested_by", "user", e->s->owner.user);
 	uar_emit(e, UAR_EV_TASK_RESUMED, EMIT_RUN);
 }
 
+static void resolve(struct emit *e, const struct uar_answer *a, bool resumes)
+{
+	struct uar_open_action open = *uar_action_open(&uar_run_rare(e->r)->actions, a->number);
+	enum uar_status from = e->r->status;
+	int64_t waited_ms = (e->env->now_us - open.asked_us) / 1000;
+	struct outcome o = outcome_of(a, open.type);
+	size_t first = e->d->event_count;
+
+	waited_ms = waited_ms > 0 ? waited_ms : 0;
+	if (!uar_action_info[open.type].input)
+		permission_resolved(e, a, &o, waited_ms);
+	action_resolved(e, a, &o, waited_ms);
+	if (resumes && !e->err && !uar_run_rare(e->r)->actions.open_count)
+		task_resumed(e, from);
+	uar_core_action_answered(e, &open, a, first);
+}
+
 void uar_core_answer(struct emit *e, const struct uar_answer *a)
 {
-	resolve(e, a);
-	if (!e->err && !uar_run_rare(e->r)->actions.open_count)
-		task_resumed(e);
+	resolve(e, a, true);
 }
 
 void uar_core_close_actions(struct emit *e)
@@ -376,6 +440,6 @@ void uar_core_close_actions(struct emit *e)
 		struct uar_answer a = { .number = uar_run_rare(e->r)->actions.open[0].number,
 					.source = UAR_ANSWER_WITHDRAWN };
 
-		resolve(e, &a);
+		resolve(e, &a, false);
 	}
 }

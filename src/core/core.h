@@ -19,6 +19,7 @@
 #include "event/event.h"
 #include "event/limits.h"
 #include "event/record.h"
+#include "event/row.h"
 
 enum {
 	UAR_TEXT_CODE = UAR_LIMIT_TEXT_CODE,
@@ -131,8 +132,10 @@ struct uar_run_tools {
 struct uar_open_action {
 	int64_t number;
 	int64_t asked_us, until_us; /* until_us 0: as long as it takes */
-	bool once;		    /* nobody would remember that more was allowed */
+	enum uar_action_type type;
+	uint32_t offered; /* bits of the decisions that answer it */
 	char kind[24], tool_name[UAR_TEXT_CODE], prompt[UAR_TEXT_PROMPT];
+	char call_id[UAR_LIMIT_ID_BYTES + 1]; /* of the tool call, or empty */
 };
 
 struct uar_run_actions {
@@ -379,6 +382,8 @@ struct uar_decision {
 	size_t event_count, event_room;
 	enum uar_effect effects[UAR_DECISION_EFFECTS];
 	size_t effect_count;
+	struct uar_row *rows; /* of the same append; in the batch's arena */
+	size_t row_count, row_room;
 };
 
 void uar_session_init(struct uar_session *s, const struct uar_owner *owner, uar_str runtime_id,
@@ -448,6 +453,11 @@ double uar_run_progress(const struct uar_run *r);
 uar_str uar_run_stage(const struct uar_run *r);
 /* What a question tells who shall answer it: members of an object that is open. */
 void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct uar_open_action *a);
+
+/* Members of an action's record: what is asked, by whom, and the answer. */
+void uar_action_record(struct uar_jw *w, const struct uar_row_action *a);
+/* Takes the outcome from its action.resolved, whose tree is there. Strings are borrowed. */
+void uar_action_take(struct uar_row_action *a, const struct uar_event *resolved);
 
 /* The row that lists and records show of the run. Strings live in the arena or the run;
  * what `buf` held is gone. */

@@ -383,6 +383,7 @@ static const struct {
 	[UAR_IN_STOPPED] = { UAR_ENTRY_LLM, UAR_CMD_STOPPED, { UAR_CMD_PREPARED } },
 	[UAR_IN_TIMEOUT] = { UAR_ENTRY_LLM, UAR_CMD_TIMEOUT, { UAR_CMD_PREPARED } },
 	[UAR_IN_ASK_PERMISSION] = { UAR_ENTRY_CODEX, UAR_CMD_ASK, { UAR_CMD_PREPARED } },
+	[UAR_IN_ASK_INPUT] = { UAR_ENTRY_CODEX, UAR_CMD_ASK, { UAR_CMD_PREPARED } },
 	[UAR_IN_VERDICT] = { UAR_ENTRY_CODEX, UAR_CMD_ASK, { UAR_CMD_PREPARED } },
 	[UAR_IN_ANSWERED] = { UAR_ENTRY_CODEX, UAR_CMD_ANSWER, { UAR_CMD_PREPARED } },
 	[UAR_IN_ANSWERED_PART] = { UAR_ENTRY_CODEX,
@@ -419,6 +420,8 @@ static void walk_row(const struct row *row)
 		CHECK_INT(story_do(&t, recipes[row->on].before[i]), UAR_OK);
 	stand_at(&t, row->from);
 	from = t.r.status;
+	if (row->on == UAR_IN_ASK_INPUT)
+		c.ask.type = UAR_ACTION_FORM;
 	if (row->on == UAR_IN_VERDICT)
 		c.ask.verdict = UAR_VERDICT_ALLOW;
 	if (kind == UAR_CMD_ASK)

@@ -2,7 +2,7 @@
 #include "core/emit.h"
 
 /* Most batches are a token, the next larger ones begin a short run or end it. */
-enum { FIRST_ROOM = 1, CREATE_ROOM = 16 };
+enum { FIRST_ROOM = 1, CREATE_ROOM = 16, FIRST_ROWS = 2 };
 
 struct uar_jw *uar_emit_begin(struct emit *e)
 {
@@ -195,6 +195,61 @@ void uar_emit_effect(struct emit *e, enum uar_effect effect)
 		e->err = UAR_ETOOBIG;
 	else
 		e->d->effects[e->d->effect_count++] = effect;
+}
+
+/* The place of a row; NULL: there is no room. */
+static struct uar_row *row_slot(struct emit *e, const struct uar_row *row)
+{
+	struct uar_decision *d = e->d;
+	size_t room = d->row_room ? d->row_room * 2 : FIRST_ROWS;
+	struct uar_row *rows;
+
+	for (size_t i = 0; i < d->row_count; i++)
+		if (d->rows[i].kind == row->kind && uar_str_eq(d->rows[i].id, row->id))
+			return &d->rows[i];
+	if (d->row_count < d->row_room)
+		return &d->rows[d->row_count++];
+	if (room > UAR_LIMIT_APPEND_ROWS) {
+		e->err = UAR_ETOOBIG;
+		return NULL;
+	}
+	rows = uar_arena_room(e->env->arena, room * sizeof *rows);
+	if (!rows) {
+		e->err = UAR_ENOMEM;
+		return NULL;
+	}
+	if (d->row_count)
+		memcpy(rows, d->rows, d->row_count * sizeof *rows);
+	d->rows = rows;
+	d->row_room = room;
+	return &d->rows[d->row_count++];
+}
+
+/* The strings of the columns live as long as the batch. */
+static bool own_columns(struct emit *e, struct uar_row *row)
+{
+	uar_str *columns[] = { &row->id, &row->session_id, &row->parent, &row->tag, &row->status };
+
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		if (columns[i]->n) {
+			*columns[i] = uar_arena_str(e->env->arena, *columns[i]);
+			if (!columns[i]->p)
+				return false;
+		}
+	return true;
+}
+
+void uar_emit_row(struct emit *e, void *typed)
+{
+	struct uar_row *row = typed, *slot;
+
+	if (!e->err)
+		e->err = uar_row_pack(typed, e->env->arena, e->error);
+	if (!e->err && !own_columns(e, row))
+		e->err = UAR_ENOMEM;
+	slot = e->err ? NULL : row_slot(e, row);
+	if (slot)
+		*slot = *row;
 }
 
 void uar_emit_trace(struct uar_jw *w, uar_str trace_id)

@@ -35,6 +35,9 @@ void uar_emit_name(struct emit *e, enum uar_id id, uar_str text);
 void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope);
 /* One effect for after the commit, by decide alone; UAR_DO_NONE is dropped. */
 void uar_emit_effect(struct emit *e, enum uar_effect effect);
+/* A row of the same append, packed: `typed` is the struct of its kind. One with the same id takes
+ * its place. */
+void uar_emit_row(struct emit *e, void *typed);
 /* A new id in the batch's arena. */
 uar_str uar_emit_id(struct emit *e);
 /* An id that the run holds now, kept for the event: the run's next call or tool

@@ -350,11 +350,49 @@ static uar_err fold_cancel_requested(struct fold *f)
 	return UAR_OK;
 }
 
+static uint32_t offered_by(const struct uar_json *decisions)
+{
+	const struct uar_json *at =
+		decisions && decisions->kind == UAR_JSON_ARRAY ? decisions->first : NULL;
+	uint32_t offered = 0;
+
+	for (; at; at = at->next)
+		offered |= 1u << uar_verdict_parse(uar_json_str(at, UAR_STR("")));
+	return offered & ~UAR_VERDICT_BIT(ASK);
+}
+
+static void keep_action(struct fold *f, struct uar_open_action *open)
+{
+	const struct uar_json *scope = uar_json_get(f->p, UAR_STR("scope"));
+	int64_t timeout_us = uar_json_int(uar_json_get(scope, UAR_STR("timeout_ms")), 0) * 1000;
+
+	open->asked_us = f->ev->time_us;
+	open->until_us = timeout_us ? f->ev->time_us + timeout_us : 0;
+	open->type = uar_action_type_parse(member(f, "action_type"));
+	if (open->type == UAR_ACTION_TYPE_COUNT)
+		open->type = UAR_ACTION_PERMISSION;
+	open->offered = offered_by(uar_json_get(f->p, UAR_STR("decisions")));
+	uar_core_keep(open->kind, sizeof open->kind,
+		      uar_json_str(uar_json_get(scope, UAR_STR("kind")), UAR_STR("")));
+	uar_core_keep(open->call_id, sizeof open->call_id,
+		      uar_json_str(uar_json_get(scope, UAR_STR("tool_call_id")), UAR_STR("")));
+	uar_core_keep(open->tool_name, sizeof open->tool_name, member(f, "tool_name"));
+	uar_core_keep(open->prompt, sizeof open->prompt, member(f, "prompt"));
+}
+
+/* What is asked besides leaves the run waiting for what it was asked first. */
+static void wait_for(struct fold *f, const struct uar_open_action *open)
+{
+	if (!uar_status_waits(f->r->status))
+		f->r->status = uar_action_info[open->type].input ? UAR_STATUS_WAITING_INPUT
+								 : UAR_STATUS_WAITING_PERMISSION;
+	f->r->row_changed = true;
+}
+
 static uar_err fold_action_required(struct fold *f)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(f->r);
 	struct uar_run_actions *a = rare ? &rare->actions : NULL;
-	const struct uar_json *scope = uar_json_get(f->p, UAR_STR("scope"));
 	struct uar_open_action *open;
 	uar_str run_id;
 
@@ -363,24 +401,16 @@ static uar_err fold_action_required(struct fold *f)
 	if (a->open_count == UAR_OPEN_ACTIONS)
 		return corrupt(f, "too many questions are open");
 	open = &a->open[a->open_count];
-	*open = (struct uar_open_action){ .asked_us = f->ev->time_us };
+	*open = (struct uar_open_action){ .number = 0 };
 	if (!uar_action_parse(f->ev->ids[UAR_ID_ACTION], &run_id, &open->number) ||
 	    open->number != a->count + 1)
 		return corrupt(f, "its number is not the next one");
-	open->until_us = uar_json_int(uar_json_get(scope, UAR_STR("timeout_ms")), 0) * 1000;
-	if (open->until_us)
-		open->until_us += f->ev->time_us;
-	open->once = uar_json_get(scope, UAR_STR("tool_id")) != NULL;
-	uar_core_keep(open->kind, sizeof open->kind,
-		      uar_json_str(uar_json_get(scope, UAR_STR("kind")), UAR_STR("")));
-	uar_core_keep(open->tool_name, sizeof open->tool_name, member(f, "tool_name"));
-	uar_core_keep(open->prompt, sizeof open->prompt, member(f, "prompt"));
+	keep_action(f, open);
 	a->count = open->number;
 	a->open_count++;
 	if (!a->parked_us)
 		a->parked_us = f->ev->time_us;
-	f->r->status = UAR_STATUS_WAITING_PERMISSION;
-	f->r->row_changed = true;
+	wait_for(f, open);
 	return UAR_OK;
 }
 

@@ -128,6 +128,10 @@ static bool take_action(const struct uar_json *j, struct uar_open_action *a)
 
 	*a = (struct uar_open_action){ .asked_us = time_at(j, "requested_at"),
 				       .until_us = time_at(j, "expires_at") };
+	a->type = uar_action_type_parse(text_at(j, "action_type"));
+	if (a->type == UAR_ACTION_TYPE_COUNT)
+		a->type = UAR_ACTION_PERMISSION;
+	a->offered = uar_action_info[a->type].offered;
 	uar_core_keep(a->kind, sizeof a->kind, text_at(j, "kind"));
 	uar_core_keep(a->tool_name, sizeof a->tool_name, text_at(j, "tool_name"));
 	uar_core_keep(a->prompt, sizeof a->prompt, text_at(j, "prompt"));
@@ -147,7 +151,8 @@ static void take_actions(const struct uar_json *detail, struct uar_run *r,
 	if (!a->open_count)
 		return;
 	a->parked_us = a->open[0].asked_us;
-	r->status = UAR_STATUS_WAITING_PERMISSION;
+	r->status = uar_action_info[a->open[0].type].input ? UAR_STATUS_WAITING_INPUT
+							   : UAR_STATUS_WAITING_PERMISSION;
 	r->task = UAR_TASK_WAITING;
 }
 

@@ -50,7 +50,9 @@ static enum uar_run_input answer_input(const struct uar_run *r)
 
 static enum uar_run_input ask_input(const struct uar_ask *a)
 {
-	return a->verdict == UAR_VERDICT_ASK ? UAR_IN_ASK_PERMISSION : UAR_IN_VERDICT;
+	if (a->verdict != UAR_VERDICT_ASK)
+		return UAR_IN_VERDICT;
+	return uar_action_info[a->type].input ? UAR_IN_ASK_INPUT : UAR_IN_ASK_PERMISSION;
 }
 
 /* Of commands that mean the same always. */

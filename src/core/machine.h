@@ -40,6 +40,7 @@ enum uar_run_input {
 	UAR_IN_STOPPED,
 	UAR_IN_TIMEOUT,
 	UAR_IN_ASK_PERMISSION,
+	UAR_IN_ASK_INPUT,
 	UAR_IN_VERDICT,	      /* a policy has decided: nobody is asked */
 	UAR_IN_ANSWERED,      /* the last question that was open */
 	UAR_IN_ANSWERED_PART, /* one of several */

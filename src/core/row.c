@@ -92,7 +92,7 @@ void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct ua
 
 	uar_action_id(r->id.run_id, a->number, id);
 	uar_jw_cstr(w, "action_id", id);
-	uar_jw_cstr(w, "action_type", "tool_permission");
+	uar_jw_cstr(w, "action_type", uar_action_info[a->type].text);
 	uar_jw_cstr(w, "kind", a->kind);
 	put_text(w, "tool_name", uar_str_c(a->tool_name));
 	uar_jw_cstr(w, "prompt", a->prompt);

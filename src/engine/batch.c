@@ -104,9 +104,11 @@ static uar_err decide_one(struct batch *b, struct cmd *c, int64_t now_us, struct
 		.scratch = &b->agg->rt->scratch,
 	};
 
+	c->first_event = b->d.event_count;
 	c->err = complete_command(b, c, &c->error);
 	if (!c->err)
 		c->err = uar_core_decide(&env, &b->s, &b->r, &c->c, &b->d, &c->error);
+	c->event_count = b->d.event_count - c->first_event;
 	if (c->err == UAR_OK || c->err == UAR_ESTATE)
 		return UAR_OK;
 	*error = c->error;
@@ -214,6 +216,7 @@ static void answer_all(struct batch *b, uar_err e, const struct uar_error *error
 			b->agg->rt->stats.refused++;
 			rt_cmd_answer(c, c->err, &c->error);
 		} else {
+			c->events = b->d.events + c->first_event;
 			rt_cmd_answer(c, e, error);
 		}
 	}
@@ -379,6 +382,8 @@ static uar_err send_append(struct batch *b, struct uar_error *error)
 	append->after = last_decided(a);
 	append->events = b->d.events;
 	append->event_count = b->d.event_count;
+	append->rows = b->d.rows;
+	append->row_count = b->d.row_count;
 	append->key = key_of(b);
 	append->done = appended;
 	if (b->r.row_changed) {

@@ -219,8 +219,19 @@ static size_t export_strings(struct uar_export *x, uar_str **out)
 
 static size_t ask_strings(struct uar_ask *a, uar_str **out)
 {
-	uar_str *all[] = { &a->id,    &a->kind, &a->tool_name, &a->call_id, &a->prompt,
-			   &a->input, &a->rule, &a->blob,      &a->tool_id };
+	uar_str *all[] = { &a->id,	&a->kind,   &a->tool_name,   &a->call_id,
+			   &a->prompt,	&a->input,  &a->rule,	     &a->blob,
+			   &a->tool_id, &a->schema, &a->schema_blob, &a->args_sha256 };
+
+	memcpy(out, all, sizeof all);
+	return ARRAY_LEN(all);
+}
+
+static size_t answer_strings(struct uar_answer *a, uar_str **out)
+{
+	uar_str *all[] = {
+		&a->reason, &a->values, &a->values_blob, &a->sealed, &a->digest, &a->real
+	};
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);
@@ -260,7 +271,6 @@ static uar_str *only_string(struct uar_command *c)
 	case UAR_CMD_CANCEL:
 	case UAR_CMD_SESSION: return &c->text;
 	case UAR_CMD_REPLAY: return &c->replay.blob;
-	case UAR_CMD_ANSWER: return &c->answer.reason;
 	default: return NULL;
 	}
 }
@@ -271,6 +281,8 @@ static size_t few_strings(struct uar_command *c, uar_str **out)
 		return begin_strings(&c->begin, out);
 	if (c->kind == UAR_CMD_TOOL_OVER)
 		return over_strings(&c->over, out);
+	if (c->kind == UAR_CMD_ANSWER)
+		return answer_strings(&c->answer, out);
 	if (c->kind == UAR_CMD_TOOL_NEWS) {
 		out[0] = &c->news.call_id;
 		out[1] = &c->news.partial;

@@ -10,6 +10,7 @@
 #include "engine/limits.h"
 #include "base/log.h"
 #include "base/sched.h"
+#include "base/seal.h"
 #include "core/core.h"
 #include "event/entry.h"
 
@@ -23,6 +24,9 @@ struct uar_runtime_options {
 	const struct uar_log *log;
 	int64_t run_timeout_us; /* of runs that name none; 0: no limit */
 	uint64_t keep_runs;	/* ended runs of an owner; older ones are evicted; 0: all */
+	/* Under which values that must not be readable are kept; NULL: one that lives as long as
+	 * the engine. Copied. */
+	const struct uar_seal_key *seal;
 	/* Memory was short for 15 seconds: the process should end. Called once, on the loop. */
 	void (*exhausted)(void *ctx);
 	void *exhausted_ctx;
@@ -124,17 +128,24 @@ struct uar_run_cancel_op {
 };
 UAR_MUST_CHECK uar_err uar_runtime_cancel_run(struct uar_runtime *rt, struct uar_run_cancel_op *op);
 
-/* Decides what a run has asked for; the first answer counts. */
+/* Answers what a run has asked for: the one way to do so, for every door. The first answer
+ * counts; the same one again gets the first outcome. */
 struct uar_run_answer_op {
 	struct uar_owner owner;
-	uar_str action_id, reason;
-	enum uar_verdict verdict;
+	uar_str action_id;
+	uar_str run_id;		       /* empty, or the run that must have asked (ENOTFOUND) */
+	uar_str decision;	       /* one of those that the action offers */
+	const struct uar_json *values; /* by the action's schema; NULL: none */
+	uar_str reason;		       /* or empty */
 	void (*done)(struct uar_run_answer_op *op);
 	void *ctx; /* the caller's */
-	/* out: ENOTFOUND; ERESOLVED: answered, expired or ended before */
+	/* out; strings are valid inside done. ENOTFOUND; EINVALID, ESCHEMA: error.where is
+	 * "/decision", or the pointer below "/payload"; ERESOLVED: it was answered otherwise, has
+	 * expired, or ended with its run, and `result` says how. */
 	uar_err err;
 	struct uar_error error;
-	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	uar_str result;	   /* JSON object: the action with its answer; empty: there is none */
+	uar_str event_ids; /* JSON array: of the facts of the answer that counts */
 };
 UAR_MUST_CHECK uar_err uar_runtime_answer(struct uar_runtime *rt, struct uar_run_answer_op *op);
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/seal.h"
 #include "bus/bus.h"
 #include "engine/limits.h"
 #include "engine/worker.h"
@@ -52,6 +53,7 @@ struct rt_shortage {
 struct uar_runtime {
 	struct uar_runtime_options o;
 	struct uar_uuid ids;
+	struct uar_seal_key seal;
 	uint64_t hash_seed;
 	struct uar_bus *bus;
 	/* Keyed by owner and id, as the topics of the bus are. */
@@ -154,9 +156,12 @@ struct cmd {
 	rt_sent_fn *sent;	       /* what `done` calls, of a worker's command */
 	void *ctx;
 	struct uar_key_row taken; /* on EEXISTS, valid inside done */
-	bool from_worker;	  /* kept and tried again while the disk is full */
-	uar_err err;		  /* what decide said; told after the commit */
-	struct uar_error error;	  /* last, as it need not be cleared */
+	/* What it came to; the events are valid inside done. */
+	const struct uar_event *events;
+	size_t first_event, event_count;
+	bool from_worker;	/* kept and tried again while the disk is full */
+	uar_err err;		/* what decide said; told after the commit */
+	struct uar_error error; /* last, as it need not be cleared */
 };
 
 /* agg.c */

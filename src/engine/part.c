@@ -87,6 +87,11 @@ struct uar_uuid *rt_ids(struct uar_runtime *rt)
 	return &rt->ids;
 }
 
+const struct uar_seal_key *rt_seal(const struct uar_runtime *rt)
+{
+	return &rt->seal;
+}
+
 uint64_t rt_hash_seed(const struct uar_runtime *rt)
 {
 	return rt->hash_seed;

@@ -38,6 +38,7 @@ struct uar_bus *rt_bus(const struct uar_runtime *rt);
 const struct uar_log *rt_log(const struct uar_runtime *rt);
 const struct uar_rand *rt_rand(const struct uar_runtime *rt);
 struct uar_uuid *rt_ids(struct uar_runtime *rt);
+const struct uar_seal_key *rt_seal(const struct uar_runtime *rt);
 uint64_t rt_hash_seed(const struct uar_runtime *rt); /* of maps */
 bool rt_is_draining(const struct uar_runtime *rt);
 /* UAR_EDRAINING, UAR_ECLOCK: new work cannot begin now. */

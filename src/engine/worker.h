@@ -61,8 +61,8 @@ struct worker_ops {
 	void (*stop)(struct worker *w); /* at once; frees w */
 	/* Asks it to end the run by itself, soon; NULL: it is stopped instead. */
 	void (*cancel)(struct worker *w);
-	/* Somebody decided what it asked for; NULL: it is stopped while it waits. */
-	void (*answer)(struct worker *w, int64_t number, enum uar_verdict verdict);
+	/* What it asked for was answered; NULL: it is stopped while it waits. */
+	void (*answer)(struct worker *w, const struct uar_answer *answer);
 	/* The run has begun, for which it was started before; NULL: it never is. */
 	void (*begin)(struct worker *w);
 };

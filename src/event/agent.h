@@ -8,6 +8,7 @@
 #define UAR_EVENT_AGENT_H
 
 #include "base/arena.h"
+#include "event/action.h"
 
 /* What is declared about an agent. Strings end with 0 and live until the host's agents
  * change, which whoever owns the host brings about. */
@@ -53,42 +54,6 @@ struct uar_note {
 		uar_str id, outcome; /* "continue", "block" */
 		int64_t duration_ms;
 	} hook; /* HOOK_* */
-};
-
-enum uar_verdict {
-	UAR_VERDICT_ASK,
-	UAR_VERDICT_ALLOW,
-	UAR_VERDICT_ALLOW_SESSION,
-	UAR_VERDICT_DENY
-};
-
-/* It wants to do something that somebody has to allow. */
-struct uar_ask {
-	int64_t number;		  /* counts from 1 in a run */
-	uar_str id;		  /* the program's name for it */
-	uar_str kind;		  /* "command", "file_change", "tool", "permissions", "input" */
-	uar_str tool_name;	  /* or empty */
-	uar_str call_id;	  /* of the tool call, or empty */
-	uar_str prompt;		  /* one line for a person */
-	uar_str input;		  /* JSON text: what exactly, or the beginning of it */
-	int64_t input_bytes;	  /* of the whole */
-	uar_str whole;		  /* all of it when `input` is only the beginning, or empty */
-	uar_str blob;		  /* sha256 under which that is kept, or empty */
-	enum uar_verdict verdict; /* of the definition's policy; ASK: a person's */
-	uar_str rule;		  /* which rule said so; empty when ASK */
-	int64_t timeout_us;	  /* a question nobody answers is a no; 0: it waits */
-	/* Of a tool that UAR executes itself: */
-	uar_str tool_id;  /* empty: it is a program that asks */
-	bool repeat;	  /* it was begun before, and may have happened */
-	bool destructive; /* what it undoes cannot be brought back */
-};
-
-enum uar_answer_source { UAR_ANSWER_RESPOND, UAR_ANSWER_TIMEOUT, UAR_ANSWER_WITHDRAWN };
-struct uar_answer {
-	int64_t number;
-	enum uar_verdict verdict;
-	enum uar_answer_source source;
-	uar_str reason;
 };
 
 /* The program's own conversation, which a later run may continue. */

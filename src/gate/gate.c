@@ -301,6 +301,21 @@ void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 		uar_http_problem(r, e, &copy);
 }
 
+void gate_problem_more(struct call *c, uar_err e, const struct uar_error *error, const char *key,
+		       uar_str json)
+{
+	struct uar_http_request *r = c->r;
+	struct uar_buf more = uar_buf_make(UAR_LIMIT_LIST_BYTES);
+
+	uar_buf_printf(&more, ",\"%s\":", key);
+	uar_buf_add_str(&more, json);
+	uar_runtime_note_failure(c->g->o.runtime, e);
+	if (r)
+		uar_http_problem_more(r, e, error, more.err ? UAR_STR_NONE : uar_buf_str(&more));
+	gate_call_free(c);
+	uar_buf_fini(&more);
+}
+
 /* --- life ----------------------------------------------------------------------- */
 
 uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)

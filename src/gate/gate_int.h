@@ -129,6 +129,9 @@ void gate_answer_headers(struct call *c, int status, struct uar_buf *json,
 			 const struct uar_http_header *headers, size_t n);
 void gate_answer_type(struct call *c, int status, const char *type, uar_str body);
 void gate_problem(struct call *c, uar_err e, const struct uar_error *error);
+/* The same with one more member, JSON text. */
+void gate_problem_more(struct call *c, uar_err e, const struct uar_error *error, const char *key,
+		       uar_str json);
 
 /* routes.c */
 uar_err gate_routes_init(struct gate_routes *r);

@@ -242,8 +242,10 @@ static void put_json_text(struct uar_buf *b, const char *text)
 	uar_buf_add_char(b, '"');
 }
 
-static void put_problem(struct uar_buf *b, int status, uar_err code, const struct uar_error *error)
+static void put_problem(struct uar_buf *b, uar_err code, const struct uar_error *error,
+			uar_str more)
 {
+	int status = uar_err_http(code);
 	bool detailed = error && error->text[0];
 
 	uar_buf_clear(b);
@@ -257,12 +259,29 @@ static void put_problem(struct uar_buf *b, int status, uar_err code, const struc
 		uar_buf_add_str(b, UAR_STR(",\"where\":"));
 		put_json_text(b, error->where);
 	}
+	uar_buf_add_str(b, more);
 	uar_buf_add_char(b, '}');
 }
 
-static void send_problem(struct uar_http_stream *c, uar_err code, const struct uar_error *error,
-			 const struct uar_http_request *r)
+/* A route may have a form of its own. */
+static void put_body(struct uar_buf *text, uar_err code, const struct uar_error *error,
+		     const struct uar_http_request *r, uar_str more)
 {
+	struct uar_error plain = { .code = code };
+
+	uar_buf_clear(text);
+	if (r && r->problem)
+		r->problem(text, uar_err_http(code), uar_err_token(code),
+			   error && error->text[0] ? error : &plain);
+	else
+		put_problem(text, code, error, more);
+}
+
+static void send_problem(struct uar_http_stream *c, uar_err code, const struct uar_error *error,
+			 const struct uar_http_request *r, uar_str more)
+{
+	struct uar_buf long_text = uar_buf_make(more.n + UAR_LIMIT_HTTP_PROBLEM);
+	struct uar_buf *text = more.n ? &long_text : &c->server->problem;
 	static const struct uar_http_header retry = { { "Retry-After", 11 }, { "1", 1 } };
 	static const struct uar_http_header login = { { "WWW-Authenticate", 16 }, { "Bearer", 6 } };
 	int status = uar_err_http(code);
@@ -281,32 +300,34 @@ static void send_problem(struct uar_http_stream *c, uar_err code, const struct u
 		extra = retry;
 	else
 		a.header_count = 0;
-	if (r && r->problem) {
-		struct uar_error plain = { .code = code };
-
+	put_body(text, code, error, r, more);
+	if (text->err && text == &long_text) /* no memory: without more */
+		put_body(text = &c->server->problem, code, error, r, UAR_STR_NONE);
+	if (r && r->problem)
 		a.content_type = "application/json";
-		uar_buf_clear(&c->server->problem);
-		r->problem(&c->server->problem, status, uar_err_token(code),
-			   error && error->text[0] ? error : &plain);
-	} else {
-		put_problem(&c->server->problem, status, code, error);
-	}
-	a.body = uar_buf_str(&c->server->problem);
+	a.body = uar_buf_str(text);
 	send_answer(c, &a, !r || r->method != UAR_HTTP_HEAD);
+	uar_buf_fini(&long_text);
 }
 
 void uar_http_problem(struct uar_http_request *r, uar_err code, const struct uar_error *error)
 {
+	uar_http_problem_more(r, code, error, UAR_STR_NONE);
+}
+
+void uar_http_problem_more(struct uar_http_request *r, uar_err code, const struct uar_error *error,
+			   uar_str more)
+{
 	struct exchange *x = (struct exchange *)(void *)r;
 
-	send_problem(x->conn, code, error, r);
+	send_problem(x->conn, code, error, r, more);
 }
 
 void uar_http_refuse(struct uar_http_stream *c, uar_err code, const struct uar_error *error)
 {
 	c->server->stats.refused++;
 	c->keep_alive = false;
-	send_problem(c, code, error, NULL);
+	send_problem(c, code, error, NULL, UAR_STR_NONE);
 }
 
 /* --- streams --------------------------------------------------------------------- */

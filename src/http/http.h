@@ -121,6 +121,9 @@ struct uar_http_response {
 void uar_http_respond(struct uar_http_request *r, const struct uar_http_response *response);
 /* application/problem+json from an error: status, stable code, detail, pointer. */
 void uar_http_problem(struct uar_http_request *r, uar_err code, const struct uar_error *error);
+/* The same with more members: JSON text that begins with a comma, or empty. */
+void uar_http_problem_more(struct uar_http_request *r, uar_err code, const struct uar_error *error,
+			   uar_str more);
 
 /* Immutable bytes shared by many streams: framed once, sent to all. Loop thread only. */
 struct uar_frame;

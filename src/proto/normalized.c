@@ -170,8 +170,8 @@ static uar_err put_warning(struct put *x)
 /* What somebody who decides has to see. */
 static void put_question(struct put *x)
 {
-	static const char *const keys[] = { "action_type", "status", "tool_name",
-					    "decisions",   "scope",  "timeout_at" };
+	static const char *const keys[] = { "action_type", "status", "tool_name", "decisions",
+					    "schema",	   "scope",  "timeout_at" };
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const struct uar_json *j = get(x, keys[i]);
@@ -203,6 +203,7 @@ static uar_err put_action(struct put *x)
 		tree_or_null(x, "schema", get(x, "schema"));
 	else
 		put_question(x);
+	put_ref(x, "schema_ref", "schema_ref");
 	if (x->ev->ids[UAR_ID_TOOL_CALL].n)
 		uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
 	return close_data(x);

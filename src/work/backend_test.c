@@ -204,9 +204,11 @@ static uar_err respond(struct world *w, int number, enum uar_verdict verdict)
 
 	snprintf(id, sizeof id, "%s.%d", w->op.run_id, number);
 	w->answered = false;
-	w->answer = (struct uar_run_answer_op){
-		.owner = owner, .action_id = uar_str_c(id), .verdict = verdict, .done = on_answered
-	};
+	w->answer =
+		(struct uar_run_answer_op){ .owner = owner,
+					    .action_id = uar_str_c(id),
+					    .decision = uar_str_c(uar_verdict_info[verdict].text),
+					    .done = on_answered };
 	e = uar_runtime_answer(w->rt, &w->answer);
 	if (e)
 		return e;
@@ -294,7 +296,7 @@ TEST(an_answer_is_durable_before_the_program_hears_it, "")
 	CHECK_INT(respond(&w, 2, UAR_VERDICT_ALLOW), UAR_ENOTFOUND);
 	CHECK_STR(uar_str_c(w.host.answers), "a=1 ");
 	CHECK_INT(respond(&w, 1, UAR_VERDICT_DENY), UAR_OK);
-	CHECK_STR(uar_str_c(w.host.answers), "a=1 b=3 ");
+	CHECK_STR(uar_str_c(w.host.answers), "a=1 b=4 ");
 	CHECK_INT(respond(&w, 1, UAR_VERDICT_ALLOW), UAR_ERESOLVED);
 	end(&w, UAR_AGENT_FINISHED);
 	CHECK_STR(uar_str_c(status(&w)), "succeeded");

@@ -246,17 +246,17 @@ static struct pending *find_pending(struct backend_worker *w, int64_t number)
 	return NULL;
 }
 
-static void backend_answer(struct worker *base, int64_t number, enum uar_verdict verdict)
+static void backend_answer(struct worker *base, const struct uar_answer *answer)
 {
 	struct backend_worker *w = (struct backend_worker *)base;
-	struct pending *p = find_pending(w, number);
+	struct pending *p = find_pending(w, answer->number);
 
 	if (!p)
 		return;
 	uar_timer_stop(sched_of(w), &p->expiry);
 	p->number = 0;
 	w->open--;
-	tell(w, uar_str_c(p->id), verdict);
+	tell(w, uar_str_c(p->id), answer->verdict);
 	set_held(w);
 }
 
@@ -265,7 +265,7 @@ static void expired_recorded(const struct rt_sent *s)
 	struct backend_worker *w = worker_of(s->run);
 
 	if (w && !s->err)
-		backend_answer(&w->base, s->command->answer.number, UAR_VERDICT_DENY);
+		backend_answer(&w->base, &s->command->answer);
 }
 
 static void on_expiry(struct uar_timer *t)
@@ -274,8 +274,10 @@ static void on_expiry(struct uar_timer *t)
 	struct live_run *r = p->w->base.run;
 	struct uar_command c = { .kind = UAR_CMD_ANSWER };
 
-	c.answer = (struct uar_answer){ p->number, UAR_VERDICT_DENY, UAR_ANSWER_TIMEOUT,
-					UAR_STR("nobody answered in time") };
+	c.answer = (struct uar_answer){ .number = p->number,
+					.verdict = UAR_VERDICT_DENY,
+					.source = UAR_ANSWER_TIMEOUT,
+					.reason = UAR_STR("nobody answered in time") };
 	if (!rt_send_asked(r, &c, expired_recorded, NULL))
 		(void)uar_timer_set(rt_sched(rt_engine(p->w->base.run)), t, UAR_RETRY_US);
 }

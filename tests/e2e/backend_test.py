@@ -68,10 +68,17 @@ def parked():
                                                           "decision": "allow"}, token=False).status, 401)
         equal(s.asked(run_id)["actions"], r["actions"])
         a = s.respond(action_id, reason="looks fine")
-        equal((a.status, a.json["decision"], a.json["run_id"]), (200, "allow", run_id))
-        refused(s.respond(action_id, "deny"), 409, "ACTION_RESOLVED")
+        first = a.json["result"]
+        equal((a.status, a.json["ok"], first["decision"], first["run_id"]), (200, True, "allow", run_id))
+        equal((first["status"], first["resolved_by"]["type"]), ("resolved", "user"))
+        other = s.respond(action_id, "deny")
+        refused(other, 409, "ACTION_RESOLVED")
+        equal(other.json["action"]["decision"], "allow", "another answer is told the first")
         log = s.log_of(run_id)
-        refused(s.respond(action_id), 409, "ACTION_RESOLVED")
+        again = s.respond(action_id)
+        equal((again.status, again.json["result"]["resolved_at"]), (200, first["resolved_at"]))
+        equal(again.json["event_ids"], a.json["event_ids"], "the same answer has the same outcome")
+        check({"action.resolved"} <= {e["type"] for e in log if e["event_id"] in a.json["event_ids"]}, a.json)
         order = [k for k in kinds(log) if k.startswith(("action.", "permission.", "task.wait",
                                                         "task.resumed"))]
         equal(order, ["permission.requested", "action.required", "task.waiting",
@@ -91,11 +98,12 @@ def at_once():
         s.asked(run_id)
         answers = all_of([lambda i=i: s.respond(run_id + ".1", ("allow", "deny")[i % 2])
                           for i in range(40)])
-        good = [a for a in answers if a.status == 200]
-        equal(len(good), 1, [a.status for a in answers])
-        equal({a.json["code"] for a in answers if a.status != 200}, {"ACTION_RESOLVED"})
         p = one(s.log_of(run_id), "action.resolved")["payload"]
-        equal(p["decision"], good[0].json["decision"])
+        wins = ("allow", "deny").index(p["decision"])
+        for i, a in enumerate(answers):
+            equal(a.status, 200 if i % 2 == wins else 409, "all who said the same have the same outcome")
+            equal((a.json["result"] if a.status == 200 else a.json["action"])["decision"], p["decision"])
+        equal({a.json["code"] for a in answers if a.status != 200}, {"ACTION_RESOLVED"})
 
 
 @test("a_no_reaches_the_agent", "CTL-20")
@@ -125,6 +133,8 @@ def by_command():
         again = run_uar("approve", "--data", s.data, run_id)
         check(again.returncode == 1 and "waits for nothing" in again.stderr, again)
         again = run_uar("approve", "--data", s.data, run_id, run_id + ".1")
+        equal((again.returncode, again.stdout), (0, run_id + ".1  allow\n"), "the first outcome")
+        again = run_uar("approve", "--data", s.data, run_id, run_id + ".1", "--deny")
         check(again.returncode == 1 and "ACTION_RESOLVED" in again.stderr, again)
         run_id = s.create("no", "hi")
         s.asked(run_id)
@@ -213,7 +223,7 @@ def joined():
 def waiting():
     two = TALK + [ASK % (1, 1, "a"), ASK % (2, 2, "b"), "expect allow", "expect deny", "result"]
     with Shop({"claude": {"script": ALLOW}, "two": {"script": two}}) as s:
-        equal(s.http.get("/api/actions").json, {"actions": [], "total": 0})
+        equal(s.http.get("/api/actions").json, {"actions": [], "next_cursor": None})
         equal(run_uar("approve", "--data", s.data).stdout, "nothing waits\n")
         first = s.create("claude", "hi", task_id="t-1")
         question = s.asked(first)["actions"][0]
@@ -221,12 +231,13 @@ def waiting():
         wait_until(lambda: len(s.record(other).get("actions", [])) == 2, "two questions")
         listed = s.http.get("/api/actions").json
         equal([a["action_id"] for a in listed["actions"]], [first + ".1", other + ".1", other + ".2"])
-        equal(listed["total"], 3)
+        equal(listed["next_cursor"], None)
         mine = listed["actions"][0]
         equal({k: mine[k] for k in question}, question, "as in the record")
         equal((mine["run_id"], mine["agent_id"], mine["task_id"]), (first, "claude", "t-1"))
         few = s.http.get("/api/actions?limit=1").json
-        equal((len(few["actions"]), few["total"]), (1, 3))
+        rest = s.http.get(f"/api/actions?limit=2&cursor={few['next_cursor']}").json
+        equal([a["action_id"] for a in few["actions"] + rest["actions"]], [first + ".1", other + ".1", other + ".2"])
         refused(s.http.get("/api/actions?limit=0"), 400, "VALIDATION_ERROR", "?limit")
         equal(s.http.send("GET", "/api/actions", token=False).status, 401)
         shown = run_uar("approve", "--data", s.data)
@@ -247,7 +258,7 @@ def waiting():
             equal(s.respond(action, decision).status, 200)
         for run_id in (first, other):
             equal(s.finish(run_id)["status"], "succeeded")
-        equal(s.http.get("/api/actions").json["total"], 0)
+        equal(s.http.get("/api/actions").json["actions"], [])
         logs = run_uar("logs", "--data", s.data, other).stdout
         asked = [x.split("] ", 1)[1].rsplit("  (", 1)[0] for x in logs.splitlines() if "[asks]" in x]
         equal(len(asked), 2, logs)

@@ -157,7 +157,8 @@ def allowed_and_denied():
         at = [kinds.index(k) for k in ("permission.requested", "action.required", "action.resolved", "tool.started",
                                        "tool.args", "tool.result")]
         equal(at, sorted(at))
-        refused(respond(s, action["action_id"]), 409, "ACTION_RESOLVED")
+        equal(respond(s, action["action_id"]).json["result"]["decision"], "allow")
+        refused(respond(s, action["action_id"], "deny"), 409, "ACTION_RESOLVED")
 
         run_id = s.create("tools", call("fs.write", path="b.txt", text="no"))
         asked(s, run_id)

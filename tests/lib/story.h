@@ -156,8 +156,10 @@ static inline void story_report(struct uar_command *c)
 					   .timeout_us = 9000000 };
 		break;
 	case UAR_CMD_ANSWER:
-		c->answer = (struct uar_answer){ 1, UAR_VERDICT_ALLOW, UAR_ANSWER_RESPOND,
-						 UAR_STR("fine") };
+		c->answer = (struct uar_answer){ .number = 1,
+						 .verdict = UAR_VERDICT_ALLOW,
+						 .source = UAR_ANSWER_RESPOND,
+						 .reason = UAR_STR("fine") };
 		break;
 	default: break;
 	}

@@ -332,11 +332,12 @@ uar_err tool_world_answer(struct tool_world *w, int number, enum uar_verdict ver
 
 	snprintf(id, sizeof id, "%s.%d", w->op.run_id, number);
 	w->answered = false;
-	w->answer = (struct uar_run_answer_op){ .owner = owner,
-						.action_id = uar_str_c(id),
-						.reason = uar_str_c(reason),
-						.verdict = verdict,
-						.done = on_answered };
+	w->answer =
+		(struct uar_run_answer_op){ .owner = owner,
+					    .action_id = uar_str_c(id),
+					    .reason = uar_str_c(reason),
+					    .decision = uar_str_c(uar_verdict_info[verdict].text),
+					    .done = on_answered };
 	e = uar_runtime_answer(w->rt, &w->answer);
 	if (e)
 		return e;

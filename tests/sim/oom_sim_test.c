@@ -229,7 +229,7 @@ static void answer(struct life *l)
 	c->l = l;
 	c->op = (struct uar_run_answer_op){ .owner = owner,
 					    .action_id = uar_str_c(c->action_id),
-					    .verdict = UAR_VERDICT_ALLOW,
+					    .decision = UAR_STR("allow"),
 					    .done = answer_done };
 	c->busy = fine(l, uar_runtime_answer(l->rt, &c->op), "answer");
 }

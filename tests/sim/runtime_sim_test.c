@@ -226,7 +226,7 @@ static bool answer(struct play *p)
 		.owner = *owner,
 		.action_id = uar_str_c(c->action_id),
 		.reason = UAR_STR("the seed wants it"),
-		.verdict = sim_below(&p->w, 3) ? UAR_VERDICT_ALLOW : UAR_VERDICT_DENY,
+		.decision = sim_below(&p->w, 3) ? UAR_STR("allow") : UAR_STR("deny"),
 		.done = answered,
 	};
 	c->busy = uar_runtime_answer(p->rt, &c->op) == UAR_OK;

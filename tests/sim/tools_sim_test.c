@@ -67,7 +67,8 @@ static void answer(struct life *l)
 		return;
 	l->answer = (struct uar_run_answer_op){ .owner = owner,
 						.action_id = uar_str_c(l->action_id),
-						.verdict = l->verdict,
+						.decision = uar_str_c(
+							uar_verdict_info[l->verdict].text),
 						.done = answered };
 	l->verdict = l->verdict == UAR_VERDICT_ALLOW ? UAR_VERDICT_DENY : UAR_VERDICT_ALLOW;
 	l->answering = uar_runtime_answer(l->rt, &l->answer) == UAR_OK;

@@ -3,7 +3,7 @@
 import type { Envelope, Json, Timestamp, Who } from "./envelope.js";
 
 export interface ActionRequiredPayload {
-  action_type: "tool_permission" | "form" | "plan" | "credential" | "structured_input" | "policy";
+  action_type: "tool_permission" | "form" | "plan" | "credential" | "structured_input" | "policy" | "client_tool";
   prompt: string;
   decision_kind: "allow_or_deny" | "choice" | "form";
   decisions: string[];
@@ -32,6 +32,7 @@ export interface ActionResolvedPayload {
   result: "allow" | "deny" | "answer" | "edit" | "cancel" | "timeout";
   /** form values, without secrets */
   payload?: Json;
+  reason?: string;
   resolved_by: Who;
   source: "respond_action" | "timeout" | "policy" | "channel" | "cancel";
   waited_ms: number;
