@@ -9,6 +9,7 @@
 #include "app/providers.h"
 #include "base/address.h"
 #include "http/limits.h"
+#include "loop/guard.h"
 #include "peer/peer.h"
 #include "work/limits.h"
 
@@ -107,6 +108,7 @@ static const struct {
 	{ "hosts", "host names, separated by commas", is_host },
 	{ "peers", "NAME=URL items, separated by commas", is_peer },
 	{ "peer_name", "at most 31 of a-z, 0-9, _ and -", is_peer_name },
+	{ "networks", "hosts or networks (10.0.0.0/8), separated by commas", uar_guard_is_entry },
 	{ "origins", "SCHEME://HOST origins, separated by commas", is_origin },
 };
 

@@ -64,6 +64,8 @@ int uar_server_explain(const struct server *s, const char *what, uar_err e,
  * runs before the first request is taken. */
 int uar_server_make(struct server *s);
 void uar_server_unmake(struct server *s); /* half-made is fine */
+/* net.client is there from here on. */
+UAR_MUST_CHECK uar_err uar_server_need_client(struct server *s, struct uar_error *error);
 /* serve_models.c */
 UAR_MUST_CHECK uar_err uar_server_make_models(struct server *s, struct uar_error *error);
 /* Who can connect to it is on this machine. */

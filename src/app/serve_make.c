@@ -116,6 +116,25 @@ static uar_err make_store(struct server *s, struct uar_error *error)
 	return e;
 }
 
+uar_err uar_server_need_client(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_guard *guard = NULL;
+	uar_err e;
+
+	if (s->net.client)
+		return UAR_OK;
+	e = uar_guard_create(c->outbound_allow.items, c->outbound_allow.count, &guard, error);
+	if (e)
+		return e;
+	e = uar_client_create(s->loop, c->ca_file, &s->net.client);
+	if (e)
+		uar_guard_destroy(guard);
+	else
+		uar_client_set_guard(s->net.client, guard);
+	return e;
+}
+
 static uar_err make_tools(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
@@ -312,8 +331,8 @@ static uar_err make_peers(struct server *s, struct uar_error *error)
 	};
 	uar_err e = UAR_OK;
 
-	if (!s->net.client && o.address_count)
-		e = uar_client_create(s->loop, c->ca_file, &s->net.client);
+	if (o.address_count)
+		e = uar_server_need_client(s, error);
 	o.client = s->net.client;
 	return e ? e : uar_peers_http_create(&o, &s->net.peers, error);
 }

@@ -25,8 +25,7 @@ static uar_err add_provider(struct maker *m, const struct uar_model_wire_options
 		return p ? uar_error_set(m->error, UAR_ECONFIG, "there are two providers %s",
 					 o->provider)
 			 : UAR_OK;
-	if (!s->net.client)
-		e = uar_client_create(s->loop, s->config->value.ca_file, &s->net.client);
+	e = uar_server_need_client(s, m->error);
 	if (e)
 		return e;
 	all.client = s->net.client;

@@ -20,6 +20,7 @@ struct uar_client {
 	const struct uar_curl *curl;
 	struct uar_list calls;
 	char *ca_file;
+	struct uar_guard *guard; /* NULL: what is public passes */
 };
 
 struct receiver {
@@ -31,6 +32,7 @@ struct receiver {
 
 struct uar_call {
 	struct uar_transfer transfer;
+	struct uar_guarded guarded;
 	struct uar_list node;
 	struct uar_client *client;
 	struct uar_list inbox; /* of uar_piece, not read yet */
@@ -105,13 +107,17 @@ static const char *reason_of(uar_err e)
 static void deliver(struct uar_call *call)
 {
 	const struct uar_outcome *o = &call->transfer.outcome;
-	uar_err ours = call->err ? call->err : o->err;
+	bool barred = call->guarded.refused && o->code;
+	uar_err ours = call->err ? call->err : o->err ? o->err : barred ? UAR_EFORBIDDEN : UAR_OK;
 	/* An error answer cut at its limit is an answer all the same. */
 	bool cut = o->body.err == UAR_ETOOBIG;
 	uar_err e = ours ? ours : cut ? UAR_OK : error_of(o->code);
 	const char *reason = "";
 
-	if (ours)
+	if (ours == UAR_EFORBIDDEN && barred)
+		reason = "the address is not public, and calls to it are not allowed "
+			 "(outbound_allow)";
+	else if (ours)
 		reason = reason_of(ours);
 	else if (e)
 		reason = o->reason[0] ? o->reason : call->client->curl->easy_strerror(o->code);
@@ -256,6 +262,10 @@ static void set_request(struct uar_call *call, const struct uar_call_options *o)
 	r->body = uar_str_n(p, o->body.n);
 	r->connect_timeout_us = o->connect_timeout_us;
 	r->ca_file = call->client->ca_file;
+	if (!o->guarded || uar_guard_passes_name(call->client->guard, uar_str_c(o->url)))
+		return;
+	call->guarded.guard = call->client->guard;
+	r->guarded = &call->guarded;
 }
 
 static struct uar_call *call_create(struct uar_client *c, const struct uar_call_options *o)
@@ -370,6 +380,12 @@ uar_err uar_client_create(struct uar_loop *l, const char *ca_file, struct uar_cl
 	return UAR_OK;
 }
 
+void uar_client_set_guard(struct uar_client *c, struct uar_guard *g)
+{
+	uar_guard_destroy(c->guard);
+	c->guard = g;
+}
+
 void uar_client_destroy(struct uar_client *c)
 {
 	if (!c)
@@ -377,6 +393,7 @@ void uar_client_destroy(struct uar_client *c)
 	uar_net_destroy(c->net);
 	while (!uar_list_empty(&c->calls))
 		call_destroy(UAR_OWNER(c->calls.next, struct uar_call, node));
+	uar_guard_destroy(c->guard);
 	uar_free(c->ca_file);
 	uar_free(c);
 }

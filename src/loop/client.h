@@ -13,6 +13,7 @@
 #define UAR_LOOP_CLIENT_H
 
 #include "base/str.h"
+#include "loop/guard.h"
 #include "loop/limits.h"
 #include "loop/loop.h"
 
@@ -25,7 +26,11 @@ struct uar_call_options {
 	uar_str body;		    /* copied */
 	int64_t connect_timeout_us; /* 0: default 10 s */
 	int64_t idle_timeout_us;    /* no byte for so long ends it; 0: default 60 s; < 0: none */
-	size_t max_error_body;	    /* bytes kept of a non-2xx answer; 0: default 64 KiB */
+	/* The address comes from a definition, a model or a peer: it is judged by the client's
+	 * guard (guard.h), and no proxy is used. False: it is the operator's own. UAR_EFORBIDDEN at
+	 * the end: no address of the host passes. */
+	bool guarded;
+	size_t max_error_body; /* bytes kept of a non-2xx answer; 0: default 64 KiB */
 	/* Each header line of the answer, whatever its status, before any of its bytes; NULL: not
 	 * wanted. Names are as the server wrote them: compare without case. Interim (1xx) heads
 	 * and trailers are not told. uar_call_status is known inside. */
@@ -43,6 +48,8 @@ struct uar_call_options {
 /* `ca_file`: a PEM file of certificate authorities; NULL or empty: the system's. */
 UAR_MUST_CHECK uar_err uar_client_create(struct uar_loop *l, const char *ca_file,
 					 struct uar_client **out);
+/* What passes its guard besides public addresses; takes g. Before the first call. */
+void uar_client_set_guard(struct uar_client *c, struct uar_guard *g);
 /* Calls under way end without callbacks. Not from inside a callback. */
 void uar_client_destroy(struct uar_client *c);
 struct uar_sched *uar_client_sched(const struct uar_client *c);

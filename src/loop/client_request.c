@@ -1,6 +1,10 @@
 /* client_request.c - a request as options of libcurl. Knows nothing of its life. */
 #include "loop/client_request.h"
 
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
 #include "base/address.h"
 #include "loop/limits.h"
 
@@ -49,6 +53,64 @@ static bool is_loopback(uar_str origin)
 	       uar_address_is_local(&a);
 }
 
+static bool read_peer(const struct sockaddr *to, unsigned char ip[16], uint16_t *out_port)
+{
+	const struct sockaddr_in *v4 = (const void *)to;
+	const struct sockaddr_in6 *v6 = (const void *)to;
+
+	memset(ip, 0, 16);
+	if (to->sa_family == AF_INET) {
+		ip[10] = ip[11] = 0xff;
+		memcpy(ip + 12, &v4->sin_addr, 4);
+		*out_port = ntohs(v4->sin_port);
+	} else if (to->sa_family == AF_INET6) {
+		memcpy(ip, &v6->sin6_addr, 16);
+		*out_port = ntohs(v6->sin6_port);
+	}
+	return to->sa_family == AF_INET || to->sa_family == AF_INET6;
+}
+
+/* libcurl connects to the very address that is judged here. */
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	struct uar_guarded *g = ctx;
+	unsigned char ip[16];
+	uint16_t port = 0;
+
+	(void)purpose;
+	if (!read_peer(&to->addr, ip, &port) || !uar_guard_passes(g->guard, ip, port)) {
+		g->refused = true;
+		return CURL_SOCKET_BAD;
+	}
+	return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+bool uar_client_may_send(const struct uar_client_request *r, const char *ip, int port)
+{
+	char text[INET6_ADDRSTRLEN + 2];
+	struct uar_address a;
+
+	if (!r->guarded)
+		return true;
+	snprintf(text, sizeof text, strchr(ip, ':') ? "[%s]" : "%s", ip);
+	if (uar_address_read_host(uar_str_c(text), &a) && uar_address_is_ip(&a) &&
+	    uar_guard_passes(r->guarded->guard, a.ip, (uint16_t)port))
+		return true;
+	r->guarded->refused = true;
+	return false;
+}
+
+/* A proxy would look the name up itself, unseen. */
+static CURLcode set_guard(const struct uar_curl *c, CURL *h, struct uar_guarded *g)
+{
+	CURLcode bad = CURLE_OK;
+
+	bad |= c->easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	bad |= c->easy_setopt(h, CURLOPT_OPENSOCKETDATA, g);
+	bad |= c->easy_setopt(h, CURLOPT_PROXY, "");
+	return bad;
+}
+
 static CURLcode set_transport(const struct uar_curl *c, CURL *h, const struct uar_client_request *r)
 {
 	int64_t connect_us = r->connect_timeout_us ? r->connect_timeout_us : CONNECT_TIMEOUT_US;
@@ -58,7 +120,9 @@ static CURLcode set_transport(const struct uar_curl *c, CURL *h, const struct ua
 		bad |= c->easy_setopt(h, fixed_options[i].option, fixed_options[i].value);
 	bad |= c->easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
 	bad |= c->easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)((connect_us + 999) / 1000));
-	if (is_loopback(r->origin))
+	if (r->guarded)
+		bad |= set_guard(c, h, r->guarded);
+	else if (is_loopback(r->origin))
 		bad |= c->easy_setopt(h, CURLOPT_PROXY, "");
 	if (r->ca_file)
 		bad |= c->easy_setopt(h, CURLOPT_CAINFO, r->ca_file);

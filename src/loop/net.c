@@ -343,7 +343,8 @@ static int on_sending(void *ctx, char *ip, char *local_ip, int port, int local_p
 	t->way = (struct uar_way){ .local_port = local_port, .remote_port = port };
 	snprintf(t->way.local, sizeof t->way.local, "%s", local_ip);
 	snprintf(t->way.remote, sizeof t->way.remote, "%s", ip);
-	return CURL_PREREQFUNC_OK;
+	return uar_client_may_send(&t->request, ip, port) ? CURL_PREREQFUNC_OK
+							  : CURL_PREREQFUNC_ABORT;
 }
 
 static bool is_interim(struct uar_transfer *t)
