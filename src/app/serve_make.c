@@ -152,10 +152,10 @@ static uar_err make_tools(struct server *s, struct uar_error *error)
 	o.files_dir = dir.p;
 	e = dir.err ? dir.err : uar_datadir_apart(c->data, dir.p, error);
 	if (!e)
-		e = uar_registry_create(o.sched, &s->tools);
+		e = uar_tool_registry_create(o.sched, &s->tools);
 	if (!e)
 		e = uar_internal_tools_create(&o, &internal, error);
-	if (!e && (e = uar_registry_add(s->tools, internal, error)))
+	if (!e && (e = uar_tool_registry_add(s->tools, internal, error)))
 		uar_tools_destroy(internal);
 	uar_buf_fini(&dir);
 	return e;

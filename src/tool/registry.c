@@ -477,7 +477,7 @@ static const struct uar_tools_ops registry_ops = {
 	.let_go = let_go,
 };
 
-uar_err uar_registry_create(struct uar_sched *sched, struct uar_tools **out)
+uar_err uar_tool_registry_create(struct uar_sched *sched, struct uar_tools **out)
 {
 	struct registry *r = uar_zalloc(sizeof *r);
 
@@ -491,8 +491,8 @@ uar_err uar_registry_create(struct uar_sched *sched, struct uar_tools **out)
 	return UAR_OK;
 }
 
-uar_err uar_registry_add(struct uar_tools *registry, struct uar_tools *source,
-			 struct uar_error *error)
+uar_err uar_tool_registry_add(struct uar_tools *registry, struct uar_tools *source,
+			      struct uar_error *error)
 {
 	struct registry *r = registry_of(registry);
 	struct source *s = uar_zalloc(sizeof *s);
@@ -510,8 +510,8 @@ uar_err uar_registry_add(struct uar_tools *registry, struct uar_tools *source,
 	return e;
 }
 
-uar_err uar_registry_changed(struct uar_tools *registry, struct uar_tools *source,
-			     struct uar_error *error)
+uar_err uar_tool_registry_changed(struct uar_tools *registry, struct uar_tools *source,
+				  struct uar_error *error)
 {
 	struct source *s = source_of(registry_of(registry), source);
 
@@ -519,7 +519,7 @@ uar_err uar_registry_changed(struct uar_tools *registry, struct uar_tools *sourc
 		 : uar_error_set(error, UAR_ENOTFOUND, "it is no source of this registry");
 }
 
-void uar_registry_remove(struct uar_tools *registry, struct uar_tools *source)
+void uar_tool_registry_remove(struct uar_tools *registry, struct uar_tools *source)
 {
 	struct source *s = source_of(registry_of(registry), source);
 

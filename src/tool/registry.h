@@ -2,9 +2,9 @@
  *
  * A source is a struct uar_tools: the tools of the program, those of HTTP services, of an MCP
  * server, of a client. The registry copies what a source lists, so a source may build its list
- * anew whenever it likes and say so (uar_registry_changed). A tool that stayed the same stays in
- * place; one that changed or left is gone from lists at once and from memory when nobody
- * holds it any more. Each change has a new generation number.
+ * anew whenever it likes and say so (uar_tool_registry_changed). A tool that stayed the same stays
+ * in place; one that changed or left is gone from lists at once and from memory when nobody holds
+ * it any more. Each change has a new generation number.
  *
  * The registry checks arguments by a tool's input schema before its source is asked, and
  * what comes back by its output schema. A tool whose schema cannot be used is listed as
@@ -18,14 +18,14 @@
 
 #include "tool/tool.h"
 
-UAR_MUST_CHECK uar_err uar_registry_create(struct uar_sched *sched, struct uar_tools **out);
+UAR_MUST_CHECK uar_err uar_tool_registry_create(struct uar_sched *sched, struct uar_tools **out);
 /* Takes the source and lists its tools. On an error the source stays the caller's. */
-UAR_MUST_CHECK uar_err uar_registry_add(struct uar_tools *registry, struct uar_tools *source,
-					struct uar_error *error);
+UAR_MUST_CHECK uar_err uar_tool_registry_add(struct uar_tools *registry, struct uar_tools *source,
+					     struct uar_error *error);
 /* Lists the tools of a source again. On an error (UAR_ENOMEM, UAR_ETOOBIG) the old list stays. */
-UAR_MUST_CHECK uar_err uar_registry_changed(struct uar_tools *registry, struct uar_tools *source,
-					    struct uar_error *error);
+UAR_MUST_CHECK uar_err uar_tool_registry_changed(struct uar_tools *registry,
+						 struct uar_tools *source, struct uar_error *error);
 /* Its tools are gone and it is destroyed; calls under way fail with category "dependency". */
-void uar_registry_remove(struct uar_tools *registry, struct uar_tools *source);
+void uar_tool_registry_remove(struct uar_tools *registry, struct uar_tools *source);
 
 #endif

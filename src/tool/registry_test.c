@@ -129,9 +129,9 @@ static bool scene_init(struct scene *s)
 	if (!CHECK(uar_loop_create(&uar_clock_system, &s->loop) == UAR_OK))
 		return false;
 	s->heard.loop = s->loop;
-	return CHECK(uar_registry_create(uar_loop_sched(s->loop), &s->registry) == UAR_OK) &&
-	       CHECK(uar_registry_add(s->registry, &s->one.base, NULL) == UAR_OK) &&
-	       CHECK(uar_registry_add(s->registry, &s->two.base, NULL) == UAR_OK);
+	return CHECK(uar_tool_registry_create(uar_loop_sched(s->loop), &s->registry) == UAR_OK) &&
+	       CHECK(uar_tool_registry_add(s->registry, &s->one.base, NULL) == UAR_OK) &&
+	       CHECK(uar_tool_registry_add(s->registry, &s->two.base, NULL) == UAR_OK);
 }
 
 static void scene_fini(struct scene *s)
@@ -183,7 +183,7 @@ TEST(a_change_has_a_new_generation, "")
 	uar_tools_hold(s.registry, old);
 	s.one.tools[1].description = UAR_STR("does something else");
 	fake_add(&s.one, "a:third");
-	CHECK(uar_registry_changed(s.registry, &s.one.base, NULL) == UAR_OK);
+	CHECK(uar_tool_registry_changed(s.registry, &s.one.base, NULL) == UAR_OK);
 	CHECK(uar_tools_generation(s.registry) > before);
 	CHECK(uar_tools_find(s.registry, UAR_STR("a:first")) == kept);
 	CHECK(uar_tools_find(s.registry, UAR_STR("a:second")) != old);
@@ -199,7 +199,7 @@ TEST(a_source_that_goes_takes_only_its_own_tools_along, "")
 
 	REQUIRE(scene_init(&s));
 	REQUIRE(scene_start(&s, "a:first", "{}") == UAR_OK);
-	uar_registry_remove(s.registry, &s.one.base);
+	uar_tool_registry_remove(s.registry, &s.one.base);
 	CHECK(s.one.destroyed && s.one.cancelled);
 	CHECK_INT(s.heard.dones, 0); /* not inside the call */
 	uar_loop_run(s.loop);
@@ -220,7 +220,7 @@ TEST(schemas_are_checked_on_both_sides, "TOOL-06")
 	t = fake_add(&s.two, "b:strict");
 	t->input_schema = UAR_STR("{\"type\":\"object\",\"required\":[\"x\"]}");
 	t->output_schema = UAR_STR("{\"type\":\"object\",\"required\":[\"y\"]}");
-	REQUIRE(uar_registry_changed(s.registry, &s.two.base, NULL) == UAR_OK);
+	REQUIRE(uar_tool_registry_changed(s.registry, &s.two.base, NULL) == UAR_OK);
 	CHECK_INT(scene_start(&s, "b:strict", "{}"), UAR_ESCHEMA);
 	CHECK(!s.two.at_work);
 	REQUIRE(scene_start(&s, "b:strict", "{\"x\":1}") == UAR_OK);
@@ -243,7 +243,7 @@ TEST(a_tool_with_a_broken_schema_is_unavailable, "")
 
 	REQUIRE(scene_init(&s));
 	fake_add(&s.two, "b:broken")->input_schema = UAR_STR("{\"type\":7}");
-	REQUIRE(uar_registry_changed(s.registry, &s.two.base, NULL) == UAR_OK);
+	REQUIRE(uar_tool_registry_changed(s.registry, &s.two.base, NULL) == UAR_OK);
 	t = uar_tools_find(s.registry, UAR_STR("b:broken"));
 	REQUIRE(t != NULL);
 	CHECK_INT(t->state, UAR_TOOL_UNAVAILABLE);
@@ -279,8 +279,8 @@ TEST(nothing_is_lost_without_memory, "")
 		fake_add(&s.one, "a:second");
 		REQUIRE(uar_loop_create(&uar_clock_system, &s.loop) == UAR_OK);
 		uar_test_fail_alloc(n);
-		done = uar_registry_create(uar_loop_sched(s.loop), &s.registry) == UAR_OK &&
-		       uar_registry_add(s.registry, &s.one.base, NULL) == UAR_OK &&
+		done = uar_tool_registry_create(uar_loop_sched(s.loop), &s.registry) == UAR_OK &&
+		       uar_tool_registry_add(s.registry, &s.one.base, NULL) == UAR_OK &&
 		       scene_start(&s, "a:first", "{}") == UAR_OK;
 		uar_test_fail_alloc(0);
 		scene_fini(&s);
