@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "app/model_settings.h"
 #include "app/providers.h"
 #include "base/address.h"
 #include "http/limits.h"
@@ -395,17 +396,31 @@ static uar_err parse_list(const struct uar_config_row *row, uar_str s, struct ua
 	return e;
 }
 
-/* There is one table, so its reader is known. What it read is thrown away. */
-static uar_err parse_table(uar_str text, struct uar_arena *a, const char **out,
-			   struct uar_error *error)
+/* Each table has a reader of its own. */
+static uar_err read_table(const char *form, uar_str text, struct uar_arena *a,
+			  struct uar_error *error)
 {
-	struct uar_provider_settings read;
+	struct uar_provider_settings providers;
+	struct uar_model_policy routing;
+	struct uar_price_settings prices;
+
+	if (strcmp(form, "routing") == 0)
+		return uar_routing_setting_read(text, a, &routing, error);
+	if (strcmp(form, "prices") == 0)
+		return uar_prices_setting_read(text, a, &prices, error);
+	return uar_providers_read(text, a, &providers, error);
+}
+
+/* What was read is thrown away: the text is kept. */
+static uar_err parse_table(const struct uar_config_row *row, uar_str text, struct uar_arena *a,
+			   const char **out, struct uar_error *error)
+{
 	struct uar_arena scratch;
 	uar_str copy;
 	uar_err e;
 
 	uar_arena_init(&scratch, 0);
-	e = uar_providers_read(text, &scratch, &read, error);
+	e = read_table(row->form, text, &scratch, error);
 	uar_arena_fini(&scratch);
 	if (e)
 		return e;
@@ -429,7 +444,7 @@ uar_err uar_config_parse(const struct uar_config_row *row, uar_str text, struct 
 	case UAR_CONFIG_BOOL: return parse_bool(row, text, field, error);
 	case UAR_CONFIG_ENUM: return parse_enum(row, text, field, error);
 	case UAR_CONFIG_LIST: return parse_list(row, text, a, field, error);
-	case UAR_CONFIG_TABLE: return parse_table(text, a, field, error);
+	case UAR_CONFIG_TABLE: return parse_table(row, text, a, field, error);
 	}
 	return UAR_EINTERNAL;
 }

@@ -104,7 +104,8 @@ static uar_err read_headers(struct reader *r, const struct uar_json *j, const ch
 struct model_members {
 	bool tools, images, files, reasoning, citations, cache, thinking_budget;
 	uar_str structured;
-	int64_t context_tokens, max_output_tokens;
+	int64_t context_tokens, max_output_tokens, latency_ms;
+	const struct uar_json *classes;
 };
 
 static uar_err read_row(struct reader *r, const struct uar_json *j, struct uar_model_row *out)
@@ -114,10 +115,12 @@ static uar_err read_row(struct reader *r, const struct uar_json *j, struct uar_m
 #NAME, UAR_FIELD_##TYPE, false, offsetof(struct model_members, NAME)               \
 	}
 	static const struct uar_json_field fields[] = {
-		F(tools, BOOL),		  F(images, BOOL),    F(files, BOOL),
-		F(reasoning, BOOL),	  F(citations, BOOL), F(cache, BOOL),
-		F(thinking_budget, BOOL), F(structured, STR), F(context_tokens, INT),
-		F(max_output_tokens, INT)
+		F(tools, BOOL),		  F(images, BOOL),
+		F(files, BOOL),		  F(reasoning, BOOL),
+		F(citations, BOOL),	  F(cache, BOOL),
+		F(thinking_budget, BOOL), F(structured, STR),
+		F(context_tokens, INT),	  F(max_output_tokens, INT),
+		F(latency_ms, INT),	  F(classes, ARRAY)
 	};
 	static const char *const structured[] = { "none", "native", "tool" };
 	struct model_members m = { .tools = true, .structured = UAR_STR("native") };
@@ -130,8 +133,8 @@ static uar_err read_row(struct reader *r, const struct uar_json *j, struct uar_m
 		kind++;
 	if (kind == ARRAY_LEN(structured))
 		return refuse(r, "models", "structured is none, native or tool");
-	if (m.context_tokens < 0 || m.max_output_tokens < 0)
-		return refuse(r, "models", "a number of tokens is negative");
+	if (m.context_tokens < 0 || m.max_output_tokens < 0 || m.latency_ms < 0)
+		return refuse(r, "models", "a number is negative");
 	*out = (struct uar_model_row){ .name = uar_arena_str(r->arena, j->key),
 				       .tools = m.tools,
 				       .images = m.images,
@@ -142,8 +145,13 @@ static uar_err read_row(struct reader *r, const struct uar_json *j, struct uar_m
 				       .thinking_budget = m.thinking_budget,
 				       .structured = (enum uar_model_structured)kind,
 				       .context_tokens = m.context_tokens,
-				       .max_output_tokens = m.max_output_tokens };
-	return out->name.p ? UAR_OK : uar_error_set(r->error, UAR_ENOMEM, "out of memory");
+				       .max_output_tokens = m.max_output_tokens,
+				       .latency_ms = m.latency_ms,
+				       .classes = m.classes
+							  ? uar_arena_str(r->arena, m.classes->text)
+							  : UAR_STR("") };
+	return out->name.p && out->classes.p ? UAR_OK
+					     : uar_error_set(r->error, UAR_ENOMEM, "out of memory");
 }
 
 static uar_err read_rows(struct reader *r, const struct uar_json *j,

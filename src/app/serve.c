@@ -181,7 +181,9 @@ static void on_reload(void *ctx, int signum)
 	s->log.json = c->log_json;
 	uar_gate_reload(s->gate, c->heartbeat_us, c->cancel_terminal == UAR_CONFIG_CANCEL_DONE);
 	uar_runtime_reload(s->runtime, c->run_timeout_us);
-	uar_workers_reload(s->parts.work, c->model_idle_timeout_us);
+	uar_workers_reload(s->parts.work, &(struct uar_model_patience){ c->model_idle_timeout_us,
+									(int)c->model_retries,
+									c->model_retry_us });
 	/* What was made from the old set keeps its strings: the first set stays. */
 	uar_config_destroy(s->loaded);
 	s->loaded = s->config = next;

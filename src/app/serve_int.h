@@ -8,6 +8,7 @@
 #include "gate/gate.h"
 #include "loop/client.h"
 #include "loop/loop.h"
+#include "app/model_settings.h"
 #include "model/models.h"
 #include "peer/peer.h"
 #include "plugin/plugin.h"
@@ -27,7 +28,11 @@ struct server {
 		struct uar_peers *peers;
 	} net; /* what is called from here */
 	struct uar_models *models;
-	struct uar_model_target model; /* of agents that name none; its model NULL: scripted */
+	struct {
+		struct uar_model_target chosen; /* by agents that name none; model NULL: scripted */
+		struct uar_model_policy policy;
+		struct uar_arena arena; /* of the policy's strings */
+	} routing;
 	struct uar_plugin_host *plugins;
 	struct uar_bridge *agents;
 	struct uar_tools *tools;

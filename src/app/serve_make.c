@@ -360,13 +360,14 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 	struct uar_workers_options work = {
 		.models = s->models,
 		.scripted = uar_models_find(s->models, UAR_STR("scripted")),
-		.provider = s->model.model,
-		.provider_model = s->model.name.p,
+		.provider = s->routing.chosen.model,
+		.provider_model = s->routing.chosen.name.p,
 		.entries = uar_plugin_host_entries(s->plugins),
 		.agents = uar_bridge_agents(s->agents),
 		.tools = s->tools,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
-		.model_idle_us = c->model_idle_timeout_us,
+		.patience = { c->model_idle_timeout_us, (int)c->model_retries, c->model_retry_us },
+		.routing = &s->routing.policy,
 		.export_progress = c->export_progress,
 	};
 	uar_err e = uar_runtime_create(&o, &s->runtime);
@@ -494,6 +495,7 @@ void uar_server_unmake(struct server *s)
 	uar_plugin_host_destroy(s->plugins);
 	uar_tools_destroy(s->tools);
 	uar_models_destroy(s->models);
+	uar_arena_fini(&s->routing.arena);
 	uar_client_destroy(s->net.client);
 	if (s->info.pid)
 		uar_datadir_reserve(s->config->value.data); /* what it used itself is free again */

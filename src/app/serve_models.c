@@ -119,6 +119,37 @@ static uar_err add_all(struct maker *m, const struct uar_provider_settings *tabl
 	return e ? e : add_ollama(m);
 }
 
+static uar_err read_routing(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_price_settings prices;
+	uar_err e;
+
+	uar_arena_init(&s->routing.arena, 0);
+	e = uar_prices_setting_read(uar_str_c(c->prices), &s->routing.arena, &prices, error);
+	if (!e)
+		e = uar_models_set_prices(s->models, prices.at, prices.count);
+	if (!e)
+		e = uar_routing_setting_read(uar_str_c(c->routing), &s->routing.arena,
+					     &s->routing.policy, error);
+	return e;
+}
+
+/* The first model of the policy is what agents have that name none. */
+static uar_err choose_routed(struct server *s)
+{
+	const struct uar_model_choice *first = &s->routing.policy.at[0];
+	struct uar_model *model = uar_models_find(s->models, first->provider);
+
+	if (!model)
+		return UAR_OK;
+	s->routing.chosen =
+		(struct uar_model_target){ .model = model,
+					   .provider = uar_str_c(model->provider),
+					   .name = uar_arena_str(&s->routing.arena, first->model) };
+	return s->routing.chosen.name.p ? UAR_OK : UAR_ENOMEM;
+}
+
 /* A key or an address alone may be meant for other programs. */
 static uar_err choose_model(struct maker *m)
 {
@@ -127,8 +158,11 @@ static uar_err choose_model(struct maker *m)
 
 	if (!m->said.n)
 		return UAR_OK;
+	if (!c->model[0] && s->routing.policy.count)
+		return choose_routed(s);
 	if (c->model[0])
-		return uar_models_resolve(s->models, uar_str_c(c->model), &s->model, m->error);
+		return uar_models_resolve(s->models, uar_str_c(c->model), &s->routing.chosen,
+					  m->error);
 	if (c->openai_base_url[0])
 		return uar_error_set(m->error, UAR_ECONFIG,
 				     "a provider is configured but no model: set UAR_MODEL");
@@ -166,10 +200,13 @@ uar_err uar_server_make_models(struct server *s, struct uar_error *error)
 	if (!e)
 		e = add_all(&m, &table);
 	if (!e)
+		e = read_routing(s, error);
+	if (!e)
 		e = choose_model(&m);
-	if (!e && s->model.model)
-		uar_log(&s->log, UAR_LOG_INFO, "model.chosen", { "provider", s->model.provider },
-			{ "model", s->model.name }, { "providers", uar_buf_str(&m.said) });
+	if (!e && s->routing.chosen.model)
+		uar_log(&s->log, UAR_LOG_INFO, "model.chosen",
+			{ "provider", s->routing.chosen.provider },
+			{ "model", s->routing.chosen.name }, { "providers", uar_buf_str(&m.said) });
 	uar_arena_fini(&arena);
 	uar_buf_fini(&m.said);
 	return e;

@@ -35,6 +35,23 @@ enum {
 	UAR_OPEN_TOOLS = UAR_LIMIT_OPEN_TOOLS,
 	UAR_OPEN_ACTIONS = UAR_LIMIT_OPEN_ACTIONS,
 	UAR_ACTION_TEXT = UAR_LIMIT_ID_BYTES, /* "<run_id>.<number>" */
+	UAR_ROUTE_CHAIN = UAR_LIMIT_ROUTE_CHAIN,
+};
+
+/* Money is counted in billionths of a US dollar, so that sums are exact. */
+struct uar_price { /* of a million tokens; all 0: not known */
+	int64_t input, cached, output;
+};
+static inline bool uar_price_known(const struct uar_price *p)
+{
+	return p->input || p->output;
+}
+
+/* What a run and everything that it starts may use; 0: no limit. */
+struct uar_budget {
+	int64_t nanos; /* money */
+	int64_t tokens, model_calls, tool_calls;
+	int64_t time_us; /* without the time in which people were asked */
 };
 
 /* What kind of worker executes a run. */
@@ -102,7 +119,27 @@ struct uar_run_call {
 	int64_t prompt_tokens;		     /* of what the model was told, estimated */
 	int64_t calls;			     /* calls of this run */
 	int64_t input_tokens, output_tokens; /* of all ended calls */
+	int64_t nanos;			     /* what they cost, as far as prices are known */
 	bool estimated;			     /* a part of them was not reported but estimated */
+	int tries;			     /* failed calls of this model that were repeated */
+	int64_t due_us;			     /* when it is called again; 0: nothing is waited for */
+};
+
+/* A model that a routed run may use. */
+struct uar_route_model {
+	char provider[UAR_LIMIT_ROUTE_PROVIDER + 1], model[UAR_LIMIT_ROUTE_MODEL + 1];
+	struct uar_price price;
+};
+
+/* What the log says of the routing of a run. */
+struct uar_run_route {
+	struct uar_route_model chain[UAR_ROUTE_CHAIN]; /* in the order in which they are used */
+	size_t count;				       /* 0: what.provider and what.model */
+	size_t at;
+	char decision_id[UAR_UUID_TEXT + 1];
+	struct uar_price price; /* of the last call, of which a cost was estimated */
+	struct uar_budget budget;
+	bool low; /* that little of the budget is left was recorded */
 };
 
 struct uar_run_cancel {
@@ -187,6 +224,7 @@ struct uar_run_rare {
 	struct uar_run_cancel cancel;
 	struct uar_run_progress progress;
 	struct uar_run_end end;
+	struct uar_run_route route;
 };
 extern const struct uar_run_rare uar_run_rare_first;
 
@@ -211,6 +249,9 @@ static inline const struct uar_run_rare *uar_run_rare(const struct uar_run *r)
 {
 	return r->rare ? r->rare : &uar_run_rare_first;
 }
+/* The provider and the model that the run uses now. */
+uar_str uar_run_provider(const struct uar_run *r);
+uar_str uar_run_model(const struct uar_run *r);
 /* Why the last answer of the run's model ended: "stop", "length", "content_filter". */
 const char *uar_run_finish_reason(const struct uar_run *r);
 
@@ -253,6 +294,7 @@ enum uar_command_kind {
 	UAR_CMD_CANCEL,
 	UAR_CMD_STOPPED, /* the worker is gone */
 	UAR_CMD_TIMEOUT,
+	UAR_CMD_DUE,	 /* a wait for a model is over */
 	UAR_CMD_RECOVER, /* found in the log after a restart */
 	UAR_CMD_LOST,	 /* its events cannot be read: how far it came is not known */
 	UAR_CMD_COUNT
@@ -276,9 +318,14 @@ struct uar_create {
 struct uar_prepared {
 	int64_t message_count;
 	uar_str prompt_sha256;
-	int64_t prompt_bytes; /* of all messages */
-	uar_str omissions;    /* JSON array: what of the past the model is not told; or empty */
-	int64_t tool_count;   /* that the model may ask for */
+	int64_t prompt_bytes;	/* of all messages */
+	uar_str omissions;	/* JSON array: what of the past the model is not told; or empty */
+	int64_t tool_count;	/* that the model may ask for */
+	uar_str route;		/* what is to be routed (route.h), or empty: it is, or never will */
+	bool not_possible;	/* the route has no candidate */
+	struct uar_price price; /* of the model of a run that is not routed */
+	struct uar_budget budget; /* as above; that of a routed run is in the log */
+	int64_t now_us;		  /* by which the time of the budget is counted */
 };
 
 struct uar_model_end {
@@ -289,6 +336,9 @@ struct uar_model_end {
 	uar_str code; /* when we ended it ourselves; empty: PROVIDER_ERROR */
 	bool retryable;
 	int http_status;
+	int retries;		/* failed: so often it may be repeated with the same model */
+	int64_t backoff_us;	/* the first wait before that; doubled each time */
+	int64_t retry_after_us; /* the wait that the provider asks for; 0: none */
 	bool has_cost;
 	double cost_usd;
 	/* MODEL_CALLS: a JSON array of {id, provider_id, name, arguments}, here or in a blob. */

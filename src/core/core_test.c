@@ -225,6 +225,7 @@ static const int inputs[UAR_CMD_COUNT] = {
 	[UAR_CMD_CANCEL] = UAR_IN_CANCEL,
 	[UAR_CMD_STOPPED] = UAR_IN_STOPPED,
 	[UAR_CMD_TIMEOUT] = UAR_IN_TIMEOUT,
+	[UAR_CMD_DUE] = UAR_IN_DUE,
 	[UAR_CMD_RECOVER] = UAR_IN_RECOVER,
 	[UAR_CMD_LOST] = UAR_IN_LOST,
 };
@@ -341,7 +342,7 @@ TEST(every_command_in_every_status_does_what_the_table_says, "RUN-13 RUN-16 VAL-
 			story_init(&t, 1);
 			walk_to(&t, way);
 			move = move_of(t.r.status, kind);
-			if (move.legal)
+			if (move.legal && kind != UAR_CMD_DUE) /* nothing is waited for */
 				want = is_of_call(kind) && !sensible(&t.r, kind) ? UAR_EINTERNAL
 										 : UAR_OK;
 			CHECK_MSG(tell_any(&t, kind) == want, "command %d when %s", kind,
@@ -379,6 +380,11 @@ static const struct {
 			       { UAR_CMD_PREPARED, UAR_CMD_MODEL_CALLS, UAR_CMD_TOOL_BEGIN } },
 	[UAR_IN_FINISHED] = { UAR_ENTRY_LLM, UAR_CMD_MODEL_DONE, { UAR_CMD_PREPARED } },
 	[UAR_IN_FAILED] = { UAR_ENTRY_LLM, UAR_CMD_FAIL, { UAR_CMD_PREPARED } },
+	[UAR_IN_REPEAT] = { UAR_ENTRY_LLM, UAR_CMD_MODEL_FAILED, { UAR_CMD_PREPARED } },
+	[UAR_IN_UNREACHED] = { UAR_ENTRY_LLM, UAR_CMD_MODEL_FAILED, { UAR_CMD_PREPARED } },
+	[UAR_IN_NEXT_MODEL] = { UAR_ENTRY_LLM, UAR_CMD_MODEL_FAILED, { UAR_CMD_PREPARED } },
+	[UAR_IN_DUE] = { UAR_ENTRY_LLM, UAR_CMD_DUE, { 0 } },
+	[UAR_IN_RECOVER_WAIT] = { UAR_ENTRY_LLM, UAR_CMD_RECOVER, { 0 } },
 	[UAR_IN_CANCEL] = { UAR_ENTRY_LLM, UAR_CMD_CANCEL, { 0 } },
 	[UAR_IN_STOPPED] = { UAR_ENTRY_LLM, UAR_CMD_STOPPED, { UAR_CMD_PREPARED } },
 	[UAR_IN_TIMEOUT] = { UAR_ENTRY_LLM, UAR_CMD_TIMEOUT, { UAR_CMD_PREPARED } },
@@ -407,6 +413,22 @@ static void stand_at(struct story *t, enum uar_status status)
 	t->r.status = status;
 }
 
+/* What makes a failed call, or a wait, the input. */
+static void set_failure(struct story *t, enum uar_run_input on, struct uar_model_end *m)
+{
+	struct uar_run_rare *rare = uar_core_change_rare(&t->r);
+
+	REQUIRE(rare != NULL);
+	if (on == UAR_IN_DUE || on == UAR_IN_RECOVER_WAIT)
+		t->r.call.due_us = 1;
+	if (on == UAR_IN_NEXT_MODEL)
+		rare->route.count = 2;
+	if (on == UAR_IN_REPEAT || on == UAR_IN_UNREACHED)
+		m->retries = 1;
+	if (on == UAR_IN_REPEAT)
+		m->category = UAR_STR("provider_error");
+}
+
 static void walk_row(const struct row *row)
 {
 	enum uar_command_kind kind = recipes[row->on].kind;
@@ -422,6 +444,10 @@ static void walk_row(const struct row *row)
 	from = t.r.status;
 	if (row->on == UAR_IN_ASK_INPUT)
 		c.ask.type = UAR_ACTION_FORM;
+	if (from == UAR_STATUS_WAITING_RESOURCE && row->on == UAR_IN_DUE)
+		t.r.task = UAR_TASK_WAITING;
+	if (kind == UAR_CMD_MODEL_FAILED || row->on == UAR_IN_DUE || row->on == UAR_IN_RECOVER_WAIT)
+		set_failure(&t, row->on, &c.model);
 	if (row->on == UAR_IN_VERDICT)
 		c.ask.verdict = UAR_VERDICT_ALLOW;
 	if (kind == UAR_CMD_ASK)

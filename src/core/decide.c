@@ -67,9 +67,33 @@ static void do_start(struct emit *e, const struct uar_command *c)
 	uar_emit_status(e, "start", UAR_STATUS_RUNNING, "Run started");
 }
 
+static const struct uar_failure not_possible = {
+	UAR_STR("ROUTING_NOT_POSSIBLE"),
+	UAR_STR("no configured model can do what the run needs; routing.candidates.resolved says "
+		"why each one is excluded"),
+	UAR_STR("routing"), false
+};
+
 static void do_prepared(struct emit *e, const struct uar_command *c)
 {
-	uar_core_prepared(e, &c->prepared);
+	const struct uar_prepared *p = &c->prepared;
+	struct uar_failure f = not_possible;
+
+	if (p->route.n)
+		uar_core_route(e, p);
+	if (!uar_status_terminal(e->move.to)) {
+		uar_core_prepared(e, p);
+		return;
+	}
+	if (!p->not_possible)
+		f = uar_core_quota_blocked(e, p);
+	uar_core_end_by(e, &f);
+}
+
+static void do_due(struct emit *e, const struct uar_command *c)
+{
+	(void)c;
+	uar_core_due(e);
 }
 
 static void do_text(struct emit *e, const struct uar_command *c)
@@ -100,7 +124,11 @@ static void do_model_failed(struct emit *e, const struct uar_command *c)
 				 c->model.retryable };
 
 	uar_core_model_failed(e, &c->model);
-	uar_core_end_by(e, &f);
+	uar_core_rate_limit(e, &c->model);
+	if (uar_status_terminal(e->move.to))
+		uar_core_end_by(e, &f);
+	else
+		uar_core_after_failure(e, &c->model);
 }
 
 static const struct uar_failure too_many_rounds = {
@@ -145,7 +173,14 @@ static void do_tool(struct emit *e, const struct uar_command *c)
 
 static void do_tool_begin(struct emit *e, const struct uar_command *c)
 {
-	uar_core_tool_begin(e, &c->begin);
+	struct uar_failure f;
+
+	if (!uar_status_terminal(e->move.to)) {
+		uar_core_tool_begin(e, &c->begin);
+		return;
+	}
+	f = uar_core_quota_blocked(e, NULL);
+	uar_core_end_by(e, &f);
 }
 
 static void do_tool_news(struct emit *e, const struct uar_command *c)
@@ -261,8 +296,7 @@ static void supersede(struct emit *e)
 	uar_jw_cstr(w, "status", "retrying");
 	uar_jw_cstr(w, "title", "Calling the model again after a restart");
 	uar_jw_obj(w, "metadata");
-	uar_jw_cstr(w, "superseded_message_id", message_id);
-	uar_jw_int(w, "superseded_bytes", chars);
+	uar_core_put_superseded(w, uar_str_c(message_id), chars);
 	uar_jw_close(w);
 	uar_emit(e, UAR_EV_RUN_STATUS, EMIT_RUN);
 }
@@ -292,7 +326,7 @@ static void do_recover(struct emit *e, const struct uar_command *c)
 		uar_core_end_by(e, recover_cause(e));
 	else if (e->r->call.open)
 		supersede(e);
-	else if (e->move.to == UAR_STATUS_RETRYING)
+	else if (e->move.to == UAR_STATUS_RETRYING && !e->r->call.due_us)
 		uar_emit_status(e, "start", UAR_STATUS_RETRYING, "Going on after a restart");
 }
 
@@ -328,6 +362,7 @@ static handler *const handlers[UAR_CMD_COUNT] = {
 	[UAR_CMD_CANCEL] = do_cancel,
 	[UAR_CMD_STOPPED] = do_stopped,
 	[UAR_CMD_TIMEOUT] = do_timeout,
+	[UAR_CMD_DUE] = do_due,
 	[UAR_CMD_RECOVER] = do_recover,
 	[UAR_CMD_LOST] = do_lost,
 };
@@ -346,6 +381,8 @@ static bool allowed(const struct uar_run *r, const struct uar_command *c)
 	if (c->kind == UAR_CMD_ANSWER &&
 	    !uar_action_open(&uar_run_rare(r)->actions, c->answer.number))
 		return false; /* it was never asked, or is answered already */
+	if (c->kind == UAR_CMD_DUE && !r->call.due_us)
+		return false; /* nothing is waited for */
 	return r->turn != UAR_TURN_NONE &&
 	       (begins_to_end(r, c) || uar_run_move(r->status, uar_core_input(r, c)).legal);
 }

@@ -23,6 +23,12 @@ struct emit {
 	uar_err err;			 /* the first failure; nothing is emitted after it */
 };
 
+/* What a call used. */
+struct uar_usage {
+	int64_t input, cached, output, total;
+	bool reported; /* else it is an estimate */
+};
+
 enum emit_scope { EMIT_SESSION, EMIT_THREAD, EMIT_RUN };
 
 /* Opens the payload object: write members with &e->w, then uar_emit. */
@@ -56,6 +62,8 @@ void uar_emit_error(struct uar_jw *w, const char *key, const struct uar_failure 
 		    uar_str details);
 void uar_emit_who(struct uar_jw *w, const char *key, const char *type, uar_str id);
 void uar_emit_usage(struct uar_jw *w, const struct uar_run *r);
+struct uar_usage;
+void uar_emit_call_usage(struct uar_jw *w, const struct uar_usage *u);
 void uar_emit_worker(struct uar_jw *w, const struct uar_run *r);
 void uar_emit_status(struct emit *e, const char *phase, enum uar_status status, const char *title);
 
@@ -115,6 +123,27 @@ void uar_core_model_done(struct emit *e, const struct uar_model_end *m);
 /* Phase "finalize": memory, then artifacts. */
 void uar_core_finalize(struct emit *e, uar_str artifacts);
 void uar_core_model_failed(struct emit *e, const struct uar_model_end *m);
+/* modelfail.c: what follows it, unless it ends the run. */
+enum uar_run_input uar_core_failed_input(const struct uar_run *r, const struct uar_model_end *m);
+void uar_core_after_failure(struct emit *e, const struct uar_model_end *m);
+void uar_core_rate_limit(struct emit *e, const struct uar_model_end *m);
+void uar_core_put_superseded(struct uar_jw *w, uar_str message_id, int64_t bytes);
+void uar_core_due(struct emit *e);
+/* routing.c: facts of routing, costs and budgets, and what they change. */
+bool uar_core_over_budget(const struct uar_run *r, const struct uar_prepared *p);
+bool uar_core_over_tool_budget(const struct uar_run *r);
+void uar_core_route(struct emit *e, const struct uar_prepared *p);
+/* What stops a call that would go beyond its budget: the fact, and the failure it is. */
+struct uar_failure uar_core_quota_blocked(struct emit *e, const struct uar_prepared *p);
+void uar_core_cost_estimated(struct emit *e, const struct uar_prepared *p);
+void uar_core_cost_recorded(struct emit *e, const struct uar_usage *u);
+uar_err uar_core_fold_profile(struct uar_run *r, const struct uar_json *p);
+uar_err uar_core_fold_candidates(struct uar_run *r, const struct uar_json *p);
+uar_err uar_core_fold_decided(struct uar_run *r, const struct uar_json *p);
+uar_err uar_core_fold_fallback(struct uar_run *r, const struct uar_json *p);
+uar_err uar_core_fold_estimated(struct uar_run *r, const struct uar_json *p);
+uar_err uar_core_fold_recorded(struct uar_run *r, const struct uar_json *p);
+uar_err uar_core_fold_quota_low(struct uar_run *r, const struct uar_json *p);
 /* The run ends as its move says; f is the cause when it did not complete. */
 void uar_core_end_by(struct emit *e, const struct uar_failure *f);
 /* Its facts: attempt, task, turn and thread, in that order, in one append. */

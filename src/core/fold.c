@@ -176,11 +176,24 @@ static uar_err fold_attempt_started(struct fold *f)
 	return UAR_OK;
 }
 
+/* A failed call that is made again says when. */
+static void fold_wait(struct fold *f)
+{
+	const struct uar_json *more = uar_json_get(f->p, UAR_STR("metadata"));
+	int64_t tries = uar_json_int(uar_json_get(more, UAR_STR("retry")), 0);
+	int64_t wait_ms = uar_json_int(uar_json_get(more, UAR_STR("wait_ms")), 0);
+
+	f->r->call.due_us = tries ? f->ev->time_us + wait_ms * 1000 : 0;
+	if (tries)
+		f->r->call.tries = (int)tries;
+}
+
 static uar_err fold_run_status(struct fold *f)
 {
 	enum uar_status status = uar_status_parse(member(f, "status"));
 
 	uar_core_keep(f->r->phase, sizeof f->r->phase, member(f, "phase"));
+	fold_wait(f);
 	if (uar_json_get(f->p, UAR_STR("fixture_line")))
 		return UAR_OK; /* it tells of the run that was recorded */
 	if (uar_run_rare(f->r)->actions.open_count)
@@ -265,6 +278,8 @@ static uar_err fold_model_ended(struct fold *f)
 	struct uar_run_call *call = &f->r->call;
 
 	call->open = false;
+	if (f->ev->cls == UAR_EV_MODEL_COMPLETED)
+		call->tries = 0;
 	call->restarts = is_cut_off(f) ? call->restarts + 1 : 0;
 	call->calls++;
 	call->input_tokens += uar_json_int(uar_json_get(usage, UAR_STR("input_tokens")), 0);
@@ -440,6 +455,42 @@ static uar_err fold_action_resolved(struct fold *f)
 	return UAR_OK;
 }
 
+static uar_err fold_profile(struct fold *f)
+{
+	return uar_core_fold_profile(f->r, f->p);
+}
+
+static uar_err fold_candidates(struct fold *f)
+{
+	return uar_core_fold_candidates(f->r, f->p);
+}
+
+static uar_err fold_decided(struct fold *f)
+{
+	return uar_core_fold_decided(f->r, f->p);
+}
+
+static uar_err fold_fallback(struct fold *f)
+{
+	f->r->call.tries = 0;
+	return uar_core_fold_fallback(f->r, f->p) ? corrupt(f, "there is no such model") : UAR_OK;
+}
+
+static uar_err fold_estimated(struct fold *f)
+{
+	return uar_core_fold_estimated(f->r, f->p);
+}
+
+static uar_err fold_recorded(struct fold *f)
+{
+	return uar_core_fold_recorded(f->r, f->p);
+}
+
+static uar_err fold_quota_low(struct fold *f)
+{
+	return uar_core_fold_quota_low(f->r, f->p);
+}
+
 static uar_err fold_task_resumed(struct fold *f)
 {
 	f->r->status = UAR_STATUS_RUNNING;
@@ -571,6 +622,13 @@ static const struct rule {
 	[UAR_EV_REASONING_DELTA] = { fold_delta, 0, 0, false },
 	[UAR_EV_MODEL_COMPLETED] = { fold_model_ended, 0, 0, false },
 	[UAR_EV_MODEL_FAILED] = { fold_model_ended, 0, 0, false },
+	[UAR_EV_TASK_PROFILE_RESOLVED] = { fold_profile, 0, 0, false },
+	[UAR_EV_ROUTING_CANDIDATES_RESOLVED] = { fold_candidates, 0, 0, false },
+	[UAR_EV_ROUTING_DECIDED] = { fold_decided, 0, 0, false },
+	[UAR_EV_ROUTING_FALLBACK_APPLIED] = { fold_fallback, 0, 0, false },
+	[UAR_EV_COST_ESTIMATED] = { fold_estimated, 0, 0, false },
+	[UAR_EV_COST_RECORDED] = { fold_recorded, 0, 0, false },
+	[UAR_EV_QUOTA_LOW] = { fold_quota_low, 0, 0, false },
 	[UAR_EV_TOOL_STARTED] = { fold_tool_started, 0, 0, false },
 	[UAR_EV_TOOL_ARGS] = { fold_tool_goes_on, 0, 0, false },
 	[UAR_EV_TOOL_PROGRESS] = { fold_tool_goes_on, 0, 0, false },

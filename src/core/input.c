@@ -38,6 +38,8 @@ static enum uar_run_input recover_input(const struct uar_run *r)
 {
 	if (r->what.restart == UAR_RESTART_FAIL && uar_run_move(r->status, UAR_IN_LOST).legal)
 		return UAR_IN_LOST;
+	if (r->call.due_us && r->status != UAR_STATUS_CANCELLING)
+		return UAR_IN_RECOVER_WAIT;
 	if (!r->call.open || r->status == UAR_STATUS_CANCELLING)
 		return UAR_IN_RECOVER;
 	return r->call.restarts >= UAR_LIMIT_MODEL_RESTARTS ? UAR_IN_FAILED : UAR_IN_CUT_OFF;
@@ -55,11 +57,21 @@ static enum uar_run_input ask_input(const struct uar_ask *a)
 	return uar_action_info[a->type].input ? UAR_IN_ASK_INPUT : UAR_IN_ASK_PERMISSION;
 }
 
+/* What no model can do, or would cost more than it may, ends the run before the call. */
+static enum uar_run_input prepared_input(const struct uar_run *r, const struct uar_prepared *p)
+{
+	return p->not_possible || uar_core_over_budget(r, p) ? UAR_IN_FAILED : UAR_IN_PREPARED;
+}
+
+static enum uar_run_input tool_begin_input(const struct uar_run *r, const struct uar_tool_begin *t)
+{
+	return !t->again && uar_core_over_tool_budget(r) ? UAR_IN_FAILED : UAR_IN_TOOL;
+}
+
 /* Of commands that mean the same always. */
 static const enum uar_run_input inputs[UAR_CMD_COUNT] = {
-	[UAR_CMD_PREPARED] = UAR_IN_PREPARED,	[UAR_CMD_MODEL_DONE] = UAR_IN_FINISHED,
-	[UAR_CMD_MODEL_FAILED] = UAR_IN_FAILED, [UAR_CMD_PROGRESS] = UAR_IN_PROGRESS,
-	[UAR_CMD_EXPORT] = UAR_IN_EXPORT,	[UAR_CMD_TOOL_BEGIN] = UAR_IN_TOOL,
+	[UAR_CMD_MODEL_DONE] = UAR_IN_FINISHED, [UAR_CMD_PROGRESS] = UAR_IN_PROGRESS,
+	[UAR_CMD_EXPORT] = UAR_IN_EXPORT,	[UAR_CMD_DUE] = UAR_IN_DUE,
 	[UAR_CMD_TOOL_NEWS] = UAR_IN_TOOL,	[UAR_CMD_TOOL_OVER] = UAR_IN_TOOL_OVER,
 	[UAR_CMD_NOTE] = UAR_IN_NOTE,		[UAR_CMD_SESSION] = UAR_IN_NOTE,
 	[UAR_CMD_FINISH] = UAR_IN_FINISHED,	[UAR_CMD_FAIL] = UAR_IN_FAILED,
@@ -75,6 +87,9 @@ enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_comm
 	case UAR_CMD_REASONING: return text_input(r, c->text);
 	case UAR_CMD_TOOL: return tool_input(r, c->tool.call_id);
 	case UAR_CMD_REPLAY: return uar_core_replay_input(c->replay.event);
+	case UAR_CMD_PREPARED: return prepared_input(r, &c->prepared);
+	case UAR_CMD_MODEL_FAILED: return uar_core_failed_input(r, &c->model);
+	case UAR_CMD_TOOL_BEGIN: return tool_begin_input(r, &c->begin);
 	case UAR_CMD_MODEL_CALLS: return calls_input(r, &c->model);
 	case UAR_CMD_RECOVER: return recover_input(r);
 	case UAR_CMD_ASK: return ask_input(&c->ask);

@@ -36,6 +36,10 @@ enum uar_run_input {
 	UAR_IN_TOOL_OVER,
 	UAR_IN_FINISHED,
 	UAR_IN_FAILED,
+	UAR_IN_REPEAT,	   /* the model failed and is called again after a wait */
+	UAR_IN_UNREACHED,  /* the same: it cannot be reached, or has no capacity */
+	UAR_IN_NEXT_MODEL, /* the model failed and another one takes over */
+	UAR_IN_DUE,	   /* a wait is over */
 	UAR_IN_CANCEL,
 	UAR_IN_STOPPED,
 	UAR_IN_TIMEOUT,
@@ -45,7 +49,8 @@ enum uar_run_input {
 	UAR_IN_ANSWERED,      /* the last question that was open */
 	UAR_IN_ANSWERED_PART, /* one of several */
 	UAR_IN_RECOVER,
-	UAR_IN_CUT_OFF, /* the same in the middle of a model call */
+	UAR_IN_CUT_OFF,	     /* the same in the middle of a model call */
+	UAR_IN_RECOVER_WAIT, /* the same while it waits for a model */
 	UAR_IN_LOST,
 	UAR_IN_COUNT
 };
@@ -58,6 +63,7 @@ enum uar_effect {
 	UAR_DO_CALL_MODEL,  /* issue the model call that was just recorded */
 	UAR_DO_NEXT_ROUND,  /* begin the worker anew: it finds in the log what is to be done */
 	UAR_DO_STOP_ENTRY,  /* stop the worker; it ends the run, or UAR_IN_STOPPED does */
+	UAR_DO_WAIT,	    /* free the worker; UAR_CMD_DUE follows at call.due_us */
 	UAR_DO_PARK,	    /* the run waits for somebody: free its worker */
 	UAR_DO_COUNT
 };

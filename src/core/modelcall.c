@@ -70,8 +70,8 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 		uar_emit_status(e, preparation[i].phase, UAR_STATUS_PREPARING,
 				preparation[i].title);
 	w = uar_emit_begin(e);
-	uar_jw_str(w, "provider", e->r->what.provider);
-	uar_jw_str(w, "model", e->r->what.model);
+	uar_jw_str(w, "provider", uar_run_provider(e->r));
+	uar_jw_str(w, "model", uar_run_model(e->r));
 	uar_jw_bool(w, "stream", true);
 	uar_jw_int(w, "message_count", p->message_count);
 	uar_jw_int(w, "tool_count", p->tool_count);
@@ -81,6 +81,8 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	uar_jw_cstr(w, "status", "started");
 	uar_emit_name(e, UAR_ID_MODEL_REQUEST, uar_emit_id(e));
 	uar_emit(e, UAR_EV_MODEL_REQUESTED, EMIT_RUN);
+	if (!program)
+		uar_core_cost_estimated(e, p);
 }
 
 static void name_request(struct emit *e)
@@ -124,24 +126,39 @@ void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text)
 }
 
 /* What a call used: as the provider reports it, else an estimate that says so. */
-static void put_usage(struct uar_jw *w, const struct uar_run_call *call,
-		      const struct uar_model_end *m)
+static struct uar_usage usage_of(const struct uar_run_call *call, const struct uar_model_end *m)
 {
-	bool reported = m->input_tokens >= 0 && m->output_tokens >= 0;
-	int64_t in = reported ? m->input_tokens : call->prompt_tokens;
-	int64_t out = reported ? m->output_tokens : estimated_tokens(call->chars + call->thought);
+	struct uar_usage u = { m->input_tokens, m->cached_tokens, m->output_tokens, m->total_tokens,
+			       m->input_tokens >= 0 && m->output_tokens >= 0 };
 
+	if (!u.reported) {
+		u.input = call->prompt_tokens;
+		u.output = estimated_tokens(call->chars + call->thought);
+	}
+	if (!u.reported || u.total < 0)
+		u.total = u.input + u.output;
+	if (!u.reported || u.cached < 0)
+		u.cached = 0;
+	return u;
+}
+
+void uar_emit_call_usage(struct uar_jw *w, const struct uar_usage *u)
+{
 	uar_jw_obj(w, "usage");
-	uar_jw_int(w, "input_tokens", in);
-	uar_jw_int(w, "output_tokens", out);
-	uar_jw_int(w, "total_tokens",
-		   reported && m->total_tokens >= 0 ? m->total_tokens : in + out);
-	if (reported && m->cached_tokens > 0)
-		uar_jw_int(w, "cached_tokens", m->cached_tokens);
-	if (!reported)
+	uar_jw_int(w, "input_tokens", u->input);
+	uar_jw_int(w, "output_tokens", u->output);
+	uar_jw_int(w, "total_tokens", u->total);
+	if (u->cached)
+		uar_jw_int(w, "cached_tokens", u->cached);
+	if (!u->reported)
 		uar_jw_bool(w, "estimated", true);
 	uar_jw_close(w);
-	if (!reported)
+}
+
+static void put_usage(struct uar_jw *w, const struct uar_usage *u)
+{
+	uar_emit_call_usage(w, u);
+	if (!u->reported)
 		uar_jw_bool(w, "usage_reported", false);
 }
 
@@ -182,14 +199,15 @@ static void put_refs(struct emit *e, const struct uar_model_end *m)
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 {
 	const struct uar_run_call *call = &e->r->call;
+	struct uar_usage used = usage_of(call, m);
 	struct uar_jw *w = uar_emit_begin(e);
 
-	uar_jw_str(w, "provider", e->r->what.provider);
-	uar_jw_str(w, "model", e->r->what.model);
+	uar_jw_str(w, "provider", uar_run_provider(e->r));
+	uar_jw_str(w, "model", uar_run_model(e->r));
 	if (m->actual_model.n)
 		uar_jw_str(w, "effective_model", m->actual_model);
 	uar_jw_str(w, "stop_reason", m->stop_reason.n ? m->stop_reason : UAR_STR("stop"));
-	put_usage(w, call, m);
+	put_usage(w, &used);
 	uar_jw_int(w, "output_chars", call->chars);
 	if (call->first_us)
 		uar_jw_int(w, "ttft_ms",
@@ -204,25 +222,30 @@ void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 	uar_jw_cstr(w, "status", "completed");
 	name_request(e);
 	uar_emit(e, UAR_EV_MODEL_COMPLETED, EMIT_RUN);
+	uar_core_cost_recorded(e, &used);
 }
 
 void uar_core_model_failed(struct emit *e, const struct uar_model_end *m)
 {
 	struct uar_failure f = { m->code.n ? m->code : UAR_STR("PROVIDER_ERROR"), m->message,
 				 m->category, m->retryable };
+	bool nothing = used_nothing(&e->r->call, m);
+	struct uar_usage used = usage_of(&e->r->call, m);
 	struct uar_jw *w = uar_emit_begin(e);
 
-	uar_jw_str(w, "provider", e->r->what.provider);
-	uar_jw_str(w, "model", e->r->what.model);
+	uar_jw_str(w, "provider", uar_run_provider(e->r));
+	uar_jw_str(w, "model", uar_run_model(e->r));
 	uar_jw_str(w, "failure_category", m->category);
 	uar_jw_str(w, "message", m->message);
 	uar_emit_error(w, "error", &f, UAR_STR_NONE);
 	uar_jw_bool(w, "retryable", m->retryable);
 	if (m->http_status)
 		uar_jw_int(w, "http_status", m->http_status);
-	if (!used_nothing(&e->r->call, m))
-		put_usage(w, &e->r->call, m);
+	if (!nothing)
+		put_usage(w, &used);
 	uar_jw_cstr(w, "status", "failed");
 	name_request(e);
 	uar_emit(e, UAR_EV_MODEL_FAILED, EMIT_RUN);
+	if (!nothing)
+		uar_core_cost_recorded(e, &used);
 }

@@ -238,6 +238,7 @@ void rt_run_free(struct live_run *r)
 	rt_worker_stop(r);
 	rt_worker_leave(r);
 	uar_timer_stop(rt->o.sched, &r->deadline);
+	uar_timer_stop(rt->o.sched, &r->due);
 	uar_timer_stop(rt->o.sched, &r->reload);
 	forget_thread(rt, r);
 	uar_map_remove(&rt->runs, r->run_key);

@@ -300,6 +300,7 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 	case UAR_CMD_PREPARED:
 		out[n++] = &c->prepared.prompt_sha256;
 		out[n++] = &c->prepared.omissions;
+		out[n++] = &c->prepared.route;
 		break;
 	case UAR_CMD_FAIL:
 	case UAR_CMD_LOST:
@@ -381,6 +382,7 @@ static void owe_command(struct live_run *r, const struct uar_command *c)
 	case UAR_CMD_CANCEL:
 	case UAR_CMD_STOPPED:
 	case UAR_CMD_TIMEOUT:
+	case UAR_CMD_DUE:
 	case UAR_CMD_RECOVER: rt_owe(r, OWED(c->kind)); break;
 	default: rt_lose(r, UAR_ENOMEM); break;
 	}

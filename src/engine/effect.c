@@ -29,6 +29,29 @@ static void stop_entry(struct live_run *r)
 	rt_send(r, &stopped);
 }
 
+static void wait_over(struct uar_timer *t)
+{
+	static const struct uar_command due = { .kind = UAR_CMD_DUE };
+
+	rt_send(UAR_OWNER(t, struct live_run, due), &due);
+}
+
+/* Until the recorded time, so that a restart neither shortens nor extends it. The wall clock may
+ * have been set back meanwhile: nobody waits longer than the limit. */
+static void wait_until_due(struct live_run *r)
+{
+	struct uar_sched *sched = r->agg->rt->o.sched;
+	int64_t left = r->state.call.due_us - uar_clock_wall(sched->clock);
+	const int64_t longest = (int64_t)UAR_LIMIT_MODEL_WAIT_SECONDS * 1000000;
+
+	rt_worker_stop(r);
+	rt_deadline_arm(r);
+	r->due.fn = wait_over;
+	left = left > longest ? longest : left;
+	if (uar_timer_set(sched, &r->due, left > 0 ? left : 0))
+		rt_owe(r, OWED(UAR_CMD_DUE));
+}
+
 static bool begins(enum uar_effect effect)
 {
 	return effect == UAR_DO_START_ENTRY || effect == UAR_DO_CALL_MODEL ||
@@ -50,6 +73,7 @@ void rt_effect(struct live_run *r, enum uar_effect effect)
 			r->worker->ops->call_model(r->worker);
 		break;
 	case UAR_DO_STOP_ENTRY: stop_entry(r); break;
+	case UAR_DO_WAIT: wait_until_due(r); break;
 	case UAR_DO_PARK:
 		if (r->worker && !r->worker->ops->answer)
 			rt_worker_stop(r);

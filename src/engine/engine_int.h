@@ -118,6 +118,7 @@ struct live_run {
 	struct uar_run state;
 	struct worker *worker; /* NULL: none at work */
 	struct uar_timer deadline;
+	struct uar_timer due;	    /* of a wait for its model */
 	struct uar_timer reload;    /* when it could not be read at a start */
 	struct uar_entry_slot slot; /* its place at a plugin */
 	struct uar_list load_node;  /* in rt->recovery.to_load */

@@ -15,7 +15,9 @@ struct provider {
 struct uar_models {
 	struct provider at[UAR_LIMIT_MODEL_PROVIDERS];
 	size_t count;
-	struct uar_arena arena; /* of rows */
+	struct uar_model_price *prices;
+	size_t price_count;
+	struct uar_arena arena; /* of rows and prices */
 };
 
 /* What is known of models at the time of this release, by the names that their makers gave them;
@@ -36,6 +38,12 @@ static const struct uar_model_row known[] = {
 	},
 #include "model/known.def"
 #undef M
+};
+
+static const struct uar_model_price list_prices[] = {
+#define P(NAME, INPUT, CACHED, OUTPUT) { { NAME, sizeof(NAME) - 1 }, INPUT, CACHED, OUTPUT },
+#include "model/price.def"
+#undef P
 };
 
 uar_err uar_models_create(struct uar_models **out)
@@ -98,7 +106,8 @@ static uar_err copy_rows(struct uar_models *m, struct provider *p, const struct 
 	for (size_t i = 0; i < n; i++) {
 		p->rows[i] = rows[i];
 		p->rows[i].name = uar_arena_str(&m->arena, rows[i].name);
-		if (!p->rows[i].name.p)
+		p->rows[i].classes = uar_arena_str(&m->arena, rows[i].classes);
+		if (!p->rows[i].name.p || !p->rows[i].classes.p)
 			return UAR_ENOMEM;
 	}
 	p->row_count = n;
@@ -177,6 +186,60 @@ struct uar_model_row uar_models_row(const struct uar_models *m, uar_str provider
 		maker = uar_str_from(maker, uar_str_find(maker, '/') + 1);
 	}
 	return row ? *row : usual;
+}
+
+/* --- prices ------------------------------------------------------------------------------ */
+
+uar_err uar_models_set_prices(struct uar_models *m, const struct uar_model_price *prices,
+			      size_t count)
+{
+	m->prices = uar_arena_alloc(&m->arena, (count + 1) * sizeof *m->prices);
+	if (!m->prices)
+		return UAR_ENOMEM;
+	for (m->price_count = 0; m->price_count < count; m->price_count++) {
+		struct uar_model_price *p = &m->prices[m->price_count];
+
+		*p = prices[m->price_count];
+		p->name = uar_arena_str(&m->arena, p->name);
+		if (!p->name.p)
+			return UAR_ENOMEM;
+	}
+	return UAR_OK;
+}
+
+static const struct uar_model_price *find_price(const struct uar_model_price *prices, size_t n,
+						uar_str name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fits(prices[i].name, name))
+			return &prices[i];
+	return NULL;
+}
+
+/* A price may be set for one provider ("claude/claude-*") or for all that have the model. */
+static const struct uar_model_price *set_price(const struct uar_models *m, uar_str provider,
+					       uar_str model)
+{
+	char full[UAR_LIMIT_PROVIDER_NAME + UAR_LIMIT_MODEL_NAME + 2];
+	const struct uar_model_price *found = NULL;
+	int n = snprintf(full, sizeof full, "%.*s/%.*s", UAR_FMT(provider), UAR_FMT(model));
+
+	if (n > 0 && (size_t)n < sizeof full)
+		found = find_price(m->prices, m->price_count, uar_str_c(full));
+	return found ? found : find_price(m->prices, m->price_count, model);
+}
+
+struct uar_model_price uar_models_price(const struct uar_models *m, uar_str provider, uar_str model)
+{
+	static const struct uar_model_price unknown = { .name = { "", 0 } };
+	const struct uar_model_price *found = set_price(m, provider, model);
+	uar_str maker = model;
+
+	while (!found && maker.n) {
+		found = find_price(list_prices, ARRAY_LEN(list_prices), maker);
+		maker = uar_str_from(maker, uar_str_find(maker, '/') + 1);
+	}
+	return found ? *found : unknown;
 }
 
 /* --- resolving --------------------------------------------------------------------------- */

@@ -21,6 +21,14 @@ struct uar_model_row {
 	bool thinking_budget; /* wants tokens for its reasoning instead of an effort */
 	enum uar_model_structured structured;
 	int64_t context_tokens, max_output_tokens; /* 0: not known */
+	int64_t latency_ms;			   /* to the first token, usually; 0: not known */
+	uar_str classes; /* JSON array of the kinds of task it is made for; empty: any */
+};
+
+/* What a million tokens cost, in US dollars; all 0: not known. */
+struct uar_model_price {
+	uar_str name; /* as that of a row, perhaps with "PROVIDER/" before it */
+	double input, cached, output;
 };
 
 struct uar_models;
@@ -41,6 +49,12 @@ struct uar_model *uar_models_find(const struct uar_models *m, uar_str provider);
 /* What the provider's model of that name can do: a row of its own, else one that is part of the
  * program, else what most can. `row.name` is empty when nothing is known of it. */
 struct uar_model_row uar_models_row(const struct uar_models *m, uar_str provider, uar_str model);
+
+/* Prices that come before those that are part of the program; copied. Once. */
+UAR_MUST_CHECK uar_err uar_models_set_prices(struct uar_models *m,
+					     const struct uar_model_price *prices, size_t count);
+struct uar_model_price uar_models_price(const struct uar_models *m, uar_str provider,
+					uar_str model);
 
 /* A model that was asked for by name; all borrowed from the name and the providers. */
 struct uar_model_target {

@@ -18,6 +18,7 @@
 #include "work/client_input.h"
 #include "work/history.h"
 #include "work/limits.h"
+#include "work/routing.h"
 #include "work/tool_loop.h"
 
 struct llm {
@@ -99,6 +100,8 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 {
 	struct toolset tools = rt_toolset_of(w->base.run);
 	struct uar_buf omissions = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
+	struct uar_buf route = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct routing_needs needs = { 0 };
 	struct uar_command c = { .kind = UAR_CMD_PREPARED };
 	char sha256[UAR_SHA256_TEXT + 1];
 	size_t frame = write_prompt(p, all);
@@ -116,7 +119,14 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	c.prepared.prompt_sha256 = uar_str_c(sha256);
 	c.prepared.prompt_bytes = (int64_t)(all->n - frame);
 	c.prepared.omissions = uar_buf_str(&omissions);
-	rt_send(w->base.run, &c);
+	needs.context_tokens = (c.prepared.prompt_bytes + 3) / 4;
+	needs.tools = c.prepared.tool_count > 0;
+	e = rt_routing_prepare(w->base.run, &needs, &route, &c.prepared);
+	if (e)
+		fail(w, e, uar_err_text(e));
+	else
+		rt_send(w->base.run, &c);
+	uar_buf_fini(&route);
 	uar_buf_fini(&omissions);
 }
 
@@ -220,21 +230,18 @@ static uar_err load_rounds(struct llm *w)
 	return rt_rounds_load(w->base.run, rounds_ready, w, &w->rounds_load);
 }
 
+static uar_err no_provider(const struct live_run *r, struct uar_error *error)
+{
+	return uar_error_set(error, UAR_EPROVIDER, "provider %.*s is not configured",
+			     UAR_FMT(uar_run_provider(rt_state(r))));
+}
+
 static uar_err llm_start(struct worker *base, struct uar_error *error)
 {
 	struct llm *w = (struct llm *)base;
-	const struct uar_workers_options *o = &rt_work(base->run)->o;
-	uar_str provider = rt_state(base->run)->what.provider;
 
-	if (o->models)
-		w->model = uar_models_find(o->models, provider);
-	else if (uar_str_is(provider, "scripted"))
-		w->model = o->scripted;
-	else if (o->provider && uar_str_is(provider, o->provider->provider))
-		w->model = o->provider;
-	if (!w->model)
-		return uar_error_set(error, UAR_EPROVIDER, "provider %.*s is not configured",
-				     UAR_FMT(provider));
+	if (!rt_is_routed(base->run) && !rt_model_of(base->run))
+		return no_provider(base->run, error);
 	return uar_run_rare(rt_state(base->run))->tools.rounds ? load_rounds(w) : load_input(w);
 }
 
@@ -261,8 +268,10 @@ static void on_reasoning(void *ctx, uar_str delta)
 	on_delta(ctx, UAR_CMD_REASONING, delta);
 }
 
-static struct uar_model_end end_of(const struct uar_model_result *m)
+static struct uar_model_end end_of(const struct llm *w, const struct uar_model_result *m)
 {
+	const struct uar_workers_options *o = &rt_work(w->base.run)->o;
+
 	return (struct uar_model_end){
 		.actual_model = m->actual_model,
 		.stop_reason = m->stop_reason,
@@ -274,6 +283,9 @@ static struct uar_model_end end_of(const struct uar_model_result *m)
 		.message = m->message,
 		.retryable = m->retryable,
 		.http_status = m->http_status,
+		.retries = o->patience.retries,
+		.backoff_us = o->patience.retry_us,
+		.retry_after_us = m->retry_after_us,
 	};
 }
 
@@ -440,9 +452,9 @@ static void parts_stored(void *ctx, uar_err e, uar_str sha256)
 static uar_err keep_parts(struct llm *w, const struct uar_model_result *m,
 			  const struct uar_model_end *end)
 {
-	const struct uar_run_what *what = &rt_state(w->base.run)->what;
-	struct uar_model_said said = { .provider = what->provider,
-				       .model = what->model,
+	const struct uar_run *state = rt_state(w->base.run);
+	struct uar_model_said said = { .provider = uar_run_provider(state),
+				       .model = uar_run_model(state),
 				       .parts = m->parts,
 				       .part_count = m->part_count };
 	struct uar_buf json = uar_buf_make(UAR_LIMIT_JSON_BYTES);
@@ -472,7 +484,7 @@ static uar_err describe_calls(struct llm *w, const struct uar_model_result *m, s
 static void completed(struct llm *w, const struct uar_model_result *m)
 {
 	struct uar_buf list = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	struct uar_model_end end = end_of(m);
+	struct uar_model_end end = end_of(w, m);
 	uar_err e = m->call_count ? describe_calls(w, m, &list, &end) : UAR_OK;
 
 	if (!e && m->part_count)
@@ -487,7 +499,7 @@ static void completed(struct llm *w, const struct uar_model_result *m)
 static void on_done(void *ctx, const struct uar_model_result *m)
 {
 	struct llm *w = ctx;
-	struct uar_model_end end = end_of(m);
+	struct uar_model_end end = end_of(w, m);
 
 	w->call = NULL;
 	if (m->failure) {
@@ -525,7 +537,7 @@ static void fit_request(const struct llm *w, struct uar_model_request *r, struct
 
 	if (!o->models)
 		return;
-	row = uar_models_row(o->models, rt_state(w->base.run)->what.provider, r->model);
+	row = uar_models_row(o->models, uar_run_provider(rt_state(w->base.run)), r->model);
 	uar_models_fit(&row, r);
 	if (!row.tools)
 		r->tool_count = 0;
@@ -539,16 +551,19 @@ static void llm_call_model(struct worker *base)
 	struct toolset set = rt_toolset_of(base->run);
 	struct uar_model_tool tools[UAR_LIMIT_TOOLS_TOLD];
 	struct uar_model_request request = {
-		.model = rt_state(base->run)->what.model,
+		.model = uar_run_model(rt_state(base->run)),
 		.tools = tools,
 		.tool_count = rt_toolset_tell(&set, tools),
-		.idle_timeout_us = rt_work(base->run)->o.model_idle_us,
+		.idle_timeout_us = rt_work(base->run)->o.patience.idle_us,
 	};
 	struct uar_model_events events = { on_text, on_reasoning, on_done, w };
 	struct uar_error error = { 0 };
 	struct prompt p = { 0 };
 	uar_err e = collect_prompt(w, &p);
 
+	w->model = rt_model_of(base->run);
+	if (!e && !w->model)
+		e = no_provider(base->run, &error);
 	fit_request(w, &request, &p);
 	request.messages = p.messages;
 	request.message_count = p.count;

@@ -255,10 +255,10 @@ static void note_said(struct rounds_load *l, uar_str text)
 /* Another provider, or another model of it, does not understand its blocks. */
 static bool is_same_model(const struct rounds_load *l, const struct uar_json *p)
 {
-	const struct uar_run_what *what = &rt_state(l->run)->what;
+	const struct uar_run *state = rt_state(l->run);
 
-	return uar_str_eq(text_of(p, "provider"), what->provider) &&
-	       uar_str_eq(text_of(p, "model"), what->model);
+	return uar_str_eq(text_of(p, "provider"), uar_run_provider(state)) &&
+	       uar_str_eq(text_of(p, "model"), uar_run_model(state));
 }
 
 static uar_err note_round(struct rounds_load *l, const struct uar_event *ev,

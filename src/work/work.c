@@ -73,9 +73,9 @@ struct uar_workers *rt_work(const struct live_run *r)
 	return rt_work_at(rt_engine(r));
 }
 
-void uar_workers_reload(struct uar_workers *w, int64_t model_idle_us)
+void uar_workers_reload(struct uar_workers *w, const struct uar_model_patience *p)
 {
-	w->o.model_idle_us = model_idle_us;
+	w->o.patience = *p;
 }
 
 struct uar_entries *uar_workers_entries(const struct uar_workers *w)

@@ -10,8 +10,16 @@
 struct uar_agents;
 struct uar_model;
 struct uar_models;
+struct uar_model_policy;
 struct uar_tools;
 struct uar_workers;
+
+/* How long models are waited for. */
+struct uar_model_patience {
+	int64_t idle_us;  /* a call without a token for so long ends; 0: its default */
+	int retries;	  /* failed calls of one model that are repeated */
+	int64_t retry_us; /* the first wait before that */
+};
 
 struct uar_workers_options {
 	const struct uar_models *models; /* providers by name; NULL: the next two alone */
@@ -22,14 +30,16 @@ struct uar_workers_options {
 	struct uar_agents *agents;	 /* agents that are programs; NULL: none */
 	struct uar_tools *tools;	 /* what models may ask for; NULL: nothing */
 	const char *fixtures_dir;	 /* NULL: none */
-	int64_t model_idle_us; /* a call without a token for so long ends; 0: its default */
-	bool export_progress;  /* reports of plugins are items, too */
+	struct uar_model_patience patience;
+	/* Which models are used when the agent's own policy does not say; NULL: `provider` */
+	const struct uar_model_policy *routing;
+	bool export_progress; /* reports of plugins are items, too */
 };
 UAR_MUST_CHECK uar_err uar_workers_create(struct uar_runtime *rt,
 					  const struct uar_workers_options *o,
 					  struct uar_workers **out);
-/* A new limit for model calls that begin from now on. */
-void uar_workers_reload(struct uar_workers *w, int64_t model_idle_us);
+/* For model calls that begin from now on. */
+void uar_workers_reload(struct uar_workers *w, const struct uar_model_patience *p);
 struct uar_entries *uar_workers_entries(const struct uar_workers *w); /* NULL: no plugins */
 struct uar_tools *uar_workers_tools(const struct uar_workers *w);     /* NULL: no tools */
 

@@ -126,7 +126,7 @@ def faults():
     for dialect in DIALECTS:
         with Provider() as p:
             env = wire_env(p.url + "/v1", dialect, "fault")
-            with Server(env=env, model_idle_timeout_seconds="1") as s:
+            with Server(env=env, model_idle_timeout_seconds="1", model_retries="0") as s:
                 for fault in FAULTS:
                     check_fault(s, dialect, fault)
                 for name in ("nousage", "twice", "unknown"):
@@ -138,7 +138,7 @@ def faults():
 
 @test("nobody_listens_and_the_run_says_so", "")
 def nobody():
-    with Server(env=wire_env("http://127.0.0.1:9/v1", "anthropic", "m")) as s:
+    with Server(env=wire_env("http://127.0.0.1:9/v1", "anthropic", "m"), model_retries="0") as s:
         _, record, ends = outcome(s)
         equal((record["status"], ends[0]["failure_category"], ends[0]["retryable"]), ("failed", "network", True))
 

@@ -40,7 +40,7 @@ def direct():
     """A run of one candidate: each call of it goes to that provider and to no other, also when it fails."""
     with Provider() as p, Provider() as other:
         for model, calls in (("hello", 1), ("tools", 2), ("err500", 1)):
-            with Server(env=p.env(model)) as s:
+            with Server(env=p.env(model), model_retries="0") as s:
                 before = p.stats()["requests"]
                 run_id = s.create("assistant", "hi")
                 log = [e.data for e in s.session_events(run_id)]
@@ -176,7 +176,7 @@ def failures():
              ("err500", "provider_error", True, 500, "The server had an error."),
              ("cut", "network", True, 200, None), ("badjson", "provider_error", True, 200, None)]
     for model, category, retryable, status, message in cases:
-        events, record, end, _ = outcome(model)
+        events, record, end, _ = outcome(model, model_retries="0")
         equal((end["failure_category"], end["retryable"], end.get("http_status")),
               (category, retryable, status), model)
         equal(events[-1].data["data"]["code"], "PROVIDER_ERROR")
@@ -184,12 +184,12 @@ def failures():
         check(record["error"]["message"], record)
         if message:
             check(message in record["error"]["message"], record["error"])
-    equal(text_of(outcome("cut")[0]), "This ends ", "what came before the cut stays")
+    equal(text_of(outcome("cut", model_retries="0")[0]), "This ends ", "what came before the cut stays")
 
 
 @test("a_model_that_falls_silent_is_given_up", "STAT-14")
 def stall():
-    events, record, end, stats = outcome("stall", model_idle_timeout_seconds="2s")
+    events, record, end, stats = outcome("stall", model_idle_timeout_seconds="2s", model_retries="0")
     equal((end["failure_category"], record["status"]), ("timeout", "failed"))
     check("One moment ".startswith(text_of(events)), text_of(events))
     equal(stats["requests"], 1)

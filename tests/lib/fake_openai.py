@@ -4,7 +4,8 @@
 The model's name picks what happens: hello, echo, repeat (to the letter), slow, long:N, reasoning, stall, cut, badjson,
 gate, paced:N:MS, ends:REASON, nothing, tools, asks (for what the message lists: [[name, arguments], ...]), leak401, err401, err429, err500, err529,
 sealed (thinks, asks for a tool, wants back what it thought; sealed:gate waits before it looks), and faults of the wire: mute, page, garbage, inerror,
-bodyerror, big, nousage, twice, unknown. `fault` does what the user's message names. The port is the first line of output. GET /stats answers
+bodyerror, big, die (closes the connection), nousage, twice, unknown. `fault` does what the user's message names, seq:A,B does A at
+its first request and B from then on. The port is the first line of output. GET /stats answers
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
 GET /wait?requests=N answers the same once each count named is at least so much. `gate` says a
@@ -27,6 +28,7 @@ WORDS = "every event is kept before it is shown so a reader may leave and come b
 ERRORS = {  # status, type, message, code, headers
     "err401": (401, "invalid_request_error", "Incorrect API key provided.", "invalid_api_key", {}),
     "err429": (429, "requests", "Rate limit reached.", "rate_limit_exceeded", {"Retry-After": "1"}),
+    "wait429": (429, "requests", "Rate limit reached.", "rate_limit_exceeded", {"Retry-After": "30"}),
     "err500": (500, "server_error", "The server had an error.", None, {}),
     "err529": (529, "overloaded", "Overloaded.", None, {"retry-after-ms": "1500"}),
 }
@@ -242,7 +244,12 @@ class Handler(BaseHTTPRequestHandler):
         model = str(body.get("model"))
         if model == "fault":
             model = kind.last_user(body).strip()
+        if model.startswith("seq:"):  # seq:A,B,C: A for the first request with this name, then B, then C for the rest
+            steps = model[4:].split(",")
+            model = steps[min(STATS.values["models"][model], len(steps)) - 1]
         wire = kind(self, model, body)
+        if model == "die":
+            raise Gone()
         if model == "leak401":  # quotes the key that it was sent, as some do
             given = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key")
             self.answer(401, json.dumps(wire.error("invalid_request_error", f"Bad key {given}.", "invalid_api_key")))

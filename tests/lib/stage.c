@@ -32,7 +32,7 @@ uar_err uar_stage_create(const struct uar_stage_options *o, struct uar_runtime *
 					    .agents = o->agents,
 					    .tools = o->tools,
 					    .fixtures_dir = o->fixtures_dir,
-					    .model_idle_us = o->model_idle_us,
+					    .patience = { .idle_us = o->model_idle_us },
 					    .export_progress = o->export_progress };
 	struct uar_stage_parts parts = { NULL, NULL, NULL };
 	uar_err e = uar_runtime_create(&engine, out);

@@ -22,8 +22,8 @@ export interface CostRecordedPayload {
   usage: Usage;
   cumulative: {
     run: number;
-    task: number;
-    session: number;
+    task?: number;
+    session?: number;
   };
   is_estimate: boolean;
   selected: Model;

@@ -1,0 +1,25 @@
+/* routing.h - what decides which model a run uses: the policy that applies to it, as the document
+ * that core/route.h chooses from. */
+#ifndef UAR_WORK_ROUTING_H
+#define UAR_WORK_ROUTING_H
+
+#include "core/route.h"
+#include "work/work_int.h"
+
+/* What a run needs of its model. */
+struct routing_needs {
+	int64_t context_tokens; /* of the prompt, estimated */
+	bool tools, images, files, structured, reasoning;
+};
+
+/* Does a policy choose the models of the run? */
+bool rt_is_routed(const struct live_run *r);
+/* Fills what a prepared call says of routing, prices and budgets; the document is written once in
+ * a run and lives in `document`. */
+UAR_MUST_CHECK uar_err rt_routing_prepare(const struct live_run *r,
+					  const struct routing_needs *needs,
+					  struct uar_buf *document, struct uar_prepared *out);
+/* The model that the run uses now; NULL: its provider is not configured. */
+struct uar_model *rt_model_of(const struct live_run *r);
+
+#endif

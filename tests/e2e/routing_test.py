@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Routing between models, repeated calls, prices and budgets, through the doors that users have."""
+import json
+
+from lib import Provider, Server, check, check_session, equal, main, test, text_of
+
+DIALECTS = ("openai_chat", "openai_responses", "anthropic")
+QUICK = {"model_retry_seconds": "1ms"}
+
+
+def providers(**urls):
+    """UAR_PROVIDERS with one provider a name: NAME=(url, dialect) or NAME=(url, dialect, members)."""
+    table = {}
+    for name, (url, dialect, *more) in urls.items():
+        table[name] = {"dialect": dialect, "base_url": url + "/v1", "key_env": "WIRE_KEY", **(more[0] if more else {})}
+    return {"UAR_PROVIDERS": json.dumps(table), "WIRE_KEY": Provider.KEY}
+
+
+def model(name):
+    provider, _, rest = name.partition("/")
+    return {"provider": provider, "model": rest}
+
+
+def route(first, *rest, **rules):
+    return {"UAR_ROUTING": json.dumps({"default": model(first), "fallbacks": [model(m) for m in rest], **rules})}
+
+
+class Facts:
+    """What the log has of a run."""
+
+    def __init__(self, s, run_id):
+        self.log = [e.data for e in s.session_events(run_id)]
+        equal(check_session(s.session_events(run_id))[run_id], True)
+
+    def of(self, kind):
+        return [e["payload"] for e in self.log if e["type"] == kind]
+
+    def kinds(self, *prefixes):
+        return [e["type"] for e in self.log if e["type"].startswith(prefixes)]
+
+    def requests(self, kind):
+        return [e["model_request_id"] for e in self.log if e["type"] == kind]
+
+
+def log_until(s, run_id, kind, **members):
+    """The log of the run's session up to an event of that kind whose payload has these members."""
+    def is_it(event):
+        payload = event.data["payload"]
+        return event.data["type"] == kind and all(payload.get(k) == v for k, v in members.items())
+    with s.session_stream(s.record(run_id)["session_id"]) as stream:
+        return [e.data for e in stream.until(is_it)]
+
+
+def run(s, message="hello", agent="assistant"):
+    run_id = s.create(agent, message)
+    events = s.events(run_id)
+    return events, s.record(run_id), Facts(s, run_id)
+
+
+ROUTING = ("task.profile.resolved", "routing.")
+
+
+@test("the_first_provider_is_limited_and_dies_and_the_second_answers", "PROV-04 PROV-09 EVT-086 EVT-087 EVT-088 EVT-089 EVT-099 STAT-07")
+def fallback():
+    for dialect in DIALECTS:
+        with Provider() as p, Server(env={**providers(a=(p.url, dialect), b=(p.url, dialect)),
+                                          **route("a/seq:err429,die", "b/hello")}, **QUICK) as s:
+            events, record, facts = run(s)
+            equal((dialect, record["status"], text_of(events)), (dialect, "succeeded", "Hello from the fake provider. "))
+            equal(facts.kinds(*ROUTING), ["task.profile.resolved", "routing.candidates.resolved", "routing.decided",
+                                          "routing.fallback.applied"])
+            equal(p.stats()["models"]["hello"], 1)
+            ends = facts.of("model.failed")
+            equal([e["failure_category"] for e in ends], ["limit", "network", "network"])
+            equal(len(set(facts.requests("model.requested"))), 4)
+            hit, = facts.of("rate_limit.hit")
+            equal((hit["scope"], hit["provider"], hit["http_status"], hit["retry_after_ms"]), ("provider", "a", 429, 1000))
+            fell, = facts.of("routing.fallback.applied")
+            equal((fell["from"]["provider"], fell["to"]["provider"], fell["remaining"]), ("a", "b", 0))
+            equal(fell["failed_model_request_id"], facts.requests("model.failed")[-1])
+            statuses = [e["status"] for e in facts.of("run.status")]
+            equal(statuses.count("waiting_resource"), 2)
+            waits = facts.of("task.waiting")
+            equal([w["waiting_on"]["kind"] for w in waits], ["resource", "resource"])
+            check(all("timeout_at" in w for w in waits), waits)
+
+
+@test("one_candidate_and_none_are_facts_of_their_own", "PROV-09 PROV-03 EVT-090 EVT-091")
+def one_and_none():
+    with Provider() as p, Server(env={**providers(a=(p.url, "openai_chat")), **route("a/hello")}) as s:
+        _, record, facts = run(s)
+        equal(record["status"], "succeeded")
+        equal(facts.kinds(*ROUTING), ["task.profile.resolved", "routing.candidates.resolved", "routing.single_candidate",
+                                      "routing.decided"])
+    rows = {"models": {"hello": {"context_tokens": 5}}}
+    with Provider() as p, Server(env={**providers(a=(p.url, "openai_chat", rows)), **route("a/hello", "gone/x")}) as s:
+        _, record, facts = run(s)
+        equal((record["status"], record["error"]["code"]), ("failed", "ROUTING_NOT_POSSIBLE"))
+        equal(facts.kinds(*ROUTING), ["task.profile.resolved", "routing.candidates.resolved", "routing.not_possible"])
+        excluded = facts.of("routing.candidates.resolved")[0]["excluded"]
+        equal([(e["provider"], e["reason"]) for e in excluded], [("a", "context_too_long"), ("gone", "credentials")])
+        equal(p.stats()["requests"], 0)
+
+
+CRITERIA = [  # what the models can do, the rules of the policy, which one is used
+    ({"x": {"classes": ["code"]}}, {"task_class": "chat"}, "y"),
+    ({"y": {"classes": ["code"]}}, {"task_class": "code"}, "y"),
+    ({"x": {"latency_ms": 3000}, "y": {"latency_ms": 200}}, {"max_latency_ms": 500}, "y"),
+    ({}, {"max_cost_usd_per_mtok": 1}, "y"),
+    ({"x": {"tools": False}}, {}, "y"),
+    ({"x": {"context_tokens": 4}}, {}, "y"),
+    ({"x": {"context_tokens": 4000}}, {"min_context_tokens": 9000}, "y"),
+    ({"y": {"reasoning": True}}, {"reasoning": "high"}, "y"),
+    ({}, {}, "x"),
+]
+
+
+@test("each_criterion_chooses_the_model", "PROV-02 PROV-12")
+def criteria():
+    prices = {"UAR_PRICES": json.dumps({"x": {"input": 1, "output": 5}, "y": {"input": 0.1, "output": 0.5}})}
+    with Provider() as p:
+        for rows, rules, used in CRITERIA:
+            rows = {k: {"tools": True, **v} for k, v in rows.items()}
+            env = {**providers(a=(p.url, "openai_chat", {"models": rows})), **route("a/x", "a/y", **rules), **prices}
+            with Server(env=env) as s:
+                _, record, facts = run(s)
+                equal((record["status"], facts.of("model.completed")[0]["model"]), ("succeeded", used), rules)
+                decided, = facts.of("routing.decided")
+                equal(decided["selected"]["model"], used)
+
+
+@test("a_wait_for_a_provider_survives_kill_9", "STAT-07")
+def wait_survives():
+    with Provider() as p, Server(env={**providers(a=(p.url, "anthropic")), **route("a/seq:wait429,hello")}) as s:
+        run_id = s.create("assistant", "hello")
+        log_until(s, run_id, "run.status", status="waiting_resource")
+        equal(s.record(run_id)["status"], "running")
+        s.kill()
+        s.start()
+        log = log_until(s, run_id, "history.reconstructed")
+        waiting, = [e["payload"] for e in log if e["type"] == "run.status" and e["payload"]["status"] == "waiting_resource"]
+        check("due_at" in waiting["metadata"], waiting)
+        equal(s.record(run_id)["status"], "running")
+        equal(p.stats()["requests"], 1)
+        s.cancel(run_id)
+        equal(s.finish(run_id)["status"], "canceled")
+        equal(p.stats()["requests"], 1)
+
+
+@test("a_repetition_that_was_due_is_made_after_kill_9", "STAT-07")
+def due_survives():
+    with Provider() as p, Server(env={**providers(a=(p.url, "anthropic")), **route("a/seq:err429,hello")}) as s:
+        run_id = s.create("assistant", "hello")
+        log_until(s, run_id, "run.status", status="waiting_resource")
+        s.kill()
+        s.start()
+        equal(s.finish(run_id)["status"], "succeeded")
+        equal(p.stats()["requests"], 2)
+        equal(len(Facts(s, run_id).of("model.failed")), 1)
+
+
+@test("a_call_that_may_succeed_later_is_repeated_and_its_text_superseded", "STAT-11")
+def repeated():
+    for dialect in DIALECTS:
+        with Provider() as p, Server(env=providers(a=(p.url, dialect)), model="a/seq:cut,err500,hello",
+                                     model_idle_timeout_seconds="1", **QUICK) as s:
+            events, record, facts = run(s)
+            equal((dialect, record["status"]), (dialect, "succeeded"))
+            check(text_of(events).endswith("Hello from the fake provider. "), text_of(events))
+            retries = [e for e in facts.of("run.status") if "retry" in e.get("metadata", {})]
+            equal([e["metadata"]["retry"] for e in retries], [1, 2])
+            check(retries[0]["metadata"]["superseded_bytes"] > 0, retries)
+            equal(len(set(facts.requests("model.requested"))), 3)
+            equal(facts.of("task.retrying"), [])
+            answer = s.http.get(f"/api/runs/{record['run_id']}/items")
+            if answer.status == 200:
+                check(b"Hello from the fake provider" in answer.body, answer.body)
+
+
+@test("what_repeating_cannot_mend_is_not_repeated", "")
+def not_repeated():
+    for name, count in (("err401", 1), ("page", 1), ("big", 1)):
+        with Provider() as p, Server(env=providers(a=(p.url, "openai_chat")), model="a/" + name, **QUICK) as s:
+            _, record, _ = run(s)
+            equal((name, record["status"], p.stats()["requests"]), (name, "failed", count))
+
+
+@test("costs_are_estimated_recorded_once_and_joined_by_request", "PROV-10 EVT-097 EVT-098")
+def costs():
+    prices = {"UAR_PRICES": json.dumps({"a/*": {"input": 1000, "output": 2000}})}
+    with Provider() as p, Server(env={**providers(a=(p.url, "openai_chat")), **prices}, model="a/seq:cut,err500,hello",
+                                 **QUICK) as s:
+        _, record, facts = run(s)
+        equal(record["status"], "succeeded")
+        recorded = facts.of("cost.recorded")
+        equal(len(recorded), 2)  # what was refused before a word was said costs nothing
+        equal(facts.requests("cost.estimated"), facts.requests("model.requested"))
+        equal(facts.requests("cost.recorded"), [facts.requests("model.failed")[0], facts.requests("model.completed")[0]])
+        equal([c["is_estimate"] for c in recorded], [True, False])
+        last = recorded[-1]
+        usage = facts.of("model.completed")[0]["usage"]
+        equal(last["usage"]["output_tokens"], usage["output_tokens"])
+        amount = usage["input_tokens"] * 0.001 + usage["output_tokens"] * 0.002
+        check(abs(last["amount"] - amount) < 1e-6, last)
+        check(abs(last["cumulative"]["run"] - recorded[0]["amount"] - last["amount"]) < 1e-6, recorded)
+
+
+BUDGETS = [({"model_calls": 1}, "run.model_calls"), ({"tokens": 60}, "run.tokens"), ({"cost_usd": 0.05}, "run.money"),
+           ({"tool_calls": 1}, "run.tool_calls")]
+
+
+@test("a_budget_stops_before_the_call", "EVT-100 EVT-101")
+def budgets():
+    prices = {"UAR_PRICES": json.dumps({"a/*": {"input": 1000, "output": 2000}})}
+    for budget, name in BUDGETS:
+        with Provider() as p, Server(env={**providers(a=(p.url, "openai_chat")), **prices,
+                                          **route("a/tools", budget=budget)}) as s:
+            _, record, facts = run(s, "Compute something.")
+            equal((name, record["status"], record["error"]["code"]), (name, "failed", "BUDGET_EXCEEDED"))
+            blocked, = facts.of("quota.blocked")
+            equal(blocked["quota_name"], name)
+            equal(blocked["blocked_operation"], "tool_call" if name == "run.tool_calls" else "model_call")
+            equal((name, p.stats()["requests"]), (name, 1))
+            if name == "run.model_calls":
+                equal(len(facts.of("quota.low")), 1)
+
+
+main()
