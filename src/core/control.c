@@ -262,6 +262,8 @@ static control_handler *const handlers[UAR_CTL_COUNT] = {
 	[UAR_CTL_UNLINK_TASKS] = ctl_unlink_tasks,
 	[UAR_CTL_UPDATE_SESSION] = ctl_update_session,
 	[UAR_CTL_UPDATE_THREAD] = ctl_update_thread,
+	[UAR_CTL_RECORD_SNAPSHOT] = ctl_record_snapshot,
+	[UAR_CTL_RECORD_WINDOW] = ctl_record_window,
 };
 
 bool uar_control_decided(enum uar_control_kind kind)

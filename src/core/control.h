@@ -29,7 +29,12 @@ enum uar_control_scope {
 	UAR_CTL_SCOPE_ACTION,
 	UAR_CTL_SCOPE_EDGE,
 };
-enum uar_control_mode { UAR_CTL_MODE_CHANGE, UAR_CTL_MODE_READ, UAR_CTL_MODE_LATER };
+enum uar_control_mode {
+	UAR_CTL_MODE_CHANGE,
+	UAR_CTL_MODE_READ,
+	UAR_CTL_MODE_LATER,
+	UAR_CTL_MODE_INTERNAL, /* of the runtime itself: no door offers it */
+};
 
 #define CMD(KIND, NAME, SCOPE, MODE, DOC)                                                          \
 	struct uar_ctl_##NAME {                                                                    \

@@ -78,5 +78,8 @@ void ctl_unblock(struct ctl *c, uar_str task_id);
 /* control_session.c */
 void ctl_update_session(struct ctl *c);
 void ctl_update_thread(struct ctl *c);
+/* control_snapshot.c */
+void ctl_record_snapshot(struct ctl *c);
+void ctl_record_window(struct ctl *c);
 
 #endif

@@ -176,6 +176,7 @@ static void publish(struct batch *b)
 		from += n;
 	}
 	uar_bus_publish(bus, b->agg->key, events, b->d.event_count, events[last].sequence);
+	rt_session_advanced(b->agg, &events[0], &events[last]);
 }
 
 static void tell_watches(struct batch *b, bool added)

@@ -212,6 +212,7 @@ static void appended(struct uar_append *a)
 	c->rt->stats.events += a->event_count;
 	uar_bus_publish(c->rt->bus, agg->key, a->events, a->event_count,
 			a->events[a->event_count - 1].sequence);
+	rt_session_advanced(agg, &a->events[0], &a->events[a->event_count - 1]);
 	c->op->events = a->events;
 	c->op->event_count = a->event_count;
 	finish(c, UAR_OK, NULL);

@@ -198,6 +198,9 @@ void rt_maybe_drained(struct uar_runtime *rt);
 /* part.c: each attached part is told. */
 void rt_parts_committed(struct uar_runtime *rt, const struct rt_commit *c);
 void rt_parts_evicted(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id);
+/* Events of the session are durable, `first` to `last`. */
+void rt_session_advanced(struct agg *a, const struct uar_event *first,
+			 const struct uar_event *last);
 void rt_parts_release(struct uar_runtime *rt);
 void rt_parts_stop(struct uar_runtime *rt);
 void rt_parts_destroy(struct uar_runtime *rt);

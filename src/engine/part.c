@@ -26,6 +26,20 @@ void rt_parts_evicted(struct uar_runtime *rt, const struct uar_owner *owner, uar
 	}
 }
 
+void rt_session_advanced(struct agg *a, const struct uar_event *first,
+			 const struct uar_event *last)
+{
+	if ((first->sequence - 1) / UAR_LIMIT_SNAPSHOT_EVENTS ==
+	    last->sequence / UAR_LIMIT_SNAPSHOT_EVENTS)
+		return;
+	UAR_LIST_EACH (it, &a->rt->parts) {
+		struct rt_part *p = UAR_OWNER(it, struct rt_part, node);
+
+		if (p->advanced)
+			p->advanced(p, &a->state.owner, a->state.session_id);
+	}
+}
+
 void rt_parts_release(struct uar_runtime *rt)
 {
 	UAR_LIST_EACH (it, &rt->parts) {

@@ -26,6 +26,8 @@ struct rt_part {
 	void (*committed)(struct rt_part *p, const struct rt_commit *c);
 	/* The run is evicted: no look-up finds it any more. */
 	void (*evicted)(struct rt_part *p, const struct uar_owner *owner, uar_str run_id);
+	/* The log of the session has passed a multiple of UAR_LIMIT_SNAPSHOT_EVENTS. */
+	void (*advanced)(struct rt_part *p, const struct uar_owner *owner, uar_str session_id);
 	void (*release)(struct rt_part *p); /* memory is short: give caches back */
 	void (*stop)(struct rt_part *p);    /* a drain begins: start nothing new */
 	void (*destroy)(struct rt_part *p); /* workers and operations are gone, the clock is not */

@@ -1,4 +1,5 @@
 /* control.c - the commands of the control plane: one route over core/command.def. */
+#include "gate/control.h"
 #include "gate/gate_int.h"
 
 #include "base/sha256.h"
@@ -27,7 +28,8 @@ static const char *const scope_names[] = {
 static bool is_available(enum uar_control_kind kind)
 {
 	return uar_control_decided(kind) || kind == UAR_CTL_RESPOND_ACTION ||
-	       kind == UAR_CTL_GET_TASK || kind == UAR_CTL_LIST_TASKS;
+	       kind == UAR_CTL_GET_TASK || kind == UAR_CTL_LIST_TASKS ||
+	       kind == UAR_CTL_GET_SESSION || kind == UAR_CTL_GET_THREAD_READ;
 }
 
 static void put_command(struct uar_jw *w, enum uar_control_kind kind)
@@ -52,7 +54,8 @@ void gate_list_commands(struct call *c)
 	uar_jw_obj(&w, NULL);
 	uar_jw_arr(&w, "commands");
 	for (size_t i = 0; i < UAR_CTL_COUNT; i++)
-		put_command(&w, (enum uar_control_kind)i);
+		if (uar_control_info[i].mode != UAR_CTL_MODE_INTERNAL)
+			put_command(&w, (enum uar_control_kind)i);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
@@ -64,6 +67,9 @@ void gate_list_commands(struct call *c)
 
 static void put_event_ids(struct uar_jw *w, const struct uar_control_op *op)
 {
+	const struct uar_control_op none = { .event_count = 0 };
+
+	op = op ? op : &none;
 	if (op->event_ids.n) {
 		uar_jw_raw(w, "event_ids", op->event_ids);
 		return;
@@ -74,7 +80,7 @@ static void put_event_ids(struct uar_jw *w, const struct uar_control_op *op)
 	uar_jw_close(w);
 }
 
-static void answer_result(struct call *c, uar_str result, const struct uar_control_op *op)
+void gate_answer_result(struct call *c, uar_str result, const struct uar_control_op *op)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_LIST_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
@@ -96,7 +102,7 @@ static void controlled(struct uar_control_op *op)
 	if (op->err)
 		gate_problem(c, op->err, &op->error);
 	else
-		answer_result(c, op->result, op);
+		gate_answer_result(c, op->result, op);
 }
 
 /* --- reads ----------------------------------------------------------------------------------- */
@@ -105,13 +111,12 @@ static void tasks_read(struct uar_tasks_op *op)
 {
 	struct call *c = op->ctx;
 	struct uar_buf json = op->json;
-	const struct uar_control_op none = { .event_count = 0 };
 	bool wrapped = c->route->body == GATE_BODY_JSON;
 
 	if (op->err)
 		gate_problem(c, op->err, &op->error);
 	else if (wrapped)
-		answer_result(c, uar_buf_str(&json), &none);
+		gate_answer_result(c, uar_buf_str(&json), NULL);
 	else
 		gate_answer(c, 200, &json);
 	uar_buf_fini(&json);
@@ -154,6 +159,8 @@ static uar_err read_model(struct call *c, struct controlling *x, struct uar_erro
 						  .cursor = list->cursor,
 						  .limit = (uint32_t)list->limit };
 		return e ? e : read_tasks(c, x);
+	case UAR_CTL_GET_SESSION: return gate_read_session(c, &x->in.get_session, error);
+	case UAR_CTL_GET_THREAD_READ: return gate_read_thread(c, &x->in.get_thread_read, error);
 	default: return UAR_ENOTIMPL; /* gate_control has looked */
 	}
 }
@@ -261,7 +268,7 @@ void gate_control(struct call *c)
 		gate_respond_action(c);
 		return;
 	}
-	if (kind == UAR_CTL_COUNT)
+	if (kind == UAR_CTL_COUNT || uar_control_info[kind].mode == UAR_CTL_MODE_INTERNAL)
 		e = uar_error_set(&error, UAR_ENOTFOUND,
 				  "there is no command \"%.*s\"; GET /api/control lists them",
 				  UAR_FMT(uar_str_utf8_prefix(name, UAR_LIMIT_ID_BYTES)));

@@ -1,5 +1,6 @@
 /* read.c - the reader's life, and its numbers. */
 #include "read/read_int.h"
+#include "read/view_load.h"
 
 static struct uar_reader *reader_of(struct rt_part *p)
 {
@@ -14,6 +15,11 @@ static void on_committed(struct rt_part *p, const struct rt_commit *c)
 static void on_evicted(struct rt_part *p, const struct uar_owner *owner, uar_str run_id)
 {
 	rt_tail_forget(&reader_of(p)->tails, owner, run_id);
+}
+
+static void on_advanced(struct rt_part *p, const struct uar_owner *owner, uar_str session_id)
+{
+	rd_snapshot_due(reader_of(p), owner, session_id);
 }
 
 static void on_release(struct rt_part *p)
@@ -41,6 +47,7 @@ uar_err uar_reader_create(struct uar_runtime *rt, struct uar_reader **out)
 	uar_list_init(&rd->asked);
 	rd->part = (struct rt_part){ .committed = on_committed,
 				     .evicted = on_evicted,
+				     .advanced = on_advanced,
 				     .release = on_release,
 				     .destroy = destroy_reader };
 	rt_part_add(rt, &rd->part);

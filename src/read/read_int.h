@@ -27,6 +27,7 @@ struct uar_reader {
 	struct uar_runtime *rt;
 	struct tails tails;
 	struct uar_list asked; /* lookup.c: operations under way */
+	size_t snapshot_jobs;  /* snapshots.c */
 };
 
 void rt_tails_init(struct tails *ts, uint64_t hash_seed);

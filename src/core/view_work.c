@@ -1,0 +1,134 @@
+/* view_work.c - folds what a thread waits for and does: questions, tool calls, incidents,
+ * processes, outputs. */
+#include "core/view_int.h"
+
+static void action_required(struct fold_step *s)
+{
+	struct uar_sview_action *a = view_named(s, UAR_SVIEW_ACTION, UAR_ID_ACTION);
+
+	if (!a)
+		return;
+	view_place(s, &a->thread_id, &a->turn_id, &a->run_id);
+	VIEW_KEEP(s, action, a, tool_call_id, s->ev->ids[UAR_ID_TOOL_CALL]);
+	VIEW_TAKE(s, action, a, action_type);
+	VIEW_TAKE(s, action, a, tool_name);
+	VIEW_TAKE(s, action, a, prompt);
+	VIEW_TAKE(s, action, a, timeout_at);
+	VIEW_TAKE_JSON(s, action, a, decisions);
+	a->asked_at = s->ev->time_us;
+	a->item.open = true;
+}
+
+static void action_resolved(struct fold_step *s)
+{
+	struct uar_sview_action *a = view_named(s, UAR_SVIEW_ACTION, UAR_ID_ACTION);
+
+	if (!a)
+		return;
+	VIEW_TAKE(s, action, a, result);
+	a->resolved_at = s->ev->time_us;
+	a->item.open = false;
+}
+
+static void call_changed(struct fold_step *s)
+{
+	struct uar_sview_call *c = view_named(s, UAR_SVIEW_CALL, UAR_ID_TOOL_CALL);
+
+	if (!c)
+		return;
+	view_place(s, &c->thread_id, &c->turn_id, &c->run_id);
+	VIEW_KEEP(s, call, c, step_id, s->ev->ids[UAR_ID_STEP]);
+	VIEW_TAKE(s, call, c, tool_name);
+	VIEW_TAKE(s, call, c, status);
+	VIEW_TAKE(s, call, c, failure_category);
+	c->item.open = s->ev->cls == UAR_EV_TOOL_STARTED;
+	if (c->item.open) {
+		c->started_at = s->ev->time_us;
+		return;
+	}
+	c->ended_at = s->ev->time_us;
+	VIEW_KEEP(s, call, c, output_ref, view_ref(s, "output_ref"));
+}
+
+static void incident(struct fold_step *s)
+{
+	uar_str key = uar_arena_printf(&s->v->scratch, "%llu",
+				       (unsigned long long)s->ev->sequence);
+	struct uar_sview_incident *i = key.p ? view_item(s, UAR_SVIEW_INCIDENT, key) : NULL;
+	uar_str code = view_str(s, "code");
+	uar_str message = view_str(s, "message");
+	const struct uar_json *error = uar_json_get(s->p, UAR_STR("error"));
+
+	if (!i) {
+		s->v->err = UAR_ENOMEM;
+		return;
+	}
+	view_place(s, &i->thread_id, &i->turn_id, &i->run_id);
+	VIEW_KEEP(s, incident, i, event, uar_event_type(s->ev));
+	VIEW_KEEP(s, incident, i, code,
+		  code.n ? code : uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR_NONE));
+	VIEW_KEEP(s, incident, i, message,
+		  message.n ? message
+			    : uar_json_str(uar_json_get(error, UAR_STR("message")), UAR_STR_NONE));
+	i->at = s->ev->time_us;
+}
+
+static void process_changed(struct fold_step *s)
+{
+	struct uar_sview_process *p = view_named(s, UAR_SVIEW_PROCESS, UAR_ID_PROCESS);
+
+	if (!p)
+		return;
+	VIEW_KEEP(s, process, p, thread_id, s->ev->ids[UAR_ID_THREAD]);
+	VIEW_KEEP(s, process, p, run_id, s->ev->ids[UAR_ID_RUN]);
+	p->item.open = s->ev->cls == UAR_EV_PROCESS_STARTED;
+	if (p->item.open) {
+		VIEW_KEEP(s, process, p, command, view_str(s, "command_summary"));
+		VIEW_KEEP(s, process, p, status, UAR_STR("running"));
+		p->started_at = s->ev->time_us;
+		return;
+	}
+	p->ended_at = s->ev->time_us;
+	VIEW_KEEP(s, process, p, status,
+		  s->ev->cls == UAR_EV_PROCESS_COMPLETED ? UAR_STR("completed")
+		  : s->ev->cls == UAR_EV_PROCESS_FAILED	 ? UAR_STR("failed")
+							 : UAR_STR("terminated"));
+}
+
+static void output_changed(struct fold_step *s, uar_str status)
+{
+	uar_str ref = view_ref(s, "output_ref");
+	struct uar_sview_output *o = ref.n ? view_item(s, UAR_SVIEW_OUTPUT, ref) : NULL;
+
+	if (!o)
+		return;
+	VIEW_KEEP(s, output, o, thread_id, s->ev->ids[UAR_ID_THREAD]);
+	VIEW_KEEP(s, output, o, run_id, s->ev->ids[UAR_ID_RUN]);
+	VIEW_KEEP(s, output, o, status, status);
+	VIEW_TAKE(s, output, o, media_type);
+	o->bytes = view_int(s, "total_bytes", view_int(s, "original_bytes", o->bytes));
+}
+
+void view_fold_work(struct fold_step *s)
+{
+	switch (s->ev->cls) {
+	case UAR_EV_ACTION_REQUIRED: action_required(s); break;
+	case UAR_EV_ACTION_RESOLVED: action_resolved(s); break;
+	case UAR_EV_TOOL_FAILED: incident(s); /* fallthrough */
+	case UAR_EV_TOOL_STARTED:
+	case UAR_EV_TOOL_RESULT: call_changed(s); break;
+	case UAR_EV_RUNTIME_WARNING:
+	case UAR_EV_RUNTIME_ERROR:
+	case UAR_EV_MODEL_FAILED:
+	case UAR_EV_TASK_ATTEMPT_FAILED: incident(s); break;
+	case UAR_EV_PROCESS_STARTED:
+	case UAR_EV_PROCESS_COMPLETED:
+	case UAR_EV_PROCESS_FAILED:
+	case UAR_EV_PROCESS_TERMINATED: process_changed(s); break;
+	case UAR_EV_OUTPUT_SPILLED: output_changed(s, UAR_STR("spilled")); break;
+	case UAR_EV_OUTPUT_TRUNCATED: output_changed(s, UAR_STR("truncated")); break;
+	case UAR_EV_OUTPUT_REDACTED: output_changed(s, UAR_STR("redacted")); break;
+	case UAR_EV_OUTPUT_EXPIRED: output_changed(s, UAR_STR("expired")); break;
+	default: break;
+	}
+}

@@ -1,0 +1,163 @@
+/* sessions.c - sessions and threads as their read models show them, and lists of sessions. */
+#include "gate/control.h"
+#include "gate/cursor.h"
+#include "gate/limits.h"
+#include "read/limits.h"
+#include "read/sessions.h"
+
+static void session_read(struct uar_session_op *op)
+{
+	struct call *c = op->ctx;
+	struct uar_buf json = op->json;
+
+	if (op->err)
+		gate_problem(c, op->err, &op->error);
+	else if (c->route->body == GATE_BODY_JSON)
+		gate_answer_result(c, uar_buf_str(&json), NULL);
+	else
+		gate_answer(c, 200, &json);
+	uar_buf_fini(&json);
+}
+
+static uar_err read_parts(uar_str words, unsigned *out, struct uar_error *error)
+{
+	static const struct {
+		const char *name;
+		enum uar_session_part part;
+	} parts[] = { { "tasks", UAR_SESSION_TASKS }, { "artifacts", UAR_SESSION_ARTIFACTS } };
+
+	while (words.n) {
+		uar_str word = uar_str_cut(words, ',', &words);
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(parts) && !uar_str_is(word, parts[i].name))
+			i++;
+		if (i == ARRAY_LEN(parts)) {
+			uar_error_where(error, "include");
+			return uar_error_set(error, UAR_EINVALID,
+					     "include takes tasks and artifacts, with a comma");
+		}
+		*out |= parts[i].part;
+	}
+	return UAR_OK;
+}
+
+static uar_err check_window(uint64_t window, struct uar_error *error)
+{
+	if (window <= UAR_LIMIT_SESSION_WINDOW)
+		return UAR_OK;
+	uar_error_where(error, "window");
+	return uar_error_set(error, UAR_EINVALID, "window must be 0 to %d",
+			     UAR_LIMIT_SESSION_WINDOW);
+}
+
+/* A window without a cursor holds the newest events. */
+static uar_err read_cursor(struct call *c, uar_str cursor, struct uar_session_op *op,
+			   struct uar_error *error)
+{
+	uar_err e;
+
+	if (!cursor.n)
+		return UAR_OK;
+	e = gate_cursor_parse(cursor, gate_incarnation(c->g), &op->before);
+	if (e || !op->before) {
+		uar_error_where(error, "cursor");
+		return uar_error_set(error, UAR_EINVALID, "cursor is not one of a window");
+	}
+	if (!op->window)
+		op->window = UAR_LIMIT_LIST_DEFAULT;
+	return UAR_OK;
+}
+
+static uar_err begin_read(struct call *c, struct uar_session_op *op)
+{
+	op->owner = c->owner;
+	op->put_cursor = gate_cursor_put;
+	op->done = session_read;
+	op->ctx = c;
+	c->op = op;
+	return uar_read_session(c->g->o.reader, op);
+}
+
+/* --- commands -------------------------------------------------------------------------------- */
+
+uar_err gate_read_session(struct call *c, const struct uar_ctl_get_session *in,
+			  struct uar_error *error)
+{
+	struct uar_session_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+	uar_err e = op ? check_window(in->window < 0 ? UINT64_MAX : (uint64_t)in->window, error)
+		       : UAR_ENOMEM;
+
+	if (e)
+		return e;
+	op->session_id = in->session_id;
+	op->verify = in->verify;
+	op->window = (uint32_t)in->window;
+	e = read_parts(in->include, &op->parts, error);
+	if (!e)
+		e = read_cursor(c, in->cursor, op, error);
+	return e ? e : begin_read(c, op);
+}
+
+uar_err gate_read_thread(struct call *c, const struct uar_ctl_get_thread_read *in,
+			 struct uar_error *error)
+{
+	struct uar_session_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+
+	(void)error;
+	if (!op)
+		return UAR_ENOMEM;
+	op->session_id = in->session_id;
+	op->thread_id = in->thread_id;
+	return begin_read(c, op);
+}
+
+/* --- GET /api/sessions/:session_id ----------------------------------------------------------- */
+
+static uar_err decode_session(struct call *c, struct uar_session_op *op, struct uar_error *error)
+{
+	uar_str include = UAR_STR_NONE, cursor = UAR_STR_NONE;
+	uint64_t window = 0;
+	uar_err e = gate_query_u64(c, "window", 0, &window, error);
+
+	if (!e)
+		e = check_window(window, error);
+	op->window = (uint32_t)window;
+	if (!e)
+		e = gate_query_str(c, "include", &include);
+	if (!e)
+		e = read_parts(include, &op->parts, error);
+	if (!e)
+		e = gate_query_flag(c, "verify", &op->verify, error);
+	if (!e)
+		e = gate_query_str(c, "cursor", &cursor);
+	return e ? e : read_cursor(c, cursor, op, error);
+}
+
+void gate_get_session(struct call *c)
+{
+	struct uar_session_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+	struct uar_error error = { 0 };
+	uar_err e = op ? decode_session(c, op, &error) : UAR_ENOMEM;
+
+	if (!e) {
+		op->session_id = c->params[0];
+		e = begin_read(c, op);
+	}
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+void gate_get_thread(struct call *c)
+{
+	struct uar_session_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+	uar_err e = op ? UAR_OK : UAR_ENOMEM;
+
+	if (!e) {
+		op->session_id = c->params[0];
+		op->thread_id = c->params[1];
+		e = begin_read(c, op);
+	}
+	if (e)
+		gate_problem(c, e, NULL);
+}

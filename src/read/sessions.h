@@ -1,0 +1,34 @@
+/* sessions.h - read models of one session: its snapshot, a thread, a window of its history. */
+#ifndef UAR_READ_SESSIONS_H
+#define UAR_READ_SESSIONS_H
+
+#include "read/read.h"
+
+enum uar_session_part {
+	UAR_SESSION_TASKS = 1,
+	UAR_SESSION_ARTIFACTS = 2,
+};
+
+/* It stays in place, with its strings, until done. */
+struct uar_session_op {
+	struct uar_owner owner;
+	uar_str session_id; /* the session; or, with thread_id, the one it must belong to */
+	uar_str thread_id;  /* set: the read model of that thread alone */
+	unsigned parts;	    /* of enum uar_session_part: what is added to the snapshot */
+	bool verify;	    /* compare the stored snapshot with the whole log */
+	/* A window of history: so many events up to, not including, the sequence `before`
+	 * (0: the newest ones). 0: none is asked for. */
+	uint32_t window;
+	uint64_t before;
+	/* Writes a cursor for a sequence, behind which a stream continues. */
+	void (*put_cursor)(struct uar_buf *out, uint64_t incarnation, uint64_t sequence);
+	void (*done)(struct uar_session_op *op);
+	void *ctx; /* the caller's */
+	/* out; `json` belongs to the caller: uar_buf_fini */
+	uar_err err; /* ENOTFOUND, EINVALID: the thread is of another session */
+	struct uar_error error;
+	struct uar_buf json;
+};
+UAR_MUST_CHECK uar_err uar_read_session(struct uar_reader *rd, struct uar_session_op *op);
+
+#endif
