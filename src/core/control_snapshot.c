@@ -5,9 +5,12 @@
 /* The read models that a view holds. */
 static void put_models(struct uar_jw *w)
 {
-	static const char *const names[] = { "session_snapshot",	  "thread_read_model",
-					     "tool_inventory_snapshot",	  "queue_snapshot",
-					     "task_snapshot",		  "context_boundary_snapshot",
+	static const char *const names[] = { "session_snapshot",
+					     "thread_read_model",
+					     "tool_inventory_snapshot",
+					     "queue_snapshot",
+					     "task_snapshot",
+					     "context_boundary_snapshot",
 					     "artifact_checkpoint_summary" };
 
 	uar_jw_arr(w, "read_models");
@@ -18,9 +21,9 @@ static void put_models(struct uar_jw *w)
 
 static void put_ref(struct ctl *c, const struct uar_ctl_record_snapshot *in)
 {
-	uar_str ref = uar_arena_printf(c->e.env->arena,
-				       "{\"snapshot_ref\":\"snapshot://session_snapshot/%.*s@%lld\"}",
-				       UAR_FMT(in->session_id), (long long)in->through);
+	uar_str ref = uar_arena_printf(
+		c->e.env->arena, "{\"snapshot_ref\":\"snapshot://session_snapshot/%.*s@%lld\"}",
+		UAR_FMT(in->session_id), (long long)in->through);
 
 	uar_emit_refs(&c->e, ref);
 }

@@ -5,8 +5,9 @@
 #define ITEM_FIELD(NAME, KIND, MEMBER)                                                             \
 	{ NAME, UAR_F_##KIND, false, offsetof(struct uar_sview_item, MEMBER), 0, NULL, NULL },
 #define VIEW(KIND, NAME, MAX, DOC)                                                                 \
-	static const struct uar_field NAME##_view_fields[] = { ITEM_FIELD("key", STR, key)         \
-		ITEM_FIELD("open", BOOL, open) ITEM_FIELD("sequence", INT, sequence)
+	static const struct uar_field NAME##_view_fields[] = {                                     \
+		ITEM_FIELD("key", STR, key) ITEM_FIELD("open", BOOL, open)                         \
+			ITEM_FIELD("sequence", INT, sequence)
 #define F(VIEW, TYPE, NAME, MAX, DOC)                                                              \
 	{ #NAME, UAR_F_##TYPE, false, offsetof(struct uar_sview_##VIEW, NAME), MAX, NULL, DOC },
 #define END(KIND, NAME)                                                                            \
@@ -16,10 +17,10 @@
 
 const struct uar_sview_info uar_sview_info[UAR_SVIEW_COUNT] = {
 #define VIEW(KIND, NAME, MAX, DOC)                                                                 \
-	[UAR_SVIEW_##KIND] = { #NAME,                                                               \
-			      sizeof(struct uar_sview_##NAME),                                      \
-			      MAX,                                                                 \
-			      { NAME##_view_fields, ARRAY_LEN(NAME##_view_fields) } },
+	[UAR_SVIEW_##KIND] = { #NAME,                                                              \
+			       sizeof(struct uar_sview_##NAME),                                    \
+			       MAX,                                                                \
+			       { NAME##_view_fields, ARRAY_LEN(NAME##_view_fields) } },
 #include "core/view.def"
 };
 
@@ -214,8 +215,8 @@ static void move_to_new_arena(struct uar_sview *v)
 	for (int k = 0; k < UAR_SVIEW_COUNT && ok; k++) {
 		size_t size = uar_sview_info[k].size;
 
-		lists[k].items = lists[k].room ? uar_arena_alloc(&fresh, lists[k].room * size)
-					       : NULL;
+		lists[k].items =
+			lists[k].room ? uar_arena_alloc(&fresh, lists[k].room * size) : NULL;
 		ok = !lists[k].room || lists[k].items;
 		for (size_t i = 0; i < lists[k].count && ok; i++)
 			ok = uar_fields_copy(&uar_sview_info[k].fields, &fresh,

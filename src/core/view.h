@@ -30,7 +30,7 @@ struct uar_sview_item {
 };
 
 #define VIEW(KIND, NAME, MAX, DOC)                                                                 \
-	struct uar_sview_##NAME {                                                                   \
+	struct uar_sview_##NAME {                                                                  \
 		struct uar_sview_item item;
 #define F(VIEW, TYPE, NAME, MAX, DOC) UAR_F_C_##TYPE NAME;
 #define END(KIND, NAME)                                                                            \
@@ -68,26 +68,26 @@ UAR_MUST_CHECK uar_err uar_sview_read(struct uar_sview *v, uar_str json, struct 
 /* What the reader knows beyond the view. */
 struct uar_sview_show {
 	const struct uar_sview *view;
-	bool stale;		  /* events behind the view exist and could not be read */
+	bool stale; /* events behind the view exist and could not be read */
 	uar_str stale_reason;
-	uint64_t last_sequence;	  /* of the session, when it is stale */
+	uint64_t last_sequence; /* of the session, when it is stale */
 };
 /* Each writes one member of the open object. */
 void uar_sview_write_session(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 void uar_sview_write_threads(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 void uar_sview_write_thread(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			   uar_str thread_id);
+			    uar_str thread_id);
 void uar_sview_write_steps(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 void uar_sview_write_pending(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			    uar_str thread_id);
+			     uar_str thread_id);
 void uar_sview_write_queue(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			  uar_str thread_id);
+			   uar_str thread_id);
 void uar_sview_write_tasks(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 void uar_sview_write_artifacts(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 void uar_sview_write_context(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			    uar_str thread_id);
+			     uar_str thread_id);
 void uar_sview_write_inventory(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			      uar_str thread_id);
+			       uar_str thread_id);
 /* How each read model of a session stands: available, stale, not_applicable, unavailable. */
 void uar_sview_write_states(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 /* Freshness: {"state", "through_sequence", "last_sequence", "reason"}. */

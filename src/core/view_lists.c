@@ -190,7 +190,7 @@ static void write_counted(struct uar_jw *w, const char *key, uar_str json, int64
 }
 
 void uar_sview_write_context(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			    uar_str thread_id)
+			     uar_str thread_id)
 {
 	const struct uar_sview_context *c = view_find(s->view, UAR_SVIEW_CONTEXT, thread_id);
 
@@ -221,7 +221,7 @@ void uar_sview_write_context(struct uar_jw *w, const char *key, const struct uar
 }
 
 void uar_sview_write_inventory(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			      uar_str thread_id)
+			       uar_str thread_id)
 {
 	const struct uar_sview_inventory *i = view_find(s->view, UAR_SVIEW_INVENTORY, thread_id);
 

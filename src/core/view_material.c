@@ -6,8 +6,8 @@ static void artifact_changed(struct fold_step *s)
 {
 	uar_str id = s->ev->ids[UAR_ID_ARTIFACT];
 	int64_t version = view_int(s, "version", 1);
-	uar_str key = uar_arena_printf(&s->v->scratch, "%.*s@%lld", UAR_FMT(id),
-				       (long long)version);
+	uar_str key =
+		uar_arena_printf(&s->v->scratch, "%.*s@%lld", UAR_FMT(id), (long long)version);
 	struct uar_sview_artifact *a = key.p ? view_item(s, UAR_SVIEW_ARTIFACT, key) : NULL;
 
 	if (!a) {
@@ -85,7 +85,8 @@ static void keep_tools(struct fold_step *s, struct uar_sview_inventory *i)
 	struct uar_jw w = uar_jw_begin(&text);
 
 	uar_jw_arr(&w, NULL);
-	for (const struct uar_json *t = tools && tools->kind == UAR_JSON_ARRAY ? tools->first : NULL;
+	for (const struct uar_json *t = tools && tools->kind == UAR_JSON_ARRAY ? tools->first
+									       : NULL;
 	     t; t = t->next)
 		uar_jw_str(&w, NULL,
 			   uar_json_str(uar_json_get(t, UAR_STR("tool_id")), UAR_STR_NONE));

@@ -87,7 +87,7 @@ static void write_turn_or_null(struct uar_jw *w, const char *key, const struct u
 
 /* The turn that waits behind `after`: by rank, then by age; NULL: no further one. */
 static const struct uar_sview_turn *next_waiting(const struct uar_sview *v, uar_str thread_id,
-						const struct uar_sview_turn *after)
+						 const struct uar_sview_turn *after)
 {
 	const struct uar_sview_turn *best = NULL;
 
@@ -125,7 +125,7 @@ static int64_t write_queued_turns(struct uar_jw *w, const struct uar_sview *v, u
 }
 
 void uar_sview_write_queue(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			  uar_str thread_id)
+			   uar_str thread_id)
 {
 	const struct uar_sview_thread *t = uar_sview_thread(s->view, thread_id);
 
@@ -175,7 +175,7 @@ static void write_actions(struct uar_jw *w, const char *key, const struct uar_sv
 }
 
 void uar_sview_write_pending(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			    uar_str thread_id)
+			     uar_str thread_id)
 {
 	write_actions(w, key, s->view, thread_id, true);
 }
@@ -348,8 +348,9 @@ static void write_diagnostics(struct uar_jw *w, const struct uar_sview_show *s,
 	uar_jw_obj(w, "diagnostics");
 	uar_sview_write_freshness(w, "freshness", s);
 	if (last && uar_str_is(last->status, "lost"))
-		uar_jw_cstr(w, "status_reason", "the worker of the last turn is gone; what it "
-						"has done is not known");
+		uar_jw_cstr(w, "status_reason",
+			    "the worker of the last turn is gone; what it "
+			    "has done is not known");
 	else
 		uar_jw_null(w, "status_reason");
 	uar_jw_int(w, "turns_omitted", s->view->lists[UAR_SVIEW_TURN].omitted);
@@ -358,7 +359,7 @@ static void write_diagnostics(struct uar_jw *w, const struct uar_sview_show *s,
 }
 
 void uar_sview_write_thread(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
-			   uar_str thread_id)
+			    uar_str thread_id)
 {
 	const struct uar_sview *v = s->view;
 	const struct uar_sview_thread *t = uar_sview_thread(v, thread_id);

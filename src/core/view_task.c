@@ -5,14 +5,14 @@ static const struct {
 	enum uar_event_class cls;
 	bool over; /* nothing follows without another attempt */
 } task_events[] = {
-	{ UAR_EV_TASK_CREATED, false },	  { UAR_EV_TASK_ACCEPTED, false },
-	{ UAR_EV_TASK_QUEUED, false },	  { UAR_EV_TASK_STARTED, false },
-	{ UAR_EV_TASK_WAITING, false },	  { UAR_EV_TASK_BLOCKED, false },
-	{ UAR_EV_TASK_PAUSED, false },	  { UAR_EV_TASK_RESUMED, false },
-	{ UAR_EV_TASK_RETRYING, false },  { UAR_EV_TASK_CANCEL_REQUESTED, false },
-	{ UAR_EV_TASK_CANCELLED, true },  { UAR_EV_TASK_TIMED_OUT, true },
-	{ UAR_EV_TASK_FAILED, true },	  { UAR_EV_TASK_LOST, true },
-	{ UAR_EV_TASK_COMPLETED, true },  { UAR_EV_TASK_ARCHIVED, true },
+	{ UAR_EV_TASK_CREATED, false },	 { UAR_EV_TASK_ACCEPTED, false },
+	{ UAR_EV_TASK_QUEUED, false },	 { UAR_EV_TASK_STARTED, false },
+	{ UAR_EV_TASK_WAITING, false },	 { UAR_EV_TASK_BLOCKED, false },
+	{ UAR_EV_TASK_PAUSED, false },	 { UAR_EV_TASK_RESUMED, false },
+	{ UAR_EV_TASK_RETRYING, false }, { UAR_EV_TASK_CANCEL_REQUESTED, false },
+	{ UAR_EV_TASK_CANCELLED, true }, { UAR_EV_TASK_TIMED_OUT, true },
+	{ UAR_EV_TASK_FAILED, true },	 { UAR_EV_TASK_LOST, true },
+	{ UAR_EV_TASK_COMPLETED, true }, { UAR_EV_TASK_ARCHIVED, true },
 };
 
 static void created(struct fold_step *s, struct uar_sview_task *t)

@@ -32,14 +32,18 @@ static const struct {
 	{ UAR_EV_SESSION_UPDATED, "{\"changed\":[\"title\"],\"title\":\"title %d\"}", "" },
 	{ UAR_EV_THREAD_STARTED, "{\"origin\":\"new\",\"conversation_id\":\"c%d\"}", "" },
 	{ UAR_EV_THREAD_UPDATED,
-	  "{\"status\":\"idle\",\"active_turn_id\":null,\"changed\":[\"title\"],\"title\":\"t%d\"}", "" },
+	  "{\"status\":\"idle\",\"active_turn_id\":null,\"changed\":[\"title\"],\"title\":\"t%d\"}",
+	  "" },
 	{ UAR_EV_TURN_SUBMITTED,
-	  "{\"status\":\"queued\",\"source\":\"api\",\"input_parts\":[{\"type\":\"text\",\"preview\":"
+	  "{\"status\":\"queued\",\"source\":\"api\",\"input_parts\":[{\"type\":\"text\","
+	  "\"preview\":"
 	  "\"question %d \\u00fc\",\"bytes\":9}]}",
 	  "{\"input_ref\":\"input://x/0\"}" },
 	{ UAR_EV_TURN_STARTED, "{\"status\":\"running\",\"agent_id\":\"a%d\"}", "" },
 	{ UAR_EV_TASK_CREATED,
-	  "{\"objective\":\"o%d\",\"status\":\"accepted\",\"implicit\":true,\"visibility\":\"hidden\"}", "" },
+	  "{\"objective\":\"o%d\",\"status\":\"accepted\",\"implicit\":true,\"visibility\":"
+	  "\"hidden\"}",
+	  "" },
 	{ UAR_EV_TASK_QUEUED, "{\"status\":\"queued\",\"agent_id\":\"a%d\"}", "" },
 	{ UAR_EV_TASK_ATTEMPT_STARTED, "{\"attempt\":%d,\"status\":\"running\"}", "" },
 	{ UAR_EV_TASK_PROGRESS, "{\"progress\":0.%d,\"phase\":\"working\"}", "" },
@@ -48,28 +52,37 @@ static const struct {
 	{ UAR_EV_TASK_COMPLETED,
 	  "{\"status\":\"completed\",\"attempt\":%d,\"delivery_state\":\"delivered\"}", "" },
 	{ UAR_EV_TASK_DEPENDENCY_UPDATED,
-	  "{\"op\":\"linked\",\"edge\":{\"kind\":\"blocks\",\"source_id\":\"s%d\",\"target_id\":\"t\","
-	  "\"status\":\"active\"}}", "" },
+	  "{\"op\":\"linked\",\"edge\":{\"kind\":\"blocks\",\"source_id\":\"s%d\",\"target_id\":"
+	  "\"t\","
+	  "\"status\":\"active\"}}",
+	  "" },
 	{ UAR_EV_MODEL_REQUESTED, "{\"model\":\"m%d\"}", "" },
-	{ UAR_EV_MODEL_DELTA, "{\"message_id\":\"m%d\",\"kind\":\"text\",\"text\":\"w\\u00f6rter \"}", "" },
+	{ UAR_EV_MODEL_DELTA,
+	  "{\"message_id\":\"m%d\",\"kind\":\"text\",\"text\":\"w\\u00f6rter \"}", "" },
 	{ UAR_EV_TOOL_STARTED, "{\"tool_name\":\"tool%d\",\"status\":\"running\"}", "" },
 	{ UAR_EV_TOOL_RESULT, "{\"tool_name\":\"tool%d\",\"status\":\"completed\"}",
 	  "{\"output_ref\":\"blob://x\"}" },
 	{ UAR_EV_TOOL_FAILED,
 	  "{\"tool_name\":\"tool%d\",\"status\":\"failed\",\"failure_category\":\"timeout\","
-	  "\"message\":\"late\"}", "" },
+	  "\"message\":\"late\"}",
+	  "" },
 	{ UAR_EV_ACTION_REQUIRED,
 	  "{\"action_type\":\"form\",\"prompt\":\"p%d\",\"decisions\":[\"allow\"]}", "" },
-	{ UAR_EV_ACTION_RESOLVED, "{\"result\":\"allow\",\"waited_ms\":%d,\"status\":\"resolved\"}", "" },
+	{ UAR_EV_ACTION_RESOLVED, "{\"result\":\"allow\",\"waited_ms\":%d,\"status\":\"resolved\"}",
+	  "" },
 	{ UAR_EV_ARTIFACT_CHANGED,
-	  "{\"op\":\"created\",\"artifact_type\":\"html\",\"title\":\"x\",\"version\":%d,\"status\":"
+	  "{\"op\":\"created\",\"artifact_type\":\"html\",\"title\":\"x\",\"version\":%d,"
+	  "\"status\":"
 	  "\"ready\",\"bytes\":3,\"sha256\":\"\",\"issue_count\":1}",
 	  "{\"read_ref\":\"blob://y\",\"diff_ref\":\"blob://z\"}" },
 	{ UAR_EV_CONTEXT_RESOLVED,
-	  "{\"items\":[{\"kind\":\"memory\",\"ref\":\"r%d\"}],\"omissions\":[],\"missing\":[]}", "" },
+	  "{\"items\":[{\"kind\":\"memory\",\"ref\":\"r%d\"}],\"omissions\":[],\"missing\":[]}",
+	  "" },
 	{ UAR_EV_TOOL_CATALOG_RESOLVED,
-	  "{\"inventory_id\":\"i%d\",\"caller\":\"model\",\"mode\":\"default\",\"count\":1,\"tools\":"
-	  "[{\"tool_id\":\"a\"}],\"excluded\":[]}", "" },
+	  "{\"inventory_id\":\"i%d\",\"caller\":\"model\",\"mode\":\"default\",\"count\":1,"
+	  "\"tools\":"
+	  "[{\"tool_id\":\"a\"}],\"excluded\":[]}",
+	  "" },
 	{ UAR_EV_PROCESS_STARTED, "{\"command_summary\":\"ls %d\"}", "" },
 	{ UAR_EV_PROCESS_COMPLETED, "{\"exit_code\":%d}", "" },
 	{ UAR_EV_OUTPUT_SPILLED, "{\"total_bytes\":%d,\"media_type\":\"text/plain\"}",
@@ -77,15 +90,20 @@ static const struct {
 	{ UAR_EV_EVIDENCE_CHANGED, "{\"kind\":\"replay\",\"status\":\"ready\",\"n\":%d}", "" },
 	{ UAR_EV_RUNTIME_WARNING, "{\"code\":\"W%d\",\"message\":\"m\",\"component\":\"c\"}", "" },
 	{ UAR_EV_QUEUE_CHANGED,
-	  "{\"op\":\"reordered\",\"order\":[\"turn-%d\",\"turn-1\"],\"length\":2,\"policy\":{}}", "" },
+	  "{\"op\":\"reordered\",\"order\":[\"turn-%d\",\"turn-1\"],\"length\":2,\"policy\":{}}",
+	  "" },
 	{ UAR_EV_TASK_ATTEMPT_FAILED,
-	  "{\"attempt\":%d,\"status\":\"lost\",\"error\":{\"code\":\"LOST\",\"message\":\"gone\"}}", "" },
-	{ UAR_EV_TURN_FAILED, "{\"status\":\"failed\",\"message\":\"m%d\",\"error\":{\"code\":\"X\"}}", "" },
+	  "{\"attempt\":%d,\"status\":\"lost\",\"error\":{\"code\":\"LOST\",\"message\":\"gone\"}}",
+	  "" },
+	{ UAR_EV_TURN_FAILED,
+	  "{\"status\":\"failed\",\"message\":\"m%d\",\"error\":{\"code\":\"X\"}}", "" },
 	{ UAR_EV_TURN_COMPLETED,
-	  "{\"status\":\"completed\",\"finish_reason\":\"stop\",\"usage\":{\"input_tokens\":%d}}", "" },
+	  "{\"status\":\"completed\",\"finish_reason\":\"stop\",\"usage\":{\"input_tokens\":%d}}",
+	  "" },
 	{ UAR_EV_HISTORY_ROLLBACK_COMPLETED,
 	  "{\"status\":\"completed\",\"removed_turn_ids\":[\"turn-%d\"],\"surviving_baseline\":"
-	  "{\"turn_id\":\"turn-0\"}}", "" },
+	  "{\"turn_id\":\"turn-0\"}}",
+	  "" },
 	{ UAR_EV_SNAPSHOT_UPDATED, "{\"through_sequence\":%d}", "" },
 };
 
@@ -212,7 +230,8 @@ TEST(what_is_no_snapshot_is_refused, "")
 		{ "{\"version\":2,\"through\":1}", UAR_ENEWER },
 		{ "{\"version\":1}", UAR_ECORRUPT },
 		{ "{\"version\":1,\"through\":1,\"thread\":{}}", UAR_ECORRUPT },
-		{ "{\"version\":1,\"through\":1,\"thread\":{\"items\":[{\"colour\":1}]}}", UAR_ECORRUPT },
+		{ "{\"version\":1,\"through\":1,\"thread\":{\"items\":[{\"colour\":1}]}}",
+		  UAR_ECORRUPT },
 		{ "{\"version\":1,\"through\":1,\"shell\":{\"items\":[{},{}]}}", UAR_ECORRUPT },
 	};
 

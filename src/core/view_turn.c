@@ -5,8 +5,7 @@
 
 static void submitted(struct fold_step *s, struct uar_sview_turn *t)
 {
-	const struct uar_json *part =
-		uar_json_at(uar_json_get(s->p, UAR_STR("input_parts")), 0);
+	const struct uar_json *part = uar_json_at(uar_json_get(s->p, UAR_STR("input_parts")), 0);
 
 	VIEW_TAKE(s, turn, t, source);
 	VIEW_TAKE(s, turn, t, status);
@@ -106,7 +105,8 @@ static void order_queue(struct fold_step *s)
 	struct uar_sview_turn *t;
 	int64_t rank = 0;
 
-	for (const struct uar_json *j = order && order->kind == UAR_JSON_ARRAY ? order->first : NULL;
+	for (const struct uar_json *j = order && order->kind == UAR_JSON_ARRAY ? order->first
+									       : NULL;
 	     j; j = j->next) {
 		t = view_find(s->v, UAR_SVIEW_TURN, uar_json_str(j, UAR_STR_NONE));
 		if (t)
@@ -175,8 +175,7 @@ static struct uar_sview_step *step_of(struct fold_step *s, uar_str key, const ch
 
 static void user_message(struct fold_step *s)
 {
-	const struct uar_json *part =
-		uar_json_at(uar_json_get(s->p, UAR_STR("input_parts")), 0);
+	const struct uar_json *part = uar_json_at(uar_json_get(s->p, UAR_STR("input_parts")), 0);
 	struct uar_sview_step *step = step_of(s, s->ev->event_id, "message");
 
 	if (!step)
@@ -190,8 +189,7 @@ static void user_message(struct fold_step *s)
 static void assistant_message(struct fold_step *s)
 {
 	uar_str message_id = view_str(s, "message_id");
-	struct uar_sview_step *step =
-		message_id.n ? step_of(s, message_id, "message") : NULL;
+	struct uar_sview_step *step = message_id.n ? step_of(s, message_id, "message") : NULL;
 
 	if (!step)
 		return;

@@ -52,8 +52,7 @@ static void call_changed(struct fold_step *s)
 
 static void incident(struct fold_step *s)
 {
-	uar_str key = uar_arena_printf(&s->v->scratch, "%llu",
-				       (unsigned long long)s->ev->sequence);
+	uar_str key = uar_arena_printf(&s->v->scratch, "%llu", (unsigned long long)s->ev->sequence);
 	struct uar_sview_incident *i = key.p ? view_item(s, UAR_SVIEW_INCIDENT, key) : NULL;
 	uar_str code = view_str(s, "code");
 	uar_str message = view_str(s, "message");
@@ -109,6 +108,23 @@ static void output_changed(struct fold_step *s, uar_str status)
 	o->bytes = view_int(s, "total_bytes", view_int(s, "original_bytes", o->bytes));
 }
 
+static const struct {
+	enum uar_event_class cls;
+	const char *status;
+} output_events[] = {
+	{ UAR_EV_OUTPUT_SPILLED, "spilled" },
+	{ UAR_EV_OUTPUT_TRUNCATED, "truncated" },
+	{ UAR_EV_OUTPUT_REDACTED, "redacted" },
+	{ UAR_EV_OUTPUT_EXPIRED, "expired" },
+};
+
+static void fold_outputs(struct fold_step *s)
+{
+	for (size_t i = 0; i < ARRAY_LEN(output_events); i++)
+		if (output_events[i].cls == s->ev->cls)
+			output_changed(s, uar_str_c(output_events[i].status));
+}
+
 void view_fold_work(struct fold_step *s)
 {
 	switch (s->ev->cls) {
@@ -125,10 +141,6 @@ void view_fold_work(struct fold_step *s)
 	case UAR_EV_PROCESS_COMPLETED:
 	case UAR_EV_PROCESS_FAILED:
 	case UAR_EV_PROCESS_TERMINATED: process_changed(s); break;
-	case UAR_EV_OUTPUT_SPILLED: output_changed(s, UAR_STR("spilled")); break;
-	case UAR_EV_OUTPUT_TRUNCATED: output_changed(s, UAR_STR("truncated")); break;
-	case UAR_EV_OUTPUT_REDACTED: output_changed(s, UAR_STR("redacted")); break;
-	case UAR_EV_OUTPUT_EXPIRED: output_changed(s, UAR_STR("expired")); break;
-	default: break;
+	default: fold_outputs(s); break;
 	}
 }

@@ -26,8 +26,7 @@ void rt_parts_evicted(struct uar_runtime *rt, const struct uar_owner *owner, uar
 	}
 }
 
-void rt_session_advanced(struct agg *a, const struct uar_event *first,
-			 const struct uar_event *last)
+void rt_session_advanced(struct agg *a, const struct uar_event *first, const struct uar_event *last)
 {
 	if ((first->sequence - 1) / UAR_LIMIT_SNAPSHOT_EVENTS ==
 	    last->sequence / UAR_LIMIT_SNAPSHOT_EVENTS)

@@ -122,7 +122,9 @@ void rd_snapshot_due(struct uar_reader *rd, const struct uar_owner *owner, uar_s
 
 	if (!j)
 		return;
-	j->load = (struct view_load){ .owner = j->owner, .session_id = j->session_id, .done = loaded };
+	j->load = (struct view_load){ .owner = j->owner,
+				      .session_id = j->session_id,
+				      .done = loaded };
 	j->loads = true;
 	if (rd_view_load(rd, &j->load))
 		end_job(j);

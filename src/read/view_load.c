@@ -48,6 +48,7 @@ static uar_err compare(struct view_load *l)
 
 	if (!e && !uar_str_eq(uar_buf_str(&now), uar_buf_str(&l->stored)))
 		l->repair = "the stored snapshot disagreed with the log";
+	l->folded = 0; /* behind the snapshot */
 	uar_buf_fini(&now);
 	return e;
 }
