@@ -172,7 +172,7 @@ TEST(near_misses_are_not_found, "")
 		"/api/runs/x/streams",
 		"/api/runs/x/y/stream",
 		"/api/runs/:run_id/x",
-		"/api/sessions/x",
+		"/api/sessions/x/threads",
 		"/api/sessions//events",
 		"/api/fixtures/x",
 		"/health/x",
