@@ -121,21 +121,6 @@ static void log_changes(const struct server *s, const struct uar_config_changes 
 			{ "applied", uar_str_c(changes->of[i].applied ? "yes" : "at next start") });
 }
 
-static void on_agents_changed(void *ctx)
-{
-	uar_workers_agents_changed(((struct server *)ctx)->parts.work);
-}
-
-static void reload_agents(struct server *s)
-{
-	struct uar_error error = { 0 };
-
-	error.code = uar_bridge_reload(s->agents, on_agents_changed, s, &error);
-	if (error.code)
-		uar_log(&s->log, UAR_LOG_ERROR, "agents.refused",
-			{ "problems", uar_str_c(uar_error_text(&error)) });
-}
-
 /* A line of the log for each. */
 static void log_refused(const struct server *s, uar_err e, uar_str problems)
 {
@@ -167,7 +152,7 @@ static void on_reload(void *ctx, int signum)
 	uar_err e;
 
 	(void)signum;
-	reload_agents(s);
+	uar_server_reload_agents(s);
 	uar_plugin_host_reload(s->plugins);
 	e = uar_config_reload(s->config, &next, &changes, &problems);
 	if (e)

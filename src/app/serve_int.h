@@ -34,7 +34,13 @@ struct server {
 		struct uar_arena arena; /* of the policy's strings */
 	} routing;
 	struct uar_plugin_host *plugins;
-	struct uar_bridge *agents;
+	struct {
+		struct uar_registry *registry;
+		struct uar_bridge *bridge;
+		struct uar_dir_watch *watch; /* NULL: the directory is not watched */
+		struct uar_timer later;	     /* files changed: they are read when no more change */
+		struct uar_buf dir;
+	} agents;
 	struct uar_tools *tools;
 	struct uar_runtime *runtime;
 	struct {
@@ -71,6 +77,10 @@ int uar_server_make(struct server *s);
 void uar_server_unmake(struct server *s); /* half-made is fine */
 /* net.client is there from here on. */
 UAR_MUST_CHECK uar_err uar_server_need_client(struct server *s, struct uar_error *error);
+/* serve_agents.c */
+UAR_MUST_CHECK uar_err uar_server_make_agents(struct server *s, struct uar_error *error);
+void uar_server_reload_agents(struct server *s); /* reads the directory again */
+void uar_server_unmake_agents(struct server *s);
 /* serve_models.c */
 UAR_MUST_CHECK uar_err uar_server_make_models(struct server *s, struct uar_error *error);
 /* Who can connect to it is on this machine. */

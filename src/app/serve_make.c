@@ -274,50 +274,11 @@ static uar_err make_plugins(struct server *s, struct uar_error *error)
 	return e;
 }
 
-static void on_agent_note(void *ctx, const struct uar_bridge_note *n)
-{
-	const struct server *s = ctx;
-
-	uar_log(&s->log, n->level, n->what, { "file", uar_str_c(n->file) }, { "text", n->text });
-}
-
-static bool is_built_in(uar_str agent_id)
-{
-	return uar_agent_find(agent_id) != NULL;
-}
-
 bool uar_server_is_local(uar_str address)
 {
 	struct uar_address a;
 
 	return uar_address_read_bound(address, &a) && uar_address_is_local(&a);
-}
-
-static uar_err make_agents(struct server *s, struct uar_error *error)
-{
-	const struct uar_config *c = &s->config->value;
-	struct uar_buf dir = uar_buf_make(UAR_LIMIT_URI_BYTES);
-	struct uar_bridge_options o = {
-		.loop = s->loop,
-		.env = environ,
-		.ad_hoc = c->exec_agents == UAR_CONFIG_EXEC_ON ||
-			  (c->exec_agents == UAR_CONFIG_EXEC_AUTO &&
-			   uar_server_is_local(uar_str_c(c->listen))),
-		.local = uar_server_is_local(uar_str_c(c->listen)),
-		.taken = is_built_in,
-		.note = on_agent_note,
-		.ctx = s,
-	};
-	uar_err e;
-
-	if (c->agents_dir[0])
-		uar_buf_add_str(&dir, uar_str_c(c->agents_dir));
-	else
-		uar_buf_printf(&dir, "%s/agents", c->data);
-	o.dir = dir.p;
-	e = dir.err ? dir.err : uar_bridge_create(&o, &s->agents, error);
-	uar_buf_fini(&dir);
-	return e;
 }
 
 static uar_err make_peers(struct server *s, struct uar_error *error)
@@ -363,7 +324,8 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.provider = s->routing.chosen.model,
 		.provider_model = s->routing.chosen.name.p,
 		.entries = uar_plugin_host_entries(s->plugins),
-		.agents = uar_bridge_agents(s->agents),
+		.agents = uar_bridge_agents(s->agents.bridge),
+		.registry = s->agents.registry,
 		.tools = s->tools,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.patience = { c->model_idle_timeout_us, (int)c->model_retries, c->model_retry_us },
@@ -465,7 +427,7 @@ int uar_server_make(struct server *s)
 	e = make_plugins(s, &error);
 	if (e)
 		return uar_server_explain(s, "plugins", e, &error);
-	e = make_agents(s, &error);
+	e = uar_server_make_agents(s, &error);
 	if (e)
 		return uar_server_explain(s, "agents", e, &error);
 	e = make_peers(s, &error);
@@ -491,7 +453,7 @@ void uar_server_unmake(struct server *s)
 	uar_gate_destroy(s->gate);
 	uar_runtime_destroy(s->runtime);
 	uar_peers_destroy(s->net.peers);
-	uar_bridge_destroy(s->agents);
+	uar_server_unmake_agents(s);
 	uar_plugin_host_destroy(s->plugins);
 	uar_tools_destroy(s->tools);
 	uar_models_destroy(s->models);

@@ -4,21 +4,7 @@
 /* Longer than the library takes to give up on a process. */
 enum { LAST_WAIT_MS = 20000 };
 
-static uar_err keep_dir(struct uar_bridge *b)
-{
-	size_t n = b->o.dir ? strlen(b->o.dir) + 1 : 0;
-
-	b->dir = n ? uar_alloc(n) : NULL;
-	if (n && !b->dir)
-		return UAR_ENOMEM;
-	if (n)
-		memcpy(b->dir, b->o.dir, n);
-	b->o.dir = b->dir;
-	return UAR_OK;
-}
-
-uar_err uar_bridge_create(const struct uar_bridge_options *o, struct uar_bridge **out,
-			  struct uar_error *error)
+uar_err uar_bridge_create(const struct uar_bridge_options *o, struct uar_bridge **out)
 {
 	struct uar_bridge *b = uar_zalloc(sizeof *b);
 	uar_err e;
@@ -29,9 +15,7 @@ uar_err uar_bridge_create(const struct uar_bridge_options *o, struct uar_bridge 
 	b->port.ops = &bridge_ops;
 	uar_list_init(&b->calls);
 	uar_list_init(&b->dying);
-	e = keep_dir(b);
-	if (!e)
-		e = bridge_load(b, NULL, &b->set, error);
+	e = bridge_load(b, NULL, &b->set);
 	if (e)
 		uar_bridge_destroy(b);
 	else
@@ -39,11 +23,10 @@ uar_err uar_bridge_create(const struct uar_bridge_options *o, struct uar_bridge 
 	return e;
 }
 
-uar_err uar_bridge_reload(struct uar_bridge *b, void (*changed)(void *ctx), void *ctx,
-			  struct uar_error *error)
+uar_err uar_bridge_reload(struct uar_bridge *b, void (*changed)(void *ctx), void *ctx)
 {
 	struct bridge_set *old = b->set, *next;
-	uar_err e = bridge_load(b, old, &next, error);
+	uar_err e = bridge_load(b, old, &next);
 
 	if (e)
 		return e;
@@ -91,6 +74,5 @@ void uar_bridge_destroy(struct uar_bridge *b)
 	wait_all(&b->calls);
 	wait_all(&b->dying);
 	bridge_set_destroy(b->set);
-	uar_free(b->dir);
 	uar_free(b);
 }

@@ -2,13 +2,10 @@
 #ifndef UAR_BRIDGE_BRIDGE_INT_H
 #define UAR_BRIDGE_BRIDGE_INT_H
 
-#include <limits.h>
-
-#include "agent/definition.h"
+#include "agent/registry.h"
 #include "agent/limits.h"
 #include "agent_api/agent_api.h"
 #include "base/alloc.h"
-#include "base/sha256.h"
 #include "bridge/bridge.h"
 #include "event/limits.h"
 #include "json/jw.h"
@@ -20,9 +17,7 @@ enum { BRIDGE_ID = 160 };
 /* Shared by the set that names it and the calls that began with it. */
 struct bridge_agent {
 	unsigned refs;
-	char file[NAME_MAX + 1];	  /* empty: of no file */
-	char sha256[UAR_SHA256_TEXT + 1]; /* of its text */
-	struct uar_definition def;
+	struct uar_registered *entry; /* its definition */
 	uaa_gateway *gateway;
 	uaa_kind *kind;
 	bool interactive; /* it can ask */
@@ -36,7 +31,6 @@ struct bridge_set {
 struct uar_bridge {
 	struct uar_agents port;
 	struct uar_bridge_options o;
-	char *dir; /* o.dir; owned */
 	struct bridge_set *set;
 	struct uar_list calls; /* of struct uar_agent_call */
 	struct uar_list dying; /* likewise: nobody listens any more */
@@ -78,10 +72,9 @@ static inline uar_str bridge_str(uaa_str s)
 }
 
 /* definitions.c */
-/* A set of what is there now; of `old` (NULL: none) what has not changed, and what a
- * broken file was before. */
+/* A set of what the registry has now; of `old` (NULL: none) what has not changed. */
 uar_err bridge_load(const struct uar_bridge *b, const struct bridge_set *old,
-		    struct bridge_set **out, struct uar_error *error);
+		    struct bridge_set **out);
 void bridge_set_destroy(struct bridge_set *set); /* NULL is fine */
 struct bridge_agent *bridge_find(const struct bridge_set *set, uar_str agent_id);
 struct bridge_agent *bridge_agent_ref(struct bridge_agent *a);

@@ -13,6 +13,7 @@ extern char **environ;
 
 struct scene {
 	char dir[64];
+	struct uar_registry *registry;
 	struct uar_loop *loop;
 	struct uar_bridge *bridge;
 	struct uar_agents *port;
@@ -118,7 +119,7 @@ static void write_definition(struct scene *s, const char *entry, const char *scr
 	fclose(f);
 }
 
-static void no_note(void *ctx, const struct uar_bridge_note *n)
+static void no_note(void *ctx, const struct uar_registry_note *n)
 {
 	struct scene *s = ctx;
 
@@ -129,6 +130,7 @@ static void no_note(void *ctx, const struct uar_bridge_note *n)
 static void open_scene(struct scene *s, const char *entry, const char *script)
 {
 	struct uar_bridge_options o = { .env = environ, .note = no_note, .ctx = s };
+	struct uar_registry_options registry = { .note = no_note, .ctx = s };
 	struct uar_error error = { 0 };
 
 	*s = (struct scene){ .verdict = UAR_VERDICT_ALLOW };
@@ -139,8 +141,10 @@ static void open_scene(struct scene *s, const char *entry, const char *script)
 	write_definition(s, entry, script);
 	REQUIRE(uar_loop_create(&uar_clock_system, &s->loop) == UAR_OK);
 	o.loop = s->loop;
-	o.dir = s->dir;
-	REQUIRE(uar_bridge_create(&o, &s->bridge, &error) == UAR_OK);
+	REQUIRE(uar_registry_create(&registry, &s->registry) == UAR_OK);
+	REQUIRE(uar_registry_read_dir(s->registry, s->dir, &error) == UAR_OK);
+	o.registry = s->registry;
+	REQUIRE(uar_bridge_create(&o, &s->bridge) == UAR_OK);
 	s->port = uar_bridge_agents(s->bridge);
 }
 
@@ -149,6 +153,7 @@ static void close_scene(struct scene *s)
 	char path[128];
 
 	uar_bridge_destroy(s->bridge);
+	uar_registry_destroy(s->registry);
 	uar_loop_destroy(s->loop);
 	snprintf(path, sizeof path, "%s/x.json", s->dir);
 	unlink(path);

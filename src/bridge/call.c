@@ -114,7 +114,7 @@ static uar_err put_session(uaa_request *r, const struct uar_agent_request *q, st
 static uar_err put_options(uaa_request *r, const struct bridge_agent *a,
 			   const struct uar_agent_request *q)
 {
-	const struct uar_definition_backend *d = &a->def.backend;
+	const struct uar_definition_backend *d = &a->entry->def.backend;
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
 	uar_err e = UAR_OK;
 
@@ -277,7 +277,7 @@ static const struct uar_agent_info *agent_at(struct uar_agents *h, size_t index)
 {
 	struct uar_bridge *b = (struct uar_bridge *)h;
 
-	return index < b->set->count ? &b->set->at[index]->def.info : NULL;
+	return index < b->set->count ? &b->set->at[index]->entry->def.info : NULL;
 }
 
 static uar_err check_dir(uar_str dir, struct uar_error *error)

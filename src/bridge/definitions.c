@@ -1,35 +1,21 @@
-/* definitions.c - the agents of a directory, and those that need no definition. */
-#include <dirent.h>
-#include <errno.h>
-
-#include "agent/limits.h"
-#include "agent/source.h"
-#include "base/file.h"
+/* definitions.c - programs that the registry defines, and those that need no definition. */
 #include "bridge/bridge_int.h"
 
-enum { ENV_PAIRS = 160, PATH_BYTES = 4096, AD_HOC_BYTES = 1024, NEVER_MS = 315360000 };
-
-static void note(const struct uar_bridge *b, enum uar_log_level level, const char *what,
-		 const char *file, uar_str text)
-{
-	struct uar_bridge_note n = { level, what, file, text };
-
-	if (b->o.note)
-		b->o.note(b->o.ctx, &n);
-}
+enum { ENV_PAIRS = 160, AD_HOC_BYTES = 1024, NEVER_MS = 315360000 };
 
 struct bridge_agent *bridge_find(const struct bridge_set *set, uar_str agent_id)
 {
 	for (size_t i = 0; set && i < set->count; i++)
-		if (uar_str_eq(set->at[i]->def.info.agent_id, agent_id))
+		if (uar_str_eq(set->at[i]->entry->def.info.agent_id, agent_id))
 			return set->at[i];
 	return NULL;
 }
 
-static struct bridge_agent *find_file(const struct bridge_set *set, const char *file)
+static struct bridge_agent *find_entry(const struct bridge_set *set,
+				       const struct uar_registered *entry)
 {
 	for (size_t i = 0; set && i < set->count; i++)
-		if (*file && !strcmp(set->at[i]->file, file))
+		if (set->at[i]->entry == entry)
 			return set->at[i];
 	return NULL;
 }
@@ -167,10 +153,11 @@ static uar_err open_agent(const struct uar_bridge *b, struct bridge_agent *a,
 	uaa_error *why = NULL;
 	uar_err e = UAR_OK;
 
-	if (!uaa_has_backend(bridge_pub(uar_str_from(a->def.info.entry, sizeof "backend." - 1))))
+	if (!uaa_has_backend(
+		    bridge_pub(uar_str_from(a->entry->def.info.entry, sizeof "backend." - 1))))
 		return uar_error_set(error, UAR_ENOTIMPL, "this build has no %.*s",
-				     UAR_FMT(a->def.info.entry));
-	backend = make_backend(b, &a->def);
+				     UAR_FMT(a->entry->def.info.entry));
+	backend = make_backend(b, &a->entry->def);
 	a->gateway = uaa_gateway_new();
 	if (!backend || !a->gateway || uaa_kind_new(uaa_backend_kind(backend), &a->kind, NULL))
 		e = UAR_ENOMEM;
@@ -197,7 +184,7 @@ void bridge_agent_unref(struct bridge_agent *a)
 		return;
 	uaa_gateway_unref(a->gateway);
 	uaa_kind_unref(a->kind);
-	uar_definition_fini(&a->def);
+	uar_definition_fini(&a->entry->def);
 	uar_free(a);
 }
 
@@ -216,27 +203,15 @@ struct loading {
 	struct bridge_set *set;
 };
 
-static uar_err fits(const struct loading *l, uar_str id, struct uar_error *error)
+static uar_err take(struct loading *l, struct bridge_agent *a)
 {
-	if (l->set->count == UAR_LIMIT_AGENTS)
-		return uar_error_set(error, UAR_ETOOBIG, "%d agents are loaded already",
-				     UAR_LIMIT_AGENTS);
-	if (bridge_find(l->set, id) || (l->b->o.taken && l->b->o.taken(id)))
-		return uar_error_set(error, UAR_EEXISTS, "there is an agent %.*s already",
-				     UAR_FMT(id));
+	if (l->set->count == ARRAY_LEN(l->set->at))
+		return UAR_ETOOBIG;
+	l->set->at[l->set->count++] = bridge_agent_ref(a);
 	return UAR_OK;
 }
 
-static uar_err take(struct loading *l, struct bridge_agent *a, struct uar_error *error)
-{
-	uar_err e = fits(l, a->def.info.agent_id, error);
-
-	if (!e)
-		l->set->at[l->set->count++] = bridge_agent_ref(a);
-	return e;
-}
-
-static uar_err add(struct loading *l, uar_str text, const char *file, struct uar_error *error)
+static uar_err add(struct loading *l, struct uar_registered *entry, struct uar_error *error)
 {
 	struct bridge_agent *a = uar_zalloc(sizeof *a);
 	uar_err e;
@@ -244,100 +219,36 @@ static uar_err add(struct loading *l, uar_str text, const char *file, struct uar
 	if (!a)
 		return UAR_ENOMEM;
 	a->refs = 1;
-	snprintf(a->file, sizeof a->file, "%s", file);
-	uar_sha256_hex(text, a->sha256);
-	e = file[0] ? uar_definition_read_file(file, text, &a->def, error)
-		    : uar_definition_read(text, &a->def, error);
-	if (e) {
-		uar_free(a); /* there is nothing in it */
-		return e;
-	}
-	e = uar_str_starts(a->def.info.entry, UAR_STR("backend.")) ? UAR_OK : UAR_ESKIP;
+	a->entry = uar_registered_ref(entry);
+	e = open_agent(l->b, a, error);
 	if (!e)
-		e = fits(l, a->def.info.agent_id, error);
-	if (!e)
-		e = open_agent(l->b, a, error);
-	if (!e)
-		e = take(l, a, error);
+		e = take(l, a);
 	bridge_agent_unref(a);
 	return e;
 }
 
-/* --- the directory ------------------------------------------------------------------ */
-
-static void refuse(const struct loading *l, const char *file, const struct uar_error *error,
-		   bool stays)
+static void load_entry(struct loading *l, struct uar_registered *entry)
 {
-	struct uar_buf why = uar_buf_make(UAR_LIMIT_LOG_LINE);
-
-	uar_buf_printf(&why, "%s%s%s%s", error->where, error->where[0] ? ": " : "",
-		       uar_error_text(error), stays ? "; the earlier definition stays" : "");
-	note(l->b, UAR_LOG_WARN, "agent.refused", file, uar_buf_str(&why));
-	uar_buf_fini(&why);
-}
-
-/* `text` is the file's, unless `error` says why not. */
-static void load_text(struct loading *l, const char *file, uar_str text, struct uar_error *error)
-{
-	struct bridge_agent *before = find_file(l->old, file);
-	struct uar_error unheard = { 0 };
-	char sha256[UAR_SHA256_TEXT + 1] = "";
-	uar_err e = error->code;
-
-	if (!e)
-		uar_sha256_hex(text, sha256);
-	if (!e && before && !strcmp(before->sha256, sha256)) {
-		e = take(l, before, error);
-		error->code = e;
-		if (e)
-			refuse(l, file, error, false);
-		return;
-	}
-	if (!e)
-		e = add(l, text, file, error);
-	error->code = e;
-	if (e == UAR_ESKIP) /* no program: its registry has it */
-		return;
-	if (e)
-		refuse(l, file, error, before && take(l, before, &unheard) == UAR_OK);
-	else
-		note(l->b, UAR_LOG_INFO, "agent.loaded", file,
-		     l->set->at[l->set->count - 1]->def.info.agent_id);
-}
-
-static void load_file(struct loading *l, const char *name)
-{
-	struct uar_buf text = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
+	struct bridge_agent *before = find_entry(l->old, entry);
 	struct uar_error error = { 0 };
-	char path[PATH_BYTES];
 
-	snprintf(path, sizeof path, "%s/%s", l->b->o.dir, name);
-	error.code = uar_file_read(path, &text, &error);
-	if (error.code != UAR_ENOTFOUND) /* else it was removed just now */
-		load_text(l, name, uar_buf_str(&text), &error);
-	uar_buf_fini(&text);
-}
+	error.code = before ? take(l, before) : add(l, entry, &error);
+	if (error.code && l->b->o.note) {
+		struct uar_registry_note n = { UAR_LOG_WARN, "agent.refused", entry->file,
+					       uar_str_c(uar_error_text(&error)) };
 
-static int wanted(const struct dirent *d)
-{
-	return d->d_name[0] != '.' && uar_source_is_named(uar_str_c(d->d_name));
-}
-
-/* In order of their names, so that of two with one id the same one stays. A directory
- * that cannot be read is not an empty one. */
-static uar_err load_dir(struct loading *l, struct uar_error *error)
-{
-	struct dirent **names = NULL;
-	int n = l->b->o.dir ? scandir(l->b->o.dir, &names, wanted, alphasort) : 0;
-
-	if (n < 0 && errno != ENOENT)
-		return uar_error_set(error, UAR_EIO, "%.200s: %s", l->b->o.dir, strerror(errno));
-	for (int i = 0; i < n; i++) {
-		load_file(l, names[i]->d_name);
-		free(names[i]); /* scandir's */
+		l->b->o.note(l->b->o.ctx, &n);
 	}
-	free(names);
-	return UAR_OK;
+}
+
+static void load_registry(struct loading *l)
+{
+	struct uar_registered *entry;
+
+	for (size_t i = 0; l->b->o.registry && (entry = uar_registry_at(l->b->o.registry, i)); i++)
+		if (entry->source == UAR_AGENT_FROM_FILE &&
+		    uar_str_starts(entry->def.info.entry, UAR_STR("backend.")))
+			load_entry(l, entry);
 }
 
 /* --- those that need none --------------------------------------------------------------- */
@@ -381,53 +292,61 @@ static void put_ad_hoc(struct uar_jw *w, size_t i)
 	uar_jw_close(w);
 }
 
-static uar_err load_ad_hoc(struct loading *l, size_t i, struct uar_error *error)
+static uar_err make_ad_hoc(struct loading *l, size_t i)
 {
-	struct bridge_agent *before = bridge_find(l->old, uar_str_c(ad_hoc[i].id));
 	struct uar_buf text = uar_buf_make(AD_HOC_BYTES);
 	struct uar_jw w = uar_jw_begin(&text);
+	struct uar_registered *entry = NULL;
+	struct uar_error error = { 0 };
+	struct uar_definition def;
 	uar_err e;
 
-	if (before && !before->file[0])
-		return take(l, before, error);
 	put_ad_hoc(&w, i);
 	e = uar_jw_end(&w);
 	if (!e)
-		e = add(l, uar_buf_str(&text), "", error);
+		e = uar_definition_read(uar_buf_str(&text), &def, &error);
 	uar_buf_fini(&text);
+	if (e)
+		return e;
+	entry = uar_registered_take(&def);
+	if (!entry) {
+		uar_definition_fini(&def);
+		return UAR_ENOMEM;
+	}
+	e = add(l, entry, &error);
+	uar_registered_unref(entry);
 	return e;
 }
 
-static void tell_removed(const struct loading *l)
+/* A definition of the registry says more. */
+static uar_err load_ad_hoc(struct loading *l, size_t i)
 {
-	for (size_t i = 0; l->old && i < l->old->count; i++) {
-		const struct bridge_agent *a = l->old->at[i];
+	uar_str id = uar_str_c(ad_hoc[i].id);
+	struct bridge_agent *before = bridge_find(l->old, id);
 
-		if (a->file[0] && !bridge_find(l->set, a->def.info.agent_id))
-			note(l->b, UAR_LOG_INFO, "agent.removed", a->file, a->def.info.agent_id);
-	}
+	if (bridge_find(l->set, id) ||
+	    (l->b->o.registry && uar_registry_find(l->b->o.registry, NULL, id)))
+		return UAR_OK;
+	return before && !before->entry->file[0] ? take(l, before) : make_ad_hoc(l, i);
 }
 
 uar_err bridge_load(const struct uar_bridge *b, const struct bridge_set *old,
-		    struct bridge_set **out, struct uar_error *error)
+		    struct bridge_set **out)
 {
 	struct loading l = { b, old, uar_zalloc(sizeof *l.set) };
-	uar_err e;
+	uar_err e = UAR_OK;
 
 	if (!l.set)
 		return UAR_ENOMEM;
-	e = load_dir(&l, error);
+	load_registry(&l);
 	for (size_t i = 0; !e && i < ARRAY_LEN(ad_hoc) && b->o.ad_hoc; i++) {
-		if (bridge_find(l.set, uar_str_c(ad_hoc[i].id)))
-			continue; /* a definition says more */
-		e = load_ad_hoc(&l, i, error);
+		e = load_ad_hoc(&l, i);
 		e = e == UAR_ENOMEM ? e : UAR_OK; /* a build without that backend is fine */
 	}
 	if (e) {
 		bridge_set_destroy(l.set);
 		return e;
 	}
-	tell_removed(&l);
 	*out = l.set;
 	return UAR_OK;
 }

@@ -144,7 +144,7 @@ static const struct uar_json *fit_input(struct uar_agent_call *c, uar_str text, 
 
 static void judge(const struct uar_agent_call *c, struct uar_ask *a, char rule[24])
 {
-	const struct uar_definition_policy *p = &c->agent->def.policy;
+	const struct uar_definition_policy *p = &c->agent->entry->def.policy;
 	int which;
 
 	a->verdict = uar_definition_judge(p, a->kind, a->tool_name, &which);
@@ -196,7 +196,7 @@ static void tell_version(struct uar_agent_call *c, const struct uar_json *data)
 	struct uar_jw w = uar_jw_begin(&b);
 
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "backend", c->agent->def.info.kind);
+	uar_jw_str(&w, "backend", c->agent->entry->def.info.kind);
 	uar_jw_str(&w, "version", member(uar_json_get(data, UAR_STR("cli")), "version"));
 	uar_jw_close(&w);
 	if (uar_jw_end(&w) == UAR_OK)
@@ -363,7 +363,7 @@ static const struct {
 /* The library names no program; who set it up may know which one it is, but not where. */
 static uar_str name_program(struct uar_agent_call *c)
 {
-	const struct uar_definition *def = &c->agent->def;
+	const struct uar_definition *def = &c->agent->entry->def;
 	uar_str name = def->backend.program;
 	const char *slash = name.n ? strrchr(name.p, '/') : NULL;
 	uar_str text;

@@ -95,6 +95,7 @@ struct uar_run_what {
 	uar_str message;	 /* the user's text, or a plugin's arguments, kept inline */
 	uar_str message_blob;	 /* else the sha256 of the blob that holds it */
 	uar_str inputs;		 /* JSON object: all inputs but the message */
+	uar_str definition;	 /* sha256 of the agent's definition, a blob; empty: it has none */
 	uar_str idempotency_key;
 	int64_t message_bytes; /* of the whole message */
 	int64_t timeout_us;    /* 0: none */
@@ -320,6 +321,7 @@ struct uar_prepared {
 	uar_str prompt_sha256;
 	int64_t prompt_bytes;	/* of all messages */
 	uar_str omissions;	/* JSON array: what of the past the model is not told; or empty */
+	uar_str sections;	/* JSON array: the sections of the prompt, with digests; or empty */
 	int64_t tool_count;	/* that the model may ask for */
 	uar_str route;		/* what is to be routed (route.h), or empty: it is, or never will */
 	bool not_possible;	/* the route has no candidate */

@@ -56,6 +56,8 @@ static void put_options(struct uar_jw *w, const struct uar_create *c)
 	}
 	if (what->instructions.n)
 		uar_jw_str(w, "instructions", what->instructions);
+	if (what->definition.n)
+		uar_jw_str(w, "definition", what->definition);
 	if (what->timeout_us)
 		uar_jw_int(w, "timeout_ms", what->timeout_us / 1000);
 	if (what->restart == UAR_RESTART_FAIL)
@@ -78,9 +80,24 @@ static void put_part(struct uar_jw *w, const char *type, uar_str preview, int64_
 	uar_jw_close(w);
 }
 
+/* The input and the definition, which a sweep keeps as long as the run. */
+static void refer_both(struct emit *e, const struct uar_create *c)
+{
+	bool blob = c->what.message_blob.n > 0;
+	uar_str at = blob ? c->what.message_blob : c->turn_id;
+
+	uar_emit_refs(e, uar_arena_printf(e->env->arena,
+					  "{\"input_ref\":\"%s%.*s%s\",\"definition_ref\":"
+					  "\"blob://%.*s\"}",
+					  blob ? "blob://" : "input://", UAR_FMT(at),
+					  blob ? "" : "/0", UAR_FMT(c->what.definition)));
+}
+
 static void refer_input(struct emit *e, const struct uar_create *c)
 {
-	if (c->what.message_blob.n)
+	if (c->what.definition.n)
+		refer_both(e, c);
+	else if (c->what.message_blob.n)
 		uar_emit_refer(e, "input_ref", c->what.message_blob);
 	else
 		uar_emit_refs(e, uar_emit_wrap(e, UAR_STR("{\"input_ref\":\"input://"), c->turn_id,

@@ -130,10 +130,12 @@ static uar_err fold_turn_submitted(struct fold *f)
 		blob,
 		uar_json_str(uar_json_get(o, UAR_STR("root_run_id")), f->ev->ids[UAR_ID_RUN]),
 		uar_json_str(uar_json_get(o, UAR_STR("parent_run_id")), UAR_STR_NONE),
+		uar_json_str(uar_json_get(o, UAR_STR("definition")), UAR_STR_NONE),
 	};
 	uar_str *to[] = { &what->provider,     &what->model,	      &what->instructions,
 			  &what->message,      &what->inputs,	      &what->idempotency_key,
-			  &what->message_blob, &f->r->id.root_run_id, &f->r->id.parent_run_id };
+			  &what->message_blob, &f->r->id.root_run_id, &f->r->id.parent_run_id,
+			  &what->definition };
 
 	if (!e)
 		e = fold_ids(f, o);

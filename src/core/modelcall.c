@@ -23,15 +23,15 @@ static int64_t estimated_tokens(int64_t bytes)
 /* The model is not told all that was said: the log says what is left out. */
 static void context_resolved(struct emit *e, const struct uar_prepared *p)
 {
-	static const char *const empty[] = { "items", "missing", "selected_skills",
-					     "prompt_sections" };
+	static const char *const empty[] = { "items", "missing", "selected_skills" };
 	struct uar_jw *w = uar_emit_begin(e);
 
 	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
 		uar_jw_arr(w, empty[i]);
 		uar_jw_close(w);
 	}
-	uar_jw_raw(w, "omissions", p->omissions);
+	uar_jw_raw(w, "prompt_sections", p->sections.n ? p->sections : UAR_STR("[]"));
+	uar_jw_raw(w, "omissions", p->omissions.n ? p->omissions : UAR_STR("[]"));
 	uar_jw_obj(w, "budget");
 	uar_jw_int(w, "max_tokens", estimated_tokens(UAR_LIMIT_HISTORY_BYTES));
 	uar_jw_int(w, "used_tokens", estimated_tokens(p->prompt_bytes));
@@ -62,7 +62,7 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	size_t from = uar_run_rare(e->r)->tools.rounds ? ARRAY_LEN(preparation) - 1 : 0;
 	struct uar_jw *w;
 
-	if (p->omissions.n)
+	if (p->omissions.n || p->sections.n)
 		context_resolved(e, p);
 	if (program) /* it does the rest by itself */
 		uar_emit_status(e, "stream_start", UAR_STATUS_PREPARING, "Agent called");

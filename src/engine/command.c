@@ -301,6 +301,7 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->prepared.prompt_sha256;
 		out[n++] = &c->prepared.omissions;
 		out[n++] = &c->prepared.route;
+		out[n++] = &c->prepared.sections;
 		break;
 	case UAR_CMD_FAIL:
 	case UAR_CMD_LOST:

@@ -7,6 +7,7 @@
 #define UAR_ENGINE_WORKER_H
 
 #include "json/limits.h"
+#include "base/sha256.h"
 #include "engine/part.h"
 
 struct live_run; /* a run in memory */
@@ -29,6 +30,7 @@ struct rt_request {
 	void (*forget)(void *look);
 	char agent_id[UAR_LIMIT_ID_BYTES + 1], provider[UAR_LIMIT_ID_BYTES + 1];
 	char model[UAR_LIMIT_AGENT_MODEL + 1];
+	char definition[UAR_SHA256_TEXT + 1];
 };
 
 struct rt_workers {

@@ -76,7 +76,7 @@ static uar_err name_run(struct call *c, struct uar_run_create *op, const struct 
 static uar_err check_message(const struct call *c, const struct uar_run_create *op,
 			     struct uar_error *error)
 {
-	const struct uar_agent *agent = uar_workers_agent(c->g->o.work, op->agent_id);
+	const struct uar_agent *agent = uar_workers_agent(c->g->o.work, &c->owner, op->agent_id);
 
 	if (op->message.n || !agent || agent->entry == UAR_ENTRY_FIXTURE)
 		return UAR_OK;

@@ -240,6 +240,8 @@ void gate_stream_chunks(struct call *c, uar_str run_id, uint64_t after);
 void gate_streams_tick(struct uar_timer *t);
 void gate_streams_end(struct uar_gate *g);
 void gate_cache_clear(struct uar_gate *g);
+/* agents.c: definitions that cannot be used as they are. */
+size_t gate_broken_agents(const struct uar_gate *g);
 /* actions.c: the command respond_action. */
 void gate_respond_action(struct call *c);
 

@@ -33,7 +33,9 @@ void gate_openai_models(struct call *c)
 	uar_jw_cstr(&w, "object", "list");
 	uar_jw_arr(&w, "data");
 	for (size_t i = 0; uar_workers_agent_at(c->g->o.work, i); i++)
-		put_model(c, &w, uar_workers_agent_at(c->g->o.work, i));
+		if (uar_workers_shows(c->g->o.work, &c->owner,
+				      uar_workers_agent_at(c->g->o.work, i)))
+			put_model(c, &w, uar_workers_agent_at(c->g->o.work, i));
 	uar_jw_close(&w);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
@@ -51,7 +53,7 @@ static uar_err refuse_model(uar_str model, struct uar_error *error)
 
 void gate_openai_model(struct call *c)
 {
-	const struct uar_agent *a = uar_workers_agent(c->g->o.work, c->params[0]);
+	const struct uar_agent *a = uar_workers_agent(c->g->o.work, &c->owner, c->params[0]);
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_RECORD_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 	struct uar_error error = { 0 };
@@ -198,7 +200,7 @@ static void run_model(struct call *c, const struct uar_dialect *dialect,
 	struct uar_error error = { 0 };
 	uar_err e = k ? read(c->body, &c->arena, &k->in, &error) : UAR_ENOMEM;
 
-	if (!e && !uar_workers_agent(c->g->o.work, k->in.model))
+	if (!e && !uar_workers_agent(c->g->o.work, &c->owner, k->in.model))
 		e = refuse_model(k->in.model, &error);
 	if (!e && k->in.tools) {
 		uar_error_where(&error, "/tools");

@@ -150,13 +150,14 @@ uar_err gate_agent_message(const struct call *c, uar_str agent_id, const struct 
 			   const char *member, uar_str *out, struct uar_error *error)
 {
 	const struct uar_json *m = uar_json_get(inputs, UAR_STR("message"));
-	const struct uar_agent *agent = uar_workers_agent(c->g->o.work, agent_id);
+	const struct uar_agent *agent = uar_workers_agent(c->g->o.work, &c->owner, agent_id);
 	const char *why = NULL;
 
 	*out = uar_json_str(m, UAR_STR(""));
 	if (m && m->kind != UAR_JSON_STRING)
 		why = "must be a string";
-	else if (out->n == 0 && agent && agent->entry != UAR_ENTRY_FIXTURE)
+	else if (out->n == 0 && agent && agent->entry != UAR_ENTRY_FIXTURE &&
+		 !uar_agent_has_input_schema(agent))
 		why = "is required";
 	if (!why)
 		return UAR_OK;

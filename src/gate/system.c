@@ -1,4 +1,4 @@
-/* system.c - health, readiness, version, agents, the one-time link. */
+/* system.c - health, readiness, version, the one-time link. */
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 
@@ -8,9 +8,12 @@ static void answer_status(struct call *c, int http_status, const char *status)
 {
 	struct uar_buf b = uar_buf_make(256);
 	struct uar_jw w = uar_jw_begin(&b);
+	size_t broken = gate_broken_agents(c->g);
 
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "status", status);
+	if (broken)
+		uar_jw_int(&w, "broken_agents", (int64_t)broken);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer(c, http_status, &b);
@@ -50,32 +53,6 @@ void gate_version(struct call *c)
 	uar_jw_cstr(&w, "event_schema_version", UAR_EVENT_SCHEMA_VERSION);
 	uar_jw_cstr(&w, "runtime_id", uar_reader_runtime_id(c->g->o.reader));
 	uar_jw_int(&w, "incarnation", (int64_t)gate_incarnation(c->g));
-	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
-}
-
-void gate_list_agents(struct call *c)
-{
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_SYSTEM_ANSWER_BYTES);
-	struct uar_jw w = uar_jw_begin(&b);
-
-	uar_jw_obj(&w, NULL);
-	uar_jw_arr(&w, "agents");
-	for (size_t i = 0; uar_workers_agent_at(c->g->o.work, i); i++) {
-		const struct uar_agent *a = uar_workers_agent_at(c->g->o.work, i);
-
-		uar_jw_obj(&w, NULL);
-		uar_jw_cstr(&w, "agent_id", a->id);
-		uar_jw_cstr(&w, "title", a->title);
-		uar_jw_cstr(&w, "description", a->doc);
-		uar_jw_cstr(&w, "entry", uar_entry_name(a->entry));
-		if (a->info)
-			uar_jw_bool(&w, "takes_working_dir", a->info->takes_working_dir);
-		uar_jw_close(&w);
-	}
-	uar_jw_close(&w);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer(c, 200, &b);

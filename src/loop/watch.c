@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-struct uar_watch {
+struct uar_dir_watch {
 	uv_fs_event_t event;
 	void (*changed)(void *ctx);
 	void *ctx;
@@ -13,7 +13,7 @@ struct uar_watch {
 
 static void on_event(uv_fs_event_t *event, const char *name, int events, int status)
 {
-	struct uar_watch *w = event->data;
+	struct uar_dir_watch *w = event->data;
 
 	(void)name, (void)events, (void)status;
 	if (w->changed)
@@ -25,10 +25,10 @@ static void on_closed(uv_handle_t *h)
 	uar_free(h->data);
 }
 
-uar_err uar_watch_create(struct uar_loop *l, const char *dir, void (*changed)(void *ctx), void *ctx,
-			 struct uar_watch **out)
+uar_err uar_dir_watch_create(struct uar_loop *l, const char *dir, void (*changed)(void *ctx),
+			     void *ctx, struct uar_dir_watch **out)
 {
-	struct uar_watch *w = uar_zalloc(sizeof *w);
+	struct uar_dir_watch *w = uar_zalloc(sizeof *w);
 
 	if (!w)
 		return UAR_ENOMEM;
@@ -37,7 +37,7 @@ uar_err uar_watch_create(struct uar_loop *l, const char *dir, void (*changed)(vo
 	uv_fs_event_init(uar_loop_uv(l), &w->event);
 	w->event.data = w;
 	if (uv_fs_event_start(&w->event, on_event, dir, 0)) {
-		uar_watch_destroy(w);
+		uar_dir_watch_destroy(w);
 		return UAR_EIO;
 	}
 	uv_unref((uv_handle_t *)&w->event);
@@ -45,7 +45,7 @@ uar_err uar_watch_create(struct uar_loop *l, const char *dir, void (*changed)(vo
 	return UAR_OK;
 }
 
-void uar_watch_destroy(struct uar_watch *w)
+void uar_dir_watch_destroy(struct uar_dir_watch *w)
 {
 	if (!w)
 		return;

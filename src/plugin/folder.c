@@ -20,8 +20,8 @@ struct stamp {
 
 struct folder {
 	struct uar_list node;
-	struct uar_watch *watch; /* NULL: it cannot be watched */
-	struct plugin *plugin;	 /* that is in use; NULL: none */
+	struct uar_dir_watch *watch; /* NULL: it cannot be watched */
+	struct plugin *plugin;	     /* that is in use; NULL: none */
 	struct stamp stamp;
 	bool seen; /* in this look */
 	char name[];
@@ -66,7 +66,7 @@ static struct folder *make_folder(struct plugin_folders *all, const char *name)
 
 static void free_folder(struct folder *f)
 {
-	uar_watch_destroy(f->watch);
+	uar_dir_watch_destroy(f->watch);
 	uar_list_remove(&f->node);
 	uar_free(f);
 }
@@ -94,9 +94,9 @@ static struct stamp stamp_of(const char *path)
 
 static void watch_folder(struct uar_plugin_host *h, struct folder *f, const char *path)
 {
-	uar_watch_destroy(f->watch);
+	uar_dir_watch_destroy(f->watch);
 	f->watch = NULL;
-	if (uar_watch_create(h->o.loop, path, on_changed, h, &f->watch))
+	if (uar_dir_watch_create(h->o.loop, path, on_changed, h, &f->watch))
 		f->watch = NULL;
 }
 
@@ -245,7 +245,7 @@ uar_err folders_init(struct uar_plugin_host *h, const char *dir, struct uar_erro
 	h->folders.dir = uar_strdup_n(dir, strlen(dir));
 	if (!h->folders.dir)
 		return UAR_ENOMEM;
-	if (uar_watch_create(h->o.loop, dir, on_changed, h, &h->folders.watch))
+	if (uar_dir_watch_create(h->o.loop, dir, on_changed, h, &h->folders.watch))
 		h->folders.watch = NULL;
 	return folders_look(h, error);
 }
@@ -255,6 +255,6 @@ void folders_fini(struct uar_plugin_host *h)
 	uar_timer_stop(uar_loop_sched(h->o.loop), &h->folders.later);
 	UAR_LIST_EACH (it, &h->folders.list)
 		free_folder(UAR_OWNER(it, struct folder, node));
-	uar_watch_destroy(h->folders.watch);
+	uar_dir_watch_destroy(h->folders.watch);
 	uar_free(h->folders.dir);
 }

@@ -14,7 +14,7 @@
 /* What is known of the folder that holds the plugins. */
 struct plugin_folders {
 	char *dir; /* NULL: there is none */
-	struct uar_watch *watch;
+	struct uar_dir_watch *watch;
 	struct uar_list list;	/* of struct folder */
 	struct uar_timer later; /* set while `pending` */
 	bool pending, looked;

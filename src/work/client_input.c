@@ -1,15 +1,11 @@
 /* client_input.c - earlier messages that a client sends with its run become part of the prompt. */
 #include "work/client_input.h"
 
-#include "event/client.h"
-
-const struct uar_json *rt_client_input(uar_str inputs, struct uar_arena *arena)
+const struct uar_json *rt_inputs(uar_str inputs, struct uar_arena *arena)
 {
 	const struct uar_json *j = NULL;
 
-	if (!inputs.n || uar_json_parse(inputs, NULL, arena, &j, NULL))
-		return NULL;
-	return uar_json_get(j, UAR_STR(UAR_CLIENT_INPUT));
+	return !inputs.n || uar_json_parse(inputs, NULL, arena, &j, NULL) ? NULL : j;
 }
 
 static uar_str text_member(const struct uar_json *j, const char *key)

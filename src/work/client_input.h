@@ -5,8 +5,9 @@
 #include "json/json.h"
 #include "work/prompt.h"
 
-/* The part of a run's inputs (JSON text, or empty) that clients add; NULL: there is none. */
-const struct uar_json *rt_client_input(uar_str inputs, struct uar_arena *arena);
+/* The inputs of a run besides its message (JSON text, or empty); NULL: there are none. What
+ * clients add is their member UAR_CLIENT_INPUT. */
+const struct uar_json *rt_inputs(uar_str inputs, struct uar_arena *arena);
 /* Adds the messages of its member `key` ("before", "after"); texts stay in the arena. */
 void rt_client_messages(const struct uar_json *client, const char *key, struct prompt *out);
 

@@ -527,7 +527,8 @@ static uar_err backend_start(struct worker *base, struct uar_error *error)
 {
 	struct backend_worker *w = (struct backend_worker *)base;
 	uar_str id = rt_state(base->run)->what.agent_id;
-	const struct uar_agent *agent = uar_workers_agent(rt_work(base->run), id);
+	const struct uar_agent *agent = uar_workers_agent(
+		rt_work(base->run), &rt_agg_session(rt_agg(base->run))->owner, id);
 
 	if (!agent || !agent->info)
 		return uar_error_set(error, UAR_ENOTFOUND, "agent %.*s is not defined any more",

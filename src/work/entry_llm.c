@@ -13,9 +13,10 @@
 #include "json/limits.h"
 #include "model/limits.h"
 #include "model/parts.h"
+#include "work/agent_prompt.h"
 #include "work/artifacts.h"
 #include "work/aside.h"
-#include "work/client_input.h"
+#include "work/definitions.h"
 #include "work/history.h"
 #include "work/limits.h"
 #include "work/routing.h"
@@ -33,6 +34,8 @@ struct llm {
 	struct uar_blocks blocks; /* of the answer so far */
 	struct uar_buf message;	  /* the user's text */
 	struct uar_arena arena;	  /* of what the client has sent with it */
+	struct definition_load *definition;
+	struct uar_prompt_text text; /* of an agent that has a definition */
 	struct uar_model *model;
 	struct uar_model_call *call;
 	bool paused;
@@ -48,19 +51,10 @@ static void fail(struct llm *w, uar_err e, const char *why)
 
 static uar_err collect_prompt(struct llm *w, struct prompt *p)
 {
-	const struct uar_run_what *what = &rt_state(w->base.run)->what;
-	const struct uar_json *client = rt_client_input(what->inputs, &w->arena);
+	struct prompt_sources from = { w->base.run, w->past, w->rounds, uar_buf_str(&w->message),
+				       &w->arena };
 
-	if (what->instructions.n)
-		rt_prompt_text(p, UAR_MODEL_SYSTEM, what->instructions);
-	if (w->past)
-		rt_past_collect(w->past, w->base.run, p);
-	rt_client_messages(client, "before", p);
-	rt_prompt_text(p, UAR_MODEL_USER, uar_buf_str(&w->message));
-	rt_client_messages(client, "after", p);
-	if (w->rounds)
-		rt_rounds_tell(w->rounds, p);
-	return rt_prompt_end(p);
+	return rt_agent_collect(&from, &w->text, p);
 }
 
 /* Its frame is not counted as bytes of the prompt. */
@@ -102,6 +96,7 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	struct uar_buf omissions = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
 	struct uar_buf route = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	struct routing_needs needs = { 0 };
+	struct uar_buf sections = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
 	struct uar_command c = { .kind = UAR_CMD_PREPARED };
 	char sha256[UAR_SHA256_TEXT + 1];
 	size_t frame = write_prompt(p, all);
@@ -119,6 +114,8 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	c.prepared.prompt_sha256 = uar_str_c(sha256);
 	c.prepared.prompt_bytes = (int64_t)(all->n - frame);
 	c.prepared.omissions = uar_buf_str(&omissions);
+	if (rt_definition(w->base.run) && !uar_prompt_write_sections(&w->text, &sections))
+		c.prepared.sections = uar_buf_str(&sections);
 	needs.context_tokens = (c.prepared.prompt_bytes + 3) / 4;
 	needs.tools = c.prepared.tool_count > 0;
 	e = rt_routing_prepare(w->base.run, &needs, &route, &c.prepared);
@@ -128,6 +125,7 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 		rt_send(w->base.run, &c);
 	uar_buf_fini(&route);
 	uar_buf_fini(&omissions);
+	uar_buf_fini(&sections);
 }
 
 static void prepared(struct llm *w)
@@ -236,13 +234,34 @@ static uar_err no_provider(const struct live_run *r, struct uar_error *error)
 			     UAR_FMT(uar_run_provider(rt_state(r))));
 }
 
+/* Rounds of tools are told again before the message. */
+static uar_err begin_work(struct llm *w, struct uar_error *error)
+{
+	struct live_run *r = w->base.run;
+
+	if (!rt_is_routed(r) && !rt_model_of(r))
+		return no_provider(r, error);
+	return uar_run_rare(rt_state(r))->tools.rounds ? load_rounds(w) : load_input(w);
+}
+
+static void definition_ready(void *ctx, uar_err e, const struct uar_error *error)
+{
+	struct uar_error own = *error;
+	struct llm *w = ctx;
+
+	w->definition = NULL;
+	if (!e)
+		e = begin_work(w, &own);
+	if (e)
+		fail(w, e, own.text[0] ? own.text : uar_err_text(e));
+}
+
 static uar_err llm_start(struct worker *base, struct uar_error *error)
 {
 	struct llm *w = (struct llm *)base;
+	uar_err e = rt_definition_pin(base->run, definition_ready, w, &w->definition);
 
-	if (!rt_is_routed(base->run) && !rt_model_of(base->run))
-		return no_provider(base->run, error);
-	return uar_run_rare(rt_state(base->run))->tools.rounds ? load_rounds(w) : load_input(w);
+	return e == UAR_ESKIP ? begin_work(w, error) : e;
 }
 
 /* --- the call -------------------------------------------------------------------- */
@@ -527,6 +546,7 @@ static void leave_all(struct llm *w)
 	w->rounds = NULL;
 	uar_buf_fini(&w->message);
 	uar_arena_fini(&w->arena);
+	uar_prompt_fini(&w->text);
 }
 
 /* To what the model can do. Rounds of tools send what was said so far again and again. */
@@ -558,12 +578,14 @@ static void llm_call_model(struct worker *base)
 	};
 	struct uar_model_events events = { on_text, on_reasoning, on_done, w };
 	struct uar_error error = { 0 };
+	struct uar_buf schema = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	struct prompt p = { 0 };
 	uar_err e = collect_prompt(w, &p);
 
 	w->model = rt_model_of(base->run);
 	if (!e && !w->model)
 		e = no_provider(base->run, &error);
+	request.output = rt_agent_output(rt_definition(base->run), &schema);
 	fit_request(w, &request, &p);
 	request.messages = p.messages;
 	request.message_count = p.count;
@@ -574,6 +596,7 @@ static void llm_call_model(struct worker *base)
 		fail(w, e, uar_error_text(&error));
 	}
 	rt_prompt_fini(&p);
+	uar_buf_fini(&schema);
 	leave_all(w);
 }
 
@@ -592,6 +615,7 @@ static void llm_stop(struct worker *base)
 {
 	struct llm *w = (struct llm *)base;
 
+	rt_definition_cancel(w->definition);
 	rt_input_cancel(w->input);
 	rt_history_cancel(w->load);
 	rt_rounds_cancel(w->rounds_load);
@@ -601,6 +625,8 @@ static void llm_stop(struct worker *base)
 	if (w->call)
 		w->model->ops->cancel(w->model, w->call);
 	leave_all(w);
+	if (!w->definition)
+		rt_definition_unpin(base->run);
 	uar_free(w);
 }
 

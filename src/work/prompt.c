@@ -54,6 +54,18 @@ void rt_prompt_text(struct prompt *p, enum uar_model_role role, uar_str text)
 	rt_prompt_add(p, &part);
 }
 
+void rt_prompt_remove(struct prompt *p, size_t at, size_t count)
+{
+	if (p->err)
+		return;
+	memmove(p->messages + at, p->messages + at + count,
+		(p->count - at - count) * sizeof *p->messages);
+	memmove(p->parts + at, p->parts + at + count,
+		(p->part_count - at - count) * sizeof *p->parts);
+	p->count -= count;
+	p->part_count -= count;
+}
+
 uar_err rt_prompt_end(struct prompt *p)
 {
 	const struct uar_model_part *at = p->parts;

@@ -18,6 +18,9 @@ void rt_prompt_begin(struct prompt *p, enum uar_model_role role);
 void rt_prompt_add(struct prompt *p, const struct uar_model_part *part);
 /* A message that is one text. */
 void rt_prompt_text(struct prompt *p, enum uar_model_role role, uar_str text);
+/* Takes `count` messages of one part each out, the first of them at `at`. Every message before
+ * them has one part, too. */
+void rt_prompt_remove(struct prompt *p, size_t at, size_t count);
 /* No further ones: the messages know their parts. */
 UAR_MUST_CHECK uar_err rt_prompt_end(struct prompt *p);
 void rt_prompt_fini(struct prompt *p);

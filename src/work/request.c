@@ -4,6 +4,7 @@
  * recording, is looked for by worker threads. */
 #include "engine/limits.h"
 #include "work/dir_look.h"
+#include "work/definition_request.h"
 #include "work/fixture_file.h"
 #include "work/work_int.h"
 
@@ -54,6 +55,25 @@ static void set_model(struct rt_request *q, const struct uar_workers *w,
 						 : "scripted");
 }
 
+/* Names are copied: the registry may change before the run is there. */
+static void set_defined(struct rt_request *q, const struct uar_workers *w,
+			const struct uar_definition *d)
+{
+	const struct uar_definition_model *m = &d->routing.chosen;
+	struct uar_agent none = { .instructions = "" };
+
+	set_model(q, w, &none);
+	if (m->provider.n) {
+		snprintf(q->provider, sizeof q->provider, "%.*s", UAR_FMT(m->provider));
+		snprintf(q->model, sizeof q->model, "%.*s", UAR_FMT(m->model));
+		q->what.provider = uar_str_c(q->provider);
+		q->what.model = uar_str_c(q->model);
+	}
+	memcpy(q->definition, d->revision, sizeof q->definition);
+	q->what.definition = uar_str_c(q->definition);
+	q->what.timeout_us = d->info.timeout_us;
+}
+
 static void set_agent(struct rt_request *q, const struct uar_workers *w,
 		      const struct uar_agent *agent)
 {
@@ -68,7 +88,9 @@ static void set_agent(struct rt_request *q, const struct uar_workers *w,
 	};
 	if (agent->info)
 		set_backend(q, agent->info);
-	if (agent->entry == UAR_ENTRY_LLM)
+	if (agent->definition)
+		set_defined(q, w, &agent->definition->def);
+	else if (agent->entry == UAR_ENTRY_LLM)
 		set_model(q, w, agent);
 }
 
@@ -107,7 +129,7 @@ static uar_err check_length(struct uar_run_create *op)
 static uar_err check_agent(const struct uar_workers *w, struct rt_request *q)
 {
 	struct uar_run_create *op = q->op;
-	const struct uar_agent *agent = uar_workers_agent(w, op->agent_id);
+	const struct uar_agent *agent = uar_workers_agent(w, &op->owner, op->agent_id);
 	uar_err e;
 
 	if (!op->parent && !agent) {
@@ -120,6 +142,8 @@ static uar_err check_agent(const struct uar_workers *w, struct rt_request *q)
 		return e;
 	if (agent->info)
 		e = rt_backend_check(agent, op->inputs, &op->error);
+	if (agent->definition)
+		e = rt_definition_check(&agent->definition->def, op);
 	if (!e)
 		set_agent(q, w, agent);
 	return e;
@@ -206,6 +230,8 @@ static uar_err look_for_dir(const struct uar_workers *w, struct rt_request *q)
 
 uar_err rt_request_look(struct rt_workers *port, struct rt_request *q)
 {
+	if (q->what.definition.n)
+		return rt_definition_look(work_of(port), q);
 	switch (q->what.entry) {
 	case UAR_ENTRY_FIXTURE: return look_for_fixture(work_of(port), q);
 	case UAR_ENTRY_CODEX:

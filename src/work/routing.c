@@ -2,12 +2,16 @@
 #include "work/routing.h"
 
 #include "model/policy.h"
+#include "work/definitions.h"
 
 static const struct uar_model_policy *policy_of(const struct live_run *r)
 {
 	const struct uar_workers *w = rt_work(r);
-	const struct uar_agent *agent = uar_workers_agent(w, rt_state(r)->what.agent_id);
+	const struct uar_agent *agent = uar_agent_find(rt_state(r)->what.agent_id);
+	const struct uar_model_policy *own = rt_definition_routing(r);
 
+	if (own && w->o.models)
+		return own;
 	if (!w->o.models || !w->o.routing || !w->o.routing->count || (agent && agent->model))
 		return NULL;
 	return w->o.routing;

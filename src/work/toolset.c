@@ -3,13 +3,16 @@
 
 #include "event/limits.h"
 #include "json/jw.h"
+#include "work/definitions.h"
 #include "work/limits.h"
 
 struct toolset rt_toolset_of(const struct live_run *r)
 {
 	const struct uar_workers *w = rt_work(r);
-	const struct uar_agent *agent = uar_workers_agent(w, rt_state(r)->what.agent_id);
+	const struct uar_agent *agent = uar_agent_find(rt_state(r)->what.agent_id);
 
+	if (rt_state(r)->what.definition.n)
+		return (struct toolset){ w->o.tools, rt_definition_tools(r) };
 	return (struct toolset){ w->o.tools, agent ? agent->tools : NULL };
 }
 

@@ -1,5 +1,5 @@
 /* work.c - the workers' life, and which of them executes which entry. */
-#include "work/work_int.h"
+#include "work/definitions.h"
 
 static uar_err (*const makers[UAR_ENTRY_COUNT])(struct live_run *r, struct worker **out) = {
 	[UAR_ENTRY_ECHO] = rt_echo_make,     [UAR_ENTRY_FIXTURE] = rt_fixture_make,
@@ -31,8 +31,10 @@ static void destroy_work(struct rt_part *p)
 {
 	struct uar_workers *w = UAR_OWNER(p, struct uar_workers, part);
 
+	rt_agents_clear(w);
 	rt_pasts_fini(&w->pasts);
 	rt_catalogs_fini(w);
+	rt_definitions_fini(w);
 	uar_free(w->defined.at);
 	uar_free(w);
 }
@@ -50,6 +52,7 @@ uar_err uar_workers_create(struct uar_runtime *rt, const struct uar_workers_opti
 	w->port.ops = &ops;
 	uar_list_init(&w->pasts.list);
 	uar_map_init(&w->pasts.map, rt_hash_seed(rt));
+	rt_definitions_init(w);
 	e = rt_agents_init(w);
 	if (e) {
 		uar_free(w);

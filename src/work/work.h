@@ -8,6 +8,8 @@
 #include "engine/engine.h"
 
 struct uar_agents;
+struct uar_registered;
+struct uar_registry;
 struct uar_model;
 struct uar_models;
 struct uar_model_policy;
@@ -28,6 +30,7 @@ struct uar_workers_options {
 	const char *provider_model;	 /* model name for `provider` */
 	struct uar_entries *entries;	 /* plugins; NULL: none */
 	struct uar_agents *agents;	 /* agents that are programs; NULL: none */
+	struct uar_registry *registry;	 /* definitions; NULL: none */
 	struct uar_tools *tools;	 /* what models may ask for; NULL: nothing */
 	const char *fixtures_dir;	 /* NULL: none */
 	struct uar_model_patience patience;
@@ -59,13 +62,22 @@ struct uar_agent {
 	const char *instructions;
 	const struct uar_agent_info *info;   /* of one that is a program; NULL: built in */
 	const struct uar_tool_policy *tools; /* llm.chat; NULL: it has none */
+	struct uar_registered *definition;   /* NULL: it is built in, or a program */
 };
 const struct uar_agent *uar_agent_find(uar_str id); /* NULL: unknown */
-/* The same with those that are defined by files. */
-const struct uar_agent *uar_workers_agent(const struct uar_workers *w, uar_str id);
-/* Those of the program first; NULL past the end. */
+/* The same with those that are defined, as far as the owner can name them. */
+const struct uar_agent *uar_workers_agent(const struct uar_workers *w,
+					  const struct uar_owner *owner, uar_str id);
+/* Those of the program first; NULL past the end. It may be another owner's. */
 const struct uar_agent *uar_workers_agent_at(const struct uar_workers *w, size_t index);
-/* Call after the host's agents changed. Release references to old agents before. */
+/* Its definition says which inputs it takes; a message need not be one of them. */
+bool uar_agent_has_input_schema(const struct uar_agent *agent);
+/* Can the owner name it? */
+bool uar_workers_shows(const struct uar_workers *w, const struct uar_owner *owner,
+		       const struct uar_agent *agent);
+const struct uar_registry *uar_workers_registry(const struct uar_workers *w); /* NULL: none */
+/* Call after the registry or the host's agents changed. Release references to old agents
+ * before. */
 void uar_workers_agents_changed(struct uar_workers *w);
 
 #endif

@@ -44,6 +44,7 @@ struct uar_workers {
 	struct uar_workers_options o;
 	struct agent_list defined; /* agents of o.agents */
 	struct past_cache pasts;
+	struct uar_map pinned; /* definitions.c: of struct pinned, by revision */
 	struct tool_catalogs catalogs;
 };
 struct uar_workers *rt_work(const struct live_run *r);
@@ -51,6 +52,7 @@ struct uar_workers *rt_work_at(const struct uar_runtime *rt);
 
 /* agents.c */
 uar_err rt_agents_init(struct uar_workers *w);
+void rt_agents_clear(struct uar_workers *w);
 /* past.c */
 void rt_pasts_clear(struct past_cache *c);
 void rt_pasts_fini(struct past_cache *c);

@@ -553,7 +553,7 @@ def definitions():
         return json.dumps({**good, **more})
     bad = {"syntax.json": "{", "version.json": with_(version="2.0"), "kind.json": with_(kind="skill"),
            "id.json": with_(id="a b"), "taken.json": with_(id="echo"), "twice.json": with_(id="codex-x"),
-           "entry.json": with_(runtime={"entry": "llm.chat"}), "more.json": with_(tools={}),
+           "entry.json": with_(runtime={"entry": "llm.talk"}), "more.json": with_(tools={}),
            "acp.json": with_(runtime={"entry": "backend.acp"}),
            "option.json": with_(runtime={"entry": "backend.claude_code",
                                          "backend": {"sandbox_mode": "read-only"}})}

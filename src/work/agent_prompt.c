@@ -1,0 +1,135 @@
+/* agent_prompt.c - instructions, history, message and rounds of tools, in this order. */
+#include "work/agent_prompt.h"
+
+#include "event/client.h"
+#include "json/limits.h"
+#include "work/client_input.h"
+#include "work/definitions.h"
+#include "work/past.h"
+#include "work/rounds.h"
+#include "work/toolset.h"
+
+/* Sections from the definition, the run's inputs and the tools that it has. */
+static uar_err assemble(const struct live_run *r, const struct uar_json *inputs, uar_str message,
+			struct uar_prompt_text *out)
+{
+	struct toolset set = rt_toolset_of(r);
+	struct uar_model_tool told[UAR_LIMIT_TOOLS_TOLD];
+	struct uar_prompt_piece tools[UAR_LIMIT_TOOLS_TOLD];
+	struct uar_prompt_inputs in = { .def = rt_definition(r),
+					.values = inputs,
+					.message = message,
+					.tools = tools,
+					.tool_count = rt_toolset_tell(&set, told) };
+	struct uar_error error = { 0 };
+
+	for (size_t i = 0; i < in.tool_count; i++)
+		tools[i] = (struct uar_prompt_piece){ told[i].name, told[i].description };
+	return uar_prompt_assemble(&in, out, &error);
+}
+
+/* The history is the messages of p after the first `before`: at most so many turns of it stay,
+ * if the definition says so. */
+static void name_history(const struct uar_definition *d, struct prompt *p, size_t before,
+			 struct uar_prompt_text *text)
+{
+	struct uar_buf all = uar_buf_make(2 * UAR_LIMIT_JSON_BYTES);
+	size_t most = (size_t)d->memory.max_turns * 2, part = before;
+
+	if (most && p->count - before > most)
+		rt_prompt_remove(p, before, p->count - before - most);
+	for (size_t i = before; i < p->count; i++) {
+		uar_buf_add_char(&all, (char)('0' + p->messages[i].role));
+		for (size_t k = 0; k < p->messages[i].part_count; k++)
+			uar_buf_add_str(&all, p->parts[part++].text);
+		uar_buf_add_char(&all, 0);
+	}
+	uar_prompt_name_section(text, UAR_PROMPT_HISTORY, uar_buf_str(&all));
+	uar_buf_fini(&all);
+}
+
+static uar_str text_member(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+}
+
+/* Images and files that the inputs name, as parts of the last message of p. */
+static void add_attachments(const struct uar_json *inputs, struct prompt *p)
+{
+	const struct uar_json *list = uar_json_get(inputs, UAR_STR("attachments"));
+
+	for (const struct uar_json *a = uar_json_at(list, 0); a; a = a->next) {
+		struct uar_model_part part = {
+			.kind = uar_str_is(text_member(a, "type"), "image") ? UAR_PART_IMAGE
+									    : UAR_PART_FILE,
+			.text = text_member(a, "data"),
+			.url = text_member(a, "url"),
+			.name = text_member(a, "name"),
+			.media_type = text_member(a, "media_type"),
+		};
+
+		rt_prompt_add(p, &part);
+	}
+}
+
+/* --- the whole -------------------------------------------------------------------------- */
+
+static uar_err collect_defined(const struct prompt_sources *from, const struct uar_json *inputs,
+			       struct uar_prompt_text *text, struct prompt *p)
+{
+	const struct uar_definition *d = rt_definition(from->run);
+	uar_err e;
+
+	uar_prompt_fini(text);
+	*text = (struct uar_prompt_text){ 0 };
+	e = assemble(from->run, inputs, from->message, text);
+	if (e)
+		return e;
+	rt_prompt_text(p, UAR_MODEL_SYSTEM, uar_buf_str(&text->system));
+	if (from->past && d->memory.conversation)
+		rt_past_collect(from->past, from->run, p);
+	name_history(d, p, 1, text);
+	return p->err;
+}
+
+static void collect_plain(const struct prompt_sources *from, struct prompt *p)
+{
+	uar_str instructions = rt_state(from->run)->what.instructions;
+
+	if (instructions.n)
+		rt_prompt_text(p, UAR_MODEL_SYSTEM, instructions);
+	if (from->past)
+		rt_past_collect(from->past, from->run, p);
+}
+
+uar_err rt_agent_collect(const struct prompt_sources *from, struct uar_prompt_text *text,
+			 struct prompt *p)
+{
+	const struct uar_json *inputs = rt_inputs(rt_state(from->run)->what.inputs, from->arena);
+	const struct uar_json *client = uar_json_get(inputs, UAR_STR(UAR_CLIENT_INPUT));
+	bool defined = rt_definition(from->run) != NULL;
+	uar_err e = UAR_OK;
+
+	if (defined)
+		e = collect_defined(from, inputs, text, p);
+	else
+		collect_plain(from, p);
+	if (e)
+		return e;
+	rt_client_messages(client, "before", p);
+	rt_prompt_text(p, UAR_MODEL_USER, defined ? uar_buf_str(&text->message) : from->message);
+	add_attachments(inputs, p);
+	rt_client_messages(client, "after", p);
+	if (from->rounds)
+		rt_rounds_tell(from->rounds, p);
+	return rt_prompt_end(p);
+}
+
+struct uar_model_output rt_agent_output(const struct uar_definition *d, struct uar_buf *schema)
+{
+	if (!d || !d->schemas.outputs || d->schemas.outputs->kind != UAR_JSON_OBJECT)
+		return (struct uar_model_output){ .strict = false };
+	uar_json_write(schema, d->schemas.outputs);
+	return (struct uar_model_output){ .name = UAR_STR("answer"),
+					  .schema = uar_buf_str(schema) };
+}

@@ -1,0 +1,209 @@
+/* definitions.c - definitions by revision, counted by the runs at work with them. */
+#include "work/definitions.h"
+
+#include "agent/limits.h"
+#include "model/policy.h"
+
+struct pinned {
+	struct uar_registered *entry;
+	struct uar_tool_policy tools;
+	struct uar_model_policy routing;
+	unsigned pins;
+};
+
+struct definition_load {
+	struct rt_op under_way;
+	struct uar_blob_get get;
+	struct live_run *run;
+	definition_ready_fn *ready; /* NULL: cancelled */
+	void *ctx;
+};
+
+void rt_definitions_init(struct uar_workers *w)
+{
+	uar_map_init(&w->pinned, rt_hash_seed(w->rt));
+}
+
+static void free_pinned(struct uar_workers *w, struct pinned *p)
+{
+	uar_map_remove(&w->pinned, uar_str_c(p->entry->def.revision));
+	uar_registered_unref(p->entry);
+	uar_free(p);
+}
+
+void rt_definitions_fini(struct uar_workers *w)
+{
+	struct pinned *p;
+	size_t at = 0;
+
+	while ((p = uar_map_next(&w->pinned, &at))) {
+		uar_registered_unref(p->entry);
+		uar_free(p);
+	}
+	uar_map_fini(&w->pinned);
+}
+
+struct uar_registered *rt_definition_known(const struct uar_workers *w, uar_str revision)
+{
+	struct uar_registered *e;
+
+	for (size_t i = 0; w->o.registry && (e = uar_registry_at(w->o.registry, i)); i++)
+		if (uar_str_is(revision, e->def.revision))
+			return e;
+	return NULL;
+}
+
+static struct pinned *find_pinned(const struct live_run *r)
+{
+	uar_str revision = rt_state(r)->what.definition;
+
+	return revision.n ? uar_map_get(&rt_work(r)->pinned, revision) : NULL;
+}
+
+const struct uar_definition *rt_definition(const struct live_run *r)
+{
+	const struct pinned *p = find_pinned(r);
+
+	return p ? &p->entry->def : NULL;
+}
+
+const struct uar_tool_policy *rt_definition_tools(const struct live_run *r)
+{
+	const struct pinned *p = find_pinned(r);
+
+	return p ? &p->tools : NULL;
+}
+
+const struct uar_model_policy *rt_definition_routing(const struct live_run *r)
+{
+	const struct pinned *p = find_pinned(r);
+
+	return p && p->routing.count ? &p->routing : NULL;
+}
+
+/* The entry is referenced. */
+static uar_err pin_entry(struct uar_workers *w, struct uar_registered *entry)
+{
+	const struct uar_definition_tools *t = &entry->def.tools;
+	struct pinned *p = uar_zalloc(sizeof *p);
+	uar_err e = UAR_OK;
+
+	if (!p)
+		return UAR_ENOMEM;
+	p->entry = entry;
+	p->pins = 1;
+	p->tools = (struct uar_tool_policy){ t->allow.p, t->deny.p, t->ask.p,
+					     (unsigned)t->max_concurrent };
+	if (entry->def.routing.rules)
+		e = uar_model_policy_read(entry->def.routing.rules, &p->routing, NULL);
+	if (!e)
+		e = uar_map_put(&w->pinned, uar_str_c(entry->def.revision), p);
+	if (e)
+		uar_free(p);
+	else
+		uar_registered_ref(entry);
+	return e;
+}
+
+/* --- from its blob ------------------------------------------------------------------------ */
+
+static uar_err read_blob(struct definition_load *l, struct uar_error *error)
+{
+	struct uar_registered *entry;
+	struct uar_definition def;
+	uar_err e = l->get.err ? l->get.err : uar_definition_read(l->get.bytes, &def, error);
+
+	if (e)
+		return e;
+	entry = uar_registered_take(&def);
+	if (!entry) {
+		uar_definition_fini(&def);
+		return UAR_ENOMEM;
+	}
+	entry->stored = true;
+	e = pin_entry(rt_work(l->run), entry);
+	uar_registered_unref(entry);
+	return e;
+}
+
+static void blob_ready(struct uar_blob_get *get)
+{
+	struct definition_load *l = UAR_OWNER(get, struct definition_load, get);
+	struct uar_error error = { 0 };
+	struct pinned *p = l->ready ? find_pinned(l->run) : NULL;
+	uar_err e = UAR_OK;
+
+	if (p) /* another run was quicker */
+		p->pins++;
+	else if (l->ready)
+		e = read_blob(l, &error);
+	if (l->ready)
+		l->ready(l->ctx, e, &error);
+	uar_store_blob_get_fini(&l->get);
+	rt_op_end(&l->under_way);
+	uar_free(l);
+}
+
+static void drop_load(struct rt_op *op)
+{
+	uar_free(UAR_OWNER(op, struct definition_load, under_way));
+}
+
+static uar_err fetch_blob(struct definition_load *l, uar_str revision)
+{
+	struct uar_store *store = rt_store(rt_engine(l->run));
+
+	if (revision.n != sizeof l->get.sha256 - 1)
+		return UAR_ECORRUPT;
+	memcpy(l->get.sha256, revision.p, revision.n);
+	l->get.limit = UAR_LIMIT_AGENT_DEFINITION;
+	l->get.done = blob_ready;
+	return store->ops->blob_get(store, &l->get);
+}
+
+uar_err rt_definition_pin(struct live_run *r, definition_ready_fn *ready, void *ctx,
+			  struct definition_load **out)
+{
+	uar_str revision = rt_state(r)->what.definition;
+	struct uar_registered *entry = rt_definition_known(rt_work(r), revision);
+	struct pinned *p = find_pinned(r);
+	struct definition_load *l;
+	uar_err e;
+
+	if (p)
+		p->pins++;
+	if (p || !revision.n)
+		return UAR_ESKIP;
+	if (entry) {
+		e = pin_entry(rt_work(r), entry);
+		return e ? e : UAR_ESKIP;
+	}
+	l = uar_zalloc(sizeof *l);
+	if (!l)
+		return UAR_ENOMEM;
+	l->run = r;
+	l->ready = ready;
+	l->ctx = ctx;
+	e = fetch_blob(l, revision);
+	if (e) {
+		uar_free(l);
+		return e;
+	}
+	rt_op_begin(rt_engine(r), &l->under_way, drop_load);
+	*out = l;
+	return UAR_OK;
+}
+
+void rt_definition_cancel(struct definition_load *l)
+{
+	if (l)
+		l->ready = NULL;
+}
+
+void rt_definition_unpin(struct live_run *r)
+{
+	struct pinned *p = find_pinned(r);
+
+	if (p && --p->pins == 0)
+		free_pinned(rt_work(r), p);
+}

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""An agent is a file: what it says is what its runs do, whatever happens to the file."""
+import json
+import os
+
+from lib import ROOT, Provider, Server, check, equal, main, refused, test, text_of, wait_until
+
+EXAMPLE = os.path.join(ROOT, "examples", "agents", "contract_agent.json")
+
+
+def definition(agent_id, **more):
+    return {"version": "1.0", "kind": "agent", "id": agent_id, "runtime": {"entry": "llm.chat"}, **more}
+
+
+class Shop(Server):
+    """A server with a directory of agents that a test writes to."""
+
+    def __init__(self, *agents, files=None, **more):
+        super().__init__(start=False, **more)
+        self.agents = os.path.join(self.data, "agents")
+        os.makedirs(self.agents)
+        for a in agents:
+            self.define(a)
+        for name, text in (files or {}).items():
+            self.write(name, text)
+        self.start()
+
+    def write(self, name, text):
+        temporary = os.path.join(self.agents, "." + name)
+        with open(temporary, "w") as f:
+            f.write(text)
+        os.rename(temporary, os.path.join(self.agents, name))
+
+    def define(self, value):
+        self.write(value["id"] + ".json", json.dumps(value))
+
+    def listed(self):
+        return {a["agent_id"]: a for a in self.http.get("/api/agents").json["agents"]}
+
+    def broken(self):
+        return self.http.get("/api/agents").json["broken"]
+
+
+def env(p):
+    return p.env("hello")
+
+
+def told(p):
+    """The messages of the last request to the provider, role and text."""
+    out = []
+    for m in p.stats()["last"]["messages"]:
+        text = m["content"]
+        if isinstance(text, list):
+            text = "".join(part.get("text", "") for part in text)
+        out.append((m["role"], text))
+    return out
+
+
+def resolved(s, run_id):
+    return [e.data["payload"] for e in s.session_events(run_id)
+            if e.data["type"] == "context.resolved" and e.data["run_id"] == run_id]
+
+
+@test("a_file_is_an_agent", "ART-01 ART-08 ART-15 PROMPT-03")
+def file_is_agent():
+    yaml = """version: "1.0"
+kind: agent
+id: greeter       # a comment
+metadata: {title: Greeter, description: Greets people, tags: [demo]}
+runtime: {entry: llm.chat}
+policy:
+  provider: {default: {provider: openai, model: hello}}
+  output: {language: German, max_characters: 500}
+prompt:
+  system: You greet {{who}} as {{agent.title}}.
+  instructions:
+    - Be {{tone}}.
+  variables: {who: {}, tone: {default: brief}}
+"""
+    with Provider() as p, Shop(files={"greeter.yaml": yaml}, env=env(p)) as s:
+        equal(s.listed()["greeter"]["title"], "Greeter")
+        equal(s.listed()["greeter"]["source"], "file")
+        a = s.http.post("/api/runs", {"agent_id": "greeter", "inputs": {"message": "hi"}})
+        refused(a, 400, "VALIDATION_ERROR")
+        equal(a.json["where"], "/inputs/who")
+        run_id = s.create("greeter", "hi", inputs={"who": "Ada"})
+        equal(text_of(s.events(run_id)), "Hello from the fake provider. ")
+        (role, system), (_, user) = told(p)
+        equal((role, user), ("system", "hi"))
+        for part in ("You greet Ada as Greeter.", "- Be brief.", "language: German", "at most 500"):
+            check(part in system, system)
+        equal(p.stats()["last"]["model"], "hello")
+
+
+@test("the_prompt_has_sections_in_order_with_hashes", "PROMPT-01 PROMPT-02 PROMPT-04")
+def sections():
+    agent = definition(
+        "a", policy={"provider": {"default": {"provider": "openai", "model": "hello"}},
+                     "tools": {"allow": ["internal:*"], "deny": ["internal:fs.*"]}},
+        prompt={"system": "SYSTEM", "instructions": ["INSTRUCTION"]})
+    with Provider() as p, Shop(agent, env=env(p)) as s:
+        s.finish(s.create("a", "first", conversation_id="c"))
+        run_id = s.create("a", "second </data>", conversation_id="c", inputs={"paper": "see </data> it"})
+        (facts,) = resolved(s, run_id)
+        names = [x["name"] for x in facts["prompt_sections"]]
+        equal(names, ["base", "agent", "tools", "history", "message"])
+        messages = told(p)
+        system = messages[0][1]
+        order = [system.index(x) for x in ("# Base", "# Agent", "SYSTEM", "INSTRUCTION", "# Tools")]
+        equal(order, sorted(order))
+        check("math_evaluate" in system and "fs_" not in system.split("# Tools")[1], system)
+        equal([m[0] for m in messages], ["system", "user", "assistant", "user"])
+        check('<data source="paper">\nsee &lt;/data> it\n</data>' in messages[3][1], messages[3])
+        again = s.create("a", "second </data>", inputs={"paper": "see </data> it"}, conversation_id="d")
+        by_name = {x["name"]: x["sha256"] for x in facts["prompt_sections"]}
+        for x in resolved(s, again)[0]["prompt_sections"]:
+            equal(x["sha256"], by_name[x["name"]], x["name"])
+
+
+@test("inputs_are_checked_before_a_run_exists", "ART-12 ART-14")
+def inputs():
+    agent = definition("a", schemas={
+        "inputs": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+        "state": {"type": "object", "required": ["step"]}})
+    with Shop(agent) as s:
+        for body, where in (({"inputs": {"message": "m"}}, "/inputs"),
+                            ({"inputs": {"n": "x"}}, "/inputs/n"),
+                            ({"inputs": {"n": 1}, "context": {"state": {}}}, "/context/state")):
+            a = s.http.post("/api/runs", {"agent_id": "a", **body})
+            refused(a, 400, "VALIDATION_ERROR")
+            check(where in a.body.decode(), a.body)
+        equal(s.http.get("/api/runs").json["runs"], [])
+        run_id = s.create("a", None, inputs={"n": 1}, context={"state": {"step": 2}})
+        equal(s.finish(run_id)["status"], "succeeded")
+
+
+@test("a_run_keeps_its_revision", "ART-24")
+def revision():
+    def agent(text):
+        return definition("a", policy={"provider": {"default": {"provider": "openai", "model": "gate"}}},
+                          prompt={"system": text})
+    with Provider() as p, Shop(agent("OLD"), env=env(p)) as s:
+        p.hold()
+        run_id = s.create("a", "m")
+        p.wait_for(requests=1)
+        before = s.listed()["a"]["revision"]
+        s.define(agent("NEW"))
+        wait_until(lambda: s.listed()["a"]["revision"] != before, "the new revision")
+        s.restart()
+        p.wait_for(requests=2)
+        check("OLD" in told(p)[0][1], "after kill -9 it goes on with what it began with")
+        os.unlink(os.path.join(s.agents, "a.json"))
+        wait_until(lambda: "a" not in s.listed(), "it is gone")
+        s.restart()
+        p.wait_for(requests=3)
+        check("OLD" in told(p)[0][1], "also without the file")
+        p.release()
+        equal(s.finish(run_id)["status"], "succeeded")
+        submitted = [e.data for e in s.session_events(run_id) if e.data["type"] == "turn.submitted"][0]
+        equal(submitted["payload"]["options"]["definition"], before)
+        equal(submitted["refs"]["definition_ref"], "blob://" + before)
+        refused(s.http.post("/api/runs", {"agent_id": "a", "inputs": {"message": "m"}}), 404, "NOT_FOUND")
+
+
+@test("a_broken_file_keeps_what_it_said", "ART-23")
+def broken():
+    with Shop(definition("a", prompt={"system": "x"}), definition("b")) as s:
+        equal(s.broken(), [])
+        s.write("a.json", '{\n "version": "1.0",\n "kind": "agent", "id": "a",\n "promt": {}\n}')
+        (b,) = wait_until(lambda: s.broken(), "the broken file")
+        equal((b["file"], b["agent_id"]), ("a.json", "a"))
+        check("a.json:" in b["error"] and "did you mean prompt" in b["error"], b)
+        equal(s.http.get("/ready").json["broken_agents"], 1)
+        equal(s.finish(s.create("a", "m"))["status"], "succeeded")
+        s.restart()
+        equal([x["agent_id"] for x in s.broken()], [None])
+        check("a" not in s.listed() and "b" in s.listed())
+        s.define(definition("a"))
+        wait_until(lambda: not s.broken() and "a" in s.listed(), "it is mended")
+        equal(s.log().count("agent.refused file=a.json"), 2)
+
+
+@test("the_example_of_the_specification_runs", "ART-23 ART-05 ART-22")
+def contract():
+    with open(EXAMPLE) as f:
+        agent = json.load(f)
+    agent["policy"]["provider"]["default"]["model"] = "hello"
+    agent["extensions"] = {"x-own": [1, {"a": None}]}
+    with Provider() as p, Shop(agent, env=env(p)) as s:
+        equal(s.listed()["contract_agent"]["tags"], ["legal", "writing"])
+        s.finish(s.create("contract_agent", "draft it"))
+        system = told(p)[0][1]
+        for part in (agent["prompt"]["system"], *agent["prompt"]["instructions"], '"answer"'):
+            check(part in system, system)
+        refused(s.http.post("/api/runs", {"agent_id": "contract_agent", "inputs": {}}), 400, "VALIDATION_ERROR")
+
+
+if __name__ == "__main__":
+    main()
