@@ -18,7 +18,7 @@ struct bench {
 
 static void tell(struct bench *b, const struct uar_message *m)
 {
-	struct uar_core_env env = { 1800000000000000, &b->ids, &b->arena, &b->buf, NULL };
+	struct uar_core_env env = { 1800000000000000, &b->ids, &b->arena, &b->buf, NULL, NULL };
 	size_t before = b->d.event_count;
 	struct uar_error error = { 0 };
 	struct uar_arena scratch = { 0 };

@@ -264,6 +264,13 @@ static control_handler *const handlers[UAR_CTL_COUNT] = {
 	[UAR_CTL_UPDATE_THREAD] = ctl_update_thread,
 	[UAR_CTL_RECORD_SNAPSHOT] = ctl_record_snapshot,
 	[UAR_CTL_RECORD_WINDOW] = ctl_record_window,
+	[UAR_CTL_SUBMIT_TURN] = ctl_submit_turn,
+	[UAR_CTL_INTERRUPT_TURN] = ctl_interrupt_turn,
+	[UAR_CTL_RESUME_THREAD] = ctl_resume_thread,
+	[UAR_CTL_REMOVE_QUEUED_TURN] = ctl_remove_queued_turn,
+	[UAR_CTL_PROMOTE_QUEUED_TURN] = ctl_promote_queued_turn,
+	[UAR_CTL_PAUSE_QUEUE] = ctl_pause_queue,
+	[UAR_CTL_RESUME_QUEUE] = ctl_resume_queue,
 };
 
 bool uar_control_decided(enum uar_control_kind kind)
@@ -324,7 +331,7 @@ static void keep_outcome(struct ctl *c)
 {
 	struct uar_row_outcome *o;
 
-	if (!c->in->outcome_id.n || c->e.err || !c->u->d.event_count)
+	if (!c->in->outcome_id.n || c->e.err || !c->u->d.event_count || c->u->again)
 		return;
 	o = ctl_new_row(c, UAR_ROW_OUTCOME, c->in->outcome_id);
 	if (!o)
@@ -340,7 +347,7 @@ static uar_err decide(struct ctl *c)
 {
 	if (is_repeated(c))
 		return c->e.err;
-	if (c->e.s->sequence == 0)
+	if (c->e.s->sequence == 0 && !c->in->fresh) /* a run opens its own */
 		open_session(c);
 	handlers[c->in->kind](c);
 	if (c->waits)
@@ -369,6 +376,8 @@ uar_err uar_core_control(const struct uar_core_env *env, struct uar_session *s,
 
 	out->d.event_count = 0;
 	out->row_count = out->need_count = 0;
+	out->moved = UAR_CONTROL_NO_RUN;
+	out->again = false;
 	out->result = out->event_ids = UAR_STR_NONE;
 	if (!handlers[in->kind])
 		return uar_error_set(error, UAR_ENOTIMPL, "%s is not available",

@@ -52,8 +52,17 @@ struct uar_control {
 	enum uar_control_kind kind;
 	/* Who asks: from the credential of the call. */
 	struct uar_owner owner;
-	/* Facts that the shell supplies: the turn that is active in the named thread, or none. */
-	uar_str active_turn_id;
+	/* Facts that the shell supplies. */
+	uar_str thread_id;		 /* the thread that it is about; empty: none */
+	uar_str active_turn_id;		 /* the turn that is active in the thread, or none */
+	const struct uar_queue *queue;	 /* of the thread; NULL: nothing waits there */
+	const struct uar_run *active;	 /* the run of that turn; NULL: none */
+	struct uar_run *target;		 /* a copy of the run that the command concerns; or NULL */
+	bool more_targets;		 /* there is another one after it */
+	uar_str earlier;		 /* JSON strings, each with a comma behind it: turns of
+					  * earlier targets */
+	struct uar_run *fresh;		 /* a run that is not made yet; or NULL */
+	const struct uar_create *create; /* what it is to be */
 	/* With an idempotency key: the id of its outcome's row (a digest of command and key), and
 	 * the digest of the input. */
 	uar_str outcome_id, fingerprint;
@@ -108,6 +117,9 @@ struct uar_control_update {
 	size_t row_count;
 	struct uar_need needs[UAR_CONTROL_NEEDS];
 	size_t need_count;
+	/* The events are of this run of the command, too, which was moved. */
+	enum { UAR_CONTROL_NO_RUN, UAR_CONTROL_TARGET, UAR_CONTROL_FRESH } moved;
+	bool again;	   /* decide once more when this is durable: it was a first step */
 	uar_str result;	   /* JSON object: what the caller is told */
 	uar_str event_ids; /* JSON array, of the events of the first time, when it is repeated */
 };
@@ -121,6 +133,18 @@ bool uar_control_decided(enum uar_control_kind kind);
 UAR_MUST_CHECK uar_err uar_core_control(const struct uar_core_env *env, struct uar_session *s,
 					const struct uar_control *c, const struct uar_list *loaded,
 					struct uar_control_update *out, struct uar_error *error);
+
+/* control_turn.c: the text of a turn, from `message` or from the parts of `input`. */
+UAR_MUST_CHECK uar_err uar_turn_message(uar_str message, uar_str input, struct uar_arena *arena,
+					uar_str *out, struct uar_error *error);
+/* The members that the result of submit_turn has for a turn. */
+struct uar_turn_place {
+	const char *status; /* "accepted", "queued" */
+	uar_str session_id, thread_id, turn_id, task_id, run_id, agent_id;
+	size_t position; /* in the queue, from 1; 0: it is not queued */
+	bool existed;
+};
+void uar_turn_write(struct uar_jw *w, const struct uar_turn_place *t);
 
 /* control_task.c: members of a task's record. */
 void uar_task_write(struct uar_jw *w, const struct uar_row_task *t);

@@ -75,7 +75,22 @@ void ctl_unlink_tasks(struct ctl *c);
 void ctl_put_edge(struct uar_jw *w, const struct uar_row_edge *edge);
 /* One blocker less; the task goes on when there is none left. */
 void ctl_unblock(struct ctl *c, uar_str task_id);
+/* control_turn.c */
+void ctl_submit_turn(struct ctl *c);
+void ctl_interrupt_turn(struct ctl *c);
+/* Decides a command of the run that the shell brought; its facts join this decision. */
+void ctl_decide_run(struct ctl *c, int which, const struct uar_command *command);
+/* control_queue.c */
+void ctl_resume_thread(struct ctl *c);
+void ctl_remove_queued_turn(struct ctl *c);
+void ctl_promote_queued_turn(struct ctl *c);
+void ctl_pause_queue(struct ctl *c);
+void ctl_resume_queue(struct ctl *c);
+/* The run starts before all others that wait; a row of its thread says so. */
+void ctl_place_first(struct ctl *c, uar_str run_id);
 /* control_session.c */
+/* The row of the session or thread: the one that is there, or a new one. */
+void *ctl_row_or_new(struct ctl *c, enum uar_row_kind kind, uar_str id);
 void ctl_update_session(struct ctl *c);
 void ctl_update_thread(struct ctl *c);
 /* control_snapshot.c */

@@ -1,8 +1,7 @@
 /* control_session.c - sessions and threads: renamed, archived. Nothing is deleted. */
 #include "core/control_int.h"
 
-/* The row of the session or thread: the one that is there, or a new one. */
-static void *row_or_new(struct ctl *c, enum uar_row_kind kind, uar_str id)
+void *ctl_row_or_new(struct ctl *c, enum uar_row_kind kind, uar_str id)
 {
 	struct uar_row *row = ctl_row(c, kind, id);
 
@@ -44,7 +43,7 @@ static void tell_session(struct ctl *c, const struct uar_row_session *s)
 void ctl_update_session(struct ctl *c)
 {
 	const struct uar_ctl_update_session *in = &c->in->update_session;
-	struct uar_row_session *s = row_or_new(c, UAR_ROW_SESSION, in->session_id);
+	struct uar_row_session *s = ctl_row_or_new(c, UAR_ROW_SESSION, in->session_id);
 	struct uar_jw *w;
 
 	if (!s)
@@ -86,7 +85,7 @@ static void tell_thread(struct ctl *c, const struct uar_row_thread *t)
 void ctl_update_thread(struct ctl *c)
 {
 	const struct uar_ctl_update_thread *in = &c->in->update_thread;
-	struct uar_row_thread *t = row_or_new(c, UAR_ROW_THREAD, in->thread_id);
+	struct uar_row_thread *t = ctl_row_or_new(c, UAR_ROW_THREAD, in->thread_id);
 	struct uar_jw *w;
 
 	if (!t)

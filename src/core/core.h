@@ -101,6 +101,7 @@ struct uar_run_what {
 	int64_t timeout_us;    /* 0: none */
 	int64_t attempt;
 	enum uar_restart restart;
+	bool task_made; /* the task has a row: its end is told by core/control*.c */
 };
 
 struct uar_run_times {
@@ -241,6 +242,7 @@ struct uar_run {
 	int64_t replayed; /* fixture lines done */
 	char phase[32];	  /* last phase of run.status */
 	bool row_changed; /* what the record shows has changed since the last append */
+	bool in_queue;	  /* its turn was put into the queue of its thread */
 	/* Its strings are inside the event that ended the run, and live as long. */
 	struct uar_result_refs result_refs;
 	struct uar_arena arena;
@@ -262,12 +264,31 @@ struct uar_session {
 	uint64_t sequence; /* of the last event */
 };
 
+/* The queue of a thread: facts that the shell supplies. A decision about a run does not count
+ * the run itself. */
+struct uar_queued {
+	uar_str run_id, turn_id;
+};
+struct uar_queue {
+	bool busy;     /* a turn is active */
+	bool paused;   /* no queued turn starts */
+	size_t length; /* turns that wait, and the first of them: */
+	size_t listed;
+	struct uar_queued at[UAR_LIMIT_QUEUE_LISTED];
+};
+/* A turn that comes now waits: for the active one, for those before it, or for somebody who
+ * lets the queue go on. */
+bool uar_queue_waits(const struct uar_queue *q);
+/* The first turn of the queue may start. */
+bool uar_queue_may_start(const struct uar_queue *q);
+
 struct uar_core_env {
 	int64_t now_us;
 	struct uar_uuid *ids;
-	struct uar_arena *arena;   /* of the batch: events and payloads live here */
-	struct uar_buf *buf;	   /* scratch for payloads */
-	struct uar_arena *scratch; /* reset for each event; NULL: the batch's does for it */
+	struct uar_arena *arena;       /* of the batch: events and payloads live here */
+	struct uar_buf *buf;	       /* scratch for payloads */
+	struct uar_arena *scratch;     /* reset for each event; NULL: the batch's does for it */
+	const struct uar_queue *queue; /* of the run's thread; NULL: nothing waits there */
 };
 
 enum uar_command_kind {
@@ -308,12 +329,15 @@ struct uar_create {
 	bool new_session;  /* the session begins with this run */
 	bool new_thread;
 	bool task_given;
-	bool wait; /* the thread or the worker is busy: stay queued */
+	bool wait;   /* the worker is busy: stay queued */
+	bool queued; /* core says so: it waits in the queue of its thread */
+	bool first;  /* before all others that wait there */
 	struct uar_run_what what;
 	uar_str root_run_id, parent_run_id; /* of a further attempt; empty: the first */
 	uar_str trace_id;
-	uar_str source;	 /* "api" */
-	uar_str context; /* JSON object or empty */
+	uar_str source;	  /* "api" */
+	uar_str context;  /* JSON object or empty */
+	uar_str metadata; /* JSON object or empty: the caller's own members */
 };
 
 struct uar_prepared {

@@ -517,7 +517,9 @@ TEST(a_refused_command_touches_nothing, "RUN-17")
 			walk_to(&t, way);
 			if (kind != UAR_CMD_REPLAY && kind != UAR_CMD_CREATE &&
 			    !move_of(t.r.status, kind).legal) {
-				struct uar_core_env env = { 9, &t.ids, &t.arena, &t.buf, NULL };
+				struct uar_core_env env = {
+					9, &t.ids, &t.arena, &t.buf, NULL, NULL
+				};
 				struct uar_session s = t.s;
 				struct uar_run r;
 

@@ -67,6 +67,8 @@ static void put_options(struct uar_jw *w, const struct uar_create *c)
 		uar_jw_str(w, "parent_run_id", c->parent_run_id);
 		uar_jw_int(w, "attempt", what->attempt);
 	}
+	if (c->what.task_made)
+		uar_jw_bool(w, "task_made", true);
 	uar_emit_trace(w, c->trace_id);
 	uar_jw_close(w);
 }
@@ -104,6 +106,18 @@ static void refer_input(struct emit *e, const struct uar_create *c)
 					       UAR_STR("/0\"}")));
 }
 
+static void put_metadata(struct uar_jw *w, const struct uar_create *c)
+{
+	if (!c->context.n && !c->metadata.n)
+		return;
+	uar_jw_obj(w, "metadata");
+	if (c->context.n)
+		uar_jw_raw(w, "context", c->context);
+	if (c->metadata.n)
+		uar_jw_raw(w, "caller", c->metadata);
+	uar_jw_close(w);
+}
+
 static void turn_submitted(struct emit *e, const struct uar_create *c)
 {
 	struct uar_jw *w = uar_emit_begin(e);
@@ -117,11 +131,9 @@ static void turn_submitted(struct emit *e, const struct uar_create *c)
 		put_part(w, "json", c->what.inputs, (int64_t)c->what.inputs.n);
 	uar_jw_close(w);
 	put_options(w, c);
-	if (c->context.n) {
-		uar_jw_obj(w, "metadata");
-		uar_jw_raw(w, "context", c->context);
-		uar_jw_close(w);
-	}
+	put_metadata(w, c);
+	if (c->queued)
+		uar_jw_str(w, "queued_turn_id", c->turn_id);
 	if (c->what.idempotency_key.n)
 		uar_jw_str(w, "idempotency_key", c->what.idempotency_key);
 	refer_input(e, c);
@@ -207,9 +219,11 @@ void uar_core_create(struct emit *e, const struct uar_create *c)
 	turn_submitted(e, c);
 	if (c->parent_run_id.n)
 		task_retrying(e, c);
-	else
+	else if (!c->what.task_made)
 		task_created(e, c);
 	task_queued(e, c);
+	if (c->queued)
+		uar_core_join_queue(e, c->first);
 }
 
 void uar_emit_worker(struct uar_jw *w, const struct uar_run *r)
@@ -269,6 +283,7 @@ static void turn_started(struct emit *e)
 
 void uar_core_begin(struct emit *e)
 {
+	uar_core_leave_queue(e, "started");
 	attempt_started(e);
 	task_started(e);
 	turn_started(e);

@@ -247,6 +247,8 @@ static void cancel_requested(struct emit *e, uar_str reason)
 static void do_cancel(struct emit *e, const struct uar_command *c)
 {
 	uar_core_close_actions(e);
+	if (e->r->status == UAR_STATUS_QUEUED)
+		uar_core_leave_queue(e, "removed");
 	cancel_requested(e, c->text);
 	if (uar_status_terminal(e->move.to))
 		uar_core_end_by(e, &cancelled);
@@ -460,14 +462,24 @@ static void start(struct emit *e)
 		obey(e, &c[i]);
 }
 
+static void create(struct emit *e, const struct uar_create *c)
+{
+	struct uar_create waiting;
+
+	if (uar_queue_waits(e->env->queue)) {
+		waiting = *c;
+		waiting.wait = waiting.queued = true;
+		c = &waiting;
+	}
+	uar_core_create(e, c);
+	if (!c->wait)
+		start(e);
+}
+
 static void perform(struct emit *e, const struct uar_command *c)
 {
 	switch (c->kind) {
-	case UAR_CMD_CREATE:
-		uar_core_create(e, &c->create);
-		if (!c->create.wait)
-			start(e);
-		break;
+	case UAR_CMD_CREATE: create(e, &c->create); break;
 	case UAR_CMD_START: start(e); break;
 	default:
 		if (begins_to_end(e->r, c))
@@ -486,6 +498,8 @@ uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s, s
 	if (!allowed(r, c))
 		return uar_error_set(error, UAR_ESTATE, "the run is %s",
 				     uar_status_text(r->status));
+	if (c->kind == UAR_CMD_START && !uar_queue_may_start(env->queue))
+		return uar_error_set(error, UAR_ESTATE, "the queue of the thread is held");
 	fault = out_of_order(r, c);
 	if (fault)
 		return uar_error_set(error, UAR_EINTERNAL, "the worker is out of order: %s", fault);

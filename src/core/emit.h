@@ -74,6 +74,17 @@ struct uar_run_rare *uar_core_change_rare(struct uar_run *r);
 void uar_core_keep(char *out, size_t size, uar_str s);
 void uar_core_create(struct emit *e, const struct uar_create *c);
 void uar_core_begin(struct emit *e); /* the facts of a start */
+/* queue.c: queue.changed, as the queue is afterwards; turn_id may be empty. */
+struct queue_change {
+	const char *op;
+	uar_str turn_id, reason;
+	bool paused;
+};
+void uar_core_queue_changed(struct emit *e, const struct uar_queue *after,
+			    const struct queue_change *change);
+/* The run that is decided about joins the queue, or leaves it if it is in it. */
+void uar_core_join_queue(struct emit *e, bool first);
+void uar_core_leave_queue(struct emit *e, const char *op);
 /* input.c: of the run's table, what the command is. Not for CREATE. */
 enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_command *c);
 enum uar_run_input uar_core_replay_input(const struct uar_json *event);

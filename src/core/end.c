@@ -181,9 +181,9 @@ static void thread_idle(struct emit *e)
 	uar_emit(e, UAR_EV_THREAD_UPDATED, EMIT_THREAD);
 }
 
-static void end_badly(struct emit *e, enum uar_status status, const struct uar_failure *f)
+/* A task that has a row ends with its row (control_attempt.c). */
+static void end_task_badly(struct emit *e, enum uar_status status, const struct uar_failure *f)
 {
-	attempt_failed(e, status, f);
 	if (status == UAR_STATUS_CANCELLED)
 		task_cancelled(e);
 	else if (status == UAR_STATUS_TIMED_OUT)
@@ -192,6 +192,13 @@ static void end_badly(struct emit *e, enum uar_status status, const struct uar_f
 		task_lost(e);
 	else
 		task_failed(e, f);
+}
+
+static void end_badly(struct emit *e, enum uar_status status, const struct uar_failure *f)
+{
+	attempt_failed(e, status, f);
+	if (!e->r->what.task_made)
+		end_task_badly(e, status, f);
 	turn_failed(e, status == UAR_STATUS_LOST ? UAR_STATUS_FAILED : status, f);
 }
 
@@ -201,7 +208,8 @@ void uar_core_end(struct emit *e, enum uar_status status, const struct uar_failu
 
 	if (status == UAR_STATUS_COMPLETED) {
 		attempt_completed(e);
-		task_completed(e);
+		if (!e->r->what.task_made)
+			task_completed(e);
 		turn_completed(e);
 	} else {
 		end_badly(e, status, f);

@@ -2,12 +2,6 @@
  * its events; one that lost them is given a state by from_row.c, to be ended. */
 #include "core/emit.h"
 
-#include "base/alloc.h"
-
-const struct uar_run_rare uar_run_rare_first = {
-	.progress = { -1, -1, -1, -1, "", "", "" },
-};
-
 struct fold {
 	struct uar_run *r;
 	const struct uar_event *ev;
@@ -15,63 +9,6 @@ struct fold {
 	struct uar_arena *scratch;
 	struct uar_error *error;
 };
-
-void uar_session_init(struct uar_session *s, const struct uar_owner *owner, uar_str runtime_id,
-		      uar_str session_id)
-{
-	*s = (struct uar_session){ .owner = *owner,
-				   .runtime_id = runtime_id,
-				   .session_id = session_id };
-}
-
-void uar_run_init(struct uar_run *r)
-{
-	memset(r, 0, sizeof *r);
-	r->status = UAR_STATUS_QUEUED;
-	uar_arena_init(&r->arena, 0);
-}
-
-void uar_run_fini(struct uar_run *r)
-{
-	uar_arena_fini(&r->arena);
-	uar_run_copy_fini(r);
-}
-
-uar_err uar_run_copy(struct uar_run *to, const struct uar_run *from)
-{
-	struct uar_run_rare *rare = from->rare && !to->rare ? uar_alloc(sizeof *rare) : to->rare;
-
-	if (from->rare && !rare)
-		return UAR_ENOMEM;
-	if (from->rare)
-		*rare = *from->rare;
-	else
-		uar_run_copy_fini(to);
-	*to = *from;
-	to->rare = from->rare ? rare : NULL;
-	return UAR_OK;
-}
-
-void uar_run_take(struct uar_run *to, struct uar_run *copy)
-{
-	struct uar_run_rare *was = to->rare;
-
-	*to = *copy;
-	copy->rare = was;
-}
-
-void uar_run_copy_fini(struct uar_run *copy)
-{
-	uar_free(copy->rare);
-	copy->rare = NULL;
-}
-
-struct uar_run_rare *uar_core_change_rare(struct uar_run *r)
-{
-	if (!r->rare && (r->rare = uar_alloc(sizeof *r->rare)))
-		*r->rare = uar_run_rare_first;
-	return r->rare;
-}
 
 static uar_err corrupt(const struct fold *f, const char *why)
 {
@@ -149,6 +86,9 @@ static uar_err fold_turn_submitted(struct fold *f)
 	what->attempt = uar_json_int(uar_json_get(o, UAR_STR("attempt")), 1);
 	if (uar_str_is(uar_json_str(uar_json_get(o, UAR_STR("restart")), UAR_STR("")), "fail"))
 		what->restart = UAR_RESTART_FAIL;
+	what->task_made = uar_json_bool(uar_json_get(o, UAR_STR("task_made")), false);
+	f->r->id.task_given = what->task_made;
+	f->r->in_queue = member(f, "queued_turn_id").n > 0;
 	f->r->at.created_us = f->ev->time_us;
 	return e ? e : own_all(f, from, to, ARRAY_LEN(from));
 }

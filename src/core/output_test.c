@@ -31,7 +31,7 @@ static void bench_init(struct bench *b)
 	uar_uuid_init(&b->ids, &uar_clock_system, &b->rand);
 	uar_arena_init(&b->arena, 0);
 	b->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
-	b->env = (struct uar_core_env){ 1800000000000000, &b->ids, &b->arena, &b->buf, NULL };
+	b->env = (struct uar_core_env){ 1800000000000000, &b->ids, &b->arena, &b->buf, NULL, NULL };
 	uar_uuid_next(&b->ids, b->run_id);
 }
 

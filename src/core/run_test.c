@@ -388,7 +388,7 @@ TEST(events_keep_their_ids_when_the_run_goes_on, "")
 	CHECK_INT(uar_run_copy(&r, &t.r), UAR_OK);
 	t.d = (struct uar_decision){ 0 };
 	for (int i = 0; i < 2; i++) {
-		struct uar_core_env env = { t.now_us, &t.ids, &t.arena, &t.buf, NULL };
+		struct uar_core_env env = { t.now_us, &t.ids, &t.arena, &t.buf, NULL, NULL };
 		uar_str line = uar_arena_printf(&t.arena, start, i);
 
 		CHECK_INT(uar_json_parse(line, NULL, &t.arena, &c.replay.event, NULL), UAR_OK);
@@ -520,7 +520,7 @@ static uar_err fold_with(const struct story *t, size_t skip, size_t twice)
 /* What does not fit into a decision never will: to try the same again is no way out. */
 static uar_err fill(struct story *t, const enum uar_command_kind *cycle, size_t n)
 {
-	struct uar_core_env env = { t->now_us, &t->ids, &t->arena, &t->buf, NULL };
+	struct uar_core_env env = { t->now_us, &t->ids, &t->arena, &t->buf, NULL, NULL };
 	struct uar_session s = t->s;
 	struct uar_decision d = { 0 };
 	struct uar_run r;

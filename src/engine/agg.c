@@ -43,11 +43,11 @@ static void decide_task(struct uar_task *t)
 
 	a->waiting = false;
 	rt_pay(a);
-	if (a->loading || a->control)
+	if (a->loading || a->threads_loading || a->control)
 		return;
 	if (uar_list_empty(&a->controls))
 		rt_batch_begin(a);
-	else if (!a->row.count)
+	else if (!a->row.count && !a->unread)
 		rt_control_begin(a);
 }
 
@@ -99,6 +99,7 @@ uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_s
 	uar_list_init(&a->row.batches);
 	uar_list_init(&a->row.again);
 	uar_list_init(&a->controls);
+	uar_list_init(&a->threads);
 	uar_list_init(&a->crowd);
 	uar_arena_init(&a->arena, 0);
 	e = own_identity(a, owner, session_id);
@@ -110,6 +111,7 @@ uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_s
 		return e;
 	}
 	a->state.sequence = sequence;
+	a->threads_known = sequence == 0;
 	rt->stats.sessions++;
 	*out = a;
 	return UAR_OK;
@@ -120,6 +122,7 @@ void rt_agg_free(struct agg *a)
 	struct uar_runtime *rt = a->rt;
 
 	rt_batch_drop(a);
+	rt_threads_free(a);
 	UAR_LIST_EACH (it, &a->runs)
 		rt_run_free(UAR_OWNER(it, struct live_run, node));
 	UAR_LIST_EACH (it, &a->queue)
@@ -147,9 +150,10 @@ void rt_agg_drop(struct agg *a)
 
 void rt_agg_kick(struct agg *a)
 {
-	bool ready = uar_list_empty(&a->controls) ? rt_batch_can_begin(a) : !a->row.count;
+	bool ready =
+		uar_list_empty(&a->controls) ? rt_batch_can_begin(a) : !a->row.count && !a->unread;
 
-	if (!a->control && !a->loading && !a->waiting && ready)
+	if (!a->control && !a->loading && !a->threads_loading && !a->waiting && ready)
 		uar_post(a->rt->o.sched, &a->task);
 }
 
@@ -185,7 +189,7 @@ static struct live_run *alloc_run(struct agg *a, uar_str run_id, uar_str thread_
 uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct live_run **out)
 {
 	struct uar_runtime *rt = a->rt;
-	struct live_run *r;
+	struct live_run *r, *last;
 	uar_err e;
 
 	if (run_id.n > UAR_LIMIT_ID_BYTES || thread_id.n > UAR_LIMIT_ID_BYTES)
@@ -198,6 +202,11 @@ uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct liv
 		uar_free(r);
 		return e;
 	}
+	last = uar_map_get(&rt->threads, r->thread_key);
+	if (last && last->agg != a)
+		last = NULL; /* it will lose against the store */
+	r->place.number = last ? last->place.number + 1 : 1;
+	r->place.in_thread = last ? last->place.in_thread + 1 : 1;
 	if (!uar_map_replace(&rt->threads, r->thread_key, r))
 		e = uar_map_put(&rt->threads, r->thread_key, r);
 	if (e) {
@@ -215,20 +224,25 @@ uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct liv
 static void forget_thread(struct uar_runtime *rt, struct live_run *gone)
 {
 	struct uar_list *runs = &gone->agg->runs;
-	struct live_run *heir = NULL;
+	struct live_run *last = uar_map_get(&rt->threads, gone->thread_key), *heir = NULL;
 
-	if (uar_map_get(&rt->threads, gone->thread_key) != gone)
+	if (last != gone) {
+		if (last && last->agg == gone->agg)
+			last->place.in_thread--;
 		return;
+	}
 	for (struct uar_list *it = runs->prev; it != runs && !heir; it = it->prev) {
 		struct live_run *r = UAR_OWNER(it, struct live_run, node);
 
 		if (r != gone && uar_str_eq(gone->thread_key, r->thread_key))
 			heir = r;
 	}
-	if (heir)
+	if (heir) {
+		heir->place.in_thread = gone->place.in_thread - 1;
 		uar_map_replace(&rt->threads, heir->thread_key, heir);
-	else
+	} else {
 		uar_map_remove(&rt->threads, gone->thread_key);
+	}
 }
 
 void rt_run_free(struct live_run *r)
@@ -245,6 +259,7 @@ void rt_run_free(struct live_run *r)
 	uar_list_remove(&r->node);
 	uar_list_remove(&r->load_node);
 	uar_list_remove(&r->owed_node);
+	r->agg->unread -= r->found.unread;
 	uar_run_fini(&r->state);
 	uar_free(r);
 	rt->stats.live_runs--;

@@ -52,6 +52,8 @@ void rt_start_next(struct agg *a, uar_str thread_id)
 
 	if (!next || !next->committed || next->state.status != UAR_STATUS_QUEUED || a->rt->draining)
 		return;
+	if (rt_queue_paused(a, thread_id))
+		return;
 	if (next->state.what.entry != UAR_ENTRY_PLUGIN ||
 	    rt_worker_may_begin(next, next->state.what.plugin_id, next->state.what.entry_id))
 		rt_send(next, &start);
@@ -102,6 +104,7 @@ static uar_err decide_one(struct batch *b, struct cmd *c, int64_t now_us, struct
 		.arena = &b->arena,
 		.buf = &b->buf,
 		.scratch = &b->agg->rt->scratch,
+		.queue = rt_queue_of(b->agg, b->run, &b->r, c->c.kind),
 	};
 
 	c->first_event = b->d.event_count;
@@ -149,48 +152,48 @@ static uar_err decide_all(struct batch *b, struct uar_error *error)
 
 /* The next events in a row that are the run's; 0: there are none. Facts of the thread
  * may stand between them. */
-static size_t next_of_run(const struct batch *b, size_t *from)
+static size_t next_of_run(const struct uar_decision *d, size_t *from)
 {
-	const struct uar_event *events = b->d.events;
-	size_t n = b->d.event_count, to;
+	size_t n = d->event_count, to;
 
-	while (*from < n && !events[*from].run_sequence)
+	while (*from < n && !d->events[*from].run_sequence)
 		(*from)++;
-	for (to = *from; to < n && events[to].run_sequence; to++)
+	for (to = *from; to < n && d->events[to].run_sequence; to++)
 		;
 	return to - *from;
 }
 
-static void publish(struct batch *b)
+static void publish(const struct rt_moved *m)
 {
-	struct uar_bus *bus = b->agg->rt->bus;
-	const struct uar_event *events = b->d.events;
-	size_t last = b->d.event_count - 1, from = 0, n;
+	struct uar_runtime *rt = m->run->agg->rt;
+	const struct uar_event *events = m->d->events;
+	size_t last = m->d->event_count - 1, from = 0, n;
 
-	while ((n = next_of_run(b, &from))) {
-		struct rt_commit c = { b->run->run_key, events + from, n, b->append.run };
+	while ((n = next_of_run(m->d, &from))) {
+		struct rt_commit c = { m->run->run_key, events + from, n, m->row };
 
-		rt_parts_committed(b->agg->rt, &c);
-		uar_bus_publish(bus, b->run->run_key, events + from, n,
+		rt_parts_committed(rt, &c);
+		uar_bus_publish(rt->bus, m->run->run_key, events + from, n,
 				events[from + n - 1].run_sequence);
 		from += n;
 	}
-	uar_bus_publish(bus, b->agg->key, events, b->d.event_count, events[last].sequence);
-	rt_session_advanced(b->agg, &events[0], &events[last]);
+	uar_bus_publish(rt->bus, m->run->agg->key, events, m->d->event_count,
+			events[last].sequence);
+	rt_session_advanced(m->run->agg, &events[0], &events[last]);
 }
 
-static void tell_watches(struct batch *b, bool added)
+static void tell_watches(const struct rt_moved *m, bool added)
 {
 	struct uar_commit c = {
-		.owner = &b->agg->state.owner,
-		.run = &b->run->state,
-		.events = b->d.events,
-		.event_count = b->d.event_count,
+		.owner = &m->run->agg->state.owner,
+		.run = &m->run->state,
+		.events = m->d->events,
+		.event_count = m->d->event_count,
 		.added = added,
-		.changed = b->append.run != NULL,
+		.changed = m->row != NULL,
 	};
 
-	UAR_LIST_EACH (it, &b->agg->rt->watches) {
+	UAR_LIST_EACH (it, &m->run->agg->rt->watches) {
 		struct uar_watch *w = UAR_OWNER(it, struct uar_watch, node);
 
 		w->fn(w->ctx, &c);
@@ -233,26 +236,31 @@ static void end_run(struct live_run *r)
 	rt_run_over(r, UAR_ESTATE);
 }
 
-static void perform(struct batch *b)
+void rt_moved_perform(const struct rt_moved *m)
 {
-	for (size_t i = 0; i < b->d.effect_count; i++)
-		rt_effect(b->run, b->d.effects[i]);
-	if (uar_status_terminal(b->run->state.status))
-		end_run(b->run);
-	else if (b->run->state.status == UAR_STATUS_QUEUED)
-		rt_start_next(b->agg, uar_str_c(b->run->thread_id));
+	struct live_run *r = m->run;
+
+	for (size_t i = 0; i < m->d->effect_count; i++)
+		rt_effect(r, m->d->effects[i]);
+	if (uar_status_terminal(r->state.status))
+		end_run(r);
+	else if (r->state.status == UAR_STATUS_QUEUED)
+		rt_start_next(r->agg, uar_str_c(r->thread_id));
 }
 
-static void move_state(struct batch *b)
+void rt_moved_tell(const struct rt_moved *m)
 {
-	struct agg *a = b->agg;
+	struct agg *a = m->run->agg;
+	bool added = !m->run->committed;
 
-	a->state.sequence = b->s.sequence;
-	b->r.row_changed = false;
-	uar_run_take(&b->run->state, &b->r);
-	b->run->committed = true;
-	a->rt->stats.events += b->d.event_count;
+	a->state.sequence = m->d->events[m->d->event_count - 1].sequence;
+	m->copy->row_changed = false;
+	uar_run_take(&m->run->state, m->copy);
+	m->run->committed = true;
+	a->rt->stats.events += m->d->event_count;
 	a->rt->stats.batches++;
+	publish(m);
+	tell_watches(m, added);
 }
 
 /* --- the walk ------------------------------------------------------------------ */
@@ -322,7 +330,7 @@ static void note_space(struct uar_runtime *rt, uar_err e)
 static void appended(struct uar_append *append)
 {
 	struct batch *b = UAR_OWNER(append, struct batch, append);
-	bool added = !b->run->committed;
+	struct rt_moved moved = { b->run, &b->r, &b->d, append->run };
 
 	note_space(b->agg->rt, append->err);
 	if (append->err) {
@@ -330,11 +338,9 @@ static void appended(struct uar_append *append)
 		rt_batch_abort(b, append->err, &append->error);
 	} else {
 		rt_batch_leave(b);
-		move_state(b);
-		publish(b);
-		tell_watches(b, added);
+		rt_moved_tell(&moved);
 		answer_all(b, UAR_OK, NULL);
-		perform(b);
+		rt_moved_perform(&moved);
 	}
 	finish(b);
 }

@@ -18,6 +18,18 @@ struct batch {
 	struct uar_buf buf;
 };
 
+/* What a commit did to a run. */
+struct rt_moved {
+	struct live_run *run;
+	struct uar_run *copy; /* becomes its state */
+	const struct uar_decision *d;
+	const struct uar_run_row *row; /* NULL: its record shows nothing new */
+};
+/* The copy becomes the state; readers and watches are told. */
+void rt_moved_tell(const struct rt_moved *m);
+/* Then effects begin; a run that is over goes, and the next of its thread starts. */
+void rt_moved_perform(const struct rt_moved *m);
+
 /* One that is empty but for the memory it may use; NULL: out of memory. */
 struct batch *rt_batch_take(struct uar_runtime *rt);
 void rt_batch_put(struct uar_runtime *rt, struct batch *b);

@@ -60,6 +60,11 @@ static uar_err fwd_thread(struct uar_store *s, struct uar_thread_query *q)
 	return w->disk->ops->thread(w->disk, &l->q);
 }
 
+static uar_err fwd_rows(struct uar_store *s, struct uar_rows_query *q)
+{
+	return world_of(s)->disk->ops->rows(world_of(s)->disk, q);
+}
+
 static uar_err fwd_each_live(struct uar_store *s, void (*fn)(void *ctx, const struct uar_run_row *),
 			     void *ctx, struct uar_error *error)
 {
@@ -72,7 +77,8 @@ static const struct uar_store_ops ops = { .abi = 1,
 					  .read = fwd_read,
 					  .runs = fwd_runs,
 					  .thread = fwd_thread,
-					  .each_live = fwd_each_live };
+					  .each_live = fwd_each_live,
+					  .rows = fwd_rows };
 
 static void tell_late(struct world *w)
 {

@@ -1,34 +1,8 @@
 /* control.c - the walk of a command of the control plane. */
-#include "engine/control.h"
+#include "engine/control_int.h"
 
-#include "engine/engine_int.h"
 #include "engine/limits.h"
 #include "event/limits.h"
-
-/* A command on its way. */
-struct rt_control {
-	struct rt_op under_way;
-	struct uar_list node; /* in agg->controls */
-	struct uar_runtime *rt;
-	struct uar_control_op *op;
-	struct uar_control in; /* with what the engine adds */
-	struct agg *agg;       /* NULL: its session is not found yet */
-	struct uar_control_update *update;
-	struct uar_session s;	/* the copy that is decided on */
-	struct uar_list loaded; /* of struct loading */
-	size_t to_load;		/* rows that are asked for and not there yet */
-	uar_err load_err;
-	struct uar_error load_error;
-	unsigned tries;
-	char session_id[UAR_LIMIT_ID_BYTES + 1];
-	struct uar_task later;
-	struct uar_thread_query where;
-	struct uar_rows_query row;
-	struct uar_append append;
-	struct uar_arena arena; /* of the decision */
-	struct uar_arena rows;	/* of what was loaded */
-	struct uar_buf buf;
-};
 
 /* Rows that were asked for. */
 struct loading {
@@ -58,6 +32,7 @@ static void free_control(struct rt_control *c)
 	uar_unpost(c->rt->o.sched, &c->later);
 	uar_list_remove(&c->node);
 	forget_loaded(c);
+	rt_control_runs_free(c);
 	uar_arena_fini(&c->arena);
 	uar_arena_fini(&c->rows);
 	uar_buf_fini(&c->buf);
@@ -88,7 +63,7 @@ static void leave_session(struct rt_control *c)
 	rt_agg_drop(a);
 }
 
-static void finish(struct rt_control *c, uar_err e, const struct uar_error *error)
+void rt_control_finish(struct rt_control *c, uar_err e, const struct uar_error *error)
 {
 	struct uar_control_op *op = c->op;
 
@@ -98,6 +73,10 @@ static void finish(struct rt_control *c, uar_err e, const struct uar_error *erro
 	op->error.code = e;
 	op->session_id = uar_str_c(c->session_id);
 	op->done(op); /* what it is shown lives in the session and in c */
+	if (e)
+		rt_control_runs_failed(c, e);
+	else
+		rt_control_runs_perform(c);
 	leave_session(c);
 	rt_op_end(&c->under_way);
 	free_control(c);
@@ -122,7 +101,7 @@ static void row_loaded(struct uar_rows_query *q)
 	if (--c->to_load)
 		return;
 	if (c->load_err)
-		finish(c, c->load_err, &c->load_error);
+		rt_control_finish(c, c->load_err, &c->load_error);
 	else
 		decide(c);
 }
@@ -172,14 +151,12 @@ static void load_needs(struct rt_control *c)
 	if (!e)
 		return;
 	if (!c->to_load)
-		finish(c, e, NULL);
+		rt_control_finish(c, e, NULL);
 	else
 		c->load_err = e;
 }
 
 /* --- decide and append ----------------------------------------------------------------------- */
-
-static uar_err locate(struct rt_control *c);
 
 /* The session is not what it was taken for: it is looked up anew. */
 static void try_again(struct rt_control *c)
@@ -188,10 +165,28 @@ static void try_again(struct rt_control *c)
 
 	forget_loaded(c);
 	uar_arena_reset(&c->rows);
+	rt_control_runs_failed(c, UAR_ECONFLICT);
 	leave_session(c);
-	e = locate(c);
+	e = rt_control_locate(c);
 	if (e)
-		finish(c, e, NULL);
+		rt_control_finish(c, e, NULL);
+}
+
+/* What the engine keeps in memory of rows follows them. */
+static void learn_rows(struct agg *agg, const struct uar_append *a)
+{
+	for (size_t i = 0; i < a->row_count; i++)
+		if (a->rows[i].kind == UAR_ROW_THREAD)
+			rt_threads_learn(agg, &a->rows[i]);
+}
+
+/* A first step is durable; the session stays this command's. */
+static void next_step(struct rt_control *c)
+{
+	rt_control_runs_perform(c);
+	forget_loaded(c);
+	uar_arena_reset(&c->rows);
+	decide(c);
 }
 
 static void appended(struct uar_append *a)
@@ -204,18 +199,31 @@ static void appended(struct uar_append *a)
 		try_again(c);
 		return;
 	}
-	if (a->err) {
-		finish(c, a->err, &a->error);
+	if (a->err == UAR_EEXISTS) {
+		rt_control_taken(c, a->taken.made);
 		return;
 	}
-	agg->state.sequence = c->s.sequence;
-	c->rt->stats.events += a->event_count;
-	uar_bus_publish(c->rt->bus, agg->key, a->events, a->event_count,
-			a->events[a->event_count - 1].sequence);
-	rt_session_advanced(agg, &a->events[0], &a->events[a->event_count - 1]);
+	if (a->err) {
+		rt_control_finish(c, a->err, &a->error);
+		return;
+	}
+	learn_rows(agg, a);
+	if (c->update->moved) {
+		rt_control_runs_told(c);
+	} else {
+		agg->state.sequence = c->s.sequence;
+		c->rt->stats.events += a->event_count;
+		uar_bus_publish(c->rt->bus, agg->key, a->events, a->event_count,
+				a->events[a->event_count - 1].sequence);
+		rt_session_advanced(agg, &a->events[0], &a->events[a->event_count - 1]);
+	}
+	if (c->update->again) {
+		next_step(c);
+		return;
+	}
 	c->op->events = a->events;
 	c->op->event_count = a->event_count;
-	finish(c, UAR_OK, NULL);
+	rt_control_finish(c, UAR_OK, NULL);
 }
 
 static void send_append(struct rt_control *c)
@@ -234,24 +242,16 @@ static void send_append(struct rt_control *c)
 		.row_count = u->row_count,
 		.done = appended,
 	};
-	e = store->ops->append(store, &c->append);
+	e = rt_control_add_run(c);
+	if (!e)
+		e = store->ops->append(store, &c->append);
 	if (e == UAR_EINVALID || e == UAR_ESCHEMA) /* a member of the input became part of it */
 		e = uar_error_set(&c->op->error, UAR_EINVALID, "%s: %s", c->append.error.where,
 				  c->append.error.text);
 	else if (e)
 		c->op->error = c->append.error;
 	if (e)
-		finish(c, e, &c->op->error);
-}
-
-/* What core cannot know: the turn that is active in the named thread. */
-static void add_facts(struct rt_control *c)
-{
-	uar_str thread_id = uar_control_str(&c->in, "thread_id");
-	const struct live_run *r = thread_id.n ? rt_thread_active(c->agg, thread_id) : NULL;
-	bool active = r && r->committed && r->state.status != UAR_STATUS_QUEUED;
-
-	c->in.active_turn_id = active ? r->state.id.turn_id : UAR_STR_NONE;
+		rt_control_finish(c, e, &c->op->error);
 }
 
 static void decide(struct rt_control *c)
@@ -269,7 +269,11 @@ static void decide(struct rt_control *c)
 	c->update->d = (struct uar_decision){ 0 };
 	c->s = c->agg->state;
 	uar_error_clear(&op->error);
-	add_facts(c);
+	e = rt_control_bring(c, &env);
+	if (e) {
+		rt_control_finish(c, e, NULL);
+		return;
+	}
 	e = uar_core_control(&env, &c->s, &c->in, &c->loaded, c->update, &op->error);
 	if (e == UAR_ENEEDS && c->update->need_count) {
 		load_needs(c);
@@ -278,7 +282,7 @@ static void decide(struct rt_control *c)
 	op->result = c->update->result;
 	op->event_ids = c->update->event_ids;
 	if (e || !c->update->d.event_count)
-		finish(c, e, &op->error);
+		rt_control_finish(c, e, &op->error);
 	else
 		send_append(c);
 }
@@ -295,136 +299,7 @@ void rt_control_begin(struct agg *a)
 void rt_control_refuse(struct agg *a, uar_err e)
 {
 	while (!uar_list_empty(&a->controls))
-		finish(UAR_OWNER(a->controls.next, struct rt_control, node), e, NULL);
-}
-
-/* --- where its session is -------------------------------------------------------------------- */
-
-static void join(struct rt_control *c, uint64_t sequence)
-{
-	const struct uar_owner *owner = &c->in.owner;
-	struct agg *a = rt_agg_find(c->rt, owner, uar_str_c(c->session_id));
-	uar_err e = a ? UAR_OK : rt_agg_make(c->rt, owner, uar_str_c(c->session_id), sequence, &a);
-
-	if (e) {
-		finish(c, e, NULL);
-		return;
-	}
-	if (a->control_count == UAR_LIMIT_SESSION_COMMANDS) {
-		finish(c, UAR_EBUSY, NULL);
-		return;
-	}
-	c->agg = a;
-	a->control_count++;
-	rt_agg_hold(a);
-	uar_list_add_last(&a->controls, &c->node);
-	rt_agg_kick(a);
-}
-
-static void session_found(struct uar_thread_query *q)
-{
-	struct rt_control *c = UAR_OWNER(q, struct rt_control, where);
-
-	uar_str named = uar_control_str(&c->in, "session_id");
-
-	if (q->err) {
-		finish(c, q->err, &q->error);
-		return;
-	}
-	if (named.n && !uar_str_is(named, q->found_session)) {
-		uar_error_where(&c->op->error, "/session_id");
-		uar_error_set(&c->op->error, UAR_EINVALID, "the thread or task is of session %s",
-			      q->found_session);
-		finish(c, UAR_EINVALID, &c->op->error);
-		return;
-	}
-	snprintf(c->session_id, sizeof c->session_id, "%s", q->found_session);
-	join(c, q->last_sequence);
-}
-
-static uar_err find_session(struct rt_control *c, uar_str thread_id, uar_str session_id)
-{
-	struct uar_store *store = c->rt->o.store;
-
-	c->where = (struct uar_thread_query){
-		.owner = c->in.owner,
-		.thread_id = thread_id,
-		.session_id = session_id,
-		.done = session_found,
-	};
-	return store->ops->thread(store, &c->where);
-}
-
-static void task_found(struct uar_rows_query *q)
-{
-	struct rt_control *c = UAR_OWNER(q, struct rt_control, row);
-	uar_err e = q->err;
-
-	if (!e) {
-		snprintf(c->session_id, sizeof c->session_id, "%.*s",
-			 UAR_FMT(q->rows[0].session_id));
-		e = find_session(c, UAR_STR_NONE, uar_str_c(c->session_id));
-	}
-	uar_store_rows_fini(q);
-	if (e)
-		finish(c, e, &q->error);
-}
-
-static uar_err find_task(struct rt_control *c, uar_str task_id)
-{
-	struct uar_store *store = c->rt->o.store;
-
-	c->row = (struct uar_rows_query){
-		.owner = c->in.owner,
-		.kind = UAR_ROW_TASK,
-		.id = task_id,
-		.done = task_found,
-	};
-	return store->ops->rows(store, &c->row);
-}
-
-/* A command that names nothing that exists begins a session of its own. */
-static uar_err begin_session(struct rt_control *c)
-{
-	uar_uuid_next(&c->rt->ids, c->session_id);
-	uar_post(c->rt->o.sched, &c->later);
-	return UAR_OK;
-}
-
-static void join_later(struct uar_task *t)
-{
-	join(UAR_OWNER(t, struct rt_control, later), 0);
-}
-
-static uar_err find_by_members(struct rt_control *c)
-{
-	const struct uar_control *in = &c->in;
-	uar_str session = uar_control_str(in, "session_id");
-	uar_str thread = uar_control_str(in, "thread_id");
-	uar_str parent = uar_control_str(in, "parent_task_id");
-
-	if (thread.n)
-		return find_session(c, thread, UAR_STR_NONE);
-	if (session.n)
-		return find_session(c, UAR_STR_NONE, session);
-	return parent.n ? find_task(c, parent) : begin_session(c);
-}
-
-static uar_err locate(struct rt_control *c)
-{
-	const struct uar_control *in = &c->in;
-
-	switch (uar_control_info[in->kind].scope) {
-	case UAR_CTL_SCOPE_TASK: return find_task(c, uar_control_str(in, "task_id"));
-	case UAR_CTL_SCOPE_EDGE: return find_task(c, uar_control_str(in, "from"));
-	case UAR_CTL_SCOPE_THREAD:
-		return find_session(c, uar_control_str(in, "thread_id"), UAR_STR_NONE);
-	case UAR_CTL_SCOPE_SESSION:
-		return find_session(c, UAR_STR_NONE, uar_control_str(in, "session_id"));
-	case UAR_CTL_SCOPE_OWNER: return find_by_members(c);
-	case UAR_CTL_SCOPE_ACTION: break;
-	}
-	return UAR_ENOTIMPL;
+		rt_control_finish(UAR_OWNER(a->controls.next, struct rt_control, node), e, NULL);
 }
 
 uar_err uar_runtime_control(struct uar_runtime *rt, struct uar_control_op *op)
@@ -437,14 +312,19 @@ uar_err uar_runtime_control(struct uar_runtime *rt, struct uar_control_op *op)
 	c->rt = rt;
 	c->op = op;
 	c->in = *op->in;
-	c->later.fn = join_later;
 	c->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	uar_list_init(&c->node);
 	uar_list_init(&c->loaded);
 	uar_arena_init(&c->arena, 0);
 	uar_arena_init(&c->rows, 0);
+	uar_arena_init(&c->runs.kept, 0);
+	uar_run_init(&c->runs.fresh);
+	uar_run_init(&c->runs.target);
 	c->update = uar_zalloc(sizeof *c->update);
-	e = c->update ? locate(c) : UAR_ENOMEM;
+	if (!c->update)
+		e = UAR_ENOMEM;
+	else
+		e = rt_control_makes_run(c->in.kind) ? rt_control_prepare(c) : rt_control_locate(c);
 	if (e)
 		free_control(c);
 	else

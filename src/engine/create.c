@@ -178,13 +178,13 @@ static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
 	}
 }
 
-/* The thread is at other work, or the plugin has no place free, or no process that is ready. */
+/* The plugin has no place free, or no process that is ready. Behind another turn it is asked
+ * when that is over. */
 static bool must_wait(struct live_run *r, const struct uar_run_what *what)
 {
-	if (rt_thread_active(r->agg, uar_str_c(r->thread_id)) != r)
-		return true;
 	return what->entry == UAR_ENTRY_PLUGIN &&
-	       !rt_worker_may_begin(r, what->plugin_id, what->entry_id);
+	       (rt_thread_active(r->agg, uar_str_c(r->thread_id)) != r ||
+		!rt_worker_may_begin(r, what->plugin_id, what->entry_id));
 }
 
 static struct uar_create command_of(struct creation *c, struct live_run *r, bool new_session,
@@ -195,7 +195,7 @@ static struct uar_create command_of(struct creation *c, struct live_run *r, bool
 
 	return (struct uar_create){
 		.run_id = uar_str_c(r->run_id),
-		.turn_id = own_id(c, 1),
+		.turn_id = op->turn_id.n ? op->turn_id : own_id(c, 1),
 		.task_id = op->task_id.n ? op->task_id : own_id(c, 2),
 		.thread_id = uar_str_c(r->thread_id),
 		.new_session = new_session,
@@ -208,6 +208,7 @@ static struct uar_create command_of(struct creation *c, struct live_run *r, bool
 		.trace_id = op->trace_id,
 		.source = what.entry == UAR_ENTRY_PLUGIN ? UAR_STR("plugin") : UAR_STR("api"),
 		.context = op->context,
+		.metadata = op->metadata,
 	};
 }
 
@@ -244,6 +245,28 @@ static uar_err submit(struct creation *c, struct agg *a, bool new_session, bool 
 	return e;
 }
 
+void rt_creation_adopt(struct creation *c)
+{
+	rt_op_end(&c->under_way);
+}
+
+void rt_creation_end(struct creation *c)
+{
+	uar_free(c);
+}
+
+uar_str rt_creation_run_id(struct creation *c)
+{
+	return own_id(c, 0);
+}
+
+struct uar_create rt_creation_command(struct creation *c, struct live_run *r, bool new_session,
+				      bool new_thread)
+{
+	r->first_of_thread = new_thread;
+	return command_of(c, r, new_session, new_thread);
+}
+
 /* Another attempt of a plugin waits for no turn: it remembers nothing that was said, so
  * attempts of one run go side by side, each in a thread of its own. */
 static bool stands_apart(const struct creation *c)
@@ -263,6 +286,7 @@ static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool
 		e = rt_agg_make(c->rt, &c->op->owner, session_id, sequence, &a);
 	if (!e) {
 		rt_agg_hold(a);
+		rt_threads_need(a);
 		e = submit(c, a, is_new, is_new || stands_apart(c));
 		rt_agg_drop(a);
 	}
@@ -323,6 +347,14 @@ static void place(struct creation *c)
 		finish(c, e, NULL);
 }
 
+static void place_or_tell(struct creation *c)
+{
+	if (c->op->ready)
+		c->op->ready(c->op, c);
+	else
+		place(c);
+}
+
 static void blob_stored(struct uar_blob_put *put)
 {
 	struct creation *c = UAR_OWNER(put, struct creation, put);
@@ -332,13 +364,13 @@ static void blob_stored(struct uar_blob_put *put)
 		return;
 	}
 	c->has_blob = true;
-	place(c);
+	place_or_tell(c);
 }
 
 /* place() may finish with an error, which must not happen inside the call. */
 static void place_task(struct uar_task *t)
 {
-	place(UAR_OWNER(t, struct creation, place_later));
+	place_or_tell(UAR_OWNER(t, struct creation, place_later));
 }
 
 static uar_err store_message(struct creation *c)

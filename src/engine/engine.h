@@ -16,6 +16,7 @@
 
 struct uar_store;
 struct uar_runtime;
+struct creation;
 
 struct uar_runtime_options {
 	struct uar_sched *sched;
@@ -69,6 +70,8 @@ struct uar_run_create {
 	uar_str idempotency_key;     /* or empty */
 	uar_str fingerprint;	     /* of the request's meaning, when there is a key */
 	uar_str task_id, trace_id;
+	uar_str turn_id;    /* or empty: a new one */
+	uar_str metadata;   /* JSON object: the caller's own members; or empty */
 	int64_t timeout_us; /* 0: the default */
 	void (*done)(struct uar_run_create *op);
 	void *ctx; /* the caller's */
@@ -79,6 +82,9 @@ struct uar_run_create {
 	const char *status;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	const struct uar_run *parent; /* of a further attempt; the runtime's own */
+	/* Set: it is made ready and not made; `done` follows on an error alone. The engine's own.
+	 */
+	void (*ready)(struct uar_run_create *op, struct creation *c);
 };
 UAR_MUST_CHECK uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op);
 

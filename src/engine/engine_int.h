@@ -66,6 +66,7 @@ struct uar_runtime {
 	struct uar_arena scratch; /* of a fold */
 	struct rt_recovery recovery;
 	struct rt_retention retention;
+	struct uar_queue queue;	 /* scratch: facts of one decision */
 	struct uar_list watches; /* of struct uar_watch */
 	struct uar_list parts;	 /* of struct rt_part */
 	struct rt_workers *workers;
@@ -104,11 +105,26 @@ struct agg {
 	struct uar_list controls;   /* of struct rt_control: they wait for their turn */
 	struct rt_control *control; /* the one at work: no batch is decided meanwhile */
 	size_t control_count;	    /* of both */
-	struct uar_list crowd;	    /* in rt->crowd */
-	size_t holds;		    /* reasons to stay in memory besides runs */
-	bool loading;		    /* its last sequence is not known yet */
-	bool waiting;		    /* for the retry timer */
-	bool held;		    /* a source was told to hold back */
+	struct uar_list threads; /* of struct rt_thread: those whose queue is held or reordered */
+	struct uar_list crowd;	 /* in rt->crowd */
+	size_t holds;		 /* reasons to stay in memory besides runs */
+	bool loading;		 /* its last sequence is not known yet */
+	bool threads_known;	 /* `threads` is what the store has */
+	bool threads_loading;
+	size_t unread; /* runs of it */
+	bool waiting;  /* for the retry timer */
+	bool held;     /* a source was told to hold back */
+};
+
+/* A run among those of its thread that are in memory. */
+struct rt_place {
+	uint32_t number;    /* in the order in which they came */
+	uint32_t in_thread; /* of the last one: how many there are */
+};
+/* What a start knows of a run before its events are read. */
+struct rt_found {
+	bool unread;	  /* nobody has tried to read it yet */
+	bool was_at_work; /* its record says so */
 };
 
 /* A run in memory. */
@@ -127,10 +143,12 @@ struct live_run {
 	bool committed;		    /* its first events are durable */
 	bool first_of_thread;	    /* nothing to remember */
 	bool restarted;		    /* it was at work when the server stopped */
-	uint32_t owed;		    /* OWED_ bits: what could not be sent for lack of memory */
-	uar_err lost;		    /* why a part of the worker's output is gone; UAR_OK: none */
-	bool plain;		    /* its failure is told in our own words */
-	bool stopping;		    /* it was told to stop before the log could be */
+	struct rt_place place;
+	struct rt_found found;
+	uint32_t owed; /* OWED_ bits: what could not be sent for lack of memory */
+	uar_err lost;  /* why a part of the worker's output is gone; UAR_OK: none */
+	bool plain;    /* its failure is told in our own words */
+	bool stopping; /* it was told to stop before the log could be */
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
 	uar_str run_key, thread_key;
@@ -218,6 +236,28 @@ void rt_batch_free_spare(struct uar_runtime *rt);
 void rt_run_over(struct live_run *r, uar_err why);
 /* Starts the first queued run of the thread, when its worker has a place for it. */
 void rt_start_next(struct agg *a, uar_str thread_id);
+
+/* threads.c */
+/* Loads what the store knows of the queues of the session's threads, unless it is known;
+ * nothing is decided about the session before it is. */
+void rt_threads_need(struct agg *a);
+void rt_threads_free(struct agg *a);
+/* A row of a thread is durable. */
+void rt_threads_learn(struct agg *a, const struct uar_row *row);
+bool rt_queue_paused(const struct agg *a, uar_str thread_id);
+void rt_queue_facts(struct agg *a, uar_str thread_id, struct uar_queue *out);
+/* The same without the run, where the decision about it needs it; else NULL. */
+const struct uar_queue *rt_queue_of(struct agg *a, struct live_run *r, const struct uar_run *state,
+				    enum uar_command_kind kind);
+/* The turn that is at work in the thread; NULL: none. */
+struct live_run *rt_thread_at_work(struct agg *a, uar_str thread_id);
+
+/* create.c: a request for a run that was made ready (uar_run_create.ready). */
+void rt_creation_adopt(struct creation *c);	/* the caller ends it */
+uar_str rt_creation_run_id(struct creation *c); /* a new one, in c */
+struct uar_create rt_creation_command(struct creation *c, struct live_run *r, bool new_session,
+				      bool new_thread);
+void rt_creation_end(struct creation *c);
 
 /* control.c */
 void rt_control_begin(struct agg *a);

@@ -141,6 +141,16 @@ static void refused(struct live_run *r, uar_err e, const char *why)
 		not_recovered(r, e, why);
 }
 
+/* Its session's commands wait for the first try to read each of its runs. */
+static void note_read(struct live_run *r)
+{
+	if (!r->found.unread)
+		return;
+	r->found.unread = false;
+	r->agg->unread--;
+	rt_agg_kick(r->agg);
+}
+
 static void gone(struct load *l, uar_err e, const struct uar_error *error)
 {
 	const char *why = error->text[0] ? error->text : uar_err_text(e);
@@ -151,6 +161,7 @@ static void gone(struct load *l, uar_err e, const struct uar_error *error)
 	if (why == error->text)
 		why = copy.text;
 	free_load(l);
+	note_read(r);
 	if (rt_worth_retrying(e))
 		again(r);
 	else
@@ -173,6 +184,7 @@ static void loaded(struct load *l)
 		r->committed = true;
 		r->restarted = r->state.status != UAR_STATUS_QUEUED;
 		rt->stats.recovered++;
+		note_read(r);
 		/* A queued one starts when its turn has come, as always. Behind the first
 		 * of its thread it says nothing: there may be thousands. */
 		if (!rt->draining && (r->state.status != UAR_STATUS_QUEUED ||
@@ -371,6 +383,8 @@ static void pump(struct uar_runtime *rt)
 
 		uar_list_remove(&r->load_node);
 		e = begin(rt, r);
+		if (e)
+			note_read(r);
 		if (e && rt_worth_retrying(e)) {
 			again(r);
 		} else if (e) {
@@ -397,11 +411,18 @@ static uar_err add_live(struct uar_runtime *rt, const struct uar_run_row *row)
 		if (e)
 			return e;
 		a->loading = true;
+		a->threads_known = false;
 	}
+	if (uar_str_is(row->status, "queued"))
+		rt_threads_need(a); /* its queue may be held, or have another order */
 	e = rt_run_make(a, row->run_id, row->thread_id, &r);
-	if (!e)
-		uar_list_add_last(&rt->recovery.to_load, &r->load_node);
-	return e;
+	if (e)
+		return e;
+	r->found.was_at_work = !uar_str_is(row->status, "queued");
+	r->found.unread = true;
+	a->unread++;
+	uar_list_add_last(&rt->recovery.to_load, &r->load_node);
+	return UAR_OK;
 }
 
 static void each_live(void *ctx, const struct uar_run_row *row)

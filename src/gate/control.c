@@ -235,14 +235,18 @@ static uar_err add_key(struct call *c, struct controlling *x, uar_str key)
 	return e;
 }
 
-static uar_err begin_change(struct call *c, struct controlling *x)
+static uar_err begin_change(struct call *c, struct controlling *x, struct uar_error *error)
 {
 	uar_str key = uar_control_str(&x->in, "idempotency_key");
 	uar_err e = key.n ? add_key(c, x, key) : UAR_OK;
 
 	x->op = (struct uar_control_op){ .in = &x->in, .done = controlled, .ctx = c };
 	c->op = x;
-	return e ? e : uar_runtime_control(c->g->o.runtime, &x->op);
+	if (!e) {
+		e = uar_runtime_control(c->g->o.runtime, &x->op);
+		*error = x->op.error;
+	}
+	return e;
 }
 
 static uar_err begin_command(struct call *c, enum uar_control_kind kind, struct uar_error *error)
@@ -254,7 +258,7 @@ static uar_err begin_command(struct call *c, enum uar_control_kind kind, struct 
 		return e;
 	x->in.owner = c->owner;
 	return uar_control_info[kind].mode == UAR_CTL_MODE_READ ? read_model(c, x, error)
-								: begin_change(c, x);
+								: begin_change(c, x, error);
 }
 
 void gate_control(struct call *c)

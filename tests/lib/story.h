@@ -62,7 +62,7 @@ static inline void story_fini(struct story *t)
 /* One command a millisecond. Whatever is refused or fails changes nothing. */
 static inline uar_err story_tell(struct story *t, const struct uar_command *c)
 {
-	struct uar_core_env env = { t->now_us += 1000, &t->ids, &t->arena, &t->buf, NULL };
+	struct uar_core_env env = { t->now_us += 1000, &t->ids, &t->arena, &t->buf, NULL, NULL };
 	struct uar_session s = t->s;
 	struct uar_run r;
 	bool made = t->r.turn != UAR_TURN_NONE;

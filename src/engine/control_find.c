@@ -1,0 +1,170 @@
+/* control_find.c - the session of a command of the control plane. */
+#include "engine/control_int.h"
+#include "engine/limits.h"
+
+static void join(struct rt_control *c, uint64_t sequence)
+{
+	const struct uar_owner *owner = &c->in.owner;
+	struct agg *a = rt_agg_find(c->rt, owner, uar_str_c(c->session_id));
+	uar_err e = a ? UAR_OK : rt_agg_make(c->rt, owner, uar_str_c(c->session_id), sequence, &a);
+
+	if (e) {
+		rt_control_finish(c, e, NULL);
+		return;
+	}
+	if (a->control_count == UAR_LIMIT_SESSION_COMMANDS) {
+		rt_control_finish(c, UAR_EBUSY, NULL);
+		return;
+	}
+	c->agg = a;
+	a->control_count++;
+	rt_agg_hold(a);
+	rt_threads_need(a);
+	uar_list_add_last(&a->controls, &c->node);
+	rt_agg_kick(a);
+}
+
+static void join_later(struct uar_task *t)
+{
+	join(UAR_OWNER(t, struct rt_control, later), 0);
+}
+
+static uar_err find_session(struct rt_control *c, uar_str thread_id, uar_str session_id);
+static uar_err begin_session(struct rt_control *c);
+
+/* The thread is made with its first turn, in the named session or in one of its own. */
+static void begin_thread(struct rt_control *c, uar_str session_id)
+{
+	uar_err e;
+
+	c->runs.new_thread = true;
+	e = session_id.n ? find_session(c, UAR_STR_NONE, session_id) : begin_session(c);
+	if (e)
+		rt_control_finish(c, e, NULL);
+}
+
+/* A run of that thread is in memory, perhaps its first, which the store does not know yet. */
+static bool join_live(struct rt_control *c, uar_str thread_id)
+{
+	struct rt_key k;
+	struct live_run *r = uar_map_get(&c->rt->threads, rt_key(&k, &c->in.owner, thread_id));
+	uar_str named = uar_control_str(&c->in, "session_id");
+
+	if (!r || !rt_control_makes_run(c->in.kind) ||
+	    (named.n && !uar_str_eq(named, r->agg->state.session_id)))
+		return false;
+	snprintf(c->session_id, sizeof c->session_id, "%.*s", UAR_FMT(r->agg->state.session_id));
+	c->later.fn = join_later;
+	uar_post(c->rt->o.sched, &c->later);
+	return true;
+}
+
+static void session_found(struct uar_thread_query *q)
+{
+	struct rt_control *c = UAR_OWNER(q, struct rt_control, where);
+
+	uar_str named = uar_control_str(&c->in, "session_id");
+
+	if (q->err == UAR_ENOTFOUND && q->thread_id.n && rt_control_makes_run(c->in.kind)) {
+		begin_thread(c, named);
+		return;
+	}
+	if (q->err) {
+		rt_control_finish(c, q->err, &q->error);
+		return;
+	}
+	if (named.n && !uar_str_is(named, q->found_session)) {
+		uar_error_where(&c->op->error, "/session_id");
+		uar_error_set(&c->op->error, UAR_EINVALID, "the thread or task is of session %s",
+			      q->found_session);
+		rt_control_finish(c, UAR_EINVALID, &c->op->error);
+		return;
+	}
+	snprintf(c->session_id, sizeof c->session_id, "%s", q->found_session);
+	join(c, q->last_sequence);
+}
+
+static uar_err find_session(struct rt_control *c, uar_str thread_id, uar_str session_id)
+{
+	struct uar_store *store = c->rt->o.store;
+
+	c->where = (struct uar_thread_query){
+		.owner = c->in.owner,
+		.thread_id = thread_id,
+		.session_id = session_id,
+		.done = session_found,
+	};
+	return store->ops->thread(store, &c->where);
+}
+
+static void task_found(struct uar_rows_query *q)
+{
+	struct rt_control *c = UAR_OWNER(q, struct rt_control, row);
+	uar_err e = q->err;
+
+	if (!e) {
+		snprintf(c->session_id, sizeof c->session_id, "%.*s",
+			 UAR_FMT(q->rows[0].session_id));
+		e = find_session(c, UAR_STR_NONE, uar_str_c(c->session_id));
+	}
+	uar_store_rows_fini(q);
+	if (e)
+		rt_control_finish(c, e, &q->error);
+}
+
+static uar_err find_task(struct rt_control *c, uar_str task_id)
+{
+	struct uar_store *store = c->rt->o.store;
+
+	c->row = (struct uar_rows_query){
+		.owner = c->in.owner,
+		.kind = UAR_ROW_TASK,
+		.id = task_id,
+		.done = task_found,
+	};
+	return store->ops->rows(store, &c->row);
+}
+
+/* A command that names nothing that exists begins a session of its own. */
+static uar_err begin_session(struct rt_control *c)
+{
+	uar_uuid_next(&c->rt->ids, c->session_id);
+	c->later.fn = join_later;
+	uar_post(c->rt->o.sched, &c->later);
+	return UAR_OK;
+}
+
+static uar_err find_by_members(struct rt_control *c)
+{
+	const struct uar_control *in = &c->in;
+	uar_str session = uar_control_str(in, "session_id");
+	uar_str thread = uar_control_str(in, "thread_id");
+	uar_str parent = uar_control_str(in, "parent_task_id");
+
+	if (thread.n && join_live(c, thread))
+		return UAR_OK;
+	if (thread.n)
+		return find_session(c, thread, UAR_STR_NONE);
+	c->runs.new_thread = true;
+	if (session.n)
+		return find_session(c, UAR_STR_NONE, session);
+	return parent.n ? find_task(c, parent) : begin_session(c);
+}
+
+uar_err rt_control_locate(struct rt_control *c)
+{
+	const struct uar_control *in = &c->in;
+
+	c->runs.new_thread = false;
+	switch (uar_control_info[in->kind].scope) {
+	case UAR_CTL_SCOPE_TASK: return find_task(c, uar_control_str(in, "task_id"));
+	case UAR_CTL_SCOPE_EDGE: return find_task(c, uar_control_str(in, "from"));
+	case UAR_CTL_SCOPE_THREAD:
+		return find_session(c, uar_control_str(in, "thread_id"), UAR_STR_NONE);
+	case UAR_CTL_SCOPE_SESSION:
+		return find_session(c, UAR_STR_NONE, uar_control_str(in, "session_id"));
+	case UAR_CTL_SCOPE_OWNER: return find_by_members(c);
+	case UAR_CTL_SCOPE_ACTION: break;
+	}
+	return UAR_ENOTIMPL;
+}
