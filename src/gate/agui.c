@@ -199,8 +199,7 @@ void gate_agui_create(struct call *c)
 
 /* --- attach to a run --------------------------------------------------------------------- */
 
-/* The header counts before the query, as on every stream. */
-static uar_err read_cursor(struct call *c, struct uar_cursor *out, struct uar_error *error)
+uar_err gate_view_cursor(struct call *c, struct uar_cursor *out, struct uar_error *error)
 {
 	static const char *const names[] = { "last_event_id", "after" };
 	uar_str header = c->r->fields[UAR_HTTP_LAST_EVENT_ID], text = UAR_STR_NONE;
@@ -240,7 +239,7 @@ void gate_agui_stream(struct call *c)
 	static const char *const versions[] = { "1.0", "0" };
 	struct gate_view view = { .dialect = &uar_agui };
 	struct uar_error error = { 0 };
-	uar_err e = read_cursor(c, &view.cursor, &error), chunks = UAR_OK;
+	uar_err e = gate_view_cursor(c, &view.cursor, &error), chunks = UAR_OK;
 
 	if (!e)
 		chunks = read_choice(c, "dialect", dialects, &error);

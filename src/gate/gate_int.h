@@ -252,6 +252,8 @@ struct gate_view {
 	struct uar_cursor cursor;	    /* 0.0: from the first event on */
 	bool one_segment;		    /* ends where a request of the dialect ends */
 };
+/* The cursor of a request for such a stream; the header counts before the query. */
+uar_err gate_view_cursor(struct call *c, struct uar_cursor *out, struct uar_error *error);
 /* Answers with the run in a dialect that remembers what it has shown. */
 void gate_stream_view(struct call *c, uar_str run_id, const struct gate_view *view);
 

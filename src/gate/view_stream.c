@@ -193,7 +193,7 @@ static void on_gone(struct call *c)
 static uar_err copy_options(struct view_stream *s, const struct gate_view *view)
 {
 	struct uar_dialect_options *o = &s->view.options;
-	uar_str *texts[] = { &o->history, &o->state, &o->model, &o->previous_id };
+	uar_str *texts[] = { &o->history, &o->state, &o->model, &o->previous_id, &o->catalog };
 
 	s->view = *view;
 	s->joined = !view->cursor.run_sequence;

@@ -253,6 +253,8 @@ static uar_err on_change(void *ctx, change_t *c)
 	struct agui *a = ctx;
 	uar_err e = UAR_OK;
 
+	if (c->kind == UAR_VIEW_ASKED || c->kind == UAR_VIEW_ANSWERED)
+		return UAR_OK; /* told when the run rests */
 	if (c->kind != UAR_VIEW_STEP_FINISHED || a->step)
 		e = begin_segment(a);
 	return e ? e : shown[c->kind](a, c);

@@ -9,7 +9,7 @@ void uar_frame_open(struct uar_frames *f, const char *event)
 		uar_buf_add_str(f->out, uar_str_c(event));
 		uar_buf_add_char(f->out, '\n');
 	}
-	if (event && f->run_sequence) {
+	if (f->run_sequence) {
 		uar_buf_add_str(f->out, UAR_STR("id: "));
 		uar_buf_add_u64(f->out, f->run_sequence);
 		uar_buf_add_char(f->out, '.');

@@ -16,8 +16,7 @@ struct uar_frames {
 	bool closed;	       /* the last one ends what one request may show */
 };
 
-/* Begins a frame; one JSON value and uar_frame_close follow. NULL: its event has no name
- * and it has no id. */
+/* Begins a frame; one JSON value and uar_frame_close follow. NULL: its event has no name. */
 void uar_frame_open(struct uar_frames *f, const char *event);
 UAR_MUST_CHECK uar_err uar_frame_close(struct uar_frames *f, struct uar_jw *w);
 
@@ -37,6 +36,7 @@ struct uar_dialect_options {
 	uar_str model;	     /* OpenAI: what the reader calls the agent */
 	uar_str previous_id; /* OpenAI: the response that this one follows; or empty */
 	bool usage;	     /* OpenAI: a last chunk tells what was used */
+	uar_str catalog;     /* A2UI: the id of its catalog of components; empty: the usual one */
 };
 
 struct uar_dialect {

@@ -196,6 +196,7 @@ static uar_err on_change(void *ctx, change_t *c)
 static uar_err encode(void *state, const struct uar_event *ev, struct uar_arena *scratch,
 		      struct uar_frames *out)
 {
+	out->run_sequence = 0; /* chunks have no ids */
 	return openai_encode(state, ev, scratch, out, on_change);
 }
 

@@ -44,6 +44,7 @@ struct uar_view_message {
 struct uar_view_action {
 	uar_str id, type, prompt, call_id, expires_at;
 	uar_str schema, decisions; /* JSON text, or empty */
+	uar_str input;		   /* JSON text: what it is about, or empty */
 	struct uar_view_action *next;
 };
 
@@ -67,6 +68,8 @@ enum uar_view_change_kind {
 	UAR_VIEW_ACTIVITY_CHANGED, /* message; text: its content; first: it is new */
 	UAR_VIEW_CITED,		   /* json: the sources */
 	UAR_VIEW_SUPERSEDED,	   /* messages were taken back */
+	UAR_VIEW_ASKED,		   /* action */
+	UAR_VIEW_ANSWERED,	   /* action */
 	UAR_VIEW_WAITING,	   /* the run rests until its actions are answered */
 	UAR_VIEW_RESUMED,
 	UAR_VIEW_NOTED, /* text: a name; json: what is noted */
@@ -77,6 +80,7 @@ struct uar_view_change {
 	enum uar_view_change_kind kind;
 	const struct uar_view_message *message;
 	const struct uar_view_call *call;
+	const struct uar_view_action *action;
 	const struct uar_json *json;
 	uar_str text;
 	bool first;

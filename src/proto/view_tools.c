@@ -341,6 +341,9 @@ static uar_err keep_action(struct view_fold *f, struct uar_view_action *a)
 		e = view_keep_str(f->v, texts[i].from, texts[i].to);
 	if (!e && schema && schema->kind == UAR_JSON_OBJECT)
 		e = view_keep_json(f, schema, &a->schema);
+	if (!e)
+		e = view_keep_json(f, uar_json_get(view_member(f, "scope"), UAR_STR("input")),
+				   &a->input);
 	return e ? e : view_keep_json(f, view_member(f, "decisions"), &a->decisions);
 }
 
@@ -364,6 +367,8 @@ uar_err view_fold_asked(struct view_fold *f)
 		at = &(*at)->next;
 	*at = uar_arena_alloc(&f->v->arena, sizeof **at);
 	e = *at ? keep_action(f, *at) : UAR_ENOMEM;
+	if (!e)
+		e = view_tell(f, (struct uar_view_change){ .kind = UAR_VIEW_ASKED, .action = *at });
 	if (e || !f->v->waiting)
 		return e;
 	return view_tell_kind(f, UAR_VIEW_WAITING);
@@ -371,13 +376,15 @@ uar_err view_fold_asked(struct view_fold *f)
 
 uar_err view_fold_answered(struct view_fold *f)
 {
-	struct uar_view_action **at = &f->v->actions;
+	struct uar_view_action **at = &f->v->actions, *gone;
 
 	while (*at && !uar_str_eq((*at)->id, f->ev->ids[UAR_ID_ACTION]))
 		at = &(*at)->next;
-	if (*at)
-		*at = (*at)->next;
-	return UAR_OK;
+	if (!*at)
+		return UAR_OK;
+	gone = *at;
+	*at = gone->next;
+	return view_tell(f, (struct uar_view_change){ .kind = UAR_VIEW_ANSWERED, .action = gone });
 }
 
 /* A run that waits for a resource is not asked anything. */
