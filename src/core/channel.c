@@ -29,8 +29,9 @@ static void opened(struct emit *e, const struct uar_message *m)
 {
 	struct uar_jw *w = uar_emit_begin(e);
 
-	uar_jw_cstr(w, "source", "a2a");
-	uar_jw_str(w, "agent_id", m->agent_id);
+	uar_jw_cstr(w, "source", m->source ? m->source : "a2a");
+	if (m->agent_id.n)
+		uar_jw_str(w, "agent_id", m->agent_id);
 	uar_jw_time(w, "created_at", e->env->now_us);
 	uar_jw_obj(w, "metadata");
 	uar_jw_close(w);

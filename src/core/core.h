@@ -497,7 +497,8 @@ struct uar_message {
 	uar_str channel_id;
 	uar_str agent_id; /* whose channel it is */
 	uar_str message_id, preview;
-	const char *kind;   /* "a2a", "status" */
+	const char *kind;   /* "a2a", "status", "protocol" */
+	const char *source; /* of the session: "a2a", "channel"; NULL: "a2a" */
 	bool out;	    /* it leaves this runtime */
 	uar_str native_ids; /* JSON object, or empty */
 	uar_str content;    /* JSON object: the message; or empty, and then */

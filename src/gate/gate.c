@@ -4,6 +4,7 @@
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "http/limits.h"
+#include "mcp/limits.h"
 #include "proto/openai.h"
 
 void gate_call_free(struct call *c)
@@ -127,6 +128,8 @@ static size_t body_max(const struct uar_gate *g, const struct route *route)
 		return 0;
 	if (route->body == GATE_BODY_BYTES)
 		return (size_t)uar_staging_max(g->o.runtime);
+	if (route->body == GATE_BODY_TEXT && g->o.max_body > UAR_LIMIT_MCP_MESSAGE)
+		return UAR_LIMIT_MCP_MESSAGE;
 	return route->open ? UAR_LIMIT_HTTP_OPEN_BODY : g->o.max_body;
 }
 
@@ -334,8 +337,9 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 	g->ping = uar_frame_create(UAR_STR(": ping\n\n"));
 	g->started_us = uar_clock_mono(o->sched->clock);
 	g->numbers = gate_numbers_create();
-	if (!g->numbers || gate_routes_init(&g->routes) || gate_channels_init(g) || !g->ping ||
-	    uar_timer_set(o->sched, &g->tick, 1000000)) {
+	g->mcp = gate_mcp_create(g);
+	if (!g->numbers || !g->mcp || gate_routes_init(&g->routes) || gate_channels_init(g) ||
+	    !g->ping || uar_timer_set(o->sched, &g->tick, 1000000)) {
 		uar_gate_destroy(g);
 		return UAR_ENOMEM;
 	}
@@ -360,6 +364,7 @@ void uar_gate_destroy(struct uar_gate *g)
 {
 	if (!g)
 		return;
+	g->draining = true;
 	while (!uar_list_empty(&g->calls))
 		drop_call(UAR_OWNER(g->calls.next, struct call, node));
 	while (!uar_list_empty(&g->streams)) {
@@ -372,6 +377,7 @@ void uar_gate_destroy(struct uar_gate *g)
 	gate_channels_fini(g);
 	gate_downloads_fini(g);
 	gate_a2a_fini(g);
+	gate_mcp_destroy(g->mcp);
 	gate_numbers_destroy(g->numbers);
 	gate_cache_clear(g);
 	uar_frame_unref(g->ping);

@@ -14,7 +14,7 @@ struct channel;
 typedef void route_fn(struct call *c);
 
 enum { ROUTE_PARAMS = 2, LINK_CODE = 43 };
-enum gate_body { GATE_BODY_NONE, GATE_BODY_MAYBE, GATE_BODY_JSON, GATE_BODY_BYTES };
+enum gate_body { GATE_BODY_NONE, GATE_BODY_MAYBE, GATE_BODY_JSON, GATE_BODY_TEXT, GATE_BODY_BYTES };
 struct route {
 	enum uar_http_method method;
 	const char *path;
@@ -89,6 +89,7 @@ struct uar_gate {
 	struct numbers *numbers;    /* numbers.c */
 	struct downloads downloads; /* content.c */
 	size_t uploads;		    /* under way */
+	struct gate_mcp *mcp;	    /* mcp_session.c */
 	struct uar_list fetches;    /* a2a.c: long messages on their way from the disk */
 	struct uar_watch watch;
 	char code[LINK_CODE + 1]; /* empty: used */
@@ -214,6 +215,10 @@ void gate_upload_piece(struct call *c, bool last);
 
 /* a2a.c */
 void gate_a2a_fini(struct uar_gate *g); /* the store is gone */
+
+/* mcp_session.c */
+struct gate_mcp *gate_mcp_create(struct uar_gate *g); /* NULL: out of memory */
+void gate_mcp_destroy(struct gate_mcp *m);	      /* the store is gone; NULL is fine */
 
 /* content.c */
 void gate_downloads_end(struct uar_gate *g);  /* cuts them: readers resume with a range */

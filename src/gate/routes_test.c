@@ -128,6 +128,14 @@ TEST(head_is_answered_where_get_is, "")
 	}
 }
 
+static bool has_row(enum uar_http_method method, const char *path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].method == method && strcmp(rows[i].path, path) == 0)
+			return true;
+	return false;
+}
+
 TEST(other_methods_are_known_but_refused, "")
 {
 	static const enum uar_http_method methods[] = { UAR_HTTP_PUT, UAR_HTTP_PATCH,
@@ -139,7 +147,7 @@ TEST(other_methods_are_known_but_refused, "")
 		for (size_t m = 0; m < ARRAY_LEN(methods); m++) {
 			fill(rows[i].path, path, sizeof path);
 			CHECK(!find(methods[m], path, NULL, &known) ==
-			      (methods[m] != rows[i].method));
+			      !has_row(methods[m], rows[i].path));
 			CHECK(known);
 		}
 }
@@ -209,7 +217,7 @@ TEST(allow_names_what_a_path_takes, "")
 		{ "/api/runs/x/cancel", "POST, OPTIONS" },
 		{ "/nothing", "OPTIONS" },
 		{ "/uploads/x", "PUT, OPTIONS" },
-		{ "*", "GET, HEAD, POST, PUT, OPTIONS" },
+		{ "*", "GET, HEAD, POST, PUT, DELETE, OPTIONS" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

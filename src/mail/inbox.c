@@ -50,6 +50,14 @@ uar_err uar_inbox_session(uar_str agent_id, char out[UAR_LIMIT_ID_BYTES + 1])
 	return UAR_OK;
 }
 
+uar_err uar_channel_session(uar_str channel, char out[UAR_LIMIT_ID_BYTES + 1])
+{
+	if (!uar_str_is_id(channel) || channel.n > UAR_LIMIT_A2A_AGENT)
+		return UAR_EINVALID;
+	snprintf(out, UAR_LIMIT_ID_BYTES + 1, "uar.mcp:%.*s", UAR_FMT(channel));
+	return UAR_OK;
+}
+
 uar_err uar_outbox_session(uar_str peer, char out[UAR_LIMIT_ID_BYTES + 1])
 {
 	if (!uar_peer_name_valid(peer))
@@ -202,8 +210,11 @@ static struct uar_message facts_of(const struct inbox *b, const struct uar_mail 
 		.agent_id = m->peer.n ? m->peer : m->agent_id,
 		.message_id = m->message_id,
 		.preview = m->preview,
-		.kind = m->answer ? "status" : "a2a",
-		.out = m->peer.n && !m->answer,
+		.kind = m->channel.n ? "protocol"
+			: m->answer  ? "status"
+				     : "a2a",
+		.source = m->channel.n ? "channel" : "a2a",
+		.out = m->channel.n ? m->leaves : m->peer.n && !m->answer,
 		.native_ids = m->native_ids,
 		.content = inline_ ? m->content : UAR_STR_NONE,
 		.blob = inline_ ? UAR_STR_NONE : uar_str_c(b->blob.sha256),
@@ -244,7 +255,7 @@ static uar_err append(struct inbox *b)
 	e = uar_core_message(&env, &s, &facts, &d, &m->error);
 	if (e)
 		return e;
-	e = claim(b, m, s.sequence);
+	e = m->channel.n ? UAR_OK : claim(b, m, s.sequence);
 	if (e)
 		return e;
 	b->append = (struct uar_append){
@@ -253,7 +264,7 @@ static uar_err append(struct inbox *b)
 		.after = b->state.sequence,
 		.events = d.events,
 		.event_count = d.event_count,
-		.key = m->answer ? NULL : &b->id,
+		.key = m->answer || m->channel.n ? NULL : &b->id,
 		.done = appended,
 	};
 	return rt_append(b->ml->rt, &b->append);
@@ -447,8 +458,9 @@ uar_err uar_mailer_deliver(struct uar_mailer *ml, struct uar_mail *m)
 		return e;
 	if (m->peer.n && !rt_peer_known(ml, m->peer))
 		return UAR_ENOTFOUND;
-	e = m->peer.n ? uar_outbox_session(m->peer, session_id)
-		      : uar_inbox_session(m->agent_id, session_id);
+	e = m->channel.n ? uar_channel_session(m->channel, session_id)
+	    : m->peer.n	 ? uar_outbox_session(m->peer, session_id)
+			 : uar_inbox_session(m->agent_id, session_id);
 	if (e)
 		return e;
 	b = uar_map_get(&ml->in, rt_key(&k, &m->owner, uar_str_c(session_id)));

@@ -23,6 +23,10 @@ struct uar_mail {
 	struct uar_owner owner;
 	uar_str agent_id; /* the recipient; at most UAR_LIMIT_A2A_AGENT bytes */
 	uar_str peer;	  /* where it is; empty: here */
+	/* Set: no message for an agent but one of a protocol's session of that id; agent_id and
+	 * peer are empty, and message_id need not be the only one of its name. */
+	uar_str channel;
+	bool leaves; /* of such a session: this runtime says it */
 	uar_str message_id;
 	uar_str fingerprint; /* of what it says: the same id again must mean the same */
 	uar_str content;     /* the message, a JSON object */
@@ -56,6 +60,8 @@ enum { UAR_INBOX_BEGIN = 1 };
 
 /* The session that is the inbox of an agent. UAR_EINVALID: no agent has that name. */
 UAR_MUST_CHECK uar_err uar_inbox_session(uar_str agent_id, char out[UAR_LIMIT_ID_BYTES + 1]);
+/* The one that holds the messages of a protocol's session. */
+UAR_MUST_CHECK uar_err uar_channel_session(uar_str channel, char out[UAR_LIMIT_ID_BYTES + 1]);
 /* The one that is the outbox for a peer. */
 UAR_MUST_CHECK uar_err uar_outbox_session(uar_str peer, char out[UAR_LIMIT_ID_BYTES + 1]);
 
