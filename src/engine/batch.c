@@ -327,6 +327,12 @@ static void note_space(struct uar_runtime *rt, uar_err e)
 					   : "new facts are taken again") });
 }
 
+static void note_due(const struct batch *b)
+{
+	for (size_t i = 0; i < b->d.row_count; i++)
+		rt_due_note(b->agg->rt, b->d.rows[i].due_us);
+}
+
 static void appended(struct uar_append *append)
 {
 	struct batch *b = UAR_OWNER(append, struct batch, append);
@@ -339,6 +345,7 @@ static void appended(struct uar_append *append)
 	} else {
 		rt_batch_leave(b);
 		rt_moved_tell(&moved);
+		note_due(b);
 		answer_all(b, UAR_OK, NULL);
 		rt_moved_perform(&moved);
 	}

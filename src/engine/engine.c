@@ -28,6 +28,7 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_list_init(&rt->ops);
 	uar_list_init(&rt->watches);
 	rt_shortage_init(rt);
+	rt_due_init(rt);
 	uar_list_init(&rt->parts);
 	e = uar_bus_create(seed, &rt->bus);
 	if (e) {
@@ -62,6 +63,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	at = 0;
 	while ((a = uar_map_next(&rt->sessions, &at)))
 		rt_agg_free(a);
+	rt_due_fini(rt);
 	rt_shortage_fini(rt);
 	rt_parts_destroy(rt);
 	rt_batch_free_spare(rt);

@@ -42,6 +42,13 @@ struct rt_drain {
 	struct uar_task later;
 };
 
+/* due.c: what happens by time. */
+struct rt_due {
+	struct uar_timer timer;
+	int64_t at_us; /* when it fires; 0: it is not set */
+	bool looking;
+};
+
 struct rt_shortage {
 	bool of_space;		   /* storage refused the last facts for want of it */
 	bool of_memory;		   /* shortage.c: */
@@ -65,6 +72,7 @@ struct uar_runtime {
 	struct rt_spare cmds;	  /* at most UAR_LIMIT_SPARE_COMMANDS */
 	struct uar_arena scratch; /* of a fold */
 	struct rt_recovery recovery;
+	struct rt_due due;
 	struct rt_retention retention;
 	struct uar_queue queue;	 /* scratch: facts of one decision */
 	struct uar_list watches; /* of struct uar_watch */
@@ -266,6 +274,12 @@ void rt_control_refuse(struct agg *a, uar_err e);
 
 /* recover.c */
 void rt_recover_stop(struct uar_runtime *rt); /* reads no more runs: the next start does */
+
+/* due.c */
+void rt_due_init(struct uar_runtime *rt);
+void rt_due_begin(struct uar_runtime *rt);		  /* looks for what is due already */
+void rt_due_note(struct uar_runtime *rt, int64_t due_us); /* a row is due then; 0: never */
+void rt_due_fini(struct uar_runtime *rt);
 
 /* quarantine.c */
 /* Nothing can be appended to the run, or it cannot be read: it leaves memory, so that

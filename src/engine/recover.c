@@ -398,6 +398,7 @@ struct listing {
 	struct uar_runtime *rt;
 	uar_err err;
 	struct uar_error *error;
+	bool waits; /* a run waits for an answer */
 };
 
 static uar_err add_live(struct uar_runtime *rt, const struct uar_run_row *row)
@@ -431,6 +432,7 @@ static void each_live(void *ctx, const struct uar_run_row *row)
 
 	if (l->err)
 		return;
+	l->waits |= row->listed.waits.n > 0;
 	l->err = add_live(l->rt, row);
 	if (l->err)
 		uar_error_set(l->error, l->err, "run %.*s cannot be recovered: %s",
@@ -439,7 +441,7 @@ static void each_live(void *ctx, const struct uar_run_row *row)
 
 uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 {
-	struct listing l = { rt, UAR_OK, error };
+	struct listing l = { .rt = rt, .error = error };
 	uar_err e = rt->o.store->ops->each_live(rt->o.store, each_live, &l, error);
 
 	if (!e)
@@ -447,6 +449,8 @@ uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 	if (e)
 		return e;
 	rt->recovery.enumerated = true;
+	if (l.waits) /* for an answer, which may be due */
+		rt_due_begin(rt);
 	pump(rt);
 	return rt_retain_all(rt, error);
 }
