@@ -116,9 +116,9 @@ uar_err uar_datadir_apart(const char *data, const char *dir, struct uar_error *e
 /* --- regular files ------------------------------------------------------------- */
 
 /* What a start opens, here and in the store. */
-static const char *const opened[] = { "token",	    "server.json",   "reserve", "lock",
-				      "uar.db",	    "uar.db-wal",    "swept",	"swept.tmp",
-				      "uar.db-shm", "uar.db-journal" };
+static const char *const opened[] = { "token",	    "server.json",    "reserve", "lock",
+				      "uar.db",	    "uar.db-wal",     "swept",	 "swept.tmp",
+				      "uar.db-shm", "uar.db-journal", "seal.key" };
 
 uar_err uar_datadir_regular(const char *data, struct uar_error *error)
 {
@@ -141,7 +141,8 @@ uar_err uar_datadir_regular(const char *data, struct uar_error *error)
 
 static bool is_temporary(const char *name)
 {
-	static const char *const written[] = { "token" TEMPORARY, "server.json" TEMPORARY };
+	static const char *const written[] = { "token" TEMPORARY, "server.json" TEMPORARY,
+					       "seal.key" TEMPORARY };
 	static const char letters[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
@@ -287,6 +288,47 @@ uar_err uar_datadir_token(const struct uar_config *c, const struct uar_rand *ran
 		return e;
 	e = make_token(path, rand, error);
 	return e ? e : read_token(path, out, error);
+}
+
+/* --- seal.key ---------------------------------------------------------------------- */
+
+static bool take_key(uar_str hex, struct uar_seal_key *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = sizeof out->bytes;
+	bool ok = hex.n == 2 * n;
+
+	for (size_t i = 0; ok && i < n; i++) {
+		const char *high = memchr(digits, hex.p[2 * i], sizeof digits - 1);
+		const char *low = memchr(digits, hex.p[2 * i + 1], sizeof digits - 1);
+
+		ok = high && low;
+		if (ok)
+			out->bytes[i] = (unsigned char)((high - digits) << 4 | (low - digits));
+	}
+	return ok;
+}
+
+uar_err uar_datadir_seal(const char *data, const struct uar_rand *rand, struct uar_seal_key *out,
+			 struct uar_error *error)
+{
+	struct uar_buf text = uar_buf_make(SMALL_FILE);
+	char path[PATH_MAX];
+	uar_err e = join(path, data, "seal.key", error);
+
+	_Static_assert(TOKEN_BYTES == sizeof out->bytes, "a key is made as a token is");
+	if (!e)
+		e = read_token(path, &text, error);
+	if (e == UAR_ENOTFOUND) {
+		e = make_token(path, rand, error);
+		e = e ? e : read_token(path, &text, error);
+	}
+	if (!e && !take_key(uar_buf_str(&text), out))
+		e = uar_error_set(error, UAR_ECONFIG, "%s does not hold a key", path);
+	if (text.p)
+		explicit_bzero(text.p, text.n);
+	uar_buf_fini(&text);
+	return e;
 }
 
 /* --- server.json -------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* datadir.h - the files of the data directory that server and clients share.
  *
+ *	seal.key     the key of secrets that runs still need, one line of hex digits
  *	token        the generated bearer token, one line, readable by the owner alone
  *	server.json  where the running server listens: {"url","pid","version","started_at"};
  *	             one that leaves by itself stays there, with an empty url and what
@@ -12,6 +13,7 @@
 #define UAR_APP_DATADIR_H
 
 #include "app/config.h"
+#include "base/seal.h"
 #include "base/clock.h"
 #include "base/rand.h"
 
@@ -27,6 +29,9 @@ void uar_datadir_sweep(const char *data);
 UAR_MUST_CHECK uar_err uar_datadir_apart(const char *data, const char *dir,
 					 struct uar_error *error);
 
+/* The key under which secrets that runs still need are kept; made when there is none. */
+UAR_MUST_CHECK uar_err uar_datadir_seal(const char *data, const struct uar_rand *rand,
+					struct uar_seal_key *out, struct uar_error *error);
 /* Appends the token: the configured one, else that of the token file. When there
  * is none, `rand` makes one and keeps it; with `rand` NULL it is UAR_ENOTFOUND.
  * A token file that others may read is refused. */

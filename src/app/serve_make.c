@@ -332,8 +332,16 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.routing = &s->routing.policy,
 		.export_progress = c->export_progress,
 	};
-	uar_err e = uar_runtime_create(&o, &s->runtime);
+	struct uar_seal_key seal;
+	uar_err e = uar_datadir_seal(c->data, &uar_rand_system, &seal, error);
 
+	if (!e)
+		o.seal = &seal;
+	if (e == UAR_EDISKFULL)
+		e = UAR_OK; /* with a key of this process, what is sealed is asked for again */
+	if (!e)
+		e = uar_runtime_create(&o, &s->runtime);
+	explicit_bzero(&seal, sizeof seal);
 	if (!e)
 		e = uar_workers_create(s->runtime, &work, &s->parts.work);
 	if (!e)

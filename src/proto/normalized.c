@@ -209,11 +209,29 @@ static uar_err put_action(struct put *x)
 	return close_data(x);
 }
 
+/* Where whoever shows the run is to go. */
+static uar_err put_navigate(struct put *x, const struct uar_json *metadata)
+{
+	const struct uar_json *to = uar_json_get(metadata, UAR_STR("navigate"));
+	const struct uar_json *title = uar_json_get(to, UAR_STR("title"));
+
+	open_data(x, "ui.navigate");
+	uar_jw_str(&x->w, "target", uar_json_str(uar_json_get(to, UAR_STR("target")), UAR_STR("")));
+	if (title)
+		uar_jw_tree(&x->w, "title", title);
+	uar_jw_str(&x->w, "tool_call_id",
+		   uar_json_str(uar_json_get(metadata, UAR_STR("tool_call_id")), UAR_STR("")));
+	return close_data(x);
+}
+
 /* Phases are shown on demand; a note with data of its own always is. */
 static uar_err put_status(struct put *x)
 {
 	const struct uar_json *metadata = get(x, "metadata");
 
+	if (uar_str_is(uar_json_str(uar_json_get(metadata, UAR_STR("ui")), UAR_STR("")),
+		       "navigate"))
+		return put_navigate(x, metadata);
 	if (!metadata && !x->o->meta)
 		return UAR_ESKIP;
 	open_data(x, "meta");

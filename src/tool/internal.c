@@ -420,6 +420,9 @@ static uar_err add(struct internal *t, const struct row *row, struct uar_error *
 		.capabilities = uar_str_c(row->files ? "[\"files\"]" : "[]"),
 		.state = row->files ? UAR_TOOL_SANDBOXED : UAR_TOOL_AVAILABLE,
 		.timeout_us = TIMEOUT_US,
+		.by = row->fn == uar_tool_ui_form	? UAR_TOOL_BY_FORM
+		      : row->fn == uar_tool_ui_navigate ? UAR_TOOL_BY_NAVIGATE
+							: UAR_TOOL_BY_START,
 	};
 	e = uar_json_parse(entry->tool.input_schema, NULL, &entry->arena, &document, error);
 	if (!e)

@@ -28,6 +28,14 @@ enum uar_tool_state {
 	UAR_TOOL_UNAVAILABLE, /* something that it needs is missing; state_reason says what */
 };
 
+/* Who brings the result of a call. */
+enum uar_tool_by {
+	UAR_TOOL_BY_START,    /* uar_tools_ops.start */
+	UAR_TOOL_BY_FORM,     /* a person: the arguments are a form (`title`, `schema`) */
+	UAR_TOOL_BY_CLIENT,   /* the client of the run, which answers an action */
+	UAR_TOOL_BY_NAVIGATE, /* whoever shows the run goes where the arguments say */
+};
+
 /* Strings end with 0 and live as long as the tool: that of a registry whose tools change until
  * they do, or longer while it is held (uar_tools_hold). */
 struct uar_tool {
@@ -47,6 +55,7 @@ struct uar_tool {
 	enum uar_tool_effect effect;
 	bool destructive; /* what it undoes cannot be brought back */
 	bool ask;	  /* somebody has to allow each call */
+	enum uar_tool_by by;
 	int64_t timeout_us;
 };
 

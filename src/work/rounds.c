@@ -10,8 +10,6 @@
 #include "tool/limits.h"
 #include "work/limits.h"
 
-enum { NOTE = 64 }; /* bytes of what stands for something that is left out */
-
 /* What the log says of one call. */
 struct fact {
 	struct uar_list node;
@@ -40,6 +38,7 @@ struct rounds_load {
 	struct draft *fetching_list;
 	struct round_call *fetching;
 	struct round *fetching_raw;
+	struct round_call *fetching_values;
 	rounds_ready_fn *ready;
 	void *ctx;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
@@ -173,20 +172,51 @@ static uar_err note_asked(struct rounds_load *l, const struct uar_event *ev,
 	uar_str id = text_of(uar_json_get(p, UAR_STR("scope")), "tool_call_id");
 	struct fact *f = id.n ? fact_of(l, id) : NULL;
 
+	enum uar_action_type type = uar_action_type_parse(text_of(p, "action_type"));
+
 	if (!f)
 		return id.n ? UAR_ENOMEM : UAR_OK;
-	f->c.action = action_number(ev);
+	if (type < UAR_ACTION_TYPE_COUNT && uar_action_info[type].input)
+		f->c.form = action_number(ev);
+	else
+		f->c.action = action_number(ev);
 	return UAR_OK;
 }
 
+/* The values that somebody gave, or where they lie. */
+static uar_err note_values(struct rounds_load *l, struct fact *f, const struct uar_event *ev,
+			   const struct uar_json *p, struct uar_arena *scratch)
+{
+	const struct uar_json *values = uar_json_get(p, UAR_STR("payload"));
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_EVENT_BYTES * 2);
+	uar_err e;
+
+	f->c.filled = uar_str_is(text_of(p, "result"), "answer");
+	f->c.declined = !f->c.filled;
+	if (values)
+		uar_json_write(&text, values);
+	e = text.err;
+	if (!e)
+		e = own(l, values ? uar_buf_str(&text) : UAR_STR("{}"), &f->c.values);
+	uar_buf_fini(&text);
+	f->c.real = f->c.values;
+	if (!e)
+		e = blob_of(ev, "payload_ref", scratch, f->c.values_blob);
+	if (!e)
+		e = blob_of(ev, "sealed_ref", scratch, f->c.sealed);
+	return e ? e : own(l, text_of(p, "reason"), &f->c.reason);
+}
+
 static uar_err note_answered(struct rounds_load *l, const struct uar_event *ev,
-			     const struct uar_json *p)
+			     const struct uar_json *p, struct uar_arena *scratch)
 {
 	int64_t number = action_number(ev);
 
 	for (struct uar_list *it = l->facts.prev; it != &l->facts; it = it->prev) {
 		struct fact *f = UAR_OWNER(it, struct fact, node);
 
+		if (f->c.form == number)
+			return note_values(l, f, ev, p, scratch);
 		if (f->c.action != number)
 			continue;
 		f->c.allowed = uar_str_is(text_of(p, "result"), "allow");
@@ -321,7 +351,7 @@ static uar_err take(struct rounds_load *l, const struct uar_event *ev, struct ua
 	case UAR_EV_TOOL_RESULT:
 	case UAR_EV_TOOL_FAILED: return note_ended(l, ev, p, scratch);
 	case UAR_EV_ACTION_REQUIRED: return note_asked(l, ev, p);
-	case UAR_EV_ACTION_RESOLVED: return note_answered(l, ev, p);
+	case UAR_EV_ACTION_RESOLVED: return note_answered(l, ev, p, scratch);
 	default: return UAR_OK;
 	}
 }
@@ -364,65 +394,6 @@ static uar_err join(struct rounds_load *l, struct draft *d, uar_str list)
 	return e;
 }
 
-/* --- within limits --------------------------------------------------------------------- */
-
-/* Nothing gets longer by being left out. */
-static uar_err leave_out(struct rounds *s, const char *what, uar_str *text, size_t *total)
-{
-	uar_str note;
-
-	if (text->n <= NOTE)
-		return UAR_OK;
-	note = uar_arena_printf(&s->arena, "{\"left_out\":\"%zu bytes of %s\"}", text->n, what);
-	if (!note.p)
-		return UAR_ENOMEM;
-	*total -= text->n - note.n;
-	*text = note;
-	return UAR_OK;
-}
-
-/* What of the calls is longest for its worth: what they found out, then what was asked. */
-static uar_err leave_out_of_calls(struct rounds *s, bool outputs, size_t *total)
-{
-	uar_err e = UAR_OK;
-
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t k = 0; k < s->at[i].call_count && !e; k++) {
-			struct round_call *c = &s->at[i].calls[k];
-
-			if (*total <= UAR_LIMIT_ROUNDS_TOLD)
-				return UAR_OK;
-			e = outputs ? leave_out(s, "output", &c->told, total)
-				    : leave_out(s, "arguments", &c->args, total);
-		}
-	return e;
-}
-
-/* The oldest go first; what the model wrote itself only when it is long, or last. */
-static uar_err keep_within_limits(struct rounds *s)
-{
-	size_t total = 0;
-	uar_err e = UAR_OK;
-
-	for (size_t i = 0; i < s->count; i++) {
-		total += s->at[i].text.n;
-		for (size_t k = 0; k < s->at[i].call_count && !e; k++) {
-			struct round_call *c = &s->at[i].calls[k];
-
-			total += c->args.n + c->told.n;
-			if (c->args.n > UAR_LIMIT_TOOL_TOLD)
-				e = leave_out(s, "arguments", &c->args, &total);
-		}
-	}
-	if (!e)
-		e = leave_out_of_calls(s, true, &total);
-	if (!e)
-		e = leave_out_of_calls(s, false, &total);
-	for (size_t i = 0; i < s->count && total > UAR_LIMIT_ROUNDS_TOLD && !e; i++)
-		e = leave_out(s, "text", &s->at[i].text, &total);
-	return e;
-}
-
 /* --- what lies apart -------------------------------------------------------------------- */
 
 static void fetch_next(struct rounds_load *l);
@@ -452,6 +423,38 @@ static uar_err read_parts(struct rounds_load *l, struct round *r, uar_str json)
 	return UAR_OK;
 }
 
+/* What was sealed under a key that is gone is asked for again. */
+static uar_err unseal_values(struct rounds_load *l, struct round_call *c, uar_str bytes)
+{
+	struct uar_buf plain = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	char about[UAR_ACTION_TEXT + 1];
+	uar_err e;
+
+	uar_action_id(uar_str_c(l->run_id), c->form, about);
+	e = uar_unseal(rt_seal(rt_agg_engine(l->agg)), bytes, uar_str_c(about), &plain);
+	c->sealed[0] = 0;
+	if (e == UAR_ECORRUPT) {
+		c->filled = false;
+		e = UAR_OK;
+	} else if (!e) {
+		e = own(l, uar_buf_str(&plain), &c->real);
+	}
+	uar_buf_fini(&plain);
+	return e;
+}
+
+static uar_err take_values(struct rounds_load *l, struct round_call *c, uar_str bytes)
+{
+	uar_err e;
+
+	if (!c->values_blob[0])
+		return unseal_values(l, c, bytes);
+	c->values_blob[0] = 0;
+	e = own(l, bytes, &c->values);
+	c->real = c->values;
+	return e;
+}
+
 static void fetched(struct uar_blob_get *get)
 {
 	struct rounds_load *l = UAR_OWNER(get, struct rounds_load, get);
@@ -460,6 +463,8 @@ static void fetched(struct uar_blob_get *get)
 	if (!e && l->fetching_list) {
 		l->fetching_list->blob[0] = 0;
 		e = join(l, l->fetching_list, get->bytes);
+	} else if (!e && l->fetching_values) {
+		e = take_values(l, l->fetching_values, get->bytes);
 	} else if (!e && l->fetching_raw) {
 		e = read_parts(l, l->fetching_raw, get->bytes);
 	} else if (!e) {
@@ -470,6 +475,7 @@ static void fetched(struct uar_blob_get *get)
 	uar_store_blob_get_fini(get);
 	l->fetching_list = NULL;
 	l->fetching_raw = NULL;
+	l->fetching_values = NULL;
 	l->fetching = NULL;
 	if (e || !l->run)
 		finish(l, e, NULL);
@@ -524,6 +530,24 @@ static struct round *next_raw(const struct rounds *s)
 	return NULL;
 }
 
+/* Values that calls of the last round are executed with. */
+static uar_err next_values(struct rounds_load *l, bool *out_fetching)
+{
+	const struct round *last = &l->rounds->at[l->rounds->count - 1];
+
+	for (size_t i = 0; i < last->call_count; i++) {
+		struct round_call *c = &last->calls[i];
+
+		if (c->ended || (!c->values_blob[0] && !c->sealed[0]))
+			continue;
+		l->fetching_values = c;
+		*out_fetching = true;
+		return fetch(l, c->values_blob[0] ? c->values_blob : c->sealed,
+			     2 * (size_t)UAR_LIMIT_JSON_BYTES);
+	}
+	return UAR_OK;
+}
+
 /* What the model is told besides; a round that goes on needs none of it yet. */
 static uar_err next_told(struct rounds_load *l, bool *out_fetching)
 {
@@ -535,7 +559,7 @@ static uar_err next_told(struct rounds_load *l, bool *out_fetching)
 	if (l->fetching_raw)
 		return fetch(l, l->fetching_raw->raw, UAR_LIMIT_JSON_BYTES);
 	*out_fetching = false;
-	return keep_within_limits(l->rounds);
+	return rt_rounds_fit(l->rounds);
 }
 
 static void fetch_next(struct rounds_load *l)
@@ -547,12 +571,11 @@ static void fetch_next(struct rounds_load *l)
 		return;
 	if (!e && !l->rounds->at)
 		e = gather(l);
-	if (!e && !rt_rounds_unfinished(l->rounds)) {
-		e = next_told(l, &fetching);
-		if (!e && fetching)
-			return;
-	}
-	finish(l, e, NULL);
+	if (!e)
+		e = rt_rounds_unfinished(l->rounds) ? next_values(l, &fetching)
+						    : next_told(l, &fetching);
+	if (e || !fetching)
+		finish(l, e, NULL);
 }
 
 /* --- the log ------------------------------------------------------------------------------ */
@@ -646,40 +669,4 @@ bool rt_rounds_unfinished(const struct rounds *s)
 		if (!last->calls[i].ended)
 			return true;
 	return false;
-}
-
-static void tell_answer(const struct round *r, struct prompt *out)
-{
-	struct uar_model_part text = uar_model_text_part(r->text);
-
-	rt_prompt_begin(out, UAR_MODEL_ASSISTANT);
-	for (size_t k = 0; k < r->part_count; k++)
-		rt_prompt_add(out, &r->parts[k]);
-	if (r->part_count)
-		return;
-	if (r->text.n)
-		rt_prompt_add(out, &text);
-	for (size_t k = 0; k < r->call_count; k++)
-		rt_prompt_add(out, &(struct uar_model_part){ .kind = UAR_PART_CALL,
-							     .id = r->calls[k].provider_id,
-							     .name = r->calls[k].name,
-							     .text = r->calls[k].args });
-}
-
-void rt_rounds_tell(const struct rounds *s, struct prompt *out)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		const struct round *r = &s->at[i];
-
-		tell_answer(r, out);
-		for (size_t k = 0; k < r->call_count; k++) {
-			rt_prompt_begin(out, UAR_MODEL_TOOL);
-			rt_prompt_add(out,
-				      &(struct uar_model_part){ .kind = UAR_PART_RESULT,
-								.id = r->calls[k].provider_id,
-								.name = r->calls[k].name,
-								.text = r->calls[k].told,
-								.failed = r->calls[k].failed });
-		}
-	}
 }

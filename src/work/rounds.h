@@ -13,13 +13,18 @@ struct round_call {
 	uar_str provider_id; /* the model's name for it */
 	uar_str name, args;  /* as the model wrote them */
 	bool started, ended, failed;
-	bool allowed, denied;	     /* by somebody, since it was last executed */
-	int repeats;		     /* unasked, after stops of the server */
-	int64_t action;		     /* number of the last question about it; 0: none */
-	uar_str reason;		     /* that was given with the answer, or empty */
-	enum uar_tool_effect effect; /* recorded when it started */
-	uar_str told;		     /* what the model is told of its end */
-	char blob[65];		     /* of which that is the beginning; empty: it is whole */
+	bool allowed, denied;		  /* by somebody, since it was last executed */
+	int repeats;			  /* unasked, after stops of the server */
+	int64_t action;			  /* number of the last question about it; 0: none */
+	int64_t form;			  /* number of the last that asked for values; 0: none */
+	bool filled, declined;		  /* they were given, or not */
+	uar_str values;			  /* as they are recorded; JSON */
+	uar_str real;			  /* as they were given: for the execution alone */
+	char values_blob[65], sealed[65]; /* blobs that hold them; empty: none */
+	uar_str reason;			  /* that was given with the answer, or empty */
+	enum uar_tool_effect effect;	  /* recorded when it started */
+	uar_str told;			  /* what the model is told of its end */
+	char blob[65];			  /* of which that is the beginning; empty: it is whole */
 };
 
 struct round {
@@ -41,6 +46,8 @@ struct rounds {
 void rt_rounds_free(struct rounds *s); /* NULL is fine */
 /* Is a call of the last round not over? */
 bool rt_rounds_unfinished(const struct rounds *s);
+/* rounds_tell.c: leaves out what is too long to be told. */
+UAR_MUST_CHECK uar_err rt_rounds_fit(struct rounds *s);
 /* Messages that tell the model of them. */
 void rt_rounds_tell(const struct rounds *s, struct prompt *out);
 

@@ -3,54 +3,17 @@
  * Each call that is under way has a place. A place sends TOOL_BEGIN, and when that
  * is durable starts the tool; its end is sent as TOOL_OVER, and when that is durable
  * the place is free. Values too long for an event are put aside before. */
-#include "work/tool_loop.h"
+#include "work/tool_loop_int.h"
 
 #include "engine/limits.h"
 #include "event/limits.h"
+#include "core/limits.h"
 #include "json/limits.h"
-#include "work/aside.h"
 #include "work/limits.h"
 #include "work/spill.h"
+#include "work/tool_form.h"
 
-enum { PLACES = UAR_LIMIT_TOOLS_AT_ONCE, INLINE_DEPTH = 40, PROMPT = 200, SUBJECT = 60 };
-
-/* What is to be done with a call. */
-enum plan {
-	RUN,	   /* it is allowed and has not begun */
-	RUN_AGAIN, /* it was cut off and may be repeated */
-	ASK,	   /* somebody has to allow it */
-	ASK_AGAIN, /* it was cut off and may have happened */
-	REFUSE,	   /* it begins and ends with a failure */
-	GIVE_UP,   /* it was cut off and ends with a failure */
-};
-
-struct place {
-	struct tool_loop *loop;
-	struct round_call *call; /* NULL: free */
-	const struct uar_tool *tool;
-	enum plan plan;
-	struct uar_tool_call *at_work;
-	bool ending;	     /* how it ended is known, and not yet durable */
-	struct aside *aside; /* arguments or output on their way */
-	uar_str category;    /* of a refusal */
-	struct uar_error why;
-	uar_str args;	       /* what events say of the arguments: JSON on one line, or */
-	bool args_json;	       /* what the model wrote instead of it */
-	struct uar_buf line;   /* holds them */
-	struct uar_buf output; /* that is put aside */
-};
-
-struct tool_loop {
-	struct tool_loop_options o;
-	struct toolset set;
-	struct round *round;
-	struct uar_task finished;
-	struct place places[PLACES];
-	size_t next, busy;
-	bool alone; /* what runs does not bear company */
-	bool asked; /* the run is about to be parked */
-	bool leaving;
-};
+enum { INLINE_DEPTH = 40, SUBJECT = 60 };
 
 static void advance(struct tool_loop *l);
 
@@ -64,6 +27,10 @@ static void clear(struct place *p)
 	uar_tools_let_go(p->loop->set.registry, p->tool);
 	uar_buf_fini(&p->line);
 	uar_buf_fini(&p->output);
+	uar_buf_fini(&p->merged);
+	uar_buf_fini(&p->hidden);
+	uar_buf_fini(&p->form);
+	uar_buf_fini(&p->title);
 	*p = (struct place){ .loop = p->loop };
 }
 
@@ -82,96 +49,6 @@ static struct place *place_of(struct tool_loop *l, uar_str call_id)
 		if (l->places[i].call && uar_str_eq(l->places[i].call->id, call_id))
 			return &l->places[i];
 	return NULL;
-}
-
-/* --- what is to be done ----------------------------------------------------------------- */
-
-static enum plan refuse(struct place *p, const char *category)
-{
-	p->category = uar_str_c(category);
-	return REFUSE;
-}
-
-/* A call that does no harm may still be what stops the server each time. */
-static bool may_repeat_unasked(const struct round_call *c)
-{
-	return c->effect != UAR_TOOL_ONCE && c->repeats < UAR_LIMIT_TOOL_RESTARTS;
-}
-
-static enum plan plan_of_open(struct place *p)
-{
-	const struct round_call *c = p->call;
-	bool may = p->tool && rt_toolset_has(&p->loop->set, p->tool);
-
-	if (!may || c->denied) {
-		p->category = c->denied ? UAR_STR("rejected") : UAR_STR("execution");
-		(void)uar_error_set(&p->why, UAR_EINVALID,
-				    "it had begun when the server stopped: it may have happened, "
-				    "and was not repeated%s",
-				    !p->tool ? ", as the tool is not there any more"
-				    : !may   ? ", as the agent may not use the tool any more"
-					     : "");
-		return GIVE_UP;
-	}
-	return !c->allowed && !may_repeat_unasked(c) ? ASK_AGAIN : RUN_AGAIN;
-}
-
-static enum plan plan_of_new(struct place *p)
-{
-	struct tool_loop *l = p->loop;
-	const struct round_call *c = p->call;
-	uar_err e;
-
-	if (!p->tool) {
-		(void)uar_error_set(&p->why, UAR_ENOTFOUND, "there is no tool named \"%.*s\"",
-				    UAR_FMT(uar_str_utf8_prefix(c->name, UAR_TEXT_CODE)));
-		return refuse(p, "unknown_tool");
-	}
-	if (!rt_toolset_has(&l->set, p->tool)) {
-		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "this agent may not use %.*s",
-				    UAR_FMT(p->tool->name));
-		return refuse(p, "not_surfaced");
-	}
-	if (!rt_tool_is_ready(p->tool)) {
-		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "%.*s cannot be used: %.*s",
-				    UAR_FMT(p->tool->name), UAR_FMT(p->tool->state_reason));
-		return refuse(p, p->tool->state == UAR_TOOL_DENIED ? "policy_denied"
-								   : "setup_missing");
-	}
-	e = l->set.registry->ops->check(l->set.registry, p->tool, c->args, &p->why);
-	if (e) {
-		p->why.code = e;
-		return refuse(p, e == UAR_ENOMEM ? "execution" : "schema_invalid");
-	}
-	if (c->denied) {
-		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "somebody did not allow it%s%.*s",
-				    c->reason.n ? ": " : "", UAR_FMT(c->reason));
-		return refuse(p, "rejected");
-	}
-	return rt_toolset_asks(&l->set, p->tool) && !c->allowed ? ASK : RUN;
-}
-
-static void plan(struct place *p)
-{
-	struct tool_loop *l = p->loop;
-
-	p->tool = uar_tools_by_model_name(l->set.registry, p->call->name);
-	uar_tools_hold(l->set.registry, p->tool);
-	p->plan = p->call->started ? plan_of_open(p) : plan_of_new(p);
-}
-
-/* Does it run together with others of its kind? */
-static bool is_sociable(const struct place *p)
-{
-	switch (p->plan) {
-	case REFUSE:
-	case GIVE_UP: return true;
-	case RUN:
-	case RUN_AGAIN: return p->tool->effect == UAR_TOOL_READ_ONLY;
-	case ASK:
-	case ASK_AGAIN: return false;
-	}
-	return false;
 }
 
 /* --- values in events ----------------------------------------------------------------------- */
@@ -198,10 +75,18 @@ static bool fits(uar_str json, bool object, struct uar_buf *out_line)
 }
 
 /* Models put line ends between tokens, which an event must not have. */
-static void read_args(struct place *p)
+static uar_err read_args(struct place *p)
 {
-	p->args_json = fits(p->call->args, true, &p->line);
-	p->args = p->args_json ? uar_buf_str(&p->line) : p->call->args;
+	uar_str shown = p->input;
+	uar_err e;
+
+	p->hidden = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
+	e = rt_form_hides(p->tool ? p->tool->input_schema : UAR_STR_NONE, p->input, &p->hidden);
+	if (!e)
+		shown = uar_buf_str(&p->hidden);
+	p->args_json = fits(shown, true, &p->line);
+	p->args = p->args_json ? uar_buf_str(&p->line) : shown;
+	return e == UAR_ESKIP ? UAR_OK : e;
 }
 
 /* --- the end of a call ---------------------------------------------------------------------- */
@@ -311,7 +196,7 @@ static void start_tool(struct place *p)
 	struct tool_loop *l = p->loop;
 	char key[2 * (UAR_LIMIT_ID_BYTES + 1)];
 	struct uar_tool_request request = { .tool = p->tool,
-					    .input = p->call->args,
+					    .input = p->input,
 					    .run_id = uar_str_c(rt_run_id(l->o.run)) };
 	struct uar_tool_events events = { on_progress, on_done, p };
 	struct uar_error error = { 0 };
@@ -328,6 +213,37 @@ static void start_tool(struct place *p)
 		    uar_err_retryable(e));
 }
 
+/* The client of the run sees it in the run's events. */
+static void navigate(struct place *p)
+{
+	struct uar_command c = { .kind = UAR_CMD_NOTE };
+	struct uar_tool_result shown = { .ok = true, .output = UAR_STR("{\"shown\":true}") };
+	struct uar_buf about = uar_buf_make(UAR_LIMIT_TOOL_INLINE * 2);
+
+	uar_buf_printf(&about, "{\"ui\":\"navigate\",\"tool_call_id\":\"%.*s\",\"navigate\":%.*s}",
+		       UAR_FMT(p->call->id), UAR_FMT(p->args));
+	c.note = (struct uar_note){ .kind = UAR_NOTE_PHASE,
+				    .code = UAR_STR("tool_loop"),
+				    .text = UAR_STR("Shows another view"),
+				    .metadata = uar_buf_str(&about) };
+	if (!about.err)
+		rt_send(p->loop->o.run, &c);
+	uar_buf_fini(&about);
+	on_done(p, &shown);
+}
+
+static void perform(struct place *p)
+{
+	struct uar_tool_result given = { .ok = true, .output = p->call->values };
+
+	if (p->tool->by == UAR_TOOL_BY_START)
+		start_tool(p);
+	else if (p->tool->by == UAR_TOOL_BY_NAVIGATE)
+		navigate(p);
+	else
+		on_done(p, &given);
+}
+
 /* Durable: now it may happen, unless the run is being stopped. */
 static void begun(const struct rt_sent *s)
 {
@@ -337,7 +253,7 @@ static void begun(const struct rt_sent *s)
 	if (!p || s->state->status != UAR_STATUS_RUNNING)
 		return;
 	if (p->plan != REFUSE) {
-		start_tool(p);
+		perform(p);
 		return;
 	}
 	p->call->ended = true;
@@ -426,7 +342,7 @@ static void send_ask(struct place *p, uar_str args_blob)
 	struct uar_command c = { .kind = UAR_CMD_ASK };
 	char prompt[PROMPT], subject[SUBJECT];
 
-	write_subject(call->args, subject);
+	write_subject(p->args, subject);
 	snprintf(prompt, sizeof prompt, "%.*s%s%s",
 		 UAR_FMT(uar_str_utf8_prefix(p->tool->name, UAR_LIMIT_TOOL_NAME)), subject,
 		 p->plan == ASK ? ""
@@ -450,11 +366,63 @@ static void send_ask(struct place *p, uar_str args_blob)
 	rt_send(l->o.run, &c);
 }
 
+static void send_form(struct place *p, uar_str schema_blob)
+{
+	struct tool_loop *l = p->loop;
+	bool client = p->tool->by == UAR_TOOL_BY_CLIENT;
+	bool asked = p->tool->by == UAR_TOOL_BY_FORM; /* its arguments are the form */
+	struct uar_command c = { .kind = UAR_CMD_ASK };
+
+	c.ask = (struct uar_ask){
+		.number = uar_run_rare(rt_state(l->o.run))->actions.count + 1,
+		.type = client ? UAR_ACTION_CLIENT_TOOL : UAR_ACTION_FORM,
+		.kind = client ? UAR_STR("client_tool") : UAR_STR("form"),
+		.tool_name = p->tool->name,
+		.call_id = p->call->id,
+		.prompt = uar_str_utf8_prefix(uar_buf_str(&p->title), PROMPT - 1),
+		.schema = schema_blob.n ? UAR_STR_NONE : uar_buf_str(&p->form),
+		.schema_blob = schema_blob,
+		.verdict = UAR_VERDICT_ASK,
+		.tool_id = p->tool->tool_id,
+	};
+	if (!asked) {
+		c.ask.input = p->args_json ? p->args : rt_spill_beginning(p->args);
+		c.ask.input_bytes = (int64_t)p->args.n;
+	}
+	l->asked = true;
+	rt_send(l->o.run, &c);
+}
+
+static void form_stored(void *ctx, uar_err e, uar_str sha256)
+{
+	struct place *p = ctx;
+
+	p->aside = NULL;
+	if (e)
+		rt_send_fail(p->loop->o.run, e, "execution", uar_err_text(e));
+	else
+		send_form(p, sha256);
+}
+
+static uar_err begin_form(struct place *p)
+{
+	if (p->title.err == UAR_ETOOBIG)
+		p->title.err = UAR_OK; /* what there is of it is shown */
+	if (p->form.err || p->title.err)
+		return p->form.err ? p->form.err : p->title.err;
+	if (p->form.n > UAR_LIMIT_ASK_SCHEMA)
+		return rt_aside_begin(rt_of(p->loop), uar_buf_str(&p->form), form_stored, p,
+				      &p->aside);
+	send_form(p, UAR_STR_NONE);
+	return UAR_OK;
+}
+
 static void begin(struct place *p, uar_str args_blob)
 {
 	switch (p->plan) {
 	case ASK:
 	case ASK_AGAIN: send_ask(p, args_blob); break;
+	case ASK_FORM: break; /* begin_form */
 	case GIVE_UP: send_failed(p, p->category, uar_str_c(uar_error_text(&p->why)), false); break;
 	case RUN:
 	case RUN_AGAIN:
@@ -479,10 +447,12 @@ static void begin_place(struct place *p)
 	bool asks = p->plan == ASK || p->plan == ASK_AGAIN;
 	uar_err e = UAR_OK;
 
-	if (told_before || (asks ? p->args_json : p->args.n <= UAR_LIMIT_TOOL_INLINE))
+	if (p->plan == ASK_FORM)
+		e = begin_form(p);
+	else if (told_before || (asks ? p->args_json : p->args.n <= UAR_LIMIT_TOOL_INLINE))
 		begin(p, UAR_STR_NONE);
 	else
-		e = rt_aside_begin(rt_of(p->loop), p->call->args, args_stored, p, &p->aside);
+		e = rt_aside_begin(rt_of(p->loop), p->args, args_stored, p, &p->aside);
 	if (e)
 		rt_send_fail(p->loop->o.run, e, "execution", uar_err_text(e));
 }
@@ -504,19 +474,23 @@ static struct place *free_place(struct tool_loop *l)
 static bool take(struct tool_loop *l, struct round_call *c)
 {
 	struct place *p = l->alone ? NULL : free_place(l);
+	uar_err e;
 
 	if (!p)
 		return false;
 	p->call = c;
-	plan(p);
-	if (l->busy && !is_sociable(p)) {
+	rt_place_plan(p);
+	if (l->busy && !rt_place_is_sociable(p)) {
 		clear(p);
 		return false;
 	}
 	l->busy++;
-	l->alone = !is_sociable(p);
-	read_args(p);
-	begin_place(p);
+	l->alone = !rt_place_is_sociable(p);
+	e = read_args(p);
+	if (e)
+		rt_send_fail(l->o.run, e, "execution", uar_err_text(e));
+	else
+		begin_place(p);
 	return true;
 }
 

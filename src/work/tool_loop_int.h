@@ -1,0 +1,60 @@
+/* tool_loop_int.h - what tool_loop.c and tool_plan.c share. */
+#ifndef UAR_WORK_TOOL_LOOP_INT_H
+#define UAR_WORK_TOOL_LOOP_INT_H
+
+#include "work/aside.h"
+#include "work/limits.h"
+#include "work/tool_loop.h"
+
+enum { PLACES = UAR_LIMIT_TOOLS_AT_ONCE, PROMPT = 200 };
+
+/* What is to be done with a call. */
+enum plan {
+	RUN,	   /* it is allowed and has not begun */
+	RUN_AGAIN, /* it was cut off and may be repeated */
+	ASK,	   /* somebody has to allow it */
+	ASK_AGAIN, /* it was cut off and may have happened */
+	ASK_FORM,  /* somebody has to give values */
+	REFUSE,	   /* it begins and ends with a failure */
+	GIVE_UP,   /* it was cut off and ends with a failure */
+};
+
+struct place {
+	struct tool_loop *loop;
+	struct round_call *call; /* NULL: free */
+	const struct uar_tool *tool;
+	enum plan plan;
+	struct uar_tool_call *at_work;
+	bool ending;	     /* how it ended is known, and not yet durable */
+	struct aside *aside; /* arguments or output on their way */
+	uar_str category;    /* of a refusal */
+	struct uar_error why;
+	uar_str input;	       /* what it is executed with: as the model wrote it, or with values */
+	uar_str args;	       /* what events say of the arguments: JSON on one line, or */
+	bool args_json;	       /* what the model wrote instead of it */
+	struct uar_buf line;   /* holds them */
+	struct uar_buf merged; /* holds the input, when values were given for it */
+	struct uar_buf hidden; /* the input without secrets, when it has some */
+	struct uar_buf form;   /* JSON Schema of the values that are asked for */
+	struct uar_buf title;  /* what they are asked for with */
+	struct uar_buf output; /* that is put aside */
+};
+
+struct tool_loop {
+	struct tool_loop_options o;
+	struct toolset set;
+	struct round *round;
+	struct uar_task finished;
+	struct place places[PLACES];
+	size_t next, busy;
+	bool alone; /* what runs does not bear company */
+	bool asked; /* the run is about to be parked */
+	bool leaving;
+};
+
+/* tool_plan.c: finds the tool of the call, what it is executed with, and what is to be done. */
+void rt_place_plan(struct place *p);
+/* Does it run together with others of its kind? */
+bool rt_place_is_sociable(const struct place *p);
+
+#endif

@@ -1,0 +1,156 @@
+/* tool_plan.c - what is to be done with a call: run, ask, refuse. */
+#include "event/limits.h"
+#include "json/limits.h"
+#include "work/tool_form.h"
+#include "work/tool_loop_int.h"
+
+static enum plan refuse(struct place *p, const char *category)
+{
+	p->category = uar_str_c(category);
+	return REFUSE;
+}
+
+/* A call that does no harm may still be what stops the server each time. */
+static bool may_repeat_unasked(const struct round_call *c)
+{
+	return c->effect != UAR_TOOL_ONCE && c->repeats < UAR_LIMIT_TOOL_RESTARTS;
+}
+
+static enum plan plan_of_open(struct place *p)
+{
+	const struct round_call *c = p->call;
+	bool may = p->tool && rt_toolset_has(&p->loop->set, p->tool);
+
+	if (!may || c->denied) {
+		p->category = c->denied ? UAR_STR("rejected") : UAR_STR("execution");
+		(void)uar_error_set(&p->why, UAR_EINVALID,
+				    "it had begun when the server stopped: it may have happened, "
+				    "and was not repeated%s",
+				    !p->tool ? ", as the tool is not there any more"
+				    : !may   ? ", as the agent may not use the tool any more"
+					     : "");
+		return GIVE_UP;
+	}
+	return !c->allowed && !may_repeat_unasked(c) ? ASK_AGAIN : RUN_AGAIN;
+}
+
+/* The arguments are wrong: for want of values that a person can give, or for good. */
+static enum plan plan_of_wrong(struct place *p, uar_err e)
+{
+	struct uar_buf names = uar_buf_make(UAR_TEXT_PROMPT);
+	bool form = false;
+
+	p->why.code = e;
+	if (e == UAR_ESCHEMA && !p->call->filled) {
+		uar_err missing =
+			rt_form_missing(p->tool->input_schema, p->input, &p->form, &names);
+
+		form = !missing;
+		uar_buf_printf(&p->title, "%.*s needs %.*s", UAR_FMT(p->tool->name),
+			       UAR_FMT(uar_buf_str(&names)));
+		e = missing == UAR_ENOMEM ? missing : e;
+	}
+	uar_buf_fini(&names);
+	return form ? ASK_FORM : refuse(p, e == UAR_ENOMEM ? "execution" : "schema_invalid");
+}
+
+/* Somebody was asked for values, and gave none. */
+static enum plan plan_of_declined(struct place *p)
+{
+	(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "the values were not given%s%.*s",
+			    p->call->reason.n ? ": " : "", UAR_FMT(p->call->reason));
+	return refuse(p, "rejected");
+}
+
+/* Who is asked brings the result. */
+static enum plan plan_of_asking(struct place *p)
+{
+	uar_err e = UAR_OK;
+
+	if (p->call->filled || p->tool->by == UAR_TOOL_BY_NAVIGATE)
+		return RUN;
+	if (p->tool->by == UAR_TOOL_BY_FORM)
+		e = rt_form_asked(p->input, &p->form, &p->title, &p->why);
+	else
+		uar_buf_add_str(&p->title, p->tool->name);
+	if (!e)
+		return ASK_FORM;
+	p->why.code = e;
+	return refuse(p, e == UAR_ENOMEM ? "execution" : "schema_invalid");
+}
+
+static enum plan plan_of_new(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+	const struct round_call *c = p->call;
+	uar_err e;
+
+	if (!p->tool) {
+		(void)uar_error_set(&p->why, UAR_ENOTFOUND, "there is no tool named \"%.*s\"",
+				    UAR_FMT(uar_str_utf8_prefix(c->name, UAR_TEXT_CODE)));
+		return refuse(p, "unknown_tool");
+	}
+	if (!rt_toolset_has(&l->set, p->tool)) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "this agent may not use %.*s",
+				    UAR_FMT(p->tool->name));
+		return refuse(p, "not_surfaced");
+	}
+	if (!rt_tool_is_ready(p->tool)) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "%.*s cannot be used: %.*s",
+				    UAR_FMT(p->tool->name), UAR_FMT(p->tool->state_reason));
+		return refuse(p, p->tool->state == UAR_TOOL_DENIED ? "policy_denied"
+								   : "setup_missing");
+	}
+	if (c->declined)
+		return plan_of_declined(p);
+	e = l->set.registry->ops->check(l->set.registry, p->tool, p->input, &p->why);
+	if (e)
+		return plan_of_wrong(p, e);
+	if (p->tool->by != UAR_TOOL_BY_START)
+		return plan_of_asking(p);
+	if (c->denied) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "somebody did not allow it%s%.*s",
+				    c->reason.n ? ": " : "", UAR_FMT(c->reason));
+		return refuse(p, "rejected");
+	}
+	return rt_toolset_asks(&l->set, p->tool) && !c->allowed ? ASK : RUN;
+}
+
+/* What the model left out and somebody gave. */
+static void take_values(struct place *p)
+{
+	const struct round_call *c = p->call;
+
+	p->input = c->args;
+	if (!c->filled || !p->tool || p->tool->by != UAR_TOOL_BY_START)
+		return;
+	p->merged = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
+	if (!rt_form_merge(c->args, c->real, &p->merged))
+		p->input = uar_buf_str(&p->merged);
+}
+
+void rt_place_plan(struct place *p)
+{
+	struct tool_loop *l = p->loop;
+
+	p->tool = uar_tools_by_model_name(l->set.registry, p->call->name);
+	uar_tools_hold(l->set.registry, p->tool);
+	p->form = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	p->title = uar_buf_make(PROMPT);
+	take_values(p);
+	p->plan = p->call->started ? plan_of_open(p) : plan_of_new(p);
+}
+
+bool rt_place_is_sociable(const struct place *p)
+{
+	switch (p->plan) {
+	case REFUSE:
+	case GIVE_UP: return true;
+	case RUN:
+	case RUN_AGAIN: return p->tool->effect == UAR_TOOL_READ_ONLY;
+	case ASK:
+	case ASK_AGAIN:
+	case ASK_FORM: return false;
+	}
+	return false;
+}
