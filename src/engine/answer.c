@@ -94,7 +94,8 @@ static void already(struct answering *a)
 static uar_err make_digest(struct answering *a)
 {
 	struct uar_buf text = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
-	uar_str key = uar_str_n((const char *)a->rt->seal.bytes, sizeof a->rt->seal.bytes);
+	uar_str key =
+		uar_str_n((const char *)a->rt->secret.seal.bytes, sizeof a->rt->secret.seal.bytes);
 	uar_err e;
 
 	uar_buf_printf(&text, "%s\n%.*s\n", a->action_id, UAR_FMT(a->op->decision));
@@ -240,7 +241,7 @@ static uar_err record_values(struct answering *a)
 	uar_json_write(&a->real, a->op->values);
 	e = e ? e : a->real.err;
 	if (!e && hides)
-		e = uar_seal(&a->rt->seal, a->rt->o.rand, uar_buf_str(&a->real),
+		e = uar_seal(&a->rt->secret.seal, a->rt->o.rand, uar_buf_str(&a->real),
 			     uar_str_c(a->action_id), &a->sealed);
 	a->answer.real = uar_buf_str(&a->real);
 	return e;

@@ -12,10 +12,10 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	rt->o = *o;
 	uar_uuid_init(&rt->ids, o->sched->clock, o->rand);
 	if (o->seal)
-		rt->seal = *o->seal;
+		rt->secret.seal = *o->seal;
 	else
-		o->rand->fill(o->rand->ctx, rt->seal.bytes, sizeof rt->seal.bytes);
-	seed = rt->hash_seed = uar_rand_u64(o->rand);
+		o->rand->fill(o->rand->ctx, rt->secret.seal.bytes, sizeof rt->secret.seal.bytes);
+	seed = rt->secret.hash_seed = uar_rand_u64(o->rand);
 	uar_map_init(&rt->sessions, seed);
 	uar_map_init(&rt->runs, seed);
 	uar_map_init(&rt->threads, seed);

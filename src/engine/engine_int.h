@@ -57,11 +57,16 @@ struct rt_shortage {
 	struct uar_task task; /* if there is no memory for the timer */
 };
 
+/* Numbers that nobody outside may guess. */
+struct rt_secret {
+	uint64_t hash_seed;	  /* of maps */
+	struct uar_seal_key seal; /* of values that are kept and must not be readable */
+};
+
 struct uar_runtime {
 	struct uar_runtime_options o;
 	struct uar_uuid ids;
-	struct uar_seal_key seal;
-	uint64_t hash_seed;
+	struct rt_secret secret;
 	struct uar_bus *bus;
 	/* Keyed by owner and id, as the topics of the bus are. */
 	struct uar_map sessions;  /* of struct agg */

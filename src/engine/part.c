@@ -102,12 +102,12 @@ struct uar_uuid *rt_ids(struct uar_runtime *rt)
 
 const struct uar_seal_key *rt_seal(const struct uar_runtime *rt)
 {
-	return &rt->seal;
+	return &rt->secret.seal;
 }
 
 uint64_t rt_hash_seed(const struct uar_runtime *rt)
 {
-	return rt->hash_seed;
+	return rt->secret.hash_seed;
 }
 
 bool rt_is_draining(const struct uar_runtime *rt)
