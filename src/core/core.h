@@ -370,7 +370,8 @@ struct uar_model_end {
 	/* MODEL_CALLS: a JSON array of {id, provider_id, name, arguments}, here or in a blob. */
 	int64_t call_count;
 	uar_str calls, calls_blob;
-	uar_str raw_blob; /* sha256 of all parts of the answer, as its provider wants them back */
+	uar_str reasoning; /* the beginning of what the model reasoned, or empty */
+	uar_str raw_blob;  /* sha256 of all parts of the answer, as its provider wants them back */
 	/* JSON array for tool.catalog.resolved, in the first round, and how many there are. */
 	uar_str catalog;
 	int64_t tool_count;

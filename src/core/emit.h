@@ -148,13 +148,8 @@ void uar_core_route(struct emit *e, const struct uar_prepared *p);
 struct uar_failure uar_core_quota_blocked(struct emit *e, const struct uar_prepared *p);
 void uar_core_cost_estimated(struct emit *e, const struct uar_prepared *p);
 void uar_core_cost_recorded(struct emit *e, const struct uar_usage *u);
-uar_err uar_core_fold_profile(struct uar_run *r, const struct uar_json *p);
-uar_err uar_core_fold_candidates(struct uar_run *r, const struct uar_json *p);
-uar_err uar_core_fold_decided(struct uar_run *r, const struct uar_json *p);
-uar_err uar_core_fold_fallback(struct uar_run *r, const struct uar_json *p);
-uar_err uar_core_fold_estimated(struct uar_run *r, const struct uar_json *p);
-uar_err uar_core_fold_recorded(struct uar_run *r, const struct uar_json *p);
-uar_err uar_core_fold_quota_low(struct uar_run *r, const struct uar_json *p);
+uar_err uar_core_fold_routing(struct uar_run *r, enum uar_event_class cls,
+			      const struct uar_json *p);
 /* The run ends as its move says; f is the cause when it did not complete. */
 void uar_core_end_by(struct emit *e, const struct uar_failure *f);
 /* Its facts: attempt, task, turn and thread, in that order, in one append. */

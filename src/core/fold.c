@@ -397,40 +397,11 @@ static uar_err fold_action_resolved(struct fold *f)
 	return UAR_OK;
 }
 
-static uar_err fold_profile(struct fold *f)
+static uar_err fold_routing(struct fold *f)
 {
-	return uar_core_fold_profile(f->r, f->p);
-}
+	uar_err e = uar_core_fold_routing(f->r, f->ev->cls, f->p);
 
-static uar_err fold_candidates(struct fold *f)
-{
-	return uar_core_fold_candidates(f->r, f->p);
-}
-
-static uar_err fold_decided(struct fold *f)
-{
-	return uar_core_fold_decided(f->r, f->p);
-}
-
-static uar_err fold_fallback(struct fold *f)
-{
-	f->r->call.tries = 0;
-	return uar_core_fold_fallback(f->r, f->p) ? corrupt(f, "there is no such model") : UAR_OK;
-}
-
-static uar_err fold_estimated(struct fold *f)
-{
-	return uar_core_fold_estimated(f->r, f->p);
-}
-
-static uar_err fold_recorded(struct fold *f)
-{
-	return uar_core_fold_recorded(f->r, f->p);
-}
-
-static uar_err fold_quota_low(struct fold *f)
-{
-	return uar_core_fold_quota_low(f->r, f->p);
+	return e == UAR_ECORRUPT ? corrupt(f, "it names no model of the run") : e;
 }
 
 static uar_err fold_task_resumed(struct fold *f)
@@ -564,13 +535,13 @@ static const struct rule {
 	[UAR_EV_REASONING_DELTA] = { fold_delta, 0, 0, false },
 	[UAR_EV_MODEL_COMPLETED] = { fold_model_ended, 0, 0, false },
 	[UAR_EV_MODEL_FAILED] = { fold_model_ended, 0, 0, false },
-	[UAR_EV_TASK_PROFILE_RESOLVED] = { fold_profile, 0, 0, false },
-	[UAR_EV_ROUTING_CANDIDATES_RESOLVED] = { fold_candidates, 0, 0, false },
-	[UAR_EV_ROUTING_DECIDED] = { fold_decided, 0, 0, false },
-	[UAR_EV_ROUTING_FALLBACK_APPLIED] = { fold_fallback, 0, 0, false },
-	[UAR_EV_COST_ESTIMATED] = { fold_estimated, 0, 0, false },
-	[UAR_EV_COST_RECORDED] = { fold_recorded, 0, 0, false },
-	[UAR_EV_QUOTA_LOW] = { fold_quota_low, 0, 0, false },
+	[UAR_EV_TASK_PROFILE_RESOLVED] = { fold_routing, 0, 0, false },
+	[UAR_EV_ROUTING_CANDIDATES_RESOLVED] = { fold_routing, 0, 0, false },
+	[UAR_EV_ROUTING_DECIDED] = { fold_routing, 0, 0, false },
+	[UAR_EV_ROUTING_FALLBACK_APPLIED] = { fold_routing, 0, 0, false },
+	[UAR_EV_COST_ESTIMATED] = { fold_routing, 0, 0, false },
+	[UAR_EV_COST_RECORDED] = { fold_routing, 0, 0, false },
+	[UAR_EV_QUOTA_LOW] = { fold_routing, 0, 0, false },
 	[UAR_EV_TOOL_STARTED] = { fold_tool_started, 0, 0, false },
 	[UAR_EV_TOOL_ARGS] = { fold_tool_goes_on, 0, 0, false },
 	[UAR_EV_TOOL_PROGRESS] = { fold_tool_goes_on, 0, 0, false },

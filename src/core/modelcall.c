@@ -196,11 +196,31 @@ static void put_refs(struct emit *e, const struct uar_model_end *m)
 		uar_emit_refer(e, "tool_calls_ref", m->calls_blob);
 }
 
+/* What the model reasoned is in the deltas before; readers who want no stream have it here. */
+static void reasoning_summary(struct emit *e, const struct uar_model_end *m)
+{
+	uar_str text = uar_jw_fitting(m->reasoning, UAR_LIMIT_EVENT_BYTES / 2);
+	struct uar_jw *w;
+
+	if (!text.n || !e->r->call.message_id[0])
+		return;
+	w = uar_emit_begin(e);
+	uar_jw_cstr(w, "message_id", e->r->call.message_id);
+	uar_jw_str(w, "text", text);
+	uar_jw_int(w, "chars", e->r->call.thought);
+	uar_jw_bool(w, "redacted", false);
+	name_request(e);
+	uar_emit(e, UAR_EV_REASONING_SUMMARY, EMIT_RUN);
+}
+
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 {
 	const struct uar_run_call *call = &e->r->call;
 	struct uar_usage used = usage_of(call, m);
-	struct uar_jw *w = uar_emit_begin(e);
+	struct uar_jw *w;
+
+	reasoning_summary(e, m);
+	w = uar_emit_begin(e);
 
 	uar_jw_str(w, "provider", uar_run_provider(e->r));
 	uar_jw_str(w, "model", uar_run_model(e->r));

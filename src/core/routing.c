@@ -247,7 +247,7 @@ void uar_core_route(struct emit *e, const struct uar_prepared *p)
 	routing_decided(e, r);
 }
 
-uar_err uar_core_fold_profile(struct uar_run *r, const struct uar_json *p)
+static uar_err fold_profile(struct uar_run *r, const struct uar_json *p)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(r);
 
@@ -261,7 +261,7 @@ static void keep_member(char *out, size_t size, const struct uar_json *j, const 
 	uar_core_keep(out, size, uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR("")));
 }
 
-uar_err uar_core_fold_candidates(struct uar_run *r, const struct uar_json *p)
+static uar_err fold_candidates(struct uar_run *r, const struct uar_json *p)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(r);
 	const struct uar_json *list = uar_json_get(p, UAR_STR("candidates"));
@@ -281,7 +281,7 @@ uar_err uar_core_fold_candidates(struct uar_run *r, const struct uar_json *p)
 }
 
 /* Those of the set that the decision does not name are not used. */
-uar_err uar_core_fold_decided(struct uar_run *r, const struct uar_json *p)
+static uar_err fold_decided(struct uar_run *r, const struct uar_json *p)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(r);
 	const struct uar_json *chain = uar_json_get(p, UAR_STR("fallback_chain"));
@@ -295,7 +295,7 @@ uar_err uar_core_fold_decided(struct uar_run *r, const struct uar_json *p)
 	return UAR_OK;
 }
 
-uar_err uar_core_fold_fallback(struct uar_run *r, const struct uar_json *p)
+static uar_err fold_fallback(struct uar_run *r, const struct uar_json *p)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(r);
 	int64_t at = uar_json_int(uar_json_get(p, UAR_STR("chain_index")), -1);
@@ -304,6 +304,7 @@ uar_err uar_core_fold_fallback(struct uar_run *r, const struct uar_json *p)
 		return UAR_ENOMEM;
 	if (at < 0 || at >= (int64_t)rare->route.count)
 		return UAR_ECORRUPT;
+	r->call.tries = 0;
 	rare->route.at = (size_t)at;
 	return UAR_OK;
 }
@@ -344,7 +345,7 @@ void uar_core_cost_estimated(struct emit *e, const struct uar_prepared *p)
 	uar_emit(e, UAR_EV_COST_ESTIMATED, EMIT_RUN);
 }
 
-uar_err uar_core_fold_estimated(struct uar_run *r, const struct uar_json *p)
+static uar_err fold_estimated(struct uar_run *r, const struct uar_json *p)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(r);
 
@@ -381,7 +382,7 @@ void uar_core_cost_recorded(struct emit *e, const struct uar_usage *u)
 	quota_low(e);
 }
 
-uar_err uar_core_fold_recorded(struct uar_run *r, const struct uar_json *p)
+static uar_err fold_recorded(struct uar_run *r, const struct uar_json *p)
 {
 	double usd = uar_json_double(uar_json_get(p, UAR_STR("amount")), 0);
 
@@ -498,7 +499,7 @@ static void quota_low(struct emit *e)
 	}
 }
 
-uar_err uar_core_fold_quota_low(struct uar_run *r, const struct uar_json *p)
+static uar_err fold_quota_low(struct uar_run *r, const struct uar_json *p)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(r);
 
@@ -506,4 +507,18 @@ uar_err uar_core_fold_quota_low(struct uar_run *r, const struct uar_json *p)
 	if (rare)
 		rare->route.low = true;
 	return rare ? UAR_OK : UAR_ENOMEM;
+}
+
+uar_err uar_core_fold_routing(struct uar_run *r, enum uar_event_class cls, const struct uar_json *p)
+{
+	switch (cls) {
+	case UAR_EV_TASK_PROFILE_RESOLVED: return fold_profile(r, p);
+	case UAR_EV_ROUTING_CANDIDATES_RESOLVED: return fold_candidates(r, p);
+	case UAR_EV_ROUTING_DECIDED: return fold_decided(r, p);
+	case UAR_EV_ROUTING_FALLBACK_APPLIED: return fold_fallback(r, p);
+	case UAR_EV_COST_ESTIMATED: return fold_estimated(r, p);
+	case UAR_EV_COST_RECORDED: return fold_recorded(r, p);
+	case UAR_EV_QUOTA_LOW: return fold_quota_low(r, p);
+	default: return UAR_OK;
+	}
 }

@@ -257,8 +257,9 @@ static size_t over_strings(struct uar_tool_over *t, uar_str **out)
 
 static size_t model_strings(struct uar_model_end *m, uar_str **out)
 {
-	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category,  &m->message, &m->calls,
-			   &m->calls_blob,   &m->raw_blob,    &m->artifacts, &m->catalog };
+	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category, &m->message,
+			   &m->calls,	     &m->calls_blob,  &m->raw_blob, &m->artifacts,
+			   &m->catalog,	     &m->reasoning };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);

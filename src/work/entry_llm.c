@@ -33,6 +33,7 @@ struct llm {
 	struct held_end *end;	  /* what its answer brings is being put aside */
 	struct uar_blocks blocks; /* of the answer so far */
 	struct uar_buf message;	  /* the user's text */
+	struct uar_buf reasoning; /* the beginning of what the model reasons */
 	struct uar_arena arena;	  /* of what the client has sent with it */
 	struct definition_load *definition;
 	struct uar_prompt_text text; /* of an agent that has a definition */
@@ -282,9 +283,15 @@ static void on_text(void *ctx, uar_str delta)
 	on_delta(w, UAR_CMD_TEXT, delta);
 }
 
+/* Its beginning is kept for a summary; without memory for it there is none. */
 static void on_reasoning(void *ctx, uar_str delta)
 {
-	on_delta(ctx, UAR_CMD_REASONING, delta);
+	struct llm *w = ctx;
+	size_t room = UAR_LIMIT_REASONING_SUMMARY - w->reasoning.n;
+
+	if (room > 0 && !w->reasoning.err)
+		uar_buf_add_str(&w->reasoning, uar_str_utf8_prefix(delta, room));
+	on_delta(w, UAR_CMD_REASONING, delta);
 }
 
 static struct uar_model_end end_of(const struct llm *w, const struct uar_model_result *m)
@@ -305,6 +312,7 @@ static struct uar_model_end end_of(const struct llm *w, const struct uar_model_r
 		.retries = o->patience.retries,
 		.backoff_us = o->patience.retry_us,
 		.retry_after_us = m->retry_after_us,
+		.reasoning = w->reasoning.err ? UAR_STR("") : uar_buf_str(&w->reasoning),
 	};
 }
 
@@ -346,10 +354,11 @@ static struct held_end *hold_end(const struct uar_model_end *end)
 	h->end.stop_reason = uar_arena_str(&h->arena, end->stop_reason);
 	h->end.calls = uar_arena_str(&h->arena, end->calls);
 	h->end.raw_blob = uar_arena_str(&h->arena, end->raw_blob);
+	h->end.reasoning = uar_arena_str(&h->arena, end->reasoning);
 	h->end.catalog = uar_arena_str(&h->arena, end->catalog);
 	h->end.category = h->end.message = UAR_STR("");
 	if (h->end.actual_model.p && h->end.stop_reason.p && h->end.calls.p && h->end.raw_blob.p &&
-	    h->end.catalog.p)
+	    h->end.reasoning.p && h->end.catalog.p)
 		return h;
 	free_end(h);
 	return NULL;
@@ -622,6 +631,7 @@ static void llm_stop(struct worker *base)
 	rt_tool_loop_stop(w->loop);
 	free_end(w->end);
 	uar_blocks_fini(&w->blocks);
+	uar_buf_fini(&w->reasoning);
 	if (w->call)
 		w->model->ops->cancel(w->model, w->call);
 	leave_all(w);
@@ -660,6 +670,7 @@ uar_err rt_llm_make(struct live_run *r, struct worker **out)
 		return UAR_ENOMEM;
 	w->base.ops = &llm_ops;
 	w->message = uar_buf_make(UAR_LIMIT_HTTP_BODY);
+	w->reasoning = uar_buf_make(UAR_LIMIT_REASONING_SUMMARY + 1);
 	*out = &w->base;
 	return UAR_OK;
 }

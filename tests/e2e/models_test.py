@@ -25,7 +25,7 @@ def outcome(s, message="hi"):
     return events, s.record(run_id), ends
 
 
-@test("every_wire_streams_text_and_reasoning", "VAL-02 NEV-04")
+@test("every_wire_streams_text_and_reasoning", "VAL-02 NEV-04 EVT-045")
 def wires_speak():
     for dialect in DIALECTS:
         with Provider() as p, Server(env=wire_env(p.url + "/v1", dialect, "fault")) as s:
@@ -38,6 +38,10 @@ def wires_speak():
             events, _, _ = outcome(s, "reasoning")
             equal(text_of(events, "ReasoningDelta"), "The user said something. I will answer. ")
             equal(text_of(events), "Here is the answer. ")
+            run_id = s.create("assistant", "reasoning")
+            summary, = [e.data["payload"] for e in s.session_events(run_id) if e.data["type"] == "reasoning.summary"]
+            equal((summary["text"], summary["redacted"]), ("The user said something. I will answer. ", False))
+            equal(summary["chars"], len(summary["text"]))
 
 
 @test("every_wire_asks_for_tools_at_once", "TOOL-07")
