@@ -78,7 +78,8 @@ uar_err a2ui_delete(struct a2ui *a, uar_str surface)
 
 static uar_str run_surface(const struct a2ui *a, char out[UAR_LIMIT_ID_BYTES + 8])
 {
-	int n = snprintf(out, UAR_LIMIT_ID_BYTES + 8, "run-%.*s", UAR_FMT(a->view.run_id));
+	int n = snprintf(out, UAR_LIMIT_ID_BYTES + 8, "run-%.*s",
+			 UAR_FMT(uar_str_utf8_prefix(a->view.run_id, UAR_LIMIT_ID_BYTES)));
 
 	return uar_str_n(out, (size_t)n);
 }

@@ -9,7 +9,8 @@ typedef const struct uar_view_change change_t;
 static void put_head(struct openai *a, struct uar_jw *w, const char *object)
 {
 	char id[UAR_LIMIT_ID_BYTES + sizeof UAR_OPENAI_CHAT_ID];
-	int n = snprintf(id, sizeof id, UAR_OPENAI_CHAT_ID "%.*s", UAR_FMT(a->view.run_id));
+	int n = snprintf(id, sizeof id, UAR_OPENAI_CHAT_ID "%.*s",
+			 UAR_FMT(uar_str_utf8_prefix(a->view.run_id, UAR_LIMIT_ID_BYTES)));
 
 	uar_jw_str(w, "id", uar_str_n(id, (size_t)n));
 	uar_jw_cstr(w, "object", object);

@@ -30,7 +30,8 @@ static const char *status_of(const struct openai *a)
 static void put_id(const struct openai *a, struct uar_jw *w)
 {
 	char id[UAR_LIMIT_ID_BYTES + sizeof UAR_OPENAI_RESPONSE_ID];
-	int n = snprintf(id, sizeof id, UAR_OPENAI_RESPONSE_ID "%.*s", UAR_FMT(a->view.run_id));
+	int n = snprintf(id, sizeof id, UAR_OPENAI_RESPONSE_ID "%.*s",
+			 UAR_FMT(uar_str_utf8_prefix(a->view.run_id, UAR_LIMIT_ID_BYTES)));
 
 	uar_jw_str(w, "id", uar_str_n(id, (size_t)n));
 }
