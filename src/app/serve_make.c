@@ -8,6 +8,7 @@
 #include "app/text.h"
 #include "base/address.h"
 #include "json/limits.h"
+#include "work/definition_store.h"
 
 extern char **environ;
 
@@ -353,6 +354,8 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		e = uar_runtime_recover(s->runtime, error);
 	if (!e)
 		uar_mailer_wake_outboxes(s->parts.mailer, &owner);
+	if (!e)
+		uar_workers_load_definitions(s->parts.work, &owner);
 	return e;
 }
 

@@ -513,6 +513,20 @@ UAR_MUST_CHECK uar_err uar_core_message(const struct uar_core_env *env, struct u
 					const struct uar_message *m, struct uar_decision *out,
 					struct uar_error *error);
 
+/* A definition of an owner's registry was put or removed. */
+#define UAR_REGISTRY_SESSION "uar.registry"
+struct uar_registry_change {
+	const char *kind; /* "agent" */
+	uar_str id;
+	int64_t version;
+	uar_str revision; /* sha256 of its blob; empty: it was removed */
+	bool removed;
+};
+/* Appends its facts to `out` and folds them into *s, which is a copy. */
+UAR_MUST_CHECK uar_err uar_core_registry(const struct uar_core_env *env, struct uar_session *s,
+					 const struct uar_registry_change *c,
+					 struct uar_decision *out, struct uar_error *error);
+
 /* Applies one event of the run (or of its session). UAR_ECORRUPT when the event
  * cannot follow what came before. `scratch` may be reset afterwards. */
 UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,

@@ -22,6 +22,7 @@ struct definition_load {
 void rt_definitions_init(struct uar_workers *w)
 {
 	uar_map_init(&w->pinned, rt_hash_seed(w->rt));
+	uar_list_init(&w->changes.queue);
 }
 
 static void free_pinned(struct uar_workers *w, struct pinned *p)

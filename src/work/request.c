@@ -5,6 +5,7 @@
 #include "engine/limits.h"
 #include "work/dir_look.h"
 #include "work/definition_request.h"
+#include "work/definition_store.h"
 #include "work/fixture_file.h"
 #include "work/work_int.h"
 
@@ -132,6 +133,8 @@ static uar_err check_agent(const struct uar_workers *w, struct rt_request *q)
 	const struct uar_agent *agent = uar_workers_agent(w, &op->owner, op->agent_id);
 	uar_err e;
 
+	if (!op->parent && !agent && !uar_workers_definitions_loaded(w))
+		return uar_error_set(&op->error, UAR_EBUSY, "definitions are being read");
 	if (!op->parent && !agent) {
 		uar_error_where(&op->error, "/agent_id");
 		return uar_error_set(&op->error, UAR_ENOTFOUND, "no agent is named \"%.*s\"",

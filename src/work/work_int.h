@@ -44,7 +44,12 @@ struct uar_workers {
 	struct uar_workers_options o;
 	struct agent_list defined; /* agents of o.agents */
 	struct past_cache pasts;
-	struct uar_map pinned; /* definitions.c: of struct pinned, by revision */
+	struct {
+		struct uar_list queue; /* of struct uar_definition_change; the first is at work */
+		size_t count;
+		unsigned loading; /* owners whose definitions are being read */
+	} changes;		  /* of definitions in the database */
+	struct uar_map pinned;	  /* definitions.c: of struct pinned, by revision */
 	struct tool_catalogs catalogs;
 };
 struct uar_workers *rt_work(const struct live_run *r);

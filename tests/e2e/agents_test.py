@@ -195,5 +195,53 @@ def contract():
         refused(s.http.post("/api/runs", {"agent_id": "contract_agent", "inputs": {}}), 400, "VALIDATION_ERROR")
 
 
+@test("agents_are_kept_in_the_database_with_versions", "CFG-06")
+def database():
+    def agent(text, **more):
+        return definition("mine", prompt={"system": text}, **more)
+    with Provider() as p, Shop(definition("filed"), env=env(p)) as s:
+        def put(value, agent_id="mine"):
+            return s.http.send("PUT", "/api/agents/" + agent_id, value)
+        a = put(agent("ONE"))
+        equal(a.status, 201, a.body)
+        equal((a.status, a.json["version"], a.json["changed"]), (201, 1, True))
+        first = a.json["revision"]
+        equal((put(agent("ONE")).json["version"], put(agent("ONE")).json["changed"]), (1, False))
+        a = put(agent("TWO"))
+        equal((a.status, a.json["version"]), (200, 2))
+        equal(s.http.get("/api/agents/mine").json["definition"]["prompt"]["system"], "TWO")
+        equal(s.listed()["mine"]["source"], "database")
+        one = s.http.get("/api/agents/mine?version=1").json
+        equal((one["version"], one["definition"]["prompt"]["system"]), (1, "ONE"))
+        s.finish(s.create("mine", "m"))
+        check("TWO" in told(p)[0][1])
+        s.restart()
+        wait_until(lambda: "mine" in s.listed(), "it is read again")
+        equal(s.listed()["mine"]["version"], 2)
+        for value, agent_id, status, code in (
+                (agent("x", promt={}), "mine", 400, "VALIDATION_ERROR"),
+                (agent("x"), "other", 400, "VALIDATION_ERROR"),
+                (definition("echo"), "echo", 409, "CONFLICT"),
+                (definition("filed"), "filed", 409, "CONFLICT"),
+                ({**definition("prog"), "runtime": {"entry": "backend.codex"}}, "prog", 403, "FORBIDDEN")):
+            refused(put(value, agent_id), status, code)
+        a = s.http.send("DELETE", "/api/agents/mine")
+        equal((a.status, a.json["version"]), (200, 3))
+        check("mine" not in s.listed())
+        refused(s.http.get("/api/agents/mine"), 404, "NOT_FOUND")
+        refused(s.http.send("DELETE", "/api/agents/mine"), 404, "NOT_FOUND")
+        equal([(v["version"], v["change"]) for v in s.http.get("/api/agents/mine/versions").json["versions"]],
+              [(3, "removed"), (2, "put"), (1, "put")])
+        s.restart()
+        check("mine" not in s.listed())
+        equal(put(agent("ONE")).json["version"], 4)
+        with s.session_stream("uar.registry") as events:
+            facts = events.until(lambda e: e.data["payload"].get("version") == 4)
+        equal([(e.data["type"], e.data["payload"]["change"], e.data["payload"]["version"]) for e in facts[1:]],
+              [("vendor.uar.registry.changed", c, v) for v, c in
+               ((1, "put"), (2, "put"), (3, "removed"), (4, "put"))])
+        equal(facts[1].data["payload"]["revision"], first)
+
+
 if __name__ == "__main__":
     main()

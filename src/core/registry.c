@@ -1,0 +1,46 @@
+/* registry.c - changes of definitions: facts of a session that has no run. */
+#include "core/emit.h"
+
+static void registry_opened(struct emit *e)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "source", "api");
+	uar_jw_cstr(w, "agent_id", UAR_REGISTRY_SESSION);
+	uar_jw_time(w, "created_at", e->env->now_us);
+	uar_jw_obj(w, "metadata");
+	uar_jw_close(w);
+	uar_emit(e, UAR_EV_SESSION_CREATED, EMIT_SESSION);
+}
+
+static void registry_changed(struct emit *e, const struct uar_registry_change *c)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "kind", c->kind);
+	uar_jw_str(w, "id", c->id);
+	uar_jw_cstr(w, "change", c->removed ? "removed" : "put");
+	uar_jw_int(w, "version", c->version);
+	if (c->revision.n) {
+		uar_jw_str(w, "revision", c->revision);
+		uar_emit_refer(e, "definition_ref", c->revision);
+	}
+	uar_emit(e, UAR_EV_VENDOR, EMIT_SESSION);
+	if (!e->err)
+		e->d->events[e->d->event_count - 1].type = UAR_STR("vendor.uar.registry.changed");
+}
+
+uar_err uar_core_registry(const struct uar_core_env *env, struct uar_session *s,
+			  const struct uar_registry_change *c, struct uar_decision *out,
+			  struct uar_error *error)
+{
+	struct uar_run none; /* the engine folds runs, too; this one stays as it is */
+	struct emit e = { .env = env, .s = s, .r = &none, .d = out, .error = error };
+
+	uar_run_init(&none);
+	if (s->sequence == 0)
+		registry_opened(&e);
+	registry_changed(&e, c);
+	uar_run_fini(&none);
+	return e.err;
+}
