@@ -1,0 +1,44 @@
+/* llm_int.h - the worker of llm.chat, for its own files: entry_llm.c prepares and calls,
+ * llm_answer.c takes what is answered. */
+#ifndef UAR_WORK_LLM_INT_H
+#define UAR_WORK_LLM_INT_H
+
+#include "work/agent_prompt.h"
+#include "work/artifacts.h"
+#include "work/aside.h"
+#include "work/history.h"
+#include "work/limits.h"
+#include "work/tool_loop.h"
+
+struct definition_load;
+struct held_end;
+struct llm {
+	struct worker base;
+	struct input_load *input;
+	struct history_load *load;
+	struct past *past; /* NULL: nothing was said before */
+	struct rounds_load *rounds_load;
+	struct rounds *rounds;	  /* NULL: no tool was asked for so far */
+	struct tool_loop *loop;	  /* NULL: none is at work */
+	struct held_end *end;	  /* what its answer brings is being put aside */
+	struct uar_blocks blocks; /* of the answer so far */
+	struct uar_buf message;	  /* the user's text */
+	struct uar_buf reasoning; /* the beginning of what the model reasons */
+	struct uar_arena arena;	  /* of what the client has sent with it */
+	struct definition_load *definition;
+	struct uar_prompt_text text; /* of an agent that has a definition */
+	struct uar_model *model;
+	struct uar_model_call *call;
+	bool paused;
+	bool leaving; /* the run is being cancelled */
+};
+
+/* The run fails. */
+void rt_llm_fail(struct llm *w, uar_err e, const char *why);
+/* Events of the model's call; ctx is the worker. */
+void rt_llm_on_text(void *ctx, uar_str delta);
+void rt_llm_on_reasoning(void *ctx, uar_str delta);
+void rt_llm_on_done(void *ctx, const struct uar_model_result *m);
+void rt_llm_free_end(struct held_end *end); /* NULL is fine */
+
+#endif
