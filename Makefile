@@ -137,6 +137,7 @@ $(BUILD)/obj/src/plugin/manifest.o: src/plugin/plugin.schema.json
 # Python leaves a folder beside what it runs, which is none of ours.
 $(BUILD)/obj/src/app/author_files.o: $(filter-out %/__pycache__,$(wildcard sdk/*/* sdk/templates/*/* include/uar/*))
 $(BUILD)/obj/src/agent/definition.o: src/agent/agent.schema.json
+$(BUILD)/obj/src/app/verbs_agent.o: sdk/templates/agent.yaml
 $(BUILD)/obj/src/skill/skill.o: src/skill/skill.schema.json $(wildcard src/skill/builtin/*.md)
 
 $(BUILD)/tests/%: $(BUILD)/obj/%.o | $(TESTLIB)

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "app/verbs_agent.h"
 #include "json/limits.h"
 #include "loop/watch.h"
 
@@ -32,13 +33,8 @@ static void on_agents_changed(void *ctx)
 
 static uar_err name_dir(struct server *s)
 {
-	const struct uar_config *c = &s->config->value;
-
 	s->agents.dir = uar_buf_make(UAR_LIMIT_URI_BYTES);
-	if (c->agents_dir[0])
-		uar_buf_add_str(&s->agents.dir, uar_str_c(c->agents_dir));
-	else
-		uar_buf_printf(&s->agents.dir, "%s/agents", c->data);
+	uar_agents_dir(&s->config->value, &s->agents.dir);
 	return s->agents.dir.err;
 }
 

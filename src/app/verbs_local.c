@@ -8,6 +8,7 @@
 #include "app/datadir.h"
 #include "app/limits.h"
 #include "app/text.h"
+#include "app/verbs_agent.h"
 #include "store/store.h"
 
 int uar_verb_version(struct uar_cli *cli)
@@ -172,6 +173,7 @@ static int check_local(struct uar_cli *cli)
 	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	uar_err e = uar_datadir_check(&set->value, &notes, &problems), files;
 
+	uar_agents_check(&set->value, &notes, &problems);
 	check_stored(set->value.data, cli->args->option[UAR_OPT_LOG] != NULL, &notes, &problems);
 	files = uar_config_check_files(set, &problems);
 	e = problems.n ? UAR_ECORRUPT : e ? e : files;

@@ -125,6 +125,20 @@ static void put_cell(struct uar_buf *out, uar_str text, size_t width, enum uar_t
 }
 
 /* --- agents ----------------------------------------------------------------------- */
+static void put_broken_agents(struct uar_buf *out, const struct uar_json *root, bool colour)
+{
+	const struct uar_json *list = uar_json_get(root, UAR_STR("broken"));
+
+	for (const struct uar_json *b = uar_json_at(list, 0); b; b = b->next) {
+		put_cell(out, UAR_STR("broken"), 20, UAR_STYLE_RED, colour);
+		uar_text_clean(out, member(b, "error"), false);
+		if (member(b, "agent_id").n)
+			uar_buf_printf(out, "; the earlier definition of %.*s stays",
+				       UAR_FMT(member(b, "agent_id")));
+		uar_buf_add_char(out, '\n');
+	}
+}
+
 static int write_agents(struct uar_cli *cli, const struct uar_json *root)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
@@ -136,6 +150,7 @@ static int write_agents(struct uar_cli *cli, const struct uar_json *root)
 		uar_text_clean(&text, member(a, "description"), false);
 		uar_buf_add_char(&text, '\n');
 	}
+	put_broken_agents(&text, root, colour);
 	return write_and_fini(cli, &text);
 }
 

@@ -3,7 +3,7 @@
 import json
 import os
 
-from lib import ROOT, Provider, Server, check, equal, main, refused, test, text_of, wait_until
+from lib import ROOT, Provider, Server, check, equal, main, refused, run_uar, test, text_of, wait_until
 
 EXAMPLE = os.path.join(ROOT, "examples", "agents", "contract_agent.json")
 
@@ -241,6 +241,49 @@ def database():
               [("vendor.uar.registry.changed", c, v) for v, c in
                ((1, "put"), (2, "put"), (3, "removed"), (4, "put"))])
         equal(facts[1].data["payload"]["revision"], first)
+
+
+@test("a_new_agent_works_at_once", "")
+def new_agent():
+    with Shop() as s:
+        def uar(*argv):
+            return run_uar(*argv, "--data", s.data)
+        out = uar("agent", "new", "poet")
+        equal(out.returncode, 0, out.stderr)
+        path = os.path.join(s.agents, "poet.yaml")
+        check(path in out.stdout and os.path.exists(path), out.stdout)
+        equal(uar("agent", "new", "poet").returncode, 1)
+        equal(uar("agent", "new", "no such name").returncode, 2)
+        out = uar("agent", "check", path)
+        equal((out.returncode, "agent poet is right" in out.stdout), (0, True))
+        wait_until(lambda: "poet" in s.listed(), "the server has seen it")
+        out = uar("agent", "show", "poet")
+        equal(out.returncode, 0, out.stderr)
+        for line in ("poet", "file", "You are a helpful assistant", "internal:time.*"):
+            check(line in out.stdout, out.stdout)
+        equal(uar("run", "poet", "hi").returncode, 0)
+        check("poet" in uar("agents").stdout)
+
+
+@test("what_is_wrong_with_a_file_is_said", "ART-23")
+def check_files():
+    with Shop() as s:
+        out = run_uar("agent", "check", EXAMPLE)
+        equal(out.returncode, 0, out.stderr)
+        check("inactive /memory/kb" in out.stdout, out.stdout)
+        path = os.path.join(s.root, "bad.yaml")
+        with open(path, "w") as f:
+            f.write('version: "1.0"\nkind: agent\nid: bad\nruntime:\n  entry: llm.chatt\n')
+        out = run_uar("agent", "check", path)
+        equal(out.returncode, 1)
+        check("bad.yaml:5 /runtime/entry" in out.stderr and "llm.chat" in out.stderr, out.stderr)
+        with open(path) as f:
+            s.write("bad.yaml", f.read())
+        wait_until(s.broken, "the server has seen it")
+        out = run_uar("agents", "--data", s.data)
+        check("broken" in out.stdout and "bad.yaml:5" in out.stdout, out.stdout)
+        out = run_uar("check", "--data", s.data)
+        check(out.returncode == 1 and "bad.yaml:5" in out.stderr, out.stderr)
 
 
 if __name__ == "__main__":
