@@ -40,3 +40,18 @@ bool uar_run_row_copy(struct uar_arena *arena, const struct uar_run_row *in,
 	*out = *in;
 	return uar_arena_strs(arena, strings, ARRAY_LEN(strings));
 }
+
+const struct uar_run_column_info uar_run_column_info[UAR_RUN_COLUMN_COUNT] = {
+#define C(NAME, WORD, UNIT, SQL) [UAR_RUN_COLUMN_##NAME] = { WORD, UAR_RUN_UNIT_##UNIT, SQL },
+#include "event/run_column.def"
+#undef C
+};
+
+bool uar_run_find_any(const struct uar_run_find *f)
+{
+	bool any = f->search.n || f->error_code.n || f->sorted || f->count;
+
+	for (int i = 0; i < UAR_RUN_COLUMN_COUNT; i++)
+		any = any || f->min[i].given || f->max[i].given;
+	return any;
+}

@@ -40,6 +40,44 @@ struct uar_run_row {
 	bool evicted;		    /* no longer retained: nobody is shown it */
 };
 
+/* By what lists of runs are sorted and bounded; run_column.def. */
+enum uar_run_column {
+#define C(NAME, WORD, UNIT, SQL) UAR_RUN_COLUMN_##NAME,
+#include "event/run_column.def"
+#undef C
+	UAR_RUN_COLUMN_COUNT
+};
+enum uar_run_unit {
+	UAR_RUN_UNIT_TIME,
+	UAR_RUN_UNIT_SECONDS,
+	UAR_RUN_UNIT_DOLLARS,
+	UAR_RUN_UNIT_COUNT,
+	UAR_RUN_UNIT_TEXT,
+};
+struct uar_run_column_info {
+	const char *word;
+	enum uar_run_unit unit;
+	const char *sql;
+};
+extern const struct uar_run_column_info uar_run_column_info[UAR_RUN_COLUMN_COUNT];
+
+struct uar_run_bound {
+	bool given;
+	int64_t value;
+};
+/* What a list of runs is asked for beyond what its runs have in common. All zero: nothing, and
+ * the newest come first. */
+struct uar_run_find {
+	uar_str search;	    /* words of titles and messages; empty: any */
+	uar_str error_code; /* empty: any */
+	struct uar_run_bound min[UAR_RUN_COLUMN_COUNT], max[UAR_RUN_COLUMN_COUNT];
+	bool sorted; /* by: */
+	enum uar_run_column sort;
+	bool ascending;
+	bool count; /* of all that match, on every page */
+};
+bool uar_run_find_any(const struct uar_run_find *f);
+
 bool uar_owner_eq(const struct uar_owner *a, const struct uar_owner *b);
 /* A copy with its strings in the arena; false when there is no memory. */
 UAR_MUST_CHECK bool uar_owner_copy(struct uar_arena *arena, const struct uar_owner *in,

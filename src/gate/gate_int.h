@@ -172,6 +172,10 @@ uar_err gate_query_u64(struct call *c, const char *name, uint64_t fallback, uint
 uar_err gate_query_str(struct call *c, const char *name, uar_str *out);
 /* "waiting" is no status of a record but what lists and channels take as one. */
 #define GATE_WAITING "waiting"
+/* run_find.c: how a list of runs is sorted, bounded, counted and searched. Strings go to the
+ * arena of the call. */
+UAR_MUST_CHECK uar_err gate_decode_find(struct call *c, struct uar_run_find *out,
+					struct uar_error *error);
 uar_err gate_check_status(uar_str status, struct uar_error *error); /* empty is fine */
 uar_err gate_query_flag(struct call *c, const char *name, bool *out, struct uar_error *error);
 /* The number of the last event seen; 0 when none is named. UAR_ERESYNC: it is of another

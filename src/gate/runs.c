@@ -329,6 +329,10 @@ static void listed(struct uar_run_list *q)
 		uar_jw_str(&w, "next_before", q->rows[q->row_count - 1].run_id);
 	else
 		uar_jw_null(&w, "next_before");
+	if (q->find.count)
+		uar_jw_u64(&w, "total", q->total);
+	if (q->find.search.n)
+		uar_jw_cstr(&w, "search_state", q->partial ? "partial" : "complete");
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	uar_run_list_fini(q);
@@ -378,6 +382,8 @@ static uar_err decode_list(struct call *c, struct uar_run_list *q, struct uar_er
 	}
 	if (!e)
 		e = take_status(q, error);
+	if (!e)
+		e = gate_decode_find(c, &q->find, error);
 	q->limit = (uint32_t)limit;
 	return e;
 }

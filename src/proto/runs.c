@@ -25,6 +25,20 @@ static void put_detail(struct uar_jw *w, uar_str detail)
 		uar_jw_members(w, detail);
 }
 
+/* What lists are sorted by. */
+static void put_listed(struct uar_jw *w, const struct uar_run_row *row)
+{
+	bool took_time = row->started_us && row->finished_us;
+
+	put_text(w, "title", row->listed.title);
+	if (took_time)
+		uar_jw_double(w, "duration", (double)(row->finished_us - row->started_us) / 1e6);
+	else
+		uar_jw_null(w, "duration");
+	uar_jw_double(w, "cost", (double)row->listed.cost_micros / 1e6);
+	uar_jw_int(w, "tokens", row->listed.input_tokens + row->listed.output_tokens);
+}
+
 void uar_runs_write(struct uar_jw *w, const char *key, const struct uar_run_row *row)
 {
 	uar_jw_obj(w, key);
@@ -42,6 +56,7 @@ void uar_runs_write(struct uar_jw *w, const char *key, const struct uar_run_row 
 	uar_jw_seconds(w, "updated_at", row->updated_us);
 	put_time(w, "started_at", row->started_us);
 	put_time(w, "finished_at", row->finished_us);
+	put_listed(w, row);
 	put_detail(w, row->detail);
 	uar_jw_close(w);
 }

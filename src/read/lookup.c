@@ -123,6 +123,8 @@ static void runs_ready(struct uar_runs_query *q)
 	to->rows = q->rows;
 	to->row_count = q->row_count;
 	to->more = q->more;
+	to->total = q->found.total;
+	to->partial = q->found.partial;
 	to->done(to);
 }
 
@@ -147,6 +149,7 @@ uar_err uar_reader_runs(struct uar_reader *rd, struct uar_run_list *l)
 		.session_id = l->session_id,
 		.prefix = l->prefix,
 		.waiting = l->waiting,
+		.find = &l->find,
 		.before = l->before,
 		.limit = l->limit,
 		.done = runs_ready,

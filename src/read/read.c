@@ -9,7 +9,11 @@ static struct uar_reader *reader_of(struct rt_part *p)
 
 static void on_committed(struct rt_part *p, const struct rt_commit *c)
 {
-	rt_tail_commit(&reader_of(p)->tails, c);
+	struct uar_reader *rd = reader_of(p);
+
+	rt_tail_commit(&rd->tails, c);
+	if (rd->indexing && c->row)
+		rd_indexing_noted(rd->indexing);
 }
 
 static void on_evicted(struct rt_part *p, const struct uar_owner *owner, uar_str run_id)
@@ -32,6 +36,7 @@ static void destroy_reader(struct rt_part *p)
 	struct uar_reader *rd = reader_of(p);
 
 	rt_tails_fini(&rd->tails);
+	rd_indexing_fini(rd);
 	rt_lookups_fini(rd);
 	uar_free(rd);
 }
@@ -51,6 +56,7 @@ uar_err uar_reader_create(struct uar_runtime *rt, struct uar_reader **out)
 				     .release = on_release,
 				     .destroy = destroy_reader };
 	rt_part_add(rt, &rd->part);
+	rd_indexing_start(rd);
 	*out = rd;
 	return UAR_OK;
 }

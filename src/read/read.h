@@ -45,6 +45,7 @@ struct uar_run_list {
 	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id, session_id;
 	uar_str prefix; /* of the run's id; this and those above: empty for any */
 	bool waiting;	/* those alone that wait for an answer */
+	struct uar_run_find find;
 	uar_str before; /* cursor: a run_id of an earlier page; ECURSOR when unknown */
 	uint32_t limit; /* at most UAR_LIMIT_LIST_PAGE */
 	void (*done)(struct uar_run_list *l);
@@ -54,6 +55,8 @@ struct uar_run_list {
 	const struct uar_run_row *rows;
 	size_t row_count;
 	bool more;
+	uint64_t total;
+	bool partial;
 	void *internal; /* the reader's */
 };
 UAR_MUST_CHECK uar_err uar_reader_runs(struct uar_reader *rd, struct uar_run_list *l);

@@ -26,8 +26,9 @@ struct uar_reader {
 	struct rt_part part;
 	struct uar_runtime *rt;
 	struct tails tails;
-	struct uar_list asked; /* lookup.c: operations under way */
-	size_t snapshot_jobs;  /* snapshots.c */
+	struct uar_list asked;	   /* lookup.c: operations under way */
+	size_t snapshot_jobs;	   /* snapshots.c */
+	struct indexing *indexing; /* indexing.c; NULL: the store has no index */
 };
 
 void rt_tails_init(struct tails *ts, uint64_t hash_seed);
@@ -52,6 +53,10 @@ const struct uar_run_row *rt_tail_row(const struct tails *ts, const struct uar_o
 /* The run is evicted. */
 void rt_tail_forget(struct tails *ts, const struct uar_owner *owner, uar_str run_id);
 
+/* indexing.c: fills the index of messages while nothing is committed. */
+void rd_indexing_start(struct uar_reader *rd);
+void rd_indexing_noted(struct indexing *x); /* something was committed */
+void rd_indexing_fini(struct uar_reader *rd);
 /* lookup.c: what is under way is forgotten; the store is gone. */
 void rt_lookups_fini(struct uar_reader *rd);
 

@@ -94,11 +94,15 @@ struct uar_runs_query {
 	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id, session_id,
 		thread_id; /* empty: any */
 	uar_str prefix;	   /* of the run's id; empty: any */
-	bool waiting;	   /* those that wait for somebody's answer alone */
-	bool evicted;	   /* a list of a session has the evicted ones, too */
+	struct {
+		bool waiting; /* those that wait for somebody's answer alone */
+		bool evicted; /* a list of a session has the evicted ones, too */
+	};
 	/* Not 0: the ended runs of the owner beyond so many that ended last, those that
 	 * ended first before others, and no filter; a damaged one is passed over. */
 	uint64_t beyond;
+	/* NULL: nothing of it. In place until done. The memory store has none of it: ENOTIMPL. */
+	const struct uar_run_find *find;
 	uar_str before; /* cursor: a run_id of an earlier page; ECURSOR when unknown */
 	uint32_t limit; /* at most UAR_LIMIT_LIST_PAGE */
 	void (*done)(struct uar_runs_query *q);
@@ -108,6 +112,10 @@ struct uar_runs_query {
 	struct uar_run_row *rows;
 	size_t row_count;
 	bool more;
+	struct uar_run_found {
+		uint64_t total; /* of all that match, when it was asked for */
+		bool partial;	/* the index of messages does not know the newest runs yet */
+	} found;
 	struct uar_arena arena;
 	void *internal;
 };
@@ -269,6 +277,18 @@ struct uar_sweep {
 	void *internal;
 };
 
+/* Puts titles and messages into the index that searches use, one step each time it is asked,
+ * while there is `more`. A search brings the index up to date by itself: this is for the time in
+ * which nothing else happens. */
+struct uar_index {
+	struct uar_task task;
+	void (*done)(struct uar_index *op);
+	uar_err err;
+	struct uar_error error;
+	bool more;
+	void *internal;
+};
+
 enum uar_store_health {
 	UAR_STORE_FINE,
 	UAR_STORE_FULL,	  /* writes are refused with EDISKFULL until there is space */
@@ -311,6 +331,8 @@ struct uar_store_ops {
 	uar_err (*sweep)(struct uar_store *s, struct uar_sweep *op);
 	uar_err (*rows)(struct uar_store *s, struct uar_rows_query *q);
 	uar_err (*sessions)(struct uar_store *s, struct uar_sessions_query *q);
+	/* NULL: there is no index. */
+	uar_err (*index)(struct uar_store *s, struct uar_index *op);
 };
 
 struct uar_store {

@@ -185,7 +185,12 @@ static void answer_runs(struct uar_task *t)
 	q->error = (struct uar_error){ 0 };
 	q->row_count = 0;
 	q->more = false;
-	q->err = q->run_id.n ? one_run(m, q) : q->beyond ? runs_beyond(m, q) : list_runs(m, q);
+	q->found.total = 0;
+	q->found.partial = false;
+	q->err = q->find && uar_run_find_any(q->find) ? UAR_ENOTIMPL
+		 : q->run_id.n			      ? one_run(m, q)
+		 : q->beyond			      ? runs_beyond(m, q)
+						      : list_runs(m, q);
 	if (q->err == UAR_ENOTFOUND)
 		uar_store_missing(q->run_id, UAR_STR_NONE, &q->error);
 	else if (q->err)

@@ -172,7 +172,7 @@ uar_err sq_list_stmt(struct sq_reader *rd, unsigned set,
 	return UAR_OK;
 }
 
-static uar_err list_rows(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st)
+uar_err sq_list_runs(struct sq_reader *rd, struct uar_runs_query *q, sqlite3_stmt *st)
 {
 	uar_err e;
 	int rc;
@@ -228,7 +228,7 @@ static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t
 	for (int i = 0; i < F_COUNT; i++)
 		if (filter[i].n)
 			sqlite3_bind_text(st, i + 4, filter[i].p, (int)filter[i].n, SQLITE_STATIC);
-	e = list_rows(rd, q, st);
+	e = sq_list_runs(rd, q, st);
 	sq_done(st);
 	return e;
 }
@@ -241,7 +241,7 @@ static uar_err runs_beyond(struct sq_reader *rd, struct uar_runs_query *q, int64
 
 	if (!st)
 		return q->error.code;
-	e = list_rows(rd, q, st);
+	e = sq_list_runs(rd, q, st);
 	sq_done(st);
 	return e;
 }
@@ -274,12 +274,15 @@ void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q)
 	q->rows = NULL;
 	q->row_count = 0;
 	q->more = false;
+	q->found.total = 0;
+	q->found.partial = false;
 	q->error = (struct uar_error){ 0 };
 	e = sq_find_owner(&rd->conn, &q->owner, &oid, &q->error);
 	if (!e)
-		e = q->run_id.n ? one_run(rd, q, oid)
-		    : q->beyond ? runs_beyond(rd, q, oid)
-				: list_runs(rd, q, oid);
+		e = q->run_id.n				   ? one_run(rd, q, oid)
+		    : q->beyond				   ? runs_beyond(rd, q, oid)
+		    : q->find && uar_run_find_any(q->find) ? sq_find_runs(rd, q, oid)
+							   : list_runs(rd, q, oid);
 	else if (e == UAR_ENOTFOUND && !q->run_id.n)
 		e = q->before.n ? UAR_ECURSOR : UAR_OK;
 	if (e == UAR_ENOTFOUND)

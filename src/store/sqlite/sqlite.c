@@ -544,6 +544,7 @@ static void sq_destroy(struct uar_store *base)
 	free_spare_ops(s);
 	uar_arena_fini(&s->scratch);
 	sq_sweep_fini(&s->sweep);
+	sq_search_fini(&s->search);
 	sq_kept_fini(&s->kept);
 	sq_stages_fini(&s->stages);
 	if (s->blobs_fd >= 0)
@@ -575,6 +576,7 @@ static const struct uar_store_ops ops = {
 	.key = sq_key,
 	.each_beyond = sq_each_beyond,
 	.sweep = sq_sweep,
+	.index = index_add,
 	.rows = sq_rows,
 	.sessions = sq_sessions,
 };
@@ -668,6 +670,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	sq_busy_init(&s->writer.busy, o->log);
 	sq_kept_init(&s->kept);
 	sq_sweep_init(&s->sweep);
+	sq_search_init(&s->search);
 	sq_stages_init(&s->stages);
 	s->path = sq_db_path(o->dir);
 	s->vfs = o->vfs ? uar_strdup_n(o->vfs, strlen(o->vfs)) : NULL;

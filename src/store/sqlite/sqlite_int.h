@@ -432,6 +432,7 @@ struct sq_reader {
 	struct sq_conn conn;
 	struct sq_list lists[UAR_LIMIT_LIST_STATEMENTS];
 	uint64_t lists_used;
+	uint64_t attached; /* search.c: generation + 1 of the index that is attached; 0: none */
 	pthread_t thread;
 	bool started;
 };
@@ -476,6 +477,11 @@ void sq_query_key(struct sq_reader *rd, struct uar_key_query *q);
 
 /* --- query_runs.c ------------------------------------------------------------------ */
 void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q);
+/* Keeps the rows of the statement, one page of them. */
+UAR_MUST_CHECK uar_err sq_list_runs(struct sq_reader *rd, struct uar_runs_query *q,
+				    sqlite3_stmt *st);
+/* find_runs.c: a list that is sorted, bounded, counted or searched. */
+UAR_MUST_CHECK uar_err sq_find_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid);
 /* query_rows.c */
 void sq_query_rows(struct sq_reader *rd, struct uar_rows_query *q);
 void sq_query_sessions(struct sq_reader *rd, struct uar_sessions_query *q);
@@ -589,8 +595,29 @@ struct sq_calls {
 	void (*broken)(void *ctx, const struct uar_error *error);
 	void *broken_ctx;
 };
+/* --- search.c: the index of titles and messages -------------------------------------- */
+struct sq_search {
+	pthread_mutex_t lock; /* of all of it */
+	struct sq_conn conn;  /* its db alone; NULL: not open yet */
+	sqlite3_stmt *add, *message, *answer;
+	char *path;
+	int64_t pos;	     /* of the log: all up to it is indexed */
+	uint64_t generation; /* of the file; a reader that has another attaches it anew */
+};
+void sq_search_init(struct sq_search *x);
+void sq_search_fini(struct sq_search *x);
+void sq_index(struct sq_reader *rd, struct uar_index *op);
+/* Brings the index up to date, for a while (*partial: not to the end), and attaches it to the
+ * reader as "search". Whatever it returns, sq_search_end follows. */
+UAR_MUST_CHECK uar_err sq_search_begin(struct sq_reader *rd, bool *partial,
+				       struct uar_error *error);
+void sq_search_end(struct sq_reader *rd);
+/* The words as a MATCH expression; .p NULL: no memory. */
+uar_str sq_search_match(struct uar_arena *arena, uar_str words);
+
 struct sq_store {
 	struct uar_store base;
+	struct sq_search search;
 	struct uar_sched *sched;
 	const struct uar_log *log;
 	struct uar_rand rand;
