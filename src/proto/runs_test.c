@@ -36,25 +36,26 @@ static void check_record(const struct uar_run_row *row, const char *want)
 	"{\"run_id\":\"r-1\",\"plugin_id\":\"uar.agent\",\"entry_id\":\"echo\","                   \
 	"\"agent_id\":\"echo\",\"status\":\"" STATUS "\",\"session_id\":\"s-1\","                  \
 	"\"conversation_id\":\"t-1\",\"root_run_id\":\"" ROOT "\",\"parent_run_id\":" PARENT ","
-#define TIMES "\"created_at\":1731700000.123456,\"updated_at\":1731700001.000000"
+#define LISTED ",\"title\":null,\"duration\":null,\"cost\":0,\"tokens\":0"
+#define TIMES  "\"created_at\":1731700000.123456,\"updated_at\":1731700001.000000"
 
 TEST(a_fresh_record_has_its_columns_and_nulls, "RUN-23 RUN-25 RUN-27")
 {
 	struct uar_run_row row = row_of("queued", "");
 
-	check_record(&row,
-		     HEAD("queued", "r-1", "null") "\"attempt\":1," TIMES
-						   ",\"started_at\":null,\"finished_at\":null}");
+	check_record(&row, HEAD("queued", "r-1",
+				"null") "\"attempt\":1," TIMES
+					",\"started_at\":null,\"finished_at\":null" LISTED "}");
 	row.root_run_id = UAR_STR_NONE;
-	check_record(&row,
-		     HEAD("queued", "r-1", "null") "\"attempt\":1," TIMES
-						   ",\"started_at\":null,\"finished_at\":null}");
+	check_record(&row, HEAD("queued", "r-1",
+				"null") "\"attempt\":1," TIMES
+					",\"started_at\":null,\"finished_at\":null" LISTED "}");
 	row.root_run_id = UAR_STR("r-0");
 	row.parent_run_id = UAR_STR("r-0");
 	row.attempt = 2;
-	check_record(&row, HEAD("queued", "r-0", "\"r-0\"") "\"attempt\":2," TIMES
-							    ",\"started_at\":null,\"finished_at\":"
-							    "null}");
+	check_record(&row, HEAD("queued", "r-0",
+				"\"r-0\"") "\"attempt\":2," TIMES
+					   ",\"started_at\":null,\"finished_at\":null" LISTED "}");
 }
 
 TEST(times_and_details_are_shown_as_they_are, "RUN-24 RUN-27 RUN-28 RUN-29")
@@ -73,6 +74,7 @@ TEST(times_and_details_are_shown_as_they_are, "RUN-24 RUN-27 RUN-28 RUN-29")
 		HEAD("canceled", "r-1",
 		     "null") "\"attempt\":1," TIMES
 			     ",\"started_at\":1731700000.200000,\"finished_at\":1731700001.000001,"
+			     "\"title\":null,\"duration\":0.800001,\"cost\":0,\"tokens\":0,"
 			     "\"task_id\":null,\"trace_id\":\"x\",\"idempotency_key\":\"k "
 			     "\xc3\xa4\","
 			     "\"progress\":null,\"cancel_requested\":true,\"cancel_reason\":"
@@ -106,8 +108,8 @@ TEST(a_detail_that_is_no_object_is_left_out, "")
 		struct uar_run_row row = row_of("queued", odd[i]);
 
 		check_record(&row,
-			     HEAD("queued", "r-1", "null") "\"attempt\":1," TIMES
-							   ",\"started_at\":null,\"finished_at\":"
-							   "null}");
+			     HEAD("queued", "r-1",
+				  "null") "\"attempt\":1," TIMES
+					  ",\"started_at\":null,\"finished_at\":null" LISTED "}");
 	}
 }
