@@ -249,11 +249,13 @@ void gate_openai_response(struct call *c)
 {
 	struct openai_call *k = uar_arena_alloc(&c->arena, sizeof *k);
 	struct uar_error error = { 0 };
-	uar_str run_id = UAR_STR_NONE;
+	uar_str run_id = UAR_STR_NONE, stream = UAR_STR_NONE;
 	uar_err e = k ? response_run(c, &run_id, &error) : UAR_ENOMEM;
 
 	if (!e)
-		e = gate_query_flag(c, "stream", &k->in.stream, &error);
+		e = gate_query_str(c, "stream", &stream);
+	if (!e)
+		k->in.stream = uar_str_is(stream, "true");
 	if (!e)
 		e = look_up(c, k, run_id, show_known);
 	if (e)

@@ -4,7 +4,7 @@
  * Reads a JSON line for each task, answers with one:
  *   {"messages": [...], "press"?: {surface, component, set?: {path: value}}}
  *     -> {errors, surfaces: {id: tree}, models: {id: data}, actions: [...]}
- *   {"client": message} -> {errors} */
+ *   {"schema": file, "values": [...]} -> {errors}: each value against a JSON Schema */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { dirname, join } from "node:path";
@@ -115,8 +115,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   errors = [];
   let answer = {};
   try {
-    if (task.client) checkSchema(fromClient, task.client);
-    else answer = judge(task);
+    if (task.schema) {
+      const valid = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync(task.schema, "utf8")));
+      for (const value of task.values) checkSchema(valid, value);
+    } else answer = judge(task);
   } catch (e) { say("judge:", e.stack); }
   process.stdout.write(JSON.stringify({ errors, ...answer }) + "\n");
 }

@@ -16,7 +16,7 @@ class Judge:
         self.proc = subprocess.Popen([node(), os.path.join(ROOT, "tests", "e2e", "a2ui_judge.mjs"), modules("a2ui")],
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def ask(self, messages, **more):
+    def ask(self, messages=None, **more):
         self.proc.stdin.write(json.dumps({"messages": messages, **more}) + "\n")
         self.proc.stdin.flush()
         answer = json.loads(self.proc.stdout.readline())
@@ -55,6 +55,16 @@ def fixture(s, name):
     run_id = s.http.post("/api/runs", {"agent_id": "fixture", "inputs": {"fixture": name}}).json["run_id"]
     s.events(run_id)
     return run_id
+
+
+def golden_file(path, got):
+    """Compares with a file of fixtures/; UAR_TEST_WRITE=1 writes it."""
+    path = os.path.join(ROOT, "fixtures", path)
+    if os.environ.get("UAR_TEST_WRITE"):
+        with open(path, "wb") as f:
+            f.write(got)
+    with open(path, "rb") as f:
+        equal(got, f.read(), path)
 
 
 def call(name, **args):
@@ -109,6 +119,41 @@ def golden():
         [action] = got["actions"]
         equal((action["name"], action["context"]["formId"]), ("uar.form.submit", "a1"))
         equal((action["context"]["values"]["name"], action["context"]["values"]["level"]), ("Ada", 3))
+
+
+NAMES = ("failure", "hello", "tools")
+
+
+@test("recordings_are_shown_as_surfaces", "FIX-03 A2UI-04 FIX-06")
+def fixtures():
+    with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
+        for name in NAMES:
+            answer = s.http.get(f"/api/fixtures/{name}/stream?dialect=a2ui")
+            equal(answer.body, s.http.get(f"/api/fixtures/{name}/stream?dialect=a2ui").body, "the same bytes again")
+            golden_file(os.path.join("a2ui", name + ".fixture.sse"), answer.body)
+            shown = judge.ask(messages(answer.body.decode()))
+            run_id = fixture(s, name)
+            run = judge.ask(messages(body(s, run_id)))
+            equal(shown["models"]["run-fixture"], run["models"][f"run-{run_id}"], "as a run of it is shown")
+            for cursor, _ in frames(answer.body.decode()):
+                rest = s.http.get(f"/api/fixtures/{name}/stream?dialect=a2ui&after={cursor}").body.decode()
+                equal(judge.ask(messages(rest))["models"], shown["models"], cursor)
+        refused(s.http.get("/api/fixtures/hello/stream?dialect=x"), 400, "VALIDATION_ERROR", "?dialect")
+
+
+@test("a_published_schema_describes_normalized_events", "A2UI-02")
+def schema():
+    path = os.path.join(ROOT, "docs", "normalized.schema.json")
+    with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
+        lines = []
+        for name in NAMES:
+            with open(os.path.join(FIXTURES, name + ".jsonl"), encoding="utf-8") as f:
+                lines += [json.loads(line) for line in f]
+        judge.ask(schema=path, values=lines)
+        for name, run_id in recorded(s).items():
+            judge.ask(schema=path, values=[e.data for e in s.events(run_id)])
+            with Stream(s.url, f"/api/runs/{run_id}/stream?meta=1", s.token) as stream:
+                judge.ask(schema=path, values=[e.data for e in stream.all()])
 
 
 @test("a_run_becomes_sections_of_its_surface", "A2UI-03")

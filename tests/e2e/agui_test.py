@@ -127,6 +127,33 @@ def golden():
             check([e["type"] for _, _, e in frames(text)][-1] in ENDS, name)
 
 
+def spoken(answer):
+    return [(m["role"], m.get("content")) for m in answer["messages"] if m["role"] != "activity"]
+
+
+@test("recordings_are_shown_as_ag_ui", "FIX-03 AGUI-11 FIX-06")
+def fixtures():
+    with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
+        for name in ("failure", "hello", "tools"):
+            for dialect, ending in (("ag-ui", "fixture.v1.sse"), ("chunks", "fixture.chunks.sse")):
+                path = f"/api/fixtures/{name}/stream?dialect={dialect}"
+                got = s.http.get(path).body
+                equal(got, s.http.get(path).body, "the same bytes again")
+                golden = os.path.join(ROOT, "fixtures", "ag_ui", f"{name}.{ending}")
+                if os.environ.get("UAR_TEST_WRITE"):
+                    with open(golden, "wb") as f:
+                        f.write(got)
+                with open(golden, "rb") as f:
+                    equal(got, f.read(), golden)
+            text = s.http.get(f"/api/fixtures/{name}/stream?dialect=ag-ui").body.decode()
+            want = judge.ask(stream=text)
+            run = judge.ask(stream=body(s, fixture(s, name)))
+            equal(spoken(want), spoken(run), "as a run of it is shown")
+            for _, cursor, _ in frames(text):
+                rest = s.http.get(f"/api/fixtures/{name}/stream?dialect=ag-ui&after={cursor}").body.decode()
+                equal(comparable(judge.ask(stream=rest)), comparable(want), cursor)
+
+
 @test("joining_at_every_cursor_gives_the_same_state", "API-05 SSE-05 SSE-07 SSE-08 AGUI-14")
 def joined():
     with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
