@@ -161,3 +161,80 @@ void gate_get_thread(struct call *c)
 	if (e)
 		gate_problem(c, e, NULL);
 }
+
+/* --- GET /api/sessions ----------------------------------------------------------------------- */
+
+static void sessions_read(struct uar_sessions_op *op)
+{
+	struct call *c = op->ctx;
+	struct uar_buf json = op->json;
+
+	if (op->err)
+		gate_problem(c, op->err, &op->error);
+	else
+		gate_answer(c, 200, &json);
+	uar_buf_fini(&json);
+}
+
+static uar_err take_filters(struct call *c, struct uar_sessions_op *op)
+{
+	struct {
+		const char *name;
+		uar_str *to;
+	} filters[] = {
+		{ "status", &op->status },
+		{ "agent_id", &op->agent_id },
+		{ "title", &op->title },
+		{ "cursor", &op->cursor },
+	};
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(filters) && !e; i++) {
+		e = gate_query_str(c, filters[i].name, filters[i].to);
+		if (e || !filters[i].to->p)
+			continue;
+		*filters[i].to = uar_arena_str(&c->arena, *filters[i].to);
+		e = filters[i].to->p ? UAR_OK : UAR_ENOMEM;
+	}
+	return e;
+}
+
+static uar_err decode_sessions(struct call *c, struct uar_sessions_op *op, struct uar_error *error)
+{
+	uint64_t limit = 0;
+	uar_err e = gate_query_u64(c, "limit", UAR_LIMIT_LIST_DEFAULT, &limit, error);
+
+	if (!e && (!limit || limit > UAR_LIMIT_LIST_PAGE)) {
+		uar_error_where(error, "?limit");
+		e = uar_error_set(error, UAR_EINVALID, "limit must be 1 to %d",
+				  UAR_LIMIT_LIST_PAGE);
+	}
+	op->limit = (uint32_t)limit;
+	if (!e)
+		e = gate_query_flag(c, "live", &op->live, error);
+	if (!e)
+		e = take_filters(c, op);
+	if (!e && op->status.n && !uar_str_is(op->status, "active") &&
+	    !uar_str_is(op->status, "archived")) {
+		uar_error_where(error, "?status");
+		e = uar_error_set(error, UAR_EINVALID, "status is active or archived");
+	}
+	return e;
+}
+
+void gate_list_sessions(struct call *c)
+{
+	struct uar_sessions_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+	struct uar_error error = { 0 };
+	uar_err e = op ? decode_sessions(c, op, &error) : UAR_ENOMEM;
+
+	if (!e) {
+		op->owner = c->owner;
+		op->done = sessions_read;
+		op->ctx = c;
+		c->op = op;
+		e = uar_read_sessions(c->g->o.reader, op);
+	}
+	if (e)
+		gate_problem(c, e, &error);
+}

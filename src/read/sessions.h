@@ -29,6 +29,21 @@ struct uar_session_op {
 	struct uar_error error;
 	struct uar_buf json;
 };
+/* Sessions, the newest first. It stays in place, with its strings, until done. */
+struct uar_sessions_op {
+	struct uar_owner owner;
+	uar_str status, agent_id, title, cursor; /* empty: any; title: a part of it */
+	bool live;				 /* those with a run that is not over */
+	uint32_t limit;
+	void (*done)(struct uar_sessions_op *op);
+	void *ctx; /* the caller's */
+	/* out; `json` belongs to the caller: uar_buf_fini */
+	uar_err err; /* ECURSOR */
+	struct uar_error error;
+	struct uar_buf json; /* {"sessions":[...],"next_cursor":...} */
+};
+UAR_MUST_CHECK uar_err uar_read_sessions(struct uar_reader *rd, struct uar_sessions_op *op);
+
 UAR_MUST_CHECK uar_err uar_read_session(struct uar_reader *rd, struct uar_session_op *op);
 
 #endif

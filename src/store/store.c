@@ -298,6 +298,13 @@ void uar_store_sessions_fini(struct uar_sessions_query *q)
 	q->count = 0;
 }
 
+void uar_store_session_list_fini(struct uar_session_list *q)
+{
+	uar_arena_fini(&q->arena);
+	q->rows = NULL;
+	q->row_count = 0;
+}
+
 void uar_store_blob_get_fini(struct uar_blob_get *b)
 {
 	uar_arena_fini(&b->arena);

@@ -177,6 +177,34 @@ struct uar_sessions_query {
 	void *internal;
 };
 
+/* Sessions of an owner for people, the newest first. */
+struct uar_session_listed {
+	uar_str session_id, title, agent_id;
+	uar_str status; /* active, archived */
+	int64_t created_us, updated_us;
+	uint64_t runs, live, waiting;
+};
+struct uar_session_list {
+	struct uar_task task;
+	/* in */
+	struct uar_owner owner;
+	uar_str status, agent_id; /* empty: any */
+	uar_str title;		  /* a part of it; empty: any */
+	bool live;		  /* those with a run that is not over */
+	uar_str after;		  /* cursor: `next` of the page before; ECURSOR when it is none */
+	uint32_t limit;		  /* at most UAR_LIMIT_LIST_PAGE */
+	void (*done)(struct uar_session_list *q);
+	/* out; valid until uar_store_session_list_fini */
+	uar_err err;
+	struct uar_error error;
+	struct uar_session_listed *rows;
+	size_t row_count;
+	bool more;
+	uar_str next;
+	struct uar_arena arena;
+	void *internal;
+};
+
 /* Where a conversation lives: the session of a thread and its last sequence.
  * Also answers for a session id alone (thread_id empty). */
 struct uar_thread_query {
@@ -331,6 +359,8 @@ struct uar_store_ops {
 	uar_err (*sweep)(struct uar_store *s, struct uar_sweep *op);
 	uar_err (*rows)(struct uar_store *s, struct uar_rows_query *q);
 	uar_err (*sessions)(struct uar_store *s, struct uar_sessions_query *q);
+	/* NULL: it has no such list. */
+	uar_err (*session_list)(struct uar_store *s, struct uar_session_list *q);
 	/* NULL: there is no index. */
 	uar_err (*index)(struct uar_store *s, struct uar_index *op);
 };
@@ -374,6 +404,7 @@ void uar_store_read_fini(struct uar_read *r);
 void uar_store_query_fini(struct uar_runs_query *q);
 void uar_store_rows_fini(struct uar_rows_query *q);
 void uar_store_sessions_fini(struct uar_sessions_query *q);
+void uar_store_session_list_fini(struct uar_session_list *q);
 void uar_store_blob_get_fini(struct uar_blob_get *b);
 
 /* Offline check of a data directory: every row's checksum, every sequence, every

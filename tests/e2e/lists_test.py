@@ -92,4 +92,40 @@ def search():
         wait_until(lambda: os.path.exists(os.path.join(s.data, "search.db")), "it is filled while nothing happens")
 
 
+@test("sessions_are_listed_by_filters_in_pages", "SNAP-01")
+def sessions():
+    with Server(env={"UAR_SCRIPTED_TOKEN_MS": "60000"}) as s:
+        for i in range(5):
+            s.finish(s.create("echo", f"word {i}", conversation_id=f"talk-{i}"))
+        live = s.create("tools", "a long answer")
+        task = s.http.post("/api/control/create_task", {"objective": "x"}).json["result"]["task"]
+
+        def get(query=""):
+            a = s.http.get("/api/sessions" + query)
+            equal(a.status, 200, a.body)
+            return a.json
+        whole = get()["sessions"]
+        equal([x["title"] for x in whole],
+              [None, "a long answer", "word 4", "word 3", "word 2", "word 1", "word 0"])
+        equal((whole[0]["session_id"], whole[0]["runs"]), (task["session_id"], 0))
+        equal([x["live_runs"] for x in whole], [0, 1, 0, 0, 0, 0, 0])
+        equal([x["session_id"] for x in get("?live=1")["sessions"]], [s.record(live)["session_id"]])
+        equal(len(get("?agent_id=echo")["sessions"]), 5)
+        equal([x["title"] for x in get("?title=WORD%203")["sessions"]], ["word 3"])
+        archived = whole[3]["session_id"]
+        for change in ({"title": "The third"}, {"archived": True}):
+            equal(s.http.post("/api/control/update_session", {"session_id": archived, **change}).status, 200)
+        equal([(x["session_id"], x["title"]) for x in get("?status=archived")["sessions"]], [(archived, "The third")])
+        equal(len(get("?status=active")["sessions"]), 6)
+        seen, cursor = [], ""
+        while cursor is not None:
+            page = get("?limit=3" + (f"&cursor={cursor}" if cursor else ""))
+            seen += [x["session_id"] for x in page["sessions"]]
+            cursor = page["next_cursor"]
+        equal(seen, [x["session_id"] for x in whole])
+        for bad in ("?status=old", "?cursor=x", "?limit=0", "?live=2"):
+            refused(s.http.get("/api/sessions" + bad), 400, "VALIDATION_ERROR")
+        s.cancel(live)
+
+
 main()

@@ -576,6 +576,7 @@ static const struct uar_store_ops ops = {
 	.key = sq_key,
 	.each_beyond = sq_each_beyond,
 	.sweep = sq_sweep,
+	.session_list = session_list_add,
 	.index = index_add,
 	.rows = sq_rows,
 	.sessions = sq_sessions,

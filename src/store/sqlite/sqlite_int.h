@@ -482,6 +482,8 @@ UAR_MUST_CHECK uar_err sq_list_runs(struct sq_reader *rd, struct uar_runs_query 
 				    sqlite3_stmt *st);
 /* find_runs.c: a list that is sorted, bounded, counted or searched. */
 UAR_MUST_CHECK uar_err sq_find_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t oid);
+/* list_sessions.c */
+void sq_list_sessions(struct sq_reader *rd, struct uar_session_list *q);
 /* query_rows.c */
 void sq_query_rows(struct sq_reader *rd, struct uar_rows_query *q);
 void sq_query_sessions(struct sq_reader *rd, struct uar_sessions_query *q);

@@ -1,0 +1,102 @@
+/* session_list.c - the list of sessions. */
+#include "read/limits.h"
+#include "read/read_int.h"
+#include "read/sessions.h"
+
+struct listing {
+	struct rt_op under_way;
+	struct uar_sessions_op *op;
+	struct uar_session_list query;
+};
+
+static void free_listing(struct listing *l)
+{
+	uar_store_session_list_fini(&l->query);
+	uar_free(l);
+}
+
+static void drop_listing(struct rt_op *op)
+{
+	free_listing(UAR_OWNER(op, struct listing, under_way));
+}
+
+static void put_text(struct uar_jw *w, const char *key, uar_str text)
+{
+	if (text.n)
+		uar_jw_str(w, key, text);
+	else
+		uar_jw_null(w, key);
+}
+
+static void write_one(struct uar_jw *w, const struct uar_session_listed *s)
+{
+	uar_jw_obj(w, NULL);
+	uar_jw_str(w, "session_id", s->session_id);
+	put_text(w, "title", s->title);
+	put_text(w, "agent_id", s->agent_id);
+	uar_jw_str(w, "status", s->status);
+	uar_jw_u64(w, "runs", s->runs);
+	uar_jw_u64(w, "live_runs", s->live);
+	uar_jw_u64(w, "waiting_runs", s->waiting);
+	uar_jw_time(w, "created_at", s->created_us);
+	uar_jw_time(w, "updated_at", s->updated_us);
+	uar_jw_close(w);
+}
+
+static uar_err write_list(struct listing *l)
+{
+	struct uar_jw w = uar_jw_begin(&l->op->json);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "sessions");
+	for (size_t i = 0; i < l->query.row_count; i++)
+		write_one(&w, &l->query.rows[i]);
+	uar_jw_close(&w);
+	if (l->query.more)
+		uar_jw_str(&w, "next_cursor", l->query.next);
+	else
+		uar_jw_null(&w, "next_cursor");
+	uar_jw_close(&w);
+	return uar_jw_end(&w);
+}
+
+static void listed(struct uar_session_list *q)
+{
+	struct listing *l = UAR_OWNER(q, struct listing, query);
+	struct uar_sessions_op *op = l->op;
+
+	op->err = q->err ? q->err : write_list(l);
+	op->error = q->error;
+	op->error.code = op->err;
+	rt_op_end(&l->under_way);
+	free_listing(l);
+	op->done(op);
+}
+
+uar_err uar_read_sessions(struct uar_reader *rd, struct uar_sessions_op *op)
+{
+	struct uar_store *store = rt_store(rd->rt);
+	struct listing *l = store->ops->session_list ? uar_zalloc(sizeof *l) : NULL;
+	uar_err e;
+
+	if (!l)
+		return store->ops->session_list ? UAR_ENOMEM : UAR_ENOTIMPL;
+	l->op = op;
+	op->json = uar_buf_make(UAR_LIMIT_SESSION_BYTES);
+	l->query = (struct uar_session_list){
+		.owner = op->owner,
+		.status = op->status,
+		.agent_id = op->agent_id,
+		.title = op->title,
+		.live = op->live,
+		.after = op->cursor,
+		.limit = op->limit,
+		.done = listed,
+	};
+	e = store->ops->session_list(store, &l->query);
+	if (e)
+		free_listing(l);
+	else
+		rt_op_begin(rd->rt, &l->under_way, drop_listing);
+	return e;
+}
