@@ -122,6 +122,11 @@ uar_err rt_agent_collect(const struct prompt_sources *from, struct uar_prompt_te
 	rt_client_messages(client, "after", p);
 	if (from->rounds)
 		rt_rounds_tell(from->rounds, p);
+	if (rt_state(from->run)->call.rejected)
+		rt_prompt_text(
+			p, UAR_MODEL_USER,
+			UAR_STR("Your last answer was not accepted: it does not keep to the "
+				"form that is required of it. Answer again and keep to it."));
 	return rt_prompt_end(p);
 }
 

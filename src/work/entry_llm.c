@@ -324,6 +324,7 @@ static void llm_stop(struct worker *base)
 	rt_tool_loop_stop(w->loop);
 	rt_llm_free_end(w->end);
 	uar_blocks_fini(&w->blocks);
+	uar_buf_fini(&w->answer);
 	uar_buf_fini(&w->reasoning);
 	if (w->call)
 		w->model->ops->cancel(w->model, w->call);

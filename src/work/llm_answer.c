@@ -4,7 +4,7 @@
 #include "json/limits.h"
 #include "model/limits.h"
 #include "model/parts.h"
-#include "work/llm_int.h"
+#include "work/answer_check.h"
 
 void rt_llm_fail(struct llm *w, uar_err e, const char *why)
 {
@@ -24,6 +24,7 @@ void rt_llm_on_text(void *ctx, uar_str delta)
 	struct llm *w = ctx;
 
 	uar_blocks_feed(&w->blocks, delta);
+	rt_answer_feed(w, delta);
 	on_delta(w, UAR_CMD_TEXT, delta);
 }
 
@@ -159,6 +160,7 @@ static void answered(struct llm *w, const struct uar_model_end *end)
 	struct held_end *h;
 
 	uar_blocks_end(&w->blocks);
+	rt_answer_filter_blocks(w);
 	h = w->blocks.count ? hold_end(end) : NULL;
 	if (h && rt_artifacts_keep(w->base.run, &w->blocks, blocks_kept, w, &h->keeping)) {
 		rt_llm_free_end(h);
@@ -192,9 +194,12 @@ static uar_err write_calls(struct llm *w, const struct uar_model_result *m, stru
 /* Whatever belongs to the answer is durable, but for a long list of calls. */
 static void end_answer(struct llm *w, const struct uar_model_end *end)
 {
+	struct uar_model_end rejected = *end;
 	uar_err e;
 
-	if (!end->call_count) {
+	if (!end->call_count && rt_answer_rejects(w, &rejected)) {
+		send_end(w, UAR_CMD_MODEL_FAILED, &rejected);
+	} else if (!end->call_count) {
 		answered(w, end);
 	} else if (end->calls.n <= UAR_LIMIT_TOOL_CALLS_INLINE) {
 		send_end(w, UAR_CMD_MODEL_CALLS, end);

@@ -27,6 +27,8 @@ struct llm {
 	struct uar_arena arena;	  /* of what the client has sent with it */
 	struct definition_load *definition;
 	struct uar_prompt_text text; /* of an agent that has a definition */
+	struct uar_buf answer;	     /* its text, when that is looked at */
+	char why[UAR_TEXT_REASON];   /* what is wrong with it */
 	struct uar_model *model;
 	struct uar_model_call *call;
 	bool paused;

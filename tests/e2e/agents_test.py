@@ -243,6 +243,46 @@ def database():
         equal(facts[1].data["payload"]["revision"], first)
 
 
+def answers(model, **more):
+    return definition("a", policy={"provider": {"default": {"provider": "openai", "model": model}},
+                                   **more.pop("policy", {})}, **more)
+
+
+@test("an_answer_is_checked_repaired_and_flagged", "ART-11 ART-13")
+def outputs():
+    schema = {"outputs": {"type": "object", "required": ["answer"]}}
+    for agent, good, bad in (
+            (answers("repeat", schemas=schema), '{"answer": 1}', '{"no": 1}'),
+            (answers("repeat", policy={"output": {"max_characters": 5}}), "short", "too long for it"),
+            (answers("repeat", policy={"output": {"format": "json"}}), "[1]", "no json")):
+        with Provider() as p, Shop(agent, env=env(p)) as s:
+            run_id = s.create("a", good)
+            equal(s.finish(run_id)["status"], "succeeded")
+            equal(p.stats()["requests"], 1)
+            if "schemas" in agent:
+                check("response_format" in p.stats()["last"], p.stats()["last"])
+            run_id = s.create("a", bad)
+            events = s.session_events(run_id)
+            equal(s.record(run_id)["status"], "succeeded")
+            equal(p.stats()["requests"], 3, "one answer, one repair")
+            failed = [e.data["payload"] for e in events if e.data["type"] == "model.failed"]
+            equal([f["error"]["code"] for f in failed], ["OUTPUT_INVALID"])
+            flagged = [e.data["payload"] for e in events if e.data["type"] == "runtime.warning"]
+            # the fake provider repeats what it was told last: the request for a repair
+            equal([f["code"] for f in flagged], ["OUTPUT_INVALID"])
+
+
+@test("artifacts_are_of_the_wanted_types", "ART-20")
+def artifacts():
+    message = "```html\n<p>x</p>\n```\n\n```python\nprint(1)\n```\n"
+    for ui, want in (({"artifacts": {"preferred_types": ["html"]}}, 1), ({"artifacts": {"enabled": False}}, 0),
+                     ({"forms": {"enabled": True}}, 2)):
+        with Provider() as p, Shop(answers("repeat", ui=ui), env=env(p)) as s:
+            events = s.session_events(s.create("a", message))
+            made = [e for e in events if e.data["type"] == "artifact.changed"]
+            equal(len(made), want, ui)
+
+
 @test("a_new_agent_works_at_once", "")
 def new_agent():
     with Shop() as s:

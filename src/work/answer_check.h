@@ -1,0 +1,15 @@
+/* answer_check.h - whether the answer of a model is what the agent's definition asks for. */
+#ifndef UAR_WORK_ANSWER_CHECK_H
+#define UAR_WORK_ANSWER_CHECK_H
+
+#include "work/llm_int.h"
+
+/* Keeps the text when it is to be looked at. */
+void rt_answer_feed(struct llm *w, uar_str delta);
+/* The answer is complete. True: it is not what it should be, and *end says so: the call has
+ * failed and is made again, once. After that what is wrong is recorded as a warning. */
+UAR_MUST_CHECK bool rt_answer_rejects(struct llm *w, struct uar_model_end *end);
+/* Drops blocks of types that the definition does not want as artifacts. */
+void rt_answer_filter_blocks(struct llm *w);
+
+#endif
