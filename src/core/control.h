@@ -63,6 +63,7 @@ struct uar_control {
 					  * earlier targets */
 	struct uar_run *fresh;		 /* a run that is not made yet; or NULL */
 	const struct uar_create *create; /* what it is to be */
+	bool by_run; /* start_task: a run named the task, whether it is over or not */
 	/* With an idempotency key: the id of its outcome's row (a digest of command and key), and
 	 * the digest of the input. */
 	uar_str outcome_id, fingerprint;

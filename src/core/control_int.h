@@ -68,6 +68,12 @@ void ctl_complete_task(struct ctl *c);
 void ctl_fail_task(struct ctl *c);
 /* The task is over: those that wait for it are told. */
 void ctl_release_dependents(struct ctl *c, const struct uar_row_task *t);
+void ctl_end_task(struct ctl *c, struct uar_row_task *t, const char *status);
+void ctl_emit_completed(struct ctl *c, const struct uar_row_task *t);
+void ctl_emit_cancelled(struct ctl *c, const struct uar_row_task *t, const char *by,
+			uar_str reason);
+void ctl_emit_failed(struct ctl *c, const struct uar_row_task *t, const struct uar_failure *f);
+uar_str ctl_error_text(struct ctl *c, const struct uar_failure *f);
 /* control_edge.c */
 void ctl_link_tasks(struct ctl *c);
 void ctl_unlink_tasks(struct ctl *c);
@@ -80,6 +86,11 @@ void ctl_submit_turn(struct ctl *c);
 void ctl_interrupt_turn(struct ctl *c);
 /* Decides a command of the run that the shell brought; its facts join this decision. */
 void ctl_decide_run(struct ctl *c, int which, const struct uar_command *command);
+/* control_attempt.c */
+void ctl_start_task(struct ctl *c);
+void ctl_retry_task(struct ctl *c);
+void ctl_settle_task(struct ctl *c);
+void ctl_start_attempt(struct ctl *c);
 /* control_queue.c */
 void ctl_resume_thread(struct ctl *c);
 void ctl_remove_queued_turn(struct ctl *c);

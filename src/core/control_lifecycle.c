@@ -134,11 +134,11 @@ void ctl_release_dependents(struct ctl *c, const struct uar_row_task *t)
 	}
 }
 
-static void end_task(struct ctl *c, struct uar_row_task *t, const char *status)
+void ctl_end_task(struct ctl *c, struct uar_row_task *t, const char *status)
 {
 	ctl_change(c, t);
 	t->row.status = t->base_status = uar_str_c(status);
-	t->paused = false;
+	t->paused = t->run_live = false;
 	t->ended_at = c->e.env->now_us;
 	t->row.open = false;
 	ctl_release_dependents(c, t);
@@ -160,10 +160,23 @@ static void emit_cancel_requested(struct ctl *c, const struct uar_row_task *t, u
 	ctl_emit_task(c, t, UAR_EV_TASK_CANCEL_REQUESTED);
 }
 
+void ctl_emit_cancelled(struct ctl *c, const struct uar_row_task *t, const char *by, uar_str reason)
+{
+	struct uar_jw *w = uar_emit_begin(&c->e);
+
+	uar_jw_cstr(w, "status", "cancelled");
+	uar_jw_cstr(w, "cancelled_by", by);
+	if (reason.n)
+		uar_jw_str(w, "reason", reason);
+	uar_jw_raw(w, "result_refs", t->result_refs.n ? t->result_refs : UAR_STR("[]"));
+	ctl_emit_task(c, t, UAR_EV_TASK_CANCELLED);
+}
+
+/* A task whose attempt is at work is cancelled when that is over: the shell asks it to stop,
+ * and settle_task follows. */
 static void cancel_one(struct ctl *c, struct uar_row_task *t, uar_str reason)
 {
-	bool parent = uar_str_eq(t->row.id, c->in->cancel_task.task_id);
-	struct uar_jw *w;
+	bool root = uar_str_eq(t->row.id, c->in->cancel_task.task_id);
 
 	if (ctl_task_over(t) || t->cancel_requested)
 		return;
@@ -171,15 +184,12 @@ static void cancel_one(struct ctl *c, struct uar_row_task *t, uar_str reason)
 	ctl_change(c, t);
 	t->cancel_requested = true;
 	t->cancel_reason = t->status_reason = reason;
-	w = uar_emit_begin(&c->e);
-	uar_jw_cstr(w, "status", "cancelled");
-	uar_jw_cstr(w, "cancelled_by", parent ? "user" : "parent");
-	if (reason.n)
-		uar_jw_str(w, "reason", reason);
-	uar_jw_arr(w, "result_refs");
-	uar_jw_close(w);
-	ctl_emit_task(c, t, UAR_EV_TASK_CANCELLED);
-	end_task(c, t, "cancelled");
+	if (t->run_live) {
+		t->row.status = t->base_status = UAR_STR("cancelling");
+		return;
+	}
+	ctl_emit_cancelled(c, t, root ? "user" : "parent", reason);
+	ctl_end_task(c, t, "cancelled");
 }
 
 void ctl_cancel_task(struct ctl *c)
@@ -231,7 +241,7 @@ static void check_acceptance(struct ctl *c, const struct uar_row_task *t)
 	}
 }
 
-static void emit_completed(struct ctl *c, const struct uar_row_task *t)
+void ctl_emit_completed(struct ctl *c, const struct uar_row_task *t)
 {
 	struct uar_jw *w = uar_emit_begin(&c->e);
 	uar_str refs = t->artifact_refs.n ? t->artifact_refs : UAR_STR("[]");
@@ -278,12 +288,12 @@ void ctl_complete_task(struct ctl *c)
 	t->evidence_refs = in->evidence_refs.n ? in->evidence_refs : t->evidence_refs;
 	t->result_refs = in->result_refs.n ? in->result_refs : t->result_refs;
 	t->delivery_state = in->delivery_state.n ? in->delivery_state : t->delivery_state;
-	emit_completed(c, t);
-	end_task(c, t, "completed");
+	ctl_emit_completed(c, t);
+	ctl_end_task(c, t, "completed");
 	ctl_tell_task(c, t);
 }
 
-static uar_str error_text(struct ctl *c, const struct uar_failure *f)
+uar_str ctl_error_text(struct ctl *c, const struct uar_failure *f)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	struct uar_jw w = uar_jw_begin(&text);
@@ -303,6 +313,20 @@ static uar_str error_text(struct ctl *c, const struct uar_failure *f)
 	return out;
 }
 
+void ctl_emit_failed(struct ctl *c, const struct uar_row_task *t, const struct uar_failure *f)
+{
+	struct uar_jw *w = uar_emit_begin(&c->e);
+
+	uar_jw_cstr(w, "status", "failed");
+	uar_jw_int(w, "attempt", t->attempts);
+	uar_emit_error(w, "error", f, UAR_STR_NONE);
+	uar_jw_str(w, "failure_category", f->category);
+	uar_jw_str(w, "message", f->message);
+	uar_jw_bool(w, "retryable", f->retryable);
+	uar_jw_raw(w, "result_refs", t->result_refs.n ? t->result_refs : UAR_STR("[]"));
+	ctl_emit_task(c, t, UAR_EV_TASK_FAILED);
+}
+
 void ctl_fail_task(struct ctl *c)
 {
 	const struct uar_ctl_fail_task *in = &c->in->fail_task;
@@ -313,23 +337,12 @@ void ctl_fail_task(struct ctl *c)
 		.category = in->failure_category.n ? in->failure_category : UAR_STR("execution"),
 		.retryable = in->retryable,
 	};
-	struct uar_jw *w;
-
 	if (!t || !may_end(c, t))
 		return;
-	w = uar_emit_begin(&c->e);
-	uar_jw_cstr(w, "status", "failed");
-	uar_jw_int(w, "attempt", t->attempts);
-	uar_emit_error(w, "error", &f, UAR_STR_NONE);
-	uar_jw_str(w, "failure_category", f.category);
-	uar_jw_str(w, "message", f.message);
-	uar_jw_bool(w, "retryable", f.retryable);
-	uar_jw_arr(w, "result_refs");
-	uar_jw_close(w);
-	ctl_emit_task(c, t, UAR_EV_TASK_FAILED);
+	ctl_emit_failed(c, t, &f);
 	ctl_change(c, t);
-	t->last_error = error_text(c, &f);
+	t->last_error = ctl_error_text(c, &f);
 	t->status_reason = in->message;
-	end_task(c, t, "failed");
+	ctl_end_task(c, t, "failed");
 	ctl_tell_task(c, t);
 }

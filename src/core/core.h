@@ -72,6 +72,18 @@ static inline bool uar_entry_is_backend(enum uar_entry e)
 	return e == UAR_ENTRY_CODEX || e == UAR_ENTRY_CLAUDE_CODE || e == UAR_ENTRY_ACP;
 }
 
+/* Why an attempt at a task is made. */
+enum uar_cause {
+	UAR_CAUSE_FIRST,
+	UAR_CAUSE_RETRY,
+	UAR_CAUSE_RESUME,
+	UAR_CAUSE_REROUTE,
+	UAR_CAUSE_RERUN,
+	UAR_CAUSE_COUNT
+};
+const char *uar_cause_name(enum uar_cause cause); /* "reroute" */
+enum uar_cause uar_cause_parse(uar_str name);	  /* RETRY: it is none of them */
+
 /* What becomes of a run whose worker was cut off by a restart. */
 enum uar_restart {
 	UAR_RESTART_RETRY, /* its worker begins again, in the same run */
@@ -101,7 +113,8 @@ struct uar_run_what {
 	int64_t timeout_us;    /* 0: none */
 	int64_t attempt;
 	enum uar_restart restart;
-	bool task_made; /* the task has a row: its end is told by core/control*.c */
+	enum uar_cause cause; /* of this attempt */
+	bool task_made;	      /* the task has a row: its end is told by core/control*.c */
 };
 
 struct uar_run_times {
@@ -342,6 +355,7 @@ struct uar_create {
 	uar_str source;	  /* "api" */
 	uar_str context;  /* JSON object or empty */
 	uar_str metadata; /* JSON object or empty: the caller's own members */
+	uar_str reason;	  /* of a further attempt; or empty */
 };
 
 struct uar_prepared {

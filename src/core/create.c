@@ -22,6 +22,24 @@ enum uar_entry uar_entry_parse(uar_str name)
 	return (enum uar_entry)e;
 }
 
+static const char *const cause_names[UAR_CAUSE_COUNT] = {
+	[UAR_CAUSE_FIRST] = "first",	 [UAR_CAUSE_RETRY] = "retry", [UAR_CAUSE_RESUME] = "resume",
+	[UAR_CAUSE_REROUTE] = "reroute", [UAR_CAUSE_RERUN] = "rerun",
+};
+
+const char *uar_cause_name(enum uar_cause cause)
+{
+	return cause_names[cause];
+}
+
+enum uar_cause uar_cause_parse(uar_str name)
+{
+	for (int i = 0; i < UAR_CAUSE_COUNT; i++)
+		if (uar_str_is(name, cause_names[i]))
+			return (enum uar_cause)i;
+	return UAR_CAUSE_RETRY;
+}
+
 static void session_created(struct emit *e, const struct uar_create *c)
 {
 	struct uar_jw *w = uar_emit_begin(e);
@@ -69,6 +87,8 @@ static void put_options(struct uar_jw *w, const struct uar_create *c)
 	}
 	if (c->what.task_made)
 		uar_jw_bool(w, "task_made", true);
+	if (c->what.cause)
+		uar_jw_cstr(w, "cause", uar_cause_name(c->what.cause));
 	uar_emit_trace(w, c->trace_id);
 	uar_jw_close(w);
 }
@@ -170,7 +190,7 @@ static void task_retrying(struct emit *e, const struct uar_create *c)
 	uar_jw_cstr(w, "status", "retrying");
 	uar_jw_str(w, "failed_attempt_id", c->parent_run_id);
 	uar_jw_int(w, "next_attempt", c->what.attempt);
-	uar_jw_cstr(w, "reason", "requested");
+	uar_jw_str(w, "reason", c->reason.n ? c->reason : UAR_STR("requested"));
 	uar_jw_bool(w, "fallback", false);
 	uar_jw_bool(w, "implicit", !c->task_given);
 	uar_emit(e, UAR_EV_TASK_RETRYING, EMIT_RUN);
@@ -251,7 +271,10 @@ static void attempt_started(struct emit *e)
 		uar_jw_str(w, "parent_run_id", e->r->id.parent_run_id);
 	else
 		uar_jw_null(w, "parent_run_id");
-	uar_jw_cstr(w, "cause", e->r->id.parent_run_id.n ? "retry" : "first");
+	uar_jw_cstr(w, "cause",
+		    e->r->what.cause	       ? uar_cause_name(e->r->what.cause)
+		    : e->r->id.parent_run_id.n ? "retry"
+					       : "first");
 	uar_emit(e, UAR_EV_TASK_ATTEMPT_STARTED, EMIT_RUN);
 }
 

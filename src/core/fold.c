@@ -88,6 +88,8 @@ static uar_err fold_turn_submitted(struct fold *f)
 		what->restart = UAR_RESTART_FAIL;
 	what->task_made = uar_json_bool(uar_json_get(o, UAR_STR("task_made")), false);
 	f->r->id.task_given = what->task_made;
+	what->cause =
+		uar_cause_parse(uar_json_str(uar_json_get(o, UAR_STR("cause")), UAR_STR("first")));
 	f->r->in_queue = member(f, "queued_turn_id").n > 0;
 	f->r->at.created_us = f->ev->time_us;
 	return e ? e : own_all(f, from, to, ARRAY_LEN(from));

@@ -55,8 +55,12 @@ void rt_start_next(struct agg *a, uar_str thread_id)
 	if (rt_queue_paused(a, thread_id))
 		return;
 	if (next->state.what.entry != UAR_ENTRY_PLUGIN ||
-	    rt_worker_may_begin(next, next->state.what.plugin_id, next->state.what.entry_id))
-		rt_send(next, &start);
+	    rt_worker_may_begin(next, next->state.what.plugin_id, next->state.what.entry_id)) {
+		if (next->state.what.task_made)
+			rt_attempt_start(next);
+		else
+			rt_send(next, &start);
+	}
 }
 
 void rt_run_over(struct live_run *r, uar_err why)
@@ -233,6 +237,8 @@ static void end_run(struct live_run *r)
 	count_end(rt, r->state.status);
 	rt_log_run(r, UAR_LOG_DEBUG, "run.ended", uar_status_text(r->state.status));
 	rt_retain(rt, &r->agg->state.owner);
+	if (r->state.what.task_made)
+		rt_attempt_ended(r);
 	rt_run_over(r, UAR_ESTATE);
 }
 

@@ -178,6 +178,8 @@ static void learn_rows(struct agg *agg, const struct uar_append *a)
 	for (size_t i = 0; i < a->row_count; i++)
 		if (a->rows[i].kind == UAR_ROW_THREAD)
 			rt_threads_learn(agg, &a->rows[i]);
+		else if (a->rows[i].kind == UAR_ROW_TASK)
+			rt_attempt_learn(agg, &a->rows[i]);
 }
 
 /* A first step is durable; the session stays this command's. */

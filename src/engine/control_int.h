@@ -9,9 +9,10 @@
 struct rt_control_runs {
 	struct uar_queue queue;			/* facts about the thread */
 	char thread_id[UAR_LIMIT_ID_BYTES + 1]; /* of a new one, or the named one; may be empty */
-	bool new_thread;
-	struct uar_run_create make; /* of a command that makes a run */
-	struct creation *creation;  /* what was made ready for it */
+	bool new_thread;			/* the thread is made with the run */
+	bool own_thread;			/* likewise; its id is ours */
+	struct uar_run_create make;		/* of a command that makes a run */
+	struct creation *creation;		/* what was made ready for it */
 	struct uar_create create;
 	struct live_run *fresh_run;   /* not committed; NULL: none yet */
 	struct live_run *target_run;  /* NULL: none */
@@ -58,6 +59,9 @@ UAR_MUST_CHECK uar_err rt_control_locate(struct rt_control *c);
 /* The first step of a command that makes a run: it is made ready, then its session is found. */
 bool rt_control_makes_run(enum uar_control_kind kind);
 UAR_MUST_CHECK uar_err rt_control_prepare(struct rt_control *c);
+UAR_MUST_CHECK uar_err rt_control_make_ready(struct rt_control *c);
+/* attempt.c: the same for an attempt, whose agent and input its task may name. */
+UAR_MUST_CHECK uar_err rt_control_prepare_attempt(struct rt_control *c);
 /* Facts and copies for a decision. */
 UAR_MUST_CHECK uar_err rt_control_bring(struct rt_control *c, struct uar_core_env *env);
 /* The decision moved a run: adds it to the append. */

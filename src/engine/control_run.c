@@ -8,7 +8,8 @@
 
 bool rt_control_makes_run(enum uar_control_kind kind)
 {
-	return kind == UAR_CTL_SUBMIT_TURN;
+	return kind == UAR_CTL_SUBMIT_TURN || kind == UAR_CTL_START_TASK ||
+	       kind == UAR_CTL_RETRY_TASK;
 }
 
 /* --- made ready ------------------------------------------------------------------------------ */
@@ -78,9 +79,14 @@ static uar_err read_options(struct rt_control *c, uar_str text)
 	return UAR_OK;
 }
 
-static uar_err make_ready(struct rt_control *c)
+uar_err rt_control_make_ready(struct rt_control *c)
 {
-	uar_err e = uar_runtime_create_run(c->rt, &c->runs.make);
+	uar_err e;
+
+	c->runs.make.owner = c->in.owner;
+	c->runs.make.ready = run_ready;
+	c->runs.make.done = run_refused;
+	e = uar_runtime_create_run(c->rt, &c->runs.make);
 
 	if (e)
 		c->op->error = c->runs.make.error;
@@ -98,14 +104,12 @@ static uar_err ready_turn(struct rt_control *c)
 		.turn_id = in->turn_id,
 		.metadata = in->metadata,
 		.conversation_id = in->thread_id,
-		.ready = run_ready,
-		.done = run_refused,
 	};
 	e = uar_turn_message(in->message, in->input, &c->runs.kept, &c->runs.make.message,
 			     &c->op->error);
 	if (!e)
 		e = read_options(c, in->options);
-	return e ? e : make_ready(c);
+	return e ? e : rt_control_make_ready(c);
 }
 
 /* --- a turn with an id of the caller --------------------------------------------------------- */
@@ -180,8 +184,11 @@ static void turn_known(struct uar_key_query *q)
 uar_err rt_control_prepare(struct rt_control *c)
 {
 	struct uar_store *store = c->rt->o.store;
-	uar_str turn_id = c->in.submit_turn.turn_id;
+	uar_str turn_id;
 
+	if (c->in.kind != UAR_CTL_SUBMIT_TURN)
+		return rt_control_prepare_attempt(c);
+	turn_id = c->in.submit_turn.turn_id;
 	if (!turn_id.n)
 		return ready_turn(c);
 	c->runs.known = (struct uar_key_query){
@@ -199,8 +206,10 @@ static uar_err bring_fresh(struct rt_control *c)
 {
 	uar_err e = UAR_OK;
 
-	if (!c->runs.thread_id[0])
+	if (!c->runs.thread_id[0]) {
 		uar_uuid_next(&c->rt->ids, c->runs.thread_id);
+		c->runs.own_thread = true;
+	}
 	if (!c->runs.fresh_run) {
 		e = c->rt->stats.live_runs < UAR_LIMIT_RUNS_LIVE ? UAR_OK : UAR_EBUSY;
 		if (!e)
@@ -208,9 +217,9 @@ static uar_err bring_fresh(struct rt_control *c)
 					uar_str_c(c->runs.thread_id), &c->runs.fresh_run);
 		if (e)
 			return e;
-		c->runs.create =
-			rt_creation_command(c->runs.creation, c->runs.fresh_run,
-					    c->agg->state.sequence == 0, c->runs.new_thread);
+		c->runs.create = rt_creation_command(c->runs.creation, c->runs.fresh_run,
+						     c->agg->state.sequence == 0,
+						     c->runs.new_thread || c->runs.own_thread);
 	}
 	uar_run_fini(&c->runs.fresh);
 	uar_run_init(&c->runs.fresh);
@@ -257,6 +266,14 @@ static struct live_run *queued_run(struct rt_control *c, uar_str turn_id)
 	return NULL;
 }
 
+static struct live_run *queued_attempt(struct rt_control *c)
+{
+	struct live_run *r = rt_run_find(c->rt, &c->in.owner, c->in.start_attempt.run_id);
+
+	return r && r->agg == c->agg && r->committed && r->state.status == UAR_STATUS_QUEUED ? r
+											     : NULL;
+}
+
 static struct live_run *target_of(struct rt_control *c)
 {
 	switch (c->in.kind) {
@@ -266,6 +283,7 @@ static struct live_run *target_of(struct rt_control *c)
 		return queued_run(c, c->in.remove_queued_turn.queued_turn_id);
 	case UAR_CTL_PROMOTE_QUEUED_TURN:
 		return queued_run(c, c->in.promote_queued_turn.queued_turn_id);
+	case UAR_CTL_START_ATTEMPT: return queued_attempt(c);
 	default: return NULL; /* it concerns none */
 	}
 }

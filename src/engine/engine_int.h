@@ -272,6 +272,18 @@ struct uar_create rt_creation_command(struct creation *c, struct live_run *r, bo
 				      bool new_thread);
 void rt_creation_end(struct creation *c);
 
+/* attempt.c: runs of tasks that have a row */
+/* The run has ended: its task follows in an append of its own. */
+void rt_attempt_ended(struct live_run *r);
+/* The turn of a queued attempt has come. */
+void rt_attempt_start(struct live_run *r);
+/* A row of a task is durable: the attempt of a task that is cancelled is asked to stop. */
+void rt_attempt_learn(struct agg *a, const struct uar_row *row);
+/* An attempt goes on after a start: a cancel of its task may not have reached it. */
+void rt_attempt_recovered(struct live_run *r);
+/* Finds the tasks whose attempt ended before the last stop, and which do not know it. */
+void rt_attempts_recover(struct uar_runtime *rt);
+
 /* control.c */
 void rt_control_begin(struct agg *a);
 /* The session cannot be read: the commands that wait for it are refused. */

@@ -190,6 +190,8 @@ static void loaded(struct load *l)
 		if (!rt->draining && (r->state.status != UAR_STATUS_QUEUED ||
 				      rt_thread_active(r->agg, uar_str_c(r->thread_id)) == r))
 			rt_send(r, &recover);
+		if (!rt->draining && r->state.what.task_made)
+			rt_attempt_recovered(r);
 	}
 	pump(rt);
 }
@@ -452,5 +454,6 @@ uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 	if (l.waits) /* for an answer, which may be due */
 		rt_due_begin(rt);
 	pump(rt);
+	rt_attempts_recover(rt);
 	return rt_retain_all(rt, error);
 }

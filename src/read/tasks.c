@@ -87,24 +87,71 @@ static void put_text(struct uar_jw *w, const char *key, uar_str s)
 		uar_jw_null(w, key);
 }
 
+static void put_time(struct uar_jw *w, const char *key, int64_t us)
+{
+	if (us)
+		uar_jw_time(w, key, us);
+	else
+		uar_jw_null(w, key);
+}
+
+/* What the record of the run shows of its end. */
+static void put_attempt_end(struct reading *r, struct uar_jw *w, const struct uar_run_row *run)
+{
+	const struct uar_json *detail = NULL, *error = NULL, *refs = NULL;
+
+	if (!uar_json_parse(run->detail, NULL, &r->runs.arena, &detail, NULL)) {
+		error = uar_json_get(detail, UAR_STR("error"));
+		refs = uar_json_get(detail, UAR_STR("result_refs"));
+	}
+	uar_jw_raw(w, "output_refs", refs ? refs->text : UAR_STR("[]"));
+	if (error && error->kind == UAR_JSON_OBJECT)
+		uar_jw_tree(w, "last_error", error);
+	else
+		uar_jw_null(w, "last_error");
+	if (run->terminal)
+		uar_jw_str(w, "completion_summary", run->status);
+	else
+		uar_jw_null(w, "completion_summary");
+}
+
+static void put_attempt(struct reading *r, struct uar_jw *w, const struct uar_run_row *run)
+{
+	char input[UAR_LIMIT_ID_BYTES + 16];
+
+	snprintf(input, sizeof input, "input://%.*s/0", UAR_FMT(run->turn_id));
+	uar_jw_str(w, "run_id", run->run_id);
+	uar_jw_str(w, "attempt_id", run->run_id);
+	uar_jw_int(w, "attempt_count", run->attempt);
+	uar_jw_str(w, "status", run->status);
+	uar_jw_str(w, "agent_id", run->agent_id);
+	uar_jw_obj(w, "worker");
+	uar_jw_str(w, "plugin_id", run->plugin_id);
+	uar_jw_str(w, "entry_id", run->entry_id);
+	uar_jw_close(w);
+	uar_jw_str(w, "turn_id", run->turn_id);
+	uar_jw_str(w, "thread_id", run->thread_id);
+	uar_jw_arr(w, "input_refs");
+	uar_jw_cstr(w, NULL, input);
+	uar_jw_close(w);
+	uar_jw_arr(w, "checkpoint_refs");
+	uar_jw_close(w);
+	uar_jw_obj(w, "retry_policy");
+	uar_jw_cstr(w, "mode", "manual");
+	uar_jw_close(w);
+	put_text(w, "error_code", run->listed.error_code);
+	put_attempt_end(r, w, run);
+	uar_jw_time(w, "created_at", run->created_us);
+	put_time(w, "started_at", run->started_us);
+	put_time(w, "ended_at", run->finished_us);
+}
+
 static void put_attempts(struct reading *r, struct uar_jw *w)
 {
 	uar_jw_arr(w, "attempts");
 	for (size_t i = r->runs.row_count; i-- > 0;) { /* the oldest first */
-		const struct uar_run_row *run = &r->runs.rows[i];
-
 		uar_jw_obj(w, NULL);
-		uar_jw_str(w, "run_id", run->run_id);
-		uar_jw_str(w, "attempt_id", run->run_id);
-		uar_jw_int(w, "attempt_count", run->attempt);
-		uar_jw_str(w, "status", run->status);
-		uar_jw_str(w, "agent_id", run->agent_id);
-		put_text(w, "error_code", run->listed.error_code);
-		uar_jw_time(w, "created_at", run->created_us);
-		if (run->started_us)
-			uar_jw_time(w, "started_at", run->started_us);
-		if (run->finished_us)
-			uar_jw_time(w, "ended_at", run->finished_us);
+		put_attempt(r, w, &r->runs.rows[i]);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
