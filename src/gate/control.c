@@ -29,7 +29,8 @@ static bool is_available(enum uar_control_kind kind)
 {
 	return uar_control_decided(kind) || kind == UAR_CTL_RESPOND_ACTION ||
 	       kind == UAR_CTL_GET_TASK || kind == UAR_CTL_LIST_TASKS ||
-	       kind == UAR_CTL_GET_SESSION || kind == UAR_CTL_GET_THREAD_READ;
+	       kind == UAR_CTL_GET_SESSION || kind == UAR_CTL_GET_TOOL_INVENTORY ||
+	       kind == UAR_CTL_GET_THREAD_READ;
 }
 
 static void put_command(struct uar_jw *w, enum uar_control_kind kind)
@@ -160,6 +161,8 @@ static uar_err read_model(struct call *c, struct controlling *x, struct uar_erro
 						  .limit = (uint32_t)list->limit };
 		return e ? e : read_tasks(c, x);
 	case UAR_CTL_GET_SESSION: return gate_read_session(c, &x->in.get_session, error);
+	case UAR_CTL_GET_TOOL_INVENTORY:
+		return gate_read_inventory(c, &x->in.get_tool_inventory, error);
 	case UAR_CTL_GET_THREAD_READ: return gate_read_thread(c, &x->in.get_thread_read, error);
 	default: return UAR_ENOTIMPL; /* gate_control has looked */
 	}

@@ -10,6 +10,9 @@ void gate_answer_result(struct call *c, uar_str result, const struct uar_control
 /* sessions.c: commands that read. An error: nothing was answered yet. */
 UAR_MUST_CHECK uar_err gate_read_session(struct call *c, const struct uar_ctl_get_session *in,
 					 struct uar_error *error);
+UAR_MUST_CHECK uar_err gate_read_inventory(struct call *c,
+					   const struct uar_ctl_get_tool_inventory *in,
+					   struct uar_error *error);
 UAR_MUST_CHECK uar_err gate_read_thread(struct call *c, const struct uar_ctl_get_thread_read *in,
 					struct uar_error *error);
 

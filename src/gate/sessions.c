@@ -4,6 +4,17 @@
 #include "gate/limits.h"
 #include "read/limits.h"
 #include "read/sessions.h"
+#include "work/work.h"
+
+static void answer_command(struct call *c, const struct uar_session_op *op,
+			   const struct uar_buf *json)
+{
+	const struct uar_control_op fact = {
+		.event_ids = uar_arena_printf(&c->arena, "[\"%s\"]", op->event_id),
+	};
+
+	gate_answer_result(c, uar_buf_str(json), op->event_id[0] ? &fact : NULL);
+}
 
 static void session_read(struct uar_session_op *op)
 {
@@ -13,7 +24,7 @@ static void session_read(struct uar_session_op *op)
 	if (op->err)
 		gate_problem(c, op->err, &op->error);
 	else if (c->route->body == GATE_BODY_JSON)
-		gate_answer_result(c, uar_buf_str(&json), NULL);
+		answer_command(c, op, &json);
 	else
 		gate_answer(c, 200, &json);
 	uar_buf_fini(&json);
@@ -93,6 +104,7 @@ uar_err gate_read_session(struct call *c, const struct uar_ctl_get_session *in,
 	op->session_id = in->session_id;
 	op->verify = in->verify;
 	op->window = (uint32_t)in->window;
+	op->note_window = true;
 	e = read_parts(in->include, &op->parts, error);
 	if (!e)
 		e = read_cursor(c, in->cursor, op, error);
@@ -110,6 +122,28 @@ uar_err gate_read_thread(struct call *c, const struct uar_ctl_get_thread_read *i
 	op->session_id = in->session_id;
 	op->thread_id = in->thread_id;
 	return begin_read(c, op);
+}
+
+uar_err gate_read_inventory(struct call *c, const struct uar_ctl_get_tool_inventory *in,
+			    struct uar_error *error)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_TOOLS_ANSWER);
+	const struct uar_inventory_ask ask = { .owner = &c->owner,
+					       .agent_id = in->agent_id,
+					       .read_only = uar_str_is(in->mode, "read_only") };
+	uar_err e = UAR_OK;
+
+	if (in->caller.n && uar_str_is(in->caller, "model") != (in->agent_id.n != 0)) {
+		uar_error_where(error, "/caller");
+		e = uar_error_set(error, UAR_EINVALID,
+				  "the caller is model with an agent_id, and api without one");
+	}
+	if (!e)
+		e = uar_workers_inventory(c->g->o.work, &ask, &b, error);
+	if (!e)
+		gate_answer_result(c, uar_buf_str(&b), NULL);
+	uar_buf_fini(&b);
+	return e;
 }
 
 /* --- GET /api/sessions/:session_id ----------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* sessions.c - answers about one session, from its view and a page of its log. */
 #include "read/sessions.h"
 
+#include "engine/control.h"
 #include "read/limits.h"
 #include "read/view_load.h"
 
@@ -13,12 +14,18 @@ struct session_read {
 	struct uar_buf events;
 	struct uar_jw w;
 	uint64_t from, to;
+	/* The fact that it was read. */
+	struct uar_control in;
+	struct uar_control_op noting;
+	struct uar_buf cursor, next;
 };
 
 static void free_read(struct session_read *r)
 {
 	uar_store_read_fini(&r->page);
 	uar_buf_fini(&r->events);
+	uar_buf_fini(&r->cursor);
+	uar_buf_fini(&r->next);
 	rd_view_load_fini(&r->load);
 	uar_free(r);
 }
@@ -137,6 +144,47 @@ static uar_err keep_events(struct session_read *r)
 	return r->events.err;
 }
 
+static void window_noted(struct uar_control_op *op)
+{
+	struct session_read *r = op->ctx;
+
+	if (!op->err && op->event_count)
+		snprintf(r->op->event_id, sizeof r->op->event_id, "%.*s",
+			 UAR_FMT(op->events[0].event_id));
+	finish(r, UAR_OK, NULL);
+}
+
+/* The answer is written; that the window was read is appended before it is sent. A session
+ * without a thread has no place for the fact, and one that cannot be appended is left out. */
+static bool note_window(struct session_read *r)
+{
+	const struct uar_sview_thread *t = uar_sview_active(&r->load.view);
+	uint64_t incarnation = rt_store(r->load.rd->rt)->incarnation;
+
+	if (!r->op->note_window || !t || !r->to)
+		return false;
+	r->cursor = uar_buf_make(UAR_LIMIT_ID_BYTES);
+	r->next = uar_buf_make(UAR_LIMIT_ID_BYTES);
+	if (r->op->before)
+		r->op->put_cursor(&r->cursor, incarnation, r->op->before);
+	if (r->from > 1)
+		r->op->put_cursor(&r->next, incarnation, r->from);
+	r->in = (struct uar_control){
+		.kind = UAR_CTL_RECORD_WINDOW,
+		.owner = r->op->owner,
+		.record_window = { .session_id = uar_str_c(r->load.found_session),
+				   .thread_id = t->item.key,
+				   .cursor = uar_buf_str(&r->cursor),
+				   .next_cursor = uar_buf_str(&r->next),
+				   .from_sequence = (int64_t)r->from,
+				   .to_sequence = (int64_t)r->to,
+				   .count = (int64_t)(r->to - r->from + 1),
+				   .stale = r->load.stale },
+	};
+	r->noting = (struct uar_control_op){ .in = &r->in, .done = window_noted, .ctx = r };
+	return !uar_runtime_control(r->load.rd->rt, &r->noting);
+}
+
 /* A page is bounded in bytes, so the window may take several. */
 static void page_ready(struct uar_read *page)
 {
@@ -156,7 +204,8 @@ static void page_ready(struct uar_read *page)
 	}
 	if (!e)
 		e = write_answer(r);
-	finish(r, e, page->err ? &page->error : NULL);
+	if (e || !note_window(r))
+		finish(r, e, page->err ? &page->error : NULL);
 }
 
 static uar_err ask_page(struct session_read *r, uint64_t after)

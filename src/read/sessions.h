@@ -20,6 +20,7 @@ struct uar_session_op {
 	 * (0: the newest ones). 0: none is asked for. */
 	uint32_t window;
 	uint64_t before;
+	bool note_window; /* a window that is read becomes a fact: history.window.loaded */
 	/* Writes a cursor for a sequence, behind which a stream continues. */
 	void (*put_cursor)(struct uar_buf *out, uint64_t incarnation, uint64_t sequence);
 	void (*done)(struct uar_session_op *op);
@@ -28,6 +29,7 @@ struct uar_session_op {
 	uar_err err; /* ENOTFOUND, EINVALID: the thread is of another session */
 	struct uar_error error;
 	struct uar_buf json;
+	char event_id[UAR_UUID_TEXT + 1]; /* of that fact; empty: there is none */
 };
 /* Sessions, the newest first. It stays in place, with its strings, until done. */
 struct uar_sessions_op {

@@ -46,6 +46,18 @@ void uar_workers_reload(struct uar_workers *w, const struct uar_model_patience *
 struct uar_entries *uar_workers_entries(const struct uar_workers *w); /* NULL: no plugins */
 struct uar_tools *uar_workers_tools(const struct uar_workers *w);     /* NULL: no tools */
 
+/* The tools that a caller may use now: those of an agent's model, or (no agent) those that may
+ * be called without a run. */
+struct uar_inventory_ask {
+	const struct uar_owner *owner;
+	uar_str agent_id;
+	bool read_only; /* the mode in which nothing may be changed */
+};
+/* Writes a JSON object. UAR_ENOTFOUND: the owner has no such agent. */
+UAR_MUST_CHECK uar_err uar_workers_inventory(struct uar_workers *w,
+					     const struct uar_inventory_ask *ask,
+					     struct uar_buf *out, struct uar_error *error);
+
 /* Which tools an agent may use: what `allow` names and `deny` does not. Patterns as
  * uar_tool_matches takes them, separated by spaces; NULL: none. */
 struct uar_tool_policy {

@@ -141,6 +141,56 @@ def windows():
         equal(got[:63], list(range(1, 64)))
 
 
+@test("a_window_that_a_command_reads_is_a_fact", "EVT-121")
+def window_fact():
+    with Server() as s:
+        run_id = s.create("echo", "hi", conversation_id="talk")
+        s.finish(run_id)
+        session_id = s.record(run_id)["session_id"]
+        last = settled(s, session_id)["through_sequence"]
+        a = s.http.post("/api/control/get_session", {"session_id": session_id, "window": 5}).json
+        with s.session_stream(session_id, after=last) as stream:
+            fact = stream.until(lambda e: True)[0].data
+        equal((fact["type"], [fact["event_id"]], fact["thread_id"]), ("history.window.loaded", a["event_ids"], "talk"))
+        equal(fact["payload"], {"next_cursor": a["result"]["history"]["next_cursor"], "from_sequence": last - 4,
+                                "to_sequence": last, "count": 5, "truncated": True, "stale": False})
+        equal(session(s, session_id)["session"]["updated_at"], fact["timestamp"])
+        s.http.get(f"/api/sessions/{session_id}?window=5")  # a reader of the page leaves no trace
+        equal(session(s, session_id)["through_sequence"], last + 1)
+
+
+@test("tools_differ_by_caller_and_mode", "CTL-25 SNAP-03")
+def inventory():
+    with Server() as s:
+        model = command(s, "get_tool_inventory", agent_id="tools")
+        api = command(s, "get_tool_inventory")
+        safe = command(s, "get_tool_inventory", agent_id="tools", mode="read_only")
+        none = command(s, "get_tool_inventory", agent_id="echo")
+
+        def ids(i):
+            return {t["tool_id"] for t in i["tools"]}
+        write = "internal:fs.write"
+        check(write in ids(model) and write not in ids(api) and write not in ids(safe), ids(model))
+        equal({x["tool_id"]: x["reason"] for x in api["excluded"]}[write], "needs_a_run")
+        equal({x["tool_id"]: x["reason"] for x in safe["excluded"]}[write], "denied_by_mode")
+        equal({x["reason"] for x in none["excluded"]}, {"denied_by_agent"})
+        equal((none["count"], model["count"], model["caller"], api["caller"]), (0, len(ids(model)), "model", "api"))
+        equal({t["tool_id"]: t["policy"] for t in model["tools"]}[write], "ask")
+        check(len({i["inventory_id"] for i in (model, api, safe, none)}) == 4, "each is its own")
+        equal(command(s, "get_tool_inventory", agent_id="tools"), model)
+        refused(s.http.post("/api/control/get_tool_inventory", {"agent_id": "none"}), 404, "NOT_FOUND", "/agent_id")
+        refused(s.http.post("/api/control/get_tool_inventory", {"caller": "model"}), 400, "VALIDATION_ERROR", "/caller")
+        refused(s.http.post("/api/control/get_tool_inventory", {"mode": "wild"}), 400, "VALIDATION_ERROR", "/mode")
+        run_id = s.create("tools", 'tool math.evaluate {"expression": "6*7"}', conversation_id="talk")
+        s.finish(run_id)
+        v = settled(s, s.record(run_id)["session_id"])
+        offered = v["active_thread"]["tool_inventory"]
+        equal((offered["state"], set(offered["tools"]["items"])), ("available", ids(model)))
+        s.kill()
+        s.start()
+        equal(command(s, "get_thread_read", thread_id="talk")["thread"]["tool_inventory"], offered)
+
+
 @test("a_long_session_is_stored_bounded_and_the_same_after_a_kill", "SNAP-15 SNAP-16 SNAP-17 SNAP-19")
 def long():
     with Server() as s:

@@ -16,7 +16,7 @@ enum {
 #define FIRST_RUN "FROM runs r WHERE r.sid = s.sid AND r.evicted = 0 ORDER BY r.rid LIMIT 1"
 #define SESSION_TITLE                                                                              \
 	"coalesce(nullif(json_extract(w.body, '$.title'), ''), (SELECT r.title " FIRST_RUN "), "   \
-											   "'')"
+	"'')"
 #define SESSION_AGENT  "coalesce((SELECT r.agent_id " FIRST_RUN "), '')"
 #define SESSION_STATUS "coalesce(nullif(w.status, ''), 'active')"
 
