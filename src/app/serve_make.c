@@ -329,6 +329,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.registry = s->agents.registry,
 		.tools = s->tools,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
+		.action_timeout_us = c->action_timeout_us,
 		.patience = { c->model_idle_timeout_us, (int)c->model_retries, c->model_retry_us },
 		.routing = &s->routing.policy,
 		.export_progress = c->export_progress,

@@ -129,6 +129,8 @@ static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 		uar_jw_str(w, "tool_call_id", a->call_id);
 		uar_jw_bool(w, "repeat", a->repeat);
 		uar_jw_bool(w, "destructive", a->destructive);
+		if (a->args_sha256.n)
+			uar_jw_str(w, "args_digest", a->args_sha256);
 	} else {
 		uar_jw_str(w, "backend", e->r->what.provider);
 	}
@@ -329,22 +331,34 @@ void uar_core_ask(struct emit *e, const struct uar_ask *a)
 
 struct outcome {
 	const char *decision, *result, *outcome, *source, *grant;
-	bool by_user;
+	bool by_user, rule_added;
 };
 
 static struct outcome outcome_of(const struct uar_answer *a, enum uar_action_type type)
 {
 	const struct uar_verdict_info *v = &uar_verdict_info[a->verdict];
+	struct outcome o = { .decision = v->text,
+			     .result = v->result,
+			     .outcome = v->outcome,
+			     .source = "respond_action",
+			     .grant = v->grant,
+			     .by_user = true };
 
 	switch (a->source) {
+	case UAR_ANSWER_RESPOND: return o;
 	case UAR_ANSWER_WITHDRAWN:
-		return (struct outcome){ "cancel", "cancel", "cancelled", "cancel", "once", false };
+		o.decision = o.result = o.source = "cancel";
+		o.outcome = "cancelled";
+		break;
 	case UAR_ANSWER_TIMEOUT:
-		return (struct outcome){ otherwise(type), "timeout", "timed_out",
-					 "timeout",	  "once",    false };
-	case UAR_ANSWER_RESPOND: break;
+		o.decision = otherwise(type);
+		o.result = o.source = "timeout";
+		o.outcome = "timed_out";
+		break;
 	}
-	return (struct outcome){ v->text, v->result, v->outcome, "respond_action", v->grant, true };
+	o.grant = "once";
+	o.by_user = false;
+	return o;
 }
 
 static void put_by(struct emit *e, struct uar_jw *w, const char *key, const struct outcome *o)
@@ -363,6 +377,8 @@ static void permission_resolved(struct emit *e, const struct uar_answer *a, cons
 	put_by(e, w, "decided_by", o);
 	uar_jw_cstr(w, "decision_source", o->source);
 	uar_jw_cstr(w, "grant", o->grant);
+	if (o->rule_added)
+		put_decision_id(e, w, "rule_added", a->number);
 	uar_jw_int(w, "waited_ms", waited_ms);
 	name_action(e, a->number);
 	uar_emit(e, UAR_EV_PERMISSION_RESOLVED, EMIT_RUN);
@@ -412,6 +428,15 @@ static void task_resumed(struct emit *e, enum uar_status from)
 	uar_emit(e, UAR_EV_TASK_RESUMED, EMIT_RUN);
 }
 
+/* A grant has the action's id: one answer, one grant. */
+static void give(struct emit *e, const struct uar_open_action *open, const struct uar_answer *a)
+{
+	char id[UAR_ACTION_TEXT + 1];
+
+	uar_action_id(e->r->id.run_id, a->number, id);
+	uar_core_grant(e, open, a, uar_emit_own(e, id));
+}
+
 static void resolve(struct emit *e, const struct uar_answer *a, bool resumes)
 {
 	struct uar_open_action open = *uar_action_open(&uar_run_rare(e->r)->actions, a->number);
@@ -421,9 +446,12 @@ static void resolve(struct emit *e, const struct uar_answer *a, bool resumes)
 	size_t first = e->d->event_count;
 
 	waited_ms = waited_ms > 0 ? waited_ms : 0;
+	o.rule_added = uar_core_grants(&open, a);
 	if (!uar_action_info[open.type].input)
 		permission_resolved(e, a, &o, waited_ms);
 	action_resolved(e, a, &o, waited_ms);
+	if (o.rule_added)
+		give(e, &open, a);
 	if (resumes && !e->err && !uar_run_rare(e->r)->actions.open_count)
 		task_resumed(e, from);
 	uar_core_action_answered(e, &open, a, first);

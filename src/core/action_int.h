@@ -10,4 +10,9 @@ void uar_core_action_asked(struct emit *e, const struct uar_ask *a);
 void uar_core_action_answered(struct emit *e, const struct uar_open_action *open,
 			      const struct uar_answer *a, size_t first);
 
+/* grant.c: does the answer give a permission for more than one call? */
+bool uar_core_grants(const struct uar_open_action *open, const struct uar_answer *a);
+void uar_core_grant(struct emit *e, const struct uar_open_action *open, const struct uar_answer *a,
+		    uar_str action_id);
+
 #endif

@@ -250,6 +250,7 @@ typedef void control_handler(struct ctl *c);
 
 /* NULL: the shell answers it by other means (a read model, a run). */
 static control_handler *const handlers[UAR_CTL_COUNT] = {
+	[UAR_CTL_REVOKE_GRANT] = ctl_revoke_grant,
 	[UAR_CTL_CREATE_TASK] = ctl_create_task,
 	[UAR_CTL_UPDATE_TASK] = ctl_update_task,
 	[UAR_CTL_APPEND_TASK_PROGRESS] = ctl_append_task_progress,

@@ -28,6 +28,7 @@ enum uar_control_scope {
 	UAR_CTL_SCOPE_TASK,
 	UAR_CTL_SCOPE_ACTION,
 	UAR_CTL_SCOPE_EDGE,
+	UAR_CTL_SCOPE_GRANT,
 };
 enum uar_control_mode {
 	UAR_CTL_MODE_CHANGE,

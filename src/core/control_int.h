@@ -104,6 +104,7 @@ void ctl_place_first(struct ctl *c, uar_str run_id);
 void *ctl_row_or_new(struct ctl *c, enum uar_row_kind kind, uar_str id);
 void ctl_update_session(struct ctl *c);
 void ctl_update_thread(struct ctl *c);
+void ctl_revoke_grant(struct ctl *c); /* grant.c */
 /* control_snapshot.c */
 void ctl_record_snapshot(struct ctl *c);
 void ctl_record_window(struct ctl *c);

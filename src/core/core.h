@@ -192,6 +192,8 @@ struct uar_open_action {
 	uint32_t offered; /* bits of the decisions that answer it */
 	char kind[24], tool_name[UAR_TEXT_CODE], prompt[UAR_TEXT_PROMPT];
 	char call_id[UAR_LIMIT_ID_BYTES + 1]; /* of the tool call, or empty */
+	char tool_id[UAR_LIMIT_ID_BYTES + 1]; /* of a tool of ours, or empty */
+	char args_digest[UAR_LIMIT_DIGEST + 1];
 };
 
 struct uar_run_actions {
@@ -409,6 +411,7 @@ struct uar_tool_begin {
 	bool args_json, destructive;
 	bool again;		 /* it had begun before and is executed once more */
 	int64_t action;		 /* number of the question that decided; 0: nobody was asked */
+	uar_str grant;		 /* id of the grant that allows it, or empty */
 	uar_str wrong_at, wrong; /* what the arguments break, when they do */
 	/* It is refused instead: the category of the failure and what the model is told. */
 	uar_str category, message;

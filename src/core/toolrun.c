@@ -35,7 +35,11 @@ static void evaluated(struct emit *e, const struct uar_tool_begin *t, uar_str de
 		.destructive = t->destructive,
 	};
 
-	if (!t->action)
+	if (t->grant.n) {
+		p.reason = UAR_STR("a grant allows it");
+		p.rule = t->grant;
+	}
+	if (!t->action || t->grant.n)
 		uar_core_tool_permission(e, p, t->call_id);
 }
 

@@ -241,7 +241,7 @@ static size_t begin_strings(struct uar_tool_begin *t, uar_str **out)
 {
 	uar_str *all[] = { &t->call_id,	  &t->tool_id,	&t->name,      &t->version,
 			   &t->transport, &t->args,	&t->args_blob, &t->wrong_at,
-			   &t->wrong,	  &t->category, &t->message };
+			   &t->wrong,	  &t->category, &t->message,   &t->grant };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);

@@ -97,7 +97,7 @@ static uar_err find_session(struct rt_control *c, uar_str thread_id, uar_str ses
 	return store->ops->thread(store, &c->where);
 }
 
-static void task_found(struct uar_rows_query *q)
+static void row_found(struct uar_rows_query *q)
 {
 	struct rt_control *c = UAR_OWNER(q, struct rt_control, row);
 	uar_err e = q->err;
@@ -112,15 +112,15 @@ static void task_found(struct uar_rows_query *q)
 		rt_control_finish(c, e, &q->error);
 }
 
-static uar_err find_task(struct rt_control *c, uar_str task_id)
+static uar_err find_row(struct rt_control *c, enum uar_row_kind kind, uar_str id)
 {
 	struct uar_store *store = c->rt->o.store;
 
 	c->row = (struct uar_rows_query){
 		.owner = c->in.owner,
-		.kind = UAR_ROW_TASK,
-		.id = task_id,
-		.done = task_found,
+		.kind = kind,
+		.id = id,
+		.done = row_found,
 	};
 	return store->ops->rows(store, &c->row);
 }
@@ -148,7 +148,7 @@ static uar_err find_by_members(struct rt_control *c)
 	c->runs.new_thread = true;
 	if (session.n)
 		return find_session(c, UAR_STR_NONE, session);
-	return parent.n ? find_task(c, parent) : begin_session(c);
+	return parent.n ? find_row(c, UAR_ROW_TASK, parent) : begin_session(c);
 }
 
 uar_err rt_control_locate(struct rt_control *c)
@@ -157,8 +157,10 @@ uar_err rt_control_locate(struct rt_control *c)
 
 	c->runs.new_thread = false;
 	switch (uar_control_info[in->kind].scope) {
-	case UAR_CTL_SCOPE_TASK: return find_task(c, uar_control_str(in, "task_id"));
-	case UAR_CTL_SCOPE_EDGE: return find_task(c, uar_control_str(in, "from"));
+	case UAR_CTL_SCOPE_TASK: return find_row(c, UAR_ROW_TASK, uar_control_str(in, "task_id"));
+	case UAR_CTL_SCOPE_EDGE: return find_row(c, UAR_ROW_TASK, uar_control_str(in, "from"));
+	case UAR_CTL_SCOPE_GRANT:
+		return find_row(c, UAR_ROW_GRANT, uar_control_str(in, "grant_id"));
 	case UAR_CTL_SCOPE_THREAD:
 		return find_session(c, uar_control_str(in, "thread_id"), UAR_STR_NONE);
 	case UAR_CTL_SCOPE_SESSION:

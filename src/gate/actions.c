@@ -3,6 +3,7 @@
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "read/actions.h"
+#include "read/grants.h"
 
 /* --- answers ------------------------------------------------------------------------ */
 
@@ -124,46 +125,88 @@ static void listed(struct uar_actions_op *op)
 	uar_buf_fini(&json);
 }
 
-static uar_err decode_list(struct call *c, struct uar_actions_op *op, struct uar_error *error)
-{
-	struct {
-		const char *name;
-		uar_str *to;
-	} filters[] = {
-		{ "session_id", &op->session_id }, { "run_id", &op->run_id }, { "type", &op->type },
-		{ "status", &op->status },	   { "cursor", &op->cursor },
-	};
-	uint64_t limit = 0;
-	uar_err e = gate_query_u64(c, "limit", UAR_LIMIT_LIST_DEFAULT, &limit, error);
+struct filter {
+	const char *name;
+	uar_str *to;
+};
 
-	for (size_t i = 0; i < ARRAY_LEN(filters) && !e; i++) {
+static uar_err decode_list(struct call *c, const struct filter *filters, size_t n, uint32_t *limit,
+			   struct uar_error *error)
+{
+	uint64_t wanted = 0;
+	uar_err e = gate_query_u64(c, "limit", UAR_LIMIT_LIST_DEFAULT, &wanted, error);
+
+	for (size_t i = 0; i < n && !e; i++) {
 		e = gate_query_str(c, filters[i].name, filters[i].to);
 		if (!e && filters[i].to->p)
 			*filters[i].to = uar_arena_str(&c->arena, *filters[i].to);
 	}
-	if (!e && (limit == 0 || limit > UAR_LIMIT_LIST_PAGE)) {
+	if (!e && (wanted == 0 || wanted > UAR_LIMIT_LIST_PAGE)) {
 		uar_error_where(error, "?limit");
 		e = uar_error_set(error, UAR_EINVALID, "limit must be 1 to %d",
 				  UAR_LIMIT_LIST_PAGE);
 	}
-	op->limit = (uint32_t)limit;
+	*limit = (uint32_t)wanted;
 	return e;
+}
+
+static uar_err list_actions(struct call *c, struct uar_actions_op *op, struct uar_error *error)
+{
+	const struct filter filters[] = {
+		{ "session_id", &op->session_id }, { "run_id", &op->run_id }, { "type", &op->type },
+		{ "status", &op->status },	   { "cursor", &op->cursor },
+	};
+	uar_err e;
+
+	*op = (struct uar_actions_op){ .owner = c->owner, .done = listed, .ctx = c };
+	e = decode_list(c, filters, ARRAY_LEN(filters), &op->limit, error);
+	c->op = op;
+	return e ? e : uar_read_actions(c->g->o.reader, op, error);
 }
 
 void gate_list_actions(struct call *c)
 {
 	struct uar_actions_op *op = uar_arena_alloc(&c->arena, sizeof *op);
 	struct uar_error error = { 0 };
-	uar_err e = op ? UAR_OK : UAR_ENOMEM;
+	uar_err e = op ? list_actions(c, op, &error) : UAR_ENOMEM;
 
-	if (!e) {
-		*op = (struct uar_actions_op){ .owner = c->owner, .done = listed, .ctx = c };
-		e = decode_list(c, op, &error);
-	}
-	if (!e) {
-		c->op = op;
-		e = uar_read_actions(c->g->o.reader, op, &error);
-	}
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+static void grants_listed(struct uar_grants_op *op)
+{
+	struct call *c = op->ctx;
+	struct uar_buf json = op->json;
+
+	if (op->err)
+		gate_problem(c, op->err, &op->error);
+	else
+		gate_answer(c, 200, &json);
+	uar_buf_fini(&json);
+}
+
+static uar_err list_grants(struct call *c, struct uar_grants_op *op, struct uar_error *error)
+{
+	const struct filter filters[] = {
+		{ "agent_id", &op->agent_id }, { "conversation_id", &op->conversation_id },
+		{ "tool_id", &op->tool_id },   { "status", &op->status },
+		{ "cursor", &op->cursor },
+	};
+	uar_err e;
+
+	*op = (struct uar_grants_op){ .owner = c->owner, .done = grants_listed, .ctx = c };
+	e = decode_list(c, filters, ARRAY_LEN(filters), &op->limit, error);
+	c->op = op;
+	return e ? e : uar_read_grants(c->g->o.reader, op, error);
+}
+
+void gate_list_grants(struct call *c)
+{
+	struct uar_grants_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+	struct uar_error error = { 0 };
+	uar_err e = op ? list_grants(c, op, &error) : UAR_ENOMEM;
+
 	if (e)
 		gate_problem(c, e, &error);
 }

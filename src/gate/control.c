@@ -23,6 +23,7 @@ static const char *const scope_names[] = {
 	[UAR_CTL_SCOPE_OWNER] = "owner",   [UAR_CTL_SCOPE_SESSION] = "session",
 	[UAR_CTL_SCOPE_THREAD] = "thread", [UAR_CTL_SCOPE_TASK] = "task",
 	[UAR_CTL_SCOPE_ACTION] = "action", [UAR_CTL_SCOPE_EDGE] = "task",
+	[UAR_CTL_SCOPE_GRANT] = "grant",
 };
 
 static bool is_available(enum uar_control_kind kind)

@@ -15,6 +15,16 @@
 
 enum { INLINE_DEPTH = 40, SUBJECT = 60 };
 
+/* What answers the question for a call, and what of the arguments a grant holds for. */
+enum {
+	GRANTABLE = UAR_VERDICT_BIT(ALLOW) | UAR_VERDICT_BIT(ALLOW_SESSION) |
+		    UAR_VERDICT_BIT(ALLOW_ALWAYS) | UAR_VERDICT_BIT(DENY)
+};
+#define GRANT_SCHEMA                                                                               \
+	"{\"type\":\"object\",\"properties\":{\"arguments\":{\"enum\":[\"any\",\"same\"],"         \
+	"\"description\":\"which calls allow_for_session and allow_always hold for\"}},"           \
+	"\"additionalProperties\":false}"
+
 static void advance(struct tool_loop *l);
 
 static struct uar_runtime *rt_of(const struct tool_loop *l)
@@ -306,6 +316,7 @@ static void send_begin(struct place *p, uar_str args_blob)
 		.destructive = t && t->destructive,
 		.again = p->plan == RUN_AGAIN,
 		.action = call->action,
+		.grant = call->allowed ? UAR_STR_NONE : p->grant,
 	};
 	if (p->plan == REFUSE)
 		put_refusal(p, &c.begin, told);
@@ -358,8 +369,12 @@ static void send_ask(struct place *p, uar_str args_blob)
 		.input_bytes = (int64_t)p->args.n,
 		.blob = args_blob,
 		.verdict = UAR_VERDICT_ASK,
+		.timeout_us = rt_work(l->o.run)->o.action_timeout_us,
 		.tool_id = p->tool->tool_id,
 		.repeat = p->plan == ASK_AGAIN,
+		.offered = p->plan == ASK ? GRANTABLE : 0,
+		.schema = p->plan == ASK ? UAR_STR(GRANT_SCHEMA) : UAR_STR_NONE,
+		.args_sha256 = uar_str_c(p->args_digest),
 		.destructive = p->tool->destructive,
 	};
 	l->asked = true; /* what is left is for whoever reads the answer */
@@ -383,6 +398,7 @@ static void send_form(struct place *p, uar_str schema_blob)
 		.schema = schema_blob.n ? UAR_STR_NONE : uar_buf_str(&p->form),
 		.schema_blob = schema_blob,
 		.verdict = UAR_VERDICT_ASK,
+		.timeout_us = rt_work(l->o.run)->o.action_timeout_us,
 		.tool_id = p->tool->tool_id,
 	};
 	if (!asked) {
@@ -514,6 +530,33 @@ static void finished(struct uar_task *t)
 	l->o.done(l->o.ctx);
 }
 
+/* Without them each call is asked about. */
+static void grants_ready(void *ctx, uar_err e, struct grants *g)
+{
+	struct tool_loop *l = ctx;
+
+	(void)e;
+	l->grants_load = NULL;
+	l->grants = g;
+	advance(l);
+}
+
+/* Has a call to be allowed, and was not yet? */
+static bool needs_grants(const struct tool_loop *l)
+{
+	for (size_t i = 0; i < l->round->call_count; i++) {
+		const struct round_call *c = &l->round->calls[i];
+		const struct uar_tool *t =
+			c->ended || c->started || c->allowed || c->denied
+				? NULL
+				: uar_tools_by_model_name(l->set.registry, c->name);
+
+		if (t && rt_toolset_asks(&l->set, t))
+			return true;
+	}
+	return false;
+}
+
 uar_err rt_tool_loop_begin(const struct tool_loop_options *o, struct tool_loop **out)
 {
 	struct tool_loop *l = uar_zalloc(sizeof *l);
@@ -527,6 +570,8 @@ uar_err rt_tool_loop_begin(const struct tool_loop_options *o, struct tool_loop *
 	for (size_t i = 0; i < PLACES; i++)
 		l->places[i].loop = l;
 	*out = l;
+	if (needs_grants(l) && !rt_grants_load(o->run, grants_ready, l, &l->grants_load))
+		return UAR_OK;
 	advance(l);
 	return UAR_OK;
 }
@@ -567,6 +612,8 @@ bool rt_tool_loop_leave(struct tool_loop *l)
 	bool waits = false;
 
 	l->leaving = true;
+	rt_grants_cancel(l->grants_load);
+	l->grants_load = NULL;
 	uar_unpost(rt_sched(rt_of(l)), &l->finished);
 	for (size_t i = 0; i < PLACES; i++)
 		if (l->places[i].call && leave_place(&l->places[i]))
@@ -578,6 +625,8 @@ void rt_tool_loop_stop(struct tool_loop *l)
 {
 	if (!l)
 		return;
+	rt_grants_cancel(l->grants_load);
+	rt_grants_free(l->grants);
 	uar_unpost(rt_sched(rt_of(l)), &l->finished);
 	for (size_t i = 0; i < PLACES; i++) {
 		struct place *p = &l->places[i];

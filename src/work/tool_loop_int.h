@@ -3,6 +3,7 @@
 #define UAR_WORK_TOOL_LOOP_INT_H
 
 #include "work/aside.h"
+#include "work/grants.h"
 #include "work/limits.h"
 #include "work/tool_loop.h"
 
@@ -35,9 +36,11 @@ struct place {
 	struct uar_buf line;   /* holds them */
 	struct uar_buf merged; /* holds the input, when values were given for it */
 	struct uar_buf hidden; /* the input without secrets, when it has some */
-	struct uar_buf form;   /* JSON Schema of the values that are asked for */
-	struct uar_buf title;  /* what they are asked for with */
-	struct uar_buf output; /* that is put aside */
+	char args_digest[UAR_LIMIT_DIGEST + 1]; /* of the input, when it has to be allowed */
+	uar_str grant;				/* that allows it, or empty */
+	struct uar_buf form;			/* JSON Schema of the values that are asked for */
+	struct uar_buf title;			/* what they are asked for with */
+	struct uar_buf output;			/* that is put aside */
 };
 
 struct tool_loop {
@@ -45,6 +48,8 @@ struct tool_loop {
 	struct toolset set;
 	struct round *round;
 	struct uar_task finished;
+	struct grants_load *grants_load;
+	struct grants *grants; /* NULL: no call of the round has to be allowed */
 	struct place places[PLACES];
 	size_t next, busy;
 	bool alone; /* what runs does not bear company */

@@ -1,6 +1,7 @@
 /* tool_plan.c - what is to be done with a call: run, ask, refuse. */
 #include "event/limits.h"
 #include "json/limits.h"
+#include "core/permit.h"
 #include "work/tool_form.h"
 #include "work/tool_loop_int.h"
 
@@ -79,41 +80,80 @@ static enum plan plan_of_asking(struct place *p)
 	return refuse(p, e == UAR_ENOMEM ? "execution" : "schema_invalid");
 }
 
-static enum plan plan_of_new(struct place *p)
+/* What is known of the call, for core to decide. */
+static struct uar_permit_facts facts_of(struct place *p)
 {
 	struct tool_loop *l = p->loop;
-	const struct round_call *c = p->call;
-	uar_err e;
+	const struct uar_tool *t = p->tool;
+	bool asks = t && t->by == UAR_TOOL_BY_START && rt_toolset_asks(&l->set, t);
 
-	if (!p->tool) {
+	if (asks) {
+		rt_grants_digest(l->o.run, p->input, p->args_digest);
+		p->grant =
+			rt_grants_find(l->grants, l->o.run, t->tool_id, uar_str_c(p->args_digest));
+	}
+	return (struct uar_permit_facts){
+		.known = t != NULL,
+		.off = t && t->state == UAR_TOOL_DENIED,
+		.surfaced = t && rt_toolset_has(&l->set, t),
+		.ready = t && rt_tool_is_ready(t),
+		.asks = asks,
+		.allowed = p->call->allowed,
+		.denied = p->call->denied,
+		.granted = p->grant.n > 0,
+	};
+}
+
+/* It must not be executed. */
+static enum plan plan_of_refused(struct place *p, enum uar_permit permit)
+{
+	const struct round_call *c = p->call;
+	const struct uar_tool *t = p->tool;
+
+	switch (permit) {
+	case UAR_PERMIT_UNKNOWN:
 		(void)uar_error_set(&p->why, UAR_ENOTFOUND, "there is no tool named \"%.*s\"",
 				    UAR_FMT(uar_str_utf8_prefix(c->name, UAR_TEXT_CODE)));
 		return refuse(p, "unknown_tool");
-	}
-	if (!rt_toolset_has(&l->set, p->tool)) {
-		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "this agent may not use %.*s",
-				    UAR_FMT(p->tool->name));
-		return refuse(p, "not_surfaced");
-	}
-	if (!rt_tool_is_ready(p->tool)) {
-		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "%.*s cannot be used: %.*s",
-				    UAR_FMT(p->tool->name), UAR_FMT(p->tool->state_reason));
-		return refuse(p, p->tool->state == UAR_TOOL_DENIED ? "policy_denied"
-								   : "setup_missing");
-	}
-	if (c->declined)
-		return plan_of_declined(p);
-	e = l->set.registry->ops->check(l->set.registry, p->tool, p->input, &p->why);
-	if (e)
-		return plan_of_wrong(p, e);
-	if (p->tool->by != UAR_TOOL_BY_START)
-		return plan_of_asking(p);
-	if (c->denied) {
+	case UAR_PERMIT_REJECTED:
 		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "somebody did not allow it%s%.*s",
 				    c->reason.n ? ": " : "", UAR_FMT(c->reason));
 		return refuse(p, "rejected");
+	case UAR_PERMIT_UNAVAILABLE:
+	case UAR_PERMIT_DENIED:
+	case UAR_PERMIT_ALLOWED:
+	case UAR_PERMIT_ASK: break;
 	}
-	return rt_toolset_asks(&l->set, p->tool) && !c->allowed ? ASK : RUN;
+	if (!rt_toolset_has(&p->loop->set, t)) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "this agent may not use %.*s",
+				    UAR_FMT(t->name));
+		return refuse(p, "not_surfaced");
+	}
+	(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "%.*s cannot be used: %.*s", UAR_FMT(t->name),
+			    UAR_FMT(t->state_reason));
+	return refuse(p, permit == UAR_PERMIT_DENIED ? "policy_denied" : "setup_missing");
+}
+
+static enum plan plan_of_new(struct place *p)
+{
+	struct uar_tools *registry = p->loop->set.registry;
+	struct uar_permit_facts facts = facts_of(p);
+	enum uar_permit permit = uar_core_permit(&facts);
+	uar_err e;
+
+	if (permit == UAR_PERMIT_UNKNOWN || permit == UAR_PERMIT_DENIED ||
+	    permit == UAR_PERMIT_UNAVAILABLE)
+		return plan_of_refused(p, permit);
+	if (p->call->declined)
+		return plan_of_declined(p);
+	e = registry->ops->check(registry, p->tool, p->input, &p->why);
+	if (e)
+		return plan_of_wrong(p, e);
+	if (permit == UAR_PERMIT_REJECTED)
+		return plan_of_refused(p, permit);
+	if (p->tool->by != UAR_TOOL_BY_START)
+		return plan_of_asking(p);
+	return permit == UAR_PERMIT_ASK ? ASK : RUN;
 }
 
 /* What the model left out and somebody gave. */

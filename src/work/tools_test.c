@@ -200,8 +200,8 @@ TEST(a_tool_that_has_to_be_allowed_waits_for_somebody, "")
 	tool_world_says(&w, "", "write {\"to\":\"a\"}");
 	CHECK_INT(w.started, 0);
 	HAS(tool_world_fact(&w, UAR_EV_ACTION_REQUIRED, 0),
-	    "\"decisions\":[\"allow\",\"deny\"],\"default_decision\":\"deny\",\"tool_name\":"
-	    "\"write\"");
+	    "\"decisions\":[\"allow\",\"allow_for_session\",\"allow_always\",\"deny\"],"
+	    "\"default_decision\":\"deny\",\"tool_name\":\"write\"");
 	HAS(tool_world_fact(&w, UAR_EV_ACTION_REQUIRED, 0), "\"input\":{\"to\":\"a\"}");
 	CHECK_INT(tool_world_answer(&w, 1, UAR_VERDICT_ALLOW, ""), UAR_OK);
 	CHECK(tool_world_busy(&w, "write"));

@@ -36,7 +36,8 @@ struct uar_workers_options {
 	struct uar_model_patience patience;
 	/* Which models are used when the agent's own policy does not say; NULL: `provider` */
 	const struct uar_model_policy *routing;
-	bool export_progress; /* reports of plugins are items, too */
+	int64_t action_timeout_us; /* after which a question of a tool expires; 0: never */
+	bool export_progress;	   /* reports of plugins are items, too */
 };
 UAR_MUST_CHECK uar_err uar_workers_create(struct uar_runtime *rt,
 					  const struct uar_workers_options *o,

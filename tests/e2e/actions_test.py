@@ -231,5 +231,88 @@ def navigation():
         check_run_stream(s.events(run_id), run_id)
 
 
+@test("a_question_that_nobody_answers_expires", "CTL-20 EVT-030")
+def expiry():
+    with Server(action_timeout_seconds="1s") as s:
+        run_id = s.create("tools", form())
+        listed = s.http.get("/api/actions").json["actions"] or [asked(s, run_id) and None]
+        answer = text_of(s.events(run_id))
+        check("rejected" in answer, answer)
+        log = log_of(s, run_id)
+        p = of(log, "action.resolved")[0]["payload"]
+        equal((p["result"], p["source"], p["decision"], p["resolved_by"]["type"]),
+              ("timeout", "timeout", "decline", "runtime"))
+        check("timeout_at" in of(log, "action.required")[0]["payload"], listed)
+        late = submit(s, run_id, run_id + ".1", {"name": "Ann", "age": 3})
+        refused(late, 409, "ACTION_RESOLVED")
+        equal(late.json["action"]["result"], "timeout")
+        # The time goes on while the server does not run.
+        s.restart(action_timeout_seconds="2s")
+        run_id = s.create("tools", call("fs.write", path="x.txt", text="x"))
+        asked(s, run_id, "waiting_permission")
+        s.kill()
+        s.start()
+        answer = text_of(s.events(run_id))
+        check("rejected" in answer, answer)
+        equal(of(log_of(s, run_id), "permission.resolved")[0]["payload"]["outcome"], "timed_out")
+        check(not os.path.exists(os.path.join(s.data, "files", "x.txt")))
+
+
+def write(path="a.txt", text="x"):
+    return call("fs.write", path=path, text=text)
+
+
+@test("a_grant_holds_for_its_conversation_or_agent_until_it_is_revoked", "CTL-20")
+def grants():
+    with Server() as s:
+        equal(s.http.get("/api/grants").json, {"grants": [], "next_cursor": None})
+        first = s.create("tools", write(), conversation_id="c-1")
+        action = asked(s, first, "waiting_permission")["action_id"]
+        offered = s.http.get("/api/actions").json["actions"][0]["decisions"]
+        equal(offered, ["allow", "allow_for_session", "allow_always", "deny"])
+        refused(respond(s, action, "allow_for_session", payload={"arguments": "some"}), 400, "VALIDATION_ERROR",
+                "/payload/arguments")
+        equal(respond(s, action, "allow_for_session").status, 200)
+        equal(s.finish(first)["status"], "succeeded")
+        log = log_of(s, first)
+        p = of(log, "permission.resolved")[0]["payload"]
+        equal((p["grant"], p["rule_added"]), ("session", action))
+        granted = s.http.get("/api/grants").json["grants"]
+        equal([(g["grant_id"], g["scope"], g["conversation_id"], g["tool_id"], g["arguments"]) for g in granted],
+              [(action, "conversation", "c-1", "internal:fs.write", "any")])
+        # The same conversation is not asked again, also after kill -9; another one is.
+        s.kill()
+        s.start()
+        run_id = s.create("tools", write("b.txt"), conversation_id="c-1")
+        equal(s.finish(run_id)["status"], "succeeded")
+        log = log_of(s, run_id)
+        equal(of(log, "action.required"), [])
+        p = of(log, "permission.evaluated")[0]["payload"]
+        equal((p["decision"], p["rule_refs"]), ("allow", [action]))
+        other = s.create("tools", write("c.txt"), conversation_id="c-2")
+        asked(s, other, "waiting_permission")
+        # For these arguments alone, by this agent everywhere.
+        equal(respond(s, other + ".1", "allow_always", payload={"arguments": "same"}).status, 200)
+        equal(s.finish(other)["status"], "succeeded")
+        equal(s.finish(s.create("tools", write("c.txt")))["status"], "succeeded")
+        changed = s.create("tools", write("c.txt", "y"))
+        asked(s, changed, "waiting_permission")
+        s.cancel(changed)
+        # Taken back: asked again. Twice changes nothing.
+        a = s.http.post("/api/control/revoke_grant", {"grant_id": action})
+        equal((a.status, a.json["result"]["grant"]["status"], len(a.json["event_ids"])), (200, "revoked", 1))
+        a = s.http.post("/api/control/revoke_grant", {"grant_id": action})
+        equal((a.status, a.json["result"]["grant"]["status"], a.json["event_ids"]), (200, "revoked", []))
+        refused(s.http.post("/api/control/revoke_grant", {"grant_id": "none.1"}), 404, "NOT_FOUND")
+        equal([g["grant_id"] for g in s.http.get("/api/grants").json["grants"]], [other + ".1"])
+        equal([g["grant_id"] for g in s.http.get("/api/grants?status=revoked").json["grants"]], [action])
+        equal(len(s.http.get("/api/grants?status=any&agent_id=tools").json["grants"]), 1)
+        refused(s.http.get("/api/grants?status=x"), 400, "VALIDATION_ERROR", "?status")
+        run_id = s.create("tools", write("d.txt"), conversation_id="c-1")
+        asked(s, run_id, "waiting_permission")
+        s.cancel(run_id)
+        s.finish(run_id)
+
+
 if __name__ == "__main__":
     main()

@@ -142,10 +142,7 @@ def allowed_and_denied():
         action = asked(s, run_id)
         check(not os.path.exists(file_of(s, "a.txt")), "it was written before it was allowed")
         equal((action["tool_name"], action["prompt"]), ("fs.write", "fs.write: a.txt"))
-        answer = respond(s, action["action_id"], "allow_for_session")  # nobody would remember it
-        refused(answer, 400, "VALIDATION_ERROR", "/decision")
-        done = run_uar("approve", "--data", s.data, run_id, "1", "--for-session")
-        check(done.returncode and "allow, deny" in done.stderr, done.stderr)
+        refused(respond(s, action["action_id"], "perhaps"), 400, "VALIDATION_ERROR", "/decision")
         equal(respond(s, action["action_id"]).status, 200)
         answer = text_of(s.events(run_id))
         check("hello" in answer, answer)
