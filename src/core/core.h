@@ -121,8 +121,18 @@ struct uar_run_times {
 	int64_t created_us, updated_us, started_us, finished_us; /* 0: not yet */
 };
 
+/* What a model is called for. */
+enum uar_call_role {
+	UAR_ROLE_EXECUTE,   /* to answer */
+	UAR_ROLE_PLAN,	    /* to write the plan that another model executes */
+	UAR_ROLE_SUMMARIZE, /* to condense what was said before, which fills its window */
+	UAR_ROLE_COUNT
+};
+const char *uar_call_role_name(enum uar_call_role role); /* "execute" */
+
 /* The model call under way or the last one. */
 struct uar_run_call {
+	enum uar_call_role role;
 	char request_id[UAR_UUID_TEXT + 1]; /* empty: none yet */
 	char message_id[UAR_UUID_TEXT + 1];
 	bool open;    /* requested and not ended */
@@ -158,7 +168,9 @@ struct uar_run_route {
 	char decision_id[UAR_UUID_TEXT + 1];
 	struct uar_price price; /* of the last call, of which a cost was estimated */
 	struct uar_budget budget;
-	bool low; /* that little of the budget is left was recorded */
+	bool low;			/* that little of the budget is left was recorded */
+	struct uar_route_model planner; /* of a split route; no name: there is none */
+	bool planned;
 };
 
 struct uar_run_cancel {
@@ -236,6 +248,14 @@ struct uar_result_refs {
 	int64_t count; /* of all, if there is a blob */
 };
 
+/* Older context of the run's thread is condensed. */
+struct uar_run_compaction {
+	char id[UAR_UUID_TEXT + 1];
+	bool open;   /* it has started and not ended */
+	bool failed; /* the run goes on without it: what does not fit is left out */
+	int done;    /* times that it was completed */
+};
+
 /* Large, and as it was at first in most runs that are under way. */
 struct uar_run_rare {
 	struct uar_run_tools tools;
@@ -246,6 +266,7 @@ struct uar_run_rare {
 	struct uar_run_progress progress;
 	struct uar_run_end end;
 	struct uar_run_route route;
+	struct uar_run_compaction compaction;
 };
 extern const struct uar_run_rare uar_run_rare_first;
 
@@ -363,10 +384,12 @@ struct uar_create {
 struct uar_prepared {
 	int64_t message_count;
 	uar_str prompt_sha256;
-	int64_t prompt_bytes;	/* of all messages */
-	uar_str omissions;	/* JSON array: what of the past the model is not told; or empty */
-	uar_str sections;	/* JSON array: the sections of the prompt, with digests; or empty */
-	int64_t tool_count;	/* that the model may ask for */
+	int64_t prompt_bytes; /* of all messages */
+	uar_str omissions;    /* JSON array: what of the past the model is not told; or empty */
+	uar_str sections;     /* JSON array: the sections of the prompt, with digests; or empty */
+	int64_t tool_count;   /* that the model may ask for */
+	enum uar_call_role role;
+	uar_str compaction;	/* SUMMARIZE: members of context.compaction.started */
 	uar_str route;		/* what is to be routed (route.h), or empty: it is, or never will */
 	bool not_possible;	/* the route has no candidate */
 	struct uar_price price; /* of the model of a run that is not routed */
@@ -390,8 +413,9 @@ struct uar_model_end {
 	/* MODEL_CALLS: a JSON array of {id, provider_id, name, arguments}, here or in a blob. */
 	int64_t call_count;
 	uar_str calls, calls_blob;
-	uar_str reasoning; /* the beginning of what the model reasoned, or empty */
-	uar_str raw_blob;  /* sha256 of all parts of the answer, as its provider wants them back */
+	uar_str compaction; /* SUMMARIZE: members of context.compaction.completed */
+	uar_str reasoning;  /* the beginning of what the model reasoned, or empty */
+	uar_str raw_blob;   /* sha256 of all parts of the answer, as its provider wants them back */
 	/* JSON array for tool.catalog.resolved, in the first round, and how many there are. */
 	uar_str catalog;
 	int64_t tool_count;

@@ -384,6 +384,7 @@ static const struct {
 	[UAR_IN_UNREACHED] = { UAR_ENTRY_LLM, UAR_CMD_MODEL_FAILED, { UAR_CMD_PREPARED } },
 	[UAR_IN_NEXT_MODEL] = { UAR_ENTRY_LLM, UAR_CMD_MODEL_FAILED, { UAR_CMD_PREPARED } },
 	[UAR_IN_DUE] = { UAR_ENTRY_LLM, UAR_CMD_DUE, { 0 } },
+	[UAR_IN_STAGED] = { UAR_ENTRY_LLM, UAR_CMD_MODEL_DONE, { UAR_CMD_PREPARED } },
 	[UAR_IN_RECOVER_WAIT] = { UAR_ENTRY_LLM, UAR_CMD_RECOVER, { 0 } },
 	[UAR_IN_CANCEL] = { UAR_ENTRY_LLM, UAR_CMD_CANCEL, { 0 } },
 	[UAR_IN_STOPPED] = { UAR_ENTRY_LLM, UAR_CMD_STOPPED, { UAR_CMD_PREPARED } },
@@ -446,6 +447,8 @@ static void walk_row(const struct row *row)
 		c.ask.type = UAR_ACTION_FORM;
 	if (from == UAR_STATUS_WAITING_RESOURCE && row->on == UAR_IN_DUE)
 		t.r.task = UAR_TASK_WAITING;
+	if (row->on == UAR_IN_STAGED)
+		t.r.call.role = UAR_ROLE_PLAN;
 	if (kind == UAR_CMD_MODEL_FAILED || row->on == UAR_IN_DUE || row->on == UAR_IN_RECOVER_WAIT)
 		set_failure(&t, row->on, &c.model);
 	if (row->on == UAR_IN_VERDICT)

@@ -109,6 +109,10 @@ static void do_reasoning(struct emit *e, const struct uar_command *c)
 static void do_model_done(struct emit *e, const struct uar_command *c)
 {
 	uar_core_model_done(e, &c->model);
+	if (!uar_status_terminal(e->move.to)) {
+		uar_core_staged(e, &c->model);
+		return;
+	}
 	if (e->move.to == UAR_STATUS_COMPLETED && e->r->what.entry == UAR_ENTRY_LLM) {
 		uar_emit_status(e, "tool_loop", UAR_STATUS_RUNNING,
 				uar_run_rare(e->r)->tools.rounds ? "No further tool was asked for"
@@ -127,6 +131,8 @@ static void do_model_failed(struct emit *e, const struct uar_command *c)
 	uar_core_rate_limit(e, &c->model);
 	if (uar_status_terminal(e->move.to))
 		uar_core_end_by(e, &f);
+	else if (e->move.to == UAR_STATUS_RUNNING)
+		uar_core_compaction_failed(e, &f);
 	else
 		uar_core_after_failure(e, &c->model);
 }

@@ -129,6 +129,7 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p);
 void uar_core_progress(struct emit *e, const struct uar_progress *p);
 void uar_core_export(struct emit *e, const struct uar_export *x);
 void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text);
+enum uar_call_role uar_call_role_parse(uar_str name); /* EXECUTE: it is none */
 void uar_core_catalog(struct emit *e, const struct uar_model_end *m);
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m);
 /* Phase "finalize": memory, then artifacts. */
@@ -140,6 +141,12 @@ void uar_core_after_failure(struct emit *e, const struct uar_model_end *m);
 void uar_core_rate_limit(struct emit *e, const struct uar_model_end *m);
 void uar_core_put_superseded(struct uar_jw *w, uar_str message_id, int64_t bytes);
 void uar_core_due(struct emit *e);
+/* compact.c: calls that help the answer, and the condensing of older context. */
+void uar_core_staged(struct emit *e, const struct uar_model_end *m);
+void uar_core_compaction_started(struct emit *e, const struct uar_prepared *p);
+void uar_core_compaction_failed(struct emit *e, const struct uar_failure *f);
+uar_err uar_core_fold_compaction(struct uar_run *r, enum uar_event_class cls,
+				 const struct uar_json *p);
 /* routing.c: facts of routing, costs and budgets, and what they change. */
 bool uar_core_over_budget(const struct uar_run *r, const struct uar_prepared *p);
 bool uar_core_over_tool_budget(const struct uar_run *r);

@@ -154,6 +154,7 @@ static uar_err fold_model_requested(struct fold *f)
 	uar_core_keep(call->request_id, sizeof call->request_id, f->ev->ids[UAR_ID_MODEL_REQUEST]);
 	call->message_id[0] = 0;
 	call->open = true;
+	call->role = uar_call_role_parse(member(f, "role"));
 	call->requested_us = f->ev->time_us;
 	call->first_us = 0;
 	call->index = call->chars = call->thought = 0;
@@ -414,6 +415,11 @@ static uar_err fold_routing(struct fold *f)
 	return e == UAR_ECORRUPT ? corrupt(f, "it names no model of the run") : e;
 }
 
+static uar_err fold_compaction(struct fold *f)
+{
+	return uar_core_fold_compaction(f->r, f->ev->cls, f->p);
+}
+
 static uar_err fold_task_resumed(struct fold *f)
 {
 	f->r->status = UAR_STATUS_RUNNING;
@@ -545,6 +551,9 @@ static const struct rule {
 	[UAR_EV_REASONING_DELTA] = { fold_delta, 0, 0, false },
 	[UAR_EV_MODEL_COMPLETED] = { fold_model_ended, 0, 0, false },
 	[UAR_EV_MODEL_FAILED] = { fold_model_ended, 0, 0, false },
+	[UAR_EV_CONTEXT_COMPACTION_STARTED] = { fold_compaction, 0, 0, false },
+	[UAR_EV_CONTEXT_COMPACTION_COMPLETED] = { fold_compaction, 0, 0, false },
+	[UAR_EV_CONTEXT_COMPACTION_FAILED] = { fold_compaction, 0, 0, false },
 	[UAR_EV_TASK_PROFILE_RESOLVED] = { fold_routing, 0, 0, false },
 	[UAR_EV_ROUTING_CANDIDATES_RESOLVED] = { fold_routing, 0, 0, false },
 	[UAR_EV_ROUTING_DECIDED] = { fold_routing, 0, 0, false },

@@ -57,6 +57,14 @@ static enum uar_run_input ask_input(const struct uar_ask *a)
 	return uar_action_info[a->type].input ? UAR_IN_ASK_INPUT : UAR_IN_ASK_PERMISSION;
 }
 
+/* One that only helped is followed by the call that answers, unless the run is being cancelled. */
+static enum uar_run_input done_input(const struct uar_run *r)
+{
+	return r->call.role != UAR_ROLE_EXECUTE && uar_run_move(r->status, UAR_IN_STAGED).legal
+		       ? UAR_IN_STAGED
+		       : UAR_IN_FINISHED;
+}
+
 /* What no model can do, or would cost more than it may, ends the run before the call. */
 static enum uar_run_input prepared_input(const struct uar_run *r, const struct uar_prepared *p)
 {
@@ -70,13 +78,19 @@ static enum uar_run_input tool_begin_input(const struct uar_run *r, const struct
 
 /* Of commands that mean the same always. */
 static const enum uar_run_input inputs[UAR_CMD_COUNT] = {
-	[UAR_CMD_MODEL_DONE] = UAR_IN_FINISHED, [UAR_CMD_PROGRESS] = UAR_IN_PROGRESS,
-	[UAR_CMD_EXPORT] = UAR_IN_EXPORT,	[UAR_CMD_DUE] = UAR_IN_DUE,
-	[UAR_CMD_TOOL_NEWS] = UAR_IN_TOOL,	[UAR_CMD_TOOL_OVER] = UAR_IN_TOOL_OVER,
-	[UAR_CMD_NOTE] = UAR_IN_NOTE,		[UAR_CMD_SESSION] = UAR_IN_NOTE,
-	[UAR_CMD_FINISH] = UAR_IN_FINISHED,	[UAR_CMD_FAIL] = UAR_IN_FAILED,
-	[UAR_CMD_CANCEL] = UAR_IN_CANCEL,	[UAR_CMD_STOPPED] = UAR_IN_STOPPED,
-	[UAR_CMD_TIMEOUT] = UAR_IN_TIMEOUT,	[UAR_CMD_LOST] = UAR_IN_LOST,
+	[UAR_CMD_PROGRESS] = UAR_IN_PROGRESS,
+	[UAR_CMD_EXPORT] = UAR_IN_EXPORT,
+	[UAR_CMD_DUE] = UAR_IN_DUE,
+	[UAR_CMD_TOOL_NEWS] = UAR_IN_TOOL,
+	[UAR_CMD_TOOL_OVER] = UAR_IN_TOOL_OVER,
+	[UAR_CMD_NOTE] = UAR_IN_NOTE,
+	[UAR_CMD_SESSION] = UAR_IN_NOTE,
+	[UAR_CMD_FINISH] = UAR_IN_FINISHED,
+	[UAR_CMD_FAIL] = UAR_IN_FAILED,
+	[UAR_CMD_CANCEL] = UAR_IN_CANCEL,
+	[UAR_CMD_STOPPED] = UAR_IN_STOPPED,
+	[UAR_CMD_TIMEOUT] = UAR_IN_TIMEOUT,
+	[UAR_CMD_LOST] = UAR_IN_LOST,
 };
 
 enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_command *c)
@@ -88,6 +102,7 @@ enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_comm
 	case UAR_CMD_TOOL: return tool_input(r, c->tool.call_id);
 	case UAR_CMD_REPLAY: return uar_core_replay_input(c->replay.event);
 	case UAR_CMD_PREPARED: return prepared_input(r, &c->prepared);
+	case UAR_CMD_MODEL_DONE: return done_input(r);
 	case UAR_CMD_MODEL_FAILED: return uar_core_failed_input(r, &c->model);
 	case UAR_CMD_TOOL_BEGIN: return tool_begin_input(r, &c->begin);
 	case UAR_CMD_MODEL_CALLS: return calls_input(r, &c->model);

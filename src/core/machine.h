@@ -40,6 +40,7 @@ enum uar_run_input {
 	UAR_IN_UNREACHED,  /* the same: it cannot be reached, or has no capacity */
 	UAR_IN_NEXT_MODEL, /* the model failed and another one takes over */
 	UAR_IN_DUE,	   /* a wait is over */
+	UAR_IN_STAGED,	   /* a call that helps the answer has ended: the next one follows */
 	UAR_IN_CANCEL,
 	UAR_IN_STOPPED,
 	UAR_IN_TIMEOUT,

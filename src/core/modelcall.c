@@ -62,6 +62,8 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	size_t from = uar_run_rare(e->r)->tools.rounds ? ARRAY_LEN(preparation) - 1 : 0;
 	struct uar_jw *w;
 
+	if (p->role == UAR_ROLE_SUMMARIZE)
+		uar_core_compaction_started(e, p);
 	if (p->omissions.n || p->sections.n)
 		context_resolved(e, p);
 	if (program) /* it does the rest by itself */
@@ -77,7 +79,7 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	uar_jw_int(w, "tool_count", p->tool_count);
 	uar_jw_str(w, "prompt_sha256", p->prompt_sha256);
 	uar_jw_int(w, "input_tokens_estimate", estimated_tokens(p->prompt_bytes));
-	uar_jw_cstr(w, "role", "execute");
+	uar_jw_cstr(w, "role", uar_call_role_name(p->role));
 	uar_jw_cstr(w, "status", "started");
 	uar_emit_name(e, UAR_ID_MODEL_REQUEST, uar_emit_id(e));
 	uar_emit(e, UAR_EV_MODEL_REQUESTED, EMIT_RUN);

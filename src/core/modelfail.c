@@ -23,7 +23,7 @@ static bool has_next(const struct uar_run *r)
 {
 	const struct uar_run_route *route = &uar_run_rare(r)->route;
 
-	return route->at + 1 < route->count;
+	return r->call.role == UAR_ROLE_EXECUTE && route->at + 1 < route->count;
 }
 
 enum uar_run_input uar_core_failed_input(const struct uar_run *r, const struct uar_model_end *m)
@@ -33,6 +33,8 @@ enum uar_run_input uar_core_failed_input(const struct uar_run *r, const struct u
 		return UAR_IN_FAILED;
 	if (may_repeat(r, m))
 		return is_unreached(m) ? UAR_IN_UNREACHED : UAR_IN_REPEAT;
+	if (r->call.role == UAR_ROLE_SUMMARIZE)
+		return UAR_IN_STAGED; /* the run goes on without the summary */
 	return has_next(r) ? UAR_IN_NEXT_MODEL : UAR_IN_FAILED;
 }
 

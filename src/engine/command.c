@@ -257,9 +257,9 @@ static size_t over_strings(struct uar_tool_over *t, uar_str **out)
 
 static size_t model_strings(struct uar_model_end *m, uar_str **out)
 {
-	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category, &m->message,
-			   &m->calls,	     &m->calls_blob,  &m->raw_blob, &m->artifacts,
-			   &m->catalog,	     &m->reasoning };
+	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category,  &m->message,
+			   &m->calls,	     &m->calls_blob,  &m->raw_blob,  &m->artifacts,
+			   &m->catalog,	     &m->reasoning,   &m->compaction };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);
@@ -302,6 +302,7 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->prepared.prompt_sha256;
 		out[n++] = &c->prepared.omissions;
 		out[n++] = &c->prepared.route;
+		out[n++] = &c->prepared.compaction;
 		out[n++] = &c->prepared.sections;
 		break;
 	case UAR_CMD_FAIL:

@@ -124,3 +124,18 @@ const struct uar_session *rt_agg_session(const struct agg *a)
 {
 	return &a->state;
 }
+
+void rt_session_actions(const struct live_run *r, void (*each)(void *ctx, uar_str action_id),
+			void *ctx)
+{
+	UAR_LIST_EACH (it, &r->agg->runs) {
+		const struct live_run *run = UAR_OWNER(it, struct live_run, node);
+		const struct uar_run_actions *a = &uar_run_rare(&run->state)->actions;
+		char id[UAR_ACTION_TEXT + 1];
+
+		for (size_t i = 0; i < a->open_count; i++) {
+			uar_action_id(uar_str_c(run->run_id), a->open[i].number, id);
+			each(ctx, uar_str_c(id));
+		}
+	}
+}

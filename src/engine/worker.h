@@ -94,6 +94,10 @@ const struct uar_session *rt_agg_session(const struct agg *a);
 void rt_agg_hold(struct agg *a);
 void rt_agg_drop(struct agg *a);
 
+/* The ids of all questions of the session that wait for an answer. */
+void rt_session_actions(const struct live_run *r, void (*each)(void *ctx, uar_str action_id),
+			void *ctx);
+
 /* Text is merged with what waits. False: hold the source back. */
 bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text);
 /* One recorded event; `replay` says the rest about it. */

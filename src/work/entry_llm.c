@@ -12,6 +12,7 @@
 #include "event/limits.h"
 #include "json/limits.h"
 #include "work/definitions.h"
+#include "model/policy.h"
 #include "work/routing.h"
 #include "work/llm_int.h"
 
@@ -22,6 +23,10 @@ static uar_err collect_prompt(struct llm *w, struct prompt *p)
 	struct prompt_sources from = { w->base.run, w->past, w->rounds, uar_buf_str(&w->message),
 				       &w->arena };
 
+	if (w->role == UAR_ROLE_SUMMARIZE) {
+		rt_compaction_collect(&w->compaction, p);
+		return rt_prompt_end(p);
+	}
 	return rt_agent_collect(&from, &w->text, p);
 }
 
@@ -70,7 +75,11 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	size_t frame = write_prompt(p, all);
 	uar_err e = all->err;
 
-	c.prepared.tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
+	c.prepared.role = w->role;
+	if (w->role == UAR_ROLE_EXECUTE)
+		c.prepared.tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
+	else
+		c.prepared.compaction = uar_buf_str(&w->compaction.facts);
 	if (e) {
 		rt_llm_fail(w, e, uar_err_text(e));
 		return;
@@ -85,7 +94,7 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	if (rt_definition(w->base.run) && !uar_prompt_write_sections(&w->text, &sections))
 		c.prepared.sections = uar_buf_str(&sections);
 	needs.context_tokens = (c.prepared.prompt_bytes + 3) / 4;
-	needs.tools = c.prepared.tool_count > 0;
+	needs.tools = rt_toolset_tell(&tools, NULL) > 0;
 	e = rt_routing_prepare(w->base.run, &needs, &route, &c.prepared);
 	if (e)
 		rt_llm_fail(w, e, uar_err_text(e));
@@ -96,12 +105,39 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	uar_buf_fini(&sections);
 }
 
+static int64_t prompt_tokens(const struct prompt *p)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < p->part_count; i++)
+		bytes += p->parts[i].kind == UAR_PART_IMAGE ? 0 : p->parts[i].text.n;
+	return (int64_t)(bytes + 3) / 4;
+}
+
+/* When the prompt fills the model's window, what was said before is condensed first. */
+static uar_err collect_fitting(struct llm *w, struct prompt *p)
+{
+	uar_err e = collect_prompt(w, p);
+
+	if (e || !w->past || w->past->most)
+		return e;
+	if (rt_compaction_begin(&w->compaction, w->past, w->base.run, prompt_tokens(p)))
+		w->role = UAR_ROLE_SUMMARIZE;
+	else if (!w->past->most)
+		return UAR_OK;
+	rt_prompt_fini(p);
+	return collect_prompt(w, p);
+}
+
 static void prepared(struct llm *w)
 {
 	struct uar_buf all = uar_buf_make(UAR_LIMIT_JSON_BYTES * 2);
 	struct prompt p = { 0 };
-	uar_err e = collect_prompt(w, &p);
+	uar_err e;
 
+	if (w->past)
+		w->past->most = 0;
+	e = collect_fitting(w, &p);
 	if (e)
 		rt_llm_fail(w, e, uar_err_text(e));
 	else
@@ -267,6 +303,16 @@ static void fit_request(const struct llm *w, struct uar_model_request *r, struct
 		p->parts[p->part_count - 1].cache = true;
 }
 
+static void set_policy(const struct live_run *r, struct uar_model_request *request)
+{
+	const struct uar_model_policy *policy = rt_routing_policy(r);
+
+	if (!policy)
+		return;
+	request->effort = policy->effort;
+	request->max_tokens = policy->max_tokens;
+}
+
 static void llm_call_model(struct worker *base)
 {
 	struct llm *w = (struct llm *)base;
@@ -287,7 +333,11 @@ static void llm_call_model(struct worker *base)
 	w->model = rt_model_of(base->run);
 	if (!e && !w->model)
 		e = no_provider(base->run, &error);
-	request.output = rt_agent_output(rt_definition(base->run), &schema);
+	if (w->role == UAR_ROLE_EXECUTE)
+		request.output = rt_agent_output(rt_definition(base->run), &schema);
+	else
+		request.tool_count = 0;
+	set_policy(base->run, &request);
 	fit_request(w, &request, &p);
 	request.messages = p.messages;
 	request.message_count = p.count;
@@ -326,6 +376,8 @@ static void llm_stop(struct worker *base)
 	uar_blocks_fini(&w->blocks);
 	uar_buf_fini(&w->answer);
 	uar_buf_fini(&w->reasoning);
+	uar_buf_fini(&w->stage);
+	rt_compaction_fini(&w->compaction);
 	if (w->call)
 		w->model->ops->cancel(w->model, w->call);
 	leave_all(w);
@@ -365,6 +417,7 @@ uar_err rt_llm_make(struct live_run *r, struct worker **out)
 	w->base.ops = &llm_ops;
 	w->message = uar_buf_make(UAR_LIMIT_HTTP_BODY);
 	w->reasoning = uar_buf_make(UAR_LIMIT_REASONING_SUMMARY + 1);
+	w->stage = uar_buf_make(UAR_LIMIT_SUMMARY_TEXT + 1);
 	*out = &w->base;
 	return UAR_OK;
 }

@@ -19,10 +19,21 @@ static void on_delta(struct llm *w, enum uar_command_kind kind, uar_str text)
 	w->model->ops->pause(w->model, w->call, true);
 }
 
+/* As much of it as there is room for. */
+static void add_prefix(struct uar_buf *to, size_t most, uar_str text)
+{
+	if (to->n < most && !to->err)
+		uar_buf_add_str(to, uar_str_utf8_prefix(text, most - to->n));
+}
+
 void rt_llm_on_text(void *ctx, uar_str delta)
 {
 	struct llm *w = ctx;
 
+	if (w->role != UAR_ROLE_EXECUTE) {
+		add_prefix(&w->stage, UAR_LIMIT_SUMMARY_TEXT, delta);
+		return;
+	}
 	uar_blocks_feed(&w->blocks, delta);
 	rt_answer_feed(w, delta);
 	on_delta(w, UAR_CMD_TEXT, delta);
@@ -32,10 +43,10 @@ void rt_llm_on_text(void *ctx, uar_str delta)
 void rt_llm_on_reasoning(void *ctx, uar_str delta)
 {
 	struct llm *w = ctx;
-	size_t room = UAR_LIMIT_REASONING_SUMMARY - w->reasoning.n;
 
-	if (room > 0 && !w->reasoning.err)
-		uar_buf_add_str(&w->reasoning, uar_str_utf8_prefix(delta, room));
+	if (w->role != UAR_ROLE_EXECUTE)
+		return;
+	add_prefix(&w->reasoning, UAR_LIMIT_REASONING_SUMMARY, delta);
 	on_delta(w, UAR_CMD_REASONING, delta);
 }
 
@@ -101,9 +112,10 @@ static struct held_end *hold_end(const struct uar_model_end *end)
 	h->end.raw_blob = uar_arena_str(&h->arena, end->raw_blob);
 	h->end.reasoning = uar_arena_str(&h->arena, end->reasoning);
 	h->end.catalog = uar_arena_str(&h->arena, end->catalog);
+	h->end.compaction = uar_arena_str(&h->arena, end->compaction);
 	h->end.category = h->end.message = UAR_STR("");
 	if (h->end.actual_model.p && h->end.stop_reason.p && h->end.calls.p && h->end.raw_blob.p &&
-	    h->end.reasoning.p && h->end.catalog.p)
+	    h->end.reasoning.p && h->end.catalog.p && h->end.compaction.p)
 		return h;
 	rt_llm_free_end(h);
 	return NULL;
@@ -273,6 +285,45 @@ static void completed(struct llm *w, const struct uar_model_result *m)
 	uar_buf_fini(&list);
 }
 
+static void stage_stored(void *ctx, uar_err e, uar_str sha256)
+{
+	struct llm *w = ctx;
+	struct held_end *end = w->end;
+
+	w->end = NULL;
+	end->aside = NULL;
+	end->end.raw_blob = sha256;
+	if (e)
+		rt_llm_fail(w, e, uar_err_text(e));
+	else
+		send_end(w, UAR_CMD_MODEL_DONE, &end->end);
+	rt_llm_free_end(end);
+}
+
+/* A call that only helps: what it says is kept for the call that answers. */
+static void stage_done(struct llm *w, struct uar_model_end *end)
+{
+	struct uar_buf text = uar_buf_make(2 * UAR_LIMIT_SUMMARY_TEXT);
+	struct uar_buf facts = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	uar_str said = uar_str_trim(uar_buf_str(&w->stage));
+	uar_err e = rt_compaction_end(&w->compaction, said, &text, &facts);
+
+	if (!said.n) {
+		end->category = uar_str_c(uar_model_failure_name(UAR_MODEL_FAIL_PROVIDER));
+		end->message = UAR_STR("the model said nothing");
+		end->retryable = false;
+		send_end(w, UAR_CMD_MODEL_FAILED, end);
+	} else {
+		end->compaction = uar_buf_str(&facts);
+		if (!e)
+			e = put_aside(w, end, uar_buf_str(&text), stage_stored);
+		if (e)
+			rt_llm_fail(w, e, uar_err_text(e));
+	}
+	uar_buf_fini(&text);
+	uar_buf_fini(&facts);
+}
+
 void rt_llm_on_done(void *ctx, const struct uar_model_result *m)
 {
 	struct llm *w = ctx;
@@ -281,6 +332,8 @@ void rt_llm_on_done(void *ctx, const struct uar_model_result *m)
 	w->call = NULL;
 	if (m->failure) {
 		send_end(w, UAR_CMD_MODEL_FAILED, &end);
+	} else if (w->role != UAR_ROLE_EXECUTE) {
+		stage_done(w, &end);
 	} else if (m->call_count > UAR_LIMIT_MODEL_CALLS) {
 		end.category = uar_str_c(uar_model_failure_name(UAR_MODEL_FAIL_LIMIT));
 		end.message = UAR_STR("the model asks for more tools at once than are executed");

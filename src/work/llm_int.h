@@ -6,6 +6,7 @@
 #include "work/agent_prompt.h"
 #include "work/artifacts.h"
 #include "work/aside.h"
+#include "work/compaction.h"
 #include "work/history.h"
 #include "work/limits.h"
 #include "work/tool_loop.h"
@@ -26,9 +27,12 @@ struct llm {
 	struct uar_buf reasoning; /* the beginning of what the model reasons */
 	struct uar_arena arena;	  /* of what the client has sent with it */
 	struct definition_load *definition;
-	struct uar_prompt_text text; /* of an agent that has a definition */
-	struct uar_buf answer;	     /* its text, when that is looked at */
-	char why[UAR_TEXT_REASON];   /* what is wrong with it */
+	struct uar_prompt_text text;  /* of an agent that has a definition */
+	struct uar_buf answer;	      /* its text, when that is looked at */
+	char why[UAR_TEXT_REASON];    /* what is wrong with it */
+	enum uar_call_role role;      /* of the call that is prepared, or under way */
+	struct compaction compaction; /* SUMMARIZE */
+	struct uar_buf stage;	      /* what a call says that is no answer */
 	struct uar_model *model;
 	struct uar_model_call *call;
 	bool paused;

@@ -25,6 +25,7 @@ void rt_past_free(struct past *p)
 	while (!uar_list_empty(&p->said))
 		free_message(UAR_OWNER(p->said.next, struct past_message, node));
 	uar_buf_fini(&p->answer);
+	uar_buf_fini(&p->artifacts);
 	uar_free(p);
 }
 
@@ -46,7 +47,8 @@ static void keep_within_limits(struct past *p)
 	UAR_LIST_EACH (it, &p->said) {
 		if (p->count <= UAR_LIMIT_HISTORY_MESSAGES && p->bytes <= UAR_LIMIT_HISTORY_BYTES)
 			return;
-		if (UAR_OWNER(it, struct past_message, node)->ended)
+		if (UAR_OWNER(it, struct past_message, node)->ended &&
+		    !UAR_OWNER(it, struct past_message, node)->summary)
 			forget_oldest(p, UAR_OWNER(it, struct past_message, node));
 	}
 }
@@ -123,6 +125,7 @@ static uar_err asked(struct past *p, const struct uar_event *ev, const struct ua
 		e = add_message(p, UAR_MODEL_USER, ev->ids[UAR_ID_RUN], text, &m);
 	if (e)
 		return e;
+	snprintf(m->turn_id, sizeof m->turn_id, "%.*s", UAR_FMT(ev->ids[UAR_ID_TURN]));
 	m->total = (uint64_t)uar_json_int(uar_json_get(part, UAR_STR("bytes")), (int64_t)text.n);
 	snprintf(m->blob, sizeof m->blob, "%.*s", UAR_FMT(blob));
 	return UAR_OK;
@@ -167,6 +170,54 @@ static uar_err turn_ended(struct past *p, uar_str run_id)
 	return e;
 }
 
+static void forget_condensed(struct past *p, struct past_message *m)
+{
+	if (m->ended) {
+		p->count--;
+		p->bytes -= m->text.n;
+	}
+	p->memory -= m->text.n;
+	free_message(m);
+}
+
+/* What was said up to the boundary is told as its summary from now on. */
+static uar_err condensed(struct past *p, const struct uar_event *ev, const struct uar_json *payload,
+			 struct uar_arena *scratch)
+{
+	uar_str last = uar_json_str(uar_json_get(payload, UAR_STR("boundary_run_id")), UAR_STR(""));
+	struct past_message *m, *end = NULL;
+	uar_str blob;
+	uar_err e = uar_event_blob(ev, "summary_ref", scratch, &blob);
+
+	UAR_LIST_EACH (it, &p->said)
+		if (uar_str_is(last, UAR_OWNER(it, struct past_message, node)->run_id))
+			end = UAR_OWNER(it, struct past_message, node);
+	while (!e && end) {
+		m = UAR_OWNER(p->said.next, struct past_message, node);
+		if (m == end)
+			end = NULL;
+		forget_condensed(p, m);
+	}
+	if (!e)
+		e = add_message(p, UAR_MODEL_SYSTEM, UAR_STR(""), UAR_STR(""), &m);
+	if (e)
+		return e;
+	uar_list_remove(&m->node);
+	uar_list_add_last(p->said.next, &m->node); /* before all others */
+	m->summary = true;
+	snprintf(m->blob, sizeof m->blob, "%.*s", UAR_FMT(blob));
+	end_message(p, m);
+	return UAR_OK;
+}
+
+static void note_artifact(struct past *p, uar_str id)
+{
+	if (p->artifacts.n + id.n + 1 > UAR_LIMIT_HISTORY_ARTIFACTS)
+		return;
+	uar_buf_add_str(&p->artifacts, id);
+	uar_buf_add_char(&p->artifacts, '\n');
+}
+
 uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena *scratch)
 {
 	const struct uar_json *payload = NULL;
@@ -176,9 +227,11 @@ uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena
 	switch (ev->cls) {
 	case UAR_EV_MODEL_REQUESTED: begin_answer(p); return UAR_OK;
 	case UAR_EV_TOOL_STARTED: p->answer_tools++; return UAR_OK;
+	case UAR_EV_ARTIFACT_CHANGED: note_artifact(p, ev->ids[UAR_ID_ARTIFACT]); return UAR_OK;
 	case UAR_EV_TURN_COMPLETED:
 	case UAR_EV_TURN_FAILED: return turn_ended(p, ev->ids[UAR_ID_RUN]);
 	case UAR_EV_TURN_SUBMITTED:
+	case UAR_EV_CONTEXT_COMPACTION_COMPLETED:
 	case UAR_EV_MODEL_DELTA: e = uar_event_payload(ev, scratch, &payload, NULL); break;
 	default: return UAR_OK; /* nothing that was said */
 	}
@@ -186,6 +239,8 @@ uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena
 		return e;
 	if (ev->cls == UAR_EV_TURN_SUBMITTED)
 		return asked(p, ev, payload, scratch);
+	if (ev->cls == UAR_EV_CONTEXT_COMPACTION_COMPLETED)
+		return condensed(p, ev, payload, scratch);
 	answered(p, uar_json_str(uar_json_get(payload, UAR_STR("text")), UAR_STR("")));
 	return p->answer.err;
 }
@@ -230,11 +285,15 @@ void rt_past_collect(const struct past *p, const struct live_run *r, struct prom
 {
 	const struct past_message *newest[UAR_LIMIT_HISTORY_MESSAGES];
 	struct past_message *m = NULL;
-	size_t n = 0;
+	size_t n = 0, bytes = 0;
 
-	while (n < UAR_LIMIT_HISTORY_MESSAGES && (m = rt_past_before(p, r, m)))
+	while (n < UAR_LIMIT_HISTORY_MESSAGES && (m = rt_past_before(p, r, m))) {
+		bytes += m->text.n;
+		if (p->most && bytes > p->most)
+			break;
 		if (m->text.n)
 			newest[n++] = m;
+	}
 	while (n-- > 0)
 		rt_prompt_text(out, newest[n]->role, newest[n]->text);
 }
@@ -306,6 +365,7 @@ static struct past *make(uar_str key)
 	uar_list_init(&p->node);
 	uar_list_init(&p->said);
 	p->answer = uar_buf_make(UAR_LIMIT_HISTORY_TEXT);
+	p->artifacts = uar_buf_make(UAR_LIMIT_HISTORY_ARTIFACTS + 1);
 	memcpy(p->text, key.p, key.n);
 	p->key = uar_str_n(p->text, key.n);
 	return p;

@@ -15,11 +15,13 @@ struct past_message {
 	struct uar_list node;
 	enum uar_model_role role;
 	bool ended;			/* its turn is over: it may be forgotten */
+	bool summary;			/* of all that was said before it; never forgotten */
 	char run_id[UAR_UUID_TEXT + 1]; /* whose turn it belongs to */
-	char blob[65];			/* text is its beginning only; empty: it is whole */
-	uar_str text;			/* its own */
-	uint64_t total;			/* bytes of the text as it was said */
-	uint64_t tools;			/* calls of tools that led to it, which are not told */
+	char turn_id[UAR_UUID_TEXT + 1];
+	char blob[65];	/* text is its beginning only; empty: it is whole */
+	uar_str text;	/* its own */
+	uint64_t total; /* bytes of the text as it was said */
+	uint64_t tools; /* calls of tools that led to it, which are not told */
 };
 
 struct past {
@@ -32,6 +34,8 @@ struct past {
 	uint64_t answer_total;		 /* bytes of the answer, those cut off included */
 	uint64_t answer_tools;		 /* calls of tools so far */
 	uint64_t dropped, dropped_bytes; /* messages that were forgotten */
+	struct uar_buf artifacts;	 /* ids of what the conversation made, a line each */
+	size_t most;			 /* bytes that a turn is told; 0: all */
 	uar_str key;
 	char text[]; /* of key */
 };
@@ -56,5 +60,18 @@ struct past_message *rt_past_before(const struct past *p, const struct live_run 
 void rt_past_collect(const struct past *p, const struct live_run *r, struct prompt *out);
 /* JSON array of what it is not told; nothing is written when it is told everything. */
 void rt_past_omissions(const struct past *p, const struct live_run *r, struct uar_buf *out);
+
+/* --- compaction: past_cut.c --- */
+
+/* The messages from the oldest one to `last` can be condensed, so that at most `keep` bytes stay
+ * as they are. NULL: there is nothing to condense. */
+const struct past_message *rt_past_cut(const struct past *p, const struct live_run *r, size_t keep);
+/* What they say, for the model that condenses them; at most `most` bytes, the newest. */
+void rt_past_write(const struct past *p, const struct past_message *last, size_t most,
+		   struct uar_buf *out);
+/* JSON array of the ids of their turns. */
+void rt_past_turns(struct uar_jw *w, const char *key, const struct past *p,
+		   const struct past_message *last);
+size_t rt_past_bytes(const struct past *p, const struct past_message *last);
 
 #endif

@@ -4,7 +4,7 @@
 #include "model/policy.h"
 #include "work/definitions.h"
 
-static const struct uar_model_policy *policy_of(const struct live_run *r)
+const struct uar_model_policy *rt_routing_policy(const struct live_run *r)
 {
 	const struct uar_workers *w = rt_work(r);
 	const struct uar_agent *agent = uar_agent_find(rt_state(r)->what.agent_id);
@@ -19,7 +19,7 @@ static const struct uar_model_policy *policy_of(const struct live_run *r)
 
 bool rt_is_routed(const struct live_run *r)
 {
-	return uar_run_rare(rt_state(r))->route.count || policy_of(r);
+	return uar_run_rare(rt_state(r))->route.count || rt_routing_policy(r);
 }
 
 struct uar_model *rt_model_of(const struct live_run *r)
@@ -162,7 +162,7 @@ uar_err rt_routing_prepare(const struct live_run *r, const struct routing_needs 
 {
 	const struct uar_models *models = rt_work(r)->o.models;
 	const struct uar_run *state = rt_state(r);
-	const struct uar_model_policy *policy = policy_of(r);
+	const struct uar_model_policy *policy = rt_routing_policy(r);
 	struct uar_model_price listed;
 
 	out->now_us = uar_clock_wall(rt_sched(rt_engine(r))->clock);

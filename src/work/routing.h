@@ -12,6 +12,8 @@ struct routing_needs {
 	bool tools, images, files, structured, reasoning;
 };
 
+/* The policy that applies to the run; NULL: it uses the model that it began with. */
+const struct uar_model_policy *rt_routing_policy(const struct live_run *r);
 /* Does a policy choose the models of the run? */
 bool rt_is_routed(const struct live_run *r);
 /* Fills what a prepared call says of routing, prices and budgets; the document is written once in

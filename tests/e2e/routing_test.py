@@ -225,4 +225,64 @@ def budgets():
                 equal(len(facts.of("quota.low")), 1)
 
 
+WINDOW = {"models": {"*": {"context_tokens": 500}}}
+LONG = "word " * 240
+
+
+def talk(s, *messages, conversation="talk"):
+    """The turns of a conversation, one after the other; the id of the last run."""
+    for message in messages:
+        run_id = s.create("assistant", message, conversation_id=conversation)
+        equal(s.finish(run_id)["status"], "succeeded")
+    return run_id
+
+
+@test("a_full_window_is_condensed_with_a_boundary", "EVT-056 EVT-057 FACT-06")
+def compaction():
+    for dialect in DIALECTS:
+        with Provider() as p, Server(env=providers(a=(p.url, dialect, WINDOW)), model="a/hello", tools="false") as s:
+            run_id = talk(s, LONG, LONG)
+            facts = Facts(s, run_id)
+            equal(facts.kinds("context.compaction"), ["context.compaction.started", "context.compaction.completed"])
+            started, done = facts.of("context.compaction.started")[0], facts.of("context.compaction.completed")[0]
+            equal((started["trigger"], started["compaction_id"]), ("token_limit", done["compaction_id"]))
+            equal(len(done["affected_turn_ids"]), 1)
+            check(done["tokens_after"] < done["tokens_before"], done)
+            equal(done["summary_preview"], "Hello from the fake provider.")
+            equal([e["role"] for e in facts.of("model.requested")][-2:], ["summarize", "execute"])
+            last = json.dumps(p.stats()["last"])
+            check("Summary of the conversation so far:\\nHello from the fake provider." in last, last)
+            equal(last.count(LONG.strip()), 1)
+            s.kill()
+            s.start()
+            talk(s, "short")
+            last = json.dumps(p.stats()["last"])
+            check("Summary of the conversation so far:" in last, "the boundary is gone after a restart")
+
+
+@test("a_compaction_survives_kill_9_in_its_middle", "FACT-06")
+def compaction_killed():
+    with Provider() as p, Server(env=providers(a=(p.url, "openai_chat", WINDOW)), model="a/seq:hello,gate,hello",
+                                 tools="false") as s:
+        talk(s, LONG)
+        run_id = s.create("assistant", LONG, conversation_id="talk")
+        p.wait_for(requests=2)
+        s.kill()
+        s.start()
+        equal(s.finish(run_id)["status"], "succeeded")
+        equal(Facts(s, run_id).kinds("context.compaction"), ["context.compaction.started", "context.compaction.completed"])
+
+
+@test("what_cannot_be_condensed_is_left_out", "EVT-058")
+def compaction_fails():
+    with Provider() as p, Server(env=providers(a=(p.url, "openai_chat", WINDOW)), model="a/seq:hello,err401,hello",
+                                 tools="false") as s:
+        run_id = talk(s, LONG, LONG)
+        facts = Facts(s, run_id)
+        failed, = facts.of("context.compaction.failed")
+        equal((failed["fallback"], failed["error"]["failure_category"]), ("truncate", "auth"))
+        last = json.dumps(p.stats()["last"])
+        equal(last.count(LONG.strip()), 1)
+
+
 main()
