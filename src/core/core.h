@@ -146,9 +146,9 @@ struct uar_run_call {
 	int64_t input_tokens, output_tokens; /* of all ended calls */
 	int64_t nanos;			     /* what they cost, as far as prices are known */
 	bool estimated;			     /* a part of them was not reported but estimated */
-	bool rejected; /* an answer was not what the agent must give: it is asked for again once */
-	int tries;			     /* failed calls of this model that were repeated */
-	int64_t due_us;			     /* when it is called again; 0: nothing is waited for */
+	bool rejected;	/* an answer was not what the agent must give: it is asked for again once */
+	int tries;	/* failed calls of this model that were repeated */
+	int64_t due_us; /* when it is called again; 0: nothing is waited for */
 };
 
 /* The code of an answer that does not keep to the form that the agent's definition asks for. */

@@ -201,6 +201,11 @@ static void appended(struct uar_append *a)
 		try_again(c);
 		return;
 	}
+	if (a->err == UAR_EEXISTS && c->runs.lent) {
+		rt_creation_taken(c->runs.creation, &a->taken);
+		rt_control_finish(c, a->err, &a->error);
+		return;
+	}
 	if (a->err == UAR_EEXISTS) {
 		rt_control_taken(c, a->taken.made);
 		return;
@@ -325,6 +330,8 @@ uar_err uar_runtime_control(struct uar_runtime *rt, struct uar_control_op *op)
 	c->update = uar_zalloc(sizeof *c->update);
 	if (!c->update)
 		e = UAR_ENOMEM;
+	else if (op->creation)
+		e = rt_control_lend(c);
 	else
 		e = rt_control_makes_run(c->in.kind) ? rt_control_prepare(c) : rt_control_locate(c);
 	if (e)

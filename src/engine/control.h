@@ -14,6 +14,10 @@ struct uar_control_op {
 	const struct uar_control *in; /* with its strings in place until done */
 	void (*done)(struct uar_control_op *op);
 	void *ctx; /* the caller's */
+	/* The engine's own: a request for a run that is made ready, and the thread of the run. */
+	struct creation *creation;
+	const char *thread_id;
+	bool new_thread;
 	/* out; strings are valid inside done */
 	uar_err err;
 	struct uar_error error;

@@ -11,6 +11,7 @@ struct rt_control_runs {
 	char thread_id[UAR_LIMIT_ID_BYTES + 1]; /* of a new one, or the named one; may be empty */
 	bool new_thread;			/* the thread is made with the run */
 	bool own_thread;			/* likewise; its id is ours */
+	bool lent;				/* the creation belongs to a request for a run */
 	struct uar_run_create make;		/* of a command that makes a run */
 	struct creation *creation;		/* what was made ready for it */
 	struct uar_create create;
@@ -59,6 +60,8 @@ UAR_MUST_CHECK uar_err rt_control_locate(struct rt_control *c);
 /* The first step of a command that makes a run: it is made ready, then its session is found. */
 bool rt_control_makes_run(enum uar_control_kind kind);
 UAR_MUST_CHECK uar_err rt_control_prepare(struct rt_control *c);
+/* The same where a request for a run is ready already. */
+UAR_MUST_CHECK uar_err rt_control_lend(struct rt_control *c);
 UAR_MUST_CHECK uar_err rt_control_make_ready(struct rt_control *c);
 /* attempt.c: the same for an attempt, whose agent and input its task may name. */
 UAR_MUST_CHECK uar_err rt_control_prepare_attempt(struct rt_control *c);

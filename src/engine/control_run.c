@@ -112,6 +112,16 @@ static uar_err ready_turn(struct rt_control *c)
 	return e ? e : rt_control_make_ready(c);
 }
 
+uar_err rt_control_lend(struct rt_control *c)
+{
+	c->runs.creation = c->op->creation;
+	c->runs.lent = true;
+	c->runs.own_thread = c->op->new_thread;
+	snprintf(c->runs.thread_id, sizeof c->runs.thread_id, "%s", c->op->thread_id);
+	c->in.by_run = true;
+	return rt_control_locate(c);
+}
+
 /* --- a turn with an id of the caller --------------------------------------------------------- */
 
 static void tell_existing(struct rt_control *c, const struct uar_run_row *row)
@@ -352,6 +362,8 @@ uar_err rt_control_add_run(struct rt_control *c)
 					      uar_str_c(c->runs.fresh_run->run_id) };
 		c->append.key = &c->runs.key;
 	}
+	if (c->runs.lent)
+		c->append.key = rt_creation_key(c->runs.creation);
 	return e;
 }
 
@@ -408,7 +420,7 @@ void rt_control_runs_failed(struct rt_control *c, uar_err e)
 
 void rt_control_runs_free(struct rt_control *c)
 {
-	if (c->runs.creation)
+	if (c->runs.creation && !c->runs.lent)
 		rt_creation_end(c->runs.creation);
 	uar_store_query_fini(&c->runs.found);
 	uar_run_fini(&c->runs.fresh);

@@ -5,6 +5,7 @@
 #include "json/limits.h"
 #include "base/sha256.h"
 #include "engine/limits.h"
+#include "engine/control.h"
 #include "engine/engine_int.h"
 
 struct creation {
@@ -13,7 +14,7 @@ struct creation {
 	struct uar_run_create *op;
 	struct uar_task place_later;
 	int tries;
-	bool has_blob;
+	bool has_blob, task_known;
 	uar_err refused; /* unless the key names a run */
 	/* From here on it is large, and written where it is used: not cleared. */
 	struct uar_blob_put put;
@@ -22,6 +23,9 @@ struct creation {
 	struct uar_key_row key;
 	struct uar_key_query known;
 	struct rt_request request;
+	struct uar_rows_query task; /* that the request names */
+	struct uar_control in;	    /* then it is an attempt at it */
+	struct uar_control_op attempt;
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
 	char ids[4][UAR_UUID_TEXT + 1]; /* run, turn, task, session */
 };
@@ -255,6 +259,22 @@ void rt_creation_end(struct creation *c)
 	uar_free(c);
 }
 
+const struct uar_key_row *rt_creation_key(struct creation *c)
+{
+	if (!c->op->idempotency_key.n)
+		return NULL;
+	c->key = (struct uar_key_row){ UAR_STR("runs"), c->op->idempotency_key, c->op->fingerprint,
+				       uar_str_c(c->ids[0]) };
+	return &c->key;
+}
+
+void rt_creation_taken(struct creation *c, const struct uar_key_row *taken)
+{
+	snprintf(c->known.fingerprint, sizeof c->known.fingerprint, "%.*s",
+		 UAR_FMT(taken->fingerprint));
+	snprintf(c->known.made, sizeof c->known.made, "%.*s", UAR_FMT(taken->made));
+}
+
 uar_str rt_creation_run_id(struct creation *c)
 {
 	return own_id(c, 0);
@@ -347,10 +367,132 @@ static void place(struct creation *c)
 		finish(c, e, NULL);
 }
 
+/* --- a run that names a task which has a row --------------------------------------- */
+
+static void attempted(struct uar_control_op *op)
+{
+	struct creation *c = op->ctx;
+	struct uar_key_row taken = { 0 };
+	struct live_run *r;
+
+	if (op->err == UAR_EEXISTS) {
+		taken.fingerprint = uar_str_c(c->known.fingerprint);
+		taken.made = uar_str_c(c->known.made);
+		resolve_taken(c, &taken);
+		return;
+	}
+	c->op->error = op->error;
+	if (op->err) {
+		if (!c->op->idempotency_key.n || ask_for_key(c, op->err))
+			finish(c, op->err, &op->error);
+		return;
+	}
+	memcpy(c->op->run_id, c->ids[0], sizeof c->ids[0]);
+	r = rt_run_find(c->rt, &c->op->owner, uar_str_c(c->ids[0]));
+	c->op->status = uar_status_record(r ? r->state.status : UAR_STATUS_QUEUED);
+	finish(c, UAR_OK, NULL);
+}
+
+static void begin_attempt(struct creation *c, bool new_thread)
+{
+	uar_err e;
+
+	c->in = (struct uar_control){ .kind = UAR_CTL_START_TASK, .owner = c->op->owner };
+	c->in.start_task.task_id = c->op->task_id;
+	c->attempt = (struct uar_control_op){
+		.in = &c->in,
+		.creation = c,
+		.thread_id = c->thread_id,
+		.new_thread = new_thread,
+		.done = attempted,
+		.ctx = c,
+	};
+	e = uar_runtime_control(c->rt, &c->attempt);
+	if (e)
+		finish(c, e, NULL);
+}
+
+static void thread_of_attempt(struct uar_thread_query *q)
+{
+	struct creation *c = UAR_OWNER(q, struct creation, query);
+
+	if (q->err && q->err != UAR_ENOTFOUND)
+		finish(c, q->err, &q->error);
+	else
+		begin_attempt(c, q->err == UAR_ENOTFOUND);
+}
+
+/* An attempt runs in the conversation that the request names, else in the thread of the task. */
+static void name_thread(struct creation *c, uar_str of_task)
+{
+	uar_str thread_id = c->op->conversation_id.n ? c->op->conversation_id : of_task;
+
+	if (stands_apart(c))
+		thread_id = UAR_STR_NONE;
+	snprintf(c->thread_id, sizeof c->thread_id, "%.*s", UAR_FMT(thread_id));
+}
+
+static void place_attempt(struct creation *c)
+{
+	struct uar_store *store = c->rt->o.store;
+	uar_err e;
+
+	if (!c->thread_id[0]) {
+		begin_attempt(c, false);
+		return;
+	}
+	c->query = (struct uar_thread_query){
+		.owner = c->op->owner,
+		.thread_id = uar_str_c(c->thread_id),
+		.done = thread_of_attempt,
+	};
+	e = store->ops->thread(store, &c->query);
+	if (e)
+		finish(c, e, NULL);
+}
+
+static void task_found(struct uar_rows_query *q)
+{
+	struct creation *c = UAR_OWNER(q, struct creation, task);
+	uar_err e = q->err;
+
+	struct uar_error error = q->error;
+
+	c->task_known = true;
+	if (!e)
+		name_thread(c, q->rows[0].tag);
+	uar_store_rows_fini(q);
+	if (!e)
+		place_attempt(c);
+	else if (e == UAR_ENOTFOUND)
+		place(c);
+	else
+		finish(c, e, &error);
+}
+
+/* A task without a row is a label, which any number of runs may share. */
+static void find_task(struct creation *c)
+{
+	struct uar_store *store = c->rt->o.store;
+	uar_err e;
+
+	c->task = (struct uar_rows_query){
+		.owner = c->op->owner,
+		.kind = UAR_ROW_TASK,
+		.id = c->op->task_id,
+		.done = task_found,
+	};
+	e = store->ops->rows(store, &c->task);
+	if (e)
+		finish(c, e, NULL);
+}
+
 static void place_or_tell(struct creation *c)
 {
 	if (c->op->ready)
 		c->op->ready(c->op, c);
+	else if (c->op->task_id.n && !c->task_known)
+		find_task(c);
 	else
 		place(c);
 }

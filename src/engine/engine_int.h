@@ -271,6 +271,9 @@ uar_str rt_creation_run_id(struct creation *c); /* a new one, in c */
 struct uar_create rt_creation_command(struct creation *c, struct live_run *r, bool new_session,
 				      bool new_thread);
 void rt_creation_end(struct creation *c);
+/* The idempotency key of the request; NULL: it has none. */
+const struct uar_key_row *rt_creation_key(struct creation *c);
+void rt_creation_taken(struct creation *c, const struct uar_key_row *taken);
 
 /* attempt.c: runs of tasks that have a row */
 /* The run has ended: its task follows in an append of its own. */

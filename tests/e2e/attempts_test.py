@@ -214,5 +214,36 @@ def killed_behind():
             equal([e["type"] for e in log_of(s, t)].count("task.completed"), 1)
 
 
+@test("a_run_that_names_a_task_is_its_next_attempt", "CTL-08 ID-05")
+def named():
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        t = task(s)
+        first = s.create("assistant", "go", task_id=t["task_id"], idempotency_key="k")
+        streaming(s, first)
+        equal((get(s, t)["status"], get(s, t)["current_run_id"]), ("running", first))
+        body = {"agent_id": "assistant", "inputs": {"message": "go"}, "task_id": t["task_id"]}
+        refused(s.http.post("/api/runs", body), 409, "CONFLICT")
+        again = s.http.post("/api/runs", {**body, "idempotency_key": "k"})
+        equal((again.status, again.json["run_id"]), (202, first), "the same request, while the attempt lives")
+        refused(s.http.post("/api/runs", {**body, "idempotency_key": "k", "inputs": {"message": "no"}}), 409, "CONFLICT")
+        p.release()
+        ended(s, t, "completed")
+        second = s.create("echo", "again", task_id=t["task_id"])
+        r = ended(s, t, "completed")
+        equal([(a["run_id"], a["attempt_count"]) for a in r["attempts"]], [(first, 1), (second, 2)])
+        third = s.http.post(f"/api/runs/{second}/retry", {})
+        equal(third.status, 202, third.body)
+        wait_until(lambda: get(s, t)["attempt_count"] == 3, "the third attempt")
+        talk = task(s)
+        run_id = s.create("echo", "here", task_id=talk["task_id"], conversation_id="talk")
+        r = ended(s, talk, "completed")
+        equal((r["attempts"][0]["run_id"], r["attempts"][0]["thread_id"]), (run_id, "talk"))
+        # a task without a row is a label that any number of runs share
+        labelled = [s.create("echo", "x", task_id="label") for _ in range(3)]
+        for run_id in labelled:
+            equal(s.finish(run_id)["task_id"], "label")
+        refused(s.http.get("/api/tasks/label"), 404, "NOT_FOUND")
+
+
 if __name__ == "__main__":
     main()
