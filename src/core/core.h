@@ -107,9 +107,11 @@ struct uar_run_what {
 	uar_str message;	 /* the user's text, or a plugin's arguments, kept inline */
 	uar_str message_blob;	 /* else the sha256 of the blob that holds it */
 	uar_str inputs;		 /* JSON object: all inputs but the message */
-	uar_str definition;	 /* sha256 of the agent's definition, a blob; empty: it has none */
+	uar_str inputs_blob; /* sha256 of the blob that holds them: then they are its beginning */
+	uar_str definition;  /* sha256 of the agent's definition, a blob; empty: it has none */
 	uar_str idempotency_key;
 	int64_t message_bytes; /* of the whole message */
+	int64_t inputs_bytes;  /* of all of the inputs, when a blob holds them */
 	int64_t timeout_us;    /* 0: none */
 	int64_t attempt;
 	enum uar_restart restart;

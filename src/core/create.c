@@ -102,23 +102,32 @@ static void put_part(struct uar_jw *w, const char *type, uar_str preview, int64_
 	uar_jw_close(w);
 }
 
-/* The input and the definition, which a sweep keeps as long as the run. */
-static void refer_both(struct emit *e, const struct uar_create *c)
+static uar_str blob_member(struct emit *e, const char *name, uar_str sha256)
+{
+	if (!sha256.n)
+		return UAR_STR("");
+	return uar_arena_printf(e->env->arena, ",\"%s\":\"blob://%.*s\"", name, UAR_FMT(sha256));
+}
+
+/* Inputs and definition are blobs that a sweep keeps as long as the run. */
+static void refer_all(struct emit *e, const struct uar_create *c)
 {
 	bool blob = c->what.message_blob.n > 0;
 	uar_str at = blob ? c->what.message_blob : c->turn_id;
+	uar_str definition = blob_member(e, "definition_ref", c->what.definition);
+	uar_str inputs = blob_member(e, "inputs_ref", c->what.inputs_blob);
 
-	uar_emit_refs(e, uar_arena_printf(e->env->arena,
-					  "{\"input_ref\":\"%s%.*s%s\",\"definition_ref\":"
-					  "\"blob://%.*s\"}",
+	if (!definition.p || !inputs.p)
+		e->err = e->err ? e->err : UAR_ENOMEM;
+	uar_emit_refs(e, uar_arena_printf(e->env->arena, "{\"input_ref\":\"%s%.*s%s\"%.*s%.*s}",
 					  blob ? "blob://" : "input://", UAR_FMT(at),
-					  blob ? "" : "/0", UAR_FMT(c->what.definition)));
+					  blob ? "" : "/0", UAR_FMT(definition), UAR_FMT(inputs)));
 }
 
 static void refer_input(struct emit *e, const struct uar_create *c)
 {
-	if (c->what.definition.n)
-		refer_both(e, c);
+	if (c->what.definition.n || c->what.inputs_blob.n)
+		refer_all(e, c);
 	else if (c->what.message_blob.n)
 		uar_emit_refer(e, "input_ref", c->what.message_blob);
 	else
@@ -148,7 +157,8 @@ static void turn_submitted(struct emit *e, const struct uar_create *c)
 	put_part(w, c->what.entry == UAR_ENTRY_PLUGIN ? "json" : "text", c->what.message,
 		 c->what.message_bytes);
 	if (c->what.inputs.n)
-		put_part(w, "json", c->what.inputs, (int64_t)c->what.inputs.n);
+		put_part(w, "json", c->what.inputs,
+			 c->what.inputs_blob.n ? c->what.inputs_bytes : (int64_t)c->what.inputs.n);
 	uar_jw_close(w);
 	put_options(w, c);
 	put_metadata(w, c);

@@ -50,13 +50,28 @@ static uar_err fold_ids(struct fold *f, const struct uar_json *options)
 	return id->run_id.n ? UAR_OK : own_all(f, from, to, ARRAY_LEN(from));
 }
 
+/* Of inputs that are longer than their beginning: the blob. */
+static uar_err fold_long_inputs(struct fold *f, const struct uar_json *part, uar_str *out_blob)
+{
+	int64_t bytes = uar_json_int(uar_json_get(part, UAR_STR("bytes")), 0);
+	uar_str preview = uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR_NONE);
+
+	if (bytes <= (int64_t)preview.n)
+		return UAR_OK;
+	f->r->what.inputs_bytes = bytes;
+	return uar_event_blob(f->ev, "inputs_ref", f->scratch, out_blob);
+}
+
 static uar_err fold_turn_submitted(struct fold *f)
 {
 	struct uar_run_what *what = &f->r->what;
-	uar_str blob = UAR_STR_NONE;
+	uar_str blob = UAR_STR_NONE, inputs = UAR_STR_NONE;
 	uar_err e = uar_event_blob(f->ev, "input_ref", f->scratch, &blob);
 	const struct uar_json *parts = uar_json_get(f->p, UAR_STR("input_parts"));
 	const struct uar_json *o = uar_json_get(f->p, UAR_STR("options"));
+
+	if (!e)
+		e = fold_long_inputs(f, uar_json_at(parts, 1), &inputs);
 	uar_str from[] = {
 		uar_json_str(uar_json_get(o, UAR_STR("provider")), UAR_STR_NONE),
 		uar_json_str(uar_json_get(o, UAR_STR("model")), UAR_STR_NONE),
@@ -68,11 +83,12 @@ static uar_err fold_turn_submitted(struct fold *f)
 		uar_json_str(uar_json_get(o, UAR_STR("root_run_id")), f->ev->ids[UAR_ID_RUN]),
 		uar_json_str(uar_json_get(o, UAR_STR("parent_run_id")), UAR_STR_NONE),
 		uar_json_str(uar_json_get(o, UAR_STR("definition")), UAR_STR_NONE),
+		inputs,
 	};
 	uar_str *to[] = { &what->provider,     &what->model,	      &what->instructions,
 			  &what->message,      &what->inputs,	      &what->idempotency_key,
 			  &what->message_blob, &f->r->id.root_run_id, &f->r->id.parent_run_id,
-			  &what->definition };
+			  &what->definition,   &what->inputs_blob };
 
 	if (!e)
 		e = fold_ids(f, o);

@@ -14,10 +14,11 @@ struct creation {
 	struct uar_run_create *op;
 	struct uar_task place_later;
 	int tries;
-	bool has_blob, task_known;
+	bool has_blob, has_inputs; /* message, inputs: kept as blobs */
+	bool task_known;
 	uar_err refused; /* unless the key names a run */
 	/* From here on it is large, and written where it is used: not cleared. */
-	struct uar_blob_put put;
+	struct uar_blob_put put, put_inputs;
 	struct uar_thread_query query;
 	struct uar_runs_query row;
 	struct uar_key_row key;
@@ -79,6 +80,11 @@ static struct uar_run_what first_what(const struct creation *c)
 	what.message_bytes = (int64_t)op->message.n;
 	what.message_blob = c->has_blob ? uar_str_c(c->put.sha256) : UAR_STR_NONE;
 	what.idempotency_key = op->idempotency_key;
+	if (c->has_inputs) {
+		what.inputs = uar_str_utf8_prefix(op->inputs, UAR_LIMIT_PREVIEW_BYTES);
+		what.inputs_bytes = (int64_t)op->inputs.n;
+		what.inputs_blob = uar_str_c(c->put_inputs.sha256);
+	}
 	if (op->timeout_us)
 		what.timeout_us = op->timeout_us;
 	else if (!what.timeout_us)
@@ -515,10 +521,31 @@ static void place_task(struct uar_task *t)
 	place_or_tell(UAR_OWNER(t, struct creation, place_later));
 }
 
+static uar_err store_message(struct creation *c);
+
+static void inputs_stored(struct uar_blob_put *put)
+{
+	struct creation *c = UAR_OWNER(put, struct creation, put_inputs);
+	uar_err e = put->err;
+
+	c->has_inputs = !e;
+	if (!e)
+		e = store_message(c);
+	if (e)
+		finish(c, e, &put->error);
+}
+
+/* What is too long for an event is kept before it. */
 static uar_err store_message(struct creation *c)
 {
 	struct uar_store *store = c->rt->o.store;
 
+	if (!c->has_inputs && !c->op->parent && !c->op->plugin_id.n &&
+	    c->op->inputs.n > UAR_LIMIT_PREVIEW_BYTES) {
+		c->put_inputs =
+			(struct uar_blob_put){ .bytes = c->op->inputs, .done = inputs_stored };
+		return store->ops->blob_put(store, &c->put_inputs);
+	}
 	if (c->op->message.n <= UAR_LIMIT_PREVIEW_BYTES) {
 		uar_post(c->rt->o.sched, &c->place_later);
 		return UAR_OK;

@@ -105,7 +105,7 @@ static void collect_plain(const struct prompt_sources *from, struct prompt *p)
 uar_err rt_agent_collect(const struct prompt_sources *from, struct uar_prompt_text *text,
 			 struct prompt *p)
 {
-	const struct uar_json *inputs = rt_inputs(rt_state(from->run)->what.inputs, from->arena);
+	const struct uar_json *inputs = rt_inputs(from->inputs, from->arena);
 	const struct uar_json *client = uar_json_get(inputs, UAR_STR(UAR_CLIENT_INPUT));
 	bool defined = rt_definition(from->run) != NULL;
 	uar_err e = UAR_OK;

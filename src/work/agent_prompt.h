@@ -13,6 +13,7 @@ struct prompt_sources {
 	struct past *past;     /* NULL: nothing was said before */
 	struct rounds *rounds; /* NULL: no tool was asked for so far */
 	uar_str message;
+	uar_str inputs;		 /* JSON object of the others, or empty */
 	struct uar_arena *arena; /* of what is read from the inputs */
 };
 /* The messages that the model is told: of an agent with a definition as that says, with its

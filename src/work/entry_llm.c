@@ -18,10 +18,17 @@
 
 /* --- preparing ----------------------------------------------------------------- */
 
+static uar_str inputs_of(const struct llm *w)
+{
+	const struct uar_run_what *what = &rt_state(w->base.run)->what;
+
+	return what->inputs_blob.n ? uar_buf_str(&w->inputs) : what->inputs;
+}
+
 static uar_err collect_prompt(struct llm *w, struct prompt *p)
 {
-	struct prompt_sources from = { w->base.run, w->past, w->rounds, uar_buf_str(&w->message),
-				       &w->arena };
+	struct prompt_sources from = { w->base.run,  w->past,  w->rounds, uar_buf_str(&w->message),
+				       inputs_of(w), &w->arena };
 
 	if (w->role == UAR_ROLE_SUMMARIZE) {
 		rt_compaction_collect(&w->compaction, p);
@@ -158,6 +165,29 @@ static void past_ready(void *ctx, uar_err e, const struct uar_error *error, stru
 		prepared(w);
 }
 
+static void load_past(struct llm *w, uar_err e)
+{
+	struct live_run *r = w->base.run;
+
+	if (!e && rt_is_first_of_thread(r)) {
+		prepared(w);
+		return;
+	}
+	if (!e)
+		e = rt_history_load(r, past_ready, w, &w->load);
+	if (e)
+		rt_llm_fail(w, e, uar_err_text(e));
+}
+
+static void inputs_ready(void *ctx, uar_err e, uar_str text)
+{
+	struct llm *w = ctx;
+
+	w->input = NULL;
+	uar_buf_add_str(&w->inputs, text);
+	load_past(w, e ? e : w->inputs.err);
+}
+
 static void input_ready(void *ctx, uar_err e, uar_str text)
 {
 	struct llm *w = ctx;
@@ -167,14 +197,13 @@ static void input_ready(void *ctx, uar_err e, uar_str text)
 	uar_buf_add_str(&w->message, text);
 	if (!e)
 		e = w->message.err;
-	if (!e && rt_is_first_of_thread(r)) {
-		prepared(w);
-		return;
+	if (!e && rt_state(r)->what.inputs_blob.n) {
+		w->inputs = uar_buf_make(UAR_LIMIT_HTTP_BODY);
+		e = rt_inputs_load(r, inputs_ready, w, &w->input);
+		if (!e)
+			return;
 	}
-	if (!e)
-		e = rt_history_load(r, past_ready, w, &w->load);
-	if (e)
-		rt_llm_fail(w, e, uar_err_text(e));
+	load_past(w, e);
 }
 
 static uar_err load_input(struct llm *w)
@@ -283,6 +312,7 @@ static void leave_all(struct llm *w)
 	rt_rounds_free(w->rounds);
 	w->rounds = NULL;
 	uar_buf_fini(&w->message);
+	uar_buf_fini(&w->inputs);
 	uar_arena_fini(&w->arena);
 	uar_prompt_fini(&w->text);
 }

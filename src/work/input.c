@@ -1,4 +1,4 @@
-/* input.c - the user's text of a run: inline, or fetched from its blob. */
+/* input.c - the user's text of a run and its other inputs: inline, or fetched from a blob. */
 #include "work/limits.h"
 #include "work/work_int.h"
 
@@ -7,6 +7,7 @@ struct input_load {
 	struct uar_task task;	/* inline text is delivered by the next turn, too */
 	struct uar_blob_get get;
 	struct live_run *run;
+	uar_str text;	       /* inline */
 	input_ready_fn *ready; /* NULL: cancelled */
 	void *ctx;
 	bool fetching;
@@ -32,7 +33,7 @@ static void inline_ready(struct uar_task *t)
 {
 	struct input_load *l = UAR_OWNER(t, struct input_load, task);
 
-	deliver(l, UAR_OK, rt_state(l->run)->what.message);
+	deliver(l, UAR_OK, l->text);
 }
 
 static void blob_ready(struct uar_blob_get *get)
@@ -53,19 +54,18 @@ static uar_err fetch(struct input_load *l, uar_str sha256)
 	return store->ops->blob_get(store, &l->get);
 }
 
-uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx, struct input_load **out)
+static uar_err load_text(struct input_load *made, uar_str blob, struct input_load **out)
 {
-	struct input_load *l = uar_zalloc(sizeof *l);
+	struct live_run *r = made->run;
 	uar_err e = UAR_OK;
+	struct input_load *l = uar_zalloc(sizeof *l);
 
 	if (!l)
 		return UAR_ENOMEM;
-	l->run = r;
-	l->ready = ready;
-	l->ctx = ctx;
+	*l = *made;
 	l->task.fn = inline_ready;
-	if (rt_state(r)->what.message_blob.n)
-		e = fetch(l, rt_state(r)->what.message_blob);
+	if (blob.n)
+		e = fetch(l, blob);
 	else
 		uar_post(rt_sched(rt_engine(r)), &l->task);
 	if (e) {
@@ -76,6 +76,23 @@ uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx, stru
 		rt_op_begin(rt_engine(r), &l->under_way, drop);
 	*out = l;
 	return UAR_OK;
+}
+
+uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx, struct input_load **out)
+{
+	const struct uar_run_what *what = &rt_state(r)->what;
+	struct input_load l = { .run = r, .ready = ready, .ctx = ctx, .text = what->message };
+
+	return load_text(&l, what->message_blob, out);
+}
+
+uar_err rt_inputs_load(struct live_run *r, input_ready_fn *ready, void *ctx,
+		       struct input_load **out)
+{
+	const struct uar_run_what *what = &rt_state(r)->what;
+	struct input_load l = { .run = r, .ready = ready, .ctx = ctx, .text = what->inputs };
+
+	return load_text(&l, what->inputs_blob, out);
 }
 
 /* A fetch comes back to be freed; the next turn may never come. */

@@ -24,6 +24,7 @@ struct llm {
 	struct held_end *end;	  /* what its answer brings is being put aside */
 	struct uar_blocks blocks; /* of the answer so far */
 	struct uar_buf message;	  /* the user's text */
+	struct uar_buf inputs;	  /* the others, when a blob holds them */
 	struct uar_buf reasoning; /* the beginning of what the model reasons */
 	struct uar_arena arena;	  /* of what the client has sent with it */
 	struct definition_load *definition;

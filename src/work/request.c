@@ -114,9 +114,10 @@ static uar_err check_plugin(const struct uar_workers *w, struct rt_request *q)
 	return e;
 }
 
-static uar_err check_length(struct uar_run_create *op)
+/* Inputs of models may be as long as a request. */
+static uar_err check_length(struct uar_run_create *op, bool any_inputs)
 {
-	const bool long_inputs = op->inputs.n > UAR_LIMIT_PREVIEW_BYTES;
+	const bool long_inputs = !any_inputs && op->inputs.n > UAR_LIMIT_PREVIEW_BYTES;
 
 	if (!long_inputs && op->context.n <= UAR_LIMIT_PREVIEW_BYTES)
 		return UAR_OK;
@@ -140,7 +141,7 @@ static uar_err check_agent(const struct uar_workers *w, struct rt_request *q)
 		return uar_error_set(&op->error, UAR_ENOTFOUND, "no agent is named \"%.*s\"",
 				     UAR_FMT(op->agent_id));
 	}
-	e = check_length(op);
+	e = check_length(op, agent && agent->entry == UAR_ENTRY_LLM);
 	if (e || op->parent)
 		return e;
 	if (agent->info)

@@ -98,6 +98,9 @@ struct input_load;
 typedef void input_ready_fn(void *ctx, uar_err e, uar_str text);
 uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx,
 		      struct input_load **out);
+/* The same for all inputs but the message, as JSON or empty. */
+uar_err rt_inputs_load(struct live_run *r, input_ready_fn *ready, void *ctx,
+		       struct input_load **out);
 void rt_input_cancel(struct input_load *l); /* NULL is fine */
 
 #endif

@@ -283,6 +283,27 @@ def artifacts():
             equal(len(made), want, ui)
 
 
+@test("inputs_may_be_long_and_hold_images", "")
+def long_inputs():
+    paper = "word " * 40000
+    image = {"type": "image", "media_type": "image/png", "data": "iVBORw0KGgo=" * 400}
+    with Provider() as p, Shop(answers("gate"), env=env(p)) as s:
+        p.hold()
+        run_id = s.create("a", "sum it up", inputs={"paper": paper, "attachments": [image]})
+        p.wait_for(requests=1)
+        s.restart()
+        p.wait_for(requests=2)
+        p.release()
+        equal(s.finish(run_id)["status"], "succeeded")
+        user = p.stats()["last"]["messages"][-1]["content"]
+        check(paper in user[0]["text"] and user[1]["image_url"]["url"].endswith(image["data"]), str(user)[-300:])
+        submitted = [e.data for e in s.session_events(run_id) if e.data["type"] == "turn.submitted"][0]
+        check(submitted["refs"]["inputs_ref"].startswith("blob://"), submitted["refs"])
+        equal(submitted["payload"]["input_parts"][1]["bytes"] > 200000, True)
+        a = s.http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "m", "x": "y" * 3000}})
+        refused(a, 413, "PAYLOAD_TOO_LARGE")
+
+
 @test("a_new_agent_works_at_once", "")
 def new_agent():
     with Shop() as s:
