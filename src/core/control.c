@@ -269,6 +269,7 @@ static control_handler *const handlers[UAR_CTL_COUNT] = {
 	[UAR_CTL_RETRY_TASK] = ctl_retry_task,
 	[UAR_CTL_SETTLE_TASK] = ctl_settle_task,
 	[UAR_CTL_START_ATTEMPT] = ctl_start_attempt,
+	[UAR_CTL_RECORD_ARTIFACT_ERROR] = ctl_record_artifact_error,
 	[UAR_CTL_SUBMIT_TURN] = ctl_submit_turn,
 	[UAR_CTL_INTERRUPT_TURN] = ctl_interrupt_turn,
 	[UAR_CTL_RESUME_THREAD] = ctl_resume_thread,

@@ -108,5 +108,6 @@ void ctl_revoke_grant(struct ctl *c); /* grant.c */
 /* control_snapshot.c */
 void ctl_record_snapshot(struct ctl *c);
 void ctl_record_window(struct ctl *c);
+void ctl_record_artifact_error(struct ctl *c);
 
 #endif

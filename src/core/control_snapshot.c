@@ -96,3 +96,16 @@ void ctl_record_window(struct ctl *c)
 	ctl_result(c);
 	ctl_result_end(c);
 }
+
+/* The stream of the run has ended: the session's alone shows it. */
+void ctl_record_artifact_error(struct ctl *c)
+{
+	const struct uar_ctl_record_artifact_error *in = &c->in->record_artifact_error;
+	struct uar_jw *w =
+		uar_core_artifact_error(&c->e, in->artifact_id, in->message, in->details);
+
+	uar_jw_str(w, "run_id", in->run_id);
+	uar_emit(&c->e, UAR_EV_RUNTIME_WARNING, EMIT_SESSION);
+	ctl_result(c);
+	ctl_result_end(c);
+}

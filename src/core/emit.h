@@ -36,6 +36,9 @@ struct uar_jw *uar_emit_begin(struct emit *e);
 /* The same for a thread whose turn goes on; `what` of it changes, and `more`, or NULL. */
 struct uar_jw *uar_emit_thread_change(struct emit *e, const char *what, const char *more);
 /* Names the next event after one more thing; an empty id is none. */
+/* Begins a runtime.warning about the preview of an artifact; the caller emits it. */
+struct uar_jw *uar_core_artifact_error(struct emit *e, uar_str artifact_id, uar_str message,
+				       uar_str details);
 void uar_emit_name(struct emit *e, enum uar_id id, uar_str text);
 /* Closes it, numbers the event, adds it to the decision and folds it. */
 void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope);

@@ -206,6 +206,27 @@ static void note_warning(struct emit *e, const struct uar_note *n)
 	uar_emit(e, UAR_EV_RUNTIME_WARNING, EMIT_RUN);
 }
 
+/* Somebody who shows an artifact saw it fail. */
+struct uar_jw *uar_core_artifact_error(struct emit *e, uar_str artifact_id, uar_str message,
+				       uar_str details)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "code", "ARTIFACT_PREVIEW_ERROR");
+	uar_jw_str(w, "message", message);
+	uar_jw_cstr(w, "component", "artifact_preview");
+	if (details.n)
+		uar_jw_raw(w, "details", details);
+	uar_emit_name(e, UAR_ID_ARTIFACT, artifact_id);
+	return w;
+}
+
+static void note_artifact_error(struct emit *e, const struct uar_note *n)
+{
+	uar_core_artifact_error(e, n->artifact_id, n->text, n->metadata);
+	uar_emit(e, UAR_EV_RUNTIME_WARNING, EMIT_RUN);
+}
+
 static void note_limit(struct emit *e, const struct uar_note *n)
 {
 	struct uar_jw *w = uar_emit_begin(e);
@@ -317,6 +338,7 @@ void uar_core_note(struct emit *e, const struct uar_note *n)
 		[UAR_NOTE_HOOK_STARTED] = note_hook_started,
 		[UAR_NOTE_HOOK_ENDED] = note_hook_ended,
 		[UAR_NOTE_HOOK_FAILED] = note_hook_failed,
+		[UAR_NOTE_ARTIFACT_ERROR] = note_artifact_error,
 	};
 
 	put[n->kind](e, n);

@@ -331,6 +331,7 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->note.code;
 		out[n++] = &c->note.text;
 		out[n++] = &c->note.metadata;
+		out[n++] = &c->note.artifact_id;
 		out[n++] = &c->note.hook.id;
 		out[n++] = &c->note.hook.outcome;
 		break;

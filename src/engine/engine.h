@@ -155,6 +155,20 @@ struct uar_run_answer_op {
 };
 UAR_MUST_CHECK uar_err uar_runtime_answer(struct uar_runtime *rt, struct uar_run_answer_op *op);
 
+/* The preview of an artifact reported an error: a fact of its run while that is at work. */
+struct uar_artifact_error_op {
+	struct uar_owner owner;
+	uar_str run_id, artifact_id;
+	uar_str message, details; /* one safe line; JSON object or empty */
+	void (*done)(struct uar_artifact_error_op *op);
+	void *ctx;   /* the caller's */
+	uar_err err; /* out; ESTATE: the run is not at work */
+	struct uar_error error;
+};
+/* UAR_ESTATE: the run is not at work. */
+UAR_MUST_CHECK uar_err uar_runtime_artifact_error(struct uar_runtime *rt,
+						  struct uar_artifact_error_op *op);
+
 /* Asks every run to stop, whoever it belongs to; the reason stays in place. */
 void uar_runtime_cancel_all(struct uar_runtime *rt, uar_str reason);
 

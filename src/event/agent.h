@@ -43,13 +43,15 @@ enum uar_note_kind {
 	UAR_NOTE_HOOK_STARTED, /* it calls a program of its user; `code` names the point */
 	UAR_NOTE_HOOK_ENDED,
 	UAR_NOTE_HOOK_FAILED,
+	UAR_NOTE_ARTIFACT_ERROR, /* its preview reported an error; metadata may say more */
 	UAR_NOTE_COUNT
 };
 struct uar_note {
 	enum uar_note_kind kind;
-	uar_str code, text; /* text: one safe line */
-	uar_str metadata;   /* JSON object, or empty */
-	int64_t bytes;	    /* TRUNCATED: of what is gone; 0: nobody counted */
+	uar_str code, text;  /* text: one safe line */
+	uar_str metadata;    /* JSON object, or empty */
+	uar_str artifact_id; /* ARTIFACT_ERROR */
+	int64_t bytes;	     /* TRUNCATED: of what is gone; 0: nobody counted */
 	struct {
 		uar_str id, outcome; /* "continue", "block" */
 		int64_t duration_ms;

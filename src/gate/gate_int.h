@@ -53,9 +53,16 @@ struct download_hint {
 	uint64_t before;		   /* run_sequence of the event before the item's */
 };
 
+/* Reports about artifacts of some runs, since when. */
+struct gate_report_window {
+	int64_t since_us;
+	unsigned count;
+};
+
 /* Bytes on their way out, with hints for those who read one in many ranges. */
 struct downloads {
 	struct uar_list list;
+	struct gate_report_window reports[64]; /* artifact_errors.c */
 	struct download_hint hint[16];
 	size_t next;
 };

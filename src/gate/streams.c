@@ -15,8 +15,8 @@ struct sse {
 	struct call *call;	   /* until the answer has begun */
 	struct uar_stream *stream; /* NULL: ended */
 	enum gate_dialect dialect;
-	bool meta;
-	bool resync; /* the reader's cursor is of another incarnation */
+	bool meta, full; /* options of normalized events; such frames are not shared */
+	bool resync;	 /* the reader's cursor is of another incarnation */
 };
 
 uar_err gate_stream_open(struct gate_stream *s, struct call *c,
@@ -131,7 +131,7 @@ static uar_err put_notice(struct uar_gate *g, const struct uar_event *ev)
 
 static uar_err put_body(struct uar_gate *g, const struct sse *s, const struct uar_event *ev)
 {
-	struct uar_normalized_options o = { g->o.cancel_as_done, s->meta };
+	struct uar_normalized_options o = { g->o.cancel_as_done, s->meta, s->full };
 	struct uar_jw w;
 
 	uar_arena_reset(&g->scratch);
@@ -180,7 +180,7 @@ static bool cached(const struct uar_gate *g, const struct sse *s, const struct u
 {
 	const struct frame_cache *c = &g->cache;
 
-	return c->frame && !s->meta && c->n == n && c->dialect == s->dialect &&
+	return c->frame && !s->meta && !s->full && c->n == n && c->dialect == s->dialect &&
 	       uar_str_is(ev->event_id, c->first);
 }
 
@@ -188,7 +188,7 @@ static void remember(struct uar_gate *g, const struct sse *s, const struct uar_e
 		     struct uar_frame *frame)
 {
 	gate_cache_clear(g);
-	if (s->meta || ev->event_id.n != UAR_UUID_TEXT)
+	if (s->meta || s->full || ev->event_id.n != UAR_UUID_TEXT)
 		return;
 	g->cache.frame = uar_frame_ref(frame);
 	memcpy(g->cache.first, ev->event_id.p, UAR_UUID_TEXT);
@@ -296,13 +296,25 @@ static void on_gone(struct call *c)
 	gate_call_free(c);
 }
 
+static uar_err read_variants(struct call *c, bool *out_full, struct uar_error *error)
+{
+	uar_str text = UAR_STR_NONE;
+	uar_err e = gate_query_str(c, "variants", &text);
+
+	*out_full = uar_str_is(text, "full");
+	if (e || *out_full || !text.p || uar_str_is(text, "plain"))
+		return e;
+	uar_error_where(error, "?variants");
+	return uar_error_set(error, UAR_EINVALID, "variants are plain or full");
+}
+
 /* `after`: NULL takes it from the request. */
 static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dialect,
 			   const uint64_t *after, struct uar_error *error)
 {
 	struct sse *s = uar_zalloc(sizeof *s);
 	struct uar_stream_options o = { .owner = c->owner };
-	bool meta = false;
+	bool meta = false, full = false;
 	uar_err e = s ? UAR_OK : UAR_ENOMEM;
 
 	if (after)
@@ -316,6 +328,8 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 	if (!e)
 		e = gate_query_flag(c, "meta", &meta, error);
 	if (!e)
+		e = read_variants(c, &full, error);
+	if (!e)
 		e = gate_query_flag(c, "stored", &o.stored, error);
 	if (e) {
 		uar_free(s);
@@ -327,6 +341,7 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 	s->call = c;
 	s->dialect = dialect;
 	s->meta = meta;
+	s->full = full;
 	*(dialect == GATE_ENVELOPE ? &o.session_id : &o.run_id) = run_id;
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };
 	e = uar_stream_open(c->g->o.reader, &o, &s->stream);

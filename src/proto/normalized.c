@@ -96,6 +96,16 @@ static uar_err put_context(struct put *x)
 	return close_data(x);
 }
 
+static void put_more_of_tool(struct put *x, bool name)
+{
+	const struct uar_json *index = x->o->full ? get(x, "call_index") : NULL;
+
+	if (x->o->full && name)
+		uar_jw_str(&x->w, "tool", text(x, "tool_name"));
+	if (index)
+		uar_jw_tree(&x->w, "call_index", index);
+}
+
 /* The call is shown once its arguments are final. */
 static uar_err put_tool_args(struct put *x)
 {
@@ -106,6 +116,7 @@ static uar_err put_tool_args(struct put *x)
 	uar_jw_str(&x->w, "tool", text(x, "tool_name"));
 	tree_or_null(x, "input", get(x, "args"));
 	put_ref(x, "args_ref", "input_ref");
+	put_more_of_tool(x, false);
 	return close_data(x);
 }
 
@@ -129,6 +140,7 @@ static uar_err put_tool_end(struct put *x)
 	tree_or_null(x, "output", output ? output : get(x, "error"));
 	uar_jw_bool(&x->w, "ok", x->ev->cls == UAR_EV_TOOL_RESULT);
 	put_ref(x, "output_ref", "output_ref");
+	put_more_of_tool(x, true);
 	return close_data(x);
 }
 
@@ -181,8 +193,21 @@ static void put_question(struct put *x)
 	}
 }
 
+/* Only a denial has a variant of its own. */
+static uar_err put_denied(struct put *x)
+{
+	open_data(x, "ToolCallDenied");
+	uar_jw_str(&x->w, "action_id", x->ev->ids[UAR_ID_ACTION]);
+	if (x->ev->ids[UAR_ID_TOOL_CALL].n)
+		uar_jw_str(&x->w, "tool_call_id", x->ev->ids[UAR_ID_TOOL_CALL]);
+	uar_jw_str(&x->w, "reason", text(x, "reason"));
+	return close_data(x);
+}
+
 static uar_err put_resolved(struct put *x)
 {
+	if (x->o->full && uar_str_is(text(x, "decision"), "deny"))
+		return put_denied(x);
 	open_data(x, "meta");
 	uar_jw_str(&x->w, "action_id", x->ev->ids[UAR_ID_ACTION]);
 	uar_jw_str(&x->w, "status", text(x, "status"));
@@ -195,8 +220,11 @@ static uar_err put_resolved(struct put *x)
 static uar_err put_action(struct put *x)
 {
 	bool form = uar_str_is(text(x, "action_type"), "form");
+	bool permission = uar_str_is(text(x, "action_type"), "tool_permission");
 
-	open_data(x, form ? "ui.form.request" : "meta");
+	open_data(x, form			? "ui.form.request"
+		     : permission && x->o->full ? "ToolCallApprovalRequired"
+						: "meta");
 	uar_jw_str(&x->w, form ? "form_id" : "action_id", x->ev->ids[UAR_ID_ACTION]);
 	uar_jw_str(&x->w, "title", text(x, "prompt"));
 	if (form)
@@ -232,9 +260,9 @@ static uar_err put_status(struct put *x)
 	if (uar_str_is(uar_json_str(uar_json_get(metadata, UAR_STR("ui")), UAR_STR("")),
 		       "navigate"))
 		return put_navigate(x, metadata);
-	if (!metadata && !x->o->meta)
+	if (!metadata && !x->o->meta && !x->o->full)
 		return UAR_ESKIP;
-	open_data(x, "meta");
+	open_data(x, !metadata && x->o->full ? "RuntimeStep" : "meta");
 	uar_jw_str(&x->w, "phase", text(x, "phase"));
 	uar_jw_str(&x->w, "status", text(x, "status"));
 	uar_jw_str(&x->w, "title", text(x, "title"));
@@ -257,21 +285,47 @@ static uar_err put_progress(struct put *x)
 static uar_err put_done(struct put *x)
 {
 	static const char reason[] = "\"finish_reason\":";
+	const struct uar_json *usage;
 	uar_err e = UAR_OK;
 
-	if (!x->p && memmem(x->ev->payload.p, x->ev->payload.n, reason, sizeof reason - 1))
+	if (!x->p &&
+	    (x->o->full || memmem(x->ev->payload.p, x->ev->payload.n, reason, sizeof reason - 1)))
 		e = uar_event_payload(x->ev, x->scratch, &x->p, NULL);
 	if (e)
 		return e;
-	open_data(x, "RunDone");
+	usage = x->o->full ? get(x, "usage") : NULL;
+	open_data(x, usage ? "RunDoneWithUsage" : "RunDone");
 	if (x->p && text(x, "finish_reason").n)
 		uar_jw_str(&x->w, "finish_reason", text(x, "finish_reason"));
+	if (usage)
+		uar_jw_tree(&x->w, "usage", usage);
+	return close_data(x);
+}
+
+static uar_err put_cancelled(struct put *x)
+{
+	open_data(x, "Cancelled");
+	uar_jw_str(&x->w, "reason", text(x, "message"));
+	return close_data(x);
+}
+
+static uar_err put_alert(struct put *x)
+{
+	if (!x->o->full)
+		return UAR_ESKIP;
+	open_data(x, "BudgetAlert");
+	uar_jw_cstr(&x->w, "kind", uar_event_info[x->ev->cls].type);
+	uar_jw_tree(&x->w, "details", x->p);
 	return close_data(x);
 }
 
 static uar_err put_failed(struct put *x)
 {
-	if (uar_str_is(text(x, "status"), "cancelled") && x->o->cancel_as_done)
+	bool cancelled = uar_str_is(text(x, "status"), "cancelled");
+
+	if (cancelled && x->o->full)
+		return put_cancelled(x);
+	if (cancelled && x->o->cancel_as_done)
 		return put_done(x);
 	open_data(x, "Error");
 	uar_jw_str(
@@ -299,6 +353,10 @@ static const struct {
 	[UAR_EV_ACTION_RESOLVED] = { .put = put_resolved },
 	[UAR_EV_RUN_STATUS] = { .put = put_status },
 	[UAR_EV_TASK_PROGRESS] = { .put = put_progress },
+	[UAR_EV_QUOTA_LOW] = { .put = put_alert },
+	[UAR_EV_QUOTA_BLOCKED] = { .put = put_alert },
+	[UAR_EV_LIMIT_CHANGED] = { .put = put_alert },
+	[UAR_EV_RATE_LIMIT_HIT] = { .put = put_alert },
 	[UAR_EV_TASK_ATTEMPT_COMPLETED] = { .put = put_done, .bare = true },
 	[UAR_EV_TASK_ATTEMPT_FAILED] = { .put = put_failed },
 };

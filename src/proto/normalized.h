@@ -9,6 +9,11 @@
 struct uar_normalized_options {
 	bool cancel_as_done; /* a cancelled run ends with RunDone instead of Error */
 	bool meta;	     /* show phases and progress as `meta` */
+	/* Show also the optional variants: Cancelled (instead of Error or RunDone),
+	 * RunDoneWithUsage (instead of RunDone), ToolCallApprovalRequired, ToolCallDenied,
+	 * BudgetAlert and RuntimeStep; `tool` on ToolEnd, and `call_index` on events of tools
+	 * that know it. SkillActivated and StatePatch have no events yet. */
+	bool full;
 };
 
 /* False: the event shows nothing here, whatever the options and its payload are. */

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Normalized events beyond the usual ones: errors of artifact previews, and the optional variants."""
+import json
+
+from lib import Server, Stream, check, equal, main, refused, test, wait_until
+
+SLOW = {"UAR_SCRIPTED_TOKEN_MS": "60000"}
+
+
+def call(name, **args):
+    return f"tool {name} {json.dumps(args)}"
+
+
+def full(s, run_id):
+    with Stream(s.url, f"/api/runs/{run_id}/stream?variants=full", s.token) as stream:
+        return [e.data for e in stream.all()]
+
+
+def of(events, kind):
+    return [e["data"] for e in events if e["type"] == kind]
+
+
+@test("an_error_of_a_preview_becomes_an_event", "NEV-16")
+def preview():
+    with Server(env=SLOW) as s:
+        run_id = s.create("demo", "hi")
+        path = f"/api/runs/{run_id}/artifacts/a1/errors"
+        with Stream(s.url, f"/api/runs/{run_id}/stream", s.token) as stream:
+            stream.until(lambda e: e.type == "ReasoningDelta")
+            report = {"message": "x is not defined", "details": {"line": 3, "source": "inline"}}
+            equal(s.http.post(path, report).status, 202)
+            got = stream.until(lambda e: e.type == "artifact.error")[-1].data["data"]
+            equal(got, {"run_id": run_id, "artifact_id": "a1", **report})
+        agui = f"/api/ag-ui/runs/{run_id}/stream?dialect=chunks"
+        with Stream(s.url, agui, s.token) as stream:
+            [seen] = [e for e in stream.until(lambda e: e.name == "artifact.error") if e.name == "artifact.error"]
+            equal(seen.data["message"], "x is not defined")
+        s.http.post(f"/api/runs/{run_id}/cancel")
+        s.events(run_id)
+        equal(s.http.post(path, {"message": "late"}).status, 202, "also when the run is over")
+        session = s.session_events(run_id)[0].data["session_id"]
+        with Stream(s.url, f"/api/sessions/{session}/events", s.token) as stream:
+            late = stream.until(lambda e: e.data["payload"].get("message") == "late")[-1].data
+        equal((late["payload"]["message"], late["artifact_id"], late["payload"]["run_id"]), ("late", "a1", run_id))
+        check("late" not in json.dumps([e.data for e in s.events(run_id)]), "the stream of the run has ended")
+        refused(s.http.post("/api/runs/none/artifacts/a1/errors", {"message": "x"}), 404, "NOT_FOUND")
+        refused(s.http.post(path, {}), 400, "VALIDATION_ERROR", "/message")
+        answers = [s.http.post(path, {"message": "again"}).status for _ in range(70)]
+        equal(set(answers), {202, 429}, "a page that never stops is stopped")
+
+
+@test("optional_variants_are_shown_when_asked_for", "NEV-18")
+def optional():
+    with Server() as s:
+        run_id = s.create("tools", call("fs.write", path="a.txt", text="x"))
+        action = wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")["action_id"]
+        s.http.post("/api/control/respond_action", {"action_id": action, "decision": "deny", "reason": "no"})
+        got = wait_until(lambda: s.record(run_id)["status"] == "succeeded" and full(s, run_id), "the end")
+        [asked], [denied] = of(got, "ToolCallApprovalRequired"), of(got, "ToolCallDenied")
+        equal((asked["action_id"], denied["action_id"]), (action, action))
+        [end] = of(got, "ToolEnd")
+        equal((end["tool"], end["ok"]), ("fs.write", False))
+        check("start" in [e["phase"] for e in of(got, "RuntimeStep")], got)
+        equal(got[-1]["type"], "RunDoneWithUsage")
+        equal(got[-1]["data"]["usage"]["total_tokens"], s.record(run_id)["usage"]["input_tokens"] +
+              s.record(run_id)["usage"]["output_tokens"])
+        plain = [e.data["type"] for e in s.events(run_id)]
+        check(set(plain) <= {"RunStart", "ReasoningDelta", "ChatDelta", "ToolStart", "ToolEnd", "meta", "RunDone"}, plain)
+        refused(s.http.get(f"/api/runs/{run_id}/stream?variants=some"), 400, "VALIDATION_ERROR", "?variants")
+    with Server(env=SLOW) as s:
+        run_id = s.create("demo", "hi")
+        s.http.post(f"/api/runs/{run_id}/cancel")
+        equal(full(s, run_id)[-1]["type"], "Cancelled")
+
+
+main()
