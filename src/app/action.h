@@ -6,13 +6,17 @@
 
 struct uar_action_answer {
 	uar_str action_id;
-	const char *decision; /* "allow", "allow_for_session", "deny" */
+	const char *decision; /* "allow", "allow_for_session", "deny", "submit", ... */
+	uar_str values;	      /* JSON text, or empty */
 	const char *reason;   /* NULL: none */
 };
 /* `a` needs fini also after an error. */
 UAR_MUST_CHECK uar_err uar_action_respond(const struct uar_cli *cli,
 					  const struct uar_action_answer *x,
 					  struct uar_remote_answer *a, struct uar_error *error);
+
+/* Asks the person at the terminal, if there is one, what the event of a run asks. */
+void uar_action_inline(struct uar_cli *cli, const struct uar_json *event);
 
 /* A question that a run asked at some time, found in the run's own stream. */
 struct uar_action_past {

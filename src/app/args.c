@@ -24,7 +24,7 @@ bool uar_verb_takes(const struct uar_verb *verb, enum uar_opt opt)
 {
 	if (opt == UAR_OPT_CONFIG || opt == UAR_OPT_STRICT)
 		return verb->settings != UAR_VERB_NONE;
-	return verb->options & 1u << opt;
+	return verb->options & UINT64_C(1) << opt;
 }
 
 bool uar_verb_takes_setting(const struct uar_verb *verb, const struct uar_config_row *row)

@@ -30,7 +30,7 @@ struct uar_verb {
 	const char *name, *usage, *doc;
 	int (*fn)(struct uar_cli *cli); /* exit status */
 	unsigned min, max;		/* operands */
-	unsigned options;		/* one bit per enum uar_opt */
+	uint64_t options;		/* one bit per enum uar_opt */
 	enum uar_verb_settings settings;
 };
 

@@ -15,7 +15,7 @@
 enum { SENTENCE = 8192 };
 
 enum {
-#define O(NAME, LONG, SHORT, VALUE, DOC) NAME = 1 << UAR_OPT_##NAME,
+#define O(NAME, LONG, SHORT, VALUE, DOC) NAME = UINT64_C(1) << UAR_OPT_##NAME,
 #include "app/cli.def"
 #undef O
 };

@@ -314,6 +314,33 @@ static void show_action(struct uar_render *r, const struct uar_json *data)
 	uar_buf_fini(&b);
 }
 
+static void show_form(struct uar_render *r, const struct uar_json *data)
+{
+	struct uar_buf b = uar_buf_make(4096);
+	uar_str title = text_of(data, "title"), id = text_of(data, "form_id");
+
+	remember_question(r, id, title);
+	uar_buf_add_str(&b, UAR_STR("[asks] "));
+	uar_text_brief(&b, title, BRIEF);
+	uar_buf_add_str(&b, UAR_STR("  (uar answer "));
+	uar_text_brief(&b, text_of(data, "run_id"), UAR_LIMIT_ID_BYTES);
+	uar_buf_add_char(&b, ' ');
+	uar_text_brief(&b, uar_str_from(id, uar_str_find(id, '.') + 1), 20);
+	uar_buf_add_char(&b, ')');
+	note(r, UAR_STYLE_YELLOW, &b);
+	uar_buf_fini(&b);
+}
+
+static void show_navigate(struct uar_render *r, const struct uar_json *data)
+{
+	struct uar_buf b = uar_buf_make(4096);
+
+	uar_buf_add_str(&b, UAR_STR("[shows] "));
+	uar_text_brief(&b, text_of(data, "target"), BRIEF);
+	note(r, UAR_STYLE_DIM, &b);
+	uar_buf_fini(&b);
+}
+
 /* What was printed cannot be taken back, so the reader is told where it counts again. */
 static void show_meta(struct uar_render *r, const struct uar_json *data)
 {
@@ -341,6 +368,7 @@ static const struct {
 	void (*show)(struct uar_render *r, const struct uar_json *data);
 } kinds[] = {
 	{ "ChatDelta", show_chat },	  { "ReasoningDelta", show_reasoning },
+	{ "ui.form.request", show_form }, { "ui.navigate", show_navigate },
 	{ "ToolStart", show_tool_start }, { "ToolDelta", show_nothing },
 	{ "ToolEnd", show_tool_end },	  { "Citation", show_citation },
 	{ "MemoryRecall", show_memory },  { "Artifact", show_artifact },

@@ -23,6 +23,8 @@ uar_err uar_action_respond(const struct uar_cli *cli, const struct uar_action_an
 	uar_jw_cstr(&w, "decision", x->decision);
 	if (x->reason)
 		uar_jw_cstr(&w, "reason", x->reason);
+	if (x->values.n)
+		uar_jw_raw(&w, "payload", x->values);
 	uar_jw_close(&w);
 	e = uar_jw_end(&w);
 	if (!e)
@@ -82,6 +84,7 @@ static int respond(struct uar_cli *cli, uar_str action_id)
 		.action_id = action_id,
 		.decision = args->option[UAR_OPT_DENY]		? "deny"
 			    : args->option[UAR_OPT_FOR_SESSION] ? "allow_for_session"
+			    : args->option[UAR_OPT_ALWAYS]	? "allow_always"
 								: "allow",
 		.reason = args->option[UAR_OPT_REASON],
 	};
@@ -289,11 +292,13 @@ static uar_err record_of(const struct uar_cli *cli, struct uar_remote_answer *a,
 /* NULL: the options go together. */
 static const char *contradiction(const struct uar_args *args)
 {
-	bool decides = args->option[UAR_OPT_DENY] || args->option[UAR_OPT_FOR_SESSION] ||
-		       args->option[UAR_OPT_REASON];
+	int decisions = (args->option[UAR_OPT_DENY] != NULL) +
+			(args->option[UAR_OPT_FOR_SESSION] != NULL) +
+			(args->option[UAR_OPT_ALWAYS] != NULL);
+	bool decides = decisions || args->option[UAR_OPT_REASON];
 
-	if (args->option[UAR_OPT_DENY] && args->option[UAR_OPT_FOR_SESSION])
-		return "--deny and --for-session contradict";
+	if (decisions > 1)
+		return "--deny, --for-session and --always contradict";
 	if (args->option[UAR_OPT_SHOW] && decides)
 		return "--show decides nothing";
 	return !args->words && (decides || args->option[UAR_OPT_SHOW])

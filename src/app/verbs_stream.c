@@ -1,6 +1,7 @@
 /* verbs_stream.c - verbs that show a run as it happens: logs, run.
  *
  * Leaving never harms a run: the server goes on, `uar logs -f` comes back. */
+#include "app/action.h"
 #include "app/cli.h"
 #include "app/leave.h"
 #include "app/limits.h"
@@ -13,6 +14,7 @@
 struct shower {
 	struct uar_cli *cli;
 	struct uar_render render;
+	bool asks; /* what the run asks is asked here */
 };
 
 /* JSON has no raw line ends except between tokens, where a space does as well. */
@@ -30,11 +32,13 @@ static bool show_text(void *ctx, uar_str data)
 {
 	struct shower *s = ctx;
 	struct uar_arena a;
-	const struct uar_json *event;
+	const struct uar_json *event = NULL;
 
 	uar_arena_init(&a, 0);
 	if (uar_json_parse(data, NULL, &a, &event, NULL) == UAR_OK)
 		uar_render_event(&s->render, event);
+	if (event && s->asks)
+		uar_action_inline(s->cli, event);
 	uar_arena_fini(&a);
 	return !ferror(s->cli->out);
 }
@@ -216,7 +220,8 @@ static int watch(struct uar_cli *cli, const char *run_id)
 	struct shower s = { .render = { .text = cli->out,
 					.notes = cli->err,
 					.text_colour = uar_cli_colour(cli, cli->out_tty),
-					.notes_colour = notes_colour } };
+					.notes_colour = notes_colour },
+			    .asks = true };
 	struct uar_remote_follow f = { .run_id = uar_str_c(run_id),
 				       .to_the_end = true,
 				       .patient = true };

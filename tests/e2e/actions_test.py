@@ -2,8 +2,9 @@
 """Actions: forms, values by schema, secrets, expiry, kill -9 while a person is asked, answers that race."""
 import json
 import os
+import pty
 
-from lib import Server, all_of, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of, wait_until
+from lib import ROOT, Server, all_of, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.payloads import check_payload
 
 AGE = {"type": "object", "required": ["name", "age"],
@@ -256,6 +257,97 @@ def expiry():
         check("rejected" in answer, answer)
         equal(of(log_of(s, run_id), "permission.resolved")[0]["payload"]["outcome"], "timed_out")
         check(not os.path.exists(os.path.join(s.data, "files", "x.txt")))
+
+
+class Terminal:
+    """A verb of uar on a terminal of its own."""
+
+    def __init__(self, s, *argv):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            uar = os.path.join(ROOT, "build", "uar")
+            os.execve(uar, [uar, argv[0], "--data", s.data, *argv[1:]], {"PATH": os.environ["PATH"], "TERM": "dumb"})
+        self.seen = ""
+
+    def until(self, text):
+        while text not in self.seen:
+            try:
+                self.seen += os.read(self.fd, 4096).decode(errors="replace")
+            except OSError:  # how a terminal says that it is over
+                raise AssertionError(f"it ended without {text}: {self.seen}") from None
+        self.seen = self.seen.split(text, 1)[1]
+
+    def type(self, line):
+        os.write(self.fd, line.encode() + b"\n")
+
+    def end(self):
+        try:
+            while chunk := os.read(self.fd, 4096):
+                self.seen += chunk.decode(errors="replace")
+        except OSError:
+            pass
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+
+@test("a_terminal_fills_in_forms_and_allows", "CTL-20 NEV-15 API-13")
+def terminal():
+    everything = {"type": "object", "required": ["name", "age", "colour"], "properties": {
+        "name": {"type": "string"}, "age": {"type": "integer"}, "colour": {"enum": ["red", "blue"]},
+        "vegan": {"type": "boolean", "default": False}, "tags": {"type": "array", "items": {"type": "string"}},
+        "password": {"type": "string"}}}
+    with Server() as s:
+        t = Terminal(s, "run", "tools", form("Sign up", everything) + "\nthen\n" + write("t.txt"))
+        t.until("[asks] Sign up")
+        for prompt, typed in (("name", "Ann"), ("age", "many"), ("a whole number", None), ("age", "41"), ("2 blue", "2"),
+                              ("vegan", ""), ("tags", "a, b"), ("password", "hunter2-canary")):
+            t.until(prompt)
+            if typed is not None:
+                t.type(typed)
+        t.until("allow it?")
+        check("hunter2-canary" not in t.seen, "a secret is not echoed")
+        t.type("perhaps")
+        t.until("allow it?")
+        t.type("y")
+        equal(t.end(), 0, t.seen)
+        check("[answered] allow" in t.seen, t.seen)
+        run_id = s.http.get("/api/runs?limit=1").json["runs"][0]["run_id"]
+        p = of(log_of(s, run_id), "action.resolved")[0]["payload"]["payload"]
+        equal(p, {"name": "Ann", "age": 41, "colour": "blue", "vegan": False, "tags": ["a", "b"],
+                  "password": "<redacted>"})
+        # The same without a terminal, by words.
+        run_id = s.create("tools", form())
+        asked(s, run_id)
+        listed = run_uar("approve", "--data", s.data)
+        check("Who are you?" in listed.stdout, listed.stdout)
+        p = run_uar("answer", "--data", s.data, run_id)
+        check(p.returncode == 1 and "NAME=VALUE" in p.stderr, p.stderr)
+        p = run_uar("answer", "--data", s.data, run_id, "name=Ann", "age=x")
+        check(p.returncode == 1 and "whole number" in p.stderr, p.stderr)
+        p = run_uar("answer", "--data", s.data, run_id, "name=Ann")
+        check(p.returncode == 1 and "/payload" in p.stderr, p.stderr)
+        p = run_uar("answer", "--data", s.data, run_id, "1", "name=Ann", "age=3")
+        equal((p.returncode, p.stdout), (0, run_id + ".1  submit\n"), p.stderr)
+        equal(s.finish(run_id)["status"], "succeeded")
+        run_id = s.create("tools", form())
+        asked(s, run_id)
+        p = run_uar("answer", "--data", s.data, run_id, "--values", '{"name":"Ann","age":4}', "--json")
+        equal(json.loads(p.stdout)["result"]["payload"], {"name": "Ann", "age": 4}, p.stderr)
+        run_id = s.create("tools", form())
+        asked(s, run_id)
+        p = run_uar("answer", "--data", s.data, run_id, "--deny", "--reason", "no")
+        equal((p.returncode, p.stdout), (0, run_id + ".1  decline\n"), p.stderr)
+        s.finish(run_id)
+        # A grant by the terminal, listed and taken back.
+        run_id = s.create("tools", write("g.txt"))
+        asked(s, run_id, "waiting_permission")
+        equal(run_uar("approve", "--data", s.data, run_id, "--always").returncode, 0)
+        s.finish(run_id)
+        p = run_uar("grants", "--data", s.data)
+        check(run_id + ".1" in p.stdout and "internal:fs.write" in p.stdout and "agent tools" in p.stdout, p.stdout)
+        equal(run_uar("grants", "revoke", run_id + ".1", "--data", s.data).stdout, run_id + ".1  revoked\n")
+        check("nothing" in run_uar("grants", "--data", s.data).stdout)
 
 
 def write(path="a.txt", text="x"):

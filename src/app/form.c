@@ -1,0 +1,266 @@
+/* form.c - a form in a terminal. What is asked comes from a model: it is shown as safe text. */
+#include "app/form.h"
+
+#include <termios.h>
+#include <unistd.h>
+
+#include "app/limits.h"
+#include "app/text.h"
+#include "core/redact.h"
+#include "json/limits.h"
+
+enum { SHOWN = 400, LINE = UAR_LIMIT_CLI_FIELD };
+
+static const struct uar_json *get(const struct uar_json *j, const char *key)
+{
+	return j && j->kind == UAR_JSON_OBJECT ? uar_json_get(j, uar_str_c(key)) : NULL;
+}
+
+static uar_str text(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(get(j, key), UAR_STR(""));
+}
+
+/* --- from what is typed to JSON -------------------------------------------------------------- */
+
+static uar_err put_json(struct uar_jw *w, uar_str key, uar_str typed, int kind,
+			struct uar_error *error)
+{
+	const struct uar_json *j = NULL;
+	struct uar_arena arena;
+	uar_err e;
+	bool fits;
+
+	uar_arena_init(&arena, 0);
+	e = uar_json_parse(typed, NULL, &arena, &j, NULL);
+	fits = !e && (kind < 0 || (int)j->kind == kind ||
+		      (kind == UAR_JSON_DOUBLE && j->kind == UAR_JSON_INT));
+	if (fits)
+		uar_jw_put_raw(w, key, typed);
+	uar_arena_fini(&arena);
+	if (fits)
+		return UAR_OK;
+	return uar_error_set(error, UAR_EINVALID, "%s",
+			     kind == UAR_JSON_INT      ? "a whole number"
+			     : kind == UAR_JSON_DOUBLE ? "a number"
+						       : "JSON");
+}
+
+static uar_err put_bool(struct uar_jw *w, uar_str key, uar_str typed, struct uar_error *error)
+{
+	static const char *const yes[] = { "y", "yes", "true", "1", "on" };
+	static const char *const no[] = { "n", "no", "false", "0", "off" };
+
+	for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+		if (uar_str_eq_nocase(typed, uar_str_c(yes[i]))) {
+			uar_jw_put_bool(w, key, true);
+			return UAR_OK;
+		}
+		if (uar_str_eq_nocase(typed, uar_str_c(no[i]))) {
+			uar_jw_put_bool(w, key, false);
+			return UAR_OK;
+		}
+	}
+	return uar_error_set(error, UAR_EINVALID, "y or n");
+}
+
+static void put_choice_value(struct uar_jw *w, uar_str key, const struct uar_json *at)
+{
+	if (at->kind == UAR_JSON_STRING)
+		uar_jw_put_str(w, key, at->text);
+	else if (at->kind == UAR_JSON_BOOL)
+		uar_jw_put_bool(w, key, at->b);
+	else if (at->kind == UAR_JSON_NULL)
+		uar_jw_put_null(w, key);
+	else
+		uar_jw_put_raw(w, key, at->text);
+}
+
+/* By its number in the list, or as it is written there. */
+static uar_err put_choice(struct uar_jw *w, uar_str key, const struct uar_json *list, uar_str typed,
+			  struct uar_error *error)
+{
+	const struct uar_json *found = NULL;
+	uint64_t number = 0;
+
+	for (const struct uar_json *at = list->first; at && !found; at = at->next)
+		if (at->text.n && uar_str_eq(at->text, typed))
+			found = at;
+	if (!found && !uar_str_u64(typed, &number) && number >= 1 && number <= list->count)
+		found = uar_json_at(list, (size_t)number - 1);
+	if (!found)
+		return uar_error_set(error, UAR_EINVALID, "one of the list, or its number");
+	put_choice_value(w, key, found);
+	return UAR_OK;
+}
+
+static uar_err put_list(struct uar_jw *w, uar_str key, const struct uar_json *items, uar_str typed,
+			struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	uar_jw_put_arr(w, key);
+	while (typed.n && !e) {
+		uar_str rest, item = uar_str_trim(uar_str_cut(typed, ',', &rest));
+
+		if (item.n)
+			e = uar_form_value(w, UAR_STR_NONE, items, item, error);
+		typed = rest;
+	}
+	uar_jw_close(w);
+	return e;
+}
+
+uar_err uar_form_value(struct uar_jw *w, uar_str key, const struct uar_json *schema, uar_str typed,
+		       struct uar_error *error)
+{
+	const struct uar_json *choice = get(schema, "enum");
+	uar_str type = text(schema, "type");
+
+	if (choice && choice->kind == UAR_JSON_ARRAY)
+		return put_choice(w, key, choice, typed, error);
+	if (uar_str_is(type, "integer"))
+		return put_json(w, key, typed, UAR_JSON_INT, error);
+	if (uar_str_is(type, "number"))
+		return put_json(w, key, typed, UAR_JSON_DOUBLE, error);
+	if (uar_str_is(type, "boolean"))
+		return put_bool(w, key, typed, error);
+	if (uar_str_is(type, "array") && !uar_str_starts(typed, UAR_STR("[")))
+		return put_list(w, key, get(schema, "items"), typed, error);
+	if (uar_str_is(type, "array") || uar_str_is(type, "object"))
+		return put_json(w, key, typed, -1, error);
+	if (schema || put_json(w, key, typed, -1, error))
+		uar_jw_put_str(w, key, typed);
+	return UAR_OK;
+}
+
+/* --- asking ------------------------------------------------------------------------------------
+ */
+
+bool uar_form_line(const struct uar_form_io *io, bool secret, char *line, size_t size)
+{
+	int fd = fileno(io->in);
+	struct termios before, quiet;
+	bool hidden = secret && tcgetattr(fd, &before) == 0;
+	bool got;
+
+	if (hidden) {
+		quiet = before;
+		quiet.c_lflag &= ~(tcflag_t)ECHO;
+		tcsetattr(fd, TCSANOW, &quiet);
+	}
+	got = fgets(line, (int)size, io->in) != NULL;
+	if (hidden) {
+		tcsetattr(fd, TCSANOW, &before);
+		fputc('\n', io->out);
+	}
+	if (got)
+		line[strcspn(line, "\r\n")] = 0;
+	return got;
+}
+
+static void put_brief(FILE *out, uar_str s)
+{
+	struct uar_buf b = uar_buf_make(4 * SHOWN + 64);
+
+	uar_text_brief(&b, s, SHOWN);
+	fprintf(out, "%.*s", UAR_FMT(uar_buf_str(&b)));
+	uar_buf_fini(&b);
+}
+
+static bool is_required(const struct uar_json *schema, uar_str key)
+{
+	const struct uar_json *list = get(schema, "required");
+
+	for (const struct uar_json *at = list && list->kind == UAR_JSON_ARRAY ? list->first : NULL;
+	     at; at = at->next)
+		if (uar_str_eq(uar_json_str(at, UAR_STR("")), key))
+			return true;
+	return false;
+}
+
+static void put_field(const struct uar_form_io *io, const struct uar_json *field, bool required)
+{
+	const struct uar_json *choice = get(field, "enum"), *usual = get(field, "default");
+	uar_str title = text(field, "title"), about = text(field, "description");
+	size_t n = 0;
+
+	put_brief(io->out, title.n ? title : field->key);
+	if (about.n) {
+		fputs(" - ", io->out);
+		put_brief(io->out, about);
+	}
+	for (const struct uar_json *at = choice && choice->kind == UAR_JSON_ARRAY ? choice->first
+										  : NULL;
+	     at; at = at->next) {
+		fprintf(io->out, "\n  %zu ", ++n);
+		put_brief(io->out, at->text);
+	}
+	fputs(n ? "\n" : " ", io->out);
+	if (usual && usual->text.n) {
+		fputc('[', io->out);
+		put_brief(io->out, usual->text);
+		fputc(']', io->out);
+	} else if (!required) {
+		fputs("(may be empty)", io->out);
+	}
+	fputs(": ", io->out);
+	fflush(io->out);
+}
+
+static bool is_secret(const struct uar_json *field)
+{
+	return uar_json_bool(get(field, "writeOnly"), false) ||
+	       uar_json_bool(get(field, "x-sensitive"), false) ||
+	       uar_str_is(text(field, "format"), "password") || uar_is_secret_name(field->key);
+}
+
+/* A value that the schema refuses is asked for again. */
+static uar_err ask_field(const struct uar_form_io *io, const struct uar_json *schema,
+			 const struct uar_json *field, struct uar_jw *w)
+{
+	bool required = is_required(schema, field->key);
+	const struct uar_json *usual = get(field, "default");
+	struct uar_error error;
+	char line[LINE];
+
+	for (;;) {
+		struct uar_jw before = *w;
+		size_t length = w->out->n;
+		uar_str typed;
+
+		put_field(io, field, required);
+		if (!uar_form_line(io, is_secret(field), line, sizeof line))
+			return UAR_ECANCELED;
+		typed = uar_str_trim(uar_str_c(line));
+		if (!typed.n && usual) {
+			put_choice_value(w, field->key, usual);
+			return UAR_OK;
+		}
+		if (!typed.n && !required)
+			return UAR_OK;
+		error = (struct uar_error){ 0 };
+		if (typed.n && !uar_form_value(w, field->key, field, typed, &error))
+			return UAR_OK;
+		*w = before;
+		w->out->n = length;
+		fprintf(io->out, "please: %s\n", typed.n ? error.text : "a value");
+	}
+}
+
+uar_err uar_form_fill(const struct uar_form_io *io, const struct uar_json *schema,
+		      struct uar_buf *out)
+{
+	const struct uar_json *fields = get(schema, "properties");
+	struct uar_jw w = uar_jw_begin(out);
+	uar_err e = UAR_OK;
+
+	uar_jw_obj(&w, NULL);
+	for (const struct uar_json *at = fields && fields->kind == UAR_JSON_OBJECT ? fields->first
+										   : NULL;
+	     at && !e; at = at->next)
+		if (at->kind == UAR_JSON_OBJECT)
+			e = ask_field(io, schema, at, &w);
+	uar_jw_close(&w);
+	return e ? e : uar_jw_end(&w);
+}
