@@ -246,16 +246,18 @@ static void replay_artifact(struct emit *e, const struct uar_json *data)
 	uar_str content = field(a, "content", UAR_STR(""));
 	uar_str language = field(a, "language", UAR_STR_NONE);
 	uar_str id = field(a, "artifact_id", UAR_STR("artifact"));
+	int64_t named = uar_json_int(uar_json_get(a, UAR_STR("version")), 1);
+	int64_t version = named > 1 ? named : 1;
 	char sha256[UAR_SHA256_TEXT + 1];
 	struct uar_jw *w;
 
 	put_aside(e, "artifact", id, uar_json_get(a, UAR_STR("content")));
 	w = uar_emit_begin(e);
 	uar_sha256_hex(content, sha256);
-	uar_jw_cstr(w, "op", "created");
+	uar_jw_cstr(w, "op", version > 1 ? "version_created" : "created");
 	uar_jw_str(w, "artifact_type", field(a, "artifact_type", UAR_STR("text")));
 	uar_jw_str(w, "title", field(a, "title", UAR_STR("")));
-	uar_jw_int(w, "version", 1);
+	uar_jw_int(w, "version", version);
 	uar_jw_cstr(w, "status", "ready");
 	if (language.n)
 		uar_jw_str(w, "language", language);

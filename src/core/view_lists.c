@@ -203,6 +203,8 @@ void uar_sview_write_context(struct uar_jw *w, const char *key, const struct uar
 	}
 	view_put_text(w, "turn_id", c->turn_id);
 	write_counted(w, "selected", c->items, c->item_count);
+	write_counted(w, "citations", c->citations, c->citation_count);
+	write_counted(w, "recalled", c->recalled, c->recalled_count);
 	write_counted(w, "omitted", c->omissions, c->omission_count);
 	write_counted(w, "missing_facts", c->missing, c->missing_count);
 	view_put_json(w, "budget", c->budget, "null");

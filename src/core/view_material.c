@@ -38,22 +38,42 @@ static int64_t length_of(const struct fold_step *s, const char *name)
 	return j && j->kind == UAR_JSON_ARRAY ? j->count : 0;
 }
 
+/* A turn may resolve its context in several steps: what a step does not name stays. */
+static void take_list(struct fold_step *s, uar_str *to, int64_t *count, const char *name)
+{
+	int64_t n = length_of(s, name);
+
+	if (!n)
+		return;
+	view_take_json(s, to, name, VIEW_MAX_context_items);
+	*count = n;
+}
+
+static void forget_context(struct uar_sview_context *c)
+{
+	c->items = c->omissions = c->missing = c->citations = c->recalled = UAR_STR_NONE;
+	c->item_count = c->omission_count = c->missing_count = 0;
+	c->citation_count = c->recalled_count = 0;
+	c->refs = UAR_STR_NONE;
+}
+
 static void context_resolved(struct fold_step *s)
 {
 	struct uar_sview_context *c = view_named(s, UAR_SVIEW_CONTEXT, UAR_ID_THREAD);
 
 	if (!c)
 		return;
+	if (!uar_str_eq(c->turn_id, s->ev->ids[UAR_ID_TURN]))
+		forget_context(c);
 	VIEW_KEEP(s, context, c, turn_id, s->ev->ids[UAR_ID_TURN]);
-	VIEW_TAKE_JSON(s, context, c, items);
-	VIEW_TAKE_JSON(s, context, c, omissions);
-	VIEW_TAKE_JSON(s, context, c, missing);
+	take_list(s, &c->items, &c->item_count, "items");
+	take_list(s, &c->omissions, &c->omission_count, "omissions");
+	take_list(s, &c->missing, &c->missing_count, "missing");
+	take_list(s, &c->citations, &c->citation_count, "citations");
+	take_list(s, &c->recalled, &c->recalled_count, "recalled");
 	VIEW_TAKE_JSON(s, context, c, budget);
-	VIEW_KEEP(s, context, c, refs,
-		  s->ev->refs.n <= VIEW_MAX_context_refs ? s->ev->refs : UAR_STR_NONE);
-	c->item_count = length_of(s, "items");
-	c->omission_count = length_of(s, "omissions");
-	c->missing_count = length_of(s, "missing");
+	if (s->ev->refs.n && s->ev->refs.n <= VIEW_MAX_context_refs)
+		VIEW_KEEP(s, context, c, refs, s->ev->refs);
 }
 
 static void compaction(struct fold_step *s, const char *status)

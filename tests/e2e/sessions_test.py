@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Read models of sessions: snapshots, threads, windows of history, what is stored and repaired."""
+import json
 import os
 import sqlite3
+import tempfile
 
 from lib import Provider, Server, check, equal, main, refused, test, wait_until
 from lib.plugins import Lab
@@ -273,6 +275,43 @@ def honest():
         equal((v["freshness"]["state"], v["read_models"]["session_snapshot"]["state"]), ("stale", "stale"))
         check(v["freshness"]["through_sequence"] < v["freshness"]["last_sequence"], v["freshness"])
         check("cannot be read" in v["freshness"]["reason"], v["freshness"])
+
+
+def write_stream(folder, name, *events):
+    with open(os.path.join(folder, name + ".jsonl"), "w") as f:
+        for kind, data in events:
+            f.write(json.dumps({"at_ms": 0, "type": kind, "data": data}) + "\n")
+
+
+@test("artifacts_have_versions_and_context_its_sources", "SNAP-06 SNAP-07")
+def material():
+    def artifact(version, content):
+        return "Artifact", {"artifact": {"artifact_id": "page", "artifact_type": "html", "title": "A page",
+                                         "version": version, "content": content}}
+    source = {"title": "A book", "url": "https://example.org/book"}
+    with tempfile.TemporaryDirectory() as folder:
+        write_stream(folder, "work", ("MemoryRecall", {"items": [{"key": "k", "value": "v", "source": "s"}]}),
+                     ("Citation", {"sources": [source]}), artifact(1, "one"), artifact(2, "second"),
+                     ("RunDone", {}))
+        with Server(fixtures_dir=folder) as s:
+            run_id = s.create("fixture", None, inputs={"fixture": "work", "pace": "full"}, conversation_id="talk")
+            s.finish(run_id)
+            session_id = s.record(run_id)["session_id"]
+            v = settled(s, session_id)
+            page = v["artifacts"]["artifacts"][0]
+            equal((len(v["artifacts"]["artifacts"]), page["artifact_id"], page["version"], page["preview"]),
+                  (1, "page", 2, "second"))
+            equal([(x["version"], x["bytes"]) for x in page["versions"]], [(1, 3), (2, 6)])
+            check(page["versions"][0]["sha256"] != page["versions"][1]["sha256"], page)
+            equal(v["session"]["counts"]["artifacts"], 1)
+            context = v["active_thread"]["context"]
+            equal((context["state"], context["citations"]["items"], context["recalled"]["count"]),
+                  ("available", [source], 1))
+            equal((context["missing_facts"]["count"], context["compaction"]["state"]), (0, "not_applicable"))
+            s.kill()
+            s.start()
+            equal(session(s, session_id), v)
+            equal(session(s, session_id, "include=tasks,artifacts&verify=1"), v)
 
 
 @test("a_lost_worker_leaves_its_thread_unknown", "SNAP-05 SNAP-14")
