@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "app/agent_feed.h"
 #include "app/verbs_agent.h"
 #include "json/limits.h"
 #include "loop/watch.h"
@@ -95,6 +96,31 @@ static uar_err make_bridge(struct server *s)
 	return uar_bridge_create(&o, &s->agents.bridge);
 }
 
+static uar_err make_feed(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_buf cache = uar_buf_make(UAR_LIMIT_URI_BYTES);
+	struct uar_agent_feed_options o = {
+		.loop = s->loop,
+		.registry = s->agents.registry,
+		.log = &s->log,
+		.url = c->agents_url,
+		.token = c->agents_url_token,
+		.every_us = c->agents_url_every_us,
+		.changed = on_agents_changed,
+		.ctx = s,
+	};
+	uar_err e = c->agents_url[0] ? uar_server_need_client(s, error) : UAR_ESKIP;
+
+	uar_buf_printf(&cache, "%s/agents-url.json", c->data);
+	o.client = s->net.client;
+	o.cache = cache.p;
+	if (!e)
+		e = cache.err ? cache.err : uar_agent_feed_create(&o, &s->agents.feed);
+	uar_buf_fini(&cache);
+	return e == UAR_ESKIP ? UAR_OK : e;
+}
+
 uar_err uar_server_make_agents(struct server *s, struct uar_error *error)
 {
 	struct uar_registry_options o = { .taken = is_built_in, .note = on_note, .ctx = s };
@@ -106,6 +132,8 @@ uar_err uar_server_make_agents(struct server *s, struct uar_error *error)
 		return e;
 	watch_dir(s);
 	e = uar_registry_read_dir(s->agents.registry, s->agents.dir.p, error);
+	if (!e)
+		e = make_feed(s, error);
 	return e ? e : make_bridge(s);
 }
 
@@ -113,6 +141,7 @@ void uar_server_unmake_agents(struct server *s)
 {
 	if (s->agents.registry)
 		uar_timer_stop(uar_loop_sched(s->loop), &s->agents.later);
+	uar_agent_feed_destroy(s->agents.feed);
 	uar_dir_watch_destroy(s->agents.watch);
 	uar_bridge_destroy(s->agents.bridge);
 	uar_registry_destroy(s->agents.registry);

@@ -40,6 +40,7 @@ struct server {
 		struct uar_dir_watch *watch; /* NULL: the directory is not watched */
 		struct uar_timer later;	     /* files changed: they are read when no more change */
 		struct uar_buf dir;
+		struct uar_agent_feed *feed; /* NULL: no registry is asked */
 	} agents;
 	struct uar_tools *tools;
 	struct uar_runtime *runtime;

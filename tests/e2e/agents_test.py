@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """An agent is a file: what it says is what its runs do, whatever happens to the file."""
+import hashlib
 import json
 import os
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from lib import ROOT, Provider, Server, check, equal, main, refused, run_uar, test, text_of, wait_until
 
@@ -302,6 +305,69 @@ def long_inputs():
         equal(submitted["payload"]["input_parts"][1]["bytes"] > 200000, True)
         a = s.http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "m", "x": "y" * 3000}})
         refused(a, 413, "PAYLOAD_TOO_LARGE")
+
+
+class Registry:
+    """A registry service on a free port: what it answers, and how often with 200 and 304."""
+
+    def __init__(self, *agents):
+        self.put(*agents)
+        self.answers, self.down = {200: 0, 304: 0}, False
+        registry = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                tag = '"%s"' % hashlib.sha256(registry.body).hexdigest()
+                status = 304 if self.headers.get("If-None-Match") == tag else 200
+                if registry.down or self.headers.get("Authorization") != "Bearer secret-registry":
+                    self.send_error(503)
+                    return
+                registry.answers[status] += 1
+                self.send_response(status)
+                self.send_header("ETag", tag)
+                self.send_header("Content-Length", str(len(registry.body) if status == 200 else 0))
+                self.end_headers()
+                self.wfile.write(registry.body if status == 200 else b"")
+
+            def log_message(self, *_):
+                pass
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d/agents" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def put(self, *agents):
+        self.body = json.dumps({"agents": agents}).encode()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@test("agents_come_from_files_database_and_a_registry", "CFG-06 ART-01")
+def three_sources():
+    bad = definition("bad", promt={})
+    with Registry(definition("remote", prompt={"system": "R1"}), bad, definition("filed")) as r, \
+            Shop(definition("filed"), env={"UAR_AGENTS_URL_TOKEN": "secret-registry"}, agents_url=r.url,
+                 agents_url_refresh_seconds="0.1") as s:
+        wait_until(lambda: "remote" in s.listed(), "the registry was read")
+        s.http.send("PUT", "/api/agents/kept", definition("kept"))
+        equal({i: s.listed()[i]["source"] for i in ("filed", "kept", "remote")},
+              {"filed": "file", "kept": "database", "remote": "url"})
+        check(any("/agents/1" in b["error"] for b in s.broken()), s.broken())
+        for agent in ("filed", "kept", "remote"):
+            equal(s.finish(s.create(agent, "m"))["status"], "succeeded")
+        wait_until(lambda: r.answers[304] > 0, "it has not changed")
+        equal(r.answers[200], 1)
+        r.put(definition("remote", prompt={"system": "R2"}))
+        wait_until(lambda: s.http.get("/api/agents/remote").json["definition"]["prompt"]["system"] == "R2",
+                   "the change")
+        r.down = True
+        s.restart()
+        equal(s.http.get("/api/agents/remote").json["definition"]["prompt"]["system"], "R2")
+        check("secret-registry" not in s.log())
 
 
 @test("a_new_agent_works_at_once", "")
