@@ -136,6 +136,7 @@ struct rt_place {
 };
 /* What a start knows of a run before its events are read. */
 struct rt_found {
+	bool listed;	  /* the start has listed it: it exists, read or not */
 	bool unread;	  /* nobody has tried to read it yet */
 	bool was_at_work; /* its record says so */
 };

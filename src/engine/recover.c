@@ -416,12 +416,11 @@ static uar_err add_live(struct uar_runtime *rt, const struct uar_run_row *row)
 		a->loading = true;
 		a->threads_known = false;
 	}
-	if (uar_str_is(row->status, "queued"))
-		rt_threads_need(a); /* its queue may be held, or have another order */
 	e = rt_run_make(a, row->run_id, row->thread_id, &r);
 	if (e)
 		return e;
 	r->found.was_at_work = !uar_str_is(row->status, "queued");
+	r->found.listed = true;
 	r->found.unread = true;
 	a->unread++;
 	uar_list_add_last(&rt->recovery.to_load, &r->load_node);
@@ -441,6 +440,18 @@ static void each_live(void *ctx, const struct uar_run_row *row)
 			      UAR_FMT(row->run_id), uar_err_text(l->err));
 }
 
+/* A queue may be held, or have another order than that of creation. Nothing is asked of the
+ * store before all runs are listed: a listing that fails leaves nothing under way. */
+static void load_queues(struct uar_runtime *rt)
+{
+	UAR_LIST_EACH (it, &rt->recovery.to_load) {
+		struct live_run *r = UAR_OWNER(it, struct live_run, load_node);
+
+		if (!r->found.was_at_work)
+			rt_threads_need(r->agg);
+	}
+}
+
 uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 {
 	struct listing l = { .rt = rt, .error = error };
@@ -451,6 +462,7 @@ uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 	if (e)
 		return e;
 	rt->recovery.enumerated = true;
+	load_queues(rt);
 	if (l.waits) /* for an answer, which may be due */
 		rt_due_begin(rt);
 	pump(rt);

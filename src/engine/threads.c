@@ -3,7 +3,7 @@
  * The queue of a thread is its queued runs, in the order of their creation. A thread whose
  * queue is paused or has another order has an open row; these rows are loaded with the
  * session, and what is here follows each commit that writes one. */
-#include "engine/batch.h"
+#include "engine/control_int.h"
 #include "engine/limits.h"
 #include "event/limits.h"
 
@@ -121,12 +121,12 @@ void rt_threads_learn(struct agg *a, const struct uar_row *row)
 	uar_arena_fini(&arena);
 }
 
-static void finish_load(struct thread_load *l)
+static void finish_load(struct thread_load *l, bool known)
 {
 	struct agg *a = l->agg;
 
 	a->threads_loading = false;
-	a->threads_known = true;
+	a->threads_known = known;
 	rt_op_end(&l->under_way);
 	uar_free(l);
 	rt_agg_kick(a);
@@ -162,16 +162,35 @@ static uar_err ask_rows(struct thread_load *l)
 
 static void ask_again(struct uar_timer *t);
 
-/* What is not known cannot be decided upon: it is asked for until it is known. While the
+/* Callers whose commands need the answer are refused; they may ask again. */
+static void refuse_callers(struct agg *a, uar_err e)
+{
+	struct uar_list *it = a->queue.next;
+
+	while (it != &a->queue) {
+		struct cmd *c = UAR_OWNER(it, struct cmd, node);
+
+		it = it->next;
+		if (c->c.kind != UAR_CMD_CREATE)
+			continue;
+		rt_run_over(c->run, e); /* with all that waits for it */
+		it = a->queue.next;
+	}
+	while (!uar_list_empty(&a->controls))
+		rt_control_finish(UAR_OWNER(a->controls.next, struct rt_control, node), e, NULL);
+}
+
+/* What is not known cannot be decided upon: runs that go on wait until it is known. While the
  * server stops nothing starts any more, so it need not be. */
 static void ask_or_wait(struct thread_load *l, uar_err e)
 {
 	struct uar_sched *sched = l->agg->rt->o.sched;
 
 	uar_runtime_note_failure(l->agg->rt, e);
+	refuse_callers(l->agg, e);
 	l->again.fn = ask_again;
 	if (l->agg->rt->draining || uar_timer_set(sched, &l->again, UAR_RETRY_US))
-		finish_load(l);
+		finish_load(l, false);
 }
 
 static void ask_again(struct uar_timer *t)
@@ -195,7 +214,7 @@ static void rows_ready(struct uar_rows_query *q)
 		snprintf(l->after, sizeof l->after, "%.*s", UAR_FMT(q->next));
 	uar_store_rows_fini(q);
 	if (!e && !more) {
-		finish_load(l);
+		finish_load(l, true);
 		return;
 	}
 	if (!e)
@@ -242,7 +261,7 @@ static void count_run(const struct live_run *r, struct uar_queue *q)
 {
 	const struct uar_run *state = decided_state(r);
 
-	if (!state && (r->found.unread || r->load_tries)) { /* it is being recovered */
+	if (!state && r->found.listed) { /* it is being recovered, maybe not for the first time */
 		q->busy |= r->found.was_at_work;
 		q->length += !r->found.was_at_work;
 	}
