@@ -14,6 +14,7 @@
 #include "plugin/plugin.h"
 #include "store/store.h"
 #include "tool/registry.h"
+#include "tool/secret.h"
 
 struct server {
 	struct uar_config_set *config; /* the one in force */
@@ -43,6 +44,7 @@ struct server {
 		struct uar_agent_feed *feed; /* NULL: no registry is asked */
 	} agents;
 	struct uar_tools *tools;
+	struct uar_secrets *secrets; /* of tools */
 	struct uar_runtime *runtime;
 	struct {
 		struct uar_workers *work;
@@ -82,6 +84,8 @@ UAR_MUST_CHECK uar_err uar_server_need_client(struct server *s, struct uar_error
 UAR_MUST_CHECK uar_err uar_server_make_agents(struct server *s, struct uar_error *error);
 void uar_server_reload_agents(struct server *s); /* reads the directory again */
 void uar_server_unmake_agents(struct server *s);
+/* serve_tools.c */
+UAR_MUST_CHECK uar_err uar_server_make_tools(struct server *s, struct uar_error *error);
 /* serve_models.c */
 UAR_MUST_CHECK uar_err uar_server_make_models(struct server *s, struct uar_error *error);
 /* Who can connect to it is on this machine. */

@@ -117,51 +117,6 @@ static uar_err make_store(struct server *s, struct uar_error *error)
 	return e;
 }
 
-uar_err uar_server_need_client(struct server *s, struct uar_error *error)
-{
-	const struct uar_config *c = &s->config->value;
-	struct uar_guard *guard = NULL;
-	uar_err e;
-
-	if (s->net.client)
-		return UAR_OK;
-	e = uar_guard_create(c->outbound_allow.items, c->outbound_allow.count, &guard, error);
-	if (e)
-		return e;
-	e = uar_client_create(s->loop, c->ca_file, &s->net.client);
-	if (e)
-		uar_guard_destroy(guard);
-	else
-		uar_client_set_guard(s->net.client, guard);
-	return e;
-}
-
-static uar_err make_tools(struct server *s, struct uar_error *error)
-{
-	const struct uar_config *c = &s->config->value;
-	struct uar_buf dir = uar_buf_make(UAR_LIMIT_URI_BYTES);
-	struct uar_internal_tools_options o = { .sched = uar_loop_sched(s->loop) };
-	struct uar_tools *internal = NULL;
-	uar_err e;
-
-	if (!c->tools)
-		return UAR_OK;
-	if (c->tools_files_dir[0])
-		uar_buf_add_str(&dir, uar_str_c(c->tools_files_dir));
-	else
-		uar_buf_printf(&dir, "%s/files", c->data);
-	o.files_dir = dir.p;
-	e = dir.err ? dir.err : uar_datadir_apart(c->data, dir.p, error);
-	if (!e)
-		e = uar_tool_registry_create(o.sched, &s->tools);
-	if (!e)
-		e = uar_internal_tools_create(&o, &internal, error);
-	if (!e && (e = uar_tool_registry_add(s->tools, internal, error)))
-		uar_tools_destroy(internal);
-	uar_buf_fini(&dir);
-	return e;
-}
-
 static void on_plugin_note(void *ctx, const struct uar_plugin_note *n)
 {
 	const struct server *s = ctx;
@@ -328,6 +283,8 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.agents = uar_bridge_agents(s->agents.bridge),
 		.registry = s->agents.registry,
 		.tools = s->tools,
+		.client = s->net.client,
+		.secrets = s->secrets,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.action_timeout_us = c->action_timeout_us,
 		.patience = { c->model_idle_timeout_us, (int)c->model_retries, c->model_retry_us },
@@ -433,7 +390,7 @@ int uar_server_make(struct server *s)
 	e = uar_server_make_models(s, &error);
 	if (e)
 		return uar_server_explain(s, "models", e, &error);
-	e = make_tools(s, &error);
+	e = uar_server_make_tools(s, &error);
 	if (e)
 		return uar_server_explain(s, "tools", e, &error);
 	e = make_plugins(s, &error);
@@ -468,6 +425,7 @@ void uar_server_unmake(struct server *s)
 	uar_server_unmake_agents(s);
 	uar_plugin_host_destroy(s->plugins);
 	uar_tools_destroy(s->tools);
+	uar_secrets_destroy(s->secrets);
 	uar_models_destroy(s->models);
 	uar_arena_fini(&s->routing.arena);
 	uar_client_destroy(s->net.client);

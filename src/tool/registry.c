@@ -28,6 +28,7 @@ struct source {
 struct registry {
 	struct uar_tools base; /* first */
 	struct uar_sched *sched;
+	struct registry *below; /* NULL: none */
 	struct uar_list sources, calls;
 	uint64_t generation;
 };
@@ -98,7 +99,7 @@ static bool is_same(struct uar_tool *a, struct uar_tool *b)
 		if (!uar_str_eq(*x[i], *y[i]))
 			return false;
 	return a->effect == b->effect && a->destructive == b->destructive && a->ask == b->ask &&
-	       a->timeout_us == b->timeout_us && a->state == b->state;
+	       a->timeout_us == b->timeout_us && a->state == b->state && a->by == b->by;
 }
 
 static uar_err compile(struct entry *e, uar_str text, struct uar_schema **out,
@@ -184,7 +185,8 @@ static bool is_taken(void *ctx, uar_str name)
 		if (s != n->renewed && has_name(s->at, s->count, name))
 			return true;
 	}
-	return has_name(n->at, n->count, name);
+	return has_name(n->at, n->count, name) ||
+	       (n->registry->below && uar_tools_by_model_name(&n->registry->below->base, name));
 }
 
 static struct entry *find_id(struct entry **at, size_t count, uar_str tool_id)
@@ -256,12 +258,14 @@ static const struct uar_tool *at(struct uar_tools *t, size_t index)
 			return &s->at[index]->tool;
 		index -= s->count;
 	}
-	return NULL;
+	return registry_of(t)->below ? at(&registry_of(t)->below->base, index) : NULL;
 }
 
 static uint64_t generation(struct uar_tools *t)
 {
-	return registry_of(t)->generation;
+	const struct registry *r = registry_of(t);
+
+	return r->generation + (r->below ? generation(&r->below->base) : 0);
 }
 
 static void hold(struct uar_tools *t, const struct uar_tool *tool)
@@ -365,18 +369,15 @@ static void on_broken(struct uar_task *t)
 	events.done(events.ctx, &r);
 }
 
-static uar_err find_source(struct registry *r, const struct uar_tool *tool, struct uar_tools **out,
-			   struct uar_error *error)
+static struct uar_tools *find_source(struct registry *r, const struct uar_tool *tool)
 {
 	UAR_LIST_EACH (it, &r->sources) {
 		const struct source *s = UAR_OWNER(it, struct source, node);
 
-		if (!find_id(s->at, s->count, tool->tool_id))
-			continue;
-		*out = s->tools;
-		return UAR_OK;
+		if (find_id(s->at, s->count, tool->tool_id))
+			return s->tools;
 	}
-	return uar_error_set(error, UAR_ENOTFOUND, "the tool is not there any more");
+	return NULL;
 }
 
 static uar_err start(struct uar_tools *t, const struct uar_tool_request *request,
@@ -385,12 +386,14 @@ static uar_err start(struct uar_tools *t, const struct uar_tool_request *request
 {
 	struct registry *r = registry_of(t);
 	struct uar_tool_events ours = { on_progress, on_done, NULL };
+	struct uar_tools *source = request->tool ? find_source(r, request->tool) : NULL;
 	uar_err e = check(t, request->tool, request->input, error);
-	struct uar_tools *source = NULL;
 	struct call *c;
 
-	if (!e)
-		e = find_source(r, request->tool, &source, error);
+	if (!e && !source && r->below)
+		return start(&r->below->base, request, events, out, error);
+	if (!e && !source)
+		e = uar_error_set(error, UAR_ENOTFOUND, "the tool is not there any more");
 	if (e)
 		return e;
 	c = uar_zalloc(sizeof *c);
@@ -477,7 +480,8 @@ static const struct uar_tools_ops registry_ops = {
 	.let_go = let_go,
 };
 
-uar_err uar_tool_registry_create(struct uar_sched *sched, struct uar_tools **out)
+uar_err uar_tool_registry_create(struct uar_sched *sched, struct uar_tools *below,
+				 struct uar_tools **out)
 {
 	struct registry *r = uar_zalloc(sizeof *r);
 
@@ -485,6 +489,7 @@ uar_err uar_tool_registry_create(struct uar_sched *sched, struct uar_tools **out
 		return UAR_ENOMEM;
 	r->base.ops = &registry_ops;
 	r->sched = sched;
+	r->below = below ? registry_of(below) : NULL;
 	uar_list_init(&r->sources);
 	uar_list_init(&r->calls);
 	*out = &r->base;

@@ -18,7 +18,10 @@
 
 #include "tool/tool.h"
 
-UAR_MUST_CHECK uar_err uar_tool_registry_create(struct uar_sched *sched, struct uar_tools **out);
+/* `below`: another registry (this one's, of no other kind) that outlives it and whose tools it has,
+ * too; NULL: none. */
+UAR_MUST_CHECK uar_err uar_tool_registry_create(struct uar_sched *sched, struct uar_tools *below,
+						struct uar_tools **out);
 /* Takes the source and lists its tools. On an error the source stays the caller's. */
 UAR_MUST_CHECK uar_err uar_tool_registry_add(struct uar_tools *registry, struct uar_tools *source,
 					     struct uar_error *error);

@@ -129,7 +129,8 @@ static bool scene_init(struct scene *s)
 	if (!CHECK(uar_loop_create(&uar_clock_system, &s->loop) == UAR_OK))
 		return false;
 	s->heard.loop = s->loop;
-	return CHECK(uar_tool_registry_create(uar_loop_sched(s->loop), &s->registry) == UAR_OK) &&
+	return CHECK(uar_tool_registry_create(uar_loop_sched(s->loop), NULL, &s->registry) ==
+		     UAR_OK) &&
 	       CHECK(uar_tool_registry_add(s->registry, &s->one.base, NULL) == UAR_OK) &&
 	       CHECK(uar_tool_registry_add(s->registry, &s->two.base, NULL) == UAR_OK);
 }
@@ -267,6 +268,33 @@ TEST(cancelled_calls_are_forgotten, "")
 	CHECK_INT(s.heard.dones, 0);
 }
 
+TEST(a_registry_above_another_has_the_tools_of_both, "")
+{
+	struct uar_tools *above = NULL;
+	struct fake own;
+	struct scene s;
+
+	REQUIRE(scene_init(&s));
+	fake_init(&own);
+	fake_add(&own, "c:own");
+	REQUIRE(uar_tool_registry_create(uar_loop_sched(s.loop), s.registry, &above) == UAR_OK);
+	REQUIRE(uar_tool_registry_add(above, &own.base, NULL) == UAR_OK);
+	CHECK(uar_tools_find(above, UAR_STR("c:own")) && uar_tools_find(above, UAR_STR("a:first")));
+	CHECK(!uar_tools_find(s.registry, UAR_STR("c:own")));
+	CHECK(above->ops->at(above, 3) && !above->ops->at(above, 4));
+	for (size_t i = 0; i < 2; i++) {
+		struct uar_tool_events events = { NULL, on_done, &s.heard };
+		struct uar_tool_request r = { .tool = above->ops->at(above, i),
+					      .input = UAR_STR("{}") };
+
+		CHECK(above->ops->start(above, &r, &events, &s.call, NULL) == UAR_OK);
+		above->ops->cancel(above, s.call);
+	}
+	CHECK(own.cancelled && s.one.cancelled);
+	uar_tools_destroy(above);
+	scene_fini(&s);
+}
+
 TEST(nothing_is_lost_without_memory, "")
 {
 	bool done = false;
@@ -279,7 +307,8 @@ TEST(nothing_is_lost_without_memory, "")
 		fake_add(&s.one, "a:second");
 		REQUIRE(uar_loop_create(&uar_clock_system, &s.loop) == UAR_OK);
 		uar_test_fail_alloc(n);
-		done = uar_tool_registry_create(uar_loop_sched(s.loop), &s.registry) == UAR_OK &&
+		done = uar_tool_registry_create(uar_loop_sched(s.loop), NULL, &s.registry) ==
+			       UAR_OK &&
 		       uar_tool_registry_add(s.registry, &s.one.base, NULL) == UAR_OK &&
 		       scene_start(&s, "a:first", "{}") == UAR_OK;
 		uar_test_fail_alloc(0);

@@ -26,7 +26,8 @@ struct uar_toolbox {
 	struct override *overrides;
 	struct rail *rails;
 	size_t override_count, rail_count;
-	struct uar_tools *own;
+	struct uar_tools *all; /* its own above the server's */
+	struct uar_tools *own; /* the source of its own; NULL: none */
 };
 
 static const struct uar_json *member(const struct uar_toolbox *b, const char *name)
@@ -243,7 +244,7 @@ bool uar_toolbox_offers(const struct uar_toolbox *b, const struct uar_tool *t)
 	for (const struct uar_json *one = bundles ? bundles->first : NULL; one; one = one->next)
 		if (uar_tool_is_named(t, uar_json_get(one, UAR_STR("tools"))))
 			return true;
-	return b && uar_tools_find(b->own, t->tool_id) == t;
+	return b && uar_tools_find(b->own, t->tool_id);
 }
 
 /* --- life
@@ -310,19 +311,19 @@ static uar_err make_own(struct uar_toolbox *b, const struct uar_toolbox_options 
 					       .http = member(b, "http"),
 					       .openapi = member(b, "openapi") };
 	struct uar_tools *source = NULL;
-	uar_err e;
+	uar_err e = uar_tool_registry_create(o->sched, o->tools_below, &b->all);
 
-	if (!http.http && !http.openapi)
-		return UAR_OK;
+	if (e || (!http.http && !http.openapi))
+		return e;
 	if (!o->client)
 		return uar_error_set(error, UAR_ENOTIMPL, "HTTP tools are switched off here");
 	e = uar_http_tools_create(&http, &source, error);
 	if (!e)
-		e = uar_tool_registry_create(o->sched, &b->own);
-	if (!e)
-		e = uar_tool_registry_add(b->own, source, error);
+		e = uar_tool_registry_add(b->all, source, error);
 	if (e)
 		uar_tools_destroy(source);
+	else
+		b->own = source;
 	return e;
 }
 
@@ -387,12 +388,12 @@ void uar_toolbox_unref(struct uar_toolbox *b)
 		uar_schema_destroy(b->rails[i].deny_if);
 		uar_schema_destroy(b->rails[i].ask_if);
 	}
-	uar_tools_destroy(b->own);
+	uar_tools_destroy(b->all);
 	uar_arena_fini(&b->arena);
 	uar_free(b);
 }
 
-struct uar_tools *uar_toolbox_own(const struct uar_toolbox *b)
+struct uar_tools *uar_toolbox_tools(const struct uar_toolbox *b)
 {
-	return b ? b->own : NULL;
+	return b ? b->all : NULL;
 }

@@ -7,13 +7,14 @@
 #define UAR_TOOL_TOOLBOX_H
 
 #include "json/json.h"
-#include "loop/client.h"
 #include "tool/secret.h"
 #include "tool/tool.h"
 
+struct uar_client;
 struct uar_toolbox;
 struct uar_toolbox_options {
 	struct uar_sched *sched;
+	struct uar_tools *tools_below;	   /* a registry that outlives the box; NULL: none */
 	struct uar_client *client;	   /* NULL: HTTP tools are refused */
 	const struct uar_secrets *secrets; /* outlives the box */
 	const struct uar_json *tools;	   /* copied; NULL: it says nothing */
@@ -22,8 +23,9 @@ struct uar_toolbox_options {
 UAR_MUST_CHECK uar_err uar_toolbox_create(const struct uar_toolbox_options *o,
 					  struct uar_toolbox **out, struct uar_error *error);
 void uar_toolbox_ref(struct uar_toolbox *b);
-void uar_toolbox_unref(struct uar_toolbox *b);			/* NULL is fine, as for all below */
-struct uar_tools *uar_toolbox_own(const struct uar_toolbox *b); /* NULL: none of its own */
+void uar_toolbox_unref(struct uar_toolbox *b); /* NULL is fine, as for all below */
+/* Its own tools and those below. */
+struct uar_tools *uar_toolbox_tools(const struct uar_toolbox *b);
 
 /* What the model is told instead; the tool's own where nothing is overridden. */
 uar_str uar_toolbox_description(const struct uar_toolbox *b, const struct uar_tool *t);

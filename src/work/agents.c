@@ -1,7 +1,7 @@
 /* agents.c - the agents that are there without any configuration. */
 #include "work/definitions.h"
 
-static const struct uar_tool_policy internal_tools = { .allow = "internal:*" };
+static const struct uar_tool_policy internal_tools = { .allow = "internal:* http:*" };
 
 static const struct uar_agent agents[] = {
 	{ .id = "echo",

@@ -7,6 +7,7 @@
 struct pinned {
 	struct uar_registered *entry;
 	struct uar_tool_policy tools;
+	struct uar_toolbox *box;
 	struct uar_model_policy routing;
 	unsigned pins;
 };
@@ -28,6 +29,7 @@ void rt_definitions_init(struct uar_workers *w)
 static void free_pinned(struct uar_workers *w, struct pinned *p)
 {
 	uar_map_remove(&w->pinned, uar_str_c(p->entry->def.revision));
+	uar_toolbox_unref(p->box);
 	uar_registered_unref(p->entry);
 	uar_free(p);
 }
@@ -38,6 +40,7 @@ void rt_definitions_fini(struct uar_workers *w)
 	size_t at = 0;
 
 	while ((p = uar_map_next(&w->pinned, &at))) {
+		uar_toolbox_unref(p->box);
 		uar_registered_unref(p->entry);
 		uar_free(p);
 	}
@@ -68,11 +71,49 @@ const struct uar_definition *rt_definition(const struct live_run *r)
 	return p ? &p->entry->def : NULL;
 }
 
-const struct uar_tool_policy *rt_definition_tools(const struct live_run *r)
+struct toolset rt_definition_toolset(const struct live_run *r)
 {
 	const struct pinned *p = find_pinned(r);
+	struct uar_tools *tools = rt_work(r)->o.tools;
 
-	return p ? &p->tools : NULL;
+	if (!p)
+		return (struct toolset){ .registry = tools };
+	return (struct toolset){ p->box ? uar_toolbox_tools(p->box) : tools, &p->tools, p->box,
+				 p->entry->def.revision };
+}
+
+/* Only a definition that says something about tools has a box. */
+static uar_err make_box(struct uar_workers *w, const struct uar_definition *d,
+			struct uar_toolbox **out, struct uar_error *error)
+{
+	struct uar_toolbox_options o = { .sched = rt_sched(w->rt),
+					 .tools_below = w->o.tools,
+					 .client = w->o.client,
+					 .secrets = w->o.secrets,
+					 .tools = uar_json_get(d->json, UAR_STR("tools")) };
+
+	return o.tools && w->o.tools ? uar_toolbox_create(&o, out, error) : UAR_OK;
+}
+
+static struct uar_tool_policy policy_of(const struct uar_definition *d)
+{
+	return (struct uar_tool_policy){ d->tools.allow.p, d->tools.deny.p, d->tools.ask.p,
+					 (unsigned)d->tools.max_concurrent };
+}
+
+uar_err rt_definition_check_tools(struct uar_workers *w, const struct uar_definition *d,
+				  struct uar_error *error)
+{
+	struct uar_tool_policy policy = policy_of(d);
+	struct toolset set = { .registry = w->o.tools, .policy = &policy };
+	uar_err e = make_box(w, d, &set.box, error);
+
+	if (!e && set.box) {
+		set.registry = uar_toolbox_tools(set.box);
+		e = rt_toolset_complete(&set, error);
+	}
+	uar_toolbox_unref(set.box);
+	return e;
 }
 
 const struct uar_model_policy *rt_definition_routing(const struct live_run *r)
@@ -85,7 +126,6 @@ const struct uar_model_policy *rt_definition_routing(const struct live_run *r)
 /* The entry is referenced. */
 static uar_err pin_entry(struct uar_workers *w, struct uar_registered *entry)
 {
-	const struct uar_definition_tools *t = &entry->def.tools;
 	struct pinned *p = uar_zalloc(sizeof *p);
 	uar_err e = UAR_OK;
 
@@ -93,16 +133,18 @@ static uar_err pin_entry(struct uar_workers *w, struct uar_registered *entry)
 		return UAR_ENOMEM;
 	p->entry = entry;
 	p->pins = 1;
-	p->tools = (struct uar_tool_policy){ t->allow.p, t->deny.p, t->ask.p,
-					     (unsigned)t->max_concurrent };
-	if (entry->def.routing.rules)
+	p->tools = policy_of(&entry->def);
+	e = make_box(w, &entry->def, &p->box, NULL);
+	if (!e && entry->def.routing.rules)
 		e = uar_model_policy_read(entry->def.routing.rules, &p->routing, NULL);
 	if (!e)
 		e = uar_map_put(&w->pinned, uar_str_c(entry->def.revision), p);
-	if (e)
+	if (e) {
+		uar_toolbox_unref(p->box);
 		uar_free(p);
-	else
+	} else {
 		uar_registered_ref(entry);
+	}
 	return e;
 }
 

@@ -6,6 +6,7 @@
 #define UAR_WORK_DEFINITIONS_H
 
 #include "agent/registry.h"
+#include "work/toolset.h"
 #include "work/work_int.h"
 
 struct definition_load;
@@ -19,7 +20,11 @@ void rt_definition_cancel(struct definition_load *l); /* NULL is fine */
 void rt_definition_unpin(struct live_run *r);
 /* NULL: the run has none, or it is not pinned. */
 const struct uar_definition *rt_definition(const struct live_run *r);
-const struct uar_tool_policy *rt_definition_tools(const struct live_run *r);
+struct toolset rt_definition_toolset(const struct live_run *r);
+/* Can a run of it begin, as far as its tools are concerned? */
+UAR_MUST_CHECK uar_err rt_definition_check_tools(struct uar_workers *w,
+						 const struct uar_definition *d,
+						 struct uar_error *error);
 /* Its policy.provider; NULL: it has none, or names no model. */
 const struct uar_model_policy *rt_definition_routing(const struct live_run *r);
 

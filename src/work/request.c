@@ -128,7 +128,7 @@ static uar_err check_length(struct uar_run_create *op, bool any_inputs)
 }
 
 /* Places are named as in a request for a run of an agent. */
-static uar_err check_agent(const struct uar_workers *w, struct rt_request *q)
+static uar_err check_agent(struct uar_workers *w, struct rt_request *q)
 {
 	struct uar_run_create *op = q->op;
 	const struct uar_agent *agent = uar_workers_agent(w, &op->owner, op->agent_id);
@@ -148,6 +148,8 @@ static uar_err check_agent(const struct uar_workers *w, struct rt_request *q)
 		e = rt_backend_check(agent, op->inputs, &op->error);
 	if (agent->definition)
 		e = rt_definition_check(&agent->definition->def, op);
+	if (!e && agent->definition)
+		e = rt_definition_check_tools(w, &agent->definition->def, &op->error);
 	if (!e)
 		set_agent(q, w, agent);
 	return e;

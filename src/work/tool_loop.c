@@ -53,11 +53,11 @@ static void leave(struct place *p)
 	l->alone = false;
 }
 
-static struct place *place_of(struct tool_loop *l, uar_str call_id)
+static struct place *place_of(const struct tool_loop *l, uar_str call_id)
 {
 	for (size_t i = 0; l && i < PLACES; i++)
 		if (l->places[i].call && uar_str_eq(l->places[i].call->id, call_id))
-			return &l->places[i];
+			return (struct place *)&l->places[i];
 	return NULL;
 }
 

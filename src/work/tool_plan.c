@@ -81,11 +81,11 @@ static enum plan plan_of_asking(struct place *p)
 }
 
 /* What is known of the call, for core to decide. */
-static struct uar_permit_facts facts_of(struct place *p)
+static struct uar_permit_facts facts_of(struct place *p, bool rail_asks)
 {
 	struct tool_loop *l = p->loop;
 	const struct uar_tool *t = p->tool;
-	bool asks = t && t->by == UAR_TOOL_BY_START && rt_toolset_asks(&l->set, t);
+	bool asks = t && t->by == UAR_TOOL_BY_START && (rail_asks || rt_toolset_asks(&l->set, t));
 
 	if (asks) {
 		rt_grants_digest(l->o.run, p->input, p->args_digest);
@@ -134,10 +134,57 @@ static enum plan plan_of_refused(struct place *p, enum uar_permit permit)
 	return refuse(p, permit == UAR_PERMIT_DENIED ? "policy_denied" : "setup_missing");
 }
 
+static bool has_place(const struct tool_loop *l, const struct round_call *c)
+{
+	for (size_t i = 0; i < PLACES; i++)
+		if (l->places[i].call == c)
+			return true;
+	return false;
+}
+
+/* For max_calls of a guardrail. */
+static size_t count_begun(void *ctx, const struct uar_json *patterns)
+{
+	const struct place *p = ctx;
+	const struct tool_loop *l = p->loop;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->o.rounds->count; i++)
+		for (size_t k = 0; k < l->o.rounds->at[i].call_count; k++) {
+			const struct round_call *c = &l->o.rounds->at[i].calls[k];
+			const struct uar_tool *t =
+				uar_tools_by_model_name(l->set.registry, c->name);
+
+			n += t && c != p->call && (c->started || c->ended || has_place(l, c)) &&
+			     uar_tool_is_named(t, patterns);
+		}
+	return n;
+}
+
+/* The arguments are right and nothing forbids the tool: the guardrails look at the call. */
+static enum plan plan_of_judged(struct place *p, enum uar_permit permit)
+{
+	uar_str reason = UAR_STR("");
+	enum uar_rail rail =
+		uar_toolbox_judge(p->loop->set.box, p->tool, p->input, count_begun, p, &reason);
+	struct uar_permit_facts facts;
+
+	if (rail == UAR_RAIL_DENY) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN,
+				    "a guardrail of the agent forbids it%s%.*s",
+				    reason.n ? ": " : "", UAR_FMT(reason));
+		return refuse(p, "policy_denied");
+	}
+	if (rail == UAR_RAIL_ASK) {
+		facts = facts_of(p, true);
+		permit = uar_core_permit(&facts);
+	}
+	return permit == UAR_PERMIT_ASK ? ASK : RUN;
+}
+
 static enum plan plan_of_new(struct place *p)
 {
-	struct uar_tools *registry = p->loop->set.registry;
-	struct uar_permit_facts facts = facts_of(p);
+	struct uar_permit_facts facts = facts_of(p, false);
 	enum uar_permit permit = uar_core_permit(&facts);
 	uar_err e;
 
@@ -146,14 +193,14 @@ static enum plan plan_of_new(struct place *p)
 		return plan_of_refused(p, permit);
 	if (p->call->declined)
 		return plan_of_declined(p);
-	e = registry->ops->check(registry, p->tool, p->input, &p->why);
+	e = rt_toolset_check(&p->loop->set, p->tool, p->input, &p->why);
 	if (e)
 		return plan_of_wrong(p, e);
 	if (permit == UAR_PERMIT_REJECTED)
 		return plan_of_refused(p, permit);
 	if (p->tool->by != UAR_TOOL_BY_START)
 		return plan_of_asking(p);
-	return permit == UAR_PERMIT_ASK ? ASK : RUN;
+	return plan_of_judged(p, permit);
 }
 
 /* What the model left out and somebody gave. */

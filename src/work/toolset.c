@@ -12,8 +12,8 @@ struct toolset rt_toolset_of(const struct live_run *r)
 	const struct uar_agent *agent = uar_agent_find(rt_state(r)->what.agent_id);
 
 	if (rt_state(r)->what.definition.n)
-		return (struct toolset){ w->o.tools, rt_definition_tools(r) };
-	return (struct toolset){ w->o.tools, agent ? agent->tools : NULL };
+		return rt_definition_toolset(r);
+	return (struct toolset){ .registry = w->o.tools, .policy = agent ? agent->tools : NULL };
 }
 
 /* Is it named by one of the patterns, which are separated by spaces? */
@@ -31,9 +31,19 @@ static bool named(const char *patterns, const struct uar_tool *t)
 	return false;
 }
 
+/* What the agent could use, were it not for what it is denied. A definition that allows nothing
+ * expressly means the tools that it brings along and those of its bundles. */
+static bool is_listed(const struct toolset *s, const struct uar_tool *t)
+{
+	if (!s->policy)
+		return false;
+	return s->policy->allow && s->policy->allow[0] ? named(s->policy->allow, t)
+						       : uar_toolbox_offers(s->box, t);
+}
+
 bool rt_toolset_has(const struct toolset *s, const struct uar_tool *t)
 {
-	return s->policy && named(s->policy->allow, t) && !named(s->policy->deny, t);
+	return is_listed(s, t) && !named(s->policy->deny, t);
 }
 
 bool rt_tool_is_ready(const struct uar_tool *t)
@@ -57,9 +67,49 @@ const char *rt_toolset_policy(const struct toolset *s, const struct uar_tool *t)
 	return t->state == UAR_TOOL_SANDBOXED ? "sandboxed" : "allowed";
 }
 
+uar_err rt_toolset_check(const struct toolset *s, const struct uar_tool *t, uar_str args,
+			 struct uar_error *error)
+{
+	uar_err e = s->registry->ops->check(s->registry, t, args, error);
+
+	if (!e)
+		e = uar_toolbox_check(s->box, t, args, error);
+	if (e && error)
+		error->code = e;
+	return e;
+}
+
+struct missing {
+	const struct toolset *set;
+};
+
+static bool has_one(void *ctx, uar_str pattern)
+{
+	const struct toolset *s = ((struct missing *)ctx)->set;
+	const struct uar_tool *t;
+
+	for (size_t i = 0; s->registry && (t = s->registry->ops->at(s->registry, i)); i++)
+		if (uar_tool_matches(t, pattern) && rt_toolset_has(s, t) && rt_tool_is_ready(t))
+			return true;
+	return false;
+}
+
+uar_err rt_toolset_complete(const struct toolset *s, struct uar_error *error)
+{
+	struct missing m = { s };
+	uar_str bundle, pattern;
+
+	if (uar_toolbox_complete(s->box, has_one, &m, &bundle, &pattern))
+		return UAR_OK;
+	return uar_error_set(error, UAR_ESTATE,
+			     "the agent needs the tools of its bundle \"%.*s\", and there is no "
+			     "%.*s that it may use",
+			     UAR_FMT(bundle), UAR_FMT(pattern));
+}
+
 size_t rt_toolset_at_once(const struct toolset *s)
 {
-	size_t n = s->policy && s->policy->at_once ? s->policy->at_once : UAR_LIMIT_TOOLS_AT_ONCE;
+	size_t n = s->policy && s->policy->at_once ? s->policy->at_once : UAR_LIMIT_TOOLS_USUAL;
 
 	return n < UAR_LIMIT_TOOLS_AT_ONCE ? n : UAR_LIMIT_TOOLS_AT_ONCE;
 }
@@ -76,8 +126,9 @@ size_t rt_toolset_tell(const struct toolset *s, struct uar_model_tool *out)
 		if (!rt_toolset_has(s, t) || !rt_tool_is_ready(t))
 			continue;
 		if (out)
-			out[n] = (struct uar_model_tool){ t->model_name, t->description,
-							  t->input_schema };
+			out[n] = (struct uar_model_tool){ t->model_name,
+							  uar_toolbox_description(s->box, t),
+							  uar_toolbox_schema(s->box, t) };
 		n++;
 	}
 	return n;
@@ -88,17 +139,12 @@ static void put_tool(struct uar_jw *w, const struct toolset *s, const struct uar
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "tool_id", t->tool_id);
 	uar_jw_str(w, "name", t->name);
-	uar_jw_str(w, "description", uar_str_utf8_prefix(t->description, UAR_TEXT_REASON));
+	uar_jw_str(w, "description",
+		   uar_str_utf8_prefix(uar_toolbox_description(s->box, t), UAR_TEXT_REASON));
 	uar_jw_str(w, "transport", t->transport);
 	uar_jw_str(w, "version", t->version);
 	uar_tool_write_rules(w, t, rt_toolset_policy(s, t));
 	uar_jw_close(w);
-}
-
-/* What the agent could use, and what it is denied although it could. */
-static bool is_listed(const struct toolset *s, const struct uar_tool *t)
-{
-	return s->policy && named(s->policy->allow, t);
 }
 
 /* Those that the event has no room for are counted and not named. */
@@ -120,8 +166,8 @@ static void write_key(const struct toolset *s, char out[UAR_SHA256_TEXT + 1])
 	const struct uar_tool_policy *p = s->policy;
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 
-	uar_buf_printf(&b, "%s\n%s\n%s", p->allow ? p->allow : "", p->deny ? p->deny : "",
-		       p->ask ? p->ask : "");
+	uar_buf_printf(&b, "%s\n%s\n%s\n%s", s->revision ? s->revision : "",
+		       p->allow ? p->allow : "", p->deny ? p->deny : "", p->ask ? p->ask : "");
 	uar_sha256_hex(uar_buf_str(&b), out);
 	if (b.err)
 		out[0] = 0; /* it is written anew */

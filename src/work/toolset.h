@@ -4,11 +4,13 @@
 
 #include "work/limits.h"
 #include "work/work_int.h"
-#include "tool/tool.h"
+#include "tool/toolbox.h"
 
 struct toolset {
 	struct uar_tools *registry; /* NULL: there are none */
 	const struct uar_tool_policy *policy;
+	struct uar_toolbox *box; /* what the definition says besides; NULL: nothing */
+	const char *revision;	 /* of the definition; NULL: it has none */
 };
 
 struct toolset rt_toolset_of(const struct live_run *r);
@@ -20,6 +22,12 @@ bool rt_toolset_asks(const struct toolset *s, const struct uar_tool *t);
 bool rt_tool_is_ready(const struct uar_tool *t);
 /* "allowed", "ask", "denied", "sandboxed" or "unavailable". */
 const char *rt_toolset_policy(const struct toolset *s, const struct uar_tool *t);
+/* Do the arguments fit the tool's schema, and what the definition narrows? As
+ * uar_tools_ops.check. */
+UAR_MUST_CHECK uar_err rt_toolset_check(const struct toolset *s, const struct uar_tool *t,
+					uar_str args, struct uar_error *error);
+/* Are the bundles whole that a run needs? */
+UAR_MUST_CHECK uar_err rt_toolset_complete(const struct toolset *s, struct uar_error *error);
 /* How many read-only ones may run together. */
 size_t rt_toolset_at_once(const struct toolset *s);
 /* What the model is told of; at most UAR_LIMIT_TOOLS_TOLD. out NULL: counts them. */

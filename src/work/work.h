@@ -13,6 +13,8 @@ struct uar_registry;
 struct uar_model;
 struct uar_models;
 struct uar_model_policy;
+struct uar_client;
+struct uar_secrets;
 struct uar_tools;
 struct uar_workers;
 
@@ -32,7 +34,9 @@ struct uar_workers_options {
 	struct uar_agents *agents;	 /* agents that are programs; NULL: none */
 	struct uar_registry *registry;	 /* definitions; NULL: none */
 	struct uar_tools *tools;	 /* what models may ask for; NULL: nothing */
-	const char *fixtures_dir;	 /* NULL: none */
+	struct uar_client *client;	 /* for HTTP tools of definitions; NULL: none of them */
+	const struct uar_secrets *secrets;
+	const char *fixtures_dir; /* NULL: none */
 	struct uar_model_patience patience;
 	/* Which models are used when the agent's own policy does not say; NULL: `provider` */
 	const struct uar_model_policy *routing;
@@ -64,7 +68,7 @@ UAR_MUST_CHECK uar_err uar_workers_inventory(struct uar_workers *w,
 struct uar_tool_policy {
 	const char *allow, *deny;
 	const char *ask;  /* somebody has to allow each call; those that say so themselves, too */
-	unsigned at_once; /* read-only ones; 0, or more than UAR_LIMIT_TOOLS_AT_ONCE: so many */
+	unsigned at_once; /* read-only ones; 0: UAR_LIMIT_TOOLS_USUAL */
 };
 
 /* An agent that runs can name. */

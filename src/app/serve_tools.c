@@ -1,0 +1,132 @@
+/* serve_tools.c - the client for calls to the outside, secrets, and the registry of tools. */
+#include "app/serve_int.h"
+
+#include "base/file.h"
+#include "json/limits.h"
+#include "tool/http_source.h"
+
+uar_err uar_server_need_client(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_guard *guard = NULL;
+	uar_err e;
+
+	if (s->net.client)
+		return UAR_OK;
+	e = uar_guard_create(c->outbound_allow.items, c->outbound_allow.count, &guard, error);
+	if (e)
+		return e;
+	e = uar_client_create(s->loop, c->ca_file, &s->net.client);
+	if (e)
+		uar_guard_destroy(guard);
+	else
+		uar_client_set_guard(s->net.client, guard);
+	return e;
+}
+
+/* What a setting names, or a folder of the data directory. */
+static struct uar_buf path_of(const struct server *s, const char *set, const char *folder)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_URI_BYTES);
+
+	if (set[0])
+		uar_buf_add_str(&b, uar_str_c(set));
+	else
+		uar_buf_printf(&b, "%s/%s", s->config->value.data, folder);
+	return b;
+}
+
+/* The registry has it, or it is gone. */
+static uar_err take(struct server *s, struct uar_tools *source, struct uar_error *error)
+{
+	uar_err e = uar_tool_registry_add(s->tools, source, error);
+
+	if (e)
+		uar_tools_destroy(source);
+	return e;
+}
+
+static uar_err add_internal(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_buf dir = path_of(s, c->tools_files_dir, "files");
+	struct uar_internal_tools_options o = { .sched = uar_loop_sched(s->loop),
+						.files_dir = dir.p };
+	struct uar_tools *source = NULL;
+	uar_err e = dir.err ? dir.err : uar_datadir_apart(c->data, dir.p, error);
+
+	if (!e)
+		e = uar_internal_tools_create(&o, &source, error);
+	uar_buf_fini(&dir);
+	return e ? e : take(s, source, error);
+}
+
+static uar_err add_fetch(struct server *s, struct uar_error *error)
+{
+	struct uar_tools *source = NULL;
+	uar_err e = uar_fetch_tool_create(uar_loop_sched(s->loop), s->net.client, &source);
+
+	return e ? e : take(s, source, error);
+}
+
+static uar_err read_file(struct server *s, uar_str text, struct uar_error *error)
+{
+	struct uar_http_tools_options o = { .sched = uar_loop_sched(s->loop),
+					    .client = s->net.client,
+					    .secrets = s->secrets };
+	static const struct uar_json_field fields[] = {
+		{ "http", UAR_FIELD_ARRAY, false, offsetof(struct uar_http_tools_options, http) },
+		{ "openapi", UAR_FIELD_ARRAY, false,
+		  offsetof(struct uar_http_tools_options, openapi) },
+	};
+	const struct uar_json *j = NULL;
+	struct uar_arena arena = { 0 };
+	struct uar_tools *source = NULL;
+	uar_err e = uar_json_parse(text, NULL, &arena, &j, error);
+
+	if (!e)
+		e = uar_json_read(j, fields, ARRAY_LEN(fields), true, &o, error);
+	if (!e)
+		e = uar_http_tools_create(&o, &source, error);
+	uar_arena_fini(&arena);
+	return e ? e : take(s, source, error);
+}
+
+/* "tools_file, at /http/0/url: what is wrong" */
+static uar_err add_file(struct server *s, struct uar_error *error)
+{
+	const char *path = s->config->value.tools_file;
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct uar_error why = { 0 };
+	uar_err e;
+
+	if (!path[0])
+		return UAR_OK;
+	e = uar_file_read(path, &text, &why);
+	if (!e)
+		e = read_file(s, uar_buf_str(&text), &why);
+	uar_buf_fini(&text);
+	if (!e)
+		return UAR_OK;
+	return uar_error_set(error, e, "tools_file %s%s%s: %s", path, why.where[0] ? ", at " : "",
+			     why.where, uar_error_text(&why));
+}
+
+uar_err uar_server_make_tools(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_buf secrets = path_of(s, c->secrets_dir, "secrets");
+	uar_err e = secrets.err ? secrets.err : uar_secrets_create(secrets.p, &s->secrets);
+
+	uar_buf_fini(&secrets);
+	if (e || !c->tools)
+		return e;
+	e = uar_server_need_client(s, error);
+	if (!e)
+		e = uar_tool_registry_create(uar_loop_sched(s->loop), NULL, &s->tools);
+	if (!e)
+		e = add_internal(s, error);
+	if (!e)
+		e = add_fetch(s, error);
+	return e ? e : add_file(s, error);
+}

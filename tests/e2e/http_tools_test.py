@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""HTTP tools of definitions, in runs of the real server against a real service: requests, secrets, policy, guard."""
+import http.server
+import json
+import os
+import threading
+
+from lib import check, equal, main, test, text_of, wait_until
+from lib.agents import AgentServer as Shop
+from lib.agents import scripted
+
+CANARY = "canary-5e9d0c1f7a"
+
+
+class Service(http.server.ThreadingHTTPServer):
+    """Remembers what it was asked; some paths misbehave."""
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.seen, self.busy, self.peak = [], 0, 0
+        self.lock = threading.Condition()
+        self.gate = threading.Event()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.gate.set()
+        self.shutdown()
+        self.server_close()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def handle(self):
+        try:
+            super().handle()
+        except ConnectionError:
+            pass  # the client had enough
+
+    def answer(self, status, body=b"", kind="application/json", **headers):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for k, v in headers.items():
+            self.send_header(k, v)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def wait_at_gate(self):
+        with self.server.lock:
+            self.server.busy += 1
+            self.server.peak = max(self.server.peak, self.server.busy)
+            self.server.lock.notify_all()
+        self.server.gate.wait(30)
+        with self.server.lock:
+            self.server.busy -= 1
+
+    def do_GET(self):
+        n = int(self.headers.get("Content-Length") or 0)
+        seen = {"method": self.command, "path": self.path, "body": self.rfile.read(n).decode(),
+                "authorization": self.headers.get("Authorization")}
+        with self.server.lock:
+            self.server.seen.append(seen)
+        if self.path.startswith("/gate"):
+            self.wait_at_gate()
+        if self.path.startswith("/status/"):
+            self.answer(int(self.path.split("/")[2]), b'{"error": "no"}')
+        elif self.path.startswith("/redirect"):
+            self.answer(302, Location="/landed?from=redirect")
+        elif self.path.startswith("/away"):
+            self.answer(302, Location=self.path.split("to=")[1])
+        elif self.path.startswith("/huge"):
+            self.answer(200, b'"' + b"x" * 400000 + b'"')
+        elif self.path.startswith("/text"):
+            self.answer(200, b"plain words", "text/plain")
+        elif self.path.startswith("/silent"):
+            self.server.gate.wait(30)
+        else:
+            self.answer(200, json.dumps(seen).encode())
+
+    do_POST = do_PUT = do_DELETE = do_HEAD = do_GET
+
+
+def call(name, **args):
+    return f"tool {name} {json.dumps(args)}"
+
+
+def env(**more):
+    return {"UAR_OUTBOUND_ALLOW": "127.0.0.1", **more}
+
+
+def ends(s, run_id):
+    """The ends of the calls by tool: (type, payload), in the order of the calls."""
+    log = [e.data for e in s.session_events(run_id)]
+    names = {e["tool_call_id"]: e["payload"]["tool_name"] for e in log if e["type"] == "tool.started"}
+    found = {e["tool_call_id"]: e for e in log if e["type"] in ("tool.result", "tool.failed")}
+    return [(names[i], found[i]["type"], found[i]["payload"]) for i in names]
+
+
+def run(s, agent, *lines):
+    run_id = s.create(agent, "\n".join(lines))
+    s.events(run_id)
+    return run_id
+
+
+@test("a_request_is_a_tool", "TOOL-01")
+def request_tool():
+    with Service() as web:
+        tools = {"http": [
+            {"name": "weather", "description": "Weather of a city", "url": web.url + "/weather/{city}",
+             "query": {"units": "{units}"},
+             "input_schema": {"type": "object", "required": ["city"],
+                              "properties": {"city": {"type": "string"}, "units": {"type": "string"}}}},
+            {"name": "note", "method": "POST", "url": web.url + "/notes", "ask": False,
+             "body": {"note": {"text": "{text}", "title": "About {topic}", "n": "{n}"}}},
+            {"name": "search", "url": web.url + "/search"},
+            {"name": "plain", "url": web.url + "/text"},
+            {"name": "moved", "url": web.url + "/redirect"},
+        ]}
+        with Shop(scripted("shop", tools), env=env()) as s:
+            run_id = run(s, "shop", call("weather", city="S\u00e3o Paulo/../x"), call("weather", city="Rome", units="c"),
+                         call("note", text='say "hi"', topic="A", n=3), call("search", q="a&b", page=2),
+                         call("plain"), call("moved"))
+            equal(s.record(run_id)["status"], "succeeded")
+            done = ends(s, run_id)
+            equal([e[1] for e in done], ["tool.result"] * 6, done)
+            got = [e[2]["preview"] for e in done]
+            equal(got[0]["path"], "/weather/S%C3%A3o%20Paulo%2F..%2Fx")
+            equal(got[1]["path"], "/weather/Rome?units=c")
+            equal((got[2]["method"], json.loads(got[2]["body"])),
+                  ("POST", {"note": {"text": 'say "hi"', "title": "About A", "n": 3}}))
+            equal(got[3]["path"], "/search?q=a%26b&page=2")
+            equal(got[4], {"text": "plain words"})
+            equal(got[5]["path"], "/landed?from=redirect")
+            started = [e.data["payload"] for e in s.session_events(run_id) if e.data["type"] == "tool.started"]
+            equal({x["transport"] for x in started}, {"http"})
+            equal(started[0]["tool_id"], "http:weather")
+
+
+@test("operations_of_an_openapi_document_are_tools", "TOOL-01")
+def openapi():
+    with Service() as web:
+        document = {
+            "openapi": "3.1.0", "info": {"title": "Pets", "version": "1"}, "servers": [{"url": web.url + "/v1/"}],
+            "paths": {"/pets/{pet_id}": {
+                "parameters": [{"$ref": "#/components/parameters/id"}],
+                "get": {"operationId": "getPet", "summary": "One pet",
+                        "parameters": [{"name": "full", "in": "query", "schema": {"type": "boolean"}}]},
+                "put": {"operationId": "putPet", "requestBody": {"content": {"application/json": {
+                    "schema": {"$ref": "#/components/schemas/Pet"}}}}}}},
+            "components": {
+                "parameters": {"id": {"name": "pet_id", "in": "path", "required": True,
+                                      "schema": {"type": "string"}}},
+                "schemas": {"Pet": {"type": "object", "required": ["name"],
+                                    "properties": {"name": {"type": "string"}}}}}}
+        tools = {"openapi": [{"document": document, "operations": ["getPet", "put*"],
+                              "headers": {"Authorization": "Bearer ${secret:PETS}"}}]}
+        with Shop(scripted("pets", tools), env=env(UAR_SECRET_PETS="k-1234")) as s:
+            run_id = run(s, "pets", call("getPet", pet_id="7", full=True), call("getPet"),
+                         call("putPet", pet_id="7", body={"age": 1}))
+            done = ends(s, run_id)
+            equal((done[0][2]["preview"]["path"], web.seen[0]["authorization"]),
+                  ("/v1/pets/7?full=true", "Bearer k-1234"))
+            equal([d[2].get("failure_category") for d in done[1:]], ["schema_invalid"] * 2, done)
+            equal(len(web.seen), 1)
+
+
+@test("a_secret_is_sent_and_never_told", "SEC-02")
+def secrets():
+    with Service() as web:
+        tools = {"http": [
+            {"name": "keyed", "url": web.url + "/echo", "headers": {"Authorization": "Bearer ${secret:API_KEY}"}},
+            {"name": "sly", "url": web.url + "/echo", "query": {"q": "{q}"}},
+            {"name": "refused", "url": web.url + "/status/403", "headers": {"Authorization": "${secret:API_KEY}"}},
+            {"name": "poor", "url": web.url + "/echo", "headers": {"X-Key": "${secret:MISSING}"}},
+        ]}
+        with Shop(scripted("keys", tools)) as s:
+            s.stop()
+            secret = os.path.join(s.data, "secrets", "API_KEY")
+            os.makedirs(os.path.dirname(secret))
+            with open(secret, "w") as f:
+                f.write(CANARY + "\n")
+            s.env.update(env())
+            s.start()
+            run_id = run(s, "keys", call("keyed"), call("sly", q="${secret:API_KEY}"), call("refused"), call("poor"))
+            done = ends(s, run_id)
+            equal(web.seen[0]["authorization"], "Bearer " + CANARY)
+            equal(done[0][2]["preview"]["authorization"], "Bearer <redacted>", "the service gave it back")
+            check(CANARY not in web.seen[1]["path"], "a model must not get a secret by asking")
+            equal([d[2].get("failure_category") for d in done[2:]], ["setup_missing"] * 2, done)
+            check("MISSING" in done[3][2]["message"], done[3])
+            listed = s.http.get("/api/tools").body + s.http.get("/api/agents").body
+            shown = json.dumps([e.data for e in s.session_events(run_id)]) + text_of(s.events(run_id))
+            for name, text in (("lists", listed.decode()), ("events", shown), ("log", s.log()),
+                               ("record", json.dumps(s.record(run_id)))):
+                check(CANARY not in text, name)
+            s.stop()
+            for folder, _, files in os.walk(s.data):
+                for name in files:
+                    path = os.path.join(folder, name)
+                    with open(path, "rb") as f:
+                        check(path == secret or CANARY.encode() not in f.read(), path)
+
+
+@test("failures_of_services_are_told_apart", "TOOL-15")
+def failures():
+    with Service() as web:
+        cases = {"bad": ("/status/400", "value_invalid"), "gone": ("/status/404", "value_invalid"),
+                 "busy": ("/status/503", "dependency"), "limited": ("/status/429", "dependency"),
+                 "locked": ("/status/401", "setup_missing"), "huge": ("/huge", "result_too_large"),
+                 "silent": ("/silent", "timeout"), "odd": ("/echo", "execution"),
+                 "strange": ("/away?to=gopher://127.0.0.1/", "value_invalid")}
+        tools = {"http": [{"name": n, "url": web.url + path, **({"timeout_seconds": 0.3} if n == "silent" else {}),
+                           **({"output_schema": {"required": ["nothing"]}} if n == "odd" else {})}
+                          for n, (path, _) in cases.items()]
+                 + [{"name": "nobody", "url": "http://127.0.0.1:1/"}]}
+        with Shop(scripted("faults", tools), env=env()) as s:
+            run_id = run(s, "faults", *(call(n) for n in cases), call("nobody"))
+            got = {name: p.get("failure_category") for name, _, p in ends(s, run_id)}
+            equal(got, {**{n: c for n, (_, c) in cases.items()}, "nobody": "dependency"})
+            equal(s.record(run_id)["status"], "succeeded")
+
+
+@test("no_tool_reaches_this_machine_unless_allowed", "")
+def guard():
+    with Service() as web:
+        port = web.server_address[1]
+        tools = {"http": [{"name": "inside", "url": f"http://localhost:{port}/"},
+                          {"name": "meta", "url": "http://169.254.169.254/latest/meta-data/"},
+                          {"name": "v6", "url": f"http://[::ffff:127.0.0.1]:{port}/"}]}
+        with Shop(scripted("curious", tools)) as s:
+            run_id = run(s, "curious", call("inside"), call("meta"), call("v6"))
+            equal([p.get("failure_category") for _, _, p in ends(s, run_id)], ["sandbox_violation"] * 3)
+            check("outbound_allow" in ends(s, run_id)[0][2]["message"], "it says what to do")
+        equal(web.seen, [])
+        # A host that is allowed must not lead on to one that is not.
+        tools = {"http": [{"name": "away", "url": web.url + f"/away?to=http://127.0.0.2:{port}/"}]}
+        with Shop(scripted("led", tools), env=env()) as s:
+            run_id = run(s, "led", call("away"))
+            equal([p.get("failure_category") for _, _, p in ends(s, run_id)], ["sandbox_violation"])
+        equal(len(web.seen), 1)
+
+
+@test("deny_wins_over_allow", "TOOL-08")
+def policy():
+    tools = {"http": [{"name": n, "url": "http://127.0.0.1:1/"} for n in ("one", "two")]}
+    cases = (  # allow, deny, what the run has
+        (["internal:*"], [], {"internal:time.now": True, "internal:fs.read": True, "http:one": False}),
+        (["internal:*"], ["internal:fs.*"], {"internal:time.now": True, "internal:fs.read": False}),
+        (["*"], ["http:one"], {"http:two": True, "http:one": False, "internal:fs.read": True}),
+        (["http:*", "internal:math.*"], ["*:two"], {"http:one": True, "http:two": False, "internal:math.evaluate": True,
+                                                     "internal:time.now": False}),
+        (["internal:time.now"], ["*"], {"internal:time.now": False}),
+        (["mcp:*"], [], {"internal:time.now": False, "http:one": False}),
+    )
+    args = {"internal:fs.read": {"path": "x"}, "internal:math.evaluate": {"expression": "1"}}
+    agents = [scripted(f"p{i}", tools, allow=a, deny=d) for i, (a, d, _) in enumerate(cases)]
+    with Shop(*agents, env=env()) as s:
+        for i, (_, _, want) in enumerate(cases):
+            run_id = run(s, f"p{i}", *(call(t.replace(":", "__").replace(".", "_"), **args.get(t, {})) for t in want))
+            got = {}
+            for e in (x.data for x in s.session_events(run_id)):
+                if e["type"] == "tool.started":
+                    got[e["payload"]["tool_id"]] = e["payload"]["policy"] != "denied"
+            equal({k: got.get(k, False) for k in want}, want, (i, got))
+
+
+@test("so_many_calls_run_at_once_and_no_more", "TOOL-09")
+def concurrent():
+    with Service() as web:
+        tools = {"http": [{"name": "slow", "url": web.url + "/gate"}]}
+        agents = [scripted(f"c{n}", tools, allow=["http:*"], max_concurrent=n) for n in (2, 3, 5)]
+        with Shop(*agents, env=env()) as s:
+            for n in (2, 3, 5):
+                web.gate.clear()
+                web.peak = 0
+                run_id = s.create(f"c{n}", "\n".join(call("slow", i=i) for i in range(6)))
+                with web.lock:
+                    check(web.lock.wait_for(lambda: web.busy == n, 30), "not enough run together", n)
+                web.gate.set()
+                s.events(run_id)
+                equal((web.peak, s.record(run_id)["status"]), (n, "succeeded"))
+
+
+@test("a_required_bundle_must_be_whole", "ART-17")
+def bundles():
+    def agent(name, required, *names):
+        return scripted(name, {"bundles": [{"id": "office", "tools": list(names), "required": required}]})
+
+    with Shop(agent("whole", True, "internal:time.now", "internal:math.*"),
+              agent("lacking", True, "internal:time.now", "mcp:calendar/*"),
+              agent("easy", False, "internal:time.now", "mcp:calendar/*")) as s:
+        run_id = run(s, "whole", call("time.now"), call("fs.list"))
+        equal([(n, k) for n, k, _ in ends(s, run_id)][0], ("time.now", "tool.result"))
+        check(ends(s, run_id)[1][1] == "tool.failed", "only what the bundle names")
+        answer = s.http.post("/api/runs", {"agent_id": "lacking", "inputs": {"message": "hi"}})
+        equal(answer.status, 409)
+        check(b"office" in answer.body and b"mcp:calendar/*" in answer.body, answer.body)
+        equal(s.record(run(s, "easy", call("time.now")))["status"], "succeeded")
+
+
+@test("overrides_narrow_and_guardrails_block", "ART-18")
+def guardrails():
+    tools = {
+        "overrides": {"internal:math.evaluate": {
+            "description": "Adds up small sums", "input_schema": {"properties": {"expression": {"maxLength": 5}}}}},
+        "guardrails": [
+            {"tools": ["internal:fs.*"], "deny_if": {"properties": {"path": {"pattern": "^private"}},
+                                                     "required": ["path"]}, "reason": "private files"},
+            {"tools": ["internal:time.now"], "max_calls": 1, "reason": "once is enough"},
+            {"tools": ["internal:math.*"], "ask_if": {"properties": {"expression": {"const": "1/0"}}}},
+        ]}
+    with Shop(scripted("careful", tools, allow=["internal:*"])) as s:
+        run_id = run(s, "careful", call("math.evaluate", expression="1+1"), call("math.evaluate", expression="1+1+1+1"),
+                     call("fs.list", path="private"), call("fs.list", path="."), call("time.now"), call("time.now"))
+        got = [p.get("failure_category") for _, _, p in ends(s, run_id)]
+        equal(got, [None, "schema_invalid", "policy_denied", None, None, "policy_denied"], ends(s, run_id))
+        check("private files" in ends(s, run_id)[2][2]["message"], ends(s, run_id)[2])
+        run_id = s.create("careful", call("math.evaluate", expression="1/0"))
+        wait_until(lambda: s.record(run_id)["engine_status"] == "waiting_permission", "somebody is asked")
+
+
+@test("what_is_wrong_with_a_tools_file_is_told", "")
+def tools_file():
+    with Service() as web, Shop() as s:
+        s.stop()
+        path = os.path.join(s.root, "tools.json")
+        s.settings["tools_file"] = path
+        with open(path, "w") as f:
+            json.dump({"http": [{"name": "everywhere", "url": web.url + "/all"}]}, f)
+        s.env.update(env())
+        s.start()
+        listed = {t["tool_id"]: t for t in s.http.get("/api/tools").json["tools"]}
+        equal((listed["http:everywhere"]["transport"], listed["http:everywhere"]["policy"]), ("http", "allowed"))
+        equal(listed["internal:http.fetch"]["policy"], "ask")
+        run_id = run(s, "tools", call("everywhere"))
+        equal(ends(s, run_id)[0][1], "tool.result")
+
+
+if __name__ == "__main__":
+    main()
