@@ -168,8 +168,8 @@ def openapi():
         tools = {"openapi": [{"document": document, "operations": ["getPet", "put*"],
                               "headers": {"Authorization": "Bearer ${secret:PETS}"}}]}
         with Shop(scripted("pets", tools), env=env(UAR_SECRET_PETS="k-1234")) as s:
-            run_id = run(s, "pets", call("getPet", pet_id="7", full=True), call("getPet"),
-                         call("putPet", pet_id="7", body={"age": 1}))
+            run_id = run(s, "pets", call("getPet", pet_id="7", full=True), call("getPet", pet_id=7),
+                         call("putPet", pet_id="7", body={"name": 1}))
             done = ends(s, run_id)
             equal((done[0][2]["preview"]["path"], web.seen[0]["authorization"]),
                   ("/v1/pets/7?full=true", "Bearer k-1234"))
