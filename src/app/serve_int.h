@@ -27,7 +27,8 @@ struct server {
 	struct {
 		struct uar_client *client;
 		struct uar_peers *peers;
-	} net; /* what is called from here */
+		struct uar_secrets *secrets; /* of tools */
+	} net;				     /* what is called from here */
 	struct uar_models *models;
 	struct {
 		struct uar_model_target chosen; /* by agents that name none; model NULL: scripted */
@@ -44,7 +45,6 @@ struct server {
 		struct uar_agent_feed *feed; /* NULL: no registry is asked */
 	} agents;
 	struct uar_tools *tools;
-	struct uar_secrets *secrets; /* of tools */
 	struct uar_runtime *runtime;
 	struct {
 		struct uar_workers *work;

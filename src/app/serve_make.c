@@ -284,7 +284,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.registry = s->agents.registry,
 		.tools = s->tools,
 		.client = s->net.client,
-		.secrets = s->secrets,
+		.secrets = s->net.secrets,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.action_timeout_us = c->action_timeout_us,
 		.patience = { c->model_idle_timeout_us, (int)c->model_retries, c->model_retry_us },
@@ -425,7 +425,7 @@ void uar_server_unmake(struct server *s)
 	uar_server_unmake_agents(s);
 	uar_plugin_host_destroy(s->plugins);
 	uar_tools_destroy(s->tools);
-	uar_secrets_destroy(s->secrets);
+	uar_secrets_destroy(s->net.secrets);
 	uar_models_destroy(s->models);
 	uar_arena_fini(&s->routing.arena);
 	uar_client_destroy(s->net.client);

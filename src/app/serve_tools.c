@@ -73,7 +73,7 @@ static uar_err read_file(struct server *s, uar_str text, struct uar_error *error
 {
 	struct uar_http_tools_options o = { .sched = uar_loop_sched(s->loop),
 					    .client = s->net.client,
-					    .secrets = s->secrets };
+					    .secrets = s->net.secrets };
 	static const struct uar_json_field fields[] = {
 		{ "http", UAR_FIELD_ARRAY, false, offsetof(struct uar_http_tools_options, http) },
 		{ "openapi", UAR_FIELD_ARRAY, false,
@@ -116,7 +116,7 @@ uar_err uar_server_make_tools(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
 	struct uar_buf secrets = path_of(s, c->secrets_dir, "secrets");
-	uar_err e = secrets.err ? secrets.err : uar_secrets_create(secrets.p, &s->secrets);
+	uar_err e = secrets.err ? secrets.err : uar_secrets_create(secrets.p, &s->net.secrets);
 
 	uar_buf_fini(&secrets);
 	if (e || !c->tools)

@@ -176,24 +176,22 @@ uar_err uar_toolbox_check(const struct uar_toolbox *b, const struct uar_tool *t,
 
 /* --- guardrails ------------------------------------------------------------------------------- */
 
-static enum uar_rail judge_one(const struct rail *r, uar_str input, uar_rail_count_fn *count,
-			       void *ctx)
+static enum uar_rail judge_one(const struct rail *r, const struct uar_rail_call *c)
 {
 	const struct uar_json *most = uar_json_get(r->j, UAR_STR("max_calls"));
 	const struct uar_json *patterns = uar_json_get(r->j, UAR_STR("tools"));
 
 	/* What cannot be looked at is not let through. */
-	if (r->deny_if && validate(r->deny_if, input, NULL) != UAR_ESCHEMA)
+	if (r->deny_if && validate(r->deny_if, c->input, NULL) != UAR_ESCHEMA)
 		return UAR_RAIL_DENY;
-	if (most && (int64_t)count(ctx, patterns) >= uar_json_int(most, 0))
+	if (most && (int64_t)c->count(c->ctx, patterns) >= uar_json_int(most, 0))
 		return UAR_RAIL_DENY;
-	if (r->ask_if && validate(r->ask_if, input, NULL) != UAR_ESCHEMA)
+	if (r->ask_if && validate(r->ask_if, c->input, NULL) != UAR_ESCHEMA)
 		return UAR_RAIL_ASK;
 	return UAR_RAIL_PASS;
 }
 
-enum uar_rail uar_toolbox_judge(const struct uar_toolbox *b, const struct uar_tool *t,
-				uar_str input, uar_rail_count_fn *count, void *ctx,
+enum uar_rail uar_toolbox_judge(const struct uar_toolbox *b, const struct uar_rail_call *c,
 				uar_str *out_reason)
 {
 	enum uar_rail worst = UAR_RAIL_PASS;
@@ -202,9 +200,9 @@ enum uar_rail uar_toolbox_judge(const struct uar_toolbox *b, const struct uar_to
 		const struct rail *r = &b->rails[i];
 		enum uar_rail said;
 
-		if (!uar_tool_is_named(t, uar_json_get(r->j, UAR_STR("tools"))))
+		if (!uar_tool_is_named(c->tool, uar_json_get(r->j, UAR_STR("tools"))))
 			continue;
-		said = judge_one(r, input, count, ctx);
+		said = judge_one(r, c);
 		if (said <= worst)
 			continue;
 		worst = said;

@@ -37,9 +37,14 @@ UAR_MUST_CHECK uar_err uar_toolbox_check(const struct uar_toolbox *b, const stru
 enum uar_rail { UAR_RAIL_PASS, UAR_RAIL_ASK, UAR_RAIL_DENY };
 /* How many calls of tools that the patterns name has the run begun? */
 typedef size_t uar_rail_count_fn(void *ctx, const struct uar_json *patterns);
+struct uar_rail_call {
+	const struct uar_tool *tool;
+	uar_str input;
+	uar_rail_count_fn *count;
+	void *ctx;
+};
 /* What the guardrails say about a call; *out_reason is theirs. */
-enum uar_rail uar_toolbox_judge(const struct uar_toolbox *b, const struct uar_tool *t,
-				uar_str input, uar_rail_count_fn *count, void *ctx,
+enum uar_rail uar_toolbox_judge(const struct uar_toolbox *b, const struct uar_rail_call *c,
 				uar_str *out_reason);
 bool uar_tool_is_named(const struct uar_tool *t, const struct uar_json *patterns);
 
