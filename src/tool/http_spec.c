@@ -94,8 +94,8 @@ static uar_err check(const struct declared *d, struct uar_error *error)
 	if (!are_texts(d->headers) ||
 	    (d->headers && d->headers->count > UAR_LIMIT_HTTP_TOOL_HEADERS))
 		return wrong(error, "/headers", "each member is a text, 32 at most");
-	if (d->effect.n && !uar_str_is(d->effect, "read_only") &&
-	    !uar_str_is(d->effect, "idempotent") && !uar_str_is(d->effect, "once"))
+	if (d->effect.n &&
+	    !uar_str_is(d->effect, uar_tool_effect_name(uar_tool_effect_parse(d->effect))))
 		return wrong(error, "/effect", "write read_only, idempotent or once");
 	if (d->timeout_seconds < 0 || d->timeout_seconds > 600)
 		return wrong(error, "/timeout_seconds", "write a number up to 600");

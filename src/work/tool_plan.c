@@ -165,8 +165,8 @@ static size_t count_begun(void *ctx, const struct uar_json *patterns)
 static enum plan plan_of_judged(struct place *p, enum uar_permit permit)
 {
 	uar_str reason = UAR_STR("");
-	enum uar_rail rail =
-		uar_toolbox_judge(p->loop->set.box, p->tool, p->input, count_begun, p, &reason);
+	struct uar_rail_call call = { p->tool, p->input, count_begun, p };
+	enum uar_rail rail = uar_toolbox_judge(p->loop->set.box, &call, &reason);
 	struct uar_permit_facts facts;
 
 	if (rail == UAR_RAIL_DENY) {
