@@ -100,8 +100,10 @@ uar_str uar_emit_wrap(struct emit *e, uar_str before, uar_str text, uar_str afte
 		return UAR_STR_NONE;
 	}
 	memcpy(p, before.p, before.n);
-	memcpy(p + before.n, text.p, text.n);
-	memcpy(p + before.n + text.n, after.p, after.n);
+	if (text.n)
+		memcpy(p + before.n, text.p, text.n);
+	if (after.n)
+		memcpy(p + before.n + text.n, after.p, after.n);
 	return uar_str_n(p, before.n + text.n + after.n);
 }
 
