@@ -262,6 +262,16 @@ static bool settled(const struct life *l)
 	return l->commands >= COMMANDS;
 }
 
+static void step_client(struct life *l)
+{
+	struct client *c = &l->clients[sim_below(&l->w, CLIENTS)];
+
+	if (!c->busy && !c->asked && l->commands < COMMANDS)
+		choose(l, c);
+	if (!c->busy && c->asked && uar_runtime_ready(l->rt))
+		send(l, c);
+}
+
 static bool live(uint64_t seed, unsigned counts[3])
 {
 	struct life *l = uar_zalloc(sizeof *l);
@@ -274,12 +284,7 @@ static bool live(uint64_t seed, unsigned counts[3])
 		uar_arena_init(&l->clients[i].arena, 0);
 	}
 	for (unsigned step = 0; step < SETTLE_STEPS && !settled(l) && !l->problem[0]; step++) {
-		struct client *c = &l->clients[sim_below(&l->w, CLIENTS)];
-
-		if (!c->busy && !c->asked && l->commands < COMMANDS)
-			choose(l, c);
-		if (!c->busy && c->asked && uar_runtime_ready(l->rt))
-			send(l, c);
+		step_client(l);
 		if (sim_below(&l->w, 300) == 0)
 			die_and_rise(l);
 		sim_step(&l->w);
