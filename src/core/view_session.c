@@ -77,6 +77,8 @@ static void thread_updated(struct fold_step *s, struct uar_sview_thread *t)
 static void queue_changed(struct fold_step *s, struct uar_sview_thread *t)
 {
 	uar_str op = view_str(s, "op");
+	const struct uar_json *paused = uar_json_get(uar_json_get(s->p, UAR_STR("policy")),
+						     UAR_STR("paused"));
 
 	if (uar_str_is(op, "paused")) {
 		t->queue_paused = true;
@@ -85,6 +87,8 @@ static void queue_changed(struct fold_step *s, struct uar_sview_thread *t)
 		t->queue_paused = false;
 		VIEW_KEEP(s, thread, t, pause_reason, UAR_STR_NONE);
 	}
+	if (paused)
+		t->queue_paused = uar_json_bool(paused, false);
 	VIEW_KEEP(s, thread, t, queue_source, view_str(s, "source"));
 	view_take_json(s, &t->queue_policy, "policy", VIEW_MAX_thread_queue_policy);
 }

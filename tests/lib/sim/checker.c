@@ -431,8 +431,12 @@ void sim_checker_check(struct sim_checker *k, bool ended)
 	for (size_t i = 0; i < k->known_count && !k->problem[0]; i++)
 		check_run(k, &k->known[i], ended);
 	for (size_t i = 0; i < k->known_count && ended && !k->problem[0]; i++)
-		if (k->known[i].session_id[0] && first_of_session(k, i))
-			sim_checker_order(k, k->known[i].owner, uar_str_c(k->known[i].session_id));
+		if (k->known[i].session_id[0] && first_of_session(k, i)) {
+			uar_str session_id = uar_str_c(k->known[i].session_id);
+
+			sim_checker_order(k, k->known[i].owner, session_id);
+			sim_checker_view(k, k->known[i].owner, session_id);
+		}
 	for (size_t i = 0; i < k->known_count && ended && k->keep && !k->problem[0]; i++)
 		check_kept(k, &k->known[i]);
 	if (k->w->host.started_twice)

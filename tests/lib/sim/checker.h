@@ -72,6 +72,8 @@ void sim_ledger_event(struct sim_checker *k, struct sim_ledger *l, const struct 
 		      const struct uar_json *payload);
 void sim_ledger_check(struct sim_checker *k, const struct sim_ledger *l, const char *run_id);
 /* order.c: the turns of a session's conversations took turns. */
+/* view.c: snapshots of a session and the rest of its log equal the fold from zero. */
+void sim_checker_view(struct sim_checker *k, const struct uar_owner *owner, uar_str session_id);
 void sim_checker_order(struct sim_checker *k, const struct uar_owner *owner, uar_str session_id);
 
 #endif
