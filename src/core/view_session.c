@@ -77,8 +77,8 @@ static void thread_updated(struct fold_step *s, struct uar_sview_thread *t)
 static void queue_changed(struct fold_step *s, struct uar_sview_thread *t)
 {
 	uar_str op = view_str(s, "op");
-	const struct uar_json *paused = uar_json_get(uar_json_get(s->p, UAR_STR("policy")),
-						     UAR_STR("paused"));
+	const struct uar_json *paused =
+		uar_json_get(uar_json_get(s->p, UAR_STR("policy")), UAR_STR("paused"));
 
 	if (uar_str_is(op, "paused")) {
 		t->queue_paused = true;
