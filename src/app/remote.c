@@ -104,6 +104,24 @@ static uar_err only_one(const struct uar_json *runs, const char *word,
 	return UAR_OK;
 }
 
+/* The run that was made last. */
+static uar_err find_last(const struct uar_cli *cli, char out[UAR_LIMIT_ID_BYTES + 1],
+			 struct uar_error *error)
+{
+	struct uar_api_request ask = { .method = "GET", .path = "/api/runs?limit=1" };
+	struct uar_remote_answer a = { .root = NULL };
+	uar_err e = uar_remote_ask(cli, &ask, &a, error);
+	const struct uar_json *run = uar_json_at(uar_json_get(a.root, UAR_STR("runs")), 0);
+	uar_str id = uar_json_str(uar_json_get(run, UAR_STR("run_id")), UAR_STR(""));
+
+	if (!e && !uar_str_is_id(id))
+		e = uar_error_set(error, UAR_ENOTFOUND, "there is no run yet");
+	if (!e)
+		snprintf(out, UAR_LIMIT_ID_BYTES + 1, "%.*s", UAR_FMT(id));
+	uar_remote_answer_fini(&a);
+	return e;
+}
+
 uar_err uar_remote_run_id(const struct uar_cli *cli, const char *word,
 			  char out[UAR_LIMIT_ID_BYTES + 1], struct uar_error *error)
 {
@@ -116,6 +134,8 @@ uar_err uar_remote_run_id(const struct uar_cli *cli, const char *word,
 				     "that cannot be the id of a run: those are 1 to %d visible "
 				     "ASCII characters",
 				     UAR_LIMIT_ID_BYTES);
+	if (!strcmp(word, "last"))
+		return find_last(cli, out, error);
 	if (!is_short(uar_str_c(word))) {
 		snprintf(out, UAR_LIMIT_ID_BYTES + 1, "%s", word);
 		return UAR_OK;

@@ -14,6 +14,7 @@
 #include "app/action.h"
 #include "app/cli.h"
 #include "app/exec_ask.h"
+#include "app/exec_run.h"
 #include "app/exec_server.h"
 #include "app/limits.h"
 #include "app/render.h"
@@ -28,6 +29,7 @@ struct exec {
 	struct uar_beside beside;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	bool passing; /* its server comes back when it is started again */
+	bool forms;   /* what is no permission is asked, too */
 	bool interrupted, cancelled, gave_up;
 	sigset_t before;
 };
@@ -194,6 +196,16 @@ static void write_line(FILE *out, uar_str data)
 	fputc('\n', out);
 }
 
+/* A form is filled in at one go: Ctrl-C in it leaves. */
+static void ask_inline(struct exec *x, const struct uar_json *event)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_SETMASK, &x->before, &now);
+	uar_action_inline(x->cli, event);
+	pthread_sigmask(SIG_SETMASK, &now, NULL);
+}
+
 static void take_event(struct exec *x, const struct uar_json *event)
 {
 	const struct uar_json *data = uar_json_get(event, UAR_STR("data"));
@@ -211,6 +223,8 @@ static void take_event(struct exec *x, const struct uar_json *event)
 		uar_asker_repeat(&x->asker);
 	if (asks)
 		question(x, data);
+	else if (x->forms)
+		ask_inline(x, event);
 }
 
 static bool show(void *ctx, uar_str text)
@@ -387,15 +401,40 @@ static int run(struct exec *x, uar_str message)
 	return status;
 }
 
+static struct exec exec_of(struct uar_cli *cli)
+{
+	return (struct exec){ .cli = cli,
+			      .asker = { .fd = -1 },
+			      .render = { .text = cli->out,
+					  .notes = cli->err,
+					  .text_colour = uar_cli_colour(cli, cli->out_tty),
+					  .notes_colour = uar_cli_colour(cli, cli->err_tty) } };
+}
+
+int uar_exec_attach(struct uar_cli *cli, const char *run_id)
+{
+	const struct uar_args *args = cli->args;
+	struct exec x = exec_of(cli);
+	int status;
+
+	snprintf(x.run_id, sizeof x.run_id, "%s", run_id);
+	x.beside = (struct uar_beside){ { -1, -1 }, ready, &x };
+	x.forms = cli->in_tty && !args->option[UAR_OPT_JSON];
+	if (!args->option[UAR_OPT_YES] && !args->option[UAR_OPT_DENY])
+		uar_asker_open(&x.asker);
+	x.render.alone = x.asker.fd < 0;
+	x.passing = uar_exec_server_passing(cli);
+	begin_watch(&x);
+	status = follow(&x);
+	end_watch(&x);
+	uar_asker_fini(&x.asker);
+	return status;
+}
+
 int uar_verb_exec(struct uar_cli *cli)
 {
 	const struct uar_args *args = cli->args;
-	struct exec x = { .cli = cli,
-			  .asker = { .fd = -1 },
-			  .render = { .text = cli->out,
-				      .notes = cli->err,
-				      .text_colour = uar_cli_colour(cli, cli->out_tty),
-				      .notes_colour = uar_cli_colour(cli, cli->err_tty) } };
+	struct exec x = exec_of(cli);
 	struct uar_buf message = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
 	struct uar_error error = { 0 };
 	double unused;

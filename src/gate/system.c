@@ -86,6 +86,20 @@ static bool take_code(struct uar_gate *g, uar_str given)
 	return right;
 }
 
+void gate_new_link(struct call *c)
+{
+	struct uar_buf b = uar_buf_make(1024);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "code", uar_gate_link_code(c->g));
+	uar_jw_int(&w, "valid_seconds", LINK_VALID_US / 1000000);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	gate_answer(c, 201, &b);
+	uar_buf_fini(&b);
+}
+
 void gate_link(struct call *c)
 {
 	static const struct uar_json_field fields[] = { { "code", UAR_FIELD_STR, true, 0 } };
