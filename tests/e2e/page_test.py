@@ -15,7 +15,7 @@ from lib.backends import SAY, TALK, Shop, recording
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, "..", "..", "web", "page")
-SCRIPTS = ("page.js", "server.js", "run.js", "follow.js", "screen.js", "draw.js")
+SCRIPTS = ("page.js", "server.js", "run.js", "follow.js", "screen.js", "draw.js", "form.js")
 FILES = {"/": ("page.html", "text/html; charset=utf-8"), "/page/page.css": ("page.css", "text/css; charset=utf-8"),
          **{"/page/" + name: (name, "text/javascript; charset=utf-8") for name in SCRIPTS}}
 
@@ -633,10 +633,10 @@ def answered_away():
     with Browser() as b, Server(listen=f"127.0.0.1:{free_port()}") as s:
         b.enter(s)
         b.say("tools", WRITES)
-        b.do("await page.getByRole('button', {name: 'Allow'}).waitFor()")
+        b.do("await page.getByRole('button', {name: /^Allow:/}).waitFor()")
         s.kill()
         b.wait(".ending", "Reconnecting")
-        b.do("await page.getByRole('button', {name: 'Allow'}).click()")
+        b.do("await page.getByRole('button', {name: /^Allow:/}).click()")
         b.wait(".ask .state", "answering")
         check(b.do("return page.getByRole('button', {name: 'Deny'}).isDisabled()"))
         s.start()
@@ -644,15 +644,52 @@ def answered_away():
         equal((b.texts(".ask .state"), b.texts(".ending")), (["allowed"], ["Done"]))
 
 
+@test("page_shows_a_form_and_sends_its_values", "UI-12 CTL-20")
+def form():
+    schema = {"type": "object", "required": ["name", "age", "colour"], "properties": {
+        "name": {"type": "string", "title": "Your name", "pattern": "^[A-Z]"}, "age": {"type": "integer", "minimum": 0},
+        "colour": {"enum": ["red", "blue"]}, "vegan": {"type": "boolean"},
+        "tags": {"type": "array", "items": {"type": "string"}}, "password": {"type": "string"}}}
+    ask = "tool ui.form.request " + json.dumps({"title": "Sign <b>up</b>", "schema": schema})
+    with Browser() as b, Server() as s:
+        b.enter(s)
+        b.say("tools", ask)
+        b.do("await page.getByRole('button', {name: 'Submit'}).waitFor()")
+        equal(b.texts(".ask .state"), ["waits for you"])
+        check(b.texts(".ask h3")[0].startswith("Sign <b>up</b>"), "markup is text")
+        b.do("await page.getByRole('button', {name: 'Submit'}).click()")  # the browser misses what is required
+        equal(s.http.get("/api/actions").json["actions"][0]["status"], "pending")
+        equal(b.do("return page.locator('.fields').last().getByLabel('password').getAttribute('type')"), "password")
+        b.do("await page.locator('.fields').last().getByLabel('Your name').fill('ann')")
+        b.do("await page.locator('.fields').last().getByLabel('age').fill('41')")
+        b.do("await page.locator('.fields').last().getByLabel('colour').selectOption('blue')")
+        b.do("await page.locator('.fields').last().getByLabel('vegan').check()")
+        b.do("await page.locator('.fields').last().getByLabel('tags').fill('a, b')")
+        b.do("await page.locator('.fields').last().getByLabel('password').fill('hunter2')")
+        b.do("await page.getByRole('button', {name: 'Submit'}).click()")
+        b.wait(".ask .wrong", "/name")  # the server's word, at the form
+        b.do("await page.locator('.fields').last().getByLabel('Your name').fill('Ann')")
+        b.do("await page.getByRole('button', {name: 'Submit'}).click()")
+        b.ended(1)
+        equal((b.texts(".ask .state"), b.texts(".ending")), (["answered"], ["Done"]))
+        done = s.http.get("/api/actions?status=resolved").json["actions"][0]
+        equal(done["payload"], {"name": "Ann", "age": 41, "colour": "blue", "vegan": True, "tags": ["a", "b"],
+                                "password": "<redacted>"})
+        b.say("tools", ask)
+        b.do("await page.getByRole('button', {name: 'Decline'}).click()")
+        b.ended(2)
+        equal(b.texts(".ask .state"), ["answered", "declined"])
+
+
 @test("page_takes_the_answer_of_somebody_else", "")
 def answered_elsewhere():
     with Browser() as b, Server() as s:
         b.enter(s)
         b.say("tools", WRITES)
-        b.do("await page.getByRole('button', {name: 'Allow'}).waitFor()")
+        b.do("await page.getByRole('button', {name: /^Allow:/}).waitFor()")
         action = s.http.get("/api/actions").json["actions"][0]["action_id"]
         hold(b, "**/respond_action")
-        b.do("await page.getByRole('button', {name: 'Allow'}).click(); await asked")
+        b.do("await page.getByRole('button', {name: /^Allow:/}).click(); await asked")
         equal(s.http.post("/api/control/respond_action", {"action_id": action, "decision": "deny"}).status, 200)
         b.wait(".ask .state", "denied")
         b.do("await Promise.all([page.waitForResponse('**/respond_action'), go()])")

@@ -1,4 +1,5 @@
 // draw.js - runs on the screen: what is new is added, at most once a frame.
+import {makeForm} from './form.js';
 import {WAITS, plain} from './run.js';
 import {make, nearEnd, page, say, showLine, toEnd} from './screen.js';
 
@@ -9,7 +10,7 @@ import {make, nearEnd, page, say, showLine, toEnd} from './screen.js';
 const LONG_REASONING = 600; // characters; longer ones fold away when the answer begins
 
 /** What drawing needs of the rest of the page, which fills it in.
- * @type {{shows: (run: Run) => boolean, drawn: () => void, decide: (run: Run, question: Block, decision: string) => void,
+ * @type {{shows: (run: Run) => boolean, drawn: () => void, decide: (run: Run, question: Block, decision: string, values?: object) => void,
  *   read: (path: string) => Promise<string | null>}} */
 export const around = {shows: () => true, drawn() {}, decide() {}, read: async () => null};
 
@@ -71,9 +72,11 @@ function makeTurn(run) {
 }
 
 // Maps, because they are asked with words from outside, and an object has more members than its own.
-const OFFERS = new Map([['allow', 'Allow'], ['allow_for_session', 'Allow for this session'], ['deny', 'Deny']]);
+const OFFERS = new Map([['allow', 'Allow'], ['allow_for_session', 'Allow for this session'],
+	['allow_always', 'Allow always'], ['deny', 'Deny']]);
 const AGAIN = new Map([['allow', 'Repeat it'], ['deny', 'Do not repeat it']]);
-const DECIDED = new Map([['allow', 'allowed'], ['allow_for_session', 'allowed for this session'], ['deny', 'denied'],
+const DECIDED = new Map([['allow', 'allowed'], ['allow_for_session', 'allowed for this session'],
+	['allow_always', 'allowed always'], ['deny', 'denied'], ['submit', 'answered'], ['decline', 'declined'],
 	['cancel', 'not answered']]);
 
 /** What the server takes as an answer. The focus moves to the question, because the
@@ -107,6 +110,50 @@ function makeQuestion(run, block) {
 	return card;
 }
 
+/** Fields and two buttons. A schema that is too long for an event is fetched first. @param {Run} run @param {Block} block */
+function makeFormCard(run, block) {
+	const card = make('section', 'card ask'), head = make('h3', '', block.title), row = make('div', 'decisions');
+	const place = make('div'), wrong = make('p', 'wrong'), submit = make('button', '', 'Submit'), decline = make('button', '', 'Decline');
+	let form = makeForm(block.form);
+	const send = () => {
+		card.focus();
+		try {
+			around.decide(run, block, 'submit', form.values());
+		} catch (e) {
+			block.wrong = String(e);
+		}
+	};
+	const show = () => {
+		place.replaceChildren(form.element);
+		form.element.addEventListener('submit', (e) => { e.preventDefault(); send(); });
+	};
+	card.tabIndex = -1;
+	card.setAttribute('aria-label', `Form: ${block.title}`);
+	head.append(make('span', 'state'));
+	submit.addEventListener('click', () => form.element.reportValidity() && send());
+	decline.addEventListener('click', () => { card.focus(); around.decide(run, block, 'decline'); });
+	row.append(submit, decline);
+	show();
+	if (block.rest)
+		around.read(block.rest).then((text) => {
+			form = makeForm(JSON.parse(text ?? '{}'));
+			show();
+		});
+	block.body = make('pre');
+	block.body.hidden = true;
+	card.append(head, place, wrong, block.body, row);
+	return card;
+}
+
+/** @param {Run} run @param {Block} block */
+function drawForm(run, block) {
+	const card = /** @type {HTMLElement} */ (block.element), waits = !run.outcome && block.state === WAITS;
+	const wrong = /** @type {HTMLElement} */ (card.querySelector('.wrong'));
+	/** @type {HTMLElement} */ (card.querySelector('form')).hidden = !waits;
+	wrong.textContent = waits ? block.wrong ?? '' : '';
+	wrong.hidden = !wrong.textContent;
+}
+
 /** Open while it waits; what was decided is history, a click away. @param {Run} run @param {Block} block */
 function drawQuestion(run, block) {
 	const card = /** @type {HTMLElement} */ (block.element), waits = !run.outcome && block.state === WAITS;
@@ -118,7 +165,9 @@ function drawQuestion(run, block) {
 	row.hidden = !waits;
 	for (const button of row.querySelectorAll('button'))
 		button.disabled = Boolean(block.answering);
-	if (!waits && !block.folded) {
+	if (block.form)
+		drawForm(run, block);
+	if (!waits && !block.folded && !block.form) {
 		/** @type {HTMLDetailsElement} */ (card.querySelector('details')).open = false;
 		block.folded = true;
 	}
@@ -160,7 +209,7 @@ function makeBlock(run, block) {
 			block.element.append(make('pre', 'input', block.input));
 		block.element.append(block.body);
 	} else if (block.kind === 'ask') {
-		block.element = makeQuestion(run, block);
+		block.element = block.form ? makeFormCard(run, block) : makeQuestion(run, block);
 	} else {
 		block.element = block.body = make('p', block.kind === 'text' ? 'answer' : 'note');
 	}

@@ -259,16 +259,19 @@ async function cancel() {
 
 /** The first answer counts, whoever gave it: the run's events tell which. One that the network swallowed is given
  * again, also when the person looks at something else by then. @type {typeof around.decide} */
-async function decide(run, question, decision) {
+async function decide(run, question, decision, values) {
 	const here = talk;
 	question.answering = decision;
+	question.wrong = '';
 	drawSoon(run);
 	try {
-		await insist('api/control/respond_action', always, {action_id: question.id, decision});
+		await insist('api/control/respond_action', always, {action_id: question.id, decision, payload: values});
 	} catch (e) {
 		question.answering = '';
+		if (question.form && e instanceof Problem && e.status === 400)
+			question.wrong = `${e.where.replace('/payload', '')} ${e.message}`.trim();
 		drawSoon(run);
-		if (!(e instanceof Problem && e.code === 'ACTION_RESOLVED'))
+		if (!question.wrong && !(e instanceof Problem && e.code === 'ACTION_RESOLVED'))
 			refusedIn(here, e);
 	}
 }

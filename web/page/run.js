@@ -2,9 +2,9 @@
 
 /** @typedef {import('./server.js').RunEvent} RunEvent */
 /** @typedef {{kind: string, text: string, id?: string, title?: string, state?: string, input?: string,
- *   rest?: string, bytes?: number, decisions?: string[], repeat?: boolean, answering?: string, element?: HTMLElement, body?: HTMLElement, drawn?: number, folded?: boolean}} Block */
+ *   rest?: string, bytes?: number, decisions?: string[], form?: any, wrong?: string, repeat?: boolean, answering?: string, element?: HTMLElement, body?: HTMLElement, drawn?: number, folded?: boolean}} Block */
 // (drawn: characters on the screen, -1: draw all anew; rest: where the whole of a text that was cut is; state of
-// a question: WAITS, then what was decided; answering: what a person here decided and the server has not confirmed)
+// a question: WAITS, then what was decided; form: JSON Schema of the values that it asks for; wrong: why they were refused; answering: what a person here decided and the server has not confirmed)
 /** @typedef {{ok: boolean, code: string, message: string}} Outcome */
 // (code of one that is ok: why its answer may be cut)
 /** @typedef {'waiting' | 'live' | 'away' | 'over' | 'gone' | 'unsent'} RunState */
@@ -90,7 +90,8 @@ export class Run {
 			break;
 		case 'Citation': this.note(`Sources: ${(d.sources ?? []).map((/** @type {any} */ s) => s?.title ?? s?.url ?? brief(s)).join(', ')}`); break;
 		case 'MemoryRecall': this.note(`Remembered: ${brief(d.items)}`); break;
-		case 'ui.form.request': this.note(`Asks: ${d.title ?? ''}`); break;
+		case 'ui.form.request': this.form(d); break;
+		case 'ui.navigate': this.note(`Shows: ${plain(String(d.title ?? ''))} ${plain(String(d.target ?? ''))}`); break;
 		case 'artifact.error': this.note(`Preview failed: ${d.message ?? ''}`); break;
 		case 'meta':
 			if (d.action_id)
@@ -133,6 +134,13 @@ export class Run {
 			this.blocks.push({kind: 'ask', text: plain(brief(d.scope?.input ?? d.scope?.input_preview)), id: d.action_id,
 				title: heading(plain(String(d.title ?? ''))), state: WAITS, rest: d.scope?.input_url, bytes: d.scope?.input_bytes,
 				decisions: d.decisions, repeat: d.scope?.repeat});
+	}
+
+	/** Values that a person has to give. @param {any} d */
+	form(d) {
+		const blob = String(d.schema_ref ?? '').replace('blob://', '');
+		this.blocks.push({kind: 'ask', text: '', id: d.form_id, title: heading(plain(String(d.title ?? ''))), state: WAITS,
+			form: d.schema ?? {}, rest: blob && `/api/runs/${encodeURIComponent(this.id)}/blobs/${blob}`});
 	}
 
 	/** @param {any} metadata */

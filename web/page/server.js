@@ -29,9 +29,10 @@ export function setToken(value) {
 
 /** What the server refused, in its own words. */
 export class Problem extends Error {
-	/** @param {number} status @param {string} code @param {string} detail */
-	constructor(status, code, detail) {
+	/** @param {number} status @param {string} code @param {string} detail @param {string} [where] pointer into what was sent */
+	constructor(status, code, detail, where = '') {
 		super(detail);
+		this.where = where;
 		this.status = status;
 		this.code = code;
 	}
@@ -45,7 +46,7 @@ export class Problem extends Error {
 /** @param {Response} response */
 async function problemOf(response) {
 	const body = await response.json().catch(() => ({}));
-	return new Problem(response.status, body.code ?? `HTTP ${response.status}`, body.detail ?? response.statusText);
+	return new Problem(response.status, body.code ?? `HTTP ${response.status}`, body.detail ?? response.statusText, body.where);
 }
 
 /** Paths are relative, so that the page also works below a prefix.
