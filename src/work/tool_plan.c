@@ -32,6 +32,14 @@ static enum plan plan_of_open(struct place *p)
 					     : "");
 		return GIVE_UP;
 	}
+	if (c->form && !c->filled) {
+		p->category = UAR_STR("execution");
+		(void)uar_error_set(&p->why, UAR_EINVALID,
+				    "it had begun when the server stopped, and the values that it "
+				    "was begun with cannot be read any more: it may have happened, "
+				    "and was not repeated");
+		return GIVE_UP;
+	}
 	return !c->allowed && !may_repeat_unasked(c) ? ASK_AGAIN : RUN_AGAIN;
 }
 

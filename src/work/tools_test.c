@@ -18,7 +18,7 @@ TEST(a_tool_is_executed_between_two_model_calls, "RUN-05 TOOL-03 TOOL-07")
 
 	tool_world_open(&w);
 	tool_world_ask(&w, "how many?");
-	CHECK_INT(w.told_tools, 7);
+	CHECK_INT(w.told_tools, 9);
 	tool_world_says(&w, "let me see", "look {\"at\":1}");
 	CHECK(!w.called);
 	CHECK_INT(tool_world_busy(&w, "look"), 1);
@@ -34,7 +34,7 @@ TEST(a_tool_is_executed_between_two_model_calls, "RUN-05 TOOL-03 TOOL-07")
 	CHECK_STR(uar_str_c(tool_world_log(&w)),
 		  ASKED " permission.evaluated:allow tool.started:look "
 			"tool.args tool.result:look " DONE);
-	HAS(tool_world_fact(&w, UAR_EV_MODEL_REQUESTED, 0), "\"tool_count\":7");
+	HAS(tool_world_fact(&w, UAR_EV_MODEL_REQUESTED, 0), "\"tool_count\":9");
 	HAS(tool_world_fact(&w, UAR_EV_TASK_ATTEMPT_COMPLETED, 0), "\"bytes\":5");
 	tool_world_close(&w);
 }

@@ -20,6 +20,7 @@ uar_err uar_stage_create(const struct uar_stage_options *o, struct uar_runtime *
 	struct uar_runtime_options engine = { .sched = o->sched,
 					      .store = o->store,
 					      .rand = o->rand,
+					      .seal = o->seal,
 					      .log = o->log,
 					      .run_timeout_us = o->run_timeout_us,
 					      .keep_runs = o->keep_runs,

@@ -31,6 +31,7 @@ struct uar_stage_options {
 	struct uar_sched *sched;
 	struct uar_store *store;
 	const struct uar_rand *rand;
+	const struct uar_seal_key *seal;
 	const struct uar_log *log;
 	struct uar_model *scripted, *provider;
 	const char *provider_model;

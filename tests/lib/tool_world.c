@@ -140,6 +140,27 @@ static const struct uar_tool rows[] = {
 	TOOL("put", IDEMPOTENT, false),
 	TOOL("send", ONCE, false),
 	TOOL("write", ONCE, true),
+	{ .tool_id = UAR_STR("internal:login"),
+	  .name = UAR_STR("login"),
+	  .model_name = UAR_STR("login"),
+	  .description = UAR_STR("A tool."),
+	  .version = UAR_STR("7"),
+	  .transport = UAR_STR("internal"),
+	  .input_schema = UAR_STR("{\"type\":\"object\",\"required\":[\"user\",\"password\"],"
+				  "\"properties\":{\"user\":{\"type\":\"string\"},"
+				  "\"password\":{\"type\":\"string\"}}}"),
+	  .tags = UAR_STR("[]"),
+	  .effect = UAR_TOOL_ONCE },
+	{ .tool_id = UAR_STR("internal:confirm"),
+	  .name = UAR_STR("confirm"),
+	  .model_name = UAR_STR("confirm"),
+	  .description = UAR_STR("A tool."),
+	  .version = UAR_STR("7"),
+	  .transport = UAR_STR("internal"),
+	  .input_schema = UAR_STR("{}"),
+	  .tags = UAR_STR("[]"),
+	  .effect = UAR_TOOL_READ_ONLY,
+	  .by = UAR_TOOL_BY_CLIENT },
 	{ .tool_id = UAR_STR("other:secret"),
 	  .name = UAR_STR("secret"),
 	  .model_name = UAR_STR("secret"),
@@ -156,9 +177,11 @@ static const struct uar_tool *tools_at(struct uar_tools *t, size_t index)
 static uar_err tools_check(struct uar_tools *t, const struct uar_tool *tool, uar_str input,
 			   struct uar_error *error)
 {
-	(void)t, (void)tool;
+	(void)t;
 	if (!input.n || input.p[0] != '{')
 		return uar_error_set(error, UAR_EINVALID, "not an object");
+	if (uar_str_is(tool->name, "login") && !memmem(input.p, input.n, "\"password\"", 10))
+		return uar_error_set(error, UAR_ESCHEMA, "required");
 	if (!uar_str_starts(input, UAR_STR("{\"bad\"")))
 		return UAR_OK;
 	uar_error_where(error, "/bad");
@@ -259,6 +282,7 @@ void tool_world_ends(struct tool_world *w, const char *name, bool ok, const char
 static void rise(struct tool_world *w)
 {
 	w->rt = uar_stage_rise(&w->pump, (struct uar_stage_options){ .store = w->store,
+								     .seal = &w->seal,
 								     .scripted = &w->model,
 								     .tools = &w->tools });
 	uar_stage_settle(&w->pump);
@@ -349,6 +373,40 @@ uar_err tool_world_answer(struct tool_world *w, int number, enum uar_verdict ver
 static void on_cancelled(struct uar_run_cancel_op *op)
 {
 	UAR_OWNER(op, struct tool_world, cancel)->cancelled = true;
+}
+
+uar_err tool_world_submit(struct tool_world *w, int number, const char *values)
+{
+	static char id[160];
+	const struct uar_json *tree = NULL;
+	struct uar_arena arena;
+	uar_err e;
+
+	uar_arena_init(&arena, 0);
+	CHECK_INT(uar_json_parse(uar_str_c(values), NULL, &arena, &tree, NULL), UAR_OK);
+	snprintf(id, sizeof id, "%s.%d", w->op.run_id, number);
+	w->answered = false;
+	w->answer = (struct uar_run_answer_op){ .owner = owner,
+						.action_id = uar_str_c(id),
+						.decision = UAR_STR("submit"),
+						.values = tree,
+						.done = on_answered };
+	e = uar_runtime_answer(w->rt, &w->answer);
+	if (!e) {
+		uar_pump_until(&w->pump, &w->answered);
+		uar_stage_settle(&w->pump);
+		e = w->answer.err;
+	}
+	uar_arena_fini(&arena);
+	return e;
+}
+
+uar_str tool_world_input(const struct tool_world *w, const char *name)
+{
+	size_t n = 0;
+	const struct uar_tool_call *c = find(w, name, &n);
+
+	return c ? c->input : UAR_STR("");
 }
 
 void tool_world_cancel(struct tool_world *w)

@@ -6,7 +6,8 @@
  *	tool_world_ends(&w, "look", true, "{\"n\":1}");          a tool at work ends
  *
  * Tools: look, peek, see, stare (read only), put (idempotent), send (once), write (once,
- * and somebody has to allow it), secret (no agent may use it). */
+ * and somebody has to allow it), login (once, requires user and password), confirm (the client
+ * answers it), secret (no agent may use it). */
 #ifndef UAR_TEST_TOOL_WORLD_H
 #define UAR_TEST_TOOL_WORLD_H
 
@@ -35,6 +36,7 @@ struct tool_world {
 	char told[TOOL_WORLD_TEXT]; /* what the model was told last */
 	struct uar_tools tools;
 	struct uar_tool_call at[TOOL_WORLD_CALLS];
+	struct uar_seal_key seal;
 	size_t started; /* tool calls so far, in all lives */
 	bool refuse;	/* start fails */
 	bool waits;	/* what is started has not begun: it can be withdrawn */
@@ -59,6 +61,10 @@ void tool_world_ends(struct tool_world *w, const char *name, bool ok, const char
 size_t tool_world_busy(const struct tool_world *w, const char *name);
 uar_err tool_world_answer(struct tool_world *w, int number, enum uar_verdict verdict,
 			  const char *reason);
+/* Submits values, JSON text. */
+uar_err tool_world_submit(struct tool_world *w, int number, const char *values);
+/* What the tool of that name that is at work was started with. */
+uar_str tool_world_input(const struct tool_world *w, const char *name);
 void tool_world_cancel(struct tool_world *w);
 /* The facts of the run that concern models, tools and questions, in a row. The same
  * buffer each time. */
