@@ -207,6 +207,8 @@ static void take(struct call *c, bool leaves)
 				  "an inbox is for agents of this runtime, not of \"%.*s\"",
 				  UAR_FMT(r->m.peer));
 	}
+	if (!e && !r->m.peer.n)
+		e = gate_check_protocol(c, r->m.agent, UAR_PROTOCOL_A2A, &error);
 	if (!e)
 		e = deliver(c, r, &error);
 	if (e)
@@ -462,8 +464,10 @@ static uar_err open_letters(struct call *c, struct uar_error *error)
 void gate_a2a_stream(struct call *c)
 {
 	struct uar_error error = { 0 };
-	uar_err e = c->g->draining ? UAR_EDRAINING : open_letters(c, &error);
+	uar_err e = gate_check_protocol(c, c->params[0], UAR_PROTOCOL_A2A, &error);
 
+	if (!e)
+		e = c->g->draining ? UAR_EDRAINING : open_letters(c, &error);
 	if (e)
 		gate_problem(c, e, &error);
 }

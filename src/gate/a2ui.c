@@ -27,20 +27,27 @@ static uar_err read_version(struct call *c, struct uar_error *error)
 	return uar_error_set(error, UAR_EINVALID, "this server speaks A2UI 0.9");
 }
 
+static void open_stream(struct call *c, void *ctx)
+{
+	gate_stream_view(c, c->params[0], ctx);
+}
+
 void gate_a2ui_stream(struct call *c)
 {
-	struct gate_view view = { .dialect = &uar_a2ui };
+	struct gate_view *view = uar_arena_alloc(&c->arena, sizeof *view);
 	struct uar_error error = { 0 };
-	uar_err e = gate_view_cursor(c, &view.cursor, &error);
+	uar_err e = view ? gate_view_cursor(c, &view->cursor, &error) : UAR_ENOMEM;
 
 	if (!e)
 		e = read_version(c, &error);
 	if (!e)
-		e = read_catalog(c, &view.options.catalog, &error);
-	if (e)
+		e = read_catalog(c, &view->options.catalog, &error);
+	if (e) {
 		gate_problem(c, e, &error);
-	else
-		gate_stream_view(c, c->params[0], &view);
+		return;
+	}
+	view->dialect = &uar_a2ui;
+	gate_with_protocol(c, UAR_PROTOCOL_A2UI, open_stream, view);
 }
 
 /* --- what users do ---------------------------------------------------------------------------- */
@@ -243,11 +250,12 @@ static void take_next(struct a2ui_call *k)
 	}
 }
 
-void gate_a2ui_messages(struct call *c)
+static void take_messages(struct call *c, void *ctx)
 {
 	struct a2ui_call *k = uar_arena_alloc(&c->arena, sizeof *k);
 	const struct uar_json *list = uar_json_get(c->body, UAR_STR("messages"));
 
+	(void)ctx;
 	if (!k) {
 		gate_problem(c, UAR_ENOMEM, NULL);
 		return;
@@ -263,4 +271,9 @@ void gate_a2ui_messages(struct call *c)
 	c->op = k;
 	c->drop = drop_call;
 	take_next(k);
+}
+
+void gate_a2ui_messages(struct call *c)
+{
+	gate_with_protocol(c, UAR_PROTOCOL_A2UI, take_messages, NULL);
 }

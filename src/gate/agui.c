@@ -6,6 +6,7 @@
 #include "gate/limits.h"
 
 struct agui_run {
+	const struct uar_json *resume; /* answers to interrupts, or NULL */
 	struct uar_run_create op;
 	struct uar_run_list known; /* of a run that is there already */
 	struct gate_view view;
@@ -105,7 +106,14 @@ static uar_err decode_input(struct call *c, uar_str agent_id, struct agui_run *r
 	run->view.options = (struct uar_dialect_options){ .old_peer = in.old_peer,
 							  .history = in.history,
 							  .state = in.state };
-	e = check_message(c, op, error);
+	e = gate_check_protocol(c, op->agent_id, UAR_PROTOCOL_AG_UI, error);
+	if (!e && in.resume) {
+		run->resume = in.resume;
+		run->view.options.run_name = in.run_id;
+		return UAR_OK;
+	}
+	if (!e)
+		e = check_message(c, op, error);
 	if (!e)
 		e = gate_other_inputs(c, in.inputs, &op->inputs);
 	return e ? e : name_run(c, op, &in);
@@ -118,6 +126,12 @@ static void create_streamed(struct call *c, struct agui_run *run, uar_err e,
 	if (!e) {
 		run->view.dialect = &uar_agui;
 		run->view.one_segment = true;
+	}
+	if (!e && run->resume) {
+		gate_agui_resume(c, run->resume, &run->view);
+		return;
+	}
+	if (!e) {
 		run->op.done = stream_created;
 		run->op.ctx = c;
 		c->op = &run->op;
@@ -233,13 +247,29 @@ static uar_err read_choice(struct call *c, const char *name, const char *const *
 	return uar_error_set(error, UAR_EINVALID, "%s is %s or %s", name, words[0], words[1]);
 }
 
+struct agui_attach {
+	struct gate_view view;
+	bool chunks;
+};
+
+static void attach(struct call *c, void *ctx)
+{
+	const struct agui_attach *k = ctx;
+
+	if (k->chunks)
+		gate_stream_chunks(c, c->params[0], k->view.cursor.run_sequence);
+	else
+		gate_stream_view(c, c->params[0], &k->view);
+}
+
 void gate_agui_stream(struct call *c)
 {
 	static const char *const dialects[] = { "ag-ui", "chunks" };
 	static const char *const versions[] = { "1.0", "0" };
-	struct gate_view view = { .dialect = &uar_agui };
+	struct agui_attach *k = uar_arena_alloc(&c->arena, sizeof *k);
 	struct uar_error error = { 0 };
-	uar_err e = gate_view_cursor(c, &view.cursor, &error), chunks = UAR_OK;
+	uar_err e = k ? gate_view_cursor(c, &k->view.cursor, &error) : UAR_ENOMEM;
+	uar_err chunks = UAR_OK;
 
 	if (!e)
 		chunks = read_choice(c, "dialect", dialects, &error);
@@ -247,11 +277,12 @@ void gate_agui_stream(struct call *c)
 		e = chunks;
 	if (!e)
 		e = read_choice(c, "protocol_version", versions, &error);
-	view.options.old_peer = e == UAR_ESKIP;
-	if (e && e != UAR_ESKIP)
+	if (e && e != UAR_ESKIP) {
 		gate_problem(c, e, &error);
-	else if (chunks)
-		gate_stream_chunks(c, c->params[0], view.cursor.run_sequence);
-	else
-		gate_stream_view(c, c->params[0], &view);
+		return;
+	}
+	k->view.dialect = &uar_agui;
+	k->view.options.old_peer = e == UAR_ESKIP;
+	k->chunks = chunks == UAR_ESKIP;
+	gate_with_protocol(c, UAR_PROTOCOL_AG_UI, attach, k);
 }

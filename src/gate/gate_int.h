@@ -2,6 +2,7 @@
 #ifndef UAR_GATE_GATE_INT_H
 #define UAR_GATE_GATE_INT_H
 
+#include "agent/definition.h"
 #include "base/address.h"
 #include "base/alloc.h"
 #include "base/sha256.h"
@@ -261,17 +262,31 @@ size_t gate_broken_agents(const struct uar_gate *g);
 /* actions.c: the command respond_action. */
 void gate_respond_action(struct call *c);
 
+/* protocols.c */
+/* UAR_EFORBIDDEN: the definition of the agent switches the dialect off. */
+UAR_MUST_CHECK uar_err gate_check_protocol(const struct call *c, uar_str agent_id,
+					   enum uar_protocol protocol, struct uar_error *error);
+typedef void gate_allowed_fn(struct call *c, void *ctx);
+/* Goes on with `then` if the agent of the run that the path names allows the dialect; else
+ * answers. */
+void gate_with_protocol(struct call *c, enum uar_protocol protocol, gate_allowed_fn *then,
+			void *ctx);
+
 /* view_stream.c */
 struct gate_view {
 	const struct uar_dialect *dialect;
 	struct uar_dialect_options options; /* strings stay in place until the stream is open */
 	struct uar_cursor cursor;	    /* 0.0: from the first event on */
+	uar_str after_action;		    /* not empty: from the answer to that action on */
 	bool one_segment;		    /* ends where a request of the dialect ends */
 };
 /* The cursor of a request for such a stream; the header counts before the query. */
 uar_err gate_view_cursor(struct call *c, struct uar_cursor *out, struct uar_error *error);
 /* Answers with the run in a dialect that remembers what it has shown. */
 void gate_stream_view(struct call *c, uar_str run_id, const struct gate_view *view);
+
+/* agui_resume.c: answers interrupts, then shows the run; strings of the view are the call's. */
+void gate_agui_resume(struct call *c, const struct uar_json *resume, const struct gate_view *view);
 
 /* view_answer.c: answers with the run as one JSON value, when the dialect's request is complete
  * or, with `until`, as the run was at that event. The strings of the options are the call's. */

@@ -52,6 +52,28 @@ static uar_err tell_state(struct view_stream *s, struct uar_buf *out)
 	return s->view.dialect->join(s->state, &frames);
 }
 
+/* A reader that answers a question is shown what follows the answer. */
+static uar_err join_after(struct view_stream *s, const struct uar_event *ev,
+			  struct uar_frames *frames)
+{
+	struct uar_buf *out = frames->out;
+	size_t before = out->n;
+	bool last = uar_event_ends_run(ev);
+	uar_err e = UAR_OK;
+
+	s->joined = last || (ev->cls == UAR_EV_ACTION_RESOLVED &&
+			     uar_str_eq(ev->ids[UAR_ID_ACTION], s->view.after_action));
+	if (last)
+		e = tell_state(s, out);
+	if (!e)
+		e = encode_event(s, ev, frames);
+	if (e || last)
+		return e;
+	out->n = before;
+	frames->closed = false;
+	return s->joined ? tell_state(s, out) : UAR_OK;
+}
+
 /* An event before the cursor, at it, or the end of the run, which is always told. A
  * reader who has some frames of an event only gets the state before it and all of them. */
 static uar_err join_at(struct view_stream *s, const struct uar_event *ev, struct uar_frames *frames)
@@ -61,6 +83,8 @@ static uar_err join_at(struct view_stream *s, const struct uar_event *ev, struct
 	bool last = uar_event_ends_run(ev);
 	uar_err e = UAR_OK;
 
+	if (s->view.after_action.n)
+		return join_after(s, ev, frames);
 	s->joined = ev->run_sequence >= s->view.cursor.run_sequence || last;
 	if (s->joined)
 		e = tell_state(s, out);
@@ -193,10 +217,12 @@ static void on_gone(struct call *c)
 static uar_err copy_options(struct view_stream *s, const struct gate_view *view)
 {
 	struct uar_dialect_options *o = &s->view.options;
-	uar_str *texts[] = { &o->history, &o->state, &o->model, &o->previous_id, &o->catalog };
+	uar_str *texts[] = { &o->history,	   &o->state,	&o->model,
+			     &o->previous_id,	   &o->catalog, &o->run_name,
+			     &s->view.after_action };
 
 	s->view = *view;
-	s->joined = !view->cursor.run_sequence;
+	s->joined = !view->cursor.run_sequence && !view->after_action.n;
 	if (!uar_arena_strs(&s->arena, texts, ARRAY_LEN(texts)))
 		return UAR_ENOMEM;
 	s->state = uar_zalloc(view->dialect->state_size);

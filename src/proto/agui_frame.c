@@ -138,7 +138,10 @@ static void put_ids(struct agui *a)
 
 	uar_jw_str(&a->w, "threadId", a->view.thread_id);
 	n = snprintf(name, sizeof name, "%.*s.%u", UAR_FMT(run), a->segment);
-	uar_jw_str(&a->w, "runId", a->segment > 1 ? uar_str_n(name, (size_t)n) : run);
+	uar_jw_str(&a->w, "runId",
+		   a->o.run_name.n  ? a->o.run_name
+		   : a->segment > 1 ? uar_str_n(name, (size_t)n)
+				    : run);
 }
 
 uar_err agui_started(struct agui *a)
@@ -246,7 +249,7 @@ static void put_schema(struct agui *a, const struct uar_view_action *action)
 	static const char approval[] = "{\"type\":\"object\",\"properties\":{\"approved\":{"
 				       "\"type\":\"boolean\"}},\"required\":[\"approved\"]}";
 
-	if (action->schema.n)
+	if (action->schema.n && asks_for_input(action))
 		uar_jw_raw(&a->w, "responseSchema", action->schema);
 	else if (asks_for_input(action))
 		uar_jw_raw(&a->w, "responseSchema", UAR_STR("{\"type\":\"object\"}"));

@@ -55,15 +55,10 @@ static uar_err read_version(const struct uar_json *body, bool *out_old, struct u
 static uar_err refuse_others(const struct uar_json *body, struct uar_error *error)
 {
 	const struct uar_json *tools = find_member(body, "tools");
-	const struct uar_json *resume = find_member(body, "resume");
 
 	if (tools && tools->kind == UAR_JSON_ARRAY && tools->count)
 		return refuse(error, "/tools",
 			      "tools of the client are not supported; send an empty list");
-	if (resume && resume->kind == UAR_JSON_ARRAY && resume->count)
-		return refuse(error, "/resume",
-			      "answer with POST /api/control/respond_action, then attach to the "
-			      "run with GET /api/ag-ui/runs/:run_id/stream");
 	return UAR_OK;
 }
 
@@ -183,6 +178,7 @@ static void read_forwarded(const struct uar_json *body, struct uar_agui_input *o
 uar_err uar_agui_input_read(const struct uar_json *body, struct uar_arena *arena,
 			    struct uar_agui_input *out, struct uar_error *error)
 {
+	const struct uar_json *resume;
 	uar_err e = UAR_OK;
 
 	*out = (struct uar_agui_input){ 0 };
@@ -200,5 +196,8 @@ uar_err uar_agui_input_read(const struct uar_json *body, struct uar_arena *arena
 	if (e)
 		return e;
 	read_forwarded(body, out);
+	resume = find_member(body, "resume");
+	if (resume && resume->kind == UAR_JSON_ARRAY && resume->count)
+		out->resume = resume;
 	return keep_state(find_member(body, "state"), arena, &out->state);
 }

@@ -15,6 +15,7 @@ struct uar_agui_input {
 	uar_str history;	       /* all messages up to it, as in struct uar_dialect_options */
 	uar_str state;		       /* JSON, or empty */
 	uar_str agent_id;	       /* forwardedProps.agent_id, or empty */
+	const struct uar_json *resume; /* answers to interrupts: a list with some, or NULL */
 	const struct uar_json *inputs; /* forwardedProps.inputs: further inputs, or NULL */
 };
 

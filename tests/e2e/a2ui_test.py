@@ -214,6 +214,33 @@ def approval():
             equal(answer.status, 200, "the same answer again")
 
 
+@test("a_form_is_filled_on_its_surface", "A2UI-03")
+def form():
+    schema = {"type": "object", "required": ["age"], "properties": {"age": {"type": "integer", "minimum": 1, "maximum": 500},
+                                                                     "color": {"enum": ["red", "green"]}}}
+    with Server() as s, Judge() as judge:
+        run_id = s.create("tools", call("ui.form.request", title="Who?", schema=schema))
+        surface = f"form-{question(s, run_id)['action_id']}"
+        path = f"/api/a2ui/runs/{run_id}/messages"
+        with Stream(s.url, f"/api/a2ui/runs/{run_id}/stream", s.token) as stream:
+            stream.until(lambda e: "waiting for input" in e.text)
+            seen = messages(bytes(stream.raw).decode())
+            for age, status in (("0", 400), ("36", 200)):
+                [action] = judge.ask(seen, press={"surface": surface, "component": "submit",
+                                                  "set": {"/form/age": age, "/form/color": ["green"]}})["actions"]
+                answer = s.http.post(path, {"version": "v0.9", "action": action})
+                equal(answer.status, status, answer.body)
+                if status == 400:
+                    got = judge.ask(seen + answer.json["messages"])
+                    check("/age" in got["models"][surface]["errors"], got["models"])
+            stream.all()
+            seen = messages(bytes(stream.raw).decode())
+        got = judge.ask(seen)
+        equal(list(got["surfaces"]), [f"run-{run_id}"])
+        [tool] = got["models"][f"run-{run_id}"]["tools"]
+        check('36' in tool["output"] and "green" in tool["output"], tool)
+
+
 def made(*changes):
     """An interface as a model makes it; each change edits the list of its messages."""
     catalog = "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json"

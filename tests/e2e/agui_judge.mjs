@@ -114,7 +114,9 @@ async function runAgent(task) {
   const events = [];
   let failed = null;
   try {
-    await agent.runAgent({ runId: task.input.runId, forwardedProps: task.input.forwardedProps ?? {} },
+    const { runId, forwardedProps = {}, resume, tools, context } = task.input;
+    await agent.runAgent({ runId, forwardedProps, ...(resume && { resume }), ...(tools && { tools }),
+      ...(context && { context }) },
       { onEvent: ({ event }) => { events.push(event); } });
   } catch (e) {
     failed = { message: String(e.message), status: e.status };

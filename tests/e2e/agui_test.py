@@ -322,6 +322,75 @@ def interrupted():
         judge.ask(stream=body(s, run_id))
 
 
+@test("an_interrupt_is_answered_by_the_next_run_of_the_client", "AGUI-01 AGUI-13")
+def resumed():
+    with Server() as s, Judge() as judge:
+        for old in (False, True):
+            for approved in (True, False):
+                thread = f"t-{old}-{approved}"
+                first = judge.http(s, "/api/ag-ui/agents/tools", old, threadId=thread, runId=f"{thread}-1",
+                                   messages=[user(call("fs.write", path="a.txt", text="x"))])
+                [asked] = first["events"][-1]["outcome"]["interrupts"]
+                entry = {"interruptId": asked["id"], "status": "resolved", "payload": {"approved": approved}}
+                for again in (2, 3):
+                    got = judge.http(s, "/api/ag-ui/agents/tools", old, threadId=thread, runId=f"{thread}-{again}",
+                                     messages=first["messages"], resume=[entry])
+                    equal((got["events"][0]["type"], got["events"][0]["runId"]), ("RUN_STARTED", f"{thread}-{again}"))
+                    equal((got["events"][-1]["type"], got["events"][-1]["runId"]), ("RUN_FINISHED", f"{thread}-{again}"))
+                    results = [m for m in got["messages"] if m["role"] == "tool"]
+                    equal([(m["toolCallId"], m["metadata"]["uar"]["isError"]) for m in results],
+                          [(asked["toolCallId"], not approved)])
+                    check("TOOL_CALL_START" not in types(got["events"]), types(got["events"]))
+                    if again == 2:
+                        check("TOOL_CALL_RESULT" in types(got["events"]), types(got["events"]))
+        equal(len(s.http.get("/api/runs").json["runs"]), 4, "each went on with its run")
+        path, fine = "/api/ag-ui/agents/tools", {"threadId": "t", "messages": [user("hi")]}
+        refused(s.http.post(path, {**fine, "resume": [{"interruptId": "i", "status": "resolved"}]}), 404, "NOT_FOUND",
+                "/resume/0/interruptId")
+
+
+@test("a_form_is_filled_by_the_next_run_of_the_client", "AGUI-01")
+def form():
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    with Server() as s, Judge() as judge:
+        first = judge.http(s, "/api/ag-ui/agents/tools", threadId="t", runId="1",
+                           messages=[user(call("ui.form.request", title="Where?", schema=schema))])
+        [asked] = first["events"][-1]["outcome"]["interrupts"]
+        equal((asked["reason"], asked["responseSchema"]), ("input_required", schema))
+        answer = s.http.post("/api/ag-ui/agents/tools", {
+            "threadId": "t", "runId": "x", "messages": first["messages"],
+            "resume": [{"interruptId": asked["id"], "status": "resolved", "payload": {"city": 7}}]})
+        refused(answer, 400, "VALIDATION_ERROR", "/payload/city")
+        got = judge.http(s, "/api/ag-ui/agents/tools", threadId="t", runId="2", messages=first["messages"],
+                         resume=[{"interruptId": asked["id"], "status": "resolved", "payload": {"city": "Lisbon"}}])
+        equal(got["events"][-1]["type"], "RUN_FINISHED")
+        check("Lisbon" in json.dumps([m for m in got["messages"] if m["role"] == "tool"]), got["messages"])
+
+
+@test("a_definition_switches_dialects_off", "AGUI-12 ART-07 A2A-07")
+def switched():
+    def agent(name, **protocols):
+        return {"version": "1.0", "kind": "agent", "id": name,
+                "runtime": {"entry": "llm.chat", "protocols": {k: {"enabled": v} for k, v in protocols.items()}}}
+    with tempfile.TemporaryDirectory() as folder:
+        for a in (agent("quiet", ag_ui=False, a2ui=False, a2a=False), agent("open", ag_ui=True)):
+            with open(os.path.join(folder, a["id"] + ".json"), "w", encoding="utf-8") as f:
+                json.dump(a, f)
+        with Server(agents_dir=folder) as s:
+            body_of = {"threadId": "t", "messages": [user("hi")]}
+            letter = {"from_agent": "x", "conversation_id": "c", "payload": {"type": "text", "text": "hi"},
+                      "capabilities": {"tools": [], "models": []}}
+            for name, status in (("quiet", 403), ("open", 200)):
+                run_id = s.create(name, "hi")
+                s.events(run_id)
+                equal(s.http.post(f"/api/ag-ui/agents/{name}", body_of).status, status)
+                for path in (f"/api/ag-ui/runs/{run_id}/stream", f"/api/a2ui/runs/{run_id}/stream"):
+                    equal(s.http.get(path).status, status, path)
+                answer = s.http.post("/api/a2a/inbox", {**letter, "message_id": name, "to_agent": name})
+                equal(answer.status, 403 if name == "quiet" else 202, answer.body)
+                equal(s.http.get(f"/api/runs/{run_id}/stream").status, 200, "the run itself is there")
+
+
 def slow_run(s):
     """The first piece of text is there, the next one comes in a minute."""
     run_id = s.create("demo", "hi")
@@ -381,7 +450,6 @@ def refusals():
     with Server() as s:
         path, fine = "/api/ag-ui/agents/demo", {"threadId": "t", "runId": "r", "messages": [user("hi")]}
         for change, where in (({"tools": [{"name": "x", "description": ""}]}, "/tools"),
-                              ({"resume": [{"interruptId": "i", "status": "resolved"}]}, "/resume"),
                               ({"protocolVersion": "2.0"}, "/protocolVersion"), ({"threadId": "a b"}, "/threadId"),
                               ({"runId": "x" * 101}, "/runId"), ({"runId": 7}, "/runId"),
                               ({"messages": "hi"}, "/messages"), ({"messages": [7]}, "/messages"),
