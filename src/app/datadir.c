@@ -236,7 +236,7 @@ static uar_err read_small(const char *path, struct uar_buf *out, struct stat *st
 static uar_err read_token(const char *path, struct uar_buf *out, struct uar_error *error)
 {
 	struct uar_buf text = uar_buf_make(SMALL_FILE);
-	struct stat st;
+	struct stat st = { 0 };
 	uar_str token, rest;
 	uar_err e = read_small(path, &text, &st, error);
 
