@@ -184,7 +184,7 @@ void bridge_agent_unref(struct bridge_agent *a)
 		return;
 	uaa_gateway_unref(a->gateway);
 	uaa_kind_unref(a->kind);
-	uar_definition_fini(&a->entry->def);
+	uar_registered_unref(a->entry);
 	uar_free(a);
 }
 

@@ -224,7 +224,7 @@ static void answer_all(struct batch *b, uar_err e, const struct uar_error *error
 			b->agg->rt->stats.refused++;
 			rt_cmd_answer(c, c->err, &c->error);
 		} else {
-			c->events = b->d.events + c->first_event;
+			c->events = b->d.events ? b->d.events + c->first_event : NULL;
 			rt_cmd_answer(c, e, error);
 		}
 	}
