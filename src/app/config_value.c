@@ -11,6 +11,7 @@
 #include "base/address.h"
 #include "http/limits.h"
 #include "loop/guard.h"
+#include "mcp/settings.h"
 #include "peer/peer.h"
 #include "work/limits.h"
 
@@ -403,11 +404,14 @@ static uar_err read_table(const char *form, uar_str text, struct uar_arena *a,
 	struct uar_provider_settings providers;
 	struct uar_model_policy routing;
 	struct uar_price_settings prices;
+	struct uar_mcp_settings servers;
 
 	if (strcmp(form, "routing") == 0)
 		return uar_routing_setting_read(text, a, &routing, error);
 	if (strcmp(form, "prices") == 0)
 		return uar_prices_setting_read(text, a, &prices, error);
+	if (strcmp(form, "mcp_servers") == 0)
+		return uar_mcp_settings_read(text, NULL, a, &servers, error);
 	return uar_providers_read(text, a, &providers, error);
 }
 

@@ -28,6 +28,7 @@ struct server {
 		struct uar_client *client;
 		struct uar_peers *peers;
 		struct uar_secrets *secrets; /* of tools */
+		struct server_mcp *mcp;	     /* serve_mcp.c; NULL: no MCP server is configured */
 	} net;				     /* what is called from here */
 	struct uar_models *models;
 	struct {
@@ -86,6 +87,9 @@ void uar_server_reload_agents(struct server *s); /* reads the directory again */
 void uar_server_unmake_agents(struct server *s);
 /* serve_tools.c */
 UAR_MUST_CHECK uar_err uar_server_make_tools(struct server *s, struct uar_error *error);
+/* serve_mcp.c */
+UAR_MUST_CHECK uar_err uar_server_make_mcp(struct server *s, struct uar_error *error);
+void uar_server_unmake_mcp(struct server *s); /* after the tools */
 /* serve_models.c */
 UAR_MUST_CHECK uar_err uar_server_make_models(struct server *s, struct uar_error *error);
 /* Who can connect to it is on this machine. */

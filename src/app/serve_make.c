@@ -393,6 +393,9 @@ int uar_server_make(struct server *s)
 	e = uar_server_make_tools(s, &error);
 	if (e)
 		return uar_server_explain(s, "tools", e, &error);
+	e = uar_server_make_mcp(s, &error);
+	if (e)
+		return uar_server_explain(s, "MCP servers", e, &error);
 	e = make_plugins(s, &error);
 	if (e)
 		return uar_server_explain(s, "plugins", e, &error);
@@ -426,6 +429,7 @@ void uar_server_unmake(struct server *s)
 	uar_plugin_host_destroy(s->plugins);
 	uar_tools_destroy(s->tools);
 	uar_secrets_destroy(s->net.secrets);
+	uar_server_unmake_mcp(s);
 	uar_models_destroy(s->models);
 	uar_arena_fini(&s->routing.arena);
 	uar_client_destroy(s->net.client);

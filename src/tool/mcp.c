@@ -1,0 +1,366 @@
+/* mcp.c - tools of an MCP server: its list as rows, its answers as results. */
+#include "tool/mcp.h"
+
+#include "base/alloc.h"
+#include "base/base64.h"
+#include "json/jw.h"
+#include "tool/limits.h"
+
+struct mcp_tools {
+	struct uar_tools base; /* first */
+	struct uar_mcp_tools_options o;
+	struct uar_mcp_client *client;
+	struct uar_arena arena; /* the rows */
+	struct uar_tool *rows;
+	size_t count;
+};
+
+struct mcp_tool_call {
+	struct mcp_tools *t;
+	struct uar_mcp_call *call;
+	struct uar_tool_events events;
+};
+
+static struct mcp_tools *mcp_of(struct uar_tools *t)
+{
+	return (struct mcp_tools *)(void *)t;
+}
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+static uar_err fill_row(struct mcp_tools *t, const struct uar_mcp_tool *from, struct uar_tool *row)
+{
+	const struct uar_mcp_setting *s = t->o.setting;
+	bool free_to_call = uar_mcp_setting_is_read_only(s, from->name);
+
+	*row = (struct uar_tool){
+		.tool_id = uar_arena_printf(&t->arena, "mcp:%s/%.*s", s->server.name,
+					    UAR_FMT(from->name)),
+		.name = uar_arena_str(&t->arena, from->name),
+		.description = uar_arena_str(&t->arena,
+					     from->description.n ? from->description : from->title),
+		.version = UAR_STR("1"),
+		.transport = UAR_STR("mcp"),
+		.input_schema = uar_arena_str(&t->arena, from->input_schema),
+		.output_schema = uar_arena_str(&t->arena, from->output_schema),
+		.tags = UAR_STR("[\"mcp\"]"),
+		.capabilities = UAR_STR("[\"network\"]"),
+		.runtime_owner = uar_arena_printf(&t->arena, "mcp:%s", s->server.name),
+		.effect = free_to_call ? UAR_TOOL_READ_ONLY : UAR_TOOL_ONCE,
+		.destructive = !free_to_call && from->destructive_hint,
+		.ask = !free_to_call && s->ask,
+		.timeout_us = UAR_LIMIT_MCP_CALL_MAX_MS * 1000LL,
+	};
+	return row->tool_id.p && row->name.p && row->description.p && row->input_schema.p &&
+			       row->output_schema.p && row->runtime_owner.p
+		       ? UAR_OK
+		       : UAR_ENOMEM;
+}
+
+/* The registry has copies: rows may be made anew at any time. */
+static uar_err list_rows(struct mcp_tools *t)
+{
+	const struct uar_mcp_tool *tool;
+	size_t n = 0;
+	uar_err e = UAR_OK;
+
+	t->count = 0;
+	uar_arena_reset(&t->arena);
+	while (uar_mcp_client_tool(t->client, n))
+		n++;
+	t->rows = uar_arena_alloc(&t->arena, (n + 1) * sizeof *t->rows);
+	if (!t->rows)
+		return UAR_ENOMEM;
+	for (size_t i = 0; !e && (tool = uar_mcp_client_tool(t->client, i)); i++) {
+		if (!uar_mcp_setting_offers(t->o.setting, tool->name))
+			continue;
+		e = fill_row(t, tool, &t->rows[t->count]);
+		t->count += !e;
+	}
+	return e;
+}
+
+static void on_changed(void *ctx)
+{
+	struct mcp_tools *t = ctx;
+
+	if (list_rows(t))
+		t->count = 0;
+	t->o.changed(t->o.ctx, &t->base);
+}
+
+static const struct uar_tool *at(struct uar_tools *base, size_t index)
+{
+	struct mcp_tools *t = mcp_of(base);
+
+	return index < t->count ? &t->rows[index] : NULL;
+}
+
+/* --- results -------------------------------------------------------------------------------- */
+
+enum { PARTS = 64 };
+
+struct outcome {
+	struct uar_arena arena;
+	struct uar_tool_part parts[PARTS];
+	size_t count;
+	struct uar_buf text; /* of all text blocks */
+};
+
+static uar_str member(const struct uar_json *j, const char *name)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(name)), UAR_STR(""));
+}
+
+static void add_text(struct outcome *o, uar_str text)
+{
+	if (o->text.n)
+		uar_buf_add_char(&o->text, '\n');
+	uar_buf_add_str(&o->text, text);
+}
+
+/* Bytes that cannot be read are named, not shown. */
+static void add_bytes(struct outcome *o, enum uar_tool_part_kind kind, uar_str base64,
+		      uar_str media_type, uar_str name)
+{
+	struct uar_tool_part part = { .kind = kind, .media_type = media_type, .name = name };
+
+	if (o->count < PARTS && !uar_base64_decode(&o->arena, base64, &part.bytes))
+		o->parts[o->count++] = part;
+	else
+		add_text(o, UAR_STR("[content that could not be read]"));
+}
+
+static void add_resource(struct outcome *o, const struct uar_json *r)
+{
+	uar_str blob = member(r, "blob");
+
+	if (blob.n)
+		add_bytes(o, UAR_TOOL_FILE, blob, member(r, "mimeType"), member(r, "uri"));
+	else
+		add_text(o, member(r, "text"));
+}
+
+static void add_block(struct outcome *o, const struct uar_json *block)
+{
+	uar_str type = member(block, "type");
+
+	if (uar_str_is(type, "text")) {
+		add_text(o, member(block, "text"));
+	} else if (uar_str_is(type, "image")) {
+		add_bytes(o, UAR_TOOL_IMAGE, member(block, "data"), member(block, "mimeType"),
+			  UAR_STR_NONE);
+	} else if (uar_str_is(type, "audio")) {
+		add_bytes(o, UAR_TOOL_FILE, member(block, "data"), member(block, "mimeType"),
+			  UAR_STR_NONE);
+	} else if (uar_str_is(type, "resource")) {
+		add_resource(o, uar_json_get(block, UAR_STR("resource")));
+	} else if (uar_str_is(type, "resource_link")) {
+		add_text(o, member(block, "uri"));
+	} else {
+		add_text(o, block->text); /* of a kind that is not known here */
+	}
+}
+
+static void put_part(struct uar_jw *w, const struct uar_tool_part *p)
+{
+	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "type", p->kind == UAR_TOOL_IMAGE ? "image" : "file");
+	uar_jw_str(w, "media_type", p->media_type);
+	uar_jw_int(w, "bytes", (int64_t)p->bytes.n);
+	if (p->name.n)
+		uar_jw_str(w, "name", p->name);
+	uar_jw_close(w);
+}
+
+/* Structured content is the output; otherwise the text is, and what came besides is named. */
+static uar_err write_output(const struct uar_json *structured, const struct outcome *o,
+			    struct uar_buf *out)
+{
+	struct uar_jw w = uar_jw_begin(out);
+
+	if (structured) {
+		uar_jw_tree(&w, NULL, structured);
+		return uar_jw_end(&w);
+	}
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, "text", uar_buf_str(&o->text));
+	if (o->count) {
+		uar_jw_arr(&w, "parts");
+		for (size_t i = 0; i < o->count; i++)
+			put_part(&w, &o->parts[i]);
+		uar_jw_close(&w);
+	}
+	uar_jw_close(&w);
+	return uar_jw_end(&w);
+}
+
+static void tell(struct mcp_tool_call *k, const struct uar_tool_result *r)
+{
+	struct uar_tool_events events = k->events;
+
+	uar_free(k);
+	events.done(events.ctx, r);
+}
+
+static void tell_result(struct mcp_tool_call *k, const struct uar_json *result)
+{
+	const struct uar_json *content = uar_json_get(result, UAR_STR("content"));
+	const struct uar_json *structured = uar_json_get(result, UAR_STR("structuredContent"));
+	struct outcome *o = uar_zalloc(sizeof *o);
+	struct uar_buf out = uar_buf_make(UAR_LIMIT_MCP_MESSAGE);
+	struct uar_tool_result r = { .category = UAR_STR("execution") };
+
+	if (!o) {
+		r.message = uar_str_c(uar_err_text(UAR_ENOMEM));
+		tell(k, &r);
+		return;
+	}
+	o->text = uar_buf_make(UAR_LIMIT_MCP_MESSAGE);
+	for (const struct uar_json *b = content && content->kind == UAR_JSON_ARRAY ? content->first
+										   : NULL;
+	     b; b = b->next)
+		add_block(o, b);
+	r.ok = !uar_json_bool(uar_json_get(result, UAR_STR("isError")), false) &&
+	       !write_output(structured, o, &out);
+	r.output = r.ok ? uar_buf_str(&out) : UAR_STR_NONE;
+	r.parts = o->parts;
+	r.part_count = r.ok ? o->count : 0;
+	r.message = o->text.n ? uar_buf_str(&o->text) : UAR_STR("the tool failed");
+	tell(k, &r);
+	uar_buf_fini(&out);
+	uar_buf_fini(&o->text);
+	uar_arena_fini(&o->arena);
+	uar_free(o);
+}
+
+/* --- calls ---------------------------------------------------------------------------------- */
+
+static const char *category_of(const struct uar_mcp_call_result *r)
+{
+	if (r->err == UAR_ETIMEOUT)
+		return "timeout";
+	if (r->err == UAR_ECANCELED)
+		return "cancelled";
+	return r->code == UAR_MCP_INVALID_PARAMS ? "value_invalid" : "dependency";
+}
+
+static void on_done(void *ctx, const struct uar_mcp_call_result *r)
+{
+	struct mcp_tool_call *k = ctx;
+	struct uar_tool_result failed = { .category = uar_str_c(category_of(r)),
+					  .message = r->reason.n
+							     ? r->reason
+							     : uar_str_c(uar_err_text(r->err)) };
+
+	if (r->err)
+		tell(k, &failed);
+	else if (uar_str_is(uar_json_str(uar_json_get(r->result, UAR_STR("resultType")),
+					 UAR_STR("complete")),
+			    "complete"))
+		tell_result(k, r->result);
+	else {
+		failed.message = UAR_STR("the server asks for input, which is not offered here");
+		tell(k, &failed);
+	}
+}
+
+static void on_progress(void *ctx, const struct uar_json *params)
+{
+	struct mcp_tool_call *k = ctx;
+
+	if (k->events.progress)
+		k->events.progress(k->events.ctx, params->text);
+}
+
+static uar_err start(struct uar_tools *base, const struct uar_tool_request *r,
+		     const struct uar_tool_events *events, struct uar_tool_call **out,
+		     struct uar_error *error)
+{
+	struct mcp_tools *t = mcp_of(base);
+	struct mcp_tool_call *k = uar_zalloc(sizeof *k);
+	struct uar_mcp_call_events inner = { on_progress, on_done, k };
+	uar_str reason = UAR_STR_NONE;
+	uar_err e;
+
+	if (!k)
+		return UAR_ENOMEM;
+	*k = (struct mcp_tool_call){ .t = t, .events = *events };
+	e = uar_mcp_client_call(t->client, r->tool->name, r->input, &inner, &k->call);
+	if (e) {
+		uar_mcp_client_ready(t->client, &reason);
+		uar_free(k);
+		return uar_error_set(error, e, "the MCP server \"%s\" is not connected: %.*s",
+				     t->o.setting->server.name, UAR_FMT(reason));
+	}
+	*out = (struct uar_tool_call *)(void *)k;
+	return UAR_OK;
+}
+
+static void cancel(struct uar_tools *base, struct uar_tool_call *call)
+{
+	struct mcp_tool_call *k = (struct mcp_tool_call *)(void *)call;
+
+	(void)base;
+	uar_mcp_call_cancel(k->call);
+	uar_free(k);
+}
+
+/* What the server has heard may have happened: it is told, and `done` follows. */
+static bool withdraw(struct uar_tools *base, struct uar_tool_call *call)
+{
+	(void)base;
+	uar_mcp_call_abandon(((struct mcp_tool_call *)(void *)call)->call);
+	return false;
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+static void destroy(struct uar_tools *base)
+{
+	struct mcp_tools *t = mcp_of(base);
+
+	uar_mcp_client_destroy(t->client);
+	uar_arena_fini(&t->arena);
+	uar_free(t);
+}
+
+uar_err uar_mcp_tools_create(const struct uar_mcp_tools_options *o, struct uar_tools **out)
+{
+	static const struct uar_tools_ops ops = { .abi = 1,
+						  .size = sizeof ops,
+						  .destroy = destroy,
+						  .at = at,
+						  .start = start,
+						  .cancel = cancel,
+						  .withdraw = withdraw };
+	struct mcp_tools *t = uar_zalloc(sizeof *t);
+	struct uar_mcp_client_options c = { .loop = o->loop,
+					    .http = o->http,
+					    .server = o->setting->server,
+					    .changed = on_changed,
+					    .ctx = t };
+	uar_err e;
+
+	if (!t)
+		return UAR_ENOMEM;
+	t->base.ops = &ops;
+	t->o = *o;
+	e = uar_mcp_client_create(&c, &t->client);
+	if (e) {
+		uar_free(t);
+		return e;
+	}
+	*out = &t->base;
+	return UAR_OK;
+}
+
+const struct uar_mcp_client *uar_mcp_tools_client(struct uar_tools *source)
+{
+	return mcp_of(source)->client;
+}
+
+const struct uar_mcp_setting *uar_mcp_tools_setting(struct uar_tools *source)
+{
+	return mcp_of(source)->o.setting;
+}

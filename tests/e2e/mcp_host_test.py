@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""UAR uses MCP servers: over pipes and HTTP, of both eras; one that dies harms nothing but its own tools."""
+import json
+import os
+import sys
+
+from lib import Server, check, equal, main, test, wait_until
+from lib.mcp_mock import HttpMock, asked
+
+MOCK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "mcp_mock.py")
+AGENT = {"version": "1.0", "kind": "agent", "id": "user", "runtime": {"entry": "llm.chat"},
+         "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
+                    "tools": {"allow": ["mcp:*", "internal:*"]}}}
+
+
+class Host(Server):
+    def __init__(self, servers, **more):
+        super().__init__(start=False, **more)
+        os.makedirs(os.path.join(self.data, "agents"))
+        self.write("agents/user.json", AGENT)
+        self.servers(servers)
+        self.start()
+
+    def write(self, name, value):
+        with open(os.path.join(self.data, name), "w", encoding="utf-8") as f:
+            json.dump(value, f)
+
+    def servers(self, servers):
+        self.env = {**self.env, "UAR_MCP_SERVERS": json.dumps(servers)}
+
+    def tools(self):
+        return {t["tool_id"]: t for t in self.http.get("/api/tools").json["tools"] if t["transport"] == "mcp"}
+
+    def run(self, *lines):
+        run_id = self.create("user", "\n".join(lines))
+        return run_id
+
+    def finished(self, *lines):
+        """The events of a run in which every question is allowed."""
+        run_id = self.run(*lines)
+        while self.record(run_id)["status"] not in ("succeeded", "failed", "canceled"):
+            for action in self.record(run_id).get("actions") or []:
+                self.allow(action)
+        return [e.data for e in self.session_events(run_id)]
+
+    def allow(self, action):
+        answer = self.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": "allow"})
+        check(answer.status in (200, 409), answer.body)
+
+    def asks(self, run_id):
+        return wait_until(lambda: self.record(run_id).get("actions"), "a question")[0]
+
+
+def pipes(log, *more, **settings):
+    return {"command": sys.executable, "args": [MOCK, log, *more], **settings}
+
+
+def of(events, kind):
+    return [e["payload"] for e in events if e["type"] == kind]
+
+
+def log_file(name):
+    import tempfile
+    return os.path.join(tempfile.mkdtemp(prefix="uar-mcp-"), name)
+
+
+@test("servers_are_connected_and_their_tools_listed_once", "MCP-01 MCP-02")
+def listed():
+    logs = [log_file("a"), log_file("b"), log_file("c"), log_file("d")]
+    with HttpMock(logs[1]) as old, HttpMock(logs[2], modern=True) as new:
+        with Host({"pipe": pipes(logs[0]), "old": {"type": "http", "url": old.url, "headers": {"X-Team": "${TEAM}"}},
+                   "new": {"url": new.url, "tools": ["a*", "say"]}, "pipe.new": pipes(logs[3], "modern"),
+                   "gone": {"command": "/does/not/exist"}, "off": {"command": "x", "disabled": True}},
+                  env={"TEAM": "blue"}) as s:
+            tools = s.tools()
+            equal(sorted(t for t in tools if t.startswith("mcp:new/")), ["mcp:new/add", "mcp:new/say"])
+            equal(len([t for t in tools if t.startswith("mcp:pipe/")]), 6, sorted(tools))
+            check("mcp:pipe.new/add" in tools and "mcp:old/add" in tools, sorted(tools))
+            add = tools["mcp:old/add"]
+            equal((add["effect"], add["policy"], add["model_name"]), ("once", "ask", "mcp__old_add"))
+            equal(asked(logs[1], "initialize")[0]["headers"]["x-team"], "blue")
+            for _ in range(3):
+                s.finished('tool mcp__old_add {"a":1,"b":2}', 'tool mcp__new_add {"a":1,"b":2}')
+            for log in logs:
+                equal(len(asked(log, "tools/list")), 2, "two pages, once for all runs")
+            call = asked(logs[2], "tools/call")[0]
+            equal((call["headers"]["mcp-method"], call["headers"]["mcp-name"]), ("tools/call", "add"))
+            equal(asked(logs[1], "tools/call")[0]["headers"]["mcp-session-id"], "s-1")
+
+
+@test("a_run_uses_tools_of_servers_and_its_own", "MCP-03 MCP-04 BLD-04 ACC-06")
+def used():
+    logs = [log_file("a"), log_file("b")]
+    with HttpMock(logs[1]) as old:
+        with Host({"pipe": pipes(logs[0], read_only=["say"]), "web": {"url": old.url, "ask": False}}) as s:
+            events = s.finished('tool mcp__pipe_add {"a":40,"b":2}', 'tool mcp__web_say {"x":1}', 'tool time.now', "then",
+                                'tool mcp__pipe_say {"y":2}', "tool mcp__pipe_picture", "tool mcp__pipe_fails",
+                                'tool mcp__pipe_add {"a":"no","b":1}')
+            starts, ends = of(events, "tool.started"), of(events, "tool.result")
+            equal(len(ends), 5, [e["type"] for e in events])
+            equal({(m["params"]["name"], json.dumps(m["params"]["arguments"])) for m in asked(logs[0], "tools/call")},
+                  {("add", '{"a": 40, "b": 2}'), ("say", '{"y": 2}'), ("picture", "{}"), ("fails", "{}")})
+            equal([m["params"]["arguments"] for m in asked(logs[1], "tools/call")], [{"x": 1}])
+            failed = of(events, "tool.failed")
+            equal(len(failed), 2, failed)
+            check("it does not work" in json.dumps(failed), failed)
+            questions = of(events, "action.required")
+            equal(len(questions), 3, "add, picture and fails are asked for; the others are free")
+            check(len(starts) >= 5, starts)
+            check("42" in "".join(p["text"] for p in of(events, "model.delta")), events)
+            check([m for m in asked(logs[0]) if m.get("id") == "p" and m.get("result") == {}], "its ping is answered")
+
+
+@test("a_server_that_dies_fails_the_call_once_and_is_not_asked_again", "MCP-09")
+def died():
+    logs = [log_file("a"), log_file("b")]
+    with Host({"one": pipes(logs[0]), "two": pipes(logs[1])}) as s:
+        before = s.tools()
+        run_id = s.run("tool mcp__one_die", "then", 'tool mcp__two_add {"a":1,"b":1}')
+        s.allow(s.asks(run_id))
+        wait_until(lambda: [a for a in s.record(run_id).get("actions") or [] if a["action_id"].endswith(".2")], "the next")
+        s.allow(s.record(run_id)["actions"][0])
+        wait_until(lambda: s.record(run_id)["status"] == "succeeded", "the run goes on")
+        events = [e.data for e in s.session_events(run_id)]
+        equal(len(asked(logs[0], "tools/call", "die")), 1, "one call at the server")
+        failed = of(events, "tool.failed")
+        equal(len(failed), 1, failed)
+        check("ended during the call" in json.dumps(failed), failed)
+        wait_until(lambda: s.tools() == before, "it is back, with the same tools")
+        equal(len(of(s.finished('tool mcp__one_add {"a":1,"b":2}'), "tool.result")), 1)
+        equal(len(asked(logs[0], "tools/call", "die")), 1)
+
+
+@test("a_lost_session_is_opened_again", "")
+def session_lost():
+    log = log_file("a")
+    with HttpMock(log) as old, Host({"web": {"url": old.url, "ask": False}}) as s:
+        old.session = "s-2"
+        s.finished("tool mcp__web_say")
+        wait_until(lambda: len(asked(log, "initialize")) == 2 and "mcp:web/say" in s.tools(), "a new session")
+        equal(len(of(s.finished("tool mcp__web_say"), "tool.result")), 1)
+
+
+@test("a_cancelled_run_tells_the_server", "")
+def cancelled():
+    log = log_file("a")
+    with Host({"pipe": pipes(log, ask=False)}) as s:
+        run_id = s.run("tool mcp__pipe_wait")
+        wait_until(lambda: asked(log, "tools/call"), "the call")
+        s.http.post(f"/api/runs/{run_id}/cancel")
+        wait_until(lambda: asked(log, "notifications/cancelled"), "the server is told")
+        equal(asked(log, "notifications/cancelled")[0]["params"]["requestId"], asked(log, "tools/call")[0]["id"])
+
+
+@test("a_call_that_a_kill_cuts_off_is_not_made_again", "MCP-09")
+def killed():
+    log = log_file("a")
+    with Host({"pipe": pipes(log, ask=False)}) as s:
+        run_id = s.run("tool mcp__pipe_wait")
+        wait_until(lambda: asked(log, "tools/call"), "the call")
+        s.kill()
+        s.start()
+        s.asks(run_id)
+        equal(len(asked(log, "tools/call", "wait")), 1, "somebody is asked instead")
+
+
+if __name__ == "__main__":
+    main()
