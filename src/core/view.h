@@ -86,6 +86,8 @@ void uar_sview_write_tasks(struct uar_jw *w, const char *key, const struct uar_s
 void uar_sview_write_artifacts(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 void uar_sview_write_context(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
 			     uar_str thread_id);
+void uar_sview_write_routing(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
+			     uar_str thread_id);
 void uar_sview_write_inventory(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
 			       uar_str thread_id);
 /* How each read model of a session stands: available, stale, not_applicable, unavailable. */

@@ -383,6 +383,7 @@ void uar_sview_write_thread(struct uar_jw *w, const char *key, const struct uar_
 	write_evidence(w, v, thread_id);
 	uar_sview_write_context(w, "context", s, thread_id);
 	uar_sview_write_inventory(w, "tool_inventory", s, thread_id);
+	uar_sview_write_routing(w, "routing_limits", s, thread_id);
 	write_turns(w, v, thread_id);
 	write_diagnostics(w, s, t);
 	uar_jw_close(w);

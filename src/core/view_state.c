@@ -129,7 +129,8 @@ static const struct {
 	{ "evidence_summary", UAR_SVIEW_EVIDENCE, NULL, "no evidence was exported" },
 	{ "permission_sandbox_summary", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
 	{ "execution_environment_snapshot", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
-	{ "routing_limit_summary", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
+	{ "routing_limit_summary", UAR_SVIEW_ROUTING, NULL,
+	  "no run was routed, priced or limited" },
 	{ "subagent_job_summary", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
 	{ "channel_summary", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
 };

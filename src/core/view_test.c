@@ -104,6 +104,17 @@ static const struct {
 	  "{\"status\":\"completed\",\"removed_turn_ids\":[\"turn-%d\"],\"surviving_baseline\":"
 	  "{\"turn_id\":\"turn-0\"}}",
 	  "" },
+	{ UAR_EV_TASK_PROFILE_RESOLVED, "{\"kind\":\"chat\",\"context_tokens_estimate\":%d}", "" },
+	{ UAR_EV_ROUTING_CANDIDATES_RESOLVED, "{\"candidate_count\":%d,\"excluded\":[]}", "" },
+	{ UAR_EV_ROUTING_DECIDED,
+	  "{\"routing_mode\":\"fallback\",\"decision_reason\":\"r%d\",\"selected\":{\"provider\":"
+	  "\"a\",\"model\":\"m\"},\"fallback_chain\":[]}",
+	  "" },
+	{ UAR_EV_ROUTING_FALLBACK_APPLIED, "{\"reason\":\"r%d\",\"to\":{\"provider\":\"b\"}}", "" },
+	{ UAR_EV_COST_RECORDED, "{\"currency\":\"USD\",\"amount\":%d,\"cumulative\":{\"run\":1}}",
+	  "" },
+	{ UAR_EV_QUOTA_LOW, "{\"quota_name\":\"run.tokens\",\"remaining\":%d}", "" },
+	{ UAR_EV_RATE_LIMIT_HIT, "{\"limit_name\":\"requests\",\"retry_after_ms\":%d}", "" },
 	{ UAR_EV_SNAPSHOT_UPDATED, "{\"through_sequence\":%d}", "" },
 };
 

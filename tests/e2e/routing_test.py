@@ -85,6 +85,27 @@ def fallback():
             check(all("timeout_at" in w for w in waits), waits)
 
 
+@test("the_read_model_of_routing_and_limits_after_a_fallback", "SNAP-11")
+def read_model():
+    prices = {"UAR_PRICES": json.dumps({"b/*": {"input": 1000, "output": 2000}})}
+    with Provider() as p, Server(env={**providers(a=(p.url, "openai_chat"), b=(p.url, "openai_chat")), **prices,
+                                      **route("a/err429", "b/hello", budget={"model_calls": 4})}, **QUICK) as s:
+        _, record, facts = run(s)
+        for _ in range(2):  # from the log, and after a restart
+            a = s.http.get(f"/api/sessions/{record['session_id']}")
+            equal(a.status, 200, a.body)
+            summary = a.json["active_thread"]["routing_limits"]
+            equal((summary["state"], summary["run_id"]), ("available", record["run_id"]))
+            equal(summary["task_profile"], facts.of("task.profile.resolved")[0])
+            equal(summary["candidate_count"], 2)
+            equal(summary["decision"]["selected"], {"provider": "b", "model": "hello"})
+            equal((summary["decision"]["state"], summary["decision"]["fallbacks"]), ("decided", 1))
+            equal(summary["cost"]["cumulative"], facts.of("cost.recorded")[-1]["cumulative"])
+            equal((summary["quota"]["state"], summary["rate_limit"]["hits"]), ("low", 3))
+            s.kill()
+            s.start()
+
+
 @test("one_candidate_and_none_are_facts_of_their_own", "PROV-09 PROV-03 EVT-090 EVT-091")
 def one_and_none():
     with Provider() as p, Server(env={**providers(a=(p.url, "openai_chat")), **route("a/hello")}) as s:
