@@ -172,7 +172,7 @@ struct uar_run_route {
 	struct uar_budget budget;
 	bool low;			/* that little of the budget is left was recorded */
 	struct uar_route_model planner; /* of a split route; no name: there is none */
-	bool planned;
+	char plan_blob[65];		/* of what it wrote; empty: nothing yet */
 };
 
 struct uar_run_cancel {
@@ -297,6 +297,7 @@ static inline const struct uar_run_rare *uar_run_rare(const struct uar_run *r)
 /* The provider and the model that the run uses now. */
 uar_str uar_run_provider(const struct uar_run *r);
 uar_str uar_run_model(const struct uar_run *r);
+bool uar_run_must_plan(const struct uar_run *r); /* a split route, before its plan */
 /* Why the last answer of the run's model ended: "stop", "length", "content_filter". */
 const char *uar_run_finish_reason(const struct uar_run *r);
 

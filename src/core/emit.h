@@ -27,6 +27,7 @@ struct emit {
 struct uar_usage {
 	int64_t input, cached, output, total;
 	bool reported; /* else it is an estimate */
+	uar_str provider, model;
 };
 
 enum emit_scope { EMIT_SESSION, EMIT_THREAD, EMIT_RUN };

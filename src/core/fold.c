@@ -232,6 +232,17 @@ static uar_err fold_finish(struct fold *f)
 	return rare ? UAR_OK : UAR_ENOMEM;
 }
 
+static uar_err fold_plan(struct fold *f)
+{
+	struct uar_run_rare *rare = uar_core_change_rare(f->r);
+	uar_str blob = UAR_STR_NONE;
+	uar_err e = rare ? uar_event_blob(f->ev, "raw_ref", f->scratch, &blob) : UAR_ENOMEM;
+
+	if (!e)
+		uar_core_keep(rare->route.plan_blob, sizeof rare->route.plan_blob, blob);
+	return e;
+}
+
 /* The same for a call that failed or was cut off: it was paid for, too. */
 static uar_err fold_model_ended(struct fold *f)
 {
@@ -257,6 +268,8 @@ static uar_err fold_model_ended(struct fold *f)
 			return UAR_ENOMEM;
 		rare->tools.rounds++;
 	}
+	if (call->role == UAR_ROLE_PLAN && f->ev->cls == UAR_EV_MODEL_COMPLETED)
+		return fold_plan(f);
 	return fold_finish(f);
 }
 

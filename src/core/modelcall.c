@@ -128,10 +128,16 @@ void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text)
 }
 
 /* What a call used: as the provider reports it, else an estimate that says so. */
-static struct uar_usage usage_of(const struct uar_run_call *call, const struct uar_model_end *m)
+static struct uar_usage usage_of(const struct uar_run *r, const struct uar_model_end *m)
 {
-	struct uar_usage u = { m->input_tokens, m->cached_tokens, m->output_tokens, m->total_tokens,
-			       m->input_tokens >= 0 && m->output_tokens >= 0 };
+	const struct uar_run_call *call = &r->call;
+	struct uar_usage u = { m->input_tokens,
+			       m->cached_tokens,
+			       m->output_tokens,
+			       m->total_tokens,
+			       m->input_tokens >= 0 && m->output_tokens >= 0,
+			       uar_run_provider(r),
+			       uar_run_model(r) };
 
 	if (!u.reported) {
 		u.input = call->prompt_tokens;
@@ -218,7 +224,7 @@ static void reasoning_summary(struct emit *e, const struct uar_model_end *m)
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m)
 {
 	const struct uar_run_call *call = &e->r->call;
-	struct uar_usage used = usage_of(call, m);
+	struct uar_usage used = usage_of(e->r, m);
 	struct uar_jw *w;
 
 	reasoning_summary(e, m);
@@ -252,7 +258,7 @@ void uar_core_model_failed(struct emit *e, const struct uar_model_end *m)
 	struct uar_failure f = { m->code.n ? m->code : UAR_STR("PROVIDER_ERROR"), m->message,
 				 m->category, m->retryable };
 	bool nothing = used_nothing(&e->r->call, m);
-	struct uar_usage used = usage_of(&e->r->call, m);
+	struct uar_usage used = usage_of(e->r, m);
 	struct uar_jw *w = uar_emit_begin(e);
 
 	uar_jw_str(w, "provider", uar_run_provider(e->r));

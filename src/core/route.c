@@ -71,6 +71,12 @@ static const char *gap_of(uar_str gap)
 	return at < 0 ? NULL : gaps[at];
 }
 
+/* It writes no answer, so it needs neither tools nor any other capability. */
+static bool is_helper(const struct uar_route_candidate *c)
+{
+	return uar_str_is(c->role, "plan") || uar_str_is(c->role, "rank");
+}
+
 static const char *why_excluded(const struct uar_route *r, const struct uar_json *root,
 				const struct uar_json *j, const struct uar_route_candidate *c)
 {
@@ -80,12 +86,14 @@ static const char *why_excluded(const struct uar_route *r, const struct uar_json
 
 	if (c->gap)
 		return c->gap;
+	if (c->context_tokens && r->context_tokens > c->context_tokens)
+		return "context_too_long";
+	if (is_helper(c))
+		return NULL;
 	if (classes && classes->first && !has_text(classes, r->kind))
 		return "task_class";
 	if (lacks)
 		return lacks;
-	if (c->context_tokens && r->context_tokens > c->context_tokens)
-		return "context_too_long";
 	if (r->max_cost > 0 && cost > r->max_cost)
 		return "too_expensive";
 	if (r->max_latency_ms && c->latency_ms > r->max_latency_ms)
@@ -162,8 +170,10 @@ static void read_candidate(struct uar_route *r, const struct uar_json *root,
 	};
 	c->excluded = why_excluded(r, root, j, c);
 	c->score = score_of(r, j, r->count);
-	if (!c->excluded)
+	if (!c->excluded && !is_helper(c))
 		insert_allowed(r, r->count);
+	else if (!c->excluded && !r->helper)
+		r->helper = c;
 	r->count++;
 }
 
@@ -193,6 +203,8 @@ uar_err uar_route_choose(uar_str document, struct uar_arena *a, struct uar_route
 	};
 	for (it = list->first; it; it = it->next)
 		read_candidate(out, root, it);
+	if (out->mode >= UAR_ROUTE_SPLIT && !out->helper)
+		out->allowed = 0; /* without it the pattern is not possible */
 	return UAR_OK;
 }
 

@@ -50,6 +50,7 @@ struct uar_route {
 	size_t count; /* of all */
 	size_t order[UAR_ROUTE_CANDIDATES];
 	size_t allowed; /* of `order`: those that may be used, the best first */
+	const struct uar_route_candidate *helper; /* that plans or ranks; NULL: none */
 };
 
 /* Reads the document and decides. Strings are the document's or in the arena. UAR_EINVALID: it is

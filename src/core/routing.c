@@ -4,18 +4,35 @@
 
 enum { LOW_PART = 5 }; /* a fifth of a budget is little */
 
-uar_str uar_run_provider(const struct uar_run *r)
+/* NULL: the run is not routed. Until there is a plan its planner is called. */
+static const struct uar_route_model *model_now(const struct uar_run *r)
 {
 	const struct uar_run_route *route = &uar_run_rare(r)->route;
 
-	return route->count ? uar_str_c(route->chain[route->at].provider) : r->what.provider;
+	if (!route->count)
+		return NULL;
+	return uar_run_must_plan(r) ? &route->planner : &route->chain[route->at];
+}
+
+bool uar_run_must_plan(const struct uar_run *r)
+{
+	const struct uar_run_route *route = &uar_run_rare(r)->route;
+
+	return route->planner.provider[0] && !route->plan_blob[0];
+}
+
+uar_str uar_run_provider(const struct uar_run *r)
+{
+	const struct uar_route_model *m = model_now(r);
+
+	return m ? uar_str_c(m->provider) : r->what.provider;
 }
 
 uar_str uar_run_model(const struct uar_run *r)
 {
-	const struct uar_run_route *route = &uar_run_rare(r)->route;
+	const struct uar_route_model *m = model_now(r);
 
-	return route->count ? uar_str_c(route->chain[route->at].model) : r->what.model;
+	return m ? uar_str_c(m->model) : r->what.model;
 }
 
 /* --- routing -----------------------------------------------------------------------------------
@@ -144,6 +161,8 @@ static void candidates_resolved(struct emit *e, const struct uar_route *r)
 	uar_jw_arr(w, "candidates");
 	for (size_t i = 0; i < r->allowed; i++)
 		put_candidate(w, &r->at[r->order[i]]);
+	if (r->helper)
+		put_candidate(w, r->helper);
 	uar_jw_close(w);
 	put_excluded(w, r);
 	put_constraints(e, w, r);
@@ -201,22 +220,25 @@ static size_t chain_length(const struct uar_route *r)
 	return n < UAR_ROUTE_CHAIN ? n : UAR_ROUTE_CHAIN;
 }
 
-static void routing_decided(struct emit *e, const struct uar_route *r)
+static void routing_decided(struct emit *e, const struct uar_route *r, uar_str role,
+			    const struct uar_route_candidate *selected)
 {
+	bool answers = selected != r->helper;
 	struct uar_jw *w = uar_emit_begin(e);
 
 	uar_jw_str(w, "decision_id", uar_emit_id(e));
 	uar_jw_cstr(w, "routing_mode", uar_route_mode_names[r->mode]);
 	uar_jw_str(w, "decision_source", r->settings_source);
 	uar_jw_cstr(w, "decision_reason",
-		    r->at[r->order[0]].score > 1 ? "it is made for this kind of task"
-						 : "the first one in the listed order");
-	put_candidate_model(w, "selected", &r->at[r->order[0]]);
-	put_candidate_model(w, "requested", &r->at[0]);
-	uar_jw_cstr(w, "role", "execute");
+		    !answers		  ? "the pattern names it"
+		    : selected->score > 1 ? "it is made for this kind of task"
+					  : "the first one in the listed order");
+	put_candidate_model(w, "selected", selected);
+	put_candidate_model(w, "requested", answers ? &r->at[0] : selected);
+	uar_jw_str(w, "role", role);
 	uar_jw_int(w, "candidate_count", (int64_t)r->allowed);
 	uar_jw_arr(w, "fallback_chain");
-	for (size_t i = 1; i < chain_length(r); i++)
+	for (size_t i = 1; i < chain_length(r) && answers; i++)
 		put_candidate_model(w, NULL, &r->at[r->order[i]]);
 	uar_jw_close(w);
 	uar_jw_arr(w, "capability_gap");
@@ -244,7 +266,9 @@ void uar_core_route(struct emit *e, const struct uar_prepared *p)
 	}
 	if (r->allowed == 1)
 		single_candidate(e, r);
-	routing_decided(e, r);
+	if (r->helper)
+		routing_decided(e, r, r->helper->role, r->helper);
+	routing_decided(e, r, r->at[r->order[0]].role, &r->at[r->order[0]]);
 }
 
 static uar_err fold_profile(struct uar_run *r, const struct uar_json *p)
@@ -271,7 +295,10 @@ static uar_err fold_candidates(struct uar_run *r, const struct uar_json *p)
 		return UAR_ENOMEM;
 	rare->route.count = rare->route.at = 0;
 	for (; j && rare->route.count < UAR_ROUTE_CHAIN; j = j->next) {
-		struct uar_route_model *m = &rare->route.chain[rare->route.count++];
+		uar_str role = uar_json_str(uar_json_get(j, UAR_STR("role")), UAR_STR(""));
+		struct uar_route_model *m = uar_str_is(role, "plan")
+						    ? &rare->route.planner
+						    : &rare->route.chain[rare->route.count++];
 
 		keep_member(m->provider, sizeof m->provider, j, "provider");
 		keep_member(m->model, sizeof m->model, j, "model");
@@ -289,6 +316,8 @@ static uar_err fold_decided(struct uar_run *r, const struct uar_json *p)
 
 	if (!rare)
 		return UAR_ENOMEM;
+	if (uar_str_is(uar_json_str(uar_json_get(p, UAR_STR("role")), UAR_STR("")), "plan"))
+		return UAR_OK;
 	keep_member(rare->route.decision_id, sizeof rare->route.decision_id, p, "decision_id");
 	if (used < rare->route.count)
 		rare->route.count = used;
@@ -319,9 +348,9 @@ static void name_request(struct emit *e)
 
 static const struct uar_price *price_now(const struct uar_run *r, const struct uar_prepared *p)
 {
-	const struct uar_run_route *route = &uar_run_rare(r)->route;
+	const struct uar_route_model *m = model_now(r);
 
-	return route->count ? &route->chain[route->at].price : &p->price;
+	return m ? &m->price : &p->price;
 }
 
 /* Of a model without a known price only a routed run says so. */
@@ -375,7 +404,7 @@ void uar_core_cost_recorded(struct emit *e, const struct uar_usage *u)
 			uar_jw_double(w, "task", sum);
 		uar_jw_close(w);
 		uar_jw_bool(w, "is_estimate", !u->reported);
-		put_model(w, "selected", uar_run_provider(e->r), uar_run_model(e->r));
+		put_model(w, "selected", u->provider, u->model);
 		name_request(e);
 		uar_emit(e, UAR_EV_COST_RECORDED, EMIT_RUN);
 	}

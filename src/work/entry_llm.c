@@ -85,7 +85,7 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	c.prepared.role = w->role;
 	if (w->role == UAR_ROLE_EXECUTE)
 		c.prepared.tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
-	else
+	else if (w->role == UAR_ROLE_SUMMARIZE)
 		c.prepared.compaction = uar_buf_str(&w->compaction.facts);
 	if (e) {
 		rt_llm_fail(w, e, uar_err_text(e));
@@ -179,13 +179,44 @@ static void load_past(struct llm *w, uar_err e)
 		rt_llm_fail(w, e, uar_err_text(e));
 }
 
+static void plan_ready(void *ctx, uar_err e, uar_str text)
+{
+	struct llm *w = ctx;
+
+	w->input = NULL;
+	uar_buf_add_str(&w->message, UAR_STR("\n\nFollow this plan:\n"));
+	uar_buf_add_str(&w->message, text);
+	load_past(w, e ? e : w->message.err);
+}
+
+/* The model that executes is told the plan with the message, the one that plans its task. */
+static void load_plan(struct llm *w, uar_err e)
+{
+	const struct uar_run *state = rt_state(w->base.run);
+	uar_str blob = uar_str_c(uar_run_rare(state)->route.plan_blob);
+
+	if (!e && blob.n) {
+		e = rt_text_load(w->base.run, blob, plan_ready, w, &w->input);
+		if (!e)
+			return;
+	} else if (!e && rt_must_plan(w->base.run)) {
+		w->role = UAR_ROLE_PLAN;
+		uar_buf_add_str(
+			&w->message,
+			UAR_STR("\n\nDo not answer yet. Write a short plan of numbered steps "
+				"by which another model will do this."));
+		e = w->message.err;
+	}
+	load_past(w, e);
+}
+
 static void inputs_ready(void *ctx, uar_err e, uar_str text)
 {
 	struct llm *w = ctx;
 
 	w->input = NULL;
 	uar_buf_add_str(&w->inputs, text);
-	load_past(w, e ? e : w->inputs.err);
+	load_plan(w, e ? e : w->inputs.err);
 }
 
 static void input_ready(void *ctx, uar_err e, uar_str text)
@@ -203,7 +234,7 @@ static void input_ready(void *ctx, uar_err e, uar_str text)
 		if (!e)
 			return;
 	}
-	load_past(w, e);
+	load_plan(w, e);
 }
 
 static uar_err load_input(struct llm *w)

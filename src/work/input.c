@@ -95,6 +95,14 @@ uar_err rt_inputs_load(struct live_run *r, input_ready_fn *ready, void *ctx,
 	return load_text(&l, what->inputs_blob, out);
 }
 
+uar_err rt_text_load(struct live_run *r, uar_str sha256, input_ready_fn *ready, void *ctx,
+		     struct input_load **out)
+{
+	struct input_load l = { .run = r, .ready = ready, .ctx = ctx };
+
+	return sha256.n ? load_text(&l, sha256, out) : UAR_EINVALID;
+}
+
 /* A fetch comes back to be freed; the next turn may never come. */
 void rt_input_cancel(struct input_load *l)
 {

@@ -30,10 +30,14 @@ void rt_llm_on_text(void *ctx, uar_str delta)
 {
 	struct llm *w = ctx;
 
-	if (w->role != UAR_ROLE_EXECUTE) {
+	if (w->role != UAR_ROLE_EXECUTE)
 		add_prefix(&w->stage, UAR_LIMIT_SUMMARY_TEXT, delta);
-		return;
+	if (w->role == UAR_ROLE_PLAN) { /* readers see it as what the models reason */
+		add_prefix(&w->reasoning, UAR_LIMIT_REASONING_SUMMARY, delta);
+		on_delta(w, UAR_CMD_REASONING, delta);
 	}
+	if (w->role != UAR_ROLE_EXECUTE)
+		return;
 	uar_blocks_feed(&w->blocks, delta);
 	rt_answer_feed(w, delta);
 	on_delta(w, UAR_CMD_TEXT, delta);
@@ -306,7 +310,12 @@ static void stage_done(struct llm *w, struct uar_model_end *end)
 	struct uar_buf text = uar_buf_make(2 * UAR_LIMIT_SUMMARY_TEXT);
 	struct uar_buf facts = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	uar_str said = uar_str_trim(uar_buf_str(&w->stage));
-	uar_err e = rt_compaction_end(&w->compaction, said, &text, &facts);
+	uar_err e = UAR_OK;
+
+	if (w->role == UAR_ROLE_SUMMARIZE)
+		e = rt_compaction_end(&w->compaction, said, &text, &facts);
+	else
+		uar_buf_add_str(&text, said);
 
 	if (!said.n) {
 		end->category = uar_str_c(uar_model_failure_name(UAR_MODEL_FAIL_PROVIDER));

@@ -22,6 +22,15 @@ bool rt_is_routed(const struct live_run *r)
 	return uar_run_rare(rt_state(r))->route.count || rt_routing_policy(r);
 }
 
+bool rt_must_plan(const struct live_run *r)
+{
+	const struct uar_model_policy *policy = rt_routing_policy(r);
+
+	if (uar_run_rare(rt_state(r))->route.count)
+		return uar_run_must_plan(rt_state(r));
+	return policy && policy->pattern == UAR_PATTERN_SPLIT;
+}
+
 struct uar_model *rt_model_of(const struct live_run *r)
 {
 	const struct uar_workers_options *o = &rt_work(r)->o;
@@ -150,7 +159,8 @@ static uar_err route_first(const struct live_run *r, const struct uar_model_poli
 		out->not_possible = route->allowed == 0;
 		out->budget = route->budget;
 		if (route->allowed)
-			out->price = route->at[route->order[0]].price;
+			out->price = route->helper ? route->helper->price
+						   : route->at[route->order[0]].price;
 	}
 	uar_arena_fini(&arena);
 	uar_free(route);

@@ -16,6 +16,8 @@ struct routing_needs {
 const struct uar_model_policy *rt_routing_policy(const struct live_run *r);
 /* Does a policy choose the models of the run? */
 bool rt_is_routed(const struct live_run *r);
+/* The next call writes the plan of a split route. */
+bool rt_must_plan(const struct live_run *r);
 /* Fills what a prepared call says of routing, prices and budgets; the document is written once in
  * a run and lives in `document`. */
 UAR_MUST_CHECK uar_err rt_routing_prepare(const struct live_run *r,

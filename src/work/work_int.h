@@ -101,6 +101,9 @@ uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx,
 /* The same for all inputs but the message, as JSON or empty. */
 uar_err rt_inputs_load(struct live_run *r, input_ready_fn *ready, void *ctx,
 		       struct input_load **out);
+/* The same for a text in a blob. */
+uar_err rt_text_load(struct live_run *r, uar_str sha256, input_ready_fn *ready, void *ctx,
+		     struct input_load **out);
 void rt_input_cancel(struct input_load *l); /* NULL is fine */
 
 #endif

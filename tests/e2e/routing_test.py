@@ -246,6 +246,37 @@ def budgets():
                 equal(len(facts.of("quota.low")), 1)
 
 
+@test("one_model_plans_and_another_executes", "PROV-05")
+def split():
+    for dialect in DIALECTS:
+        policy = {"pattern": "split", "plan": model("a/reasoning"), "execute": model("b/echo")}
+        with Provider() as p, Server(env={**providers(a=(p.url, dialect), b=(p.url, dialect)),
+                                          "UAR_ROUTING": json.dumps(policy)}, tools="false") as s:
+            events, record, facts = run(s, "Count the apples.")
+            equal((dialect, record["status"]), (dialect, "succeeded"))
+            asked = facts.of("model.requested")
+            equal([(e["role"], e["provider"], e["model"]) for e in asked],
+                  [("plan", "a", "reasoning"), ("execute", "b", "echo")])
+            equal([(e["role"], e["selected"]["provider"]) for e in facts.of("routing.decided")],
+                  [("plan", "a"), ("execute", "b")])
+            check("Follow this plan:" in text_of(events) and "Here is the answer." in text_of(events), text_of(events))
+            check("Here is the answer. " in text_of(events, "ReasoningDelta"), "the plan is shown as reasoning")
+
+
+@test("a_plan_is_written_once_whatever_happens", "PROV-05")
+def split_killed():
+    policy = {"pattern": "split", "plan": model("a/hello"), "execute": model("b/seq:gate,hello")}
+    with Provider() as p, Server(env={**providers(a=(p.url, "anthropic"), b=(p.url, "anthropic")),
+                                      "UAR_ROUTING": json.dumps(policy)}, tools="false") as s:
+        run_id = s.create("assistant", "go")
+        p.wait_for(requests=2)
+        s.kill()
+        s.start()
+        equal(s.finish(run_id)["status"], "succeeded")
+        equal(p.stats()["models"], {"hello": 1, "seq:gate,hello": 2})
+        check("Follow this plan:\\nHello from the fake provider." in json.dumps(p.stats()["last"]), p.stats()["last"])
+
+
 WINDOW = {"models": {"*": {"context_tokens": 500}}}
 LONG = "word " * 240
 
