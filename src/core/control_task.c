@@ -421,6 +421,8 @@ static void put_progress(struct ctl *c, struct uar_jw *w)
 		uar_jw_raw(w, "counters", in->counters);
 	if (in->delivery_state.n)
 		uar_jw_str(w, "delivery_state", in->delivery_state);
+	if (in->native_status.n)
+		uar_jw_str(w, "native_status", in->native_status);
 	uar_jw_int(w, "coalesced", 1);
 	if (in->output_refs.n)
 		uar_emit_refs(&c->e, uar_arena_printf(c->e.env->arena, "{\"output_refs\":%.*s}",

@@ -329,6 +329,56 @@ def lost():
         equal([i["code"] for i in v["active_thread"]["incidents"]], ["LOST"])
 
 
+@test("a_success_without_its_facts_is_not_completed", "STAT-17")
+def not_completed():
+    with Server() as s:
+        t = command(s, "create_task", objective="make a page", agent_id="echo", input={"message": "it is done"},
+                    acceptance=[{"id": "page", "text": "the page exists"}])["task"]
+        command(s, "start_task", task_id=t["task_id"])
+
+        def shown(group):
+            tasks = session(s, t["session_id"])["tasks"]
+            return [x for x in tasks[group] if x["task_id"] == t["task_id"]]
+        waiting = wait_until(lambda: [x for x in shown("waiting") if x["current_attempt"]["status"] == "completed"],
+                             "its attempt has ended well")
+        equal((waiting[0]["status"], shown("terminal")), ("waiting_input", []))
+        refused(s.http.post("/api/control/complete_task", {"task_id": t["task_id"]}), 409, "CONFLICT", "/acceptance")
+        equal(shown("terminal"), [])
+        command(s, "complete_task", task_id=t["task_id"],
+                acceptance=[{"id": "page", "status": "met", "evidence_ref": "artifact://page@1"}])
+        equal((shown("terminal")[0]["status"], shown("waiting")), ("completed", []))
+
+
+@test("statuses_of_tasks_are_stated", "STAT-18")
+def statuses():
+    with Server(env={"UAR_SCRIPTED_TOKEN_MS": "60000"}) as s:
+        first = command(s, "create_task", objective="draft", status="draft")["task"]
+        where = {"session_id": first["session_id"]}
+        paused, over, gone = (command(s, "create_task", objective=x, **where)["task"]["task_id"]
+                              for x in ("paused", "archived", "cancelled"))
+        command(s, "pause_task", task_id=paused)
+        command(s, "append_task_progress", task_id=over, native_status="STATE_ODD")
+        command(s, "fail_task", task_id=over, message="no")
+        command(s, "update_task", task_id=over, status="archived")
+        command(s, "cancel_task", task_id=gone)
+        tasks = {t["task_id"]: t for group in session(s, first["session_id"])["tasks"].values()
+                 if isinstance(group, list) for t in group if "task_id" in t}
+        equal([tasks[x]["status"] for x in (first["task_id"], paused, over, gone)],
+              ["draft", "paused", "archived", "cancelled"])
+        equal(tasks[over]["native_status"], "STATE_ODD")
+        kinds = [e["type"] for e in command(s, "get_session", session_id=first["session_id"], window=50)["history"]["events"]]
+        check("task.cancel_requested" in kinds, "cancelling was said")
+        # The view keeps so many tasks: of one that it has dropped and hears of again it knows no status.
+        for i in range(140):
+            command(s, "create_task", objective=f"task {i}", **where)
+        command(s, "append_task_progress", task_id=first["task_id"], progress=0.5)
+        v = session(s, first["session_id"])["tasks"]
+        equal([(t["status"], t["progress"]) for t in v["active"] if t["task_id"] == first["task_id"]],
+              [("unknown", 0.5)])
+        check(v["omitted"] > 0, v["omitted"])
+        equal(s.http.get(f"/api/tasks/{first['task_id']}").json["task"]["status"], "draft", "its row knows")
+
+
 @test("queue_and_tasks_survive_a_restart", "SNAP-04 SNAP-05")
 def queue():
     with Server(env={"UAR_SCRIPTED_TOKEN_MS": "60000"}) as s:

@@ -339,6 +339,8 @@ export interface TaskProgressPayload {
   eta_seconds?: number;
   counters?: { [key: string]: number };
   delivery_state?: "pending" | "delivered" | "queued" | "failed" | "parent_missing" | "not_applicable";
+  /** the word of a peer or an engine */
+  native_status?: string;
   /** updates folded into this one */
   coalesced: number;
 }
