@@ -59,6 +59,14 @@ uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request 
 	return uar_error_set(error, UAR_EFORBIDDEN, "this server does not go by that name");
 }
 
+bool gate_allows_origin(const struct uar_gate *g, uar_str origin)
+{
+	for (size_t i = 0; i < g->o.allowed_origin_count; i++)
+		if (uar_str_is(origin, g->o.allowed_origins[i]))
+			return true;
+	return false;
+}
+
 uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,
 			  struct uar_error *error)
 {
@@ -67,9 +75,8 @@ uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_reques
 
 	if (!origin.n)
 		return UAR_OK;
-	for (size_t i = 0; i < g->o.allowed_origin_count; i++)
-		if (uar_str_is(origin, g->o.allowed_origins[i]))
-			return UAR_OK;
+	if (gate_allows_origin(g, origin))
+		return UAR_OK;
 	if (host.n && uar_str_starts(origin, UAR_STR("http://")) &&
 	    uar_str_eq_nocase(uar_str_from(origin, 7), host))
 		return UAR_OK;

@@ -90,6 +90,14 @@ static uar_err check_request(struct call *c, struct uar_http_request *r, bool kn
 	return e ? e : check_body(c->route, r, error);
 }
 
+/* A browser asks what a page of another origin may send; it shows no token yet. The answer
+ * is the same for every path. */
+static bool is_preflight(const struct uar_http_request *r)
+{
+	return r->method == UAR_HTTP_OPTIONS && r->allow_origin.n &&
+	       uar_http_header(r, "access-control-request-method").p;
+}
+
 /* Names and origins first, then the token, then what the path says: somebody
  * without a token learns nothing about paths. */
 static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call *c,
@@ -102,6 +110,10 @@ static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call
 		e = gate_check_origin(g, r, error);
 	if (e)
 		return e;
+	if (gate_allows_origin(g, r->fields[UAR_HTTP_ORIGIN]))
+		r->allow_origin = r->fields[UAR_HTTP_ORIGIN];
+	if (is_preflight(r))
+		return UAR_OK;
 	c->route = gate_route(&g->routes, r->method, r->path, c->params, &known);
 	e = gate_identify(c, r, error);
 	return e ? e : check_request(c, r, known || uar_str_is(r->path, "*"), error);
@@ -161,6 +173,22 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_m
 	return UAR_OK;
 }
 
+static void answer_preflight(struct call *c)
+{
+	static const struct uar_http_header headers[] = {
+		{ { "Access-Control-Allow-Methods", 28 }, { "GET, POST, PUT, DELETE", 22 } },
+		{ { "Access-Control-Allow-Headers", 28 },
+		  { "Authorization, Content-Type, Accept, Last-Event-ID, Idempotency-Key", 67 } },
+		{ { "Access-Control-Max-Age", 22 }, { "600", 3 } },
+	};
+	struct uar_http_request *r = c->r;
+
+	gate_call_free(c);
+	uar_http_respond(r, &(struct uar_http_response){ .status = 204,
+							 .headers = headers,
+							 .header_count = ARRAY_LEN(headers) });
+}
+
 static void answer_options(struct call *c)
 {
 	struct uar_buf allow = uar_buf_make(256);
@@ -197,6 +225,10 @@ static void on_request(void *ctx, struct uar_http_request *r)
 
 	(void)ctx;
 	uar_error_clear(&error);
+	if (!c->route && is_preflight(r)) {
+		answer_preflight(c);
+		return;
+	}
 	if (!c->route) {
 		answer_options(c);
 		return;

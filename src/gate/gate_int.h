@@ -34,6 +34,10 @@ struct gate_stream {
 	void (*drop)(struct gate_stream *s); /* the answer has ended: free the owner */
 	void (*leave)(
 		struct gate_stream *s); /* it ends before its run does; NULL: nothing is said */
+	/* The reader has taken nothing for a whole heartbeat and its buffer is full: ends the
+	 * stream with a frame that says so; NULL: it is cut when it has stalled too long. */
+	void (*lag)(struct gate_stream *s);
+	bool full, taken; /* at the last ping; since then something was taken */
 };
 
 /* How events of a run or a session are shown. */
@@ -155,6 +159,8 @@ void gate_route_allow(const struct gate_routes *r, uar_str path, struct uar_buf 
 void gate_bound_read(struct gate_bound *out, uar_str address);
 uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,
 			struct uar_error *error);
+/* Is it an origin of the settings, besides the page's own? */
+bool gate_allows_origin(const struct uar_gate *g, uar_str origin);
 uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,
 			  struct uar_error *error);
 /* A token that admits to one run or upload for a while: "EXPIRES.MAC". */

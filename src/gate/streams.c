@@ -10,11 +10,16 @@
 #include "proto/normalized.h"
 #include "read/stream.h"
 
+struct lag_look;
 struct sse {
 	struct gate_stream base;
 	struct call *call;	   /* until the answer has begun */
 	struct uar_stream *stream; /* NULL: ended */
 	enum gate_dialect dialect;
+	uint64_t last;			     /* number of the last event that was taken */
+	char run_id[UAR_LIMIT_ID_BYTES + 1]; /* empty: of a session */
+	struct lag_look *look;		     /* under way, or NULL */
+	struct uar_owner owner;		     /* whose it is; strings of the gate */
 	bool meta, full; /* options of normalized events; such frames are not shared */
 	bool resync;	 /* the reader's cursor is of another incarnation */
 };
@@ -91,11 +96,14 @@ uar_err gate_stream_resync(struct gate_stream *s)
 	return e;
 }
 
+static void forget_look(struct sse *s);
+
 static void drop_sse(struct gate_stream *base)
 {
 	struct sse *s = UAR_OWNER(base, struct sse, base);
 
 	gate_stream_forget(base);
+	forget_look(s);
 	uar_stream_close(s->stream);
 	uar_free(s);
 }
@@ -262,7 +270,112 @@ static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)
 		uar_http_stream_hold(s->base.http);
 	e = uar_http_stream_send(s->base.http, frame);
 	uar_frame_unref(frame);
+	if (!e) {
+		s->base.taken = true;
+		s->last = s->dialect == GATE_ENVELOPE ? ev[n - 1].sequence : ev[n - 1].run_sequence;
+	}
 	return e;
+}
+
+/* --- readers that take nothing ------------------------------------------------------- */
+
+/* The run's record is asked how many events follow. Outlives a reader who leaves. */
+struct lag_look {
+	struct uar_run_list q;
+	struct sse *s; /* NULL: it left */
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+};
+
+/* Everything up to the last event was delivered: the reader comes back with its id. */
+static void put_lag(const struct sse *s, const uint64_t *skipped, struct uar_buf *b)
+{
+	struct uar_buf id = uar_buf_make(64), oldest = uar_buf_make(64);
+	struct uar_jw w;
+
+	gate_cursor_put(&id, gate_incarnation(s->base.g), s->last);
+	gate_cursor_put(&oldest, gate_incarnation(s->base.g), 1);
+	uar_buf_add_str(b, UAR_STR("event: lag\ndata: "));
+	w = uar_jw_begin(b);
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "code", "LAGGED");
+	uar_jw_str(&w, "lastDeliveredEventId", uar_buf_str(&id));
+	if (skipped)
+		uar_jw_u64(&w, "skippedEvents", *skipped);
+	else
+		uar_jw_null(&w, "skippedEvents");
+	uar_jw_str(&w, "oldestRetainedEventId", uar_buf_str(&oldest));
+	uar_jw_close(&w);
+	b->err = uar_jw_end(&w);
+	uar_buf_add_str(b, UAR_STR("\n\n"));
+	uar_buf_fini(&id);
+	uar_buf_fini(&oldest);
+}
+
+static void end_lagging(struct sse *s, const uint64_t *skipped)
+{
+	struct uar_buf b = uar_buf_make(1024);
+	struct uar_frame *frame;
+
+	put_lag(s, skipped, &b);
+	frame = b.err ? NULL : uar_frame_create(uar_buf_str(&b));
+	uar_buf_fini(&b);
+	if (!frame)
+		return; /* it is cut when it has stalled too long */
+	uar_log(s->base.g->o.log, UAR_LOG_INFO, "stream.lagged",
+		{ "run_id", uar_str_c(s->run_id) });
+	uar_http_stream_end_with(s->base.http, frame);
+	uar_frame_unref(frame);
+	drop_sse(&s->base);
+}
+
+static void forget_look(struct sse *s)
+{
+	if (s->look)
+		s->look->s = NULL;
+}
+
+static void lag_looked(struct uar_run_list *q)
+{
+	struct lag_look *k = UAR_OWNER(q, struct lag_look, q);
+	struct sse *s = k->s;
+	uint64_t skipped = 0;
+	bool known = !q->err;
+
+	if (known && s && q->rows[0].last_run_sequence > s->last)
+		skipped = q->rows[0].last_run_sequence - s->last;
+	uar_run_list_fini(q);
+	uar_free(k);
+	if (!s)
+		return;
+	s->look = NULL;
+	if (s->base.full && !s->base.taken)
+		end_lagging(s, known ? &skipped : NULL);
+}
+
+static void on_lag(struct gate_stream *base)
+{
+	struct sse *s = UAR_OWNER(base, struct sse, base);
+	struct lag_look *k;
+
+	if (s->look)
+		return;
+	if (!s->run_id[0]) {
+		end_lagging(s, NULL);
+		return;
+	}
+	k = uar_zalloc(sizeof *k);
+	if (!k)
+		return;
+	k->s = s;
+	memcpy(k->run_id, s->run_id, sizeof k->run_id);
+	k->q = (struct uar_run_list){
+		.owner = s->owner, .run_id = uar_str_c(k->run_id), .limit = 1, .done = lag_looked
+	};
+	s->look = k;
+	if (uar_reader_runs(base->g->o.reader, &k->q)) {
+		s->look = NULL;
+		uar_free(k);
+	}
 }
 
 /* The peer's end (UAR_EEOF) is told by on_closed as well; that one frees. */
@@ -338,6 +451,11 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 	uar_list_init(&s->base.node);
 	s->base.g = c->g;
 	s->base.drop = drop_sse;
+	s->base.lag = on_lag;
+	s->owner = c->owner;
+	s->last = o.after;
+	if (dialect != GATE_ENVELOPE)
+		snprintf(s->run_id, sizeof s->run_id, "%.*s", UAR_FMT(run_id));
 	s->call = c;
 	s->dialect = dialect;
 	s->meta = meta;
@@ -399,6 +517,17 @@ void gate_stream_session(struct call *c)
 
 enum { TICK_US = 1000000 };
 
+/* One that was full at the last ping, too, and has taken nothing since, is behind for good. */
+static void ping(struct uar_gate *g, struct gate_stream *s)
+{
+	bool stuck = s->full && !s->taken;
+
+	s->taken = false;
+	s->full = s->http && uar_http_stream_send(s->http, g->ping) == UAR_EBUSY;
+	if (s->full && stuck && s->lag)
+		s->lag(s);
+}
+
 /* Each tick pings its share, so that every stream is pinged once a heartbeat
  * without all of them at one moment. */
 void gate_streams_tick(struct uar_timer *t)
@@ -416,8 +545,7 @@ void gate_streams_tick(struct uar_timer *t)
 
 		uar_list_remove(&s->node);
 		uar_list_add_last(&g->streams, &s->node);
-		if (s->http && uar_http_stream_send(s->http, g->ping))
-			continue; /* full or gone: it will notice by itself */
+		ping(g, s);
 	}
 	gate_cache_clear(g); /* no frame outlives its moment by long */
 	if (uar_timer_set(g->o.sched, &g->tick, tick_us))

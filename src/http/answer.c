@@ -127,6 +127,12 @@ static void end_head(struct uar_http_stream *c, char *p)
 		c->keep_alive = false;
 	if (!c->keep_alive)
 		p = put(p, UAR_STR("Connection: close\r\n"));
+	if (c->x && c->x->r.allow_origin.n &&
+	    c->x->r.allow_origin.n <= UAR_LIMIT_HTTP_ALLOW_ORIGIN) {
+		p = put_field(p, UAR_STR("Access-Control-Allow-Origin"), c->x->r.allow_origin);
+		p = put(p, UAR_STR("Access-Control-Expose-Headers: Location, Retry-After, "
+				   "Idempotent-Replayed\r\nVary: Origin\r\n"));
+	}
 	p = put(p, UAR_STR("\r\n"));
 	h->answer_head.n = (size_t)(p - h->answer_head.bytes);
 	assert(h->answer_head.n <= sizeof h->answer_head.bytes);
@@ -429,6 +435,13 @@ uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f)
 		return e;
 	uar_http_out_frame(s, f);
 	return s->broken ? UAR_EEOF : UAR_OK;
+}
+
+void uar_http_stream_end_with(struct uar_http_stream *s, struct uar_frame *f)
+{
+	if (!s->broken)
+		uar_http_out_frame(s, f);
+	uar_http_stream_end(s);
 }
 
 void uar_http_stream_hold(struct uar_http_stream *s)

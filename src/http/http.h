@@ -59,7 +59,8 @@ struct uar_http_request {
 	uar_str peer;			      /* "127.0.0.1:4711", "unix" */
 	void *user;			      /* the handler's, NULL at first */
 	uar_str allow;			      /* the handler's: the methods that a 405 names */
-	bool streamed;			      /* `head` may set it: see uar_http_body_pull */
+	uar_str allow_origin; /* `head` may set it: pages of this origin may read the answer */
+	bool streamed;	      /* `head` may set it: see uar_http_body_pull */
 	/* `head` may set it: writes the body of a problem as application/json instead. */
 	void (*problem)(struct uar_buf *out, int status, const char *code,
 			const struct uar_error *error);
@@ -160,6 +161,8 @@ void uar_http_stream_cut(struct uar_http_stream *s);
 /* Will a frame be taken? UAR_EBUSY: not now, on_writable follows; UAR_EEOF: the peer is gone. */
 UAR_MUST_CHECK uar_err uar_http_stream_room(struct uar_http_stream *s);
 UAR_MUST_CHECK uar_err uar_http_stream_send(struct uar_http_stream *s, struct uar_frame *f);
+/* Sends a last frame, whatever waits already, and ends the body; `closed` is not called. */
+void uar_http_stream_end_with(struct uar_http_stream *s, struct uar_frame *f);
 /* What follows in this turn goes out together at its end: for a last frame and
  * the end of the body. */
 void uar_http_stream_hold(struct uar_http_stream *s);

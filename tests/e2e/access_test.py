@@ -286,4 +286,28 @@ def configuration():
         check(out.returncode != 0 and "UAR_LOG_LEVEL" in out.stderr, out)
 
 
+@test("pages_of_allowed_origins_may_read_answers", "")
+def cross_origin():
+    """CORS: a preflight needs no token, an answer names the origin; other origins get nothing."""
+    with Server(allowed_origins="https://app.example") as s:
+        asks = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": "authorization, content-type"}
+        for path in ("/api/ag-ui/agents/demo", "/v1/chat/completions", "/not/there"):
+            a = s.http.send("OPTIONS", path, token=False, headers=asks)
+            equal((a.status, a.headers["access-control-allow-origin"]), (204, "https://app.example"))
+            check("POST" in a.headers["access-control-allow-methods"], a.headers)
+            check("authorization" in a.headers["access-control-allow-headers"].lower(), a.headers)
+            equal(a.headers["vary"], "Origin")
+            for other in ("https://evil.example", s.url):
+                a = s.http.send("OPTIONS", path, token=False, headers={**asks, "Origin": other})
+                check(a.status in (401, 403) and "access-control-allow-origin" not in a.headers, a.headers)
+        for path, token, status in (("/api/runs", True, 200), ("/api/runs", False, 401), ("/api/nothing", True, 404)):
+            a = s.http.get(path, token=token, headers={"Origin": "https://app.example"})
+            equal((a.status, a.headers["access-control-allow-origin"]), (status, "https://app.example"))
+            check("access-control-allow-origin" not in s.http.get(path, token=token).headers, "nobody asked")
+        run_id = s.create("demo", "hi")
+        a = s.http.get(f"/api/runs/{run_id}/stream", headers={"Origin": "https://app.example"})
+        equal(a.headers["access-control-allow-origin"], "https://app.example")
+
+
 main()

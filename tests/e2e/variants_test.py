@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Normalized events beyond the usual ones: errors of artifact previews, and the optional variants."""
 import json
+import os
+import tempfile
 
 from lib import Server, Stream, check, equal, main, refused, test, wait_until
 
@@ -71,6 +73,31 @@ def optional():
         run_id = s.create("demo", "hi")
         s.http.post(f"/api/runs/{run_id}/cancel")
         equal(full(s, run_id)[-1]["type"], "Cancelled")
+
+
+@test("a_reader_that_stops_is_told_where_it_stands", "SSE-09")
+def lag():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "long.jsonl"), "w", encoding="utf-8") as f:
+            rows = [("RunStart", {"agent_id": "fixture"})]
+            rows += [("ChatDelta", {"text_delta": f"{i} " + "x" * 2000}) for i in range(3000)] + [("RunDone", {})]
+            for kind, data in rows:
+                f.write(json.dumps({"type": kind, "data": {"run_id": "x", **data}}) + "\n")
+        with Server(fixtures_dir=folder, heartbeat_seconds=1) as s:
+            run_id = s.http.post("/api/runs", {"agent_id": "fixture", "inputs": {"fixture": "long"}}).json["run_id"]
+            stalled = Stream(s.url, f"/api/runs/{run_id}/stream", s.token, receive_buffer=4096)
+            whole = s.events(run_id)
+            wait_until(lambda: s.log().count("stream.lagged") or None, "the server to notice")
+            got = stalled.all()
+            check(stalled.ended, "the stream ends in order")
+            said = got[-1]
+            equal(said.name, "lag")
+            equal(said.data["lastDeliveredEventId"], str(got[-2].id))
+            equal([e.key() for e in got[:-1]], [e.key() for e in whole[:len(got) - 1]], "no gap before it")
+            check(said.data["skippedEvents"] > 0 and said.data["oldestRetainedEventId"].endswith("1"), said.data)
+            with Stream(s.url, f"/api/runs/{run_id}/stream", s.token,
+                        headers={"Last-Event-ID": said.data["lastDeliveredEventId"]}) as rest:
+                equal([e.key() for e in rest.all()], [e.key() for e in whole[len(got) - 1:]], "it goes on without a gap")
 
 
 main()
