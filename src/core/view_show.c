@@ -402,6 +402,7 @@ void uar_sview_write_steps(struct uar_jw *w, const char *key, const struct uar_s
 
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "kind", step->step_kind);
+		uar_jw_str(w, "step_id", step->step_id.n ? step->step_id : step->item.key);
 		uar_jw_str(w, "id", step->item.key);
 		view_put_text(w, "thread_id", step->thread_id);
 		view_put_text(w, "turn_id", step->turn_id);

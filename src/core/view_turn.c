@@ -165,6 +165,8 @@ static struct uar_sview_step *step_of(struct fold_step *s, uar_str key, const ch
 	if (!step)
 		return NULL;
 	VIEW_KEEP(s, step, step, step_kind, uar_str_c(kind));
+	if (s->ev->ids[UAR_ID_STEP].n)
+		VIEW_KEEP(s, step, step, step_id, s->ev->ids[UAR_ID_STEP]);
 	view_place(s, &step->thread_id, &step->turn_id, &step->run_id);
 	if (!step->first) {
 		step->first = (int64_t)s->ev->sequence;

@@ -93,6 +93,23 @@ def shell():
         equal(command(s, "get_session", session_id=session_id, include="tasks,artifacts"), v)
 
 
+@test("steps_are_ordered_within_a_turn", "ID-07")
+def steps():
+    with Server() as s:
+        run_id = s.create("tools", 'tool math.evaluate {"expression": "6*7"}\ntool time.now {}', conversation_id="talk")
+        s.finish(run_id)
+        v = settled(s, s.record(run_id)["session_id"])
+        found = v["recent"]["steps"]
+        equal([x["kind"] for x in found if x["kind"] == "tool"], ["tool", "tool"])
+        equal((found[0]["role"], found[-1]["role"]), ("user", "assistant"))
+        first = [x["first_sequence"] for x in found]
+        equal(first, sorted(set(first)))
+        equal({(x["turn_id"], x["run_id"]) for x in found}, {(v["active_thread"]["last_outcome"]["turn_id"], run_id)})
+        equal(len({x["step_id"] for x in found}), len(found))
+        equal([x["step_id"] for x in found if x["kind"] == "tool"],
+              [c["step_id"] for c in v["active_thread"]["tool_calls"]])
+
+
 @test("what_cannot_be_read_is_refused", "CTL-23")
 def bad():
     with Server() as s:
