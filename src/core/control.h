@@ -49,6 +49,19 @@ enum uar_control_mode {
 	;
 #include "core/command.def"
 
+/* What a thread says about one of its turns, and what came behind it. */
+struct uar_turn_facts {
+	uar_str turn_id;
+	uint64_t sequence;   /* of its first event */
+	bool over;	     /* it has ended */
+	bool removed;	     /* a rollback took it back */
+	bool condensed;	     /* behind it older turns were condensed */
+	bool own_history;    /* its agent keeps a history of its own, elsewhere */
+	bool thread_taken;   /* fork: there is a thread with the id of the new one */
+	uar_str later_turns; /* JSON arrays: what a rollback to it takes back */
+	uar_str tool_calls, artifacts;
+};
+
 struct uar_control {
 	enum uar_control_kind kind;
 	/* Who asks: from the credential of the call. */
@@ -64,7 +77,9 @@ struct uar_control {
 					  * earlier targets */
 	struct uar_run *fresh;		 /* a run that is not made yet; or NULL */
 	const struct uar_create *create; /* what it is to be */
-	bool by_run; /* start_task: a run named the task, whether it is over or not */
+	const struct uar_turn_facts
+		*turn; /* fork, rollback: the turn that stays the last; or NULL */
+	bool by_run;   /* start_task: a run named the task, whether it is over or not */
 	/* With an idempotency key: the id of its outcome's row (a digest of command and key), and
 	 * the digest of the input. */
 	uar_str outcome_id, fingerprint;

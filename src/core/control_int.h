@@ -99,6 +99,9 @@ void ctl_pause_queue(struct ctl *c);
 void ctl_resume_queue(struct ctl *c);
 /* The run starts before all others that wait; a row of its thread says so. */
 void ctl_place_first(struct ctl *c, uar_str run_id);
+/* control_history.c */
+void ctl_fork_thread(struct ctl *c);
+void ctl_rollback_thread(struct ctl *c);
 /* control_session.c */
 /* The row of the session or thread: the one that is there, or a new one. */
 void *ctl_row_or_new(struct ctl *c, enum uar_row_kind kind, uar_str id);

@@ -12,8 +12,6 @@ struct loading {
 	bool asked;
 };
 
-static void decide(struct rt_control *c);
-
 /* --- life ------------------------------------------------------------------------------------ */
 
 static void forget_loaded(struct rt_control *c)
@@ -32,6 +30,7 @@ static void free_control(struct rt_control *c)
 	uar_unpost(c->rt->o.sched, &c->later);
 	uar_list_remove(&c->node);
 	forget_loaded(c);
+	rt_control_turn_forget(c);
 	rt_control_runs_free(c);
 	uar_arena_fini(&c->arena);
 	uar_arena_fini(&c->rows);
@@ -103,7 +102,7 @@ static void row_loaded(struct uar_rows_query *q)
 	if (c->load_err)
 		rt_control_finish(c, c->load_err, &c->load_error);
 	else
-		decide(c);
+		rt_control_decide(c);
 }
 
 static uar_err ask_row(struct rt_control *c, const struct uar_need *need)
@@ -166,6 +165,7 @@ static void try_again(struct rt_control *c)
 	forget_loaded(c);
 	uar_arena_reset(&c->rows);
 	rt_control_runs_failed(c, UAR_ECONFLICT);
+	rt_control_turn_forget(c);
 	leave_session(c);
 	e = rt_control_locate(c);
 	if (e)
@@ -188,7 +188,7 @@ static void next_step(struct rt_control *c)
 	rt_control_runs_perform(c);
 	forget_loaded(c);
 	uar_arena_reset(&c->rows);
-	decide(c);
+	rt_control_decide(c);
 }
 
 static void appended(struct uar_append *a)
@@ -261,7 +261,7 @@ static void send_append(struct rt_control *c)
 		rt_control_finish(c, e, &c->op->error);
 }
 
-static void decide(struct rt_control *c)
+void rt_control_decide(struct rt_control *c)
 {
 	struct uar_control_op *op = c->op;
 	struct uar_core_env env = {
@@ -272,6 +272,8 @@ static void decide(struct rt_control *c)
 	};
 	uar_err e;
 
+	if (rt_control_turn_load(c))
+		return;
 	uar_arena_reset(&c->arena);
 	c->update->d = (struct uar_decision){ 0 };
 	c->s = c->agg->state;
@@ -300,7 +302,7 @@ void rt_control_begin(struct agg *a)
 	struct rt_control *c = UAR_OWNER(a->controls.next, struct rt_control, node);
 
 	a->control = c;
-	decide(c);
+	rt_control_decide(c);
 }
 
 void rt_control_refuse(struct agg *a, uar_err e)

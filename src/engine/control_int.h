@@ -49,9 +49,11 @@ struct rt_control {
 	struct uar_arena rows;	/* of what was loaded */
 	struct uar_buf buf;
 	struct rt_control_runs runs; /* control_run.c */
+	struct turn_load *turn;	     /* control_history.c; NULL: none is needed */
 };
 
 /* control.c */
+void rt_control_decide(struct rt_control *c);
 void rt_control_finish(struct rt_control *c, uar_err e, const struct uar_error *error);
 /* control_find.c: finds the session of the command and joins it. */
 UAR_MUST_CHECK uar_err rt_control_locate(struct rt_control *c);
@@ -76,5 +78,10 @@ void rt_control_runs_failed(struct rt_control *c, uar_err e);
 /* The id that the caller gave to the turn is taken: the answer is the turn that has it. */
 void rt_control_taken(struct rt_control *c, uar_str run_id);
 void rt_control_runs_free(struct rt_control *c);
+
+/* control_history.c: facts about a turn of the thread. True: they are being loaded, and the
+ * decision follows. */
+bool rt_control_turn_load(struct rt_control *c);
+void rt_control_turn_forget(struct rt_control *c);
 
 #endif

@@ -4,6 +4,13 @@
 #include "work/history.h"
 #include "work/limits.h"
 
+/* A thread that the one of the run, or one before it, was forked from. */
+struct origin {
+	char thread_id[UAR_LIMIT_ID_BYTES + 1];
+	uint64_t forked_at; /* what it said later is not shared */
+	uint64_t sequence;  /* nor are turns that began behind this one */
+};
+
 struct history_load {
 	struct rt_op under_way;
 	struct uar_read read;
@@ -13,6 +20,9 @@ struct history_load {
 	struct live_run *run; /* NULL: cancelled */
 	struct past *past;
 	uint64_t after;
+	struct uar_rows_query row; /* of a thread, while its origin is looked for */
+	struct origin origins[UAR_LIMIT_FORK_DEPTH]; /* the nearest first */
+	size_t origin_count;
 	history_ready_fn *ready;
 	void *ctx;
 };
@@ -104,6 +114,21 @@ static uar_err read_page(struct history_load *l)
 	return store->ops->read(store, &l->read);
 }
 
+/* The thread whose events count at that place of the log: the oldest origin first. */
+static const char *thread_at(struct history_load *l, uint64_t sequence)
+{
+	while (l->origin_count && sequence > l->origins[l->origin_count - 1].forked_at)
+		rt_past_roll_back(l->past, l->origins[--l->origin_count].sequence);
+	return l->origin_count ? l->origins[l->origin_count - 1].thread_id : rt_thread_id(l->run);
+}
+
+static bool is_of_thread(struct history_load *l, const struct uar_event *ev)
+{
+	if (!ev->ids[UAR_ID_RUN].n && ev->cls != UAR_EV_HISTORY_ROLLBACK_COMPLETED)
+		return false;
+	return uar_str_is(ev->ids[UAR_ID_THREAD], thread_at(l, ev->sequence));
+}
+
 static uar_err take_page(struct history_load *l)
 {
 	uar_err e = UAR_OK;
@@ -111,8 +136,7 @@ static uar_err take_page(struct history_load *l)
 	for (size_t i = 0; i < l->read.event_count && !e; i++) {
 		const struct uar_event *ev = &l->read.events[i];
 
-		if (uar_str_is(ev->ids[UAR_ID_THREAD], rt_thread_id(l->run)) &&
-		    ev->ids[UAR_ID_RUN].n)
+		if (is_of_thread(l, ev))
 			e = rt_past_add(l->past, ev, &l->read.arena);
 		l->past->upto = l->after = ev->sequence;
 	}
@@ -142,6 +166,59 @@ static void page_ready(struct uar_read *r)
 	}
 }
 
+/* --- where the thread comes from ----------------------------------------------------- */
+
+static uar_err find_origin(struct history_load *l, uar_str thread_id);
+
+static uar_err note_origin(struct history_load *l, const struct uar_row *row)
+{
+	struct uar_row_thread t;
+	struct origin *o = &l->origins[l->origin_count];
+	uar_err e = uar_row_unpack(row, &l->row.arena, &t, sizeof t, NULL);
+
+	if (e || !t.forked_at || l->origin_count == UAR_LIMIT_FORK_DEPTH)
+		return e;
+	snprintf(o->thread_id, sizeof o->thread_id, "%.*s", UAR_FMT(row->parent));
+	o->forked_at = (uint64_t)t.forked_at;
+	o->sequence = (uint64_t)t.forked_sequence;
+	l->origin_count++;
+	return UAR_OK;
+}
+
+static void thread_ready(struct uar_rows_query *q)
+{
+	struct history_load *l = UAR_OWNER(q, struct history_load, row);
+	size_t known = l->origin_count;
+	uar_err e = q->err == UAR_ENOTFOUND ? UAR_OK : q->err;
+
+	if (!l->run) {
+		uar_store_rows_fini(q);
+		finish(l, e, NULL);
+		return;
+	}
+	if (!q->err)
+		e = note_origin(l, &q->rows[0]);
+	uar_store_rows_fini(q);
+	if (!e)
+		e = l->origin_count > known ? find_origin(l, uar_str_c(l->origins[known].thread_id))
+					    : read_page(l);
+	if (e)
+		finish(l, e, NULL);
+}
+
+static uar_err find_origin(struct history_load *l, uar_str thread_id)
+{
+	struct uar_store *store = rt_store(rt_agg_engine(l->agg));
+
+	l->row = (struct uar_rows_query){
+		.owner = rt_agg_session(l->agg)->owner,
+		.kind = UAR_ROW_THREAD,
+		.id = thread_id,
+		.done = thread_ready,
+	};
+	return store->ops->rows(store, &l->row);
+}
+
 uar_err rt_history_load(struct live_run *r, history_ready_fn *ready, void *ctx,
 			struct history_load **out)
 {
@@ -159,7 +236,7 @@ uar_err rt_history_load(struct live_run *r, history_ready_fn *ready, void *ctx,
 	l->after = l->past->upto;
 	l->ready = ready;
 	l->ctx = ctx;
-	e = read_page(l);
+	e = l->after ? read_page(l) : find_origin(l, uar_str_c(rt_thread_id(r)));
 	if (e) {
 		rt_past_keep(&rt_work(r)->pasts, l->past);
 		uar_free(l);

@@ -127,6 +127,7 @@ static uar_err asked(struct past *p, const struct uar_event *ev, const struct ua
 		return e;
 	snprintf(m->turn_id, sizeof m->turn_id, "%.*s", UAR_FMT(ev->ids[UAR_ID_TURN]));
 	m->total = (uint64_t)uar_json_int(uar_json_get(part, UAR_STR("bytes")), (int64_t)text.n);
+	m->sequence = ev->sequence;
 	snprintf(m->blob, sizeof m->blob, "%.*s", UAR_FMT(blob));
 	return UAR_OK;
 }
@@ -160,6 +161,7 @@ static uar_err turn_ended(struct past *p, uar_str run_id)
 			return e;
 		m->total = p->answer_total;
 		m->tools = p->answer_tools;
+		m->sequence = question->sequence;
 		uar_list_remove(&m->node);
 		uar_list_add_last(question->node.next, &m->node); /* before what follows it */
 		end_message(p, m);
@@ -218,6 +220,22 @@ static void note_artifact(struct past *p, uar_str id)
 	uar_buf_add_char(&p->artifacts, '\n');
 }
 
+void rt_past_roll_back(struct past *p, uint64_t sequence)
+{
+	UAR_LIST_EACH (it, &p->said) {
+		struct past_message *m = UAR_OWNER(it, struct past_message, node);
+
+		if (m->sequence <= sequence)
+			continue;
+		if (m->ended) {
+			p->count--;
+			p->bytes -= m->text.n;
+		}
+		p->memory -= m->text.n;
+		free_message(m);
+	}
+}
+
 uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena *scratch)
 {
 	const struct uar_json *payload = NULL;
@@ -232,6 +250,7 @@ uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena
 	case UAR_EV_TURN_FAILED: return turn_ended(p, ev->ids[UAR_ID_RUN]);
 	case UAR_EV_TURN_SUBMITTED:
 	case UAR_EV_CONTEXT_COMPACTION_COMPLETED:
+	case UAR_EV_HISTORY_ROLLBACK_COMPLETED:
 	case UAR_EV_MODEL_DELTA: e = uar_event_payload(ev, scratch, &payload, NULL); break;
 	default: return UAR_OK; /* nothing that was said */
 	}
@@ -241,6 +260,13 @@ uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena
 		return asked(p, ev, payload, scratch);
 	if (ev->cls == UAR_EV_CONTEXT_COMPACTION_COMPLETED)
 		return condensed(p, ev, payload, scratch);
+	if (ev->cls == UAR_EV_HISTORY_ROLLBACK_COMPLETED) {
+		const struct uar_json *left = uar_json_get(payload, UAR_STR("surviving_baseline"));
+
+		rt_past_roll_back(
+			p, (uint64_t)uar_json_int(uar_json_get(left, UAR_STR("sequence")), 0));
+		return UAR_OK;
+	}
 	answered(p, uar_json_str(uar_json_get(payload, UAR_STR("text")), UAR_STR("")));
 	return p->answer.err;
 }

@@ -18,10 +18,11 @@ struct past_message {
 	bool summary;			/* of all that was said before it; never forgotten */
 	char run_id[UAR_UUID_TEXT + 1]; /* whose turn it belongs to */
 	char turn_id[UAR_UUID_TEXT + 1];
-	char blob[65];	/* text is its beginning only; empty: it is whole */
-	uar_str text;	/* its own */
-	uint64_t total; /* bytes of the text as it was said */
-	uint64_t tools; /* calls of tools that led to it, which are not told */
+	char blob[65];	   /* text is its beginning only; empty: it is whole */
+	uar_str text;	   /* its own */
+	uint64_t total;	   /* bytes of the text as it was said */
+	uint64_t tools;	   /* calls of tools that led to it, which are not told */
+	uint64_t sequence; /* of the first event of its turn; 0: it belongs to none */
 };
 
 struct past {
@@ -49,6 +50,8 @@ void rt_past_free(struct past *p); /* NULL is fine */
 /* One event of the thread. An error leaves it of no use. */
 UAR_MUST_CHECK uar_err rt_past_add(struct past *p, const struct uar_event *ev,
 				   struct uar_arena *scratch);
+/* The turns that began behind that sequence no longer count. */
+void rt_past_roll_back(struct past *p, uint64_t sequence);
 /* The whole text of a message whose beginning was known, up to the limit. */
 UAR_MUST_CHECK uar_err rt_past_complete(struct past *p, struct past_message *m, uar_str text,
 					uint64_t total);

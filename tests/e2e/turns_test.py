@@ -237,5 +237,93 @@ def paused():
                 "VALIDATION_ERROR", "/session_id")
 
 
+def talk(s, p, message, **where):
+    """One turn to its end, and what the model was told in it."""
+    t = submit(s, message, **where)
+    equal(s.finish(t["run_id"])["status"], "succeeded")
+    return t, [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "user"]
+
+
+def log_of(s, t):
+    return [e.data for e in s.session_events(t["run_id"])]
+
+
+@test("a_fork_shares_the_turns_before_it", "CTL-01 CTL-45")
+def forked():
+    with Provider() as p, Server(env=p.env("hello")) as s:
+        one, _ = talk(s, p, "one")
+        where = {"session_id": one["session_id"], "thread_id": one["thread_id"]}
+        two, told = talk(s, p, "two", **where)
+        equal(told, ["one", "two"])
+        three, _ = talk(s, p, "three", **where)
+        a = command(s, "fork_thread", thread_id=where["thread_id"], turn_id=two["turn_id"], new_thread_id="fork",
+                    title="Another way")
+        f = a["result"]["thread"]
+        equal((f["thread_id"], f["session_id"], f["parent_thread_id"], f["forked_turn_id"], f["title"]),
+              ("fork", where["session_id"], where["thread_id"], two["turn_id"], "Another way"))
+        again = command(s, "fork_thread", thread_id=where["thread_id"], turn_id=two["turn_id"], new_thread_id="fork")
+        equal((again["result"]["thread"]["thread_id"], again["event_ids"]), ("fork", []))
+        other, told = talk(s, p, "four", thread_id="fork")
+        equal(told, ["one", "two", "four"], "what came behind the fork is not shared")
+        equal(talk(s, p, "five", **where)[1], ["one", "two", "three", "five"], "the parent knows nothing of the fork")
+        s.kill()
+        s.start()
+        equal(talk(s, p, "six", thread_id="fork")[1], ["one", "two", "four", "six"])
+        whole = command(s, "fork_thread", thread_id="fork")["result"]["thread"]  # without a turn: all of them
+        last, told = talk(s, p, "seven", thread_id=whole["thread_id"])
+        equal(told, ["one", "two", "four", "six", "seven"], "a fork of a fork")
+        started = [e for e in log_of(s, last) if e["type"] == "thread.started"]
+        equal([(e["thread_id"], e["payload"]["origin"], e["payload"].get("parent_thread_id")) for e in started],
+              [(where["thread_id"], "new", None), ("fork", "fork", where["thread_id"]),
+               (whole["thread_id"], "fork", "fork")])
+        refused(s.http.post("/api/control/fork_thread", {"thread_id": "none"}), 404, "NOT_FOUND")
+        refused(s.http.post("/api/control/fork_thread", {"thread_id": "fork", "turn_id": three["turn_id"]}), 404,
+                "NOT_FOUND", "/turn_id")
+        refused(s.http.post("/api/control/fork_thread", {"thread_id": "fork", "new_thread_id": where["thread_id"]}), 409,
+                "CONFLICT", "/new_thread_id")
+
+
+@test("a_rollback_takes_turns_back_and_deletes_nothing", "CTL-01 CTL-45 EVT-123 EVT-124")
+def rolled_back():
+    with Provider() as p, Server(env=p.env("hello")) as s:
+        one, _ = talk(s, p, "one")
+        where = {"session_id": one["session_id"], "thread_id": one["thread_id"]}
+        two, three = (talk(s, p, m, **where)[0] for m in ("two", "three"))
+        a = command(s, "rollback_thread", turn_id=one["turn_id"], idempotency_key="k", **where)
+        equal((a["result"]["removed_turn_ids"], a["result"]["surviving_baseline"]["turn_id"]),
+              (ids([two, three]), one["turn_id"]))
+        equal(command(s, "rollback_thread", turn_id=one["turn_id"], idempotency_key="k", **where), a)
+        equal(command(s, "rollback_thread", turn_id=one["turn_id"], **where)["event_ids"], [], "nothing is behind it")
+        four, told = talk(s, p, "four", **where)
+        equal(told, ["one", "four"])
+        s.kill()
+        s.start()
+        five, told = talk(s, p, "five", **where)
+        equal(told, ["one", "four", "five"], "also when the log is read again")
+        for t in (two, three):
+            equal(s.record(t["run_id"])["status"], "succeeded", "its record stays")
+            refused(s.http.post("/api/control/rollback_thread", {**where, "turn_id": t["turn_id"]}), 409, "CONFLICT",
+                    "/turn_id")
+        b = command(s, "rollback_thread", turn_id=four["turn_id"], **where)["result"]
+        equal(b["removed_turn_ids"], ids([five]))
+        fork = command(s, "fork_thread", thread_id=where["thread_id"])["result"]["thread"]
+        equal(fork["forked_turn_id"], four["turn_id"], "the last turn that counts")
+        last, told = talk(s, p, "six", thread_id=fork["thread_id"])
+        equal(told, ["one", "four", "six"])
+        log = log_of(s, last)
+        kinds = [e["type"] for e in log if e["type"].startswith("history.rollback")]
+        equal(kinds, ["history.rollback.started", "history.rollback.completed"] * 2)
+        first = next(e["payload"] for e in log if e["type"] == "history.rollback.started")
+        equal((first["target"]["turn_id"], sorted(first["affected"])),
+              (one["turn_id"], ["artifact_ids", "job_ids", "subagent_ids", "tool_call_ids"]))
+        refused(s.http.post("/api/control/rollback_thread", {**where, "turn_id": "none"}), 404, "NOT_FOUND", "/turn_id")
+        refused(s.http.post("/api/control/rollback_thread", where), 400, "VALIDATION_ERROR", "/turn_id")
+        refused(s.http.post("/api/control/rollback_thread", {"thread_id": "none", "turn_id": "x"}), 404, "NOT_FOUND")
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        first, where, _ = busy(s, 0)
+        for name in ("rollback_thread", "fork_thread"):
+            refused(s.http.post(f"/api/control/{name}", {**where, "turn_id": first["turn_id"]}), 409, "CONFLICT")
+
+
 if __name__ == "__main__":
     main()
