@@ -100,6 +100,12 @@ void uar_definition_fini(struct uar_definition *d);
 
 /* May an adapter serve runs of the agent? */
 bool uar_definition_allows(const struct uar_definition *d, enum uar_protocol p);
+/* May runs of the agent ask people for values? */
+bool uar_definition_asks_forms(const struct uar_definition *d);
+/* May they send the client there? Only where ui.navigation says so. */
+bool uar_definition_navigates(const struct uar_definition *d, uar_str target);
+/* '*' in the pattern stands for anything. */
+bool uar_pattern_fits(uar_str pattern, uar_str s);
 /* A member that is there and has no effect in this version: its pointer and why. False: there
  * are not so many. */
 struct uar_definition_inactive {

@@ -2,7 +2,7 @@
 #include "agent/definition.h"
 
 /* '*' stands for any number of characters. Only the last one is tried again. */
-static bool fits(uar_str pattern, uar_str s)
+bool uar_pattern_fits(uar_str pattern, uar_str s)
 {
 	size_t p = 0, i = 0, star = SIZE_MAX, mark = 0;
 
@@ -32,11 +32,29 @@ enum uar_verdict uar_definition_judge(const struct uar_definition_policy *p, uar
 		const struct uar_definition_rule *r = &p->rules[i];
 
 		if ((r->kind.n && !uar_str_eq(r->kind, kind)) ||
-		    (r->tool.n && !fits(r->tool, tool)))
+		    (r->tool.n && !uar_pattern_fits(r->tool, tool)))
 			continue;
 		*out_rule = (int)i;
 		return r->verdict;
 	}
 	*out_rule = -1;
 	return p->fallback;
+}
+
+/* --- what clients may be asked to do ------------------------------------------------- */
+
+bool uar_definition_asks_forms(const struct uar_definition *d)
+{
+	return uar_json_bool(uar_json_pointer(d->json, UAR_STR("/ui/forms/enabled")), true);
+}
+
+bool uar_definition_navigates(const struct uar_definition *d, uar_str target)
+{
+	const struct uar_json *j = uar_json_pointer(d->json, UAR_STR("/ui/navigation"));
+	const struct uar_json *allow = uar_json_get(j, UAR_STR("allow"));
+	bool found = !allow;
+
+	for (const struct uar_json *a = uar_json_at(allow, 0); a; a = a->next)
+		found |= uar_pattern_fits(a->text, target);
+	return found && uar_json_bool(uar_json_get(j, UAR_STR("enabled")), allow != NULL);
 }

@@ -2,6 +2,7 @@
 #include "event/limits.h"
 #include "json/limits.h"
 #include "core/permit.h"
+#include "work/definitions.h"
 #include "work/tool_form.h"
 #include "work/tool_loop_int.h"
 
@@ -43,6 +44,35 @@ static enum plan plan_of_open(struct place *p)
 	return !c->allowed && !may_repeat_unasked(c) ? ASK_AGAIN : RUN_AGAIN;
 }
 
+static bool may_ask_forms(const struct place *p)
+{
+	const struct uar_definition *d = rt_definition(p->loop->o.run);
+
+	return !d || uar_definition_asks_forms(d);
+}
+
+static bool may_navigate(const struct place *p)
+{
+	const struct uar_definition *d = rt_definition(p->loop->o.run);
+	const struct uar_json *args = NULL;
+	struct uar_arena arena;
+	bool may = !d;
+
+	uar_arena_init(&arena, 0);
+	if (d && !uar_json_parse(p->input, NULL, &arena, &args, NULL))
+		may = uar_definition_navigates(
+			d, uar_json_str(uar_json_get(args, UAR_STR("target")), UAR_STR("")));
+	uar_arena_fini(&arena);
+	return may;
+}
+
+static enum plan refuse_ui(struct place *p, const char *member)
+{
+	(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "%s of the agent's definition forbids it",
+			    member);
+	return refuse(p, "policy_denied");
+}
+
 /* The arguments are wrong: for want of values that a person can give, or for good. */
 static enum plan plan_of_wrong(struct place *p, uar_err e)
 {
@@ -54,7 +84,7 @@ static enum plan plan_of_wrong(struct place *p, uar_err e)
 		uar_err missing =
 			rt_form_missing(p->tool->input_schema, p->input, &p->form, &names);
 
-		form = !missing;
+		form = !missing && may_ask_forms(p);
 		uar_buf_printf(&p->title, "%.*s needs %.*s", UAR_FMT(p->tool->name),
 			       UAR_FMT(uar_buf_str(&names)));
 		e = missing == UAR_ENOMEM ? missing : e;
@@ -76,6 +106,10 @@ static enum plan plan_of_asking(struct place *p)
 {
 	uar_err e = UAR_OK;
 
+	if (p->tool->by == UAR_TOOL_BY_NAVIGATE && !may_navigate(p))
+		return refuse_ui(p, "ui.navigation");
+	if (p->tool->by == UAR_TOOL_BY_FORM && !may_ask_forms(p))
+		return refuse_ui(p, "ui.forms");
 	if (p->call->filled || p->tool->by == UAR_TOOL_BY_NAVIGATE)
 		return RUN;
 	if (p->tool->by == UAR_TOOL_BY_FORM)

@@ -370,6 +370,36 @@ def three_sources():
         check("secret-registry" not in s.log())
 
 
+def call(tool, **arguments):
+    return "tool %s %s" % (tool, json.dumps(arguments))
+
+
+@test("forms_and_navigation_need_permission", "ART-19 ART-21")
+def permissions():
+    def agent(agent_id, ui):
+        return definition(agent_id, ui=ui, policy={
+            "provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
+            "tools": {"allow": ["internal:*"]}})
+    form = call("ui.form.request", title="Who?", schema={"type": "object", "properties": {"who": {"type": "string"}}})
+    go = call("ui.navigate", target="/reports/7")
+    with Shop(agent("closed", {"forms": {"enabled": False}}), agent("open", {"navigation": {"allow": ["/reports/*"]}}),
+              agent("other", {"navigation": {"allow": ["/home"]}})) as s:
+        def facts(agent_id, message):
+            events = s.session_events(s.create(agent_id, message))
+            return {e.data["type"] for e in events}, [e.data["payload"] for e in events]
+        types, payloads = facts("closed", form)
+        check("action.required" not in types and "tool.failed" in types, types)
+        check(any("ui.forms" in json.dumps(p) for p in payloads))
+        for agent_id in ("closed", "other"):
+            types, payloads = facts(agent_id, go)
+            check("tool.failed" in types and any("ui.navigation" in json.dumps(p) for p in payloads), types)
+        types, _ = facts("open", go)
+        check("tool.failed" not in types, types)
+        run_id = s.create("open", form)
+        wait_until(lambda: s.record(run_id).get("actions"), "the form")
+        s.cancel(run_id)
+
+
 @test("a_new_agent_works_at_once", "")
 def new_agent():
     with Shop() as s:
