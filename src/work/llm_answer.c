@@ -1,10 +1,13 @@
 /* llm_answer.c - what a model answers: its text goes to the engine, its end waits until all that
  * belongs to it is durable. */
+#include "base/seal.h"
 #include "event/limits.h"
 #include "json/limits.h"
 #include "model/limits.h"
 #include "model/parts.h"
 #include "work/answer_check.h"
+#include "work/tool_form.h"
+#include "work/toolset.h"
 
 void rt_llm_fail(struct llm *w, uar_err e, const char *why)
 {
@@ -207,6 +210,43 @@ static uar_err write_calls(struct llm *w, const struct uar_model_result *m, stru
 	return uar_jw_end(&j);
 }
 
+/* Has a call an argument that must not be recorded? What is not known is shown by its name alone.
+ */
+static bool has_secrets(struct llm *w, const struct uar_model_result *m)
+{
+	struct toolset set = rt_toolset_of(w->base.run);
+	bool found = false;
+
+	for (size_t i = 0; i < m->call_count && !found; i++) {
+		const struct uar_tool *t = uar_tools_by_model_name(set.registry, m->calls[i].name);
+		struct uar_buf hidden = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+
+		found = rt_form_hides(t ? t->input_schema : UAR_STR(""), m->calls[i].arguments,
+				      &hidden) != UAR_ESKIP;
+		uar_buf_fini(&hidden);
+	}
+	return found;
+}
+
+/* In place: what only rounds.c can read from here on. */
+static uar_err seal(const struct llm *w, struct uar_buf *b)
+{
+	struct uar_runtime *rt = rt_engine(w->base.run);
+	struct uar_buf sealed = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
+	uar_err e = uar_seal(rt_seal(rt), rt_rand(rt), uar_buf_str(b),
+			     uar_str_c(rt_run_id(w->base.run)), &sealed);
+
+	uar_buf_fini(b);
+	*b = sealed;
+	return e;
+}
+
+/* A list that is sealed is no JSON: it lies beside the event. */
+static bool is_inline(uar_str calls)
+{
+	return calls.n && calls.n <= UAR_LIMIT_TOOL_CALLS_INLINE && calls.p[0] == '[';
+}
+
 /* Whatever belongs to the answer is durable, but for a long list of calls. */
 static void end_answer(struct llm *w, const struct uar_model_end *end)
 {
@@ -217,7 +257,7 @@ static void end_answer(struct llm *w, const struct uar_model_end *end)
 		send_end(w, UAR_CMD_MODEL_FAILED, &rejected);
 	} else if (!end->call_count) {
 		answered(w, end);
-	} else if (end->calls.n <= UAR_LIMIT_TOOL_CALLS_INLINE) {
+	} else if (is_inline(end->calls)) {
 		send_end(w, UAR_CMD_MODEL_CALLS, end);
 	} else {
 		e = put_aside(w, end, end->calls, calls_stored);
@@ -253,6 +293,8 @@ static uar_err keep_parts(struct llm *w, const struct uar_model_result *m,
 	struct uar_buf json = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	uar_err e = uar_model_parts_write(&said, &json);
 
+	if (!e && has_secrets(w, m))
+		e = seal(w, &json);
 	if (!e)
 		e = put_aside(w, end, uar_buf_str(&json), parts_stored);
 	uar_buf_fini(&json);
@@ -266,6 +308,8 @@ static uar_err describe_calls(struct llm *w, const struct uar_model_result *m, s
 	struct toolset tools = rt_toolset_of(w->base.run);
 	uar_err e = write_calls(w, m, list);
 
+	if (!e && has_secrets(w, m))
+		e = seal(w, list);
 	end->calls = uar_buf_str(list);
 	end->call_count = (int64_t)m->call_count;
 	end->tool_count = (int64_t)rt_toolset_tell(&tools, NULL);

@@ -455,18 +455,38 @@ static uar_err take_values(struct rounds_load *l, struct round_call *c, uar_str 
 	return e;
 }
 
+/* A list of calls, or all parts of an answer: JSON, or sealed when an argument is a secret. */
+static uar_err read_said(struct rounds_load *l, uar_str bytes)
+{
+	struct uar_buf plain = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	bool sealed = bytes.n && bytes.p[0] != '[' && bytes.p[0] != '{';
+	uar_str json = bytes;
+	uar_err e = UAR_OK;
+
+	if (sealed) {
+		e = uar_unseal(rt_seal(rt_agg_engine(l->agg)), bytes, uar_str_c(l->run_id), &plain);
+		json = e ? UAR_STR("") : uar_arena_str(&l->rounds->arena, uar_buf_str(&plain));
+		e = e || json.p ? e : UAR_ENOMEM;
+	}
+	if (!e && l->fetching_list) {
+		l->fetching_list->blob[0] = 0;
+		e = join(l, l->fetching_list, json);
+	} else if (!e) {
+		e = read_parts(l, l->fetching_raw, json);
+	}
+	uar_buf_fini(&plain);
+	return e;
+}
+
 static void fetched(struct uar_blob_get *get)
 {
 	struct rounds_load *l = UAR_OWNER(get, struct rounds_load, get);
 	uar_err e = get->err;
 
-	if (!e && l->fetching_list) {
-		l->fetching_list->blob[0] = 0;
-		e = join(l, l->fetching_list, get->bytes);
+	if (!e && (l->fetching_list || l->fetching_raw)) {
+		e = read_said(l, get->bytes);
 	} else if (!e && l->fetching_values) {
 		e = take_values(l, l->fetching_values, get->bytes);
-	} else if (!e && l->fetching_raw) {
-		e = read_parts(l, l->fetching_raw, get->bytes);
 	} else if (!e) {
 		l->fetching->blob[0] = 0;
 		e = part_of(l, uar_str_utf8_prefix(get->bytes, UAR_LIMIT_TOOL_TOLD), get->total,

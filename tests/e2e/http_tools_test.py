@@ -7,7 +7,7 @@ import threading
 
 from lib import check, equal, main, test, text_of, wait_until
 from lib.agents import AgentServer as Shop
-from lib.agents import scripted
+from lib.agents import definition, scripted
 
 CANARY = "canary-5e9d0c1f7a"
 
@@ -347,6 +347,86 @@ def tools_file():
         equal(listed["internal:http.fetch"]["policy"], "ask")
         run_id = run(s, "tools", call("everywhere"))
         equal(ends(s, run_id)[0][1], "tool.result")
+
+
+class Model(http.server.ThreadingHTTPServer):
+    """A model that calls one tool with the arguments it was made with, then says that it is done."""
+    daemon_threads = True
+
+    def __init__(self, tool, arguments):
+        super().__init__(("127.0.0.1", 0), ModelHandler)
+        self.tool, self.arguments, self.asked = tool, json.dumps(arguments), []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+    @property
+    def env(self):
+        return {"OPENAI_BASE_URL": f"http://127.0.0.1:{self.server_address[1]}/v1", "OPENAI_API_KEY": "k",
+                "UAR_MODEL": "one-call"}
+
+
+class ModelHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append(request)
+        if request["messages"][-1]["role"] == "tool":
+            delta, why = {"content": "done"}, "stop"
+        else:
+            delta, why = {"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {
+                "name": self.server.tool, "arguments": self.server.arguments}}]}, "tool_calls"
+        chunks = [{"choices": [{"index": 0, "delta": delta}]}, {"choices": [{"index": 0, "delta": {},
+                                                                            "finish_reason": why}]}]
+        body = "".join(f"data: {json.dumps(c)}\n\n" for c in chunks) + "data: [DONE]\n\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+
+@test("arguments_that_are_secret_are_used_and_not_recorded", "SEC-06")
+def secret_arguments():
+    schema = {"type": "object", "properties": {"user": {"type": "string"}, "password": {"type": "string"},
+                                               "pin": {"type": "string", "writeOnly": True},
+                                               "note": {"type": "string", "x-sensitive": True}}}
+    args = {"user": "bob", "password": CANARY + "-a", "pin": CANARY + "-b", "note": CANARY + "-c"}
+    with Service() as web, Model("http__login", args) as model:
+        login = {"name": "login", "method": "POST", "url": web.url + "/status/200", "input_schema": schema}
+        agent = definition("doorman", tools={"http": [login]})
+        with Shop(agent, env=env(**model.env)) as s:
+            run_id = s.create("doorman", "let him in")
+            action = wait_until(lambda: s.record(run_id).get("actions"), "a question")[0]
+            shown = [json.dumps(action)]
+            s.kill()  # the real values must outlive the process
+            s.start()
+            answer = s.http.post("/api/control/respond_action", {"action_id": action["action_id"],
+                                                                 "decision": "allow"})
+            equal(answer.status, 200)
+            shown += [json.dumps([e.data for e in s.events(run_id)]), json.dumps(s.record(run_id))]
+            log = [e.data for e in s.session_events(run_id)]
+            equal(s.record(run_id)["status"], "succeeded")
+            equal(json.loads(web.seen[0]["body"]), args, "execution gets the real values")
+            recorded = next(e["payload"]["args"] for e in log if e["type"] == "tool.args")
+            equal(recorded, {"user": "bob", "password": "<redacted>", "pin": "<redacted>", "note": "<redacted>"})
+            shown += [json.dumps(log), s.log(), s.http.get(f"/api/ag-ui/runs/{run_id}/stream").body.decode()]
+            s.stop()
+            for text in shown:
+                check(CANARY not in text, text[:2000])
+            for folder, _, files in os.walk(s.data):
+                for name in files:
+                    with open(os.path.join(folder, name), "rb") as f:
+                        check(CANARY.encode() not in f.read(), os.path.join(folder, name))
 
 
 if __name__ == "__main__":
