@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """UAR as an MCP server: both eras at /mcp, the hybrid routes, resumption, cancellation."""
 import json
+import os
+import subprocess
 
-from lib import Server, Stream, check, equal, main, refused, test, wait_until
+from lib import ROOT, SAFETY, UAR, Server, Stream, check, equal, main, refused, test, wait_until
+from lib.npm import modules, node
+from lib.server import clean_environment
 from lib.mcp import BOTH, LEGACY, META, MODERN, Modern, Session, frames
 
 SLOW = {"UAR_SCRIPTED_TOKEN_MS": "60000"}
@@ -173,6 +177,48 @@ def resumed():
         check(again.ended)
         equal([e.data for e in c.listen(primed.id)], got, "a replay says the same")
         equal(len(runs(s)), 1, "the call was made once")
+
+
+@test("a_client_that_starts_its_server_speaks_over_pipes", "")
+def over_pipes():
+    with Server() as s:
+        p = subprocess.Popen([UAR, "mcp", "serve", "--data", s.data], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                             env=clean_environment(s.root))
+
+        def say(**message):
+            p.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            p.stdin.flush()
+
+        def hear():
+            return json.loads(p.stdout.readline())
+
+        say(id=1, method="initialize", params={"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {}})
+        equal(hear()["result"]["serverInfo"]["name"], "uar")
+        say(method="notifications/initialized")
+        say(id=2, method="tools/list")
+        check("agent_echo" in [t["name"] for t in hear()["result"]["tools"]])
+        say(id="call", method="tools/call", params={"name": "agent_echo", "arguments": {"message": "hello"}})
+        answer = hear()
+        equal((answer["id"], answer["result"]["content"][0]["text"]), ("call", "hello"))
+        say(id=3, method="nothing")
+        equal(hear()["error"]["code"], -32601)
+        p.stdin.close()
+        equal(p.wait(), 0, "it ends with its input")
+        p.stdout.close()
+
+
+@test("official_clients_of_both_versions_list_and_call", "MCP-08")
+def official():
+    judge = os.path.join(ROOT, "tests", "e2e", "mcp_judge.mjs")
+    with Server() as s:
+        for kind in ("v1", "v2-legacy", "v2-auto"):
+            p = subprocess.run([node(), judge, modules("mcp"), kind, s.url + "/mcp", s.token], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, timeout=SAFETY)
+            equal(p.returncode, 0, p.stderr)
+            got = json.loads(p.stdout)
+            check("agent_echo" in got["tools"], got)
+            equal((got["text"], got["prompt"], got["isError"]), ("hello", "hi", True))
+            equal(got["era"], "modern" if kind == "v2-auto" else "legacy", got)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def shape(answer):
     return answer.status, kind, answer.json.get("code") if kind == "application/problem+json" and answer.body else None
 
 
-@test("an_open_server_behind_tls_has_the_same_handlers", "CFG-03")
+@test("an_open_server_behind_tls_has_the_same_handlers", "CFG-03 API-17")
 def cloud():
     with Certificates() as c:
         authority = c.authority("ours")
@@ -71,6 +71,8 @@ def cloud():
             check(f"00000000:{port:04X}" in bound, "it listens on every address of the machine", bound)
             with Relay(port, c.server(by="ours", of="DNS:" + NAME)) as ingress:
                 outside = Outside(ingress.port, authority, s.token)
+                served = {path for _, path in routes()}
+                check({"/api/runs", "/mcp", "/api/mcp/sessions", "/api/a2a/inbox"} <= served, served)
                 for method, path in routes():
                     if path.startswith(("/channels/", "/api/a2a/stream/")):
                         method = "HEAD"  # a stream without an end; that of a run is read below
