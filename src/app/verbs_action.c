@@ -3,6 +3,7 @@
 #include "app/cli.h"
 #include "app/limits.h"
 #include "app/text.h"
+#include "event/action.h"
 #include "event/limits.h"
 #include "http/limits.h"
 
@@ -318,12 +319,26 @@ static int show(struct uar_cli *cli, const struct uar_json *record, const char *
 	return show_past(cli, member(record, "run_id"), named);
 }
 
+/* A form or other input: allowing it says nothing. */
+static bool wants_values(const struct uar_json *actions, uar_str id)
+{
+	for (const struct uar_json *a = uar_json_at(actions, 0); a; a = a->next) {
+		enum uar_action_type type = uar_action_type_parse(member(a, "action_type"));
+
+		if (uar_str_eq(member(a, "action_id"), id))
+			return type < UAR_ACTION_TYPE_COUNT && uar_action_info[type].input;
+	}
+	return false;
+}
+
 /* Whether an id waits the server knows; its answer says more than ours could. */
 static int decide(struct uar_cli *cli, const struct uar_json *record, const char *named)
 {
 	const struct uar_json *actions = uar_json_get(record, UAR_STR("actions"));
 	uar_str id = find_waiting(actions, named);
 
+	if (wants_values(actions, id))
+		return uar_verb_answer(cli); /* the same words name it there */
 	if (!id.n && named && strchr(named, '.'))
 		id = uar_str_c(named);
 	return id.n ? respond(cli, id) : not_waiting(cli, actions, named);
