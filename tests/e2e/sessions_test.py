@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 
 from lib import Provider, Server, check, equal, main, refused, test, wait_until
+from lib.payloads import check_payload
 from lib.plugins import Lab
 
 MODELS = {"session_snapshot", "thread_read_model", "tool_inventory_snapshot", "queue_snapshot", "task_snapshot",
@@ -210,7 +211,7 @@ def inventory():
         equal(command(s, "get_thread_read", thread_id="talk")["thread"]["tool_inventory"], offered)
 
 
-@test("a_long_session_is_stored_bounded_and_the_same_after_a_kill", "SNAP-15 SNAP-16 SNAP-17 SNAP-19")
+@test("a_long_session_is_stored_bounded_and_the_same_after_a_kill", "SNAP-15 SNAP-16 SNAP-17 SNAP-19 EVT-068")
 def long():
     with Server() as s:
         session_id = grown(s)
@@ -220,6 +221,12 @@ def long():
         check(len(s.http.get(f"/api/sessions/{session_id}").body) < 20000, "the answer does not grow with the log")
         log = types(s, session_id, before["through_sequence"])
         equal(log.count("snapshot.updated"), 1)
+        with s.session_stream(session_id, after=log.index("snapshot.updated")) as stream:
+            fact = stream.until(lambda e: True)[0].data
+        check_payload(fact)
+        equal((fact["type"], fact["payload"]["through_sequence"], fact["payload"]["status"]),
+              ("snapshot.updated", through, "updated"))
+        equal(fact["refs"]["snapshot_ref"], f"snapshot://session_snapshot/{session_id}@{through}")
         equal(log.count("snapshot.repaired"), 0)
         whole = session(s, session_id, "include=tasks,artifacts&verify=1")
         equal(whole, before, "the fold from the first event is the same")
@@ -415,9 +422,14 @@ def queue():
         equal((state, waiting), ("running", [b["task_id"]]))
         equal([(e["kind"], e["source_id"], e["target_id"], e["status"]) for e in graph],
               [("blocks", a["task_id"], b["task_id"], "active")])
+        command(s, "pause_queue", thread_id="talk", reason="lunch")
+        command(s, "promote_queued_turn", thread_id="talk", queued_turn_id=queued[2]["queued_turn_id"])
+        queued, state, graph, waiting = shown()
+        equal(([q["run_id"] for q in queued], state), ([runs[3], runs[1], runs[2]], "paused"))
         s.kill()
         s.start()
         equal(shown(), (queued, state, graph, waiting))
+        equal(session(s, session_id)["queue"]["pause_reason"], "lunch")
         for run_id in runs:
             s.cancel(run_id)
 
