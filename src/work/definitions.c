@@ -208,8 +208,8 @@ uar_err rt_definition_pin(struct live_run *r, definition_ready_fn *ready, void *
 			  struct definition_load **out)
 {
 	uar_str revision = rt_state(r)->what.definition;
-	struct uar_registered *entry = rt_definition_known(rt_work(r), revision);
 	struct pinned *p = find_pinned(r);
+	struct uar_registered *entry;
 	struct definition_load *l;
 	uar_err e;
 
@@ -217,6 +217,7 @@ uar_err rt_definition_pin(struct live_run *r, definition_ready_fn *ready, void *
 		p->pins++;
 	if (p || !revision.n)
 		return UAR_ESKIP;
+	entry = rt_definition_known(rt_work(r), revision);
 	if (entry) {
 		e = pin_entry(rt_work(r), entry);
 		return e ? e : UAR_ESKIP;

@@ -400,6 +400,19 @@ def permissions():
         s.cancel(run_id)
 
 
+@test("a_definition_says_how_much_is_remembered", "")
+def remembered():
+    for memory, want in (({}, 6), ({"conversation": {"enabled": False}}, 0), ({"conversation": {"max_turns": 1}}, 2)):
+        with Provider() as p, Shop(answers("echo", memory=memory), env=env(p)) as s:
+            for message in ("one", "two", "three", "four"):
+                s.finish(s.create("a", message, conversation_id="c"))
+            messages = told(p)
+            equal(len(messages) - 2, want, messages)
+            if want == 2:
+                equal(messages[1], ("user", "three"))
+            equal(messages[-1], ("user", "four"))
+
+
 @test("a_new_agent_works_at_once", "")
 def new_agent():
     with Shop() as s:
