@@ -1,4 +1,4 @@
-/* files.c - fs.list, fs.read, fs.write and fs.delete inside one directory.
+/* files.c - fs.list, fs.read, fs.write, fs.edit and fs.delete inside one directory.
  *
  * The kernel holds the fence: every path is resolved by openat2 beneath the directory,
  * so that neither ".." nor a symbolic link nor a race with somebody who moves things
@@ -460,6 +460,109 @@ void uar_tool_fs_write(struct uar_tool_job *j)
 	if (!open_place(j, true, &p))
 		return;
 	write_place(j, &p);
+	close(p.dir);
+}
+
+/* --- fs.edit ---------------------------------------------------------------------------- */
+
+/* The whole file as text; false: it is told. */
+static bool read_whole(struct uar_tool_job *j, int fd, uar_str path, struct uar_buf *out)
+{
+	struct stat st = { 0 };
+	ssize_t n = -ENXIO;
+	char *room;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		failed(j, S_ISDIR(st.st_mode) ? EISDIR : ENXIO, path);
+		return false;
+	}
+	if (st.st_size > UAR_LIMIT_TOOL_EDIT) {
+		uar_tool_fail(j, "value_invalid", "the file is larger than %d bytes",
+			      UAR_LIMIT_TOOL_EDIT);
+		return false;
+	}
+	room = uar_buf_reserve(out, (size_t)st.st_size + 1);
+	n = room ? read_at(fd, room, (size_t)st.st_size, 0) : -ENOMEM;
+	if (n < 0) {
+		failed(j, (int)-n, path);
+		return false;
+	}
+	out->n = (size_t)n;
+	if (whole_text(uar_buf_str(out), false).p)
+		return true;
+	uar_tool_fail(j, "value_invalid", "the file is no text in UTF-8");
+	return false;
+}
+
+/* How often it was found and replaced. */
+static size_t replace_text(uar_str text, uar_str old, uar_str new, struct uar_buf *out)
+{
+	size_t n = 0, from = 0;
+
+	for (size_t i = 0; i + old.n <= text.n;) {
+		if (memcmp(text.p + i, old.p, old.n) != 0) {
+			i++;
+			continue;
+		}
+		uar_buf_add(out, text.p + from, i - from);
+		uar_buf_add_str(out, new);
+		i += old.n;
+		from = i;
+		n++;
+	}
+	uar_buf_add_str(out, uar_str_from(text, from));
+	return n;
+}
+
+static void edit_text(struct uar_tool_job *j, const struct place *p, uar_str text, mode_t mode)
+{
+	uar_str old = uar_json_str(uar_json_get(j->input, UAR_STR("old")), UAR_STR(""));
+	uar_str new = uar_json_str(uar_json_get(j->input, UAR_STR("new")), UAR_STR(""));
+	bool all = uar_json_bool(uar_json_get(j->input, UAR_STR("all")), false);
+	struct uar_buf out = uar_buf_make(2 * UAR_LIMIT_TOOL_EDIT);
+	size_t n = replace_text(text, old, new, &out);
+	struct uar_jw w = uar_jw_begin(&j->out);
+	struct uar_tool_file file = { p->dir, p->name, uar_buf_str(&out), mode & 0777 };
+	int e = 0;
+
+	if (!n || (n > 1 && !all))
+		uar_tool_fail(j, "value_invalid",
+			      n ? "the text is there %zu times: give more of it, "
+				  "or set all"
+				: "the text is not in the file (%zu times)",
+			      n);
+	else if (out.err)
+		uar_tool_fail(j, "value_invalid", "the file would get too large");
+	else if ((e = uar_tool_replace(j, &file)))
+		failed(j, e, uar_str_c(p->path));
+	if (!j->category) {
+		uar_jw_obj(&w, NULL);
+		uar_jw_int(&w, "replaced", (int64_t)n);
+		uar_jw_int(&w, "bytes", (int64_t)out.n);
+		uar_jw_close(&w);
+		end_output(j, &w);
+	}
+	uar_buf_fini(&out);
+}
+
+void uar_tool_fs_edit(struct uar_tool_job *j)
+{
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_TOOL_EDIT + 1);
+	struct stat st = { 0 };
+	struct place p;
+	int fd;
+
+	if (!open_place(j, false, &p))
+		return;
+	fd = open_beneath(p.dir, p.name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	if (fd < 0) {
+		failed(j, -fd, uar_str_c(p.path));
+	} else {
+		if (read_whole(j, fd, uar_str_c(p.path), &text) && !fstat(fd, &st))
+			edit_text(j, &p, uar_buf_str(&text), st.st_mode);
+		close(fd);
+	}
+	uar_buf_fini(&text);
 	close(p.dir);
 }
 

@@ -340,3 +340,36 @@ TEST(nothing_is_lost_without_memory, "")
 	}
 	tooled_fini(&f);
 }
+
+TEST(an_edit_replaces_what_is_there_once, "")
+{
+	struct tooled f;
+	const char *dir = uar_test_dir();
+	char path[500], text[64] = "";
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s/poem", dir);
+	file = fopen(path, "w");
+	REQUIRE(file != NULL);
+	fputs("a rose is a rose", file);
+	fclose(file);
+	REQUIRE(tooled_init(&f, dir));
+	CHECK(tooled_call(&f, "internal:fs.edit",
+			  "{\"path\":\"poem\",\"old\":\"a rose is\",\"new\":\"it was\"}"));
+	CHECK(tooled_fails(&f, "internal:fs.edit",
+			   "{\"path\":\"poem\",\"old\":\"s\",\"new\":\"z\"}", "value_invalid",
+			   "2 times"));
+	CHECK(tooled_fails(&f, "internal:fs.edit",
+			   "{\"path\":\"poem\",\"old\":\"daisy\",\"new\":\"z\"}", "value_invalid",
+			   "not in the file"));
+	CHECK(tooled_call(&f, "internal:fs.edit",
+			  "{\"path\":\"poem\",\"old\":\"s\",\"new\":\"z\",\"all\":true}"));
+	CHECK(tooled_fails(&f, "internal:fs.edit",
+			   "{\"path\":\"../poem\",\"old\":\"s\",\"new\":\"z\"}",
+			   "sandbox_violation", ""));
+	file = fopen(path, "r");
+	REQUIRE(file != NULL && fgets(text, sizeof text, file));
+	fclose(file);
+	CHECK_STR(uar_str_c(text), "it waz a roze");
+	tooled_fini(&f);
+}

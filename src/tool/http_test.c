@@ -1,0 +1,160 @@
+/* http_test.c - declarations and arguments become requests; secrets; addresses that redirects name.
+ */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "tool/exchange.h"
+#include "tool/http_int.h"
+
+TEST(locations_lead_where_they_say, "")
+{
+	static const struct {
+		const char *base, *location, *want;
+	} cases[] = {
+		{ "https://a.example/b/c?d", "https://x.example/y", "https://x.example/y" },
+		{ "https://a.example/b/c?d", "HTTP://x.example", "http://x.example" },
+		{ "https://a.example/b/c?d", "//x.example/y", "https://x.example/y" },
+		{ "https://a.example/b/c?d", "/y?z", "https://a.example/y?z" },
+		{ "https://a.example/b/c?d", "y", "https://a.example/b/y" },
+		{ "https://a.example/b/c?d", "?y", "https://a.example/b/c?y" },
+		{ "https://a.example/b/c?d", "", "https://a.example/b/c" },
+		{ "https://a.example", "y", "https://a.example/y" },
+		{ "https://a.example/b", "gopher://x", NULL },
+		{ "https://a.example/b", "javascript:1", NULL },
+		{ "https://a.example/b", "file:///etc/passwd", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_buf out = uar_buf_make(1024);
+		uar_err e = uar_url_resolve(uar_str_c(cases[i].base), uar_str_c(cases[i].location),
+					    &out);
+
+		CHECK_INT(e, cases[i].want ? UAR_OK : UAR_EINVALID);
+		if (cases[i].want)
+			CHECK_STR(uar_buf_str(&out), cases[i].want);
+		uar_buf_fini(&out);
+	}
+}
+
+/* The request of a declaration, or the error. */
+static uar_err fill(const char *spec, const char *args, struct uar_arena *arena,
+		    struct uar_http_filled *out, struct uar_error *error)
+{
+	const struct uar_json *j = NULL, *a = NULL;
+	struct uar_secrets *secrets = NULL;
+	struct uar_http_spec s;
+	uar_err e = uar_json_parse(uar_str_c(spec), NULL, arena, &j, error);
+
+	*out = (struct uar_http_filled){ .url = uar_buf_make(16) };
+	if (!e)
+		e = uar_json_parse(uar_str_c(args), NULL, arena, &a, error);
+	if (!e)
+		e = uar_secrets_create("/nowhere", &secrets);
+	if (!e)
+		e = uar_http_spec_read(j, arena, &s, error);
+	if (!e)
+		e = uar_http_fill(&s, a, secrets, out, error);
+	uar_secrets_destroy(secrets);
+	return e;
+}
+
+TEST(requests_are_what_is_declared, "")
+{
+	static const struct {
+		const char *spec, *args, *url, *body;
+	} cases[] = {
+		{ "{\"name\":\"a\",\"url\":\"https://x.example/{p}\"}",
+		  "{\"p\":\"../a b?#\",\"q\":1}", "https://x.example/..%2Fa%20b%3F%23?q=1", "" },
+		{ "{\"name\":\"a\",\"url\":\"https://x.example/"
+		  "?a=1\",\"query\":{\"b\":\"{b}\",\"c\":\"{c}\"}}",
+		  "{\"b\":\"x&y\"}", "https://x.example/?a=1&b=x%26y", "" },
+		{ "{\"name\":\"a\",\"method\":\"POST\",\"url\":\"https://x.example/{p}\"}",
+		  "{\"p\":1,\"r\":[true]}", "https://x.example/1", "{\"r\":[true]}" },
+		{ "{\"name\":\"a\",\"method\":\"PUT\",\"url\":\"https://x.example/\","
+		  "\"body\":{\"k\":\"{v}\",\"t\":\"<{v}>\",\"gone\":\"{w}\",\"l\":[\"{v}\"]}}",
+		  "{\"v\":{\"n\":2}}", "https://x.example/",
+		  "{\"k\":{\"n\":2},\"t\":\"<{\\\"n\\\":2}>\",\"l\":[{\"n\":2}]}" },
+		{ "{\"name\":\"a\",\"url\":\"https://x.example/\",\"query\":{\"q\":\"{q}\"}}",
+		  "{\"q\":\"${secret:KEY}\"}", "https://x.example/?q=%24%7Bsecret%3AKEY%7D", "" },
+	};
+
+	setenv("UAR_SECRET_KEY", "hush", 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_arena arena = { 0 };
+		struct uar_http_filled f;
+		struct uar_error error = { 0 };
+
+		CHECK_INT(fill(cases[i].spec, cases[i].args, &arena, &f, &error), UAR_OK);
+		CHECK_STR(uar_buf_str(&f.url), cases[i].url);
+		CHECK_STR(uar_buf_str(&f.body), cases[i].body);
+		uar_http_filled_fini(&f);
+		uar_arena_fini(&arena);
+	}
+}
+
+TEST(what_is_declared_wrong_is_named, "")
+{
+	static const struct {
+		const char *spec, *where;
+	} cases[] = {
+		{ "{\"name\":\"a b\",\"url\":\"https://x.example/\"}", "/name" },
+		{ "{\"name\":\"a\",\"url\":\"ftp://x.example/\"}", "/url" },
+		{ "{\"name\":\"a\",\"url\":\"https://{host}/\"}", "/url" },
+		{ "{\"name\":\"a\",\"url\":\"https://me@x.example/\"}", "/url" },
+		{ "{\"name\":\"a\",\"url\":\"https://x.example\",\"method\":\"BREW\"}", "/method" },
+		{ "{\"name\":\"a\",\"url\":\"https://x.example\",\"headers\":{\"X\":1}}",
+		  "/headers" },
+		{ "{\"name\":\"a\",\"url\":\"https://x.example\",\"effect\":\"maybe\"}",
+		  "/effect" },
+		{ "{\"name\":\"a\",\"url\":\"https://x.example\",\"colour\":1}", "/colour" },
+		{ "{\"name\":\"a\"}", "/url" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_arena arena = { 0 };
+		struct uar_http_filled f;
+		struct uar_error error = { 0 };
+
+		CHECK(fill(cases[i].spec, "{}", &arena, &f, &error) != UAR_OK);
+		CHECK_STR(uar_str_c(error.where), cases[i].where);
+		uar_http_filled_fini(&f);
+		uar_arena_fini(&arena);
+	}
+}
+
+TEST(secrets_are_put_in_and_hidden_again, "SEC-02")
+{
+	struct uar_arena arena = { 0 };
+	struct uar_error error = { 0 };
+	struct uar_buf out = uar_buf_make(1024);
+	struct uar_http_filled f;
+
+	setenv("UAR_SECRET_KEY", "hush", 1);
+	CHECK_INT(fill("{\"name\":\"a\",\"url\":\"https://x.example/\",\"headers\":{\"K\":\"b "
+		       "${secret:KEY}\"}}",
+		       "{}", &arena, &f, &error),
+		  UAR_OK);
+	CHECK_STR(uar_str_c(f.headers[1]), "K: b hush");
+	uar_secrets_hide(&f.used, UAR_STR("it is hush, hush!"), &out);
+	CHECK_STR(uar_buf_str(&out), "it is <redacted>, <redacted>!");
+	uar_http_filled_fini(&f);
+	CHECK_INT(fill("{\"name\":\"a\",\"url\":\"https://x.example/\",\"headers\":{\"K\":"
+		       "\"${secret:NONE}\"}}",
+		       "{}", &arena, &f, &error),
+		  UAR_ENOTFOUND);
+	CHECK(strstr(error.text, "UAR_SECRET_NONE") != NULL);
+	uar_http_filled_fini(&f);
+	CHECK_INT(fill("{\"name\":\"a\",\"url\":\"https://x.example/\",\"headers\":{\"K\":"
+		       "\"${secret:../x}\"}}",
+		       "{}", &arena, &f, &error),
+		  UAR_EINVALID);
+	uar_http_filled_fini(&f);
+	CHECK_INT(
+		fill("{\"name\":\"a\",\"url\":\"https://x.example/\",\"headers\":{\"K\":\"{v}\"}}",
+		     "{\"v\":\"x\\r\\nEvil: 1\"}", &arena, &f, &error),
+		UAR_EINVALID);
+	uar_http_filled_fini(&f);
+	uar_buf_fini(&out);
+	uar_arena_fini(&arena);
+}
