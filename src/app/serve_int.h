@@ -91,6 +91,8 @@ UAR_MUST_CHECK uar_err uar_server_make_tools(struct server *s, struct uar_error 
 UAR_MUST_CHECK uar_err uar_server_make_mcp(struct server *s, struct uar_error *error);
 void uar_server_unmake_mcp(struct server *s); /* after the tools */
 /* serve_models.c */
+/* The providers alone, and the policy of routing; the same without a choice. */
+UAR_MUST_CHECK uar_err uar_server_make_providers(struct server *s, struct uar_error *error);
 UAR_MUST_CHECK uar_err uar_server_make_models(struct server *s, struct uar_error *error);
 /* Who can connect to it is on this machine. */
 bool uar_server_is_local(uar_str address);

@@ -125,7 +125,6 @@ static uar_err read_routing(struct server *s, struct uar_error *error)
 	struct uar_price_settings prices;
 	uar_err e;
 
-	uar_arena_init(&s->routing.arena, 0);
 	e = uar_prices_setting_read(uar_str_c(c->prices), &s->routing.arena, &prices, error);
 	if (!e)
 		e = uar_models_set_prices(s->models, prices.at, prices.count);
@@ -186,28 +185,44 @@ static uar_err make_scripted(struct server *s, struct uar_error *error)
 	return e ? e : uar_models_take(s->models, scripted, NULL, 0, error);
 }
 
-uar_err uar_server_make_models(struct server *s, struct uar_error *error)
+static uar_err make_providers(struct maker *m)
 {
-	struct maker m = { .s = s, .error = error, .said = uar_buf_make(UAR_LIMIT_ERROR_TEXT) };
+	struct server *s = m->s;
 	struct uar_provider_settings table;
 	struct uar_arena arena;
-	uar_err e = make_scripted(s, error);
+	uar_err e = make_scripted(s, m->error);
 
+	uar_arena_init(&s->routing.arena, 0);
 	uar_arena_init(&arena, 0);
 	if (!e)
 		e = uar_providers_read(uar_str_c(s->config->value.providers), &arena, &table,
-				       error);
+				       m->error);
 	if (!e)
-		e = add_all(&m, &table);
-	if (!e)
-		e = read_routing(s, error);
+		e = add_all(m, &table);
+	uar_arena_fini(&arena);
+	return e ? e : read_routing(s, m->error);
+}
+
+uar_err uar_server_make_providers(struct server *s, struct uar_error *error)
+{
+	struct maker m = { .s = s, .error = error, .said = uar_buf_make(UAR_LIMIT_ERROR_TEXT) };
+	uar_err e = make_providers(&m);
+
+	uar_buf_fini(&m.said);
+	return e;
+}
+
+uar_err uar_server_make_models(struct server *s, struct uar_error *error)
+{
+	struct maker m = { .s = s, .error = error, .said = uar_buf_make(UAR_LIMIT_ERROR_TEXT) };
+	uar_err e = make_providers(&m);
+
 	if (!e)
 		e = choose_model(&m);
 	if (!e && s->routing.chosen.model)
 		uar_log(&s->log, UAR_LOG_INFO, "model.chosen",
 			{ "provider", s->routing.chosen.provider },
 			{ "model", s->routing.chosen.name }, { "providers", uar_buf_str(&m.said) });
-	uar_arena_fini(&arena);
 	uar_buf_fini(&m.said);
 	return e;
 }

@@ -341,6 +341,7 @@ static const char *const headers[] = { "anthropic-version: 2023-06-01", NULL };
 const struct uar_dialect uar_dialect_anthropic = {
 	.name = "anthropic",
 	.path = "/v1/messages",
+	.list_path = "/v1/models",
 	.key_header = "x-api-key",
 	.headers = headers,
 	.write = uar_anthropic_write,

@@ -168,6 +168,7 @@ static uar_err take_chunk(struct uar_reply *a, const struct uar_json *chunk)
 const struct uar_dialect uar_dialect_openai_chat = {
 	.name = "openai_chat",
 	.path = "/chat/completions",
+	.list_path = "/models",
 	.key_header = "Authorization",
 	.write = uar_openai_write_chat,
 	.event = take_chunk,

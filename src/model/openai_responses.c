@@ -339,6 +339,7 @@ static uar_err take_whole(struct uar_reply *a, const struct uar_json *j)
 const struct uar_dialect uar_dialect_openai_responses = {
 	.name = "openai_responses",
 	.path = "/responses",
+	.list_path = "/models",
 	.key_header = "Authorization",
 	.write = uar_openai_write_responses,
 	.event = take_event,

@@ -126,8 +126,9 @@ void uar_reply_blocks_fini(struct uar_reply_blocks *b);
 
 /* What is special about the API of a kind of providers. */
 struct uar_dialect {
-	const char *name; /* as in uar_model_dialect_names */
-	const char *path; /* put behind the base URL */
+	const char *name;      /* as in uar_model_dialect_names */
+	const char *path;      /* put behind the base URL */
+	const char *list_path; /* of its models, likewise */
 	const char *key_header;
 	const char *const *headers; /* sent with each request, NULL-terminated */
 	/* The body of a request, an object that is open already. */

@@ -20,6 +20,7 @@ void uar_wire_free(struct uar_wire *m)
 		uar_free(*h);
 	uar_free(m->headers);
 	uar_free(m->url);
+	uar_free(m->list_url);
 	uar_free(m->provider);
 	uar_free(m);
 }
@@ -179,9 +180,10 @@ uar_err uar_model_wire_create(const struct uar_model_wire_options *o, struct uar
 	uar_list_init(&m->calls);
 	uar_reply_scratch_init(&m->scratch);
 	m->url = make_url(uar_str_c(o->base_url), m->dialect->path);
+	m->list_url = make_url(uar_str_c(o->base_url), m->dialect->list_path);
 	m->provider = join(uar_str_c(o->provider), UAR_STR(""), UAR_STR(""));
 	m->base.provider = m->provider;
-	if (!m->url || !m->provider || !make_headers(m, o)) {
+	if (!m->url || !m->list_url || !m->provider || !make_headers(m, o)) {
 		uar_wire_free(m);
 		return uar_error_set(error, UAR_ENOMEM, "out of memory");
 	}

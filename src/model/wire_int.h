@@ -12,7 +12,7 @@ struct uar_wire {
 	struct uar_sched *sched;
 	struct uar_list calls;
 	struct uar_reply_scratch scratch;
-	char *provider, *url;
+	char *provider, *url, *list_url;
 	char **headers; /* of each request, NULL-terminated */
 	uar_str key;	/* inside one of them; empty: none */
 	bool legacy;	/* it may not know the newer names of members */

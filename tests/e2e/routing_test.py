@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Routing between models, repeated calls, prices and budgets, through the doors that users have."""
 import json
+import os
+import subprocess
 
-from lib import Provider, Server, check, check_session, equal, main, test, text_of
+from lib import ROOT, Provider, Server, check, check_session, equal, main, test, text_of
 
 DIALECTS = ("openai_chat", "openai_responses", "anthropic")
 QUICK = {"model_retry_seconds": "1ms"}
@@ -312,6 +314,33 @@ def compaction():
             check("Summary of the conversation so far:" in last, "the boundary is gone after a restart")
 
 
+def control(s, command, **body):
+    a = s.http.post(f"/api/control/{command}", body)
+    equal(a.status, 200, a.body)
+    return a.json["result"]
+
+
+@test("a_question_that_waits_survives_a_compaction", "CHAN-05")
+def compaction_keeps_questions():
+    with Provider() as p, Server(env=providers(a=(p.url, "openai_chat", WINDOW)), model="a/hello") as s:
+        asking = s.create("tools", 'tool fs.write {"path": "a.txt", "text": "x"}', conversation_id="asks")
+        log_until(s, asking, "action.required")
+        action, = s.http.get(f"/api/runs/{asking}").json["actions"]
+        session_id = s.record(asking)["session_id"]
+        for message in (LONG, LONG):
+            turn = control(s, "submit_turn", session_id=session_id, thread_id="other", agent_id="assistant", message=message)
+            run_id = turn["run_id"]
+            with s.stream(run_id) as stream:
+                stream.all()
+        log = log_until(s, asking, "context.compaction.completed")
+        equal(log[-1]["payload"]["preserved"]["action_ids"], [action["action_id"]])
+        s.kill()
+        s.start()
+        log_until(s, asking, "history.reconstructed")
+        control(s, "respond_action", action_id=action["action_id"], decision="allow")
+        equal(s.finish(asking)["status"], "succeeded")
+
+
 @test("a_compaction_survives_kill_9_in_its_middle", "FACT-06")
 def compaction_killed():
     with Provider() as p, Server(env=providers(a=(p.url, "openai_chat", WINDOW)), model="a/seq:hello,gate,hello",
@@ -335,6 +364,36 @@ def compaction_fails():
         equal((failed["fallback"], failed["error"]["failure_category"]), ("truncate", "auth"))
         last = json.dumps(p.stats()["last"])
         equal(last.count(LONG.strip()), 1)
+
+
+def uar_models(env, *words):
+    full = {**{k: v for k, v in os.environ.items() if not k.startswith(("UAR_", "OPENAI", "ANTHROPIC", "OLLAMA"))}, **env}
+    return subprocess.run([os.path.join(ROOT, "build", "uar"), "models", *words], env=full, capture_output=True, text=True,
+                          timeout=60)
+
+
+@test("uar_models_lists_and_tries_providers", "")
+def models_verb():
+    for dialect in DIALECTS:
+        with Provider() as p:
+            env = providers(a=(p.url, dialect), b=("http://127.0.0.1:9", dialect))
+            out = uar_models(env, "a", "--json")
+            answer = json.loads(out.stdout)["providers"][0]
+            equal((out.returncode, answer["provider"], answer["status"]), (0, "a", "ok"), out.stderr)
+            check(answer["models"], answer)
+            out = uar_models(env)
+            equal(out.returncode, 1, out.stdout)
+            check("a: ok" in out.stdout and "b: failed" in out.stdout, out.stdout)
+            out = uar_models(env, "a/hello")
+            check(out.returncode == 0 and "Hello from the fake provider." in out.stdout, out.stdout, out.stderr)
+            out = uar_models(env, "a/err401")
+            check(out.returncode == 1 and "Incorrect API key" in out.stdout, out.stdout)
+            check(Provider.KEY not in out.stdout + out.stderr, "the key is shown")
+    out = uar_models({"OLLAMA_HOST": "127.0.0.1:9", "OPENAI_API_KEY": "sk-x", "ANTHROPIC_API_KEY": "sk-y",
+                      "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
+    for name in ("openai", "anthropic", "ollama"):
+        check(f"{name}: failed" in out.stdout, out.stdout)
+    check("No provider is configured" in uar_models({}).stdout, "none")
 
 
 main()
