@@ -10,7 +10,7 @@ from lib.mcp_mock import HttpMock, asked
 MOCK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "mcp_mock.py")
 AGENT = {"version": "1.0", "kind": "agent", "id": "user", "runtime": {"entry": "llm.chat"},
          "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
-                    "tools": {"allow": ["mcp:*", "internal:*"]}}}
+                    "tools": {"allow": ["mcp:*", "internal:*", "http:*"]}}}
 
 
 class Host(Server):
@@ -109,6 +109,18 @@ def used():
             check(len(starts) >= 5, starts)
             check("42" in "".join(p["text"] for p in of(events, "model.delta")), events)
             check([m for m in asked(logs[0]) if m.get("id") == "p" and m.get("result") == {}], "its ping is answered")
+
+
+@test("one_run_uses_all_three_kinds_of_tools", "TOOL-01")
+def three_kinds():
+    with HttpMock(log_file("a")) as web:
+        declared = log_file("tools.json")
+        with open(declared, "w", encoding="utf-8") as f:
+            json.dump({"http": [{"name": "weather", "url": web.url.replace("/mcp", "/weather")}]}, f)
+        with Host({"web": {"url": web.url, "ask": False}}, tools_file=declared, outbound_allow="127.0.0.1") as s:
+            events = s.finished('tool mcp__web_add {"a":1,"b":2}', "tool http__weather", "tool time.now")
+            equal(len(of(events, "tool.result")), 3, of(events, "tool.failed"))
+            equal({e["transport"] for e in of(events, "tool.started")}, {"internal", "http", "mcp"})
 
 
 @test("a_server_that_dies_fails_the_call_once_and_is_not_asked_again", "MCP-09")

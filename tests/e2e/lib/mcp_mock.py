@@ -108,7 +108,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
-        self.reply(405)
+        if self.path == "/weather":
+            self.reply(200, b'{"sky":"blue"}', Content_Type="application/json")
+        else:
+            self.reply(405)
 
     def do_POST(self):
         mock = self.server.mock
