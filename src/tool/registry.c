@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/base64.h"
+#include "json/jw.h"
 #include "json/schema.h"
 #include "tool/limits.h"
 
@@ -345,16 +347,70 @@ static void judge_output(const struct call *c, struct uar_tool_result *r, char *
 				       .message = uar_str_c(text) };
 }
 
+static void put_part(struct uar_jw *w, const struct uar_tool_part *p)
+{
+	static const char *const kinds[] = {
+		[UAR_TOOL_TEXT] = "text", [UAR_TOOL_IMAGE] = "image", [UAR_TOOL_FILE] = "file"
+	};
+	struct uar_buf data = uar_buf_make(UAR_LIMIT_TOOL_OUTPUT);
+
+	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "type", kinds[p->kind]);
+	if (p->kind == UAR_TOOL_TEXT)
+		uar_jw_str(w, "text", p->text);
+	if (p->media_type.n)
+		uar_jw_str(w, "media_type", p->media_type);
+	if (p->name.n)
+		uar_jw_str(w, "name", p->name);
+	if (p->url.n)
+		uar_jw_str(w, "url", p->url);
+	if (p->bytes.n) {
+		uar_base64_encode(&data, p->bytes);
+		uar_jw_int(w, "bytes", (int64_t)p->bytes.n);
+		if (data.err)
+			uar_jw_bool(w, "omitted", true);
+		else
+			uar_jw_str(w, "data", uar_buf_str(&data));
+	}
+	uar_jw_close(w);
+	uar_buf_fini(&data);
+}
+
+/* Parts alone are a result as well: what is recorded names each of them. */
+static void write_parts(struct uar_tool_result *r, struct uar_buf *out)
+{
+	struct uar_jw w = uar_jw_begin(out);
+
+	if (!r->ok || r->output.n || !r->part_count)
+		return;
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "parts");
+	for (size_t i = 0; i < r->part_count; i++)
+		put_part(&w, &r->parts[i]);
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	if (uar_jw_end(&w) || out->err)
+		*r = (struct uar_tool_result){ .category = UAR_STR("result_too_large"),
+					       .message =
+						       UAR_STR("it was executed, and its result is "
+							       "too large") };
+	else
+		r->output = uar_buf_str(out);
+}
+
 static void on_done(void *ctx, const struct uar_tool_result *result)
 {
 	struct call *c = ctx;
 	struct uar_tool_events events = c->events;
 	struct uar_tool_result r = *result;
+	struct uar_buf parts = uar_buf_make(2 * UAR_LIMIT_TOOL_OUTPUT);
 	char text[UAR_LIMIT_ERROR_TEXT];
 
 	judge_output(c, &r, text, sizeof text);
+	write_parts(&r, &parts);
 	forget(c);
 	events.done(events.ctx, &r);
+	uar_buf_fini(&parts);
 }
 
 static void on_broken(struct uar_task *t)

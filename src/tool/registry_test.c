@@ -23,7 +23,7 @@ struct heard {
 	struct uar_loop *loop;
 	unsigned dones;
 	bool ok;
-	char category[32], message[300];
+	char category[32], message[300], output[200];
 };
 
 static struct fake *fake_of(struct uar_tools *t)
@@ -108,6 +108,7 @@ static void on_done(void *ctx, const struct uar_tool_result *r)
 	h->ok = r->ok;
 	snprintf(h->category, sizeof h->category, "%.*s", UAR_FMT(r->category));
 	snprintf(h->message, sizeof h->message, "%.*s", UAR_FMT(r->message));
+	snprintf(h->output, sizeof h->output, "%.*s", UAR_FMT(r->output));
 }
 
 struct scene {
@@ -234,6 +235,27 @@ TEST(schemas_are_checked_on_both_sides, "TOOL-06")
 	s.two.events.done(s.two.events.ctx,
 			  &(struct uar_tool_result){ .ok = true, .output = UAR_STR("{\"y\":1}") });
 	CHECK(s.heard.ok);
+	scene_fini(&s);
+}
+
+TEST(parts_alone_are_a_result, "")
+{
+	static const struct uar_tool_part parts[] = {
+		{ .kind = UAR_TOOL_TEXT, .text = UAR_STR("a picture") },
+		{ .kind = UAR_TOOL_IMAGE,
+		  .bytes = UAR_STR("abc"),
+		  .media_type = UAR_STR("image/png") },
+	};
+	struct scene s;
+
+	REQUIRE(scene_init(&s));
+	REQUIRE(scene_start(&s, "a:first", "{}") == UAR_OK);
+	s.one.events.done(s.one.events.ctx,
+			  &(struct uar_tool_result){ .ok = true, .parts = parts, .part_count = 2 });
+	CHECK(s.heard.ok);
+	CHECK_STR(uar_str_c(s.heard.output),
+		  "{\"parts\":[{\"type\":\"text\",\"text\":\"a picture\"},{\"type\":\"image\","
+		  "\"media_type\":\"image/png\",\"bytes\":3,\"data\":\"YWJj\"}]}");
 	scene_fini(&s);
 }
 
