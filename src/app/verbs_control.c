@@ -82,6 +82,8 @@ static int list_commands(struct uar_cli *cli)
 	if (json)
 		uar_jw_arr(&w, NULL);
 	for (size_t i = 0; i < UAR_CTL_COUNT; i++) {
+		if (uar_control_info[i].mode == UAR_CTL_MODE_INTERNAL)
+			continue;
 		if (json)
 			uar_jw_cstr(&w, NULL, uar_control_info[i].name);
 		else

@@ -238,7 +238,8 @@ void gate_openapi(struct call *c)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		put_path(&w, &name, i);
 	for (size_t i = 0; i < UAR_CTL_COUNT; i++)
-		put_command(&w, &uar_control_info[i]);
+		if (uar_control_info[i].mode != UAR_CTL_MODE_INTERNAL)
+			put_command(&w, &uar_control_info[i]);
 	uar_jw_close(&w);
 	uar_jw_raw(&w, "components", uar_str_c(components));
 	uar_jw_close(&w);

@@ -4,8 +4,9 @@ import json
 import os
 import pty
 
-from lib import ROOT, Server, all_of, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of, wait_until
+from lib import Server, all_of, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.payloads import check_payload
+from lib.server import UAR
 
 AGE = {"type": "object", "required": ["name", "age"],
        "properties": {"name": {"type": "string", "title": "Name"}, "age": {"type": "integer", "minimum": 0}}}
@@ -265,8 +266,7 @@ class Terminal:
     def __init__(self, s, *argv):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            uar = os.path.join(ROOT, "build", "uar")
-            os.execve(uar, [uar, argv[0], "--data", s.data, *argv[1:]], {"PATH": os.environ["PATH"], "TERM": "dumb"})
+            os.execve(UAR, [UAR, argv[0], "--data", s.data, *argv[1:]], {"PATH": os.environ["PATH"], "TERM": "dumb"})
         self.seen = ""
 
     def until(self, text):

@@ -37,7 +37,7 @@ def methods():
                 a = s.http.send(method, path)
                 equal((a.status, allowed(a)), (405, own), method + " " + path)
         every = s.http.send("OPTIONS", "*")
-        equal((every.status, allowed(every)), (204, {"GET", "HEAD", "POST", "PUT", "OPTIONS"}))
+        equal((every.status, allowed(every)), (204, {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"}))
         refused(s.http.send("OPTIONS", "*", token=False), 401, "UNAUTHORIZED")
         refused(s.http.send("OPTIONS", "/nothing"), 404, "NOT_FOUND")
 
@@ -53,7 +53,11 @@ def queries():
                     bad += [(f"{name}=%zz", "?" + name), (f"{name}=%00", "?" + name),
                             (f"{name}=%ff", "?" + name), (f"{name}=1&{name}=1", "?" + name)]
                 for query, where in bad:
-                    refused(s.http.send(method, path + "?" + query), 400, "VALIDATION_ERROR", where)
+                    a = s.http.send(method, path + "?" + query)
+                    if path.startswith("/v1/"):  # of another API, in its form
+                        equal((a.status, a.json["error"]["code"]), (400, "VALIDATION_ERROR"), path)
+                    else:
+                        refused(a, 400, "VALIDATION_ERROR", where)
         equal(s.http.get("/health?").status, 200)
         equal(s.http.get("/api/runs?&limit=1&").status, 200)
 
@@ -142,6 +146,7 @@ def two_ways():
 @test("a_place_is_named_as_its_route_names_it", "ERR-05")
 def places():
     with Server() as s:
+        s.ready()
         good = {"plugin_id": "uar.agent", "entry_id": "echo", "args": {"message": "hi"}}
         for change, status, where in (
                 ({"entry_id": "nobody"}, 404, "/entry_id"),

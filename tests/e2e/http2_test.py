@@ -80,7 +80,7 @@ def world(fn, streams=100):
         ca = c.authority("ours")
         with Provider(c.server(by="ours"), streams) as p:
             env = {"OPENAI_BASE_URL": f"https://127.0.0.1:{p.port}/v1", "OPENAI_API_KEY": KEY, "UAR_MODEL": "m"}
-            with Server(env=env, ca_file=ca) as s:
+            with Server(env=env, ca_file=ca, model_retries=0) as s:
                 fn(s, p)
 
 

@@ -125,6 +125,7 @@ def not_found():
 @test("what_is_not_there_is_named", "ERR-08")
 def named():
     with Server() as s:
+        s.ready()
         s.finish(s.create("echo"))  # an owner without runs has none of anything
         run, session = "no run none", "no session none"
         for method, path, what in (

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from urllib.parse import urlencode
 
-from lib.check import SAFETY, check, equal, readable
+from lib.check import SAFETY, check, equal, readable, wait_until
 from lib.client import Client
 from lib.sse import Stream
 
@@ -72,6 +72,11 @@ class Server:
         self.url, self.token, self.pid = hello["url"], hello["token"], hello["pid"]
         self.link = hello["link"]
         self.http = Client(self.url, self.token)
+        return self
+
+    def ready(self):
+        """Waits until all definitions are read: before that an unknown agent may still come."""
+        wait_until(lambda: self.http.get("/ready").status == 200, "the server is ready")
         return self
 
     def wait(self):
