@@ -279,6 +279,14 @@ def split_killed():
         check("Follow this plan:\\nHello from the fake provider." in json.dumps(p.stats()["last"]), p.stats()["last"])
 
 
+@test("a_policy_that_cannot_be_followed_is_refused_at_the_start", "")
+def bad_policy():
+    for policy, place in (({"pattern": "ensemble", "candidates": [model("a/x")], "ranker": model("a/y")}, "/pattern"),
+                          ({"default": {"provider": "a"}}, "/default"), ({"budget": {"usd": 1}}, "/budget/usd")):
+        out = uar_models({"UAR_ROUTING": json.dumps(policy)})
+        check(out.returncode != 0 and place in out.stderr, out.stderr)
+
+
 WINDOW = {"models": {"*": {"context_tokens": 500}}}
 LONG = "word " * 240
 
