@@ -180,6 +180,11 @@ void ctl_submit_turn(struct ctl *c)
 		ctl_refuse(c, UAR_ESTATE, "/policy", "the thread is at another turn");
 		return;
 	}
+	if (waits && uar_str_is(policy, "steer")) {
+		ctl_refuse(c, UAR_ESTATE, "/policy",
+			   "the active turn takes no further input: use enqueue or interrupt");
+		return;
+	}
 	if (interrupts && c->in->target && !is_stopping(c->in->target)) {
 		ask_to_stop(c, UAR_STR("interrupted by another turn"));
 		c->u->again = true;

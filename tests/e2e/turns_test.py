@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Turns and the queue of a thread: submitted, queued, moved, paused, interrupted, after a kill."""
-from lib import Provider, Server, all_of, check, check_session, equal, main, refused, test, text_of
+from lib import Provider, Server, all_of, check, check_session, equal, main, refused, test, text_of, wait_until
 
 
 def command(s, name, **body):
@@ -127,6 +127,8 @@ def policies():
         first, where, (waiting,) = busy(s, 1)
         refused(s.http.post("/api/control/submit_turn", {"agent_id": "assistant", "message": "x", "policy": "reject",
                                                          **where}), 409, "CONFLICT", "/policy")
+        refused(s.http.post("/api/control/submit_turn", {"agent_id": "assistant", "message": "x", "policy": "steer",
+                                                         **where}), 409, "CONFLICT", "/policy")
         urgent = submit(s, "now", policy="interrupt", **where)
         equal((urgent["status"], urgent["position"]), ("queued", 1))
         equal(s.finish(first["run_id"])["status"], "canceled")
@@ -246,6 +248,28 @@ def talk(s, p, message, **where):
 
 def log_of(s, t):
     return [e.data for e in s.session_events(t["run_id"])]
+
+
+@test("a_thread_that_waits_for_an_answer_is_blocked_also_after_a_restart", "CTL-05")
+def blocked():
+    with Server() as s:
+        t = submit(s, 'tool fs.write {"path": "a.txt", "text": "hello"}', agent_id="tools")
+        where = {"session_id": t["session_id"], "thread_id": t["thread_id"]}
+        wait_until(lambda: s.record(t["run_id"]).get("actions"), "a question")
+        for again in (False, True):
+            if again:
+                s.kill()
+                s.start()
+            a = command(s, "resume_thread", **where)
+            r = a["result"]
+            equal((r["status"], r["active_turn_id"], r["run_id"], a["event_ids"]),
+                  ("blocked", t["turn_id"], t["run_id"], []))
+            (pending,) = r["pending"]
+            equal((pending["action_id"], pending["tool_name"]),
+                  (s.record(t["run_id"])["actions"][0]["action_id"], "fs.write"))
+        command(s, "respond_action", action_id=pending["action_id"], decision="allow")
+        equal(s.finish(t["run_id"])["status"], "succeeded")
+        equal(command(s, "resume_thread", **where)["result"]["status"], "nothing_to_resume")
 
 
 @test("a_fork_shares_the_turns_before_it", "CTL-01 CTL-45")
