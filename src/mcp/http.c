@@ -75,6 +75,7 @@ static uar_err on_event(void *ctx, const struct uar_sse_event *ev)
 {
 	struct exchange *x = ctx;
 
+	x->resumes = 0; /* the server is there: attempts are counted anew */
 	if (ev->id.n) {
 		uar_buf_clear(&x->last_id);
 		uar_buf_add_str(&x->last_id, ev->id);
