@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""One run through every door at once: started in one dialect, watched in the others, answered once."""
+import json
+import os
+import tempfile
+
+from lib import FIXTURES, Server, Stream, check, equal, main, run_uar, test, text_of, wait_until
+
+CALL = 'tool fs.write {"path": "a.txt", "text": "x"}'
+
+
+def frames(stream):
+    out = []
+    for frame in bytes(stream.raw).decode().split("\n\n"):
+        out += [line[6:] for line in frame.split("\n") if line.startswith("data: ")]
+    return [json.loads(d) for d in out if d != "[DONE]"]
+
+
+def drained(stream):
+    while stream.chunk():
+        pass
+    stream.close()
+    return frames(stream)
+
+
+def chat_text(chunks):
+    return "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
+
+
+def agui_text(events):
+    return "".join(e["delta"] for e in events if e["type"] == "TEXT_MESSAGE_CONTENT")
+
+
+def a2ui_text(messages):
+    texts = {}
+    for m in messages:
+        update = m.get("updateDataModel", {})
+        if update.get("path", "").startswith("/text/"):
+            texts[update["path"]] = update["value"]
+    return "".join(texts[k] for k in sorted(texts))
+
+
+def answers(s, run_id, action):
+    """The answer through each door that has one; all mean: allow it."""
+    shown = {"name": "uar.action.resolve", "surfaceId": "s", "sourceComponentId": "c", "timestamp": "2026-01-01T00:00:00Z",
+             "context": {"actionId": action, "decision": "allow"}}
+    resume = {"threadId": "t", "runId": "again", "messages": [{"id": "1", "role": "user", "content": "x"}],
+              "resume": [{"interruptId": action, "status": "resolved", "payload": {"approved": True}}]}
+    return {"a2ui": lambda: s.http.post(f"/api/a2ui/runs/{run_id}/messages", {"version": "v0.9", "action": shown}),
+            "ag-ui": lambda: s.http.post("/api/ag-ui/agents/tools", resume),
+            "control": lambda: s.http.post("/api/control/respond_action", {"action_id": action, "decision": "allow"})}
+
+
+@test("a_run_is_watched_and_answered_in_every_dialect", "SSE-06 AGUI-01 A2UI-01")
+def every_door():
+    for first in ("a2ui", "ag-ui", "control"):
+        with Server() as s:
+            chat = Stream(s.url, "/v1/chat/completions", s.token,
+                          body={"model": "tools", "stream": True, "messages": [{"role": "user", "content": CALL}]})
+            [run] = wait_until(lambda: s.http.get("/api/runs").json["runs"], "a run")
+            run_id = run["run_id"]
+            action = wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")["action_id"]
+            agui = Stream(s.url, f"/api/ag-ui/runs/{run_id}/stream", s.token)
+            a2ui = Stream(s.url, f"/api/a2ui/runs/{run_id}/stream", s.token)
+            doors = answers(s, run_id, action)
+            for door in [first] + [d for d in doors if d != first]:
+                equal(doors[door]().status, 200, f"{door} after {first}: the same answer counts once")
+            text = text_of(s.events(run_id))
+            equal(chat_text(drained(chat)), text)
+            equal(agui_text(drained(agui)), text)
+            equal(a2ui_text(drained(a2ui)), text)
+            kept = s.http.get(f"/v1/responses/resp_{run_id}").json
+            equal("".join(p["text"] for i in kept["output"] if i["type"] == "message" for p in i["content"]), text)
+            log = [e.data["type"] for e in s.session_events(run_id)]
+            equal(log.count("action.resolved"), 1, "one answer in the log")
+            check(log.count("tool.started") == 1, log)
+
+
+@test("a_recording_is_the_same_in_every_dialect", "FIX-02 FIX-06")
+def recordings():
+    with Server(fixtures_dir=FIXTURES) as s:
+        for name in ("hello", "tools"):
+            def told(dialect):
+                answer = s.http.get(f"/api/fixtures/{name}/stream?dialect={dialect}")
+                equal(answer.body, s.http.get(f"/api/fixtures/{name}/stream?dialect={dialect}").body)
+                data = [line[6:] for line in answer.body.decode().split("\n") if line.startswith("data: ")]
+                return [json.loads(d) for d in data if d != "[DONE]"]
+            text = "".join(e["data"]["text_delta"] for e in told("normalized") if e["type"] == "ChatDelta")
+            equal(chat_text(told("openai-chat")), text)
+            equal(agui_text(told("ag-ui")), text)
+            equal(a2ui_text(told("a2ui")), text)
+            last = told("openai-responses")[-1]["response"]
+            equal("".join(p["text"] for i in last["output"] if i["type"] == "message" for p in i["content"]), text)
+
+
+@test("a_run_is_recorded_and_replayed", "FIX-02 FIX-04")
+def record():
+    with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:
+        run_id = s.create("tools", 'tool math.evaluate {"expression": "6*7"}')
+        s.events(run_id)
+        done = run_uar("fixture", "record", run_id, "--url", s.url, env={"UAR_TOKEN": s.token})
+        equal(done.returncode, 0, done.stderr)
+        with open(os.path.join(folder, "mine.jsonl"), "w", encoding="utf-8") as f:
+            f.write(done.stdout)
+        want = [(e.data["type"], {k: v for k, v in e.data["data"].items() if k not in ("run_id", "agent_id")})
+                for e in s.events(run_id) if e.data["type"] != "meta"]
+        again = s.http.post("/api/runs", {"agent_id": "fixture", "inputs": {"fixture": "mine", "pace": "full"}}).json["run_id"]
+        got = [(e.data["type"], {k: v for k, v in e.data["data"].items() if k not in ("run_id", "agent_id")})
+               for e in s.events(again)]
+        equal(got, want)
+        equal(run_uar("fixture", "play", run_id, "--url", s.url, env={"UAR_TOKEN": s.token}).returncode, 2)
+
+
+main()
