@@ -374,6 +374,21 @@ def call(tool, **arguments):
     return "tool %s %s" % (tool, json.dumps(arguments))
 
 
+@test("a_definition_says_which_tools_and_how_many_at_once", "ART-09")
+def tool_policy():
+    agent = definition("a", policy={
+        "provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
+        "tools": {"allow": ["internal:time.*", "internal:math.*"], "deny": ["internal:math.*"], "max_concurrent": 1}})
+    with Shop(agent) as s:
+        message = "\n".join([call("time.now")] * 3 + [call("math.evaluate", expression="1+1"), call("fs.list", path="/")])
+        events = [e.data for e in s.session_events(s.create("a", message))]
+        steps = [e["type"] for e in events if e["type"] in ("tool.started", "tool.result", "tool.failed")]
+        equal(steps, ["tool.started", "tool.result"] * 3 + ["tool.started", "tool.failed"] * 2, "one after the other")
+        failed = [e["payload"] for e in events if e["type"] == "tool.failed"]
+        equal(len(failed), 2, failed)
+        check(all("may not use" in json.dumps(f) for f in failed), failed)
+
+
 @test("forms_and_navigation_need_permission", "ART-19 ART-21")
 def permissions():
     def agent(agent_id, ui):
