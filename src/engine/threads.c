@@ -162,6 +162,17 @@ static uar_err ask_rows(struct thread_load *l)
 
 static void ask_again(struct uar_timer *t);
 
+static void refuse(struct cmd *c, uar_err e)
+{
+	struct uar_error error = { .code = e };
+	struct uar_list out;
+
+	uar_list_init(&out);
+	rt_cmd_move(c, &out);
+	uar_list_remove(&c->node);
+	rt_cmd_answer(c, e, &error);
+}
+
 /* Callers whose commands need the answer are refused; they may ask again. */
 static void refuse_callers(struct agg *a, uar_err e)
 {
@@ -171,9 +182,12 @@ static void refuse_callers(struct agg *a, uar_err e)
 		struct cmd *c = UAR_OWNER(it, struct cmd, node);
 
 		it = it->next;
-		if (c->c.kind != UAR_CMD_CREATE)
+		if (c->c.kind == UAR_CMD_CREATE)
+			rt_run_over(c->run, e); /* with all that waits for it */
+		else if (c->done && !c->from_worker)
+			refuse(c, e);
+		else
 			continue;
-		rt_run_over(c->run, e); /* with all that waits for it */
 		it = a->queue.next;
 	}
 	while (!uar_list_empty(&a->controls))
