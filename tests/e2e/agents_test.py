@@ -380,7 +380,7 @@ def tool_policy():
         "provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
         "tools": {"allow": ["internal:time.*", "internal:math.*"], "deny": ["internal:math.*"], "max_concurrent": 1}})
     with Shop(agent) as s:
-        message = "\n".join([call("time.now")] * 3 + [call("math.evaluate", expression="1+1"), call("fs.list", path="/")])
+        message = "\n".join([call("time.now")] * 3 + [call("internal__math_evaluate", expression="1+1"), call("internal__fs_list", path="/")])
         events = [e.data for e in s.session_events(s.create("a", message))]
         steps = [e["type"] for e in events if e["type"] in ("tool.started", "tool.result", "tool.failed")]
         equal(steps, ["tool.started", "tool.result"] * 3 + ["tool.started", "tool.failed"] * 2, "one after the other")
