@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -88,7 +89,7 @@ static bool take_path(struct uar_tool_job *j, char out[UAR_LIMIT_TOOL_PATH + 1])
 }
 
 /* A descriptor, or the negative reason. */
-static int open_beneath(int dir, const char *path, uint64_t flags)
+int uar_tool_open_beneath(int dir, const char *path, uint64_t flags)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC,
 				.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
@@ -103,7 +104,7 @@ static int open_beneath(int dir, const char *path, uint64_t flags)
 }
 
 /* The directory itself, made on first use. Negative: it is told. */
-static int open_root(struct uar_tool_job *j)
+int uar_tool_open_root(struct uar_tool_job *j)
 {
 	char reason[80];
 	int fd, number;
@@ -122,23 +123,23 @@ static int open_root(struct uar_tool_job *j)
 }
 
 /* What the arguments name, open; its path in `path`. Negative: it is told. */
-static int open_named(struct uar_tool_job *j, uint64_t flags, char path[UAR_LIMIT_TOOL_PATH + 1])
+int uar_tool_open_named(struct uar_tool_job *j, uint64_t flags, char path[UAR_LIMIT_TOOL_PATH + 1])
 {
 	int root, fd;
 
 	if (!take_path(j, path))
 		return -1;
-	root = open_root(j);
+	root = uar_tool_open_root(j);
 	if (root < 0)
 		return -1;
-	fd = open_beneath(root, path, flags);
+	fd = uar_tool_open_beneath(root, path, flags);
 	if (fd < 0)
 		failed(j, -fd, uar_str_c(path));
 	close(root);
 	return fd;
 }
 
-static void end_output(struct uar_tool_job *j, struct uar_jw *w)
+void uar_tool_end_output(struct uar_tool_job *j, struct uar_jw *w)
 {
 	if (uar_jw_end(w) && !j->out.err)
 		uar_tool_fail(j, "execution", "the result cannot be written");
@@ -232,14 +233,14 @@ static void write_listing(struct uar_tool_job *j, const struct listing *l)
 	uar_jw_close(&w);
 	uar_jw_bool(&w, "truncated", truncated);
 	uar_jw_close(&w);
-	end_output(j, &w);
+	uar_tool_end_output(j, &w);
 }
 
 void uar_tool_fs_list(struct uar_tool_job *j)
 {
 	char path[UAR_LIMIT_TOOL_PATH + 1];
 	struct listing l = { 0 };
-	int fd = open_named(j, O_RDONLY | O_DIRECTORY | O_NONBLOCK, path);
+	int fd = uar_tool_open_named(j, O_RDONLY | O_DIRECTORY | O_NONBLOCK, path);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!dir) {
@@ -261,7 +262,7 @@ void uar_tool_fs_list(struct uar_tool_job *j)
 /* --- fs.read --------------------------------------------------------------------------- */
 
 /* Up to `n` bytes from there; negative: the reason. */
-static ssize_t read_at(int fd, char *to, size_t n, off_t offset)
+ssize_t uar_tool_read_at(int fd, char *to, size_t n, off_t offset)
 {
 	size_t have = 0;
 
@@ -280,7 +281,7 @@ static ssize_t read_at(int fd, char *to, size_t n, off_t offset)
 }
 
 /* The text without a character that is cut at its end; p NULL: it is none. */
-static uar_str whole_text(uar_str bytes, bool more)
+uar_str uar_tool_whole_text(uar_str bytes, bool more)
 {
 	for (int cut = 0; cut < 4 && bytes.n; cut++, bytes.n--) {
 		if (uar_utf8_valid(bytes))
@@ -307,7 +308,7 @@ static void write_piece(struct uar_tool_job *j, uar_str all, int64_t offset, int
 		uar_jw_null(&w, "next_offset");
 	uar_jw_int(&w, "bytes", size);
 	uar_jw_close(&w);
-	end_output(j, &w);
+	uar_tool_end_output(j, &w);
 }
 
 static void read_open(struct uar_tool_job *j, int fd, uar_str path)
@@ -324,11 +325,12 @@ static void read_open(struct uar_tool_job *j, int fd, uar_str path)
 		return;
 	}
 	bytes = uar_alloc((size_t)limit);
-	n = bytes ? read_at(fd, bytes, (size_t)limit, (off_t)offset) : -ENOMEM;
+	n = bytes ? uar_tool_read_at(fd, bytes, (size_t)limit, (off_t)offset) : -ENOMEM;
 	if (n < 0) {
 		failed(j, (int)-n, path);
 	} else {
-		text = whole_text(uar_str_n(bytes, (size_t)n), offset + n < (int64_t)st.st_size);
+		text = uar_tool_whole_text(uar_str_n(bytes, (size_t)n),
+					   offset + n < (int64_t)st.st_size);
 		if (text.p)
 			write_piece(j, text, offset, (int64_t)st.st_size);
 		else
@@ -342,7 +344,7 @@ static void read_open(struct uar_tool_job *j, int fd, uar_str path)
 void uar_tool_fs_read(struct uar_tool_job *j)
 {
 	char path[UAR_LIMIT_TOOL_PATH + 1];
-	int fd = open_named(j, O_RDONLY | O_NONBLOCK | O_NOCTTY, path);
+	int fd = uar_tool_open_named(j, O_RDONLY | O_NONBLOCK | O_NOCTTY, path);
 
 	if (fd < 0)
 		return;
@@ -362,7 +364,7 @@ struct place {
 /* A folder after the other, each beneath the one before. */
 static int make_folders(int root, char *folder)
 {
-	int at = open_beneath(root, ".", O_RDONLY | O_DIRECTORY);
+	int at = uar_tool_open_beneath(root, ".", O_RDONLY | O_DIRECTORY);
 
 	for (char *name = folder, *end; at >= 0 && name; name = end) {
 		int next;
@@ -375,7 +377,7 @@ static int make_folders(int root, char *folder)
 		if (mkdirat(at, name, 0700) && errno != EEXIST)
 			next = -errno;
 		else
-			next = open_beneath(at, name, O_RDONLY | O_DIRECTORY);
+			next = uar_tool_open_beneath(at, name, O_RDONLY | O_DIRECTORY);
 		if (next >= 0)
 			fsync(at); /* best effort: the file's own folder is what counts */
 		close(at);
@@ -407,10 +409,10 @@ static bool open_place(struct uar_tool_job *j, bool make, struct place *p)
 		*slash = 0;
 	else
 		memcpy(p->folder, ".", 2);
-	root = open_root(j);
+	root = uar_tool_open_root(j);
 	if (root < 0)
 		return false;
-	p->dir = open_beneath(root, p->folder, O_RDONLY | O_DIRECTORY);
+	p->dir = uar_tool_open_beneath(root, p->folder, O_RDONLY | O_DIRECTORY);
 	if (p->dir == -ENOENT && make)
 		p->dir = j->may_change(j) ? make_folders(root, p->folder) : -ECANCELED;
 	close(root);
@@ -450,7 +452,7 @@ static void write_place(struct uar_tool_job *j, const struct place *p)
 	uar_jw_obj(&w, NULL);
 	uar_jw_int(&w, "bytes", (int64_t)text.n);
 	uar_jw_close(&w);
-	end_output(j, &w);
+	uar_tool_end_output(j, &w);
 }
 
 void uar_tool_fs_write(struct uar_tool_job *j)
@@ -482,13 +484,13 @@ static bool read_whole(struct uar_tool_job *j, int fd, uar_str path, struct uar_
 		return false;
 	}
 	room = uar_buf_reserve(out, (size_t)st.st_size + 1);
-	n = room ? read_at(fd, room, (size_t)st.st_size, 0) : -ENOMEM;
+	n = room ? uar_tool_read_at(fd, room, (size_t)st.st_size, 0) : -ENOMEM;
 	if (n < 0) {
 		failed(j, (int)-n, path);
 		return false;
 	}
 	out->n = (size_t)n;
-	if (whole_text(uar_buf_str(out), false).p)
+	if (uar_tool_whole_text(uar_buf_str(out), false).p)
 		return true;
 	uar_tool_fail(j, "value_invalid", "the file is no text in UTF-8");
 	return false;
@@ -540,7 +542,7 @@ static void edit_text(struct uar_tool_job *j, const struct place *p, uar_str tex
 		uar_jw_int(&w, "replaced", (int64_t)n);
 		uar_jw_int(&w, "bytes", (int64_t)out.n);
 		uar_jw_close(&w);
-		end_output(j, &w);
+		uar_tool_end_output(j, &w);
 	}
 	uar_buf_fini(&out);
 }
@@ -554,7 +556,7 @@ void uar_tool_fs_edit(struct uar_tool_job *j)
 
 	if (!open_place(j, false, &p))
 		return;
-	fd = open_beneath(p.dir, p.name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	fd = uar_tool_open_beneath(p.dir, p.name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	if (fd < 0) {
 		failed(j, -fd, uar_str_c(p.path));
 	} else {

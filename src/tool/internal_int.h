@@ -30,6 +30,15 @@ typedef void uar_tool_fn(struct uar_tool_job *j);
 void uar_tool_fail(struct uar_tool_job *j, const char *category, const char *fmt, ...)
 	UAR_PRINTF(3, 4);
 
+/* files.c: behind the fence. Negative: the reason, of open_root and open_named one that is told. */
+int uar_tool_open_root(struct uar_tool_job *j);
+int uar_tool_open_beneath(int dir, const char *path, uint64_t flags);
+int uar_tool_open_named(struct uar_tool_job *j, uint64_t flags, char path[UAR_LIMIT_TOOL_PATH + 1]);
+ssize_t uar_tool_read_at(int fd, char *to, size_t n, off_t offset);
+/* The text without a character that is cut at its end; p NULL: it is none. */
+uar_str uar_tool_whole_text(uar_str bytes, bool more);
+void uar_tool_end_output(struct uar_tool_job *j, struct uar_jw *w);
+
 /* A file of a folder that is to hold a text. */
 struct uar_tool_file {
 	int dir;

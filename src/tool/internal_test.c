@@ -364,6 +364,12 @@ TEST(an_edit_replaces_what_is_there_once, "")
 			   "not in the file"));
 	CHECK(tooled_call(&f, "internal:fs.edit",
 			  "{\"path\":\"poem\",\"old\":\"s\",\"new\":\"z\",\"all\":true}"));
+	CHECK(tooled_call(&f, "internal:fs.search", "{\"text\":\"waz\"}"));
+	CHECK_STR(uar_buf_str(&f.output),
+		  "{\"matches\":[{\"path\":\"poem\",\"line\":1,\"text\":\"it waz a roze\"}],"
+		  "\"truncated\":false}");
+	CHECK(tooled_fails(&f, "internal:fs.search", "{\"text\":\"x\",\"path\":\"..\"}",
+			   "sandbox_violation", ""));
 	CHECK(tooled_fails(&f, "internal:fs.edit",
 			   "{\"path\":\"../poem\",\"old\":\"s\",\"new\":\"z\"}",
 			   "sandbox_violation", ""));
