@@ -79,10 +79,19 @@ def stop_cancels(s, _):
     equal(s.finish(run_id)["status"], "canceled")
 
 
+def requests_of(s):
+    """How often a model that always fails was asked in one run."""
+    log = s.session_events(s.create("assistant", "err500"))
+    return sum(e.data["type"] == "model.requested" for e in log)
+
+
+MODELS = {"model_retries": "fault", "model_retry_seconds": "fault"}
 PROBES = {  # key: value before, value after, what shows it
     "log_level": ("info", "debug", debug_lines),
     "log_json": (False, True, json_lines),
     "model_idle_timeout_seconds": ("1h", "1s", idle_model),
+    "model_retries": (2, 0, lambda s, _: equal(requests_of(s), 1)),
+    "model_retry_seconds": ("60s", "1ms", lambda s, _: equal(requests_of(s), 3)),
     "run_timeout_seconds": ("1h", "77s", lambda s, _: equal(turn_limit(s), 77000)),
     "cancel_terminal": ("error", "done", cancelled_is_done),
     "heartbeat_seconds": ("10m", "100ms", quick_heartbeat),
@@ -95,7 +104,7 @@ PROBES = {  # key: value before, value after, what shows it
 def reload():
     equal({key for key, reload in rows().items() if reload}, set(PROBES), "a probe for each")
     for key, (before, after, probe) in PROBES.items():
-        with Provider() as p, Server(env=p.env("gate"), start=False) as s:
+        with Provider() as p, Server(env=p.env(MODELS.get(key, "gate")), start=False) as s:
             os.mkdir(s.data, 0o700)
 
             def configure(value):
