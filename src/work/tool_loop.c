@@ -106,7 +106,7 @@ static void over_stored(const struct rt_sent *s)
 	struct tool_loop *l = s->run ? rt_llm_tool_loop(s->run) : NULL;
 	struct place *p = place_of(l, s->command->over.call_id);
 
-	if (!p || (s->err && !l->leaving))
+	if (!l || !p || (s->err && !l->leaving))
 		return;
 	p->call->ended = true;
 	leave(p);
