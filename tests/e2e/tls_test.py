@@ -81,7 +81,7 @@ def plain():
                     heard.append(more)
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        with Server(env=settings(listener.getsockname()[1])) as s:
+        with Server(env=settings(listener.getsockname()[1]), model_retries=0) as s:
             _, end = failed(s, s.create("assistant", "secret message"))
             equal(end["failure_category"], "network")
             thread.join()
