@@ -221,7 +221,7 @@ def long():
         equal(len(of(log_of(s, run_id), "tool.result")), 1)
 
 
-@test("navigation_forms_and_artifacts_are_events_of_one_stream", "NEV-14")
+@test("navigation_and_forms_are_events_of_one_stream", "")
 def navigation():
     with Server() as s:
         run_id = s.create("tools", call("ui.navigate", target="/reports/7", title="Report") + "\nthen\n" + form())

@@ -214,7 +214,7 @@ def secrets():
                         check(path == secret or CANARY.encode() not in f.read(), path)
 
 
-@test("failures_of_services_are_told_apart", "TOOL-15")
+@test("failures_of_services_are_told_apart", "")
 def failures():
     with Service() as web:
         cases = {"bad": ("/status/400", "value_invalid"), "gone": ("/status/404", "value_invalid"),

@@ -143,7 +143,7 @@ def late():
         equal(seen[0].data["type"], "turn.submitted")
 
 
-@test("history_is_read_in_windows_from_the_newest_back", "CTL-23 SNAP-19")
+@test("history_is_read_in_windows_from_the_newest_back", "CTL-23")
 def windows():
     with Server() as s:
         session_id = grown(s, 60)
@@ -211,7 +211,7 @@ def inventory():
         equal(command(s, "get_thread_read", thread_id="talk")["thread"]["tool_inventory"], offered)
 
 
-@test("a_long_session_is_stored_bounded_and_the_same_after_a_kill", "SNAP-15 SNAP-16 SNAP-17 SNAP-19 EVT-068")
+@test("a_long_session_is_stored_bounded_and_the_same_after_a_kill", "SNAP-15 SNAP-16 SNAP-17 EVT-068")
 def long():
     with Server() as s:
         session_id = grown(s)
