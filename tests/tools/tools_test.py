@@ -504,6 +504,26 @@ def _():
         assert code == 1 and "no row for src/attic" in out, out
 
 
+@test("every_part_of_the_design_is_a_room_of_its_own", "BLD-05")
+def _():
+    """Domain, api, providers, tools, skills, memory, server application: rooms; fixtures and the page: folders. The table
+    of rooms has no circle, and what the sources include keeps to it."""
+    uses = rooms()
+    for room in ("event", "core", "gate", "model", "tool", "skill", "memory", "app"):
+        assert room in uses, room
+        assert glob.glob(f"{ROOT}/src/{room}/*.c"), room
+    assert glob.glob(f"{ROOT}/fixtures/streams/*.jsonl") and glob.glob(f"{ROOT}/web/page/*.js")
+    order, left = [], dict(uses)
+    while left:
+        free = [r for r, needs in left.items() if not needs & set(left)]
+        assert free, f"a circle among {sorted(left)}"
+        order += free
+        for r in free:
+            del left[r]
+    assert order.index("core") < order.index("gate") < order.index("app"), order
+    assert subprocess.run([f"{ROOT}/tools/check-layers"], cwd=ROOT, check=False).returncode == 0
+
+
 def make_without_headers(tree, missing):
     """What `make build` says where no header is found and dpkg knows nothing of one package."""
     tree.write("bin/dpkg-query", f"#!/bin/sh\ncase $* in *' {missing}') exit 1 ;; esac\necho installed\n")
