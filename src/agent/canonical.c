@@ -26,7 +26,7 @@ static void put_members(struct uar_jw *w, const struct uar_json *j, struct uar_a
 		w->out->err = UAR_ENOMEM;
 		return;
 	}
-	for (const struct uar_json *m = j->first; m; m = m->next)
+	for (const struct uar_json *m = uar_json_first(j); m; m = m->next)
 		sorted[n++] = m;
 	qsort(sorted, n, sizeof(const struct uar_json *), by_key);
 	for (size_t i = 0; i < n; i++) {
@@ -54,7 +54,7 @@ static void put_value(struct uar_jw *w, const char *key, const struct uar_json *
 	case UAR_JSON_STRING: uar_jw_str(w, key, j->text); return;
 	case UAR_JSON_ARRAY:
 		uar_jw_arr(w, key);
-		for (const struct uar_json *i = j->first; i; i = i->next)
+		for (const struct uar_json *i = uar_json_first(j); i; i = i->next)
 			put_value(w, NULL, i, scratch);
 		break;
 	case UAR_JSON_OBJECT:

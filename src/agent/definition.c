@@ -90,7 +90,7 @@ static void read_policy(struct copy *c, const struct uar_json *j, struct uar_def
 static void read_env(struct copy *c, const struct uar_json *j, struct uar_definition_backend *b)
 {
 	b->env = room(c, j, sizeof *b->env);
-	for (const struct uar_json *v = j ? j->first : NULL; v && b->env; v = v->next) {
+	for (const struct uar_json *v = uar_json_first(j); v && b->env; v = v->next) {
 		b->env[b->env_count][0] = own(c, v->key);
 		b->env[b->env_count++][1] = own(c, v->text);
 	}

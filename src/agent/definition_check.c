@@ -80,7 +80,7 @@ static uar_err check_tool_schemas(const struct uar_json *tools, struct uar_error
 	const struct uar_json *rails = uar_json_get(tools, UAR_STR("guardrails"));
 	uar_err e = UAR_OK;
 
-	for (const struct uar_json *o = overrides ? overrides->first : NULL; o && !e; o = o->next)
+	for (const struct uar_json *o = uar_json_first(overrides); o && !e; o = o->next)
 		e = check_schema(uar_json_get(o, UAR_STR("input_schema")), "/tools/overrides",
 				 error);
 	for (const struct uar_json *g = uar_json_at(rails, 0); g && !e; g = g->next) {

@@ -46,7 +46,7 @@ static void hint_names(struct uar_error *error, const struct uar_json *propertie
 	const struct uar_json *best = NULL;
 	size_t least = wrong.n / 2 + 1;
 
-	for (const struct uar_json *p = properties ? properties->first : NULL; p; p = p->next) {
+	for (const struct uar_json *p = uar_json_first(properties); p; p = p->next) {
 		size_t far = uar_str_distance(wrong, p->key);
 
 		if (far < least) {

@@ -54,7 +54,7 @@ uar_err uar_prompt_check(const struct uar_definition *def, const struct uar_json
 {
 	const struct uar_json *v = def->prompt.variables;
 
-	for (v = v ? v->first : NULL; v; v = v->next) {
+	for (v = uar_json_first(v); v; v = v->next) {
 		if (uar_json_get(v, UAR_STR("default")) || uar_json_get(values, v->key))
 			continue;
 		uar_error_where(error, "/inputs/%.*s", UAR_FMT(v->key));

@@ -20,7 +20,7 @@ static uar_str text_of(const struct uar_json *j, const char *key, const char *fa
 
 static bool has_text(const struct uar_json *list, uar_str text)
 {
-	const struct uar_json *it = list ? list->first : NULL;
+	const struct uar_json *it = uar_json_first(list);
 
 	while (it && !uar_str_eq(uar_json_str(it, UAR_STR("")), text))
 		it = it->next;
@@ -90,7 +90,7 @@ static const char *why_excluded(const struct uar_route *r, const struct uar_json
 		return "context_too_long";
 	if (is_helper(c))
 		return NULL;
-	if (classes && classes->first && !has_text(classes, r->kind))
+	if (uar_json_first(classes) && !has_text(classes, r->kind))
 		return "task_class";
 	if (lacks)
 		return lacks;
@@ -201,7 +201,7 @@ uar_err uar_route_choose(uar_str document, struct uar_arena *a, struct uar_route
 		.context_tokens = uar_json_int(member(root, "context_tokens"), 0),
 		.budget = uar_budget_read(member(root, "budget")),
 	};
-	for (it = list->first; it; it = it->next)
+	for (it = uar_json_first(list); it; it = it->next)
 		read_candidate(out, root, it);
 	if (out->mode >= UAR_ROUTE_SPLIT && !out->helper)
 		out->allowed = 0; /* without it the pattern is not possible */

@@ -289,7 +289,7 @@ static uar_err fold_candidates(struct uar_run *r, const struct uar_json *p)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(r);
 	const struct uar_json *list = uar_json_get(p, UAR_STR("candidates"));
-	const struct uar_json *j = list ? list->first : NULL;
+	const struct uar_json *j = uar_json_first(list);
 
 	if (!rare)
 		return UAR_ENOMEM;

@@ -100,6 +100,11 @@ UAR_MUST_CHECK uar_err uar_json_patch(const struct uar_json *doc, const struct u
 				      struct uar_arena *arena, const struct uar_json **out,
 				      struct uar_error *error);
 /* Writes the tree compactly. */
+/* The first child; NULL: there is none, or the value is no container. */
+static inline const struct uar_json *uar_json_first(const struct uar_json *j)
+{
+	return j && (j->kind == UAR_JSON_ARRAY || j->kind == UAR_JSON_OBJECT) ? j->first : NULL;
+}
 void uar_json_write(struct uar_buf *out, const struct uar_json *j);
 /* The same bytes for all values that are equal: members by key, numbers by value.
  * It is for digests: a number is written as its digits and a power of ten. */

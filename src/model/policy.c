@@ -34,7 +34,7 @@ static uar_err check_members(struct uar_error *error, const struct uar_json *j, 
 
 	if (j->kind != UAR_JSON_OBJECT)
 		return refuse(error, where, "write an object");
-	for (const struct uar_json *m = j->first; m; m = m->next) {
+	for (const struct uar_json *m = uar_json_first(j); m; m = m->next) {
 		size_t i = 0;
 
 		while (names[i] && !uar_str_is(m->key, names[i]))
@@ -73,7 +73,7 @@ static uar_err add_choice(struct reader *r, const struct uar_json *j, const char
 static uar_err add_list(struct reader *r, const struct uar_json *root, const char *key,
 			const char *role)
 {
-	const struct uar_json *list = member(root, key), *j = list ? list->first : NULL;
+	const struct uar_json *list = member(root, key), *j = uar_json_first(list);
 	char place[UAR_LIMIT_POLICY_PLACE];
 	uar_err e = UAR_OK;
 

@@ -142,14 +142,14 @@ static void put_skill(struct uar_jw *w, const struct uar_json *front, uar_str bo
 	bool foreign = false;
 
 	uar_jw_obj(w, NULL);
-	for (const struct uar_json *m = front->first; m; m = m->next) {
+	for (const struct uar_json *m = uar_json_first(front); m; m = m->next) {
 		put_member(w, m);
 		foreign |= is_foreign(m->key);
 	}
 	uar_jw_str(w, "prompt_overlay", uar_str_trim(body));
 	if (foreign)
 		uar_jw_obj(w, "metadata");
-	for (const struct uar_json *m = front->first; m && foreign; m = m->next)
+	for (const struct uar_json *m = uar_json_first(front); m && foreign; m = m->next)
 		if (is_foreign(m->key)) {
 			struct uar_buf text = uar_buf_make(UAR_LIMIT_SKILL_BYTES);
 

@@ -117,7 +117,7 @@ static bool asks_for(uar_str text, uar_str name)
 
 static bool member_asks_for(const struct uar_json *object, uar_str name)
 {
-	for (const struct uar_json *m = object ? object->first : NULL; m; m = m->next)
+	for (const struct uar_json *m = uar_json_first(object); m; m = m->next)
 		if (asks_for(m->text, name))
 			return true;
 	return false;
@@ -156,13 +156,13 @@ static uar_err fill_url(struct filling *f)
 	uar_err e = fill(f, f->spec->url, true, url);
 	const struct uar_json *m;
 
-	for (m = f->spec->query ? f->spec->query->first : NULL; m && !e; m = m->next) {
+	for (m = uar_json_first(f->spec->query); m && !e; m = m->next) {
 		if (is_absent(f, m->text))
 			continue;
 		put_parameter(url, m->key);
 		e = fill(f, m->text, true, url);
 	}
-	for (m = reads && !f->spec->body ? f->args->first : NULL; m && !e; m = m->next) {
+	for (m = reads && !f->spec->body ? uar_json_first(f->args) : NULL; m && !e; m = m->next) {
 		if (!is_left_over(f, m->key) || m->kind == UAR_JSON_NULL)
 			continue;
 		put_parameter(url, m->key);
@@ -184,8 +184,7 @@ static uar_err fill_headers(struct filling *f)
 	f->out->headers[n++] = "Accept: application/json, text/*;q=0.5";
 	if (f->out->body.n)
 		f->out->headers[n++] = "Content-Type: application/json";
-	for (const struct uar_json *m = f->spec->headers ? f->spec->headers->first : NULL; m && !e;
-	     m = m->next) {
+	for (const struct uar_json *m = uar_json_first(f->spec->headers); m && !e; m = m->next) {
 		struct uar_buf line = uar_buf_make(UAR_LIMIT_SECRETS_USED);
 
 		uar_buf_printf(&line, "%.*s: ", UAR_FMT(m->key));
@@ -234,7 +233,7 @@ static uar_err fill_members(struct filling *f, struct uar_jw *w, const struct ua
 {
 	uar_err e = UAR_OK;
 
-	for (const struct uar_json *m = j->first; m && !e; m = m->next) {
+	for (const struct uar_json *m = uar_json_first(j); m && !e; m = m->next) {
 		if (j->kind == UAR_JSON_OBJECT && m->kind == UAR_JSON_STRING &&
 		    is_absent(f, m->text))
 			continue;
@@ -274,7 +273,7 @@ static uar_err fill_body(struct filling *f)
 		e = fill_tree(f, &w, f->spec->body);
 	} else {
 		uar_jw_obj(&w, NULL);
-		for (const struct uar_json *m = f->args->first; m; m = m->next)
+		for (const struct uar_json *m = uar_json_first(f->args); m; m = m->next)
 			if (is_left_over(f, m->key)) {
 				uar_jw_key(&w, m->key);
 				uar_jw_tree(&w, NULL, m);

@@ -411,7 +411,7 @@ static uar_err read_http(struct source *s, const struct uar_json *list, struct u
 	size_t i = 0;
 	uar_err e = UAR_OK;
 
-	for (const struct uar_json *j = list ? list->first : NULL; j && !e; j = j->next, i++) {
+	for (const struct uar_json *j = uar_json_first(list); j && !e; j = j->next, i++) {
 		struct uar_http_spec spec;
 
 		e = uar_http_spec_read(j, &s->arena, &spec, error);
@@ -428,7 +428,7 @@ static uar_err read_openapi(struct source *s, const struct uar_json *list, struc
 	size_t i = 0;
 	uar_err e = UAR_OK;
 
-	for (const struct uar_json *j = list ? list->first : NULL; j && !e; j = j->next, i++) {
+	for (const struct uar_json *j = uar_json_first(list); j && !e; j = j->next, i++) {
 		struct uar_openapi_options o = { .base_url = UAR_STR("") };
 		static const struct uar_json_field fields[] = {
 			{ "document", UAR_FIELD_OBJECT, true,

@@ -71,7 +71,7 @@ static bool is_fixed_host(uar_str url)
 
 static bool are_texts(const struct uar_json *object)
 {
-	for (const struct uar_json *m = object ? object->first : NULL; m; m = m->next)
+	for (const struct uar_json *m = uar_json_first(object); m; m = m->next)
 		if (m->kind != UAR_JSON_STRING)
 			return false;
 	return true;
@@ -117,7 +117,7 @@ static void put_secrets(struct uar_jw *w, const struct uar_json *j)
 		return;
 	}
 	if (j->kind == UAR_JSON_OBJECT || j->kind == UAR_JSON_ARRAY)
-		for (const struct uar_json *m = j->first; m; m = m->next)
+		for (const struct uar_json *m = uar_json_first(j); m; m = m->next)
 			put_secrets(w, m);
 }
 

@@ -43,7 +43,7 @@ static bool is_wanted(const struct reading *r, uar_str operation)
 {
 	struct uar_tool named = { .tool_id = operation };
 
-	for (const struct uar_json *p = r->o->only ? r->o->only->first : NULL; p; p = p->next)
+	for (const struct uar_json *p = uar_json_first(r->o->only); p; p = p->next)
 		if (uar_tool_matches(&named, uar_json_str(p, UAR_STR(""))))
 			return true;
 	return !r->o->only;
@@ -61,11 +61,11 @@ static void each(const struct reading *r, const struct uar_json *operation, cons
 					   uar_json_get(r->item, UAR_STR("parameters")) };
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-		for (const struct uar_json *p = lists[i] ? lists[i]->first : NULL; p; p = p->next) {
+		for (const struct uar_json *p = uar_json_first(lists[i]); p; p = p->next) {
 			const struct uar_json *one = follow(r, p);
 			bool known = false;
 
-			for (const struct uar_json *q = i && lists[0] ? lists[0]->first : NULL; q;
+			for (const struct uar_json *q = i ? uar_json_first(lists[0]) : NULL; q;
 			     q = q->next)
 				known |= uar_str_eq(text_of(follow(r, q), "name"),
 						    text_of(one, "name"));
@@ -143,8 +143,7 @@ static void put_input_schema(const struct reading *r, const struct uar_json *ope
 static void put_headers(const struct reading *r, const struct uar_json *operation, struct uar_jw *w)
 {
 	uar_jw_obj(w, "headers");
-	for (const struct uar_json *h = r->o->headers ? r->o->headers->first : NULL; h;
-	     h = h->next) {
+	for (const struct uar_json *h = uar_json_first(r->o->headers); h; h = h->next) {
 		uar_jw_key(w, h->key);
 		uar_jw_tree(w, NULL, h);
 	}
@@ -237,7 +236,7 @@ uar_err uar_openapi_read(const struct uar_openapi_options *o, struct uar_arena *
 	r.out = uar_arena_alloc(arena, r.cap * sizeof *r.out);
 	if (!r.out)
 		return UAR_ENOMEM;
-	for (const struct uar_json *p = paths ? paths->first : NULL; p && !e; p = p->next) {
+	for (const struct uar_json *p = uar_json_first(paths); p && !e; p = p->next) {
 		r.item = follow(&r, p);
 		r.path = p->key;
 		if (r.item)

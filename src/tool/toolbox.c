@@ -72,12 +72,12 @@ static void put_properties(struct uar_jw *w, const struct uar_json *base,
 			   const struct uar_json *narrow)
 {
 	uar_jw_obj(w, "properties");
-	for (const struct uar_json *p = base ? base->first : NULL; p; p = p->next) {
+	for (const struct uar_json *p = uar_json_first(base); p; p = p->next) {
 		uar_jw_key(w, p->key);
 		uar_jw_tree(w, NULL,
 			    uar_json_get(narrow, p->key) ? uar_json_get(narrow, p->key) : p);
 	}
-	for (const struct uar_json *p = narrow ? narrow->first : NULL; p; p = p->next)
+	for (const struct uar_json *p = uar_json_first(narrow); p; p = p->next)
 		if (!uar_json_get(base, p->key)) {
 			uar_jw_key(w, p->key);
 			uar_jw_tree(w, NULL, p);
@@ -87,7 +87,7 @@ static void put_properties(struct uar_jw *w, const struct uar_json *base,
 
 static bool has_text(const struct uar_json *list, uar_str text)
 {
-	for (const struct uar_json *p = list ? list->first : NULL; p; p = p->next)
+	for (const struct uar_json *p = uar_json_first(list); p; p = p->next)
 		if (uar_str_eq(uar_json_str(p, UAR_STR("")), text))
 			return true;
 	return false;
@@ -97,9 +97,9 @@ static void put_required(struct uar_jw *w, const struct uar_json *base,
 			 const struct uar_json *narrow)
 {
 	uar_jw_arr(w, "required");
-	for (const struct uar_json *p = base ? base->first : NULL; p; p = p->next)
+	for (const struct uar_json *p = uar_json_first(base); p; p = p->next)
 		uar_jw_tree(w, NULL, p);
-	for (const struct uar_json *p = narrow ? narrow->first : NULL; p; p = p->next)
+	for (const struct uar_json *p = uar_json_first(narrow); p; p = p->next)
 		if (!has_text(base, uar_json_str(p, UAR_STR(""))))
 			uar_jw_tree(w, NULL, p);
 	uar_jw_close(w);
@@ -112,13 +112,13 @@ static void write_narrowed(const struct uar_json *base, const struct uar_json *n
 	struct uar_jw w = uar_jw_begin(out);
 
 	uar_jw_obj(&w, NULL);
-	for (const struct uar_json *m = base->first; m; m = m->next)
+	for (const struct uar_json *m = uar_json_first(base); m; m = m->next)
 		if (!uar_str_is(m->key, "properties") && !uar_str_is(m->key, "required") &&
 		    !uar_json_get(narrow, m->key)) {
 			uar_jw_key(&w, m->key);
 			uar_jw_tree(&w, NULL, m);
 		}
-	for (const struct uar_json *m = narrow->first; m; m = m->next)
+	for (const struct uar_json *m = uar_json_first(narrow); m; m = m->next)
 		if (!uar_str_is(m->key, "properties") && !uar_str_is(m->key, "required")) {
 			uar_jw_key(&w, m->key);
 			uar_jw_tree(&w, NULL, m);
@@ -219,12 +219,12 @@ bool uar_toolbox_complete(const struct uar_toolbox *b, uar_bundle_has_fn *has, v
 {
 	const struct uar_json *bundles = member(b, "bundles");
 
-	for (const struct uar_json *one = bundles ? bundles->first : NULL; one; one = one->next) {
+	for (const struct uar_json *one = uar_json_first(bundles); one; one = one->next) {
 		const struct uar_json *tools = uar_json_get(one, UAR_STR("tools"));
 
 		if (!uar_json_bool(uar_json_get(one, UAR_STR("required")), false))
 			continue;
-		for (const struct uar_json *p = tools ? tools->first : NULL; p; p = p->next) {
+		for (const struct uar_json *p = uar_json_first(tools); p; p = p->next) {
 			if (has(ctx, uar_json_str(p, UAR_STR(""))))
 				continue;
 			*out_bundle = text_of(one, "id");
@@ -239,7 +239,7 @@ bool uar_toolbox_offers(const struct uar_toolbox *b, const struct uar_tool *t)
 {
 	const struct uar_json *bundles = member(b, "bundles");
 
-	for (const struct uar_json *one = bundles ? bundles->first : NULL; one; one = one->next)
+	for (const struct uar_json *one = uar_json_first(bundles); one; one = one->next)
 		if (uar_tool_is_named(t, uar_json_get(one, UAR_STR("tools"))))
 			return true;
 	return b && uar_tools_find(b->own, t->tool_id);
@@ -266,7 +266,7 @@ static uar_err read_overrides(struct uar_toolbox *b, struct uar_error *error)
 	b->overrides = uar_arena_alloc(&b->arena, (all->count + 1) * sizeof *b->overrides);
 	if (!b->overrides)
 		return UAR_ENOMEM;
-	for (const struct uar_json *j = all->first; j && !e; j = j->next) {
+	for (const struct uar_json *j = uar_json_first(all); j && !e; j = j->next) {
 		struct override *o = &b->overrides[b->override_count++];
 
 		o->j = j;
@@ -287,7 +287,7 @@ static uar_err read_rails(struct uar_toolbox *b, struct uar_error *error)
 	b->rails = uar_arena_alloc(&b->arena, (all->count + 1) * sizeof *b->rails);
 	if (!b->rails)
 		return UAR_ENOMEM;
-	for (const struct uar_json *j = all->first; j && !e; j = j->next) {
+	for (const struct uar_json *j = uar_json_first(all); j && !e; j = j->next) {
 		struct rail *r = &b->rails[b->rail_count++];
 
 		r->j = j;

@@ -20,7 +20,7 @@ static uar_err join_inputs(const struct uar_run_create *op, struct uar_arena *ar
 	*message = (struct uar_json){ .kind = UAR_JSON_STRING,
 				      .key = UAR_STR("message"),
 				      .text = op->message,
-				      .next = rest ? rest->first : NULL };
+				      .next = uar_json_first(rest) };
 	*all = (struct uar_json){ .kind = UAR_JSON_OBJECT,
 				  .count = (rest ? rest->count : 0) + (op->message.n > 0),
 				  .first = op->message.n ? message : message->next };
@@ -56,7 +56,7 @@ static const struct uar_json *without_ours(const struct uar_json *all, struct ua
 	if (!copy)
 		return NULL;
 	*copy = (struct uar_json){ .kind = UAR_JSON_OBJECT };
-	for (const struct uar_json *m = all->first; m; m = m->next) {
+	for (const struct uar_json *m = uar_json_first(all); m; m = m->next) {
 		struct uar_json *own;
 
 		if (uar_str_is(m->key, "attachments") || uar_str_starts(m->key, UAR_STR("$")))

@@ -388,7 +388,7 @@ static uar_err join(struct rounds_load *l, struct draft *d, uar_str list)
 		r->calls = uar_arena_alloc(&l->rounds->arena, j->count * sizeof *r->calls);
 		e = r->calls ? UAR_OK : UAR_ENOMEM;
 	}
-	for (at = e ? NULL : j->first; at && !e; at = at->next)
+	for (at = e ? NULL : uar_json_first(j); at && !e; at = at->next)
 		e = join_call(l, at, &r->calls[r->call_count++]);
 	uar_arena_fini(&scratch);
 	return e;

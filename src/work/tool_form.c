@@ -63,7 +63,7 @@ static size_t count_missing(const struct missing *m)
 {
 	size_t n = 0;
 
-	for (const struct uar_json *at = m->required->first; at; at = at->next) {
+	for (const struct uar_json *at = uar_json_first(m->required); at; at = at->next) {
 		if (!is_missing(m, at))
 			continue;
 		if (!can_be_given(property_of(m, at)))
@@ -80,14 +80,14 @@ static uar_err write_missing(const struct missing *m, struct uar_buf *schema, st
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "type", "object");
 	uar_jw_obj(&w, "properties");
-	for (const struct uar_json *at = m->required->first; at; at = at->next)
+	for (const struct uar_json *at = uar_json_first(m->required); at; at = at->next)
 		if (is_missing(m, at)) {
 			uar_jw_put_raw(&w, at->text, property_of(m, at)->text);
 			uar_buf_printf(names, "%s%.*s", names->n ? ", " : "", UAR_FMT(at->text));
 		}
 	uar_jw_close(&w);
 	uar_jw_arr(&w, "required");
-	for (const struct uar_json *at = m->required->first; at; at = at->next)
+	for (const struct uar_json *at = uar_json_first(m->required); at; at = at->next)
 		if (is_missing(m, at))
 			uar_jw_str(&w, NULL, at->text);
 	uar_jw_close(&w);
@@ -201,10 +201,10 @@ uar_err rt_form_merge(uar_str args, uar_str values, struct uar_buf *out)
 	if (!e)
 		e = parse(values, &arena, &v);
 	uar_jw_obj(&w, NULL);
-	for (const struct uar_json *at = e ? NULL : a->first; at; at = at->next)
+	for (const struct uar_json *at = e ? NULL : uar_json_first(a); at; at = at->next)
 		if (!uar_json_get(v, at->key))
 			put_member(&w, at);
-	for (const struct uar_json *at = e ? NULL : v->first; at; at = at->next)
+	for (const struct uar_json *at = e ? NULL : uar_json_first(v); at; at = at->next)
 		put_member(&w, at);
 	uar_jw_close(&w);
 	uar_arena_fini(&arena);
