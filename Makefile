@@ -58,7 +58,7 @@ FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
 
 
 .PHONY: all build run test quick unit threaded e2e e2e-plain bench fuzz asan tsan lint format check-generated generate \
-        install uninstall deb clean help deps deps-test torture size conformance mutate
+        install uninstall deb clean help deps deps-test torture size conformance mutate web web-check web-dev FORCE
 .DEFAULT_GOAL := build
 .SECONDARY:
 
@@ -122,16 +122,27 @@ $(BUILD)/obj/%.o: %.S
 	$(call say,AS,$<)
 	$(Q)$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
-# The page, compressed: the same bytes each time, so that builds can be compared.
-PAGE_GZ := $(patsubst web/page/%,$(BUILD)/web/%.gz,$(wildcard web/page/*))
-$(BUILD)/web/%.gz: web/page/%
+# The page (web/dist, see web/README.md), compressed: the same bytes each time, so that builds can be
+# compared; and the list of its files, whose names carry a hash.
+PAGE_VIEWS := index.html index-1.html index-2.html index-3.html
+PAGE_FILES := $(sort $(patsubst web/dist/%,%,$(wildcard web/dist/page/*)))
+PAGE_GZ    := $(patsubst %,$(BUILD)/web/%.gz,$(PAGE_VIEWS) $(PAGE_FILES))
+PAGE_DEF   := $(BUILD)/gen/gate/page_files.def
+$(BUILD)/web/%.gz: web/dist/%
 	@mkdir -p $(@D)
 	$(call say,GZIP,$<)
 	$(Q)gzip -9nc $< > $@
+page_name = $(subst /,_,$(subst .,_,$(subst -,_,$(1))))
+page_type = $(if $(filter %.js,$(1)),SCRIPT,$(if $(filter %.css,$(1)),STYLE,$(if $(filter %.html,$(1)),HTML,"application/octet-stream")))
+PAGE_ROWS := $(foreach f,$(PAGE_VIEWS),'VIEW($(call page_name,$(f)), "$(f)")') \
+             $(foreach f,$(PAGE_FILES),'F($(call page_name,$(f)), "$(f)", $(call page_type,$(f)))')
+$(PAGE_DEF): FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(PAGE_ROWS) | cmp -s - $@ || printf '%s\n' $(PAGE_ROWS) > $@
 
 # These objects have files inside them, which no compiler's dependency file says.
 $(BUILD)/obj/src/event/schemas.o: $(wildcard src/event/schemas/*.json)
-$(BUILD)/obj/src/gate/page.o: $(wildcard web/page/*) $(PAGE_GZ)
+$(BUILD)/obj/src/gate/page.o: $(addprefix web/dist/,$(PAGE_VIEWS) $(PAGE_FILES)) $(PAGE_GZ) $(PAGE_DEF)
 $(BUILD)/obj/src/gate/page.o: CPPFLAGS += -DUAR_PAGE_GZ='"$(BUILD)/web"'
 $(BUILD)/obj/src/plugin/manifest.o: src/plugin/plugin.schema.json
 # Python leaves a folder beside what it runs, which is none of ours.
@@ -173,7 +184,7 @@ threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
 # space is tried in the plain
 # build alone: a sanitizer would see nothing new there.
 E2E_OF    = $(patsubst %,tests/e2e/%_test.py,$(1))
-E2E_PLAIN := $(call E2E_OF,page real_agents memory install load)
+E2E_PLAIN := $(wildcard tests/e2e/page_*_test.py) $(call E2E_OF,real_agents memory install load)
 E2E_LONG  := $(call E2E_OF,kill9 exec storage backend plugin_rules plugin_cli)
 E2E_ALL   := $(wildcard tests/e2e/*_test.py)
 E2E       := $(E2E_LONG) $(sort $(filter-out $(E2E_LONG) $(if $(SAN),$(E2E_PLAIN)),$(E2E_ALL)))
@@ -193,8 +204,9 @@ KILLS ?= 10000
 SEEDS ?= 10000
 SIM_BIN := $(filter $(BUILD)/tests/tests/sim/%,$(TEST_BIN))
 torture: $(UAR) $(SIM_BIN) ## KILLS (10,000) kill -9 moments and SEEDS (10,000) of the simulation; half an hour
-	@BUILD=$(BUILD) UAR_TEST_KILLS=$(KILLS) UAR_TEST_CONTROL_KILLS=$$(($(KILLS) / 25)) UAR_TEST_SEEDS=$(SEEDS) \
-		TEST_PATIENCE=60 tools/run-tests tests/e2e/kill9_test.py tests/e2e/control_kill9_test.py $(SIM_BIN)
+	@BUILD=$(BUILD) UAR_TEST_KILLS=$(KILLS) UAR_TEST_CONTROL_KILLS=$$(($(KILLS) / 25)) \
+		UAR_TEST_AGENT_KILLS=$$(($(KILLS) / 33)) UAR_TEST_SEEDS=$(SEEDS) \
+		TEST_PATIENCE=60 tools/run-tests tests/e2e/kill9_test.py tests/e2e/control_kill9_test.py tests/e2e/agent_kill9_test.py $(SIM_BIN)
 
 bench: $(UAR) $(BENCH_BIN) ## measure against the raw limits of this machine
 	@BUILD=$(BUILD) bench/run
@@ -211,6 +223,14 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (clang, libFuzzer)
 
 mutate: ## break one promise at a time and see that a test notices; tools/mutate NAME for one
 	@tools/mutate
+
+# --- the page; only these need Node.js and npm -----------------------------
+web: ## build web/dist from web/src (commit both)
+	@tools/web build
+web-check: ## is web/dist what web/src makes?
+	@tools/web check
+web-dev: ## serve the page with hot reload; UAR_URL is the running server (http://127.0.0.1:8080)
+	@tools/web dev
 
 # --- rules of the house ----------------------------------------------------
 lint: $(LIB) ## layers, sizes, format, generated files, static analysis

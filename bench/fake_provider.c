@@ -1,12 +1,13 @@
 /* fake_provider.c - a loopback provider for benchmarks: OpenAI-style streams.
  *
- *	fake_provider [--port N] [--tokens N] [--rate TOKENS_PER_SECOND]
+ *	fake_provider [--port N] [--tokens N] [--rate TOKENS_PER_SECOND] [--tools N]
  *
  * Answers every POST with --tokens events, at --rate a second and stream (0: as
  * fast as the reader takes them). With a rate the text of a token is the moment it
- * was made, "t=<monotonic microseconds> ", which gives a reader its lag. One thread, epoll, libc
- *alone, so that its own cost stays small and known. Prints its port first; on SIGTERM or SIGINT
- *what it did and its CPU time. Not a server for anything else. */
+ * was made, "t=<monotonic microseconds> ", which gives a reader its lag. With --tools an answer
+ * ends with a call of a tool until the request holds that many results. One thread, epoll, libc
+ * alone, so that its own cost stays small and known. Prints its port first; on SIGTERM or SIGINT
+ * what it did and its CPU time. Not a server for anything else. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,10 +37,18 @@ static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r
 	"\"choices\":[{\"index\":0,\"delta\":{"
 static const char token_event[] = CHUNK "\"content\":\" word\"},\"logprobs\":null,"
 					"\"finish_reason\":null}]}\n\n";
+/* What the model calls: internal:math.evaluate, as models know it. */
+#define TOOL  "internal__math_evaluate"
 #define STAMP "t=0000000000000000 "
 static const char timed_event[] = CHUNK "\"content\":\"" STAMP "\"},\"logprobs\":null,"
 					"\"finish_reason\":null}]}\n\n";
 static const char stop_event[] = CHUNK "},\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\n";
+static const char call_event[] =
+	CHUNK "\"tool_calls\":[{\"index\":0,\"id\":\"call_%d\",\"type\":\"function\",\"function\":"
+	      "{\"name\":\"%s\",\"arguments\":\"{\\\"expression\\\":\\\"6*7\\\"}\"}}]},"
+	      "\"logprobs\":null,\"finish_reason\":null}]}\n\n";
+static const char calls_event[] =
+	CHUNK "},\"logprobs\":null,\"finish_reason\":\"tool_calls\"}]}\n\n";
 static const char done_event[] = "data: [DONE]\n\n";
 
 struct connection {
@@ -47,6 +56,7 @@ struct connection {
 	char *in; /* the request so far */
 	size_t in_n;
 	bool streaming, want_out;
+	int call;	      /* the number of the call that ends the answer, 0: none */
 	long left;	      /* tokens to send */
 	size_t out_at, out_n; /* of the piece under way */
 	char out[sizeof timed_event * BATCH + 1024];
@@ -58,7 +68,7 @@ static uint64_t due_ns[MAX_FD]; /* next token of each stream, with a rate; apart
 				 * looked at every tick */
 static size_t stream_count;
 static int epoll_fd, listen_fd;
-static long tokens = 100, rate;
+static long tokens = 100, rate, tools;
 static unsigned long requests, sent, finished, left_early;
 static char token_chunk[sizeof timed_event + 16], *stamp; /* within it, with a rate */
 static size_t token_chunk_n;
@@ -122,7 +132,14 @@ static void put_chunk(struct connection *c, const char *p, size_t n)
 
 static void put_end(struct connection *c)
 {
-	put_chunk(c, stop_event, sizeof stop_event - 1);
+	char call[sizeof call_event + 64];
+
+	if (c->call) {
+		put_chunk(c, call, (size_t)snprintf(call, sizeof call, call_event, c->call, TOOL));
+		put_chunk(c, calls_event, sizeof calls_event - 1);
+	} else {
+		put_chunk(c, stop_event, sizeof stop_event - 1);
+	}
 	put_chunk(c, done_event, sizeof done_event - 1);
 	put(c, "0\r\n\r\n", 5);
 	leave_streams(c);
@@ -216,12 +233,25 @@ static size_t request_length(const struct connection *c)
 	return n <= c->in_n ? n : 0;
 }
 
+/* How often the request, whose end is marked, holds a tool's result. */
+static long count_results(const char *request)
+{
+	static const char mark[] = "\"role\":\"tool\"";
+	long n = 0;
+
+	while ((request = strstr(request, mark)))
+		n++, request += sizeof mark - 1;
+	return n;
+}
+
 static void take_request(struct connection *c)
 {
 	size_t n = c->streaming || c->out_n ? 0 : request_length(c);
+	long results = n ? count_results(c->in) : 0;
 
 	if (n == 0)
 		return;
+	c->call = results < tools ? (int)results + 1 : 0;
 	memmove(c->in, c->in + n, c->in_n - n + 1);
 	c->in_n -= n;
 	begin_stream(c);
@@ -365,6 +395,7 @@ int main(int argc, char **argv)
 
 	tokens = option(argc, argv, "--tokens", tokens);
 	rate = option(argc, argv, "--rate", 0);
+	tools = option(argc, argv, "--tools", 0);
 	setrlimit(RLIMIT_NOFILE, &files);
 	event = rate > 0 ? timed_event : token_event;
 	token_chunk_n = (size_t)snprintf(token_chunk, sizeof token_chunk, "%zx\r\n%s\r\n",

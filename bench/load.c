@@ -5,6 +5,7 @@
  *	load queue   --plugin P --entry E --runs N  creates them, waits for none
  *	load fanout  --subscribers N [--run ID] [--seconds S | --attach-only 1]
  *	load replay  --repeat N --clients C [--run ID]
+ *	             runs and fanout: [--dialect ag-ui]  how the streams speak
  *	load cold    --repeat N [--path P] -- PROGRAM ARGUMENT...
  *
  * with --url U --token T and --pid P of the server. Prints "name=value" lines;
@@ -32,7 +33,33 @@ struct load {
 	char **argv;
 	int pid;
 	int64_t wall, cpu, own; /* when the measured part began */
+	const struct dialect *dialect;
 };
+
+/* How a stream is asked for, and what its events are called. */
+struct dialect {
+	const char *name, *prefix, *start, *end, *text;
+};
+
+static const struct dialect dialects[] = {
+	{ "normalized", "/api/runs/", "RunStart", "RunDone", "ChatDelta" },
+	{ "ag-ui", "/api/ag-ui/runs/", "RUN_STARTED", "RUN_FINISHED", "TEXT_MESSAGE_CONTENT" },
+};
+
+static const struct dialect *dialect_of(char **argv)
+{
+	const char *name = bench_option(argv, "--dialect", dialects[0].name);
+
+	for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++)
+		if (strcmp(dialects[i].name, name) == 0)
+			return &dialects[i];
+	bench_die("no dialect %s", name);
+}
+
+static bool has_frame_ids(const struct dialect *d)
+{
+	return d != &dialects[0];
+}
 
 static void begin(struct load *l)
 {
@@ -168,7 +195,8 @@ static void runner_get(struct runner *r, enum step step, const char *suffix)
 	char path[ID + 32];
 
 	r->step = step;
-	snprintf(path, sizeof path, "/api/runs/%s%s", r->id, suffix);
+	snprintf(path, sizeof path, "%s%s%s",
+		 step == FOLLOW ? r->all->load->dialect->prefix : "/api/runs/", r->id, suffix);
 	bench_request(&r->conn, path, NULL);
 }
 
@@ -239,6 +267,7 @@ static void runner_event(struct bench_conn *c, const struct bench_event *ev)
 {
 	struct runner *r = c->ctx;
 	struct runs *a = r->all;
+	const struct dialect *d = a->load->dialect;
 	struct type type = type_of(ev);
 	int64_t said;
 
@@ -248,10 +277,10 @@ static void runner_event(struct bench_conn *c, const struct bench_event *ev)
 	a->talking += said && !r->talks;
 	r->talks |= said > 0;
 	if (r->last == 0)
-		r->started = is(&type, "RunStart");
-	a->deltas += is(&type, "ChatDelta");
+		r->started = is(&type, d->start);
+	a->deltas += is(&type, d->text);
 	r->wrong |= r->terminal || ev->id <= r->last || is(&type, "Error");
-	r->terminal = is(&type, "RunDone");
+	r->terminal = is(&type, d->end);
 	r->last = ev->id;
 }
 
@@ -339,9 +368,13 @@ static void reader_event(struct bench_conn *c, const struct bench_event *ev)
 	struct readers *a = r->all;
 	struct type type = type_of(ev);
 
-	a->gaps += !follows(a, r->last, ev->id) || r->terminal;
-	r->last = ev->id;
-	r->terminal = is(&type, "RunDone") || is(&type, "Error");
+	/* What a dialect says before the first event, to a reader that comes late, has no number.
+	 */
+	if (ev->id) {
+		a->gaps += !follows(a, r->last, ev->id) || r->terminal;
+		r->last = ev->id;
+	}
+	r->terminal = is(&type, a->load->dialect->end) || is(&type, "Error");
 	if (!r->attached) {
 		r->attached = true;
 		a->attached++;
@@ -405,7 +438,7 @@ static void find_run(struct load *l, struct readers *a)
 		bench_loop_run(&l->loop, 0);
 		bench_conn_fini(&c);
 	}
-	snprintf(a->path, sizeof a->path, "/api/runs/%s/stream", id);
+	snprintf(a->path, sizeof a->path, "%s%s/stream", l->dialect->prefix, id);
 }
 
 static struct reader *readers_make(struct readers *a, int64_t n)
@@ -416,6 +449,7 @@ static struct reader *readers_make(struct readers *a, int64_t n)
 	for (int64_t i = 0; i < n; i++) {
 		r[i] = (struct reader){ .all = a, .samples = i % LAG_EVERY == 0 };
 		bench_conn_init(&r[i].conn, &a->load->loop, &calls, &r[i]);
+		r[i].conn.frame_ids = has_frame_ids(a->load->dialect);
 	}
 	return r;
 }
@@ -620,7 +654,7 @@ int main(int argc, char **argv)
 		      { "queue", run_runs },
 		      { "fanout", run_fanout },
 		      { "replay", run_replay } };
-	struct load l = { .argv = argv };
+	struct load l = { .argv = argv, .dialect = dialect_of(argv) };
 	int status = 2;
 
 	signal(SIGPIPE, SIG_IGN);

@@ -97,6 +97,15 @@ static size_t take_head(struct bench_conn *c, const char *p, size_t n)
 	return size - before;
 }
 
+/* "7" is event 7. "7.2" is the second frame of event 7 in a dialect that makes several of one. */
+static uint64_t read_id(const char *text)
+{
+	char *end;
+	uint64_t id = strtoull(text, &end, 10);
+
+	return *end == '.' ? id * BENCH_FRAMES + strtoull(end + 1, NULL, 10) : id;
+}
+
 static void emit(struct bench_conn *c, const char *p, size_t n)
 {
 	struct bench_event ev = { .bytes = n + 2 };
@@ -110,7 +119,7 @@ static void emit(struct bench_conn *c, const char *p, size_t n)
 			ev.data = p + 6;
 			ev.n = (size_t)(eol - ev.data);
 		} else if (eol - p > 4 && memcmp(p, "id: ", 4) == 0) {
-			ev.id = strtoull(p + 4, NULL, 10);
+			ev.id = read_id(p + 4);
 		}
 		p = eol + 1;
 	}
@@ -294,8 +303,11 @@ void bench_request(struct bench_conn *c, const char *path, const char *json)
 		bench_bytes_add(&c->out, head, (size_t)n);
 	}
 	if (c->resume_after) {
-		n = snprintf(head, sizeof head, "Last-Event-ID: %llu\r\n",
-			     (unsigned long long)c->resume_after);
+		unsigned long long id = c->resume_after;
+
+		n = c->frame_ids ? snprintf(head, sizeof head, "Last-Event-ID: %llu.%llu\r\n",
+					    id / BENCH_FRAMES, id % BENCH_FRAMES)
+				 : snprintf(head, sizeof head, "Last-Event-ID: %llu\r\n", id);
 		bench_bytes_add(&c->out, head, (size_t)n);
 	}
 	if (json) {

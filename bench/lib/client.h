@@ -37,8 +37,10 @@ struct bench_response {
 	struct bench_bytes held; /* an unfinished head, chunk size or event */
 };
 
+enum { BENCH_FRAMES = 16 }; /* at most so many frames of one event, less one */
+
 struct bench_event {
-	uint64_t id; /* 0: none given */
+	uint64_t id; /* 0: none given. Of "7.2": 7 * BENCH_FRAMES + 2 */
 	const char *data;
 	size_t n;     /* of data */
 	size_t bytes; /* of the whole frame */
@@ -71,6 +73,7 @@ struct bench_conn {
 	struct bench_bytes out, body, chunk_line;
 	size_t sent;
 	uint64_t resume_after; /* sent as Last-Event-ID when not 0 */
+	bool frame_ids;	       /* ids of this stream have the form "7.2" */
 	void *ctx;
 };
 

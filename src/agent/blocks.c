@@ -37,6 +37,14 @@ const char *uar_block_mime(const struct uar_block *b)
 	return "text/plain";
 }
 
+const char *uar_artifact_mime(uar_str type, uar_str language)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (uar_str_is(language, kinds[i].language) || uar_str_is(type, kinds[i].language))
+			return kinds[i].mime;
+	return "text/plain";
+}
+
 void uar_blocks_init(struct uar_blocks *b)
 {
 	*b = (struct uar_blocks){ 0 };

@@ -40,4 +40,7 @@ void uar_blocks_end(struct uar_blocks *b); /* the last line needs no line end */
 const char *uar_block_type(const struct uar_block *b);
 const char *uar_block_mime(const struct uar_block *b);
 
+/* Of text of such an artifact; either may be empty. */
+const char *uar_artifact_mime(uar_str type, uar_str language);
+
 #endif

@@ -104,6 +104,8 @@ bool uar_definition_allows(const struct uar_definition *d, enum uar_protocol p);
 bool uar_definition_asks_forms(const struct uar_definition *d);
 /* May they send the client there? Only where ui.navigation says so. */
 bool uar_definition_navigates(const struct uar_definition *d, uar_str target);
+/* May they make artifacts of that type? */
+bool uar_definition_makes(const struct uar_definition *d, uar_str artifact_type);
 /* '*' in the pattern stands for anything. */
 bool uar_pattern_fits(uar_str pattern, uar_str s);
 /* A member that is there and has no effect in this version: its pointer and why. False: there

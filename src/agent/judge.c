@@ -58,3 +58,14 @@ bool uar_definition_navigates(const struct uar_definition *d, uar_str target)
 		found |= uar_pattern_fits(a->text, target);
 	return found && uar_json_bool(uar_json_get(j, UAR_STR("enabled")), allow != NULL);
 }
+
+bool uar_definition_makes(const struct uar_definition *d, uar_str artifact_type)
+{
+	const struct uar_json *j = uar_json_pointer(d->json, UAR_STR("/ui/artifacts"));
+	const struct uar_json *types = uar_json_get(j, UAR_STR("preferred_types"));
+	bool found = !types;
+
+	for (const struct uar_json *t = uar_json_at(types, 0); t; t = t->next)
+		found |= uar_str_eq(t->text, artifact_type);
+	return found && uar_json_bool(uar_json_get(j, UAR_STR("enabled")), true);
+}

@@ -182,6 +182,9 @@ static void put_memory(const struct uar_prompt_inputs *in, struct uar_buf *out)
 {
 	if (in->memory_count)
 		uar_buf_add_str(out, UAR_STR("# Memory\n"));
+	if (in->memory_count && in->cite)
+		uar_buf_add_str(out, UAR_STR("Answer from these passages and cite those that you "
+					     "use by their number, such as [1].\n"));
 	for (size_t i = 0; i < in->memory_count; i++)
 		put_data(out, in->memory[i].name, in->memory[i].text);
 }

@@ -39,6 +39,7 @@ struct uar_prompt_inputs {
 	const struct uar_prompt_piece *tools;  /* those that the model may ask for */
 	const struct uar_prompt_piece *memory; /* the best first */
 	size_t skill_count, tool_count, memory_count;
+	bool cite; /* the answer has to name the memory that it uses */
 };
 
 struct uar_prompt_text {

@@ -121,7 +121,7 @@ TEST(the_example_of_the_specification_loads, "ART-05 ART-22 ART-23")
 	CHECK(d.schemas.inputs && d.schemas.outputs && !d.schemas.state);
 	CHECK(d.memory.conversation);
 	CHECK(uar_definition_allows(&d, UAR_PROTOCOL_A2A));
-	CHECK(uar_definition_inactive(&d, 0, &row));
+	CHECK(!uar_definition_inactive(&d, 0, &row));
 	CHECK_INT(strlen(d.revision), 64);
 	/* The canonical text is the same definition. */
 	REQUIRE(!uar_definition_read(d.text, &again, &error));

@@ -244,6 +244,8 @@ static void put_head(const struct uar_api *api, const struct uar_api_request *r,
 	uar_buf_printf(out, "User-Agent: uar/%s\r\nConnection: close\r\n", UAR_VERSION);
 	if (api->token[0])
 		uar_buf_printf(out, "Authorization: Bearer %s\r\n", api->token);
+	if (r->either)
+		uar_buf_printf(out, "Accept: application/json, text/event-stream\r\n");
 	if (r->last_event_id.n)
 		uar_buf_printf(out, "Last-Event-ID: %.*s\r\n", UAR_FMT(r->last_event_id));
 	if (r->span)
@@ -280,15 +282,25 @@ struct receiver {
 	struct uar_answer answer;
 	struct uar_buf *whole;	    /* of a call */
 	struct uar_sse_parser *sse; /* of a stream */
+	bool either;		    /* JSON goes to `whole` */
 	void (*opened)(void *ctx);  /* told once, then NULL */
 	void *ctx;
 	struct uar_buf problem; /* of an answer that is not 2xx */
 };
 
+static bool is_json(const struct receiver *r)
+{
+	return r->either && strcmp(r->answer.content_type, "application/json") == 0;
+}
+
 static uar_err receive(void *ctx, uar_str bytes)
 {
 	struct receiver *r = ctx;
 
+	if (is_json(r)) {
+		uar_buf_add_str(r->whole, bytes);
+		return r->whole->err;
+	}
 	if (r->answer.status / 100 != 2) {
 		if (r->problem.n + bytes.n <= ERROR_BODY)
 			uar_buf_add_str(&r->problem, bytes);
@@ -402,6 +414,8 @@ static uar_err problem_of(const struct uar_api *api, const struct receiver *r,
 
 static uar_err judge(const struct uar_api *api, const struct receiver *r, struct uar_error *error)
 {
+	if (is_json(r))
+		return UAR_OK;
 	if (r->answer.status / 100 != 2)
 		return problem_of(api, r, error);
 	if (r->sse && strcmp(r->answer.content_type, "text/event-stream"))
@@ -445,11 +459,20 @@ uar_err uar_api_stream(const struct uar_api *api, const struct uar_api_request *
 		       uar_sse_fn *fn, void *ctx, struct uar_error *error)
 {
 	struct uar_sse_parser sse;
-	struct receiver r = { .sse = &sse, .opened = request->opened, .ctx = ctx };
+	struct uar_buf whole = uar_buf_make(UAR_LIMIT_CLI_LINE);
+	struct receiver r = { .whole = &whole,
+			      .sse = &sse,
+			      .either = request->either,
+			      .opened = request->opened,
+			      .ctx = ctx };
 	uar_err e;
 
 	uar_sse_parser_init(&sse, UAR_LIMIT_CLI_LINE, fn, ctx);
 	e = exchange(api, request, &r, error);
+	if (!e && whole.n)
+		e = fn(ctx, &(struct uar_sse_event){ .event = UAR_STR("message"),
+						     .data = uar_buf_str(&whole) });
 	uar_sse_parser_fini(&sse);
+	uar_buf_fini(&whole);
 	return e;
 }

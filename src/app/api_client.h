@@ -32,7 +32,8 @@ struct uar_api_request {
 	const char *method, *path; /* path with its query, already escaped */
 	uar_str body;		   /* JSON; .p NULL: none */
 	uar_str last_event_id;	   /* empty: not sent */
-	uint64_t offset, span;	   /* so many bytes of the body from there; span 0: all of it */
+	bool either; /* a stream: an answer that is JSON, whatever its status, is one event of it */
+	uint64_t offset, span; /* so many bytes of the body from there; span 0: all of it */
 	/* The head of a stream is there, maybe long before its first event. NULL: untold;
 	 * `ctx` is that of the stream. */
 	void (*opened)(void *ctx);

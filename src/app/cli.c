@@ -142,21 +142,93 @@ static const struct uar_verb *find_verb(const char *name)
 	return NULL;
 }
 
+static const struct {
+	const char *title, *verbs;
+} help_groups[] = {
+#define G(TITLE, VERBS) { TITLE, VERBS },
+#include "app/cli.def"
+#undef G
+};
+
+static const struct {
+	const char *verb, *line;
+} help_examples[] = {
+#define E(VERB, LINE) { #VERB, LINE },
+#include "app/cli.def"
+#undef E
+};
+
+/* One line: the first sentence of its text. */
+static void help_line(const struct uar_verb *verb, struct uar_buf *out)
+{
+	const char *end = strstr(verb->doc, ". ");
+	int n = end ? (int)(end - verb->doc) + 1 : (int)strlen(verb->doc);
+
+	uar_buf_printf(out, "  %-10s  %.*s\n", verb->name, n, verb->doc);
+}
+
+static bool is_in_group(uar_str group, const char *name)
+{
+	while (group.n)
+		if (uar_str_is(uar_str_cut(group, ' ', &group), name))
+			return true;
+	return false;
+}
+
+static bool is_in_any_group(const char *name)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(help_groups) && !found; i++)
+		found = is_in_group(uar_str_c(help_groups[i].verbs), name);
+	return found;
+}
+
+static void help_group(uar_str group, struct uar_buf *out)
+{
+	char name[32];
+
+	while (group.n) {
+		uar_str word = uar_str_cut(group, ' ', &group);
+		const struct uar_verb *verb;
+
+		snprintf(name, sizeof name, "%.*s", UAR_FMT(word));
+		verb = find_verb(name);
+		if (verb)
+			help_line(verb, out);
+	}
+}
+
 static void help_all(struct uar_buf *out)
 {
 	uar_buf_printf(out,
 		       "uar %s - runs agents and keeps everything they do\n\nusage: uar VERB "
-		       "[options]\n\n",
+		       "[options]\n",
 		       UAR_VERSION);
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
-		const char *end = strstr(verbs[i].doc, ". ");
-		int n = end ? (int)(end - verbs[i].doc) + 1 : (int)strlen(verbs[i].doc);
-
-		uar_buf_printf(out, "  %-8s  %.*s\n", verbs[i].name, n, verbs[i].doc);
+	for (size_t i = 0; i < ARRAY_LEN(help_groups); i++) {
+		uar_buf_printf(out, "\n%s\n", help_groups[i].title);
+		help_group(uar_str_c(help_groups[i].verbs), out);
 	}
-	uar_buf_printf(out, "\n`uar help VERB` explains a verb, `uar help config` the settings.\n"
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		if (!is_in_any_group(verbs[i].name))
+			help_line(&verbs[i], out);
+	uar_buf_printf(out, "\nThe first steps: uar serve; uar run demo \"hello\"; uar runs; uar "
+			    "agent new poet; uar chat poet.\n"
+			    "`uar help VERB` explains a verb, `uar help config` the settings.\n"
 			    "Exit status: 0 fine, 1 failed, 2 wrong command line; of a run that "
 			    "was waited for also\n3 canceled, 4 timeout; 130 left with Ctrl-C.\n");
+}
+
+static void help_example(const struct uar_verb *verb, struct uar_buf *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(help_examples); i++)
+		if (!strcmp(help_examples[i].verb, verb->name)) {
+			uar_buf_printf(out, "%s  %s\n", any ? "" : "\nexamples:\n",
+				       help_examples[i].line);
+			any = true;
+		}
 }
 
 static void help_options(const struct uar_verb *verb, struct uar_buf *out)
@@ -188,6 +260,7 @@ static void help_verb(const struct uar_verb *verb, struct uar_buf *out)
 	uar_buf_printf(out, "usage: uar %s%s%s%s\n\n%s\n%s", verb->name, some ? " [options]" : "",
 		       *verb->usage ? " " : "", verb->usage, verb->doc, some ? "\n" : "");
 	help_options(verb, out);
+	help_example(verb, out);
 }
 
 static int unknown_verb(struct uar_cli *cli, const char *name)

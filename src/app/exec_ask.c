@@ -45,10 +45,16 @@ void uar_asker_open(struct uar_asker *a)
 		open_standard(a);
 }
 
+static void fini_question(struct uar_question *q)
+{
+	uar_buf_fini(&q->text);
+	uar_buf_fini(&q->whole);
+}
+
 void uar_asker_fini(struct uar_asker *a)
 {
 	while (a->count)
-		uar_buf_fini(&a->open[--a->count].text);
+		fini_question(&a->open[--a->count]);
 	if (a->fd >= 0)
 		close(a->fd);
 	if (a->out)
@@ -61,7 +67,7 @@ void uar_asker_fini(struct uar_asker *a)
 
 static void prompt(struct uar_asker *a)
 {
-	fprintf(a->out, "allow it? [y]es, [n]o%s: ",
+	fprintf(a->out, "allow it? [y]es, [n]o%s, [s]how: ",
 		a->open[0].session ? ", [a]lways in this session" : "");
 	fflush(a->out);
 }
@@ -108,6 +114,24 @@ static uar_err put_text(const struct uar_json *data, struct uar_buf *out)
 	return out->err;
 }
 
+/* All of the input, for [s]how. */
+static uar_err put_whole(const struct uar_json *data, struct uar_buf *out)
+{
+	const struct uar_json *scope = uar_json_get(data, UAR_STR("scope"));
+	const struct uar_json *input = uar_json_get(scope, UAR_STR("input"));
+	struct uar_buf json = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+
+	if (input)
+		uar_json_write(&json, input);
+	else
+		uar_buf_add_str(&json, member(scope, "input_preview"));
+	uar_text_clean(out, uar_buf_str(&json), true);
+	if (!input)
+		put_where_whole(out, data, scope);
+	uar_buf_fini(&json);
+	return out->err;
+}
+
 static bool offers_session(const struct uar_json *data)
 {
 	const struct uar_json *all = uar_json_get(data, UAR_STR("decisions"));
@@ -126,9 +150,12 @@ uar_err uar_asker_add(struct uar_asker *a, const struct uar_json *data)
 	if (a->count == ARRAY_LEN(a->open))
 		return UAR_ETOOBIG;
 	q->text = uar_buf_make(UAR_LIMIT_CLI_LINE);
+	q->whole = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
 	e = put_text(data, &q->text);
+	if (!e)
+		e = put_whole(data, &q->whole);
 	if (e) {
-		uar_buf_fini(&q->text);
+		fini_question(q);
 		return e;
 	}
 	snprintf(q->action_id, sizeof q->action_id, "%.*s", UAR_FMT(member(data, "action_id")));
@@ -148,7 +175,7 @@ void uar_asker_repeat(struct uar_asker *a)
 
 static void forget(struct uar_asker *a, size_t i)
 {
-	uar_buf_fini(&a->open[i].text);
+	fini_question(&a->open[i]);
 	memmove(&a->open[i], &a->open[i + 1], (--a->count - i) * sizeof a->open[0]);
 }
 
@@ -192,6 +219,11 @@ void uar_asker_drop(struct uar_asker *a, const char *why)
 
 /* --- reading ----------------------------------------------------------------------- */
 
+static bool is_show(uar_str line)
+{
+	return uar_str_eq_nocase(line, UAR_STR("s")) || uar_str_eq_nocase(line, UAR_STR("show"));
+}
+
 static const char *decision_of(uar_str line, bool session)
 {
 	static const struct {
@@ -211,6 +243,7 @@ const char *uar_asker_read(struct uar_asker *a)
 {
 	const char *decision = NULL;
 	char line[LINE_BYTES];
+	uar_str word = UAR_STR("");
 	ssize_t n = read(a->fd, line, sizeof line);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -222,13 +255,16 @@ const char *uar_asker_read(struct uar_asker *a)
 	if (n <= 0)
 		return "deny";
 	if (line[n - 1] == '\n')
-		decision = decision_of(uar_str_trim(uar_str_n(line, (size_t)n - 1)),
-				       a->open[0].session);
+		word = uar_str_trim(uar_str_n(line, (size_t)n - 1));
+	decision = decision_of(word, a->open[0].session);
 	tcflush(a->fd, TCIFLUSH); /* the rest answers no other question */
-	if (!decision) {
-		fputs(a->open[0].session ? "please answer y, n or a\n" : "please answer y or n\n",
+	if (is_show(word))
+		fprintf(a->out, "%.*s\n", UAR_FMT(uar_buf_str(&a->open[0].whole)));
+	else if (!decision)
+		fputs(a->open[0].session ? "please answer y, n, a or s\n"
+					 : "please answer y, n or s\n",
 		      a->out);
+	if (!decision)
 		prompt(a);
-	}
 	return decision;
 }

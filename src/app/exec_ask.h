@@ -12,8 +12,9 @@
 
 struct uar_question {
 	char action_id[UAR_LIMIT_ID_BYTES + 1];
-	struct uar_buf text; /* as it is shown */
-	bool session;	     /* it can be allowed for longer than once */
+	struct uar_buf text;  /* as it is shown */
+	struct uar_buf whole; /* the input, not cut; or where it can be read */
+	bool session;	      /* it can be allowed for longer than once */
 };
 
 struct uar_asker {

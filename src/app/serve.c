@@ -153,6 +153,7 @@ static void on_reload(void *ctx, int signum)
 
 	(void)signum;
 	uar_server_reload_agents(s);
+	uar_server_reload_skills(s);
 	uar_plugin_host_reload(s->plugins);
 	e = uar_config_reload(s->config, &next, &changes, &problems);
 	if (e)
@@ -330,7 +331,7 @@ static void on_idle_check(struct uar_timer *t)
 
 	uar_runtime_stats(s->runtime, &runs);
 	uar_http_stats(s->http, &http);
-	if (runs.live_runs || http.open)
+	if (runs.live_runs || runs.parked || http.open)
 		s->idle.busy_us = now;
 	if (s->stopping)
 		return;
@@ -414,6 +415,7 @@ int uar_verb_serve(struct uar_cli *cli)
 	int status;
 
 	uar_log_out_init(&out, STDERR_FILENO);
+	uar_log_out_keep(&out);
 	s.log = (struct uar_log){ &uar_clock_system, (enum uar_log_level)c->log_level, c->log_json,
 				  &out };
 	s.token = uar_buf_make(UAR_LIMIT_ID_BYTES * 4);

@@ -9,9 +9,11 @@
 #include "loop/client.h"
 #include "loop/loop.h"
 #include "app/model_settings.h"
+#include "memory/know.h"
 #include "model/models.h"
 #include "peer/peer.h"
 #include "plugin/plugin.h"
+#include "skill/book.h"
 #include "store/store.h"
 #include "tool/registry.h"
 #include "tool/secret.h"
@@ -44,6 +46,8 @@ struct server {
 		struct uar_timer later;	     /* files changed: they are read when no more change */
 		struct uar_buf dir;
 		struct uar_agent_feed *feed; /* NULL: no registry is asked */
+		struct uar_skill_book *skills;
+		struct server_skills *skills_watch; /* serve_skills.c */
 	} agents;
 	struct uar_tools *tools;
 	struct uar_runtime *runtime;
@@ -51,7 +55,8 @@ struct server {
 		struct uar_workers *work;
 		struct uar_reader *reader;
 		struct uar_mailer *mailer;
-	} parts; /* of the runtime */
+		struct uar_knowledge *knowledge; /* beside it; NULL: it is switched off */
+	} parts;				 /* of the runtime */
 	struct uar_gate *gate;
 	struct uar_http *http;
 	struct uar_buf token;
@@ -85,10 +90,18 @@ UAR_MUST_CHECK uar_err uar_server_need_client(struct server *s, struct uar_error
 UAR_MUST_CHECK uar_err uar_server_make_agents(struct server *s, struct uar_error *error);
 void uar_server_reload_agents(struct server *s); /* reads the directory again */
 void uar_server_unmake_agents(struct server *s);
+/* serve_skills.c */
+UAR_MUST_CHECK uar_err uar_server_make_skills(struct server *s, struct uar_error *error);
+void uar_server_reload_skills(struct server *s); /* reads the directory again */
+void uar_server_unmake_skills(struct server *s);
 /* serve_tools.c */
 UAR_MUST_CHECK uar_err uar_server_make_tools(struct server *s, struct uar_error *error);
+/* serve_kb.c: before the tools */
+UAR_MUST_CHECK uar_err uar_server_make_knowledge(struct server *s, struct uar_error *error);
 /* serve_mcp.c */
 UAR_MUST_CHECK uar_err uar_server_make_mcp(struct server *s, struct uar_error *error);
+/* The servers that are passed on to MCP clients; NULL: none. */
+struct uar_mcp_relay *const *uar_server_relays(const struct server *s, size_t *out_count);
 void uar_server_unmake_mcp(struct server *s); /* after the tools */
 /* serve_models.c */
 /* The providers alone, and the policy of routing; the same without a choice. */

@@ -270,6 +270,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.rand = &uar_rand_system,
 		.log = &s->log,
 		.run_timeout_us = c->run_timeout_us,
+		.park = c->shutdown == UAR_CONFIG_SHUTDOWN_KEEP,
 		.keep_runs = (uint64_t)c->keep_runs,
 		.exhausted = on_exhausted,
 		.exhausted_ctx = s,
@@ -282,7 +283,9 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.entries = uar_plugin_host_entries(s->plugins),
 		.agents = uar_bridge_agents(s->agents.bridge),
 		.registry = s->agents.registry,
+		.skills = s->agents.skills,
 		.tools = s->tools,
+		.knowledge = s->parts.knowledge,
 		.client = s->net.client,
 		.secrets = s->net.secrets,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
@@ -326,6 +329,7 @@ static uar_err make_gate(struct server *s)
 		.reader = s->parts.reader,
 		.mailer = s->parts.mailer,
 		.work = s->parts.work,
+		.knowledge = s->parts.knowledge,
 		.rand = &uar_rand_system,
 		.log = &s->log,
 		.owner = owner_of(c),
@@ -335,6 +339,7 @@ static uar_err make_gate(struct server *s)
 		.allowed_origins = c->allowed_origins.items,
 		.allowed_origin_count = c->allowed_origins.count,
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
+		.data_dir = c->data,
 		.max_body = (size_t)c->max_body_bytes,
 		.sync_wait_us = c->sync_wait_us,
 		.plugin_trigger = c->plugin_trigger,
@@ -344,6 +349,7 @@ static uar_err make_gate(struct server *s)
 		.cancel_as_done = c->cancel_terminal == UAR_CONFIG_CANCEL_DONE,
 	};
 
+	o.relays = uar_server_relays(s, &o.relay_count);
 	return uar_gate_create(&o, &s->gate);
 }
 
@@ -367,11 +373,30 @@ static uar_err make_http(struct server *s, struct uar_error *error)
 	return e;
 }
 
+/* What models are told and may do. */
+static int make_offers(struct server *s)
+{
+	struct uar_error error = { 0 };
+	uar_err e = uar_server_make_models(s, &error);
+
+	if (e)
+		return uar_server_explain(s, "models", e, &error);
+	e = uar_server_make_skills(s, &error);
+	if (e)
+		return uar_server_explain(s, "skills", e, &error);
+	e = uar_server_make_tools(s, &error);
+	if (e)
+		return uar_server_explain(s, "tools", e, &error);
+	e = uar_server_make_mcp(s, &error);
+	return e ? uar_server_explain(s, "MCP servers", e, &error) : 0;
+}
+
 int uar_server_make(struct server *s)
 {
 	const struct uar_config *c = &s->config->value;
 	struct uar_error error = { 0 };
 	uar_err e = uar_datadir_create(c->data, &error);
+	int status;
 
 	if (!e)
 		e = uar_datadir_regular(c->data, &error);
@@ -387,15 +412,9 @@ int uar_server_make(struct server *s)
 	if (e)
 		return uar_server_explain(s, "store", e, &error);
 	uar_datadir_sweep(c->data);
-	e = uar_server_make_models(s, &error);
-	if (e)
-		return uar_server_explain(s, "models", e, &error);
-	e = uar_server_make_tools(s, &error);
-	if (e)
-		return uar_server_explain(s, "tools", e, &error);
-	e = uar_server_make_mcp(s, &error);
-	if (e)
-		return uar_server_explain(s, "MCP servers", e, &error);
+	status = make_offers(s);
+	if (status)
+		return status;
 	e = make_plugins(s, &error);
 	if (e)
 		return uar_server_explain(s, "plugins", e, &error);
@@ -421,11 +440,13 @@ void uar_server_unmake(struct server *s)
 	if (s->http)
 		uar_datadir_retract(s->config->value.data, &s->info);
 	uar_http_destroy(s->http);
+	uar_knowledge_destroy(s->parts.knowledge);
 	uar_store_destroy(s->store); /* first: its threads borrow from those below */
 	uar_gate_destroy(s->gate);
 	uar_runtime_destroy(s->runtime);
 	uar_peers_destroy(s->net.peers);
 	uar_server_unmake_agents(s);
+	uar_server_unmake_skills(s);
 	uar_plugin_host_destroy(s->plugins);
 	uar_tools_destroy(s->tools);
 	uar_secrets_destroy(s->net.secrets);

@@ -5,6 +5,7 @@
 #include "app/limits.h"
 #include "base/alloc.h"
 #include "app/serve_int.h"
+#include "mcp/relay.h"
 #include "tool/mcp.h"
 #include "tool/registry.h"
 
@@ -16,6 +17,9 @@ struct server_mcp {
 	struct uar_tools *sources[UAR_LIMIT_MCP_SERVERS]; /* the registry's */
 	bool tried[UAR_LIMIT_MCP_SERVERS];
 	size_t count;
+	struct uar_mcp_relay *relays[UAR_LIMIT_MCP_SERVERS]; /* those that are passed on */
+	bool passed[UAR_LIMIT_MCP_SERVERS];
+	size_t relay_count;
 	struct uar_timer first; /* the start waits no longer */
 	bool starting;
 };
@@ -25,6 +29,9 @@ static bool all_tried(const struct server_mcp *m)
 {
 	for (size_t i = 0; i < m->count; i++)
 		if (!m->tried[i])
+			return false;
+	for (size_t i = 0; i < m->relay_count; i++)
+		if (!m->passed[i])
 			return false;
 	return true;
 }
@@ -84,6 +91,40 @@ static uar_err add_server(struct server_mcp *m, const struct uar_mcp_setting *se
 	return e;
 }
 
+/* One of them is connected, or is not. */
+static void relay_tried(void *ctx)
+{
+	struct server_mcp *m = ctx;
+
+	for (size_t i = 0; i < m->relay_count; i++) {
+		uar_str reason, name = uar_str_c(uar_mcp_relay_name(m->relays[i]));
+		bool ready = uar_mcp_relay_ready(m->relays[i], &reason);
+
+		if (ready && !m->passed[i])
+			uar_log(&m->s->log, UAR_LOG_INFO, "mcp.offered", { "server", name });
+		else if (!ready)
+			uar_log(&m->s->log, UAR_LOG_WARN, "mcp.not_offered", { "server", name },
+				{ "reason", reason });
+		m->passed[i] = ready;
+	}
+	if (m->starting && all_tried(m))
+		uar_loop_stop(m->s->loop);
+}
+
+static uar_err add_relay(struct server_mcp *m, const struct uar_mcp_setting *setting)
+{
+	struct uar_mcp_relay_options o = { .loop = m->s->loop,
+					   .http = m->s->net.client,
+					   .setting = setting,
+					   .tried = relay_tried,
+					   .ctx = m };
+	uar_err e = uar_mcp_relay_create(&o, &m->relays[m->relay_count]);
+
+	if (!e)
+		m->relay_count++;
+	return e;
+}
+
 static void wait_for_first(struct server_mcp *m)
 {
 	struct uar_sched *sched = uar_loop_sched(m->s->loop);
@@ -115,16 +156,25 @@ uar_err uar_server_make_mcp(struct server *s, struct uar_error *error)
 		e = uar_server_need_client(s, error);
 	for (size_t i = 0; !e && i < settings.count; i++)
 		if (!settings.at[i].disabled)
-			e = add_server(m, &settings.at[i], error);
-	if (!e && m->count)
+			e = settings.at[i].offer ? add_relay(m, &settings.at[i])
+						 : add_server(m, &settings.at[i], error);
+	if (!e && m->count + m->relay_count)
 		wait_for_first(m);
 	return e;
+}
+
+struct uar_mcp_relay *const *uar_server_relays(const struct server *s, size_t *out_count)
+{
+	*out_count = s->net.mcp ? s->net.mcp->relay_count : 0;
+	return s->net.mcp ? s->net.mcp->relays : NULL;
 }
 
 void uar_server_unmake_mcp(struct server *s)
 {
 	if (!s->net.mcp)
 		return;
+	for (size_t i = 0; i < s->net.mcp->relay_count; i++)
+		uar_mcp_relay_destroy(s->net.mcp->relays[i]);
 	uar_arena_fini(&s->net.mcp->arena);
 	uar_free(s->net.mcp);
 }

@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "json/limits.h"
 #include "tool/http_source.h"
+#include "tool/skill_script.h"
+#include "work/kb_tools.h"
 
 uar_err uar_server_need_client(struct server *s, struct uar_error *error)
 {
@@ -51,13 +53,34 @@ static uar_err add_internal(struct server *s, struct uar_error *error)
 	const struct uar_config *c = &s->config->value;
 	struct uar_buf dir = path_of(s, c->tools_files_dir, "files");
 	struct uar_internal_tools_options o = { .sched = uar_loop_sched(s->loop),
-						.files_dir = dir.p };
+						.files_dir = dir.p,
+						.skills_dir =
+							uar_skill_book_dir(s->agents.skills) };
 	struct uar_tools *source = NULL;
 	uar_err e = dir.err ? dir.err : uar_datadir_apart(c->data, dir.p, error);
 
 	if (!e)
 		e = uar_internal_tools_create(&o, &source, error);
 	uar_buf_fini(&dir);
+	return e ? e : take(s, source, error);
+}
+
+static uar_err add_knowledge(struct server *s, struct uar_error *error)
+{
+	struct uar_tools *source = NULL;
+	uar_err e = s->parts.knowledge ? uar_kb_tools_create(s->parts.knowledge, &source) : UAR_OK;
+
+	return e || !source ? e : take(s, source, error);
+}
+
+static uar_err add_scripts(struct server *s, struct uar_error *error)
+{
+	struct uar_tools *source = NULL;
+	uar_err e;
+
+	if (!s->config->value.skill_scripts)
+		return UAR_OK;
+	e = uar_skill_script_create(s->loop, uar_skill_book_dir(s->agents.skills), &source);
 	return e ? e : take(s, source, error);
 }
 
@@ -118,6 +141,9 @@ uar_err uar_server_make_tools(struct server *s, struct uar_error *error)
 	struct uar_buf secrets = path_of(s, c->secrets_dir, "secrets");
 	uar_err e = secrets.err ? secrets.err : uar_secrets_create(secrets.p, &s->net.secrets);
 
+	if (!e)
+		e = uar_server_make_knowledge(s, error);
+
 	uar_buf_fini(&secrets);
 	if (e || !c->tools)
 		return e;
@@ -127,6 +153,10 @@ uar_err uar_server_make_tools(struct server *s, struct uar_error *error)
 	if (!e)
 		e = add_internal(s, error);
 	if (!e)
+		e = add_scripts(s, error);
+	if (!e)
 		e = add_fetch(s, error);
+	if (!e)
+		e = add_knowledge(s, error);
 	return e ? e : add_file(s, error);
 }

@@ -310,7 +310,42 @@ static int write_shown(struct uar_cli *cli, const struct uar_json *root)
 	return status;
 }
 
-static int show_agent(struct uar_cli *cli, const char *id)
+/* --- instance ----------------------------------------------------------------------------------
+ */
+
+static void put_ids(struct uar_buf *out, const char *name, const struct uar_json *list,
+		    const char *key)
+{
+	uar_buf_printf(out, "%s:", name);
+	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next) {
+		uar_buf_add_char(out, ' ');
+		uar_text_clean(out, text_of(j, key), false);
+	}
+	uar_buf_add_char(out, '\n');
+}
+
+/* One line for each part that the instance is made of. */
+static int write_instance(struct uar_cli *cli, const struct uar_json *root)
+{
+	static const char *const parts[] = { "artifact", "provider_policy", "memory", "event_bus" };
+	const struct uar_json *tools = uar_json_get(root, UAR_STR("tool_registry"));
+	const struct uar_json *skills = uar_json_get(root, UAR_STR("skill_registry"));
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	int status;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		uar_buf_printf(&text, "%s: ", parts[i]);
+		uar_json_write(&text, uar_json_get(root, uar_str_c(parts[i])));
+		uar_buf_add_char(&text, '\n');
+	}
+	put_ids(&text, "tool_registry", uar_json_get(tools, UAR_STR("tools")), "tool_id");
+	put_ids(&text, "skill_registry", uar_json_get(skills, UAR_STR("skills")), "skill_id");
+	status = uar_cli_write(cli, &text);
+	uar_buf_fini(&text);
+	return status;
+}
+
+static int show_agent(struct uar_cli *cli, const char *id, bool instance)
 {
 	struct uar_buf path = uar_buf_make(UAR_LIMIT_URI_BYTES);
 	struct uar_remote_answer a = { .root = NULL };
@@ -321,6 +356,8 @@ static int show_agent(struct uar_cli *cli, const char *id)
 
 	uar_buf_add_str(&path, UAR_STR("/api/agents/"));
 	uar_api_escape(&path, uar_str_c(id));
+	if (instance)
+		uar_buf_add_str(&path, UAR_STR("/instance"));
 	ask.path = path.p;
 	e = uar_remote_ask(cli, &ask, &a, &error);
 	if (e) {
@@ -329,7 +366,7 @@ static int show_agent(struct uar_cli *cli, const char *id)
 		uar_buf_add_char(&a.text, '\n');
 		status = uar_cli_write(cli, &a.text);
 	} else {
-		status = write_shown(cli, a.root);
+		status = instance ? write_instance(cli, a.root) : write_shown(cli, a.root);
 	}
 	uar_remote_answer_fini(&a);
 	uar_buf_fini(&path);
@@ -345,8 +382,11 @@ int uar_verb_agent(struct uar_cli *cli)
 	if (!strcmp(what, "check"))
 		return check_agent(cli, which);
 	if (!strcmp(what, "show"))
-		return show_agent(cli, which);
-	return uar_cli_fail(cli, UAR_EXIT_USAGE,
-			    "usage: uar agent new NAME, uar agent check FILE, or uar agent show "
-			    "AGENT");
+		return show_agent(cli, which, false);
+	if (!strcmp(what, "instance"))
+		return show_agent(cli, which, true);
+	return uar_cli_fail(
+		cli, UAR_EXIT_USAGE,
+		"usage: uar agent new NAME, uar agent check FILE, uar agent show AGENT, or "
+		"uar agent instance AGENT");
 }

@@ -39,33 +39,12 @@ static uar_err put_message(const struct chat *c, uar_str message, struct uar_buf
 	return uar_jw_end(&w);
 }
 
-/* What it cost, for people. */
-static void say_cost(const struct chat *c, const char *run_id)
-{
-	struct uar_remote_answer a = { .root = NULL };
-	struct uar_error error = { 0 };
-	double cost, tokens;
-
-	if (c->cli->err_tty && !c->cli->args->option[UAR_OPT_JSON] &&
-	    !uar_remote_record(c->cli, uar_str_c(run_id), &a, &error)) {
-		cost = uar_json_double(uar_json_get(a.root, UAR_STR("cost")), 0);
-		tokens = uar_json_double(uar_json_get(a.root, UAR_STR("tokens")), 0);
-		fprintf(c->cli->err, "%s%.0f tokens", uar_text_on(UAR_STYLE_DIM, c->colour),
-			tokens);
-		if (cost > 0)
-			fprintf(c->cli->err, ", $%.4f", cost);
-		fprintf(c->cli->err, "%s\n", uar_text_off(UAR_STYLE_DIM, c->colour));
-	}
-	uar_remote_answer_fini(&a);
-}
-
 static int say(struct chat *c, uar_str message)
 {
 	struct uar_buf body = uar_buf_make(2 * UAR_LIMIT_CLI_MESSAGE);
 	char run_id[UAR_LIMIT_ID_BYTES + 1] = "";
 	struct uar_error error = { 0 };
 	uar_err e = put_message(c, message, &body, &error);
-	int status;
 
 	if (!e)
 		e = uar_exec_server(c->cli, &error);
@@ -74,9 +53,7 @@ static int say(struct chat *c, uar_str message)
 	uar_buf_fini(&body);
 	if (e)
 		return uar_cli_fail_with(c->cli, UAR_EXIT_FAILED, e, &error);
-	status = uar_exec_attach(c->cli, run_id);
-	say_cost(c, run_id);
-	return status;
+	return uar_exec_attach(c->cli, run_id);
 }
 
 /* The next line of a person; false: there is none. */

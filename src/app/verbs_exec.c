@@ -411,6 +411,26 @@ static struct exec exec_of(struct uar_cli *cli)
 					  .notes_colour = uar_cli_colour(cli, cli->err_tty) } };
 }
 
+/* Tokens and cost, on a terminal. */
+static void print_cost(struct uar_cli *cli, const char *run_id)
+{
+	struct uar_remote_answer a = { .root = NULL };
+	bool colour = uar_cli_colour(cli, cli->err_tty);
+	struct uar_error error = { 0 };
+	double cost, tokens;
+
+	if (cli->err_tty && !cli->args->option[UAR_OPT_JSON] &&
+	    !uar_remote_record(cli, uar_str_c(run_id), &a, &error)) {
+		cost = uar_json_double(uar_json_get(a.root, UAR_STR("cost")), 0);
+		tokens = uar_json_double(uar_json_get(a.root, UAR_STR("tokens")), 0);
+		fprintf(cli->err, "%s%.0f tokens", uar_text_on(UAR_STYLE_DIM, colour), tokens);
+		if (cost > 0)
+			fprintf(cli->err, ", $%.4f", cost);
+		fprintf(cli->err, "%s\n", uar_text_off(UAR_STYLE_DIM, colour));
+	}
+	uar_remote_answer_fini(&a);
+}
+
 int uar_exec_attach(struct uar_cli *cli, const char *run_id)
 {
 	const struct uar_args *args = cli->args;
@@ -428,6 +448,7 @@ int uar_exec_attach(struct uar_cli *cli, const char *run_id)
 	status = follow(&x);
 	end_watch(&x);
 	uar_asker_fini(&x.asker);
+	print_cost(cli, run_id);
 	return status;
 }
 

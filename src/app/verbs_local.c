@@ -9,6 +9,7 @@
 #include "app/limits.h"
 #include "app/text.h"
 #include "app/verbs_agent.h"
+#include "app/verbs_skill.h"
 #include "store/store.h"
 
 int uar_verb_version(struct uar_cli *cli)
@@ -174,6 +175,7 @@ static int check_local(struct uar_cli *cli)
 	uar_err e = uar_datadir_check(&set->value, &notes, &problems), files;
 
 	uar_agents_check(&set->value, &notes, &problems);
+	uar_skills_check(&set->value, &notes, &problems);
 	check_stored(set->value.data, cli->args->option[UAR_OPT_LOG] != NULL, &notes, &problems);
 	files = uar_config_check_files(set, &problems);
 	e = problems.n ? UAR_ECORRUPT : e ? e : files;

@@ -191,52 +191,109 @@ static uar_str shown_status(const struct uar_json *run)
 		       : member(run, "status");
 }
 
-static void put_run(struct uar_buf *out, const struct uar_json *run, double now, bool colour)
+/* How many characters of the ids differ from each other on this page: at a terminal a
+ * prefix is enough, because each verb that takes a RUN takes one. */
+enum { ID_SHOWN = 36, ID_SHORTEST = 8 };
+
+static size_t common_prefix(uar_str a, uar_str b)
 {
-	struct uar_buf cell = uar_buf_make(256);
+	size_t n = 0;
+
+	while (n < a.n && n < b.n && a.p[n] == b.p[n])
+		n++;
+	return n;
+}
+
+/* The server lists runs by age; ids made close to each other in time share their beginning,
+ * so each one is compared with all. */
+static size_t short_id_width(const struct uar_json *runs)
+{
+	size_t width = ID_SHORTEST;
+
+	for (const struct uar_json *a = uar_json_at(runs, 0); a; a = a->next)
+		for (const struct uar_json *b = a->next; b; b = b->next) {
+			size_t n = common_prefix(member(a, "run_id"), member(b, "run_id")) + 1;
+
+			if (n > width)
+				width = n;
+		}
+	return width < ID_SHOWN ? width : ID_SHOWN;
+}
+
+/* What it is about, and behind that why it stands where it stands. */
+static void put_subject(struct uar_buf *out, const struct uar_json *run)
+{
 	const struct uar_json *error = uar_json_get(run, UAR_STR("error"));
 	const struct uar_json *question = uar_json_at(uar_json_get(run, UAR_STR("actions")), 0);
-	uar_str status = shown_status(run), why = member(error, "message");
+	uar_str why = member(error, "message"), title = member(run, "title");
 
-	put_cell(out, member(run, "run_id"), 36, UAR_STYLE_NONE, colour);
-	put_cell(out, status, 16, uar_text_status_style(status), colour);
-	put_cell(out, member(run, "agent_id"), 20, UAR_STYLE_NONE, colour);
-	uar_text_span(&cell, now - uar_json_double(uar_json_get(run, UAR_STR("created_at")), now));
-	uar_buf_add_str(&cell, UAR_STR(" ago"));
-	put_cell(out, uar_buf_str(&cell), 9, UAR_STYLE_DIM, colour);
-	uar_buf_clear(&cell);
-	put_took(&cell, run, now);
-	put_cell(out, uar_buf_str(&cell), 6, UAR_STYLE_NONE, colour);
 	if (!why.n)
 		why = question ? member(question, "prompt") : member(run, "cancel_reason");
+	uar_text_brief(out, title, 48);
+	if (title.n && why.n)
+		uar_buf_add_str(out, UAR_STR("  "));
 	uar_text_brief(out, why, 60);
+}
+
+struct run_table {
+	double now;
+	size_t id_width;
+	bool colour;
+};
+
+static void put_run(struct uar_buf *out, const struct uar_json *run, const struct run_table *t)
+{
+	struct uar_buf cell = uar_buf_make(256);
+	uar_str status = shown_status(run), id = member(run, "run_id");
+
+	if (id.n > t->id_width && t->id_width < ID_SHOWN)
+		id.n = t->id_width;
+	put_cell(out, id, t->id_width, UAR_STYLE_NONE, t->colour);
+	put_cell(out, status, 16, uar_text_status_style(status), t->colour);
+	put_cell(out, member(run, "agent_id"), 20, UAR_STYLE_NONE, t->colour);
+	uar_text_span(&cell,
+		      t->now - uar_json_double(uar_json_get(run, UAR_STR("created_at")), t->now));
+	uar_buf_add_str(&cell, UAR_STR(" ago"));
+	put_cell(out, uar_buf_str(&cell), 9, UAR_STYLE_DIM, t->colour);
+	uar_buf_clear(&cell);
+	put_took(&cell, run, t->now);
+	put_cell(out, uar_buf_str(&cell), 6, UAR_STYLE_NONE, t->colour);
+	put_subject(out, run);
 	while (out->n && out->p[out->n - 1] == ' ')
 		out->n--;
 	uar_buf_add_char(out, '\n');
 	uar_buf_fini(&cell);
 }
 
-static int write_runs(struct uar_cli *cli, const struct uar_json *root)
+static void put_run_titles(struct uar_buf *out, const struct run_table *t)
 {
 	static const struct {
 		const char *title;
 		size_t width;
-	} columns[] = {
-		{ "RUN", 36 }, { "STATUS", 16 }, { "AGENT", 20 }, { "CREATED", 9 }, { "TOOK", 6 }
-	};
+	} columns[] = { { "STATUS", 16 }, { "AGENT", 20 }, { "CREATED", 9 }, { "TOOK", 6 } };
+
+	put_cell(out, UAR_STR("RUN"), t->id_width, UAR_STYLE_BOLD, t->colour);
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		put_cell(out, uar_str_c(columns[i].title), columns[i].width, UAR_STYLE_BOLD,
+			 t->colour);
+	uar_buf_add_str(out, UAR_STR("TITLE\n"));
+}
+
+static int write_runs(struct uar_cli *cli, const struct uar_json *root)
+{
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
 	const struct uar_json *runs = uar_json_get(root, UAR_STR("runs"));
 	uar_str next = member(root, "next_before");
-	bool colour = uar_cli_colour(cli, cli->out_tty);
-	double now = (double)uar_clock_wall(cli->clock) / 1e6;
+	struct run_table t = { .now = (double)uar_clock_wall(cli->clock) / 1e6,
+			       .id_width = cli->out_tty ? short_id_width(runs) : ID_SHOWN,
+			       .colour = uar_cli_colour(cli, cli->out_tty) };
 
 	if (uar_json_at(runs, 0))
-		for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-			put_cell(&text, uar_str_c(columns[i].title), columns[i].width,
-				 UAR_STYLE_BOLD, colour);
-	uar_buf_add_str(&text, uar_json_at(runs, 0) ? UAR_STR("WHY\n") : UAR_STR("no runs\n"));
+		put_run_titles(&text, &t);
+	else
+		uar_buf_add_str(&text, UAR_STR("no runs\n"));
 	for (const struct uar_json *run = uar_json_at(runs, 0); run; run = run->next)
-		put_run(&text, run, now, colour);
+		put_run(&text, run, &t);
 	if (next.n) {
 		uar_buf_add_str(&text, UAR_STR("more: uar runs --before "));
 		uar_text_brief(&text, next, 200);

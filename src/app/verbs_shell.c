@@ -1,5 +1,6 @@
 /* verbs_shell.c - `uar completion` and `uar open`: what makes a terminal comfortable. */
 #include "app/limits.h"
+#include "app/qr.h"
 #include "app/remote.h"
 #include "app/text.h"
 
@@ -91,6 +92,59 @@ int uar_verb_completion(struct uar_cli *cli)
 
 /* --- open ----------------------------------------------------------------------------- */
 
+/* A phone asks its own loopback. */
+static bool is_near(const char *url)
+{
+	return strstr(url, "//127.") || strstr(url, "//localhost") || strstr(url, "//[::1]") ||
+	       uar_str_starts(uar_str_c(url), UAR_STR("unix:"));
+}
+
+static uar_err draw_link(struct uar_cli *cli, uar_str link, struct uar_buf *out)
+{
+	struct uar_qr qr;
+	uar_err e = uar_qr_make(&qr, link);
+
+	if (!e)
+		uar_qr_draw(&qr, uar_cli_colour(cli, cli->out_tty), out);
+	return e ? e : out->err;
+}
+
+/* What `--as` says, without a slash at its end. */
+static uar_str base_of(const struct uar_cli *cli, const struct uar_api *api)
+{
+	const char *as = cli->args->option[UAR_OPT_AS];
+	uar_str base = uar_str_c(as ? as : api->url);
+
+	while (base.n && base.p[base.n - 1] == '/')
+		base.n--;
+	return base;
+}
+
+static uar_err write_link(struct uar_cli *cli, const struct uar_api *api, uar_str code,
+			  struct uar_buf *text, struct uar_error *error)
+{
+	struct uar_buf link = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+	uar_err e;
+
+	uar_buf_add_str(&link, base_of(cli, api));
+	uar_buf_add_str(&link, UAR_STR("/#code="));
+	uar_text_clean(&link, code, false);
+	e = link.err;
+	if (!e && cli->args->option[UAR_OPT_QR]) {
+		e = draw_link(cli, uar_buf_str(&link), text);
+		if (e == UAR_ETOOBIG)
+			e = uar_error_set(error, e, "the link is too long to be drawn");
+		if (is_near(link.p))
+			fputs("a phone cannot reach this address: let the server listen on the "
+			      "network or behind a proxy, and name that address with --as\n",
+			      cli->err);
+	}
+	uar_buf_add_str(text, uar_buf_str(&link));
+	uar_buf_add_char(text, '\n');
+	uar_buf_fini(&link);
+	return e;
+}
+
 int uar_verb_open(struct uar_cli *cli)
 {
 	struct uar_api_request ask = { .method = "POST",
@@ -106,15 +160,11 @@ int uar_verb_open(struct uar_cli *cli)
 
 	if (!e)
 		e = uar_remote_ask(cli, &ask, &a, &error);
-	if (e) {
-		status = uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error);
-	} else {
+	if (!e) {
 		code = uar_json_str(uar_json_get(a.root, UAR_STR("code")), UAR_STR(""));
-		uar_buf_printf(&text, "%s/#code=", api.url);
-		uar_text_clean(&text, code, false);
-		uar_buf_add_char(&text, '\n');
-		status = uar_cli_write(cli, &text);
+		e = write_link(cli, &api, code, &text, &error);
 	}
+	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : uar_cli_write(cli, &text);
 	uar_remote_answer_fini(&a);
 	uar_buf_fini(&text);
 	return status;

@@ -1,8 +1,10 @@
 /* verbs_stream.c - verbs that show a run as it happens: logs, run.
  *
- * Leaving never harms a run: the server goes on, `uar logs -f` comes back. */
+ * At a terminal `run` is attached as chat and exec are: the first Ctrl-C cancels. Elsewhere
+ * a signal only leaves: the run continues, `uar logs -f` comes back. */
 #include "app/action.h"
 #include "app/cli.h"
+#include "app/exec_run.h"
 #include "app/leave.h"
 #include "app/limits.h"
 #include "app/nearest.h"
@@ -214,6 +216,11 @@ int uar_remote_exit_status(struct uar_cli *cli, const char *run_id)
 	return e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : code;
 }
 
+static bool is_at_terminal(const struct uar_cli *cli)
+{
+	return cli->in_tty && cli->err_tty && !cli->args->option[UAR_OPT_JSON];
+}
+
 static int watch(struct uar_cli *cli, const char *run_id)
 {
 	bool notes_colour = uar_cli_colour(cli, cli->err_tty);
@@ -229,6 +236,8 @@ static int watch(struct uar_cli *cli, const char *run_id)
 	struct uar_leave leave;
 	uar_err e;
 
+	if (is_at_terminal(cli))
+		return uar_exec_attach(cli, run_id);
 	if (cli->err_tty)
 		fprintf(cli->err, "%srun %s (leaving does not stop it: uar cancel %s does)%s\n",
 			uar_text_on(UAR_STYLE_DIM, notes_colour), run_id, run_id,

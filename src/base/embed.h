@@ -1,6 +1,6 @@
 /* embed.h - a file as part of the program, copied by the assembler as it is.
  *
- *	UAR_EMBED(uar_page_html, "web/page/page.html");
+ *	UAR_EMBED(uar_page_html, "web/dist/index.html");
  *	uar_str page = UAR_EMBEDDED(uar_page_html);
  *
  * The path begins at the root of the tree; the Makefile says which object depends on which

@@ -4,6 +4,8 @@
  * it likes (a collector that hangs, Ctrl-S at a terminal): that must not stop a run. */
 #include "base/log.h"
 
+#include "base/alloc.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -136,7 +138,35 @@ void uar_log_out_fini(struct uar_log_out *o)
 {
 	if (o->owned)
 		close(o->fd);
+	for (size_t i = 0; o->kept && i < UAR_LIMIT_LOG_KEPT; i++)
+		uar_free(o->kept->line[i]);
+	uar_free(o->kept);
 	pthread_mutex_destroy(&o->lock);
+}
+
+void uar_log_out_keep(struct uar_log_out *o)
+{
+	o->kept = uar_zalloc(sizeof *o->kept);
+}
+
+uint64_t uar_log_out_next(struct uar_log_out *o, uint64_t after, char out[UAR_LIMIT_LOG_LINE])
+{
+	struct uar_log_ring *k;
+	uint64_t found = 0;
+
+	pthread_mutex_lock(&o->lock);
+	k = o->kept;
+	if (k && after > k->last)
+		after = 0;
+	if (k && after + UAR_LIMIT_LOG_KEPT < k->last)
+		after = k->last - UAR_LIMIT_LOG_KEPT;
+	for (uint64_t n = after + 1; k && n <= k->last && !found; n++)
+		if (k->line[n % UAR_LIMIT_LOG_KEPT]) {
+			snprintf(out, UAR_LIMIT_LOG_LINE, "%s", k->line[n % UAR_LIMIT_LOG_KEPT]);
+			found = n;
+		}
+	pthread_mutex_unlock(&o->lock);
+	return found;
 }
 
 static ssize_t write_now(const struct uar_log_out *o, const char *p, size_t n)
@@ -160,6 +190,22 @@ static bool put_out(struct uar_log_out *o, const struct line *l)
 	n = write_now(o, l->p, l->n);
 	o->torn = n > 0 && (size_t)n < l->n;
 	return n == (ssize_t)l->n;
+}
+
+/* Without memory the line is not kept; its number is used up. */
+static void keep_line(struct uar_log_out *o, const struct line *l)
+{
+	char **slot;
+
+	if (!o->kept)
+		return;
+	slot = &o->kept->line[++o->kept->last % UAR_LIMIT_LOG_KEPT];
+	uar_free(*slot);
+	*slot = uar_alloc(l->n);
+	if (!*slot)
+		return;
+	memcpy(*slot, l->p, l->n - 1);
+	(*slot)[l->n - 1] = 0;
 }
 
 /* --- lines --------------------------------------------------------------------------- */
@@ -211,6 +257,7 @@ void uar_log_write(const struct uar_log *log, enum uar_log_level level, const ch
 		return;
 	form(&l, log, level, what, fields);
 	pthread_mutex_lock(&log->out->lock);
+	keep_line(log->out, &l);
 	if ((log->out->lost && !tell_lost(log)) || !put_out(log->out, &l))
 		log->out->lost++;
 	pthread_mutex_unlock(&log->out->lock);

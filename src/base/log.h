@@ -11,6 +11,12 @@
 
 enum uar_log_level { UAR_LOG_DEBUG, UAR_LOG_INFO, UAR_LOG_WARN, UAR_LOG_ERROR, UAR_LOG_OFF };
 
+/* The newest lines, for those who look at a running server. */
+struct uar_log_ring {
+	char *line[UAR_LIMIT_LOG_KEPT]; /* of number k at k % UAR_LIMIT_LOG_KEPT; may be NULL */
+	uint64_t last;			/* number of the newest, from 1; 0: none yet */
+};
+
 /* Where the lines go. Nobody ever waits for its reader: a line that cannot be written at once
  * is dropped, and before the next one that can be, a line says how many were. */
 struct uar_log_out {
@@ -21,10 +27,16 @@ struct uar_log_out {
 	bool asks;   /* fd may block: it is asked first */
 	bool torn;   /* the last line is there in part */
 	uint64_t lost;
+	struct uar_log_ring *kept; /* NULL: none are kept */
 };
 /* Only the descriptor is borrowed: the flags that it shares with others stay as they are. */
 void uar_log_out_init(struct uar_log_out *o, int fd);
 void uar_log_out_fini(struct uar_log_out *o);
+/* Keeps the newest lines from here on; without memory it does not. */
+void uar_log_out_keep(struct uar_log_out *o);
+/* The oldest kept line after this number, without its line end, and its own number; 0: there is
+ * none. A number that no line has had yet counts as 0. From any thread. */
+uint64_t uar_log_out_next(struct uar_log_out *o, uint64_t after, char out[UAR_LIMIT_LOG_LINE]);
 
 struct uar_log {
 	const struct uar_clock *clock;

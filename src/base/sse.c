@@ -59,6 +59,7 @@ static uar_err add_data(struct uar_sse_parser *p, uar_str value)
 static uar_err take_line(struct uar_sse_parser *p, uar_str line)
 {
 	uar_str name, value;
+	uint64_t ms;
 
 	if (!p->started && uar_str_starts(line, UAR_STR("\xef\xbb\xbf")))
 		line = uar_str_from(line, 3);
@@ -74,7 +75,9 @@ static uar_err take_line(struct uar_sse_parser *p, uar_str line)
 		return set_field(&p->event, value);
 	if (uar_str_is(name, "id") && uar_str_find(value, 0) == value.n)
 		return set_field(&p->id, value);
-	return UAR_OK; /* a comment, `retry`, or a field of the future */
+	if (uar_str_is(name, "retry") && !uar_str_u64(value, &ms) && ms <= INT32_MAX)
+		p->retry_ms = (int64_t)ms;
+	return UAR_OK; /* a comment, or a field of the future */
 }
 
 /* A line that ended: `tail` is what came in this feed, the rest was kept. */

@@ -13,6 +13,7 @@ typedef uar_err uar_sse_fn(void *ctx, const struct uar_sse_event *ev);
 struct uar_sse_parser {
 	struct uar_buf line, data, event, id;
 	bool after_cr, started;
+	int64_t retry_ms; /* what the last `retry` asked for; 0: none did */
 	uar_sse_fn *fn;
 	void *ctx;
 };

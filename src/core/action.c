@@ -310,6 +310,31 @@ static void evaluated(struct emit *e, const struct uar_ask *a)
 	uar_emit(e, UAR_EV_PERMISSION_EVALUATED, EMIT_RUN);
 }
 
+/* What one answer of a model leaves to its client is asked for at once. */
+static void ask_more(struct emit *e, const struct uar_ask *first)
+{
+	const struct uar_json *list = NULL;
+	struct uar_ask a = *first;
+	uar_err err = uar_json_parse(first->more, NULL, e->env->arena, &list, NULL);
+
+	if (err) {
+		e->err = err;
+		return;
+	}
+	for (const struct uar_json *m = uar_json_first(list); m && !e->err; m = m->next) {
+		const struct uar_json *input = uar_json_get(m, UAR_STR("input"));
+
+		a.number++;
+		a.call_id = uar_json_str(uar_json_get(m, UAR_STR("call_id")), UAR_STR(""));
+		a.tool_id = uar_json_str(uar_json_get(m, UAR_STR("tool_id")), UAR_STR(""));
+		a.tool_name = uar_json_str(uar_json_get(m, UAR_STR("tool_name")), UAR_STR(""));
+		a.prompt = a.tool_name;
+		a.input = input ? input->text : UAR_STR("{}");
+		a.input_bytes = (int64_t)a.input.n;
+		action_required(e, &a);
+	}
+}
+
 void uar_core_ask(struct emit *e, const struct uar_ask *a)
 {
 	bool parked = uar_run_rare(e->r)->actions.open_count > 0;
@@ -323,6 +348,8 @@ void uar_core_ask(struct emit *e, const struct uar_ask *a)
 	if (!uar_action_info[a->type].input)
 		permission_requested(e, a);
 	action_required(e, a);
+	if (a->more.n)
+		ask_more(e, a);
 	if (!parked)
 		task_waiting(e, a);
 }

@@ -88,3 +88,33 @@ uar_err uar_core_fold_compaction(struct uar_run *r, enum uar_event_class cls,
 	c->done += cls == UAR_EV_CONTEXT_COMPACTION_COMPLETED;
 	return UAR_OK;
 }
+
+/* Which skills the run uses from here on. */
+uar_err uar_core_fold_skills(struct uar_run *r, const struct uar_json *p)
+{
+	const struct uar_json *list = uar_json_get(p, UAR_STR("selected_skills"));
+	struct uar_run_rare *rare;
+	struct uar_run_skills *skills;
+
+	r->call.resolved = true;
+	if (!uar_json_at(list, 0))
+		return UAR_OK;
+	rare = uar_core_change_rare(r);
+	if (!rare)
+		return UAR_ENOMEM;
+	skills = &rare->skills;
+	skills->count = 0;
+	for (const struct uar_json *s = uar_json_at(list, 0); s; s = s->next) {
+		struct uar_run_skill *to = &skills->at[skills->count];
+
+		if (skills->count == UAR_LIMIT_RUN_SKILLS)
+			return UAR_ECORRUPT;
+		uar_core_keep(to->skill_id, sizeof to->skill_id,
+			      uar_json_str(uar_json_get(s, UAR_STR("skill_id")), UAR_STR("")));
+		uar_core_keep(to->revision, sizeof to->revision,
+			      uar_json_str(uar_json_get(s, UAR_STR("revision")), UAR_STR("")));
+		to->score = uar_json_double(uar_json_get(s, UAR_STR("score")), 0);
+		skills->count++;
+	}
+	return UAR_OK;
+}

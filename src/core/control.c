@@ -277,6 +277,7 @@ static control_handler *const handlers[UAR_CTL_COUNT] = {
 	[UAR_CTL_RESUME_THREAD] = ctl_resume_thread,
 	[UAR_CTL_REMOVE_QUEUED_TURN] = ctl_remove_queued_turn,
 	[UAR_CTL_PROMOTE_QUEUED_TURN] = ctl_promote_queued_turn,
+	[UAR_CTL_EDIT_QUEUED_TURN] = ctl_edit_queued_turn,
 	[UAR_CTL_PAUSE_QUEUE] = ctl_pause_queue,
 	[UAR_CTL_RESUME_QUEUE] = ctl_resume_queue,
 };
@@ -299,6 +300,11 @@ static void open_session(struct ctl *c)
 
 /* --- idempotency ----------------------------------------------------------------------------- */
 
+static bool is_forgotten(const struct ctl *c, const struct uar_row_outcome *o)
+{
+	return o->row.updated_us + (int64_t)UAR_LIMIT_OUTCOME_SECONDS * 1000000 < c->e.env->now_us;
+}
+
 /* True: the command was there before; the first outcome is the answer. */
 static bool is_repeated(struct ctl *c)
 {
@@ -307,7 +313,7 @@ static bool is_repeated(struct ctl *c)
 	if (!c->in->outcome_id.n)
 		return false;
 	o = ctl_row(c, UAR_ROW_OUTCOME, c->in->outcome_id);
-	if (!o)
+	if (!o || is_forgotten(c, o))
 		return false;
 	if (!uar_str_eq(o->fingerprint, c->in->fingerprint))
 		ctl_refuse(c, UAR_EKEYREUSED, "/idempotency_key", "%s",
@@ -335,13 +341,26 @@ static uar_str ids_of_events(struct ctl *c)
 	return out;
 }
 
+/* A command that changes nothing has an outcome, too: the fact that it was given. */
+static void note_command(struct ctl *c)
+{
+	struct uar_jw *w = uar_emit_begin(&c->e);
+
+	uar_jw_cstr(w, "command", uar_control_info[c->in->kind].name);
+	uar_jw_cstr(w, "status", "no_op");
+	uar_emit_vendor(&c->e, "vendor.uar.command.recorded", EMIT_SESSION);
+}
+
 static void keep_outcome(struct ctl *c)
 {
 	struct uar_row_outcome *o;
 
-	if (!c->in->outcome_id.n || c->e.err || !c->u->d.event_count || c->u->again)
+	if (!c->in->outcome_id.n || c->e.err || c->u->again)
 		return;
-	o = ctl_new_row(c, UAR_ROW_OUTCOME, c->in->outcome_id);
+	if (!c->u->d.event_count)
+		note_command(c);
+	o = ctl_row(c, UAR_ROW_OUTCOME, c->in->outcome_id); /* one that is forgotten makes way */
+	o = o ? ctl_change(c, o) : ctl_new_row(c, UAR_ROW_OUTCOME, c->in->outcome_id);
 	if (!o)
 		return;
 	o->row.status = UAR_STR("done");

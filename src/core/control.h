@@ -77,6 +77,7 @@ struct uar_control {
 					  * earlier targets */
 	struct uar_run *fresh;		 /* a run that is not made yet; or NULL */
 	const struct uar_create *create; /* what it is to be */
+	struct uar_message_text message; /* edit_queued_turn: stored */
 	const struct uar_turn_facts
 		*turn; /* fork, rollback: the turn that stays the last; or NULL */
 	bool by_run;   /* start_task: a run named the task, whether it is over or not */
@@ -160,6 +161,7 @@ struct uar_turn_place {
 	uar_str session_id, thread_id, turn_id, task_id, run_id, agent_id;
 	size_t position; /* in the queue, from 1; 0: it is not queued */
 	bool existed;
+	bool steered; /* it is the active turn, which takes the message */
 };
 void uar_turn_write(struct uar_jw *w, const struct uar_turn_place *t);
 

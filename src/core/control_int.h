@@ -95,6 +95,7 @@ void ctl_start_attempt(struct ctl *c);
 void ctl_resume_thread(struct ctl *c);
 void ctl_remove_queued_turn(struct ctl *c);
 void ctl_promote_queued_turn(struct ctl *c);
+void ctl_edit_queued_turn(struct ctl *c);
 void ctl_pause_queue(struct ctl *c);
 void ctl_resume_queue(struct ctl *c);
 /* The run starts before all others that wait; a row of its thread says so. */

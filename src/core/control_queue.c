@@ -158,6 +158,30 @@ void ctl_remove_queued_turn(struct ctl *c)
 	tell_queue(c, &q, q.paused, NULL);
 }
 
+/* Its place stays; the change is a fact of the run and one of the queue. */
+void ctl_edit_queued_turn(struct ctl *c)
+{
+	struct uar_command edit = { .kind = UAR_CMD_EDIT, .input = c->in->message };
+	struct queue_change change = { .op = "reordered", .reason = UAR_STR("edited") };
+	const struct uar_queue *q = queue_of(c);
+	const struct uar_run *r = c->in->target;
+
+	if (!r) {
+		refuse_turn(c, c->in->edit_queued_turn.queued_turn_id);
+		return;
+	}
+	if (r->what.entry == UAR_ENTRY_PLUGIN || r->what.entry == UAR_ENTRY_FIXTURE) {
+		ctl_refuse(c, UAR_ESTATE, "/queued_turn_id",
+			   "the turn is no message: remove it and submit another one");
+		return;
+	}
+	change.turn_id = r->id.turn_id;
+	change.paused = q->paused;
+	ctl_decide_run(c, UAR_CONTROL_TARGET, &edit);
+	emit_queue(c, q, &change);
+	tell_queue(c, q, q->paused, NULL);
+}
+
 /* The first `n` of the queue as the row keeps them. */
 static uar_str order_text(struct ctl *c, const struct uar_queue *q, size_t n)
 {

@@ -135,6 +135,8 @@ void uar_turn_write(struct uar_jw *w, const struct uar_turn_place *t)
 	else
 		uar_jw_null(w, "position");
 	uar_jw_bool(w, "existed", t->existed);
+	if (t->steered)
+		uar_jw_bool(w, "steered", true);
 }
 
 static void tell_turn(struct ctl *c, size_t position)
@@ -168,6 +170,44 @@ static bool is_stopping(const struct uar_run *r)
 	return r->status == UAR_STATUS_CANCELLING;
 }
 
+/* The message joins the active turn, whose model is told it with its next call. */
+static void steer_turn(struct ctl *c)
+{
+	const struct uar_create *new = c->in->create;
+	struct uar_run *r = c->in->target;
+	struct uar_command steer = { .kind = UAR_CMD_STEER };
+	struct uar_turn_place place = { .status = "accepted", .steered = true };
+
+	if (!r || !uar_run_takes_input(r)) {
+		ctl_refuse(c, UAR_ESTATE, "/policy",
+			   "the active turn takes no further input: use enqueue or interrupt");
+		return;
+	}
+	if (!uar_str_eq(new->what.agent_id, r->what.agent_id)) {
+		ctl_refuse(c, UAR_ESTATE, "/agent_id", "the active turn is answered by %.*s",
+			   UAR_FMT(r->what.agent_id));
+		return;
+	}
+	if (uar_run_rare(r)->later.given >= UAR_LIMIT_TURN_INPUTS) {
+		ctl_refuse(c, UAR_ESTATE, "/policy", "the active turn has taken %d messages",
+			   UAR_LIMIT_TURN_INPUTS);
+		return;
+	}
+	steer.input = (struct uar_message_text){ new->what.message, new->what.message_blob,
+						 new->what.message_bytes };
+	ctl_decide_run(c, UAR_CONTROL_TARGET, &steer);
+	if (c->e.err || c->waits)
+		return;
+	place.session_id = c->e.s->session_id;
+	place.thread_id = r->id.thread_id;
+	place.turn_id = r->id.turn_id;
+	place.task_id = r->id.task_id;
+	place.run_id = r->id.run_id;
+	place.agent_id = r->what.agent_id;
+	uar_turn_write(ctl_result(c), &place);
+	ctl_result_end(c);
+}
+
 void ctl_submit_turn(struct ctl *c)
 {
 	uar_str policy = c->in->submit_turn.policy;
@@ -181,8 +221,7 @@ void ctl_submit_turn(struct ctl *c)
 		return;
 	}
 	if (waits && uar_str_is(policy, "steer")) {
-		ctl_refuse(c, UAR_ESTATE, "/policy",
-			   "the active turn takes no further input: use enqueue or interrupt");
+		steer_turn(c);
 		return;
 	}
 	if (interrupts && c->in->target && !is_stopping(c->in->target)) {

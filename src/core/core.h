@@ -148,6 +148,7 @@ struct uar_run_call {
 	int64_t input_tokens, output_tokens; /* of all ended calls */
 	int64_t nanos;			     /* what they cost, as far as prices are known */
 	bool estimated;			     /* a part of them was not reported but estimated */
+	bool resolved;	/* what the model is told was settled: skills are not chosen again */
 	bool rejected;	/* an answer was not what the agent must give: it is asked for again once */
 	int tries;	/* failed calls of this model that were repeated */
 	int64_t due_us; /* when it is called again; 0: nothing is waited for */
@@ -210,6 +211,16 @@ struct uar_open_action {
 	char args_digest[UAR_LIMIT_DIGEST + 1];
 };
 
+/* What tools of the run have made, in order. */
+struct uar_made_artifact {
+	char id[UAR_UUID_TEXT + 1];
+	int64_t version; /* the last one */
+};
+struct uar_run_artifacts {
+	struct uar_made_artifact at[UAR_LIMIT_RUN_ARTIFACTS];
+	size_t count;
+};
+
 struct uar_run_actions {
 	struct uar_open_action open[UAR_OPEN_ACTIONS];
 	size_t open_count;
@@ -258,6 +269,25 @@ struct uar_run_compaction {
 	int done;    /* times that it was completed */
 };
 
+/* The skills that the run uses, in the order of their ranks. */
+struct uar_run_skills {
+	size_t count;
+	struct uar_run_skill {
+		char skill_id[UAR_LIMIT_SKILL_NAME + 1];
+		char revision[65]; /* sha256 of its text, a blob */
+		double score;
+	} at[UAR_LIMIT_RUN_SKILLS];
+};
+
+/* Input that came after the turn was submitted. */
+struct uar_run_later {
+	int64_t given, told; /* messages to a turn at work, and those that its model was told */
+	/* The message that took the place of the first one while the turn was queued. */
+	char blob[65]; /* empty: none did */
+	char preview[UAR_LIMIT_TITLE_BYTES + 1];
+	int64_t bytes;
+};
+
 /* Large, and as it was at first in most runs that are under way. */
 struct uar_run_rare {
 	struct uar_run_tools tools;
@@ -269,6 +299,9 @@ struct uar_run_rare {
 	struct uar_run_end end;
 	struct uar_run_route route;
 	struct uar_run_compaction compaction;
+	struct uar_run_skills skills;
+	struct uar_run_later later;
+	struct uar_run_artifacts artifacts;
 };
 extern const struct uar_run_rare uar_run_rare_first;
 
@@ -294,9 +327,16 @@ static inline const struct uar_run_rare *uar_run_rare(const struct uar_run *r)
 {
 	return r->rare ? r->rare : &uar_run_rare_first;
 }
+/* The last version of an artifact that a tool of the run has made; 0: there is none. */
+int64_t uar_run_artifact_version(const struct uar_run *r, uar_str artifact_id);
 /* The provider and the model that the run uses now. */
 uar_str uar_run_provider(const struct uar_run *r);
 uar_str uar_run_model(const struct uar_run *r);
+/* The blob that holds the message of the turn, or none; and the beginning of the message. */
+uar_str uar_run_message_blob(const struct uar_run *r);
+uar_str uar_run_message_preview(const struct uar_run *r);
+/* A message may join the turn of the run. */
+bool uar_run_takes_input(const struct uar_run *r);
 bool uar_run_must_plan(const struct uar_run *r); /* a split route, before its plan */
 /* Why the last answer of the run's model ended: "stop", "length", "content_filter". */
 const char *uar_run_finish_reason(const struct uar_run *r);
@@ -359,6 +399,8 @@ enum uar_command_kind {
 	UAR_CMD_CANCEL,
 	UAR_CMD_STOPPED, /* the worker is gone */
 	UAR_CMD_TIMEOUT,
+	UAR_CMD_STEER,	 /* a message joins the turn that is at work */
+	UAR_CMD_EDIT,	 /* a queued turn gets another message */
 	UAR_CMD_DUE,	 /* a wait for a model is over */
 	UAR_CMD_RECOVER, /* found in the log after a restart */
 	UAR_CMD_LOST,	 /* its events cannot be read: how far it came is not known */
@@ -390,7 +432,11 @@ struct uar_prepared {
 	int64_t prompt_bytes; /* of all messages */
 	uar_str omissions;    /* JSON array: what of the past the model is not told; or empty */
 	uar_str sections;     /* JSON array: the sections of the prompt, with digests; or empty */
-	int64_t tool_count;   /* that the model may ask for */
+	uar_str recalled, citations; /* JSON arrays: what knowledge brought; or empty */
+	uar_str skills;		     /* JSON array: selected_skills of context.resolved; or empty */
+	uar_str narrowed_by;	     /* JSON array: who took tools away; or empty */
+	int64_t tool_count;	     /* that the model may ask for */
+	int64_t steered;	     /* messages that joined the turn, which the model is told */
 	enum uar_call_role role;
 	uar_str compaction;	/* SUMMARIZE: members of context.compaction.started */
 	uar_str route;		/* what is to be routed (route.h), or empty: it is, or never will */
@@ -419,9 +465,11 @@ struct uar_model_end {
 	uar_str compaction; /* SUMMARIZE: members of context.compaction.completed */
 	uar_str reasoning;  /* the beginning of what the model reasoned, or empty */
 	uar_str raw_blob;   /* sha256 of all parts of the answer, as its provider wants them back */
-	/* JSON array for tool.catalog.resolved, in the first round, and how many there are. */
-	uar_str catalog;
-	int64_t tool_count;
+	struct {
+		uar_str catalog;     /* JSON array for tool.catalog.resolved, in the first round */
+		uar_str narrowed_by; /* JSON array of it, or empty: nothing was */
+		int64_t tool_count;
+	};
 	/* MODEL_DONE: a JSON array of what the answer holds to keep (finalize.c), or empty */
 	uar_str artifacts;
 };
@@ -458,6 +506,13 @@ struct uar_tool_over {
 	bool lost;	      /* the whole could not be kept */
 	uar_str category, message; /* of a failure */
 	bool retryable;
+	uar_str artifact; /* JSON of what it made, as finalize.c reads it; empty: nothing */
+};
+
+/* STEER, EDIT: a message, whole or its beginning, and then the blob that has all of it. */
+struct uar_message_text {
+	uar_str text, blob;
+	int64_t bytes;
 };
 
 struct uar_failure {
@@ -490,7 +545,8 @@ struct uar_command {
 		struct uar_ask ask;
 		struct uar_answer answer;
 		struct uar_model_end model;
-		struct uar_failure fail; /* FAIL, LOST */
+		struct uar_failure fail;       /* FAIL, LOST */
+		struct uar_message_text input; /* STEER, EDIT */
 		struct uar_replay replay;
 		struct uar_progress progress;
 		int64_t took_us;	  /* RECOVER: how long the run was read */
@@ -564,7 +620,7 @@ UAR_MUST_CHECK uar_err uar_core_message(const struct uar_core_env *env, struct u
 /* A definition of an owner's registry was put or removed. */
 #define UAR_REGISTRY_SESSION "uar.registry"
 struct uar_registry_change {
-	const char *kind; /* "agent" */
+	const char *kind; /* "agent", "skill" */
 	uar_str id;
 	int64_t version;
 	uar_str revision; /* sha256 of its blob; empty: it was removed */
@@ -574,6 +630,16 @@ struct uar_registry_change {
 UAR_MUST_CHECK uar_err uar_core_registry(const struct uar_core_env *env, struct uar_session *s,
 					 const struct uar_registry_change *c,
 					 struct uar_decision *out, struct uar_error *error);
+
+/* A run that used a skill is over: what is counted of it by then. */
+struct uar_skill_tally {
+	uar_str skill_id, run_id;
+	bool succeeded;
+	int64_t successes, failures;
+};
+UAR_MUST_CHECK uar_err uar_core_skill_tally(const struct uar_core_env *env, struct uar_session *s,
+					    const struct uar_skill_tally *t,
+					    struct uar_decision *out, struct uar_error *error);
 
 /* Applies one event of the run (or of its session). UAR_ECORRUPT when the event
  * cannot follow what came before. `scratch` may be reset afterwards. */
@@ -598,6 +664,13 @@ void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct ua
 void uar_action_record(struct uar_jw *w, const struct uar_row_action *a);
 /* Takes the outcome from its action.resolved, whose tree is there. Strings are borrowed. */
 void uar_action_take(struct uar_row_action *a, const struct uar_event *resolved);
+
+/* A run that waits for an answer needs nothing but its events to go on: no program, and no look
+ * at its task after a start. */
+bool uar_run_parks(const struct uar_run *r);
+/* The words of uar_run_row.listed.waits for such runs; others have a word of their own. */
+#define UAR_WAITS_PERMISSION "permission"
+#define UAR_WAITS_INPUT	     "input"
 
 /* The row that lists and records show of the run. Strings live in the arena or the run;
  * what `buf` held is gone. */

@@ -74,11 +74,30 @@ static const struct uar_failure not_possible = {
 	UAR_STR("routing"), false
 };
 
+static void take_input(struct emit *e)
+{
+	uar_emit_status(e, "context_assembly", UAR_STATUS_RUNNING, "Taking further input");
+}
+
+static void do_steer(struct emit *e, const struct uar_command *c)
+{
+	uar_core_turn_input(e, "added", &c->input);
+}
+
+static void do_edit(struct emit *e, const struct uar_command *c)
+{
+	uar_core_turn_input(e, "replaced", &c->input);
+}
+
 static void do_prepared(struct emit *e, const struct uar_command *c)
 {
 	const struct uar_prepared *p = &c->prepared;
 	struct uar_failure f = not_possible;
 
+	if (p->role == UAR_ROLE_EXECUTE && p->steered < uar_run_rare(e->r)->later.given) {
+		take_input(e);
+		return;
+	}
 	if (p->route.n)
 		uar_core_route(e, p);
 	if (!uar_status_terminal(e->move.to)) {
@@ -109,6 +128,11 @@ static void do_reasoning(struct emit *e, const struct uar_command *c)
 static void do_model_done(struct emit *e, const struct uar_command *c)
 {
 	uar_core_model_done(e, &c->model);
+	if (!uar_status_terminal(e->move.to) && e->r->call.role == UAR_ROLE_EXECUTE) {
+		uar_core_artifacts(e, c->model.artifacts);
+		take_input(e);
+		return;
+	}
 	if (!uar_status_terminal(e->move.to)) {
 		uar_core_staged(e, &c->model);
 		return;
@@ -340,6 +364,14 @@ static void do_recover(struct emit *e, const struct uar_command *c)
 
 static void do_lost(struct emit *e, const struct uar_command *c)
 {
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_jw_cstr(w, "code", "LOG_UNREADABLE");
+	uar_jw_str(w, "message", c->fail.message);
+	uar_jw_cstr(w, "component", "recovery");
+	uar_jw_bool(w, "fatal", true); /* for the run */
+	uar_emit_error(w, "error", &c->fail, UAR_STR_NONE);
+	uar_emit(e, UAR_EV_RUNTIME_ERROR, EMIT_RUN);
 	e->lost_by = "process_unknown"; /* the log does not say what became of it */
 	uar_core_end_by(e, &c->fail);
 }
@@ -368,6 +400,8 @@ static handler *const handlers[UAR_CMD_COUNT] = {
 	[UAR_CMD_FINISH] = do_finish,
 	[UAR_CMD_FAIL] = do_fail,
 	[UAR_CMD_CANCEL] = do_cancel,
+	[UAR_CMD_STEER] = do_steer,
+	[UAR_CMD_EDIT] = do_edit,
 	[UAR_CMD_STOPPED] = do_stopped,
 	[UAR_CMD_TIMEOUT] = do_timeout,
 	[UAR_CMD_DUE] = do_due,
@@ -389,6 +423,8 @@ static bool allowed(const struct uar_run *r, const struct uar_command *c)
 	if (c->kind == UAR_CMD_ANSWER &&
 	    !uar_action_open(&uar_run_rare(r)->actions, c->answer.number))
 		return false; /* it was never asked, or is answered already */
+	if (c->kind == UAR_CMD_STEER && !uar_run_takes_input(r))
+		return false;
 	if (c->kind == UAR_CMD_DUE && !r->call.due_us)
 		return false; /* nothing is waited for */
 	return r->turn != UAR_TURN_NONE &&

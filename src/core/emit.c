@@ -175,6 +175,7 @@ void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope)
 		.cls = cls,
 		.time_us = e->env->now_us,
 		.sequence = e->s->sequence + 1,
+		.type = e->vendor,
 	};
 	put_scope(e, ev, scope);
 	put_extra(e, ev);
@@ -187,6 +188,13 @@ void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope)
 		e->err = fold(e, ev);
 	if (!e->err)
 		e->d->event_count++;
+}
+
+void uar_emit_vendor(struct emit *e, const char *type, enum emit_scope scope)
+{
+	e->vendor = uar_str_c(type);
+	uar_emit(e, UAR_EV_VENDOR, scope);
+	e->vendor = UAR_STR_NONE;
 }
 
 void uar_emit_effect(struct emit *e, enum uar_effect effect)

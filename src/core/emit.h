@@ -18,6 +18,7 @@ struct emit {
 	struct uar_result_refs results;	 /* of a run that ends */
 	uar_str details;		 /* of its failure; JSON object, or empty */
 	const char *lost_by;		 /* why a run is lost; NULL: by a restart */
+	uar_str vendor;			 /* the type of the next event of no standard class */
 	int64_t line;			 /* of the fixture that is replayed; 0: none */
 	const struct uar_replay *replay; /* that line */
 	uar_err err;			 /* the first failure; nothing is emitted after it */
@@ -43,6 +44,8 @@ struct uar_jw *uar_core_artifact_error(struct emit *e, uar_str artifact_id, uar_
 void uar_emit_name(struct emit *e, enum uar_id id, uar_str text);
 /* Closes it, numbers the event, adds it to the decision and folds it. */
 void uar_emit(struct emit *e, enum uar_event_class cls, enum emit_scope scope);
+/* The same for a class of our own: "vendor.uar.*". */
+void uar_emit_vendor(struct emit *e, const char *type, enum emit_scope scope);
 /* One effect for after the commit, by decide alone; UAR_DO_NONE is dropped. */
 void uar_emit_effect(struct emit *e, enum uar_effect effect);
 /* A row of the same append, packed: `typed` is the struct of its kind. One with the same id takes
@@ -88,6 +91,12 @@ void uar_core_queue_changed(struct emit *e, const struct uar_queue *after,
 			    const struct queue_change *change);
 /* The run that is decided about joins the queue, or leaves it if it is in it. */
 void uar_core_join_queue(struct emit *e, bool first);
+/* steer.c */
+bool uar_core_untold(const struct uar_run *r); /* a message that joined the turn */
+void uar_core_turn_input(struct emit *e, const char *op, const struct uar_message_text *in);
+UAR_MUST_CHECK uar_err uar_core_fold_turn_input(struct uar_run *r, const struct uar_event *ev,
+						const struct uar_json *p,
+						struct uar_arena *scratch);
 void uar_core_leave_queue(struct emit *e, const char *op);
 /* input.c: of the run's table, what the command is. Not for CREATE. */
 enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_command *c);
@@ -137,7 +146,13 @@ enum uar_call_role uar_call_role_parse(uar_str name); /* EXECUTE: it is none */
 void uar_core_catalog(struct emit *e, const struct uar_model_end *m);
 void uar_core_model_done(struct emit *e, const struct uar_model_end *m);
 /* Phase "finalize": memory, then artifacts. */
+void uar_core_artifacts(struct emit *e, uar_str artifacts);
 void uar_core_finalize(struct emit *e, uar_str artifacts);
+/* What a tool made: JSON as an item of those artifacts, and "artifact_id", "version",
+ * "metadata". */
+void uar_core_tool_made(struct emit *e, uar_str call_id, uar_str json);
+uar_err uar_core_fold_artifact(struct uar_run *r, const struct uar_event *ev,
+			       const struct uar_json *p);
 void uar_core_model_failed(struct emit *e, const struct uar_model_end *m);
 /* modelfail.c: what follows it, unless it ends the run. */
 enum uar_run_input uar_core_failed_input(const struct uar_run *r, const struct uar_model_end *m);
@@ -149,6 +164,7 @@ void uar_core_due(struct emit *e);
 void uar_core_staged(struct emit *e, const struct uar_model_end *m);
 void uar_core_compaction_started(struct emit *e, const struct uar_prepared *p);
 void uar_core_compaction_failed(struct emit *e, const struct uar_failure *f);
+uar_err uar_core_fold_skills(struct uar_run *r, const struct uar_json *p);
 uar_err uar_core_fold_compaction(struct uar_run *r, enum uar_event_class cls,
 				 const struct uar_json *p);
 /* routing.c: facts of routing, costs and budgets, and what they change. */

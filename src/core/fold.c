@@ -171,6 +171,8 @@ static uar_err fold_model_requested(struct fold *f)
 	call->message_id[0] = 0;
 	call->open = true;
 	call->role = uar_call_role_parse(member(f, "role"));
+	if (call->role == UAR_ROLE_EXECUTE && f->r->rare)
+		f->r->rare->later.told = f->r->rare->later.given;
 	call->requested_us = f->ev->time_us;
 	call->first_us = 0;
 	call->index = call->chars = call->thought = 0;
@@ -449,6 +451,18 @@ static uar_err fold_compaction(struct fold *f)
 	return uar_core_fold_compaction(f->r, f->ev->cls, f->p);
 }
 
+static uar_err fold_context(struct fold *f)
+{
+	uar_err e = uar_core_fold_skills(f->r, f->p);
+
+	return e == UAR_ECORRUPT ? corrupt(f, "it names too many skills") : e;
+}
+
+static uar_err fold_artifact(struct fold *f)
+{
+	return uar_core_fold_artifact(f->r, f->ev, f->p);
+}
+
 static uar_err fold_task_resumed(struct fold *f)
 {
 	f->r->status = UAR_STATUS_RUNNING;
@@ -542,6 +556,13 @@ static uar_err fold_attempt_failed(struct fold *f)
 	return fold_results(f);
 }
 
+static uar_err fold_vendor(struct fold *f)
+{
+	return uar_event_is_turn_input(f->ev)
+		       ? uar_core_fold_turn_input(f->r, f->ev, f->p, f->scratch)
+		       : UAR_OK;
+}
+
 /* turn_on and task_on are inputs of their machines plus one; 0: none. */
 static const struct rule {
 	uar_err (*fn)(struct fold *f);
@@ -580,6 +601,8 @@ static const struct rule {
 	[UAR_EV_REASONING_DELTA] = { fold_delta, 0, 0, false },
 	[UAR_EV_MODEL_COMPLETED] = { fold_model_ended, 0, 0, false },
 	[UAR_EV_MODEL_FAILED] = { fold_model_ended, 0, 0, false },
+	[UAR_EV_CONTEXT_RESOLVED] = { fold_context, 0, 0, false },
+	[UAR_EV_ARTIFACT_CHANGED] = { fold_artifact, 0, 0, false },
 	[UAR_EV_CONTEXT_COMPACTION_STARTED] = { fold_compaction, 0, 0, false },
 	[UAR_EV_CONTEXT_COMPACTION_COMPLETED] = { fold_compaction, 0, 0, false },
 	[UAR_EV_CONTEXT_COMPACTION_FAILED] = { fold_compaction, 0, 0, false },
@@ -595,6 +618,7 @@ static const struct rule {
 	[UAR_EV_TOOL_PROGRESS] = { fold_tool_goes_on, 0, 0, false },
 	[UAR_EV_TOOL_RESULT] = { fold_tool_ended, 0, 0, false },
 	[UAR_EV_TOOL_FAILED] = { fold_tool_ended, 0, 0, false },
+	[UAR_EV_VENDOR] = { fold_vendor, 0, 0, false },
 #undef TURN
 #undef TASK
 };

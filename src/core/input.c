@@ -7,8 +7,8 @@
 
 static enum uar_run_input start_input(const struct uar_run *r)
 {
-	return r->what.entry == UAR_ENTRY_ECHO && !r->what.message_blob.n ? UAR_IN_BEGIN
-									  : UAR_IN_START;
+	return r->what.entry == UAR_ENTRY_ECHO && !uar_run_message_blob(r).n ? UAR_IN_BEGIN
+									     : UAR_IN_START;
 }
 
 /* A model that says nothing has answered all the same. */
@@ -57,17 +57,21 @@ static enum uar_run_input ask_input(const struct uar_ask *a)
 	return uar_action_info[a->type].input ? UAR_IN_ASK_INPUT : UAR_IN_ASK_PERMISSION;
 }
 
-/* One that only helped is followed by the call that answers, unless the run is being cancelled. */
+/* One that only helped is followed by the call that answers, and an answer that knows nothing of a
+ * message which joined the turn by another one, unless the run is being cancelled. */
 static enum uar_run_input done_input(const struct uar_run *r)
 {
-	return r->call.role != UAR_ROLE_EXECUTE && uar_run_move(r->status, UAR_IN_STAGED).legal
-		       ? UAR_IN_STAGED
-		       : UAR_IN_FINISHED;
+	bool goes_on = r->call.role != UAR_ROLE_EXECUTE || uar_core_untold(r);
+
+	return goes_on && uar_run_move(r->status, UAR_IN_STAGED).legal ? UAR_IN_STAGED
+								       : UAR_IN_FINISHED;
 }
 
 /* What no model can do, or would cost more than it may, ends the run before the call. */
 static enum uar_run_input prepared_input(const struct uar_run *r, const struct uar_prepared *p)
 {
+	if (p->role == UAR_ROLE_EXECUTE && p->steered < uar_run_rare(r)->later.given)
+		return UAR_IN_STEERED;
 	return p->not_possible || uar_core_over_budget(r, p) ? UAR_IN_FAILED : UAR_IN_PREPARED;
 }
 
@@ -88,6 +92,8 @@ static const enum uar_run_input inputs[UAR_CMD_COUNT] = {
 	[UAR_CMD_FINISH] = UAR_IN_FINISHED,
 	[UAR_CMD_FAIL] = UAR_IN_FAILED,
 	[UAR_CMD_CANCEL] = UAR_IN_CANCEL,
+	[UAR_CMD_STEER] = UAR_IN_STEER,
+	[UAR_CMD_EDIT] = UAR_IN_EDIT,
 	[UAR_CMD_STOPPED] = UAR_IN_STOPPED,
 	[UAR_CMD_TIMEOUT] = UAR_IN_TIMEOUT,
 	[UAR_CMD_LOST] = UAR_IN_LOST,

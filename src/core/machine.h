@@ -41,6 +41,9 @@ enum uar_run_input {
 	UAR_IN_NEXT_MODEL, /* the model failed and another one takes over */
 	UAR_IN_DUE,	   /* a wait is over */
 	UAR_IN_STAGED,	   /* a call that helps the answer has ended: the next one follows */
+	UAR_IN_STEER,	   /* a message joins the turn */
+	UAR_IN_STEERED,	   /* one has joined that the request which is ready does not have */
+	UAR_IN_EDIT,	   /* a turn that waits gets another message */
 	UAR_IN_CANCEL,
 	UAR_IN_STOPPED,
 	UAR_IN_TIMEOUT,

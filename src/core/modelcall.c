@@ -3,7 +3,7 @@
 #include "core/limits.h"
 #include "event/limits.h"
 
-enum { BYTES_PER_TOKEN = 4 };
+enum { BYTES_PER_TOKEN = 4, SKILL_SELECTION = 1 };
 
 static const struct {
 	const char *phase, *title;
@@ -20,10 +20,35 @@ static int64_t estimated_tokens(int64_t bytes)
 	return (bytes + BYTES_PER_TOKEN - 1) / BYTES_PER_TOKEN;
 }
 
-/* The model is not told all that was said: the log says what is left out. */
-static void context_resolved(struct emit *e, const struct uar_prepared *p)
+/* The texts of skills are blobs that a sweep keeps as long as the run. */
+static void refer_skills(struct emit *e, const struct uar_json *skills)
 {
-	static const char *const empty[] = { "items", "missing", "selected_skills" };
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
+	struct uar_jw w = uar_jw_begin(&b);
+	char ref[sizeof "blob://" + 64];
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "skill_refs");
+	for (const struct uar_json *s = uar_json_at(skills, 0); s; s = s->next) {
+		uar_str sha256 = uar_json_str(uar_json_get(s, UAR_STR("revision")), UAR_STR(""));
+
+		snprintf(ref, sizeof ref, "blob://%.*s", UAR_FMT(sha256));
+		uar_jw_cstr(&w, NULL, ref);
+	}
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	if (uar_jw_end(&w))
+		e->err = e->err ? e->err : UAR_ENOMEM;
+	else
+		uar_emit_refs(e, uar_arena_str(e->env->arena, uar_buf_str(&b)));
+	uar_buf_fini(&b);
+}
+
+/* The model is not told all that was said: the log says what is left out. */
+static void context_resolved(struct emit *e, const struct uar_prepared *p,
+			     const struct uar_json *skills)
+{
+	static const char *const empty[] = { "items", "missing" };
 	struct uar_jw *w = uar_emit_begin(e);
 
 	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
@@ -31,11 +56,38 @@ static void context_resolved(struct emit *e, const struct uar_prepared *p)
 		uar_jw_close(w);
 	}
 	uar_jw_raw(w, "prompt_sections", p->sections.n ? p->sections : UAR_STR("[]"));
+	uar_jw_raw(w, "selected_skills", p->skills.n ? p->skills : UAR_STR("[]"));
+	if (p->narrowed_by.n)
+		uar_jw_raw(w, "narrowed_by", p->narrowed_by);
 	uar_jw_raw(w, "omissions", p->omissions.n ? p->omissions : UAR_STR("[]"));
 	uar_jw_obj(w, "budget");
 	uar_jw_int(w, "max_tokens", estimated_tokens(UAR_LIMIT_HISTORY_BYTES));
 	uar_jw_int(w, "used_tokens", estimated_tokens(p->prompt_bytes));
 	uar_jw_close(w);
+	if (uar_json_at(skills, 0))
+		refer_skills(e, skills);
+	uar_emit(e, UAR_EV_CONTEXT_RESOLVED, EMIT_RUN);
+}
+
+/* What knowledge brought, a list an event. */
+static void context_list(struct emit *e, const char *key, uar_str list)
+{
+	static const char *const empty[] = { "items", "missing", "omissions", "selected_skills",
+					     "prompt_sections" };
+	struct uar_jw *w;
+
+	if (!list.n)
+		return;
+	w = uar_emit_begin(e);
+	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
+		uar_jw_arr(w, empty[i]);
+		uar_jw_close(w);
+	}
+	uar_jw_obj(w, "budget");
+	uar_jw_int(w, "max_tokens", 0);
+	uar_jw_int(w, "used_tokens", 0);
+	uar_jw_close(w);
+	uar_jw_raw(w, key, list);
 	uar_emit(e, UAR_EV_CONTEXT_RESOLVED, EMIT_RUN);
 }
 
@@ -50,27 +102,59 @@ void uar_core_catalog(struct emit *e, const struct uar_model_end *m)
 	uar_jw_int(w, "count", m->tool_count);
 	uar_jw_arr(w, "excluded");
 	uar_jw_close(w);
-	uar_jw_arr(w, "narrowed_by");
-	uar_jw_close(w);
+	uar_jw_raw(w, "narrowed_by", m->narrowed_by.n ? m->narrowed_by : UAR_STR("[]"));
 	uar_emit(e, UAR_EV_TOOL_CATALOG_RESOLVED, EMIT_RUN);
+}
+
+/* One fact for each, for those who watch the run. */
+static void skills_activated(struct emit *e, const struct uar_json *skills)
+{
+	for (const struct uar_json *s = uar_json_at(skills, 0); s; s = s->next) {
+		struct uar_jw *w = uar_emit_begin(e);
+
+		uar_jw_cstr(w, "phase", "skill_selection");
+		uar_jw_cstr(w, "status", uar_status_text(UAR_STATUS_PREPARING));
+		uar_jw_cstr(w, "title", "Skill activated");
+		uar_jw_obj(w, "metadata");
+		uar_jw_tree(w, "skill", s);
+		uar_jw_close(w);
+		uar_emit(e, UAR_EV_RUN_STATUS, EMIT_RUN);
+	}
+}
+
+/* Of further rounds the model is called and nothing is chosen again. */
+static void tell_preparation(struct emit *e, size_t from, const struct uar_json *skills)
+{
+	for (size_t i = from; i < ARRAY_LEN(preparation); i++) {
+		uar_emit_status(e, preparation[i].phase, UAR_STATUS_PREPARING,
+				preparation[i].title);
+		if (i == SKILL_SELECTION)
+			skills_activated(e, skills);
+	}
 }
 
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 {
+	bool first = !e->r->call.resolved;
 	bool program = uar_entry_is_backend(e->r->what.entry);
-	/* In a further round the model is called and nothing is chosen again. */
 	size_t from = uar_run_rare(e->r)->tools.rounds ? ARRAY_LEN(preparation) - 1 : 0;
+	const struct uar_json *skills = NULL;
 	struct uar_jw *w;
 
 	if (p->role == UAR_ROLE_SUMMARIZE)
 		uar_core_compaction_started(e, p);
-	if (p->omissions.n || p->sections.n)
-		context_resolved(e, p);
+	if (p->skills.n && !e->err)
+		e->err = uar_json_parse(p->skills, NULL, e->env->arena, &skills, e->error);
+	if (p->omissions.n || p->sections.n || p->skills.n)
+		context_resolved(e, p, skills);
+	if (!from && !e->r->call.rejected) {
+		context_list(e, "recalled", p->recalled);
+		context_list(e, "citations", p->citations);
+	}
 	if (program) /* it does the rest by itself */
 		uar_emit_status(e, "stream_start", UAR_STATUS_PREPARING, "Agent called");
-	for (size_t i = from; i < ARRAY_LEN(preparation) && !program; i++)
-		uar_emit_status(e, preparation[i].phase, UAR_STATUS_PREPARING,
-				preparation[i].title);
+	else
+		tell_preparation(e, from, first ? skills : NULL);
 	w = uar_emit_begin(e);
 	uar_jw_str(w, "provider", uar_run_provider(e->r));
 	uar_jw_str(w, "model", uar_run_model(e->r));

@@ -25,9 +25,7 @@ static void registry_changed(struct emit *e, const struct uar_registry_change *c
 		uar_jw_str(w, "revision", c->revision);
 		uar_emit_refer(e, "definition_ref", c->revision);
 	}
-	uar_emit(e, UAR_EV_VENDOR, EMIT_SESSION);
-	if (!e->err)
-		e->d->events[e->d->event_count - 1].type = UAR_STR("vendor.uar.registry.changed");
+	uar_emit_vendor(e, "vendor.uar.registry.changed", EMIT_SESSION);
 }
 
 uar_err uar_core_registry(const struct uar_core_env *env, struct uar_session *s,
@@ -41,6 +39,28 @@ uar_err uar_core_registry(const struct uar_core_env *env, struct uar_session *s,
 	if (s->sequence == 0)
 		registry_opened(&e);
 	registry_changed(&e, c);
+	uar_run_fini(&none);
+	return e.err;
+}
+
+uar_err uar_core_skill_tally(const struct uar_core_env *env, struct uar_session *s,
+			     const struct uar_skill_tally *t, struct uar_decision *out,
+			     struct uar_error *error)
+{
+	struct uar_run none;
+	struct emit e = { .env = env, .s = s, .r = &none, .d = out, .error = error };
+	struct uar_jw *w;
+
+	uar_run_init(&none);
+	if (s->sequence == 0)
+		registry_opened(&e);
+	w = uar_emit_begin(&e);
+	uar_jw_str(w, "skill_id", t->skill_id);
+	uar_jw_str(w, "run", t->run_id);
+	uar_jw_cstr(w, "outcome", t->succeeded ? "success" : "failure");
+	uar_jw_int(w, "successes", t->successes);
+	uar_jw_int(w, "failures", t->failures);
+	uar_emit_vendor(&e, "vendor.uar.skill.counted", EMIT_SESSION);
 	uar_run_fini(&none);
 	return e.err;
 }

@@ -183,7 +183,8 @@ static uar_err detail_text(const struct uar_run *r, struct uar_buf *buf, struct 
 /* The first line of what the user said, cut. Arguments of a plugin are no title. */
 static uar_str title_of(const struct uar_run *r)
 {
-	uar_str line = r->what.entry == UAR_ENTRY_PLUGIN ? UAR_STR_NONE : r->what.message;
+	uar_str line =
+		r->what.entry == UAR_ENTRY_PLUGIN ? UAR_STR_NONE : uar_run_message_preview(r);
 	const char *end = line.n ? memchr(line.p, '\n', line.n) : NULL;
 
 	if (end)
@@ -191,11 +192,21 @@ static uar_str title_of(const struct uar_run *r)
 	return uar_str_utf8_prefix(line, UAR_LIMIT_TITLE_BYTES);
 }
 
-static const char *waits_for(enum uar_status s)
+bool uar_run_parks(const struct uar_run *r)
 {
-	if (!uar_status_waits(s))
+	return r->what.entry == UAR_ENTRY_LLM && r->what.restart == UAR_RESTART_RETRY &&
+	       !r->what.task_made;
+}
+
+static const char *waits_for(const struct uar_run *r)
+{
+	bool input = r->status == UAR_STATUS_WAITING_INPUT;
+
+	if (!uar_status_waits(r->status))
 		return "";
-	return s == UAR_STATUS_WAITING_INPUT ? "input" : "permission";
+	if (!uar_run_parks(r))
+		return input ? "held_input" : "held_permission";
+	return input ? UAR_WAITS_INPUT : UAR_WAITS_PERMISSION;
 }
 
 uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struct uar_buf *buf,
@@ -227,7 +238,7 @@ uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struc
 		.finished_us = r->at.finished_us,
 		.listed = { .title = title_of(r),
 			    .error_code = uar_str_c(uar_run_rare(r)->end.code),
-			    .waits = uar_str_c(waits_for(r->status)),
+			    .waits = uar_str_c(waits_for(r)),
 			    .input_tokens = r->call.input_tokens,
 			    .output_tokens = r->call.output_tokens },
 		.detail = detail,

@@ -243,6 +243,8 @@ void uar_core_tool_over(struct emit *e, const struct uar_tool_over *t)
 		failed(e, uar_core_open_tool(e, t->call_id), t->category, t->message, t->retryable);
 		return;
 	}
+	if (t->artifact.n)
+		uar_core_tool_made(e, t->call_id, t->artifact);
 	if (t->blob.n)
 		spilled(e, t);
 	if (!e->err)

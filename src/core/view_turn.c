@@ -120,6 +120,26 @@ static void order_queue(struct fold_step *s)
 	}
 }
 
+/* A turn that waits was given another message. */
+static void edited(struct fold_step *s, struct uar_sview_turn *t)
+{
+	const struct uar_json *part = uar_json_at(uar_json_get(s->p, UAR_STR("input_parts")), 0);
+	uar_str text = uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR_NONE);
+
+	if (!uar_event_is_turn_input(s->ev) || !uar_str_is(view_str(s, "op"), "replaced"))
+		return;
+	VIEW_KEEP(s, turn, t, input, text);
+	for (size_t i = 0; i < s->v->lists[UAR_SVIEW_STEP].count; i++) {
+		struct uar_sview_step *step =
+			(struct uar_sview_step *)view_at(s->v, UAR_SVIEW_STEP, i);
+
+		if (!uar_str_is(step->role, "user") || !uar_str_eq(step->turn_id, t->item.key))
+			continue;
+		VIEW_KEEP(s, step, step, text, text);
+		VIEW_KEEP(s, step, step, ref, view_ref(s, "input_ref"));
+	}
+}
+
 static void fold_turn_event(struct fold_step *s, struct uar_sview_turn *t)
 {
 	switch (s->ev->cls) {
@@ -130,6 +150,7 @@ static void fold_turn_event(struct fold_step *s, struct uar_sview_turn *t)
 	case UAR_EV_TASK_QUEUED: requeued(s, t); break;
 	case UAR_EV_TASK_ATTEMPT_COMPLETED:
 	case UAR_EV_TASK_ATTEMPT_FAILED: attempt_ended(s, t); break;
+	case UAR_EV_VENDOR: edited(s, t); break;
 	case UAR_EV_MODEL_REQUESTED: VIEW_KEEP(s, turn, t, output, UAR_STR_NONE); break;
 	case UAR_EV_MODEL_DELTA: grow(s, &t->output, VIEW_MAX_turn_output); break;
 	default: break;
@@ -252,6 +273,10 @@ void view_fold_step(struct fold_step *s)
 {
 	switch (s->ev->cls) {
 	case UAR_EV_TURN_SUBMITTED: user_message(s); break;
+	case UAR_EV_VENDOR:
+		if (uar_event_is_turn_input(s->ev) && uar_str_is(view_str(s, "op"), "added"))
+			user_message(s);
+		break;
 	case UAR_EV_MODEL_DELTA: assistant_message(s); break;
 	case UAR_EV_TOOL_STARTED:
 	case UAR_EV_TOOL_RESULT:

@@ -131,6 +131,7 @@ void rt_agg_free(struct agg *a)
 	uar_list_remove(&a->crowd);
 	uar_timer_stop(rt->o.sched, &a->retry);
 	uar_map_remove(&rt->sessions, a->key);
+	uar_free(a->waking);
 	uar_arena_fini(&a->arena);
 	uar_free(a);
 	rt->stats.sessions--;
@@ -144,7 +145,9 @@ void rt_agg_hold(struct agg *a)
 void rt_agg_drop(struct agg *a)
 {
 	a->holds--;
-	if (a->holds == 0 && !a->row.count && uar_list_empty(&a->runs) && uar_list_empty(&a->queue))
+	if (a->holds || a->row.count || !uar_list_empty(&a->queue))
+		return;
+	if (uar_list_empty(&a->runs) || rt_park(a))
 		rt_agg_free(a);
 }
 

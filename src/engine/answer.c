@@ -17,6 +17,7 @@ struct answering {
 	struct uar_run_answer_op *op;
 	struct uar_runtime *rt;
 	struct uar_rows_query rows;
+	struct rt_waker waker;
 	struct uar_blob_get get; /* the schema */
 	struct uar_blob_put put;
 	struct uar_row_action row;     /* its strings are those of `rows` or in the arena */
@@ -118,6 +119,9 @@ static void look_again(struct answering *a)
 	uar_err e;
 
 	a->lost = true;
+	uar_buf_clear(&a->real);
+	uar_buf_clear(&a->recorded);
+	uar_buf_clear(&a->sealed);
 	uar_store_rows_fini(&a->rows);
 	e = look_up(a);
 	if (e)
@@ -167,13 +171,33 @@ static void answered(struct cmd *cmd, uar_err e, const struct uar_error *error,
 	finish(a, e, e ? error : NULL);
 }
 
+static void send(struct answering *a);
+
+static void session_awake(struct rt_waker *w, uar_err e)
+{
+	struct answering *a = UAR_OWNER(w, struct answering, waker);
+
+	if (e)
+		finish(a, e, NULL);
+	else
+		send(a);
+}
+
 static void send(struct answering *a)
 {
 	struct live_run *r = rt_run_find(a->rt, &a->op->owner, uar_str_c(a->run_id));
 	struct cmd *cmd = NULL;
 	uar_err e = UAR_OK;
 
-	if (!r || !r->committed)
+	a->waker.fn = session_awake;
+	if ((!r || !r->committed) &&
+	    rt_wake(a->rt, &a->op->owner, a->row.row.session_id, &a->waker, &e))
+		return;
+	if (!e && !r && !a->lost && !a->legacy) { /* it is over: another answer was first */
+		look_again(a);
+		return;
+	}
+	if (!e && (!r || !r->committed))
 		e = rt_out_of_reach(a->rt, &a->op->owner, uar_str_c(a->run_id), &a->op->error);
 	if (!e) {
 		cmd = rt_cmd_make(r, UAR_CMD_ANSWER);

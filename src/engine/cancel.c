@@ -6,7 +6,10 @@ struct cancellation {
 	struct uar_run_cancel_op *op;
 	struct uar_runtime *rt;
 	struct uar_runs_query row;
+	struct rt_waker waker;
 };
+
+static uar_err send(struct cancellation *c, struct live_run *r);
 
 static void finish(struct cancellation *c, uar_err e, const struct uar_error *error)
 {
@@ -56,6 +59,29 @@ static void cancelled(struct cmd *cmd, uar_err e, const struct uar_error *error,
 	finish(c, e, e ? error : NULL);
 }
 
+/* It may have come into memory since it was looked for. */
+static void cancel_live(struct cancellation *c)
+{
+	struct live_run *r = rt_run_find(c->rt, &c->op->owner, c->op->run_id);
+	struct uar_error error = { 0 };
+	uar_err e = r && r->committed
+			    ? send(c, r)
+			    : rt_out_of_reach(c->rt, &c->op->owner, c->op->run_id, &error);
+
+	if (e)
+		finish(c, e, &error);
+}
+
+static void session_awake(struct rt_waker *w, uar_err e)
+{
+	struct cancellation *c = UAR_OWNER(w, struct cancellation, waker);
+
+	if (e)
+		finish(c, e, NULL);
+	else
+		cancel_live(c);
+}
+
 static void row_ready(struct uar_runs_query *q)
 {
 	struct cancellation *c = UAR_OWNER(q, struct cancellation, row);
@@ -63,10 +89,17 @@ static void row_ready(struct uar_runs_query *q)
 	struct uar_error error = q->error;
 
 	c->op->over = !e && q->rows[0].terminal;
-	if (!e && !c->op->over)
-		e = rt_out_of_reach(c->rt, &c->op->owner, c->op->run_id, &error);
+	c->waker.fn = session_awake;
+	if (!e && !c->op->over &&
+	    rt_wake(c->rt, &c->op->owner, q->rows[0].session_id, &c->waker, &e)) {
+		uar_store_query_fini(q);
+		return;
+	}
 	uar_store_query_fini(q);
-	finish(c, e, &error);
+	if (!e && !c->op->over)
+		cancel_live(c);
+	else
+		finish(c, e, &error);
 }
 
 static uar_err ask_store(struct cancellation *c)

@@ -219,9 +219,9 @@ static size_t export_strings(struct uar_export *x, uar_str **out)
 
 static size_t ask_strings(struct uar_ask *a, uar_str **out)
 {
-	uar_str *all[] = { &a->id,	&a->kind,   &a->tool_name,   &a->call_id,
-			   &a->prompt,	&a->input,  &a->rule,	     &a->blob,
-			   &a->tool_id, &a->schema, &a->schema_blob, &a->args_sha256 };
+	uar_str *all[] = { &a->id,	    &a->kind,	     &a->tool_name, &a->call_id, &a->prompt,
+			   &a->input,	    &a->rule,	     &a->blob,	    &a->tool_id, &a->schema,
+			   &a->schema_blob, &a->args_sha256, &a->more };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);
@@ -249,7 +249,8 @@ static size_t begin_strings(struct uar_tool_begin *t, uar_str **out)
 
 static size_t over_strings(struct uar_tool_over *t, uar_str **out)
 {
-	uar_str *all[] = { &t->call_id, &t->output, &t->blob, &t->category, &t->message };
+	uar_str *all[] = { &t->call_id,	 &t->output,  &t->blob,
+			   &t->category, &t->message, &t->artifact };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);
@@ -257,9 +258,9 @@ static size_t over_strings(struct uar_tool_over *t, uar_str **out)
 
 static size_t model_strings(struct uar_model_end *m, uar_str **out)
 {
-	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category,  &m->message,
-			   &m->calls,	     &m->calls_blob,  &m->raw_blob,  &m->artifacts,
-			   &m->catalog,	     &m->reasoning,   &m->compaction };
+	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category,   &m->message,
+			   &m->calls,	     &m->calls_blob,  &m->raw_blob,   &m->artifacts,
+			   &m->catalog,	     &m->reasoning,   &m->compaction, &m->narrowed_by };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);
@@ -304,6 +305,8 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->prepared.route;
 		out[n++] = &c->prepared.compaction;
 		out[n++] = &c->prepared.sections;
+		out[n++] = &c->prepared.skills;
+		out[n++] = &c->prepared.narrowed_by;
 		break;
 	case UAR_CMD_FAIL:
 	case UAR_CMD_LOST:

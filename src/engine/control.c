@@ -334,6 +334,8 @@ uar_err uar_runtime_control(struct uar_runtime *rt, struct uar_control_op *op)
 		e = UAR_ENOMEM;
 	else if (op->creation)
 		e = rt_control_lend(c);
+	else if (c->in.kind == UAR_CTL_EDIT_QUEUED_TURN)
+		e = rt_control_prepare_edit(c);
 	else
 		e = rt_control_makes_run(c->in.kind) ? rt_control_prepare(c) : rt_control_locate(c);
 	if (e)

@@ -2,7 +2,38 @@
 #include "engine/control_int.h"
 #include "engine/limits.h"
 
+static void open_session(struct rt_control *c, uint64_t sequence);
+
+static void session_awake(struct rt_waker *w, uar_err e)
+{
+	struct rt_control *c = UAR_OWNER(w, struct rt_control, waker);
+
+	if (!e && rt_agg_find(c->rt, &c->in.owner, uar_str_c(c->session_id))) {
+		open_session(c, 0);
+		return;
+	}
+	if (!e)
+		e = rt_control_locate(c); /* nothing waits there any more */
+	if (e)
+		rt_control_finish(c, e, NULL);
+}
+
 static void join(struct rt_control *c, uint64_t sequence)
+{
+	const struct uar_owner *owner = &c->in.owner;
+	uar_err asleep;
+
+	c->waker.fn = session_awake;
+	if (rt_wake(c->rt, owner, uar_str_c(c->session_id), &c->waker, &asleep))
+		return;
+	if (asleep) {
+		rt_control_finish(c, asleep, NULL);
+		return;
+	}
+	open_session(c, sequence);
+}
+
+static void open_session(struct rt_control *c, uint64_t sequence)
 {
 	const struct uar_owner *owner = &c->in.owner;
 	struct agg *a = rt_agg_find(c->rt, owner, uar_str_c(c->session_id));

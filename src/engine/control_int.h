@@ -22,7 +22,8 @@ struct rt_control_runs {
 	struct uar_key_row key;
 	struct uar_key_query known;
 	struct uar_runs_query found;
-	struct uar_arena kept; /* what later steps need of earlier ones */
+	struct uar_blob_put text; /* edit_queued_turn: the new message */
+	struct uar_arena kept;	  /* what later steps need of earlier ones */
 };
 
 /* A command on its way. */
@@ -42,6 +43,7 @@ struct rt_control {
 	unsigned tries;
 	char session_id[UAR_LIMIT_ID_BYTES + 1];
 	struct uar_task later;
+	struct rt_waker waker; /* its session waited outside of memory */
 	struct uar_thread_query where;
 	struct uar_rows_query row;
 	struct uar_append append;
@@ -62,6 +64,8 @@ UAR_MUST_CHECK uar_err rt_control_locate(struct rt_control *c);
 /* The first step of a command that makes a run: it is made ready, then its session is found. */
 bool rt_control_makes_run(enum uar_control_kind kind);
 UAR_MUST_CHECK uar_err rt_control_prepare(struct rt_control *c);
+/* control_edit.c: the first step of edit_queued_turn: the new message is stored. */
+UAR_MUST_CHECK uar_err rt_control_prepare_edit(struct rt_control *c);
 /* The same where a request for a run is ready already. */
 UAR_MUST_CHECK uar_err rt_control_lend(struct rt_control *c);
 UAR_MUST_CHECK uar_err rt_control_make_ready(struct rt_control *c);

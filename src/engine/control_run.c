@@ -293,6 +293,7 @@ static struct live_run *target_of(struct rt_control *c)
 		return queued_run(c, c->in.remove_queued_turn.queued_turn_id);
 	case UAR_CTL_PROMOTE_QUEUED_TURN:
 		return queued_run(c, c->in.promote_queued_turn.queued_turn_id);
+	case UAR_CTL_EDIT_QUEUED_TURN: return queued_run(c, c->in.edit_queued_turn.queued_turn_id);
 	case UAR_CTL_START_ATTEMPT: return queued_attempt(c);
 	default: return NULL; /* it concerns none */
 	}
@@ -345,6 +346,13 @@ static struct rt_moved moved_of(struct rt_control *c)
 	};
 }
 
+/* The id that the caller gave to the turn is taken from here on: by a new one, or by the one that
+ * its message has joined. */
+static bool names_turn(const struct rt_control *c)
+{
+	return c->in.kind == UAR_CTL_SUBMIT_TURN && c->runs.make.turn_id.n && !c->update->again;
+}
+
 uar_err rt_control_add_run(struct rt_control *c)
 {
 	struct rt_moved m = moved_of(c);
@@ -356,10 +364,9 @@ uar_err rt_control_add_run(struct rt_control *c)
 		e = uar_core_row(&c->s, m.copy, &c->buf, &c->arena, &c->runs.run_row);
 		c->append.run = &c->runs.run_row;
 	}
-	if (c->update->moved == UAR_CONTROL_FRESH && c->runs.make.turn_id.n) {
-		c->runs.key =
-			(struct uar_key_row){ UAR_STR("turns"), c->runs.make.turn_id, UAR_STR(""),
-					      uar_str_c(c->runs.fresh_run->run_id) };
+	if (names_turn(c)) {
+		c->runs.key = (struct uar_key_row){ UAR_STR("turns"), c->runs.make.turn_id,
+						    UAR_STR(""), uar_str_c(m.run->run_id) };
 		c->append.key = &c->runs.key;
 	}
 	if (c->runs.lent)

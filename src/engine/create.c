@@ -13,6 +13,7 @@ struct creation {
 	struct uar_runtime *rt;
 	struct uar_run_create *op;
 	struct uar_task place_later;
+	struct rt_waker waker;
 	int tries;
 	bool has_blob, has_inputs; /* message, inputs: kept as blobs */
 	bool task_known;
@@ -28,7 +29,8 @@ struct creation {
 	struct uar_control in;	    /* then it is an attempt at it */
 	struct uar_control_op attempt;
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
-	char ids[4][UAR_UUID_TEXT + 1]; /* run, turn, task, session */
+	char session_id[UAR_LIMIT_ID_BYTES + 1]; /* that waits outside of memory */
+	char ids[4][UAR_UUID_TEXT + 1];		 /* run, turn, task, session */
 };
 
 static void finish(struct creation *c, uar_err e, const struct uar_error *error)
@@ -66,6 +68,11 @@ static struct uar_run_what retry_what(const struct creation *c)
 	struct uar_run_what what = c->op->parent->what;
 
 	what.attempt++;
+	if (uar_run_rare(c->op->parent)->later.blob[0]) {
+		what.message = uar_run_message_preview(c->op->parent);
+		what.message_blob = uar_run_message_blob(c->op->parent);
+		what.message_bytes = uar_run_rare(c->op->parent)->later.bytes;
+	}
 	what.idempotency_key = c->op->idempotency_key;
 	return what;
 }
@@ -300,10 +307,42 @@ static bool stands_apart(const struct creation *c)
 	return c->op->parent && c->op->plugin_id.n;
 }
 
+static void place(struct creation *c);
+static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool is_new);
+
+static void session_awake(struct rt_waker *w, uar_err e)
+{
+	struct creation *c = UAR_OWNER(w, struct creation, waker);
+
+	if (e)
+		finish(c, e, NULL);
+	else if (rt_agg_find(c->rt, &c->op->owner, uar_str_c(c->session_id)))
+		join(c, uar_str_c(c->session_id), 0, false);
+	else
+		place(c); /* nothing waits there any more */
+}
+
+/* Runs of it wait outside of memory: the new one comes behind them. */
+static bool wait_for_session(struct creation *c, uar_str session_id, uar_err *e)
+{
+	c->waker.fn = session_awake;
+	if (session_id.p != c->session_id)
+		snprintf(c->session_id, sizeof c->session_id, "%.*s", UAR_FMT(session_id));
+	return rt_wake(c->rt, &c->op->owner, session_id, &c->waker, e);
+}
+
 static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool is_new)
 {
-	struct agg *a = is_new ? NULL : rt_agg_find(c->rt, &c->op->owner, session_id);
+	struct agg *a;
 	uar_err e = UAR_OK;
+
+	if (!is_new && wait_for_session(c, session_id, &e))
+		return;
+	if (e) {
+		finish(c, e, NULL);
+		return;
+	}
+	a = is_new ? NULL : rt_agg_find(c->rt, &c->op->owner, session_id);
 
 	if (stands_apart(c))
 		uar_uuid_next(&c->rt->ids, c->thread_id);

@@ -72,6 +72,60 @@ static void expired(const struct rt_sent *s)
 		s->run->worker->ops->answer(s->run->worker, &s->command->answer);
 }
 
+/* An action that has expired while its run waits outside of memory. */
+struct asleep {
+	struct rt_op under_way;
+	struct rt_waker waker;
+	struct uar_runtime *rt;
+	struct uar_arena arena;
+	struct uar_row row; /* as far as expire needs it */
+};
+
+static void free_asleep(struct asleep *a)
+{
+	uar_arena_fini(&a->arena);
+	uar_free(a);
+}
+
+static void drop_asleep(struct rt_op *under_way)
+{
+	free_asleep(UAR_OWNER(under_way, struct asleep, under_way));
+}
+
+static bool expire(struct uar_runtime *rt, const struct uar_row *row);
+
+static void woken(struct rt_waker *w, uar_err e)
+{
+	struct asleep *a = UAR_OWNER(w, struct asleep, waker);
+
+	if (!e)
+		expire(a->rt, &a->row); /* if it cannot be, the next look finds it again */
+	rt_op_end(&a->under_way);
+	free_asleep(a);
+}
+
+static bool wake_run(struct uar_runtime *rt, const struct uar_row *row)
+{
+	struct asleep *a = uar_zalloc(sizeof *a);
+	uar_err e = UAR_ENOMEM;
+
+	if (!a)
+		return false;
+	a->rt = rt;
+	a->waker.fn = woken;
+	uar_arena_init(&a->arena, 0);
+	a->row.id = uar_arena_str(&a->arena, row->id);
+	a->row.tag = uar_arena_str(&a->arena, row->tag);
+	if (!a->row.id.p || !a->row.tag.p ||
+	    !uar_owner_copy(&a->arena, &row->owner, &a->row.owner) ||
+	    !rt_wake(rt, &row->owner, row->session_id, &a->waker, &e)) {
+		free_asleep(a);
+		return false;
+	}
+	rt_op_begin(rt, &a->under_way, drop_asleep);
+	return true;
+}
+
 /* False: its run is not there. */
 static bool expire(struct uar_runtime *rt, const struct uar_row *row)
 {
@@ -86,6 +140,8 @@ static bool expire(struct uar_runtime *rt, const struct uar_row *row)
 	c.answer.source = UAR_ANSWER_TIMEOUT;
 	c.answer.reason = UAR_STR("nobody answered in time");
 	r = rt_run_find(rt, &row->owner, run_id);
+	if (!r && rt_run_is_parked(rt, &row->owner, run_id))
+		return wake_run(rt, row);
 	return r && r->committed && rt_send_asked(r, &c, expired, NULL);
 }
 

@@ -69,6 +69,7 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	rt_batch_free_spare(rt);
 	rt_cmd_free_spare(rt);
 	rt_quarantine_fini(rt);
+	rt_numbers_free(&rt->parked);
 	uar_arena_fini(&rt->scratch);
 	uar_map_fini(&rt->sessions);
 	uar_map_fini(&rt->runs);
@@ -91,8 +92,7 @@ void uar_runtime_unwatch(struct uar_watch *w)
 
 bool uar_runtime_ready(const struct uar_runtime *rt)
 {
-	return rt->recovery.enumerated && rt->recovery.reading == 0 &&
-	       uar_list_empty(&rt->recovery.to_load) && !rt->draining;
+	return rt->recovery.over && !rt->draining;
 }
 
 void uar_runtime_reload(struct uar_runtime *rt, int64_t run_timeout_us)

@@ -24,6 +24,7 @@ struct uar_runtime_options {
 	const struct uar_rand *rand;
 	const struct uar_log *log;
 	int64_t run_timeout_us; /* of runs that name none; 0: no limit */
+	bool park;		/* runs that wait for an answer leave memory */
 	uint64_t keep_runs;	/* ended runs of an owner; older ones are evicted; 0: all */
 	/* Under which values that must not be readable are kept; NULL: one that lives as long as
 	 * the engine. Copied. */
@@ -176,6 +177,7 @@ struct uar_runtime_stats {
 	uint64_t created, completed, failed, cancelled, timed_out, recovered;
 	uint64_t commands, refused, merged, batches, events, evicted, swept;
 	size_t live_runs, sessions;
+	size_t parked; /* runs that wait for an answer outside of memory */
 };
 void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *out);
 

@@ -25,6 +25,7 @@ struct rt_recovery {
 	struct uar_list to_load; /* yet to be read */
 	size_t reading;
 	bool enumerated;
+	bool over;		 /* what the start has found was read, as far as it can be */
 	struct uar_timer reload; /* when there was no memory to read them */
 	struct uar_task reload_now;
 };
@@ -47,6 +48,12 @@ struct rt_due {
 	struct uar_timer timer;
 	int64_t at_us; /* when it fires; 0: it is not set */
 	bool looking;
+};
+
+/* park.c: a set of numbers that are not 0. */
+struct rt_numbers {
+	uint64_t *at;
+	size_t room, count;
 };
 
 struct rt_shortage {
@@ -83,8 +90,12 @@ struct uar_runtime {
 	struct uar_list watches; /* of struct uar_watch */
 	struct uar_list parts;	 /* of struct rt_part */
 	struct rt_workers *workers;
-	struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be ended */
-	struct uar_list ops;	   /* of struct rt_op */
+	struct {
+		struct rt_numbers parked;  /* park.c: runs and sessions outside of memory */
+		struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be
+					    * ended */
+	};
+	struct uar_list ops; /* of struct rt_op */
 	bool draining;
 	struct rt_shortage shortage;
 	size_t in_flight; /* batches at the store */
@@ -124,9 +135,12 @@ struct agg {
 	bool loading;		 /* its last sequence is not known yet */
 	bool threads_known;	 /* `threads` is what the store has */
 	bool threads_loading;
-	size_t unread; /* runs of it */
-	bool waiting;  /* for the retry timer */
-	bool held;     /* a source was told to hold back */
+	struct {
+		size_t unread;	       /* runs of it */
+		struct waking *waking; /* park.c: they are being listed or read; or NULL */
+	};
+	bool waiting; /* for the retry timer */
+	bool held;    /* a source was told to hold back */
 };
 
 /* A run among those of its thread that are in memory. */
@@ -139,6 +153,7 @@ struct rt_found {
 	bool listed;	  /* the start has listed it: it exists, read or not */
 	bool unread;	  /* nobody has tried to read it yet */
 	bool was_at_work; /* its record says so */
+	bool woken;	  /* it waited outside of memory */
 };
 
 /* A run in memory. */
@@ -293,7 +308,33 @@ void rt_control_begin(struct agg *a);
 /* The session cannot be read: the commands that wait for it are refused. */
 void rt_control_refuse(struct agg *a, uar_err e);
 
+/* park.c */
+/* Whoever waits until a session is back in memory. */
+struct rt_waker {
+	struct uar_list node;
+	void (*fn)(struct rt_waker *w, uar_err e); /* its runs are there and were read, or e */
+};
+/* Everything in the session waits for answers: it is noted, and may be freed. */
+bool rt_park(struct agg *a);
+/* The same for a run that a start has found. */
+bool rt_park_row(struct uar_runtime *rt, const struct uar_run_row *row);
+/* False: the session is not outside of memory, or *out says why it cannot be brought back; else
+ * waker->fn is called later. */
+bool rt_wake(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id,
+	     struct rt_waker *waker, uar_err *out);
+void rt_awake(struct agg *a, uar_err e); /* all of its runs are read, or will not be */
+bool rt_run_is_parked(const struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id);
+uint64_t rt_session_number(const struct uar_runtime *rt, const struct uar_owner *owner,
+			   uar_str session_id);
+bool rt_numbers_have(const struct rt_numbers *s, uint64_t n);
+bool rt_numbers_add(struct rt_numbers *s, uint64_t n); /* false: no memory */
+void rt_numbers_free(struct rt_numbers *s);
+
 /* recover.c */
+/* A run that is not over comes into memory, to be read by the next pump. */
+UAR_MUST_CHECK uar_err rt_recover_add(struct uar_runtime *rt, const struct uar_run_row *row,
+				      bool woken);
+void rt_recover_pump(struct uar_runtime *rt);
 void rt_recover_stop(struct uar_runtime *rt); /* reads no more runs: the next start does */
 
 /* due.c */

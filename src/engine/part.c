@@ -154,6 +154,7 @@ bool rt_run_has_ended(const struct uar_runtime *rt, const struct uar_owner *owne
 	struct rt_key k;
 
 	return uar_runtime_ready(rt) && !rt_run_find(rt, owner, run_id) &&
+	       !rt_run_is_parked(rt, owner, run_id) &&
 	       !uar_map_get(&rt->quarantine, rt_key(&k, owner, run_id));
 }
 

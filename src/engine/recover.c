@@ -85,6 +85,9 @@ void rt_recover_stop(struct uar_runtime *rt)
 			give_up(a, UAR_EDRAINING);
 			rt_agg_drop(a);
 		}
+	at = 0;
+	while ((a = uar_map_next(&rt->sessions, &at)))
+		rt_awake(a, UAR_EDRAINING);
 }
 
 /* Read from its beginning, later: the shortage may pass. */
@@ -151,22 +154,39 @@ static void note_read(struct live_run *r)
 	rt_agg_kick(r->agg);
 }
 
+/* Who waits for the session goes on, and it may leave memory again. */
+static void let_go(struct agg *a)
+{
+	if (!a->unread)
+		rt_awake(a, UAR_OK);
+	rt_agg_drop(a);
+}
+
 static void gone(struct load *l, uar_err e, const struct uar_error *error)
 {
 	const char *why = error->text[0] ? error->text : uar_err_text(e);
 	struct uar_error copy = *error; /* it may be a part of l */
 	struct uar_runtime *rt = l->rt;
 	struct live_run *r = l->run;
+	struct agg *a = r->agg;
 
 	if (why == error->text)
 		why = copy.text;
 	free_load(l);
+	rt_agg_hold(a);
 	note_read(r);
 	if (rt_worth_retrying(e))
 		again(r);
 	else
 		refused(r, e, why);
+	let_go(a);
 	pump(rt);
+}
+
+/* It left memory and comes back as it was: nothing has happened. */
+static bool goes_on_waiting(const struct live_run *r)
+{
+	return r->found.woken && uar_status_waits(r->state.status) && uar_run_parks(&r->state);
 }
 
 static void loaded(struct load *l)
@@ -174,7 +194,9 @@ static void loaded(struct load *l)
 	struct uar_runtime *rt = l->rt;
 	struct live_run *r = l->run;
 	struct uar_command recover = { .kind = UAR_CMD_RECOVER };
+	struct agg *a = r->agg;
 
+	rt_agg_hold(a);
 	recover.took_us = uar_clock_mono(rt->o.sched->clock) - l->begun_us;
 	free_load(l);
 	if (uar_status_terminal(r->state.status)) {
@@ -187,12 +209,14 @@ static void loaded(struct load *l)
 		note_read(r);
 		/* A queued one starts when its turn has come, as always. Behind the first
 		 * of its thread it says nothing: there may be thousands. */
-		if (!rt->draining && (r->state.status != UAR_STATUS_QUEUED ||
-				      rt_thread_active(r->agg, uar_str_c(r->thread_id)) == r))
+		if (!rt->draining && !goes_on_waiting(r) &&
+		    (r->state.status != UAR_STATUS_QUEUED ||
+		     rt_thread_active(r->agg, uar_str_c(r->thread_id)) == r))
 			rt_send(r, &recover);
 		if (!rt->draining && r->state.what.task_made)
 			rt_attempt_recovered(r);
 	}
+	let_go(a);
 	pump(rt);
 }
 
@@ -374,6 +398,13 @@ static uar_err begin(struct uar_runtime *rt, struct live_run *r)
 	return UAR_OK;
 }
 
+/* From then on a run that is woken changes nothing about it. */
+static void note_over(struct uar_runtime *rt)
+{
+	rt->recovery.over |= rt->recovery.enumerated && rt->recovery.reading == 0 &&
+			     uar_list_empty(&rt->recovery.to_load);
+}
+
 static void pump(struct uar_runtime *rt)
 {
 	uar_err e = UAR_OK;
@@ -382,7 +413,9 @@ static void pump(struct uar_runtime *rt)
 	       !uar_list_empty(&rt->recovery.to_load)) {
 		struct live_run *r =
 			UAR_OWNER(rt->recovery.to_load.next, struct live_run, load_node);
+		struct agg *a = r->agg;
 
+		rt_agg_hold(a);
 		uar_list_remove(&r->load_node);
 		e = begin(rt, r);
 		if (e)
@@ -393,17 +426,28 @@ static void pump(struct uar_runtime *rt)
 			refused(r, e, uar_err_text(e));
 			e = UAR_OK;
 		}
+		if (a->unread)
+			rt_agg_drop(a);
+		else
+			let_go(a);
 	}
+	note_over(rt);
+}
+
+void rt_recover_pump(struct uar_runtime *rt)
+{
+	pump(rt);
 }
 
 struct listing {
 	struct uar_runtime *rt;
+	struct rt_numbers busy; /* sessions with a run that does not only wait */
 	uar_err err;
 	struct uar_error *error;
 	bool waits; /* a run waits for an answer */
 };
 
-static uar_err add_live(struct uar_runtime *rt, const struct uar_run_row *row)
+uar_err rt_recover_add(struct uar_runtime *rt, const struct uar_run_row *row, bool woken)
 {
 	struct agg *a = rt_agg_find(rt, &row->owner, row->session_id);
 	struct live_run *r;
@@ -422,9 +466,37 @@ static uar_err add_live(struct uar_runtime *rt, const struct uar_run_row *row)
 	r->found.was_at_work = !uar_str_is(row->status, "queued");
 	r->found.listed = true;
 	r->found.unread = true;
+	r->found.woken = woken;
+	if (woken) {
+		uar_list_remove(&r->node);
+		uar_list_add_last(a->runs.next, &r->node);
+	}
 	a->unread++;
 	uar_list_add_last(&rt->recovery.to_load, &r->load_node);
 	return UAR_OK;
+}
+
+static bool only_waits(const struct uar_run_row *row)
+{
+	return uar_str_is(row->listed.waits, UAR_WAITS_PERMISSION) ||
+	       uar_str_is(row->listed.waits, UAR_WAITS_INPUT);
+}
+
+static void each_busy(void *ctx, const struct uar_run_row *row)
+{
+	struct listing *l = ctx;
+
+	if (only_waits(row) || l->err)
+		return;
+	if (!rt_numbers_add(&l->busy, rt_session_number(l->rt, &row->owner, row->session_id)))
+		l->err = UAR_ENOMEM;
+}
+
+/* A run that waits is not brought into memory, unless something else of its session is. */
+static bool may_stay(const struct listing *l, const struct uar_run_row *row)
+{
+	return l->rt->o.park && only_waits(row) &&
+	       !rt_numbers_have(&l->busy, rt_session_number(l->rt, &row->owner, row->session_id));
 }
 
 static void each_live(void *ctx, const struct uar_run_row *row)
@@ -434,7 +506,9 @@ static void each_live(void *ctx, const struct uar_run_row *row)
 	if (l->err)
 		return;
 	l->waits |= row->listed.waits.n > 0;
-	l->err = add_live(l->rt, row);
+	if (may_stay(l, row) && rt_park_row(l->rt, row))
+		return;
+	l->err = rt_recover_add(l->rt, row, false);
 	if (l->err)
 		uar_error_set(l->error, l->err, "run %.*s cannot be recovered: %s",
 			      UAR_FMT(row->run_id), uar_err_text(l->err));
@@ -455,8 +529,12 @@ static void load_queues(struct uar_runtime *rt)
 uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 {
 	struct listing l = { .rt = rt, .error = error };
-	uar_err e = rt->o.store->ops->each_live(rt->o.store, each_live, &l, error);
+	struct uar_store *store = rt->o.store;
+	uar_err e = rt->o.park ? store->ops->each_live(store, each_busy, &l, error) : UAR_OK;
 
+	if (!e && !l.err)
+		e = store->ops->each_live(store, each_live, &l, error);
+	rt_numbers_free(&l.busy);
 	if (!e)
 		e = l.err;
 	if (e)

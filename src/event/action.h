@@ -64,8 +64,11 @@ struct uar_ask {
 	/* Of a tool that UAR executes itself: */
 	uar_str tool_id;     /* empty: it is a program that asks */
 	uar_str args_sha256; /* digest of the arguments, which a grant compares; or empty */
-	bool repeat;	     /* it was begun before, and may have happened */
-	bool destructive;    /* what it undoes cannot be brought back */
+	/* Further calls that are asked for in the same append, of the same type and for tools of
+	 * the same kind: JSON [{"call_id","tool_id","tool_name","input"}], or empty. */
+	uar_str more;
+	bool repeat;	  /* it was begun before, and may have happened */
+	bool destructive; /* what it undoes cannot be brought back */
 };
 
 enum uar_answer_source { UAR_ANSWER_RESPOND, UAR_ANSWER_TIMEOUT, UAR_ANSWER_WITHDRAWN };

@@ -28,6 +28,11 @@ static const uar_str types[UAR_EV_VENDOR] = {
 #undef X
 };
 
+bool uar_event_is_turn_input(const struct uar_event *ev)
+{
+	return ev->cls == UAR_EV_VENDOR && uar_str_is(ev->type, UAR_EV_TYPE_TURN_INPUT);
+}
+
 /* "vendor.<name>.<rest>", neither empty. */
 static bool is_vendor(uar_str type)
 {

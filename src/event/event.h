@@ -88,6 +88,10 @@ static inline bool uar_event_ends_run(const struct uar_event *ev)
 UAR_MUST_CHECK uar_err uar_event_payload(const struct uar_event *ev, struct uar_arena *arena,
 					 const struct uar_json **out, struct uar_error *error);
 
+/* A message joined a turn, or took the place of its first one: "op" is added or replaced;
+ * "input_parts" and input_ref are as in turn.submitted. */
+#define UAR_EV_TYPE_TURN_INPUT "vendor.uar.turn.input"
+bool uar_event_is_turn_input(const struct uar_event *ev);
 /* The sha256 of the blob that a ref of the event names; empty: it has no such ref, or one
  * to something else. */
 UAR_MUST_CHECK uar_err uar_event_blob(const struct uar_event *ev, const char *ref,

@@ -48,6 +48,31 @@ static bool known_host(const struct uar_gate *g, uar_str host)
 	return good && is_bound(&g->bound, &a);
 }
 
+/* Of letters, digits and what stands between them in names and addresses: fit for any text. */
+static bool is_plain_name(uar_str host)
+{
+	for (size_t i = 0; i < host.n; i++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]_",
+			    host.p[i]) ||
+		    !host.p[i])
+			return false;
+	return host.n > 0 && host.n <= 64;
+}
+
+void gate_host_page(struct uar_buf *out, int status, const char *code,
+		    const struct uar_error *error)
+{
+	(void)status;
+	uar_buf_printf(out,
+		       "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta "
+		       "name=\"viewport\" content=\"width=device-width\"><title>UAR does not know "
+		       "this name</title><h1>UAR does not know this name</h1><p>%s.</p><p>Then the "
+		       "page opens here. If a proxy stands in front, let it pass the name on as it "
+		       "came (nginx: <code>proxy_set_header Host $http_host;</code>).</p>"
+		       "<p><small>403 %s</small></p></html>\n",
+		       error->text[0] ? error->text : uar_err_text(UAR_EFORBIDDEN), code);
+}
+
 uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,
 			struct uar_error *error)
 {
@@ -56,7 +81,14 @@ uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request 
 	if (!host.n || known_host(g, host))
 		return UAR_OK; /* HTTP/1.0 may leave it out; browsers never do */
 	uar_error_where(error, "Host");
-	return uar_error_set(error, UAR_EFORBIDDEN, "this server does not go by that name");
+	if (!is_plain_name(host))
+		return uar_error_set(error, UAR_EFORBIDDEN,
+				     "this server does not go by that name; names that it may be "
+				     "called by are in the setting allowed_hosts");
+	return uar_error_set(error, UAR_EFORBIDDEN,
+			     "this server does not go by the name %.*s; if it is meant, add it to "
+			     "the setting allowed_hosts (UAR_ALLOWED_HOSTS=%.*s) and start again",
+			     UAR_FMT(host), UAR_FMT(host));
 }
 
 bool gate_allows_origin(const struct uar_gate *g, uar_str origin)
@@ -84,7 +116,9 @@ uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_reques
 	    uar_str_eq_nocase(uar_str_from(origin, 8), host))
 		return UAR_OK;
 	uar_error_where(error, "Origin");
-	return uar_error_set(error, UAR_EFORBIDDEN, "pages of other origins are not served");
+	return uar_error_set(error, UAR_EFORBIDDEN,
+			     "pages of other origins are not served; behind a proxy Host must be "
+			     "passed on as it came, else list the origin in allowed_origins");
 }
 
 uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,

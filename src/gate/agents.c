@@ -156,7 +156,7 @@ static void looked_up(struct uar_definition_lookup *op)
 		return;
 	}
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "agent_id", op->agent_id);
+	uar_jw_str(&w, "agent_id", op->id);
 	if (op->version) {
 		uar_jw_int(&w, "version", op->version);
 		uar_jw_raw(&w, "definition", op->text);
@@ -176,7 +176,7 @@ static void look_up(struct call *c, int64_t version)
 
 	if (op) {
 		*op = (struct uar_definition_lookup){ .owner = c->owner,
-						      .agent_id = c->params[0],
+						      .id = c->params[0],
 						      .version = version,
 						      .done = looked_up,
 						      .ctx = c };
@@ -222,7 +222,7 @@ static void changed(struct uar_definition_change *op)
 		return;
 	}
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "agent_id", op->agent_id);
+	uar_jw_str(&w, "agent_id", op->id);
 	uar_jw_int(&w, "version", op->version);
 	uar_jw_cstr(&w, "revision", op->revision[0] ? op->revision : NULL);
 	uar_jw_bool(&w, "changed", !op->unchanged);
@@ -239,7 +239,7 @@ static void change(struct call *c, uar_str text)
 
 	if (op) {
 		*op = (struct uar_definition_change){ .owner = c->owner,
-						      .agent_id = c->params[0],
+						      .id = c->params[0],
 						      .text = text,
 						      .done = changed,
 						      .ctx = c };

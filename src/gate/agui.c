@@ -6,7 +6,9 @@
 #include "gate/limits.h"
 
 struct agui_run {
-	const struct uar_json *resume; /* answers to interrupts, or NULL */
+	const struct uar_json *resume;		 /* answers to interrupts, or NULL */
+	const struct uar_client_result *results; /* of the client's tools, or NULL */
+	bool asks_after;			 /* a message of the user follows them */
 	struct uar_run_create op;
 	struct uar_run_list known; /* of a run that is there already */
 	struct gate_view view;
@@ -85,6 +87,23 @@ static uar_err check_message(const struct call *c, const struct uar_run_create *
 	return uar_error_set(error, UAR_EINVALID, "no message of the user with text in it");
 }
 
+/* What only models understand is left out for other agents. */
+static uar_err put_client(struct call *c, struct uar_run_create *op, uar_str client)
+{
+	const struct uar_agent *agent = uar_workers_agent(c->g->o.work, &c->owner, op->agent_id);
+	uar_str others = op->inputs;
+
+	if (!client.n || !agent || agent->entry != UAR_ENTRY_LLM)
+		return UAR_OK;
+	if (others.n) /* an object with at least one member */
+		op->inputs = uar_arena_printf(&c->arena, "{\"" UAR_CLIENT_INPUT "\":%.*s,%.*s",
+					      UAR_FMT(client), UAR_FMT(uar_str_from(others, 1)));
+	else
+		op->inputs = uar_arena_printf(&c->arena, "{\"" UAR_CLIENT_INPUT "\":%.*s}",
+					      UAR_FMT(client));
+	return op->inputs.p ? UAR_OK : UAR_ENOMEM;
+}
+
 static uar_err decode_input(struct call *c, uar_str agent_id, struct agui_run *run,
 			    struct uar_error *error)
 {
@@ -112,11 +131,51 @@ static uar_err decode_input(struct call *c, uar_str agent_id, struct agui_run *r
 		run->view.options.run_name = in.run_id;
 		return UAR_OK;
 	}
+	if (!e && gate_has_results(in.results)) {
+		run->results = in.results;
+		run->asks_after = in.asks_after;
+		run->view.options.run_name = in.asks_after ? UAR_STR_NONE : in.run_id;
+	}
 	if (!e)
 		e = check_message(c, op, error);
 	if (!e)
 		e = gate_other_inputs(c, in.inputs, &op->inputs);
+	if (!e)
+		e = put_client(c, op, in.client);
 	return e ? e : name_run(c, op, &in);
+}
+
+static void create(struct call *c, struct agui_run *run)
+{
+	uar_err e;
+
+	run->op.done = stream_created;
+	run->op.ctx = c;
+	c->op = &run->op;
+	e = uar_runtime_create_run(c->g->o.runtime, &run->op);
+	if (e)
+		gate_problem(c, e, &run->op.error);
+}
+
+static void create_instead(struct call *c, void *ctx)
+{
+	struct agui_run *run = ctx;
+
+	run->view.options.run_name = UAR_STR_NONE;
+	create(c, run);
+}
+
+static void bring_results(struct call *c, struct agui_run *run)
+{
+	struct gate_results o = { .first = run->results,
+				  .view = run->view,
+				  .stream = true,
+				  .create_after = run->asks_after,
+				  .where = "/messages",
+				  .create = create_instead,
+				  .ctx = run };
+
+	gate_bring_results(c, &o);
 }
 
 /* Creates the run that `run` describes; frees the call on an error. */
@@ -131,16 +190,12 @@ static void create_streamed(struct call *c, struct agui_run *run, uar_err e,
 		gate_agui_resume(c, run->resume, &run->view);
 		return;
 	}
-	if (!e) {
-		run->op.done = stream_created;
-		run->op.ctx = c;
-		c->op = &run->op;
-		e = uar_runtime_create_run(c->g->o.runtime, &run->op);
-		if (e)
-			*error = run->op.error;
-	}
 	if (e)
 		gate_problem(c, e, error);
+	else if (run->results)
+		bring_results(c, run);
+	else
+		create(c, run);
 }
 
 void gate_agui_agent(struct call *c)

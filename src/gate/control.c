@@ -242,14 +242,17 @@ static uar_err add_key(struct call *c, struct controlling *x, uar_str key)
 static uar_err begin_change(struct call *c, struct controlling *x, struct uar_error *error)
 {
 	uar_str key = uar_control_str(&x->in, "idempotency_key");
-	uar_err e = key.n ? add_key(c, x, key) : UAR_OK;
+	uar_err e = gate_take_key(c, &key, error);
 
+	if (!e && key.n)
+		e = add_key(c, x, key);
+
+	if (e)
+		return e;
 	x->op = (struct uar_control_op){ .in = &x->in, .done = controlled, .ctx = c };
 	c->op = x;
-	if (!e) {
-		e = uar_runtime_control(c->g->o.runtime, &x->op);
-		*error = x->op.error;
-	}
+	e = uar_runtime_control(c->g->o.runtime, &x->op);
+	*error = x->op.error;
 	return e;
 }
 

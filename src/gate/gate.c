@@ -98,6 +98,14 @@ static bool is_preflight(const struct uar_http_request *r)
 	       uar_http_header(r, "access-control-request-method").p;
 }
 
+/* A browser asks for something to be shown; programs ask for JSON, or for anything. */
+static bool wants_page(const struct uar_http_request *r)
+{
+	uar_str accept = uar_http_header(r, "accept");
+
+	return r->method == UAR_HTTP_GET && uar_str_starts(accept, UAR_STR("text/html"));
+}
+
 /* Names and origins first, then the token, then what the path says: somebody
  * without a token learns nothing about paths. */
 static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call *c,
@@ -106,6 +114,10 @@ static uar_err admit(struct uar_gate *g, struct uar_http_request *r, struct call
 	bool known = false;
 	uar_err e = gate_check_host(g, r, error);
 
+	if (e && wants_page(r)) {
+		r->problem = gate_host_page;
+		r->problem_type = "text/html; charset=utf-8";
+	}
 	if (!e)
 		e = gate_check_origin(g, r, error);
 	if (e)
@@ -410,6 +422,7 @@ void uar_gate_destroy(struct uar_gate *g)
 	gate_downloads_fini(g);
 	gate_a2a_fini(g);
 	gate_mcp_destroy(g->mcp);
+	gate_log_destroy(g->log);
 	gate_numbers_destroy(g->numbers);
 	gate_cache_clear(g);
 	uar_frame_unref(g->ping);

@@ -11,6 +11,8 @@
 #include "work/work.h"
 
 struct uar_gate;
+struct uar_mcp_relay;
+struct uar_knowledge;
 
 struct uar_gate_options {
 	struct uar_sched *sched;
@@ -18,6 +20,7 @@ struct uar_gate_options {
 	struct uar_reader *reader;
 	struct uar_mailer *mailer;
 	struct uar_workers *work;
+	struct uar_knowledge *knowledge; /* NULL: none */
 	const struct uar_rand *rand;
 	const struct uar_log *log;
 	struct uar_owner owner; /* of the holder of the token; strings outlive the gate */
@@ -26,7 +29,10 @@ struct uar_gate_options {
 	size_t allowed_host_count;
 	const char *const *allowed_origins; /* besides the page's own */
 	size_t allowed_origin_count;
+	struct uar_mcp_relay *const *relays; /* MCP servers that clients may use; they outlive it */
+	size_t relay_count;
 	const char *fixtures_dir;
+	const char *data_dir; /* whose sizes are shown; NULL: none */
 	size_t max_body;
 	int64_t sync_wait_us; /* bound of a wait for the end of a run */
 	bool plugin_trigger;  /* the old route is served */

@@ -6,6 +6,7 @@
 #include "base/address.h"
 #include "base/alloc.h"
 #include "base/sha256.h"
+#include "event/client.h"
 #include "gate/gate.h"
 #include "json/jw.h"
 #include "proto/dialect.h"
@@ -14,7 +15,7 @@ struct call;
 struct channel;
 typedef void route_fn(struct call *c);
 
-enum { ROUTE_PARAMS = 2, LINK_CODE = 43 };
+enum { ROUTE_PARAMS = 3, LINK_CODE = 43 };
 enum gate_body { GATE_BODY_NONE, GATE_BODY_MAYBE, GATE_BODY_JSON, GATE_BODY_TEXT, GATE_BODY_BYTES };
 struct route {
 	enum uar_http_method method;
@@ -102,10 +103,13 @@ struct uar_gate {
 	struct downloads downloads; /* content.c */
 	size_t uploads;		    /* under way */
 	struct gate_mcp *mcp;	    /* mcp_session.c */
+	struct gate_log *log;	    /* admin.c: readers of the log; NULL: there were none */
 	struct uar_list fetches;    /* a2a.c: long messages on their way from the disk */
 	struct uar_watch watch;
-	char code[LINK_CODE + 1]; /* empty: used */
-	int64_t code_until_us;
+	struct {
+		char code[LINK_CODE + 1]; /* empty: used */
+		int64_t until_us;
+	} link;
 	int64_t started_us;
 	bool draining;
 };
@@ -159,6 +163,9 @@ void gate_route_allow(const struct gate_routes *r, uar_str path, struct uar_buf 
 void gate_bound_read(struct gate_bound *out, uar_str address);
 uar_err gate_check_host(const struct uar_gate *g, const struct uar_http_request *r,
 			struct uar_error *error);
+/* What a browser shows of that refusal. */
+void gate_host_page(struct uar_buf *out, int status, const char *code,
+		    const struct uar_error *error);
 /* Is it an origin of the settings, besides the page's own? */
 bool gate_allows_origin(const struct uar_gate *g, uar_str origin);
 uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,
@@ -234,9 +241,13 @@ void gate_upload_piece(struct call *c, bool last);
 /* a2a.c */
 void gate_a2a_fini(struct uar_gate *g); /* the store is gone */
 
+/* admin.c */
+void gate_log_destroy(struct gate_log *l); /* its streams are gone; NULL is fine */
+
 /* mcp_session.c */
 struct gate_mcp *gate_mcp_create(struct uar_gate *g); /* NULL: out of memory */
 void gate_mcp_destroy(struct gate_mcp *m);	      /* the store is gone; NULL is fine */
+void gate_mcp_tick(struct gate_mcp *m);		      /* mcp_watch.c */
 
 /* content.c */
 void gate_downloads_end(struct uar_gate *g);  /* cuts them: readers resume with a range */
@@ -285,11 +296,27 @@ struct gate_view {
 	struct uar_cursor cursor;	    /* 0.0: from the first event on */
 	uar_str after_action;		    /* not empty: from the answer to that action on */
 	bool one_segment;		    /* ends where a request of the dialect ends */
+	bool stored;			    /* an answer waits for nothing that is not stored yet */
 };
 /* The cursor of a request for such a stream; the header counts before the query. */
 uar_err gate_view_cursor(struct call *c, struct uar_cursor *out, struct uar_error *error);
 /* Answers with the run in a dialect that remembers what it has shown. */
 void gate_stream_view(struct call *c, uar_str run_id, const struct gate_view *view);
+
+/* client_results.c: results of the client's tools, then the run from there on. */
+struct gate_results {
+	const struct uar_client_result *first; /* at least one */
+	struct gate_view view;		       /* its strings are the call's */
+	bool stream;			       /* else the run is answered with as one value */
+	bool all;			       /* none may be missing */
+	bool create_after;		       /* another run follows instead of the old one */
+	const char *where;		       /* the member of the body that holds them */
+	/* They are of no run of the caller: it is another one that is asked for. */
+	void (*create)(struct call *c, void *ctx);
+	void *ctx;
+};
+bool gate_has_results(const struct uar_client_result *first); /* of calls that may be ours */
+void gate_bring_results(struct call *c, const struct gate_results *o);
 
 /* agui_resume.c: answers interrupts, then shows the run; strings of the view are the call's. */
 void gate_agui_resume(struct call *c, const struct uar_json *resume, const struct gate_view *view);

@@ -80,11 +80,17 @@ static void take_message(void *ctx, struct mcp_session *s, uar_err e)
 				 "there is no such session: initialize again", UAR_STR_NONE);
 	} else if (e) {
 		mcp_answer_problem(x, e, NULL);
+	} else if (x->m.kind == UAR_MCP_REQUEST && x->v.era == UAR_MCP_ERA_MODERN) {
+		x->s = NULL; /* it stands for itself */
+		mcp_session_release(s);
+		mcp_dispatch(x);
 	} else if (x->m.kind == UAR_MCP_REQUEST) {
 		mcp_dispatch(x);
 	} else {
 		if (x->m.kind == UAR_MCP_NOTIFICATION)
 			take_notification(x);
+		else
+			mcp_take_response(s, &x->m);
 		mcp_answer_bare(x->c, 202);
 		mcp_session_release(s);
 	}
@@ -144,6 +150,11 @@ void gate_mcp_message(struct call *c)
 
 	if (!x)
 		return;
+	if (x->m.kind == UAR_MCP_REQUEST && uar_mcp_era_of(&x->m, NULL) == UAR_MCP_ERA_MODERN) {
+		uar_mcp_judge(&x->m, NULL, &c->arena, &x->v); /* of a client that has no headers */
+		mcp_session_find(c, c->params[0], take_message, x);
+		return;
+	}
 	x->v.era = UAR_MCP_ERA_LEGACY;
 	x->v.method = uar_mcp_method_of(UAR_MCP_ERA_LEGACY, x->m.method);
 	x->v.code = x->m.kind == UAR_MCP_REQUEST && x->v.method == UAR_MCP_M_COUNT
@@ -341,6 +352,7 @@ static void closed(void *ctx, uar_err e, uint64_t sequence)
 		s->closed = false; /* it goes on */
 		gate_problem(n->c, e, NULL);
 	} else {
+		mcp_works_end(s);
 		mcp_answer_bare(n->c, 204);
 	}
 	mcp_session_release(s);

@@ -47,6 +47,19 @@ struct uar_jw mcp_result_begin(const struct mcp_exchange *x, struct uar_buf *out
 	return w;
 }
 
+struct uar_frame *mcp_frame(uar_str message)
+{
+	struct uar_buf b = uar_buf_make(message.n + 64);
+	struct uar_frame *frame;
+
+	uar_buf_add_str(&b, UAR_STR("event: message\ndata: "));
+	uar_buf_add_str(&b, message);
+	uar_buf_add_str(&b, UAR_STR("\n\n"));
+	frame = b.err ? NULL : uar_frame_create(uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return frame;
+}
+
 static void finish(struct mcp_exchange *x, int status, struct uar_buf *json)
 {
 	struct mcp_session *s = x->s;

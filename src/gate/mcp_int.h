@@ -11,12 +11,15 @@
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "mcp/era.h"
+#include "mcp/relay.h"
 #include "proto/view.h"
 #include "read/stream.h"
 
 enum { MCP_STREAM = 12 }; /* bytes of the name of a stream */
 /* What belongs to no request is said on this stream. */
 #define MCP_STREAM_OWN "0"
+/* The extension of 2026-07-28 for calls whose answer is asked for later. */
+#define MCP_TASKS "io.modelcontextprotocol/tasks"
 
 struct mcp_session {
 	struct uar_list node; /* in gate_mcp.sessions; the one used last is the last */
@@ -24,21 +27,36 @@ struct mcp_session {
 	struct uar_arena arena;
 	struct uar_owner owner;
 	uar_str id, version;
-	uint64_t sequence; /* of the last record that is known to be durable */
-	unsigned streams;  /* that were named */
-	size_t users;	   /* requests, works and records under way */
-	bool elicits;	   /* the client shows forms */
+	uint64_t sequence;	       /* of the last record that is known to be durable */
+	unsigned streams;	       /* that were named */
+	size_t users;		       /* requests, works and records under way */
+	uar_str caps, info;	       /* JSON objects: what the client can do, and is; or empty */
+	unsigned can;		       /* of enum mcp_can */
+	const char *level;	       /* of what is logged for it; NULL: it did not say */
+	struct uar_list subscriptions; /* mcp_watch.c */
+	size_t subscription_count;
 	bool closed;
 };
+
+/* What a client says that it can do. */
+enum mcp_can { MCP_ELICITS = 1, MCP_SAMPLES = 2, MCP_HAS_ROOTS = 4 };
 
 struct gate_mcp {
 	struct uar_gate *g;
 	struct uar_map by_id; /* of struct mcp_session */
 	struct uar_list sessions;
-	struct uar_list works;	 /* of struct mcp_work */
-	struct uar_list loads;	 /* of struct load */
-	struct uar_list records; /* of struct record */
-	struct uar_list fetches; /* mcp_reader.c */
+	struct uar_list works;	   /* of struct mcp_work */
+	struct uar_list loads;	   /* of struct load */
+	struct uar_list records;   /* of struct record */
+	struct uar_list fetches;   /* mcp_reader.c */
+	struct uar_list listeners; /* of struct listener */
+	struct uar_list tasks;	   /* of struct mcp_task */
+	struct uar_watch watch;	   /* of runs that are subscribed to */
+	struct uar_timer flush;	   /* what changed is said */
+	size_t watched;		   /* subscriptions of any kind */
+	unsigned changed;	   /* bits of lists */
+	uint64_t generation;	   /* of agents and tools, as it was last looked at */
+	bool flushing, ending;
 	struct uar_uuid ids;
 	size_t work_count;
 };
@@ -119,6 +137,7 @@ void mcp_readers_fini(struct gate_mcp *m);
 /* Each answers the exchange and frees its call. */
 void mcp_answer_error(struct mcp_exchange *x, int status, int code, const char *text, uar_str data);
 void mcp_answer_result(struct mcp_exchange *x, struct uar_buf *result);
+void mcp_answer_empty(struct mcp_exchange *x);	  /* a result without members */
 void mcp_answer_bare(struct call *c, int status); /* no body */
 /* A problem of UAR: of storage, memory, limits. */
 void mcp_answer_problem(struct mcp_exchange *x, uar_err e, const struct uar_error *error);
@@ -129,6 +148,7 @@ UAR_MUST_CHECK uar_err mcp_write_run(const struct uar_view *v, uar_str run_id, e
 				     struct uar_buf *out);
 void mcp_put_server_info(struct uar_jw *w, const char *key);
 bool mcp_accepts(const struct uar_http_request *r, const char *type);
+struct uar_frame *mcp_frame(uar_str message); /* of SSE, without an id; NULL: out of memory */
 
 /* --- methods --------------------------------------------------------------------------- */
 
@@ -147,13 +167,189 @@ void mcp_read_resource(struct mcp_exchange *x);
 void mcp_list_prompts(struct mcp_exchange *x);
 void mcp_get_prompt(struct mcp_exchange *x);
 
-/* --- mcp_work.c: a run that answers a call --------------------------------------------- */
+/* --- mcp_work.c: a call that takes longer ----------------------------------------------- */
 
-void mcp_work_start(struct mcp_exchange *x, const struct uar_agent *agent);
-/* The client does not want the answer of its request any more. `answer`: it is told so. */
+struct mcp_work;
+struct mcp_work_ops {
+	/* The call is in the log, if it has a session: now it may happen. */
+	uar_err (*begin)(struct mcp_work *k);
+	/* Nothing more is said. `cancels`: what is under way is not wanted either. */
+	void (*abandon)(struct mcp_work *k, bool cancels);
+	bool (*busy)(const struct mcp_work *k); /* something will call back */
+	void (*fini)(struct mcp_work *k);	/* frees it */
+	/* The client has answered all that was asked; NULL: it refuses to. */
+	void (*answered)(struct mcp_work *k, const struct uar_json *answers);
+};
+struct mcp_work {
+	struct uar_list node; /* in gate_mcp.works */
+	const struct mcp_work_ops *ops;
+	struct gate_mcp *m;
+	struct mcp_session *s;	 /* NULL: it has none */
+	struct mcp_exchange *x;	 /* whose answer has not begun; NULL: it has */
+	struct gate_stream base; /* without a session: the answer, once something was said */
+	struct uar_arena arena;
+	struct uar_owner owner;
+	uar_str id, token; /* JSON texts */
+	char stream[MCP_STREAM];
+	struct uar_timer grace;
+	struct uar_list questions; /* mcp_ask.c */
+	unsigned under_way;	   /* operations that will call back */
+	bool begun;
+	bool settled; /* nothing more is said */
+};
+struct mcp_work_about {
+	struct gate_mcp *m;
+	struct mcp_session *s; /* or NULL */
+	const struct uar_owner *owner;
+	uar_str id, token;
+};
+/* False: there are too many, and the exchange is answered. */
+bool mcp_work_admit(struct mcp_exchange *x, struct mcp_work_about *about);
+/* False: out of memory, and it is freed. */
+bool mcp_work_init(struct mcp_work *k, const struct mcp_work_ops *ops,
+		   const struct mcp_work_about *about);
+void mcp_work_attach(struct mcp_work *k, struct mcp_exchange *x);
+/* Records the call and begins it; `run_id` may be empty. */
+void mcp_work_begin(struct mcp_work *k, uar_str run_id);
+/* It has not begun, and will not. */
+void mcp_work_fail(struct mcp_work *k, uar_err e, const struct uar_error *error);
+void mcp_work_free(struct mcp_work *k);
+void mcp_work_free_if_done(struct mcp_work *k);
+/* A message before the answer. */
+void mcp_work_say(struct mcp_work *k, uar_str message);
+void mcp_work_notify(struct mcp_work *k, const char *method, struct uar_buf *params);
+/* The one answer; nothing happens if there is one. */
+void mcp_work_say_error(struct mcp_work *k, int64_t code, const char *text, uar_str data);
+void mcp_work_say_result(struct mcp_work *k, struct uar_buf *result);
+/* The client does not want the answer of its request any more. `answer`: it gets one that
+ * says so. */
 void mcp_work_cancel(struct mcp_session *s, uar_str id, bool answer);
 /* A call of the session that the log has no answer for: it goes on. */
 UAR_MUST_CHECK uar_err mcp_work_resume(struct mcp_session *s, const struct mcp_stored *r);
+/* The session is over: nothing is said in it any more. */
+void mcp_works_end(struct mcp_session *s);
 void mcp_works_fini(struct gate_mcp *m);
+
+/* --- mcp_run.c: a run that answers a call ----------------------------------------------- */
+
+void mcp_run_start(struct mcp_exchange *x, const struct uar_agent *agent);
+UAR_MUST_CHECK uar_err mcp_run_resume(struct mcp_session *s, const struct mcp_stored *r);
+
+/* --- mcp_question.c: what a run asks people for ------------------------------------------- */
+
+/* Can clients show it? Else the inbox alone has it. */
+bool mcp_question_fits(const struct uar_view_action *a, struct uar_arena *scratch);
+/* A member: its key, then {method, params}. */
+void mcp_put_question(struct uar_jw *w, const struct uar_view_action *a, struct uar_arena *scratch);
+/* An answer of the client on its way to the run. */
+struct mcp_reply {
+	struct uar_list node;
+	uar_str action_id, decision;
+	const struct uar_json *values;
+};
+/* Adds those of `answers` that say something; the tree stays in place as long as they. */
+UAR_MUST_CHECK uar_err mcp_replies_read(const struct uar_json *answers, struct uar_arena *arena,
+					struct uar_list *out);
+
+/* --- mcp_task.c: runs as tasks ------------------------------------------------------------- */
+
+bool mcp_has_tasks(const struct uar_json *capabilities); /* of a client; NULL is fine */
+void mcp_get_task(struct mcp_exchange *x);
+void mcp_update_task(struct mcp_exchange *x);
+void mcp_cancel_task(struct mcp_exchange *x);
+
+/* What a run is as a task. It belongs to mcp_task.c and is gone after `done`. */
+struct mcp_task {
+	struct uar_list node; /* in gate_mcp.tasks */
+	struct gate_mcp *m;
+	struct uar_arena arena, scratch;
+	struct uar_owner owner;
+	struct uar_run_list q;
+	struct uar_stream *follow;
+	struct uar_view view;
+	bool elicits; /* in: what the run asks is shown */
+	void (*done)(struct mcp_task *t);
+	void *ctx;
+	uar_err err; /* out; UAR_OK: mcp_put_task writes it */
+	bool brief;  /* its result is left out */
+};
+struct mcp_task_asked {
+	struct gate_mcp *m;
+	const struct uar_owner *owner;
+	uar_str run_id; /* copied, as is the owner */
+	bool elicits, brief;
+	void (*done)(struct mcp_task *t);
+	void *ctx;
+};
+/* Calls back in a later turn of the loop. */
+UAR_MUST_CHECK uar_err mcp_task_look(const struct mcp_task_asked *asked, struct mcp_task **out);
+void mcp_put_task(struct uar_jw *w, const struct mcp_task *t); /* members */
+void mcp_tasks_fini(struct gate_mcp *m);
+
+/* --- mcp_task_watch.c: tasks that a held request names ------------------------------------- */
+
+struct mcp_task_watch {
+	struct gate_mcp *m;
+	struct gate_stream *base;      /* where changes are said */
+	const struct uar_owner *owner; /* stays in place, as does `id` */
+	uar_str id;		       /* JSON text: of the request */
+	struct uar_list tasks;
+	size_t count;
+	bool elicits; /* what tasks ask is shown to it */
+};
+void mcp_task_watch_init(struct mcp_task_watch *w, struct gate_mcp *m, struct gate_stream *base);
+void mcp_task_watch_fini(struct mcp_task_watch *w);
+/* Takes taskIds of the filter, from clients that have tasks. */
+UAR_MUST_CHECK uar_err mcp_task_watch_read(struct mcp_task_watch *w, const struct mcp_exchange *x,
+					   const struct uar_json *filter);
+void mcp_task_watch_put(const struct mcp_task_watch *w, struct uar_jw *out); /* those it has */
+void mcp_task_watch_mark(struct mcp_task_watch *w, const struct uar_owner *owner, uar_str run_id);
+void mcp_task_watch_flush(struct mcp_task_watch *w); /* says what is marked */
+
+/* --- mcp_ask.c: what a call needs from its client ---------------------------------------- */
+
+unsigned mcp_can(const struct uar_json *capabilities); /* NULL: nothing */
+/* Which capability a question of a server needs; 0: there is no such question. */
+unsigned mcp_can_for(uar_str method);
+/* Asks the client of a session: `questions` has a {method, params} by key. */
+UAR_MUST_CHECK uar_err mcp_ask(struct mcp_work *k, const struct uar_json *questions);
+void mcp_take_response(struct mcp_session *s, const struct uar_mcp_message *m);
+/* A state that only this server writes, for this owner and this request. */
+UAR_MUST_CHECK uar_err mcp_state_write(const struct mcp_work *k, uar_str request, uar_str state,
+				       struct uar_buf *out);
+/* The same for the id of a task of another server; it does not grow old. */
+UAR_MUST_CHECK uar_err mcp_task_id_write(const struct mcp_work *k, uar_str task,
+					 struct uar_buf *out);
+UAR_MUST_CHECK uar_err mcp_task_id_read(const struct call *c, uar_str id, uar_str *out);
+/* UAR_EINVALID: it is none, of another request, or too old. */
+UAR_MUST_CHECK uar_err mcp_state_read(const struct mcp_exchange *x, uar_str request, uar_str *out);
+
+/* --- mcp_offer.c: what servers of others offer ------------------------------------------- */
+
+/* The name of a level of the log, as it stays in place; NULL: there is no such level. */
+const char *mcp_level(uar_str name);
+/* Each writes what the relays list. */
+void mcp_put_offered(struct uar_jw *w, const struct mcp_exchange *x, enum uar_mcp_list list);
+/* False: no relay has what the request names. */
+bool mcp_offer_request(struct mcp_exchange *x);
+bool mcp_is_offered(const struct uar_gate *g, uar_str uri); /* a resource */
+
+/* --- mcp_headers.c ------------------------------------------------------------------------- */
+
+/* False: a header contradicts an argument that the schema marks, and the exchange is answered. */
+bool mcp_check_params(struct mcp_exchange *x, const struct uar_json *schema);
+
+/* --- mcp_watch.c: what changes ------------------------------------------------------------ */
+
+void mcp_watch_init(struct gate_mcp *m);
+void mcp_watch_fini(struct gate_mcp *m);
+void mcp_flush_soon(struct gate_mcp *m); /* what changed is said */
+void mcp_listen(struct mcp_exchange *x);
+void mcp_subscribe(struct mcp_exchange *x);
+void mcp_unsubscribe(struct mcp_exchange *x);
+void mcp_session_forget_subscriptions(struct mcp_session *s);
+/* What its records say. */
+UAR_MUST_CHECK uar_err mcp_session_subscribe(struct mcp_session *s, uar_str uri);
+void mcp_session_unsubscribe(struct mcp_session *s, uar_str uri);
 
 #endif

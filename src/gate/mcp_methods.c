@@ -6,21 +6,30 @@ uar_str mcp_negotiate(uar_str asked)
 	return uar_mcp_is_legacy_version(asked) ? asked : UAR_STR(UAR_MCP_LEGACY);
 }
 
-static void put_capability(struct uar_jw *w, const char *name)
+static void put_capability(struct uar_jw *w, const char *name, const char *first,
+			   const char *second)
 {
 	uar_jw_obj(w, name);
+	if (first)
+		uar_jw_bool(w, first, true);
+	if (second)
+		uar_jw_bool(w, second, true);
 	uar_jw_close(w);
 }
 
 static void put_capabilities(struct uar_jw *w, bool legacy)
 {
 	uar_jw_obj(w, "capabilities");
-	put_capability(w, "tools");
-	put_capability(w, "resources");
-	put_capability(w, "prompts");
-	put_capability(w, "completions");
-	if (legacy)
-		put_capability(w, "logging");
+	put_capability(w, "tools", "listChanged", NULL);
+	put_capability(w, "resources", "subscribe", legacy ? NULL : "listChanged");
+	put_capability(w, "prompts", "listChanged", NULL);
+	put_capability(w, "completions", NULL, NULL);
+	put_capability(w, "logging", NULL, NULL);
+	if (!legacy) {
+		uar_jw_obj(w, "extensions");
+		put_capability(w, MCP_TASKS, NULL, NULL);
+		uar_jw_close(w);
+	}
 	uar_jw_close(w);
 }
 
@@ -48,7 +57,7 @@ static void initialize_again(struct mcp_exchange *x)
 	mcp_answer_result(x, &b);
 }
 
-static void answer_empty(struct mcp_exchange *x)
+void mcp_answer_empty(struct mcp_exchange *x)
 {
 	struct uar_buf b = uar_buf_make(4096);
 	struct uar_jw w = mcp_result_begin(x, &b);
@@ -76,8 +85,11 @@ static void discover(struct mcp_exchange *x)
 static void complete(struct mcp_exchange *x)
 {
 	struct uar_buf b = uar_buf_make(4096);
-	struct uar_jw w = mcp_result_begin(x, &b);
+	struct uar_jw w;
 
+	if (mcp_offer_request(x))
+		return;
+	w = mcp_result_begin(x, &b);
 	uar_jw_obj(&w, "completion");
 	uar_jw_arr(&w, "values");
 	uar_jw_close(&w);
@@ -89,68 +101,25 @@ static void complete(struct mcp_exchange *x)
 	mcp_answer_result(x, &b);
 }
 
-/* --- a stream of the modern era that says what changes -------------------------------------- */
-
-struct listener {
-	struct gate_stream base;
-};
-
-static void drop_listener(struct gate_stream *base)
+static void set_level(struct mcp_exchange *x)
 {
-	gate_stream_forget(base);
-	uar_free(UAR_OWNER(base, struct listener, base));
-}
+	uar_str name = uar_json_str(uar_json_get(x->m.params, UAR_STR("level")), UAR_STR(""));
+	const char *level = mcp_level(name);
+	char text[32];
+	struct mcp_record r = { .kind = "level" };
 
-static void listener_closed(void *ctx)
-{
-	drop_listener(ctx);
-}
-
-static uar_err write_acknowledged(const struct mcp_exchange *x, struct uar_buf *out)
-{
-	struct uar_buf b = uar_buf_make(4096);
-	struct uar_jw w = uar_jw_begin(&b);
-
-	uar_jw_obj(&w, NULL);
-	uar_jw_obj(&w, "notifications"); /* lists and runs change: nothing tells of it so far */
-	uar_jw_close(&w);
-	uar_jw_obj(&w, "_meta");
-	uar_jw_raw(&w, UAR_MCP_META "subscriptionId", x->m.id);
-	uar_jw_close(&w);
-	uar_jw_close(&w);
-	out->err = uar_jw_end(&w);
-	uar_buf_add_str(out, UAR_STR("event: message\ndata: "));
-	if (!out->err)
-		out->err = uar_mcp_write_notification(
-			out, UAR_STR("notifications/subscriptions/acknowledged"), uar_buf_str(&b));
-	uar_buf_add_str(out, UAR_STR("\n\n"));
-	uar_buf_fini(&b);
-	return out->err;
-}
-
-static void listen_for_changes(struct mcp_exchange *x)
-{
-	struct listener *l = uar_zalloc(sizeof *l);
-	struct uar_http_stream_events events = { NULL, listener_closed, l };
-	struct uar_buf b = uar_buf_make(16384);
-	struct uar_frame *frame = NULL;
-	uar_err e = l ? write_acknowledged(x, &b) : UAR_ENOMEM;
-
-	if (!e) {
-		frame = uar_frame_create(uar_buf_str(&b));
-		uar_list_init(&l->base.node);
-		l->base.drop = drop_listener;
-		e = frame ? gate_stream_open(&l->base, x->c, &events) : UAR_ENOMEM;
+	if (!level) {
+		mcp_answer_error(x, 200, UAR_MCP_INVALID_PARAMS, "there is no such level",
+				 UAR_STR_NONE);
+		return;
 	}
-	uar_buf_fini(&b);
-	if (e) {
-		uar_free(l);
-		mcp_answer_problem(x, e, NULL);
-	} else if (uar_http_stream_send(l->base.http, frame)) {
-		uar_http_stream_cut(l->base.http);
-		drop_listener(&l->base);
-	}
-	uar_frame_unref(frame);
+	snprintf(text, sizeof text, "\"%s\"", level);
+	r.message = uar_str_c(text);
+	x->s->level = level;
+	if (mcp_record_add(x->s, &r))
+		mcp_answer_problem(x, UAR_ENOMEM, NULL);
+	else
+		mcp_answer_empty(x);
 }
 
 /* --- the table ------------------------------------------------------------------------------ */
@@ -159,7 +128,7 @@ typedef void method_fn(struct mcp_exchange *x);
 
 static method_fn *const methods[UAR_MCP_M_COUNT] = {
 	[UAR_MCP_M_INITIALIZE] = initialize_again,
-	[UAR_MCP_M_PING] = answer_empty,
+	[UAR_MCP_M_PING] = mcp_answer_empty,
 	[UAR_MCP_M_DISCOVER] = discover,
 	[UAR_MCP_M_TOOLS_LIST] = mcp_list_tools,
 	[UAR_MCP_M_TOOLS_CALL] = mcp_call_tool,
@@ -169,8 +138,13 @@ static method_fn *const methods[UAR_MCP_M_COUNT] = {
 	[UAR_MCP_M_PROMPTS_LIST] = mcp_list_prompts,
 	[UAR_MCP_M_PROMPTS_GET] = mcp_get_prompt,
 	[UAR_MCP_M_COMPLETE] = complete,
-	[UAR_MCP_M_SET_LEVEL] = answer_empty,
-	[UAR_MCP_M_LISTEN] = listen_for_changes,
+	[UAR_MCP_M_SUBSCRIBE] = mcp_subscribe,
+	[UAR_MCP_M_UNSUBSCRIBE] = mcp_unsubscribe,
+	[UAR_MCP_M_SET_LEVEL] = set_level,
+	[UAR_MCP_M_LISTEN] = mcp_listen,
+	[UAR_MCP_M_TASKS_GET] = mcp_get_task,
+	[UAR_MCP_M_TASKS_UPDATE] = mcp_update_task,
+	[UAR_MCP_M_TASKS_CANCEL] = mcp_cancel_task,
 };
 
 void mcp_dispatch(struct mcp_exchange *x)

@@ -63,6 +63,8 @@ static void runs_listed(struct uar_run_list *q)
 	}
 	w = mcp_result_begin(x, &b);
 	uar_jw_arr(&w, "resources");
+	if (!q->before.p)
+		mcp_put_offered(&w, x, UAR_MCP_RESOURCES);
 	for (size_t i = 0; i < q->row_count; i++)
 		put_run(&w, &q->rows[i]);
 	uar_jw_close(&w);
@@ -103,6 +105,7 @@ void mcp_list_templates(struct mcp_exchange *x)
 	uar_jw_cstr(&w, "title", "The record of a run");
 	uar_jw_cstr(&w, "mimeType", "application/json");
 	uar_jw_close(&w);
+	mcp_put_offered(&w, x, UAR_MCP_TEMPLATES);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
@@ -183,7 +186,8 @@ void mcp_read_resource(struct mcp_exchange *x)
 	if (!k) {
 		mcp_answer_problem(x, UAR_ENOMEM, NULL);
 	} else if (!uar_str_starts(uri, UAR_STR(RUN_URI)) || !uar_str_is_id(run_id)) {
-		answer_missing(x, uri);
+		if (!mcp_offer_request(x))
+			answer_missing(x, uri);
 	} else {
 		k->uri = uri;
 		k->q.run_id = run_id;
@@ -226,6 +230,7 @@ void mcp_list_prompts(struct mcp_exchange *x)
 		if (a->instructions && a->instructions[0] &&
 		    uar_workers_shows(x->c->g->o.work, &x->c->owner, a))
 			put_prompt(&w, a);
+	mcp_put_offered(&w, x, UAR_MCP_PROMPTS);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
@@ -252,6 +257,8 @@ void mcp_get_prompt(struct mcp_exchange *x)
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_MCP_ANSWER);
 	struct uar_jw w;
 
+	if ((!a || !a->instructions) && mcp_offer_request(x))
+		return;
 	if (!a || !a->instructions || !message.p) {
 		mcp_answer_error(x, 200, UAR_MCP_INVALID_PARAMS,
 				 message.p ? "there is no such prompt"

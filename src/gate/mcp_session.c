@@ -179,6 +179,7 @@ uar_err mcp_stored_read(const struct uar_event *ev, struct uar_arena *arena, str
 
 static void free_session(struct mcp_session *s)
 {
+	mcp_session_forget_subscriptions(s);
 	uar_map_remove(&s->m->by_id, s->id);
 	uar_list_remove(&s->node);
 	uar_arena_fini(&s->arena);
@@ -210,6 +211,7 @@ static struct mcp_session *make_session(struct gate_mcp *m, const struct uar_own
 		return NULL;
 	s->m = m;
 	uar_list_init(&s->node);
+	uar_list_init(&s->subscriptions);
 	uar_arena_init(&s->arena, 0);
 	s->id = uar_arena_str(&s->arena, id);
 	s->version = UAR_STR(UAR_MCP_LEGACY_SILENT);
@@ -239,11 +241,16 @@ void mcp_stream_name(struct mcp_session *s, char out[MCP_STREAM])
 static uar_err take_facts(struct mcp_session *s, const struct uar_json *facts)
 {
 	const struct uar_json *caps = uar_json_get(facts, UAR_STR("capabilities"));
+	const struct uar_json *info = uar_json_get(facts, UAR_STR("clientInfo"));
 
 	s->version = uar_arena_str(
 		&s->arena, mcp_negotiate(uar_json_str(
 				   uar_json_get(facts, UAR_STR("protocolVersion")), UAR_STR(""))));
-	s->elicits = uar_json_get(caps, UAR_STR("elicitation")) != NULL;
+	s->can = mcp_can(caps);
+	if (caps && caps->kind == UAR_JSON_OBJECT)
+		s->caps = uar_arena_str(&s->arena, caps->text);
+	if (info && info->kind == UAR_JSON_OBJECT)
+		s->info = uar_arena_str(&s->arena, info->text);
 	return s->version.p ? UAR_OK : UAR_ENOMEM;
 }
 
@@ -304,6 +311,12 @@ struct unsettled {
 	struct mcp_stored r;
 };
 
+/* A resource that the session is subscribed to. */
+struct wanted {
+	struct uar_list node;
+	uar_str uri;
+};
+
 struct waiter {
 	struct uar_list node;
 	struct call *c;
@@ -318,7 +331,9 @@ struct load {
 	struct uar_owner owner;
 	uar_str id, session_id;
 	struct uar_events_read read;
-	struct uar_list open;	 /* of struct unsettled */
+	struct uar_list open; /* of struct unsettled */
+	struct uar_list uris; /* of struct wanted */
+	const char *level;
 	struct uar_list waiters; /* of struct waiter, in the arenas of their calls */
 	size_t waiting;
 	struct uar_arena facts; /* holds the first record */
@@ -360,6 +375,25 @@ static void settle(struct load *l, uar_str stream)
 			uar_list_remove(it);
 }
 
+static void drop_uri(struct load *l, uar_str uri)
+{
+	UAR_LIST_EACH (it, &l->uris)
+		if (uar_str_eq(UAR_OWNER(it, struct wanted, node)->uri, uri))
+			uar_list_remove(it);
+}
+
+static uar_err keep_uri(struct load *l, uar_str uri)
+{
+	struct wanted *at = uar_arena_alloc(&l->arena, sizeof *at);
+
+	drop_uri(l, uri);
+	if (!at)
+		return UAR_ENOMEM;
+	at->uri = uar_arena_str(&l->arena, uri);
+	uar_list_add_last(&l->uris, &at->node);
+	return at->uri.p ? UAR_OK : UAR_ENOMEM;
+}
+
 static uar_err fold(struct load *l, const struct uar_event *ev, struct uar_arena *scratch)
 {
 	struct mcp_stored r;
@@ -370,6 +404,12 @@ static uar_err fold(struct load *l, const struct uar_event *ev, struct uar_arena
 		return e == UAR_ESKIP ? UAR_OK : e;
 	if (uar_str_is(r.kind, "request"))
 		return keep_unsettled(l, &r);
+	if (uar_str_is(r.kind, "subscribe"))
+		return keep_uri(l, r.message);
+	if (uar_str_is(r.kind, "unsubscribe"))
+		drop_uri(l, r.message);
+	if (uar_str_is(r.kind, "level"))
+		l->level = mcp_level(r.message);
 	if (uar_str_is(r.kind, "close"))
 		l->closed = true;
 	if (uar_str_is(r.kind, "open") && r.message.n) {
@@ -409,7 +449,11 @@ static uar_err revive(struct load *l, struct mcp_session **out)
 		return UAR_ERATELIMIT;
 	s->sequence = l->sequence;
 	s->streams = l->streams;
+	s->level = l->level;
 	e = l->opened ? take_facts(s, l->opened) : UAR_OK;
+	UAR_LIST_EACH (it, &l->uris)
+		if (!e)
+			e = mcp_session_subscribe(s, UAR_OWNER(it, struct wanted, node)->uri);
 	UAR_LIST_EACH (it, &l->open) {
 		if (!e)
 			e = mcp_work_resume(s, &UAR_OWNER(it, struct unsettled, node)->r);
@@ -482,6 +526,7 @@ static uar_err begin_load(struct gate_mcp *m, const struct uar_owner *owner, uar
 		return UAR_ENOMEM;
 	l->m = m;
 	uar_list_init(&l->open);
+	uar_list_init(&l->uris);
 	uar_list_init(&l->waiters);
 	uar_list_add_last(&m->loads, &l->node);
 	e = uar_channel_session(id, session_id) ? UAR_ENOTFOUND : UAR_OK;
@@ -565,6 +610,8 @@ struct gate_mcp *gate_mcp_create(struct uar_gate *g)
 	uar_list_init(&m->loads);
 	uar_list_init(&m->records);
 	uar_list_init(&m->fetches);
+	uar_list_init(&m->tasks);
+	mcp_watch_init(m);
 	uar_uuid_init(&m->ids, g->o.sched->clock, g->o.rand);
 	return m;
 }
@@ -573,7 +620,9 @@ void gate_mcp_destroy(struct gate_mcp *m)
 {
 	if (!m)
 		return;
+	mcp_watch_fini(m);
 	mcp_works_fini(m);
+	mcp_tasks_fini(m);
 	mcp_readers_fini(m);
 	UAR_LIST_EACH (it, &m->loads)
 		free_load(UAR_OWNER(it, struct load, node));

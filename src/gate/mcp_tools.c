@@ -118,6 +118,7 @@ void mcp_list_tools(struct mcp_exchange *x)
 	uar_jw_arr(&w, "tools");
 	put_agents(&w, x);
 	put_tools(&w, uar_workers_tools(x->c->g->o.work));
+	mcp_put_offered(&w, x, UAR_MCP_TOOLS);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
@@ -188,7 +189,8 @@ static void call_internal(struct mcp_exchange *x, struct uar_tools *tools, const
 {
 	const struct uar_json *arguments = uar_json_get(x->m.params, UAR_STR("arguments"));
 	struct tool_work *k = uar_arena_alloc(&x->c->arena, sizeof *k);
-	struct uar_tool_request r = { .tool = t, .input = UAR_STR("{}") };
+	struct uar_tool_caller caller = { .owner = x->c->owner };
+	struct uar_tool_request r = { .tool = t, .input = UAR_STR("{}"), .caller = &caller };
 	struct uar_error error = { 0 };
 	uar_err e = UAR_ENOMEM;
 
@@ -222,10 +224,10 @@ void mcp_call_tool(struct mcp_exchange *x)
 		mcp_answer_error(x, 200, UAR_MCP_INVALID_PARAMS, "arguments are an object",
 				 UAR_STR_NONE);
 	else if (agent)
-		mcp_work_start(x, agent);
+		mcp_run_start(x, agent);
 	else if (tool)
 		call_internal(x, tools, tool);
-	else
+	else if (!mcp_offer_request(x))
 		mcp_answer_error(x, 200, UAR_MCP_INVALID_PARAMS, "there is no such tool",
 				 UAR_STR_NONE);
 }

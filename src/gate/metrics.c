@@ -79,6 +79,8 @@ static void run_metrics(struct uar_buf *b, const struct uar_gate *g)
 	gate_metric(b, "blobs_swept_total", "counter", s.swept,
 		    "Blobs unlinked, as only evicted runs referred to them.");
 	gate_metric(b, "runs_live", "gauge", s.live_runs, "Runs in memory.");
+	gate_metric(b, "runs_parked", "gauge", s.parked,
+		    "Runs that wait for an answer, outside of memory.");
 	gate_metric(b, "sessions_live", "gauge", s.sessions, "Sessions in memory.");
 	gate_metric(b, "commands_total", "counter", s.commands, "Commands to the engine.");
 	gate_metric(b, "commands_refused_total", "counter", s.refused,

@@ -192,6 +192,41 @@ static void found_previous(struct uar_run_list *q)
 		gate_problem(c, e, &error);
 }
 
+static uar_err begin_run(struct call *c, struct openai_call *k, struct uar_error *error)
+{
+	return k->in.previous_run_id.n ? look_up(c, k, k->in.previous_run_id, found_previous)
+				       : start_run(c, k, error);
+}
+
+static void create_instead(struct call *c, void *ctx)
+{
+	struct openai_call *k = ctx;
+	struct uar_error error = { 0 };
+	uar_err e = k->in.message.n ? begin_run(c, k, &error) : UAR_ENOTFOUND;
+
+	if (e == UAR_ENOTFOUND && !error.text[0]) {
+		uar_error_where(&error, "/input");
+		(void)uar_error_set(&error, e, "no response waits for the result of such a call");
+	}
+	if (e)
+		gate_problem(c, e, &error);
+}
+
+static void bring_results(struct call *c, struct openai_call *k)
+{
+	struct gate_results o = { .first = k->in.results,
+				  .view = k->view,
+				  .stream = k->in.stream,
+				  .all = true,
+				  .create_after = k->in.asks_after,
+				  .where = k->view.dialect == &uar_openai_chat ? "/messages"
+									       : "/input",
+				  .create = create_instead,
+				  .ctx = k };
+
+	gate_bring_results(c, &o);
+}
+
 static void run_model(struct call *c, const struct uar_dialect *dialect,
 		      uar_err (*read)(const struct uar_json *body, struct uar_arena *arena,
 				      struct uar_openai_input *out, struct uar_error *error))
@@ -202,10 +237,6 @@ static void run_model(struct call *c, const struct uar_dialect *dialect,
 
 	if (!e && !uar_workers_agent(c->g->o.work, &c->owner, k->in.model))
 		e = refuse_model(k->in.model, &error);
-	if (!e && k->in.tools) {
-		uar_error_where(&error, "/tools");
-		e = uar_error_set(&error, UAR_EINVALID, "tools of the client are not supported");
-	}
 	if (!e) {
 		k->op.conversation_id = k->in.conversation_id;
 		k->view = (struct gate_view){
@@ -215,9 +246,13 @@ static void run_model(struct call *c, const struct uar_dialect *dialect,
 		};
 		k->view.options.previous_id = uar_json_str(
 			uar_json_get(c->body, UAR_STR("previous_response_id")), UAR_STR(""));
-		e = k->in.previous_run_id.n ? look_up(c, k, k->in.previous_run_id, found_previous)
-					    : start_run(c, k, &error);
 	}
+	if (!e && gate_has_results(k->in.results)) {
+		bring_results(c, k);
+		return;
+	}
+	if (!e)
+		e = begin_run(c, k, &error);
 	if (e)
 		gate_problem(c, e, &error);
 }

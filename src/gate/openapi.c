@@ -69,7 +69,9 @@ static void put_parameters(struct uar_jw *w, const struct row *r)
 {
 	uar_str path = uar_str_c(r->path), names = uar_str_c(r->query);
 
-	if (!strchr(r->path, ':') && !r->query[0])
+	if (uar_str_is(names, "*"))
+		names = UAR_STR("");
+	if (!strchr(r->path, ':') && !names.n)
 		return;
 	uar_jw_arr(w, "parameters");
 	while (path.n) {

@@ -1,45 +1,72 @@
-/* page.c - the page of UAR itself: files that are part of the program (page.def),
- * each as it is and compressed.
+/* page.c - the page of UAR itself: files that are part of the program (web/dist, listed in
+ * page_files.def by the Makefile), each as it is and compressed.
  *
  * Nothing in them is secret and nothing depends on who asks; the page gets its
  * token by the one-time link. It may run its own script and style, talk to its
- * own server, and nothing else: no inline code, no frame, no foreign address. */
+ * own server, and nothing else: no inline code, no foreign address. The one frame it
+ * may have is frame.html, where artifacts are shown: an origin of its own, without network.
+ *
+ * A view has a path below /ui, so that a link opens it again. All of them get the same
+ * HTML, once for each depth: its addresses are relative, as a proxy may add a prefix. */
 #include "base/embed.h"
 #include "base/sha256.h"
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 
 #ifndef UAR_PAGE_GZ /* where make puts the same files, compressed */
 #define UAR_PAGE_GZ "build/web"
 #endif
 
-#define SCRIPT "text/javascript; charset=utf-8"
 #define F(NAME, FILE, TYPE)                                                                        \
-	UAR_EMBED(uar_page_##NAME, "web/page/" FILE);                                              \
+	UAR_EMBED(uar_page_##NAME, "web/dist/" FILE);                                              \
 	UAR_EMBED(uar_page_##NAME##_gz, UAR_PAGE_GZ "/" FILE ".gz");
-F(html, "page.html", "")
-#include "gate/page.def"
+#define VIEW(NAME, FILE) F(NAME, FILE, HTML)
+#include "gate/page_files.def"
+#undef VIEW
 #undef F
+
+#define HTML   "text/html; charset=utf-8"
+#define SCRIPT "text/javascript; charset=utf-8"
+#define STYLE  "text/css; charset=utf-8"
 
 struct file {
 	const char *name, *type;
 	const char *plain, *plain_end, *gzip, *gzip_end;
 };
 #define FILE_OF(NAME, FILE, TYPE)                                                                  \
-	{                                                                                          \
-		FILE, TYPE, uar_page_##NAME, uar_page_##NAME##_end, uar_page_##NAME##_gz,          \
-			uar_page_##NAME##_gz_end                                                   \
-	}
-static const struct file html = FILE_OF(html, "page.html", "text/html; charset=utf-8");
+	{ FILE,                                                                                    \
+	  TYPE,                                                                                    \
+	  uar_page_##NAME,                                                                         \
+	  uar_page_##NAME##_end,                                                                   \
+	  uar_page_##NAME##_gz,                                                                    \
+	  uar_page_##NAME##_gz_end },
+static const struct file views[] = {
+/* by depth below the root */
+#define F(NAME, FILE, TYPE)
+#define VIEW(NAME, FILE) FILE_OF(NAME, FILE, HTML)
+#include "gate/page_files.def"
+#undef VIEW
+#undef F
+};
 static const struct file files[] = {
-#define F(NAME, FILE, TYPE) FILE_OF(NAME, FILE, TYPE),
-#include "gate/page.def"
+#define F(NAME, FILE, TYPE) FILE_OF(NAME, FILE, TYPE)
+#define VIEW(NAME, FILE)
+#include "gate/page_files.def"
+#undef VIEW
 #undef F
 };
 
 #define POLICY                                                                                     \
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "            \
-	"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "             \
+	"img-src 'self' data: blob:; font-src 'self'; frame-src 'self'; base-uri 'none'; "         \
+	"form-action 'none'; frame-ancestors 'none'; "                                             \
 	"require-trusted-types-for 'script'; trusted-types 'none'"
+/* What an artifact may do: run its own code in a frame that has no origin and reaches no one. */
+#define FRAME_POLICY                                                                               \
+	"sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "    \
+	"style-src 'unsafe-inline'; img-src data: blob:; font-src data:; media-src data: blob:; "  \
+	"connect-src 'none'; frame-src 'none'; worker-src 'none'; base-uri 'none'; "               \
+	"form-action 'none'; frame-ancestors 'self'; webrtc 'block'"
 
 static bool has_tag(uar_str list, uar_str tag)
 {
@@ -71,24 +98,41 @@ static bool takes_gzip(uar_str list)
 	return false;
 }
 
+/* Views and the frame have the same name in every version, the others a hash in theirs. */
+static void write_tag(const struct file *f, uar_str body, bool gzip, char *out, size_t size)
+{
+	char hex[UAR_SHA256_TEXT + 1];
+
+	if (strcmp(f->type, HTML) != 0) {
+		snprintf(out, size, "\"%s%s\"", f->name, gzip ? ".gz" : "");
+		return;
+	}
+	uar_sha256_hex(body, hex);
+	snprintf(out, size, "\"%.32s\"", hex);
+}
+
 static void answer_file(struct call *c, const struct file *f)
 {
-	char hex[UAR_SHA256_TEXT + 1], tag[UAR_SHA256_TEXT + 3];
+	char tag[UAR_LIMIT_PAGE_TAG];
 	struct uar_http_request *r = c->r;
 	bool gzip = takes_gzip(uar_http_header(r, "accept-encoding")), known;
+	bool html = strcmp(f->type, HTML) == 0,
+	     frame = html && f >= files && f < files + ARRAY_LEN(files);
 	uar_str body = gzip ? uar_str_n(f->gzip, (size_t)(f->gzip_end - f->gzip))
 			    : uar_str_n(f->plain, (size_t)(f->plain_end - f->plain));
 
-	uar_sha256_hex(body, hex);
-	snprintf(tag, sizeof tag, "\"%.32s\"", hex);
+	write_tag(f, body, gzip, tag, sizeof tag);
 	known = has_tag(uar_http_header(r, "if-none-match"), uar_str_c(tag));
 	const struct uar_http_header headers[] = {
 		{ UAR_STR("ETag"), uar_str_c(tag) },
 		{ UAR_STR("Vary"), UAR_STR("Accept-Encoding") },
-		{ UAR_STR("Cache-Control"), UAR_STR("no-cache") },
-		{ UAR_STR("Content-Security-Policy"), UAR_STR(POLICY) },
-		{ UAR_STR("X-Frame-Options"), UAR_STR("DENY") },
+		{ UAR_STR("Cache-Control"),
+		  html ? UAR_STR("no-cache") : UAR_STR("public, max-age=31536000, immutable") },
+		{ UAR_STR("Content-Security-Policy"),
+		  frame ? UAR_STR(FRAME_POLICY) : UAR_STR(POLICY) },
+		{ UAR_STR("X-Frame-Options"), frame ? UAR_STR("SAMEORIGIN") : UAR_STR("DENY") },
 		{ UAR_STR("Referrer-Policy"), UAR_STR("no-referrer") },
+		{ UAR_STR("X-DNS-Prefetch-Control"), UAR_STR("off") },
 		{ UAR_STR("Cross-Origin-Opener-Policy"), UAR_STR("same-origin") },
 		{ UAR_STR("Cross-Origin-Resource-Policy"), UAR_STR("same-origin") },
 		{ UAR_STR("Content-Encoding"), UAR_STR("gzip") }, /* last: left out without */
@@ -103,15 +147,21 @@ static void answer_file(struct call *c, const struct file *f)
 			    });
 }
 
-void gate_page_html(struct call *c)
+/* The HTML of a view; its addresses fit the depth of the path. */
+void gate_page_view(struct call *c)
 {
-	answer_file(c, &html);
+	uar_str path = c->r->path;
+	size_t depth = 0;
+
+	for (size_t i = 1; i < path.n; i++)
+		depth += path.p[i] == '/';
+	answer_file(c, &views[depth < ARRAY_LEN(views) ? depth : ARRAY_LEN(views) - 1]);
 }
 
 void gate_page_file(struct call *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		if (uar_str_is(c->params[0], files[i].name)) {
+		if (uar_str_is(c->params[0], files[i].name + strlen("page/"))) {
 			answer_file(c, &files[i]);
 			return;
 		}

@@ -6,6 +6,8 @@ static bool takes(const struct route *route, uar_str name)
 {
 	uar_str names = uar_str_c(route->query);
 
+	if (uar_str_is(names, "*")) /* whatever: the page reads it, not the server */
+		return true;
 	while (names.n)
 		if (uar_str_eq(uar_str_cut(names, ' ', &names), name))
 			return true;

@@ -548,6 +548,8 @@ void gate_streams_tick(struct uar_timer *t)
 		ping(g, s);
 	}
 	gate_cache_clear(g); /* no frame outlives its moment by long */
+	if (g->mcp)
+		gate_mcp_tick(g->mcp);
 	if (uar_timer_set(g->o.sched, &g->tick, tick_us))
 		uar_log(g->o.log, UAR_LOG_ERROR, "gate.no_heartbeat",
 			{ "reason", UAR_STR("out of memory") });

@@ -69,20 +69,20 @@ const char *uar_gate_link_code(struct uar_gate *g)
 
 	g->o.rand->fill(g->o.rand->ctx, raw, sizeof raw);
 	for (size_t i = 0; i < LINK_CODE; i++)
-		g->code[i] = alphabet[raw[i] & 63];
-	g->code[LINK_CODE] = 0;
-	g->code_until_us = uar_clock_mono(g->o.sched->clock) + LINK_VALID_US;
-	return g->code;
+		g->link.code[i] = alphabet[raw[i] & 63];
+	g->link.code[LINK_CODE] = 0;
+	g->link.until_us = uar_clock_mono(g->o.sched->clock) + LINK_VALID_US;
+	return g->link.code;
 }
 
 /* 258 random bits: guessing is hopeless, and the right one works once. */
 static bool take_code(struct uar_gate *g, uar_str given)
 {
-	bool right = uar_str_eq_secret(given, uar_str_c(g->code)) &&
-		     uar_clock_mono(g->o.sched->clock) < g->code_until_us;
+	bool right = uar_str_eq_secret(given, uar_str_c(g->link.code)) &&
+		     uar_clock_mono(g->o.sched->clock) < g->link.until_us;
 
 	if (right)
-		g->code[0] = 0;
+		g->link.code[0] = 0;
 	return right;
 }
 

@@ -153,7 +153,8 @@ static uar_err begin(struct calling *k, struct uar_error *error)
 		{ "arguments", UAR_FIELD_OBJECT, false, offsetof(struct call_body, arguments) },
 	};
 	struct uar_tool_events events = { .done = on_done, .ctx = k };
-	struct uar_tool_request r = { .input = UAR_STR("{}") };
+	struct uar_tool_caller caller = { .owner = k->c->owner };
+	struct uar_tool_request r = { .input = UAR_STR("{}"), .caller = &caller };
 	struct call_body body = { 0 };
 	uar_err e = uar_json_read(k->c->body, fields, ARRAY_LEN(fields), true, &body, error);
 

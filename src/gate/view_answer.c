@@ -32,9 +32,14 @@ static uar_err on_opened(void *ctx)
 }
 
 /* What earlier requests were told is not told again. */
-static uar_err join_at(struct view_answer *s, uint64_t run_sequence, struct uar_frames *frames)
+static uar_err join_at(struct view_answer *s, const struct uar_event *ev, struct uar_frames *frames)
 {
-	if (s->joined || run_sequence < s->view.cursor.run_sequence)
+	bool reached = s->view.after_action.n
+			       ? ev->cls == UAR_EV_ACTION_RESOLVED &&
+					 uar_str_eq(ev->ids[UAR_ID_ACTION], s->view.after_action)
+			       : ev->run_sequence >= s->view.cursor.run_sequence;
+
+	if (s->joined || !reached)
 		return UAR_OK;
 	s->joined = true;
 	frames->closed = false;
@@ -51,7 +56,7 @@ static uar_err fold_event(struct view_answer *s, const struct uar_event *ev)
 	uar_arena_reset(&s->call->g->scratch);
 	e = s->view.dialect->encode(s->state, ev, &s->call->g->scratch, &frames);
 	if (!e && !last)
-		e = join_at(s, ev->run_sequence, &frames);
+		e = join_at(s, ev, &frames);
 	uar_buf_fini(&out);
 	if (e || last)
 		return e;
@@ -106,7 +111,9 @@ static void on_hurry(struct call *c)
 static uar_err open_answer(struct call *c, uar_str run_id, const struct gate_view *view,
 			   uint64_t until)
 {
-	struct uar_stream_options o = { .owner = c->owner, .run_id = run_id };
+	struct uar_stream_options o = { .owner = c->owner,
+					.run_id = run_id,
+					.stored = view->stored };
 	struct view_answer *s = uar_zalloc(sizeof *s);
 	uar_err e;
 
@@ -115,7 +122,7 @@ static uar_err open_answer(struct call *c, uar_str run_id, const struct gate_vie
 	s->call = c;
 	s->view = *view;
 	s->until = until;
-	s->joined = !view->cursor.run_sequence;
+	s->joined = !view->cursor.run_sequence && !view->after_action.n;
 	s->state = uar_zalloc(view->dialect->state_size);
 	e = s->state ? view->dialect->begin(s->state, &s->view.options) : UAR_ENOMEM;
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };

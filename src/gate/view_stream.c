@@ -45,11 +45,14 @@ static uar_err encode_event(struct view_stream *s, const struct uar_event *ev,
 	return s->view.dialect->encode(s->state, ev, &s->base.g->scratch, out);
 }
 
-static uar_err tell_state(struct view_stream *s, struct uar_buf *out)
+/* True in *out_closed: that is all that one request may show. */
+static uar_err tell_state(struct view_stream *s, struct uar_buf *out, bool *out_closed)
 {
 	struct uar_frames frames = { .out = out };
+	uar_err e = s->view.dialect->join(s->state, &frames);
 
-	return s->view.dialect->join(s->state, &frames);
+	*out_closed = frames.closed;
+	return e;
 }
 
 /* A reader that answers a question is shown what follows the answer. */
@@ -64,14 +67,14 @@ static uar_err join_after(struct view_stream *s, const struct uar_event *ev,
 	s->joined = last || (ev->cls == UAR_EV_ACTION_RESOLVED &&
 			     uar_str_eq(ev->ids[UAR_ID_ACTION], s->view.after_action));
 	if (last)
-		e = tell_state(s, out);
+		e = tell_state(s, out, &frames->closed);
 	if (!e)
 		e = encode_event(s, ev, frames);
 	if (e || last)
 		return e;
 	out->n = before;
 	frames->closed = false;
-	return s->joined ? tell_state(s, out) : UAR_OK;
+	return s->joined ? tell_state(s, out, &frames->closed) : UAR_OK;
 }
 
 /* An event before the cursor, at it, or the end of the run, which is always told. A
@@ -87,7 +90,8 @@ static uar_err join_at(struct view_stream *s, const struct uar_event *ev, struct
 		return join_after(s, ev, frames);
 	s->joined = ev->run_sequence >= s->view.cursor.run_sequence || last;
 	if (s->joined)
-		e = tell_state(s, out);
+		e = tell_state(s, out, &frames->closed);
+	frames->closed = false;
 	if (!e)
 		e = encode_event(s, ev, frames);
 	if (e || last)
@@ -95,7 +99,8 @@ static uar_err join_at(struct view_stream *s, const struct uar_event *ev, struct
 	if (s->joined && frames->count > s->view.cursor.k)
 		return UAR_OK;
 	out->n = before;
-	return s->joined ? tell_state(s, out) : UAR_OK;
+	frames->closed = false;
+	return s->joined ? tell_state(s, out, &frames->closed) : UAR_OK;
 }
 
 /* UAR_ESKIP: what one request may show is complete. */

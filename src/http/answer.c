@@ -310,7 +310,7 @@ static void send_problem(struct uar_http_stream *c, uar_err code, const struct u
 	if (text->err && text == &long_text) /* no memory: without more */
 		put_body(text = &c->server->problem, code, error, r, UAR_STR_NONE);
 	if (r && r->problem)
-		a.content_type = "application/json";
+		a.content_type = r->problem_type ? r->problem_type : "application/json";
 	a.body = uar_buf_str(text);
 	send_answer(c, &a, !r || r->method != UAR_HTTP_HEAD);
 	uar_buf_fini(&long_text);

@@ -64,6 +64,7 @@ struct uar_http_request {
 	/* `head` may set it: writes the body of a problem as application/json instead. */
 	void (*problem)(struct uar_buf *out, int status, const char *code,
 			const struct uar_error *error);
+	const char *problem_type; /* of such a body; NULL: application/json */
 };
 
 /* First header of that name (any case), or an empty string with .p NULL; for those

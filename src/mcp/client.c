@@ -1,8 +1,8 @@
 /* client.c - the state machine of a connection: connect, detect the era, list, serve calls. */
 #include "base/alloc.h"
 #include "mcp/client_int.h"
+#include "mcp/param_header.h"
 
-static void connect_later(struct uar_mcp_client *c, const char *reason);
 static void ask_for_tools(struct uar_mcp_client *c, uar_str cursor);
 
 /* --- out ------------------------------------------------------------------------------------ */
@@ -12,6 +12,37 @@ void client_next_id(struct uar_mcp_client *c, char out[24])
 	snprintf(out, 24, "%llu", (unsigned long long)++c->ids);
 }
 
+/* What a server may ask this client for. */
+static void put_capabilities(struct uar_jw *w, const struct uar_mcp_client *c, const char *key)
+{
+	bool modern = c->era == UAR_MCP_ERA_MODERN;
+
+	uar_jw_obj(w, key);
+	if (!modern || c->o.server.roots) {
+		uar_jw_obj(w, "roots");
+		uar_jw_close(w);
+	}
+	if (c->o.asks) {
+		uar_jw_obj(w, "elicitation");
+		uar_jw_obj(w, "form");
+		uar_jw_close(w);
+		uar_jw_obj(w, "url");
+		uar_jw_close(w);
+		uar_jw_close(w);
+	}
+	if (c->o.samples) {
+		uar_jw_obj(w, "sampling");
+		uar_jw_close(w);
+	}
+	if (modern) {
+		uar_jw_obj(w, "extensions");
+		uar_jw_obj(w, UAR_MCP_META "tasks");
+		uar_jw_close(w);
+		uar_jw_close(w);
+	}
+	uar_jw_close(w);
+}
+
 void client_put_envelope(struct uar_jw *w, const struct uar_mcp_client *c, const char *progress)
 {
 	if (c->era != UAR_MCP_ERA_MODERN && !progress)
@@ -19,8 +50,7 @@ void client_put_envelope(struct uar_jw *w, const struct uar_mcp_client *c, const
 	uar_jw_obj(w, "_meta");
 	if (c->era == UAR_MCP_ERA_MODERN) {
 		uar_jw_cstr(w, UAR_MCP_META "protocolVersion", UAR_MCP_MODERN);
-		uar_jw_obj(w, UAR_MCP_META "clientCapabilities");
-		uar_jw_close(w);
+		put_capabilities(w, c, UAR_MCP_META "clientCapabilities");
 		uar_jw_obj(w, UAR_MCP_META "clientInfo");
 		uar_jw_cstr(w, "name", "uar");
 		uar_jw_cstr(w, "version", UAR_VERSION);
@@ -29,6 +59,25 @@ void client_put_envelope(struct uar_jw *w, const struct uar_mcp_client *c, const
 	if (progress)
 		uar_jw_raw(w, "progressToken", uar_str_c(progress));
 	uar_jw_close(w);
+}
+
+/* Arguments that the tool wants as headers, too. */
+static uar_err find_headers(const struct uar_mcp_client *c, struct uar_mcp_sending *m,
+			    struct uar_arena *arena)
+{
+	const struct uar_mcp_tool *tool =
+		m->modern && c->o.server.url && uar_str_is(m->method, "tools/call")
+			? uar_mcp_toolset_find(c->tools, m->name)
+			: NULL;
+	struct uar_mcp_message read = { 0 };
+	const struct uar_json *args;
+
+	if (!tool || !memmem(tool->input_schema.p, tool->input_schema.n, "x-mcp-header", 12) ||
+	    uar_mcp_message_read(m->text, arena, &read, NULL))
+		return UAR_OK;
+	args = uar_json_get(read.params, UAR_STR("arguments"));
+	return args ? uar_mcp_param_headers(tool->input_schema, args->text, arena, &m->headers)
+		    : UAR_OK;
 }
 
 static uar_err transmit(struct uar_mcp_client *c, uar_str text, uar_str id, uar_str method,
@@ -40,8 +89,24 @@ static uar_err transmit(struct uar_mcp_client *c, uar_str text, uar_str id, uar_
 				     .name = name,
 				     .version = uar_buf_str(&c->version),
 				     .modern = c->era == UAR_MCP_ERA_MODERN };
+	struct uar_arena arena;
+	uar_err e;
 
-	return c->link->ops->send(c->link, &m);
+	if (!c->link)
+		return UAR_ENET;
+	uar_arena_init(&arena, 0);
+	e = find_headers(c, &m, &arena);
+	if (!e)
+		e = c->link->ops->send(c->link, &m);
+	uar_arena_fini(&arena);
+	return e;
+}
+
+void client_respond(struct uar_mcp_client *c, uar_str text)
+{
+	uar_err e = transmit(c, text, UAR_STR_NONE, UAR_STR_NONE, UAR_STR_NONE);
+
+	(void)e; /* the server will notice */
 }
 
 /* `params`: the members' text, as an object. */
@@ -71,7 +136,7 @@ static void ask(struct uar_mcp_client *c, const char *method, struct uar_buf *pa
 	if (!e)
 		e = uar_timer_set(c->sched, &c->timer, UAR_LIMIT_MCP_START_MS * 1000LL);
 	if (e)
-		connect_later(c, uar_err_text(e));
+		client_connect_later(c, uar_err_text(e));
 }
 
 void client_notify(struct uar_mcp_client *c, const char *method, struct uar_buf *params)
@@ -100,10 +165,7 @@ static void initialize(struct uar_mcp_client *c)
 	uar_buf_clear(&c->version);
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "protocolVersion", UAR_MCP_LEGACY);
-	uar_jw_obj(&w, "capabilities");
-	uar_jw_obj(&w, "roots");
-	uar_jw_close(&w);
-	uar_jw_close(&w);
+	put_capabilities(&w, c, "capabilities");
 	uar_jw_obj(&w, "clientInfo");
 	uar_jw_cstr(&w, "name", "uar");
 	uar_jw_cstr(&w, "version", UAR_VERSION);
@@ -134,9 +196,16 @@ static void probe(struct uar_mcp_client *c)
 	ask(c, "server/discover", &b);
 }
 
-static void on_message(void *ctx, uar_str text);
+static void on_message(void *ctx, uar_str text, uar_str of);
 static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *reason);
 static void on_down(void *ctx, const char *reason);
+
+static const char *authorization(void *ctx)
+{
+	const struct uar_mcp_client *c = ctx;
+
+	return c->auth ? uar_mcp_auth_line(c->auth) : NULL;
+}
 
 static uar_err open_link(struct uar_mcp_client *c, struct uar_error *error)
 {
@@ -147,6 +216,8 @@ static uar_err open_link(struct uar_mcp_client *c, struct uar_error *error)
 						  .sched = c->sched,
 						  .url = c->o.server.url,
 						  .headers = c->o.server.headers,
+						  .guarded = c->o.server.guarded,
+						  .authorization = authorization,
 						  .events = events };
 
 		return uar_mcp_http_open(&o, &c->link);
@@ -159,7 +230,7 @@ static uar_err open_link(struct uar_mcp_client *c, struct uar_error *error)
 				  &c->link, error);
 }
 
-static void connect_now(struct uar_mcp_client *c)
+void client_connect(struct uar_mcp_client *c)
 {
 	enum uar_mcp_choice choice = c->o.server.era;
 	struct uar_error error = { 0 };
@@ -168,9 +239,11 @@ static void connect_now(struct uar_mcp_client *c)
 	if (c->link)
 		c->link->ops->destroy(c->link);
 	c->link = NULL;
+	c->listens[0] = 0;
+	c->version_again = false;
 	e = open_link(c, &error);
 	if (e) {
-		connect_later(c, error.text[0] ? error.text : uar_err_text(e));
+		client_connect_later(c, error.text[0] ? error.text : uar_err_text(e));
 		return;
 	}
 	if (choice == UAR_MCP_CHOOSE_MODERN) {
@@ -188,12 +261,12 @@ static void timer_fired(struct uar_timer *t)
 	struct uar_mcp_client *c = UAR_OWNER(t, struct uar_mcp_client, timer);
 
 	if (c->state == STATE_WAITING)
-		connect_now(c);
+		client_connect(c);
 	else
-		connect_later(c, "the server did not answer in time");
+		client_connect_later(c, "the server did not answer in time");
 }
 
-static void show_tools(struct uar_mcp_client *c, struct uar_mcp_toolset *tools)
+void client_show_tools(struct uar_mcp_client *c, struct uar_mcp_toolset *tools)
 {
 	struct uar_mcp_toolset *before = c->tools;
 
@@ -204,7 +277,7 @@ static void show_tools(struct uar_mcp_client *c, struct uar_mcp_toolset *tools)
 
 /* What is under way fails; the link is closed when the next attempt begins, as this may be
  * called from inside it. */
-static void connect_later(struct uar_mcp_client *c, const char *reason)
+void client_connect_later(struct uar_mcp_client *c, const char *reason)
 {
 	int64_t ms = UAR_LIMIT_MCP_BACKOFF_MS;
 
@@ -221,7 +294,7 @@ static void connect_later(struct uar_mcp_client *c, const char *reason)
 	c->next = NULL;
 	if (uar_timer_set(c->sched, &c->timer, ms * 1000))
 		uar_buf_add_str(&c->reason, UAR_STR("; out of memory"));
-	show_tools(c, NULL);
+	client_show_tools(c, NULL);
 	client_fail_calls(c, UAR_ECHILD,
 			  c->o.server.url
 				  ? "the connection to the server was lost during the call"
@@ -241,7 +314,7 @@ static void ask_for_tools(struct uar_mcp_client *c, uar_str cursor)
 	if (!cursor.p)
 		c->pages = 0;
 	if (!c->next) {
-		connect_later(c, uar_err_text(UAR_ENOMEM));
+		client_connect_later(c, uar_err_text(UAR_ENOMEM));
 		return;
 	}
 	uar_jw_obj(&w, NULL);
@@ -251,6 +324,39 @@ static void ask_for_tools(struct uar_mcp_client *c, uar_str cursor)
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	ask(c, "tools/list", &b);
+}
+
+static void send_relisted(struct uar_mcp_client *c)
+{
+	UAR_LIST_EACH (it, &c->calls) {
+		struct uar_mcp_call *call = UAR_OWNER(it, struct uar_mcp_call, node);
+
+		if (call->lists != LISTS_AGAIN)
+			continue;
+		call->lists = LISTED_AGAIN;
+		client_call_again(call);
+	}
+}
+
+/* Changes of the list are told to those alone who asked for them (2026-07-28). */
+static void subscribe(struct uar_mcp_client *c)
+{
+	struct uar_buf b = uar_buf_make(4096);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	if (!uar_mcp_client_offers(c, "tools/listChanged"))
+		return;
+	uar_jw_obj(&w, NULL);
+	uar_jw_obj(&w, "notifications");
+	uar_jw_bool(&w, "toolsListChanged", true);
+	uar_jw_close(&w);
+	client_put_envelope(&w, c, NULL);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	client_next_id(c, c->listens);
+	if (client_request(c, c->listens, "subscriptions/listen", &b, UAR_STR_NONE))
+		c->listens[0] = 0;
+	uar_buf_fini(&b);
 }
 
 static void listed(struct uar_mcp_client *c)
@@ -263,27 +369,31 @@ static void listed(struct uar_mcp_client *c)
 	c->failures = 0;
 	uar_buf_clear(&c->reason);
 	uar_timer_stop(c->sched, &c->timer);
-	show_tools(c, tools);
+	client_show_tools(c, tools);
+	send_relisted(c);
 	if (c->list_again) {
 		c->list_again = false;
 		ask_for_tools(c, UAR_STR_NONE);
+	} else if (c->era == UAR_MCP_ERA_MODERN && !c->listens[0]) {
+		subscribe(c);
 	}
 }
 
 static void take_page(struct uar_mcp_client *c, const struct uar_json *result)
 {
 	const struct uar_json *cursor = uar_json_get(result, UAR_STR("nextCursor"));
-	uar_err e = uar_mcp_toolset_add(c->next, uar_json_get(result, UAR_STR("tools")));
+	uar_err e = uar_mcp_toolset_add(c->next, uar_json_get(result, UAR_STR("tools")),
+					c->o.server.url && c->era == UAR_MCP_ERA_MODERN);
 
 	if (e)
-		connect_later(c, uar_err_text(e));
+		client_connect_later(c, uar_err_text(e));
 	else if (cursor && cursor->kind == UAR_JSON_STRING && ++c->pages < UAR_LIMIT_MCP_PAGES)
 		ask_for_tools(c, cursor->text);
 	else
 		listed(c);
 }
 
-static void tools_changed(struct uar_mcp_client *c)
+void client_list_again(struct uar_mcp_client *c)
 {
 	if (c->state == STATE_READY)
 		ask_for_tools(c, UAR_STR_NONE);
@@ -293,17 +403,27 @@ static void tools_changed(struct uar_mcp_client *c)
 
 /* --- answers -------------------------------------------------------------------------------- */
 
+static void keep_capabilities(struct uar_mcp_client *c, const struct uar_json *result)
+{
+	const struct uar_json *caps = uar_json_get(result, UAR_STR("capabilities"));
+
+	uar_buf_clear(&c->caps);
+	if (caps && caps->kind == UAR_JSON_OBJECT)
+		uar_json_write(&c->caps, caps);
+}
+
 static void initialized(struct uar_mcp_client *c, const struct uar_json *result)
 {
 	uar_str version =
 		uar_json_str(uar_json_get(result, UAR_STR("protocolVersion")), UAR_STR(""));
 
 	if (!uar_mcp_is_legacy_version(version)) {
-		connect_later(c, "the server speaks a revision that is not known here");
+		client_connect_later(c, "the server speaks a revision that is not known here");
 		return;
 	}
 	uar_buf_clear(&c->version);
 	uar_buf_add_str(&c->version, version);
+	keep_capabilities(c, result);
 	client_notify(c, "notifications/initialized", NULL);
 	c->link->ops->listen(c->link, uar_buf_str(&c->version));
 	if (uar_json_get(uar_json_get(result, UAR_STR("capabilities")), UAR_STR("tools")))
@@ -311,13 +431,11 @@ static void initialized(struct uar_mcp_client *c, const struct uar_json *result)
 	else if ((c->next = uar_mcp_toolset_create()))
 		listed(c);
 	else
-		connect_later(c, uar_err_text(UAR_ENOMEM));
+		client_connect_later(c, uar_err_text(UAR_ENOMEM));
 }
 
-static bool is_discovery(const struct uar_json *result)
+static bool speaks_modern(const struct uar_json *all)
 {
-	const struct uar_json *all = uar_json_get(result, UAR_STR("supportedVersions"));
-
 	for (const struct uar_json *v = all && all->kind == UAR_JSON_ARRAY ? all->first : NULL; v;
 	     v = v->next)
 		if (uar_str_is(uar_json_str(v, UAR_STR("")), UAR_MCP_MODERN))
@@ -325,18 +443,26 @@ static bool is_discovery(const struct uar_json *result)
 	return false;
 }
 
+static bool is_discovery(const struct uar_json *result)
+{
+	return speaks_modern(uar_json_get(result, UAR_STR("supportedVersions")));
+}
+
 static void take_result(struct uar_mcp_client *c, const struct uar_mcp_message *m)
 {
 	switch (c->state) {
 	case STATE_PROBING:
-		if (is_discovery(m->result))
+		if (is_discovery(m->result)) {
+			keep_capabilities(c, m->result);
 			ask_for_tools(c, UAR_STR_NONE);
-		else
+		} else {
 			initialize(c);
+		}
 		return;
 	case STATE_INITIALIZING: initialized(c, m->result); return;
 	case STATE_LISTING: take_page(c, m->result); return;
 	case STATE_WAITING:
+	case STATE_AUTHORIZING:
 	case STATE_READY: return;
 	}
 }
@@ -345,7 +471,14 @@ static void take_error(struct uar_mcp_client *c, const struct uar_mcp_message *m
 {
 	char reason[300];
 
-	if (c->state == STATE_PROBING) {
+	if (m->error.code == UAR_MCP_UNSUPPORTED_VERSION && c->era == UAR_MCP_ERA_MODERN &&
+	    !c->version_again && speaks_modern(uar_json_get(m->error.data, UAR_STR("supported")))) {
+		c->version_again = true; /* it knows the revision that it has just refused */
+		if (c->state == STATE_LISTING)
+			ask_for_tools(c, UAR_STR_NONE);
+		else
+			probe(c);
+	} else if (c->state == STATE_PROBING) {
 		initialize(c);
 	} else if (c->state == STATE_INITIALIZING && !c->o.server.url &&
 		   c->o.server.era == UAR_MCP_AUTO &&
@@ -356,80 +489,27 @@ static void take_error(struct uar_mcp_client *c, const struct uar_mcp_message *m
 	} else {
 		snprintf(reason, sizeof reason, "the server refused: %.*s",
 			 UAR_FMT(uar_str_utf8_prefix(m->error.message, 200)));
-		connect_later(c, reason);
+		client_connect_later(c, reason);
 	}
-}
-
-static void answer_call(struct uar_mcp_call *call, const struct uar_mcp_message *m)
-{
-	struct uar_mcp_call_result r = { .result = m->result };
-
-	if (m->kind == UAR_MCP_ERROR) {
-		r.err = UAR_EPROVIDER;
-		r.code = m->error.code;
-		r.reason = m->error.message;
-	}
-	client_finish_call(call, &r);
 }
 
 static void take_answer(struct uar_mcp_client *c, const struct uar_mcp_message *m)
 {
 	struct uar_mcp_call *call = client_find_call(c, m->id);
 
-	if (call)
-		answer_call(call, m);
+	if (c->listens[0] && uar_str_is(m->id, c->listens))
+		c->listens[0] = 0; /* the server has ended it, or has none */
+	else if (call)
+		client_take_answer(call, m);
 	else if (c->id[0] && uar_str_is(m->id, c->id) && m->kind == UAR_MCP_RESULT)
 		take_result(c, m);
 	else if (c->id[0] && uar_str_is(m->id, c->id))
 		take_error(c, m);
 }
 
-/* --- what the server asks, or tells ---------------------------------------------------------- */
+/* --- the link ------------------------------------------------------------------------------- */
 
-static void take_request(struct uar_mcp_client *c, const struct uar_mcp_message *m)
-{
-	struct uar_buf b = uar_buf_make(4096);
-	uar_err e;
-
-	if (uar_str_is(m->method, "ping"))
-		e = uar_mcp_write_result(&b, m->id, UAR_STR("{}"));
-	else if (uar_str_is(m->method, "roots/list"))
-		e = uar_mcp_write_result(&b, m->id, UAR_STR("{\"roots\":[]}"));
-	else
-		e = uar_mcp_write_error(&b, m->id, UAR_MCP_METHOD_NOT_FOUND,
-					UAR_STR("this client does not offer that"), UAR_STR_NONE);
-	if (!e)
-		e = transmit(c, uar_buf_str(&b), UAR_STR_NONE, UAR_STR_NONE, UAR_STR_NONE);
-	(void)e; /* the server will notice */
-	uar_buf_fini(&b);
-}
-
-static void take_progress(struct uar_mcp_client *c, const struct uar_mcp_message *m)
-{
-	const struct uar_json *token = uar_json_get(m->params, UAR_STR("progressToken"));
-	struct uar_mcp_call *call;
-	char id[24] = "";
-
-	if (token && token->kind == UAR_JSON_INT)
-		snprintf(id, sizeof id, "%lld", (long long)token->i);
-	call = client_find_call(c, uar_str_c(id));
-	if (!call)
-		return;
-	client_keep_waiting(call);
-	call = client_find_call(c, uar_str_c(id));
-	if (call && call->events.progress)
-		call->events.progress(call->events.ctx, m->params);
-}
-
-static void take_notification(struct uar_mcp_client *c, const struct uar_mcp_message *m)
-{
-	if (uar_str_is(m->method, "notifications/progress"))
-		take_progress(c, m);
-	else if (uar_str_is(m->method, "notifications/tools/list_changed"))
-		tools_changed(c);
-}
-
-static void on_message(void *ctx, uar_str text)
+static void on_message(void *ctx, uar_str text, uar_str of)
 {
 	struct uar_mcp_client *c = ctx;
 	struct uar_mcp_message m = { 0 };
@@ -440,8 +520,8 @@ static void on_message(void *ctx, uar_str text)
 	uar_arena_init(&arena, 0);
 	if (!uar_mcp_message_read(text, &arena, &m, NULL)) {
 		switch (m.kind) {
-		case UAR_MCP_REQUEST: take_request(c, &m); break;
-		case UAR_MCP_NOTIFICATION: take_notification(c, &m); break;
+		case UAR_MCP_REQUEST: client_asked(c, &m, of); break;
+		case UAR_MCP_NOTIFICATION: client_take_notification(c, &m); break;
 		case UAR_MCP_RESULT:
 		case UAR_MCP_ERROR: take_answer(c, &m); break;
 		}
@@ -456,23 +536,39 @@ static bool lost_session(const struct uar_mcp_client *c, int status)
 	       c->state >= STATE_LISTING;
 }
 
+static bool is_id(uar_str id, const char *mine)
+{
+	return mine[0] && uar_str_is(id, mine);
+}
+
+static bool wants_token(int status)
+{
+	return status == 401 || status == 403;
+}
+
 static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *reason)
 {
 	struct uar_mcp_client *c = ctx;
 	struct uar_mcp_call *call = client_find_call(c, id);
+	bool mine = is_id(id, c->id);
 	char text[300];
 
 	if (!status)
 		snprintf(text, sizeof text, "%s", reason);
 	else
 		snprintf(text, sizeof text, "the server answered with HTTP status %d", status);
+	if (is_id(id, c->listens)) {
+		c->listens[0] = 0;
+		return;
+	}
+	if (wants_token(status) && (call || mine) && client_authorize_request(c, call, status))
+		return;
 	if (call)
 		client_fail_call(call, e, text);
-	if (c->id[0] && uar_str_is(id, c->id) && c->state == STATE_PROBING && status / 100 == 4 &&
-	    status != 401 && status != 403)
+	if (mine && c->state == STATE_PROBING && status / 100 == 4 && !wants_token(status))
 		initialize(c);
-	else if ((c->id[0] && uar_str_is(id, c->id)) || lost_session(c, status))
-		connect_later(c, text);
+	else if (mine || lost_session(c, status))
+		client_connect_later(c, text);
 }
 
 static void on_down(void *ctx, const char *reason)
@@ -480,7 +576,7 @@ static void on_down(void *ctx, const char *reason)
 	struct uar_mcp_client *c = ctx;
 
 	if (c->state != STATE_WAITING)
-		connect_later(c, reason);
+		client_connect_later(c, reason);
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -496,10 +592,14 @@ uar_err uar_mcp_client_create(const struct uar_mcp_client_options *o, struct uar
 	c->sched = uar_loop_sched(o->loop);
 	c->version = uar_buf_make(64);
 	c->reason = uar_buf_make(512);
+	c->caps = uar_buf_make(65536);
 	c->timer.fn = timer_fired;
 	uar_list_init(&c->calls);
 	uar_buf_add_str(&c->reason, UAR_STR("it is being connected"));
-	e = uar_timer_set(c->sched, &c->timer, 0);
+	e = client_make_auth(c);
+	c->o.tokens = UAR_STR_NONE;
+	if (!e)
+		e = uar_timer_set(c->sched, &c->timer, 0);
 	if (e) {
 		uar_mcp_client_destroy(c);
 		return e;
@@ -515,8 +615,10 @@ void uar_mcp_client_destroy(struct uar_mcp_client *c)
 	while (!uar_list_empty(&c->calls))
 		client_free_call(UAR_OWNER(c->calls.next, struct uar_mcp_call, node));
 	uar_timer_stop(c->sched, &c->timer);
+	uar_mcp_auth_destroy(c->auth);
 	if (c->link)
 		c->link->ops->destroy(c->link);
+	uar_buf_fini(&c->caps);
 	uar_mcp_toolset_destroy(c->next);
 	uar_mcp_toolset_destroy(c->tools);
 	uar_buf_fini(&c->version);
@@ -543,4 +645,19 @@ uar_str uar_mcp_client_version(const struct uar_mcp_client *c)
 uar_str uar_mcp_client_errors(const struct uar_mcp_client *c)
 {
 	return c->link ? c->link->ops->errors(c->link) : UAR_STR_NONE;
+}
+
+bool uar_mcp_client_offers(const struct uar_mcp_client *c, const char *capability)
+{
+	const struct uar_json *j = NULL;
+	uar_str rest = uar_str_c(capability);
+	struct uar_arena arena;
+
+	uar_arena_init(&arena, 0);
+	if (uar_json_parse(uar_buf_str(&c->caps), NULL, &arena, &j, NULL))
+		j = NULL;
+	while (j && rest.n)
+		j = uar_json_get(j, uar_str_cut(rest, '/', &rest));
+	uar_arena_fini(&arena);
+	return j != NULL;
 }

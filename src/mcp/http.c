@@ -8,13 +8,13 @@
 #include "mcp/era.h"
 #include "mcp/link.h"
 
-enum { HEADER_LINES = UAR_LIMIT_MCP_ARGUMENTS + 10, RESUME_US = 1000000, RESUMES = 8 };
+enum { HEADER_LINES = 2 * UAR_LIMIT_MCP_ARGUMENTS + 10, RESUME_US = 1000000, RESUMES = 8 };
 
 struct http {
 	struct uar_mcp_link base; /* first */
 	struct uar_mcp_http_options o;
 	struct uar_list exchanges;
-	struct uar_buf session;
+	struct uar_buf session, challenge;
 };
 
 /* One POST, or the GET that goes on where a stream ended. */
@@ -64,11 +64,21 @@ static bool answers(const struct exchange *x, uar_str text)
 	return yes;
 }
 
+/* An answer may also come on the stream that resumed another one. */
+static void note_answered(struct exchange *from, uar_str text)
+{
+	UAR_LIST_EACH (it, &from->h->exchanges) {
+		struct exchange *x = UAR_OWNER(it, struct exchange, node);
+
+		if (x->id.n && (x == from || !from->id.n) && answers(x, text))
+			x->answered = true;
+	}
+}
+
 static void hand_over(struct exchange *x, uar_str text)
 {
-	if (x->id.n && answers(x, text))
-		x->answered = true;
-	x->h->o.events.message(x->h->o.events.ctx, text);
+	note_answered(x, text);
+	x->h->o.events.message(x->h->o.events.ctx, text, x->id);
 }
 
 static uar_err on_event(void *ctx, const struct uar_sse_event *ev)
@@ -91,6 +101,10 @@ static void on_header(void *ctx, uar_str name, uar_str value)
 
 	if (uar_str_eq_nocase(name, UAR_STR("content-type")))
 		x->streams = uar_str_starts(value, UAR_STR("text/event-stream"));
+	if (uar_str_eq_nocase(name, UAR_STR("www-authenticate"))) {
+		uar_buf_clear(&x->h->challenge);
+		uar_buf_add_str(&x->h->challenge, value);
+	}
 	if (!uar_str_eq_nocase(name, UAR_STR("mcp-session-id")) || !uar_str_is_visible(value))
 		return;
 	uar_buf_clear(&x->h->session);
@@ -132,7 +146,19 @@ static bool may_resume(struct exchange *x, int status)
 		return false;
 	x->resumes++;
 	x->resume.fn = resume;
-	return uar_timer_set(x->h->o.sched, &x->resume, RESUME_US) == UAR_OK;
+	return uar_timer_set(x->h->o.sched, &x->resume,
+			     x->sse.retry_ms ? x->sse.retry_ms * 1000 : RESUME_US) == UAR_OK;
+}
+
+/* What came in one piece: the answer, or a refusal in the words of the protocol. */
+static void take_body(struct exchange *x, int status, uar_str refusal)
+{
+	if (status / 100 == 2) {
+		if (!x->streams && x->body.n)
+			hand_over(x, uar_buf_str(&x->body));
+	} else if (status != 401 && status != 403 && x->id.n && answers(x, refusal)) {
+		hand_over(x, refusal);
+	}
 }
 
 static void on_done(void *ctx, uar_err e, int status, uar_str body, const char *reason)
@@ -140,10 +166,8 @@ static void on_done(void *ctx, uar_err e, int status, uar_str body, const char *
 	struct exchange *x = ctx;
 
 	x->call = NULL;
-	if (!e && status / 100 == 2 && !x->streams && x->body.n)
-		hand_over(x, uar_buf_str(&x->body));
-	else if (!e && status / 100 != 2 && x->id.n && answers(x, body))
-		hand_over(x, body); /* a refusal in the words of the protocol */
+	if (!e)
+		take_body(x, status, body);
 	if (status / 100 == 2 && may_resume(x, status))
 		return;
 	end(x, e ? e : UAR_EEOF, status,
@@ -169,27 +193,41 @@ static void add_line(struct lines *l, const char *name, uar_str value)
 		l->at[l->n++] = line.p;
 }
 
+static void add_list(struct lines *l, const char *const *list)
+{
+	for (; list && *list && l->n < HEADER_LINES; list++)
+		l->at[l->n++] = *list;
+}
+
+static void add_modern(struct lines *l, const struct uar_mcp_sending *m)
+{
+	add_line(l, "Mcp-Method", m->method);
+	if (m->name.n)
+		add_line(l, "Mcp-Name", uar_mcp_header_encode(m->name, l->arena));
+}
+
 static void add_lines(struct lines *l, const struct exchange *x, const struct uar_mcp_sending *m)
 {
 	const struct http *h = x->h;
+	bool modern = m && m->modern;
+	const char *token[2] = { h->o.authorization ? h->o.authorization(h->o.events.ctx) : NULL,
+				 NULL };
 
-	for (size_t i = 0; h->o.headers && h->o.headers[i] && l->n < HEADER_LINES; i++)
-		l->at[l->n++] = h->o.headers[i];
+	add_list(l, h->o.headers);
+	add_list(l, m ? m->headers : NULL);
+	add_list(l, token);
 	add_line(l, "Accept",
 		 m ? UAR_STR("application/json, text/event-stream") : UAR_STR("text/event-stream"));
 	if (m)
 		add_line(l, "Content-Type", UAR_STR("application/json"));
 	if (x->version.n)
 		add_line(l, "MCP-Protocol-Version", x->version);
-	if (h->session.n && !(m && m->modern))
+	if (h->session.n && !modern)
 		add_line(l, "Mcp-Session-Id", uar_buf_str(&h->session));
 	if (!m && x->last_id.n)
 		add_line(l, "Last-Event-ID", uar_buf_str(&x->last_id));
-	if (!m || !m->modern)
-		return;
-	add_line(l, "Mcp-Method", m->method);
-	if (m->name.n)
-		add_line(l, "Mcp-Name", uar_mcp_header_encode(m->name, l->arena));
+	if (modern)
+		add_modern(l, m);
 }
 
 /* `m` NULL: a GET. */
@@ -201,12 +239,14 @@ static uar_err begin(struct exchange *x, const struct uar_mcp_sending *m)
 				      .headers = l.at,
 				      .body = m ? m->text : UAR_STR_NONE,
 				      .idle_timeout_us = -1,
+				      .guarded = x->h->o.guarded,
 				      .header = on_header,
 				      .data = on_data,
 				      .done = on_done,
 				      .ctx = x };
 
 	add_lines(&l, x, m);
+	uar_buf_clear(&x->h->challenge);
 	x->streams = false;
 	uar_sse_parser_fini(&x->sse);
 	uar_sse_parser_init(&x->sse, UAR_LIMIT_MCP_MESSAGE, on_event, x);
@@ -216,7 +256,7 @@ static uar_err begin(struct exchange *x, const struct uar_mcp_sending *m)
 static void resume(struct uar_timer *t)
 {
 	struct exchange *x = UAR_OWNER(t, struct exchange, resume);
-	uar_err e = begin(x, NULL);
+	uar_err e = x->answered ? UAR_EEOF : begin(x, NULL); /* on another stream */
 
 	if (e)
 		end(x, e, 0, "the stream of the answer could not be resumed");
@@ -285,6 +325,11 @@ static uar_str no_errors(struct uar_mcp_link *l)
 	return UAR_STR_NONE;
 }
 
+static uar_str last_challenge(struct uar_mcp_link *l)
+{
+	return uar_buf_str(&http_of(l)->challenge);
+}
+
 static void destroy(struct uar_mcp_link *l)
 {
 	struct http *h = http_of(l);
@@ -297,13 +342,14 @@ static void destroy(struct uar_mcp_link *l)
 		free_exchange(x);
 	}
 	uar_buf_fini(&h->session);
+	uar_buf_fini(&h->challenge);
 	uar_free(h);
 }
 
 uar_err uar_mcp_http_open(const struct uar_mcp_http_options *o, struct uar_mcp_link **out)
 {
-	static const struct uar_mcp_link_ops ops = { send_post, forget, start_listening, no_errors,
-						     destroy };
+	static const struct uar_mcp_link_ops ops = { send_post, forget,		start_listening,
+						     no_errors, last_challenge, destroy };
 	struct http *h = uar_zalloc(sizeof *h);
 
 	if (!h)
@@ -311,6 +357,7 @@ uar_err uar_mcp_http_open(const struct uar_mcp_http_options *o, struct uar_mcp_l
 	h->base.ops = &ops;
 	h->o = *o;
 	h->session = uar_buf_make(1024);
+	h->challenge = uar_buf_make(8192);
 	uar_list_init(&h->exchanges);
 	*out = &h->base;
 	return UAR_OK;

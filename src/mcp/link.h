@@ -11,16 +11,18 @@
 struct uar_mcp_link;
 
 struct uar_mcp_sending {
-	uar_str text;	 /* one message */
-	uar_str id;	 /* JSON text of a request's id; empty: no answer follows */
-	uar_str method;	 /* for headers, as are those that follow; may be empty */
-	uar_str name;	 /* what a modern request names */
-	uar_str version; /* the revision; empty: not known yet */
+	uar_str text;		    /* one message */
+	uar_str id;		    /* JSON text of a request's id; empty: no answer follows */
+	uar_str method;		    /* for headers, as are those that follow; may be empty */
+	uar_str name;		    /* what a modern request names */
+	uar_str version;	    /* the revision; empty: not known yet */
+	const char *const *headers; /* more of them, "Name: value", NULL-terminated; NULL: none */
 	bool modern;
 };
 
 struct uar_mcp_link_events {
-	void (*message)(void *ctx, uar_str text);
+	/* `of`: the id of the request whose answer it came with; empty: that is not known. */
+	void (*message)(void *ctx, uar_str text, uar_str of);
 	/* The request of that id gets no answer. `status` of HTTP, 0: none came. */
 	void (*lost)(void *ctx, uar_str id, uar_err e, int status, const char *reason);
 	/* Nothing can be sent any more. */
@@ -35,6 +37,8 @@ struct uar_mcp_link_ops {
 	/* A session began: what the server says without being asked is wanted. */
 	void (*listen)(struct uar_mcp_link *l, uar_str version);
 	uar_str (*errors)(struct uar_mcp_link *l); /* what it wrote to standard error last */
+	/* What the last refusal with status 401 or 403 asks for: WWW-Authenticate, or empty. */
+	uar_str (*challenge)(struct uar_mcp_link *l);
 	void (*destroy)(struct uar_mcp_link *l);
 };
 struct uar_mcp_link {
@@ -55,6 +59,9 @@ struct uar_mcp_http_options {
 	struct uar_sched *sched;
 	const char *url;
 	const char *const *headers; /* "Name: value", NULL-terminated; NULL: none */
+	bool guarded;		    /* the address is judged, see loop/guard.h */
+	/* The header line that authorizes a request, asked for each time; NULL: none. */
+	const char *(*authorization)(void *ctx);
 	struct uar_mcp_link_events events;
 };
 UAR_MUST_CHECK uar_err uar_mcp_http_open(const struct uar_mcp_http_options *o,

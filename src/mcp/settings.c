@@ -11,7 +11,7 @@ struct reader {
 struct members {
 	uar_str command, cwd, url, era;
 	const struct uar_json *args, *env, *headers, *tools, *read_only;
-	bool ask, disabled;
+	bool ask, disabled, offer;
 	int64_t timeout_seconds;
 };
 
@@ -207,6 +207,7 @@ static uar_err read_members(struct reader *r, const struct uar_json *j, struct m
 		F(command, STR),     F(cwd, STR),    F(url, STR),	 F(era, STR),
 		F(args, ARRAY),	     F(env, OBJECT), F(headers, OBJECT), F(tools, ARRAY),
 		F(read_only, ARRAY), F(ask, BOOL),   F(disabled, BOOL),	 F(timeout_seconds, INT),
+		F(offer, BOOL),
 	};
 #undef F
 	struct uar_error found = { 0 };
@@ -256,6 +257,7 @@ static uar_err read_server(struct reader *r, const struct uar_json *j, struct ua
 	out->read_only = m.read_only;
 	out->ask = m.ask;
 	out->disabled = m.disabled;
+	out->offer = m.offer;
 	return out->server.name ? UAR_OK : UAR_ENOMEM;
 }
 

@@ -18,6 +18,7 @@ struct uar_mcp_setting {
 	const struct uar_json *read_only; /* of those that change nothing; NULL: none */
 	bool ask;			  /* each call of the others has to be allowed */
 	bool disabled;
+	bool offer; /* it is passed on to clients, by relay.h, and not given to agents */
 };
 struct uar_mcp_settings {
 	const struct uar_mcp_setting *at;

@@ -32,7 +32,7 @@ static void take_line(struct stdio *s)
 	if (text.n && text.p[text.n - 1] == '\r')
 		text.n--;
 	if (text.n)
-		s->events.message(s->events.ctx, text);
+		s->events.message(s->events.ctx, text, UAR_STR_NONE);
 	uar_buf_clear(&s->line);
 }
 
@@ -108,6 +108,12 @@ static uar_str last_errors(struct uar_mcp_link *l)
 	return uar_buf_str(&stdio_of(l)->errors);
 }
 
+static uar_str no_challenge(struct uar_mcp_link *l)
+{
+	(void)l;
+	return UAR_STR_NONE;
+}
+
 static void destroy(struct uar_mcp_link *l)
 {
 	struct stdio *s = stdio_of(l);
@@ -121,8 +127,8 @@ static void destroy(struct uar_mcp_link *l)
 uar_err uar_mcp_stdio_open(const struct uar_mcp_stdio_options *o, struct uar_mcp_link **out,
 			   struct uar_error *error)
 {
-	static const struct uar_mcp_link_ops ops = { send_line, forget, start_listening,
-						     last_errors, destroy };
+	static const struct uar_mcp_link_ops ops = { send_line,	  forget,	start_listening,
+						     last_errors, no_challenge, destroy };
 	struct stdio *s = uar_zalloc(sizeof *s);
 	struct uar_child_options child = { .argv = o->argv,
 					   .env = o->env,

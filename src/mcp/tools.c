@@ -2,6 +2,7 @@
 #include "mcp/tools.h"
 
 #include "base/alloc.h"
+#include "mcp/param_header.h"
 
 struct uar_mcp_toolset {
 	struct uar_arena arena;
@@ -43,12 +44,14 @@ static uar_str schema_of(const struct uar_json *tool, const char *member)
 										    : UAR_STR_NONE;
 }
 
-static bool is_usable(const struct uar_mcp_toolset *t, const struct uar_json *tool)
+static bool is_usable(const struct uar_mcp_toolset *t, const struct uar_json *tool, bool headers)
 {
 	uar_str name = uar_json_str(uar_json_get(tool, UAR_STR("name")), UAR_STR(""));
 
 	return name.n && name.n <= UAR_LIMIT_MCP_TOOL_NAME && uar_str_is_visible(name) &&
-	       schema_of(tool, "inputSchema").n && !is_known(t, name);
+	       schema_of(tool, "inputSchema").n && !is_known(t, name) &&
+	       (!headers ||
+		uar_mcp_param_headers_valid(uar_json_get(tool, UAR_STR("inputSchema"))));
 }
 
 static uar_err add(struct uar_mcp_toolset *t, const struct uar_json *j)
@@ -79,16 +82,24 @@ static uar_err add(struct uar_mcp_toolset *t, const struct uar_json *j)
 	return UAR_OK;
 }
 
-uar_err uar_mcp_toolset_add(struct uar_mcp_toolset *t, const struct uar_json *page)
+uar_err uar_mcp_toolset_add(struct uar_mcp_toolset *t, const struct uar_json *page, bool headers)
 {
 	uar_err e = UAR_OK;
 
 	if (!page || page->kind != UAR_JSON_ARRAY)
 		return UAR_OK;
 	for (const struct uar_json *j = page->first; j && !e; j = j->next)
-		if (t->count < UAR_LIMIT_MCP_TOOLS && is_usable(t, j))
+		if (t->count < UAR_LIMIT_MCP_TOOLS && is_usable(t, j, headers))
 			e = add(t, j);
 	return e;
+}
+
+const struct uar_mcp_tool *uar_mcp_toolset_find(const struct uar_mcp_toolset *t, uar_str name)
+{
+	for (size_t i = 0; t && i < t->count; i++)
+		if (uar_str_eq(t->at[i].name, name))
+			return &t->at[i];
+	return NULL;
 }
 
 const struct uar_mcp_tool *uar_mcp_toolset_at(const struct uar_mcp_toolset *t, size_t index)

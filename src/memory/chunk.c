@@ -1,7 +1,10 @@
 /* chunk.c - lines are gathered until a passage is full or a heading begins. */
 #include "memory/chunk.h"
 
+#include <string.h>
+
 struct cutter {
+	enum uar_chunk_kind kind;
 	uar_chunk_fn *fn;
 	void *ctx;
 	uar_str heading;
@@ -46,11 +49,34 @@ static uar_err finish_passage(struct cutter *c)
 	return text.n ? give_pieces(c, text) : UAR_OK;
 }
 
+/* "int main(void)" or "class Tree:", at the left. */
+static bool is_definition(uar_str line, uar_str *out)
+{
+	char last;
+
+	line = uar_str_n(line.p, without_blanks(line.p, line.p + line.n).n);
+	if (line.n < 4 || line.n > 200)
+		return false;
+	last = line.p[line.n - 1];
+	if (!((line.p[0] >= 'a' && line.p[0] <= 'z') || (line.p[0] >= 'A' && line.p[0] <= 'Z')))
+		return false;
+	if (last != '{' && last != ':' && last != ')')
+		return false;
+	while (line.n && strchr("{: ", line.p[line.n - 1]))
+		line.n--;
+	*out = line;
+	return line.n > 0;
+}
+
 /* "## Title" gives "Title". */
-static bool is_heading(uar_str line, uar_str *out)
+static bool is_heading(const struct cutter *c, uar_str line, uar_str *out)
 {
 	size_t n = 0;
 
+	if (c->kind == UAR_CHUNK_CODE)
+		return is_definition(line, out);
+	if (c->kind == UAR_CHUNK_TEXT)
+		return false;
 	while (n < line.n && line.p[n] == '#')
 		n++;
 	if (n == 0 || n > 6 || n == line.n || line.p[n] != ' ')
@@ -72,9 +98,12 @@ static uar_err add_line(struct cutter *c, uar_str line, const char *end)
 	uar_str heading;
 	uar_err e = UAR_OK;
 
-	if (is_heading(line, &heading)) {
-		e = finish_passage(c);
-		c->heading = heading;
+	if (is_heading(c, line, &heading)) {
+		/* Small functions stay together. */
+		if (c->kind != UAR_CHUNK_CODE || have >= UAR_LIMIT_KB_CHUNK / 2 || !have) {
+			e = finish_passage(c);
+			c->heading = heading;
+		}
 	} else if (have && ((is_blank(line) && have >= UAR_LIMIT_KB_CHUNK) ||
 			    have + line.n > UAR_LIMIT_KB_CHUNK_MAX)) {
 		e = finish_passage(c);
@@ -90,11 +119,14 @@ static uar_err add_line(struct cutter *c, uar_str line, const char *end)
 	return UAR_OK;
 }
 
-uar_err uar_chunk_text(uar_str text, uar_chunk_fn *fn, void *ctx)
+uar_err uar_chunk_text(uar_str text, enum uar_chunk_kind kind, uar_chunk_fn *fn, void *ctx)
 {
-	struct cutter c = {
-		.fn = fn, .ctx = ctx, .heading = UAR_STR(""), .now_line = 1, .now_page = 1
-	};
+	struct cutter c = { .kind = kind,
+			    .fn = fn,
+			    .ctx = ctx,
+			    .heading = UAR_STR(""),
+			    .now_line = 1,
+			    .now_page = 1 };
 	const char *end = text.p + text.n;
 	uar_err e = UAR_OK;
 
@@ -102,8 +134,14 @@ uar_err uar_chunk_text(uar_str text, uar_chunk_fn *fn, void *ctx)
 		size_t n = uar_str_find(text, '\n');
 		uar_str line = uar_str_n(text.p, n);
 
-		for (size_t i = 0; i < line.n; i++)
-			c.now_page += line.p[i] == '\f';
+		for (size_t i = 0; i < line.n && !e; i++) {
+			if (line.p[i] == '\f') {
+				e = finish_passage(&c);
+				c.now_page++;
+			}
+		}
+		if (e)
+			break;
 		text = uar_str_from(text, n + 1);
 		e = add_line(&c, line, text.n ? text.p : end);
 		c.now_line++;

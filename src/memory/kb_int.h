@@ -5,39 +5,87 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
+#include "base/alloc.h"
+#include "memory/chunk.h"
 #include "memory/kb.h"
+#include "skill/embed.h"
 
-#define KB_CHUNKS_OUT                                                                              \
-	"CREATE TRIGGER IF NOT EXISTS chunks_out AFTER DELETE ON chunks BEGIN"                     \
-	" INSERT INTO words(words, rowid, heading, text) VALUES ('delete', old.id, old.heading,"   \
-	" old.text); END;"
+/* Vectors of one collection in memory, in the order of their passages. */
+struct kb_matrix {
+	char *key; /* owner, collection and model; NULL: free */
+	int64_t version, removals;
+	uint64_t used;
+	size_t n, room, dims;
+	int64_t *chunk, *document;
+	float *at;
+};
 
+/* A connection with documents.db as main and index.db as ix. */
 struct uar_kb {
 	sqlite3 *db;
-	pthread_mutex_t lock; /* one call at a time */
+	pthread_mutex_t lock;  /* one call at a time */
+	struct uar_kb *reader; /* a connection for searches and lists, beside the one that writes */
+	char *dir, *model;
+	bool damaged;
+	uint64_t uses;
+	struct kb_matrix matrix[UAR_LIMIT_KB_MATRICES];
 };
 
 /* What a failed call of SQLite means, with its words. */
 uar_err kb_fail(struct uar_kb *kb, int rc, struct uar_error *error);
 UAR_MUST_CHECK uar_err kb_exec(struct uar_kb *kb, const char *sql, struct uar_error *error);
+/* The end of what BEGIN IMMEDIATE began: COMMIT, or ROLLBACK after an error, which stays. */
+UAR_MUST_CHECK uar_err kb_end(struct uar_kb *kb, uar_err e, struct uar_error *error);
 
-/* A statement with its values: text (uar_str) for 's', int64_t for 'i', bytes (uar_str) for 'b'. */
+/* kb_cover.c: the SQL function covers(words), for a connection. */
+UAR_MUST_CHECK uar_err kb_add_covers(struct uar_kb *kb, struct uar_error *error);
 UAR_MUST_CHECK uar_err kb_prepare(struct uar_kb *kb, const char *sql, sqlite3_stmt **out,
 				  struct uar_error *error);
 void kb_bind_text(sqlite3_stmt *st, int at, uar_str s);
 void kb_bind_bytes(sqlite3_stmt *st, int at, const void *p, size_t n);
+void kb_bind_texts(sqlite3_stmt *st, const uar_str *list, size_t n); /* from 1 on */
 uar_str kb_text(sqlite3_stmt *st, int column);
+/* The first columns of a row, copied. */
+UAR_MUST_CHECK uar_err kb_copy_texts(sqlite3_stmt *st, uar_str *const *to, size_t n,
+				     struct uar_arena *arena);
 /* True: there is a row. False with *e UAR_OK: there is none. */
 bool kb_step(struct uar_kb *kb, sqlite3_stmt *st, uar_err *e, struct uar_error *error);
 /* Runs a statement that brings no rows, and ends it. */
 UAR_MUST_CHECK uar_err kb_run(struct uar_kb *kb, sqlite3_stmt *st, struct uar_error *error);
+/* The same for one with text values and, behind them, a number. */
+struct kb_do {
+	const char *sql;
+	const uar_str *texts;
+	size_t n;
+	int64_t number;
+};
+UAR_MUST_CHECK uar_err kb_do(struct uar_kb *kb, const struct kb_do *what, struct uar_error *error);
 
 /* The owner as one text: a name never holds the separator. */
 uar_str kb_owner(const struct uar_owner *o, struct uar_arena *arena);
 UAR_MUST_CHECK uar_err kb_check_name(const char *what, uar_str name, struct uar_error *error);
+/* kb.c: the index as an empty file. */
+UAR_MUST_CHECK uar_err kb_renew_index(struct uar_kb *kb, struct uar_error *error);
 
-/* kb_put.c: the passages of a document whose row is there. */
-UAR_MUST_CHECK uar_err kb_write_chunks(struct uar_kb *kb, int64_t document, uar_str text,
-				       size_t *out_n, struct uar_error *error);
+/* kb_index.c; the lock is held. */
+UAR_MUST_CHECK uar_err kb_index_locked(struct uar_kb *kb, int64_t row, struct uar_kb_result *out,
+				       struct uar_error *error);
+UAR_MUST_CHECK uar_err kb_unindex_locked(struct uar_kb *kb, int64_t row, struct uar_error *error);
+enum uar_chunk_kind kb_kind(uar_str media_type);
+/* The model of a collection, which is there from now on. */
+UAR_MUST_CHECK uar_err kb_collection_model(struct uar_kb *kb, uar_str owner, uar_str collection,
+					   struct uar_arena *arena, uar_str *out,
+					   struct uar_error *error);
+/* Takes what can be indexed at once; the rest stays pending. */
+UAR_MUST_CHECK uar_err kb_index_all(struct uar_kb *kb, struct uar_error *error);
+
+/* kb_matrix.c; the lock is held. */
+struct kb_matrix_of {
+	uar_str owner, collection, model;
+};
+UAR_MUST_CHECK uar_err kb_matrix_get(struct uar_kb *kb, const struct kb_matrix_of *of,
+				     struct kb_matrix **out, struct uar_error *error);
+void kb_matrices_free(struct uar_kb *kb);
+float kb_dot(const float *a, const float *b, size_t n);
 
 #endif

@@ -3,39 +3,45 @@
 
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
-#include "skill/embed.h"
 
 #define RANK_CONSTANT 60.0 /* of reciprocal rank fusion */
 #define LEAST_SIMILAR 0.12 /* below it two texts share nothing */
-enum { POOL = 4 * UAR_LIMIT_KB_HITS };
+enum { POOL = 4 * UAR_LIMIT_KB_HITS, QUERY_WORDS = 64, BASE_PARAMETERS = 3 };
 
 struct found {
 	int64_t chunk;
 	double keyword, similarity, score;
+	double weight; /* of the keywords, 0 to 1 */
+	bool related;
 };
 
 struct search {
 	struct uar_kb *kb;
 	const struct uar_kb_query *q;
 	uar_str owner;
-	struct found pool[2 * POOL];
+	struct found pool[3 * POOL];
 	size_t n;
+	int64_t *denied; /* documents that must not be shown, in order */
+	size_t denied_n;
 	struct uar_arena *arena;
 	struct uar_error *error;
 };
 
-/* --- the filter that both ways share ------------------------------------------------------ */
+/* --- the filter that all ways share ------------------------------------------------------ */
+
+#define VISIBLE                                                                                    \
+	" JOIN documents d ON d.id = c.document JOIN collections k ON k.owner = d.owner AND"       \
+	" k.name = d.collection JOIN ix.indexed i ON i.document = d.id AND i.sha256 = d.sha256"
 
 /* " AND d.owner = ? AND d.collection IN (?, ...)", and no document with a denied label. */
 static void put_filter(const struct search *s, struct uar_buf *sql)
 {
 	uar_str labels = s->q->deny_labels;
 
-	uar_buf_add_str(sql, UAR_STR(" d.owner = ?1 AND d.collection IN ("));
+	uar_buf_add_str(sql, UAR_STR(" d.owner = ?1 AND d.error = '' AND d.collection IN ("));
 	for (size_t i = 0; i < s->q->collection_count; i++)
-		uar_buf_printf(sql, "%s?%zu", i ? ", " : "", i + 3);
+		uar_buf_printf(sql, "%s?%zu", i ? ", " : "", i + BASE_PARAMETERS);
 	uar_buf_add_str(sql, UAR_STR(")"));
 	for (size_t i = 0; labels.n && i < UAR_LIMIT_KB_LABELS; i++) {
 		uar_str word = uar_str_cut(labels, ' ', &labels);
@@ -43,7 +49,7 @@ static void put_filter(const struct search *s, struct uar_buf *sql)
 		if (word.n)
 			uar_buf_printf(sql,
 				       " AND instr(' ' || d.labels || ' ', ' ' || ?%zu || ' ') = 0",
-				       s->q->collection_count + 3 + i);
+				       s->q->collection_count + BASE_PARAMETERS + i);
 	}
 }
 
@@ -53,12 +59,12 @@ static void bind_filter(const struct search *s, sqlite3_stmt *st)
 
 	kb_bind_text(st, 1, s->owner);
 	for (size_t i = 0; i < s->q->collection_count; i++)
-		kb_bind_text(st, (int)i + 3, s->q->collections[i]);
+		kb_bind_text(st, (int)i + BASE_PARAMETERS, s->q->collections[i]);
 	for (size_t i = 0; labels.n && i < UAR_LIMIT_KB_LABELS; i++) {
 		uar_str word = uar_str_cut(labels, ' ', &labels);
 
 		if (word.n)
-			kb_bind_text(st, (int)(s->q->collection_count + 3 + i), word);
+			kb_bind_text(st, (int)(s->q->collection_count + BASE_PARAMETERS + i), word);
 	}
 }
 
@@ -86,12 +92,14 @@ static bool is_word_byte(char c)
 	       (c >= 'A' && c <= 'Z');
 }
 
-/* "search docs" becomes "search" OR "docs": quoted, so that no word is an operator. */
-static void put_match(uar_str text, struct uar_buf *out)
+/* "search docs" becomes "search" OR "docs": quoted, so that no word is an operator. Words that
+ * stand in every text are left out, unless there are no others. */
+static size_t put_match(uar_str text, bool all, struct uar_buf *out)
 {
 	size_t i = 0, words = 0;
 
-	while (i < text.n && words < 64) {
+	while (i < text.n && words < QUERY_WORDS) {
+		uar_str word;
 		size_t begin;
 
 		while (i < text.n && !is_word_byte(text.p[i]))
@@ -99,33 +107,40 @@ static void put_match(uar_str text, struct uar_buf *out)
 		begin = i;
 		while (i < text.n && is_word_byte(text.p[i]))
 			i++;
-		if (i > begin)
-			uar_buf_printf(out, "%s\"%.*s\"", words++ ? " OR " : "", (int)(i - begin),
-				       text.p + begin);
+		word = uar_str_n(text.p + begin, i - begin);
+		if (word.n && (all || !uar_embed_is_common(word)))
+			uar_buf_printf(out, "%s\"%.*s\"", words++ ? " OR " : "", UAR_FMT(word));
 	}
+	return words;
+}
+
+/* Beside vectors, what has a small part of the query's words stands low: it is by chance that it
+ * has them. */
+static double weight_of(const struct search *s, sqlite3_stmt *st)
+{
+	double part = sqlite3_column_double(st, 2);
+
+	return s->q->mode == UAR_KB_KEYWORD ? 1 : part * part;
 }
 
 static uar_err find_words(struct search *s)
 {
 	struct uar_buf match = uar_buf_make(UAR_LIMIT_KB_QUERY * 2);
 	sqlite3_stmt *st = NULL;
-	uar_err e;
+	uar_err e = UAR_OK;
 
-	put_match(s->q->text, &match);
-	if (!match.n) {
-		uar_buf_fini(&match);
-		return UAR_OK;
-	}
-	e = prepare(s,
-		    "SELECT words.rowid, bm25(words, 2.0, 1.0) FROM words"
-		    " JOIN chunks c ON c.id = words.rowid JOIN documents d ON d.id = c.document"
-		    " WHERE words MATCH ?2 AND",
-		    " ORDER BY 2 LIMIT 200", &st);
-	if (!e)
+	if (put_match(s->q->text, false, &match) || put_match(s->q->text, true, &match))
+		e = prepare(s,
+			    "SELECT c.id, bm25(words, 2.0, 1.0), covers(words) FROM ix.words"
+			    " JOIN ix.chunks c ON c.id = words.rowid" VISIBLE
+			    " WHERE words MATCH ?2 AND",
+			    " ORDER BY 2 LIMIT 200", &st);
+	if (!e && st)
 		kb_bind_text(st, 2, uar_buf_str(&match));
-	while (!e && s->n < POOL && kb_step(s->kb, st, &e, s->error))
+	while (!e && st && s->n < POOL && kb_step(s->kb, st, &e, s->error))
 		s->pool[s->n++] = (struct found){ .chunk = sqlite3_column_int64(st, 0),
-						  .keyword = -sqlite3_column_double(st, 1) };
+						  .keyword = -sqlite3_column_double(st, 1),
+						  .weight = weight_of(s, st) };
 	sqlite3_finalize(st);
 	uar_buf_fini(&match);
 	return e;
@@ -142,14 +157,21 @@ static int by_similarity(const void *a, const void *b)
 	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
 }
 
-/* Keeps the nearest: the pool is sorted when it is full, and its worse half goes. */
-static void keep_near(struct found *pool, size_t *n, const struct found *f)
+struct near {
+	struct found at[2 * POOL];
+	size_t n;
+	double least; /* what is not nearer need not be kept */
+};
+
+/* Keeps the nearest: the list is sorted when it is full, and its worse half goes. */
+static void keep_near(struct near *near, int64_t chunk, double similarity)
 {
-	if (*n == (size_t)POOL * 2) {
-		qsort(pool, *n, sizeof *pool, by_similarity);
-		*n = POOL;
+	if (near->n == (size_t)POOL * 2) {
+		qsort(near->at, near->n, sizeof *near->at, by_similarity);
+		near->n = POOL;
+		near->least = near->at[POOL - 1].similarity;
 	}
-	pool[(*n)++] = *f;
+	near->at[near->n++] = (struct found){ .chunk = chunk, .similarity = similarity };
 }
 
 static struct found *found_before(struct search *s, size_t words, int64_t chunk)
@@ -160,59 +182,204 @@ static struct found *found_before(struct search *s, size_t words, int64_t chunk)
 	return NULL;
 }
 
-static void add_near(struct search *s, struct found *near, size_t n)
+static void add_near(struct search *s, struct near *near)
 {
 	size_t words = s->n;
 
-	qsort(near, n, sizeof *near, by_similarity);
-	for (size_t i = 0; i < n && i < POOL; i++) {
-		struct found *known = found_before(s, words, near[i].chunk);
+	qsort(near->at, near->n, sizeof *near->at, by_similarity);
+	for (size_t i = 0; i < near->n && i < POOL; i++) {
+		struct found *known = found_before(s, words, near->at[i].chunk);
 
 		if (known)
-			known->similarity = near[i].similarity;
+			known->similarity = near->at[i].similarity;
 		else
-			s->pool[s->n++] = near[i];
+			s->pool[s->n++] = near->at[i];
 	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Documents of the collections that have a denied label, or are not indexed as they are. */
+static uar_err find_denied(struct search *s)
+{
+	sqlite3_stmt *st = NULL;
+	size_t room = 0;
+	uar_err e = prepare(s,
+			    "SELECT o.id FROM documents o JOIN collections ok ON ok.owner = o.owner"
+			    " AND ok.name = o.collection WHERE o.owner = ?1 AND ?2 = '' AND"
+			    " o.id NOT IN (SELECT d.id FROM documents d JOIN ix.indexed i ON"
+			    " i.document = d.id AND i.sha256 = d.sha256 WHERE",
+			    ") ORDER BY o.id", &st);
+
+	if (!e)
+		kb_bind_text(st, 2, UAR_STR(""));
+	while (!e && kb_step(s->kb, st, &e, s->error)) {
+		if (s->denied_n == room) {
+			int64_t *more = uar_arena_room(s->arena, (room = room ? 2 * room : 256) *
+									 sizeof *more);
+
+			if (!more) {
+				e = UAR_ENOMEM;
+				break;
+			}
+			if (s->denied_n)
+				memcpy(more, s->denied, s->denied_n * sizeof *more);
+			s->denied = more;
+		}
+		s->denied[s->denied_n++] = sqlite3_column_int64(st, 0);
+	}
+	sqlite3_finalize(st);
+	return e;
+}
+
+static bool is_denied(const struct search *s, int64_t document)
+{
+	return s->denied_n &&
+	       bsearch(&document, s->denied, s->denied_n, sizeof document, by_number);
+}
+
+static void scan(const struct search *s, const struct kb_matrix *m, const struct uar_kb_vector *v,
+		 struct near *near)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		double similarity = (double)kb_dot(v->at, m->at + i * m->dims, m->dims);
+
+		if (similarity > near->least && !is_denied(s, m->document[i]))
+			keep_near(near, m->chunk[i], similarity);
+	}
+}
+
+static uar_err model_of(struct search *s, uar_str collection, uar_str *out)
+{
+	uar_str by[] = { s->owner, collection };
+	sqlite3_stmt *st = NULL;
+	uar_err e = kb_prepare(s->kb,
+			       "SELECT embedding FROM collections WHERE owner = ?1 AND name = ?2",
+			       &st, s->error);
+
+	*out = UAR_STR_NONE;
+	if (e)
+		return e;
+	kb_bind_texts(st, by, ARRAY_LEN(by));
+	if (kb_step(s->kb, st, &e, s->error)) {
+		*out = uar_arena_str(s->arena, kb_text(st, 0));
+		e = out->p ? UAR_OK : UAR_ENOMEM;
+	}
+	sqlite3_finalize(st);
+	return e;
+}
+
+static const struct uar_kb_vector *vector_of(const struct search *s, uar_str model,
+					     const struct uar_kb_vector *own)
+{
+	if (s->q->only_model.n && !uar_str_eq(s->q->only_model, model))
+		return NULL;
+	if (uar_str_eq(own->model, model))
+		return own->n ? own : NULL;
+	for (size_t i = 0; i < s->q->vector_count; i++)
+		if (uar_str_eq(s->q->vectors[i].model, model))
+			return &s->q->vectors[i];
+	return NULL;
+}
+
+static uar_err scan_collection(struct search *s, uar_str collection,
+			       const struct uar_kb_vector *own, struct near *near)
+{
+	struct kb_matrix_of of = { s->owner, collection, UAR_STR_NONE };
+	const struct uar_kb_vector *v;
+	struct kb_matrix *m = NULL;
+	uar_err e = model_of(s, collection, &of.model);
+
+	if (e || !of.model.p)
+		return e;
+	v = vector_of(s, of.model, own);
+	if (!v)
+		return UAR_OK;
+	e = kb_matrix_get(s->kb, &of, &m, s->error);
+	if (!e && m->dims == v->n)
+		scan(s, m, v, near);
+	else if (!e && m->n)
+		e = uar_error_set(s->error, UAR_ECONFLICT,
+				  "the query has %zu dimensions and the collection %zu; `uar kb "
+				  "rebuild` embeds it anew",
+				  v->n, m->dims);
+	return e;
 }
 
 static uar_err find_vectors(struct search *s)
 {
 	float v[UAR_EMBED_DIMENSIONS];
-	struct found *near;
-	sqlite3_stmt *st = NULL;
-	size_t n = 0;
-	uar_err e;
+	struct uar_kb_vector own = { UAR_STR(UAR_KB_BUILTIN), v, UAR_EMBED_DIMENSIONS };
+	struct near *near = uar_zalloc(sizeof *near);
+	uar_err e = near ? find_denied(s) : UAR_ENOMEM;
 
 	if (uar_embed_text(s->q->text, v))
-		return UAR_OK; /* no words, no direction */
-	near = uar_alloc((size_t)POOL * 2 * sizeof *near);
-	e = near ? prepare(s,
-			   "SELECT c.id, c.vector FROM chunks c JOIN documents d"
-			   " ON d.id = c.document WHERE ?2 = '' AND c.vector IS NOT NULL AND",
-			   " LIMIT 200000", &st)
-		 : UAR_ENOMEM;
+		own.n = 0; /* no words, no direction */
 	if (!e)
-		kb_bind_text(st, 2, UAR_STR(""));
-	while (!e && kb_step(s->kb, st, &e, s->error)) {
-		struct found f = { .chunk = sqlite3_column_int64(st, 0) };
+		near->least = LEAST_SIMILAR;
+	for (size_t i = 0; i < s->q->collection_count && !e; i++)
+		e = scan_collection(s, s->q->collections[i], &own, near);
+	if (!e)
+		add_near(s, near);
+	uar_free(near);
+	return e;
+}
 
-		if (sqlite3_column_bytes(st, 1) != (int)sizeof v)
-			continue;
-		f.similarity =
-			uar_embed_similarity(v, sqlite3_column_blob(st, 1), UAR_EMBED_DIMENSIONS);
-		if (f.similarity >= LEAST_SIMILAR)
-			keep_near(near, &n, &f);
+/* --- relations ------------------------------------------------------------------------------ */
+
+/* The first passages of documents that speak of the same entities as those that were found. */
+static uar_err find_related(struct search *s, int64_t from)
+{
+	sqlite3_stmt *st = NULL;
+	uar_err e = prepare(
+		s,
+		"SELECT c.id FROM documents f JOIN ix.chunks fc ON fc.document = f.id AND fc.id ="
+		" ?2 JOIN relations a ON a.owner = f.owner AND a.collection = f.collection AND"
+		" a.document = f.name JOIN relations b ON b.owner = a.owner AND b.collection ="
+		" a.collection AND b.document <> a.document AND (b.source IN (a.source, a.target)"
+		" OR b.target IN (a.source, a.target)) JOIN documents t ON t.owner = b.owner AND"
+		" t.collection = b.collection AND t.name = b.document JOIN ix.chunks c ON"
+		" c.document = t.id AND c.n = 0" VISIBLE " WHERE",
+		" GROUP BY c.id ORDER BY c.id LIMIT 8", &st);
+
+	if (!e)
+		sqlite3_bind_int64(st, 2, from);
+	while (!e && s->n < ARRAY_LEN(s->pool) && kb_step(s->kb, st, &e, s->error)) {
+		int64_t chunk = sqlite3_column_int64(st, 0);
+
+		if (!found_before(s, s->n, chunk))
+			s->pool[s->n++] = (struct found){ .chunk = chunk, .related = true };
 	}
 	sqlite3_finalize(st);
-	if (!e)
-		add_near(s, near, n);
-	uar_free(near);
+	return e;
+}
+
+/* Behind what was found: an expansion never pushes a passage out that fits by itself, but for the
+ * last places. */
+static uar_err expand(struct search *s, size_t k)
+{
+	enum { FROM = 3 };
+	size_t found = s->n;
+	double least = found ? s->pool[(found < k ? found : k) - 1].score : 0;
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < found && i < FROM && !e; i++)
+		e = find_related(s, s->pool[i].chunk);
+	for (size_t i = found; i < s->n; i++)
+		s->pool[i].score =
+			least * (found < k ? 0.99 : 1 + 1e-6) - 1e-9 * (double)(i - found);
 	return e;
 }
 
 /* --- rank ------------------------------------------------------------------------------------ */
 
-/* Reciprocal ranks: what stands high in either list stands high; what stands in both, higher. */
+/* Reciprocal ranks, those of words by how much of the query they are: what stands high in either
+ * list stands high; what stands in both, higher. */
 static void rank(struct search *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -223,7 +390,7 @@ static void rank(struct search *s)
 			word_rank += s->pool[k].keyword > f->keyword;
 			near_rank += s->pool[k].similarity > f->similarity;
 		}
-		f->score = (f->keyword > 0 ? 1 / (RANK_CONSTANT + (double)word_rank) : 0) +
+		f->score = (f->keyword > 0 ? f->weight / (RANK_CONSTANT + (double)word_rank) : 0) +
 			   (f->similarity > 0 ? 1 / (RANK_CONSTANT + (double)near_rank) : 0);
 	}
 }
@@ -237,45 +404,41 @@ static int by_score(const void *a, const void *b)
 	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
 }
 
-static uar_err read_hit(struct search *s, sqlite3_stmt *st, const struct found *f,
-			struct uar_kb_hit *out)
+#define PASSAGE                                                                                    \
+	"SELECT d.collection, d.name, d.title, d.source, c.heading, c.text, c.line, c.page, c.id"  \
+	" FROM ix.chunks c" VISIBLE " WHERE"
+
+static uar_err read_passage(sqlite3_stmt *st, struct uar_arena *arena, struct uar_kb_hit *out)
 {
 	uar_str *const to[] = { &out->collection, &out->document, &out->title,
 				&out->source,	  &out->heading,  &out->text };
-	uar_err e = UAR_OK;
 
-	sqlite3_bind_int64(st, 1, f->chunk);
-	if (kb_step(s->kb, st, &e, s->error)) {
-		*out = (struct uar_kb_hit){ .chunk = f->chunk,
-					    .line = sqlite3_column_int64(st, 6),
-					    .page = sqlite3_column_int64(st, 7),
-					    .score = f->score,
-					    .keyword = f->keyword,
-					    .similarity = f->similarity };
-		for (size_t i = 0; i < ARRAY_LEN(to); i++) {
-			*to[i] = uar_arena_str(s->arena, kb_text(st, (int)i));
-			e = to[i]->p ? e : UAR_ENOMEM;
-		}
-	}
-	sqlite3_reset(st);
-	return e;
+	*out = (struct uar_kb_hit){ .chunk = sqlite3_column_int64(st, 8),
+				    .line = sqlite3_column_int64(st, 6),
+				    .page = sqlite3_column_int64(st, 7) };
+	return kb_copy_texts(st, to, ARRAY_LEN(to), arena);
 }
 
-static uar_err read_hits(struct search *s, struct uar_kb_hits *out)
+static uar_err read_hits(struct search *s, size_t want, struct uar_kb_hits *out)
 {
-	size_t want = s->q->k < UAR_LIMIT_KB_HITS ? s->q->k : UAR_LIMIT_KB_HITS;
-	size_t n = s->n < want ? s->n : want;
-	struct uar_kb_hit *hits = uar_arena_alloc(s->arena, (n ? n : 1) * sizeof *hits);
+	size_t n = 0;
+	struct uar_kb_hit *hits = uar_arena_alloc(s->arena, want * sizeof *hits);
 	sqlite3_stmt *st = NULL;
-	uar_err e = hits ? kb_prepare(s->kb,
-				      "SELECT d.collection, d.name, d.title, d.source, c.heading,"
-				      " c.text, c.line, c.page FROM chunks c JOIN documents d"
-				      " ON d.id = c.document WHERE c.id = ?1",
-				      &st, s->error)
-			 : UAR_ENOMEM;
+	uar_err e = hits ? prepare(s, PASSAGE, " AND c.id = ?2", &st) : UAR_ENOMEM;
 
-	for (size_t i = 0; i < n && !e; i++)
-		e = read_hit(s, st, &s->pool[i], &hits[i]);
+	for (size_t i = 0; i < s->n && n < want && !e; i++) {
+		const struct found *f = &s->pool[i];
+
+		sqlite3_bind_int64(st, 2, f->chunk);
+		if (kb_step(s->kb, st, &e, s->error)) {
+			e = read_passage(st, s->arena, &hits[n]);
+			hits[n].score = f->score;
+			hits[n].keyword = f->keyword;
+			hits[n].similarity = f->similarity;
+			hits[n++].related = f->related;
+		}
+		sqlite3_reset(st);
+	}
 	sqlite3_finalize(st);
 	if (!e)
 		*out = (struct uar_kb_hits){ hits, n };
@@ -284,6 +447,7 @@ static uar_err read_hits(struct search *s, struct uar_kb_hits *out)
 
 static uar_err search_locked(struct search *s, struct uar_kb_hits *out)
 {
+	size_t k = s->q->k < UAR_LIMIT_KB_HITS ? s->q->k : UAR_LIMIT_KB_HITS;
 	uar_err e = s->q->mode == UAR_KB_VECTOR ? UAR_OK : find_words(s);
 
 	if (!e && s->q->mode != UAR_KB_KEYWORD)
@@ -291,8 +455,12 @@ static uar_err search_locked(struct search *s, struct uar_kb_hits *out)
 	if (e)
 		return e;
 	rank(s);
-	qsort(s->pool, s->n, sizeof s->pool[0], by_score);
-	return read_hits(s, out);
+	qsort(s->pool, s->n, sizeof *s->pool, by_score);
+	if (s->q->expand) {
+		e = expand(s, k);
+		qsort(s->pool, s->n, sizeof *s->pool, by_score);
+	}
+	return e ? e : read_hits(s, k, out);
 }
 
 uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q, struct uar_arena *arena,
@@ -312,7 +480,7 @@ uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q, struct ua
 	if (!s)
 		return UAR_ENOMEM;
 	own.text = uar_str_utf8_prefix(q->text, UAR_LIMIT_KB_QUERY);
-	s->kb = kb;
+	s->kb = kb = kb->reader;
 	s->q = &own;
 	s->arena = arena;
 	s->error = error;
@@ -321,5 +489,55 @@ uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q, struct ua
 	e = s->owner.p ? search_locked(s, out) : UAR_ENOMEM;
 	pthread_mutex_unlock(&kb->lock);
 	uar_free(s);
+	return e;
+}
+
+uar_err uar_kb_passage(struct uar_kb *kb, const struct uar_kb_place *place, int64_t chunk,
+		       struct uar_arena *arena, struct uar_kb_hit *out)
+{
+	uar_str by[] = { kb_owner(&place->owner, arena), place->collection };
+	sqlite3_stmt *st = NULL;
+	uar_err e;
+
+	kb = kb->reader;
+	pthread_mutex_lock(&kb->lock);
+	e = kb_prepare(kb, PASSAGE " d.owner = ?1 AND d.collection = ?2 AND c.id = ?3", &st, NULL);
+	if (!e) {
+		kb_bind_texts(st, by, ARRAY_LEN(by));
+		sqlite3_bind_int64(st, 3, chunk);
+		if (kb_step(kb, st, &e, NULL))
+			e = read_passage(st, arena, out);
+		else if (!e)
+			e = UAR_ENOTFOUND;
+	}
+	sqlite3_finalize(st);
+	pthread_mutex_unlock(&kb->lock);
+	return e;
+}
+
+uar_err uar_kb_models(struct uar_kb *kb, const struct uar_kb_query *q, struct uar_arena *arena,
+		      uar_str *out, size_t *out_n)
+{
+	struct search s = { .kb = kb->reader, .q = q, .arena = arena };
+	uar_err e = UAR_OK;
+	size_t n = 0;
+
+	s.owner = kb_owner(&q->owner, arena);
+	pthread_mutex_lock(&s.kb->lock);
+	for (size_t i = 0; i < q->collection_count && n < UAR_LIMIT_KB_MODELS && !e; i++) {
+		uar_str model;
+		size_t at = 0;
+
+		e = model_of(&s, q->collections[i], &model);
+		if (e || !model.n || uar_str_is(model, UAR_KB_BUILTIN) ||
+		    (q->only_model.n && !uar_str_eq(q->only_model, model)))
+			continue;
+		while (at < n && !uar_str_eq(out[at], model))
+			at++;
+		out[at] = model;
+		n += at == n;
+	}
+	pthread_mutex_unlock(&s.kb->lock);
+	*out_n = n;
 	return e;
 }

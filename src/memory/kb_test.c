@@ -15,7 +15,7 @@ static struct uar_kb *in_dir(const char *dir)
 	struct uar_kb *kb = NULL;
 	struct uar_error error = { 0 };
 
-	if (uar_kb_open(dir, &kb, &error))
+	if (uar_kb_open(dir, NULL, &kb, &error))
 		uar_test_fail(__FILE__, __LINE__, "%s", error.text);
 	return kb;
 }
@@ -31,7 +31,8 @@ static enum uar_kb_change put(struct uar_kb *kb, const char *collection, const c
 	struct uar_kb_document d = { .collection = uar_str_c(collection),
 				     .id = uar_str_c(id),
 				     .title = uar_str_c(id),
-				     .text = uar_str_c(text),
+				     .bytes = uar_str_c(text),
+				     .media_type = UAR_STR("text/markdown"),
 				     .labels = uar_str_c(labels) };
 	struct uar_kb_result result = { .change = UAR_KB_UNCHANGED };
 	struct uar_error error = { 0 };
@@ -156,9 +157,12 @@ TEST(relations_lead_from_one_to_the_next, "")
 {
 	struct uar_kb *kb = fresh();
 	struct uar_kb_relation r[] = {
-		{ UAR_STR("Acme"), UAR_STR("owns"), UAR_STR("Bolt"), UAR_STR("d1") },
-		{ UAR_STR("Bolt"), UAR_STR("makes"), UAR_STR("screws"), UAR_STR("d1") },
-		{ UAR_STR("Zed"), UAR_STR("eats"), UAR_STR("cake"), UAR_STR("d2") },
+		{ UAR_STR("Acme"), UAR_STR("owns"), UAR_STR("Bolt"), UAR_STR("d1"), UAR_STR("api"),
+		  1 },
+		{ UAR_STR("Bolt"), UAR_STR("makes"), UAR_STR("screws"), UAR_STR("d1"),
+		  UAR_STR("api"), 1 },
+		{ UAR_STR("Zed"), UAR_STR("eats"), UAR_STR("cake"), UAR_STR("d2"), UAR_STR("api"),
+		  1 },
 	};
 	struct uar_kb_relations all = { r, ARRAY_LEN(r) }, out;
 	struct uar_kb_walk walk = { { ann, UAR_STR("g") }, UAR_STR("Acme"), 1 };
@@ -220,9 +224,10 @@ TEST(passages_know_their_heading_line_and_page, "")
 	struct uar_buf html = uar_buf_make(1000);
 
 	CHECK_INT(uar_chunk_text(UAR_STR("# One\nfirst\n\n## Two\r\nsecond\n\fthird page\n"),
-				 gather, &g),
+				 UAR_CHUNK_MARKDOWN, gather, &g),
 		  UAR_OK);
-	REQUIRE(g.n == 2);
+	REQUIRE(g.n == 3);
+	CHECK_INT(g.at[2].page, 2);
 	CHECK_STR(g.at[0].heading, "One");
 	CHECK_INT(g.at[0].line, 1);
 	CHECK_STR(g.at[1].heading, "Two");

@@ -51,3 +51,12 @@ void uar_model_destroy(struct uar_model *m)
 	if (m)
 		m->ops->destroy(m);
 }
+
+uar_err uar_model_embed(struct uar_model *m, const struct uar_model_embed *r,
+			struct uar_error *error)
+{
+	if (!m->ops->embed)
+		return uar_error_set(error, UAR_ENOTIMPL, "the provider %s has no embeddings",
+				     m->provider);
+	return m->ops->embed(m, r, error);
+}

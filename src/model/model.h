@@ -150,6 +150,22 @@ struct uar_model_events {
 	void *ctx;
 };
 
+/* Texts become vectors. */
+struct uar_model_embedded {
+	uar_err err;
+	bool retryable;
+	const char *reason; /* of a failure; "" else */
+	const float *at;    /* n vectors of `dims` numbers, in the order of the texts */
+	size_t n, dims;
+};
+struct uar_model_embed {
+	uar_str model;	       /* the provider's name of it */
+	const uar_str *inputs; /* copied */
+	size_t n;	       /* at most UAR_LIMIT_MODEL_EMBEDDED */
+	void (*done)(void *ctx, const struct uar_model_embedded *r);
+	void *ctx;
+};
+
 struct uar_model;
 struct uar_model_call;
 struct uar_model_ops {
@@ -161,11 +177,18 @@ struct uar_model_ops {
 	void (*cancel)(struct uar_model *m,
 		       struct uar_model_call *call); /* upstream closed at once */
 	void (*pause)(struct uar_model *m, struct uar_model_call *call, bool paused);
+	/* NULL: it has no embeddings. As uar_model_embed. */
+	uar_err (*embed)(struct uar_model *m, const struct uar_model_embed *r,
+			 struct uar_error *error);
 };
 struct uar_model {
 	const struct uar_model_ops *ops;
 	const char *provider; /* its name: "scripted", "openai", or that of a configured one */
 };
+/* `done` is called once, later; not at all once the provider is destroyed. UAR_ENOTIMPL: the
+ * provider has no embeddings. */
+UAR_MUST_CHECK uar_err uar_model_embed(struct uar_model *m, const struct uar_model_embed *r,
+				       struct uar_error *error);
 /* Calls under way end without callbacks. NULL is fine. Not from inside a callback. */
 void uar_model_destroy(struct uar_model *m);
 

@@ -407,6 +407,7 @@ static void destroy(struct uar_model *model)
 
 	while (!uar_list_empty(&m->calls))
 		call_destroy(UAR_OWNER(m->calls.next, struct uar_model_call, node));
+	uar_wire_end_embeddings(m);
 	uar_wire_free(m);
 }
 
@@ -417,4 +418,5 @@ const struct uar_model_ops uar_wire_ops = {
 	.start = start,
 	.cancel = cancel,
 	.pause = pause_call,
+	.embed = uar_wire_embed,
 };

@@ -21,6 +21,7 @@ void uar_wire_free(struct uar_wire *m)
 	uar_free(m->headers);
 	uar_free(m->url);
 	uar_free(m->list_url);
+	uar_free(m->embed_url);
 	uar_free(m->provider);
 	uar_free(m);
 }
@@ -178,9 +179,12 @@ uar_err uar_model_wire_create(const struct uar_model_wire_options *o, struct uar
 	m->sched = uar_client_sched(o->client);
 	m->legacy = is_legacy(uar_str_c(o->base_url));
 	uar_list_init(&m->calls);
+	uar_list_init(&m->embeddings);
 	uar_reply_scratch_init(&m->scratch);
 	m->url = make_url(uar_str_c(o->base_url), m->dialect->path);
 	m->list_url = make_url(uar_str_c(o->base_url), m->dialect->list_path);
+	if (o->dialect != UAR_DIALECT_ANTHROPIC)
+		m->embed_url = make_url(uar_str_c(o->base_url), "/embeddings");
 	m->provider = join(uar_str_c(o->provider), UAR_STR(""), UAR_STR(""));
 	m->base.provider = m->provider;
 	if (!m->url || !m->list_url || !m->provider || !make_headers(m, o)) {

@@ -11,14 +11,19 @@ struct uar_wire {
 	struct uar_client *client;
 	struct uar_sched *sched;
 	struct uar_list calls;
+	struct uar_list embeddings; /* wire_embed.c */
 	struct uar_reply_scratch scratch;
-	char *provider, *url, *list_url;
+	char *provider, *url, *list_url, *embed_url;
 	char **headers; /* of each request, NULL-terminated */
 	uar_str key;	/* inside one of them; empty: none */
 	bool legacy;	/* it may not know the newer names of members */
 };
 
 extern const struct uar_model_ops uar_wire_ops; /* wire.c */
-void uar_wire_free(struct uar_wire *m);		/* one without calls */
+/* wire_embed.c */
+uar_err uar_wire_embed(struct uar_model *m, const struct uar_model_embed *r,
+		       struct uar_error *error);
+void uar_wire_end_embeddings(struct uar_wire *m);
+void uar_wire_free(struct uar_wire *m); /* one without calls */
 
 #endif

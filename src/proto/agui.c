@@ -201,10 +201,11 @@ static uar_err on_waiting(struct agui *a, change_t *c)
 	uar_err e = finish_step(a, a->view.step);
 
 	(void)c;
-	if (!e)
+	if (!e && !agui_waits_for_client(a)) {
 		e = agui_state(a);
-	if (!e)
-		e = agui_messages(a, false);
+		if (!e)
+			e = agui_messages(a, false);
+	}
 	return e ? e : agui_interrupted(a);
 }
 

@@ -281,6 +281,40 @@ static void put_interrupt(struct agui *a, const struct uar_view_action *action)
 	uar_jw_close(&a->w);
 }
 
+bool agui_waits_for_client(const struct agui *a)
+{
+	for (const struct uar_view_action *x = a->view.actions; x; x = x->next)
+		if (!uar_str_is(x->type, "client_tool"))
+			return false;
+	return a->view.actions != NULL;
+}
+
+/* Older clients find the calls that have no result themselves. */
+static void put_pending(struct agui *a)
+{
+	if (a->o.old_peer)
+		return;
+	uar_jw_obj(&a->w, "outcome");
+	uar_jw_cstr(&a->w, "type", "success");
+	uar_jw_arr(&a->w, "pendingToolCallIds");
+	for (const struct uar_view_action *x = a->view.actions; x; x = x->next)
+		uar_jw_str(&a->w, NULL, x->call_id);
+	uar_jw_close(&a->w);
+	uar_jw_close(&a->w);
+}
+
+static void put_interrupts(struct agui *a)
+{
+	uar_jw_obj(&a->w, "outcome");
+	uar_jw_cstr(&a->w, "type", "interrupt");
+	uar_jw_arr(&a->w, "interrupts");
+	for (const struct uar_view_action *x = a->view.actions; x; x = x->next)
+		if (!uar_str_is(x->type, "client_tool"))
+			put_interrupt(a, x);
+	uar_jw_close(&a->w);
+	uar_jw_close(&a->w);
+}
+
 uar_err agui_interrupted(struct agui *a)
 {
 	const struct uar_view_action *first = a->view.actions;
@@ -288,13 +322,10 @@ uar_err agui_interrupted(struct agui *a)
 
 	agui_open(a, form ? "ui.form.request" : "meta", "RUN_FINISHED");
 	put_ids(a);
-	uar_jw_obj(&a->w, "outcome");
-	uar_jw_cstr(&a->w, "type", "interrupt");
-	uar_jw_arr(&a->w, "interrupts");
-	for (const struct uar_view_action *x = first; x; x = x->next)
-		put_interrupt(a, x);
-	uar_jw_close(&a->w);
-	uar_jw_close(&a->w);
+	if (agui_waits_for_client(a))
+		put_pending(a);
+	else
+		put_interrupts(a);
 	put_usage(a);
 	a->running = false;
 	a->out->closed = true;

@@ -1,5 +1,5 @@
 /* agui_input.c - reads a RunAgentInput. */
-#include "proto/agui_input.h"
+#include "proto/agui_int.h"
 #include "json/limits.h"
 #include "proto/limits.h"
 
@@ -51,17 +51,6 @@ static uar_err read_version(const struct uar_json *body, bool *out_old, struct u
 	return refuse(error, "/protocolVersion", "this server speaks AG-UI 1.x and 0.x");
 }
 
-/* What this server cannot do yet must not be passed over in silence. */
-static uar_err refuse_others(const struct uar_json *body, struct uar_error *error)
-{
-	const struct uar_json *tools = find_member(body, "tools");
-
-	if (tools && tools->kind == UAR_JSON_ARRAY && tools->count)
-		return refuse(error, "/tools",
-			      "tools of the client are not supported; send an empty list");
-	return UAR_OK;
-}
-
 /* --- messages ---------------------------------------------------------------------------- */
 
 static const struct uar_json *last_of_user(const struct uar_json *messages)
@@ -75,7 +64,7 @@ static const struct uar_json *last_of_user(const struct uar_json *messages)
 }
 
 /* A string, or the text parts of a list with line ends between them. */
-static uar_err read_content(const struct uar_json *message, struct uar_arena *arena, uar_str *out)
+uar_err agui_content_text(const struct uar_json *message, struct uar_arena *arena, uar_str *out)
 {
 	const struct uar_json *content = find_member(message, "content");
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
@@ -147,7 +136,7 @@ static uar_err read_messages(const struct uar_json *body, struct uar_arena *aren
 	if (e)
 		return e;
 	last = last_of_user(messages);
-	e = read_content(last, arena, &out->message);
+	e = agui_content_text(last, arena, &out->message);
 	return e ? e : keep_history(messages, last, arena, &out->history);
 }
 
@@ -190,9 +179,9 @@ uar_err uar_agui_input_read(const struct uar_json *body, struct uar_arena *arena
 	if (!e)
 		e = read_version(body, &out->old_peer, error);
 	if (!e)
-		e = refuse_others(body, error);
-	if (!e)
 		e = read_messages(body, arena, out, error);
+	if (!e)
+		e = uar_agui_client_read(body, arena, out, error);
 	if (e)
 		return e;
 	read_forwarded(body, out);

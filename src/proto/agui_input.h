@@ -6,15 +6,20 @@
 #ifndef UAR_PROTO_AGUI_INPUT_H
 #define UAR_PROTO_AGUI_INPUT_H
 
+#include "event/client.h"
 #include "json/jw.h"
 
 struct uar_agui_input {
-	uar_str thread_id, run_id;     /* or empty */
-	bool old_peer;		       /* names no protocolVersion */
-	uar_str message;	       /* the text of the last message of the user */
-	uar_str history;	       /* all messages up to it, as in struct uar_dialect_options */
-	uar_str state;		       /* JSON, or empty */
-	uar_str agent_id;	       /* forwardedProps.agent_id, or empty */
+	uar_str thread_id, run_id; /* or empty */
+	bool old_peer;		   /* names no protocolVersion */
+	uar_str message;	   /* the text of the last message of the user */
+	uar_str history;	   /* all messages up to it, as in struct uar_dialect_options */
+	uar_str state;		   /* JSON, or empty */
+	uar_str agent_id;	   /* forwardedProps.agent_id, or empty */
+	uar_str client;		   /* JSON for the input UAR_CLIENT_INPUT, or empty */
+	/* Messages of tools behind the last one of the assistant that calls some, in order. */
+	const struct uar_client_result *results;
+	bool asks_after;	       /* a message of the user follows them */
 	const struct uar_json *resume; /* answers to interrupts: a list with some, or NULL */
 	const struct uar_json *inputs; /* forwardedProps.inputs: further inputs, or NULL */
 };

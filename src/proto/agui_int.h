@@ -3,6 +3,7 @@
 #define UAR_PROTO_AGUI_INT_H
 
 #include "proto/agui.h"
+#include "proto/agui_input.h"
 #include "proto/view.h"
 
 struct agui {
@@ -27,6 +28,14 @@ uar_err agui_state(struct agui *a);
 uar_err agui_started(struct agui *a);
 uar_err agui_finished(struct agui *a);
 uar_err agui_interrupted(struct agui *a);
+/* Is all that the run waits for results of the client's tools? */
+bool agui_waits_for_client(const struct agui *a);
 uar_err agui_failed(struct agui *a, const char *code, uar_str message);
+/* agui_client.c: the tools of the client, what it says besides, and results of its tools. */
+UAR_MUST_CHECK uar_err uar_agui_client_read(const struct uar_json *body, struct uar_arena *arena,
+					    struct uar_agui_input *out, struct uar_error *error);
+/* agui_input.c: the text of a message's content. */
+UAR_MUST_CHECK uar_err agui_content_text(const struct uar_json *message, struct uar_arena *arena,
+					 uar_str *out);
 
 #endif

@@ -160,6 +160,8 @@ static uar_err put_artifact(struct put *x)
 	if (language.n)
 		uar_jw_str(&x->w, "language", language);
 	tree_or_null(x, "metadata", get(x, "metadata"));
+	if (uar_json_int(get(x, "version"), 1) > 1)
+		uar_jw_int(&x->w, "version", uar_json_int(get(x, "version"), 1));
 	put_ref(x, "read_ref", "content_ref");
 	uar_jw_close(&x->w);
 	return close_data(x);
@@ -252,6 +254,16 @@ static uar_err put_navigate(struct put *x, const struct uar_json *metadata)
 	return close_data(x);
 }
 
+static uar_err put_skill(struct put *x, const struct uar_json *skill)
+{
+	open_data(x, "SkillActivated");
+	for (const struct uar_json *m = uar_json_first(skill); m; m = m->next) {
+		uar_jw_key(&x->w, m->key);
+		uar_jw_tree(&x->w, NULL, m);
+	}
+	return close_data(x);
+}
+
 /* Phases are shown on demand; a note with data of its own always is. */
 static uar_err put_status(struct put *x)
 {
@@ -260,6 +272,8 @@ static uar_err put_status(struct put *x)
 	if (uar_str_is(uar_json_str(uar_json_get(metadata, UAR_STR("ui")), UAR_STR("")),
 		       "navigate"))
 		return put_navigate(x, metadata);
+	if (x->o->full && uar_json_get(metadata, UAR_STR("skill")))
+		return put_skill(x, uar_json_get(metadata, UAR_STR("skill")));
 	if (!metadata && !x->o->meta && !x->o->full)
 		return UAR_ESKIP;
 	open_data(x, !metadata && x->o->full ? "RuntimeStep" : "meta");

@@ -12,7 +12,7 @@ struct uar_normalized_options {
 	/* Show also the optional variants: Cancelled (instead of Error or RunDone),
 	 * RunDoneWithUsage (instead of RunDone), ToolCallApprovalRequired, ToolCallDenied,
 	 * BudgetAlert and RuntimeStep; `tool` on ToolEnd, and `call_index` on events of tools
-	 * that know it. SkillActivated and StatePatch have no events yet. */
+	 * that know it; SkillActivated (instead of `meta`). StatePatch has no event yet. */
 	bool full;
 };
 

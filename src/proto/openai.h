@@ -6,6 +6,7 @@
 #ifndef UAR_PROTO_OPENAI_H
 #define UAR_PROTO_OPENAI_H
 
+#include "event/client.h"
 #include "proto/dialect.h"
 
 #define UAR_OPENAI_CHAT_ID     "chatcmpl-"
@@ -23,8 +24,10 @@ struct uar_openai_input {
 	uar_str previous_run_id; /* of previous_response_id, or empty */
 	uar_str context;	 /* JSON object of `user` and `metadata`, or empty */
 	bool stream, usage;	 /* usage: a last chunk tells it */
-	bool tools;		 /* it has some of its own */
-	bool background;	 /* answered before the run ends */
+	/* What the client brings for calls of its tools, behind the last message that has some. */
+	const struct uar_client_result *results;
+	bool asks_after; /* a message of the user follows them */
+	bool background; /* answered before the run ends */
 };
 
 UAR_MUST_CHECK uar_err uar_openai_chat_read(const struct uar_json *body, struct uar_arena *arena,

@@ -7,13 +7,17 @@
 #include "event/client.h"
 #include "json/jw.h"
 #include "json/limits.h"
+#include "proto/client_tool.h"
 
 struct reading {
 	struct uar_arena *arena;
 	struct uar_openai_input *out;
 	struct uar_error *error;
 	struct uar_buf before, after, tools; /* JSON objects, a comma between two */
-	bool asked;			     /* a message of the user was read */
+	unsigned tool_count;
+	uar_str choice;			/* as event/client.h has it */
+	struct uar_client_result *last; /* of those that were read */
+	bool asked;			/* a message of the user was read */
 };
 
 static const struct uar_json *find_member(const struct uar_json *j, const char *key)
@@ -117,11 +121,42 @@ static void put_calls(struct uar_jw *w, const struct message *m)
 	uar_jw_close(w);
 }
 
+/* Calls begin anew with each message that has some; what follows them counts. */
+static uar_err note_result(struct reading *r, const struct message *m)
+{
+	struct uar_client_result *result = uar_arena_alloc(r->arena, sizeof *result);
+	struct uar_json *value = uar_arena_alloc(r->arena, sizeof *value);
+
+	if (!result || !value)
+		return UAR_ENOMEM;
+	*value = (struct uar_json){ .kind = UAR_JSON_STRING, .text = m->text };
+	*result = (struct uar_client_result){ .call_id = m->call_id, .value = value };
+	if (r->last)
+		r->last->next = result;
+	else
+		r->out->results = result;
+	r->last = result;
+	return UAR_OK;
+}
+
+static uar_err note_message(struct reading *r, const struct message *m)
+{
+	if (m->calls || m->id.n) {
+		r->out->results = NULL;
+		r->last = NULL;
+		r->out->asks_after = false;
+	}
+	return m->call_id.n ? note_result(r, m) : UAR_OK;
+}
+
 static uar_err add_message(struct reading *r, const struct message *m)
 {
 	struct uar_buf *to = r->asked ? &r->after : &r->before;
 	struct uar_jw w;
+	uar_err e = note_message(r, m);
 
+	if (e)
+		return e;
 	if (to->n)
 		uar_buf_add_char(to, ',');
 	w = uar_jw_begin(to);
@@ -154,6 +189,7 @@ static uar_err take_question(struct reading *r, uar_str text)
 		uar_buf_fini(&after);
 	}
 	r->out->message = text;
+	r->out->asks_after = r->last != NULL;
 	r->asked = true;
 	return e;
 }
@@ -246,17 +282,14 @@ static uar_err put_tool(struct reading *r, const struct uar_json *function)
 	const struct uar_json *parameters = find_member(function, "parameters");
 	struct uar_jw w;
 
-	if (!text_member(function, "name").n)
-		return refuse(r, "tools", "each tool is a function with a name");
+	uar_err e = uar_client_tool_check(function, parameters, r->tool_count++, r->error);
+
+	if (e)
+		return e;
 	if (r->tools.n)
 		uar_buf_add_char(&r->tools, ',');
 	w = uar_jw_begin(&r->tools);
-	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "name", text_member(function, "name"));
-	uar_jw_str(&w, "description", text_member(function, "description"));
-	if (parameters)
-		uar_jw_tree(&w, "parameters", parameters);
-	uar_jw_close(&w);
+	uar_client_tool_put(&w, function);
 	return uar_jw_end(&w);
 }
 
@@ -277,8 +310,23 @@ static uar_err read_tools(struct reading *r, const struct uar_json *body)
 				      "tools of type function only: the agent has its own");
 		e = put_tool(r, function ? function : t);
 	}
-	r->out->tools = r->tools.n > 0;
 	return e;
+}
+
+/* "auto", "none", "required", or one tool. */
+static uar_err read_choice(struct reading *r, const struct uar_json *body)
+{
+	const struct uar_json *choice = find_member(body, "tool_choice");
+	const struct uar_json *function = find_member(choice, "function");
+	uar_str word = uar_json_str(choice, UAR_STR(""));
+
+	if (uar_str_is(word, "none"))
+		uar_buf_clear(&r->tools);
+	else if (uar_str_is(word, "required"))
+		r->choice = UAR_STR("*");
+	else if (choice && choice->kind == UAR_JSON_OBJECT)
+		r->choice = text_member(function ? function : choice, "name");
+	return UAR_OK;
 }
 
 /* --- the whole body ----------------------------------------------------------------------------
@@ -305,6 +353,8 @@ static uar_err keep_client(struct reading *r)
 	put_list(&w, "before", &r->before);
 	put_list(&w, "after", &r->after);
 	put_list(&w, "tools", &r->tools);
+	if (r->choice.n && r->tools.n)
+		uar_jw_str(&w, "choice", r->choice);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	return keep_buf(r, &b, &r->out->client);
@@ -365,7 +415,9 @@ static uar_err read_common(struct reading *r, const struct uar_json *body)
 	e = refuse_others(r, body);
 	if (!e)
 		e = keep_context(r, body);
-	return e ? e : read_tools(r, body);
+	if (!e)
+		e = read_tools(r, body);
+	return e ? e : read_choice(r, body);
 }
 
 static struct reading begin_reading(struct uar_arena *arena, struct uar_openai_input *out,

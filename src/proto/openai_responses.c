@@ -361,9 +361,10 @@ static uar_err add_call(struct openai *a, const struct uar_view_call *call)
 	return i ? put_item_event(a, "response.output_item.added", i, false) : UAR_ENOMEM;
 }
 
+/* A call of the client's tools was an item when it was handed over: its result is no item. */
 static uar_err on_call_ended(struct openai *a, change_t *c)
 {
-	uar_err e = add_call(a, c->call);
+	uar_err e = c->call->client ? UAR_OK : add_call(a, c->call);
 
 	if (e || c->call->client)
 		return e;

@@ -346,6 +346,11 @@ static uar_err fold_status(struct view_fold *f)
 		return supersede_message(f, old);
 	if (e || !metadata)
 		return e;
+	if (uar_json_get(metadata, UAR_STR("skill")))
+		return view_tell(f, (struct uar_view_change){
+					    .kind = UAR_VIEW_NOTED,
+					    .json = uar_json_get(metadata, UAR_STR("skill")),
+					    .text = UAR_STR("skill_activated") });
 	return view_tell(f, (struct uar_view_change){ .kind = UAR_VIEW_NOTED,
 						      .json = f->p,
 						      .text = UAR_STR("meta") });

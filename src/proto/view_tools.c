@@ -237,6 +237,23 @@ uar_err view_fold_tool_progress(struct view_fold *f)
 		"uar.tool", &b);
 }
 
+/* Where the whole content can be read when it is longer than an event. */
+static void put_content_url(struct view_fold *f, struct uar_jw *w)
+{
+	const struct uar_json *refs = NULL;
+	uar_str at;
+
+	if (!f->ev->refs.n || uar_json_parse(f->ev->refs, NULL, f->scratch, &refs, NULL))
+		return;
+	at = uar_json_str(uar_json_get(refs, UAR_STR("read_ref")), UAR_STR(""));
+	if (!uar_str_starts(at, UAR_STR("blob://")))
+		return;
+	uar_jw_str(w, "url",
+		   uar_arena_printf(f->scratch, "/api/runs/%.*s/blobs/%.*s",
+				    UAR_FMT(f->ev->ids[UAR_ID_RUN]), UAR_FMT(uar_str_from(at, 7))));
+	uar_jw_bool(w, "truncated", true);
+}
+
 static void write_artifact(struct view_fold *f, struct uar_jw *w)
 {
 	static const char *const optional[] = { "language", "metadata", "mime", "version" };
@@ -252,6 +269,7 @@ static void write_artifact(struct view_fold *f, struct uar_jw *w)
 		if (j && j->kind != UAR_JSON_NULL)
 			uar_jw_tree(w, optional[i], j);
 	}
+	put_content_url(f, w);
 	uar_jw_close(w);
 }
 

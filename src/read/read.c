@@ -100,6 +100,8 @@ void uar_reader_stats(const struct uar_reader *rd, struct uar_reader_stats *out)
 		.health = health_of(s.health),
 		.space = s.space,
 		.delivered = bus.delivered,
+		.topics = bus.topics,
+		.subscribers = bus.subscribers,
 	};
 }
 

@@ -92,8 +92,9 @@ struct uar_reader_stats {
 	uint64_t fold_failures; /* of the write-ahead log: it grows */
 	size_t queued;		/* appends that wait for a commit */
 	enum uar_storage_health health;
-	bool space;	    /* FULL: there is space again, the next write may succeed */
-	uint64_t delivered; /* events to live readers */
+	bool space;		    /* FULL: there is space again, the next write may succeed */
+	uint64_t delivered;	    /* events to live readers */
+	size_t topics, subscribers; /* that are listened to; live readers */
 };
 void uar_reader_stats(const struct uar_reader *rd, struct uar_reader_stats *out);
 /* Of this data directory, for ever; the incarnation changes when an older copy is restored. */

@@ -41,6 +41,18 @@ static bool is_common(const char *word, size_t n)
 	return false;
 }
 
+bool uar_embed_is_common(uar_str word)
+{
+	char lower[16];
+
+	if (!word.n || word.n > sizeof lower)
+		return false;
+	for (size_t i = 0; i < word.n; i++)
+		lower[i] = word.p[i] >= 'A' && word.p[i] <= 'Z' ? (char)(word.p[i] - 'A' + 'a')
+								: word.p[i];
+	return is_common(lower, word.n);
+}
+
 static void add_word(float *v, const char *word, size_t n)
 {
 	char framed[WORD_BYTES + 2] = "^";

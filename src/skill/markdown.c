@@ -3,6 +3,8 @@
 #include "json/jw.h"
 #include "skill/skill.h"
 
+enum { DESCRIPTION_BYTES = 1024 }; /* of one that is taken from the body */
+
 /* The text between two lines of "---", and what follows them. */
 static bool cut_front_matter(uar_str text, uar_str *out_front, uar_str *out_body)
 {
@@ -137,33 +139,67 @@ static bool is_foreign(uar_str key)
 	return !is_own(key);
 }
 
-static void put_skill(struct uar_jw *w, const struct uar_json *front, uar_str body)
+/* The first lines of the body that are no heading, as one. */
+static void put_paragraph(struct uar_jw *w, uar_str body)
 {
-	bool foreign = false;
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_SKILL_BYTES);
 
-	uar_jw_obj(w, NULL);
-	for (const struct uar_json *m = uar_json_first(front); m; m = m->next) {
-		put_member(w, m);
-		foreign |= is_foreign(m->key);
+	while (body.n) {
+		uar_str line = uar_str_trim(uar_str_cut(body, '\n', &body));
+
+		if (line.n && line.p[line.n - 1] == '\r')
+			line.n--;
+		if (!line.n && text.n)
+			break;
+		if (!line.n || line.p[0] == '#')
+			continue;
+		if (text.n)
+			uar_buf_add_char(&text, ' ');
+		uar_buf_add_str(&text, line);
 	}
-	uar_jw_str(w, "prompt_overlay", uar_str_trim(body));
-	if (foreign)
-		uar_jw_obj(w, "metadata");
-	for (const struct uar_json *m = uar_json_first(front); m && foreign; m = m->next)
-		if (is_foreign(m->key)) {
+	uar_jw_str(w, "description", uar_str_utf8_prefix(uar_buf_str(&text), DESCRIPTION_BYTES));
+	uar_buf_fini(&text);
+}
+
+/* What only other programs know, and the folder, which nothing in the file may name. */
+static void put_metadata(struct uar_jw *w, const struct uar_json *front, uar_str folder)
+{
+	uar_jw_obj(w, "metadata");
+	if (folder.n)
+		uar_jw_str(w, "folder", folder);
+	for (const struct uar_json *m = uar_json_first(front); m; m = m->next)
+		if (is_foreign(m->key) && !uar_str_is(m->key, "folder")) {
 			struct uar_buf text = uar_buf_make(UAR_LIMIT_SKILL_BYTES);
 
 			uar_json_write(&text, m);
 			uar_jw_put_raw(w, m->key, uar_buf_str(&text));
 			uar_buf_fini(&text);
 		}
-	if (foreign)
-		uar_jw_close(w);
+	uar_jw_close(w);
+}
+
+static void put_skill(struct uar_jw *w, const struct uar_json *front, uar_str folder, uar_str body)
+{
+	bool foreign = false;
+
+	uar_jw_obj(w, NULL);
+	if (folder.n && !uar_json_get(front, UAR_STR("name")))
+		put_id(w, folder);
+	if (folder.n && !uar_json_get(front, UAR_STR("description")))
+		put_paragraph(w, body);
+	for (const struct uar_json *m = uar_json_first(front); m; m = m->next) {
+		put_member(w, m);
+		foreign |= is_foreign(m->key);
+	}
+	uar_jw_str(w, "prompt_overlay", uar_str_trim(body));
+	if (foreign || folder.n)
+		put_metadata(w, front, folder);
 	uar_jw_close(w);
 }
 
 /* The front matter as JSON, and with the body as a skill. */
-static uar_err convert(uar_str front, uar_str body, struct uar_buf *out, struct uar_error *error)
+static uar_err convert(uar_str front, uar_str folder, uar_str body, struct uar_buf *out,
+		       struct uar_error *error)
 {
 	struct uar_buf json = uar_buf_make(UAR_LIMIT_SKILL_BYTES);
 	struct uar_jw w = uar_jw_begin(out);
@@ -177,7 +213,7 @@ static uar_err convert(uar_str front, uar_str body, struct uar_buf *out, struct 
 	if (!e && tree->kind != UAR_JSON_OBJECT)
 		e = uar_error_set(error, UAR_EINVALID, "the front matter has no members");
 	if (!e) {
-		put_skill(&w, tree, body);
+		put_skill(&w, tree, folder, body);
 		e = uar_jw_end(&w);
 	}
 	uar_arena_fini(&arena);
@@ -185,7 +221,8 @@ static uar_err convert(uar_str front, uar_str body, struct uar_buf *out, struct 
 	return e;
 }
 
-uar_err uar_skill_read_markdown(uar_str text, struct uar_skill *out, struct uar_error *error)
+uar_err uar_skill_read_folder(uar_str folder, uar_str text, struct uar_skill *out,
+			      struct uar_error *error)
 {
 	struct uar_buf json = uar_buf_make(UAR_LIMIT_SKILL_BYTES);
 	uar_str front, body;
@@ -198,9 +235,14 @@ uar_err uar_skill_read_markdown(uar_str text, struct uar_skill *out, struct uar_
 		return uar_error_set(error, UAR_EINVALID,
 				     "the file does not begin with front matter: a line of ---, "
 				     "members such as name and description, a line of ---");
-	e = convert(front, body, &json, error);
+	e = convert(front, folder, body, &json, error);
 	if (!e)
 		e = uar_skill_read(uar_buf_str(&json), out, error);
 	uar_buf_fini(&json);
 	return e;
+}
+
+uar_err uar_skill_read_markdown(uar_str text, struct uar_skill *out, struct uar_error *error)
+{
+	return uar_skill_read_folder(UAR_STR(""), text, out, error);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "json/regex.h"
-#include "skill/embed.h"
+#include "skill/skill_int.h"
 
 /* Shares of the score. A keyword or a pattern that the author named counts like a high similarity.
  */
@@ -57,55 +57,110 @@ static bool holds_phrase(uar_str text, uar_str phrase)
 	return false;
 }
 
-static bool has_keyword(const struct uar_skill *s, uar_str message)
+/* The words of a message, folded and hashed: most keywords are known to be missing without a
+ * look at the message. */
+struct features {
+	uar_str message;
+	uint64_t words[UAR_LIMIT_SKILL_FEATURE_WORDS]; /* a filter: bit by bit */
+	float vector[UAR_EMBED_DIMENSIONS];
+	bool embedded;
+	uint64_t steps; /* that each pattern may take */
+};
+
+static uint64_t hash_word(uar_str w)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (size_t i = 0; i < w.n; i++)
+		h = (h ^ (unsigned char)lower(w.p[i])) * 1099511628211u;
+	return h ^ h >> 32;
+}
+
+/* The first run of letters, which begins at *from or later. */
+static uar_str next_word(uar_str text, size_t *from)
+{
+	size_t at = *from, end;
+
+	while (at < text.n && !is_letter(text.p[at]))
+		at++;
+	for (end = at; end < text.n && is_letter(text.p[end]); end++)
+		;
+	*from = end;
+	return uar_str_n(text.p + at, end - at);
+}
+
+static void note_words(struct features *f)
+{
+	size_t from = 0;
+	uar_str w;
+
+	memset(f->words, 0, sizeof f->words);
+	while ((w = next_word(f->message, &from)).n) {
+		uint64_t h = hash_word(w) % (64 * ARRAY_LEN(f->words));
+
+		f->words[h / 64] |= UINT64_C(1) << h % 64;
+	}
+}
+
+/* A phrase can stand in the message only if its first word does. */
+static bool may_hold(const struct features *f, uar_str phrase)
+{
+	size_t from = 0;
+	uar_str w = next_word(phrase, &from);
+	uint64_t h = hash_word(w) % (64 * ARRAY_LEN(f->words));
+
+	return !w.n || (f->words[h / 64] >> h % 64 & 1);
+}
+
+static bool has_keyword(const struct uar_skill *s, const struct features *f)
 {
 	for (size_t i = 0; i < s->keywords.n; i++)
-		if (holds_phrase(message, s->keywords.at[i]))
+		if (may_hold(f, s->keywords.at[i]) && holds_phrase(f->message, s->keywords.at[i]))
 			return true;
 	return false;
 }
 
-static bool has_pattern(const struct uar_skill *s, uar_str message)
+static bool has_pattern(const struct uar_skill *s, const struct features *f)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < s->patterns.n && !found; i++) {
-		uint64_t steps = UAR_LIMIT_SKILL_PATTERN_STEPS;
-		struct uar_regex *re;
+		uint64_t steps = f->steps;
 
-		if (uar_regex_create(s->patterns.at[i], &re, NULL))
-			continue; /* it was checked when it was read: there is no memory */
-		if (uar_regex_match(re, message, &steps, &found))
+		if (uar_regex_match(s->index->patterns[i], f->message, &steps, &found))
 			found = false;
-		uar_regex_destroy(re);
 	}
 	return found;
 }
 
-static double near_text(const float *message, uar_str text)
+/* The nearest of what was embedded: description with triggers, description, title, phrases. */
+static double embedded_similarity(const struct features *f, const struct uar_skill *s)
 {
-	float v[UAR_EMBED_DIMENSIONS];
-	double d;
+	double best = 0;
 
-	if (uar_embed_text(text, v))
-		return 0;
-	d = uar_embed_similarity(message, v, UAR_EMBED_DIMENSIONS);
-	return d > 0 ? d : 0;
-}
-
-/* The nearest of description, title and phrases. */
-static double embedded_similarity(const float *message, const struct uar_skill *s)
-{
-	double best = near_text(message, s->description);
-	double title = near_text(message, s->title);
-
-	best = title > best ? title : best;
-	for (size_t i = 0; i < s->phrases.n; i++) {
-		double d = near_text(message, s->phrases.at[i]);
+	for (size_t i = 0; i < s->index->count && f->embedded; i++) {
+		double d =
+			uar_embed_similarity(f->vector, s->index->vectors[i], UAR_EMBED_DIMENSIONS);
 
 		best = d > best ? d : best;
 	}
 	return best;
+}
+
+/* Patterns share what a message may cost, whatever their order. */
+static void find_features(const struct uar_skill_request *r, const struct uar_skill_offer *offers,
+			  size_t count, struct features *f)
+{
+	size_t patterns = 0;
+
+	f->message = uar_str_utf8_prefix(r->message, UAR_LIMIT_SKILL_FEATURE_BYTES);
+	f->embedded = !r->similarity && uar_embed_text(f->message, f->vector) == UAR_OK;
+	note_words(f);
+	for (size_t i = 0; i < count; i++)
+		patterns += offers[i].skill->patterns.n;
+	f->steps = UAR_LIMIT_SKILL_PATTERN_TOTAL / (patterns ? patterns : 1);
+	if (f->steps > UAR_LIMIT_SKILL_PATTERN_STEPS)
+		f->steps = UAR_LIMIT_SKILL_PATTERN_STEPS;
 }
 
 /* --- gates ---------------------------------------------------------------------------------- */
@@ -140,7 +195,7 @@ static enum uar_skill_gate gate_of(const struct uar_skill_request *r, const stru
 
 /* --- rank ------------------------------------------------------------------------------------ */
 
-static double freshness(const struct uar_skill *s, int64_t now_us)
+static double freshness(const struct uar_skill_offer *s, int64_t now_us)
 {
 	double days = (double)(now_us - s->updated_us) / 86400e6;
 
@@ -150,7 +205,7 @@ static double freshness(const struct uar_skill *s, int64_t now_us)
 }
 
 /* Of few runs little is known: the rate begins in the middle. */
-static double success_rate(const struct uar_skill *s)
+static double success_rate(const struct uar_skill_offer *s)
 {
 	return ((double)s->successes + 1) / ((double)s->successes + (double)s->failures + 2);
 }
@@ -168,14 +223,15 @@ static double preference(const struct uar_skill_request *r, const struct uar_ski
 	return 0;
 }
 
-static void rate(const struct uar_skill_request *r, struct uar_skill_candidate *c)
+static void rate(const struct uar_skill_request *r, const struct uar_skill_offer *offer,
+		 struct uar_skill_candidate *c)
 {
 	double near = c->similarity;
 
 	if ((c->keyword || c->pattern) && near < NAMED_SIMILARITY)
 		near = NAMED_SIMILARITY + near * (1 - NAMED_SIMILARITY);
-	c->freshness = freshness(c->skill, r->now_us);
-	c->success = success_rate(c->skill);
+	c->freshness = freshness(offer, r->now_us);
+	c->success = success_rate(offer);
 	c->preference = preference(r, c->skill);
 	c->score = SHARE_SIMILARITY * near + SHARE_FRESHNESS * c->freshness +
 		   SHARE_SUCCESS * c->success + SHARE_PREFERENCE * c->preference;
@@ -221,30 +277,32 @@ static void select_best(const struct uar_skill_request *r, struct uar_skill_matc
 	}
 }
 
-void uar_skill_match(const struct uar_skill_request *r, const struct uar_skill *const *skills,
+void uar_skill_match(const struct uar_skill_request *r, const struct uar_skill_offer *offers,
 		     size_t count, struct uar_skill_matches *out)
 {
-	uar_str message = uar_str_utf8_prefix(r->message, UAR_LIMIT_SKILL_FEATURE_BYTES);
-	float vector[UAR_EMBED_DIMENSIONS];
-	bool embedded = !r->similarity && uar_embed_text(message, vector) == UAR_OK;
+	struct features f;
 
+	find_features(r, offers, count, &f);
 	out->n = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct uar_skill_candidate c = { .skill = skills[i] };
+		struct uar_skill_candidate c = { .skill = offers[i].skill, .offer = i };
 
-		c.keyword = has_keyword(skills[i], message);
-		c.pattern = has_pattern(skills[i], message);
-		if (r->similarity)
-			c.similarity = r->similarity(r->ctx, message, skills[i]);
-		else if (embedded)
-			c.similarity = embedded_similarity(vector, skills[i]);
+		c.keyword = has_keyword(c.skill, &f);
+		c.pattern = has_pattern(c.skill, &f);
+		c.similarity = r->similarity ? r->similarity(r->ctx, f.message, c.skill)
+					     : embedded_similarity(&f, c.skill);
 		if (!c.keyword && !c.pattern && c.similarity < LEAST_SIMILARITY)
 			continue;
-		c.gate = gate_of(r, skills[i]);
-		rate(r, &c);
+		c.gate = gate_of(r, c.skill);
+		rate(r, &offers[i], &c);
 		add_candidate(out, &c);
 	}
 	select_best(r, out);
+}
+
+const char *uar_skill_method(const struct uar_skill_candidate *c)
+{
+	return c->keyword ? "keyword" : c->pattern ? "pattern" : "similarity";
 }
 
 /* --- tools ------------------------------------------------------------------------------------ */
@@ -263,16 +321,18 @@ static bool fits_tool(const struct uar_words *patterns, uar_str tool)
 	return false;
 }
 
+bool uar_skill_allows(const struct uar_skill *s, uar_str tool_id)
+{
+	if (fits_tool(&s->deny, tool_id))
+		return false;
+	return !s->allow.n || fits_tool(&s->allow, tool_id) ||
+	       fits_tool(&s->preferred_tools, tool_id);
+}
+
 bool uar_skill_allows_tool(const struct uar_skill_matches *m, uar_str tool_id)
 {
-	for (size_t i = 0; i < m->active; i++) {
-		const struct uar_skill *s = m->at[i].skill;
-
-		if (fits_tool(&s->deny, tool_id))
+	for (size_t i = 0; i < m->active; i++)
+		if (!uar_skill_allows(m->at[i].skill, tool_id))
 			return false;
-		if (s->allow.n && !fits_tool(&s->allow, tool_id) &&
-		    !fits_tool(&s->preferred_tools, tool_id))
-			return false;
-	}
 	return true;
 }

@@ -32,8 +32,16 @@ enum uar_skill_gate {
 };
 const char *uar_skill_gate_text(enum uar_skill_gate g);
 
+/* A skill that may be chosen, and what is known of it. */
+struct uar_skill_offer {
+	const struct uar_skill *skill;
+	int64_t updated_us; /* 0: not known */
+	int64_t successes, failures;
+};
+
 struct uar_skill_candidate {
 	const struct uar_skill *skill;
+	size_t offer; /* its number among the offers */
 	enum uar_skill_gate gate;
 	bool keyword, pattern; /* what made it a candidate, besides similarity */
 	/* 0 to 1 each */
@@ -47,10 +55,14 @@ struct uar_skill_matches {
 	size_t active; /* the first so many are selected */
 };
 
-void uar_skill_match(const struct uar_skill_request *r, const struct uar_skill *const *skills,
+void uar_skill_match(const struct uar_skill_request *r, const struct uar_skill_offer *offers,
 		     size_t count, struct uar_skill_matches *out);
+/* Why it became a candidate: "keyword", "pattern" or "similarity". */
+const char *uar_skill_method(const struct uar_skill_candidate *c);
 
 /* May a tool be used while these skills are active? Each may only take tools away. */
 bool uar_skill_allows_tool(const struct uar_skill_matches *m, uar_str tool_id);
+/* The same of one of them. */
+bool uar_skill_allows(const struct uar_skill *s, uar_str tool_id);
 
 #endif

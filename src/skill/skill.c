@@ -3,8 +3,8 @@
 
 #include "base/embed.h"
 #include "json/jw.h"
-#include "json/regex.h"
 #include "json/schema.h"
+#include "skill/skill_int.h"
 
 UAR_EMBED(uar_skill_schema_json, "src/skill/skill.schema.json");
 UAR_EMBED(uar_skill_strict, "src/skill/builtin/tool_calling_strict.md");
@@ -95,12 +95,12 @@ static void copy_members(struct copy *c, const struct uar_json *j, struct uar_sk
 	s->workspaces = words(c, needs, "workspaces");
 	s->templates = uar_json_get(j, UAR_STR("tool_templates"));
 	s->post = uar_json_get(j, UAR_STR("post_processing"));
+	s->folder = own(c, uar_json_get(j, UAR_STR("metadata")), "folder", UAR_STR(""));
 }
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-static uar_err check_pattern(uar_str pattern, const char *list, size_t index,
-			     struct uar_error *error)
+static uar_err check_pattern(uar_str pattern, size_t index, struct uar_error *error)
 {
 	struct uar_error why = { 0 };
 	struct uar_regex *re;
@@ -110,7 +110,7 @@ static uar_err check_pattern(uar_str pattern, const char *list, size_t index,
 		uar_regex_destroy(re);
 		return UAR_OK;
 	}
-	uar_error_where(error, "%s/%zu", list, index);
+	uar_error_where(error, "/post_processing/%zu", index);
 	return uar_error_set(error, e, "this is no regular expression: %s", why.text);
 }
 
@@ -121,7 +121,7 @@ static uar_err check_rule(const struct uar_json *rule, size_t index, struct uar_
 	uar_str pattern = uar_json_str(uar_json_get(rule, UAR_STR("pattern")), UAR_STR(""));
 
 	if (uar_str_starts(name, UAR_STR("must_")))
-		return pattern.n ? check_pattern(pattern, "/post_processing", index, error)
+		return pattern.n ? check_pattern(pattern, index, error)
 				 : uar_error_set(error, UAR_EINVALID,
 						 "rule %zu of post_processing needs a pattern",
 						 index);
@@ -131,29 +131,25 @@ static uar_err check_rule(const struct uar_json *rule, size_t index, struct uar_
 	return UAR_OK;
 }
 
-static uar_err check_contents(const struct uar_skill *s, struct uar_error *error)
+static uar_err check_contents(struct uar_skill *s, struct uar_error *error)
 {
 	size_t index = 0;
-	uar_err e = UAR_OK;
+	uar_err e = skill_index_make(s, error);
 
-	for (size_t i = 0; i < s->patterns.n && !e; i++)
-		e = check_pattern(s->patterns.at[i], "/triggers/patterns", i, error);
 	for (const struct uar_json *r = uar_json_at(s->post, 0); r && !e; r = r->next)
 		e = check_rule(r, index++, error);
 	return e;
 }
 
-/* The text without what means nothing, its digest, and its tree, whose subtrees the skill keeps. */
+/* The compact text, which is found by its digest, and its tree, whose subtrees the skill keeps. */
 static uar_err keep_text(struct uar_skill *s, const struct uar_json *j, const struct uar_json **out,
 			 struct uar_error *error)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_SKILL_BYTES);
 	uar_err e;
 
-	uar_json_write_canonical(&text, j);
-	uar_sha256_hex(uar_buf_str(&text), s->revision);
-	uar_buf_clear(&text);
 	uar_json_write(&text, j);
+	uar_sha256_hex(uar_buf_str(&text), s->revision);
 	e = text.err;
 	s->text = e ? UAR_STR_NONE : uar_arena_str(&s->arena, uar_buf_str(&text));
 	if (!e && !s->text.p)
@@ -203,5 +199,6 @@ uar_err uar_skill_read(uar_str text, struct uar_skill *out, struct uar_error *er
 
 void uar_skill_fini(struct uar_skill *s)
 {
+	skill_index_free(s);
 	uar_arena_fini(&s->arena);
 }

@@ -27,7 +27,7 @@ static struct uar_skill builtin(const char *id)
 	return s;
 }
 
-TEST(a_skill_has_all_its_parts, "")
+TEST(a_skill_has_all_its_parts, "SKILL-02 BLD-06")
 {
 	struct uar_skill s = parsed(
 		"{\"skill_id\":\"s\",\"version\":\"2\",\"title\":\"T\",\"description\":\"D\","
@@ -73,7 +73,7 @@ TEST(what_is_wrong_is_named, "")
 	}
 }
 
-TEST(a_skill_file_of_another_program_loads, "")
+TEST(a_skill_file_of_another_program_loads, "SKILL-19")
 {
 	struct uar_skill s;
 	struct uar_error error = { 0 };
@@ -96,12 +96,59 @@ TEST(a_skill_file_of_another_program_loads, "")
 	CHECK_INT(uar_skill_read_markdown(UAR_STR("# no front matter"), &s, &error), UAR_EINVALID);
 }
 
+TEST(a_folder_names_and_describes_a_skill_that_does_not, "")
+{
+	struct uar_skill s;
+	struct uar_error error = { 0 };
+
+	REQUIRE(uar_skill_read_folder(UAR_STR("brand-voice"),
+				      UAR_STR("---\nmodel: sonnet\n---\n# Voice\n\nWrite like "
+					      "we\ndo.\n\nMore."),
+				      &s, &error) == UAR_OK);
+	CHECK_STR(s.skill_id, "brand-voice");
+	CHECK_STR(s.description, "Write like we do.");
+	CHECK(uar_skill_embedding(&s) != NULL);
+	uar_skill_fini(&s);
+}
+
+TEST(rules_judge_an_answer, "SKILL-15")
+{
+	static const struct {
+		const char *rule, *good, *bad;
+	} cases[] = {
+		{ "{\"rule\":\"must_match\",\"pattern\":\"\\\\[[0-9]+\\\\]\"}", "yes [1]", "yes" },
+		{ "{\"rule\":\"must_not_match\",\"pattern\":\"TODO\"}", "done", "a TODO" },
+		{ "{\"rule\":\"max_characters\",\"value\":3}", "\u00e4\u00f6\u00fc", "four" },
+		{ "{\"rule\":\"json\",\"schema\":{\"type\":\"array\"}}", " [1] ", "{}" },
+		{ "{\"rule\":\"trim\"},{\"rule\":\"must_match\",\"pattern\":\"^x$\"}", "\n x \n",
+		  "y" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_error error = { 0 };
+		struct uar_skill s;
+		char json[400];
+
+		snprintf(json, sizeof json,
+			 "{\"skill_id\":\"s\",\"description\":\"d\",\"post_processing\":[%s]}",
+			 cases[i].rule);
+		s = parsed(json);
+		CHECK_INT(uar_skill_check_answer(&s, uar_str_c(cases[i].good), &error), UAR_OK);
+		CHECK_INT(uar_skill_check_answer(&s, uar_str_c(cases[i].bad), &error), UAR_ESCHEMA);
+		CHECK(uar_str_starts(uar_str_c(error.text), UAR_STR("skill s: ")));
+		uar_skill_fini(&s);
+	}
+}
+
 /* --- matching --------------------------------------------------------------------------- */
+
+static struct uar_skill_offer known[2]; /* of the first and of the second skill */
 
 static struct uar_skill_matches match(struct uar_skill_request *r, const struct uar_skill *a,
 				      const struct uar_skill *b)
 {
-	const struct uar_skill *all[] = { a, b };
+	const struct uar_skill_offer all[] = { { a, known[0].updated_us, known[0].successes, 0 },
+					       { b, known[1].updated_us, known[1].successes, 0 } };
 	static struct uar_skill_matches m;
 
 	r->max_active = r->max_active ? r->max_active : 4;
@@ -109,7 +156,7 @@ static struct uar_skill_matches match(struct uar_skill_request *r, const struct 
 	return m;
 }
 
-TEST(search_docs_selects_citations, "")
+TEST(search_docs_selects_citations, "SKILL-12 SKILL-14")
 {
 	struct uar_skill cite = builtin("rag_citations"), strict = builtin("tool_calling_strict");
 	struct uar_skill_request r = { .message = UAR_STR("search docs") };
@@ -124,7 +171,7 @@ TEST(search_docs_selects_citations, "")
 	uar_skill_fini(&strict);
 }
 
-TEST(meaning_alone_makes_a_candidate, "")
+TEST(meaning_alone_makes_a_candidate, "SKILL-05")
 {
 	struct uar_skill s =
 		parsed("{\"skill_id\":\"s\",\"description\":\"Plans journeys by train\","
@@ -145,7 +192,7 @@ static bool no_tool(void *ctx, uar_str tool)
 	return false;
 }
 
-TEST(each_gate_leaves_one_out, "")
+TEST(each_gate_leaves_one_out, "SKILL-06")
 {
 	static const struct {
 		const char *members;
@@ -189,7 +236,7 @@ static double half(void *ctx, uar_str message, const struct uar_skill *s)
 #define PLAIN(ID)                                                                                  \
 	"{\"skill_id\":\"" ID "\",\"description\":\"d\",\"triggers\":{\"keywords\":[\"hello\"]}}"
 
-TEST(each_factor_alone_flips_an_order, "")
+TEST(each_factor_alone_flips_an_order, "SKILL-07 SKILL-09 SKILL-11")
 {
 	struct uar_skill a = parsed(PLAIN("a")), b = parsed(PLAIN("b"));
 	uar_str prefer[] = { UAR_STR("skill:b") };
@@ -197,28 +244,28 @@ TEST(each_factor_alone_flips_an_order, "")
 				       .now_us = INT64_C(86400000000) * 365,
 				       .similarity = half };
 
-	a.updated_us = b.updated_us = 1;
+	known[0].updated_us = known[1].updated_us = 1;
 	CHECK_STR(match(&r, &b, &a).at[0].skill->skill_id, "a"); /* equal: by name */
 	r.ctx = (void *)"b";
 	CHECK_STR(match(&r, &a, &b).at[0].skill->skill_id, "b"); /* similarity, by a hook */
 	r.ctx = NULL;
-	b.updated_us = r.now_us;
+	known[1].updated_us = r.now_us;
 	CHECK_STR(match(&r, &a, &b).at[0].skill->skill_id, "b"); /* freshness */
-	b.updated_us = 1;
-	b.successes = 5;
+	known[1].updated_us = 1;
+	known[1].successes = 5;
 	CHECK_STR(match(&r, &a, &b).at[0].skill->skill_id, "b"); /* success rate */
-	b.successes = 0;
+	known[1].successes = 0;
 	r.prefer = (struct uar_words){ prefer, 1 };
 	CHECK_STR(match(&r, &a, &b).at[0].skill->skill_id, "b"); /* preference */
 	uar_skill_fini(&a);
 	uar_skill_fini(&b);
 }
 
-TEST(no_more_than_max_active_are_selected, "")
+TEST(no_more_than_max_active_are_selected, "SKILL-08")
 {
 	enum { SIX = 6 };
 	struct uar_skill s[SIX];
-	const struct uar_skill *all[SIX];
+	struct uar_skill_offer all[SIX] = { 0 };
 	struct uar_skill_request r = { .message = UAR_STR("hello"), .max_active = 4 };
 	static struct uar_skill_matches m, shuffled;
 
@@ -230,13 +277,13 @@ TEST(no_more_than_max_active_are_selected, "")
 			 "[\"hello\"]}}",
 			 i);
 		s[i] = parsed(json);
-		all[i] = &s[i];
+		all[i].skill = &s[i];
 	}
 	uar_skill_match(&r, all, SIX, &m);
 	CHECK_INT(m.active, 4);
 	CHECK_INT(m.at[4].gate, UAR_SKILL_GATE_RANK);
 	for (int i = 0; i < SIX; i++)
-		all[i] = &s[SIX - 1 - i];
+		all[i].skill = &s[SIX - 1 - i];
 	uar_skill_match(&r, all, SIX, &shuffled);
 	for (size_t i = 0; i < m.n; i++)
 		CHECK(m.at[i].skill == shuffled.at[i].skill);

@@ -302,3 +302,30 @@ BOTH(the_session_that_is_due_first_comes_first, "")
 	uar_facts_fini(&a);
 	uar_facts_fini(&b);
 }
+
+/* Keys of commands are free again after a while, and their rows do not pile up. */
+TEST(sqlite_outcomes_are_forgotten, "CTL-45")
+{
+	const int64_t now = 1700000000000000, kept = (int64_t)UAR_LIMIT_OUTCOME_SECONDS * 1000000;
+	struct uar_rows_query all = { .kind = UAR_ROW_OUTCOME };
+	struct uar_facts f;
+	struct world w;
+	char id[16];
+
+	open_world(&w, true);
+	REQUIRE(begin(&w, &f, 1) == UAR_OK);
+	for (int i = 0; i < 30; i++) {
+		struct uar_row row = { .kind = UAR_ROW_OUTCOME,
+				       .status = UAR_STR("done"),
+				       .body = UAR_STR("{}") };
+
+		snprintf(id, sizeof id, "o%d", i);
+		row.id = uar_str_c(id);
+		row.updated_us = row.created_us = i % 3 ? now : now - kept - 1000;
+		CHECK_INT(put(&w, &f, &row, 1), UAR_OK);
+		CHECK_INT(count(&w, &all), i + 1 - (i / 3 + 1));
+		all = (struct uar_rows_query){ .kind = UAR_ROW_OUTCOME };
+	}
+	uar_facts_fini(&f);
+	close_world(&w);
+}

@@ -352,6 +352,24 @@ void uar_tool_fs_read(struct uar_tool_job *j)
 	close(fd);
 }
 
+/* The same fence around the folder of a skill; it is never made. */
+void uar_tool_skill_read(struct uar_tool_job *j)
+{
+	uar_str folder = uar_json_str(uar_json_get(j->input, UAR_STR("folder")), UAR_STR(""));
+	char dir[UAR_LIMIT_TOOL_PATH * 4];
+	struct stat st;
+
+	if (snprintf(dir, sizeof dir, "%s/%.*s", j->skills_dir, UAR_FMT(folder)) >=
+		    (int)sizeof dir ||
+	    memchr(folder.p, '/', folder.n) || stat(dir, &st) || !S_ISDIR(st.st_mode)) {
+		uar_tool_fail(j, "value_invalid", "there is no skill in a folder \"%.*s\"",
+			      UAR_FMT(uar_str_utf8_prefix(folder, 120)));
+		return;
+	}
+	j->files_dir = dir;
+	uar_tool_fs_read(j);
+}
+
 /* --- fs.write and fs.delete ------------------------------------------------------------- */
 
 /* A name in a directory: what is changed is an entry of it, never what a link leads to. */

@@ -42,7 +42,7 @@ struct entry {
 struct internal {
 	struct uar_tools base; /* first: the ops get it back by a cast */
 	struct uar_sched *sched;
-	char *files_dir; /* or NULL */
+	char *files_dir, *skills_dir; /* or NULL */
 	struct uar_list calls;
 	struct uar_list hung; /* calls that were given up, while a worker has them */
 	size_t count;
@@ -275,9 +275,11 @@ static struct uar_tool_call *call_create(struct internal *t, const struct entry 
 	c->job.key = uar_arena_str(&c->arena, r->key);
 	c->job.may_change = may_change;
 	c->job.files_dir = uar_arena_str(&c->arena, uar_str_c(t->files_dir)).p;
+	c->job.skills_dir = uar_arena_str(&c->arena, uar_str_c(t->skills_dir)).p;
 	c->job.now_us = uar_clock_wall(t->sched->clock);
 	c->job.out = uar_buf_make(UAR_LIMIT_TOOL_OUTPUT);
-	if (!c->input.p || !c->job.key.p || !c->job.files_dir || !c->run_id.p) {
+	if (!c->input.p || !c->job.key.p || !c->job.files_dir || !c->job.skills_dir ||
+	    !c->run_id.p) {
 		call_free(c);
 		return NULL;
 	}
@@ -386,6 +388,7 @@ static void destroy(struct uar_tools *tools)
 		uar_arena_fini(&t->entries[i].arena);
 	}
 	uar_free(t->files_dir);
+	uar_free(t->skills_dir);
 	uar_free(t);
 }
 
@@ -420,9 +423,10 @@ static uar_err add(struct internal *t, const struct row *row, struct uar_error *
 		.capabilities = uar_str_c(row->files ? "[\"files\"]" : "[]"),
 		.state = row->files ? UAR_TOOL_SANDBOXED : UAR_TOOL_AVAILABLE,
 		.timeout_us = TIMEOUT_US,
-		.by = row->fn == uar_tool_ui_form	? UAR_TOOL_BY_FORM
-		      : row->fn == uar_tool_ui_navigate ? UAR_TOOL_BY_NAVIGATE
-							: UAR_TOOL_BY_START,
+		.by = row->fn == uar_tool_ui_form	 ? UAR_TOOL_BY_FORM
+		      : row->fn == uar_tool_ui_navigate	 ? UAR_TOOL_BY_NAVIGATE
+		      : row->fn == uar_tool_artifact_put ? UAR_TOOL_BY_ARTIFACT
+							 : UAR_TOOL_BY_START,
 	};
 	e = uar_json_parse(entry->tool.input_schema, NULL, &entry->arena, &document, error);
 	if (!e)
@@ -430,6 +434,11 @@ static uar_err add(struct internal *t, const struct row *row, struct uar_error *
 	if (!e)
 		t->count++;
 	return e;
+}
+
+static bool has_files_of(const struct internal *t, const struct row *row)
+{
+	return !row->files || (row->fn == uar_tool_skill_read ? t->skills_dir : t->files_dir);
 }
 
 static const struct uar_tools_ops internal_ops = {
@@ -457,10 +466,12 @@ uar_err uar_internal_tools_create(const struct uar_internal_tools_options *o,
 	uar_list_init(&t->hung);
 	if (o->files_dir)
 		t->files_dir = uar_strdup_n(o->files_dir, strlen(o->files_dir));
-	if (o->files_dir && !t->files_dir)
+	if (o->skills_dir)
+		t->skills_dir = uar_strdup_n(o->skills_dir, strlen(o->skills_dir));
+	if ((o->files_dir && !t->files_dir) || (o->skills_dir && !t->skills_dir))
 		e = uar_error_set(error, UAR_ENOMEM, "out of memory");
 	for (size_t i = 0; i < ARRAY_LEN(rows) && !e; i++)
-		if (t->files_dir || !rows[i].files)
+		if (has_files_of(t, &rows[i]))
 			e = add(t, &rows[i], error);
 	if (e) {
 		destroy(&t->base);

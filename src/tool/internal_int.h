@@ -16,7 +16,7 @@ struct uar_tool_job {
 	bool (*may_change)(struct uar_tool_job *j);
 	const struct uar_json *input; /* as the schema wants it */
 	uar_str key;		      /* of the request */
-	const char *files_dir;
+	const char *files_dir, *skills_dir;
 	int64_t now_us;	      /* wall clock at the start */
 	struct uar_buf out;   /* JSON; bounded by UAR_LIMIT_TOOL_OUTPUT */
 	const char *category; /* of the failure; NULL: none */

@@ -279,7 +279,7 @@ static uar_err start(struct uar_tools *base, const struct uar_tool_request *r,
 {
 	struct mcp_tools *t = mcp_of(base);
 	struct mcp_tool_call *k = uar_zalloc(sizeof *k);
-	struct uar_mcp_call_events inner = { on_progress, on_done, k };
+	struct uar_mcp_call_events inner = { .progress = on_progress, .done = on_done, .ctx = k };
 	uar_str reason = UAR_STR_NONE;
 	uar_err e;
 

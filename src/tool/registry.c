@@ -216,7 +216,9 @@ static uar_err list_one(const struct source *old, const struct uar_tool *tool, s
 	err = copy(tool, &e);
 	if (err)
 		return err;
-	uar_tool_name_for_models(tool->tool_id, is_taken, n, e->model_name);
+	/* Clients know their tools by the names that they gave them. */
+	uar_tool_name_for_models(tool->by == UAR_TOOL_BY_CLIENT ? tool->name : tool->tool_id,
+				 is_taken, n, e->model_name);
 	e->tool.model_name = uar_str_c(e->model_name);
 	n->at[n->count++] = e;
 	return UAR_OK;

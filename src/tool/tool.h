@@ -13,6 +13,9 @@
 #include "base/sched.h"
 #include "base/str.h"
 #include "event/limits.h"
+#include "event/record.h"
+
+struct uar_json;
 
 enum uar_tool_effect {
 	UAR_TOOL_READ_ONLY,  /* changes nothing: free to run and to repeat */
@@ -33,6 +36,7 @@ enum uar_tool_by {
 	UAR_TOOL_BY_START,    /* uar_tools_ops.start */
 	UAR_TOOL_BY_FORM,     /* a person: the arguments are a form (`title`, `schema`) */
 	UAR_TOOL_BY_CLIENT,   /* the client of the run, which answers an action */
+	UAR_TOOL_BY_ARTIFACT, /* the run keeps what the arguments say as an artifact */
 	UAR_TOOL_BY_NAVIGATE, /* whoever shows the run goes where the arguments say */
 };
 
@@ -43,7 +47,7 @@ struct uar_tool {
 	uar_str name;	    /* "time.now" */
 	uar_str model_name; /* what models call it: [a-zA-Z0-9_-]+, unique */
 	uar_str description, version;
-	uar_str transport;		     /* "internal", "http", "mcp" */
+	uar_str transport;		     /* "internal", "http", "mcp", "client" */
 	uar_str input_schema, output_schema; /* JSON Schema texts; output may be empty */
 	uar_str tags;			     /* JSON array of strings */
 	/* Each of these four may be empty. */
@@ -59,11 +63,19 @@ struct uar_tool {
 	int64_t timeout_us;
 };
 
+/* For whom a tool is called. */
+struct uar_tool_caller {
+	struct uar_owner owner;
+	uar_str agent_id, conversation_id; /* empty: none */
+	const struct uar_json *memory;	   /* that member of its definition; NULL: none */
+};
+
 struct uar_tool_request {
 	const struct uar_tool *tool;
 	uar_str input;	/* JSON text that uar_tools_ops.check accepted; copied */
 	uar_str key;	/* names the call: the same one again means the same effect */
 	uar_str run_id; /* whose call it is; empty: nobody's. What hangs is counted by it */
+	const struct uar_tool_caller *caller; /* for the call of start; NULL: not known */
 };
 
 enum uar_tool_part_kind { UAR_TOOL_TEXT, UAR_TOOL_IMAGE, UAR_TOOL_FILE };
@@ -142,7 +154,8 @@ void uar_tool_name_for_models(uar_str tool_id, bool (*taken)(void *ctx, uar_str 
 /* The tools that are part of the program (docs/tools.md). */
 struct uar_internal_tools_options {
 	struct uar_sched *sched;
-	const char *files_dir; /* what the fs.* tools see; NULL: there are none of them */
+	const char *files_dir;	/* what the fs.* tools see; NULL: there are none of them */
+	const char *skills_dir; /* what skill.read sees; NULL: there is no such tool */
 };
 UAR_MUST_CHECK uar_err uar_internal_tools_create(const struct uar_internal_tools_options *o,
 						 struct uar_tools **out, struct uar_error *error);

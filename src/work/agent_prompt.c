@@ -6,23 +6,33 @@
 #include "work/client_input.h"
 #include "work/definitions.h"
 #include "work/past.h"
+#include "work/recall.h"
 #include "work/rounds.h"
+#include "work/skills.h"
 #include "work/toolset.h"
 
 /* Sections from the definition, the run's inputs and the tools that it has. */
-static uar_err assemble(const struct live_run *r, const struct uar_json *inputs, uar_str message,
+static uar_err assemble(const struct prompt_sources *from, const struct uar_json *inputs,
 			struct uar_prompt_text *out)
 {
+	struct uar_prompt_piece skills[UAR_LIMIT_RUN_SKILLS];
+	const struct live_run *r = from->run;
 	struct toolset set = rt_toolset_of(r);
 	struct uar_model_tool told[UAR_LIMIT_TOOLS_TOLD];
 	struct uar_prompt_piece tools[UAR_LIMIT_TOOLS_TOLD];
 	struct uar_prompt_inputs in = { .def = rt_definition(r),
 					.values = inputs,
-					.message = message,
+					.message = from->message,
+					.memory = from->recall->pieces,
+					.memory_count = from->recall->count,
+					.cite = from->recall->cite,
+					.skills = skills,
 					.tools = tools,
 					.tool_count = rt_toolset_tell(&set, told) };
 	struct uar_error error = { 0 };
 
+	if (from->skills)
+		in.skill_count = rt_skills_pieces(from->skills, &set, skills);
 	for (size_t i = 0; i < in.tool_count; i++)
 		tools[i] = (struct uar_prompt_piece){ told[i].name, told[i].description };
 	return uar_prompt_assemble(&in, out, &error);
@@ -82,7 +92,7 @@ static uar_err collect_defined(const struct prompt_sources *from, const struct u
 
 	uar_prompt_fini(text);
 	*text = (struct uar_prompt_text){ 0 };
-	e = assemble(from->run, inputs, from->message, text);
+	e = assemble(from, inputs, text);
 	if (e)
 		return e;
 	rt_prompt_text(p, UAR_MODEL_SYSTEM, uar_buf_str(&text->system));
@@ -127,6 +137,8 @@ uar_err rt_agent_collect(const struct prompt_sources *from, struct uar_prompt_te
 			p, UAR_MODEL_USER,
 			UAR_STR("Your last answer was not accepted: it does not keep to the "
 				"form that is required of it. Answer again and keep to it."));
+	if (rt_state(from->run)->call.rejected && from->skills)
+		rt_skills_remind(from->skills, p);
 	return rt_prompt_end(p);
 }
 

@@ -7,14 +7,18 @@
 #include "work/work_int.h"
 
 struct past;
+struct recall;
 struct rounds;
+struct skill_set;
 struct prompt_sources {
 	struct live_run *run;
 	struct past *past;     /* NULL: nothing was said before */
 	struct rounds *rounds; /* NULL: no tool was asked for so far */
 	uar_str message;
-	uar_str inputs;		 /* JSON object of the others, or empty */
-	struct uar_arena *arena; /* of what is read from the inputs */
+	uar_str inputs;			/* JSON object of the others, or empty */
+	struct uar_arena *arena;	/* of what is read from the inputs */
+	const struct skill_set *skills; /* NULL: none is active */
+	const struct recall *recall;
 };
 /* The messages that the model is told: of an agent with a definition as that says, with its
  * sections in `text`, which is zeroed or finished before; else instructions, history, message. */

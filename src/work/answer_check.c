@@ -3,12 +3,19 @@
 
 #include "json/limits.h"
 #include "work/definitions.h"
+#include "work/skills.h"
 
-void rt_answer_feed(struct llm *w, uar_str delta)
+static bool checks_answer(const struct llm *w)
 {
 	const struct uar_definition *d = rt_definition(w->base.run);
 
-	if (!d || !uar_prompt_checks_answer(d))
+	return d && (uar_prompt_checks_answer(d) || w->recall.cite ||
+		     rt_skills_check_answers(w->skills));
+}
+
+void rt_answer_feed(struct llm *w, uar_str delta)
+{
+	if (!checks_answer(w))
 		return;
 	if (!w->answer.max)
 		w->answer = uar_buf_make(UAR_LIMIT_JSON_BYTES);
@@ -25,14 +32,28 @@ static void flag_answer(struct llm *w, uar_str why)
 	rt_send(w->base.run, &c);
 }
 
-bool rt_answer_rejects(struct llm *w, struct uar_model_end *end)
+/* Its form, the rules of skills, and in citation-required mode its sources. */
+static bool is_wrong(const struct llm *w, struct uar_error *error)
 {
 	const struct uar_definition *d = rt_definition(w->base.run);
+	uar_str answer = uar_buf_str(&w->answer);
+
+	if (uar_prompt_checks_answer(d) && uar_prompt_check_answer(d, answer, error))
+		return true;
+	if (rt_skills_check_answer(w->skills, answer, error))
+		return true;
+	if (!w->recall.cite || !w->recall.count || rt_recall_is_cited(&w->recall, answer))
+		return false;
+	uar_error_set(error, UAR_ESCHEMA, "it names none of its sources, such as [1]");
+	return true;
+}
+
+bool rt_answer_rejects(struct llm *w, struct uar_model_end *end)
+{
 	const struct uar_run *run = rt_state(w->base.run);
 	struct uar_error error = { 0 };
 
-	if (!d || !uar_prompt_checks_answer(d) ||
-	    !uar_prompt_check_answer(d, uar_buf_str(&w->answer), &error))
+	if (!checks_answer(w) || !is_wrong(w, &error))
 		return false;
 	snprintf(w->why, sizeof w->why, "the answer does not keep to its form: %s%s%s", error.where,
 		 error.where[0] ? ": " : "", uar_error_text(&error));
@@ -51,31 +72,17 @@ bool rt_answer_rejects(struct llm *w, struct uar_model_end *end)
 
 /* --- artifacts ---------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct uar_json *artifacts, const char *type)
-{
-	const struct uar_json *types = uar_json_get(artifacts, UAR_STR("preferred_types"));
-	bool found = !types;
-
-	if (!uar_json_bool(uar_json_get(artifacts, UAR_STR("enabled")), true))
-		return false;
-	for (const struct uar_json *t = uar_json_at(types, 0); t; t = t->next)
-		found |= uar_str_is(t->text, type);
-	return found;
-}
-
 void rt_answer_filter_blocks(struct llm *w)
 {
 	const struct uar_definition *d = rt_definition(w->base.run);
-	const struct uar_json *artifacts =
-		d ? uar_json_pointer(d->json, UAR_STR("/ui/artifacts")) : NULL;
 	size_t kept = 0;
 
-	if (!artifacts || !w->blocks.count)
+	if (!d || !w->blocks.count)
 		return;
 	for (size_t i = 0; i < w->blocks.count; i++) {
 		struct uar_block b = w->blocks.at[i];
 
-		if (is_wanted(artifacts, uar_block_type(&b)))
+		if (uar_definition_makes(d, uar_str_c(uar_block_type(&b))))
 			w->blocks.at[kept++] = b;
 		else
 			uar_buf_fini(&b.text);

@@ -1,6 +1,10 @@
 /* client_input.c - earlier messages that a client sends with its run become part of the prompt. */
 #include "work/client_input.h"
 
+#include "tool/client.h"
+#include "tool/registry.h"
+#include "work/toolset.h"
+
 const struct uar_json *rt_inputs(uar_str inputs, struct uar_arena *arena)
 {
 	const struct uar_json *j = NULL;
@@ -55,4 +59,40 @@ void rt_client_messages(const struct uar_json *client, const char *key, struct p
 
 	for (const struct uar_json *m = list && list->count ? list->first : NULL; m; m = m->next)
 		add_message(m, out);
+}
+
+/* --- tools -------------------------------------------------------------------------------- */
+
+uar_err rt_client_tools(const struct live_run *r, const struct uar_json *client,
+			struct uar_tools **out)
+{
+	const struct uar_json *list = uar_json_get(client, UAR_STR("tools"));
+	struct uar_tools *source = NULL, *registry = NULL;
+	uar_err e;
+
+	if (!list || list->kind != UAR_JSON_ARRAY || !list->count)
+		return UAR_OK;
+	e = uar_tool_registry_create(rt_sched(rt_engine(r)), rt_toolset_of(r).registry, &registry);
+	if (!e)
+		e = uar_client_tools_create(list, &source);
+	if (!e)
+		e = uar_tool_registry_add(registry, source, NULL);
+	if (!e) {
+		*out = registry;
+		return UAR_OK;
+	}
+	uar_tools_destroy(source);
+	uar_tools_destroy(registry);
+	return e;
+}
+
+struct uar_model_tool_choice rt_client_choice(const struct uar_json *client)
+{
+	uar_str choice = text_member(client, "choice");
+
+	if (!choice.n)
+		return (struct uar_model_tool_choice){ .kind = UAR_CHOICE_AUTO };
+	if (uar_str_is(choice, "*"))
+		return (struct uar_model_tool_choice){ .kind = UAR_CHOICE_ANY };
+	return (struct uar_model_tool_choice){ .kind = UAR_CHOICE_TOOL, .name = choice };
 }

@@ -4,11 +4,18 @@
 
 #include "json/json.h"
 #include "work/prompt.h"
+#include "work/work_int.h"
 
 /* The inputs of a run besides its message (JSON text, or empty); NULL: there are none. What
  * clients add is their member UAR_CLIENT_INPUT. */
 const struct uar_json *rt_inputs(uar_str inputs, struct uar_arena *arena);
 /* Adds the messages of its member `key` ("before", "after"); texts stay in the arena. */
 void rt_client_messages(const struct uar_json *client, const char *key, struct prompt *out);
+/* A registry of the client's tools above those of the run's agent. *out stays as it is: it has
+ * none. */
+UAR_MUST_CHECK uar_err rt_client_tools(const struct live_run *r, const struct uar_json *client,
+				       struct uar_tools **out);
+/* Which tool the first call of the model has to ask for. */
+struct uar_model_tool_choice rt_client_choice(const struct uar_json *client);
 
 #endif

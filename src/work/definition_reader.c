@@ -2,8 +2,7 @@
  * the list of versions. */
 #include "agent/limits.h"
 #include "agent/registry.h"
-#include "work/definition_store.h"
-#include "work/definitions.h"
+#include "work/definition_store_int.h"
 #include "work/limits.h"
 
 /* --- at a start -------------------------------------------------------------------------- */
@@ -12,7 +11,8 @@ struct definition_loader {
 	struct rt_op under_way;
 	struct uar_workers *w;
 	struct uar_owner owner;
-	struct uar_arena own; /* of the owner */
+	struct uar_arena own;	/* of the owner */
+	enum uar_row_kind kind; /* of the rows that are read now */
 	struct uar_rows_query page;
 	size_t at; /* row of the page whose blob is read */
 	struct uar_row_definition row;
@@ -41,6 +41,7 @@ static void end_loading(struct definition_loader *l)
 	free_loader(l);
 	w->changes.loading--;
 	uar_workers_agents_changed(w);
+	rt_skill_tally_wake(w);
 }
 
 static void log_unread(const struct definition_loader *l, uar_err e, uar_str id)
@@ -52,19 +53,35 @@ static void log_unread(const struct definition_loader *l, uar_err e, uar_str id)
 static uar_err read_page(struct definition_loader *l);
 static void next_row(struct definition_loader *l);
 
+static uar_err take_agent(struct definition_loader *l, uar_str text)
+{
+	struct uar_error error = { 0 };
+	struct uar_definition def;
+	uar_err e = uar_definition_read(text, &def, &error);
+
+	if (e)
+		return e;
+	e = uar_registry_put(l->w->o.registry, &l->owner, &def, l->row.version,
+			     l->row.row.updated_us);
+	if (e)
+		uar_definition_fini(&def);
+	return e;
+}
+
+static bool is_skill(const struct definition_loader *l)
+{
+	return uar_str_starts(l->row.row.id, uar_str_c(rt_kept_skill.prefix));
+}
+
 static void loaded_text(struct uar_blob_get *get)
 {
 	struct definition_loader *l = UAR_OWNER(get, struct definition_loader, blob);
-	struct uar_error error = { 0 };
-	struct uar_definition def;
-	uar_err e = get->err ? get->err : uar_definition_read(get->bytes, &def, &error);
+	uar_err e = get->err;
 
-	if (!e) {
-		e = uar_registry_put(l->w->o.registry, &l->owner, &def, l->row.version,
-				     l->row.row.updated_us);
-		if (e)
-			uar_definition_fini(&def);
-	}
+	if (!e && is_skill(l))
+		e = rt_skill_load(l->w, &l->owner, &l->row, get->bytes);
+	else if (!e)
+		e = take_agent(l, get->bytes);
 	if (e)
 		log_unread(l, e, l->row.row.id);
 	uar_store_blob_get_fini(get);
@@ -90,6 +107,10 @@ static void end_page(struct definition_loader *l)
 
 	l->after = more ? uar_arena_str(&l->own, l->page.next) : UAR_STR("");
 	uar_store_rows_fini(&l->page);
+	if (!more && l->kind == UAR_ROW_DEFINITION && l->w->o.skills) {
+		l->kind = UAR_ROW_SKILL_METRIC;
+		more = true;
+	}
 	if (more)
 		e = l->after.p ? read_page(l) : UAR_ENOMEM;
 	if (e)
@@ -128,6 +149,12 @@ static void page_ready(struct uar_rows_query *q)
 		return;
 	}
 	l->at = 0;
+	if (l->kind == UAR_ROW_SKILL_METRIC) {
+		for (size_t i = 0; i < q->row_count; i++)
+			rt_skill_load_metric(l->w, &l->owner, &q->rows[i]);
+		end_page(l);
+		return;
+	}
 	next_row(l);
 }
 
@@ -136,7 +163,7 @@ static uar_err read_page(struct definition_loader *l)
 	struct uar_store *store = rt_store(l->w->rt);
 
 	l->page = (struct uar_rows_query){ .owner = l->owner,
-					   .kind = UAR_ROW_DEFINITION,
+					   .kind = l->kind,
 					   .status = UAR_STR("active"),
 					   .after = l->after,
 					   .limit = UAR_LIMIT_LIST_PAGE,
@@ -151,6 +178,7 @@ void uar_workers_load_definitions(struct uar_workers *w, const struct uar_owner 
 	if (!l)
 		return;
 	l->w = w;
+	l->kind = UAR_ROW_DEFINITION;
 	uar_arena_init(&l->own, 0);
 	uar_arena_init(&l->arena, 0);
 	if (!uar_owner_copy(&l->own, owner, &l->owner) || read_page(l)) {
@@ -175,7 +203,7 @@ struct definition_look {
 	struct uar_rows_query rows;
 	struct uar_blob_get blob;
 	struct uar_arena arena;
-	char id[UAR_LIMIT_ID_BYTES + 1];
+	char kept[KEPT_ID], id[KEPT_ID + 24];
 };
 
 static void free_look(struct definition_look *l)
@@ -220,7 +248,7 @@ static uar_err look_at_version(struct definition_look *l)
 		return e;
 	if (!row.revision.n)
 		return uar_error_set(&l->op->error, UAR_ENOTFOUND,
-				     "the agent was removed with this version");
+				     "it was removed with this version");
 	l->blob = (struct uar_blob_get){ .done = version_read };
 	return fetch_text(l->w, &l->blob, row.revision);
 }
@@ -275,7 +303,9 @@ uar_err uar_workers_look_up_definition(struct uar_workers *w, struct uar_definit
 	l->w = w;
 	l->op = op;
 	uar_arena_init(&l->arena, 0);
-	snprintf(l->id, sizeof l->id, "%.*s:%lld", UAR_FMT(op->agent_id), (long long)op->version);
+	snprintf(l->kept, sizeof l->kept, "%s%.*s",
+		 op->what == UAR_KEPT_SKILL ? rt_kept_skill.prefix : "", UAR_FMT(op->id));
+	snprintf(l->id, sizeof l->id, "%s:%lld", l->kept, (long long)op->version);
 	l->rows = (struct uar_rows_query){ .owner = op->owner,
 					   .kind = UAR_ROW_REVISION,
 					   .limit = UAR_LIMIT_LIST_PAGE,
@@ -283,7 +313,7 @@ uar_err uar_workers_look_up_definition(struct uar_workers *w, struct uar_definit
 	if (op->version > 0) {
 		l->rows.id = uar_str_c(l->id);
 	} else {
-		l->rows.parent = op->agent_id;
+		l->rows.parent = uar_str_c(l->kept);
 		l->rows.order = UAR_ROWS_RANK;
 	}
 	e = store->ops->rows(store, &l->rows);

@@ -1,31 +1,8 @@
 /* definition_store.c - one change after the other: read, keep the text, append, take over. */
-#include "work/definition_store.h"
+#include "work/definition_store_int.h"
 
 #include "agent/registry.h"
-#include "work/definitions.h"
 #include "work/limits.h"
-
-enum { VERSION_ID = UAR_LIMIT_ID_BYTES + 1 };
-
-/* The change at work. */
-struct definition_writer {
-	struct rt_op under_way;
-	struct uar_workers *w;
-	struct uar_definition def; /* put: the new one, until the registry has it */
-	bool has_def;
-	struct uar_blob_put blob;
-	struct uar_rows_query row;
-	struct uar_thread_query session;
-	struct uar_append append;
-	struct uar_session state;
-	struct uar_arena arena;
-	struct uar_buf buf;
-	struct uar_row rows[2];
-	char version_id[VERSION_ID];
-	int64_t version; /* of the last change; 0: there was none */
-	bool active;
-	unsigned tries;
-};
 
 static uar_err begin_change(struct uar_workers *w);
 
@@ -36,8 +13,8 @@ static struct uar_definition_change *change_at_work(const struct uar_workers *w)
 
 static void free_writer(struct definition_writer *d)
 {
-	if (d->has_def)
-		uar_definition_fini(&d->def);
+	if (d->has_new)
+		d->kind->fini(d);
 	uar_arena_fini(&d->arena);
 	uar_buf_fini(&d->buf);
 	uar_free(d);
@@ -82,18 +59,10 @@ static void end_change(struct definition_writer *d, uar_err e, const struct uar_
 
 static void take_over(struct definition_writer *d, struct uar_definition_change *op)
 {
-	struct uar_registry *r = d->w->o.registry;
 	int64_t now = uar_clock_wall(rt_sched(d->w->rt)->clock);
-	uar_err e = UAR_OK;
 
-	if (op->text.p) {
-		e = uar_registry_put(r, &op->owner, &d->def, op->version, now);
-		d->has_def = e != UAR_OK;
-	} else {
-		uar_registry_drop(r, &op->owner, op->agent_id);
-	}
-	uar_runtime_note_failure(d->w->rt, e); /* it is there after the next start */
-	uar_workers_agents_changed(d->w);
+	/* After an error it is there with the next start. */
+	uar_runtime_note_failure(d->w->rt, d->kind->take(d, op, now));
 }
 
 static uar_err look_for_session(struct definition_writer *d);
@@ -123,7 +92,7 @@ static uar_err pack_rows(struct definition_writer *d, struct uar_definition_chan
 	uar_str revision = uar_str_c(op->revision);
 	struct uar_row_definition row = {
 		.row = { .kind = UAR_ROW_DEFINITION,
-			 .id = op->agent_id,
+			 .id = uar_str_c(d->id),
 			 .status = op->text.p ? UAR_STR("active") : UAR_STR("removed"),
 			 .created_us = now,
 			 .updated_us = now },
@@ -132,7 +101,7 @@ static uar_err pack_rows(struct definition_writer *d, struct uar_definition_chan
 	};
 	struct uar_row_revision version = {
 		.row = { .kind = UAR_ROW_REVISION,
-			 .parent = op->agent_id,
+			 .parent = uar_str_c(d->id),
 			 .status = op->text.p ? UAR_STR("put") : UAR_STR("removed"),
 			 .rank = -op->version,
 			 .created_us = now,
@@ -143,21 +112,23 @@ static uar_err pack_rows(struct definition_writer *d, struct uar_definition_chan
 	};
 	uar_err e;
 
-	snprintf(d->version_id, sizeof d->version_id, "%.*s:%lld", UAR_FMT(op->agent_id),
-		 (long long)op->version);
+	snprintf(d->version_id, sizeof d->version_id, "%s:%lld", d->id, (long long)op->version);
 	version.row.id = uar_str_c(d->version_id);
 	e = uar_row_pack(&row, &d->arena, &op->error);
 	if (!e)
 		e = uar_row_pack(&version, &d->arena, &op->error);
 	d->rows[0] = row.row;
 	d->rows[1] = version.row;
+	d->row_count = 2;
+	if (!e && d->kind->add_row)
+		e = d->kind->add_row(d, op, now);
 	return e;
 }
 
 static uar_err append_change(struct definition_writer *d)
 {
 	struct uar_definition_change *op = change_at_work(d->w);
-	struct uar_registry_change facts = { "agent", op->agent_id, op->version,
+	struct uar_registry_change facts = { d->kind->name, op->id, op->version,
 					     uar_str_c(op->revision), !op->text.p };
 	struct uar_session s = d->state;
 	struct uar_decision decision = { 0 };
@@ -182,7 +153,7 @@ static uar_err append_change(struct definition_writer *d)
 		.events = decision.events,
 		.event_count = decision.event_count,
 		.rows = d->rows,
-		.row_count = ARRAY_LEN(d->rows),
+		.row_count = d->row_count,
 		.done = change_appended,
 	};
 	e = rt_append(d->w->rt, &d->append);
@@ -235,8 +206,8 @@ static uar_err go_on_put(struct definition_writer *d, struct uar_definition_chan
 {
 	struct uar_store *store = rt_store(d->w->rt);
 
-	memcpy(op->revision, d->def.revision, sizeof op->revision);
-	d->blob = (struct uar_blob_put){ .bytes = d->def.text, .done = text_kept };
+	snprintf(op->revision, sizeof op->revision, "%s", d->revision);
+	d->blob = (struct uar_blob_put){ .bytes = d->text, .done = text_kept };
 	return store->ops->blob_put(store, &d->blob);
 }
 
@@ -251,7 +222,7 @@ static uar_err read_row(struct definition_writer *d, struct uar_rows_query *q,
 		return e;
 	d->version = row.version;
 	d->active = uar_str_is(row.row.status, "active");
-	op->unchanged = d->active && d->has_def && uar_str_is(row.revision, d->def.revision);
+	op->unchanged = d->active && d->has_new && uar_str_is(row.revision, d->revision);
 	return UAR_OK;
 }
 
@@ -260,15 +231,15 @@ static uar_err go_on(struct definition_writer *d, struct uar_definition_change *
 	op->created = !d->active;
 	op->version = d->version + !op->unchanged;
 	if (op->unchanged) {
-		memcpy(op->revision, d->def.revision, sizeof op->revision);
+		snprintf(op->revision, sizeof op->revision, "%s", d->revision);
 		return UAR_ESKIP;
 	}
 	if (op->text.p)
 		return go_on_put(d, op);
 	if (!d->active)
 		return uar_error_set(&op->error, UAR_ENOTFOUND,
-				     "no agent \"%.*s\" is defined in the database",
-				     UAR_FMT(op->agent_id));
+				     "no %s \"%.*s\" is defined in the database", d->kind->name,
+				     UAR_FMT(op->id));
 	return look_for_session(d);
 }
 
@@ -289,27 +260,58 @@ static void row_found(struct uar_rows_query *q)
 		end_change(d, e == UAR_ESKIP ? UAR_OK : e, &op->error);
 }
 
+/* --- agents -------------------------------------------------------------------------------- */
+
 /* An owner may not make the server start programs. */
-static uar_err read_new(struct definition_writer *d, struct uar_definition_change *op)
+static uar_err read_agent(struct definition_writer *d, struct uar_definition_change *op)
 {
 	const struct uar_agent_info *info = &d->def.info;
 	uar_err e = uar_definition_read(op->text, &d->def, &op->error);
 
 	if (e)
 		return e;
-	d->has_def = true;
-	if (!uar_str_eq(info->agent_id, op->agent_id)) {
+	d->has_new = true;
+	d->text = d->def.text;
+	d->revision = d->def.revision;
+	if (!uar_str_eq(info->agent_id, op->id)) {
 		uar_error_where(&op->error, "/id");
 		return uar_error_set(&op->error, UAR_EINVALID,
-				     "it must be \"%.*s\", as in the path", UAR_FMT(op->agent_id));
+				     "it must be \"%.*s\", as in the path", UAR_FMT(op->id));
 	}
 	if (uar_str_starts(info->entry, UAR_STR("backend."))) {
 		uar_error_where(&op->error, "/runtime/entry");
 		return uar_error_set(&op->error, UAR_EFORBIDDEN,
 				     "programs are defined by files of the agents directory alone");
 	}
-	return uar_registry_may_put(d->w->o.registry, &op->owner, op->agent_id, &op->error);
+	return uar_registry_may_put(d->w->o.registry, &op->owner, op->id, &op->error);
 }
+
+static uar_err take_agent(struct definition_writer *d, struct uar_definition_change *op,
+			  int64_t now)
+{
+	struct uar_registry *r = d->w->o.registry;
+	uar_err e = UAR_OK;
+
+	if (op->text.p) {
+		e = uar_registry_put(r, &op->owner, &d->def, op->version, now);
+		d->has_new = e != UAR_OK;
+	} else {
+		uar_registry_drop(r, &op->owner, op->id);
+	}
+	uar_workers_agents_changed(d->w);
+	return e;
+}
+
+static void fini_agent(struct definition_writer *d)
+{
+	uar_definition_fini(&d->def);
+}
+
+static const struct kept_kind kept_agent = {
+	"agent", "", read_agent, NULL, take_agent, fini_agent
+};
+
+/* --- the queue ------------------------------------------------------------------------------ */
 
 static uar_err begin_change(struct uar_workers *w)
 {
@@ -321,12 +323,14 @@ static uar_err begin_change(struct uar_workers *w)
 	if (!d)
 		return UAR_ENOMEM;
 	d->w = w;
+	d->kind = op->what == UAR_KEPT_SKILL ? &rt_kept_skill : &kept_agent;
+	snprintf(d->id, sizeof d->id, "%s%.*s", d->kind->prefix, UAR_FMT(op->id));
 	d->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	uar_arena_init(&d->arena, 0);
-	e = op->text.p ? read_new(d, op) : UAR_OK;
+	e = op->text.p ? d->kind->read(d, op) : UAR_OK;
 	d->row = (struct uar_rows_query){ .owner = op->owner,
 					  .kind = UAR_ROW_DEFINITION,
-					  .id = op->agent_id,
+					  .id = uar_str_c(d->id),
 					  .limit = 1,
 					  .done = row_found };
 	if (!e)
@@ -342,7 +346,7 @@ uar_err uar_workers_change_definition(struct uar_workers *w, struct uar_definiti
 {
 	uar_err e = UAR_OK;
 
-	if (!w->o.registry)
+	if (op->what == UAR_KEPT_SKILL ? !w->o.skills : !w->o.registry)
 		return UAR_ENOTIMPL;
 	if (w->changes.count == UAR_LIMIT_DEFINITION_CHANGES)
 		return UAR_EBUSY;

@@ -1,4 +1,4 @@
-/* definition_store.h - definitions that owners keep in the database, with their versions.
+/* definition_store.h - agents and skills that owners keep in the database, with their versions.
  *
  * A change is a fact of the session UAR_REGISTRY_SESSION of its owner; rows of the same append
  * say what is in force and what each version was. Changes are made one after the other. */
@@ -10,12 +10,15 @@
 
 struct uar_workers;
 
+enum uar_kept { UAR_KEPT_AGENT, UAR_KEPT_SKILL };
+
 /* Operation structs belong to the caller and stay in place until `done`. */
 struct uar_definition_change {
 	struct uar_list node; /* the workers' */
 	struct uar_owner owner;
-	uar_str agent_id;
-	uar_str text; /* JSON of the definition; NULL .p: it is removed */
+	enum uar_kept what;
+	uar_str id;   /* of the agent or skill */
+	uar_str text; /* its JSON; NULL .p: it is removed */
 	void (*done)(struct uar_definition_change *op);
 	void *ctx; /* the caller's */
 	/* out: ENOTFOUND: there is none to remove; EEXISTS: another source has the id */
@@ -29,7 +32,8 @@ struct uar_definition_change {
 UAR_MUST_CHECK uar_err uar_workers_change_definition(struct uar_workers *w,
 						     struct uar_definition_change *op);
 
-/* Brings the definitions of an owner from the database into the registry, later; for a start.
+/* Brings what an owner keeps from the database into the registry and the book of skills, with what
+ * is counted of these, later; for a start.
  * Until then uar_workers_definitions_loaded says no. */
 void uar_workers_load_definitions(struct uar_workers *w, const struct uar_owner *owner);
 bool uar_workers_definitions_loaded(const struct uar_workers *w);
@@ -37,7 +41,8 @@ bool uar_workers_definitions_loaded(const struct uar_workers *w);
 /* The text of one version, or what versions there are. */
 struct uar_definition_lookup {
 	struct uar_owner owner;
-	uar_str agent_id;
+	enum uar_kept what;
+	uar_str id;
 	int64_t version; /* 0: a list */
 	void (*done)(struct uar_definition_lookup *op);
 	void *ctx;

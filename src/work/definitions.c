@@ -24,6 +24,7 @@ void rt_definitions_init(struct uar_workers *w)
 {
 	uar_map_init(&w->pinned, rt_hash_seed(w->rt));
 	uar_list_init(&w->changes.queue);
+	rt_skill_tally_init(w);
 }
 
 static void free_pinned(struct uar_workers *w, struct pinned *p)
@@ -45,6 +46,7 @@ void rt_definitions_fini(struct uar_workers *w)
 		uar_free(p);
 	}
 	uar_map_fini(&w->pinned);
+	rt_skill_tally_fini(w);
 }
 
 struct uar_registered *rt_definition_known(const struct uar_workers *w, uar_str revision)
@@ -78,8 +80,10 @@ struct toolset rt_definition_toolset(const struct live_run *r)
 
 	if (!p)
 		return (struct toolset){ .registry = tools };
-	return (struct toolset){ p->box ? uar_toolbox_tools(p->box) : tools, &p->tools, p->box,
-				 p->entry->def.revision };
+	return (struct toolset){ .registry = p->box ? uar_toolbox_tools(p->box) : tools,
+				 .policy = &p->tools,
+				 .box = p->box,
+				 .revision = p->entry->def.revision };
 }
 
 /* Only a definition that says something about tools has a box. */
@@ -101,18 +105,28 @@ static struct uar_tool_policy policy_of(const struct uar_definition *d)
 					 (unsigned)d->tools.max_concurrent };
 }
 
+uar_err rt_definition_tools(struct uar_workers *w, const struct uar_definition *d,
+			    struct definition_tools *out, struct uar_error *error)
+{
+	uar_err e;
+
+	out->policy = policy_of(d);
+	out->set = (struct toolset){ .registry = w->o.tools, .policy = &out->policy };
+	e = make_box(w, d, &out->set.box, error);
+	if (!e && out->set.box)
+		out->set.registry = uar_toolbox_tools(out->set.box);
+	return e;
+}
+
 uar_err rt_definition_check_tools(struct uar_workers *w, const struct uar_definition *d,
 				  struct uar_error *error)
 {
-	struct uar_tool_policy policy = policy_of(d);
-	struct toolset set = { .registry = w->o.tools, .policy = &policy };
-	uar_err e = make_box(w, d, &set.box, error);
+	struct definition_tools t;
+	uar_err e = rt_definition_tools(w, d, &t, error);
 
-	if (!e && set.box) {
-		set.registry = uar_toolbox_tools(set.box);
-		e = rt_toolset_complete(&set, error);
-	}
-	uar_toolbox_unref(set.box);
+	if (!e && t.set.box)
+		e = rt_toolset_complete(&t.set, error);
+	uar_toolbox_unref(t.set.box);
 	return e;
 }
 

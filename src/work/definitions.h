@@ -21,6 +21,14 @@ void rt_definition_unpin(struct live_run *r);
 /* NULL: the run has none, or it is not pinned. */
 const struct uar_definition *rt_definition(const struct live_run *r);
 struct toolset rt_definition_toolset(const struct live_run *r);
+/* Of a definition that no run has pinned; uar_toolbox_unref(out->set.box) gives them back, also
+ * after an error. */
+struct definition_tools {
+	struct uar_tool_policy policy;
+	struct toolset set;
+};
+UAR_MUST_CHECK uar_err rt_definition_tools(struct uar_workers *w, const struct uar_definition *d,
+					   struct definition_tools *out, struct uar_error *error);
 /* Can a run of it begin, as far as its tools are concerned? */
 UAR_MUST_CHECK uar_err rt_definition_check_tools(struct uar_workers *w,
 						 const struct uar_definition *d,

@@ -9,11 +9,14 @@
  * the results. So a round that follows another is begun like one that follows a
  * restart or somebody's answer. */
 #include "base/sha256.h"
+#include "event/client.h"
 #include "event/limits.h"
 #include "json/limits.h"
+#include "work/client_input.h"
 #include "work/definitions.h"
 #include "model/policy.h"
 #include "work/routing.h"
+#include "work/skills.h"
 #include "work/llm_int.h"
 
 /* --- preparing ----------------------------------------------------------------- */
@@ -27,8 +30,10 @@ static uar_str inputs_of(const struct llm *w)
 
 static uar_err collect_prompt(struct llm *w, struct prompt *p)
 {
-	struct prompt_sources from = { w->base.run,  w->past,  w->rounds, uar_buf_str(&w->message),
-				       inputs_of(w), &w->arena };
+	struct prompt_sources from = { w->base.run,  w->past,
+				       w->rounds,    uar_buf_str(&w->message),
+				       inputs_of(w), &w->client.arena,
+				       w->skills,    &w->recall };
 
 	if (w->role == UAR_ROLE_SUMMARIZE) {
 		rt_compaction_collect(&w->compaction, p);
@@ -83,6 +88,7 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	uar_err e = all->err;
 
 	c.prepared.role = w->role;
+	c.prepared.steered = w->rounds ? (int64_t)w->rounds->input_count : 0;
 	if (w->role == UAR_ROLE_EXECUTE)
 		c.prepared.tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
 	else if (w->role == UAR_ROLE_SUMMARIZE)
@@ -98,8 +104,12 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	c.prepared.prompt_sha256 = uar_str_c(sha256);
 	c.prepared.prompt_bytes = (int64_t)(all->n - frame);
 	c.prepared.omissions = uar_buf_str(&omissions);
+	c.prepared.recalled = uar_buf_str(&w->recall.recalled);
+	c.prepared.citations = uar_buf_str(&w->recall.citations);
 	if (rt_definition(w->base.run) && !uar_prompt_write_sections(&w->text, &sections))
 		c.prepared.sections = uar_buf_str(&sections);
+	if (w->skills)
+		rt_skills_tell(w->skills, &c.prepared);
 	needs.context_tokens = (c.prepared.prompt_bytes + 3) / 4;
 	needs.tools = rt_toolset_tell(&tools, NULL) > 0;
 	e = rt_routing_prepare(w->base.run, &needs, &route, &c.prepared);
@@ -136,21 +146,72 @@ static uar_err collect_fitting(struct llm *w, struct prompt *p)
 	return collect_prompt(w, p);
 }
 
+static void prepared(struct llm *w);
+
+static void skills_ready(void *ctx, uar_err e)
+{
+	struct llm *w = ctx;
+
+	w->skill_load = NULL;
+	if (e)
+		rt_llm_fail(w, e, uar_err_text(e));
+	else
+		prepared(w);
+}
+
+/* Before the first call; what was chosen stays with the run. UAR_ESKIP: nothing is waited for. */
+static uar_err choose_skills(struct llm *w)
+{
+	uar_str message = uar_str_n(w->message.p, w->said);
+	struct skills_ask ask = { w->base.run, message.n ? message : inputs_of(w), skills_ready, w,
+				  &w->skills };
+
+	if (w->chosen || rt_state(w->base.run)->call.resolved)
+		return UAR_ESKIP;
+	w->chosen = true;
+	return rt_skills_choose(&ask, &w->skill_load);
+}
+
 static void prepared(struct llm *w)
 {
 	struct uar_buf all = uar_buf_make(UAR_LIMIT_JSON_BYTES * 2);
 	struct prompt p = { 0 };
-	uar_err e;
+	uar_err e = choose_skills(w);
 
+	if (!e)
+		return;
 	if (w->past)
 		w->past->most = 0;
-	e = collect_fitting(w, &p);
+	e = e == UAR_ESKIP ? collect_fitting(w, &p) : e;
 	if (e)
 		rt_llm_fail(w, e, uar_err_text(e));
 	else
 		send_prepared(w, &p, &all);
 	uar_buf_fini(&all);
 	rt_prompt_fini(&p);
+}
+
+static void recall_ready(void *ctx, uar_err e, const char *why)
+{
+	struct llm *w = ctx;
+
+	if (e)
+		rt_llm_fail(w, e, why);
+	else
+		prepared(w);
+}
+
+/* What knowledge says of the message belongs to the prompt. */
+static void recall_message(struct llm *w)
+{
+	uar_err e = rt_recall_begin(w->base.run, uar_buf_str(&w->message), &w->recall);
+
+	w->recall.done = recall_ready;
+	w->recall.ctx = w;
+	if (e == UAR_ESKIP)
+		prepared(w);
+	else if (e)
+		rt_llm_fail(w, e, uar_err_text(e));
 }
 
 static void past_ready(void *ctx, uar_err e, const struct uar_error *error, struct past *p)
@@ -162,7 +223,7 @@ static void past_ready(void *ctx, uar_err e, const struct uar_error *error, stru
 	if (e)
 		rt_llm_fail(w, e, error ? uar_error_text(error) : uar_err_text(e));
 	else
-		prepared(w);
+		recall_message(w);
 }
 
 static void load_past(struct llm *w, uar_err e)
@@ -170,7 +231,7 @@ static void load_past(struct llm *w, uar_err e)
 	struct live_run *r = w->base.run;
 
 	if (!e && rt_is_first_of_thread(r)) {
-		prepared(w);
+		recall_message(w);
 		return;
 	}
 	if (!e)
@@ -226,9 +287,10 @@ static void input_ready(void *ctx, uar_err e, uar_str text)
 
 	w->input = NULL;
 	uar_buf_add_str(&w->message, text);
+	w->said = w->message.n;
 	if (!e)
 		e = w->message.err;
-	if (!e && rt_state(r)->what.inputs_blob.n) {
+	if (!e && rt_state(r)->what.inputs_blob.n && !w->inputs.n) {
 		w->inputs = uar_buf_make(UAR_LIMIT_HTTP_BODY);
 		e = rt_inputs_load(r, inputs_ready, w, &w->input);
 		if (!e)
@@ -298,14 +360,74 @@ static uar_err no_provider(const struct live_run *r, struct uar_error *error)
 			     UAR_FMT(uar_run_provider(rt_state(r))));
 }
 
+/* Or messages that joined the turn, which are told among them. */
+static bool has_rounds(const struct live_run *r)
+{
+	const struct uar_run_rare *rare = uar_run_rare(rt_state(r));
+
+	return rare->tools.rounds || rare->later.given;
+}
+
 /* Rounds of tools are told again before the message. */
+static uar_err begin_rounds(struct llm *w)
+{
+	return has_rounds(w->base.run) ? load_rounds(w) : load_input(w);
+}
+
+static void skills_read(void *ctx, uar_err e)
+{
+	struct llm *w = ctx;
+
+	w->skill_load = NULL;
+	if (!e)
+		e = begin_rounds(w);
+	if (e)
+		rt_llm_fail(w, e, uar_err_text(e));
+}
+
+static uar_err begin_skills(struct llm *w)
+{
+	struct skills_ask ask = { w->base.run, UAR_STR(""), skills_read, w, &w->skills };
+	uar_err e = rt_skills_resume(&ask, &w->skill_load);
+
+	return e == UAR_ESKIP ? begin_rounds(w) : e;
+}
+
+static uar_err begin_client(struct llm *w)
+{
+	struct live_run *r = w->base.run;
+	const struct uar_json *client =
+		uar_json_get(rt_inputs(inputs_of(w), &w->client.arena), UAR_STR(UAR_CLIENT_INPUT));
+	uar_err e = client ? rt_client_tools(r, client, &w->client.tools) : UAR_OK;
+
+	return e ? e : begin_skills(w);
+}
+
+static void inputs_first(void *ctx, uar_err e, uar_str text)
+{
+	struct llm *w = ctx;
+
+	w->input = NULL;
+	uar_buf_add_str(&w->inputs, text);
+	if (!e)
+		e = w->inputs.err;
+	if (!e)
+		e = begin_client(w);
+	if (e)
+		rt_llm_fail(w, e, uar_err_text(e));
+}
+
+/* What the client has added may be tools: they are known before anything else. */
 static uar_err begin_work(struct llm *w, struct uar_error *error)
 {
 	struct live_run *r = w->base.run;
 
 	if (!rt_is_routed(r) && !rt_model_of(r))
 		return no_provider(r, error);
-	return uar_run_rare(rt_state(r))->tools.rounds ? load_rounds(w) : load_input(w);
+	if (!rt_state(r)->what.inputs_blob.n)
+		return begin_client(w);
+	w->inputs = uar_buf_make(UAR_LIMIT_HTTP_BODY);
+	return rt_inputs_load(r, inputs_first, w, &w->input);
 }
 
 static void definition_ready(void *ctx, uar_err e, const struct uar_error *error)
@@ -344,8 +466,9 @@ static void leave_all(struct llm *w)
 	w->rounds = NULL;
 	uar_buf_fini(&w->message);
 	uar_buf_fini(&w->inputs);
-	uar_arena_fini(&w->arena);
+	uar_arena_fini(&w->client.arena);
 	uar_prompt_fini(&w->text);
+	rt_recall_release(&w->recall);
 }
 
 /* To what the model can do. Rounds of tools send what was said so far again and again. */
@@ -398,6 +521,9 @@ static void llm_call_model(struct worker *base)
 		request.output = rt_agent_output(rt_definition(base->run), &schema);
 	else
 		request.tool_count = 0;
+	if (w->client.tools && !uar_run_rare(rt_state(base->run))->tools.rounds)
+		request.tool_choice = rt_client_choice(uar_json_get(
+			rt_inputs(inputs_of(w), &w->client.arena), UAR_STR(UAR_CLIENT_INPUT)));
 	set_policy(base->run, &request);
 	fit_request(w, &request, &p);
 	request.messages = p.messages;
@@ -429,6 +555,9 @@ static void llm_stop(struct worker *base)
 	struct llm *w = (struct llm *)base;
 
 	rt_definition_cancel(w->definition);
+	rt_skills_cancel(w->skill_load);
+	rt_skills_free(w->skills);
+	w->skills = NULL;
 	rt_input_cancel(w->input);
 	rt_history_cancel(w->load);
 	rt_rounds_cancel(w->rounds_load);
@@ -442,6 +571,7 @@ static void llm_stop(struct worker *base)
 	if (w->call)
 		w->model->ops->cancel(w->model, w->call);
 	leave_all(w);
+	uar_tools_destroy(w->client.tools);
 	if (!w->definition)
 		rt_definition_unpin(base->run);
 	uar_free(w);
@@ -461,11 +591,25 @@ static void llm_cancel(struct worker *base)
 static const struct worker_ops llm_ops = { "llm.chat", llm_start,  llm_call_model, llm_flow,
 					   llm_stop,   llm_cancel, NULL,	   NULL };
 
+const struct skill_set *rt_llm_skills(const struct live_run *r)
+{
+	struct worker *w = rt_worker(r);
+
+	return w && w->ops == &llm_ops ? ((struct llm *)w)->skills : NULL;
+}
+
 struct tool_loop *rt_llm_tool_loop(const struct live_run *r)
 {
 	struct worker *w = rt_worker(r);
 
 	return w && w->ops == &llm_ops ? ((struct llm *)w)->loop : NULL;
+}
+
+struct uar_tools *rt_llm_tools(const struct live_run *r)
+{
+	struct worker *w = rt_worker(r);
+
+	return w && w->ops == &llm_ops ? ((struct llm *)w)->client.tools : NULL;
 }
 
 uar_err rt_llm_make(struct live_run *r, struct worker **out)

@@ -69,7 +69,7 @@ static void pause_call(struct uar_model *m, struct uar_model_call *call, bool pa
 	(void)m, (void)call, (void)paused;
 }
 
-static const struct uar_model_ops ops = { 2, sizeof ops, NULL, start, cancel, pause_call };
+static const struct uar_model_ops ops = { 2, sizeof ops, NULL, start, cancel, pause_call, NULL };
 
 struct world {
 	struct uar_pump pump;

@@ -83,7 +83,7 @@ uar_err rt_input_load(struct live_run *r, input_ready_fn *ready, void *ctx, stru
 	const struct uar_run_what *what = &rt_state(r)->what;
 	struct input_load l = { .run = r, .ready = ready, .ctx = ctx, .text = what->message };
 
-	return load_text(&l, what->message_blob, out);
+	return load_text(&l, uar_run_message_blob(rt_state(r)), out);
 }
 
 uar_err rt_inputs_load(struct live_run *r, input_ready_fn *ready, void *ctx,

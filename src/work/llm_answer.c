@@ -6,6 +6,7 @@
 #include "model/limits.h"
 #include "model/parts.h"
 #include "work/answer_check.h"
+#include "work/skills.h"
 #include "work/tool_form.h"
 #include "work/toolset.h"
 
@@ -120,9 +121,10 @@ static struct held_end *hold_end(const struct uar_model_end *end)
 	h->end.reasoning = uar_arena_str(&h->arena, end->reasoning);
 	h->end.catalog = uar_arena_str(&h->arena, end->catalog);
 	h->end.compaction = uar_arena_str(&h->arena, end->compaction);
+	h->end.narrowed_by = uar_arena_str(&h->arena, end->narrowed_by);
 	h->end.category = h->end.message = UAR_STR("");
 	if (h->end.actual_model.p && h->end.stop_reason.p && h->end.calls.p && h->end.raw_blob.p &&
-	    h->end.reasoning.p && h->end.catalog.p && h->end.compaction.p)
+	    h->end.reasoning.p && h->end.catalog.p && h->end.compaction.p && h->end.narrowed_by.p)
 		return h;
 	rt_llm_free_end(h);
 	return NULL;
@@ -190,15 +192,33 @@ static void answered(struct llm *w, const struct uar_model_end *end)
 		send_end(w, UAR_CMD_MODEL_DONE, end);
 }
 
+/* A client that brings the result of a call names the call alone: that names the run. */
+static void name_call(struct llm *w, const struct toolset *set, uar_str tool,
+		      char out[UAR_LIMIT_ID_BYTES + 1])
+{
+	enum { TAIL = 12 };
+	const struct uar_tool *t =
+		set->client ? uar_tools_by_model_name(set->registry, tool) : NULL;
+	char id[UAR_UUID_TEXT + 1];
+
+	uar_uuid_next(rt_ids(rt_engine(w->base.run)), id);
+	if (t && t->by == UAR_TOOL_BY_CLIENT)
+		snprintf(out, UAR_LIMIT_ID_BYTES + 1, "%s.%s", rt_run_id(w->base.run),
+			 id + UAR_UUID_TEXT - TAIL);
+	else
+		memcpy(out, id, sizeof id);
+}
+
 /* Each call gets an id of ours: those of providers are not always unique. */
 static uar_err write_calls(struct llm *w, const struct uar_model_result *m, struct uar_buf *out)
 {
+	struct toolset set = rt_toolset_of(w->base.run);
 	struct uar_jw j = uar_jw_begin(out);
-	char id[UAR_UUID_TEXT + 1];
+	char id[UAR_LIMIT_ID_BYTES + 1];
 
 	uar_jw_arr(&j, NULL);
 	for (size_t i = 0; i < m->call_count; i++) {
-		uar_uuid_next(rt_ids(rt_engine(w->base.run)), id);
+		name_call(w, &set, m->calls[i].name, id);
 		uar_jw_obj(&j, NULL);
 		uar_jw_cstr(&j, "id", id);
 		uar_jw_str(&j, "provider_id", m->calls[i].id);
@@ -315,6 +335,8 @@ static uar_err describe_calls(struct llm *w, const struct uar_model_result *m, s
 	end->tool_count = (int64_t)rt_toolset_tell(&tools, NULL);
 	if (e || uar_run_rare(rt_state(w->base.run))->tools.rounds)
 		return e;
+	if (w->skills)
+		end->narrowed_by = rt_skills_narrowed(w->skills);
 	return rt_toolset_catalog(rt_work(w->base.run), &tools, &end->catalog);
 }
 

@@ -9,10 +9,19 @@
 #include "work/compaction.h"
 #include "work/history.h"
 #include "work/limits.h"
+#include "work/recall.h"
 #include "work/tool_loop.h"
+
+/* What the client has sent with its message. */
+struct client_side {
+	struct uar_arena arena;
+	struct uar_tools *tools; /* with those of the client; NULL: it has none */
+};
 
 struct definition_load;
 struct held_end;
+struct skill_load;
+struct skill_set;
 struct llm {
 	struct worker base;
 	struct input_load *input;
@@ -26,9 +35,16 @@ struct llm {
 	struct uar_buf message;	  /* the user's text */
 	struct uar_buf inputs;	  /* the others, when a blob holds them */
 	struct uar_buf reasoning; /* the beginning of what the model reasons */
-	struct uar_arena arena;	  /* of what the client has sent with it */
+	struct client_side client;
 	struct definition_load *definition;
+	struct {
+		struct skill_load *skill_load;
+		struct skill_set *skills; /* NULL: none is active */
+		size_t said;		  /* bytes of the message that the user wrote */
+		bool chosen;		  /* skills were looked for */
+	};
 	struct uar_prompt_text text;  /* of an agent that has a definition */
+	struct recall recall;	      /* what knowledge says of the message */
 	struct uar_buf answer;	      /* its text, when that is looked at */
 	char why[UAR_TEXT_REASON];    /* what is wrong with it */
 	enum uar_call_role role;      /* of the call that is prepared, or under way */

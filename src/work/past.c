@@ -132,6 +132,30 @@ static uar_err asked(struct past *p, const struct uar_event *ev, const struct ua
 	return UAR_OK;
 }
 
+/* A message joined the turn, or took the place of its question. */
+static uar_err input_came(struct past *p, const struct uar_event *ev, struct uar_arena *scratch)
+{
+	const struct uar_json *payload = NULL, *part;
+	struct past_message *m = question_of(p, ev->ids[UAR_ID_RUN]);
+	uar_str blob;
+	uar_err e;
+
+	if (!uar_event_is_turn_input(ev))
+		return UAR_OK;
+	e = uar_event_payload(ev, scratch, &payload, NULL);
+	if (e)
+		return e;
+	if (uar_str_is(uar_json_str(uar_json_get(payload, UAR_STR("op")), UAR_STR("")), "added"))
+		return asked(p, ev, payload, scratch);
+	part = uar_json_at(uar_json_get(payload, UAR_STR("input_parts")), 0);
+	e = uar_event_blob(ev, "input_ref", scratch, &blob);
+	if (!m || e)
+		return e;
+	m->total = (uint64_t)uar_json_int(uar_json_get(part, UAR_STR("bytes")), 0);
+	snprintf(m->blob, sizeof m->blob, "%.*s", UAR_FMT(blob));
+	return set_text(p, m, uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR("")));
+}
+
 static void answered(struct past *p, uar_str text)
 {
 	size_t room = UAR_LIMIT_HISTORY_TEXT - p->answer.n;
@@ -153,8 +177,9 @@ static uar_err turn_ended(struct past *p, uar_str run_id)
 	struct past_message *question = question_of(p, run_id), *m;
 	uar_err e = p->answer.err;
 
-	if (question)
-		end_message(p, question);
+	UAR_LIST_EACH (it, &p->said)
+		if (uar_str_is(run_id, UAR_OWNER(it, struct past_message, node)->run_id))
+			end_message(p, UAR_OWNER(it, struct past_message, node));
 	if (!e && question && p->answer.n) {
 		e = add_message(p, UAR_MODEL_ASSISTANT, run_id, uar_buf_str(&p->answer), &m);
 		if (e)
@@ -248,6 +273,7 @@ uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena
 	case UAR_EV_ARTIFACT_CHANGED: note_artifact(p, ev->ids[UAR_ID_ARTIFACT]); return UAR_OK;
 	case UAR_EV_TURN_COMPLETED:
 	case UAR_EV_TURN_FAILED: return turn_ended(p, ev->ids[UAR_ID_RUN]);
+	case UAR_EV_VENDOR: return input_came(p, ev, scratch);
 	case UAR_EV_TURN_SUBMITTED:
 	case UAR_EV_CONTEXT_COMPACTION_COMPLETED:
 	case UAR_EV_HISTORY_ROLLBACK_COMPLETED:
@@ -284,9 +310,11 @@ uar_err rt_past_complete(struct past *p, struct past_message *m, uar_str text, u
 
 /* --- what a turn is told ------------------------------------------------------------------ */
 
-/* An earlier try at the same question is not something that was said before it. */
+/* What joined the question, or an earlier try at it, is not something that was said before it. */
 static bool is_attempt(const struct uar_run *r, const struct past_message *m)
 {
+	if (uar_str_is(r->id.run_id, m->run_id))
+		return true;
 	return r->id.parent_run_id.n && (uar_str_is(r->id.parent_run_id, m->run_id) ||
 					 uar_str_is(r->id.root_run_id, m->run_id));
 }

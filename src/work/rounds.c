@@ -21,6 +21,7 @@ struct draft {
 	struct uar_list node;
 	struct round round;
 	uar_str list;  /* JSON array of its calls */
+	bool plain;    /* it has none: an answer that a message came behind */
 	char blob[65]; /* that holds it instead; empty: none */
 };
 
@@ -35,10 +36,12 @@ struct rounds_load {
 	size_t draft_count;
 	struct uar_buf said; /* by the model in the round that is read */
 	uint64_t said_total;
+	bool helps; /* the call that is read: to plan or to condense */
 	struct draft *fetching_list;
 	struct round_call *fetching;
 	struct round *fetching_raw;
 	struct round_call *fetching_values;
+	struct round_input *fetching_input;
 	rounds_ready_fn *ready;
 	void *ctx;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
@@ -227,30 +230,6 @@ static uar_err note_answered(struct rounds_load *l, const struct uar_event *ev,
 	return UAR_OK;
 }
 
-/* As the model is told of it. */
-static void write_end(struct uar_buf *out, const struct uar_event *ev, const struct uar_json *p)
-{
-	struct uar_jw w;
-
-	if (ev->cls == UAR_EV_TOOL_RESULT) {
-		if (uar_json_bool(uar_json_get(p, UAR_STR("empty")), false))
-			uar_buf_add_str(out, UAR_STR("(no output)"));
-		else
-			uar_json_write(out, uar_json_get(p, UAR_STR("preview")));
-		return;
-	}
-	w = uar_jw_begin(out);
-	uar_jw_obj(&w, NULL);
-	uar_jw_obj(&w, "error");
-	uar_jw_str(&w, "category", text_of(p, "failure_category"));
-	uar_jw_str(&w, "message", text_of(p, "message"));
-	uar_jw_bool(&w, "retryable", uar_json_bool(uar_json_get(p, UAR_STR("retryable")), false));
-	uar_jw_close(&w);
-	uar_jw_close(&w);
-	if (uar_jw_end(&w))
-		out->err = UAR_ENOMEM;
-}
-
 static uar_err note_ended(struct rounds_load *l, const struct uar_event *ev,
 			  const struct uar_json *p, struct uar_arena *scratch)
 {
@@ -262,7 +241,7 @@ static uar_err note_ended(struct rounds_load *l, const struct uar_event *ev,
 		return UAR_ENOMEM;
 	f->c.ended = true;
 	f->c.failed = ev->cls == UAR_EV_TOOL_FAILED;
-	write_end(&out, ev, p);
+	rt_rounds_write_end(&out, ev, p);
 	e = out.err;
 	if (!e)
 		e = blob_of(ev, "output_ref", scratch, f->c.blob);
@@ -295,15 +274,16 @@ static uar_err note_round(struct rounds_load *l, const struct uar_event *ev,
 			  const struct uar_json *p, struct uar_arena *scratch)
 {
 	const struct uar_json *list = uar_json_get(p, UAR_STR("tool_calls"));
+	bool plain = uar_json_int(uar_json_get(p, UAR_STR("tool_call_count")), 0) <= 0;
 	struct draft *d;
 	uar_err e;
 
-	if (uar_json_int(uar_json_get(p, UAR_STR("tool_call_count")), 0) <= 0)
+	if (plain && (l->helps || !rt_rounds_has_new_input(l->rounds)))
 		return UAR_OK;
 	d = uar_arena_alloc(&l->rounds->arena, sizeof *d);
 	if (!d)
 		return UAR_ENOMEM;
-	*d = (struct draft){ .round = { .calls = NULL } };
+	*d = (struct draft){ .plain = plain };
 	uar_list_init(&d->node);
 	e = blob_of(ev, "tool_calls_ref", scratch, d->blob);
 	if (!e && is_same_model(l, p))
@@ -320,6 +300,7 @@ static uar_err note_round(struct rounds_load *l, const struct uar_event *ev,
 static bool counts(enum uar_event_class cls)
 {
 	switch (cls) {
+	case UAR_EV_MODEL_REQUESTED:
 	case UAR_EV_MODEL_DELTA:
 	case UAR_EV_MODEL_COMPLETED:
 	case UAR_EV_TOOL_STARTED:
@@ -343,7 +324,13 @@ static uar_err take(struct rounds_load *l, const struct uar_event *ev, struct ua
 	case UAR_EV_MODEL_REQUESTED:
 		uar_buf_clear(&l->said);
 		l->said_total = 0;
+		l->helps = !uar_str_is(text_of(p, "role"), uar_call_role_name(UAR_ROLE_EXECUTE));
+		if (!l->helps)
+			rt_rounds_place_inputs(l->rounds, l->draft_count);
 		return UAR_OK;
+	case UAR_EV_VENDOR:
+		return uar_event_is_turn_input(ev) ? rt_rounds_note_input(l->rounds, ev, scratch)
+						   : UAR_OK;
 	case UAR_EV_MODEL_DELTA: note_said(l, text_of(p, "text")); return l->said.err;
 	case UAR_EV_MODEL_COMPLETED: return note_round(l, ev, p, scratch);
 	case UAR_EV_TOOL_STARTED:
@@ -407,7 +394,8 @@ static uar_err gather(struct rounds_load *l)
 		return UAR_ENOMEM;
 	UAR_LIST_EACH (it, &l->drafts)
 		s->at[s->count++] = UAR_OWNER(it, struct draft, node)->round;
-	return s->count ? UAR_OK : UAR_ECORRUPT;
+	rt_rounds_place_inputs(s, s->count);
+	return s->count || s->input_count ? UAR_OK : UAR_ECORRUPT;
 }
 
 static uar_err read_parts(struct rounds_load *l, struct round *r, uar_str json)
@@ -487,6 +475,9 @@ static void fetched(struct uar_blob_get *get)
 		e = read_said(l, get->bytes);
 	} else if (!e && l->fetching_values) {
 		e = take_values(l, l->fetching_values, get->bytes);
+	} else if (!e && l->fetching_input) {
+		l->fetching_input->blob[0] = 0;
+		e = rt_rounds_complete_input(l->rounds, l->fetching_input, get->bytes);
 	} else if (!e) {
 		l->fetching->blob[0] = 0;
 		e = part_of(l, uar_str_utf8_prefix(get->bytes, UAR_LIMIT_TOOL_TOLD), get->total,
@@ -496,6 +487,7 @@ static void fetched(struct uar_blob_get *get)
 	l->fetching_list = NULL;
 	l->fetching_raw = NULL;
 	l->fetching_values = NULL;
+	l->fetching_input = NULL;
 	l->fetching = NULL;
 	if (e || !l->run)
 		finish(l, e, NULL);
@@ -521,7 +513,7 @@ static uar_err next_list(struct rounds_load *l, bool *out_fetching)
 	UAR_LIST_EACH (it, &l->drafts) {
 		struct draft *d = UAR_OWNER(it, struct draft, node);
 
-		if (d->round.calls || e)
+		if (d->round.calls || d->plain || e)
 			continue;
 		if (d->blob[0]) {
 			l->fetching_list = d;
@@ -578,6 +570,9 @@ static uar_err next_told(struct rounds_load *l, bool *out_fetching)
 	l->fetching_raw = next_raw(l->rounds);
 	if (l->fetching_raw)
 		return fetch(l, l->fetching_raw->raw, UAR_LIMIT_JSON_BYTES);
+	l->fetching_input = rt_rounds_cut_input(l->rounds);
+	if (l->fetching_input)
+		return fetch(l, l->fetching_input->blob, UAR_LIMIT_HTTP_BODY);
 	*out_fetching = false;
 	return rt_rounds_fit(l->rounds);
 }
@@ -677,16 +672,4 @@ void rt_rounds_cancel(struct rounds_load *l)
 {
 	if (l)
 		l->run = NULL;
-}
-
-/* --- told ----------------------------------------------------------------------------------- */
-
-bool rt_rounds_unfinished(const struct rounds *s)
-{
-	const struct round *last = &s->at[s->count - 1];
-
-	for (size_t i = 0; i < last->call_count; i++)
-		if (!last->calls[i].ended)
-			return true;
-	return false;
 }

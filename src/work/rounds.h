@@ -18,6 +18,7 @@ struct round_call {
 	int64_t action;			  /* number of the last question about it; 0: none */
 	int64_t form;			  /* number of the last that asked for values; 0: none */
 	bool filled, declined;		  /* they were given, or not */
+	bool for_client;		  /* it is asked for when the others are over */
 	uar_str values;			  /* as they are recorded; JSON */
 	uar_str real;			  /* as they were given: for the execution alone */
 	char values_blob[65], sealed[65]; /* blobs that hold them; empty: none */
@@ -37,16 +38,36 @@ struct round {
 	size_t part_count;
 };
 
+/* A message that joined the turn. */
+struct round_input {
+	uar_str text;
+	char blob[65]; /* of which that is the beginning; empty: it is whole */
+	size_t before; /* the round that knows it first; may be the one to come */
+};
+
 struct rounds {
 	struct uar_arena arena;
-	struct round *at; /* at least one */
+	struct round *at; /* at least one, or an input */
 	size_t count;
+	struct round_input *inputs; /* UAR_LIMIT_TURN_INPUTS at most */
+	size_t input_count, inputs_placed;
 };
 
 void rt_rounds_free(struct rounds *s); /* NULL is fine */
 /* Is a call of the last round not over? */
 bool rt_rounds_unfinished(const struct rounds *s);
-/* rounds_tell.c: leaves out what is too long to be told. */
+/* rounds_input.c */
+UAR_MUST_CHECK uar_err rt_rounds_note_input(struct rounds *s, const struct uar_event *ev,
+					    struct uar_arena *scratch);
+/* A model call is told all that came so far, behind so many rounds. */
+void rt_rounds_place_inputs(struct rounds *s, size_t rounds);
+bool rt_rounds_has_new_input(const struct rounds *s);		 /* that no call was told */
+struct round_input *rt_rounds_cut_input(const struct rounds *s); /* one to be fetched; or NULL */
+UAR_MUST_CHECK uar_err rt_rounds_complete_input(struct rounds *s, struct round_input *in,
+						uar_str text);
+/* rounds_tell.c: as the model is told of the end of a call. */
+void rt_rounds_write_end(struct uar_buf *out, const struct uar_event *ev, const struct uar_json *p);
+/* Leaves out what is too long to be told. */
 UAR_MUST_CHECK uar_err rt_rounds_fit(struct rounds *s);
 /* Messages that tell the model of them. */
 void rt_rounds_tell(const struct rounds *s, struct prompt *out);

@@ -64,6 +64,34 @@ uar_err rt_rounds_fit(struct rounds *s)
 
 /* --- told ------------------------------------------------------------------------------- */
 
+static uar_str member(const struct uar_json *p, const char *key)
+{
+	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
+}
+
+void rt_rounds_write_end(struct uar_buf *out, const struct uar_event *ev, const struct uar_json *p)
+{
+	struct uar_jw w;
+
+	if (ev->cls == UAR_EV_TOOL_RESULT) {
+		if (uar_json_bool(uar_json_get(p, UAR_STR("empty")), false))
+			uar_buf_add_str(out, UAR_STR("(no output)"));
+		else
+			uar_json_write(out, uar_json_get(p, UAR_STR("preview")));
+		return;
+	}
+	w = uar_jw_begin(out);
+	uar_jw_obj(&w, NULL);
+	uar_jw_obj(&w, "error");
+	uar_jw_str(&w, "category", member(p, "failure_category"));
+	uar_jw_str(&w, "message", member(p, "message"));
+	uar_jw_bool(&w, "retryable", uar_json_bool(uar_json_get(p, UAR_STR("retryable")), false));
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	if (uar_jw_end(&w))
+		out->err = UAR_ENOMEM;
+}
+
 static void tell_answer(const struct round *r, struct prompt *out)
 {
 	struct uar_model_part text = uar_model_text_part(r->text);
@@ -82,12 +110,22 @@ static void tell_answer(const struct round *r, struct prompt *out)
 							     .text = r->calls[k].args });
 }
 
+/* Those that the round is the first to know. */
+static void tell_inputs(const struct rounds *s, size_t round, struct prompt *out)
+{
+	for (size_t i = 0; i < s->input_count; i++)
+		if (s->inputs[i].before == round)
+			rt_prompt_text(out, UAR_MODEL_USER, s->inputs[i].text);
+}
+
 void rt_rounds_tell(const struct rounds *s, struct prompt *out)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct round *r = &s->at[i];
 
-		tell_answer(r, out);
+		tell_inputs(s, i, out);
+		if (r->text.n || r->call_count || r->part_count)
+			tell_answer(r, out);
 		for (size_t k = 0; k < r->call_count; k++) {
 			rt_prompt_begin(out, UAR_MODEL_TOOL);
 			rt_prompt_add(out,
@@ -98,4 +136,5 @@ void rt_rounds_tell(const struct rounds *s, struct prompt *out)
 								.failed = r->calls[k].failed });
 		}
 	}
+	tell_inputs(s, s->count, out);
 }

@@ -9,21 +9,12 @@
 #include "event/limits.h"
 #include "core/limits.h"
 #include "json/limits.h"
+#include "work/definitions.h"
 #include "work/limits.h"
 #include "work/spill.h"
 #include "work/tool_form.h"
 
-enum { INLINE_DEPTH = 40, SUBJECT = 60 };
-
-/* What answers the question for a call, and what of the arguments a grant holds for. */
-enum {
-	GRANTABLE = UAR_VERDICT_BIT(ALLOW) | UAR_VERDICT_BIT(ALLOW_SESSION) |
-		    UAR_VERDICT_BIT(ALLOW_ALWAYS) | UAR_VERDICT_BIT(DENY)
-};
-#define GRANT_SCHEMA                                                                               \
-	"{\"type\":\"object\",\"properties\":{\"arguments\":{\"enum\":[\"any\",\"same\"],"         \
-	"\"description\":\"which calls allow_for_session and allow_always hold for\"}},"           \
-	"\"additionalProperties\":false}"
+enum { INLINE_DEPTH = 40 };
 
 static void advance(struct tool_loop *l);
 
@@ -32,7 +23,7 @@ static struct uar_runtime *rt_of(const struct tool_loop *l)
 	return rt_engine(l->o.run);
 }
 
-static void clear(struct place *p)
+void rt_place_clear(struct place *p)
 {
 	uar_tools_let_go(p->loop->set.registry, p->tool);
 	uar_buf_fini(&p->line);
@@ -48,7 +39,7 @@ static void leave(struct place *p)
 {
 	struct tool_loop *l = p->loop;
 
-	clear(p);
+	rt_place_clear(p);
 	l->busy--;
 	l->alone = false;
 }
@@ -64,28 +55,28 @@ static struct place *place_of(const struct tool_loop *l, uar_str call_id)
 /* --- values in events ----------------------------------------------------------------------- */
 
 /* Is it JSON that an event can carry as it is? */
-static bool fits(uar_str json, bool object, struct uar_buf *out_line)
+static bool fits(uar_str json, bool object, size_t most, struct uar_buf *out_line)
 {
 	struct uar_json_limits limits = { .depth = INLINE_DEPTH };
 	const struct uar_json *j = NULL;
 	struct uar_arena arena;
-	bool ok = json.n <= UAR_LIMIT_TOOL_INLINE;
+	bool ok = json.n <= most;
 
 	uar_arena_init(&arena, 0);
 	ok = ok && !uar_json_parse(json, &limits, &arena, &j, NULL);
 	ok = ok && (!object || j->kind == UAR_JSON_OBJECT);
 	ok = ok && (j->kind != UAR_JSON_STRING || json.n <= UAR_LIMIT_PREVIEW_BYTES);
 	if (ok) {
-		*out_line = uar_buf_make(2 * UAR_LIMIT_TOOL_INLINE);
+		*out_line = uar_buf_make(2 * most);
 		uar_json_write(out_line, j);
-		ok = !out_line->err && out_line->n <= UAR_LIMIT_TOOL_INLINE;
+		ok = !out_line->err && out_line->n <= most;
 	}
 	uar_arena_fini(&arena);
 	return ok;
 }
 
 /* Models put line ends between tokens, which an event must not have. */
-static uar_err read_args(struct place *p)
+uar_err rt_place_read_args(struct place *p)
 {
 	uar_str shown = p->input;
 	uar_err e;
@@ -94,7 +85,9 @@ static uar_err read_args(struct place *p)
 	e = rt_form_hides(p->tool ? p->tool->input_schema : UAR_STR_NONE, p->input, &p->hidden);
 	if (!e)
 		shown = uar_buf_str(&p->hidden);
-	p->args_json = fits(shown, true, &p->line);
+	p->args_json =
+		fits(shown, true,
+		     p->plan == ASK_FORM ? UAR_LIMIT_CLIENT_ARGS : UAR_LIMIT_TOOL_INLINE, &p->line);
 	p->args = p->args_json ? uar_buf_str(&p->line) : shown;
 	return e == UAR_ESKIP ? UAR_OK : e;
 }
@@ -113,7 +106,7 @@ static void over_stored(const struct rt_sent *s)
 	advance(l);
 }
 
-static void send_over(struct place *p, const struct uar_tool_over *over)
+void rt_place_send_over(struct place *p, const struct uar_tool_over *over)
 {
 	struct uar_command c = { .kind = UAR_CMD_TOOL_OVER };
 
@@ -124,13 +117,13 @@ static void send_over(struct place *p, const struct uar_tool_over *over)
 		rt_lose(p->loop->o.run, UAR_ENOMEM);
 }
 
-static void send_failed(struct place *p, uar_str category, uar_str message, bool retryable)
+void rt_place_send_failed(struct place *p, uar_str category, uar_str message, bool retryable)
 {
 	struct uar_tool_over over = { .category = category,
 				      .message = uar_str_utf8_prefix(message, UAR_TEXT_MESSAGE),
 				      .retryable = retryable };
 
-	send_over(p, &over);
+	rt_place_send_over(p, &over);
 }
 
 /* It was executed: when its output cannot be kept, the beginning of it still is. */
@@ -146,7 +139,7 @@ static void output_stored(void *ctx, uar_err e, uar_str sha256)
 				      .message = uar_str_c(e ? uar_err_text(e) : "") };
 
 	p->aside = NULL;
-	send_over(p, &over);
+	rt_place_send_over(p, &over);
 }
 
 static void put_output_aside(struct place *p, uar_str output)
@@ -172,13 +165,13 @@ static void on_done(void *ctx, const struct uar_tool_result *r)
 
 	p->at_work = NULL;
 	if (!r->ok) {
-		send_failed(p, r->category, r->message, r->retryable);
+		rt_place_send_failed(p, r->category, r->message, r->retryable);
 	} else if (!r->output.n) {
-		send_over(p, &over);
-	} else if (fits(r->output, false, &p->output)) {
+		rt_place_send_over(p, &over);
+	} else if (fits(r->output, false, UAR_LIMIT_TOOL_INLINE, &p->output)) {
 		over.output = uar_buf_str(&p->output);
 		over.output_bytes = (int64_t)over.output.n;
-		send_over(p, &over);
+		rt_place_send_over(p, &over);
 	} else {
 		uar_buf_fini(&p->output);
 		put_output_aside(p, r->output);
@@ -192,7 +185,8 @@ static void on_progress(void *ctx, uar_str json)
 	struct uar_command c = { .kind = UAR_CMD_TOOL_NEWS };
 	struct uar_buf line = { 0 };
 
-	if (rt_has_room(rt_agg(p->loop->o.run)) && fits(json, false, &line)) {
+	if (rt_has_room(rt_agg(p->loop->o.run)) &&
+	    fits(json, false, UAR_LIMIT_TOOL_INLINE, &line)) {
 		c.news = (struct uar_tool_news){ p->call->id, uar_buf_str(&line) };
 		(void)rt_send_asked(p->loop->o.run, &c, NULL, NULL);
 	}
@@ -205,9 +199,17 @@ static void start_tool(struct place *p)
 {
 	struct tool_loop *l = p->loop;
 	char key[2 * (UAR_LIMIT_ID_BYTES + 1)];
+	const struct uar_definition *d = rt_definition(l->o.run);
+	struct uar_tool_caller caller = {
+		.owner = rt_agg_session(rt_agg(l->o.run))->owner,
+		.agent_id = rt_state(l->o.run)->what.agent_id,
+		.conversation_id = uar_str_c(rt_thread_id(l->o.run)),
+		.memory = d ? uar_json_get(d->json, UAR_STR("memory")) : NULL,
+	};
 	struct uar_tool_request request = { .tool = p->tool,
 					    .input = p->input,
-					    .run_id = uar_str_c(rt_run_id(l->o.run)) };
+					    .run_id = uar_str_c(rt_run_id(l->o.run)),
+					    .caller = &caller };
 	struct uar_tool_events events = { on_progress, on_done, p };
 	struct uar_error error = { 0 };
 	uar_err e;
@@ -219,8 +221,8 @@ static void start_tool(struct place *p)
 		return;
 	error.code = e;
 	p->at_work = NULL;
-	send_failed(p, UAR_STR("execution"), uar_str_c(uar_error_text(&error)),
-		    uar_err_retryable(e));
+	rt_place_send_failed(p, UAR_STR("execution"), uar_str_c(uar_error_text(&error)),
+			     uar_err_retryable(e));
 }
 
 /* The client of the run sees it in the run's events. */
@@ -250,6 +252,8 @@ static void perform(struct place *p)
 		start_tool(p);
 	else if (p->tool->by == UAR_TOOL_BY_NAVIGATE)
 		navigate(p);
+	else if (p->tool->by == UAR_TOOL_BY_ARTIFACT)
+		rt_place_make_artifact(p);
 	else
 		on_done(p, &given);
 }
@@ -324,91 +328,6 @@ static void send_begin(struct place *p, uar_str args_blob)
 		rt_lose(p->loop->o.run, UAR_ENOMEM);
 }
 
-/* What the call is on, as one safe line: ": notes/a.txt"; empty when nothing says it. */
-static void write_subject(uar_str args, char out[SUBJECT])
-{
-	static const char *const keys[] = { "path", "url", "command" };
-	const struct uar_json *j = NULL;
-	struct uar_arena arena;
-	uar_str said = UAR_STR("");
-
-	uar_arena_init(&arena, 0);
-	if (uar_json_parse(args, NULL, &arena, &j, NULL))
-		j = NULL;
-	for (size_t i = 0; j && i < ARRAY_LEN(keys) && !said.n; i++)
-		said = uar_json_str(uar_json_get(j, uar_str_c(keys[i])), UAR_STR(""));
-	snprintf(out, SUBJECT, "%s%.*s%s", said.n ? ": " : "",
-		 UAR_FMT(uar_str_utf8_prefix(said, SUBJECT - 6)),
-		 said.n > SUBJECT - 6 ? "..." : "");
-	uar_arena_fini(&arena);
-	for (; *out; out++)
-		if ((unsigned char)*out < 0x20 || *out == 0x7f)
-			*out = ' ';
-}
-
-static void send_ask(struct place *p, uar_str args_blob)
-{
-	struct tool_loop *l = p->loop;
-	const struct round_call *call = p->call;
-	struct uar_command c = { .kind = UAR_CMD_ASK };
-	char prompt[PROMPT], subject[SUBJECT];
-
-	write_subject(p->args, subject);
-	snprintf(prompt, sizeof prompt, "%.*s%s%s",
-		 UAR_FMT(uar_str_utf8_prefix(p->tool->name, UAR_LIMIT_TOOL_NAME)), subject,
-		 p->plan == ASK ? ""
-				: " had begun when the server stopped and may have happened: "
-				  "repeat it?");
-	c.ask = (struct uar_ask){
-		.number = uar_run_rare(rt_state(l->o.run))->actions.count + 1,
-		.kind = UAR_STR("tool"),
-		.tool_name = p->tool->name,
-		.call_id = call->id,
-		.prompt = uar_str_c(prompt),
-		.input = args_blob.n ? rt_spill_beginning(p->args) : p->args,
-		.input_bytes = (int64_t)p->args.n,
-		.blob = args_blob,
-		.verdict = UAR_VERDICT_ASK,
-		.timeout_us = rt_work(l->o.run)->o.action_timeout_us,
-		.tool_id = p->tool->tool_id,
-		.repeat = p->plan == ASK_AGAIN,
-		.offered = p->plan == ASK ? GRANTABLE : 0,
-		.schema = p->plan == ASK ? UAR_STR(GRANT_SCHEMA) : UAR_STR_NONE,
-		.args_sha256 = uar_str_c(p->args_digest),
-		.destructive = p->tool->destructive,
-	};
-	l->asked = true; /* what is left is for whoever reads the answer */
-	rt_send(l->o.run, &c);
-}
-
-static void send_form(struct place *p, uar_str schema_blob)
-{
-	struct tool_loop *l = p->loop;
-	bool client = p->tool->by == UAR_TOOL_BY_CLIENT;
-	bool asked = p->tool->by == UAR_TOOL_BY_FORM; /* its arguments are the form */
-	struct uar_command c = { .kind = UAR_CMD_ASK };
-
-	c.ask = (struct uar_ask){
-		.number = uar_run_rare(rt_state(l->o.run))->actions.count + 1,
-		.type = client ? UAR_ACTION_CLIENT_TOOL : UAR_ACTION_FORM,
-		.kind = client ? UAR_STR("client_tool") : UAR_STR("form"),
-		.tool_name = p->tool->name,
-		.call_id = p->call->id,
-		.prompt = uar_str_utf8_prefix(uar_buf_str(&p->title), PROMPT - 1),
-		.schema = schema_blob.n ? UAR_STR_NONE : uar_buf_str(&p->form),
-		.schema_blob = schema_blob,
-		.verdict = UAR_VERDICT_ASK,
-		.timeout_us = rt_work(l->o.run)->o.action_timeout_us,
-		.tool_id = p->tool->tool_id,
-	};
-	if (!asked) {
-		c.ask.input = p->args_json ? p->args : rt_spill_beginning(p->args);
-		c.ask.input_bytes = (int64_t)p->args.n;
-	}
-	l->asked = true;
-	rt_send(l->o.run, &c);
-}
-
 static void form_stored(void *ctx, uar_err e, uar_str sha256)
 {
 	struct place *p = ctx;
@@ -417,7 +336,7 @@ static void form_stored(void *ctx, uar_err e, uar_str sha256)
 	if (e)
 		rt_send_fail(p->loop->o.run, e, "execution", uar_err_text(e));
 	else
-		send_form(p, sha256);
+		rt_place_send_form(p, sha256, UAR_STR_NONE);
 }
 
 static uar_err begin_form(struct place *p)
@@ -429,7 +348,7 @@ static uar_err begin_form(struct place *p)
 	if (p->form.n > UAR_LIMIT_ASK_SCHEMA)
 		return rt_aside_begin(rt_of(p->loop), uar_buf_str(&p->form), form_stored, p,
 				      &p->aside);
-	send_form(p, UAR_STR_NONE);
+	rt_place_send_form(p, UAR_STR_NONE, UAR_STR_NONE);
 	return UAR_OK;
 }
 
@@ -437,9 +356,11 @@ static void begin(struct place *p, uar_str args_blob)
 {
 	switch (p->plan) {
 	case ASK:
-	case ASK_AGAIN: send_ask(p, args_blob); break;
+	case ASK_AGAIN: rt_place_send_ask(p, args_blob); break;
 	case ASK_FORM: break; /* begin_form */
-	case GIVE_UP: send_failed(p, p->category, uar_str_c(uar_error_text(&p->why)), false); break;
+	case GIVE_UP:
+		rt_place_send_failed(p, p->category, uar_str_c(uar_error_text(&p->why)), false);
+		break;
 	case RUN:
 	case RUN_AGAIN:
 	case REFUSE: send_begin(p, args_blob); break;
@@ -496,13 +417,19 @@ static bool take(struct tool_loop *l, struct round_call *c)
 		return false;
 	p->call = c;
 	rt_place_plan(p);
+	if (p->plan == ASK_FORM && p->tool->by == UAR_TOOL_BY_CLIENT) {
+		c->for_client = true;
+		l->for_client++;
+		rt_place_clear(p);
+		return true;
+	}
 	if (l->busy && !rt_place_is_sociable(p)) {
-		clear(p);
+		rt_place_clear(p);
 		return false;
 	}
 	l->busy++;
 	l->alone = !rt_place_is_sociable(p);
-	e = read_args(p);
+	e = rt_place_read_args(p);
 	if (e)
 		rt_send_fail(l->o.run, e, "execution", uar_err_text(e));
 	else
@@ -519,7 +446,9 @@ static void advance(struct tool_loop *l)
 			return;
 		l->next++;
 	}
-	if (!l->busy && (!l->asked || l->leaving))
+	if (!l->busy && l->for_client && !l->asked && !l->leaving)
+		rt_tool_hand_over(l);
+	else if (!l->busy && (!l->asked || l->leaving))
 		uar_post(rt_sched(rt_of(l)), &l->finished);
 }
 
@@ -599,8 +528,8 @@ static bool leave_place(struct place *p)
 		return true;
 	else if (is_announced(p)) {
 		p->at_work = NULL;
-		send_failed(p, UAR_STR("cancelled"),
-			    UAR_STR("cancelled before it changed anything"), false);
+		rt_place_send_failed(p, UAR_STR("cancelled"),
+				     UAR_STR("cancelled before it changed anything"), false);
 		return true;
 	}
 	leave(p);
@@ -634,7 +563,7 @@ void rt_tool_loop_stop(struct tool_loop *l)
 		rt_aside_cancel(p->aside);
 		if (p->at_work)
 			l->set.registry->ops->cancel(l->set.registry, p->at_work);
-		clear(p);
+		rt_place_clear(p);
 	}
 	uar_free(l);
 }

@@ -25,5 +25,7 @@ bool rt_tool_loop_leave(struct tool_loop *l);
 
 /* entry_llm.c: the loop of the run's worker, which is told of commits; NULL: it has none. */
 struct tool_loop *rt_llm_tool_loop(const struct live_run *r);
+/* The agent's registry with the tools of the run's client above it; NULL: it has none of those. */
+struct uar_tools *rt_llm_tools(const struct live_run *r);
 
 #endif

@@ -52,11 +52,25 @@ struct tool_loop {
 	struct grants *grants; /* NULL: no call of the round has to be allowed */
 	struct place places[PLACES];
 	size_t next, busy;
-	bool alone; /* what runs does not bear company */
-	bool asked; /* the run is about to be parked */
+	size_t for_client; /* calls that wait for the others */
+	bool alone;	   /* what runs does not bear company */
+	bool asked;	   /* the run is about to be parked */
 	bool leaving;
 };
 
+/* tool_loop.c: reads what the call is to be executed with into `args`. */
+UAR_MUST_CHECK uar_err rt_place_read_args(struct place *p);
+void rt_place_clear(struct place *p);
+/* How the call ended: it has a place until that is durable. */
+void rt_place_send_over(struct place *p, const struct uar_tool_over *over);
+void rt_place_send_failed(struct place *p, uar_str category, uar_str message, bool retryable);
+/* tool_artifact.c: keeps what the arguments say and ends the call. */
+void rt_place_make_artifact(struct place *p);
+/* tool_ask.c: the run is parked when they are durable, and the loop with it. */
+void rt_place_send_ask(struct place *p, uar_str args_blob);
+/* more: as in struct uar_ask. */
+void rt_place_send_form(struct place *p, uar_str schema_blob, uar_str more);
+void rt_tool_hand_over(struct tool_loop *l);
 /* tool_plan.c: finds the tool of the call, what it is executed with, and what is to be done. */
 void rt_place_plan(struct place *p);
 /* Does it run together with others of its kind? */

@@ -66,6 +66,21 @@ static bool may_navigate(const struct place *p)
 	return may;
 }
 
+static bool may_make(const struct place *p)
+{
+	const struct uar_definition *d = rt_definition(p->loop->o.run);
+	const struct uar_json *args = NULL;
+	struct uar_arena arena;
+	bool may = !d;
+
+	uar_arena_init(&arena, 0);
+	if (d && !uar_json_parse(p->input, NULL, &arena, &args, NULL))
+		may = uar_definition_makes(
+			d, uar_json_str(uar_json_get(args, UAR_STR("artifact_type")), UAR_STR("")));
+	uar_arena_fini(&arena);
+	return may;
+}
+
 static enum plan refuse_ui(struct place *p, const char *member)
 {
 	(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "%s of the agent's definition forbids it",
@@ -80,7 +95,8 @@ static enum plan plan_of_wrong(struct place *p, uar_err e)
 	bool form = false;
 
 	p->why.code = e;
-	if (e == UAR_ESCHEMA && !p->call->filled) {
+	if (e == UAR_ESCHEMA && !p->call->filled && p->tool->by != UAR_TOOL_BY_CLIENT &&
+	    p->tool->by != UAR_TOOL_BY_ARTIFACT) {
 		uar_err missing =
 			rt_form_missing(p->tool->input_schema, p->input, &p->form, &names);
 
@@ -96,6 +112,13 @@ static enum plan plan_of_wrong(struct place *p, uar_err e)
 /* Somebody was asked for values, and gave none. */
 static enum plan plan_of_declined(struct place *p)
 {
+	if (p->tool->by == UAR_TOOL_BY_CLIENT) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "%.*s",
+				    UAR_FMT(p->call->reason.n
+						    ? p->call->reason
+						    : UAR_STR("the client did not do it")));
+		return refuse(p, "rejected");
+	}
 	(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "the values were not given%s%.*s",
 			    p->call->reason.n ? ": " : "", UAR_FMT(p->call->reason));
 	return refuse(p, "rejected");
@@ -114,6 +137,10 @@ static enum plan plan_of_asking(struct place *p)
 		return RUN;
 	if (p->tool->by == UAR_TOOL_BY_FORM)
 		e = rt_form_asked(p->input, &p->form, &p->title, &p->why);
+	else if (p->input.n > UAR_LIMIT_CLIENT_ARGS)
+		e = uar_error_set(&p->why, UAR_ETOOBIG,
+				  "the client takes arguments of at most %d bytes",
+				  UAR_LIMIT_CLIENT_ARGS);
 	else
 		uar_buf_add_str(&p->title, p->tool->name);
 	if (!e)
@@ -122,12 +149,18 @@ static enum plan plan_of_asking(struct place *p)
 	return refuse(p, e == UAR_ENOMEM ? "execution" : "schema_invalid");
 }
 
+/* Else whoever is asked brings the result. */
+static bool is_done_here(const struct uar_tool *t)
+{
+	return t && (t->by == UAR_TOOL_BY_START || t->by == UAR_TOOL_BY_ARTIFACT);
+}
+
 /* What is known of the call, for core to decide. */
 static struct uar_permit_facts facts_of(struct place *p, bool rail_asks)
 {
 	struct tool_loop *l = p->loop;
 	const struct uar_tool *t = p->tool;
-	bool asks = t && t->by == UAR_TOOL_BY_START && (rail_asks || rt_toolset_asks(&l->set, t));
+	bool asks = is_done_here(t) && (rail_asks || rt_toolset_asks(&l->set, t));
 
 	if (asks) {
 		rt_grants_digest(l->o.run, p->input, p->args_digest);
@@ -240,8 +273,10 @@ static enum plan plan_of_new(struct place *p)
 		return plan_of_wrong(p, e);
 	if (permit == UAR_PERMIT_REJECTED)
 		return plan_of_refused(p, permit);
-	if (p->tool->by != UAR_TOOL_BY_START)
+	if (!is_done_here(p->tool))
 		return plan_of_asking(p);
+	if (p->tool->by == UAR_TOOL_BY_ARTIFACT && !may_make(p))
+		return refuse_ui(p, "ui.artifacts");
 	return plan_of_judged(p, permit);
 }
 
@@ -276,7 +311,8 @@ bool rt_place_is_sociable(const struct place *p)
 	case REFUSE:
 	case GIVE_UP: return true;
 	case RUN:
-	case RUN_AGAIN: return p->tool->effect == UAR_TOOL_READ_ONLY;
+	case RUN_AGAIN:
+		return p->tool->effect == UAR_TOOL_READ_ONLY && p->tool->by != UAR_TOOL_BY_ARTIFACT;
 	case ASK:
 	case ASK_AGAIN:
 	case ASK_FORM: return false;

@@ -5,15 +5,35 @@
 #include "json/jw.h"
 #include "work/definitions.h"
 #include "work/limits.h"
+#include "work/skills.h"
+#include "work/tool_loop.h"
 
-struct toolset rt_toolset_of(const struct live_run *r)
+static struct toolset toolset_of_agent(const struct live_run *r)
 {
 	const struct uar_workers *w = rt_work(r);
 	const struct uar_agent *agent = uar_agent_find(rt_state(r)->what.agent_id);
 
-	if (rt_state(r)->what.definition.n)
-		return rt_definition_toolset(r);
+	if (rt_state(r)->what.definition.n) {
+		struct toolset set = rt_definition_toolset(r);
+
+		set.skills = rt_llm_skills(r);
+		return set;
+	}
 	return (struct toolset){ .registry = w->o.tools, .policy = agent ? agent->tools : NULL };
+}
+
+struct toolset rt_toolset_of(const struct live_run *r)
+{
+	static const struct uar_tool_policy none = { 0 };
+	struct toolset set = toolset_of_agent(r);
+	struct uar_tools *with_clients = rt_llm_tools(r);
+
+	if (!with_clients)
+		return set;
+	set.registry = with_clients;
+	set.client = true;
+	set.policy = set.policy ? set.policy : &none;
+	return set;
 }
 
 /* Is it named by one of the patterns, which are separated by spaces? */
@@ -35,15 +55,18 @@ static bool named(const char *patterns, const struct uar_tool *t)
  * expressly means the tools that it brings along and those of its bundles. */
 static bool is_listed(const struct toolset *s, const struct uar_tool *t)
 {
-	if (!s->policy)
+	if (!s->policy || !rt_skills_show(s->skills, t->tool_id))
 		return false;
+	if (t->by == UAR_TOOL_BY_CLIENT)
+		return true;
 	return s->policy->allow && s->policy->allow[0] ? named(s->policy->allow, t)
 						       : uar_toolbox_offers(s->box, t);
 }
 
 bool rt_toolset_has(const struct toolset *s, const struct uar_tool *t)
 {
-	return is_listed(s, t) && !named(s->policy->deny, t);
+	return is_listed(s, t) && !named(s->policy->deny, t) &&
+	       rt_skills_allow(s->skills, t->tool_id);
 }
 
 bool rt_tool_is_ready(const struct uar_tool *t)
@@ -79,13 +102,8 @@ uar_err rt_toolset_check(const struct toolset *s, const struct uar_tool *t, uar_
 	return e;
 }
 
-struct missing {
-	const struct toolset *set;
-};
-
-static bool has_one(void *ctx, uar_str pattern)
+bool rt_toolset_offers(const struct toolset *s, uar_str pattern)
 {
-	const struct toolset *s = ((struct missing *)ctx)->set;
 	const struct uar_tool *t;
 
 	for (size_t i = 0; s->registry && (t = s->registry->ops->at(s->registry, i)); i++)
@@ -94,12 +112,16 @@ static bool has_one(void *ctx, uar_str pattern)
 	return false;
 }
 
+static bool has_one(void *ctx, uar_str pattern)
+{
+	return rt_toolset_offers(*(const struct toolset *const *)ctx, pattern);
+}
+
 uar_err rt_toolset_complete(const struct toolset *s, struct uar_error *error)
 {
-	struct missing m = { s };
 	uar_str bundle, pattern;
 
-	if (uar_toolbox_complete(s->box, has_one, &m, &bundle, &pattern))
+	if (uar_toolbox_complete(s->box, has_one, (void *)&s, &bundle, &pattern))
 		return UAR_OK;
 	return uar_error_set(error, UAR_ESTATE,
 			     "the agent needs the tools of its bundle \"%.*s\", and there is no "
@@ -168,6 +190,8 @@ static void write_key(const struct toolset *s, char out[UAR_SHA256_TEXT + 1])
 
 	uar_buf_printf(&b, "%s\n%s\n%s\n%s", s->revision ? s->revision : "",
 		       p->allow ? p->allow : "", p->deny ? p->deny : "", p->ask ? p->ask : "");
+	if (s->skills)
+		rt_skills_write_key(s->skills, &b);
 	uar_sha256_hex(uar_buf_str(&b), out);
 	if (b.err)
 		out[0] = 0; /* it is written anew */
@@ -202,6 +226,8 @@ uar_err rt_toolset_catalog(struct uar_workers *w, const struct toolset *s, uar_s
 	if (!s->registry || !s->policy)
 		return UAR_OK;
 	write_key(s, key);
+	if (s->client)
+		key[0] = 0; /* another run has other ones */
 	c = place_for(&w->catalogs, key);
 	if (!key[0] || strcmp(c->key, key) != 0 || c->generation != generation) {
 		uar_buf_fini(&c->text);

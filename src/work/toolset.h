@@ -6,16 +6,21 @@
 #include "work/work_int.h"
 #include "tool/toolbox.h"
 
+struct skill_set;
 struct toolset {
 	struct uar_tools *registry; /* NULL: there are none */
 	const struct uar_tool_policy *policy;
-	struct uar_toolbox *box; /* what the definition says besides; NULL: nothing */
-	const char *revision;	 /* of the definition; NULL: it has none */
+	struct uar_toolbox *box;	/* what the definition says besides; NULL: nothing */
+	const char *revision;		/* of the definition; NULL: it has none */
+	bool client;			/* the registry has tools of the run's client, too */
+	const struct skill_set *skills; /* that take tools away; NULL: none */
 };
 
 struct toolset rt_toolset_of(const struct live_run *r);
 /* NULL policy: it may use none. */
 bool rt_toolset_has(const struct toolset *s, const struct uar_tool *t);
+/* Is there one that it may use and that the pattern names? */
+bool rt_toolset_offers(const struct toolset *s, uar_str pattern);
 /* Has somebody to allow each call? */
 bool rt_toolset_asks(const struct toolset *s, const struct uar_tool *t);
 /* Can it be called at all, whatever a policy says? */

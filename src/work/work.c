@@ -55,6 +55,7 @@ uar_err uar_workers_create(struct uar_runtime *rt, const struct uar_workers_opti
 	rt_definitions_init(w);
 	e = rt_agents_init(w);
 	if (e) {
+		rt_definitions_fini(w);
 		uar_free(w);
 		return e;
 	}

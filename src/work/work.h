@@ -11,9 +11,11 @@ struct uar_agents;
 struct uar_registered;
 struct uar_registry;
 struct uar_model;
+struct uar_skill_book;
 struct uar_models;
 struct uar_model_policy;
 struct uar_client;
+struct uar_knowledge;
 struct uar_secrets;
 struct uar_tools;
 struct uar_workers;
@@ -33,10 +35,12 @@ struct uar_workers_options {
 	struct uar_entries *entries;	 /* plugins; NULL: none */
 	struct uar_agents *agents;	 /* agents that are programs; NULL: none */
 	struct uar_registry *registry;	 /* definitions; NULL: none */
+	struct uar_skill_book *skills;	 /* NULL: none */
 	struct uar_tools *tools;	 /* what models may ask for; NULL: nothing */
 	struct uar_client *client;	 /* for HTTP tools of definitions; NULL: none of them */
 	const struct uar_secrets *secrets;
-	const char *fixtures_dir; /* NULL: none */
+	struct uar_knowledge *knowledge; /* outlives the runs; NULL: none */
+	const char *fixtures_dir;	 /* NULL: none */
 	struct uar_model_patience patience;
 	/* Which models are used when the agent's own policy does not say; NULL: `provider` */
 	const struct uar_model_policy *routing;
@@ -87,6 +91,10 @@ const struct uar_agent *uar_workers_agent(const struct uar_workers *w,
 					  const struct uar_owner *owner, uar_str id);
 /* Those of the program first; NULL past the end. It may be another owner's. */
 const struct uar_agent *uar_workers_agent_at(const struct uar_workers *w, size_t index);
+/* Member "provider_policy" of an object: the models that it uses, and who says so. */
+struct uar_jw;
+void uar_workers_write_policy(const struct uar_workers *work, const struct uar_agent *a,
+			      struct uar_jw *w);
 /* Its definition says which inputs it takes; a message need not be one of them. */
 bool uar_agent_has_input_schema(const struct uar_agent *agent);
 /* Can the owner name it? */

@@ -49,7 +49,13 @@ struct uar_workers {
 		size_t count;
 		unsigned loading; /* owners whose definitions are being read */
 	} changes;		  /* of definitions in the database */
-	struct uar_map pinned;	  /* definitions.c: of struct pinned, by revision */
+	struct {
+		struct uar_watch watch;
+		struct uar_list queue; /* of struct skill_tally */
+		size_t count;
+		bool busy;     /* one is being written */
+	} tallies;	       /* skill_tally.c */
+	struct uar_map pinned; /* definitions.c: of struct pinned, by revision */
 	struct tool_catalogs catalogs;
 };
 struct uar_workers *rt_work(const struct live_run *r);
@@ -58,6 +64,9 @@ struct uar_workers *rt_work_at(const struct uar_runtime *rt);
 /* agents.c */
 uar_err rt_agents_init(struct uar_workers *w);
 void rt_agents_clear(struct uar_workers *w);
+/* skill_tally.c */
+void rt_skill_tally_init(struct uar_workers *w);
+void rt_skill_tally_fini(struct uar_workers *w);
 /* past.c */
 void rt_pasts_clear(struct past_cache *c);
 void rt_pasts_fini(struct past_cache *c);

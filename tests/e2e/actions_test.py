@@ -2,10 +2,10 @@
 """Actions: forms, values by schema, secrets, expiry, kill -9 while a person is asked, answers that race."""
 import json
 import os
-import pty
 
 from lib import Server, all_of, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.payloads import check_payload
+from lib.terminal import Terminal
 from lib.server import UAR
 
 AGE = {"type": "object", "required": ["name", "age"],
@@ -260,37 +260,6 @@ def expiry():
         check(not os.path.exists(os.path.join(s.data, "files", "x.txt")))
 
 
-class Terminal:
-    """A verb of uar on a terminal of its own."""
-
-    def __init__(self, s, *argv):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execve(UAR, [UAR, argv[0], "--data", s.data, *argv[1:]], {"PATH": os.environ["PATH"], "TERM": "dumb"})
-        self.seen = ""
-
-    def until(self, text):
-        while text not in self.seen:
-            try:
-                self.seen += os.read(self.fd, 4096).decode(errors="replace")
-            except OSError:  # how a terminal says that it is over
-                raise AssertionError(f"it ended without {text}: {self.seen}") from None
-        self.seen = self.seen.split(text, 1)[1]
-
-    def type(self, line):
-        os.write(self.fd, line.encode() + b"\n")
-
-    def end(self):
-        try:
-            while chunk := os.read(self.fd, 4096):
-                self.seen += chunk.decode(errors="replace")
-        except OSError:
-            pass
-        _, status = os.waitpid(self.pid, 0)
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(status)
-
-
 @test("a_terminal_fills_in_forms_and_allows", "CTL-20 NEV-15 API-13")
 def terminal():
     everything = {"type": "object", "required": ["name", "age", "colour"], "properties": {
@@ -308,7 +277,10 @@ def terminal():
         t.until("allow it?")
         check("hunter2-canary" not in t.seen, "a secret is not echoed")
         t.type("perhaps")
+        t.until("please answer")
         t.until("allow it?")
+        t.type("s")
+        check('"t.txt"' in t.until("allow it?"), "the whole input")
         t.type("y")
         equal(t.end(), 0, t.seen)
         check("[answered] allow" in t.seen, t.seen)

@@ -455,7 +455,7 @@ def check_files():
     with Shop() as s:
         out = run_uar("agent", "check", EXAMPLE)
         equal(out.returncode, 0, out.stderr)
-        check("inactive /memory/kb" in out.stdout, out.stdout)
+        check("inactive" not in out.stdout, out.stdout)
         path = os.path.join(s.root, "bad.yaml")
         with open(path, "w") as f:
             f.write('version: "1.0"\nkind: agent\nid: bad\nruntime:\n  entry: llm.chatt\n')

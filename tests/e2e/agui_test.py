@@ -449,7 +449,7 @@ def superseded():
 def refusals():
     with Server() as s:
         path, fine = "/api/ag-ui/agents/demo", {"threadId": "t", "runId": "r", "messages": [user("hi")]}
-        for change, where in (({"tools": [{"name": "x", "description": ""}]}, "/tools"),
+        for change, where in (({"tools": [{"description": ""}]}, "/tools/0"),
                               ({"protocolVersion": "2.0"}, "/protocolVersion"), ({"threadId": "a b"}, "/threadId"),
                               ({"runId": "x" * 101}, "/runId"), ({"runId": 7}, "/runId"),
                               ({"messages": "hi"}, "/messages"), ({"messages": [7]}, "/messages"),

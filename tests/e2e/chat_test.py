@@ -8,6 +8,7 @@ import tempfile
 
 from lib import Provider, Server, UAR, check, equal, main, run_uar, test, wait_until
 from lib.server import clean_environment
+from lib.terminal import Terminal
 
 
 @test("a_chat_is_one_conversation", "")
@@ -56,6 +57,40 @@ def interrupt():
         check("after" in out, out)
         equal(proc.returncode, 0)
         equal(s.record(run["run_id"])["status"], "canceled")
+
+
+@test("ctrl_c_at_a_terminal_cancels_a_run_then_leaves", "")
+def interrupt_run():
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        p.hold()
+        t = Terminal(s, "run", "assistant", "wait")
+        p.wait_for(requests=1)
+        (run,) = wait_until(lambda: s.http.get("/api/runs").json["runs"], "the run")
+        wait_until(lambda: os.read(t.fd, 100), "its text")
+        t.press(b"\x03")
+        wait_until(lambda: s.record(run["run_id"])["status"] == "canceled", "it is cancelled")
+        equal(t.end(), 3, t.seen)
+        check("tokens" in t.seen, t.seen)
+
+
+@test("a_terminal_lists_short_ids_and_titles", "")
+def short_ids():
+    with Server() as s:
+        ids = [s.create("echo", f"message {i}") for i in range(4)]
+        for run_id in ids:
+            s.finish(run_id)
+        t = Terminal(s, "runs")
+        equal(t.end(), 0, t.seen)
+        rows = t.seen.splitlines()[1:]
+        short = [row.split()[0] for row in rows]
+        equal(len(rows), 4, t.seen)
+        check(all(len(a) < 36 for a in short) and len(set(short)) == 4, short)
+        for a, whole, n in zip(short, ids[::-1], (3, 2, 1, 0)):
+            check(whole.startswith(a), (a, whole))
+            check(f"message {n}" in rows[3 - n], rows)
+            equal(json.loads(run_uar("show", a, "--json", "--data", s.data).stdout)["run_id"], whole)
+        piped = run_uar("runs", "--data", s.data).stdout.splitlines()[1:]
+        equal([row.split()[0] for row in piped], ids[::-1], "programs get whole ids")
 
 
 @test("a_new_link_works_once", "")

@@ -109,6 +109,33 @@ def repeated():
         equal(len(s.http.get("/api/tasks").json["tasks"]), 2)
 
 
+@test("the_first_outcome_is_the_answer_also_when_it_changed_nothing", "CTL-45")
+def unchanged():
+    with Server() as s:
+        t = task(s)
+        keyed = {"task_id": t["task_id"], "idempotency_key": "k"}
+        first = command(s, "resume_task", **keyed)  # it is not paused
+        equal(first["result"]["task"]["status"], t["status"])
+        command(s, "pause_task", task_id=t["task_id"])
+        equal(command(s, "resume_task", **keyed), first, "it is not decided again")
+        equal(s.http.get(f"/api/tasks/{t['task_id']}").json["task"]["status"], "paused")
+        s.kill()
+        s.start()
+        equal(command(s, "resume_task", **keyed), first)
+        # the header of HTTP says the same as the member
+        def post(key, **body):
+            return s.http.post("/api/control/resume_task", {"task_id": t["task_id"], **body},
+                               headers={"Idempotency-Key": key})
+        equal(post("k", idempotency_key="k").json, first)
+        now = post("other")
+        equal((now.status, now.json["result"]["task"]["status"]), (200, "queued"))
+        command(s, "pause_task", task_id=t["task_id"])
+        equal(post("other").json, now.json)
+        refused(post("other", reason="y"), 409, "CONFLICT", "/idempotency_key")
+        refused(post("k", idempotency_key="l"), 400, "VALIDATION_ERROR", "Idempotency-Key")
+
+
+
 @test("tasks_are_listed_by_filters_in_pages", "CTL-16")
 def lists():
     with Server() as s:
@@ -212,7 +239,7 @@ def completed():
                             {"task_id": task(s)["task_id"], "delivery_state": "lost"}), 400, "VALIDATION_ERROR")
 
 
-@test("a_dependency_blocks_until_it_is_over", "CTL-18 CTL-19 EVT-028 EVT-093 VAL-06")
+@test("a_dependency_blocks_until_it_is_over", "CTL-18 CTL-19 EVT-028 EVT-093 VAL-06 STAT-08")
 def blocked():
     with Server() as s:
         a = task(s, title="a")

@@ -233,7 +233,7 @@ def clear_answer():
         t = Terminal(d, typed_ahead=b"n\n")  # before there was a question
         t.until(b"allow it?")
         t.type(b"maybe\n")
-        t.until(b"please answer y, n or a")
+        t.until(b"please answer y, n, a or s")
         t.until(b"allow it?", 2)
         t.type(b"n" * 300 + b"\n")  # longer than any answer, and no part of it is one
         t.until(b"allow it?", 3)

@@ -200,6 +200,9 @@ def over_pipes():
         say(id="call", method="tools/call", params={"name": "agent_echo", "arguments": {"message": "hello"}})
         answer = hear()
         equal((answer["id"], answer["result"]["content"][0]["text"]), ("call", "hello"))
+        say(id=4, method="tools/call", params=Modern(s).envelope({"name": "agent_echo", "arguments": {"message": "new"}}))
+        answer = hear()
+        equal((answer["id"], answer["result"]["resultType"]), (4, "complete"))
         say(id=3, method="nothing")
         equal(hear()["error"]["code"], -32601)
         p.stdin.close()
@@ -207,18 +210,31 @@ def over_pipes():
         p.stdout.close()
 
 
-@test("official_clients_of_both_versions_list_and_call", "MCP-08")
-def official():
+def judged(s, kind, *where):
     judge = os.path.join(ROOT, "tests", "e2e", "mcp_judge.mjs")
+    p = subprocess.run([node(), judge, modules("mcp"), kind, *where], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       text=True, timeout=SAFETY, env={**os.environ, **clean_environment(s.root)})
+    equal(p.returncode, 0, p.stderr)
+    got = json.loads(p.stdout)
+    check("agent_echo" in got["tools"], got)
+    equal((got["text"], got["prompt"], got["isError"]), ("hello", "hi", True))
+    equal(got["era"], "modern" if kind == "v2-auto" else "legacy", got)
+    check(got["progress"] > 0, got)
+    equal((got["asked"], got["told"], got["written"]), (["decision"], "succeeded", "succeeded"))
+
+
+@test("official_clients_of_both_versions_call_and_are_asked", "MCP-08")
+def official():
     with Server() as s:
         for kind in ("v1", "v2-legacy", "v2-auto"):
-            p = subprocess.run([node(), judge, modules("mcp"), kind, s.url + "/mcp", s.token], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, timeout=SAFETY)
-            equal(p.returncode, 0, p.stderr)
-            got = json.loads(p.stdout)
-            check("agent_echo" in got["tools"], got)
-            equal((got["text"], got["prompt"], got["isError"]), ("hello", "hi", True))
-            equal(got["era"], "modern" if kind == "v2-auto" else "legacy", got)
+            judged(s, kind, s.url + "/mcp", s.token)
+
+
+@test("official_clients_start_uar_as_their_server", "MCP-08")
+def official_pipes():
+    with Server() as s:
+        for kind in ("v1", "v2-legacy", "v2-auto"):
+            judged(s, kind, UAR, "", "mcp", "serve", "--data", s.data)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def cloud():
                 served = {path for _, path in routes()}
                 check({"/api/runs", "/mcp", "/api/mcp/sessions", "/api/a2a/inbox"} <= served, served)
                 for method, path in routes():
-                    if path.startswith(("/channels/", "/api/a2a/stream/")):
+                    if path.startswith(("/channels/", "/api/a2a/stream/", "/api/admin/log")):
                         method = "HEAD"  # a stream without an end; that of a run is read below
                     body = {} if method == "POST" else None
                     for token in (True, False):

@@ -232,7 +232,7 @@ BUDGETS = [({"model_calls": 1}, "run.model_calls"), ({"tokens": 60}, "run.tokens
            ({"tool_calls": 1}, "run.tool_calls")]
 
 
-@test("a_budget_stops_before_the_call", "EVT-100 EVT-101")
+@test("a_budget_stops_before_the_call", "EVT-100 EVT-101 STAT-08")
 def budgets():
     prices = {"UAR_PRICES": json.dumps({"a/*": {"input": 1000, "output": 2000}})}
     for budget, name in BUDGETS:
@@ -244,6 +244,9 @@ def budgets():
             equal(blocked["quota_name"], name)
             equal(blocked["blocked_operation"], "tool_call" if name == "run.tool_calls" else "model_call")
             equal((name, p.stats()["requests"]), (name, 1))
+            thread = s.http.get(f"/api/sessions/{record['session_id']}").json["active_thread"]
+            equal((thread["routing_limits"]["quota"]["state"], thread["routing_limits"]["quota"]["fact"]["quota_name"]),
+                  ("blocked", name))
             if name == "run.model_calls":
                 equal(len(facts.of("quota.low")), 1)
 

@@ -264,7 +264,7 @@ def repaired():
         equal(session(s, session_id), again)
 
 
-@test("what_is_not_known_is_said", "SNAP-14 SNAP-20 STAT-16")
+@test("what_is_not_known_is_said", "SNAP-14 SNAP-20 STAT-16 VAL-09")
 def honest():
     with Server() as s:
         run_id = s.create("tools", ASK, conversation_id="talk")
@@ -338,7 +338,7 @@ def material():
             equal(session(s, session_id, "include=tasks,artifacts&verify=1"), v)
 
 
-@test("a_lost_worker_leaves_its_thread_unknown", "SNAP-05 SNAP-14")
+@test("a_lost_worker_leaves_its_thread_unknown", "SNAP-05 SNAP-14 VAL-09")
 def lost():
     with Lab() as s:
         run_id = s.begin("gate_once", {"file": s.file("gate")})

@@ -127,8 +127,6 @@ def policies():
         first, where, (waiting,) = busy(s, 1)
         refused(s.http.post("/api/control/submit_turn", {"agent_id": "assistant", "message": "x", "policy": "reject",
                                                          **where}), 409, "CONFLICT", "/policy")
-        refused(s.http.post("/api/control/submit_turn", {"agent_id": "assistant", "message": "x", "policy": "steer",
-                                                         **where}), 409, "CONFLICT", "/policy")
         urgent = submit(s, "now", policy="interrupt", **where)
         equal((urgent["status"], urgent["position"]), ("queued", 1))
         equal(s.finish(first["run_id"])["status"], "canceled")
@@ -168,7 +166,7 @@ def interrupted():
         refused(s.http.post("/api/control/interrupt_turn", {"session_id": "none"}), 404, "NOT_FOUND")
 
 
-@test("the_queue_is_reordered_and_turns_leave_it", "EVT-054 CTL-01")
+@test("the_queue_is_reordered_and_turns_leave_it", "EVT-054 CTL-01 CTL-21 CTL-22")
 def reordered():
     with Provider() as p, Server(env=p.env("gate")) as s:
         first, where, waiting = busy(s, 4)

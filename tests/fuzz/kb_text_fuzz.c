@@ -20,8 +20,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t bytes = 0;
 
 	uar_html_text(text, &words);
-	if (uar_utf8_valid(text) && (uar_chunk_text(text, check_chunk, &bytes) || bytes > size))
-		abort();
+	for (int kind = UAR_CHUNK_TEXT; kind <= UAR_CHUNK_CODE && uar_utf8_valid(text); kind++) {
+		bytes = 0;
+		if (uar_chunk_text(text, (enum uar_chunk_kind)kind, check_chunk, &bytes) ||
+		    bytes > size)
+			abort();
+	}
 	uar_buf_fini(&words);
 	return 0;
 }

@@ -101,6 +101,18 @@ def asked_for(wire):
                          "function": {"name": name, "arguments": arguments}}]
 
 
+def revised(wire):
+    """Makes an artifact, then two further versions of it."""
+    results = wire.results(wire.body)
+    if len(results) == 3:
+        yield "text", "done"
+        return
+    made = {"artifact_id": json.loads(results[0])["artifact_id"]} if results else {}
+    yield "calls", [{"index": 0, "id": f"call_{len(results)}", "type": "function", "function": {
+        "name": "internal__artifact_put", "arguments": json.dumps({
+            "artifact_type": "code", "language": "python", "title": "Program", "content": f"print({len(results)})", **made})}}]
+
+
 def sealed(wire, wait):
     """Thinks and asks for a tool; then wants back what it thought, to the letter."""
     if wire.results(wire.body):
@@ -150,6 +162,8 @@ def script(model, wire):
         yield from tool_round(wire)
     elif name == "asks":
         yield from asked_for(wire)
+    elif name == "revise":
+        yield from revised(wire)
     elif name == "stall":
         yield "text", "One "
         yield "text", "moment "

@@ -220,6 +220,9 @@ static inline struct uar_command story_command(enum uar_command_kind kind)
 {
 	struct uar_command c = { .kind = kind };
 
+	if (kind == UAR_CMD_STEER || kind == UAR_CMD_EDIT)
+		c.input = (struct uar_message_text){ .text = UAR_STR("more"), .bytes = 4 };
+
 	switch (kind) {
 	case UAR_CMD_PREPARED:
 		c.prepared = (struct uar_prepared){

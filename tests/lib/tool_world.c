@@ -77,7 +77,8 @@ static void model_pause(struct uar_model *m, struct uar_model_call *call, bool p
 }
 
 static const struct uar_model_ops model_ops = { 2,	     sizeof model_ops, NULL,
-						model_start, model_cancel,     model_pause };
+						model_start, model_cancel,     model_pause,
+						NULL };
 
 /* "name arguments", a line each. */
 static size_t read_calls(const char *calls, struct uar_model_tool_call *out)

@@ -3,6 +3,8 @@
 #include "stage.h"
 #include "test.h"
 
+#include "core/view.h"
+#include "event/limits.h"
 #include "sim/checker.h"
 #include "store/memory/memory.h"
 
@@ -158,8 +160,47 @@ TEST(a_run_that_could_not_be_read_for_a_while_goes_on, "")
 	}
 }
 
-TEST(a_run_whose_events_are_damaged_ends_as_lost, "")
+struct told {
+	struct uar_read r;
+	bool done;
+};
+
+static void was_read(struct uar_read *r)
 {
+	UAR_OWNER(r, struct told, r)->done = true;
+}
+
+/* How often the log of the run has the fact, and what a read model of it then shows. */
+static int count_facts(struct place *p, const struct guest *g, enum uar_event_class cls,
+		       struct uar_buf *shown)
+{
+	struct told t = { .r = { .owner = owner,
+				 .run_id = uar_str_c(g->op.run_id),
+				 .limit = UAR_LIMIT_READ_PAGE,
+				 .done = was_read } };
+	struct uar_sview view;
+	int n = 0;
+
+	CHECK_INT(p->w.disk->ops->read(p->w.disk, &t.r), UAR_OK);
+	while (!t.done && sim_run_task(&p->w))
+		;
+	CHECK(!t.r.err && !t.r.more);
+	uar_sview_init(&view);
+	for (size_t i = 0; i < t.r.event_count; i++) {
+		t.r.events[i].sequence = i + 1; /* facts of the thread stand between them */
+		n += t.r.events[i].cls == cls;
+		CHECK_INT(uar_sview_fold(&view, &t.r.events[i]), UAR_OK);
+	}
+	CHECK_INT(uar_sview_write(&view, shown), UAR_OK);
+	uar_buf_add_char(shown, 0);
+	uar_sview_fini(&view);
+	uar_store_read_fini(&t.r);
+	return n;
+}
+
+TEST(a_run_whose_events_are_damaged_ends_as_lost, "EVT-070")
+{
+	struct uar_buf shown = uar_buf_make(UAR_LIMIT_ROW_BYTES);
 	struct guest g[2];
 	struct place p;
 	bool lost;
@@ -171,6 +212,9 @@ TEST(a_run_whose_events_are_damaged_ends_as_lost, "")
 	sim_settle(&p.w, 3600000000);
 	CHECK_STR(uar_str_c(status_of(&p, &g[0], &lost)), "failed");
 	CHECK(lost);
+	CHECK_INT(count_facts(&p, &g[0], UAR_EV_RUNTIME_ERROR, &shown), 1);
+	CHECK(shown.p && strstr(shown.p, "LOG_UNREADABLE") && strstr(shown.p, "runtime.error"));
+	uar_buf_fini(&shown);
 	CHECK_INT(cancel(&p, &g[0]), UAR_OK); /* it is over */
 	CHECK(ended(&p, &g[1], &lost) && !lost);
 	close_place(&p);

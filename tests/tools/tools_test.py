@@ -3,6 +3,7 @@
 # time limit: 150 s, it builds small projects and links every room by itself
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -512,7 +513,7 @@ def _():
     for room in ("event", "core", "gate", "model", "tool", "skill", "memory", "app"):
         assert room in uses, room
         assert glob.glob(f"{ROOT}/src/{room}/*.c"), room
-    assert glob.glob(f"{ROOT}/fixtures/streams/*.jsonl") and glob.glob(f"{ROOT}/web/page/*.js")
+    assert glob.glob(f"{ROOT}/fixtures/streams/*.jsonl") and glob.glob(f"{ROOT}/web/src/*.tsx")
     order, left = [], dict(uses)
     while left:
         free = [r for r, needs in left.items() if not needs & set(left)]
@@ -522,6 +523,45 @@ def _():
             del left[r]
     assert order.index("core") < order.index("gate") < order.index("app"), order
     assert subprocess.run([f"{ROOT}/tools/check-layers"], cwd=ROOT, check=False).returncode == 0
+
+
+def planned():
+    """Rows of "Where the first plan went": what was planned, the files that it is in, the test that shows it."""
+    with open(f"{ROOT}/docs/ARCHITECTURE.md", encoding="utf-8") as f:
+        section = f.read().split("## Where the first plan went")[1].split("\n## ")[0]
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| ")][1:]
+    return [(what, re.findall("`([^`]+)`", where), re.findall("`([^`]+)`", shown)) for what, where, shown in rows]
+
+
+@test("domain_types_have_headers_and_tests", "BLD-06")
+def _():
+    """The types of events, artifact, tools, skills and runs, each with the words of the plan in its header."""
+    words = {"events": ["struct uar_event"], "artifact": ["struct uar_definition"],
+             "tools": ["struct uar_tool ", "struct uar_tool_request", "struct uar_tool_result"],
+             "skills": ["struct uar_skill ", "triggers", "overlay", "template"],
+             "runs": ["struct uar_run ", "struct uar_run_ids", "struct uar_run_what", "enum uar_status"]}
+    for name, needed in words.items():
+        where, shown = [(w, s) for what, w, s in planned() if what.split(" ")[0].rstrip(":") == name][0]
+        text = "".join(open(f"{ROOT}/{f}", encoding="utf-8").read() for f in where)
+        for word in needed:
+            assert word in text, f"{word} is not in {where}"
+        with open(f"{ROOT}/{shown[0]}", encoding="utf-8") as f:
+            assert "TEST(" in f.read(), shown
+
+
+@test("each_item_of_the_ordered_list_is_a_finished_module", "BLD-10")
+def _():
+    """Every file of the table exists and is no stub, and the test that shows it has tests."""
+    rows = planned()
+    assert len(rows) >= 14, rows
+    for what, where, shown in rows:
+        assert where and shown, what
+        for path in where:
+            path = f"{ROOT}/{path}"
+            assert os.path.exists(path), path
+            assert os.listdir(path) if os.path.isdir(path) else os.path.getsize(path) > 500, path
+        with open(f"{ROOT}/{shown[0]}", encoding="utf-8") as f:
+            assert re.search(r'^@test\(|^TEST\(', f.read(), re.M), shown
 
 
 def make_without_headers(tree, missing):

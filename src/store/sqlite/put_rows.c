@@ -86,6 +86,18 @@ static uar_err put_row(struct sq_apply *ap, int64_t oid, int64_t sid, const stru
 	return e;
 }
 
+/* What commands came to is kept for a while, not for ever. */
+static uar_err forget_outcomes(struct sq_apply *ap, int64_t oid, int64_t now_us,
+			       struct uar_error *error)
+{
+	int64_t before = now_us - (int64_t)UAR_LIMIT_OUTCOME_SECONDS * 1000000;
+	uar_err e = sq_run(ap->c, SQ_ROWS_FORGET, SQ_VALS(SQ_I(oid), SQ_I(before)), error);
+
+	if (!e)
+		ap->head.items -= sqlite3_changes(ap->c->db);
+	return e;
+}
+
 uar_err sq_rows_write(struct sq_apply *ap, const struct sq_op *op, int64_t oid, int64_t sid,
 		      struct uar_error *error)
 {
@@ -96,6 +108,8 @@ uar_err sq_rows_write(struct sq_apply *ap, const struct sq_op *op, int64_t oid, 
 
 		r->through = op->after + op->event_count;
 		e = r->removed ? drop_row(ap, oid, r, error) : put_row(ap, oid, sid, r, error);
+		if (!e && r->kind == UAR_ROW_OUTCOME)
+			e = forget_outcomes(ap, oid, op->at, error);
 	}
 	return e;
 }

@@ -87,7 +87,7 @@ class Modern:
                                             **meta}}
 
     def headers(self, method, params=None, **more):
-        name = (params or {}).get("name") or (params or {}).get("uri")
+        name = next((params[k] for k in ("name", "uri", "taskId") if k in (params or {})), None)
         own = {"Accept": BOTH, "MCP-Protocol-Version": MODERN, "Mcp-Method": method, **more}
         return {**own, "Mcp-Name": name} if name else own
 

@@ -68,7 +68,7 @@ static void pause_call(struct uar_model *m, struct uar_model_call *call, bool pa
 	((struct sim_call *)call)->paused = paused;
 }
 
-static const struct uar_model_ops ops = { 2, sizeof ops, NULL, start, cancel, pause_call };
+static const struct uar_model_ops ops = { 2, sizeof ops, NULL, start, cancel, pause_call, NULL };
 
 /* Ids are the same in every answer, as some providers have it. */
 static size_t ask(struct sim_world *w, struct uar_model_tool_call *out, unsigned n)

@@ -82,7 +82,16 @@ export interface ContextResolvedPayload {
     skill_id: string;
     version: string;
     score: number;
+    revision?: string;
+    title?: string;
+    selection_method?: "keyword" | "pattern" | "similarity";
+    origin?: "builtin" | "file" | "user";
+    similarity?: number;
+    freshness?: number;
+    success_rate?: number;
+    preference?: number;
   }[];
+  narrowed_by?: string[];
   prompt_sections: {
     name: string;
     sha256: string;

@@ -38,7 +38,7 @@ export interface ToolCatalogResolvedPayload {
     tool_id: string;
     name: string;
     description: string;
-    transport: "internal" | "http" | "mcp";
+    transport: "internal" | "http" | "mcp" | "client";
     version: string;
     policy: "allowed" | "ask" | "denied" | "sandboxed" | "unavailable";
     runtime_owner: string;

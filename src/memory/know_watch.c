@@ -1,0 +1,272 @@
+/* know_watch.c - the files of a folder are documents: those of SUB/... of the collection SUB, the
+ * others of "default". The folder is looked through again and again; what has not changed since
+ * costs a look at its times. Files that are gone are removed. */
+#include "memory/know_int.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "memory/media.h"
+
+enum { EVERY_US = 2 * 1000 * 1000 };
+
+struct seen {
+	char *name; /* collection, a zero, id */
+	int64_t mtime, size;
+	bool there;
+};
+
+struct know_watcher {
+	struct uar_knowledge *k;
+	struct uar_timer timer;
+	struct seen *at; /* by the worker while one is at work, else by nobody */
+	size_t n, room;
+	bool begun; /* what an earlier server took is known */
+	atomic_bool stopped;
+};
+
+struct walk {
+	struct know_watcher *w;
+	struct uar_kb *kb;
+	struct uar_know_job *j;
+	bool changed;
+};
+
+static struct seen *find_seen(struct know_watcher *w, const char *collection, const char *id)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->at[i].name, collection) &&
+		    !strcmp(w->at[i].name + strlen(collection) + 1, id))
+			return &w->at[i];
+	return NULL;
+}
+
+static struct seen *add_seen(struct know_watcher *w, const char *collection, const char *id)
+{
+	size_t a = strlen(collection) + 1, b = strlen(id) + 1;
+	char *name;
+
+	if (w->n == w->room) {
+		size_t room = w->room ? 2 * w->room : 64;
+		struct seen *more = room > UAR_LIMIT_KB_WATCHED
+					    ? NULL
+					    : uar_realloc(w->at, room * sizeof *more);
+
+		if (!more)
+			return NULL;
+		w->at = more;
+		w->room = room;
+	}
+	name = uar_alloc(a + b);
+	if (!name)
+		return NULL;
+	memcpy(name, collection, a);
+	memcpy(name + a, id, b);
+	w->at[w->n] = (struct seen){ .name = name, .mtime = -1 };
+	return &w->at[w->n++];
+}
+
+static void put_file(struct walk *x, const char *path, struct seen *s)
+{
+	const char *id = s->name + strlen(s->name) + 1;
+	struct uar_buf bytes = uar_buf_make(UAR_LIMIT_KB_DOCUMENT);
+	struct uar_kb_document d = { .collection = uar_str_c(s->name),
+				     .id = uar_str_c(id),
+				     .title = uar_str_c(id),
+				     .source = uar_str_c(path),
+				     .media_type = uar_media_type_of(uar_str_c(path)),
+				     .updated_us = uar_know_now(x->j->k) };
+	struct uar_kb_result result;
+	struct uar_error error = { 0 };
+	uar_err e = uar_file_read(path, &bytes, &error);
+
+	d.bytes = uar_buf_str(&bytes);
+	if (!e)
+		e = uar_kb_put(x->kb, &x->j->k->o.owner, &d, &result, &error);
+	if (e)
+		uar_log(x->j->k->o.log, UAR_LOG_WARN, "kb.file_not_taken",
+			{ "path", uar_str_c(path) }, { "reason", uar_str_c(error.text) });
+	else
+		x->changed |= !result.indexed && result.change != UAR_KB_UNCHANGED;
+	uar_buf_fini(&bytes);
+}
+
+static void see_file(struct walk *x, const char *path, const char *below, const struct stat *st)
+{
+	char collection[NAME_MAX + 1] = "default";
+	const char *slash = strchr(below, '/');
+	const char *id = slash ? slash + 1 : below;
+	int64_t mtime = (int64_t)st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000;
+	struct seen *s;
+
+	if (slash)
+		snprintf(collection, sizeof collection, "%.*s", (int)(slash - below), below);
+	s = find_seen(x->w, collection, id);
+	if (!s)
+		s = add_seen(x->w, collection, id);
+	if (!s)
+		return;
+	s->there = true;
+	if (s->mtime == mtime && s->size == st->st_size)
+		return;
+	s->mtime = mtime;
+	s->size = st->st_size;
+	put_file(x, path, s);
+}
+
+static void see_dir(struct walk *x, const char *path, size_t top, unsigned depth)
+{
+	DIR *dir = depth < UAR_LIMIT_KB_WATCH_DEPTH ? opendir(path) : NULL;
+	const struct dirent *at;
+	char below[PATH_MAX];
+	struct stat st;
+
+	while (dir && !x->w->stopped && (at = readdir(dir))) {
+		int n = snprintf(below, sizeof below, "%s/%s", path, at->d_name);
+
+		if (at->d_name[0] == '.' || n >= (int)sizeof below || lstat(below, &st))
+			continue;
+		if (S_ISDIR(st.st_mode))
+			see_dir(x, below, top, depth + 1);
+		else if (S_ISREG(st.st_mode) && uar_media_is_read(uar_str_c(below)))
+			see_file(x, below, below + top, &st);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void remove_missing(struct walk *x)
+{
+	struct know_watcher *w = x->w;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		struct seen *s = &w->at[i];
+		struct uar_kb_place place = { x->j->k->o.owner, uar_str_c(s->name) };
+		struct uar_error error = { 0 };
+
+		if (s->there) {
+			w->at[kept++] = *s;
+			continue;
+		}
+		if (uar_kb_remove(x->kb, &place, uar_str_c(s->name + strlen(s->name) + 1), &error))
+			uar_log(x->j->k->o.log, UAR_LOG_DEBUG, "kb.file_not_removed",
+				{ "reason", uar_str_c(error.text) });
+		uar_free(s->name);
+	}
+	w->n = kept;
+}
+
+/* Documents of files that were taken by an earlier server: one may be gone since. */
+static void recall_collection(struct walk *x, uar_str collection)
+{
+	uar_str dir = uar_str_c(x->j->k->o.watch_dir);
+	struct uar_kb_page page = { .place = { x->j->k->o.owner, collection },
+				    .after = UAR_STR(""),
+				    .arena = &x->j->arena };
+	struct uar_kb_documents list;
+
+	do {
+		if (uar_kb_list(x->kb, &page, &list, NULL))
+			return;
+		for (size_t i = 0; i < list.n; i++) {
+			page.after = list.at[i].id;
+			if (uar_str_starts(list.at[i].source, dir))
+				(void)add_seen(x->w, collection.p, list.at[i].id.p);
+		}
+	} while (list.n == UAR_LIMIT_KB_PAGE);
+}
+
+static void recall_files(struct walk *x)
+{
+	struct uar_kb_collections list;
+
+	if (x->w->begun || uar_kb_collections(x->kb, &x->j->k->o.owner, &x->j->arena, &list, NULL))
+		return;
+	x->w->begun = true;
+	for (size_t i = 0; i < list.n; i++)
+		recall_collection(x, list.at[i].name);
+}
+
+static void run_look(struct uar_kb *kb, struct uar_know_job *j)
+{
+	struct know_watcher *w = j->ctx;
+	struct walk x = { w, kb, j, false };
+	const char *dir = j->k->o.watch_dir;
+	struct stat st;
+
+	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
+		return; /* what is not there now has not lost its files */
+	recall_files(&x);
+	for (size_t i = 0; i < w->n; i++)
+		w->at[i].there = false;
+	see_dir(&x, dir, strlen(dir) + 1, 0);
+	if (!w->stopped)
+		remove_missing(&x);
+	j->err = x.changed ? UAR_ESKIP : UAR_OK;
+}
+
+void know_watch_free(struct know_watcher *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->n; i++)
+		uar_free(w->at[i].name);
+	uar_free(w->at);
+	uar_free(w);
+}
+
+static void looked(struct uar_know_job *j)
+{
+	struct know_watcher *w = j->ctx;
+
+	if (j->err == UAR_ESKIP)
+		uar_know_wake(w->k);
+	uar_know_free(j);
+	if (uar_timer_set(w->k->sched, &w->timer, EVERY_US))
+		uar_log(w->k->o.log, UAR_LOG_WARN, "kb.watch_ends",
+			{ "text", UAR_STR("out of memory") });
+}
+
+static void on_timer(struct uar_timer *t)
+{
+	struct know_watcher *w = UAR_OWNER(t, struct know_watcher, timer);
+	struct uar_know_job *j = uar_know_job_new(w->k, sizeof *j);
+
+	if (j) {
+		j->run = run_look;
+		j->done = looked;
+		j->ctx = w;
+	}
+	if ((!j || uar_know_begin(j)) && uar_timer_set(w->k->sched, t, EVERY_US))
+		uar_log(w->k->o.log, UAR_LOG_WARN, "kb.watch_ends",
+			{ "text", UAR_STR("out of memory") });
+}
+
+uar_err know_watch_start(struct uar_knowledge *k)
+{
+	struct know_watcher *w;
+
+	if (!k->o.watch_dir || !k->o.watch_dir[0])
+		return UAR_OK;
+	w = uar_zalloc(sizeof *w);
+	if (!w)
+		return UAR_ENOMEM;
+	w->k = k;
+	w->timer.fn = on_timer;
+	k->watcher = w;
+	return uar_timer_set(k->sched, &w->timer, 1000);
+}
+
+void know_watch_stop(struct uar_knowledge *k)
+{
+	struct know_watcher *w = k->watcher;
+
+	if (!w)
+		return;
+	uar_timer_stop(k->sched, &w->timer);
+	atomic_store(&w->stopped, true); /* a worker may have it: it is freed with the rest */
+}

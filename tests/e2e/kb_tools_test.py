@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Knowledge through its other doors: tools of agents, the command line, a watched folder, a provider of embeddings."""
+import http.server
+import json
+import os
+import threading
+
+from lib import Server, check, equal, main, refused, run_uar, test, text_of, wait_until
+from lib.embed import Embedder
+
+
+def put(s, collection, document_id, text, **more):
+    a = s.http.send("PUT", f"/api/kb/{collection}/documents", {"document_id": document_id, "text": text, **more})
+    check(a.status in (200, 201), a.body)
+    return a.json
+
+
+def names(s, collection, query, **more):
+    a = s.http.post(f"/api/kb/{collection}/search", {"query": query, **more})
+    equal(a.status, 200, a.body)
+    return [p["document_id"] for p in a.json["passages"]]
+
+
+def state(s, collection, document_id):
+    return s.http.get(f"/api/kb/{collection}/documents/{document_id}").json
+
+
+def call(name, **args):
+    return f"tool {name} {json.dumps(args)}"
+
+
+def agent(s, agent_id, **memory):
+    """An agent of the scripted model, which calls what its message says."""
+    a = s.http.send("PUT", f"/api/agents/{agent_id}", {
+        "version": "1.0", "kind": "agent", "id": agent_id, "runtime": {"entry": "llm.chat"}, "memory": memory,
+        "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
+                   "tools": {"allow": ["internal:kb.*", "internal:memory.*"]}}})
+    check(a.status in (200, 201), a.body)
+
+
+def outputs(s, agent_id, *calls, allow=True, **more):
+    """What the tools of a run said, in order; what has to be allowed is."""
+    run_id = s.create(agent_id, "\nthen\n".join(calls), **more)
+    while allow:
+        r = wait_until(lambda: (lambda r: r if r.get("actions") or r["status"] in ("succeeded", "failed") else None)(
+            s.record(run_id)))
+        if not r.get("actions"):
+            break
+        equal(s.http.post("/api/control/respond_action",
+                          {"action_id": r["actions"][0]["action_id"], "decision": "allow"}).status, 200)
+        wait_until(lambda: all(a["action_id"] != r["actions"][0]["action_id"] for a in s.record(run_id).get("actions") or []))
+    ends = [e.data["data"] for e in s.events(run_id) if e.type == "ToolEnd"]
+    equal(len(ends), len(calls), s.record(run_id))
+    return [e["output"] if e["ok"] else e for e in ends]
+
+
+@test("agents_search_ingest_and_relate_within_their_collections", "MEM-01 MEM-08 MEM-11")
+def tools():
+    with Server() as s:
+        put(s, "birds", "heron", "The vermilion heron guards the archive.", title="Herons")
+        put(s, "vault", "secret", "The vermilion heron has the key.")
+        agent(s, "a", kb={"enabled": True, "collections": ["birds"]})
+        found, foreign, new, again, known, related = outputs(
+            s, "a", call("kb.search", query="vermilion heron"),
+            call("kb.search", query="vermilion heron", collections=["vault", "nothing"]),
+            call("kb.ingest", collection="birds", document_id="gull.md", text="# Gulls\nGulls eat chips."),
+            call("kb.search", query="chips", mode="keyword"),
+            call("kb.relate", collection="birds", relations=[
+                {"from": "gull", "kind": "eats", "to": "chips", "document_id": "gull.md"}]),
+            call("kb.graph", collection="birds", entity="gull"))
+        equal([(p["document_id"], p["title"]) for p in found["passages"]], [("heron", "Herons")])
+        equal(s.http.get(found["passages"][0]["url"]).json["passage"]["text"], "The vermilion heron guards the archive.")
+        equal(foreign["passages"], [])
+        equal((new["change"], new["state"]), ("created", "ready"))
+        equal([(p["document_id"], p["heading"]) for p in again["passages"]], [("gull.md", "Gulls")])
+        equal(known, {"related": 1})
+        (r,) = related["relations"]
+        equal((r["from"], r["kind"], r["to"], r["document_id"]), ("gull", "eats", "chips", "gull.md"))
+        check(r["by"].startswith("run:"), r)
+        (no,) = outputs(s, "a", call("kb.ingest", collection="vault", document_id="x", text="x"))
+        check("may not use" in no["error"]["message"] if "error" in no else "may not use" in json.dumps(no), no)
+        a = s.http.post("/api/tools/call", {"tool_id": "internal:kb.search",
+                                            "arguments": {"query": "key", "collections": ["vault"]}})
+        equal([p["document_id"] for p in a.json["output"]["passages"]], ["secret"])
+        refused(s.http.post("/api/tools/call", {"tool_id": "internal:kb.ingest", "arguments": {
+            "collection": "vault", "document_id": "x", "text": "x"}}), 403, "FORBIDDEN")
+
+
+@test("agents_remember_for_a_conversation_the_user_or_themselves", "MEM-01 ART-16")
+def memory():
+    with Server() as s:
+        agent(s, "a", retention_days=7)
+        agent(s, "b")
+        one = {"conversation_id": "c-one"}
+        kept, tea, mood, own = outputs(
+            s, "a", call("memory.put", key="tea", value="green"), call("memory.get"),
+            call("memory.put", key="mood", value="calm", scope="conversation"),
+            call("memory.put", key="role", value="clerk", scope="agent", ttl_seconds=60), **one)
+        check(kept["remembered"] and kept["expires_at"], kept)
+        equal([(m["key"], m["value"]) for m in tea["memories"]], [("tea", "green")])
+        check(own["expires_at"] < kept["expires_at"] and mood["remembered"], own)
+        (same,) = outputs(s, "a", call("memory.get", scope="conversation"), **one)
+        (other,) = outputs(s, "a", call("memory.get", scope="conversation"), conversation_id="c-two")
+        (mine,) = outputs(s, "a", call("memory.get", scope="agent", key="role"))
+        user, none = outputs(s, "b", call("memory.get", key="tea"), call("memory.get", scope="agent"))
+        equal([len(x["memories"]) for x in (same, other, mine, user, none)], [1, 0, 1, 1, 0])
+        s.kill()
+        s.start()
+        wait_until(lambda: s.http.get("/api/agents/b").status == 200)  # definitions are read
+        equal(len(s.http.get("/api/memory").json["memories"]), 3)
+        (gone,) = outputs(s, "b", call("memory.forget", key="tea"))
+        equal(gone, {"forgotten": 1})
+        put(s, "c", "d", "something")
+        equal(s.http.send("DELETE", "/api/kb").json, {"documents_removed": 1})
+        equal((s.http.get("/api/memory").json["memories"], s.http.get("/api/kb").json["collections"]), ([], []))
+
+
+@test("what_is_remembered_for_a_time_is_forgotten_after_it", "ART-16")
+def retention():
+    with Server() as s:
+        agent(s, "a")
+        outputs(s, "a", call("memory.put", key="k", value="v", ttl_seconds=1))
+        wait_until(lambda: not s.http.get("/api/memory").json["memories"])
+
+
+@test("a_conversation_is_reused_when_it_is_enabled", "MEM-01 MEM-07 ART-16")
+def conversation():
+    from lib import Provider
+    with Provider() as p, Server(env=p.env("repeat")) as s:
+        for agent_id, enabled, heard in (("yes", True, ["first", "first", "second"]), ("no", False, ["second"])):
+            a = s.http.send("PUT", f"/api/agents/{agent_id}", {
+                "version": "1.0", "kind": "agent", "id": agent_id, "runtime": {"entry": "llm.chat"},
+                "policy": {"provider": {"default": {"provider": "openai", "model": "repeat"}}},
+                "memory": {"conversation": {"enabled": enabled}}})
+            check(a.status in (200, 201), a.body)
+            for word in ("first", "second"):
+                s.finish(s.create(agent_id, word, conversation_id="talk-" + agent_id))
+            told = [m["content"] for m in p.stats()["last"]["messages"] if m["role"] in ("user", "assistant")]
+            equal(told, heard)
+
+
+@test("the_command_line_adds_files_folders_and_pages", "")
+def command_line():
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(b"<title>T</title><script>hidden()</script><h1>Rules</h1><p>Cobalt &amp; tin.</p>")
+
+        def log_message(self, *_):
+            pass
+
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{httpd.server_address[1]}/rules.html"
+    with Server(env={"UAR_OUTBOUND_ALLOW": "127.0.0.1"}) as s:
+        folder = os.path.join(s.root, "notes")
+        os.makedirs(os.path.join(folder, "deep"))
+        for name, text in (("a.md", "# Alpha\nabout granite"), ("deep/b.c", "int basalt(void);"), (".hidden", "no")):
+            with open(os.path.join(folder, name), "w") as f:
+                f.write(text)
+
+        def uar(*words, status=0):
+            done = run_uar("kb", *words, "--data", s.data)
+            equal(done.returncode, status, done.stdout + done.stderr)
+            return done.stdout + done.stderr
+
+        out = uar("add", "n", folder, url)
+        check("3 added or changed, 0 as before" in out, out)
+        check("0 added or changed, 3 as before" in uar("add", "n", folder, url))
+        check("granite" in uar("search", "n", "granite"))
+        check("Cobalt & tin" in uar("search", "n", "cobalt") and "hidden" not in uar("search", "n", "hidden"))
+        equal(len(uar("list", "n").splitlines()), 3)
+        check("3 documents" in uar("list"))
+        check("what the documents make it" in uar("check"))
+        uar("rebuild")
+        wait_until(lambda: "0 pending" in uar("check"))
+        check("basalt" in uar("search", "n", "basalt"))
+        name = [line.split()[0] for line in uar("list", "n").splitlines() if "a.md" in line][0]
+        uar("remove", "n", name)
+        check("granite" not in uar("search", "n", "granite"))
+        check("removed 2 documents" in uar("remove", "n"))
+        uar("forget")
+        check("No such file" in uar("add", "n", os.path.join(s.root, "nothing"), status=1))
+        uar("nonsense", status=2)
+    httpd.shutdown()
+    httpd.server_close()
+
+
+@test("a_watched_folder_is_a_collection", "")
+def watched():
+    with Server() as s:
+        folder = os.path.join(s.root, "watched", "books")
+        os.makedirs(folder)
+        s.stop()
+        s.env["UAR_KB_WATCH_DIR"] = os.path.dirname(folder)
+        with open(os.path.join(folder, "one.txt"), "w") as f:
+            f.write("a story of marble")
+        s.start()
+        collections = lambda: [c["collection"] for c in s.http.get("/api/kb").json["collections"]]
+        wait_until(lambda: collections())
+        (name,) = collections()
+        wait_until(lambda: names(s, name, "marble", mode="keyword"))
+        with open(os.path.join(folder, "two.txt"), "w") as f:
+            f.write("a story of slate")
+        wait_until(lambda: names(s, name, "slate", mode="keyword"))
+        os.unlink(os.path.join(folder, "one.txt"))
+        wait_until(lambda: not names(s, name, "marble", mode="keyword"))
+
+
+@test("an_instance_shows_what_it_is_made_of", "CFG-08")
+def instance():
+    parts = ["artifact", "provider_policy", "memory", "tool_registry", "skill_registry", "event_bus"]
+    with Server() as s:
+        put(s, "birds", "heron", "The vermilion heron guards the archive.")
+        agent(s, "a", kb={"enabled": True, "collections": ["birds", "nothing"]}, conversation={"enabled": False})
+        a = s.http.get("/api/agents/a/instance")
+        equal((a.status, list(a.json)), (200, parts))
+        equal(a.json["artifact"]["revision"], s.http.get("/api/agents/a").json["revision"])
+        equal(a.json["provider_policy"]["rules"]["default"], {"provider": "scripted", "model": "scripted-tools"})
+        memory = a.json["memory"]
+        equal([(memory[m]["adapter"], memory[m]["enabled"]) for m in ("conversation", "documents", "vectors", "graph")],
+              [("log", False), ("documents.db", True), ("index.db", True), ("documents.db", True)])
+        equal([(c["collection"], c["found"], c["documents"]) for c in memory["collections"]],
+              [("birds", True, 1), ("nothing", False, 0)])
+        used = {t["tool_id"] for t in a.json["tool_registry"]["tools"]}
+        check("internal:kb.search" in used and "internal:fs.read" not in used, used)
+        check("rag_citations" in [k["skill_id"] for k in a.json["skill_registry"]["skills"]], a.json["skill_registry"])
+        before = a.json["event_bus"]
+        s.finish(s.create("echo", "hello"))
+        after = s.http.get("/api/agents/a/instance").json["event_bus"]
+        check(after["commits"] > before["commits"] and after["runtime_id"] == before["runtime_id"], (before, after))
+        equal(s.http.get("/api/agents/demo/instance").json["provider_policy"]["from"], "agent")
+        equal(s.http.get("/api/agents/assistant/instance").json["provider_policy"]["from"], "server")
+        refused(s.http.get("/api/agents/nobody/instance"), 404, "NOT_FOUND")
+        done = run_uar("agent", "instance", "a", "--data", s.data)
+        equal((done.returncode, [line.split(":")[0] for line in done.stdout.splitlines()]),
+              (0, ["artifact", "provider_policy", "memory", "event_bus", "tool_registry", "skill_registry"]))
+    with Server(env={"UAR_KB": "false"}) as s:
+        equal(s.http.get("/api/agents/demo/instance").json["memory"]["documents"], {"adapter": None, "enabled": False})
+
+
+def vector(text):
+    if "zero" in text:
+        return [0.0, 0.0, 0.0]
+    tea = sum(w in text for w in ("tea", "cup", "brew"))
+    rock = sum(w in text for w in ("rock", "stone", "granite"))
+    return [0.1, float(tea), float(rock)]
+
+
+@test("vectors_of_a_provider_are_asked_for_once_and_never_zero", "MEM-01 MEM-03 MEM-10 ART-16")
+def embeddings():
+    with Embedder(vector) as e, Server(env=e.env()) as s:
+        put(s, "v", "t", "a cup to drink from")
+        put(s, "v", "r", "granite everywhere")
+        wait_until(lambda: all(state(s, "v", d)["state"] == "ready" for d in "tr"))
+        equal(names(s, "v", "brew", mode="vector", k=1), ["t"])
+        equal(names(s, "v", "stone", mode="vector", k=1), ["r"])
+        equal(names(s, "v", "stone", mode="keyword"), [])
+        equal(names(s, "v", "stone")[0], "r")
+        asked = len(e.texts)
+        put(s, "v", "copy", "a cup to drink from")
+        put(s, "w", "copy", "a cup to drink from")
+        wait_until(lambda: state(s, "w", "copy")["state"] == "ready" and state(s, "v", "copy")["state"] == "ready")
+        equal(e.texts[asked:], [])  # by the hash of the passage
+        put(s, "v", "nil", "zero")
+        wait_until(lambda: state(s, "v", "nil")["state"] == "failed")
+        check("zero" in state(s, "v", "nil")["error"], state(s, "v", "nil"))
+        a = s.http.post("/api/kb/v/search", {"query": "zero", "mode": "vector"})
+        check(a.status >= 400 and "zero" in a.body.decode(), a.body)
+        e.failures = 1
+        put(s, "v", "late", "tea, later")
+        wait_until(lambda: state(s, "v", "late")["state"] == "ready")
+        equal(s.http.send("PUT", "/api/kb/v", {"embedding": "builtin"}).status, 200)
+        wait_until(lambda: s.http.send("POST", "/api/kb-index/check").json["pending"] == 0)
+        asked = len(e.texts)
+        equal(names(s, "v", "granite", k=1), ["r"])
+        equal(e.texts[asked:], [])
+
+
+main()

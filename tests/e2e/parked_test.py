@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Runs that wait for an answer are rows: they leave memory, and come back when somebody needs them."""
+import re
+
+from lib import Server, all_of, check, equal, main, refused, test, text_of, wait_until
+
+ASK = 'tool fs.write {"path": "a.txt", "text": "x"}'
+
+
+def numbers(s):
+    text = s.http.get("/metrics").body.decode()
+    return {k: int(v) for k, v in re.findall(r"^uar_(runs_live|runs_parked|sessions_live) (\d+)$", text, re.M)}
+
+
+def command(s, name, **body):
+    a = s.http.post(f"/api/control/{name}", body)
+    equal(a.status, 200, a.body)
+    return a.json["result"]
+
+
+def ask(s, **more):
+    run_id = s.create("tools", ASK, **more)
+    wait_until(lambda: s.record(run_id).get("actions"), "a question")
+    return run_id
+
+
+def parked(s, n):
+    wait_until(lambda: numbers(s).get("runs_parked") == n and numbers(s)["runs_live"] == 0, f"{n} runs outside of memory")
+
+
+def answer(s, run_id, decision="allow"):
+    action = s.record(run_id)["actions"][0]["action_id"]
+    return s.http.post("/api/control/respond_action", {"action_id": action, "decision": decision})
+
+
+@test("a_run_that_waits_is_not_in_memory_and_goes_on_when_it_is_answered", "")
+def answered():
+    with Server() as s:
+        runs = [ask(s) for _ in range(5)]
+        parked(s, 5)
+        equal(len(s.http.get("/api/actions").json["actions"]), 5)
+        with s.stream(runs[0]) as stream:  # a reader of its stream waits with it
+            equal(answer(s, runs[0]).status, 200)
+            stream.until(lambda e: e.type == "RunDone")
+        equal(s.record(runs[0])["status"], "succeeded")
+        # The same answer again, and another one, as ever.
+        action = command(s, "get_session", session_id=s.record(runs[0])["session_id"])["active_thread"]["actions"][0]
+        body = {"action_id": action["action_id"], "decision": "allow"}
+        equal(s.http.post("/api/control/respond_action", body).status, 200)
+        refused(s.http.post("/api/control/respond_action", {**body, "decision": "deny"}), 409, "ACTION_RESOLVED")
+        body = {"action_id": s.record(runs[1])["actions"][0]["action_id"], "decision": "allow"}
+        answers = all_of([lambda: s.http.post("/api/control/respond_action", body)] * 4)  # it comes back once
+        equal([a.status for a in answers], [200] * 4)
+        s.finish(runs[1])
+        parked(s, 3)
+
+
+@test("a_start_leaves_those_that_wait_where_they_are", "")
+def started():
+    with Server() as s:
+        runs = [ask(s) for _ in range(4)]
+        parked(s, 4)
+        for stop in (s.kill, s.stop):
+            stop()
+            s.start()
+            parked(s, 4)
+        equal(answer(s, runs[0], "deny").status, 200)
+        equal(s.finish(runs[0])["status"], "succeeded")
+        s.cancel(runs[1])
+        equal(s.finish(runs[1])["status"], "canceled")
+        s.kill()
+        s.start()
+        parked(s, 2)
+        for r in runs[2:]:
+            equal(answer(s, r).status, 200)
+            equal(s.finish(r)["status"], "succeeded")
+        equal(numbers(s)["runs_parked"], 0)
+
+
+@test("turns_behind_one_that_waits_keep_their_order", "")
+def behind():
+    with Server() as s:
+        first = ask(s, conversation_id="talk")
+        parked(s, 1)
+        later = [s.create("echo", f"later {i}", conversation_id="talk") for i in range(3)]
+        equal([s.record(r)["status"] for r in later], ["queued"] * 3)
+        session_id = s.record(first)["session_id"]
+        queued = command(s, "get_session", session_id=session_id)["active_thread"]["queued_turns"]
+        q = command(s, "promote_queued_turn", thread_id="talk", queued_turn_id=queued[2]["queued_turn_id"])
+        equal(q["queue"]["length"], 3)
+        s.kill()
+        s.start()
+        equal([s.record(r)["status"] for r in later], ["queued"] * 3)
+        equal(answer(s, first).status, 200)
+        for r in [first] + later:
+            equal(s.finish(r)["status"], "succeeded")
+        begun = [s.record(r)["started_at"] for r in (later[2], later[0], later[1])]
+        equal(begun, sorted(begun))
+        equal(text_of(s.events(later[0])), "later 0")
+
+
+@test("another_thread_of_the_session_and_commands_wake_it", "")
+def commanded():
+    with Server() as s:
+        first = ask(s, conversation_id="talk")
+        session_id = s.record(first)["session_id"]
+        parked(s, 1)
+        t = command(s, "submit_turn", session_id=session_id, agent_id="echo", message="beside")
+        equal(s.finish(t["run_id"])["status"], "succeeded")
+        parked(s, 1)
+        equal(command(s, "resume_thread", thread_id="talk")["status"], "blocked")
+        parked(s, 1)
+        command(s, "update_thread", thread_id="talk", title="A talk")
+        parked(s, 1)
+        equal(command(s, "interrupt_turn", session_id=session_id)["status"], "accepted")
+        equal(s.finish(first)["status"], "canceled")
+        equal(numbers(s)["runs_parked"], 0)
+
+
+main()

@@ -1,0 +1,242 @@
+// Ask.tsx - a question to a person, the same in chat and inbox: what exactly is asked, and the answers that the
+// server takes. Nothing is shown as decided before the server has said so.
+import {useQuery} from '@tanstack/react-query';
+import {Ban, CheckCircle2, ChevronDown, Diamond, FileText, LoaderCircle, ShieldQuestion} from 'lucide-react';
+import {lazy, type ReactNode, Suspense, useEffect, useRef, useState} from 'react';
+import {Problem, ask as askServer, askJson, insist} from '../lib/api';
+import {heading} from '../lib/fold';
+import {ago, bytes, clock, exact, plain, pretty, span} from '../lib/format';
+import {useNow} from '../lib/hooks';
+import {patiently} from '../lib/patient';
+import {client} from '../lib/query';
+import {complain, say, toast} from '../lib/say';
+import type {Action} from '../lib/types';
+import {A, Menu, MenuItem} from './ui';
+import '../styles/ask.css';
+import '../styles/form.css';
+
+const SchemaForm = lazy(() => patiently(() => import('./SchemaForm')));
+
+const DECIDED = new Map([['allow', 'Allowed once'], ['allow_for_session', 'Allowed in this conversation'], ['allow_always', 'Always allowed'],
+	['deny', 'Denied'], ['submit', 'Answered'], ['decline', 'Declined'], ['cancel', 'Not answered'], ['pending', 'Not answered'], ['expired', 'Expired, not answered']]);
+
+/** Answers that are on their way, kept until the server has them: also when the person looks elsewhere. */
+const answering = new Map<string, string>();
+
+/** The first answer counts. One that the network swallowed is given again. */
+export async function respond(id: string, body: {decision: string; reason?: string; payload?: unknown}): Promise<void> {
+	answering.set(id, body.decision);
+	try {
+		await insist('api/control/respond_action', {body: {action_id: id, ...body}});
+		say('The server has your answer.');
+	} catch (e) {
+		if (!(e instanceof Problem && e.code === 'ACTION_RESOLVED'))
+			throw e;
+		toast('wait', 'It was answered already', 'The first answer counts; it is shown on the card.');
+	} finally {
+		answering.delete(id);
+		for (const name of ['actions', 'sessions', 'runs'])
+			void client.invalidateQueries({queryKey: [name]});
+	}
+}
+
+function hostOf(value: unknown): string | null {
+	try {
+		return typeof value === 'string' ? new URL(value).host || null : null;
+	} catch {
+		return null;
+	}
+}
+
+const FILE = ['path', 'file_path', 'filename', 'file'];
+const TEXT = ['text', 'content', 'new_string', 'new_text', 'new'];
+
+interface Seen { facts: [string, string][]; command?: string; before?: string; after?: string; diff?: string; rest: Record<string, unknown> }
+
+/** The parts of an input that have a form of their own; all others stay as JSON. */
+function look(input: unknown): Seen {
+	const seen: Seen = {facts: [], rest: {}};
+	if (typeof input === 'string')
+		return {...seen, command: input};
+	if (!input || typeof input !== 'object' || Array.isArray(input))
+		return {...seen, rest: input === undefined ? {} : {input}};
+	for (const [name, value] of Object.entries(input)) {
+		if ((name === 'command' || name === 'cmd') && (typeof value === 'string' || Array.isArray(value)))
+			seen.command = Array.isArray(value) ? value.map((v) => /^[\w./=:@%+-]+$/.test(String(v)) ? String(v) : `'${String(v).replaceAll('\'', '\'\\\'\'')}'`).join(' ') : value;
+		else if ((name === 'cwd' || name === 'working_dir') && typeof value === 'string')
+			seen.facts.push(['Where', value]);
+		else if (FILE.includes(name) && typeof value === 'string')
+			seen.facts.push(['File', value]);
+		else if (name === 'url' && typeof value === 'string')
+			seen.facts.push(['Address', value], ...(hostOf(value) ? [['Host', hostOf(value)!] as [string, string]] : []));
+		else if ((name === 'description' || name === 'reason' || name === 'justification') && typeof value === 'string')
+			seen.facts.push(['Why', value]);
+		else if ((name === 'old_string' || name === 'old_text' || name === 'old') && typeof value === 'string')
+			seen.before = value;
+		else if ((name === 'diff' || name === 'patch') && typeof value === 'string')
+			seen.diff = value;
+		else if (TEXT.includes(name) && typeof value === 'string')
+			seen.after = value;
+		else
+			seen.rest[name] = value;
+	}
+	return seen;
+}
+
+function Diff({before, after, diff}: {before?: string; after?: string; diff?: string}) {
+	const rows: [string, string][] = diff !== undefined ? diff.split('\n').map((l) => [l[0] === '+' || l[0] === '-' ? l[0] : ' ', l.replace(/^[+-]/, '')])
+		: [...(before !== undefined ? before.split('\n').map((l): [string, string] => ['-', l]) : []), ...(after ?? '').split('\n').map((l): [string, string] => ['+', l])];
+	return <div className="diff" tabIndex={0} role="group" aria-label="Changes">{rows.map(([sign, text], i) => <div key={i} data-sign={sign}><b>{sign}</b><code>{plain(text)}</code></div>)}</div>;
+}
+
+/** No one is to allow what cannot be seen: the rest is a click away. */
+function useWhole(action: AskLike): {input: unknown; text: string | null; cut: boolean; more: () => void; busy: boolean} {
+	const scope = action.scope ?? {};
+	const [text, set] = useState<string | null>(null);
+	const [busy, setBusy] = useState(false);
+	const cut = !!scope.input_url && scope.input === undefined && text === null;
+	return {
+		input: scope.input, text, cut, busy,
+		more: () => {
+			setBusy(true);
+			askServer(String(scope.input_url).replace(/^\//, '')).then((r) => r.text()).then(set, (e) => complain('It could not be read whole', e)).finally(() => setBusy(false));
+		},
+	};
+}
+
+/** What a question has, from the list of the server or from the stream of its run. */
+export type AskLike = Pick<Action, 'action_id' | 'action_type' | 'scope' | 'schema' | 'decisions' | 'tool_name'> & Partial<Action> & {title?: string; schema_ref?: string};
+
+function What({action}: {action: AskLike}) {
+	const {input, text, cut, more, busy} = useWhole(action);
+	const scope = action.scope ?? {};
+	const seen = look(text ?? input);
+	const preview = input === undefined && text === null ? String(scope.input_preview ?? '') : null;
+	const json = Object.keys(seen.rest).length ? pretty(seen.rest) : '';
+	return <>
+		{seen.facts.length > 0 && <dl className="facts">{seen.facts.map(([name, value]) => [<dt key={`${name}t`}>{name}</dt>, <dd key={`${name}d`} className={name === 'Why' ? '' : 'mono'}>{plain(value)}</dd>])}</dl>}
+		{preview !== null && preview !== '' && <pre className="exact" tabIndex={0}>{plain(preview)}</pre>}
+		{seen.command !== undefined && <pre className="exact" tabIndex={0}>{plain(seen.command)}</pre>}
+		{(seen.after !== undefined || seen.before !== undefined || seen.diff !== undefined) && <Diff before={seen.before} after={seen.after} diff={seen.diff} />}
+		{json && <pre className="exact" tabIndex={0}>{plain(json)}</pre>}
+		{cut && <p className="f12 t2 row wrap">The beginning of {bytes(Number(scope.input_bytes ?? NaN))}. <button type="button" className="btn small" disabled={busy} onClick={more}>Show all</button></p>}
+	</>;
+}
+
+function Since({action}: {action: AskLike}) {
+	const now = useNow(5);
+	if (!action.requested_at)
+		return null;
+	return <span className="f12 t2 num" title={exact(action.requested_at)}>since {ago(action.requested_at, now)}
+		{action.expires_at ? `, ${action.expires_at > now ? `expires in ${span(action.expires_at - now)}` : 'expired'}` : ''}</span>;
+}
+
+function Decisions({action, title, decide, busy}: {action: AskLike; title: string; decide: (decision: string, o?: {reason?: string; payload?: unknown}) => void; busy: string}) {
+	const [denying, setDenying] = useState(false);
+	const [reason, setReason] = useState('');
+	const offers = new Set(action.decisions ?? ['allow', 'deny']);
+	const same = !!(action.schema?.properties as any)?.arguments;
+	const repeat = !!action.scope?.repeat;
+	const more: [string, string, unknown][] = [
+		...(offers.has('allow_for_session') ? [['allow_for_session', 'Allow in this conversation', undefined] as [string, string, unknown],
+			...(same ? [['allow_for_session', 'In this conversation, these very arguments', {arguments: 'same'}] as [string, string, unknown]] : [])] : []),
+		...(offers.has('allow_always') ? [['allow_always', 'Always allow for this agent', undefined] as [string, string, unknown],
+			...(same ? [['allow_always', 'Always, these very arguments', {arguments: 'same'}] as [string, string, unknown]] : [])] : []),
+	];
+	if (denying)
+		return <form className="ask-deny" onSubmit={(e) => { e.preventDefault(); decide('deny', {reason: reason.trim() || undefined}); }}>
+			<div className="field"><label htmlFor={`why-${action.action_id}`}>Why not? The agent reads it (may be empty)</label>
+				<input id={`why-${action.action_id}`} className="input" autoFocus maxLength={500} value={reason} onChange={(e) => setReason(e.target.value)} onKeyDown={(e) => { if (e.key === 'Escape') setDenying(false); }} /></div>
+			<div className="ask-acts"><button type="submit" className="btn danger" disabled={!!busy}>Deny</button><button type="button" className="btn" onClick={() => setDenying(false)}>Back</button></div>
+		</form>;
+	return <div className="ask-acts">
+		{offers.has('allow') && <span className="split">
+			<button type="button" data-allow className="btn main-act" disabled={!!busy} aria-label={`${repeat ? 'Repeat it' : 'Allow once'}: ${title}`} onClick={() => decide('allow')}>
+				{busy.startsWith('allow') && <LoaderCircle size={14} className="spin" aria-hidden />}{repeat ? 'Repeat it' : 'Allow once'}</button>
+			{more.length > 0 && !repeat && <Menu className="btn main-act" label="Allow for longer" button={<ChevronDown size={14} aria-hidden />}>
+				{more.map(([decision, words, payload], i) => <MenuItem key={i} onClick={() => decide(decision, {payload})}>{words}</MenuItem>)}</Menu>}
+		</span>}
+		{offers.has('deny') && <button type="button" data-deny className="btn danger" disabled={!!busy} aria-label={`${repeat ? 'Do not repeat it' : 'Deny'}: ${title}`} onClick={() => setDenying(true)}>{repeat ? 'Do not repeat it' : 'Deny…'}</button>}
+		<span className="f12 t3 grow ask-after">{repeat ? 'It may have happened already.' : 'If you deny, the agent is told and goes on without it.'}</span>
+	</div>;
+}
+
+/** A schema that is too long for an event is read first. */
+function useSchema(action: AskLike): {schema: object | null; error: unknown} {
+	const ref = String(action.schema_ref ?? '').replace('blob://', '');
+	const run = action.run_id ?? action.action_id.slice(0, action.action_id.lastIndexOf('.'));
+	const q = useQuery({queryKey: ['schema', ref], enabled: ref !== '', staleTime: Infinity,
+		queryFn: () => askJson<object>(`api/runs/${encodeURIComponent(run)}/blobs/${ref}`)});
+	return {schema: ref ? q.data ?? null : action.schema ?? {}, error: q.error};
+}
+
+function Form({action, decide, busy, wrong}: {action: AskLike; decide: (decision: string, o?: {payload?: unknown}) => void; busy: string; wrong: Problem | null}) {
+	const {schema, error} = useSchema(action);
+	if (error)
+		return <p className="wrong">The form could not be read.</p>;
+	if (!schema)
+		return <p className="t3">Reading the form</p>;
+	return <Suspense fallback={<p className="t3">Opening the form</p>}><SchemaForm id={action.action_id} schema={schema} busy={!!busy} wrong={wrong}
+		submit={(values) => decide('submit', {payload: values})}
+		more={<button type="button" className="btn" disabled={!!busy} onClick={() => decide('decline')}>Decline</button>} /></Suspense>;
+}
+
+/** Who answered, and when; what was decided is history, a click away. */
+function Settled({action, state, title}: {action: AskLike; state: string; title: string}) {
+	const who = action.resolved_by?.id ? `by ${action.resolved_by.type === 'user' && action.resolved_by.id === 'local' ? 'you' : action.resolved_by.id}` : '';
+	const no = ['deny', 'decline', 'cancel', 'pending', 'expired'].includes(state);
+	return <details className="question settled" data-action={action.action_id} data-state={state} tabIndex={-1}>
+		<summary className="row">{no ? <Ban size={14} aria-hidden className="t3" /> : <CheckCircle2 size={14} aria-hidden className="ok" />}
+			<span className="ask-state">{DECIDED.get(state) ?? plain(state)}</span><span className="cut grow t2">{title}</span>
+			<span className="f11 t3 num" title={action.resolved_at ? exact(action.resolved_at) : undefined}>{[who, action.resolved_at ? clock(action.resolved_at) : '', action.source === 'grant' ? 'by a permission given before' : ''].filter(Boolean).join(' · ')}</span></summary>
+		<div className="ask-body">{action.reason && <p>Reason: {plain(String(action.reason))}</p>}<What action={action} />
+			{action.payload !== undefined && action.payload !== null && <pre className="exact" tabIndex={0}>{plain(pretty(action.payload))}</pre>}</div>
+	</details>;
+}
+
+export function Ask({action, state, over, where, event}: {action: AskLike; state: string; over: boolean; where?: ReactNode; event?: number}) {
+	const [busy, setBusy] = useState(answering.get(action.action_id) ?? '');
+	const [wrong, setWrong] = useState<Problem | null>(null);
+	const ref = useRef<HTMLElement>(null);
+	const had = useRef(false);
+	const form = action.action_type === 'form';
+	const title = heading(String(action.prompt ?? action.title ?? ''));
+	const waits = state === 'pending' && !over;
+	useEffect(() => { // the buttons go: the focus stays at the question
+		if (!waits && had.current)
+			document.querySelector<HTMLElement>(`[data-action="${CSS.escape(action.action_id)}"]`)?.focus();
+	}, [waits, action.action_id]);
+	if (!waits)
+		return <Settled action={action} state={state} title={title} />;
+	const decide = (decision: string, o: {reason?: string; payload?: unknown} = {}) => {
+		had.current = true;
+		setBusy(decision);
+		setWrong(null);
+		ref.current?.focus();
+		respond(action.action_id, {decision, ...o}).catch((e) => {
+			setBusy('');
+			if (form && e instanceof Problem && e.status === 400)
+				setWrong(e);
+			else
+				complain('The answer was not taken', e);
+		});
+	};
+	const Icon = form ? FileText : ShieldQuestion;
+	return <section ref={ref} className="question" data-action={action.action_id} data-state="pending" tabIndex={-1} aria-label={`${form ? 'Form' : 'Question'}: ${title}`}>
+		<header><span className="state" data-kind="waits"><Diamond size={14} aria-hidden /><span className="ask-state">{busy ? 'Answering' : 'Waits for you'}</span></span>
+			<span className="t2 f12 mono cut">{plain(String(action.tool_name ?? action.kind ?? ''))}</span><span className="grow" />
+			<Since action={action} />{event ? <span className="mono f11 t3">#{event}</span> : null}</header>
+		<div className="ask-body">
+			<h3><Icon size={14} aria-hidden />{title}</h3>
+			{where}
+			{action.scope?.destructive && <p className="f12 ask-warn">It may change or delete things.</p>}
+			{form ? <Form action={action} decide={decide} busy={busy} wrong={wrong} /> : <What action={action} />}
+		</div>
+		{!form && <Decisions action={action} title={title} decide={decide} busy={busy} />}
+	</section>;
+}
+
+/** Where a question comes from, for a list of many. */
+export function From({action, title}: {action: Action; title?: string | null}) {
+	return <p className="f12 t2 cut">{action.agent_id} in <A className="link" to={`c/${action.session_id}`}>{title || 'this conversation'}</A></p>;
+}

@@ -1,0 +1,63 @@
+// keys.ts - shortcuts: none fires while a person types, none takes a key of the browser.
+import {useEffect, useRef} from 'react';
+
+export interface Shortcut { keys: string; does: string; run: () => void; group?: string }
+
+const stack: Shortcut[][] = [];
+let chord = '';
+let chordTimer = 0;
+
+function typing(target: EventTarget | null): boolean {
+	const e = target as HTMLElement | null;
+	return !!e?.closest?.('input, textarea, select, [contenteditable=true], [role=textbox]');
+}
+
+/** "Ctrl K", "G then H", "?", "[" */
+function matches(keys: string, e: KeyboardEvent): boolean {
+	const mod = e.ctrlKey || e.metaKey;
+	if (keys.startsWith('Ctrl '))
+		return mod && !e.altKey && e.key.toLowerCase() === keys.slice(5).toLowerCase();
+	if (mod || e.altKey)
+		return false;
+	if (keys.includes(' then '))
+		return `${chord} then ${e.key.toUpperCase()}` === keys;
+	return chord === '' && (keys.length === 1 ? e.key.toLowerCase() === keys.toLowerCase() && (/[a-z]/i.test(keys) ? !e.shiftKey : true) : e.key === (keys === 'Space' ? ' ' : keys));
+}
+
+addEventListener('keydown', (e) => {
+	if (e.defaultPrevented || e.isComposing)
+		return;
+	const all = stack.flat().reverse();
+	const inDialog = !!document.querySelector('dialog[open]');
+	for (const s of all) {
+		if (!matches(s.keys, e) || ((typing(e.target) || inDialog) && !s.keys.startsWith('Ctrl ')))
+			continue;
+		e.preventDefault();
+		chord = '';
+		s.run();
+		return;
+	}
+	clearTimeout(chordTimer);
+	chord = '';
+	if (!typing(e.target) && !inDialog && !e.ctrlKey && !e.metaKey && !e.altKey && all.some((s) => s.keys.startsWith(`${e.key.toUpperCase()} then `))) {
+		chord = e.key.toUpperCase();
+		chordTimer = window.setTimeout(() => { chord = ''; }, 1200);
+	}
+});
+
+/** The shortcuts of a screen, for as long as it is shown; the newest wins. */
+export function useShortcuts(list: Shortcut[]): void {
+	const now = useRef(list);
+	now.current = list;
+	const names = list.map((s) => s.keys).join('|');
+	useEffect(() => {
+		const mine = now.current.map((s, i) => ({...s, run: () => now.current[i]?.run()}));
+		stack.push(mine);
+		return () => { stack.splice(stack.indexOf(mine), 1); };
+	}, [names]);
+}
+
+/** All that work now, for the sheet. */
+export function shortcuts(): Shortcut[] {
+	return stack.flat();
+}
