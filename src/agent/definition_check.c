@@ -59,6 +59,23 @@ static uar_err check_entry(const struct uar_definition *d, struct uar_error *err
 	return UAR_OK;
 }
 
+/* A member that acts nowhere is refused. */
+static uar_err check_ensemble(const struct uar_definition *d, struct uar_error *error)
+{
+	static const char *const tools[] = { "/tools", "/policy/tools" };
+	uar_str pattern = uar_json_str(
+		uar_json_pointer(d->json, UAR_STR("/policy/provider/pattern")), UAR_STR(""));
+
+	for (size_t i = 0; i < ARRAY_LEN(tools) && uar_str_is(pattern, "ensemble"); i++)
+		if (uar_json_pointer(d->json, uar_str_c(tools[i]))) {
+			uar_error_where(error, "%s", tools[i]);
+			return uar_error_set(error, UAR_ESCHEMA,
+					     "the candidates of an ensemble get no tools: leave it "
+					     "out, or write another pattern");
+		}
+	return UAR_OK;
+}
+
 /* --- schemas inside ---------------------------------------------------------------------- */
 
 static uar_err check_schema(const struct uar_json *schema, const char *where,
@@ -142,6 +159,8 @@ uar_err uar_definition_check(const struct uar_definition *d, struct uar_error *e
 {
 	uar_err e = check_entry(d, error);
 
+	if (!e)
+		e = check_ensemble(d, error);
 	if (!e)
 		e = check_schema(d->schemas.inputs, "/schemas/inputs", error);
 	if (!e)

@@ -85,7 +85,7 @@ static void put_data_text(struct uar_buf *out, uar_str text)
 	}
 }
 
-static void put_data(struct uar_buf *out, uar_str source, uar_str text)
+void uar_prompt_put_data(struct uar_buf *out, uar_str source, uar_str text)
 {
 	uar_buf_add_str(out, UAR_STR("<data source=\""));
 	for (size_t i = 0; i < source.n; i++)
@@ -186,7 +186,7 @@ static void put_memory(const struct uar_prompt_inputs *in, struct uar_buf *out)
 		uar_buf_add_str(out, UAR_STR("Answer from these passages and cite those that you "
 					     "use by their number, such as [1].\n"));
 	for (size_t i = 0; i < in->memory_count; i++)
-		put_data(out, in->memory[i].name, in->memory[i].text);
+		uar_prompt_put_data(out, in->memory[i].name, in->memory[i].text);
 }
 
 /* Inputs that are neither the message nor a variable nor part of the template are told as data. */
@@ -203,7 +203,7 @@ static void put_other_inputs(const struct uar_prompt_inputs *in, struct uar_buf 
 		put_value(&text, v);
 		if (out->n)
 			uar_buf_add_char(out, '\n');
-		put_data(out, v->key, uar_buf_str(&text));
+		uar_prompt_put_data(out, v->key, uar_buf_str(&text));
 		uar_buf_fini(&text);
 	}
 }

@@ -64,6 +64,8 @@ void uar_prompt_name_section(struct uar_prompt_text *t, enum uar_prompt_section 
 UAR_MUST_CHECK uar_err uar_prompt_write_sections(const struct uar_prompt_text *t,
 						 struct uar_buf *out);
 void uar_prompt_fini(struct uar_prompt_text *t);
+/* Text that is no instruction, between marks that it cannot leave. */
+void uar_prompt_put_data(struct uar_buf *out, uar_str source, uar_str text);
 
 /* Does the final text keep to policy.output and schemas.outputs? UAR_ESCHEMA with the reason. */
 UAR_MUST_CHECK uar_err uar_prompt_check_answer(const struct uar_definition *def, uar_str answer,

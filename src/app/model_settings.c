@@ -34,11 +34,6 @@ uar_err uar_routing_setting_read(uar_str json, struct uar_arena *a, struct uar_m
 		return error->code;
 	if (uar_model_policy_read(root, out, &found))
 		return uar_error_set(error, UAR_ECONFIG, "routing: %s", uar_error_text(&found));
-	if (out->pattern == UAR_PATTERN_ENSEMBLE)
-		return uar_error_set(
-			error, UAR_ECONFIG,
-			"routing: /pattern: ensemble is not there yet: write fallback, "
-			"direct or split");
 	return UAR_OK;
 }
 

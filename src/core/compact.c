@@ -5,9 +5,9 @@
 #include "core/emit.h"
 
 static const char *const role_names[UAR_ROLE_COUNT] = {
-	[UAR_ROLE_EXECUTE] = "execute",
-	[UAR_ROLE_PLAN] = "plan",
-	[UAR_ROLE_SUMMARIZE] = "summarize",
+	[UAR_ROLE_EXECUTE] = "execute",	    [UAR_ROLE_PLAN] = "plan",
+	[UAR_ROLE_SUMMARIZE] = "summarize", [UAR_ROLE_CANDIDATE] = "candidate",
+	[UAR_ROLE_RANK] = "rank",
 };
 
 const char *uar_call_role_name(enum uar_call_role role)
@@ -65,12 +65,14 @@ void uar_core_compaction_failed(struct emit *e, const struct uar_failure *f)
 
 void uar_core_staged(struct emit *e, const struct uar_model_end *m)
 {
-	bool plan = e->r->call.role == UAR_ROLE_PLAN;
+	bool condensed = e->r->call.role == UAR_ROLE_SUMMARIZE;
 
-	if (!plan)
+	if (condensed)
 		compaction_completed(e, m);
-	uar_emit_status(e, plan ? "model_selection" : "context_assembly", UAR_STATUS_RUNNING,
-			plan ? "The plan is written" : "Older context was condensed");
+	uar_emit_status(e, condensed ? "context_assembly" : "model_selection", UAR_STATUS_RUNNING,
+			condensed			   ? "Older context was condensed"
+			: e->r->call.role == UAR_ROLE_PLAN ? "The plan is written"
+							   : "A candidate has answered");
 }
 
 uar_err uar_core_fold_compaction(struct uar_run *r, enum uar_event_class cls,

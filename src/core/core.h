@@ -128,6 +128,8 @@ enum uar_call_role {
 	UAR_ROLE_EXECUTE,   /* to answer */
 	UAR_ROLE_PLAN,	    /* to write the plan that another model executes */
 	UAR_ROLE_SUMMARIZE, /* to condense what was said before, which fills its window */
+	UAR_ROLE_CANDIDATE, /* to answer beside others, of which one is used */
+	UAR_ROLE_RANK,	    /* to choose that one, which is then the answer */
 	UAR_ROLE_COUNT
 };
 const char *uar_call_role_name(enum uar_call_role role); /* "execute" */
@@ -171,9 +173,12 @@ struct uar_run_route {
 	char decision_id[UAR_UUID_TEXT + 1];
 	struct uar_price price; /* of the last call, of which a cost was estimated */
 	struct uar_budget budget;
-	bool low;			/* that little of the budget is left was recorded */
-	struct uar_route_model planner; /* of a split route; no name: there is none */
-	char plan_blob[65];		/* of what it wrote; empty: nothing yet */
+	bool low;			   /* that little of the budget is left was recorded */
+	struct uar_route_model planner;	   /* of a split route; no name: there is none */
+	char plan_blob[65];		   /* of what it wrote; empty: nothing yet */
+	struct uar_route_model ranker;	   /* of an ensemble, whose candidates are the chain */
+	char answers[UAR_ROUTE_CHAIN][65]; /* blobs of theirs; empty: none, it failed */
+	size_t chosen;			   /* 1 + the place of the one that is used; 0: not yet */
 };
 
 struct uar_run_cancel {
@@ -338,6 +343,9 @@ uar_str uar_run_message_preview(const struct uar_run *r);
 /* A message may join the turn of the run. */
 bool uar_run_takes_input(const struct uar_run *r);
 bool uar_run_must_plan(const struct uar_run *r); /* a split route, before its plan */
+/* An ensemble: several models answer and one chooses; all of them have, or tried to. */
+bool uar_run_is_ensemble(const struct uar_run *r);
+bool uar_run_must_rank(const struct uar_run *r);
 /* Why the last answer of the run's model ended: "stop", "length", "content_filter". */
 const char *uar_run_finish_reason(const struct uar_run *r);
 
@@ -462,6 +470,10 @@ struct uar_model_end {
 	/* MODEL_CALLS: a JSON array of {id, provider_id, name, arguments}, here or in a blob. */
 	int64_t call_count;
 	uar_str calls, calls_blob;
+	struct {
+		size_t place; /* RANK: of the candidate whose answer is used */
+		bool named;   /* by the ranker */
+	} ranked;
 	uar_str compaction; /* SUMMARIZE: members of context.compaction.completed */
 	uar_str reasoning;  /* the beginning of what the model reasoned, or empty */
 	uar_str raw_blob;   /* sha256 of all parts of the answer, as its provider wants them back */

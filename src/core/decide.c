@@ -94,7 +94,7 @@ static void do_prepared(struct emit *e, const struct uar_command *c)
 	const struct uar_prepared *p = &c->prepared;
 	struct uar_failure f = not_possible;
 
-	if (p->role == UAR_ROLE_EXECUTE && p->steered < uar_run_rare(e->r)->later.given) {
+	if (uar_core_must_steer(e->r, p)) {
 		take_input(e);
 		return;
 	}
@@ -128,6 +128,8 @@ static void do_reasoning(struct emit *e, const struct uar_command *c)
 static void do_model_done(struct emit *e, const struct uar_command *c)
 {
 	uar_core_model_done(e, &c->model);
+	if (e->r->call.role == UAR_ROLE_RANK)
+		uar_core_ranked(e, &c->model);
 	if (!uar_status_terminal(e->move.to) && e->r->call.role == UAR_ROLE_EXECUTE) {
 		uar_core_artifacts(e, c->model.artifacts);
 		take_input(e);

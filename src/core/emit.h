@@ -93,6 +93,7 @@ void uar_core_queue_changed(struct emit *e, const struct uar_queue *after,
 void uar_core_join_queue(struct emit *e, bool first);
 /* steer.c */
 bool uar_core_untold(const struct uar_run *r); /* a message that joined the turn */
+bool uar_core_must_steer(const struct uar_run *r, const struct uar_prepared *p);
 void uar_core_turn_input(struct emit *e, const char *op, const struct uar_message_text *in);
 UAR_MUST_CHECK uar_err uar_core_fold_turn_input(struct uar_run *r, const struct uar_event *ev,
 						const struct uar_json *p,
@@ -171,6 +172,7 @@ uar_err uar_core_fold_compaction(struct uar_run *r, enum uar_event_class cls,
 bool uar_core_over_budget(const struct uar_run *r, const struct uar_prepared *p);
 bool uar_core_over_tool_budget(const struct uar_run *r);
 void uar_core_route(struct emit *e, const struct uar_prepared *p);
+void uar_core_ranked(struct emit *e, const struct uar_model_end *m);
 /* What stops a call that would go beyond its budget: the fact, and the failure it is. */
 struct uar_failure uar_core_quota_blocked(struct emit *e, const struct uar_prepared *p);
 void uar_core_cost_estimated(struct emit *e, const struct uar_prepared *p);

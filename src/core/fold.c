@@ -171,7 +171,7 @@ static uar_err fold_model_requested(struct fold *f)
 	call->message_id[0] = 0;
 	call->open = true;
 	call->role = uar_call_role_parse(member(f, "role"));
-	if (call->role == UAR_ROLE_EXECUTE && f->r->rare)
+	if ((call->role == UAR_ROLE_EXECUTE || call->role == UAR_ROLE_CANDIDATE) && f->r->rare)
 		f->r->rare->later.told = f->r->rare->later.given;
 	call->requested_us = f->ev->time_us;
 	call->first_us = 0;
@@ -234,15 +234,23 @@ static uar_err fold_finish(struct fold *f)
 	return rare ? UAR_OK : UAR_ENOMEM;
 }
 
-static uar_err fold_plan(struct fold *f)
+/* What helps the answer is kept beside the event: a plan, or the answer of a candidate. */
+static uar_err fold_help(struct fold *f)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(f->r);
+	struct uar_run_route *route = rare ? &rare->route : NULL;
 	uar_str blob = UAR_STR_NONE;
 	uar_err e = rare ? uar_event_blob(f->ev, "raw_ref", f->scratch, &blob) : UAR_ENOMEM;
 
-	if (!e)
-		uar_core_keep(rare->route.plan_blob, sizeof rare->route.plan_blob, blob);
-	return e;
+	if (e)
+		return e;
+	if (f->r->call.role == UAR_ROLE_PLAN)
+		uar_core_keep(route->plan_blob, sizeof route->plan_blob, blob);
+	else if (route->at < route->count)
+		uar_core_keep(route->answers[route->at++], sizeof route->answers[0], blob);
+	else
+		return corrupt(f, "there is no such candidate");
+	return UAR_OK;
 }
 
 /* The same for a call that failed or was cut off: it was paid for, too. */
@@ -270,8 +278,9 @@ static uar_err fold_model_ended(struct fold *f)
 			return UAR_ENOMEM;
 		rare->tools.rounds++;
 	}
-	if (call->role == UAR_ROLE_PLAN && f->ev->cls == UAR_EV_MODEL_COMPLETED)
-		return fold_plan(f);
+	if ((call->role == UAR_ROLE_PLAN || call->role == UAR_ROLE_CANDIDATE) &&
+	    f->ev->cls == UAR_EV_MODEL_COMPLETED)
+		return fold_help(f);
 	return fold_finish(f);
 }
 

@@ -61,7 +61,8 @@ static enum uar_run_input ask_input(const struct uar_ask *a)
  * message which joined the turn by another one, unless the run is being cancelled. */
 static enum uar_run_input done_input(const struct uar_run *r)
 {
-	bool goes_on = r->call.role != UAR_ROLE_EXECUTE || uar_core_untold(r);
+	bool answers = r->call.role == UAR_ROLE_EXECUTE || r->call.role == UAR_ROLE_RANK;
+	bool goes_on = !answers || uar_core_untold(r);
 
 	return goes_on && uar_run_move(r->status, UAR_IN_STAGED).legal ? UAR_IN_STAGED
 								       : UAR_IN_FINISHED;
@@ -70,7 +71,7 @@ static enum uar_run_input done_input(const struct uar_run *r)
 /* What no model can do, or would cost more than it may, ends the run before the call. */
 static enum uar_run_input prepared_input(const struct uar_run *r, const struct uar_prepared *p)
 {
-	if (p->role == UAR_ROLE_EXECUTE && p->steered < uar_run_rare(r)->later.given)
+	if (uar_core_must_steer(r, p))
 		return UAR_IN_STEERED;
 	return p->not_possible || uar_core_over_budget(r, p) ? UAR_IN_FAILED : UAR_IN_PREPARED;
 }

@@ -19,10 +19,21 @@ static bool may_repeat(const struct uar_run *r, const struct uar_model_end *m)
 	return m->retryable && r->call.tries < m->retries && m->retry_after_us <= longest_wait_us;
 }
 
+/* Of candidates: the others are ranked without the one that failed. */
+static bool has_answers(const struct uar_run_route *route)
+{
+	for (size_t i = 0; i < route->count; i++)
+		if (route->answers[i][0])
+			return true;
+	return false;
+}
+
 static bool has_next(const struct uar_run *r)
 {
 	const struct uar_run_route *route = &uar_run_rare(r)->route;
 
+	if (r->call.role == UAR_ROLE_CANDIDATE)
+		return route->at + 1 < route->count || has_answers(route);
 	return r->call.role == UAR_ROLE_EXECUTE && route->at + 1 < route->count;
 }
 
@@ -159,11 +170,11 @@ static void fall_back(struct emit *e, const struct uar_model_end *m, const struc
 
 	uar_jw_cstr(w, "decision_id", route->decision_id);
 	put_model(w, "from", &route->chain[route->at]);
-	put_model(w, "to", &route->chain[to]);
+	put_model(w, "to", to < route->count ? &route->chain[to] : &route->ranker);
 	uar_jw_str(w, "reason", m->category);
 	uar_jw_cstr(w, "failed_model_request_id", e->r->call.request_id);
 	uar_jw_int(w, "chain_index", (int64_t)to);
-	uar_jw_int(w, "remaining", (int64_t)(route->count - to - 1));
+	uar_jw_int(w, "remaining", to < route->count ? (int64_t)(route->count - to - 1) : 0);
 	uar_emit_name(e, UAR_ID_MODEL_REQUEST, uar_emit_own(e, e->r->call.request_id));
 	uar_emit(e, UAR_EV_ROUTING_FALLBACK_APPLIED, EMIT_RUN);
 	w = uar_emit_begin(e);

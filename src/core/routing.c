@@ -4,6 +4,13 @@
 
 enum { LOW_PART = 5 }; /* a fifth of a budget is little */
 
+static const struct uar_route_model *model_of_ensemble(const struct uar_run_route *route)
+{
+	if (route->chosen)
+		return &route->chain[route->chosen - 1];
+	return route->at < route->count ? &route->chain[route->at] : &route->ranker;
+}
+
 /* NULL: the run is not routed. Until there is a plan its planner is called. */
 static const struct uar_route_model *model_now(const struct uar_run *r)
 {
@@ -11,7 +18,21 @@ static const struct uar_route_model *model_now(const struct uar_run *r)
 
 	if (!route->count)
 		return NULL;
+	if (uar_run_is_ensemble(r))
+		return model_of_ensemble(route);
 	return uar_run_must_plan(r) ? &route->planner : &route->chain[route->at];
+}
+
+bool uar_run_is_ensemble(const struct uar_run *r)
+{
+	return uar_run_rare(r)->route.ranker.provider[0] != 0;
+}
+
+bool uar_run_must_rank(const struct uar_run *r)
+{
+	const struct uar_run_route *route = &uar_run_rare(r)->route;
+
+	return uar_run_is_ensemble(r) && !route->chosen && route->at == route->count;
 }
 
 bool uar_run_must_plan(const struct uar_run *r)
@@ -230,9 +251,10 @@ static void routing_decided(struct emit *e, const struct uar_route *r, uar_str r
 	uar_jw_cstr(w, "routing_mode", uar_route_mode_names[r->mode]);
 	uar_jw_str(w, "decision_source", r->settings_source);
 	uar_jw_cstr(w, "decision_reason",
-		    !answers		  ? "the pattern names it"
-		    : selected->score > 1 ? "it is made for this kind of task"
-					  : "the first one in the listed order");
+		    !answers			    ? "the pattern names it"
+		    : r->mode == UAR_ROUTE_ENSEMBLE ? "each candidate answers, this one first"
+		    : selected->score > 1	    ? "it is made for this kind of task"
+						    : "the first one in the listed order");
 	put_candidate_model(w, "selected", selected);
 	put_candidate_model(w, "requested", answers ? &r->at[0] : selected);
 	uar_jw_str(w, "role", role);
@@ -271,6 +293,36 @@ void uar_core_route(struct emit *e, const struct uar_prepared *p)
 	routing_decided(e, r, r->at[r->order[0]].role, &r->at[r->order[0]]);
 }
 
+/* The candidate whose answer is used. */
+void uar_core_ranked(struct emit *e, const struct uar_model_end *m)
+{
+	const struct uar_run_route *route = &uar_run_rare(e->r)->route;
+	const struct uar_route_model *chosen;
+	struct uar_jw *w;
+
+	if (e->err || m->ranked.place >= route->count)
+		return;
+	chosen = &route->chain[m->ranked.place];
+	w = uar_emit_begin(e);
+	uar_jw_str(w, "decision_id", uar_emit_id(e));
+	uar_jw_cstr(w, "routing_mode", uar_route_mode_names[UAR_ROUTE_ENSEMBLE]);
+	uar_jw_cstr(w, "decision_source", "ranker");
+	uar_jw_cstr(w, "decision_reason",
+		    m->ranked.named ? "the ranker chose its answer"
+				    : "the ranker chose none: the first answer is used");
+	put_model(w, "selected", uar_str_c(chosen->provider), uar_str_c(chosen->model));
+	uar_jw_cstr(w, "role", "candidate");
+	uar_jw_int(w, "chosen_index", (int64_t)m->ranked.place);
+	uar_jw_int(w, "candidate_count", (int64_t)route->count);
+	uar_jw_arr(w, "fallback_chain");
+	uar_jw_close(w);
+	uar_jw_arr(w, "capability_gap");
+	uar_jw_close(w);
+	uar_jw_bool(w, "requires_user_override", false);
+	put_limit_state(e, w, "limit_state_snapshot");
+	uar_emit(e, UAR_EV_ROUTING_DECIDED, EMIT_RUN);
+}
+
 static uar_err fold_profile(struct uar_run *r, const struct uar_json *p)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(r);
@@ -285,6 +337,18 @@ static void keep_member(char *out, size_t size, const struct uar_json *j, const 
 	uar_core_keep(out, size, uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR("")));
 }
 
+/* Where a candidate belongs by its role; NULL: the chain is full. */
+static struct uar_route_model *place_of(struct uar_run_route *route, const struct uar_json *j)
+{
+	uar_str role = uar_json_str(uar_json_get(j, UAR_STR("role")), UAR_STR(""));
+
+	if (uar_str_is(role, "plan"))
+		return &route->planner;
+	if (uar_str_is(role, "rank"))
+		return &route->ranker;
+	return route->count < UAR_ROUTE_CHAIN ? &route->chain[route->count++] : NULL;
+}
+
 static uar_err fold_candidates(struct uar_run *r, const struct uar_json *p)
 {
 	struct uar_run_rare *rare = uar_core_change_rare(r);
@@ -294,12 +358,11 @@ static uar_err fold_candidates(struct uar_run *r, const struct uar_json *p)
 	if (!rare)
 		return UAR_ENOMEM;
 	rare->route.count = rare->route.at = 0;
-	for (; j && rare->route.count < UAR_ROUTE_CHAIN; j = j->next) {
-		uar_str role = uar_json_str(uar_json_get(j, UAR_STR("role")), UAR_STR(""));
-		struct uar_route_model *m = uar_str_is(role, "plan")
-						    ? &rare->route.planner
-						    : &rare->route.chain[rare->route.count++];
+	for (; j; j = j->next) {
+		struct uar_route_model *m = place_of(&rare->route, j);
 
+		if (!m)
+			continue;
 		keep_member(m->provider, sizeof m->provider, j, "provider");
 		keep_member(m->model, sizeof m->model, j, "model");
 		m->price = uar_price_read(uar_json_get(j, UAR_STR("price")));
@@ -313,11 +376,19 @@ static uar_err fold_decided(struct uar_run *r, const struct uar_json *p)
 	struct uar_run_rare *rare = uar_core_change_rare(r);
 	const struct uar_json *chain = uar_json_get(p, UAR_STR("fallback_chain"));
 	size_t used = 1 + (chain ? chain->count : 0);
+	uar_str role = uar_json_str(uar_json_get(p, UAR_STR("role")), UAR_STR(""));
+	int64_t chosen = uar_json_int(uar_json_get(p, UAR_STR("chosen_index")), -1);
 
 	if (!rare)
 		return UAR_ENOMEM;
-	if (uar_str_is(uar_json_str(uar_json_get(p, UAR_STR("role")), UAR_STR("")), "plan"))
+	if (uar_str_is(role, "plan") || uar_str_is(role, "rank"))
 		return UAR_OK;
+	if (chosen >= (int64_t)rare->route.count)
+		return UAR_ECORRUPT;
+	if (chosen >= 0) {
+		rare->route.chosen = (size_t)chosen + 1;
+		return UAR_OK;
+	}
 	keep_member(rare->route.decision_id, sizeof rare->route.decision_id, p, "decision_id");
 	if (used < rare->route.count)
 		rare->route.count = used;
@@ -331,7 +402,7 @@ static uar_err fold_fallback(struct uar_run *r, const struct uar_json *p)
 
 	if (!rare)
 		return UAR_ENOMEM;
-	if (at < 0 || at >= (int64_t)rare->route.count)
+	if (at < 0 || at >= (int64_t)rare->route.count + uar_run_is_ensemble(r))
 		return UAR_ECORRUPT;
 	r->call.tries = 0;
 	rare->route.at = (size_t)at;

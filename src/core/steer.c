@@ -18,7 +18,16 @@ uar_str uar_run_message_preview(const struct uar_run *r)
 
 bool uar_run_takes_input(const struct uar_run *r)
 {
-	return r->what.entry == UAR_ENTRY_LLM && uar_run_move(r->status, UAR_IN_STEER).legal;
+	return r->what.entry == UAR_ENTRY_LLM && !uar_run_is_ensemble(r) &&
+	       uar_run_move(r->status, UAR_IN_STEER).legal;
+}
+
+/* A message has joined the turn that the prepared call does not know. */
+bool uar_core_must_steer(const struct uar_run *r, const struct uar_prepared *p)
+{
+	bool answers = p->role == UAR_ROLE_EXECUTE || p->role == UAR_ROLE_CANDIDATE;
+
+	return answers && p->steered < uar_run_rare(r)->later.given;
 }
 
 bool uar_core_untold(const struct uar_run *r)

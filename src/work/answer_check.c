@@ -70,6 +70,17 @@ bool rt_answer_rejects(struct llm *w, struct uar_model_end *end)
 	return true;
 }
 
+void rt_answer_flag(struct llm *w)
+{
+	struct uar_error error = { 0 };
+
+	if (!checks_answer(w) || !is_wrong(w, &error))
+		return;
+	snprintf(w->why, sizeof w->why, "the answer does not keep to its form: %s",
+		 uar_error_text(&error));
+	flag_answer(w, uar_str_c(w->why));
+}
+
 /* --- artifacts ---------------------------------------------------------------------------- */
 
 void rt_answer_filter_blocks(struct llm *w)

@@ -9,6 +9,8 @@ void rt_answer_feed(struct llm *w, uar_str delta);
 /* The answer is complete. True: it is not what it should be, and *end says so: the call has
  * failed and is made again, once. After that what is wrong is recorded as a warning. */
 UAR_MUST_CHECK bool rt_answer_rejects(struct llm *w, struct uar_model_end *end);
+/* The same without another call: what is wrong is recorded as a warning. */
+void rt_answer_flag(struct llm *w);
 /* Drops blocks of types that the definition does not want as artifacts. */
 void rt_answer_filter_blocks(struct llm *w);
 

@@ -14,6 +14,7 @@
 #include "json/limits.h"
 #include "work/client_input.h"
 #include "work/definitions.h"
+#include "work/ensemble.h"
 #include "model/policy.h"
 #include "work/routing.h"
 #include "work/skills.h"
@@ -111,7 +112,7 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	if (w->skills)
 		rt_skills_tell(w->skills, &c.prepared);
 	needs.context_tokens = (c.prepared.prompt_bytes + 3) / 4;
-	needs.tools = rt_toolset_tell(&tools, NULL) > 0;
+	needs.tools = rt_toolset_tell(&tools, NULL) > 0 && w->role != UAR_ROLE_CANDIDATE;
 	e = rt_routing_prepare(w->base.run, &needs, &route, &c.prepared);
 	if (e)
 		rt_llm_fail(w, e, uar_err_text(e));
@@ -250,12 +251,29 @@ static void plan_ready(void *ctx, uar_err e, uar_str text)
 	load_past(w, e ? e : w->message.err);
 }
 
+/* Candidates answer as if they were alone. UAR_ESKIP: the route is no ensemble. */
+static uar_err load_ensemble(struct llm *w)
+{
+	w->role = rt_ensemble_role(w->base.run);
+	if (w->role == UAR_ROLE_RANK)
+		return rt_ensemble_load(w, load_past);
+	if (w->role == UAR_ROLE_CANDIDATE)
+		load_past(w, UAR_OK);
+	return w->role == UAR_ROLE_CANDIDATE ? UAR_OK : UAR_ESKIP;
+}
+
 /* The model that executes is told the plan with the message, the one that plans its task. */
 static void load_plan(struct llm *w, uar_err e)
 {
 	const struct uar_run *state = rt_state(w->base.run);
 	uar_str blob = uar_str_c(uar_run_rare(state)->route.plan_blob);
 
+	if (!e) {
+		e = load_ensemble(w);
+		if (!e)
+			return;
+		e = e == UAR_ESKIP ? UAR_OK : e;
+	}
 	if (!e && blob.n) {
 		e = rt_text_load(w->base.run, blob, plan_ready, w, &w->input);
 		if (!e)
@@ -517,9 +535,9 @@ static void llm_call_model(struct worker *base)
 	w->model = rt_model_of(base->run);
 	if (!e && !w->model)
 		e = no_provider(base->run, &error);
-	if (w->role == UAR_ROLE_EXECUTE)
+	if (w->role == UAR_ROLE_EXECUTE || w->role == UAR_ROLE_CANDIDATE)
 		request.output = rt_agent_output(rt_definition(base->run), &schema);
-	else
+	if (w->role != UAR_ROLE_EXECUTE)
 		request.tool_count = 0;
 	if (w->client.tools && !uar_run_rare(rt_state(base->run))->tools.rounds)
 		request.tool_choice = rt_client_choice(uar_json_get(
@@ -622,7 +640,7 @@ uar_err rt_llm_make(struct live_run *r, struct worker **out)
 	w->base.ops = &llm_ops;
 	w->message = uar_buf_make(UAR_LIMIT_HTTP_BODY);
 	w->reasoning = uar_buf_make(UAR_LIMIT_REASONING_SUMMARY + 1);
-	w->stage = uar_buf_make(UAR_LIMIT_SUMMARY_TEXT + 1);
+	w->stage = uar_buf_make(UAR_LIMIT_MODEL_OUTPUT + 1);
 	*out = &w->base;
 	return UAR_OK;
 }

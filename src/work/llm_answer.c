@@ -6,6 +6,7 @@
 #include "model/limits.h"
 #include "model/parts.h"
 #include "work/answer_check.h"
+#include "work/ensemble.h"
 #include "work/skills.h"
 #include "work/tool_form.h"
 #include "work/toolset.h"
@@ -35,7 +36,10 @@ void rt_llm_on_text(void *ctx, uar_str delta)
 	struct llm *w = ctx;
 
 	if (w->role != UAR_ROLE_EXECUTE)
-		add_prefix(&w->stage, UAR_LIMIT_SUMMARY_TEXT, delta);
+		add_prefix(&w->stage,
+			   w->role == UAR_ROLE_CANDIDATE ? UAR_LIMIT_MODEL_OUTPUT
+							 : UAR_LIMIT_SUMMARY_TEXT,
+			   delta);
 	if (w->role == UAR_ROLE_PLAN) { /* readers see it as what the models reason */
 		add_prefix(&w->reasoning, UAR_LIMIT_REASONING_SUMMARY, delta);
 		on_delta(w, UAR_CMD_REASONING, delta);
@@ -373,7 +377,7 @@ static void stage_stored(void *ctx, uar_err e, uar_str sha256)
 /* A call that only helps: what it says is kept for the call that answers. */
 static void stage_done(struct llm *w, struct uar_model_end *end)
 {
-	struct uar_buf text = uar_buf_make(2 * UAR_LIMIT_SUMMARY_TEXT);
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_MODEL_OUTPUT + UAR_LIMIT_SUMMARY_TEXT);
 	struct uar_buf facts = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	uar_str said = uar_str_trim(uar_buf_str(&w->stage));
 	uar_err e = UAR_OK;
@@ -399,6 +403,49 @@ static void stage_done(struct llm *w, struct uar_model_end *end)
 	uar_buf_fini(&facts);
 }
 
+/* The answer that was chosen becomes that of the run, all at once. */
+static void chosen_ready(void *ctx, uar_err e, uar_str text)
+{
+	enum { PIECE = 16384 };
+	struct llm *w = ctx;
+	struct held_end *h = w->end;
+
+	w->input = NULL;
+	w->end = NULL;
+	while (!e && text.n) {
+		uar_str piece = uar_str_utf8_prefix(text, PIECE);
+
+		uar_blocks_feed(&w->blocks, piece);
+		rt_answer_feed(w, piece);
+		rt_send_text(w->base.run, UAR_CMD_TEXT, piece);
+		text = uar_str_from(text, piece.n);
+	}
+	if (e) {
+		rt_llm_fail(w, e, uar_err_text(e));
+	} else {
+		rt_answer_flag(w);
+		answered(w, &h->end);
+	}
+	rt_llm_free_end(h);
+}
+
+/* A ranker that names none has not failed the run: the first answer is as good as any. */
+static void ranked(struct llm *w, struct uar_model_end *end)
+{
+	const struct uar_run_route *route = &uar_run_rare(rt_state(w->base.run))->route;
+	size_t n = rt_ensemble_named(uar_buf_str(&w->stage), rt_ensemble_answers(route));
+	uar_err e;
+
+	end->ranked.named = n > 0;
+	end->ranked.place = rt_ensemble_place(route, n ? n : 1);
+	w->end = hold_end(end);
+	e = w->end ? rt_text_load(w->base.run, uar_str_c(route->answers[end->ranked.place]),
+				  chosen_ready, w, &w->input)
+		   : UAR_ENOMEM;
+	if (e)
+		rt_llm_fail(w, e, uar_err_text(e));
+}
+
 void rt_llm_on_done(void *ctx, const struct uar_model_result *m)
 {
 	struct llm *w = ctx;
@@ -407,6 +454,8 @@ void rt_llm_on_done(void *ctx, const struct uar_model_result *m)
 	w->call = NULL;
 	if (m->failure) {
 		send_end(w, UAR_CMD_MODEL_FAILED, &end);
+	} else if (w->role == UAR_ROLE_RANK) {
+		ranked(w, &end);
 	} else if (w->role != UAR_ROLE_EXECUTE) {
 		stage_done(w, &end);
 	} else if (m->call_count > UAR_LIMIT_MODEL_CALLS) {

@@ -49,7 +49,13 @@ struct llm {
 	char why[UAR_TEXT_REASON];    /* what is wrong with it */
 	enum uar_call_role role;      /* of the call that is prepared, or under way */
 	struct compaction compaction; /* SUMMARIZE */
-	struct uar_buf stage;	      /* what a call says that is no answer */
+	struct {
+		struct uar_buf stage; /* what a call says that is no answer */
+		struct {
+			void (*done)(struct llm *w, uar_err e);
+			size_t told; /* answers of candidates that the message has */
+		} ensemble;
+	};
 	struct uar_model *model;
 	struct uar_model_call *call;
 	bool paused;

@@ -31,6 +31,19 @@ bool rt_must_plan(const struct live_run *r)
 	return policy && policy->pattern == UAR_PATTERN_SPLIT;
 }
 
+enum uar_call_role rt_ensemble_role(const struct live_run *r)
+{
+	const struct uar_model_policy *policy = rt_routing_policy(r);
+	const struct uar_run *state = rt_state(r);
+
+	if (uar_run_must_rank(state))
+		return UAR_ROLE_RANK;
+	if (uar_run_rare(state)->route.count ? uar_run_is_ensemble(state)
+					     : policy && policy->pattern == UAR_PATTERN_ENSEMBLE)
+		return UAR_ROLE_CANDIDATE;
+	return UAR_ROLE_EXECUTE;
+}
+
 struct uar_model *rt_model_of(const struct live_run *r)
 {
 	const struct uar_workers_options *o = &rt_work(r)->o;
@@ -159,8 +172,9 @@ static uar_err route_first(const struct live_run *r, const struct uar_model_poli
 		out->not_possible = route->allowed == 0;
 		out->budget = route->budget;
 		if (route->allowed)
-			out->price = route->helper ? route->helper->price
-						   : route->at[route->order[0]].price;
+			out->price = route->mode == UAR_ROUTE_SPLIT
+					     ? route->helper->price
+					     : route->at[route->order[0]].price;
 	}
 	uar_arena_fini(&arena);
 	uar_free(route);

@@ -18,6 +18,8 @@ const struct uar_model_policy *rt_routing_policy(const struct live_run *r);
 bool rt_is_routed(const struct live_run *r);
 /* The next call writes the plan of a split route. */
 bool rt_must_plan(const struct live_run *r);
+/* Which role the next call has in an ensemble; EXECUTE: the route is none. */
+enum uar_call_role rt_ensemble_role(const struct live_run *r);
 /* Fills what a prepared call says of routing, prices and budgets; the document is written once in
  * a run and lives in `document`. */
 UAR_MUST_CHECK uar_err rt_routing_prepare(const struct live_run *r,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A loopback provider that speaks three wires (fake_wires.py) and breaks them on demand, for end-to-end tests.
 
-The model's name picks what happens: hello, echo, repeat (to the letter), slow, long:N, reasoning, stall, cut, badjson,
+The model's name picks what happens: hello, echo, repeat (to the letter), says:WORDS_WITH_SIGNS_BETWEEN, slow, long:N, reasoning, stall, cut, badjson,
 gate, paced:N:MS, ends:REASON, nothing, tools, asks (for what the message lists: [[name, arguments], ...]), leak401, err401, err429, err500, err529,
 sealed (thinks, asks for a tool, wants back what it thought; sealed:gate waits before it looks), and faults of the wire: mute, page, garbage, inerror,
 bodyerror, big, die (closes the connection), nousage, twice, unknown. `fault` does what the user's message names, seq:A,B does A at
@@ -134,6 +134,8 @@ def script(model, wire):
     last_user = wire.last_user
     if name == "echo":
         yield from (("text", w) for w in words_of(last_user(body)))
+    elif name == "says":
+        yield "text", argument.replace("_", " ")
     elif name == "repeat":
         text = last_user(body)
         yield from (("text", text[i:i + 7]) for i in range(0, len(text), 7))

@@ -42,6 +42,7 @@ export interface RoutingDecidedPayload {
   selected: Model;
   requested?: Model;
   role?: string;
+  chosen_index?: number;
   candidate_count: number;
   fallback_chain: Model[];
   capability_gap: string[];
