@@ -62,6 +62,7 @@ static void thread_started(struct fold_step *s, struct uar_sview_thread *t)
 	VIEW_TAKE(s, thread, t, origin);
 	VIEW_TAKE(s, thread, t, title);
 	VIEW_TAKE(s, thread, t, parent_thread_id);
+	VIEW_TAKE(s, thread, t, forked_turn_id);
 	t->created_at = s->ev->time_us;
 }
 

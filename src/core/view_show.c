@@ -313,6 +313,7 @@ static void write_thread_head(struct uar_jw *w, const struct uar_sview_show *s,
 	uar_jw_bool(w, "archived", t->archived);
 	uar_jw_str(w, "origin", t->origin.n ? t->origin : UAR_STR("unknown"));
 	view_put_text(w, "parent_thread_id", t->parent_thread_id);
+	view_put_text(w, "forked_turn_id", t->forked_turn_id);
 	view_put_text(w, "active_turn_id", t->active_turn_id);
 	view_put_text(w, "baseline_turn_id", t->baseline_turn_id);
 	uar_jw_int(w, "turn_count", t->turns);

@@ -49,6 +49,7 @@ void uar_runs_write(struct uar_jw *w, const char *key, const struct uar_run_row 
 	uar_jw_str(w, "status", row->status);
 	uar_jw_str(w, "session_id", row->session_id);
 	uar_jw_str(w, "conversation_id", row->thread_id);
+	put_text(w, "turn_id", row->turn_id);
 	uar_jw_str(w, "root_run_id", row->root_run_id.n ? row->root_run_id : row->run_id);
 	put_text(w, "parent_run_id", row->parent_run_id);
 	uar_jw_int(w, "attempt", row->attempt);

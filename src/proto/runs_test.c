@@ -35,7 +35,8 @@ static void check_record(const struct uar_run_row *row, const char *want)
 #define HEAD(STATUS, ROOT, PARENT)                                                                 \
 	"{\"run_id\":\"r-1\",\"plugin_id\":\"uar.agent\",\"entry_id\":\"echo\","                   \
 	"\"agent_id\":\"echo\",\"status\":\"" STATUS "\",\"session_id\":\"s-1\","                  \
-	"\"conversation_id\":\"t-1\",\"root_run_id\":\"" ROOT "\",\"parent_run_id\":" PARENT ","
+	"\"conversation_id\":\"t-1\",\"turn_id\":null,\"root_run_id\":\"" ROOT                     \
+	"\",\"parent_run_id\":" PARENT ","
 #define LISTED ",\"title\":null,\"duration\":null,\"cost\":0,\"tokens\":0"
 #define TIMES  "\"created_at\":1731700000.123456,\"updated_at\":1731700001.000000"
 

@@ -8,7 +8,7 @@ from lib import (Provider, Server, all_of, check, check_session, equal, main, re
 from lib.events import UUID
 
 RECORD = {"run_id": str, "plugin_id": str, "entry_id": str, "agent_id": str, "status": str,
-          "session_id": str, "conversation_id": str, "root_run_id": str, "attempt": int,
+          "session_id": str, "conversation_id": str, "turn_id": str, "root_run_id": str, "attempt": int,
           "created_at": float, "updated_at": float, "started_at": float, "finished_at": float,
           "cancel_requested": bool, "result_refs": list}
 OR_NULL = ("parent_run_id", "task_id", "trace_id", "idempotency_key", "cancel_reason",

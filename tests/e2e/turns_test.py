@@ -283,6 +283,9 @@ def forked():
         f = a["result"]["thread"]
         equal((f["thread_id"], f["session_id"], f["parent_thread_id"], f["forked_turn_id"], f["title"]),
               ("fork", where["session_id"], where["thread_id"], two["turn_id"], "Another way"))
+        shown = {t["thread_id"]: t["forked_turn_id"] for t in s.http.get(f"/api/sessions/{where['session_id']}").json["threads"]["items"]}
+        equal(shown, {where["thread_id"]: None, "fork": two["turn_id"]})
+        equal(s.record(two["run_id"])["turn_id"], two["turn_id"])
         again = command(s, "fork_thread", thread_id=where["thread_id"], turn_id=two["turn_id"], new_thread_id="fork")
         equal((again["result"]["thread"]["thread_id"], again["event_ids"]), ("fork", []))
         other, told = talk(s, p, "four", thread_id="fork")

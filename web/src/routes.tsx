@@ -20,6 +20,7 @@ export const TABLE: Route[] = [
 	{path: 'c', screen: 'chat', title: 'Chat', icon: MessageSquare, nav: {key: 'C', phone: true}},
 	{path: 'c/:session', screen: 'chat', title: 'Chat'},
 	{path: 'c/:session/:thread', screen: 'chat', title: 'Chat'},
+	{path: 'conversations', screen: 'conversations', title: 'Conversations'},
 	{path: 'inbox', screen: 'inbox', title: 'Inbox', icon: Inbox, nav: {key: 'I', phone: true}},
 	{path: 'runs', screen: 'runs', title: 'Runs', icon: List, nav: {key: 'R', phone: true}},
 	{path: 'runs/:run', screen: 'run', title: 'Run'},

@@ -71,6 +71,7 @@ export function Palette({close, sheet}: {close: () => void; sheet: () => void}) 
 		...NAV.map((r) => ({key: `go ${r.screen}`, title: `Go to ${r.title}`, about: `G ${r.nav!.key}`, run: () => go(r.path)})),
 		...(['light', 'dark', 'system'] as const).map((t) => ({key: `theme ${t}`, title: `Theme: ${t}`, about: '', run: () => setTheme(t)})),
 		{key: 'sheet', title: 'Shortcuts', about: '?', run: sheet},
+		...(exists('conversations') ? [{key: 'talks', title: wanted ? `Search what was said: ${wanted}` : 'All conversations and the archive', about: '', run: () => go(`conversations${wanted ? `?q=${encodeURIComponent(wanted)}` : ''}`)}] : []),
 	].filter((e) => e.title.toLowerCase().includes(wanted.toLowerCase()));
 	const entries: Entry[] = [
 		...(sessions.data?.sessions ?? []).map((s) => ({key: s.session_id, title: s.title || 'Untitled', about: 'Conversation', run: () => go(`c/${s.session_id}`)})),

@@ -69,7 +69,7 @@ export function Rail({palette, sheet, onNavigate}: {palette: () => void; sheet: 
 				<Icon size={16} aria-hidden /><span className="grow wide">{r.title}</span>
 				{r.screen === 'inbox' && waiting > 0 && <span className="badge ask">{waiting}<span className="unseen"> waiting</span></span>}</A>;
 		})}</nav>
-		<div className="rail-part"><h2 className="f11">Conversations</h2></div>
+		<div className="rail-part"><h2 className="f11">Conversations</h2>{exists('conversations') && <A className="link" to="conversations" title="All, with search and the archive">All</A>}</div>
 		<div className="rail-talk" tabIndex={-1}><Conversations /></div>
 		<div className="rail-foot"><span className="dot" data-bad={line.good ? undefined : ''} /><span className="grow wide">{line.good ? 'Live' : 'Reconnecting'}</span>
 			<ThemeButton /><button type="button" className="btn quiet icon small" aria-label="Shortcuts" title="Shortcuts (?)" onClick={sheet}><CircleHelp size={15} aria-hidden /></button></div>

@@ -1,11 +1,11 @@
 // talk.ts - the conversation that is shown: its runs, what is sent, what is followed. Leaving it stops its
 // connections, never its runs.
-import {Problem, askJson, insist} from './api';
+import {Problem, ask, askJson, command, insist} from './api';
 import {Fold, type Outcome} from './fold';
 import {numberOf, read} from './live';
 import {client} from './query';
 import {say} from './say';
-import type {RunRecord} from './types';
+import type {RunRecord, Thread} from './types';
 
 const PAGE = 20; // runs of a conversation that are opened at once
 const READERS = 3; // connections for what is over; what lives has one
@@ -30,6 +30,8 @@ export class Turn {
 	/** The whole message was read, or was written here. */
 	whole: boolean;
 	messageRef = '';
+	/** Ends when the message was read. */
+	read: Promise<void> = Promise.resolve();
 
 	constructor(public id: string, public agent: string, public message: string, public record: RunRecord | null) {
 		this.line = id ? 'accepted' : 'sending';
@@ -59,6 +61,8 @@ export class Talk {
 	loading = false;
 	problem: unknown = null;
 	version = 0;
+	/** Threads that this one was forked from: of each it shares the runs up to `run`, which has that turn. */
+	private shared: {thread: string; turn: string; run: string}[] = [];
 	readonly left = new AbortController();
 	private sends = Promise.resolve();
 	private reading = 0;
@@ -94,12 +98,15 @@ export class Talk {
 		this.loading = true;
 		this.changed();
 		try {
-			const answer = await insist<{runs: RunRecord[]; next_before: string | null}>(
-				`api/runs?limit=${PAGE}&session_id=${encodeURIComponent(session)}`, {signal: this.left.signal});
+			const [answer, known] = await Promise.all([
+				insist<{runs: RunRecord[]; next_before: string | null}>(`api/runs?limit=${PAGE}&session_id=${encodeURIComponent(session)}`, {signal: this.left.signal}),
+				insist<{threads: {items: Thread[]}}>(`api/sessions/${encodeURIComponent(session)}`, {signal: this.left.signal})]);
+			this.conversation ||= answer.runs.find((r) => !r.parent_run_id || r.attempt > 1)?.conversation_id ?? '';
+			this.shared = lineage(known.threads.items, this.conversation);
 			this.earlier = answer.next_before;
 			this.take(answer.runs);
-			if (answer.runs.length === 0)
-				await askJson(`api/sessions/${encodeURIComponent(session)}`); // says that there is none
+			while (!this.turns.length && this.earlier && !this.left.signal.aborted) // the newest runs are of other threads
+				await this.readEarlier();
 		} catch (e) {
 			if (!this.left.signal.aborted)
 				this.problem = e;
@@ -114,10 +121,7 @@ export class Talk {
 		this.loading = true;
 		this.changed();
 		try {
-			const answer = await insist<{runs: RunRecord[]; next_before: string | null}>(
-				`api/runs?limit=${PAGE}&session_id=${encodeURIComponent(this.session)}&before=${encodeURIComponent(this.earlier)}`, {signal: this.left.signal});
-			this.earlier = answer.next_before;
-			this.take(answer.runs);
+			await this.readEarlier();
 		} catch (e) {
 			if (!this.left.signal.aborted)
 				this.problem = e;
@@ -126,9 +130,26 @@ export class Talk {
 		this.changed();
 	}
 
+	private async readEarlier(): Promise<void> {
+		const answer = await insist<{runs: RunRecord[]; next_before: string | null}>(
+			`api/runs?limit=${PAGE}&session_id=${encodeURIComponent(this.session)}&before=${encodeURIComponent(this.earlier ?? '')}`, {signal: this.left.signal});
+		this.earlier = answer.next_before;
+		this.take(answer.runs);
+	}
+
+	/** Of this thread, or of one that it was forked from and before the fork. */
+	private has(record: RunRecord): boolean {
+		if (record.conversation_id === this.conversation)
+			return true;
+		const from = this.shared.find((s) => s.thread === record.conversation_id);
+		return !!from?.run && record.run_id <= from.run;
+	}
+
 	/** Records of the server, newest first: those that are not here are opened, the others renewed. */
 	take(records: RunRecord[]): void {
 		const fresh: Turn[] = [];
+		for (const from of this.shared)
+			from.run ||= records.find((r) => r.turn_id === from.turn)?.run_id ?? '';
 		for (const record of [...records].reverse()) {
 			const known = this.turns.find((t) => t.id === record.run_id);
 			if (known) {
@@ -142,7 +163,7 @@ export class Talk {
 			if (record.run_id < (this.earlier ?? '') || record.parent_run_id && record.attempt === 1)
 				continue;
 			this.conversation ||= record.conversation_id;
-			if (record.conversation_id !== this.conversation)
+			if (!this.has(record))
 				continue; // another thread of the session
 			const turn = new Turn(record.run_id, record.agent_id, '', record);
 			turn.old = record.finished_at !== null;
@@ -152,7 +173,7 @@ export class Talk {
 			return;
 		this.turns = [...this.turns, ...fresh].sort((a, b) => !a.id || !b.id ? (a.id ? -1 : b.id ? 1 : 0) : a.id < b.id ? -1 : 1);
 		for (const turn of fresh) {
-			void this.readMessage(turn);
+			turn.read = this.readMessage(turn);
 			this.follow(turn);
 		}
 		this.changed();
@@ -164,8 +185,8 @@ export class Talk {
 			const answer = await insist<{events: any[]}>(`api/runs/${encodeURIComponent(turn.id)}/events?limit=1&types=turn.submitted`, {signal: this.left.signal});
 			const part = answer.events[0]?.payload?.input_parts?.[0];
 			turn.message = String(part?.preview ?? turn.record?.title ?? '');
-			turn.whole = !part?.truncated;
-			turn.messageRef = String(part?.ref ?? '');
+			turn.messageRef = String(answer.events[0]?.refs?.input_ref ?? '');
+			turn.whole = !turn.messageRef.startsWith('blob://') || new TextEncoder().encode(turn.message).length >= Number(part?.bytes ?? 0);
 		} catch {
 			turn.message = String(turn.record?.title ?? '');
 		}
@@ -304,6 +325,40 @@ export class Talk {
 	}
 }
 
+
+/** The threads that a thread was forked from, the nearest first, each with the last turn that is shared. */
+function lineage(threads: Thread[], thread: string): {thread: string; turn: string; run: string}[] {
+	const out: {thread: string; turn: string; run: string}[] = [];
+	for (let t = threads.find((x) => x.thread_id === thread); t?.parent_thread_id && t.forked_turn_id && out.length < threads.length; ) {
+		out.push({thread: t.parent_thread_id, turn: t.forked_turn_id, run: ''});
+		const parent: string = t.parent_thread_id;
+		t = threads.find((x) => x.thread_id === parent);
+	}
+	return out;
+}
+
+/** The message of a turn, all of it. */
+export async function wholeMessage(turn: Turn): Promise<string> {
+	await turn.read;
+	if (turn.whole || !turn.messageRef.startsWith('blob://'))
+		return turn.message;
+	turn.message = await (await ask(`api/runs/${encodeURIComponent(turn.id)}/blobs/${turn.messageRef.slice(7)}`)).text();
+	turn.whole = true;
+	return turn.message;
+}
+
+/** Says something else, or the same again, behind the turn `before`: a thread that shares what was said until
+ * then; the old one stays as it is. Without `before` it is a new thread of the session. Returns the thread. */
+export async function forkAndSay(session: string, before: Turn | undefined, agent: string, message: string): Promise<string> {
+	if (!before?.record) {
+		const made = await command<{thread_id: string}>('submit_turn', {session_id: session, agent_id: agent, message, idempotency_key: randomHex(16)});
+		return made.thread_id;
+	}
+	const thread = `page-${randomHex(12)}`;
+	await command('fork_thread', {session_id: session, thread_id: before.record.conversation_id, turn_id: before.record.turn_id, new_thread_id: thread});
+	await insist('api/runs', {body: {agent_id: agent, conversation_id: thread, inputs: {message}, idempotency_key: randomHex(16)}});
+	return thread;
+}
 
 /** What was said may look complete, and is not. */
 const CUTS = new Map([['length', 'the model came to the limit of its output'],

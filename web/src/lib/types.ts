@@ -32,6 +32,7 @@ export interface RunRecord {
 	engine_status: string;
 	session_id: string;
 	conversation_id: string;
+	turn_id: string;
 	root_run_id: string;
 	parent_run_id: string | null;
 	attempt: number;
@@ -47,6 +48,19 @@ export interface RunRecord {
 	error: {code: string; message: string; details?: {retriable?: boolean}} | null;
 	usage?: {input_tokens: number; output_tokens: number; estimated?: boolean} | null;
 	finish_reason?: string | null;
+	[more: string]: unknown;
+}
+
+/** A thread of a session, as its snapshot lists it. */
+export interface Thread {
+	thread_id: string;
+	title: string | null;
+	status: string;
+	origin: string;
+	archived?: boolean;
+	parent_thread_id: string | null;
+	forked_turn_id?: string | null;
+	created_at: string;
 	[more: string]: unknown;
 }
 

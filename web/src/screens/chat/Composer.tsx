@@ -1,7 +1,7 @@
 // Composer.tsx - what is said next, to whom, where; the queue on top, money beside Stop.
 import {useQuery} from '@tanstack/react-query';
-import {ArrowUp, FolderOpen, Paperclip, Square, X, ArrowUpToLine} from 'lucide-react';
-import {type Ref, useEffect, useImperativeHandle, useRef, useState} from 'react';
+import {ArrowDown, ArrowUp, ArrowUpToLine, FolderOpen, Paperclip, Pencil, Square, X} from 'lucide-react';
+import {type ReactNode, type Ref, useEffect, useImperativeHandle, useRef, useState} from 'react';
 import {askJson, command} from '../../lib/api';
 import {bytes, count, money} from '../../lib/format';
 import {client, useAgents} from '../../lib/query';
@@ -24,10 +24,11 @@ interface Queued { queued_turn_id: string; run_id: string; input_preview?: strin
 
 function Queue({session, thread, queued}: {session: string; thread: string; queued: Queued[]}) {
 	const [busy, setBusy] = useState('');
-	const change = async (name: string, turn: string) => {
+	const [editing, setEditing] = useState<{id: string; text: string} | null>(null);
+	const change = async (name: string, turn: string, more: object = {}) => {
 		setBusy(turn);
 		try {
-			await command(name, {session_id: session, thread_id: thread, queued_turn_id: turn});
+			await command(name, {session_id: session, thread_id: thread, queued_turn_id: turn, ...more});
 		} catch (e) {
 			complain('The queue did not change', e);
 		}
@@ -36,9 +37,20 @@ function Queue({session, thread, queued}: {session: string; thread: string; queu
 			void client.invalidateQueries({queryKey: [key]});
 	};
 	return <ul className="queue" aria-label="Queue"><li className="t2 f12">Next in this conversation<span className="grow" />starts when this turn ends</li>
-		{queued.map((q, i) => <li key={q.queued_turn_id}><span className="num t3">{i + 1}</span><span className="cut grow">{q.input_preview || 'A turn'}</span>
-			{i > 0 && <button type="button" className="btn quiet icon small" aria-label="Move to the front" title="Move to the front" disabled={busy === q.queued_turn_id} onClick={() => change('promote_queued_turn', q.queued_turn_id)}><ArrowUpToLine size={14} aria-hidden /></button>}
-			<button type="button" className="btn quiet icon small" aria-label="Remove from the queue" title="Remove" disabled={busy === q.queued_turn_id} onClick={() => change('remove_queued_turn', q.queued_turn_id)}><X size={14} aria-hidden /></button></li>)}</ul>;
+		{queued.map((q, i) => {
+			const id = q.queued_turn_id, off = busy === id;
+			const act = (label: string, icon: ReactNode, run: () => void, none = false) => <button type="button" className="btn quiet icon small" aria-label={label} title={label} disabled={off || none} onClick={run}>{icon}</button>;
+			if (editing?.id === id)
+				return <li key={id}><form className="row grow" onSubmit={(e) => { e.preventDefault(); void change('edit_queued_turn', id, {message: editing.text.trim()}); setEditing(null); }}>
+					<input className="input grow" aria-label="Message in the queue" autoFocus value={editing.text} onChange={(e) => setEditing({id, text: e.target.value})} onKeyDown={(e) => { if (e.key === 'Escape') setEditing(null); }} />
+					<button type="submit" className="btn small" disabled={!editing.text.trim()}>Save</button></form></li>;
+			return <li key={id}><span className="num t3">{i + 1}</span><span className="cut grow">{q.input_preview || 'A turn'}</span>
+				{act('Move up', <ArrowUp size={14} aria-hidden />, () => change('promote_queued_turn', id, {position: i}), i === 0)}
+				{act('Move down', <ArrowDown size={14} aria-hidden />, () => change('promote_queued_turn', id, {position: i + 2}), i === queued.length - 1)}
+				{i > 0 && act('Move to the front', <ArrowUpToLine size={14} aria-hidden />, () => change('promote_queued_turn', id))}
+				{(q.input_preview ?? '').length < 200 && act('Edit in the queue', <Pencil size={13} aria-hidden />, () => setEditing({id, text: q.input_preview ?? ''}))}
+				{act('Remove from the queue', <X size={14} aria-hidden />, () => change('remove_queued_turn', id))}</li>;
+		})}</ul>;
 }
 
 /** Tokens and money of the runs that are shown. */

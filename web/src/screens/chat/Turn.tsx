@@ -1,7 +1,7 @@
 // Turn.tsx - one run of a conversation: what was asked, and everything that its events say.
 import {useQuery} from '@tanstack/react-query';
-import {Bot, Brain, ChevronRight, CircleHelp, CheckCircle2, FileText, LoaderCircle, OctagonX, RotateCcw, User, Wrench} from 'lucide-react';
-import {createContext, lazy, memo, type ReactNode, Suspense, useContext, useState} from 'react';
+import {Bot, Brain, ChevronLeft, ChevronRight, CircleHelp, CheckCircle2, FileText, LoaderCircle, OctagonX, Pencil, RefreshCw, RotateCcw, User, Wrench} from 'lucide-react';
+import {createContext, lazy, memo, type ReactNode, Suspense, useContext, useEffect, useState} from 'react';
 import {Ask, type AskLike} from '../../components/Ask';
 import {SourceCard, safeUrl, sourceName} from '../../components/Cite';
 import {A, CopyButton} from '../../components/ui';
@@ -10,7 +10,7 @@ import type {Artifact, Block, Source} from '../../lib/fold';
 import {bytes, clock, count, exact, money, plain, pretty, span} from '../../lib/format';
 import {patiently} from '../../lib/patient';
 import {complain} from '../../lib/say';
-import {type Talk, type Turn, endingOf} from '../../lib/talk';
+import {type Talk, type Turn, endingOf, wholeMessage} from '../../lib/talk';
 import type {Action} from '../../lib/types';
 import {leads} from '../../routes';
 
@@ -20,9 +20,9 @@ const Markdown = lazy(() => patiently(() => import('../../components/Markdown'))
 
 const SHOWN = 2000; // characters of a value; the rest is a click away
 
-/** What a turn needs of its screen. */
-export const Around = createContext<{open: (a: Artifact) => void; pending: Map<string, Action>; pendingKnown: boolean; retry: (t: Turn) => void}>(
-	{open() {}, pending: new Map(), pendingKnown: false, retry() {}});
+/** What a turn needs of its screen. `again` says a message instead of a turn's (null: the same), as a fork. */
+export const Around = createContext<{open: (a: Artifact) => void; pending: Map<string, Action>; pendingKnown: boolean; retry: (t: Turn) => void; again: ((t: Turn, message: string | null) => Promise<void>) | null}>(
+	{open() {}, pending: new Map(), pendingKnown: false, retry() {}, again: null});
 
 interface Span { kind: string; state: string; key?: string; first_at: number; last_at: number; name: string; detail?: string; first: number }
 
@@ -169,17 +169,44 @@ function grouped(blocks: Block[]): (Block | Block[])[] {
 	return out;
 }
 
-function Message({turn}: {turn: Turn}) {
+/** Says something else in its place: what follows is another branch, this one stays. */
+function EditMessage({turn, close}: {turn: Turn; close: () => void}) {
+	const {again} = useContext(Around);
+	const [text, setText] = useState<string | null>(turn.whole ? turn.message : null);
+	const [busy, setBusy] = useState(false);
+	useEffect(() => {
+		if (text === null)
+			wholeMessage(turn).then(setText, (e) => { complain('The message could not be read whole', e); close(); });
+	}, []); // eslint-disable-line
+	return <form className="mine-edit" onSubmit={(e) => {
+		e.preventDefault();
+		if (!text?.trim() || busy || !again)
+			return;
+		setBusy(true);
+		void again(turn, text.trim()).finally(() => setBusy(false));
+	}}>
+		<textarea className="input" aria-label="Message, edited" dir="auto" autoFocus disabled={text === null || busy} value={text ?? ''} rows={Math.min(12, (text ?? '').split('\n').length + 1)}
+			onChange={(e) => setText(e.target.value)} onKeyDown={(e) => { if (e.key === 'Escape') close(); }} />
+		<div className="row"><button type="submit" className="btn main-act" disabled={!text?.trim() || busy}>{busy ? 'Sending' : 'Send as a branch'}</button><button type="button" className="btn" onClick={close}>Cancel</button>
+			<span className="f12 t3">What was said before is shared; this version stays.</span></div></form>;
+}
+
+function Message({turn, over}: {turn: Turn; over: boolean}) {
+	const {again} = useContext(Around);
 	const [whole, setWhole] = useState('');
+	const [editing, setEditing] = useState(false);
 	const text = whole || turn.message;
+	if (editing)
+		return <div className="mine"><EditMessage turn={turn} close={() => setEditing(false)} /></div>;
 	return <div className="mine"><div className="mine-text" dir="auto">{text}</div>
 		{!turn.whole && !whole && turn.messageRef.startsWith('blob://') && <button type="button" className="btn small" onClick={async () => {
 			try {
-				setWhole(await (await askServer(`api/runs/${encodeURIComponent(turn.id)}/blobs/${turn.messageRef.slice(7)}`)).text());
+				setWhole(await wholeMessage(turn));
 			} catch (e) {
 				complain('The message could not be read whole', e);
 			}
-		}}>Show all</button>}</div>;
+		}}>Show all</button>}
+		{again && over && turn.id && <button type="button" className="btn quiet icon small mine-act" aria-label="Edit the message" title="Edit and send as a branch" onClick={() => setEditing(true)}><Pencil size={13} aria-hidden /></button>}</div>;
 }
 
 /** What it cost, as far as the server knows it. */
@@ -191,7 +218,8 @@ function Facts({turn}: {turn: Turn}) {
 }
 
 function Ending({turn, last}: {turn: Turn; last: boolean}) {
-	const {retry} = useContext(Around);
+	const {retry, again} = useContext(Around);
+	const [busy, setBusy] = useState(false);
 	const {words, look} = endingOf(turn);
 	const failed = turn.outcome && !turn.outcome.ok && turn.id;
 	return <div className="ending row wrap" data-state={look}>
@@ -199,6 +227,8 @@ function Ending({turn, last}: {turn: Turn; last: boolean}) {
 		<span className="ending-words">{words}</span><Facts turn={turn} />
 		{turn.outcome && turn.fold.answer && <CopyButton text={() => turn.fold.answer} icon label="Copy the answer" />}
 		{failed && last && <button type="button" className="btn small" onClick={() => retry(turn)}><RotateCcw size={13} aria-hidden />Try again</button>}
+		{again && turn.outcome?.ok && turn.id && last && <button type="button" className="btn quiet icon small" aria-label="Regenerate the answer" title="Regenerate: another answer, as a branch" disabled={busy}
+			onClick={() => { setBusy(true); void again(turn, null).finally(() => setBusy(false)); }}><RefreshCw size={13} aria-hidden className={busy ? 'spin' : undefined} /></button>}
 		{turn.id && leads(`runs/${turn.id}`) && <A className="f12 link" to={`runs/${turn.id}`}>Run</A>}
 	</div>;
 }
@@ -228,11 +258,21 @@ export const RunView = memo(function RunView({turn, name, attempts, last}: {turn
 	</article>;
 }, (a, b) => a.version === b.version && a.turn === b.turn && a.name === b.name && a.attempts === b.attempts && a.last === b.last);
 
+/** Versions of a message: the threads that part here. */
+export interface Branches { at: number; threads: string[]; go: (thread: string) => void }
+
+function Branch({b}: {b: Branches}) {
+	return <span className="branches row f12 t2" role="group" aria-label="Versions">
+		<button type="button" className="btn quiet icon small" aria-label="Version before" disabled={b.at <= 0} onClick={() => b.go(b.threads[b.at - 1])}><ChevronLeft size={14} aria-hidden /></button>
+		<span className="num">{b.at + 1} of {b.threads.length}</span>
+		<button type="button" className="btn quiet icon small" aria-label="Next version" disabled={b.at >= b.threads.length - 1} onClick={() => b.go(b.threads[b.at + 1])}><ChevronRight size={14} aria-hidden /></button></span>;
+}
+
 /** A message and the attempts to answer it; those that failed stay. */
-export function Group({turns, nameOf}: {talk: Talk; turns: Turn[]; nameOf: (agent: string) => string}) {
+export function Group({turns, nameOf, branches}: {talk: Talk; turns: Turn[]; nameOf: (agent: string) => string; branches: Branches | null}) {
 	const newest = turns[turns.length - 1];
 	return <section className="turn" data-root={newest.root}>
-		{turns[0].message && <><header className="who"><span className="ava"><User size={13} aria-hidden /></span><strong>You</strong></header><Message turn={turns[0]} /></>}
+		{turns[0].message && <><header className="who"><span className="ava"><User size={13} aria-hidden /></span><strong>You</strong>{branches && <Branch b={branches} />}</header><Message turn={turns[0]} over={newest.outcome !== null} /></>}
 		{turns.slice(0, -1).map((t) => <details key={t.id} className="earlier-attempt"><summary className="row f12 t2"><RotateCcw size={13} aria-hidden />Attempt {t.record?.attempt ?? '?'}: <span className="cut grow">{endingOf(t).words}</span></summary>
 			<RunView turn={t} version={t.version} name={nameOf(t.agent)} attempts={turns.length} last={false} /></details>)}
 		<RunView turn={newest} version={newest.version} name={nameOf(newest.agent)} attempts={turns.length} last />

@@ -11,10 +11,11 @@ import {useLine} from '../../lib/line';
 import {go, useFilter} from '../../lib/nav';
 import {client, useActions, useAgents} from '../../lib/query';
 import {complain, say, toast} from '../../lib/say';
-import {Talk, type Turn, endingOf, randomHex} from '../../lib/talk';
-import type {Agent, RunRecord} from '../../lib/types';
+import {Talk, type Turn, endingOf, forkAndSay, randomHex, wholeMessage} from '../../lib/talk';
+import type {Agent, RunRecord, Thread} from '../../lib/types';
 import {Composer, type ComposerHandle, useChoices} from './Composer';
 import {Panel} from './Panel';
+import {exportTalk} from './export';
 import {Around, Group} from './Turn';
 import '../../styles/prose.css';
 import './chat.css';
@@ -42,7 +43,7 @@ function useTalk(session: string, thread: string): Talk {
 	return talk;
 }
 
-interface Snapshot { session: {title: string | null; status: string}; queue: {queued_turns: any[]} | null; threads: {items: {thread_id: string; parent_thread_id: string | null}[]} }
+interface Snapshot { session: {title: string | null; status: string}; queue: {thread_id: string; queued_turns: any[]} | null; threads: {items: Thread[]} }
 
 /** Attempts at the same message stand together, by the run that was the first. */
 function groupsOf(turns: Turn[]): Turn[][] {
@@ -54,14 +55,15 @@ function groupsOf(turns: Turn[]): Turn[][] {
 	return [...groups.values()];
 }
 
-function markdownOf(title: string, turns: Turn[]): string {
-	return `# ${title}\n\n${turns.map((t) => `## You\n\n${t.message}\n\n## ${t.agent}\n\n${t.fold.blocks.map((b) => b.kind === 'text' ? b.text : b.kind === 'tool' ? `> Tool ${b.title}: ${b.state}` : '').filter(Boolean).join('\n\n') || `(${endingOf(t).words})`}`).join('\n\n')}\n`;
-}
-
-function download(name: string, text: string): void {
-	const url = URL.createObjectURL(new Blob([text], {type: 'application/octet-stream'}));
-	Object.assign(document.createElement('a'), {href: url, download: name}).click();
-	setTimeout(() => URL.revokeObjectURL(url), 10000);
+/** Threads that part at a group: those that were forked behind the turn before it, and the one they came from. */
+function branchesOf(groups: Turn[][], i: number, threads: Thread[]): {at: number; threads: string[]} | null {
+	const mine = groups[i][0].record?.conversation_id, before = groups[i - 1]?.at(-1)?.record;
+	if (!mine || (i > 0 && !before))
+		return null;
+	const forks = (before ? threads.filter((t) => t.forked_turn_id && groups[i - 1].some((x) => x.record?.turn_id === t.forked_turn_id)) : threads.filter((t) => !t.parent_thread_id && t.origin === 'new'))
+		.sort((a, b) => a.created_at < b.created_at ? -1 : 1).map((t) => t.thread_id);
+	const all = before ? [before.conversation_id, ...forks.filter((t) => t !== before.conversation_id)] : forks;
+	return all.length > 1 ? {at: Math.max(0, all.indexOf(mine)), threads: all} : null;
 }
 
 function Welcome({start, first}: {start: (agent: string, message: string) => void; first: boolean}) {
@@ -193,7 +195,7 @@ export default function Chat({params}: {params: Record<string, string>}) {
 	useTabTitle(title, active);
 	useVoice(active);
 	useEffect(() => { composer.current?.focus(); setArtifact(null); }, [talk]);
-	const queued = (snapshot.data?.queue?.queued_turns ?? []) as {queued_turn_id: string; run_id: string; input_preview?: string}[];
+	const queued = (snapshot.data?.queue?.thread_id === talk.conversation ? snapshot.data?.queue.queued_turns ?? [] : []) as {queued_turn_id: string; run_id: string; input_preview?: string}[];
 
 	const send = useCallback((agent: Agent, message: string, inputs: Record<string, unknown>) => {
 		talk.send(agent.agent_id, message, inputs, (turn) => {
@@ -206,6 +208,22 @@ export default function Chat({params}: {params: Record<string, string>}) {
 	}, [talk, toEnd]);
 	const stop = (turn: Turn) => { talk.cancel(turn).catch((e) => complain('It was not stopped', e)); };
 	const retry = useCallback((turn: Turn) => { talk.retry(turn).catch((e) => complain('No new attempt was made', e)); }, [talk]);
+	/** Another message in the place of one, or the same again: a thread of its own from there on. */
+	const again = useCallback(async (turn: Turn, message: string | null) => {
+		try {
+			const all = groupsOf(talk.turns), i = all.findIndex((g) => g.includes(turn));
+			if (i === 0 && talk.earlier)
+				await talk.openEarlier();
+			const now = groupsOf(talk.turns), at = now.findIndex((g) => g.includes(turn));
+			const thread = await forkAndSay(talk.session, now[at - 1]?.at(-1), turn.agent, message ?? await wholeMessage(turn));
+			await client.invalidateQueries({queryKey: ['threads']});
+			if (shown === talk)
+				go(`c/${talk.session}/${thread}`);
+			say('A branch was made');
+		} catch (e) {
+			complain('No branch was made', e);
+		}
+	}, [talk]);
 	const change = async (what: string, body: object) => {
 		try {
 			await command('update_session', {session_id: session, ...body});
@@ -222,22 +240,27 @@ export default function Chat({params}: {params: Record<string, string>}) {
 	const groups = groupsOf(talk.turns);
 	const artifacts = talk.turns.flatMap((t) => t.fold.blocks.flatMap((b) => b.artifact ? [b.artifact] : []));
 	const versions = artifact ? artifacts.filter((a) => a.artifact_id === artifact.artifact_id || (a.title === artifact.title && a.artifact_type === artifact.artifact_type)) : [];
-	const around = useMemo(() => ({open: setArtifact, pending, pendingKnown: waiting.isSuccess, retry}), [pending, waiting.isSuccess, retry]);
-	const safe = (title || 'conversation').replace(/[^\p{L}\p{N} _-]+/gu, '_').slice(0, 60);
+	const around = useMemo(() => ({open: setArtifact, pending, pendingKnown: waiting.isSuccess, retry, again: session ? again : null}), [pending, waiting.isSuccess, retry, again, session]);
+	const threads = (snapshot.data?.threads.items ?? []).filter((t) => !t.archived);
+	const branches = (i: number) => {
+		const found = threads.length > 1 ? branchesOf(groups, i, threads) : null;
+		return found && {...found, go: (thread: string) => go(`c/${session}/${thread}`)};
+	};
+	const save = (form: 'md' | 'json') => { exportTalk(talk, title, form).catch((e) => complain('It was not exported', e)); };
 
 	return <div className="chat" data-panel={artifact ? '' : undefined}>
 		<div className="talk">
 			<header className="top"><Heading talk={talk} title={title} active={active} rename={(t) => change('Renamed', {title: t})} />
 				{session && <Menu label="More" button={<Ellipsis size={16} aria-hidden />}>
 					<MenuItem onClick={() => change(snapshot.data?.session.status === 'archived' ? 'Taken out of the archive' : 'Archived', {archived: snapshot.data?.session.status !== 'archived'})}>{snapshot.data?.session.status === 'archived' ? 'Take out of the archive' : 'Archive'}</MenuItem>
-					<MenuItem onClick={() => download(`${safe}.md`, markdownOf(title, talk.turns))}>Export as Markdown</MenuItem>
-					<MenuItem onClick={() => download(`${safe}.json`, JSON.stringify(talk.turns.map((t) => ({message: t.message, run: t.record, blocks: t.fold.blocks})), null, 2))}>Export as JSON</MenuItem></Menu>}</header>
+					<MenuItem onClick={() => save('md')}>Export as Markdown</MenuItem>
+					<MenuItem onClick={() => save('json')}>Export as JSON</MenuItem></Menu>}</header>
 			<div className="scroll thread" ref={box} tabIndex={0} role="region" aria-label="Conversation"><div className="flow">
 				{talk.problem ? <><ProblemNote what="This conversation could not be opened" error={talk.problem} /><A className="btn" to="c">New chat</A></> : null}
 				<Earlier talk={talk} box={box} />
 				{talk.loading && !talk.turns.length && <Bones rows={4} />}
 				{!talk.loading && !talk.turns.length && !talk.problem && <Welcome first start={(agent, message) => composer.current?.say(agent, message)} />}
-				<Around.Provider value={around}>{groups.map((g) => <Group key={g[0].root || `new ${talk.turns.indexOf(g[0])}`} talk={talk} turns={g} nameOf={nameOf} />)}</Around.Provider>
+				<Around.Provider value={around}>{groups.map((g, i) => <Group key={g[0].root || `new ${talk.turns.indexOf(g[0])}`} talk={talk} turns={g} nameOf={nameOf} branches={branches(i)} />)}</Around.Provider>
 			</div></div>
 			{away && <button type="button" className="btn latest" onClick={() => { toEnd(); composer.current?.focus(); }}><ArrowDown size={14} aria-hidden />Jump to latest</button>}
 			{!line.good && active && <p className="unseen">Reconnecting</p>}
