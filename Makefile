@@ -162,6 +162,7 @@ $(BUILD)/bench/%: bench/%.c $(BENCHLIB_O) $(LIB)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Ibench -MMD -MP $(LDFLAGS) -o $@ $< $(BENCHLIB_O) $(LIB) $(LDLIBS)
 
 include mk/agent_api.mk
+include mk/libuar.mk
 include mk/plugin_sdk.mk
 
 # --- tests -----------------------------------------------------------------
@@ -254,7 +255,7 @@ install: build ## install to PREFIX (default /usr/local), DESTDIR respected
 uninstall: ## remove what install has put there, with the same PREFIX and DESTDIR
 	rm -f $(DESTDIR)$(PREFIX)/bin/uar $(DESTDIR)$(PREFIX)/share/man/man1/uar.1
 
-deb: build agent-api plugin-sdk ## Debian packages in build/: uar, libagent-api1, uar-dev
+deb: build libuar agent-api plugin-sdk ## Debian packages in build/: uar, libuar1, libagent-api1, uar-dev
 	@BUILD=$(BUILD) VERSION=$(VERSION) MAKE='$(MAKE)' tools/deb
 
 clean: ## remove everything that was built

@@ -67,7 +67,9 @@ static void drain(struct server *s)
 	if (uar_timer_set(uar_loop_sched(s->loop), &s->grace, s->config->value.drain_us))
 		uar_loop_stop(s->loop);
 	uar_gate_drain(s->gate);
-	uar_http_drain(s->http, on_http_done, s);
+	s->done.http = !s->http;
+	if (s->http)
+		uar_http_drain(s->http, on_http_done, s);
 	uar_runtime_drain(s->runtime, on_runtime_done, s);
 }
 
@@ -84,7 +86,7 @@ static void on_rest(struct uar_timer *t)
 		drain(s);
 }
 
-static void stop(struct server *s, const char *reason)
+void uar_server_stop(struct server *s, const char *reason)
 {
 	struct uar_sched *sched = uar_loop_sched(s->loop);
 
@@ -108,7 +110,7 @@ static void stop(struct server *s, const char *reason)
 static void on_stop(void *ctx, int signum)
 {
 	(void)signum;
-	stop(ctx, "signal");
+	uar_server_stop(ctx, "signal");
 }
 
 /* --- life -------------------------------------------------------------------------- */
@@ -257,8 +259,8 @@ static void log_unsaid(const struct server *s, int number)
 		{ "error", uar_str_c(strerror_r(number, reason, sizeof reason)) },
 		{ "text", UAR_STR("standard output cannot be written: server.json of the data "
 				  "directory says where the server is") });
-	__fpurge(s->cli->out);
-	clearerr(s->cli->out);
+	__fpurge(s->by.cli->out);
+	clearerr(s->by.cli->out);
 }
 
 /* Half of it would be worse than nothing: whoever starts a server reads it. */
@@ -268,7 +270,7 @@ static uar_err say_where(struct server *s, const char *socket, bool full)
 	struct uar_announcement a = { .url = s->info.url,
 				      .link = link,
 				      .socket = socket,
-				      .program = s->cli->program,
+				      .program = s->by.cli->program,
 				      .full = full ? full_text : NULL,
 				      .data = s->config->value.data,
 				      .data_by_flag = data_by_flag(s->config),
@@ -277,10 +279,10 @@ static uar_err say_where(struct server *s, const char *socket, bool full)
 	uar_err e;
 
 	snprintf(link, sizeof link, "%s/#code=%s", a.url, uar_gate_link_code(s->gate));
-	e = s->json ? uar_announce_json(&a, &words) : uar_announce_text(&a, &words);
+	e = s->by.json ? uar_announce_json(&a, &words) : uar_announce_text(&a, &words);
 	if (!e)
-		fprintf(s->cli->out, "%.*s", UAR_FMT(uar_buf_str(&words)));
-	if (fflush(s->cli->out) || ferror(s->cli->out))
+		fprintf(s->by.cli->out, "%.*s", UAR_FMT(uar_buf_str(&words)));
+	if (fflush(s->by.cli->out) || ferror(s->by.cli->out))
 		log_unsaid(s, errno);
 	uar_buf_fini(&words);
 	return e;
@@ -337,7 +339,7 @@ static void on_idle_check(struct uar_timer *t)
 		return;
 	if (now - s->idle.busy_us >= limit ||
 	    uar_timer_set(uar_loop_sched(s->loop), t, limit / 4 + 1000))
-		stop(s, "idle");
+		uar_server_stop(s, "idle");
 }
 
 static uar_err watch_idle(struct server *s)
@@ -408,8 +410,7 @@ static void raise_file_limit(void)
 int uar_verb_serve(struct uar_cli *cli)
 {
 	struct server s = { .config = cli->config,
-			    .cli = cli,
-			    .json = cli->args->option[UAR_OPT_JSON] != NULL };
+			    .by = { .cli = cli, .json = cli->args->option[UAR_OPT_JSON] != NULL } };
 	const struct uar_config *c = &cli->config->value;
 	struct uar_log_out out;
 	int status;

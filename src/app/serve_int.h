@@ -21,8 +21,15 @@
 struct server {
 	struct uar_config_set *config; /* the one in force */
 	struct uar_config_set *loaded; /* by SIGHUP; owned */
-	const struct uar_cli *cli;     /* how it was called, and where it speaks */
-	bool json;
+	struct {
+		const struct uar_cli
+			*cli; /* how it was called, and where it speaks; NULL: embed.c */
+		bool json;
+		/* NULL: it is a server. Else part of a program: what prevents its start is written
+		 * here, and it never ends the process. */
+		struct uar_buf *problem;
+		bool no_port;
+	} by;
 	struct uar_log log;
 	struct uar_loop *loop;
 	struct uar_store *store;
@@ -76,7 +83,12 @@ struct server {
 	bool broken; /* storage failed, or memory: the process ends at once, with an error */
 };
 
+/* serve.c */
+/* Stops workers, finishes commits, then stops the loop; the second time at once. */
+void uar_server_stop(struct server *s, const char *reason);
 /* serve_make.c */
+/* Of all that is done for the holder of the token; borrows from the settings. */
+struct uar_owner uar_server_owner(const struct server *s);
 /* "uar: WHAT: why" for people, and a line of JSON for who reads that. Returns 1. */
 int uar_server_explain(const struct server *s, const char *what, uar_err e,
 		       const struct uar_error *error);

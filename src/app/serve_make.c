@@ -24,8 +24,8 @@ static void explain_json(const struct server *s, uar_str text, uar_err e)
 	uar_jw_bool(&w, "in_use", e == UAR_ELOCKED);
 	uar_jw_close(&w);
 	if (uar_jw_end(&w) == UAR_OK)
-		fprintf(s->cli->out, "%.*s\n", UAR_FMT(uar_buf_str(&b)));
-	fflush(s->cli->out);
+		fprintf(s->by.cli->out, "%.*s\n", UAR_FMT(uar_buf_str(&b)));
+	fflush(s->by.cli->out);
 	uar_buf_fini(&b);
 }
 
@@ -51,8 +51,13 @@ int uar_server_explain(const struct server *s, const char *what, uar_err e,
 		name_holder(s, holder, sizeof holder);
 	uar_text_clean(&clean, text, false); /* it may name a path */
 	text = clean.err ? uar_str_c(uar_err_text(e)) : uar_buf_str(&clean);
-	fprintf(stderr, "uar: %s: %.*s%s [%s]\n", what, UAR_FMT(text), holder, uar_err_token(e));
-	if (s->json)
+	if (s->by.problem)
+		uar_buf_printf(s->by.problem, "%s: %.*s%s [%s]", what, UAR_FMT(text), holder,
+			       uar_err_token(e));
+	else
+		fprintf(stderr, "uar: %s: %.*s%s [%s]\n", what, UAR_FMT(text), holder,
+			uar_err_token(e));
+	if (s->by.json)
 		explain_json(s, text, e);
 	uar_buf_fini(&clean);
 	return 1;
@@ -254,8 +259,10 @@ static uar_err make_peers(struct server *s, struct uar_error *error)
 	return e ? e : uar_peers_http_create(&o, &s->net.peers, error);
 }
 
-static struct uar_owner owner_of(const struct uar_config *c)
+struct uar_owner uar_server_owner(const struct server *s)
 {
+	const struct uar_config *c = &s->config->value;
+
 	return (struct uar_owner){ uar_str_c(c->tenant), uar_str_c(c->workspace),
 				   uar_str_c(c->user) };
 }
@@ -263,7 +270,7 @@ static struct uar_owner owner_of(const struct uar_config *c)
 static uar_err make_runtime(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
-	struct uar_owner owner = owner_of(c);
+	struct uar_owner owner = uar_server_owner(s);
 	struct uar_runtime_options o = {
 		.sched = uar_loop_sched(s->loop),
 		.store = s->store,
@@ -332,7 +339,7 @@ static uar_err make_gate(struct server *s)
 		.knowledge = s->parts.knowledge,
 		.rand = &uar_rand_system,
 		.log = &s->log,
-		.owner = owner_of(c),
+		.owner = uar_server_owner(s),
 		.token = s->token.p,
 		.allowed_hosts = c->allowed_hosts.items,
 		.allowed_host_count = c->allowed_hosts.count,
@@ -428,7 +435,7 @@ int uar_server_make(struct server *s)
 	if (e)
 		return uar_server_explain(s, "runtime", e, &error);
 	e = make_gate(s);
-	if (!e)
+	if (!e && !s->by.no_port)
 		e = make_http(s, &error);
 	return e ? uar_server_explain(s, "http", e, &error) : 0;
 }
@@ -456,9 +463,10 @@ void uar_server_unmake(struct server *s)
 	uar_client_destroy(s->net.client);
 	if (s->info.pid)
 		uar_datadir_reserve(s->config->value.data); /* what it used itself is free again */
-	if (s->stopping && uar_loop_working(s->loop))
+	if (!s->stopping || !uar_loop_working(s->loop))
+		uar_loop_destroy(s->loop);
+	else if (!s->by.problem)
 		_exit(0); /* what a worker hangs in may never end */
-	uar_loop_destroy(s->loop);
 	uar_config_destroy(s->loaded);
 	uar_buf_fini(&s->token);
 	uar_buf_fini(&s->idle.again);

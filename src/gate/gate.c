@@ -157,21 +157,30 @@ static size_t body_max(const struct uar_gate *g, const struct route *route)
 	return route->open ? UAR_LIMIT_HTTP_OPEN_BODY : g->o.max_body;
 }
 
+static struct call *make_call(struct uar_gate *g, struct uar_http_request *r)
+{
+	struct call *c = uar_zalloc(sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->g = g;
+	c->r = r;
+	uar_list_add_last(&g->calls, &c->node);
+	uar_arena_init(&c->arena, UAR_LIMIT_HTTP_ARENA);
+	return c;
+}
+
 static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_max,
 		       struct uar_error *error)
 {
 	struct uar_gate *g = ctx;
-	struct call *c = uar_zalloc(sizeof *c);
+	struct call *c = make_call(g, r);
 	uar_err e;
 
 	if (!c)
 		return UAR_ENOMEM;
-	c->g = g;
-	c->r = r;
 	if (uar_str_starts(r->path, UAR_STR("/v1/")))
 		r->problem = uar_openai_error;
-	uar_list_add_last(&g->calls, &c->node);
-	uar_arena_init(&c->arena, UAR_LIMIT_HTTP_ARENA);
 	e = admit(g, r, c, error);
 	if (!e)
 		e = decode_params(c, error);
@@ -273,6 +282,37 @@ static void on_piece(void *ctx, struct uar_http_request *r, bool last)
 {
 	(void)ctx;
 	gate_upload_piece(r->user, last);
+}
+
+static uar_err admit_own(struct call *c, struct uar_http_request *r, struct uar_error *error)
+{
+	bool known = false;
+	uar_err e;
+
+	c->route = gate_route(&c->g->routes, r->method, r->path, c->params, &known);
+	gate_identify_own(c);
+	e = check_request(c, r, known, error);
+	if (!e)
+		e = decode_params(c, error);
+	if (!e && r->body.n > body_max(c->g, c->route))
+		e = uar_error_set(error, UAR_ETOOBIG, "the input has more than %zu bytes",
+				  body_max(c->g, c->route));
+	return e;
+}
+
+void uar_gate_request(struct uar_gate *g, struct uar_http_request *r)
+{
+	struct uar_error error = { 0 };
+	struct call *c = make_call(g, r);
+	uar_err e = c ? admit_own(c, r, &error) : UAR_ENOMEM;
+
+	if (e) {
+		gate_call_free(c);
+		uar_http_problem(r, e, &error);
+		return;
+	}
+	r->user = c;
+	on_request(g, r);
 }
 
 struct uar_http_handler uar_gate_handler(struct uar_gate *g)

@@ -50,6 +50,10 @@ UAR_MUST_CHECK uar_err uar_gate_create(const struct uar_gate_options *o, struct 
 void uar_gate_destroy(struct uar_gate *g);
 /* What the HTTP server calls. */
 struct uar_http_handler uar_gate_handler(struct uar_gate *g);
+/* Handles a request that the program itself makes, as the holder of the token: method, path,
+ * query, body, arena and answer are set. It is answered now or later, but always
+ * before uar_gate_destroy returns or not at all. */
+void uar_gate_request(struct uar_gate *g, struct uar_http_request *r);
 /* The server whose numbers /metrics shows, and by whose address it may be called. */
 void uar_gate_set_http(struct uar_gate *g, struct uar_http *http);
 void uar_gate_reload(struct uar_gate *g, int64_t heartbeat_us, bool cancel_as_done);

@@ -179,6 +179,8 @@ bool gate_check_grant(const struct uar_gate *g, const struct uar_http_request *r
 		      uar_str id);
 uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
 			 struct uar_error *error);
+/* The caller is the holder of the token. */
+void gate_identify_own(struct call *c);
 /* Owner and scopes of the call, whose route and params are known, from the credential of r. */
 uar_err gate_identify(struct call *c, const struct uar_http_request *r, struct uar_error *error);
 

@@ -225,7 +225,10 @@ void uar_http_respond(struct uar_http_request *r, const struct uar_http_response
 {
 	struct exchange *x = (struct exchange *)(void *)r;
 
-	send_answer(x->conn, response, r->method != UAR_HTTP_HEAD);
+	if (r->answer)
+		r->answer(r, response);
+	else
+		send_answer(x->conn, response, r->method != UAR_HTTP_HEAD);
 }
 
 /* --- problems -------------------------------------------------------------------- */
@@ -316,6 +319,20 @@ static void send_problem(struct uar_http_stream *c, uar_err code, const struct u
 	uar_buf_fini(&long_text);
 }
 
+/* Without memory the body is empty. */
+static void answer_problem(struct uar_http_request *r, uar_err code, const struct uar_error *error,
+			   uar_str more)
+{
+	struct uar_buf text = uar_buf_make(more.n + UAR_LIMIT_HTTP_PROBLEM);
+	struct uar_http_response a = { .status = uar_err_http(code),
+				       .content_type = "application/problem+json" };
+
+	put_body(&text, code, error, r, more);
+	a.body = text.err ? UAR_STR_NONE : uar_buf_str(&text);
+	r->answer(r, &a);
+	uar_buf_fini(&text);
+}
+
 void uar_http_problem(struct uar_http_request *r, uar_err code, const struct uar_error *error)
 {
 	uar_http_problem_more(r, code, error, UAR_STR_NONE);
@@ -326,7 +343,10 @@ void uar_http_problem_more(struct uar_http_request *r, uar_err code, const struc
 {
 	struct exchange *x = (struct exchange *)(void *)r;
 
-	send_problem(x->conn, code, error, r, more);
+	if (r->answer)
+		answer_problem(r, code, error, more);
+	else
+		send_problem(x->conn, code, error, r, more);
 }
 
 void uar_http_refuse(struct uar_http_stream *c, uar_err code, const struct uar_error *error)
@@ -388,6 +408,8 @@ uar_err uar_http_stream_begin(struct uar_http_request *r, const char *content_ty
 	int kernel = UAR_LIMIT_HTTP_STREAM_SOCKET;
 	uar_err e;
 
+	if (r->answer)
+		return UAR_ENOTIMPL;
 	if (r->method == UAR_HTTP_HEAD)
 		return UAR_EMETHOD;
 	e = put_stream_head(c, content_type);
@@ -406,6 +428,8 @@ uar_err uar_http_body_begin(struct uar_http_request *r, const struct uar_http_re
 {
 	struct uar_http_stream *c = ((struct exchange *)(void *)r)->conn;
 
+	if (r->answer)
+		return UAR_ENOTIMPL;
 	if (!put_head(c, head, length))
 		return UAR_EINTERNAL;
 	if (r->method != UAR_HTTP_HEAD) {

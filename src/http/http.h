@@ -12,7 +12,8 @@
 #include "http/limits.h"
 
 struct uar_loop;
-struct uar_http;	/* the server */
+struct uar_http; /* the server */
+struct uar_http_response;
 struct uar_http_stream; /* a response that goes on */
 
 enum uar_http_method {
@@ -65,6 +66,9 @@ struct uar_http_request {
 	void (*problem)(struct uar_buf *out, int status, const char *code,
 			const struct uar_error *error);
 	const char *problem_type; /* of such a body; NULL: application/json */
+	/* Of a request that was not read from a connection, but made by the caller of the handler:
+	 * takes the answer, once. Its answer cannot be a stream. NULL: the peer gets the answer. */
+	void (*answer)(struct uar_http_request *r, const struct uar_http_response *response);
 };
 
 /* First header of that name (any case), or an empty string with .p NULL; for those

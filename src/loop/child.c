@@ -114,8 +114,8 @@ static int spawn(struct uar_child *c, int fds[STREAMS][2], char **argv)
 		if (!e)
 			e = set_actions(&actions, fds, c->o.cwd);
 		if (!e)
-			e = posix_spawn(&c->pid, "/proc/self/exe", &actions, &attributes, argv,
-					(char *const *)(uintptr_t)c->o.env);
+			e = posix_spawn(&c->pid, uar_loop_supervisor(c->loop), &actions,
+					&attributes, argv, (char *const *)(uintptr_t)c->o.env);
 		posix_spawnattr_destroy(&attributes);
 	}
 	posix_spawn_file_actions_destroy(&actions);

@@ -53,6 +53,7 @@ struct uar_loop {
 	bool woken;
 	struct uar_list signals;
 	struct pool pool;
+	const char *supervisor; /* NULL: this program */
 };
 
 struct signal_watch {
@@ -552,6 +553,16 @@ struct uar_sched *uar_loop_sched(struct uar_loop *l)
 struct uv_loop_s *uar_loop_uv(struct uar_loop *l)
 {
 	return &l->uv;
+}
+
+void uar_loop_set_supervisor(struct uar_loop *l, const char *path)
+{
+	l->supervisor = path;
+}
+
+const char *uar_loop_supervisor(const struct uar_loop *l)
+{
+	return l->supervisor ? l->supervisor : "/proc/self/exe";
 }
 
 uint64_t uar_loop_turn(const struct uar_loop *l)

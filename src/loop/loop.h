@@ -19,6 +19,10 @@ struct uv_loop_s *uar_loop_uv(struct uar_loop *l); /* for http/ and loop/ alone 
 uint64_t uar_loop_turn(const struct uar_loop *l);  /* its number: what happens in one turn */
 void uar_loop_run(struct uar_loop *l);		   /* until stopped */
 void uar_loop_stop(struct uar_loop *l);		   /* from the loop thread */
+/* The program that supervises children when it is started with UAR_SUPERVISE_WORD; borrowed. It is
+ * this program unless another one is set. */
+void uar_loop_set_supervisor(struct uar_loop *l, const char *path);
+const char *uar_loop_supervisor(const struct uar_loop *l);
 /* Is there work that a worker has, or that waits for one? uar_loop_destroy waits for it,
  * without limit: who cannot must leave the loop to the end of the process. */
 bool uar_loop_working(struct uar_loop *l);

@@ -100,6 +100,15 @@ def installed():
         check(os.path.exists(p.path("usr/share/man/man1/uar.1")))
         try_library(p)
         try_plugin(p)
+        try_runtime(p)
+
+
+def try_runtime(p):
+    """The example of docs/embedding.md, a program with a runtime inside."""
+    program = os.path.join(p.work, "tasks")
+    sh("cc", "-o", program, os.path.join(ROOT, "examples", "embed", "tasks.c"), *p.flags("--cflags", "--libs", "uar"),
+       env=p.env)
+    check("turn.completed" in sh(program, os.path.join(p.work, "state"), "hello", env=p.env, cwd=p.work))
 
 
 @test("uninstall_leaves_what_is_not_ours", "")
@@ -126,7 +135,7 @@ def packages():
     make("deb")
     with Place() as p:
         found = [f for f in os.listdir(BUILD) if f.endswith(".deb")]
-        equal({f.split("_")[0] for f in found}, {"uar", "libagent-api1", "uar-dev"})
+        equal({f.split("_")[0] for f in found}, {"uar", "libuar1", "libagent-api1", "uar-dev"})
         depends = {}
         for f in found:
             sh("dpkg-deb", "-x", os.path.join(BUILD, f), p.root)
@@ -134,11 +143,12 @@ def packages():
         check("libuv1" in depends["uar"] and "libagent-api1 (=" in depends["uar"], depends)
         check("libagent-api1 (=" in depends["uar-dev"], depends)
         for path in ("usr/bin/uar", "usr/libexec/agent-api-supervisor", "usr/include/uar/plugin.h",
-                     "usr/include/agent_api/agent_api.h", "usr/lib/libuar_plugin.a",
+                     "usr/include/agent_api/agent_api.h", "usr/lib/libuar_plugin.a", "usr/include/uar/uar.h",
                      "usr/share/man/man1/uar.1.gz"):
             check(os.path.exists(p.path(path)), path)
         try_library(p)
         try_plugin(p)
+        try_runtime(p)
 
 
 main()
