@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "app/settings_shown.h"
 #include "app/text.h"
 #include "base/address.h"
 #include "json/limits.h"
@@ -327,6 +328,13 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 	return e;
 }
 
+static uar_err tell_settings(void *ctx, struct uar_buf *b)
+{
+	const struct server *s = ctx;
+
+	return uar_settings_write(s->config, b);
+}
+
 static uar_err make_gate(struct server *s)
 {
 	const struct uar_config *c = &s->config->value;
@@ -350,8 +358,7 @@ static uar_err make_gate(struct server *s)
 		.max_body = (size_t)c->max_body_bytes,
 		.sync_wait_us = c->sync_wait_us,
 		.plugin_trigger = c->plugin_trigger,
-		.metrics = more_metrics,
-		.metrics_ctx = s,
+		.told = { more_metrics, tell_settings, s },
 		.heartbeat_us = c->heartbeat_us,
 		.cancel_as_done = c->cancel_terminal == UAR_CONFIG_CANCEL_DONE,
 	};

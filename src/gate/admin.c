@@ -1,4 +1,4 @@
-/* admin.c - what the owner of a server looks at: its storage and its log.
+/* admin.c - what the owner of a server looks at: its storage, its settings and its log.
  *
  * Lines of the log come from any thread into a ring (base/log.h); while somebody reads, a
  * timer brings what is new. A reader that is slow misses lines that the ring has lost, never
@@ -137,6 +137,22 @@ void gate_admin_storage(struct call *c)
 	}
 	c->op = m;
 	c->drop = forget_call;
+}
+
+/* --- settings ------------------------------------------------------------------------- */
+
+void gate_admin_settings(struct call *c)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_SYSTEM_ANSWER_BYTES);
+	uar_err e = UAR_ENOTIMPL;
+
+	if (c->g->o.told.settings)
+		e = c->g->o.told.settings(c->g->o.told.ctx, &b);
+	if (e)
+		gate_problem(c, e, NULL);
+	else
+		gate_answer(c, 200, &b);
+	uar_buf_fini(&b);
 }
 
 /* --- the live log --------------------------------------------------------------------- */

@@ -36,9 +36,13 @@ struct uar_gate_options {
 	size_t max_body;
 	int64_t sync_wait_us; /* bound of a wait for the end of a run */
 	bool plugin_trigger;  /* the old route is served */
-	/* Adds what others count, in the text format of /metrics; NULL: nothing. */
-	void (*metrics)(void *ctx, struct uar_buf *out);
-	void *metrics_ctx;
+	struct {
+		/* Adds what others count, in the text format of /metrics; NULL: nothing. */
+		void (*metrics)(void *ctx, struct uar_buf *out);
+		/* Writes the answer of GET /api/admin/settings; NULL: there are none. */
+		uar_err (*settings)(void *ctx, struct uar_buf *out);
+		void *ctx;
+	} told; /* by who made it */
 	/* May change while it runs: */
 	int64_t heartbeat_us;
 	bool cancel_as_done;

@@ -234,6 +234,8 @@ void gate_channels_fini(struct uar_gate *g);
 struct numbers *gate_numbers_create(void);
 void gate_numbers_destroy(struct numbers *n); /* NULL is fine */
 void gate_numbers_count(struct numbers *n, const struct uar_commit *c);
+struct health;
+const struct health *gate_numbers_health(const struct numbers *n); /* gate/health.h */
 void gate_numbers_export(struct numbers *n, int64_t us); /* how long one took to be read */
 void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_buf *out);
 

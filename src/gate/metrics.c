@@ -151,8 +151,8 @@ void gate_metrics(struct call *c)
 	store_metrics(&b, &read);
 	http_metrics(&b, c->g, &read);
 	process_metrics(&b, c->g);
-	if (c->g->o.metrics)
-		c->g->o.metrics(c->g->o.metrics_ctx, &b);
+	if (c->g->o.told.metrics)
+		c->g->o.told.metrics(c->g->o.told.ctx, &b);
 	if (b.err)
 		gate_problem(c, b.err, NULL);
 	else

@@ -5,6 +5,7 @@
 #include "gate/numbers.h"
 
 #include "gate/gate_int.h"
+#include "gate/health.h"
 #include "gate/limits.h"
 
 enum { SLOTS = 256, LABELS = 2 * UAR_LIMIT_ID_BYTES * 2 + 64 };
@@ -29,6 +30,7 @@ struct numbers {
 	struct histogram first_token, model, tool, hook, permission, export;
 	uint64_t model_failures, input_tokens, output_tokens, time_limits;
 	double cost_usd;
+	struct health *health;
 	struct uar_arena scratch; /* of a payload */
 };
 
@@ -96,8 +98,13 @@ static double told(struct numbers *n, const struct uar_event *ev, const char *ke
 
 static void count_model(struct numbers *n, const struct uar_run *run, const struct uar_event *ev)
 {
-	if (ev->cls == UAR_EV_MODEL_COMPLETED)
-		n->cost_usd += told(n, ev, "cost_usd");
+	const struct uar_json *p = NULL;
+
+	if (uar_event_payload(ev, &n->scratch, &p, NULL) == UAR_OK) {
+		n->cost_usd += uar_json_double(uar_json_get(p, UAR_STR("cost_usd")), 0);
+		gate_health_add(n->health, ev, p);
+	}
+	uar_arena_reset(&n->scratch);
 	n->model_failures += ev->cls == UAR_EV_MODEL_FAILED;
 	gate_histogram_add(&n->model, ev->time_us - run->call.requested_us);
 	if (run->call.first_us)
@@ -292,6 +299,11 @@ void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_bu
 		    "Tokens that models gave.");
 }
 
+const struct health *gate_numbers_health(const struct numbers *n)
+{
+	return n->health;
+}
+
 void gate_numbers_export(struct numbers *n, int64_t us)
 {
 	gate_histogram_add(&n->export, us);
@@ -305,6 +317,11 @@ struct numbers *gate_numbers_create(void)
 
 	if (!n)
 		return NULL;
+	n->health = gate_health_create();
+	if (!n->health) {
+		uar_free(n);
+		return NULL;
+	}
 	uar_arena_init(&n->scratch, 0);
 	snprintf(n->other.plugin, sizeof n->other.plugin, "other");
 	snprintf(n->other.entry, sizeof n->other.entry, "other");
@@ -315,7 +332,9 @@ void gate_numbers_destroy(struct numbers *n)
 {
 	for (size_t i = 0; n && i < SLOTS; i++)
 		uar_free(n->slots[i]);
-	if (n)
+	if (n) {
+		gate_health_destroy(n->health);
 		uar_arena_fini(&n->scratch);
+	}
 	uar_free(n);
 }

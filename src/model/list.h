@@ -17,4 +17,8 @@ typedef void uar_model_listed_fn(void *ctx, const struct uar_models_listed *r);
 UAR_MUST_CHECK uar_err uar_model_list(struct uar_model *m, uar_model_listed_fn *done, void *ctx,
 				      struct uar_error *error);
 
+/* Its dialect and the address it is asked at, which may hold secrets of whoever set it. False: it
+ * is reached over no network. */
+bool uar_model_reached(const struct uar_model *m, const char **dialect, const char **url);
+
 #endif

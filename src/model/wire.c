@@ -408,6 +408,7 @@ static void destroy(struct uar_model *model)
 	while (!uar_list_empty(&m->calls))
 		call_destroy(UAR_OWNER(m->calls.next, struct uar_model_call, node));
 	uar_wire_end_embeddings(m);
+	uar_wire_end_listings(m);
 	uar_wire_free(m);
 }
 

@@ -180,6 +180,7 @@ uar_err uar_model_wire_create(const struct uar_model_wire_options *o, struct uar
 	m->legacy = is_legacy(uar_str_c(o->base_url));
 	uar_list_init(&m->calls);
 	uar_list_init(&m->embeddings);
+	uar_list_init(&m->listings);
 	uar_reply_scratch_init(&m->scratch);
 	m->url = make_url(uar_str_c(o->base_url), m->dialect->path);
 	m->list_url = make_url(uar_str_c(o->base_url), m->dialect->list_path);

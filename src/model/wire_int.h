@@ -12,6 +12,7 @@ struct uar_wire {
 	struct uar_sched *sched;
 	struct uar_list calls;
 	struct uar_list embeddings; /* wire_embed.c */
+	struct uar_list listings;   /* wire_list.c */
 	struct uar_reply_scratch scratch;
 	char *provider, *url, *list_url, *embed_url;
 	char **headers; /* of each request, NULL-terminated */
@@ -24,6 +25,7 @@ extern const struct uar_model_ops uar_wire_ops; /* wire.c */
 uar_err uar_wire_embed(struct uar_model *m, const struct uar_model_embed *r,
 		       struct uar_error *error);
 void uar_wire_end_embeddings(struct uar_wire *m);
-void uar_wire_free(struct uar_wire *m); /* one without calls */
+void uar_wire_end_listings(struct uar_wire *m); /* wire_list.c */
+void uar_wire_free(struct uar_wire *m);		/* one without calls */
 
 #endif

@@ -8,12 +8,29 @@
 #include "model/wire_int.h"
 
 struct listing {
-	struct uar_wire *wire;
+	struct uar_list node; /* in wire.listings */
 	struct uar_call *call;
 	struct uar_buf body;
 	uar_model_listed_fn *done;
 	void *ctx;
 };
+
+static void free_listing(struct listing *l)
+{
+	uar_list_remove(&l->node);
+	uar_buf_fini(&l->body);
+	uar_free(l);
+}
+
+void uar_wire_end_listings(struct uar_wire *m)
+{
+	while (!uar_list_empty(&m->listings)) {
+		struct listing *at = UAR_OWNER(m->listings.next, struct listing, node);
+
+		uar_call_cancel(at->call);
+		free_listing(at);
+	}
+}
 
 static uar_err on_bytes(void *ctx, uar_str bytes)
 {
@@ -69,8 +86,18 @@ static void on_end(void *ctx, uar_err e, int status, uar_str body, const char *r
 		l->done(l->ctx, &r);
 	}
 	uar_arena_fini(&arena);
-	uar_buf_fini(&l->body);
-	uar_free(l);
+	free_listing(l);
+}
+
+bool uar_model_reached(const struct uar_model *m, const char **dialect, const char **url)
+{
+	const struct uar_wire *wire = (const struct uar_wire *)m;
+
+	if (m->ops != &uar_wire_ops)
+		return false;
+	*dialect = wire->dialect->name;
+	*url = wire->url;
+	return true;
 }
 
 uar_err uar_model_list(struct uar_model *m, uar_model_listed_fn *done, void *ctx,
@@ -86,14 +113,15 @@ uar_err uar_model_list(struct uar_model *m, uar_model_listed_fn *done, void *ctx
 	l = uar_zalloc(sizeof *l);
 	if (!l)
 		return UAR_ENOMEM;
-	*l = (struct listing){
-		.wire = wire, .body = uar_buf_make(UAR_LIMIT_MODEL_LINE), .done = done, .ctx = ctx
-	};
+	*l = (struct listing){ .body = uar_buf_make(UAR_LIMIT_MODEL_LINE),
+			       .done = done,
+			       .ctx = ctx };
+	uar_list_add_last(&wire->listings, &l->node);
 	o.url = wire->list_url;
 	o.headers = (const char *const *)wire->headers;
 	o.ctx = l;
 	e = uar_client_call(wire->client, &o, &l->call, error);
 	if (e)
-		uar_free(l);
+		free_listing(l);
 	return e;
 }

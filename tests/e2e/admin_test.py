@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 
-from lib import Server, Stream, check, equal, main, npm, refused, run_uar, test
+from lib import ROOT, Provider, Server, Stream, check, equal, main, npm, refused, run_uar, test
 
 READ = """
 const jsQR = require(process.argv[2]);
@@ -74,6 +74,74 @@ def log():
         with Stream(s.url, f"/api/admin/log?after={numbers[-1] - 1}", s.token) as again:
             e = next(iter(again))
             equal((int(e.id), e.data["line"]), seen[-1])
+
+
+@test("settings_are_shown_without_secrets", "")
+def settings():
+    servers = {"notes": {"command": "cat", "env": {"KEY": "canary-of-a-server"}}}
+    with Server(env={"UAR_MCP_SERVERS": json.dumps(servers), "OPENAI_API_KEY": "canary-of-a-key"}, log_level="warn") as s:
+        a = s.http.get("/api/admin/settings")
+        equal(a.status, 200, a.body)
+        check(b"canary" not in a.body and s.token.encode() not in a.body, a.body)
+        of = {x["name"]: x for x in a.json["settings"]}
+        equal([of["log_level"][k] for k in ("value", "source", "where", "reloadable")], ["warn", "flag", "--log-level", True])
+        equal((of["mcp_servers"]["value"], of["openai_api_key"]["set"], of["token"]["set"]), (["notes"], True, False))
+        limits = {(x["room"], x["name"]): x["value"] for x in a.json["limits"]}
+        equal(limits[("base", "LOG_KEPT")], 1000)
+        with open(os.path.join(ROOT, "docs", "limits.md")) as f:
+            rows = [line for line in f if line.startswith("| `")]
+        equal(len(limits), len(rows))
+        equal(s.http.get("/api/admin/settings", token=False).status, 401)
+
+
+@test("models_show_how_their_calls_went", "")
+def models():
+    with Provider() as p, Server(env={**p.env("hello"), "UAR_MODEL_RETRIES": "0"}) as s:
+        def row():
+            return {m["provider"]: m for m in s.http.get("/api/models").json["providers"]}["openai"]
+        equal((row()["dialect"], row()["url"], row()["models"]), ("openai_chat", p.url + "/v1/chat/completions", []))
+        equal(s.http.get("/api/models").json["default"], {"provider": "openai", "model": "hello"})
+        s.finish(s.create("assistant", "hi"))
+        m = row()["models"][0]
+        equal([m[k] for k in ("model", "health", "calls", "failures", "known")], ["hello", "fine", 1, 0, False])
+        equal(len(m["first_token_ms"]), 1)
+        check("last_error" not in m, m)
+        a = s.http.post("/api/models/check", {"provider": "openai"})
+        equal((a.status, a.json["status"]), (200, "ok"), a.body)
+        check("hello" in a.json["models"], a.json)
+        p.proc.kill()
+        p.proc.wait()
+        s.finish(s.create("assistant", "hi"))
+        m = row()["models"][0]
+        equal([m[k] for k in ("health", "calls", "failures")], ["failing", 2, 1])
+        equal(m["last_error"]["failure_category"], "network")
+        a = s.http.post("/api/models/check", {"provider": "openai"}).json
+        equal((a["status"], a["models"], a["http_status"]), ("failed", [], 0))
+        check(a["message"], a)
+        equal(s.http.post("/api/models/check", {"provider": "scripted"}).json["status"], "ok")
+        refused(s.http.post("/api/models/check", {"provider": "none"}), 404, "NOT_FOUND")
+        refused(s.http.post("/api/models/check", {}), 400, "VALIDATION_ERROR")
+
+
+@test("definition_is_checked_while_it_is_written", "")
+def definition():
+    with Server() as s:
+        def judged(text, form="yaml"):
+            a = s.http.post("/api/agents-check", {"text": text, "format": form})
+            equal(a.status, 200, a.body)
+            return a.json
+        good = 'version: "1.0"\nkind: agent\nid: poet\nruntime: {entry: llm.chat}\nprompt:\n  system: You write {{form}}.\n  variables:\n    form: {}\n'
+        a = judged(good)
+        equal((a["good"], a["problems"], a["agent_id"], a["definition"]["id"]), (True, [], "poet", "poet"))
+        check("You write <form>." in a["prompt"]["system"] and a["prompt"]["message"] == "<message>", a["prompt"])
+        bad = judged(good.replace("  system: You write {{form}}.", "  system: 5"))
+        equal((bad["good"], bad["problems"][0]["line"], bad["problems"][0]["pointer"]), (False, 6, "/prompt/system"))
+        broken = judged('{"version": "1.0",\n "kind": }', "json")
+        equal((broken["good"], broken["problems"][0]["line"]), (False, 2))
+        unknown = judged(good.replace("prompt:", "promt:"))["problems"][0]
+        check("prompt" in unknown["message"], unknown)
+        refused(s.http.post("/api/agents-check", {"text": "", "format": "toml"}), 400, "VALIDATION_ERROR")
+        equal([x for x in s.http.get("/api/agents").json["agents"] if x["agent_id"] == "poet"], [])
 
 
 @test("wrong_host_explains_itself", "")
