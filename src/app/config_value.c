@@ -13,6 +13,7 @@
 #include "loop/guard.h"
 #include "mcp/settings.h"
 #include "peer/peer.h"
+#include "tool/secret.h"
 #include "work/limits.h"
 
 static const int64_t SECOND = 1000000;
@@ -397,6 +398,18 @@ static uar_err parse_list(const struct uar_config_row *row, uar_str s, struct ua
 	return e;
 }
 
+static uar_err check_grants(uar_str text, struct uar_error *error)
+{
+	struct uar_secrets *secrets = NULL;
+	struct uar_error found = { 0 };
+	uar_err e = uar_secrets_create(NULL, text, &secrets, &found);
+
+	uar_secrets_destroy(secrets);
+	return e ? uar_error_set(error, UAR_ECONFIG, "secret_grants: %s%s%s", found.where,
+				 found.where[0] ? ": " : "", uar_error_text(&found))
+		 : UAR_OK;
+}
+
 /* Each table has a reader of its own. */
 static uar_err read_table(const char *form, uar_str text, struct uar_arena *a,
 			  struct uar_error *error)
@@ -412,6 +425,8 @@ static uar_err read_table(const char *form, uar_str text, struct uar_arena *a,
 		return uar_prices_setting_read(text, a, &prices, error);
 	if (strcmp(form, "mcp_servers") == 0)
 		return uar_mcp_settings_read(text, NULL, a, &servers, error);
+	if (strcmp(form, "secret_grants") == 0)
+		return check_grants(text, error);
 	return uar_providers_read(text, a, &providers, error);
 }
 

@@ -139,7 +139,9 @@ uar_err uar_server_make_tools(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
 	struct uar_buf secrets = path_of(s, c->secrets_dir, "secrets");
-	uar_err e = secrets.err ? secrets.err : uar_secrets_create(secrets.p, &s->net.secrets);
+	uar_err e = secrets.err ? secrets.err
+				: uar_secrets_create(secrets.p, uar_str_c(c->secret_grants),
+						     &s->net.secrets, error);
 
 	if (!e)
 		e = uar_server_make_knowledge(s, error);

@@ -9,7 +9,7 @@
 struct filling {
 	const struct uar_http_spec *spec;
 	const struct uar_json *args;
-	const struct uar_secrets *secrets;
+	struct uar_secrets_ask ask;
 	struct uar_http_filled *out;
 	struct uar_error *error;
 };
@@ -69,7 +69,7 @@ static void put_argument(struct filling *f, uar_str name, bool encode, struct ua
 static uar_err put_secret(struct filling *f, uar_str mark, bool encode, struct uar_buf *out)
 {
 	struct uar_buf value = uar_buf_make(UAR_LIMIT_SECRET_BYTES);
-	uar_err e = uar_secrets_expand(f->secrets, mark, &value, &f->out->used, f->error);
+	uar_err e = uar_secrets_expand(&f->ask, mark, &value, &f->out->used, f->error);
 
 	if (!e && encode)
 		put_encoded(out, uar_buf_str(&value));
@@ -285,12 +285,13 @@ static uar_err fill_body(struct filling *f)
 }
 
 uar_err uar_http_fill(const struct uar_http_spec *s, const struct uar_json *args,
-		      const struct uar_secrets *secrets, struct uar_http_filled *out,
+		      const struct uar_secrets_ask *ask, struct uar_http_filled *out,
 		      struct uar_error *error)
 {
-	struct filling f = { s, args, secrets, out, error };
+	struct filling f = { s, args, *ask, out, error };
 	uar_err e;
 
+	f.ask.url = s->url;
 	*out = (struct uar_http_filled){ .url = uar_buf_make(UAR_LIMIT_CLIENT_URL),
 					 .body = uar_buf_make(2 * UAR_LIMIT_TOOL_INPUT) };
 	e = fill_url(&f);

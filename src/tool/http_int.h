@@ -38,10 +38,11 @@ struct uar_http_filled {
 	const char *headers[UAR_LIMIT_HTTP_TOOL_HEADERS + 3];
 	struct uar_secrets_used used;
 };
-/* UAR_EINVALID: an argument cannot stand where it is wanted; UAR_ENOTFOUND: a secret is missing.
+/* UAR_EINVALID: an argument cannot stand where it is wanted; UAR_ENOTFOUND: a secret is missing,
+ * UAR_EFORBIDDEN: not granted. The host of the request is that of the declaration.
  * Fini in any case. */
 UAR_MUST_CHECK uar_err uar_http_fill(const struct uar_http_spec *s, const struct uar_json *args,
-				     const struct uar_secrets *secrets, struct uar_http_filled *out,
+				     const struct uar_secrets_ask *ask, struct uar_http_filled *out,
 				     struct uar_error *error);
 void uar_http_filled_fini(struct uar_http_filled *f);
 

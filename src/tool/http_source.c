@@ -229,11 +229,13 @@ static void on_exchanged(void *ctx, const struct uar_exchange *x)
 /* --- the beginning -----------------------------------------------------------------------------
  */
 
-static uar_err fill(struct uar_tool_call *c, uar_str input)
+static uar_err fill(struct uar_tool_call *c, const struct uar_tool_request *r)
 {
+	struct uar_secrets_ask ask = { .secrets = c->source->secrets,
+				       .agent = r->caller ? r->caller->agent_id : UAR_STR("") };
 	struct uar_arena arena = { 0 };
 	const struct uar_json *args = NULL;
-	uar_err e = uar_json_parse(input, NULL, &arena, &args, &c->error);
+	uar_err e = uar_json_parse(r->input, NULL, &arena, &args, &c->error);
 
 	if (!e && c->source->fetches) {
 		c->filled.url = uar_buf_make(UAR_LIMIT_CLIENT_URL);
@@ -241,7 +243,7 @@ static uar_err fill(struct uar_tool_call *c, uar_str input)
 				uar_json_str(uar_json_get(args, UAR_STR("url")), UAR_STR("")));
 		e = c->filled.url.err;
 	} else if (!e) {
-		e = uar_http_fill(c->spec, args, c->source->secrets, &c->filled, &c->error);
+		e = uar_http_fill(c->spec, args, &ask, &c->filled, &c->error);
 	}
 	uar_arena_fini(&arena);
 	return e;
@@ -266,9 +268,9 @@ static uar_err send(struct uar_tool_call *c)
 }
 
 /* What cannot be sent is told like an answer. */
-static void begin(struct uar_tool_call *c, uar_str input)
+static void begin(struct uar_tool_call *c, const struct uar_tool_request *r)
 {
-	uar_err e = fill(c, input);
+	uar_err e = fill(c, r);
 
 	if (!e)
 		e = uar_timer_set(c->source->sched, &c->timer, c->spec->tool.timeout_us);
@@ -276,9 +278,10 @@ static void begin(struct uar_tool_call *c, uar_str input)
 		e = send(c);
 	if (!e)
 		return;
-	c->category = e == UAR_ENOTFOUND  ? UAR_STR("setup_missing")
-		      : e == UAR_EINVALID ? UAR_STR("value_invalid")
-					  : UAR_STR("execution");
+	c->category = e == UAR_ENOTFOUND    ? UAR_STR("setup_missing")
+		      : e == UAR_EFORBIDDEN ? UAR_STR("policy_denied")
+		      : e == UAR_EINVALID   ? UAR_STR("value_invalid")
+					    : UAR_STR("execution");
 	c->error.code = e;
 	uar_post(c->source->sched, &c->refused);
 }
@@ -312,7 +315,7 @@ static uar_err start(struct uar_tools *t, const struct uar_tool_request *r,
 	c->timer.fn = on_timer;
 	c->refused.fn = on_refused;
 	uar_list_add_last(&s->calls, &c->node);
-	begin(c, r->input);
+	begin(c, r);
 	*out = c;
 	return UAR_OK;
 }

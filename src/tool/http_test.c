@@ -50,11 +50,12 @@ static uar_err fill(const char *spec, const char *args, struct uar_arena *arena,
 	if (!e)
 		e = uar_json_parse(uar_str_c(args), NULL, arena, &a, error);
 	if (!e)
-		e = uar_secrets_create("/nowhere", &secrets);
+		e = uar_secrets_create("/nowhere", UAR_STR(""), &secrets, error);
 	if (!e)
 		e = uar_http_spec_read(j, arena, &s, error);
 	if (!e)
-		e = uar_http_fill(&s, a, secrets, out, error);
+		e = uar_http_fill(&s, a, &(struct uar_secrets_ask){ .secrets = secrets }, out,
+				  error);
 	uar_secrets_destroy(secrets);
 	return e;
 }
@@ -121,6 +122,82 @@ TEST(what_is_declared_wrong_is_named, "")
 		uar_http_filled_fini(&f);
 		uar_arena_fini(&arena);
 	}
+}
+
+TEST(a_secret_is_hidden_in_every_form, "SEC-02")
+{
+	static const struct {
+		const char *came, *shown;
+	} cases[] = {
+		{ "p/q+\"r s", "<redacted>" },
+		{ "p%2Fq%2B%22r%20s!", "<redacted>!" },
+		{ "p/q%2b%22r+s!", "<redacted>!" },
+		{ "p\\/q+\\\"r s!", "<redacted>!" },
+		{ "p/q+\\\"r s!", "<redacted>!" },
+		{ "cC9xKyJyIHM=", "<redacted>M=" },	    /* alone */
+		{ "dTpwL3ErInIgcw==", "dTp<redacted>w==" }, /* behind "u:" */
+		{ "eDpwL3ErInIgcyI=", "eDp<redacted>yI=" },
+		{ "nothing of it", "nothing of it" },
+	};
+	struct uar_secrets_used used = { .values = { 0 } };
+
+	uar_secrets_note(&used, UAR_STR("p/q+\"r s"));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_buf out = uar_buf_make(1024);
+
+		uar_secrets_hide(&used, uar_str_c(cases[i].came), &out);
+		CHECK_STR(uar_buf_str(&out), cases[i].shown);
+		uar_buf_fini(&out);
+	}
+	uar_secrets_used_fini(&used);
+}
+
+TEST(a_secret_goes_where_it_is_granted, "SEC-02")
+{
+	static const char grants[] = "{\"A\":{\"hosts\":[\"x.example\",\"*.y.example:8443\"]},"
+				     "\"B\":{\"agents\":[\"w*\"]},\"C\":{},\"*\":{\"hosts\":[]}}";
+	static const struct {
+		const char *name, *agent, *url;
+		uar_err want;
+	} cases[] = {
+		{ "A", "", "https://x.example/p", UAR_OK },
+		{ "A", "", "https://X.Example:443/p", UAR_OK },
+		{ "A", "", "https://a.y.example:8443/", UAR_OK },
+		{ "A", "", "https://a.y.example/", UAR_EFORBIDDEN },
+		{ "A", "", "https://evil.example/x.example", UAR_EFORBIDDEN },
+		{ "A", "", "https://x.example@evil.example/", UAR_EFORBIDDEN },
+		{ "A", "", "https://evil.example?x.example", UAR_EFORBIDDEN },
+		{ "B", "weather", "https://any.example/", UAR_OK },
+		{ "B", "other", "https://any.example/", UAR_EFORBIDDEN },
+		{ "B", "", "https://any.example/", UAR_EFORBIDDEN },
+		{ "C", "weather", "https://x.example/", UAR_EFORBIDDEN },
+		{ "D", "weather", "https://x.example/", UAR_EFORBIDDEN },
+	};
+	struct uar_secrets *secrets = NULL;
+	struct uar_error error = { 0 };
+
+	setenv("UAR_SECRET_A", "hush", 1);
+	setenv("UAR_SECRET_B", "hush", 1);
+	CHECK_INT(uar_secrets_create(NULL, uar_str_c(grants), &secrets, &error), UAR_OK);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_secrets_ask ask = { secrets, uar_str_c(cases[i].agent),
+					       uar_str_c(cases[i].url) };
+		struct uar_buf out = uar_buf_make(64);
+		char text[32];
+
+		snprintf(text, sizeof text, "${secret:%s}", cases[i].name);
+		CHECK_MSG(uar_secrets_expand(&ask, uar_str_c(text), &out, NULL, &error) ==
+				  cases[i].want,
+			  "%s %s %s", cases[i].name, cases[i].agent, cases[i].url);
+		uar_buf_fini(&out);
+	}
+	uar_secrets_destroy(secrets);
+	CHECK_INT(uar_secrets_create(NULL, UAR_STR("{\"A\":{\"host\":[]}}"), &secrets, &error),
+		  UAR_EINVALID);
+	CHECK_STR(uar_str_c(error.where), "/A/host");
+	CHECK_INT(uar_secrets_create(NULL, UAR_STR("{\"A\":true}"), &secrets, &error),
+		  UAR_EINVALID);
+	CHECK_STR(uar_str_c(error.where), "/A");
 }
 
 TEST(secrets_are_put_in_and_hidden_again, "SEC-02")

@@ -6,23 +6,66 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "json/json.h"
 #include "tool/limits.h"
+#include "tool/tool.h"
 
 static const uar_str mark = UAR_STR("${secret:");
 
 struct uar_secrets {
 	char *dir;
+	struct uar_arena arena;
+	const struct uar_json *grants; /* NULL: none */
 };
 
-uar_err uar_secrets_create(const char *dir, struct uar_secrets **out)
+static uar_err check_list(const struct uar_json *grant, const struct uar_json *list,
+			  struct uar_error *error)
+{
+	bool fine = list->kind == UAR_JSON_ARRAY;
+
+	for (const struct uar_json *m = uar_json_first(list); m && fine; m = m->next)
+		fine = m->kind == UAR_JSON_STRING && m->text.n > 0;
+	if (fine && (uar_str_is(list->key, "hosts") || uar_str_is(list->key, "agents")))
+		return UAR_OK;
+	uar_error_where(error, "/%.*s/%.*s", UAR_FMT(grant->key), UAR_FMT(list->key));
+	return uar_error_set(error, UAR_EINVALID, "write a list of texts, of hosts or agents");
+}
+
+static uar_err read_grants(struct uar_secrets *s, uar_str text, struct uar_error *error)
+{
+	uar_err e = uar_json_parse(text, NULL, &s->arena, &s->grants, error);
+
+	if (!e && s->grants->kind != UAR_JSON_OBJECT)
+		return uar_error_set(error, UAR_EINVALID, "write an object, a member a secret");
+	for (const struct uar_json *g = e ? NULL : uar_json_first(s->grants); g && !e;
+	     g = g->next) {
+		if (g->kind != UAR_JSON_OBJECT) {
+			uar_error_where(error, "/%.*s", UAR_FMT(g->key));
+			return uar_error_set(error, UAR_EINVALID,
+					     "write an object with hosts or agents");
+		}
+		for (const struct uar_json *m = uar_json_first(g); m && !e; m = m->next)
+			e = check_list(g, m, error);
+	}
+	return e;
+}
+
+uar_err uar_secrets_create(const char *dir, uar_str grants, struct uar_secrets **out,
+			   struct uar_error *error)
 {
 	struct uar_secrets *s = uar_zalloc(sizeof *s);
+	uar_err e = s ? UAR_OK : UAR_ENOMEM;
 
-	if (s && dir)
-		s->dir = uar_strdup_n(dir, strlen(dir));
-	if (!s || (dir && !s->dir)) {
+	if (s) {
+		uar_arena_init(&s->arena, 0);
+		s->dir = dir ? uar_strdup_n(dir, strlen(dir)) : NULL;
+		e = dir && !s->dir ? UAR_ENOMEM : UAR_OK;
+	}
+	if (!e && grants.n)
+		e = read_grants(s, grants, error);
+	if (e) {
 		uar_secrets_destroy(s);
-		return UAR_ENOMEM;
+		return e;
 	}
 	*out = s;
 	return UAR_OK;
@@ -33,6 +76,7 @@ void uar_secrets_destroy(struct uar_secrets *s)
 	if (!s)
 		return;
 	uar_free(s->dir);
+	uar_arena_fini(&s->arena);
 	uar_free(s);
 }
 
@@ -74,6 +118,76 @@ uar_str uar_secrets_next(uar_str text, size_t *at)
 
 	*at = begin < text.n ? begin + mark.n + uar_str_find(rest, '}') : text.n;
 	return begin < text.n ? uar_str_n(rest.p, uar_str_find(rest, '}')) : UAR_STR("");
+}
+
+/* --- grants --------------------------------------------------------------------------- */
+
+static bool is_in(const struct uar_json *patterns, uar_str text)
+{
+	struct uar_tool named = { .tool_id = text };
+
+	for (const struct uar_json *p = uar_json_first(patterns); p; p = p->next)
+		if (uar_tool_matches(&named, p->text))
+			return true;
+	return false;
+}
+
+/* HOST:PORT of an address in small letters; the part before it names nobody. */
+static uar_str host_of(uar_str url, char *out, size_t size)
+{
+	size_t n = 0, from = 0;
+
+	for (size_t i = 0; i + 3 <= url.n && !from; i++)
+		if (memcmp(url.p + i, "://", 3) == 0)
+			from = i + 3;
+	for (size_t i = from; i < url.n && !strchr("/?#\\", url.p[i]); i++) {
+		char c = url.p[i];
+
+		if (c == '@')
+			n = 0;
+		else if (n + 1 < size)
+			out[n++] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+		else
+			return UAR_STR("");
+	}
+	return uar_str_n(out, n);
+}
+
+static uar_str without_port(uar_str host)
+{
+	size_t n = host.n;
+
+	while (n && host.p[n - 1] >= '0' && host.p[n - 1] <= '9')
+		n--;
+	return n && n < host.n && host.p[n - 1] == ':' ? uar_str_n(host.p, n - 1) : host;
+}
+
+static uar_err check_grant(const struct uar_secrets_ask *ask, uar_str name, struct uar_error *error)
+{
+	const struct uar_json *grants = ask->secrets->grants;
+	const struct uar_json *g = uar_json_get(grants, name);
+	const struct uar_json *hosts, *agents;
+	char text[256];
+	uar_str host = host_of(ask->url, text, sizeof text);
+
+	if (!g)
+		g = uar_json_get(grants, UAR_STR("*"));
+	if (!g)
+		return UAR_OK;
+	hosts = uar_json_get(g, UAR_STR("hosts"));
+	agents = uar_json_get(g, UAR_STR("agents"));
+	if ((!hosts && !agents) ||
+	    (hosts && !is_in(hosts, host) && !is_in(hosts, without_port(host))))
+		return uar_error_set(error, UAR_EFORBIDDEN,
+				     "the secret %.*s is not granted to the host %.*s: name it in "
+				     "the setting secret_grants",
+				     UAR_FMT(name), UAR_FMT(host));
+	if (agents && !is_in(agents, ask->agent))
+		return uar_error_set(error, UAR_EFORBIDDEN,
+				     "the secret %.*s is not granted to the agent %.*s: name it in "
+				     "the setting secret_grants",
+				     UAR_FMT(name), UAR_FMT(ask->agent));
+	return UAR_OK;
 }
 
 /* --- values --------------------------------------------------------------------------- */
@@ -130,18 +244,18 @@ static uar_err look_up(const struct uar_secrets *s, uar_str name, struct uar_buf
 	return UAR_OK;
 }
 
-static uar_err put_value(const struct uar_secrets *s, uar_str name, struct uar_buf *out,
+static uar_err put_value(const struct uar_secrets_ask *ask, uar_str name, struct uar_buf *out,
 			 struct uar_secrets_used *used, struct uar_error *error)
 {
 	struct uar_buf value = uar_buf_make(UAR_LIMIT_SECRET_BYTES);
-	uar_err e = look_up(s, name, &value, error);
+	uar_err e = check_grant(ask, name, error);
 
+	if (!e)
+		e = look_up(ask->secrets, name, &value, error);
 	if (!e) {
 		uar_buf_add_str(out, uar_buf_str(&value));
-		if (used && !used->values.max)
-			used->values = uar_buf_make(UAR_LIMIT_SECRETS_USED);
 		if (used)
-			uar_buf_add(&used->values, value.p ? value.p : "", value.n + 1);
+			uar_secrets_note(used, uar_buf_str(&value));
 		e = used && used->values.err ? used->values.err : UAR_OK;
 	}
 	if (value.p)
@@ -150,7 +264,7 @@ static uar_err put_value(const struct uar_secrets *s, uar_str name, struct uar_b
 	return e;
 }
 
-uar_err uar_secrets_expand(const struct uar_secrets *s, uar_str text, struct uar_buf *out,
+uar_err uar_secrets_expand(const struct uar_secrets_ask *ask, uar_str text, struct uar_buf *out,
 			   struct uar_secrets_used *used, struct uar_error *error)
 {
 	size_t at = 0;
@@ -166,45 +280,8 @@ uar_err uar_secrets_expand(const struct uar_secrets *s, uar_str text, struct uar
 			break;
 		name = uar_secrets_next(text, &at);
 		at++; /* the brace */
-		e = s ? put_value(s, name, out, used, error)
-		      : uar_error_set(error, UAR_ENOTFOUND, "there are no secrets here");
+		e = ask->secrets ? put_value(ask, name, out, used, error)
+				 : uar_error_set(error, UAR_ENOTFOUND, "there are no secrets here");
 	}
 	return e ? e : out->err;
-}
-
-/* --- what comes back ---------------------------------------------------------------------- */
-
-/* The longest value that begins there; a short one would hide innocent text. */
-static size_t value_at(const struct uar_secrets_used *u, uar_str rest)
-{
-	enum { SHORT = 4 };
-	size_t found = 0;
-
-	for (size_t at = 0; at < u->values.n;) {
-		uar_str value = uar_str_c(u->values.p + at);
-
-		if (value.n >= SHORT && value.n > found && uar_str_starts(rest, value))
-			found = value.n;
-		at += value.n + 1;
-	}
-	return found;
-}
-
-void uar_secrets_hide(const struct uar_secrets_used *u, uar_str text, struct uar_buf *out)
-{
-	size_t from = 0;
-
-	for (size_t i = 0; u->values.n && i < text.n;) {
-		size_t n = value_at(u, uar_str_from(text, i));
-
-		if (!n) {
-			i++;
-			continue;
-		}
-		uar_buf_add(out, text.p + from, i - from);
-		uar_buf_add_str(out, UAR_STR("<redacted>"));
-		i += n;
-		from = i;
-	}
-	uar_buf_add_str(out, uar_str_from(text, from));
 }

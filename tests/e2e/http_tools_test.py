@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """HTTP tools of definitions, in runs of the real server against a real service: requests, secrets, policy, guard."""
+import base64
 import http.server
 import json
 import os
+import subprocess
 import threading
+from urllib.parse import quote
 
-from lib import check, equal, main, test, text_of, wait_until
+from lib import ROOT, check, equal, main, test, text_of, wait_until
 from lib.agents import AgentServer as Shop
 from lib.agents import definition, scripted
 
@@ -85,6 +88,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(200, b'"' + b"x" * 400000 + b'"')
         elif self.path.startswith("/text"):
             self.answer(200, b"plain words", "text/plain")
+        elif self.path.startswith("/coded"):
+            key = (self.headers.get("Authorization") or "").encode()
+            self.answer(200, json.dumps({"basic": base64.b64encode(b"user:" + key).decode(), "query": quote(key),
+                                         "hex": "no", "url": base64.urlsafe_b64encode(key).decode()}).encode())
         elif self.path.startswith("/silent"):
             self.server.gate.wait(30)
         else:
@@ -212,6 +219,35 @@ def secrets():
                     path = os.path.join(folder, name)
                     with open(path, "rb") as f:
                         check(path == secret or CANARY.encode() not in f.read(), path)
+
+
+@test("a_secret_goes_only_where_it_is_granted", "SEC-02")
+def granted():
+    key = CANARY + "/+?"
+    keyed = {"headers": {"Authorization": "${secret:API_KEY}"}}
+    with Service() as web:
+        tools = {"http": [{"name": "coded", "url": web.url + "/coded", **keyed},
+                          {"name": "away", "url": web.url.replace("127.0.0.1", "localhost") + "/echo", **keyed}]}
+        grants = {"API_KEY": {"hosts": ["127.0.0.1"], "agents": ["good*"]}, "*": {}}
+        with Shop(scripted("good", tools), scripted("bad", tools)) as s:
+            s.stop()
+            s.env.update(env(UAR_SECRET_API_KEY=key, UAR_SECRET_GRANTS=json.dumps(grants),
+                             UAR_OUTBOUND_ALLOW="127.0.0.1,localhost"))
+            s.start()
+            good = run(s, "good", call("coded"), call("away"))
+            done = ends(s, good)
+            equal(web.seen[0]["authorization"], key)
+            for name, value in done[0][2]["preview"].items():
+                check(name == "hex" or "<redacted>" in value, (name, value))
+            equal([d[2].get("failure_category") for d in done], [None, "policy_denied"], done)
+            check("localhost" in done[1][2]["message"] and "secret_grants" in done[1][2]["message"], done[1])
+            denied = ends(s, run(s, "bad", call("coded")))
+            equal(denied[0][2]["failure_category"], "policy_denied", denied)
+            check("agent bad" in denied[0][2]["message"], denied)
+            equal(len(web.seen), 1, "nothing else was asked")
+    out = subprocess.run([os.path.join(ROOT, "build", "uar"), "config"], capture_output=True, text=True, timeout=60,
+                         env={**os.environ, "UAR_SECRET_GRANTS": '{"API_KEY": {"host": []}}'})
+    check(out.returncode != 0 and "/API_KEY/host" in out.stderr, out)
 
 
 @test("failures_of_services_are_told_apart", "")

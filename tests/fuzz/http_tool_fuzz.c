@@ -18,7 +18,7 @@ static void try_spec(uar_str spec, uar_str args)
 	if (!uar_json_parse(spec, NULL, &arena, &j, NULL) && j->kind == UAR_JSON_OBJECT &&
 	    !uar_json_parse(args, NULL, &arena, &a, NULL) && a->kind == UAR_JSON_OBJECT &&
 	    !uar_http_spec_read(j, &arena, &s, &error)) {
-		uar_err e = uar_http_fill(&s, a, NULL, &f, &error);
+		uar_err e = uar_http_fill(&s, a, &(struct uar_secrets_ask){ 0 }, &f, &error);
 
 		/* The host is the definition's, whatever the arguments say. */
 		if (!e && memcmp(f.url.p, s.url.p, 7) != 0)
