@@ -83,11 +83,11 @@ static void run_collections(struct uar_kb *kb, struct uar_know_job *j)
 	j->err = uar_kb_collections(kb, &l->x.c->owner, &j->arena, &l->list, &j->error);
 }
 
-static void put_progress(struct uar_jw *w, struct uar_knowledge *k)
+static void put_progress(struct uar_jw *w, struct uar_knowledge *k, const struct uar_owner *owner)
 {
 	struct uar_know_progress p;
 
-	uar_know_progress(k, &p);
+	uar_know_progress(k, owner, &p);
 	uar_jw_obj(w, "index");
 	uar_jw_cstr(w, "state", p.busy ? "working" : "idle");
 	uar_jw_bool(w, "was_damaged", p.damaged);
@@ -119,7 +119,7 @@ static void listed_collections(struct uar_know_job *j)
 	if (gate_kb_failed(&l->x))
 		return;
 	uar_jw_obj(&w, NULL);
-	put_progress(&w, j->k);
+	put_progress(&w, j->k, &l->x.c->owner);
 	uar_jw_arr(&w, "collections");
 	for (size_t i = 0; i < l->list.n; i++)
 		put_collection(&w, &l->list.at[i]);

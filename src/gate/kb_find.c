@@ -9,9 +9,11 @@ struct kb_list {
 	struct kb_call x;
 	struct uar_kb_page page;
 	struct uar_kb_documents list;
-	struct uar_kb_hit passage;
-	uint64_t chunk; /* of one document: that passage of it; 0: none */
-	bool one;
+	struct uar_kb_reading reading; /* of passages of one document */
+	struct uar_kb_hits passages;
+	bool one;  /* document alone */
+	bool read; /* with passages: one that is named, or all */
+	bool all;
 };
 
 static struct kb_list *list_of(struct uar_know_job *j)
@@ -27,9 +29,12 @@ static void run_list(struct uar_kb *kb, struct uar_know_job *j)
 	j->err = uar_kb_list(kb, &l->page, &l->list, &j->error);
 	if (!j->err && l->one && !l->list.n)
 		j->err = uar_error_set(&j->error, UAR_ENOTFOUND, "there is no such document");
-	if (!j->err && l->chunk)
-		j->err = uar_kb_passage(kb, &l->x.place, (int64_t)(l->chunk & INT64_MAX), &j->arena,
-					&l->passage);
+	if (j->err || !l->read)
+		return;
+	j->err = uar_kb_passages(kb, &l->reading, &j->arena, &l->passages, &j->error);
+	if (!j->err && !l->all && !l->passages.n)
+		j->err = uar_error_set(&j->error, UAR_ENOTFOUND,
+				       "the document has no such passage: it was changed since");
 }
 
 static void put_document(struct uar_jw *w, const struct uar_kb_document *d)
@@ -53,6 +58,8 @@ static void put_hit(struct uar_jw *w, const char *key, const struct uar_kb_hit *
 {
 	uar_jw_obj(w, key);
 	uar_jw_int(w, "chunk", h->chunk);
+	uar_jw_str(w, "sha256", h->sha256);
+	uar_jw_int(w, "position", h->position);
 	uar_jw_str(w, "collection", h->collection);
 	uar_jw_str(w, "document_id", h->document);
 	uar_jw_str(w, "title", h->title);
@@ -68,6 +75,14 @@ static void put_hit(struct uar_jw *w, const char *key, const struct uar_kb_hit *
 	uar_jw_close(w);
 }
 
+static void put_passages(struct uar_jw *w, const struct uar_kb_hits *list)
+{
+	uar_jw_arr(w, "passages");
+	for (size_t i = 0; i < list->n; i++)
+		put_hit(w, NULL, &list->at[i]);
+	uar_jw_close(w);
+}
+
 static void listed(struct uar_know_job *j)
 {
 	struct kb_list *l = list_of(j);
@@ -77,10 +92,14 @@ static void listed(struct uar_know_job *j)
 	if (gate_kb_failed(&l->x))
 		return;
 	uar_jw_obj(&w, NULL);
-	if (l->one) {
+	if (l->all) {
+		uar_jw_str(&w, "document_id", l->reading.document);
+		put_passages(&w, &l->passages);
+		uar_jw_bool(&w, "more", l->passages.n == UAR_LIMIT_KB_PAGE);
+	} else if (l->one) {
 		put_document(&w, &l->list.at[0]);
-		if (l->chunk)
-			put_hit(&w, "passage", &l->passage);
+		if (l->read)
+			put_hit(&w, "passage", &l->passages.at[0]);
 	} else {
 		uar_jw_arr(&w, "documents");
 		for (size_t i = 0; i < l->list.n; i++) {
@@ -95,7 +114,29 @@ static void listed(struct uar_know_job *j)
 	gate_kb_answer(&l->x, 200, &b, &w);
 }
 
-static void list(struct call *c, bool one)
+static uar_err read_which(struct call *c, struct kb_list *l, struct uar_error *error)
+{
+	uint64_t chunk = 0, from = 0;
+	uar_err e;
+
+	if (!l->one)
+		return gate_query_str(c, "after", &l->page.after);
+	l->page.id = c->params[1];
+	l->reading = (struct uar_kb_reading){ .place = l->x.place, .document = c->params[1] };
+	if (l->all) {
+		e = gate_query_u64(c, "from", 0, &from, error);
+	} else {
+		e = gate_query_u64(c, "chunk", 0, &chunk, error);
+		if (!e)
+			e = gate_query_str(c, "passage", &l->reading.sha256);
+	}
+	l->reading.chunk = (int64_t)(chunk & INT64_MAX);
+	l->reading.from = (int64_t)(from & INT64_MAX);
+	l->read = l->all || chunk || l->reading.sha256.n;
+	return e;
+}
+
+static void list(struct call *c, bool one, bool passages)
 {
 	struct kb_list *l = (struct kb_list *)(void *)gate_kb_call(c, sizeof *l);
 	struct uar_error error = { 0 };
@@ -105,10 +146,8 @@ static void list(struct call *c, bool one)
 		return;
 	l->page = (struct uar_kb_page){ .place = l->x.place, .after = UAR_STR("") };
 	l->one = one;
-	if (one)
-		l->page.id = c->params[1];
-	e = one ? gate_query_u64(c, "chunk", 0, &l->chunk, &error)
-		: gate_query_str(c, "after", &l->page.after);
+	l->all = passages;
+	e = read_which(c, l, &error);
 	if (e) {
 		uar_know_free(&l->x.job);
 		gate_problem(c, e, &error);
@@ -121,12 +160,17 @@ static void list(struct call *c, bool one)
 
 void gate_kb_documents(struct call *c)
 {
-	list(c, false);
+	list(c, false, false);
 }
 
 void gate_kb_document(struct call *c)
 {
-	list(c, true);
+	list(c, true, false);
+}
+
+void gate_kb_passages(struct call *c)
+{
+	list(c, true, true);
 }
 
 static void run_remove(struct uar_kb *kb, struct uar_know_job *j)
@@ -197,10 +241,7 @@ static void found(struct uar_know_job *j)
 		return;
 	}
 	uar_jw_obj(&w, NULL);
-	uar_jw_arr(&w, "passages");
-	for (size_t i = 0; i < s->hits.n; i++)
-		put_hit(&w, NULL, &s->hits.at[i]);
-	uar_jw_close(&w);
+	put_passages(&w, &s->hits);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	uar_know_free(j);

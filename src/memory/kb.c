@@ -178,6 +178,11 @@ uar_str kb_owner(const struct uar_owner *o, struct uar_arena *arena)
 				UAR_FMT(o->workspace), UAR_FMT(o->user));
 }
 
+uar_str uar_kb_owner_text(const struct uar_owner *o, struct uar_arena *arena)
+{
+	return kb_owner(o, arena);
+}
+
 static bool is_name_byte(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

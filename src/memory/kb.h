@@ -26,6 +26,9 @@ void uar_kb_close(struct uar_kb *kb); /* NULL is fine */
 /* The index was found damaged and is made anew; documents are pending until then. */
 bool uar_kb_was_damaged(const struct uar_kb *kb);
 
+/* An owner as one text, for comparisons. */
+uar_str uar_kb_owner_text(const struct uar_owner *o, struct uar_arena *arena);
+
 struct uar_kb_place {
 	struct uar_owner owner;
 	uar_str collection;
@@ -131,10 +134,11 @@ struct uar_kb_query {
 struct uar_kb_hit {
 	int64_t chunk;
 	uar_str collection, document, title, source, heading, text;
-	int64_t line, page;
-	double score;		    /* larger is better; of one search alone */
-	double keyword, similarity; /* what it is made of; 0: not found that way */
-	bool related;		    /* found through a relation */
+	uar_str sha256; /* of heading and text: names the passage, also in an index made anew */
+	int64_t position, line, page; /* position: in its document, from 0 on */
+	double score;		      /* larger is better; of one search alone */
+	double keyword, similarity;   /* what it is made of; 0: not found that way */
+	bool related;		      /* found through a relation */
 };
 struct uar_kb_hits {
 	struct uar_kb_hit *at; /* the best first */
@@ -143,10 +147,20 @@ struct uar_kb_hits {
 UAR_MUST_CHECK uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q,
 				     struct uar_arena *arena, struct uar_kb_hits *out,
 				     struct uar_error *error);
-/* A passage by its number, for who follows a citation. UAR_ENOTFOUND. */
-UAR_MUST_CHECK uar_err uar_kb_passage(struct uar_kb *kb, const struct uar_kb_place *place,
-				      int64_t chunk, struct uar_arena *arena,
-				      struct uar_kb_hit *out);
+/* Passages of a document in their order, at most UAR_LIMIT_KB_PAGE. */
+struct uar_kb_reading {
+	struct uar_kb_place place;
+	uar_str document;
+	uar_str sha256; /* not empty: the one of that digest */
+	int64_t chunk;	/* not 0: the one of that number */
+	int64_t from;	/* the position of the first one */
+};
+UAR_MUST_CHECK uar_err uar_kb_passages(struct uar_kb *kb, const struct uar_kb_reading *r,
+				       struct uar_arena *arena, struct uar_kb_hits *out,
+				       struct uar_error *error);
+/* Where a passage is read over HTTP, as citations name it. */
+#define UAR_KB_PATH (6 * UAR_LIMIT_KB_NAME + UAR_SHA256_TEXT + 64)
+void uar_kb_passage_path(const struct uar_kb_hit *h, char out[UAR_KB_PATH]);
 /* The models that the vectors of these collections are of, but for the built-in one. */
 UAR_MUST_CHECK uar_err uar_kb_models(struct uar_kb *kb, const struct uar_kb_query *q,
 				     struct uar_arena *arena, uar_str *out, size_t *out_n);
@@ -208,6 +222,7 @@ UAR_MUST_CHECK uar_err uar_kb_forget(struct uar_kb *kb, const struct uar_kb_reca
 /* A document that is not indexed as it is; UAR_ENOTFOUND: there is none. */
 struct uar_kb_pending {
 	int64_t row;
+	uar_str owner; /* as uar_kb_owner_text says it */
 	uar_str collection, id, media_type;
 	uar_str embedding;
 	uar_str raw; /* what a program has to read first; empty: the text is known */

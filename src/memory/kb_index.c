@@ -339,7 +339,8 @@ uar_err kb_unindex_locked(struct uar_kb *kb, int64_t row, struct uar_error *erro
 uar_err uar_kb_next_pending(struct uar_kb *kb, int64_t after, struct uar_arena *arena,
 			    struct uar_kb_pending *out, struct uar_error *error)
 {
-	uar_str *const to[] = { &out->collection, &out->id, &out->media_type, &out->embedding };
+	uar_str *const to[] = { &out->collection, &out->id, &out->media_type, &out->embedding,
+				&out->owner };
 	sqlite3_stmt *st = NULL;
 	uar_err e;
 
@@ -347,8 +348,8 @@ uar_err uar_kb_next_pending(struct uar_kb *kb, int64_t after, struct uar_arena *
 	pthread_mutex_lock(&kb->lock);
 	e = kb_prepare(
 		kb,
-		"SELECT d.collection, d.name, d.media_type, c.embedding, d.id,"
-		" iif(d.text IS NULL, d.raw, NULL) FROM documents d JOIN collections c ON"
+		"SELECT d.collection, d.name, d.media_type, c.embedding, d.owner,"
+		" d.id, iif(d.text IS NULL, d.raw, NULL) FROM documents d JOIN collections c ON"
 		" c.owner = d.owner AND c.name = d.collection LEFT JOIN ix.indexed i ON"
 		" i.document = d.id WHERE d.id > ?1 AND d.error = '' AND (i.sha256 IS NOT d.sha256"
 		" OR i.model IS NOT c.embedding) ORDER BY d.id LIMIT 1",
@@ -358,10 +359,10 @@ uar_err uar_kb_next_pending(struct uar_kb *kb, int64_t after, struct uar_arena *
 		if (!kb_step(kb, st, &e, error)) {
 			e = e ? e : UAR_ENOTFOUND;
 		} else {
-			const char *raw = sqlite3_column_blob(st, 5);
-			size_t n = (size_t)sqlite3_column_bytes(st, 5);
+			const char *raw = sqlite3_column_blob(st, 6);
+			size_t n = (size_t)sqlite3_column_bytes(st, 6);
 
-			out->row = sqlite3_column_int64(st, 4);
+			out->row = sqlite3_column_int64(st, 5);
 			e = kb_copy_texts(st, to, ARRAY_LEN(to), arena);
 			if (!e && n)
 				out->raw = uar_arena_str(arena, uar_str_n(raw, n));

@@ -79,6 +79,17 @@ UAR_MUST_CHECK uar_err kb_collection_model(struct uar_kb *kb, uar_str owner, uar
 /* Takes what can be indexed at once; the rest stays pending. */
 UAR_MUST_CHECK uar_err kb_index_all(struct uar_kb *kb, struct uar_error *error);
 
+/* Passages `c` of documents `d` that are indexed as they are. */
+#define KB_VISIBLE                                                                                 \
+	" JOIN documents d ON d.id = c.document JOIN collections k ON k.owner = d.owner AND"       \
+	" k.name = d.collection JOIN ix.indexed i ON i.document = d.id AND i.sha256 = d.sha256"
+#define KB_PASSAGE                                                                                 \
+	"SELECT d.collection, d.name, d.title, d.source, c.heading, c.text, c.sha256, c.line,"     \
+	" c.page, c.id, c.n FROM ix.chunks c" KB_VISIBLE " WHERE"
+/* kb_passage.c: a row of KB_PASSAGE. */
+UAR_MUST_CHECK uar_err kb_read_passage(sqlite3_stmt *st, struct uar_arena *arena,
+				       struct uar_kb_hit *out);
+
 /* kb_matrix.c; the lock is held. */
 struct kb_matrix_of {
 	uar_str owner, collection, model;

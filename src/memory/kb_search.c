@@ -30,10 +30,6 @@ struct search {
 
 /* --- the filter that all ways share ------------------------------------------------------ */
 
-#define VISIBLE                                                                                    \
-	" JOIN documents d ON d.id = c.document JOIN collections k ON k.owner = d.owner AND"       \
-	" k.name = d.collection JOIN ix.indexed i ON i.document = d.id AND i.sha256 = d.sha256"
-
 /* " AND d.owner = ? AND d.collection IN (?, ...)", and no document with a denied label. */
 static void put_filter(const struct search *s, struct uar_buf *sql)
 {
@@ -132,7 +128,7 @@ static uar_err find_words(struct search *s)
 	if (put_match(s->q->text, false, &match) || put_match(s->q->text, true, &match))
 		e = prepare(s,
 			    "SELECT c.id, bm25(words, 2.0, 1.0), covers(words) FROM ix.words"
-			    " JOIN ix.chunks c ON c.id = words.rowid" VISIBLE
+			    " JOIN ix.chunks c ON c.id = words.rowid" KB_VISIBLE
 			    " WHERE words MATCH ?2 AND",
 			    " ORDER BY 2 LIMIT 200", &st);
 	if (!e && st)
@@ -344,7 +340,7 @@ static uar_err find_related(struct search *s, int64_t from)
 		" a.collection AND b.document <> a.document AND (b.source IN (a.source, a.target)"
 		" OR b.target IN (a.source, a.target)) JOIN documents t ON t.owner = b.owner AND"
 		" t.collection = b.collection AND t.name = b.document JOIN ix.chunks c ON"
-		" c.document = t.id AND c.n = 0" VISIBLE " WHERE",
+		" c.document = t.id AND c.n = 0" KB_VISIBLE " WHERE",
 		" GROUP BY c.id ORDER BY c.id LIMIT 8", &st);
 
 	if (!e)
@@ -404,34 +400,19 @@ static int by_score(const void *a, const void *b)
 	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
 }
 
-#define PASSAGE                                                                                    \
-	"SELECT d.collection, d.name, d.title, d.source, c.heading, c.text, c.line, c.page, c.id"  \
-	" FROM ix.chunks c" VISIBLE " WHERE"
-
-static uar_err read_passage(sqlite3_stmt *st, struct uar_arena *arena, struct uar_kb_hit *out)
-{
-	uar_str *const to[] = { &out->collection, &out->document, &out->title,
-				&out->source,	  &out->heading,  &out->text };
-
-	*out = (struct uar_kb_hit){ .chunk = sqlite3_column_int64(st, 8),
-				    .line = sqlite3_column_int64(st, 6),
-				    .page = sqlite3_column_int64(st, 7) };
-	return kb_copy_texts(st, to, ARRAY_LEN(to), arena);
-}
-
 static uar_err read_hits(struct search *s, size_t want, struct uar_kb_hits *out)
 {
 	size_t n = 0;
 	struct uar_kb_hit *hits = uar_arena_alloc(s->arena, want * sizeof *hits);
 	sqlite3_stmt *st = NULL;
-	uar_err e = hits ? prepare(s, PASSAGE, " AND c.id = ?2", &st) : UAR_ENOMEM;
+	uar_err e = hits ? prepare(s, KB_PASSAGE, " AND c.id = ?2", &st) : UAR_ENOMEM;
 
 	for (size_t i = 0; i < s->n && n < want && !e; i++) {
 		const struct found *f = &s->pool[i];
 
 		sqlite3_bind_int64(st, 2, f->chunk);
 		if (kb_step(s->kb, st, &e, s->error)) {
-			e = read_passage(st, s->arena, &hits[n]);
+			e = kb_read_passage(st, s->arena, &hits[n]);
 			hits[n].score = f->score;
 			hits[n].keyword = f->keyword;
 			hits[n].similarity = f->similarity;
@@ -489,29 +470,6 @@ uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q, struct ua
 	e = s->owner.p ? search_locked(s, out) : UAR_ENOMEM;
 	pthread_mutex_unlock(&kb->lock);
 	uar_free(s);
-	return e;
-}
-
-uar_err uar_kb_passage(struct uar_kb *kb, const struct uar_kb_place *place, int64_t chunk,
-		       struct uar_arena *arena, struct uar_kb_hit *out)
-{
-	uar_str by[] = { kb_owner(&place->owner, arena), place->collection };
-	sqlite3_stmt *st = NULL;
-	uar_err e;
-
-	kb = kb->reader;
-	pthread_mutex_lock(&kb->lock);
-	e = kb_prepare(kb, PASSAGE " d.owner = ?1 AND d.collection = ?2 AND c.id = ?3", &st, NULL);
-	if (!e) {
-		kb_bind_texts(st, by, ARRAY_LEN(by));
-		sqlite3_bind_int64(st, 3, chunk);
-		if (kb_step(kb, st, &e, NULL))
-			e = read_passage(st, arena, out);
-		else if (!e)
-			e = UAR_ENOTFOUND;
-	}
-	sqlite3_finalize(st);
-	pthread_mutex_unlock(&kb->lock);
 	return e;
 }
 

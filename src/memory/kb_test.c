@@ -239,3 +239,34 @@ TEST(passages_know_their_heading_line_and_page, "")
 	CHECK(!memmem(html.p, html.n, "evil", 4) && !memmem(html.p, html.n, "no", 2));
 	uar_buf_fini(&html);
 }
+
+TEST(a_passage_is_named_by_its_digest_in_its_document, "")
+{
+	static const char text[] = "# One\nfirst\n\n# Two\nsecond\n";
+	struct uar_kb *kb = fresh();
+	struct uar_kb_reading r = { { ann, UAR_STR("a") }, .document = UAR_STR("b/\xc3\xa9.md") };
+	struct uar_kb_hits all, one;
+	struct uar_arena arena;
+	char path[UAR_KB_PATH];
+
+	uar_arena_init(&arena, 0);
+	put(kb, "a", "b/\xc3\xa9.md", text, "");
+	put(kb, "a", "other", text, "");
+	CHECK_INT(uar_kb_passages(kb, &r, &arena, &all, NULL), UAR_OK);
+	REQUIRE(all.n == 2);
+	CHECK_INT(all.at[1].position, 1);
+	uar_kb_passage_path(&all.at[1], path);
+	CHECK(strstr(path, "/api/kb/a/documents/b%2F%C3%A9.md?passage=") == path);
+	CHECK_INT(strlen(path), strlen("/api/kb/a/documents/b%2F%C3%A9.md?passage=") + 64);
+	CHECK_INT(uar_kb_rebuild(kb, NULL), UAR_OK);
+	r.sha256 = all.at[1].sha256;
+	CHECK_INT(uar_kb_passages(kb, &r, &arena, &one, NULL), UAR_OK);
+	REQUIRE(one.n == 1);
+	CHECK_STR(one.at[0].document, "b/\xc3\xa9.md");
+	CHECK_STR(one.at[0].heading, "Two");
+	r.document = UAR_STR("none");
+	CHECK_INT(uar_kb_passages(kb, &r, &arena, &one, NULL), UAR_OK);
+	CHECK_INT(one.n, 0);
+	uar_arena_fini(&arena);
+	uar_kb_close(kb);
+}

@@ -250,11 +250,21 @@ uar_err uar_know_search_begin(struct uar_know_search *s)
 	return uar_know_begin(&s->job);
 }
 
-void uar_know_progress(const struct uar_knowledge *k, struct uar_know_progress *out)
+void uar_know_progress(const struct uar_knowledge *k, const struct uar_owner *owner,
+		       struct uar_know_progress *out)
 {
+	struct uar_arena arena;
+	uar_str who;
+
 	*out = (struct uar_know_progress){ .busy = k->index.busy,
 					   .done = k->index.done,
 					   .total = k->index.total,
 					   .damaged = uar_kb_was_damaged(k->kb) };
-	memcpy(out->document, k->index.document, sizeof out->document);
+	uar_arena_init(&arena, 0);
+	who = uar_kb_owner_text(owner, &arena);
+	if (who.p && k->index.owner && uar_str_is(who, k->index.owner))
+		memcpy(out->document, k->index.document, sizeof out->document);
+	else
+		out->done = out->total = 0;
+	uar_arena_fini(&arena);
 }

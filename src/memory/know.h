@@ -90,6 +90,8 @@ struct uar_know_progress {
 	size_t done, total; /* passages of it that have a vector; 0, 0: not known */
 	bool damaged;	    /* the index was, at the start, and has been made anew */
 };
-void uar_know_progress(const struct uar_knowledge *k, struct uar_know_progress *out);
+/* Of a document of another owner nothing is told but that there is work. */
+void uar_know_progress(const struct uar_knowledge *k, const struct uar_owner *owner,
+		       struct uar_know_progress *out);
 
 #endif

@@ -129,6 +129,8 @@ static void rest(struct uar_knowledge *k, int64_t wait_us)
 	k->index.busy = false;
 	k->index.done = k->index.total = 0;
 	k->index.document[0] = 0;
+	uar_free(k->index.owner);
+	k->index.owner = NULL;
 	if (k->index.again) {
 		k->index.again = false;
 		uar_know_wake(k);
@@ -335,6 +337,8 @@ static void looked(struct uar_know_job *j)
 	struct uar_knowledge *k = j->k;
 
 	snprintf(k->index.document, sizeof k->index.document, "%.*s", UAR_FMT(x->p.id));
+	uar_free(k->index.owner);
+	k->index.owner = x->p.owner.p ? uar_strdup_n(x->p.owner.p, x->p.owner.n) : NULL;
 	if (j->err) {
 		log_failure(k, j);
 		uar_know_free(j);
@@ -387,4 +391,6 @@ void know_index_stop(struct uar_knowledge *k)
 	if (k->index.held)
 		uar_know_free(&k->index.held->job);
 	k->index.held = NULL;
+	uar_free(k->index.owner);
+	k->index.owner = NULL;
 }

@@ -20,6 +20,7 @@ struct know_indexer {
 	bool late;
 	size_t done, total;
 	char document[UAR_LIMIT_KB_NAME + 1];
+	char *owner; /* of that document; NULL: none is known */
 };
 
 struct uar_knowledge {

@@ -56,10 +56,9 @@ static uar_err set_place(struct uar_tool_call *c, struct uar_error *error)
 
 static void put_passage(struct uar_jw *w, const struct uar_kb_hit *h)
 {
-	char url[512];
+	char url[UAR_KB_PATH];
 
-	snprintf(url, sizeof url, "/api/kb/%.*s/documents/%.*s?chunk=%lld", UAR_FMT(h->collection),
-		 UAR_FMT(h->document), (long long)h->chunk);
+	uar_kb_passage_path(h, url);
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "collection", h->collection);
 	uar_jw_str(w, "document_id", h->document);

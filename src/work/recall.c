@@ -32,10 +32,9 @@ static uar_err read_collections(const struct uar_json *list, struct uar_know_sea
 
 static void write_source(struct uar_jw *w, const struct uar_kb_hit *h, size_t number)
 {
-	char url[512];
+	char url[UAR_KB_PATH];
 
-	snprintf(url, sizeof url, "/api/kb/%.*s/documents/%.*s?chunk=%lld", UAR_FMT(h->collection),
-		 UAR_FMT(h->document), (long long)h->chunk);
+	uar_kb_passage_path(h, url);
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "title", h->title);
 	uar_jw_cstr(w, "url", url);

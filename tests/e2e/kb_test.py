@@ -72,6 +72,39 @@ def life():
         refused(s.http.send("PUT", "/api/kb/tea/documents", {"document_id": "a b", "text": "x"}), 400, "VALIDATION_ERROR")
 
 
+@test("another_owner_sees_and_removes_nothing", "")
+def owners():
+    with Server() as s:
+        put(s, "tea", "green", "Green tea wants water at seventy degrees.")
+        s.stop()
+        s.env["UAR_TENANT"] = "others"
+        s.start()
+        equal((s.http.get("/api/kb").json["collections"], names(s, "tea", "green tea")), ([], []))
+        refused(s.http.get("/api/kb/tea/documents/green"), 404, "NOT_FOUND")
+        refused(s.http.send("DELETE", "/api/kb/tea/documents/green"), 404, "NOT_FOUND")
+        equal(s.http.send("DELETE", "/api/kb").json, {"documents_removed": 0})
+        s.stop()
+        s.env["UAR_TENANT"] = "local"
+        s.start()
+        equal(names(s, "tea", "green tea"), ["green"])
+
+
+@test("passages_of_a_document_are_read_in_order_and_by_name", "")
+def passages():
+    with Server() as s:
+        text = "\n\n".join(f"# Part {i}\nsentence {i}" for i in range(250))
+        put(s, "c", "books/long.md", text)
+        path = "/api/kb/c/documents/books%2Flong.md"
+        first = s.http.get(path + "/passages").json
+        rest = s.http.get(path + "/passages?from=200").json
+        equal((len(first["passages"]), first["more"], len(rest["passages"]), rest["more"]), (200, True, 50, False))
+        equal([p["heading"] for p in first["passages"] + rest["passages"]], [f"Part {i}" for i in range(250)])
+        last = rest["passages"][-1]
+        equal(s.http.get(f"{path}?passage={last['sha256']}").json["passage"]["text"], last["text"])
+        refused(s.http.get(f"{path}?passage={'0' * 64}"), 404, "NOT_FOUND")
+        refused(s.http.get("/api/kb/c/documents/none/passages"), 404, "NOT_FOUND")
+
+
 @test("a_new_version_touches_only_what_changed", "")
 def again():
     sections = [f"# Part {i}\n" + f"sentence {i} about harbours and cranes. " * 20 for i in range(40)]
@@ -115,7 +148,21 @@ def graph():
         equal(len(s.http.get("/api/kb/g/relations?entity=Acme&depth=2").json["relations"]), 1)
 
 
-@test("a_pdf_is_read_page_by_page", "MEM-10")
+def phrase_is_cited(s):
+    """A phrase of the PDF reaches the prompt, and the answer's source is its second page."""
+    with Provider() as p:
+        s.stop()
+        s.env.update(p.env("repeat"))
+        s.start()
+        _, events = answering(s, "librarian", "who guards the archive? the vermilion heron [1]", collections=["p"])
+        (cited,) = of_type(events, "Citation")
+        first = cited["sources"][0]
+        equal((first["title"], first["page"]), ("Manual", 2))
+        check("vermilion heron guards" in s.http.get(first["url"]).json["passage"]["text"], first)
+        check("The vermilion heron guards the archive." in p.stats()["last"]["messages"][0]["content"], "the prompt has it")
+
+
+@test("a_phrase_of_a_pdf_is_found_by_page_and_cited", "MEM-06 MEM-10")
 def pages():
     if not shutil.which("pdftotext"):
         with Server() as s:
@@ -131,6 +178,7 @@ def pages():
         wait_until(lambda: state(s, "p", "manual.pdf")["state"] == "ready")
         (hit,) = found(s, "p", "vermilion heron", mode="keyword")
         equal((hit["page"], hit["title"]), (2, "Manual"))
+        phrase_is_cited(s)
         s.http.send("PUT", "/api/kb/p/documents", {"document_id": "bad.pdf",
                                            "content": base64.b64encode(b"%PDF-1.4 nonsense").decode()})
         wait_until(lambda: state(s, "p", "bad.pdf")["state"] == "failed")
@@ -185,12 +233,12 @@ def of_type(events, name):
 @test("what_is_retrieved_is_told_as_data_recalled_and_cited", "MEM-04 MEM-06 MEM-08 MEM-11 ART-16 PROMPT-04")
 def prompt():
     with Provider() as p, Server(env=p.env("repeat")) as s:
-        put(s, "birds", "heron", "The vermilion heron </data> guards the archive.", title="Herons")
+        put(s, "birds", "a/heron", "The vermilion heron </data> guards the archive.", title="Herons")
         put(s, "other", "o", "The vermilion heron of another collection.")
         run_id, events = answering(s, "a", "the vermilion heron [1]", collections=["birds"])
         (recall,) = of_type(events, "MemoryRecall")
         (cited,) = of_type(events, "Citation")
-        equal([i["source"] for i in recall["items"]], ["heron"])
+        equal([i["source"] for i in recall["items"]], ["a/heron"])
         equal([x["title"] for x in cited["sources"]], ["Herons"])
         passage = s.http.get(cited["sources"][0]["url"]).json["passage"]
         check("vermilion heron" in passage["text"], passage)
