@@ -435,6 +435,8 @@ static void action_resolved(struct emit *e, const struct uar_answer *a, const st
 		uar_jw_raw(w, "payload", a->values);
 	if (a->reason.n)
 		uar_jw_str(w, "reason", uar_str_utf8_prefix(a->reason, UAR_TEXT_REASON));
+	if (a->continues_as.n)
+		uar_jw_str(w, "continues_as", a->continues_as);
 	put_by(e, w, "resolved_by", o);
 	uar_jw_cstr(w, "source", o->source);
 	uar_jw_int(w, "waited_ms", waited_ms);

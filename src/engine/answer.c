@@ -342,6 +342,7 @@ static void judge(struct answering *a)
 					 .verdict = v,
 					 .source = UAR_ANSWER_RESPOND,
 					 .reason = a->op->reason,
+					 .continues_as = a->op->continues_as,
 					 .digest = uar_str_c(a->digest) };
 	if (!e && a->op->values)
 		e = record_values(a);

@@ -185,6 +185,7 @@ static void create_streamed(struct call *c, struct agui_run *run, uar_err e,
 	if (!e) {
 		run->view.dialect = &uar_agui;
 		run->view.one_segment = true;
+		run->view.proto = gate_accepts_proto(c);
 	}
 	if (!e && run->resume) {
 		gate_agui_resume(c, run->resume, &run->view);
@@ -209,10 +210,49 @@ void gate_agui_agent(struct call *c)
 
 /* --- create a run ----------------------------------------------------------------------- */
 
+/* Its quality is 0: it is named to be refused. */
+static bool is_refused(uar_str parameters)
+{
+	while (parameters.n) {
+		uar_str p = uar_str_trim(uar_str_cut(parameters, ';', &parameters));
+
+		if (!uar_str_starts(p, UAR_STR("q=")) && !uar_str_starts(p, UAR_STR("Q=")))
+			continue;
+		for (size_t i = 2; i < p.n; i++)
+			if (p.p[i] >= '1' && p.p[i] <= '9')
+				return false;
+		return true;
+	}
+	return false;
+}
+
+static bool names_proto(uar_str accepted)
+{
+	while (accepted.n) {
+		uar_str parameters, range = uar_str_cut(accepted, ',', &accepted);
+		uar_str type = uar_str_trim(uar_str_cut(range, ';', &parameters));
+
+		if (uar_str_eq_nocase(type, UAR_STR(UAR_AGUI_PROTO)) && !is_refused(parameters))
+			return true;
+	}
+	return false;
+}
+
+bool gate_accepts_proto(const struct call *c)
+{
+	for (size_t i = 0; i < c->r->header_count; i++)
+		if (uar_str_eq_nocase(c->r->headers[i].name, UAR_STR("accept")) &&
+		    names_proto(c->r->headers[i].value))
+			return true;
+	return false;
+}
+
 static bool wants_stream(const struct call *c)
 {
 	static const char type[] = "text/event-stream";
 
+	if (gate_accepts_proto(c))
+		return true;
 	for (size_t i = 0; i < c->r->header_count; i++) {
 		const struct uar_http_header *h = &c->r->headers[i];
 
@@ -337,6 +377,7 @@ void gate_agui_stream(struct call *c)
 		return;
 	}
 	k->view.dialect = &uar_agui;
+	k->view.proto = gate_accepts_proto(c);
 	k->view.options.old_peer = e == UAR_ESKIP;
 	k->chunks = chunks == UAR_ESKIP;
 	gate_with_protocol(c, UAR_PROTOCOL_AG_UI, attach, k);

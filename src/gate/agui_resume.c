@@ -97,6 +97,7 @@ static void answer_next(struct resuming *k)
 	}
 	k->op = (struct uar_run_answer_op){ .owner = k->c->owner,
 					    .action_id = text_member(entry, "interruptId"),
+					    .continues_as = k->view.options.run_name,
 					    .done = answered,
 					    .ctx = k };
 	k->op.decision = choose_decision(action, entry, &k->op.values);

@@ -91,6 +91,7 @@ static void bring_next(struct bringing *k)
 					    .action_id = text_member(action, "action_id"),
 					    .decision = UAR_STR("submit"),
 					    .values = r->value,
+					    .continues_as = k->o.view.options.run_name,
 					    .done = answered,
 					    .ctx = k };
 	if (r->error.n) {

@@ -39,6 +39,8 @@ struct gate_stream {
 	 * stream with a frame that says so; NULL: it is cut when it has stalled too long. */
 	void (*lag)(struct gate_stream *s);
 	bool full, taken; /* at the last ping; since then something was taken */
+	/* What it is, when it is no text/event-stream: nothing but its own frames is sent then. */
+	const char *type;
 };
 
 /* How events of a run or a session are shown. */
@@ -301,6 +303,7 @@ struct gate_view {
 	uar_str after_action;		    /* not empty: from the answer to that action on */
 	bool one_segment;		    /* ends where a request of the dialect ends */
 	bool stored;			    /* an answer waits for nothing that is not stored yet */
+	bool proto;			    /* AG-UI: in its protobuf binding */
 };
 /* The cursor of a request for such a stream; the header counts before the query. */
 uar_err gate_view_cursor(struct call *c, struct uar_cursor *out, struct uar_error *error);
@@ -324,6 +327,13 @@ void gate_bring_results(struct call *c, const struct gate_results *o);
 
 /* agui_resume.c: answers interrupts, then shows the run; strings of the view are the call's. */
 void gate_agui_resume(struct call *c, const struct uar_json *resume, const struct gate_view *view);
+
+/* agui.c: does the client name the protobuf binding among what it accepts? */
+bool gate_accepts_proto(const struct call *c);
+
+/* agui_capabilities.c: what the agent can do, as a member of an object. */
+void gate_put_capabilities(struct uar_jw *w, const char *key, const struct call *c,
+			   const struct uar_agent *a);
 
 /* view_answer.c: answers with the run as one JSON value, when the dialect's request is complete
  * or, with `until`, as the run was at that event. The strings of the options are the call's. */

@@ -27,7 +27,7 @@ struct sse {
 uar_err gate_stream_open(struct gate_stream *s, struct call *c,
 			 const struct uar_http_stream_events *events)
 {
-	static const char type[] = "text/event-stream; charset=utf-8";
+	const char *type = s->type ? s->type : "text/event-stream; charset=utf-8";
 	uar_err e;
 
 	if (c->g->draining) /* since it was asked for */
@@ -522,6 +522,8 @@ static void ping(struct uar_gate *g, struct gate_stream *s)
 {
 	bool stuck = s->full && !s->taken;
 
+	if (s->type)
+		return;
 	s->taken = false;
 	s->full = s->http && uar_http_stream_send(s->http, g->ping) == UAR_EBUSY;
 	if (s->full && stuck && s->lag)
@@ -565,7 +567,7 @@ void gate_streams_end(struct uar_gate *g)
 		if (s->leave)
 			s->leave(s);
 		/* Who is far behind would hold the stop up, and can resume all the same. */
-		if (bye && uar_http_stream_send(s->http, bye) == UAR_EBUSY)
+		if (bye && !s->type && uar_http_stream_send(s->http, bye) == UAR_EBUSY)
 			uar_http_stream_cut(s->http);
 		else
 			uar_http_stream_end(s->http);

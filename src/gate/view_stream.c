@@ -6,6 +6,7 @@
 #include "gate/gate_int.h"
 #include "read/stream.h"
 #include "event/limits.h"
+#include "proto/agui.h"
 #include "proto/limits.h"
 
 struct view_stream {
@@ -119,16 +120,28 @@ static uar_err put_events(struct view_stream *s, const struct uar_event *ev, siz
 	return e;
 }
 
+static uar_err send_bytes(struct view_stream *s, uar_str bytes)
+{
+	struct uar_frame *frame = uar_frame_create(bytes);
+	uar_err e = frame ? uar_http_stream_send(s->base.http, frame) : UAR_ENOMEM;
+
+	uar_frame_unref(frame);
+	return e;
+}
+
 static uar_err send_frames(struct view_stream *s, const struct uar_buf *text)
 {
-	struct uar_frame *frame;
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_VIEW_FRAMES);
 	uar_err e;
 
 	if (!text->n)
 		return UAR_OK;
-	frame = uar_frame_create(uar_buf_str(text));
-	e = frame ? uar_http_stream_send(s->base.http, frame) : UAR_ENOMEM;
-	uar_frame_unref(frame);
+	if (!s->view.proto)
+		return send_bytes(s, uar_buf_str(text));
+	e = uar_agui_proto_frames(uar_buf_str(text), &s->base.g->scratch, &b);
+	if (!e && b.n)
+		e = send_bytes(s, uar_buf_str(&b));
+	uar_buf_fini(&b);
 	return e;
 }
 
@@ -246,6 +259,7 @@ static uar_err open_view(struct call *c, uar_str run_id, const struct gate_view 
 	s->base.g = c->g;
 	s->base.drop = drop_view;
 	s->base.leave = on_leave;
+	s->base.type = view->proto ? UAR_AGUI_PROTO : NULL;
 	s->call = c;
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };
 	e = copy_options(s, view);

@@ -184,8 +184,7 @@ static uar_err begin_segment(struct agui *a)
 {
 	if (a->running)
 		return UAR_OK;
-	a->running = true;
-	a->segment++;
+	agui_next_segment(a);
 	return agui_started(a);
 }
 
@@ -193,7 +192,8 @@ static uar_err begin_segment(struct agui *a)
 static uar_err on_started(struct agui *a, change_t *c)
 {
 	(void)c;
-	return a->view.first && !a->o.history.n ? agui_messages(a, false) : UAR_OK;
+	return a->view.first && (!a->o.history.n || a->o.earlier) ? agui_messages(a, false)
+								  : UAR_OK;
 }
 
 static uar_err on_waiting(struct agui *a, change_t *c)
@@ -320,10 +320,8 @@ static uar_err join(void *state, struct uar_frames *out)
 		return UAR_ETOOBIG;
 	a->out = out;
 	a->time_us = 0;
-	if (!a->running && !a->view.actions) { /* all are answered, the run goes on */
-		a->running = true;
-		a->segment++;
-	}
+	if (!a->running && !a->view.actions) /* all are answered, the run goes on */
+		agui_next_segment(a);
 	e = agui_started(a);
 	if (!e)
 		e = agui_state(a);

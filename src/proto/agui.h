@@ -12,6 +12,21 @@
 
 extern const struct uar_dialect uar_agui;
 
+/* Writes the messages of a run that was folded with that dialect, a comma between two; `out` may
+ * have some already. */
+UAR_MUST_CHECK uar_err uar_agui_write_messages(void *state, struct uar_buf *out);
+/* Writes frames for a thread that has no run to show: an AG-UI run with these messages. */
+UAR_MUST_CHECK uar_err uar_agui_write_rest(uar_str thread_id, uar_str run_name, uar_str history,
+					   struct uar_buf *out);
+
+/* The protobuf binding. */
+#define UAR_AGUI_PROTO "application/vnd.ag-ui.event+proto"
+/* One event, without its length. UAR_ESKIP: the binding has no such event. */
+UAR_MUST_CHECK uar_err uar_agui_proto_encode(const struct uar_json *event, struct uar_buf *out);
+/* Frames of the dialect in that binding: each is a length of four bytes, then the event. */
+UAR_MUST_CHECK uar_err uar_agui_proto_frames(uar_str frames, struct uar_arena *scratch,
+					     struct uar_buf *out);
+
 /* The same run in plain chunks: `event:` a short name, data as small as can be. One
  * frame for an event, nothing is remembered. UAR_ESKIP: the event shows nothing. */
 UAR_MUST_CHECK uar_err uar_chunk_encode(const struct uar_event *ev, struct uar_arena *scratch,

@@ -114,10 +114,39 @@ uar_err agui_messages(struct agui *a, bool activities)
 		uar_jw_raw(&a->w, NULL, a->o.history);
 	for (const struct uar_view_message *m = a->view.first; m; m = m->next)
 		if ((activities || m->kind != UAR_VIEW_ACTIVITY) &&
-		    (m->kind != UAR_VIEW_USER || !a->o.history.n))
+		    (m->kind != UAR_VIEW_USER || !a->o.history.n || a->o.earlier))
 			put_message(a, m);
 	uar_jw_close(&a->w);
 	return agui_close(a);
+}
+
+uar_err uar_agui_write_messages(void *state, struct uar_buf *out)
+{
+	struct agui *a = state;
+	uar_err e = UAR_OK;
+
+	for (const struct uar_view_message *m = a->view.first; m && !e; m = m->next) {
+		if (out->n)
+			uar_buf_add_char(out, ',');
+		a->w = uar_jw_begin(out);
+		put_message(a, m);
+		e = uar_jw_end(&a->w);
+	}
+	return e;
+}
+
+uar_err uar_agui_write_rest(uar_str thread_id, uar_str run_name, uar_str history,
+			    struct uar_buf *out)
+{
+	struct uar_frames frames = { .out = out };
+	struct agui a = { .view = { .thread_id = thread_id, .run_id = run_name },
+			  .o = { .history = history },
+			  .out = &frames };
+	uar_err e = agui_started(&a);
+
+	if (!e && history.n)
+		e = agui_messages(&a, true);
+	return e ? e : agui_finished(&a);
 }
 
 uar_err agui_state(struct agui *a)
@@ -129,7 +158,17 @@ uar_err agui_state(struct agui *a)
 
 /* --- start and end ------------------------------------------------------------------- */
 
-/* The first AG-UI run has the name of the run, those that follow a number behind it. */
+/* A name is good for one segment. */
+void agui_next_segment(struct agui *a)
+{
+	a->running = true;
+	a->segment++;
+	a->segment_name = a->view.continued;
+	a->view.continued = UAR_STR_NONE;
+}
+
+/* The first AG-UI run has the name of the run. Those that follow have the one that the client
+ * gave with its answer, or a number behind the first. */
 static void put_ids(struct agui *a)
 {
 	uar_str run = a->view.named.n ? a->view.named : a->view.run_id;
@@ -139,9 +178,10 @@ static void put_ids(struct agui *a)
 	uar_jw_str(&a->w, "threadId", a->view.thread_id);
 	n = snprintf(name, sizeof name, "%.*s.%u", UAR_FMT(run), a->segment);
 	uar_jw_str(&a->w, "runId",
-		   a->o.run_name.n  ? a->o.run_name
-		   : a->segment > 1 ? uar_str_n(name, (size_t)n)
-				    : run);
+		   a->o.run_name.n     ? a->o.run_name
+		   : a->segment_name.n ? a->segment_name
+		   : a->segment > 1    ? uar_str_n(name, (size_t)n)
+				       : run);
 }
 
 uar_err agui_started(struct agui *a)

@@ -10,6 +10,7 @@ struct agui {
 	struct uar_view view;
 	struct uar_dialect_options o;
 	unsigned segment;	/* AG-UI runs that have begun */
+	uar_str segment_name;	/* what the client calls the one that is open; empty: nothing */
 	bool running;		/* one is open */
 	bool step;		/* STEP_STARTED was sent, STEP_FINISHED not yet */
 	struct uar_frames *out; /* while an event is encoded */
@@ -25,6 +26,7 @@ void agui_put_cited(struct agui *a, const struct uar_view_message *m);
 void agui_put_outcome(struct agui *a, const struct uar_view_message *m);
 uar_err agui_messages(struct agui *a, bool activities);
 uar_err agui_state(struct agui *a);
+void agui_next_segment(struct agui *a); /* the next AG-UI run is open */
 uar_err agui_started(struct agui *a);
 uar_err agui_finished(struct agui *a);
 uar_err agui_interrupted(struct agui *a);

@@ -30,8 +30,9 @@ struct uar_cursor {
 UAR_MUST_CHECK uar_err uar_cursor_read(uar_str text, struct uar_cursor *out);
 
 struct uar_dialect_options {
-	bool old_peer;	     /* a client of before version 1.0 of the protocol */
-	uar_str history;     /* messages that the reader has: JSON objects, a comma between two */
+	bool old_peer;	 /* a client of before version 1.0 of the protocol */
+	uar_str history; /* messages that the reader has: JSON objects, a comma between two */
+	bool earlier;	 /* AG-UI: the history is of runs before this one, whose message it lacks */
 	uar_str run_name;    /* AG-UI: what the reader calls its run; empty: a name of ours */
 	uar_str state;	     /* JSON: what the reader calls its state; empty: it has none */
 	uar_str model;	     /* OpenAI: what the reader calls the agent */

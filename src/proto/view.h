@@ -92,7 +92,8 @@ enum uar_view_end { UAR_VIEW_LIVE, UAR_VIEW_DONE, UAR_VIEW_CANCELLED, UAR_VIEW_F
 struct uar_view {
 	struct uar_arena arena;
 	uar_str run_id, thread_id;
-	uar_str named; /* what an AG-UI client calls the run; empty: nothing */
+	uar_str named;	   /* what an AG-UI client calls the run; empty: nothing */
+	uar_str continued; /* and what the one that answered calls it from there on; likewise */
 	struct uar_view_message *first, *last;
 	struct uar_view_message *open;	 /* TEXT or REASONING that grows; NULL: none */
 	struct uar_view_message *parent; /* TEXT that the next tool calls belong to */

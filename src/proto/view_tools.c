@@ -402,6 +402,12 @@ uar_err view_fold_answered(struct view_fold *f)
 		return UAR_OK;
 	gone = *at;
 	*at = gone->next;
+	if (view_text(f, "continues_as").n) {
+		uar_err e = view_keep_str(f->v, view_text(f, "continues_as"), &f->v->continued);
+
+		if (e)
+			return e;
+	}
 	return view_tell(f, (struct uar_view_change){ .kind = UAR_VIEW_ANSWERED, .action = gone });
 }
 

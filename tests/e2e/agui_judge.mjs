@@ -3,7 +3,9 @@
  * usage: node agui_judge.mjs MODULES
  * Reads a JSON line for each task, answers with one:
  *   {"stream": text, "old": bool}        judges raw frames, folds them -> {errors, messages, state, types}
- *   {"url", "token", "input", "old"}     runs HttpAgent against it     -> {errors, messages, state, types, failed} */
+ *   {"url", "token", "input", "old"}     runs HttpAgent against it     -> {errors, messages, state, types, failed}
+ *   {"proto": base64}                    decodes frames of the protobuf binding -> {errors, events}
+ *   {"capabilities": value}              judges what an agent says of itself */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { join } from "node:path";
@@ -12,7 +14,8 @@ const require = createRequire(join(process.argv[2], "x.js"));
 const { from, lastValueFrom, toArray } = require("rxjs");
 const now = require("@ag-ui/client");
 const old = require("ag-ui-client-0");
-const { EventSchemas } = require("@ag-ui/core/schemas");
+const { EventSchemas, AgentCapabilitiesSchema } = require("@ag-ui/core/schemas");
+const proto = require("@ag-ui/proto");
 
 let errors = [];
 const say = (...what) => errors.push(what.join(" "));
@@ -106,10 +109,33 @@ async function judgeStream(task) {
   return { ...(await foldEvents(task.old ? old : now, events)), events };
 }
 
+/* Frames of bytes, each with its length; what is decoded is encoded again and must be the same event. */
+function judgeProto(task) {
+  const bytes = Buffer.from(task.proto, "base64");
+  const events = [];
+  let at = 0;
+  while (at + 4 <= bytes.length) {
+    const n = bytes.readUInt32BE(at);
+    const event = proto.decode(bytes.subarray(at + 4, at + 4 + n));
+    const again = proto.decode(proto.encode(event));
+    if (JSON.stringify(again) !== JSON.stringify(event)) say("another event after a round trip", event.type);
+    events.push(event);
+    at += 4 + n;
+  }
+  if (at !== bytes.length) say("bytes that are no frame");
+  return { events };
+}
+
+function judgeCapabilities(task) {
+  const parsed = AgentCapabilitiesSchema.safeParse(task.capabilities);
+  if (!parsed.success) say(JSON.stringify(parsed.error.issues));
+  return {};
+}
+
 async function runAgent(task) {
   const api = task.old ? old : now;
   const agent = new api.HttpAgent({ url: task.url, threadId: task.input.threadId,
-    headers: { Authorization: `Bearer ${task.token}` }, initialMessages: task.input.messages,
+    headers: { Authorization: `Bearer ${task.token}`, ...task.headers }, initialMessages: task.input.messages,
     initialState: task.input.state });
   const events = [];
   let failed = null;
@@ -129,7 +155,9 @@ for await (const line of createInterface({ input: process.stdin })) {
   let answer = {};
   errors = [];
   try {
-    answer = task.url ? await runAgent(task) : await judgeStream(task);
+    if (task.proto !== undefined) answer = judgeProto(task);
+    else if (task.capabilities) answer = judgeCapabilities(task);
+    else answer = task.url ? await runAgent(task) : await judgeStream(task);
   } catch (e) {
     say(e.name, e.message);
   }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """AG-UI: the official clients, 1.0.0 and 0.0.59, read what the real server sends."""
+import base64
 import json
 import os
 import subprocess
@@ -389,6 +390,68 @@ def switched():
                 answer = s.http.post("/api/a2a/inbox", {**letter, "message_id": name, "to_agent": name})
                 equal(answer.status, 403 if name == "quiet" else 202, answer.body)
                 equal(s.http.get(f"/api/runs/{run_id}/stream").status, 200, "the run itself is there")
+
+
+PROTO = "application/vnd.ag-ui.event+proto"
+
+
+def without_empty(value):
+    """The binding has no empty lists."""
+    if isinstance(value, dict):
+        return {k: without_empty(v) for k, v in value.items() if v != []}
+    return [without_empty(v) for v in value] if isinstance(value, list) else value
+
+
+@test("every_run_is_the_same_in_protobuf", "AGUI-01 AGUI-13 AGUI-16")
+def protobuf():
+    with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
+        for name, run_id in recorded(s).items():
+            path = f"/api/ag-ui/runs/{run_id}/stream"
+            answer = s.http.get(path, headers={"Accept": PROTO})
+            equal(answer.headers["content-type"], PROTO)
+            got = judge.ask(proto=base64.b64encode(answer.body).decode())["events"]
+            want = [e for _, _, e in frames(body(s, run_id))]
+            equal(len(got), len(want), name)
+            for g, w in zip(got, want):
+                equal(without_empty(g), without_empty(w), name)
+            cursor = frames(body(s, run_id))[len(want) // 2][1]
+            rest = s.http.get(path, headers={"Accept": PROTO, "Last-Event-ID": cursor})
+            equal(without_empty(judge.ask(proto=base64.b64encode(rest.body).decode())["events"]),
+                  without_empty([e for _, _, e in frames(body(s, run_id, header=cursor))]), name)
+
+
+@test("http_agents_that_ask_for_protobuf_get_it", "API-04 AGUI-01")
+def protobuf_agents():
+    with Server() as s, Judge() as judge:
+        for i, accept in enumerate((PROTO, f"text/event-stream;q=0.5, {PROTO}")):
+            got = judge.ask(url=s.url + "/api/ag-ui/agents/demo", token=s.token, headers={"Accept": accept},
+                            input={"threadId": "t", "runId": f"r{i}", "messages": [user("hi")]})
+            equal((got["failed"], got["events"][-1]["type"]), (None, "RUN_FINISHED"))
+            check(f"turns before this one: {i}" in got["messages"][-1]["content"], got["messages"][-1])
+        for accept in ("*/*", f"{PROTO};q=0, text/event-stream", "application/json"):
+            answer = s.http.post("/api/ag-ui/agents/demo", {"threadId": "u", "messages": [user("hi")]}, headers={"Accept": accept})
+            equal(answer.headers["content-type"], "text/event-stream; charset=utf-8", accept)
+
+
+@test("a_stop_ends_protobuf_in_order", "AGUI-14")
+def protobuf_stopped():
+    with Server(env=SLOW, heartbeat_seconds=1) as s, Judge() as judge:
+        run_id = slow_run(s)
+        with Stream(s.url, f"/api/ag-ui/runs/{run_id}/stream", s.token, headers={"Accept": PROTO}) as stream:
+            wait_until(lambda: stream.chunk() and b"\x1b" in bytes(stream.raw) or None, "a piece of reasoning")
+            s.stop()
+            while stream.chunk():
+                pass
+            text = bytes(stream.raw)
+        last = judge.ask(proto=base64.b64encode(text).decode())["events"][-1]
+        equal((last["type"], last["code"]), ("RUN_ERROR", "unavailable"))
+
+
+@test("agents_say_what_they_can", "")
+def capabilities():
+    with Server() as s, Judge() as judge:
+        for agent in s.http.get("/api/agents").json["agents"]:
+            judge.ask(capabilities=s.http.get(f"/api/ag-ui/agents/{agent['agent_id']}/capabilities").json)
 
 
 def slow_run(s):

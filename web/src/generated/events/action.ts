@@ -33,6 +33,8 @@ export interface ActionResolvedPayload {
   /** form values, without secrets */
   payload?: Json;
   reason?: string;
+  /** what the client that answered calls the run from here on */
+  continues_as?: string;
   resolved_by: Who;
   source: "respond_action" | "timeout" | "policy" | "channel" | "cancel";
   waited_ms: number;
