@@ -13,6 +13,7 @@
 
 #include "app/limits.h"
 #include "base/alloc.h"
+#include "base/file.h"
 #include "store/limits.h"
 
 enum { SMALL_FILE = 4096, TOKEN_BYTES = 32 };
@@ -329,6 +330,27 @@ uar_err uar_datadir_seal(const char *data, const struct uar_rand *rand, struct u
 		explicit_bzero(text.p, text.n);
 	uar_buf_fini(&text);
 	return e;
+}
+
+/* --- other small files --------------------------------------------------------------- */
+
+uar_err uar_datadir_keep(const char *data, const char *name, uar_str text, struct uar_error *error)
+{
+	char path[PATH_MAX];
+	uar_err e = join(path, data, name, error);
+
+	if (e || text.p)
+		return e ? e : write_file(path, text, false, error);
+	return unlink(path) && errno != ENOENT ? fail_errno(error, "remove", path, errno) : UAR_OK;
+}
+
+uar_err uar_datadir_kept(const char *data, const char *name, struct uar_buf *out,
+			 struct uar_error *error)
+{
+	char path[PATH_MAX];
+	uar_err e = join(path, data, name, error);
+
+	return e ? e : uar_file_read(path, out, error);
 }
 
 /* --- server.json -------------------------------------------------------------------- */

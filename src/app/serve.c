@@ -319,6 +319,7 @@ static int announce(struct server *s)
 		return uar_server_explain(s, "data directory", e, &error);
 	full = look_at_space(s);
 	warn_if_open(s);
+	uar_server_mcp_listens(s);
 	e = say_where(s, socket, full);
 	return e ? uar_server_explain(s, "announcement", e, NULL) : 0;
 }

@@ -37,7 +37,7 @@ struct server {
 		struct uar_client *client;
 		struct uar_peers *peers;
 		struct uar_secrets *secrets; /* of tools */
-		struct server_mcp *mcp;	     /* serve_mcp.c; NULL: no MCP server is configured */
+		struct server_mcp *mcp;	     /* serve_mcp.c; NULL: there are no tools */
 	} net;				     /* what is called from here */
 	struct uar_models *models;
 	struct {
@@ -112,8 +112,12 @@ UAR_MUST_CHECK uar_err uar_server_make_tools(struct server *s, struct uar_error 
 UAR_MUST_CHECK uar_err uar_server_make_knowledge(struct server *s, struct uar_error *error);
 /* serve_mcp.c */
 UAR_MUST_CHECK uar_err uar_server_make_mcp(struct server *s, struct uar_error *error);
+/* It listens: logins can come back. */
+void uar_server_mcp_listens(struct server *s);
+struct uar_mcp_host *uar_server_mcp_host(const struct server *s); /* NULL: none */
 /* The servers that are passed on to MCP clients; NULL: none. */
 struct uar_mcp_relay *const *uar_server_relays(const struct server *s, size_t *out_count);
+void uar_server_close_mcp(struct server *s);  /* before the tools */
 void uar_server_unmake_mcp(struct server *s); /* after the tools */
 /* serve_models.c */
 /* The providers alone, and the policy of routing; the same without a choice. */

@@ -296,6 +296,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.knowledge = s->parts.knowledge,
 		.client = s->net.client,
 		.secrets = s->net.secrets,
+		.mcp = uar_server_mcp_host(s),
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.action_timeout_us = c->action_timeout_us,
 		.patience = { c->model_idle_timeout_us, (int)c->model_retries, c->model_retry_us },
@@ -462,6 +463,7 @@ void uar_server_unmake(struct server *s)
 	uar_server_unmake_agents(s);
 	uar_server_unmake_skills(s);
 	uar_plugin_host_destroy(s->plugins);
+	uar_server_close_mcp(s);
 	uar_tools_destroy(s->tools);
 	uar_secrets_destroy(s->net.secrets);
 	uar_server_unmake_mcp(s);

@@ -3,8 +3,10 @@
 #include <stdio.h>
 
 #include "app/args.h"
+#include "app/limits.h"
 #include "app/cli.h"
 #include "app/mcp_bridge.h"
+#include "app/verbs_mcp.h"
 #include "loop/client.h"
 #include "loop/loop.h"
 #include "mcp/settings.h"
@@ -80,9 +82,9 @@ static int test_server(struct uar_cli *cli, const char *name)
 			       : t.ok ? UAR_EXIT_OK
 				      : UAR_EXIT_FAILED;
 		}
-	if (!e)
-		e = uar_error_set(&error, UAR_ENOTFOUND, "mcp_servers has no \"%s\"", name);
 	uar_arena_fini(&arena);
+	if (!e) /* it is none of the settings */
+		return uar_mcp_test_row(cli);
 	return uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error);
 }
 
@@ -94,7 +96,10 @@ static int list_servers(struct uar_cli *cli)
 	struct uar_error error = { 0 };
 	struct uar_arena arena;
 	uar_err e;
+	int status;
 
+	if (uar_mcp_list_rows(cli, &status))
+		return status;
 	uar_arena_init(&arena, 0);
 	e = uar_mcp_settings_read(uar_str_c(cli->config->value.mcp_servers), cli->env, &arena, &all,
 				  &error);
@@ -106,17 +111,38 @@ static int list_servers(struct uar_cli *cli)
 	return e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : UAR_EXIT_OK;
 }
 
+static int serve(struct uar_cli *cli)
+{
+	return uar_mcp_bridge(cli);
+}
+
+static int test(struct uar_cli *cli)
+{
+	return test_server(cli, cli->args->word[1]);
+}
+
 int uar_verb_mcp(struct uar_cli *cli)
 {
+	static const struct {
+		const char *word;
+		size_t least, most; /* words with it */
+		int (*fn)(struct uar_cli *cli);
+	} all[] = { { "serve", 1, 1, serve },
+		    { "list", 1, 1, list_servers },
+		    { "test", 2, 2, test },
+		    { "add", 3, UAR_LIMIT_CLI_WORDS, uar_mcp_add },
+		    { "import", 2, 2, uar_mcp_import },
+		    { "login", 2, 2, uar_mcp_login },
+		    { "remove", 2, 2, uar_mcp_remove } };
 	struct uar_error error = { 0 };
-	const char *what = cli->args->word[0];
+	size_t words = (size_t)cli->args->words;
 
-	if (strcmp(what, "serve") == 0 && cli->args->words == 1)
-		return uar_mcp_bridge(cli);
-	if (strcmp(what, "list") == 0 && cli->args->words == 1)
-		return list_servers(cli);
-	if (strcmp(what, "test") == 0 && cli->args->words == 2)
-		return test_server(cli, cli->args->word[1]);
-	uar_error_set(&error, UAR_EINVALID, "write mcp serve, mcp list or mcp test SERVER");
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (strcmp(cli->args->word[0], all[i].word) == 0 && words >= all[i].least &&
+		    words <= all[i].most)
+			return all[i].fn(cli);
+	uar_error_set(&error, UAR_EINVALID,
+		      "write mcp serve, list, test SERVER, add NAME URL, add NAME COMMAND ..., "
+		      "import FILE, login SERVER or remove SERVER");
 	return uar_cli_fail_with(cli, UAR_EXIT_USAGE, UAR_EINVALID, &error);
 }

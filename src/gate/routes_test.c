@@ -83,6 +83,7 @@ static const struct access {
 	{ UAR_HTTP_GET, "/runs/:run_id/blobs/:blob_id", "run" },
 	{ UAR_HTTP_GET, "/channels/runs", "run" },
 	{ UAR_HTTP_GET, "/channels/export", "run" },
+	{ UAR_HTTP_GET, "/api/mcp/oauth/callback", NULL }, /* `state` admits, once */
 	{ UAR_HTTP_PUT, "/uploads/:upload_id", "upload" },
 };
 

@@ -637,6 +637,11 @@ bool uar_mcp_client_ready(const struct uar_mcp_client *c, uar_str *out_reason)
 	return c->tools != NULL;
 }
 
+bool uar_mcp_client_failed(const struct uar_mcp_client *c)
+{
+	return !c->tools && c->failures && c->state != STATE_AUTHORIZING;
+}
+
 uar_str uar_mcp_client_version(const struct uar_mcp_client *c)
 {
 	return uar_buf_str(&c->version);

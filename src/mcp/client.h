@@ -69,6 +69,8 @@ void uar_mcp_client_destroy(struct uar_mcp_client *c);
 const struct uar_mcp_tool *uar_mcp_client_tool(const struct uar_mcp_client *c, size_t index);
 /* Connected and listed; else *out_reason says what is wrong, for a person. */
 bool uar_mcp_client_ready(const struct uar_mcp_client *c, uar_str *out_reason);
+/* Has the last attempt failed? It is made again; while a login is prepared it has not. */
+bool uar_mcp_client_failed(const struct uar_mcp_client *c);
 uar_str uar_mcp_client_version(const struct uar_mcp_client *c); /* the revision spoken */
 uar_str uar_mcp_client_errors(const struct uar_mcp_client *c);	/* standard error, the last of it */
 /* Does the server offer that: "tools", "resources", "prompts"? */

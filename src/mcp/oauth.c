@@ -66,8 +66,11 @@ static void on_done(void *ctx, uar_err e, int status, uar_str body, const char *
 static uar_err request(struct uar_mcp_auth *a, const char *method, uar_str url,
 		       const char *const *headers, uar_str body)
 {
+	/* It may be a piece of a document. */
+	uar_str own = url.p && url.n <= UAR_LIMIT_MCP_OAUTH_TEXT ? uar_arena_str(&a->arena, url)
+								 : UAR_STR_NONE;
 	struct uar_call_options o = { .method = method,
-				      .url = url.p,
+				      .url = own.p,
 				      .headers = headers,
 				      .body = body,
 				      .idle_timeout_us = UAR_LIMIT_MCP_OAUTH_MS * 1000LL,
@@ -77,9 +80,7 @@ static uar_err request(struct uar_mcp_auth *a, const char *method, uar_str url,
 				      .ctx = a };
 
 	uar_buf_clear(&a->body);
-	return url.p && url.n <= UAR_LIMIT_MCP_OAUTH_TEXT
-		       ? uar_client_call(a->o.http, &o, &a->call, NULL)
-		       : UAR_EINVALID;
+	return own.p ? uar_client_call(a->o.http, &o, &a->call, NULL) : UAR_EINVALID;
 }
 
 uar_err oauth_get(struct uar_mcp_auth *a, uar_str url)

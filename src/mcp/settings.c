@@ -10,7 +10,7 @@ struct reader {
 
 struct members {
 	uar_str command, cwd, url, era;
-	const struct uar_json *args, *env, *headers, *tools, *read_only;
+	const struct uar_json *args, *env, *headers, *tools, *read_only, *roots, *oauth;
 	bool ask, disabled, offer;
 	int64_t timeout_seconds;
 };
@@ -197,6 +197,58 @@ static uar_err read_address(struct reader *r, const struct members *m, struct ua
 	return e ? e : read_env(r, m, out);
 }
 
+/* What the server may know of: URIs, or paths, which become such. */
+static uar_err read_roots(struct reader *r, const struct members *m, struct uar_mcp_server *out)
+{
+	const char **roots = m->roots ? list_of(r, m->roots->count) : NULL;
+	size_t n = 0;
+
+	if (!m->roots)
+		return UAR_OK;
+	if (!roots)
+		return UAR_ENOMEM;
+	if (m->roots->count > UAR_LIMIT_MCP_ARGUMENTS)
+		return refuse(r, "roots", "these are too many");
+	for (const struct uar_json *j = m->roots->first; j; j = j->next) {
+		bool path = j->kind == UAR_JSON_STRING && j->text.n && j->text.p[0] == '/';
+
+		roots[n] = j->kind == UAR_JSON_STRING && j->text.n
+				   ? text_of(r, path ? "file://" : "", j->text)
+				   : NULL;
+		if (!roots[n++])
+			return refuse(r, "roots", "a root is a path or a URI");
+	}
+	out->roots = roots;
+	return UAR_OK;
+}
+
+static uar_err read_oauth(struct reader *r, const struct members *m, struct uar_mcp_server *out)
+{
+	struct {
+		const char *name, **to;
+	} all[] = { { "client_id", &out->oauth.client_id },
+		    { "client_secret", &out->oauth.client_secret },
+		    { "client_metadata_url", &out->oauth.client_metadata_url },
+		    { "scope", &out->oauth.scope } };
+
+	for (size_t i = 0; m->oauth && i < ARRAY_LEN(all); i++) {
+		const struct uar_json *j = uar_json_get(m->oauth, uar_str_c(all[i].name));
+
+		if (!j)
+			continue;
+		*all[i].to =
+			j->kind == UAR_JSON_STRING && j->text.n ? text_of(r, "", j->text) : NULL;
+		if (!*all[i].to)
+			return refuse(r, "oauth",
+				      "its members are strings: client_id, "
+				      "client_secret, client_metadata_url, scope");
+	}
+	if (out->oauth.client_metadata_url &&
+	    strncmp(out->oauth.client_metadata_url, "https://", 8) != 0)
+		return refuse(r, "oauth", "client_metadata_url is an https address");
+	return UAR_OK;
+}
+
 static uar_err read_members(struct reader *r, const struct uar_json *j, struct members *m)
 {
 #define F(NAME, TYPE)                                                                              \
@@ -204,10 +256,10 @@ static uar_err read_members(struct reader *r, const struct uar_json *j, struct m
 #NAME, UAR_FIELD_##TYPE, false, offsetof(struct members, NAME)                     \
 	}
 	static const struct uar_json_field fields[] = {
-		F(command, STR),     F(cwd, STR),    F(url, STR),	 F(era, STR),
-		F(args, ARRAY),	     F(env, OBJECT), F(headers, OBJECT), F(tools, ARRAY),
-		F(read_only, ARRAY), F(ask, BOOL),   F(disabled, BOOL),	 F(timeout_seconds, INT),
-		F(offer, BOOL),
+		F(command, STR),     F(cwd, STR),     F(url, STR),	  F(era, STR),
+		F(args, ARRAY),	     F(env, OBJECT),  F(headers, OBJECT), F(tools, ARRAY),
+		F(read_only, ARRAY), F(ask, BOOL),    F(disabled, BOOL),  F(timeout_seconds, INT),
+		F(offer, BOOL),	     F(roots, ARRAY), F(oauth, OBJECT),
 	};
 #undef F
 	struct uar_error found = { 0 };
@@ -249,6 +301,10 @@ static uar_err read_server(struct reader *r, const struct uar_json *j, struct ua
 		e = read_era(r, m.era, &out->server.era);
 	if (!e)
 		e = read_address(r, &m, &out->server);
+	if (!e)
+		e = read_roots(r, &m, &out->server);
+	if (!e)
+		e = read_oauth(r, &m, &out->server);
 	if (e)
 		return e;
 	out->server.name = uar_arena_str(r->a, j->key).p;
@@ -296,8 +352,7 @@ uar_err uar_mcp_settings_read(uar_str json, char *const *env, struct uar_arena *
 
 /* --- which tools ------------------------------------------------------------------------------ */
 
-/* '*' at the end of a pattern stands for any text. */
-static bool matches(const struct uar_json *patterns, uar_str tool)
+bool uar_mcp_names(const struct uar_json *patterns, uar_str tool)
 {
 	for (const struct uar_json *p = patterns ? patterns->first : NULL; p; p = p->next) {
 		uar_str s = uar_json_str(p, UAR_STR_NONE);
@@ -312,10 +367,10 @@ static bool matches(const struct uar_json *patterns, uar_str tool)
 
 bool uar_mcp_setting_offers(const struct uar_mcp_setting *s, uar_str tool)
 {
-	return !s->tools || matches(s->tools, tool);
+	return !s->tools || uar_mcp_names(s->tools, tool);
 }
 
 bool uar_mcp_setting_is_read_only(const struct uar_mcp_setting *s, uar_str tool)
 {
-	return matches(s->read_only, tool);
+	return uar_mcp_names(s->read_only, tool);
 }

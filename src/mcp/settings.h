@@ -31,6 +31,8 @@ struct uar_mcp_settings {
  * names the member by a JSON pointer. Everything lives in the arena. */
 UAR_MUST_CHECK uar_err uar_mcp_settings_read(uar_str json, char *const *env, struct uar_arena *a,
 					     struct uar_mcp_settings *out, struct uar_error *error);
+/* Is the name one of these? A '*' at the end of a pattern stands for any text. */
+bool uar_mcp_names(const struct uar_json *patterns, uar_str name);
 bool uar_mcp_setting_offers(const struct uar_mcp_setting *s, uar_str tool);
 bool uar_mcp_setting_is_read_only(const struct uar_mcp_setting *s, uar_str tool);
 

@@ -49,6 +49,7 @@ static uar_err fill_row(struct mcp_tools *t, const struct uar_mcp_tool *from, st
 		.effect = free_to_call ? UAR_TOOL_READ_ONLY : UAR_TOOL_ONCE,
 		.destructive = !free_to_call && from->destructive_hint,
 		.ask = !free_to_call && s->ask,
+		.own = t->o.own,
 		.timeout_us = UAR_LIMIT_MCP_CALL_MAX_MS * 1000LL,
 	};
 	return row->tool_id.p && row->name.p && row->description.p && row->input_schema.p &&
@@ -325,6 +326,14 @@ static void destroy(struct uar_tools *base)
 	uar_free(t);
 }
 
+static void keep_tokens(void *ctx, uar_str tokens)
+{
+	struct mcp_tools *t = ctx;
+
+	if (t->o.keep)
+		t->o.keep(t->o.ctx, &t->base, tokens);
+}
+
 uar_err uar_mcp_tools_create(const struct uar_mcp_tools_options *o, struct uar_tools **out)
 {
 	static const struct uar_tools_ops ops = { .abi = 1,
@@ -338,7 +347,10 @@ uar_err uar_mcp_tools_create(const struct uar_mcp_tools_options *o, struct uar_t
 	struct uar_mcp_client_options c = { .loop = o->loop,
 					    .http = o->http,
 					    .server = o->setting->server,
+					    .redirect_url = o->redirect_url,
+					    .tokens = o->tokens,
 					    .changed = on_changed,
+					    .news = { .tokens = keep_tokens },
 					    .ctx = t };
 	uar_err e;
 
@@ -355,7 +367,7 @@ uar_err uar_mcp_tools_create(const struct uar_mcp_tools_options *o, struct uar_t
 	return UAR_OK;
 }
 
-const struct uar_mcp_client *uar_mcp_tools_client(struct uar_tools *source)
+struct uar_mcp_client *uar_mcp_tools_client(struct uar_tools *source)
 {
 	return mcp_of(source)->client;
 }

@@ -12,6 +12,11 @@ struct uar_mcp_tools_options {
 	struct uar_loop *loop;
 	struct uar_client *http;
 	const struct uar_mcp_setting *setting; /* stays in place */
+	bool own;		  /* its tools are for the agents alone that bring it along */
+	const char *redirect_url; /* where a login comes back to; NULL: nobody can log in */
+	uar_str tokens;		  /* that were kept for it; copied */
+	/* Tokens to keep for it; NULL: they are not kept. */
+	void (*keep)(void *ctx, struct uar_tools *source, uar_str tokens);
 	/* The list changed; uar_tool_registry_changed follows. */
 	void (*changed)(void *ctx, struct uar_tools *source);
 	void *ctx;
@@ -19,7 +24,7 @@ struct uar_mcp_tools_options {
 UAR_MUST_CHECK uar_err uar_mcp_tools_create(const struct uar_mcp_tools_options *o,
 					    struct uar_tools **out);
 /* What is behind such a source. */
-const struct uar_mcp_client *uar_mcp_tools_client(struct uar_tools *source);
+struct uar_mcp_client *uar_mcp_tools_client(struct uar_tools *source);
 const struct uar_mcp_setting *uar_mcp_tools_setting(struct uar_tools *source);
 
 #endif

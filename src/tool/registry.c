@@ -101,7 +101,8 @@ static bool is_same(struct uar_tool *a, struct uar_tool *b)
 		if (!uar_str_eq(*x[i], *y[i]))
 			return false;
 	return a->effect == b->effect && a->destructive == b->destructive && a->ask == b->ask &&
-	       a->timeout_us == b->timeout_us && a->state == b->state && a->by == b->by;
+	       a->own == b->own && a->timeout_us == b->timeout_us && a->state == b->state &&
+	       a->by == b->by;
 }
 
 static uar_err compile(struct entry *e, uar_str text, struct uar_schema **out,

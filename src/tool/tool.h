@@ -59,6 +59,7 @@ struct uar_tool {
 	enum uar_tool_effect effect;
 	bool destructive; /* what it undoes cannot be brought back */
 	bool ask;	  /* somebody has to allow each call */
+	bool own;	  /* only for agents whose definition brings it along */
 	enum uar_tool_by by;
 	int64_t timeout_us;
 };

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "json/jw.h"
 #include "json/schema.h"
+#include "mcp/settings.h"
 #include "tool/http_source.h"
 #include "tool/limits.h"
 #include "tool/registry.h"
@@ -235,6 +236,27 @@ bool uar_toolbox_complete(const struct uar_toolbox *b, uar_bundle_has_fn *has, v
 	return true;
 }
 
+/* An entry names a server of its own (`name`) or one that is there (`server`), and maybe some of
+ * its tools. */
+bool uar_toolbox_brings(const struct uar_toolbox *b, const struct uar_tool *t)
+{
+	const struct uar_json *servers = member(b, "mcp");
+
+	if (!uar_str_is(t->transport, "mcp"))
+		return false;
+	for (const struct uar_json *one = uar_json_first(servers); one; one = one->next) {
+		const struct uar_json *tools = uar_json_get(one, UAR_STR("tools"));
+		uar_str name = text_of(one, "name");
+		uar_str owner = uar_str_from(t->runtime_owner, sizeof "mcp:" - 1);
+
+		if (!uar_str_eq(name.n ? name : text_of(one, "server"), owner))
+			continue;
+		if (!tools || uar_mcp_names(tools, t->name))
+			return true;
+	}
+	return false;
+}
+
 bool uar_toolbox_offers(const struct uar_toolbox *b, const struct uar_tool *t)
 {
 	const struct uar_json *bundles = member(b, "bundles");
@@ -242,7 +264,7 @@ bool uar_toolbox_offers(const struct uar_toolbox *b, const struct uar_tool *t)
 	for (const struct uar_json *one = uar_json_first(bundles); one; one = one->next)
 		if (uar_tool_is_named(t, uar_json_get(one, UAR_STR("tools"))))
 			return true;
-	return b && uar_tools_find(b->own, t->tool_id);
+	return uar_toolbox_brings(b, t) || (b && uar_tools_find(b->own, t->tool_id));
 }
 
 /* --- life

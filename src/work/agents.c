@@ -127,6 +127,7 @@ void uar_workers_agents_changed(struct uar_workers *w)
 	     host && w->defined.count < UAR_LIMIT_AGENTS && (info = host->ops->at(host, n)); n++)
 		w->defined.at[w->defined.count++] = agent_of(info);
 	add_registered(w);
+	rt_mcp_follow(w);
 }
 
 /* There is room for all there can be, so that a change needs none. */

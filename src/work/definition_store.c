@@ -323,7 +323,9 @@ static uar_err begin_change(struct uar_workers *w)
 	if (!d)
 		return UAR_ENOMEM;
 	d->w = w;
-	d->kind = op->what == UAR_KEPT_SKILL ? &rt_kept_skill : &kept_agent;
+	d->kind = op->what == UAR_KEPT_SKILL ? &rt_kept_skill
+		  : op->what == UAR_KEPT_MCP ? &rt_kept_mcp
+					     : &kept_agent;
 	snprintf(d->id, sizeof d->id, "%s%.*s", d->kind->prefix, UAR_FMT(op->id));
 	d->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	uar_arena_init(&d->arena, 0);
@@ -344,9 +346,12 @@ static uar_err begin_change(struct uar_workers *w)
 
 uar_err uar_workers_change_definition(struct uar_workers *w, struct uar_definition_change *op)
 {
+	const void *places[] = { [UAR_KEPT_AGENT] = w->o.registry,
+				 [UAR_KEPT_SKILL] = w->o.skills,
+				 [UAR_KEPT_MCP] = w->o.mcp };
 	uar_err e = UAR_OK;
 
-	if (op->what == UAR_KEPT_SKILL ? !w->o.skills : !w->o.registry)
+	if (!places[op->what])
 		return UAR_ENOTIMPL;
 	if (w->changes.count == UAR_LIMIT_DEFINITION_CHANGES)
 		return UAR_EBUSY;

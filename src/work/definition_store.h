@@ -1,4 +1,5 @@
-/* definition_store.h - agents and skills that owners keep in the database, with their versions.
+/* definition_store.h - agents, skills and MCP servers that owners keep in the database, with their
+ * versions.
  *
  * A change is a fact of the session UAR_REGISTRY_SESSION of its owner; rows of the same append
  * say what is in force and what each version was. Changes are made one after the other. */
@@ -10,14 +11,14 @@
 
 struct uar_workers;
 
-enum uar_kept { UAR_KEPT_AGENT, UAR_KEPT_SKILL };
+enum uar_kept { UAR_KEPT_AGENT, UAR_KEPT_SKILL, UAR_KEPT_MCP };
 
 /* Operation structs belong to the caller and stay in place until `done`. */
 struct uar_definition_change {
 	struct uar_list node; /* the workers' */
 	struct uar_owner owner;
 	enum uar_kept what;
-	uar_str id;   /* of the agent or skill */
+	uar_str id;   /* of the agent or skill, name of the server */
 	uar_str text; /* its JSON; NULL .p: it is removed */
 	void (*done)(struct uar_definition_change *op);
 	void *ctx; /* the caller's */

@@ -19,8 +19,9 @@ struct definition_writer {
 	struct uar_definition def;
 	struct uar_skill skill;
 	bool has_new;
-	uar_str text;	      /* of the new one */
-	const char *revision; /* of it */
+	uar_str text;			  /* of the new one */
+	const char *revision;		  /* of it */
+	char digest[UAR_SHA256_TEXT + 1]; /* of a server */
 	struct uar_blob_put blob;
 	struct uar_rows_query row;
 	struct uar_thread_query session;
@@ -48,13 +49,16 @@ struct kept_kind {
 	uar_err (*take)(struct definition_writer *d, struct uar_definition_change *op, int64_t now);
 	void (*fini)(struct definition_writer *d); /* of the new one */
 };
-extern const struct kept_kind rt_kept_skill;
+extern const struct kept_kind rt_kept_skill, rt_kept_mcp;
 
 /* skill_store.c: the row of a skill is read at a start. */
 UAR_MUST_CHECK uar_err rt_skill_load(struct uar_workers *w, const struct uar_owner *owner,
 				     const struct uar_row_definition *row, uar_str text);
 void rt_skill_load_metric(struct uar_workers *w, const struct uar_owner *owner,
 			  const struct uar_row *row);
+/* mcp_servers.c: likewise of an MCP server. */
+UAR_MUST_CHECK uar_err rt_mcp_load(struct uar_workers *w, const struct uar_row_definition *row,
+				   uar_str text);
 /* skill_tally.c. Loading is over: what was counted meanwhile is written. */
 void rt_skill_tally_wake(struct uar_workers *w);
 

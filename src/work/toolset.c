@@ -59,6 +59,8 @@ static bool is_listed(const struct toolset *s, const struct uar_tool *t)
 		return false;
 	if (t->by == UAR_TOOL_BY_CLIENT)
 		return true;
+	if (t->own && !uar_toolbox_brings(s->box, t))
+		return false;
 	return s->policy->allow && s->policy->allow[0] ? named(s->policy->allow, t)
 						       : uar_toolbox_offers(s->box, t);
 }

@@ -16,6 +16,7 @@ struct uar_models;
 struct uar_model_policy;
 struct uar_client;
 struct uar_knowledge;
+struct uar_mcp_host;
 struct uar_secrets;
 struct uar_tools;
 struct uar_workers;
@@ -39,6 +40,7 @@ struct uar_workers_options {
 	struct uar_tools *tools;	 /* what models may ask for; NULL: nothing */
 	struct uar_client *client;	 /* for HTTP tools of definitions; NULL: none of them */
 	const struct uar_secrets *secrets;
+	struct uar_mcp_host *mcp;	 /* MCP servers; outlives the runs; NULL: none */
 	struct uar_knowledge *knowledge; /* outlives the runs; NULL: none */
 	const char *fixtures_dir;	 /* NULL: none */
 	struct uar_model_patience patience;
@@ -54,6 +56,7 @@ UAR_MUST_CHECK uar_err uar_workers_create(struct uar_runtime *rt,
 void uar_workers_reload(struct uar_workers *w, const struct uar_model_patience *p);
 struct uar_entries *uar_workers_entries(const struct uar_workers *w); /* NULL: no plugins */
 struct uar_tools *uar_workers_tools(const struct uar_workers *w);     /* NULL: no tools */
+struct uar_mcp_host *uar_workers_mcp(const struct uar_workers *w);    /* NULL: no MCP servers */
 
 /* The tools that a caller may use now: those of an agent's model, or (no agent) those that may
  * be called without a run. */

@@ -64,6 +64,8 @@ struct uar_workers *rt_work_at(const struct uar_runtime *rt);
 /* agents.c */
 uar_err rt_agents_init(struct uar_workers *w);
 void rt_agents_clear(struct uar_workers *w);
+/* mcp_servers.c: connects the servers of definitions and lets go those of none. */
+void rt_mcp_follow(struct uar_workers *w);
 /* skill_tally.c */
 void rt_skill_tally_init(struct uar_workers *w);
 void rt_skill_tally_fini(struct uar_workers *w);

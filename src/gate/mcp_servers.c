@@ -1,0 +1,224 @@
+/* mcp_servers.c - the MCP servers that agents use: listed, kept in the database, logged in at. */
+#include "gate/gate_int.h"
+#include "gate/limits.h"
+#include "tool/mcp_host.h"
+#include "work/definition_store.h"
+
+static struct uar_mcp_host *host_of(struct call *c)
+{
+	struct uar_mcp_host *h = uar_workers_mcp(c->g->o.work);
+
+	if (!h)
+		gate_problem(c, UAR_ENOTIMPL, NULL);
+	return h;
+}
+
+static void answer(struct call *c, int status, struct uar_buf *b, struct uar_jw *w)
+{
+	b->err = uar_jw_end(w);
+	gate_answer(c, status, b);
+	uar_buf_fini(b);
+}
+
+/* --- looking -------------------------------------------------------------------------------- */
+
+void gate_mcp_list_servers(struct call *c)
+{
+	const struct uar_mcp_host *h = host_of(c);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_TOOLS_ANSWER);
+	struct uar_jw w = uar_jw_begin(&b);
+	const struct uar_mcp_hosted *s;
+
+	if (!h)
+		return;
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "servers");
+	for (size_t i = 0; (s = uar_mcp_host_at(h, i)); i++) {
+		uar_jw_obj(&w, NULL);
+		uar_mcp_hosted_write(&w, s);
+		uar_jw_close(&w);
+	}
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	answer(c, 200, &b, &w);
+}
+
+/* NULL: the call was answered. */
+static struct uar_mcp_hosted *server_of(struct call *c)
+{
+	const struct uar_mcp_host *h = host_of(c);
+	struct uar_mcp_hosted *s = h ? uar_mcp_host_find(h, c->params[0]) : NULL;
+	struct uar_error error = { 0 };
+
+	if (h && !s && !uar_workers_definitions_loaded(c->g->o.work))
+		gate_problem(c, uar_error_set(&error, UAR_EBUSY, "MCP servers are being read"),
+			     &error);
+	else if (h && !s)
+		gate_problem(c,
+			     uar_error_set(&error, UAR_ENOTFOUND,
+					   "no MCP server is named \"%.*s\"; GET /api/mcp/servers "
+					   "lists them",
+					   UAR_FMT(uar_str_utf8_prefix(c->params[0], 64))),
+			     &error);
+	return s;
+}
+
+static void answer_server(struct call *c, int status, const struct uar_mcp_hosted *s)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_TOOLS_ANSWER);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	uar_mcp_hosted_write(&w, s);
+	uar_jw_close(&w);
+	answer(c, status, &b, &w);
+}
+
+void gate_mcp_get_server(struct call *c)
+{
+	const struct uar_mcp_hosted *s = server_of(c);
+
+	if (s)
+		answer_server(c, 200, s);
+}
+
+/* --- changes -------------------------------------------------------------------------------- */
+
+static void changed(struct uar_definition_change *op)
+{
+	struct call *c = op->ctx;
+	const struct uar_mcp_hosted *s;
+	struct uar_buf b = uar_buf_make(4096);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	if (op->err) {
+		gate_problem(c, op->err, &op->error);
+		return;
+	}
+	s = op->text.p ? uar_mcp_host_find(uar_workers_mcp(c->g->o.work), op->id) : NULL;
+	if (s) {
+		answer_server(c, op->created ? 201 : 200, s);
+		return;
+	}
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, "name", op->id);
+	uar_jw_bool(&w, "removed", !op->text.p);
+	uar_jw_close(&w);
+	answer(c, 200, &b, &w);
+}
+
+static void change(struct call *c, uar_str text)
+{
+	struct uar_definition_change *op = uar_arena_alloc(&c->arena, sizeof *op);
+	uar_err e = UAR_ENOMEM;
+
+	if (op) {
+		*op = (struct uar_definition_change){ .owner = c->owner,
+						      .what = UAR_KEPT_MCP,
+						      .id = c->params[0],
+						      .text = text,
+						      .done = changed,
+						      .ctx = c };
+		e = uar_workers_change_definition(c->g->o.work, op);
+	}
+	if (e)
+		gate_problem(c, e, op ? &op->error : NULL);
+}
+
+void gate_mcp_put_server(struct call *c)
+{
+	uar_str text = UAR_STR_NONE;
+	uar_err e;
+
+	if (!host_of(c))
+		return;
+	e = gate_text_of(c, c->body, &text);
+	if (e)
+		gate_problem(c, e, NULL);
+	else
+		change(c, text);
+}
+
+void gate_mcp_remove_server(struct call *c)
+{
+	const struct uar_mcp_hosted *s = server_of(c);
+	struct uar_error error = { 0 };
+
+	if (!s)
+		return;
+	if (uar_mcp_hosted_origin(s) == UAR_MCP_OF_DATABASE) {
+		change(c, UAR_STR_NONE);
+		return;
+	}
+	gate_problem(c,
+		     uar_error_set(&error, UAR_EFORBIDDEN,
+				   uar_mcp_hosted_origin(s) == UAR_MCP_OF_SETTINGS
+					   ? "the server \"%s\" is written in the setting "
+					     "mcp_servers: remove it there"
+					   : "the server \"%s\" is written in an agent's "
+					     "definition: remove it there",
+				   uar_mcp_hosted_name(s)),
+		     &error);
+}
+
+/* --- logins --------------------------------------------------------------------------------- */
+
+void gate_mcp_login(struct call *c)
+{
+	struct uar_mcp_hosted *s = server_of(c);
+	bool again = c->body && uar_json_bool(uar_json_get(c->body, UAR_STR("again")), false);
+
+	if (!s)
+		return;
+	if (again)
+		uar_mcp_hosted_log_out(s);
+	answer_server(c, 200, s);
+}
+
+static void show_page(struct call *c, int status, const char *title, const char *text)
+{
+	struct uar_buf b = uar_buf_make(4096);
+
+	uar_buf_printf(&b,
+		       "<!doctype html><meta charset=\"utf-8\"><title>%s</title>"
+		       "<h1>%s</h1><p>%s</p>",
+		       title, title, text);
+	if (b.err)
+		gate_problem(c, b.err, NULL);
+	else
+		gate_answer_type(c, status, "text/html; charset=utf-8", uar_buf_str(&b));
+	uar_buf_fini(&b);
+}
+
+/* Nobody shows a token here: the state, which was made for one login, is what admits. */
+void gate_mcp_callback(struct call *c)
+{
+	struct uar_mcp_host *h = host_of(c);
+	struct uar_mcp_returned r = { UAR_STR_NONE, UAR_STR_NONE, UAR_STR_NONE, UAR_STR_NONE };
+	const char *name = "";
+	uar_err e;
+
+	if (!h)
+		return;
+	e = gate_query_str(c, "state", &r.state);
+	if (!e)
+		e = gate_query_str(c, "code", &r.code);
+	if (!e)
+		e = gate_query_str(c, "iss", &r.iss);
+	if (!e)
+		e = gate_query_str(c, "error", &r.error);
+	if (!e)
+		e = uar_mcp_host_redirected(h, &r, &name);
+	if (e == UAR_ENOTFOUND)
+		show_page(c, 404, "Not known",
+			  "No login waits for this answer, or it was used before. Begin again "
+			  "where you came from.");
+	else if (e)
+		gate_problem(c, e, NULL);
+	else if (r.error.n)
+		show_page(c, 200, "Not logged in",
+			  "The login was declined. You can close this page.");
+	else
+		show_page(c, 200, "Thank you",
+			  "The login is being finished. You can close this page.");
+}

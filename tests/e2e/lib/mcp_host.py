@@ -1,0 +1,63 @@
+"""A server that uses MCP servers, with an agent that may call all of their tools."""
+import json
+import os
+import sys
+import tempfile
+
+from lib.check import check, wait_until
+from lib.server import Server
+
+MOCK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_mock.py")
+AGENT = {"version": "1.0", "kind": "agent", "id": "user", "runtime": {"entry": "llm.chat"},
+         "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
+                    "tools": {"allow": ["mcp:*", "internal:*", "http:*"]}}}
+
+
+class Host(Server):
+    def __init__(self, servers, **more):
+        super().__init__(start=False, **more)
+        os.makedirs(os.path.join(self.data, "agents"))
+        self.write("agents/user.json", AGENT)
+        self.servers(servers)
+        self.start()
+
+    def write(self, name, value):
+        with open(os.path.join(self.data, name), "w", encoding="utf-8") as f:
+            json.dump(value, f)
+
+    def servers(self, servers):
+        self.env = {**self.env, "UAR_MCP_SERVERS": json.dumps(servers)}
+
+    def tools(self):
+        return {t["tool_id"]: t for t in self.http.get("/api/tools").json["tools"] if t["transport"] == "mcp"}
+
+    def run(self, *lines):
+        run_id = self.create("user", "\n".join(lines))
+        return run_id
+
+    def finished(self, *lines):
+        """The events of a run in which every question is allowed."""
+        run_id = self.run(*lines)
+        while self.record(run_id)["status"] not in ("succeeded", "failed", "canceled"):
+            for action in self.record(run_id).get("actions") or []:
+                self.allow(action)
+        return [e.data for e in self.session_events(run_id)]
+
+    def allow(self, action):
+        answer = self.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": "allow"})
+        check(answer.status in (200, 409), answer.body)
+
+    def asks(self, run_id):
+        return wait_until(lambda: self.record(run_id).get("actions"), "a question")[0]
+
+
+def pipes(log, *more, **settings):
+    return {"command": sys.executable, "args": [MOCK, log, *more], **settings}
+
+
+def of(events, kind):
+    return [e["payload"] for e in events if e["type"] == kind]
+
+
+def log_file(name):
+    return os.path.join(tempfile.mkdtemp(prefix="uar-mcp-"), name)

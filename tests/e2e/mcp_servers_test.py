@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""MCP servers that are put, listed, imported, brought along by agents, and logged in at."""
+import glob
+import http.client
+import json
+import os
+import stat
+import subprocess
+import sys
+from urllib.parse import urlparse
+
+from lib import UAR, check, equal, main, test, wait_until
+from lib.mcp_host import AGENT, Host, log_file, of, pipes
+from lib.mcp_mock import HttpMock, asked
+from lib.mcp_oauth import OauthMock
+
+LOOPBACK = {"outbound_allow": "127.0.0.1"}
+
+
+def state(s, name):
+    return s.http.get("/api/mcp/servers/" + name).json
+
+
+def put(s, path, body):
+    return s.http.send("PUT", path, body)
+
+
+def delete(s, path):
+    return s.http.send("DELETE", path)
+
+
+def connected(s, name):
+    return wait_until(lambda: state(s, name).get("state") == "connected" and state(s, name), "it is connected")
+
+
+def browse(url):
+    """Where a browser would be sent; it is not followed."""
+    u = urlparse(url)
+    c = http.client.HTTPConnection(u.hostname, u.port)
+    c.request("GET", (u.path or "/") + "?" + u.query)
+    answer = c.getresponse()
+    body = answer.read().decode()
+    c.close()
+    return answer.status, answer.getheader("Location"), body
+
+
+def uar(s, *words):
+    return subprocess.run([UAR, "mcp", words[0], "--data", s.data, *words[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, **s.env}, check=False)
+
+
+@test("a_server_is_put_used_and_removed", "MCP-01 MCP-03")
+def rows():
+    log = log_file("a")
+    with HttpMock(log) as web, Host({"fixed": pipes(log_file("b"))}, **LOOPBACK) as s:
+        server = {"url": web.url, "headers": {"X-Key": "very-secret"}, "ask": False}
+        answer = put(s, "/api/mcp/servers/web", server)
+        equal(answer.status, 201, answer.body)
+        shown = connected(s, "web")
+        equal((shown["origin"], shown["tools"], shown["server"]["headers"]), ("database", 6, {"X-Key": "***"}))
+        check("very-secret" not in json.dumps(s.http.get("/api/mcp/servers").json), "keys are not shown")
+        equal(len(of(s.finished('tool mcp__web_add {"a":1,"b":2}'), "tool.result")), 1)
+        equal(asked(log, "tools/call")[0]["headers"]["x-key"], "very-secret")
+        equal(put(s, "/api/mcp/servers/web", server).status, 200)
+        equal(put(s, "/api/mcp/servers/fixed", server).json["code"], "CONFLICT")
+        equal(delete(s, "/api/mcp/servers/fixed").status, 403)
+        refused = put(s, "/api/mcp/servers/bad", {"url": "ftp://x"})
+        equal(refused.status, 400, refused.body)
+        check("http or https" in refused.body.decode(), refused.body)
+        s.kill()
+        s.start()
+        connected(s, "web")
+        equal(delete(s, "/api/mcp/servers/web").status, 200)
+        equal(state(s, "web")["code"], "NOT_FOUND")
+        check(not [t for t in s.tools() if t.startswith("mcp:web/")], s.tools())
+        s.kill()
+        s.start()
+        equal(s.http.get("/api/mcp/servers/web").status, 404)
+
+
+@test("what_is_put_may_not_reach_inside_nor_see_keys", "")
+def guarded():
+    log = log_file("a")
+    with HttpMock(log) as web, Host({}, env={"OTHER_KEY": "secret-1", "MCP_KEY": "given-1"}) as s:
+        put(s, "/api/mcp/servers/web", {"url": web.url})
+        wait_until(lambda: state(s, "web")["state"] == "failed", "it is refused")
+        equal(asked(log), [])
+        put(s, "/api/mcp/servers/pipe", pipes(log, env={"A": "${OTHER_KEY}", "B": "${MCP_KEY}"}))
+        pid = None
+        connected(s, "pipe")
+        for path in glob.glob("/proc/[0-9]*/environ"):
+            try:
+                with open(path, "rb") as f:
+                    env = f.read().split(b"\0")
+                if b"B=given-1" in env:
+                    pid = path
+                    check(b"A=" in env and b"A=secret-1" not in env, env)
+            except OSError:
+                continue
+        check(pid, "the child was looked at")
+
+
+@test("programs_add_list_import_and_remove_servers", "")
+def command_line():
+    log = log_file("a")
+    table = {"mcpServers": {"other": {"type": "stdio", **pipes(log), "alwaysAllow": []}, "worse": {"args": []}}}
+    path = log_file("claude.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(table, f)
+    with Host({}, **LOOPBACK) as s:
+        done = uar(s, "add", "mine", "--with", '{"read_only":["say"]}', "--", sys.executable, pipes(log)["args"][0], log)
+        equal(done.returncode, 0, done.stdout)
+        equal(uar(s, "test", "mine").returncode, 0)
+        done = uar(s, "import", path)
+        equal(done.returncode, 1, "one of them is wrong")
+        check("other" in done.stdout and "worse" in done.stdout, done.stdout)
+        connected(s, "other")
+        listed = uar(s, "list").stdout
+        check("mine\t" in listed and "other\t" in listed and "connected\t6 tools" in listed, listed)
+        equal(s.tools()["mcp:mine/say"]["effect"], "read_only")
+        equal(uar(s, "remove", "mine").returncode, 0)
+        check("mine\t" not in uar(s, "list").stdout)
+
+
+@test("an_agent_brings_its_server_along", "")
+def definitions():
+    logs = [log_file("a"), log_file("b")]
+    own = {**AGENT, "id": "bringer", "policy": {"provider": AGENT["policy"]["provider"]},
+           "tools": {"mcp": [{"name": "own", **pipes(logs[0], ask=False)}, {"server": "shared", "tools": ["say"]}]}}
+    with Host({"shared": pipes(logs[1], ask=False)}) as s:
+        equal(put(s, "/api/agents/bringer", own).status, 201)
+        equal(connected(s, "own")["agent_id"], "bringer")
+        run_id = s.create("bringer", "tool mcp__own_say\nthen\ntool mcp__shared_say\nthen\ntool mcp__shared_add {\"a\":1,\"b\":1}")
+        wait_until(lambda: s.record(run_id)["status"] == "succeeded", "the run ends")
+        events = [e.data for e in s.session_events(run_id)]
+        equal([e["tool_id"] for e in of(events, "tool.started")][:2], ["mcp:own/say", "mcp:shared/say"])
+        equal(len(of(events, "tool.result")), 2, "of the shared server one tool is meant")
+        equal(len(of(s.finished("tool mcp__own_say"), "tool.result")), 0, "it is nobody else's")
+        without = {k: v for k, v in own.items() if k != "tools"}
+        equal(put(s, "/api/agents/bringer", without).status, 200)
+        wait_until(lambda: s.http.get("/api/mcp/servers/own").status == 404, "it goes with the definition")
+
+
+@test("a_server_that_wants_a_login_gets_one", "")
+def login():
+    with OauthMock() as web, Host({}, **LOOPBACK) as s:
+        put(s, "/api/mcp/servers/web", {"url": web.url, "ask": False})
+        shown = wait_until(lambda: state(s, "web")["state"] == "login_required" and state(s, "web"), "a login is wanted")
+        registered = [a[2] for a in web.asked if a[1] == "/register"][0]
+        equal(registered["redirect_uris"], [s.url + "/api/mcp/oauth/callback"])
+        status, back, _ = browse(shown["login_url"])
+        equal(status, 302)
+        equal(browse(back.replace("state=", "state=x"))[0], 404, "another state")
+        status, _, page = browse(back)
+        equal((status, "Thank you" in page), (200, True), page)
+        connected(s, "web")
+        equal(browse(back)[0], 404, "it is good once")
+        events = s.finished("tool mcp__web_whoami")
+        check("you are ada" in json.dumps(of(events, "tool.result")), events)
+        kept = glob.glob(os.path.join(s.data, "mcp-*.sealed"))
+        equal(len(kept), 1)
+        equal(stat.S_IMODE(os.stat(kept[0]).st_mode), 0o600)
+        with open(kept[0], "rb") as f:
+            check(b"token-1" not in f.read(), "it is sealed")
+        check("token-1" not in s.log(), "it is not logged")
+        s.kill()
+        s.start()
+        connected(s, "web")
+        equal(web.count("POST", "/register"), 1, "nobody has to log in again")
+        web.token = "token-2"
+        s.finished("tool mcp__web_whoami")
+        check([a for a in web.asked if a[1] == "/token" and a[2]["grant_type"] == "refresh_token"], "it is refreshed")
+        equal(delete(s, "/api/mcp/servers/web").status, 200)
+        equal(glob.glob(os.path.join(s.data, "mcp-*.sealed")), [], "tokens go with it")
+
+
+if __name__ == "__main__":
+    main()
