@@ -514,6 +514,7 @@ struct uar_tool_over {
 	bool ok;
 	uar_str output;	      /* JSON; with `blob` or `lost` its beginning, as text; empty: none */
 	uar_str blob;	      /* sha256 of the whole, or empty */
+	uar_str parts_blob;   /* sha256 of the images and files that came with it, or empty */
 	int64_t output_bytes; /* of the whole */
 	bool lost;	      /* the whole could not be kept */
 	uar_str category, message; /* of a failure */

@@ -207,6 +207,19 @@ static void spilled(struct emit *e, const struct uar_tool_over *t)
 	uar_emit(e, UAR_EV_OUTPUT_SPILLED, EMIT_RUN);
 }
 
+static void refer_result(struct emit *e, const struct uar_tool_over *t)
+{
+	if (t->blob.n && t->parts_blob.n)
+		uar_emit_refs(e, uar_arena_printf(e->env->arena,
+						  "{\"output_ref\":\"blob://%.*s\","
+						  "\"parts_ref\":\"blob://%.*s\"}",
+						  UAR_FMT(t->blob), UAR_FMT(t->parts_blob)));
+	else if (t->parts_blob.n)
+		uar_emit_refer(e, "parts_ref", t->parts_blob);
+	else if (t->blob.n)
+		uar_emit_refer(e, "output_ref", t->blob);
+}
+
 static void result(struct emit *e, const struct uar_open_tool *tool, const struct uar_tool_over *t)
 {
 	bool whole = !t->blob.n && !t->lost;
@@ -231,8 +244,7 @@ static void result(struct emit *e, const struct uar_open_tool *tool, const struc
 			      : "preview_and_persist");
 	if (t->lost)
 		uar_jw_str(w, "reason", t->message);
-	if (t->blob.n)
-		uar_emit_refer(e, "output_ref", t->blob);
+	refer_result(e, t);
 	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_RESULT, EMIT_RUN);
 }

@@ -92,15 +92,34 @@ static void write_call(struct writer *t, const struct uar_model_part *p)
 	close_mark(t, p->cache);
 }
 
-static void write_result(struct writer *t, const struct uar_model_part *p)
+/* What a tool brought besides its text is inside its result: nothing may stand between results. */
+static void write_result(struct writer *t, const struct uar_model_part *p,
+			 const struct uar_model_part *end)
 {
+	bool cache = p->cache;
+
 	uar_jw_obj(t->w, NULL);
 	uar_jw_cstr(t->w, "type", "tool_result");
 	uar_jw_str(t->w, "tool_use_id", p->id);
-	uar_jw_str(t->w, "content", p->text);
+	if (p + 1 == end) {
+		uar_jw_str(t->w, "content", p->text);
+	} else {
+		uar_jw_arr(t->w, "content");
+		for (const struct uar_model_part *m = p; m < end; m++) {
+			struct uar_model_part one = *m;
+
+			cache |= one.cache;
+			one.cache = false;
+			if (one.kind == UAR_PART_IMAGE || one.kind == UAR_PART_FILE)
+				write_media(t, &one);
+			else if (uar_str_trim(one.text).n)
+				write_text(t, &one);
+		}
+		uar_jw_close(t->w);
+	}
 	if (p->failed)
 		uar_jw_bool(t->w, "is_error", true);
-	close_mark(t, p->cache);
+	close_mark(t, cache);
 }
 
 /* Reasoning without a signature is refused, blocks of others mean nothing. */
@@ -125,7 +144,7 @@ static void write_part(struct writer *t, const struct uar_model_part *p)
 	case UAR_PART_IMAGE:
 	case UAR_PART_FILE: write_media(t, p); break;
 	case UAR_PART_CALL: write_call(t, p); break;
-	case UAR_PART_RESULT: write_result(t, p); break;
+	case UAR_PART_RESULT: break; /* write_results */
 	case UAR_PART_OPAQUE: uar_jw_raw(t->w, NULL, p->text); break;
 	case UAR_PART_REASONING: break;
 	}
@@ -157,13 +176,35 @@ static void open_message(struct writer *t, enum uar_model_role role)
 	uar_jw_arr(t->w, "content");
 }
 
+/* The end of what belongs to a result. */
+static const struct uar_model_part *end_of_result(const struct uar_model_message *m, size_t k)
+{
+	do
+		k++;
+	while (k < m->part_count && m->parts[k].kind != UAR_PART_RESULT);
+	return m->parts + k;
+}
+
+static void write_results(struct writer *t, const struct uar_model_message *m)
+{
+	for (size_t k = 0; k < m->part_count; k++)
+		if (m->parts[k].kind == UAR_PART_RESULT) {
+			open_message(t, m->role);
+			write_result(t, &m->parts[k], end_of_result(m, k));
+		}
+}
+
 static void write_messages(struct writer *t)
 {
 	uar_jw_arr(t->w, "messages");
 	for (size_t i = 0; i < t->r->message_count; i++) {
 		const struct uar_model_message *m = &t->r->messages[i];
+		size_t n = m->role == UAR_MODEL_SYSTEM || m->role == UAR_MODEL_TOOL ? 0
+										    : m->part_count;
 
-		for (size_t k = 0; k < m->part_count && m->role != UAR_MODEL_SYSTEM; k++) {
+		if (m->role == UAR_MODEL_TOOL)
+			write_results(t, m);
+		for (size_t k = 0; k < n; k++) {
 			if (!is_told(&m->parts[k]))
 				continue;
 			open_message(t, m->role);

@@ -48,9 +48,8 @@ static bool is_content(const struct uar_model_part *p)
 	return p->kind == UAR_PART_TEXT || p->kind == UAR_PART_IMAGE || p->kind == UAR_PART_FILE;
 }
 
-static void write_parts(struct uar_jw *w, const struct uar_model_message *m)
+static void put_parts(struct uar_jw *w, const struct uar_model_message *m)
 {
-	uar_jw_arr(w, "content");
 	for (size_t i = 0; i < m->part_count; i++) {
 		const struct uar_model_part *p = &m->parts[i];
 
@@ -61,6 +60,12 @@ static void write_parts(struct uar_jw *w, const struct uar_model_message *m)
 		else if (p->kind == UAR_PART_FILE)
 			write_file(w, p);
 	}
+}
+
+static void write_parts(struct uar_jw *w, const struct uar_model_message *m)
+{
+	uar_jw_arr(w, "content");
+	put_parts(w, m);
 	uar_jw_close(w);
 }
 
@@ -111,6 +116,44 @@ static void write_results(struct uar_jw *w, const struct uar_model_message *m)
 		uar_jw_cstr(w, "role", "tool");
 		uar_jw_str(w, "tool_call_id", m->parts[i].id);
 		uar_jw_str(w, "content", m->parts[i].text);
+		uar_jw_close(w);
+	}
+}
+
+static bool has_media(const struct uar_model_message *m)
+{
+	for (size_t i = 0; i < m->part_count; i++)
+		if (is_content(&m->parts[i]))
+			return true;
+	return false;
+}
+
+/* A result is text here. What tools brought besides follows all results of the round, as if the
+ * user had sent it: nothing may stand between them. */
+static void write_media(struct uar_jw *w, const struct uar_model_message *first,
+			const struct uar_model_message *end)
+{
+	bool open = false;
+
+	for (const struct uar_model_message *m = first; m < end; m++) {
+		uar_str name = m->part_count ? m->parts[0].name : UAR_STR("");
+		struct uar_buf text = uar_buf_make(256);
+
+		if (!has_media(m))
+			continue;
+		if (!open) {
+			uar_jw_obj(w, NULL);
+			uar_jw_cstr(w, "role", "user");
+			uar_jw_arr(w, "content");
+		}
+		open = true;
+		uar_buf_printf(&text, "What the tool %.*s brought:", UAR_FMT(name));
+		write_text(w, text.err ? UAR_STR("What a tool brought:") : uar_buf_str(&text));
+		put_parts(w, m);
+		uar_buf_fini(&text);
+	}
+	if (open) {
+		uar_jw_close(w);
 		uar_jw_close(w);
 	}
 }
@@ -192,10 +235,17 @@ static void write_wishes(struct uar_jw *w, const struct uar_model_request *r, bo
 
 void uar_openai_write_chat(struct uar_jw *w, const struct uar_model_request *r, bool legacy)
 {
+	size_t round = 0; /* where its results begin */
+
 	uar_jw_str(w, "model", r->model);
 	uar_jw_arr(w, "messages");
-	for (size_t i = 0; i < r->message_count; i++)
+	for (size_t i = 0; i < r->message_count; i++) {
 		write_message(w, &r->messages[i]);
+		if (r->messages[i].role != UAR_MODEL_TOOL)
+			round = i + 1;
+		else if (i + 1 == r->message_count || r->messages[i + 1].role != UAR_MODEL_TOOL)
+			write_media(w, &r->messages[round], &r->messages[i + 1]);
+	}
 	uar_jw_close(w);
 	if (r->tool_count) { /* servers refuse an empty list */
 		write_tools(w, r);

@@ -60,12 +60,25 @@ static void write_call(struct uar_jw *w, const struct uar_model_part *p)
 	uar_jw_close(w);
 }
 
-static void write_result(struct uar_jw *w, const struct uar_model_part *p)
+/* With images and files its output is a list of contents. */
+static void write_result(struct uar_jw *w, const struct uar_model_message *m, size_t k)
 {
+	const struct uar_model_part *p = &m->parts[k];
+	struct uar_model_part text = uar_model_text_part(p->text);
+	bool alone = k + 1 == m->part_count || !is_content(&m->parts[k + 1]);
+
 	uar_jw_obj(w, NULL);
 	uar_jw_cstr(w, "type", "function_call_output");
 	uar_jw_str(w, "call_id", p->id);
-	uar_jw_str(w, "output", p->text);
+	if (alone) {
+		uar_jw_str(w, "output", p->text);
+	} else {
+		uar_jw_arr(w, "output");
+		write_content(w, &text);
+		for (k++; k < m->part_count && is_content(&m->parts[k]); k++)
+			write_content(w, &m->parts[k]);
+		uar_jw_close(w);
+	}
 	uar_jw_close(w);
 }
 
@@ -99,7 +112,7 @@ static void write_item(struct uar_jw *w, const struct uar_model_message *m)
 	case UAR_MODEL_TOOL:
 		for (size_t i = 0; i < m->part_count; i++)
 			if (m->parts[i].kind == UAR_PART_RESULT)
-				write_result(w, &m->parts[i]);
+				write_result(w, m, i);
 		break;
 	}
 }

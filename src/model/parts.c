@@ -18,10 +18,15 @@ static void write_part(struct uar_jw *w, const struct uar_model_part *p)
 		uar_jw_str(w, "name", p->name);
 		uar_jw_str(w, "arguments", p->text);
 		break;
-	case UAR_PART_TEXT:
-	case UAR_PART_REASONING:
 	case UAR_PART_IMAGE:
 	case UAR_PART_FILE:
+		uar_jw_cstr(w, "type", p->kind == UAR_PART_IMAGE ? "image" : "file");
+		uar_jw_str(w, "media_type", p->media_type);
+		uar_jw_str(w, "name", p->name);
+		uar_jw_str(w, p->text.n ? "data" : "url", p->text.n ? p->text : p->url);
+		break;
+	case UAR_PART_TEXT:
+	case UAR_PART_REASONING:
 	case UAR_PART_RESULT:
 		uar_jw_cstr(w, "type", p->kind == UAR_PART_REASONING ? "reasoning" : "text");
 		uar_jw_str(w, "text", p->text);
@@ -63,6 +68,13 @@ static bool read_part(const struct uar_json *j, struct uar_model_part *out)
 						.id = member(j, "id"),
 						.name = member(j, "name"),
 						.text = member(j, "arguments") };
+	} else if (uar_str_is(type, "image") || uar_str_is(type, "file")) {
+		*out = (struct uar_model_part){ .kind = uar_str_is(type, "image") ? UAR_PART_IMAGE
+										  : UAR_PART_FILE,
+						.media_type = member(j, "media_type"),
+						.name = member(j, "name"),
+						.text = member(j, "data"),
+						.url = member(j, "url") };
 	} else if (uar_str_is(type, "opaque") && block && block->kind == UAR_JSON_OBJECT) {
 		*out = (struct uar_model_part){ .kind = UAR_PART_OPAQUE,
 						.name = member(j, "dialect"),

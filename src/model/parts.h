@@ -1,8 +1,9 @@
 /* parts.h - the parts of an answer as a document, for the log: what one provider said with one
- *model.
+ * model, or the images and files that a tool brought (without provider and model).
  *
  *	{"provider":"claude","model":"m","parts":[
  *	  {"type":"opaque","dialect":"anthropic","block":{...}},
+ *	  {"type":"image","media_type":"image/png","data":"BASE64"},
  *	  {"type":"text","text":"..."},{"type":"call","id":"...","name":"...","arguments":"..."}]}
  *
  * A block keeps its members and strings to the letter; blanks between them may change. */

@@ -7,6 +7,18 @@
 TEST(parts_are_read_as_they_were_written, "")
 {
 	static const struct uar_model_part parts[] = {
+		{ .kind = UAR_PART_IMAGE,
+		  .media_type = UAR_STR("image/png"),
+		  .name = UAR_STR(""),
+		  .text = UAR_STR("aGk="),
+		  .id = UAR_STR(""),
+		  .url = UAR_STR("") },
+		{ .kind = UAR_PART_FILE,
+		  .media_type = UAR_STR("text/plain"),
+		  .name = UAR_STR("a.txt"),
+		  .text = UAR_STR(""),
+		  .id = UAR_STR(""),
+		  .url = UAR_STR("https://x.example/a") },
 		{ .kind = UAR_PART_OPAQUE,
 		  .name = { "anthropic", 9 },
 		  .text = TALK_STR("{\"type\":\"t\",\"s\":\"RW\\u006e\", \"n\":1.50}") },
@@ -33,6 +45,8 @@ TEST(parts_are_read_as_they_were_written, "")
 		CHECK(uar_str_eq(got.parts[i].text, parts[i].text));
 		CHECK(uar_str_eq(got.parts[i].name, parts[i].name));
 		CHECK(uar_str_eq(got.parts[i].id, parts[i].id));
+		CHECK(uar_str_eq(got.parts[i].url, parts[i].url));
+		CHECK(uar_str_eq(got.parts[i].media_type, parts[i].media_type));
 	}
 	uar_arena_fini(&arena);
 }

@@ -119,6 +119,68 @@ TEST(parts_of_a_conversation_in_anthropic, "")
 		"\"stream\":true}");
 }
 
+/* --- what tools bring besides text ---------------------------------------------------------- */
+
+static const struct uar_model_part asks[] = { TALK_CALL("a", "shot", "{}"),
+					      TALK_CALL("b", "g", "{}") };
+static const struct uar_model_part shown[] = {
+	{ .kind = UAR_PART_RESULT,
+	  .id = TALK_STR("a"),
+	  .name = TALK_STR("shot"),
+	  .text = TALK_STR("here") },
+	{ .kind = UAR_PART_IMAGE, .media_type = TALK_STR("image/png"), .text = TALK_STR("aGk=") },
+	{ .kind = UAR_PART_FILE,
+	  .media_type = TALK_STR("application/pdf"),
+	  .name = TALK_STR("a.pdf"),
+	  .text = TALK_STR("aGk="),
+	  .cache = true },
+};
+static const struct uar_model_message shots[] = { { UAR_MODEL_ASSISTANT, asks, 2 },
+						  { UAR_MODEL_TOOL, shown, 3 },
+						  { UAR_MODEL_TOOL, results + 1, 1 } };
+static const struct uar_model_request shot_talk = { .model = TALK_STR("m"),
+						    .messages = shots,
+						    .message_count = ARRAY_LEN(shots) };
+
+static void check_has(const struct uar_dialect *dialect, const char *want)
+{
+	struct uar_buf out = uar_buf_make(1 << 20);
+	struct uar_jw w = uar_jw_begin(&out);
+
+	uar_jw_obj(&w, NULL);
+	dialect->write(&w, &shot_talk, true);
+	uar_jw_close(&w);
+	CHECK_INT(uar_jw_end(&w), UAR_OK);
+	CHECK_MSG(strstr(out.p, want) != NULL, "%s: %s", dialect->name, out.p);
+	uar_buf_fini(&out);
+}
+
+TEST(images_and_files_of_tools_are_parts_in_every_dialect, "")
+{
+	check_has(
+		&uar_dialect_openai_chat,
+		"{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"here\"},"
+		"{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"no\"},"
+		"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"What the tool shot "
+		"brought:\"},{\"type\":\"image_url\",\"image_url\":{\"url\":"
+		"\"data:image/png;base64,aGk=\"}},{\"type\":\"file\",\"file\":{\"file_data\":"
+		"\"data:application/pdf;base64,aGk=\",\"filename\":\"a.pdf\"}}]}]");
+	check_has(&uar_dialect_openai_responses,
+		  "{\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":[{\"type\":"
+		  "\"input_text\",\"text\":\"here\"},{\"type\":\"input_image\",\"detail\":\"auto\","
+		  "\"image_url\":\"data:image/png;base64,aGk=\"},{\"type\":\"input_file\","
+		  "\"file_data\":\"data:application/pdf;base64,aGk=\",\"filename\":\"a.pdf\"}]},"
+		  "{\"type\":\"function_call_output\",\"call_id\":\"b\",\"output\":\"no\"}");
+	check_has(&uar_dialect_anthropic,
+		  "{\"type\":\"tool_result\",\"tool_use_id\":\"a\",\"content\":[{\"type\":\"text\","
+		  "\"text\":\"here\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\","
+		  "\"media_type\":\"image/png\",\"data\":\"aGk=\"}},{\"type\":\"document\","
+		  "\"source\":{\"type\":\"base64\",\"media_type\":\"application/pdf\",\"data\":"
+		  "\"aGk=\"},\"title\":\"a.pdf\"}],\"cache_control\":{\"type\":\"ephemeral\"}},"
+		  "{\"type\":\"tool_result\",\"tool_use_id\":\"b\",\"content\":\"no\","
+		  "\"is_error\":true}");
+}
+
 /* --- wishes -------------------------------------------------------------------------------- */
 
 #define SCHEMA "{\"type\":\"object\"}"

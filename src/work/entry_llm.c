@@ -15,6 +15,7 @@
 #include "work/client_input.h"
 #include "work/definitions.h"
 #include "work/ensemble.h"
+#include "work/media.h"
 #include "model/policy.h"
 #include "work/routing.h"
 #include "work/skills.h"
@@ -501,6 +502,7 @@ static void fit_request(const struct llm *w, struct uar_model_request *r, struct
 	uar_models_fit(&row, r);
 	if (!row.tools)
 		r->tool_count = 0;
+	rt_media_fit(p, row.images, row.files);
 	if (row.cache && r->tool_count && p->part_count)
 		p->parts[p->part_count - 1].cache = true;
 }

@@ -42,6 +42,7 @@ struct rounds_load {
 	struct round *fetching_raw;
 	struct round_call *fetching_values;
 	struct round_input *fetching_input;
+	struct round_media *fetching_media;
 	rounds_ready_fn *ready;
 	void *ctx;
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
@@ -245,6 +246,8 @@ static uar_err note_ended(struct rounds_load *l, const struct uar_event *ev,
 	e = out.err;
 	if (!e)
 		e = blob_of(ev, "output_ref", scratch, f->c.blob);
+	if (!e)
+		e = blob_of(ev, "parts_ref", scratch, f->c.media.blob);
 	if (!e)
 		e = own(l, uar_buf_str(&out), &f->c.told);
 	uar_buf_fini(&out);
@@ -478,6 +481,8 @@ static void fetched(struct uar_blob_get *get)
 	} else if (!e && l->fetching_input) {
 		l->fetching_input->blob[0] = 0;
 		e = rt_rounds_complete_input(l->rounds, l->fetching_input, get->bytes);
+	} else if (!e && l->fetching_media) {
+		e = rt_rounds_take_media(l->rounds, l->fetching_media, get->bytes);
 	} else if (!e) {
 		l->fetching->blob[0] = 0;
 		e = part_of(l, uar_str_utf8_prefix(get->bytes, UAR_LIMIT_TOOL_TOLD), get->total,
@@ -488,6 +493,7 @@ static void fetched(struct uar_blob_get *get)
 	l->fetching_raw = NULL;
 	l->fetching_values = NULL;
 	l->fetching_input = NULL;
+	l->fetching_media = NULL;
 	l->fetching = NULL;
 	if (e || !l->run)
 		finish(l, e, NULL);
@@ -573,6 +579,9 @@ static uar_err next_told(struct rounds_load *l, bool *out_fetching)
 	l->fetching_input = rt_rounds_cut_input(l->rounds);
 	if (l->fetching_input)
 		return fetch(l, l->fetching_input->blob, UAR_LIMIT_HTTP_BODY);
+	l->fetching_media = rt_rounds_next_media(l->rounds);
+	if (l->fetching_media)
+		return fetch(l, l->fetching_media->blob, UAR_LIMIT_TOOL_PARTS);
 	*out_fetching = false;
 	return rt_rounds_fit(l->rounds);
 }

@@ -26,6 +26,11 @@ struct round_call {
 	enum uar_tool_effect effect;	  /* recorded when it started */
 	uar_str told;			  /* what the model is told of its end */
 	char blob[65];			  /* of which that is the beginning; empty: it is whole */
+	struct round_media {
+		char blob[65]; /* that has them; empty: there are none, or they are read */
+		const struct uar_model_part *parts;
+		size_t count;
+	} media; /* images and files that it brought */
 };
 
 struct round {
@@ -69,6 +74,9 @@ UAR_MUST_CHECK uar_err rt_rounds_complete_input(struct rounds *s, struct round_i
 void rt_rounds_write_end(struct uar_buf *out, const struct uar_event *ev, const struct uar_json *p);
 /* Leaves out what is too long to be told. */
 UAR_MUST_CHECK uar_err rt_rounds_fit(struct rounds *s);
+/* The next one whose images and files are to be fetched; NULL: none. And what was fetched. */
+struct round_media *rt_rounds_next_media(const struct rounds *s);
+UAR_MUST_CHECK uar_err rt_rounds_take_media(struct rounds *s, struct round_media *m, uar_str json);
 /* Messages that tell the model of them. */
 void rt_rounds_tell(const struct rounds *s, struct prompt *out);
 

@@ -134,6 +134,8 @@ void rt_rounds_tell(const struct rounds *s, struct prompt *out)
 								.name = r->calls[k].name,
 								.text = r->calls[k].told,
 								.failed = r->calls[k].failed });
+			for (size_t n = 0; n < r->calls[k].media.count; n++)
+				rt_prompt_add(out, &r->calls[k].media.parts[n]);
 		}
 	}
 	tell_inputs(s, s->count, out);

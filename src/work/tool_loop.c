@@ -11,6 +11,7 @@
 #include "json/limits.h"
 #include "work/definitions.h"
 #include "work/limits.h"
+#include "work/media.h"
 #include "work/spill.h"
 #include "work/tool_form.h"
 
@@ -28,6 +29,7 @@ void rt_place_clear(struct place *p)
 	uar_tools_let_go(p->loop->set.registry, p->tool);
 	uar_buf_fini(&p->line);
 	uar_buf_fini(&p->output);
+	uar_buf_fini(&p->held);
 	uar_buf_fini(&p->merged);
 	uar_buf_fini(&p->hidden);
 	uar_buf_fini(&p->form);
@@ -113,6 +115,7 @@ void rt_place_send_over(struct place *p, const struct uar_tool_over *over)
 	p->ending = true;
 	c.over = *over;
 	c.over.call_id = p->call->id;
+	c.over.parts_blob = uar_str_c(p->parts_blob);
 	if (!rt_send_asked(p->loop->o.run, &c, over_stored, NULL))
 		rt_lose(p->loop->o.run, UAR_ENOMEM);
 }
@@ -156,26 +159,62 @@ static void put_output_aside(struct place *p, uar_str output)
 		output_stored(p, e, UAR_STR_NONE);
 }
 
-static void on_done(void *ctx, const struct uar_tool_result *r)
+static void end_with(struct place *p, uar_str output)
 {
-	struct place *p = ctx;
 	struct uar_tool_over over = { .ok = true,
-				      .output = r->output,
-				      .output_bytes = (int64_t)r->output.n };
+				      .output = output,
+				      .output_bytes = (int64_t)output.n };
 
-	p->at_work = NULL;
-	if (!r->ok) {
-		rt_place_send_failed(p, r->category, r->message, r->retryable);
-	} else if (!r->output.n) {
+	if (!output.n) {
 		rt_place_send_over(p, &over);
-	} else if (fits(r->output, false, UAR_LIMIT_TOOL_INLINE, &p->output)) {
+	} else if (fits(output, false, UAR_LIMIT_TOOL_INLINE, &p->output)) {
 		over.output = uar_buf_str(&p->output);
 		over.output_bytes = (int64_t)over.output.n;
 		rt_place_send_over(p, &over);
 	} else {
 		uar_buf_fini(&p->output);
-		put_output_aside(p, r->output);
+		put_output_aside(p, output);
 	}
+}
+
+static void parts_stored(void *ctx, uar_err e, uar_str sha256)
+{
+	struct place *p = ctx;
+
+	p->aside = NULL;
+	if (!e)
+		snprintf(p->parts_blob, sizeof p->parts_blob, "%.*s", UAR_FMT(sha256));
+	end_with(p, uar_buf_str(&p->held));
+}
+
+/* Images and files are durable before the end that names them. Without room for them the output
+ * says what they were. */
+static void put_parts_aside(struct place *p, const struct uar_tool_result *r)
+{
+	struct uar_buf json = uar_buf_make(UAR_LIMIT_TOOL_PARTS);
+	uar_err e = rt_media_write(r, &json);
+
+	p->ending = true;
+	p->held = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	uar_buf_add_str(&p->held, r->output);
+	if (!e)
+		e = rt_aside_begin(rt_of(p->loop), uar_buf_str(&json), parts_stored, p, &p->aside);
+	uar_buf_fini(&json);
+	if (e)
+		end_with(p, r->output);
+}
+
+static void on_done(void *ctx, const struct uar_tool_result *r)
+{
+	struct place *p = ctx;
+
+	p->at_work = NULL;
+	if (!r->ok)
+		rt_place_send_failed(p, r->category, r->message, r->retryable);
+	else if (r->part_count)
+		put_parts_aside(p, r);
+	else
+		end_with(p, r->output);
 }
 
 /* News may be dropped: the end says all. */

@@ -41,6 +41,8 @@ struct place {
 	struct uar_buf form;			/* JSON Schema of the values that are asked for */
 	struct uar_buf title;			/* what they are asked for with */
 	struct uar_buf output;			/* that is put aside */
+	struct uar_buf held;			/* the same while its parts are */
+	char parts_blob[65];			/* that has them; empty: there are none */
 };
 
 struct tool_loop {

@@ -2,9 +2,9 @@
 """UAR uses MCP servers: over pipes and HTTP, of both eras; one that dies harms nothing but its own tools."""
 import json
 
-from lib import check, equal, main, test, wait_until
-from lib.mcp_host import Host, log_file, of, pipes
-from lib.mcp_mock import HttpMock, asked
+from lib import Provider, check, equal, main, test, text_of, wait_until
+from lib.mcp_host import AGENT, Host, log_file, of, pipes
+from lib.mcp_mock import PIXEL, HttpMock, asked
 
 
 @test("servers_are_connected_and_their_tools_listed_once", "MCP-01 MCP-02")
@@ -117,6 +117,48 @@ def killed():
         s.start()
         s.asks(run_id)
         equal(len(asked(log, "tools/call", "wait")), 1, "somebody is asked instead")
+
+
+def has_image(dialect, body):
+    """Is the picture in the request as its wire has it, and nowhere else?"""
+    equal(json.dumps(body).count(PIXEL), 1)
+    if dialect == "openai_chat":
+        text, image = body["messages"][-1]["content"]
+        return (text["text"], image) == ("What the tool mcp__pipe_picture brought:", {
+            "type": "image_url", "image_url": {"url": "data:image/png;base64," + PIXEL}})
+    if dialect == "openai_responses":
+        return body["input"][-1]["output"][1] == {"type": "input_image", "detail": "auto",
+                                                  "image_url": "data:image/png;base64," + PIXEL}
+    return body["messages"][-1]["content"][0]["content"][1] == {
+        "type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
+
+
+@test("models_see_the_pictures_that_tools_bring", "")
+def pictures():
+    message = json.dumps([["mcp__pipe_picture", "{}"]])
+    for dialect in ("openai_chat", "openai_responses", "anthropic"):
+        for images in (True, False):
+            with Provider() as p:
+                table = {"a": {"dialect": dialect, "base_url": p.url + "/v1", "key_env": "WIRE_KEY",
+                               "models": {"*": {"images": images}}}}
+                agent = {**AGENT, "policy": {**AGENT["policy"], "provider": {"default": {
+                    "provider": "a", "model": "seq:asks,gate,asks"}}}}
+                env = {"UAR_PROVIDERS": json.dumps(table), "WIRE_KEY": Provider.KEY}
+                with Host({"pipe": pipes(log_file("p"), read_only=["picture"], ask=False)}, env=env, agent=agent) as s:
+                    run_id = s.create("user", message)
+                    p.wait_for(requests=2)
+                    s.kill()  # what the tool brought is read from the log
+                    s.start()
+                    equal(s.finish(run_id)["status"], "succeeded")
+                    check("a pixel" in text_of(s.events(run_id)), text_of(s.events(run_id)))
+                    body = p.stats()["last"]
+                    if images:
+                        check(has_image(dialect, body), (dialect, body))
+                    else:
+                        check(PIXEL not in json.dumps(body) and "that this model cannot see" in json.dumps(body), body)
+                    log = [e.data for e in s.session_events(run_id)]
+                    check(PIXEL not in json.dumps(log), "bytes are beside the log")
+                    equal(len([e for e in log if e["type"] == "tool.result" and "parts_ref" in e["refs"]]), 1)
 
 
 if __name__ == "__main__":

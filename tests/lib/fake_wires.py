@@ -5,6 +5,13 @@ request what the script wants to know: the last message of the user, what tools 
 """
 import json
 
+def plain(content):
+    """The text of what a tool brought, with or without images."""
+    if isinstance(content, str):
+        return content
+    return " ".join(part["text"] if "text" in part else f"[{part['type']}]" for part in content)
+
+
 SEAL = "c2VhbGVk/+8="  # what a provider wants back to the letter
 
 
@@ -104,7 +111,7 @@ class Anthropic(Wire):
 
     @classmethod
     def results(cls, body):
-        return [b["content"] for b in cls.blocks_of(body, "user", "tool_result")]
+        return [plain(b["content"]) for b in cls.blocks_of(body, "user", "tool_result")]
 
     @staticmethod
     def error(kind, message, code=None):
@@ -198,7 +205,7 @@ class Responses(Wire):
 
     @staticmethod
     def results(body):
-        return [i["output"] for i in body["input"] if i.get("type") == "function_call_output"]
+        return [plain(i["output"]) for i in body["input"] if i.get("type") == "function_call_output"]
 
     error = staticmethod(Chat.error)
 

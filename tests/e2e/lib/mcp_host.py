@@ -14,10 +14,10 @@ AGENT = {"version": "1.0", "kind": "agent", "id": "user", "runtime": {"entry": "
 
 
 class Host(Server):
-    def __init__(self, servers, **more):
+    def __init__(self, servers, agent=None, **more):
         super().__init__(start=False, **more)
         os.makedirs(os.path.join(self.data, "agents"))
-        self.write("agents/user.json", AGENT)
+        self.write("agents/user.json", agent or AGENT)
         self.servers(servers)
         self.start()
 
