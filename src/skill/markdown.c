@@ -197,6 +197,75 @@ static void put_skill(struct uar_jw *w, const struct uar_json *front, uar_str fo
 	uar_jw_close(w);
 }
 
+/* --- front matter that is no YAML ------------------------------------------------------------- */
+
+/* "key: text" at the beginning of a line, where the text is plain: neither quoted nor a list, an
+ * object, a block or a reference. */
+static bool is_plain_member(uar_str line, uar_str *out_key, uar_str *out_text)
+{
+	uar_str text, key = uar_str_cut(line, ':', &text);
+
+	for (size_t i = 0; i < key.n; i++) {
+		char c = key.p[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_'))
+			return false;
+	}
+	text = uar_str_trim(text);
+	if (text.n && text.p[text.n - 1] == '\r')
+		text.n--;
+	*out_key = key;
+	*out_text = text;
+	return key.n && text.n && !strchr("\"'[{|>&*!", text.p[0]);
+}
+
+static bool breaks_yaml(uar_str text)
+{
+	return strchr("@`%", text.p[0]) || text.p[text.n - 1] == ':' ||
+	       memmem(text.p, text.n, ": ", 2);
+}
+
+/* Other programs take "description: Use it when: ...", which YAML does not: texts are quoted, the
+ * other lines stay. */
+static void quote_members(uar_str front, struct uar_buf *out)
+{
+	while (front.n) {
+		uar_str line = uar_str_cut(front, '\n', &front), key, text;
+
+		if (is_plain_member(line, &key, &text) && breaks_yaml(text)) {
+			uar_buf_add_str(out, key);
+			uar_buf_add_str(out, UAR_STR(": '"));
+			for (size_t i = 0; i < text.n; i++) {
+				if (text.p[i] == '\'')
+					uar_buf_add_char(out, '\'');
+				uar_buf_add_char(out, text.p[i]);
+			}
+			uar_buf_add_char(out, '\'');
+		} else {
+			uar_buf_add_str(out, line);
+		}
+		uar_buf_add_char(out, '\n');
+	}
+}
+
+/* What is wrong is told of the text as it is. */
+static uar_err read_front(uar_str front, struct uar_buf *out, struct uar_error *error)
+{
+	struct uar_buf quoted = uar_buf_make(2 * UAR_LIMIT_SKILL_BYTES);
+	uar_err e = uar_source_read(UAR_STR("SKILL.yaml"), front, out, error);
+	uar_err again = e;
+
+	if (e == UAR_ESYNTAX) {
+		uar_buf_clear(out);
+		quote_members(front, &quoted);
+		again = quoted.err ? quoted.err
+				   : uar_source_read(UAR_STR("SKILL.yaml"), uar_buf_str(&quoted),
+						     out, NULL);
+	}
+	uar_buf_fini(&quoted);
+	return again ? e : UAR_OK;
+}
+
 /* The front matter as JSON, and with the body as a skill. */
 static uar_err convert(uar_str front, uar_str folder, uar_str body, struct uar_buf *out,
 		       struct uar_error *error)
@@ -205,7 +274,7 @@ static uar_err convert(uar_str front, uar_str folder, uar_str body, struct uar_b
 	struct uar_jw w = uar_jw_begin(out);
 	const struct uar_json *tree;
 	struct uar_arena arena;
-	uar_err e = uar_source_read(UAR_STR("SKILL.yaml"), front, &json, error);
+	uar_err e = read_front(front, &json, error);
 
 	uar_arena_init(&arena, 0);
 	if (!e)

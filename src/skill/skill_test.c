@@ -96,6 +96,24 @@ TEST(a_skill_file_of_another_program_loads, "SKILL-19")
 	CHECK_INT(uar_skill_read_markdown(UAR_STR("# no front matter"), &s, &error), UAR_EINVALID);
 }
 
+TEST(a_colon_in_a_description_is_no_error, "SKILL-19")
+{
+	struct uar_skill s;
+	struct uar_error error = { 0 };
+
+	REQUIRE(uar_skill_read_markdown(UAR_STR("---\nname: notes\ndescription: Write notes. Use "
+						"when: it's asked for # or not\nallowed-tools:\n"
+						"  - Read\n  - Bash(git log:*)\n---\nDo it.\n"),
+					&s, &error) == UAR_OK);
+	CHECK_STR(s.description, "Write notes. Use when: it's asked for # or not");
+	CHECK_INT(s.preferred_tools.n, 2);
+	uar_skill_fini(&s);
+	CHECK_INT(uar_skill_read_markdown(UAR_STR("---\nname: w\ndescription: [\n---\nBAD"), &s,
+					  &error),
+		  UAR_ESYNTAX);
+	CHECK(error.text[0] != 0);
+}
+
 TEST(a_folder_names_and_describes_a_skill_that_does_not, "")
 {
 	struct uar_skill s;

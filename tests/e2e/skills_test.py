@@ -356,7 +356,7 @@ Look at every foreign key.
 """
 OPENCODE = """---
 name: tidy-imports
-description: Sorts imports of source files
+description: Sorts imports of source files. Use when: imports are in disorder
 license: MIT
 compatibility: opencode
 metadata:
