@@ -1,6 +1,7 @@
 /* verbs_kb.c - kb: documents in, passages out, the state of the index. */
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include "app/cli.h"
@@ -12,7 +13,7 @@
 #include "memory/limits.h"
 #include "memory/media.h"
 
-enum { SHOWN = 300, DEPTH = 16 };
+enum { SHOWN = 300, DEPTH = 16, LOOK_MS = 300 };
 
 static uar_str member(const struct uar_json *j, const char *key)
 {
@@ -61,7 +62,7 @@ static int tell(struct uar_cli *cli, const struct uar_api_request *r,
 struct adding {
 	struct uar_cli *cli;
 	const char *collection;
-	size_t changed, same;
+	size_t changed, same, pending;
 	int status;
 };
 
@@ -98,6 +99,7 @@ static void note_added(struct adding *x, const char *what, uar_err e, const stru
 	}
 	x->changed += !uar_str_is(member(a->root, "change"), "unchanged");
 	x->same += uar_str_is(member(a->root, "change"), "unchanged");
+	x->pending += uar_str_is(state, "pending");
 	if (x->cli->args->option[UAR_OPT_JSON]) {
 		uar_buf_printf(&line, "%.*s\n", UAR_FMT(uar_buf_str(&a->text)));
 	} else {
@@ -218,6 +220,76 @@ static void add_path(struct adding *x, const char *path, int depth)
 		add_file(x, path);
 }
 
+/* --- how far the index is with what was added --- */
+
+struct progress {
+	long long pending, failed, done, total;
+	char document[UAR_LIMIT_KB_NAME + 1];
+};
+
+static uar_err ask_progress(struct adding *x, struct progress *out, struct uar_error *error)
+{
+	struct uar_remote_answer a = { .root = NULL };
+	uar_err e = uar_remote_ask(
+		x->cli, &(struct uar_api_request){ .method = "GET", .path = "/api/kb" }, &a, error);
+	const struct uar_json *index = e ? NULL : uar_json_get(a.root, UAR_STR("index"));
+	const struct uar_json *list = e ? NULL : uar_json_get(a.root, UAR_STR("collections"));
+
+	*out = (struct progress){ .done = number(index, "passages_done"),
+				  .total = number(index, "passages_total") };
+	snprintf(out->document, sizeof out->document, "%.*s",
+		 UAR_FMT(member(index, "document_id")));
+	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next)
+		if (uar_str_is(member(j, "collection"), x->collection)) {
+			out->pending = number(j, "pending");
+			out->failed = number(j, "failed");
+		}
+	uar_remote_answer_fini(&a);
+	return e;
+}
+
+static void say_progress(const struct progress *p)
+{
+	if (p->document[0] && p->total)
+		fprintf(stderr, "%s: %lld of %lld passages; documents to go: %lld\n", p->document,
+			p->done, p->total, p->pending);
+	else
+		fprintf(stderr, "documents to go: %lld\n", p->pending);
+}
+
+/* Until all of the collection can be found. The server does that by itself: who stops waiting loses
+ * nothing. */
+static void follow(struct adding *x)
+{
+	struct progress before = { .pending = -1 }, now;
+	struct uar_error error = { 0 };
+	int quiet = 0;
+
+	for (; quiet < UAR_LIMIT_CLI_KB_LOOKS; quiet++) {
+		uar_err e = ask_progress(x, &now, &error);
+
+		if (e) {
+			error.code = e;
+			x->status = uar_cli_fail_with(x->cli, UAR_EXIT_FAILED, e, &error);
+			return;
+		}
+		if (!now.pending)
+			break;
+		if (before.pending != now.pending || before.done != now.done ||
+		    strcmp(before.document, now.document) != 0) {
+			say_progress(&now);
+			quiet = 0;
+		}
+		before = now;
+		(void)poll(NULL, 0, LOOK_MS);
+	}
+	if (now.pending)
+		fprintf(stderr, "still to go: %lld; the server goes on by itself\n", now.pending);
+	if (now.failed)
+		fprintf(stderr, "failed: %lld; `uar kb list %s` says why\n", now.failed,
+			x->collection);
+}
+
 static int add(struct uar_cli *cli)
 {
 	const struct uar_args *args = cli->args;
@@ -226,6 +298,8 @@ static int add(struct uar_cli *cli)
 
 	for (size_t i = 2; i < (size_t)args->words; i++)
 		add_path(&x, args->word[i], 0);
+	if (x.pending && !args->option[UAR_OPT_JSON])
+		follow(&x);
 	if (!args->option[UAR_OPT_JSON]) {
 		uar_buf_printf(&line, "%zu added or changed, %zu as before\n", x.changed, x.same);
 		if (uar_cli_write(cli, &line))
@@ -288,9 +362,10 @@ static void put_passages(struct uar_buf *out, const struct uar_json *root)
 	const struct uar_json *list = uar_json_get(root, UAR_STR("passages"));
 
 	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next) {
-		uar_buf_printf(out,
-			       "%.*s, page %lld, line %lld: ", UAR_FMT(member(j, "document_id")),
-			       number(j, "page"), number(j, "line"));
+		uar_buf_printf(out, "%.4f  %.*s, page %lld, line %lld: ",
+			       uar_json_double(uar_json_get(j, UAR_STR("score")), 0),
+			       UAR_FMT(member(j, "document_id")), number(j, "page"),
+			       number(j, "line"));
 		uar_text_brief(out, member(j, "text"), SHOWN);
 		uar_buf_add_char(out, '\n');
 	}

@@ -188,6 +188,36 @@ def command_line():
     httpd.server_close()
 
 
+@test("long_documents_show_how_far_they_are", "")
+def long_ones():
+    asked, gate = [], threading.Event()
+
+    def slow(text):
+        asked.append(text)
+        if len(asked) > 70:
+            gate.wait(60)
+        return [1.0, float(len(asked))]
+
+    with Embedder(slow) as e, Server(env=e.env()) as s:
+        path = os.path.join(s.root, "book.md")
+        with open(path, "w") as f:
+            f.write("\n\n".join(f"# Part {i}\nsentence {i} about harbours" for i in range(150)))
+        index = lambda: s.http.get("/api/kb").json["index"]
+        out = []
+        t = threading.Thread(target=lambda: out.append(run_uar("kb", "add", "b", path, "--data", s.data)))
+        t.start()
+        try:
+            now = wait_until(lambda: (lambda i: i if i["passages_done"] >= 64 else None)(index()), "the first passages")
+            equal((now["state"], now["document_id"].endswith("book.md"), now["passages_total"]), ("working", True, 150))
+        finally:
+            gate.set()
+            t.join()
+        done = out[0]
+        equal(done.returncode, 0, done.stderr)
+        check("of 150 passages; documents to go: 1" in done.stderr and "1 added or changed" in done.stdout, done.stderr)
+        equal(len(names(s, "b", "harbours", k=50)), 50)
+
+
 @test("a_watched_folder_is_a_collection", "")
 def watched():
     with Server() as s:
