@@ -7,7 +7,7 @@
 
 #define RANK_CONSTANT 60.0 /* of reciprocal rank fusion */
 #define LEAST_SIMILAR 0.12 /* below it two texts share nothing */
-enum { POOL = 4 * UAR_LIMIT_KB_HITS, QUERY_WORDS = 64, BASE_PARAMETERS = 3 };
+enum { POOL = 4 * UAR_LIMIT_KB_HITS /* as in LIMIT 200 */, QUERY_WORDS = 64, BASE_PARAMETERS = 3 };
 
 struct found {
 	int64_t chunk;
@@ -119,25 +119,60 @@ static double weight_of(const struct search *s, sqlite3_stmt *st)
 	return s->q->mode == UAR_KB_KEYWORD ? 1 : part * part;
 }
 
-static uar_err find_words(struct search *s)
+/* Takes what a statement brings: passage, rank, part of the query, whether it may be shown.
+ * *out_all: how many rows there were. */
+static uar_err take_words(struct search *s, sqlite3_stmt *st, uar_str match, size_t *out_all)
 {
-	struct uar_buf match = uar_buf_make(UAR_LIMIT_KB_QUERY * 2);
-	sqlite3_stmt *st = NULL;
 	uar_err e = UAR_OK;
 
-	if (put_match(s->q->text, false, &match) || put_match(s->q->text, true, &match))
-		e = prepare(s,
-			    "SELECT c.id, bm25(words, 2.0, 1.0), covers(words) FROM ix.words"
-			    " JOIN ix.chunks c ON c.id = words.rowid" KB_VISIBLE
-			    " WHERE words MATCH ?2 AND",
-			    " ORDER BY 2 LIMIT 200", &st);
-	if (!e && st)
-		kb_bind_text(st, 2, uar_buf_str(&match));
-	while (!e && st && s->n < POOL && kb_step(s->kb, st, &e, s->error))
+	*out_all = s->n = 0;
+	kb_bind_text(st, 2, match);
+	while (s->n < POOL && kb_step(s->kb, st, &e, s->error)) {
+		++*out_all;
+		if (!sqlite3_column_int(st, 3))
+			continue;
 		s->pool[s->n++] = (struct found){ .chunk = sqlite3_column_int64(st, 0),
 						  .keyword = -sqlite3_column_double(st, 1),
 						  .weight = weight_of(s, st) };
+	}
 	sqlite3_finalize(st);
+	return e;
+}
+
+/* The best of the index, and which of them may be shown: FTS5 sorts faster by itself. Where others'
+ * are among them, those that may be shown are sorted instead. */
+static uar_err find_matching(struct search *s, uar_str match)
+{
+	sqlite3_stmt *st = NULL;
+	size_t all = 0;
+	uar_err e =
+		prepare(s,
+			"SELECT w.id, w.rank, w.part, EXISTS (SELECT 1 FROM ix.chunks"
+			" c" KB_VISIBLE " WHERE",
+			" AND c.id = w.id) FROM (SELECT rowid AS id, rank, covers(words) AS part"
+			" FROM ix.words WHERE words MATCH ?2 AND rank MATCH 'bm25(2.0, 1.0)'"
+			" ORDER BY rank LIMIT 200) w",
+			&st);
+
+	if (!e)
+		e = take_words(s, st, match, &all);
+	if (e || all < POOL || s->n == all)
+		return e;
+	e = prepare(s,
+		    "SELECT c.id, bm25(words, 2.0, 1.0), covers(words), 1 FROM ix.words"
+		    " JOIN ix.chunks c ON c.id = words.rowid" KB_VISIBLE
+		    " WHERE words MATCH ?2 AND",
+		    " ORDER BY 2 LIMIT 200", &st);
+	return e ? e : take_words(s, st, match, &all);
+}
+
+static uar_err find_words(struct search *s)
+{
+	struct uar_buf match = uar_buf_make(UAR_LIMIT_KB_QUERY * 2);
+	uar_err e = UAR_OK;
+
+	if (put_match(s->q->text, false, &match) || put_match(s->q->text, true, &match))
+		e = find_matching(s, uar_buf_str(&match));
 	uar_buf_fini(&match);
 	return e;
 }
