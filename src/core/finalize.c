@@ -61,6 +61,8 @@ static void artifact(struct emit *e, const struct uar_json *a, uar_str call_id)
 	uar_jw_int(w, "bytes", uar_json_int(uar_json_get(a, UAR_STR("bytes")), 0));
 	uar_jw_str(w, "sha256", sha256);
 	uar_jw_str(w, "preview", text_of(a, "preview"));
+	if (uar_json_get(a, UAR_STR("interface")))
+		uar_jw_tree(w, "interface", uar_json_get(a, UAR_STR("interface")));
 	uar_jw_int(w, "issue_count", 0);
 	put_metadata(e, w, a, call_id);
 	if (uar_json_bool(uar_json_get(a, UAR_STR("is_blob")), false))

@@ -124,6 +124,7 @@ static uar_err decode_input(struct call *c, uar_str agent_id, struct agui_run *r
 	}
 	run->view.options = (struct uar_dialect_options){ .old_peer = in.old_peer,
 							  .history = in.history,
+							  .catalog = in.catalog,
 							  .state = in.state };
 	e = gate_check_protocol(c, op->agent_id, UAR_PROTOCOL_AG_UI, error);
 	if (!e && in.resume) {

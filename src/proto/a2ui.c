@@ -11,20 +11,6 @@ enum {
 	PAUSE_US = 100000, /* and this long after it was sent last */
 };
 
-bool uar_a2ui_knows_catalog(uar_str id)
-{
-	static const char *const names[] = {
-		UAR_A2UI_CATALOG,
-		"https://a2ui.org/specification/v0_9/basic_catalog.json",
-		"https://a2ui.org/specification/v0_9_1/catalogs/basic/catalog.json",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (uar_str_is(id, names[i]))
-			return true;
-	return false;
-}
-
 /* --- messages ----------------------------------------------------------------------------------
  */
 

@@ -7,15 +7,10 @@
 #ifndef UAR_PROTO_A2UI_H
 #define UAR_PROTO_A2UI_H
 
+#include "event/a2ui.h"
 #include "proto/dialect.h"
 
-#define UAR_A2UI_VERSION "v0.9"
-#define UAR_A2UI_CATALOG "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json"
-
 extern const struct uar_dialect uar_a2ui;
-
-/* Is it one of the names of the basic catalog? */
-bool uar_a2ui_knows_catalog(uar_str id);
 
 /* What a client does. Strings are of the tree. */
 enum uar_a2ui_verb {
@@ -38,8 +33,10 @@ UAR_MUST_CHECK uar_err uar_a2ui_read(const struct uar_json *message, const struc
 void uar_a2ui_coerce(const struct uar_json *schema, const struct uar_json *values,
 		     struct uar_jw *out);
 
-/* Are these messages an interface that may be shown: one surface, known components, unique
- * ids, a root, no code in its data? `json`: a message or a list of them. */
-UAR_MUST_CHECK uar_err uar_a2ui_check(const struct uar_json *json, struct uar_error *error);
+/* Writes the messages of an interface that is fit to be shown, as elements of an array: of that
+ * surface, and of that catalog unless it is empty. */
+struct uar_jw;
+void uar_a2ui_put_made(struct uar_jw *w, const struct uar_json *list, uar_str surface,
+		       uar_str catalog);
 
 #endif

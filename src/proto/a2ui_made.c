@@ -11,15 +11,46 @@ static uar_str text_member(const struct uar_json *j, const char *key)
 
 bool a2ui_is_made(const struct uar_json *artifact)
 {
-	return uar_str_is(text_member(artifact, "artifact_type"), "a2ui");
+	return uar_str_is(text_member(artifact, "artifact_type"), UAR_A2UI_ARTIFACT);
 }
 
 uar_err a2ui_read_made(const struct uar_json *artifact, struct uar_arena *arena,
 		       const struct uar_json **out, struct uar_error *error)
 {
-	uar_err e = uar_json_parse(text_member(artifact, "content"), NULL, arena, out, error);
+	return uar_a2ui_check_text(text_member(artifact, "content"), arena, out, error);
+}
 
-	return e ? e : uar_a2ui_check(*out, error);
+/* Members of a message of the model; its surface has another name here. */
+static void put_members(struct uar_jw *w, const struct uar_json *body, uar_str catalog)
+{
+	for (const struct uar_json *v = body->count ? body->first : NULL; v; v = v->next) {
+		if (uar_str_is(v->key, "surfaceId"))
+			continue;
+		uar_jw_key(w, v->key);
+		if (catalog.n && uar_str_is(v->key, "catalogId"))
+			uar_jw_str(w, NULL, catalog);
+		else
+			uar_jw_tree(w, NULL, v);
+	}
+}
+
+void uar_a2ui_put_made(struct uar_jw *w, const struct uar_json *list, uar_str surface,
+		       uar_str catalog)
+{
+	for (const struct uar_json *m = uar_json_first(list); m; m = m->next) {
+		uar_jw_obj(w, NULL);
+		uar_jw_cstr(w, "version", UAR_A2UI_VERSION);
+		for (const struct uar_json *v = uar_json_first(m); v; v = v->next) {
+			if (v->kind != UAR_JSON_OBJECT)
+				continue; /* its version */
+			uar_jw_key(w, v->key);
+			uar_jw_obj(w, NULL);
+			uar_jw_str(w, "surfaceId", surface);
+			put_members(w, v, catalog);
+			uar_jw_close(w);
+		}
+		uar_jw_close(w);
+	}
 }
 
 /* The surface has the name of the artifact, whatever the model calls it. */
@@ -32,12 +63,7 @@ static uar_err put_message(struct a2ui *a, const struct uar_json *message, uar_s
 			continue; /* its version */
 		snprintf(key, sizeof key, "%.*s", UAR_FMT(m->key));
 		a2ui_open(a, key, surface);
-		for (const struct uar_json *v = m->count ? m->first : NULL; v; v = v->next) {
-			if (uar_str_is(v->key, "surfaceId"))
-				continue;
-			uar_jw_key(&a->w, v->key);
-			uar_jw_tree(&a->w, NULL, v);
-		}
+		put_members(&a->w, m, a->o.catalog);
 	}
 	return a2ui_close(a);
 }

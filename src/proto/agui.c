@@ -113,7 +113,7 @@ static const char *activity_name(const struct uar_view_message *m)
 }
 
 /* Further content replaces the one before, in place. */
-static uar_err on_activity(struct agui *a, change_t *c)
+static uar_err put_activity(struct agui *a, change_t *c)
 {
 	agui_open(a, activity_name(c->message), c->first ? "ACTIVITY_SNAPSHOT" : "ACTIVITY_DELTA");
 	uar_jw_str(&a->w, "messageId", c->message->id);
@@ -130,6 +130,13 @@ static uar_err on_activity(struct agui *a, change_t *c)
 	uar_jw_close(&a->w);
 	uar_jw_close(&a->w);
 	return agui_close(a);
+}
+
+static uar_err on_activity(struct agui *a, change_t *c)
+{
+	uar_err e = put_activity(a, c);
+
+	return e ? e : agui_surface(a, c->message);
 }
 
 static uar_err on_cited(struct agui *a, change_t *c)

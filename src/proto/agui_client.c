@@ -1,5 +1,7 @@
 /* agui_client.c - reads what a RunAgentInput adds to the message: tools, context, results. */
 #include "proto/agui_int.h"
+
+#include "event/a2ui.h"
 #include "json/limits.h"
 #include "json/schema.h"
 #include "proto/client_tool.h"
@@ -112,6 +114,24 @@ static uar_err put_before(const struct uar_json *body, struct uar_arena *arena, 
 	return UAR_OK;
 }
 
+/* A client that renders A2UI says with which catalog. */
+static void read_catalog(const struct uar_json *body, struct uar_arena *arena,
+			 struct uar_agui_input *out)
+{
+	for (const struct uar_json *c = first_of(find_member(body, "context")); c; c = c->next) {
+		const struct uar_json *value = NULL;
+		uar_str id;
+
+		if (!uar_str_starts(text_member(c, "description"),
+				    UAR_STR("A2UI Component Schema")) ||
+		    uar_json_parse(text_member(c, "value"), NULL, arena, &value, NULL))
+			continue;
+		id = text_member(value, "catalogId");
+		if (uar_a2ui_knows_catalog(id))
+			out->catalog = id;
+	}
+}
+
 static bool says_something(const struct uar_json *body)
 {
 	if (first_of(find_member(body, "tools")) || first_of(find_member(body, "context")))
@@ -182,6 +202,7 @@ uar_err uar_agui_client_read(const struct uar_json *body, struct uar_arena *aren
 	struct uar_jw w = uar_jw_begin(&b);
 	uar_err e = read_results(body, arena, out), end;
 
+	read_catalog(body, arena, out);
 	if (e || !says_something(body))
 		return e;
 	uar_jw_obj(&w, NULL);

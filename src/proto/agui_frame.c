@@ -1,6 +1,7 @@
 /* agui_frame.c - the larger AG-UI events: snapshots, the start and the end of a run. */
 #include "proto/agui_int.h"
 #include "base/limits.h"
+#include "proto/limits.h"
 
 void agui_open(struct agui *a, const char *event, const char *type)
 {
@@ -103,9 +104,24 @@ static void put_message(struct agui *a, const struct uar_view_message *m)
 	uar_jw_close(&a->w);
 }
 
+static uar_err put_with_surface(struct agui *a, const struct uar_view_message *m)
+{
+	uar_err e = UAR_OK;
+
+	put_message(a, m);
+	if (m->kind == UAR_VIEW_ACTIVITY) {
+		a->in_list = true;
+		e = agui_surface(a, m);
+		a->in_list = false;
+	}
+	return e;
+}
+
 /* Without activities a reader keeps those that it has. */
 uar_err agui_messages(struct agui *a, bool activities)
 {
+	uar_err e = UAR_OK;
+
 	if (a->view.cut)
 		return UAR_OK;
 	agui_open(a, "meta", "MESSAGES_SNAPSHOT");
@@ -114,24 +130,32 @@ uar_err agui_messages(struct agui *a, bool activities)
 		uar_jw_raw(&a->w, NULL, a->o.history);
 	for (const struct uar_view_message *m = a->view.first; m; m = m->next)
 		if ((activities || m->kind != UAR_VIEW_ACTIVITY) &&
-		    (m->kind != UAR_VIEW_USER || !a->o.history.n || a->o.earlier))
-			put_message(a, m);
+		    (m->kind != UAR_VIEW_USER || !a->o.history.n || a->o.earlier) && !e)
+			e = put_with_surface(a, m);
 	uar_jw_close(&a->w);
-	return agui_close(a);
+	return e ? e : agui_close(a);
 }
 
 uar_err uar_agui_write_messages(void *state, struct uar_buf *out)
 {
+	struct uar_buf list = uar_buf_make(UAR_LIMIT_VIEW_FRAMES);
 	struct agui *a = state;
-	uar_err e = UAR_OK;
+	uar_err e = UAR_OK, end;
 
-	for (const struct uar_view_message *m = a->view.first; m && !e; m = m->next) {
+	a->w = uar_jw_begin(&list);
+	uar_jw_arr(&a->w, NULL);
+	for (const struct uar_view_message *m = a->view.first; m && !e; m = m->next)
+		e = put_with_surface(a, m);
+	uar_jw_close(&a->w);
+	end = uar_jw_end(&a->w);
+	e = e ? e : end;
+	if (!e && list.n > 2) { /* without the brackets */
 		if (out->n)
 			uar_buf_add_char(out, ',');
-		a->w = uar_jw_begin(out);
-		put_message(a, m);
-		e = uar_jw_end(&a->w);
+		uar_buf_add(out, list.p + 1, list.n - 2);
+		e = out->err;
 	}
+	uar_buf_fini(&list);
 	return e;
 }
 

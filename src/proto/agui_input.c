@@ -126,6 +126,36 @@ static uar_err check_messages(const struct uar_json *messages, struct uar_error 
 	return UAR_OK;
 }
 
+/* What the user did with an interface that the agent has made. */
+static const struct uar_json *find_action(const struct uar_json *body)
+{
+	const struct uar_json *forwarded = find_member(body, "forwardedProps");
+	const struct uar_json *action =
+		find_member(find_member(forwarded, "a2uiAction"), "userAction");
+
+	return action && action->kind == UAR_JSON_OBJECT ? action : NULL;
+}
+
+/* It is the message of the run, in words and values. */
+static uar_err read_action(const struct uar_json *action, const struct uar_json *messages,
+			   struct uar_arena *arena, struct uar_agui_input *out)
+{
+	const struct uar_json *context = find_member(action, "context");
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	uar_str name = uar_json_str(find_member(action, "name"), UAR_STR(""));
+	uar_str surface = uar_json_str(find_member(action, "surfaceId"), UAR_STR(""));
+
+	uar_buf_printf(&b, "The user chose \"%.*s\" on the interface \"%.*s\".", UAR_FMT(name),
+		       UAR_FMT(surface));
+	if (context && context->kind == UAR_JSON_OBJECT && context->count) {
+		uar_buf_add_str(&b, UAR_STR("\n"));
+		uar_json_write(&b, context);
+	}
+	out->message = b.err ? UAR_STR_NONE : uar_arena_str(arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out->message.p ? keep_history(messages, NULL, arena, &out->history) : UAR_ENOMEM;
+}
+
 static uar_err read_messages(const struct uar_json *body, struct uar_arena *arena,
 			     struct uar_agui_input *out, struct uar_error *error)
 {
@@ -135,6 +165,8 @@ static uar_err read_messages(const struct uar_json *body, struct uar_arena *aren
 
 	if (e)
 		return e;
+	if (find_action(body))
+		return read_action(find_action(body), messages, arena, out);
 	last = last_of_user(messages);
 	e = agui_content_text(last, arena, &out->message);
 	return e ? e : keep_history(messages, last, arena, &out->history);

@@ -16,6 +16,7 @@ struct uar_agui_input {
 	uar_str history;	   /* all messages up to it, as in struct uar_dialect_options */
 	uar_str state;		   /* JSON, or empty */
 	uar_str agent_id;	   /* forwardedProps.agent_id, or empty */
+	uar_str catalog;	   /* of A2UI components, that the client says it has; or empty */
 	uar_str client;		   /* JSON for the input UAR_CLIENT_INPUT, or empty */
 	/* Messages of tools behind the last one of the assistant that calls some, in order. */
 	const struct uar_client_result *results;

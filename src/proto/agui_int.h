@@ -12,6 +12,7 @@ struct agui {
 	unsigned segment;	/* AG-UI runs that have begun */
 	uar_str segment_name;	/* what the client calls the one that is open; empty: nothing */
 	bool running;		/* one is open */
+	bool in_list;		/* messages of a snapshot are written */
 	bool step;		/* STEP_STARTED was sent, STEP_FINISHED not yet */
 	struct uar_frames *out; /* while an event is encoded */
 	int64_t time_us;	/* of that event; 0: none */
@@ -24,6 +25,9 @@ uar_err agui_close(struct agui *a);
 /* Members of the event that is open. */
 void agui_put_cited(struct agui *a, const struct uar_view_message *m);
 void agui_put_outcome(struct agui *a, const struct uar_view_message *m);
+/* agui_surface.c: what an artifact shows besides, when it is an interface: an event, or a message
+ * of the snapshot that is open. */
+uar_err agui_surface(struct agui *a, const struct uar_view_message *m);
 uar_err agui_messages(struct agui *a, bool activities);
 uar_err agui_state(struct agui *a);
 void agui_next_segment(struct agui *a); /* the next AG-UI run is open */

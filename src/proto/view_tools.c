@@ -254,7 +254,8 @@ static void put_content_url(struct view_fold *f, struct uar_jw *w)
 	uar_jw_bool(w, "truncated", true);
 }
 
-static void write_artifact(struct view_fold *f, struct uar_jw *w)
+/* An interface is in its event as a value; `whole` is that as text. */
+static void write_artifact(struct view_fold *f, struct uar_jw *w, uar_str whole)
 {
 	static const char *const optional[] = { "language", "metadata", "mime", "version" };
 
@@ -262,26 +263,31 @@ static void write_artifact(struct view_fold *f, struct uar_jw *w)
 	uar_jw_str(w, "artifact_id", f->ev->ids[UAR_ID_ARTIFACT]);
 	uar_jw_str(w, "artifact_type", view_text(f, "artifact_type"));
 	uar_jw_str(w, "title", view_text(f, "title"));
-	uar_jw_str(w, "content", view_text(f, "preview"));
+	uar_jw_str(w, "content", whole.n ? whole : view_text(f, "preview"));
 	for (size_t i = 0; i < ARRAY_LEN(optional); i++) {
 		const struct uar_json *j = view_member(f, optional[i]);
 
 		if (j && j->kind != UAR_JSON_NULL)
 			uar_jw_tree(w, optional[i], j);
 	}
-	put_content_url(f, w);
+	if (!whole.n)
+		put_content_url(f, w);
 	uar_jw_close(w);
 }
 
 uar_err view_fold_artifact(struct view_fold *f)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_EVENT_BYTES * 2);
+	struct uar_buf whole = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 	uar_err e;
 
-	write_artifact(f, &w);
+	if (view_member(f, "interface"))
+		uar_json_write(&whole, view_member(f, "interface"));
+	write_artifact(f, &w, uar_buf_str(&whole));
 	e = uar_jw_end(&w);
-	b.err = b.err ? b.err : e;
+	b.err = b.err ? b.err : whole.err ? whole.err : e;
+	uar_buf_fini(&whole);
 	return set_activity(
 		f,
 		uar_arena_printf(f->scratch, "artifact:%.*s", UAR_FMT(f->ev->ids[UAR_ID_ARTIFACT])),

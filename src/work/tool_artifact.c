@@ -4,6 +4,7 @@
  * that is repeated after a restart has made nothing before. */
 #include "agent/blocks.h"
 #include "base/sha256.h"
+#include "event/a2ui.h"
 #include "event/limits.h"
 #include "work/spill.h"
 #include "work/tool_loop_int.h"
@@ -59,6 +60,30 @@ static uar_err put_metadata(struct uar_jw *w, const struct uar_json *args, struc
 	return error->code;
 }
 
+/* An interface is shown from the log: its event has all of it. */
+static uar_err put_interface(struct uar_jw *w, uar_str content, struct uar_error *error)
+{
+	struct uar_buf line = uar_buf_make(UAR_LIMIT_INTERFACE_BYTES);
+	const struct uar_json *messages = NULL;
+	struct uar_arena arena;
+	uar_err e;
+
+	uar_arena_init(&arena, 0);
+	e = uar_json_parse(content, NULL, &arena, &messages, NULL);
+	if (!e)
+		uar_json_write(&line, messages);
+	if (!e && line.err == UAR_ETOOBIG)
+		e = uar_error_set(error, UAR_ETOOBIG, "an interface has at most %d bytes",
+				  UAR_LIMIT_INTERFACE_BYTES);
+	if (!e)
+		e = line.err;
+	if (!e)
+		uar_jw_raw(w, "interface", uar_buf_str(&line));
+	uar_buf_fini(&line);
+	uar_arena_fini(&arena);
+	return e;
+}
+
 static uar_err describe(const struct uar_json *args, const struct naming *n, uar_str sha256,
 			struct uar_buf *out, struct uar_error *error)
 {
@@ -79,6 +104,8 @@ static uar_err describe(const struct uar_json *args, const struct naming *n, uar
 	uar_jw_str(&w, "preview", shown);
 	uar_jw_bool(&w, "is_blob", shown.n < content.n);
 	e = put_metadata(&w, args, error);
+	if (!e && shown.n < content.n && uar_str_is(type, UAR_A2UI_ARTIFACT))
+		e = put_interface(&w, content, error);
 	uar_jw_close(&w);
 	end = uar_jw_end(&w);
 	return e ? e : end;
@@ -91,6 +118,63 @@ static void refuse(struct place *p, uar_err e, struct uar_error *error)
 			     uar_str_c(uar_error_text(error)), e == UAR_ENOMEM);
 }
 
+/* --- interfaces that the model makes ------------------------------------------------------------
+ */
+
+static bool is_interface(const struct uar_json *args)
+{
+	return uar_str_is(text_member(args, "artifact_type"), UAR_A2UI_ARTIFACT);
+}
+
+/* Interfaces of the run that were refused before, as the log has them. */
+static unsigned count_refused(const struct place *p, struct uar_arena *arena)
+{
+	const struct rounds *s = p->loop->o.rounds;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t k = 0; k < s->at[i].call_count; k++) {
+			const struct round_call *c = &s->at[i].calls[k];
+			const struct uar_json *args = NULL;
+
+			if (!c->failed || !uar_str_eq(c->name, p->call->name))
+				continue;
+			n += !uar_json_parse(c->args, NULL, arena, &args, NULL) &&
+			     is_interface(args);
+		}
+	return n;
+}
+
+/* What would not be shown is not kept: the model is told why and may try again, a few times. */
+static uar_err check_interface(const struct place *p, const struct uar_json *args,
+			       struct uar_error *error)
+{
+	const struct uar_json *messages = NULL;
+	struct uar_error found = { 0 };
+	struct uar_arena arena;
+	unsigned before;
+	uar_err e;
+
+	uar_arena_init(&arena, 0);
+	e = uar_a2ui_check_text(text_member(args, "content"), &arena, &messages, &found);
+	before = e ? count_refused(p, &arena) : 0;
+	uar_arena_fini(&arena);
+	if (!e || e == UAR_ENOMEM)
+		return e;
+	if (before < UAR_LIMIT_INTERFACE_REPAIRS)
+		return uar_error_set(
+			error, UAR_ESCHEMA,
+			"VALIDATION_FAILED at %s: %s. Correct it and call again; %u of "
+			"%d corrections are left.",
+			found.where, uar_error_text(&found),
+			(unsigned)UAR_LIMIT_INTERFACE_REPAIRS - before,
+			UAR_LIMIT_INTERFACE_REPAIRS);
+	return uar_error_set(error, UAR_ESCHEMA,
+			     "VALIDATION_FAILED at %s: %s. No corrections are left: answer with "
+			     "text.",
+			     found.where, uar_error_text(&found));
+}
+
 /* sha256: of content that was put aside; empty: the event holds it. */
 static void finish(struct place *p, const struct uar_json *args, uar_str sha256)
 {
@@ -100,8 +184,10 @@ static void finish(struct place *p, const struct uar_json *args, uar_str sha256)
 	struct uar_error error = { 0 };
 	char own[UAR_SHA256_TEXT + 1];
 	struct naming n;
-	uar_err e = name_artifact(p, args, &n, &error);
+	uar_err e = is_interface(args) ? check_interface(p, args, &error) : UAR_OK;
 
+	if (!e)
+		e = name_artifact(p, args, &n, &error);
 	if (!sha256.n) {
 		uar_sha256_hex(content, own);
 		sha256 = uar_str_c(own);

@@ -4,7 +4,8 @@
  * Reads a JSON line for each task, answers with one:
  *   {"messages": [...], "press"?: {surface, component, set?: {path: value}}}
  *     -> {errors, surfaces: {id: tree}, models: {id: data}, actions: [...]}
- *   {"schema": file, "values": [...]} -> {errors}: each value against a JSON Schema */
+ *   {"schema": file, "values": [...]} -> {errors}: each value against a JSON Schema
+ *   {"valid": [...]} -> {valid: bool}: messages against the schemas of A2UI */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { dirname, join } from "node:path";
@@ -118,7 +119,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     if (task.schema) {
       const valid = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync(task.schema, "utf8")));
       for (const value of task.values) checkSchema(valid, value);
-    } else answer = judge(task);
+    } else if (task.valid) answer = { valid: task.valid.every((m) => fromServer(m)) };
+    else answer = judge(task);
   } catch (e) { say("judge:", e.stack); }
   process.stdout.write(JSON.stringify({ errors, ...answer }) + "\n");
 }

@@ -2,6 +2,7 @@
 """A2UI: the official schemas and the official processor read what the real server sends."""
 import json
 import os
+import random
 import subprocess
 import tempfile
 
@@ -289,6 +290,119 @@ def model_made():
                 equal(list(got["surfaces"]), [f"run-{run_id}"], reason)
                 [shown] = got["models"][f"run-{run_id}"]["artifacts"]
                 check(shown["text"].startswith("This interface is not shown: ") and reason in shown["text"], shown)
+
+
+def put(*lists):
+    """Calls that give each list of messages to keep, one after the other."""
+    return "\nthen\n".join(call("artifact.put", artifact_type="a2ui", title="Mine", content=json.dumps(m)) for m in lists)
+
+
+def examples():
+    folder = os.path.join(modules("a2ui"), "@a2ui", "web_core", "src", "v0_9", "schemas", "catalogs", "basic", "examples")
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
+            yield name, json.load(f)["messages"]
+
+
+def shown_surfaces(judge, s, run_id):
+    return {k: v for k, v in judge.ask(messages(body(s, run_id)))["surfaces"].items() if k.startswith("artifact-")}
+
+
+@test("interfaces_of_the_protocol_are_shown_when_a_model_makes_them", "A2UI-03 A2UI-07")
+def official_examples():
+    with Server() as s, Judge() as judge:
+        count = 0
+        for name, example in examples():
+            size = len(json.dumps(example, separators=(",", ":")))
+            run_id = s.create("tools", put(example))
+            s.events(run_id)
+            fits = size <= 9216 and not any("deleteSurface" in m for m in example)
+            equal(len(shown_surfaces(judge, s, run_id)), int(fits), f"{name} of {size} bytes")
+            count += fits
+        check(count > 30, count)
+
+
+def wrong_interfaces():
+    """Each example with one fault."""
+    faults = {"nothing": lambda c: None,
+              "unknown": lambda c: c.update(colour="red"),
+              "null": lambda c: c.update(weight=None),
+              "variant": lambda c: c.update(variant="huge"),
+              "missing": lambda c: c.pop([k for k in c if k not in ("id", "component")][0]),
+              "number": lambda c: c.update({[k for k in c if k not in ("id", "component")][0]: 7}),
+              "function": lambda c: c.update({[k for k in c if k not in ("id", "component")][0]: {"call": "eval", "args": {}}})}
+    chosen = random.Random(17)
+    for name, example in examples():
+        fault = chosen.choice(list(faults))
+        parts = [c for m in example for c in m.get("updateComponents", {}).get("components", [])]
+        some = [c for c in parts if len(c) > 2]
+        if some and len(json.dumps(example)) < 9000:
+            faults[fault](chosen.choice(some))
+            yield f"{fault} in {name}", example
+
+
+@test("nothing_is_shown_that_the_official_schemas_refuse", "A2UI-07")
+def sound():
+    with Server() as s, Judge() as judge:
+        verdicts = set()
+        for name, example in wrong_interfaces():
+            run_id = s.create("tools", put(example))
+            s.events(run_id)
+            ours = bool(shown_surfaces(judge, s, run_id))
+            official = judge.ask(valid=example)["valid"]
+            check(official or not ours, f"{name}: shown, but refused by the schemas")
+            verdicts.add((ours, official))
+        check((False, False) in verdicts and (True, True) in verdicts, verdicts)
+
+
+@test("a_model_corrects_an_interface_three_times_at_most", "A2UI-07")
+def repaired():
+    with Server() as s, Judge() as judge:
+        wrong = made(lambda out, parts: parts[1].pop("text"))
+        run_id = s.create("tools", put(wrong, wrong, made()))
+        s.events(run_id)
+        told = [e.data["data"] for e in s.events(run_id) if e.type == "ToolEnd"]
+        equal([t["ok"] for t in told], [False, False, True])
+        check("Text lacks its text" in json.dumps(told[0]) and "2 of 3 corrections are left" in json.dumps(told[1]), told)
+        equal(len(shown_surfaces(judge, s, run_id)), 1)
+        run_id = s.create("tools", put(wrong, wrong, wrong, wrong))
+        s.events(run_id)
+        told = [e.data["data"] for e in s.events(run_id) if e.type == "ToolEnd"]
+        check("No corrections are left: answer with text" in json.dumps(told[3]), told)
+        equal(shown_surfaces(judge, s, run_id), {})
+        equal([e for e in s.events(run_id) if e.type == "Artifact"], [], "nothing wrong is kept")
+
+
+@test("ag_ui_clients_get_the_interface_and_say_what_the_user_does", "A2UI-01 AGUI-07")
+def over_agui():
+    catalog = "https://a2ui.org/specification/v0_9/basic_catalog.json"
+    with Server() as s, Judge() as judge:
+        def run(run_id, text, **more):
+            answer = s.http.post("/api/ag-ui/agents/tools", {"threadId": "t", "runId": run_id, **more,
+                                                             "messages": [{"id": "1", "role": "user", "content": text}]})
+            return [json.loads(line[6:]) for line in answer.body.decode().split("\n") if line.startswith("data: ")]
+        got = run("r1", put(made()))
+        [surface] = [e for e in got if e.get("activityType") == "a2ui-surface"]
+        operations = surface["content"]["a2ui_operations"]
+        equal(operations[0]["createSurface"]["catalogId"], catalog)
+        known = {"description": "A2UI Component Schema - available components", "value": json.dumps({"catalogId": made()[0]["createSurface"]["catalogId"]})}
+        [other] = [e for e in run("r2", put(made()), context=[known]) if e.get("activityType") == "a2ui-surface"]
+        shown = judge.ask(other["content"]["a2ui_operations"], press={"surface": surface_of(other), "component": "go"})
+        check("Hello" in json.dumps(shown["surfaces"]), shown)
+        [action] = shown["actions"]
+        # One who comes back finds it among the messages.
+        answer = s.http.post("/api/copilotkit/agent/tools/connect", {"threadId": "t", "runId": "c"})
+        check(surface["messageId"] in answer.body.decode(), answer.body)
+        action["context"] = {"colour": "red"}
+        got = run("r3", "as before", forwardedProps={"a2uiAction": {"userAction": action}})
+        text = "".join(e["delta"] for e in got if e["type"] == "TEXT_MESSAGE_CONTENT")
+        equal(got[-1]["type"], "RUN_FINISHED", text)
+        newest = s.http.get("/api/runs").json["runs"][0]
+        check(newest["title"].startswith(f'The user chose "go" on the interface "{surface_of(other)}"'), newest)
+
+
+def surface_of(activity):
+    return activity["content"]["a2ui_operations"][0]["createSurface"]["surfaceId"]
 
 
 @test("long_text_costs_in_proportion_to_its_length", "")

@@ -14,6 +14,8 @@ export interface ArtifactChangedPayload {
   /** empty while there are no bytes */
   sha256: string;
   preview?: string;
+  /** of the type a2ui: its messages, when the preview is not all of it */
+  interface?: { [key: string]: Json }[];
   issue_count: number;
   metadata: { [key: string]: Json };
 }

@@ -1,5 +1,5 @@
 /* a2ui_check.c - is an interface that a model has made fit to be shown? */
-#include "proto/a2ui.h"
+#include "event/a2ui.h"
 
 #include "base/map.h"
 #include "json/jw.h"
@@ -36,6 +36,20 @@ static uar_err refuse(struct checking *c, const char *where, const char *why, ua
 	uar_error_where(c->error, "/%zu%s", c->count, where);
 	return uar_error_set(c->error, UAR_ESCHEMA, "%s%s%.*s", why, what.n ? ": " : "",
 			     UAR_FMT(uar_str_utf8_prefix(what, 80)));
+}
+
+bool uar_a2ui_knows_catalog(uar_str id)
+{
+	static const char *const names[] = {
+		UAR_A2UI_CATALOG,
+		"https://a2ui.org/specification/v0_9/basic_catalog.json",
+		"https://a2ui.org/specification/v0_9_1/catalogs/basic/catalog.json",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (uar_str_is(id, names[i]))
+			return true;
+	return false;
 }
 
 /* --- code in data -------------------------------------------------------------------------------
@@ -80,20 +94,6 @@ static uar_err check_strings(struct checking *c, const struct uar_json *j)
 /* --- components ----------------------------------------------------------------------------------
  */
 
-static bool is_component(uar_str type)
-{
-	static const char *const types[] = {
-		"Text",	  "Image",     "Icon",	   "Video",	   "AudioPlayer", "Row",
-		"Column", "List",      "Card",	   "Tabs",	   "Modal",	  "Divider",
-		"Button", "TextField", "CheckBox", "ChoicePicker", "Slider",	  "DateTimeInput"
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(types); i++)
-		if (uar_str_is(type, types[i]))
-			return true;
-	return false;
-}
-
 static uar_err check_url(struct checking *c, const struct uar_json *component)
 {
 	const struct uar_json *call = member(member(component, "action"), "functionCall");
@@ -124,10 +124,12 @@ static uar_err add_component(struct checking *c, const struct uar_json *list,
 		return refuse(c, "/updateComponents", "a component without an id", UAR_STR(""));
 	if (is_repeated(list, j))
 		return refuse(c, "/updateComponents", "an id twice", id);
-	if (!is_component(text_member(j, "component")))
-		return refuse(c, "/updateComponents", "not a component of the basic catalog",
-			      text_member(j, "component"));
-	e = check_url(c, j);
+	e = uar_a2ui_check_component(j, c->error);
+	if (e)
+		uar_error_where(c->error, "/%zu/updateComponents/%.*s", c->count,
+				UAR_FMT(uar_str_utf8_prefix(id, 40)));
+	else
+		e = check_url(c, j);
 	if (e)
 		return e;
 	if (p) {
@@ -275,4 +277,12 @@ uar_err uar_a2ui_check(const struct uar_json *json, struct uar_error *error)
 	uar_map_fini(&c.parts);
 	uar_arena_fini(&c.arena);
 	return e;
+}
+
+uar_err uar_a2ui_check_text(uar_str text, struct uar_arena *arena, const struct uar_json **out,
+			    struct uar_error *error)
+{
+	uar_err e = uar_json_parse(text, NULL, arena, out, error);
+
+	return e ? e : uar_a2ui_check(*out, error);
 }
