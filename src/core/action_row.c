@@ -155,6 +155,18 @@ static void put_url(struct uar_jw *w, const char *key, const struct uar_row_acti
 	uar_jw_cstr(w, key, url);
 }
 
+/* How it may be answered. The row of an answered one no longer has it, so that the first outcome
+ * and every repetition of it are the same. */
+static void put_question(struct uar_jw *w, const struct uar_row_action *a)
+{
+	put_raw(w, "decisions", a->decisions);
+	put_raw(w, "schema", a->schema);
+	put_url(w, "schema_url", a, a->schema_ref);
+	put_raw(w, "scope", a->scope);
+	if (a->row.due_us)
+		uar_jw_seconds(w, "expires_at", a->row.due_us);
+}
+
 static void put_answer(struct uar_jw *w, const struct uar_row_action *a)
 {
 	uar_jw_str(w, "decision", a->decision);
@@ -182,14 +194,10 @@ void uar_action_record(struct uar_jw *w, const struct uar_row_action *a)
 	if (a->tool_call_id.n)
 		uar_jw_str(w, "tool_call_id", a->tool_call_id);
 	uar_jw_str(w, "prompt", a->prompt);
-	put_raw(w, "decisions", a->decisions);
-	put_raw(w, "schema", a->schema);
-	put_url(w, "schema_url", a, a->schema_ref);
-	put_raw(w, "scope", a->scope);
 	uar_jw_seconds(w, "requested_at", a->row.created_us);
-	if (a->row.due_us)
-		uar_jw_seconds(w, "expires_at", a->row.due_us);
 	uar_jw_str(w, "status", a->row.status);
-	if (!a->row.open)
+	if (a->row.open)
+		put_question(w, a);
+	else
 		put_answer(w, a);
 }

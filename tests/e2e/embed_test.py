@@ -28,12 +28,18 @@ class Host:
             self.proc = subprocess.Popen([DRIVER, *(f"{k}={v}" for k, v in settings.items())], text=True,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                                          env=clean_environment(self.root))
+        self.bytes = b""
         self.status, self.said = self.answer()
         check(open_fails == (self.status != 0), self.said)
 
     def answer(self):
-        check(readable(self.proc.stdout), "the program said nothing")
-        status, text = self.proc.stdout.readline().rstrip("\n").split(" ", 1)
+        while b"\n" not in self.bytes:  # several lines may have come at once
+            check(readable(self.proc.stdout), "the program said nothing")
+            more = os.read(self.proc.stdout.fileno(), 65536)
+            check(more, "the program has ended")
+            self.bytes += more
+        line, self.bytes = self.bytes.split(b"\n", 1)
+        status, text = line.decode().split(" ", 1)
         return int(status), text
 
     def tell(self, line):

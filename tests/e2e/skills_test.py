@@ -277,6 +277,12 @@ def crud():
         equal(put(s, stored("nuts"))["stored_version"], 4)
         refused(s.http.send("DELETE", "/api/skills/rag_citations"), 403, "FORBIDDEN")
         refused(s.http.send("PUT", "/api/skills/rag_citations", stored("rag_citations")), 409, "CONFLICT")
+        with s.session_stream("uar.registry") as events:
+            facts = [e.data for e in events.until(lambda e: e.data["payload"].get("version") == 4)]
+        equal([(e["type"], e["payload"]["kind"], e["payload"]["change"], e["payload"]["version"])
+               for e in facts if e["payload"].get("id") == "nuts"],
+              [("vendor.uar.registry.changed", "skill", c, v) for v, c in
+               ((1, "put"), (2, "put"), (3, "removed"), (4, "put"))])
 
 
 def rows_of(db):

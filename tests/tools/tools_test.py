@@ -564,6 +564,22 @@ def _():
             assert re.search(r'^@test\(|^TEST\(', f.read(), re.M), shown
 
 
+@test("event_classes_that_no_code_writes_are_printed", "")
+def _():
+    done = subprocess.run(["tools/conformance", "--unwritten"], stdout=subprocess.PIPE, cwd=ROOT, text=True, check=True)
+    print("written by no code yet:", ", ".join(done.stdout.split()), flush=True)
+    for name in done.stdout.split():
+        assert os.path.exists(f"{ROOT}/src/event/schemas/{name}.json"), name
+    assert not {"turn.completed", "task.created", "queue.changed", "snapshot.updated"} & set(done.stdout.split())
+    with Tree() as t:
+        t.write("src/event/event.def", 'X(A_B, "a.b", 0,\n  "", "A.")\nX(C_D, "c.d", 0,\n  "", "C.")\n')
+        t.write("src/core/x.c", "uar_emit(e, UAR_EV_A_B, 0);\n")
+        t.write("src/core/view_x.c", "case UAR_EV_C_D: break;\n")
+        t.write("src/core/x_test.c", "x(UAR_EV_C_D);\n")
+        code, out = t.run("conformance", "--unwritten")
+        assert (code, out.split()) == (0, ["c.d"]), out
+
+
 def make_without_headers(tree, missing):
     """What `make build` says where no header is found and dpkg knows nothing of one package."""
     tree.write("bin/dpkg-query", f"#!/bin/sh\ncase $* in *' {missing}') exit 1 ;; esac\necho installed\n")

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Every command of GET /api/control: success, bad input, wrong owner, wrong state, repetition.
+
+ROWS has one row for each command that the server offers; a command without a row fails the test."""
+import json
+
+from lib import Server, check, equal, main, refused, test, wait_until
+
+ASK = 'tool fs.write {"path": "a.txt", "text": "x"}'
+
+
+def post(s, name, **body):
+    return s.http.post("/api/control/" + name, body)
+
+
+def done(s, name, **body):
+    a = post(s, name, **body)
+    equal(a.status, 200, (name, a.body))
+    return a.json["result"]
+
+
+def new_task(s, **body):
+    return {"task_id": done(s, "create_task", objective="x", **body)["task"]["task_id"]}
+
+
+def ended_task(s):
+    t = new_task(s, agent_id="echo", input={"message": "hello"})
+    done(s, "fail_task", message="no", **t)
+    return t
+
+
+def held_turn(s, **where):
+    """A turn that waits for an answer: it keeps its thread busy, also over a restart."""
+    t = done(s, "submit_turn", agent_id="tools", message=ASK, **where)
+    wait_until(lambda: s.record(t["run_id"]).get("actions"), "a question")
+    return t
+
+
+def busy_thread(s):
+    t = held_turn(s)
+    return {"session_id": t["session_id"], "thread_id": t["thread_id"]}
+
+
+def queued_turn(s):
+    where = busy_thread(s)
+    turn = done(s, "submit_turn", agent_id="echo", message="later", **where)
+    equal(turn["status"], "queued")
+    return {**where, "queued_turn_id": turn["turn_id"]}
+
+
+def started_turn(s):
+    """The active turn where a queued one is asked for."""
+    t = held_turn(s)
+    return {"session_id": t["session_id"], "thread_id": t["thread_id"], "queued_turn_id": t["turn_id"]}
+
+
+def idle_thread(s, turns=2):
+    t = done(s, "submit_turn", agent_id="echo", message="one")
+    s.finish(t["run_id"])
+    where = {"session_id": t["session_id"], "thread_id": t["thread_id"]}
+    for _ in range(turns - 1):
+        s.finish(done(s, "submit_turn", agent_id="echo", message="more", **where)["run_id"])
+    return where, t["turn_id"]
+
+
+def open_action(s):
+    return s.record(held_turn(s)["run_id"])["actions"][0]["action_id"]
+
+
+def granted(s):
+    action_id = open_action(s)
+    done(s, "respond_action", action_id=action_id, decision="allow_for_session")
+    return {"grant_id": action_id}
+
+
+def two_tasks(s):
+    first = done(s, "create_task", objective="x")["task"]
+    return {"from": first["task_id"], "to": new_task(s, session_id=first["session_id"])["task_id"], "kind": "blocks"}
+
+
+def linked(s):
+    edge = two_tasks(s)
+    done(s, "link_tasks", **edge)
+    return edge
+
+
+def circle(s):
+    edge = linked(s)
+    return {**edge, "from": edge["to"], "to": edge["from"]}
+
+
+def paused_task(s):
+    t = new_task(s)
+    done(s, "pause_task", **t)
+    return t
+
+
+def thread_with_turn(s, busy=False):
+    where, turn_id = idle_thread(s)
+    if busy:
+        held_turn(s, **where)
+    return {**where, "turn_id": turn_id}
+
+
+def child_of_cancelled(s):
+    parent = new_task(s)
+    done(s, "cancel_task", propagation="all", **parent)
+    return {"objective": "x", "parent_task_id": parent["task_id"]}
+
+
+def more(make, **members):
+    return lambda s: {**make(s), **members}
+
+
+def given(**members):
+    return lambda s: members
+
+
+def session_only(s):
+    return {"session_id": idle_thread(s, 1)[0]["session_id"]}
+
+
+def thread_only(s):
+    return idle_thread(s, 1)[0]
+
+
+# name: (members of a success, members that meet a wrong state or None, the status that they get)
+ROWS = {
+    "submit_turn": (given(agent_id="echo", message="hello"),
+                    more(busy_thread, agent_id="echo", message="x", policy="reject"), 409),
+    "interrupt_turn": (busy_thread, None, "without an active turn the answer is no_op"),
+    "resume_thread": (thread_only, None, "with nothing to resume the answer says so"),
+    "remove_queued_turn": (queued_turn, started_turn, 409),
+    "promote_queued_turn": (queued_turn, started_turn, 409),
+    "edit_queued_turn": (more(queued_turn, message="new"), more(started_turn, message="new"), 409),
+    "pause_queue": (busy_thread, None, "a paused queue stays paused"),
+    "resume_queue": (busy_thread, None, "a queue that is not paused goes on"),
+    "update_session": (more(session_only, title="a title"), None, "a session can always be renamed"),
+    "update_thread": (more(thread_only, title="a title"), None, "so can a thread"),
+    "fork_thread": (thread_with_turn, more(thread_only, turn_id="none"), 404),
+    "rollback_thread": (thread_with_turn, lambda s: thread_with_turn(s, busy=True), 409),
+    "create_task": (given(objective="x"), child_of_cancelled, 409),
+    "update_task": (more(new_task, title="y"), more(ended_task, title="y"), 409),
+    "start_task": (lambda s: new_task(s, agent_id="echo", input={"message": "hello"}), ended_task, 409),
+    "append_task_progress": (more(new_task, progress=0.5), more(ended_task, progress=0.5), 409),
+    "pause_task": (new_task, ended_task, 409),
+    "resume_task": (paused_task, ended_task, 409),
+    "cancel_task": (new_task, None, "a task that is over stays as it is"),
+    "retry_task": (ended_task, more(new_task, agent_id="echo"), 409),
+    "complete_task": (new_task, ended_task, 409),
+    "fail_task": (more(new_task, message="no"), more(ended_task, message="no"), 409),
+    "link_tasks": (two_tasks, circle, 409),
+    "unlink_tasks": (linked, two_tasks, 404),
+    "respond_action": (lambda s: {"action_id": open_action(s), "decision": "allow"}, None, "see actions_test"),
+    "revoke_grant": (granted, None, "a revoked grant stays revoked"),
+    "get_session": (session_only, None, "a read"),
+    "get_thread_read": (thread_only, None, "a read"),
+    "get_tool_inventory": (given(), None, "a read"),
+    "list_tasks": (given(), None, "a read"),
+    "get_task": (new_task, None, "a read"),
+}
+
+
+def offered(s):
+    return {c["name"]: c for c in s.http.get("/api/control").json["commands"]}
+
+
+def sequence_of(s, body):
+    """What a session or task is at: it moves with every fact."""
+    if "task_id" in body or "from" in body:
+        return s.http.get("/api/tasks/" + body.get("task_id", body.get("from"))).json["task"]["through_sequence"]
+    if "session_id" in body:
+        return s.http.get("/api/sessions/" + body["session_id"]).json["through_sequence"]
+    return None
+
+
+@test("every_command_has_a_row_and_later_ones_are_501", "CTL-02")
+def rows():
+    with Server() as s:
+        commands = offered(s)
+        equal(sorted(n for n, c in commands.items() if c["available"]), sorted(ROWS))
+        for name, c in commands.items():
+            if not c["available"]:
+                refused(post(s, name), 501, "NOT_IMPLEMENTED")
+
+
+@test("every_command_succeeds_and_a_repetition_changes_nothing", "CTL-01 CTL-45")
+def repeated():
+    with Server() as s:
+        for name, c in offered(s).items():
+            if not c["available"]:
+                continue
+            body = ROWS[name][0](s)
+            if not c["changes"]:
+                equal(post(s, name, **body).status, 200, name)
+                refused(post(s, name, idempotency_key="k", **body), 400, "VALIDATION_ERROR", "/idempotency_key")
+                continue
+            first = post(s, name, idempotency_key="k-" + name, **body)
+            equal((first.status, first.json.get("ok")), (200, True), (name, first.body))
+            at = sequence_of(s, body)
+            again = post(s, name, idempotency_key="k-" + name, **body)
+            equal(again.status, 200, (name, again.body))
+            equal(again.json["event_ids"], first.json["event_ids"], name)
+            equal(json.dumps(again.json["result"], sort_keys=True), json.dumps(first.json["result"], sort_keys=True), name)
+            if name not in ("submit_turn", "start_task", "retry_task", "respond_action", "interrupt_turn", "resume_queue"):
+                equal(sequence_of(s, body), at, name)  # of those a run goes on meanwhile
+
+
+@test("every_command_refuses_bad_input_and_names_the_member", "CTL-01")
+def bad():
+    with Server() as s:
+        for name, c in offered(s).items():
+            if not c["available"]:
+                continue
+            schema, body = c["input_schema"], ROWS[name][0](s)
+            refused(post(s, name, no_such_member=1, **body), 400, "VALIDATION_ERROR", "/no_such_member")
+            for member in schema.get("required", []):
+                short = {k: v for k, v in body.items() if k != member}
+                refused(post(s, name, **short), 400, "VALIDATION_ERROR", "/" + member)
+            for member, form in schema["properties"].items():
+                wrong = {"string": 7, "object": [], "array": {}, "boolean": "x", "integer": "x", "number": "x"}
+                if form.get("type") in wrong:
+                    refused(post(s, name, **{**body, member: wrong[form["type"]]}), 400, "VALIDATION_ERROR", "/" + member)
+            refused(s.http.send("POST", "/api/control/" + name, body="[]"), 400, "VALIDATION_ERROR")
+
+
+@test("every_command_of_another_owner_finds_nothing", "CTL-01")
+def another():
+    with Server(user="one") as s:
+        bodies = {n: ROWS[n][0](s) for n, c in offered(s).items() if c["available"]}
+        s.restart(user="two")
+        for name, body in bodies.items():
+            a = post(s, name, **body)
+            if name in ("submit_turn", "create_task", "get_tool_inventory", "list_tasks"):
+                equal(a.status, 200, (name, a.body))  # they name nothing that is somebody's
+            else:
+                refused(a, 404, "NOT_FOUND")
+        equal([t["objective"] for t in done(s, "list_tasks")["tasks"]], ["x"], "its own alone")
+        s.restart(user="one")
+        for name, body in bodies.items():
+            equal(post(s, name, **body).status, 200, (name, "its own owner finds it as it was"))
+
+
+@test("every_command_is_refused_in_a_wrong_state", "CTL-01")
+def states():
+    with Server() as s:
+        for name, (_, make, want) in ROWS.items():
+            if not make:
+                continue
+            body = make(s)
+            at = sequence_of(s, body)
+            a = post(s, name, **body)
+            refused(a, want, "CONFLICT" if want == 409 else "NOT_FOUND")
+            equal(sequence_of(s, body), at, name)
+
+
+main()
