@@ -258,9 +258,10 @@ static size_t over_strings(struct uar_tool_over *t, uar_str **out)
 
 static size_t model_strings(struct uar_model_end *m, uar_str **out)
 {
-	uar_str *all[] = { &m->actual_model, &m->stop_reason, &m->category,   &m->message,
-			   &m->calls,	     &m->calls_blob,  &m->raw_blob,   &m->artifacts,
-			   &m->catalog,	     &m->reasoning,   &m->compaction, &m->narrowed_by };
+	uar_str *all[] = { &m->code,	   &m->actual_model, &m->stop_reason, &m->category,
+			   &m->message,	   &m->calls,	     &m->calls_blob,  &m->raw_blob,
+			   &m->artifacts,  &m->catalog,	     &m->reasoning,   &m->compaction,
+			   &m->narrowed_by };
 
 	memcpy(out, all, sizeof all);
 	return ARRAY_LEN(all);
@@ -305,6 +306,8 @@ static size_t strings_of(struct uar_command *c, uar_str **out)
 		out[n++] = &c->prepared.route;
 		out[n++] = &c->prepared.compaction;
 		out[n++] = &c->prepared.sections;
+		out[n++] = &c->prepared.recalled;
+		out[n++] = &c->prepared.citations;
 		out[n++] = &c->prepared.skills;
 		out[n++] = &c->prepared.narrowed_by;
 		break;
