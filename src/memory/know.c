@@ -53,9 +53,10 @@ void uar_knowledge_destroy(struct uar_knowledge *k)
 	if (!k)
 		return;
 	k->dead = true;
+	k->jobs++; /* this call: the end of another one must not free what it still looks at */
 	know_watch_stop(k);
 	know_index_stop(k);
-	if (!k->jobs)
+	if (!--k->jobs)
 		free_all(k);
 }
 

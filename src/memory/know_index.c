@@ -311,8 +311,10 @@ static uar_err ask_vectors(struct uar_knowledge *k, struct index_job *x)
 
 	k->index.total = x->missing.total;
 	k->index.done = x->missing.total - x->missing.lacking;
+	if (e)
+		return e;
 	ask.model = to.name;
-	return e ? e : uar_model_embed(to.model, &ask, &x->job.error);
+	return uar_model_embed(to.model, &ask, &x->job.error);
 }
 
 /* --- the next one --------------------------------------------------------------------------------
