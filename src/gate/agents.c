@@ -180,6 +180,7 @@ static void look_up(struct call *c, int64_t version)
 						      .version = version,
 						      .done = looked_up,
 						      .ctx = c };
+		c->op = op;
 		e = uar_workers_look_up_definition(c->g->o.work, op);
 	}
 	if (e)
@@ -243,6 +244,7 @@ static void change(struct call *c, uar_str text)
 						      .text = text,
 						      .done = changed,
 						      .ctx = c };
+		c->op = op; /* it is in the memory of the call, which the peer must not end */
 		e = uar_workers_change_definition(c->g->o.work, op);
 	}
 	if (e)

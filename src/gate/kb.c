@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "gate/limits.h"
+#include "http/limits.h"
 #include "memory/media.h"
 
 /* --- what all of them share ----------------------------------------------------------------- */
@@ -15,8 +16,13 @@ struct kb_call *gate_kb_call(struct call *c, size_t size)
 	struct uar_error error = { 0 };
 
 	if (x) {
+		c->op = x;
 		x->c = c;
 		x->place = (struct uar_kb_place){ c->owner, c->params[0] };
+		x->id = c->params[1];
+		x->job.arena = c->arena;
+		x->job.arena.max = 0;
+		uar_arena_init(&c->arena, UAR_LIMIT_HTTP_ARENA);
 		return x;
 	}
 	if (k)
@@ -28,6 +34,17 @@ struct kb_call *gate_kb_call(struct call *c, size_t size)
 					   "`kb` to true"),
 			     &error);
 	return NULL;
+}
+
+uar_err gate_kb_query(struct kb_call *x, const char *name, uar_str *out)
+{
+	uar_str text = UAR_STR_NONE;
+	uar_err e = gate_query_str(x->c, name, &text);
+
+	if (e || !text.p)
+		return e;
+	*out = uar_arena_str(&x->job.arena, text);
+	return out->p ? UAR_OK : UAR_ENOMEM;
 }
 
 void gate_kb_begin(struct kb_call *x)
@@ -80,7 +97,7 @@ static void run_collections(struct uar_kb *kb, struct uar_know_job *j)
 {
 	struct kb_collections *l = (struct kb_collections *)(void *)call_of(j);
 
-	j->err = uar_kb_collections(kb, &l->x.c->owner, &j->arena, &l->list, &j->error);
+	j->err = uar_kb_collections(kb, &l->x.place.owner, &j->arena, &l->list, &j->error);
 }
 
 static void put_progress(struct uar_jw *w, struct uar_knowledge *k, const struct uar_owner *owner)
@@ -119,7 +136,7 @@ static void listed_collections(struct uar_know_job *j)
 	if (gate_kb_failed(&l->x))
 		return;
 	uar_jw_obj(&w, NULL);
-	put_progress(&w, j->k, &l->x.c->owner);
+	put_progress(&w, j->k, &l->x.place.owner);
 	uar_jw_arr(&w, "collections");
 	for (size_t i = 0; i < l->list.n; i++)
 		put_collection(&w, &l->list.at[i]);
@@ -148,7 +165,7 @@ static void run_set(struct uar_kb *kb, struct uar_know_job *j)
 {
 	struct kb_setting *s = (struct kb_setting *)(void *)call_of(j);
 
-	j->err = uar_kb_set_collection(kb, &s->x.c->owner, &s->to, &j->error);
+	j->err = uar_kb_set_collection(kb, &s->x.place.owner, &s->to, &j->error);
 }
 
 static void was_set(struct uar_know_job *j)
@@ -172,7 +189,7 @@ struct set_body {
 	bool citation_required, expand;
 };
 
-static uar_err write_policy(struct call *c, struct uar_kb_collection *to, struct uar_error *error)
+static uar_err write_policy(struct kb_setting *s, struct uar_error *error)
 {
 	static const struct uar_json_field fields[] = {
 		{ "embedding", UAR_FIELD_STR, false, offsetof(struct set_body, embedding) },
@@ -184,10 +201,11 @@ static uar_err write_policy(struct call *c, struct uar_kb_collection *to, struct
 		{ "expand", UAR_FIELD_BOOL, false, offsetof(struct set_body, expand) },
 	};
 	struct set_body in = { .mode = UAR_STR("hybrid"), .top_k = 5 };
+	struct uar_kb_collection *to = &s->to;
 	struct uar_buf b = uar_buf_make(4096);
 	struct uar_jw w = uar_jw_begin(&b);
 	enum uar_kb_mode mode;
-	uar_err e = uar_json_read(c->body, fields, ARRAY_LEN(fields), true, &in, error);
+	uar_err e = uar_json_read(s->x.c->body, fields, ARRAY_LEN(fields), true, &in, error);
 
 	if (!e)
 		e = gate_kb_mode(in.mode, &mode, error);
@@ -205,7 +223,7 @@ static uar_err write_policy(struct call *c, struct uar_kb_collection *to, struct
 	if (!e)
 		e = uar_jw_end(&w);
 	to->embedding = in.embedding;
-	to->policy = uar_arena_str(&c->arena, uar_buf_str(&b));
+	to->policy = uar_arena_str(&s->x.job.arena, uar_buf_str(&b));
 	uar_buf_fini(&b);
 	return e ? e : to->policy.p ? UAR_OK : UAR_ENOMEM;
 }
@@ -219,7 +237,7 @@ void gate_kb_set_collection(struct call *c)
 	if (!s)
 		return;
 	s->to.name = c->params[0];
-	e = write_policy(c, &s->to, &error);
+	e = write_policy(s, &error);
 	if (e) {
 		uar_know_free(&s->x.job);
 		gate_problem(c, e, &error);
@@ -298,7 +316,7 @@ static void run_put(struct uar_kb *kb, struct uar_know_job *j)
 	struct kb_put *p = put_of(j);
 
 	p->d.updated_us = uar_know_now(j->k);
-	j->err = uar_kb_put(kb, &p->x.c->owner, &p->d, &p->result, &j->error);
+	j->err = uar_kb_put(kb, &p->x.place.owner, &p->d, &p->result, &j->error);
 }
 
 static void was_put(struct uar_know_job *j)
@@ -353,7 +371,7 @@ struct put_body {
 };
 
 /* "https://example.org/a/b?c" becomes "example.org/a/b_c". */
-static uar_str name_of(struct call *c, uar_str from)
+static uar_str name_of(struct uar_arena *arena, uar_str from)
 {
 	uar_str rest = from;
 	char *to;
@@ -362,7 +380,7 @@ static uar_str name_of(struct call *c, uar_str from)
 		rest = uar_str_from(from, uar_str_find(from, '/') + 2);
 	if (rest.n > UAR_LIMIT_KB_NAME)
 		rest = uar_str_from(rest, rest.n - UAR_LIMIT_KB_NAME);
-	to = uar_arena_bytes(&c->arena, rest.n + 1);
+	to = uar_arena_bytes(arena, rest.n + 1);
 	if (!to)
 		return UAR_STR_NONE;
 	for (size_t i = 0; i < rest.n; i++) {
@@ -398,6 +416,7 @@ static uar_err read_put(struct kb_put *p, struct uar_error *error)
 		{ "content", UAR_FIELD_STR, false, offsetof(struct put_body, content) },
 		{ "url", UAR_FIELD_STR, false, offsetof(struct put_body, url) },
 	};
+	struct uar_arena *arena = &p->x.job.arena;
 	struct call *c = p->x.c;
 	struct put_body in = { .url = UAR_STR_NONE };
 	uar_err e = uar_json_read(c->body, fields, ARRAY_LEN(fields), true, &in, error);
@@ -407,10 +426,11 @@ static uar_err read_put(struct kb_put *p, struct uar_error *error)
 				  "a document has one of text, content (base64) and url");
 	if (e)
 		return e;
-	p->url = in.url.p ? uar_arena_str(&c->arena, in.url) : UAR_STR_NONE;
+	p->url = in.url.p ? uar_arena_str(arena, in.url) : UAR_STR_NONE;
 	p->d = (struct uar_kb_document){
 		.collection = c->params[0],
-		.id = in.document_id.p ? in.document_id : name_of(c, in.url.p ? in.url : in.source),
+		.id = in.document_id.p ? in.document_id
+				       : name_of(arena, in.url.p ? in.url : in.source),
 		.title = in.title.p ? in.title
 			 : in.url.p ? in.url
 				    : in.source,

@@ -120,15 +120,15 @@ static uar_err read_which(struct call *c, struct kb_list *l, struct uar_error *e
 	uar_err e;
 
 	if (!l->one)
-		return gate_query_str(c, "after", &l->page.after);
-	l->page.id = c->params[1];
-	l->reading = (struct uar_kb_reading){ .place = l->x.place, .document = c->params[1] };
+		return gate_kb_query(&l->x, "after", &l->page.after);
+	l->page.id = l->x.id;
+	l->reading = (struct uar_kb_reading){ .place = l->x.place, .document = l->x.id };
 	if (l->all) {
 		e = gate_query_u64(c, "from", 0, &from, error);
 	} else {
 		e = gate_query_u64(c, "chunk", 0, &chunk, error);
 		if (!e)
-			e = gate_query_str(c, "passage", &l->reading.sha256);
+			e = gate_kb_query(&l->x, "passage", &l->reading.sha256);
 	}
 	l->reading.chunk = (int64_t)(chunk & INT64_MAX);
 	l->reading.from = (int64_t)(from & INT64_MAX);
@@ -177,7 +177,7 @@ static void run_remove(struct uar_kb *kb, struct uar_know_job *j)
 {
 	struct kb_call *x = (struct kb_call *)(void *)j;
 
-	j->err = uar_kb_remove(kb, &x->place, x->c->params[1], &j->error);
+	j->err = uar_kb_remove(kb, &x->place, x->id, &j->error);
 }
 
 static void answer_done(struct uar_know_job *j)
@@ -249,7 +249,7 @@ static void found(struct uar_know_job *j)
 	uar_buf_fini(&b);
 }
 
-static uar_err read_search(struct call *c, struct uar_kb_query *q, struct uar_error *error)
+static uar_err read_search(struct call *c, struct uar_know_search *s, struct uar_error *error)
 {
 	static const struct uar_json_field fields[] = {
 		{ "query", UAR_FIELD_STR, true, offsetof(struct search_body, query) },
@@ -258,6 +258,7 @@ static uar_err read_search(struct call *c, struct uar_kb_query *q, struct uar_er
 		{ "k", UAR_FIELD_INT, false, offsetof(struct search_body, k) },
 		{ "expand", UAR_FIELD_BOOL, false, offsetof(struct search_body, expand) },
 	};
+	uar_str *collection = uar_arena_alloc(&s->job.arena, sizeof *collection);
 	struct search_body in = { .mode = UAR_STR("hybrid"), .k = 5 };
 	uar_err e = uar_json_read(c->body, fields, ARRAY_LEN(fields), true, &in, error);
 
@@ -265,14 +266,17 @@ static uar_err read_search(struct call *c, struct uar_kb_query *q, struct uar_er
 		uar_error_where(error, "/k");
 		e = uar_error_set(error, UAR_EINVALID, "1 to %d", UAR_LIMIT_KB_HITS);
 	}
-	*q = (struct uar_kb_query){ .owner = c->owner,
-				    .collections = c->params,
-				    .collection_count = 1,
-				    .text = in.query,
-				    .k = (size_t)in.k,
-				    .deny_labels = in.deny_labels,
-				    .expand = in.expand };
-	return e ? e : gate_kb_mode(in.mode, &q->mode, error);
+	if (!collection)
+		return UAR_ENOMEM;
+	*collection = c->params[0];
+	s->q = (struct uar_kb_query){ .owner = c->owner,
+				      .collections = collection,
+				      .collection_count = 1,
+				      .text = in.query,
+				      .k = (size_t)in.k,
+				      .deny_labels = in.deny_labels,
+				      .expand = in.expand };
+	return e ? e : gate_kb_mode(in.mode, &s->q.mode, error);
 }
 
 void gate_kb_search(struct call *c)
@@ -285,7 +289,7 @@ void gate_kb_search(struct call *c)
 	if (!known)
 		return;
 	s->q = (struct uar_kb_query){ .k = 0 };
-	e = read_search(c, &s->q, &error);
+	e = read_search(c, s, &error);
 	s->job.ctx = c;
 	s->job.done = found;
 	if (e)
@@ -335,7 +339,7 @@ static uar_err read_relations(struct call *c, struct kb_relations *r, struct uar
 		return uar_error_set(error, UAR_EINVALID, "it must be a list of 1 to %d relations",
 				     UAR_LIMIT_KB_RELATIONS);
 	}
-	r->list.at = uar_arena_alloc(&c->arena, n * sizeof *r->list.at);
+	r->list.at = uar_arena_alloc(&r->x.job.arena, n * sizeof *r->list.at);
 	if (!r->list.at)
 		return UAR_ENOMEM;
 	for (const struct uar_json *j = uar_json_at(list, 0); j && !e; j = j->next) {
@@ -414,7 +418,7 @@ void gate_kb_relations(struct call *c)
 		return;
 	e = gate_query_u64(c, "depth", 1, &r->depth, &error);
 	if (!e)
-		e = gate_query_str(c, "entity", &r->entity);
+		e = gate_kb_query(&r->x, "entity", &r->entity);
 	if (!e && (!r->entity.n || r->depth < 1 || r->depth > 3))
 		e = uar_error_set(&error, UAR_EINVALID,
 				  "`entity` names one, and `depth` is 1 to 3");
@@ -496,11 +500,11 @@ static void ask_memories(struct call *c, void (*run)(struct uar_kb *, struct uar
 	if (!m)
 		return;
 	m->ask.owner = c->owner;
-	e = gate_query_str(c, "scope", &m->ask.scope);
+	e = gate_kb_query(&m->x, "scope", &m->ask.scope);
 	if (!e)
-		e = gate_query_str(c, "scope_id", &m->ask.scope_id);
+		e = gate_kb_query(&m->x, "scope_id", &m->ask.scope_id);
 	if (!e)
-		e = gate_query_str(c, "key", &m->ask.key);
+		e = gate_kb_query(&m->x, "key", &m->ask.key);
 	if (e) {
 		uar_know_free(&m->x.job);
 		gate_problem(c, e, NULL);

@@ -119,6 +119,7 @@ static void change(struct call *c, uar_str text)
 						      .text = text,
 						      .done = changed,
 						      .ctx = c };
+		c->op = op; /* it is in the memory of the call, which the peer must not end */
 		e = uar_workers_change_definition(c->g->o.work, op);
 	}
 	if (e)
