@@ -182,7 +182,8 @@ function Form({action, decide, busy, wrong}: {action: AskLike; decide: (decision
 }
 
 /** Who answered, and when; what was decided is history, a click away. */
-function Settled({action, state, title}: {action: AskLike; state: string; title: string}) {
+function Settled({action, state: decided, title}: {action: AskLike; state: string; title: string}) {
+	const state = action.source === 'timeout' ? 'expired' : decided; // nobody said no
 	const who = action.resolved_by?.id ? `by ${action.resolved_by.type === 'user' && action.resolved_by.id === 'local' ? 'you' : action.resolved_by.id}` : '';
 	const no = ['deny', 'decline', 'cancel', 'pending', 'expired'].includes(state);
 	return <details className="question settled" data-action={action.action_id} data-state={state} tabIndex={-1}>

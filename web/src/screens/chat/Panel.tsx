@@ -23,7 +23,7 @@ function kindOf(a: Artifact): string {
 
 /** A name that no system takes for something else; the type is always plain bytes of text. */
 export function fileName(a: Artifact): string {
-	const stem = a.title.normalize('NFKC').replace(/[^\p{L}\p{N}._ -]+/gu, '_').replace(/^[. ]+|[. ]+$/g, '').slice(0, 80) || 'artifact';
+	const stem = a.title.normalize('NFKC').replace(/[^\p{L}\p{N}._ -]+/gu, '_').replace(/\.{2,}/g, '.').replace(/^[. _]+|[. _]+$/g, '').slice(0, 80) || 'artifact';
 	const ending = ENDINGS[kindOf(a)] ?? 'txt';
 	return stem.toLowerCase().endsWith(`.${ending}`) ? stem : `${stem}.${ending}`;
 }

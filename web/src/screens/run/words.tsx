@@ -39,7 +39,9 @@ export const PIECES = ['model.delta', 'reasoning.delta', 'tool.delta'];
 
 const WORDS: Record<string, [Kind, string]> = {
 	'turn.submitted': ['person', 'Message'], 'task.created': ['plain', 'Task made'], 'task.queued': ['wait', 'Queued'], 'task.attempt.started': ['plain', 'Attempt started'],
-	'task.attempt.completed': ['plain', 'Attempt ended'], 'task.attempt.failed': ['error', 'Attempt failed'], 'task.completed': ['plain', 'Task ended'], 'task.failed': ['error', 'Task failed'],
+	'task.attempt.completed': ['plain', 'Attempt ended'], 'task.attempt.failed': ['error', 'Attempt failed'], 'task.completed': ['plain', 'Task ended'], 'task.failed': ['error', 'Task failed'], 'task.started': ['plain', 'Task started'], 'task.cancelled': ['plain', 'Task cancelled'],
+	'thread.started': ['plain', 'Thread started'], 'thread.updated': ['plain', 'Thread changed'], 'turn.cancelled': ['plain', 'Turn cancelled'], 'queue.changed': ['wait', 'Queue changed'],
+	'run.cancel_requested': ['plain', 'Stop asked for'], 'cost.estimated': ['model', 'Cost estimated'], 'cost.recorded': ['model', 'Cost'],
 	'turn.started': ['plain', 'Turn started'], 'turn.completed': ['plain', 'Turn ended'], 'turn.failed': ['error', 'Turn failed'], 'run.status': ['plain', 'Phase'],
 	'model.requested': ['model', 'Model called'], 'model.completed': ['model', 'Model answered'], 'model.failed': ['error', 'Model failed'],
 	'model.delta': ['text', 'Text'], 'reasoning.delta': ['text', 'Reasoning'], 'reasoning.summary': ['text', 'Reasoning'],
