@@ -161,6 +161,14 @@ $(BUILD)/bench/%: bench/%.c $(BENCHLIB_O) $(LIB)
 	$(call say,BENCH,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Ibench -MMD -MP $(LDFLAGS) -o $@ $< $(BENCHLIB_O) $(LIB) $(LDLIBS)
 
+# What the conformance suite of MCP starts as the client that it judges.
+MCP_CLIENT := $(BUILD)/mcp-client
+$(MCP_CLIENT): tests/mcp_client/mcp_client.c $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS) -lcurl
+e2e e2e-plain: $(MCP_CLIENT)
+
 include mk/agent_api.mk
 include mk/libuar.mk
 include mk/plugin_sdk.mk

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The conformance suite of the Model Context Protocol against UAR as a server, of both eras."""
+"""The conformance suite of the Model Context Protocol against UAR as a server and as a client, of both eras."""
 import json
 import os
 import re
@@ -10,12 +10,17 @@ import tempfile
 import threading
 from urllib.parse import urlparse
 
-from lib import ROOT, SAFETY, Server, check, equal, main, test
+from lib import BUILD, ROOT, SAFETY, Server, check, equal, main, test
 from lib.npm import modules, node
 
 FIXTURE = os.path.join(ROOT, "tests", "e2e", "lib", "mcp_fixture.py")
 # What a revision requires; the suite runs further scenarios that it does not score.
 SCORED = {"2025-11-25": 30, "2026-07-28": 37}
+SCORED_CLIENT = {"2025-11-25": 18, "2026-07-28": 32}
+# Extensions of the authorization that UAR does not offer; no revision requires them.
+NOT_OFFERED = {"auth/client-credentials-jwt", "auth/client-credentials-basic", "auth/enterprise-managed-authorization", "auth/dpop",
+               "auth/dpop-nonce", "auth/wif-jwt-bearer"}
+CLIENT = os.path.join(BUILD, "mcp-client")
 
 
 class TokenProxy:
@@ -63,13 +68,13 @@ class TokenProxy:
             pass
 
 
-def judged(url, revision, folder):
+def judged(revision, folder, *how):
     """(scored, unscored): names of scenarios with True where all checks passed; and all that was said."""
     program = os.path.join(modules("mcp-conformance"), "@modelcontextprotocol", "conformance", "dist", "index.js")
-    p = subprocess.run([node(), program, "server", "--url", url, "--requirements", revision, "-o", folder],
+    p = subprocess.run([node(), program, *how, "--requirements", revision, "-o", folder],
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SAFETY, cwd=folder,
                        env={**os.environ, "HOME": folder})
-    summary = p.stdout.partition("=== SUMMARY ===")[2]
+    summary = re.split(r"=== (?:SUITE )?SUMMARY ===", p.stdout)[-1]
     rest = set(re.findall(r"^  [✓✗] (\S+) \(", summary, re.M))
     all_of = {name: mark == "✓" for mark, name in re.findall(r"^([✓✗]) (\S+): \d+ passed", summary, re.M)}
     return {n: v for n, v in all_of.items() if n not in rest}, {n: all_of[n] for n in rest}, p.stdout
@@ -82,14 +87,26 @@ def conformance():
     with Server(env={"UAR_MCP_SERVERS": json.dumps(servers)}) as s, tempfile.TemporaryDirectory() as folder:
         proxy = TokenProxy(s)
         for revision, count in SCORED.items():
-            scored, rest, said = judged(proxy.url, revision, folder)
-            print(f"{revision}: {sum(scored.values())} of {len(scored)} scored scenarios, "
+            scored, rest, said = judged(revision, folder, "server", "--url", proxy.url)
+            print(f"server, {revision}: {sum(scored.values())} of {len(scored)} scored scenarios, "
                   f"{sum(rest.values())} of {len(rest)} others; not: {sorted(n for n, v in rest.items() if not v)}")
             equal([n for n, v in scored.items() if not v], [], said[-6000:])
             equal([n for n, v in rest.items() if not v], [], said[-6000:])
             equal(len(scored), count, said[-3000:])
         proxy.socket.close()
         check("mcp.not_offered" not in s.log(), s.log()[-2000:])
+
+
+@test("official_suite_passes_for_connections_of_both_eras", "MCP-01 MCP-02 MCP-03")
+def clients():
+    modules("mcp-conformance"), node()
+    for revision, count in SCORED_CLIENT.items():
+        with tempfile.TemporaryDirectory() as folder:
+            scored, rest, said = judged(revision, folder, "client", "--command", CLIENT)
+        print(f"client, {revision}: {sum(scored.values())} of {len(scored)} scored scenarios, {sum(rest.values())} of {len(rest)} others")
+        equal([n for n, v in scored.items() if not v], [], said[-6000:])
+        equal(len(scored), count, said[-3000:])
+        equal({n for n, v in rest.items() if not v}, NOT_OFFERED, said[-3000:])
 
 
 if __name__ == "__main__":
