@@ -58,6 +58,12 @@ static bool begins(enum uar_effect effect)
 	       effect == UAR_DO_NEXT_ROUND;
 }
 
+/* Some workers hear the answer themselves. */
+static bool stays(const struct worker *w)
+{
+	return w->ops->answer && (!w->ops->stays || w->ops->stays(w));
+}
+
 void rt_effect(struct live_run *r, enum uar_effect effect)
 {
 	if (begins(effect) && r->agg->rt->draining)
@@ -75,7 +81,7 @@ void rt_effect(struct live_run *r, enum uar_effect effect)
 	case UAR_DO_STOP_ENTRY: stop_entry(r); break;
 	case UAR_DO_WAIT: wait_until_due(r); break;
 	case UAR_DO_PARK:
-		if (r->worker && !r->worker->ops->answer)
+		if (r->worker && !stays(r->worker))
 			rt_worker_stop(r);
 		break;
 	case UAR_DO_NONE:

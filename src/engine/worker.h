@@ -67,6 +67,8 @@ struct worker_ops {
 	void (*answer)(struct worker *w, const struct uar_answer *answer);
 	/* The run has begun, for which it was started before; NULL: it never is. */
 	void (*begin)(struct worker *w);
+	/* With `answer`: does it wait in memory now? NULL: always. */
+	bool (*stays)(const struct worker *w);
 };
 struct worker {
 	const struct worker_ops *ops;

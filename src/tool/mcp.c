@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "json/jw.h"
+#include "mcp/elicit.h"
 #include "tool/limits.h"
 
 struct mcp_tools {
@@ -19,6 +20,9 @@ struct mcp_tool_call {
 	struct mcp_tools *t;
 	struct uar_mcp_call *call;
 	struct uar_tool_events events;
+	struct uar_mcp_ask *open;			 /* what a person is asked; NULL: nothing */
+	struct uar_mcp_ask *waiting[UAR_LIMIT_MCP_ASKS]; /* what follows */
+	size_t waiting_count;
 };
 
 static struct mcp_tools *mcp_of(struct uar_tools *t)
@@ -49,6 +53,7 @@ static uar_err fill_row(struct mcp_tools *t, const struct uar_mcp_tool *from, st
 		.effect = free_to_call ? UAR_TOOL_READ_ONLY : UAR_TOOL_ONCE,
 		.destructive = !free_to_call && from->destructive_hint,
 		.ask = !free_to_call && s->ask,
+		.may_ask = true,
 		.own = t->o.own,
 		.timeout_us = UAR_LIMIT_MCP_CALL_MAX_MS * 1000LL,
 	};
@@ -274,13 +279,148 @@ static void on_progress(void *ctx, const struct uar_json *params)
 		k->events.progress(k->events.ctx, params->text);
 }
 
+/* --- questions ------------------------------------------------------------------------------ */
+
+static uar_str message_of(const struct uar_mcp_ask *a)
+{
+	return uar_json_str(uar_json_get(a->params, UAR_STR("message")), UAR_STR(""));
+}
+
+static void write_about(const struct mcp_tool_call *k, uar_str url, struct uar_buf *out)
+{
+	struct uar_jw w = uar_jw_begin(out);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "server", k->t->o.setting->server.name);
+	if (url.n)
+		uar_jw_str(&w, "url", url);
+	uar_jw_close(&w);
+	out->err = uar_jw_end(&w);
+}
+
+/* The address is shown whole and never asked for here. */
+static void ask_person(struct mcp_tool_call *k, struct uar_mcp_ask *a)
+{
+	const struct uar_json *schema = uar_json_get(a->params, UAR_STR("requestedSchema"));
+	bool login = a->kind == UAR_MCP_LOGIN;
+	uar_str url = login ? uar_str_c(a->url)
+			    : uar_json_str(uar_json_get(a->params, UAR_STR("url")), UAR_STR(""));
+	struct uar_buf form = uar_buf_make(UAR_LIMIT_MCP_FORM), about = uar_buf_make(65536);
+	struct uar_tool_question q = { .type = login   ? UAR_ACTION_CREDENTIAL
+					       : url.n ? UAR_ACTION_INPUT
+						       : UAR_ACTION_FORM,
+				       .kind = login ? UAR_STR("login") : UAR_STR("elicitation"),
+				       .prompt = login ? UAR_STR("The MCP server wants a login: "
+								 "open the address")
+						       : message_of(a) };
+
+	if (schema && !url.n)
+		uar_json_write(&form, schema);
+	write_about(k, url, &about);
+	k->open = a;
+	if (form.err || about.err || (!form.n && !url.n)) {
+		k->open = NULL;
+		uar_mcp_ask_refuse(a); /* a form that is too long, or none */
+	} else {
+		q.schema = uar_buf_str(&form);
+		q.about = uar_buf_str(&about);
+		k->events.asked(k->events.ctx, &q);
+	}
+	uar_buf_fini(&form);
+	uar_buf_fini(&about);
+}
+
+static void on_asked(void *ctx, struct uar_mcp_ask *a)
+{
+	struct mcp_tool_call *k = ctx;
+
+	if (!k->open)
+		ask_person(k, a);
+	else if (k->waiting_count < UAR_LIMIT_MCP_ASKS)
+		k->waiting[k->waiting_count++] = a;
+	else
+		uar_mcp_ask_refuse(a);
+}
+
+static void ask_next(struct mcp_tool_call *k)
+{
+	struct uar_mcp_ask *next = k->waiting_count ? k->waiting[0] : NULL;
+
+	if (!next)
+		return;
+	memmove(k->waiting, k->waiting + 1, --k->waiting_count * sizeof next);
+	ask_person(k, next);
+}
+
+static void on_unasked(void *ctx, struct uar_mcp_ask *a)
+{
+	struct mcp_tool_call *k = ctx;
+
+	for (size_t i = 0; i < k->waiting_count; i++)
+		if (k->waiting[i] == a) {
+			memmove(k->waiting + i, k->waiting + i + 1,
+				(--k->waiting_count - i) * sizeof a);
+			return;
+		}
+	if (k->open != a)
+		return;
+	k->open = NULL;
+	if (k->events.unasked)
+		k->events.unasked(k->events.ctx, a->kind == UAR_MCP_LOGIN);
+	ask_next(k);
+}
+
+static void accept_form(struct uar_mcp_ask *a, uar_str values)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_MCP_MESSAGE);
+	const struct uar_json *j = NULL;
+	struct uar_arena arena = { 0 };
+
+	if (values.n && uar_json_parse(values, NULL, &arena, &j, NULL))
+		j = NULL;
+	if (uar_str_is(uar_json_str(uar_json_get(a->params, UAR_STR("mode")), UAR_STR("")), "url"))
+		uar_mcp_ask_answer(a, UAR_STR("{\"action\":\"accept\"}"));
+	else if (!uar_mcp_elicit_accept(a->params, j, &b))
+		uar_mcp_ask_answer(a, uar_buf_str(&b));
+	else
+		uar_mcp_ask_refuse(a);
+	uar_buf_fini(&b);
+	uar_arena_fini(&arena);
+}
+
+/* The call may end inside: what is asked next is looked up before. */
+static void answer(struct uar_tools *base, struct uar_tool_call *call,
+		   const struct uar_tool_answer *said)
+{
+	struct mcp_tool_call *k = (struct mcp_tool_call *)(void *)call;
+	struct uar_mcp_ask *a = k->open;
+	bool last = !k->waiting_count;
+
+	(void)base;
+	if (!a || (a->kind == UAR_MCP_LOGIN && said->verdict == UAR_VERDICT_SUBMIT))
+		return; /* the login itself is the answer */
+	k->open = NULL;
+	if (said->verdict == UAR_VERDICT_SUBMIT)
+		accept_form(a, said->values);
+	else if (said->verdict == UAR_VERDICT_CANCEL && a->kind == UAR_MCP_ELICIT)
+		uar_mcp_ask_answer(a, UAR_STR("{\"action\":\"cancel\"}"));
+	else
+		uar_mcp_ask_refuse(a);
+	if (!last)
+		ask_next(k);
+}
+
 static uar_err start(struct uar_tools *base, const struct uar_tool_request *r,
 		     const struct uar_tool_events *events, struct uar_tool_call **out,
 		     struct uar_error *error)
 {
 	struct mcp_tools *t = mcp_of(base);
 	struct mcp_tool_call *k = uar_zalloc(sizeof *k);
-	struct uar_mcp_call_events inner = { .progress = on_progress, .done = on_done, .ctx = k };
+	struct uar_mcp_call_events inner = { .progress = on_progress,
+					     .done = on_done,
+					     .ctx = k,
+					     .asked = events->asked ? on_asked : NULL,
+					     .unasked = on_unasked };
 	uar_str reason = UAR_STR_NONE;
 	uar_err e;
 
@@ -342,11 +482,13 @@ uar_err uar_mcp_tools_create(const struct uar_mcp_tools_options *o, struct uar_t
 						  .at = at,
 						  .start = start,
 						  .cancel = cancel,
-						  .withdraw = withdraw };
+						  .withdraw = withdraw,
+						  .answer = answer };
 	struct mcp_tools *t = uar_zalloc(sizeof *t);
 	struct uar_mcp_client_options c = { .loop = o->loop,
 					    .http = o->http,
 					    .server = o->setting->server,
+					    .asks = true,
 					    .redirect_url = o->redirect_url,
 					    .tokens = o->tokens,
 					    .changed = on_changed,

@@ -101,8 +101,8 @@ static bool is_same(struct uar_tool *a, struct uar_tool *b)
 		if (!uar_str_eq(*x[i], *y[i]))
 			return false;
 	return a->effect == b->effect && a->destructive == b->destructive && a->ask == b->ask &&
-	       a->own == b->own && a->timeout_us == b->timeout_us && a->state == b->state &&
-	       a->by == b->by;
+	       a->own == b->own && a->may_ask == b->may_ask && a->timeout_us == b->timeout_us &&
+	       a->state == b->state && a->by == b->by;
 }
 
 static uar_err compile(struct entry *e, uar_str text, struct uar_schema **out,
@@ -334,6 +334,21 @@ static void on_progress(void *ctx, uar_str json)
 		c->events.progress(c->events.ctx, json);
 }
 
+static void on_asked(void *ctx, const struct uar_tool_question *q)
+{
+	const struct call *c = ctx;
+
+	c->events.asked(c->events.ctx, q);
+}
+
+static void on_unasked(void *ctx, bool settled)
+{
+	const struct call *c = ctx;
+
+	if (c->events.unasked)
+		c->events.unasked(c->events.ctx, settled);
+}
+
 /* It was executed, whatever it says: the failure tells so. */
 static void judge_output(const struct call *c, struct uar_tool_result *r, char *text, size_t size)
 {
@@ -444,7 +459,10 @@ static uar_err start(struct uar_tools *t, const struct uar_tool_request *request
 		     struct uar_error *error)
 {
 	struct registry *r = registry_of(t);
-	struct uar_tool_events ours = { on_progress, on_done, NULL };
+	struct uar_tool_events ours = { .progress = on_progress,
+					.done = on_done,
+					.asked = events->asked ? on_asked : NULL,
+					.unasked = on_unasked };
 	struct uar_tools *source = request->tool ? find_source(r, request->tool) : NULL;
 	uar_err e = check(t, request->tool, request->input, error);
 	struct call *c;
@@ -493,6 +511,15 @@ static bool withdraw(struct uar_tools *t, struct uar_tool_call *call)
 	return true;
 }
 
+static void answer(struct uar_tools *t, struct uar_tool_call *call, const struct uar_tool_answer *a)
+{
+	struct call *c = call_of(call);
+
+	(void)t;
+	if (c->source && c->source->ops->answer)
+		c->source->ops->answer(c->source, c->inner, a);
+}
+
 /* --- sources come and go ---------------------------------------------------------------------- */
 
 static void remove_source(struct registry *r, struct source *s)
@@ -533,6 +560,7 @@ static const struct uar_tools_ops registry_ops = {
 	.check = check,
 	.start = start,
 	.cancel = cancel,
+	.answer = answer,
 	.withdraw = withdraw,
 	.generation = generation,
 	.hold = hold,

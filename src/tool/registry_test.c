@@ -144,7 +144,7 @@ static void scene_fini(struct scene *s)
 
 static uar_err scene_start(struct scene *s, const char *tool_id, const char *input)
 {
-	struct uar_tool_events events = { NULL, on_done, &s->heard };
+	struct uar_tool_events events = { .done = on_done, .ctx = &s->heard };
 	struct uar_tool_request r = { .tool = uar_tools_find(s->registry, uar_str_c(tool_id)),
 				      .input = uar_str_c(input) };
 
@@ -305,7 +305,7 @@ TEST(a_registry_above_another_has_the_tools_of_both, "")
 	CHECK(!uar_tools_find(s.registry, UAR_STR("c:own")));
 	CHECK(above->ops->at(above, 3) && !above->ops->at(above, 4));
 	for (size_t i = 0; i < 2; i++) {
-		struct uar_tool_events events = { NULL, on_done, &s.heard };
+		struct uar_tool_events events = { .done = on_done, .ctx = &s.heard };
 		struct uar_tool_request r = { .tool = above->ops->at(above, i),
 					      .input = UAR_STR("{}") };
 

@@ -12,6 +12,7 @@
 
 #include "base/sched.h"
 #include "base/str.h"
+#include "event/action.h"
 #include "event/limits.h"
 #include "event/record.h"
 
@@ -59,6 +60,7 @@ struct uar_tool {
 	enum uar_tool_effect effect;
 	bool destructive; /* what it undoes cannot be brought back */
 	bool ask;	  /* somebody has to allow each call */
+	bool may_ask;	  /* a call may ask for something: it runs alone */
 	bool own;	  /* only for agents whose definition brings it along */
 	enum uar_tool_by by;
 	int64_t timeout_us;
@@ -99,10 +101,26 @@ struct uar_tool_result {
 	size_t part_count;
 };
 
+/* What a call needs of a person while it is under way; one at a time. */
+struct uar_tool_question {
+	enum uar_action_type type;
+	uar_str kind;	/* "elicitation", "login" */
+	uar_str prompt; /* one line */
+	uar_str schema; /* JSON Schema of the values; empty: there are none */
+	uar_str about;	/* JSON object that is shown with it; or empty */
+};
+struct uar_tool_answer {
+	enum uar_verdict verdict;
+	uar_str values; /* JSON object; or empty */
+};
+
 struct uar_tool_events {
 	void (*progress)(void *ctx, uar_str json); /* may be NULL */
 	void (*done)(void *ctx, const struct uar_tool_result *result);
 	void *ctx;
+	/* NULL: nobody can be asked. uar_tools_ops.answer follows, unless it is over before. */
+	void (*asked)(void *ctx, const struct uar_tool_question *q);
+	void (*unasked)(void *ctx, bool settled); /* it is not open any more, elsewhere settled */
 };
 
 struct uar_tools;     /* a registry of them, or a source for one (registry.h) */
@@ -128,6 +146,9 @@ struct uar_tools_ops {
 	uint64_t (*generation)(struct uar_tools *t);
 	void (*hold)(struct uar_tools *t, const struct uar_tool *tool);
 	void (*let_go)(struct uar_tools *t, const struct uar_tool *tool);
+	/* What a person says to the question that is open; NULL: none ever is. */
+	void (*answer)(struct uar_tools *t, struct uar_tool_call *call,
+		       const struct uar_tool_answer *a);
 };
 struct uar_tools {
 	const struct uar_tools_ops *ops;

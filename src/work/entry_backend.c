@@ -601,7 +601,7 @@ static void backend_stop(struct worker *base)
 
 static const struct worker_ops backend_ops = { "backend",      backend_start, backend_call_model,
 					       backend_flow,   backend_stop,  backend_cancel,
-					       backend_answer, NULL };
+					       backend_answer, NULL,	      NULL };
 
 uar_err rt_backend_make(struct live_run *r, struct worker **out)
 {

@@ -81,7 +81,7 @@ static void echo_stop(struct worker *base)
 
 static const struct worker_ops echo_ops = { "echo",    echo_start, echo_call_model,
 					    echo_flow, echo_stop,  NULL,
-					    NULL,      NULL };
+					    NULL,      NULL,	   NULL };
 
 uar_err rt_echo_make(struct live_run *r, struct worker **out)
 {

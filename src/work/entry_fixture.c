@@ -133,7 +133,7 @@ static void fixture_stop(struct worker *w)
 
 static const struct worker_ops fixture_ops = { "fixture",    fixture_start, fixture_call_model,
 					       fixture_flow, fixture_stop,  NULL,
-					       NULL,	     NULL };
+					       NULL,	     NULL,	    NULL };
 
 uar_err rt_fixture_make(struct live_run *r, struct worker **out)
 {

@@ -608,8 +608,24 @@ static void llm_cancel(struct worker *base)
 		stopped(w);
 }
 
-static const struct worker_ops llm_ops = { "llm.chat", llm_start,  llm_call_model, llm_flow,
-					   llm_stop,   llm_cancel, NULL,	   NULL };
+static bool llm_stays(const struct worker *base)
+{
+	return rt_tool_loop_asks(((const struct llm *)base)->loop);
+}
+
+static void llm_answer(struct worker *base, const struct uar_answer *answer)
+{
+	rt_tool_loop_answer(((struct llm *)base)->loop, answer);
+}
+
+static const struct worker_ops llm_ops = { .name = "llm.chat",
+					   .start = llm_start,
+					   .call_model = llm_call_model,
+					   .flow = llm_flow,
+					   .stop = llm_stop,
+					   .cancel = llm_cancel,
+					   .answer = llm_answer,
+					   .stays = llm_stays };
 
 const struct skill_set *rt_llm_skills(const struct live_run *r)
 {

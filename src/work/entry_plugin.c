@@ -479,7 +479,7 @@ static void plugin_stop(struct worker *base)
 
 static const struct worker_ops plugin_ops = { "plugin",	   plugin_start, plugin_call_model,
 					      plugin_flow, plugin_stop,	 plugin_cancel,
-					      NULL,	   plugin_begin };
+					      NULL,	   plugin_begin, NULL };
 
 uar_err rt_plugin_make(struct live_run *r, struct worker **out)
 {

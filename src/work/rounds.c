@@ -177,9 +177,12 @@ static uar_err note_asked(struct rounds_load *l, const struct uar_event *ev,
 	struct fact *f = id.n ? fact_of(l, id) : NULL;
 
 	enum uar_action_type type = uar_action_type_parse(text_of(p, "action_type"));
+	uar_str kind = text_of(uar_json_get(p, UAR_STR("scope")), "kind");
 
 	if (!f)
 		return id.n ? UAR_ENOMEM : UAR_OK;
+	if (uar_str_is(kind, "elicitation") || uar_str_is(kind, "login"))
+		return UAR_OK; /* asked by the tool at work: its arguments are what they are */
 	if (type < UAR_ACTION_TYPE_COUNT && uar_action_info[type].input)
 		f->c.form = action_number(ev);
 	else

@@ -209,6 +209,7 @@ static void on_done(void *ctx, const struct uar_tool_result *r)
 	struct place *p = ctx;
 
 	p->at_work = NULL;
+	rt_place_unask(p, false);
 	if (!r->ok)
 		rt_place_send_failed(p, r->category, r->message, r->retryable);
 	else if (r->part_count)
@@ -249,7 +250,11 @@ static void start_tool(struct place *p)
 					    .input = p->input,
 					    .run_id = uar_str_c(rt_run_id(l->o.run)),
 					    .caller = &caller };
-	struct uar_tool_events events = { on_progress, on_done, p };
+	struct uar_tool_events events = { .progress = on_progress,
+					  .done = on_done,
+					  .ctx = p,
+					  .asked = rt_place_ask,
+					  .unasked = rt_place_unask };
 	struct uar_error error = { 0 };
 	uar_err e;
 

@@ -22,6 +22,9 @@ void rt_tool_loop_stop(struct tool_loop *l); /* tools at work are cancelled; NUL
 /* Nothing new begins, and what only reads is cancelled. True: what changes the world has
  * begun; `done` fires when its end is durable. False: there is nothing to wait for. */
 bool rt_tool_loop_leave(struct tool_loop *l);
+/* Does a tool at work wait for an answer? NULL: none does. */
+bool rt_tool_loop_asks(const struct tool_loop *l);
+void rt_tool_loop_answer(struct tool_loop *l, const struct uar_answer *a);
 
 /* entry_llm.c: the loop of the run's worker, which is told of commits; NULL: it has none. */
 struct tool_loop *rt_llm_tool_loop(const struct live_run *r);

@@ -43,6 +43,7 @@ struct place {
 	struct uar_buf output;			/* that is put aside */
 	struct uar_buf held;			/* the same while its parts are */
 	char parts_blob[65];			/* that has them; empty: there are none */
+	int64_t question;			/* that the tool at work asks; 0: none */
 };
 
 struct tool_loop {
@@ -73,6 +74,9 @@ void rt_place_send_ask(struct place *p, uar_str args_blob);
 /* more: as in struct uar_ask. */
 void rt_place_send_form(struct place *p, uar_str schema_blob, uar_str more);
 void rt_tool_hand_over(struct tool_loop *l);
+/* tool_question.c: what a tool at work asks a person. */
+void rt_place_ask(void *ctx, const struct uar_tool_question *q);
+void rt_place_unask(void *ctx, bool settled);
 /* tool_plan.c: finds the tool of the call, what it is executed with, and what is to be done. */
 void rt_place_plan(struct place *p);
 /* Does it run together with others of its kind? */

@@ -312,7 +312,8 @@ bool rt_place_is_sociable(const struct place *p)
 	case GIVE_UP: return true;
 	case RUN:
 	case RUN_AGAIN:
-		return p->tool->effect == UAR_TOOL_READ_ONLY && p->tool->by != UAR_TOOL_BY_ARTIFACT;
+		return p->tool->effect == UAR_TOOL_READ_ONLY && !p->tool->may_ask &&
+		       p->tool->by != UAR_TOOL_BY_ARTIFACT;
 	case ASK:
 	case ASK_AGAIN:
 	case ASK_FORM: return false;

@@ -1,47 +1,16 @@
 #!/usr/bin/env python3
 """MCP servers that are put, listed, imported, brought along by agents, and logged in at."""
 import glob
-import http.client
 import json
 import os
 import stat
 import subprocess
 import sys
-from urllib.parse import urlparse
 
 from lib import UAR, check, equal, main, test, wait_until
-from lib.mcp_host import AGENT, Host, log_file, of, pipes
+from lib.mcp_host import AGENT, LOOPBACK, Host, browse, connected, delete, log_file, of, pipes, put, state
 from lib.mcp_mock import HttpMock, asked
 from lib.mcp_oauth import OauthMock
-
-LOOPBACK = {"outbound_allow": "127.0.0.1"}
-
-
-def state(s, name):
-    return s.http.get("/api/mcp/servers/" + name).json
-
-
-def put(s, path, body):
-    return s.http.send("PUT", path, body)
-
-
-def delete(s, path):
-    return s.http.send("DELETE", path)
-
-
-def connected(s, name):
-    return wait_until(lambda: state(s, name).get("state") == "connected" and state(s, name), "it is connected")
-
-
-def browse(url):
-    """Where a browser would be sent; it is not followed."""
-    u = urlparse(url)
-    c = http.client.HTTPConnection(u.hostname, u.port)
-    c.request("GET", (u.path or "/") + "?" + u.query)
-    answer = c.getresponse()
-    body = answer.read().decode()
-    c.close()
-    return answer.status, answer.getheader("Location"), body
 
 
 def uar(s, *words):
@@ -75,6 +44,7 @@ def rows():
         check(not [t for t in s.tools() if t.startswith("mcp:web/")], s.tools())
         s.kill()
         s.start()
+        s.ready()
         equal(s.http.get("/api/mcp/servers/web").status, 404)
 
 

@@ -1,8 +1,11 @@
 """A server that uses MCP servers, with an agent that may call all of their tools."""
+import http.client
 import json
 import os
+import signal
 import sys
 import tempfile
+from urllib.parse import urlparse
 
 from lib.check import check, wait_until
 from lib.server import Server
@@ -11,6 +14,8 @@ MOCK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_mock.py")
 AGENT = {"version": "1.0", "kind": "agent", "id": "user", "runtime": {"entry": "llm.chat"},
          "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
                     "tools": {"allow": ["mcp:*", "internal:*", "http:*"]}}}
+
+LOOPBACK = {"outbound_allow": "127.0.0.1"}
 
 
 class Host(Server):
@@ -47,6 +52,17 @@ class Host(Server):
         answer = self.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": "allow"})
         check(answer.status in (200, 409), answer.body)
 
+    def end_children(self):
+        """Kills the servers that it has started."""
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as f:
+                    parent = int(f.read().rpartition(")")[2].split()[1])
+                if parent == self.proc.pid:
+                    os.kill(int(entry), signal.SIGKILL)
+            except (OSError, IndexError):
+                continue
+
     def asks(self, run_id):
         return wait_until(lambda: self.record(run_id).get("actions"), "a question")[0]
 
@@ -61,3 +77,30 @@ def of(events, kind):
 
 def log_file(name):
     return os.path.join(tempfile.mkdtemp(prefix="uar-mcp-"), name)
+
+
+def state(s, name):
+    return s.http.get("/api/mcp/servers/" + name).json
+
+
+def put(s, path, body):
+    return s.http.send("PUT", path, body)
+
+
+def delete(s, path):
+    return s.http.send("DELETE", path)
+
+
+def connected(s, name):
+    return wait_until(lambda: state(s, name).get("state") == "connected" and state(s, name), "it is connected")
+
+
+def browse(url):
+    """Where a browser would be sent; it is not followed."""
+    u = urlparse(url)
+    c = http.client.HTTPConnection(u.hostname, u.port)
+    c.request("GET", (u.path or "/") + "?" + u.query)
+    answer = c.getresponse()
+    body = answer.read().decode()
+    c.close()
+    return answer.status, answer.getheader("Location"), body

@@ -1,6 +1,6 @@
 """An MCP server for tests, over pipes or HTTP: what it was asked is in a file, one line each.
 
-As a program: mcp_mock.py LOG [modern]."""
+As a program: mcp_mock.py LOG [modern] [asks]; with "asks" it has tools that need a person."""
 import http.server
 import json
 import os
@@ -25,10 +25,17 @@ TOOLS = [
 ]
 
 
+FORM = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer", "default": 7}}, "required": ["name"]}
+ASKING = [{"name": "form", "description": "Asks for values.", "inputSchema": NOTHING},
+          {"name": "visit", "description": "Sends to an address.", "inputSchema": NOTHING}]
+ASKED = {"form": {"message": "Who are you?", "requestedSchema": FORM},
+         "visit": {"mode": "url", "message": "Please pay", "url": "https://shop.example/pay?order=1", "elicitationId": "e-1"}}
+
+
 class Mock:
-    def __init__(self, log, modern=False):
+    def __init__(self, log, modern=False, asks=False):
         self.log, self.modern, self.lock = log, modern, threading.Lock()
-        self.tools = TOOLS
+        self.tools = TOOLS + (ASKING if asks else [])
 
     def note(self, message):
         with self.lock, open(self.log, "a", encoding="utf-8") as f:
@@ -41,6 +48,12 @@ class Mock:
             return {"content": [{"type": "text", "text": str(total)}], "structuredContent": {"sum": total}}
         if name == "picture":
             return {"content": [{"type": "text", "text": "a pixel"}, {"type": "image", "data": PIXEL, "mimeType": "image/png"}]}
+        if name in ASKED and self.modern:
+            said = params.get("inputResponses", {}).get("q")
+            if said is None:
+                return {"resultType": "input_required", "requestState": "s-1",
+                        "inputRequests": {"q": {"method": "elicitation/create", "params": ASKED[name]}}}
+            return {"content": [{"type": "text", "text": json.dumps([said, params.get("requestState")])}]}
         if name == "fails":
             return {"content": [{"type": "text", "text": "it does not work"}], "isError": True}
         return {"content": [{"type": "text", "text": "said: " + json.dumps(args)}]}
@@ -60,7 +73,7 @@ class Mock:
             page = {"tools": self.tools[half:] if second else self.tools[:half]}
             return {**page, **({} if second else {"nextCursor": "2"}), **({"resultType": "complete"} if self.modern else {})}
         if method == "tools/call":
-            return {**self.call(params), **({"resultType": "complete"} if self.modern else {})}
+            return {**({"resultType": "complete"} if self.modern else {}), **self.call(params)}
         if method == "ping":
             return {}
         return None
@@ -80,6 +93,7 @@ def serve_pipes(mock):
         sys.stdout.flush()
 
     print("the mock has begun", file=sys.stderr, flush=True)
+    waits = {}
     for line in sys.stdin:
         m = json.loads(line)
         mock.note(m)
@@ -91,6 +105,14 @@ def serve_pipes(mock):
             token = m["params"]["_meta"]["progressToken"]
             say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1}})
             say({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+        if m.get("method") == "tools/call" and m["params"]["name"] in ASKED and not mock.modern:
+            waits["ask-1"] = m["id"]
+            say({"jsonrpc": "2.0", "id": "ask-1", "method": "elicitation/create", "params": ASKED[m["params"]["name"]]})
+            continue
+        if m.get("id") in waits and "method" not in m:
+            text = json.dumps([m.get("result"), None])
+            say({"jsonrpc": "2.0", "id": waits.pop(m["id"]), "result": {"content": [{"type": "text", "text": text}]}})
+            continue
         answer = mock.respond(m)
         if answer:
             say(answer)
@@ -174,4 +196,4 @@ def asked(log, method=None, name=None):
 
 
 if __name__ == "__main__":
-    serve_pipes(Mock(sys.argv[1], "modern" in sys.argv[2:]))
+    serve_pipes(Mock(sys.argv[1], "modern" in sys.argv[2:], "asks" in sys.argv[2:]))

@@ -61,6 +61,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             made = base64.urlsafe_b64encode(hashlib.sha256(q["code_verifier"].encode()).digest()).rstrip(b"=").decode()
             if q["code"] != "good-code" or made != s.challenge or q["resource"] != s.url:
                 return self.reply(400, {"error": "invalid_grant"})
+        elif not s.refreshes:
+            return self.reply(400, {"error": "invalid_grant"})
         return self.reply(200, {"access_token": s.token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": "refresh-1"})
 
     def serve(self, m):
@@ -83,7 +85,7 @@ class OauthMock:
     """with OauthMock() as m: m.url"""
 
     def __init__(self):
-        self.asked, self.token, self.challenge = [], "token-1", None
+        self.asked, self.token, self.challenge, self.refreshes = [], "token-1", None, True
 
     def __enter__(self):
         class Threads(socketserver.ThreadingMixIn, http.server.HTTPServer):

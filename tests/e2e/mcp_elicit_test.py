@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""What an MCP server asks in the middle of a call is asked of a person: forms, addresses, logins."""
+import json
+
+from lib import check, equal, main, test, wait_until
+from lib.mcp_host import LOOPBACK, Host, browse, connected, log_file, of, pipes, put, state
+from lib.mcp_mock import asked
+from lib.mcp_oauth import OauthMock
+
+
+def respond(s, action, decision, payload=None):
+    body = {"action_id": action["action_id"], "decision": decision, **({"payload": payload} if payload is not None else {})}
+    return s.http.post("/api/control/respond_action", body)
+
+
+def ended(s, run_id):
+    wait_until(lambda: s.record(run_id)["status"] in ("succeeded", "failed", "canceled"), "the run ends")
+    return [e.data for e in s.session_events(run_id)]
+
+
+def open_action(s, run_id):
+    action_id = s.asks(run_id)["action_id"]
+    return [a for a in s.http.get("/api/actions?run_id=" + run_id).json["actions"] if a["action_id"] == action_id][0]
+
+
+def said(events):
+    return json.loads(of(events, "tool.result")[0]["preview"]["text"])
+
+
+@test("a_form_of_a_server_is_an_action", "")
+def forms():
+    for era in ((), ("modern",)):
+        log = log_file("a")
+        with Host({"pipe": pipes(log, *era, "asks", ask=False)}) as s:
+            run_id = s.run("tool mcp__pipe_form")
+            action = open_action(s, run_id)
+            equal((action["action_type"], action["prompt"]), ("form", "Who are you?"), action)
+            check(respond(s, action, "submit", {"size": 1}).status in (400, 422), "a name is wanted")
+            equal(respond(s, action, "submit", {"name": "ada"}).status, 200)
+            events = ended(s, run_id)
+            answer, request_state = said(events)
+            equal(answer, {"action": "accept", "content": {"name": "ada", "size": 7}}, "with the default")
+            equal(request_state, "s-1" if era else None)
+            equal(len(asked(log, "tools/call", "form")), 2 if era else 1)
+            run_id = s.run("tool mcp__pipe_form")
+            equal(respond(s, open_action(s, run_id), "decline").status, 200)
+            equal(said(ended(s, run_id))[0]["action"], "decline")
+
+
+@test("an_address_of_a_server_is_shown_whole", "")
+def addresses():
+    with Host({"pipe": pipes(log_file("a"), "asks", ask=False)}) as s:
+        run_id = s.run("tool mcp__pipe_visit")
+        action = open_action(s, run_id)
+        check("https://shop.example/pay?order=1" in json.dumps(action), action)
+        equal(respond(s, action, "submit", {}).status, 200)
+        equal(said(ended(s, run_id))[0], {"action": "accept"})
+
+
+@test("a_question_is_withdrawn_when_its_server_dies_and_its_run_goes_on", "MCP-09")
+def withdrawn():
+    log = log_file("a")
+    with Host({"pipe": pipes(log, "asks", ask=False)}) as s:
+        run_id = s.run("tool mcp__pipe_form")
+        s.asks(run_id)
+        s.end_children()
+        events = ended(s, run_id)
+        equal(len(of(events, "tool.failed")), 1)
+        equal(of(events, "action.resolved")[-1]["result"], "cancel")
+        equal(len(asked(log, "tools/call", "form")), 1)
+
+
+@test("a_question_that_a_kill_cuts_off_repeats_nothing", "MCP-09")
+def killed():
+    log = log_file("a")
+    with Host({"pipe": pipes(log, "asks", ask=False)}) as s:
+        run_id = s.run("tool mcp__pipe_form")
+        first = s.asks(run_id)
+        s.kill()
+        s.start()
+        equal(respond(s, first, "submit", {"name": "ada"}).status, 200)
+        again = wait_until(lambda: [a for a in s.record(run_id).get("actions") or [] if a["action_id"] != first["action_id"]],
+                           "somebody is asked whether to repeat it")[0]
+        equal(len(asked(log, "tools/call", "form")), 1)
+        equal(respond(s, again, "deny").status, 200)
+        ended(s, run_id)
+        equal(len(asked(log, "tools/call", "form")), 1)
+
+
+@test("a_cancelled_run_lets_go_of_its_question", "")
+def cancelled():
+    log = log_file("a")
+    with Host({"pipe": pipes(log, "asks", ask=False)}) as s:
+        run_id = s.run("tool mcp__pipe_form")
+        s.asks(run_id)
+        s.http.post(f"/api/runs/{run_id}/cancel")
+        ended(s, run_id)
+        equal(s.http.get("/api/actions?run_id=" + run_id).json["actions"], [])
+        wait_until(lambda: asked(log, "notifications/cancelled"), "the server is told")
+
+
+@test("a_login_in_the_middle_of_a_call_is_a_credential_action", "")
+def login():
+    with OauthMock() as web, Host({}, **LOOPBACK) as s:
+        put(s, "/api/mcp/servers/web", {"url": web.url, "ask": False})
+        shown = wait_until(lambda: state(s, "web")["state"] == "login_required" and state(s, "web"), "a login is wanted")
+        browse(browse(shown["login_url"])[1])
+        connected(s, "web")
+        web.token, web.refreshes = "token-2", False
+        run_id = s.run("tool mcp__web_whoami")
+        action = open_action(s, run_id)
+        equal(action["action_type"], "credential", action)
+        url = action["scope"]["input"]["url"] if "scope" in action else action["input"]["url"]
+        web.refreshes = True
+        equal(browse(browse(url)[1])[0], 200)
+        events = ended(s, run_id)
+        check("you are ada" in json.dumps(of(events, "tool.result")), of(events, "tool.failed"))
+        check("token-2" not in json.dumps(events), "tokens are in no event")
+
+
+if __name__ == "__main__":
+    main()
