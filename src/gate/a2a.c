@@ -449,6 +449,7 @@ static uar_err open_letters(struct call *c, struct uar_error *error)
 	l->base.drop = drop_letters;
 	l->call = c;
 	l->resync = resync;
+	gate_cursor_text(c, l->base.requested, sizeof l->base.requested);
 	o.session_id = uar_str_c(session_id);
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, l };
 	e = uar_stream_open(c->g->o.reader, &o, &l->stream);

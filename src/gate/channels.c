@@ -7,57 +7,9 @@
  * and cut, and recovers by reading records. Notices of other owners are never
  * shown. Export items of one run are followed in the log instead, and so never
  * missed. */
+#include "gate/channels_int.h"
 #include "gate/cursor.h"
-#include "gate/gate_int.h"
-#include "gate/limits.h"
 #include "proto/exports.h"
-
-enum { BOOT = 8, NOTICE_BYTES = 16384 };
-
-/* An owner of whom somebody has read the channel. It stays: notices name it. */
-struct watcher {
-	struct uar_list node;
-	struct uar_arena arena; /* of it */
-	struct uar_owner owner;
-};
-
-struct notice {
-	uint64_t number; /* 0: none */
-	const struct watcher *of;
-	struct uar_frame *frame;
-	uint64_t run_hash;
-	const char *status;
-	bool added; /* the first of its run */
-	bool gone;  /* the run is evicted: not one more word about its status */
-	bool waits; /* for an answer; its status is `running` then */
-	char run_id[UAR_LIMIT_ID_BYTES + 1];
-	char task_id[UAR_LIMIT_ID_BYTES + 1];
-	char plugin_id[UAR_LIMIT_ID_BYTES + 1];
-};
-
-struct channel {
-	const char *name;
-	struct uar_gate *g;
-	struct uar_list readers;
-	/* Owners of whom somebody has read it: there may be cursors. */
-	struct uar_list watchers;
-	size_t watcher_count; /* at most UAR_LIMIT_CHANNEL_OWNERS */
-	uint64_t head;	      /* number of the last notice */
-	char boot[BOOT + 1];  /* tells cursors of this process from older ones */
-	struct notice ring[UAR_LIMIT_CHANNEL_RING];
-};
-
-struct reader {
-	struct gate_stream base;
-	struct uar_list node; /* in channel->readers */
-	struct channel *channel;
-	const struct watcher *of;
-	uint64_t seen; /* number of the last notice it passed */
-	bool lagged;   /* it is told so as soon as it takes anything */
-	bool resync;   /* its cursor says nothing here: it is told so first */
-	uar_str run_id, task_id, plugin_id, status;
-	struct uar_arena arena; /* the filters */
-};
 
 /* --- readers ------------------------------------------------------------------------ */
 
@@ -71,7 +23,7 @@ static bool has_status(const struct notice *n, uar_str status)
 	return uar_str_is(status, GATE_WAITING) ? n->waits : uar_str_is(status, n->status);
 }
 
-static bool wants(const struct reader *r, const struct notice *n)
+bool gate_channel_wants(const struct reader *r, const struct notice *n)
 {
 	return r->of == n->of && (!r->run_id.n || uar_str_is(r->run_id, n->run_id)) &&
 	       (!r->task_id.n || uar_str_is(r->task_id, n->task_id)) &&
@@ -98,6 +50,7 @@ static void drop_reader(struct gate_stream *base)
 	struct reader *r = UAR_OWNER(base, struct reader, base);
 
 	gate_stream_forget(base);
+	gate_channel_forget(r);
 	uar_list_remove(&r->node);
 	uar_arena_fini(&r->arena);
 	uar_free(r);
@@ -105,7 +58,7 @@ static void drop_reader(struct gate_stream *base)
 
 /* Says why and ends, once there is room for it; a reader that takes nothing at all
  * is cut by the HTTP server. */
-static void cut(struct reader *r)
+void gate_channel_cut(struct reader *r)
 {
 	struct uar_frame *bye = uar_frame_create(UAR_STR(
 		"event: lagged\ndata: {\"code\":\"LAGGED\",\"message\":\"the reader fell too far "
@@ -122,49 +75,25 @@ static void cut(struct reader *r)
 	drop_reader(&r->base);
 }
 
-/* False: it is cut, or on_writable or on_closed follows. */
-static bool tell_resync(struct reader *r)
-{
-	struct channel *ch = r->channel;
-	struct uar_buf b = uar_buf_make(NOTICE_BYTES);
-	struct uar_frame *frame;
-	uar_err e;
-
-	uar_buf_printf(&b,
-		       "event: resync\nid: %s-%llu\ndata: {\"code\":\"RESYNC\",\"message\":\"the "
-		       "cursor is not known here any more: read the records again; what changes "
-		       "from now on follows\"}\n\n",
-		       ch->boot, (unsigned long long)r->seen);
-	frame = b.err ? NULL : uar_frame_create(uar_buf_str(&b));
-	uar_buf_fini(&b);
-	if (!frame) {
-		cut(r);
-		return false;
-	}
-	e = uar_http_stream_send(r->base.http, frame);
-	uar_frame_unref(frame);
-	r->resync = e;
-	return !e;
-}
-
-static void feed(struct reader *r)
+void gate_channel_feed(struct reader *r)
 {
 	struct channel *ch = r->channel;
 
 	if (r->lagged) {
-		cut(r);
+		gate_channel_cut(r);
 		return;
 	}
-	if (r->resync && !tell_resync(r))
+	if (r->resync && !gate_channel_resync(r))
 		return;
 	while (r->seen < ch->head) {
 		struct notice *n = notice_at(ch, r->seen + 1);
 
 		if (n->number != r->seen + 1) {
-			cut(r);
+			gate_channel_cut(r);
 			return;
 		}
-		if (wants(r, n) && !is_stale(ch, n) && uar_http_stream_send(r->base.http, n->frame))
+		if (gate_channel_wants(r, n) && !is_stale(ch, n) &&
+		    uar_http_stream_send(r->base.http, n->frame))
 			return; /* full: on_writable goes on; gone: on_closed follows */
 		r->seen++;
 	}
@@ -172,7 +101,7 @@ static void feed(struct reader *r)
 
 static void on_writable(void *ctx)
 {
-	feed(ctx);
+	gate_channel_feed(ctx);
 }
 
 static void on_closed(void *ctx)
@@ -225,17 +154,24 @@ static void add_notice(struct channel *ch, const struct about *a)
 	if (!frame)
 		n->number = 0; /* readers notice the hole and are cut */
 	UAR_LIST_EACH (it, &ch->readers)
-		feed(UAR_OWNER(it, struct reader, node));
+		gate_channel_feed(UAR_OWNER(it, struct reader, node));
 }
 
-static struct uar_jw begin_frame(struct channel *ch, uint64_t number)
+static struct uar_jw begin_named(struct channel *ch, const char *name, uint64_t number)
 {
 	struct uar_buf *b = &ch->g->buf;
 
 	uar_buf_clear(b);
-	uar_buf_printf(b, "event: %s\nid: %s-%llu\ndata: ", ch->name, ch->boot,
-		       (unsigned long long)number);
+	uar_buf_printf(b, "event: %s\n", name);
+	if (number)
+		uar_buf_printf(b, "id: %s-%llu\n", ch->boot, (unsigned long long)number);
+	uar_buf_add_str(b, UAR_STR("data: "));
 	return uar_jw_begin(b);
+}
+
+static struct uar_jw begin_frame(struct channel *ch, uint64_t number)
+{
+	return begin_named(ch, ch->name, number);
 }
 
 static void end_frame(struct channel *ch, struct uar_jw *w)
@@ -337,14 +273,19 @@ static void put_member(struct uar_jw *w, const char *key, const struct uar_json 
 }
 
 /* The state of a run as its row has it, in the shape of note_run. */
-static void write_row(struct channel *ch, const struct uar_run_row *row,
-		      const struct uar_json *detail)
+void gate_channel_write_row(struct channel *ch, const char *name, const char *op, uint64_t number,
+			    const struct uar_run_row *row)
 {
 	static const char *const members[] = { "stage", "engine_status", "message", "task_id" };
-	struct uar_jw w = begin_frame(ch, ch->head);
+	const struct uar_json *detail = NULL;
+	struct uar_jw w;
 
+	uar_arena_reset(&ch->g->scratch);
+	if (uar_json_parse(row->detail, NULL, &ch->g->scratch, &detail, NULL))
+		detail = NULL;
+	w = begin_named(ch, name, number);
 	uar_jw_obj(&w, NULL);
-	uar_jw_cstr(&w, "op", "change");
+	uar_jw_cstr(&w, "op", op);
 	uar_jw_str(&w, "run_id", row->run_id);
 	uar_jw_str(&w, "status", row->status);
 	put_member(&w, "progress", detail);
@@ -357,6 +298,21 @@ static void write_row(struct channel *ch, const struct uar_run_row *row,
 	uar_jw_int(&w, "attempt", row->attempt);
 	uar_jw_close(&w);
 	end_frame(ch, &w);
+}
+
+void gate_channel_describe(struct channel *ch, const struct uar_run_row *row, struct notice *out)
+{
+	const struct uar_json *detail = NULL;
+
+	*out = (struct notice){ .status = status_word(row->status),
+				.waits = row->listed.waits.n > 0 };
+	uar_arena_reset(&ch->g->scratch);
+	if (uar_json_parse(row->detail, NULL, &ch->g->scratch, &detail, NULL))
+		detail = NULL;
+	snprintf(out->run_id, sizeof out->run_id, "%.*s", UAR_FMT(row->run_id));
+	snprintf(out->task_id, sizeof out->task_id, "%.*s",
+		 UAR_FMT(uar_json_str(uar_json_get(detail, UAR_STR("task_id")), UAR_STR(""))));
+	snprintf(out->plugin_id, sizeof out->plugin_id, "%.*s", UAR_FMT(row->plugin_id));
 }
 
 static void note_export(struct channel *ch, const struct watcher *of, const struct uar_commit *c,
@@ -442,6 +398,8 @@ static uar_err read_cursor(struct call *c, struct reader *r)
 		    (n < ch->head && notice_at(ch, n + 1)->number != n + 1);
 	if (!r->resync)
 		r->seen = n;
+	else
+		snprintf(r->requested, sizeof r->requested, "%.*s", UAR_FMT(text));
 	return UAR_OK;
 }
 
@@ -472,19 +430,15 @@ static uar_err read_filters(struct call *c, struct reader *r, struct uar_error *
 static void show_ended(struct reader *r, const struct uar_run_row *row)
 {
 	struct channel *ch = r->channel;
-	struct notice n = { .of = r->of, .status = status_word(row->status) };
-	const struct uar_json *detail = NULL;
 	struct uar_frame *frame;
+	struct notice n;
 
-	uar_arena_reset(&ch->g->scratch);
-	if (uar_json_parse(row->detail, NULL, &ch->g->scratch, &detail, NULL))
-		detail = NULL;
-	snprintf(n.run_id, sizeof n.run_id, "%.*s", UAR_FMT(row->run_id));
-	snprintf(n.task_id, sizeof n.task_id, "%.*s",
-		 UAR_FMT(uar_json_str(uar_json_get(detail, UAR_STR("task_id")), UAR_STR(""))));
-	snprintf(n.plugin_id, sizeof n.plugin_id, "%.*s", UAR_FMT(row->plugin_id));
-	write_row(ch, row, detail);
-	frame = wants(r, &n) && !ch->g->buf.err ? uar_frame_create(uar_buf_str(&ch->g->buf)) : NULL;
+	gate_channel_describe(ch, row, &n);
+	n.of = r->of;
+	gate_channel_write_row(ch, ch->name, "change", ch->head, row);
+	frame = gate_channel_wants(r, &n) && !ch->g->buf.err
+			? uar_frame_create(uar_buf_str(&ch->g->buf))
+			: NULL;
 	if (frame && uar_http_stream_send(r->base.http, frame))
 		uar_log(ch->g->o.log, UAR_LOG_WARN, "channel.state_lost",
 			{ "run_id", row->run_id });
@@ -547,7 +501,7 @@ static uar_err open_reader(struct call *c, struct channel *ch, const struct uar_
 		return UAR_OK;
 	}
 	uar_list_add_last(&ch->readers, &r->node);
-	feed(r);
+	gate_channel_feed(r);
 	return UAR_OK;
 }
 

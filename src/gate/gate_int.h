@@ -41,6 +41,7 @@ struct gate_stream {
 	bool full, taken; /* at the last ping; since then something was taken */
 	/* What it is, when it is no text/event-stream: nothing but its own frames is sent then. */
 	const char *type;
+	char requested[64]; /* a cursor that is of another incarnation; empty: there is none */
 };
 
 /* How events of a run or a session are shown. */
@@ -206,6 +207,8 @@ uar_err gate_query_flag(struct call *c, const char *name, bool *out, struct uar_
 /* The number of the last event seen; 0 when none is named. UAR_ERESYNC: it is of another
  * incarnation, and *out is 0. */
 uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error);
+/* The cursor of the request as it stands there. */
+void gate_cursor_text(struct call *c, char *out, size_t room);
 /* The same of a file, whose lines have numbers alone. */
 uar_err gate_line_cursor(struct call *c, uint64_t *out, struct uar_error *error);
 

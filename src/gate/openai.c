@@ -284,13 +284,22 @@ void gate_openai_response(struct call *c)
 {
 	struct openai_call *k = uar_arena_alloc(&c->arena, sizeof *k);
 	struct uar_error error = { 0 };
-	uar_str run_id = UAR_STR_NONE, stream = UAR_STR_NONE;
+	uar_str run_id = UAR_STR_NONE, stream = UAR_STR_NONE, after = UAR_STR_NONE;
+	uint64_t seen = 0;
 	uar_err e = k ? response_run(c, &run_id, &error) : UAR_ENOMEM;
 
 	if (!e)
 		e = gate_query_str(c, "stream", &stream);
 	if (!e)
+		e = gate_query_str(c, "starting_after", &after);
+	if (!e && after.p && (uar_str_u64(after, &seen) || seen >= INT64_MAX)) {
+		uar_error_where(&error, "/starting_after");
+		e = uar_error_set(&error, UAR_EINVALID, "the sequence_number of an event");
+	}
+	if (!e) {
 		k->in.stream = uar_str_is(stream, "true");
+		k->view.options.skip = after.p ? (int64_t)seen + 1 : 0;
+	}
 	if (!e)
 		e = look_up(c, k, run_id, show_known);
 	if (e)

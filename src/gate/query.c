@@ -158,6 +158,16 @@ uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error)
 	return e;
 }
 
+void gate_cursor_text(struct call *c, char *out, size_t room)
+{
+	uar_str text = c->r->fields[UAR_HTTP_LAST_EVENT_ID];
+
+	if (!text.n && (gate_query_str(c, "after", &text) || !text.n) &&
+	    gate_query_str(c, "last_event_id", &text))
+		text = UAR_STR_NONE;
+	snprintf(out, room, "%.*s", UAR_FMT(text));
+}
+
 uar_err gate_query_flag(struct call *c, const char *name, bool *out, struct uar_error *error)
 {
 	uar_str text = UAR_STR_NONE;

@@ -80,15 +80,29 @@ uint64_t gate_incarnation(const struct uar_gate *g)
 /* The empty id makes a browser forget its own. */
 uar_err gate_stream_resync(struct gate_stream *s)
 {
-	struct uar_buf b = uar_buf_make(512);
+	struct uar_buf b = uar_buf_make(1024), used = uar_buf_make(64);
 	struct uar_frame *frame;
+	struct uar_jw w;
 	uar_err e;
 
-	uar_buf_printf(
-		&b,
-		"event: resync\nid:\ndata: {\"code\":\"RESYNC\",\"message\":\"the cursor is of "
-		"another history of this server; all events follow\",\"incarnation\":%llu}\n\n",
-		(unsigned long long)gate_incarnation(s->g));
+	uar_buf_add_str(&b, UAR_STR("event: resync\nid:\ndata: "));
+	w = uar_jw_begin(&b);
+	uar_jw_obj(&w, NULL);
+	uar_jw_cstr(&w, "code", "RESYNC");
+	uar_jw_cstr(&w, "message",
+		    "the cursor is of another history of this server; all events follow");
+	uar_jw_u64(&w, "incarnation", gate_incarnation(s->g));
+	uar_jw_cstr(&w, "requested", s->requested);
+	gate_cursor_put(&used, gate_incarnation(s->g), 0);
+	uar_jw_str(&w, "used", uar_buf_str(&used));
+	uar_jw_close(&w);
+	e = uar_jw_end(&w);
+	uar_buf_fini(&used);
+	uar_buf_add_str(&b, UAR_STR("\n\n"));
+	if (e) {
+		uar_buf_fini(&b);
+		return e;
+	}
 	frame = b.err ? NULL : uar_frame_create(uar_buf_str(&b));
 	uar_buf_fini(&b);
 	e = frame ? uar_http_stream_send(s->http, frame) : UAR_ENOMEM;
@@ -436,6 +450,7 @@ static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dia
 		e = gate_cursor(c, &o.after, error);
 	if (e == UAR_ERESYNC) {
 		s->resync = true;
+		gate_cursor_text(c, s->base.requested, sizeof s->base.requested);
 		e = UAR_OK;
 	}
 	if (!e)

@@ -37,6 +37,7 @@ struct uar_dialect_options {
 	uar_str state;	     /* JSON: what the reader calls its state; empty: it has none */
 	uar_str model;	     /* OpenAI: what the reader calls the agent */
 	uar_str previous_id; /* OpenAI: the response that this one follows; or empty */
+	int64_t skip;	     /* OpenAI: events of the response that the reader has */
 	bool usage;	     /* OpenAI: a last chunk tells what was used */
 	uar_str catalog;     /* A2UI: the id of its catalog of components; empty: the usual one */
 };

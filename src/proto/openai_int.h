@@ -13,6 +13,7 @@ struct openai {
 	struct uar_jw w;
 	int64_t created_us;	   /* of the run's first event */
 	int64_t number;		   /* of the next frame */
+	size_t frame_start;	   /* where the one that is open begins in the buffer */
 	struct openai_item *items; /* responses: in the order in which they began */
 	int64_t item_count;
 	const struct uar_view_message *told; /* the last one of earlier requests; NULL: none */

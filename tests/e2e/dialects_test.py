@@ -93,6 +93,51 @@ def recordings():
             equal("".join(p["text"] for i in last["output"] if i["type"] == "message" for p in i["content"]), text)
 
 
+def agui_messages(raw):
+    """What a reader of AG-UI has: the text of each message, with snapshots in their place."""
+    texts = {}
+    for e in raw:
+        if e["type"] == "MESSAGES_SNAPSHOT":
+            texts = {m["id"]: m.get("content", "") for m in e["messages"] if m["role"] in ("assistant", "reasoning")}
+        elif e["type"] in ("TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"):
+            texts[e["messageId"]] = texts.get(e["messageId"], "") + e["delta"]
+    return [t for t in texts.values() if t]
+
+
+@test("a_kill_between_any_two_frames_costs_no_reader_anything", "SSE-05 SSE-08 AGUI-14 A2UI-05")
+def killed():
+    """The server is killed while a reader of each dialect stands at the n-th frame; each comes back with its cursor."""
+    for n in range(1, 12, 2):
+        with Server(env={"UAR_SCRIPTED_TOKEN_MS": "40"}) as s:
+            run_id = s.create("demo", "hi")
+            paths = {"ag-ui": f"/api/ag-ui/runs/{run_id}/stream", "a2ui": f"/api/a2ui/runs/{run_id}/stream",
+                     "normalized": f"/api/runs/{run_id}/stream"}
+            seen = {}
+            for name, path in paths.items():
+                with Stream(s.url, path, s.token) as stream:
+                    events = iter(stream)
+                    seen[name] = [next(events) for _ in range(n)]
+            s.kill()
+            s.env = {}
+            s.start()
+            want = s.events(run_id)
+            for name, path in paths.items():
+                last = [e.id for e in seen[name] if e.id][-1]
+                with Stream(s.url, path, s.token, headers={"Last-Event-ID": str(last)}) as stream:
+                    rest = list(stream.all())
+                both = seen[name] + rest
+                if name == "normalized":
+                    equal([e.key() for e in both], [e.key() for e in want], n)
+                elif name == "ag-ui":
+                    with Stream(s.url, path, s.token) as stream:
+                        whole = agui_messages([e.data for e in stream.all()])
+                    equal(agui_messages([e.data for e in both]), whole, n)
+                else:
+                    with Stream(s.url, path, s.token) as stream:
+                        whole = a2ui_text([e.data for e in stream.all()])
+                    equal(a2ui_text([e.data for e in both]), whole, n)
+
+
 @test("a_run_is_recorded_and_replayed", "FIX-02 FIX-04")
 def record():
     with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:

@@ -27,6 +27,11 @@ const calls = {
   responses: (body, options) => client.responses.create(body, options),
   responses_stream: (body, options) => follow(client.responses.stream(body, options), "finalResponse"),
   response: (id) => client.responses.retrieve(id),
+  response_stream: async (id, query) => {
+    const events = [];
+    for await (const e of await client.responses.retrieve(id, { ...query, stream: true })) events.push(e);
+    return events;
+  },
   cancel: (id) => client.responses.cancel(id),
 };
 

@@ -175,6 +175,23 @@ def failures():
         equal(s.http.get("/api/runs").json["runs"], [])
 
 
+@test("a_response_is_read_on_behind_every_event", "SSE-05 SSE-08")
+def resumed():
+    """Also after a kill: whatever a client had when it was cut off, the rest follows and the response is the same."""
+    with Server() as s:
+        with Client(s) as client:
+            whole = client.ask("responses_stream", {"model": "tools", "input": 'tool math.evaluate {"expression": "6*7"}'})
+            events = whole["events"]
+            response = events[-1]["response"]["id"]
+        s.kill()
+        s.start()
+        with Client(s) as client:
+            equal(client.ask("response_stream", response, {}), events)
+            for i in range(len(events)):
+                equal(client.ask("response_stream", response, {"starting_after": i}), events[i + 1:], i)
+            equal(client.refused(400, "response_stream", response, {"starting_after": "x"})["param"], "starting_after")
+
+
 @test("a_provider_that_fails_is_an_error", "")
 def failed():
     with Provider() as p, Server(env=p.env("err500")) as s, Client(s) as client:

@@ -179,8 +179,10 @@ def resync():
         s.restart()
         for name in ("runs", "export"):
             with s.channel(name, header=old) as ch:
-                first = ch.until(lambda e: True)[-1]
-                equal((first.name, first.data["code"]), ("resync", "RESYNC"))
+                first = ch.until(lambda e: e.id)
+                equal((first[0].name, first[0].data["code"]), ("resync", "RESYNC"))
+                equal((first[0].data["requested"], first[0].data["used"]), (old, first[-1].id))
+                first = first[-1]
                 run_id = s.begin("many", {"n": 1})
                 e = ch.until(lambda e: True)[-1]
                 equal((e.name, e.data["run_id"]), (name, run_id), "what is new follows")

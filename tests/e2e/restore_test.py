@@ -78,7 +78,7 @@ def older_copy():
             s.start()
 
 
-@test("a_cursor_of_another_incarnation_starts_again", "")
+@test("a_cursor_of_another_incarnation_starts_again", "SSE-10")
 def other_cursor():
     s, both, _, backup = forked()
     with s:
@@ -94,6 +94,7 @@ def other_cursor():
                 with s.stream(both, **how) as stream:
                     first, *rest = stream.all()
                 equal((first.name, first.data["code"], first.data["incarnation"]), ("resync", "RESYNC", now))
+                equal((first.data["requested"], first.data["used"]), (cursor, f"{now}-0"))
                 equal(first.id or None, None, "a browser forgets its cursor")
                 equal([e.key() for e in rest], [e.key() for e in new], (cursor, how))
         with s.stream(both, header=new[1].id) as stream:

@@ -75,6 +75,47 @@ def optional():
         equal(full(s, run_id)[-1]["type"], "Cancelled")
 
 
+def channel(s, cursor=None):
+    return Stream(s.url, "/channels/runs", s.token, headers={"Last-Event-ID": cursor} if cursor else None)
+
+
+def compared(record):
+    return {k: record[k] for k in ("run_id", "status", "updated_at", "engine_status", "stage", "attempt")}
+
+
+@test("a_cursor_older_than_what_is_kept_gets_snapshots_and_then_the_rest", "SSE-10")
+def old_cursor():
+    with Server() as s:
+        with channel(s) as ch:
+            first = s.create("demo", "hi")
+            old = ch.until(lambda e: e.data["run_id"] == first and e.data["status"] == "succeeded")[-1].id
+        notices, watch = 0, channel(s)
+        while notices <= 1030:  # more than the channel keeps
+            run_id = s.create("demo", "hi")
+            notices += len(watch.until(lambda e: e.data["run_id"] == run_id and e.data["status"] == "succeeded"))
+        watch.close()
+        for again in range(2):
+            with channel(s, old) as ch:
+                told = ch.until(lambda e: e.name == "resynced")
+                equal((told[0].name, told[0].data["code"], told[0].data["requested"]), ("resync", "RESYNC", old))
+                equal(told[0].data["used"], told[-1].id, "the cursor that is used")
+                check(all(not e.id for e in told[:-1]), "one that is cut off here begins again")
+                shown = [compared(e.data) for e in told if e.name == "snapshot"]
+                page, want = None, []
+                while page is None or page.get("next_before"):
+                    page = s.http.get("/api/runs?limit=100" + (f"&before={page['next_before']}" if page else "")).json
+                    want += [compared(r) for r in page["runs"]]
+                equal(shown, want, "every run as it is, once")
+                run_id = s.create("demo", "after")
+                rest = ch.until(lambda e: e.data["run_id"] == run_id and e.data["status"] == "succeeded")
+                equal({e.data["run_id"] for e in rest}, {run_id}, "then what changes")
+            with channel(s, told[-1].id) as ch:
+                equal([e.key() for e in ch.until(lambda e: e.id == rest[-1].id)][-1], rest[-1].key(), "its cursor is good")
+            if not again:  # and after a restart nothing is kept
+                s.stop()
+                s.start()
+
+
 @test("a_reader_that_stops_is_told_where_it_stands", "SSE-09")
 def lag():
     with tempfile.TemporaryDirectory() as folder:
