@@ -109,6 +109,20 @@ TEST(owners_and_collections_are_apart, "")
 	uar_kb_close(kb);
 }
 
+TEST(better_passages_of_others_hide_none, "")
+{
+	struct uar_kb *kb = fresh();
+	char id[16];
+
+	for (int i = 0; i < 220; i++) { /* more than a search looks at */
+		snprintf(id, sizeof id, "d%d", i);
+		put(kb, "many", id, "zebra zebra zebra", "");
+	}
+	put(kb, "few", "mine", "a zebra among many other animals of the zoo and its gardens", "");
+	CHECK_STR(uar_str_c(found(kb, &ann, "few", "zebra", UAR_KB_KEYWORD, 5, "")), "mine");
+	uar_kb_close(kb);
+}
+
 TEST(at_most_k_are_found_and_denied_ones_never, "")
 {
 	struct uar_kb *kb = fresh();

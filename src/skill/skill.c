@@ -9,6 +9,7 @@
 UAR_EMBED(uar_skill_schema_json, "src/skill/skill.schema.json");
 UAR_EMBED(uar_skill_strict, "src/skill/builtin/tool_calling_strict.md");
 UAR_EMBED(uar_skill_citations, "src/skill/builtin/rag_citations.md");
+UAR_EMBED(uar_skill_relations, "src/skill/builtin/relation_extraction.md");
 
 uar_str uar_skill_schema(void)
 {
@@ -24,6 +25,10 @@ const char *uar_skill_builtin(size_t index, uar_str *out_text)
 	if (index == 1) {
 		*out_text = UAR_EMBEDDED(uar_skill_citations);
 		return "rag_citations";
+	}
+	if (index == 2) {
+		*out_text = UAR_EMBEDDED(uar_skill_relations);
+		return "relation_extraction";
 	}
 	return NULL;
 }

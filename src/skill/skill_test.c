@@ -279,6 +279,25 @@ TEST(each_factor_alone_flips_an_order, "SKILL-07 SKILL-09 SKILL-11")
 	uar_skill_fini(&b);
 }
 
+TEST(a_tool_remains_only_where_all_active_skills_allow_it, "SKILL-14")
+{
+	struct uar_skill a = parsed("{\"skill_id\":\"a\",\"description\":\"d\",\"triggers\":"
+				    "{\"keywords\":[\"hello\"]},\"constraints\":{\"allow\":"
+				    "[\"internal:math.*\",\"internal:time.now\"]}}");
+	struct uar_skill b = parsed("{\"skill_id\":\"b\",\"description\":\"d\",\"triggers\":"
+				    "{\"keywords\":[\"hello\"]},\"constraints\":{\"allow\":"
+				    "[\"internal:time.*\",\"internal:fs.read\"]}}");
+	struct uar_skill_request r = { .message = UAR_STR("hello"), .max_active = 4 };
+	struct uar_skill_matches m = match(&r, &a, &b);
+
+	REQUIRE(m.active == 2);
+	CHECK(uar_skill_allows_tool(&m, UAR_STR("internal:time.now")));
+	CHECK(!uar_skill_allows_tool(&m, UAR_STR("internal:math.evaluate")));
+	CHECK(!uar_skill_allows_tool(&m, UAR_STR("internal:fs.read")));
+	uar_skill_fini(&a);
+	uar_skill_fini(&b);
+}
+
 TEST(no_more_than_max_active_are_selected, "SKILL-08")
 {
 	enum { SIX = 6 };

@@ -133,6 +133,50 @@ uar_err kb_tool_search(struct uar_tool_call *c, struct uar_error *error)
 	return take_collections(c);
 }
 
+/* --- kb.read ------------------------------------------------------------------------------------
+ */
+
+static void run_read(struct uar_kb *kb, struct uar_know_job *j)
+{
+	struct uar_tool_call *c = call_of(j);
+	struct uar_kb_reading r = { c->place, .document = text_of(c, "document_id"),
+				    .from = uar_json_int(member(c->input, "from"), 0) };
+
+	j->err = uar_kb_passages(kb, &r, &j->arena, &c->search.hits, &j->error);
+	if (!j->err && !c->search.hits.n)
+		j->err = uar_error_set(&j->error, UAR_ENOTFOUND,
+				       "there is no such document, or no passage from there on");
+}
+
+static void was_read(struct uar_know_job *j)
+{
+	struct uar_tool_call *c = call_of(j);
+	const struct uar_kb_hits *all = &c->search.hits;
+	struct uar_jw w = uar_jw_begin(&c->out);
+	size_t bytes = 0, n = 0;
+
+	if (failed(c))
+		return;
+	uar_jw_obj(&w, NULL);
+	uar_jw_arr(&w, "passages");
+	for (; n < all->n && bytes < UAR_LIMIT_KB_RECALL_BYTES; n++) {
+		put_passage(&w, &all->at[n]);
+		bytes += all->at[n].text.n;
+	}
+	uar_jw_close(&w);
+	if (n < all->n || n == UAR_LIMIT_KB_PAGE)
+		uar_jw_int(&w, "next", all->at[n - 1].position + 1);
+	uar_jw_close(&w);
+	kb_tool_end(c, &w);
+}
+
+uar_err kb_tool_read(struct uar_tool_call *c, struct uar_error *error)
+{
+	c->search.job.run = run_read;
+	c->search.job.done = was_read;
+	return set_place(c, error);
+}
+
 /* --- kb.ingest ----------------------------------------------------------------------------------
  */
 

@@ -86,6 +86,37 @@ def tools():
             "collection": "vault", "document_id": "x", "text": "x"}}), 403, "FORBIDDEN")
 
 
+@test("a_model_reads_a_document_and_records_its_relations", "MEM-01")
+def extraction():
+    from lib import Provider
+    with Provider() as p, Server(env=p.env("asks")) as s:
+        text = "\n\n".join(f"# Part {i}\n" + f"Acme owns plant {i} of the northern coast. " * 24 for i in range(40))
+        put(s, "firms", "report.md", text)
+        put(s, "vault", "secret.md", "hidden")
+        a = s.http.send("PUT", "/api/agents/librarian", {
+            "version": "1.0", "kind": "agent", "id": "librarian", "runtime": {"entry": "llm.chat"},
+            "memory": {"kb": {"enabled": True, "collections": ["firms"], "top_k": 1}},
+            "policy": {"provider": {"default": {"provider": "openai", "model": "asks"}},
+                       "tools": {"allow": ["internal:*"]}, "skills": {}}})
+        equal(a.status, 201, a.body)
+        calls = [("internal__kb_read", {"collection": "firms", "document_id": "report.md"}),
+                 ("internal__kb_read", {"collection": "vault", "document_id": "secret.md"}),
+                 ("internal__kb_relate", {"collection": "firms", "relations": [
+                     {"from": "Acme", "kind": "owns", "to": "plant 1", "document_id": "report.md"}]}),
+                 ("extract relations", {})]
+        run_id = s.create("librarian", json.dumps([[name, json.dumps(args)] for name, args in calls]))
+        action = wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")
+        equal(s.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": "allow"}).status, 200)
+        equal(s.finish(run_id)["status"], "succeeded")
+        last = p.stats()["last"]
+        check("## Skill: relations of a text" in last["messages"][0]["content"], last["messages"][0])
+        check({"internal__kb_read", "internal__kb_relate"} <= {t["function"]["name"] for t in last["tools"]}, last["tools"])
+        read, foreign = [m["content"] for m in last["messages"] if m["role"] == "tool"][:2]
+        check("Acme owns plant 0 " in read and '"next":' in read and "hidden" not in foreign, foreign)
+        (r,) = s.http.get("/api/kb/firms/relations?entity=Acme").json["relations"]
+        equal((r["kind"], r["to"], r["document_id"], r["by"]), ("owns", "plant 1", "report.md", f"run:{run_id}"))
+
+
 @test("agents_remember_for_a_conversation_the_user_or_themselves", "MEM-01 ART-16")
 def memory():
     with Server() as s:
@@ -220,7 +251,7 @@ def long_ones():
 
 @test("a_watched_folder_is_a_collection", "")
 def watched():
-    with Server() as s:
+    with Embedder(lambda text: [1.0, float(len(text))]) as e, Server(env=e.env()) as s:
         folder = os.path.join(s.root, "watched", "books")
         os.makedirs(folder)
         s.stop()
@@ -235,8 +266,16 @@ def watched():
         with open(os.path.join(folder, "two.txt"), "w") as f:
             f.write("a story of slate")
         wait_until(lambda: names(s, name, "slate", mode="keyword"))
-        os.unlink(os.path.join(folder, "one.txt"))
+        asked = len(e.texts)
+        with open(os.path.join(folder, "two.txt"), "w") as f:
+            f.write("a story of basalt")
+        wait_until(lambda: names(s, name, "basalt", mode="keyword") and not names(s, name, "slate", mode="keyword"))
+        s.kill()
+        os.unlink(os.path.join(folder, "one.txt"))  # while nobody watches
+        s.start()
         wait_until(lambda: not names(s, name, "marble", mode="keyword"))
+        equal(len(names(s, name, "basalt", mode="keyword")), 1)
+        equal(e.texts[asked:], ["a story of basalt"], "nothing else is read again")
 
 
 @test("an_instance_shows_what_it_is_made_of", "CFG-08")
