@@ -439,9 +439,19 @@ void rt_recover_pump(struct uar_runtime *rt)
 	pump(rt);
 }
 
+/* A run that only waits, until the rest of its session is known. */
+struct listed_run {
+	struct listed_run *next;
+	struct uar_run_row row; /* what the store tells of one that waits */
+};
+
 struct listing {
 	struct uar_runtime *rt;
-	struct rt_numbers busy; /* sessions with a run that does not only wait */
+	struct uar_arena arena; /* of the session that is being listed */
+	struct uar_owner owner;
+	uar_str session_id; /* .p NULL: none yet */
+	struct listed_run *first, **last;
+	bool busy; /* the session has a run that does not only wait */
 	uar_err err;
 	struct uar_error *error;
 	bool waits; /* a run waits for an answer */
@@ -482,23 +492,56 @@ static bool only_waits(const struct uar_run_row *row)
 	       uar_str_is(row->listed.waits, UAR_WAITS_INPUT);
 }
 
-static void each_busy(void *ctx, const struct uar_run_row *row)
+static void recover_row(struct listing *l, const struct uar_run_row *row)
 {
-	struct listing *l = ctx;
-
-	if (only_waits(row) || l->err)
+	if (l->err)
 		return;
-	if (!rt_numbers_add(&l->busy, rt_session_number(l->rt, &row->owner, row->session_id)))
+	l->err = rt_recover_add(l->rt, row, false);
+	if (l->err)
+		uar_error_set(l->error, l->err, "run %.*s cannot be recovered: %s",
+			      UAR_FMT(row->run_id), uar_err_text(l->err));
+}
+
+/* Runs that wait are not brought into memory, unless something else of their session is. */
+static void end_session(struct listing *l)
+{
+	for (struct listed_run *r = l->first; r; r = r->next)
+		if (l->busy || !rt_park_row(l->rt, &r->row))
+			recover_row(l, &r->row);
+	l->first = NULL;
+	l->last = &l->first;
+}
+
+static void begin_session(struct listing *l, const struct uar_run_row *row)
+{
+	end_session(l);
+	uar_arena_reset(&l->arena);
+	l->busy = false;
+	l->session_id = uar_arena_str(&l->arena, row->session_id);
+	if (!l->session_id.p || !uar_owner_copy(&l->arena, &row->owner, &l->owner))
 		l->err = UAR_ENOMEM;
 }
 
-/* A run that waits is not brought into memory, unless something else of its session is. */
-static bool may_stay(const struct listing *l, const struct uar_run_row *row)
+static void keep_row(struct listing *l, const struct uar_run_row *row)
 {
-	return l->rt->o.park && only_waits(row) &&
-	       !rt_numbers_have(&l->busy, rt_session_number(l->rt, &row->owner, row->session_id));
+	struct listed_run *r = uar_arena_alloc(&l->arena, sizeof *r);
+
+	if (!r) {
+		l->err = UAR_ENOMEM;
+		return;
+	}
+	*r = (struct listed_run){ .row = { .owner = l->owner,
+					   .session_id = l->session_id,
+					   .run_id = uar_arena_str(&l->arena, row->run_id),
+					   .thread_id = uar_arena_str(&l->arena, row->thread_id),
+					   .status = uar_arena_str(&l->arena, row->status) } };
+	if (!r->row.run_id.p || !r->row.thread_id.p || !r->row.status.p)
+		l->err = UAR_ENOMEM;
+	*l->last = r;
+	l->last = &r->next;
 }
 
+/* Rows come session by session. */
 static void each_live(void *ctx, const struct uar_run_row *row)
 {
 	struct listing *l = ctx;
@@ -506,12 +549,21 @@ static void each_live(void *ctx, const struct uar_run_row *row)
 	if (l->err)
 		return;
 	l->waits |= row->listed.waits.n > 0;
-	if (may_stay(l, row) && rt_park_row(l->rt, row))
+	if (!l->rt->o.park) {
+		recover_row(l, row);
 		return;
-	l->err = rt_recover_add(l->rt, row, false);
+	}
+	if (!uar_str_eq(row->session_id, l->session_id) || !uar_owner_eq(&row->owner, &l->owner))
+		begin_session(l, row);
 	if (l->err)
-		uar_error_set(l->error, l->err, "run %.*s cannot be recovered: %s",
-			      UAR_FMT(row->run_id), uar_err_text(l->err));
+		return;
+	if (!l->busy && only_waits(row)) {
+		keep_row(l, row);
+		return;
+	}
+	l->busy = true;
+	end_session(l);
+	recover_row(l, row);
 }
 
 /* A queue may be held, or have another order than that of creation. Nothing is asked of the
@@ -530,11 +582,14 @@ uar_err uar_runtime_recover(struct uar_runtime *rt, struct uar_error *error)
 {
 	struct listing l = { .rt = rt, .error = error };
 	struct uar_store *store = rt->o.store;
-	uar_err e = rt->o.park ? store->ops->each_live(store, each_busy, &l, error) : UAR_OK;
+	uar_err e;
 
+	l.last = &l.first;
+	uar_arena_init(&l.arena, 0);
+	e = store->ops->each_live(store, each_live, &l, error);
 	if (!e && !l.err)
-		e = store->ops->each_live(store, each_live, &l, error);
-	rt_numbers_free(&l.busy);
+		end_session(&l);
+	uar_arena_fini(&l.arena);
 	if (!e)
 		e = l.err;
 	if (e)

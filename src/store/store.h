@@ -341,7 +341,9 @@ struct uar_store_ops {
 	uar_err (*thread)(struct uar_store *s, struct uar_thread_query *q);
 	uar_err (*blob_put)(struct uar_store *s, struct uar_blob_put *b);
 	uar_err (*blob_get)(struct uar_store *s, struct uar_blob_get *b);
-	/* Every run that is not terminal, in order of creation; blocks; for start-up. */
+	/* Every run that is not terminal, session by session and in order of creation; blocks; for
+	 * start-up. Of one that waits for somebody only owner, run_id, session_id, thread_id,
+	 * status and listed.waits are set. */
 	uar_err (*each_live)(struct uar_store *s, void (*fn)(void *ctx, const struct uar_run_row *),
 			     void *ctx, struct uar_error *error);
 	void (*stats)(struct uar_store *s, struct uar_store_stats *out);

@@ -20,6 +20,19 @@ void mem_maybe_drained(struct mem *m)
 	drained(m->call.drained_ctx);
 }
 
+static bool is_same_session(const struct uar_run_row *a, const struct uar_run_row *b)
+{
+	return uar_str_eq(a->session_id, b->session_id) && uar_owner_eq(&a->owner, &b->owner);
+}
+
+static bool is_first_of_session(const struct mem *m, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (is_same_session(&m->all[i]->row, &m->all[at]->row))
+			return false;
+	return true;
+}
+
 static uar_err mem_each_live(struct uar_store *base,
 			     void (*fn)(void *ctx, const struct uar_run_row *), void *ctx,
 			     struct uar_error *error)
@@ -27,13 +40,14 @@ static uar_err mem_each_live(struct uar_store *base,
 	struct mem *m = mem_of(base);
 
 	(void)error;
-	for (size_t i = 0; i < m->run_count; i++) {
-		struct uar_run_row row = m->all[i]->row;
+	for (size_t first = 0; first < m->run_count; first++)
+		for (size_t i = first; i < m->run_count && is_first_of_session(m, first); i++) {
+			struct uar_run_row row = m->all[i]->row;
 
-		row.last_run_sequence = m->all[i]->count;
-		if (!row.terminal)
-			fn(ctx, &row);
-	}
+			row.last_run_sequence = m->all[i]->count;
+			if (!row.terminal && is_same_session(&row, &m->all[first]->row))
+				fn(ctx, &row);
+		}
 	return UAR_OK;
 }
 

@@ -292,25 +292,55 @@ void sq_query_runs(struct sq_reader *rd, struct uar_runs_query *q)
 		q->row_count = 0;
 }
 
-/* A damaged one is left alone: the others must not wait for it. */
-uar_err sq_query_live(struct sq_conn *c, void (*fn)(void *ctx, const struct uar_run_row *),
-		      void *ctx, const struct uar_log *log, struct uar_error *error)
+static void get_waiting(sqlite3_stmt *st, struct uar_run_row *out)
+{
+	*out = (struct uar_run_row){
+		.owner = { sq_text(st, 1), sq_text(st, 2), sq_text(st, 3) },
+		.run_id = sq_text(st, 4),
+		.session_id = sq_text(st, 5),
+		.thread_id = sq_text(st, 6),
+		.status = sq_text(st, 7),
+		.listed.waits = sq_text(st, 8),
+	};
+}
+
+/* The whole row. A damaged one is left alone: the others must not wait for it. */
+static uar_err pass_whole(struct sq_conn *c, int64_t rid, const struct sq_live *to,
+			  struct uar_error *error)
+{
+	struct uar_run_row row;
+	sqlite3_stmt *st;
+	uar_err e = sq_first(c, SQ_RUN_AT, SQ_VALS(SQ_I(rid)), &st, error);
+
+	if (e)
+		return e;
+	sq_run_get(st, &row);
+	if (sq_run_check(st, &row, NULL))
+		uar_log(to->log, UAR_LOG_ERROR, "store.run_damaged", { "run_id", row.run_id });
+	else
+		to->fn(to->ctx, &row);
+	sq_done(st);
+	return UAR_OK;
+}
+
+uar_err sq_query_live(struct sq_conn *c, const struct sq_live *to, struct uar_error *error)
 {
 	sqlite3_stmt *st = sq_bind(c, SQ_RUNS_LIVE, NULL, 0, error);
 	struct uar_run_row row;
-	int rc;
+	uar_err e = UAR_OK;
+	int rc = SQLITE_DONE;
 
 	if (!st)
 		return error->code;
-	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		sq_run_get(st, &row);
-		if (sq_run_check(st, &row, NULL))
-			uar_log(log, UAR_LOG_ERROR, "store.run_damaged", { "run_id", row.run_id });
+	while (!e && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		get_waiting(st, &row);
+		if (row.listed.waits.n)
+			to->fn(to->ctx, &row);
 		else
-			fn(ctx, &row);
+			e = pass_whole(c, sqlite3_column_int64(st, 0), to, error);
 	}
-	if (rc != SQLITE_DONE)
+	if (!e && rc != SQLITE_DONE)
 		return sq_fail(c, rc, error);
 	sq_done(st);
-	return UAR_OK;
+	return e;
 }

@@ -421,7 +421,7 @@ static uar_err sq_each_live(struct uar_store *base, void (*fn)(void *, const str
 	uar_err e = sq_open(&c, s->path, s->vfs, SQ_READ, &own);
 
 	if (!e)
-		e = sq_query_live(&c, fn, ctx, s->log, &own);
+		e = sq_query_live(&c, &(struct sq_live){ fn, ctx, s->log }, &own);
 	sq_close(&c);
 	if (e && error)
 		*error = own;

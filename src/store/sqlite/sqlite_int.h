@@ -491,9 +491,14 @@ void sq_query_sessions(struct sq_reader *rd, struct uar_sessions_query *q);
 UAR_MUST_CHECK uar_err sq_list_stmt(struct sq_reader *rd, unsigned set,
 				    void (*write)(struct uar_buf *out, unsigned set),
 				    sqlite3_stmt **out, struct uar_error *error);
-UAR_MUST_CHECK uar_err sq_query_live(struct sq_conn *c,
-				     void (*fn)(void *ctx, const struct uar_run_row *), void *ctx,
-				     const struct uar_log *log, struct uar_error *error);
+/* Who hears of runs that live, and where a damaged row is reported. */
+struct sq_live {
+	void (*fn)(void *ctx, const struct uar_run_row *);
+	void *ctx;
+	const struct uar_log *log;
+};
+UAR_MUST_CHECK uar_err sq_query_live(struct sq_conn *c, const struct sq_live *to,
+				     struct uar_error *error);
 
 UAR_MUST_CHECK uar_err sq_query_beyond(struct sq_conn *c, uint64_t keep,
 				       void (*fn)(void *ctx, const struct uar_owner *), void *ctx,

@@ -420,7 +420,7 @@ uar_err sq_stages_open(struct sq_store *s, struct uar_error *error)
 		return UAR_OK; /* nobody has ever uploaded */
 	}
 	uar_map_init(&o.live, 0x5355u);
-	e = sq_query_live(&s->writer.conn, each_live, &o, s->log, error);
+	e = sq_query_live(&s->writer.conn, &(struct sq_live){ each_live, &o, s->log }, error);
 	if (!e)
 		e = o.err;
 	if (!e)
