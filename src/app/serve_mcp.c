@@ -68,6 +68,15 @@ static void on_changed(void *ctx, const struct uar_mcp_hosted *h)
 		uar_loop_stop(m->s->loop);
 }
 
+/* Who has pinned the version that it had is asked again. */
+static void on_turned(void *ctx, const struct uar_tool *tool)
+{
+	const struct server_mcp *m = ctx;
+
+	uar_log(&m->s->log, UAR_LOG_WARN, "mcp.tool_changed", { "tool_id", tool->tool_id },
+		{ "version", tool->version });
+}
+
 /* --- tokens --------------------------------------------------------------------------------- */
 
 static void name_file(const char *key, char out[128])
@@ -230,6 +239,7 @@ static uar_err make_host(struct server_mcp *m)
 					  .load = load_tokens,
 					  .keep = keep_tokens,
 					  .changed = on_changed,
+					  .turned = on_turned,
 					  .ctx = m };
 
 	m->sealed = !uar_datadir_seal(c->data, &uar_rand_system, &m->seal, NULL);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/base64.h"
+#include "base/sha256.h"
 #include "json/jw.h"
 #include "mcp/elicit.h"
 #include "tool/limits.h"
@@ -14,6 +15,11 @@ struct mcp_tools {
 	struct uar_arena arena; /* the rows */
 	struct uar_tool *rows;
 	size_t count;
+	struct uar_arena past; /* what the last list with tools had */
+	struct seen {
+		uar_str tool_id, version;
+	} * seen;
+	size_t seen_count;
 };
 
 struct mcp_tool_call {
@@ -32,6 +38,26 @@ static struct mcp_tools *mcp_of(struct uar_tools *t)
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
+/* Names what a person has looked at: another description or schema is another version. */
+static uar_str version_of(struct mcp_tools *t, const struct uar_mcp_tool *from)
+{
+	struct uar_buf all = uar_buf_make(4 * (size_t)UAR_LIMIT_MCP_SCHEMA);
+	char hex[UAR_SHA256_TEXT + 1];
+	uar_str version = UAR_STR_NONE;
+
+	uar_buf_printf(&all, "%.*s\n%.*s\n%.*s\n", UAR_FMT(from->name), UAR_FMT(from->title),
+		       UAR_FMT(from->description));
+	uar_buf_add_str(&all, from->input_schema);
+	uar_buf_add_char(&all, '\n');
+	uar_buf_add_str(&all, from->output_schema);
+	if (!all.err) {
+		uar_sha256_hex(uar_buf_str(&all), hex);
+		version = uar_arena_str(&t->arena, uar_str_n(hex, 16));
+	}
+	uar_buf_fini(&all);
+	return version;
+}
+
 static uar_err fill_row(struct mcp_tools *t, const struct uar_mcp_tool *from, struct uar_tool *row)
 {
 	const struct uar_mcp_setting *s = t->o.setting;
@@ -43,7 +69,7 @@ static uar_err fill_row(struct mcp_tools *t, const struct uar_mcp_tool *from, st
 		.name = uar_arena_str(&t->arena, from->name),
 		.description = uar_arena_str(&t->arena,
 					     from->description.n ? from->description : from->title),
-		.version = UAR_STR("1"),
+		.version = version_of(t, from),
 		.transport = UAR_STR("mcp"),
 		.input_schema = uar_arena_str(&t->arena, from->input_schema),
 		.output_schema = uar_arena_str(&t->arena, from->output_schema),
@@ -57,8 +83,8 @@ static uar_err fill_row(struct mcp_tools *t, const struct uar_mcp_tool *from, st
 		.own = t->o.own,
 		.timeout_us = UAR_LIMIT_MCP_CALL_MAX_MS * 1000LL,
 	};
-	return row->tool_id.p && row->name.p && row->description.p && row->input_schema.p &&
-			       row->output_schema.p && row->runtime_owner.p
+	return row->tool_id.p && row->version.p && row->name.p && row->description.p &&
+			       row->input_schema.p && row->output_schema.p && row->runtime_owner.p
 		       ? UAR_OK
 		       : UAR_ENOMEM;
 }
@@ -86,12 +112,40 @@ static uar_err list_rows(struct mcp_tools *t)
 	return e;
 }
 
+static void compare_with_past(struct mcp_tools *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		for (size_t k = 0; k < t->seen_count; k++)
+			if (uar_str_eq(t->seen[k].tool_id, t->rows[i].tool_id) &&
+			    !uar_str_eq(t->seen[k].version, t->rows[i].version) && t->o.turned)
+				t->o.turned(t->o.ctx, &t->base, &t->rows[i]);
+}
+
+/* A server that is gone for a while is compared with what it was. */
+static void remember(struct mcp_tools *t)
+{
+	if (!t->count)
+		return;
+	t->seen_count = 0;
+	uar_arena_reset(&t->past);
+	t->seen = uar_arena_alloc(&t->past, t->count * sizeof *t->seen);
+	for (size_t i = 0; t->seen && i < t->count; i++) {
+		struct seen s = { uar_arena_str(&t->past, t->rows[i].tool_id),
+				  uar_arena_str(&t->past, t->rows[i].version) };
+
+		if (s.tool_id.p && s.version.p)
+			t->seen[t->seen_count++] = s;
+	}
+}
+
 static void on_changed(void *ctx)
 {
 	struct mcp_tools *t = ctx;
 
 	if (list_rows(t))
 		t->count = 0;
+	compare_with_past(t);
+	remember(t);
 	t->o.changed(t->o.ctx, &t->base);
 }
 
@@ -463,6 +517,7 @@ static void destroy(struct uar_tools *base)
 
 	uar_mcp_client_destroy(t->client);
 	uar_arena_fini(&t->arena);
+	uar_arena_fini(&t->past);
 	uar_free(t);
 }
 

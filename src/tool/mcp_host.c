@@ -51,6 +51,15 @@ static void on_changed(void *ctx, struct uar_tools *source)
 		h->o.changed(h->o.ctx, s);
 }
 
+static void on_turned(void *ctx, struct uar_tools *source, const struct uar_tool *tool)
+{
+	const struct uar_mcp_host *h = ctx;
+
+	(void)source;
+	if (h->o.turned)
+		h->o.turned(h->o.ctx, tool);
+}
+
 static void on_tokens(void *ctx, struct uar_tools *source, uar_str tokens)
 {
 	struct uar_mcp_host *h = ctx;
@@ -70,6 +79,7 @@ static uar_err connect(struct uar_mcp_hosted *s, struct uar_error *error)
 					   .own = s->origin == UAR_MCP_OF_AGENT,
 					   .redirect_url = h->redirect.n ? h->redirect.p : NULL,
 					   .keep = on_tokens,
+					   .turned = on_turned,
 					   .changed = on_changed,
 					   .ctx = h };
 	struct uar_tools *source = NULL;

@@ -236,6 +236,13 @@ bool uar_toolbox_complete(const struct uar_toolbox *b, uar_bundle_has_fn *has, v
 	return true;
 }
 
+bool uar_toolbox_unpinned(const struct uar_toolbox *b, const struct uar_tool *t)
+{
+	uar_str pin = uar_json_str(uar_json_get(member(b, "pins"), t->tool_id), UAR_STR(""));
+
+	return pin.n && !uar_str_eq(pin, t->version);
+}
+
 /* An entry names a server of its own (`name`) or one that is there (`server`), and maybe some of
  * its tools. */
 bool uar_toolbox_brings(const struct uar_toolbox *b, const struct uar_tool *t)

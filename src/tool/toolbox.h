@@ -53,6 +53,8 @@ bool uar_tool_is_named(const struct uar_tool *t, const struct uar_json *patterns
 typedef bool uar_bundle_has_fn(void *ctx, uar_str pattern);
 bool uar_toolbox_complete(const struct uar_toolbox *b, uar_bundle_has_fn *has, void *ctx,
 			  uar_str *out_bundle, uar_str *out_pattern);
+/* Has the definition pinned another version of it? */
+bool uar_toolbox_unpinned(const struct uar_toolbox *b, const struct uar_tool *t);
 /* Is it a tool of an MCP server that the definition names in `mcp`? */
 bool uar_toolbox_brings(const struct uar_toolbox *b, const struct uar_tool *t);
 /* Is the tool in one of its bundles, or its own? */

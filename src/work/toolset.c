@@ -78,7 +78,7 @@ bool rt_tool_is_ready(const struct uar_tool *t)
 
 bool rt_toolset_asks(const struct toolset *s, const struct uar_tool *t)
 {
-	return t->ask || (s->policy && named(s->policy->ask, t));
+	return t->ask || (s->policy && named(s->policy->ask, t)) || uar_toolbox_unpinned(s->box, t);
 }
 
 const char *rt_toolset_policy(const struct toolset *s, const struct uar_tool *t)
