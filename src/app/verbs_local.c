@@ -172,10 +172,11 @@ static int check_local(struct uar_cli *cli)
 	const struct uar_config_set *set = cli->config;
 	struct uar_buf notes = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
+	struct uar_buf broken = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	uar_err e = uar_datadir_check(&set->value, &notes, &problems), files;
 
-	uar_agents_check(&set->value, &notes, &problems);
-	uar_skills_check(&set->value, &notes, &problems);
+	uar_agents_check(&set->value, &notes, &broken);
+	uar_skills_check(&set->value, &notes, &broken);
 	check_stored(set->value.data, cli->args->option[UAR_OPT_LOG] != NULL, &notes, &problems);
 	files = uar_config_check_files(set, &problems);
 	e = problems.n ? UAR_ECORRUPT : e ? e : files;
@@ -184,12 +185,17 @@ static int check_local(struct uar_cli *cli)
 	print_clean(cli->out, "\ndata           ", uar_str_c(set->value.data));
 	print_clean(cli->out, "\n", uar_buf_str(&notes));
 	print_clean(cli->err, "", uar_buf_str(&problems));
+	print_clean(cli->err, "", uar_buf_str(&broken));
 	fprintf(cli->out, "%s\n",
-		e					 ? "not usable"
+		e	   ? "not usable"
+		: broken.n ? "usable without what is broken; a server at work goes on with what it "
+			     "said before"
 		: uar_datadir_read_only(set->value.data) ? "ok to read, not to serve"
 							 : "ok");
 	uar_buf_fini(&notes);
+	e = e || !broken.n ? e : UAR_EINVALID;
 	uar_buf_fini(&problems);
+	uar_buf_fini(&broken);
 	return e ? UAR_EXIT_FAILED : UAR_EXIT_OK;
 }
 

@@ -172,6 +172,7 @@ uar_err uar_core_fold_compaction(struct uar_run *r, enum uar_event_class cls,
 bool uar_core_over_budget(const struct uar_run *r, const struct uar_prepared *p);
 bool uar_core_over_tool_budget(const struct uar_run *r);
 void uar_core_route(struct emit *e, const struct uar_prepared *p);
+int64_t uar_core_nanos(double usd); /* what is not positive is nothing */
 void uar_core_ranked(struct emit *e, const struct uar_model_end *m);
 /* What stops a call that would go beyond its budget: the fact, and the failure it is. */
 struct uar_failure uar_core_quota_blocked(struct emit *e, const struct uar_prepared *p);

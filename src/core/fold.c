@@ -270,6 +270,7 @@ static uar_err fold_model_ended(struct fold *f)
 	call->calls++;
 	call->input_tokens += uar_json_int(uar_json_get(usage, UAR_STR("input_tokens")), 0);
 	call->output_tokens += uar_json_int(uar_json_get(usage, UAR_STR("output_tokens")), 0);
+	call->nanos += uar_core_nanos(uar_json_double(uar_json_get(f->p, UAR_STR("cost_usd")), 0));
 	call->estimated |= uar_json_bool(uar_json_get(usage, UAR_STR("estimated")), false);
 	if (uar_json_int(uar_json_get(f->p, UAR_STR("tool_call_count")), 0) > 0) {
 		struct uar_run_rare *rare = uar_core_change_rare(f->r);

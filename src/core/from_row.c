@@ -185,6 +185,7 @@ uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t run_sequence,
 	if (e)
 		return e;
 	take_usage(at(detail, "usage"), &r->call);
+	r->call.nanos = row->listed.cost_micros * 1000;
 	r->what.entry = entry_of(row, detail);
 	r->what.attempt = row->attempt;
 	r->at = (struct uar_run_times){ .created_us = row->created_us,

@@ -1,6 +1,8 @@
 /* route.c - chooses the models of a run. */
 #include "core/route.h"
 
+#include "core/emit.h"
+
 const char *const uar_route_mode_names[UAR_ROUTE_MODES] = {
 	[UAR_ROUTE_DIRECT] = "direct",
 	[UAR_ROUTE_FALLBACK] = "fallback",
@@ -124,7 +126,7 @@ static void insert_allowed(struct uar_route *r, size_t index)
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-static int64_t nanos_of(double usd)
+int64_t uar_core_nanos(double usd)
 {
 	const double most = 9e9; /* dollars; more does not fit */
 
@@ -136,16 +138,16 @@ static int64_t nanos_of(double usd)
 struct uar_price uar_price_read(const struct uar_json *j)
 {
 	return (struct uar_price){
-		.input = nanos_of(uar_json_double(member(j, "input"), 0)),
-		.cached = nanos_of(uar_json_double(member(j, "cached"), 0)),
-		.output = nanos_of(uar_json_double(member(j, "output"), 0)),
+		.input = uar_core_nanos(uar_json_double(member(j, "input"), 0)),
+		.cached = uar_core_nanos(uar_json_double(member(j, "cached"), 0)),
+		.output = uar_core_nanos(uar_json_double(member(j, "output"), 0)),
 	};
 }
 
 struct uar_budget uar_budget_read(const struct uar_json *j)
 {
 	return (struct uar_budget){
-		.nanos = nanos_of(uar_json_double(member(j, "cost_usd"), 0)),
+		.nanos = uar_core_nanos(uar_json_double(member(j, "cost_usd"), 0)),
 		.tokens = uar_json_int(member(j, "tokens"), 0),
 		.model_calls = uar_json_int(member(j, "model_calls"), 0),
 		.tool_calls = uar_json_int(member(j, "tool_calls"), 0),

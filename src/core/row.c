@@ -239,6 +239,7 @@ uar_err uar_core_row(const struct uar_session *s, const struct uar_run *r, struc
 		.listed = { .title = title_of(r),
 			    .error_code = uar_str_c(uar_run_rare(r)->end.code),
 			    .waits = uar_str_c(waits_for(r)),
+			    .cost_micros = (r->call.nanos + 500) / 1000,
 			    .input_tokens = r->call.input_tokens,
 			    .output_tokens = r->call.output_tokens },
 		.detail = detail,

@@ -469,6 +469,7 @@ def check_files():
         check("broken" in out.stdout and "bad.yaml:5" in out.stdout, out.stdout)
         out = run_uar("check", "--data", s.data)
         check(out.returncode == 1 and "bad.yaml:5" in out.stderr, out.stderr)
+        check("\nusable without what is broken" in out.stdout, out.stdout)
 
 
 if __name__ == "__main__":

@@ -1,103 +1,17 @@
 #!/usr/bin/env python3
 """HTTP tools of definitions, in runs of the real server against a real service: requests, secrets, policy, guard."""
-import base64
 import http.server
 import json
 import os
 import subprocess
 import threading
-from urllib.parse import quote
 
 from lib import ROOT, check, equal, main, test, text_of, wait_until
 from lib.agents import AgentServer as Shop
 from lib.agents import definition, scripted
+from lib.services import Service
 
 CANARY = "canary-5e9d0c1f7a"
-
-
-class Service(http.server.ThreadingHTTPServer):
-    """Remembers what it was asked; some paths misbehave."""
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.seen, self.busy, self.peak = [], 0, 0
-        self.lock = threading.Condition()
-        self.gate = threading.Event()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.gate.set()
-        self.shutdown()
-        self.server_close()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def handle(self):
-        try:
-            super().handle()
-        except ConnectionError:
-            pass  # the client had enough
-
-    def answer(self, status, body=b"", kind="application/json", **headers):
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        for k, v in headers.items():
-            self.send_header(k, v)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def wait_at_gate(self):
-        with self.server.lock:
-            self.server.busy += 1
-            self.server.peak = max(self.server.peak, self.server.busy)
-            self.server.lock.notify_all()
-        self.server.gate.wait(30)
-        with self.server.lock:
-            self.server.busy -= 1
-
-    def do_GET(self):
-        n = int(self.headers.get("Content-Length") or 0)
-        seen = {"method": self.command, "path": self.path, "body": self.rfile.read(n).decode(),
-                "authorization": self.headers.get("Authorization")}
-        with self.server.lock:
-            self.server.seen.append(seen)
-        if self.path.startswith("/gate"):
-            self.wait_at_gate()
-        if self.path.startswith("/status/"):
-            self.answer(int(self.path.split("/")[2]), b'{"error": "no"}')
-        elif self.path.startswith("/redirect"):
-            self.answer(302, Location="/landed?from=redirect")
-        elif self.path.startswith("/away"):
-            self.answer(302, Location=self.path.split("to=")[1])
-        elif self.path.startswith("/huge"):
-            self.answer(200, b'"' + b"x" * 400000 + b'"')
-        elif self.path.startswith("/text"):
-            self.answer(200, b"plain words", "text/plain")
-        elif self.path.startswith("/coded"):
-            key = (self.headers.get("Authorization") or "").encode()
-            self.answer(200, json.dumps({"basic": base64.b64encode(b"user:" + key).decode(), "query": quote(key),
-                                         "hex": "no", "url": base64.urlsafe_b64encode(key).decode()}).encode())
-        elif self.path.startswith("/silent"):
-            self.server.gate.wait(30)
-        else:
-            self.answer(200, json.dumps(seen).encode())
-
-    do_POST = do_PUT = do_DELETE = do_HEAD = do_GET
 
 
 def call(name, **args):

@@ -226,6 +226,7 @@ def costs():
         amount = usage["input_tokens"] * 0.001 + usage["output_tokens"] * 0.002
         check(abs(last["amount"] - amount) < 1e-6, last)
         check(abs(last["cumulative"]["run"] - recorded[0]["amount"] - last["amount"]) < 1e-6, recorded)
+        check(abs(record["cost"] - last["cumulative"]["run"]) < 1e-5, record)
 
 
 BUDGETS = [({"model_calls": 1}, "run.model_calls"), ({"tokens": 60}, "run.tokens"), ({"cost_usd": 0.05}, "run.money"),
