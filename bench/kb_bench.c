@@ -100,7 +100,7 @@ static int64_t ingest(struct uar_kb *kb, int64_t passages)
 	}
 	uar_buf_fini(&text);
 	bench_put("ingest_mb_per_s", (double)bytes / (double)(us ? us : 1));
-	bench_put("ingest_cpu_s_per_mb", cpu / (double)bytes);
+	bench_put("ingest_cpu_s_per_mb", cpu / (double)(bytes ? bytes : 1));
 	bench_put("ingest_bytes", (double)bytes);
 	return bytes;
 }

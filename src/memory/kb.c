@@ -44,8 +44,9 @@ static const char index_schema[] =
 	"CREATE TRIGGER IF NOT EXISTS ix.chunks_out AFTER DELETE ON chunks BEGIN"
 	" INSERT INTO words(words, rowid, heading, text) VALUES ('delete', old.id, old.heading,"
 	" old.text); END;"
+	/* With row ids: three vectors fill a page, where a key would take one for each. */
 	"CREATE TABLE IF NOT EXISTS ix.vectors (model TEXT NOT NULL, sha256 TEXT NOT NULL,"
-	" vector BLOB NOT NULL, PRIMARY KEY (model, sha256)) WITHOUT ROWID;"
+	" vector BLOB NOT NULL, UNIQUE (sha256, model));"
 	"CREATE TABLE IF NOT EXISTS ix.indexed (document INTEGER PRIMARY KEY, sha256 TEXT NOT NULL,"
 	" model TEXT NOT NULL, chunks INTEGER NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS ix.versions (owner TEXT NOT NULL, collection TEXT NOT NULL,"
