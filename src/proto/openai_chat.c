@@ -147,11 +147,47 @@ static uar_err put_done(struct openai *a)
 	return a->out->out->err;
 }
 
+/* Those of all texts that this request shows, as one text; how many there are. */
+static size_t put_cites(struct openai *a, struct uar_jw *w, bool count_only)
+{
+	int64_t before = 0;
+	size_t n = 0;
+
+	for (const struct uar_view_message *m = openai_first(a); m; m = m->next) {
+		struct openai_cites cites = { .n = 0 };
+		struct uar_arena arena;
+		uar_str text = uar_buf_str(&m->text);
+
+		if (m->kind != UAR_VIEW_TEXT)
+			continue;
+		uar_arena_init(&arena, 0);
+		if (openai_find_cites(m, &arena, &cites))
+			w->err = UAR_ENOMEM;
+		for (size_t i = 0; i < cites.n && !count_only; i++)
+			openai_put_chat_cite(w, &cites.at[i], before);
+		n += cites.n;
+		for (size_t i = 0; i < text.n; i++)
+			before += ((unsigned char)text.p[i] & 0xc0) != 0x80;
+		uar_arena_fini(&arena);
+	}
+	return n;
+}
+
+static void put_annotations(struct openai *a, struct uar_jw *w)
+{
+	if (!put_cites(a, w, true))
+		return;
+	uar_jw_arr(w, "annotations");
+	put_cites(a, w, false);
+	uar_jw_close(w);
+}
+
 static uar_err finish(struct openai *a)
 {
 	uar_err e;
 
 	open_chunk(a);
+	put_annotations(a, &a->w);
 	e = close_chunk(a, openai_finish_reason(a));
 	if (!e && a->o.usage)
 		e = put_usage_chunk(a);
@@ -251,6 +287,7 @@ static void put_message(struct openai *a, struct uar_jw *w)
 	put_text(a, w, "content", UAR_VIEW_TEXT);
 	put_text(a, w, "reasoning_content", UAR_VIEW_REASONING);
 	uar_jw_null(w, "refusal");
+	put_annotations(a, w);
 	if (openai_waits_for_client(a)) {
 		uar_jw_arr(w, "tool_calls");
 		for (const struct uar_view_message *m = a->view.first; m; m = m->next)

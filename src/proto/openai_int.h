@@ -35,6 +35,21 @@ bool openai_is_client_call(const struct openai *a, const struct uar_view_call *c
 const char *openai_finish_reason(const struct openai *a);
 /* A comment for people who read the bytes: what the run waits for. */
 uar_err openai_put_waiting(struct openai *a);
+/* What a text rests on, and where it says so. */
+struct openai_cite {
+	const struct uar_json *source;
+	int64_t start, end; /* in characters of the text */
+};
+struct openai_cites {
+	struct openai_cite *at; /* at most UAR_LIMIT_OPENAI_CITES */
+	size_t n;
+	int64_t end; /* characters of the text; 0 without sources */
+};
+UAR_MUST_CHECK uar_err openai_find_cites(const struct uar_view_message *m, struct uar_arena *arena,
+					 struct openai_cites *out);
+void openai_put_cite(struct uar_jw *w, const char *key, const struct openai_cite *c);
+/* In the shape of chat completions; `before`: characters of the texts in front of this one. */
+void openai_put_chat_cite(struct uar_jw *w, const struct openai_cite *c, int64_t before);
 /* The sum of all models. */
 struct uar_view_usage openai_usage(const struct openai *a);
 int openai_failure_status(const struct openai *a);

@@ -57,15 +57,29 @@ static void put_usage(const struct openai *a, struct uar_jw *w)
 	uar_jw_close(w);
 }
 
-static void put_text_part(struct uar_jw *w, const char *key, uar_str text,
-			  const struct uar_buf *cited)
+static void put_annotations(struct uar_jw *w, const struct uar_view_message *m)
 {
-	(void)cited;
+	struct openai_cites cites = { .n = 0 };
+	struct uar_arena arena;
+	uar_err e;
+
+	uar_arena_init(&arena, 0);
+	e = openai_find_cites(m, &arena, &cites);
+	uar_jw_arr(w, "annotations");
+	for (size_t i = 0; i < cites.n; i++)
+		openai_put_cite(w, NULL, &cites.at[i]);
+	uar_jw_close(w);
+	uar_arena_fini(&arena);
+	w->err = w->err ? w->err : e;
+}
+
+static void put_text_part(struct uar_jw *w, const char *key, uar_str text,
+			  const struct uar_view_message *m)
+{
 	uar_jw_obj(w, key);
 	uar_jw_cstr(w, "type", "output_text");
 	uar_jw_str(w, "text", text);
-	uar_jw_arr(w, "annotations");
-	uar_jw_close(w);
+	put_annotations(w, m);
 	uar_jw_arr(w, "logprobs");
 	uar_jw_close(w);
 	uar_jw_close(w);
@@ -94,7 +108,7 @@ static void put_message_item(const struct openai *a, struct uar_jw *w,
 	if (whole && reasoning)
 		put_summary_part(w, NULL, uar_buf_str(&m->text));
 	else if (whole)
-		put_text_part(w, NULL, uar_buf_str(&m->text), &m->cited);
+		put_text_part(w, NULL, uar_buf_str(&m->text), m);
 	uar_jw_close(w);
 }
 
@@ -297,7 +311,7 @@ static struct openai_item *add_item(struct openai *a, const struct uar_view_mess
 static void put_part(struct openai *a, const struct openai_item *i, uar_str text)
 {
 	if (i->message->kind == UAR_VIEW_TEXT)
-		put_text_part(&a->w, "part", text, &i->message->cited);
+		put_text_part(&a->w, "part", text, i->message);
 	else
 		put_summary_part(&a->w, "part", text);
 }
@@ -331,6 +345,24 @@ static uar_err on_message_grew(struct openai *a, change_t *c)
 	return close_event(a);
 }
 
+static uar_err tell_annotations(struct openai *a, const struct openai_item *item)
+{
+	struct openai_cites cites = { .n = 0 };
+	struct uar_arena arena;
+	uar_err e;
+
+	uar_arena_init(&arena, 0);
+	e = openai_find_cites(item->message, &arena, &cites);
+	for (size_t i = 0; i < cites.n && !e; i++) {
+		open_part(a, "response.output_text.annotation.added", item);
+		uar_jw_int(&a->w, "annotation_index", (int64_t)i);
+		openai_put_cite(&a->w, "annotation", &cites.at[i]);
+		e = close_event(a);
+	}
+	uar_arena_fini(&arena);
+	return e;
+}
+
 static uar_err on_message_ended(struct openai *a, change_t *c)
 {
 	bool text = c->message->kind == UAR_VIEW_TEXT;
@@ -340,6 +372,9 @@ static uar_err on_message_ended(struct openai *a, change_t *c)
 
 	if (!i)
 		return UAR_OK;
+	e = text ? tell_annotations(a, i) : UAR_OK;
+	if (e)
+		return e;
 	open_part(a, text ? "response.output_text.done" : "response.reasoning_summary_text.done",
 		  i);
 	uar_jw_str(&a->w, "text", whole);

@@ -93,6 +93,38 @@ def history():
         check('You wrote: "thr\nee" (turns before this one: 2)' in got["choices"][0]["message"]["content"], got)
 
 
+@test("sources_are_annotations_of_the_text", "MEM-06")
+def annotations():
+    with Provider() as p, Server(env=p.env("repeat")) as s, Client(s) as client:
+        for name in ("heron", "gull"):
+            a = s.http.send("PUT", "/api/kb/birds/documents", {"document_id": name, "title": name.title(),
+                                                               "text": f"The vermilion {name} guards the archive."})
+            equal(a.status, 201, a.body)
+        a = s.http.send("PUT", "/api/agents/watcher", {
+            "version": "1.0", "kind": "agent", "id": "watcher", "runtime": {"entry": "llm.chat"},
+            "policy": {"provider": {"default": {"provider": "openai", "model": "repeat"}}},
+            "memory": {"kb": {"enabled": True, "collections": ["birds"]}}})
+        equal(a.status, 201, a.body)
+        text = "é the vermilion heron [1]."
+        chat = {"model": "watcher", "messages": [{"role": "user", "content": text}]}
+
+        def seen(notes):
+            return [(n["title"], text[n["start_index"]:n["end_index"]]) for n in notes]
+
+        wanted = [("Heron", "[1]"), ("Gull", "")]
+        message = client.ask("chat", chat)["choices"][0]["message"]
+        equal(seen([n["url_citation"] for n in message["annotations"]]), wanted)
+        check("vermilion heron" in s.http.get(message["annotations"][0]["url_citation"]["url"]).json["passage"]["text"], message)
+        last = [e for e in client.ask("chat_stream", chat)["events"] if e["choices"][0]["delta"].get("annotations")][0]
+        equal(seen([n["url_citation"] for n in last["choices"][0]["delta"]["annotations"]]), wanted)
+        part = client.ask("responses", {"model": "watcher", "input": text})["output"][-1]["content"][0]
+        equal((part["text"], seen(part["annotations"])), (text, wanted))
+        stream = client.ask("responses_stream", {"model": "watcher", "input": text})
+        added = [e["annotation"] for e in stream["events"] if e["type"] == "response.output_text.annotation.added"]
+        equal(seen(added), wanted)
+        equal(seen(stream["final"]["output"][-1]["content"][0]["annotations"]), wanted)
+
+
 @test("responses_follow_each_other_on_a_thread", "")
 def responses():
     with Server() as s, Client(s) as client:
