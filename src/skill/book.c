@@ -138,13 +138,20 @@ const char *uar_skill_book_dir(const struct uar_skill_book *b)
 /* --- an owner's own ----------------------------------------------------------------------------
  */
 
-uar_err uar_skill_book_may_put(const struct uar_skill_book *b, uar_str id, struct uar_error *error)
+uar_err uar_skill_book_may_put(const struct uar_skill_book *b, const struct uar_owner *owner,
+			       uar_str id, struct uar_error *error)
 {
+	bool known = false;
+
 	for (size_t i = 0; i < b->count; i++) {
 		const struct uar_skill *s = &b->at[i]->skill;
 
-		if (s->origin == UAR_SKILL_USER || !uar_str_eq(s->skill_id, id))
+		if (!uar_str_eq(s->skill_id, id))
 			continue;
+		if (s->origin == UAR_SKILL_USER) {
+			known |= same_owner(&b->at[i]->owner, owner);
+			continue;
+		}
 		return uar_error_set(error, UAR_EEXISTS,
 				     s->origin == UAR_SKILL_BUILTIN
 					     ? "the skill \"%.*s\" is part of the program; choose "
@@ -153,6 +160,10 @@ uar_err uar_skill_book_may_put(const struct uar_skill_book *b, uar_str id, struc
 					       "choose another id",
 				     UAR_FMT(id));
 	}
+	if (!known && b->count >= UAR_LIMIT_SKILLS)
+		return uar_error_set(error, UAR_ETOOBIG,
+				     "there are %d skills already; remove one first",
+				     UAR_LIMIT_SKILLS);
 	return UAR_OK;
 }
 

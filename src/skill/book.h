@@ -60,7 +60,8 @@ UAR_MUST_CHECK uar_err uar_skill_book_read_dir(struct uar_skill_book *b, const c
 /* The directory that was read last; empty: none was. */
 const char *uar_skill_book_dir(const struct uar_skill_book *b);
 /* May the owner have a skill of this id? UAR_EEXISTS: another source has it. */
-UAR_MUST_CHECK uar_err uar_skill_book_may_put(const struct uar_skill_book *b, uar_str id,
+UAR_MUST_CHECK uar_err uar_skill_book_may_put(const struct uar_skill_book *b,
+					      const struct uar_owner *owner, uar_str id,
 					      struct uar_error *error);
 /* Takes an owner's skill in place of the earlier one; on an error it is still the caller's. */
 UAR_MUST_CHECK uar_err uar_skill_book_put(struct uar_skill_book *b, const struct uar_owner *owner,

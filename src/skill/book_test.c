@@ -102,8 +102,8 @@ TEST(an_id_has_one_source_and_an_owner_sees_its_own, "SKILL-19")
 	write_skill("mine", "---\nname: rag_citations\ndescription: d\n---\nx");
 	read_dir(b);
 	CHECK(uar_skill_book_broken_at(b, 0) != NULL);
-	CHECK_INT(uar_skill_book_may_put(b, UAR_STR("rag_citations"), &error), UAR_EEXISTS);
-	CHECK_INT(uar_skill_book_may_put(b, UAR_STR("own"), &error), UAR_OK);
+	CHECK_INT(uar_skill_book_may_put(b, &one, UAR_STR("rag_citations"), &error), UAR_EEXISTS);
+	CHECK_INT(uar_skill_book_may_put(b, &one, UAR_STR("own"), &error), UAR_OK);
 	REQUIRE(uar_skill_read(UAR_STR("{\"skill_id\":\"own\",\"description\":\"d\"}"), &s,
 			       &error) == UAR_OK);
 	REQUIRE(uar_skill_book_put(b, &one, &s, 1, 5) == UAR_OK);
@@ -113,6 +113,31 @@ TEST(an_id_has_one_source_and_an_owner_sees_its_own, "SKILL-19")
 	CHECK(uar_skill_book_find(b, &one, UAR_STR("own")) != NULL);
 	uar_skill_book_drop(b, &one, UAR_STR("own"));
 	CHECK(uar_skill_book_find(b, &one, UAR_STR("own")) == NULL);
+	close_book(b);
+}
+
+TEST(a_full_book_takes_changes_alone, "")
+{
+	struct uar_skill_book *b = open_book();
+	struct uar_error error = { 0 };
+	struct uar_skill s;
+	uar_err e = UAR_OK;
+	char text[96];
+	int n = 0;
+
+	for (; !e; n++) {
+		snprintf(text, sizeof text, "{\"skill_id\":\"s%d\",\"description\":\"d\"}", n);
+		REQUIRE(uar_skill_read(uar_str_c(text), &s, &error) == UAR_OK);
+		snprintf(text, sizeof text, "s%d", n);
+		e = uar_skill_book_may_put(b, &one, uar_str_c(text), &error);
+		if (!e)
+			REQUIRE(uar_skill_book_put(b, &one, &s, 1, 5) == UAR_OK);
+	}
+	uar_skill_fini(&s);
+	CHECK_INT(e, UAR_ETOOBIG);
+	CHECK(n > 1000);
+	CHECK_INT(uar_skill_book_may_put(b, &one, UAR_STR("s0"), &error), UAR_OK);
+	CHECK_INT(uar_skill_book_may_put(b, &two, UAR_STR("s0"), &error), UAR_ETOOBIG);
 	close_book(b);
 }
 

@@ -278,6 +278,11 @@ static uar_err read_agent(struct definition_writer *d, struct uar_definition_cha
 		return uar_error_set(&op->error, UAR_EINVALID,
 				     "it must be \"%.*s\", as in the path", UAR_FMT(op->id));
 	}
+	if (uar_str_find(op->id, ':') < op->id.n) { /* such rows are of other kinds */
+		uar_error_where(&op->error, "/id");
+		return uar_error_set(&op->error, UAR_EINVALID,
+				     "the id of an agent in the database has no ':'");
+	}
 	if (uar_str_starts(info->entry, UAR_STR("backend."))) {
 		uar_error_where(&op->error, "/runtime/entry");
 		return uar_error_set(&op->error, UAR_EFORBIDDEN,

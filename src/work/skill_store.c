@@ -25,7 +25,7 @@ static uar_err read_skill(struct definition_writer *d, struct uar_definition_cha
 		return uar_error_set(&op->error, UAR_EINVALID,
 				     "only a skill of the skills directory has a folder");
 	}
-	return uar_skill_book_may_put(d->w->o.skills, op->id, &op->error);
+	return uar_skill_book_may_put(d->w->o.skills, &op->owner, op->id, &op->error);
 }
 
 /* A vector of numbers, the same bytes on every machine. */

@@ -224,6 +224,7 @@ def database():
         for value, agent_id, status, code in (
                 (agent("x", promt={}), "mine", 400, "VALIDATION_ERROR"),
                 (agent("x"), "other", 400, "VALIDATION_ERROR"),
+                (definition("skill:x"), "skill:x", 400, "VALIDATION_ERROR"),
                 (definition("echo"), "echo", 409, "CONFLICT"),
                 (definition("filed"), "filed", 409, "CONFLICT"),
                 ({**definition("prog"), "runtime": {"entry": "backend.codex"}}, "prog", 403, "FORBIDDEN")):
