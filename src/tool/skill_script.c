@@ -347,10 +347,11 @@ static void cancel(struct uar_tools *tools, struct uar_tool_call *c)
 	uar_child_kill(c->child);
 }
 
-/* It may have changed something from its first moment on. */
+/* It may have changed something from its first moment on: it is ended, and `done` tells so. */
 static bool withdraw(struct uar_tools *tools, struct uar_tool_call *c)
 {
-	(void)tools, (void)c;
+	(void)tools;
+	uar_child_kill(c->child);
 	return false;
 }
 

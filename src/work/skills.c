@@ -343,6 +343,25 @@ bool rt_skills_show(const struct skill_set *s, uar_str tool_id)
 	return false;
 }
 
+bool rt_skills_reach(const struct skill_set *s, uar_str tool_id, uar_str input)
+{
+	const struct uar_json *j = NULL;
+	struct uar_arena arena;
+	uar_str folder;
+	bool reached = false;
+
+	if (!is_own_tool(tool_id))
+		return true;
+	uar_arena_init(&arena, 0);
+	if (!uar_json_parse(input, NULL, &arena, &j, NULL)) {
+		folder = uar_json_str(uar_json_get(j, UAR_STR("folder")), UAR_STR(""));
+		for (size_t i = 0; s && i < s->count; i++)
+			reached |= folder.n && uar_str_eq(s->at[i].entry->skill.folder, folder);
+	}
+	uar_arena_fini(&arena);
+	return reached;
+}
+
 /* The files of skills stay there whatever others allow, unless one denies them. */
 bool rt_skills_allow(const struct skill_set *s, uar_str tool_id)
 {

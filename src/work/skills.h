@@ -23,6 +23,8 @@ struct skill_set {
 	struct uar_arena arena;	 /* of the texts that prompts are made of */
 };
 void rt_skills_free(struct skill_set *s); /* NULL is fine */
+/* A tool that is given a folder of skills sees that of an active one alone. Others are fine. */
+bool rt_skills_reach(const struct skill_set *s, uar_str tool_id, uar_str input);
 
 struct skill_load;
 typedef void skills_ready_fn(void *ctx, uar_err e);

@@ -12,6 +12,7 @@
 #include "work/definitions.h"
 #include "work/limits.h"
 #include "work/media.h"
+#include "work/skills.h"
 #include "work/spill.h"
 #include "work/tool_form.h"
 
@@ -258,6 +259,13 @@ static void start_tool(struct place *p)
 	struct uar_error error = { 0 };
 	uar_err e;
 
+	if (!rt_skills_reach(rt_llm_skills(l->o.run), p->tool->tool_id, p->input)) {
+		rt_place_send_failed(p, UAR_STR("value_invalid"),
+				     UAR_STR("there is no skill in a folder of this name, or "
+					     "it is not active"),
+				     false);
+		return;
+	}
 	snprintf(key, sizeof key, "%s/%.*s", rt_run_id(l->o.run), UAR_FMT(p->call->id));
 	request.key = uar_str_c(key);
 	e = l->set.registry->ops->start(l->set.registry, &request, &events, &p->at_work, &error);

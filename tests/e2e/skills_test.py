@@ -512,6 +512,8 @@ def scripts():
     with Provider() as p, SkillServer(agent(model="asks"), skills={
             "w": skill_file("w", description="x", triggers="[skill_run]")}, env={**p.env("asks"), "SECRET": "s"}) as s:
         s.write_skill("w", script, file="scripts/show.py")
+        s.write_skill("box", skill_file("quiet", description="Feeds otters.", triggers="[otter]"))
+        s.write_skill("box", "print('RAN')", file="scripts/show.py")
         ask = [["internal__skill_run", json.dumps({"folder": "w", "path": "scripts/show.py", "arguments": ["a b", "$HOME"],
                                                    "input": "INPUT"})]]
         for decision in ("allow", "deny"):
@@ -527,6 +529,23 @@ def scripts():
             equal(got["status"], 3)
             check("['a b', '$HOME'] INPUT" in got["output"] and got["output"].strip().endswith("skills/w"), got)
             check("SECRET" not in got["output"] and "OPENAI_API_KEY" not in got["output"], got)
+        other = ["internal__skill_run", json.dumps({"folder": "box", "path": "scripts/show.py"})]
+        run_id = s.create("a", json.dumps([other, ["skill_run", "{}"]]))
+        action = wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")["action_id"]
+        s.http.post("/api/control/respond_action", {"action_id": action, "decision": "allow"})
+        s.finish(run_id)
+        results = [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "tool"]
+        equal(chosen(s, run_id), ["w"])
+        check("it is not active" in results[0] and "RAN" not in results[0], results)
+        s.write_skill("w", "import os, time\nopen('begun', 'w').write(str(os.getpid()))\ntime.sleep(600)\n", file="scripts/show.py")
+        run_id = s.create("a", json.dumps(ask + [["skill_run", "{}"]]))
+        action = wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")["action_id"]
+        s.http.post("/api/control/respond_action", {"action_id": action, "decision": "allow"})
+        begun = os.path.join(s.data, "skills", "w", "begun")
+        pid = wait_until(lambda: os.path.exists(begun) and open(begun).read(), "the script runs")
+        s.cancel(run_id)
+        equal(s.finish(run_id)["status"], "canceled")
+        wait_until(lambda: not os.path.exists("/proc/" + pid), "the script is ended with its run")
     with Provider() as p, SkillServer(agent(model="asks"), skills={
             "w": skill_file("w", description="x", triggers="[walnut]")}, env=p.env("asks"), skill_scripts="false") as s:
         run_id = s.create("a", json.dumps([["walnut", "{}"]]))
