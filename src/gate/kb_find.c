@@ -242,6 +242,8 @@ static void found(struct uar_know_job *j)
 	}
 	uar_jw_obj(&w, NULL);
 	put_passages(&w, &s->hits);
+	if (s->hits.partial)
+		uar_jw_bool(&w, "partial", true);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	uar_know_free(j);
@@ -376,7 +378,7 @@ void gate_kb_relate(struct call *c)
 static void run_walk(struct uar_kb *kb, struct uar_know_job *j)
 {
 	struct kb_relations *r = (struct kb_relations *)(void *)j;
-	struct uar_kb_walk walk = { r->x.place, r->entity, (int)r->depth };
+	struct uar_kb_walk walk = { r->x.place, r->entity, (int)r->depth, false };
 
 	j->err = uar_kb_neighbours(kb, &walk, &j->arena, &r->list, &j->error);
 }

@@ -27,7 +27,8 @@ static const char documents_schema[] =
 	"CREATE TABLE IF NOT EXISTS main.memories (owner TEXT NOT NULL, scope TEXT NOT NULL,"
 	" scope_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, source TEXT NOT NULL,"
 	" updated INTEGER NOT NULL, expires INTEGER NOT NULL,"
-	" PRIMARY KEY (owner, scope, scope_id, key)) WITHOUT ROWID;";
+	" PRIMARY KEY (owner, scope, scope_id, key)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS main.watched (document INTEGER PRIMARY KEY);";
 
 static const char index_schema[] =
 	"PRAGMA ix.journal_mode = WAL;"
@@ -55,6 +56,8 @@ static const char index_schema[] =
 
 static uar_err meaning(int rc)
 {
+	if (rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC)
+		return UAR_ESYNC;
 	switch (rc & 0xff) {
 	case SQLITE_FULL: return UAR_EDISKFULL;
 	case SQLITE_NOMEM: return UAR_ENOMEM;
@@ -74,8 +77,14 @@ static uar_err meaning(int rc)
 uar_err kb_fail(struct uar_kb *kb, int rc, struct uar_error *error)
 {
 	int why = kb->db ? sqlite3_system_errno(kb->db) : 0;
-	uar_err e = meaning(rc);
+	int more = kb->db ? sqlite3_extended_errcode(kb->db) : rc;
+	uar_err e = meaning((more & 0xff) == (rc & 0xff) ? more : rc);
 
+	if (e == UAR_ESYNC) {
+		kb->unsure = true;
+		return uar_error_set(error, e, "knowledge: %s; whether it is kept is not known",
+				     uar_err_text(e));
+	}
 	if (e == UAR_EIO && (why == EMFILE || why == ENFILE))
 		return uar_error_set(error, UAR_EFDS, "knowledge: %s", uar_err_text(UAR_EFDS));
 	return uar_error_set(error, e, "knowledge: %s%s",
@@ -83,10 +92,23 @@ uar_err kb_fail(struct uar_kb *kb, int rc, struct uar_error *error)
 			     e == UAR_ECORRUPT ? "; `uar kb rebuild` makes the index anew" : "");
 }
 
+/* What the disk holds is not known until it is read again. */
+static uar_err refuse_unsure(const struct uar_kb *kb, struct uar_error *error)
+{
+	if (!kb->unsure)
+		return UAR_OK;
+	return uar_error_set(error, UAR_ESYNC,
+			     "knowledge could not be made durable; look after the disk, then start "
+			     "the server again");
+}
+
 uar_err kb_exec(struct uar_kb *kb, const char *sql, struct uar_error *error)
 {
-	int rc = sqlite3_exec(kb->db, sql, NULL, NULL, NULL);
+	uar_err e = refuse_unsure(kb, error);
+	int rc = e ? SQLITE_OK : sqlite3_exec(kb->db, sql, NULL, NULL, NULL);
 
+	if (e)
+		return e;
 	return rc ? kb_fail(kb, rc, error) : UAR_OK;
 }
 
@@ -101,8 +123,13 @@ uar_err kb_end(struct uar_kb *kb, uar_err e, struct uar_error *error)
 
 uar_err kb_prepare(struct uar_kb *kb, const char *sql, sqlite3_stmt **out, struct uar_error *error)
 {
-	int rc = sqlite3_prepare_v2(kb->db, sql, -1, out, NULL);
+	uar_err e = refuse_unsure(kb, error);
+	int rc = e ? SQLITE_OK : sqlite3_prepare_v2(kb->db, sql, -1, out, NULL);
 
+	if (e) {
+		*out = NULL;
+		return e;
+	}
 	return rc ? kb_fail(kb, rc, error) : UAR_OK;
 }
 
@@ -290,6 +317,7 @@ static uar_err sweep(struct uar_kb *kb, struct uar_error *error)
 		kb,
 		"DELETE FROM ix.chunks WHERE document NOT IN (SELECT id FROM documents);"
 		"DELETE FROM ix.indexed WHERE document NOT IN (SELECT id FROM documents);"
+		"DELETE FROM watched WHERE document NOT IN (SELECT id FROM documents);"
 		"DELETE FROM ix.vectors WHERE sha256 NOT IN (SELECT sha256 FROM ix.chunks) AND NOT"
 		" EXISTS (SELECT 1 FROM documents d LEFT JOIN ix.indexed i ON i.document = d.id"
 		" WHERE i.sha256 IS NOT d.sha256 AND d.error = '')",

@@ -44,6 +44,7 @@ struct uar_kb_document {
 	uar_str bytes;		/* as they came: UTF-8, but for application/pdf */
 	uar_str labels;		/* words with a space between two; may be empty */
 	int64_t updated_us;
+	bool watched; /* it is a file of the watched folder, which goes when the file does */
 	/* out, of lists */
 	int64_t row, size, chunks;
 	char sha256[UAR_SHA256_TEXT + 1];
@@ -143,6 +144,7 @@ struct uar_kb_hit {
 struct uar_kb_hits {
 	struct uar_kb_hit *at; /* the best first */
 	size_t n;
+	bool partial; /* a collection has more vectors than are kept in memory */
 };
 UAR_MUST_CHECK uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q,
 				     struct uar_arena *arena, struct uar_kb_hits *out,
@@ -182,7 +184,8 @@ UAR_MUST_CHECK uar_err uar_kb_relate(struct uar_kb *kb, const struct uar_kb_plac
 struct uar_kb_walk {
 	struct uar_kb_place place;
 	uar_str entity;
-	int depth; /* steps from the entity, 1 to 3 */
+	int depth;	/* steps from the entity, 1 to 3 */
+	bool by_policy; /* without what documents say whose labels the collection denies */
 };
 /* Relations of an entity and of those that it leads to. */
 UAR_MUST_CHECK uar_err uar_kb_neighbours(struct uar_kb *kb, const struct uar_kb_walk *walk,

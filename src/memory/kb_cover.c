@@ -71,6 +71,36 @@ static void covers(const Fts5ExtensionApi *api, Fts5Context *fts, sqlite3_contex
 		sqlite3_result_error_code(result, rc);
 }
 
+static uar_str value_text(sqlite3_value *v)
+{
+	const char *p = (const char *)sqlite3_value_text(v);
+
+	return p ? uar_str_n(p, (size_t)sqlite3_value_bytes(v)) : UAR_STR("");
+}
+
+static bool has_word(uar_str words, uar_str word)
+{
+	while (words.n)
+		if (uar_str_eq(uar_str_cut(words, ' ', &words), word))
+			return true;
+	return false;
+}
+
+/* Have two lists of words one in common? */
+static void shares_word(sqlite3_context *result, int argc, sqlite3_value **argv)
+{
+	uar_str a = value_text(argv[0]), b = value_text(argv[1]);
+	bool shares = false;
+
+	(void)argc;
+	while (a.n && b.n && !shares) {
+		uar_str word = uar_str_cut(a, ' ', &a);
+
+		shares = word.n && has_word(b, word);
+	}
+	sqlite3_result_int(result, shares);
+}
+
 uar_err kb_add_covers(struct uar_kb *kb, struct uar_error *error)
 {
 	fts5_api *api = NULL;
@@ -84,5 +114,8 @@ uar_err kb_add_covers(struct uar_kb *kb, struct uar_error *error)
 	sqlite3_finalize(st);
 	if (!api || api->xCreateFunction(api, "covers", NULL, covers, NULL) != SQLITE_OK)
 		return uar_error_set(error, UAR_EINTERNAL, "this SQLite has no FTS5");
+	if (sqlite3_create_function_v2(kb->db, "shares_word", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+				       NULL, shares_word, NULL, NULL, NULL) != SQLITE_OK)
+		return UAR_ENOMEM;
 	return UAR_OK;
 }

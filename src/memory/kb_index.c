@@ -307,15 +307,15 @@ uar_err uar_kb_index(struct uar_kb *kb, int64_t row, struct uar_kb_result *out,
 }
 
 /* The document's row is gone already. */
-uar_err kb_unindex_locked(struct uar_kb *kb, int64_t row, struct uar_error *error)
+void kb_unindex_locked(struct uar_kb *kb, int64_t row)
 {
-	struct writer w = { .kb = kb, .document = row, .error = error };
+	struct writer w = { .kb = kb, .document = row, .error = NULL };
 	struct uar_arena arena;
 	size_t removed = 0;
-	uar_err e = kb_exec(kb, "BEGIN IMMEDIATE", error);
+	uar_err e = kb_exec(kb, "BEGIN IMMEDIATE", NULL);
 
 	if (e)
-		return e;
+		return;
 	uar_arena_init(&arena, 0);
 	e = read_old(&w, &arena);
 	if (!e)
@@ -324,13 +324,14 @@ uar_err kb_unindex_locked(struct uar_kb *kb, int64_t row, struct uar_error *erro
 		e = kb_do(kb,
 			  &(struct kb_do){ "DELETE FROM ix.indexed WHERE document = ?1", NULL, 0,
 					   row },
-			  error);
+			  NULL);
 	if (!e)
 		e = kb_exec(kb,
 			    "UPDATE ix.versions SET version = version + 1, removals = removals + 1",
-			    error);
+			    NULL);
 	uar_arena_fini(&arena);
-	return kb_end(kb, e, error);
+	e = kb_end(kb, e, NULL);
+	(void)e;
 }
 
 /* --- what is left to do ------------------------------------------------------------------------

@@ -16,6 +16,7 @@ struct kb_matrix {
 	int64_t version, removals;
 	uint64_t used;
 	size_t n, room, dims;
+	bool cut; /* there are more */
 	int64_t *chunk, *document;
 	float *at;
 };
@@ -27,6 +28,7 @@ struct uar_kb {
 	struct uar_kb *reader; /* a connection for searches and lists, beside the one that writes */
 	char *dir, *model;
 	bool damaged;
+	bool unsure; /* a sync failed: nothing is written until the next start */
 	uint64_t uses;
 	struct kb_matrix matrix[UAR_LIMIT_KB_MATRICES];
 };
@@ -37,7 +39,7 @@ UAR_MUST_CHECK uar_err kb_exec(struct uar_kb *kb, const char *sql, struct uar_er
 /* The end of what BEGIN IMMEDIATE began: COMMIT, or ROLLBACK after an error, which stays. */
 UAR_MUST_CHECK uar_err kb_end(struct uar_kb *kb, uar_err e, struct uar_error *error);
 
-/* kb_cover.c: the SQL function covers(words), for a connection. */
+/* kb_cover.c: the SQL functions covers(words) and shares_word(text, text), for a connection. */
 UAR_MUST_CHECK uar_err kb_add_covers(struct uar_kb *kb, struct uar_error *error);
 UAR_MUST_CHECK uar_err kb_prepare(struct uar_kb *kb, const char *sql, sqlite3_stmt **out,
 				  struct uar_error *error);
@@ -70,7 +72,7 @@ UAR_MUST_CHECK uar_err kb_renew_index(struct uar_kb *kb, struct uar_error *error
 /* kb_index.c; the lock is held. */
 UAR_MUST_CHECK uar_err kb_index_locked(struct uar_kb *kb, int64_t row, struct uar_kb_result *out,
 				       struct uar_error *error);
-UAR_MUST_CHECK uar_err kb_unindex_locked(struct uar_kb *kb, int64_t row, struct uar_error *error);
+void kb_unindex_locked(struct uar_kb *kb, int64_t row); /* as far as it can */
 enum uar_chunk_kind kb_kind(uar_str media_type);
 /* The model of a collection, which is there from now on. */
 UAR_MUST_CHECK uar_err kb_collection_model(struct uar_kb *kb, uar_str owner, uar_str collection,

@@ -12,7 +12,8 @@ static uar_err read_document(sqlite3_stmt *st, struct uar_arena *arena, struct u
 	*d = (struct uar_kb_document){ .row = sqlite3_column_int64(st, 7),
 				       .size = sqlite3_column_int64(st, 8),
 				       .updated_us = sqlite3_column_int64(st, 9),
-				       .chunks = sqlite3_column_int64(st, 11) };
+				       .chunks = sqlite3_column_int64(st, 11),
+				       .watched = sqlite3_column_int(st, 13) };
 	e = kb_copy_texts(st, to, ARRAY_LEN(to), arena);
 	snprintf(d->sha256, sizeof d->sha256, "%.*s", UAR_FMT(kb_text(st, 10)));
 	d->state = d->error.n			? UAR_KB_FAILED
@@ -24,7 +25,8 @@ static uar_err read_document(sqlite3_stmt *st, struct uar_arena *arena, struct u
 #define DOCUMENTS                                                                                  \
 	"SELECT d.collection, d.name, d.title, d.source, d.media_type, d.labels, d.error, d.id,"   \
 	" d.size, d.updated, d.sha256, coalesce(i.chunks, 0), i.sha256 IS d.sha256 AND"            \
-	" i.model IS c.embedding FROM documents d JOIN collections c ON c.owner = d.owner AND"     \
+	" i.model IS c.embedding, EXISTS (SELECT 1 FROM watched w WHERE w.document = d.id)"        \
+	" FROM documents d JOIN collections c ON c.owner = d.owner AND"                            \
 	" c.name = d.collection LEFT JOIN ix.indexed i ON i.document = d.id"                       \
 	" WHERE d.owner = ?1 AND d.collection = ?2"
 
@@ -189,14 +191,22 @@ uar_err uar_kb_relate(struct uar_kb *kb, const struct uar_kb_place *place,
 	return e;
 }
 
+/* It is of no document with a label that the policy of the collection denies. */
+#define SHOWN                                                                                      \
+	" (NOT ?6 OR NOT EXISTS (SELECT 1 FROM documents d JOIN collections k ON k.owner ="        \
+	" d.owner AND k.name = d.collection WHERE d.owner = r.owner AND d.collection ="            \
+	" r.collection AND d.name = r.document AND shares_word(d.labels, iif(json_valid("          \
+	"k.policy), json_extract(k.policy, '$.deny_labels'), ''))))"
+
 static const char neighbours[] =
 	"WITH RECURSIVE near(name, far) AS (SELECT ?3, 0 UNION"
 	" SELECT iif(r.source = near.name, r.target, r.source), far + 1 FROM near"
 	" JOIN relations r ON r.owner = ?1 AND r.collection = ?2 AND"
-	" (r.source = near.name OR r.target = near.name) WHERE far < ?4 - 1 LIMIT 1000)"
+	" (r.source = near.name OR r.target = near.name) WHERE far < ?4 - 1 AND" SHOWN
+	" LIMIT 1000)"
 	" SELECT DISTINCT r.source, r.kind, r.target, r.document, r.by, r.at FROM relations r"
 	" JOIN near ON r.source = near.name OR r.target = near.name WHERE"
-	" r.owner = ?1 AND r.collection = ?2 ORDER BY 1, 2, 3, 4 LIMIT ?5";
+	" r.owner = ?1 AND r.collection = ?2 AND" SHOWN " ORDER BY 1, 2, 3, 4 LIMIT ?5";
 
 uar_err uar_kb_neighbours(struct uar_kb *kb, const struct uar_kb_walk *walk,
 			  struct uar_arena *arena, struct uar_kb_relations *out,
@@ -217,6 +227,7 @@ uar_err uar_kb_neighbours(struct uar_kb *kb, const struct uar_kb_walk *walk,
 		kb_bind_texts(st, by, ARRAY_LEN(by));
 		sqlite3_bind_int(st, 4, walk->depth < 1 ? 1 : walk->depth > 3 ? 3 : walk->depth);
 		sqlite3_bind_int(st, 5, UAR_LIMIT_KB_RELATIONS);
+		sqlite3_bind_int(st, 6, walk->by_policy);
 	}
 	while (!e && n < UAR_LIMIT_KB_RELATIONS && kb_step(kb, st, &e, error)) {
 		uar_str *const to[] = { &list[n].from, &list[n].kind, &list[n].to,

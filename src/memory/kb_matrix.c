@@ -43,9 +43,14 @@ void kb_matrices_free(struct uar_kb *kb)
 		free_matrix(&kb->matrix[i]);
 }
 
+static size_t row_bytes(const struct kb_matrix *m)
+{
+	return m->dims * sizeof *m->at + sizeof *m->chunk + sizeof *m->document;
+}
+
 static size_t bytes_of(const struct kb_matrix *m)
 {
-	return m->room * (m->dims * sizeof *m->at + sizeof *m->chunk + sizeof *m->document);
+	return m->room * row_bytes(m);
 }
 
 /* The one with that key, or the least recently used place for it. */
@@ -78,9 +83,16 @@ static void make_room(struct uar_kb *kb, const struct kb_matrix *keep)
 		}
 }
 
+/* Rows that a collection of such vectors may have in memory. */
+static size_t most_rows(const struct kb_matrix *m)
+{
+	return UAR_LIMIT_KB_MATRIX_BYTES / row_bytes(m);
+}
+
 static bool grow(struct kb_matrix *m)
 {
-	size_t room = m->room ? m->room * 2 : 256;
+	size_t twice = m->room ? m->room * 2 : 256, most = most_rows(m);
+	size_t room = twice < most ? twice : most;
 	int64_t *chunk = uar_realloc(m->chunk, room * sizeof *chunk);
 	int64_t *document;
 	float *at;
@@ -133,14 +145,17 @@ static uar_err load(struct uar_kb *kb, const struct kb_matrix_of *of, struct kb_
 		return e;
 	kb_bind_texts(st, by, ARRAY_LEN(by));
 	sqlite3_bind_int64(st, 4, m->n ? m->chunk[m->n - 1] : 0);
-	sqlite3_bind_int64(st, 5, UAR_LIMIT_KB_SCAN);
+	sqlite3_bind_int64(st, 5, UAR_LIMIT_KB_SCAN + 1);
 	while (kb_step(kb, st, &e, error)) {
 		size_t dims = (size_t)sqlite3_column_bytes(st, 2) / sizeof(float);
 
 		if (!m->dims)
 			m->dims = dims;
-		if (dims != m->dims || !dims || m->n >= UAR_LIMIT_KB_SCAN)
+		if (dims != m->dims || !dims)
 			continue;
+		m->cut = m->n >= UAR_LIMIT_KB_SCAN || m->n >= most_rows(m);
+		if (m->cut)
+			break;
 		if (m->n == m->room && !grow(m)) {
 			e = UAR_ENOMEM;
 			break;

@@ -98,6 +98,15 @@ static uar_err write_row(struct put *p, int64_t *id)
 	return e;
 }
 
+static uar_err note_watched(struct put *p, int64_t row)
+{
+	if (!p->d->watched)
+		return UAR_OK;
+	return kb_do(p->kb,
+		     &(struct kb_do){ "INSERT OR IGNORE INTO watched VALUES (?1)", NULL, 0, row },
+		     p->error);
+}
+
 static uar_err put_locked(struct put *p, struct uar_arena *arena, struct uar_kb_result *out)
 {
 	uar_str model;
@@ -106,7 +115,7 @@ static uar_err put_locked(struct put *p, struct uar_arena *arena, struct uar_kb_
 
 	if (e || same) {
 		out->change = UAR_KB_UNCHANGED;
-		return e;
+		return e ? e : note_watched(p, out->row);
 	}
 	out->change = out->row ? UAR_KB_UPDATED : UAR_KB_CREATED;
 	e = kb_exec(p->kb, "BEGIN IMMEDIATE", p->error);
@@ -115,6 +124,8 @@ static uar_err put_locked(struct put *p, struct uar_arena *arena, struct uar_kb_
 	e = kb_collection_model(p->kb, p->owner, p->d->collection, arena, &model, p->error);
 	if (!e)
 		e = write_row(p, &out->row);
+	if (!e)
+		e = note_watched(p, out->row);
 	e = kb_end(p->kb, e, p->error);
 	/* The document is there. What goes wrong from here on is tried again. */
 	if (!e && p->text.p && p->text.n <= UAR_LIMIT_KB_AT_ONCE &&
@@ -210,8 +221,10 @@ static uar_err remove_locked(struct uar_kb *kb, const uar_str by[3], struct uar_
 					   by, 3, 0 },
 			  error);
 	e = kb_end(kb, e, error);
+	/* The document is gone. What stays of its index is found by nobody, and swept at a start.
+	 */
 	if (!e)
-		e = kb_unindex_locked(kb, row, error);
+		kb_unindex_locked(kb, row);
 	return e;
 }
 

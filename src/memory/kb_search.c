@@ -24,6 +24,7 @@ struct search {
 	size_t n;
 	int64_t *denied; /* documents that must not be shown, in order */
 	size_t denied_n;
+	bool partial; /* not all vectors were compared */
 	struct uar_arena *arena;
 	struct uar_error *error;
 };
@@ -33,35 +34,22 @@ struct search {
 /* " AND d.owner = ? AND d.collection IN (?, ...)", and no document with a denied label. */
 static void put_filter(const struct search *s, struct uar_buf *sql)
 {
-	uar_str labels = s->q->deny_labels;
-
 	uar_buf_add_str(sql, UAR_STR(" d.owner = ?1 AND d.error = '' AND d.collection IN ("));
 	for (size_t i = 0; i < s->q->collection_count; i++)
 		uar_buf_printf(sql, "%s?%zu", i ? ", " : "", i + BASE_PARAMETERS);
 	uar_buf_add_str(sql, UAR_STR(")"));
-	for (size_t i = 0; labels.n && i < UAR_LIMIT_KB_LABELS; i++) {
-		uar_str word = uar_str_cut(labels, ' ', &labels);
-
-		if (word.n)
-			uar_buf_printf(sql,
-				       " AND instr(' ' || d.labels || ' ', ' ' || ?%zu || ' ') = 0",
-				       s->q->collection_count + BASE_PARAMETERS + i);
-	}
+	if (s->q->deny_labels.n)
+		uar_buf_printf(sql, " AND NOT shares_word(d.labels, ?%zu)",
+			       s->q->collection_count + BASE_PARAMETERS);
 }
 
 static void bind_filter(const struct search *s, sqlite3_stmt *st)
 {
-	uar_str labels = s->q->deny_labels;
-
 	kb_bind_text(st, 1, s->owner);
 	for (size_t i = 0; i < s->q->collection_count; i++)
 		kb_bind_text(st, (int)i + BASE_PARAMETERS, s->q->collections[i]);
-	for (size_t i = 0; labels.n && i < UAR_LIMIT_KB_LABELS; i++) {
-		uar_str word = uar_str_cut(labels, ' ', &labels);
-
-		if (word.n)
-			kb_bind_text(st, (int)(s->q->collection_count + BASE_PARAMETERS + i), word);
-	}
+	if (s->q->deny_labels.n)
+		kb_bind_text(st, (int)s->q->collection_count + BASE_PARAMETERS, s->q->deny_labels);
 }
 
 static uar_err prepare(struct search *s, const char *head, const char *tail, sqlite3_stmt **out)
@@ -332,6 +320,7 @@ static uar_err scan_collection(struct search *s, uar_str collection,
 	if (!v)
 		return UAR_OK;
 	e = kb_matrix_get(s->kb, &of, &m, s->error);
+	s->partial |= !e && m->cut;
 	if (!e && m->dims == v->n)
 		scan(s, m, v, near);
 	else if (!e && m->n)
@@ -457,7 +446,7 @@ static uar_err read_hits(struct search *s, size_t want, struct uar_kb_hits *out)
 	}
 	sqlite3_finalize(st);
 	if (!e)
-		*out = (struct uar_kb_hits){ hits, n };
+		*out = (struct uar_kb_hits){ hits, n, s->partial };
 	return e;
 }
 
@@ -486,7 +475,7 @@ uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q, struct ua
 	struct search *s;
 	uar_err e;
 
-	*out = (struct uar_kb_hits){ NULL, 0 };
+	*out = (struct uar_kb_hits){ NULL, 0, false };
 	if (!q->collection_count || !q->k)
 		return UAR_OK;
 	if (q->collection_count > UAR_LIMIT_KB_COLLECTIONS)

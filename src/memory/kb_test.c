@@ -167,6 +167,39 @@ TEST(operators_in_a_query_are_words, "")
 	uar_kb_close(kb);
 }
 
+TEST(every_denied_label_counts, "")
+{
+	static const char many[] = "a b c  d e f g h i j k l m n o p q r s t secret";
+	struct uar_kb *kb = fresh();
+	struct uar_kb_collection c = { .name = UAR_STR("deny"),
+				       .policy = UAR_STR("{\"deny_labels\":\"x secret\"}") };
+	struct uar_kb_relation r[] = {
+		{ UAR_STR("Acme"), UAR_STR("owns"), UAR_STR("Bolt"), UAR_STR("open"),
+		  UAR_STR("api"), 1 },
+		{ UAR_STR("Acme"), UAR_STR("hides"), UAR_STR("gold"), UAR_STR("closed"),
+		  UAR_STR("api"), 1 },
+	};
+	struct uar_kb_relations all = { r, ARRAY_LEN(r) }, out;
+	struct uar_kb_walk walk = { { ann, UAR_STR("deny") }, UAR_STR("Acme"), 1, false };
+	struct uar_arena arena;
+
+	uar_arena_init(&arena, 0);
+	put(kb, "deny", "open", "the zebra is striped", "secrets public");
+	put(kb, "deny", "closed", "the zebra is hidden", "inner secret");
+	CHECK_STR(uar_str_c(found(kb, &ann, "deny", "zebra", UAR_KB_KEYWORD, 5, many)), "open");
+	CHECK_STR(uar_str_c(found(kb, &ann, "deny", "zebra", UAR_KB_VECTOR, 5, many)), "open");
+	CHECK_INT(uar_kb_set_collection(kb, &ann, &c, NULL), UAR_OK);
+	CHECK_INT(uar_kb_relate(kb, &walk.place, &all, NULL), UAR_OK);
+	CHECK_INT(uar_kb_neighbours(kb, &walk, &arena, &out, NULL), UAR_OK);
+	CHECK_INT(out.n, 2);
+	walk.by_policy = true;
+	CHECK_INT(uar_kb_neighbours(kb, &walk, &arena, &out, NULL), UAR_OK);
+	REQUIRE(out.n == 1);
+	CHECK_STR(out.at[0].to, "Bolt");
+	uar_arena_fini(&arena);
+	uar_kb_close(kb);
+}
+
 TEST(relations_lead_from_one_to_the_next, "")
 {
 	struct uar_kb *kb = fresh();
@@ -179,7 +212,7 @@ TEST(relations_lead_from_one_to_the_next, "")
 		  1 },
 	};
 	struct uar_kb_relations all = { r, ARRAY_LEN(r) }, out;
-	struct uar_kb_walk walk = { { ann, UAR_STR("g") }, UAR_STR("Acme"), 1 };
+	struct uar_kb_walk walk = { { ann, UAR_STR("g") }, UAR_STR("Acme"), 1, false };
 	struct uar_arena arena;
 
 	uar_arena_init(&arena, 0);

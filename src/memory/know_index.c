@@ -246,19 +246,35 @@ static void on_timer(struct uar_timer *t)
 	}
 }
 
+static const char *path_of(const struct uar_knowledge *k)
+{
+	for (char *const *at = k->o.env; at && *at; at++)
+		if (!strncmp(*at, "PATH=", 5))
+			return *at;
+	return "PATH=/usr/bin:/bin";
+}
+
+/* What is read may be made to attack the program: it is told no secret, and is bounded. */
 static uar_err start_program(struct uar_knowledge *k, struct index_job *x)
 {
-	const char *argv[] = { "pdftotext", "-q", "-enc", "UTF-8", x->path, "-", NULL };
+	char limit[160];
+	const char *argv[] = { "sh",   "-c",	limit,	 "sh", "pdftotext", "-q",
+			       "-enc", "UTF-8", x->path, "-",  NULL };
+	const char *env[] = { path_of(k), "LANG=C.UTF-8", NULL };
 	struct uar_child_options o = {
 		.argv = argv,
-		.env = (const char *const *)k->o.env,
+		.env = env,
 		.output = on_output,
 		.errors = on_errors,
 		.exited = on_exit_of,
 		.ctx = k,
 	};
-	uar_err e = uar_child_start(k->o.loop, &o, &k->index.child, &x->job.error);
+	uar_err e;
 
+	snprintf(limit, sizeof limit,
+		 "ulimit -c 0; ulimit -f 0; ulimit -t %d; ulimit -v %d; exec \"$@\"",
+		 UAR_LIMIT_KB_PDF_SECONDS, UAR_LIMIT_KB_PDF_KB);
+	e = uar_child_start(k->o.loop, &o, &k->index.child, &x->job.error);
 	if (e)
 		return e;
 	k->index.late = false;

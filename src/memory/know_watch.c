@@ -4,6 +4,7 @@
 #include "memory/know_int.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -16,7 +17,7 @@ enum { EVERY_US = 2 * 1000 * 1000 };
 struct seen {
 	char *name; /* collection, a zero, id */
 	int64_t mtime, size;
-	bool there;
+	uar_err told; /* why it was not taken: said once */
 };
 
 struct know_watcher {
@@ -24,7 +25,9 @@ struct know_watcher {
 	struct uar_timer timer;
 	struct seen *at; /* by the worker while one is at work, else by nobody */
 	size_t n, room;
-	bool begun; /* what an earlier server took is known */
+	size_t next;  /* those before it were seen by this walk, in its order */
+	bool begun;   /* what an earlier server took is known */
+	bool partial; /* the last walk could not see everything */
 	atomic_bool stopped;
 };
 
@@ -33,14 +36,38 @@ struct walk {
 	struct uar_kb *kb;
 	struct uar_know_job *j;
 	bool changed;
+	bool partial; /* something could not be read: who knows what is missing */
 };
 
+static void note_partial(struct walk *x, const char *path, const char *why)
+{
+	if (!x->partial && !x->w->partial)
+		uar_log(x->j->k->o.log, UAR_LOG_WARN, "kb.folder_not_read",
+			{ "path", uar_str_c(path) }, { "reason", uar_str_c(why) },
+			{ "text", UAR_STR("no document is removed until it can be read") });
+	x->partial = true;
+}
+
+static bool is_named(const struct seen *s, const char *collection, const char *id)
+{
+	return !strcmp(s->name, collection) && !strcmp(s->name + strlen(collection) + 1, id);
+}
+
+static struct seen *take_next(struct know_watcher *w, size_t i)
+{
+	struct seen found = w->at[i];
+
+	w->at[i] = w->at[w->next];
+	w->at[w->next] = found;
+	return &w->at[w->next++];
+}
+
+/* A walk mostly takes the same way as the one before: then it is the next one. */
 static struct seen *find_seen(struct know_watcher *w, const char *collection, const char *id)
 {
-	for (size_t i = 0; i < w->n; i++)
-		if (!strcmp(w->at[i].name, collection) &&
-		    !strcmp(w->at[i].name + strlen(collection) + 1, id))
-			return &w->at[i];
+	for (size_t i = w->next; i < w->n; i++)
+		if (is_named(&w->at[i], collection, id))
+			return take_next(w, i);
 	return NULL;
 }
 
@@ -51,9 +78,11 @@ static struct seen *add_seen(struct know_watcher *w, const char *collection, con
 
 	if (w->n == w->room) {
 		size_t room = w->room ? 2 * w->room : 64;
-		struct seen *more = room > UAR_LIMIT_KB_WATCHED
-					    ? NULL
-					    : uar_realloc(w->at, room * sizeof *more);
+		struct seen *more;
+
+		if (room > UAR_LIMIT_KB_WATCHED)
+			room = UAR_LIMIT_KB_WATCHED;
+		more = w->n < room ? uar_realloc(w->at, room * sizeof *more) : NULL;
 
 		if (!more)
 			return NULL;
@@ -69,7 +98,7 @@ static struct seen *add_seen(struct know_watcher *w, const char *collection, con
 	return &w->at[w->n++];
 }
 
-static void put_file(struct walk *x, const char *path, struct seen *s)
+static uar_err put_file(struct walk *x, const char *path, struct seen *s)
 {
 	const char *id = s->name + strlen(s->name) + 1;
 	struct uar_buf bytes = uar_buf_make(UAR_LIMIT_KB_DOCUMENT);
@@ -78,7 +107,8 @@ static void put_file(struct walk *x, const char *path, struct seen *s)
 				     .title = uar_str_c(id),
 				     .source = uar_str_c(path),
 				     .media_type = uar_media_type_of(uar_str_c(path)),
-				     .updated_us = uar_know_now(x->j->k) };
+				     .updated_us = uar_know_now(x->j->k),
+				     .watched = true };
 	struct uar_kb_result result;
 	struct uar_error error = { 0 };
 	uar_err e = uar_file_read(path, &bytes, &error);
@@ -86,12 +116,20 @@ static void put_file(struct walk *x, const char *path, struct seen *s)
 	d.bytes = uar_buf_str(&bytes);
 	if (!e)
 		e = uar_kb_put(x->kb, &x->j->k->o.owner, &d, &result, &error);
-	if (e)
+	if (e && e != s->told)
 		uar_log(x->j->k->o.log, UAR_LOG_WARN, "kb.file_not_taken",
 			{ "path", uar_str_c(path) }, { "reason", uar_str_c(error.text) });
-	else
+	else if (!e)
 		x->changed |= !result.indexed && result.change != UAR_KB_UNCHANGED;
+	s->told = e;
 	uar_buf_fini(&bytes);
+	return e;
+}
+
+/* Would it be the same with the same file? */
+static bool is_final(uar_err e)
+{
+	return !e || e == UAR_EINVALID || e == UAR_ETOOBIG;
 }
 
 static void see_file(struct walk *x, const char *path, const char *below, const struct stat *st)
@@ -105,65 +143,98 @@ static void see_file(struct walk *x, const char *path, const char *below, const 
 	if (slash)
 		snprintf(collection, sizeof collection, "%.*s", (int)(slash - below), below);
 	s = find_seen(x->w, collection, id);
-	if (!s)
-		s = add_seen(x->w, collection, id);
-	if (!s)
+	if (!s && add_seen(x->w, collection, id))
+		s = take_next(x->w, x->w->n - 1);
+	if (!s) {
+		note_partial(x, path, "the folder has too many files");
 		return;
-	s->there = true;
-	if (s->mtime == mtime && s->size == st->st_size)
+	}
+	if ((s->mtime == mtime && s->size == st->st_size) || !is_final(put_file(x, path, s)))
 		return;
 	s->mtime = mtime;
 	s->size = st->st_size;
-	put_file(x, path, s);
+}
+
+/* False: it has gone meanwhile, or what it is cannot be known. */
+static bool look_at(struct walk *x, const char *path, struct stat *st)
+{
+	if (!lstat(path, st))
+		return true;
+	if (errno != ENOENT)
+		note_partial(x, path, strerror(errno));
+	return false;
+}
+
+static void see_dir(struct walk *x, const char *path, size_t top, unsigned depth);
+
+static void see_entry(struct walk *x, const char *path, size_t top, unsigned depth)
+{
+	struct stat st;
+
+	if (!look_at(x, path, &st))
+		return;
+	if (S_ISDIR(st.st_mode))
+		see_dir(x, path, top, depth + 1);
+	else if (S_ISREG(st.st_mode) && uar_media_is_read(uar_str_c(path)))
+		see_file(x, path, path + top, &st);
 }
 
 static void see_dir(struct walk *x, const char *path, size_t top, unsigned depth)
 {
-	DIR *dir = depth < UAR_LIMIT_KB_WATCH_DEPTH ? opendir(path) : NULL;
+	bool deep = depth >= UAR_LIMIT_KB_WATCH_DEPTH;
+	DIR *dir = deep ? NULL : opendir(path);
 	const struct dirent *at;
 	char below[PATH_MAX];
-	struct stat st;
 
-	while (dir && !x->w->stopped && (at = readdir(dir))) {
+	if (!dir) {
+		note_partial(x, path, deep ? "it is too deep" : strerror(errno));
+		return;
+	}
+	while (!x->w->stopped && (errno = 0, at = readdir(dir))) {
 		int n = snprintf(below, sizeof below, "%s/%s", path, at->d_name);
 
-		if (at->d_name[0] == '.' || n >= (int)sizeof below || lstat(below, &st))
-			continue;
-		if (S_ISDIR(st.st_mode))
-			see_dir(x, below, top, depth + 1);
-		else if (S_ISREG(st.st_mode) && uar_media_is_read(uar_str_c(below)))
-			see_file(x, below, below + top, &st);
+		if (at->d_name[0] != '.' && n < (int)sizeof below)
+			see_entry(x, below, top, depth);
 	}
-	if (dir)
-		closedir(dir);
+	if (errno && !x->w->stopped)
+		note_partial(x, path, strerror(errno));
+	closedir(dir);
 }
 
 static void remove_missing(struct walk *x)
 {
 	struct know_watcher *w = x->w;
-	size_t kept = 0;
 
-	for (size_t i = 0; i < w->n; i++) {
-		struct seen *s = &w->at[i];
+	while (w->n > w->next) {
+		struct seen *s = &w->at[--w->n], *other = NULL;
+		const char *id = s->name + strlen(s->name) + 1;
 		struct uar_kb_place place = { x->j->k->o.owner, uar_str_c(s->name) };
 		struct uar_error error = { 0 };
 
-		if (s->there) {
-			w->at[kept++] = *s;
-			continue;
-		}
-		if (uar_kb_remove(x->kb, &place, uar_str_c(s->name + strlen(s->name) + 1), &error))
+		for (size_t i = 0; i < w->next && !other; i++)
+			if (is_named(&w->at[i], s->name, id))
+				other = &w->at[i];
+		if (other) /* another file has the same name: it is taken with the next walk */
+			other->mtime = -1;
+		else if (uar_kb_remove(x->kb, &place, uar_str_c(id), &error))
 			uar_log(x->j->k->o.log, UAR_LOG_DEBUG, "kb.file_not_removed",
 				{ "reason", uar_str_c(error.text) });
 		uar_free(s->name);
 	}
-	w->n = kept;
+}
+
+/* Was it taken from this folder, and not put by somebody? */
+static bool is_ours(const struct walk *x, const struct uar_kb_document *d)
+{
+	uar_str dir = uar_str_c(x->j->k->o.watch_dir);
+
+	return d->watched && uar_str_starts(d->source, dir) && d->source.n > dir.n &&
+	       d->source.p[dir.n] == '/';
 }
 
 /* Documents of files that were taken by an earlier server: one may be gone since. */
 static void recall_collection(struct walk *x, uar_str collection)
 {
-	uar_str dir = uar_str_c(x->j->k->o.watch_dir);
 	struct uar_kb_page page = { .place = { x->j->k->o.owner, collection },
 				    .after = UAR_STR(""),
 				    .arena = &x->j->arena };
@@ -174,7 +245,7 @@ static void recall_collection(struct walk *x, uar_str collection)
 			return;
 		for (size_t i = 0; i < list.n; i++) {
 			page.after = list.at[i].id;
-			if (uar_str_starts(list.at[i].source, dir))
+			if (is_ours(x, &list.at[i]))
 				(void)add_seen(x->w, collection.p, list.at[i].id.p);
 		}
 	} while (list.n == UAR_LIMIT_KB_PAGE);
@@ -194,18 +265,18 @@ static void recall_files(struct walk *x)
 static void run_look(struct uar_kb *kb, struct uar_know_job *j)
 {
 	struct know_watcher *w = j->ctx;
-	struct walk x = { w, kb, j, false };
+	struct walk x = { .w = w, .kb = kb, .j = j };
 	const char *dir = j->k->o.watch_dir;
 	struct stat st;
 
 	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
 		return; /* what is not there now has not lost its files */
 	recall_files(&x);
-	for (size_t i = 0; i < w->n; i++)
-		w->at[i].there = false;
+	w->next = 0;
 	see_dir(&x, dir, strlen(dir) + 1, 0);
-	if (!w->stopped)
+	if (!w->stopped && !x.partial)
 		remove_missing(&x);
+	w->partial = x.partial;
 	j->err = x.changed ? UAR_ESKIP : UAR_OK;
 }
 

@@ -198,7 +198,7 @@ static uar_err start(struct uar_tools *t, const struct uar_tool_request *r,
 	uar_err e;
 
 	if (!row || !r->caller)
-		return uar_error_set(error, UAR_EFORBIDDEN, "only who has a name has knowledge");
+		return uar_error_set(error, UAR_EFORBIDDEN, "this call has no owner");
 	c = uar_know_job_new(s->k, sizeof *c);
 	if (!c)
 		return uar_error_set(error, UAR_EBUSY, "the knowledge base has too much to do");

@@ -235,7 +235,7 @@ static void run_graph(struct uar_kb *kb, struct uar_know_job *j)
 {
 	struct uar_tool_call *c = call_of(j);
 	struct uar_kb_walk walk = { c->place, text_of(c, "entity"),
-				    (int)uar_json_int(member(c->input, "depth"), 1) };
+				    (int)uar_json_int(member(c->input, "depth"), 1), true };
 
 	j->err = uar_kb_neighbours(kb, &walk, &j->arena, &c->relations, &j->error);
 }

@@ -3,6 +3,8 @@
 import http.server
 import json
 import os
+import shutil
+import sqlite3
 import threading
 
 from lib import Server, check, equal, main, refused, run_uar, test, text_of, wait_until
@@ -247,6 +249,65 @@ def long_ones():
         equal(done.returncode, 0, done.stderr)
         check("of 150 passages; documents to go: 1" in done.stderr and "1 added or changed" in done.stdout, done.stderr)
         equal(len(names(s, "b", "harbours", k=50)), 50)
+
+
+@test("a_watched_folder_removes_what_it_knows_to_be_gone_and_its_own", "")
+def watched_removal():
+    with Server(start=False) as s:
+        folder = os.path.join(s.root, "watched")
+        deep = os.path.join(folder, "deep", *["d"] * 20)
+        os.makedirs(os.path.join(folder, "books"))
+        s.settings["kb_watch_dir"] = folder
+
+        def write(name, text):
+            with open(os.path.join(folder, "books", name), "w") as f:
+                f.write(text)
+
+        def names():
+            return [d["document_id"] for d in s.http.get("/api/kb/books/documents").json["documents"]]
+
+        def put(name, source):
+            a = s.http.send("PUT", "/api/kb/books/documents", {"document_id": name, "text": "by hand", "source": source})
+            equal(a.status, 201, a.body)
+        for name in ("a.md", "b.md", "c.md"):
+            write(name, "of the folder")
+        s.start()
+        wait_until(lambda: names() == ["a.md", "b.md", "c.md"], "the files are taken")
+        put("hand1", folder + "/books/hand1")
+        put("hand2", folder + "2/hand2")
+        os.makedirs(deep)
+        write("d.md", "later")
+        wait_until(lambda: "d.md" in names() and "kb.folder_not_read" in s.log(), "what cannot be read is told")
+        os.remove(os.path.join(folder, "books", "a.md"))
+        write("e.md", "later still")
+        wait_until(lambda: "e.md" in names(), "another walk")
+        check("a.md" in names(), "nothing is removed while something cannot be read")
+        shutil.rmtree(os.path.join(folder, "deep"))
+        wait_until(lambda: "a.md" not in names(), "now it is known to be gone")
+        s.stop()
+        os.remove(os.path.join(folder, "books", "b.md"))
+        s.start()
+        wait_until(lambda: "b.md" not in names(), "gone while nobody looked")
+        write("f.md", "and again")
+        wait_until(lambda: "f.md" in names(), "another walk")
+        equal(names(), ["c.md", "d.md", "e.md", "f.md", "hand1", "hand2"])
+
+
+@test("a_file_that_could_not_be_taken_is_tried_again", "")
+def watched_again():
+    with Server(start=False) as s:
+        folder = os.path.join(s.root, "watched")
+        os.makedirs(folder)
+        s.settings["kb_watch_dir"] = folder
+        s.start()
+        db = sqlite3.connect(os.path.join(s.data, "knowledge", "documents.db"), isolation_level=None)
+        db.execute("BEGIN IMMEDIATE")
+        with open(os.path.join(folder, "a.md"), "w") as f:
+            f.write("text")
+        wait_until(lambda: "kb.file_not_taken" in s.log(), "it is told")
+        db.execute("COMMIT")
+        db.close()
+        wait_until(lambda: s.http.get("/api/kb/default/documents").json["documents"], "it is taken")
 
 
 @test("a_watched_folder_is_a_collection", "")
