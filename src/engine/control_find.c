@@ -90,6 +90,16 @@ static bool join_live(struct rt_control *c, uar_str thread_id)
 	return true;
 }
 
+/* What the member names is not there, or is somebody else's. */
+static void refuse_missing(struct rt_control *c, const char *member, const char *what)
+{
+	uar_str id = uar_control_str(&c->in, member);
+
+	uar_error_where(&c->op->error, "/%s", member);
+	uar_error_set(&c->op->error, UAR_ENOTFOUND, "there is no %s %.*s", what, UAR_FMT(id));
+	rt_control_finish(c, UAR_ENOTFOUND, &c->op->error);
+}
+
 static void session_found(struct uar_thread_query *q)
 {
 	struct rt_control *c = UAR_OWNER(q, struct rt_control, where);
@@ -98,6 +108,13 @@ static void session_found(struct uar_thread_query *q)
 
 	if (q->err == UAR_ENOTFOUND && q->thread_id.n && rt_control_makes_run(c->in.kind)) {
 		begin_thread(c, named);
+		return;
+	}
+	if (q->err == UAR_ENOTFOUND) {
+		if (q->thread_id.n)
+			refuse_missing(c, "thread_id", "thread");
+		else
+			refuse_missing(c, "session_id", "session");
 		return;
 	}
 	if (q->err) {
@@ -128,6 +145,19 @@ static uar_err find_session(struct rt_control *c, uar_str thread_id, uar_str ses
 	return store->ops->thread(store, &c->where);
 }
 
+static void refuse_row(struct rt_control *c)
+{
+	switch (uar_control_info[c->in.kind].scope) {
+	case UAR_CTL_SCOPE_TASK: refuse_missing(c, "task_id", "task"); break;
+	case UAR_CTL_SCOPE_EDGE: refuse_missing(c, "from", "task"); break;
+	case UAR_CTL_SCOPE_GRANT: refuse_missing(c, "grant_id", "grant"); break;
+	case UAR_CTL_SCOPE_OWNER: refuse_missing(c, "parent_task_id", "task"); break;
+	case UAR_CTL_SCOPE_SESSION:
+	case UAR_CTL_SCOPE_THREAD:
+	case UAR_CTL_SCOPE_ACTION: rt_control_finish(c, UAR_ENOTFOUND, NULL); break;
+	}
+}
+
 static void row_found(struct uar_rows_query *q)
 {
 	struct rt_control *c = UAR_OWNER(q, struct rt_control, row);
@@ -139,7 +169,9 @@ static void row_found(struct uar_rows_query *q)
 		e = find_session(c, UAR_STR_NONE, uar_str_c(c->session_id));
 	}
 	uar_store_rows_fini(q);
-	if (e)
+	if (e == UAR_ENOTFOUND)
+		refuse_row(c);
+	else if (e)
 		rt_control_finish(c, e, &q->error);
 }
 
