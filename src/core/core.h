@@ -383,35 +383,8 @@ struct uar_core_env {
 };
 
 enum uar_command_kind {
-	UAR_CMD_CREATE,
-	UAR_CMD_START,	      /* the thread is free: begin */
-	UAR_CMD_PREPARED,     /* llm: the model request is ready */
-	UAR_CMD_TEXT,	      /* a piece of assistant text */
-	UAR_CMD_REASONING,    /* a piece of reasoning */
-	UAR_CMD_MODEL_DONE,   /* the call ended well */
-	UAR_CMD_MODEL_FAILED, /* the call ended badly */
-	UAR_CMD_MODEL_CALLS,  /* the call ended well, and asks for tools */
-	UAR_CMD_TOOL_BEGIN,   /* a call of ours is to be executed, or refused */
-	UAR_CMD_TOOL_NEWS,    /* what it says on the way */
-	UAR_CMD_TOOL_OVER,    /* it has ended */
-	UAR_CMD_REPLAY,	      /* one normalized event of a fixture */
-	UAR_CMD_PROGRESS,     /* how far the entry has come */
-	UAR_CMD_EXPORT,	      /* an output for people */
-	UAR_CMD_TOOL,	      /* a step of a tool call that somebody else executes */
-	UAR_CMD_NOTE,	      /* news that change nothing */
-	UAR_CMD_SESSION,      /* the program's own conversation is known */
-	UAR_CMD_ASK,	      /* somebody has to allow something */
-	UAR_CMD_FINISH,	      /* the entry completed */
-	UAR_CMD_FAIL,	      /* the entry failed */
-	UAR_CMD_ANSWER,	      /* somebody has */
-	UAR_CMD_CANCEL,
-	UAR_CMD_STOPPED, /* the worker is gone */
-	UAR_CMD_TIMEOUT,
-	UAR_CMD_STEER,	 /* a message joins the turn that is at work */
-	UAR_CMD_EDIT,	 /* a queued turn gets another message */
-	UAR_CMD_DUE,	 /* a wait for a model is over */
-	UAR_CMD_RECOVER, /* found in the log after a restart */
-	UAR_CMD_LOST,	 /* its events cannot be read: how far it came is not known */
+#define RUN_CMD(KIND, DOC) UAR_CMD_##KIND,
+#include "core/run_command.def"
 	UAR_CMD_COUNT
 };
 
@@ -570,6 +543,10 @@ struct uar_command {
 	struct uar_result_refs result_refs;
 	uar_str details; /* JSON object: more about the failure, or empty */
 };
+
+/* Copies the strings of the command into the arena, as run_command.def names them. False: no
+ * memory; some are copied, the others as they were. */
+UAR_MUST_CHECK bool uar_command_own(struct uar_command *c, struct uar_arena *arena);
 
 struct uar_decision {
 	struct uar_event *events; /* in the batch's arena */

@@ -205,168 +205,6 @@ bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text)
 	return !r->lost && rt_has_room(r->agg);
 }
 
-enum { STRINGS = 16 };
-
-static size_t export_strings(struct uar_export *x, uar_str **out)
-{
-	uar_str *all[] = { &x->id,	    &x->type,	&x->role,     &x->content,
-			   &x->blob,	    &x->sha256, &x->label,    &x->category,
-			   &x->description, &x->mime,	&x->metadata, &x->blob_id };
-
-	memcpy(out, all, sizeof all);
-	return ARRAY_LEN(all);
-}
-
-static size_t ask_strings(struct uar_ask *a, uar_str **out)
-{
-	uar_str *all[] = { &a->id,	    &a->kind,	     &a->tool_name, &a->call_id, &a->prompt,
-			   &a->input,	    &a->rule,	     &a->blob,	    &a->tool_id, &a->schema,
-			   &a->schema_blob, &a->args_sha256, &a->more };
-
-	memcpy(out, all, sizeof all);
-	return ARRAY_LEN(all);
-}
-
-static size_t answer_strings(struct uar_answer *a, uar_str **out)
-{
-	uar_str *all[] = {
-		&a->reason, &a->values, &a->values_blob, &a->sealed, &a->digest, &a->real
-	};
-
-	memcpy(out, all, sizeof all);
-	return ARRAY_LEN(all);
-}
-
-static size_t begin_strings(struct uar_tool_begin *t, uar_str **out)
-{
-	uar_str *all[] = { &t->call_id,	  &t->tool_id,	&t->name,      &t->version,
-			   &t->transport, &t->args,	&t->args_blob, &t->wrong_at,
-			   &t->wrong,	  &t->category, &t->message,   &t->grant };
-
-	memcpy(out, all, sizeof all);
-	return ARRAY_LEN(all);
-}
-
-static size_t over_strings(struct uar_tool_over *t, uar_str **out)
-{
-	uar_str *all[] = { &t->call_id,	 &t->output,  &t->blob,
-			   &t->category, &t->message, &t->artifact };
-
-	memcpy(out, all, sizeof all);
-	return ARRAY_LEN(all);
-}
-
-static size_t model_strings(struct uar_model_end *m, uar_str **out)
-{
-	uar_str *all[] = { &m->code,	   &m->actual_model, &m->stop_reason, &m->category,
-			   &m->message,	   &m->calls,	     &m->calls_blob,  &m->raw_blob,
-			   &m->artifacts,  &m->catalog,	     &m->reasoning,   &m->compaction,
-			   &m->narrowed_by };
-
-	memcpy(out, all, sizeof all);
-	return ARRAY_LEN(all);
-}
-
-/* NULL: it has none of its own. */
-static uar_str *only_string(struct uar_command *c)
-{
-	switch (c->kind) {
-	case UAR_CMD_CANCEL:
-	case UAR_CMD_SESSION: return &c->text;
-	case UAR_CMD_REPLAY: return &c->replay.blob;
-	default: return NULL;
-	}
-}
-
-static size_t few_strings(struct uar_command *c, uar_str **out)
-{
-	if (c->kind == UAR_CMD_TOOL_BEGIN)
-		return begin_strings(&c->begin, out);
-	if (c->kind == UAR_CMD_TOOL_OVER)
-		return over_strings(&c->over, out);
-	if (c->kind == UAR_CMD_ANSWER)
-		return answer_strings(&c->answer, out);
-	if (c->kind == UAR_CMD_TOOL_NEWS) {
-		out[0] = &c->news.call_id;
-		out[1] = &c->news.partial;
-		return 2;
-	}
-	out[0] = only_string(c);
-	return out[0] != NULL;
-}
-
-static size_t strings_of(struct uar_command *c, uar_str **out)
-{
-	size_t n = 0;
-
-	switch (c->kind) {
-	case UAR_CMD_PREPARED:
-		out[n++] = &c->prepared.prompt_sha256;
-		out[n++] = &c->prepared.omissions;
-		out[n++] = &c->prepared.route;
-		out[n++] = &c->prepared.compaction;
-		out[n++] = &c->prepared.sections;
-		out[n++] = &c->prepared.recalled;
-		out[n++] = &c->prepared.citations;
-		out[n++] = &c->prepared.skills;
-		out[n++] = &c->prepared.narrowed_by;
-		break;
-	case UAR_CMD_FAIL:
-	case UAR_CMD_LOST:
-		out[n++] = &c->fail.code;
-		out[n++] = &c->fail.message;
-		out[n++] = &c->fail.category;
-		out[n++] = &c->details;
-		out[n++] = &c->result_refs.ids;
-		out[n++] = &c->result_refs.blob;
-		break;
-	case UAR_CMD_MODEL_DONE:
-	case UAR_CMD_MODEL_CALLS:
-	case UAR_CMD_MODEL_FAILED: n = model_strings(&c->model, out); break;
-	case UAR_CMD_PROGRESS:
-		out[n++] = &c->progress.stage;
-		out[n++] = &c->progress.message;
-		out[n++] = &c->progress.metrics;
-		break;
-	case UAR_CMD_TOOL:
-		out[n++] = &c->tool.call_id;
-		out[n++] = &c->tool.name;
-		out[n++] = &c->tool.kind;
-		break;
-	case UAR_CMD_NOTE:
-		out[n++] = &c->note.code;
-		out[n++] = &c->note.text;
-		out[n++] = &c->note.metadata;
-		out[n++] = &c->note.artifact_id;
-		out[n++] = &c->note.hook.id;
-		out[n++] = &c->note.hook.outcome;
-		break;
-	case UAR_CMD_ASK: n = ask_strings(&c->ask, out); break;
-	case UAR_CMD_EXPORT: n = export_strings(&c->export, out); break;
-	case UAR_CMD_FINISH:
-		n = export_strings(&c->export, out);
-		out[n++] = &c->result_refs.ids;
-		out[n++] = &c->result_refs.blob;
-		break;
-	default: n = few_strings(c, out); break;
-	}
-	return n;
-}
-
-/* The strings of a worker's command outlive the worker. */
-static bool own_strings(struct cmd *c)
-{
-	uar_str *strings[STRINGS];
-	size_t n = strings_of(&c->c, strings);
-
-	for (size_t i = 0; i < n; i++) {
-		*strings[i] = uar_arena_str(&c->own, *strings[i]);
-		if (!strings[i]->p)
-			return false;
-	}
-	return true;
-}
-
 /* --- what a run is owed ----------------------------------------------------------- */
 
 void rt_owe(struct live_run *r, uint32_t owed)
@@ -424,7 +262,7 @@ bool rt_send_asked(struct live_run *r, const struct uar_command *command, rt_sen
 		c->sent = done;
 		c->ctx = ctx;
 	}
-	if (!c || !own_strings(c)) {
+	if (!c || !uar_command_own(&c->c, &c->own)) {
 		rt_cmd_free(c);
 		return false;
 	}
@@ -495,7 +333,7 @@ bool rt_send_line(struct live_run *r, uar_str json, const struct uar_replay *rep
 	c = rt_cmd_make(r, UAR_CMD_REPLAY);
 	if (c)
 		c->c.replay = *replay;
-	if (c && !own_strings(c)) {
+	if (c && !uar_command_own(&c->c, &c->own)) {
 		rt_cmd_free(c);
 		c = NULL;
 	}
