@@ -47,6 +47,9 @@ def queries():
     with Server() as s:
         for path, rows in table().items():
             for method, names in rows.items():
+                if names == ["*"]:  # views and OAuth: what a query means is said by others
+                    check(s.http.send(method, path + "?colour=1").status in (200, 404), path)
+                    continue
                 bad = [("colour=1", "?colour"), ("Limit=1", "?Limit"), ("%61fter=1", "?%61fter"),
                        ("=1", "?")]
                 for name in names:
