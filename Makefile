@@ -57,7 +57,7 @@ BENCHLIB_O := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard bench/lib/*.c))
 FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
 
 
-.PHONY: all build run test quick unit threaded e2e e2e-plain bench fuzz asan tsan lint format check-generated generate \
+.PHONY: all build run test quick unit threaded e2e e2e-plain bench bench-page fuzz asan tsan lint format check-generated generate \
         install uninstall deb clean help deps deps-test torture size conformance mutate web web-check web-dev FORCE
 .DEFAULT_GOAL := build
 .SECONDARY:
@@ -219,6 +219,8 @@ torture: $(UAR) $(SIM_BIN) ## KILLS (10,000) kill -9 moments and SEEDS (10,000) 
 
 bench: $(UAR) $(BENCH_BIN) ## measure against the raw limits of this machine
 	@BUILD=$(BUILD) bench/run
+bench-page: $(UAR) ## measure the studio in a browser: first paint, long tasks, large runs, heap
+	@BUILD=$(BUILD) bench/page
 
 $(BUILD)/bin/%_fuzz: tests/fuzz/%_fuzz.c $(LIB)
 	@mkdir -p $(@D)

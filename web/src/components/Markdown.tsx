@@ -17,6 +17,7 @@ import {Code} from './Code';
 import {Formula} from './Formula';
 
 const PLAIN_FROM = 200000; // characters of one block; longer ones are shown as they are
+const PART = 12; // blocks that are drawn together
 const DEEP = 60; // lists and quotes inside each other
 
 /** What numbers in square brackets refer to. */
@@ -130,6 +131,11 @@ function cuts(text: string): number[] {
 	}
 }
 
+/** Some blocks that follow each other: what is out of sight is neither laid out nor painted. */
+const Part = memo(function Part({blocks, from, tail, done}: {blocks: string[]; from: number; tail: number; done: boolean}) {
+	return <div className="prose-part">{blocks.map((b, i) => <Block key={from + i} text={b} closed={i !== tail || done} />)}</div>;
+}, (a, b) => a.tail === b.tail && a.done === b.done && a.blocks.length === b.blocks.length && a.blocks.every((x, i) => x === b.blocks[i]));
+
 export function Markdown({text, done}: {text: string; done: boolean}) {
 	const kept = useRef<{blocks: string[]; length: number; all: string}>({blocks: [], length: 0, all: ''});
 	const k = kept.current;
@@ -151,8 +157,10 @@ export function Markdown({text, done}: {text: string; done: boolean}) {
 	const tail = now.slice(k.length);
 	if (done && /^ {0,3}\[[^\]\n]+\]:/m.test(now)) // what is defined at the end is used before it
 		return <div className="prose" dir="auto"><Block text={now} closed /></div>;
-	return <div className="prose" dir="auto">
-		{k.blocks.map((b, i) => <Block key={i} text={b} closed />)}
-		{tail && <Block key={k.blocks.length} text={tail} closed={done} />}
-	</div>;
+	const all = tail ? [...k.blocks, tail] : k.blocks;
+	const parts = Array.from({length: Math.ceil(all.length / PART)}, (_, i) => all.slice(i * PART, i * PART + PART));
+	return <div className="prose" dir="auto">{parts.map((part, i) => {
+		const from = i * PART, open = from + part.length > k.blocks.length;
+		return <Part key={i} blocks={part} from={from} tail={open ? part.length - 1 : -1} done={done} />;
+	})}</div>;
 }
