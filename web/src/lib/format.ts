@@ -54,7 +54,7 @@ export function count(value: number): string {
 }
 
 export function bytes(value: number): string {
-	return value < 1000 ? `${value} B` : value < 1e6 ? `${(value / 1000).toFixed(1)} KB` : `${(value / 1e6).toFixed(1)} MB`;
+	return value < 1000 ? `${value} B` : value < 1e6 ? `${(value / 1000).toFixed(1)} KB` : value < 1e9 ? `${(value / 1e6).toFixed(1)} MB` : `${(value / 1e9).toFixed(1)} GB`;
 }
 
 /** Who decides reads what is there: characters that cannot be seen, or that turn the direction of others, are
@@ -78,7 +78,7 @@ export function stateOf(status: string, engine = ''): {word: string; kind: State
 	const table: Record<string, [string, StateKind]> = {
 		queued: ['Queued', 'queued'], preparing: ['Preparing', 'running'], running: ['Running', 'running'], streaming: ['Running', 'running'],
 		retrying: ['Trying again', 'running'], waiting_input: ['Waits for you', 'waits'], waiting_permission: ['Waits for you', 'waits'],
-		waiting_resource: ['Waits for a place', 'queued'], blocked: ['Blocked', 'waits'], paused: ['Paused', 'queued'],
+		draft: ['Draft', 'queued'], accepted: ['Ready to start', 'queued'], archived: ['Archived', 'cancelled'], waiting_resource: ['Waits for a place', 'queued'], blocked: ['Blocked', 'waits'], paused: ['Paused', 'queued'],
 		cancelling: ['Stopping', 'stopping'], cancel_requested: ['Stopping', 'stopping'], completed: ['Succeeded', 'ok'],
 		succeeded: ['Succeeded', 'ok'], failed: ['Failed', 'failed'], lost: ['Lost', 'lost'], timed_out: ['Timed out', 'timeout'],
 		timeout: ['Timed out', 'timeout'], cancelled: ['Cancelled', 'cancelled'], canceled: ['Cancelled', 'cancelled'],
