@@ -1,9 +1,12 @@
 /* client.h - what a client adds to a run besides its message: earlier messages, tools.
  *
  * Travels as one member of the run's inputs, which the log keeps with them:
- *   {"before": [MESSAGE...], "after": [MESSAGE...], "tools": [TOOL...], "choice"}
+ *   {"before": [MESSAGE...], "after": [MESSAGE...], "tools": [TOOL...], "choice",
+ *    "attachments": [ATTACHMENT...]}
  *   MESSAGE  {"role": "system"|"user"|"assistant"|"tool", "text", "calls": [{"id", "name",
- *            "arguments"}], "call_id"}: those before and behind the message of the user
+ *            "arguments"}], "call_id", "attachments"}: those before and behind the message of the
+ *            user, whose own attachments stand beside them
+ *   ATTACHMENT {"type": "image"|"file", "data" (base64) or "url", "media_type", "name"}
  *   TOOL     {"name", "description", "parameters"}: the client executes it
  *   choice   the tool that the model has to ask for first; "*": any; absent: as it likes
  *

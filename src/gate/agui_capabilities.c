@@ -60,6 +60,7 @@ void gate_put_capabilities(struct uar_jw *w, const char *key, const struct call 
 {
 	static const char *const transport[] = { "streaming", "resumable", "httpBinary", NULL };
 	static const char *const state[] = { "snapshots", "memory", "persistentState", NULL };
+	static const char *const parts[] = { "image", "pdf", "file", NULL };
 	static const char *const reasoning[] = { "supported", "streaming", NULL };
 	static const char *const people[] = { "supported", "approvals", "interrupts", NULL };
 
@@ -69,6 +70,9 @@ void gate_put_capabilities(struct uar_jw *w, const char *key, const struct call 
 	if (a->entry == UAR_ENTRY_LLM) {
 		put_tools(w, c, a);
 		put_flags(w, "reasoning", reasoning);
+		uar_jw_obj(w, "multimodal");
+		put_flags(w, "input", parts);
+		uar_jw_close(w);
 	}
 	put_flags(w, "state", state);
 	put_flags(w, "humanInTheLoop", people);

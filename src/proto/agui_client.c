@@ -4,6 +4,7 @@
 #include "event/a2ui.h"
 #include "json/limits.h"
 #include "json/schema.h"
+#include "proto/attachment.h"
 #include "proto/client_tool.h"
 #include "proto/limits.h"
 
@@ -132,9 +133,84 @@ static void read_catalog(const struct uar_json *body, struct uar_arena *arena,
 	}
 }
 
+/* --- images and files ---------------------------------------------------------------------- */
+
+/* Sources are data, an address, or a handle of somebody else's; the last are passed over. */
+static bool read_source(const struct uar_json *part, struct uar_attachment *a)
+{
+	const struct uar_json *source = find_member(part, "source");
+	uar_str type = text_member(source, "type"), value = text_member(source, "value");
+
+	a->media_type = text_member(source, "mimeType");
+	a->name = text_member(find_member(part, "metadata"), "filename");
+	if (uar_str_is(type, "url"))
+		return uar_attachment_take_url(a, value);
+	a->data = value;
+	return uar_str_is(type, "data") && uar_attachment_is_usable(a);
+}
+
+/* Parts of before version 1.0. */
+static bool read_binary(const struct uar_json *part, struct uar_attachment *a)
+{
+	uar_str url = text_member(part, "url");
+
+	a->media_type = text_member(part, "mimeType");
+	a->name = text_member(part, "filename");
+	a->image = uar_str_starts(a->media_type, UAR_STR("image/"));
+	if (url.n)
+		return uar_attachment_take_url(a, url);
+	a->data = text_member(part, "data");
+	return uar_attachment_is_usable(a);
+}
+
+/* What no model could be given is passed over. */
+static bool read_part(const struct uar_json *part, struct uar_attachment *a)
+{
+	uar_str type = text_member(part, "type");
+
+	*a = (struct uar_attachment){ .image = uar_str_is(type, "image") };
+	if (uar_str_is(type, "binary"))
+		return read_binary(part, a);
+	return (a->image || uar_str_is(type, "document")) && read_source(part, a);
+}
+
+static const struct uar_json *last_content(const struct uar_json *body)
+{
+	const struct uar_json *last = NULL;
+
+	if (find_member(find_member(body, "forwardedProps"), "a2uiAction"))
+		return NULL; /* that is the message */
+	for (const struct uar_json *m = first_of(find_member(body, "messages")); m; m = m->next)
+		if (uar_str_is(text_member(m, "role"), "user"))
+			last = find_member(m, "content");
+	return last;
+}
+
+static bool has_attachments(const struct uar_json *body)
+{
+	struct uar_attachment a;
+
+	for (const struct uar_json *p = first_of(last_content(body)); p; p = p->next)
+		if (read_part(p, &a))
+			return true;
+	return false;
+}
+
+static void put_attachments(const struct uar_json *body, struct uar_jw *w)
+{
+	struct uar_attachment a;
+
+	uar_jw_arr(w, "attachments");
+	for (const struct uar_json *p = first_of(last_content(body)); p; p = p->next)
+		if (read_part(p, &a))
+			uar_attachment_put(w, &a);
+	uar_jw_close(w);
+}
+
 static bool says_something(const struct uar_json *body)
 {
-	if (first_of(find_member(body, "tools")) || first_of(find_member(body, "context")))
+	if (first_of(find_member(body, "tools")) || first_of(find_member(body, "context")) ||
+	    has_attachments(body))
 		return true;
 	for (const struct uar_json *m = first_of(find_member(body, "messages")); m; m = m->next)
 		if (is_instruction(m))
@@ -209,6 +285,11 @@ uar_err uar_agui_client_read(const struct uar_json *body, struct uar_arena *aren
 	e = put_before(body, arena, &w);
 	if (!e)
 		e = put_tools(find_member(body, "tools"), &w, error);
+	if (!e && has_attachments(body)) {
+		put_attachments(body, &w);
+		if (!out->message.n)
+			out->message = UAR_STR(UAR_ATTACHED);
+	}
 	uar_jw_close(&w);
 	end = uar_jw_end(&w);
 	if (!e)

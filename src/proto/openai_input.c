@@ -7,6 +7,7 @@
 #include "event/client.h"
 #include "json/jw.h"
 #include "json/limits.h"
+#include "proto/attachment.h"
 #include "proto/client_tool.h"
 
 struct reading {
@@ -18,6 +19,7 @@ struct reading {
 	uar_str choice;			/* as event/client.h has it */
 	struct uar_client_result *last; /* of those that were read */
 	bool asked;			/* a message of the user was read */
+	const struct uar_json *content; /* of that one */
 };
 
 static const struct uar_json *find_member(const struct uar_json *j, const char *key)
@@ -63,7 +65,29 @@ static bool is_text_part(const struct uar_json *part)
 	return false;
 }
 
-/* A string, or text parts with line ends between them. */
+/* Images and files, as chat completions and as responses name them. */
+static bool read_attachment(const struct uar_json *part, struct uar_attachment *a)
+{
+	uar_str type = text_member(part, "type");
+	const struct uar_json *file = part;
+
+	*a = (struct uar_attachment){ .image = true };
+	if (uar_str_is(type, "image_url"))
+		return uar_attachment_take_url(a,
+					       text_member(find_member(part, "image_url"), "url"));
+	if (uar_str_is(type, "input_image"))
+		return uar_attachment_take_url(a, text_member(part, "image_url"));
+	a->image = false;
+	if (uar_str_is(type, "file"))
+		file = find_member(part, "file");
+	else if (!uar_str_is(type, "input_file"))
+		return false;
+	a->name = text_member(file, "filename");
+	return uar_attachment_take_url(
+		a, text_member(file, text_member(file, "file_data").n ? "file_data" : "file_url"));
+}
+
+/* A string, or text parts with line ends between them; what is attached is read apart. */
 static uar_err read_text(struct reading *r, const struct uar_json *content, uar_str *out)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
@@ -74,9 +98,15 @@ static uar_err read_text(struct reading *r, const struct uar_json *content, uar_
 	if (content->kind != UAR_JSON_ARRAY)
 		return refuse(r, "messages", "content is a string or a list of parts");
 	for (const struct uar_json *p = content->count ? content->first : NULL; p; p = p->next) {
+		struct uar_attachment a;
+
+		if (read_attachment(p, &a))
+			continue;
 		if (!is_text_part(p)) {
 			uar_buf_fini(&b);
-			return refuse(r, "messages", "content parts of type text only");
+			return refuse(r, "messages",
+				      "content parts are text, images and files: data in base64 or "
+				      "an http address");
 		}
 		if (b.n)
 			uar_buf_add_char(&b, '\n');
@@ -93,8 +123,9 @@ static uar_err read_text(struct reading *r, const struct uar_json *content, uar_
 struct message {
 	const char *role;
 	uar_str text, call_id;
-	const struct uar_json *calls; /* of chat completions */
-	uar_str id, name, arguments;  /* of one call of responses */
+	const struct uar_json *content; /* with what is attached, or NULL */
+	const struct uar_json *calls;	/* of chat completions */
+	uar_str id, name, arguments;	/* of one call of responses */
 };
 
 static void put_call(struct uar_jw *w, uar_str id, uar_str name, uar_str arguments)
@@ -118,6 +149,31 @@ static void put_calls(struct uar_jw *w, const struct message *m)
 		put_call(w, text_member(c, "id"), text_member(function, "name"),
 			 text_member(function, "arguments"));
 	}
+	uar_jw_close(w);
+}
+
+static bool has_attachments(const struct uar_json *content)
+{
+	struct uar_attachment a;
+
+	if (!content || content->kind != UAR_JSON_ARRAY)
+		return false;
+	for (const struct uar_json *p = uar_json_first(content); p; p = p->next)
+		if (read_attachment(p, &a))
+			return true;
+	return false;
+}
+
+static void put_attachments(struct uar_jw *w, const struct uar_json *content)
+{
+	struct uar_attachment a;
+
+	if (!has_attachments(content))
+		return;
+	uar_jw_arr(w, "attachments");
+	for (const struct uar_json *p = uar_json_first(content); p; p = p->next)
+		if (read_attachment(p, &a))
+			uar_attachment_put(w, &a);
 	uar_jw_close(w);
 }
 
@@ -167,12 +223,13 @@ static uar_err add_message(struct reading *r, const struct message *m)
 		put_calls(&w, m);
 	if (m->call_id.n)
 		uar_jw_str(&w, "call_id", m->call_id);
+	put_attachments(&w, m->content);
 	uar_jw_close(&w);
 	return uar_jw_end(&w);
 }
 
 /* The one before was not the last after all, nor was what followed it. */
-static uar_err take_question(struct reading *r, uar_str text)
+static uar_err take_question(struct reading *r, uar_str text, const struct uar_json *content)
 {
 	struct uar_buf after = r->after;
 	uar_err e = UAR_OK;
@@ -180,7 +237,9 @@ static uar_err take_question(struct reading *r, uar_str text)
 	if (r->asked) {
 		r->asked = false;
 		r->after = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-		e = add_message(r, &(struct message){ .role = "user", .text = r->out->message });
+		e = add_message(r, &(struct message){ .role = "user",
+						      .text = r->out->message,
+						      .content = r->content });
 		if (!e && after.n) {
 			uar_buf_add_char(&r->before, ',');
 			uar_buf_add_str(&r->before, uar_buf_str(&after));
@@ -188,7 +247,8 @@ static uar_err take_question(struct reading *r, uar_str text)
 		}
 		uar_buf_fini(&after);
 	}
-	r->out->message = text;
+	r->out->message = text.n || !has_attachments(content) ? text : UAR_STR(UAR_ATTACHED);
+	r->content = content;
 	r->out->asks_after = r->last != NULL;
 	r->asked = true;
 	return e;
@@ -215,7 +275,9 @@ static uar_err read_message(struct reading *r, const struct uar_json *j)
 			"each message has a role: system, developer, user, assistant or tool");
 	if (e)
 		return e;
-	return strcmp(m.role, "user") == 0 ? take_question(r, m.text) : add_message(r, &m);
+	m.content = find_member(j, "content");
+	return strcmp(m.role, "user") == 0 ? take_question(r, m.text, m.content)
+					   : add_message(r, &m);
 }
 
 static uar_err read_messages(struct reading *r, const struct uar_json *messages)
@@ -266,7 +328,7 @@ static uar_err read_items(struct reading *r, const struct uar_json *input)
 	if (!input)
 		return refuse(r, "input", "input: a string or a list of items");
 	if (input->kind == UAR_JSON_STRING)
-		return take_question(r, input->text);
+		return take_question(r, input->text, NULL);
 	if (input->kind != UAR_JSON_ARRAY || !input->count)
 		return refuse(r, "input", "input: a string or a list of items");
 	for (const struct uar_json *m = input->first; m && !e; m = m->next)
@@ -347,12 +409,13 @@ static uar_err keep_client(struct reading *r)
 	struct uar_jw w = uar_jw_begin(&b);
 	uar_err e = r->before.err ? r->before.err : r->after.err;
 
-	if (e || (!r->before.n && !r->after.n && !r->tools.n))
+	if (e || (!r->before.n && !r->after.n && !r->tools.n && !has_attachments(r->content)))
 		return e;
 	uar_jw_obj(&w, NULL);
 	put_list(&w, "before", &r->before);
 	put_list(&w, "after", &r->after);
 	put_list(&w, "tools", &r->tools);
+	put_attachments(&w, r->content);
 	if (r->choice.n && r->tools.n)
 		uar_jw_str(&w, "choice", r->choice);
 	uar_jw_close(&w);

@@ -58,30 +58,6 @@ static void name_history(const struct uar_definition *d, struct prompt *p, size_
 	uar_buf_fini(&all);
 }
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
-/* Images and files that the inputs name, as parts of the last message of p. */
-static void add_attachments(const struct uar_json *inputs, struct prompt *p)
-{
-	const struct uar_json *list = uar_json_get(inputs, UAR_STR("attachments"));
-
-	for (const struct uar_json *a = uar_json_at(list, 0); a; a = a->next) {
-		struct uar_model_part part = {
-			.kind = uar_str_is(text_member(a, "type"), "image") ? UAR_PART_IMAGE
-									    : UAR_PART_FILE,
-			.text = text_member(a, "data"),
-			.url = text_member(a, "url"),
-			.name = text_member(a, "name"),
-			.media_type = text_member(a, "media_type"),
-		};
-
-		rt_prompt_add(p, &part);
-	}
-}
-
 /* --- the whole -------------------------------------------------------------------------- */
 
 static uar_err collect_defined(const struct prompt_sources *from, const struct uar_json *inputs,
@@ -128,7 +104,8 @@ uar_err rt_agent_collect(const struct prompt_sources *from, struct uar_prompt_te
 		return e;
 	rt_client_messages(client, "before", p);
 	rt_prompt_text(p, UAR_MODEL_USER, defined ? uar_buf_str(&text->message) : from->message);
-	add_attachments(inputs, p);
+	rt_prompt_attach(inputs, p);
+	rt_prompt_attach(client, p);
 	rt_client_messages(client, "after", p);
 	if (from->rounds)
 		rt_rounds_tell(from->rounds, p);

@@ -31,6 +31,24 @@ static enum uar_model_role role_of(const struct uar_json *message)
 	return UAR_MODEL_USER;
 }
 
+void rt_prompt_attach(const struct uar_json *inputs, struct prompt *out)
+{
+	const struct uar_json *list = uar_json_get(inputs, UAR_STR("attachments"));
+
+	for (const struct uar_json *a = uar_json_at(list, 0); a; a = a->next) {
+		struct uar_model_part part = {
+			.kind = uar_str_is(text_member(a, "type"), "image") ? UAR_PART_IMAGE
+									    : UAR_PART_FILE,
+			.text = text_member(a, "data"),
+			.url = text_member(a, "url"),
+			.name = text_member(a, "name"),
+			.media_type = text_member(a, "media_type"),
+		};
+
+		rt_prompt_add(out, &part);
+	}
+}
+
 static void add_message(const struct uar_json *message, struct prompt *out)
 {
 	const struct uar_json *calls = uar_json_get(message, UAR_STR("calls"));
@@ -43,6 +61,7 @@ static void add_message(const struct uar_json *message, struct prompt *out)
 	rt_prompt_begin(out, role);
 	if (part.text.n || role == UAR_MODEL_TOOL || !calls)
 		rt_prompt_add(out, &part);
+	rt_prompt_attach(message, out);
 	for (const struct uar_json *c = calls && calls->count ? calls->first : NULL; c;
 	     c = c->next) {
 		part = (struct uar_model_part){ .kind = UAR_PART_CALL,

@@ -11,6 +11,8 @@
 const struct uar_json *rt_inputs(uar_str inputs, struct uar_arena *arena);
 /* Adds the messages of its member `key` ("before", "after"); texts stay in the arena. */
 void rt_client_messages(const struct uar_json *client, const char *key, struct prompt *out);
+/* Images and files that its member `attachments` names become parts of the last message. */
+void rt_prompt_attach(const struct uar_json *inputs, struct prompt *out);
 /* A registry of the client's tools above those of the run's agent. *out stays as it is: it has
  * none. */
 UAR_MUST_CHECK uar_err rt_client_tools(const struct live_run *r, const struct uar_json *client,

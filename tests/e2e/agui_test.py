@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 
-from lib import (FIXTURES, ROOT, Server, Stream, check, equal, main, refused, test, text_of, wait_until)
+from lib import (FIXTURES, ROOT, Provider, Server, Stream, check, equal, main, refused, test, text_of, wait_until)
 from lib.npm import modules, node
 
 SLOW = {"UAR_SCRIPTED_TOKEN_MS": "60000"}
@@ -447,6 +447,30 @@ def protobuf_stopped():
         equal((last["type"], last["code"]), ("RUN_ERROR", "unavailable"))
 
 
+@test("images_and_documents_of_a_message_reach_the_model", "API-04")
+def multimodal():
+    pixel = "iVBORw0KGgo="
+    parts = [{"type": "text", "text": "what is this?"},
+             {"type": "image", "source": {"type": "data", "value": pixel, "mimeType": "image/png"}},
+             {"type": "image", "source": {"type": "url", "value": "https://example.org/a.png"}},
+             {"type": "image", "source": {"type": "file", "value": "handle", "provider": "x"}},
+             {"type": "video", "source": {"type": "url", "value": "https://example.org/a.mp4"}},
+             {"type": "document", "source": {"type": "data", "value": pixel, "mimeType": "application/pdf"},
+              "metadata": {"filename": "a.pdf"}}]
+    with Provider() as p, Server(env=p.env("hello")) as s, Judge() as judge:
+        got = judge.http(s, "/api/ag-ui/agents/assistant", threadId="t", runId="r", messages=[{"id": "1", "role": "user", "content": parts}])
+        equal((got["failed"], got["events"][-1]["type"]), (None, "RUN_FINISHED"))
+        equal(got["messages"][0]["content"], parts, "as the client has it")
+        told = p.stats()["last"]["messages"][-1]["content"]
+        equal([t["type"] for t in told], ["text", "image_url", "image_url", "file"], "what no model can be given is passed over")
+        equal((told[1]["image_url"]["url"], told[2]["image_url"]["url"]),
+              (f"data:image/png;base64,{pixel}", "https://example.org/a.png"))
+        old = [{"type": "binary", "mimeType": "image/png", "data": pixel}]
+        judge.http(s, "/api/ag-ui/agents/assistant", threadId="t2", runId="r2", messages=[{"id": "1", "role": "user", "content": old}])
+        told = p.stats()["last"]["messages"][-1]["content"]
+        equal([t["type"] for t in told], ["text", "image_url"])
+
+
 @test("agents_say_what_they_can", "")
 def capabilities():
     with Server() as s, Judge() as judge:
@@ -520,6 +544,7 @@ def refusals():
                               ({"messages": [{"id": "u", "role": "user", "content": [{"type": "image"}]}]}, "/messages")):
             refused(s.http.post(path, {**fine, **change}), 400, "VALIDATION_ERROR", where)
         refused(s.http.post("/api/ag-ui/runs", fine), 400, "VALIDATION_ERROR", "/forwardedProps/agent_id")
+        wait_until(lambda: s.http.post("/api/ag-ui/agents/nobody", fine).status != 503 or None, "definitions to be read")
         refused(s.http.post("/api/ag-ui/agents/nobody", fine), 404, "NOT_FOUND")
         equal(s.http.post(path, fine, token=False).status, 401)
         equal(s.http.get("/api/runs").json["runs"], [])

@@ -245,6 +245,31 @@ def told():
               [("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("user", "c")])
 
 
+PIXEL = "iVBORw0KGgo="
+
+
+@test("images_and_files_reach_the_model", "")
+def attached():
+    image, url = f"data:image/png;base64,{PIXEL}", "https://example.org/a.png"
+    with Provider() as p, Server(env=p.env("hello")) as s, Client(s) as client:
+        def told():
+            return [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "user"]
+        client.ask("chat", {"model": "assistant", "messages": [
+            said([{"type": "text", "text": "before"}, {"type": "image_url", "image_url": {"url": url}}]),
+            said("yes", "assistant"),
+            said([{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": {"url": image}},
+                  {"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PIXEL}"}}])]})
+        before, now = told()
+        equal([part["type"] for part in before], ["text", "image_url"])
+        equal((before[1]["image_url"]["url"], now[0]["text"], now[1]["image_url"]["url"]), (url, "what is this?", image))
+        check(PIXEL in json.dumps(now[2]) and "a.pdf" in json.dumps(now[2]), now)
+        client.ask("responses", {"model": "assistant", "input": [said([{"type": "input_image", "image_url": image}])]})
+        equal(told()[-1][1]["image_url"]["url"], image, "also without a word")
+        for part in ({"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}, {"type": "input_audio"},
+                     {"type": "image_url", "image_url": {"url": "data:image/png;base64,!!"}}):
+            equal(client.refused(400, "chat", {"model": "assistant", "messages": [said([part])]})["param"], "messages")
+
+
 @test("an_idempotency_key_makes_one_run", "")
 def idempotent():
     with Server() as s, Client(s) as client:
