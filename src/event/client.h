@@ -2,7 +2,7 @@
  *
  * Travels as one member of the run's inputs, which the log keeps with them:
  *   {"before": [MESSAGE...], "after": [MESSAGE...], "tools": [TOOL...], "choice",
- *    "attachments": [ATTACHMENT...]}
+ *    "attachments": [ATTACHMENT...], "state": what the client shares with the run}
  *   MESSAGE  {"role": "system"|"user"|"assistant"|"tool", "text", "calls": [{"id", "name",
  *            "arguments"}], "call_id", "attachments"}: those before and behind the message of the
  *            user, whose own attachments stand beside them

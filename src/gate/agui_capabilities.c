@@ -59,7 +59,8 @@ void gate_put_capabilities(struct uar_jw *w, const char *key, const struct call 
 			   const struct uar_agent *a)
 {
 	static const char *const transport[] = { "streaming", "resumable", "httpBinary", NULL };
-	static const char *const state[] = { "snapshots", "memory", "persistentState", NULL };
+	static const char *const state[] = { "snapshots", "deltas", "memory", "persistentState",
+					     NULL };
 	static const char *const parts[] = { "image", "pdf", "file", NULL };
 	static const char *const reasoning[] = { "supported", "streaming", NULL };
 	static const char *const people[] = { "supported", "approvals", "interrupts", NULL };

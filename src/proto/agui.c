@@ -149,6 +149,16 @@ static uar_err on_cited(struct agui *a, change_t *c)
 	return agui_close(a);
 }
 
+/* What cannot be patched is told whole. */
+static uar_err on_state(struct agui *a, change_t *c)
+{
+	if (c->first)
+		return agui_state(a);
+	agui_open(a, "meta", "STATE_DELTA");
+	uar_jw_raw(&a->w, "delta", c->text);
+	return agui_close(a);
+}
+
 static uar_err on_noted(struct agui *a, change_t *c)
 {
 	char name[64];
@@ -195,12 +205,17 @@ static uar_err begin_segment(struct agui *a)
 	return agui_started(a);
 }
 
-/* A reader without messages of its own is shown what was asked. */
+/* A reader without messages and a state of its own is shown what was sent. */
 static uar_err on_started(struct agui *a, change_t *c)
 {
+	uar_err e = UAR_OK;
+
 	(void)c;
-	return a->view.first && (!a->o.history.n || a->o.earlier) ? agui_messages(a, false)
-								  : UAR_OK;
+	if (a->view.state.n && !a->o.state.n)
+		e = agui_state(a);
+	if (!e && a->view.first && (!a->o.history.n || a->o.earlier))
+		e = agui_messages(a, false);
+	return e;
 }
 
 static uar_err on_waiting(struct agui *a, change_t *c)
@@ -247,6 +262,7 @@ static uar_err (*const shown[])(struct agui *a, change_t *c) = {
 	[UAR_VIEW_CALL_ENDED] = on_call_ended,
 	[UAR_VIEW_ACTIVITY_CHANGED] = on_activity,
 	[UAR_VIEW_CITED] = on_cited,
+	[UAR_VIEW_STATE_CHANGED] = on_state,
 	[UAR_VIEW_SUPERSEDED] = on_superseded,
 	[UAR_VIEW_WAITING] = on_waiting,
 	[UAR_VIEW_RESUMED] = on_resumed,
@@ -276,7 +292,7 @@ static uar_err begin(void *state, const struct uar_dialect_options *o)
 
 	*a = (struct agui){ .o = *o };
 	uar_view_init(&a->view);
-	return UAR_OK;
+	return o->state.n ? uar_view_set_state(&a->view, o->state) : UAR_OK;
 }
 
 static void end(void *state)

@@ -96,6 +96,29 @@ static bool is_instruction(const struct uar_json *message)
 	return uar_str_is(role, "system") || uar_str_is(role, "developer");
 }
 
+/* What the client calls its state, when there is anything in it. */
+static const struct uar_json *find_state(const struct uar_json *body)
+{
+	const struct uar_json *state = find_member(body, "state");
+
+	return state && state->kind == UAR_JSON_OBJECT && state->count ? state : NULL;
+}
+
+static uar_err put_state(const struct uar_json *state, struct uar_arena *arena, struct uar_jw *w)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	uar_str said;
+
+	uar_buf_add_str(&b, UAR_STR("State that you share with the user's application; the tool "
+				    "state.merge changes it:\n"));
+	uar_json_write(&b, state);
+	said = b.err ? UAR_STR_NONE : uar_arena_str(arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	if (said.p)
+		put_said(w, said);
+	return said.p ? UAR_OK : UAR_ENOMEM;
+}
+
 static uar_err put_before(const struct uar_json *body, struct uar_arena *arena, struct uar_jw *w)
 {
 	uar_jw_arr(w, "before");
@@ -111,6 +134,8 @@ static uar_err put_before(const struct uar_json *body, struct uar_arena *arena, 
 			return UAR_ENOMEM;
 		put_said(w, said);
 	}
+	if (find_state(body) && put_state(find_state(body), arena, w))
+		return UAR_ENOMEM;
 	uar_jw_close(w);
 	return UAR_OK;
 }
@@ -210,7 +235,7 @@ static void put_attachments(const struct uar_json *body, struct uar_jw *w)
 static bool says_something(const struct uar_json *body)
 {
 	if (first_of(find_member(body, "tools")) || first_of(find_member(body, "context")) ||
-	    has_attachments(body))
+	    has_attachments(body) || find_state(body))
 		return true;
 	for (const struct uar_json *m = first_of(find_member(body, "messages")); m; m = m->next)
 		if (is_instruction(m))
@@ -285,6 +310,8 @@ uar_err uar_agui_client_read(const struct uar_json *body, struct uar_arena *aren
 	e = put_before(body, arena, &w);
 	if (!e)
 		e = put_tools(find_member(body, "tools"), &w, error);
+	if (!e && find_state(body))
+		uar_jw_tree(&w, "state", find_state(body));
 	if (!e && has_attachments(body)) {
 		put_attachments(body, &w);
 		if (!out->message.n)

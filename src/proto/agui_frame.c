@@ -176,7 +176,8 @@ uar_err uar_agui_write_rest(uar_str thread_id, uar_str run_name, uar_str history
 uar_err agui_state(struct agui *a)
 {
 	agui_open(a, "meta", "STATE_SNAPSHOT");
-	uar_jw_raw(&a->w, "snapshot", a->o.state.n ? a->o.state : UAR_STR("{}"));
+	uar_jw_raw(&a->w, "snapshot",
+		   a->view.state.n ? uar_buf_str(&a->view.state) : UAR_STR("{}"));
 	return agui_close(a);
 }
 

@@ -11,7 +11,8 @@ struct uar_view_phase {
 
 void uar_view_init(struct uar_view *v)
 {
-	*v = (struct uar_view){ .cited = uar_buf_make(UAR_LIMIT_VIEW_TEXT) };
+	*v = (struct uar_view){ .cited = uar_buf_make(UAR_LIMIT_VIEW_TEXT),
+				.state = uar_buf_make(UAR_LIMIT_VIEW_TEXT) };
 	uar_arena_init(&v->arena, UAR_LIMIT_VIEW_BYTES);
 }
 
@@ -28,6 +29,7 @@ void uar_view_fini(struct uar_view *v)
 	for (struct uar_view_message *m = v->first; m; m = m->next)
 		free_message(m);
 	uar_buf_fini(&v->cited);
+	uar_buf_fini(&v->state);
 	uar_arena_fini(&v->arena);
 }
 
@@ -242,6 +244,8 @@ static uar_err fold_input(struct view_fold *f)
 
 	if (uar_str_starts(key, UAR_STR(UAR_VIEW_NAMED)))
 		e = view_keep_str(f->v, uar_str_from(key, strlen(UAR_VIEW_NAMED)), &f->v->named);
+	if (!e)
+		e = view_fold_client_state(f);
 	if (e || !text.n)
 		return e;
 	m = view_make_message(f->v, UAR_VIEW_USER, f->ev->ids[UAR_ID_TURN]);

@@ -67,6 +67,7 @@ enum uar_view_change_kind {
 	UAR_VIEW_CALL_ENDED,	   /* message: the result; text: what it is */
 	UAR_VIEW_ACTIVITY_CHANGED, /* message; text: its content; first: it is new */
 	UAR_VIEW_CITED,		   /* json: the sources */
+	UAR_VIEW_STATE_CHANGED,	   /* text: a JSON Patch; first: the state was no object before */
 	UAR_VIEW_SUPERSEDED,	   /* messages were taken back */
 	UAR_VIEW_ASKED,		   /* action */
 	UAR_VIEW_ANSWERED,	   /* action */
@@ -98,7 +99,8 @@ struct uar_view {
 	struct uar_view_message *open;	 /* TEXT or REASONING that grows; NULL: none */
 	struct uar_view_message *parent; /* TEXT that the next tool calls belong to */
 	struct uar_buf cited;		 /* sources for the next text */
-	uar_str step, phase;		 /* empty: none */
+	struct uar_buf state; /* that the run shares with its client: JSON text; empty: none */
+	uar_str step, phase;  /* empty: none */
 	struct uar_view_phase *phases;
 	struct uar_view_action *actions; /* open ones, in their order */
 	struct uar_view_usage *usage; /* by provider and model; an encoder may zero what it told */
@@ -116,6 +118,8 @@ struct uar_view {
 
 void uar_view_init(struct uar_view *v);
 void uar_view_fini(struct uar_view *v);
+UAR_MUST_CHECK uar_err uar_view_set_state(struct uar_view *v,
+					  uar_str json); /* before the first event */
 /* Folds the next event of the run and tells `changed` of each step. An error of
  * `changed`, or UAR_ENOMEM, ends it: the view is of no use then. */
 UAR_MUST_CHECK uar_err uar_view_apply(struct uar_view *v, const struct uar_event *ev,

@@ -34,6 +34,10 @@ uar_err view_fold_asked(struct view_fold *f);
 uar_err view_fold_answered(struct view_fold *f);
 uar_err view_fold_waiting(struct view_fold *f);
 uar_err view_fold_resumed(struct view_fold *f);
+/* view_state.c */
+uar_err view_fold_client_state(struct view_fold *f);
+/* A call that was made and has succeeded may have changed the state. */
+uar_err view_fold_merge(struct view_fold *f, const struct uar_view_call *c);
 uar_err view_close_calls(struct view_fold *f);
 
 #endif

@@ -175,7 +175,9 @@ uar_err view_fold_tool_end(struct view_fold *f)
 	m->call = c;
 	view_insert_message(f->v, at, m);
 	e = put_failure(f, m);
-	return e ? e : tell_output(f, m);
+	if (!e)
+		e = tell_output(f, m);
+	return e || m->error.n ? e : view_fold_merge(f, c);
 }
 
 uar_err view_close_calls(struct view_fold *f)

@@ -83,6 +83,22 @@ def answer_all(s, run_id, decision):
     equal(s.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": decision}).status, 200)
 
 
+STATE = {"count": 1, "todo": {"a": 1, "x/y~z": True}, "gone": []}
+CHANGES = ({"count": 2, "todo": {"a": None, "b": [1, {"c": None}], "x/y~z": False}, "new": {"deep": {"er": 1}}},
+           {"gone": None, "nothing": None, "count": 2, "new": {"deep": 7}})
+MERGED = {"count": 2, "todo": {"b": [1, {"c": None}], "x/y~z": False}, "new": {"deep": 7}}
+
+
+def merges():
+    return "\nthen\n".join(call("state.merge", changes=c) for c in CHANGES)
+
+
+def shared_state(s):
+    answer = s.http.post("/api/ag-ui/agents/tools", {"threadId": "shared", "runId": "shared", "state": STATE, "protocolVersion": "1.0",
+                                                     "messages": [{"id": "1", "role": "user", "content": merges()}]})
+    return frames(answer.body.decode())[0][2]["metadata"]["uar"]["runId"]
+
+
 def recorded(s):
     """A run of each kind, over when it is returned."""
     asks = call("fs.write", path="a.txt", text="hello") + "\nthen\n" + call("fs.read", path="a.txt")
@@ -90,6 +106,7 @@ def recorded(s):
     runs["demo"] = s.create("demo", "hi")
     runs["rounds"] = s.create("tools", call("math.evaluate", expression="6*7") + "\n" + call("time.now") + "\nthen\n" +
                               call("math.evaluate", expression="1/0"))
+    runs["state"] = shared_state(s)
     for decision in ("allow", "deny"):
         runs[decision] = s.create("tools", asks)
         answer_all(s, runs[decision], decision)
@@ -390,6 +407,28 @@ def switched():
                 answer = s.http.post("/api/a2a/inbox", {**letter, "message_id": name, "to_agent": name})
                 equal(answer.status, 403 if name == "quiet" else 202, answer.body)
                 equal(s.http.get(f"/api/runs/{run_id}/stream").status, 200, "the run itself is there")
+
+
+@test("the_state_of_the_client_is_shared_with_the_model", "AGUI-13 AGUI-16")
+def state():
+    with Server() as s, Judge() as judge:
+        for old in (False, True):
+            got = judge.http(s, "/api/ag-ui/agents/tools", old, threadId=f"t{old}", runId=f"r{old}", state=STATE, messages=[user(merges())])
+            equal(got["state"], MERGED)
+            deltas = [e["delta"] for e in got["events"] if e["type"] == "STATE_DELTA"]
+            equal(deltas[1], [{"op": "remove", "path": "/gone"}, {"op": "replace", "path": "/new/deep", "value": 7}])
+            check({"op": "replace", "path": "/todo/x~1y~0z", "value": False} in deltas[0], deltas)
+            run_id = got["events"][0]["metadata"]["uar"]["runId"]
+            equal(judge.ask(stream=body(s, run_id))["state"], MERGED, "one who had no state")
+            empty = judge.http(s, "/api/ag-ui/agents/tools", old, threadId=f"e{old}", runId=f"e{old}", messages=[user(merges())])
+            equal(empty["state"], {k: v for k, v in MERGED.items()} | {"todo": {"b": [1, {"c": None}], "x/y~z": False}})
+        long = judge.http(s, "/api/ag-ui/agents/tools", threadId="l", runId="l",
+                          messages=[user(call("state.merge", changes={"text": "x" * 4000}))])
+        check("at most" in json.dumps([m for m in long["messages"] if m["role"] == "tool"]), long["messages"])
+        equal(long["state"], {})
+    with Provider() as p, Server(env=p.env("hello")) as s, Judge() as judge:
+        judge.http(s, "/api/ag-ui/agents/assistant", threadId="t", runId="r", state=STATE, messages=[user("hi")])
+        check('"gone":[]' in json.dumps(p.stats()["last"]["messages"]).replace('\\"', '"'), "the model knows it")
 
 
 PROTO = "application/vnd.ag-ui.event+proto"
