@@ -20,7 +20,21 @@ from lib.world import World
 KILLS = int(os.environ.get("UAR_TEST_AGENT_KILLS", "30"))
 SEED = os.environ.get("UAR_TEST_SEED") or f"{random.SystemRandom().getrandbits(32):x}"
 CLIENTS = 6
+LONG = "word " * 240
 FORM = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
+
+
+def model(provider, name):
+    return {"provider": provider, "model": name}
+
+
+POLICIES = {  # agents that use a provider
+    "talker": {"default": model("openai", "hello")},
+    "unlucky": {"default": model("openai", "err500"), "fallbacks": [model("openai", "says:lucky")]},
+    "rambler": {"default": model("small", "says:so_be_it")},
+    "jury": {"pattern": "ensemble", "candidates": [model("openai", "says:a"), model("openai", "says:b")],
+             "ranker": model("openai", "says:2")},
+}
 
 
 class Shop(http.server.ThreadingHTTPServer):
@@ -110,9 +124,11 @@ def act(world, rng):
     if kind < 0.5:
         answer_one(world, rng)
         return
-    agent = "shop" if kind < 0.85 else "talker"
-    run_id = world.create(rng, agent, {"agent_id": agent, "inputs": {"message": lines(rng) if agent == "shop" else "hi"}})
-    if agent == "talker":
+    agent = "shop" if kind < 0.75 else rng.choice(("talker", "unlucky", "rambler", "rambler", "jury"))
+    more = {"conversation_id": "ramble"} if agent == "rambler" else {}
+    message = {"shop": lambda: lines(rng), "rambler": lambda: LONG}.get(agent, lambda: "hi")()
+    run_id = world.create(rng, agent, {"agent_id": agent, "inputs": {"message": message}, **more})
+    if agent != "shop":
         world.follow(run_id)
 
 
@@ -136,6 +152,24 @@ def finish(world):
         left = {i for i in left if world.server.record(i)["finished_at"] is None}
 
 
+def check_models(world):
+    """Repeated and condensed calls went on: how many of the runs did which; each request has one end."""
+    seen = collections.Counter()
+    for run_id in world.acked:
+        log = [e.data for e in world.server.session_events(run_id) if e.data.get("run_id") == run_id]
+        kinds = collections.Counter(e["type"] for e in log)
+        asked = [e["model_request_id"] for e in log if e["type"] == "model.requested"]
+        ended = [e["model_request_id"] for e in log if e["type"] in ("model.completed", "model.failed")]
+        equal(sorted(asked), sorted(ended), run_id)
+        check(kinds["context.compaction.completed"] + kinds["context.compaction.failed"]
+              == kinds["context.compaction.started"], run_id, kinds)
+        seen.update(k for k in ("routing.fallback.applied", "context.compaction.completed") if kinds[k])
+        done = [e["payload"] for e in log if e["type"] == "model.completed"]
+        if world.acked[run_id]["kind"] == "jury":
+            equal(len(done), 3, "two candidates and a ranker, each finished once")
+    return seen
+
+
 def check_calls(world):
     """Each call that was started has one end; returns how many."""
     ends = collections.Counter()
@@ -157,8 +191,11 @@ def survive():
             {"name": "look", "url": shop.url + "/look"},
             {"name": "pay", "method": "POST", "url": shop.url + "/pay", "ask": False, "effect": "once"}]}
         agents = (scripted("shop", tools),
-                  definition("talker", policy={"provider": {"default": {"provider": "openai", "model": "hello"}}}))
-        with AgentServer(*agents, env={"UAR_OUTBOUND_ALLOW": "127.0.0.1", **p.env("hello")}) as server:
+                  *(definition(name, policy={"provider": policy}) for name, policy in POLICIES.items()))
+        table = {"small": {"dialect": "openai_chat", "base_url": p.url + "/v1", "key_env": "OPENAI_API_KEY",
+                           "models": {"*": {"context_tokens": 500}}}}
+        with AgentServer(*agents, env={"UAR_OUTBOUND_ALLOW": "127.0.0.1", "UAR_PROVIDERS": json.dumps(table),
+                                       "UAR_MODEL_RETRY_SECONDS": "5ms", **p.env("hello")}) as server:
             world = World(server, SEED)
             threads = [threading.Thread(target=world.client, args=(n, act), daemon=True) for n in range(CLIENTS)]
             for t in threads:
@@ -174,9 +211,11 @@ def survive():
             equal(twice, {}, "paid twice")
             calls = check_calls(world)
             talks = sum(1 for a in world.acked.values() if a["kind"] == "talker")
-            asked = p.stats()["requests"]
+            asked = p.stats()["models"].get("hello", 0)
             check(talks <= asked <= talks + KILLS * CLIENTS, f"{talks} answers, {asked} requests")
-            print(f"# {KILLS} kills, {len(world.acked)} runs, {calls} calls, {sum(shop.paid.values())} payments; seed {SEED}",
+            models = check_models(world)
+            print(f"# {KILLS} kills, {len(world.acked)} runs, {calls} calls, {sum(shop.paid.values())} payments, "
+                  f"{models['routing.fallback.applied']} other models, {models['context.compaction.completed']} summaries; seed {SEED}",
                   flush=True)
 
 
