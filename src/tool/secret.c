@@ -140,9 +140,11 @@ static uar_str host_of(uar_str url, char *out, size_t size)
 	for (size_t i = 0; i + 3 <= url.n && !from; i++)
 		if (memcmp(url.p + i, "://", 3) == 0)
 			from = i + 3;
-	for (size_t i = from; i < url.n && !strchr("/?#\\", url.p[i]); i++) {
+	for (size_t i = from; i < url.n && !strchr("/?#", url.p[i]); i++) {
 		char c = url.p[i];
 
+		if (c == '\\')
+			return UAR_STR(""); /* not everybody reads it alike */
 		if (c == '@')
 			n = 0;
 		else if (n + 1 < size)

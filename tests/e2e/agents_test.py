@@ -308,6 +308,32 @@ def long_inputs():
         refused(a, 413, "PAYLOAD_TOO_LARGE")
 
 
+@test("images_and_files_are_parts_in_every_wire", "")
+def attachments():
+    image = {"type": "image", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    paper = {"type": "file", "media_type": "application/pdf", "name": "a.pdf", "data": "JVBERi0x"}
+    want = {
+        "openai_chat": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
+                        {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0x", "filename": "a.pdf"}}],
+        "openai_responses": [
+            {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,iVBORw0KGgo="},
+            {"type": "input_file", "file_data": "data:application/pdf;base64,JVBERi0x", "filename": "a.pdf"}],
+        "anthropic": [
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+            {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0x"},
+             "title": "a.pdf"}]}
+    for dialect, parts in want.items():
+        with Provider() as p:
+            table = {"w": {"dialect": dialect, "base_url": p.url + "/v1", "key_env": "WIRE_KEY",
+                           "models": {"*": {"images": True, "files": True}}}}
+            agent = definition("a", policy={"provider": {"default": {"provider": "w", "model": "hello"}}})
+            with Shop(agent, env={"UAR_PROVIDERS": json.dumps(table), "WIRE_KEY": Provider.KEY}) as s:
+                equal(s.finish(s.create("a", "look", inputs={"attachments": [image, paper]}))["status"], "succeeded")
+                body = p.stats()["last"]
+                content = (body.get("messages") or body.get("input"))[-1]["content"]
+                equal((content[0]["text"], content[1:]), ("look", parts), dialect)
+
+
 class Registry:
     """A registry service on a free port: what it answers, and how often with 200 and 304."""
 

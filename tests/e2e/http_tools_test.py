@@ -3,10 +3,11 @@
 import http.server
 import json
 import os
+import re
 import subprocess
 import threading
 
-from lib import ROOT, check, equal, main, test, text_of, wait_until
+from lib import ROOT, check, equal, main, run_uar, test, text_of, wait_until
 from lib.agents import AgentServer as Shop
 from lib.agents import definition, scripted
 from lib.services import Service
@@ -127,6 +128,22 @@ def secrets():
             for name, text in (("lists", listed.decode()), ("events", shown), ("log", s.log()),
                                ("record", json.dumps(s.record(run_id)))):
                 check(CANARY not in text, name)
+            session = s.record(run_id)["session_id"]
+            doors = [f"/api/runs/{run_id}/{what}" for what in ("events", "timeline", "state", "stream")]
+            doors += [f"/api/ag-ui/runs/{run_id}/stream", f"/api/a2ui/runs/{run_id}/stream", f"/runs/{run_id}/export",
+                      "/metrics", "/api/settings", "/api/actions", "/openapi.json", "/api/agents/keys", "/ready"]
+            for door in doors:
+                a = s.http.get(door)
+                check(a.status in (200, 404) and a.body, door, a.status)
+                check(CANARY not in a.body.decode(errors="replace"), door)
+            for verb in (("show", run_id), ("show", run_id, "--json"), ("logs", run_id), ("logs", run_id, "--json"),
+                         ("fixture", "record", run_id), ("config",), ("config", "--json"), ("agent", "show", "keys"), ("tools",),
+                         ("ctl", "get_session", json.dumps({"session_id": session}))):
+                out = run_uar(*verb, "--data", s.data)
+                check(CANARY not in out.stdout + out.stderr, verb)
+            for e in s.session_events(run_id):  # what lies beside the events
+                for ref in re.findall(r"blob://([0-9a-f]{64})", json.dumps(e.data)):
+                    check(CANARY.encode() not in s.http.get(f"/api/runs/{run_id}/blobs/{ref}").body, ref)
             s.stop()
             for folder, _, files in os.walk(s.data):
                 for name in files:
