@@ -5,10 +5,12 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
 import threading
 
 from lib import Server, check, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.embed import Embedder
+from lib.server import UAR
 
 
 def put(s, collection, document_id, text, **more):
@@ -221,6 +223,19 @@ def command_line():
     httpd.server_close()
 
 
+@test("an_agent_says_whose_vectors_count", "ART-16")
+def model_policy():
+    with Embedder(vector) as e, Server(env=e.env()) as s:
+        put(s, "v", "r", "granite everywhere")
+        wait_until(lambda: state(s, "v", "r")["state"] == "ready")
+        for agent_id, model, found in (("same", "words", ["r"]), ("other", "another", [])):
+            agent(s, agent_id, kb={"enabled": True, "collections": ["v"]},
+                  embedding={"provider": "openai", "model": model})
+            run_id = s.create(agent_id, "a stone")  # no word of the document
+            events = [e.data for e in s.events(run_id)]
+            equal([i["source"] for e in events if e["type"] == "MemoryRecall" for i in e["data"]["items"]], found)
+
+
 @test("long_documents_show_how_far_they_are", "")
 def long_ones():
     asked, gate = [], threading.Event()
@@ -236,18 +251,18 @@ def long_ones():
         with open(path, "w") as f:
             f.write("\n\n".join(f"# Part {i}\nsentence {i} about harbours" for i in range(150)))
         index = lambda: s.http.get("/api/kb").json["index"]
-        out = []
-        t = threading.Thread(target=lambda: out.append(run_uar("kb", "add", "b", path, "--data", s.data)))
-        t.start()
-        try:
-            now = wait_until(lambda: (lambda i: i if i["passages_done"] >= 64 else None)(index()), "the first passages")
-            equal((now["state"], now["document_id"].endswith("book.md"), now["passages_total"]), ("working", True, 150))
-        finally:
-            gate.set()
-            t.join()
-        done = out[0]
-        equal(done.returncode, 0, done.stderr)
-        check("of 150 passages; documents to go: 1" in done.stderr and "1 added or changed" in done.stdout, done.stderr)
+        with subprocess.Popen([UAR, "kb", "add", "b", path, "--data", s.data], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as add:
+            try:
+                line = next(x for x in add.stderr if "of 150 passages" in x)
+                now = index()
+                equal((now["state"], now["document_id"].endswith("book.md"), now["passages_total"]), ("working", True, 150))
+            finally:
+                gate.set()
+            out = add.stdout.read()
+            add.stderr.read()
+        equal(add.returncode, 0, line)
+        check("documents to go: 1" in line and "1 added or changed" in out, line, out)
         equal(len(names(s, "b", "harbours", k=50)), 50)
 
 
