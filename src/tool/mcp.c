@@ -7,6 +7,7 @@
 #include "json/jw.h"
 #include "mcp/elicit.h"
 #include "tool/limits.h"
+#include "tool/mcp_extra.h"
 
 struct mcp_tools {
 	struct uar_tools base; /* first */
@@ -22,10 +23,13 @@ struct mcp_tools {
 	size_t seen_count;
 };
 
+enum { EXTRAS = 8 };
+
 struct mcp_tool_call {
 	struct mcp_tools *t;
 	struct uar_mcp_call *call;
 	struct uar_tool_events events;
+	const struct uar_mcp_extra *extra;		 /* NULL: a tool of the server */
 	struct uar_mcp_ask *open;			 /* what a person is asked; NULL: nothing */
 	struct uar_mcp_ask *waiting[UAR_LIMIT_MCP_ASKS]; /* what follows */
 	size_t waiting_count;
@@ -89,10 +93,34 @@ static uar_err fill_row(struct mcp_tools *t, const struct uar_mcp_tool *from, st
 		       : UAR_ENOMEM;
 }
 
+/* Reading changes nothing, whoever says so. */
+static uar_err add_extras(struct mcp_tools *t)
+{
+	const struct uar_mcp_extra *x;
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; !e && (x = uar_mcp_extra_at(t->client, i)); i++) {
+		struct uar_mcp_tool as = { .name = uar_str_c(x->name),
+					   .title = UAR_STR(""),
+					   .description = uar_str_c(x->doc),
+					   .input_schema = uar_str_c(x->input_schema),
+					   .output_schema = UAR_STR("") };
+
+		if (!uar_mcp_setting_offers(t->o.setting, as.name))
+			continue;
+		e = fill_row(t, &as, &t->rows[t->count]);
+		t->rows[t->count].effect = UAR_TOOL_READ_ONLY;
+		t->rows[t->count].ask = t->rows[t->count].destructive = false;
+		t->count += !e;
+	}
+	return e;
+}
+
 /* The registry has copies: rows may be made anew at any time. */
 static uar_err list_rows(struct mcp_tools *t)
 {
 	const struct uar_mcp_tool *tool;
+	uar_str reason;
 	size_t n = 0;
 	uar_err e = UAR_OK;
 
@@ -100,7 +128,7 @@ static uar_err list_rows(struct mcp_tools *t)
 	uar_arena_reset(&t->arena);
 	while (uar_mcp_client_tool(t->client, n))
 		n++;
-	t->rows = uar_arena_alloc(&t->arena, (n + 1) * sizeof *t->rows);
+	t->rows = uar_arena_alloc(&t->arena, (n + EXTRAS) * sizeof *t->rows);
 	if (!t->rows)
 		return UAR_ENOMEM;
 	for (size_t i = 0; !e && (tool = uar_mcp_client_tool(t->client, i)); i++) {
@@ -109,7 +137,7 @@ static uar_err list_rows(struct mcp_tools *t)
 		e = fill_row(t, tool, &t->rows[t->count]);
 		t->count += !e;
 	}
-	return e;
+	return e || !uar_mcp_client_ready(t->client, &reason) ? e : add_extras(t);
 }
 
 static void compare_with_past(struct mcp_tools *t)
@@ -294,6 +322,20 @@ static void tell_result(struct mcp_tool_call *k, const struct uar_json *result)
 	uar_free(o);
 }
 
+/* What was listed or read, as the server wrote it. */
+static void tell_extra(struct mcp_tool_call *k, const struct uar_json *result)
+{
+	struct uar_buf out = uar_buf_make(UAR_LIMIT_MCP_MESSAGE);
+	struct uar_tool_result r = { .category = UAR_STR("execution") };
+
+	uar_json_write(&out, result);
+	r.ok = !out.err;
+	r.output = uar_buf_str(&out);
+	r.message = UAR_STR("what the server said is too long");
+	tell(k, &r);
+	uar_buf_fini(&out);
+}
+
 /* --- calls ---------------------------------------------------------------------------------- */
 
 static const char *category_of(const struct uar_mcp_call_result *r)
@@ -315,6 +357,8 @@ static void on_done(void *ctx, const struct uar_mcp_call_result *r)
 
 	if (r->err)
 		tell(k, &failed);
+	else if (k->extra)
+		tell_extra(k, r->result);
 	else if (uar_str_is(uar_json_str(uar_json_get(r->result, UAR_STR("resultType")),
 					 UAR_STR("complete")),
 			    "complete"))
@@ -464,6 +508,24 @@ static void answer(struct uar_tools *base, struct uar_tool_call *call,
 		ask_next(k);
 }
 
+static uar_err request_extra(struct mcp_tools *t, struct mcp_tool_call *k, uar_str input,
+			     const struct uar_mcp_call_events *events)
+{
+	struct uar_mcp_request r = { .method = k->extra->method,
+				     .name = UAR_STR(""),
+				     .params = input };
+	const struct uar_json *j = NULL;
+	struct uar_arena arena = { 0 };
+	uar_err e = uar_json_parse(input, NULL, &arena, &j, NULL);
+
+	if (!e && k->extra->named)
+		r.name = member(j, k->extra->named);
+	if (!e)
+		e = uar_mcp_client_request(t->client, &r, events, &k->call);
+	uar_arena_fini(&arena);
+	return e;
+}
+
 static uar_err start(struct uar_tools *base, const struct uar_tool_request *r,
 		     const struct uar_tool_events *events, struct uar_tool_call **out,
 		     struct uar_error *error)
@@ -481,7 +543,9 @@ static uar_err start(struct uar_tools *base, const struct uar_tool_request *r,
 	if (!k)
 		return UAR_ENOMEM;
 	*k = (struct mcp_tool_call){ .t = t, .events = *events };
-	e = uar_mcp_client_call(t->client, r->tool->name, r->input, &inner, &k->call);
+	k->extra = uar_mcp_extra_find(r->tool->name);
+	e = k->extra ? request_extra(t, k, r->input, &inner)
+		     : uar_mcp_client_call(t->client, r->tool->name, r->input, &inner, &k->call);
 	if (e) {
 		uar_mcp_client_ready(t->client, &reason);
 		uar_free(k);

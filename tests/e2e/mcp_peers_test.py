@@ -81,6 +81,9 @@ def ready():
                                 "then", f'tool mcp__files_write_file {{"path":"{folder}/b.txt","content":"new"}}')
             text = json.dumps(of(events, "tool.result"))
             check("hello" in text and "said by a file" in text, text, of(events, "tool.failed"))
+            events += s.finished("tool mcp__all_uar_list_resources", "tool mcp__all_uar_list_prompts", "then",
+                                 'tool mcp__all_uar_get_prompt {"name":"simple-prompt"}')
+            check("simple-prompt" in json.dumps(events) and "demo://resource" in json.dumps(events), of(events, "tool.failed"))
             equal(len(of(events, "action.required")), 1, "writing is asked for, reading is not")
             with open(os.path.join(folder, "b.txt"), encoding="utf-8") as f:
                 equal(f.read(), "new")
