@@ -425,6 +425,7 @@ static uar_err add(struct internal *t, const struct row *row, struct uar_error *
 		.timeout_us = TIMEOUT_US,
 		.by = row->fn == uar_tool_ui_form	 ? UAR_TOOL_BY_FORM
 		      : row->fn == uar_tool_ui_navigate	 ? UAR_TOOL_BY_NAVIGATE
+		      : row->fn == uar_tool_tools_search ? UAR_TOOL_BY_SEARCH
 		      : row->fn == uar_tool_artifact_put ? UAR_TOOL_BY_ARTIFACT
 							 : UAR_TOOL_BY_START,
 	};

@@ -38,6 +38,7 @@ enum uar_tool_by {
 	UAR_TOOL_BY_FORM,     /* a person: the arguments are a form (`title`, `schema`) */
 	UAR_TOOL_BY_CLIENT,   /* the client of the run, which answers an action */
 	UAR_TOOL_BY_ARTIFACT, /* the run keeps what the arguments say as an artifact */
+	UAR_TOOL_BY_SEARCH,   /* the run looks among the tools that it has and has not told of */
 	UAR_TOOL_BY_NAVIGATE, /* whoever shows the run goes where the arguments say */
 };
 

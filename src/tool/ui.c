@@ -26,6 +26,11 @@ void uar_tool_state_merge(struct uar_tool_job *j)
 	uar_buf_fini(&b);
 }
 
+void uar_tool_tools_search(struct uar_tool_job *j)
+{
+	uar_tool_fail(j, "unavailable", "a run has tools to search: there is none");
+}
+
 void uar_tool_ui_navigate(struct uar_tool_job *j)
 {
 	uar_tool_fail(j, "unavailable", "a run is shown to somebody: there is none");

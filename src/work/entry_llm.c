@@ -634,6 +634,13 @@ const struct skill_set *rt_llm_skills(const struct live_run *r)
 	return w && w->ops == &llm_ops ? ((struct llm *)w)->skills : NULL;
 }
 
+const struct rounds *rt_llm_rounds(const struct live_run *r)
+{
+	struct worker *w = rt_worker(r);
+
+	return w && w->ops == &llm_ops ? ((struct llm *)w)->rounds : NULL;
+}
+
 struct tool_loop *rt_llm_tool_loop(const struct live_run *r)
 {
 	struct worker *w = rt_worker(r);

@@ -296,6 +296,19 @@ static void navigate(struct place *p)
 	on_done(p, &shown);
 }
 
+static void search_tools(struct place *p)
+{
+	struct uar_buf out = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct uar_tool_result found = { .category = UAR_STR("execution") };
+	uar_err e = rt_toolset_search(&p->loop->set, p->input, &out);
+
+	found.ok = !e;
+	found.output = uar_buf_str(&out);
+	found.message = uar_str_c(uar_err_text(e));
+	on_done(p, &found);
+	uar_buf_fini(&out);
+}
+
 static void perform(struct place *p)
 {
 	struct uar_tool_result given = { .ok = true, .output = p->call->values };
@@ -306,6 +319,8 @@ static void perform(struct place *p)
 		navigate(p);
 	else if (p->tool->by == UAR_TOOL_BY_ARTIFACT)
 		rt_place_make_artifact(p);
+	else if (p->tool->by == UAR_TOOL_BY_SEARCH)
+		search_tools(p);
 	else
 		on_done(p, &given);
 }

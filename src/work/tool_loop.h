@@ -27,6 +27,7 @@ bool rt_tool_loop_asks(const struct tool_loop *l);
 void rt_tool_loop_answer(struct tool_loop *l, const struct uar_answer *a);
 
 /* entry_llm.c: the loop of the run's worker, which is told of commits; NULL: it has none. */
+const struct rounds *rt_llm_rounds(const struct live_run *r); /* NULL: none so far */
 struct tool_loop *rt_llm_tool_loop(const struct live_run *r);
 /* The agent's registry with the tools of the run's client above it; NULL: it has none of those. */
 struct uar_tools *rt_llm_tools(const struct live_run *r);

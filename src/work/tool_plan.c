@@ -152,7 +152,8 @@ static enum plan plan_of_asking(struct place *p)
 /* Else whoever is asked brings the result. */
 static bool is_done_here(const struct uar_tool *t)
 {
-	return t && (t->by == UAR_TOOL_BY_START || t->by == UAR_TOOL_BY_ARTIFACT);
+	return t && (t->by == UAR_TOOL_BY_START || t->by == UAR_TOOL_BY_ARTIFACT ||
+		     t->by == UAR_TOOL_BY_SEARCH);
 }
 
 /* What is known of the call, for core to decide. */

@@ -17,9 +17,12 @@ static struct toolset toolset_of_agent(const struct live_run *r)
 		struct toolset set = rt_definition_toolset(r);
 
 		set.skills = rt_llm_skills(r);
+		set.rounds = rt_llm_rounds(r);
 		return set;
 	}
-	return (struct toolset){ .registry = w->o.tools, .policy = agent ? agent->tools : NULL };
+	return (struct toolset){ .registry = w->o.tools,
+				 .policy = agent ? agent->tools : NULL,
+				 .rounds = rt_llm_rounds(r) };
 }
 
 struct toolset rt_toolset_of(const struct live_run *r)
@@ -59,6 +62,8 @@ static bool is_listed(const struct toolset *s, const struct uar_tool *t)
 		return false;
 	if (t->by == UAR_TOOL_BY_CLIENT)
 		return true;
+	if (t->by == UAR_TOOL_BY_SEARCH)
+		return rt_toolset_is_lazy(s);
 	if (t->own && !uar_toolbox_brings(s->box, t))
 		return false;
 	return s->policy->allow && s->policy->allow[0] ? named(s->policy->allow, t)
@@ -141,13 +146,15 @@ size_t rt_toolset_at_once(const struct toolset *s)
 size_t rt_toolset_tell(const struct toolset *s, struct uar_model_tool *out)
 {
 	const struct uar_tool *t;
+	bool lazy = rt_toolset_is_lazy(s);
 	size_t n = 0;
 
 	if (!s->registry || !s->policy)
 		return 0;
 	for (size_t i = 0; n < UAR_LIMIT_TOOLS_TOLD && (t = s->registry->ops->at(s->registry, i));
 	     i++) {
-		if (!rt_toolset_has(s, t) || !rt_tool_is_ready(t))
+		if (!rt_toolset_has(s, t) || !rt_tool_is_ready(t) ||
+		    (lazy && rt_toolset_holds_back(s, t)))
 			continue;
 		if (out)
 			out[n] = (struct uar_model_tool){ t->model_name,

@@ -6,6 +6,7 @@
 #include "work/work_int.h"
 #include "tool/toolbox.h"
 
+struct rounds;
 struct skill_set;
 struct toolset {
 	struct uar_tools *registry; /* NULL: there are none */
@@ -14,6 +15,7 @@ struct toolset {
 	const char *revision;		/* of the definition; NULL: it has none */
 	bool client;			/* the registry has tools of the run's client, too */
 	const struct skill_set *skills; /* that take tools away; NULL: none */
+	const struct rounds *rounds;	/* in which tools were found; NULL: none so far */
 };
 
 struct toolset rt_toolset_of(const struct live_run *r);
@@ -35,6 +37,14 @@ UAR_MUST_CHECK uar_err rt_toolset_check(const struct toolset *s, const struct ua
 UAR_MUST_CHECK uar_err rt_toolset_complete(const struct toolset *s, struct uar_error *error);
 /* How many read-only ones may run together. */
 size_t rt_toolset_at_once(const struct toolset *s);
+/* tool_search.c */
+/* Has it too many tools of MCP servers to tell of all of them? */
+bool rt_toolset_is_lazy(const struct toolset *s);
+/* Is it told of only after a search, and was none that found it? */
+bool rt_toolset_holds_back(const struct toolset *s, const struct uar_tool *t);
+/* Writes what the words of the arguments find. */
+UAR_MUST_CHECK uar_err rt_toolset_search(const struct toolset *s, uar_str args,
+					 struct uar_buf *out);
 /* What the model is told of; at most UAR_LIMIT_TOOLS_TOLD. out NULL: counts them. */
 size_t rt_toolset_tell(const struct toolset *s, struct uar_model_tool *out);
 /* JSON array for tool.catalog.resolved, which lives until the next call; *out is empty when

@@ -107,6 +107,25 @@ def changed():
         s.cancel(run_id)
 
 
+@test("many_tools_are_told_of_after_a_search", "")
+def lazy():
+    few = {**AGENT, "id": "few", "policy": {**AGENT["policy"], "tools": {"allow": ["internal:time.now"]}}}
+    with Host({"many": hostile("endless_pages")}) as s:
+        check(len(s.tools()) > 400, len(s.tools()))
+        events = s.finished('tool tools.search {"query":"t3_7 nothing"}', "then", "tool mcp__many_t3_7")
+        counts = [e["tool_count"] for e in of(events, "model.requested")]
+        check(counts[0] < 60, counts)
+        found = json.loads(json.dumps(of(events, "tool.result")[0]["preview"]))["tools"]
+        equal((found[0]["name"], len(found) <= 10), ("mcp__many_t3_7", True))
+        equal(counts[1], counts[0] + len(found), "what was found is told")
+        equal(len(of(events, "tool.result")), 2)
+        equal(put(s, "/api/agents/few", few).status, 201)
+        run_id = s.create("few", "tool time.now")
+        wait_until(lambda: s.record(run_id)["status"] == "succeeded", "the run ends")
+        counts = [e.data["payload"]["tool_count"] for e in s.session_events(run_id) if e.data["type"] == "model.requested"]
+        equal(counts[0], 1, "who has few tools needs no search")
+
+
 @test("kills_at_any_point_repeat_no_call_that_may_not_be", "MCP-09")
 def kills():
     log, dice = log_file("a"), random.Random(18)
