@@ -193,7 +193,7 @@ threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
 # space is tried in the plain
 # build alone: a sanitizer would see nothing new there.
 E2E_OF    = $(patsubst %,tests/e2e/%_test.py,$(1))
-E2E_PLAIN := $(wildcard tests/e2e/page_*_test.py) $(call E2E_OF,real_agents memory install load)
+E2E_PLAIN := $(wildcard tests/e2e/page_*_test.py) $(call E2E_OF,real_agents mcp_agents memory install load)
 E2E_LONG  := $(call E2E_OF,kill9 exec storage backend plugin_rules plugin_cli)
 E2E_ALL   := $(wildcard tests/e2e/*_test.py)
 E2E       := $(E2E_LONG) $(sort $(filter-out $(E2E_LONG) $(if $(SAN),$(E2E_PLAIN)),$(E2E_ALL)))
