@@ -187,6 +187,8 @@ def example():
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment(home))
         equal(done.returncode, 0, done.stdout + done.stderr)
         check("turn.completed" in done.stdout and "good morning" in done.stdout, done.stdout)
+        if "san" in os.path.basename(BUILD):
+            return  # a sanitizer has symbols of its own
         exported = subprocess.run(["nm", "-D", "--defined-only", os.path.join(BUILD, "libuar.so")], text=True,
                                   stdout=subprocess.PIPE, check=True).stdout
         names = {line.split()[-1].split("@")[0] for line in exported.splitlines()} - {"UAR_1"}

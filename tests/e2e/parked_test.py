@@ -2,7 +2,7 @@
 """Runs that wait for an answer are rows: they leave memory, and come back when somebody needs them."""
 import re
 
-from lib import Server, all_of, check, equal, main, refused, test, text_of, wait_until
+from lib import Provider, Server, all_of, check, equal, main, refused, test, text_of, wait_until
 
 ASK = 'tool fs.write {"path": "a.txt", "text": "x"}'
 
@@ -115,6 +115,27 @@ def commanded():
         equal(command(s, "interrupt_turn", session_id=session_id)["status"], "accepted")
         equal(s.finish(first)["status"], "canceled")
         equal(numbers(s)["runs_parked"], 0)
+
+
+@test("a_start_keeps_sessions_together_in_memory_or_on_disk", "")
+def together():
+    """A run that waits comes into memory with its session if another thread of that works, whichever was first."""
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        alone = ask(s)
+        before = ask(s)
+        session_id = s.record(before)["session_id"]
+        works = command(s, "submit_turn", session_id=session_id, agent_id="assistant", message="hello")["run_id"]
+        after = command(s, "submit_turn", session_id=session_id, agent_id="tools", message=ASK)["run_id"]
+        wait_until(lambda: s.record(after).get("actions"), "a question")
+        for stop in (s.kill, s.stop):
+            stop()
+            s.start()
+            wait_until(lambda: numbers(s) == {"runs_live": 3, "runs_parked": 1, "sessions_live": 1}, "one of two sessions")
+        for run_id in (before, after, alone):
+            equal(answer(s, run_id).status, 200)
+            equal(s.finish(run_id)["status"], "succeeded")
+        p.release()
+        equal(s.finish(works)["status"], "succeeded")
 
 
 main()
