@@ -602,6 +602,40 @@ def _():
         assert "No such file" in out and "packages" not in out, out
 
 
+# Where the parts of a command are declared, and their names in it.
+COMMAND_PARTS = {
+    "core/core.h": {"uar_prepared": "prepared", "uar_model_end": "model", "uar_tool_begin": "begin", "uar_tool_news": "news",
+                    "uar_tool_over": "over", "uar_failure": "fail", "uar_result_refs": "result_refs"},
+    "event/entry.h": {"uar_export": "export", "uar_progress": "progress"},
+    "event/agent.h": {"uar_tool_report": "tool", "uar_note": "note"},
+    "event/action.h": {"uar_ask": "ask", "uar_answer": "answer"}}
+CONSUMED = {"ask.whole", "export.upload"}  # they became a blob before the command is sent
+
+
+def strings_of_struct(text, struct):
+    at = text.index(f"struct {struct} {{")
+    body = re.sub(r"/\*.*?\*/", "", text[at:text.index("\n}", at)], flags=re.S)
+    return [n.strip() for row in re.findall(r"\buar_str ([^;*]+);", body) for n in row.split(",")]
+
+
+@test("every_string_of_a_command_is_in_its_table", "")
+def _():
+    with open(f"{ROOT}/src/core/run_command.def", encoding="utf-8") as f:
+        commands = re.findall(r"^RUN_CMD\((\w+), .*?\n(.*?)^RUN_END", f.read(), flags=re.S | re.M)
+    assert commands, "no command was found"
+    missing = []
+    for header, structs in COMMAND_PARTS.items():
+        with open(f"{ROOT}/src/{header}", encoding="utf-8") as f:
+            text = f.read()
+        for struct, part in structs.items():
+            names = strings_of_struct(text, struct)
+            users = [(kind, rows) for kind, rows in commands if f"S({part}." in rows]
+            assert names and users, struct
+            missing += [f"{kind}: {part}.{n}" for kind, rows in users for n in names if f"{part}.{n}" not in CONSUMED
+                        and not re.search(rf"S\({part}\.(\w+\.)?{n}\)", rows)]
+    assert not missing, f"these are borrowed from a worker that may have ended: {missing}"
+
+
 def main():
     failed = False
     for name, ids, fn in tests:
