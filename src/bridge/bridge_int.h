@@ -78,6 +78,9 @@ uar_err bridge_load(const struct uar_bridge *b, const struct bridge_set *old,
 void bridge_set_destroy(struct bridge_set *set); /* NULL is fine */
 struct bridge_agent *bridge_find(const struct bridge_set *set, uar_str agent_id);
 struct bridge_agent *bridge_agent_ref(struct bridge_agent *a);
+/* program.c */
+const char *bridge_program(const struct uar_definition *def); /* its name or path */
+uar_err bridge_check_program(struct uar_agents *h, uar_str agent_id, struct uar_error *error);
 void bridge_agent_unref(struct bridge_agent *a); /* NULL is fine */
 
 /* call.c */

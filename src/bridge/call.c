@@ -308,4 +308,5 @@ const struct uar_agents_ops bridge_ops = {
 	.stop = call_stop,
 	.pause = call_pause,
 	.check_dir = check_dir,
+	.check_program = bridge_check_program,
 };

@@ -364,8 +364,7 @@ static const struct {
 static uar_str name_program(struct uar_agent_call *c)
 {
 	const struct uar_definition *def = &c->agent->entry->def;
-	uar_str name = def->backend.program;
-	const char *slash = name.n ? strrchr(name.p, '/') : NULL;
+	const char *name = bridge_program(def), *slash = strrchr(name, '/');
 	uar_str text;
 
 	if (slash)
@@ -374,10 +373,7 @@ static uar_str name_program(struct uar_agent_call *c)
 					slash + 1);
 	else
 		text = uar_arena_printf(&c->scratch,
-					"the program %.200s is not in the server's PATH",
-					name.n					    ? name.p
-					: uar_str_is(def->info.kind, "claude_code") ? "claude"
-										    : "codex");
+					"the program %.200s is not in the server's PATH", name);
 	return text.p ? text : UAR_STR("its program was not found");
 }
 

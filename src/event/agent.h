@@ -114,6 +114,9 @@ struct uar_agents_ops {
 	/* Can a program work there? It may block: any thread but the loop's. NULL: that shows
 	 * when it starts. */
 	uar_err (*check_dir)(uar_str dir, struct uar_error *error);
+	/* Is the agent's program on this machine? UAR_ENOTFOUND with the reason. NULL: that shows
+	 * when it starts. */
+	uar_err (*check_program)(struct uar_agents *h, uar_str agent_id, struct uar_error *error);
 };
 
 struct uar_agents {

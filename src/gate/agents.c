@@ -29,7 +29,21 @@ static void put_source(struct uar_jw *w, const struct uar_registered *entry)
 		uar_jw_tree(w, "tags", tags);
 }
 
-static void put_agent(struct uar_jw *w, const struct uar_agent *a)
+/* Why it cannot run, and what helps. */
+static void put_able(struct uar_jw *w, const struct uar_workers *work, const struct uar_agent *a)
+{
+	struct uar_error error = { 0 };
+	uar_err e = uar_workers_check_agent(work, a, &error);
+
+	uar_jw_bool(w, "runnable", e == UAR_OK);
+	if (!e)
+		return;
+	uar_jw_cstr(w, "reason", error.text[0] ? error.text : uar_err_text(e));
+	uar_jw_cstr(w, "next_step",
+		    "Install it, or name its path in a definition (runtime.backend.program).");
+}
+
+static void put_agent(struct uar_jw *w, const struct uar_workers *work, const struct uar_agent *a)
 {
 	uar_jw_cstr(w, "agent_id", a->id);
 	uar_jw_cstr(w, "title", a->title);
@@ -38,6 +52,7 @@ static void put_agent(struct uar_jw *w, const struct uar_agent *a)
 		    a->definition ? a->definition->def.info.entry.p : uar_entry_name(a->entry));
 	if (a->info)
 		uar_jw_bool(w, "takes_working_dir", a->info->takes_working_dir);
+	put_able(w, work, a);
 	if (a->definition)
 		put_source(w, a->definition);
 }
@@ -70,7 +85,7 @@ void gate_list_agents(struct call *c)
 		if (!uar_workers_shows(work, &c->owner, a))
 			continue;
 		uar_jw_obj(&w, NULL);
-		put_agent(&w, a);
+		put_agent(&w, c->g->o.work, a);
 		uar_jw_close(&w);
 	}
 	uar_jw_close(&w);
@@ -103,7 +118,7 @@ static void answer_agent(struct call *c, const struct uar_agent *a)
 	struct uar_jw w = uar_jw_begin(&b);
 
 	uar_jw_obj(&w, NULL);
-	put_agent(&w, a);
+	put_agent(&w, c->g->o.work, a);
 	if (a->definition) {
 		put_inactive(&w, &a->definition->def);
 		uar_jw_tree(&w, "definition", a->definition->def.json);

@@ -53,6 +53,16 @@ const struct uar_agent *uar_workers_agent_at(const struct uar_workers *w, size_t
 	return index < w->defined.count ? &w->defined.at[index] : NULL;
 }
 
+uar_err uar_workers_check_agent(const struct uar_workers *w, const struct uar_agent *a,
+				struct uar_error *error)
+{
+	struct uar_agents *host = w->o.agents;
+
+	if (!a->info || !host || !host->ops->check_program)
+		return UAR_OK;
+	return host->ops->check_program(host, uar_str_c(a->id), error);
+}
+
 bool uar_workers_shows(const struct uar_workers *w, const struct uar_owner *owner,
 		       const struct uar_agent *agent)
 {

@@ -100,6 +100,10 @@ void uar_workers_write_policy(const struct uar_workers *work, const struct uar_a
 			      struct uar_jw *w);
 /* Its definition says which inputs it takes; a message need not be one of them. */
 bool uar_agent_has_input_schema(const struct uar_agent *agent);
+/* Can runs of it begin here? Of a program: it is on this machine, else UAR_ENOTFOUND with the
+ * reason. */
+UAR_MUST_CHECK uar_err uar_workers_check_agent(const struct uar_workers *w,
+					       const struct uar_agent *a, struct uar_error *error);
 /* Can the owner name it? */
 bool uar_workers_shows(const struct uar_workers *w, const struct uar_owner *owner,
 		       const struct uar_agent *agent);

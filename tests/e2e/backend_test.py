@@ -562,7 +562,7 @@ def definitions():
             files={**bad, "notes.txt": "no definition"}) as s:
         agents = {a["agent_id"]: a for a in s.http.get("/api/agents").json["agents"]}
         equal(agents["codex-x"], {"agent_id": "codex-x", "title": "Codex X", "description": "d",
-                                  "entry": "backend.codex", "takes_working_dir": False})
+                                  "entry": "backend.codex", "takes_working_dir": False, "runnable": True})
         check("x" not in agents and "echo" in agents, agents)
         for name in bad:
             lines = [line for line in s.log().splitlines()

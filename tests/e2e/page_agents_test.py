@@ -3,6 +3,7 @@
 # time limit: 300 s, four browsers look at every view
 import json
 import os
+import tempfile
 
 from lib import Provider, Server, check, equal, main, test, wait_until
 from lib.browser import SMALL, WIDER, Browser
@@ -107,6 +108,31 @@ def refused():
         b.click("button", "Save as program")
         b.wait(".problem", "It was not saved")
         equal(s.http.get("/api/agents/program").status, 404)
+
+
+@test("page_agents_that_cannot_run_say_why", "")
+def unable():
+    with tempfile.TemporaryDirectory() as path, Browser() as b, Server(env={"PATH": path}) as s:
+        def codex():
+            return next(a for a in s.http.get("/api/agents").json["agents"] if a["agent_id"] == "codex")
+        equal((codex()["runnable"], codex()["reason"]), (False, "The program codex is not in the server's PATH."))
+        check("Install" in codex()["next_step"], codex())
+        equal(s.http.get("/api/agents/echo").json["runnable"], True)
+        b.enter(s)
+        b.wait(".home-why", "The program codex is not in the server's PATH. Install it")
+        b.goto(s.url + "/ui/agents/codex")
+        b.wait(".split-head .health", "Not yet")
+        b.wait(".problem", "The program codex is not in the server's PATH.")
+        equal(b.count(".split-head a.btn"), 0)  # no new chat
+        program = os.path.join(path, "codex")
+        with open(program, "w") as f:
+            f.write("#!/bin/sh\n")
+        equal(codex()["runnable"], False)  # it cannot be executed
+        os.chmod(program, 0o755)
+        equal(codex()["runnable"], True)
+        check("reason" not in codex(), codex())
+        b.do("await page.reload()")
+        b.wait(".split-head .health", "Ready")
 
 
 @test("page_models_show_health_and_are_asked", "UI-16")
