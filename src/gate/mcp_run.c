@@ -346,7 +346,8 @@ static uar_err run_events(void *ctx, const struct uar_event *ev, size_t n)
 		uar_arena_reset(&r->scratch);
 		e = uar_view_apply(&r->view, &ev[i], &r->scratch, on_change, r);
 	}
-	if (!e && r->view.end == UAR_VIEW_LIVE)
+	/* A short run may be over before its first events are seen here; it has progress, too. */
+	if (!e && (r->view.end == UAR_VIEW_LIVE || !r->said))
 		say_progress(r);
 	if (!e && r->view.end == UAR_VIEW_LIVE)
 		e = ask_if_waiting(r);

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct uar_skill_request r = { .message = UAR_STR("search the docs"),
 					       .max_active = 4 };
 
-		uar_skill_match(&r, (const struct uar_skill *const[]){ &s }, 1, &m);
+		uar_skill_match(&r, &(struct uar_skill_offer){ .skill = &s }, 1, &m);
 		(void)uar_skill_allows_tool(&m, UAR_STR("internal:kb.search"));
 		uar_skill_fini(&s);
 	}
