@@ -35,6 +35,7 @@ static void write_one(struct uar_jw *w, const struct uar_session_listed *s)
 	put_text(w, "title", s->title);
 	put_text(w, "agent_id", s->agent_id);
 	uar_jw_str(w, "status", s->status);
+	put_text(w, "last_status", s->last_status);
 	uar_jw_u64(w, "runs", s->runs);
 	uar_jw_u64(w, "live_runs", s->live);
 	uar_jw_u64(w, "waiting_runs", s->waiting);

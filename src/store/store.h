@@ -180,7 +180,8 @@ struct uar_sessions_query {
 /* Sessions of an owner for people, the newest first. */
 struct uar_session_listed {
 	uar_str session_id, title, agent_id;
-	uar_str status; /* active, archived */
+	uar_str status;	     /* active, archived */
+	uar_str last_status; /* of its newest run; empty: it has none */
 	int64_t created_us, updated_us;
 	uint64_t runs, live, waiting;
 };

@@ -100,6 +100,33 @@ def a6():
         equal(b.do("return [...seen.hosts]"), [s.url.removeprefix("http://")])
 
 
+@test("page_home_says_what_can_run_and_how_things_ended", "UI-16")
+def home():
+    with tempfile.TemporaryDirectory() as folder, Browser() as b, Server(fixtures_dir=FIXTURES, env={"PATH": folder}) as s:
+        program = os.path.join(folder, "codex")
+        with open(program, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\n")
+        os.chmod(program, 0o755)
+        s.finish(s.create("fixture", None, inputs={"fixture": "failure", "pace": "full"}))
+        agents = {a["agent_id"]: a for a in s.http.get("/api/agents").json["agents"]}
+        equal((agents["codex"]["runnable"], agents["claude_code"]["runnable"]), (True, False))
+        equal(s.http.get("/api/sessions").json["sessions"][0]["last_status"], "failed")
+        b.enter(s)
+        b.wait(".home .item", "Failed")  # as the server says, not as one would like it
+        b.wait(".rail-talk a", "Failed")
+        b.wait(".home-card[data-off]", agents["claude_code"]["reason"])
+        b.wait(".home-card[data-off]", agents["claude_code"]["next_step"])
+        equal(b.do("return page.locator('a.home-card', {hasText: 'Codex'}).first().count()"), 1)
+        equal(b.do("return page.locator('a.home-card', {hasText: 'Claude Code'}).count()"), 0)
+        b.do("await page.locator('.rail').getByRole('link', {name: 'New chat'}).click()")
+        b.wait("#message")
+        offered = b.do("return page.getByLabel('Agent', {exact: true}).locator('option').allTextContents()")
+        check("Codex" in offered and "Claude Code" not in offered, offered)
+        b.choose("Agent", "codex")
+        b.do("await page.getByLabel('Working directory').fill('/nowhere/at/all'); await page.locator('#message').fill('go'); await page.locator('#message').press('Enter')")
+        b.wait(".ending[data-state=bad]", "working_dir")  # and the field is used
+
+
 # --- B: the conversation ------------------------------------------------------------
 
 @test("page_b2_enter_sends_and_shift_enter_breaks", "")

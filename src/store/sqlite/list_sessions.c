@@ -14,6 +14,7 @@ enum {
 };
 
 #define FIRST_RUN "FROM runs r WHERE r.sid = s.sid AND r.evicted = 0 ORDER BY r.rid LIMIT 1"
+#define LAST_RUN  "FROM runs r WHERE r.sid = s.sid AND r.evicted = 0 ORDER BY r.rid DESC LIMIT 1"
 #define SESSION_TITLE                                                                              \
 	"coalesce(nullif(json_extract(w.body, '$.title'), ''), (SELECT r.title " FIRST_RUN "), "   \
 	"'')"
@@ -31,7 +32,7 @@ static void list_sql(struct uar_buf *out, unsigned set)
 		       " (SELECT count(*) FROM runs r WHERE r.sid = s.sid AND r.evicted = 0),"
 		       " (SELECT count(*) FROM runs r WHERE r.sid = s.sid AND r.terminal = 0),"
 		       " (SELECT count(*) FROM runs r WHERE r.sid = s.sid AND r.terminal = 0"
-		       " AND r.waits <> '')"
+		       " AND r.waits <> ''), coalesce((SELECT r.status " LAST_RUN "), '')"
 		       " FROM sessions s LEFT JOIN rows w ON w.oid = s.oid AND w.kind = 'session'"
 		       " AND w.id = s.session_id WHERE s.oid = ?1 AND s.sid < ?2"
 		       " AND substr(s.session_id, 1, 4) <> 'uar.'");
@@ -61,10 +62,12 @@ static bool keep_session(struct uar_session_list *q, sqlite3_stmt *st)
 		.runs = (uint64_t)sqlite3_column_int64(st, 7),
 		.live = (uint64_t)sqlite3_column_int64(st, 8),
 		.waiting = (uint64_t)sqlite3_column_int64(st, 9),
+		.last_status = uar_arena_str(&q->arena, sq_text(st, 10)),
 	};
 	q->next = uar_arena_printf(&q->arena, "%lld", (long long)sqlite3_column_int64(st, 0));
 	q->row_count++;
-	return l->session_id.p && l->title.p && l->agent_id.p && l->status.p && q->next.p;
+	return l->session_id.p && l->title.p && l->agent_id.p && l->status.p && l->last_status.p &&
+	       q->next.p;
 }
 
 static void bind_text(sqlite3_stmt *st, int at, uar_str s)

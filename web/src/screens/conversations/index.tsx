@@ -29,7 +29,7 @@ async function archive(s: Session, archived: boolean): Promise<void> {
 
 function Row({s, said}: {s: Session; said?: string}) {
 	const {status, word} = sessionState(s);
-	const kept = s.status === 'archived', title = s.title || 'Untitled';
+	const kept = s.status === 'archived', title = s.title || `Run of ${s.agent_id}`;
 	return <li className="item talks-row"><A className="row grow" to={`c/${s.session_id}`}><State status={status} bare /><span className="grow"><span className="cut strong">{title}</span>
 		<span className="cut f11 t3">{[word, s.agent_id, s.runs === 1 ? '1 turn' : `${s.runs} turns`, said && said !== title ? `“${said}”` : ''].filter(Boolean).join(' · ')}</span></span></A>
 	<span className="f12 t3"><Ago at={seconds(s.updated_at)} /></span>

@@ -39,7 +39,7 @@ export default function Home() {
 						<button type="button" className="btn main-act" onClick={() => go('c?agent=demo')}>Talk to the demo</button></Empty></div>
 					: <div className="card">{list.slice(0, RECENT).map((s) => {
 						const {status, word} = sessionState(s);
-						return <A key={s.session_id} className="item" to={`c/${s.session_id}`}><State status={status} bare /><span className="grow"><span className="cut strong">{s.title || 'Untitled'}</span>
+						return <A key={s.session_id} className="item" to={`c/${s.session_id}`}><State status={status} bare /><span className="grow"><span className="cut strong">{s.title || `Run of ${s.agent_id}`}</span>
 							<span className="cut f11 t3">{word} · {s.agent_id} · {s.runs === 1 ? '1 turn' : `${s.runs} turns`}</span></span><span className="f12 t3"><Ago at={seconds(s.updated_at)} /></span></A>;
 					})}</div>}</section>
 			<section><div className="part-head"><h2>Agents</h2></div>
