@@ -74,6 +74,27 @@ static void check_frames(struct order *o, uar_str text, struct uar_arena *arena)
 	}
 }
 
+/* The same frames in protobuf: lengths that lead from one to the next, to the end. */
+static void check_proto(uar_str text)
+{
+	struct uar_buf out = uar_buf_make(UAR_LIMIT_VIEW_FRAMES);
+	struct uar_arena scratch = { 0 };
+	size_t at = 0;
+
+	if (!uar_agui_proto_frames(text, &scratch, &out))
+		while (at < out.n) {
+			size_t n = 0;
+
+			require(at + 4 <= out.n);
+			for (unsigned i = 0; i < 4; i++)
+				n = n << 8 | (unsigned char)out.p[at + i];
+			at += 4 + n;
+			require(n && at <= out.n);
+		}
+	uar_buf_fini(&out);
+	uar_arena_fini(&scratch);
+}
+
 /* A reader who joins here gets whole runs, too. */
 static void check_join(void *state, struct uar_arena *arena)
 {
@@ -84,6 +105,7 @@ static void check_join(void *state, struct uar_arena *arena)
 	if (!uar_agui.join(state, &frames) && !uar_agui.leave(state, &frames)) {
 		check_frames(&o, uar_buf_str(&out), arena);
 		require(!o.open);
+		check_proto(uar_buf_str(&out));
 	}
 	uar_buf_fini(&out);
 }
