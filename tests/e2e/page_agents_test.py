@@ -86,7 +86,7 @@ def versions():
         wait_until(lambda: s.http.get("/api/agents/poet").status == 404, "it is gone")
 
 
-@test("page_agents_refusals_are_in_the_servers_words", "UI-16")
+@test("page_agents_refusals_are_in_the_servers_words", "")
 def refused():
     with Browser() as b, Server(start=False) as s:
         os.makedirs(os.path.join(s.data, "agents"))
@@ -135,7 +135,7 @@ def unable():
         b.wait(".split-head .health", "Ready")
 
 
-@test("page_models_show_health_and_are_asked", "UI-16")
+@test("page_models_show_health_and_are_asked", "")
 def models():
     with Provider() as p, Browser() as b, Server(env={**p.env("hello"), "UAR_MODEL_RETRIES": "0"}) as s:
         b.enter(s)
@@ -159,7 +159,7 @@ def models():
         b.wait(".models-hint", "No provider is configured")
 
 
-@test("page_tools_are_tried_alone", "UI-12")
+@test("page_tools_are_tried_alone", "")
 def tools():
     with Browser() as b, Server() as s:
         b.enter(s)

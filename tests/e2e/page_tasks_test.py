@@ -39,7 +39,7 @@ def again(s, b):
     b.enter(s)
 
 
-@test("page_tasks_are_a_tree_with_what_they_wait_for", "UI-16")
+@test("page_tasks_are_a_tree_with_what_they_wait_for", "")
 def tree():
     with Browser() as b, Server() as s:
         sid, first, second, child = three(s)
@@ -62,7 +62,7 @@ def tree():
         equal(b.axe(), [])
 
 
-@test("page_tasks_are_started_paused_cancelled_and_tried_again", "UI-16 UI-14")
+@test("page_tasks_are_started_paused_cancelled_and_tried_again", "")
 def acts():
     with Browser() as b, Server() as s:
         task = made(s, "Do it")["task_id"]
@@ -100,7 +100,7 @@ def acts():
         equal((state(s, other), state(s, below)), ("cancelled", "cancelled"))
 
 
-@test("page_tasks_refusals_are_in_the_servers_words", "UI-16")
+@test("page_tasks_refusals_are_in_the_servers_words", "")
 def refused():
     with Browser() as b, Server() as s:
         sid, first, second, _ = three(s)
@@ -113,7 +113,7 @@ def refused():
         check("CONFLICT" in b.texts(".toast[data-kind=err]")[0], b.texts(".toast"))
 
 
-@test("page_tasks_new_one_runs_and_is_completed_by_its_facts", "UI-16")
+@test("page_tasks_new_one_runs_and_is_completed_by_its_facts", "")
 def complete():
     with Browser() as b, Server() as s:
         b.enter(s)
