@@ -70,6 +70,41 @@ class Host:
             check(not FAULTS.search(log), log)
 
 
+@test("built_in_skills_are_there_inside_another_program", "SKILL-20")
+def skills():
+    root = tempfile.mkdtemp(prefix="uar-e2e-")
+    data = os.path.join(root, "data")
+    os.makedirs(os.path.join(data, "agents"))
+    with open(os.path.join(data, "agents", "a.json"), "w") as f:
+        json.dump({"version": "1.0", "kind": "agent", "id": "a", "runtime": {"entry": "llm.chat"},
+                   "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
+                              "tools": {"allow": ["internal:*"]}, "skills": {"max_active": 4}}}, f)
+    chosen = {}
+    for where in ("inside", "served"):
+        for message, skill in (("search docs", "rag_citations"), ("extract relations of entities", "relation_extraction")):
+            if where == "inside":
+                with Host(data=data) as h:
+                    status, a = h.control("submit_turn", agent_id="a", message=message)
+                    equal(status, 200, a)
+                    after, events = 0, []
+                    while not any(e["type"] == "turn.completed" for e in events):
+                        status, page = h.events(a["result"]["session_id"], after)
+                        equal(status, 200, page)
+                        check(page["events"], "nothing came", events)
+                        events += page["events"]
+                        after = page["last"]
+            else:
+                with Server(data=data) as s:
+                    run_id = s.create("a", message)
+                    events = [e.data for e in s.session_events(run_id)]
+            facts = [e["payload"]["selected_skills"] for e in events if e["type"] == "context.resolved"][0]
+            chosen[where, message] = [(k["skill_id"], k["revision"], k["origin"]) for k in facts]
+            check(skill in [k["skill_id"] for k in facts], facts)
+    for message in ("search docs", "extract relations of entities"):
+        equal(chosen["inside", message], chosen["served", message])
+    shutil.rmtree(root, ignore_errors=True)
+
+
 @test("a_command_is_the_same_over_http_and_in_process", "CTL-02")
 def same():
     with Host() as h, Server() as s:
