@@ -296,7 +296,8 @@ def e6():
 def screens(s):
     """Every screen that exists, filled: their addresses."""
     run = s.http.get("/api/runs?limit=1").json["runs"][0]
-    return ["/", "/ui/c", f"/ui/c/{run['session_id']}", "/ui/conversations", "/ui/inbox", "/ui/runs", f"/ui/runs/{run['run_id']}", f"/ui/replay/{run['run_id']}", "/ui/replay"]
+    more = [f"/ui/{n}" for n in ("tasks", "agents", "models", "tools", "servers", "skills", "knowledge", "admin") if os.path.isdir(os.path.join(ROOT, "web", "src", "screens", n))]
+    return [*more, "/", "/ui/c", f"/ui/c/{run['session_id']}", "/ui/conversations", "/ui/inbox", "/ui/runs", f"/ui/runs/{run['run_id']}", f"/ui/replay/{run['run_id']}", "/ui/replay"]
 
 
 def fill(s):
