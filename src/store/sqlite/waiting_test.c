@@ -74,7 +74,7 @@ static int64_t live_steps(const char *dir, size_t want)
 
 	snprintf(path, sizeof path, "%s/uar.db", dir);
 	CHECK_INT(sq_open(&c, path, NULL, SQ_READ, NULL), UAR_OK);
-	CHECK_INT(sq_query_live(&c, count_live, &live, NULL, NULL), UAR_OK);
+	CHECK_INT(sq_query_live(&c, &(struct sq_live){ count_live, &live, NULL }, NULL), UAR_OK);
 	CHECK_INT(live, want);
 	steps = steps_of(&c);
 	sq_close(&c);
