@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""UAR and what others have made for MCP: servers of the official SDKs, ready servers, the inspector.
-
-time limit: 300 s, programs of Node.js take seconds to start"""
+"""UAR and what others have made for MCP: servers of the official SDKs, ready servers, the inspector."""
+# time limit: 300 s, programs of Node.js take seconds to start
 import json
 import os
 import subprocess

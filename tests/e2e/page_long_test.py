@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Very much of something in a browser: a run of 100,000 events, a list of many runs.
-
-time limit: 600 s, with UAR_TEST_FULL=1 there are 100,000 runs instead of a tenth"""
+"""Very much of something in a browser: a run of 100,000 events, a list of many runs."""
+# time limit: 600 s, with UAR_TEST_FULL=1 there are 100,000 runs instead of a tenth
 import concurrent.futures
 import json
 import os
