@@ -89,6 +89,10 @@ static const char *const steps[] = {
 	 "ALTER TABLE runs ADD COLUMN output_tokens INTEGER NOT NULL DEFAULT 0;"
 	 "CREATE INDEX runs_due ON runs(due, sid) WHERE due <> 0;"
 	 "CREATE INDEX runs_waits ON runs(oid, rid) WHERE waits <> '';"),
+	/* 6: a start reads of runs that wait what the index holds, not their rows. */
+	("DROP INDEX runs_open;"
+	 "CREATE INDEX runs_open ON runs(sid, rid, oid, waits, run_id, thread_id, status,"
+	 " terminal) WHERE terminal = 0;"),
 };
 
 /* For people: one row an event, with what rows leave out. It holds nothing itself, so
