@@ -168,13 +168,14 @@ static bool kind_of(const struct uar_mcp_client *c, uar_str method, enum uar_mcp
 		       : c->o.samples && uar_str_is(method, "sampling/createMessage");
 }
 
-/* The call that a server without a stream for each asks about: the one that began last. */
+/* The call that the server asks about: that of the stream. Without one it is the only call that is
+ * open; of several nobody can tell, and another owner's run must not be asked. */
 static struct uar_mcp_call *call_meant(struct uar_mcp_client *c, uar_str of)
 {
 	struct uar_mcp_call *call = of.n ? client_find_call(c, of) : NULL;
 
-	if (!call && !uar_list_empty(&c->calls))
-		call = UAR_OWNER(c->calls.prev, struct uar_mcp_call, node);
+	if (!call && !uar_list_empty(&c->calls) && c->calls.next == c->calls.prev)
+		call = UAR_OWNER(c->calls.next, struct uar_mcp_call, node);
 	return call;
 }
 

@@ -233,7 +233,9 @@ static void add_lines(struct lines *l, const struct exchange *x, const struct ua
 /* `m` NULL: a GET. */
 static uar_err begin(struct exchange *x, const struct uar_mcp_sending *m)
 {
-	struct lines l = { .arena = &x->arena };
+	struct uar_arena
+		arena; /* of the lines, which the call copies: a stream may be resumed often */
+	struct lines l = { .arena = &arena };
 	struct uar_call_options o = { .method = m ? "POST" : "GET",
 				      .url = x->h->o.url,
 				      .headers = l.at,
@@ -244,13 +246,17 @@ static uar_err begin(struct exchange *x, const struct uar_mcp_sending *m)
 				      .data = on_data,
 				      .done = on_done,
 				      .ctx = x };
+	uar_err e;
 
+	uar_arena_init(&arena, 0);
 	add_lines(&l, x, m);
 	uar_buf_clear(&x->h->challenge);
 	x->streams = false;
 	uar_sse_parser_fini(&x->sse);
 	uar_sse_parser_init(&x->sse, UAR_LIMIT_MCP_MESSAGE, on_event, x);
-	return l.failed ? UAR_ENOMEM : uar_client_call(x->h->o.client, &o, &x->call, NULL);
+	e = l.failed ? UAR_ENOMEM : uar_client_call(x->h->o.client, &o, &x->call, NULL);
+	uar_arena_fini(&arena);
+	return e;
 }
 
 static void resume(struct uar_timer *t)

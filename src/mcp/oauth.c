@@ -51,6 +51,7 @@ static void on_done(void *ctx, uar_err e, int status, uar_str body, const char *
 	(void)body;
 	(void)reason;
 	a->call = NULL;
+	a->later.passing = e || status / 100 == 5 || status == 429;
 	text = !e && status / 100 == 2 ? uar_arena_str(&a->arena, uar_buf_str(&a->body))
 				       : UAR_STR_NONE;
 	if (e == UAR_EFORBIDDEN) {
@@ -137,6 +138,12 @@ static void choose_scope(struct uar_mcp_auth *a)
 		a->scope = oauth_union(&a->arena, a->scope, UAR_STR("offline_access"));
 }
 
+/* Secrets and people go there. */
+static bool is_safe(uar_str url)
+{
+	return !url.n || uar_str_starts(url, UAR_STR("https://")) || oauth_is_loopback(url);
+}
+
 static void know_server(struct uar_mcp_auth *a)
 {
 	const struct uar_json *pkce =
@@ -145,6 +152,10 @@ static void know_server(struct uar_mcp_auth *a)
 	take_endpoints(a);
 	if (a->server && !oauth_lists(pkce, "S256")) {
 		oauth_fail(a, "the authorization server does not offer PKCE with S256");
+		return;
+	}
+	if (!is_safe(a->authorize) || !is_safe(a->token) || !is_safe(a->registration)) {
+		oauth_fail(a, "an endpoint of the authorization server is not an https address");
 		return;
 	}
 	a->entry = oauth_entry_of(a, a->issuer);
@@ -160,6 +171,14 @@ static void know_server(struct uar_mcp_auth *a)
 		oauth_find_client(a);
 }
 
+/* Without metadata of the resource the issuer is an origin, which may be written with a slash. */
+static bool names_issuer(const struct uar_mcp_auth *a, uar_str named)
+{
+	if (!a->resource.n && named.n && named.p[named.n - 1] == '/')
+		named.n--;
+	return uar_str_eq(named, a->issuer);
+}
+
 static void take_server(struct uar_mcp_auth *a, const struct uar_json *j)
 {
 	if (!j) {
@@ -171,8 +190,7 @@ static void take_server(struct uar_mcp_auth *a, const struct uar_json *j)
 			know_server(a); /* of 2025-03-26 */
 		return;
 	}
-	if (a->resource.n &&
-	    !uar_str_eq(uar_json_str(uar_json_get(j, UAR_STR("issuer")), UAR_STR("")), a->issuer)) {
+	if (!names_issuer(a, uar_json_str(uar_json_get(j, UAR_STR("issuer")), UAR_STR("")))) {
 		oauth_fail(a, "the metadata of the authorization server name another issuer");
 		return;
 	}

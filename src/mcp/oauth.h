@@ -20,6 +20,7 @@ struct uar_mcp_auth;
 /* NULL: not given. */
 struct uar_mcp_oauth_setting {
 	const char *client_id, *client_secret; /* of a client that was registered before */
+	const char *issuer;		       /* who may know the secret; NULL: see docs/mcp.md */
 	const char *client_metadata_url;       /* https: a document that describes this client */
 	const char *scope;		       /* asked for besides */
 };

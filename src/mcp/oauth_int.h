@@ -42,7 +42,8 @@ struct uar_mcp_auth {
 	struct {
 		struct uar_timer timer;
 		const char *why;
-	} later; /* a failure */
+		bool passing; /* the last request failed and may succeed another time */
+	} later;	      /* a failure */
 };
 
 /* oauth_keep.c */
@@ -53,8 +54,9 @@ void oauth_recall(struct uar_mcp_auth *a);
 void oauth_set_line(struct uar_mcp_auth *a);
 
 /* oauth_text.c */
-uar_str oauth_origin(uar_str url); /* "https://host:1" */
-uar_str oauth_path(uar_str url);   /* "/a/b", without a slash at its end; may be empty */
+uar_str oauth_origin(uar_str url);   /* "https://host:1" */
+bool oauth_is_loopback(uar_str url); /* "http://127.0.0.1:1/a" */
+uar_str oauth_path(uar_str url);     /* "/a/b", without a slash at its end; may be empty */
 void oauth_put(struct uar_buf *b, const char *name, uar_str value); /* "&name=value" */
 void oauth_encode(struct uar_buf *b, uar_str value);
 uar_str oauth_random(struct uar_mcp_auth *a); /* 43 characters, in the arena */

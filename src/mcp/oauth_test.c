@@ -1,5 +1,5 @@
 /* oauth_test.c - what a refusal asks for, and whose metadata count. */
-#include "mcp/oauth.h"
+#include "mcp/oauth_int.h"
 
 #include "test.h"
 
@@ -51,4 +51,31 @@ TEST(metadata_of_another_resource_do_not_count, "")
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		CHECK(uar_mcp_resource_matches(uar_str_c(cases[i].resource),
 					       uar_str_c(cases[i].url)) == cases[i].yes);
+}
+
+/* What is not https is only for this machine. */
+TEST(loopback_is_a_host_not_a_beginning, "")
+{
+	static const struct {
+		const char *url;
+		bool yes;
+	} cases[] = {
+		{ "http://127.0.0.1:80/token", true },
+		{ "http://127.0.0.1", true },
+		{ "http://localhost:1?x", true },
+		{ "http://[::1]:80/", true },
+		{ "http://[::1]", true },
+		{ "http://127.0.0.1.evil.example/", false },
+		{ "http://localhost.evil.example/", false },
+		{ "http://127.0.0.1:80@evil.example/", false },
+		{ "http://127.0.0.1#@evil.example/", false },
+		{ "http://evil.example/", false },
+		{ "javascript:127.0.0.1", false },
+		{ "https://127.0.0.1/", false },
+		{ "", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		CHECK_MSG(oauth_is_loopback(uar_str_c(cases[i].url)) == cases[i].yes, "%s",
+			  cases[i].url);
 }

@@ -25,6 +25,34 @@ uar_str oauth_path(uar_str url)
 	return rest;
 }
 
+static bool is_loopback_host(uar_str host)
+{
+	if (uar_str_eq_nocase(host, UAR_STR("localhost")) || uar_str_is(host, "[::1]"))
+		return true;
+	for (size_t i = 0; i < host.n; i++)
+		if (host.p[i] != '.' && (host.p[i] < '0' || host.p[i] > '9'))
+			return false;
+	return uar_str_starts(host, UAR_STR("127."));
+}
+
+bool oauth_is_loopback(uar_str url)
+{
+	uar_str scheme = UAR_STR("http://");
+	uar_str host = oauth_origin(url);
+	size_t port;
+
+	if (!uar_str_starts(host, scheme) || uar_str_find(host, '@') < host.n)
+		return false;
+	host = uar_str_from(host, scheme.n);
+	host.n = uar_str_find(host, '#');
+	port = host.n;
+	while (port && host.p[port - 1] >= '0' && host.p[port - 1] <= '9')
+		port--;
+	if (port && host.p[port - 1] == ':')
+		host.n = port - 1;
+	return is_loopback_host(host);
+}
+
 bool uar_mcp_resource_matches(uar_str resource, uar_str url)
 {
 	uar_str above = oauth_path(resource), path = oauth_path(url);

@@ -2,6 +2,8 @@
 #include "base/base64.h"
 #include "mcp/oauth_int.h"
 
+enum { LASTS_MOST = 10 * 366 * 86400 }; /* seconds; more is as good as for ever */
+
 static void set(struct uar_buf *b, uar_str value)
 {
 	uar_buf_clear(b);
@@ -70,13 +72,6 @@ static const char *wanted_method(const struct uar_mcp_auth *a)
 	return !taken || oauth_lists(taken, "none") ? "none" : choose_method(a, true);
 }
 
-static bool is_loopback(uar_str url)
-{
-	return uar_str_starts(url, UAR_STR("http://127.")) ||
-	       uar_str_starts(url, UAR_STR("http://localhost")) ||
-	       uar_str_starts(url, UAR_STR("http://[::1]"));
-}
-
 static uar_err write_registration(const struct uar_mcp_auth *a, struct uar_buf *b)
 {
 	struct uar_jw w = uar_jw_begin(b);
@@ -95,7 +90,7 @@ static uar_err write_registration(const struct uar_mcp_auth *a, struct uar_buf *
 	uar_jw_close(&w);
 	uar_jw_cstr(&w, "token_endpoint_auth_method", wanted_method(a));
 	uar_jw_cstr(&w, "application_type",
-		    is_loopback(uar_str_c(a->o.redirect_url)) ? "native" : "web");
+		    oauth_is_loopback(uar_str_c(a->o.redirect_url)) ? "native" : "web");
 	if (a->scope.n)
 		uar_jw_str(&w, "scope", a->scope);
 	uar_jw_close(&w);
@@ -133,6 +128,17 @@ void oauth_registered(struct uar_mcp_auth *a, const struct uar_json *j)
 	send_person(a);
 }
 
+/* The server names the issuer: one that is not honest must not get the secret of another. */
+static bool may_know_secret(const struct uar_mcp_auth *a)
+{
+	const char *issuer = a->o.setting.issuer;
+
+	if (issuer)
+		return uar_str_is(a->issuer, issuer);
+	return uar_str_eq_nocase(oauth_origin(a->issuer), oauth_origin(uar_str_c(a->o.url))) ||
+	       oauth_is_loopback(a->issuer);
+}
+
 void oauth_find_client(struct uar_mcp_auth *a)
 {
 	const struct uar_mcp_oauth_setting *s = &a->o.setting;
@@ -140,6 +146,11 @@ void oauth_find_client(struct uar_mcp_auth *a)
 
 	if (!a->o.redirect_url) {
 		oauth_fail(a, "the server wants a login, which needs a running uar serve");
+		return;
+	}
+	if (s->client_id && s->client_secret && !may_know_secret(a)) {
+		oauth_fail(a, "the authorization server is not the one that the client secret is "
+			      "for: name it with oauth.issuer in the settings of the server");
 		return;
 	}
 	if (s->client_id) {
@@ -234,6 +245,8 @@ static bool take_token(struct uar_mcp_auth *a, const struct uar_json *j)
 	if (refresh.n)
 		set(&e->refresh, refresh);
 	set(&e->scope, a->scope.n ? a->scope : scope);
+	if (lasts > LASTS_MOST)
+		lasts = LASTS_MOST;
 	e->expires_us = lasts > 0 ? uar_clock_wall(a->o.sched->clock) + lasts * 1000000 : 0;
 	oauth_set_line(a);
 	oauth_keep(a);
@@ -270,6 +283,10 @@ void oauth_refreshed(struct uar_mcp_auth *a, const struct uar_json *j)
 {
 	if (j && take_token(a, j))
 		return;
+	if (a->later.passing) { /* the token may be as good as before */
+		oauth_fail(a, "the authorization server could not renew the token now");
+		return;
+	}
 	uar_buf_clear(&a->entry->refresh);
 	uar_buf_clear(&a->entry->access);
 	oauth_find_client(a);

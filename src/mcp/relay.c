@@ -138,7 +138,7 @@ uar_err uar_mcp_relay_want(struct uar_mcp_relay *r, const uar_str *uris, size_t 
 	return e;
 }
 
-static void take_notification(struct uar_mcp_relay *r, const struct uar_mcp_message *m)
+static void take_notification(struct uar_mcp_relay *r, const struct uar_mcp_message *m, uar_str of)
 {
 	static const char *const changes[] = { "notifications/tools/list_changed",
 					       "notifications/prompts/list_changed",
@@ -160,7 +160,7 @@ static void take_notification(struct uar_mcp_relay *r, const struct uar_mcp_mess
 			uar_json_str(uar_json_get(m->params, UAR_STR("uri")), UAR_STR("")));
 	else if (uar_str_is(m->method, "notifications/progress") ||
 		 uar_str_is(m->method, "notifications/message"))
-		relay_take_notice(r, m);
+		relay_take_notice(r, m, of);
 }
 
 /* --- lists ----------------------------------------------------------------------------------- */
@@ -274,7 +274,6 @@ static void on_message(void *ctx, uar_str text, uar_str of)
 	struct uar_mcp_passage *p;
 	struct uar_arena arena;
 
-	(void)of;
 	if (r->state == RELAY_WAITING)
 		return; /* it has been given up */
 	uar_arena_init(&arena, 0);
@@ -283,7 +282,7 @@ static void on_message(void *ctx, uar_str text, uar_str of)
 		return;
 	}
 	if (m.kind == UAR_MCP_NOTIFICATION) {
-		take_notification(r, &m);
+		take_notification(r, &m, of);
 	} else if (m.kind != UAR_MCP_REQUEST) { /* that era's servers ask nothing */
 		p = relay_find(r, m.id);
 		if (p)

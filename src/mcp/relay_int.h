@@ -58,7 +58,7 @@ void relay_drop(struct uar_mcp_relay *r, const char *id, const char *why);
 void relay_put_envelope(struct uar_jw *w, const struct uar_mcp_passing *p, const char *token);
 struct uar_mcp_passage *relay_find(struct uar_mcp_relay *r, uar_str id); /* NULL: none */
 void relay_take_answer(struct uar_mcp_passage *p, const struct uar_mcp_message *m);
-void relay_take_notice(struct uar_mcp_relay *r, const struct uar_mcp_message *m);
+void relay_take_notice(struct uar_mcp_relay *r, const struct uar_mcp_message *m, uar_str of);
 void relay_fail(struct uar_mcp_passage *p, uar_err e, const char *reason);
 void relay_fail_all(struct uar_mcp_relay *r, uar_err e, const char *reason);
 void relay_free_passage(struct uar_mcp_passage *p);

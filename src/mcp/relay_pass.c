@@ -97,14 +97,30 @@ static void take_progress(struct uar_mcp_relay *r, const struct uar_mcp_message 
 		notify_one(p, m);
 }
 
-void relay_take_notice(struct uar_mcp_relay *r, const struct uar_mcp_message *m)
+/* Whose request the log line belongs to: that of its stream. Where all share one stream, nobody
+ * can tell when several are open, and no client may read another's lines. */
+static struct uar_mcp_passage *passage_meant(struct uar_mcp_relay *r, uar_str of)
 {
+	struct uar_list *first = r->passages.next;
+
+	if (of.n)
+		return relay_find(r, of);
+	return !uar_list_empty(&r->passages) && first->next == &r->passages
+		       ? UAR_OWNER(first, struct uar_mcp_passage, node)
+		       : NULL;
+}
+
+void relay_take_notice(struct uar_mcp_relay *r, const struct uar_mcp_message *m, uar_str of)
+{
+	struct uar_mcp_passage *p;
+
 	if (uar_str_is(m->method, "notifications/progress")) {
 		take_progress(r, m);
 		return;
 	}
-	UAR_LIST_EACH (it, &r->passages)
-		notify_one(UAR_OWNER(it, struct uar_mcp_passage, node), m);
+	p = passage_meant(r, of);
+	if (p)
+		notify_one(p, m);
 }
 
 void uar_mcp_passage_cancel(struct uar_mcp_passage *p)

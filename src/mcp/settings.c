@@ -228,6 +228,7 @@ static uar_err read_oauth(struct reader *r, const struct members *m, struct uar_
 		const char *name, **to;
 	} all[] = { { "client_id", &out->oauth.client_id },
 		    { "client_secret", &out->oauth.client_secret },
+		    { "issuer", &out->oauth.issuer },
 		    { "client_metadata_url", &out->oauth.client_metadata_url },
 		    { "scope", &out->oauth.scope } };
 
@@ -241,7 +242,7 @@ static uar_err read_oauth(struct reader *r, const struct members *m, struct uar_
 		if (!*all[i].to)
 			return refuse(r, "oauth",
 				      "its members are strings: client_id, "
-				      "client_secret, client_metadata_url, scope");
+				      "client_secret, issuer, client_metadata_url, scope");
 	}
 	if (out->oauth.client_metadata_url &&
 	    strncmp(out->oauth.client_metadata_url, "https://", 8) != 0)

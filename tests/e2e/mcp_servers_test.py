@@ -144,5 +144,47 @@ def login():
         equal(glob.glob(os.path.join(s.data, "mcp-*.sealed")), [], "tokens go with it")
 
 
+@test("a_token_that_cannot_be_renewed_now_is_renewed_later", "")
+def renewed():
+    with OauthMock() as web, Host({}, **LOOPBACK) as s:
+        web.lasts = 2 ** 62  # seconds: more than any clock has
+        put(s, "/api/mcp/servers/web", {"url": web.url, "ask": False})
+        shown = wait_until(lambda: state(s, "web")["state"] == "login_required" and state(s, "web"), "a login is wanted")
+        browse(browse(shown["login_url"])[1])
+        connected(s, "web")
+        web.token, web.busy = "token-2", 1
+        s.finished("tool mcp__web_whoami")
+        equal(web.busy, 0, "the first attempt was refused")
+        check("you are ada" in json.dumps(of(s.finished("tool mcp__web_whoami"), "tool.result")), "the second was not")
+        equal(len([a for a in web.asked if a[1].startswith("/authorize")]), 1, "nobody had to log in again")
+
+
+def failed_with(s, name, word):
+    wait_until(lambda: word in json.dumps(state(s, name)), lambda: f"{name} fails: {state(s, name)}")
+
+
+@test("a_login_goes_only_where_it_is_safe", "")
+def unsafe():
+    with OauthMock() as web, Host({}, **LOOPBACK) as s:
+        web.authorize = "javascript:alert(1)//"
+        put(s, "/api/mcp/servers/script", {"url": web.url})
+        failed_with(s, "script", "not an https address")
+        web.authorize = "http://127.0.0.1.example/authorize"
+        put(s, "/api/mcp/servers/plain", {"url": web.url})
+        failed_with(s, "plain", "not an https address")
+        equal(web.count("POST", "/register"), 0, "nothing was told to it")
+
+
+@test("a_client_secret_is_told_to_its_issuer_alone", "")
+def secret():
+    with OauthMock() as web, Host({}, **LOOPBACK) as s:
+        client = {"client_id": "me", "client_secret": "very-secret"}
+        put(s, "/api/mcp/servers/other", {"url": web.url, "oauth": {**client, "issuer": "https://login.example"}})
+        failed_with(s, "other", "oauth.issuer")
+        put(s, "/api/mcp/servers/right", {"url": web.url, "oauth": {**client, "issuer": web.base}})
+        wait_until(lambda: state(s, "right")["state"] == "login_required", "a login is wanted")
+        equal(web.count("POST", "/token"), 0)
+
+
 if __name__ == "__main__":
     main()

@@ -29,7 +29,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if url.path.startswith("/.well-known/oauth-protected-resource"):
             self.reply(200, {"resource": s.url, "authorization_servers": [s.base], "scopes_supported": ["tools"]})
         elif url.path.startswith("/.well-known/oauth-authorization-server"):
-            self.reply(200, {"issuer": s.base, "authorization_endpoint": s.base + "/authorize", "token_endpoint": s.base + "/token",
+            self.reply(200, {"issuer": s.base, "authorization_endpoint": s.authorize or s.base + "/authorize", "token_endpoint": s.base + "/token",
                              "registration_endpoint": s.base + "/register", "response_types_supported": ["code"],
                              "code_challenge_methods_supported": ["S256"], "token_endpoint_auth_methods_supported": ["none"],
                              "authorization_response_iss_parameter_supported": True})
@@ -61,9 +61,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             made = base64.urlsafe_b64encode(hashlib.sha256(q["code_verifier"].encode()).digest()).rstrip(b"=").decode()
             if q["code"] != "good-code" or made != s.challenge or q["resource"] != s.url:
                 return self.reply(400, {"error": "invalid_grant"})
+        elif s.busy:
+            s.busy -= 1
+            return self.reply(503)
         elif not s.refreshes:
             return self.reply(400, {"error": "invalid_grant"})
-        return self.reply(200, {"access_token": s.token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": "refresh-1"})
+        return self.reply(200, {"access_token": s.token, "token_type": "Bearer", "expires_in": s.lasts, "refresh_token": "refresh-1"})
 
     def serve(self, m):
         method = m.get("method")
@@ -86,6 +89,9 @@ class OauthMock:
 
     def __init__(self):
         self.asked, self.token, self.challenge, self.refreshes = [], "token-1", None, True
+        self.authorize = None  # another address than its own
+        self.busy = 0  # so many times it cannot refresh a token now
+        self.lasts = 3600
 
     def __enter__(self):
         class Threads(socketserver.ThreadingMixIn, http.server.HTTPServer):
