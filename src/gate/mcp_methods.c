@@ -101,12 +101,25 @@ static void complete(struct mcp_exchange *x)
 	mcp_answer_result(x, &b);
 }
 
+static void level_stored(void *ctx, uar_err e, uint64_t sequence)
+{
+	struct mcp_exchange *x = ctx;
+
+	(void)sequence;
+	if (e)
+		mcp_answer_problem(x, e, NULL);
+	else
+		mcp_answer_empty(x);
+}
+
+/* The log has it before the client knows. */
 static void set_level(struct mcp_exchange *x)
 {
 	uar_str name = uar_json_str(uar_json_get(x->m.params, UAR_STR("level")), UAR_STR(""));
 	const char *level = mcp_level(name);
 	char text[32];
-	struct mcp_record r = { .kind = "level" };
+	struct mcp_record r = { .kind = "level", .done = level_stored, .ctx = x };
+	uar_err e;
 
 	if (!level) {
 		mcp_answer_error(x, 200, UAR_MCP_INVALID_PARAMS, "there is no such level",
@@ -116,10 +129,10 @@ static void set_level(struct mcp_exchange *x)
 	snprintf(text, sizeof text, "\"%s\"", level);
 	r.message = uar_str_c(text);
 	x->s->level = level;
-	if (mcp_record_add(x->s, &r))
-		mcp_answer_problem(x, UAR_ENOMEM, NULL);
-	else
-		mcp_answer_empty(x);
+	x->c->op = x;
+	e = mcp_record_add(x->s, &r);
+	if (e)
+		mcp_answer_problem(x, e, NULL);
 }
 
 /* --- the table ------------------------------------------------------------------------------ */

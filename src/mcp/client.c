@@ -559,6 +559,9 @@ static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *re
 		snprintf(text, sizeof text, "the server answered with HTTP status %d", status);
 	if (is_id(id, c->listens)) {
 		c->listens[0] = 0;
+		if (status / 100 != 4 &&
+		    uar_timer_set(c->sched, &c->listen_again, UAR_LIMIT_MCP_LISTEN_MS * 1000LL))
+			client_connect_later(c, uar_err_text(UAR_ENOMEM));
 		return;
 	}
 	if (wants_token(status) && (call || mine) && client_authorize_request(c, call, status))
@@ -581,6 +584,12 @@ static void on_down(void *ctx, const char *reason)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
+/* What changed meanwhile nobody told: the list is read, and its end subscribes. */
+static void listen_again(struct uar_timer *t)
+{
+	client_list_again(UAR_OWNER(t, struct uar_mcp_client, listen_again));
+}
+
 uar_err uar_mcp_client_create(const struct uar_mcp_client_options *o, struct uar_mcp_client **out)
 {
 	struct uar_mcp_client *c = uar_zalloc(sizeof *c);
@@ -594,6 +603,7 @@ uar_err uar_mcp_client_create(const struct uar_mcp_client_options *o, struct uar
 	c->reason = uar_buf_make(512);
 	c->caps = uar_buf_make(65536);
 	c->timer.fn = timer_fired;
+	c->listen_again.fn = listen_again;
 	uar_list_init(&c->calls);
 	uar_buf_add_str(&c->reason, UAR_STR("it is being connected"));
 	e = client_make_auth(c);
@@ -615,6 +625,7 @@ void uar_mcp_client_destroy(struct uar_mcp_client *c)
 	while (!uar_list_empty(&c->calls))
 		client_free_call(UAR_OWNER(c->calls.next, struct uar_mcp_call, node));
 	uar_timer_stop(c->sched, &c->timer);
+	uar_timer_stop(c->sched, &c->listen_again);
 	uar_mcp_auth_destroy(c->auth);
 	if (c->link)
 		c->link->ops->destroy(c->link);

@@ -64,6 +64,7 @@ struct uar_mcp_client {
 	unsigned failures, pages;
 	bool list_again, version_again;
 	struct uar_timer timer; /* of the state */
+	struct uar_timer listen_again;
 	struct uar_list calls;
 	size_t call_count;
 };

@@ -295,6 +295,27 @@ static void on_message(void *ctx, uar_str text, uar_str of)
 	uar_arena_fini(&arena);
 }
 
+/* What changed meanwhile nobody told: all is read. A new connection does both by itself. */
+static void listen_again(struct uar_timer *t)
+{
+	struct uar_mcp_relay *r = UAR_OWNER(t, struct uar_mcp_relay, listen_again);
+
+	if (!r->has_been_ready || r->listen[0])
+		return;
+	listen_for_changes(r);
+	r->wanted = ALL_LISTS;
+	if (r->state == RELAY_READY)
+		read_next(r);
+}
+
+static void listen_later(struct uar_mcp_relay *r, int status)
+{
+	r->listen[0] = 0;
+	if (status / 100 != 4 && /* else the server has none */
+	    uar_timer_set(r->sched, &r->listen_again, UAR_LIMIT_MCP_LISTEN_MS * 1000LL))
+		connect_later(r, uar_err_text(UAR_ENOMEM));
+}
+
 static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *reason)
 {
 	struct uar_mcp_relay *r = ctx;
@@ -310,7 +331,7 @@ static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *re
 	else if (r->id[0] && uar_str_is(id, r->id))
 		connect_later(r, text);
 	else if (r->listen[0] && uar_str_is(id, r->listen))
-		r->listen[0] = 0;
+		listen_later(r, status);
 }
 
 static void on_down(void *ctx, const char *reason)
@@ -414,6 +435,7 @@ uar_err uar_mcp_relay_create(const struct uar_mcp_relay_options *o, struct uar_m
 	r->page = uar_buf_make(UAR_LIMIT_MCP_MESSAGE);
 	r->uris = uar_buf_make(UAR_LIMIT_MCP_MESSAGE);
 	r->timer.fn = timer_fired;
+	r->listen_again.fn = listen_again;
 	uar_list_init(&r->passages);
 	for (int i = 0; i < UAR_MCP_LISTS; i++)
 		uar_arena_init(&r->lists[i].arena, 0);
@@ -434,6 +456,7 @@ void uar_mcp_relay_destroy(struct uar_mcp_relay *r)
 	while (!uar_list_empty(&r->passages))
 		relay_free_passage(UAR_OWNER(r->passages.next, struct uar_mcp_passage, node));
 	uar_timer_stop(r->sched, &r->timer);
+	uar_timer_stop(r->sched, &r->listen_again);
 	if (r->link)
 		r->link->ops->destroy(r->link);
 	for (int i = 0; i < UAR_MCP_LISTS; i++)

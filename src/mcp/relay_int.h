@@ -41,6 +41,7 @@ struct uar_mcp_relay {
 	unsigned failures, pages;
 	bool has_been_ready; /* since it was connected */
 	struct uar_timer timer;
+	struct uar_timer listen_again;
 	struct uar_list passages;
 	size_t passage_count;
 	struct uar_mcp_relay_watcher watcher;

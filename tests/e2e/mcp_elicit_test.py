@@ -47,6 +47,18 @@ def forms():
             equal(said(ended(s, run_id))[0]["action"], "decline")
 
 
+@test("a_question_that_may_be_of_another_run_is_refused", "")
+def ambiguous():
+    log = log_file("a")
+    with Host({"pipe": pipes(log, "asks", ask=False)}) as s:
+        other = s.run("tool mcp__pipe_wait")
+        wait_until(lambda: asked(log, "tools/call", "wait"), "a call is open")
+        asking = s.run("tool mcp__pipe_form")
+        equal(said(ended(s, asking))[0], None, "the server got an error")
+        for run_id in (other, asking):
+            equal(s.http.get("/api/actions?run_id=" + run_id).json["actions"], [], "nobody was asked")
+
+
 @test("an_address_of_a_server_is_shown_whole", "")
 def addresses():
     with Host({"pipe": pipes(log_file("a"), "asks", ask=False)}) as s:

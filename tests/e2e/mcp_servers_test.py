@@ -186,5 +186,18 @@ def secret():
         equal(web.count("POST", "/token"), 0)
 
 
+@test("a_stream_of_changes_that_was_lost_is_opened_again", "")
+def listens():
+    log = log_file("a")
+    with HttpMock(log, modern=True) as web, Host({}, **LOOPBACK) as s:
+        web.cuts = True
+        put(s, "/api/mcp/servers/web", {"url": web.url, "ask": False})
+        connected(s, "web")
+        wait_until(lambda: asked(log, "subscriptions/listen"), "changes are asked for")
+        web.tools = web.tools + [{"name": "late", "description": "Came later.", "inputSchema": {"type": "object"}}]
+        wait_until(lambda: "mcp:web/late" in s.tools(), "what changed meanwhile is seen")
+        check(len(asked(log, "subscriptions/listen")) > 1, "it was opened again")
+
+
 if __name__ == "__main__":
     main()

@@ -36,6 +36,7 @@ class Mock:
     def __init__(self, log, modern=False, asks=False):
         self.log, self.modern, self.lock = log, modern, threading.Lock()
         self.tools = TOOLS + (ASKING if asks else [])
+        self.cuts = False  # streams of changes end at once, without an answer
 
     def note(self, message):
         with self.lock, open(self.log, "a", encoding="utf-8") as f:
@@ -65,7 +66,7 @@ class Mock:
             return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}},
                     "serverInfo": {"name": "mock", "version": "1"}}
         if method == "server/discover" and self.modern:
-            return {"resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {}}, "ttlMs": 0,
+            return {"resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {"listChanged": self.cuts}}, "ttlMs": 0,
                     "cacheScope": "private"}
         if method == "tools/list":  # two pages
             half = len(self.tools) // 2
@@ -147,7 +148,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.reply(404 if "Mcp-Session-Id" in self.headers else 400)
             return
         answer = mock.respond(m)
-        if answer is None:
+        if m.get("method") == "subscriptions/listen" and mock.cuts:
+            self.reply(200, b": hello\n\n", Content_Type="text/event-stream")
+        elif answer is None:
             self.reply(202)
         elif m["method"] == "tools/call":
             data = "event: message\nid: 1\ndata: " + json.dumps(answer) + "\n\n"
