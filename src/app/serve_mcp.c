@@ -235,7 +235,7 @@ static uar_err make_host(struct server_mcp *m)
 					  .http = m->s->net.client,
 					  .registry = m->s->tools,
 					  .env = environ,
-					  .commands = uar_server_is_local(uar_str_c(c->listen)),
+					  .commands = c->mcp_commands,
 					  .load = load_tokens,
 					  .keep = keep_tokens,
 					  .changed = on_changed,

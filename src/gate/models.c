@@ -91,6 +91,7 @@ void gate_check_models(struct call *c)
 		*k = (struct checking){ .c = c, .begun_us = uar_clock_mono(c->g->o.sched->clock) };
 		k->op.done = checked;
 		k->op.ctx = k;
+		c->op = k; /* it is in the memory of the call, which the peer must not end */
 		e = uar_json_read(c->body, fields, ARRAY_LEN(fields), true, &k->op, &error);
 	}
 	if (!e)

@@ -14,6 +14,7 @@ struct uar_mcp_hosted {
 	struct uar_mcp_host *h;
 	struct uar_arena arena;
 	enum uar_mcp_origin origin;
+	bool from_file;
 	uar_str text, agent_id;
 	const struct uar_json *json; /* of the text */
 	struct uar_mcp_setting setting;
@@ -134,10 +135,25 @@ static void free_hosted(struct uar_mcp_hosted *s)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
+/* May it start programs and see variables? */
+static bool is_trusted(const struct uar_mcp_hosted *s)
+{
+	return s->origin == UAR_MCP_OF_SETTINGS || s->from_file || s->h->o.commands;
+}
+
+static bool names_variable(uar_str text)
+{
+	for (size_t i = 0; i + 1 < text.n; i++)
+		if (text.p[i] == '$' && text.p[i + 1] == '{')
+			return true;
+	return false;
+}
+
 /* The text as a table of one server. */
 static uar_err read_setting(struct uar_mcp_hosted *s, const struct uar_mcp_put *p,
 			    struct uar_error *error)
 {
+	static char *const nothing[] = { NULL };
 	struct uar_buf table = uar_buf_make(2 * (size_t)UAR_LIMIT_MCP_SERVER_TEXT);
 	struct uar_jw w = uar_jw_begin(&table);
 	struct uar_mcp_settings all = { 0 };
@@ -159,10 +175,15 @@ static uar_err read_setting(struct uar_mcp_hosted *s, const struct uar_mcp_put *
 	uar_jw_tree(&w, NULL, s->json);
 	uar_jw_close(&w);
 	e = uar_jw_end(&w);
+	if (!e && !is_trusted(s) && names_variable(uar_buf_str(&table)))
+		e = uar_error_set(error, UAR_EFORBIDDEN,
+				  "only the setting mcp_servers and agents from files name "
+				  "variables (${NAME}); write it there, or set mcp_commands");
 	if (!e)
 		e = uar_mcp_settings_read(uar_buf_str(&table),
 					  p->origin == UAR_MCP_OF_SETTINGS ? s->h->o.env
-									   : s->h->env,
+					  : is_trusted(s)		   ? s->h->env
+									   : nothing,
 					  &s->arena, &all, error);
 	uar_buf_fini(&table);
 	if (!e)
@@ -178,10 +199,10 @@ static uar_err may_be(const struct uar_mcp_hosted *s, struct uar_error *error)
 		return uar_error_set(error, UAR_EFORBIDDEN,
 				     "a server that is passed on (`offer`) is written in the "
 				     "setting mcp_servers");
-	if (s->setting.server.argv && !s->h->o.commands)
+	if (s->setting.server.argv && !is_trusted(s))
 		return uar_error_set(error, UAR_EFORBIDDEN,
-				     "programs are started for the setting mcp_servers alone, as "
-				     "this server can be reached from other machines");
+				     "only the setting mcp_servers and agents from files start "
+				     "programs (`command`); write it there, or set mcp_commands");
 	return UAR_OK;
 }
 
@@ -196,6 +217,7 @@ static uar_err read_hosted(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 		return UAR_ENOMEM;
 	s->h = h;
 	s->origin = p->origin;
+	s->from_file = p->from_file;
 	uar_list_init(&s->node);
 	uar_arena_init(&s->arena, 0);
 	e = read_setting(s, p, error);
@@ -262,7 +284,7 @@ uar_err uar_mcp_host_put(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 	struct uar_mcp_hosted *old = uar_mcp_host_find(h, p->name), *s = NULL;
 	uar_err e = check_place(h, p, error);
 
-	if (!e && old && uar_str_eq(old->text, p->text))
+	if (!e && old && uar_str_eq(old->text, p->text) && old->from_file == p->from_file)
 		return UAR_OK;
 	if (!e)
 		e = read_hosted(h, p, &s, error);

@@ -26,7 +26,7 @@ struct uar_mcp_host_options {
 	struct uar_client *http;
 	struct uar_tools *registry; /* outlives it */
 	char *const *env;	    /* as in mcp/settings.h */
-	bool commands;		    /* requests and definitions may start programs */
+	bool commands; /* what the operator has not written may start programs, name variables */
 	/* Tokens of a server, by a name that is fit for a file; `load` appends what `keep` was
 	 * given, or nothing. */
 	void (*load)(void *ctx, const char *key, struct uar_buf *out);
@@ -48,6 +48,7 @@ struct uar_mcp_put {
 	uar_str text; /* JSON object, one server of mcp/settings.h; copied */
 	enum uar_mcp_origin origin;
 	uar_str agent_id; /* whose definition has it; else empty */
+	bool from_file;	  /* the operator's own file has the definition */
 };
 /* Can it be put? `error` says why not: UAR_EEXISTS, UAR_EFORBIDDEN, UAR_ECONFIG, UAR_ETOOBIG. */
 UAR_MUST_CHECK uar_err uar_mcp_host_check(struct uar_mcp_host *h, const struct uar_mcp_put *p,

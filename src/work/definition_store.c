@@ -288,7 +288,8 @@ static uar_err read_agent(struct definition_writer *d, struct uar_definition_cha
 		return uar_error_set(&op->error, UAR_EFORBIDDEN,
 				     "programs are defined by files of the agents directory alone");
 	}
-	return uar_registry_may_put(d->w->o.registry, &op->owner, op->id, &op->error);
+	e = rt_mcp_may_bring(d->w, &d->def, &op->error);
+	return e ? e : uar_registry_may_put(d->w->o.registry, &op->owner, op->id, &op->error);
 }
 
 static uar_err take_agent(struct definition_writer *d, struct uar_definition_change *op,

@@ -107,7 +107,8 @@ static void follow_one(struct uar_workers *w, const struct uar_registered *entry
 	struct uar_error error = { 0 };
 	struct uar_mcp_put put = { .name = name_of(server),
 				   .origin = UAR_MCP_OF_AGENT,
-				   .agent_id = entry->def.info.agent_id };
+				   .agent_id = entry->def.info.agent_id,
+				   .from_file = entry->source == UAR_AGENT_FROM_FILE };
 	uar_err e;
 
 	uar_json_write(&text, server);
@@ -118,6 +119,34 @@ static void follow_one(struct uar_workers *w, const struct uar_registered *entry
 			{ "agent_id", entry->def.info.agent_id }, { "server", put.name },
 			{ "reason", uar_str_c(error.text[0] ? error.text : uar_err_text(e)) });
 	uar_buf_fini(&text);
+}
+
+/* What an owner may not have is refused before it is kept. */
+uar_err rt_mcp_may_bring(struct uar_workers *w, const struct uar_definition *def,
+			 struct uar_error *error)
+{
+	const struct uar_json *tools = uar_json_get(def->json, UAR_STR("tools"));
+	const struct uar_json *servers = uar_json_get(tools, UAR_STR("mcp"));
+	struct uar_error why = { 0 };
+	size_t index = 0;
+	uar_err e = UAR_OK;
+
+	for (const struct uar_json *s = w->o.mcp ? uar_json_first(servers) : NULL; s && !e;
+	     s = s->next, index++) {
+		struct uar_buf text = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+		struct uar_mcp_put put = { .name = name_of(s),
+					   .origin = UAR_MCP_OF_AGENT,
+					   .agent_id = def->info.agent_id };
+
+		uar_json_write(&text, s);
+		put.text = uar_buf_str(&text);
+		if (put.name.n && uar_mcp_host_check(w->o.mcp, &put, &why) == UAR_EFORBIDDEN) {
+			uar_error_where(error, "/tools/mcp/%zu", index);
+			e = uar_error_set(error, UAR_EFORBIDDEN, "%s", why.text);
+		}
+		uar_buf_fini(&text);
+	}
+	return e;
 }
 
 void rt_mcp_follow(struct uar_workers *w)

@@ -90,6 +90,47 @@ static void on_listed(void *ctx, const struct uar_models_listed *r)
 	op->done(op);
 }
 
+/* A provider that needs no network is good, and that is said later as well. */
+struct good_later {
+	struct rt_op under_way;
+	struct uar_task task;
+	struct uar_sched *sched;
+	struct uar_provider_check *op;
+};
+
+static void tell_good(struct uar_task *t)
+{
+	struct good_later *g = UAR_OWNER(t, struct good_later, task);
+	struct uar_provider_check *op = g->op;
+
+	rt_op_end(&g->under_way);
+	uar_free(g);
+	op->good = true;
+	op->done(op);
+}
+
+static void drop_good(struct rt_op *under_way)
+{
+	struct good_later *g = UAR_OWNER(under_way, struct good_later, under_way);
+
+	uar_unpost(g->sched, &g->task);
+	uar_free(g);
+}
+
+static uar_err post_good(const struct uar_workers *work, struct uar_provider_check *op)
+{
+	struct good_later *g = uar_zalloc(sizeof *g);
+
+	if (!g)
+		return UAR_ENOMEM;
+	g->op = op;
+	g->sched = rt_sched(work->rt);
+	g->task.fn = tell_good;
+	rt_op_begin(work->rt, &g->under_way, drop_good);
+	uar_post(g->sched, &g->task);
+	return UAR_OK;
+}
+
 uar_err uar_workers_check_provider(const struct uar_workers *work, struct uar_provider_check *op,
 				   struct uar_error *error)
 {
@@ -100,9 +141,5 @@ uar_err uar_workers_check_provider(const struct uar_workers *work, struct uar_pr
 		return uar_error_set(error, UAR_ENOTFOUND, "no provider is named \"%.*s\"",
 				     UAR_FMT(uar_str_utf8_prefix(op->provider, 64)));
 	e = uar_model_list(m, on_listed, op, error);
-	if (e != UAR_ESKIP)
-		return e;
-	op->good = true;
-	op->done(op);
-	return UAR_OK;
+	return e == UAR_ESKIP ? post_good(work, op) : e;
 }

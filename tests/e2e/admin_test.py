@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import tempfile
 
@@ -121,6 +123,25 @@ def models():
         equal(s.http.post("/api/models/check", {"provider": "scripted"}).json["status"], "ok")
         refused(s.http.post("/api/models/check", {"provider": "none"}), 404, "NOT_FOUND")
         refused(s.http.post("/api/models/check", {}), 400, "VALIDATION_ERROR")
+
+
+@test("who_leaves_while_a_provider_is_checked_leaves_nothing_behind", "")
+def left():
+    with socket.create_server(("127.0.0.1", 0)) as slow, Server(env={
+            "UAR_OPENAI_API_KEY": "k", "UAR_OPENAI_BASE_URL": f"http://127.0.0.1:{slow.getsockname()[1]}/v1", "UAR_MODEL": "m"}) as s:
+        for _ in range(3):
+            body = b'{"provider": "openai"}'
+            caller = socket.create_connection(("127.0.0.1", int(s.url.rpartition(":")[2])))
+            caller.sendall(b"POST /api/models/check HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + s.token.encode() +
+                           b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            asked, _ = slow.accept()
+            asked.recv(4096)
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            caller.close()
+            equal(s.http.get("/api/models").status, 200)
+            asked.sendall(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            asked.close()
+        equal(s.http.post("/api/models/check", {"provider": "scripted"}).json["status"], "ok")
 
 
 @test("definition_is_checked_while_it_is_written", "")

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """MCP servers that are put, listed, imported, brought along by agents, and logged in at."""
 import glob
+import http.server
 import json
 import os
 import stat
 import subprocess
 import sys
+import threading
 
 from lib import UAR, check, equal, main, test, wait_until
 from lib.mcp_host import AGENT, LOOPBACK, Host, browse, connected, delete, log_file, of, pipes, put, state
@@ -51,7 +53,7 @@ def rows():
 @test("what_is_put_may_not_reach_inside_nor_see_keys", "")
 def guarded():
     log = log_file("a")
-    with HttpMock(log) as web, Host({}, env={"OTHER_KEY": "secret-1", "MCP_KEY": "given-1"}) as s:
+    with HttpMock(log) as web, Host({}, mcp_commands="true", env={"OTHER_KEY": "secret-1", "MCP_KEY": "given-1"}) as s:
         put(s, "/api/mcp/servers/web", {"url": web.url})
         wait_until(lambda: state(s, "web")["state"] == "failed", "it is refused")
         equal(asked(log), [])
@@ -70,6 +72,57 @@ def guarded():
         check(pid, "the child was looked at")
 
 
+@test("only_files_start_programs_and_name_variables", "")
+def programs():
+    log, ran = log_file("a"), log_file("ran")
+    touch = {"command": "touch", "args": [ran]}
+    with Host({}, env={"MCP_KEY": "given-1"}, **LOOPBACK) as s:
+        for body in (touch, {"url": "http://127.0.0.1:9/", "headers": {"X": "${MCP_KEY}"}}):
+            refused = put(s, "/api/mcp/servers/mine", body)
+            equal((refused.status, refused.json["code"]), (403, "FORBIDDEN"), refused.body)
+            check("mcp_commands" in refused.body.decode(), refused.body)
+        done = uar(s, "add", "mine", "--", "touch", ran)
+        check(done.returncode != 0 and "mcp_commands" in done.stdout, done.stdout)
+        agent = {**AGENT, "id": "bringer", "tools": {"mcp": [{"server": "x"}, {"name": "own", **touch}]}}
+        refused = put(s, "/api/agents/bringer", agent)
+        equal((refused.status, refused.json["code"]), (403, "FORBIDDEN"), refused.body)
+        check("/tools/mcp/1" in refused.body.decode(), refused.body)
+        agent["tools"] = {"mcp": [{"name": "own", **pipes(log, env={"B": "${MCP_KEY}"})}]}
+        s.write("agents/bringer.json", agent)
+        connected(s, "own")
+        check(not os.path.exists(ran), "nothing was started")
+
+
+@test("a_registry_starts_no_programs", "")
+def registry():
+    ran, log = log_file("ran"), log_file("a")
+    agent = {**AGENT, "id": "far", "tools": {"mcp": [{"name": "far", "command": "touch", "args": [ran]}]}}
+
+    class Feed(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps({"agents": [agent]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format, *args):
+            pass
+
+    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Feed)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    try:
+        with Host({"fixed": pipes(log)}, agents_url=f"http://127.0.0.1:{web.server_address[1]}/", **LOOPBACK) as s:
+            wait_until(lambda: s.http.get("/api/agents/far").status == 200, "it is listed")
+            wait_until(lambda: "mcp.not_used" in s.log(), "its server is refused")
+            connected(s, "fixed")
+            equal(s.http.get("/api/mcp/servers/far").status, 404)
+            check(not os.path.exists(ran), "nothing was started")
+    finally:
+        web.shutdown()
+        web.server_close()
+
+
 @test("programs_add_list_import_and_remove_servers", "")
 def command_line():
     log = log_file("a")
@@ -77,7 +130,7 @@ def command_line():
     path = log_file("claude.json")
     with open(path, "w", encoding="utf-8") as f:
         json.dump(table, f)
-    with Host({}, **LOOPBACK) as s:
+    with Host({}, mcp_commands="true", **LOOPBACK) as s:
         done = uar(s, "add", "mine", "--with", '{"read_only":["say"]}', "--", sys.executable, pipes(log)["args"][0], log)
         equal(done.returncode, 0, done.stdout)
         equal(uar(s, "test", "mine").returncode, 0)
@@ -97,7 +150,7 @@ def definitions():
     logs = [log_file("a"), log_file("b")]
     own = {**AGENT, "id": "bringer", "policy": {"provider": AGENT["policy"]["provider"]},
            "tools": {"mcp": [{"name": "own", **pipes(logs[0], ask=False)}, {"server": "shared", "tools": ["say"]}]}}
-    with Host({"shared": pipes(logs[1], ask=False)}) as s:
+    with Host({"shared": pipes(logs[1], ask=False)}, mcp_commands="true") as s:
         equal(put(s, "/api/agents/bringer", own).status, 201)
         equal(connected(s, "own")["agent_id"], "bringer")
         run_id = s.create("bringer", "tool mcp__own_say\nthen\ntool mcp__shared_say\nthen\ntool mcp__shared_add {\"a\":1,\"b\":1}")
