@@ -546,6 +546,14 @@ static bool wants_token(int status)
 	return status == 401 || status == 403;
 }
 
+static void listen_later(struct uar_mcp_client *c, int status)
+{
+	c->listens[0] = 0;
+	if (status / 100 != 4 && /* else the server has none */
+	    uar_timer_set(c->sched, &c->listen_again, UAR_LIMIT_MCP_LISTEN_MS * 1000LL))
+		client_connect_later(c, uar_err_text(UAR_ENOMEM));
+}
+
 static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *reason)
 {
 	struct uar_mcp_client *c = ctx;
@@ -558,10 +566,7 @@ static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *re
 	else
 		snprintf(text, sizeof text, "the server answered with HTTP status %d", status);
 	if (is_id(id, c->listens)) {
-		c->listens[0] = 0;
-		if (status / 100 != 4 &&
-		    uar_timer_set(c->sched, &c->listen_again, UAR_LIMIT_MCP_LISTEN_MS * 1000LL))
-			client_connect_later(c, uar_err_text(UAR_ENOMEM));
+		listen_later(c, status);
 		return;
 	}
 	if (wants_token(status) && (call || mine) && client_authorize_request(c, call, status))
