@@ -121,11 +121,19 @@ static uar_err on_stored_run(void *ctx, const struct uar_run_row *row)
 	return UAR_OK;
 }
 
+static uar_err on_stored_row(void *ctx, const struct uar_row *row)
+{
+	if (row->kind == UAR_ROW_ACTION)
+		uar_validator_question(((struct stored_check *)ctx)->log.validator, row);
+	return UAR_OK;
+}
+
 static uar_err verify_with_rules(const char *data, struct uar_buf *notes, struct uar_buf *problems,
 				 struct uar_error *error)
 {
 	struct stored_check k = { .problems = problems };
-	struct uar_store_visitor v = { on_stored_event, on_stored_run, on_bad_row, &k };
+	struct uar_store_visitor v = { on_stored_event, on_stored_run, on_stored_row, on_bad_row,
+				       &k };
 	uar_err e = uar_log_check_init(&k.log);
 
 	if (!e)

@@ -178,23 +178,33 @@ void *ctl_change(struct ctl *c, void *typed)
 	return typed;
 }
 
-static void pack_rows(struct ctl *c)
+static void add_row(struct ctl *c, const struct uar_row *row)
 {
 	struct uar_control_update *u = c->u;
+
+	if (u->row_count == UAR_CONTROL_ROWS)
+		c->e.err =
+			uar_error_set(c->e.error, UAR_ETOOBIG,
+				      "the command concerns more than %d rows", UAR_CONTROL_ROWS);
+	else
+		u->rows[u->row_count++] = *row;
+}
+
+/* The rows that the command changed, and those that the run it moved has changed: its
+ * questions. */
+static void pack_rows(struct ctl *c)
+{
+	const struct uar_decision *d = &c->u->d;
 
 	for (struct ctl_row *r = c->rows; r && !c->e.err; r = r->next) {
 		if (!r->changed)
 			continue;
-		if (u->row_count == UAR_CONTROL_ROWS) {
-			c->e.err = uar_error_set(c->e.error, UAR_ETOOBIG,
-						 "the command concerns more than %d rows",
-						 UAR_CONTROL_ROWS);
-			return;
-		}
 		c->e.err = uar_row_pack(r->typed, c->e.env->arena, c->e.error);
 		if (!c->e.err)
-			u->rows[u->row_count++] = *r->typed;
+			add_row(c, r->typed);
 	}
+	for (size_t i = 0; i < d->row_count && !c->e.err; i++)
+		add_row(c, &d->rows[i]);
 }
 
 /* --- events and results ---------------------------------------------------------------- */
@@ -401,7 +411,7 @@ uar_err uar_core_control(const struct uar_core_env *env, struct uar_session *s,
 			 .result = uar_buf_make(UAR_LIMIT_CONTROL_RESULT) };
 	uar_err e;
 
-	out->d.event_count = 0;
+	out->d.event_count = out->d.row_count = 0;
 	out->row_count = out->need_count = 0;
 	out->moved = UAR_CONTROL_NO_RUN;
 	out->again = false;

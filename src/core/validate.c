@@ -27,6 +27,11 @@ struct seen_part {
 	char key[];
 };
 
+struct part_set {
+	struct uar_map map;
+	struct seen_part *all;
+};
+
 struct id_set { /* hashes of event ids */
 	uint64_t *slots;
 	size_t cap, used;
@@ -40,13 +45,13 @@ struct uar_validator {
 	struct uar_map runs;
 	struct seen_run **all_runs;
 	size_t run_count, run_room;
-	size_t first_run; /* of the session under way */
+	size_t first_run;	   /* of the session under way */
+	struct part_set questions; /* of all sessions: their rows come last */
 	/* of the session under way */
 	struct uar_session session;
 	char session_id[UAR_LIMIT_ID_BYTES + 1];
 	char owner[3][UAR_LIMIT_ID_BYTES + 1]; /* tenant, workspace, user */
-	struct uar_map parts;
-	struct seen_part *all_parts;
+	struct part_set parts;
 	struct id_set ids;
 	/* the event under way */
 	const struct uar_event *ev;
@@ -135,16 +140,24 @@ static uar_err check_event_id(struct uar_validator *v)
 
 /* --- parts: turns, calls, questions ------------------------------------------------ */
 
+enum { PART_KEY = 3 + 2 * UAR_LIMIT_ID_BYTES };
+
+/* The name of a part: its kind, its run where ids are a run's own, its id. */
+static uar_str name_part(char key[PART_KEY], char kind, uar_str run_id, uar_str id)
+{
+	uar_str scope = kind == 't' || kind == 'a' ? run_id : UAR_STR("");
+	int n = snprintf(key, PART_KEY, "%c%.*s/%.*s", kind, UAR_FMT(scope), UAR_FMT(id));
+
+	return uar_str_n(key, n < 0 ? 0 : n < PART_KEY ? (size_t)n : PART_KEY - 1);
+}
+
 /* The part that `kind` and the ids name, made if it is new. */
 static uar_err find_part(struct uar_validator *v, char kind, uar_str id, struct seen_part **out)
 {
-	char key[3 + 2 * UAR_LIMIT_ID_BYTES];
-	uar_str scope = kind == 't' ? v->ev->ids[UAR_ID_RUN] : UAR_STR("");
-	int n = snprintf(key, sizeof key, "%c%.*s/%.*s", kind, UAR_FMT(scope), UAR_FMT(id));
-	uar_str text = uar_str_n(key, n < 0		       ? 0
-				      : (size_t)n < sizeof key ? (size_t)n
-							       : sizeof key - 1);
-	struct seen_part *p = uar_map_get(&v->parts, text);
+	char key[PART_KEY];
+	uar_str text = name_part(key, kind, v->ev->ids[UAR_ID_RUN], id);
+	struct part_set *set = kind == 'a' ? &v->questions : &v->parts;
+	struct seen_part *p = uar_map_get(&set->map, text);
 	uar_err e;
 
 	*out = p;
@@ -155,27 +168,32 @@ static uar_err find_part(struct uar_validator *v, char kind, uar_str id, struct 
 		return UAR_ENOMEM;
 	memcpy(p->key, text.p, text.n);
 	p->key_bytes = text.n;
-	e = uar_map_put(&v->parts, uar_str_n(p->key, text.n), p);
+	e = uar_map_put(&set->map, uar_str_n(p->key, text.n), p);
 	if (e) {
 		uar_free(p);
 		return e;
 	}
-	p->next = v->all_parts;
-	v->all_parts = p;
+	p->next = set->all;
+	set->all = p;
 	*out = p;
 	return UAR_OK;
 }
 
-static void clear_parts(struct uar_validator *v)
+static void clear_set(struct part_set *set)
 {
-	while (v->all_parts) {
-		struct seen_part *p = v->all_parts;
+	while (set->all) {
+		struct seen_part *p = set->all;
 
-		v->all_parts = p->next;
+		set->all = p->next;
 		uar_free(p);
 	}
-	uar_map_fini(&v->parts);
-	uar_map_init(&v->parts, 0);
+	uar_map_fini(&set->map);
+	uar_map_init(&set->map, 0);
+}
+
+static void clear_parts(struct uar_validator *v)
+{
+	clear_set(&v->parts);
 	uar_free(v->ids.slots);
 	v->ids = (struct id_set){ .cap = 0 };
 }
@@ -482,6 +500,23 @@ void uar_validator_row(struct uar_validator *v, const struct uar_run_row *row)
 	v->run = NULL;
 }
 
+void uar_validator_question(struct uar_validator *v, const struct uar_row *row)
+{
+	char key[PART_KEY];
+	const struct seen_part *p =
+		uar_map_get(&v->questions.map, name_part(key, 'a', row->parent, row->id));
+
+	v->run = uar_map_get(&v->runs, row->parent);
+	snprintf(v->session_id, sizeof v->session_id, "%.*s", UAR_FMT(row->session_id));
+	if (v->run && !v->run->broken && !p)
+		broken(v, "row", "question %.*s has a record and no events", UAR_FMT(row->id));
+	else if (v->run && !v->run->broken && row->open != !p->ended)
+		broken(v, "row", "the record of question %.*s says %.*s, its events say that %s",
+		       UAR_FMT(row->id), UAR_FMT(row->status),
+		       p->ended ? "it is over" : "it waits");
+	v->run = NULL;
+}
+
 /* --- life ----------------------------------------------------------------------------------- */
 
 uar_err uar_validator_create(uar_violation_fn *bad, void *ctx, struct uar_validator **out)
@@ -494,7 +529,8 @@ uar_err uar_validator_create(uar_violation_fn *bad, void *ctx, struct uar_valida
 	v->ctx = ctx;
 	uar_arena_init(&v->scratch, 0);
 	uar_map_init(&v->runs, 0);
-	uar_map_init(&v->parts, 0);
+	uar_map_init(&v->parts.map, 0);
+	uar_map_init(&v->questions.map, 0);
 	*out = v;
 	return UAR_OK;
 }
@@ -504,11 +540,13 @@ void uar_validator_destroy(struct uar_validator *v)
 	if (!v)
 		return;
 	clear_parts(v);
+	clear_set(&v->questions);
 	for (size_t i = 0; i < v->run_count; i++)
 		free_run(v->all_runs[i]);
 	uar_free(v->all_runs);
 	uar_map_fini(&v->runs);
-	uar_map_fini(&v->parts);
+	uar_map_fini(&v->parts.map);
+	uar_map_fini(&v->questions.map);
 	uar_arena_fini(&v->scratch);
 	uar_free(v);
 }

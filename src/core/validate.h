@@ -13,7 +13,8 @@
  *	action     a question is asked once and answered at most once, before its run ends
  *	model      a model call is requested once and ends at most once
  *	fold       the event cannot follow the state that the events before it lead to
- *	row        the stored record of a run says something else than its events
+ *	row        the stored record of a run or a question says something else than its
+ *	           events
  *
  * Pure: it reads events and keeps what it needs on the heap. */
 #ifndef UAR_CORE_VALIDATE_H
@@ -21,6 +22,7 @@
 
 #include "event/event.h"
 #include "event/record.h"
+#include "event/row.h"
 
 enum { UAR_VIOLATION_TEXT = 400 };
 
@@ -43,6 +45,8 @@ void uar_validator_destroy(struct uar_validator *v); /* NULL is fine */
 UAR_MUST_CHECK uar_err uar_validator_event(struct uar_validator *v, const struct uar_event *ev);
 /* The stored record of a run whose events have all come. */
 void uar_validator_row(struct uar_validator *v, const struct uar_run_row *row);
+/* The stored record of a question; one of a run whose events are gone is not judged. */
+void uar_validator_question(struct uar_validator *v, const struct uar_row *row);
 
 struct uar_validated {
 	uint64_t events, sessions, runs, tool_calls, actions, violations;

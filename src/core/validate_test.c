@@ -217,3 +217,38 @@ TEST(a_record_that_disagrees_is_found, "")
 	uar_validator_destroy(v);
 	story_fini(&t);
 }
+
+TEST(the_record_of_a_question_that_disagrees_is_found, "")
+{
+	struct story t;
+	struct found f = { .count = 0 };
+	struct uar_validator *v = NULL;
+	struct uar_row row = { .kind = UAR_ROW_ACTION, .status = UAR_STR("pending"), .open = true };
+
+	story_init(&t, 7);
+	CHECK_INT(story_begin(&t, UAR_ENTRY_CODEX, false), UAR_OK);
+	CHECK_INT(story_do(&t, UAR_CMD_PREPARED), UAR_OK);
+	CHECK_INT(story_do(&t, UAR_CMD_TOOL), UAR_OK);
+	CHECK_INT(story_do(&t, UAR_CMD_ASK), UAR_OK);
+	CHECK_INT(story_do(&t, UAR_CMD_ANSWER), UAR_OK);
+	REQUIRE(uar_validator_create(keep, &f, &v) == UAR_OK);
+	row.id = t.log[index_of(&t, UAR_EV_ACTION_REQUIRED)].ids[UAR_ID_ACTION];
+	row.parent = t.r.id.run_id;
+	row.session_id = t.s.session_id;
+	uar_validator_question(v, &row); /* nothing is known about its run */
+	for (size_t i = 0; i < index_of(&t, UAR_EV_ACTION_RESOLVED); i++)
+		CHECK_INT(uar_validator_event(v, &t.log[i]), UAR_OK);
+	uar_validator_question(v, &row);
+	CHECK_INT(f.count, 0);
+	for (size_t i = index_of(&t, UAR_EV_ACTION_RESOLVED); i < t.count; i++)
+		CHECK_INT(uar_validator_event(v, &t.log[i]), UAR_OK);
+	row.open = false;
+	uar_validator_question(v, &row);
+	CHECK_INT(f.count, 0);
+	row.open = true;
+	uar_validator_question(v, &row);
+	CHECK_INT(f.count, 1);
+	CHECK_STR(uar_str_c(f.first.rule), "row");
+	uar_validator_destroy(v);
+	story_fini(&t);
+}

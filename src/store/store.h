@@ -418,11 +418,12 @@ UAR_MUST_CHECK uar_err uar_store_sqlite_verify(const char *dir,
 					       void (*bad)(void *ctx, const char *what), void *ctx,
 					       struct uar_error *error);
 /* The same, and shows what it reads: every event whose row is whole, session by session in the
- * order of their sequence, then the record of every run that is retained. An error that a
- * visitor returns ends the check. */
+ * order of their sequence, then the record of every run that is retained, then the rows. An
+ * error that a visitor returns ends the check. */
 struct uar_store_visitor {
 	uar_err (*event)(void *ctx, const struct uar_event *ev);
 	uar_err (*run)(void *ctx, const struct uar_run_row *row);
+	uar_err (*row)(void *ctx, const struct uar_row *row);
 	void (*bad)(void *ctx, const char *what);
 	void *ctx;
 };

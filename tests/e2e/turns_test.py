@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Turns and the queue of a thread: submitted, queued, moved, paused, interrupted, after a kill."""
-from lib import Provider, Server, all_of, check, check_session, equal, main, refused, test, text_of, wait_until
+from lib import Provider, Server, all_of, check, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 
 
 def command(s, name, **body):
@@ -164,6 +164,32 @@ def interrupted():
         idle = command(s, "interrupt_turn", **where)
         equal((idle["result"]["status"], idle["event_ids"]), ("no_op", []))
         refused(s.http.post("/api/control/interrupt_turn", {"session_id": "none"}), 404, "NOT_FOUND")
+
+
+def pending(s, run_id):
+    return s.http.get(f"/api/actions?run_id={run_id}").json["actions"]
+
+
+@test("an_interrupted_question_is_no_longer_asked", "CTL-04 CTL-20")
+def interrupted_question():
+    write = 'tool fs.write {"path": "x", "text": "y"}'
+    with Server() as s:
+        for how in ("interrupt_turn", "submit_turn"):
+            t = submit(s, write, agent_id="tools")
+            asked = wait_until(lambda: pending(s, t["run_id"]), "the question")[0]
+            where = {"session_id": t["session_id"], "thread_id": t["thread_id"]}
+            if how == "interrupt_turn":
+                command(s, how, **where)
+            else:
+                s.finish(submit(s, agent_id="echo", policy="interrupt", **where)["run_id"])
+            equal(s.finish(t["run_id"])["status"], "canceled")
+            equal(pending(s, t["run_id"]), [])
+            refused(s.http.post("/api/control/respond_action", {"action_id": asked["action_id"], "decision": "approve_once"}),
+                    409, "ACTION_RESOLVED")
+        s.stop()
+        done = run_uar("check", "--log", "--data", s.data)
+        equal(done.returncode, 0, done.stderr)
+        s.start()
 
 
 @test("the_queue_is_reordered_and_turns_leave_it", "EVT-054 CTL-01 CTL-21 CTL-22")

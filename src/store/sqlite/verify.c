@@ -427,10 +427,21 @@ static void visit_run(struct check *k, sqlite3_stmt *st)
 		k->failed = k->visitor->run(k->visitor->ctx, &row);
 }
 
-static uar_err visit_runs(struct check *k)
+static void visit_row(struct check *k, sqlite3_stmt *st)
+{
+	struct uar_error why = { 0 };
+	struct uar_row row;
+
+	if (!sq_row_get(st, &row, &why) && !k->failed) /* a damaged one was named */
+		k->failed = k->visitor->row(k->visitor->ctx, &row);
+}
+
+static uar_err visit_records(struct check *k)
 {
 	uar_err e = each(k, "SELECT " SQ_RUN_COLUMNS, visit_run);
 
+	if (!e && !k->failed)
+		e = each(k, "SELECT " SQ_ROW_COLUMNS, visit_row);
 	return e ? e : k->failed;
 }
 
@@ -451,7 +462,7 @@ static uar_err check_all(struct check *k)
 	if (!e && k->head.log_rows != -1)
 		say(k, "the head is missing");
 	if (!e && k->visitor)
-		e = visit_runs(k);
+		e = visit_records(k);
 	return e || k->blobs_fd < 0 ? e : sq_blob_verify(k->blobs_fd, count_bad, k, k->error);
 }
 
