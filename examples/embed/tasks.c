@@ -61,7 +61,9 @@ int main(int argc, char **argv)
 	struct uar *u;
 	int status;
 
-	if (uar_open(&(struct uar_options){ .settings = settings }, &u, &problem)) {
+	if (uar_open(&(struct uar_options){ .size = sizeof(struct uar_options),
+					    .settings = settings },
+		     &u, &problem)) {
 		fprintf(stderr, "%s\n", problem ? problem : "no memory");
 		uar_release(problem);
 		return 1;

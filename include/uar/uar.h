@@ -4,7 +4,9 @@
  *	char *answer, *problem;
  *	const struct uar_setting settings[] = { { "data", "state" }, { NULL, NULL } };
  *
- *	if (uar_open(&(struct uar_options){ .settings = settings }, &u, &problem))
+ *	struct uar_options options = { .size = sizeof options, .settings = settings };
+ *
+ *	if (uar_open(&options, &u, &problem))
  *		...                            // problem says why
  *	status = uar_control(u, "create_task", "{\"objective\":\"sort the mail\"}", &answer);
  *	uar_release(answer);
@@ -45,14 +47,19 @@ struct uar_setting {
 };
 
 struct uar_options {
+	size_t size; /* sizeof(struct uar_options); another size is refused */
 	/* Ends with a name that is NULL; NULL: none. What is not given comes from UAR_...
 	 * variables, the configuration file and the defaults, as for `uar serve`. Only a given
 	 * `listen` opens a port. */
 	const struct uar_setting *settings;
 	/* The program uar, under which plugins, agents and tools that are programs of their own
-	 * are started. NULL: the one beside the library, in ../bin from there, or in PATH. */
+	 * are started; copied. NULL: the one beside the library, in ../bin from there, or in PATH.
+	 */
 	const char *program;
 };
+
+/* UAR_ABI_MAJOR * 1000 + UAR_ABI_MINOR of the library that is loaded. */
+UAR_EXPORT unsigned uar_abi(void);
 
 /* Opens the data directory and continues what was under way. 0, or the exit status of
  * `uar serve`; then *out_problem says why, a line for each reason (NULL: no memory). */
@@ -70,7 +77,7 @@ UAR_EXPORT int uar_control(struct uar *u, const char *command, const char *json,
 UAR_EXPORT int uar_events(struct uar *u, const char *session_id, uint64_t after, int wait_ms,
 			  char **out_json);
 
-/* Ends what the calls have returned as text; NULL is fine. */
+/* Frees a text that a call returned; NULL is fine. */
 UAR_EXPORT void uar_release(char *text);
 
 /* Stops the workers, finishes commits and closes; what runs goes on after the next uar_open.

@@ -28,7 +28,6 @@ struct uar {
 	struct uar_arena arena; /* of the settings */
 	struct uar_log_out log_out;
 	struct uar_buf problem;
-	const char *program;
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards the two below, and the end of calls */
 	pthread_cond_t changed;
@@ -88,16 +87,18 @@ static void refuse_call(struct embed_call *c, uar_err e, const struct uar_error 
 static int finish_call(struct embed_call *c, char **out_json)
 {
 	struct uar *u = c->u;
+	bool posted;
 	size_t n;
 
 	pthread_mutex_lock(&u->lock);
-	if (u->state == EMBED_OPEN)
+	posted = u->state == EMBED_OPEN;
+	if (posted)
 		uar_post_remote(uar_loop_sched(u->server.loop), &c->task);
-	while (u->state != EMBED_CLOSED && !c->over)
+	while (posted && u->state != EMBED_CLOSED && !c->over)
 		pthread_cond_wait(&u->changed, &u->lock);
 	pthread_mutex_unlock(&u->lock);
 	if (!c->over) /* the loop has ended, and with it all that knew the call */
-		refuse_call(c, UAR_EUNKNOWN, NULL);
+		refuse_call(c, posted ? UAR_EUNKNOWN : UAR_EDRAINING, NULL);
 	uar_arena_fini(&c->arena);
 	if (c->answer.err)
 		c->status = uar_err_http(UAR_ENOMEM);
@@ -262,7 +263,6 @@ static void *run_server(void *ctx)
 
 	u->status = uar_server_make(s);
 	if (!u->status) {
-		uar_loop_set_supervisor(s->loop, u->program);
 		set_state(u, EMBED_OPEN);
 		uar_loop_run(s->loop);
 		set_state(u, EMBED_CLOSING);
@@ -409,6 +409,25 @@ static int start_server(struct uar *u)
 	return u->status;
 }
 
+static uar_err take_options(struct uar *u, const struct uar_options *o)
+{
+	if (o->size != sizeof *o) {
+		uar_buf_printf(&u->problem,
+			       "uar_options.size is %zu, this library takes %zu; set it to "
+			       "sizeof(struct uar_options) and build with this version's uar.h",
+			       o->size, sizeof *o);
+		return UAR_EINVALID;
+	}
+	u->server.by.program =
+		o->program ? uar_arena_str(&u->arena, uar_str_c(o->program)).p : find_program(u);
+	return u->server.by.program ? UAR_OK : UAR_ENOMEM;
+}
+
+unsigned uar_abi(void)
+{
+	return UAR_ABI_MAJOR * 1000 + UAR_ABI_MINOR;
+}
+
 int uar_open(const struct uar_options *options, struct uar **out, char **out_problem)
 {
 	struct uar *u = make_runtime();
@@ -418,8 +437,7 @@ int uar_open(const struct uar_options *options, struct uar **out, char **out_pro
 	*out_problem = NULL;
 	if (!u)
 		return status;
-	u->program = options->program ? options->program : find_program(u);
-	if (load_settings(u, options->settings)) {
+	if (take_options(u, options) || load_settings(u, options->settings)) {
 		status = UAR_EXIT_USAGE;
 	} else {
 		prepare_server(u);
@@ -443,6 +461,6 @@ void uar_close(struct uar *u)
 		uar_post_remote(uar_loop_sched(u->server.loop), &u->closing);
 	pthread_mutex_unlock(&u->lock);
 	pthread_join(u->thread, NULL);
-	if (!u->server.broken)
+	if (!u->server.broken && !u->server.by.left_working)
 		free_runtime(u);
 }

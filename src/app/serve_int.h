@@ -29,6 +29,8 @@ struct server {
 		 * here, and it never ends the process. */
 		struct uar_buf *problem;
 		bool no_port;
+		const char *program; /* started for children; NULL: this one */
+		bool left_working;   /* a worker never came back: what it uses must stay */
 	} by;
 	struct uar_log log;
 	struct uar_loop *loop;

@@ -423,6 +423,8 @@ int uar_server_make(struct server *s)
 	e = uar_loop_create(&uar_clock_system, &s->loop);
 	if (e)
 		return uar_server_explain(s, "loop", e, NULL);
+	if (s->by.program)
+		uar_loop_set_supervisor(s->loop, s->by.program);
 	e = make_store(s, &error);
 	if (e)
 		return uar_server_explain(s, "store", e, &error);
@@ -476,6 +478,8 @@ void uar_server_unmake(struct server *s)
 		uar_loop_destroy(s->loop);
 	else if (!s->by.problem)
 		_exit(0); /* what a worker hangs in may never end */
+	else
+		s->by.left_working = true;
 	uar_config_destroy(s->loaded);
 	uar_buf_fini(&s->token);
 	uar_buf_fini(&s->idle.again);

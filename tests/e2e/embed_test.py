@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 
 from lib import check, equal, main, test, wait_until
 from lib.check import SAFETY, readable
+from lib.mcp_host import MOCK
 from lib.plugins import LAB
 from lib.server import BUILD, FAULTS, Server, clean_environment, run_uar
 
@@ -161,6 +163,15 @@ def turn():
         equal((status, problem["code"]), (404, "NOT_FOUND"))
 
 
+@test("an_mcp_server_of_the_settings_is_started_by_uar", "CTL-02")
+def mcp_server():
+    """And not by the program that the runtime is in."""
+    servers = {"mock": {"command": sys.executable, "args": [MOCK, os.devnull]}}
+    with Host(mcp_servers=json.dumps(servers)) as h:
+        wait_until(lambda: any(t["tool_id"].startswith("mcp:mock/")
+                               for t in h.control("get_tool_inventory")[1]["result"]["tools"]), "its tools")
+
+
 @test("many_threads_give_one_command_once", "CTL-45")
 def crowd():
     with Host() as h:
@@ -227,7 +238,7 @@ def example():
         exported = subprocess.run(["nm", "-D", "--defined-only", os.path.join(BUILD, "libuar.so")], text=True,
                                   stdout=subprocess.PIPE, check=True).stdout
         names = {line.split()[-1].split("@")[0] for line in exported.splitlines()} - {"UAR_1"}
-        equal(names, {"uar_open", "uar_control", "uar_events", "uar_release", "uar_close"})
+        equal(names, {"uar_abi", "uar_open", "uar_control", "uar_events", "uar_release", "uar_close"})
 
 
 main()

@@ -92,7 +92,9 @@ int main(int argc, char **argv)
 
 		settings[i - 1] = (struct uar_setting){ name, value };
 	}
-	status = uar_open(&(struct uar_options){ .settings = settings }, &u, &problem);
+	status = uar_open(
+		&(struct uar_options){ .size = sizeof(struct uar_options), .settings = settings },
+		&u, &problem);
 	if (status) {
 		printf("%d %s\n", status, problem ? problem : "");
 		uar_release(problem);
