@@ -1,7 +1,7 @@
 /* control_history.c - what a fork or a rollback has to know of a turn and of what followed it.
  *
  * The session is the command's meanwhile: no turn begins or ends. The turn is found among the
- * runs of the thread, its place in the log by its first event, and what followed it by reading
+ * runs of the thread, its place in the log by its first event, and what ran after it by reading
  * the log from there on. */
 #include "engine/control_int.h"
 #include "engine/limits.h"
@@ -20,7 +20,9 @@ struct turn_load {
 	struct uar_read read;
 	struct id_list turns, calls, artifacts;
 	bool asked, done;
-	bool any; /* no turn was named: the newest one that is over */
+	bool any;   /* no turn was named: the one that ended last */
+	bool began; /* the turn has, at the place of the log that is read */
+	char newest[UAR_LIMIT_ID_BYTES + 1]; /* the turn that ended last */
 	char turn_id[UAR_LIMIT_ID_BYTES + 1], run_id[UAR_LIMIT_ID_BYTES + 1];
 	char before[UAR_LIMIT_ID_BYTES + 1];
 };
@@ -82,46 +84,120 @@ static uar_err add_id(struct id_list *list, uar_str id, struct uar_error *error)
 	return list->text.err;
 }
 
+/* Whether the JSON array of strings has that one. */
+static bool is_among(const struct uar_json *array, uar_str id)
+{
+	const struct uar_json *j = array && array->kind == UAR_JSON_ARRAY ? array->first : NULL;
+
+	while (j && !uar_str_eq(uar_json_str(j, UAR_STR("")), id))
+		j = j->next;
+	return j != NULL;
+}
+
+/* The next id of the list from *at on; none: an empty one. */
+static uar_str next_id(const struct id_list *list, size_t *at)
+{
+	uar_str text = uar_buf_str(&list->text);
+	size_t begin = *at;
+
+	while (begin < text.n && text.p[begin] != '"')
+		begin++;
+	if (begin == text.n)
+		return UAR_STR_NONE;
+	for (*at = ++begin; text.p[*at] != '"';)
+		++*at;
+	return uar_str_n(text.p + begin, (*at)++ - begin);
+}
+
+static bool list_has(const struct id_list *list, uar_str id)
+{
+	size_t at = 0;
+	uar_str there = next_id(list, &at);
+
+	while (there.n && !uar_str_eq(there, id))
+		there = next_id(list, &at);
+	return there.n > 0;
+}
+
+static uar_err drop_ids(struct id_list *list, const struct uar_json *gone, struct uar_error *error)
+{
+	struct id_list left = { .text = uar_buf_make(UAR_LIMIT_EVENT_BYTES) };
+	size_t at = 0;
+	uar_err e = UAR_OK;
+
+	for (uar_str id = next_id(list, &at); id.n && !e; id = next_id(list, &at))
+		if (!is_among(gone, id))
+			e = add_id(&left, id, error);
+	uar_buf_fini(&list->text);
+	*list = left;
+	return e;
+}
+
 /* An earlier rollback: what it took back is not taken back again, and it may have been the turn
  * itself. */
 static uar_err note_rollback(struct turn_load *l, const struct uar_event *ev)
 {
-	const struct uar_json *p = NULL, *baseline;
+	struct uar_error *error = &l->c->op->error;
+	const struct uar_json *p = NULL, *turns, *affected, *left;
 	uar_err e = uar_event_payload(ev, &l->read.arena, &p, NULL);
 
 	if (e)
 		return e;
-	baseline = uar_json_get(p, UAR_STR("surviving_baseline"));
-	if ((uint64_t)uar_json_int(uar_json_get(baseline, UAR_STR("sequence")), 0) <
-	    l->facts.sequence) {
+	turns = uar_json_get(p, UAR_STR("removed_turn_ids"));
+	affected = uar_json_get(p, UAR_STR("affected"));
+	left = uar_json_get(uar_json_get(p, UAR_STR("surviving_baseline")), UAR_STR("turn_id"));
+	if (is_among(turns, uar_str_c(l->newest)))
+		l->newest[0] = 0;
+	if (is_among(turns, uar_str_c(l->turn_id))) {
 		l->facts.removed = true;
-		if (l->any)
-			snprintf(l->turn_id, sizeof l->turn_id, "%.*s",
-				 UAR_FMT(uar_json_str(uar_json_get(baseline, UAR_STR("turn_id")),
-						      UAR_STR(""))));
+		if (l->any && left)
+			snprintf(l->newest, sizeof l->newest, "%.*s",
+				 UAR_FMT(uar_json_str(left, UAR_STR(""))));
 	}
-	clear_lists(l);
-	return UAR_OK;
+	e = drop_ids(&l->turns, turns, error);
+	if (!e)
+		e = drop_ids(&l->calls, uar_json_get(affected, UAR_STR("tool_call_ids")), error);
+	if (!e)
+		e = drop_ids(&l->artifacts, uar_json_get(affected, UAR_STR("artifact_ids")), error);
+	return e;
+}
+
+/* A turn began or ended. Those that did so after the turn itself began follow it, whenever they
+ * were submitted. */
+static uar_err note_turn(struct turn_load *l, const struct uar_event *ev)
+{
+	uar_str id = ev->ids[UAR_ID_TURN];
+
+	if (uar_str_is(ev->ids[UAR_ID_RUN], l->run_id)) {
+		l->began = true;
+		return UAR_OK;
+	}
+	if (!l->began || uar_str_is(id, l->turn_id))
+		return UAR_OK;
+	if (ev->cls != UAR_EV_TURN_STARTED)
+		snprintf(l->newest, sizeof l->newest, "%.*s", UAR_FMT(id));
+	if (l->c->in.kind != UAR_CTL_ROLLBACK_THREAD || list_has(&l->turns, id))
+		return UAR_OK;
+	return add_id(&l->turns, id, &l->c->op->error);
 }
 
 static uar_err note_event(struct turn_load *l, const struct uar_event *ev)
 {
 	struct uar_error *error = &l->c->op->error;
-	bool rollback = l->c->in.kind == UAR_CTL_ROLLBACK_THREAD;
+	bool later = l->c->in.kind == UAR_CTL_ROLLBACK_THREAD && l->turns.count &&
+		     !uar_str_is(ev->ids[UAR_ID_RUN], l->run_id);
 
 	switch (ev->cls) {
+	case UAR_EV_HISTORY_ROLLBACK_STARTED:
 	case UAR_EV_HISTORY_ROLLBACK_COMPLETED: return note_rollback(l, ev);
 	case UAR_EV_CONTEXT_COMPACTION_COMPLETED: l->facts.condensed = true; return UAR_OK;
-	case UAR_EV_TURN_SUBMITTED:
-		return rollback ? add_id(&l->turns, ev->ids[UAR_ID_TURN], error) : UAR_OK;
+	case UAR_EV_TURN_STARTED:
+	case UAR_EV_TURN_COMPLETED:
+	case UAR_EV_TURN_FAILED: return note_turn(l, ev);
 	case UAR_EV_TOOL_STARTED:
-		return rollback && l->turns.count
-			       ? add_id(&l->calls, ev->ids[UAR_ID_TOOL_CALL], error)
-			       : UAR_OK;
+		return later ? add_id(&l->calls, ev->ids[UAR_ID_TOOL_CALL], error) : UAR_OK;
 	case UAR_EV_ARTIFACT_CHANGED:
-		return rollback && l->turns.count
-			       ? add_id(&l->artifacts, ev->ids[UAR_ID_ARTIFACT], error)
-			       : UAR_OK;
+		return later ? add_id(&l->artifacts, ev->ids[UAR_ID_ARTIFACT], error) : UAR_OK;
 	default: return UAR_OK; /* nothing that counts here */
 	}
 }
@@ -135,7 +211,9 @@ static void all_read(struct turn_load *l)
 {
 	struct rt_control *c = l->c;
 
-	if (l->facts.removed && l->any) { /* then the turn that the rollback left */
+	if (l->any && l->newest[0]) { /* it ran later, or is what a rollback left */
+		memcpy(l->turn_id, l->newest, sizeof l->turn_id);
+		l->began = false;
 		l->facts = (struct uar_turn_facts){ .thread_taken = l->facts.thread_taken };
 		l->any = false;
 		l->before[0] = 0;

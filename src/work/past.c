@@ -4,7 +4,8 @@
  * of one that took several rounds of tools what the model said last; how many calls
  * led to it is counted and said.
  * Turns may be submitted while others are at work, so an answer goes behind its
- * own question, and what was asked after a turn is no part of its past. */
+ * own question. Turns stand in the order in which they began, and those that wait
+ * behind them: a turn that overtakes others is part of their past. */
 #include "core/limits.h"
 #include "work/limits.h"
 #include "work/past.h"
@@ -112,6 +113,34 @@ static struct past_message *question_of(const struct past *p, uar_str run_id)
 	return NULL;
 }
 
+static bool is_of_run(const struct uar_list *it, uar_str run_id)
+{
+	return uar_str_is(run_id, UAR_OWNER(it, struct past_message, node)->run_id);
+}
+
+/* The turn began: it goes before those that still wait. */
+static void turn_began(struct past *p, uar_str run_id)
+{
+	struct uar_list *first = p->said.next;
+
+	while (first != &p->said && (UAR_OWNER(first, struct past_message, node)->began ||
+				     UAR_OWNER(first, struct past_message, node)->ended))
+		first = first->next;
+	UAR_LIST_EACH (it, &p->said) {
+		struct past_message *m = UAR_OWNER(it, struct past_message, node);
+
+		if (m->began || !is_of_run(it, run_id))
+			continue;
+		m->began = true;
+		if (it == first) {
+			first = first->next;
+			continue;
+		}
+		uar_list_remove(it);
+		uar_list_add_last(first, it);
+	}
+}
+
 static uar_err asked(struct past *p, const struct uar_event *ev, const struct uar_json *payload,
 		     struct uar_arena *scratch)
 {
@@ -132,6 +161,24 @@ static uar_err asked(struct past *p, const struct uar_event *ev, const struct ua
 	return UAR_OK;
 }
 
+/* A message of the turn that `question` began: it goes behind that. */
+static uar_err joined(struct past *p, const struct past_message *question,
+		      const struct uar_event *ev, const struct uar_json *payload,
+		      struct uar_arena *scratch)
+{
+	struct past_message *m;
+	uar_err e = asked(p, ev, payload, scratch);
+
+	if (e || !question)
+		return e;
+	m = UAR_OWNER(p->said.prev, struct past_message, node);
+	m->began = question->began;
+	m->sequence = question->sequence;
+	uar_list_remove(&m->node);
+	uar_list_add_last(question->node.next, &m->node);
+	return UAR_OK;
+}
+
 /* A message joined the turn, or took the place of its question. */
 static uar_err input_came(struct past *p, const struct uar_event *ev, struct uar_arena *scratch)
 {
@@ -146,7 +193,7 @@ static uar_err input_came(struct past *p, const struct uar_event *ev, struct uar
 	if (e)
 		return e;
 	if (uar_str_is(uar_json_str(uar_json_get(payload, UAR_STR("op")), UAR_STR("")), "added"))
-		return asked(p, ev, payload, scratch);
+		return joined(p, m, ev, payload, scratch);
 	part = uar_json_at(uar_json_get(payload, UAR_STR("input_parts")), 0);
 	e = uar_event_blob(ev, "input_ref", scratch, &blob);
 	if (!m || e)
@@ -197,7 +244,7 @@ static uar_err turn_ended(struct past *p, uar_str run_id)
 	return e;
 }
 
-static void forget_condensed(struct past *p, struct past_message *m)
+static void forget_message(struct past *p, struct past_message *m)
 {
 	if (m->ended) {
 		p->count--;
@@ -223,7 +270,7 @@ static uar_err condensed(struct past *p, const struct uar_event *ev, const struc
 		m = UAR_OWNER(p->said.next, struct past_message, node);
 		if (m == end)
 			end = NULL;
-		forget_condensed(p, m);
+		forget_message(p, m);
 	}
 	if (!e)
 		e = add_message(p, UAR_MODEL_SYSTEM, UAR_STR(""), UAR_STR(""), &m);
@@ -245,43 +292,35 @@ static void note_artifact(struct past *p, uar_str id)
 	uar_buf_add_char(&p->artifacts, '\n');
 }
 
+/* The last message of the turn whose first event that is; NULL: it was forgotten. */
+static const struct uar_list *end_of_turn(const struct past *p, uint64_t sequence)
+{
+	const struct uar_list *it = p->said.prev;
+
+	while (it != &p->said && UAR_OWNER(it, struct past_message, node)->sequence != sequence)
+		it = it->prev;
+	return it == &p->said ? NULL : it;
+}
+
 void rt_past_roll_back(struct past *p, uint64_t sequence)
 {
+	const struct uar_list *end = end_of_turn(p, sequence);
+	bool behind = false;
+
 	UAR_LIST_EACH (it, &p->said) {
 		struct past_message *m = UAR_OWNER(it, struct past_message, node);
 
-		if (m->sequence <= sequence)
-			continue;
-		if (m->ended) {
-			p->count--;
-			p->bytes -= m->text.n;
-		}
-		p->memory -= m->text.n;
-		free_message(m);
+		if (end ? behind : m->sequence > sequence)
+			forget_message(p, m);
+		else if (it == end)
+			behind = true;
 	}
 }
 
-uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena *scratch)
+/* An event whose payload says it. */
+static uar_err add_said(struct past *p, const struct uar_event *ev, const struct uar_json *payload,
+			struct uar_arena *scratch)
 {
-	const struct uar_json *payload = NULL;
-	uar_err e = UAR_OK;
-
-	p->upto = ev->sequence;
-	switch (ev->cls) {
-	case UAR_EV_MODEL_REQUESTED: begin_answer(p); return UAR_OK;
-	case UAR_EV_TOOL_STARTED: p->answer_tools++; return UAR_OK;
-	case UAR_EV_ARTIFACT_CHANGED: note_artifact(p, ev->ids[UAR_ID_ARTIFACT]); return UAR_OK;
-	case UAR_EV_TURN_COMPLETED:
-	case UAR_EV_TURN_FAILED: return turn_ended(p, ev->ids[UAR_ID_RUN]);
-	case UAR_EV_VENDOR: return input_came(p, ev, scratch);
-	case UAR_EV_TURN_SUBMITTED:
-	case UAR_EV_CONTEXT_COMPACTION_COMPLETED:
-	case UAR_EV_HISTORY_ROLLBACK_COMPLETED:
-	case UAR_EV_MODEL_DELTA: e = uar_event_payload(ev, scratch, &payload, NULL); break;
-	default: return UAR_OK; /* nothing that was said */
-	}
-	if (e)
-		return e;
 	if (ev->cls == UAR_EV_TURN_SUBMITTED)
 		return asked(p, ev, payload, scratch);
 	if (ev->cls == UAR_EV_CONTEXT_COMPACTION_COMPLETED)
@@ -295,6 +334,29 @@ uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena
 	}
 	answered(p, uar_json_str(uar_json_get(payload, UAR_STR("text")), UAR_STR("")));
 	return p->answer.err;
+}
+
+uar_err rt_past_add(struct past *p, const struct uar_event *ev, struct uar_arena *scratch)
+{
+	const struct uar_json *payload = NULL;
+	uar_err e = UAR_OK;
+
+	p->upto = ev->sequence;
+	switch (ev->cls) {
+	case UAR_EV_MODEL_REQUESTED: begin_answer(p); return UAR_OK;
+	case UAR_EV_TOOL_STARTED: p->answer_tools++; return UAR_OK;
+	case UAR_EV_ARTIFACT_CHANGED: note_artifact(p, ev->ids[UAR_ID_ARTIFACT]); return UAR_OK;
+	case UAR_EV_TURN_STARTED: turn_began(p, ev->ids[UAR_ID_RUN]); return UAR_OK;
+	case UAR_EV_TURN_COMPLETED:
+	case UAR_EV_TURN_FAILED: return turn_ended(p, ev->ids[UAR_ID_RUN]);
+	case UAR_EV_VENDOR: return input_came(p, ev, scratch);
+	case UAR_EV_TURN_SUBMITTED:
+	case UAR_EV_CONTEXT_COMPACTION_COMPLETED:
+	case UAR_EV_HISTORY_ROLLBACK_COMPLETED:
+	case UAR_EV_MODEL_DELTA: e = uar_event_payload(ev, scratch, &payload, NULL); break;
+	default: return UAR_OK; /* nothing that was said */
+	}
+	return e ? e : add_said(p, ev, payload, scratch);
 }
 
 uar_err rt_past_complete(struct past *p, struct past_message *m, uar_str text, uint64_t total)

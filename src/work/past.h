@@ -14,6 +14,7 @@
 struct past_message {
 	struct uar_list node;
 	enum uar_model_role role;
+	bool began;			/* its turn is at work, or was */
 	bool ended;			/* its turn is over: it may be forgotten */
 	bool summary;			/* of all that was said before it; never forgotten */
 	char run_id[UAR_UUID_TEXT + 1]; /* whose turn it belongs to */
@@ -27,7 +28,8 @@ struct past_message {
 
 struct past {
 	struct uar_list node; /* in the cache, least recently used first */
-	struct uar_list said; /* of struct past_message: each answer behind its question */
+	struct uar_list said; /* of struct past_message: each answer behind its question,
+			       * turns as they began, then those that wait */
 	size_t count, bytes;  /* of ended turns */
 	size_t memory;	      /* bytes of all texts */
 	uint64_t upto;	      /* sequence of the last event that it knows */
@@ -50,7 +52,8 @@ void rt_past_free(struct past *p); /* NULL is fine */
 /* One event of the thread. An error leaves it of no use. */
 UAR_MUST_CHECK uar_err rt_past_add(struct past *p, const struct uar_event *ev,
 				   struct uar_arena *scratch);
-/* The turns that began behind that sequence no longer count. */
+/* The turns behind the one whose first event that is no longer count; if it was forgotten, those
+ * that were asked behind that sequence. */
 void rt_past_roll_back(struct past *p, uint64_t sequence);
 /* The whole text of a message whose beginning was known, up to the limit. */
 UAR_MUST_CHECK uar_err rt_past_complete(struct past *p, struct past_message *m, uar_str text,

@@ -263,11 +263,15 @@ def paused():
                 "VALIDATION_ERROR", "/session_id")
 
 
+def told_last(p):
+    return [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "user"]
+
+
 def talk(s, p, message, **where):
     """One turn to its end, and what the model was told in it."""
     t = submit(s, message, **where)
     equal(s.finish(t["run_id"])["status"], "succeeded")
-    return t, [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "user"]
+    return t, told_last(p)
 
 
 def log_of(s, t):
@@ -374,6 +378,51 @@ def rolled_back():
         first, where, _ = busy(s, 0)
         for name in ("rollback_thread", "fork_thread"):
             refused(s.http.post(f"/api/control/{name}", {**where, "turn_id": first["turn_id"]}), 409, "CONFLICT")
+
+
+@test("context_fork_and_rollback_follow_the_order_in_which_turns_ran", "CTL-01 CTL-03 CTL-21")
+def overtaken():
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        first, where, (c, d) = busy(s, 2)
+        command(s, "promote_queued_turn", queued_turn_id=d["turn_id"], **where)
+        p.release()
+        for t in (first, d, c):
+            equal(s.finish(t["run_id"])["status"], "succeeded")
+        equal(told_last(p), ["hi", "turn 1", "turn 0"])
+        e, told = talk(s, p, "turn 2", **where)
+        equal(told, ["hi", "turn 1", "turn 0", "turn 2"])
+        s.kill()
+        s.start()
+        _, told = talk(s, p, "again", **where)
+        equal(told, ["hi", "turn 1", "turn 0", "turn 2", "again"], "also when the log is read again")
+        fork = command(s, "fork_thread", thread_id=where["thread_id"], turn_id=d["turn_id"])["result"]["thread"]
+        equal(talk(s, p, "forked", thread_id=fork["thread_id"])[1], ["hi", "turn 1", "forked"])
+        fork = command(s, "fork_thread", thread_id=where["thread_id"], turn_id=c["turn_id"])["result"]["thread"]
+        equal(talk(s, p, "branched", thread_id=fork["thread_id"])[1], ["hi", "turn 1", "turn 0", "branched"])
+        a = command(s, "rollback_thread", turn_id=c["turn_id"], **where)["result"]
+        equal(a["removed_turn_ids"][0], e["turn_id"])
+        equal(len(a["removed_turn_ids"]), 2)
+        a = command(s, "rollback_thread", turn_id=d["turn_id"], **where)["result"]
+        equal(a["removed_turn_ids"], ids([c]), "a second rollback takes back what the first one left")
+        equal(talk(s, p, "back", **where)[1], ["hi", "turn 1", "back"])
+        s.kill()
+        s.start()
+        equal(talk(s, p, "later", **where)[1], ["hi", "turn 1", "back", "later"])
+
+
+@test("a_turn_that_waited_is_told_of_the_one_that_interrupted", "CTL-03")
+def told_of_interruption():
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        first, where, (waiting,) = busy(s, 1)
+        urgent = submit(s, "now", policy="interrupt", **where)
+        s.finish(first["run_id"])
+        p.release()
+        for t in (urgent, waiting):
+            equal(s.finish(t["run_id"])["status"], "succeeded")
+        equal(told_last(p), ["hi", "now", "turn 0"])
+        # the last turn that ran, not the last that was asked
+        fork = command(s, "fork_thread", thread_id=where["thread_id"])["result"]["thread"]
+        equal(fork["forked_turn_id"], waiting["turn_id"])
 
 
 if __name__ == "__main__":
