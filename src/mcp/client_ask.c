@@ -259,7 +259,8 @@ bool client_ask_all(struct uar_mcp_call *call, const struct uar_json *requests)
 	struct uar_list *it;
 	size_t n = 0;
 
-	if (requests->kind != UAR_JSON_OBJECT || requests->count > UAR_LIMIT_MCP_ASKS)
+	if (requests->kind != UAR_JSON_OBJECT ||
+	    requests->count + call->open_asks > UAR_LIMIT_MCP_ASKS)
 		return false;
 	for (const struct uar_json *r = uar_json_first(requests); r; r = r->next)
 		if (!ask_one(call, r))

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/sha256.h"
 #include "json/jw.h"
+#include "loop/loop.h"
 #include "mcp/elicit.h"
 #include "tool/limits.h"
 #include "tool/mcp_extra.h"
@@ -29,10 +30,11 @@ struct mcp_tool_call {
 	struct mcp_tools *t;
 	struct uar_mcp_call *call;
 	struct uar_tool_events events;
-	const struct uar_mcp_extra *extra;		 /* NULL: a tool of the server */
-	struct uar_mcp_ask *open;			 /* what a person is asked; NULL: nothing */
-	struct uar_mcp_ask *waiting[UAR_LIMIT_MCP_ASKS]; /* what follows */
+	const struct uar_mcp_extra *extra; /* NULL: a tool of the server */
+	struct uar_mcp_ask *open;	   /* what a person is asked; NULL: nothing */
+	struct uar_mcp_ask *waiting[UAR_LIMIT_MCP_ASKS + UAR_LIMIT_MCP_LOGINS]; /* what follows */
 	size_t waiting_count;
+	struct uar_task next; /* asks or refuses what waits, never inside a call of the client */
 };
 
 static struct mcp_tools *mcp_of(struct uar_tools *t)
@@ -283,11 +285,17 @@ static uar_err write_output(const struct uar_json *structured, const struct outc
 	return uar_jw_end(&w);
 }
 
+static void free_call(struct mcp_tool_call *k)
+{
+	uar_unpost(uar_loop_sched(k->t->o.loop), &k->next);
+	uar_free(k);
+}
+
 static void tell(struct mcp_tool_call *k, const struct uar_tool_result *r)
 {
 	struct uar_tool_events events = k->events;
 
-	uar_free(k);
+	free_call(k);
 	events.done(events.ctx, r);
 }
 
@@ -396,7 +404,13 @@ static void write_about(const struct mcp_tool_call *k, uar_str url, struct uar_b
 	out->err = uar_jw_end(&w);
 }
 
-/* The address is shown whole and never asked for here. */
+static void ask_later(struct mcp_tool_call *k)
+{
+	if (k->waiting_count)
+		uar_post(uar_loop_sched(k->t->o.loop), &k->next);
+}
+
+/* The address is shown whole and never asked for here. The call may end inside. */
 static void ask_person(struct mcp_tool_call *k, struct uar_mcp_ask *a)
 {
 	const struct uar_json *schema = uar_json_get(a->params, UAR_STR("requestedSchema"));
@@ -418,6 +432,7 @@ static void ask_person(struct mcp_tool_call *k, struct uar_mcp_ask *a)
 	k->open = a;
 	if (form.err || about.err || (!form.n && !url.n)) {
 		k->open = NULL;
+		ask_later(k);
 		uar_mcp_ask_refuse(a); /* a form that is too long, or none */
 	} else {
 		q.schema = uar_buf_str(&form);
@@ -432,19 +447,17 @@ static void on_asked(void *ctx, struct uar_mcp_ask *a)
 {
 	struct mcp_tool_call *k = ctx;
 
-	if (!k->open)
-		ask_person(k, a);
-	else if (k->waiting_count < UAR_LIMIT_MCP_ASKS)
+	if (k->waiting_count < ARRAY_LEN(k->waiting)) /* the client has no more */
 		k->waiting[k->waiting_count++] = a;
-	else
-		uar_mcp_ask_refuse(a);
+	ask_later(k);
 }
 
-static void ask_next(struct mcp_tool_call *k)
+static void ask_next(struct uar_task *t)
 {
-	struct uar_mcp_ask *next = k->waiting_count ? k->waiting[0] : NULL;
+	struct mcp_tool_call *k = UAR_OWNER(t, struct mcp_tool_call, next);
+	struct uar_mcp_ask *next = k->waiting[0];
 
-	if (!next)
+	if (k->open || !k->waiting_count)
 		return;
 	memmove(k->waiting, k->waiting + 1, --k->waiting_count * sizeof next);
 	ask_person(k, next);
@@ -465,7 +478,7 @@ static void on_unasked(void *ctx, struct uar_mcp_ask *a)
 	k->open = NULL;
 	if (k->events.unasked)
 		k->events.unasked(k->events.ctx, a->kind == UAR_MCP_LOGIN);
-	ask_next(k);
+	ask_later(k);
 }
 
 static void accept_form(struct uar_mcp_ask *a, uar_str values)
@@ -486,26 +499,24 @@ static void accept_form(struct uar_mcp_ask *a, uar_str values)
 	uar_arena_fini(&arena);
 }
 
-/* The call may end inside: what is asked next is looked up before. */
+/* The call may end inside: what is asked next is posted before. */
 static void answer(struct uar_tools *base, struct uar_tool_call *call,
 		   const struct uar_tool_answer *said)
 {
 	struct mcp_tool_call *k = (struct mcp_tool_call *)(void *)call;
 	struct uar_mcp_ask *a = k->open;
-	bool last = !k->waiting_count;
 
 	(void)base;
 	if (!a || (a->kind == UAR_MCP_LOGIN && said->verdict == UAR_VERDICT_SUBMIT))
 		return; /* the login itself is the answer */
 	k->open = NULL;
+	ask_later(k);
 	if (said->verdict == UAR_VERDICT_SUBMIT)
 		accept_form(a, said->values);
 	else if (said->verdict == UAR_VERDICT_CANCEL && a->kind == UAR_MCP_ELICIT)
 		uar_mcp_ask_answer(a, UAR_STR("{\"action\":\"cancel\"}"));
 	else
 		uar_mcp_ask_refuse(a);
-	if (!last)
-		ask_next(k);
 }
 
 static uar_err request_extra(struct mcp_tools *t, struct mcp_tool_call *k, uar_str input,
@@ -542,13 +553,13 @@ static uar_err start(struct uar_tools *base, const struct uar_tool_request *r,
 
 	if (!k)
 		return UAR_ENOMEM;
-	*k = (struct mcp_tool_call){ .t = t, .events = *events };
+	*k = (struct mcp_tool_call){ .t = t, .events = *events, .next.fn = ask_next };
 	k->extra = uar_mcp_extra_find(r->tool->name);
 	e = k->extra ? request_extra(t, k, r->input, &inner)
 		     : uar_mcp_client_call(t->client, r->tool->name, r->input, &inner, &k->call);
 	if (e) {
 		uar_mcp_client_ready(t->client, &reason);
-		uar_free(k);
+		free_call(k);
 		return uar_error_set(error, e, "the MCP server \"%s\" is not connected: %.*s",
 				     t->o.setting->server.name, UAR_FMT(reason));
 	}
@@ -562,7 +573,7 @@ static void cancel(struct uar_tools *base, struct uar_tool_call *call)
 
 	(void)base;
 	uar_mcp_call_cancel(k->call);
-	uar_free(k);
+	free_call(k);
 }
 
 /* What the server has heard may have happened: it is told, and `done` follows. */

@@ -47,6 +47,15 @@ def forms():
             equal(said(ended(s, run_id))[0]["action"], "decline")
 
 
+@test("of_two_questions_the_one_that_cannot_be_asked_is_declined", "")
+def pair():
+    with Host({"pipe": pipes(log_file("a"), "modern", "asks", ask=False)}) as s:
+        run_id = s.run("tool mcp__pipe_pair")
+        equal(respond(s, open_action(s, run_id), "submit", {"name": "ada"}).status, 200)
+        answers = said(ended(s, run_id))
+        equal((answers["empty"]["action"], answers["q"]["action"]), ("decline", "accept"), answers)
+
+
 @test("a_question_that_may_be_of_another_run_is_refused", "")
 def ambiguous():
     log = log_file("a")

@@ -27,6 +27,7 @@ TOOLS = [
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer", "default": 7}}, "required": ["name"]}
 ASKING = [{"name": "form", "description": "Asks for values.", "inputSchema": NOTHING},
+          {"name": "pair", "description": "Asks two things.", "inputSchema": NOTHING},
           {"name": "visit", "description": "Sends to an address.", "inputSchema": NOTHING}]
 ASKED = {"form": {"message": "Who are you?", "requestedSchema": FORM},
          "visit": {"mode": "url", "message": "Please pay", "url": "https://shop.example/pay?order=1", "elicitationId": "e-1"}}
@@ -49,6 +50,13 @@ class Mock:
             return {"content": [{"type": "text", "text": str(total)}], "structuredContent": {"sum": total}}
         if name == "picture":
             return {"content": [{"type": "text", "text": "a pixel"}, {"type": "image", "data": PIXEL, "mimeType": "image/png"}]}
+        if name == "pair" and self.modern:
+            said = params.get("inputResponses")
+            if said is None:
+                questions = {"empty": {"message": "Nothing to fill in"}, "q": ASKED["form"]}
+                return {"resultType": "input_required", "requestState": "s-2",
+                        "inputRequests": {k: {"method": "elicitation/create", "params": v} for k, v in questions.items()}}
+            return {"content": [{"type": "text", "text": json.dumps(said)}]}
         if name in ASKED and self.modern:
             said = params.get("inputResponses", {}).get("q")
             if said is None:
