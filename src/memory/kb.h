@@ -156,6 +156,7 @@ struct uar_kb_reading {
 	uar_str sha256; /* not empty: the one of that digest */
 	int64_t chunk;	/* not 0: the one of that number */
 	int64_t from;	/* the position of the first one */
+	bool by_policy; /* nothing of a document whose labels the collection denies */
 };
 UAR_MUST_CHECK uar_err uar_kb_passages(struct uar_kb *kb, const struct uar_kb_reading *r,
 				       struct uar_arena *arena, struct uar_kb_hits *out,

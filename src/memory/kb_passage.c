@@ -24,6 +24,10 @@ static uar_err read_locked(struct uar_kb *kb, const struct uar_kb_reading *r,
 			       KB_PASSAGE " d.owner = ?1 AND d.collection = ?2 AND d.name = ?3"
 					  " AND (?4 = '' OR c.sha256 = ?4)"
 					  " AND (?5 = 0 OR c.id = ?5) AND c.n >= ?6"
+					  " AND (NOT ?8 OR NOT EXISTS (SELECT 1 FROM collections k"
+					  " WHERE k.owner = d.owner AND k.name = d.collection AND"
+					  " shares_word(d.labels, iif(json_valid(k.policy),"
+					  " json_extract(k.policy, '$.deny_labels'), ''))))"
 					  " ORDER BY c.n LIMIT ?7",
 			       &st, error);
 
@@ -32,6 +36,7 @@ static uar_err read_locked(struct uar_kb *kb, const struct uar_kb_reading *r,
 		sqlite3_bind_int64(st, 5, r->chunk);
 		sqlite3_bind_int64(st, 6, r->from);
 		sqlite3_bind_int(st, 7, UAR_LIMIT_KB_PAGE);
+		sqlite3_bind_int(st, 8, r->by_policy);
 	}
 	while (!e && out->n < UAR_LIMIT_KB_PAGE && kb_step(kb, st, &e, error))
 		e = kb_read_passage(st, arena, &out->at[out->n++]);

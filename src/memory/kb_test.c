@@ -181,6 +181,9 @@ TEST(every_denied_label_counts, "")
 	};
 	struct uar_kb_relations all = { r, ARRAY_LEN(r) }, out;
 	struct uar_kb_walk walk = { { ann, UAR_STR("deny") }, UAR_STR("Acme"), 1, false };
+	struct uar_kb_reading closed = { { ann, UAR_STR("deny") }, .document = UAR_STR("closed") };
+	struct uar_kb_reading opened = { { ann, UAR_STR("deny") }, .document = UAR_STR("open") };
+	struct uar_kb_hits hits;
 	struct uar_arena arena;
 
 	uar_arena_init(&arena, 0);
@@ -196,6 +199,13 @@ TEST(every_denied_label_counts, "")
 	CHECK_INT(uar_kb_neighbours(kb, &walk, &arena, &out, NULL), UAR_OK);
 	REQUIRE(out.n == 1);
 	CHECK_STR(out.at[0].to, "Bolt");
+	CHECK_INT(uar_kb_passages(kb, &closed, &arena, &hits, NULL), UAR_OK);
+	CHECK_INT(hits.n, 1);
+	closed.by_policy = opened.by_policy = true;
+	CHECK_INT(uar_kb_passages(kb, &closed, &arena, &hits, NULL), UAR_OK);
+	CHECK_INT(hits.n, 0);
+	CHECK_INT(uar_kb_passages(kb, &opened, &arena, &hits, NULL), UAR_OK);
+	CHECK_INT(hits.n, 1);
 	uar_arena_fini(&arena);
 	uar_kb_close(kb);
 }

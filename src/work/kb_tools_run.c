@@ -140,7 +140,8 @@ static void run_read(struct uar_kb *kb, struct uar_know_job *j)
 {
 	struct uar_tool_call *c = call_of(j);
 	struct uar_kb_reading r = { c->place, .document = text_of(c, "document_id"),
-				    .from = uar_json_int(member(c->input, "from"), 0) };
+				    .from = uar_json_int(member(c->input, "from"), 0),
+				    .by_policy = true };
 
 	j->err = uar_kb_passages(kb, &r, &j->arena, &c->search.hits, &j->error);
 	if (!j->err && !c->search.hits.n)
