@@ -115,6 +115,8 @@ static void tasks_read(struct uar_tasks_op *op)
 	struct uar_buf json = op->json;
 	bool wrapped = c->route->body == GATE_BODY_JSON;
 
+	if (op->err == UAR_ECURSOR)
+		uar_error_where(&op->error, "%s", wrapped ? "/cursor" : "?cursor");
 	if (op->err)
 		gate_problem(c, op->err, &op->error);
 	else if (wrapped)
@@ -143,6 +145,28 @@ static uar_err check_limit(int64_t limit, struct uar_error *error)
 	return uar_error_set(error, UAR_EINVALID, "limit must be 1 to %d", UAR_LIMIT_LIST_PAGE);
 }
 
+/* A word that no task has would find nothing, as if there was none. */
+static uar_err check_status(uar_str status, const char *where, struct uar_error *error)
+{
+	static const char *const words[] = {
+		"",
+		"draft",
+		"accepted",
+		"archived",
+#define S(NAME, TEXT, RECORD, TERMINAL) TEXT,
+#include "core/status.def"
+#undef S
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (uar_str_is(status, words[i]))
+			return UAR_OK;
+	uar_error_where(error, "%s", where);
+	return uar_error_set(error, UAR_EINVALID,
+			     "no task has that status; one of draft, accepted, queued, running, "
+			     "waiting_input, blocked, completed, failed, ..., archived");
+}
+
 static uar_err read_model(struct call *c, struct controlling *x, struct uar_error *error)
 {
 	const struct uar_ctl_list_tasks *list = &x->in.list_tasks;
@@ -154,6 +178,8 @@ static uar_err read_model(struct call *c, struct controlling *x, struct uar_erro
 		return read_tasks(c, x);
 	case UAR_CTL_LIST_TASKS:
 		e = check_limit(list->limit, error);
+		if (!e)
+			e = check_status(list->status, "/status", error);
 		x->tasks = (struct uar_tasks_op){ .session_id = list->session_id,
 						  .thread_id = list->thread_id,
 						  .parent_task_id = list->parent_task_id,
@@ -190,7 +216,9 @@ static uar_err decode_list(struct call *c, struct uar_tasks_op *op, struct uar_e
 			*filters[i].to = uar_arena_str(&c->arena, *filters[i].to);
 	}
 	op->limit = (uint32_t)limit;
-	return e ? e : check_limit(limit && limit < INT32_MAX ? (int64_t)limit : -1, error);
+	if (!e)
+		e = check_limit(limit && limit < INT32_MAX ? (int64_t)limit : -1, error);
+	return e ? e : check_status(op->status, "?status", error);
 }
 
 void gate_list_tasks(struct call *c)
@@ -220,6 +248,32 @@ void gate_get_task(struct call *c)
 
 /* --- POST /api/control/:command -------------------------------------------------------------- */
 
+/* The body without its key, which the header may have carried as well. */
+static uar_err write_input(struct call *c, struct uar_buf *out)
+{
+	struct uar_json input = *c->body, *copy, *last = NULL;
+
+	input.first = NULL;
+	input.count = 0;
+	for (const struct uar_json *j = c->body->first; j; j = j->next) {
+		if (uar_str_is(j->key, "idempotency_key"))
+			continue;
+		copy = uar_arena_alloc(&c->arena, sizeof *copy);
+		if (!copy)
+			return UAR_ENOMEM;
+		*copy = *j;
+		copy->next = NULL;
+		if (last)
+			last->next = copy;
+		else
+			input.first = copy;
+		last = copy;
+		input.count++;
+	}
+	uar_json_write_canonical(out, &input);
+	return out->err;
+}
+
 /* The same key for the same command is the same request if its input is the same. */
 static uar_err add_key(struct call *c, struct controlling *x, uar_str key)
 {
@@ -230,9 +284,8 @@ static uar_err add_key(struct call *c, struct controlling *x, uar_str key)
 	uar_sha256_hex(uar_buf_str(&text), x->outcome_id);
 	e = text.err;
 	uar_buf_clear(&text);
-	uar_json_write_canonical(&text, c->body);
+	e = e ? e : write_input(c, &text);
 	uar_sha256_hex(uar_buf_str(&text), x->fingerprint);
-	e = e ? e : text.err;
 	uar_buf_fini(&text);
 	x->in.outcome_id = uar_str_c(x->outcome_id);
 	x->in.fingerprint = uar_str_c(x->fingerprint);
@@ -256,6 +309,17 @@ static uar_err begin_change(struct call *c, struct controlling *x, struct uar_er
 	return e;
 }
 
+/* The runtime keeps what it notes for itself in sessions of its own. */
+static uar_err check_session(uar_str session_id, struct uar_error *error)
+{
+	if (!uar_str_starts(session_id, UAR_STR("uar.")))
+		return UAR_OK;
+	uar_error_where(error, "/session_id");
+	return uar_error_set(error, UAR_EINVALID,
+			     "sessions whose id begins with \"uar.\" belong to the runtime: "
+			     "take another id");
+}
+
 static uar_err begin_command(struct call *c, enum uar_control_kind kind, struct uar_error *error)
 {
 	struct controlling *x = uar_arena_alloc(&c->arena, sizeof *x);
@@ -264,8 +328,10 @@ static uar_err begin_command(struct call *c, enum uar_control_kind kind, struct 
 	if (e)
 		return e;
 	x->in.owner = c->owner;
-	return uar_control_info[kind].mode == UAR_CTL_MODE_READ ? read_model(c, x, error)
-								: begin_change(c, x, error);
+	if (uar_control_info[kind].mode == UAR_CTL_MODE_READ)
+		return read_model(c, x, error);
+	e = check_session(uar_control_str(&x->in, "session_id"), error);
+	return e ? e : begin_change(c, x, error);
 }
 
 void gate_control(struct call *c)

@@ -62,6 +62,8 @@ const char *gate_cursor_source(const struct uar_http_request *r)
 		return "Last-Event-ID";
 	if (has(r, "before"))
 		return "?before";
+	if (has(r, "cursor"))
+		return "?cursor";
 	return has(r, "after") || !has(r, "last_event_id") ? "?after" : "?last_event_id";
 }
 

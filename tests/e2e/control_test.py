@@ -136,6 +136,37 @@ def unchanged():
 
 
 
+@test("the_key_means_the_same_in_the_header_and_in_the_body", "CTL-45")
+def keys():
+    with Server() as s:
+        body = {"objective": "once"}
+        key = {"Idempotency-Key": "k"}
+        first = s.http.post("/api/control/create_task", {**body, "idempotency_key": "k"})
+        equal(first.status, 200, first.body)
+        for again in ((body, key), ({**body, "idempotency_key": "k"}, key), ({**body, "idempotency_key": "k"}, {})):
+            a = s.http.post("/api/control/create_task", again[0], headers=again[1])
+            equal((a.status, a.json), (200, first.json), again)
+        a = s.http.post("/api/control/create_task", {"objective": "header first"}, headers={"Idempotency-Key": "h"})
+        b = s.http.post("/api/control/create_task", {"objective": "header first", "idempotency_key": "h"})
+        equal((b.status, b.json), (200, a.json))
+        refused(s.http.post("/api/control/create_task", {"objective": "twice"}, headers=key), 409, "CONFLICT",
+                "/idempotency_key")
+        equal(len(s.http.get("/api/tasks").json["tasks"]), 2)
+
+
+@test("sessions_of_the_runtime_are_not_written_by_users", "CTL-01")
+def reserved():
+    with Server() as s:
+        for session_id in ("uar.registry", "uar.retention", "uar.inbox:echo", "uar.mine"):
+            for name, body in (("submit_turn", {"agent_id": "echo", "message": "x"}),
+                               ("update_session", {"title": "x"}), ("create_task", {"objective": "x"})):
+                refused(s.http.post(f"/api/control/{name}", {"session_id": session_id, **body}), 400,
+                        "VALIDATION_ERROR", "/session_id")
+        # the id of a conversation is another name: its session has an id of its own
+        run = s.finish(s.create("echo", "hello", conversation_id="uar.registry"))
+        check(not run["session_id"].startswith("uar."), run)
+
+
 @test("tasks_are_listed_by_filters_in_pages", "CTL-16")
 def lists():
     with Server() as s:
@@ -155,7 +186,11 @@ def lists():
             cursor = page["next_cursor"]
         equal(seen, [f"child {i}" for i in reversed(range(7))])
         equal(len(command(s, "list_tasks", parent_task_id=parent["task_id"], limit=2)["result"]["tasks"]), 2)
-        refused(s.http.get("/api/tasks?cursor=x"), 400, "VALIDATION_ERROR")
+        refused(s.http.get("/api/tasks?cursor=x"), 400, "VALIDATION_ERROR", "?cursor")
+        refused(s.http.post("/api/control/list_tasks", {"cursor": "x"}), 400, "VALIDATION_ERROR", "/cursor")
+        refused(s.http.get("/api/tasks?status=zzz"), 400, "VALIDATION_ERROR", "?status")
+        refused(s.http.post("/api/control/list_tasks", {"status": "zzz"}), 400, "VALIDATION_ERROR", "/status")
+        equal(s.http.get("/api/tasks?status=timed_out").json["tasks"], [])
 
 
 def facts(s, t, kind, until=None):

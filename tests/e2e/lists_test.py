@@ -123,7 +123,7 @@ def sessions():
             seen += [x["session_id"] for x in page["sessions"]]
             cursor = page["next_cursor"]
         equal(seen, [x["session_id"] for x in whole])
-        for bad in ("?status=old", "?cursor=x", "?limit=0", "?live=2"):
+        for bad in ("?status=old", "?cursor=x", "?cursor=1", "?limit=0", "?live=2"):
             refused(s.http.get("/api/sessions" + bad), 400, "VALIDATION_ERROR")
         s.cancel(live)
 

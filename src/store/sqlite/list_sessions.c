@@ -48,6 +48,8 @@ static void list_sql(struct uar_buf *out, unsigned set)
 	uar_buf_printf(out, " ORDER BY s.sid DESC LIMIT ?3");
 }
 
+#define CURSOR "s" /* it begins so: another list's is refused, and a mere number */
+
 static bool keep_session(struct uar_session_list *q, sqlite3_stmt *st)
 {
 	struct uar_session_listed *l = &q->rows[q->row_count];
@@ -64,7 +66,8 @@ static bool keep_session(struct uar_session_list *q, sqlite3_stmt *st)
 		.waiting = (uint64_t)sqlite3_column_int64(st, 9),
 		.last_status = uar_arena_str(&q->arena, sq_text(st, 10)),
 	};
-	q->next = uar_arena_printf(&q->arena, "%lld", (long long)sqlite3_column_int64(st, 0));
+	q->next =
+		uar_arena_printf(&q->arena, CURSOR "%lld", (long long)sqlite3_column_int64(st, 0));
 	q->row_count++;
 	return l->session_id.p && l->title.p && l->agent_id.p && l->status.p && l->last_status.p &&
 	       q->next.p;
@@ -103,7 +106,9 @@ static uar_err list_sessions(struct sq_reader *rd, struct uar_session_list *q, i
 	sqlite3_stmt *st;
 	uar_err e;
 
-	if (q->after.n && (uar_str_u64(q->after, &before) || before > INT64_MAX))
+	if (q->after.n &&
+	    (!uar_str_starts(q->after, UAR_STR(CURSOR)) ||
+	     uar_str_u64(uar_str_from(q->after, strlen(CURSOR)), &before) || before > INT64_MAX))
 		return UAR_ECURSOR;
 	e = sq_list_stmt(rd, set, list_sql, &st, &q->error);
 	if (e)
