@@ -13,6 +13,7 @@ struct source {
 	struct uar_sched *sched;
 	struct uar_client *client;
 	const struct uar_secrets *secrets;
+	bool only_granted;
 	struct uar_arena arena; /* of the specs and the trees they point into */
 	struct uar_http_spec *specs;
 	size_t count;
@@ -232,7 +233,8 @@ static void on_exchanged(void *ctx, const struct uar_exchange *x)
 static uar_err fill(struct uar_tool_call *c, const struct uar_tool_request *r)
 {
 	struct uar_secrets_ask ask = { .secrets = c->source->secrets,
-				       .agent = r->caller ? r->caller->agent_id : UAR_STR("") };
+				       .agent = r->caller ? r->caller->agent_id : UAR_STR(""),
+				       .only_granted = c->source->only_granted };
 	struct uar_arena arena = { 0 };
 	const struct uar_json *args = NULL;
 	uar_err e = uar_json_parse(r->input, NULL, &arena, &args, &c->error);
@@ -467,6 +469,7 @@ uar_err uar_http_tools_create(const struct uar_http_tools_options *o, struct uar
 	if (!s)
 		return uar_error_set(error, UAR_ENOMEM, "out of memory");
 	s->secrets = o->secrets;
+	s->only_granted = o->only_granted;
 	if (o->http)
 		e = copy_tree(s, o->http, &http, error);
 	if (!e && o->openapi)

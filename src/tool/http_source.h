@@ -15,6 +15,7 @@ struct uar_http_tools_options {
 	struct uar_sched *sched;
 	struct uar_client *client;
 	const struct uar_secrets *secrets;     /* NULL: there are none */
+	bool only_granted;		       /* as in uar_secrets_ask */
 	const struct uar_json *http, *openapi; /* arrays, copied; NULL: none */
 };
 /* error->where is a pointer such as /http/0/url. */

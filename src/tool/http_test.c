@@ -184,7 +184,7 @@ TEST(a_secret_goes_where_it_is_granted, "SEC-02")
 	CHECK_INT(uar_secrets_create(NULL, uar_str_c(grants), &secrets, &error), UAR_OK);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct uar_secrets_ask ask = { secrets, uar_str_c(cases[i].agent),
-					       uar_str_c(cases[i].url) };
+					       uar_str_c(cases[i].url), false };
 		struct uar_buf out = uar_buf_make(64);
 		char text[32];
 
@@ -194,6 +194,22 @@ TEST(a_secret_goes_where_it_is_granted, "SEC-02")
 			  "%s %s %s", cases[i].name, cases[i].agent, cases[i].url);
 		uar_buf_fini(&out);
 	}
+	uar_secrets_destroy(secrets);
+	CHECK_INT(uar_secrets_create(NULL, UAR_STR("{\"A\":{\"hosts\":[\"x.example\"]}}"), &secrets,
+				     &error),
+		  UAR_OK);
+	for (int i = 0; i < 3; i++) {
+		struct uar_secrets_ask ask = { secrets, UAR_STR("far"),
+					       UAR_STR("https://x.example/"), i > 0 };
+		struct uar_buf out = uar_buf_make(64);
+
+		CHECK_INT(uar_secrets_expand(
+				  &ask, i < 2 ? UAR_STR("${secret:B}") : UAR_STR("${secret:A}"),
+				  &out, NULL, &error),
+			  i == 1 ? UAR_EFORBIDDEN : UAR_OK);
+		uar_buf_fini(&out);
+	}
+	CHECK(strstr(error.text, "secret_grants"));
 	uar_secrets_destroy(secrets);
 	CHECK_INT(uar_secrets_create(NULL, UAR_STR("{\"A\":{\"host\":[]}}"), &secrets, &error),
 		  UAR_EINVALID);

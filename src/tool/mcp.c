@@ -86,11 +86,12 @@ static uar_err fill_row(struct mcp_tools *t, const struct uar_mcp_tool *from, st
 		.destructive = !free_to_call && from->destructive_hint,
 		.ask = !free_to_call && s->ask,
 		.may_ask = true,
-		.own = t->o.own,
+		.own_of = uar_arena_str(&t->arena, t->o.own_of.n ? t->o.own_of : UAR_STR("")),
 		.timeout_us = UAR_LIMIT_MCP_CALL_MAX_MS * 1000LL,
 	};
 	return row->tool_id.p && row->version.p && row->name.p && row->description.p &&
-			       row->input_schema.p && row->output_schema.p && row->runtime_owner.p
+			       row->input_schema.p && row->output_schema.p &&
+			       row->runtime_owner.p && row->own_of.p
 		       ? UAR_OK
 		       : UAR_ENOMEM;
 }

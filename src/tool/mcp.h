@@ -12,7 +12,7 @@ struct uar_mcp_tools_options {
 	struct uar_loop *loop;
 	struct uar_client *http;
 	const struct uar_mcp_setting *setting; /* stays in place */
-	bool own;		  /* its tools are for the agents alone that bring it along */
+	uar_str own_of;		  /* the agent that its tools are for; empty: every agent */
 	const char *redirect_url; /* where a login comes back to; NULL: nobody can log in */
 	uar_str tokens;		  /* that were kept for it; copied */
 	/* Tokens to keep for it; NULL: they are not kept. */

@@ -77,7 +77,7 @@ static uar_err connect(struct uar_mcp_hosted *s, struct uar_error *error)
 	struct uar_mcp_tools_options o = { .loop = h->o.loop,
 					   .http = h->o.http,
 					   .setting = &s->setting,
-					   .own = s->origin == UAR_MCP_OF_AGENT,
+					   .own_of = s->agent_id,
 					   .redirect_url = h->redirect.n ? h->redirect.p : NULL,
 					   .keep = on_tokens,
 					   .turned = on_turned,

@@ -79,14 +79,15 @@ static void drop_all(struct entry **at, size_t count)
 	uar_free(at);
 }
 
-enum { STRINGS = 12 };
+enum { STRINGS = 13 };
 
 static void strings_of(struct uar_tool *t, uar_str *out[STRINGS])
 {
 	uar_str *const all[STRINGS] = { &t->tool_id,	   &t->name,	      &t->description,
 					&t->version,	   &t->transport,     &t->input_schema,
 					&t->output_schema, &t->tags,	      &t->auth,
-					&t->capabilities,  &t->runtime_owner, &t->state_reason };
+					&t->capabilities,  &t->runtime_owner, &t->state_reason,
+					&t->own_of };
 
 	memcpy(out, all, sizeof all);
 }
@@ -101,8 +102,8 @@ static bool is_same(struct uar_tool *a, struct uar_tool *b)
 		if (!uar_str_eq(*x[i], *y[i]))
 			return false;
 	return a->effect == b->effect && a->destructive == b->destructive && a->ask == b->ask &&
-	       a->own == b->own && a->may_ask == b->may_ask && a->timeout_us == b->timeout_us &&
-	       a->state == b->state && a->by == b->by;
+	       a->may_ask == b->may_ask && a->timeout_us == b->timeout_us && a->state == b->state &&
+	       a->by == b->by;
 }
 
 static uar_err compile(struct entry *e, uar_str text, struct uar_schema **out,

@@ -174,6 +174,12 @@ static uar_err check_grant(const struct uar_secrets_ask *ask, uar_str name, stru
 
 	if (!g)
 		g = uar_json_get(grants, UAR_STR("*"));
+	if (!g && ask->only_granted)
+		return uar_error_set(
+			error, UAR_EFORBIDDEN,
+			"the agent is not from a file, and the secret %.*s has no "
+			"entry: name it and the host %.*s in the setting secret_grants",
+			UAR_FMT(name), UAR_FMT(host));
 	if (!g)
 		return UAR_OK;
 	hosts = uar_json_get(g, UAR_STR("hosts"));

@@ -57,12 +57,12 @@ struct uar_tool {
 	uar_str capabilities;  /* JSON array of strings, such as "network" */
 	uar_str runtime_owner; /* who executes it; empty: UAR itself */
 	uar_str state_reason;
+	uar_str own_of; /* the agent whose definition brings it along; empty: for every agent */
 	enum uar_tool_state state;
 	enum uar_tool_effect effect;
 	bool destructive; /* what it undoes cannot be brought back */
 	bool ask;	  /* somebody has to allow each call */
 	bool may_ask;	  /* a call may ask for something: it runs alone */
-	bool own;	  /* only for agents whose definition brings it along */
 	enum uar_tool_by by;
 	int64_t timeout_us;
 };

@@ -29,6 +29,7 @@ struct uar_toolbox {
 	size_t override_count, rail_count;
 	struct uar_tools *all; /* its own above the server's */
 	struct uar_tools *own; /* the source of its own; NULL: none */
+	uar_str agent_id;
 };
 
 static const struct uar_json *member(const struct uar_toolbox *b, const char *name)
@@ -243,6 +244,16 @@ bool uar_toolbox_unpinned(const struct uar_toolbox *b, const struct uar_tool *t)
 	return pin.n && !uar_str_eq(pin, t->version);
 }
 
+static uar_str server_of(const struct uar_tool *t)
+{
+	return uar_str_from(t->runtime_owner, sizeof "mcp:" - 1);
+}
+
+static bool is_of_agent(const struct uar_toolbox *b, const struct uar_tool *t)
+{
+	return b && t->own_of.n && uar_str_eq(t->own_of, b->agent_id);
+}
+
 /* An entry names a server of its own (`name`) or one that is there (`server`), and maybe some of
  * its tools. */
 bool uar_toolbox_brings(const struct uar_toolbox *b, const struct uar_tool *t)
@@ -254,13 +265,26 @@ bool uar_toolbox_brings(const struct uar_toolbox *b, const struct uar_tool *t)
 	for (const struct uar_json *one = uar_json_first(servers); one; one = one->next) {
 		const struct uar_json *tools = uar_json_get(one, UAR_STR("tools"));
 		uar_str name = text_of(one, "name");
-		uar_str owner = uar_str_from(t->runtime_owner, sizeof "mcp:" - 1);
 
-		if (!uar_str_eq(name.n ? name : text_of(one, "server"), owner))
+		if (!uar_str_eq(name.n ? name : text_of(one, "server"), server_of(t)))
+			continue;
+		if (name.n ? !is_of_agent(b, t) : t->own_of.n && !is_of_agent(b, t))
 			continue;
 		if (!tools || uar_mcp_names(tools, t->name))
 			return true;
 	}
+	return false;
+}
+
+bool uar_toolbox_lacks(const struct uar_toolbox *b, const struct uar_tool *t)
+{
+	const struct uar_json *servers = member(b, "mcp");
+
+	if (!uar_str_is(t->transport, "mcp") || is_of_agent(b, t))
+		return false;
+	for (const struct uar_json *one = uar_json_first(servers); one; one = one->next)
+		if (uar_str_eq(text_of(one, "name"), server_of(t)))
+			return true;
 	return false;
 }
 
@@ -335,6 +359,7 @@ static uar_err make_own(struct uar_toolbox *b, const struct uar_toolbox_options 
 	struct uar_http_tools_options http = { .sched = o->sched,
 					       .client = o->client,
 					       .secrets = o->secrets,
+					       .only_granted = !o->from_file,
 					       .http = member(b, "http"),
 					       .openapi = member(b, "openapi") };
 	struct uar_tools *source = NULL;
@@ -382,6 +407,9 @@ uar_err uar_toolbox_create(const struct uar_toolbox_options *o, struct uar_toolb
 		return uar_error_set(error, UAR_ENOMEM, "out of memory");
 	b->holders = 1;
 	e = copy_json(b, o->tools, error);
+	b->agent_id = uar_arena_str(&b->arena, o->agent_id.n ? o->agent_id : UAR_STR(""));
+	if (!e && !b->agent_id.p)
+		e = UAR_ENOMEM;
 	if (!e)
 		e = read_overrides(b, error);
 	if (!e)

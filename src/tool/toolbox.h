@@ -18,6 +18,8 @@ struct uar_toolbox_options {
 	struct uar_client *client;	   /* NULL: HTTP tools are refused */
 	const struct uar_secrets *secrets; /* outlives the box */
 	const struct uar_json *tools;	   /* copied; NULL: it says nothing */
+	uar_str agent_id;		   /* whose definition it is; copied */
+	bool from_file;			   /* secrets without a grant may be sent */
 };
 /* error->where: a pointer into `tools`. */
 UAR_MUST_CHECK uar_err uar_toolbox_create(const struct uar_toolbox_options *o,
@@ -55,8 +57,11 @@ bool uar_toolbox_complete(const struct uar_toolbox *b, uar_bundle_has_fn *has, v
 			  uar_str *out_bundle, uar_str *out_pattern);
 /* Has the definition pinned another version of it? */
 bool uar_toolbox_unpinned(const struct uar_toolbox *b, const struct uar_tool *t);
-/* Is it a tool of an MCP server that the definition names in `mcp`? */
+/* Is it a tool of an MCP server that the definition names in `mcp`: one of its own, or one that is
+ * for every agent? */
 bool uar_toolbox_brings(const struct uar_toolbox *b, const struct uar_tool *t);
+/* Does the definition mean a server of its own, and somebody else's took the name? */
+bool uar_toolbox_lacks(const struct uar_toolbox *b, const struct uar_tool *t);
 /* Is the tool in one of its bundles, or its own? */
 bool uar_toolbox_offers(const struct uar_toolbox *b, const struct uar_tool *t);
 

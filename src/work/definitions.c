@@ -87,13 +87,15 @@ struct toolset rt_definition_toolset(const struct live_run *r)
 }
 
 /* Only a definition that says something about tools has a box. */
-static uar_err make_box(struct uar_workers *w, const struct uar_definition *d,
+static uar_err make_box(struct uar_workers *w, const struct uar_definition *d, bool from_file,
 			struct uar_toolbox **out, struct uar_error *error)
 {
 	struct uar_toolbox_options o = { .sched = rt_sched(w->rt),
 					 .tools_below = w->o.tools,
 					 .client = w->o.client,
 					 .secrets = w->o.secrets,
+					 .agent_id = d->info.agent_id,
+					 .from_file = from_file,
 					 .tools = uar_json_get(d->json, UAR_STR("tools")) };
 
 	return o.tools && w->o.tools ? uar_toolbox_create(&o, out, error) : UAR_OK;
@@ -112,7 +114,7 @@ uar_err rt_definition_tools(struct uar_workers *w, const struct uar_definition *
 
 	out->policy = policy_of(d);
 	out->set = (struct toolset){ .registry = w->o.tools, .policy = &out->policy };
-	e = make_box(w, d, &out->set.box, error);
+	e = make_box(w, d, false, &out->set.box, error);
 	if (!e && out->set.box)
 		out->set.registry = uar_toolbox_tools(out->set.box);
 	return e;
@@ -148,7 +150,7 @@ static uar_err pin_entry(struct uar_workers *w, struct uar_registered *entry)
 	p->entry = entry;
 	p->pins = 1;
 	p->tools = policy_of(&entry->def);
-	e = make_box(w, &entry->def, &p->box, NULL);
+	e = make_box(w, &entry->def, entry->source == UAR_AGENT_FROM_FILE, &p->box, NULL);
 	if (!e && entry->def.routing.rules)
 		e = uar_model_policy_read(entry->def.routing.rules, &p->routing, NULL);
 	if (!e)
@@ -178,6 +180,7 @@ static uar_err read_blob(struct definition_load *l, struct uar_error *error)
 		return UAR_ENOMEM;
 	}
 	entry->stored = true;
+	entry->source = UAR_AGENT_FROM_DATABASE; /* no file has it now */
 	e = pin_entry(rt_work(l->run), entry);
 	uar_registered_unref(entry);
 	return e;

@@ -64,7 +64,9 @@ static bool is_listed(const struct toolset *s, const struct uar_tool *t)
 		return true;
 	if (t->by == UAR_TOOL_BY_SEARCH)
 		return rt_toolset_is_lazy(s);
-	if (t->own && !uar_toolbox_brings(s->box, t))
+	if (uar_toolbox_lacks(s->box, t))
+		return true; /* it is shown, and cannot be used */
+	if (t->own_of.n && !uar_toolbox_brings(s->box, t))
 		return false;
 	return s->policy->allow && s->policy->allow[0] ? named(s->policy->allow, t)
 						       : uar_toolbox_offers(s->box, t);
@@ -72,7 +74,7 @@ static bool is_listed(const struct toolset *s, const struct uar_tool *t)
 
 bool rt_toolset_has(const struct toolset *s, const struct uar_tool *t)
 {
-	return is_listed(s, t) && !named(s->policy->deny, t) &&
+	return is_listed(s, t) && !uar_toolbox_lacks(s->box, t) && !named(s->policy->deny, t) &&
 	       rt_skills_allow(s->skills, t->tool_id);
 }
 
@@ -88,7 +90,7 @@ bool rt_toolset_asks(const struct toolset *s, const struct uar_tool *t)
 
 const char *rt_toolset_policy(const struct toolset *s, const struct uar_tool *t)
 {
-	if (t->state == UAR_TOOL_UNAVAILABLE)
+	if (t->state == UAR_TOOL_UNAVAILABLE || uar_toolbox_lacks(s->box, t))
 		return "unavailable";
 	if (t->state == UAR_TOOL_DENIED || !rt_toolset_has(s, t))
 		return "denied";

@@ -99,6 +99,26 @@ def openapi():
             equal(len(web.seen), 1)
 
 
+@test("an_agent_of_the_database_gets_only_granted_secrets", "SEC-02")
+def granted():
+    with Service() as web:
+        tools = {"http": [{"name": "keyed", "url": web.url + "/echo", "headers": {"Authorization": "Bearer ${secret:API_KEY}"}}]}
+        other = {**scripted("put", tools), "id": "put"}
+        with Shop(scripted("keys", tools), env=env(UAR_SECRET_API_KEY=CANARY)) as s:
+            equal(s.http.send("PUT", "/api/agents/put", other).status, 201)
+            done = ends(s, run(s, "put", call("keyed")))
+            equal((done[0][2].get("failure_category"), len(web.seen)), ("policy_denied", 0), done)
+            check("secret_grants" in done[0][2]["message"], done)
+            ends(s, run(s, "keys", call("keyed")))
+            equal(len(web.seen), 1)
+            s.stop()
+            s.env["UAR_SECRET_GRANTS"] = json.dumps({"API_KEY": {"hosts": ["127.0.0.1"], "agents": ["put"]}})
+            s.start()
+            s.ready()
+            ends(s, run(s, "put", call("keyed")))
+            equal(web.seen[-1]["authorization"], "Bearer " + CANARY)
+
+
 @test("a_secret_is_sent_and_never_told", "SEC-02")
 def secrets():
     with Service() as web:

@@ -164,6 +164,29 @@ def definitions():
         wait_until(lambda: s.http.get("/api/mcp/servers/own").status == 404, "it goes with the definition")
 
 
+@test("a_server_of_the_same_name_is_not_lent", "")
+def same_name():
+    log = log_file("a")
+
+    def agent(name, server):
+        return {**AGENT, "id": name, "tools": {"mcp": [server]}}
+    with Host({}) as s:
+        s.write("agents/ann.json", agent("ann", {"name": "notes", **pipes(log, ask=False)}))
+        equal(connected(s, "notes")["agent_id"], "ann")
+        s.write("agents/bob.json", agent("bob", {"name": "notes", **pipes(log_file("b"), "modern", ask=False)}))
+        s.write("agents/cid.json", agent("cid", {"server": "notes"}))
+        for name, results in (("ann", 1), ("bob", 0), ("cid", 0)):
+            wait_until(lambda name=name: s.http.get("/api/agents/" + name).status == 200, "it is read")
+            run_id = s.create(name, "tool mcp__notes_say")
+            wait_until(lambda run_id=run_id: s.record(run_id)["status"] in ("succeeded", "failed"), "the run ends")
+            events = [e.data for e in s.session_events(run_id)]
+            equal(len(of(events, "tool.result")), results, name)
+            if name == "bob":
+                shown = {t["tool_id"]: t for c in of(events, "tool.catalog.resolved") for t in c["tools"]}
+                equal(shown["mcp:notes/say"]["policy"], "unavailable", shown["mcp:notes/say"])
+        equal(len(asked(log, "tools/call")), 1)
+
+
 @test("a_server_that_wants_a_login_gets_one", "")
 def login():
     with OauthMock() as web, Host({}, **LOOPBACK) as s:
