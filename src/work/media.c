@@ -47,10 +47,11 @@ uar_err rt_media_write(const struct uar_tool_result *r, struct uar_buf *out)
 
 /* --- rounds --------------------------------------------------------------------------------- */
 
+/* The newest first: what is older than the limit reaches stays where it is. */
 struct round_media *rt_rounds_next_media(const struct rounds *s)
 {
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t k = 0; k < s->at[i].call_count; k++)
+	for (size_t i = s->count; i-- > 0;)
+		for (size_t k = s->at[i].call_count; k-- > 0;)
 			if (s->at[i].calls[k].media.blob[0])
 				return &s->at[i].calls[k].media;
 	return NULL;
@@ -65,23 +66,22 @@ static size_t bytes_of(const struct round_media *m)
 	return n;
 }
 
-/* Rounds are read from the first to the last. */
-static void leave_out_oldest(const struct rounds *s)
+static size_t bytes_read(const struct rounds *s)
 {
 	size_t total = 0;
 
 	for (size_t i = 0; i < s->count; i++)
 		for (size_t k = 0; k < s->at[i].call_count; k++)
 			total += bytes_of(&s->at[i].calls[k].media);
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t k = 0; k < s->at[i].call_count; k++) {
-			struct round_media *m = &s->at[i].calls[k].media;
+	return total;
+}
 
-			if (total <= UAR_LIMIT_ROUNDS_MEDIA)
-				return;
-			total -= bytes_of(m);
-			m->count = 0;
-		}
+static void leave_out_rest(const struct rounds *s)
+{
+	struct round_media *m;
+
+	while ((m = rt_rounds_next_media(s)))
+		m->blob[0] = 0;
 }
 
 uar_err rt_rounds_take_media(struct rounds *s, struct round_media *m, uar_str json)
@@ -94,7 +94,10 @@ uar_err rt_rounds_take_media(struct rounds *s, struct round_media *m, uar_str js
 	m->blob[0] = 0;
 	m->parts = said.parts;
 	m->count = said.part_count;
-	leave_out_oldest(s);
+	if (bytes_read(s) <= UAR_LIMIT_ROUNDS_MEDIA)
+		return UAR_OK;
+	m->count = 0;
+	leave_out_rest(s);
 	return UAR_OK;
 }
 
