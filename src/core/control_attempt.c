@@ -27,7 +27,7 @@ static const char *why_not(const struct uar_row_task *t)
 		return "an attempt of the task is at work";
 	if (t->cancel_requested)
 		return "the task was cancelled: its cancel holds";
-	if (uar_str_is(t->base_status, "draft"))
+	if (ctl_is_draft(t))
 		return "the task is a draft: accept it first";
 	if (t->paused)
 		return "the task is paused";
@@ -189,13 +189,15 @@ void ctl_retry_task(struct ctl *c)
 		retry(c, t, cause_of(in->cause), in->reason.n ? in->reason : in->cause);
 }
 
+/* Its turn has come. The attempt of a task that is paused or blocked stays queued; the shell
+ * asks again when the task goes on. */
 void ctl_start_attempt(struct ctl *c)
 {
 	const struct uar_ctl_start_attempt *in = &c->in->start_attempt;
 	struct uar_row_task *t = ctl_task(c, in->task_id, "/task_id");
 	struct uar_command start = { .kind = UAR_CMD_START };
 
-	if (!t || !c->in->target)
+	if (!t || !c->in->target || t->paused || t->blockers)
 		return;
 	ctl_decide_run(c, UAR_CONTROL_TARGET, &start);
 	if (c->e.err || !uar_str_eq(t->current_run_id, in->run_id))
@@ -210,7 +212,7 @@ void ctl_start_attempt(struct ctl *c)
 
 /* --- end ------------------------------------------------------------------------------------- */
 
-static void emit_waiting(struct ctl *c, const struct uar_row_task *t)
+void ctl_emit_waiting(struct ctl *c, const struct uar_row_task *t)
 {
 	struct uar_jw *w = uar_emit_begin(&c->e);
 
@@ -226,7 +228,7 @@ static void emit_waiting(struct ctl *c, const struct uar_row_task *t)
 static void end_well(struct ctl *c, struct uar_row_task *t)
 {
 	if (t->acceptance.n && !uar_str_is(t->acceptance, "[]")) {
-		emit_waiting(c, t);
+		ctl_emit_waiting(c, t);
 		t->base_status = UAR_STR("waiting_input");
 		t->status_reason = UAR_STR("its acceptance has to be declared");
 		ctl_settle_status(t);

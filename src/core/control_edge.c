@@ -171,7 +171,7 @@ static void check_cycle(struct ctl *c, const struct relation *r)
 
 /* --- blocks ---------------------------------------------------------------------------------- */
 
-static void emit_blocked(struct ctl *c, const struct uar_row_task *t, uar_str by)
+void ctl_emit_blocked(struct ctl *c, const struct uar_row_task *t, uar_str by)
 {
 	struct uar_jw *w = uar_emit_begin(&c->e);
 
@@ -179,7 +179,8 @@ static void emit_blocked(struct ctl *c, const struct uar_row_task *t, uar_str by
 	uar_jw_arr(w, "blockers");
 	uar_jw_obj(w, NULL);
 	uar_jw_cstr(w, "kind", "dependency");
-	uar_jw_str(w, "id", by);
+	if (by.n)
+		uar_jw_str(w, "id", by);
 	uar_jw_cstr(w, "description", "waits for another task");
 	uar_jw_close(w);
 	uar_jw_close(w);
@@ -192,7 +193,7 @@ static void block(struct ctl *c, struct uar_row_task *t, uar_str by)
 	t->blockers++;
 	ctl_settle_status(t);
 	if (uar_str_is(t->row.status, "blocked"))
-		emit_blocked(c, t, by);
+		ctl_emit_blocked(c, t, by);
 }
 
 void ctl_unblock(struct ctl *c, uar_str task_id)
@@ -205,14 +206,16 @@ void ctl_unblock(struct ctl *c, uar_str task_id)
 	ctl_change(c, t);
 	if (--t->blockers || t->paused)
 		return;
-	t->base_status = t->run_live ? UAR_STR("running") : UAR_STR("queued");
 	ctl_settle_status(t);
+	if (ctl_is_draft(t)) /* it was not said to be blocked */
+		return;
 	w = uar_emit_begin(&c->e);
-	uar_jw_str(w, "status", t->base_status);
+	uar_jw_cstr(w, "status", ctl_at_work(t) ? "running" : "queued");
 	uar_jw_cstr(w, "resumed_from", "blocked");
 	uar_jw_cstr(w, "reason", "nothing blocks the task any more");
 	uar_emit_who(w, "requested_by", "runtime", UAR_STR_NONE);
 	ctl_emit_task(c, t, UAR_EV_TASK_RESUMED);
+	ctl_emit_standing(c, t);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */

@@ -48,8 +48,13 @@ void ctl_result_end(struct ctl *c);
 /* The task; NULL: it has to be loaded, or there is none and the command is refused. */
 struct uar_row_task *ctl_task(struct ctl *c, uar_str id, const char *where);
 bool ctl_task_over(const struct uar_row_task *t); /* no further attempt without retry_task */
+bool ctl_is_draft(const struct uar_row_task *t);
+bool ctl_at_work(const struct uar_row_task *t); /* an attempt has begun and is not over */
 /* Sets the status from what is known: paused, blocked, or its own. */
 void ctl_settle_status(struct uar_row_task *t);
+/* Behind task.resumed, which knows running and queued only: the fact that the task is something
+ * else, so that the log leads to what the row says. */
+void ctl_emit_standing(struct ctl *c, const struct uar_row_task *t);
 /* Was the member of the command there? */
 bool ctl_given(const struct ctl *c, const char *name);
 /* Ends the payload of an event about the task. */
@@ -75,6 +80,8 @@ void ctl_emit_cancelled(struct ctl *c, const struct uar_row_task *t, const char 
 void ctl_emit_failed(struct ctl *c, const struct uar_row_task *t, const struct uar_failure *f);
 uar_str ctl_error_text(struct ctl *c, const struct uar_failure *f);
 /* control_edge.c */
+/* It waits for others; `by` is the one that was added, or empty. */
+void ctl_emit_blocked(struct ctl *c, const struct uar_row_task *t, uar_str by);
 void ctl_link_tasks(struct ctl *c);
 void ctl_unlink_tasks(struct ctl *c);
 /* Writes an edge as events and records show it. */
@@ -87,6 +94,7 @@ void ctl_interrupt_turn(struct ctl *c);
 /* Decides a command of the run that the shell brought; its facts join this decision. */
 void ctl_decide_run(struct ctl *c, int which, const struct uar_command *command);
 /* control_attempt.c */
+void ctl_emit_waiting(struct ctl *c, const struct uar_row_task *t);
 void ctl_start_task(struct ctl *c);
 void ctl_retry_task(struct ctl *c);
 void ctl_settle_task(struct ctl *c);

@@ -55,10 +55,22 @@ static void emit_paused(struct ctl *c, const struct uar_row_task *t, uar_str rea
 	ctl_emit_task(c, t, UAR_EV_TASK_PAUSED);
 }
 
+/* A model or a program at work cannot be suspended, so its task is not said to be paused. */
+static void check_idle(struct ctl *c, const struct uar_row_task *t)
+{
+	if (ctl_at_work(t))
+		ctl_refuse(c, UAR_ESTATE, "/task_id",
+			   "an attempt of task %.*s is at work and cannot be paused: wait for its "
+			   "end, or cancel the task",
+			   UAR_FMT(t->row.id));
+}
+
+/* A draft has nothing to pause: it starts when it is accepted. */
 static void pause_one(struct ctl *c, struct uar_row_task *t, uar_str reason)
 {
-	if (ctl_task_over(t) || t->paused || t->cancel_requested)
+	if (ctl_task_over(t) || t->paused || t->cancel_requested || ctl_is_draft(t))
 		return;
+	check_idle(c, t);
 	emit_paused(c, t, reason);
 	ctl_change(c, t);
 	t->paused = true;
@@ -82,11 +94,14 @@ void ctl_pause_task(struct ctl *c)
 
 	if (!t || !may_change(c, t))
 		return;
+	if (ctl_is_draft(t))
+		ctl_refuse(c, UAR_ESTATE, "/task_id", "the task is a draft: accept it first");
 	pause_one(c, t, in->reason);
 	propagate(c, in->task_id, in->propagation, pause_one, in->reason);
 	ctl_tell_task(c, t);
 }
 
+/* It is what it was before. */
 static void resume_one(struct ctl *c, struct uar_row_task *t, uar_str reason)
 {
 	struct uar_jw *w;
@@ -95,15 +110,15 @@ static void resume_one(struct ctl *c, struct uar_row_task *t, uar_str reason)
 		return;
 	ctl_change(c, t);
 	t->paused = false;
-	t->base_status = t->run_live ? UAR_STR("running") : UAR_STR("queued");
 	t->status_reason = reason;
 	ctl_settle_status(t);
 	w = uar_emit_begin(&c->e);
-	uar_jw_str(w, "status", t->base_status);
+	uar_jw_cstr(w, "status", ctl_at_work(t) ? "running" : "queued");
 	uar_jw_cstr(w, "resumed_from", "paused");
 	uar_jw_str(w, "reason", reason);
 	ctl_put_who(w, "requested_by", c->in);
 	ctl_emit_task(c, t, UAR_EV_TASK_RESUMED);
+	ctl_emit_standing(c, t);
 }
 
 void ctl_resume_task(struct ctl *c)

@@ -100,11 +100,21 @@ void ctl_tell_task(struct ctl *c, struct uar_row_task *t)
 	ctl_result_end(c);
 }
 
+bool ctl_is_draft(const struct uar_row_task *t)
+{
+	return uar_str_is(t->base_status, "draft");
+}
+
+bool ctl_at_work(const struct uar_row_task *t)
+{
+	return t->run_live && !uar_str_is(t->base_status, "queued");
+}
+
 void ctl_settle_status(struct uar_row_task *t)
 {
-	t->row.status = t->paused	  ? UAR_STR("paused")
-			: t->blockers > 0 ? UAR_STR("blocked")
-					  : t->base_status;
+	t->row.status = t->paused			      ? UAR_STR("paused")
+			: t->blockers > 0 && !ctl_is_draft(t) ? UAR_STR("blocked")
+							      : t->base_status;
 }
 
 /* --- facts ----------------------------------------------------------------------------------- */
@@ -163,6 +173,16 @@ static void emit_accepted(struct ctl *c, const struct uar_row_task *t)
 	uar_jw_cstr(w, "status", "accepted");
 	ctl_put_who(w, "accepted_by", c->in);
 	ctl_emit_task(c, t, UAR_EV_TASK_ACCEPTED);
+}
+
+void ctl_emit_standing(struct ctl *c, const struct uar_row_task *t)
+{
+	if (uar_str_is(t->row.status, "accepted"))
+		emit_accepted(c, t);
+	else if (uar_str_is(t->row.status, "blocked"))
+		ctl_emit_blocked(c, t, UAR_STR_NONE);
+	else if (uar_str_is(t->row.status, "waiting_input") && !t->run_live)
+		ctl_emit_waiting(c, t);
 }
 
 /* --- create_task ----------------------------------------------------------------------------- */
@@ -369,11 +389,13 @@ static void change_status(struct ctl *c, struct uar_row_task *t, uar_str status)
 {
 	if (uar_str_is(status, "archived")) {
 		archive_task(c, t);
-	} else if (status.n && uar_str_is(t->base_status, "draft")) {
+	} else if (status.n && ctl_is_draft(t)) {
 		emit_accepted(c, t);
 		ctl_change(c, t);
 		t->base_status = UAR_STR("accepted");
 		ctl_settle_status(t);
+		if (!uar_str_is(t->row.status, "accepted"))
+			ctl_emit_standing(c, t);
 	} else if (status.n) {
 		ctl_refuse(c, UAR_ESTATE, "/status", "the task is %.*s, not a draft",
 			   UAR_FMT(t->row.status));

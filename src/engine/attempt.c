@@ -267,14 +267,27 @@ static void stop_attempt(struct agg *a, const struct uar_row_task *t)
 		rt_send(r, &cancel);
 }
 
+/* An attempt whose task was paused or blocked when its turn came. */
+static void start_held(struct agg *a, const struct uar_row_task *t)
+{
+	const struct live_run *r = rt_run_find(a->rt, &a->state.owner, t->current_run_id);
+
+	if (!t->paused && !t->blockers && uar_str_is(t->base_status, "queued") && r && r->agg == a)
+		rt_start_next(a, uar_str_c(r->thread_id));
+}
+
 void rt_attempt_learn(struct agg *a, const struct uar_row *row)
 {
 	struct uar_row_task t;
 	struct uar_arena arena;
 
 	uar_arena_init(&arena, 0);
-	if (!uar_row_unpack(row, &arena, &t, sizeof t, NULL) && t.run_live && t.cancel_requested)
-		stop_attempt(a, &t);
+	if (!uar_row_unpack(row, &arena, &t, sizeof t, NULL) && t.run_live) {
+		if (t.cancel_requested)
+			stop_attempt(a, &t);
+		else
+			start_held(a, &t);
+	}
 	uar_arena_fini(&arena);
 }
 

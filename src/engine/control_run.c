@@ -409,7 +409,8 @@ void rt_control_runs_perform(struct rt_control *c)
 		c->runs.target_run = NULL;
 		rt_moved_perform(&m);
 	}
-	if (c->in.kind == UAR_CTL_RESUME_QUEUE || c->in.kind == UAR_CTL_RESUME_THREAD)
+	if (c->in.kind == UAR_CTL_RESUME_QUEUE || c->in.kind == UAR_CTL_RESUME_THREAD ||
+	    c->in.kind == UAR_CTL_PROMOTE_QUEUED_TURN) /* the first may have been held */
 		rt_start_next(c->agg, c->in.thread_id);
 	rt_control_runs_failed(c, UAR_ESTATE); /* a run that was made in vain */
 }

@@ -172,8 +172,48 @@ def released():
         streaming(s, command(s, "start_task", task_id=a["task_id"])["result"]["attempt"]["run_id"])
         p.release()
         ended(s, a, "completed")
-        equal(get(s, b)["status"], "queued")
+        equal(get(s, b)["status"], "accepted")
         equal(command(s, "start_task", task_id=b["task_id"])["result"]["task"]["status"], "completed")
+
+
+def queue_behind(s, first, **body):
+    """A task with an attempt that waits behind the one of the first task."""
+    t = task(s, session_id=first["session_id"], thread_id=get(s, first)["attempts"][0]["thread_id"], **body)
+    a = command(s, "start_task", task_id=t["task_id"])["result"]
+    equal((a["task"]["status"], a["attempt"]["status"]), ("queued", "queued"))
+    return t, a["attempt"]["run_id"]
+
+
+@test("an_attempt_of_a_held_task_does_not_start", "CTL-10 CTL-11 CTL-18")
+def held():
+    """Its turn comes while the task is paused, or blocked; it starts when the task goes on, also after a kill."""
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        first = task(s, "assistant")
+        streaming(s, command(s, "start_task", task_id=first["task_id"])["result"]["attempt"]["run_id"])
+        refused(s.http.post("/api/control/pause_task", {"task_id": first["task_id"]}), 409, "CONFLICT", "/task_id")
+        equal(get(s, first)["status"], "running")
+        other = task(s, "assistant", session_id=first["session_id"])
+        streaming(s, command(s, "start_task", task_id=other["task_id"])["result"]["attempt"]["run_id"])
+        paused, paused_run = queue_behind(s, first)
+        blocked, blocked_run = queue_behind(s, other)
+        blocker = task(s, session_id=first["session_id"])
+        command(s, "pause_task", task_id=paused["task_id"])
+        command(s, "link_tasks", **{"from": blocker["task_id"], "to": blocked["task_id"], "kind": "blocks"})
+        p.release()
+        ended(s, first, "completed")
+        ended(s, other, "completed")
+        for again in (False, True):
+            if again:
+                s.kill()
+                s.start()
+            # a turn of another thread goes its whole way meanwhile
+            s.finish(s.create("echo"))
+            equal([get(s, t)["status"] for t in (paused, blocked)], ["paused", "blocked"])
+            equal([s.record(r)["status"] for r in (paused_run, blocked_run)], ["queued", "queued"])
+        command(s, "resume_task", task_id=paused["task_id"])
+        equal(ended(s, paused, "completed")["current_run_id"], paused_run)
+        command(s, "complete_task", task_id=blocker["task_id"])
+        equal(ended(s, blocked, "completed")["current_run_id"], blocked_run)
 
 
 @test("attempts_survive_a_kill", "CTL-08")

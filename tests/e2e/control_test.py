@@ -128,7 +128,7 @@ def unchanged():
                                headers={"Idempotency-Key": key})
         equal(post("k", idempotency_key="k").json, first)
         now = post("other")
-        equal((now.status, now.json["result"]["task"]["status"]), (200, "queued"))
+        equal((now.status, now.json["result"]["task"]["status"]), (200, "accepted"))
         command(s, "pause_task", task_id=t["task_id"])
         equal(post("other").json, now.json)
         refused(post("other", reason="y"), 409, "CONFLICT", "/idempotency_key")
@@ -204,6 +204,12 @@ def status(s, t):
     return s.http.get(f"/api/tasks/{t['task_id']}").json["task"]["status"]
 
 
+def folded(s, t):
+    """The status to which the log leads."""
+    groups = s.http.get(f"/api/sessions/{t['session_id']}?include=tasks").json["tasks"].values()
+    return {x["task_id"]: x["status"] for g in groups if isinstance(g, list) for x in g if "task_id" in x}[t["task_id"]]
+
+
 def family(s):
     """A task, its child and its grandchild."""
     top = task(s, title="top")
@@ -225,9 +231,37 @@ def paused():
             s.start()
             equal([status(s, t) for t in tasks], want)
             command(s, "resume_task", task_id=tasks[0]["task_id"], **more)
-            check(all(status(s, t) in ("accepted", "queued") for t in tasks))
+            equal([(status(s, t), folded(s, t)) for t in tasks], [("accepted", "accepted")] * 3)
         equal([p["reason"] for p in facts(s, tasks[0], "task.paused")], ["lunch"] * 3)
         equal([p["resumed_from"] for p in facts(s, tasks[0], "task.resumed")], ["paused"] * 3)
+
+
+@test("a_resumed_task_is_what_it_was", "CTL-11 CTL-17")
+def resumed():
+    with Server() as s:
+        draft = task(s, agent_id="echo", status="draft")
+        refused(s.http.post("/api/control/pause_task", {"task_id": draft["task_id"]}), 409, "CONFLICT", "/task_id")
+        top = task(s)
+        below = task(s, agent_id="echo", status="draft", parent_task_id=top["task_id"])
+        command(s, "pause_task", task_id=top["task_id"], propagation="all")
+        equal((status(s, below), folded(s, below)), ("draft", "draft"))
+        command(s, "resume_task", task_id=top["task_id"], propagation="all")
+        equal((status(s, top), status(s, below)), ("accepted", "draft"))
+        refused(s.http.post("/api/control/start_task", {"task_id": below["task_id"]}), 409, "CONFLICT")
+        command(s, "link_tasks", **{"from": top["task_id"], "to": below["task_id"], "kind": "blocks"})
+        equal((status(s, below), folded(s, below)), ("draft", "draft"))
+        command(s, "update_task", task_id=below["task_id"], status="accepted")
+        equal((status(s, below), folded(s, below)), ("blocked", "blocked"))
+        command(s, "pause_task", task_id=below["task_id"])
+        command(s, "resume_task", task_id=below["task_id"])
+        equal((status(s, below), folded(s, below)), ("blocked", "blocked"))
+        command(s, "complete_task", task_id=top["task_id"])
+        equal((status(s, below), folded(s, below)), ("accepted", "accepted"))
+        waits = task(s, agent_id="echo", acceptance=[{"id": "a", "text": "it is read"}])
+        command(s, "start_task", task_id=waits["task_id"])
+        command(s, "pause_task", task_id=waits["task_id"])
+        command(s, "resume_task", task_id=waits["task_id"])
+        equal((status(s, waits), folded(s, waits)), ("waiting_input", "waiting_input"))
 
 
 @test("a_cancel_sticks_to_the_tree", "CTL-12 TASK-04")
@@ -296,7 +330,7 @@ def blocked():
         command(s, "complete_task", task_id=a["task_id"])
         equal(status(s, c), "blocked")
         command(s, "unlink_tasks", **{"from": b["task_id"], "to": c["task_id"], "kind": "blocks"})
-        equal(status(s, c), "queued")
+        equal((status(s, c), folded(s, c)), ("accepted", "accepted"))
         edges = s.http.get(f"/api/tasks/{c['task_id']}").json["task"]["relationships"]
         equal(sorted(e["status"] for e in edges), ["active", "removed"])
         other = task(s, title="elsewhere")
