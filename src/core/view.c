@@ -80,18 +80,49 @@ static bool make_room(struct uar_sview *v, enum uar_sview_kind kind)
 	return true;
 }
 
-/* The oldest closed item makes room, or else the oldest one. */
-static void drop_oldest(struct uar_sview *v, enum uar_sview_kind kind)
+static void drop_at(struct uar_sview *v, enum uar_sview_kind kind, size_t gone)
 {
 	struct uar_sview_list *l = &v->lists[kind];
-	size_t size = uar_sview_info[kind].size, gone = 0;
+	size_t size = uar_sview_info[kind].size;
 
-	while (gone < l->count && ((struct uar_sview_item *)at(v, kind, gone))->open)
-		gone++;
-	gone = gone < l->count ? gone : 0;
 	l->count--;
 	memmove(l->items + gone * size, l->items + (gone + 1) * size, (l->count - gone) * size);
 	l->omitted++;
+}
+
+void view_drop(struct uar_sview *v, enum uar_sview_kind kind, const void *item)
+{
+	drop_at(v, kind,
+		(size_t)((const char *)item - v->lists[kind].items) / uar_sview_info[kind].size);
+}
+
+/* Of turns that wait, the one that runs last; none waits: the oldest. */
+static size_t last_to_run(const struct uar_sview *v)
+{
+	const struct uar_sview_turn *last = NULL;
+	size_t gone = 0;
+
+	for (size_t i = 0; i < v->lists[UAR_SVIEW_TURN].count; i++) {
+		const struct uar_sview_turn *t = at(v, UAR_SVIEW_TURN, i);
+
+		if (t->started_at || (last && t->rank < last->rank))
+			continue;
+		last = t;
+		gone = i;
+	}
+	return gone;
+}
+
+/* The oldest closed item makes room, or else the oldest one; of a queue the end. */
+static void drop_oldest(struct uar_sview *v, enum uar_sview_kind kind)
+{
+	size_t gone = 0;
+
+	while (gone < v->lists[kind].count && ((struct uar_sview_item *)at(v, kind, gone))->open)
+		gone++;
+	if (gone == v->lists[kind].count)
+		gone = kind == UAR_SVIEW_TURN ? last_to_run(v) : 0;
+	drop_at(v, kind, gone);
 }
 
 static void *add_item(struct uar_sview *v, enum uar_sview_kind kind)

@@ -38,6 +38,8 @@ void *view_find(const struct uar_sview *v, enum uar_sview_kind kind, uar_str key
 void *view_item(struct fold_step *s, enum uar_sview_kind kind, uar_str key);
 /* The item that the event names by an id; NULL: the event has no such id. */
 void *view_named(struct fold_step *s, enum uar_sview_kind kind, enum uar_id id);
+/* It is one that the view omits. */
+void view_drop(struct uar_sview *v, enum uar_sview_kind kind, const void *item);
 struct uar_sview_shell *view_shell(struct fold_step *s);
 /* The i-th item, the oldest first. */
 const void *view_at(const struct uar_sview *v, enum uar_sview_kind kind, size_t i);

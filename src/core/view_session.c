@@ -90,6 +90,7 @@ static void queue_changed(struct fold_step *s, struct uar_sview_thread *t)
 	}
 	if (paused)
 		t->queue_paused = uar_json_bool(paused, false);
+	t->queue_length = view_int(s, "length", t->queue_length);
 	VIEW_KEEP(s, thread, t, queue_source, view_str(s, "source"));
 	view_take_json(s, &t->queue_policy, "policy", VIEW_MAX_thread_queue_policy);
 }

@@ -103,7 +103,7 @@ static const struct uar_sview_turn *next_waiting(const struct uar_sview *v, uar_
 	return best;
 }
 
-/* Returns how many there are. */
+/* Those that are kept, the next one first. Returns how many they are. */
 static int64_t write_queued_turns(struct uar_jw *w, const struct uar_sview *v, uar_str thread_id)
 {
 	const struct uar_sview_turn *turn = NULL;
@@ -128,10 +128,14 @@ void uar_sview_write_queue(struct uar_jw *w, const char *key, const struct uar_s
 			   uar_str thread_id)
 {
 	const struct uar_sview_thread *t = uar_sview_thread(s->view, thread_id);
+	int64_t listed, omitted;
 
 	uar_jw_obj(w, key);
 	uar_jw_str(w, "thread_id", thread_id);
-	uar_jw_int(w, "length", write_queued_turns(w, s->view, thread_id));
+	listed = write_queued_turns(w, s->view, thread_id);
+	omitted = t && t->queue_length > listed ? t->queue_length - listed : 0;
+	uar_jw_int(w, "length", listed + omitted);
+	uar_jw_int(w, "omitted", omitted);
 	uar_jw_cstr(w, "resume_state", t && t->queue_paused ? "paused" : "running");
 	view_put_text(w, "pause_reason", t ? t->pause_reason : UAR_STR_NONE);
 	view_put_json(w, "policy", t ? t->queue_policy : UAR_STR_NONE, "{\"mode\":\"enqueue\"}");

@@ -21,6 +21,7 @@ static void started(struct fold_step *s, struct uar_sview_turn *t)
 {
 	VIEW_TAKE(s, turn, t, status);
 	VIEW_TAKE(s, turn, t, agent_id);
+	VIEW_KEEP(s, turn, t, run_id, s->ev->ids[UAR_ID_RUN]);
 	t->started_at = s->ev->time_us;
 	t->rank = 0;
 }
@@ -97,27 +98,85 @@ static void mark_removed(struct fold_step *s)
 	}
 }
 
-/* The order of the queue, as the log names it: turns that are not in it wait no more. */
+/* Turns that the log lists again after the view has let go of them: the queue has moved on. */
+static void add_listed(struct fold_step *s, const struct uar_json *first)
+{
+	int64_t rank = 0;
+
+	for (const struct uar_json *j = first; j; j = j->next) {
+		uar_str id = uar_json_str(j, UAR_STR_NONE);
+		struct uar_sview_turn *t;
+
+		rank++;
+		if (!id.n || view_find(s->v, UAR_SVIEW_TURN, id))
+			continue;
+		t = view_item(s, UAR_SVIEW_TURN, id);
+		if (!t)
+			return;
+		t->item.open = true;
+		t->rank = rank;
+		VIEW_KEEP(s, turn, t, thread_id, s->ev->ids[UAR_ID_THREAD]);
+		VIEW_KEEP(s, turn, t, status, UAR_STR("queued"));
+	}
+}
+
+/* A turn behind others that the view does not keep has no place that it could be shown at. */
+static void drop_beyond(struct fold_step *s, const struct uar_sview_turn *added)
+{
+	int64_t kept = 0;
+
+	for (size_t i = 0; i < s->v->lists[UAR_SVIEW_TURN].count; i++) {
+		const struct uar_sview_turn *t = view_at(s->v, UAR_SVIEW_TURN, i);
+
+		kept += t->item.open && !t->started_at &&
+			uar_str_eq(t->thread_id, added->thread_id);
+	}
+	if (kept < view_int(s, "length", 0))
+		view_drop(s->v, UAR_SVIEW_TURN, added);
+}
+
+/* Turns that wait at the places of those that the log lists stand behind them, until it says
+ * otherwise. */
+static void free_places(struct fold_step *s, int64_t places)
+{
+	for (size_t i = 0; i < s->v->lists[UAR_SVIEW_TURN].count; i++) {
+		struct uar_sview_turn *t =
+			(struct uar_sview_turn *)view_at(s->v, UAR_SVIEW_TURN, i);
+
+		if (t->item.open && !t->started_at && t->rank <= places &&
+		    uar_str_eq(t->thread_id, s->ev->ids[UAR_ID_THREAD]))
+			t->rank = places + 1;
+	}
+}
+
+/* The order of the queue, as the log names it: turns that are not in it wait no more, or behind
+ * those that it lists. */
 static void order_queue(struct fold_step *s)
 {
 	const struct uar_json *order = uar_json_get(s->p, UAR_STR("order"));
-	uar_str removed = view_str(s, "queued_turn_id");
+	const struct uar_json *first = order && order->kind == UAR_JSON_ARRAY ? order->first : NULL;
+	uar_str op = view_str(s, "op"), id = view_str(s, "queued_turn_id");
+	bool listed = false;
 	struct uar_sview_turn *t;
 	int64_t rank = 0;
 
-	for (const struct uar_json *j = order && order->kind == UAR_JSON_ARRAY ? order->first
-									       : NULL;
-	     j; j = j->next) {
+	free_places(s, first ? order->count : 0);
+	for (const struct uar_json *j = first; j; j = j->next) {
+		listed |= uar_str_eq(uar_json_str(j, UAR_STR_NONE), id);
 		t = view_find(s->v, UAR_SVIEW_TURN, uar_json_str(j, UAR_STR_NONE));
+		rank++;
 		if (t)
-			t->rank = ++rank;
+			t->rank = rank;
 	}
-	t = view_find(s->v, UAR_SVIEW_TURN, removed);
-	if (t && uar_str_is(view_str(s, "op"), "removed")) {
+	t = view_find(s->v, UAR_SVIEW_TURN, id);
+	if (t && uar_str_is(op, "removed")) {
 		t->rank = 0;
 		t->item.open = false;
 		VIEW_KEEP(s, turn, t, status, UAR_STR("cancelled"));
+	} else if (t && !listed && !t->started_at && uar_str_is(op, "added")) {
+		drop_beyond(s, t);
 	}
+	add_listed(s, first);
 }
 
 /* A turn that waits was given another message. */

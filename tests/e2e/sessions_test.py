@@ -434,4 +434,39 @@ def queue():
             s.cancel(run_id)
 
 
+@test("a_long_queue_shows_its_head_and_its_true_length", "SNAP-04 CTL-21")
+def long_queue():
+    with Server(env={"UAR_SCRIPTED_TOKEN_MS": "60000"}) as s:
+        first = s.create("tools", "first", conversation_id="talk")
+        wait_until(lambda: s.record(first)["status"] == "running", "the first one runs")
+        runs = [s.create("tools", f"question {i}", conversation_id="talk") for i in range(80)]
+        session_id = s.record(first)["session_id"]
+
+        def shown():
+            return session(s, session_id)["queue"]
+        q = shown()
+        kept = len(q["queued_turns"])
+        equal((q["length"], q["omitted"]), (80, 80 - kept))
+        check(kept >= 60, kept)
+        equal([t["run_id"] for t in q["queued_turns"]], runs[:kept])
+        equal([t["position"] for t in q["queued_turns"]], list(range(1, kept + 1)))
+        s.kill()
+        s.start()
+        equal(shown(), q)
+        # one that is beyond what is shown, to the front
+        last = s.record(runs[79])["turn_id"]
+        command(s, "promote_queued_turn", thread_id="talk", queued_turn_id=last)
+        q = shown()
+        equal((q["queued_turns"][0]["queued_turn_id"], q["length"]), (last, 80))
+        equal([t["run_id"] for t in q["queued_turns"]][1:40], runs[:39])
+        for run_id in runs[:70]:
+            s.cancel(run_id)
+        wait_until(lambda: shown()["length"] == 10, "seventy have left")
+        q = shown()
+        equal(([t["queued_turn_id"] for t in q["queued_turns"]], q["omitted"]),
+              ([last] + [s.record(r)["turn_id"] for r in runs[70:79]], 0))
+        for run_id in [first] + runs[70:]:
+            s.cancel(run_id)
+
+
 main()
