@@ -128,3 +128,36 @@ bool uar_address_is_local(const struct uar_address *a)
 	}
 	return false;
 }
+
+/* The next character, decoded as often as it is encoded. */
+static char decoded_at(uar_str s, size_t *at)
+{
+	char c = s.p[(*at)++];
+
+	while (c == '%' && *at + 2 <= s.n && uar_hex_digit(s.p[*at]) >= 0 &&
+	       uar_hex_digit(s.p[*at + 1]) >= 0) {
+		c = (char)(uar_hex_digit(s.p[*at]) * 16 + uar_hex_digit(s.p[*at + 1]));
+		*at += 2;
+	}
+	return c;
+}
+
+bool uar_address_climbs(uar_str address)
+{
+	size_t at = 0, dots = 0, others = 0;
+
+	while (at < address.n && address.p[at] != '?' && address.p[at] != '#') {
+		bool slash = address.p[at] == '/' || address.p[at] == '\\';
+		char c = decoded_at(address, &at);
+
+		if (!slash) {
+			dots += c == '.';
+			others += c != '.';
+			continue;
+		}
+		if (!others && (dots == 1 || dots == 2))
+			return true;
+		dots = others = 0;
+	}
+	return !others && (dots == 1 || dots == 2);
+}

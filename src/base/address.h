@@ -35,5 +35,8 @@ bool uar_address_is_any(const struct uar_address *a); /* 0.0.0.0, [::] */
 bool uar_address_is_local(const struct uar_address *a);
 /* The host without its brackets. */
 uar_str uar_address_bare(const struct uar_address *a);
+/* Has the path of an address (up to '?' or '#') a segment "." or ".."? Percent-encoded dots
+ * count, encoded twice as well; '\\' is a slash, an encoded slash is none. */
+bool uar_address_climbs(uar_str address);
 
 #endif

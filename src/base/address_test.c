@@ -167,3 +167,19 @@ TEST(knows_what_is_local_and_what_is_every_address, "")
 	CHECK(uar_address_is_local(&a));
 	CHECK(!uar_address_is_any(&a));
 }
+
+TEST(a_path_that_climbs_is_seen, "")
+{
+	static const char *const climb[] = { "/a/../b", "/a/..",     "..",	 "/./a",
+					     "/%2e%2E", "/a/.%2e/b", "a/.%252e", "/a\\..\\b",
+					     "/%252e.", "/a/..?b",   "/a/.#b",	 "https://x/.." };
+	static const char *const stay[] = {
+		"",    "/",  "/a/...", "/..a/b", "/a?b=/../c", "/a#/..", "https://x.example/a.b/c",
+		"/%2", "/%", "/a/%2ea"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(climb); i++)
+		CHECK_MSG(uar_address_climbs(uar_str_c(climb[i])), "%s", climb[i]);
+	for (size_t i = 0; i < ARRAY_LEN(stay); i++)
+		CHECK_MSG(!uar_address_climbs(uar_str_c(stay[i])), "%s", stay[i]);
+}

@@ -4,6 +4,7 @@
  * a model cannot ask for one. In an address everything put in is percent-encoded. */
 #include "tool/http_int.h"
 
+#include "base/address.h"
 #include "loop/limits.h"
 
 struct filling {
@@ -156,6 +157,10 @@ static uar_err fill_url(struct filling *f)
 	uar_err e = fill(f, f->spec->url, true, url);
 	const struct uar_json *m;
 
+	if (!e && uar_address_climbs(uar_buf_str(url)))
+		return uar_error_set(f->error, UAR_EINVALID,
+				     "an argument makes a part of the path \".\" or \"..\", which "
+				     "leads elsewhere: give another value");
 	for (m = uar_json_first(f->spec->query); m && !e; m = m->next) {
 		if (is_absent(f, m->text))
 			continue;

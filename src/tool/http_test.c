@@ -66,7 +66,7 @@ TEST(requests_are_what_is_declared, "")
 		const char *spec, *args, *url, *body;
 	} cases[] = {
 		{ "{\"name\":\"a\",\"url\":\"https://x.example/{p}\"}",
-		  "{\"p\":\"../a b?#\",\"q\":1}", "https://x.example/..%2Fa%20b%3F%23?q=1", "" },
+		  "{\"p\":\"..a/b c?#\",\"q\":1}", "https://x.example/..a%2Fb%20c%3F%23?q=1", "" },
 		{ "{\"name\":\"a\",\"url\":\"https://x.example/"
 		  "?a=1\",\"query\":{\"b\":\"{b}\",\"c\":\"{c}\"}}",
 		  "{\"b\":\"x&y\"}", "https://x.example/?a=1&b=x%26y", "" },
@@ -89,6 +89,28 @@ TEST(requests_are_what_is_declared, "")
 		CHECK_INT(fill(cases[i].spec, cases[i].args, &arena, &f, &error), UAR_OK);
 		CHECK_STR(uar_buf_str(&f.url), cases[i].url);
 		CHECK_STR(uar_buf_str(&f.body), cases[i].body);
+		uar_http_filled_fini(&f);
+		uar_arena_fini(&arena);
+	}
+}
+
+TEST(an_argument_does_not_climb_the_path, "")
+{
+	static const char *const args[] = {
+		"{\"id\":\"..\"}",	   "{\"id\":\".\"}",	       "{\"id\":\"%2e%2E\"}",
+		"{\"id\":\"%252e%252e\"}", "{\"id\":\"../../admin\"}", "{\"id\":\"a\\\\..\"}",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(args); i++) {
+		struct uar_arena arena = { 0 };
+		struct uar_http_filled f;
+		struct uar_error error = { 0 };
+
+		CHECK_INT(
+			fill("{\"name\":\"a\",\"url\":\"https://x.example/v1/items/{id}/detail\"}",
+			     args[i], &arena, &f, &error),
+			UAR_EINVALID);
+		CHECK(strstr(error.text, "path") != NULL);
 		uar_http_filled_fini(&f);
 		uar_arena_fini(&arena);
 	}
