@@ -1,5 +1,6 @@
 /* judge.c - what the approval rules of a definition say about a question. */
 #include "agent/definition.h"
+#include "base/address.h"
 
 /* '*' stands for any number of characters. Only the last one is tried again. */
 bool uar_pattern_fits(uar_str pattern, uar_str s)
@@ -48,12 +49,24 @@ bool uar_definition_asks_forms(const struct uar_definition *d)
 	return uar_json_bool(uar_json_pointer(d->json, UAR_STR("/ui/forms/enabled")), true);
 }
 
+/* Clients read such a target as another one than the patterns saw: they drop blanks and control
+ * characters, take '\\' for '/', resolve ".." and read "//host" as another host. */
+static bool is_read_otherwise(uar_str target)
+{
+	for (size_t i = 0; i < target.n; i++)
+		if ((unsigned char)target.p[i] <= ' ' || target.p[i] == 0x7f || target.p[i] == '\\')
+			return true;
+	return uar_str_starts(target, UAR_STR("//")) || uar_address_climbs(target);
+}
+
 bool uar_definition_navigates(const struct uar_definition *d, uar_str target)
 {
 	const struct uar_json *j = uar_json_pointer(d->json, UAR_STR("/ui/navigation"));
 	const struct uar_json *allow = uar_json_get(j, UAR_STR("allow"));
 	bool found = !allow;
 
+	if (is_read_otherwise(target))
+		return false;
 	for (const struct uar_json *a = uar_json_at(allow, 0); a; a = a->next)
 		found |= uar_pattern_fits(a->text, target);
 	return found && uar_json_bool(uar_json_get(j, UAR_STR("enabled")), allow != NULL);
