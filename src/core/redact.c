@@ -26,6 +26,7 @@ static const char *const secret_words[] = {
 	"privatekey",  "authorization", "credential", "accesstoken",  "refreshtoken", "authtoken",
 	"bearertoken", "sessiontoken",	"idtoken",    "clientsecret", "cookie",
 };
+/* Only as a word of the name, alone or as in user_pin and githubToken. */
 static const char *const secret_names[] = { "token", "pwd", "pin", "pass", "otp", "cvv", "jwt" };
 
 /* Lower-case letters and digits of the name: "API-Key" and "api_key" are the same. */
@@ -44,6 +45,40 @@ static uar_str plain_name(uar_str name, char out[UAR_LIMIT_REDACT_NAME])
 	return uar_str_n(out, n);
 }
 
+static bool is_lower(char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+static bool is_upper(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+/* The word that begins at *at: letters up to anything else or to a change of case ("APIToken" has
+ * two). Empty: there is none. */
+static uar_str next_word(uar_str name, size_t *at)
+{
+	size_t from = *at, n;
+
+	while (from < name.n && !is_lower(name.p[from]) && !is_upper(name.p[from]))
+		from++;
+	for (n = from; n < name.n && (is_lower(name.p[n]) || is_upper(name.p[n])); n++)
+		if (n > from && is_upper(name.p[n]) &&
+		    (is_lower(name.p[n - 1]) || (n + 1 < name.n && is_lower(name.p[n + 1]))))
+			break;
+	*at = n;
+	return uar_str_n(name.p + from, n - from);
+}
+
+static bool is_secret_word(uar_str word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(secret_names); i++)
+		if (uar_str_eq_nocase(word, uar_str_c(secret_names[i])))
+			return true;
+	return false;
+}
+
 bool uar_is_secret_name(uar_str name)
 {
 	char text[UAR_LIMIT_REDACT_NAME];
@@ -52,8 +87,10 @@ bool uar_is_secret_name(uar_str name)
 	for (size_t i = 0; i < ARRAY_LEN(secret_words); i++)
 		if (plain.n && memmem(plain.p, plain.n, secret_words[i], strlen(secret_words[i])))
 			return true;
-	for (size_t i = 0; i < ARRAY_LEN(secret_names); i++)
-		if (uar_str_is(plain, secret_names[i]))
+	if (is_secret_word(plain))
+		return true;
+	for (size_t at = 0; at < name.n;)
+		if (is_secret_word(next_word(name, &at)))
 			return true;
 	return false;
 }
@@ -100,7 +137,8 @@ static void add(struct walk *x, struct place *p, const struct uar_json *schema, 
 	}
 	p->at[p->count++] = schema;
 	p->hidden |= uar_json_bool(member(schema, "writeOnly"), false) ||
-		     uar_json_bool(member(schema, "x-sensitive"), false);
+		     uar_json_bool(member(schema, "x-sensitive"), false) ||
+		     uar_str_is(uar_json_str(member(schema, "format"), UAR_STR("")), "password");
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		add_all(x, p, member(schema, lists[i]), depth + 1);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)

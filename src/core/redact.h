@@ -1,8 +1,8 @@
 /* redact.h - what of a value may be recorded.
  *
- * A member is hidden when its JSON Schema marks it (`writeOnly` or `x-sensitive`), or when its
- * name is that of a secret. One function serves tool arguments, answers and every other copy
- * that is kept or shown. */
+ * A member is hidden when its JSON Schema marks it (`writeOnly`, `x-sensitive` or the format
+ * `password`), or when its name is that of a secret. One function serves tool arguments, answers
+ * and every other copy that is kept or shown. */
 #ifndef UAR_CORE_REDACT_H
 #define UAR_CORE_REDACT_H
 

@@ -32,6 +32,14 @@ TEST(members_with_the_name_of_a_secret_are_hidden, "")
 	      "{\"deep\":[{\"API-Key\":\"<redacted>\"}],\"\":2}");
 	shows(NULL, "{\"clientSecret\":null,\"tokens\":7,\"token\":7}",
 	      "{\"clientSecret\":null,\"tokens\":7,\"token\":\"<redacted>\"}");
+	shows(NULL, "{\"api_token\":1,\"githubToken\":2,\"user-pin\":3,\"db.pwd\":4,\"cardCVV\":5}",
+	      "{\"api_token\":\"<redacted>\",\"githubToken\":\"<redacted>\",\"user-pin\":"
+	      "\"<redacted>\",\"db.pwd\":\"<redacted>\",\"cardCVV\":\"<redacted>\"}");
+	shows(NULL,
+	      "{\"APIToken2\":1,\"spinner\":2,\"max_tokens\":3,\"shopping\":4,\"bypass\":5,\"_\":"
+	      "6}",
+	      "{\"APIToken2\":\"<redacted>\",\"spinner\":2,\"max_tokens\":3,\"shopping\":4,"
+	      "\"bypass\":5,\"_\":6}");
 	shows(NULL, "\"plain\"", "\"plain\"");
 }
 
@@ -46,6 +54,8 @@ TEST(members_that_a_schema_marks_are_hidden, "")
 	      "{\"l\":[1,2]}", "{\"l\":[\"<redacted>\",\"<redacted>\"]}");
 	shows("{\"prefixItems\":[{\"writeOnly\":true}],\"items\":{\"type\":\"integer\"}}", "[1,2]",
 	      "[\"<redacted>\",2]");
+	shows("{\"properties\":{\"a\":{\"format\":\"password\"}}}", "{\"a\":1,\"b\":2}",
+	      "{\"a\":\"<redacted>\",\"b\":2}");
 	shows("{\"writeOnly\":true}", "{\"a\":1}", "\"<redacted>\"");
 	shows("{\"additionalProperties\":{\"writeOnly\":true},\"properties\":{\"a\":{}}}",
 	      "{\"a\":1,\"b\":2}", "{\"a\":1,\"b\":\"<redacted>\"}");
