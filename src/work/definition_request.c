@@ -2,6 +2,7 @@
 #include "work/definition_request.h"
 
 #include "agent/prompt.h"
+#include "core/redact.h"
 #include "json/schema.h"
 
 /* --- inputs ---------------------------------------------------------------------------- */
@@ -89,6 +90,28 @@ static uar_err check_state(const struct uar_definition *d, const struct uar_run_
 	return check_value(d->schemas.state, state, "/context/state", error);
 }
 
+/* Inputs are recorded as they came, so that the run can go on after a crash: one that may not be
+ * recorded is refused. */
+static uar_err check_recordable(const struct uar_definition *d, const struct uar_json *inputs,
+				struct uar_error *error)
+{
+	for (const struct uar_json *m = uar_json_first(inputs); m; m = m->next) {
+		struct uar_json alone = *inputs, member = *m;
+
+		member.next = NULL;
+		alone.first = &member;
+		alone.count = 1;
+		if (!uar_redacts(&alone, d->schemas.inputs))
+			continue;
+		uar_error_where(error, "/inputs/%.*s", UAR_FMT(uar_str_utf8_prefix(m->key, 64)));
+		return uar_error_set(error, UAR_EINVALID,
+				     "a sensitive value cannot be an input, for inputs are "
+				     "recorded: let the agent ask for it with a form, or write "
+				     "${secret:NAME} in the tool that needs it");
+	}
+	return UAR_OK;
+}
+
 static uar_err check_inputs(const struct uar_definition *d, struct uar_run_create *op,
 			    struct uar_arena *arena)
 {
@@ -101,6 +124,8 @@ static uar_err check_inputs(const struct uar_definition *d, struct uar_run_creat
 	}
 	if (!e && d->schemas.inputs)
 		e = check_value(d->schemas.inputs, theirs, "/inputs", &op->error);
+	if (!e)
+		e = check_recordable(d, theirs, &op->error);
 	if (!e)
 		e = uar_prompt_check(d, all, &op->error);
 	return e ? e : check_state(d, op, arena, &op->error);

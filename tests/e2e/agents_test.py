@@ -416,6 +416,23 @@ def tool_policy():
         check(all("may not use" in json.dumps(f) for f in failed), failed)
 
 
+@test("a_sensitive_input_is_refused_and_not_recorded", "")
+def sensitive_inputs():
+    agent = definition("a", schemas={"inputs": {"type": "object", "properties": {
+        "card": {"type": "object", "properties": {"number": {"type": "string", "writeOnly": True}}},
+        "github_token": {"type": "string"}, "who": {"type": "string"}}}})
+    with Shop(agent) as s:
+        for inputs in ({"card": {"number": "hush-4711"}}, {"github_token": "hush-4711"}):
+            a = s.http.post("/api/runs", {"agent_id": "a", "inputs": {"message": "hi", "who": "Ada", **inputs}})
+            refused(a, 400, "VALIDATION_ERROR")
+            check("/inputs/" + next(iter(inputs)) in a.body.decode() and "form" in a.body.decode(), a.body)
+        s.finish(s.create("a", "hi", inputs={"who": "Ada"}))
+        for where, _, names in os.walk(s.data):
+            for name in names:
+                with open(os.path.join(where, name), "rb") as f:
+                    check(b"hush-4711" not in f.read(), name)
+
+
 @test("forms_and_navigation_need_permission", "ART-19 ART-21")
 def permissions():
     def agent(agent_id, ui):
@@ -425,7 +442,7 @@ def permissions():
     form = call("ui.form.request", title="Who?", schema={"type": "object", "properties": {"who": {"type": "string"}}})
     go = call("ui.navigate", target="/reports/7")
     with Shop(agent("closed", {"forms": {"enabled": False}}), agent("open", {"navigation": {"allow": ["/reports/*"]}}),
-              agent("other", {"navigation": {"allow": ["/home"]}})) as s:
+              agent("other", {"navigation": {"allow": ["/home"]}}), agent("any", {"navigation": {"allow": ["/*"]}})) as s:
         def facts(agent_id, message):
             events = s.session_events(s.create(agent_id, message))
             return {e.data["type"] for e in events}, [e.data["payload"] for e in events]
@@ -437,6 +454,12 @@ def permissions():
             check("tool.failed" in types and any("ui.navigation" in json.dumps(p) for p in payloads), types)
         types, _ = facts("open", go)
         check("tool.failed" not in types, types)
+        for target in ("/reports/../no", "/reports/%2e%2e/no", "/reports/..\\no", "/reports/\t../no"):
+            types, payloads = facts("open", call("ui.navigate", target=target))
+            check("tool.failed" in types and any("ui.navigation" in json.dumps(p) for p in payloads), (target, types))
+        for target in ("//evil.example/x", "/\\evil.example", "/\t/evil.example"):
+            types, payloads = facts("any", call("ui.navigate", target=target))
+            check("tool.failed" in types, (target, types))
         run_id = s.create("open", form)
         wait_until(lambda: s.record(run_id).get("actions"), "the form")
         s.cancel(run_id)
