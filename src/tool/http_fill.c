@@ -149,18 +149,26 @@ static bool is_absent(const struct filling *f, uar_str text)
 	return argument_at(text, &name) == text.n && text.n && !uar_json_get(f->args, name);
 }
 
+/* Clients resolve ".." before they ask: such an argument would choose another resource. */
+static uar_err fill_path(struct filling *f)
+{
+	uar_err e = fill(f, f->spec->url, true, &f->out->url);
+
+	if (e || !uar_address_climbs(uar_buf_str(&f->out->url)))
+		return e;
+	return uar_error_set(f->error, UAR_EINVALID,
+			     "an argument makes a part of the path \".\" or \"..\", which leads "
+			     "elsewhere: give another value");
+}
+
 static uar_err fill_url(struct filling *f)
 {
 	struct uar_buf *url = &f->out->url;
 	bool reads = uar_str_is(f->spec->method, "GET") || uar_str_is(f->spec->method, "HEAD") ||
 		     uar_str_is(f->spec->method, "DELETE");
-	uar_err e = fill(f, f->spec->url, true, url);
+	uar_err e = fill_path(f);
 	const struct uar_json *m;
 
-	if (!e && uar_address_climbs(uar_buf_str(url)))
-		return uar_error_set(f->error, UAR_EINVALID,
-				     "an argument makes a part of the path \".\" or \"..\", which "
-				     "leads elsewhere: give another value");
 	for (m = uar_json_first(f->spec->query); m && !e; m = m->next) {
 		if (is_absent(f, m->text))
 			continue;
