@@ -29,7 +29,7 @@ struct exchange {
 	struct uar_buf body;
 	struct uar_timer resume;
 	unsigned resumes;
-	bool streams, answered, listens;
+	bool streams, answered, listens, in_session;
 };
 
 static struct http *http_of(struct uar_mcp_link *l)
@@ -150,13 +150,31 @@ static bool may_resume(struct exchange *x, int status)
 			     x->sse.retry_ms ? x->sse.retry_ms * 1000 : RESUME_US) == UAR_OK;
 }
 
+/* Does the server not know the session of the request any more? It may say so in an error that
+ * carries the request's id; the codes of JSON-RPC itself are about the request instead. */
+static bool refuses_session(const struct exchange *x, int status, uar_str text)
+{
+	struct uar_mcp_message m = { 0 };
+	struct uar_arena arena;
+	bool yes;
+
+	if (!x->in_session || (status != 404 && status != 400))
+		return false;
+	uar_arena_init(&arena, 0);
+	yes = !uar_mcp_message_read(text, &arena, &m, NULL) && m.kind == UAR_MCP_ERROR &&
+	      (m.error.code < -32700 || m.error.code > -32600);
+	uar_arena_fini(&arena);
+	return yes;
+}
+
 /* What came in one piece: the answer, or a refusal in the words of the protocol. */
 static void take_body(struct exchange *x, int status, uar_str refusal)
 {
 	if (status / 100 == 2) {
 		if (!x->streams && x->body.n)
 			hand_over(x, uar_buf_str(&x->body));
-	} else if (status != 401 && status != 403 && x->id.n && answers(x, refusal)) {
+	} else if (status != 401 && status != 403 && x->id.n && answers(x, refusal) &&
+		   !refuses_session(x, status, refusal)) {
 		hand_over(x, refusal);
 	}
 }
@@ -222,7 +240,7 @@ static void add_lines(struct lines *l, const struct exchange *x, const struct ua
 		add_line(l, "Content-Type", UAR_STR("application/json"));
 	if (x->version.n)
 		add_line(l, "MCP-Protocol-Version", x->version);
-	if (h->session.n && !modern)
+	if (x->in_session)
 		add_line(l, "Mcp-Session-Id", uar_buf_str(&h->session));
 	if (!m && x->last_id.n)
 		add_line(l, "Last-Event-ID", uar_buf_str(&x->last_id));
@@ -249,6 +267,7 @@ static uar_err begin(struct exchange *x, const struct uar_mcp_sending *m)
 	uar_err e;
 
 	uar_arena_init(&arena, 0);
+	x->in_session = x->h->session.n && !(m && m->modern);
 	add_lines(&l, x, m);
 	uar_buf_clear(&x->h->challenge);
 	x->streams = false;

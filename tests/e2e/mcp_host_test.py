@@ -96,6 +96,18 @@ def session_lost():
         equal(len(of(s.finished("tool mcp__web_say"), "tool.result")), 1)
 
 
+@test("a_lost_session_that_an_error_names_is_opened_again", "")
+def session_lost_by_error():
+    for refusal in ((404, -32001), (400, -32000)):
+        log = log_file("a")
+        with HttpMock(log) as old, Host({"web": {"url": old.url, "ask": False}}) as s:
+            old.refusal = refusal
+            old.session = "s-2"
+            s.finished("tool mcp__web_say")
+            wait_until(lambda: len(asked(log, "initialize")) == 2 and "mcp:web/say" in s.tools(), "a new session")
+            equal(len(of(s.finished("tool mcp__web_say"), "tool.result")), 1)
+
+
 @test("a_cancelled_run_tells_the_server", "")
 def cancelled():
     log = log_file("a")

@@ -153,7 +153,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.connection.close()
             return
         if not mock.modern and m.get("method") != "initialize" and self.headers.get("Mcp-Session-Id") != mock.session:
-            self.reply(404 if "Mcp-Session-Id" in self.headers else 400)
+            status, code = mock.refusal
+            error = {"jsonrpc": "2.0", "id": m.get("id"), "error": {"code": code, "message": "Session not found"}}
+            self.reply(status if "Mcp-Session-Id" in self.headers else 400,
+                       json.dumps(error).encode() if code else b"", Content_Type="application/json")
             return
         answer = mock.respond(m)
         if m.get("method") == "subscriptions/listen" and mock.cuts:
@@ -177,6 +180,7 @@ class HttpMock(Mock):
     def __init__(self, log, modern=False):
         super().__init__(log, modern)
         self.session = "s-1"
+        self.refusal = (404, None)  # of a session that is not there: the status, the code of an error with the request's id
 
     def __enter__(self):
         class Threads(socketserver.ThreadingMixIn, http.server.HTTPServer):
