@@ -67,7 +67,7 @@ enum uar_view_change_kind {
 	UAR_VIEW_CALL_ENDED,	   /* message: the result; text: what it is */
 	UAR_VIEW_ACTIVITY_CHANGED, /* message; text: its content; first: it is new */
 	UAR_VIEW_CITED,		   /* json: the sources */
-	UAR_VIEW_STATE_CHANGED,	   /* text: a JSON Patch; first: the state was no object before */
+	UAR_VIEW_STATE_CHANGED,	   /* text: a JSON Patch; first: it is told whole */
 	UAR_VIEW_SUPERSEDED,	   /* messages were taken back */
 	UAR_VIEW_ASKED,		   /* action */
 	UAR_VIEW_ANSWERED,	   /* action */

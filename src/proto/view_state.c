@@ -137,6 +137,7 @@ static uar_err merge(struct view_fold *f, const struct uar_json *change)
 	struct uar_buf path = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	struct uar_jw w = uar_jw_begin(&merged), p = uar_jw_begin(&patch);
 	const struct uar_json *from = NULL;
+	bool whole = false;
 	uar_err e = UAR_OK;
 
 	if (f->v->state.n)
@@ -150,14 +151,18 @@ static uar_err merge(struct view_fold *f, const struct uar_json *change)
 		put_operations(&p, &path, from, change);
 		uar_jw_close(&p);
 		e = uar_jw_end(&p);
+		if (!e)
+			e = path.err;
+		whole = e == UAR_ETOOBIG; /* each operation repeats its path */
+		if (whole)
+			e = UAR_OK;
 	}
-	if (!e)
-		e = path.err;
-	if (!e && patch.n > 2) {
+	if (!e && (whole || patch.n > 2)) {
 		struct uar_view_change told = { .kind = UAR_VIEW_STATE_CHANGED,
 						.text = uar_buf_str(&patch),
 						/* only an object can be patched by members */
-						.first = !from || from->kind != UAR_JSON_OBJECT };
+						.first = whole || !from ||
+							 from->kind != UAR_JSON_OBJECT };
 
 		e = uar_view_set_state(f->v, uar_buf_str(&merged));
 		if (!e)

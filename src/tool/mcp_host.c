@@ -9,6 +9,8 @@
 #include "tool/mcp.h"
 #include "tool/registry.h"
 
+static const uar_str hidden = UAR_STR("***"); /* a value that may be a key */
+
 struct uar_mcp_hosted {
 	struct uar_list node;
 	struct uar_mcp_host *h;
@@ -191,6 +193,27 @@ static uar_err read_setting(struct uar_mcp_hosted *s, const struct uar_mcp_put *
 	return e;
 }
 
+/* What is shown in place of a value is no value: it comes from a list that was written back. */
+static uar_err check_values(const struct uar_mcp_hosted *s, struct uar_error *error)
+{
+	static const char *const members[] = { "env", "headers", "oauth" };
+
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		const struct uar_json *j = uar_json_get(s->json, uar_str_c(members[i]));
+
+		for (const struct uar_json *m = uar_json_first(j); m; m = m->next) {
+			if (!uar_str_eq(uar_json_str(m, UAR_STR("")), hidden))
+				continue;
+			uar_error_where(error, "/%s/%.*s", members[i],
+					UAR_FMT(uar_str_utf8_prefix(m->key, 64)));
+			return uar_error_set(error, UAR_EINVALID,
+					     "*** stands for a value that is not shown: write the "
+					     "value itself");
+		}
+	}
+	return UAR_OK;
+}
+
 static uar_err may_be(const struct uar_mcp_hosted *s, struct uar_error *error)
 {
 	if (s->origin == UAR_MCP_OF_SETTINGS)
@@ -221,6 +244,8 @@ static uar_err read_hosted(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 	uar_list_init(&s->node);
 	uar_arena_init(&s->arena, 0);
 	e = read_setting(s, p, error);
+	if (!e && p->origin == UAR_MCP_OF_DATABASE)
+		e = check_values(s, error);
 	if (!e)
 		e = may_be(s, error);
 	if (!e) {
@@ -369,8 +394,7 @@ static void put_hidden(struct uar_jw *w, const struct uar_json *j)
 		uar_str text = uar_json_str(m, UAR_STR(""));
 
 		/* The name of a variable is no secret. */
-		uar_jw_put_str(w, m->key,
-			       uar_str_starts(text, UAR_STR("${")) ? text : UAR_STR("***"));
+		uar_jw_put_str(w, m->key, uar_str_starts(text, UAR_STR("${")) ? text : hidden);
 	}
 	uar_jw_close(w);
 }
@@ -380,7 +404,7 @@ static void put_oauth(struct uar_jw *w, const struct uar_json *j)
 	uar_jw_put_obj(w, j->key);
 	for (const struct uar_json *m = uar_json_first(j); m; m = m->next)
 		uar_jw_put_str(w, m->key,
-			       uar_str_is(m->key, "client_secret") ? UAR_STR("***")
+			       uar_str_is(m->key, "client_secret") ? hidden
 								   : uar_json_str(m, UAR_STR("")));
 	uar_jw_close(w);
 }

@@ -425,6 +425,10 @@ def state():
         long = judge.http(s, "/api/ag-ui/agents/tools", threadId="l", runId="l",
                           messages=[user(call("state.merge", changes={"text": "x" * 4000}))])
         check("at most" in json.dumps([m for m in long["messages"] if m["role"] == "tool"]), long["messages"])
+        many = judge.http(s, "/api/ag-ui/agents/tools", threadId="m", runId="m", state={"k" * 400: {str(i): 0 for i in range(120)}},
+                          messages=[user(call("state.merge", changes={"k" * 400: {str(i): 1 for i in range(120)}}))])
+        equal(many["state"], {"k" * 400: {str(i): 1 for i in range(120)}}, "a patch that is too long is a snapshot")
+        equal([e["type"] for e in many["events"] if e["type"] == "STATE_DELTA"], [])
         equal(long["state"], {})
     with Provider() as p, Server(env=p.env("hello")) as s, Judge() as judge:
         judge.http(s, "/api/ag-ui/agents/assistant", threadId="t", runId="r", state=STATE, messages=[user("hi")])

@@ -35,6 +35,10 @@ def rows():
         equal(put(s, "/api/mcp/servers/web", server).status, 200)
         equal(put(s, "/api/mcp/servers/fixed", server).json["code"], "CONFLICT")
         equal(delete(s, "/api/mcp/servers/fixed").status, 403)
+        for back in (shown["server"], {"url": web.url, "oauth": {"client_id": "a", "client_secret": "***"}}):
+            refused = put(s, "/api/mcp/servers/web", back)
+            equal(refused.status, 400, refused.body)
+            check("not shown" in refused.body.decode(), refused.body)
         refused = put(s, "/api/mcp/servers/bad", {"url": "ftp://x"})
         equal(refused.status, 400, refused.body)
         check("http or https" in refused.body.decode(), refused.body)
