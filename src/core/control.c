@@ -279,6 +279,7 @@ static control_handler *const handlers[UAR_CTL_COUNT] = {
 	[UAR_CTL_RETRY_TASK] = ctl_retry_task,
 	[UAR_CTL_SETTLE_TASK] = ctl_settle_task,
 	[UAR_CTL_START_ATTEMPT] = ctl_start_attempt,
+	[UAR_CTL_FOLLOW_ATTEMPT] = ctl_follow_attempt,
 	[UAR_CTL_RECORD_ARTIFACT_ERROR] = ctl_record_artifact_error,
 	[UAR_CTL_FORK_THREAD] = ctl_fork_thread,
 	[UAR_CTL_ROLLBACK_THREAD] = ctl_rollback_thread,

@@ -210,6 +210,27 @@ void ctl_start_attempt(struct ctl *c)
 	}
 }
 
+/* The run has said that it waits, or goes on; the row of its task follows in an append of its
+ * own, as a run does not know the row. */
+void ctl_follow_attempt(struct ctl *c)
+{
+	const struct uar_ctl_follow_attempt *in = &c->in->follow_attempt;
+	struct uar_row_task *t = ctl_task(c, in->task_id, "/task_id");
+	struct uar_jw *w;
+
+	if (!t || !uar_str_eq(t->current_run_id, in->run_id) || !ctl_at_work(t) ||
+	    t->cancel_requested || uar_str_eq(t->base_status, in->status))
+		return;
+	ctl_change(c, t);
+	t->base_status = in->status;
+	ctl_settle_status(t);
+	w = uar_emit_begin(&c->e);
+	uar_jw_str(w, "status", t->row.status);
+	uar_emit_name(&c->e, UAR_ID_TASK, t->row.id);
+	uar_emit_name(&c->e, UAR_ID_THREAD, t->thread_id);
+	uar_emit_vendor(&c->e, "vendor.uar.task.followed", EMIT_SESSION);
+}
+
 /* --- end ------------------------------------------------------------------------------------- */
 
 void ctl_emit_waiting(struct ctl *c, const struct uar_row_task *t)

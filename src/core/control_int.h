@@ -99,6 +99,7 @@ void ctl_start_task(struct ctl *c);
 void ctl_retry_task(struct ctl *c);
 void ctl_settle_task(struct ctl *c);
 void ctl_start_attempt(struct ctl *c);
+void ctl_follow_attempt(struct ctl *c);
 /* control_queue.c */
 void ctl_resume_thread(struct ctl *c);
 void ctl_remove_queued_turn(struct ctl *c);

@@ -256,6 +256,32 @@ void rt_attempt_start(struct live_run *r)
 		rt_send(r, &start);
 }
 
+static bool is_waiting(enum uar_status s)
+{
+	return s == UAR_STATUS_WAITING_INPUT || s == UAR_STATUS_WAITING_PERMISSION ||
+	       s == UAR_STATUS_WAITING_RESOURCE;
+}
+
+/* Without memory for it the row says "running" until the next change. */
+void rt_attempt_follow(struct live_run *r)
+{
+	enum uar_status now = r->state.status;
+	struct follow_up *f = make_follow_up(r->agg->rt, &r->agg->state.owner);
+	struct uar_ctl_follow_attempt *s = f ? &f->in.follow_attempt : NULL;
+	uar_str *own[] = { s ? &s->task_id : NULL, s ? &s->run_id : NULL };
+
+	if (!f) {
+		uar_runtime_note_failure(r->agg->rt, UAR_ENOMEM);
+		return;
+	}
+	f->in.kind = UAR_CTL_FOLLOW_ATTEMPT;
+	s->task_id = r->state.id.task_id;
+	s->run_id = uar_str_c(r->run_id);
+	s->status = uar_str_c(uar_status_text(is_waiting(now) ? now : UAR_STATUS_RUNNING));
+	if (own_strings(f, own, ARRAY_LEN(own)))
+		send_follow_up(f);
+}
+
 /* --- cancel ---------------------------------------------------------------------------------- */
 
 static void stop_attempt(struct agg *a, const struct uar_row_task *t)
@@ -392,6 +418,8 @@ static void recovered_task_ready(struct uar_rows_query *q)
 
 	if (!q->err && r)
 		rt_attempt_learn(r->agg, &q->rows[0]);
+	if (!q->err && r && r->committed && is_waiting(r->state.status))
+		rt_attempt_follow(r); /* a kill may have come between its fact and the row */
 	uar_store_rows_fini(q);
 	end_follow_up(f);
 }

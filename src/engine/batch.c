@@ -242,6 +242,16 @@ static void end_run(struct live_run *r)
 	rt_run_over(r, UAR_ESTATE);
 }
 
+/* Did the run say that it waits, or that it goes on? */
+static bool says_waiting(const struct uar_decision *d)
+{
+	for (size_t i = 0; i < d->event_count; i++)
+		if (d->events[i].cls == UAR_EV_TASK_WAITING ||
+		    d->events[i].cls == UAR_EV_TASK_RESUMED)
+			return true;
+	return false;
+}
+
 void rt_moved_perform(const struct rt_moved *m)
 {
 	struct live_run *r = m->run;
@@ -252,6 +262,8 @@ void rt_moved_perform(const struct rt_moved *m)
 		end_run(r);
 	else if (r->state.status == UAR_STATUS_QUEUED)
 		rt_start_next(r->agg, uar_str_c(r->thread_id));
+	else if (r->state.what.task_made && says_waiting(m->d))
+		rt_attempt_follow(r);
 }
 
 void rt_moved_tell(const struct rt_moved *m)

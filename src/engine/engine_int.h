@@ -296,6 +296,8 @@ void rt_creation_taken(struct creation *c, const struct uar_key_row *taken);
 void rt_attempt_ended(struct live_run *r);
 /* The turn of a queued attempt has come. */
 void rt_attempt_start(struct live_run *r);
+/* It waits, or goes on: its task's row follows. */
+void rt_attempt_follow(struct live_run *r);
 /* A row of a task is durable: the attempt of a task that is cancelled is asked to stop. */
 void rt_attempt_learn(struct agg *a, const struct uar_row *row);
 /* An attempt goes on after a start: a cancel of its task may not have reached it. */

@@ -216,6 +216,29 @@ def held():
         equal(ended(s, blocked, "completed")["current_run_id"], blocked_run)
 
 
+@test("a_task_whose_attempt_asks_says_so", "CTL-16 CTL-17")
+def asks():
+    with Server() as s:
+        t = task(s, "tools", input={"message": 'tool fs.write {"path": "x", "text": "y"}'})
+        run_id = command(s, "start_task", task_id=t["task_id"])["result"]["attempt"]["run_id"]
+        ended(s, t, "waiting_permission")
+        for again in (False, True):
+            if again:
+                s.kill()
+                s.start()
+            equal(get(s, t)["status"], "waiting_permission")
+            listed = s.http.get("/api/tasks?status=waiting_permission").json["tasks"]
+            equal([x["task_id"] for x in listed], [t["task_id"]])
+            equal(s.http.get("/api/tasks?status=running").json["tasks"], [])
+            open_now = s.http.get(f"/api/sessions/{t['session_id']}?include=tasks&verify=1").json["tasks"]
+            equal([x["status"] for g in open_now.values() if isinstance(g, list) for x in g if "task_id" in x],
+                  ["waiting_permission"])
+        refused(s.http.post("/api/control/pause_task", {"task_id": t["task_id"]}), 409, "CONFLICT", "/task_id")
+        (asked,) = s.http.get(f"/api/actions?run_id={run_id}").json["actions"]
+        command(s, "respond_action", action_id=asked["action_id"], decision="allow")
+        ended(s, t, "completed")
+
+
 @test("attempts_survive_a_kill", "CTL-08")
 def killed():
     with Provider() as p, Server(env=p.env("gate")) as s:

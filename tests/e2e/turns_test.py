@@ -184,7 +184,7 @@ def interrupted_question():
                 s.finish(submit(s, agent_id="echo", policy="interrupt", **where)["run_id"])
             equal(s.finish(t["run_id"])["status"], "canceled")
             equal(pending(s, t["run_id"]), [])
-            refused(s.http.post("/api/control/respond_action", {"action_id": asked["action_id"], "decision": "approve_once"}),
+            refused(s.http.post("/api/control/respond_action", {"action_id": asked["action_id"], "decision": "allow"}),
                     409, "ACTION_RESOLVED")
         s.stop()
         done = run_uar("check", "--log", "--data", s.data)
