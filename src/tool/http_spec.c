@@ -77,9 +77,93 @@ static bool are_texts(const struct uar_json *object)
 	return true;
 }
 
+/* A token of RFC 9110. */
+static bool is_header_name(uar_str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      (c && strchr("!#$%&'*+-.^_`|~", c))))
+			return false;
+	}
+	return s.n > 0;
+}
+
+/* They belong to the connection: a request that says otherwise can be read as two. */
+static bool is_set_by_client(uar_str name)
+{
+	static const char *const names[] = {
+		"host",	      "content-length", "transfer-encoding",
+		"connection", "keep-alive",	"proxy-connection",
+		"te",	      "trailer",	"upgrade",
+		"expect",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (uar_str_eq_nocase(name, uar_str_c(names[i])))
+			return true;
+	return false;
+}
+
+static uar_err check_headers(const struct uar_json *headers, struct uar_error *error)
+{
+	if (!are_texts(headers) || (headers && headers->count > UAR_LIMIT_HTTP_TOOL_HEADERS))
+		return wrong(error, "/headers", "each member is a text, 32 at most");
+	for (const struct uar_json *m = uar_json_first(headers); m; m = m->next) {
+		if (!is_header_name(m->key))
+			return wrong(error, "/headers",
+				     "a name has a character that no header may have");
+		if (is_set_by_client(m->key))
+			return wrong(error, "/headers",
+				     "Host, Content-Length, Transfer-Encoding, Connection and "
+				     "their like are set by the runtime: leave them out");
+	}
+	return UAR_OK;
+}
+
+/* As deep as the definition, whose depth is bounded. */
+static bool has_open_mark(const struct uar_json *j)
+{
+	static const uar_str mark = UAR_STR("${secret:");
+
+	if (!j)
+		return false;
+	for (size_t i = 0; j->kind == UAR_JSON_STRING && i < j->text.n; i++) {
+		uar_str rest = uar_str_from(j->text, i);
+
+		if (uar_str_starts(rest, mark) && !memchr(rest.p, '}', rest.n))
+			return true;
+	}
+	if (j->kind == UAR_JSON_OBJECT || j->kind == UAR_JSON_ARRAY)
+		for (const struct uar_json *m = uar_json_first(j); m; m = m->next)
+			if (has_open_mark(m))
+				return true;
+	return false;
+}
+
+static uar_err check_marks(const struct declared *d, struct uar_error *error)
+{
+	struct uar_json url = { .kind = UAR_JSON_STRING, .text = d->url };
+	const struct {
+		const char *where;
+		const struct uar_json *j;
+	} all[] = { { "/url", &url },
+		    { "/query", d->query },
+		    { "/headers", d->headers },
+		    { "/body", d->body } };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (has_open_mark(all[i].j))
+			return wrong(error, all[i].where,
+				     "${secret:NAME has no closing brace: write ${secret:NAME}");
+	return UAR_OK;
+}
+
 static uar_err check(const struct declared *d, struct uar_error *error)
 {
 	size_t known = 0;
+	uar_err e;
 
 	while (known < ARRAY_LEN(methods) && !uar_str_is(d->method, methods[known].name))
 		known++;
@@ -91,15 +175,13 @@ static uar_err check(const struct declared *d, struct uar_error *error)
 		return wrong(error, "/url", "write http:// or https:// and a host without {...}");
 	if (!are_texts(d->query))
 		return wrong(error, "/query", "each member is a text such as \"{city}\"");
-	if (!are_texts(d->headers) ||
-	    (d->headers && d->headers->count > UAR_LIMIT_HTTP_TOOL_HEADERS))
-		return wrong(error, "/headers", "each member is a text, 32 at most");
 	if (d->effect.n &&
 	    !uar_str_is(d->effect, uar_tool_effect_name(uar_tool_effect_parse(d->effect))))
 		return wrong(error, "/effect", "write read_only, idempotent or once");
 	if (d->timeout_seconds < 0 || d->timeout_seconds > 600)
 		return wrong(error, "/timeout_seconds", "write a number up to 600");
-	return UAR_OK;
+	e = check_headers(d->headers, error);
+	return e ? e : check_marks(d, error);
 }
 
 /* --- what follows ----------------------------------------------------------------------- */

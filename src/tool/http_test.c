@@ -130,6 +130,21 @@ TEST(what_is_declared_wrong_is_named, "")
 		  "/effect" },
 		{ "{\"name\":\"a\",\"url\":\"https://x.example\",\"colour\":1}", "/colour" },
 		{ "{\"name\":\"a\"}", "/url" },
+		{ "{\"name\":\"a\",\"url\":\"https://x.example\",\"headers\":{\"hOst\":\"y\"}}",
+		  "/headers" },
+		{ "{\"name\":\"a\",\"url\":\"https://"
+		  "x.example\",\"headers\":{\"Transfer-Encoding\":\"y\"}}",
+		  "/headers" },
+		{ "{\"name\":\"a\",\"url\":\"https://x.example\",\"headers\":{\"A: b\":\"y\"}}",
+		  "/headers" },
+		{ "{\"name\":\"a\",\"url\":\"https://x.example\",\"headers\":{\"\":\"y\"}}",
+		  "/headers" },
+		{ "{\"name\":\"a\",\"url\":\"https://"
+		  "x.example\",\"headers\":{\"A\":\"${secret:K\"}}",
+		  "/headers" },
+		{ "{\"name\":\"a\",\"method\":\"POST\",\"url\":\"https://"
+		  "x.example\",\"body\":{\"a\":[\"${secret:K\"]}}",
+		  "/body" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
