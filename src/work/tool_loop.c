@@ -14,6 +14,7 @@
 #include "work/media.h"
 #include "work/skills.h"
 #include "work/spill.h"
+#include "work/tool_echo.h"
 #include "work/tool_form.h"
 
 enum { INLINE_DEPTH = 40 };
@@ -219,14 +220,40 @@ static void on_done(void *ctx, const struct uar_tool_result *r)
 		end_with(p, r->output);
 }
 
-/* News may be dropped: the end says all. */
+/* Sensitive arguments that come back are hidden in all that is recorded. */
+static void on_told(void *ctx, const struct uar_tool_result *told)
+{
+	struct place *p = ctx;
+	struct uar_buf output = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
+	struct uar_buf message = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
+	struct uar_secrets_used used = { 0 };
+	struct uar_tool_result r = *told;
+	uar_err e = rt_echo_note(p->tool->input_schema, p->input, &used);
+
+	if (!e && used.values.n) {
+		e = rt_echo_hide(&used, told->output, &output);
+		if (!e)
+			e = rt_echo_hide(&used, told->message, &message);
+		r.output = uar_buf_str(&output);
+		r.message = uar_buf_str(&message);
+	}
+	if (e)
+		r = (struct uar_tool_result){ .category = UAR_STR("execution"),
+					      .message = UAR_STR("the result cannot be kept") };
+	uar_secrets_used_fini(&used);
+	on_done(p, &r);
+	uar_buf_fini(&output);
+	uar_buf_fini(&message);
+}
+
+/* News may be dropped: the end says all. Those about sensitive arguments are. */
 static void on_progress(void *ctx, uar_str json)
 {
 	struct place *p = ctx;
 	struct uar_command c = { .kind = UAR_CMD_TOOL_NEWS };
 	struct uar_buf line = { 0 };
 
-	if (rt_has_room(rt_agg(p->loop->o.run)) &&
+	if (rt_has_room(rt_agg(p->loop->o.run)) && !p->hidden.n &&
 	    fits(json, false, UAR_LIMIT_TOOL_INLINE, &line)) {
 		c.news = (struct uar_tool_news){ p->call->id, uar_buf_str(&line) };
 		(void)rt_send_asked(p->loop->o.run, &c, NULL, NULL);
@@ -252,7 +279,7 @@ static void start_tool(struct place *p)
 					    .run_id = uar_str_c(rt_run_id(l->o.run)),
 					    .caller = &caller };
 	struct uar_tool_events events = { .progress = on_progress,
-					  .done = on_done,
+					  .done = on_told,
 					  .ctx = p,
 					  .asked = rt_place_ask,
 					  .unasked = rt_place_unask };

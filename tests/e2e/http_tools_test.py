@@ -389,7 +389,8 @@ def secret_arguments():
                                                "note": {"type": "string", "x-sensitive": True}}}
     args = {"user": "bob", "password": CANARY + "-a", "pin": CANARY + "-b", "note": CANARY + "-c"}
     with Service() as web, Model("http__login", args) as model:
-        login = {"name": "login", "method": "POST", "url": web.url + "/status/200", "input_schema": schema}
+        # The service gives back all that it was sent.
+        login = {"name": "login", "method": "POST", "url": web.url + "/login", "input_schema": schema}
         agent = definition("doorman", tools={"http": [login]})
         with Shop(agent, env=env(**model.env)) as s:
             run_id = s.create("doorman", "let him in")
@@ -406,6 +407,8 @@ def secret_arguments():
             equal(json.loads(web.seen[0]["body"]), args, "execution gets the real values")
             recorded = next(e["payload"]["args"] for e in log if e["type"] == "tool.args")
             equal(recorded, {"user": "bob", "password": "<redacted>", "pin": "<redacted>", "note": "<redacted>"})
+            result = next(e["payload"]["preview"] for e in log if e["type"] == "tool.result")
+            check("bob" in result["body"] and result["body"].count("<redacted>") == 3, result)
             shown += [json.dumps(log), s.log(), s.http.get(f"/api/ag-ui/runs/{run_id}/stream").body.decode()]
             s.stop()
             for text in shown:
