@@ -189,6 +189,7 @@ struct set_body {
 	bool citation_required, expand;
 };
 
+/* What is given alone: other members keep their value. */
 static uar_err write_policy(struct kb_setting *s, struct uar_error *error)
 {
 	static const struct uar_json_field fields[] = {
@@ -214,11 +215,10 @@ static uar_err write_policy(struct kb_setting *s, struct uar_error *error)
 		e = uar_error_set(error, UAR_EINVALID, "1 to %d", UAR_LIMIT_KB_HITS);
 	}
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "mode", in.mode);
-	uar_jw_int(&w, "top_k", in.top_k);
-	uar_jw_str(&w, "deny_labels", in.deny_labels);
-	uar_jw_bool(&w, "citation_required", in.citation_required);
-	uar_jw_bool(&w, "expand", in.expand);
+	for (size_t i = 1; i < ARRAY_LEN(fields); i++) /* the embedding is no part of it */
+		if (!e && uar_json_get(s->x.c->body, uar_str_c(fields[i].name)))
+			uar_jw_tree(&w, fields[i].name,
+				    uar_json_get(s->x.c->body, uar_str_c(fields[i].name)));
 	uar_jw_close(&w);
 	if (!e)
 		e = uar_jw_end(&w);

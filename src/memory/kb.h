@@ -102,7 +102,7 @@ UAR_MUST_CHECK uar_err uar_kb_collections(struct uar_kb *kb, const struct uar_ow
 					  struct uar_arena *arena, struct uar_kb_collections *out,
 					  struct uar_error *error);
 /* Embedding and policy of a collection. Another embedding makes its documents pending. An empty
- * one leaves what there is. */
+ * one leaves what there is, and so do members that the policy does not have. */
 UAR_MUST_CHECK uar_err uar_kb_set_collection(struct uar_kb *kb, const struct uar_owner *owner,
 					     const struct uar_kb_collection *c,
 					     struct uar_error *error);

@@ -108,12 +108,21 @@ uar_err uar_kb_collections(struct uar_kb *kb, const struct uar_owner *owner,
 	return e;
 }
 
+#define USUAL_POLICY                                                                               \
+	"'{\"mode\":\"hybrid\",\"top_k\":5,\"deny_labels\":\"\",\"citation_required\":false,"      \
+	"\"expand\":false}'"
+#define NEW_POLICY                                                                                 \
+	"INSERT INTO collections VALUES (?1, ?2, ?3, json_patch(" USUAL_POLICY ", ?4))"            \
+	" ON CONFLICT DO UPDATE SET policy = json_patch(json_patch(" USUAL_POLICY                  \
+	", iif(json_valid(policy), policy, '{}')), ?4)"
+
 uar_err uar_kb_set_collection(struct uar_kb *kb, const struct uar_owner *owner,
 			      const struct uar_kb_collection *c, struct uar_error *error)
 {
 	struct uar_arena arena;
 	uar_str by[] = { UAR_STR_NONE, c->name,
-			 c->embedding.n ? c->embedding : uar_str_c(kb->model), c->policy };
+			 c->embedding.n ? c->embedding : uar_str_c(kb->model),
+			 c->policy.n ? c->policy : UAR_STR("{}") };
 	uar_err e = kb_check_name("collection", c->name, error);
 
 	if (e)
@@ -122,13 +131,8 @@ uar_err uar_kb_set_collection(struct uar_kb *kb, const struct uar_owner *owner,
 	by[0] = kb_owner(owner, &arena);
 	pthread_mutex_lock(&kb->lock);
 	e = by[0].p ? kb_do(kb,
-			    &(struct kb_do){ c->embedding.n
-						     ? "INSERT INTO collections VALUES (?1, ?2,"
-						       " ?3, ?4) ON CONFLICT DO UPDATE SET"
-						       " embedding = ?3, policy = ?4"
-						     : "INSERT INTO collections VALUES (?1, ?2,"
-						       " ?3, ?4) ON CONFLICT DO UPDATE SET"
-						       " policy = ?4",
+			    &(struct kb_do){ c->embedding.n ? NEW_POLICY ", embedding = ?3"
+							    : NEW_POLICY,
 					     by, 4, 0 },
 			    error)
 		    : UAR_ENOMEM;

@@ -270,6 +270,12 @@ def policy():
         (recall,) = of_type(events, "MemoryRecall")
         equal([i["source"] for i in recall["items"]], ["open"])
         check("vault" not in p.stats()["last"]["messages"][0]["content"], "the denied one is told")
+        equal(s.http.send("PUT", "/api/kb/c", {"citation_required": True}).status, 200)
+        equal(s.http.send("PUT", "/api/kb/c", {"top_k": 2}).status, 200)
+        equal(s.http.get("/api/kb").json["collections"][0]["policy"],
+              {"mode": "hybrid", "top_k": 2, "deny_labels": "internal", "citation_required": True, "expand": False})
+        equal(s.http.send("PUT", "/api/kb/c", {"deny_labels": ""}).status, 200)
+        equal(s.http.get("/api/kb").json["collections"][0]["policy"]["deny_labels"], "")
 
 
 KILLS = int(os.environ.get("UAR_TEST_KB_KILLS", "10"))
