@@ -146,6 +146,7 @@ static void run_search(struct uar_kb *kb, struct uar_know_job *j)
 	s->q.vectors = s->vectors;
 	s->q.vector_count = s->asked;
 	j->err = uar_kb_search(kb, &s->q, &j->arena, &s->hits, &j->error);
+	s->hits.partial |= s->missed;
 }
 
 /* The caller's `done` is called in its own turn, with the reason. */
@@ -174,6 +175,25 @@ static void go_on(struct uar_know_search *s, uar_err e)
 
 static void ask_next(struct uar_know_search *s);
 
+/* Words find passages without vectors, too: a search for both goes on with them. */
+static void give_up_model(struct uar_know_search *s, uar_err e)
+{
+	size_t left = s->model_count - s->asked - 1;
+
+	if (s->q.mode != UAR_KB_HYBRID || e == UAR_ENOMEM) {
+		go_on(s, e);
+		return;
+	}
+	uar_log(s->job.k->o.log, UAR_LOG_WARN, "kb.query_not_embedded",
+		{ "model", s->models[s->asked] }, { "reason", uar_str_c(s->job.error.text) },
+		{ "text", UAR_STR("passages are found by words alone") });
+	s->job.error = (struct uar_error){ 0 };
+	s->missed = true;
+	memmove(&s->models[s->asked], &s->models[s->asked + 1], left * sizeof s->models[0]);
+	s->model_count--;
+	ask_next(s);
+}
+
 static void query_embedded(void *ctx, const struct uar_model_embedded *r)
 {
 	struct uar_know_search *s = ctx;
@@ -189,7 +209,7 @@ static void query_embedded(void *ctx, const struct uar_model_embedded *r)
 		uar_error_set(&s->job.error, e, "the query could not be embedded by %.*s: %s",
 			      UAR_FMT(s->models[s->asked]),
 			      r->err ? r->reason : "it is a vector of zeros");
-		go_on(s, e);
+		give_up_model(s, e);
 		return;
 	}
 	length = 1 / __builtin_sqrtf(length);
@@ -217,7 +237,7 @@ static void ask_next(struct uar_know_search *s)
 		e = uar_model_embed(to.model, &ask, &s->job.error);
 	}
 	if (e)
-		go_on(s, e);
+		give_up_model(s, e);
 }
 
 static void run_models(struct uar_kb *kb, struct uar_know_job *j)

@@ -61,6 +61,7 @@ struct uar_know_search {
 	size_t model_count, asked;
 	bool by_policy;	 /* collections say how they are searched, where the query does not */
 	bool mode_given; /* the query says its mode */
+	bool missed;	 /* an embedder had no vector: words alone found what it would have */
 	bool cite;	 /* out: one of them says that an answer has to name its sources */
 	void (*then)(struct uar_know_job *j); /* the caller's `done`, after the first step */
 };

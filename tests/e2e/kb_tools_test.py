@@ -414,6 +414,12 @@ def embeddings():
         check("zero" in state(s, "v", "nil")["error"], state(s, "v", "nil"))
         a = s.http.post("/api/kb/v/search", {"query": "zero", "mode": "vector"})
         check(a.status >= 400 and "zero" in a.body.decode(), a.body)
+        e.failures = 1000  # words go on finding what the embedder cannot compare
+        a = s.http.post("/api/kb/v/search", {"query": "granite"})
+        equal((a.status, a.json["passages"][0]["document_id"], a.json["partial"]), (200, "r", True))
+        check(s.http.post("/api/kb/v/search", {"query": "granite", "mode": "vector"}).status >= 500, "vectors alone")
+        e.failures = 0
+        check("partial" not in s.http.post("/api/kb/v/search", {"query": "granite"}).json, "all is compared again")
         e.failures = 1
         put(s, "v", "late", "tea, later")
         wait_until(lambda: state(s, "v", "late")["state"] == "ready")
