@@ -537,6 +537,10 @@ def scripts():
         results = [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "tool"]
         equal(chosen(s, run_id), ["w"])
         check("it is not active" in results[0] and "RAN" not in results[0], results)
+        other = ["internal__skill_read", json.dumps({"folder": "box", "path": "scripts/show.py"})]
+        s.finish(s.create("a", json.dumps([other, ["skill_run", "{}"]])))
+        results = [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "tool"]
+        check("it is not active" in results[0] and "RAN" not in results[0], results)
         s.write_skill("w", "import os, time\nopen('begun', 'w').write(str(os.getpid()))\ntime.sleep(600)\n", file="scripts/show.py")
         run_id = s.create("a", json.dumps(ask + [["skill_run", "{}"]]))
         action = wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")["action_id"]
