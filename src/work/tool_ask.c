@@ -15,19 +15,27 @@ enum {
 	"\"description\":\"which calls allow_for_session and allow_always hold for\"}},"           \
 	"\"additionalProperties\":false}"
 
-/* What the call is on, as one safe line: ": notes/a.txt"; empty when nothing says it. */
-static void write_subject(uar_str args, char out[SUBJECT])
+/* What the call is on, as one safe line: ": notes/a.txt"; empty when nothing says it. The script of
+ * a skill is named with the skill's folder. */
+static void write_subject(uar_str args, bool in_folder, char out[SUBJECT])
 {
 	static const char *const keys[] = { "path", "url", "command" };
 	const struct uar_json *j = NULL;
 	struct uar_arena arena;
-	uar_str said = UAR_STR("");
+	uar_str said = UAR_STR(""), folder;
 
 	uar_arena_init(&arena, 0);
 	if (uar_json_parse(args, NULL, &arena, &j, NULL))
 		j = NULL;
 	for (size_t i = 0; j && i < ARRAY_LEN(keys) && !said.n; i++)
 		said = uar_json_str(uar_json_get(j, uar_str_c(keys[i])), UAR_STR(""));
+	folder = uar_json_str(uar_json_get(j, UAR_STR("folder")), UAR_STR(""));
+	if (in_folder && folder.n) {
+		uar_str both =
+			uar_arena_printf(&arena, "%.*s/%.*s", UAR_FMT(folder), UAR_FMT(said));
+
+		said = both.p ? both : said;
+	}
 	snprintf(out, SUBJECT, "%s%.*s%s", said.n ? ": " : "",
 		 UAR_FMT(uar_str_utf8_prefix(said, SUBJECT - 6)),
 		 said.n > SUBJECT - 6 ? "..." : "");
@@ -37,6 +45,15 @@ static void write_subject(uar_str args, char out[SUBJECT])
 			*out = ' ';
 }
 
+/* Two servers may have tools of one name: those of MCP are shown with their server. */
+static uar_str shown_name(const struct place *p)
+{
+	const struct uar_tool *t = p->tool;
+
+	return uar_str_utf8_prefix(uar_str_is(t->transport, "mcp") ? t->tool_id : t->name,
+				   (p->plan == ASK ? 2 : 1) * UAR_LIMIT_TOOL_NAME);
+}
+
 void rt_place_send_ask(struct place *p, uar_str args_blob)
 {
 	struct tool_loop *l = p->loop;
@@ -44,9 +61,8 @@ void rt_place_send_ask(struct place *p, uar_str args_blob)
 	struct uar_command c = { .kind = UAR_CMD_ASK };
 	char prompt[PROMPT], subject[SUBJECT];
 
-	write_subject(p->args, subject);
-	snprintf(prompt, sizeof prompt, "%.*s%s%s",
-		 UAR_FMT(uar_str_utf8_prefix(p->tool->name, UAR_LIMIT_TOOL_NAME)), subject,
+	write_subject(p->args, uar_str_is(p->tool->tool_id, "internal:skill.run"), subject);
+	snprintf(prompt, sizeof prompt, "%.*s%s%s", UAR_FMT(shown_name(p)), subject,
 		 p->plan == ASK ? ""
 				: " had begun when the server stopped and may have happened: "
 				  "repeat it?");

@@ -191,6 +191,14 @@ def same_name():
         equal(len(asked(log, "tools/call")), 1)
 
 
+@test("a_question_names_the_server_of_its_tool", "")
+def question_names_server():
+    with Host({"one": pipes(log_file("a")), "two": pipes(log_file("b"))}) as s:
+        for server in ("one", "two"):
+            run_id = s.run(f'tool mcp__{server}_add {{"a":1,"b":2,"path":"/etc/x"}}')
+            equal(s.asks(run_id)["prompt"], f"mcp:{server}/add: /etc/x")
+
+
 @test("a_server_that_wants_a_login_gets_one", "")
 def login():
     with OauthMock() as web, Host({}, **LOOPBACK) as s:

@@ -531,8 +531,9 @@ def scripts():
             check("SECRET" not in got["output"] and "OPENAI_API_KEY" not in got["output"], got)
         other = ["internal__skill_run", json.dumps({"folder": "box", "path": "scripts/show.py"})]
         run_id = s.create("a", json.dumps([other, ["skill_run", "{}"]]))
-        action = wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")["action_id"]
-        s.http.post("/api/control/respond_action", {"action_id": action, "decision": "allow"})
+        asked = wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")
+        equal(asked["prompt"], "skill.run: box/scripts/show.py")
+        s.http.post("/api/control/respond_action", {"action_id": asked["action_id"], "decision": "allow"})
         s.finish(run_id)
         results = [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "tool"]
         equal(chosen(s, run_id), ["w"])
