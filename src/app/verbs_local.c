@@ -79,7 +79,8 @@ static void note_server(const char *data, bool lives, struct uar_buf *notes)
 	if (uar_datadir_server(data, &info, &unheard) == UAR_OK)
 		snprintf(who, sizeof who, " at %s (pid %lld)", info.url, (long long)info.pid);
 	if (lives)
-		uar_buf_printf(notes, "a server%s uses the data, which was not looked at\n", who);
+		uar_buf_printf(notes, "%s%s uses the data, which was not looked at\n",
+			       *who ? "a server" : "another program", who);
 	else if (*who)
 		uar_buf_printf(notes, "the server%s is not running and did not leave in order\n",
 			       who);
@@ -144,8 +145,8 @@ static uar_err verify_with_rules(const char *data, struct uar_buf *notes, struct
 	return e;
 }
 
-/* Every row and blob, unless a server is at work on them. */
-static void check_stored(const char *data, bool rules, struct uar_buf *notes,
+/* Every row and blob, unless a server or another program is at work on them: then false. */
+static bool check_stored(const char *data, bool rules, struct uar_buf *notes,
 			 struct uar_buf *problems)
 {
 	struct uar_error error = { 0 };
@@ -153,7 +154,7 @@ static void check_stored(const char *data, bool rules, struct uar_buf *notes,
 
 	if ((!is_there(data, "uar.db") && !is_there(data, "uar.db-wal")) ||
 	    uar_datadir_regular(data, &error))
-		return; /* what is wrong with it has been told */
+		return true; /* what is wrong with it has been told */
 	e = rules ? verify_with_rules(data, notes, problems, &error)
 		  : uar_store_sqlite_verify(data, on_damage, problems, &error);
 	if (knows_server(e))
@@ -164,6 +165,7 @@ static void check_stored(const char *data, bool rules, struct uar_buf *notes,
 		uar_buf_printf(notes, "%s\n", error.text);
 	else if (e && e != UAR_ELOCKED)
 		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
+	return e != UAR_ELOCKED;
 }
 
 static void print_clean(FILE *to, const char *label, uar_str text)
@@ -182,10 +184,12 @@ static int check_local(struct uar_cli *cli)
 	struct uar_buf problems = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	struct uar_buf broken = uar_buf_make(UAR_LIMIT_CONFIG_PROBLEMS);
 	uar_err e = uar_datadir_check(&set->value, &notes, &problems), files;
+	bool looked;
 
 	uar_agents_check(&set->value, &notes, &broken);
 	uar_skills_check(&set->value, &notes, &broken);
-	check_stored(set->value.data, cli->args->option[UAR_OPT_LOG] != NULL, &notes, &problems);
+	looked = check_stored(set->value.data, cli->args->option[UAR_OPT_LOG] != NULL, &notes,
+			      &problems);
 	files = uar_config_check_files(set, &problems);
 	e = problems.n ? UAR_ECORRUPT : e ? e : files;
 	note_open_secrets(set, &notes);
@@ -199,7 +203,8 @@ static int check_local(struct uar_cli *cli)
 		: broken.n ? "usable without what is broken; a server at work goes on with what it "
 			     "said before"
 		: uar_datadir_read_only(set->value.data) ? "ok to read, not to serve"
-							 : "ok");
+		: looked				 ? "ok"
+			 : "configuration and files are ok; what is stored was not looked at");
 	uar_buf_fini(&notes);
 	e = e || !broken.n ? e : UAR_EINVALID;
 	uar_buf_fini(&problems);

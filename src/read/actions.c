@@ -32,6 +32,8 @@ static uar_err write_list(struct listing *l)
 		uar_jw_str(&w, "next_cursor", l->rows.next);
 	else
 		uar_jw_null(&w, "next_cursor");
+	if (l->rows.count)
+		uar_jw_u64(&w, "total", l->rows.total);
 	uar_jw_close(&w);
 	return e ? e : uar_jw_end(&w);
 }
@@ -91,12 +93,14 @@ uar_err uar_read_actions(struct uar_reader *rd, struct uar_actions_op *op, struc
 		.session_id = op->session_id,
 		.parent = op->run_id,
 		.tag = op->type,
+		.status = pending ? UAR_STR("pending") : UAR_STR_NONE, /* an index has it */
 		.open = any	  ? UAR_ROWS_ANY
 			: pending ? UAR_ROWS_OPEN
 				  : UAR_ROWS_CLOSED,
 		.order = pending ? UAR_ROWS_RANK : UAR_ROWS_NEWEST,
 		.after = op->cursor,
 		.limit = op->limit,
+		.count = pending,
 		.done = listed,
 	};
 	e = store->ops->rows(store, &l->rows);

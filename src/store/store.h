@@ -137,6 +137,7 @@ struct uar_rows_query {
 	enum uar_rows_order order;
 	uar_str after;	/* cursor: `next` of the page before; ECURSOR when it is none */
 	uint32_t limit; /* at most UAR_LIMIT_LIST_PAGE */
+	bool count;	/* `total` is wanted: for lists of open rows, which are few */
 	void (*done)(struct uar_rows_query *q);
 	/* out; valid until uar_store_rows_fini */
 	uar_err err;
@@ -144,7 +145,8 @@ struct uar_rows_query {
 	struct uar_row *rows;
 	size_t row_count;
 	bool more;
-	uar_str next; /* cursor behind the last row; opaque */
+	uint64_t total; /* rows that the filters let through, those of other pages included */
+	uar_str next;	/* cursor behind the last row; opaque */
 	struct uar_arena arena;
 	void *internal;
 };

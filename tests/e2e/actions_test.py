@@ -65,6 +65,14 @@ def a_form():
               [(action["action_id"], AGE, ["submit", "decline", "cancel"])])
         equal(s.http.get("/api/actions?type=tool_permission").json["actions"], [])
         equal(s.http.get("/api/actions?run_id=other").json["actions"], [])
+        second = s.create("tools", form())
+        asked(s, second)
+        page = s.http.get("/api/actions?limit=1").json
+        equal((len(page["actions"]), page["total"]), (1, 2))
+        page = s.http.get(f"/api/actions?limit=1&cursor={page['next_cursor']}").json
+        equal((len(page["actions"]), page["total"], page["next_cursor"]), (1, 2, None))
+        equal(s.http.get(f"/api/actions?run_id={second}").json["total"], 1)
+        s.cancel(second)
         refused(s.http.get("/api/actions?type=nothing"), 400, "VALIDATION_ERROR", "?type")
         refused(s.http.get("/api/actions?status=nothing"), 400, "VALIDATION_ERROR", "?status")
         refused(submit(s, run_id, action["action_id"], {"name": "Ann"}), 400, "VALIDATION_ERROR")

@@ -149,6 +149,7 @@ def local():
         check("UAR_TOKEN" in shown, "and where each setting came from")
         said = good(s, "check", env=env)
         check(f"a server at {s.url} (pid {s.proc.pid}) uses the data" in said, said)
+        check(said.endswith("what is stored was not looked at\n"), said)
         check("usage" in run_uar("--help").stdout)
         check("heartbeat" in run_uar("help", "config").stdout)
         s.stop()

@@ -164,6 +164,8 @@ static uar_err list_rows(struct mem *m, struct uar_rows_query *q)
 		cursor.rank = cursor.updated_us = value;
 		last = &cursor;
 	}
+	for (const struct uar_row *r = NULL; q->count && (r = row_behind(m, q, r));)
+		q->total++;
 	q->rows = uar_arena_alloc(&q->arena, q->limit * sizeof *q->rows);
 	if (!q->rows)
 		return UAR_ENOMEM;
@@ -206,6 +208,7 @@ static void answer_rows(struct uar_task *t)
 	q->rows = NULL;
 	q->row_count = 0;
 	q->more = false;
+	q->total = 0;
 	q->next = UAR_STR_NONE;
 	q->err = q->id.n ? one_row(m, q) : list_rows(m, q);
 	if (q->err == UAR_ENOTFOUND)

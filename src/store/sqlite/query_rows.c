@@ -86,6 +86,7 @@ enum {
 	BY_CLOSED = 32,
 	BY_RANK = 64,
 	BEHIND = 128,
+	COUNT = 256,
 	OF_ROWS = 1 << 30,
 };
 
@@ -94,7 +95,8 @@ static void list_sql(struct uar_buf *out, unsigned set)
 {
 	bool rank = set & BY_RANK;
 
-	uar_buf_printf(out, "SELECT " SQ_ROW_COLUMNS " WHERE r.oid = ?1 AND r.kind = ?2");
+	uar_buf_printf(out, "SELECT %s WHERE r.oid = ?1 AND r.kind = ?2",
+		       set & COUNT ? "count(*) FROM rows r" : SQ_ROW_COLUMNS);
 	if (set & BY_SESSION)
 		uar_buf_printf(out, " AND r.sid = (SELECT sid FROM sessions WHERE oid = ?1"
 				    " AND session_id = ?6)");
@@ -106,6 +108,8 @@ static void list_sql(struct uar_buf *out, unsigned set)
 		uar_buf_printf(out, " AND r.status = ?9");
 	if (set & (BY_OPEN | BY_CLOSED))
 		uar_buf_printf(out, " AND r.open = %d", set & BY_OPEN ? 1 : 0);
+	if (set & COUNT)
+		return;
 	if (set & BEHIND)
 		uar_buf_printf(out, rank ? " AND (r.rank, r.id) > (?4, ?5)"
 					 : " AND (r.updated, r.id) < (?4, ?5)");
@@ -184,6 +188,25 @@ static uar_err list_rows(struct sq_reader *rd, struct uar_rows_query *q, int64_t
 	return e;
 }
 
+static uar_err count_rows(struct sq_reader *rd, struct uar_rows_query *q, int64_t oid)
+{
+	unsigned set = (set_of(q) & ~(unsigned)(BY_RANK | BEHIND)) | COUNT;
+	sqlite3_stmt *st;
+	uar_err e = sq_list_stmt(rd, set, list_sql, &st, &q->error);
+	int rc;
+
+	if (e)
+		return e;
+	e = bind_list(st, q, oid);
+	rc = e ? SQLITE_OK : sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		q->total = (uint64_t)sqlite3_column_int64(st, 0);
+	else if (!e)
+		e = sq_fail(&rd->conn, rc, &q->error);
+	sq_done(st);
+	return e;
+}
+
 void sq_query_rows(struct sq_reader *rd, struct uar_rows_query *q)
 {
 	int64_t oid;
@@ -192,13 +215,17 @@ void sq_query_rows(struct sq_reader *rd, struct uar_rows_query *q)
 	q->rows = NULL;
 	q->row_count = 0;
 	q->more = false;
+	q->total = 0;
 	q->next = UAR_STR_NONE;
 	q->error = (struct uar_error){ 0 };
 	e = sq_find_owner(&rd->conn, &q->owner, &oid, &q->error);
-	if (!e)
+	if (!e) {
 		e = q->id.n ? one_row(rd, q, oid) : list_rows(rd, q, oid);
-	else if (e == UAR_ENOTFOUND && !q->id.n)
+		if (!e && q->count)
+			e = count_rows(rd, q, oid);
+	} else if (e == UAR_ENOTFOUND && !q->id.n) {
 		e = UAR_OK;
+	}
 	if (e == UAR_ENOTFOUND)
 		uar_error_set(&q->error, e, "no %s %.*s", uar_row_info[q->kind].name,
 			      UAR_FMT(uar_str_utf8_prefix(q->id, UAR_LIMIT_ID_BYTES)));
