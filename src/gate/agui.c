@@ -130,15 +130,13 @@ static uar_err decode_input(struct call *c, uar_str agent_id, struct agui_run *r
 	if (!e && in.resume) {
 		run->resume = in.resume;
 		run->view.options.run_name = in.run_id;
-		return UAR_OK;
-	}
-	if (!e && gate_has_results(in.results)) {
+	} else if (!e && gate_has_results(in.results)) {
 		run->results = in.results;
 		run->asks_after = in.asks_after;
 		run->view.options.run_name = in.asks_after ? UAR_STR_NONE : in.run_id;
-	}
-	if (!e)
+	} else if (!e) {
 		e = check_message(c, op, error);
+	}
 	if (!e)
 		e = gate_other_inputs(c, in.inputs, &op->inputs);
 	if (!e)
@@ -161,9 +159,26 @@ static void create(struct call *c, struct agui_run *run)
 static void create_instead(struct call *c, void *ctx)
 {
 	struct agui_run *run = ctx;
+	struct uar_error error = { 0 };
+	uar_err e = check_message(c, &run->op, &error);
 
 	run->view.options.run_name = UAR_STR_NONE;
-	create(c, run);
+	if (e)
+		gate_problem(c, e, &error);
+	else
+		create(c, run);
+}
+
+static void resume(struct call *c, struct agui_run *run)
+{
+	struct gate_resume o = { .entries = run->resume,
+				 .thread_id = run->op.conversation_id,
+				 .message = run->op.message,
+				 .view = run->view,
+				 .create = create_instead,
+				 .ctx = run };
+
+	gate_agui_resume(c, &o);
 }
 
 static void bring_results(struct call *c, struct agui_run *run)
@@ -172,6 +187,7 @@ static void bring_results(struct call *c, struct agui_run *run)
 				  .view = run->view,
 				  .stream = true,
 				  .create_after = run->asks_after,
+				  .ag_ui = true,
 				  .where = "/messages",
 				  .create = create_instead,
 				  .ctx = run };
@@ -188,12 +204,10 @@ static void create_streamed(struct call *c, struct agui_run *run, uar_err e,
 		run->view.one_segment = true;
 		run->view.proto = gate_accepts_proto(c);
 	}
-	if (!e && run->resume) {
-		gate_agui_resume(c, run->resume, &run->view);
-		return;
-	}
 	if (e)
 		gate_problem(c, e, error);
+	else if (run->resume)
+		resume(c, run);
 	else if (run->results)
 		bring_results(c, run);
 	else
@@ -295,6 +309,8 @@ void gate_agui_create(struct call *c)
 	if (run)
 		e = input ? decode_input(c, UAR_STR_NONE, run, &error)
 			  : gate_decode_create(c, &run->op, &error);
+	if (!e && !input)
+		e = gate_check_protocol(c, run->op.agent_id, UAR_PROTOCOL_AG_UI, &error);
 	if (e || input || wants_stream(c)) {
 		create_streamed(c, run, e, &error);
 		return;

@@ -257,6 +257,17 @@ static const struct uar_json *first_turn(const struct uar_json *thread)
 	return next_turn(at);
 }
 
+/* The agents of the turns count, whatever agent the address names. */
+static uar_err check_turns(const struct connecting *k, struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	for (const struct uar_json *t = k->turn; t && !e; t = next_turn(t->next))
+		e = gate_check_protocol(k->c, text_member(t, "agent_id"), UAR_PROTOCOL_AG_UI,
+					error);
+	return e;
+}
+
 static void thread_read(struct uar_session_op *op)
 {
 	struct connecting *k = op->ctx;
@@ -275,6 +286,11 @@ static void thread_read(struct uar_session_op *op)
 		return;
 	}
 	k->turn = first_turn(uar_json_get(json, UAR_STR("thread")));
+	e = check_turns(k, &error);
+	if (e) {
+		fail(k, e, &error);
+		return;
+	}
 	if (!k->c->r)
 		fail(k, UAR_EEOF, NULL); /* frees the call */
 	else if (k->turn)

@@ -147,6 +147,9 @@ static void read_done(struct uar_actions_op *op)
 			gate_call_free(k->c);
 		return;
 	}
+	if (!e && k->o.ag_ui) /* the agent of the run counts, whatever the address names */
+		e = gate_check_protocol(k->c, text_member(first_action(k), "agent_id"),
+					UAR_PROTOCOL_AG_UI, &error);
 	if (!e)
 		e = check_all(k, &error);
 	if (e)

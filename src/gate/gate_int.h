@@ -320,6 +320,7 @@ struct gate_results {
 	bool stream;			       /* else the run is answered with as one value */
 	bool all;			       /* none may be missing */
 	bool create_after;		       /* another run follows instead of the old one */
+	bool ag_ui;			       /* the agent of the run has to allow it */
 	const char *where;		       /* the member of the body that holds them */
 	/* They are of no run of the caller: it is another one that is asked for. */
 	void (*create)(struct call *c, void *ctx);
@@ -328,8 +329,17 @@ struct gate_results {
 bool gate_has_results(const struct uar_client_result *first); /* of calls that may be ours */
 void gate_bring_results(struct call *c, const struct gate_results *o);
 
-/* agui_resume.c: answers interrupts, then shows the run; strings of the view are the call's. */
-void gate_agui_resume(struct call *c, const struct uar_json *resume, const struct gate_view *view);
+/* agui_resume.c: answers interrupts, then shows the run, or creates the one that a new message of
+ * the user asks for. */
+struct gate_resume {
+	const struct uar_json *entries; /* at least one */
+	uar_str thread_id;		/* that the client names, or empty */
+	uar_str message;		/* the last one of the user, or empty */
+	struct gate_view view;		/* its strings are the call's */
+	void (*create)(struct call *c, void *ctx);
+	void *ctx;
+};
+void gate_agui_resume(struct call *c, const struct gate_resume *o);
 
 /* agui.c: does the client name the protobuf binding among what it accepts? */
 bool gate_accepts_proto(const struct call *c);

@@ -255,6 +255,28 @@ static const struct uar_json *last_with_calls(const struct uar_json *messages)
 	return last;
 }
 
+static bool has_call(const struct uar_json *message, uar_str call_id)
+{
+	for (const struct uar_json *c = first_of(find_member(message, "toolCalls")); c; c = c->next)
+		if (uar_str_eq(text_member(c, "id"), call_id))
+			return true;
+	return false;
+}
+
+enum uar_agui_last uar_agui_last_message(const struct uar_json *body, uar_str call_id)
+{
+	const struct uar_json *last = NULL;
+	bool called = false;
+
+	for (const struct uar_json *m = first_of(find_member(body, "messages")); m; m = m->next) {
+		called = called || has_call(m, call_id);
+		last = m;
+	}
+	if (!uar_str_is(text_member(last, "role"), "user"))
+		return UAR_AGUI_NOT_USER;
+	return called ? UAR_AGUI_AFTER_CALL : UAR_AGUI_ALONE;
+}
+
 static struct uar_client_result *read_result(const struct uar_json *m, struct uar_arena *arena)
 {
 	struct uar_client_result *r = uar_arena_alloc(arena, sizeof *r);
@@ -277,11 +299,13 @@ static uar_err read_results(const struct uar_json *body, struct uar_arena *arena
 	const struct uar_client_result **at = &out->results;
 	struct uar_client_result *r, *last = NULL;
 
-	for (m = m ? m->next : NULL; m; m = m->next) {
+	bool called = m != NULL; /* a client may send the results alone */
+
+	for (m = m ? m->next : first_of(find_member(body, "messages")); m; m = m->next) {
 		uar_str role = text_member(m, "role");
 
 		if (uar_str_is(role, "user"))
-			out->asks_after = true;
+			out->asks_after = called || last;
 		if (!uar_str_is(role, "tool"))
 			continue;
 		r = read_result(m, arena);

@@ -25,6 +25,14 @@ struct uar_agui_input {
 	const struct uar_json *inputs; /* forwardedProps.inputs: further inputs, or NULL */
 };
 
+/* Where the last message of a client is the user's: what it follows. */
+enum uar_agui_last {
+	UAR_AGUI_NOT_USER,   /* it is somebody else's */
+	UAR_AGUI_AFTER_CALL, /* it follows the message with that tool call: it is a new one */
+	UAR_AGUI_ALONE,	     /* the client does not have the call */
+};
+enum uar_agui_last uar_agui_last_message(const struct uar_json *body, uar_str call_id);
+
 /* Is it a RunAgentInput at all? */
 bool uar_agui_is_input(const struct uar_json *body);
 /* Strings are of the tree or of `arena`. */

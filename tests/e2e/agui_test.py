@@ -367,6 +367,43 @@ def resumed():
                 "/resume/0/interruptId")
 
 
+@test("a_message_beside_an_answer_is_a_turn_of_its_own", "AGUI-01 AGUI-13")
+def said_beside():
+    path = "/api/ag-ui/agents/tools"
+    with Server() as s, Judge() as judge:
+        for thread, whole in (("t", True), ("thin", False)):
+            first = judge.http(s, path, threadId=thread, runId=f"{thread}-1", messages=[user(call("fs.write", path="a.txt", text="x"))])
+            [asked] = first["events"][-1]["outcome"]["interrupts"]
+            got = judge.http(s, path, threadId=thread, runId=f"{thread}-2", resume=[{"interruptId": asked["id"], "status": "cancelled"}],
+                             messages=[*(first["messages"] if whole else []), user("something else", "u2")])
+            equal((got["events"][0]["runId"], got["events"][-1]["type"]), (f"{thread}-2", "RUN_FINISHED"))
+            titles = [r["title"] for r in s.http.get("/api/runs").json["runs"] if r["conversation_id"] == thread]
+            equal((len(titles), titles[0]), (2, "something else"))
+        # The message of the run itself is not a new one, for a client that has nothing else.
+        asks = user(call("fs.write", path="a.txt", text="x"))
+        first = judge.http(s, path, threadId="same", runId="same-1", messages=[asks])
+        [asked] = first["events"][-1]["outcome"]["interrupts"]
+        judge.http(s, path, threadId="same", runId="same-2", messages=[asks], resume=[{"interruptId": asked["id"], "status": "cancelled"}])
+        equal(len([r for r in s.http.get("/api/runs").json["runs"] if r["conversation_id"] == "same"]), 1)
+
+
+@test("answers_to_interrupts_are_checked_before_they_count", "AGUI-01 AGUI-13")
+def answers_checked():
+    path = "/api/ag-ui/agents/tools"
+    with Server() as s, Judge() as judge:
+        first = judge.http(s, path, threadId="t", runId="1", messages=[user(call("fs.write", path="a.txt", text="x"))])
+        [asked] = first["events"][-1]["outcome"]["interrupts"]
+        base = {"threadId": "t", "runId": "2", "messages": first["messages"]}
+        good = {"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}
+        for payload, where in (({"approved": "yes"}, "approved"), ({}, "approved"),
+                               ({"approved": True, "editedArgs": {"path": "b"}}, "editedArgs")):
+            refused(s.http.post(path, {**base, "resume": [{**good, "payload": payload}]}), 400, "VALIDATION_ERROR",
+                    f"/resume/0/payload/{where}")
+        refused(s.http.post(path, {**base, "threadId": "other", "resume": [good]}), 400, "VALIDATION_ERROR", "/threadId")
+        got = judge.http(s, path, **base, resume=[{"interruptId": "unknown", "status": "resolved"}, good])
+        equal([m["metadata"]["uar"]["isError"] for m in got["messages"] if m["role"] == "tool"], [False])
+
+
 @test("a_form_is_filled_by_the_next_run_of_the_client", "AGUI-01")
 def form():
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -389,6 +426,7 @@ def form():
 def switched():
     def agent(name, **protocols):
         return {"version": "1.0", "kind": "agent", "id": name,
+                "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}}, "tools": {"allow": ["*"]}},
                 "runtime": {"entry": "llm.chat", "protocols": {k: {"enabled": v} for k, v in protocols.items()}}}
     with tempfile.TemporaryDirectory() as folder:
         for a in (agent("quiet", ag_ui=False, a2ui=False, a2a=False), agent("open", ag_ui=True)):
@@ -407,6 +445,19 @@ def switched():
                 answer = s.http.post("/api/a2a/inbox", {**letter, "message_id": name, "to_agent": name})
                 equal(answer.status, 403 if name == "quiet" else 202, answer.body)
                 equal(s.http.get(f"/api/runs/{run_id}/stream").status, 200, "the run itself is there")
+                plain = {"agent_id": name, "inputs": {"message": "hi"}}
+                equal(s.http.post("/api/ag-ui/runs", plain).status, 403 if name == "quiet" else 202)
+                thread = s.record(run_id)["conversation_id"]
+                # Another agent in the address changes nothing.
+                answer = s.http.post("/api/copilotkit/agent/demo/connect", {"threadId": thread, "runId": "c", "messages": []})
+                equal(answer.status, status, answer.body)
+            write = s.create("quiet", call("fs.write", path="a.txt", text="x"))
+            asked, thread = question(s, write), s.record(write)["conversation_id"]
+            answer = s.http.post("/api/ag-ui/agents/demo", {
+                "threadId": thread, "messages": [], "resume": [{"interruptId": asked["action_id"], "status": "cancelled"}]})
+            refused(answer, 403, "FORBIDDEN")
+            refused(s.http.post(f"/api/copilotkit/agent/demo/stop/{thread}"), 403, "FORBIDDEN")
+            equal(question(s, write), asked)
 
 
 @test("the_state_of_the_client_is_shared_with_the_model", "AGUI-13 AGUI-16")

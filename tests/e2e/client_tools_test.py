@@ -61,6 +61,17 @@ def calls_of(messages):
 BOTH = call("math.evaluate", expression="6*7") + "\n" + call("set_color", color="red") + "\n" + call("pick", of=[1, 2])
 
 
+@test("a_result_may_come_alone", "AGUI-01")
+def alone():
+    with Server() as s, Judge("agui") as judge:
+        got = judge.agent(s, False, threadId="t", runId="r", messages=[user(call("set_color", color="red"))], tools=[COLOR])
+        [asked] = calls_of(got["messages"])
+        answer = s.http.post("/api/ag-ui/agents/tools", {"threadId": "t", "runId": "r2", "messages": [result(asked["id"], "done")]})
+        equal(answer.status, 200, answer.body)
+        [run] = s.http.get("/api/runs").json["runs"]
+        equal(run["status"], "succeeded")
+
+
 @test("http_agents_execute_their_own_tools", "AGUI-01 AGUI-13 AGUI-16")
 def frontend_tools():
     with Server() as s, Judge("agui") as judge:
