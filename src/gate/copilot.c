@@ -6,6 +6,7 @@
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "proto/view.h"
+#include "read/actions.h"
 #include "read/sessions.h"
 
 static uar_str text_member(const struct uar_json *j, const char *key)
@@ -59,6 +60,7 @@ struct stopping {
 	struct call *c;
 	struct uar_session_op thread;
 	struct uar_run_list known;
+	struct uar_actions_op answers;
 	struct uar_run_cancel_op cancel;
 	uar_str run_id, run_name;
 };
@@ -100,36 +102,83 @@ static void cancel(struct stopping *k)
 		gate_problem(k->c, e, &k->cancel.error);
 }
 
-/* Is there a run of the thread, besides the one at work, that the client calls so? */
-static bool names_other(struct stopping *k, const struct uar_run_row *row)
+static bool has_name(struct stopping *k, const struct uar_run_row *row)
 {
 	const struct uar_json *detail = NULL;
 	uar_str key;
 
-	if (uar_str_eq(row->run_id, k->run_id) ||
-	    uar_json_parse(row->detail, NULL, &k->c->arena, &detail, NULL))
+	if (uar_json_parse(row->detail, NULL, &k->c->arena, &detail, NULL))
 		return false;
 	key = text_member(detail, "idempotency_key");
 	return uar_str_starts(key, UAR_STR(UAR_VIEW_NAMED)) &&
 	       uar_str_eq(uar_str_from(key, strlen(UAR_VIEW_NAMED)), k->run_name);
 }
 
+/* A part of a run that went on after an answer has a name of its own, which its record lacks. */
+static void answers_read(struct uar_actions_op *op)
+{
+	struct stopping *k = op->ctx;
+	struct uar_error error = op->error;
+	const struct uar_json *json = NULL;
+	uar_str text = UAR_STR_NONE;
+	uar_err e = op->err;
+
+	if (!e) {
+		text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
+		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &json, NULL) : UAR_ENOMEM;
+	}
+	uar_buf_fini(&op->json);
+	if (e)
+		gate_problem(k->c, e, &error);
+	else if (uar_json_first(uar_json_get(json, UAR_STR("actions"))))
+		cancel(k);
+	else
+		answer_stopped(k->c, false);
+}
+
+static void read_answers(struct stopping *k)
+{
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	k->answers = (struct uar_actions_op){ .owner = k->c->owner,
+					      .run_id = k->run_id,
+					      .status = UAR_STR("resolved"),
+					      .limit = 1,
+					      .done = answers_read,
+					      .ctx = k };
+	e = uar_read_actions(k->c->g->o.reader, &k->answers, &error);
+	if (e)
+		gate_problem(k->c, e, &error);
+}
+
+/* The run of that name is stopped, whether it is at work, waits or is queued. */
 static void found_runs(struct uar_run_list *q)
 {
 	struct stopping *k = UAR_OWNER(q, struct stopping, known);
 	struct uar_error error = q->error;
-	bool other = false;
+	bool found = false, over = false;
 	uar_err e = q->err;
 
-	for (size_t i = 0; !e && i < q->row_count; i++)
-		other = other || names_other(k, &q->rows[i]);
+	for (size_t i = 0; !e && i < q->row_count && !found; i++) {
+		found = has_name(k, &q->rows[i]);
+		if (!found)
+			continue;
+		over = q->rows[i].terminal;
+		k->run_id = uar_arena_str(&k->c->arena, q->rows[i].run_id);
+		e = k->run_id.p ? gate_check_protocol(k->c, q->rows[i].agent_id, UAR_PROTOCOL_AG_UI,
+						      &error)
+				: UAR_ENOMEM;
+	}
 	uar_run_list_fini(q);
 	if (e)
 		gate_problem(k->c, e, &error);
-	else if (other) /* it is over */
+	else if (over)
 		answer_stopped(k->c, false);
-	else
+	else if (found)
 		cancel(k);
+	else
+		read_answers(k);
 }
 
 static void list_runs(struct stopping *k, uar_str session_id)
@@ -160,6 +209,9 @@ static void thread_read(struct uar_session_op *op)
 	uar_buf_fini(&op->json);
 	active = uar_json_get(uar_json_get(json, UAR_STR("thread")), UAR_STR("active_turn"));
 	k->run_id = text_member(active, "run_id");
+	if (!e && active) /* its agent counts, whatever agent the address names */
+		e = gate_check_protocol(k->c, text_member(active, "agent_id"), UAR_PROTOCOL_AG_UI,
+					&error);
 	if (e && e != UAR_ENOTFOUND)
 		gate_problem(k->c, e, &error);
 	else if (!k->run_id.n)

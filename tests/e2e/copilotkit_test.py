@@ -109,6 +109,15 @@ def stops():
         s.events(run_id)
         equal(s.http.post(stop).json, {"stopped": False})
         equal(s.http.post(f"{BASE}/agent/demo/stop/nothing").json, {"stopped": False})
+        # The run that is named is stopped, also one in the queue; a name that nobody has stops nothing.
+        made = [s.http.post("/api/runs", {"agent_id": "demo", "conversation_id": "t-queue", "inputs": {"message": m}},
+                            headers={"Idempotency-Key": f"ag-ui:{m}"}).json["run_id"] for m in ("A", "B")]
+        stop = f"{BASE}/agent/demo/stop/t-queue"
+        equal(s.http.post(stop, {"runId": "nobody"}).json, {"stopped": False})
+        equal(s.http.post(stop, {"runId": "B"}).json, {"stopped": True})
+        s.events(made[1])
+        check(s.record(made[0])["status"] != "canceled", "the other one goes on")
+        equal(s.http.post(stop, {"runId": "A"}).json, {"stopped": True})
 
 
 @test("a_client_that_connects_sees_a_run_that_goes_on", "AGUI-01 AGUI-14")
