@@ -345,6 +345,9 @@ bool uar_run_takes_input(const struct uar_run *r);
 bool uar_run_must_plan(const struct uar_run *r); /* a split route, before its plan */
 /* An ensemble: several models answer and one chooses; all of them have, or tried to. */
 bool uar_run_is_ensemble(const struct uar_run *r);
+struct uar_model_end;
+/* Is the model call that failed like this made again? */
+bool uar_run_may_repeat(const struct uar_run *r, const struct uar_model_end *m);
 bool uar_run_must_rank(const struct uar_run *r);
 /* Why the last answer of the run's model ended: "stop", "length", "content_filter". */
 const char *uar_run_finish_reason(const struct uar_run *r);
@@ -446,6 +449,7 @@ struct uar_model_end {
 	struct {
 		size_t place; /* RANK: of the candidate whose answer is used */
 		bool named;   /* by the ranker */
+		bool failed;  /* the ranker did not answer; `message` says why */
 	} ranked;
 	uar_str compaction; /* SUMMARIZE: members of context.compaction.completed */
 	uar_str reasoning;  /* the beginning of what the model reasoned, or empty */

@@ -14,7 +14,7 @@ static bool is_unreached(const struct uar_model_end *m)
 	return uar_str_is(m->category, "network") || uar_str_is(m->category, "limit");
 }
 
-static bool may_repeat(const struct uar_run *r, const struct uar_model_end *m)
+bool uar_run_may_repeat(const struct uar_run *r, const struct uar_model_end *m)
 {
 	return m->retryable && r->call.tries < m->retries && m->retry_after_us <= longest_wait_us;
 }
@@ -42,7 +42,7 @@ enum uar_run_input uar_core_failed_input(const struct uar_run *r, const struct u
 	if (r->what.entry != UAR_ENTRY_LLM || uar_str_is(m->category, "cancelled") ||
 	    !uar_run_move(r->status, UAR_IN_NEXT_MODEL).legal)
 		return UAR_IN_FAILED;
-	if (may_repeat(r, m))
+	if (uar_run_may_repeat(r, m))
 		return is_unreached(m) ? UAR_IN_UNREACHED : UAR_IN_REPEAT;
 	if (r->call.role == UAR_ROLE_SUMMARIZE)
 		return UAR_IN_STAGED; /* the run goes on without the summary */
@@ -194,7 +194,7 @@ void uar_core_after_failure(struct emit *e, const struct uar_model_end *m)
 
 	if (e->r->call.message_id[0])
 		s.message_id = uar_emit_own(e, e->r->call.message_id);
-	if (e->move.to == UAR_STATUS_WAITING_RESOURCE || may_repeat(e->r, m))
+	if (e->move.to == UAR_STATUS_WAITING_RESOURCE || uar_run_may_repeat(e->r, m))
 		repeat(e, m, &s);
 	else
 		fall_back(e, m, &s);

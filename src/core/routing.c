@@ -308,8 +308,9 @@ void uar_core_ranked(struct emit *e, const struct uar_model_end *m)
 	uar_jw_cstr(w, "routing_mode", uar_route_mode_names[UAR_ROUTE_ENSEMBLE]);
 	uar_jw_cstr(w, "decision_source", "ranker");
 	uar_jw_cstr(w, "decision_reason",
-		    m->ranked.named ? "the ranker chose its answer"
-				    : "the ranker chose none: the first answer is used");
+		    m->ranked.named    ? "the ranker chose its answer"
+		    : m->ranked.failed ? "the ranker failed: the first answer is used"
+				       : "the ranker chose none: the first answer is used");
 	put_model(w, "selected", uar_str_c(chosen->provider), uar_str_c(chosen->model));
 	uar_jw_cstr(w, "role", "candidate");
 	uar_jw_int(w, "chosen_index", (int64_t)m->ranked.place);

@@ -429,11 +429,14 @@ static void chosen_ready(void *ctx, uar_err e, uar_str text)
 	rt_llm_free_end(h);
 }
 
-/* A ranker that names none has not failed the run: the first answer is as good as any. */
+/* A ranker that names none, or fails, has not failed the run: the first answer is as good as any.
+ */
 static void ranked(struct llm *w, struct uar_model_end *end)
 {
 	const struct uar_run_route *route = &uar_run_rare(rt_state(w->base.run))->route;
-	size_t n = rt_ensemble_named(uar_buf_str(&w->stage), rt_ensemble_answers(route));
+	size_t n = end->ranked.failed
+			   ? 0
+			   : rt_ensemble_named(uar_buf_str(&w->stage), rt_ensemble_answers(route));
 	uar_err e;
 
 	end->ranked.named = n > 0;
@@ -452,7 +455,12 @@ void rt_llm_on_done(void *ctx, const struct uar_model_result *m)
 	struct uar_model_end end = end_of(w, m);
 
 	w->call = NULL;
-	if (m->failure) {
+	if (m->failure && w->role == UAR_ROLE_RANK &&
+	    !uar_run_may_repeat(rt_state(w->base.run), &end)) {
+		end.ranked.failed = true;
+		end.stop_reason = UAR_STR("error");
+		ranked(w, &end);
+	} else if (m->failure) {
 		send_end(w, UAR_CMD_MODEL_FAILED, &end);
 	} else if (w->role == UAR_ROLE_RANK) {
 		ranked(w, &end);

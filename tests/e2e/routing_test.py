@@ -317,14 +317,16 @@ def ensembles():
 def ensembles_with_faults():
     for ranker, candidates, said, fallbacks in (
             ("says:2", ("err401", "says:b", "says:c"), "c", 1), ("says:1", ("says:a", "err401"), "a", 1),
-            ("says:I_like_9_and_0", ("says:a", "says:b"), "a", 0), ("says:1", ("says:a",), "a", 0)):
+            ("says:I_like_9_and_0", ("says:a", "says:b"), "a", 0), ("says:1", ("says:a",), "a", 0),
+            ("err401", ("says:a", "says:b"), "a", 0), ("err500", ("err401", "says:b"), "b", 1)):
         with Provider() as p, Server(env=ensemble(p, ranker, *candidates)) as s:
             events, record, facts = run(s)
             equal((record["status"], text_of(events)), ("succeeded", said))
             equal(len(facts.of("routing.fallback.applied")), fallbacks)
-    for ranker, candidates in (("says:1", ("err401", "err401")), ("err401", ("says:a", "says:b"))):
-        with Provider() as p, Server(env=ensemble(p, ranker, *candidates)) as s:
-            equal(run(s)[1]["status"], "failed")
+            if ranker.startswith("err"):
+                equal(facts.of("routing.decided")[-1]["decision_reason"], "the ranker failed: the first answer is used")
+    with Provider() as p, Server(env=ensemble(p, "says:1", "err401", "err401")) as s:
+        equal(run(s)[1]["status"], "failed")
 
 
 @test("an_ensemble_keeps_to_its_budget", "PROV-06 EVT-101")
