@@ -62,7 +62,7 @@ static int tell(struct uar_cli *cli, const struct uar_api_request *r,
 struct adding {
 	struct uar_cli *cli;
 	const char *collection;
-	size_t changed, same, pending;
+	size_t changed, same, pending, skipped; /* skipped: links in folders */
 	int status;
 };
 
@@ -185,7 +185,8 @@ static int is_visible(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-/* By name; what is hidden is left out, and so is what cannot be read as text or PDF. */
+/* By name; what is hidden is left out, and so are links, which may lead out of the folder, and what
+ * cannot be read as text or PDF. */
 static void add_folder(struct adding *x, const char *path, int depth)
 {
 	struct dirent **names = NULL;
@@ -193,11 +194,15 @@ static void add_folder(struct adding *x, const char *path, int depth)
 
 	for (int i = 0; i < n; i++) {
 		struct uar_buf below = uar_buf_make(UAR_LIMIT_URI_BYTES);
-		bool folder = names[i]->d_type == DT_DIR;
+		struct stat st;
 
 		uar_buf_printf(&below, "%s/%s", path, names[i]->d_name);
-		if (!below.err && (folder || uar_media_is_read(uar_buf_str(&below))))
-			add_path(x, below.p, depth + 1);
+		if (!below.err && !lstat(below.p, &st)) {
+			x->skipped += S_ISLNK(st.st_mode);
+			if (S_ISDIR(st.st_mode) ||
+			    (S_ISREG(st.st_mode) && uar_media_is_read(uar_buf_str(&below))))
+				add_path(x, below.p, depth + 1);
+		}
 		uar_buf_fini(&below);
 		free(names[i]);
 	}
@@ -302,6 +307,9 @@ static int add(struct uar_cli *cli)
 		follow(&x);
 	if (!args->option[UAR_OPT_JSON]) {
 		uar_buf_printf(&line, "%zu added or changed, %zu as before\n", x.changed, x.same);
+		if (x.skipped)
+			uar_buf_printf(&line, "%zu symbolic links skipped; name a file to add it\n",
+				       x.skipped);
 		if (uar_cli_write(cli, &line))
 			x.status = UAR_EXIT_FAILED;
 	}
