@@ -2,14 +2,16 @@
 """Knowledge: documents go in, passages come out, and nothing else does."""
 import base64
 import contextlib
+import json
 import os
+import re
 import shutil
 import sqlite3
 import threading
 import time
 
 # time limit: 600 s, a hundred kills take five minutes
-from lib import Provider, Server, check, equal, main, refused, test, wait_until
+from lib import ROOT, Provider, Server, check, equal, main, refused, test, wait_until
 
 
 def put(s, collection, document_id, text, status=201, **more):
@@ -71,6 +73,15 @@ def life():
         equal(names(s, "tea", "boiling", mode="keyword"), [])
         equal(names(s, "nothing-here", "kettle"), [])
         refused(s.http.send("PUT", "/api/kb/tea/documents", {"document_id": "a b", "text": "x"}), 400, "VALIDATION_ERROR")
+
+
+@test("the_first_example_of_the_manual_finds_its_document", "")
+def manual():
+    with open(os.path.join(ROOT, "docs", "knowledge.md")) as f:
+        document, query = [json.loads(body) for body in re.findall(r"-d '(.*?)'", f.read())[:2]]
+    with Server() as s:
+        equal(s.http.send("PUT", "/api/kb/handbook/documents", document).status, 201)
+        equal([p["document_id"] for p in s.http.post("/api/kb/handbook/search", query).json["passages"]], ["travel"])
 
 
 @test("another_owner_sees_and_removes_nothing", "")
