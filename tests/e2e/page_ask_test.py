@@ -228,6 +228,31 @@ def inbox():
         equal([answers[r] for r in runs], [("allow", None), ("deny", "no"), ("decline", None)])
 
 
+@test("page_one_gesture_answers_one_question", "UI-16 SEC-04")
+def one_gesture():
+    waiting = "await page.waitForFunction((n) => document.querySelectorAll('.question[data-state=pending]').length === n, %d)"
+    with Browser(phone=True) as b, Server() as s:
+        for n in ("one", "two", "three", "four"):
+            s.create("tools", WRITES.replace("note", n))
+        b.enter(s)
+        b.do("await page.locator('.bottom').getByRole('link', {name: 'Inbox'}).click(); " + waiting % 4)
+        b.do("await page.locator('[data-allow]:not([aria-disabled])').first().waitFor(); globalThis.box = await page.locator('[data-allow]').first().boundingBox()")
+        b.do("globalThis.tap = () => page.touchscreen.tap(box.x + 60, box.y + box.height / 2); await tap()")
+        for _ in range(7):  # on the same spot, as an impatient finger does
+            b.do("await page.waitForTimeout(100); await tap()")
+        b.wait(".inbox > .question.settled", "Allowed once")  # it stays where it was
+        b.do(waiting % 3)
+        for _ in range(3):
+            b.do("await page.waitForTimeout(300); await tap()")
+        equal(len(s.http.get("/api/actions").json["actions"]), 3, "one was answered")
+        b.do("await page.reload(); " + waiting % 3)
+        b.do("await page.keyboard.press('j'); for (let i = 0; i < 30; i++) { await page.keyboard.down('a'); await page.waitForTimeout(30); } await page.keyboard.up('a')")
+        b.do(waiting % 2)
+        b.do("for (let i = 0; i < 30; i++) { await page.keyboard.down('a'); await page.waitForTimeout(30); } await page.keyboard.up('a')")
+        equal(len(s.http.get("/api/actions").json["actions"]), 2, "a key that is held answers once; without the focus on a question none")
+        b.do("await page.keyboard.press('a'); " + waiting % 1)  # the press before has chosen it
+
+
 @test("page_h4_fits_a_phone", "")
 def phone():
     with Browser(phone=True) as b, Server(listen=f"127.0.0.1:{free_port()}") as s:

@@ -40,6 +40,29 @@ export async function respond(id: string, body: {decision: string; reason?: stri
 	}
 }
 
+const STEADY_MS = 600; // so long a question has to stand still before a pointer can answer it
+const LOOK_MS = 100;
+
+/** Has the card been where it is for a while? Who aims at one question is not to hit another that came under the pointer. */
+function useSteady(ref: {current: HTMLElement | null}, waits: boolean): {steady: boolean; stands: () => boolean} {
+	const [steady, set] = useState(false);
+	const seen = useRef({top: NaN, at: 0});
+	const look = () => {
+		const top = ref.current?.getBoundingClientRect().top ?? NaN, now = performance.now();
+		if (!(Math.abs(top - seen.current.top) < 4))
+			seen.current = {top, at: now};
+		return now - seen.current.at >= STEADY_MS;
+	};
+	useEffect(() => {
+		if (!waits)
+			return;
+		set(look());
+		const timer = setInterval(() => set(look()), LOOK_MS);
+		return () => clearInterval(timer);
+	}, [waits]); // eslint-disable-line
+	return {steady, stands: look};
+}
+
 function hostOf(value: unknown): string | null {
 	try {
 		return typeof value === 'string' ? new URL(value).host || null : null;
@@ -131,9 +154,10 @@ function Since({action}: {action: AskLike}) {
 		{action.expires_at ? `, ${action.expires_at > now ? `expires in ${span(action.expires_at - now)}` : 'expired'}` : ''}</span>;
 }
 
-function Decisions({action, title, decide, busy}: {action: AskLike; title: string; decide: (decision: string, o?: {reason?: string; payload?: unknown}) => void; busy: string}) {
+function Decisions({action, title, decide, busy, place}: {action: AskLike; title: string; place: {steady: boolean; stands: () => boolean}; decide: (decision: string, o?: {reason?: string; payload?: unknown}) => void; busy: string}) {
 	const [denying, setDenying] = useState(false);
 	const [reason, setReason] = useState('');
+	const meant = (e: {detail: number}) => e.detail === 0 || place.stands(); // a key is pressed at the focus, wherever that is
 	const offers = new Set(action.decisions ?? ['allow', 'deny']);
 	const same = !!(action.schema?.properties as any)?.arguments;
 	const repeat = !!action.scope?.repeat;
@@ -151,12 +175,12 @@ function Decisions({action, title, decide, busy}: {action: AskLike; title: strin
 		</form>;
 	return <div className="ask-acts">
 		{offers.has('allow') && <span className="split">
-			<button type="button" data-allow className="btn main-act" disabled={!!busy} aria-label={`${repeat ? 'Repeat it' : 'Allow once'}: ${title}`} onClick={() => decide('allow')}>
+			<button type="button" data-allow className="btn main-act" disabled={!!busy} aria-label={`${repeat ? 'Repeat it' : 'Allow once'}: ${title}`} aria-disabled={!place.steady || undefined} onClick={(e) => { if (meant(e)) decide('allow'); }}>
 				{busy.startsWith('allow') && <LoaderCircle size={14} className="spin" aria-hidden />}{repeat ? 'Repeat it' : 'Allow once'}</button>
 			{more.length > 0 && !repeat && <Menu className="btn main-act" label="Allow for longer" button={<ChevronDown size={14} aria-hidden />}>
 				{more.map(([decision, words, payload], i) => <MenuItem key={i} onClick={() => decide(decision, {payload})}>{words}</MenuItem>)}</Menu>}
 		</span>}
-		{offers.has('deny') && <button type="button" data-deny className="btn danger" disabled={!!busy} aria-label={`${repeat ? 'Do not repeat it' : 'Deny'}: ${title}`} onClick={() => setDenying(true)}>{repeat ? 'Do not repeat it' : 'Deny…'}</button>}
+		{offers.has('deny') && <button type="button" data-deny className="btn danger" disabled={!!busy} aria-label={`${repeat ? 'Do not repeat it' : 'Deny'}: ${title}`} aria-disabled={!place.steady || undefined} onClick={(e) => { if (meant(e)) setDenying(true); }}>{repeat ? 'Do not repeat it' : 'Deny…'}</button>}
 		<span className="f12 t3 grow ask-after">{repeat ? 'It may have happened already.' : 'If you deny, the agent is told and goes on without it.'}</span>
 	</div>;
 }
@@ -182,11 +206,11 @@ function Form({action, decide, busy, wrong}: {action: AskLike; decide: (decision
 }
 
 /** Who answered, and when; what was decided is history, a click away. */
-function Settled({action, state: decided, title}: {action: AskLike; state: string; title: string}) {
+function Settled({action, state: decided, title, place}: {action: AskLike; state: string; title: string; place?: number}) {
 	const state = action.source === 'timeout' ? 'expired' : decided; // nobody said no
 	const who = action.resolved_by?.id ? `by ${action.resolved_by.type === 'user' && action.resolved_by.id === 'local' ? 'you' : action.resolved_by.id}` : '';
 	const no = ['deny', 'decline', 'cancel', 'pending', 'expired'].includes(state);
-	return <details className="question settled" data-action={action.action_id} data-state={state} tabIndex={-1}>
+	return <details className="question settled" data-action={action.action_id} data-state={state} tabIndex={-1} open={place ? true : undefined} style={place ? {minHeight: place} : undefined}>
 		<summary className="row">{no ? <Ban size={14} aria-hidden className="t3" /> : <CheckCircle2 size={14} aria-hidden className="ok" />}
 			<span className="ask-state">{DECIDED.get(state) ?? plain(state)}</span><span className="cut grow t2">{title}</span>
 			<span className="f11 t3 num" title={action.resolved_at ? exact(action.resolved_at) : undefined}>{[who, action.resolved_at ? clock(action.resolved_at) : '', action.source === 'grant' ? 'by a permission given before' : ''].filter(Boolean).join(' · ')}</span></summary>
@@ -195,7 +219,7 @@ function Settled({action, state: decided, title}: {action: AskLike; state: strin
 	</details>;
 }
 
-export function Ask({action, state, over, where, event}: {action: AskLike; state: string; over: boolean; where?: ReactNode; event?: number}) {
+export function Ask({action, state, over, where, event, place}: {action: AskLike; state: string; over: boolean; where?: ReactNode; event?: number; place?: number}) {
 	const [busy, setBusy] = useState(answering.get(action.action_id) ?? '');
 	const [wrong, setWrong] = useState<Problem | null>(null);
 	const ref = useRef<HTMLElement>(null);
@@ -203,12 +227,13 @@ export function Ask({action, state, over, where, event}: {action: AskLike; state
 	const form = action.action_type === 'form';
 	const title = heading(String(action.prompt ?? action.title ?? ''));
 	const waits = state === 'pending' && !over;
+	const still = useSteady(ref, waits);
 	useEffect(() => { // the buttons go: the focus stays at the question
 		if (!waits && had.current)
 			document.querySelector<HTMLElement>(`[data-action="${CSS.escape(action.action_id)}"]`)?.focus();
 	}, [waits, action.action_id]);
 	if (!waits)
-		return <Settled action={action} state={state} title={title} />;
+		return <Settled action={action} state={state} title={title} place={place} />;
 	const decide = (decision: string, o: {reason?: string; payload?: unknown} = {}) => {
 		had.current = true;
 		setBusy(decision);
@@ -233,7 +258,7 @@ export function Ask({action, state, over, where, event}: {action: AskLike; state
 			{action.scope?.destructive && <p className="f12 ask-warn">It may change or delete things.</p>}
 			{form ? <Form action={action} decide={decide} busy={busy} wrong={wrong} /> : <What action={action} />}
 		</div>
-		{!form && <Decisions action={action} title={title} decide={decide} busy={busy} />}
+		{!form && <Decisions action={action} title={title} decide={decide} busy={busy} place={still} />}
 	</section>;
 }
 

@@ -1,7 +1,8 @@
-// keys.ts - shortcuts: none fires while a person types, none takes a key of the browser.
+// keys.ts - shortcuts: none fires while a person types, none takes a key of the browser. A key that is held
+// fires once, unless the shortcut only moves.
 import {useEffect, useRef} from 'react';
 
-export interface Shortcut { keys: string; does: string; run: () => void; group?: string }
+export interface Shortcut { keys: string; does: string; run: () => void; group?: string; repeats?: boolean }
 
 const stack: Shortcut[][] = [];
 let chord = '';
@@ -34,7 +35,8 @@ addEventListener('keydown', (e) => {
 			continue;
 		e.preventDefault();
 		chord = '';
-		s.run();
+		if (!e.repeat || s.repeats)
+			s.run();
 		return;
 	}
 	clearTimeout(chordTimer);
