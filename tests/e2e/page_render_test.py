@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import socket
 import tempfile
 
 from lib import FIXTURES, Server, check, equal, main, test, wait_until
@@ -316,6 +317,25 @@ def sealed():
         b.do("await page.locator('.artifact-chip button').click(); await page.locator('.preview iframe').waitFor()")
         b.do(INNER + "await inner.waitForFunction(() => document.querySelector('div')?.shadowRoot?.querySelector('circle'))")  # a shadow root
         equal(b.axe(), [])
+
+
+@test("page_an_artifact_has_no_webrtc", "UI-10 SEC-04")
+def no_webrtc():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+        udp.setblocking(False)
+        send = "try { const p = new RTCPeerConnection({iceServers: [{urls: 'stun:127.0.0.1:%d'}]}); p.createDataChannel('x'); p.createOffer().then((o) => p.setLocalDescription(o)); } catch {}" % udp.getsockname()[1]
+        content = f"<h1>Shown</h1><iframe srcdoc=\"<script>{send}</script>\"></iframe><script>{send}</script><script>document.body.dataset.left = typeof RTCPeerConnection + typeof webkitRTCPeerConnection; setTimeout(() => {{ document.body.dataset.late = 'yes'; }}, 1500);</script>"
+        with recorded(calls=[artifact("html", content)]) as s, Browser() as b:
+            b.chat(s)
+            replay(b, "calls")
+            b.do("seen.frames = true; await page.locator('.artifact-chip button').click(); await page.locator('.preview iframe').waitFor()")
+            equal(b.do(INNER + "await inner.waitForFunction(() => document.body?.dataset.late); return inner.evaluate(() => [document.body.dataset.left, document.querySelectorAll('iframe').length])"), ["undefinedundefined", 0])
+            try:
+                check(False, "it was sent", udp.recv(200))
+            except BlockingIOError:
+                pass
+            b.do("seen.errors.length = 0")
 
 
 @test("page_e3_errors_of_a_preview_become_events", "UI-11 NEV-16")

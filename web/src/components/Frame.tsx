@@ -1,4 +1,4 @@
-// Frame.tsx - the sealed frame: an origin of its own, no network, nothing of this page. It is given one piece of
+// Frame.tsx - the sealed frame: an origin of its own, no requests, nothing of this page. It is given one piece of
 // content by message and says by message what went wrong in it.
 import {useEffect, useRef, useState} from 'react';
 import {at} from '../lib/base';

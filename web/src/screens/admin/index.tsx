@@ -51,7 +51,7 @@ function Overview() {
 	const version = useVersion();
 	const v = version.data;
 	return <><Part title="Server"><div className="card admin-storage">{version.error ? <ProblemNote what="The version could not be read" error={version.error} /> : v ? <Facts rows={[['Version', `${v.name} ${v.version}`], ['Event schema', v.event_schema_version],
-		['Id of the data', <Id value={String(v.runtime_id)} short={false} />], ['Started', `${v.incarnation} ${Number(v.incarnation) === 1 ? 'time' : 'times'} with this data`], ['Address', <span className="mono f12">{here()}</span>]]} /> : <Bones rows={2} />}</div></Part>
+		['Id of the data', <Id value={String(v.runtime_id)} short={false} />], ['Incarnation', String(v.incarnation)], ['Address', <span className="mono f12">{here()}</span>]]} /> : <Bones rows={2} />}</div></Part>
 	<StorageView /></>;
 }
 

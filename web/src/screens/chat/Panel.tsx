@@ -24,7 +24,7 @@ function kindOf(a: Artifact): string {
 /** A name that no system takes for something else; the type is always plain bytes of text. */
 export function fileName(a: Artifact): string {
 	const stem = a.title.normalize('NFKC').replace(/[^\p{L}\p{N}._ -]+/gu, '_').replace(/\.{2,}/g, '.').replace(/^[. _]+|[. _]+$/g, '').slice(0, 80) || 'artifact';
-	const ending = ENDINGS[kindOf(a)] ?? 'txt';
+	const ending = (Object.hasOwn(ENDINGS, kindOf(a)) && ENDINGS[kindOf(a)]) || 'txt';
 	return stem.toLowerCase().endsWith(`.${ending}`) ? stem : `${stem}.${ending}`;
 }
 
@@ -65,7 +65,7 @@ function Preview({artifact, content}: {artifact: Artifact; content: string}) {
 	return <div className="preview">
 		{kind === 'html' || kind === 'svg' || kind === 'mermaid' ? <Frame kind={kind} content={content} title={`Preview of ${artifact.title}`} report={report} />
 			: <div className="preview-text"><Suspense fallback={null}><Markdown text={content} done /></Suspense></div>}
-		{kind !== 'markdown' && <p className="f12 t2 row"><ShieldCheck size={14} aria-hidden className="k-ok" />Runs in a sealed frame: no network, no access to this page</p>}
+		{kind !== 'markdown' && <p className="f12 t2 row"><ShieldCheck size={14} aria-hidden className="k-ok" />Runs in a sealed frame: no access to this page; requests are blocked</p>}
 		{errors.length > 0 && <div className="problem" role="alert"><strong><OctagonX size={14} aria-hidden />The preview reported {errors.length === 1 ? 'an error' : `${errors.length} errors`}</strong>{errors.map((e, i) => <code key={i} className="f12">{plain(e)}</code>)}</div>}
 	</div>;
 }

@@ -21,12 +21,12 @@ import './run.css';
 const LIVE = ['queued', 'running', 'cancel_requested'];
 
 /** How long each kind took; what overlaps counts once. */
-function shares(t: Timeline): [Kind, number][] {
+function shares(t: Timeline, now: number): [Kind, number][] {
 	const kinds: Kind[] = ['model', 'tool', 'ask', 'restart', 'wait'];
 	return kinds.map((kind): [Kind, number] => {
 		let until = -Infinity, sum = 0;
 		for (const s of t.spans.filter((x) => x.kind === kind).sort((a, b) => a.first_at - b.first_at)) {
-			const end = s.last_at ?? t.last_at;
+			const end = s.last_at ?? now;
 			sum += Math.max(0, end - Math.max(until, s.first_at));
 			until = Math.max(until, end);
 		}
@@ -35,8 +35,10 @@ function shares(t: Timeline): [Kind, number][] {
 }
 
 function Went({t}: {t: Timeline}) {
-	const total = Math.max(t.last_at - t.first_at, 0.001);
-	const all = shares(t);
+	const clock = useNow(5);
+	const now = t.spans.some((s) => s.kind === 'ask' && s.last_at === null) ? Math.max(t.last_at, clock) : t.last_at; // a question that waits goes on
+	const total = Math.max(now - t.first_at, 0.001);
+	const all = shares(t, now);
 	return <div className="run-went"><dt>Where the time went</dt><dd><div className="run-stack" role="img" aria-label={all.map(([k, v]) => `${NAMES[k]} ${Math.round(v / total * 100)} percent`).join(', ') || 'nothing yet'}>
 		{all.map(([k, v]) => <i key={k} data-kind={k} style={{width: `${v / total * 100}%`}} />)}</div>
 	<span className="row wrap f11">{all.map(([k, v]) => <em key={k} data-kind={k}>{k === 'ask' ? 'You' : NAMES[k]} {Math.round(v / total * 100)} %</em>)}</span></dd></div>;
