@@ -57,7 +57,7 @@ def tree():
         b.do("await page.reload()")  # the address opens the same
         b.wait(".split-head .state", "Blocked")
         command(s, "start_task", task_id=first)  # by another: this page hears of it
-        b.wait(".split-head .state", "Queued")
+        b.wait(".split-head .state", "Ready to start")
         b.do("await page.getByRole('list', {name: 'Must end first'}).getByRole('button', {name: /Succeeded.*Find the cause/}).waitFor()")
         equal(b.axe(), [])
 
@@ -73,11 +73,11 @@ def acts():
         b.wait(".split-head .state", "Paused")
         equal(state(s, task), "paused")
         b.click("button", "Resume")
-        b.wait(".split-head .state", "Queued")
+        b.wait(".split-head .state", "Ready to start")
         b.hold("**/api/control/start_task")
         b.click("button", "Start")
         b.do("await asked; await page.getByRole('button', {name: 'Starting'}).waitFor()")  # not done before the server says so
-        equal(state(s, task), "queued")
+        equal(state(s, task), "accepted")
         b.do("go()")
         b.wait(".split-head .state", "Succeeded")
         b.do("await page.locator('tbody tr').first().waitFor()")
