@@ -305,13 +305,23 @@ static uar_err read_json(uar_str json, struct uar_definition *d, struct uar_erro
 	return e ? e : read_all(d->json, d, error);
 }
 
+static _Atomic(uar_definition_check_fn *) also_check;
+
+void uar_definition_also_check(uar_definition_check_fn *check)
+{
+	also_check = check;
+}
+
 uar_err uar_definition_read(uar_str json, struct uar_definition *out, struct uar_error *error)
 {
 	struct uar_definition d = { .policy.fallback = UAR_VERDICT_ASK };
+	uar_definition_check_fn *also = also_check;
 	uar_err e;
 
 	uar_arena_init(&d.arena, 0);
 	e = read_json(json, &d, error);
+	if (!e && also)
+		e = also(&d, error);
 	if (e)
 		uar_arena_fini(&d.arena);
 	else

@@ -87,6 +87,10 @@ struct uar_definition {
 };
 
 uar_str uar_definition_schema(void);
+/* Every definition that is read is given to `check`, too: it judges what other rooms understand.
+ * Set before the first is read. error->where: a pointer. */
+typedef uar_err uar_definition_check_fn(const struct uar_definition *d, struct uar_error *error);
+void uar_definition_also_check(uar_definition_check_fn *check);
 /* JSON. error->where: a pointer into the definition. Fini is needed on success only. */
 UAR_MUST_CHECK uar_err uar_definition_read(uar_str text, struct uar_definition *out,
 					   struct uar_error *error);

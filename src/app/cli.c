@@ -10,6 +10,7 @@
 #include "app/limits.h"
 #include "app/nearest.h"
 #include "app/text.h"
+#include "app/definition_parts.h"
 #include "base/alloc.h"
 
 enum { SENTENCE = 8192 };
@@ -440,6 +441,7 @@ int uar_cli_main(struct uar_cli *cli, int argc, char *const *argv)
 	struct uar_args *args = uar_zalloc(sizeof *args);
 	int status;
 
+	uar_definition_also_check(uar_definition_check_parts);
 	uar_error_clear(&cli->failure);
 	cli->args = args;
 	cli->program = argc > 0 ? argv[0] : "uar";

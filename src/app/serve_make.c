@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "app/definition_parts.h"
 #include "app/settings_shown.h"
 #include "app/text.h"
 #include "base/address.h"
@@ -413,6 +414,7 @@ int uar_server_make(struct server *s)
 	uar_err e = uar_datadir_create(c->data, &error);
 	int status;
 
+	uar_definition_also_check(uar_definition_check_parts);
 	if (!e)
 		e = uar_datadir_regular(c->data, &error);
 	if (e)

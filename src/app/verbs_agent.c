@@ -13,6 +13,7 @@
 #include "app/verbs_agent.h"
 #include "base/embed.h"
 #include "json/limits.h"
+#include "work/work.h"
 
 UAR_EMBED(uar_agent_template, "sdk/templates/agent.yaml");
 
@@ -112,6 +113,15 @@ static int make_agent(struct uar_cli *cli, const char *word)
 				    "\"%.*s\" cannot be the id of an agent: letters, digits, and "
 				    "inside also . _ : -",
 				    UAR_FMT(uar_str_utf8_prefix(name, 80)));
+	if (uar_agent_find(name))
+		return uar_cli_fail(cli, UAR_EXIT_USAGE,
+				    "an agent %.*s is part of the program; choose another id",
+				    UAR_FMT(name));
+	if (slash && !uar_source_is_named(uar_str_c(slash + 1)))
+		return uar_cli_fail(cli, UAR_EXIT_USAGE,
+				    "\"%s\" is neither the id of an agent nor a path that ends "
+				    "with .yaml or .json",
+				    word);
 	if (!is_path) {
 		uar_agents_dir(&cli->config->value, &path);
 		if (!path.err && !uar_datadir_create(cli->config->value.data, &error))

@@ -416,6 +416,30 @@ def tool_policy():
         check(all("may not use" in json.dumps(f) for f in failed), failed)
 
 
+@test("tools_and_routing_are_checked_with_the_definition", "")
+def checked_parts():
+    model = {"provider": "scripted", "model": "scripted-tools"}
+    tool = {"name": "t", "url": "https://x.example/"}
+    wrong = (({"tools": {"http": [{**tool, "url": "ftp://x.example/"}]}}, "/tools/http/0/url"),
+             ({"tools": {"http": [tool, {**tool, "method": "FETCH"}]}}, "/tools/http/1/method"),
+             ({"tools": {"openapi": [{"document": {}}]}}, "/tools/openapi/0"),
+             ({"policy": {"provider": {"pattern": "split", "execute": model}}}, "/policy/provider/plan"),
+             ({"policy": {"provider": {"pattern": "ensemble", "candidates": [model, model]}}}, "/policy/provider/ranker"),
+             ({"policy": {"provider": {"default": model, "budget": {"seconds": 0.5}}}}, "/policy/provider/budget/seconds"))
+    with Shop() as s:
+        for more, where in wrong:
+            agent = {**definition("wrong"), **more}
+            a = s.http.post("/api/agents-check", {"text": json.dumps(agent)})
+            check(a.json["good"] is False and where in a.body.decode(), (where, a.body))
+            a = s.http.send("PUT", "/api/agents/wrong", agent)
+            check(400 <= a.status < 500 and where in a.body.decode(), (where, a.status, a.body))
+            path = os.path.join(s.data, "wrong.json")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(agent, f)
+            out = run_uar("agent", "check", path, "--data", s.data)
+            check(out.returncode != 0 and where in out.stdout + out.stderr, (where, out.stdout, out.stderr))
+
+
 @test("a_sensitive_input_is_refused_and_not_recorded", "")
 def sensitive_inputs():
     agent = definition("a", schemas={"inputs": {"type": "object", "properties": {
@@ -489,6 +513,10 @@ def new_agent():
         check(path in out.stdout and os.path.exists(path), out.stdout)
         equal(uar("agent", "new", "poet").returncode, 1)
         equal(uar("agent", "new", "no such name").returncode, 2)
+        for name in ("demo", "../x", os.path.join(s.data, "demo.yaml")):
+            out = uar("agent", "new", name)
+            equal(out.returncode, 2, out.stderr)
+        check(not os.path.exists(os.path.join(s.agents, "demo.yaml")))
         out = uar("agent", "check", path)
         equal((out.returncode, "agent poet is right" in out.stdout), (0, True))
         wait_until(lambda: "poet" in s.listed(), "the server has seen it")

@@ -1,0 +1,37 @@
+/* definition_parts.c - the parts of a definition that other rooms understand: its HTTP tools and
+ * its routing policy are read as a run would read them. */
+#include "app/definition_parts.h"
+
+#include "model/policy.h"
+#include "tool/http_source.h"
+
+static uar_err name_part(uar_err e, const char *part, struct uar_error *error)
+{
+	struct uar_error as;
+
+	if (!e || e == UAR_ENOMEM || !error)
+		return e;
+	as = *error;
+	(void)uar_error_set(error, UAR_ESCHEMA, "%s", uar_error_text(&as));
+	uar_error_where(error, "%s%.120s", part, as.where);
+	return UAR_ESCHEMA;
+}
+
+uar_err uar_definition_check_parts(const struct uar_definition *d, struct uar_error *error)
+{
+	const struct uar_json *tools = uar_json_get(d->json, UAR_STR("tools"));
+	struct uar_http_tools_options o = { .http = uar_json_get(tools, UAR_STR("http")),
+					    .openapi = uar_json_get(tools, UAR_STR("openapi")) };
+	struct uar_tools *source = NULL;
+	struct uar_model_policy policy;
+	uar_err e = UAR_OK;
+
+	if (o.http || o.openapi)
+		e = uar_http_tools_create(&o, &source, error);
+	uar_tools_destroy(source);
+	if (e)
+		return name_part(e, "/tools", error);
+	if (d->routing.rules)
+		e = uar_model_policy_read(d->routing.rules, &policy, error);
+	return name_part(e, "/policy/provider", error);
+}
