@@ -194,12 +194,23 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_m
 	return UAR_OK;
 }
 
+/* With those that the clients of OpenAI send. */
+#define ALLOWED_HEADERS                                                                            \
+	"Authorization, Content-Type, Accept, Last-Event-ID, "                                     \
+	"Idempotency-Key, X-Stainless-Arch, X-Stainless-Async, "                                   \
+	"X-Stainless-Custom-Poll-Interval, X-Stainless-Helper-Method, "                            \
+	"X-Stainless-Lang, X-Stainless-OS, X-Stainless-Package-Version, "                          \
+	"X-Stainless-Poll-Helper, X-Stainless-Retry-Count, "                                       \
+	"X-Stainless-Runtime, X-Stainless-Runtime-Version, "                                       \
+	"X-Stainless-Timeout, OpenAI-Organization, OpenAI-Project, "                               \
+	"OpenAI-Beta"
+
 static void answer_preflight(struct call *c)
 {
 	static const struct uar_http_header headers[] = {
 		{ { "Access-Control-Allow-Methods", 28 }, { "GET, POST, PUT, DELETE", 22 } },
 		{ { "Access-Control-Allow-Headers", 28 },
-		  { "Authorization, Content-Type, Accept, Last-Event-ID, Idempotency-Key", 67 } },
+		  { ALLOWED_HEADERS, sizeof ALLOWED_HEADERS - 1 } },
 		{ { "Access-Control-Max-Age", 22 }, { "600", 3 } },
 	};
 	struct uar_http_request *r = c->r;

@@ -297,7 +297,8 @@ def cross_origin():
             a = s.http.send("OPTIONS", path, token=False, headers=asks)
             equal((a.status, a.headers["access-control-allow-origin"]), (204, "https://app.example"))
             check("POST" in a.headers["access-control-allow-methods"], a.headers)
-            check("authorization" in a.headers["access-control-allow-headers"].lower(), a.headers)
+            for name in ("authorization", "x-stainless-os", "x-stainless-retry-count"):
+                check(name in a.headers["access-control-allow-headers"].lower(), a.headers)
             equal(a.headers["vary"], "Origin")
             for other in ("https://evil.example", s.url):
                 a = s.http.send("OPTIONS", path, token=False, headers={**asks, "Origin": other})
