@@ -129,6 +129,8 @@ static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 		uar_jw_str(w, "tool_call_id", a->call_id);
 		uar_jw_bool(w, "repeat", a->repeat);
 		uar_jw_bool(w, "destructive", a->destructive);
+		if (a->tool_version.n)
+			uar_jw_str(w, "tool_version", a->tool_version);
 		if (a->args_sha256.n)
 			uar_jw_str(w, "args_digest", a->args_sha256);
 	} else {

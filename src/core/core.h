@@ -211,8 +211,9 @@ struct uar_open_action {
 	enum uar_action_type type;
 	uint32_t offered; /* bits of the decisions that answer it */
 	char kind[24], tool_name[UAR_TEXT_CODE], prompt[UAR_TEXT_PROMPT];
-	char call_id[UAR_LIMIT_ID_BYTES + 1]; /* of the tool call, or empty */
-	char tool_id[UAR_LIMIT_ID_BYTES + 1]; /* of a tool of ours, or empty */
+	char call_id[UAR_LIMIT_ID_BYTES + 1];	 /* of the tool call, or empty */
+	char tool_id[UAR_LIMIT_ID_BYTES + 1];	 /* of a tool of ours, or empty */
+	char tool_version[UAR_LIMIT_DIGEST + 1]; /* that a grant holds for; empty: any */
 	char args_digest[UAR_LIMIT_DIGEST + 1];
 };
 

@@ -383,6 +383,8 @@ static void keep_action(struct fold *f, struct uar_open_action *open)
 		      uar_json_str(uar_json_get(scope, UAR_STR("tool_call_id")), UAR_STR("")));
 	uar_core_keep(open->tool_id, sizeof open->tool_id,
 		      uar_json_str(uar_json_get(scope, UAR_STR("tool_id")), UAR_STR("")));
+	uar_core_keep(open->tool_version, sizeof open->tool_version,
+		      uar_json_str(uar_json_get(scope, UAR_STR("tool_version")), UAR_STR("")));
 	uar_core_keep(open->args_digest, sizeof open->args_digest,
 		      uar_json_str(uar_json_get(scope, UAR_STR("args_digest")), UAR_STR("")));
 	uar_core_keep(open->tool_name, sizeof open->tool_name, member(f, "tool_name"));

@@ -58,6 +58,7 @@ void uar_core_grant(struct emit *e, const struct uar_open_action *open, const st
 		.action_id = action_id,
 		.granted_by = uar_arena_printf(e->env->arena, "{\"type\":\"user\",\"id\":\"%.*s\"}",
 					       UAR_FMT(e->s->owner.user)),
+		.tool_version = uar_str_c(open->tool_version),
 		.args_sha256 = for_same(e, a) ? uar_str_c(open->args_digest) : UAR_STR_NONE,
 	};
 

@@ -22,6 +22,7 @@ bool uar_grant_covers(const struct uar_row_grant *g, const struct uar_grant_call
 
 	return uar_str_is(g->row.status, "active") && uar_str_eq(g->row.tag, call->tool_id) &&
 	       uar_str_eq(g->row.parent, agent ? call->agent_id : call->thread_id) &&
+	       (!g->tool_version.n || uar_str_eq(g->tool_version, call->tool_version)) &&
 	       (!g->args_sha256.n ||
 		(call->args_digest.n && uar_str_eq(g->args_sha256, call->args_digest)));
 }
@@ -34,6 +35,8 @@ void uar_grant_write(struct uar_jw *w, const struct uar_row_grant *g)
 	uar_jw_cstr(w, "scope", agent ? "agent" : "conversation");
 	uar_jw_str(w, agent ? "agent_id" : "conversation_id", g->row.parent);
 	uar_jw_str(w, "tool_id", g->row.tag);
+	if (g->tool_version.n)
+		uar_jw_str(w, "tool_version", g->tool_version);
 	uar_jw_cstr(w, "arguments", g->args_sha256.n ? "same" : "any");
 	uar_jw_str(w, "action_id", g->action_id);
 	uar_jw_str(w, "session_id", g->row.session_id);

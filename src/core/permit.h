@@ -29,7 +29,7 @@ enum uar_permit uar_core_permit(const struct uar_permit_facts *f);
 
 /* Whose call a grant may cover. */
 struct uar_grant_call {
-	uar_str agent_id, thread_id, tool_id;
+	uar_str agent_id, thread_id, tool_id, tool_version;
 	uar_str args_digest; /* of the arguments; empty: unknown, and only a grant for any covers it
 			      */
 };

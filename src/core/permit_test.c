@@ -48,6 +48,10 @@ TEST(a_grant_covers_its_tool_place_and_arguments, "")
 	CHECK(!uar_grant_covers(&g, &call));
 	call.args_digest = UAR_STR("d");
 	CHECK(uar_grant_covers(&g, &call));
+	g.tool_version = UAR_STR("v1");
+	CHECK(!uar_grant_covers(&g, &call)); /* the tool is another one by now */
+	call.tool_version = UAR_STR("v1");
+	CHECK(uar_grant_covers(&g, &call));
 	call.thread_id = UAR_STR("t-2");
 	CHECK(!uar_grant_covers(&g, &call));
 	g.scope = UAR_STR("agent");

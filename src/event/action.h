@@ -62,8 +62,9 @@ struct uar_ask {
 	 * both empty: the answer carries no values. */
 	uar_str schema, schema_blob;
 	/* Of a tool that UAR executes itself: */
-	uar_str tool_id;     /* empty: it is a program that asks */
-	uar_str args_sha256; /* digest of the arguments, which a grant compares; or empty */
+	uar_str tool_id;      /* empty: it is a program that asks */
+	uar_str tool_version; /* that a grant holds for; empty: any */
+	uar_str args_sha256;  /* digest of the arguments, which a grant compares; or empty */
 	/* Further calls that are asked for in the same append, of the same type and for tools of
 	 * the same kind: JSON [{"call_id","tool_id","tool_name","input"}], or empty. */
 	uar_str more;

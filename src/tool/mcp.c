@@ -44,7 +44,16 @@ static struct mcp_tools *mcp_of(struct uar_tools *t)
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-/* Names what a person has looked at: another description or schema is another version. */
+/* Which program or address answers. */
+static void put_server(struct uar_buf *out, const struct uar_mcp_server *s)
+{
+	uar_buf_printf(out, "\n%s\n%s", s->url ? s->url : "", s->cwd ? s->cwd : "");
+	for (const char *const *at = s->argv; at && *at; at++)
+		uar_buf_printf(out, "\n%s", *at);
+}
+
+/* Names what a person has looked at: another description or schema, and another server behind the
+ * name, is another version. */
 static uar_str version_of(struct mcp_tools *t, const struct uar_mcp_tool *from)
 {
 	struct uar_buf all = uar_buf_make(4 * (size_t)UAR_LIMIT_MCP_SCHEMA);
@@ -56,6 +65,7 @@ static uar_str version_of(struct mcp_tools *t, const struct uar_mcp_tool *from)
 	uar_buf_add_str(&all, from->input_schema);
 	uar_buf_add_char(&all, '\n');
 	uar_buf_add_str(&all, from->output_schema);
+	put_server(&all, &t->o.setting->server);
 	if (!all.err) {
 		uar_sha256_hex(uar_buf_str(&all), hex);
 		version = uar_arena_str(&t->arena, uar_str_n(hex, 16));

@@ -141,12 +141,13 @@ void rt_grants_cancel(struct grants_load *l)
 		l->cancelled = true;
 }
 
-uar_str rt_grants_find(const struct grants *g, const struct live_run *r, uar_str tool_id,
+uar_str rt_grants_find(const struct grants *g, const struct live_run *r, const struct uar_tool *t,
 		       uar_str args_digest)
 {
 	struct uar_grant_call call = { .agent_id = rt_state(r)->what.agent_id,
 				       .thread_id = uar_str_c(rt_thread_id(r)),
-				       .tool_id = tool_id,
+				       .tool_id = t->tool_id,
+				       .tool_version = t->version,
 				       .args_digest = args_digest };
 
 	for (size_t i = 0; g && i < g->count; i++)

@@ -21,7 +21,7 @@ UAR_MUST_CHECK uar_err rt_grants_load(struct live_run *r, grants_ready_fn *ready
 void rt_grants_cancel(struct grants_load *l); /* NULL is fine */
 
 /* The id of a grant that covers a call of the run with these arguments; empty: there is none. */
-uar_str rt_grants_find(const struct grants *g, const struct live_run *r, uar_str tool_id,
+uar_str rt_grants_find(const struct grants *g, const struct live_run *r, const struct uar_tool *t,
 		       uar_str args_digest);
 /* The digest of arguments that grants compare; equal arguments have equal ones. Nobody without the
  * engine's key can guess arguments from it. Empty: they are no JSON. */

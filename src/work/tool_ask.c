@@ -78,6 +78,9 @@ void rt_place_send_ask(struct place *p, uar_str args_blob)
 		.verdict = UAR_VERDICT_ASK,
 		.timeout_us = rt_work(l->o.run)->o.action_timeout_us,
 		.tool_id = p->tool->tool_id,
+		/* Another server may have the name one day. */
+		.tool_version =
+			uar_str_is(p->tool->transport, "mcp") ? p->tool->version : UAR_STR_NONE,
 		.repeat = p->plan == ASK_AGAIN,
 		.offered = p->plan == ASK ? GRANTABLE : 0,
 		.schema = p->plan == ASK ? UAR_STR(GRANT_SCHEMA) : UAR_STR_NONE,

@@ -167,8 +167,8 @@ static struct uar_permit_facts facts_of(struct place *p, bool rail_asks)
 		rt_grants_digest(l->o.run, p->input, p->args_digest);
 		/* Permissions were given for what the tool was. */
 		if (!uar_toolbox_unpinned(l->set.box, t))
-			p->grant = rt_grants_find(l->grants, l->o.run, t->tool_id,
-						  uar_str_c(p->args_digest));
+			p->grant =
+				rt_grants_find(l->grants, l->o.run, t, uar_str_c(p->args_digest));
 	}
 	return (struct uar_permit_facts){
 		.known = t != NULL,

@@ -199,6 +199,33 @@ def question_names_server():
             equal(s.asks(run_id)["prompt"], f"mcp:{server}/add: /etc/x")
 
 
+@test("a_grant_does_not_outlive_its_server", "")
+def grant_of_server():
+    with Host({}, mcp_commands="true") as s:
+        put(s, "/api/mcp/servers/ok", pipes(log_file("a")))
+        connected(s, "ok")
+        call = 'tool mcp__ok_add {"a":1,"b":2}'
+        asked_first = s.asks(s.run(call))
+        s.http.post("/api/control/respond_action", {"action_id": asked_first["action_id"], "decision": "allow_always"})
+        run_id = s.run(call)
+        equal(s.finish(run_id)["status"], "succeeded", "the grant holds")
+        for body in (pipes(log_file("b")), pipes(log_file("c"), "asks")):
+            delete(s, "/api/mcp/servers/ok")
+            put(s, "/api/mcp/servers/ok", body)
+            connected(s, "ok")
+            check(s.asks(s.run(call)), "another program is asked about")
+
+
+@test("an_agent_narrows_the_tools_of_a_server", "")
+def narrowed():
+    agent = {**AGENT, "tools": {"mcp": [{"server": "ok", "tools": ["ad*"]}]}}
+    with Host({"ok": pipes(log_file("a"), ask=False), "more": pipes(log_file("b"), ask=False)}, agent) as s:
+        events = s.finished('tool mcp__ok_add {"a":1,"b":2}', "then", "tool mcp__more_say")
+        equal(len(of(events, "tool.result")), 2)
+        failed = of(s.finished("tool mcp__ok_say"), "tool.failed")
+        equal(len(failed), 1, "it is not among those that the definition names")
+
+
 @test("a_server_that_wants_a_login_gets_one", "")
 def login():
     with OauthMock() as web, Host({}, **LOOPBACK) as s:
