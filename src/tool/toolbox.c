@@ -288,6 +288,18 @@ bool uar_toolbox_lacks(const struct uar_toolbox *b, const struct uar_tool *t)
 	return false;
 }
 
+bool uar_toolbox_narrows(const struct uar_toolbox *b, const struct uar_tool *t)
+{
+	const struct uar_json *servers = member(b, "mcp");
+
+	if (!uar_str_is(t->transport, "mcp") || uar_toolbox_brings(b, t))
+		return false;
+	for (const struct uar_json *one = uar_json_first(servers); one; one = one->next)
+		if (uar_str_eq(text_of(one, "server"), server_of(t)))
+			return true;
+	return false;
+}
+
 bool uar_toolbox_offers(const struct uar_toolbox *b, const struct uar_tool *t)
 {
 	const struct uar_json *bundles = member(b, "bundles");

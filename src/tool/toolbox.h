@@ -63,6 +63,8 @@ bool uar_toolbox_brings(const struct uar_toolbox *b, const struct uar_tool *t);
 /* Does the definition mean a server of its own, and somebody else's took the name? */
 bool uar_toolbox_lacks(const struct uar_toolbox *b, const struct uar_tool *t);
 /* Is the tool in one of its bundles, or its own? */
+/* Does the definition name the server of that tool, and not the tool? */
+bool uar_toolbox_narrows(const struct uar_toolbox *b, const struct uar_tool *t);
 bool uar_toolbox_offers(const struct uar_toolbox *b, const struct uar_tool *t);
 
 #endif

@@ -66,7 +66,7 @@ static bool is_listed(const struct toolset *s, const struct uar_tool *t)
 		return rt_toolset_is_lazy(s);
 	if (uar_toolbox_lacks(s->box, t))
 		return true; /* it is shown, and cannot be used */
-	if (t->own_of.n && !uar_toolbox_brings(s->box, t))
+	if ((t->own_of.n && !uar_toolbox_brings(s->box, t)) || uar_toolbox_narrows(s->box, t))
 		return false;
 	return s->policy->allow && s->policy->allow[0] ? named(s->policy->allow, t)
 						       : uar_toolbox_offers(s->box, t);
