@@ -428,6 +428,11 @@ static void put_check(struct uar_buf *out, const struct uar_json *root)
 			       UAR_FMT(member(root, "damage")));
 	else
 		uar_buf_add_str(out, UAR_STR("the index is what the documents make it\n"));
+	if (member(root, "failures").n) {
+		uar_buf_add_str(out, UAR_STR("failed: "));
+		uar_text_clean(out, member(root, "failures"), false);
+		uar_buf_add_char(out, '\n');
+	}
 	uar_buf_printf(out, "%lld documents, %lld pending, %lld failed, %lld passages\n",
 		       number(root, "documents"), number(root, "pending"), number(root, "failed"),
 		       number(root, "passages"));

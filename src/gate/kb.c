@@ -214,6 +214,8 @@ static uar_err write_policy(struct kb_setting *s, struct uar_error *error)
 		uar_error_where(error, "/top_k");
 		e = uar_error_set(error, UAR_EINVALID, "1 to %d", UAR_LIMIT_KB_HITS);
 	}
+	if (!e && in.embedding.n)
+		e = uar_know_check_embedding(s->x.job.k, in.embedding, error);
 	uar_jw_obj(&w, NULL);
 	for (size_t i = 1; i < ARRAY_LEN(fields); i++) /* the embedding is no part of it */
 		if (!e && uar_json_get(s->x.c->body, uar_str_c(fields[i].name)))

@@ -572,6 +572,8 @@ static void checked(struct uar_know_job *j)
 	uar_jw_int(&w, "documents", r->documents);
 	uar_jw_int(&w, "pending", r->pending);
 	uar_jw_int(&w, "failed", r->failed);
+	if (r->failures[0])
+		uar_jw_cstr(&w, "failures", r->failures);
 	uar_jw_int(&w, "passages", r->chunks);
 	uar_jw_int(&w, "vectors", r->vectors);
 	uar_jw_cstr(&w, "sha256", r->sha256);

@@ -251,6 +251,11 @@ UAR_MUST_CHECK uar_err uar_kb_missing(struct uar_kb *kb, const struct uar_kb_pen
 /* UAR_EINVALID: a vector of zeros, or of another length than those before it. */
 UAR_MUST_CHECK uar_err uar_kb_save_vector(struct uar_kb *kb, uar_str model, const char *sha256,
 					  const struct uar_kb_vector *v, struct uar_error *error);
+/* Writes the passages of the document without vectors: words find it while those are to come. It
+ * stays pending. One whose passages are there is left as it is. */
+UAR_MUST_CHECK uar_err uar_kb_index_words(struct uar_kb *kb, int64_t row, struct uar_error *error);
+/* Documents whose text is known and whose vectors failed are pending again. */
+UAR_MUST_CHECK uar_err uar_kb_retry_failed(struct uar_kb *kb, struct uar_error *error);
 /* Writes the passages of the document. */
 UAR_MUST_CHECK uar_err uar_kb_index(struct uar_kb *kb, int64_t row, struct uar_kb_result *out,
 				    struct uar_error *error);
@@ -262,6 +267,7 @@ struct uar_kb_report {
 	int64_t documents, pending, failed, chunks, vectors;
 	char sha256[UAR_SHA256_TEXT + 1]; /* of all passages: what a rebuild must bring again */
 	char damage[200];		  /* empty: none was found */
+	char failures[600];		  /* the first documents that failed, and why */
 };
 /* Cuts each document again and compares; asks SQLite whether its files are whole. */
 UAR_MUST_CHECK uar_err uar_kb_check(struct uar_kb *kb, struct uar_kb_report *out,

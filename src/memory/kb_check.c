@@ -108,6 +108,28 @@ static uar_err count_all(struct checking *c)
 	return e;
 }
 
+static uar_err name_failures(struct checking *c)
+{
+	sqlite3_stmt *st = NULL;
+	size_t n = 0;
+	uar_err e = kb_prepare(c->kb,
+			       "SELECT collection || '/' || name || ': ' || substr(error, 1, 120)"
+			       " FROM documents WHERE error <> '' ORDER BY id LIMIT 5",
+			       &st, c->error);
+
+	while (!e && kb_step(c->kb, st, &e, c->error)) {
+		uar_str line = kb_text(st, 0);
+		size_t room = sizeof c->out->failures - n;
+
+		if (line.n + 3 > room)
+			break;
+		n += (size_t)snprintf(c->out->failures + n, room, "%s%.*s", n ? "; " : "",
+				      UAR_FMT(line));
+	}
+	sqlite3_finalize(st);
+	return e;
+}
+
 static uar_err check_documents(struct checking *c)
 {
 	sqlite3_stmt *st = NULL;
@@ -145,6 +167,8 @@ uar_err uar_kb_check(struct uar_kb *kb, struct uar_kb_report *out, struct uar_er
 			       "INSERT INTO ix.words(words, rank) VALUES ('integrity-check', 1)");
 	if (!e)
 		e = count_all(&c);
+	if (!e)
+		e = name_failures(&c);
 	if (!e)
 		e = check_documents(&c);
 	pthread_mutex_unlock(&kb->lock);

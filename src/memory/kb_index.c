@@ -20,6 +20,7 @@ struct writer {
 	size_t old_n, next;    /* the one expected now */
 	size_t n, written, kept;
 	bool builtin; /* its vectors are made here */
+	bool words;   /* its vectors are still to come */
 	struct uar_error *error;
 };
 
@@ -246,7 +247,7 @@ static uar_err read_source(struct uar_kb *kb, int64_t row, struct uar_arena *are
 static uar_err write_document(struct writer *w, const struct source *s, struct uar_arena *arena)
 {
 	uar_str place[2] = { s->owner, s->collection };
-	uar_str facts[2] = { s->sha256, s->model };
+	uar_str facts[2] = { s->sha256, w->words ? UAR_STR("") : s->model };
 	size_t removed = 0;
 	uar_err e = read_old(w, arena);
 
@@ -268,17 +269,17 @@ static uar_err write_document(struct writer *w, const struct source *s, struct u
 	return e ? e : note_version(w->kb, place, removed, w->error);
 }
 
-uar_err kb_index_locked(struct uar_kb *kb, int64_t row, struct uar_kb_result *out,
-			struct uar_error *error)
+static uar_err index_row(struct uar_kb *kb, int64_t row, bool words, struct uar_kb_result *out,
+			 struct uar_error *error)
 {
-	struct writer w = { .kb = kb, .document = row, .error = error };
+	struct writer w = { .kb = kb, .document = row, .words = words, .error = error };
 	struct source s = { .text = UAR_STR_NONE };
 	struct uar_arena arena;
 	uar_err e;
 
 	uar_arena_init(&arena, 0);
 	e = read_source(kb, row, &arena, &s, error);
-	w.builtin = uar_str_is(s.model, UAR_KB_BUILTIN);
+	w.builtin = !words && uar_str_is(s.model, UAR_KB_BUILTIN);
 	if (!e)
 		e = kb_exec(kb, "BEGIN IMMEDIATE", error);
 	if (!e)
@@ -292,6 +293,34 @@ uar_err kb_index_locked(struct uar_kb *kb, int64_t row, struct uar_kb_result *ou
 		out->written = w.written;
 		out->kept = w.kept;
 	}
+	return e;
+}
+
+uar_err kb_index_locked(struct uar_kb *kb, int64_t row, struct uar_kb_result *out,
+			struct uar_error *error)
+{
+	return index_row(kb, row, false, out, error);
+}
+
+uar_err uar_kb_index_words(struct uar_kb *kb, int64_t row, struct uar_error *error)
+{
+	sqlite3_stmt *st = NULL;
+	bool there = false;
+	uar_err e;
+
+	pthread_mutex_lock(&kb->lock);
+	e = kb_prepare(kb,
+		       "SELECT 1 FROM documents d JOIN ix.indexed i ON i.document = d.id AND"
+		       " i.sha256 = d.sha256 WHERE d.id = ?1",
+		       &st, error);
+	if (!e) {
+		sqlite3_bind_int64(st, 1, row);
+		there = kb_step(kb, st, &e, error);
+	}
+	sqlite3_finalize(st);
+	if (!e && !there)
+		e = index_row(kb, row, true, NULL, error);
+	pthread_mutex_unlock(&kb->lock);
 	return e;
 }
 
@@ -396,6 +425,17 @@ uar_err uar_kb_set_failed(struct uar_kb *kb, int64_t row, uar_str why, struct ua
 {
 	return set_member(kb, "UPDATE documents SET error = ?1 WHERE id = ?2",
 			  why.n ? why : UAR_STR("failed"), row, error);
+}
+
+uar_err uar_kb_retry_failed(struct uar_kb *kb, struct uar_error *error)
+{
+	uar_err e;
+
+	pthread_mutex_lock(&kb->lock);
+	e = kb_exec(kb, "UPDATE documents SET error = '' WHERE error <> '' AND text IS NOT NULL",
+		    error);
+	pthread_mutex_unlock(&kb->lock);
+	return e;
 }
 
 /* --- vectors of providers -----------------------------------------------------------------------

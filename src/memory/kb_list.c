@@ -136,6 +136,12 @@ uar_err uar_kb_set_collection(struct uar_kb *kb, const struct uar_owner *owner,
 					     by, 4, 0 },
 			    error)
 		    : UAR_ENOMEM;
+	if (!e && c->embedding.n) /* what failed with the one before is tried with this one */
+		e = kb_do(kb,
+			  &(struct kb_do){ "UPDATE documents SET error = '' WHERE owner = ?1 AND"
+					   " collection = ?2 AND error <> '' AND text IS NOT NULL",
+					   by, 2, 0 },
+			  error);
 	pthread_mutex_unlock(&kb->lock);
 	uar_arena_fini(&arena);
 	return e;

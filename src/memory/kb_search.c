@@ -34,7 +34,8 @@ struct search {
 /* " AND d.owner = ? AND d.collection IN (?, ...)", and no document with a denied label. */
 static void put_filter(const struct search *s, struct uar_buf *sql)
 {
-	uar_buf_add_str(sql, UAR_STR(" d.owner = ?1 AND d.error = '' AND d.collection IN ("));
+	uar_buf_add_str(sql, UAR_STR(" d.owner = ?1 AND (d.error = '' OR d.text IS NOT NULL) AND"
+				     " d.collection IN ("));
 	for (size_t i = 0; i < s->q->collection_count; i++)
 		uar_buf_printf(sql, "%s?%zu", i ? ", " : "", i + BASE_PARAMETERS);
 	uar_buf_add_str(sql, UAR_STR(")"));

@@ -39,6 +39,7 @@ uar_err uar_knowledge_create(const struct uar_knowledge_options *o, struct uar_k
 		uar_log(o->log, UAR_LOG_WARN, "kb.index_damaged",
 			{ "text", UAR_STR("index.db was damaged; it is made anew from the "
 					  "documents") });
+	k->index.retry = true; /* a start tries again what failed before */
 	uar_know_wake(k);
 	e = know_watch_start(k);
 	if (e)
@@ -130,6 +131,18 @@ void uar_know_cancel(struct uar_know_job *j)
 {
 	if (j)
 		j->done = NULL;
+}
+
+uar_err uar_know_check_embedding(const struct uar_knowledge *k, uar_str name,
+				 struct uar_error *error)
+{
+	uar_str model, provider = uar_str_cut(name, '/', &model);
+
+	if (uar_str_is(name, UAR_KB_BUILTIN) || (model.n && uar_models_find(k->o.models, provider)))
+		return UAR_OK;
+	uar_error_where(error, "/embedding");
+	return uar_error_set(error, UAR_EINVALID,
+			     "it must be builtin, or PROVIDER/MODEL of a provider that is set up");
 }
 
 /* --- searches ------------------------------------------------------------------------------- */

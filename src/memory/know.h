@@ -51,6 +51,10 @@ void uar_know_free(struct uar_know_job *j);	     /* one that was not begun; NULL
 void uar_know_cancel(struct uar_know_job *j);	     /* NULL is fine */
 int64_t uar_know_now(const struct uar_knowledge *k); /* wall clock */
 
+/* UAR_EINVALID: no provider of that name embeds. */
+UAR_MUST_CHECK uar_err uar_know_check_embedding(const struct uar_knowledge *k, uar_str name,
+						struct uar_error *error);
+
 /* A search, with what providers have to say about the query. */
 struct uar_know_search {
 	struct uar_know_job job;

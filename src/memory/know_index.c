@@ -11,12 +11,14 @@
 #include "base/file.h"
 
 enum { AGAIN_US = 5 * 1000 * 1000, PDF_PATH = 4096 };
+static const int64_t retry_first_us = 60 * 1000000LL, retry_last_us = 3600 * 1000000LL;
 
 enum outcome { NOTHING_LEFT, INDEXED, NEEDS_PROGRAM, NEEDS_VECTORS, FAILED };
 
 struct index_job {
 	struct uar_know_job job;
 	int64_t after;
+	bool retry; /* what failed, first */
 	struct uar_kb_pending p;
 	struct uar_kb_missing missing;
 	struct uar_kb_result result;
@@ -69,6 +71,10 @@ static void run_look(struct uar_kb *kb, struct uar_know_job *j)
 	struct index_job *x = index_of(j);
 	bool builtin;
 
+	if (x->retry)
+		j->err = uar_kb_retry_failed(kb, &j->error);
+	if (j->err)
+		return;
 	j->err = uar_kb_next_pending(kb, x->after, &j->arena, &x->p, &j->error);
 	if (j->err == UAR_ENOTFOUND) {
 		j->err = UAR_OK;
@@ -88,6 +94,8 @@ static void run_look(struct uar_kb *kb, struct uar_know_job *j)
 	if (!builtin)
 		j->err = uar_kb_missing(kb, &x->p, &j->arena, &x->missing, &j->error);
 	x->outcome = x->missing.n ? NEEDS_VECTORS : INDEXED;
+	if (!j->err && x->outcome == NEEDS_VECTORS)
+		j->err = uar_kb_index_words(kb, x->p.row, &j->error);
 	if (!j->err && x->outcome == INDEXED)
 		j->err = uar_kb_index(kb, x->p.row, &x->result, &j->error);
 }
@@ -161,6 +169,7 @@ static void step_done(struct uar_know_job *j)
 		uar_log(k->o.log, UAR_LOG_WARN, "kb.document_failed", { "document", x->p.id },
 			{ "reason", x->why });
 	k->index.after = x->why.n ? x->p.row : x->p.row - 1;
+	k->index.failed |= x->why.n && x->outcome == NEEDS_VECTORS;
 	uar_know_free(j);
 	if (e)
 		rest(k, AGAIN_US);
@@ -242,6 +251,7 @@ static void on_timer(struct uar_timer *t)
 		k->index.late = true;
 		uar_child_kill(k->index.child);
 	} else {
+		k->index.retry |= k->index.slow;
 		uar_know_wake(k);
 	}
 }
@@ -349,6 +359,20 @@ static void hold(struct uar_knowledge *k, struct index_job *x)
 	go_on(k, x->outcome == NEEDS_PROGRAM ? run_text : run_vectors);
 }
 
+/* Nothing is pending. What has no vectors is tried again, after longer and longer waits. */
+static void rest_long(struct uar_knowledge *k)
+{
+	int64_t wait = k->index.retry_us ? 2 * k->index.retry_us : retry_first_us;
+
+	if (!k->index.failed) {
+		rest(k, 0);
+		return;
+	}
+	k->index.retry_us = wait < retry_last_us ? wait : retry_last_us;
+	k->index.slow = true;
+	rest(k, k->index.retry_us);
+}
+
 static void looked(struct uar_know_job *j)
 {
 	struct index_job *x = index_of(j);
@@ -363,9 +387,10 @@ static void looked(struct uar_know_job *j)
 		rest(k, AGAIN_US);
 	} else if (x->outcome == NOTHING_LEFT) {
 		uar_know_free(j);
-		rest(k, 0);
+		rest_long(k);
 	} else if (x->outcome == INDEXED) {
 		k->index.after = x->p.row;
+		k->index.retry_us = 0;
 		uar_know_free(j);
 		look_next(k);
 	} else {
@@ -382,6 +407,9 @@ static void look_next(struct uar_knowledge *k)
 		return;
 	}
 	x->after = k->index.after;
+	x->retry = k->index.retry;
+	k->index.failed &= !x->retry;
+	k->index.retry = false;
 	x->job.run = run_look;
 	x->job.done = looked;
 	if (uar_know_begin(&x->job))
@@ -397,6 +425,7 @@ void uar_know_wake(struct uar_knowledge *k)
 	}
 	uar_timer_stop(k->sched, &k->index.timer);
 	k->index.busy = true;
+	k->index.slow = false;
 	k->index.after = 0;
 	look_next(k);
 }

@@ -18,6 +18,8 @@ struct know_indexer {
 	struct uar_buf text; /* what the program says */
 	struct uar_timer timer;
 	bool late;
+	bool failed, slow, retry; /* one has no vectors; the timer is for it; it is tried again */
+	int64_t retry_us;	  /* how long the last such wait was */
 	size_t done, total;
 	char document[UAR_LIMIT_KB_NAME + 1];
 	char *owner; /* of that document; NULL: none is known */

@@ -431,4 +431,27 @@ def embeddings():
         equal(e.texts[asked:], [])
 
 
+@test("a_document_without_vectors_is_found_by_words_and_tried_again", "MEM-03")
+def failed_vectors():
+    with Embedder(vector) as e, Server(env=e.env()) as s:
+        e.failures, e.status = 1000, 401
+        for name in ("a", "b"):
+            put(s, "v", name, f"granite of quarry {name}")
+        wait_until(lambda: all(state(s, "v", d)["state"] == "failed" for d in "ab"))
+        equal(sorted(names(s, "v", "granite", mode="keyword")), ["a", "b"])
+        check("v/a: " in run_uar("kb", "check", "--data", s.data).stdout, "the check names it")
+        refused(s.http.send("PUT", "/api/kb/v", {"embedding": "nobody/words"}), 400, "VALIDATION_ERROR")
+        s.stop()
+        e.failures = 0
+        s.start()
+        wait_until(lambda: all(state(s, "v", d)["state"] == "ready" for d in "ab"))
+        equal(len(names(s, "v", "stone", mode="vector")), 2)
+        e.failures = 1000
+        put(s, "v", "c", "granite of quarry c")
+        wait_until(lambda: state(s, "v", "c")["state"] == "failed")
+        equal(s.http.send("PUT", "/api/kb/v", {"embedding": "builtin"}).status, 200)
+        wait_until(lambda: state(s, "v", "c")["state"] == "ready")
+        equal(len(names(s, "v", "granite", mode="vector")), 3)
+
+
 main()

@@ -8,7 +8,7 @@ class Embedder:
     """with Embedder(lambda text: [1.0, 0.0]) as e: Server(env=e.env()). e.texts: what was asked, in order."""
 
     def __init__(self, vector_of):
-        self.texts, self.failures = [], 0
+        self.texts, self.failures, self.status = [], 0, 503
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -23,7 +23,7 @@ class Embedder:
                 texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
                 if outer.failures:
                     outer.failures -= 1
-                    status, answer = 503, {"error": {"message": "busy"}}
+                    status, answer = outer.status, {"error": {"message": "busy"}}
                 else:
                     outer.texts += texts
                     status = 200
