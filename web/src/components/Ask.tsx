@@ -180,7 +180,7 @@ function Decisions({action, title, decide, busy, place}: {action: AskLike; title
 			{more.length > 0 && !repeat && <Menu className="btn main-act" label="Allow for longer" button={<ChevronDown size={14} aria-hidden />}>
 				{more.map(([decision, words, payload], i) => <MenuItem key={i} onClick={() => decide(decision, {payload})}>{words}</MenuItem>)}</Menu>}
 		</span>}
-		{offers.has('deny') && <button type="button" data-deny className="btn danger" disabled={!!busy} aria-label={`${repeat ? 'Do not repeat it' : 'Deny'}: ${title}`} aria-disabled={!place.steady || undefined} onClick={(e) => { if (meant(e)) setDenying(true); }}>{repeat ? 'Do not repeat it' : 'Deny…'}</button>}
+		{offers.has('deny') && <button type="button" data-deny className="btn danger" disabled={!!busy} aria-label={`${repeat ? 'Do not repeat it' : 'Deny'}: ${title}`} onClick={() => setDenying(true)}>{repeat ? 'Do not repeat it' : 'Deny…'}</button>}
 		<span className="f12 t3 grow ask-after">{repeat ? 'It may have happened already.' : 'If you deny, the agent is told and goes on without it.'}</span>
 	</div>;
 }
