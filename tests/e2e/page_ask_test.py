@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What an agent asks a person, on the page: permissions and forms, in the conversation and in the inbox, on a phone."""
+# time limit: 300 s, a browser is started for each test
 import json
 import re
 import tempfile

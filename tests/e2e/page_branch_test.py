@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Conversations on the page: edited and regenerated as branches, searched, archived, exported whole; the queue; permissions."""
+# time limit: 300 s, a browser is started for each test
 import json
 
 from lib import Provider, Server, check, equal, main, test

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The conversation of the page in a real browser: said, streamed, stopped, reloaded, cut off, shared by two tabs."""
+# time limit: 300 s, a browser is started for each test
 import json
 
 from lib import Provider, Server, check, equal, main, test

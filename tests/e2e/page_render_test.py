@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the page draws, in a real browser: recordings, Markdown, hostile text, sources, tools, attempts, artifacts in their sealed frame."""
+# time limit: 300 s, a browser is started for each test
 import contextlib
 import itertools
 import json

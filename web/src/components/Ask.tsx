@@ -48,7 +48,10 @@ function useSteady(ref: {current: HTMLElement | null}, waits: boolean): {steady:
 	const [steady, set] = useState(false);
 	const seen = useRef({top: NaN, at: 0});
 	const look = () => {
-		const top = ref.current?.getBoundingClientRect().top ?? NaN, now = performance.now();
+		const now = performance.now();
+		let top = ref.current?.getBoundingClientRect().top ?? NaN;
+		for (let e = ref.current?.parentElement; e; e = e.parentElement)
+			top += e.scrollTop; // scrolling is the reader's own doing
 		if (!(Math.abs(top - seen.current.top) < 4))
 			seen.current = {top, at: now};
 		return now - seen.current.at >= STEADY_MS;
