@@ -120,11 +120,11 @@ static void answers_read(struct uar_actions_op *op)
 	struct stopping *k = op->ctx;
 	struct uar_error error = op->error;
 	const struct uar_json *json = NULL;
-	uar_str text = UAR_STR_NONE;
 	uar_err e = op->err;
 
 	if (!e) {
-		text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
+		uar_str text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
+
 		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &json, NULL) : UAR_ENOMEM;
 	}
 	uar_buf_fini(&op->json);
