@@ -223,7 +223,7 @@ def joined():
 def waiting():
     two = TALK + [ASK % (1, 1, "a"), ASK % (2, 2, "b"), "expect allow", "expect deny", "result"]
     with Shop({"claude": {"script": ALLOW}, "two": {"script": two}}) as s:
-        equal(s.http.get("/api/actions").json, {"actions": [], "next_cursor": None})
+        equal(s.http.get("/api/actions").json, {"actions": [], "next_cursor": None, "total": 0})
         equal(run_uar("approve", "--data", s.data).stdout, "nothing waits\n")
         first = s.create("claude", "hi", task_id="t-1")
         question = s.asked(first)["actions"][0]

@@ -40,11 +40,16 @@ def a2ui_text(messages):
     return "".join(texts[k] for k in sorted(texts))
 
 
+def thread_of(s, run_id):
+    with Stream(s.url, f"/api/ag-ui/runs/{run_id}/stream", s.token) as stream:
+        return next(iter(stream)).data["threadId"]
+
+
 def answers(s, run_id, action):
     """The answer through each door that has one; all mean: allow it."""
     shown = {"name": "uar.action.resolve", "surfaceId": "s", "sourceComponentId": "c", "timestamp": "2026-01-01T00:00:00Z",
              "context": {"actionId": action, "decision": "allow"}}
-    resume = {"threadId": "t", "runId": "again", "messages": [{"id": "1", "role": "user", "content": "x"}],
+    resume = {"threadId": thread_of(s, run_id), "runId": "again", "messages": [{"id": "1", "role": "user", "content": CALL}],
               "resume": [{"interruptId": action, "status": "resolved", "payload": {"approved": True}}]}
     return {"a2ui": lambda: s.http.post(f"/api/a2ui/runs/{run_id}/messages", {"version": "v0.9", "action": shown}),
             "ag-ui": lambda: s.http.post("/api/ag-ui/agents/tools", resume),
