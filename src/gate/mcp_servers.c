@@ -167,11 +167,10 @@ void gate_mcp_remove_server(struct call *c)
 void gate_mcp_login(struct call *c)
 {
 	struct uar_mcp_hosted *s = server_of(c);
-	bool again = c->body && uar_json_bool(uar_json_get(c->body, UAR_STR("again")), false);
 
 	if (!s)
-		return;
-	if (again)
+		return; /* and the call is freed */
+	if (c->body && uar_json_bool(uar_json_get(c->body, UAR_STR("again")), false))
 		uar_mcp_hosted_log_out(s);
 	answer_server(c, 200, s);
 }
