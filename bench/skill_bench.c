@@ -26,7 +26,7 @@ static struct uar_skill make_skill(int i)
 	snprintf(json, sizeof json,
 		 "{\"skill_id\":\"s%d\",\"title\":\"%s %s\",\"description\":\"It %s a %s number "
 		 "%d and says what is missing in it.\",\"triggers\":{\"keywords\":[\"%s%d\","
-		 "\"thing%d\"],\"patterns\":[\"(?:%s|make) .*%s %d\"],\"semantic\":[\"somebody "
+		 "\"thing%d\"],\"patterns\":[\"(?:%s|make) .*%s %d\"],\"semantic\":[\"a user "
 		 "%s a %s\"]},\"prompt_overlay\":\"Do it.\"}",
 		 i, act, thing, act, thing, i, thing, i, i, act, thing, i, act, thing);
 	if (uar_skill_read(uar_str_c(json), &s, NULL))
