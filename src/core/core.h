@@ -151,7 +151,7 @@ struct uar_run_call {
 	int64_t nanos;			     /* what they cost, as far as prices are known */
 	bool estimated;			     /* a part of them was not reported but estimated */
 	bool resolved;	/* what the model is told was settled: skills are not chosen again */
-	bool rejected;	/* an answer was not what the agent must give: it is asked for again once */
+	bool rejected;	/* the last answer was not what the agent must give: it is repaired */
 	int tries;	/* failed calls of this model that were repeated */
 	int64_t due_us; /* when it is called again; 0: nothing is waited for */
 };

@@ -260,12 +260,14 @@ static uar_err fold_model_ended(struct fold *f)
 	struct uar_run_call *call = &f->r->call;
 
 	call->open = false;
-	if (f->ev->cls == UAR_EV_MODEL_COMPLETED)
+	if (f->ev->cls == UAR_EV_MODEL_COMPLETED) {
 		call->tries = 0;
-	else if (uar_str_is(
-			 uar_json_str(uar_json_pointer(f->p, UAR_STR("/error/code")), UAR_STR("")),
-			 UAR_OUTPUT_INVALID))
+		call->rejected = call->rejected && call->role != UAR_ROLE_EXECUTE;
+	} else if (uar_str_is(uar_json_str(uar_json_pointer(f->p, UAR_STR("/error/code")),
+					   UAR_STR("")),
+			      UAR_OUTPUT_INVALID)) {
 		call->rejected = true;
+	}
 	call->restarts = is_cut_off(f) ? call->restarts + 1 : 0;
 	call->calls++;
 	call->input_tokens += uar_json_int(uar_json_get(usage, UAR_STR("input_tokens")), 0);

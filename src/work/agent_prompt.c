@@ -109,6 +109,7 @@ uar_err rt_agent_collect(const struct prompt_sources *from, struct uar_prompt_te
 	rt_client_messages(client, "after", p);
 	if (from->rounds)
 		rt_rounds_tell(from->rounds, p);
+	/* Nothing comes behind it: no tool is executed while an answer is repaired. */
 	if (rt_state(from->run)->call.rejected)
 		rt_prompt_text(
 			p, UAR_MODEL_USER,

@@ -22,6 +22,11 @@ void rt_answer_feed(struct llm *w, uar_str delta)
 	uar_buf_add_str(&w->answer, delta);
 }
 
+bool rt_answer_is_repaired(const struct llm *w)
+{
+	return w->role == UAR_ROLE_EXECUTE && rt_state(w->base.run)->call.rejected;
+}
+
 static void flag_answer(struct llm *w, uar_str why)
 {
 	struct uar_command c = { .kind = UAR_CMD_NOTE };
@@ -68,6 +73,20 @@ bool rt_answer_rejects(struct llm *w, struct uar_model_end *end)
 	end->retries = run->call.tries + 1;
 	end->backoff_us = end->retry_after_us = 0;
 	return true;
+}
+
+/* The repair is one call: what it asks for is not executed, what it says is the answer. */
+struct uar_model_result rt_answer_without_calls(struct llm *w, const struct uar_model_result *m)
+{
+	struct uar_model_result said = *m;
+
+	if (!rt_answer_is_repaired(w) || !m->call_count)
+		return said;
+	flag_answer(w, UAR_STR("the model asked for tools instead of repairing its answer; they "
+			       "were not executed"));
+	said.call_count = said.part_count = 0;
+	said.stop_reason = UAR_STR("stop");
+	return said;
 }
 
 void rt_answer_flag(struct llm *w)

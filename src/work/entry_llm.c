@@ -12,6 +12,7 @@
 #include "event/client.h"
 #include "event/limits.h"
 #include "json/limits.h"
+#include "work/answer_check.h"
 #include "work/client_input.h"
 #include "work/definitions.h"
 #include "work/ensemble.h"
@@ -541,7 +542,9 @@ static void llm_call_model(struct worker *base)
 		request.output = rt_agent_output(rt_definition(base->run), &schema);
 	if (w->role != UAR_ROLE_EXECUTE)
 		request.tool_count = 0;
-	if (w->client.tools && !uar_run_rare(rt_state(base->run))->tools.rounds)
+	if (rt_answer_is_repaired(w))
+		request.tool_choice.kind = UAR_CHOICE_NONE;
+	else if (w->client.tools && !uar_run_rare(rt_state(base->run))->tools.rounds)
 		request.tool_choice = rt_client_choice(uar_json_get(
 			rt_inputs(inputs_of(w), &w->client.arena), UAR_STR(UAR_CLIENT_INPUT)));
 	set_policy(base->run, &request);

@@ -344,8 +344,9 @@ static uar_err describe_calls(struct llm *w, const struct uar_model_result *m, s
 	return rt_toolset_catalog(rt_work(w->base.run), &tools, &end->catalog);
 }
 
-static void completed(struct llm *w, const struct uar_model_result *m)
+static void completed(struct llm *w, const struct uar_model_result *result)
 {
+	struct uar_model_result said = rt_answer_without_calls(w, result), *m = &said;
 	struct uar_buf list = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	struct uar_model_end end = end_of(w, m);
 	uar_err e = m->call_count ? describe_calls(w, m, &list, &end) : UAR_OK;

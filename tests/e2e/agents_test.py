@@ -276,6 +276,24 @@ def outputs():
             equal([f["code"] for f in flagged], ["OUTPUT_INVALID"])
 
 
+@test("a_repair_is_one_call_whatever_the_model_asks_for", "ART-11 ART-13")
+def one_repair():
+    def ends(model):
+        agent = answers(model, policy={"output": {"format": "json"}, "tools": {"allow": ["internal:math.*"]}})
+        with Provider() as p, Shop(agent, env=env(p)) as s:
+            run_id = s.create("a", "six times seven")
+            events = [e.data for e in s.session_events(run_id)]
+            equal(s.record(run_id)["status"], "succeeded")
+            last = p.stats()["last"]
+            check("was not accepted" in last["messages"][-1]["content"], last["messages"])
+            equal(last["tool_choice"], "none")
+            return (p.stats()["requests"], sum(e["type"] == "tool.started" for e in events),
+                    [e["payload"]["code"] for e in events if e["type"] == "runtime.warning"])
+
+    equal(ends("seq:tools,hello,restless"), (3, 2, ["OUTPUT_INVALID"] * 2), "tools first, then a repair that asks for more")
+    equal(ends("seq:tools,hello,says:[42]"), (3, 2, []), "a repair that succeeds")
+
+
 @test("artifacts_are_of_the_wanted_types", "ART-20")
 def artifacts():
     message = "```html\n<p>x</p>\n```\n\n```python\nprint(1)\n```\n"

@@ -4,7 +4,7 @@
 The model's name picks what happens: hello, echo, repeat (to the letter), says:WORDS_WITH_SIGNS_BETWEEN, slow, long:N, reasoning, stall, cut, badjson,
 gate, paced:N:MS, ends:REASON, nothing, tools, asks (for what the message lists: [[name, arguments], ...]), leak401, err401, err429, err500, err529,
 sealed (thinks, asks for a tool, wants back what it thought; sealed:gate waits before it looks), and faults of the wire: mute, page, garbage, inerror,
-bodyerror, big, die (closes the connection), nousage, twice, unknown. `fault` does what the user's message names, seq:A,B does A at
+bodyerror, big, restless (asks for a tool whatever it is told), die (closes the connection), nousage, twice, unknown. `fault` does what the user's message names, seq:A,B does A at
 its first request and B from then on. The port is the first line of output. GET /stats answers
 {"requests": N, "closed_early": N, "open": N, "models": {name: N}, "last": {...}}: closed_early
 counts streams that the client left before their end, last is the last request's body.
@@ -101,6 +101,13 @@ def asked_for(wire):
                          "function": {"name": name, "arguments": arguments}}]
 
 
+def restless():
+    """Asks for a tool whatever it is told."""
+    yield "text", "I will look once more."
+    yield "calls", [{"index": 0, "id": "call_R", "type": "function",
+                     "function": {"name": "internal__math_evaluate", "arguments": '{"expression":"6*7"}'}}]
+
+
 def revised(wire):
     """Makes an artifact, then two further versions of it."""
     results = wire.results(wire.body)
@@ -164,6 +171,8 @@ def script(model, wire):
         yield from tool_round(wire)
     elif name == "asks":
         yield from asked_for(wire)
+    elif name == "restless":
+        yield from restless()
     elif name == "revise":
         yield from revised(wire)
     elif name == "stall":
