@@ -110,6 +110,11 @@ static void created(struct uar_run_create *op)
 	CHECK_INT(op->err, UAR_OK);
 }
 
+static void stopped(struct uar_run_cancel_op *op)
+{
+	CHECK_INT(op->err, UAR_OK);
+}
+
 static void ask(struct world *w, struct uar_run_create *op, const char *talk, uar_str message)
 {
 	*op = (struct uar_run_create){ .owner = owner,
@@ -160,6 +165,33 @@ TEST(queued_turns_are_told_the_answers_they_waited_for, "")
 	settle(&w);
 	CHECK_INT(w.parrot.calls, 3);
 	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:one a:A1 u:two a:A2 u:three");
+	close_world(&w);
+}
+
+/* One that was cancelled while it waited was never told to a model, nor is it afterwards; the
+ * answer that was under way keeps its own question. */
+TEST(a_turn_that_was_cancelled_in_the_queue_is_not_told, "CTL-03")
+{
+	struct uar_run_cancel_op stop = { .owner = owner, .done = stopped };
+	struct uar_run_create op[3];
+	struct world w;
+
+	open_world(&w);
+	w.parrot.hold = true;
+	ask(&w, &op[0], "talk", UAR_STR("one"));
+	settle(&w); /* "half" is in the log */
+	ask(&w, &op[1], "talk", UAR_STR("two"));
+	settle(&w);
+	stop.run_id = uar_str_c(op[1].run_id);
+	CHECK_INT(uar_runtime_cancel_run(w.rt, &stop), UAR_OK);
+	settle(&w);
+	CHECK_INT(w.parrot.calls, 1);
+	w.parrot.hold = false;
+	speak(&w.parrot.task);
+	settle(&w);
+	ask(&w, &op[2], "talk", UAR_STR("three"));
+	settle(&w);
+	CHECK_STR(uar_buf_str(&w.parrot.told), SYS "u:one a:halfA1 u:three");
 	close_world(&w);
 }
 

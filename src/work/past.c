@@ -5,7 +5,8 @@
  * led to it is counted and said.
  * Turns may be submitted while others are at work, so an answer goes behind its
  * own question. Turns stand in the order in which they began, and those that wait
- * behind them: a turn that overtakes others is part of their past. */
+ * behind them: a turn that overtakes others is part of their past. A turn that was
+ * cancelled in the queue never began and is not told. */
 #include "core/limits.h"
 #include "work/limits.h"
 #include "work/past.h"
@@ -218,12 +219,35 @@ static void begin_answer(struct past *p)
 	p->answer_total = 0;
 }
 
+static void forget_message(struct past *p, struct past_message *m)
+{
+	if (m->ended) {
+		p->count--;
+		p->bytes -= m->text.n;
+	}
+	p->memory -= m->text.n;
+	free_message(m);
+}
+
+/* The turn ended in the queue: no model was asked, so it is no part of the conversation. The
+ * answer that is being written is another turn's. */
+static void forget_turn(struct past *p, uar_str run_id)
+{
+	UAR_LIST_EACH (it, &p->said)
+		if (is_of_run(it, run_id))
+			forget_message(p, UAR_OWNER(it, struct past_message, node));
+}
+
 /* The turn is over; it is told with what was answered, however it ended. */
 static uar_err turn_ended(struct past *p, uar_str run_id)
 {
 	struct past_message *question = question_of(p, run_id), *m;
 	uar_err e = p->answer.err;
 
+	if (question && !question->began) {
+		forget_turn(p, run_id);
+		return UAR_OK;
+	}
 	UAR_LIST_EACH (it, &p->said)
 		if (uar_str_is(run_id, UAR_OWNER(it, struct past_message, node)->run_id))
 			end_message(p, UAR_OWNER(it, struct past_message, node));
@@ -242,16 +266,6 @@ static uar_err turn_ended(struct past *p, uar_str run_id)
 	p->answer_tools = 0;
 	keep_within_limits(p);
 	return e;
-}
-
-static void forget_message(struct past *p, struct past_message *m)
-{
-	if (m->ended) {
-		p->count--;
-		p->bytes -= m->text.n;
-	}
-	p->memory -= m->text.n;
-	free_message(m);
 }
 
 /* What was said up to the boundary is told as its summary from now on. */

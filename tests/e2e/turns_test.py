@@ -425,5 +425,23 @@ def told_of_interruption():
         equal(fork["forked_turn_id"], waiting["turn_id"])
 
 
+@test("a_turn_that_was_cancelled_in_the_queue_is_not_told_to_later_ones", "CTL-03")
+def cancelled_in_the_queue():
+    with Provider() as p, Server(env=p.env("gate")) as s:
+        first, where, (removed, cancelled, last) = busy(s, 3)
+        command(s, "remove_queued_turn", queued_turn_id=removed["turn_id"], **where)
+        s.cancel(cancelled["run_id"])
+        equal(s.finish(cancelled["run_id"])["status"], "canceled")
+        p.release()
+        for t in (first, last):
+            equal(s.finish(t["run_id"])["status"], "succeeded")
+        equal(told_last(p), ["hi", "turn 2"])
+        said = [m["content"] for m in p.stats()["last"]["messages"] if m["role"] == "assistant"]
+        equal(said, [text_of(s.events(first["run_id"]))], "the answer under way is whole")
+        s.kill()
+        s.start()
+        equal(talk(s, p, "later", **where)[1], ["hi", "turn 2", "later"], "also when the log is read again")
+
+
 if __name__ == "__main__":
     main()
