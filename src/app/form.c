@@ -1,6 +1,10 @@
 /* form.c - a form in a terminal. What is asked comes from a model: it is shown as safe text. */
 #include "app/form.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -8,6 +12,7 @@
 #include "app/text.h"
 #include "core/redact.h"
 #include "json/limits.h"
+#include "json/schema.h"
 
 enum { SHOWN = 400, LINE = UAR_LIMIT_CLI_FIELD };
 
@@ -137,25 +142,59 @@ uar_err uar_form_value(struct uar_jw *w, uar_str key, const struct uar_json *sch
 /* --- asking ------------------------------------------------------------------------------------
  */
 
+/* Waits for a line of the terminal. False: a signal is there, which waits until its mask is
+ * the old one again. */
+static bool wait_line(int fd, int signals)
+{
+	struct pollfd p[2] = { { .fd = fd, .events = POLLIN },
+			       { .fd = signals, .events = POLLIN } };
+
+	while (poll(p, 2, -1) < 0 || !(p[0].revents | p[1].revents))
+		; /* interrupted, or stopped and continued */
+	return !p[1].revents;
+}
+
+static bool read_line(FILE *in, char *line, size_t size)
+{
+	if (!fgets(line, (int)size, in))
+		return false;
+	if (!strchr(line, '\n')) /* the rest answers no other question */
+		for (int c = fgetc(in); c != EOF && c != '\n';)
+			c = fgetc(in);
+	line[strcspn(line, "\r\n")] = 0;
+	return true;
+}
+
+/* Signals wait while a terminal is asked, so that its echo is back before one of them acts. */
 bool uar_form_line(const struct uar_form_io *io, bool secret, char *line, size_t size)
 {
-	int fd = fileno(io->in);
+	int fd = fileno(io->in), signals;
 	struct termios before, quiet;
-	bool hidden = secret && tcgetattr(fd, &before) == 0;
+	sigset_t set, mask;
 	bool got;
 
-	if (hidden) {
-		quiet = before;
-		quiet.c_lflag &= ~(tcflag_t)ECHO;
+	if (fd < 0 || tcgetattr(fd, &before))
+		return read_line(io->in, line, size);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
+	pthread_sigmask(SIG_BLOCK, &set, &mask);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	quiet = before;
+	quiet.c_lflag &= ~(tcflag_t)ECHO;
+	if (secret)
 		tcsetattr(fd, TCSANOW, &quiet);
-	}
-	got = fgets(line, (int)size, io->in) != NULL;
-	if (hidden) {
+	got = signals >= 0 && wait_line(fd, signals) && read_line(io->in, line, size);
+	if (secret) {
 		tcsetattr(fd, TCSANOW, &before);
 		fputc('\n', io->out);
+		fflush(io->out);
 	}
-	if (got)
-		line[strcspn(line, "\r\n")] = 0;
+	if (signals >= 0)
+		close(signals);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return got;
 }
 
@@ -215,18 +254,50 @@ static bool is_secret(const struct uar_json *field)
 	       uar_str_is(text(field, "format"), "password") || uar_is_secret_name(field->key);
 }
 
+/* What the field's own schema says. One that cannot be read alone ("$ref") is left to the server.
+ */
+static uar_err check_field(const struct uar_json *field, uar_str value, struct uar_error *error)
+{
+	struct uar_schema_options options = { .check_formats = true };
+	const struct uar_json *j = NULL;
+	struct uar_schema *schema = NULL;
+	struct uar_error unread = { 0 };
+	struct uar_arena arena;
+	uar_err e = UAR_OK;
+
+	uar_arena_init(&arena, 0);
+	if (!uar_json_parse(value, NULL, &arena, &j, NULL) &&
+	    !uar_schema_create(field, &options, &schema, &unread))
+		e = uar_schema_validate(schema, j, &arena, error);
+	uar_schema_destroy(schema);
+	uar_arena_fini(&arena);
+	return e;
+}
+
+/* The value as JSON. UAR_EINVALID or UAR_ESCHEMA, and why. */
+static uar_err read_value(const struct uar_json *field, uar_str typed, struct uar_buf *out,
+			  struct uar_error *error)
+{
+	struct uar_jw w = uar_jw_begin(out);
+	uar_err e = uar_form_value(&w, UAR_STR_NONE, field, typed, error);
+
+	if (!e)
+		e = uar_jw_end(&w);
+	return e ? e : check_field(field, uar_buf_str(out), error);
+}
+
 /* A value that the schema refuses is asked for again. */
 static uar_err ask_field(const struct uar_form_io *io, const struct uar_json *schema,
 			 const struct uar_json *field, struct uar_jw *w)
 {
 	bool required = is_required(schema, field->key);
 	const struct uar_json *usual = get(field, "default");
-	struct uar_error error;
 	char line[LINE];
 
 	for (;;) {
-		struct uar_jw before = *w;
-		size_t length = w->out->n;
+		struct uar_buf value = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
+		struct uar_error error = { 0 };
+		uar_err e = UAR_EINVALID;
 		uar_str typed;
 
 		put_field(io, field, required);
@@ -239,12 +310,16 @@ static uar_err ask_field(const struct uar_form_io *io, const struct uar_json *sc
 		}
 		if (!typed.n && !required)
 			return UAR_OK;
-		error = (struct uar_error){ 0 };
-		if (typed.n && !uar_form_value(w, field->key, field, typed, &error))
+		if (typed.n)
+			e = read_value(field, typed, &value, &error);
+		if (!e)
+			uar_jw_put_raw(w, field->key, uar_buf_str(&value));
+		else
+			fprintf(io->out, "please: %s\n",
+				typed.n ? uar_error_text(&error) : "a value");
+		uar_buf_fini(&value);
+		if (!e)
 			return UAR_OK;
-		*w = before;
-		w->out->n = length;
-		fprintf(io->out, "please: %s\n", typed.n ? error.text : "a value");
 	}
 }
 

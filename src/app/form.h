@@ -18,7 +18,8 @@ UAR_MUST_CHECK uar_err uar_form_value(struct uar_jw *w, uar_str key, const struc
 /* Asks for every property and writes an object. UAR_ECANCELED: the person has left. */
 UAR_MUST_CHECK uar_err uar_form_fill(const struct uar_form_io *io, const struct uar_json *schema,
 				     struct uar_buf *out);
-/* One line without its end; secrets are not echoed. False: there is none. */
+/* One line without its end; secrets are not echoed. False: there is none, or a signal came; the
+ * terminal is as before when that acts. */
 bool uar_form_line(const struct uar_form_io *io, bool secret, char *line, size_t size);
 
 #endif

@@ -106,24 +106,71 @@ static bool can_ask(const struct uar_cli *cli)
 	return cli->err_tty && isatty(STDIN_FILENO) && !cli->args->option[UAR_OPT_JSON];
 }
 
-static uar_err values_of(struct uar_cli *cli, const struct uar_json *action,
-			 const struct uar_json *schema, struct uar_buf *out,
-			 struct uar_error *error)
+/* Asks until the values are taken or refused for another reason than what they are. */
+static uar_err ask_and_send(struct uar_cli *cli, struct uar_action_answer *x,
+			    const struct uar_json *schema, struct uar_remote_answer *a,
+			    struct uar_error *error)
 {
 	struct uar_form_io io = { stdin, cli->err };
-	const char *given = cli->args->option[UAR_OPT_VALUES];
+	uar_err e = UAR_EINVALID;
 
-	if (given) {
-		uar_buf_add_str(out, uar_str_c(given));
-		return out->err;
+	while (e == UAR_EINVALID) {
+		struct uar_buf values = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
+
+		*error = (struct uar_error){ 0 };
+		e = uar_form_fill(&io, schema, &values);
+		x->values = uar_buf_str(&values);
+		if (!e) {
+			uar_remote_answer_fini(a);
+			e = uar_action_respond(cli, x, a, error);
+		}
+		if (e == UAR_EINVALID)
+			fprintf(cli->err, "not taken: %s; once more\n", uar_error_text(error));
+		x->values = UAR_STR("");
+		uar_buf_fini(&values);
 	}
-	if (has_fields(cli->args))
-		return put_fields(cli->args, schema, out, error);
-	if (!can_ask(cli))
-		return uar_error_set(error, UAR_EINVALID,
-				     "name the values: NAME=VALUE ..., or --values JSON");
-	fprintf(cli->err, "%.*s\n", UAR_FMT(member(action, "prompt")));
-	return uar_form_fill(&io, schema, out);
+	return e;
+}
+
+static uar_err send_values(struct uar_cli *cli, struct uar_action_answer *x,
+			   const struct uar_json *schema, struct uar_remote_answer *a,
+			   struct uar_error *error)
+{
+	const char *given = cli->args->option[UAR_OPT_VALUES];
+	struct uar_buf values = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
+	uar_err e = UAR_OK;
+
+	if (given)
+		uar_buf_add_str(&values, uar_str_c(given));
+	else
+		e = put_fields(cli->args, schema, &values, error);
+	x->values = uar_buf_str(&values);
+	if (!e)
+		e = values.err ? values.err : uar_action_respond(cli, x, a, error);
+	x->values = UAR_STR("");
+	uar_buf_fini(&values);
+	return e;
+}
+
+static uar_err submit(struct uar_cli *cli, struct uar_action_answer *x,
+		      const struct uar_json *action, struct uar_remote_answer *a,
+		      struct uar_error *error)
+{
+	struct uar_remote_answer apart = { .root = NULL };
+	const struct uar_json *schema = NULL;
+	uar_err e = schema_of(cli, action, &apart, &schema, error);
+
+	if (!e && (cli->args->option[UAR_OPT_VALUES] || has_fields(cli->args))) {
+		e = send_values(cli, x, schema, a, error);
+	} else if (!e && !can_ask(cli)) {
+		e = uar_error_set(error, UAR_EINVALID,
+				  "name the values: NAME=VALUE ..., or --values JSON");
+	} else if (!e) {
+		fprintf(cli->err, "%.*s\n", UAR_FMT(member(action, "prompt")));
+		e = ask_and_send(cli, x, schema, a, error);
+	}
+	uar_remote_answer_fini(&apart);
+	return e;
 }
 
 /* --- answer ------------------------------------------------------------------------------ */
@@ -149,27 +196,19 @@ static int told(struct uar_cli *cli, const struct uar_action_answer *x,
 static int answer(struct uar_cli *cli, const struct uar_json *action)
 {
 	bool declines = cli->args->option[UAR_OPT_DENY] != NULL;
-	struct uar_remote_answer apart = { .root = NULL }, a = { .root = NULL };
-	struct uar_buf values = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
-	const struct uar_json *schema = NULL;
+	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
 	struct uar_action_answer x = { .action_id = member(action, "action_id"),
 				       .decision = declines ? "decline" : "submit",
 				       .reason = cli->args->option[UAR_OPT_REASON] };
-	uar_err e = schema_of(cli, action, &apart, &schema, &error);
+	uar_err e = declines ? uar_action_respond(cli, &x, &a, &error)
+			     : submit(cli, &x, action, &a, &error);
 	int status;
 
-	if (!e && !declines)
-		e = values_of(cli, action, schema, &values, &error);
 	if (e == UAR_ECANCELED)
 		uar_error_set(&error, e, "nothing was answered: the run waits");
-	x.values = uar_buf_str(&values);
-	if (!e)
-		e = uar_action_respond(cli, &x, &a, &error);
 	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : told(cli, &x, &a);
-	uar_remote_answer_fini(&apart);
 	uar_remote_answer_fini(&a);
-	uar_buf_fini(&values);
 	return status;
 }
 
@@ -331,18 +370,21 @@ static void ask_for_permission(struct uar_cli *cli, const struct uar_json *data)
 
 static void ask_for_values(struct uar_cli *cli, const struct uar_json *data)
 {
-	struct uar_form_io io = { stdin, cli->err };
-	struct uar_buf values = uar_buf_make(UAR_LIMIT_CLI_MESSAGE);
 	const struct uar_json *schema = uar_json_get(data, UAR_STR("schema"));
 	struct uar_action_answer x = { .action_id = member(data, "form_id"), .decision = "submit" };
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	uar_str rest, run_id = uar_str_cut(x.action_id, '.', &rest);
+	uar_err e = UAR_ECANCELED;
 
-	if (!schema || schema->kind != UAR_JSON_OBJECT) /* it is long: uar answer fetches it */
-		return;
-	if (uar_form_fill(&io, schema, &values) == UAR_OK) {
-		x.values = uar_buf_str(&values);
-		send_answer(cli, &x);
-	}
-	uar_buf_fini(&values);
+	if (schema && schema->kind == UAR_JSON_OBJECT) /* else it is long, and fetched apart */
+		e = ask_and_send(cli, &x, schema, &a, &error);
+	if (e == UAR_ECANCELED)
+		fprintf(cli->err, "not answered: the run waits, `uar answer %.*s` answers\n",
+			UAR_FMT(run_id));
+	else if (e)
+		uar_cli_fail_with(cli, 0, e, &error);
+	uar_remote_answer_fini(&a);
 }
 
 void uar_action_inline(struct uar_cli *cli, const struct uar_json *event)

@@ -196,16 +196,6 @@ static void write_line(FILE *out, uar_str data)
 	fputc('\n', out);
 }
 
-/* A form is filled in at one go: Ctrl-C in it leaves. */
-static void ask_inline(struct exec *x, const struct uar_json *event)
-{
-	sigset_t now;
-
-	pthread_sigmask(SIG_SETMASK, &x->before, &now);
-	uar_action_inline(x->cli, event);
-	pthread_sigmask(SIG_SETMASK, &now, NULL);
-}
-
 static void take_event(struct exec *x, const struct uar_json *event)
 {
 	const struct uar_json *data = uar_json_get(event, UAR_STR("data"));
@@ -224,7 +214,7 @@ static void take_event(struct exec *x, const struct uar_json *event)
 	if (asks)
 		question(x, data);
 	else if (x->forms)
-		ask_inline(x, event);
+		uar_action_inline(x->cli, event); /* a signal in it is seen behind it */
 }
 
 static bool show(void *ctx, uar_str text)

@@ -2,6 +2,8 @@
 """Actions: forms, values by schema, secrets, expiry, kill -9 while a person is asked, answers that race."""
 import json
 import os
+import signal
+import termios
 
 from lib import Server, all_of, check, check_run_stream, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.payloads import check_payload
@@ -266,6 +268,77 @@ def expiry():
         check("rejected" in answer, answer)
         equal(of(log_of(s, run_id), "permission.resolved")[0]["payload"]["outcome"], "timed_out")
         check(not os.path.exists(os.path.join(s.data, "files", "x.txt")))
+
+
+@test("a_terminal_asks_again_for_what_is_refused", "NEV-15")
+def asked_again():
+    both = {"type": "object", "required": ["age"], "minProperties": 2,
+            "properties": {"age": {"type": "integer", "minimum": 18}, "note": {"type": "string", "maxLength": 3}}}
+    with Server() as s:
+        t = Terminal(s, "run", "tools", form("Grown up?", both))
+        for prompt, typed in (("age", "17"), ("please: ", None), ("age", "x" * 3000), ("please: a whole number", None),
+                              ("age", "41"), ("note", "long"), ("please: ", None), ("note", ""),
+                              ("not taken: ", None), ("once more", None), ("age", "41"), ("note", "ok")):
+            t.until(prompt)
+            if typed is not None:
+                t.type(typed)
+        equal(t.end(), 0, t.seen)
+        run_id = s.http.get("/api/runs?limit=1").json["runs"][0]["run_id"]
+        equal(of(log_of(s, run_id), "action.resolved")[0]["payload"]["payload"], {"age": 41, "note": "ok"})
+
+
+def echoes(t):
+    return bool(termios.tcgetattr(t.fd)[3] & termios.ECHO)
+
+
+@test("ctrl_c_in_a_hidden_field_gives_the_echo_back", "NEV-15")
+def echo_back():
+    with Server() as s:
+        # Attached: once cancels, and the run's end is waited for.
+        t = Terminal(s, "run", "tools", form("Log in", LOGIN))
+        t.until("user")
+        t.type("ann")
+        t.until("code")
+        wait_until(lambda: not echoes(t), "a hidden field")
+        t.press(b"\x03")
+        t.until("tokens")
+        check(echoes(t), "the terminal is as it was")
+        equal(t.end(), 3, t.seen)
+        equal(s.http.get("/api/runs?limit=1").json["runs"][0]["status"], "canceled")
+        # Only answering: the signal ends the verb, and the run waits on.
+        run_id = s.create("tools", form("Log in", LOGIN))
+        asked(s, run_id)
+        for key, status in ((b"\x03", -signal.SIGINT), (b"\x1c", -signal.SIGQUIT), (b"\x04", 1)):
+            t = Terminal(s, "answer", run_id)
+            t.until("user")
+            t.type("ann")
+            t.until("code")
+            wait_until(lambda: not echoes(t), "a hidden field")
+            t.press(key)
+            wait_until(lambda: echoes(t), "the echo")
+            equal(t.end(), status, t.seen)
+        equal(s.record(run_id)["engine_status"], "waiting_input")
+        equal(respond(s, run_id + ".1", "decline").status, 200)
+        s.finish(run_id)
+
+
+def blocks_interrupts(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        mask = next(line for line in f if line.startswith("SigBlk:"))
+    return bool(int(mask.split()[1], 16) & 1 << (signal.SIGINT - 1))
+
+
+@test("ctrl_c_twice_leaves_whatever_the_server_does", "NEV-15")
+def twice():
+    with Server() as s:
+        t = Terminal(s, "run", "tools", form("Log in", LOGIN))
+        t.until("user")
+        s.proc.send_signal(signal.SIGSTOP)  # the cancel is not answered
+        t.press(b"\x03")
+        wait_until(lambda: not blocks_interrupts(t.pid), "the first one is taken")
+        t.press(b"\x03")
+        equal(t.end(), -signal.SIGINT, t.seen)
+        s.proc.send_signal(signal.SIGCONT)
 
 
 @test("a_terminal_fills_in_forms_and_allows", "CTL-20 NEV-15 API-13")
