@@ -29,7 +29,7 @@ CFLAGS   += -std=c17 -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -W
 # shows them everything. What is installed as a library hides its symbols itself.
 CFLAGS   += -fPIC -fno-semantic-interposition
 LDFLAGS  += -Wl,-z,relro,-z,now
-LDLIBS   += -luv -lsqlite3 -lcrypto -lyaml -lpthread -ldl -lm
+LDLIBS   += -luv -lsqlite3 -lcrypto -lyaml -lz -lpthread -ldl -lm
 
 SAN_FLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SAN_FLAGS_tsan := -fsanitize=thread
@@ -106,7 +106,7 @@ $(FLAGS): FORCE
 HEADERS := $(BUILD)/.headers
 $(HEADERS):
 	@mkdir -p $(@D)
-	@printf '#include <%s>\n' uv.h sqlite3.h curl/curl.h openssl/evp.h yaml.h | \
+	@printf '#include <%s>\n' uv.h sqlite3.h curl/curl.h openssl/evp.h yaml.h zlib.h | \
 		$(CC) $(CPPFLAGS) -x c -E - >/dev/null 2>$@.why || \
 		{ tools/deps -n build && cat $@.why >&2; rm -f $@.why; exit 1; }
 	@rm -f $@.why && touch $@
@@ -142,7 +142,7 @@ $(PAGE_DEF): FORCE
 
 # These objects have files inside them, which no compiler's dependency file says.
 $(BUILD)/obj/src/event/schemas.o: $(wildcard src/event/schemas/*.json)
-$(BUILD)/obj/src/gate/page.o: $(addprefix web/dist/,$(PAGE_VIEWS) $(PAGE_FILES)) $(PAGE_GZ) $(PAGE_DEF)
+$(BUILD)/obj/src/gate/page.o: $(PAGE_GZ) $(PAGE_DEF)
 $(BUILD)/obj/src/gate/page.o: CPPFLAGS += -DUAR_PAGE_GZ='"$(BUILD)/web"'
 $(BUILD)/obj/src/plugin/manifest.o: src/plugin/plugin.schema.json
 # Python leaves a folder beside what it runs, which is none of ours.

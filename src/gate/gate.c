@@ -474,6 +474,7 @@ void uar_gate_destroy(struct uar_gate *g)
 	gate_a2a_fini(g);
 	gate_mcp_destroy(g->mcp);
 	gate_log_destroy(g->log);
+	gate_page_destroy(g->downloads.page);
 	gate_numbers_destroy(g->numbers);
 	gate_cache_clear(g);
 	uar_frame_unref(g->ping);

@@ -74,6 +74,7 @@ struct downloads {
 	struct gate_report_window reports[64]; /* artifact_errors.c */
 	struct download_hint hint[16];
 	size_t next;
+	struct gate_page *page; /* page.c: files that were unpacked; NULL: none */
 };
 
 struct gate_routes {
@@ -251,7 +252,8 @@ void gate_upload_piece(struct call *c, bool last);
 void gate_a2a_fini(struct uar_gate *g); /* the store is gone */
 
 /* admin.c */
-void gate_log_destroy(struct gate_log *l); /* its streams are gone; NULL is fine */
+void gate_page_destroy(struct gate_page *p); /* NULL is fine */
+void gate_log_destroy(struct gate_log *l);   /* its streams are gone; NULL is fine */
 
 /* mcp_session.c */
 struct gate_mcp *gate_mcp_create(struct uar_gate *g); /* NULL: out of memory */

@@ -1,5 +1,6 @@
 /* page.c - the page of UAR itself: files that are part of the program (web/dist, listed in
- * page_files.def by the Makefile), each as it is and compressed.
+ * page_files.def by the Makefile), each of them compressed. Every browser takes that; for who
+ * does not a file is unpacked once and kept.
  *
  * Nothing in them is secret and nothing depends on who asks; the page gets its
  * token by the one-time link. It may run its own script and style, talk to its
@@ -8,19 +9,20 @@
  *
  * A view has a path below /ui, so that a link opens it again. All of them get the same
  * HTML, once for each depth: its addresses are relative, as a proxy may add a prefix. */
+#define ZLIB_CONST /* what it reads it does not change */
+#include <zlib.h>
+
 #include "base/embed.h"
 #include "base/sha256.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 
-#ifndef UAR_PAGE_GZ /* where make puts the same files, compressed */
+#ifndef UAR_PAGE_GZ /* where make puts the compressed files */
 #define UAR_PAGE_GZ "build/web"
 #endif
 
-#define F(NAME, FILE, TYPE)                                                                        \
-	UAR_EMBED(uar_page_##NAME, "web/dist/" FILE);                                              \
-	UAR_EMBED(uar_page_##NAME##_gz, UAR_PAGE_GZ "/" FILE ".gz");
-#define VIEW(NAME, FILE) F(NAME, FILE, HTML)
+#define F(NAME, FILE, TYPE) UAR_EMBED(uar_page_##NAME, UAR_PAGE_GZ "/" FILE ".gz");
+#define VIEW(NAME, FILE)    F(NAME, FILE, HTML)
 #include "gate/page_files.def"
 #undef VIEW
 #undef F
@@ -31,15 +33,9 @@
 
 struct file {
 	const char *name, *type;
-	const char *plain, *plain_end, *gzip, *gzip_end;
+	const char *gzip, *gzip_end;
 };
-#define FILE_OF(NAME, FILE, TYPE)                                                                  \
-	{ FILE,                                                                                    \
-	  TYPE,                                                                                    \
-	  uar_page_##NAME,                                                                         \
-	  uar_page_##NAME##_end,                                                                   \
-	  uar_page_##NAME##_gz,                                                                    \
-	  uar_page_##NAME##_gz_end },
+#define FILE_OF(NAME, FILE, TYPE) { FILE, TYPE, uar_page_##NAME, uar_page_##NAME##_end },
 static const struct file views[] = {
 /* by depth below the root */
 #define F(NAME, FILE, TYPE)
@@ -111,6 +107,64 @@ static void write_tag(const struct file *f, uar_str body, bool gzip, char *out, 
 	snprintf(out, size, "\"%.32s\"", hex);
 }
 
+/* --- for who does not take gzip ---------------------------------------------------- */
+
+struct gate_page {
+	char *plain[ARRAY_LEN(views) + ARRAY_LEN(files)]; /* NULL: nobody has asked for it */
+};
+
+void gate_page_destroy(struct gate_page *p)
+{
+	for (size_t i = 0; p && i < ARRAY_LEN(p->plain); i++)
+		uar_free(p->plain[i]);
+	uar_free(p);
+}
+
+/* How long a file is unpacked stands in its last four bytes. */
+static size_t plain_size(const struct file *f)
+{
+	const unsigned char *end = (const unsigned char *)f->gzip_end;
+
+	return end[-4] | (size_t)end[-3] << 8 | (size_t)end[-2] << 16 | (size_t)end[-1] << 24;
+}
+
+static char *unpack(const struct file *f)
+{
+	char *out = uar_alloc(plain_size(f) + 1);
+	z_stream z = { .next_in = (const Bytef *)f->gzip,
+		       .avail_in = (uInt)(f->gzip_end - f->gzip),
+		       .next_out = (Bytef *)out,
+		       .avail_out = (uInt)plain_size(f) };
+	bool good = out && inflateInit2(&z, 16 + MAX_WBITS) == Z_OK; /* 16: with gzip's head */
+
+	if (good) {
+		good = inflate(&z, Z_FINISH) == Z_STREAM_END && !z.avail_out;
+		inflateEnd(&z);
+	}
+	if (!good) {
+		uar_free(out);
+		return NULL;
+	}
+	return out;
+}
+
+/* The file as it is; no pointer: out of memory. */
+static uar_str plain_of(struct uar_gate *g, const struct file *f)
+{
+	bool view = f >= views && f < views + ARRAY_LEN(views);
+	struct gate_page *page = g->downloads.page;
+	char **kept;
+
+	if (!page)
+		page = g->downloads.page = uar_zalloc(sizeof *page);
+	if (!page)
+		return (uar_str){ 0 };
+	kept = &page->plain[view ? f - views : (long)ARRAY_LEN(views) + (f - files)];
+	if (!*kept)
+		*kept = unpack(f);
+	return *kept ? uar_str_n(*kept, plain_size(f)) : (uar_str){ 0 };
+}
+
 static void answer_file(struct call *c, const struct file *f)
 {
 	char tag[UAR_LIMIT_PAGE_TAG];
@@ -118,9 +172,13 @@ static void answer_file(struct call *c, const struct file *f)
 	bool gzip = takes_gzip(uar_http_header(r, "accept-encoding")), known;
 	bool html = strcmp(f->type, HTML) == 0,
 	     frame = html && f >= files && f < files + ARRAY_LEN(files);
-	uar_str body = gzip ? uar_str_n(f->gzip, (size_t)(f->gzip_end - f->gzip))
-			    : uar_str_n(f->plain, (size_t)(f->plain_end - f->plain));
+	uar_str body =
+		gzip ? uar_str_n(f->gzip, (size_t)(f->gzip_end - f->gzip)) : plain_of(c->g, f);
 
+	if (!body.p) {
+		gate_problem(c, UAR_ENOMEM, NULL);
+		return;
+	}
 	write_tag(f, body, gzip, tag, sizeof tag);
 	known = has_tag(uar_http_header(r, "if-none-match"), uar_str_c(tag));
 	const struct uar_http_header headers[] = {
