@@ -7,7 +7,7 @@
 static const char *const role_names[UAR_ROLE_COUNT] = {
 	[UAR_ROLE_EXECUTE] = "execute",	    [UAR_ROLE_PLAN] = "plan",
 	[UAR_ROLE_SUMMARIZE] = "summarize", [UAR_ROLE_CANDIDATE] = "candidate",
-	[UAR_ROLE_RANK] = "rank",
+	[UAR_ROLE_RANK] = "rank",	    [UAR_ROLE_SAMPLE] = "sample",
 };
 
 const char *uar_call_role_name(enum uar_call_role role)

@@ -130,6 +130,7 @@ enum uar_call_role {
 	UAR_ROLE_SUMMARIZE, /* to condense what was said before, which fills its window */
 	UAR_ROLE_CANDIDATE, /* to answer beside others, of which one is used */
 	UAR_ROLE_RANK,	    /* to choose that one, which is then the answer */
+	UAR_ROLE_SAMPLE,    /* to answer what a tool at work asks of it */
 	UAR_ROLE_COUNT
 };
 const char *uar_call_role_name(enum uar_call_role role); /* "execute" */
@@ -347,6 +348,9 @@ bool uar_run_must_plan(const struct uar_run *r); /* a split route, before its pl
 /* An ensemble: several models answer and one chooses; all of them have, or tried to. */
 bool uar_run_is_ensemble(const struct uar_run *r);
 struct uar_model_end;
+struct uar_prepared;
+/* Does the budget of the run bear such a call? */
+bool uar_run_may_spend(const struct uar_run *r, const struct uar_prepared *p);
 /* Is the model call that failed like this made again? */
 bool uar_run_may_repeat(const struct uar_run *r, const struct uar_model_end *m);
 bool uar_run_must_rank(const struct uar_run *r);

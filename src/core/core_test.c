@@ -211,6 +211,8 @@ static const int inputs[UAR_CMD_COUNT] = {
 	[UAR_CMD_MODEL_CALLS] = UAR_IN_TOOLS,
 	[UAR_CMD_TOOL_BEGIN] = UAR_IN_TOOL,
 	[UAR_CMD_TOOL_NEWS] = UAR_IN_TOOL,
+	[UAR_CMD_SAMPLE] = UAR_IN_TOOL,
+	[UAR_CMD_SAMPLED] = UAR_IN_TOOL_OVER,
 	[UAR_CMD_TOOL_OVER] = UAR_IN_TOOL_OVER,
 	[UAR_CMD_REPLAY] = UAR_IN_OUTPUT,
 	[UAR_CMD_PROGRESS] = UAR_IN_PROGRESS,
@@ -291,6 +293,8 @@ static bool tool_says(const struct uar_run *r, int kind)
 
 	if (kind == UAR_CMD_MODEL_CALLS)
 		return r->call.open && !t->rounds;
+	if (kind == UAR_CMD_SAMPLE || kind == UAR_CMD_SAMPLED)
+		return t->open_count == 1 && r->call.open == (kind == UAR_CMD_SAMPLED);
 	return kind == UAR_CMD_TOOL_BEGIN ? !t->open_count && t->rounds && !t->calls
 					  : t->open_count == 1;
 }

@@ -225,6 +225,19 @@ static void do_tool_over(struct emit *e, const struct uar_command *c)
 	uar_core_tool_over(e, &c->over);
 }
 
+static void do_sample(struct emit *e, const struct uar_command *c)
+{
+	uar_core_model_requested(e, &c->prepared);
+}
+
+static void do_sampled(struct emit *e, const struct uar_command *c)
+{
+	if (c->model.category.n)
+		uar_core_model_failed(e, &c->model);
+	else
+		uar_core_model_done(e, &c->model);
+}
+
 static void do_note(struct emit *e, const struct uar_command *c)
 {
 	uar_core_note(e, &c->note);
@@ -394,6 +407,8 @@ static handler *const handlers[UAR_CMD_COUNT] = {
 	[UAR_CMD_TOOL] = do_tool,
 	[UAR_CMD_TOOL_BEGIN] = do_tool_begin,
 	[UAR_CMD_TOOL_NEWS] = do_tool_news,
+	[UAR_CMD_SAMPLE] = do_sample,
+	[UAR_CMD_SAMPLED] = do_sampled,
 	[UAR_CMD_TOOL_OVER] = do_tool_over,
 	[UAR_CMD_NOTE] = do_note,
 	[UAR_CMD_SESSION] = do_session,
@@ -451,6 +466,11 @@ static const char *tool_fault(const struct uar_run *r, const struct uar_command 
 	case UAR_CMD_TOOL_BEGIN: return tool_out_of_order(r, c->begin.call_id, c->begin.again);
 	case UAR_CMD_TOOL_NEWS: return tool_out_of_order(r, c->news.call_id, true);
 	case UAR_CMD_TOOL_OVER: return tool_out_of_order(r, c->over.call_id, true);
+	case UAR_CMD_SAMPLE:
+		return r->call.open || !uar_run_rare(r)->tools.open_count
+			       ? "no tool is at work alone"
+			       : NULL;
+	case UAR_CMD_SAMPLED: return r->call.open ? NULL : "no model call is open";
 	default: return NULL; /* nothing of a call */
 	}
 }

@@ -154,6 +154,8 @@ void uar_core_finalize(struct emit *e, uar_str artifacts);
 void uar_core_tool_made(struct emit *e, uar_str call_id, uar_str json);
 uar_err uar_core_fold_artifact(struct uar_run *r, const struct uar_event *ev,
 			       const struct uar_json *p);
+/* The call alone, without what prepares it. */
+void uar_core_model_requested(struct emit *e, const struct uar_prepared *p);
 void uar_core_model_failed(struct emit *e, const struct uar_model_end *m);
 /* modelfail.c: what follows it, unless it ends the run. */
 enum uar_run_input uar_core_failed_input(const struct uar_run *r, const struct uar_model_end *m);

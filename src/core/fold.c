@@ -177,7 +177,8 @@ static uar_err fold_model_requested(struct fold *f)
 	call->first_us = 0;
 	call->index = call->chars = call->thought = 0;
 	call->prompt_tokens = uar_json_int(uar_json_get(f->p, UAR_STR("input_tokens_estimate")), 0);
-	f->r->status = UAR_STATUS_PREPARING;
+	if (call->role != UAR_ROLE_SAMPLE) /* then its tool is at work, and stays so */
+		f->r->status = UAR_STATUS_PREPARING;
 	return UAR_OK;
 }
 
@@ -284,7 +285,7 @@ static uar_err fold_model_ended(struct fold *f)
 	if ((call->role == UAR_ROLE_PLAN || call->role == UAR_ROLE_CANDIDATE) &&
 	    f->ev->cls == UAR_EV_MODEL_COMPLETED)
 		return fold_help(f);
-	return fold_finish(f);
+	return call->role == UAR_ROLE_SAMPLE ? UAR_OK : fold_finish(f);
 }
 
 static struct uar_open_tool *open_tool(struct fold *f)

@@ -139,7 +139,6 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	bool program = uar_entry_is_backend(e->r->what.entry);
 	size_t from = uar_run_rare(e->r)->tools.rounds ? ARRAY_LEN(preparation) - 1 : 0;
 	const struct uar_json *skills = NULL;
-	struct uar_jw *w;
 
 	if (p->role == UAR_ROLE_SUMMARIZE)
 		uar_core_compaction_started(e, p);
@@ -155,7 +154,13 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 		uar_emit_status(e, "stream_start", UAR_STATUS_PREPARING, "Agent called");
 	else
 		tell_preparation(e, from, first ? skills : NULL);
-	w = uar_emit_begin(e);
+	uar_core_model_requested(e, p);
+}
+
+void uar_core_model_requested(struct emit *e, const struct uar_prepared *p)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
 	uar_jw_str(w, "provider", uar_run_provider(e->r));
 	uar_jw_str(w, "model", uar_run_model(e->r));
 	uar_jw_bool(w, "stream", true);
@@ -167,7 +172,7 @@ void uar_core_prepared(struct emit *e, const struct uar_prepared *p)
 	uar_jw_cstr(w, "status", "started");
 	uar_emit_name(e, UAR_ID_MODEL_REQUEST, uar_emit_id(e));
 	uar_emit(e, UAR_EV_MODEL_REQUESTED, EMIT_RUN);
-	if (!program)
+	if (!uar_entry_is_backend(e->r->what.entry))
 		uar_core_cost_estimated(e, p);
 }
 

@@ -545,6 +545,11 @@ bool uar_core_over_budget(const struct uar_run *r, const struct uar_prepared *p)
 	return exceeded(q, list_quotas(r, p, q)) != NULL;
 }
 
+bool uar_run_may_spend(const struct uar_run *r, const struct uar_prepared *p)
+{
+	return !uar_core_over_budget(r, p);
+}
+
 bool uar_core_over_tool_budget(const struct uar_run *r)
 {
 	struct quota q[QUOTAS];

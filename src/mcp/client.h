@@ -99,7 +99,8 @@ struct uar_mcp_ask {
 /* Each ends the question. The result is JSON, as the protocol has it; a login is answered by
  * uar_mcp_client_logged_in alone, or refused. */
 void uar_mcp_ask_answer(struct uar_mcp_ask *ask, uar_str result);
-void uar_mcp_ask_refuse(struct uar_mcp_ask *ask);
+/* `why`: for the server; NULL: a person has not allowed it. */
+void uar_mcp_ask_refuse(struct uar_mcp_ask *ask, const char *why);
 
 struct uar_mcp_call_events {
 	void (*progress)(void *ctx, const struct uar_json *params); /* may be NULL */

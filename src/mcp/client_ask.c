@@ -103,7 +103,7 @@ void uar_mcp_ask_answer(struct uar_mcp_ask *base, uar_str result)
 	go_on(call);
 }
 
-void uar_mcp_ask_refuse(struct uar_mcp_ask *base)
+void uar_mcp_ask_refuse(struct uar_mcp_ask *base, const char *why)
 {
 	struct ask *a = ask_of(base);
 	struct uar_mcp_call *call = a->call;
@@ -111,12 +111,13 @@ void uar_mcp_ask_refuse(struct uar_mcp_ask *base)
 	if (base->kind == UAR_MCP_ELICIT) {
 		uar_mcp_ask_answer(base, UAR_STR("{\"action\":\"decline\"}"));
 	} else if (a->id.n) {
-		refuse_request(call->c, a->id, -1, "the user has not allowed it");
+		refuse_request(call->c, a->id, -1, why ? why : "the user has not allowed it");
 		free_ask(a);
 		go_on(call);
 	} else {
 		client_fail_call(call, UAR_EFORBIDDEN,
-				 base->kind == UAR_MCP_LOGIN
+				 why ? why
+				 : base->kind == UAR_MCP_LOGIN
 					 ? "the login that the server wants was declined"
 					 : "what the server asked for was not allowed");
 	}
@@ -199,7 +200,10 @@ static void ask_about_call(struct uar_mcp_client *c, const struct uar_mcp_messag
 		}
 		free_ask(a);
 	}
-	refuse_request(c, m->id, UAR_MCP_INTERNAL_ERROR, "nobody can be asked now");
+	refuse_request(c, m->id, UAR_MCP_INTERNAL_ERROR,
+		       kind == UAR_MCP_SAMPLE ? "a model is asked in calls of runs alone, and only "
+						"where the call that asks is known"
+					      : "nobody can be asked now");
 }
 
 void client_asked(struct uar_mcp_client *c, const struct uar_mcp_message *m, uar_str of)

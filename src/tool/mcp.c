@@ -6,36 +6,11 @@
 #include "base/sha256.h"
 #include "json/jw.h"
 #include "loop/loop.h"
-#include "mcp/elicit.h"
 #include "tool/limits.h"
 #include "tool/mcp_extra.h"
-
-struct mcp_tools {
-	struct uar_tools base; /* first */
-	struct uar_mcp_tools_options o;
-	struct uar_mcp_client *client;
-	struct uar_arena arena; /* the rows */
-	struct uar_tool *rows;
-	size_t count;
-	struct uar_arena past; /* what the last list with tools had */
-	struct seen {
-		uar_str tool_id, version;
-	} * seen;
-	size_t seen_count;
-};
+#include "tool/mcp_int.h"
 
 enum { EXTRAS = 8 };
-
-struct mcp_tool_call {
-	struct mcp_tools *t;
-	struct uar_mcp_call *call;
-	struct uar_tool_events events;
-	const struct uar_mcp_extra *extra; /* NULL: a tool of the server */
-	struct uar_mcp_ask *open;	   /* what a person is asked; NULL: nothing */
-	struct uar_mcp_ask *waiting[UAR_LIMIT_MCP_ASKS + UAR_LIMIT_MCP_LOGINS]; /* what follows */
-	size_t waiting_count;
-	struct uar_task next; /* asks or refuses what waits, never inside a call of the client */
-};
 
 static struct mcp_tools *mcp_of(struct uar_tools *t)
 {
@@ -396,140 +371,6 @@ static void on_progress(void *ctx, const struct uar_json *params)
 		k->events.progress(k->events.ctx, params->text);
 }
 
-/* --- questions ------------------------------------------------------------------------------ */
-
-static uar_str message_of(const struct uar_mcp_ask *a)
-{
-	return uar_json_str(uar_json_get(a->params, UAR_STR("message")), UAR_STR(""));
-}
-
-static void write_about(const struct mcp_tool_call *k, uar_str url, struct uar_buf *out)
-{
-	struct uar_jw w = uar_jw_begin(out);
-
-	uar_jw_obj(&w, NULL);
-	uar_jw_cstr(&w, "server", k->t->o.setting->server.name);
-	if (url.n)
-		uar_jw_str(&w, "url", url);
-	uar_jw_close(&w);
-	out->err = uar_jw_end(&w);
-}
-
-static void ask_later(struct mcp_tool_call *k)
-{
-	if (k->waiting_count)
-		uar_post(uar_loop_sched(k->t->o.loop), &k->next);
-}
-
-/* The address is shown whole and never asked for here. The call may end inside. */
-static void ask_person(struct mcp_tool_call *k, struct uar_mcp_ask *a)
-{
-	const struct uar_json *schema = uar_json_get(a->params, UAR_STR("requestedSchema"));
-	bool login = a->kind == UAR_MCP_LOGIN;
-	uar_str url = login ? uar_str_c(a->url)
-			    : uar_json_str(uar_json_get(a->params, UAR_STR("url")), UAR_STR(""));
-	struct uar_buf form = uar_buf_make(UAR_LIMIT_MCP_FORM), about = uar_buf_make(65536);
-	struct uar_tool_question q = { .type = login   ? UAR_ACTION_CREDENTIAL
-					       : url.n ? UAR_ACTION_INPUT
-						       : UAR_ACTION_FORM,
-				       .kind = login ? UAR_STR("login") : UAR_STR("elicitation"),
-				       .prompt = login ? UAR_STR("The MCP server wants a login: "
-								 "open the address")
-						       : message_of(a) };
-
-	if (schema && !url.n)
-		uar_json_write(&form, schema);
-	write_about(k, url, &about);
-	k->open = a;
-	if (form.err || about.err || (!form.n && !url.n)) {
-		k->open = NULL;
-		ask_later(k);
-		uar_mcp_ask_refuse(a); /* a form that is too long, or none */
-	} else {
-		q.schema = uar_buf_str(&form);
-		q.about = uar_buf_str(&about);
-		k->events.asked(k->events.ctx, &q);
-	}
-	uar_buf_fini(&form);
-	uar_buf_fini(&about);
-}
-
-static void on_asked(void *ctx, struct uar_mcp_ask *a)
-{
-	struct mcp_tool_call *k = ctx;
-
-	if (k->waiting_count < ARRAY_LEN(k->waiting)) /* the client has no more */
-		k->waiting[k->waiting_count++] = a;
-	ask_later(k);
-}
-
-static void ask_next(struct uar_task *t)
-{
-	struct mcp_tool_call *k = UAR_OWNER(t, struct mcp_tool_call, next);
-	struct uar_mcp_ask *next = k->waiting[0];
-
-	if (k->open || !k->waiting_count)
-		return;
-	memmove(k->waiting, k->waiting + 1, --k->waiting_count * sizeof next);
-	ask_person(k, next);
-}
-
-static void on_unasked(void *ctx, struct uar_mcp_ask *a)
-{
-	struct mcp_tool_call *k = ctx;
-
-	for (size_t i = 0; i < k->waiting_count; i++)
-		if (k->waiting[i] == a) {
-			memmove(k->waiting + i, k->waiting + i + 1,
-				(--k->waiting_count - i) * sizeof a);
-			return;
-		}
-	if (k->open != a)
-		return;
-	k->open = NULL;
-	if (k->events.unasked)
-		k->events.unasked(k->events.ctx, a->kind == UAR_MCP_LOGIN);
-	ask_later(k);
-}
-
-static void accept_form(struct uar_mcp_ask *a, uar_str values)
-{
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_MCP_MESSAGE);
-	const struct uar_json *j = NULL;
-	struct uar_arena arena = { 0 };
-
-	if (values.n && uar_json_parse(values, NULL, &arena, &j, NULL))
-		j = NULL;
-	if (uar_str_is(uar_json_str(uar_json_get(a->params, UAR_STR("mode")), UAR_STR("")), "url"))
-		uar_mcp_ask_answer(a, UAR_STR("{\"action\":\"accept\"}"));
-	else if (!uar_mcp_elicit_accept(a->params, j, &b))
-		uar_mcp_ask_answer(a, uar_buf_str(&b));
-	else
-		uar_mcp_ask_refuse(a);
-	uar_buf_fini(&b);
-	uar_arena_fini(&arena);
-}
-
-/* The call may end inside: what is asked next is posted before. */
-static void answer(struct uar_tools *base, struct uar_tool_call *call,
-		   const struct uar_tool_answer *said)
-{
-	struct mcp_tool_call *k = (struct mcp_tool_call *)(void *)call;
-	struct uar_mcp_ask *a = k->open;
-
-	(void)base;
-	if (!a || (a->kind == UAR_MCP_LOGIN && said->verdict == UAR_VERDICT_SUBMIT))
-		return; /* the login itself is the answer */
-	k->open = NULL;
-	ask_later(k);
-	if (said->verdict == UAR_VERDICT_SUBMIT)
-		accept_form(a, said->values);
-	else if (said->verdict == UAR_VERDICT_CANCEL && a->kind == UAR_MCP_ELICIT)
-		uar_mcp_ask_answer(a, UAR_STR("{\"action\":\"cancel\"}"));
-	else
-		uar_mcp_ask_refuse(a);
-}
-
 static uar_err request_extra(struct mcp_tools *t, struct mcp_tool_call *k, uar_str input,
 			     const struct uar_mcp_call_events *events)
 {
@@ -557,14 +398,14 @@ static uar_err start(struct uar_tools *base, const struct uar_tool_request *r,
 	struct uar_mcp_call_events inner = { .progress = on_progress,
 					     .done = on_done,
 					     .ctx = k,
-					     .asked = events->asked ? on_asked : NULL,
-					     .unasked = on_unasked };
+					     .asked = events->asked ? mcp_on_asked : NULL,
+					     .unasked = mcp_on_unasked };
 	uar_str reason = UAR_STR_NONE;
 	uar_err e;
 
 	if (!k)
 		return UAR_ENOMEM;
-	*k = (struct mcp_tool_call){ .t = t, .events = *events, .next.fn = ask_next };
+	*k = (struct mcp_tool_call){ .t = t, .events = *events, .next.fn = mcp_ask_next };
 	k->extra = uar_mcp_extra_find(r->tool->name);
 	e = k->extra ? request_extra(t, k, r->input, &inner)
 		     : uar_mcp_client_call(t->client, r->tool->name, r->input, &inner, &k->call);
@@ -624,12 +465,13 @@ uar_err uar_mcp_tools_create(const struct uar_mcp_tools_options *o, struct uar_t
 						  .start = start,
 						  .cancel = cancel,
 						  .withdraw = withdraw,
-						  .answer = answer };
+						  .answer = mcp_answer };
 	struct mcp_tools *t = uar_zalloc(sizeof *t);
 	struct uar_mcp_client_options c = { .loop = o->loop,
 					    .http = o->http,
 					    .server = o->setting->server,
 					    .asks = true,
+					    .samples = true,
 					    .redirect_url = o->redirect_url,
 					    .tokens = o->tokens,
 					    .changed = on_changed,

@@ -181,7 +181,8 @@ static uar_err note_asked(struct rounds_load *l, const struct uar_event *ev,
 
 	if (!f)
 		return id.n ? UAR_ENOMEM : UAR_OK;
-	if (uar_str_is(kind, "elicitation") || uar_str_is(kind, "login"))
+	if (uar_str_is(kind, "elicitation") || uar_str_is(kind, "login") ||
+	    uar_str_is(kind, "sampling"))
 		return UAR_OK; /* asked by the tool at work: its arguments are what they are */
 	if (type < UAR_ACTION_TYPE_COUNT && uar_action_info[type].input)
 		f->c.form = action_number(ev);

@@ -16,6 +16,7 @@
 #include "work/spill.h"
 #include "work/tool_echo.h"
 #include "work/tool_form.h"
+#include "work/tool_sample.h"
 
 enum { INLINE_DEPTH = 40 };
 
@@ -614,6 +615,7 @@ static bool leave_place(struct place *p)
 
 	if (p->ending)
 		return true;
+	rt_sample_drop(p, true);
 	rt_aside_cancel(p->aside);
 	p->aside = NULL;
 	if (p->at_work && p->tool->effect == UAR_TOOL_READ_ONLY)
@@ -655,6 +657,7 @@ void rt_tool_loop_stop(struct tool_loop *l)
 		struct place *p = &l->places[i];
 
 		rt_aside_cancel(p->aside);
+		rt_sample_drop(p, false);
 		if (p->at_work)
 			l->set.registry->ops->cancel(l->set.registry, p->at_work);
 		rt_place_clear(p);

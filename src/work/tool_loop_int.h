@@ -44,6 +44,7 @@ struct place {
 	struct uar_buf held;			/* the same while its parts are */
 	char parts_blob[65];			/* that has them; empty: there are none */
 	int64_t question;			/* that the tool at work asks; 0: none */
+	struct sample *sample;			/* what it asks the model; NULL: nothing */
 };
 
 struct tool_loop {

@@ -3,7 +3,7 @@
  * and the answer to its question means nothing more. */
 #include "core/limits.h"
 #include "work/spill.h"
-#include "work/tool_loop_int.h"
+#include "work/tool_sample.h"
 
 static struct place *place_asking(struct tool_loop *l, int64_t number)
 {
@@ -16,7 +16,7 @@ static struct place *place_asking(struct tool_loop *l, int64_t number)
 static void answer_tool(struct place *p, enum uar_verdict verdict, uar_str values)
 {
 	struct uar_tools *registry = p->loop->set.registry;
-	struct uar_tool_answer a = { verdict, values };
+	struct uar_tool_answer a = { .verdict = verdict, .values = values };
 
 	p->question = 0;
 	if (p->at_work)
@@ -39,6 +39,10 @@ void rt_place_ask(void *ctx, const struct uar_tool_question *q)
 	struct live_run *r = p->loop->o.run;
 	struct uar_command c = { .kind = UAR_CMD_ASK };
 
+	if (uar_str_is(q->kind, "sampling")) {
+		rt_sample_ask(p, q);
+		return;
+	}
 	p->question = uar_run_rare(rt_state(r))->actions.count + 1;
 	c.ask = (struct uar_ask){
 		.number = p->question,
@@ -63,6 +67,7 @@ void rt_place_unask(void *ctx, bool settled)
 	struct place *p = ctx;
 	struct uar_command c = { .kind = UAR_CMD_ANSWER };
 
+	rt_sample_drop(p, true);
 	if (!p->question)
 		return;
 	c.answer =
@@ -86,6 +91,12 @@ void rt_tool_loop_answer(struct tool_loop *l, const struct uar_answer *a)
 {
 	struct place *p = place_asking(l, a->number);
 
+	if (p && p->sample && a->verdict == UAR_VERDICT_ALLOW) {
+		rt_sample_begin(p);
+		return;
+	}
+	if (p)
+		rt_sample_drop(p, false);
 	if (p)
 		answer_tool(p, a->verdict, a->real.n ? a->real : a->values);
 }

@@ -3,7 +3,7 @@
 import json
 
 from lib import check, equal, main, test, wait_until
-from lib.mcp_host import LOOPBACK, Host, browse, connected, log_file, of, pipes, put, state
+from lib.mcp_host import AGENT, LOOPBACK, Host, browse, connected, log_file, of, pipes, put, state
 from lib.mcp_mock import asked
 from lib.mcp_oauth import OauthMock
 
@@ -63,7 +63,7 @@ def ambiguous():
         other = s.run("tool mcp__pipe_wait")
         wait_until(lambda: asked(log, "tools/call", "wait"), "a call is open")
         asking = s.run("tool mcp__pipe_form")
-        equal(said(ended(s, asking))[0], None, "the server got an error")
+        check("nobody" in said(ended(s, asking))[0]["message"], "the server got an error")
         for run_id in (other, asking):
             equal(s.http.get("/api/actions?run_id=" + run_id).json["actions"], [], "nobody was asked")
 
@@ -76,6 +76,57 @@ def addresses():
         check("https://shop.example/pay?order=1" in json.dumps(action), action)
         equal(respond(s, action, "submit", {}).status, 200)
         equal(said(ended(s, run_id))[0], {"action": "accept"})
+
+
+@test("a_server_asks_the_model_of_the_run_when_a_person_allows_it", "")
+def sampling():
+    for era in ((), ("modern",)):
+        with Host({"pipe": pipes(log_file("a"), *era, "asks", ask=False)}) as s:
+            run_id = s.run("tool mcp__pipe_think")
+            action = open_action(s, run_id)
+            check("say the word heron" in json.dumps(action), "the messages are shown", action)
+            equal((action["action_type"], action["scope"]["kind"]), ("tool_permission", "sampling"), action)
+            equal(respond(s, action, "allow").status, 200)
+            events = ended(s, run_id)
+            answer = said(events)[0]
+            equal((answer["role"], answer["content"]["type"]), ("assistant", "text"), answer)
+            check("no tool for that" in answer["content"]["text"], answer)
+            equal([m["role"] for m in of(events, "model.requested")], ["execute", "sample", "execute"])
+            equal(len([m["usage"] for m in of(events, "model.completed")]), 3, "it counts like any call")
+            run_id = s.run("tool mcp__pipe_think")
+            equal(respond(s, open_action(s, run_id), "deny").status, 200)
+            events = ended(s, run_id)
+            equal(len(of(events, "model.requested")), 2, "the model was not asked")
+            refused = json.dumps(of(events, "tool.failed") if era else said(events))
+            check("not allowed" in refused, refused)
+
+
+@test("what_a_server_asks_the_model_is_within_the_budget_of_the_run", "")
+def sampling_budget():
+    routed = {**AGENT["policy"]["provider"], "budget": {"model_calls": 1}}
+    agent = {**AGENT, "policy": {**AGENT["policy"], "provider": routed}}
+    with Host({"pipe": pipes(log_file("a"), "asks", ask=False)}, agent=agent) as s:
+        run_id = s.run("tool mcp__pipe_think")
+        equal(respond(s, open_action(s, run_id), "allow").status, 200)
+        events = ended(s, run_id)
+        equal(len(of(events, "model.requested")), 1, "no further call was made")
+        check("budget" in json.dumps(of(events, "tool.result")), of(events, "tool.result"))
+
+
+@test("what_a_server_asks_the_model_is_cut_off_with_it_and_with_the_run", "MCP-09")
+def sampling_cut():
+    with Host({"pipe": pipes(log_file("a"), "asks", ask=False)}) as s:
+        run_id = s.run("tool mcp__pipe_think")
+        s.asks(run_id)
+        s.end_children()
+        events = ended(s, run_id)
+        equal((len(of(events, "tool.failed")), of(events, "action.resolved")[-1]["result"]), (1, "cancel"))
+        wait_until(lambda: "mcp:pipe/think" in s.tools(), "the server is back")
+        run_id = s.run("tool mcp__pipe_think")
+        s.asks(run_id)
+        s.http.post(f"/api/runs/{run_id}/cancel")
+        ended(s, run_id)
+        equal(s.http.get("/api/actions?run_id=" + run_id).json["actions"], [])
 
 
 @test("a_question_is_withdrawn_when_its_server_dies_and_its_run_goes_on", "MCP-09")

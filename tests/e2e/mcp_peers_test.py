@@ -53,6 +53,25 @@ def kits():
                 equal([r["preview"] for r in of(events, "tool.result")], [{"sum": 42}], name)
 
 
+@test("servers_of_both_kits_ask_the_model_of_the_run_when_a_person_allows_it", "")
+def sampling():
+    here, program = modules("mcp"), node()
+    with Listening(program, PEER, here, "v2", "http") as two:
+        servers = {"pipe" + v: {"command": program, "args": [PEER, here, "v" + v, "stdio"], "ask": False} for v in "12"}
+        servers["new"] = {"url": two.url, "ask": False, "era": "2026-07-28"}
+        with Host(servers) as s:
+            for name in servers:
+                connected(s, name)
+                run_id = s.run(f"tool mcp__{name}_think")
+                action = s.asks(run_id)
+                equal(action["kind"], "sampling", action)
+                s.allow(action)
+                wait_until(lambda: s.record(run_id)["status"] == "succeeded", "the run ends")
+                events = [e.data for e in s.session_events(run_id)]
+                check("no tool for that" in json.dumps(of(events, "tool.result")), (name, of(events, "tool.failed")))
+                equal([m["role"] for m in of(events, "model.requested")], ["execute", "sample", "execute"])
+
+
 @test("a_server_of_a_kit_that_is_killed_in_a_call_is_used_again", "MCP-09")
 def restarted():
     with Host({"pipe": {"command": node(), "args": [PEER, modules("mcp"), "v2", "stdio"], "ask": False}}) as s:

@@ -28,9 +28,15 @@ TOOLS = [
 FORM = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer", "default": 7}}, "required": ["name"]}
 ASKING = [{"name": "form", "description": "Asks for values.", "inputSchema": NOTHING},
           {"name": "pair", "description": "Asks two things.", "inputSchema": NOTHING},
-          {"name": "visit", "description": "Sends to an address.", "inputSchema": NOTHING}]
+          {"name": "visit", "description": "Sends to an address.", "inputSchema": NOTHING},
+          {"name": "think", "description": "Asks the model.", "inputSchema": NOTHING}]
 ASKED = {"form": {"message": "Who are you?", "requestedSchema": FORM},
-         "visit": {"mode": "url", "message": "Please pay", "url": "https://shop.example/pay?order=1", "elicitationId": "e-1"}}
+         "visit": {"mode": "url", "message": "Please pay", "url": "https://shop.example/pay?order=1", "elicitationId": "e-1"},
+         "think": {"messages": [{"role": "user", "content": {"type": "text", "text": "say the word heron"}}], "maxTokens": 100}}
+
+
+def asking(name):
+    return "sampling/createMessage" if name == "think" else "elicitation/create"
 
 
 class Mock:
@@ -61,7 +67,7 @@ class Mock:
             said = params.get("inputResponses", {}).get("q")
             if said is None:
                 return {"resultType": "input_required", "requestState": "s-1",
-                        "inputRequests": {"q": {"method": "elicitation/create", "params": ASKED[name]}}}
+                        "inputRequests": {"q": {"method": asking(name), "params": ASKED[name]}}}
             return {"content": [{"type": "text", "text": json.dumps([said, params.get("requestState")])}]}
         if name == "fails":
             return {"content": [{"type": "text", "text": "it does not work"}], "isError": True}
@@ -116,10 +122,11 @@ def serve_pipes(mock):
             say({"jsonrpc": "2.0", "id": "p", "method": "ping"})
         if m.get("method") == "tools/call" and m["params"]["name"] in ASKED and not mock.modern:
             waits["ask-1"] = m["id"]
-            say({"jsonrpc": "2.0", "id": "ask-1", "method": "elicitation/create", "params": ASKED[m["params"]["name"]]})
+            name = m["params"]["name"]
+            say({"jsonrpc": "2.0", "id": "ask-1", "method": asking(name), "params": ASKED[name]})
             continue
         if m.get("id") in waits and "method" not in m:
-            text = json.dumps([m.get("result"), None])
+            text = json.dumps([m.get("result") or m.get("error"), None])
             say({"jsonrpc": "2.0", "id": waits.pop(m["id"]), "result": {"content": [{"type": "text", "text": text}]}})
             continue
         answer = mock.respond(m)

@@ -11,6 +11,8 @@ const load = name => import(pathToFileURL(require.resolve(name)));
 const z = await load('zod/v4');
 const numbers = { a: z.number(), b: z.number() };
 const add = async ({ a, b }) => ({ content: [{ type: 'text', text: String(a + b) }], structuredContent: { sum: a + b } });
+const question = { messages: [{ role: 'user', content: { type: 'text', text: 'say the word heron' } }], maxTokens: 100 };
+const heard = said => ({ content: [{ type: 'text', text: JSON.stringify(said) }] });
 const listen = handler => {
   const server = createServer(handler).listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/mcp`));
 };
@@ -25,6 +27,7 @@ if (kind === 'v1') {
   const make = () => {
     const server = new McpServer({ name: 'peer', version: '1' });
     server.registerTool('add', { description: 'Adds.', inputSchema: numbers, outputSchema: { sum: z.number() } }, add);
+    server.registerTool('think', { description: 'Asks the model.' }, async () => heard(await server.server.createMessage(question)));
     return server;
   };
   if (wire === 'stdio') {
@@ -43,10 +46,15 @@ if (kind === 'v1') {
     });
   }
 } else {
-  const { McpServer, createMcpHandler } = await load('@modelcontextprotocol/server');
-  const make = () => {
+  const { McpServer, createMcpHandler, inputRequired } = await load('@modelcontextprotocol/server');
+  const make = ({ era } = {}) => {
     const server = new McpServer({ name: 'peer', version: '2' });
     server.registerTool('add', { description: 'Adds.', inputSchema: z.object(numbers), outputSchema: z.object({ sum: z.number() }) }, add);
+    server.registerTool('think', { description: 'Asks the model.' }, async context => {
+      if (era !== 'modern') return heard(await context.mcpReq.requestSampling(question));
+      const said = context.mcpReq.inputResponses?.q;
+      return said ? heard(said) : inputRequired({ inputRequests: { q: { method: 'sampling/createMessage', params: question } } });
+    });
     return server;
   };
   if (wire === 'stdio') {

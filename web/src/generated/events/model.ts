@@ -84,7 +84,7 @@ export interface ModelRequestedPayload {
   tool_count: number;
   prompt_sha256: string;
   input_tokens_estimate?: number;
-  role?: "plan" | "execute" | "candidate" | "rank" | "summarize";
+  role?: "plan" | "execute" | "candidate" | "rank" | "summarize" | "sample";
   status: "started";
 }
 

@@ -1,0 +1,42 @@
+/* mcp_int.h - what the files of an MCP server's tools share. */
+#ifndef UAR_TOOL_MCP_INT_H
+#define UAR_TOOL_MCP_INT_H
+
+#include "mcp/client.h"
+#include "tool/mcp.h"
+
+struct uar_mcp_extra;
+
+struct mcp_tools {
+	struct uar_tools base; /* first */
+	struct uar_mcp_tools_options o;
+	struct uar_mcp_client *client;
+	struct uar_arena arena; /* the rows */
+	struct uar_tool *rows;
+	size_t count;
+	struct uar_arena past; /* what the last list with tools had */
+	struct seen {
+		uar_str tool_id, version;
+	} * seen;
+	size_t seen_count;
+};
+
+struct mcp_tool_call {
+	struct mcp_tools *t;
+	struct uar_mcp_call *call;
+	struct uar_tool_events events;
+	const struct uar_mcp_extra *extra; /* NULL: a tool of the server */
+	struct uar_mcp_ask *open;	   /* what a person is asked; NULL: nothing */
+	struct uar_mcp_ask *waiting[UAR_LIMIT_MCP_ASKS + UAR_LIMIT_MCP_LOGINS]; /* what follows */
+	size_t waiting_count;
+	struct uar_task next; /* asks or refuses what waits, never inside a call of the client */
+};
+
+/* mcp_ask.c: events of the client, and what a person answers. */
+void mcp_on_asked(void *ctx, struct uar_mcp_ask *a);
+void mcp_on_unasked(void *ctx, struct uar_mcp_ask *a);
+void mcp_ask_next(struct uar_task *t);
+void mcp_answer(struct uar_tools *base, struct uar_tool_call *call,
+		const struct uar_tool_answer *said);
+
+#endif
