@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from lib import Provider, Server, check, equal, main, test, wait_until
-from lib.browser import SMALL, WIDER, Browser
+from lib.browser import Browser
 from lib.mcp_host import log_file, pipes
 from lib.mcp_mock import HttpMock
 
@@ -229,8 +229,8 @@ def looks():
         put(s, definition(policy={"tools": {"allow": ["internal:*"]}}))
         put(s, definition(policy={"tools": {"allow": ["internal:*"]}}, prompt={"system": "You write prose."}))
         s.finish(s.create("demo", "hi"))
-        for how in ({"phone": True, "dark": True}, {"phone": True}, {"dark": True}, {}):
-            with Browser(**how) as b:
+        for phone in (True, False):
+            with Browser(phone=phone, dark=phone) as b:
                 s.link = s.url + "/#code=" + s.http.post("/api/links", {}).json["code"]
                 b.enter(s)
                 for view, words in views.items():
@@ -239,8 +239,7 @@ def looks():
                         b.wait(".agents-tools li")
                     else:
                         b.do(f"await page.getByText({json.dumps(words)}).last().waitFor()")
-                    equal((b.do(WIDER), b.do(SMALL) if how.get("phone") else [], b.axe()), ([], [], []), (view, how))
-                    b.shot(f"{view.split('?')[0].replace('/', '-').replace(':', '-')}{'-' + view.split('=')[1].split('&')[0] if '=' in view else ''}-{'dark' if how.get('dark') else 'light'}-{360 if how.get('phone') else 1280}")
+                    b.looks(view.split("?")[0].replace("/", "-").replace(":", "-") + ("-" + view.split("=")[1].split("&")[0] if "=" in view else ""))
 
 
 main()

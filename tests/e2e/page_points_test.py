@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Points that the page promises, each by its number: the door, the network, the keyboard, voices, devices, every screen in both themes."""
-# time limit: 600 s, every screen is opened in three widths and both themes
+"""Points that the page promises, each by its number: the door, the network, the keyboard, voices; page_screens_test.py has those of every screen."""
 import json
 import os
 import re
@@ -9,21 +8,16 @@ import subprocess
 import tempfile
 
 from lib import FIXTURES, Provider, Server, Skip, check, equal, main, test, wait_until
-from lib.browser import SMALL, WIDER, Browser, free_port
+from lib.browser import Browser, free_port
 from lib.proxy import Proxy
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 WRITES = 'tool fs.write {"path": "note.txt", "text": "kept"}'
-TOOLS = 'tool math.evaluate {"expression": "6*7"}\ntool time.now {}\nthen\ntool math.evaluate {"expression": "1/0"}'
-
-
-def fresh_link(s):
-    """A second browser needs a second link."""
-    s.link = s.url + "/#code=" + s.http.post("/api/links", {}).json["code"]
 
 
 def link_at(s, address):
-    fresh_link(s)
+    """A second browser needs a second link."""
+    s.link = s.url + "/#code=" + s.http.post("/api/links", {}).json["code"]
     return address + s.link.partition("/")[2].partition("/")[2].partition("/")[2]
 
 
@@ -85,18 +79,6 @@ server {{ listen 127.0.0.1:{port}; {block} }} }}""")
             finally:
                 proc.terminate()
                 proc.wait()
-
-
-@test("page_a6_asks_no_other_host_on_any_screen", "")
-def a6():
-    with Server(fixtures_dir=FIXTURES) as s, Browser() as b:
-        b.chat(s)
-        b.say("echo", "![a](https://evil.example/a.png) [b](https://evil.example/) <img src=https://evil.example/c.png>")
-        b.ended(1)
-        for path in screens(s):
-            b.goto(s.url + path)
-            b.do("await page.locator('.main h1').first().waitFor()")
-        equal(b.do("return [...seen.hosts]"), [s.url.removeprefix("http://")])
 
 
 @test("page_home_says_what_can_run_and_how_things_ended", "UI-16")
@@ -292,43 +274,6 @@ def e6():
 
 # --- H: access and devices ------------------------------------------------------------
 
-def screens(s):
-    """Every screen that exists, filled: their addresses."""
-    run = s.http.get("/api/runs?limit=1").json["runs"][0]
-    more = [f"/ui/{n}" for n in ("tasks", "agents", "models", "tools", "servers", "skills", "knowledge", "admin") if os.path.isdir(os.path.join(ROOT, "web", "src", "screens", n))]
-    return [*more, "/", "/ui/c", f"/ui/c/{run['session_id']}", "/ui/conversations", "/ui/inbox", "/ui/runs", f"/ui/runs/{run['run_id']}", f"/ui/replay/{run['run_id']}", "/ui/replay"]
-
-
-def fill(s):
-    """Something of each kind: an ended run with tools, a failed one, a question, a form."""
-    s.finish(s.create("demo", "What is an append-only log?"))
-    s.finish(s.create("fixture", None, inputs={"fixture": "failure", "pace": "full"}))
-    s.create("tools", WRITES)
-    s.create("tools", "tool ui.form.request " + json.dumps({"title": "Your name?", "schema": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}))
-    wait_until(lambda: len(s.http.get("/api/actions").json["actions"]) == 2, "two questions")
-    s.finish(s.create("tools", TOOLS))
-
-
-@test("page_h1_every_screen_in_both_themes_and_three_widths", "")
-def h1():
-    with Server(fixtures_dir=FIXTURES) as s:
-        fill(s)
-        for how in ({"phone": True}, {}, {"width": 2560, "height": 1440}):
-            for dark in (False, True):
-                fresh_link(s)
-                with Browser(**how, dark=dark) as b:
-                    b.enter(s)
-                    for path in screens(s):
-                        b.goto(s.url + path)
-                        b.do("await page.locator('.main h1').first().waitFor(); await page.waitForFunction(() => !document.querySelector('.bone'))")
-                        width = 360 if how.get("phone") else how.get("width", 1280)
-                        name = re.sub(r"[0-9a-f-]{36}", "one", path.removeprefix("/ui").strip("/")).replace("/", "-") or "home"
-                        b.shot(f"{name}-{'dark' if dark else 'light'}-{width}")
-                        equal((b.axe(), b.do(WIDER)), ([], []), (path, how, dark))
-                        if how.get("phone") and not re.match("/ui/(runs|replay)/", path):  # bars and rows of events are as dense as data is
-                            equal(b.do(SMALL), [], path)
-
-
 @test("page_h2_chat_and_approval_by_keyboard_alone", "UI-16")
 def h2():
     with Browser() as b, Server() as s:
@@ -373,17 +318,6 @@ def h3():
         for words in ("echo answered: a new answer", "tools asks: fs.write: note.txt"):
             equal(said.count(words), 1, said)
         equal(b.do("return page.locator('[aria-live=polite]').count()"), 1)
-
-
-@test("page_h4_zoom_of_200_percent_needs_no_sideways_scroll", "")
-def h4():
-    with Server(fixtures_dir=FIXTURES) as s, Browser(width=640, height=400) as b:  # 1280 x 800 at 200 %
-        fill(s)
-        b.enter(s)
-        for path in screens(s):
-            b.goto(s.url + path)
-            b.do("await page.locator('.main h1').first().waitFor()")
-            equal(b.do(WIDER), [], path)
 
 
 @test("page_h5_reduced_motion_is_honoured", "")

@@ -12,26 +12,48 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHOTS = os.path.join(os.environ.get("BUILD", "build"), "shots")
 
 
+class Driver:
+    """The process that drives one Chromium. It is kept for the next test: to start a browser takes
+    longer than most tests, and a page has a profile of its own."""
+    idle, keep = [], True
+
+    def __init__(self):
+        chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if not chromium:
+            raise Skip("chromium is not installed")
+        self.proc = subprocess.Popen(
+            [npm.node(), os.path.join(HERE, "page_driver.mjs"), os.path.join(npm.modules("page"), "playwright-core"),
+             chromium, str(int(SAFETY * 1000))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def ask(self, what):
+        """The answer, nothing when the process is gone."""
+        try:
+            self.proc.stdin.write(json.dumps(what) + "\n")
+            self.proc.stdin.flush()
+        except BrokenPipeError:
+            return None
+        line = self.proc.stdout.readline()
+        return json.loads(line) if line else None
+
+    def end(self):
+        self.proc.stdin.close()
+        self.proc.wait(SAFETY)
+
+
 class Browser:
     """with Browser() as b: b.do("javascript") runs it beside a page and returns its value.
     At the end: no dialog, no fault of the page, no violation of its policy, no request to another host."""
 
     def __init__(self, width=1280, height=800, dark=False, phone=False):
-        chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-        if not chromium:
-            raise Skip("chromium is not installed")
-        how = {"width": 360 if phone else width, "height": 740 if phone else height, "dark": dark, "phone": phone}
-        self.proc = subprocess.Popen(
-            [npm.node(), os.path.join(HERE, "page_driver.mjs"), os.path.join(npm.modules("page"), "playwright-core"),
-             chromium, str(int(SAFETY * 1000)), json.dumps(how)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if not self.proc.stdout.readline():
-            raise Skip("the browser does not start: " + " ".join(self.proc.stderr.read().split())[:160])
+        self.driver = Driver.idle.pop() if Driver.idle else Driver()
+        self.width, self.dark, self.phone = 360 if phone else width, dark, phone
+        how = {"width": self.width, "height": 740 if phone else height, "dark": dark, "phone": phone}
+        if not self.driver.ask(how):
+            raise Skip("the browser does not start: " + " ".join(self.driver.proc.stderr.read().split())[:160])
 
     def do(self, script):
-        self.proc.stdin.write(json.dumps(script) + "\n")
-        self.proc.stdin.flush()
-        answer = json.loads(self.proc.stdout.readline() or '{"error": "the driver is gone"}')
+        answer = self.driver.ask(script) or {"error": "the driver is gone"}
         check("error" not in answer, script, "\n", answer.get("error"))
         return answer["value"]
 
@@ -87,29 +109,53 @@ class Browser:
         os.makedirs(SHOTS, exist_ok=True)
         self.do(f"await page.screenshot({{path: {json.dumps(os.path.abspath(os.path.join(SHOTS, name + '.png')))}}})")
 
+    def theme(self, dark):
+        """As if the system had changed it while the page is open."""
+        self.dark = dark
+        self.do(f"""await page.emulateMedia({{colorScheme: '{'dark' if dark else 'light'}'}});
+            await page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a instanceof CSSTransition).map((a) => a.finished.catch(() => {{}}))))""")
+
+    def size(self, width, height):
+        self.width = width
+        self.do(f"await page.setViewportSize({{width: {width}, height: {height}}}); await page.evaluate(() => new Promise(requestAnimationFrame))")
+
+    def looks(self, name, small=True):
+        """The page as it is, in both themes: nothing is wider than its place, axe is content, and on a phone a finger
+        hits every button. The theme stays changed, so that the next page is opened in the other one."""
+        for dark in (self.dark, not self.dark):
+            self.theme(dark)
+            self.shot(f"{name}-{'dark' if dark else 'light'}-{self.width}")
+            equal((self.do(WIDER), self.do(SMALL) if self.phone and small else [], self.axe()), ([], [], []), (name, self.width, dark))
+
     def axe(self):
         """What axe-core finds serious or critical on the page as it is."""
         source = json.dumps(os.path.join(npm.modules("page"), "axe-core", "axe.min.js"))
-        return self.do(f"""const fs = await import('node:fs');
-            const client = await page.context().newCDPSession(page);
-            await client.send('Runtime.evaluate', {{expression: fs.readFileSync({source}, 'utf8')}});
-            const {{result}} = await client.send('Runtime.evaluate', {{awaitPromise: true, returnByValue: true, expression:
-                `axe.run(document, {{resultTypes: ['violations']}}).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-                    .map((v) => v.id + ': ' + v.nodes.slice(0, 4).map((n) => n.target.join(' ') + ' ' + (n.any[0]?.message ?? '')).join(' | ')))`}});
-            return result.value;""")
+        return self.do(f"""const client = await page.context().newCDPSession(page);
+            const ask = async (expression) => (await client.send('Runtime.evaluate', {{awaitPromise: true, returnByValue: true, expression}})).result.value;
+            if (!await ask('"axe" in globalThis'))
+                await ask((await import('node:fs')).readFileSync({source}, 'utf8') + ';0');
+            const found = await ask(`axe.run(document, {{resultTypes: ['violations']}}).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+                    .map((v) => v.id + ': ' + v.nodes.slice(0, 4).map((n) => n.target.join(' ') + ' ' + (n.any[0]?.message ?? '')).join(' | ')))`);
+            await client.detach();
+            return found;""")
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, *_):
+        good = False
         try:
             if kind is None:
                 self.clean()
+                self.goto("about:blank")  # nothing asks the server any more
+                good = Driver.keep
             else:
                 self.shot("failed")
         finally:
-            self.proc.stdin.close()
-            self.proc.wait(SAFETY)
+            if good:
+                Driver.idle.append(self.driver)
+            else:
+                self.driver.end()
 
     def clean(self):
         seen = self.do("return {...seen, hosts: [...seen.hosts]}")
