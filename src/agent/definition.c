@@ -329,6 +329,20 @@ uar_err uar_definition_read(uar_str json, struct uar_definition *out, struct uar
 	return e;
 }
 
+/* Of an unknown member the schema names the object that has it: the line is the member's. */
+static size_t line_of(uar_str json, uar_str at, const struct uar_error *error)
+{
+	uar_str rest, name, text = uar_str_c(error->text);
+	char pointer[2 * UAR_LIMIT_ERROR_WHERE];
+
+	if (!uar_str_starts(text, UAR_STR("additionalProperties: '")))
+		return uar_source_line(json, at);
+	uar_str_cut(text, '\'', &rest);
+	name = uar_str_cut(rest, '\'', &rest);
+	snprintf(pointer, sizeof pointer, "%.*s/%.*s", UAR_FMT(at), UAR_FMT(name));
+	return uar_source_line(json, uar_str_c(pointer));
+}
+
 /* The JSON reader says "line:column", the YAML reader "line N", the schema a pointer. */
 static void name_line(const char *file, uar_str json, struct uar_error *error)
 {
@@ -344,7 +358,7 @@ static void name_line(const char *file, uar_str json, struct uar_error *error)
 	else if (at.n && at.p[0] != '/')
 		uar_error_where(error, "%.90s:%s", file, where);
 	else
-		uar_error_where(error, "%.90s:%zu%s%s", file, uar_source_line(json, at),
+		uar_error_where(error, "%.90s:%zu%s%s", file, line_of(json, at, error),
 				at.n ? " " : "", where);
 }
 

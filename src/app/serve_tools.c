@@ -1,8 +1,7 @@
 /* serve_tools.c - the client for calls to the outside, secrets, and the registry of tools. */
 #include "app/serve_int.h"
 
-#include "base/file.h"
-#include "json/limits.h"
+#include "app/definition_parts.h"
 #include "tool/http_source.h"
 #include "tool/skill_script.h"
 #include "work/kb_tools.h"
@@ -92,47 +91,16 @@ static uar_err add_fetch(struct server *s, struct uar_error *error)
 	return e ? e : take(s, source, error);
 }
 
-static uar_err read_file(struct server *s, uar_str text, struct uar_error *error)
+static uar_err add_file(struct server *s, struct uar_error *error)
 {
 	struct uar_http_tools_options o = { .sched = uar_loop_sched(s->loop),
 					    .client = s->net.client,
 					    .secrets = s->net.secrets };
-	static const struct uar_json_field fields[] = {
-		{ "http", UAR_FIELD_ARRAY, false, offsetof(struct uar_http_tools_options, http) },
-		{ "openapi", UAR_FIELD_ARRAY, false,
-		  offsetof(struct uar_http_tools_options, openapi) },
-	};
-	const struct uar_json *j = NULL;
-	struct uar_arena arena = { 0 };
-	struct uar_tools *source = NULL;
-	uar_err e = uar_json_parse(text, NULL, &arena, &j, error);
-
-	if (!e)
-		e = uar_json_read(j, fields, ARRAY_LEN(fields), true, &o, error);
-	if (!e)
-		e = uar_http_tools_create(&o, &source, error);
-	uar_arena_fini(&arena);
-	return e ? e : take(s, source, error);
-}
-
-/* "tools_file, at /http/0/url: what is wrong" */
-static uar_err add_file(struct server *s, struct uar_error *error)
-{
 	const char *path = s->config->value.tools_file;
-	struct uar_buf text = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	struct uar_error why = { 0 };
-	uar_err e;
+	struct uar_tools *source = NULL;
+	uar_err e = path[0] ? uar_tools_file_read(path, &o, &source, error) : UAR_OK;
 
-	if (!path[0])
-		return UAR_OK;
-	e = uar_file_read(path, &text, &why);
-	if (!e)
-		e = read_file(s, uar_buf_str(&text), &why);
-	uar_buf_fini(&text);
-	if (!e)
-		return UAR_OK;
-	return uar_error_set(error, e, "tools_file %s%s%s: %s", path, why.where[0] ? ", at " : "",
-			     why.where, uar_error_text(&why));
+	return e || !source ? e : take(s, source, error);
 }
 
 uar_err uar_server_make_tools(struct server *s, struct uar_error *error)

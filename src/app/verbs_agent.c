@@ -11,6 +11,7 @@
 #include "app/remote.h"
 #include "app/text.h"
 #include "app/verbs_agent.h"
+#include "tool/http_source.h"
 #include "base/embed.h"
 #include "json/limits.h"
 #include "work/work.h"
@@ -282,12 +283,29 @@ static void put_prompt(struct uar_buf *out, const struct uar_definition *d)
 	uar_arena_fini(&arena);
 }
 
+/* What it brings along: requests, and documents of services. */
+static void put_own_tools(struct uar_buf *out, const struct uar_definition *d)
+{
+	const struct uar_json *tools = uar_json_get(d->json, UAR_STR("tools"));
+	struct uar_http_tools_options o = { .http = uar_json_get(tools, UAR_STR("http")),
+					    .openapi = uar_json_get(tools, UAR_STR("openapi")) };
+	struct uar_error unheard = { 0 };
+	struct uar_tools *source = NULL;
+	const struct uar_tool *t;
+
+	if ((o.http || o.openapi) && !uar_http_tools_create(&o, &source, &unheard))
+		for (size_t i = 0; (t = source->ops->at(source, i)); i++)
+			put_line(out, "own tool", t->tool_id);
+	uar_tools_destroy(source);
+}
+
 static void put_definition(struct uar_buf *out, const struct uar_definition *d)
 {
 	put_model(out, "model", &d->routing.chosen);
 	for (size_t i = 0; i < d->routing.fallback_count; i++)
 		put_model(out, "fallback", &d->routing.fallbacks[i]);
 	put_line(out, "tools", d->tools.allow);
+	put_own_tools(out, d);
 	put_line(out, "denied", d->tools.deny);
 	put_line(out, "asked for", d->tools.ask);
 	put_inactive(out, d);

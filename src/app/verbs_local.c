@@ -6,6 +6,7 @@
 #include "app/check_log.h"
 #include "app/cli.h"
 #include "app/datadir.h"
+#include "app/definition_parts.h"
 #include "app/limits.h"
 #include "app/text.h"
 #include "app/verbs_agent.h"
@@ -177,6 +178,28 @@ static void print_clean(FILE *to, const char *label, uar_str text)
 	uar_buf_fini(&clean);
 }
 
+/* A server would not start with a file that it cannot read. */
+static void check_tools_file(const struct uar_config *c, struct uar_buf *notes,
+			     struct uar_buf *problems)
+{
+	struct uar_http_tools_options o = { .sched = NULL };
+	struct uar_tools *source = NULL;
+	struct uar_error error = { 0 };
+	size_t count = 0;
+
+	if (!c->tools || !c->tools_file[0])
+		return;
+	if (uar_tools_file_read(c->tools_file, &o, &source, &error)) {
+		uar_buf_printf(problems, "%s\n", uar_error_text(&error));
+		return;
+	}
+	while (source->ops->at(source, count))
+		count++;
+	uar_buf_printf(notes, "%zu tool%s in %s\n", count, count == 1 ? " is" : "s are",
+		       c->tools_file);
+	uar_tools_destroy(source);
+}
+
 static int check_local(struct uar_cli *cli)
 {
 	const struct uar_config_set *set = cli->config;
@@ -188,6 +211,7 @@ static int check_local(struct uar_cli *cli)
 
 	uar_agents_check(&set->value, &notes, &broken);
 	uar_skills_check(&set->value, &notes, &broken);
+	check_tools_file(&set->value, &notes, &problems);
 	looked = check_stored(set->value.data, cli->args->option[UAR_OPT_LOG] != NULL, &notes,
 			      &problems);
 	files = uar_config_check_files(set, &problems);

@@ -55,17 +55,31 @@ int uar_verb_tools(struct uar_cli *cli)
 /* --- a call ------------------------------------------------------------------------------------
  */
 
-static uar_err ask_call(struct uar_cli *cli, uar_str tool_id, uar_str arguments,
+/* Whose own tools are meant as well; empty: nobody's. */
+struct definer {
+	uar_str agent_id, revision;
+};
+
+struct wanted_call {
+	uar_str tool_id, arguments;
+	struct definer of;
+};
+
+static uar_err ask_call(struct uar_cli *cli, const struct wanted_call *call,
 			struct uar_remote_answer *a, struct uar_error *error)
 {
 	struct uar_buf body = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
 	struct uar_jw w = uar_jw_begin(&body);
 	const struct uar_json *args = NULL;
 	struct uar_arena arena = { 0 };
-	uar_err e = uar_json_parse(arguments, NULL, &arena, &args, error);
+	uar_err e = uar_json_parse(call->arguments, NULL, &arena, &args, error);
 
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "tool_id", tool_id);
+	uar_jw_str(&w, "tool_id", call->tool_id);
+	if (call->of.revision.n) {
+		uar_jw_str(&w, "agent_id", call->of.agent_id);
+		uar_jw_str(&w, "revision", call->of.revision);
+	}
 	if (!e)
 		uar_jw_tree(&w, "arguments", args);
 	uar_jw_close(&w);
@@ -85,11 +99,13 @@ static uar_err ask_call(struct uar_cli *cli, uar_str tool_id, uar_str arguments,
 static int call_tool(struct uar_cli *cli)
 {
 	const struct uar_args *args = cli->args;
-	uar_str arguments = uar_str_c(args->words > 2 ? args->word[2] : "{}");
+	struct wanted_call call = { .tool_id = uar_str_c(args->word[1]),
+				    .arguments =
+					    uar_str_c(args->words > 2 ? args->word[2] : "{}") };
 	struct uar_buf out = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
-	uar_err e = ask_call(cli, uar_str_c(args->word[1]), arguments, &a, &error);
+	uar_err e = ask_call(cli, &call, &a, &error);
 	const struct uar_json *failure = e ? NULL : uar_json_get(a.root, UAR_STR("error"));
 
 	if (!e && args->option[UAR_OPT_JSON])
@@ -113,6 +129,7 @@ static int call_tool(struct uar_cli *cli)
 struct recorded {
 	const char *run_id, *call_id;
 	struct uar_buf tool_id, version, environment, arguments, output;
+	struct uar_buf agent_id, revision; /* whose definition the run began with; empty: none */
 	bool started, whole, ended, failed, over;
 };
 
@@ -149,6 +166,14 @@ static void note(struct recorded *r, uar_str type, const struct uar_json *payloa
 	}
 }
 
+static void note_revision(struct recorded *r, const struct uar_json *event)
+{
+	uar_str ref = member(uar_json_get(event, UAR_STR("refs")), "definition_ref");
+
+	if (uar_str_starts(ref, UAR_STR("blob://")))
+		keep(&r->revision, uar_str_from(ref, sizeof "blob://" - 1));
+}
+
 /* UAR_ESKIP: enough is known. */
 static uar_err look(void *ctx, const struct uar_sse_event *ev)
 {
@@ -162,6 +187,8 @@ static uar_err look(void *ctx, const struct uar_sse_event *ev)
 	type = member(j, "type");
 	if (uar_str_is(member(j, "tool_call_id"), r->call_id))
 		note(r, type, uar_json_get(j, UAR_STR("payload")));
+	if (uar_str_is(member(j, "run_id"), r->run_id))
+		note_revision(r, j);
 	if (uar_str_is(member(j, "run_id"), r->run_id) &&
 	    (uar_str_is(type, "turn.completed") || uar_str_is(type, "turn.failed")))
 		r->over = true;
@@ -179,6 +206,7 @@ static uar_err read_log(struct uar_cli *cli, struct recorded *r, struct uar_erro
 	if (!e)
 		e = uar_remote_find(cli, &api, error);
 	if (!e) {
+		keep(&r->agent_id, member(record.root, "agent_id"));
 		uar_buf_add_str(&path, UAR_STR("/api/sessions/"));
 		uar_api_escape(&path, member(record.root, "session_id"));
 		uar_buf_add_str(&path, UAR_STR("/events?stored=1"));
@@ -246,7 +274,12 @@ static uar_err replay(struct uar_cli *cli, struct recorded *r, struct uar_buf *o
 	uar_err e = read_log(cli, r, error);
 
 	if (!e)
-		e = ask_call(cli, uar_buf_str(&r->tool_id), uar_buf_str(&r->arguments), &a, error);
+		e = ask_call(cli,
+			     &(struct wanted_call){
+				     uar_buf_str(&r->tool_id),
+				     uar_buf_str(&r->arguments),
+				     { uar_buf_str(&r->agent_id), uar_buf_str(&r->revision) } },
+			     &a, error);
 	if (!e && cli->args->option[UAR_OPT_JSON])
 		put_replay(out, r, a.root);
 	else if (!e)
@@ -263,8 +296,8 @@ static int replay_call(struct uar_cli *cli)
 {
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	struct recorded r = { .run_id = run_id, .call_id = cli->args->word[2] };
-	struct uar_buf *const bufs[] = { &r.tool_id, &r.version, &r.environment, &r.arguments,
-					 &r.output };
+	struct uar_buf *const bufs[] = { &r.tool_id, &r.version,  &r.environment, &r.arguments,
+					 &r.output,  &r.agent_id, &r.revision };
 	struct uar_buf out = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
 	struct uar_error error = { 0 };
 	uar_err e;

@@ -6,6 +6,7 @@
 #include "gate/limits.h"
 #include "json/jw.h"
 #include "tool/tool.h"
+#include "tool/toolbox.h"
 
 /* What is so for every agent: a policy may forbid more. */
 static const char *policy_of(const struct uar_tool *t)
@@ -66,6 +67,7 @@ void gate_list_tools(struct call *c)
 struct calling {
 	struct call *c;
 	struct uar_tools *tools;
+	struct uar_toolbox *box; /* of a definition; NULL: none was named */
 	const struct uar_tool *tool;
 	struct uar_tool_call *at_work;
 };
@@ -73,6 +75,7 @@ struct calling {
 struct call_body {
 	uar_str tool_id;
 	const struct uar_json *arguments;
+	uar_str agent_id, revision; /* whose own tools are meant, too; empty: nobody's */
 };
 
 static void put_failure(struct uar_jw *w, const struct uar_tool_result *r)
@@ -82,6 +85,12 @@ static void put_failure(struct uar_jw *w, const struct uar_tool_result *r)
 	uar_jw_str(w, "message", r->message);
 	uar_jw_bool(w, "retryable", r->retryable);
 	uar_jw_close(w);
+}
+
+static void let_go(struct calling *k)
+{
+	uar_tools_let_go(k->tools, k->tool);
+	uar_toolbox_unref(k->box);
 }
 
 /* A tool that failed was called all the same. */
@@ -104,7 +113,7 @@ static void on_done(void *ctx, const struct uar_tool_result *r)
 		uar_jw_null(&w, "output");
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
-	uar_tools_let_go(k->tools, k->tool);
+	let_go(k);
 	gate_answer(k->c, 200, &b);
 	uar_buf_fini(&b);
 }
@@ -114,7 +123,7 @@ static void on_gone(struct call *c)
 	struct calling *k = c->op;
 
 	k->tools->ops->cancel(k->tools, k->at_work);
-	uar_tools_let_go(k->tools, k->tool);
+	let_go(k);
 	gate_call_free(c);
 }
 
@@ -127,12 +136,17 @@ static void name_place(struct uar_error *error)
 		uar_error_where(error, "/arguments%.120s", as.where);
 }
 
-static uar_err find_tool(struct calling *k, uar_str tool_id, struct uar_error *error)
+static uar_err find_tool(struct calling *k, const struct call_body *b, struct uar_error *error)
 {
-	uar_err e = UAR_OK;
+	const struct uar_inventory_ask ask = { .owner = &k->c->owner, .agent_id = b->agent_id };
+	struct uar_workers *work = k->c->g->o.work;
+	uar_err e = b->agent_id.n ? uar_workers_toolbox(work, &ask, b->revision, &k->box, error)
+				  : UAR_OK;
 
-	k->tools = uar_workers_tools(k->c->g->o.work);
-	k->tool = uar_tools_find(k->tools, tool_id);
+	if (e)
+		return e;
+	k->tools = k->box ? uar_toolbox_tools(k->box) : uar_workers_tools(work);
+	k->tool = uar_tools_find(k->tools, b->tool_id);
 	if (!k->tool)
 		e = uar_error_set(error, UAR_ENOTFOUND, "there is no such tool");
 	else if (k->tool->state == UAR_TOOL_UNAVAILABLE || k->tool->state == UAR_TOOL_DENIED)
@@ -151,6 +165,8 @@ static uar_err begin(struct calling *k, struct uar_error *error)
 	static const struct uar_json_field fields[] = {
 		{ "tool_id", UAR_FIELD_STR, true, offsetof(struct call_body, tool_id) },
 		{ "arguments", UAR_FIELD_OBJECT, false, offsetof(struct call_body, arguments) },
+		{ "agent_id", UAR_FIELD_STR, false, offsetof(struct call_body, agent_id) },
+		{ "revision", UAR_FIELD_STR, false, offsetof(struct call_body, revision) },
 	};
 	struct uar_tool_events events = { .done = on_done, .ctx = k };
 	struct uar_tool_caller caller = { .owner = k->c->owner };
@@ -159,10 +175,11 @@ static uar_err begin(struct calling *k, struct uar_error *error)
 	uar_err e = uar_json_read(k->c->body, fields, ARRAY_LEN(fields), true, &body, error);
 
 	if (!e)
-		e = find_tool(k, body.tool_id, error);
+		e = find_tool(k, &body, error);
 	if (e)
 		return e;
 	r.tool = k->tool;
+	caller.agent_id = body.agent_id;
 	if (body.arguments)
 		r.input = body.arguments->text;
 	uar_tools_hold(k->tools, k->tool);
@@ -185,6 +202,8 @@ void gate_call_tool(struct call *c)
 		e = begin(k, &error);
 	}
 	if (e) {
+		if (k)
+			uar_toolbox_unref(k->box);
 		gate_problem(c, e, &error);
 		return;
 	}

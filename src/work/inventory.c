@@ -8,7 +8,7 @@
 struct inventory {
 	const struct uar_inventory_ask *ask;
 	struct toolset set;
-	struct uar_tool_policy policy; /* of a defined agent */
+	struct definition_tools own; /* of a defined agent */
 	bool of_model;
 };
 
@@ -114,12 +114,13 @@ static uar_err find_policy(struct uar_workers *w, struct inventory *i, struct ua
 			UAR_FMT(uar_str_utf8_prefix(i->ask->agent_id, UAR_LIMIT_ID_BYTES)));
 	}
 	if (a->definition) {
-		const struct uar_definition_tools *t = &a->definition->def.tools;
+		uar_err e = rt_definition_tools(w, &a->definition->def, &i->own, error);
 
-		i->policy = (struct uar_tool_policy){ .allow = t->allow.p,
-						      .deny = t->deny.p,
-						      .ask = t->ask.p };
-		i->set.policy = &i->policy;
+		if (e) {
+			uar_toolbox_unref(i->own.set.box);
+			return e;
+		}
+		i->set = i->own.set;
 	} else {
 		i->set.policy = a->tools;
 	}
@@ -151,5 +152,27 @@ uar_err uar_workers_inventory(struct uar_workers *w, const struct uar_inventory_
 	write_excluded(&jw, &i);
 	write_narrowed_by(&jw, &i);
 	uar_jw_close(&jw);
+	uar_toolbox_unref(i.own.set.box);
 	return uar_jw_end(&jw);
+}
+
+uar_err uar_workers_toolbox(struct uar_workers *w, const struct uar_inventory_ask *ask,
+			    uar_str revision, struct uar_toolbox **out, struct uar_error *error)
+{
+	const struct uar_agent *a = uar_workers_agent(w, ask->owner, ask->agent_id);
+	struct definition_tools t = { 0 };
+	uar_err e;
+
+	if (!a || !a->definition || !uar_str_is(revision, a->definition->def.revision)) {
+		uar_error_where(error, "/revision");
+		return uar_error_set(error, UAR_ENOTFOUND,
+				     "the agent's definition is not this revision any more: put it "
+				     "back to call its own tools");
+	}
+	e = rt_definition_tools(w, &a->definition->def, &t, error);
+	if (e)
+		uar_toolbox_unref(t.set.box);
+	else
+		*out = t.set.box;
+	return e;
 }

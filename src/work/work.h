@@ -70,6 +70,13 @@ UAR_MUST_CHECK uar_err uar_workers_inventory(struct uar_workers *w,
 					     const struct uar_inventory_ask *ask,
 					     struct uar_buf *out, struct uar_error *error);
 
+/* What a revision of an agent's definition says about tools: a toolbox that is to be given back,
+ * or NULL when it says nothing. UAR_ENOTFOUND: the owner's agent is another one by now. */
+struct uar_toolbox;
+UAR_MUST_CHECK uar_err uar_workers_toolbox(struct uar_workers *w,
+					   const struct uar_inventory_ask *ask, uar_str revision,
+					   struct uar_toolbox **out, struct uar_error *error);
+
 /* Which tools an agent may use: what `allow` names and `deny` does not. Patterns as
  * uar_tool_matches takes them, separated by spaces; NULL: none. */
 struct uar_tool_policy {

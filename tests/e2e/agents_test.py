@@ -554,6 +554,10 @@ def check_files():
         check("inactive" not in out.stdout, out.stdout)
         path = os.path.join(s.root, "bad.yaml")
         with open(path, "w") as f:
+            f.write('version: "1.0"\nkind: agent\nid: bad\nruntime:\n  entry: llm.chat\n  timout: 3\n')
+        out = run_uar("agent", "check", path)
+        check(out.returncode == 1 and "bad.yaml:6 /runtime" in out.stderr and "'timout'" in out.stderr, out.stderr)
+        with open(path, "w") as f:
             f.write('version: "1.0"\nkind: agent\nid: bad\nruntime:\n  entry: llm.chatt\n')
         out = run_uar("agent", "check", path)
         equal(out.returncode, 1)

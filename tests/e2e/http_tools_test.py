@@ -7,7 +7,7 @@ import re
 import subprocess
 import threading
 
-from lib import ROOT, check, equal, main, run_uar, test, text_of, wait_until
+from lib import ROOT, check, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.agents import AgentServer as Shop
 from lib.agents import definition, scripted
 from lib.services import Service
@@ -334,6 +334,42 @@ def tools_file():
         equal(listed["internal:http.fetch"]["policy"], "ask")
         run_id = run(s, "tools", call("everywhere"))
         equal(ends(s, run_id)[0][1], "tool.result")
+        s.stop()
+        out = run_uar("check", "--data", s.data, "--tools-file", path)
+        check(out.returncode == 0 and "1 tool is in " + path in out.stdout, out)
+        with open(path, "w") as f:
+            json.dump({"http": [{"name": "nowhere", "url": "ftp://x/"}]}, f)
+        out = run_uar("check", "--data", s.data, "--tools-file", path)
+        check(out.returncode == 1 and path + ", at /http/0/url" in out.stderr and "not usable" in out.stdout, out)
+        out = run_uar("check", "--data", s.data, "--tools-file", path + ".not")
+        check(out.returncode == 1 and "tools_file" in out.stderr, out)
+        s.settings.pop("tools_file")
+        s.start()
+
+
+@test("a_call_of_a_definitions_own_tool_is_shown_and_made_again", "TOOL-04")
+def own_tool_again():
+    with Service() as web:
+        tools = {"http": [{"name": "weather", "url": web.url + "/weather/{city}", "input_schema": {
+            "type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}}]}
+        with Shop(scripted("shop", tools), env=env()) as s:
+            def uar(*argv):
+                return run_uar(*argv, "--data", s.data)
+            shown = uar("agent", "show", "shop").stdout
+            check("http:weather" in shown, shown)
+            inventory = s.http.get("/api/agents/shop/instance").json["tool_registry"]
+            check("http:weather" in [t["tool_id"] for t in inventory["tools"]], inventory)
+            run_id = run(s, "shop", call("weather", city="Rome"))
+            (call_id,) = [e.data["tool_call_id"] for e in s.session_events(run_id) if e.data["type"] == "tool.started"]
+            s.restart()
+            out = uar("tool", "replay", run_id, call_id, "--json")
+            equal(out.returncode, 0, out.stderr)
+            got = json.loads(out.stdout)
+            equal((got["equal"], got["tool_id"], got["arguments"]), (True, "http:weather", {"city": "Rome"}))
+            equal(len(web.seen), 2, "the service was asked again")
+            refused(s.http.post("/api/tools/call", {"tool_id": "http:weather", "arguments": {"city": "x"},
+                                                    "agent_id": "shop", "revision": "0" * 64}), 404, "NOT_FOUND")
+            refused(s.http.post("/api/tools/call", {"tool_id": "http:weather", "arguments": {"city": "x"}}), 404, "NOT_FOUND")
 
 
 class Model(http.server.ThreadingHTTPServer):
