@@ -117,9 +117,10 @@ uar_err uar_datadir_apart(const char *data, const char *dir, struct uar_error *e
 /* --- regular files ------------------------------------------------------------- */
 
 /* What a start opens, here and in the store. */
-static const char *const opened[] = { "token",	    "server.json",    "reserve", "lock",
-				      "uar.db",	    "uar.db-wal",     "swept",	 "swept.tmp",
-				      "uar.db-shm", "uar.db-journal", "seal.key" };
+static const char *const opened[] = {
+	"token", "server.json", "reserve",    "lock",		"uar.db",   "uar.db-wal",
+	"swept", "swept.tmp",	"uar.db-shm", "uar.db-journal", "seal.key", UAR_DATADIR_PORT
+};
 
 uar_err uar_datadir_regular(const char *data, struct uar_error *error)
 {
@@ -143,7 +144,7 @@ uar_err uar_datadir_regular(const char *data, struct uar_error *error)
 static bool is_temporary(const char *name)
 {
 	static const char *const written[] = { "token" TEMPORARY, "server.json" TEMPORARY,
-					       "seal.key" TEMPORARY };
+					       "seal.key" TEMPORARY, UAR_DATADIR_PORT TEMPORARY };
 	static const char letters[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 

@@ -5,6 +5,7 @@
  *	server.json  where the running server listens: {"url","pid","version","started_at"};
  *	             one that leaves by itself stays there, with an empty url and what
  *	             app/again.h keeps
+ *	port         the port of the last server that the system chose one for
  *	mcp-*.sealed tokens of MCP servers, sealed
  *	reserve      space for a start on a full disk
  *
@@ -38,6 +39,8 @@ UAR_MUST_CHECK uar_err uar_datadir_seal(const char *data, const struct uar_rand 
  * A token file that others may read is refused. */
 UAR_MUST_CHECK uar_err uar_datadir_token(const struct uar_config *c, const struct uar_rand *rand,
 					 struct uar_buf *out, struct uar_error *error);
+
+#define UAR_DATADIR_PORT "port"
 
 /* A small file of that name, replaced whole, for the owner alone; .p NULL: it is removed. */
 UAR_MUST_CHECK uar_err uar_datadir_keep(const char *data, const char *name, uar_str text,

@@ -204,6 +204,21 @@ static uar_err write_address(struct server *s, struct uar_error *error)
 	return UAR_OK;
 }
 
+/* Where the system chose the port, the next start takes it again. Without it nothing is lost. */
+static void keep_port(struct server *s, const char *address)
+{
+	const struct uar_config *c = &s->config->value;
+	const char *port = strrchr(address, ':');
+	size_t n = strlen(c->listen);
+	struct uar_error error;
+
+	if (!port || n < 2 || strcmp(c->listen + n - 2, ":0") != 0)
+		return;
+	if (uar_datadir_keep(c->data, UAR_DATADIR_PORT, uar_str_c(port + 1), &error))
+		uar_log(&s->log, UAR_LOG_INFO, "server.port_not_kept",
+			{ "error", uar_str_c(uar_error_text(&error)) });
+}
+
 /* Is the disk full? What recovery wrote may have fitted into the last of it: the store alone does
  * not know. */
 static bool look_at_space(struct server *s)
@@ -317,6 +332,7 @@ static int announce(struct server *s)
 		e = write_address(s, &error);
 	if (e)
 		return uar_server_explain(s, "data directory", e, &error);
+	keep_port(s, address);
 	full = look_at_space(s);
 	warn_if_open(s);
 	uar_server_mcp_listens(s);

@@ -369,9 +369,34 @@ static uar_err make_gate(struct server *s)
 	return uar_gate_create(&o, &s->gate);
 }
 
+/* The address of the last time, when the setting leaves the port open: links and bookmarks go on
+ * to lead here. False: there is none, or it was another host. */
+static bool last_address(const struct uar_config *c, char *out, size_t size)
+{
+	struct uar_buf kept = uar_buf_make(16);
+	struct uar_error error;
+	size_t host = strlen(c->listen);
+	uar_str port;
+	bool found = false;
+
+	if (host < 2 || strcmp(c->listen + host - 2, ":0") != 0)
+		return false;
+	if (uar_datadir_kept(c->data, UAR_DATADIR_PORT, &kept, &error) == UAR_OK) {
+		uint64_t n = 0;
+
+		port = uar_str_trim(uar_buf_str(&kept));
+		found = uar_str_u64(port, &n) == UAR_OK && n && n <= UINT16_MAX;
+		if (found)
+			snprintf(out, size, "%.*s:%u", (int)(host - 2), c->listen, (unsigned)n);
+	}
+	uar_buf_fini(&kept);
+	return found;
+}
+
 static uar_err make_http(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
+	char last[UAR_SOCKET_PATH];
 	struct uar_http_options o = {
 		.listen = c->listen,
 		.max_connections = (size_t)c->max_connections,
@@ -382,8 +407,15 @@ static uar_err make_http(struct server *s, struct uar_error *error)
 		.stall_timeout_us = c->stall_timeout_us,
 		.handler = uar_gate_handler(s->gate),
 	};
-	uar_err e = uar_http_create(s->loop, &o, &s->http, error);
+	uar_err e = UAR_ENET;
 
+	if (last_address(c, last, sizeof last)) {
+		o.listen = last;
+		e = uar_http_create(s->loop, &o, &s->http, NULL); /* may be taken by now */
+		o.listen = c->listen;
+	}
+	if (e)
+		e = uar_http_create(s->loop, &o, &s->http, error);
 	if (!e)
 		uar_gate_set_http(s->gate, s->http);
 	return e;

@@ -1,18 +1,44 @@
 // api.ts - asking the server: the token, refusals in its own words, patience with a network that breaks.
-import {at} from './base';
+import {BASE, at} from './base';
 import {line} from './line';
 
 const TOKEN_KEY = 'uar.token';
 let token = sessionStorage.getItem(TOKEN_KEY) ?? '';
 const watchers = new Set<() => void>();
 
+/** Tabs of this origin: one that has no token gets it from another. Nothing of it is stored or sent; an artifact's frame
+ * has no origin and hears nothing. */
+const tabs = new BroadcastChannel(`uar ${BASE}`);
+tabs.onmessage = ({data}) => {
+	if (data?.ask && token)
+		tabs.postMessage({token});
+	else if (typeof data?.token === 'string' && data.token && !token && data.token !== refused)
+		setToken(data.token, false);
+};
+let refused = '';
+
+/** Ends when another tab has answered, or soon. */
+export function askTabs(): Promise<void> {
+	return new Promise((done) => {
+		if (token)
+			return done();
+		const over = onToken(() => { over(); done(); });
+		setTimeout(() => { over(); done(); }, 200);
+		tabs.postMessage({ask: true});
+	});
+}
+
 export function signedIn(): boolean {
 	return token !== '';
 }
 
 /** '' forgets it. */
-export function setToken(value: string): void {
+export function setToken(value: string, tell = true): void {
+	if (!value)
+		refused = token;
 	token = value;
+	if (value && tell)
+		tabs.postMessage({token: value});
 	if (value)
 		sessionStorage.setItem(TOKEN_KEY, value);
 	else

@@ -5,13 +5,25 @@ import {Fold, type Outcome} from './fold';
 import {numberOf, read} from './live';
 import {client} from './query';
 import {say} from './say';
-import type {RunRecord, Thread} from './types';
+import type {Agent, RunRecord, Thread} from './types';
 
 const PAGE = 20; // runs of a conversation that are opened at once
 const READERS = 3; // connections for what is over; what lives has one
 
 export function randomHex(bytes: number): string {
 	return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (b) => b.toString(16).padStart(2, '0')).join('');
+}
+
+/** What was written elsewhere and begins a conversation. */
+export interface Opening { agent: Agent; message: string; inputs: Record<string, unknown> }
+let opening: Opening | null = null;
+export function open(with_: Opening): void {
+	opening = with_;
+}
+export function takeOpening(): Opening | null {
+	const it = opening;
+	opening = null;
+	return it;
 }
 
 export type Line = 'unsent' | 'sending' | 'accepted' | 'live' | 'away' | 'over';
@@ -30,6 +42,8 @@ export class Turn {
 	/** The whole message was read, or was written here. */
 	whole: boolean;
 	messageRef = '';
+	/** Names of the images and documents beside the message. */
+	files: string[] = [];
 	/** Ends when the message was read. */
 	read: Promise<void> = Promise.resolve();
 
@@ -186,6 +200,8 @@ export class Talk {
 			const part = answer.events[0]?.payload?.input_parts?.[0];
 			turn.message = String(part?.preview ?? turn.record?.title ?? '');
 			turn.messageRef = String(answer.events[0]?.refs?.input_ref ?? '');
+			const files = answer.events[0]?.payload?.metadata?.context?.files;
+			turn.files = Array.isArray(files) ? files.map(String) : [];
 			turn.whole = !turn.messageRef.startsWith('blob://') || new TextEncoder().encode(turn.message).length >= Number(part?.bytes ?? 0);
 		} catch {
 			turn.message = String(turn.record?.title ?? '');
@@ -265,6 +281,7 @@ export class Talk {
 	 * the person looks at something else by then. `placed` gets the session of the first. */
 	send(agent: string, message: string, inputs: object, done: (turn: Turn) => void): Turn {
 		const turn = new Turn('', agent, message, null);
+		turn.files = ((inputs as {attachments?: {name: string}[]}).attachments ?? []).map((a) => a.name);
 		this.turns = [...this.turns, turn];
 		this.changed(turn);
 		this.sends = this.sends.then(() => this.submit(turn, inputs)).then(() => done(turn));
@@ -272,7 +289,8 @@ export class Talk {
 	}
 
 	private async submit(turn: Turn, inputs: object): Promise<void> {
-		const body = {agent_id: turn.agent, conversation_id: this.conversation, inputs, idempotency_key: randomHex(16)};
+		const body = {agent_id: turn.agent, conversation_id: this.conversation, inputs, idempotency_key: randomHex(16),
+			...(turn.files.length ? {context: {files: turn.files.slice(0, 20).map((n) => n.slice(0, 60))}} : {})};
 		unsent++;
 		try {
 			const made = await insist<{run_id: string; status: string}>('api/runs', {body});

@@ -1,6 +1,6 @@
 // Composer.tsx - what is said next, to whom, where; the queue on top, money beside Stop.
 import {useQuery} from '@tanstack/react-query';
-import {ArrowDown, ArrowUp, ArrowUpToLine, FolderOpen, Paperclip, Pencil, Square, X} from 'lucide-react';
+import {ArrowDown, ArrowUp, ArrowUpToLine, FileText, FolderOpen, Image as ImageIcon, Paperclip, Pencil, Square, X} from 'lucide-react';
 import {type ReactNode, type Ref, useEffect, useImperativeHandle, useRef, useState} from 'react';
 import {askJson, command} from '../../lib/api';
 import {bytes, count, money} from '../../lib/format';
@@ -8,8 +8,23 @@ import {client, useAgents} from '../../lib/query';
 import {complain, toast} from '../../lib/say';
 import type {Talk, Turn} from '../../lib/talk';
 import type {Agent} from '../../lib/types';
+import './composer.css';
 
 const FILE_MAX = 256000; // bytes of a file whose text goes with a message
+const MEDIA_MAX = 4000000; // bytes of images and documents of a message, together
+const MEDIA = /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/;
+
+/** Text goes into the message, the rest beside it. */
+interface File_ { name: string; size: number; text: string; type?: string; data?: string }
+
+function base64(file: File): Promise<string> {
+	return new Promise((done, fail) => {
+		const reader = new FileReader();
+		reader.onload = () => done(String(reader.result).replace(/^[^,]*,/, ''));
+		reader.onerror = () => fail(reader.error);
+		reader.readAsDataURL(file);
+	});
+}
 
 export interface ComposerHandle { focus: () => void; fill: (text: string) => void; say: (agent: string, message: string) => void }
 
@@ -62,14 +77,14 @@ function Meter({talk}: {talk: Talk}) {
 	return <span className="meter num f12 t2" title="Of the turns that are shown, as the server counts them">{cost ? `${money(cost)} · ` : ''}{count(tokens)} tokens</span>;
 }
 
-export function Composer({talk, active, send, stop, queued, ref, first, wanted}: {talk: Talk; version: number; active: Turn | undefined; first: string; wanted: string;
-	send: (agent: Agent, message: string, inputs: Record<string, unknown>) => void; stop: (turn: Turn) => void; queued: Queued[]; ref: Ref<ComposerHandle>}) {
+export function Composer({talk, active, send, stop, queued, ref, first, wanted, id = 'message', hint}: {id?: string; hint?: string; talk: Talk; version: number; active: Turn | undefined; first: string; wanted: string;
+	send: (agent: Agent, message: string, inputs: Record<string, unknown>) => void; stop: (turn: Turn) => void; queued: Queued[]; ref?: Ref<ComposerHandle>}) {
 	const {agents, recordings} = useChoices();
 	const [chosen, choose] = useState('');
 	const [text, setText] = useState('');
 	const [recording, setRecording] = useState('');
 	const [folder, setFolder] = useState('');
-	const [files, setFiles] = useState<{name: string; text: string}[]>([]);
+	const [files, setFiles] = useState<File_[]>([]);
 	const area = useRef<HTMLTextAreaElement>(null);
 	const picker = useRef<HTMLInputElement>(null);
 	const stopping = !!active && (active.cancelling || !!active.record?.cancel_requested);
@@ -90,9 +105,11 @@ export function Composer({talk, active, send, stop, queued, ref, first, wanted}:
 		hadStop.current = !!active;
 	}, [active, stopping]);
 	const give = (to: Agent, message: string) => {
-		const whole = [message, ...files.map((f) => `File ${f.name}:\n\n\`\`\`\n${f.text}\n\`\`\``)].filter(Boolean).join('\n\n');
+		const media = files.filter((f) => f.data);
+		const whole = [message, ...files.filter((f) => !f.data).map((f) => `File ${f.name}:\n\n\`\`\`\n${f.text}\n\`\`\``)].filter(Boolean).join('\n\n');
 		send(to, to.entry === 'fixture' ? recording || recordings[0] : whole,
-			to.entry === 'fixture' ? {fixture: recording || recordings[0], pace: 'recorded'} : {message: whole, ...(to.takes_working_dir && folder.trim() ? {working_dir: folder.trim()} : {})});
+			to.entry === 'fixture' ? {fixture: recording || recordings[0], pace: 'recorded'} : {message: whole || media.map((f) => f.name).join(', '),
+				...(media.length ? {attachments: media.map((f) => ({type: f.type!.startsWith('image/') ? 'image' : 'file', media_type: f.type, name: f.name, data: f.data}))} : {}), ...(to.takes_working_dir && folder.trim() ? {working_dir: folder.trim()} : {})});
 		setText('');
 		setFiles([]);
 	};
@@ -108,21 +125,32 @@ export function Composer({talk, active, send, stop, queued, ref, first, wanted}:
 		},
 	}));
 	const take = async (list: FileList | null) => {
-		for (const file of list ?? []) {
+		let room = MEDIA_MAX - files.reduce((n, f) => n + (f.data ? f.size : 0), 0);
+		for (const file of [...list ?? []]) { // the list empties with its field
+			if (MEDIA.test(file.type)) {
+				if (file.size > room) {
+					toast('err', `${file.name} was not attached`, `It has ${bytes(file.size)}; images and documents of one message have at most ${bytes(MEDIA_MAX)}.`);
+					continue;
+				}
+				room -= file.size;
+				const data = await base64(file);
+				setFiles((now) => [...now, {name: file.name, size: file.size, text: '', type: file.type, data}]);
+				continue;
+			}
 			const content = file.size <= FILE_MAX ? await file.text() : '';
 			if (file.size > FILE_MAX || content.includes('\0'))
-				toast('err', `${file.name} was not attached`, file.size > FILE_MAX ? `It has ${bytes(file.size)}; at most ${bytes(FILE_MAX)} of text go with a message.` : 'Only text can go with a message.');
+				toast('err', `${file.name} was not attached`, file.size > FILE_MAX ? `It has ${bytes(file.size)}; at most ${bytes(FILE_MAX)} of text go with a message.` : 'Text, images (PNG, JPEG, GIF, WebP) and PDF can go with a message.');
 			else
-				setFiles((now) => [...now, {name: file.name, text: content}]);
+				setFiles((now) => [...now, {name: file.name, size: file.size, text: content}]);
 		}
 	};
 	return <div className="dock">
 		{queued.length > 0 && <Queue session={talk.session} thread={talk.conversation} queued={queued} />}
 		<form className="composer" onSubmit={(e) => { e.preventDefault(); if (ready && agent) give(agent, text.trim()); }}
 			onDragOver={(e) => e.preventDefault()} onDrop={(e) => { e.preventDefault(); void take(e.dataTransfer.files); }}>
-			{files.length > 0 && <ul className="attached">{files.map((f, i) => <li key={i} className="badge">{f.name} · {bytes(f.text.length)}<button type="button" aria-label={`Remove ${f.name}`} onClick={() => setFiles(files.filter((_, n) => n !== i))}><X size={12} aria-hidden /></button></li>)}</ul>}
-			<textarea id="message" ref={area} rows={1} aria-label="Message" value={replays ? '' : text} disabled={replays} dir="auto"
-				placeholder={replays ? 'The recording is replayed as it was.' : active ? 'Add a message: it runs after this turn' : 'Say something. Enter sends, Shift+Enter makes a new line.'}
+			{files.length > 0 && <ul className="attached">{files.map((f, i) => <li key={i} className="badge">{f.type?.startsWith('image/') ? <ImageIcon size={12} aria-hidden /> : <FileText size={12} aria-hidden />}<span className="cut">{f.name}</span> · {bytes(f.size)}<button type="button" aria-label={`Remove ${f.name}`} onClick={() => setFiles(files.filter((_, n) => n !== i))}><X size={12} aria-hidden /></button></li>)}</ul>}
+			<textarea id={id} ref={area} rows={1} aria-label="Message" value={replays ? '' : text} disabled={replays} dir="auto"
+				placeholder={replays ? 'The recording is replayed as it was.' : active ? 'Add a message: it runs after this turn' : hint ?? 'Say something. Enter sends, Shift+Enter makes a new line.'}
 				onChange={(e) => setText(e.target.value)}
 				onKeyDown={(e) => {
 					if (e.key !== 'Enter' || e.shiftKey || e.nativeEvent.isComposing)
@@ -130,10 +158,11 @@ export function Composer({talk, active, send, stop, queued, ref, first, wanted}:
 					e.preventDefault();
 					if (ready && agent)
 						give(agent, text.trim());
-				}} />
+				}}
+				onPaste={(e) => { if (e.clipboardData.files.length) { e.preventDefault(); void take(e.clipboardData.files); } }} />
 			<div className="composer-bar">
 				<input ref={picker} type="file" multiple hidden onChange={(e) => { void take(e.target.files); e.target.value = ''; }} />
-				<button type="button" className="btn quiet icon" aria-label="Attach a text file" title="Attach a text file" disabled={replays} onClick={() => picker.current?.click()}><Paperclip size={15} aria-hidden /></button>
+				<button type="button" className="btn quiet icon" aria-label="Attach a file" title="Attach text, an image or a PDF" disabled={replays} onClick={() => picker.current?.click()}><Paperclip size={15} aria-hidden /></button>
 				<select className="select pick" aria-label="Agent" value={agent?.agent_id ?? ''} title={agent?.description} onChange={(e) => choose(e.target.value)}>{agents.map((a) => <option key={a.agent_id} value={a.agent_id}>{a.title}</option>)}</select>
 				{replays && <select className="select pick" aria-label="Recording" value={recording || recordings[0]} onChange={(e) => setRecording(e.target.value)}>{recordings.map((r) => <option key={r}>{r}</option>)}</select>}
 				{agent?.takes_working_dir && <label className="row folder"><FolderOpen size={15} aria-hidden /><span className="unseen">Working directory</span><input className="input mono" placeholder="/path/of/the/project" value={folder} onChange={(e) => setFolder(e.target.value)} spellCheck={false} /></label>}

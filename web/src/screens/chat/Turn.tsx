@@ -1,6 +1,6 @@
 // Turn.tsx - one run of a conversation: what was asked, and everything that its events say.
 import {useQuery} from '@tanstack/react-query';
-import {Bot, Brain, ChevronLeft, ChevronRight, CircleHelp, CheckCircle2, FileText, LoaderCircle, OctagonX, Pencil, RefreshCw, RotateCcw, User, Wrench} from 'lucide-react';
+import {Bot, Brain, ChevronLeft, ChevronRight, CircleHelp, CheckCircle2, FileText, LoaderCircle, OctagonX, Paperclip, Pencil, RefreshCw, RotateCcw, User, Wrench} from 'lucide-react';
 import {createContext, lazy, memo, type ReactNode, Suspense, useContext, useEffect, useState} from 'react';
 import {Ask, type AskLike} from '../../components/Ask';
 import {SourceCard, safeUrl, sourceName} from '../../components/Cite';
@@ -199,6 +199,7 @@ function Message({turn, over}: {turn: Turn; over: boolean}) {
 	if (editing)
 		return <div className="mine"><EditMessage turn={turn} close={() => setEditing(false)} /></div>;
 	return <div className="mine"><div className="mine-text" dir="auto">{text}</div>
+		{turn.files.length > 0 && <ul className="row wrap" aria-label="Attached">{turn.files.map((f, i) => <li key={i} className="badge sent-file"><Paperclip size={12} aria-hidden />{f}</li>)}</ul>}
 		{!turn.whole && !whole && turn.messageRef.startsWith('blob://') && <button type="button" className="btn small" onClick={async () => {
 			try {
 				setWhole(await wholeMessage(turn));

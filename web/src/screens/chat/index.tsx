@@ -11,7 +11,7 @@ import {useLine} from '../../lib/line';
 import {go, useFilter} from '../../lib/nav';
 import {client, useActions, useAgents} from '../../lib/query';
 import {complain, say, toast} from '../../lib/say';
-import {Talk, type Turn, endingOf, forkAndSay, randomHex, wholeMessage} from '../../lib/talk';
+import {Talk, type Turn, endingOf, forkAndSay, randomHex, takeOpening, wholeMessage} from '../../lib/talk';
 import type {Agent, RunRecord, Thread} from '../../lib/types';
 import {Composer, type ComposerHandle, useChoices} from './Composer';
 import {Panel} from './Panel';
@@ -206,6 +206,11 @@ export default function Chat({params}: {params: Record<string, string>}) {
 		});
 		toEnd();
 	}, [talk, toEnd]);
+	useEffect(() => {
+		const begun = params.session ? null : takeOpening();
+		if (begun)
+			send(begun.agent, begun.message, begun.inputs);
+	}, [params.session, send]);
 	const stop = (turn: Turn) => { talk.cancel(turn).catch((e) => complain('It was not stopped', e)); };
 	const retry = useCallback((turn: Turn) => { talk.retry(turn).catch((e) => complain('No new attempt was made', e)); }, [talk]);
 	/** Another message in the place of one, or the same again: a thread of its own from there on. */

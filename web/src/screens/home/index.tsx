@@ -8,7 +8,9 @@ import {go} from '../../lib/nav';
 import {useActions, useAgents, useSessions} from '../../lib/query';
 import {heading} from '../../lib/fold';
 import type {Agent} from '../../lib/types';
+import {Talk, open} from '../../lib/talk';
 import {leads} from '../../routes';
+import {Composer} from '../chat/Composer';
 import './home.css';
 
 const RECENT = 8, WAITING = 4;
@@ -22,6 +24,15 @@ function Card({agent}: {agent: Agent}) {
 	return can ? <A className="home-card" to={`c?agent=${encodeURIComponent(agent.agent_id)}`}>{body}</A> : <div className="home-card" data-off="">{body}</div>;
 }
 
+const nothing = new Talk('');
+
+/** What is written here begins a conversation. */
+function Start() {
+	return <section className="home-start" aria-label="Start a conversation"><h2>What shall be done?</h2>
+		<Composer id="start-message" talk={nothing} version={0} active={undefined} first="" wanted="" queued={[]} stop={() => undefined} hint="Write a message and choose who answers. Enter starts."
+			send={(agent, message, inputs) => { open({agent, message, inputs}); go('c'); }} /></section>;
+}
+
 export default function Home() {
 	const agents = useAgents(), sessions = useSessions(), actions = useActions();
 	useTitle('Home');
@@ -30,6 +41,7 @@ export default function Home() {
 	const able = (agents.data?.agents ?? []).filter((a) => a.runnable !== false), unable = (agents.data?.agents ?? []).filter((a) => a.runnable === false);
 	return <><Top title="Home"><A className="btn main-act" to="c"><MessageSquare size={14} aria-hidden />New chat</A></Top>
 		<div className="scroll"><div className="page home">
+			<Start />
 			{waiting.length > 0 && <section><div className="part-head"><h2>Waits for you</h2><span className="badge ask">{waiting.length}</span><span className="grow" />{leads('inbox') && <A className="link f12" to="inbox">Inbox</A>}</div>
 				<div className="card">{waiting.slice(0, WAITING).map((a) => <A key={a.action_id} className="item" to={leads('inbox') ? `inbox?action=${encodeURIComponent(a.action_id)}` : `c/${a.session_id}`}>
 					<State status="waiting_permission" bare /><span className="grow cut">{heading(a.prompt)}</span><span className="f12 t3">{a.agent_id}</span><span className="f12 t3"><Ago at={a.requested_at} /></span><ChevronRight size={14} className="t3" aria-hidden /></A>)}</div></section>}

@@ -24,7 +24,7 @@ export interface Snapshot {
 export interface Queue { thread_id: string; length: number; resume_state: string; pause_reason: string | null; queued_turns: {queued_turn_id?: string; turn_id?: string; input_preview?: string; agent_id?: string}[] }
 export interface Task extends TaskItem {
 	session_id: string; status_reason: string | null; priority: string | null; agent_id: string | null; requested_by?: {type: string; id: string} | null; message?: string | null; current_step?: string | null;
-	acceptance?: {id: string; text: string}[]; accepted_facts?: {id: string; status: string}[]; cancel_requested: boolean; attempt_count: number;
+	acceptance?: {id: string; text: string}[]; accepted_facts?: {id: string; status: string}[]; cancel_requested: boolean; attempt_count: number; can?: string[];
 	attempts?: {run_id: string; attempt_count: number; status: string; agent_id: string; error_code: string | null; completion_summary?: string | null; last_error?: {message?: string} | null; started_at: string | null; ended_at: string | null}[];
 	relationships?: Edge[];
 }

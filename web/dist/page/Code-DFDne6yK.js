@@ -1,0 +1,1 @@
+export{t as Code}from"./Code-C7IHHuX3.js";

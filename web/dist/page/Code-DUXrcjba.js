@@ -1,1 +1,0 @@
-export{t as Code}from"./Code-BdHJjVFr.js";
