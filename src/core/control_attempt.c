@@ -21,7 +21,7 @@ static void check_ancestors(struct ctl *c, const struct uar_row_task *t)
 	}
 }
 
-static const char *why_not(const struct uar_row_task *t)
+const char *ctl_why_not_begin(const struct uar_row_task *t)
 {
 	if (t->run_live)
 		return "an attempt of the task is at work";
@@ -36,7 +36,7 @@ static const char *why_not(const struct uar_row_task *t)
 
 static bool may_begin(struct ctl *c, const struct uar_row_task *t)
 {
-	const char *why = why_not(t);
+	const char *why = ctl_why_not_begin(t);
 
 	if (why)
 		ctl_refuse(c, UAR_ESTATE, "/task_id", "%s", why);

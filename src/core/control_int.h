@@ -50,6 +50,8 @@ struct uar_row_task *ctl_task(struct ctl *c, uar_str id, const char *where);
 bool ctl_task_over(const struct uar_row_task *t); /* no further attempt without retry_task */
 bool ctl_is_draft(const struct uar_row_task *t);
 bool ctl_at_work(const struct uar_row_task *t); /* an attempt has begun and is not over */
+/* Why no attempt may begin, as far as its row says; NULL: one may. */
+const char *ctl_why_not_begin(const struct uar_row_task *t);
 /* Sets the status from what is known: paused, blocked, or its own. */
 void ctl_settle_status(struct uar_row_task *t);
 /* Behind task.resumed, which knows running and queued only: the fact that the task is something

@@ -73,6 +73,36 @@ static void put_state(struct uar_jw *w, const struct uar_row_task *t)
 	put_time(w, "ended_at", t->ended_at);
 }
 
+/* The commands that would change the task as its row is now. What only the command itself can
+ * know (acceptance facts, tasks above and below) is not looked at. */
+static void put_can(struct uar_jw *w, const struct uar_row_task *t)
+{
+	bool over = ctl_task_over(t), archived = uar_str_is(t->row.status, "archived");
+	bool goes_on = !over && !t->cancel_requested;
+	bool may_begin = !ctl_why_not_begin(t), may_end = goes_on && !t->run_live;
+	const struct {
+		enum uar_control_kind kind;
+		bool possible;
+	} all[] = {
+		{ UAR_CTL_UPDATE_TASK, !archived }, /* one that is over is archived with it */
+		{ UAR_CTL_START_TASK, !over && may_begin },
+		{ UAR_CTL_APPEND_TASK_PROGRESS, !over },
+		{ UAR_CTL_PAUSE_TASK,
+		  goes_on && !t->paused && !ctl_is_draft(t) && !ctl_at_work(t) },
+		{ UAR_CTL_RESUME_TASK, goes_on && t->paused },
+		{ UAR_CTL_CANCEL_TASK, goes_on },
+		{ UAR_CTL_RETRY_TASK, over && !archived && may_begin },
+		{ UAR_CTL_COMPLETE_TASK, may_end && !t->blockers },
+		{ UAR_CTL_FAIL_TASK, may_end },
+	};
+
+	uar_jw_arr(w, "can");
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (all[i].possible)
+			uar_jw_cstr(w, NULL, uar_control_info[all[i].kind].name);
+	uar_jw_close(w);
+}
+
 void uar_task_write(struct uar_jw *w, const struct uar_row_task *t)
 {
 	uar_jw_str(w, "task_id", t->row.id);
@@ -83,6 +113,7 @@ void uar_task_write(struct uar_jw *w, const struct uar_row_task *t)
 	put_text(w, "turn_id", t->turn_id);
 	put_purpose(w, t);
 	put_state(w, t);
+	put_can(w, t);
 }
 
 void ctl_tell_task(struct ctl *c, struct uar_row_task *t)

@@ -192,6 +192,7 @@ def held():
         streaming(s, command(s, "start_task", task_id=first["task_id"])["result"]["attempt"]["run_id"])
         refused(s.http.post("/api/control/pause_task", {"task_id": first["task_id"]}), 409, "CONFLICT", "/task_id")
         equal(get(s, first)["status"], "running")
+        equal(get(s, first)["can"], ["update_task", "append_task_progress", "cancel_task"])
         other = task(s, "assistant", session_id=first["session_id"])
         streaming(s, command(s, "start_task", task_id=other["task_id"])["result"]["attempt"]["run_id"])
         paused, paused_run = queue_behind(s, first)
@@ -209,6 +210,8 @@ def held():
             # a turn of another thread goes its whole way meanwhile
             s.finish(s.create("echo"))
             equal([get(s, t)["status"] for t in (paused, blocked)], ["paused", "blocked"])
+            check("resume_task" in get(s, paused)["can"] and "pause_task" not in get(s, paused)["can"], "paused")
+            check("pause_task" in get(s, blocked)["can"] and "start_task" not in get(s, blocked)["can"], "blocked")
             equal([s.record(r)["status"] for r in (paused_run, blocked_run)], ["queued", "queued"])
         command(s, "resume_task", task_id=paused["task_id"])
         equal(ended(s, paused, "completed")["current_run_id"], paused_run)

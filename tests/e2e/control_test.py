@@ -109,6 +109,27 @@ def repeated():
         equal(len(s.http.get("/api/tasks").json["tasks"]), 2)
 
 
+@test("a_task_says_which_commands_can_change_it_now", "CTL-10 CTL-16")
+def possible():
+    """Each command it names changes it, and each one it does not name is refused or changes nothing."""
+    ways = {"start_task": {"agent_id": "echo", "input": {"message": "x"}}, "pause_task": {}, "resume_task": {},
+            "cancel_task": {}, "complete_task": {}, "fail_task": {"message": "x"}, "retry_task": {"agent_id": "echo",
+            "input": {"message": "x"}}, "append_task_progress": {"progress": 0.5}}
+    before = {"draft": [], "accepted": [], "paused": ["pause_task"], "cancelled": ["cancel_task"],
+              "failed": ["fail_task"], "completed": ["complete_task"]}
+    with Server() as s:
+        for state, first in before.items():
+            for name, body in ways.items():
+                t = task(s, **({"status": "draft"} if state == "draft" else {}))
+                for step in first:
+                    command(s, step, task_id=t["task_id"], **ways[step])
+                now = s.http.get(f"/api/tasks/{t['task_id']}").json["task"]
+                equal(now["status"], state)
+                a = s.http.post("/api/control/" + name, {"task_id": t["task_id"], **body})
+                changed = a.status == 200 and bool(a.json["event_ids"])
+                equal(changed, name in now["can"], f"{name} of a task that is {state}: {a.body}")
+
+
 @test("the_first_outcome_is_the_answer_also_when_it_changed_nothing", "CTL-45")
 def unchanged():
     with Server() as s:
