@@ -57,7 +57,7 @@ BENCHLIB_O := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard bench/lib/*.c))
 FUZZ_C   := $(wildcard tests/fuzz/*_fuzz.c)
 
 
-.PHONY: all build run test quick unit threaded e2e e2e-plain bench bench-page fuzz asan tsan lint format check-generated generate \
+.PHONY: all build run test quick unit threaded programs e2e e2e-plain bench bench-page fuzz asan tsan lint format check-generated generate \
         install uninstall deb clean help deps deps-test torture size conformance mutate web web-check web-dev FORCE
 .DEFAULT_GOAL := build
 .SECONDARY:
@@ -167,7 +167,7 @@ $(MCP_CLIENT): tests/mcp_client/mcp_client.c $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS) -lcurl
-e2e e2e-plain: $(MCP_CLIENT)
+programs: $(MCP_CLIENT)
 
 include mk/agent_api.mk
 include mk/libuar.mk
@@ -188,19 +188,22 @@ THREADED_BIN := $(filter $(THREADED:%=$(BUILD)/tests/src/%/%),$(TEST_BIN))
 threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
 	@BUILD=$(BUILD) tools/run-tests $(THREADED_BIN)
 
-# They wait more than they compute: one more at a time than there are cores. Those that
+# They wait more than they compute: two more at a time than there are cores. Those that
 # take long begin first. What is installed, measured, not ours, or needs all of the address
-# space is tried in the plain
-# build alone: a sanitizer would see nothing new there.
+# space is tried in the plain build alone: a sanitizer would see nothing new there.
 E2E_OF    = $(patsubst %,tests/e2e/%_test.py,$(1))
-E2E_PLAIN := $(wildcard tests/e2e/page_*_test.py) $(call E2E_OF,real_agents mcp_agents memory install load)
-E2E_LONG  := $(call E2E_OF,kill9 exec storage backend plugin_rules plugin_cli)
+E2E_PLAIN_LONG := $(call E2E_OF,page_screens page_agents page_points memory page_render page_knowledge page_boot page_ask page_tasks)
+E2E_PLAIN := $(E2E_PLAIN_LONG) $(sort $(filter-out $(E2E_PLAIN_LONG),$(wildcard tests/e2e/page_*_test.py) \
+             $(call E2E_OF,real_agents mcp_agents install load)))
+E2E_LONG  := $(call E2E_OF,kill9 agui storage exec a2ui kb_tools models mcp_ask mcp_conformance backend plugin_rules sdk \
+             routing variants a2a provider tools plugin_cli)
 E2E_ALL   := $(wildcard tests/e2e/*_test.py)
-E2E       := $(E2E_LONG) $(sort $(filter-out $(E2E_LONG) $(if $(SAN),$(E2E_PLAIN)),$(E2E_ALL)))
-RUN_E2E   := BUILD=$(BUILD) TEST_JOBS=$${TEST_JOBS:-$$(($$(nproc) + 1))} tools/run-tests
-e2e: $(UAR) $(if $(SAN),,$(addprefix $(BUILD)/bench/,load limit_short)) ## tests through the real server's doors, in this build (SAN= works)
+E2E       := $(if $(SAN),,$(E2E_PLAIN)) $(E2E_LONG) $(sort $(filter-out $(E2E_LONG) $(E2E_PLAIN),$(E2E_ALL)))
+RUN_E2E   := BUILD=$(BUILD) TEST_JOBS=$${TEST_JOBS:-$$(($$(nproc) + 2))} tools/run-tests
+programs: $(UAR) $(if $(SAN),,$(addprefix $(BUILD)/bench/,load limit_short)) ## the server and what end-to-end tests start besides it
+e2e: programs ## tests through the real server's doors, in this build (SAN= works)
 	@$(RUN_E2E) $(E2E)
-e2e-plain: $(UAR) $(addprefix $(BUILD)/bench/,load limit_short) ## those of them that a sanitizer's build leaves out
+e2e-plain: programs ## those of them that a sanitizer's build leaves out
 	@$(RUN_E2E) $(E2E_PLAIN)
 
 asan: ## unit and e2e tests under ASan + UBSan

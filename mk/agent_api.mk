@@ -90,7 +90,7 @@ $(AA_FAKE): tests/fake_cli/fake_cli.c
 # Also when a single one of them is built.
 $(filter $(BUILD)/tests/src/backend/% $(BUILD)/tests/src/bridge/%,$(TEST_BIN)): | $(AA_SUP) $(AA_FAKE)
 $(filter %/backend/build_test,$(TEST_BIN)): | $(AA_SO) $(AA_A) $(AA_PC)
-e2e e2e-plain: $(AA_SUP) $(AA_FAKE)
+programs: $(AA_SUP) $(AA_FAKE)
 unit threaded: $(AA_SUP) $(AA_FAKE) $(AA_SO) $(AA_A) $(AA_PC)
 
 install: install-agent-api

@@ -32,7 +32,7 @@ $(UL_PROGRAMS): include/uar/uar.h $(UL_SO)
 	$(call say,LD,$@)
 	$(Q)$(CC) -D_GNU_SOURCE -Iinclude $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -L$(BUILD) -luar -Wl,-rpath,$(abspath $(BUILD)) -lpthread
 
-unit threaded e2e e2e-plain: $(UL_PROGRAMS)
+unit threaded programs: $(UL_PROGRAMS)
 
 install: install-libuar
 install-libuar: libuar

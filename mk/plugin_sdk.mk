@@ -40,7 +40,7 @@ $(BUILD)/sdk/conform.so: $(PS_TEST_C) $(PS_H)
 	$(Q)$(CC) -D_GNU_SOURCE -Iinclude $(PS_FLAGS) $(LDFLAGS) -shared -o $@ $<
 
 $(filter $(BUILD)/tests/src/plugin/%,$(TEST_BIN)): | $(PS_TEST)
-unit threaded e2e e2e-plain: $(PS_TEST)
+unit threaded programs: $(PS_TEST)
 
 install: install-plugin-sdk
 install-plugin-sdk: plugin-sdk

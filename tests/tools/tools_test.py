@@ -497,7 +497,11 @@ def _():
             t.write(f"src/{room}/x_test.c", "")
             t.write(f"build/tests/src/{room}/x_test", f"#!/bin/sh\necho 'ok {room} []'\n")
             os.chmod(f"{t.path}/build/tests/src/{room}/x_test", 0o755)
-        t.write("Makefile", ".PHONY: build\nbuild:\n$(BUILD)/%: build\n\t@echo made\n")
+        t.write("Makefile", ".PHONY: build programs\nbuild:\n$(BUILD)/%: build\n\t@echo made\n")
+        code, out = t.run("run-tests", "tests/e2e/a_test.py")
+        assert code == 1 and "build/uar is missing" in out and "make -j programs`" in out, out
+        for program in ("uar", "fake-cli", "agent-api-supervisor", "mcp-client", "embed/driver", "sdk/conform"):
+            t.write(f"build/{program}", "")
         code, out = t.run("quick", "src/base")
         assert code == 0 and "a_test.py" in out and "b_test.py" in out and "c_test.py" not in out, out
         assert "3 passed, 0 failed, 0 skipped" in out, out
