@@ -12,6 +12,11 @@
 /* Is it one of the names of the basic catalog? */
 bool uar_a2ui_knows_catalog(uar_str id);
 
+/* A name that means something else to JavaScript: no client may keep data under it. */
+bool uar_a2ui_is_unsafe(uar_str name);
+/* Has an object in there a member of such a name? */
+bool uar_a2ui_has_unsafe(const struct uar_json *json);
+
 /* Are these messages an interface that may be shown: one surface, components as the catalog has
  * them, unique ids, a root, no code in its data? `json`: a list of messages. */
 UAR_MUST_CHECK uar_err uar_a2ui_check(const struct uar_json *json, struct uar_error *error);

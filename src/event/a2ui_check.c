@@ -1,6 +1,8 @@
 /* a2ui_check.c - is an interface that a model has made fit to be shown? */
 #include "event/a2ui.h"
 
+#include <ctype.h>
+
 #include "base/map.h"
 #include "json/jw.h"
 
@@ -78,29 +80,67 @@ static bool is_executable(uar_str text)
 	return false;
 }
 
+bool uar_a2ui_is_unsafe(uar_str name)
+{
+	return uar_str_is(name, "__proto__") || uar_str_is(name, "constructor") ||
+	       uar_str_is(name, "prototype");
+}
+
+bool uar_a2ui_has_unsafe(const struct uar_json *json)
+{
+	const struct uar_json *m = uar_json_first(json);
+
+	for (; m; m = m->next)
+		if ((json->kind == UAR_JSON_OBJECT && uar_a2ui_is_unsafe(m->key)) ||
+		    uar_a2ui_has_unsafe(m))
+			return true;
+	return false;
+}
+
+/* Where data is kept or bound: "/a/b", or "b" inside of a list. */
+static bool is_unsafe_path(uar_str path)
+{
+	while (path.n)
+		if (uar_a2ui_is_unsafe(uar_str_cut(path, '/', &path)))
+			return true;
+	return false;
+}
+
 static uar_err check_strings(struct checking *c, const struct uar_json *j)
 {
+	bool object = j->kind == UAR_JSON_OBJECT;
 	uar_err e = UAR_OK;
 
 	if (j->kind == UAR_JSON_STRING && is_executable(j->text))
 		return refuse(c, "", "code in its data", j->text);
-	if (j->kind != UAR_JSON_ARRAY && j->kind != UAR_JSON_OBJECT)
+	if (j->kind != UAR_JSON_ARRAY && !object)
 		return UAR_OK;
-	for (const struct uar_json *m = j->count ? j->first : NULL; m && !e; m = m->next)
+	for (const struct uar_json *m = j->count ? j->first : NULL; m && !e; m = m->next) {
+		if (object && uar_a2ui_is_unsafe(m->key))
+			return refuse(c, "", "a name that data must not have", m->key);
+		if (object && uar_str_is(m->key, "path") && m->kind == UAR_JSON_STRING &&
+		    is_unsafe_path(m->text))
+			return refuse(c, "", "a path that data must not have", m->text);
 		e = check_strings(c, m);
+	}
 	return e;
 }
 
 /* --- components ----------------------------------------------------------------------------------
  */
 
+static bool is_address(uar_str text)
+{
+	return uar_str_starts(text, UAR_STR("https://")) ||
+	       uar_str_starts(text, UAR_STR("http://"));
+}
+
 static uar_err check_url(struct checking *c, const struct uar_json *component)
 {
 	const struct uar_json *call = member(member(component, "action"), "functionCall");
 	uar_str url = text_member(member(call, "args"), "url");
 
-	if (!uar_str_is(text_member(call, "call"), "openUrl") ||
-	    uar_str_starts(url, UAR_STR("https://")) || uar_str_starts(url, UAR_STR("http://")))
+	if (!uar_str_is(text_member(call, "call"), "openUrl") || is_address(url))
 		return UAR_OK;
 	return refuse(c, "/updateComponents", "openUrl takes an http address", url);
 }
@@ -217,6 +257,96 @@ static uar_err check_surface(struct checking *c, const struct uar_json *body)
 	return UAR_OK;
 }
 
+/* The members that a message has, and no other. */
+static const struct uar_json *find_other(const struct uar_json *body, const char *const *names)
+{
+	for (const struct uar_json *m = uar_json_first(body); m; m = m->next) {
+		size_t i = 0;
+
+		while (names[i] && !uar_str_is(m->key, names[i]))
+			i++;
+		if (!names[i])
+			return m;
+	}
+	return NULL;
+}
+
+static bool is_colour(uar_str text)
+{
+	bool good = text.n == strlen("#rrggbb") && text.p[0] == '#';
+
+	for (size_t i = 1; good && i < text.n; i++)
+		good = isxdigit((unsigned char)text.p[i]);
+	return good;
+}
+
+/* What the catalog says of a theme; other members of it are free. */
+static uar_err check_theme(struct checking *c, const struct uar_json *theme)
+{
+	const struct uar_json *colour = member(theme, "primaryColor"),
+			      *icon = member(theme, "iconUrl"),
+			      *name = member(theme, "agentDisplayName");
+
+	if (theme && theme->kind != UAR_JSON_OBJECT)
+		return refuse(c, "/createSurface/theme", "a theme is an object", UAR_STR(""));
+	if (colour && !is_colour(uar_json_str(colour, UAR_STR(""))))
+		return refuse(c, "/createSurface/theme/primaryColor", "a colour like #1a2b3c",
+			      uar_json_str(colour, UAR_STR("")));
+	if (icon && !is_address(uar_json_str(icon, UAR_STR(""))))
+		return refuse(c, "/createSurface/theme/iconUrl", "an http address",
+			      uar_json_str(icon, UAR_STR("")));
+	if (name && name->kind != UAR_JSON_STRING)
+		return refuse(c, "/createSurface/theme/agentDisplayName", "text", UAR_STR(""));
+	return UAR_OK;
+}
+
+static uar_err check_create(struct checking *c, const struct uar_json *body)
+{
+	static const char *const names[] = { "surfaceId", "catalogId", "theme", "sendDataModel",
+					     NULL };
+	const struct uar_json *sends = member(body, "sendDataModel");
+	const struct uar_json *other = find_other(body, names);
+
+	if (c->created || !uar_a2ui_knows_catalog(text_member(body, "catalogId")))
+		return refuse(c, "/createSurface", "one surface of the basic catalog",
+			      text_member(body, "catalogId"));
+	c->created = true;
+	if (other)
+		return refuse(c, "/createSurface", "an unknown member", other->key);
+	if (sends && sends->kind != UAR_JSON_BOOL)
+		return refuse(c, "/createSurface/sendDataModel", "true or false", UAR_STR(""));
+	return check_theme(c, member(body, "theme"));
+}
+
+/* A JSON Pointer: "" or "/a/b", where "~" stands before 0 or 1 only. */
+static bool is_pointer(const struct uar_json *path)
+{
+	uar_str text = uar_json_str(path, UAR_STR("x"));
+
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] == '~' &&
+		    (i + 1 == text.n || (text.p[i + 1] != '0' && text.p[i + 1] != '1')))
+			return false;
+	return !text.n || text.p[0] == '/';
+}
+
+static uar_err check_data(struct checking *c, const struct uar_json *body)
+{
+	static const char *const names[] = { "surfaceId", "path", "value", NULL };
+	const struct uar_json *path = member(body, "path"), *value = member(body, "value");
+	const struct uar_json *other = find_other(body, names);
+	uar_str whole = text_member(body, "path");
+
+	if (other)
+		return refuse(c, "/updateDataModel", "an unknown member", other->key);
+	if (path && !is_pointer(path))
+		return refuse(c, "/updateDataModel/path", "a JSON Pointer like /items/0", whole);
+	if ((!whole.n || uar_str_is(whole, "/")) && value && value->kind != UAR_JSON_OBJECT)
+		return refuse(c, "/updateDataModel/value", "the whole data is an object",
+			      UAR_STR(""));
+	return UAR_OK;
+}
+
 static uar_err check_message(struct checking *c, const struct uar_json *m)
 {
 	static const char *const keys[] = { "createSurface", "updateComponents",
@@ -237,16 +367,11 @@ static uar_err check_message(struct checking *c, const struct uar_json *m)
 		e = check_strings(c, body);
 	if (e)
 		return e;
-	if (member(m, "createSurface")) {
-		if (c->created || !uar_a2ui_knows_catalog(text_member(body, "catalogId")))
-			return refuse(c, "/createSurface", "one surface of the basic catalog",
-				      text_member(body, "catalogId"));
-		c->created = true;
-		return UAR_OK;
-	}
+	if (member(m, "createSurface"))
+		return check_create(c, body);
 	if (!c->created)
 		return refuse(c, "", "createSurface comes first", UAR_STR(""));
-	return member(m, "updateComponents") ? add_components(c, body) : UAR_OK;
+	return member(m, "updateComponents") ? add_components(c, body) : check_data(c, body);
 }
 
 static uar_err check_messages(struct checking *c, const struct uar_json *list)

@@ -30,6 +30,16 @@ static const struct uar_json *find_values(const struct uar_json *action,
 	return values ? values : member(surface, "form");
 }
 
+/* Only the surface of a question offers its answers. */
+static bool is_offered(const struct uar_json *action, const struct uar_a2ui_input *in)
+{
+	const char *kind = in->verb == UAR_A2UI_RESOLVE ? "action-" : "form-";
+	uar_str surface = text_member(action, "surfaceId");
+
+	return uar_str_starts(surface, uar_str_c(kind)) &&
+	       uar_str_eq(uar_str_from(surface, strlen(kind)), in->action_id);
+}
+
 static uar_err read_action(const struct uar_json *action, const struct uar_json *model,
 			   struct uar_a2ui_input *out, struct uar_error *error)
 {
@@ -57,6 +67,12 @@ static uar_err read_action(const struct uar_json *action, const struct uar_json 
 	}
 	if (!uar_str_is_id(out->action_id))
 		return refuse(error, "/action/context", "the id of the action or form");
+	if (!is_offered(action, out))
+		return refuse(error, "/action/surfaceId",
+			      "the surface that offers this: action-ACTION or form-FORM");
+	if (out->values && uar_a2ui_has_unsafe(out->values))
+		return refuse(error, "/action/context/values",
+			      "no member may be called __proto__, constructor or prototype");
 	return UAR_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/redact.h"
 #include "json/limits.h"
+#include "event/a2ui.h"
 #include "json/schema.h"
 
 static uar_err parse(uar_str text, struct uar_arena *arena, const struct uar_json **out)
@@ -163,6 +164,9 @@ uar_err rt_form_asked(uar_str args, struct uar_buf *schema, struct uar_buf *titl
 		e = uar_error_set(error, UAR_EINVALID, "the schema of a form has the type object");
 	if (!e)
 		e = uar_schema_create(form, NULL, &compiled, error);
+	if (!e && uar_a2ui_has_unsafe(form))
+		e = uar_error_set(error, UAR_EINVALID,
+				  "no field may be called __proto__, constructor or prototype");
 	if (e)
 		uar_error_where(error, "/schema");
 	uar_schema_destroy(compiled);

@@ -267,6 +267,13 @@ BROKEN = {
     "one surface of the basic catalog": lambda out, parts: out[0]["createSurface"].update(catalogId="mine"),
     "openUrl takes an http address": lambda out, parts: parts[2].update(
         action={"functionCall": {"call": "openUrl", "args": {"url": "file:///etc/passwd"}, "returnType": "void"}}),
+    "a colour like #1a2b3c": lambda out, parts: out[0]["createSurface"].update(theme={"primaryColor": "red"}),
+    "an http address": lambda out, parts: out[0]["createSurface"].update(theme={"iconUrl": "file:///etc/passwd"}),
+    "an unknown member": lambda out, parts: out[0]["createSurface"].update(themes={}),
+    "a JSON Pointer": lambda out, parts: out[2]["updateDataModel"].update(path="title"),
+    "the whole data is an object": lambda out, parts: out[2]["updateDataModel"].update(value="Hello"),
+    "a path that data must not have": lambda out, parts: parts[1].update(text={"path": "/constructor/name"}),
+    "a name that data must not have": lambda out, parts: out[2]["updateDataModel"]["value"].update({"__proto__": {"a": 1}}),
 }
 
 
@@ -429,13 +436,17 @@ def refusals():
         for query, where in (("after=x", "?after"), ("v=1.0", "?v"), ("catalog=mine", "?catalog")):
             refused(s.http.get(f"{stream}?{query}"), 400, "VALIDATION_ERROR", where)
         refused(s.http.get("/api/a2ui/runs/nothing/stream"), 404, "NOT_FOUND")
-        action = {"name": "uar.action.resolve", "surfaceId": "s", "sourceComponentId": "c", "timestamp": "2026-01-01T00:00:00Z",
-                  "context": {"actionId": "act_none", "decision": "allow"}}
+        action = {"name": "uar.action.resolve", "surfaceId": "action-act_none", "sourceComponentId": "c",
+                  "timestamp": "2026-01-01T00:00:00Z", "context": {"actionId": "act_none", "decision": "allow"}}
         for change, where in (({"version": "v0.8"}, "/version"), ({"action": {**action, "name": "x"}}, "/action/name"),
                               ({"action": {**action, "context": {"actionId": "a", "decision": "perhaps"}}},
                                "/action/context/decision"),
                               ({"action": {**action, "name": "uar.form.submit", "context": {"formId": "a"}}},
-                               "/action/context/values")):
+                               "/action/context/values"),
+                              ({"action": {**action, "surfaceId": "run-" + run_id}}, "/action/surfaceId"),
+                              ({"action": {**action, "surfaceId": "form-act_none"}}, "/action/surfaceId"),
+                              ({"action": {**action, "name": "uar.form.submit", "surfaceId": "form-a", "context": {
+                                  "formId": "a", "values": {"x": [{"__proto__": 1}]}}}}, "/action/context/values")):
             refused(s.http.post(path, {"version": "v0.9", "action": action, **change}), 400, "VALIDATION_ERROR", where)
         refused(s.http.post(path, {"version": "v0.9", "action": action}), 404, "NOT_FOUND")
         equal(s.http.post(path, {"version": "v0.9", "error": {"code": "X", "surfaceId": "s", "message": "m"}}).status, 200)

@@ -47,8 +47,8 @@ def thread_of(s, run_id):
 
 def answers(s, run_id, action):
     """The answer through each door that has one; all mean: allow it."""
-    shown = {"name": "uar.action.resolve", "surfaceId": "s", "sourceComponentId": "c", "timestamp": "2026-01-01T00:00:00Z",
-             "context": {"actionId": action, "decision": "allow"}}
+    shown = {"name": "uar.action.resolve", "surfaceId": f"action-{action}", "sourceComponentId": "c",
+             "timestamp": "2026-01-01T00:00:00Z", "context": {"actionId": action, "decision": "allow"}}
     resume = {"threadId": thread_of(s, run_id), "runId": "again", "messages": [{"id": "1", "role": "user", "content": CALL}],
               "resume": [{"interruptId": action, "status": "resolved", "payload": {"approved": True}}]}
     return {"a2ui": lambda: s.http.post(f"/api/a2ui/runs/{run_id}/messages", {"version": "v0.9", "action": shown}),
