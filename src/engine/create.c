@@ -17,7 +17,8 @@ struct creation {
 	int tries;
 	bool has_blob, has_inputs; /* message, inputs: kept as blobs */
 	bool task_known;
-	uar_err refused; /* unless the key names a run */
+	bool answer_first; /* refused while the conversation waits for an answer */
+	uar_err refused;   /* unless the key names a run */
 	/* From here on it is large, and written where it is used: not cleared. */
 	struct uar_blob_put put, put_inputs;
 	struct uar_thread_query query;
@@ -308,6 +309,7 @@ static bool stands_apart(const struct creation *c)
 }
 
 static void place(struct creation *c);
+static void go_on(struct creation *c, uar_err refused);
 static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool is_new);
 
 static void session_awake(struct rt_waker *w, uar_err e)
@@ -343,7 +345,13 @@ static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool
 		return;
 	}
 	a = is_new ? NULL : rt_agg_find(c->rt, &c->op->owner, session_id);
-
+	if (a && c->answer_first) {
+		e = rt_thread_answered(a, uar_str_c(c->thread_id), &c->op->error);
+		if (e) {
+			go_on(c, e);
+			return;
+		}
+	}
 	if (stands_apart(c))
 		uar_uuid_next(&c->rt->ids, c->thread_id);
 
@@ -653,7 +661,7 @@ static struct creation *make_creation(struct uar_runtime *rt, struct uar_run_cre
 	return c;
 }
 
-uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op)
+static uar_err create_run(struct uar_runtime *rt, struct uar_run_create *op, bool answer_first)
 {
 	struct creation *c;
 	uar_err e = rt_takes_new(rt);
@@ -663,6 +671,7 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 	c = make_creation(rt, op);
 	if (!c)
 		return UAR_ENOMEM;
+	c->answer_first = answer_first;
 	e = check(c);
 	if (!e) {
 		e = look(c);
@@ -676,4 +685,14 @@ uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op
 	else
 		rt_op_begin(rt, &c->under_way, drop);
 	return e;
+}
+
+uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op)
+{
+	return create_run(rt, op, false);
+}
+
+uar_err uar_runtime_create_turn(struct uar_runtime *rt, struct uar_run_create *op)
+{
+	return create_run(rt, op, true);
 }

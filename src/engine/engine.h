@@ -88,6 +88,9 @@ struct uar_run_create {
 	void (*ready)(struct uar_run_create *op, struct creation *c);
 };
 UAR_MUST_CHECK uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar_run_create *op);
+/* The same for clients that cannot see a queue: EWAITING while the conversation waits for an
+ * answer. */
+UAR_MUST_CHECK uar_err uar_runtime_create_turn(struct uar_runtime *rt, struct uar_run_create *op);
 
 /* Another attempt at the task of a run that is over. */
 struct uar_run_retry_op {

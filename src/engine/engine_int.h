@@ -224,6 +224,8 @@ uar_err rt_run_make(struct agg *a, uar_str run_id, uar_str thread_id, struct liv
 void rt_run_free(struct live_run *r); /* out of every map; ends its worker */
 /* The run of its thread that was started first and is not over; NULL: none. */
 struct live_run *rt_thread_active(struct agg *a, uar_str thread_id);
+/* EWAITING: its run asks something, which *error names. */
+uar_err rt_thread_answered(struct agg *a, uar_str thread_id, struct uar_error *error);
 struct live_run *rt_run_find(const struct uar_runtime *rt, const struct uar_owner *owner,
 			     uar_str run_id);
 

@@ -369,3 +369,18 @@ struct live_run *rt_thread_at_work(struct agg *a, uar_str thread_id)
 
 	return r && r->committed && r->state.status != UAR_STATUS_QUEUED ? r : NULL;
 }
+
+uar_err rt_thread_answered(struct agg *a, uar_str thread_id, struct uar_error *error)
+{
+	struct live_run *r = rt_thread_at_work(a, thread_id);
+	const struct uar_run_actions *asked = r ? &uar_run_rare(&r->state)->actions : NULL;
+	char id[UAR_ACTION_TEXT + 1];
+
+	if (!asked || !asked->open_count)
+		return UAR_OK;
+	uar_action_id(uar_str_c(r->run_id), asked->open[0].number, id);
+	return uar_error_set(error, UAR_EWAITING,
+			     "run %s of this thread waits for an answer to %s (%zu open): answer "
+			     "it, or cancel the run, then send the message again",
+			     r->run_id, id, asked->open_count);
+}

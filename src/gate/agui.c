@@ -48,11 +48,35 @@ static void look_up_known(struct agui_run *run)
 		gate_problem(c, e, NULL);
 }
 
+/* The thread waits for an answer: a run that never starts says so, as the protocol has it for
+ * interrupts that no `resume` covers. */
+static void refuse_turn(struct call *c, const struct uar_error *error, bool proto)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_RECORD_BYTES), bytes = b;
+	struct uar_frames frames = { .out = &b };
+	uar_err e = uar_agui_refuse(error, &frames);
+
+	if (!e && proto)
+		e = uar_agui_proto_frames(uar_buf_str(&b), &c->g->scratch, &bytes);
+	if (e)
+		gate_problem(c, e, NULL);
+	else if (proto)
+		gate_answer_type(c, 200, UAR_AGUI_PROTO, uar_buf_str(&bytes));
+	else
+		gate_answer_type(c, 200, "text/event-stream", uar_buf_str(&b));
+	uar_buf_fini(&bytes);
+	uar_buf_fini(&b);
+}
+
 static void stream_created(struct uar_run_create *op)
 {
 	struct agui_run *run = UAR_OWNER(op, struct agui_run, op);
 	struct call *c = op->ctx;
 
+	if (op->err == UAR_EWAITING && c->r) {
+		refuse_turn(c, &op->error, run->view.proto);
+		return;
+	}
 	if (op->err || !c->r) {
 		gate_problem(c, op->err, &op->error); /* of one who left: frees the call */
 		return;
@@ -151,7 +175,7 @@ static void create(struct call *c, struct agui_run *run)
 	run->op.done = stream_created;
 	run->op.ctx = c;
 	c->op = &run->op;
-	e = uar_runtime_create_run(c->g->o.runtime, &run->op);
+	e = uar_runtime_create_turn(c->g->o.runtime, &run->op);
 	if (e)
 		gate_problem(c, e, &run->op.error);
 }

@@ -108,6 +108,24 @@ static void show_known(struct uar_run_list *q)
 		gate_answer_view(c, run_id, &k->view, until);
 }
 
+/* A client that repeats its request has the text of an earlier stream no more: it is told the
+ * run as it is, not what a restart took back. */
+static void stream_known(struct uar_run_list *q)
+{
+	struct openai_call *k = UAR_OWNER(q, struct openai_call, known);
+	struct call *c = k->op.ctx;
+	struct uar_error error = q->error;
+	uar_err e = q->err;
+
+	if (!e)
+		k->view.options.fold_until = q->rows[0].last_run_sequence;
+	uar_run_list_fini(q);
+	if (e || !c->r)
+		gate_problem(c, e, &error);
+	else
+		gate_stream_view(c, uar_str_c(k->op.run_id), &k->view);
+}
+
 static void show_run(struct uar_run_create *op)
 {
 	struct openai_call *k = UAR_OWNER(op, struct openai_call, op);
@@ -115,13 +133,15 @@ static void show_run(struct uar_run_create *op)
 	uar_str run_id = uar_str_c(op->run_id);
 	uar_err e = op->err;
 
-	if (e || !c->r)
+	if (e || !c->r) {
 		gate_problem(c, e, &op->error); /* of one who left: frees the call */
-	else if (k->in.stream)
+		return;
+	}
+	if (k->in.stream && !op->existed)
 		gate_stream_view(c, run_id, &k->view);
-	else if (!k->in.background)
+	else if (!k->in.stream && !k->in.background)
 		gate_answer_view(c, run_id, &k->view, 0);
-	else if ((e = look_up(c, k, run_id, show_known)))
+	else if ((e = look_up(c, k, run_id, k->in.stream ? stream_known : show_known)))
 		gate_problem(c, e, NULL);
 }
 
@@ -161,7 +181,7 @@ static uar_err start_run(struct call *c, struct openai_call *k, struct uar_error
 	if (e)
 		return e;
 	c->op = &k->op;
-	e = uar_runtime_create_run(c->g->o.runtime, &k->op);
+	e = uar_runtime_create_turn(c->g->o.runtime, &k->op);
 	if (e)
 		*error = k->op.error;
 	return e;

@@ -373,6 +373,13 @@ static uar_err leave(void *state, struct uar_frames *out)
 	return e;
 }
 
+uar_err uar_agui_refuse(const struct uar_error *error, struct uar_frames *out)
+{
+	struct agui a = { .out = out };
+
+	return agui_failed(&a, uar_err_token(error->code), uar_str_c(uar_error_text(error)));
+}
+
 const struct uar_dialect uar_agui = {
 	.name = "ag-ui",
 	.state_size = sizeof(struct agui),

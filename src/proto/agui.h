@@ -19,6 +19,9 @@ UAR_MUST_CHECK uar_err uar_agui_write_messages(void *state, struct uar_buf *out)
 UAR_MUST_CHECK uar_err uar_agui_write_rest(uar_str thread_id, uar_str run_name, uar_str history,
 					   struct uar_buf *out);
 
+/* The one frame of a run that is refused: a RUN_ERROR with the code and the text of `error`. */
+UAR_MUST_CHECK uar_err uar_agui_refuse(const struct uar_error *error, struct uar_frames *out);
+
 /* The protobuf binding. */
 #define UAR_AGUI_PROTO "application/vnd.ag-ui.event+proto"
 /* One event, without its length. UAR_ESKIP: the binding has no such event. */

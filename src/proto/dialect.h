@@ -39,7 +39,10 @@ struct uar_dialect_options {
 	uar_str previous_id; /* OpenAI: the response that this one follows; or empty */
 	int64_t skip;	     /* OpenAI: events of the response that the reader has */
 	bool usage;	     /* OpenAI: a last chunk tells what was used */
-	uar_str catalog;     /* A2UI: the id of its catalog of components; empty: the usual one */
+	/* OpenAI, chat: up to this event of the run the text is told in one piece, without what was
+	 * taken back: a chunk cannot be. 0: piece by piece from the first one on. */
+	uint64_t fold_until;
+	uar_str catalog; /* A2UI: the id of its catalog of components; empty: the usual one */
 };
 
 struct uar_dialect {

@@ -139,7 +139,7 @@ uar_err openai_begin(void *state, const struct uar_dialect_options *o)
 {
 	struct openai *a = state;
 
-	*a = (struct openai){ .o = *o };
+	*a = (struct openai){ .o = *o, .folding = o->fold_until > 0 };
 	uar_view_init(&a->view);
 	return UAR_OK;
 }

@@ -73,12 +73,24 @@ static uar_err put_role(struct openai *a)
 	return close_chunk(a, NULL);
 }
 
-static uar_err on_grew(struct openai *a, change_t *c)
+static uar_err put_text_chunk(struct openai *a, enum uar_view_kind kind, uar_str text)
 {
 	open_chunk(a);
-	uar_jw_str(&a->w, c->message->kind == UAR_VIEW_TEXT ? "content" : "reasoning_content",
-		   c->text);
+	uar_jw_str(&a->w, kind == UAR_VIEW_TEXT ? "content" : "reasoning_content", text);
 	return close_chunk(a, NULL);
+}
+
+/* What was folded so far, as the run has it now. */
+static uar_err stop_folding(struct openai *a)
+{
+	uar_err e = a->view.cut ? UAR_ETOOBIG : put_role(a);
+
+	a->folding = false;
+	a->begun = true;
+	for (const struct uar_view_message *m = openai_first(a); m && !e; m = m->next)
+		if ((m->kind == UAR_VIEW_TEXT || m->kind == UAR_VIEW_REASONING) && m->text.n)
+			e = put_text_chunk(a, m->kind, uar_buf_str(&m->text));
+	return e;
 }
 
 /* Calls that are handed to the client so far, without this one. */
@@ -207,19 +219,29 @@ static uar_err fail(struct openai *a)
 	return e ? e : put_done(a);
 }
 
+static bool ends_request(const struct openai *a, change_t *c)
+{
+	return c->kind == UAR_VIEW_ENDED ||
+	       (c->kind == UAR_VIEW_WAITING && openai_waits_for_client(a));
+}
+
 static uar_err on_change(void *ctx, change_t *c)
 {
 	struct openai *a = ctx;
 	uar_err e = UAR_OK;
 
-	if (!a->begun) {
+	if (a->folding && !ends_request(a, c))
+		return UAR_OK;
+	if (a->folding) {
+		e = stop_folding(a);
+	} else if (!a->begun) {
 		a->begun = true;
 		e = put_role(a);
 	}
 	if (e || a->over)
 		return e;
 	switch (c->kind) {
-	case UAR_VIEW_MESSAGE_GREW: return on_grew(a, c);
+	case UAR_VIEW_MESSAGE_GREW: return put_text_chunk(a, c->message->kind, c->text);
 	case UAR_VIEW_WAITING:
 		if (!openai_waits_for_client(a))
 			return openai_put_waiting(a);
@@ -233,8 +255,19 @@ static uar_err on_change(void *ctx, change_t *c)
 static uar_err encode(void *state, const struct uar_event *ev, struct uar_arena *scratch,
 		      struct uar_frames *out)
 {
+	struct openai *a = state;
+	uar_err e;
+
 	out->run_sequence = 0; /* chunks have no ids */
-	return openai_encode(state, ev, scratch, out, on_change);
+	e = openai_encode(a, ev, scratch, out, on_change);
+	if (e || !a->folding || ev->run_sequence < a->o.fold_until)
+		return e;
+	a->out = out;
+	e = stop_folding(a);
+	if (!e && a->view.waiting)
+		e = openai_put_waiting(a);
+	a->out = NULL;
+	return e;
 }
 
 /* A reader that goes on with a run is shown what follows. */

@@ -18,6 +18,7 @@ struct openai {
 	int64_t item_count;
 	const struct uar_view_message *told; /* the last one of earlier requests; NULL: none */
 	bool begun, over;
+	bool folding; /* chat: nothing is told before the event `o.fold_until` */
 };
 
 /* The first message that this request shows. */

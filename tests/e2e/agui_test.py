@@ -387,6 +387,28 @@ def said_beside():
         equal(len([r for r in s.http.get("/api/runs").json["runs"] if r["conversation_id"] == "same"]), 1)
 
 
+@test("a_message_without_an_answer_is_refused_and_not_queued", "AGUI-01 AGUI-13")
+def answer_first():
+    path = "/api/ag-ui/agents/tools"
+    with Server() as s, Judge() as judge:
+        asks = user(call("fs.write", path="a.txt", text="x"))
+        for old in (False, True):
+            thread = f"t-{old}"
+            first = judge.http(s, path, old, threadId=thread, runId=f"{thread}-1", messages=[asks])
+            [asked] = first["events"][-1]["outcome"]["interrupts"]
+            more = {"threadId": thread, "messages": [*first["messages"], user("and then?", "u2")]}
+            [(_, _, error)] = frames(s.http.post(path, {**more, "runId": f"{thread}-2"}).body.decode())
+            equal((error["type"], error["code"]), ("RUN_ERROR", "WAITING_FOR_ANSWER"))
+            check(asked["id"] in error["message"] and "answer it" in error["message"], error)
+            [run] = [r for r in s.http.get("/api/runs").json["runs"] if r["conversation_id"] == thread]
+            # Who names the run that waits still gets it; the refused name is free.
+            again = judge.http(s, path, old, threadId=thread, runId=f"{thread}-1", messages=[asks])
+            equal(again["events"][-1]["outcome"]["interrupts"][0]["id"], asked["id"])
+            got = judge.http(s, path, old, **more, runId=f"{thread}-2", resume=[{"interruptId": asked["id"], "status": "cancelled"}])
+            equal(got["events"][-1]["type"], "RUN_FINISHED")
+            equal(len([r for r in s.http.get("/api/runs").json["runs"] if r["conversation_id"] == thread]), 2, run)
+
+
 @test("answers_to_interrupts_are_checked_before_they_count", "AGUI-01 AGUI-13")
 def answers_checked():
     path = "/api/ag-ui/agents/tools"

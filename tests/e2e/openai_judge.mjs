@@ -2,7 +2,7 @@
  *
  * usage: node openai_judge.mjs MODULES URL TOKEN
  * Reads a JSON line for each task, answers with one:
- *   {"call": "models"|"model"|"chat"|"chat_stream"|"responses"|"responses_stream"|"response"|"cancel",
+ *   {"call": "models"|"model"|"chat"|"chat_stream"|"chat_part"|"responses"|"responses_stream"|"response"|"cancel",
  *    "args": [...], "options": {...}} -> {"value"} or {"error": {status, code, type, param, message}} */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -24,6 +24,14 @@ const calls = {
   model: (id) => client.models.retrieve(id),
   chat: (body, options) => client.chat.completions.create(body, options),
   chat_stream: (body, options) => follow(client.chat.completions.stream(body, options), "finalChatCompletion"),
+  chat_part: async (body, n, options) => {
+    const events = [];
+    for await (const e of await client.chat.completions.create({ ...body, stream: true }, options)) {
+      events.push(e);
+      if (events.length >= n) break;
+    }
+    return events;
+  },
   responses: (body, options) => client.responses.create(body, options),
   responses_stream: (body, options) => follow(client.responses.stream(body, options), "finalResponse"),
   response: (id) => client.responses.retrieve(id),

@@ -188,6 +188,20 @@ def approval():
         check(raw.endswith("data: [DONE]\n\n"), raw)
 
 
+@test("a_turn_behind_a_question_is_refused", "")
+def behind_a_question():
+    with Server() as s, Client(s) as client:
+        first = client.ask("responses", {"model": "tools", "input": 'tool fs.write {"path": "a.txt", "text": "x"}', "background": True})
+        action = wait_until(lambda: (s.record(run_of(first)).get("actions") or [None])[0], "a question")["action_id"]
+        turn = {"model": "tools", "input": "more", "previous_response_id": first["id"]}
+        error = client.refused(409, "responses", turn)
+        equal((error["code"], error["type"]), ("WAITING_FOR_ANSWER", "invalid_request_error"))
+        check(action in error["message"], error)
+        equal(len(s.http.get("/api/runs").json["runs"]), 1)
+        s.http.post("/api/control/respond_action", {"action_id": action, "decision": "deny"})
+        equal(client.ask("responses", turn)["status"], "completed")
+
+
 @test("failures_have_the_shape_that_clients_read", "")
 def failures():
     with Server() as s, Client(s) as client:
@@ -278,6 +292,27 @@ def idempotent():
         equal(client.ask("chat", body, headers={"Idempotency-Key": "k1"}), first)
         equal(len(s.http.get("/api/runs").json["runs"]), 1)
         client.refused(409, "chat", {**body, "messages": [said("other")]}, headers={"Idempotency-Key": "k1"})
+
+
+@test("a_repeated_completion_has_no_text_that_a_restart_took_back", "SSE-08")
+def repeated():
+    """Killed between the frames that a client reads; the same key attaches to the run and its text as it is."""
+    body, key = {"model": "demo", "messages": [said("hi")]}, {"Idempotency-Key": "k1"}
+    for n in (2, 12, 20):
+        with Server(env={"UAR_SCRIPTED_TOKEN_MS": "30"}) as s:
+            with Client(s) as client:
+                seen = client.ask("chat_part", body, n, headers=key)
+            s.kill()
+            s.start()
+            with Client(s) as client:
+                early = client.ask("chat_stream", body, headers=key)["final"]["choices"][0]["message"]
+                whole = client.ask("response", seen[0]["id"].replace("chatcmpl-", "resp_"))
+                late = client.ask("chat_stream", body, headers=key)["final"]["choices"][0]["message"]
+            text = whole["output_text"]
+            equal((early["content"], late["content"]), (text, text), n)
+            equal(text.count("You wrote:"), 1, text)
+            log = [e.data["payload"].get("metadata", {}) for e in s.session_events(run_of(whole))]
+            check(any("superseded_message_id" in m for m in log), "nothing was cut off")
 
 
 @test("a_response_in_the_background_is_asked_for_and_cancelled", "")
