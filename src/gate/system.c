@@ -1,6 +1,7 @@
 /* system.c - health, readiness, version, the one-time link. */
 #include "gate/gate_int.h"
 #include "gate/limits.h"
+#include "work/definition_store.h"
 
 enum { LINK_VALID_US = 600000000 };
 
@@ -38,6 +39,8 @@ void gate_ready(struct call *c)
 		answer_status(c, 503, "out of memory");
 	else if (!uar_runtime_ready(c->g->o.runtime))
 		answer_status(c, 503, c->g->draining ? "draining" : "recovering");
+	else if (!uar_workers_definitions_loaded(c->g->o.work))
+		answer_status(c, 503, "reading definitions");
 	else
 		answer_status(c, 200, "ready");
 }
