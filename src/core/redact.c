@@ -22,12 +22,13 @@ struct walk {
 };
 
 static const char *const secret_words[] = {
-	"password",    "passwd",	"passphrase", "secret",	      "apikey",	      "accesskey",
-	"privatekey",  "authorization", "credential", "accesstoken",  "refreshtoken", "authtoken",
-	"bearertoken", "sessiontoken",	"idtoken",    "clientsecret", "cookie",
+	"password",	 "passwd",     "passphrase",   "apikey",       "accesskey", "privatekey",
+	"authorization", "credential", "accesstoken",  "refreshtoken", "authtoken", "bearertoken",
+	"sessiontoken",	 "idtoken",    "clientsecret", "cookie",
 };
 /* Only as a word of the name, alone or as in user_pin and githubToken. */
-static const char *const secret_names[] = { "token", "pwd", "pin", "pass", "otp", "cvv", "jwt" };
+static const char *const secret_names[] = { "token", "pwd", "pin",    "pass",	"otp",
+					    "cvv",   "jwt", "secret", "secrets" };
 
 /* Lower-case letters and digits of the name: "API-Key" and "api_key" are the same. */
 static uar_str plain_name(uar_str name, char out[UAR_LIMIT_REDACT_NAME])
@@ -79,11 +80,31 @@ static bool is_secret_word(uar_str word)
 	return false;
 }
 
+/* token_count and password_length say how much, not what. */
+static bool is_measure(uar_str name)
+{
+	static const char *const measures[] = { "count", "counts", "limit", "length", "size",
+						"total", "used",   "usage", "budget" };
+	uar_str word = UAR_STR(""), next;
+
+	for (size_t at = 0; at < name.n;) {
+		next = next_word(name, &at);
+		if (next.n)
+			word = next;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(measures); i++)
+		if (uar_str_eq_nocase(word, uar_str_c(measures[i])))
+			return true;
+	return false;
+}
+
 bool uar_is_secret_name(uar_str name)
 {
 	char text[UAR_LIMIT_REDACT_NAME];
 	uar_str plain = plain_name(name, text);
 
+	if (is_measure(name))
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(secret_words); i++)
 		if (plain.n && memmem(plain.p, plain.n, secret_words[i], strlen(secret_words[i])))
 			return true;

@@ -40,6 +40,12 @@ TEST(members_with_the_name_of_a_secret_are_hidden, "")
 	      "6}",
 	      "{\"APIToken2\":\"<redacted>\",\"spinner\":2,\"max_tokens\":3,\"shopping\":4,"
 	      "\"bypass\":5,\"_\":6}");
+	shows(NULL,
+	      "{\"token_count\":1,\"tokenLimit\":2,\"password_length\":3,\"secretary\":4,"
+	      "\"token_1\":5,\"my_secret\":6,\"new_password\":7}",
+	      "{\"token_count\":1,\"tokenLimit\":2,\"password_length\":3,\"secretary\":4,"
+	      "\"token_1\":\"<redacted>\",\"my_secret\":\"<redacted>\","
+	      "\"new_password\":\"<redacted>\"}");
 	shows(NULL, "\"plain\"", "\"plain\"");
 }
 

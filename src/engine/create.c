@@ -43,7 +43,7 @@ static void finish(struct creation *c, uar_err e, const struct uar_error *error)
 		op->error = *error;
 	op->error.code = e;
 	rt_op_end(&c->under_way);
-	uar_free(c);
+	rt_creation_end(c);
 	op->done(op);
 }
 
@@ -54,7 +54,7 @@ static void drop(struct rt_op *under_way)
 	uar_unpost(c->rt->o.sched, &c->place_later);
 	if (c->request.look)
 		c->request.forget(c->request.look);
-	uar_free(c);
+	rt_creation_end(c);
 }
 
 static uar_str own_id(struct creation *c, int which)
@@ -270,6 +270,7 @@ void rt_creation_adopt(struct creation *c)
 
 void rt_creation_end(struct creation *c)
 {
+	uar_buf_fini(&c->request.inputs);
 	uar_free(c);
 }
 
@@ -655,9 +656,7 @@ static struct creation *make_creation(struct uar_runtime *rt, struct uar_run_cre
 	c->rt = rt;
 	c->op = op;
 	c->place_later.fn = place_task;
-	c->request.op = op;
-	c->request.looked = looked;
-	c->request.look = NULL;
+	c->request = (struct rt_request){ .op = op, .looked = looked };
 	return c;
 }
 
@@ -681,7 +680,7 @@ static uar_err create_run(struct uar_runtime *rt, struct uar_run_create *op, boo
 			op->error = (struct uar_error){ 0 }; /* it tells of another failure */
 	}
 	if (e)
-		uar_free(c);
+		rt_creation_end(c);
 	else
 		rt_op_begin(rt, &c->under_way, drop);
 	return e;

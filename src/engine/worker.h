@@ -31,6 +31,7 @@ struct rt_request {
 	char agent_id[UAR_LIMIT_ID_BYTES + 1], provider[UAR_LIMIT_ID_BYTES + 1];
 	char model[UAR_LIMIT_AGENT_MODEL + 1];
 	char definition[UAR_SHA256_TEXT + 1];
+	struct uar_buf inputs; /* `check` may have put op->inputs here, as they are recorded */
 };
 
 struct rt_workers {

@@ -4,6 +4,7 @@
 #include "event/client.h"
 #include "json/limits.h"
 #include "work/client_input.h"
+#include "work/input_seal.h"
 #include "work/definitions.h"
 #include "work/past.h"
 #include "work/recall.h"
@@ -97,8 +98,11 @@ uar_err rt_agent_collect(const struct prompt_sources *from, struct uar_prompt_te
 	uar_err e = UAR_OK;
 
 	if (defined)
+		e = rt_inputs_open(rt_engine(from->run), &rt_agg_session(rt_agg(from->run))->owner,
+				   inputs, from->arena, &inputs);
+	if (defined && !e)
 		e = collect_defined(from, inputs, text, p);
-	else
+	else if (!defined)
 		collect_plain(from, p);
 	if (e)
 		return e;

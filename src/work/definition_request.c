@@ -90,26 +90,22 @@ static uar_err check_state(const struct uar_definition *d, const struct uar_run_
 	return check_value(d->schemas.state, state, "/context/state", error);
 }
 
-/* Inputs are recorded as they came, so that the run can go on after a crash: one that may not be
- * recorded is refused. */
-static uar_err check_recordable(const struct uar_definition *d, const struct uar_json *inputs,
+/* The message is what is said, and shown wherever a conversation is: it cannot be hidden. Other
+ * inputs are sealed (input_seal.h). */
+static uar_err check_recordable(const struct uar_definition *d, uar_str text,
 				struct uar_error *error)
 {
-	for (const struct uar_json *m = uar_json_first(inputs); m; m = m->next) {
-		struct uar_json alone = *inputs, member = *m;
+	struct uar_json message = { .kind = UAR_JSON_STRING,
+				    .key = UAR_STR("message"),
+				    .text = text };
+	struct uar_json alone = { .kind = UAR_JSON_OBJECT, .count = 1, .first = &message };
 
-		member.next = NULL;
-		alone.first = &member;
-		alone.count = 1;
-		if (!uar_redacts(&alone, d->schemas.inputs))
-			continue;
-		uar_error_where(error, "/inputs/%.*s", UAR_FMT(uar_str_utf8_prefix(m->key, 64)));
-		return uar_error_set(error, UAR_EINVALID,
-				     "a sensitive value cannot be an input, for inputs are "
-				     "recorded: let the agent ask for it with a form, or write "
-				     "${secret:NAME} in the tool that needs it");
-	}
-	return UAR_OK;
+	if (!text.n || !uar_redacts(&alone, d->schemas.inputs))
+		return UAR_OK;
+	uar_error_where(error, "/inputs/message");
+	return uar_error_set(error, UAR_EINVALID,
+			     "the message is recorded and cannot be secret: mark another input in "
+			     "schemas.inputs, or let the agent ask with a form");
 }
 
 static uar_err check_inputs(const struct uar_definition *d, struct uar_run_create *op,
@@ -125,7 +121,7 @@ static uar_err check_inputs(const struct uar_definition *d, struct uar_run_creat
 	if (!e && d->schemas.inputs)
 		e = check_value(d->schemas.inputs, theirs, "/inputs", &op->error);
 	if (!e)
-		e = check_recordable(d, theirs, &op->error);
+		e = check_recordable(d, op->message, &op->error);
 	if (!e)
 		e = uar_prompt_check(d, all, &op->error);
 	return e ? e : check_state(d, op, arena, &op->error);

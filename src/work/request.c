@@ -7,6 +7,7 @@
 #include "work/definition_request.h"
 #include "work/definition_store.h"
 #include "work/fixture_file.h"
+#include "work/input_seal.h"
 #include "work/work_int.h"
 
 static struct uar_workers *work_of(struct rt_workers *port)
@@ -127,11 +128,77 @@ static uar_err check_length(struct uar_run_create *op, bool any_inputs)
 			     UAR_LIMIT_PREVIEW_BYTES);
 }
 
+/* Inputs that were recorded before, of this owner, are given again: checked as what they are. */
+static uar_err open_inputs(struct uar_workers *w, struct uar_run_create *op,
+			   struct uar_arena *arena, const struct uar_json **out)
+{
+	const struct uar_json *given = NULL;
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_HTTP_BODY);
+	uar_str copy;
+	uar_err e =
+		op->inputs.n ? uar_json_parse(op->inputs, NULL, arena, &given, &op->error) : UAR_OK;
+
+	if (!e)
+		e = rt_inputs_open(w->rt, &op->owner, given, arena, out);
+	if (e == UAR_ECORRUPT) {
+		uar_error_where(&op->error, "/inputs/" UAR_SEALED_INPUT);
+		e = uar_error_set(&op->error, UAR_EINVALID,
+				  "it was not sealed for you here: leave it out and give the "
+				  "values themselves");
+	}
+	if (e || *out == given)
+		return e;
+	uar_json_write(&text, *out);
+	copy = text.err ? UAR_STR_NONE : uar_arena_str(arena, uar_buf_str(&text));
+	uar_buf_fini(&text);
+	if (!copy.p)
+		return UAR_ENOMEM;
+	op->inputs = copy;
+	return UAR_OK;
+}
+
+/* From here on the request has what may be recorded. */
+static uar_err seal_inputs(struct uar_workers *w, struct rt_request *q,
+			   const struct uar_agent *agent, const struct uar_json *inputs)
+{
+	struct uar_run_create *op = q->op;
+	struct inputs_ask ask = { &op->owner, inputs,
+				  agent->definition ? agent->definition->def.schemas.inputs
+						    : NULL };
+	uar_err e;
+
+	q->inputs = uar_buf_make(UAR_LIMIT_HTTP_BODY);
+	e = rt_inputs_seal(w->rt, &ask, &q->inputs);
+	if (e == UAR_ESKIP)
+		return UAR_OK;
+	if (!e)
+		op->inputs = uar_buf_str(&q->inputs);
+	return e ? e : check_length(op, agent->entry == UAR_ENTRY_LLM);
+}
+
+static uar_err check_known(struct uar_workers *w, struct rt_request *q,
+			   const struct uar_agent *agent)
+{
+	struct uar_run_create *op = q->op;
+	uar_err e = UAR_OK;
+
+	if (agent->info)
+		e = rt_backend_check(agent, op->inputs, &op->error);
+	if (!e && agent->definition)
+		e = rt_definition_check(&agent->definition->def, op);
+	if (!e && agent->definition)
+		e = rt_definition_check_tools(w, &agent->definition->def, &op->error);
+	return e;
+}
+
 /* Places are named as in a request for a run of an agent. */
 static uar_err check_agent(struct uar_workers *w, struct rt_request *q)
 {
 	struct uar_run_create *op = q->op;
 	const struct uar_agent *agent = uar_workers_agent(w, &op->owner, op->agent_id);
+	const struct uar_json *inputs = NULL;
+	uar_str given = op->inputs;
+	struct uar_arena arena;
 	uar_err e;
 
 	if (!op->parent && !agent && !uar_workers_definitions_loaded(w))
@@ -144,12 +211,15 @@ static uar_err check_agent(struct uar_workers *w, struct rt_request *q)
 	e = check_length(op, agent && agent->entry == UAR_ENTRY_LLM);
 	if (e || op->parent)
 		return e;
-	if (agent->info)
-		e = rt_backend_check(agent, op->inputs, &op->error);
-	if (agent->definition)
-		e = rt_definition_check(&agent->definition->def, op);
-	if (!e && agent->definition)
-		e = rt_definition_check_tools(w, &agent->definition->def, &op->error);
+	uar_arena_init(&arena, 0);
+	e = open_inputs(w, op, &arena, &inputs);
+	if (!e)
+		e = check_known(w, q, agent);
+	if (!e)
+		e = seal_inputs(w, q, agent, inputs);
+	if (op->inputs.p != q->inputs.p)
+		op->inputs = given;
+	uar_arena_fini(&arena);
 	if (!e)
 		set_agent(q, w, agent);
 	return e;

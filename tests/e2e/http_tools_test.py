@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """HTTP tools of definitions, in runs of the real server against a real service: requests, secrets, policy, guard."""
+import contextlib
 import http.server
 import json
 import os
@@ -10,6 +11,7 @@ import threading
 from lib import ROOT, check, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.agents import AgentServer as Shop
 from lib.agents import definition, scripted
+from lib.mcp import Modern
 from lib.services import Service
 
 CANARY = "canary-5e9d0c1f7a"
@@ -378,7 +380,8 @@ class Model(http.server.ThreadingHTTPServer):
 
     def __init__(self, tool, arguments):
         super().__init__(("127.0.0.1", 0), ModelHandler)
-        self.tool, self.arguments, self.asked = tool, json.dumps(arguments), []
+        self.tool, self.arguments, self.asked, self.gate = tool, json.dumps(arguments), [], threading.Event()
+        self.gate.set()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def __enter__(self):
@@ -403,7 +406,9 @@ class ModelHandler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append(request)
-        if request["messages"][-1]["role"] == "tool":
+        if not self.server.gate.wait(60):
+            return
+        if not self.server.tool or request["messages"][-1]["role"] == "tool":
             delta, why = {"content": "done"}, "stop"
         else:
             delta, why = {"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {
@@ -415,7 +420,8 @@ class ModelHandler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body.encode())
+        with contextlib.suppress(BrokenPipeError):  # who asked was killed
+            self.wfile.write(body.encode())
 
 
 @test("arguments_that_are_secret_are_used_and_not_recorded", "SEC-06")
@@ -453,6 +459,80 @@ def secret_arguments():
                 for name in files:
                     with open(os.path.join(folder, name), "rb") as f:
                         check(CANARY.encode() not in f.read(), os.path.join(folder, name))
+
+
+def keeps_nothing(s, shown):
+    """The canary is in no answer, no log line and no file."""
+    for text in shown:
+        check(CANARY not in text, text[:2000])
+    for folder, _, files in os.walk(s.data):
+        for name in files:
+            with open(os.path.join(folder, name), "rb") as f:
+                check(CANARY.encode() not in f.read(), os.path.join(folder, name))
+
+
+@test("inputs_that_are_secret_are_used_and_not_recorded", "SEC-06")
+def secret_inputs():
+    schema = {"type": "object", "properties": {"who": {"type": "string"}, "api_key": {"type": "string", "minLength": 12},
+                                               "card": {"type": "object", "properties": {
+                                                   "number": {"type": "string", "writeOnly": True}}},
+                                               "token_count": {"type": "integer"}}}
+    secret = {"who": "Ada", "api_key": CANARY + "-a", "card": {"number": CANARY + "-b", "kind": "gold"}, "token_count": 7}
+    agent = definition("clerk", schemas={"inputs": schema},
+                       prompt={"template": "{{message}} for {{who}} with {{api_key}}", "variables": {"who": {}, "api_key": {}}})
+    with Model(None, {}) as model, Shop(agent, env=env(**model.env)) as s:
+        def asked(n):
+            wait_until(lambda: len(model.asked) >= n, "the model is asked")
+            return json.dumps(model.asked[n - 1]["messages"])
+        shown = []
+
+        def told(run_id, n):
+            prompt = asked(n)
+            for value in ("-a", "-b"):
+                check(CANARY + value in prompt, "execution gets the real value", prompt)
+            log = [e.data for e in s.session_events(run_id)]
+            parts = next(e["payload"]["input_parts"] for e in log if e["type"] == "turn.submitted" and e["run_id"] == run_id)
+            first = next(json.loads(x["preview"]) for x in parts if x["type"] == "json")
+            equal((first["api_key"], first["card"]), ("<redacted>", {"number": "<redacted>", "kind": "gold"}))
+            equal(first["token_count"], 7, "its name is no secret's")
+            shown.extend([json.dumps(log), json.dumps(s.record(run_id)), json.dumps([e.data for e in s.events(run_id)])])
+        # A run that is killed while its model is asked asks again, with the same values.
+        model.gate.clear()
+        run_id = s.create("clerk", "a seat", inputs=secret)
+        asked(1)
+        s.kill()
+        model.gate.set()
+        s.start()
+        s.finish(run_id)
+        told(run_id, 2)
+        # Other doors.
+        a = s.http.post("/api/control/submit_turn", {"agent_id": "clerk", "message": "a seat", "options": {"inputs": secret}})
+        run_id = a.json["result"]["run_id"]
+        shown.append(a.body.decode())
+        s.finish(run_id)
+        told(run_id, 3)
+        a = s.http.post("/api/ag-ui/agents/clerk", {"threadId": "t", "runId": "r", "messages": [
+            {"id": "u", "role": "user", "content": "a seat"}], "forwardedProps": {"inputs": secret}})
+        equal(a.status, 200, a.body)
+        shown.append(a.body.decode())
+        told(s.http.get("/api/runs?limit=1").json["runs"][0]["run_id"], 4)
+        got = Modern(s).ask("tools/call", {"name": "agent_clerk", "arguments": {"message": "a seat", "inputs": secret}})
+        shown.append(json.dumps(got))
+        told(s.http.get("/api/runs?limit=1").json["runs"][0]["run_id"], 5)
+        # Another attempt has the values of the first one; so has who gives back what was recorded.
+        a = s.http.post(f"/api/runs/{run_id}/retry", {})
+        equal(a.status, 202, a.body)
+        s.finish(a.json["run_id"])
+        told(a.json["run_id"], 6)
+        equal(s.finish(s.create("demo", "x", inputs={"password": CANARY}))["status"], "succeeded")
+        # What the schema wants is wanted of the real value, and a stranger's seal opens nothing.
+        for inputs, where in (({**secret, "api_key": "short"}, "/inputs/api_key"), ({**secret, "$sealed": "AAAA"}, "/inputs/$sealed")):
+            a = s.http.post("/api/runs", {"agent_id": "clerk", "inputs": {"message": "x", **inputs}})
+            refused(a, 400, "VALIDATION_ERROR", where)
+            shown.append(a.body.decode())
+        shown.append(s.log())
+        s.stop()
+        keeps_nothing(s, shown)
 
 
 if __name__ == "__main__":
