@@ -155,6 +155,15 @@ UAR_MUST_CHECK uar_err uar_core_control(const struct uar_core_env *env, struct u
 /* control_turn.c: the text of a turn, from `message` or from the parts of `input`. */
 UAR_MUST_CHECK uar_err uar_turn_message(uar_str message, uar_str input, struct uar_arena *arena,
 					uar_str *out, struct uar_error *error);
+/* The files that parts of `input` name, which uar_turn_message has read; NULL: none. */
+struct uar_turn_file {
+	const struct uar_turn_file *next;
+	size_t part;	/* of `input` */
+	uar_str run_id; /* of an upload; empty: `id` is the sha256 of a blob */
+	uar_str id;
+};
+UAR_MUST_CHECK uar_err uar_turn_files(uar_str input, struct uar_arena *arena,
+				      const struct uar_turn_file **out, struct uar_error *error);
 /* The members that the result of submit_turn has for a turn. */
 struct uar_turn_place {
 	const char *status; /* "accepted", "queued" */

@@ -1,6 +1,8 @@
 /* control_turn.c - turns: submitted to a thread, interrupted. */
 #include "core/control_int.h"
 
+enum { UPLOAD_ID = 24 }; /* hex digits of the id of an upload */
+
 /* --- what a turn says ------------------------------------------------------------------------ */
 
 static uar_err wrong_part(struct uar_error *error, size_t i, const char *member, const char *why)
@@ -31,6 +33,24 @@ static uar_err add_value_part(const struct uar_json *part, size_t i, const char 
 	return UAR_OK;
 }
 
+/* Bytes are named as the server names them: blob://SHA256 in events, and the blob_url of an
+ * upload. */
+static bool read_ref(uar_str ref, struct uar_turn_file *f)
+{
+	uar_str rest, word;
+
+	if (uar_str_starts(ref, UAR_STR("blob://"))) {
+		f->id = uar_str_from(ref, sizeof "blob://" - 1);
+		return f->id.n == 64 && uar_str_is_hex(f->id);
+	}
+	if (!uar_str_starts(ref, UAR_STR("/runs/")))
+		return false;
+	f->run_id = uar_str_cut(uar_str_from(ref, sizeof "/runs/" - 1), '/', &rest);
+	word = uar_str_cut(rest, '/', &f->id);
+	return uar_str_is_id(f->run_id) && uar_str_is(word, "blobs") && f->id.n == UPLOAD_ID &&
+	       uar_str_is_hex(f->id);
+}
+
 static uar_err add_file_part(const struct uar_json *part, size_t i, struct uar_buf *out,
 			     struct uar_error *error)
 {
@@ -39,6 +59,10 @@ static uar_err add_file_part(const struct uar_json *part, size_t i, struct uar_b
 
 	if (!ref.n)
 		return wrong_part(error, i, "ref", "is required");
+	if (!read_ref(ref, &(struct uar_turn_file){ .part = i }))
+		return wrong_part(error, i, "ref",
+				  "must be blob:// and the SHA-256 of stored bytes, or the "
+				  "blob_url of an upload");
 	uar_buf_printf(out, "[%.*s: %.*s]", UAR_FMT(name), UAR_FMT(ref));
 	return UAR_OK;
 }
@@ -78,6 +102,37 @@ static uar_err join_parts(uar_str input, struct uar_arena *arena, uar_str *out,
 		e = out->p ? UAR_OK : UAR_ENOMEM;
 	}
 	uar_buf_fini(&text);
+	return e;
+}
+
+uar_err uar_turn_files(uar_str input, struct uar_arena *arena, const struct uar_turn_file **out,
+		       struct uar_error *error)
+{
+	const struct uar_json *parts = NULL, *part;
+	uar_err e = input.n ? uar_json_parse(input, NULL, arena, &parts, error) : UAR_OK;
+	size_t i = 0, count = 0;
+
+	*out = NULL;
+	for (part = parts ? parts->first : NULL; part && !e; part = part->next, i++) {
+		uar_str ref = uar_json_str(uar_json_get(part, UAR_STR("ref")), UAR_STR(""));
+		struct uar_turn_file found = { .part = i }, *f;
+
+		if (!uar_str_is(uar_json_str(uar_json_get(part, UAR_STR("type")), UAR_STR("")),
+				"file") ||
+		    !read_ref(ref, &found))
+			continue;
+		if (++count > UAR_LIMIT_TURN_FILES) {
+			uar_error_where(error, "/input/%zu", i);
+			return uar_error_set(error, UAR_EINVALID, "a turn has at most %d files",
+					     UAR_LIMIT_TURN_FILES);
+		}
+		f = uar_arena_alloc(arena, sizeof *f);
+		if (!f)
+			return UAR_ENOMEM;
+		*f = found;
+		f->next = *out;
+		*out = f;
+	}
 	return e;
 }
 

@@ -15,10 +15,16 @@ static void stored(struct uar_blob_put *put)
 		rt_control_finish(c, e, put->err ? &put->error : NULL);
 }
 
+static uar_err store_text(struct rt_control *c)
+{
+	struct uar_store *store = c->rt->o.store;
+
+	return store->ops->blob_put(store, &c->runs.text);
+}
+
 uar_err rt_control_prepare_edit(struct rt_control *c)
 {
 	const struct uar_ctl_edit_queued_turn *in = &c->in.edit_queued_turn;
-	struct uar_store *store = c->rt->o.store;
 	uar_str text;
 	uar_err e = uar_turn_message(in->message, in->input, &c->runs.kept, &text, &c->op->error);
 
@@ -27,5 +33,5 @@ uar_err rt_control_prepare_edit(struct rt_control *c)
 	c->in.message.text = uar_str_utf8_prefix(text, UAR_LIMIT_PREVIEW_BYTES);
 	c->in.message.bytes = (int64_t)text.n;
 	c->runs.text = (struct uar_blob_put){ .bytes = text, .done = stored };
-	return store->ops->blob_put(store, &c->runs.text);
+	return rt_control_check_files(c, in->input, store_text);
 }

@@ -5,6 +5,16 @@
 #include "engine/batch.h"
 #include "engine/control.h"
 
+struct rt_control;
+
+/* control_files.c: files that the parts of a turn name, while they are looked for. */
+struct rt_files {
+	const struct uar_turn_file *at; /* NULL: all are there */
+	struct uar_blob_get look;
+	struct uar_stage stage;
+	uar_err (*then)(struct rt_control *c);
+};
+
 /* The runs that a command concerns. */
 struct rt_control_runs {
 	struct uar_queue queue;			/* facts about the thread */
@@ -23,7 +33,8 @@ struct rt_control_runs {
 	struct uar_key_query known;
 	struct uar_runs_query found;
 	struct uar_blob_put text; /* edit_queued_turn: the new message */
-	struct uar_arena kept;	  /* what later steps need of earlier ones */
+	struct rt_files files;
+	struct uar_arena kept; /* what later steps need of earlier ones */
 };
 
 /* A command on its way. */
@@ -64,6 +75,9 @@ UAR_MUST_CHECK uar_err rt_control_locate(struct rt_control *c);
 /* The first step of a command that makes a run: it is made ready, then its session is found. */
 bool rt_control_makes_run(enum uar_control_kind kind);
 UAR_MUST_CHECK uar_err rt_control_prepare(struct rt_control *c);
+/* control_files.c: calls `then` once every file that a part of `input` names is found. */
+UAR_MUST_CHECK uar_err rt_control_check_files(struct rt_control *c, uar_str input,
+					      uar_err (*then)(struct rt_control *c));
 /* control_edit.c: the first step of edit_queued_turn: the new message is stored. */
 UAR_MUST_CHECK uar_err rt_control_prepare_edit(struct rt_control *c);
 /* The same where a request for a run is ready already. */

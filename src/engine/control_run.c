@@ -109,7 +109,7 @@ static uar_err ready_turn(struct rt_control *c)
 			     &c->op->error);
 	if (!e)
 		e = read_options(c, in->options);
-	return e ? e : rt_control_make_ready(c);
+	return e ? e : rt_control_check_files(c, in->input, rt_control_make_ready);
 }
 
 uar_err rt_control_lend(struct rt_control *c)

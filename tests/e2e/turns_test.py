@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Turns and the queue of a thread: submitted, queued, moved, paused, interrupted, after a kill."""
+import re
+
 from lib import Provider, Server, all_of, check, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 
 
@@ -74,13 +76,17 @@ def parts():
     with Server() as s:
         a = submit(s, agent_id="echo", message="plain")
         equal(s.finish(a["run_id"])["status"], "succeeded")
+        stored = submit(s, "y" * 100000, agent_id="echo")  # a long message lies apart, in a blob
+        s.finish(stored["run_id"])
+        ref = next(r for e in s.session_events(stored["run_id"])
+                   for r in re.findall(r"blob://[0-9a-f]{64}", str(e.data)))
         body = {"agent_id": "echo", "input": [{"type": "text", "text": "look"}, {"type": "json", "data": {"a": [1]}},
                                               {"type": "form", "values": {"b": 2}},
-                                              {"type": "file", "ref": "blob://x", "name": "x.txt"}]}
+                                              {"type": "file", "ref": ref, "name": "x.txt"}]}
         t = command(s, "submit_turn", **body)["result"]
         s.finish(t["run_id"])
         said = text_of(s.events(t["run_id"]))
-        equal(said, 'look\n\n{"a":[1]}\n\n{"b":2}\n\n[x.txt: blob://x]')
+        equal(said, 'look\n\n{"a":[1]}\n\n{"b":2}\n\n[x.txt: ' + ref + ']')
         long = submit(s, "x" * 100000, agent_id="echo")
         equal(s.finish(long["run_id"])["status"], "succeeded")
         for body, where in (({"agent_id": "echo"}, "/message"),
@@ -88,6 +94,15 @@ def parts():
                             ({"agent_id": "echo", "message": "x", "input": [{"type": "text", "text": "y"}]}, "/input"),
                             ({"agent_id": "echo", "input": [{"type": "song"}]}, "/input/0/type"),
                             ({"agent_id": "echo", "input": [{"type": "text"}]}, "/input/0/text"),
+                            ({"agent_id": "echo", "input": [{"type": "file", "ref": "blob://x"}]}, "/input/0/ref"),
+                            ({"agent_id": "echo", "input": [{"type": "file", "ref": "/etc/passwd"}]}, "/input/0/ref"),
+                            ({"agent_id": "echo", "input": [{"type": "text", "text": "a"},
+                                                            {"type": "file", "ref": ref},
+                                                            {"type": "file", "ref": "blob://" + "0" * 64}]},
+                             "/input/2/ref"),
+                            ({"agent_id": "echo", "input": [{"type": "file", "ref": "/runs/none/blobs/" + "0" * 24}]},
+                             "/input/0/ref"),
+                            ({"agent_id": "echo", "input": [{"type": "file", "ref": ref}] * 33}, "/input/32"),
                             ({"agent_id": "echo", "message": "x", "policy": "later"}, "/policy"),
                             ({"agent_id": "echo", "message": "x", "options": {"colour": 1}}, "/options/colour")):
             refused(s.http.post("/api/control/submit_turn", body), 400, "VALIDATION_ERROR", where)
