@@ -3,6 +3,7 @@
 
 #include "tool/client.h"
 #include "tool/registry.h"
+#include "work/limits.h"
 #include "work/toolset.h"
 
 const struct uar_json *rt_inputs(uar_str inputs, struct uar_arena *arena)
@@ -29,6 +30,94 @@ static enum uar_model_role role_of(const struct uar_json *message)
 		if (uar_str_is(role, names[i]))
 			return (enum uar_model_role)i;
 	return UAR_MODEL_USER;
+}
+
+/* "image/png", perhaps with parameters behind it. */
+static bool is_media_type(uar_str s)
+{
+	uar_str rest, kind = uar_str_cut(s, '/', &rest);
+
+	if (!kind.n || !rest.n || s.n > UAR_LIMIT_MEDIA_TYPE)
+		return false;
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] <= ' ' || s.p[i] > '~')
+			return false;
+	return true;
+}
+
+static bool is_base64(uar_str s)
+{
+	size_t n = s.n;
+
+	while (n && s.n - n < 2 && s.p[n - 1] == '=')
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		char c = s.p[i];
+
+		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+		      c == '+' || c == '/'))
+			return false;
+	}
+	return s.n && s.n % 4 == 0;
+}
+
+static const char *wrong_content(const struct uar_json *a, const char **member)
+{
+	uar_str data = text_member(a, "data"), url = text_member(a, "url");
+
+	*member = "";
+	if (!data.n == !url.n)
+		return "it has either data (base64) or a url";
+	*member = data.n ? "/data" : "/url";
+	if (data.n && !is_base64(data))
+		return "the data is no base64 with its padding";
+	if (url.n && !uar_str_starts(url, UAR_STR("https://")) &&
+	    !uar_str_starts(url, UAR_STR("http://")))
+		return "the address begins with http:// or https://; send what is elsewhere as "
+		       "data";
+	return NULL;
+}
+
+/* What is wrong with one, and with which member; NULL: nothing. */
+static const char *wrong_with(const struct uar_json *a, const char **member)
+{
+	uar_str type = text_member(a, "type"), media = text_member(a, "media_type");
+	bool image = uar_str_is(type, "image");
+
+	*member = "/type";
+	if (!image && !uar_str_is(type, "file"))
+		return "an attachment is of the type \"image\" or \"file\"";
+	*member = "/media_type";
+	if ((media.n || text_member(a, "data").n) && !is_media_type(media))
+		return "its media type is missing or none, as image/png is one";
+	if (image && media.n && !uar_str_starts(media, UAR_STR("image/")))
+		return "an image has a media type image/...; send anything else as a file";
+	return wrong_content(a, member);
+}
+
+uar_err rt_attachments_check(const struct uar_json *inputs, const char *root,
+			     struct uar_error *error)
+{
+	const struct uar_json *list = uar_json_get(inputs, UAR_STR("attachments"));
+	const char *why = NULL, *member = "";
+	size_t i = 0;
+
+	if (!list)
+		return UAR_OK;
+	if (list->kind != UAR_JSON_ARRAY || list->count > UAR_LIMIT_ATTACHMENTS) {
+		uar_error_where(error, "%s/attachments", root);
+		return uar_error_set(error, UAR_EINVALID, "attachments are a list of at most %d",
+				     UAR_LIMIT_ATTACHMENTS);
+	}
+	for (const struct uar_json *a = uar_json_at(list, 0); a && !why; a = a->next, i++) {
+		why = a->kind == UAR_JSON_OBJECT ? wrong_with(a, &member)
+						 : "an attachment is an object";
+		if (why) {
+			uar_error_where(error, "%s/attachments/%zu%s", root, i, member);
+			return uar_error_set(error, UAR_EINVALID, "%s", why);
+		}
+	}
+	return UAR_OK;
 }
 
 void rt_prompt_attach(const struct uar_json *inputs, struct prompt *out)

@@ -3,6 +3,7 @@
  * Bad input never becomes a run. What takes time to be looked for, a directory or a
  * recording, is looked for by worker threads. */
 #include "engine/limits.h"
+#include "work/client_input.h"
 #include "work/dir_look.h"
 #include "work/definition_request.h"
 #include "work/definition_store.h"
@@ -213,6 +214,8 @@ static uar_err check_agent(struct uar_workers *w, struct rt_request *q)
 		return e;
 	uar_arena_init(&arena, 0);
 	e = open_inputs(w, op, &arena, &inputs);
+	if (!e && agent->entry == UAR_ENTRY_LLM)
+		e = rt_attachments_check(inputs, "/inputs", &op->error);
 	if (!e)
 		e = check_known(w, q, agent);
 	if (!e)

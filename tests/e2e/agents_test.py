@@ -308,7 +308,7 @@ def artifacts():
 @test("inputs_may_be_long_and_hold_images", "")
 def long_inputs():
     paper = "word " * 40000
-    image = {"type": "image", "media_type": "image/png", "data": "iVBORw0KGgo=" * 400}
+    image = {"type": "image", "media_type": "image/png", "data": "iVBORw0KGgoA" * 400}
     with Provider() as p, Shop(answers("gate"), env=env(p)) as s:
         p.hold()
         run_id = s.create("a", "sum it up", inputs={"paper": paper, "attachments": [image]})
@@ -324,6 +324,26 @@ def long_inputs():
         equal(submitted["payload"]["input_parts"][1]["bytes"] > 200000, True)
         a = s.http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "m", "x": "y" * 3000}})
         refused(a, 413, "PAYLOAD_TOO_LARGE")
+
+
+@test("wrong_attachments_are_refused_before_a_run", "")
+def wrong_attachments():
+    good = {"type": "image", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    with Shop(definition("a")) as s:
+        cases = (({"x": 1}, ""), (["x"], "/0"), ([good] * 65, ""), ([{**good, "type": "song"}], "/0/type"),
+                 ([good, {**good, "media_type": "text/html"}], "/1/media_type"), ([{**good, "media_type": "png"}], "/0/media_type"),
+                 ([{"type": "file", "data": "AAAA"}], "/0/media_type"), ([{**good, "data": "not base64"}], "/0/data"),
+                 ([{**good, "data": "AAA"}], "/0/data"), ([{**good, "url": "https://x/"}], "/0"),
+                 ([{"type": "image", "media_type": "image/png"}], "/0"), ([{"type": "file", "url": "blob://" + "0" * 64}], "/0/url"),
+                 ([{"type": "image", "url": "file:///etc/passwd"}], "/0/url"))
+        for attachments, where in cases:
+            for agent in ("a", "demo"):
+                a = s.http.post("/api/runs", {"agent_id": agent, "inputs": {"message": "m", "attachments": attachments}})
+                refused(a, 400, "VALIDATION_ERROR", "/inputs/attachments" + where)
+            a = s.http.post("/api/control/submit_turn", {"agent_id": "a", "message": "m", "options": {"inputs": {
+                "attachments": attachments}}})
+            refused(a, 400, "VALIDATION_ERROR")
+        equal(s.http.get("/api/runs").json["runs"], [])
 
 
 @test("images_and_files_are_parts_in_every_wire", "")

@@ -222,6 +222,35 @@ def failures():
             equal(s.record(run_id)["status"], "succeeded")
 
 
+@test("refused_and_stopped_calls_are_told_apart", "")
+def refused_calls():
+    with Service() as web:
+        tools = {"http": [{"name": "slow", "url": web.url + "/gate"},
+                          {"name": "pay", "method": "POST", "url": web.url + "/pay"}]}
+        agent = scripted("shop", tools, allow=["http:*", "internal:fs.*", "internal:math.*"], deny=["internal:math.*"])
+        with Shop(agent, env=env()) as s:
+            def categories(run_id):
+                return [p.get("failure_category") for _, _, p in ends(s, run_id)]
+
+            def answered(run_id, decision):
+                action = wait_until(lambda: s.record(run_id).get("actions"), "a question")[0]
+                equal(s.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": decision,
+                                                                  "reason": "not today"}).status, 200)
+            run_id = run(s, "shop", call("internal__math_evaluate", expression="1"), call("internal__time_now"), call("nothing"),
+                         call("fs.read", path="../uar.db"))
+            equal(categories(run_id), ["not_surfaced", "not_surfaced", "unknown_tool", "sandbox_violation"])
+            run_id = s.create("shop", call("pay"))
+            answered(run_id, "deny")
+            s.finish(run_id)
+            equal(categories(run_id), ["rejected"])
+            run_id = s.create("shop", call("slow"))
+            wait_until(lambda: web.busy, "the tool is at work")
+            equal(s.http.post(f"/api/runs/{run_id}/cancel", {}).status, 200)
+            s.finish(run_id)
+            equal(categories(run_id), ["cancelled"])
+            equal([x["path"] for x in web.seen], ["/gate"], "what was refused asked nobody")
+
+
 @test("no_tool_reaches_this_machine_unless_allowed", "")
 def guard():
     with Service() as web:
