@@ -1,6 +1,9 @@
 /* end.c - how a run ends: attempt, task, turn, thread, in one append. */
 #include "core/emit.h"
 
+#include "event/limits.h"
+#include "event/row.h"
+
 /* A set that is too large for an event is in a blob, which the event refers to. */
 static void put_refs(struct emit *e, struct uar_jw *w)
 {
@@ -202,6 +205,35 @@ static void end_badly(struct emit *e, enum uar_status status, const struct uar_f
 	turn_failed(e, status == UAR_STATUS_LOST ? UAR_STATUS_FAILED : status, f);
 }
 
+/* Skills are counted in a session of their own: until then the row says what is to be counted. A
+ * cancelled run says nothing of its skills. */
+static void note_skills(struct emit *e, enum uar_status status)
+{
+	const struct uar_run_skills *used = &uar_run_rare(e->r)->skills;
+	struct uar_buf ids = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	struct uar_jw w = uar_jw_begin(&ids);
+	struct uar_row_skill_use row = {
+		.row = { .kind = UAR_ROW_SKILL_USE,
+			 .id = e->r->id.run_id,
+			 .status = UAR_STR("active"),
+			 .created_us = e->env->now_us,
+			 .updated_us = e->env->now_us },
+		.succeeded = status == UAR_STATUS_COMPLETED,
+	};
+
+	if (!used->count || status == UAR_STATUS_CANCELLED)
+		return;
+	uar_jw_arr(&w, NULL);
+	for (size_t i = 0; i < used->count; i++)
+		uar_jw_cstr(&w, NULL, used->at[i].skill_id);
+	uar_jw_close(&w);
+	if (!e->err)
+		e->err = uar_jw_end(&w);
+	row.skills = uar_buf_str(&ids);
+	uar_emit_row(e, &row);
+	uar_buf_fini(&ids);
+}
+
 void uar_core_end(struct emit *e, enum uar_status status, const struct uar_failure *f)
 {
 	bool started = e->r->at.started_us != 0;
@@ -216,4 +248,5 @@ void uar_core_end(struct emit *e, enum uar_status status, const struct uar_failu
 	}
 	if (started)
 		thread_idle(e);
+	note_skills(e, status);
 }

@@ -30,6 +30,7 @@ struct uar_row {
 	/* In an append: */
 	bool fresh;   /* there must not be such a row yet: UAR_ECONFLICT */
 	bool removed; /* it goes; what is gone already is fine */
+	bool foreign; /* with removed: it may be of another session */
 	/* Filled by reads: */
 	struct uar_owner owner;
 	uint64_t through; /* sequence of the last event of the append that wrote it */

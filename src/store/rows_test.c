@@ -118,6 +118,14 @@ BOTH(an_append_that_is_refused_writes_no_row, "")
 	CHECK_INT(put(w, &f, rows, 1), UAR_OK);
 	CHECK_INT(put(w, &other, rows, 2), UAR_ECONFLICT); /* t1 lives in another session */
 	CHECK_INT(COUNT(.limit = 10), 1);
+	rows[0].removed = true;
+	CHECK_INT(put(w, &other, rows, 1), UAR_ECONFLICT);
+	CHECK_INT(COUNT(.limit = 10), 1);
+	rows[0].foreign = true;
+	CHECK_INT(put(w, &other, rows, 1), UAR_OK);
+	CHECK_INT(COUNT(.limit = 10), 0);
+	rows[0].removed = rows[0].foreign = false;
+	CHECK_INT(put(w, &f, rows, 1), UAR_OK);
 	rows[0].id = UAR_STR("");
 	CHECK_INT(put(w, &f, rows, 1), UAR_EINVALID);
 	rows[0] = task_row("t3");

@@ -109,8 +109,8 @@ static void end_page(struct definition_loader *l)
 
 	l->after = more ? uar_arena_str(&l->own, l->page.next) : UAR_STR("");
 	uar_store_rows_fini(&l->page);
-	if (!more && l->kind == UAR_ROW_DEFINITION && l->w->o.skills) {
-		l->kind = UAR_ROW_SKILL_METRIC;
+	if (!more && l->kind != UAR_ROW_SKILL_USE && l->w->o.skills) {
+		l->kind = l->kind == UAR_ROW_DEFINITION ? UAR_ROW_SKILL_METRIC : UAR_ROW_SKILL_USE;
 		more = true;
 	}
 	if (more)
@@ -151,9 +151,11 @@ static void page_ready(struct uar_rows_query *q)
 		return;
 	}
 	l->at = 0;
-	if (l->kind == UAR_ROW_SKILL_METRIC) {
+	if (l->kind != UAR_ROW_DEFINITION) {
 		for (size_t i = 0; i < q->row_count; i++)
-			rt_skill_load_metric(l->w, &l->owner, &q->rows[i]);
+			(l->kind == UAR_ROW_SKILL_METRIC
+				 ? rt_skill_load_metric
+				 : rt_skill_load_use)(l->w, &l->owner, &q->rows[i]);
 		end_page(l);
 		return;
 	}

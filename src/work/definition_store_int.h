@@ -54,6 +54,9 @@ extern const struct kept_kind rt_kept_skill, rt_kept_mcp;
 /* skill_store.c: the row of a skill is read at a start. */
 UAR_MUST_CHECK uar_err rt_skill_load(struct uar_workers *w, const struct uar_owner *owner,
 				     const struct uar_row_definition *row, uar_str text);
+/* skill_tally.c: a run whose skills were not counted before the server stopped. */
+void rt_skill_load_use(struct uar_workers *w, const struct uar_owner *owner,
+		       const struct uar_row *row);
 void rt_skill_load_metric(struct uar_workers *w, const struct uar_owner *owner,
 			  const struct uar_row *row);
 /* mcp_servers.c: likewise of an MCP server. */

@@ -110,7 +110,7 @@ uar_err rt_skill_load(struct uar_workers *w, const struct uar_owner *owner,
 	return e;
 }
 
-/* What was counted since the start is added. */
+/* Nothing is counted before all of them are read. */
 void rt_skill_load_metric(struct uar_workers *w, const struct uar_owner *owner,
 			  const struct uar_row *row)
 {

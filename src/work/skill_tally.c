@@ -1,7 +1,8 @@
-/* skill_tally.c - how runs ended that used a skill: counted at once, written one after the other.
+/* skill_tally.c - how runs ended that used skills: written one after the other, then counted.
  *
- * A run ends in a commit of its own session; the count is a row of the owner's registry session
- * and follows it. A count that a kill cuts off between the two is missing. */
+ * A run ends in a commit of its own session, with a row that says what is to be counted of it. The
+ * counts are rows of the owner's registry session; the append that writes them takes that row away.
+ * So a kill between the two loses nothing: rows that are left are counted at the next start. */
 #include "skill/book.h"
 #include "work/definition_store_int.h"
 #include "work/limits.h"
@@ -10,7 +11,10 @@ struct skill_tally {
 	struct uar_list node;
 	struct uar_arena arena;
 	struct uar_owner owner;
-	struct uar_skill_tally facts;
+	uar_str run_id;
+	bool succeeded;
+	size_t count;
+	uar_str skills[UAR_LIMIT_RUN_SKILLS];
 };
 
 struct tally_writer {
@@ -22,7 +26,8 @@ struct tally_writer {
 	struct uar_session state;
 	struct uar_arena arena;
 	struct uar_buf buf;
-	struct uar_row row;
+	struct uar_row rows[UAR_LIMIT_RUN_SKILLS + 1];
+	size_t row_count;
 	unsigned tries;
 };
 
@@ -51,15 +56,28 @@ static void end_writer(struct tally_writer *x, uar_err e)
 
 	if (e)
 		uar_log(rt_log(w->rt), UAR_LOG_WARN, "skill.not_counted",
-			{ "skill_id", x->t->facts.skill_id },
-			{ "reason", uar_str_c(uar_err_text(e)) });
+			{ "run_id", x->t->run_id }, { "reason", uar_str_c(uar_err_text(e)) });
 	rt_op_end(&x->under_way);
+	w->tallies.writing = NULL;
 	free_writer(x);
-	w->tallies.busy = false;
 	rt_skill_tally_wake(w);
 }
 
 static uar_err look_for_session(struct tally_writer *x);
+
+/* What is in memory is what is written. */
+static void count(const struct tally_writer *x)
+{
+	for (size_t i = 0; i < x->t->count; i++) {
+		struct uar_skill_count *n =
+			uar_skill_book_counted(x->w->o.skills, &x->t->owner, x->t->skills[i]);
+
+		if (!n)
+			continue;
+		n->successes += x->t->succeeded;
+		n->failures += !x->t->succeeded;
+	}
+}
 
 static void tally_appended(struct uar_append *a)
 {
@@ -72,48 +90,77 @@ static void tally_appended(struct uar_append *a)
 		if (!e)
 			return;
 	}
-	if (!e)
+	if (!e) {
+		count(x);
 		rt_publish(x->w->rt, rt_key(&k, &x->t->owner, UAR_STR(UAR_REGISTRY_SESSION)), a);
+	}
 	end_writer(x, e);
+}
+
+static uar_err add_skill(struct tally_writer *x, const struct uar_core_env *env,
+			 struct uar_session *s, uar_str skill_id, struct uar_decision *out)
+{
+	const struct uar_skill_count *n =
+		uar_skill_book_count(x->w->o.skills, &x->t->owner, skill_id);
+	struct uar_skill_tally facts = {
+		.skill_id = skill_id,
+		.run_id = x->t->run_id,
+		.succeeded = x->t->succeeded,
+		.successes = (n ? n->successes : 0) + x->t->succeeded,
+		.failures = (n ? n->failures : 0) + !x->t->succeeded,
+	};
+	struct uar_row_skill_metric row = {
+		.row = { .kind = UAR_ROW_SKILL_METRIC,
+			 .id = skill_id,
+			 .status = UAR_STR("active"),
+			 .created_us = env->now_us,
+			 .updated_us = env->now_us },
+		.successes = facts.successes,
+		.failures = facts.failures,
+	};
+	struct uar_error error = { 0 };
+	uar_err e = uar_core_skill_tally(env, s, &facts, out, &error);
+
+	if (!e)
+		e = uar_row_pack(&row, &x->arena, &error);
+	x->rows[x->row_count++] = row.row;
+	return e;
 }
 
 static uar_err append_tally(struct tally_writer *x)
 {
 	struct uar_session s = x->state;
 	struct uar_decision decision = { 0 };
-	struct uar_error error = { 0 };
 	struct uar_core_env env = {
 		.now_us = uar_clock_wall(rt_sched(x->w->rt)->clock),
 		.ids = rt_ids(x->w->rt),
 		.arena = &x->arena,
 		.buf = &x->buf,
 	};
-	struct uar_row_skill_metric row = {
-		.row = { .kind = UAR_ROW_SKILL_METRIC,
-			 .id = x->t->facts.skill_id,
-			 .status = UAR_STR("active"),
-			 .created_us = env.now_us,
-			 .updated_us = env.now_us },
-		.successes = x->t->facts.successes,
-		.failures = x->t->facts.failures,
-	};
+	struct uar_row_skill_use use = { .row = { .kind = UAR_ROW_SKILL_USE,
+						  .id = x->t->run_id,
+						  .status = UAR_STR("active"),
+						  .removed = true,
+						  .foreign = true } };
+	struct uar_error error = { 0 };
 	uar_err e;
 
 	uar_arena_reset(&x->arena);
-	e = uar_core_skill_tally(&env, &s, &x->t->facts, &decision, &error);
-	if (!e)
-		e = uar_row_pack(&row, &x->arena, &error);
+	e = uar_row_pack(&use, &x->arena, &error);
+	x->row_count = 0;
+	for (size_t i = 0; i < x->t->count && !e; i++)
+		e = add_skill(x, &env, &s, x->t->skills[i], &decision);
 	if (e)
 		return e;
-	x->row = row.row;
+	x->rows[x->row_count++] = use.row;
 	x->append = (struct uar_append){
 		.owner = x->t->owner,
 		.session_id = x->state.session_id,
 		.after = x->state.sequence,
 		.events = decision.events,
 		.event_count = decision.event_count,
-		.rows = &x->row,
-		.row_count = 1,
+		.rows = x->rows,
+		.row_count = x->row_count,
 		.done = tally_appended,
 	};
 	return rt_append(x->w->rt, &x->append);
@@ -167,36 +214,59 @@ static uar_err begin_writer(struct uar_workers *w, struct skill_tally *t)
 /* The first count of a start has to wait for what was counted before it. */
 void rt_skill_tally_wake(struct uar_workers *w)
 {
-	while (!w->tallies.busy && !w->changes.loading && !uar_list_empty(&w->tallies.queue)) {
+	while (!w->tallies.writing && !w->changes.loading && !uar_list_empty(&w->tallies.queue)) {
 		struct skill_tally *t = UAR_OWNER(w->tallies.queue.next, struct skill_tally, node);
-		struct uar_skill_count *c =
-			uar_skill_book_count(w->o.skills, &t->owner, t->facts.skill_id);
 
 		uar_list_remove(&t->node);
 		w->tallies.count--;
-		t->facts.successes = c ? c->successes : 0;
-		t->facts.failures = c ? c->failures : 0;
-		w->tallies.busy = begin_writer(w, t) == UAR_OK;
+		if (!begin_writer(w, t))
+			w->tallies.writing = t;
 	}
 }
 
 /* --- ends of runs ----------------------------------------------------------------------------- */
 
-/* Without memory the row is written with the skill's next run. */
-static void queue_tally(struct uar_workers *w, const struct uar_commit *c, uar_str skill_id,
-			bool succeeded)
+static bool is_same(const struct skill_tally *t, const struct uar_owner *owner, uar_str run_id)
 {
-	struct skill_tally *t =
-		w->tallies.count < UAR_LIMIT_SKILL_TALLIES ? uar_zalloc(sizeof *t) : NULL;
+	return t && uar_str_eq(t->run_id, run_id) && uar_owner_eq(&t->owner, owner);
+}
+
+static bool is_known(const struct uar_workers *w, const struct uar_owner *owner, uar_str run_id)
+{
+	UAR_LIST_EACH (it, &w->tallies.queue)
+		if (is_same(UAR_OWNER(it, struct skill_tally, node), owner, run_id))
+			return true;
+	return is_same(w->tallies.writing, owner, run_id);
+}
+
+static struct skill_tally *make_tally(const struct uar_owner *owner, uar_str run_id)
+{
+	struct skill_tally *t = uar_zalloc(sizeof *t);
 
 	if (!t)
-		return;
+		return NULL;
 	uar_arena_init(&t->arena, 0);
-	t->facts = (struct uar_skill_tally){ .skill_id = uar_arena_str(&t->arena, skill_id),
-					     .run_id = uar_arena_str(&t->arena, c->run->id.run_id),
-					     .succeeded = succeeded };
-	if (!t->facts.skill_id.p || !t->facts.run_id.p ||
-	    !uar_owner_copy(&t->arena, c->owner, &t->owner)) {
+	t->run_id = uar_arena_str(&t->arena, run_id);
+	if (t->run_id.p && uar_owner_copy(&t->arena, owner, &t->owner))
+		return t;
+	free_tally(t);
+	return NULL;
+}
+
+static bool add_id(struct skill_tally *t, uar_str skill_id)
+{
+	uar_str id = uar_arena_str(&t->arena, skill_id);
+
+	if (!id.p || t->count == ARRAY_LEN(t->skills))
+		return false;
+	t->skills[t->count++] = id;
+	return true;
+}
+
+/* What finds no place here is counted at the next start. */
+static void queue_tally(struct uar_workers *w, struct skill_tally *t)
+{
+	if (w->tallies.count == UAR_LIMIT_SKILL_TALLIES) {
 		free_tally(t);
 		return;
 	}
@@ -204,30 +274,62 @@ static void queue_tally(struct uar_workers *w, const struct uar_commit *c, uar_s
 	w->tallies.count++;
 }
 
-/* A cancelled run says nothing of its skills. */
 static void on_commit(void *ctx, const struct uar_commit *c)
 {
 	const struct uar_run_skills *used = &uar_run_rare(c->run)->skills;
 	struct uar_workers *w = ctx;
-	bool succeeded = false, failed = false;
+	struct skill_tally *t;
+	bool succeeded = false, failed = false, whole = true;
 
 	for (size_t i = 0; used->count && i < c->event_count; i++) {
 		succeeded |= c->events[i].cls == UAR_EV_TURN_COMPLETED;
 		failed |= c->events[i].cls == UAR_EV_TURN_FAILED &&
 			  c->run->status != UAR_STATUS_CANCELLED;
 	}
-	for (size_t i = 0; (succeeded || failed) && i < used->count; i++) {
-		uar_str id = uar_str_c(used->at[i].skill_id);
-		struct uar_skill_count *n = uar_skill_book_counted(w->o.skills, c->owner, id);
+	t = succeeded || failed ? make_tally(c->owner, c->run->id.run_id) : NULL;
+	if (!t)
+		return;
+	t->succeeded = succeeded;
+	for (size_t i = 0; i < used->count && whole; i++)
+		whole = add_id(t, uar_str_c(used->at[i].skill_id));
+	if (whole)
+		queue_tally(w, t);
+	else
+		free_tally(t);
+	rt_skill_tally_wake(w);
+}
 
-		if (!n)
-			continue;
-		n->successes += succeeded;
-		n->failures += failed;
-		queue_tally(w, c, id, succeeded);
+void rt_skill_load_use(struct uar_workers *w, const struct uar_owner *owner,
+		       const struct uar_row *row)
+{
+	const struct uar_json *ids = NULL;
+	struct uar_row_skill_use use;
+	struct skill_tally *t = NULL;
+	struct uar_error error;
+	struct uar_arena arena;
+	uar_err e;
+
+	if (is_known(w, owner, row->id))
+		return; /* it ended since the start */
+	uar_arena_init(&arena, 0);
+	e = uar_row_unpack(row, &arena, &use, sizeof use, &error);
+	if (!e)
+		e = uar_json_parse(use.skills, NULL, &arena, &ids, &error);
+	if (!e) {
+		t = make_tally(owner, row->id);
+		e = t ? UAR_OK : UAR_ENOMEM;
 	}
-	if (succeeded || failed)
-		rt_skill_tally_wake(w);
+	for (const struct uar_json *i = e ? NULL : uar_json_first(ids); i && !e; i = i->next)
+		e = add_id(t, i->text) ? UAR_OK : UAR_ENOMEM;
+	if (!e) {
+		t->succeeded = use.succeeded;
+		queue_tally(w, t);
+	} else {
+		if (t)
+			free_tally(t);
+		uar_log(rt_log(w->rt), UAR_LOG_ERROR, "skill.use_unread", { "run_id", row->id });
+	}
+	uar_arena_fini(&arena);
 }
 
 void rt_skill_tally_init(struct uar_workers *w)

@@ -53,9 +53,9 @@ struct uar_workers {
 		struct uar_watch watch;
 		struct uar_list queue; /* of struct skill_tally */
 		size_t count;
-		bool busy;     /* one is being written */
-	} tallies;	       /* skill_tally.c */
-	struct uar_map pinned; /* definitions.c: of struct pinned, by revision */
+		struct skill_tally *writing; /* one is being written; or NULL */
+	} tallies;			     /* skill_tally.c */
+	struct uar_map pinned;		     /* definitions.c: of struct pinned, by revision */
 	struct tool_catalogs catalogs;
 };
 struct uar_workers *rt_work(const struct live_run *r);

@@ -30,7 +30,7 @@ static uar_err plan_row(struct mem *m, struct mem_op *op, const struct mem_sessi
 
 	if (!key.p)
 		return UAR_ENOMEM;
-	if (found && (r->fresh || found->session != session))
+	if (found && (r->fresh || (found->session != session && !(r->removed && r->foreign))))
 		return uar_error_set(&op->a->error, UAR_ECONFLICT, "%s %.*s exists already",
 				     uar_row_info[r->kind].name, UAR_FMT(r->id));
 	if (!found)

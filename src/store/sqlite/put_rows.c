@@ -44,7 +44,7 @@ uar_err sq_rows_check(struct sq_apply *ap, struct sq_op *op, int64_t oid, int64_
 
 		if (e)
 			return e;
-		if (found && (r->fresh || found != sid)) {
+		if (found && (r->fresh || (found != sid && !(r->removed && r->foreign)))) {
 			op->a->err = uar_error_set(&op->a->error, UAR_ECONFLICT,
 						   "%s %.*s exists already%s",
 						   uar_row_info[r->kind].name, UAR_FMT(r->id),
