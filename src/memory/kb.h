@@ -144,7 +144,7 @@ struct uar_kb_hit {
 struct uar_kb_hits {
 	struct uar_kb_hit *at; /* the best first */
 	size_t n;
-	bool partial; /* a collection has more vectors than are kept in memory */
+	bool partial; /* a collection has more vectors than are kept in memory, or not all yet */
 };
 UAR_MUST_CHECK uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q,
 				     struct uar_arena *arena, struct uar_kb_hits *out,

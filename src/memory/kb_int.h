@@ -16,7 +16,8 @@ struct kb_matrix {
 	int64_t version, removals;
 	uint64_t used;
 	size_t n, room, dims;
-	bool cut; /* there are more */
+	bool cut;     /* there are more */
+	bool missing; /* documents that are found by words have no vectors yet */
 	int64_t *chunk, *document;
 	float *at;
 };

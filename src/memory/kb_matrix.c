@@ -166,6 +166,25 @@ static uar_err load(struct uar_kb *kb, const struct kb_matrix_of *of, struct kb_
 	return e;
 }
 
+static uar_err look_for_missing(struct uar_kb *kb, const struct kb_matrix_of *of,
+				struct kb_matrix *m, struct uar_error *error)
+{
+	uar_str by[] = { of->owner, of->collection, of->model };
+	sqlite3_stmt *st = NULL;
+	uar_err e =
+		kb_prepare(kb,
+			   "SELECT 1 FROM documents d JOIN ix.indexed i ON i.document = d.id"
+			   " WHERE d.owner = ?1 AND d.collection = ?2 AND i.model <> ?3 LIMIT 1",
+			   &st, error);
+
+	if (e)
+		return e;
+	kb_bind_texts(st, by, ARRAY_LEN(by));
+	m->missing = kb_step(kb, st, &e, error);
+	sqlite3_finalize(st);
+	return e;
+}
+
 static uar_err read_version(struct uar_kb *kb, const struct kb_matrix_of *of, int64_t out[2],
 			    struct uar_error *error)
 {
@@ -213,6 +232,8 @@ uar_err kb_matrix_get(struct uar_kb *kb, const struct kb_matrix_of *of, struct k
 	m->used = ++kb->uses;
 	if (m->version != version[0])
 		e = load(kb, of, m, error);
+	if (!e && m->version != version[0])
+		e = look_for_missing(kb, of, m, error);
 	if (e) {
 		free_matrix(m);
 		return e;

@@ -321,7 +321,7 @@ static uar_err scan_collection(struct search *s, uar_str collection,
 	if (!v)
 		return UAR_OK;
 	e = kb_matrix_get(s->kb, &of, &m, s->error);
-	s->partial |= !e && m->cut;
+	s->partial |= !e && (m->cut || m->missing);
 	if (!e && m->dims == v->n)
 		scan(s, m, v, near);
 	else if (!e && m->n)

@@ -85,6 +85,8 @@ static void searched(struct uar_know_job *j)
 	for (size_t i = 0; i < c->search.hits.n; i++)
 		put_passage(&w, &c->search.hits.at[i]);
 	uar_jw_close(&w);
+	if (c->search.hits.partial)
+		uar_jw_bool(&w, "partial", true);
 	uar_jw_close(&w);
 	kb_tool_end(c, &w);
 }

@@ -420,6 +420,8 @@ def embeddings():
         equal((a.status, a.json["passages"][0]["document_id"], a.json["partial"]), (200, "r", True))
         check(s.http.post("/api/kb/v/search", {"query": "granite", "mode": "vector"}).status >= 500, "vectors alone")
         e.failures = 0
+        equal(s.http.post("/api/kb/v/search", {"query": "granite"}).json["partial"], True, "one has no vector")
+        equal(s.http.send("DELETE", "/api/kb/v/documents/nil").status, 200)
         check("partial" not in s.http.post("/api/kb/v/search", {"query": "granite"}).json, "all is compared again")
         e.failures = 1
         put(s, "v", "late", "tea, later")
@@ -449,9 +451,20 @@ def failed_vectors():
         e.failures = 1000
         put(s, "v", "c", "granite of quarry c")
         wait_until(lambda: state(s, "v", "c")["state"] == "failed")
+        e.failures = 0
+        agent(s, "a", kb={"enabled": True, "collections": ["v"]})
+        ask = call("kb.search", query="stone", collections=["v"])
+        equal(partial(s, "v", "stone"), True, "a document has no vector")
+        equal(outputs(s, "a", ask)[0].get("partial"), True, "the tool says so, too")
         equal(s.http.send("PUT", "/api/kb/v", {"embedding": "builtin"}).status, 200)
         wait_until(lambda: state(s, "v", "c")["state"] == "ready")
         equal(len(names(s, "v", "granite", mode="vector")), 3)
+        equal(partial(s, "v", "granite"), None)
+        check("partial" not in outputs(s, "a", ask)[0], "whole again")
+
+
+def partial(s, collection, query):
+    return s.http.post(f"/api/kb/{collection}/search", {"query": query, "mode": "vector"}).json.get("partial")
 
 
 main()

@@ -240,7 +240,9 @@ def parts():
         equal(tools_of(p), ["internal__math_evaluate"], "what is denied stays out, although it is allowed as well")
         for bad, where in ((dict(FULL, triggers={"patterns": ["("]}), "patterns"),
                            (dict(FULL, colour="red"), "colour"), (dict(FULL, skill_id="other"), "/skill_id"),
-                           (dict(FULL, post_processing=[{"rule": "must_match"}]), "post_processing")):
+                           (dict(FULL, post_processing=[{"rule": "must_match"}]), "post_processing"),
+                           (dict(FULL, requires={"capabilities": ["tools", "telepathy"]}), "/requires/capabilities/1"),
+                           (dict(FULL, requires={"capabilities": ["telepathy"]}), "reasoning")):
             a = s.http.send("PUT", "/api/skills/nuts", bad)
             equal(a.status, 400, a.body)
             check(where in a.body.decode(), a.body)
@@ -312,6 +314,24 @@ def metrics():
         s.http.post(f"/api/runs/{run_id}/cancel")
         s.finish(run_id)
         equal(listed(s)["walnut"]["metrics"], {"successes": 2, "failures": 1}, "a cancelled run says nothing")
+
+
+@test("a_kill_loses_no_count", "SKILL-17")
+def killed_counts():
+    """The server is killed as soon as somebody knows that a run is over, or a moment later."""
+    rounds = 8
+    with Provider() as p, SkillServer(agent("good"), env=p.env("hello")) as s:
+        put(s, stored("walnut", description="Nuts", triggers={"keywords": ["walnut"]}))
+        for _ in range(rounds):
+            runs = [s.create("good", "a walnut") for _ in range(3)]
+            for run_id in runs:
+                equal(s.finish(run_id)["status"], "succeeded")
+            s.restart()
+        wait_until(lambda: listed(s).get("walnut", {}).get("metrics") == {"successes": 3 * rounds, "failures": 0},
+                   "each run once")
+        db = sqlite3.connect(f"file:{os.path.join(s.data, 'uar.db')}?mode=ro", uri=True)
+        equal(db.execute("SELECT count(*) FROM rows WHERE kind = 'skill_use'").fetchone(), (0,))
+        db.close()
 
 
 def registry_counts(s):
