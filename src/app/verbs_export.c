@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "app/cli.h"
+#include "app/evidence.h"
 #include "app/limits.h"
 #include "app/remote.h"
 #include "app/text.h"
@@ -217,6 +218,8 @@ int uar_verb_export(struct uar_cli *cli)
 	struct uar_error error = { 0 };
 	uar_err e;
 
+	if (uar_export_is_evidence(args->word[0]))
+		return uar_export_evidence(cli);
 	if (args->option[UAR_OPT_OUTPUT] && !l.want)
 		return uar_cli_fail(cli, UAR_EXIT_USAGE, "which item? uar export RUN ITEM -o FILE");
 	e = uar_remote_run_id(cli, args->word[0], run_id, &error);

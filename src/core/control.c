@@ -275,6 +275,7 @@ static control_handler *const handlers[UAR_CTL_COUNT] = {
 	[UAR_CTL_UPDATE_THREAD] = ctl_update_thread,
 	[UAR_CTL_RECORD_SNAPSHOT] = ctl_record_snapshot,
 	[UAR_CTL_RECORD_WINDOW] = ctl_record_window,
+	[UAR_CTL_RECORD_EVIDENCE] = ctl_record_evidence,
 	[UAR_CTL_START_TASK] = ctl_start_task,
 	[UAR_CTL_RETRY_TASK] = ctl_retry_task,
 	[UAR_CTL_SETTLE_TASK] = ctl_settle_task,

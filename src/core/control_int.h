@@ -124,5 +124,6 @@ void ctl_revoke_grant(struct ctl *c); /* grant.c */
 void ctl_record_snapshot(struct ctl *c);
 void ctl_record_window(struct ctl *c);
 void ctl_record_artifact_error(struct ctl *c);
+void ctl_record_evidence(struct ctl *c); /* control_evidence.c */
 
 #endif

@@ -142,6 +142,12 @@ static void evidence_changed(struct fold_step *s)
 	VIEW_TAKE(s, evidence, e, status);
 	VIEW_KEEP(s, evidence, e, refs,
 		  s->ev->refs.n <= VIEW_MAX_evidence_refs ? s->ev->refs : UAR_STR_NONE);
+	VIEW_TAKE_JSON(s, evidence, e, scope);
+	VIEW_TAKE(s, evidence, e, sha256);
+	VIEW_TAKE_JSON(s, evidence, e, verification_outcomes);
+	VIEW_TAKE_JSON(s, evidence, e, known_gaps);
+	VIEW_TAKE_JSON(s, evidence, e, trace_ids);
+	VIEW_TAKE_JSON(s, evidence, e, notes);
 }
 
 void view_fold_material(struct fold_step *s)

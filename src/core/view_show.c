@@ -270,27 +270,63 @@ static void write_outputs(struct uar_jw *w, const struct uar_sview *v, uar_str t
 	uar_jw_close(w);
 }
 
-static void write_evidence(struct uar_jw *w, const struct uar_sview *v, uar_str thread_id)
+/* A reference of every document of one kind. */
+static void put_evidence_refs(struct uar_jw *w, const char *key, const struct uar_sview *v,
+			      const char *kind)
 {
-	size_t n = 0;
-
-	uar_jw_obj(w, "evidence_summary");
-	uar_jw_arr(w, "evidence");
+	uar_jw_arr(w, key);
 	for (size_t i = 0; i < v->lists[UAR_SVIEW_EVIDENCE].count; i++) {
 		const struct uar_sview_evidence *e = view_at(v, UAR_SVIEW_EVIDENCE, i);
 
-		if (!uar_str_eq(e->thread_id, thread_id))
+		if (!uar_str_is(e->evidence_kind, kind))
 			continue;
-		n++;
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "evidence_id", e->item.key);
-		view_put_text(w, "kind", e->evidence_kind);
-		view_put_text(w, "status", e->status);
+		view_put_json(w, "scope", e->scope, "{}");
 		view_put_json(w, "refs", e->refs, "{}");
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
-	uar_jw_cstr(w, "state", n ? "available" : "not_applicable");
+}
+
+static void write_document(struct uar_jw *w, const struct uar_sview_evidence *e)
+{
+	uar_jw_obj(w, NULL);
+	uar_jw_str(w, "evidence_id", e->item.key);
+	view_put_text(w, "kind", e->evidence_kind);
+	view_put_text(w, "status", e->status);
+	view_put_json(w, "scope", e->scope, "{}");
+	view_put_text(w, "sha256", e->sha256);
+	view_put_json(w, "refs", e->refs, "{}");
+	view_put_json(w, "verification_outcomes", e->verification_outcomes, "[]");
+	view_put_json(w, "known_gaps", e->known_gaps, "[]");
+	view_put_json(w, "trace_ids", e->trace_ids, "[]");
+	view_put_json(w, "audit_notes", e->notes, "[]");
+	uar_jw_close(w);
+}
+
+void uar_sview_write_evidence(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
+			      uar_str thread_id)
+{
+	const struct uar_sview *v = s->view;
+	const struct uar_sview_evidence *last = NULL;
+
+	uar_jw_obj(w, key);
+	uar_jw_arr(w, "evidence");
+	for (size_t i = 0; i < v->lists[UAR_SVIEW_EVIDENCE].count; i++) {
+		const struct uar_sview_evidence *e = view_at(v, UAR_SVIEW_EVIDENCE, i);
+
+		if (thread_id.n && !uar_str_eq(e->thread_id, thread_id))
+			continue;
+		write_document(w, e);
+		last = e;
+	}
+	uar_jw_close(w);
+	if (!thread_id.n) {
+		put_evidence_refs(w, "replay_refs", v, "replay");
+		put_evidence_refs(w, "review_refs", v, "review");
+	}
+	uar_jw_cstr(w, "state", last ? "available" : "not_applicable");
 	uar_jw_close(w);
 }
 
@@ -385,7 +421,7 @@ void uar_sview_write_thread(struct uar_jw *w, const char *key, const struct uar_
 	write_calls(w, v, thread_id);
 	write_processes(w, v, thread_id);
 	write_outputs(w, v, thread_id);
-	write_evidence(w, v, thread_id);
+	uar_sview_write_evidence(w, "evidence_summary", s, thread_id);
 	uar_sview_write_context(w, "context", s, thread_id);
 	uar_sview_write_inventory(w, "tool_inventory", s, thread_id);
 	uar_sview_write_routing(w, "routing_limits", s, thread_id);

@@ -8,12 +8,14 @@
 #include "event/limits.h"
 #include "gate/limits.h"
 #include "json/limits.h"
+#include "read/evidence.h"
 #include "read/tasks.h"
 
 struct controlling {
 	struct uar_control in;
 	struct uar_control_op op;
 	struct uar_tasks_op tasks;
+	struct uar_export_op export;
 	char outcome_id[65], fingerprint[65];
 };
 
@@ -26,9 +28,15 @@ static const char *const scope_names[] = {
 	[UAR_CTL_SCOPE_GRANT] = "grant",
 };
 
+static bool is_export(enum uar_control_kind kind)
+{
+	return kind == UAR_CTL_EXPORT_EVIDENCE || kind == UAR_CTL_EXPORT_REPLAY ||
+	       kind == UAR_CTL_EXPORT_REVIEW;
+}
+
 static bool is_available(enum uar_control_kind kind)
 {
-	return uar_control_decided(kind) || kind == UAR_CTL_RESPOND_ACTION ||
+	return uar_control_decided(kind) || is_export(kind) || kind == UAR_CTL_RESPOND_ACTION ||
 	       kind == UAR_CTL_GET_TASK || kind == UAR_CTL_LIST_TASKS ||
 	       kind == UAR_CTL_GET_SESSION || kind == UAR_CTL_GET_TOOL_INVENTORY ||
 	       kind == UAR_CTL_GET_THREAD_READ;
@@ -246,6 +254,37 @@ void gate_get_task(struct call *c)
 		gate_problem(c, e, NULL);
 }
 
+/* --- GET /api/evidence/:evidence_id ---------------------------------------------------------- */
+
+static void evidence_read(struct uar_evidence_op *op)
+{
+	struct call *c = op->ctx;
+	struct uar_buf json = op->json;
+
+	if (op->err)
+		gate_problem(c, op->err, &op->error);
+	else
+		gate_answer(c, 200, &json);
+	uar_buf_fini(&json);
+}
+
+void gate_get_evidence(struct call *c)
+{
+	struct uar_evidence_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+	uar_err e = UAR_ENOMEM;
+
+	if (op) {
+		*op = (struct uar_evidence_op){ .owner = c->owner,
+						.evidence_id = c->params[0],
+						.done = evidence_read,
+						.ctx = c };
+		c->op = op;
+		e = uar_read_evidence(c->g->o.reader, op);
+	}
+	if (e)
+		gate_problem(c, e, NULL);
+}
+
 /* --- POST /api/control/:command -------------------------------------------------------------- */
 
 /* The body without its key, which the header may have carried as well. */
@@ -292,6 +331,46 @@ static uar_err add_key(struct call *c, struct controlling *x, uar_str key)
 	return e;
 }
 
+static void exported(struct uar_export_op *op)
+{
+	struct call *c = op->ctx;
+	const struct uar_control_op fact = {
+		.event_ids = op->event_ids.n ? op->event_ids
+			     : op->event_id[0]
+				     ? uar_arena_printf(&c->arena, "[\"%s\"]", op->event_id)
+				     : UAR_STR_NONE,
+	};
+
+	if (op->err)
+		gate_problem(c, op->err, &op->error);
+	else
+		gate_answer_result(c, op->result, &fact);
+}
+
+static uar_err begin_export(struct call *c, struct controlling *x, struct uar_error *error)
+{
+	uar_err e;
+
+	x->export = (struct uar_export_op){
+		.owner = c->owner,
+		.kind = x->in.kind == UAR_CTL_EXPORT_EVIDENCE ? UAR_EVIDENCE_PACK
+			: x->in.kind == UAR_CTL_EXPORT_REPLAY ? UAR_EVIDENCE_REPLAY
+							      : UAR_EVIDENCE_REVIEW,
+		.session_id = uar_control_str(&x->in, "session_id"),
+		.thread_id = uar_control_str(&x->in, "thread_id"),
+		.turn_id = uar_control_str(&x->in, "turn_id"),
+		.task_id = uar_control_str(&x->in, "task_id"),
+		.outcome_id = x->in.outcome_id,
+		.fingerprint = x->in.fingerprint,
+		.done = exported,
+		.ctx = c,
+	};
+	c->op = x;
+	e = uar_read_export(c->g->o.reader, &x->export);
+	*error = x->export.error;
+	return e;
+}
+
 static uar_err begin_change(struct call *c, struct controlling *x, struct uar_error *error)
 {
 	uar_str key = uar_control_str(&x->in, "idempotency_key");
@@ -302,6 +381,8 @@ static uar_err begin_change(struct call *c, struct controlling *x, struct uar_er
 
 	if (e)
 		return e;
+	if (is_export(x->in.kind))
+		return begin_export(c, x, error);
 	x->op = (struct uar_control_op){ .in = &x->in, .done = controlled, .ctx = c };
 	c->op = x;
 	e = uar_runtime_control(c->g->o.runtime, &x->op);

@@ -28,6 +28,7 @@ struct uar_reader {
 	struct tails tails;
 	struct uar_list asked;	   /* lookup.c: operations under way */
 	size_t snapshot_jobs;	   /* snapshots.c */
+	size_t exports;		   /* evidence.c */
 	struct indexing *indexing; /* indexing.c; NULL: the store has no index */
 };
 

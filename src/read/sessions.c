@@ -110,6 +110,7 @@ static void write_session(struct session_read *r, struct uar_jw *w)
 		uar_sview_write_tasks(w, "tasks", &s);
 	if (r->op->parts & UAR_SESSION_ARTIFACTS)
 		uar_sview_write_artifacts(w, "artifacts", &s);
+	uar_sview_write_evidence(w, "evidence_summary", &s, UAR_STR_NONE);
 	uar_sview_write_states(w, "read_models", &s);
 }
 
