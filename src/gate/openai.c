@@ -290,13 +290,19 @@ void gate_openai_create_response(struct call *c)
 /* --- a response that is there already
  * -------------------------------------------------------------- */
 
-static uar_err response_run(const struct call *c, uar_str *out, struct uar_error *error)
+/* "resp_RUN", or "resp_RUN.2" for the second one of that run. */
+static uar_err response_run(const struct call *c, uar_str *out, int64_t *out_part,
+			    struct uar_error *error)
 {
-	uar_str id = c->params[0];
+	uar_str id = c->params[0], number = UAR_STR_NONE;
+	uint64_t n = 1;
 
-	*out = uar_str_from(id, strlen(UAR_OPENAI_RESPONSE_ID));
-	if (uar_str_starts(id, UAR_STR(UAR_OPENAI_RESPONSE_ID)) && out->n)
+	*out = uar_str_cut(uar_str_from(id, strlen(UAR_OPENAI_RESPONSE_ID)), '.', &number);
+	if (uar_str_starts(id, UAR_STR(UAR_OPENAI_RESPONSE_ID)) && out->n &&
+	    (!number.n || (!uar_str_u64(number, &n) && n > 1 && n < INT64_MAX))) {
+		*out_part = (int64_t)n - 1;
 		return UAR_OK;
+	}
 	return uar_error_set(error, UAR_ENOTFOUND, "there is no such response");
 }
 
@@ -306,7 +312,8 @@ void gate_openai_response(struct call *c)
 	struct uar_error error = { 0 };
 	uar_str run_id = UAR_STR_NONE, stream = UAR_STR_NONE, after = UAR_STR_NONE;
 	uint64_t seen = 0;
-	uar_err e = k ? response_run(c, &run_id, &error) : UAR_ENOMEM;
+	int64_t part = 0;
+	uar_err e = k ? response_run(c, &run_id, &part, &error) : UAR_ENOMEM;
 
 	if (!e)
 		e = gate_query_str(c, "stream", &stream);
@@ -319,6 +326,7 @@ void gate_openai_response(struct call *c)
 	if (!e) {
 		k->in.stream = uar_str_is(stream, "true");
 		k->view.options.skip = after.p ? (int64_t)seen + 1 : 0;
+		k->view.options.part = part;
 	}
 	if (!e)
 		e = look_up(c, k, run_id, show_known);
@@ -343,7 +351,7 @@ void gate_openai_cancel(struct call *c)
 	struct openai_call *k = uar_arena_alloc(&c->arena, sizeof *k);
 	struct uar_error error = { 0 };
 	uar_str run_id = UAR_STR_NONE;
-	uar_err e = k ? response_run(c, &run_id, &error) : UAR_ENOMEM;
+	uar_err e = k ? response_run(c, &run_id, &k->view.options.part, &error) : UAR_ENOMEM;
 
 	if (!e) {
 		k->cancel = (struct uar_run_cancel_op){

@@ -39,6 +39,7 @@ struct uar_dialect_options {
 	uar_str previous_id; /* OpenAI: the response that this one follows; or empty */
 	int64_t skip;	     /* OpenAI: events of the response that the reader has */
 	bool usage;	     /* OpenAI: a last chunk tells what was used */
+	int64_t part;	     /* OpenAI: responses of the run before the one that is meant */
 	/* OpenAI, chat: up to this event of the run the text is told in one piece, without what was
 	 * taken back: a chunk cannot be. 0: piece by piece from the first one on. */
 	uint64_t fold_until;

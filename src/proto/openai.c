@@ -1,6 +1,8 @@
 /* openai.c - what chat completions and responses have in common. */
 #include "proto/openai_int.h"
 
+#include "base/limits.h"
+
 /* --- errors ------------------------------------------------------------------------------- */
 
 static const char *error_type(int status)
@@ -75,6 +77,22 @@ void openai_put_failure(struct openai *a, struct uar_jw *w, const char *key)
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
+void openai_put_id(const struct openai *a, struct uar_jw *w, const char *prefix)
+{
+	char id[UAR_LIMIT_ID_BYTES + 48];
+	uar_str run = uar_str_utf8_prefix(a->view.run_id, UAR_LIMIT_ID_BYTES);
+	int n = a->shown ? snprintf(id, sizeof id, "%s%.*s.%lld", prefix, UAR_FMT(run),
+				    (long long)a->shown + 1)
+			 : snprintf(id, sizeof id, "%s%.*s", prefix, UAR_FMT(run));
+
+	uar_jw_str(w, "id", uar_str_n(id, (size_t)n));
+}
+
+bool openai_hands_over(const struct openai *a, const struct uar_view_change *c)
+{
+	return c->kind == UAR_VIEW_WAITING && openai_waits_for_client(a);
+}
+
 const struct uar_view_message *openai_first(const struct openai *a)
 {
 	return a->told ? a->told->next : a->view.first;
@@ -139,7 +157,7 @@ uar_err openai_begin(void *state, const struct uar_dialect_options *o)
 {
 	struct openai *a = state;
 
-	*a = (struct openai){ .o = *o, .folding = o->fold_until > 0 };
+	*a = (struct openai){ .o = *o, .folding = o->fold_until > 0, .shown = o->part };
 	uar_view_init(&a->view);
 	return UAR_OK;
 }

@@ -8,11 +8,7 @@ typedef const struct uar_view_change change_t;
 
 static void put_head(struct openai *a, struct uar_jw *w, const char *object)
 {
-	char id[UAR_LIMIT_ID_BYTES + sizeof UAR_OPENAI_CHAT_ID];
-	int n = snprintf(id, sizeof id, UAR_OPENAI_CHAT_ID "%.*s",
-			 UAR_FMT(uar_str_utf8_prefix(a->view.run_id, UAR_LIMIT_ID_BYTES)));
-
-	uar_jw_str(w, "id", uar_str_n(id, (size_t)n));
+	openai_put_id(a, w, UAR_OPENAI_CHAT_ID);
 	uar_jw_cstr(w, "object", object);
 	uar_jw_int(w, "created", a->created_us / 1000000);
 	uar_jw_str(w, "model", a->o.model);
@@ -221,8 +217,7 @@ static uar_err fail(struct openai *a)
 
 static bool ends_request(const struct openai *a, change_t *c)
 {
-	return c->kind == UAR_VIEW_ENDED ||
-	       (c->kind == UAR_VIEW_WAITING && openai_waits_for_client(a));
+	return c->kind == UAR_VIEW_ENDED || openai_hands_over(a, c);
 }
 
 static uar_err on_change(void *ctx, change_t *c)
@@ -230,6 +225,7 @@ static uar_err on_change(void *ctx, change_t *c)
 	struct openai *a = ctx;
 	uar_err e = UAR_OK;
 
+	a->part += openai_hands_over(a, c);
 	if (a->folding && !ends_request(a, c))
 		return UAR_OK;
 	if (a->folding) {
@@ -280,6 +276,7 @@ static uar_err join(void *state, struct uar_frames *out)
 	a->begun = true;
 	a->over = false;
 	a->told = a->view.last;
+	a->shown = a->part;
 	e = put_role(a);
 	a->out = NULL;
 	return e;

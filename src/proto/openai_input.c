@@ -525,7 +525,7 @@ uar_err uar_openai_chat_read(const struct uar_json *body, struct uar_arena *aren
 static uar_err read_thread(struct reading *r, const struct uar_json *body)
 {
 	const struct uar_json *conversation = find_member(body, "conversation");
-	uar_str previous = text_member(body, "previous_response_id");
+	uar_str previous = text_member(body, "previous_response_id"), number;
 	uar_str id = conversation && conversation->kind == UAR_JSON_OBJECT
 			     ? text_member(conversation, "id")
 			     : uar_json_str(conversation, UAR_STR(""));
@@ -538,7 +538,8 @@ static uar_err read_thread(struct reading *r, const struct uar_json *body)
 		return refuse(r, "previous_response_id", "the id of a response: resp_...");
 	r->out->conversation_id = id;
 	if (previous.n)
-		r->out->previous_run_id = uar_str_from(previous, strlen(UAR_OPENAI_RESPONSE_ID));
+		r->out->previous_run_id = uar_str_cut(
+			uar_str_from(previous, strlen(UAR_OPENAI_RESPONSE_ID)), '.', &number);
 	return UAR_OK;
 }
 

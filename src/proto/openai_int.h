@@ -18,8 +18,15 @@ struct openai {
 	int64_t item_count;
 	const struct uar_view_message *told; /* the last one of earlier requests; NULL: none */
 	bool begun, over;
-	bool folding; /* chat: nothing is told before the event `o.fold_until` */
+	/* A run gives a response for each time that it hands calls over, and one at its end. */
+	int64_t part, shown; /* how many are over; which one this is, from 0 */
+	bool handed;	     /* this one ended so */
+	bool folding;	     /* chat: nothing is told before the event `o.fold_until` */
 };
+
+/* The id of the response that is shown: PREFIX RUN, further ones have a number behind it. */
+void openai_put_id(const struct openai *a, struct uar_jw *w, const char *prefix);
+bool openai_hands_over(const struct openai *a, const struct uar_view_change *c);
 
 /* The first message that this request shows. */
 const struct uar_view_message *openai_first(const struct openai *a);

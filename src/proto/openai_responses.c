@@ -17,6 +17,8 @@ struct openai_item {
 
 static const char *status_of(const struct openai *a)
 {
+	if (a->handed)
+		return "completed";
 	switch (a->view.end) {
 	case UAR_VIEW_LIVE: break;
 	case UAR_VIEW_DONE:
@@ -25,15 +27,6 @@ static const char *status_of(const struct openai *a)
 	case UAR_VIEW_FAILED: return "failed";
 	}
 	return openai_waits_for_client(a) ? "completed" : a->begun ? "in_progress" : "queued";
-}
-
-static void put_id(const struct openai *a, struct uar_jw *w)
-{
-	char id[UAR_LIMIT_ID_BYTES + sizeof UAR_OPENAI_RESPONSE_ID];
-	int n = snprintf(id, sizeof id, UAR_OPENAI_RESPONSE_ID "%.*s",
-			 UAR_FMT(uar_str_utf8_prefix(a->view.run_id, UAR_LIMIT_ID_BYTES)));
-
-	uar_jw_str(w, "id", uar_str_n(id, (size_t)n));
 }
 
 static void put_usage(const struct openai *a, struct uar_jw *w)
@@ -190,11 +183,12 @@ static void put_settings(const struct openai *a, struct uar_jw *w)
 
 static void put_end(struct openai *a, struct uar_jw *w)
 {
-	if (a->view.end == UAR_VIEW_FAILED)
+	if (a->view.end == UAR_VIEW_FAILED && !a->handed)
 		openai_put_failure(a, w, "error");
 	else
 		uar_jw_null(w, "error");
-	if (a->view.end == UAR_VIEW_DONE && strcmp(openai_finish_reason(a), "stop") != 0) {
+	if (a->view.end == UAR_VIEW_DONE && !a->handed &&
+	    strcmp(openai_finish_reason(a), "stop") != 0) {
 		uar_jw_obj(w, "incomplete_details");
 		uar_jw_cstr(w, "reason",
 			    strcmp(openai_finish_reason(a), "length") == 0 ? "max_output_tokens"
@@ -208,7 +202,7 @@ static void put_end(struct openai *a, struct uar_jw *w)
 static void put_response(struct openai *a, struct uar_jw *w, const char *key)
 {
 	uar_jw_obj(w, key);
-	put_id(a, w);
+	openai_put_id(a, w, UAR_OPENAI_RESPONSE_ID);
 	uar_jw_cstr(w, "object", "response");
 	uar_jw_int(w, "created_at", a->created_us / 1000000);
 	uar_jw_cstr(w, "status", status_of(a));
@@ -478,14 +472,20 @@ static uar_err on_waiting(struct openai *a)
 		for (const struct uar_view_call *c = m->calls; c && !e; c = c->next)
 			if (openai_is_client_call(a, c) && !c->ended)
 				e = hand_over_call(a, c);
+	a->handed = true;
 	return e ? e : finish(a);
 }
 
 static uar_err on_change(void *ctx, change_t *c)
 {
 	struct openai *a = ctx;
-	uar_err e = a->begun ? UAR_OK : begin_response(a);
+	bool earlier = a->part < a->shown;
+	uar_err e;
 
+	a->part += openai_hands_over(a, c);
+	if (earlier)
+		return UAR_OK;
+	e = a->begun ? UAR_OK : begin_response(a);
 	if (e || a->over)
 		return e;
 	switch (c->kind) {
@@ -513,7 +513,8 @@ static uar_err join(void *state, struct uar_frames *out)
 	uar_err e;
 
 	a->out = out;
-	a->over = false;
+	a->over = a->handed = false;
+	a->shown = a->part;
 	a->items = NULL;
 	a->item_count = a->number = 0;
 	e = begin_response(a);
@@ -541,6 +542,14 @@ static uar_err answer(void *state, struct uar_buf *out, int *out_status)
 {
 	struct uar_jw w = uar_jw_begin(out);
 
+	const struct openai *a = state;
+	struct uar_error missing = { .code = UAR_ENOTFOUND };
+
+	if (a->part < a->shown) {
+		*out_status = 404;
+		uar_openai_error(out, 404, "NOT_FOUND", &missing);
+		return out->err;
+	}
 	*out_status = 200; /* a response that failed says so itself */
 	put_response(state, &w, NULL);
 	return uar_jw_end(&w);

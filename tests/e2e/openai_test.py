@@ -202,6 +202,24 @@ def behind_a_question():
         equal(client.ask("responses", turn)["status"], "completed")
 
 
+@test("each_response_of_a_run_has_an_id_of_its_own", "")
+def several():
+    with Server() as s, Client(s) as client:
+        body = {"model": "tools", "tools": [{"type": "function", "name": "pick", "parameters": {"type": "object"}}]}
+        first = client.ask("responses", {**body, "input": 'tool pick {"a": 1}'})
+        [call] = [i for i in first["output"] if i["type"] == "function_call"]
+        second = client.ask("responses", {**body, "previous_response_id": first["id"], "input": [
+            {"type": "function_call_output", "call_id": call["call_id"], "output": "blue"}]})
+        equal(second["id"], first["id"] + ".2")
+        for response in (first, second):
+            kept = client.ask("response", response["id"])
+            equal((kept["id"], kept["status"], kept["output"]), (response["id"], "completed", response["output"]))
+        client.refused(404, "response", first["id"] + ".3")
+        client.refused(404, "response", first["id"] + ".x")
+        third = client.ask("responses", {"model": "tools", "input": "more", "previous_response_id": second["id"]})
+        equal(third["conversation"], first["conversation"])
+
+
 @test("failures_have_the_shape_that_clients_read", "")
 def failures():
     with Server() as s, Client(s) as client:
