@@ -22,6 +22,12 @@ class Caller:
         self.host, self.token = urllib.parse.urlparse(at[1]).netloc, at[3]
         self.http = http.client.HTTPConnection(self.host, timeout=120)
 
+    def status(self, path):
+        self.http.request("GET", path, None, {"Authorization": f"Bearer {self.token}"})
+        answer = self.http.getresponse()
+        answer.read()
+        return answer.status
+
     def ask(self, method, path, body=None):
         """(seconds, bytes of the answer, its JSON)"""
         began = time.perf_counter()
@@ -67,9 +73,32 @@ def resident_mb(at):
 def rested(b, data, ask=None):
     """Memory of a server that has just started on this data, after one request."""
     with b.server(data=data) as at:
-        caller = Caller(at)
-        value = ask(caller) if ask else caller.ask("GET", "/ready")
+        caller = ready(at)
+        value = ask(caller) if ask else None
         return resident_mb(at), value
+
+
+def ready(at):
+    """A caller of a server whose start is over."""
+    caller = Caller(at)
+    wait_for(lambda: caller.status("/ready") == 200)
+    return caller
+
+
+def start_cpu_ms(b, data):
+    """CPU time of a start, all threads; the least of three."""
+    def once():
+        with b.server(data=data) as at:
+            ready(at)
+            with open(f"/proc/{at[-1]}/schedstat", encoding="ascii") as f:
+                first = int(f.read().split()[0])
+            others = 0
+            for t in os.listdir(f"/proc/{at[-1]}/task"):
+                if t != str(at[-1]):
+                    with open(f"/proc/{at[-1]}/task/{t}/schedstat", encoding="ascii") as f:
+                        others += int(f.read().split()[0])
+            return (first + others) / 1e6
+    return min(once() for _ in range(3))
 
 
 def start_ms(b, data):
@@ -102,7 +131,7 @@ def parked_runs(b):
     """Runs that wait for an answer: memory and start, against an empty store."""
     with folder(b) as empty, folder(b) as data:
         base_mb, _ = rested(b, empty)
-        base_ms, made = start_ms(b, empty), 0
+        base_ms, base_cpu, made = start_ms(b, empty), start_cpu_ms(b, empty), 0
         tenth, whole = steps(b, 100000, 200)
         for n in (tenth, whole):
             with b.server(data=data) as at:
@@ -111,10 +140,12 @@ def parked_runs(b):
                 wait_for(lambda at=at, n=n: b.metric(at, "uar_runs_parked") == n)
                 os.kill(at[-1], signal.SIGKILL)
             ms = start_ms(b, data) - base_ms
+            cpu = start_cpu_ms(b, data) - base_cpu
             mb = rested(b, data)[0] - base_mb
             last = n == whole
             b.row(f"{n} parked runs, memory", f"{mb:.1f} MB", "<= 20 MB" if last else "", mb <= 20 if last else None)
-            b.row("the same, start", f"{ms:.0f} ms more", "<= 200 ms" if last else "", ms <= 200 if last else None)
+            b.row("the same, start", f"{cpu:.0f} ms CPU more ({ms:.0f} ms)", "<= 200 ms" if last else "",
+                  cpu <= 200 if last else None)
 
 
 def large_store(b):
@@ -128,7 +159,7 @@ def large_store(b):
                     events += b.load("runs", *at, "--clients", 128, "--runs", n, "--fetch", 0)["log_events"]
                 os.kill(at[-1], signal.SIGKILL)
             ms, (mb, (took, size, _)) = start_ms(b, data), rested(b, data, lambda c: c.ask("GET", "/api/runs?limit=50"))
-            b.row(f"a store of {events / 1e6:.2f}M events, start", f"{ms:.0f} ms")
+            b.row(f"a store of {events / 1e6:.2f}M events, start", f"{start_cpu_ms(b, data):.0f} ms CPU, {ms:.0f} ms")
             b.row("the same, memory", f"{mb:.1f} MB")
             b.row("the same, first list of runs", f"{took * 1e3:.1f} ms, {size} B")
 

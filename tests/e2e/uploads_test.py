@@ -113,6 +113,11 @@ def whole():
         equal((a.status, a.headers["content-range"]), (206, f"bytes 100000-900000/{BIG}"))
         check(a.body == data[100000:900001], "other bytes")
         equal(s.http.send("HEAD", place["blob_url"]).headers["content-length"], str(BIG))
+        # a turn may name it as well, by its place
+        said = {"agent_id": "echo", "input": [{"type": "file", "ref": place["blob_url"], "name": "x.png"}]}
+        equal(s.http.post("/api/control/submit_turn", said).status, 200)
+        said["input"][0]["ref"] = place["blob_url"][:-1] + ("0" if place["blob_url"][-1] != "0" else "1")
+        refused(s.http.post("/api/control/submit_turn", said), 400, "VALIDATION_ERROR", "/input/0/ref")
         c.export(place["blob_url"], description="large", mime="image/png", label="x.png")
         c.export("https://proxy.example/uar" + place["blob_url"] + "?run_token=1.x#y")
         for wrong in ("/", "x", "/../" + place["blob_id"]):
