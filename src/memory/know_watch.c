@@ -28,6 +28,7 @@ struct know_watcher {
 	size_t next;  /* those before it were seen by this walk, in its order */
 	bool begun;   /* what an earlier server took is known */
 	bool partial; /* the last walk could not see everything */
+	bool kept;    /* the last walk found a folder without the files that it had */
 	atomic_bool stopped;
 };
 
@@ -201,6 +202,40 @@ static void see_dir(struct walk *x, const char *path, size_t top, unsigned depth
 	closedir(dir);
 }
 
+static bool has_files(const struct know_watcher *w, size_t seen, const char *collection)
+{
+	for (size_t i = 0; i < seen; i++)
+		if (!strcmp(w->at[i].name, collection))
+			return true;
+	return false;
+}
+
+/* A folder that is not mounted looks like one that was emptied: where all files are gone at once
+ * their documents stay, and somebody is told. */
+static void keep_emptied(struct walk *x)
+{
+	struct know_watcher *w = x->w;
+	const char *asked = NULL; /* mostly the same one as before */
+	size_t seen = w->next;
+	bool has = false;
+
+	for (size_t i = w->next; i < w->n; i++) {
+		if (!asked || strcmp(asked, w->at[i].name) != 0)
+			has = has_files(w, seen, w->at[i].name);
+		asked = w->at[i].name;
+		if (has)
+			continue;
+		if (!w->kept && w->next == seen)
+			uar_log(x->j->k->o.log, UAR_LOG_WARN, "kb.folder_emptied",
+				{ "collection", uar_str_c(asked) },
+				{ "text", UAR_STR("all its files are gone at once: its documents "
+						  "are kept; `uar kb remove COLLECTION` removes "
+						  "them") });
+		(void)take_next(w, i);
+	}
+	w->kept = w->next > seen;
+}
+
 static void remove_missing(struct walk *x)
 {
 	struct know_watcher *w = x->w;
@@ -274,8 +309,10 @@ static void run_look(struct uar_kb *kb, struct uar_know_job *j)
 	recall_files(&x);
 	w->next = 0;
 	see_dir(&x, dir, strlen(dir) + 1, 0);
-	if (!w->stopped && !x.partial)
+	if (!w->stopped && !x.partial) {
+		keep_emptied(&x);
 		remove_missing(&x);
+	}
 	w->partial = x.partial;
 	j->err = x.changed ? UAR_ESKIP : UAR_OK;
 }

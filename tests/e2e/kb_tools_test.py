@@ -306,7 +306,20 @@ def watched_removal():
         wait_until(lambda: "b.md" not in names(), "gone while nobody looked")
         write("f.md", "and again")
         wait_until(lambda: "f.md" in names(), "another walk")
-        equal(names(), ["c.md", "d.md", "e.md", "f.md", "hand1", "hand2"])
+        kept = ["c.md", "d.md", "e.md", "f.md", "hand1", "hand2"]
+        equal(names(), kept)
+        os.rename(os.path.join(folder, "books"), os.path.join(s.root, "unmounted"))
+        os.makedirs(os.path.join(folder, "books"))
+        wait_until(lambda: "kb.folder_emptied" in s.log(), "it is told")
+        s.stop()
+        s.start()  # also when nobody looked
+        wait_until(lambda: s.log().count("kb.folder_emptied") == 2, "it is told again")
+        equal(names(), kept, "a folder that lost all its files at once")
+        os.rmdir(os.path.join(folder, "books"))
+        os.rename(os.path.join(s.root, "unmounted"), os.path.join(folder, "books"))
+        os.remove(os.path.join(folder, "books", "c.md"))
+        wait_until(lambda: "c.md" not in names(), "one file of it is gone")
+        equal(names(), kept[1:])
 
 
 @test("a_file_that_could_not_be_taken_is_tried_again", "")
