@@ -3,6 +3,17 @@
 #include "event/client.h"
 #include "gate/limits.h"
 #include "proto/openai.h"
+#include "read/stream.h"
+
+struct openai_call;
+
+/* The beginning of a run: whether its response may be shown, and on which thread it is. */
+struct first_event {
+	struct uar_stream *stream;
+	uar_str run_id, thread_id;
+	bool hidden;
+	void (*then)(struct call *c, struct openai_call *k);
+};
 
 struct openai_call {
 	struct uar_run_create op;
@@ -10,6 +21,7 @@ struct openai_call {
 	struct uar_run_cancel_op cancel;
 	struct uar_openai_input in;
 	struct gate_view view;
+	struct first_event first; /* of the same response */
 };
 
 /* --- models ---------------------------------------------------------------------------------- */
@@ -66,6 +78,77 @@ void gate_openai_model(struct call *c)
 	b.err = uar_jw_end(&w);
 	gate_answer(c, 200, &b);
 	uar_buf_fini(&b);
+}
+
+/* --- whether a response may be shown ---------------------------------------------------------- */
+
+static uar_err on_opened(void *ctx)
+{
+	(void)ctx;
+	return UAR_OK;
+}
+
+static uar_err on_events(void *ctx, const struct uar_event *ev, size_t n)
+{
+	struct openai_call *k = ctx;
+	struct call *c = k->op.ctx;
+
+	k->first.thread_id = uar_arena_str(&c->arena, ev[0].ids[UAR_ID_THREAD]);
+	for (size_t i = 0; i < n && !k->first.hidden; i++) {
+		uar_arena_reset(&c->g->scratch);
+		k->first.hidden = uar_openai_hides(&ev[i], &c->g->scratch);
+	}
+	return k->first.thread_id.p ? UAR_ESKIP : UAR_ENOMEM;
+}
+
+static void on_end(void *ctx, uar_err why, const struct uar_error *error)
+{
+	struct openai_call *k = ctx;
+	struct call *c = k->op.ctx;
+	struct uar_error missing = { 0 };
+	uar_err e = why == UAR_ESKIP ? UAR_OK : why ? why : UAR_ENOTFOUND;
+
+	c->gone = NULL;
+	if (!e && k->first.hidden)
+		e = UAR_ENOTFOUND;
+	if (e == UAR_ENOTFOUND) {
+		if (k->in.previous_run_id.n)
+			uar_error_where(&missing, "/previous_response_id");
+		(void)uar_error_set(&missing, e, "there is no such response");
+		error = &missing;
+	}
+	if (e)
+		gate_problem(c, e, error);
+	else
+		k->first.then(c, k);
+}
+
+static void on_gone(struct call *c)
+{
+	struct openai_call *k = c->op;
+
+	uar_stream_close(k->first.stream);
+	gate_call_free(c);
+}
+
+/* Goes on with `then` if the response is there and may be shown; else answers. */
+static uar_err open_response(struct call *c, struct openai_call *k, uar_str run_id,
+			     void (*then)(struct call *c, struct openai_call *k))
+{
+	struct uar_stream_options o = { .owner = c->owner,
+					.run_id = run_id,
+					.stored = true,
+					.sink = { on_opened, on_events, on_end, k } };
+	uar_err e;
+
+	k->op.ctx = c;
+	k->first = (struct first_event){ .run_id = run_id, .then = then };
+	e = uar_stream_open(c->g->o.reader, &o, &k->first.stream);
+	if (e)
+		return e;
+	c->op = k;
+	c->gone = on_gone;
+	return UAR_OK;
 }
 
 /* --- a run -------------------------------------------------------------------------------------
@@ -188,33 +271,20 @@ static uar_err start_run(struct call *c, struct openai_call *k, struct uar_error
 }
 
 /* The next response is a turn of the same thread. */
-static void found_previous(struct uar_run_list *q)
+static void follow(struct call *c, struct openai_call *k)
 {
-	struct openai_call *k = UAR_OWNER(q, struct openai_call, known);
-	struct call *c = k->op.ctx;
-	struct uar_error error = q->error;
-	uar_err e = q->err;
+	struct uar_error error = { 0 };
+	uar_err e;
 
-	if (!e) {
-		k->op.conversation_id = uar_arena_str(&c->arena, q->rows[0].thread_id);
-		e = k->op.conversation_id.p ? UAR_OK : UAR_ENOMEM;
-	}
-	uar_run_list_fini(q);
-	if (e == UAR_ENOTFOUND) {
-		uar_error_where(&error, "/previous_response_id");
-		(void)uar_error_set(&error, e, "there is no such response");
-	}
-	if (!e && c->r)
-		e = start_run(c, k, &error);
-	else if (!e)
-		e = UAR_EEOF;
+	k->op.conversation_id = k->first.thread_id;
+	e = start_run(c, k, &error);
 	if (e)
 		gate_problem(c, e, &error);
 }
 
 static uar_err begin_run(struct call *c, struct openai_call *k, struct uar_error *error)
 {
-	return k->in.previous_run_id.n ? look_up(c, k, k->in.previous_run_id, found_previous)
+	return k->in.previous_run_id.n ? open_response(c, k, k->in.previous_run_id, follow)
 				       : start_run(c, k, error);
 }
 
@@ -267,12 +337,14 @@ static void run_model(struct call *c, const struct uar_dialect *dialect,
 		k->view.options.previous_id = uar_json_str(
 			uar_json_get(c->body, UAR_STR("previous_response_id")), UAR_STR(""));
 	}
-	if (!e && gate_has_results(k->in.results)) {
+	if (!e && gate_has_results(k->in.results) && !k->in.previous_run_id.n) {
 		bring_results(c, k);
 		return;
 	}
 	if (!e)
-		e = begin_run(c, k, &error);
+		e = gate_has_results(k->in.results)
+			    ? open_response(c, k, k->in.previous_run_id, bring_results)
+			    : begin_run(c, k, &error);
 	if (e)
 		gate_problem(c, e, &error);
 }
@@ -306,6 +378,14 @@ static uar_err response_run(const struct call *c, uar_str *out, int64_t *out_par
 	return uar_error_set(error, UAR_ENOTFOUND, "there is no such response");
 }
 
+static void look_at(struct call *c, struct openai_call *k)
+{
+	uar_err e = look_up(c, k, k->first.run_id, show_known);
+
+	if (e)
+		gate_problem(c, e, NULL);
+}
+
 void gate_openai_response(struct call *c)
 {
 	struct openai_call *k = uar_arena_alloc(&c->arena, sizeof *k);
@@ -329,7 +409,7 @@ void gate_openai_response(struct call *c)
 		k->view.options.part = part;
 	}
 	if (!e)
-		e = look_up(c, k, run_id, show_known);
+		e = open_response(c, k, run_id, look_at);
 	if (e)
 		gate_problem(c, e, &error);
 }
@@ -346,6 +426,19 @@ static void cancelled(struct uar_run_cancel_op *op)
 		gate_problem(c, e, &op->error);
 }
 
+static void cancel(struct call *c, struct openai_call *k)
+{
+	uar_err e;
+
+	k->cancel = (struct uar_run_cancel_op){
+		.owner = c->owner, .run_id = k->first.run_id, .done = cancelled, .ctx = c
+	};
+	c->op = &k->cancel;
+	e = uar_runtime_cancel_run(c->g->o.runtime, &k->cancel);
+	if (e)
+		gate_problem(c, e, NULL);
+}
+
 void gate_openai_cancel(struct call *c)
 {
 	struct openai_call *k = uar_arena_alloc(&c->arena, sizeof *k);
@@ -353,13 +446,8 @@ void gate_openai_cancel(struct call *c)
 	uar_str run_id = UAR_STR_NONE;
 	uar_err e = k ? response_run(c, &run_id, &k->view.options.part, &error) : UAR_ENOMEM;
 
-	if (!e) {
-		k->cancel = (struct uar_run_cancel_op){
-			.owner = c->owner, .run_id = run_id, .done = cancelled, .ctx = c
-		};
-		c->op = &k->cancel;
-		e = uar_runtime_cancel_run(c->g->o.runtime, &k->cancel);
-	}
+	if (!e)
+		e = open_response(c, k, run_id, cancel);
 	if (e)
 		gate_problem(c, e, &error);
 }

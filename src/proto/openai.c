@@ -153,6 +153,18 @@ uar_err openai_put_waiting(struct openai *a)
 	return a->out->out->err;
 }
 
+bool uar_openai_hides(const struct uar_event *ev, struct uar_arena *scratch)
+{
+	static const char mark[] = "\"store\":false";
+	const struct uar_json *p = NULL;
+
+	if (ev->cls != UAR_EV_TURN_SUBMITTED ||
+	    !memmem(ev->payload.p, ev->payload.n, mark, sizeof mark - 1) ||
+	    uar_event_payload(ev, scratch, &p, NULL))
+		return false;
+	return !uar_json_bool(uar_json_pointer(p, UAR_STR("/metadata/context/store")), true);
+}
+
 uar_err openai_begin(void *state, const struct uar_dialect_options *o)
 {
 	struct openai *a = state;
@@ -176,6 +188,7 @@ uar_err openai_encode(struct openai *a, const struct uar_event *ev, struct uar_a
 
 	if (!a->created_us)
 		a->created_us = ev->time_us;
+	a->hidden = a->hidden || uar_openai_hides(ev, scratch);
 	a->out = out;
 	e = uar_view_apply(&a->view, ev, scratch, changed, a);
 	a->out = NULL;

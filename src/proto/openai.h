@@ -22,7 +22,7 @@ struct uar_openai_input {
 	uar_str client;		 /* JSON for the input UAR_CLIENT_INPUT, or empty */
 	uar_str conversation_id; /* or empty */
 	uar_str previous_run_id; /* of previous_response_id, or empty */
-	uar_str context;	 /* JSON object of `user` and `metadata`, or empty */
+	uar_str context;	 /* JSON object of `user`, `metadata`, ..., or empty */
 	bool stream, usage;	 /* usage: a last chunk tells it */
 	/* What the client brings for calls of its tools, behind the last message that has some. */
 	const struct uar_client_result *results;
@@ -36,6 +36,10 @@ UAR_MUST_CHECK uar_err uar_openai_responses_read(const struct uar_json *body,
 						 struct uar_arena *arena,
 						 struct uar_openai_input *out,
 						 struct uar_error *error);
+
+/* True: the event begins a run whose request said `store: false`. Its response is shown to the
+ * one who asked for it, and not again. */
+bool uar_openai_hides(const struct uar_event *ev, struct uar_arena *scratch);
 
 /* {"error":{...}} as its clients read it. */
 void uar_openai_error(struct uar_buf *out, int status, const char *code,

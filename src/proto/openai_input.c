@@ -423,6 +423,12 @@ static uar_err keep_client(struct reading *r)
 	return keep_buf(r, &b, &r->out->client);
 }
 
+/* Only a refusal is kept: without one a response is shown to whoever asks for it. */
+static bool asks_to_hide(const struct uar_json *body)
+{
+	return !uar_json_bool(find_member(body, "store"), true);
+}
+
 static uar_err keep_context(struct reading *r, const struct uar_json *body)
 {
 	static const char *const kept[] = { "user", "metadata", "safety_identifier" };
@@ -439,6 +445,10 @@ static uar_err keep_context(struct reading *r, const struct uar_json *body)
 		uar_jw_tree(&w, kept[i], j);
 		n++;
 	}
+	if (asks_to_hide(body)) {
+		uar_jw_bool(&w, "store", false);
+		n++;
+	}
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	if (n)
@@ -452,12 +462,15 @@ static uar_err refuse_others(struct reading *r, const struct uar_json *body)
 {
 	const struct uar_json *format = find_member(body, "response_format");
 	const struct uar_json *text = find_member(body, "text");
+	const struct uar_json *store = find_member(body, "store");
 	uar_str type = text_member(format ? format : find_member(text, "format"), "type");
 
 	if (uar_json_int(find_member(body, "n"), 1) != 1)
 		return refuse(r, "n", "one choice for each request");
 	if (uar_json_bool(find_member(body, "logprobs"), false))
 		return refuse(r, "logprobs", "not supported");
+	if (store && store->kind != UAR_JSON_BOOL && store->kind != UAR_JSON_NULL)
+		return refuse(r, "store", "true or false");
 	if (find_member(body, "audio"))
 		return refuse(r, "audio", "answers are text");
 	if (type.n && !uar_str_is(type, "text"))
@@ -561,6 +574,8 @@ uar_err uar_openai_responses_read(const struct uar_json *body, struct uar_arena 
 	if (!e)
 		e = keep_client(&r);
 	out->background = uar_json_bool(find_member(body, "background"), false);
+	if (!e && out->background && asks_to_hide(body))
+		e = refuse(&r, "background", "a response that is not stored cannot be asked for");
 	end_reading(&r);
 	return e;
 }

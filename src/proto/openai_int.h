@@ -18,6 +18,7 @@ struct openai {
 	int64_t item_count;
 	const struct uar_view_message *told; /* the last one of earlier requests; NULL: none */
 	bool begun, over;
+	bool hidden; /* `store: false` */
 	/* A run gives a response for each time that it hands calls over, and one at its end. */
 	int64_t part, shown; /* how many are over; which one this is, from 0 */
 	bool handed;	     /* this one ended so */

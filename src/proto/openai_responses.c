@@ -167,7 +167,7 @@ static void put_settings(const struct openai *a, struct uar_jw *w)
 		uar_jw_str(w, "previous_response_id", a->o.previous_id);
 	else
 		uar_jw_null(w, "previous_response_id");
-	uar_jw_bool(w, "store", true);
+	uar_jw_bool(w, "store", !a->hidden);
 	uar_jw_null(w, "temperature");
 	uar_jw_obj(w, "text");
 	uar_jw_obj(w, "format");

@@ -151,6 +151,46 @@ def responses():
         equal(error["param"], "previous_response_id")
 
 
+@test("a_response_that_is_not_stored_is_not_shown_again", "")
+def not_stored():
+    with Server() as s:
+        with Client(s) as client:
+            body = {"model": "demo", "input": "hi", "store": False}
+            whole, streamed = client.ask("responses", body), client.ask("responses_stream", body)
+            equal({whole["store"]} | {e["response"]["store"] for e in streamed["events"] if "response" in e}, {False})
+            chat_answer = client.ask("chat", {"model": "demo", "messages": [said("hi")], "store": False, "metadata": {"a": "b"}})
+            kept = client.ask("responses", {**body, "store": True})
+            hidden = [whole["id"], streamed["final"]["id"], "resp_" + run_of(chat_answer)]
+            equal(client.refused(400, "responses", {**body, "background": True})["param"], "background")
+            equal(client.refused(400, "responses", {**body, "store": "no"})["param"], "store")
+            key = {"Idempotency-Key": "k1"}
+            first = client.ask("responses", body, headers=key)
+            equal(client.ask("responses", body, headers=key)["output"], first["output"], "the same request again")
+            tool = {"model": "tools", "store": False, "tools": [{"type": "function", "name": "pick", "parameters": {"type": "object"}}]}
+            asked = client.ask("responses", {**tool, "input": 'tool pick {"a": 1}'})
+            [call] = [i for i in asked["output"] if i["type"] == "function_call"]
+            result = {**tool, "input": [call, {"type": "function_call_output", "call_id": call["call_id"], "output": "blue"}]}
+            error = client.refused(404, "responses", {**result, "previous_response_id": asked["id"]})
+            equal(error["param"], "previous_response_id")
+            after = client.ask("responses", result)
+            equal((after["id"], after["status"], after["store"]), (asked["id"] + ".2", "completed", False))
+            hidden += [asked["id"], after["id"]]
+        s.kill()
+        s.start()
+        with Client(s) as client:
+            equal((kept["store"], client.ask("response", kept["id"])["store"]), (True, True))
+            runs = len(s.http.get("/api/runs").json["runs"])
+            for response in hidden:
+                for refused in (client.refused(404, "response", response), client.refused(404, "response_stream", response, {}),
+                                client.refused(404, "cancel", response)):
+                    equal((refused["code"], refused["type"]), ("NOT_FOUND", "invalid_request_error"))
+                error = client.refused(404, "responses", {"model": "demo", "input": "x", "previous_response_id": response})
+                equal((error["code"], error["param"]), ("NOT_FOUND", "previous_response_id"))
+            equal(len(s.http.get("/api/runs").json["runs"]), runs, "a refused one makes no run")
+            equal(s.record(run_of(whole))["status"], "succeeded", "the log keeps it")
+            check(s.events(run_of(whole)), "and its events")
+
+
 @test("tools_of_the_agent_are_shown_as_calls_of_a_server", "")
 def tools():
     with Server() as s, Client(s) as client:
