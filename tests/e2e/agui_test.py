@@ -99,6 +99,18 @@ def shared_state(s):
     return frames(answer.body.decode())[0][2]["metadata"]["uar"]["runId"]
 
 
+def resumed_run(s, thread, text, payload):
+    """One that stops for a question, which its client answers with the next request."""
+    path, base = "/api/ag-ui/agents/tools", {"threadId": thread, "protocolVersion": "1.0",
+                                             "messages": [{"id": "1", "role": "user", "content": text}]}
+    first = frames(s.http.post(path, {**base, "runId": f"{thread}-1"}).body.decode())
+    [asked] = first[-1][2]["outcome"]["interrupts"]
+    answer = s.http.post(path, {**base, "runId": f"{thread}-2", "resume": [
+        {"interruptId": asked["id"], "status": "resolved", "payload": payload}]})
+    equal(answer.status, 200, answer.body)
+    return first[0][2]["metadata"]["uar"]["runId"]
+
+
 def recorded(s):
     """A run of each kind, over when it is returned."""
     asks = call("fs.write", path="a.txt", text="hello") + "\nthen\n" + call("fs.read", path="a.txt")
@@ -110,6 +122,13 @@ def recorded(s):
     for decision in ("allow", "deny"):
         runs[decision] = s.create("tools", asks)
         answer_all(s, runs[decision], decision)
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    form = call("ui.form.request", title="Where?", schema=schema)
+    runs["resumed"] = resumed_run(s, "resumed", asks, {"approved": True})
+    runs["form"] = s.create("tools", form + "\nthen\n" + call("math.evaluate", expression="6*7"))
+    action = question(s, runs["form"])["action_id"]
+    equal(s.http.post(f"/api/runs/{runs['form']}/forms/{action}", {"city": "Lisbon"}).status, 200)
+    runs["resumed with a form"] = resumed_run(s, "form", form, {"city": "Lisbon"})
     runs["cancelled while asked"] = s.create("tools", asks)
     question(s, runs["cancelled while asked"])
     s.http.post(f"/api/runs/{runs['cancelled while asked']}/cancel")

@@ -143,6 +143,43 @@ def killed():
                     equal(a2ui_text([e.data for e in both]), whole, n)
 
 
+FORM = "tool ui.form.request " + json.dumps({"title": "Where?", "schema": {
+    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}) + "\nthen\ntool math.evaluate {\"expression\": \"6*7\"}"
+
+
+@test("a_run_that_asks_is_the_same_for_whoever_joins_it", "SSE-05 SSE-07")
+def asked():
+    """OpenAI's dialects: joined before the question, while it is open and after it, and behind every event."""
+    for text in (CALL, FORM):
+        with Server() as s:
+            def chat():
+                return Stream(s.url, "/v1/chat/completions", s.token, headers={"Idempotency-Key": "k1"}, body={
+                    "model": "tools", "stream": True, "messages": [{"role": "user", "content": text}]})
+            readers = [chat()]
+            [run] = wait_until(lambda: s.http.get("/api/runs").json["runs"], "a run")
+            run_id = run["run_id"]
+            readers.append(chat())
+            action = wait_until(lambda: (s.record(run_id).get("actions") or [None])[0], "a question")["action_id"]
+            readers.append(chat())
+            if text == FORM:
+                answer = s.http.post(f"/api/runs/{run_id}/forms/{action}", {"city": "Lisbon"})
+            else:
+                answer = s.http.post("/api/control/respond_action", {"action_id": action, "decision": "allow"})
+            equal(answer.status, 200, answer.body)
+            readers.append(chat())
+            want = text_of(s.events(run_id))
+            for i, reader in enumerate(readers + [chat()]):
+                equal(chat_text(drained(reader)), want, i)
+            equal(len(s.http.get("/api/runs").json["runs"]), 1)
+
+            def response(query):
+                return drained(Stream(s.url, f"/v1/responses/resp_{run_id}?stream=true{query}", s.token))
+            events = response("")
+            equal("".join(e["delta"] for e in events if e["type"] == "response.output_text.delta"), want)
+            for i in range(len(events)):
+                equal(response(f"&starting_after={i}"), events[i + 1:], i)
+
+
 @test("a_run_is_recorded_and_replayed", "FIX-02 FIX-04")
 def record():
     with tempfile.TemporaryDirectory() as folder, Server(fixtures_dir=folder) as s:
