@@ -293,8 +293,10 @@ static bool tool_says(const struct uar_run *r, int kind)
 
 	if (kind == UAR_CMD_MODEL_CALLS)
 		return r->call.open && !t->rounds;
-	if (kind == UAR_CMD_SAMPLE || kind == UAR_CMD_SAMPLED)
-		return t->open_count == 1 && r->call.open == (kind == UAR_CMD_SAMPLED);
+	if (kind == UAR_CMD_SAMPLE)
+		return t->open_count == 1 && !r->call.open;
+	if (kind == UAR_CMD_SAMPLED)
+		return r->call.open && r->call.role == UAR_ROLE_SAMPLE;
 	return kind == UAR_CMD_TOOL_BEGIN ? !t->open_count && t->rounds && !t->calls
 					  : t->open_count == 1;
 }

@@ -470,7 +470,9 @@ static const char *tool_fault(const struct uar_run *r, const struct uar_command 
 		return r->call.open || !uar_run_rare(r)->tools.open_count
 			       ? "no tool is at work alone"
 			       : NULL;
-	case UAR_CMD_SAMPLED: return r->call.open ? NULL : "no model call is open";
+	case UAR_CMD_SAMPLED:
+		return r->call.open && r->call.role == UAR_ROLE_SAMPLE ? NULL
+								       : "no tool asked the model";
 	default: return NULL; /* nothing of a call */
 	}
 }
