@@ -12,7 +12,8 @@ struct uar_normalized_options {
 	/* Show also the optional variants: Cancelled (instead of Error or RunDone),
 	 * RunDoneWithUsage (instead of RunDone), ToolCallApprovalRequired, ToolCallDenied,
 	 * BudgetAlert and RuntimeStep; `tool` on ToolEnd, and `call_index` on events of tools
-	 * that know it; SkillActivated (instead of `meta`). StatePatch has no event yet. */
+	 * that know it; SkillActivated (instead of `meta`). StatePatch is not
+	 * shown: a patch depends on the state before it, and an event is shown by itself here. */
 	bool full;
 };
 
