@@ -162,6 +162,8 @@ struct uar_turn_file {
 	uar_str run_id; /* of an upload; empty: `id` is the sha256 of a blob */
 	uar_str id;
 };
+/* Reads what a `ref` says; false: it names no bytes of this server. */
+UAR_MUST_CHECK bool uar_turn_ref(uar_str ref, struct uar_turn_file *f);
 UAR_MUST_CHECK uar_err uar_turn_files(uar_str input, struct uar_arena *arena,
 				      const struct uar_turn_file **out, struct uar_error *error);
 /* The members that the result of submit_turn has for a turn. */

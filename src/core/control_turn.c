@@ -35,7 +35,7 @@ static uar_err add_value_part(const struct uar_json *part, size_t i, const char 
 
 /* Bytes are named as the server names them: blob://SHA256 in events, and the blob_url of an
  * upload. */
-static bool read_ref(uar_str ref, struct uar_turn_file *f)
+bool uar_turn_ref(uar_str ref, struct uar_turn_file *f)
 {
 	uar_str rest, word;
 
@@ -59,7 +59,7 @@ static uar_err add_file_part(const struct uar_json *part, size_t i, struct uar_b
 
 	if (!ref.n)
 		return wrong_part(error, i, "ref", "is required");
-	if (!read_ref(ref, &(struct uar_turn_file){ .part = i }))
+	if (!uar_turn_ref(ref, &(struct uar_turn_file){ .part = i }))
 		return wrong_part(error, i, "ref",
 				  "must be blob:// and the SHA-256 of stored bytes, or the "
 				  "blob_url of an upload");
@@ -119,7 +119,7 @@ uar_err uar_turn_files(uar_str input, struct uar_arena *arena, const struct uar_
 
 		if (!uar_str_is(uar_json_str(uar_json_get(part, UAR_STR("type")), UAR_STR("")),
 				"file") ||
-		    !read_ref(ref, &found))
+		    !uar_turn_ref(ref, &found))
 			continue;
 		if (++count > UAR_LIMIT_TURN_FILES) {
 			uar_error_where(error, "/input/%zu", i);

@@ -64,11 +64,12 @@ static bool is_base64(uar_str s)
 static const char *wrong_content(const struct uar_json *a, const char **member)
 {
 	uar_str data = text_member(a, "data"), url = text_member(a, "url");
+	uar_str ref = text_member(a, "ref");
 
 	*member = "";
-	if (!data.n == !url.n)
-		return "it has either data (base64) or a url";
-	*member = data.n ? "/data" : "/url";
+	if ((data.n != 0) + (url.n != 0) + (ref.n != 0) != 1)
+		return "it has either data (base64), a url, or the ref of an upload";
+	*member = data.n ? "/data" : "/url"; /* a ref is judged when its bytes are read */
 	if (data.n && !is_base64(data))
 		return "the data is no base64 with its padding";
 	if (url.n && !uar_str_starts(url, UAR_STR("https://")) &&
@@ -88,7 +89,8 @@ static const char *wrong_with(const struct uar_json *a, const char **member)
 	if (!image && !uar_str_is(type, "file"))
 		return "an attachment is of the type \"image\" or \"file\"";
 	*member = "/media_type";
-	if ((media.n || text_member(a, "data").n) && !is_media_type(media))
+	if ((media.n || text_member(a, "data").n || text_member(a, "ref").n) &&
+	    !is_media_type(media))
 		return "its media type is missing or none, as image/png is one";
 	if (image && media.n && !uar_str_starts(media, UAR_STR("image/")))
 		return "an image has a media type image/...; send anything else as a file";

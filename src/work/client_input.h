@@ -12,7 +12,7 @@ const struct uar_json *rt_inputs(uar_str inputs, struct uar_arena *arena);
 /* Adds the messages of its member `key` ("before", "after"); texts stay in the arena. */
 void rt_client_messages(const struct uar_json *client, const char *key, struct prompt *out);
 /* Can its member `attachments` be told to a model: images and files with a media type, and either
- * bytes in base64 or an http(s) address? UAR_EINVALID with the place below `root`. */
+ * bytes in base64, an http(s) address or an upload? UAR_EINVALID with the place below `root`. */
 UAR_MUST_CHECK uar_err rt_attachments_check(const struct uar_json *inputs, const char *root,
 					    struct uar_error *error);
 /* Images and files that its member `attachments` names become parts of the last message. */

@@ -3,6 +3,7 @@
  * Bad input never becomes a run. What takes time to be looked for, a directory or a
  * recording, is looked for by worker threads. */
 #include "engine/limits.h"
+#include "work/attach_look.h"
 #include "work/client_input.h"
 #include "work/dir_look.h"
 #include "work/definition_request.h"
@@ -307,19 +308,24 @@ static uar_err look_for_dir(const struct uar_workers *w, struct rt_request *q)
 	return rt_dir_look_begin(rt_sched(w->rt), job);
 }
 
-uar_err rt_request_look(struct rt_workers *port, struct rt_request *q)
+static uar_err look_on(struct uar_workers *w, struct rt_request *q)
 {
 	if (q->what.definition.n)
-		return rt_definition_look(work_of(port), q);
+		return rt_definition_look(w, q);
 	switch (q->what.entry) {
-	case UAR_ENTRY_FIXTURE: return look_for_fixture(work_of(port), q);
+	case UAR_ENTRY_FIXTURE: return look_for_fixture(w, q);
 	case UAR_ENTRY_CODEX:
 	case UAR_ENTRY_CLAUDE_CODE:
-	case UAR_ENTRY_ACP: return look_for_dir(work_of(port), q);
+	case UAR_ENTRY_ACP: return look_for_dir(w, q);
 	case UAR_ENTRY_ECHO:
 	case UAR_ENTRY_LLM:
 	case UAR_ENTRY_PLUGIN:
 	case UAR_ENTRY_COUNT: break;
 	}
 	return UAR_ESKIP;
+}
+
+uar_err rt_request_look(struct rt_workers *port, struct rt_request *q)
+{
+	return rt_attach_look(work_of(port), q, look_on);
 }

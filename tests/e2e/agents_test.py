@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """An agent is a file: what it says is what its runs do, whatever happens to the file."""
+import base64
 import hashlib
 import json
 import os
@@ -344,6 +345,41 @@ def wrong_attachments():
                 "attachments": attachments}}})
             refused(a, 400, "VALIDATION_ERROR")
         equal(s.http.get("/api/runs").json["runs"], [])
+
+
+@test("an_attachment_may_be_an_upload", "")
+def uploaded():
+    pixels = bytes(range(256)) * 40
+    with Provider() as p, Shop(answers("gate"), env=env(p)) as s:
+        p.hold()
+        first = s.create("a", "wait")
+        p.wait_for(requests=1)
+        place = s.http.post(f"/runs/{first}/uploads", {}).json
+        image = {"type": "image", "media_type": "image/png", "ref": place["blob_url"]}
+
+        def ask(*all_of_them):
+            return s.http.post("/api/runs", {"agent_id": "a", "inputs": {"message": "m", "attachments": all_of_them}})
+        refused(ask(image), 400, "VALIDATION_ERROR", "/inputs/attachments/0/ref")  # nothing is there yet
+        a = s.http.send("PUT", place["upload_url"], pixels, headers={"Content-Type": "application/octet-stream"})
+        check(a.status in (200, 201, 204), a.body)
+        inline = {"type": "image", "media_type": "image/png", "data": "iVBORw0KGgo="}
+        for ref in ("/etc/passwd", "blob://" + hashlib.sha256(pixels).hexdigest(), "/runs/none/blobs/" + "0" * 24):
+            refused(ask(inline, {**image, "ref": ref}), 400, "VALIDATION_ERROR", "/inputs/attachments/1/ref")
+        escaped = json.dumps({"agent_id": "a", "inputs": {"message": "m", "attachments": [{**image, "ref": "x"}]}})
+        a = s.http.send("POST", "/api/runs", escaped.replace('"ref"', '"r\\u0065f"').encode(),
+                        headers={"Content-Type": "application/json"})
+        refused(a, 400, "VALIDATION_ERROR", "/inputs/attachments/0/ref")
+        refused(ask({**image, "data": "AAAA"}), 400, "VALIDATION_ERROR", "/inputs/attachments/0")
+        refused(ask({"type": "file", "ref": image["ref"]}), 400, "VALIDATION_ERROR", "/inputs/attachments/0/media_type")
+        run_id = s.create("a", "look", inputs={"attachments": [inline, image], "more": "text"})
+        p.wait_for(requests=2)
+        user = p.stats()["last"]["messages"][-1]["content"]
+        equal([x["image_url"]["url"].split(",")[1] for x in user[1:]], [inline["data"], base64.b64encode(pixels).decode()])
+        check("text" in user[0]["text"], user[0])
+        p.release()
+        s.finish(first)
+        equal(s.finish(run_id)["status"], "succeeded")
+        refused(ask(image), 400, "VALIDATION_ERROR", "/inputs/attachments/0/ref")  # it went with its run
 
 
 @test("images_and_files_are_parts_in_every_wire", "")
