@@ -22,6 +22,8 @@ export function ago(at: number, now = Date.now() / 1000): string {
 	const past = now - at;
 	if (past < 5)
 		return 'now';
+	if (past < 10)
+		return `${Math.floor(past)} s`;
 	if (past < 86400)
 		return span(past);
 	const date = new Date(at * 1000);

@@ -14,6 +14,7 @@ import {useVersion} from '../../lib/query';
 import {say} from '../../lib/say';
 import './admin.css';
 import {Log} from './Log';
+import {Memory} from './Memory';
 import {Rows} from './Rows';
 
 interface Storage { data_dir: string; database_bytes: number; write_ahead_bytes: number; blob_bytes: number; other_bytes: number; files: number; complete: boolean; free_bytes: number; total_bytes: number; health: string; commits: number; appends: number; reads: number; queued: number; commit_ms_mean: number; commit_ms_max: number }
@@ -64,7 +65,7 @@ function Access() {
 		<Part title="Token" about="who has it may do everything on this server">
 			<div className="card admin-storage"><Facts rows={[['How many', 'One. This server has one owner, and one token'],
 				['Where it is', token ? token.set ? `Given by the ${token.source === 'file' ? 'configuration file' : token.source} (${token.where})` : <>Made by the server, in the file <code>token</code> of its data directory</> : <span className="t3">unknown</span>],
-				['In this page', 'In this tab alone, until it is closed'],
+				['In this page', 'In the tabs of this browser, until the last one is closed'],
 				['To change it', <>Set another <code>token</code> and start the server again. Pages and programs must then sign in anew</>]]} />
 			{settings.error && <ProblemNote what="The settings could not be read" error={settings.error} />}</div></Part>
 		<Part title="One-time link" about="opens this page on another device, once">
@@ -113,8 +114,8 @@ function Limits() {
 		}} /></>;
 }
 
-type Tab = 'overview' | 'access' | 'settings' | 'limits' | 'log';
-const TABS: [Tab, string][] = [['overview', 'Overview'], ['access', 'Access'], ['settings', 'Settings'], ['limits', 'Limits'], ['log', 'Live log']];
+type Tab = 'overview' | 'access' | 'memory' | 'settings' | 'limits' | 'log';
+const TABS: [Tab, string][] = [['overview', 'Overview'], ['access', 'Access'], ['memory', 'Memory'], ['settings', 'Settings'], ['limits', 'Limits'], ['log', 'Live log']];
 
 export default function Admin() {
 	const [tab, setTab] = useFilter('tab');
@@ -122,5 +123,5 @@ export default function Admin() {
 	useTitle(`${TABS.find(([t]) => t === now)![1]} · Admin`);
 	return <><Top title="Admin" /><Tabs label="Parts of admin" value={now} options={TABS} set={(t) => setTab(t === 'overview' ? '' : t)} />
 		{now === 'log' ? <Log /> : <div className={now === 'settings' || now === 'limits' ? 'admin-full' : 'scroll'}><div className="page admin">
-			{now === 'overview' ? <Overview /> : now === 'access' ? <Access /> : now === 'settings' ? <Settings /> : <Limits />}</div></div>}</>;
+			{now === 'overview' ? <Overview /> : now === 'access' ? <Access /> : now === 'memory' ? <Memory /> : now === 'settings' ? <Settings /> : <Limits />}</div></div>}</>;
 }

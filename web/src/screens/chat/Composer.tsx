@@ -77,7 +77,7 @@ function Meter({talk}: {talk: Talk}) {
 	return <span className="meter num f12 t2" title="Of the turns that are shown, as the server counts them">{cost ? `${money(cost)} · ` : ''}{count(tokens)} tokens</span>;
 }
 
-export function Composer({talk, active, send, stop, queued, ref, first, wanted, id = 'message', hint}: {id?: string; hint?: string; talk: Talk; version: number; active: Turn | undefined; first: string; wanted: string;
+export function Composer({talk, active, send, stop, queued, ref, first, wanted, id = 'message', hint, start}: {id?: string; hint?: string; start?: string; talk: Talk; version: number; active: Turn | undefined; first: string; wanted: string;
 	send: (agent: Agent, message: string, inputs: Record<string, unknown>) => void; stop: (turn: Turn) => void; queued: Queued[]; ref?: Ref<ComposerHandle>}) {
 	const {agents, recordings} = useChoices();
 	const [chosen, choose] = useState('');
@@ -168,7 +168,8 @@ export function Composer({talk, active, send, stop, queued, ref, first, wanted, 
 				{agent?.takes_working_dir && <label className="row folder"><FolderOpen size={15} aria-hidden /><span className="unseen">Working directory</span><input className="input mono" placeholder="/path/of/the/project" value={folder} onChange={(e) => setFolder(e.target.value)} spellCheck={false} /></label>}
 				<span className="grow" /><Meter talk={talk} />
 				{active && <button type="button" className="btn stop" disabled={stopping} onClick={() => stop(active)}><Square size={13} aria-hidden />{stopping ? 'Stopping' : 'Stop'}</button>}
-				<button type="submit" className="btn main-act icon" disabled={!ready} aria-label={active ? 'Add to the queue' : 'Send'} title={active ? 'Add to the queue (Enter)' : 'Send (Enter)'}><ArrowUp size={16} aria-hidden /></button>
+				{start ? <button type="submit" className="btn main-act" disabled={!ready}>{start}<kbd aria-hidden>Enter</kbd></button>
+					: <button type="submit" className="btn main-act icon" disabled={!ready} aria-label={active ? 'Add to the queue' : 'Send'} title={active ? 'Add to the queue (Enter)' : 'Send (Enter)'}><ArrowUp size={16} aria-hidden /></button>}
 			</div>
 		</form>
 	</div>;

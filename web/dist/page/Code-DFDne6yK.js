@@ -1,1 +1,0 @@
-export{t as Code}from"./Code-C7IHHuX3.js";

@@ -1,0 +1,1 @@
+export{t as Code}from"./Code-CHgx1LdZ.js";
