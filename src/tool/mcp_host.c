@@ -9,7 +9,7 @@
 #include "tool/mcp.h"
 #include "tool/registry.h"
 
-static const uar_str hidden = UAR_STR("***"); /* a value that may be a key */
+static const uar_str hidden = UAR_STR("<redacted>"); /* a value that may be a key */
 
 struct uar_mcp_hosted {
 	struct uar_list node;
@@ -206,9 +206,10 @@ static uar_err check_values(const struct uar_mcp_hosted *s, struct uar_error *er
 				continue;
 			uar_error_where(error, "/%s/%.*s", members[i],
 					UAR_FMT(uar_str_utf8_prefix(m->key, 64)));
-			return uar_error_set(error, UAR_EINVALID,
-					     "*** stands for a value that is not shown: write the "
-					     "value itself");
+			return uar_error_set(
+				error, UAR_EINVALID,
+				"<redacted> stands for a value that is not shown: write the "
+				"value itself");
 		}
 	}
 	return UAR_OK;
@@ -387,16 +388,40 @@ static bool hides(const struct uar_json *member)
 	return uar_str_is(member->key, "env") || uar_str_is(member->key, "headers");
 }
 
+/* ${NAME} or ${secret:NAME} and nothing else: a name is no secret. */
+static bool is_reference(uar_str text)
+{
+	return uar_str_starts(text, UAR_STR("${")) && uar_str_find(text, '}') + 1 == text.n;
+}
+
 static void put_hidden(struct uar_jw *w, const struct uar_json *j)
 {
 	uar_jw_put_obj(w, j->key);
 	for (const struct uar_json *m = uar_json_first(j); m; m = m->next) {
 		uar_str text = uar_json_str(m, UAR_STR(""));
 
-		/* The name of a variable is no secret. */
-		uar_jw_put_str(w, m->key, uar_str_starts(text, UAR_STR("${")) ? text : hidden);
+		uar_jw_put_str(w, m->key, is_reference(text) ? text : hidden);
 	}
 	uar_jw_close(w);
+}
+
+static bool has_literal(const struct uar_json *j)
+{
+	for (const struct uar_json *m = uar_json_first(j); m; m = m->next)
+		if (!is_reference(uar_json_str(m, UAR_STR(""))))
+			return true;
+	return false;
+}
+
+bool uar_mcp_hides(const struct uar_json *server)
+{
+	const struct uar_json *oauth = uar_json_get(server, UAR_STR("oauth"));
+	const struct uar_json *secret = uar_json_get(oauth, UAR_STR("client_secret"));
+
+	for (const struct uar_json *m = uar_json_first(server); m; m = m->next)
+		if (hides(m) && has_literal(m))
+			return true;
+	return secret && !is_reference(uar_json_str(secret, UAR_STR("")));
 }
 
 static void put_oauth(struct uar_jw *w, const struct uar_json *j)

@@ -12,6 +12,7 @@
 
 struct uar_buf;
 struct uar_client;
+struct uar_json;
 struct uar_jw;
 struct uar_loop;
 struct uar_mcp_client;
@@ -57,6 +58,9 @@ UAR_MUST_CHECK uar_err uar_mcp_host_check(struct uar_mcp_host *h, const struct u
 UAR_MUST_CHECK uar_err uar_mcp_host_put(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 					struct uar_error *error);
 void uar_mcp_host_drop(struct uar_mcp_host *h, enum uar_mcp_origin origin, uar_str name);
+/* Has the server, as it is written down, a value that must not be readable: one of env, headers or
+ * client_secret that does not only name where it is? */
+bool uar_mcp_hides(const struct uar_json *server);
 
 const struct uar_mcp_hosted *uar_mcp_host_at(const struct uar_mcp_host *h, size_t index);
 struct uar_mcp_hosted *uar_mcp_host_find(const struct uar_mcp_host *h, uar_str name);

@@ -1,8 +1,72 @@
 /* mcp_servers.c - MCP servers that owners keep in the database, and those of definitions. */
+#include "base/base64.h"
+#include "base/seal.h"
 #include "json/jw.h"
 #include "tool/mcp_host.h"
 #include "work/definition_store_int.h"
 #include "work/work_int.h"
+
+#define SEALED "$sealed"
+
+/* --- values that must not be readable --------------------------------------------------------- */
+
+static uar_str about(uar_str name, struct uar_arena *arena)
+{
+	return uar_arena_printf(arena, "mcp_server\n%.*s", UAR_FMT(name));
+}
+
+/* The text as it is kept: {"$sealed": BASE64} if it hides something, else itself. */
+static uar_err seal_text(struct definition_writer *d, const struct uar_definition_change *op,
+			 uar_str *out)
+{
+	struct uar_buf sealed = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct uar_buf kept = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct uar_jw w = uar_jw_begin(&kept);
+	const struct uar_runtime *rt = d->w->rt;
+	const struct uar_json *json = NULL;
+	uar_str whose = about(op->id, &d->arena);
+	uar_err e = whose.p ? uar_json_parse(op->text, NULL, &d->arena, &json, NULL) : UAR_ENOMEM;
+
+	*out = op->text;
+	if (!e && uar_mcp_hides(json)) {
+		e = uar_seal(rt_seal(rt), rt_rand(rt), op->text, whose, &sealed);
+		uar_base64_encode(&text, uar_buf_str(&sealed));
+		uar_jw_obj(&w, NULL);
+		uar_jw_str(&w, SEALED, uar_buf_str(&text));
+		uar_jw_close(&w);
+		e = e ? e : text.err ? text.err : uar_jw_end(&w);
+		*out = e ? UAR_STR_NONE : uar_arena_str(&d->arena, uar_buf_str(&kept));
+		e = e || out->p ? e : UAR_ENOMEM;
+	}
+	uar_buf_fini(&sealed);
+	uar_buf_fini(&text);
+	uar_buf_fini(&kept);
+	return e;
+}
+
+/* UAR_ECORRUPT: it was sealed under another key, or for another name. */
+static uar_err open_text(struct uar_workers *w, uar_str name, uar_str kept, struct uar_buf *out)
+{
+	struct uar_arena arena;
+	const struct uar_json *json = NULL, *sealed;
+	uar_str bytes = UAR_STR_NONE, whose;
+	uar_err e;
+
+	uar_arena_init(&arena, 0);
+	whose = about(name, &arena);
+	e = whose.p ? uar_json_parse(kept, NULL, &arena, &json, NULL) : UAR_ENOMEM;
+	sealed = json && json->count == 1 ? uar_json_get(json, UAR_STR(SEALED)) : NULL;
+	if (!e && !sealed) {
+		uar_buf_add_str(out, kept);
+		e = out->err;
+	} else if (!e) {
+		e = uar_base64_decode(&arena, uar_json_str(sealed, UAR_STR("")), &bytes);
+		e = e ? e : uar_unseal(rt_seal(w->rt), bytes, whose, out);
+	}
+	uar_arena_fini(&arena);
+	return e;
+}
 
 /* --- of the database ------------------------------------------------------------------------ */
 
@@ -20,9 +84,11 @@ static uar_err read_server(struct definition_writer *d, struct uar_definition_ch
 
 	if (e)
 		return e == UAR_ECONFIG ? UAR_EINVALID : e;
+	e = seal_text(d, op, &d->text);
+	if (e)
+		return e;
 	d->has_new = true;
-	d->text = op->text;
-	uar_sha256_hex(op->text, d->digest);
+	uar_sha256_hex(d->text, d->digest);
 	d->revision = d->digest;
 	return UAR_OK;
 }
@@ -41,7 +107,7 @@ static uar_err take_server(struct definition_writer *d, struct uar_definition_ch
 
 static void fini_server(struct definition_writer *d)
 {
-	(void)d; /* the text is the caller's */
+	(void)d; /* the text is the caller's, or the arena's */
 }
 
 const struct kept_kind rt_kept_mcp = { "mcp_server", "mcp:",	  read_server,
@@ -49,11 +115,19 @@ const struct kept_kind rt_kept_mcp = { "mcp_server", "mcp:",	  read_server,
 
 uar_err rt_mcp_load(struct uar_workers *w, const struct uar_row_definition *row, uar_str text)
 {
-	struct uar_mcp_put put =
-		put_of(uar_str_from(row->row.id, strlen(rt_kept_mcp.prefix)), text);
+	struct uar_buf plain = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	uar_str name = uar_str_from(row->row.id, strlen(rt_kept_mcp.prefix));
+	struct uar_mcp_put put;
 	struct uar_error error = { 0 };
+	uar_err e = w->o.mcp ? open_text(w, name, text, &plain) : UAR_ENOTIMPL;
 
-	return w->o.mcp ? uar_mcp_host_put(w->o.mcp, &put, &error) : UAR_ENOTIMPL;
+	put = put_of(name, uar_buf_str(&plain));
+	if (!e)
+		e = uar_mcp_host_put(w->o.mcp, &put, &error);
+	if (plain.p)
+		explicit_bzero(plain.p, plain.n);
+	uar_buf_fini(&plain);
+	return e;
 }
 
 /* --- of definitions ------------------------------------------------------------------------- */

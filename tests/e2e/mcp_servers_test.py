@@ -28,14 +28,14 @@ def rows():
         answer = put(s, "/api/mcp/servers/web", server)
         equal(answer.status, 201, answer.body)
         shown = connected(s, "web")
-        equal((shown["origin"], shown["tools"], shown["server"]["headers"]), ("database", 6, {"X-Key": "***"}))
+        equal((shown["origin"], shown["tools"], shown["server"]["headers"]), ("database", 6, {"X-Key": "<redacted>"}))
         check("very-secret" not in json.dumps(s.http.get("/api/mcp/servers").json), "keys are not shown")
         equal(len(of(s.finished('tool mcp__web_add {"a":1,"b":2}'), "tool.result")), 1)
         equal(asked(log, "tools/call")[0]["headers"]["x-key"], "very-secret")
         equal(put(s, "/api/mcp/servers/web", server).status, 200)
         equal(put(s, "/api/mcp/servers/fixed", server).json["code"], "CONFLICT")
         equal(delete(s, "/api/mcp/servers/fixed").status, 403)
-        for back in (shown["server"], {"url": web.url, "oauth": {"client_id": "a", "client_secret": "***"}}):
+        for back in (shown["server"], {"url": web.url, "oauth": {"client_id": "a", "client_secret": "<redacted>"}}):
             refused = put(s, "/api/mcp/servers/web", back)
             equal(refused.status, 400, refused.body)
             check("not shown" in refused.body.decode(), refused.body)
@@ -52,6 +52,47 @@ def rows():
         s.start()
         s.ready()
         equal(s.http.get("/api/mcp/servers/web").status, 404)
+
+
+def looked_through(s, canary):
+    """No file of the data directory has it, and no door shows it."""
+    for path, _, files in os.walk(s.data):
+        for name in files:
+            with open(os.path.join(path, name), "rb") as f:
+                check(canary.encode() not in f.read(), os.path.join(path, name))
+    for door in ("/api/mcp/servers", "/api/mcp/servers/web", "/api/tools", "/api/agents", "/api/admin/settings", "/metrics"):
+        answer = s.http.get(door)
+        check(answer.status == 200 and canary not in answer.body.decode(), door, answer.status)
+    for words in (("list",), ("list", "--json")):
+        done = uar(s, *words)
+        check(done.returncode == 0 and canary not in done.stdout, done.stdout)
+    check(canary not in s.log(), "the log")
+
+
+@test("a_key_of_a_server_is_kept_sealed", "")
+def sealed_rows():
+    log, canary = log_file("a"), "canary-5d1f0e"
+    with HttpMock(log) as web, Host({}, mcp_commands="true", env={"MCP_KEY": "given-1"}, **LOOPBACK) as s:
+        headers = {"X-Key": canary, "X-Given": "${MCP_KEY}", "X-Both": "${MCP_KEY}" + canary, "X-Secret": "${secret:NAME}"}
+        server = {"url": web.url, "headers": headers, "oauth": {"client_id": "a", "client_secret": canary + "-2"}, "ask": False}
+        answer = put(s, "/api/mcp/servers/web", server)
+        equal(answer.status, 201, answer.body)
+        check(canary not in answer.body.decode(), answer.body)
+        shown = {"X-Key": "<redacted>", "X-Given": "${MCP_KEY}", "X-Both": "<redacted>", "X-Secret": "${secret:NAME}"}
+        for start in range(2):
+            equal(connected(s, "web")["server"]["headers"], shown)
+            events = s.finished('tool mcp__web_add {"a":1,"b":2}')
+            equal(len(of(events, "tool.result")), 1)
+            check(canary not in json.dumps(events), "the session")
+            sent = asked(log, "tools/call")[start]["headers"]
+            equal((sent["x-key"], sent["x-given"], sent["x-both"]), (canary, "given-1", "given-1" + canary))
+            looked_through(s, canary)
+            s.kill()
+            s.start()
+        refused = put(s, "/api/mcp/servers/web", {**server, "headers": shown})
+        equal(refused.status, 400, refused.body)
+        connected(s, "web")
+        looked_through(s, canary)
 
 
 @test("what_is_put_may_not_reach_inside_nor_see_keys", "")
