@@ -168,6 +168,7 @@ static bool read_line(FILE *in, char *line, size_t size)
 /* Signals wait while a terminal is asked, so that its echo is back before one of them acts. */
 bool uar_form_line(const struct uar_form_io *io, bool secret, char *line, size_t size)
 {
+	struct signalfd_siginfo came = { 0 };
 	int fd = fileno(io->in), signals;
 	struct termios before, quiet;
 	sigset_t set, mask;
@@ -192,9 +193,13 @@ bool uar_form_line(const struct uar_form_io *io, bool secret, char *line, size_t
 		fputc('\n', io->out);
 		fflush(io->out);
 	}
+	if (signals >= 0 && read(signals, &came, sizeof came) != sizeof came)
+		came.ssi_signo = 0;
 	if (signals >= 0)
 		close(signals);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	if (came.ssi_signo) /* taken above: it acts now, and in this thread */
+		raise((int)came.ssi_signo);
 	return got;
 }
 

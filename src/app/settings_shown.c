@@ -33,6 +33,9 @@ static const struct limit {
 #define ROOM "event"
 #include "event/limits.def"
 #undef ROOM
+#define ROOM "evidence"
+#include "evidence/limits.def"
+#undef ROOM
 #define ROOM "gate"
 #include "gate/limits.def"
 #undef ROOM

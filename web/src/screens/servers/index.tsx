@@ -120,7 +120,7 @@ function Detail({server}: {server: McpServer}) {
 		}
 		setBusy(false);
 	};
-	const hidden = JSON.stringify(server.server ?? {}).includes('***');
+	const hidden = JSON.stringify(server.server ?? {}).includes('<redacted>');
 	return <><header className="split-head"><h2>{server.name}</h2><Health {...state} title={server.state} /><span className="grow" />
 		{server.state === 'login_required' && <button type="button" className="btn main-act" disabled={busy} onClick={() => void login()}><LogIn size={13} aria-hidden />{busy ? 'Asking' : 'Log in'}</button>}
 		{server.origin === 'database' && !hidden && server.state !== 'connected' && <button type="button" className="btn" disabled={busy} onClick={() => void again()}><RefreshCw size={13} aria-hidden />{busy ? 'Connecting' : 'Connect again'}</button>}
