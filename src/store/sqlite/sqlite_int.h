@@ -3,12 +3,12 @@
  * schema.c creates and migrates; conn.c wraps one connection; rows.c turns
  * events into log rows and back; apply.c writes one append; writer.c is the
  * thread that commits; reader.c the threads that read; query.c,
- * query_runs.c and query_rows.c what they ask; put_rows.c writes rows of declared kinds; blob.c the
- * bytes beside the database; verify.c the offline check. busy.c waits for other programs; known.c
- * and evict.c help apply.c; sweep.c, stage.c and upload.c are about blobs; dir.c says whose the
- * directory is; wal_vfs.c lets the frames of a commit leave in one write. mark.c and incarnation.c
- * notice older copies. wal_scan.c reads the log that a killed process has left, wal_fit.c says
- * whether SQLite may. */
+ * query_runs.c and query_rows.c what they ask; put_rows.c writes rows of declared kinds;
+ * ../blob/files.c the bytes beside the database; verify.c the offline check. busy.c waits for other
+ * programs; known.c and evict.c help apply.c; sweep.c, ../blob/stage.c and ../blob/upload.c are
+ * about blobs; dir.c says whose the directory is; wal_vfs.c lets the frames of a commit leave in
+ * one write. mark.c and incarnation.c notice older copies. wal_scan.c reads the log that a killed
+ * process has left, wal_fit.c says whether SQLite may. */
 #ifndef UAR_STORE_SQLITE_SQLITE_INT_H
 #define UAR_STORE_SQLITE_SQLITE_INT_H
 

@@ -1,4 +1,4 @@
-/* blob_test.c - blobs when descriptors run out, a sync fails or their directory goes. */
+/* files_test.c - blobs when descriptors run out, a sync fails or their directory goes. */
 #include "store/world_test.h"
 
 #include <errno.h>

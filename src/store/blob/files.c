@@ -1,4 +1,4 @@
-/* blob.c - content-addressed bytes beside the database.
+/* files.c - content-addressed bytes beside the database.
  *
  * blobs/ab/cdef... is named after the SHA-256 of its bytes. A blob is written
  * to blobs/tmp under a random name, synced, renamed and its directory synced
