@@ -1,4 +1,5 @@
 /* store.c - the port's helpers and the checks every implementation makes. */
+#include "base/alloc.h"
 #include "event/limits.h"
 #include "store/limits.h"
 #include "store/store_int.h"
@@ -309,4 +310,34 @@ void uar_store_blob_get_fini(struct uar_blob_get *b)
 {
 	uar_arena_fini(&b->arena);
 	b->bytes = UAR_STR_NONE;
+}
+
+/* --- sets of hashes -------------------------------------------------------------------- */
+
+uar_err uar_store_hash_add(struct uar_map *map, const char *sha256)
+{
+	char *own;
+	uar_err e;
+
+	if (uar_map_get(map, uar_str_n(sha256, 64)))
+		return UAR_OK;
+	own = uar_alloc(65);
+	if (!own)
+		return UAR_ENOMEM;
+	memcpy(own, sha256, 64);
+	own[64] = 0;
+	e = uar_map_put(map, uar_str_n(own, 64), own);
+	if (e)
+		uar_free(own);
+	return e;
+}
+
+void uar_store_hashes_fini(struct uar_map *map)
+{
+	char *own;
+	size_t at = 0;
+
+	while ((own = uar_map_next(map, &at)))
+		uar_free(own);
+	uar_map_fini(map);
 }

@@ -2,6 +2,7 @@
 #ifndef UAR_STORE_STORE_INT_H
 #define UAR_STORE_STORE_INT_H
 
+#include "base/map.h"
 #include "loop/done.h"
 #include "store/store.h"
 
@@ -34,6 +35,9 @@ bool uar_store_copy_rows(struct uar_arena *arena, const struct uar_row *in, size
 uar_str uar_store_rows_cursor(struct uar_arena *arena, enum uar_rows_order order,
 			      const struct uar_row *last);
 UAR_MUST_CHECK bool uar_store_rows_cursor_read(uar_str text, int64_t *out_value, uar_str *out_id);
+/* Sets of hashes: 64 hex digits each. */
+UAR_MUST_CHECK uar_err uar_store_hash_add(struct uar_map *map, const char *sha256);
+void uar_store_hashes_fini(struct uar_map *map);
 bool uar_store_copy_ids(struct uar_arena *arena, const uar_str *in, size_t n, uar_str **out);
 
 #endif

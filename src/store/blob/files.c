@@ -4,7 +4,7 @@
  * to blobs/tmp under a random name, synced, renamed and its directory synced
  * before anybody is told, so a name always stands for whole bytes. Paths are
  * made from checked hex digits below a directory handle, never from input. */
-#include "store/sqlite/sqlite_int.h"
+#include "store/blob/files_int.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/sha256.h"
 #include "loop/limits.h"
 
-uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what)
+uar_err bf_fail(struct uar_error *error, uar_err code, const char *what)
 {
 	int no = errno;
 
@@ -28,18 +28,18 @@ uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what)
 }
 
 /* Makes what is not there. */
-static uar_err open_blobs(int at_fd, const char *path, int *out_fd, struct uar_error *error)
+static uar_err open_blobs(int dir_fd, int *out_fd, struct uar_error *error)
 {
 	uar_err e;
 	int fd;
 
-	if (mkdirat(at_fd, path, 0700) && errno != EEXIST)
-		return sq_blob_fail(error, UAR_EIO, "mkdir blobs");
-	fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (mkdirat(dir_fd, "blobs", 0700) && errno != EEXIST)
+		return bf_fail(error, UAR_EIO, "mkdir blobs");
+	fd = openat(dir_fd, "blobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return sq_blob_fail(error, UAR_EIO, "open blobs");
+		return bf_fail(error, UAR_EIO, "open blobs");
 	if (mkdirat(fd, "tmp", 0700) && errno != EEXIST) {
-		e = sq_blob_fail(error, UAR_EIO, "mkdir blobs/tmp");
+		e = bf_fail(error, UAR_EIO, "mkdir blobs/tmp");
 		close(fd);
 		return e;
 	}
@@ -63,42 +63,54 @@ static void clear_tmp(int blobs_fd)
 		closedir(tmp);
 }
 
-uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error)
-{
-	char path[4096];
-	uar_err e;
-	int fd;
-
-	if (snprintf(path, sizeof path, "%s/blobs", dir) >= (int)sizeof path)
-		return uar_error_set(error, UAR_EINVALID, "path too long");
-	e = open_blobs(AT_FDCWD, path, &fd, error);
-	if (e)
-		return e;
-	clear_tmp(fd);
-	*out_fd = fd;
-	return UAR_OK;
-}
-
 /* A directory that was removed has no entries, and gets none. */
-bool sq_blob_missing(int blobs_fd)
+static bool is_missing(int blobs_fd)
 {
 	return faccessat(blobs_fd, "tmp", F_OK, 0) && errno == ENOENT;
 }
 
 /* The descriptor keeps its number, and no one needs a lock to use it: what is under way in the
  * removed directory finds nothing there, or nothing in the new one, and fails. */
-uar_err sq_blob_remake(int dir_fd, int blobs_fd, struct uar_error *error)
+static uar_err remake(struct bf *b, struct uar_error *error)
 {
 	int fd;
-	uar_err e = open_blobs(dir_fd, "blobs", &fd, error);
+	uar_err e = open_blobs(b->dir_fd, &fd, error);
 
 	if (e)
 		return e;
-	if (fsync(fd) || fsync(dir_fd))
-		e = sq_blob_fail(error, UAR_ESYNC, "fsync of blobs");
-	else if (dup3(fd, blobs_fd, O_CLOEXEC) < 0)
-		e = sq_blob_fail(error, UAR_EIO, "dup");
+	if (fsync(fd) || fsync(b->dir_fd))
+		e = bf_fail(error, UAR_ESYNC, "fsync of blobs");
+	else if (dup3(fd, b->fd, O_CLOEXEC) < 0)
+		e = bf_fail(error, UAR_EIO, "dup");
 	close(fd);
+	return e;
+}
+
+static void tell_missing(struct bf *b, uar_err e, const struct uar_error *error)
+{
+	if (!e)
+		uar_log(b->log, UAR_LOG_ERROR, "store.blobs_remade",
+			{ "text", UAR_STR("blobs/ was removed under the server, and is made anew; "
+					  "uar check names what is lost") });
+	else if (!b->stages.blobs_missing)
+		uar_log(b->log, UAR_LOG_ERROR, "store.blobs_missing",
+			{ "detail", uar_str_c(uar_error_text(error)) });
+	b->stages.blobs_missing = e != UAR_OK;
+}
+
+/* Who removes blobs/ loses what was in it; what comes now need not be lost. */
+uar_err bf_need_dir(struct bf *b, struct uar_error *error)
+{
+	uar_err e = UAR_OK;
+
+	if (!is_missing(b->fd))
+		return UAR_OK;
+	pthread_mutex_lock(&b->stages.naming);
+	if (is_missing(b->fd)) { /* still: another reader may have made it */
+		e = remake(b, error);
+		tell_missing(b, e, error);
+	}
+	pthread_mutex_unlock(&b->stages.naming);
 	return e;
 }
 
@@ -116,11 +128,11 @@ static struct path path_of(const char sha256[65])
 	return p;
 }
 
-bool sq_blob_exists(int blobs_fd, const char sha256[65])
+bool bf_has(struct uar_blobs *base, const char sha256[65])
 {
 	struct path p = path_of(sha256);
 
-	return faccessat(blobs_fd, p.name, F_OK, 0) == 0;
+	return faccessat(bf_of(base)->fd, p.name, F_OK, 0) == 0;
 }
 
 /* Opens the directory of a blob, which is synced by it. */
@@ -181,7 +193,7 @@ static uar_err sync_found(int blobs_fd, int fd, const struct path *p, struct uar
 	uar_err e;
 
 	if (dir_fd < 0)
-		return sq_blob_fail(error, UAR_EIO, "open directory");
+		return bf_fail(error, UAR_EIO, "open directory");
 	e = fsync(fd) ? uar_error_set(error, UAR_ESYNC, "blob: fsync: %s", strerror(errno))
 		      : sync_name(blobs_fd, dir_fd, error);
 	close(dir_fd);
@@ -198,7 +210,7 @@ static uar_err have(int blobs_fd, const struct path *p, const char sha256[65],
 	uar_err e = UAR_ENOTFOUND;
 
 	if (fd < 0)
-		return errno == EMFILE || errno == ENFILE ? sq_blob_fail(error, UAR_EIO, "open")
+		return errno == EMFILE || errno == ENFILE ? bf_fail(error, UAR_EIO, "open")
 							  : UAR_ENOTFOUND;
 	if (hash_fd(fd, found, &size) && !memcmp(found, sha256, 64))
 		e = sync_found(blobs_fd, fd, p, error);
@@ -212,13 +224,13 @@ static uar_err write_temp(int blobs_fd, const char *temp, uar_str bytes, struct 
 	uar_err e = UAR_OK;
 
 	if (fd < 0)
-		return sq_blob_fail(error, UAR_EIO, "create");
+		return bf_fail(error, UAR_EIO, "create");
 	if (write_all(fd, bytes))
-		e = sq_blob_fail(error, UAR_EIO, "write");
+		e = bf_fail(error, UAR_EIO, "write");
 	else if (fsync(fd))
-		e = sq_blob_fail(error, UAR_ESYNC, "fsync");
+		e = bf_fail(error, UAR_ESYNC, "fsync");
 	if (close(fd) && !e)
-		e = sq_blob_fail(error, UAR_EIO, "close");
+		e = bf_fail(error, UAR_EIO, "close");
 	return e;
 }
 
@@ -232,52 +244,62 @@ static uar_err publish(int blobs_fd, const char *temp, const struct path *p,
 	int dir_fd;
 
 	if (mkdirat(blobs_fd, p->dir, 0700) && errno != EEXIST)
-		return sq_blob_fail(error, UAR_EIO, "mkdir");
+		return bf_fail(error, UAR_EIO, "mkdir");
 	dir_fd = open_dir(blobs_fd, p);
 	if (dir_fd < 0)
-		return sq_blob_fail(error, UAR_EIO, "open directory");
-	e = renameat(blobs_fd, temp, blobs_fd, p->name) ? sq_blob_fail(error, UAR_EIO, "rename")
+		return bf_fail(error, UAR_EIO, "open directory");
+	e = renameat(blobs_fd, temp, blobs_fd, p->name) ? bf_fail(error, UAR_EIO, "rename")
 							: sync_name(blobs_fd, dir_fd, error);
 	close(dir_fd);
 	return e;
 }
 
-void sq_blob_unlink(int blobs_fd, const char sha256[65])
+void bf_unlink(int blobs_fd, const char sha256[65])
 {
 	struct path p = path_of(sha256);
 
 	unlinkat(blobs_fd, p.name, 0);
 }
 
-uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes, char out_sha256[65],
-		    struct uar_error *error)
+static uar_err put(struct bf *b, uar_str bytes, const char sha256[65], struct uar_error *error)
 {
-	char temp[32], sha256[65];
-	struct path p;
-	uar_err e;
+	struct path p = path_of(sha256);
+	uar_err e = have(b->fd, &p, sha256, error);
+	char temp[32];
 
-	if (bytes.n > UAR_LIMIT_BLOB_BYTES)
-		return uar_error_set(error, UAR_ETOOBIG, "a blob of %zu bytes", bytes.n);
+	if (e != UAR_ENOTFOUND)
+		return e;
+	snprintf(temp, sizeof temp, "tmp/%016llx",
+		 (unsigned long long)uar_rand_u64(&uar_rand_system));
+	e = write_temp(b->fd, temp, bytes, error);
+	if (!e)
+		e = publish(b->fd, temp, &p, error);
+	if (e)
+		unlinkat(b->fd, temp, 0);
+	return e;
+}
+
+static uar_err put_blob(struct uar_blobs *base, uar_str bytes, char out_sha256[65],
+			struct uar_error *error)
+{
+	struct bf *b = bf_of(base);
+	char sha256[65];
+	uar_err e = bf_need_dir(b, error);
+
+	if (!e && bytes.n > UAR_LIMIT_BLOB_BYTES)
+		e = uar_error_set(error, UAR_ETOOBIG, "a blob of %zu bytes", bytes.n);
+	if (e)
+		return e;
 	uar_sha256_hex(bytes, sha256);
-	p = path_of(sha256);
-	sq_kept_add(kept, sha256);
-	e = have(blobs_fd, &p, sha256, error);
-	if (e == UAR_ENOTFOUND) {
-		snprintf(temp, sizeof temp, "tmp/%016llx",
-			 (unsigned long long)uar_rand_u64(&uar_rand_system));
-		e = write_temp(blobs_fd, temp, bytes, error);
-		if (!e)
-			e = publish(blobs_fd, temp, &p, error);
-		if (e)
-			unlinkat(blobs_fd, temp, 0);
-	}
+	bf_kept_add(&b->kept, sha256);
+	e = put(b, bytes, sha256, error);
 	if (!e)
 		memcpy(out_sha256, sha256, sizeof sha256);
 	return e;
 }
 
-uar_err sq_blob_adopt(int blobs_fd, const char *temp, int fd, const char sha256[65],
-		      struct uar_error *error)
+uar_err bf_adopt(int blobs_fd, const char *temp, int fd, const char sha256[65],
+		 struct uar_error *error)
 {
 	struct path p = path_of(sha256);
 	uar_err e = have(blobs_fd, &p, sha256, error);
@@ -285,70 +307,74 @@ uar_err sq_blob_adopt(int blobs_fd, const char *temp, int fd, const char sha256[
 	if (e && e != UAR_ENOTFOUND)
 		return e;
 	if (!e)
-		return unlinkat(blobs_fd, temp, 0) ? sq_blob_fail(error, UAR_EIO, "unlink")
-						   : UAR_OK;
+		return unlinkat(blobs_fd, temp, 0) ? bf_fail(error, UAR_EIO, "unlink") : UAR_OK;
 	if (fsync(fd))
-		return sq_blob_fail(error, UAR_ESYNC, "fsync");
+		return bf_fail(error, UAR_ESYNC, "fsync");
 	return publish(blobs_fd, temp, &p, error);
 }
 
-static uar_err read_range(int fd, struct uar_blob_get *b, struct uar_error *error)
+static uar_err read_range(int fd, struct uar_blob_get *g, struct uar_error *error)
 {
-	size_t left = b->total > b->offset ? (size_t)(b->total - b->offset) : 0, got = 0;
+	size_t left = g->total > g->offset ? (size_t)(g->total - g->offset) : 0, got = 0;
 	char *p;
 
-	if (left > b->limit)
-		left = b->limit;
-	p = uar_arena_bytes(&b->arena, left + 1);
+	if (left > g->limit)
+		left = g->limit;
+	p = uar_arena_bytes(&g->arena, left + 1);
 	if (!p)
 		return uar_error_set(error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
 	while (got < left) {
-		ssize_t n = pread(fd, p + got, left - got, (off_t)(b->offset + got));
+		ssize_t n = pread(fd, p + got, left - got, (off_t)(g->offset + got));
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return sq_blob_fail(error, UAR_EIO, "read");
+			return bf_fail(error, UAR_EIO, "read");
 		if (n == 0)
-			return uar_error_set(error, UAR_ECORRUPT, "blob %s was cut", b->sha256);
+			return uar_error_set(error, UAR_ECORRUPT, "blob %s was cut", g->sha256);
 		got += (size_t)n;
 	}
 	p[got] = 0;
-	b->bytes = uar_str_n(p, got);
+	g->bytes = uar_str_n(p, got);
 	return UAR_OK;
 }
 
-uar_err sq_blob_read(int fd, struct uar_blob_get *b, struct uar_error *error)
+uar_err bf_read(int fd, struct uar_blob_get *g, struct uar_error *error)
 {
 	char found[65];
 	struct stat st;
 	uar_err e;
 
 	if (fstat(fd, &st))
-		return sq_blob_fail(error, UAR_EIO, "stat");
-	b->total = (uint64_t)st.st_size;
-	e = read_range(fd, b, error);
-	if (!e && b->bytes.n == b->total) {
-		uar_sha256_hex(b->bytes, found);
-		if (memcmp(found, b->sha256, 64) != 0)
-			e = uar_error_set(error, UAR_ECORRUPT, "blob %s is damaged", b->sha256);
+		return bf_fail(error, UAR_EIO, "stat");
+	g->total = (uint64_t)st.st_size;
+	e = read_range(fd, g, error);
+	if (!e && g->bytes.n == g->total) {
+		uar_sha256_hex(g->bytes, found);
+		if (memcmp(found, g->sha256, 64) != 0)
+			e = uar_error_set(error, UAR_ECORRUPT, "blob %s is damaged", g->sha256);
 	}
 	if (e)
-		b->bytes = UAR_STR_NONE;
+		g->bytes = UAR_STR_NONE;
 	return e;
 }
 
-uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error)
+static uar_err get_blob(struct uar_blobs *base, struct uar_blob_get *g, struct uar_error *error)
 {
-	struct path p = path_of(b->sha256);
+	struct bf *b = bf_of(base);
+	struct path p;
 	uar_err e;
-	int fd = openat(blobs_fd, p.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd;
 
+	if (g->stage)
+		return bf_stage_get(b, g, error);
+	p = path_of(g->sha256);
+	fd = openat(b->fd, p.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return errno == ENOENT
-			       ? uar_error_set(error, UAR_ENOTFOUND, "no blob %s", b->sha256)
-			       : sq_blob_fail(error, UAR_EIO, "open");
-	e = sq_blob_read(fd, b, error);
+			       ? uar_error_set(error, UAR_ENOTFOUND, "no blob %s", g->sha256)
+			       : bf_fail(error, UAR_EIO, "open");
+	e = bf_read(fd, g, error);
 	close(fd);
 	return e;
 }
@@ -385,7 +411,7 @@ static uar_err verify_dir(int blobs_fd, const char *name, void (*bad)(void *ctx,
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return sq_blob_fail(error, UAR_EIO, name);
+		return bf_fail(error, UAR_EIO, name);
 	}
 	while ((d = readdir(dir)))
 		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
@@ -394,22 +420,106 @@ static uar_err verify_dir(int blobs_fd, const char *name, void (*bad)(void *ctx,
 	return UAR_OK;
 }
 
-uar_err sq_blob_verify(int blobs_fd, void (*bad)(void *ctx, const char *what), void *ctx,
-		       struct uar_error *error)
+static uar_err verify(struct uar_blobs *base, void (*bad)(void *ctx, const char *what), void *ctx,
+		      struct uar_error *error)
 {
-	int fd = openat(blobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int blobs_fd = bf_of(base)->fd,
+	    fd = blobs_fd < 0 ? -1 : openat(blobs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	uar_err e = UAR_OK;
 	struct dirent *d;
 
+	if (blobs_fd < 0)
+		return UAR_OK;
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return sq_blob_fail(error, UAR_EIO, "blobs");
+		return bf_fail(error, UAR_EIO, "blobs");
 	}
 	while (!e && (d = readdir(dir)))
 		if (d->d_name[0] != '.' && strcmp(d->d_name, "tmp") && strcmp(d->d_name, "up"))
 			e = verify_dir(blobs_fd, d->d_name, bad, ctx, error);
 	closedir(dir);
 	return e;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static void destroy(struct uar_blobs *base)
+{
+	struct bf *b = bf_of(base);
+
+	bf_kept_fini(&b->kept);
+	bf_stages_fini(&b->stages);
+	if (b->fd >= 0)
+		close(b->fd);
+	uar_free(b);
+}
+
+static const struct uar_blobs_ops ops = {
+	.abi = 1,
+	.size = sizeof ops,
+	.destroy = destroy,
+	.put = put_blob,
+	.get = get_blob,
+	.upload = bf_upload,
+	.has = bf_has,
+	.sweep_begin = bf_sweep_begin,
+	.sweep_one = bf_sweep_one,
+	.sweep_end = bf_sweep_end,
+	.stages_open = bf_stages_open,
+	.run_ended = bf_run_ended,
+	.unstage = bf_unstage,
+	.verify = verify,
+};
+
+static struct bf *make(int dir_fd)
+{
+	struct bf *b = uar_zalloc(sizeof *b);
+
+	if (!b)
+		return NULL;
+	b->base.ops = &ops;
+	b->dir_fd = dir_fd;
+	b->fd = -1;
+	bf_kept_init(&b->kept);
+	bf_stages_init(&b->stages);
+	return b;
+}
+
+uar_err uar_blob_files_open(const struct uar_blob_files *o, struct uar_blobs **out,
+			    struct uar_error *error)
+{
+	struct bf *b = make(o->dir_fd);
+	uar_err e;
+
+	if (!b)
+		return uar_error_set(error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
+	b->log = o->log;
+	b->upload_max = o->upload_max;
+	e = open_blobs(o->dir_fd, &b->fd, error);
+	if (e) {
+		destroy(&b->base);
+		return e;
+	}
+	clear_tmp(b->fd);
+	*out = &b->base;
+	return UAR_OK;
+}
+
+uar_err uar_blob_files_inspect(int dir_fd, struct uar_blobs **out, struct uar_error *error)
+{
+	struct bf *b = make(dir_fd);
+	uar_err e;
+
+	if (!b)
+		return uar_error_set(error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
+	b->fd = openat(dir_fd, "blobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (b->fd < 0 && errno != ENOENT) { /* whoever misses one says so */
+		e = uar_error_set(error, UAR_EIO, "blobs: %s", strerror(errno));
+		destroy(&b->base);
+		return e;
+	}
+	*out = &b->base;
+	return UAR_OK;
 }

@@ -6,7 +6,7 @@
  * it, so that this one can go with its run, whoever refers to the other. What a run has
  * here is removed when the run's end is committed, or, if that was missed, by the next
  * start: there is nothing to be counted and nothing to be remembered. */
-#include "store/sqlite/sqlite_int.h"
+#include "store/blob/files_int.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -46,38 +46,31 @@ static int open_dir(int at, const char *name)
 
 /* --- what there is ------------------------------------------------------------------------ */
 
-void sq_stages_init(struct sq_stages *st)
+void bf_stages_init(struct bf_stages *st)
 {
 	pthread_mutex_init(&st->naming, NULL);
 	pthread_mutex_init(&st->lock, NULL);
 	uar_map_init(&st->runs, 0x5354u);
-	uar_list_init(&st->clearing);
 }
 
-void sq_stages_fini(struct sq_stages *st)
+void bf_stages_fini(struct bf_stages *st)
 {
-	while (!uar_list_empty(&st->clearing)) {
-		struct sq_unstage *u = UAR_OWNER(st->clearing.next, struct sq_unstage, node);
-
-		uar_list_remove(&u->node);
-		uar_free(u);
-	}
-	sq_hashes_fini(&st->runs);
+	uar_store_hashes_fini(&st->runs);
 	pthread_mutex_destroy(&st->lock);
 	pthread_mutex_destroy(&st->naming);
 }
 
-static uar_err remember(struct sq_stages *st, const char *name)
+static uar_err remember(struct bf_stages *st, const char *name)
 {
 	uar_err e;
 
 	pthread_mutex_lock(&st->lock);
-	e = sq_hash_add(&st->runs, name);
+	e = uar_store_hash_add(&st->runs, name);
 	pthread_mutex_unlock(&st->lock);
 	return e;
 }
 
-static bool forget(struct sq_stages *st, const char *name)
+static bool forget(struct bf_stages *st, const char *name)
 {
 	char *own;
 
@@ -107,7 +100,7 @@ static uar_err find(int dir_fd, uar_str id, char out_sha256[65], size_t *out_cou
 		e = UAR_OK;
 	}
 	if (errno)
-		e = sq_blob_fail(error, UAR_EIO, "read directory");
+		e = bf_fail(error, UAR_EIO, "read directory");
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
@@ -128,17 +121,17 @@ static bool is_id(uar_str id)
 
 static uar_err open_fail(struct uar_error *error)
 {
-	return errno == ENOENT ? UAR_ENOTFOUND : sq_blob_fail(error, UAR_EIO, "open");
+	return errno == ENOENT ? UAR_ENOTFOUND : bf_fail(error, UAR_EIO, "open");
 }
 
 /* An open file of it, and its hash. */
-static uar_err open_staged(struct sq_store *s, const struct uar_stage *g, struct place *out_place,
+static uar_err open_staged(struct bf *b, const struct uar_stage *g, struct place *out_place,
 			   char out_sha256[65], int *out_fd, struct uar_error *error)
 {
 	char name[FILE_TEXT + 1];
 	size_t count;
 	uar_err e = is_id(g->id) ? place_of(&g->owner, g->run_id, out_place) : UAR_ENOTFOUND;
-	int dir_fd = e ? -1 : open_dir(s->blobs_fd, out_place->path), fd = -1;
+	int dir_fd = e ? -1 : open_dir(b->fd, out_place->path), fd = -1;
 
 	if (e)
 		return e;
@@ -156,26 +149,26 @@ static uar_err open_staged(struct sq_store *s, const struct uar_stage *g, struct
 	return e;
 }
 
-uar_err sq_stage_get(struct sq_store *s, struct uar_blob_get *b, struct uar_error *error)
+uar_err bf_stage_get(struct bf *b, struct uar_blob_get *g, struct uar_error *error)
 {
 	struct place p;
 	int fd = -1;
-	uar_err e = open_staged(s, b->stage, &p, b->sha256, &fd, error);
+	uar_err e = open_staged(b, g->stage, &p, g->sha256, &fd, error);
 
 	if (e)
 		return error->code ? e : uar_error_set(error, e, "%s", uar_err_text(e));
-	e = sq_blob_read(fd, b, error);
+	e = bf_read(fd, g, error);
 	close(fd);
 	return e;
 }
 
-static uar_err adopt(struct sq_store *s, struct uar_upload_op *op)
+uar_err bf_stage_adopt(struct bf *b, struct uar_upload_op *op)
 {
 	char temp[32], from[DIR_TEXT + FILE_TEXT + 2], name[FILE_TEXT + 1];
 	struct place p;
 	struct stat st;
 	int fd = -1;
-	uar_err e = open_staged(s, op->stage, &p, op->sha256, &fd, &op->error);
+	uar_err e = open_staged(b, op->stage, &p, op->sha256, &fd, &op->error);
 
 	if (e)
 		return e;
@@ -183,51 +176,43 @@ static uar_err adopt(struct sq_store *s, struct uar_upload_op *op)
 	snprintf(from, sizeof from, "%s/%s", p.path, name);
 	snprintf(temp, sizeof temp, "tmp/%016llx",
 		 (unsigned long long)uar_rand_u64(&uar_rand_system));
-	sq_kept_add(&s->kept, op->sha256);
-	if (fstat(fd, &st) || linkat(s->blobs_fd, from, s->blobs_fd, temp, 0))
-		e = sq_blob_fail(&op->error, UAR_EIO, "link");
+	bf_kept_add(&b->kept, op->sha256);
+	if (fstat(fd, &st) || linkat(b->fd, from, b->fd, temp, 0))
+		e = bf_fail(&op->error, UAR_EIO, "link");
 	else
-		e = sq_blob_adopt(s->blobs_fd, temp, fd, op->sha256, &op->error);
+		e = bf_adopt(b->fd, temp, fd, op->sha256, &op->error);
 	if (e)
-		unlinkat(s->blobs_fd, temp, 0);
+		unlinkat(b->fd, temp, 0);
 	op->total = e ? 0 : (uint64_t)st.st_size;
 	close(fd);
 	return e;
 }
 
-void sq_stage_adopt(struct sq_store *s, struct uar_upload_op *op)
-{
-	op->err = adopt(s, op);
-	if (op->err && !op->error.code)
-		uar_error_set(&op->error, op->err, "%s", uar_err_text(op->err));
-}
-
 /* --- what comes ----------------------------------------------------------------------------- */
 
-static uar_err make_dir(struct sq_store *s, const struct place *p, int *out_fd,
-			struct uar_error *error)
+static uar_err make_dir(struct bf *b, const struct place *p, int *out_fd, struct uar_error *error)
 {
 	int fd;
 
-	if ((mkdirat(s->blobs_fd, "up", 0700) && errno != EEXIST) ||
-	    (mkdirat(s->blobs_fd, p->path, 0700) && errno != EEXIST))
-		return sq_blob_fail(error, UAR_EIO, "mkdir");
-	fd = open_dir(s->blobs_fd, p->path);
+	if ((mkdirat(b->fd, "up", 0700) && errno != EEXIST) ||
+	    (mkdirat(b->fd, p->path, 0700) && errno != EEXIST))
+		return bf_fail(error, UAR_EIO, "mkdir");
+	fd = open_dir(b->fd, p->path);
 	if (fd < 0)
-		return sq_blob_fail(error, UAR_EIO, "open");
+		return bf_fail(error, UAR_EIO, "open");
 	*out_fd = fd;
 	return UAR_OK;
 }
 
 /* The directories above are synced as well: they may be new. */
-static uar_err sync_dirs(struct sq_store *s, int dir_fd, struct uar_error *error)
+static uar_err sync_dirs(struct bf *b, int dir_fd, struct uar_error *error)
 {
-	int up = open_dir(s->blobs_fd, "up");
+	int up = open_dir(b->fd, "up");
 	uar_err e = UAR_OK;
 
 	if (up < 0)
-		return sq_blob_fail(error, UAR_EIO, "open");
-	if (fsync(dir_fd) || fsync(up) || fsync(s->blobs_fd))
+		return bf_fail(error, UAR_EIO, "open");
+	if (fsync(dir_fd) || fsync(up) || fsync(b->fd))
 		e = uar_error_set(error, UAR_ESYNC, "blob: fsync of the directory: %s",
 				  strerror(errno));
 	close(up);
@@ -235,8 +220,8 @@ static uar_err sync_dirs(struct sq_store *s, int dir_fd, struct uar_error *error
 }
 
 /* One at a time: of two that bring other bytes for one id, the first counts. */
-static uar_err give_name(struct sq_store *s, int dir_fd, const struct uar_stage *g,
-			 const char *temp, const char sha256[65], struct uar_error *error)
+static uar_err give_name(struct bf *b, int dir_fd, const struct uar_stage *g,
+			 const struct bf_written *w, struct uar_error *error)
 {
 	char name[FILE_TEXT + 1], there[65];
 	size_t count;
@@ -245,21 +230,19 @@ static uar_err give_name(struct sq_store *s, int dir_fd, const struct uar_stage 
 	if (e && e != UAR_ENOTFOUND)
 		return e;
 	if (!e) {
-		if (strcmp(there, sha256) != 0)
+		if (strcmp(there, w->sha256) != 0)
 			return uar_error_set(error, UAR_EEXISTS,
 					     "the upload is complete and has other bytes");
-		return unlinkat(s->blobs_fd, temp, 0) ? sq_blob_fail(error, UAR_EIO, "unlink")
-						      : UAR_OK;
+		return unlinkat(b->fd, w->temp, 0) ? bf_fail(error, UAR_EIO, "unlink") : UAR_OK;
 	}
 	if (count >= UAR_LIMIT_RUN_STAGED)
 		return uar_error_set(error, UAR_ERATELIMIT, "a run has at most %d uploads",
 				     UAR_LIMIT_RUN_STAGED);
-	name_of(g->id, sha256, name);
-	return renameat(s->blobs_fd, temp, dir_fd, name) ? sq_blob_fail(error, UAR_EIO, "rename")
-							 : UAR_OK;
+	name_of(g->id, w->sha256, name);
+	return renameat(b->fd, w->temp, dir_fd, name) ? bf_fail(error, UAR_EIO, "rename") : UAR_OK;
 }
 
-static void clear(struct sq_store *s, const char *name)
+static void clear(struct bf *b, const char *name)
 {
 	struct place p;
 	struct dirent *d;
@@ -267,8 +250,8 @@ static void clear(struct sq_store *s, const char *name)
 	int fd;
 
 	snprintf(p.path, sizeof p.path, "up/%.64s", name);
-	pthread_mutex_lock(&s->stages.naming);
-	fd = open_dir(s->blobs_fd, p.path);
+	pthread_mutex_lock(&b->stages.naming);
+	fd = open_dir(b->fd, p.path);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	while (dir && (d = readdir(dir)))
 		if (d->d_name[0] != '.')
@@ -277,83 +260,62 @@ static void clear(struct sq_store *s, const char *name)
 		closedir(dir);
 	else if (fd >= 0)
 		close(fd);
-	unlinkat(s->blobs_fd, p.path, AT_REMOVEDIR);
-	pthread_mutex_unlock(&s->stages.naming);
+	unlinkat(b->fd, p.path, AT_REMOVEDIR);
+	pthread_mutex_unlock(&b->stages.naming);
 }
 
-static uar_err check_run(struct sq_reader *rd, const struct uar_stage *g, struct uar_error *error)
-{
-	const struct uar_owner *o = &g->owner;
-	sqlite3_stmt *st;
-	int64_t oid = 0;
-	bool over;
-	uar_err e =
-		sq_first(&rd->conn, SQ_OWNER,
-			 SQ_VALS(SQ_T(o->tenant), SQ_T(o->workspace), SQ_T(o->user)), &st, error);
-
-	if (!e) {
-		oid = sqlite3_column_int64(st, 0);
-		sq_done(st);
-		e = sq_first(&rd->conn, SQ_RUN, SQ_VALS(SQ_I(oid), SQ_T(g->run_id)), &st, error);
-	}
-	if (e)
-		return e;
-	over = sqlite3_column_int(st, 6) != 0;
-	sq_done(st);
-	return over ? uar_error_set(error, UAR_ESTATE, "the run is over") : UAR_OK;
-}
-
-static uar_err put(struct sq_store *s, const struct place *p, const struct uar_stage *g,
-		   const char *temp, const char sha256[65], struct uar_error *error)
+static uar_err put(struct bf *b, const struct place *p, const struct uar_stage *g,
+		   const struct bf_written *w, struct uar_error *error)
 {
 	int dir_fd = -1;
-	uar_err e = remember(&s->stages, p->path + 3);
+	uar_err e = remember(&b->stages, p->path + 3);
 
 	if (e)
 		return e;
-	pthread_mutex_lock(&s->stages.naming);
-	e = make_dir(s, p, &dir_fd, error);
+	pthread_mutex_lock(&b->stages.naming);
+	e = make_dir(b, p, &dir_fd, error);
 	if (!e)
-		e = give_name(s, dir_fd, g, temp, sha256, error);
-	pthread_mutex_unlock(&s->stages.naming);
+		e = give_name(b, dir_fd, g, w, error);
+	pthread_mutex_unlock(&b->stages.naming);
 	/* Also what was there before: whoever wrote it may not have come that far. */
 	if (!e)
-		e = sync_dirs(s, dir_fd, error);
+		e = sync_dirs(b, dir_fd, error);
 	if (dir_fd >= 0)
 		close(dir_fd);
 	return e;
 }
 
-uar_err sq_stage_put(struct sq_reader *rd, const struct uar_stage *g, const char *temp, int fd,
-		     const char sha256[65], struct uar_error *error)
+uar_err bf_stage_put(struct bf *b, const struct uar_stage *g, const struct bf_written *w,
+		     const struct uar_blob_runs *runs, struct uar_error *error)
 {
-	struct sq_store *s = rd->pool->store;
 	struct place p;
-	uar_err e = is_id(g->id) ? check_run(rd, g, error) : UAR_ENOTFOUND;
+	uar_err e =
+		is_id(g->id) ? runs->check(runs->ctx, &g->owner, g->run_id, error) : UAR_ENOTFOUND;
 
-	if (!e && fsync(fd))
-		return sq_blob_fail(error, UAR_ESYNC, "fsync");
+	if (!e && fsync(w->fd))
+		return bf_fail(error, UAR_ESYNC, "fsync");
 	if (!e)
 		e = place_of(&g->owner, g->run_id, &p);
 	if (!e)
-		e = put(s, &p, g, temp, sha256, error);
+		e = put(b, &p, g, w, error);
 	if (e)
 		return e;
 	/* Its end may have been committed meanwhile, and what it had cleared before this. A
 	 * run that cannot be read just now keeps what it has. */
-	e = check_run(rd, g, error);
+	e = runs->check(runs->ctx, &g->owner, g->run_id, error);
 	if (e == UAR_ESTATE || e == UAR_ENOTFOUND) {
-		forget(&s->stages, p.path + 3);
-		clear(s, p.path + 3);
+		forget(&b->stages, p.path + 3);
+		clear(b, p.path + 3);
 	}
 	return e;
 }
 
 /* --- what goes ------------------------------------------------------------------------------- */
 
-struct sq_unstage *sq_stage_ended(struct sq_stages *st, const struct uar_owner *o, uar_str run_id)
+bool bf_run_ended(struct uar_blobs *base, const struct uar_owner *o, uar_str run_id,
+		  char out_name[65])
 {
-	struct sq_unstage *u = NULL;
+	struct bf_stages *st = &bf_of(base)->stages;
 	struct place p;
 	size_t count;
 
@@ -361,18 +323,14 @@ struct sq_unstage *sq_stage_ended(struct sq_stages *st, const struct uar_owner *
 	count = st->runs.used;
 	pthread_mutex_unlock(&st->lock);
 	if (!count || place_of(o, run_id, &p) || !forget(st, p.path + 3))
-		return NULL;
-	u = uar_zalloc(sizeof *u);
-	if (!u)
-		return NULL;
-	memcpy(u->name, p.path + 3, sizeof u->name);
-	uar_list_add_last(&st->clearing, &u->node);
-	return u;
+		return false;
+	memcpy(out_name, p.path + 3, 65);
+	return true;
 }
 
-void sq_stage_clear(struct sq_reader *rd, struct sq_unstage *u)
+void bf_unstage(struct uar_blobs *base, const char name[65])
 {
-	clear(rd->pool->store, u->name);
+	clear(bf_of(base), name);
 }
 
 struct opening {
@@ -388,10 +346,10 @@ static void each_live(void *ctx, const struct uar_run_row *row)
 	if (!o->err)
 		o->err = place_of(&row->owner, row->run_id, &p);
 	if (!o->err)
-		o->err = sq_hash_add(&o->live, p.path + 3);
+		o->err = uar_store_hash_add(&o->live, p.path + 3);
 }
 
-static uar_err open_each(struct sq_store *s, DIR *dir, const struct uar_map *live)
+static uar_err open_each(struct bf *b, DIR *dir, const struct uar_map *live)
 {
 	struct dirent *d;
 	uar_err e = UAR_OK;
@@ -400,16 +358,18 @@ static uar_err open_each(struct sq_store *s, DIR *dir, const struct uar_map *liv
 		if (strlen(d->d_name) != 64 || !uar_store_is_sha256(d->d_name))
 			continue;
 		if (uar_map_get(live, uar_str_n(d->d_name, 64)))
-			e = remember(&s->stages, d->d_name);
+			e = remember(&b->stages, d->d_name);
 		else
-			clear(s, d->d_name);
+			clear(b, d->d_name);
 	}
 	return e;
 }
 
-uar_err sq_stages_open(struct sq_store *s, struct uar_error *error)
+uar_err bf_stages_open(struct uar_blobs *base, const struct uar_blob_runs *runs,
+		       struct uar_error *error)
 {
-	int fd = open_dir(s->blobs_fd, "up");
+	struct bf *b = bf_of(base);
+	int fd = open_dir(b->fd, "up");
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct opening o = { .err = UAR_OK };
 	uar_err e;
@@ -420,12 +380,12 @@ uar_err sq_stages_open(struct sq_store *s, struct uar_error *error)
 		return UAR_OK; /* nobody has ever uploaded */
 	}
 	uar_map_init(&o.live, 0x5355u);
-	e = sq_query_live(&s->writer.conn, &(struct sq_live){ each_live, &o, s->log }, error);
+	e = runs->each_live(runs->ctx, each_live, &o, error);
 	if (!e)
 		e = o.err;
 	if (!e)
-		e = open_each(s, dir, &o.live);
-	sq_hashes_fini(&o.live);
+		e = open_each(b, dir, &o.live);
+	uar_store_hashes_fini(&o.live);
 	closedir(dir);
 	return e;
 }

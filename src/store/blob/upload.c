@@ -3,7 +3,7 @@
  * The file has a name below blobs/tmp until it is whole; then it is synced and
  * gets the name of its hash. An upload that is dropped takes its file with it,
  * also after the store is gone. */
-#include "store/sqlite/sqlite_int.h"
+#include "store/blob/files_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,11 +57,11 @@ static uar_err begin(int blobs_fd, struct uar_upload **out, struct uar_error *er
 		 (unsigned long long)uar_rand_u64(&uar_rand_system));
 	uar_sha256_init(&u->sum);
 	if (u->blobs_fd < 0) {
-		e = sq_blob_fail(error, UAR_EIO, "dup");
+		e = bf_fail(error, UAR_EIO, "dup");
 	} else {
 		u->fd = openat(u->blobs_fd, u->temp,
 			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-		e = u->fd < 0 ? sq_blob_fail(error, UAR_EIO, "create") : UAR_OK;
+		e = u->fd < 0 ? bf_fail(error, UAR_EIO, "create") : UAR_OK;
 	}
 	if (e) {
 		drop(&u->base);
@@ -82,13 +82,14 @@ static uar_err append(struct upload *u, uar_str bytes, uint64_t most, struct uar
 		ssize_t n = write(u->fd, bytes.p, bytes.n);
 
 		if (n < 0 && errno != EINTR)
-			return sq_blob_fail(error, UAR_EIO, "write");
+			return bf_fail(error, UAR_EIO, "write");
 		bytes = uar_str_from(bytes, n < 0 ? 0 : (size_t)n);
 	}
 	return UAR_OK;
 }
 
-static uar_err finish(struct sq_reader *rd, struct upload *u, struct uar_upload_op *op)
+static uar_err finish(struct bf *b, struct upload *u, struct uar_upload_op *op,
+		      const struct uar_blob_runs *runs)
 {
 	char *out_sha256 = op->sha256;
 
@@ -96,32 +97,43 @@ static uar_err finish(struct sq_reader *rd, struct upload *u, struct uar_upload_
 	if (op->expect.n && !uar_str_is(op->expect, out_sha256))
 		return uar_error_set(&op->error, UAR_EINVALID, "the bytes have another sha256");
 	if (op->stage)
-		return sq_stage_put(rd, op->stage, u->temp, u->fd, out_sha256, &op->error);
-	sq_kept_add(&rd->pool->store->kept, out_sha256);
-	return sq_blob_adopt(u->blobs_fd, u->temp, u->fd, out_sha256, &op->error);
+		return bf_stage_put(b, op->stage,
+				    &(struct bf_written){ u->temp, out_sha256, u->fd }, runs,
+				    &op->error);
+	bf_kept_add(&b->kept, out_sha256);
+	return bf_adopt(u->blobs_fd, u->temp, u->fd, out_sha256, &op->error);
 }
 
-void sq_upload_step(struct sq_reader *rd, struct uar_upload_op *op)
+static uar_err step(struct bf *b, struct uar_upload_op *op, const struct uar_blob_runs *runs)
 {
-	int blobs_fd = rd->pool->store->blobs_fd;
 	struct upload *u;
-	uar_err e = op->upload ? UAR_OK : begin(blobs_fd, &op->upload, &op->error);
+	uar_err e = op->upload ? UAR_OK : begin(b->fd, &op->upload, &op->error);
 
 	if (!e)
-		e = append(upload_of(op->upload), op->bytes, rd->pool->store->base.upload_max,
-			   &op->error);
+		e = append(upload_of(op->upload), op->bytes, b->upload_max, &op->error);
 	if (!e && op->finish)
-		e = finish(rd, upload_of(op->upload), op);
-	op->err = e;
-	if (e && !op->error.code)
-		uar_error_set(&op->error, e, "%s", uar_err_text(e));
+		e = finish(b, upload_of(op->upload), op, runs);
 	u = op->upload ? upload_of(op->upload) : NULL;
 	op->total = u ? u->total : 0;
 	if (!e && !op->finish)
-		return;
+		return UAR_OK;
 	op->upload = NULL;
 	if (u && e)
 		drop(&u->base);
 	else if (u)
 		close_all(u);
+	return e;
+}
+
+uar_err bf_upload(struct uar_blobs *base, struct uar_upload_op *op,
+		  const struct uar_blob_runs *runs)
+{
+	struct bf *b = bf_of(base);
+	uar_err e = op->upload ? UAR_OK : bf_need_dir(b, &op->error);
+
+	if (!e)
+		e = op->adopt ? bf_stage_adopt(b, op) : step(b, op, runs);
+	if (e && !op->error.code)
+		uar_error_set(&op->error, e, "%s", uar_err_text(e));
+	return e;
 }

@@ -207,79 +207,6 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 		return e;                                                                          \
 	}
 
-/* Bytes beside the database fill the disk, and meet a full one, as its rows do. */
-static void blob_written(struct sq_store *s, uar_err e, const struct uar_error *error)
-{
-	if (e == UAR_ESYNC)
-		sq_writer_break(&s->writer, error);
-	pthread_mutex_lock(&s->readers.lock);
-	if (!e || e == UAR_EDISKFULL)
-		s->readers.blobs_full = e == UAR_EDISKFULL;
-	pthread_mutex_unlock(&s->readers.lock);
-}
-
-static void tell_missing(struct sq_store *s, uar_err e, const struct uar_error *error)
-{
-	if (!e)
-		uar_log(s->log, UAR_LOG_ERROR, "store.blobs_remade",
-			{ "text", UAR_STR("blobs/ was removed under the server, and is made anew; "
-					  "uar check names what is lost") });
-	else if (!s->stages.blobs_missing)
-		uar_log(s->log, UAR_LOG_ERROR, "store.blobs_missing",
-			{ "detail", uar_str_c(uar_error_text(error)) });
-	s->stages.blobs_missing = e != UAR_OK;
-}
-
-/* Who removes blobs/ loses what was in it; what comes now need not be lost. */
-static uar_err need_blobs(struct sq_store *s, struct uar_error *error)
-{
-	uar_err e = UAR_OK;
-
-	if (!sq_blob_missing(s->blobs_fd))
-		return UAR_OK;
-	pthread_mutex_lock(&s->stages.naming);
-	if (sq_blob_missing(s->blobs_fd)) { /* still: another reader may have made it */
-		e = sq_blob_remake(s->dir_fd, s->blobs_fd, error);
-		tell_missing(s, e, error);
-	}
-	pthread_mutex_unlock(&s->stages.naming);
-	return e;
-}
-
-static void put_blob(struct sq_reader *rd, struct uar_blob_put *b)
-{
-	struct sq_store *s = rd->pool->store;
-
-	b->error = (struct uar_error){ 0 };
-	b->err = need_blobs(s, &b->error);
-	if (!b->err)
-		b->err = sq_blob_put(s->blobs_fd, &s->kept, b->bytes, b->sha256, &b->error);
-	blob_written(s, b->err, &b->error);
-}
-
-static void get_blob(struct sq_reader *rd, struct uar_blob_get *b)
-{
-	b->error = (struct uar_error){ 0 };
-	b->bytes = UAR_STR_NONE;
-	if (b->stage)
-		b->err = sq_stage_get(rd->pool->store, b, &b->error);
-	else
-		b->err = sq_blob_get(rd->pool->store->blobs_fd, b, &b->error);
-}
-
-static void step_upload(struct sq_reader *rd, struct uar_upload_op *op)
-{
-	struct sq_store *s = rd->pool->store;
-
-	op->error = (struct uar_error){ 0 };
-	op->err = op->upload ? UAR_OK : need_blobs(s, &op->error);
-	if (!op->err && op->adopt)
-		sq_stage_adopt(s, op);
-	else if (!op->err)
-		sq_upload_step(rd, op);
-	blob_written(s, op->err, &op->error);
-}
-
 static void found_nothing(const void *op)
 {
 	(void)op;
@@ -322,11 +249,17 @@ static void unstaged(struct sq_unstage *u)
 /* The run is over: what it has uploaded and nobody wanted goes. */
 static void unstage(struct sq_store *s, const struct uar_owner *owner, uar_str run_id)
 {
-	struct sq_unstage *u = sq_stage_ended(&s->stages, owner, run_id);
+	struct sq_unstage *u;
+	char name[65];
 
-	if (!u)
+	if (!s->blobs->ops->run_ended(s->blobs, owner, run_id, name))
 		return;
+	u = uar_zalloc(sizeof *u);
+	if (!u)
+		return; /* the next start clears it */
+	memcpy(u->name, name, sizeof u->name);
 	u->done = unstaged;
+	uar_list_add_last(&s->clearing, &u->node);
 	if (unstage_add(&s->base, u))
 		unstaged(u); /* the next start clears it */
 }
@@ -382,7 +315,7 @@ static uar_err sq_sweep(struct uar_store *base, struct uar_sweep *op)
 	uar_err e;
 
 	if (!s->sweep.begun)
-		sq_kept_begin(&s->kept);
+		s->blobs->ops->sweep_begin(s->blobs);
 	e = sweep_add(base, op);
 	if (e)
 		sq_sweep_end(s, false);
@@ -545,10 +478,9 @@ static void sq_destroy(struct uar_store *base)
 	uar_arena_fini(&s->scratch);
 	sq_sweep_fini(&s->sweep);
 	sq_search_fini(&s->search);
-	sq_kept_fini(&s->kept);
-	sq_stages_fini(&s->stages);
-	if (s->blobs_fd >= 0)
-		close(s->blobs_fd);
+	while (!uar_list_empty(&s->clearing))
+		unstaged(UAR_OWNER(s->clearing.next, struct sq_unstage, node));
+	uar_blobs_destroy(s->blobs);
 	sq_hold_end(&s->writer.hold);
 	if (s->dir_fd >= 0)
 		close(s->dir_fd);
@@ -628,6 +560,15 @@ static uar_err open_db(struct sq_store *s, const struct uar_store_options *o,
 	return e ? e : sq_incarnation_open(s, error);
 }
 
+/* Before there are readers. */
+static uar_err each_of_writer(void *ctx, void (*fn)(void *, const struct uar_run_row *), void *to,
+			      struct uar_error *error)
+{
+	struct sq_store *s = ctx;
+
+	return sq_query_live(&s->writer.conn, &(struct sq_live){ fn, to, s->log }, error);
+}
+
 static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 			struct uar_error *error)
 {
@@ -636,13 +577,17 @@ static uar_err open_all(struct sq_store *s, const struct uar_store_options *o,
 	if (!e)
 		e = take_files(s, error);
 	if (!e)
-		e = sq_blob_open(o->dir, &s->blobs_fd, error);
+		e = uar_blob_files_open(
+			&(struct uar_blob_files){ s->dir_fd, s->base.upload_max, s->log },
+			&s->blobs, error);
 	if (!e)
 		e = open_db(s, o, error);
 	if (!e && !has_space(s, UAR_LIMIT_START_SPACE))
 		s->writer.health = UAR_STORE_FULL; /* nobody has tried yet, and some ask */
 	if (!e)
-		e = sq_stages_open(s, error);
+		e = s->blobs->ops->stages_open(
+			s->blobs, &(struct uar_blob_runs){ .each_live = each_of_writer, .ctx = s },
+			error);
 	if (!e)
 		e = sq_writer_start(&s->writer, error);
 	return e ? e : sq_readers_start(&s->readers, s, o->readers ? o->readers : READERS, error);
@@ -665,14 +610,13 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	s->rand = o->rand ? *o->rand : uar_rand_system;
 	s->call.broken = o->broken;
 	s->call.broken_ctx = o->ctx;
-	s->dir_fd = s->lock_fd = s->blobs_fd = -1;
+	s->dir_fd = s->lock_fd = -1;
 	s->writer.hold = (struct sq_hold){ -1, -1 };
 	s->writer.mark.fd = -1;
 	sq_busy_init(&s->writer.busy, o->log);
-	sq_kept_init(&s->kept);
 	sq_sweep_init(&s->sweep);
 	sq_search_init(&s->search);
-	sq_stages_init(&s->stages);
+	uar_list_init(&s->clearing);
 	s->path = sq_db_path(o->dir);
 	s->vfs = o->vfs ? uar_strdup_n(o->vfs, strlen(o->vfs)) : NULL;
 	s->done = s->writer.done = uar_done_create(o->sched);

@@ -4,7 +4,7 @@
  * events into log rows and back; apply.c writes one append; writer.c is the
  * thread that commits; reader.c the threads that read; query.c,
  * query_runs.c and query_rows.c what they ask; put_rows.c writes rows of declared kinds;
- * ../blob/files.c the bytes beside the database; verify.c the offline check. busy.c waits for other
+ * bytes.c what they ask the port to blobs for; verify.c the offline check. busy.c waits for other
  * programs; known.c and evict.c help apply.c; sweep.c, ../blob/stage.c and ../blob/upload.c are
  * about blobs; dir.c says whose the directory is; wal_vfs.c lets the frames of a commit leave in
  * one write. mark.c and incarnation.c notice older copies. wal_scan.c reads the log that a killed
@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 
 #include "base/map.h"
+#include "store/blob/blob.h"
 #include "store/limits.h"
 #include "store/sqlite/mark.h"
 #include "store/sqlite/wal_scan.h"
@@ -510,42 +511,23 @@ UAR_MUST_CHECK uar_err sq_run_check(sqlite3_stmt *st, const struct uar_run_row *
 				    struct uar_error *error);
 
 /* --- sweep.c: blobs that nobody needs any more ---------------------------------------- */
-/* Hashes of blobs that were put while a sweep goes on: no event need refer to them yet. */
-struct sq_kept {
-	pthread_mutex_t lock;
-	struct uar_map map;
-	bool on;   /* a sweep has begun and not ended */
-	bool lost; /* there was no memory to remember one: nothing is unlinked */
-};
 struct sq_sweep {
 	struct uar_map wanted, doubtful; /* hashes that events refer to */
 	int64_t pos, last, evicted;
 	size_t at;
 	bool begun, skipped;
 };
-void sq_kept_init(struct sq_kept *k);
-void sq_kept_begin(struct sq_kept *k);
-/* Before it is looked for, so that it is either found and stays, or written anew. */
-void sq_kept_add(struct sq_kept *k, const char sha256[65]);
-void sq_kept_fini(struct sq_kept *k);
 void sq_sweep_init(struct sq_sweep *w);
 void sq_sweep_step(struct sq_reader *rd, struct uar_sweep *op);
 /* Nothing more comes of it in this life; good: nothing is left to do. */
 void sq_sweep_end(struct sq_store *s, bool good);
 void sq_sweep_fini(struct sq_sweep *w);
 
-/* Sets of hashes: 64 hex digits each. */
-UAR_MUST_CHECK uar_err sq_hash_add(struct uar_map *map, const char *sha256);
-void sq_hashes_fini(struct uar_map *map);
+/* --- bytes.c: the port to blobs --------------------------------------------------------- */
+void sq_blob_put(struct sq_reader *rd, struct uar_blob_put *b);
+void sq_blob_get(struct sq_reader *rd, struct uar_blob_get *b);
+void sq_upload_step(struct sq_reader *rd, struct uar_upload_op *op);
 
-/* --- stage.c: bytes of runs that are not over ------------------------------------------ */
-struct sq_stages {
-	pthread_mutex_t naming;	  /* held by readers while something gets its name, or goes */
-	bool blobs_missing;	  /* under it: blobs/ is gone and cannot be made */
-	pthread_mutex_t lock;	  /* never held for long */
-	struct uar_map runs;	  /* under it: names of their directories */
-	struct uar_list clearing; /* of struct sq_unstage; the loop's */
-};
 /* The directory of a run goes. */
 struct sq_unstage {
 	struct uar_task task;
@@ -556,44 +538,7 @@ struct sq_unstage {
 	struct uar_error error;
 	void *internal;
 };
-void sq_stages_init(struct sq_stages *st);
-void sq_stages_fini(struct sq_stages *st);
-/* Removes what runs have left that are over. */
-UAR_MUST_CHECK uar_err sq_stages_open(struct sq_store *s, struct uar_error *error);
-/* A written file below blobs/tmp gets its name, as uar_upload_op says. */
-UAR_MUST_CHECK uar_err sq_stage_put(struct sq_reader *rd, const struct uar_stage *g,
-				    const char *temp, int fd, const char sha256[65],
-				    struct uar_error *error);
-void sq_stage_adopt(struct sq_store *s, struct uar_upload_op *op);
-UAR_MUST_CHECK uar_err sq_stage_get(struct sq_store *s, struct uar_blob_get *b,
-				    struct uar_error *error);
-/* The run is over: NULL when it has nothing, or when the next start must do. */
-struct sq_unstage *sq_stage_ended(struct sq_stages *st, const struct uar_owner *o, uar_str run_id);
 void sq_stage_clear(struct sq_reader *rd, struct sq_unstage *u);
-
-/* --- blob.c ------------------------------------------------------------------------ */
-/* What errno says, with `code` unless the disk is full. */
-uar_err sq_blob_fail(struct uar_error *error, uar_err code, const char *what);
-UAR_MUST_CHECK uar_err sq_blob_open(const char *dir, int *out_fd, struct uar_error *error);
-bool sq_blob_missing(int blobs_fd); /* it was removed, or its tmp/ was */
-/* It is made anew in that directory, durably, and blobs_fd stands for it. */
-UAR_MUST_CHECK uar_err sq_blob_remake(int dir_fd, int blobs_fd, struct uar_error *error);
-UAR_MUST_CHECK uar_err sq_blob_put(int blobs_fd, struct sq_kept *kept, uar_str bytes,
-				   char out_sha256[65], struct uar_error *error);
-UAR_MUST_CHECK uar_err sq_blob_get(int blobs_fd, struct uar_blob_get *b, struct uar_error *error);
-/* The part of an open file that is asked for. If that is all of it, it is compared with
- * b->sha256: who reads in pieces has to hash them, and less than the whole cannot be checked. */
-UAR_MUST_CHECK uar_err sq_blob_read(int fd, struct uar_blob_get *b, struct uar_error *error);
-void sq_blob_unlink(int blobs_fd, const char sha256[65]); /* it may come back after a crash */
-/* A written file below blobs/tmp becomes the blob of that hash, durably. */
-UAR_MUST_CHECK uar_err sq_blob_adopt(int blobs_fd, const char *temp, int fd, const char sha256[65],
-				     struct uar_error *error);
-/* upload.c: one step, on a thread that may wait. */
-void sq_upload_step(struct sq_reader *rd, struct uar_upload_op *op);
-/* Every blob's name against its bytes. */
-UAR_MUST_CHECK uar_err sq_blob_verify(int blobs_fd, void (*bad)(void *ctx, const char *what),
-				      void *ctx, struct uar_error *error);
-bool sq_blob_exists(int blobs_fd, const char sha256[65]);
 
 /* --- sqlite.c ---------------------------------------------------------------------- */
 struct sq_calls {
@@ -628,15 +573,15 @@ struct sq_store {
 	struct uar_sched *sched;
 	const struct uar_log *log;
 	struct uar_rand rand;
-	int dir_fd, lock_fd, blobs_fd;
+	int dir_fd, lock_fd;
+	struct uar_blobs *blobs;
 	char *path; /* of uar.db */
 	char *vfs;
 	struct uar_done *done;
 	struct sq_writer writer;
 	struct sq_readers readers;
-	struct sq_kept kept;
-	struct sq_sweep sweep; /* its reader's alone */
-	struct sq_stages stages;
+	struct sq_sweep sweep;	  /* its reader's alone */
+	struct uar_list clearing; /* of struct sq_unstage; the loop's */
 	struct uar_arena scratch; /* of checks, on the loop */
 	struct sq_op *free_ops;
 	size_t free_count;

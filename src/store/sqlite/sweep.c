@@ -4,7 +4,7 @@
  * doubtful, one that anything else refers to is wanted, as is the question of a turn,
  * which its conversation remembers. Then what is doubtful and not wanted goes. An event
  * that is not in the log yet can only refer to a blob that was put in this life; those
- * are remembered and stay (sq_kept). There is no mark in the database: a sweep that is
+ * are remembered and stay (../blob/kept.c). There is no mark in the database: a sweep that is
  * cut off is begun again. Once all is done the file `swept` says how many runs were
  * evicted by then, so that the next start need not read the log for nothing. */
 #include "store/sqlite/sqlite_int.h"
@@ -18,72 +18,6 @@
 enum { STEP_ROWS = 1024, STEP_BLOBS = 256 };
 
 static const char mark_name[] = "swept", mark_temp[] = "swept.tmp";
-
-/* --- sets of hashes ------------------------------------------------------------------- */
-
-uar_err sq_hash_add(struct uar_map *map, const char *sha256)
-{
-	char *own;
-	uar_err e;
-
-	if (uar_map_get(map, uar_str_n(sha256, 64)))
-		return UAR_OK;
-	own = uar_alloc(65);
-	if (!own)
-		return UAR_ENOMEM;
-	memcpy(own, sha256, 64);
-	own[64] = 0;
-	e = uar_map_put(map, uar_str_n(own, 64), own);
-	if (e)
-		uar_free(own);
-	return e;
-}
-
-void sq_hashes_fini(struct uar_map *map)
-{
-	char *own;
-	size_t at = 0;
-
-	while ((own = uar_map_next(map, &at)))
-		uar_free(own);
-	uar_map_fini(map);
-}
-
-void sq_kept_init(struct sq_kept *k)
-{
-	pthread_mutex_init(&k->lock, NULL);
-	uar_map_init(&k->map, 0x5357u);
-}
-
-void sq_kept_begin(struct sq_kept *k)
-{
-	pthread_mutex_lock(&k->lock);
-	k->on = true;
-	pthread_mutex_unlock(&k->lock);
-}
-
-void sq_kept_add(struct sq_kept *k, const char sha256[65])
-{
-	pthread_mutex_lock(&k->lock);
-	if (k->on && !k->lost && sq_hash_add(&k->map, sha256))
-		k->lost = true;
-	pthread_mutex_unlock(&k->lock);
-}
-
-static void kept_end(struct sq_kept *k)
-{
-	pthread_mutex_lock(&k->lock);
-	k->on = false;
-	sq_hashes_fini(&k->map);
-	uar_map_init(&k->map, 0x5357u);
-	pthread_mutex_unlock(&k->lock);
-}
-
-void sq_kept_fini(struct sq_kept *k)
-{
-	sq_hashes_fini(&k->map);
-	pthread_mutex_destroy(&k->lock);
-}
 
 /* --- the mark ---------------------------------------------------------------------------- */
 
@@ -146,7 +80,7 @@ static uar_err note_blobs(struct uar_map *map, uar_str event)
 			break;
 		memcpy(sha256, p, 64);
 		if (uar_store_is_sha256(sha256))
-			e = sq_hash_add(map, sha256);
+			e = uar_store_hash_add(map, sha256);
 	}
 	return e;
 }
@@ -177,17 +111,12 @@ static bool unlink_some(struct sq_store *s, uint64_t *removed)
 	int n = 0;
 
 	while (n < STEP_BLOBS && (sha256 = uar_map_next(&w->doubtful, &w->at))) {
-		if (uar_map_get(&w->wanted, uar_str_n(sha256, 64)) ||
-		    !sq_blob_exists(s->blobs_fd, sha256))
-			continue;
-		pthread_mutex_lock(&s->kept.lock);
-		if (s->kept.lost || uar_map_get(&s->kept.map, uar_str_n(sha256, 64))) {
-			w->skipped = true;
-		} else {
-			sq_blob_unlink(s->blobs_fd, sha256);
-			n++;
-		}
-		pthread_mutex_unlock(&s->kept.lock);
+		enum uar_blob_swept did = uar_map_get(&w->wanted, uar_str_n(sha256, 64))
+						  ? UAR_BLOB_ABSENT
+						  : s->blobs->ops->sweep_one(s->blobs, sha256);
+
+		w->skipped |= did == UAR_BLOB_STAYS;
+		n += did == UAR_BLOB_REMOVED;
 	}
 	*removed += (uint64_t)n;
 	return n == STEP_BLOBS;
@@ -202,8 +131,8 @@ void sq_sweep_init(struct sq_sweep *w)
 
 void sq_sweep_fini(struct sq_sweep *w)
 {
-	sq_hashes_fini(&w->wanted);
-	sq_hashes_fini(&w->doubtful);
+	uar_store_hashes_fini(&w->wanted);
+	uar_store_hashes_fini(&w->doubtful);
 }
 
 void sq_sweep_end(struct sq_store *s, bool good)
@@ -215,7 +144,7 @@ void sq_sweep_end(struct sq_store *s, bool good)
 	sq_sweep_fini(w);
 	sq_sweep_init(w);
 	w->begun = true;
-	kept_end(&s->kept);
+	s->blobs->ops->sweep_end(s->blobs);
 }
 
 void sq_sweep_step(struct sq_reader *rd, struct uar_sweep *op)

@@ -18,7 +18,7 @@
 
 struct check {
 	struct sq_conn c;
-	int blobs_fd;
+	struct uar_blobs *blobs;
 	void (*bad)(void *ctx, const char *what);
 	void *ctx;
 	size_t found;
@@ -208,7 +208,7 @@ static void blobs_of(struct check *k, const struct sq_log_row *r)
 			return;
 		memcpy(sha256, p, 64);
 		sha256[64] = 0;
-		if (uar_store_is_sha256(sha256) && !sq_blob_exists(k->blobs_fd, sha256) &&
+		if (uar_store_is_sha256(sha256) && !k->blobs->ops->has(k->blobs, sha256) &&
 		    is_needed(k, r->pos, uar_str_n(ref, sizeof mark - 1 + 64)))
 			say(k, "log: row %lld refers to blob %s, which is not there",
 			    (long long)r->pos, sha256);
@@ -463,7 +463,7 @@ static uar_err check_all(struct check *k)
 		say(k, "the head is missing");
 	if (!e && k->visitor)
 		e = visit_records(k);
-	return e || k->blobs_fd < 0 ? e : sq_blob_verify(k->blobs_fd, count_bad, k, k->error);
+	return e ? e : k->blobs->ops->verify(k->blobs, count_bad, k, k->error);
 }
 
 /* --- what was acknowledged last ------------------------------------------------------- */
@@ -503,15 +503,6 @@ static uar_err check_wal(struct check *k, const char *path, int dir_fd)
 
 /* --- without a trace ----------------------------------------------------------------- */
 
-/* The directory may be read-only, and of a copy nothing else is expected. Nothing is tidied up. */
-static uar_err open_blobs(struct check *k, int dir_fd)
-{
-	k->blobs_fd = openat(dir_fd, "blobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (k->blobs_fd >= 0 || errno == ENOENT) /* what misses any says so */
-		return UAR_OK;
-	return uar_error_set(k->error, UAR_EIO, "blobs: %s", strerror(errno));
-}
-
 /* Is there anything in the log that is not in the file? */
 static uar_err has_log(struct check *k, int dir_fd, bool *out)
 {
@@ -532,7 +523,7 @@ static uar_err has_log(struct check *k, int dir_fd, bool *out)
 static uar_err open_and_check(struct check *k, const char *path, int dir_fd)
 {
 	bool log = false;
-	uar_err e = open_blobs(k, dir_fd);
+	uar_err e = uar_blob_files_inspect(dir_fd, &k->blobs, k->error);
 
 	if (!e)
 		e = has_log(k, dir_fd, &log);
@@ -585,13 +576,11 @@ static uar_err verify(const char *dir, struct check k, struct uar_error *error)
 	char *path = sq_db_path(dir);
 	uar_err e = path ? sq_lock_dir(dir, false, &dir_fd, &lock_fd, &own) : UAR_ENOMEM;
 
-	k.blobs_fd = -1;
 	k.error = &own;
 	if (!e)
 		e = check_files(&k, path, dir_fd);
 	uar_arena_fini(&k.arena);
-	if (k.blobs_fd >= 0)
-		close(k.blobs_fd);
+	uar_blobs_destroy(k.blobs);
 	if (dir_fd >= 0)
 		close(dir_fd);
 	if (lock_fd >= 0)
