@@ -34,6 +34,8 @@ void gate_mcp_list_servers(struct call *c)
 	uar_jw_obj(&w, NULL);
 	uar_jw_arr(&w, "servers");
 	for (size_t i = 0; (s = uar_mcp_host_at(h, i)); i++) {
+		if (!uar_mcp_hosted_is_for(s, &c->owner))
+			continue;
 		uar_jw_obj(&w, NULL);
 		uar_mcp_hosted_write(&w, s);
 		uar_jw_close(&w);
@@ -47,7 +49,7 @@ void gate_mcp_list_servers(struct call *c)
 static struct uar_mcp_hosted *server_of(struct call *c)
 {
 	const struct uar_mcp_host *h = host_of(c);
-	struct uar_mcp_hosted *s = h ? uar_mcp_host_find(h, c->params[0]) : NULL;
+	struct uar_mcp_hosted *s = h ? uar_mcp_host_find(h, &c->owner, c->params[0]) : NULL;
 	struct uar_error error = { 0 };
 
 	if (h && !s && !uar_workers_definitions_loaded(c->g->o.work))
@@ -95,7 +97,7 @@ static void changed(struct uar_definition_change *op)
 		gate_problem(c, op->err, &op->error);
 		return;
 	}
-	s = op->text.p ? uar_mcp_host_find(uar_workers_mcp(c->g->o.work), op->id) : NULL;
+	s = op->text.p ? uar_mcp_host_find(uar_workers_mcp(c->g->o.work), &c->owner, op->id) : NULL;
 	if (s) {
 		answer_server(c, op->created ? 201 : 200, s);
 		return;

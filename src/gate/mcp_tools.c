@@ -45,9 +45,11 @@ static const struct uar_agent *find_agent(const struct mcp_exchange *x, uar_str 
 	return NULL;
 }
 
-static const struct uar_tool *find_tool(struct uar_tools *tools, uar_str name)
+static const struct uar_tool *find_tool(const struct mcp_exchange *x, struct uar_tools *tools,
+					uar_str name)
 {
-	const struct uar_tool *t = tools ? uar_tools_by_model_name(tools, name) : NULL;
+	const struct uar_tool *t =
+		tools ? uar_tools_by_model_name(tools, &x->c->owner, name) : NULL;
 
 	return t && t->effect == UAR_TOOL_READ_ONLY ? t : NULL;
 }
@@ -88,12 +90,13 @@ static void put_agents(struct uar_jw *w, const struct mcp_exchange *x)
 	}
 }
 
-static void put_tools(struct uar_jw *w, struct uar_tools *tools)
+static void put_tools(struct uar_jw *w, const struct mcp_exchange *x)
 {
+	struct uar_tools *tools = uar_workers_tools(x->c->g->o.work);
 	const struct uar_tool *t;
 
 	for (size_t i = 0; tools && (t = tools->ops->at(tools, i)); i++) {
-		if (t->effect != UAR_TOOL_READ_ONLY)
+		if (t->effect != UAR_TOOL_READ_ONLY || !uar_tool_is_for(t, &x->c->owner))
 			continue;
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "name", t->model_name);
@@ -117,7 +120,7 @@ void mcp_list_tools(struct mcp_exchange *x)
 	w = mcp_result_begin(x, &b);
 	uar_jw_arr(&w, "tools");
 	put_agents(&w, x);
-	put_tools(&w, uar_workers_tools(x->c->g->o.work));
+	put_tools(&w, x);
 	mcp_put_offered(&w, x, UAR_MCP_TOOLS);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
@@ -218,7 +221,7 @@ void mcp_call_tool(struct mcp_exchange *x)
 	const struct uar_json *arguments = uar_json_get(x->m.params, UAR_STR("arguments"));
 	const struct uar_agent *agent = find_agent(x, name);
 	struct uar_tools *tools = uar_workers_tools(x->c->g->o.work);
-	const struct uar_tool *tool = find_tool(tools, name);
+	const struct uar_tool *tool = find_tool(x, tools, name);
 
 	if (arguments && arguments->kind != UAR_JSON_OBJECT)
 		mcp_answer_error(x, 200, UAR_MCP_INVALID_PARAMS, "arguments are an object",

@@ -54,7 +54,8 @@ void gate_list_tools(struct call *c)
 	uar_jw_int(&w, "generation", (int64_t)uar_tools_generation(tools));
 	uar_jw_arr(&w, "tools");
 	for (size_t i = 0; tools && (t = tools->ops->at(tools, i)); i++)
-		put_tool(&w, t);
+		if (uar_tool_is_for(t, &c->owner))
+			put_tool(&w, t);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
@@ -146,7 +147,7 @@ static uar_err find_tool(struct calling *k, const struct call_body *b, struct ua
 	if (e)
 		return e;
 	k->tools = k->box ? uar_toolbox_tools(k->box) : uar_workers_tools(work);
-	k->tool = uar_tools_find(k->tools, b->tool_id);
+	k->tool = uar_tools_find(k->tools, &k->c->owner, b->tool_id);
 	if (!k->tool)
 		e = uar_error_set(error, UAR_ENOTFOUND, "there is no such tool");
 	else if (k->tool->state == UAR_TOOL_UNAVAILABLE || k->tool->state == UAR_TOOL_DENIED)

@@ -610,7 +610,7 @@ TEST(a_directory_that_cannot_be_used_is_told, "")
 	CHECK(tooled_fails(&f, "internal:fs.list", "{}", "setup_missing", "cannot be used"));
 	tooled_fini(&f);
 	REQUIRE(tooled_init(&f, NULL));
-	CHECK(uar_tools_find(f.tools, UAR_STR("internal:fs.list")) == NULL);
+	CHECK(uar_tools_find(f.tools, NULL, UAR_STR("internal:fs.list")) == NULL);
 	tooled_fini(&f);
 }
 

@@ -396,7 +396,7 @@ static void destroy(struct uar_tools *tools)
 
 static bool is_taken(void *ctx, uar_str name)
 {
-	return uar_tools_by_model_name(ctx, name) != NULL;
+	return uar_tools_by_model_name(ctx, NULL, name) != NULL;
 }
 
 static uar_err add(struct internal *t, const struct row *row, struct uar_error *error)

@@ -28,8 +28,8 @@ TEST(every_entry_is_whole, "")
 		CHECK_STR(t->transport, "internal");
 		CHECK(uar_json_parse(t->tags, NULL, &arena, &tags, NULL) == UAR_OK &&
 		      tags->kind == UAR_JSON_ARRAY && tags->count > 0);
-		CHECK(uar_tools_find(f.tools, t->tool_id) == t);
-		CHECK(uar_tools_by_model_name(f.tools, t->model_name) == t);
+		CHECK(uar_tools_find(f.tools, NULL, t->tool_id) == t);
+		CHECK(uar_tools_by_model_name(f.tools, NULL, t->model_name) == t);
 		CHECK(t->effect == UAR_TOOL_READ_ONLY || t->ask);
 		uar_arena_fini(&arena);
 	}
@@ -86,7 +86,7 @@ TEST(arguments_that_the_schema_refuses_run_nothing, "TOOL-06")
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct uar_error error = { 0 };
 		struct uar_tool_call *call = NULL;
-		struct uar_tool_request r = { .tool = uar_tools_find(f.tools,
+		struct uar_tool_request r = { .tool = uar_tools_find(f.tools, NULL,
 								     UAR_STR("internal:time.now")),
 					      .input = uar_str_c(cases[i].input) };
 		struct uar_tool_events events = tooled_events(&f);
@@ -191,7 +191,8 @@ TEST(a_tool_that_takes_too_long_is_told, "")
 	put(path);
 	REQUIRE(tooled_init(&f, dir));
 	REQUIRE(block(&f, b));
-	tool = (struct uar_tool *)(uintptr_t)uar_tools_find(f.tools, UAR_STR("internal:fs.delete"));
+	tool = (struct uar_tool *)(uintptr_t)uar_tools_find(f.tools, NULL,
+							    UAR_STR("internal:fs.delete"));
 	tool->timeout_us = 1000;
 	CHECK(tooled_fails(&f, "internal:fs.delete", "{\"path\":\"stays\"}", "timeout",
 			   "never began"));

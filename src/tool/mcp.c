@@ -72,6 +72,7 @@ static uar_err fill_row(struct mcp_tools *t, const struct uar_mcp_tool *from, st
 		.ask = !free_to_call && s->ask,
 		.may_ask = true,
 		.own_of = uar_arena_str(&t->arena, t->o.own_of.n ? t->o.own_of : UAR_STR("")),
+		.owner = t->o.owner,
 		.timeout_us = UAR_LIMIT_MCP_CALL_MAX_MS * 1000LL,
 	};
 	return row->tool_id.p && row->version.p && row->name.p && row->description.p &&

@@ -13,6 +13,7 @@ struct uar_mcp_tools_options {
 	struct uar_client *http;
 	const struct uar_mcp_setting *setting; /* stays in place */
 	uar_str own_of;		  /* the agent that its tools are for; empty: every agent */
+	struct uar_owner owner;	  /* for whom alone they are; no tenant: for everybody */
 	const char *redirect_url; /* where a login comes back to; NULL: nobody can log in */
 	uar_str tokens;		  /* that were kept for it; copied */
 	/* Tokens to keep for it; NULL: they are not kept. */

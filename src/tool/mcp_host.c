@@ -18,6 +18,7 @@ struct uar_mcp_hosted {
 	enum uar_mcp_origin origin;
 	bool from_file;
 	uar_str text, agent_id;
+	struct uar_owner owner;	     /* no tenant: for everybody */
 	const struct uar_json *json; /* of the text */
 	struct uar_mcp_setting setting;
 	struct uar_tools *source;      /* the registry's; NULL: it is disabled */
@@ -80,6 +81,7 @@ static uar_err connect(struct uar_mcp_hosted *s, struct uar_error *error)
 					   .http = h->o.http,
 					   .setting = &s->setting,
 					   .own_of = s->agent_id,
+					   .owner = s->owner,
 					   .redirect_url = h->redirect.n ? h->redirect.p : NULL,
 					   .keep = on_tokens,
 					   .turned = on_turned,
@@ -167,6 +169,9 @@ static uar_err read_setting(struct uar_mcp_hosted *s, const struct uar_mcp_put *
 				     UAR_LIMIT_MCP_SERVER_TEXT);
 	s->text = uar_arena_str(&s->arena, p->text);
 	s->agent_id = uar_arena_str(&s->arena, p->agent_id.n ? p->agent_id : UAR_STR(""));
+	s->owner = (struct uar_owner){ UAR_STR(""), UAR_STR(""), UAR_STR("") };
+	if (p->owner.tenant.n && !uar_owner_copy(&s->arena, &p->owner, &s->owner))
+		return UAR_ENOMEM;
 	if (!s->text.p || !s->agent_id.p)
 		return UAR_ENOMEM;
 	e = uar_json_parse(s->text, NULL, &s->arena, &s->json, error);
@@ -252,9 +257,12 @@ static uar_err read_hosted(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 	if (!e) {
 		/* What is not the operator's own goes through the guard. */
 		s->setting.server.guarded = p->origin != UAR_MCP_OF_SETTINGS;
-		/* Tokens are for this address alone. */
+		/* Tokens are for this address and this owner alone. */
 		uar_buf_printf(&about, "%s\n%s", s->setting.server.name,
 			       s->setting.server.url ? s->setting.server.url : "");
+		if (s->owner.tenant.n)
+			uar_buf_printf(&about, "\n%.*s\n%.*s\n%.*s", UAR_FMT(s->owner.tenant),
+				       UAR_FMT(s->owner.workspace), UAR_FMT(s->owner.user));
 		uar_sha256_hex(uar_buf_str(&about), s->key);
 		e = about.err;
 	}
@@ -266,12 +274,32 @@ static uar_err read_hosted(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 	return e;
 }
 
-/* Another one of that name that stays; NULL: none. */
+/* The one that this one takes the place of; NULL: none. */
+static struct uar_mcp_hosted *former_of(const struct uar_mcp_host *h, const struct uar_mcp_put *p)
+{
+	UAR_LIST_EACH (it, &h->servers) {
+		struct uar_mcp_hosted *s = UAR_OWNER(it, struct uar_mcp_hosted, node);
+
+		if (uar_str_is(p->name, s->setting.server.name) && s->origin == p->origin &&
+		    uar_str_eq(s->agent_id, p->agent_id) && uar_owner_eq(&s->owner, &p->owner))
+			return s;
+	}
+	return NULL;
+}
+
+/* Another one of that name that stays, and that somebody would see beside it; NULL: none. */
 static struct uar_mcp_hosted *rival_of(const struct uar_mcp_host *h, const struct uar_mcp_put *p)
 {
-	struct uar_mcp_hosted *s = uar_mcp_host_find(h, p->name);
+	const struct uar_mcp_hosted *former = former_of(h, p);
 
-	return s && (s->origin != p->origin || !uar_str_eq(s->agent_id, p->agent_id)) ? s : NULL;
+	UAR_LIST_EACH (it, &h->servers) {
+		struct uar_mcp_hosted *s = UAR_OWNER(it, struct uar_mcp_hosted, node);
+
+		if (s != former && uar_str_is(p->name, s->setting.server.name) &&
+		    (!p->owner.tenant.n || uar_mcp_hosted_is_for(s, &p->owner)))
+			return s;
+	}
+	return NULL;
 }
 
 static uar_err check_place(const struct uar_mcp_host *h, const struct uar_mcp_put *p,
@@ -286,7 +314,7 @@ static uar_err check_place(const struct uar_mcp_host *h, const struct uar_mcp_pu
 		return uar_error_set(error, UAR_EEXISTS,
 				     "%s has a server named \"%.*s\": take another name",
 				     places[rival->origin], UAR_FMT(p->name));
-	if (!uar_mcp_host_find(h, p->name) && h->count >= UAR_LIMIT_MCP_SERVERS)
+	if (!former_of(h, p) && h->count >= UAR_LIMIT_MCP_SERVERS)
 		return uar_error_set(error, UAR_ETOOBIG, "there are %d MCP servers already",
 				     UAR_LIMIT_MCP_SERVERS);
 	return UAR_OK;
@@ -307,7 +335,7 @@ uar_err uar_mcp_host_check(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 uar_err uar_mcp_host_put(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 			 struct uar_error *error)
 {
-	struct uar_mcp_hosted *old = uar_mcp_host_find(h, p->name), *s = NULL;
+	struct uar_mcp_hosted *old = former_of(h, p), *s = NULL;
 	uar_err e = check_place(h, p, error);
 
 	if (!e && old && uar_str_eq(old->text, p->text) && old->from_file == p->from_file)
@@ -325,9 +353,10 @@ uar_err uar_mcp_host_put(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 	return e;
 }
 
-void uar_mcp_host_drop(struct uar_mcp_host *h, enum uar_mcp_origin origin, uar_str name)
+void uar_mcp_host_drop(struct uar_mcp_host *h, enum uar_mcp_origin origin,
+		       const struct uar_owner *owner, uar_str name)
 {
-	struct uar_mcp_hosted *s = uar_mcp_host_find(h, name);
+	struct uar_mcp_hosted *s = uar_mcp_host_find(h, owner, name);
 
 	if (!s || s->origin != origin)
 		return;
@@ -346,12 +375,23 @@ const struct uar_mcp_hosted *uar_mcp_host_at(const struct uar_mcp_host *h, size_
 	return NULL;
 }
 
-struct uar_mcp_hosted *uar_mcp_host_find(const struct uar_mcp_host *h, uar_str name)
+bool uar_mcp_hosted_is_for(const struct uar_mcp_hosted *s, const struct uar_owner *owner)
+{
+	return !s->owner.tenant.n || (owner && uar_owner_eq(&s->owner, owner));
+}
+
+const struct uar_owner *uar_mcp_hosted_owner(const struct uar_mcp_hosted *s)
+{
+	return &s->owner;
+}
+
+struct uar_mcp_hosted *uar_mcp_host_find(const struct uar_mcp_host *h,
+					 const struct uar_owner *owner, uar_str name)
 {
 	UAR_LIST_EACH (it, &h->servers) {
 		struct uar_mcp_hosted *s = UAR_OWNER(it, struct uar_mcp_hosted, node);
 
-		if (uar_str_is(name, s->setting.server.name))
+		if (uar_str_is(name, s->setting.server.name) && uar_mcp_hosted_is_for(s, owner))
 			return s;
 	}
 	return NULL;

@@ -1,8 +1,9 @@
 /* mcp_host.h - the MCP servers that agents use, by name, wherever they were written down.
  *
  * Those of the settings stay as long as the server; those of the database and of definitions come
- * and go. A name belongs to the first who takes it. Each is connected by itself and has its tools
- * in the registry while it is there.
+ * and go. A server is for everybody, or for one owner: two owners may have one of the same name,
+ * and share neither its connection nor its tokens. Else a name belongs to the first who takes it.
+ * Each is connected by itself and has its tools in the registry while it is there.
  *
  * Callbacks fire from the loop, never inside the call that asked for them. */
 #ifndef UAR_TOOL_MCP_HOST_H
@@ -48,8 +49,9 @@ struct uar_mcp_put {
 	uar_str name;
 	uar_str text; /* JSON object, one server of mcp/settings.h; copied */
 	enum uar_mcp_origin origin;
-	uar_str agent_id; /* whose definition has it; else empty */
-	bool from_file;	  /* the operator's own file has the definition */
+	uar_str agent_id;	/* whose definition has it; else empty */
+	struct uar_owner owner; /* for whom alone it is; no tenant: for everybody */
+	bool from_file;		/* the operator's own file has the definition */
 };
 /* Can it be put? `error` says why not: UAR_EEXISTS, UAR_EFORBIDDEN, UAR_ECONFIG, UAR_ETOOBIG. */
 UAR_MUST_CHECK uar_err uar_mcp_host_check(struct uar_mcp_host *h, const struct uar_mcp_put *p,
@@ -57,13 +59,18 @@ UAR_MUST_CHECK uar_err uar_mcp_host_check(struct uar_mcp_host *h, const struct u
 /* The same one again is left as it is; another one of the same place takes its place. */
 UAR_MUST_CHECK uar_err uar_mcp_host_put(struct uar_mcp_host *h, const struct uar_mcp_put *p,
 					struct uar_error *error);
-void uar_mcp_host_drop(struct uar_mcp_host *h, enum uar_mcp_origin origin, uar_str name);
+void uar_mcp_host_drop(struct uar_mcp_host *h, enum uar_mcp_origin origin,
+		       const struct uar_owner *owner, uar_str name);
 /* Has the server, as it is written down, a value that must not be readable: one of env, headers or
  * client_secret that does not only name where it is? */
 bool uar_mcp_hides(const struct uar_json *server);
 
 const struct uar_mcp_hosted *uar_mcp_host_at(const struct uar_mcp_host *h, size_t index);
-struct uar_mcp_hosted *uar_mcp_host_find(const struct uar_mcp_host *h, uar_str name);
+/* Among those that are there for the owner; NULL: for everybody. */
+struct uar_mcp_hosted *uar_mcp_host_find(const struct uar_mcp_host *h,
+					 const struct uar_owner *owner, uar_str name);
+bool uar_mcp_hosted_is_for(const struct uar_mcp_hosted *s, const struct uar_owner *owner);
+const struct uar_owner *uar_mcp_hosted_owner(const struct uar_mcp_hosted *s);
 const char *uar_mcp_hosted_name(const struct uar_mcp_hosted *s);
 enum uar_mcp_origin uar_mcp_hosted_origin(const struct uar_mcp_hosted *s);
 uar_str uar_mcp_hosted_agent(const struct uar_mcp_hosted *s);

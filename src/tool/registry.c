@@ -79,7 +79,7 @@ static void drop_all(struct entry **at, size_t count)
 	uar_free(at);
 }
 
-enum { STRINGS = 13 };
+enum { STRINGS = 16 };
 
 static void strings_of(struct uar_tool *t, uar_str *out[STRINGS])
 {
@@ -87,7 +87,8 @@ static void strings_of(struct uar_tool *t, uar_str *out[STRINGS])
 					&t->version,	   &t->transport,     &t->input_schema,
 					&t->output_schema, &t->tags,	      &t->auth,
 					&t->capabilities,  &t->runtime_owner, &t->state_reason,
-					&t->own_of };
+					&t->own_of,	   &t->owner.tenant,  &t->owner.workspace,
+					&t->owner.user };
 
 	memcpy(out, all, sizeof all);
 }
@@ -166,15 +167,22 @@ static struct source *source_of(struct registry *r, const struct uar_tools *tool
 
 struct naming {
 	const struct registry *registry;
+	const struct uar_tool *tool;  /* that is to have a name */
 	const struct source *renewed; /* its old list does not count, */
 	struct entry **at;	      /* its new one does */
 	size_t count;
 };
 
-static bool has_name(struct entry **at, size_t count, uar_str name)
+/* Does somebody see both? */
+static bool meet(const struct uar_tool *a, const struct uar_tool *b)
+{
+	return uar_tool_is_for(a, &b->owner) || !b->owner.tenant.n;
+}
+
+static bool has_name(struct entry **at, size_t count, const struct uar_tool *tool, uar_str name)
 {
 	for (size_t i = 0; i < count; i++)
-		if (uar_str_eq(at[i]->tool.model_name, name))
+		if (uar_str_eq(at[i]->tool.model_name, name) && meet(&at[i]->tool, tool))
 			return true;
 	return false;
 }
@@ -186,17 +194,19 @@ static bool is_taken(void *ctx, uar_str name)
 	UAR_LIST_EACH (it, &n->registry->sources) {
 		const struct source *s = UAR_OWNER(it, struct source, node);
 
-		if (s != n->renewed && has_name(s->at, s->count, name))
+		if (s != n->renewed && has_name(s->at, s->count, n->tool, name))
 			return true;
 	}
-	return has_name(n->at, n->count, name) ||
-	       (n->registry->below && uar_tools_by_model_name(&n->registry->below->base, name));
+	return has_name(n->at, n->count, n->tool, name) ||
+	       (n->registry->below &&
+		uar_tools_by_model_name(&n->registry->below->base, &n->tool->owner, name));
 }
 
-static struct entry *find_id(struct entry **at, size_t count, uar_str tool_id)
+static struct entry *find_id(struct entry **at, size_t count, const struct uar_tool *tool)
 {
 	for (size_t i = 0; i < count; i++)
-		if (uar_str_eq(at[i]->tool.tool_id, tool_id))
+		if (uar_str_eq(at[i]->tool.tool_id, tool->tool_id) &&
+		    uar_owner_eq(&at[i]->tool.owner, &tool->owner))
 			return at[i];
 	return NULL;
 }
@@ -204,11 +214,11 @@ static struct entry *find_id(struct entry **at, size_t count, uar_str tool_id)
 /* The same tool again is the same entry. */
 static uar_err list_one(const struct source *old, const struct uar_tool *tool, struct naming *n)
 {
-	struct entry *e = find_id(old->at, old->count, tool->tool_id);
+	struct entry *e = find_id(old->at, old->count, tool);
 	struct uar_tool as = *tool;
 	uar_err err;
 
-	if (find_id(n->at, n->count, tool->tool_id))
+	if (find_id(n->at, n->count, tool))
 		return UAR_OK; /* it lists it twice: the first counts */
 	if (e && is_same(&e->tool, &as)) {
 		e->holders++;
@@ -218,6 +228,7 @@ static uar_err list_one(const struct source *old, const struct uar_tool *tool, s
 	err = copy(tool, &e);
 	if (err)
 		return err;
+	n->tool = tool;
 	/* Clients know their tools by the names that they gave them. */
 	uar_tool_name_for_models(tool->by == UAR_TOOL_BY_CLIENT ? tool->name : tool->tool_id,
 				 is_taken, n, e->model_name);
@@ -449,7 +460,7 @@ static struct uar_tools *find_source(struct registry *r, const struct uar_tool *
 	UAR_LIST_EACH (it, &r->sources) {
 		const struct source *s = UAR_OWNER(it, struct source, node);
 
-		if (find_id(s->at, s->count, tool->tool_id))
+		if (find_id(s->at, s->count, tool))
 			return s->tools;
 	}
 	return NULL;

@@ -145,7 +145,7 @@ static void scene_fini(struct scene *s)
 static uar_err scene_start(struct scene *s, const char *tool_id, const char *input)
 {
 	struct uar_tool_events events = { .done = on_done, .ctx = &s->heard };
-	struct uar_tool_request r = { .tool = uar_tools_find(s->registry, uar_str_c(tool_id)),
+	struct uar_tool_request r = { .tool = uar_tools_find(s->registry, NULL, uar_str_c(tool_id)),
 				      .input = uar_str_c(input) };
 
 	return s->registry->ops->start(s->registry, &r, &events, &s->call, NULL);
@@ -159,7 +159,7 @@ TEST(sources_are_one_list, "TOOL-02")
 
 	REQUIRE(scene_init(&s));
 	while ((t = s.registry->ops->at(s.registry, n))) {
-		CHECK(uar_tools_by_model_name(s.registry, t->model_name) == t);
+		CHECK(uar_tools_by_model_name(s.registry, NULL, t->model_name) == t);
 		n++;
 	}
 	CHECK_INT(n, 3);
@@ -180,17 +180,17 @@ TEST(a_change_has_a_new_generation, "")
 
 	REQUIRE(scene_init(&s));
 	before = uar_tools_generation(s.registry);
-	kept = uar_tools_find(s.registry, UAR_STR("a:first"));
-	old = uar_tools_find(s.registry, UAR_STR("a:second"));
+	kept = uar_tools_find(s.registry, NULL, UAR_STR("a:first"));
+	old = uar_tools_find(s.registry, NULL, UAR_STR("a:second"));
 	uar_tools_hold(s.registry, old);
 	s.one.tools[1].description = UAR_STR("does something else");
 	fake_add(&s.one, "a:third");
 	CHECK(uar_tool_registry_changed(s.registry, &s.one.base, NULL) == UAR_OK);
 	CHECK(uar_tools_generation(s.registry) > before);
-	CHECK(uar_tools_find(s.registry, UAR_STR("a:first")) == kept);
-	CHECK(uar_tools_find(s.registry, UAR_STR("a:second")) != old);
+	CHECK(uar_tools_find(s.registry, NULL, UAR_STR("a:first")) == kept);
+	CHECK(uar_tools_find(s.registry, NULL, UAR_STR("a:second")) != old);
 	CHECK_STR(old->description, "does something"); /* it is held */
-	CHECK(uar_tools_find(s.registry, UAR_STR("a:third")) != NULL);
+	CHECK(uar_tools_find(s.registry, NULL, UAR_STR("a:third")) != NULL);
 	uar_tools_let_go(s.registry, old);
 	scene_fini(&s);
 }
@@ -208,8 +208,8 @@ TEST(a_source_that_goes_takes_only_its_own_tools_along, "")
 	CHECK_INT(s.heard.dones, 1);
 	CHECK(!s.heard.ok);
 	CHECK_STR(uar_str_c(s.heard.category), "dependency");
-	CHECK(uar_tools_find(s.registry, UAR_STR("a:first")) == NULL);
-	CHECK(uar_tools_find(s.registry, UAR_STR("b:first")) != NULL);
+	CHECK(uar_tools_find(s.registry, NULL, UAR_STR("a:first")) == NULL);
+	CHECK(uar_tools_find(s.registry, NULL, UAR_STR("b:first")) != NULL);
 	scene_fini(&s);
 }
 
@@ -267,11 +267,11 @@ TEST(a_tool_with_a_broken_schema_is_unavailable, "")
 	REQUIRE(scene_init(&s));
 	fake_add(&s.two, "b:broken")->input_schema = UAR_STR("{\"type\":7}");
 	REQUIRE(uar_tool_registry_changed(s.registry, &s.two.base, NULL) == UAR_OK);
-	t = uar_tools_find(s.registry, UAR_STR("b:broken"));
+	t = uar_tools_find(s.registry, NULL, UAR_STR("b:broken"));
 	REQUIRE(t != NULL);
 	CHECK_INT(t->state, UAR_TOOL_UNAVAILABLE);
 	CHECK(uar_str_starts(t->state_reason, UAR_STR("its input schema cannot be used")));
-	CHECK(uar_tools_find(s.registry, UAR_STR("b:first"))->state == UAR_TOOL_AVAILABLE);
+	CHECK(uar_tools_find(s.registry, NULL, UAR_STR("b:first"))->state == UAR_TOOL_AVAILABLE);
 	scene_fini(&s);
 }
 
@@ -301,8 +301,9 @@ TEST(a_registry_above_another_has_the_tools_of_both, "")
 	fake_add(&own, "c:own");
 	REQUIRE(uar_tool_registry_create(uar_loop_sched(s.loop), s.registry, &above) == UAR_OK);
 	REQUIRE(uar_tool_registry_add(above, &own.base, NULL) == UAR_OK);
-	CHECK(uar_tools_find(above, UAR_STR("c:own")) && uar_tools_find(above, UAR_STR("a:first")));
-	CHECK(!uar_tools_find(s.registry, UAR_STR("c:own")));
+	CHECK(uar_tools_find(above, NULL, UAR_STR("c:own")) &&
+	      uar_tools_find(above, NULL, UAR_STR("a:first")));
+	CHECK(!uar_tools_find(s.registry, NULL, UAR_STR("c:own")));
 	CHECK(above->ops->at(above, 3) && !above->ops->at(above, 4));
 	for (size_t i = 0; i < 2; i++) {
 		struct uar_tool_events events = { .done = on_done, .ctx = &s.heard };
@@ -314,6 +315,43 @@ TEST(a_registry_above_another_has_the_tools_of_both, "")
 	}
 	CHECK(own.cancelled && s.one.cancelled);
 	uar_tools_destroy(above);
+	scene_fini(&s);
+}
+
+TEST(two_owners_have_tools_of_the_same_name, "")
+{
+	const struct uar_owner ann = { UAR_STR("t"), UAR_STR("w"), UAR_STR("ann") };
+	const struct uar_owner bob = { UAR_STR("t"), UAR_STR("w"), UAR_STR("bob") };
+	const struct uar_tool *of_ann, *of_bob;
+	struct fake first, second;
+	struct scene s;
+
+	if (!scene_init(&s))
+		return;
+	fake_init(&first);
+	fake_init(&second);
+	fake_add(&first, "mcp:notes/add")->owner = ann;
+	fake_add(&second, "mcp:notes/add")->owner = bob;
+	CHECK(uar_tool_registry_add(s.registry, &first.base, NULL) == UAR_OK);
+	CHECK(uar_tool_registry_add(s.registry, &second.base, NULL) == UAR_OK);
+	of_ann = uar_tools_find(s.registry, &ann, UAR_STR("mcp:notes/add"));
+	of_bob = uar_tools_by_model_name(s.registry, &bob, UAR_STR("mcp__notes_add"));
+	CHECK(of_ann && of_bob && of_ann != of_bob);
+	CHECK(uar_tools_by_model_name(s.registry, &ann, UAR_STR("mcp__notes_add")) == of_ann);
+	CHECK(!uar_tools_find(s.registry, NULL, UAR_STR("mcp:notes/add")));
+	CHECK(uar_tools_find(s.registry, &bob, UAR_STR("a:first")) != NULL);
+	if (of_bob) {
+		struct uar_tool_events events = { .done = on_done, .ctx = &s.heard };
+		struct uar_tool_request r = { .tool = of_bob, .input = UAR_STR("{}") };
+		struct uar_tool_call *call = NULL;
+
+		CHECK(s.registry->ops->start(s.registry, &r, &events, &call, NULL) == UAR_OK);
+		CHECK(second.at_work && !first.at_work);
+		s.registry->ops->cancel(s.registry, call);
+	}
+	uar_tool_registry_remove(s.registry, &first.base);
+	CHECK(!uar_tools_find(s.registry, &ann, UAR_STR("mcp:notes/add")));
+	CHECK(uar_tools_find(s.registry, &bob, UAR_STR("mcp:notes/add")) == of_bob);
 	scene_fini(&s);
 }
 

@@ -28,22 +28,29 @@ void uar_tools_let_go(struct uar_tools *t, const struct uar_tool *tool)
 		t->ops->let_go(t, tool);
 }
 
-const struct uar_tool *uar_tools_find(struct uar_tools *t, uar_str tool_id)
+bool uar_tool_is_for(const struct uar_tool *t, const struct uar_owner *owner)
+{
+	return !t->owner.tenant.n || (owner && uar_owner_eq(&t->owner, owner));
+}
+
+const struct uar_tool *uar_tools_find(struct uar_tools *t, const struct uar_owner *owner,
+				      uar_str tool_id)
 {
 	const struct uar_tool *tool = NULL;
 
 	for (size_t i = 0; t && (tool = t->ops->at(t, i)); i++)
-		if (uar_str_eq(tool->tool_id, tool_id))
+		if (uar_str_eq(tool->tool_id, tool_id) && uar_tool_is_for(tool, owner))
 			break;
 	return tool;
 }
 
-const struct uar_tool *uar_tools_by_model_name(struct uar_tools *t, uar_str name)
+const struct uar_tool *uar_tools_by_model_name(struct uar_tools *t, const struct uar_owner *owner,
+					       uar_str name)
 {
 	const struct uar_tool *tool = NULL;
 
 	for (size_t i = 0; t && (tool = t->ops->at(t, i)); i++)
-		if (uar_str_eq(tool->model_name, name))
+		if (uar_str_eq(tool->model_name, name) && uar_tool_is_for(tool, owner))
 			break;
 	return tool;
 }

@@ -58,6 +58,7 @@ struct uar_tool {
 	uar_str runtime_owner; /* who executes it; empty: UAR itself */
 	uar_str state_reason;
 	uar_str own_of; /* the agent whose definition brings it along; empty: for every agent */
+	struct uar_owner owner; /* for whom alone it is there; no tenant: for everybody */
 	enum uar_tool_state state;
 	enum uar_tool_effect effect;
 	bool destructive; /* what it undoes cannot be brought back */
@@ -160,9 +161,14 @@ uint64_t uar_tools_generation(struct uar_tools *t);
 /* Keeps a tool in place, also when it leaves the registry, until it is let go. NULL is fine. */
 void uar_tools_hold(struct uar_tools *t, const struct uar_tool *tool);
 void uar_tools_let_go(struct uar_tools *t, const struct uar_tool *tool);
-const struct uar_tool *uar_tools_find(struct uar_tools *t, uar_str tool_id);  /* NULL: unknown */
-const struct uar_tool *uar_tools_by_model_name(struct uar_tools *t, uar_str); /* likewise */
-const char *uar_tool_effect_name(enum uar_tool_effect e);		      /* "once" */
+/* Is the tool there for that owner? NULL: for everybody. */
+bool uar_tool_is_for(const struct uar_tool *t, const struct uar_owner *owner);
+/* Among those that are there for the owner; NULL: unknown. */
+const struct uar_tool *uar_tools_find(struct uar_tools *t, const struct uar_owner *owner,
+				      uar_str tool_id);
+const struct uar_tool *uar_tools_by_model_name(struct uar_tools *t, const struct uar_owner *owner,
+					       uar_str name);
+const char *uar_tool_effect_name(enum uar_tool_effect e); /* "once" */
 enum uar_tool_effect uar_tool_effect_parse(uar_str name); /* what is not known is done once */
 /* Members of an object: what is declared of a tool and what follows from it. `policy`: allowed,
  * ask, denied, sandboxed or unavailable. */

@@ -128,7 +128,7 @@ TEST(patterns_that_try_hard_take_no_longer, "")
 
 TEST(no_registry_has_no_tools, "")
 {
-	CHECK(uar_tools_find(NULL, UAR_STR("internal:time.now")) == NULL);
-	CHECK(uar_tools_by_model_name(NULL, UAR_STR("internal__time_now")) == NULL);
+	CHECK(uar_tools_find(NULL, NULL, UAR_STR("internal:time.now")) == NULL);
+	CHECK(uar_tools_by_model_name(NULL, NULL, UAR_STR("internal__time_now")) == NULL);
 	uar_tools_destroy(NULL);
 }

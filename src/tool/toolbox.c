@@ -307,7 +307,7 @@ bool uar_toolbox_offers(const struct uar_toolbox *b, const struct uar_tool *t)
 	for (const struct uar_json *one = uar_json_first(bundles); one; one = one->next)
 		if (uar_tool_is_named(t, uar_json_get(one, UAR_STR("tools"))))
 			return true;
-	return uar_toolbox_brings(b, t) || (b && uar_tools_find(b->own, t->tool_id));
+	return uar_toolbox_brings(b, t) || (b && uar_tools_find(b->own, NULL, t->tool_id));
 }
 
 /* --- life

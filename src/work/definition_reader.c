@@ -81,7 +81,7 @@ static void loaded_text(struct uar_blob_get *get)
 	if (!e && is_skill(l))
 		e = rt_skill_load(l->w, &l->owner, &l->row, get->bytes);
 	else if (!e && uar_str_starts(l->row.row.id, uar_str_c(rt_kept_mcp.prefix)))
-		e = rt_mcp_load(l->w, &l->row, get->bytes);
+		e = rt_mcp_load(l->w, &l->owner, &l->row, get->bytes);
 	else if (!e)
 		e = take_agent(l, get->bytes);
 	if (e)

@@ -63,8 +63,8 @@ void rt_skill_load_metric(struct uar_workers *w, const struct uar_owner *owner,
 /* UAR_EFORBIDDEN: a server of its own would start programs or name variables. */
 UAR_MUST_CHECK uar_err rt_mcp_may_bring(struct uar_workers *w, const struct uar_definition *def,
 					struct uar_error *error);
-UAR_MUST_CHECK uar_err rt_mcp_load(struct uar_workers *w, const struct uar_row_definition *row,
-				   uar_str text);
+UAR_MUST_CHECK uar_err rt_mcp_load(struct uar_workers *w, const struct uar_owner *owner,
+				   const struct uar_row_definition *row, uar_str text);
 /* skill_tally.c. Loading is over: what was counted meanwhile is written. */
 void rt_skill_tally_wake(struct uar_workers *w);
 

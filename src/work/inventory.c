@@ -41,7 +41,7 @@ static size_t write_tools(struct uar_jw *w, const struct inventory *i)
 	uar_jw_arr(w, "tools");
 	for (size_t k = 0; i->set.registry && (t = i->set.registry->ops->at(i->set.registry, k));
 	     k++) {
-		if (excluded_by(i, t))
+		if (!uar_tool_is_for(t, i->ask->owner) || excluded_by(i, t))
 			continue;
 		n++;
 		uar_jw_obj(w, NULL);
@@ -65,7 +65,7 @@ static void write_excluded(struct uar_jw *w, const struct inventory *i)
 	uar_jw_arr(w, "excluded");
 	for (size_t k = 0; i->set.registry && (t = i->set.registry->ops->at(i->set.registry, k));
 	     k++) {
-		const char *reason = excluded_by(i, t);
+		const char *reason = uar_tool_is_for(t, i->ask->owner) ? excluded_by(i, t) : NULL;
 
 		if (!reason)
 			continue;
@@ -124,6 +124,7 @@ static uar_err find_policy(struct uar_workers *w, struct inventory *i, struct ua
 	} else {
 		i->set.policy = a->tools;
 	}
+	i->set.owner = i->ask->owner;
 	return UAR_OK;
 }
 

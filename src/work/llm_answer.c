@@ -202,7 +202,7 @@ static void name_call(struct llm *w, const struct toolset *set, uar_str tool,
 {
 	enum { TAIL = 12 };
 	const struct uar_tool *t =
-		set->client ? uar_tools_by_model_name(set->registry, tool) : NULL;
+		set->client ? uar_tools_by_model_name(set->registry, set->owner, tool) : NULL;
 	char id[UAR_UUID_TEXT + 1];
 
 	uar_uuid_next(rt_ids(rt_engine(w->base.run)), id);
@@ -242,7 +242,8 @@ static bool has_secrets(struct llm *w, const struct uar_model_result *m)
 	bool found = false;
 
 	for (size_t i = 0; i < m->call_count && !found; i++) {
-		const struct uar_tool *t = uar_tools_by_model_name(set.registry, m->calls[i].name);
+		const struct uar_tool *t =
+			uar_tools_by_model_name(set.registry, set.owner, m->calls[i].name);
 		struct uar_buf hidden = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 
 		found = rt_form_hides(t ? t->input_schema : UAR_STR(""), m->calls[i].arguments,

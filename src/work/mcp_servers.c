@@ -70,16 +70,20 @@ static uar_err open_text(struct uar_workers *w, uar_str name, uar_str kept, stru
 
 /* --- of the database ------------------------------------------------------------------------ */
 
-static struct uar_mcp_put put_of(uar_str name, uar_str text)
+static struct uar_mcp_put put_of(const struct uar_owner *owner, uar_str name, uar_str text)
 {
 	return (struct uar_mcp_put){
-		.name = name, .text = text, .origin = UAR_MCP_OF_DATABASE, .agent_id = UAR_STR("")
+		.name = name,
+		.text = text,
+		.origin = UAR_MCP_OF_DATABASE,
+		.agent_id = UAR_STR(""),
+		.owner = *owner,
 	};
 }
 
 static uar_err read_server(struct definition_writer *d, struct uar_definition_change *op)
 {
-	struct uar_mcp_put put = put_of(op->id, op->text);
+	struct uar_mcp_put put = put_of(&op->owner, op->id, op->text);
 	uar_err e = uar_mcp_host_check(d->w->o.mcp, &put, &op->error);
 
 	if (e)
@@ -96,12 +100,12 @@ static uar_err read_server(struct definition_writer *d, struct uar_definition_ch
 static uar_err take_server(struct definition_writer *d, struct uar_definition_change *op,
 			   int64_t now)
 {
-	struct uar_mcp_put put = put_of(op->id, op->text);
+	struct uar_mcp_put put = put_of(&op->owner, op->id, op->text);
 
 	(void)now;
 	if (op->text.p)
 		return uar_mcp_host_put(d->w->o.mcp, &put, &op->error);
-	uar_mcp_host_drop(d->w->o.mcp, UAR_MCP_OF_DATABASE, op->id);
+	uar_mcp_host_drop(d->w->o.mcp, UAR_MCP_OF_DATABASE, &op->owner, op->id);
 	return UAR_OK;
 }
 
@@ -113,7 +117,8 @@ static void fini_server(struct definition_writer *d)
 const struct kept_kind rt_kept_mcp = { "mcp_server", "mcp:",	  read_server,
 				       NULL,	     take_server, fini_server };
 
-uar_err rt_mcp_load(struct uar_workers *w, const struct uar_row_definition *row, uar_str text)
+uar_err rt_mcp_load(struct uar_workers *w, const struct uar_owner *owner,
+		    const struct uar_row_definition *row, uar_str text)
 {
 	struct uar_buf plain = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	uar_str name = uar_str_from(row->row.id, strlen(rt_kept_mcp.prefix));
@@ -121,7 +126,7 @@ uar_err rt_mcp_load(struct uar_workers *w, const struct uar_row_definition *row,
 	struct uar_error error = { 0 };
 	uar_err e = w->o.mcp ? open_text(w, name, text, &plain) : UAR_ENOTIMPL;
 
-	put = put_of(name, uar_buf_str(&plain));
+	put = put_of(owner, name, uar_buf_str(&plain));
 	if (!e)
 		e = uar_mcp_host_put(w->o.mcp, &put, &error);
 	if (plain.p)
@@ -137,6 +142,14 @@ static const struct uar_json *servers_of(const struct uar_registered *entry)
 	const struct uar_json *tools = uar_json_get(entry->def.json, UAR_STR("tools"));
 
 	return uar_json_get(tools, UAR_STR("mcp"));
+}
+
+/* Whose the servers of a definition are. */
+static const struct uar_owner *owner_of(const struct uar_registered *entry)
+{
+	static const struct uar_owner everybody = { UAR_STR(""), UAR_STR(""), UAR_STR("") };
+
+	return entry->source == UAR_AGENT_FROM_DATABASE ? &entry->owner : &everybody;
 }
 
 static uar_str name_of(const struct uar_json *server)
@@ -158,6 +171,7 @@ static bool is_defined(const struct uar_workers *w, const struct uar_mcp_hosted 
 
 	for (size_t i = 0; (entry = uar_registry_at(w->o.registry, i)); i++)
 		if (uar_str_eq(entry->def.info.agent_id, uar_mcp_hosted_agent(h)) &&
+		    uar_owner_eq(owner_of(entry), uar_mcp_hosted_owner(h)) &&
 		    defines(entry, uar_str_c(uar_mcp_hosted_name(h))))
 			return true;
 	return false;
@@ -182,6 +196,7 @@ static void follow_one(struct uar_workers *w, const struct uar_registered *entry
 	struct uar_mcp_put put = { .name = name_of(server),
 				   .origin = UAR_MCP_OF_AGENT,
 				   .agent_id = entry->def.info.agent_id,
+				   .owner = *owner_of(entry),
 				   .from_file = entry->source == UAR_AGENT_FROM_FILE };
 	uar_err e;
 
@@ -231,7 +246,8 @@ void rt_mcp_follow(struct uar_workers *w)
 	if (!w->o.mcp || !w->o.registry)
 		return;
 	while ((left = find_left(w)))
-		uar_mcp_host_drop(w->o.mcp, UAR_MCP_OF_AGENT, uar_str_c(uar_mcp_hosted_name(left)));
+		uar_mcp_host_drop(w->o.mcp, UAR_MCP_OF_AGENT, uar_mcp_hosted_owner(left),
+				  uar_str_c(uar_mcp_hosted_name(left)));
 	for (size_t i = 0; (entry = uar_registry_at(w->o.registry, i)); i++)
 		for (const struct uar_json *s = uar_json_first(servers_of(entry)); s; s = s->next)
 			if (name_of(s).n)

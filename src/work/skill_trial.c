@@ -77,11 +77,12 @@ uar_err uar_workers_try_skills(struct uar_workers *w, const struct uar_skill_tri
 	uar_err e = m && w->o.skills ? UAR_OK : UAR_ENOMEM;
 
 	uar_arena_init(&arena, 0);
-	if (d) {
+	if (!e && d) {
 		ask.provider = d->routing.chosen.provider;
 		ask.model = d->routing.chosen.model;
-		e = e ? e : rt_definition_tools(w, d, &tools, error);
+		e = rt_definition_tools(w, d, &tools, error);
 	}
+	tools.set.owner = t->owner;
 	if (!e)
 		e = rt_skills_match(&ask, &arena, m);
 	if (!e)

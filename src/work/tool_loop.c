@@ -573,7 +573,7 @@ static bool needs_grants(const struct tool_loop *l)
 		const struct uar_tool *t =
 			c->ended || c->started || c->allowed || c->denied
 				? NULL
-				: uar_tools_by_model_name(l->set.registry, c->name);
+				: uar_tools_by_model_name(l->set.registry, l->set.owner, c->name);
 
 		if (t && rt_toolset_asks(&l->set, t))
 			return true;

@@ -231,7 +231,7 @@ static size_t count_begun(void *ctx, const struct uar_json *patterns)
 		for (size_t k = 0; k < l->o.rounds->at[i].call_count; k++) {
 			const struct round_call *c = &l->o.rounds->at[i].calls[k];
 			const struct uar_tool *t =
-				uar_tools_by_model_name(l->set.registry, c->name);
+				uar_tools_by_model_name(l->set.registry, l->set.owner, c->name);
 
 			n += t && c != p->call && (c->started || c->ended || has_place(l, c)) &&
 			     uar_tool_is_named(t, patterns);
@@ -300,7 +300,7 @@ void rt_place_plan(struct place *p)
 {
 	struct tool_loop *l = p->loop;
 
-	p->tool = uar_tools_by_model_name(l->set.registry, p->call->name);
+	p->tool = uar_tools_by_model_name(l->set.registry, l->set.owner, p->call->name);
 	uar_tools_hold(l->set.registry, p->tool);
 	p->form = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	p->title = uar_buf_make(PROMPT);

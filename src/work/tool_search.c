@@ -36,7 +36,7 @@ static bool names(uar_str told, uar_str model_name)
 
 bool rt_toolset_holds_back(const struct toolset *s, const struct uar_tool *t)
 {
-	const struct uar_tool *search = uar_tools_find(s->registry, UAR_STR(SEARCH_TOOL));
+	const struct uar_tool *search = uar_tools_find(s->registry, s->owner, UAR_STR(SEARCH_TOOL));
 
 	if (!is_remote(t) || !search)
 		return false;

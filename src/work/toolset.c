@@ -16,11 +16,13 @@ static struct toolset toolset_of_agent(const struct live_run *r)
 	if (rt_state(r)->what.definition.n) {
 		struct toolset set = rt_definition_toolset(r);
 
+		set.owner = &rt_agg_session(rt_agg(r))->owner;
 		set.skills = rt_llm_skills(r);
 		set.rounds = rt_llm_rounds(r);
 		return set;
 	}
 	return (struct toolset){ .registry = w->o.tools,
+				 .owner = &rt_agg_session(rt_agg(r))->owner,
 				 .policy = agent ? agent->tools : NULL,
 				 .rounds = rt_llm_rounds(r) };
 }
@@ -58,7 +60,7 @@ static bool named(const char *patterns, const struct uar_tool *t)
  * expressly means the tools that it brings along and those of its bundles. */
 static bool is_listed(const struct toolset *s, const struct uar_tool *t)
 {
-	if (!s->policy || !rt_skills_show(s->skills, t->tool_id))
+	if (!s->policy || !uar_tool_is_for(t, s->owner) || !rt_skills_show(s->skills, t->tool_id))
 		return false;
 	if (t->by == UAR_TOOL_BY_CLIENT)
 		return true;
@@ -201,6 +203,9 @@ static void write_key(const struct toolset *s, char out[UAR_SHA256_TEXT + 1])
 
 	uar_buf_printf(&b, "%s\n%s\n%s\n%s", s->revision ? s->revision : "",
 		       p->allow ? p->allow : "", p->deny ? p->deny : "", p->ask ? p->ask : "");
+	if (s->owner)
+		uar_buf_printf(&b, "\n%.*s\n%.*s\n%.*s", UAR_FMT(s->owner->tenant),
+			       UAR_FMT(s->owner->workspace), UAR_FMT(s->owner->user));
 	if (s->skills)
 		rt_skills_write_key(s->skills, &b);
 	uar_sha256_hex(uar_buf_str(&b), out);

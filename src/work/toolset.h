@@ -12,6 +12,7 @@ struct toolset {
 	struct uar_tools *registry; /* NULL: there are none */
 	const struct uar_tool_policy *policy;
 	struct uar_toolbox *box;	/* what the definition says besides; NULL: nothing */
+	const struct uar_owner *owner;	/* whose run it is */
 	const char *revision;		/* of the definition; NULL: it has none */
 	bool client;			/* the registry has tools of the run's client, too */
 	const struct skill_set *skills; /* that take tools away; NULL: none */

@@ -51,7 +51,7 @@ static uar_err begin(struct tooled *f, const char *tool_id, const char *input,
 		     struct uar_error *error)
 {
 	struct uar_tool_events events = tooled_events(f);
-	struct uar_tool_request r = { .tool = uar_tools_find(f->tools, uar_str_c(tool_id)),
+	struct uar_tool_request r = { .tool = uar_tools_find(f->tools, NULL, uar_str_c(tool_id)),
 				      .input = uar_str_c(input),
 				      .key = UAR_STR("key"),
 				      .run_id = UAR_STR("run") };
@@ -81,7 +81,7 @@ bool tooled_try(struct tooled *f, const char *tool_id, const char *input)
 
 bool tooled_call(struct tooled *f, const char *tool_id, const char *input)
 {
-	const struct uar_tool *tool = uar_tools_find(f->tools, uar_str_c(tool_id));
+	const struct uar_tool *tool = uar_tools_find(f->tools, NULL, uar_str_c(tool_id));
 	struct uar_arena arena = { 0 };
 	const struct uar_json *j = NULL;
 	bool fine;
