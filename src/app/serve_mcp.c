@@ -69,12 +69,19 @@ static void on_changed(void *ctx, const struct uar_mcp_hosted *h)
 }
 
 /* Who has pinned the version that it had is asked again. */
-static void on_turned(void *ctx, const struct uar_tool *tool)
+static void on_turned(void *ctx, const struct uar_mcp_hosted *h,
+		      const struct uar_tool *const *tools, size_t count)
 {
 	const struct server_mcp *m = ctx;
+	struct uar_owner operator= uar_server_owner(m->s);
+	const struct uar_owner *owner = uar_mcp_hosted_owner(h);
 
-	uar_log(&m->s->log, UAR_LOG_WARN, "mcp.tool_changed", { "tool_id", tool->tool_id },
-		{ "version", tool->version });
+	for (size_t i = 0; i < count; i++)
+		uar_log(&m->s->log, UAR_LOG_WARN, "mcp.tool_changed",
+			{ "tool_id", tools[i]->tool_id }, { "version", tools[i]->version });
+	if (m->s->parts.work)
+		uar_workers_note_mcp_tools(m->s->parts.work, owner->tenant.n ? owner : &operator,
+					   uar_str_c(uar_mcp_hosted_name(h)), tools, count);
 }
 
 /* --- tokens --------------------------------------------------------------------------------- */

@@ -616,14 +616,15 @@ UAR_MUST_CHECK uar_err uar_core_message(const struct uar_core_env *env, struct u
 					const struct uar_message *m, struct uar_decision *out,
 					struct uar_error *error);
 
-/* A definition of an owner's registry was put or removed. */
+/* A definition of an owner's registry was put or removed, or tools of an MCP server changed. */
 #define UAR_REGISTRY_SESSION "uar.registry"
 struct uar_registry_change {
-	const char *kind; /* "agent", "skill" */
+	const char *kind; /* "agent", "skill", "mcp_server", "mcp_tools" */
 	uar_str id;
 	int64_t version;
 	uar_str revision; /* sha256 of its blob; empty: it was removed */
 	bool removed;
+	uar_str tools; /* JSON: those that changed; empty: none did */
 };
 /* Appends its facts to `out` and folds them into *s, which is a copy. */
 UAR_MUST_CHECK uar_err uar_core_registry(const struct uar_core_env *env, struct uar_session *s,

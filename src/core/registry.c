@@ -19,8 +19,10 @@ static void registry_changed(struct emit *e, const struct uar_registry_change *c
 
 	uar_jw_cstr(w, "kind", c->kind);
 	uar_jw_str(w, "id", c->id);
-	uar_jw_cstr(w, "change", c->removed ? "removed" : "put");
+	uar_jw_cstr(w, "change", c->removed ? "removed" : c->tools.n ? "changed" : "put");
 	uar_jw_int(w, "version", c->version);
+	if (c->tools.n)
+		uar_jw_raw(w, "tools", c->tools);
 	if (c->revision.n) {
 		uar_jw_str(w, "revision", c->revision);
 		uar_emit_refer(e, "definition_ref", c->revision);

@@ -131,11 +131,17 @@ static uar_err list_rows(struct mcp_tools *t)
 
 static void compare_with_past(struct mcp_tools *t)
 {
-	for (size_t i = 0; i < t->count; i++)
+	const struct uar_tool **turned =
+		uar_arena_alloc(&t->arena, (t->count + 1) * sizeof(struct uar_tool *));
+	size_t n = 0;
+
+	for (size_t i = 0; turned && i < t->count; i++)
 		for (size_t k = 0; k < t->seen_count; k++)
 			if (uar_str_eq(t->seen[k].tool_id, t->rows[i].tool_id) &&
-			    !uar_str_eq(t->seen[k].version, t->rows[i].version) && t->o.turned)
-				t->o.turned(t->o.ctx, &t->base, &t->rows[i]);
+			    !uar_str_eq(t->seen[k].version, t->rows[i].version))
+				turned[n++] = &t->rows[i];
+	if (n && t->o.turned)
+		t->o.turned(t->o.ctx, &t->base, turned, n);
 }
 
 /* A server that is gone for a while is compared with what it was. */

@@ -18,8 +18,9 @@ struct uar_mcp_tools_options {
 	uar_str tokens;		  /* that were kept for it; copied */
 	/* Tokens to keep for it; NULL: they are not kept. */
 	void (*keep)(void *ctx, struct uar_tools *source, uar_str tokens);
-	/* A tool is not what it was: its description or a schema; may be NULL. */
-	void (*turned)(void *ctx, struct uar_tools *source, const struct uar_tool *tool);
+	/* Tools are not what they were: their description or a schema; may be NULL. */
+	void (*turned)(void *ctx, struct uar_tools *source, const struct uar_tool *const *tools,
+		       size_t count);
 	/* The list changed; uar_tool_registry_changed follows. */
 	void (*changed)(void *ctx, struct uar_tools *source);
 	void *ctx;

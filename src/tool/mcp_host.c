@@ -21,6 +21,7 @@ struct uar_mcp_hosted {
 	struct uar_owner owner;	     /* no tenant: for everybody */
 	const struct uar_json *json; /* of the text */
 	struct uar_mcp_setting setting;
+	unsigned turns;		       /* times that its tools changed */
 	struct uar_tools *source;      /* the registry's; NULL: it is disabled */
 	char key[UAR_SHA256_TEXT + 1]; /* of its tokens */
 };
@@ -55,13 +56,14 @@ static void on_changed(void *ctx, struct uar_tools *source)
 		h->o.changed(h->o.ctx, s);
 }
 
-static void on_turned(void *ctx, struct uar_tools *source, const struct uar_tool *tool)
+static void on_turned(void *ctx, struct uar_tools *source, const struct uar_tool *const *tools,
+		      size_t count)
 {
 	const struct uar_mcp_host *h = ctx;
+	struct uar_mcp_hosted *s = hosted_of(h, source);
 
-	(void)source;
-	if (h->o.turned)
-		h->o.turned(h->o.ctx, tool);
+	if (s && h->o.turned && s->turns++ < UAR_LIMIT_MCP_TURNS)
+		h->o.turned(h->o.ctx, s, tools, count);
 }
 
 static void on_tokens(void *ctx, struct uar_tools *source, uar_str tokens)

@@ -34,8 +34,9 @@ struct uar_mcp_host_options {
 	void (*load)(void *ctx, const char *key, struct uar_buf *out);
 	void (*keep)(void *ctx, const char *key, uar_str tokens);   /* empty: they are forgotten */
 	void (*changed)(void *ctx, const struct uar_mcp_hosted *h); /* its tools or its state */
-	/* A tool has another description or schema than before; may be NULL. */
-	void (*turned)(void *ctx, const struct uar_tool *tool);
+	/* Tools have another description or schema than before; may be NULL. */
+	void (*turned)(void *ctx, const struct uar_mcp_hosted *h,
+		       const struct uar_tool *const *tools, size_t count);
 	void *ctx;
 };
 UAR_MUST_CHECK uar_err uar_mcp_host_create(const struct uar_mcp_host_options *o,

@@ -62,7 +62,8 @@ static void take_over(struct definition_writer *d, struct uar_definition_change 
 	int64_t now = uar_clock_wall(rt_sched(d->w->rt)->clock);
 
 	/* After an error it is there with the next start. */
-	uar_runtime_note_failure(d->w->rt, d->kind->take(d, op, now));
+	if (d->kind->take)
+		uar_runtime_note_failure(d->w->rt, d->kind->take(d, op, now));
 }
 
 static uar_err look_for_session(struct definition_writer *d);
@@ -93,7 +94,9 @@ static uar_err pack_rows(struct definition_writer *d, struct uar_definition_chan
 	struct uar_row_definition row = {
 		.row = { .kind = UAR_ROW_DEFINITION,
 			 .id = uar_str_c(d->id),
-			 .status = op->text.p ? UAR_STR("active") : UAR_STR("removed"),
+			 .status = !op->text.p	    ? UAR_STR("removed")
+				   : d->kind->noted ? UAR_STR("noted")
+						    : UAR_STR("active"),
 			 .created_us = now,
 			 .updated_us = now },
 		.version = op->version,
@@ -128,8 +131,8 @@ static uar_err pack_rows(struct definition_writer *d, struct uar_definition_chan
 static uar_err append_change(struct definition_writer *d)
 {
 	struct uar_definition_change *op = change_at_work(d->w);
-	struct uar_registry_change facts = { d->kind->name, op->id, op->version,
-					     uar_str_c(op->revision), !op->text.p };
+	struct uar_registry_change facts = { d->kind->name,	      op->id,	   op->version,
+					     uar_str_c(op->revision), !op->text.p, d->tools };
 	struct uar_session s = d->state;
 	struct uar_decision decision = { 0 };
 	struct uar_core_env env = {
@@ -314,13 +317,18 @@ static void fini_agent(struct definition_writer *d)
 }
 
 static const struct kept_kind kept_agent = {
-	"agent", "", read_agent, NULL, take_agent, fini_agent
+	.name = "agent", .prefix = "", .read = read_agent, .take = take_agent, .fini = fini_agent
 };
 
 /* --- the queue ------------------------------------------------------------------------------ */
 
 static uar_err begin_change(struct uar_workers *w)
 {
+	static const struct kept_kind *const kinds[] = { [UAR_KEPT_AGENT] = &kept_agent,
+							 [UAR_KEPT_SKILL] = &rt_kept_skill,
+							 [UAR_KEPT_MCP] = &rt_kept_mcp,
+							 [UAR_KEPT_MCP_TOOLS] =
+								 &rt_kept_mcp_tools };
 	struct uar_definition_change *op = change_at_work(w);
 	struct uar_store *store = rt_store(w->rt);
 	struct definition_writer *d = uar_zalloc(sizeof *d);
@@ -329,9 +337,7 @@ static uar_err begin_change(struct uar_workers *w)
 	if (!d)
 		return UAR_ENOMEM;
 	d->w = w;
-	d->kind = op->what == UAR_KEPT_SKILL ? &rt_kept_skill
-		  : op->what == UAR_KEPT_MCP ? &rt_kept_mcp
-					     : &kept_agent;
+	d->kind = kinds[op->what];
 	snprintf(d->id, sizeof d->id, "%s%.*s", d->kind->prefix, UAR_FMT(op->id));
 	d->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	uar_arena_init(&d->arena, 0);
@@ -354,7 +360,8 @@ uar_err uar_workers_change_definition(struct uar_workers *w, struct uar_definiti
 {
 	const void *places[] = { [UAR_KEPT_AGENT] = w->o.registry,
 				 [UAR_KEPT_SKILL] = w->o.skills,
-				 [UAR_KEPT_MCP] = w->o.mcp };
+				 [UAR_KEPT_MCP] = w->o.mcp,
+				 [UAR_KEPT_MCP_TOOLS] = w->o.mcp };
 	uar_err e = UAR_OK;
 
 	if (!places[op->what])

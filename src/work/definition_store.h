@@ -11,7 +11,7 @@
 
 struct uar_workers;
 
-enum uar_kept { UAR_KEPT_AGENT, UAR_KEPT_SKILL, UAR_KEPT_MCP };
+enum uar_kept { UAR_KEPT_AGENT, UAR_KEPT_SKILL, UAR_KEPT_MCP, UAR_KEPT_MCP_TOOLS };
 
 /* Operation structs belong to the caller and stay in place until `done`. */
 struct uar_definition_change {

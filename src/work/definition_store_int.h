@@ -20,6 +20,7 @@ struct definition_writer {
 	struct uar_skill skill;
 	bool has_new;
 	uar_str text;			  /* of the new one */
+	uar_str tools;			  /* of an MCP server, that changed */
 	const char *revision;		  /* of it */
 	char digest[UAR_SHA256_TEXT + 1]; /* of a server */
 	struct uar_blob_put blob;
@@ -40,16 +41,18 @@ struct definition_writer {
 struct kept_kind {
 	const char *name;   /* "agent" */
 	const char *prefix; /* of the ids of its rows */
+	bool noted;	    /* a start does not take it over */
 	/* Reads and checks op->text; the writer has the new one then. */
 	uar_err (*read)(struct definition_writer *d, struct uar_definition_change *op);
 	/* One more row of the append; NULL: none. */
 	uar_err (*add_row)(struct definition_writer *d, struct uar_definition_change *op,
 			   int64_t now);
-	/* After the append: takes the new one, or drops the removed one. */
+	/* After the append: takes the new one, or drops the removed one; NULL: there is nothing to
+	 * do. */
 	uar_err (*take)(struct definition_writer *d, struct uar_definition_change *op, int64_t now);
 	void (*fini)(struct definition_writer *d); /* of the new one */
 };
-extern const struct kept_kind rt_kept_skill, rt_kept_mcp;
+extern const struct kept_kind rt_kept_skill, rt_kept_mcp, rt_kept_mcp_tools;
 
 /* skill_store.c: the row of a skill is read at a start. */
 UAR_MUST_CHECK uar_err rt_skill_load(struct uar_workers *w, const struct uar_owner *owner,

@@ -114,8 +114,11 @@ static void fini_server(struct definition_writer *d)
 	(void)d; /* the text is the caller's, or the arena's */
 }
 
-const struct kept_kind rt_kept_mcp = { "mcp_server", "mcp:",	  read_server,
-				       NULL,	     take_server, fini_server };
+const struct kept_kind rt_kept_mcp = { .name = "mcp_server",
+				       .prefix = "mcp:",
+				       .read = read_server,
+				       .take = take_server,
+				       .fini = fini_server };
 
 uar_err rt_mcp_load(struct uar_workers *w, const struct uar_owner *owner,
 		    const struct uar_row_definition *row, uar_str text)
@@ -133,6 +136,117 @@ uar_err rt_mcp_load(struct uar_workers *w, const struct uar_owner *owner,
 		explicit_bzero(plain.p, plain.n);
 	uar_buf_fini(&plain);
 	return e;
+}
+
+/* --- tools that are not what they were ------------------------------------------------------ */
+
+struct tools_note {
+	struct uar_definition_change op;
+	struct uar_workers *w;
+	struct uar_arena arena;
+};
+
+static uar_err read_tools(struct definition_writer *d, struct uar_definition_change *op)
+{
+	const struct uar_json *json = NULL;
+	uar_err e = uar_json_parse(op->text, NULL, &d->arena, &json, &op->error);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
+	struct uar_jw w = uar_jw_begin(&b);
+	const struct uar_json *t = uar_json_first(uar_json_get(json, UAR_STR("tools")));
+
+	uar_jw_arr(&w, NULL);
+	for (size_t n = 0; t && n < UAR_LIMIT_MCP_NOTED; t = t->next, n++) {
+		uar_jw_obj(&w, NULL);
+		uar_jw_tree(&w, "tool_id", uar_json_get(t, UAR_STR("tool_id")));
+		uar_jw_tree(&w, "version", uar_json_get(t, UAR_STR("version")));
+		uar_jw_close(&w);
+	}
+	uar_jw_close(&w);
+	e = e ? e : uar_jw_end(&w);
+	d->tools = e ? UAR_STR_NONE : uar_arena_str(&d->arena, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	d->text = op->text;
+	uar_sha256_hex(d->text, d->digest);
+	d->revision = d->digest;
+	return e || d->tools.p ? e : UAR_ENOMEM;
+}
+
+const struct kept_kind rt_kept_mcp_tools = {
+	.name = "mcp_tools", .prefix = "mcp_tools:", .noted = true, .read = read_tools
+};
+
+static void tools_noted(struct uar_definition_change *op)
+{
+	struct tools_note *n = UAR_OWNER(op, struct tools_note, op);
+
+	if (op->err)
+		uar_log(rt_log(n->w->rt), UAR_LOG_ERROR, "mcp.change_not_recorded",
+			{ "server", op->id }, { "reason", uar_str_c(uar_err_text(op->err)) });
+	uar_arena_fini(&n->arena);
+	uar_free(n);
+}
+
+struct tools_list {
+	const struct uar_tool *const *at;
+	size_t count;
+};
+
+static uar_err write_tools(struct uar_buf *out, uar_str server, const struct tools_list *l,
+			   bool whole)
+{
+	struct uar_jw w = uar_jw_begin(out);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, "server", server);
+	uar_jw_arr(&w, "tools");
+	for (size_t i = 0; i < l->count; i++) {
+		const struct uar_tool *t = l->at[i];
+
+		uar_jw_obj(&w, NULL);
+		uar_jw_str(&w, "tool_id", t->tool_id);
+		uar_jw_str(&w, "version", t->version);
+		if (whole) {
+			uar_jw_str(&w, "description", t->description);
+			uar_jw_raw(&w, "input_schema", t->input_schema);
+		}
+		if (whole && t->output_schema.n)
+			uar_jw_raw(&w, "output_schema", t->output_schema);
+		uar_jw_close(&w);
+	}
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	return uar_jw_end(&w);
+}
+
+void uar_workers_note_mcp_tools(struct uar_workers *w, const struct uar_owner *owner,
+				uar_str server, const struct uar_tool *const *tools, size_t count)
+{
+	struct tools_note *n = uar_zalloc(sizeof *n);
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
+	const struct tools_list l = { tools, count };
+	uar_err e = write_tools(&text, server, &l, true);
+
+	if (e) { /* too long: their names and versions alone */
+		uar_buf_fini(&text);
+		text = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
+		e = write_tools(&text, server, &l, false);
+	}
+	e = n ? e : UAR_ENOMEM;
+	if (n) {
+		*n = (struct tools_note){
+			.w = w, .op = { .what = UAR_KEPT_MCP_TOOLS, .done = tools_noted }
+		};
+		n->op.id = uar_arena_str(&n->arena, server);
+		n->op.text = uar_arena_str(&n->arena, uar_buf_str(&text));
+		if (!n->op.id.p || !n->op.text.p || !uar_owner_copy(&n->arena, owner, &n->op.owner))
+			e = UAR_ENOMEM;
+	}
+	uar_buf_fini(&text);
+	e = e ? e : uar_workers_change_definition(w, &n->op);
+	if (e && n) {
+		n->op.err = e;
+		tools_noted(&n->op);
+	}
 }
 
 /* --- of definitions ------------------------------------------------------------------------- */

@@ -90,8 +90,12 @@ static void fini_skill(struct definition_writer *d)
 	uar_skill_fini(&d->skill);
 }
 
-const struct kept_kind rt_kept_skill = { "skill",    "skill:",	 read_skill,
-					 add_vector, take_skill, fini_skill };
+const struct kept_kind rt_kept_skill = { .name = "skill",
+					 .prefix = "skill:",
+					 .read = read_skill,
+					 .add_row = add_vector,
+					 .take = take_skill,
+					 .fini = fini_skill };
 
 /* --- at a start ------------------------------------------------------------------------------ */
 

@@ -18,6 +18,7 @@ struct uar_client;
 struct uar_knowledge;
 struct uar_mcp_host;
 struct uar_secrets;
+struct uar_tool;
 struct uar_tools;
 struct uar_workers;
 
@@ -56,7 +57,11 @@ UAR_MUST_CHECK uar_err uar_workers_create(struct uar_runtime *rt,
 void uar_workers_reload(struct uar_workers *w, const struct uar_model_patience *p);
 struct uar_entries *uar_workers_entries(const struct uar_workers *w); /* NULL: no plugins */
 struct uar_tools *uar_workers_tools(const struct uar_workers *w);     /* NULL: no tools */
-struct uar_mcp_host *uar_workers_mcp(const struct uar_workers *w);    /* NULL: no MCP servers */
+struct uar_mcp_host *uar_workers_mcp(const struct uar_workers *w);
+/* Records in the owner's registry session that tools of a server are not what they were. */
+void uar_workers_note_mcp_tools(struct uar_workers *w, const struct uar_owner *owner,
+				uar_str server, const struct uar_tool *const *tools,
+				size_t count); /* NULL: no MCP servers */
 
 /* The tools that a caller may use now: those of an agent's model, or (no agent) those that may
  * be called without a run. */

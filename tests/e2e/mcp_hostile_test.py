@@ -102,6 +102,12 @@ def changed():
         wait_until(lambda: s.record(run_id)["status"] == "succeeded", "what was looked at is called")
         wait_until(lambda: s.tools()["mcp:turn/helper"]["version"] != first, "the change is seen")
         check("mcp.tool_changed" in s.log(), s.log())
+        with s.session_stream("uar.registry") as stream:
+            fact = stream.until(lambda e: e.data["payload"].get("kind") == "mcp_tools")[-1].data
+        now = s.tools()["mcp:turn/helper"]["version"]
+        equal((fact["type"], fact["payload"]["id"], fact["payload"]["change"], fact["payload"]["tools"]),
+              ("vendor.uar.registry.changed", "turn", "changed", [{"tool_id": "mcp:turn/helper", "version": now}]))
+        check(fact["refs"]["definition_ref"], fact)
         run_id = s.create("pinned", "tool mcp__turn_helper")
         s.asks(run_id)
         s.cancel(run_id)
