@@ -95,6 +95,7 @@ struct uar_mcp_ask {
 	enum uar_mcp_ask_kind kind;
 	const struct uar_json *params; /* of the request; NULL: a login */
 	const char *url;	       /* of a login */
+	bool failed;		       /* it is withdrawn: the login has come to nothing */
 };
 /* Each ends the question. The result is JSON, as the protocol has it; a login is answered by
  * uar_mcp_client_logged_in alone, or refused. */

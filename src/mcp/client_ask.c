@@ -306,6 +306,7 @@ static void end_login(struct uar_mcp_call *call, bool ok, const char *reason)
 
 		if (a->base.kind != UAR_MCP_LOGIN)
 			continue;
+		a->base.failed = !ok;
 		if (call->events.unasked)
 			call->events.unasked(call->events.ctx, &a->base);
 		free_ask(a);

@@ -54,6 +54,8 @@ static void login_over(void *ctx, bool ok, const char *reason)
 	struct uar_mcp_client *c = ctx;
 	bool connects = c->state == STATE_AUTHORIZING;
 
+	if (reason == uar_mcp_login_expired)
+		c->failures = 0; /* somebody may come later: it asks anew */
 	if (connects && ok)
 		client_connect(c);
 	else if (connects)

@@ -21,6 +21,27 @@ static void fail_now(struct uar_timer *t)
 	oauth_fail(a, a->later.why);
 }
 
+const char uar_mcp_login_expired[] = "nobody has logged in in time";
+
+/* The address is good no longer: who comes later gets a new one. */
+static void wait_is_over(struct uar_timer *t)
+{
+	oauth_fail(UAR_OWNER(t, struct uar_mcp_auth, later.waits), uar_mcp_login_expired);
+}
+
+void oauth_wait_for_person(struct uar_mcp_auth *a)
+{
+	int64_t limit = a->o.setting.login_us;
+
+	a->step = STEP_PERSON;
+	a->later.waits.fn = wait_is_over;
+	if (limit && uar_timer_set(a->o.sched, &a->later.waits,
+				   limit + UAR_LIMIT_MCP_LOGIN_LATE_MS * 1000LL))
+		oauth_fail(a, uar_err_text(UAR_ENOMEM));
+	else
+		a->o.wants(a->o.ctx, a->person.p);
+}
+
 /* From inside a call of the user: never at once. */
 static void fail_later(struct uar_mcp_auth *a, const char *why)
 {
@@ -314,6 +335,7 @@ uar_err uar_mcp_auth_redirected(struct uar_mcp_auth *a, const struct uar_mcp_red
 
 	if (a->step != STEP_PERSON || !uar_str_eq_secret(r->state, a->state))
 		return UAR_ENOTFOUND;
+	uar_timer_stop(a->o.sched, &a->later.waits);
 	a->step = STEP_TOKEN;
 	a->state = UAR_STR_NONE;
 	fault = fault_of(a, r);
@@ -348,6 +370,7 @@ void uar_mcp_auth_destroy(struct uar_mcp_auth *a)
 	if (a->call)
 		uar_call_cancel(a->call);
 	uar_timer_stop(a->o.sched, &a->later.timer);
+	uar_timer_stop(a->o.sched, &a->later.waits);
 	oauth_entries_fini(a);
 	uar_arena_fini(&a->arena);
 	uar_buf_fini(&a->line);

@@ -23,6 +23,7 @@ struct uar_mcp_oauth_setting {
 	const char *issuer;		       /* who may know the secret; NULL: see docs/mcp.md */
 	const char *client_metadata_url;       /* https: a document that describes this client */
 	const char *scope;		       /* asked for besides */
+	int64_t login_us;		       /* that a person has; 0: without an end */
 };
 
 /* What a browser brings back; .p NULL: absent. */
@@ -49,6 +50,8 @@ UAR_MUST_CHECK uar_err uar_mcp_auth_create(const struct uar_mcp_auth_options *o,
 void uar_mcp_auth_destroy(struct uar_mcp_auth *a); /* NULL is fine */
 /* After a refusal: `wants` or `done` follow, never inside. One that is under way goes on. */
 void uar_mcp_auth_begin(struct uar_mcp_auth *a, int status, uar_str challenge);
+/* Why a login that nobody finished in time has failed: that text, and no copy of it. */
+extern const char uar_mcp_login_expired[];
 /* The header line of a request; NULL: there is no token. */
 const char *uar_mcp_auth_line(const struct uar_mcp_auth *a);
 /* Where a person is waited for; NULL: nowhere. */

@@ -40,7 +40,7 @@ struct uar_mcp_auth {
 	struct uar_call *call;
 	struct uar_buf body;
 	struct {
-		struct uar_timer timer;
+		struct uar_timer timer, waits; /* waits: for the person */
 		const char *why;
 		bool passing; /* the last request failed and may succeed another time */
 	} later;	      /* a failure */
@@ -67,6 +67,7 @@ uar_str oauth_union(struct uar_arena *a, uar_str x, uar_str y);
 bool oauth_lists(const struct uar_json *list, const char *word);
 
 /* oauth.c */
+void oauth_wait_for_person(struct uar_mcp_auth *a);
 void oauth_fail(struct uar_mcp_auth *a, const char *why);
 UAR_MUST_CHECK uar_err oauth_get(struct uar_mcp_auth *a, uar_str url);
 UAR_MUST_CHECK uar_err oauth_post(struct uar_mcp_auth *a, uar_str url, const char *const *headers,

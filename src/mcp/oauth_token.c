@@ -45,8 +45,7 @@ static void send_person(struct uar_mcp_auth *a)
 		oauth_fail(a, uar_err_text(UAR_ENOMEM));
 		return;
 	}
-	a->step = STEP_PERSON;
-	a->o.wants(a->o.ctx, a->person.p);
+	oauth_wait_for_person(a);
 }
 
 /* --- the client ------------------------------------------------------------------------------ */

@@ -12,7 +12,7 @@ struct members {
 	uar_str command, cwd, url, era;
 	const struct uar_json *args, *env, *headers, *tools, *read_only, *roots, *oauth;
 	bool ask, disabled, offer;
-	int64_t timeout_seconds;
+	int64_t timeout_seconds, login_seconds;
 };
 
 static uar_err refuse(struct reader *r, const char *member, const char *why)
@@ -257,10 +257,10 @@ static uar_err read_members(struct reader *r, const struct uar_json *j, struct m
 #NAME, UAR_FIELD_##TYPE, false, offsetof(struct members, NAME)                     \
 	}
 	static const struct uar_json_field fields[] = {
-		F(command, STR),     F(cwd, STR),     F(url, STR),	  F(era, STR),
-		F(args, ARRAY),	     F(env, OBJECT),  F(headers, OBJECT), F(tools, ARRAY),
-		F(read_only, ARRAY), F(ask, BOOL),    F(disabled, BOOL),  F(timeout_seconds, INT),
-		F(offer, BOOL),	     F(roots, ARRAY), F(oauth, OBJECT),
+		F(command, STR),       F(cwd, STR),    F(url, STR),	   F(era, STR),
+		F(args, ARRAY),	       F(env, OBJECT), F(headers, OBJECT), F(tools, ARRAY),
+		F(read_only, ARRAY),   F(ask, BOOL),   F(disabled, BOOL),  F(timeout_seconds, INT),
+		F(login_seconds, INT), F(offer, BOOL), F(roots, ARRAY),	   F(oauth, OBJECT),
 	};
 #undef F
 	struct uar_error found = { 0 };
@@ -271,6 +271,8 @@ static uar_err read_members(struct reader *r, const struct uar_json *j, struct m
 			      uar_error_text(&found));
 	if (m->timeout_seconds < 0 || m->timeout_seconds > UAR_LIMIT_MCP_CALL_MAX_MS / 1000)
 		return refuse(r, "timeout_seconds", "write a number up to 3600");
+	if (m->login_seconds < 0 || m->login_seconds > UAR_LIMIT_MCP_LOGIN_MAX_S)
+		return refuse(r, "login_seconds", "write a number up to 86400");
 	return UAR_OK;
 }
 
@@ -310,6 +312,8 @@ static uar_err read_server(struct reader *r, const struct uar_json *j, struct ua
 		return e;
 	out->server.name = uar_arena_str(r->a, j->key).p;
 	out->server.timeout_us = m.timeout_seconds * 1000000;
+	out->server.oauth.login_us =
+		(m.login_seconds ? m.login_seconds : UAR_LIMIT_MCP_LOGIN_S) * 1000000;
 	out->tools = m.tools;
 	out->read_only = m.read_only;
 	out->ask = m.ask;

@@ -74,7 +74,9 @@ static void ask_person(struct mcp_tool_call *k, struct uar_mcp_ask *a)
 				       .kind = login ? UAR_STR("login") : UAR_STR("elicitation"),
 				       .prompt = login ? UAR_STR("The MCP server wants a login: "
 								 "open the address")
-						       : message_of(a) };
+						       : message_of(a),
+				       .timeout_us =
+					       login ? k->t->o.setting->server.oauth.login_us : 0 };
 
 	if (schema && !url.n)
 		uar_json_write(&form, schema);
@@ -130,7 +132,7 @@ void mcp_on_unasked(void *ctx, struct uar_mcp_ask *a)
 		return;
 	k->open = NULL;
 	if (k->events.unasked)
-		k->events.unasked(k->events.ctx, a->kind == UAR_MCP_LOGIN);
+		k->events.unasked(k->events.ctx, a->kind == UAR_MCP_LOGIN && !a->failed);
 	ask_later(k);
 }
 

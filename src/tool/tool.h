@@ -106,10 +106,11 @@ struct uar_tool_result {
 /* What a call needs of a person while it is under way; one at a time. */
 struct uar_tool_question {
 	enum uar_action_type type;
-	uar_str kind;	/* "elicitation", "login"; "sampling": the model of the run is asked */
-	uar_str prompt; /* one line */
-	uar_str schema; /* JSON Schema of the values; empty: there are none */
-	uar_str about;	/* JSON object that is shown with it; or empty */
+	uar_str kind;	    /* "elicitation", "login"; "sampling": the model of the run is asked */
+	uar_str prompt;	    /* one line */
+	uar_str schema;	    /* JSON Schema of the values; empty: there are none */
+	uar_str about;	    /* JSON object that is shown with it; or empty */
+	int64_t timeout_us; /* after which it expires; 0: like any other */
 };
 struct uar_tool_answer {
 	enum uar_verdict verdict;

@@ -13,10 +13,10 @@ static struct place *place_asking(struct tool_loop *l, int64_t number)
 	return NULL;
 }
 
-static void answer_tool(struct place *p, enum uar_verdict verdict, uar_str values)
+static void answer_tool(struct place *p, enum uar_verdict verdict, uar_str values, uar_str reason)
 {
 	struct uar_tools *registry = p->loop->set.registry;
-	struct uar_tool_answer a = { .verdict = verdict, .values = values };
+	struct uar_tool_answer a = { .verdict = verdict, .values = values, .reason = reason };
 
 	p->question = 0;
 	if (p->at_work)
@@ -30,7 +30,12 @@ static void asked(const struct rt_sent *s)
 	struct place *p = s->err ? place_asking(l, s->command->ask.number) : NULL;
 
 	if (p)
-		answer_tool(p, UAR_VERDICT_DECLINE, UAR_STR_NONE);
+		answer_tool(p, UAR_VERDICT_DECLINE, UAR_STR_NONE, UAR_STR_NONE);
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a && (!b || a < b) ? a : b;
 }
 
 void rt_place_ask(void *ctx, const struct uar_tool_question *q)
@@ -55,7 +60,7 @@ void rt_place_ask(void *ctx, const struct uar_tool_question *q)
 		.input_bytes = (int64_t)q->about.n,
 		.schema = q->schema,
 		.verdict = UAR_VERDICT_ASK,
-		.timeout_us = rt_work(r)->o.action_timeout_us,
+		.timeout_us = sooner(q->timeout_us, rt_work(r)->o.action_timeout_us),
 		.tool_id = p->tool->tool_id,
 	};
 	if (!rt_send_asked(r, &c, asked, NULL))
@@ -98,5 +103,6 @@ void rt_tool_loop_answer(struct tool_loop *l, const struct uar_answer *a)
 	if (p)
 		rt_sample_drop(p, false);
 	if (p)
-		answer_tool(p, a->verdict, a->real.n ? a->real : a->values);
+		answer_tool(p, a->verdict, a->real.n ? a->real : a->values,
+			    a->source == UAR_ANSWER_TIMEOUT ? a->reason : UAR_STR_NONE);
 }

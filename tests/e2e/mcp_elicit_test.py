@@ -193,5 +193,25 @@ def login():
         check("token-2" not in json.dumps(events), "tokens are in no event")
 
 
+@test("a_login_that_nobody_finishes_expires", "")
+def login_expires():
+    with OauthMock() as web, Host({}, **LOOPBACK) as s:
+        put(s, "/api/mcp/servers/web", {"url": web.url, "ask": False, "login_seconds": 2})
+
+        def wanted(but=None):
+            return wait_until(lambda: state(s, "web").get("login_url") != but and state(s, "web").get("login_url"), "a login is wanted")
+        first = wanted()
+        second = wanted(but=first)
+        equal(browse(browse(first)[1])[0], 404, "the first one is good no longer")
+        equal(browse(browse(second)[1])[0], 200)
+        connected(s, "web")
+        web.token, web.refreshes = "token-2", False
+        run_id = s.run("tool mcp__web_whoami")
+        check(open_action(s, run_id)["expires_at"], "the question says until when")
+        events = ended(s, run_id)
+        equal([e["result"] for e in of(events, "action.resolved")], ["timeout"])
+        check("in time" in json.dumps(of(events, "tool.failed")), of(events, "tool.failed"))
+
+
 if __name__ == "__main__":
     main()
