@@ -11,7 +11,9 @@ import {createRequire} from 'node:module';
 const [where, executablePath, safety] = process.argv.slice(2);
 const {chromium} = createRequire(import.meta.url)(where);
 const AsyncFunction = (async () => {}).constructor;
-const browser = await chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu']});
+// A sealed frame has a process of its own, as in the Chromium that people use.
+const args = ['--no-sandbox', '--disable-gpu', '--site-per-process', '--enable-features=IsolateSandboxedIframes'];
+const browser = await chromium.launch({executablePath, args});
 const own = new Set(Object.keys(globalThis));
 let context, page, seen;
 
