@@ -178,7 +178,7 @@ def health():
     with Server() as s:
         a = s.http.get("/health", token=False)
         equal((a.status, a.json), (200, {"status": "ok"}))
-        equal(s.http.get("/ready").json, {"status": "ready"})
+        equal(s.ready().http.get("/ready").json, {"status": "ready"})
         equal(s.http.send("HEAD", "/health", token=False).status, 200)
         equal(sorted(s.http.get("/version").json),
               ["event_schema_version", "incarnation", "name", "runtime_id", "version"])
@@ -254,6 +254,7 @@ def files():
 @test("one_directory_one_server", "CFG-04")
 def second_server():
     with Server() as s:
+        s.ready()
         second = run_uar("serve", "--json", "--data", s.data, home=s.root)
         equal(second.returncode, 1)
         told = json.loads(second.stdout)  # who asks for JSON is told in JSON, too

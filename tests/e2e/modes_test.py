@@ -136,7 +136,7 @@ def without_provider():
     with Server(fixtures_dir=FIXTURES) as s:
         names = [a["agent_id"] for a in s.http.get("/api/agents").json["agents"]]
         check({"echo", "demo", "fixture"} <= set(names), names)
-        equal(s.http.get("/ready").status, 200)
+        s.ready()
         for name in sorted(f.removesuffix(".jsonl") for f in os.listdir(FIXTURES) if f.endswith(".jsonl")):
             run_id = s.create("fixture", None, inputs={"fixture": name, "pace": "full"})
             check_run_stream(s.events(run_id), run_id)
