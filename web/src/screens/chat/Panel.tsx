@@ -9,6 +9,7 @@ import type {Artifact} from '../../lib/fold';
 import {bytes, plain} from '../../lib/format';
 import {useShortcuts} from '../../lib/keys';
 import {patiently} from '../../lib/patient';
+import {download} from '../../lib/save';
 import {say} from '../../lib/say';
 
 const Markdown = lazy(() => patiently(() => import('../../components/Markdown')).then((m) => ({default: m.Markdown})));
@@ -26,13 +27,6 @@ export function fileName(a: Artifact): string {
 	const stem = a.title.normalize('NFKC').replace(/[^\p{L}\p{N}._ -]+/gu, '_').replace(/\.{2,}/g, '.').replace(/^[. _]+|[. _]+$/g, '').slice(0, 80) || 'artifact';
 	const ending = (Object.hasOwn(ENDINGS, kindOf(a)) && ENDINGS[kindOf(a)]) || 'txt';
 	return stem.toLowerCase().endsWith(`.${ending}`) ? stem : `${stem}.${ending}`;
-}
-
-function save(a: Artifact, content: string): void {
-	const url = URL.createObjectURL(new Blob([content], {type: 'application/octet-stream'}));
-	const link = Object.assign(document.createElement('a'), {href: url, download: fileName(a)});
-	link.click();
-	setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
 function useContent(a: Artifact): {content: string | null; error: unknown} {
@@ -84,7 +78,7 @@ export function Panel({artifact, versions, show, close}: {artifact: Artifact; ve
 			<button type="button" className="btn quiet icon" aria-label="Close the panel" title="Close (])" onClick={close}><X size={16} aria-hidden /></button></header>
 		<div className="panel-bar row wrap"><Segment label="View" value={now} set={setLook} options={[...(previews ? [['preview', 'Preview'] as [Look, string]] : []), ['code', 'Code'], ...(before ? [['changes', `Changes v${at} to v${at + 1}`] as [Look, string]] : [])]} />
 			<span className="grow" /><span className="f11 t3">{content === null ? '' : bytes(new Blob([content]).size)} <span className="mono">#{artifact.event}</span></span>
-			{content !== null && <><CopyButton text={content} icon /><button type="button" className="btn quiet icon" aria-label={`Download ${fileName(artifact)}`} title="Download" onClick={() => save(artifact, content)}><Download size={15} aria-hidden /></button></>}</div>
+			{content !== null && <><CopyButton text={content} icon /><button type="button" className="btn quiet icon" aria-label={`Download ${fileName(artifact)}`} title="Download" onClick={() => download(fileName(artifact), content)}><Download size={15} aria-hidden /></button></>}</div>
 		<div className="panel-body scroll">{error ? <p className="wrong">The content could not be read.</p> : content === null ? <p className="t3">Reading it</p>
 			: now === 'preview' ? <Preview key={`${artifact.run} ${artifact.event}`} artifact={artifact} content={content} />
 				: now === 'changes' && earlier.content !== null ? <Changes before={earlier.content} now={content} />

@@ -1,14 +1,9 @@
 // export.ts - a conversation as a file: all of it, also what was not on the screen.
+import {download} from '../../lib/save';
 import {type Talk, type Turn, endingOf, wholeMessage} from '../../lib/talk';
 
 function markdownOf(title: string, turns: Turn[]): string {
 	return `# ${title}\n\n${turns.map((t) => `## You\n\n${t.message}\n\n## ${t.agent}\n\n${t.fold.blocks.map((b) => b.kind === 'text' ? b.text : b.kind === 'tool' ? `> Tool ${b.title}: ${b.state}` : '').filter(Boolean).join('\n\n') || `(${endingOf(t).words})`}`).join('\n\n')}\n`;
-}
-
-export function download(name: string, text: string): void {
-	const url = URL.createObjectURL(new Blob([text], {type: 'application/octet-stream'}));
-	Object.assign(document.createElement('a'), {href: url, download: name}).click();
-	setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
 /** Everything that was said before, read to its end. */

@@ -12,6 +12,7 @@ import type {RunRecord} from '../../lib/types';
 import {leads} from '../../routes';
 import {useAttempts, wordOf} from '../runs/data';
 import {Events, Json} from './Events';
+import {Evidence} from './Evidence';
 import {StateAt} from './StateAt';
 import {Waterfall} from './Waterfall';
 import {useFollow, useTimeline, type Timeline} from './data';
@@ -74,7 +75,7 @@ function Facts({run, t}: {run: RunRecord; t?: Timeline}) {
 		<div><dt>Tokens</dt><dd className="num">{run.usage ? `${count(run.usage.input_tokens)} in, ${count(run.usage.output_tokens)} out${run.usage.estimated ? ', in part estimated' : ''}` : <span className="t3">unknown</span>}</dd></div>
 		<div><dt>Cost</dt><dd className="num">{typeof run.cost === 'number' ? money(run.cost) : <span className="t3">unknown</span>}{dear && <span className="t3"> most: #{dear.first}</span>}</dd></div>
 		<div><dt>Events</dt><dd className="num">{t ? count(t.last) : <span className="t3">unknown</span>}</dd></div>
-		<div><dt>Started</dt><dd className="num">{exact(run.started_at ?? run.created_at)}</dd></div>
+		<div className="run-started"><dt>Started</dt><dd className="num">{exact(run.started_at ?? run.created_at)}</dd></div>
 		{t && <Went t={t} />}
 	</dl>;
 }
@@ -113,7 +114,7 @@ function Acts({run}: {run: RunRecord}) {
 	return <button type="button" className="btn" disabled={busy !== '' || asked} onClick={() => void act('cancel')}><Square size={13} aria-hidden />{busy || asked ? 'Stopping' : 'Cancel run'}</button>;
 }
 
-type Tab = 'timeline' | 'talk' | 'effects' | 'raw';
+type Tab = 'timeline' | 'talk' | 'effects' | 'evidence' | 'raw';
 
 export default function Run({params}: {params: Record<string, string>}) {
 	const id = params.run;
@@ -133,17 +134,17 @@ export default function Run({params}: {params: Record<string, string>}) {
 	return <>
 		<Top title={<><A className="t3 run-crumb" to="runs">Runs / </A>{wordOf(r)}</>}>
 			<span className="run-top"><State status={r.status} engine={r.engine_status} /><Id value={r.run_id} /></span>
-			{leads(`replay/${id}`) && <A className="btn quiet" to={`replay/${id}`}><Play size={13} aria-hidden />Replay</A>}
-			{leads(`c/${r.session_id}`) && <A className="btn quiet" to={`c/${r.session_id}`}><MessageSquare size={13} aria-hidden />Chat</A>}
+			{leads(`replay/${id}`) && <A className="btn quiet" aria-label="Replay" to={`replay/${id}`}><Play size={13} aria-hidden /><span className="run-wide">Replay</span></A>}
+			{leads(`c/${r.session_id}`) && <A className="btn quiet" aria-label="Chat" to={`c/${r.session_id}`}><MessageSquare size={13} aria-hidden /><span className="run-wide">Chat</span></A>}
 			<Acts run={r} />
 		</Top>
 		<div className="run-body scroll">
 			{r.error && <div className="run-error"><ProblemNote what={r.error.code} error={r.error.message || 'It did not say why.'} /></div>}
 			<section className="run-head">{t.data && <Trail run={r} t={t.data} />}<Attempts run={r} /></section>
 			<Facts run={r} t={t.data} />
-			<div className="run-tabs"><Tabs label="Views of the run" value={tab} options={[['timeline', 'Timeline'], ['talk', 'Conversation'], ['effects', 'Effects'], ['raw', 'Raw record']]} set={(v) => go(v === 'timeline' ? `runs/${id}` : `runs/${id}/${v}`, {replace: true})} />
+			<div className="run-tabs"><Tabs label="Views of the run" value={tab} options={[['timeline', 'Timeline'], ['talk', 'Conversation'], ['effects', 'Effects'], ['evidence', 'Evidence'], ['raw', 'Raw record']]} set={(v) => go(v === 'timeline' ? `runs/${id}` : `runs/${id}/${v}`, {replace: true})} />
 				{live && <button type="button" className="btn small" aria-pressed={following} onClick={() => follow(!following)}>{following ? <><Pause size={12} aria-hidden />Following</> : <><Play size={12} aria-hidden />Paused</>}</button>}</div>
-			{t.error ? <div className="page"><ProblemNote what="The timeline could not be read" error={t.error} retry={() => void t.refetch()} /></div>
+			{tab === 'evidence' ? <Evidence run={r} /> : t.error ? <div className="page"><ProblemNote what="The timeline could not be read" error={t.error} retry={() => void t.refetch()} /></div>
 				: !t.data ? <Bones rows={5} />
 					: tab === 'timeline' ? <><Waterfall t={t.data} chosen={Number(e) || 0} choose={choose} following={following} /><Events key={id} id={id} t={t.data} chosen={Number(e) || 0} choose={choose} /></>
 						: tab === 'talk' ? <StateAt id={id} at={t.data.last} />
