@@ -73,7 +73,14 @@ def attach():
             {{name: 'paper.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4')}},
             {{name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('plain words')}}])""")
         b.wait(".attached li:nth-child(3)")
-        equal([t.split(" · ")[0] for t in b.texts(".attached li")], ["dot.png", "paper.pdf", "notes.txt"])
+        equal(b.texts(".attached li .strong"), ["dot.png", "paper.pdf", "notes.txt"])
+        b.click("button", "Preview of dot.png")
+        b.do("await page.waitForFunction(() => document.querySelector('dialog img')?.naturalWidth > 0)")
+        b.looks("attached", small=False)
+        b.do("await page.keyboard.press('Escape')")
+        b.click("button", "Preview of notes.txt")
+        b.wait("dialog pre", "plain words")
+        b.do("await page.keyboard.press('Escape')")
         b.do("globalThis.sent = page.waitForRequest((r) => r.method() === 'POST' && r.url().endsWith('/api/runs'))")
         b.do("await page.locator('#message').fill('look at these'); await page.locator('#message').press('Enter')")
         body = json.loads(b.do("return (await sent).postData()"))
@@ -85,6 +92,15 @@ def attach():
         b.do("await page.reload()")
         b.ended(1)
         b.wait(".mine .sent-file", "paper.pdf")
+        for event, selector in (("drop", ".thread"), ("drop", ".composer"), ("paste", "#message")):  # anywhere in the conversation
+            b.do(f"""await page.evaluate(([event, selector]) => {{
+                const data = new DataTransfer();
+                data.items.add(new File(['by ' + event + selector], 'by.txt', {{type: 'text/plain'}}));
+                document.querySelector(selector).dispatchEvent(event === 'paste' ? new ClipboardEvent('paste', {{bubbles: true, cancelable: true, clipboardData: data}})
+                    : new DragEvent('drop', {{bubbles: true, cancelable: true, dataTransfer: data}}));
+            }}, ['{event}', '{selector}'])""")
+        b.do("await page.locator('.attached li').nth(2).waitFor()")
+        equal(b.count(".attached li"), 3)
 
 
 if __name__ == "__main__":

@@ -135,7 +135,13 @@ def renames():
         name, text = b.do("const d = await saved; const fs = await import('node:fs'); return [d.suggestedFilename(), fs.readFileSync(await d.path(), 'utf8')]")
         equal(name, "A better name.md")
         check("a first message" in text, text)
-        b.do("await page.locator('.talk .top').getByRole('button', {name: 'More'}).click(); await page.getByRole('menuitem', {name: 'Archive'}).click()")
+        b.do("await page.locator('.talk .top').getByRole('button', {name: 'More'}).click(); await page.getByRole('menuitem', {name: 'Delete…'}).click()")
+        b.wait("dialog", "a log that is only added to")  # what it can mean is said, and nothing else is done
+        b.click("button", "Leave it as it is")
+        b.do("await page.locator('dialog').waitFor({state: 'detached'})")
+        equal(s.http.get("/api/sessions?status=archived").json["sessions"], [])
+        b.do("await page.locator('.talk .top').getByRole('button', {name: 'More'}).click(); await page.getByRole('menuitem', {name: 'Delete…'}).click()")
+        b.click("button", "Archive it")
         b.do("await page.locator('.rail-talk a').waitFor({state: 'detached'})")
         equal(s.http.get("/api/sessions?status=archived").json["sessions"][0]["title"], "A better name")
 

@@ -3,7 +3,7 @@
 import {useEffect, useRef, useState} from 'react';
 import {at} from '../lib/base';
 import {patiently} from '../lib/patient';
-import {isDark} from '../lib/theme';
+import {isDark, useDark} from '../lib/theme';
 import mermaidUrl from 'mermaid/dist/mermaid.min.js?url';
 
 export type Report = (kind: 'error' | 'blocked' | 'failed' | 'shown', message: string, details: Record<string, unknown>) => void;
@@ -19,6 +19,7 @@ function mermaid(): Promise<string> {
 export function Frame({kind, content, title, grow, report}: {kind: 'html' | 'svg' | 'mermaid'; content: string; title: string; grow?: boolean; report?: Report}) {
 	const ref = useRef<HTMLIFrameElement>(null);
 	const [height, setHeight] = useState(grow ? 160 : 0);
+	const dark = useDark();
 	const tell = useRef(report);
 	tell.current = report;
 	useEffect(() => {
@@ -38,5 +39,5 @@ export function Frame({kind, content, title, grow, report}: {kind: 'html' | 'svg
 		addEventListener('message', hear);
 		return () => removeEventListener('message', hear);
 	}, [kind, content, grow]);
-	return <iframe key={content} ref={ref} className="frame" title={title} sandbox="allow-scripts" src={at('page/frame.html')} referrerPolicy="no-referrer" style={grow ? {height} : undefined} />;
+	return <iframe key={kind === 'mermaid' ? `${dark} ${content}` : content} ref={ref} className="frame" title={title} sandbox="allow-scripts" src={at('page/frame.html')} referrerPolicy="no-referrer" style={grow ? {height} : undefined} />;
 }

@@ -1,4 +1,6 @@
 // theme.ts - light, dark, or as the system says; kept in this browser.
+import {useSyncExternalStore} from 'react';
+
 export type Theme = 'system' | 'light' | 'dark';
 const KEY = 'uar.theme';
 
@@ -28,3 +30,15 @@ export function isDark(): boolean {
 	const value = theme();
 	return value === 'dark' || (value === 'system' && matchMedia('(prefers-color-scheme: dark)').matches);
 }
+
+const system = matchMedia('(prefers-color-scheme: dark)');
+function hear(fn: () => void): () => void {
+	addEventListener('uar:theme', fn);
+	system.addEventListener('change', fn);
+	return () => {
+		removeEventListener('uar:theme', fn);
+		system.removeEventListener('change', fn);
+	};
+}
+
+export const useDark = () => useSyncExternalStore(hear, isDark);

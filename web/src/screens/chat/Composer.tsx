@@ -1,6 +1,6 @@
 // Composer.tsx - what is said next, to whom, where; the queue on top, money beside Stop.
 import {useQuery} from '@tanstack/react-query';
-import {ArrowDown, ArrowUp, ArrowUpToLine, FileText, FolderOpen, Image as ImageIcon, Paperclip, Pencil, Square, X} from 'lucide-react';
+import {ArrowDown, ArrowUp, ArrowUpToLine, FolderOpen, Paperclip, Pencil, Square, X} from 'lucide-react';
 import {type ReactNode, type Ref, useEffect, useImperativeHandle, useRef, useState} from 'react';
 import {askJson, command} from '../../lib/api';
 import {bytes, count, money} from '../../lib/format';
@@ -8,14 +8,12 @@ import {client, useAgents} from '../../lib/query';
 import {complain, toast} from '../../lib/say';
 import type {Talk, Turn} from '../../lib/talk';
 import type {Agent} from '../../lib/types';
+import {Attached, type Attachment} from './Attached';
 import './composer.css';
 
 const FILE_MAX = 256000; // bytes of a file whose text goes with a message
 const MEDIA_MAX = 4000000; // bytes of images and documents of a message, together
 const MEDIA = /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/;
-
-/** Text goes into the message, the rest beside it. */
-interface File_ { name: string; size: number; text: string; type?: string; data?: string }
 
 function base64(file: File): Promise<string> {
 	return new Promise((done, fail) => {
@@ -26,7 +24,7 @@ function base64(file: File): Promise<string> {
 	});
 }
 
-export interface ComposerHandle { focus: () => void; fill: (text: string) => void; say: (agent: string, message: string) => void }
+export interface ComposerHandle { focus: () => void; attach: (files: FileList) => void; fill: (text: string) => void; say: (agent: string, message: string) => void }
 
 /** Agents that can run; the recordings only where there are some. */
 export function useChoices(): {agents: Agent[]; recordings: string[]} {
@@ -84,7 +82,8 @@ export function Composer({talk, active, send, stop, queued, ref, first, wanted, 
 	const [text, setText] = useState('');
 	const [recording, setRecording] = useState('');
 	const [folder, setFolder] = useState('');
-	const [files, setFiles] = useState<File_[]>([]);
+	const [files, setFiles] = useState<Attachment[]>([]);
+	const [over, setOver] = useState(false);
 	const area = useRef<HTMLTextAreaElement>(null);
 	const picker = useRef<HTMLInputElement>(null);
 	const stopping = !!active && (active.cancelling || !!active.record?.cancel_requested);
@@ -115,6 +114,7 @@ export function Composer({talk, active, send, stop, queued, ref, first, wanted, 
 	};
 	useImperativeHandle(ref, () => ({
 		focus: () => area.current?.focus(),
+		attach: (list) => { if (!replays) void take(list); },
 		fill: (t) => setText((now) => now || t),
 		say: (id, message) => {
 			const to = agents.find((a) => a.agent_id === id);
@@ -147,8 +147,9 @@ export function Composer({talk, active, send, stop, queued, ref, first, wanted, 
 	return <div className="dock">
 		{queued.length > 0 && <Queue session={talk.session} thread={talk.conversation} queued={queued} />}
 		<form className="composer" onSubmit={(e) => { e.preventDefault(); if (ready && agent) give(agent, text.trim()); }}
-			onDragOver={(e) => e.preventDefault()} onDrop={(e) => { e.preventDefault(); void take(e.dataTransfer.files); }}>
-			{files.length > 0 && <ul className="attached">{files.map((f, i) => <li key={i} className="badge">{f.type?.startsWith('image/') ? <ImageIcon size={12} aria-hidden /> : <FileText size={12} aria-hidden />}<span className="cut">{f.name}</span> · {bytes(f.size)}<button type="button" aria-label={`Remove ${f.name}`} onClick={() => setFiles(files.filter((_, n) => n !== i))}><X size={12} aria-hidden /></button></li>)}</ul>}
+			data-drop={over ? '' : undefined} onDragOver={(e) => { e.preventDefault(); setOver(!replays); }} onDragLeave={() => setOver(false)}
+			onDrop={(e) => { e.preventDefault(); e.stopPropagation(); setOver(false); if (!replays) void take(e.dataTransfer.files); }}>
+			{files.length > 0 && <Attached files={files} remove={(i) => setFiles(files.filter((_, n) => n !== i))} />}
 			<textarea id={id} ref={area} rows={1} aria-label="Message" value={replays ? '' : text} disabled={replays} dir="auto"
 				placeholder={replays ? 'The recording is replayed as it was.' : active ? 'Add a message: it runs after this turn' : hint ?? 'Say something. Enter sends, Shift+Enter makes a new line.'}
 				onChange={(e) => setText(e.target.value)}

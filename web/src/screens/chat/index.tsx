@@ -2,7 +2,7 @@
 import {useQuery} from '@tanstack/react-query';
 import {ArrowDown, Ellipsis, Pencil} from 'lucide-react';
 import {useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
-import {A, Bones, Empty, Menu, MenuItem, ProblemNote, State} from '../../components/ui';
+import {A, Bones, Dialog, Empty, Menu, MenuItem, ProblemNote, State} from '../../components/ui';
 import {askJson, command} from '../../lib/api';
 import type {Artifact} from '../../lib/fold';
 import {useTitle} from '../../lib/hooks';
@@ -170,6 +170,14 @@ function Heading({talk, title, active, rename}: {talk: Talk; title: string; acti
 		{active && <span className="chat-state">{waits?.look === 'wait' ? <State status={active.fold.question ? 'waiting_permission' : active.cancelling ? 'cancelling' : 'lost'} engine={active.record?.engine_status} /> : <State status={active.record?.status ?? 'running'} engine={active.record?.engine_status} />}</span>}</>;
 }
 
+/** What "delete" can mean where nothing that was recorded is taken back. */
+function Leave({close, archive}: {close: () => void; archive: () => void}) {
+	return <Dialog title="A conversation is not deleted" close={close}>
+		<p>UAR keeps what happened in a log that is only added to, and has no command that takes something out of it. You can archive the conversation: it leaves the lists, its runs and files stay, and it can be taken out of the archive.</p>
+		<p className="t2">To keep less, the setting <code>keep_runs</code> of the server evicts the runs that ended first.</p>
+		<div className="row"><button type="button" className="btn main-act" onClick={archive}>Archive it</button><button type="button" className="btn" onClick={close}>Leave it as it is</button></div></Dialog>;
+}
+
 export default function Chat({params}: {params: Record<string, string>}) {
 	const talk = useTalk(params.session ?? '', params.thread ?? '');
 	const {active} = talk;
@@ -191,7 +199,7 @@ export default function Chat({params}: {params: Record<string, string>}) {
 	const waiting = useActions();
 	const pending = useMemo(() => new Map((waiting.data?.actions ?? []).map((a) => [a.action_id, a])), [waiting.data]);
 	const firstMessage = talk.turns[0]?.message.split('\n')[0].slice(0, 80) ?? '';
-	const title = snapshot.data?.session.title ?? firstMessage;
+	const title = snapshot.data?.session.title ?? (firstMessage || (talk.turns[0]?.id && !talk.loading ? `Run of ${nameOf(talk.turns[0].agent)}` : ''));
 	useTabTitle(title, active);
 	useVoice(active);
 	useEffect(() => { composer.current?.focus(); setArtifact(null); }, [talk]);
@@ -251,15 +259,17 @@ export default function Chat({params}: {params: Record<string, string>}) {
 		const found = threads.length > 1 ? branchesOf(groups, i, threads) : null;
 		return found && {...found, go: (thread: string) => go(`c/${session}/${thread}`)};
 	};
+	const [leaving, setLeaving] = useState(false);
 	const save = (form: 'md' | 'json') => { exportTalk(talk, title, form).catch((e) => complain('It was not exported', e)); };
 
 	return <div className="chat" data-panel={artifact ? '' : undefined}>
-		<div className="talk">
+		<div className="talk" onDragOver={(e) => e.preventDefault()} onDrop={(e) => { e.preventDefault(); composer.current?.attach(e.dataTransfer.files); }}>
 			<header className="top"><Heading talk={talk} title={title} active={active} rename={(t) => change('Renamed', {title: t})} />
 				{session && <Menu label="More" button={<Ellipsis size={16} aria-hidden />}>
 					<MenuItem onClick={() => change(snapshot.data?.session.status === 'archived' ? 'Taken out of the archive' : 'Archived', {archived: snapshot.data?.session.status !== 'archived'})}>{snapshot.data?.session.status === 'archived' ? 'Take out of the archive' : 'Archive'}</MenuItem>
 					<MenuItem onClick={() => save('md')}>Export as Markdown</MenuItem>
-					<MenuItem onClick={() => save('json')}>Export as JSON</MenuItem></Menu>}</header>
+					<MenuItem onClick={() => save('json')}>Export as JSON</MenuItem>
+					{snapshot.data?.session.status !== 'archived' && <MenuItem onClick={() => setLeaving(true)}>Delete…</MenuItem>}</Menu>}</header>
 			<div className="scroll thread" ref={box} tabIndex={0} role="region" aria-label="Conversation"><div className="flow">
 				{talk.problem ? <><ProblemNote what="This conversation could not be opened" error={talk.problem} /><A className="btn" to="c">New chat</A></> : null}
 				<Earlier talk={talk} box={box} />
@@ -271,6 +281,7 @@ export default function Chat({params}: {params: Record<string, string>}) {
 			{!line.good && active && <p className="unseen">Reconnecting</p>}
 			<Composer ref={composer} talk={talk} version={talk.version} active={active} first={talk.turns.at(-1)?.agent ?? ''} wanted={wanted} send={send} stop={stop} queued={queued} />
 		</div>
+		{leaving && <Leave close={() => setLeaving(false)} archive={() => { setLeaving(false); void change('Archived', {archived: true}); }} />}
 		{artifact && <Panel artifact={artifact} versions={versions.includes(artifact) ? versions : [artifact]} show={setArtifact} close={() => setArtifact(null)} />}
 	</div>;
 }
