@@ -75,44 +75,77 @@ function hostOf(value: unknown): string | null {
 }
 
 const FILE = ['path', 'file_path', 'filename', 'file'];
-const TEXT = ['text', 'content', 'new_string', 'new_text', 'new'];
+const TEXT = ['text', 'content', 'new_string', 'new_text', 'newText', 'new'];
+const OLD = ['old_string', 'old_text', 'oldText', 'old'];
+const COMMAND = ['command', 'cmd', 'argv'];
+const DIFF = ['diff', 'patch', 'unified_diff'];
+const FACTS = new Map([['cwd', 'Where'], ['working_dir', 'Where'], ['working_directory', 'Where'], ['host', 'Host'], ['hostname', 'Host'], ['domain', 'Host'], ['port', 'Port'], ['method', 'Method'],
+	['description', 'Why'], ['reason', 'Why'], ['justification', 'Why'], ['destination', 'To'], ['to', 'To'], ['new_path', 'To']]);
 
-interface Seen { facts: [string, string][]; command?: string; before?: string; after?: string; diff?: string; rest: Record<string, unknown> }
+interface Change { before?: string; after?: string; diff?: string }
+interface Seen { facts: [string, string][]; command?: string; changes: Change[]; rest: Record<string, unknown> }
+
+/** As a shell would need it, so that it is seen where one word ends. */
+const word = (v: unknown) => /^[\w./=:@%+-]+$/.test(String(v)) ? String(v) : `'${String(v).replaceAll('\'', '\'\\\'\'')}'`;
+
+/** Members of one change of a text; nothing when there are others, too. */
+function changeOf(input: Record<string, unknown>): Change | null {
+	const own = Object.entries(input).filter(([, v]) => typeof v === 'string') as [string, string][];
+	const before = own.find(([n]) => OLD.includes(n)), after = own.find(([n]) => TEXT.includes(n)), diff = own.find(([n]) => DIFF.includes(n));
+	const used = [before, after, diff].filter((x) => x !== undefined).length;
+	return used && used === Object.keys(input).length ? {before: before?.[1], after: after?.[1], diff: diff?.[1]} : null;
+}
 
 /** The parts of an input that have a form of their own; all others stay as JSON. */
 function look(input: unknown): Seen {
-	const seen: Seen = {facts: [], rest: {}};
+	const seen: Seen = {facts: [], changes: [], rest: {}}, change: Record<string, unknown> = {};
 	if (typeof input === 'string')
 		return {...seen, command: input};
 	if (!input || typeof input !== 'object' || Array.isArray(input))
 		return {...seen, rest: input === undefined ? {} : {input}};
-	for (const [name, value] of Object.entries(input)) {
-		if ((name === 'command' || name === 'cmd') && (typeof value === 'string' || Array.isArray(value)))
-			seen.command = Array.isArray(value) ? value.map((v) => /^[\w./=:@%+-]+$/.test(String(v)) ? String(v) : `'${String(v).replaceAll('\'', '\'\\\'\'')}'`).join(' ') : value;
-		else if ((name === 'cwd' || name === 'working_dir') && typeof value === 'string')
-			seen.facts.push(['Where', value]);
+	const members = input as Record<string, unknown>, args = COMMAND.some((n) => typeof members[n] === 'string') && Array.isArray(members.args) ? members.args : [];
+	for (const [name, value] of Object.entries(members)) {
+		const edits = name === 'edits' && Array.isArray(value) ? value.map((v) => v && typeof v === 'object' ? changeOf(v) : null) : [];
+		if (COMMAND.includes(name) && seen.command === undefined && (typeof value === 'string' || Array.isArray(value)))
+			seen.command = [...Array.isArray(value) ? value.map(word) : [value], ...args.map(word)].join(' ');
+		else if (name === 'args' && args.length)
+			continue; // of the command
 		else if (FILE.includes(name) && typeof value === 'string')
 			seen.facts.push(['File', value]);
 		else if (name === 'url' && typeof value === 'string')
 			seen.facts.push(['Address', value], ...(hostOf(value) ? [['Host', hostOf(value)!] as [string, string]] : []));
-		else if ((name === 'description' || name === 'reason' || name === 'justification') && typeof value === 'string')
-			seen.facts.push(['Why', value]);
-		else if ((name === 'old_string' || name === 'old_text' || name === 'old') && typeof value === 'string')
-			seen.before = value;
-		else if ((name === 'diff' || name === 'patch') && typeof value === 'string')
-			seen.diff = value;
-		else if (TEXT.includes(name) && typeof value === 'string')
-			seen.after = value;
+		else if (FACTS.has(name) && (typeof value === 'string' || typeof value === 'number'))
+			seen.facts.push([FACTS.get(name)!, String(value)]);
+		else if ([...OLD, ...TEXT, ...DIFF].includes(name) && typeof value === 'string' && !Object.keys(change).some((n) => [OLD, TEXT, DIFF].some((l) => l.includes(n) && l.includes(name))))
+			change[name] = value;
+		else if (edits.length && edits.every((e) => e !== null))
+			seen.changes.push(...edits);
 		else
 			seen.rest[name] = value;
 	}
-	return seen;
+	const own = changeOf(change);
+	return own ? {...seen, changes: [own, ...seen.changes]} : seen;
 }
 
-function Diff({before, after, diff}: {before?: string; after?: string; diff?: string}) {
-	const rows: [string, string][] = diff !== undefined ? diff.split('\n').map((l) => [l[0] === '+' || l[0] === '-' ? l[0] : ' ', l.replace(/^[+-]/, '')])
-		: [...(before !== undefined ? before.split('\n').map((l): [string, string] => ['-', l]) : []), ...(after ?? '').split('\n').map((l): [string, string] => ['+', l])];
-	return <div className="diff" tabIndex={0} role="group" aria-label="Changes">{rows.map(([sign, text], i) => <div key={i} data-sign={sign}><b>{sign}</b><code>{plain(text)}</code></div>)}</div>;
+const lines = (text: string, cut = true) => (cut ? text.replace(/\n$/, '') : text).split('\n');
+
+/** The lines that both have at the beginning and at the end are no change. */
+function rowsOf({before, after, diff}: Change): [string, string][] {
+	if (diff !== undefined)
+		return lines(diff).map((l) => [l[0] === '+' || l[0] === '-' ? l[0] : ' ', l.replace(/^[+-]/, '')]);
+	const same = before === undefined || after === undefined || before.endsWith('\n') === after.endsWith('\n'); // else the last line break is what changes
+	const x = before === undefined ? [] : lines(before, same), y = after === undefined ? [] : lines(after, same);
+	let head = 0, tail = 0;
+	while (head < Math.min(x.length, y.length) && x[head] === y[head])
+		head++;
+	while (tail < Math.min(x.length, y.length) - head && x[x.length - 1 - tail] === y[y.length - 1 - tail])
+		tail++;
+	const row = (sign: string) => (l: string): [string, string] => [sign, l];
+	return [...x.slice(0, head).map(row(' ')), ...x.slice(head, x.length - tail).map(row('-')), ...y.slice(head, y.length - tail).map(row('+')), ...y.slice(y.length - tail).map(row(' '))];
+}
+
+function Diff({change}: {change: Change}) {
+	return <div className="diff" tabIndex={0} role="group" aria-label="Changes">{rowsOf(change).map(([sign, text], i) => <div key={i} data-sign={sign}><b>{sign}</b><code>{plain(text)}</code></div>)}</div>;
 }
 
 /** No one is to allow what cannot be seen: the rest is a click away. */
@@ -143,7 +176,7 @@ function What({action}: {action: AskLike}) {
 		{seen.facts.length > 0 && <dl className="facts">{seen.facts.map(([name, value]) => [<dt key={`${name}t`}>{name}</dt>, <dd key={`${name}d`} className={name === 'Why' ? '' : 'mono'}>{plain(value)}</dd>])}</dl>}
 		{preview !== null && preview !== '' && <pre className="exact" tabIndex={0}>{plain(preview)}</pre>}
 		{seen.command !== undefined && <pre className="exact" tabIndex={0}>{plain(seen.command)}</pre>}
-		{(seen.after !== undefined || seen.before !== undefined || seen.diff !== undefined) && <Diff before={seen.before} after={seen.after} diff={seen.diff} />}
+		{seen.changes.map((change, i) => <Diff key={i} change={change} />)}
 		{json && <pre className="exact" tabIndex={0}>{plain(json)}</pre>}
 		{cut && <p className="f12 t2 row wrap">The beginning of {bytes(Number(scope.input_bytes ?? NaN))}. <button type="button" className="btn small" disabled={busy} onClick={more}>Show all</button></p>}
 	</>;
