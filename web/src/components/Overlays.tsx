@@ -11,6 +11,7 @@ import {closeToast, useSpoken, useToasts} from '../lib/say';
 import {setTheme} from '../lib/theme';
 import type {RunRecord, Session} from '../lib/types';
 import {NAV, exists} from '../routes';
+import {titleOf} from './Rail';
 import {Dialog} from './ui';
 
 /** Only a line that stays away is told: after half a second. */
@@ -74,7 +75,7 @@ export function Palette({close, sheet}: {close: () => void; sheet: () => void}) 
 		...(exists('conversations') ? [{key: 'talks', title: wanted ? `Search what was said: ${wanted}` : 'All conversations and the archive', about: '', run: () => go(`conversations${wanted ? `?q=${encodeURIComponent(wanted)}` : ''}`)}] : []),
 	].filter((e) => e.title.toLowerCase().includes(wanted.toLowerCase()));
 	const entries: Entry[] = [
-		...(sessions.data?.sessions ?? []).map((s) => ({key: s.session_id, title: s.title || 'Untitled', about: 'Conversation', run: () => go(`c/${s.session_id}`)})),
+		...(sessions.data?.sessions ?? []).map((s) => ({key: s.session_id, title: titleOf(s), about: 'Conversation', run: () => go(`c/${s.session_id}`)})),
 		...(wanted.length > 1 ? runs.data?.runs ?? [] : []).map((r) => ({key: r.run_id, title: String(r.title ?? r.run_id), about: `Run of ${r.agent_id}`, run: () => go(exists('run') ? `runs/${r.run_id}` : `c/${r.session_id}`)})),
 		...actions,
 	];

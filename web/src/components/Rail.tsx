@@ -13,9 +13,11 @@ import {A, State} from './ui';
 
 /** The state of a conversation: what of it is at work. */
 export function sessionState(s: Session): {status: string; word: string} {
-	const status = s.waiting_runs > 0 ? 'waiting_permission' : s.live_runs > 0 ? 'running' : String(s.last_status ?? 'unknown');
-	return {status, word: stateOf(status).word};
+	const status = s.waiting_runs > 0 ? 'waiting_permission' : s.live_runs > 0 ? 'running' : String(s.last_status ?? (s.runs ? 'unknown' : 'accepted'));
+	return {status, word: s.runs ? stateOf(status).word : 'No turn yet'};
 }
+
+export const titleOf = (s: Session) => s.title || (s.agent_id ? `Run of ${s.agent_id}` : 'Untitled');
 
 function Conversations() {
 	const {data} = useSessions();
@@ -26,7 +28,7 @@ function Conversations() {
 		const age = ago(seconds(s.updated_at), now);
 		return <li key={s.session_id}><A to={`c/${s.session_id}`} aria-current={current[0] === 'c' && current[1] === s.session_id ? 'page' : undefined}>
 			<State status={status} bare />
-			<span className="grow"><span className="cut">{s.title || `Run of ${s.agent_id}`}</span>
+			<span className="grow"><span className="cut">{titleOf(s)}</span>
 				<span className="cut f11 t3">{status === 'succeeded' ? age : `${word} · ${age}`}</span></span>
 		</A></li>;
 	})}</ul>;

@@ -51,7 +51,7 @@ export function CopyButton({text, label = 'Copy', small = true, quiet = true, ic
 
 /** An id in mono that a click copies. */
 export function Id({value, short = true}: {value: string; short?: boolean}) {
-	return <button type="button" className="mono f11 t3" title={`${value}: click to copy`} onClick={() => { void navigator.clipboard.writeText(value); say('Copied'); }}>
+	return <button type="button" className={`mono f11 t3${short ? ' id' : ''}`} title={`${value}: click to copy`} onClick={() => { void navigator.clipboard.writeText(value); say('Copied'); }}>
 		{short && value.length > 12 ? `…${value.slice(-8)}` : value}</button>;
 }
 

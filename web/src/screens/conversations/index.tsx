@@ -2,7 +2,7 @@
 import {keepPreviousData, useInfiniteQuery, useQuery} from '@tanstack/react-query';
 import {Archive, ArchiveRestore, Search} from 'lucide-react';
 import {useEffect, useRef, useState} from 'react';
-import {sessionState} from '../../components/Rail';
+import {sessionState, titleOf} from '../../components/Rail';
 import {A, Ago, Bones, Empty, ProblemNote, Segment, State, Top} from '../../components/ui';
 import {askJson, command} from '../../lib/api';
 import {seconds} from '../../lib/format';
@@ -29,9 +29,9 @@ async function archive(s: Session, archived: boolean): Promise<void> {
 
 function Row({s, said}: {s: Session; said?: string}) {
 	const {status, word} = sessionState(s);
-	const kept = s.status === 'archived', title = s.title || `Run of ${s.agent_id}`;
+	const kept = s.status === 'archived', title = titleOf(s);
 	return <li className="item talks-row"><A className="row grow" to={`c/${s.session_id}`}><State status={status} bare /><span className="grow"><span className="cut strong">{title}</span>
-		<span className="cut f11 t3">{[word, s.agent_id, s.runs === 1 ? '1 turn' : `${s.runs} turns`, said && said !== title ? `“${said}”` : ''].filter(Boolean).join(' · ')}</span></span></A>
+		<span className="cut f11 t3">{[word, s.agent_id, s.runs === 1 ? '1 turn' : s.runs ? `${s.runs} turns` : '', said && said !== title ? `“${said}”` : ''].filter(Boolean).join(' · ')}</span></span></A>
 	<span className="f12 t3"><Ago at={seconds(s.updated_at)} /></span>
 	<button type="button" className="btn quiet icon" aria-label={kept ? `Take ${title} out of the archive` : `Archive ${title}`} title={kept ? 'Take out of the archive' : 'Archive'} onClick={() => archive(s, !kept)}>
 		{kept ? <ArchiveRestore size={15} aria-hidden /> : <Archive size={15} aria-hidden />}</button></li>;

@@ -1,6 +1,6 @@
 // Home: what can be asked, what goes on, what waits.
 import {Ban, Bot, ChevronRight, FolderOpen, MessageSquare} from 'lucide-react';
-import {sessionState} from '../../components/Rail';
+import {sessionState, titleOf} from '../../components/Rail';
 import {A, Ago, Bones, Empty, ProblemNote, State, Top} from '../../components/ui';
 import {seconds} from '../../lib/format';
 import {useTitle} from '../../lib/hooks';
@@ -55,8 +55,8 @@ export default function Home() {
 						<button type="button" className="btn main-act" onClick={() => go('c?agent=demo')}>Talk to the demo</button></Empty></div>
 					: <div className="card">{list.slice(0, RECENT).map((s) => {
 						const {status, word} = sessionState(s);
-						return <A key={s.session_id} className="item" to={`c/${s.session_id}`}><State status={status} bare /><span className="grow"><span className="cut strong">{s.title || `Run of ${s.agent_id}`}</span>
-							<span className="cut f11 t3">{word} · {s.agent_id} · {s.runs === 1 ? '1 turn' : `${s.runs} turns`}</span></span><span className="f12 t3"><Ago at={seconds(s.updated_at)} /></span></A>;
+						return <A key={s.session_id} className="item" to={`c/${s.session_id}`}><State status={status} bare /><span className="grow"><span className="cut strong">{titleOf(s)}</span>
+							<span className="cut f11 t3">{[word, s.agent_id, s.runs === 1 ? '1 turn' : s.runs ? `${s.runs} turns` : ''].filter(Boolean).join(' · ')}</span></span><span className="f12 t3"><Ago at={seconds(s.updated_at)} /></span></A>;
 					})}</div>}</section></div>
 			<section><div className="part-head"><h2>Agents</h2><span className="f12 t3">{able.length} can run</span><span className="grow" />{leads('agents') && <A className="link f12" to="agents">Manage</A>}</div>
 				{agents.isPending ? <Bones /> : agents.error ? <ProblemNote what="The agents could not be read" error={agents.error} /> : <div className="home-cards">{able.map((a) => <Card key={a.agent_id} agent={a} />)}</div>}

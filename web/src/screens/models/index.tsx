@@ -53,7 +53,7 @@ function ProviderCard({p, standard}: {p: Provider; standard: Models['default']})
 		{c && <div className="models-note" role="status">{c.status === 'ok' ? <><Health kind="ok" word={p.url ? `It answers, after ${c.took_ms} ms` : 'Part of the program: always there'} />{c.models.length > 0 && <details className="f12"><summary className="link">{count(c.models.length)} models offered</summary><ul className="models-offered mono">{c.models.map((m) => <li key={m}>{m}</li>)}</ul></details>}</>
 			: <><Health kind="err" word="It does not answer as it should" /><p className="f12">{c.message}{c.http_status ? ` (status ${c.http_status})` : ''}. {c.http_status === 401 || c.http_status === 403 ? 'Look at the key that the setting names.' : 'Look at the address, the network and whether the provider runs.'}</p></>}</div>}
 		<ul>{p.models.map((m) => <ModelRow key={m.model} m={m} chosen={standard.provider === p.provider && standard.model === m.model} />)}
-			{unused && <li className="models-row"><div className="models-name"><span className="strong mono cut">{standard.model}</span><span className="badge">default</span></div><span className="t3 f12">not called since the server was started</span></li>}
+			{unused && <li className="models-row"><div className="models-name"><span className="strong mono cut">{standard.model}</span><span className="badge">default</span></div><span className="t3 f12 models-idle">not called since the server was started</span></li>}
 			{!p.models.length && !unused && <li className="models-row t3 f12">No call since the server was started.</li>}</ul>
 	</section>;
 }

@@ -1,5 +1,5 @@
 // Tasks: sessions with their threads and tasks; what depends on what, each attempt, and what may be done.
-import {ListTree, MessageSquare, Pause, Play, Plus} from 'lucide-react';
+import {MessageSquare, Pause, Play, Plus} from 'lucide-react';
 import {useMemo, useState} from 'react';
 import {Facts, Find, Part, Pick, Split} from '../../components/Split';
 import {A, Ago, Bones, Dialog, Empty, ProblemNote, Segment, State, Top} from '../../components/ui';
@@ -131,7 +131,7 @@ export default function Tasks({params}: {params: Record<string, string>}) {
 			list={flat ? <TaskList status={state} chosen={task} choose={choose} /> : pages.isPending ? <Bones rows={6} /> : pages.error ? <div className="page"><ProblemNote what="The sessions could not be read" error={pages.error} retry={() => void pages.refetch()} /></div>
 				: sessions.length === 0 ? <Empty title={q || live ? 'No session fits' : 'No session yet'}><p>{q || live ? 'Other words, or all of them, may.' : 'A conversation or a task makes one.'}</p>{!q && !live && <button type="button" className="btn main-act" onClick={() => setMaking(true)}>New task</button>}</Empty>
 					: <Tree sessions={sessions} snapshots={snapshots} opened={open} toggle={toggle} chosen={{session, thread, task}} choose={choose} more={() => { if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage(); }} busy={pages.isFetching} />}>
-			{!session ? <Empty title="Choose a session or a task"><p>Threads, tasks, their attempts and what waits for what.</p><ListTree size={16} aria-hidden className="t3" /></Empty>
+			{!session ? <Empty title="Choose a session or a task"><p>Threads, tasks, their attempts and what waits for what.</p></Empty>
 				: snapshot.error ? <div className="page"><ProblemNote what="This session could not be read" error={snapshot.error} retry={() => void snapshot.refetch()} /></div>
 					: !snapshot.data ? <div className="page"><Bones rows={5} /></div>
 						: task ? <TaskView key={task} id={task} snapshot={snapshot.data} choose={(id) => choose({session, thread: '', task: id})} /> : <SessionView snapshot={snapshot.data} listed={listed.find((s) => s.session_id === session)} thread={thread} choose={choose} />}

@@ -1,7 +1,6 @@
 // Tools: what models may ask for, with schemas; one can be tried alone.
 import {lazy, Suspense, useMemo, useRef, useState} from 'react';
 import {useVirtualizer} from '@tanstack/react-virtual';
-import {Play} from 'lucide-react';
 import {Health} from '../../components/Health';
 import {Facts, Find, Part, Pick, Split} from '../../components/Split';
 import {A, Bones, CopyButton, Empty, ProblemNote, Top} from '../../components/ui';
@@ -119,6 +118,6 @@ export default function Tools({params}: {params: Record<string, string>}) {
 			list={isPending ? <Bones rows={6} /> : error ? <div className="page"><ProblemNote what="The tools could not be read" error={error} retry={() => void refetch()} /></div>
 				: shown.length === 0 ? <Empty title="No tool fits"><button type="button" className="btn" onClick={() => go('tools')}>Show all tools</button></Empty> : <List tools={shown} chosen={params.tool ?? ''} suffix={suffix} />}>
 			{tool ? <Detail key={tool.tool_id} tool={tool} /> : params.tool && data ? <Empty title="There is no such tool"><p>Its server may be away, or its definition was removed.</p><A className="btn" to="tools">All tools</A></Empty>
-				: <Empty title="Choose a tool"><p>What it takes, what it does to the world, and a form to try it alone.</p><Play size={16} aria-hidden className="t3" /></Empty>}
+				: <Empty title="Choose a tool"><p>What it takes, what it does to the world, and a form to try it alone.</p></Empty>}
 		</Split></>;
 }

@@ -1,0 +1,1 @@
+export{t as Code}from"./Code-2fVuzdpp.js";

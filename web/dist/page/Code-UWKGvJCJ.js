@@ -1,1 +1,0 @@
-export{t as Code}from"./Code-CHgx1LdZ.js";
