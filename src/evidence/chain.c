@@ -1,4 +1,5 @@
-/* chain.c - the digests of a document. */
+/* chain.c - the digests of a document. The page computes them as well, in web/src/lib/evidence.ts:
+ * one is not changed without the other. */
 #include "evidence/evidence_int.h"
 
 #include "event/limits.h"
