@@ -1,6 +1,7 @@
 """A verb of uar on a terminal of its own."""
 import os
 import pty
+import signal
 
 from .server import UAR
 
@@ -9,6 +10,8 @@ class Terminal:
     def __init__(self, s, *argv):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            for number in (signal.SIGINT, signal.SIGQUIT):  # a shell ignores them in what runs in the background
+                signal.signal(number, signal.SIG_DFL)
             os.execve(UAR, [UAR, argv[0], "--data", s.data, *argv[1:]], {"PATH": os.environ["PATH"], "TERM": "dumb"})
         self.seen = ""
 
