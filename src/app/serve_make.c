@@ -360,6 +360,7 @@ static uar_err make_gate(struct server *s)
 		.max_body = (size_t)c->max_body_bytes,
 		.sync_wait_us = c->sync_wait_us,
 		.plugin_trigger = c->plugin_trigger,
+		.a2a = { c->public_url, c->a2a_agent, c->a2a_compat_0_3 },
 		.told = { more_metrics, tell_settings, s },
 		.heartbeat_us = c->heartbeat_us,
 		.cancel_as_done = c->cancel_terminal == UAR_CONFIG_CANCEL_DONE,

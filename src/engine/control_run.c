@@ -102,7 +102,7 @@ static uar_err ready_turn(struct rt_control *c)
 		.owner = c->in.owner,
 		.agent_id = in->agent_id,
 		.turn_id = in->turn_id,
-		.metadata = in->metadata,
+		.said = { .metadata = in->metadata },
 		.conversation_id = in->thread_id,
 	};
 	e = uar_turn_message(in->message, in->input, &c->runs.kept, &c->runs.make.message,

@@ -224,9 +224,11 @@ static struct uar_create command_of(struct creation *c, struct live_run *r, bool
 		.root_run_id = op->parent ? op->parent->id.root_run_id : UAR_STR_NONE,
 		.parent_run_id = op->parent ? op->parent->id.run_id : UAR_STR_NONE,
 		.trace_id = op->trace_id,
-		.source = what.entry == UAR_ENTRY_PLUGIN ? UAR_STR("plugin") : UAR_STR("api"),
+		.source = op->said.source		   ? uar_str_c(op->said.source)
+			  : what.entry == UAR_ENTRY_PLUGIN ? UAR_STR("plugin")
+							   : UAR_STR("api"),
 		.context = op->context,
-		.metadata = op->metadata,
+		.metadata = op->said.metadata,
 	};
 }
 

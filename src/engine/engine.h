@@ -71,8 +71,11 @@ struct uar_run_create {
 	uar_str idempotency_key;     /* or empty */
 	uar_str fingerprint;	     /* of the request's meaning, when there is a key */
 	uar_str task_id, trace_id;
-	uar_str turn_id;    /* or empty: a new one */
-	uar_str metadata;   /* JSON object: the caller's own members; or empty */
+	uar_str turn_id; /* or empty: a new one */
+	struct {
+		uar_str metadata;   /* JSON object: the caller's own members; or empty */
+		const char *source; /* the door it came through; NULL: "api", or "plugin" */
+	} said;
 	int64_t timeout_us; /* 0: the default */
 	void (*done)(struct uar_run_create *op);
 	void *ctx; /* the caller's */

@@ -5,6 +5,7 @@
 #include "gate/limits.h"
 #include "http/limits.h"
 #include "mcp/limits.h"
+#include "proto/a2a_wire.h"
 #include "proto/openai.h"
 
 void gate_call_free(struct call *c)
@@ -46,6 +47,9 @@ static uar_err check_body(const struct route *route, const struct uar_http_reque
 		return UAR_OK;
 	type = uar_str_trim(uar_str_cut(type, ';', &rest));
 	if (uar_str_eq_nocase(type, UAR_STR("application/json")) && is_utf8(uar_str_trim(rest)))
+		return UAR_OK;
+	if (uar_str_starts(r->path, UAR_STR("/a2a/")) &&
+	    uar_str_eq_nocase(type, UAR_STR("application/a2a+json")))
 		return UAR_OK;
 	if (!type.n && !announces_body(r))
 		return UAR_OK; /* as an empty object: the answer then says what is missing */
@@ -181,6 +185,8 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_m
 		return UAR_ENOMEM;
 	if (uar_str_starts(r->path, UAR_STR("/v1/")))
 		r->problem = uar_openai_error;
+	if (uar_str_starts(r->path, UAR_STR("/a2a/")))
+		r->problem = uar_a2a_early_problem;
 	e = admit(g, r, c, error);
 	if (!e)
 		e = decode_params(c, error);
@@ -196,7 +202,7 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_m
 
 /* With those that the clients of OpenAI send. */
 #define ALLOWED_HEADERS                                                                            \
-	"Authorization, Content-Type, Accept, Last-Event-ID, "                                     \
+	"Authorization, Content-Type, Accept, Last-Event-ID, A2A-Version, A2A-Extensions, "        \
 	"Idempotency-Key, X-Stainless-Arch, X-Stainless-Async, "                                   \
 	"X-Stainless-Custom-Poll-Interval, X-Stainless-Helper-Method, "                            \
 	"X-Stainless-Lang, X-Stainless-OS, X-Stainless-Package-Version, "                          \
@@ -394,6 +400,10 @@ void gate_problem(struct call *c, uar_err e, const struct uar_error *error)
 	if (names_our_event(copy.where))
 		copy.where[0] = 0;
 	uar_runtime_note_failure(c->g->o.runtime, e);
+	if (r && c->a2a) {
+		gate_a2a_refuse(c, e, &copy);
+		return;
+	}
 	gate_call_free(c);
 	if (r)
 		uar_http_problem(r, e, &copy);

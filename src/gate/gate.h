@@ -37,6 +37,11 @@ struct uar_gate_options {
 	int64_t sync_wait_us; /* bound of a wait for the end of a run */
 	bool plugin_trigger;  /* the old route is served */
 	struct {
+		const char *public_url; /* of this server for others; empty: as they call it */
+		const char *agent;	/* whose card the origin has; empty: the first one */
+		bool old_cards; /* those who do not ask for 1.0 get the members of 0.3, too */
+	} a2a;
+	struct {
 		/* Adds what others count, in the text format of /metrics; NULL: nothing. */
 		void (*metrics)(void *ctx, struct uar_buf *out);
 		/* Writes the answer of GET /api/admin/settings; NULL: there are none. */

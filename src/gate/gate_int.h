@@ -11,6 +11,7 @@
 #include "json/jw.h"
 #include "proto/dialect.h"
 
+struct a2a_call;
 struct call;
 struct channel;
 typedef void route_fn(struct call *c);
@@ -137,6 +138,7 @@ struct call {
 	const struct uar_json *body;  /* JSON routes: parsed */
 	struct uar_arena arena;	      /* lives until the call is freed */
 	void *op;		      /* the handler's */
+	struct a2a_call *a2a;	      /* A2A: how a problem is told; NULL: as usual */
 	/* What the handler may be told while its operation is under way: */
 	void (*gone)(struct call *c);  /* the peer left: frees c; NULL: freed when op ends */
 	void (*hurry)(struct call *c); /* the server goes: answer now; NULL: it will soon */
@@ -248,6 +250,8 @@ void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_bu
 /* uploads.c */
 void gate_upload_piece(struct call *c, bool last);
 
+/* a2a_public.c: answers with the problem as its binding says it. */
+void gate_a2a_refuse(struct call *c, uar_err e, const struct uar_error *error);
 /* a2a.c */
 void gate_a2a_fini(struct uar_gate *g); /* the store is gone */
 
@@ -309,6 +313,7 @@ struct gate_view {
 	bool one_segment;		    /* ends where a request of the dialect ends */
 	bool stored;			    /* an answer waits for nothing that is not stored yet */
 	bool proto;			    /* AG-UI: in its protobuf binding */
+	int64_t wait_us; /* an answer comes after so long at the latest; 0: when it is complete */
 };
 /* The cursor of a request for such a stream; the header counts before the query. */
 uar_err gate_view_cursor(struct call *c, struct uar_cursor *out, struct uar_error *error);

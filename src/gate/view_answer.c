@@ -13,11 +13,13 @@ struct view_answer {
 	struct gate_view view; /* strings are the call's */
 	void *state;
 	uint64_t until; /* 0: until the dialect's request is complete */
+	struct uar_timer bound;
 	bool joined;
 };
 
 static void free_answer(struct view_answer *s)
 {
+	uar_timer_stop(s->call->g->o.sched, &s->bound);
 	uar_stream_close(s->stream);
 	if (s->state)
 		s->view.dialect->end(s->state);
@@ -95,6 +97,15 @@ static void on_end(void *ctx, uar_err why, const struct uar_error *error)
 	uar_buf_fini(&b);
 }
 
+/* It has waited long enough: the run as it is now. */
+static void on_bound(struct uar_timer *t)
+{
+	struct view_answer *s = UAR_OWNER(t, struct view_answer, bound);
+
+	uar_stream_close(s->stream);
+	on_end(s, UAR_OK, NULL);
+}
+
 static void on_gone(struct call *c)
 {
 	free_answer(c->op);
@@ -128,6 +139,9 @@ static uar_err open_answer(struct call *c, uar_str run_id, const struct gate_vie
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };
 	if (!e)
 		e = uar_stream_open(c->g->o.reader, &o, &s->stream);
+	s->bound.fn = on_bound;
+	if (!e && view->wait_us)
+		e = uar_timer_set(c->g->o.sched, &s->bound, view->wait_us);
 	if (e) {
 		free_answer(s);
 		return e;

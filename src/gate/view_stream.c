@@ -235,9 +235,9 @@ static void on_gone(struct call *c)
 static uar_err copy_options(struct view_stream *s, const struct gate_view *view)
 {
 	struct uar_dialect_options *o = &s->view.options;
-	uar_str *texts[] = { &o->history,	   &o->state,	&o->model,
-			     &o->previous_id,	   &o->catalog, &o->run_name,
-			     &s->view.after_action };
+	uar_str *texts[] = { &o->history,	    &o->state,	 &o->model,
+			     &o->previous_id,	    &o->catalog, &o->run_name,
+			     &s->view.after_action, &o->rpc_id };
 
 	s->view = *view;
 	s->joined = !view->cursor.run_sequence && !view->after_action.n;

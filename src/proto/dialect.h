@@ -44,6 +44,9 @@ struct uar_dialect_options {
 	 * taken back: a chunk cannot be. 0: piece by piece from the first one on. */
 	uint64_t fold_until;
 	uar_str catalog; /* A2UI: the id of its catalog of components; empty: the usual one */
+	uar_str rpc_id;	 /* A2A: JSON text of the request's id; empty: the HTTP+JSON binding */
+	int64_t history_length; /* A2A: messages that a task is shown with; -1: all */
+	bool wrapped;		/* A2A: an answer that may be a message says that it is a task */
 };
 
 struct uar_dialect {

@@ -1,0 +1,158 @@
+/* a2a_reply.c - a message of an A2A client to a task that waits: the answer to what it asks.
+ *
+ * The first question that is open is answered. Text or data say what: a form takes data, or its
+ * values as JSON text; a permission is decided by a word. */
+#include "gate/a2a_int.h"
+
+#include "core/limits.h"
+#include "event/limits.h"
+
+static uar_str member(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+}
+
+static bool offers(const struct uar_json *action, uar_str decision)
+{
+	const struct uar_json *list = uar_json_get(action, UAR_STR("decisions"));
+
+	for (const struct uar_json *d = uar_json_first(list); d; d = d->next)
+		if (uar_str_eq(uar_json_str(d, UAR_STR("")), decision))
+			return true;
+	return false;
+}
+
+/* {"decision": WORD}, {"approved": bool}, or a word as the text. */
+static uar_str decide(const struct a2a_call *k, const struct uar_json *action)
+{
+	static const char *const yes[] = { "yes", "allow", "approve", "approved", "ok" };
+	static const char *const no[] = { "no", "deny", "reject", "rejected" };
+	const struct uar_json *approved = uar_json_get(k->in.data, UAR_STR("approved"));
+	uar_str word = member(k->in.data, "decision");
+
+	if (word.n)
+		return word;
+	if (approved && approved->kind == UAR_JSON_BOOL)
+		return approved->b ? UAR_STR("allow") : UAR_STR("deny");
+	word = uar_str_trim(k->in.text);
+	if (offers(action, word))
+		return word;
+	for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+		if (uar_str_eq_nocase(word, uar_str_c(yes[i])))
+			return UAR_STR("allow");
+	for (size_t i = 0; i < ARRAY_LEN(no); i++)
+		if (uar_str_eq_nocase(word, uar_str_c(no[i])))
+			return UAR_STR("deny");
+	return UAR_STR_NONE;
+}
+
+/* The values of a form: data, or text that is a JSON object. */
+static const struct uar_json *values_of(struct a2a_call *k)
+{
+	const struct uar_json *inner = uar_json_get(k->in.data, UAR_STR("values"));
+	const struct uar_json *j = NULL;
+
+	if (k->in.data)
+		return inner && inner->kind == UAR_JSON_OBJECT ? inner : k->in.data;
+	if (uar_json_parse(k->in.text, NULL, &k->c->arena, &j, NULL))
+		return NULL;
+	return j;
+}
+
+static void answered(struct uar_run_answer_op *op)
+{
+	struct a2a_call *k = op->ctx;
+
+	if (op->err || !k->c->r) {
+		gate_problem(k->c, op->err, &op->error);
+		return;
+	}
+	k->view.after_action = op->action_id;
+	gate_a2a_show(k, k->task_id);
+}
+
+static uar_err answer_first(struct a2a_call *k, const struct uar_json *list,
+			    struct uar_error *error)
+{
+	const struct uar_json *action = uar_json_first(uar_json_get(list, UAR_STR("actions")));
+	uar_err e;
+
+	if (!action) {
+		k->refused = true;
+		k->refused_as = UAR_A2A_UNSUPPORTED;
+		return uar_error_set(error, UAR_ESTATE,
+				     "the task is at work: send further messages without taskId, "
+				     "or when it asks for input");
+	}
+	k->answer = (struct uar_run_answer_op){ .owner = k->c->owner,
+						.action_id = member(action, "action_id"),
+						.run_id = k->task_id,
+						.done = answered,
+						.ctx = k };
+	if (offers(action, UAR_STR("submit")) && !member(k->in.data, "decision").n) {
+		k->answer.decision = UAR_STR("submit");
+		k->answer.values = values_of(k);
+	} else {
+		k->answer.decision = decide(k, action);
+		k->answer.values = uar_json_get(k->in.data, UAR_STR("values"));
+	}
+	if (!k->answer.decision.n) {
+		uar_error_where(error, "/message/parts");
+		return uar_error_set(error, UAR_EINVALID,
+				     "say \"allow\" or \"deny\", or send data {\"decision\": ...}");
+	}
+	k->c->op = k;
+	e = uar_runtime_answer(k->c->g->o.runtime, &k->answer);
+	if (e)
+		*error = k->answer.error;
+	return e;
+}
+
+static void actions_read(struct uar_actions_op *op)
+{
+	struct a2a_call *k = op->ctx;
+	struct uar_error error = op->error;
+	const struct uar_json *list = NULL;
+	uar_str text = UAR_STR_NONE;
+	uar_err e = op->err;
+
+	if (!e) {
+		text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
+		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &list, NULL) : UAR_ENOMEM;
+	}
+	uar_buf_fini(&op->json);
+	if (!e && k->c->r)
+		e = answer_first(k, list, &error);
+	else if (!k->c->r) {
+		gate_call_free(k->c);
+		return;
+	}
+	if (e)
+		gate_problem(k->c, e, &error);
+}
+
+void gate_a2a_reply(struct a2a_call *k, const struct uar_run_row *row)
+{
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	if (row->terminal) {
+		gate_a2a_fail(k, UAR_A2A_UNSUPPORTED,
+			      "the task is over: send the message without taskId");
+		return;
+	}
+	if (k->in.context_id.n && !uar_str_eq(k->in.context_id, row->thread_id)) {
+		gate_a2a_fail(k, UAR_A2A_PARAMS, "the task is of another context");
+		return;
+	}
+	k->actions = (struct uar_actions_op){ .owner = k->c->owner,
+					      .run_id = k->task_id,
+					      .status = UAR_STR("pending"),
+					      .limit = UAR_LIMIT_LIST_PAGE,
+					      .done = actions_read,
+					      .ctx = k };
+	k->c->op = k;
+	e = uar_read_actions(k->c->g->o.reader, &k->actions, &error);
+	if (e)
+		gate_problem(k->c, e, &error);
+}
