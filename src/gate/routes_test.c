@@ -35,7 +35,7 @@ static size_t fill(const char *pattern, char *out, size_t size)
 	size_t n = 0, params = 0;
 
 	for (const char *p = pattern; *p && n + 8 < size;)
-		if (*p == ':') {
+		if (*p == ':' && p > pattern && p[-1] == '/') {
 			n += (size_t)snprintf(out + n, size - n, "v%%%zu.-", params++);
 			while (*p && *p != '/')
 				p++;
@@ -79,6 +79,10 @@ static const struct access {
 	{ UAR_HTTP_GET, "/page/:file", NULL },
 	{ UAR_HTTP_GET, "/health", NULL },
 	{ UAR_HTTP_POST, "/api/link", NULL },
+	{ UAR_HTTP_GET, "/.well-known/agent-card.json", NULL },
+	{ UAR_HTTP_GET, "/.well-known/agent.json", NULL },
+	{ UAR_HTTP_GET, "/a2a/:agent_id/.well-known/agent-card.json", NULL },
+	{ UAR_HTTP_GET, "/a2a/:agent_id/.well-known/agent.json", NULL },
 	{ UAR_HTTP_GET, "/runs/:run_id/export/:item_id/content", "run" },
 	{ UAR_HTTP_GET, "/runs/:run_id/blobs/:blob_id", "run" },
 	{ UAR_HTTP_GET, "/channels/runs", "run" },

@@ -17,7 +17,9 @@ ID = "01a1e106-d68b-740e-8cdd-a8031c7b3c19"
 
 
 # Written by hand: a row of route.def that says OPEN by mistake is not listed here and fails.
-OPEN_ROUTES = {("GET", "/api/mcp/oauth/callback"),  # a browser comes back with a `state` that counts once
+OPEN_ROUTES = {("GET", "/.well-known/agent-card.json"), ("GET", "/.well-known/agent.json"),  # cards are public
+               ("GET", "/a2a/:agent_id/.well-known/agent-card.json"), ("GET", "/a2a/:agent_id/.well-known/agent.json"),
+               ("GET", "/api/mcp/oauth/callback"),  # a browser comes back with a `state` that counts once
                ("GET", "/"), ("GET", "/ui"), ("GET", "/ui/:view"), ("GET", "/ui/:view/:id"), ("GET", "/ui/:view/:id/:part"),
                ("GET", "/page/:file"), ("GET", "/health"), ("POST", "/api/link")}
 
@@ -28,7 +30,7 @@ def routes():
         rows = re.findall(r'^R\((\w+), "([^"]+)", \w+, \w+, (\w+),', f.read(), re.M)
     check(len(rows) >= 14, rows)
     check(OPEN_ROUTES <= {(m, p) for m, p, _ in rows}, rows)
-    return [(m, re.sub(r":\w+", ID, p), (m, p) in OPEN_ROUTES, body in ("JSON", "MAYBE", "BYTES"))
+    return [(m, re.sub(r"(?<=/):\w+", ID, p), (m, p) in OPEN_ROUTES, body in ("JSON", "MAYBE", "BYTES"))
             for m, p, body in rows]
 
 
@@ -78,6 +80,8 @@ def denied(path, answer, status, code, where=None):
     """A refusal; the routes of another API have its form."""
     if path.startswith("/v1/"):
         equal((answer.status, answer.json["error"]["code"]), (status, code))
+    elif path.startswith("/a2a/"):
+        equal((answer.status, answer.json["error"]["code"], answer.json["error"]["details"][0]["reason"]), (status, status, code))
     else:
         refused(answer, status, code, where)
 
