@@ -113,8 +113,8 @@ static void actions_read(struct uar_actions_op *op)
 	struct a2a_call *k = op->ctx;
 	struct uar_error error = op->error;
 	const struct uar_json *list = NULL;
-	uar_str text = UAR_STR_NONE;
 	uar_err e = op->err;
+	uar_str text;
 
 	if (!e) {
 		text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
