@@ -361,6 +361,7 @@ void uar_core_ask(struct emit *e, const struct uar_ask *a)
 struct outcome {
 	const char *decision, *result, *outcome, *source, *grant;
 	bool by_user, rule_added;
+	uar_str channel_id; /* over which it came; or empty */
 };
 
 static struct outcome outcome_of(const struct uar_answer *a, enum uar_action_type type)
@@ -371,6 +372,7 @@ static struct outcome outcome_of(const struct uar_answer *a, enum uar_action_typ
 			     .outcome = v->outcome,
 			     .source = "respond_action",
 			     .grant = v->grant,
+			     .channel_id = a->channel_id,
 			     .by_user = true };
 
 	switch (a->source) {
@@ -392,6 +394,10 @@ static struct outcome outcome_of(const struct uar_answer *a, enum uar_action_typ
 
 static void put_by(struct emit *e, struct uar_jw *w, const char *key, const struct outcome *o)
 {
+	if (o->channel_id.n) {
+		uar_emit_who(w, key, "channel", o->channel_id);
+		return;
+	}
 	uar_emit_who(w, key, o->by_user ? "user" : "runtime",
 		     o->by_user ? e->s->owner.user : UAR_STR_NONE);
 }
@@ -440,7 +446,7 @@ static void action_resolved(struct emit *e, const struct uar_answer *a, const st
 	if (a->continues_as.n)
 		uar_jw_str(w, "continues_as", a->continues_as);
 	put_by(e, w, "resolved_by", o);
-	uar_jw_cstr(w, "source", o->source);
+	uar_jw_cstr(w, "source", o->channel_id.n ? "channel" : o->source);
 	uar_jw_int(w, "waited_ms", waited_ms);
 	uar_jw_cstr(w, "status", "resolved");
 	name_action(e, a->number);

@@ -29,6 +29,7 @@ enum uar_control_scope {
 	UAR_CTL_SCOPE_ACTION,
 	UAR_CTL_SCOPE_EDGE,
 	UAR_CTL_SCOPE_GRANT,
+	UAR_CTL_SCOPE_CHANNEL,
 };
 enum uar_control_mode {
 	UAR_CTL_MODE_CHANGE,
@@ -80,7 +81,10 @@ struct uar_control {
 	struct uar_message_text message; /* edit_queued_turn: stored */
 	const struct uar_turn_facts
 		*turn; /* fork, rollback: the turn that stays the last; or NULL */
-	bool by_run;   /* start_task: a run named the task, whether it is over or not */
+	/* Of a command with a cursor: the sequence that it means, 0: it names none. */
+	uint64_t cursor;
+	bool cursor_lost; /* it is of another history of the server */
+	bool by_run;	  /* start_task: a run named the task, whether it is over or not */
 	/* With an idempotency key: the id of its outcome's row (a digest of command and key), and
 	 * the digest of the input. */
 	uar_str outcome_id, fingerprint;

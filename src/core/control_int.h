@@ -125,5 +125,14 @@ void ctl_record_snapshot(struct ctl *c);
 void ctl_record_window(struct ctl *c);
 void ctl_record_artifact_error(struct ctl *c);
 void ctl_record_evidence(struct ctl *c); /* control_evidence.c */
+/* control_channel.c */
+void ctl_connect_channel(struct ctl *c);
+void ctl_reconnect_channel(struct ctl *c);
+void ctl_disconnect_channel(struct ctl *c);
+void ctl_ack_events(struct ctl *c);
+void ctl_attach_channel(struct ctl *c);
+void ctl_drop_channel(struct ctl *c);
+void ctl_forward_permission(struct ctl *c); /* control_bridge.c */
+void ctl_return_permission(struct ctl *c);
 
 #endif

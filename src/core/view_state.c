@@ -132,7 +132,7 @@ static const struct {
 	{ "routing_limit_summary", UAR_SVIEW_ROUTING, NULL,
 	  "no run was routed, priced or limited" },
 	{ "subagent_job_summary", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
-	{ "channel_summary", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
+	{ "channel_summary", UAR_SVIEW_CHANNEL, NULL, "no peer has a channel to the session" },
 };
 
 static void write_state(struct uar_jw *w, const struct uar_sview_show *s, size_t i)

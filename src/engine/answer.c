@@ -343,6 +343,7 @@ static void judge(struct answering *a)
 					 .source = UAR_ANSWER_RESPOND,
 					 .reason = a->op->reason,
 					 .continues_as = a->op->continues_as,
+					 .channel_id = a->op->channel_id,
 					 .digest = uar_str_c(a->digest) };
 	if (!e && a->op->values)
 		e = record_values(a);

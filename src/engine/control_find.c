@@ -151,6 +151,7 @@ static void refuse_row(struct rt_control *c)
 	case UAR_CTL_SCOPE_TASK: refuse_missing(c, "task_id", "task"); break;
 	case UAR_CTL_SCOPE_EDGE: refuse_missing(c, "from", "task"); break;
 	case UAR_CTL_SCOPE_GRANT: refuse_missing(c, "grant_id", "grant"); break;
+	case UAR_CTL_SCOPE_CHANNEL: refuse_missing(c, "channel_id", "channel"); break;
 	case UAR_CTL_SCOPE_OWNER: refuse_missing(c, "parent_task_id", "task"); break;
 	case UAR_CTL_SCOPE_SESSION:
 	case UAR_CTL_SCOPE_THREAD:
@@ -224,6 +225,8 @@ uar_err rt_control_locate(struct rt_control *c)
 	case UAR_CTL_SCOPE_EDGE: return find_row(c, UAR_ROW_TASK, uar_control_str(in, "from"));
 	case UAR_CTL_SCOPE_GRANT:
 		return find_row(c, UAR_ROW_GRANT, uar_control_str(in, "grant_id"));
+	case UAR_CTL_SCOPE_CHANNEL:
+		return find_row(c, UAR_ROW_CHANNEL, uar_control_str(in, "channel_id"));
 	case UAR_CTL_SCOPE_THREAD:
 		return find_session(c, uar_control_str(in, "thread_id"), UAR_STR_NONE);
 	case UAR_CTL_SCOPE_SESSION:

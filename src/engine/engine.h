@@ -150,6 +150,7 @@ struct uar_run_answer_op {
 	uar_str decision;	       /* one of those that the action offers */
 	const struct uar_json *values; /* by the action's schema; NULL: none */
 	uar_str reason;		       /* or empty */
+	uar_str channel_id;	       /* over which the answer came; or empty: its user's own */
 	uar_str continues_as; /* what the client calls the run from the answer on; or empty */
 	void (*done)(struct uar_run_answer_op *op);
 	void *ctx; /* the caller's */

@@ -78,6 +78,7 @@ struct uar_answer {
 	enum uar_verdict verdict;
 	enum uar_answer_source source;
 	uar_str reason;
+	uar_str channel_id;   /* over which it came; or empty */
 	uar_str continues_as; /* what the client calls the run from here on; or empty */
 	/* The values as they are recorded: JSON text, or the sha256 of the blob that holds it. */
 	uar_str values, values_blob;

@@ -1,5 +1,6 @@
 /* control.c - the commands of the control plane: one route over core/command.def. */
 #include "gate/control.h"
+#include "gate/cursor.h"
 #include "gate/gate_int.h"
 
 #include "base/sha256.h"
@@ -25,7 +26,7 @@ static const char *const scope_names[] = {
 	[UAR_CTL_SCOPE_OWNER] = "owner",   [UAR_CTL_SCOPE_SESSION] = "session",
 	[UAR_CTL_SCOPE_THREAD] = "thread", [UAR_CTL_SCOPE_TASK] = "task",
 	[UAR_CTL_SCOPE_ACTION] = "action", [UAR_CTL_SCOPE_EDGE] = "task",
-	[UAR_CTL_SCOPE_GRANT] = "grant",
+	[UAR_CTL_SCOPE_GRANT] = "grant",   [UAR_CTL_SCOPE_CHANNEL] = "channel",
 };
 
 static bool is_export(enum uar_control_kind kind)
@@ -105,12 +106,26 @@ void gate_answer_result(struct call *c, uar_str result, const struct uar_control
 	uar_buf_fini(&b);
 }
 
+/* A peer that comes back may ask for the stream instead: the snapshot first, then events. */
+static bool wants_stream(const struct call *c, const struct uar_control *in)
+{
+	static const char type[] = "text/event-stream";
+	uar_str accept;
+
+	if (in->kind != UAR_CTL_RECONNECT_CHANNEL || !c->r)
+		return false;
+	accept = uar_http_header(c->r, "accept");
+	return memmem(accept.p, accept.n, type, sizeof type - 1) != NULL;
+}
+
 static void controlled(struct uar_control_op *op)
 {
 	struct call *c = op->ctx;
 
 	if (op->err)
 		gate_problem(c, op->err, &op->error);
+	else if (wants_stream(c, op->in))
+		gate_stream_channel(c, op->in->reconnect_channel.channel_id);
 	else
 		gate_answer_result(c, op->result, op);
 }
@@ -401,6 +416,22 @@ static uar_err check_session(uar_str session_id, struct uar_error *error)
 			     "take another id");
 }
 
+/* A cursor of another history is no mistake of a peer that comes back. */
+static uar_err take_cursor(struct call *c, struct uar_control *in, struct uar_error *error)
+{
+	uar_str cursor = uar_control_str(in, "cursor");
+	uar_err e;
+
+	if ((in->kind != UAR_CTL_RECONNECT_CHANNEL && in->kind != UAR_CTL_ACK_EVENTS) || !cursor.n)
+		return UAR_OK;
+	e = gate_cursor_parse(cursor, gate_incarnation(c->g), &in->cursor);
+	in->cursor_lost = e == UAR_ERESYNC;
+	if (!e || in->cursor_lost)
+		return UAR_OK;
+	uar_error_where(error, "/cursor");
+	return uar_error_set(error, UAR_EINVALID, "a cursor is the id of an event of the stream");
+}
+
 static uar_err begin_command(struct call *c, enum uar_control_kind kind, struct uar_error *error)
 {
 	struct controlling *x = uar_arena_alloc(&c->arena, sizeof *x);
@@ -412,6 +443,8 @@ static uar_err begin_command(struct call *c, enum uar_control_kind kind, struct 
 	if (uar_control_info[kind].mode == UAR_CTL_MODE_READ)
 		return read_model(c, x, error);
 	e = check_session(uar_control_str(&x->in, "session_id"), error);
+	if (!e)
+		e = take_cursor(c, &x->in, error);
 	return e ? e : begin_change(c, x, error);
 }
 

@@ -250,6 +250,9 @@ void gate_numbers_write(struct numbers *n, struct uar_runtime *rt, struct uar_bu
 /* uploads.c */
 void gate_upload_piece(struct call *c, bool last);
 
+/* channel_stream.c: answers with the stream of a channel: a snapshot, then events. */
+void gate_stream_channel(struct call *c, uar_str channel_id);
+
 /* a2a_public.c: answers with the problem as its binding says it. */
 void gate_a2a_refuse(struct call *c, uar_err e, const struct uar_error *error);
 /* a2a.c */

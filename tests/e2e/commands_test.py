@@ -124,6 +124,23 @@ def thread_only(s):
     return idle_thread(s, 1)[0]
 
 
+def channel(s):
+    c = done(s, "connect_channel", transport="sse", peer_role="client", **session_only(s))
+    return {"channel_id": c["channel"]["channel_id"]}
+
+
+def channel_that_left(s):
+    c = done(s, "connect_channel", transport="sse", peer_role="client", **session_only(s))
+    done(s, "disconnect_channel", channel_id=c["channel"]["channel_id"])
+    return {"channel_id": c["channel"]["channel_id"], "resume_token": c["resume_token"]}
+
+
+def taken_channel(s):
+    where = session_only(s)
+    done(s, "connect_channel", transport="sse", peer_role="client", channel_id="c-taken", **where)
+    return {"transport": "sse", "peer_role": "client", "channel_id": "c-taken", **where}
+
+
 # name: (members of a success, members that meet a wrong state or None, the status that they get)
 ROWS = {
     "submit_turn": (given(agent_id="echo", message="hello"),
@@ -153,6 +170,10 @@ ROWS = {
     "unlink_tasks": (linked, two_tasks, 404),
     "respond_action": (lambda s: {"action_id": open_action(s), "decision": "allow"}, None, "see actions_test"),
     "revoke_grant": (granted, None, "a revoked grant stays revoked"),
+    "connect_channel": (more(session_only, transport="sse", peer_role="client"), taken_channel, 409),
+    "reconnect_channel": (channel_that_left, more(channel, resume_token="wrong"), 403),
+    "disconnect_channel": (channel, None, "one that is gone stays so"),
+    "ack_events": (more(channel, cursor="1"), more(channel, cursor="1000000"), 400),
     "export_evidence": (session_only, more(thread_only, turn_id="none"), 404),
     "export_replay": (thread_only, more(thread_only, turn_id="none"), 404),
     "export_review": (new_task, more(thread_only, turn_id="none"), 404),
@@ -257,7 +278,7 @@ def states():
             body = make(s)
             at = sequence_of(s, body)
             a = post(s, name, **body)
-            refused(a, want, "CONFLICT" if want == 409 else "NOT_FOUND")
+            refused(a, want, {400: "VALIDATION_ERROR", 403: "FORBIDDEN", 404: "NOT_FOUND", 409: "CONFLICT"}[want])
             equal(sequence_of(s, body), at, name)
 
 
