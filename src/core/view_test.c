@@ -239,11 +239,11 @@ TEST(what_is_no_snapshot_is_refused, "")
 		{ "", UAR_ECORRUPT },
 		{ "{}", UAR_ENEWER },
 		{ "{\"version\":1,\"through\":1}", UAR_ENEWER },
-		{ "{\"version\":6}", UAR_ECORRUPT },
-		{ "{\"version\":6,\"through\":1,\"thread\":{}}", UAR_ECORRUPT },
-		{ "{\"version\":6,\"through\":1,\"thread\":{\"items\":[{\"colour\":1}]}}",
+		{ "{\"version\":7}", UAR_ECORRUPT },
+		{ "{\"version\":7,\"through\":1,\"thread\":{}}", UAR_ECORRUPT },
+		{ "{\"version\":7,\"through\":1,\"thread\":{\"items\":[{\"colour\":1}]}}",
 		  UAR_ECORRUPT },
-		{ "{\"version\":6,\"through\":1,\"shell\":{\"items\":[{},{}]}}", UAR_ECORRUPT },
+		{ "{\"version\":7,\"through\":1,\"shell\":{\"items\":[{},{}]}}", UAR_ECORRUPT },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
