@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
+#include "mcp/limits.h"
 #include "mcp/era.h"
 #include "mcp/relay.h"
 #include "proto/view.h"

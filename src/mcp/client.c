@@ -240,15 +240,16 @@ void client_connect(struct uar_mcp_client *c)
 		c->link->ops->destroy(c->link);
 	c->link = NULL;
 	c->listens[0] = 0;
-	c->version_again = false;
+	client_watch_anew(c);
+	c->version_again = c->only_modern = false;
 	e = open_link(c, &error);
 	if (e) {
 		client_connect_later(c, error.text[0] ? error.text : uar_err_text(e));
 		return;
 	}
 	if (choice == UAR_MCP_CHOOSE_MODERN) {
-		become_modern(c);
-		ask_for_tools(c, UAR_STR_NONE);
+		c->only_modern = true;
+		probe(c);
 	} else if (choice == UAR_MCP_AUTO && c->o.server.url) {
 		probe(c);
 	} else {
@@ -338,27 +339,6 @@ static void send_relisted(struct uar_mcp_client *c)
 	}
 }
 
-/* Changes of the list are told to those alone who asked for them (2026-07-28). */
-static void subscribe(struct uar_mcp_client *c)
-{
-	struct uar_buf b = uar_buf_make(4096);
-	struct uar_jw w = uar_jw_begin(&b);
-
-	if (!uar_mcp_client_offers(c, "tools/listChanged"))
-		return;
-	uar_jw_obj(&w, NULL);
-	uar_jw_obj(&w, "notifications");
-	uar_jw_bool(&w, "toolsListChanged", true);
-	uar_jw_close(&w);
-	client_put_envelope(&w, c, NULL);
-	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	client_next_id(c, c->listens);
-	if (client_request(c, c->listens, "subscriptions/listen", &b, UAR_STR_NONE))
-		c->listens[0] = 0;
-	uar_buf_fini(&b);
-}
-
 static void listed(struct uar_mcp_client *c)
 {
 	struct uar_mcp_toolset *tools = c->next;
@@ -374,8 +354,8 @@ static void listed(struct uar_mcp_client *c)
 	if (c->list_again) {
 		c->list_again = false;
 		ask_for_tools(c, UAR_STR_NONE);
-	} else if (c->era == UAR_MCP_ERA_MODERN && !c->listens[0]) {
-		subscribe(c);
+	} else {
+		client_watch_ready(c);
 	}
 }
 
@@ -448,6 +428,14 @@ static bool is_discovery(const struct uar_json *result)
 	return speaks_modern(uar_json_get(result, UAR_STR("supportedVersions")));
 }
 
+static void probe_failed(struct uar_mcp_client *c)
+{
+	if (c->only_modern)
+		ask_for_tools(c, UAR_STR_NONE); /* it does not say what it can do */
+	else
+		initialize(c);
+}
+
 static void take_result(struct uar_mcp_client *c, const struct uar_mcp_message *m)
 {
 	switch (c->state) {
@@ -456,7 +444,7 @@ static void take_result(struct uar_mcp_client *c, const struct uar_mcp_message *
 			keep_capabilities(c, m->result);
 			ask_for_tools(c, UAR_STR_NONE);
 		} else {
-			initialize(c);
+			probe_failed(c);
 		}
 		return;
 	case STATE_INITIALIZING: initialized(c, m->result); return;
@@ -479,13 +467,13 @@ static void take_error(struct uar_mcp_client *c, const struct uar_mcp_message *m
 		else
 			probe(c);
 	} else if (c->state == STATE_PROBING) {
-		initialize(c);
+		probe_failed(c);
 	} else if (c->state == STATE_INITIALIZING && !c->o.server.url &&
 		   c->o.server.era == UAR_MCP_AUTO &&
 		   (m->error.code == UAR_MCP_METHOD_NOT_FOUND ||
 		    m->error.code == UAR_MCP_UNSUPPORTED_VERSION)) {
-		become_modern(c);
-		ask_for_tools(c, UAR_STR_NONE);
+		c->only_modern = true;
+		probe(c);
 	} else {
 		snprintf(reason, sizeof reason, "the server refused: %.*s",
 			 UAR_FMT(uar_str_utf8_prefix(m->error.message, 200)));
@@ -505,6 +493,8 @@ static void take_answer(struct uar_mcp_client *c, const struct uar_mcp_message *
 		take_result(c, m);
 	else if (c->id[0] && uar_str_is(m->id, c->id))
 		take_error(c, m);
+	else if (m->kind == UAR_MCP_ERROR)
+		client_watch_refused(c, m->id, m->error.message);
 }
 
 /* --- the link ------------------------------------------------------------------------------- */
@@ -549,6 +539,7 @@ static bool wants_token(int status)
 static void listen_later(struct uar_mcp_client *c, int status)
 {
 	c->listens[0] = 0;
+	client_watch_anew(c);
 	if (status / 100 != 4 && /* else the server has none */
 	    uar_timer_set(c->sched, &c->listen_again, UAR_LIMIT_MCP_LISTEN_MS * 1000LL))
 		client_connect_later(c, uar_err_text(UAR_ENOMEM));
@@ -573,8 +564,10 @@ static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *re
 		return;
 	if (call)
 		client_fail_call(call, e, text);
+	else if (!mine)
+		client_watch_refused(c, id, uar_str_c(text));
 	if (mine && c->state == STATE_PROBING && status / 100 == 4 && !wants_token(status))
-		initialize(c);
+		probe_failed(c);
 	else if (mine || lost_session(c, status))
 		client_connect_later(c, text);
 }
@@ -610,6 +603,7 @@ uar_err uar_mcp_client_create(const struct uar_mcp_client_options *o, struct uar
 	c->timer.fn = timer_fired;
 	c->listen_again.fn = listen_again;
 	uar_list_init(&c->calls);
+	uar_list_init(&c->watched);
 	uar_buf_add_str(&c->reason, UAR_STR("it is being connected"));
 	e = client_make_auth(c);
 	c->o.tokens = UAR_STR_NONE;
@@ -629,6 +623,7 @@ void uar_mcp_client_destroy(struct uar_mcp_client *c)
 		return;
 	while (!uar_list_empty(&c->calls))
 		client_free_call(UAR_OWNER(c->calls.next, struct uar_mcp_call, node));
+	client_watch_fini(c);
 	uar_timer_stop(c->sched, &c->timer);
 	uar_timer_stop(c->sched, &c->listen_again);
 	uar_mcp_auth_destroy(c->auth);
@@ -673,12 +668,14 @@ bool uar_mcp_client_offers(const struct uar_mcp_client *c, const char *capabilit
 	const struct uar_json *j = NULL;
 	uar_str rest = uar_str_c(capability);
 	struct uar_arena arena;
+	bool offers;
 
 	uar_arena_init(&arena, 0);
 	if (uar_json_parse(uar_buf_str(&c->caps), NULL, &arena, &j, NULL))
 		j = NULL;
 	while (j && rest.n)
 		j = uar_json_get(j, uar_str_cut(rest, '/', &rest));
+	offers = j && uar_json_bool(j, true);
 	uar_arena_fini(&arena);
-	return j != NULL;
+	return offers;
 }

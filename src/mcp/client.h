@@ -43,8 +43,10 @@ struct uar_mcp_tool {
 struct uar_mcp_client_news {
 	/* A line of the server's log. */
 	void (*logged)(void *ctx, uar_str level, uar_str text);
-	/* A resource that was subscribed to has changed. */
+	/* A resource that is watched has changed, or may have: the connection is another one. */
 	void (*updated)(void *ctx, uar_str uri);
+	/* The server does not tell of it. */
+	void (*unwatched)(void *ctx, uar_str uri, uar_str reason);
 	/* Tokens to keep, as text that the option `tokens` takes. */
 	void (*tokens)(void *ctx, uar_str text);
 };
@@ -127,6 +129,10 @@ UAR_MUST_CHECK uar_err uar_mcp_client_call(struct uar_mcp_client *c, uar_str too
 					   uar_str arguments,
 					   const struct uar_mcp_call_events *events,
 					   struct uar_mcp_call **out);
+/* Asks the server to tell of changes of a resource (`updated`), on this connection and later ones,
+ * as often as it is watched. UAR_ENET: it is not connected. UAR_EBUSY: too many are watched. */
+UAR_MUST_CHECK uar_err uar_mcp_client_watch(struct uar_mcp_client *c, uar_str uri);
+void uar_mcp_client_unwatch(struct uar_mcp_client *c, uar_str uri);
 /* The server is told; the call fails soon with UAR_ECANCELED, if it is not answered before. */
 void uar_mcp_call_abandon(struct uar_mcp_call *call);
 /* The server is told, and no callback follows. */

@@ -55,26 +55,35 @@ struct uar_mcp_call *client_find_call(struct uar_mcp_client *c, uar_str id)
 	return NULL;
 }
 
-static void tell_cancelled(struct uar_mcp_call *call, const char *why)
+void client_forget(struct uar_mcp_client *c, const char *id, const char *why)
 {
-	struct uar_mcp_client *c = call->c;
 	struct uar_buf b = uar_buf_make(1024);
 	struct uar_jw w = uar_jw_begin(&b);
 
-	if (!c->link)
-		return;
-	if (call->task.n) {
-		client_task_cancel(call);
-	} else if (!c->o.server.url || c->era == UAR_MCP_ERA_LEGACY) {
+	if (!c->o.server.url || c->era == UAR_MCP_ERA_LEGACY) {
 		uar_jw_obj(&w, NULL);
-		uar_jw_raw(&w, "requestId", uar_str_c(call->id));
+		uar_jw_raw(&w, "requestId", uar_str_c(id));
 		uar_jw_cstr(&w, "reason", why);
 		uar_jw_close(&w);
 		b.err = uar_jw_end(&w);
 		client_notify(c, "notifications/cancelled", &b);
 		uar_buf_fini(&b);
 	}
-	c->link->ops->forget(c->link, uar_str_c(call->id));
+	c->link->ops->forget(c->link, uar_str_c(id));
+}
+
+static void tell_cancelled(struct uar_mcp_call *call, const char *why)
+{
+	struct uar_mcp_client *c = call->c;
+
+	if (!c->link)
+		return;
+	if (call->task.n) {
+		client_task_cancel(call);
+		c->link->ops->forget(c->link, uar_str_c(call->id));
+	} else {
+		client_forget(c, call->id, why);
+	}
 }
 
 static void call_timed_out(struct uar_timer *t);

@@ -63,10 +63,11 @@ struct uar_mcp_client {
 	uint64_t ids;
 	unsigned failures, pages;
 	bool list_again, version_again;
+	bool only_modern;	/* the era is known: a probe asks for capabilities alone */
 	struct uar_timer timer; /* of the state */
 	struct uar_timer listen_again;
-	struct uar_list calls;
-	size_t call_count;
+	struct uar_list calls, watched;
+	size_t call_count, watched_count;
 };
 
 /* client.c */
@@ -83,6 +84,16 @@ void client_connect(struct uar_mcp_client *c);
 void client_connect_later(struct uar_mcp_client *c, const char *reason);
 void client_show_tools(struct uar_mcp_client *c, struct uar_mcp_toolset *tools); /* NULL: none */
 
+/* client_watch.c */
+/* Asks for what a modern server is to tell; what was asked before is forgotten. */
+UAR_MUST_CHECK uar_err client_listen(struct uar_mcp_client *c);
+void client_watch_anew(struct uar_mcp_client *c);  /* another connection is made */
+void client_watch_ready(struct uar_mcp_client *c); /* and there */
+void client_watch_updated(struct uar_mcp_client *c, uar_str uri);
+/* False: it was none of these requests. */
+bool client_watch_refused(struct uar_mcp_client *c, uar_str id, uar_str reason);
+void client_watch_fini(struct uar_mcp_client *c);
+
 /* client_news.c */
 void client_take_notification(struct uar_mcp_client *c, const struct uar_mcp_message *m);
 
@@ -93,6 +104,8 @@ UAR_MUST_CHECK uar_err client_make_auth(struct uar_mcp_client *c);
 bool client_authorize_request(struct uar_mcp_client *c, struct uar_mcp_call *call, int status);
 
 /* client_call.c */
+/* The answer is not wanted any more, and the server is told where that is how it learns of it. */
+void client_forget(struct uar_mcp_client *c, const char *id, const char *why);
 struct uar_mcp_call *client_find_call(struct uar_mcp_client *c, uar_str id); /* NULL: none */
 void client_finish_call(struct uar_mcp_call *call, const struct uar_mcp_call_result *r);
 void client_fail_call(struct uar_mcp_call *call, uar_err e, const char *reason);

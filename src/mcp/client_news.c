@@ -63,7 +63,7 @@ void client_take_notification(struct uar_mcp_client *c, const struct uar_mcp_mes
 		take_cancelled(c, m);
 	else if (uar_str_is(m->method, "notifications/message"))
 		take_log(c, m);
-	else if (uar_str_is(m->method, "notifications/resources/updated") && c->o.news.updated)
-		c->o.news.updated(c->o.ctx, uar_json_str(uar_json_get(m->params, UAR_STR("uri")),
-							 UAR_STR("")));
+	else if (uar_str_is(m->method, "notifications/resources/updated"))
+		client_watch_updated(
+			c, uar_json_str(uar_json_get(m->params, UAR_STR("uri")), UAR_STR("")));
 }

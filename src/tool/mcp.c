@@ -280,11 +280,13 @@ static uar_err write_output(const struct uar_json *structured, const struct outc
 
 static void free_call(struct mcp_tool_call *k)
 {
+	if (k->watch)
+		mcp_watch_end(k);
 	uar_unpost(uar_loop_sched(k->t->o.loop), &k->next);
 	uar_free(k);
 }
 
-static void tell(struct mcp_tool_call *k, const struct uar_tool_result *r)
+void mcp_tell(struct mcp_tool_call *k, const struct uar_tool_result *r)
 {
 	struct uar_tool_events events = k->events;
 
@@ -302,7 +304,7 @@ static void tell_result(struct mcp_tool_call *k, const struct uar_json *result)
 
 	if (!o) {
 		r.message = uar_str_c(uar_err_text(UAR_ENOMEM));
-		tell(k, &r);
+		mcp_tell(k, &r);
 		return;
 	}
 	o->text = uar_buf_make(UAR_LIMIT_MCP_MESSAGE);
@@ -316,7 +318,7 @@ static void tell_result(struct mcp_tool_call *k, const struct uar_json *result)
 	r.parts = o->parts;
 	r.part_count = r.ok ? o->count : 0;
 	r.message = o->text.n ? uar_buf_str(&o->text) : UAR_STR("the tool failed");
-	tell(k, &r);
+	mcp_tell(k, &r);
 	uar_buf_fini(&out);
 	uar_buf_fini(&o->text);
 	uar_arena_fini(&o->arena);
@@ -333,13 +335,13 @@ static void tell_extra(struct mcp_tool_call *k, const struct uar_json *result)
 	r.ok = !out.err;
 	r.output = uar_buf_str(&out);
 	r.message = UAR_STR("what the server said is too long");
-	tell(k, &r);
+	mcp_tell(k, &r);
 	uar_buf_fini(&out);
 }
 
 /* --- calls ---------------------------------------------------------------------------------- */
 
-static const char *category_of(const struct uar_mcp_call_result *r)
+const char *mcp_category_of(const struct uar_mcp_call_result *r)
 {
 	if (r->err == UAR_ETIMEOUT)
 		return "timeout";
@@ -351,13 +353,13 @@ static const char *category_of(const struct uar_mcp_call_result *r)
 static void on_done(void *ctx, const struct uar_mcp_call_result *r)
 {
 	struct mcp_tool_call *k = ctx;
-	struct uar_tool_result failed = { .category = uar_str_c(category_of(r)),
+	struct uar_tool_result failed = { .category = uar_str_c(mcp_category_of(r)),
 					  .message = r->reason.n
 							     ? r->reason
 							     : uar_str_c(uar_err_text(r->err)) };
 
 	if (r->err)
-		tell(k, &failed);
+		mcp_tell(k, &failed);
 	else if (k->extra)
 		tell_extra(k, r->result);
 	else if (uar_str_is(uar_json_str(uar_json_get(r->result, UAR_STR("resultType")),
@@ -366,7 +368,7 @@ static void on_done(void *ctx, const struct uar_mcp_call_result *r)
 		tell_result(k, r->result);
 	else {
 		failed.message = UAR_STR("the server asks for input, which is not offered here");
-		tell(k, &failed);
+		mcp_tell(k, &failed);
 	}
 }
 
@@ -414,8 +416,12 @@ static uar_err start(struct uar_tools *base, const struct uar_tool_request *r,
 		return UAR_ENOMEM;
 	*k = (struct mcp_tool_call){ .t = t, .events = *events, .next.fn = mcp_ask_next };
 	k->extra = uar_mcp_extra_find(r->tool->name);
-	e = k->extra ? request_extra(t, k, r->input, &inner)
-		     : uar_mcp_client_call(t->client, r->tool->name, r->input, &inner, &k->call);
+	if (k->extra && !k->extra->method)
+		e = mcp_watch_begin(k, r->input);
+	else
+		e = k->extra ? request_extra(t, k, r->input, &inner)
+			     : uar_mcp_client_call(t->client, r->tool->name, r->input, &inner,
+						   &k->call);
 	if (e) {
 		uar_mcp_client_ready(t->client, &reason);
 		free_call(k);
@@ -431,16 +437,23 @@ static void cancel(struct uar_tools *base, struct uar_tool_call *call)
 	struct mcp_tool_call *k = (struct mcp_tool_call *)(void *)call;
 
 	(void)base;
-	uar_mcp_call_cancel(k->call);
+	if (!k->watch)
+		uar_mcp_call_cancel(k->call);
 	free_call(k);
 }
 
 /* What the server has heard may have happened: it is told, and `done` follows. */
 static bool withdraw(struct uar_tools *base, struct uar_tool_call *call)
 {
+	struct mcp_tool_call *k = (struct mcp_tool_call *)(void *)call;
+
 	(void)base;
-	uar_mcp_call_abandon(((struct mcp_tool_call *)(void *)call)->call);
-	return false;
+	if (!k->watch) {
+		uar_mcp_call_abandon(k->call);
+		return false;
+	}
+	free_call(k); /* it only looks on */
+	return true;
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
@@ -482,13 +495,16 @@ uar_err uar_mcp_tools_create(const struct uar_mcp_tools_options *o, struct uar_t
 					    .redirect_url = o->redirect_url,
 					    .tokens = o->tokens,
 					    .changed = on_changed,
-					    .news = { .tokens = keep_tokens },
+					    .news = { .tokens = keep_tokens,
+						      .updated = mcp_on_updated,
+						      .unwatched = mcp_on_unwatched },
 					    .ctx = t };
 	uar_err e;
 
 	if (!t)
 		return UAR_ENOMEM;
 	t->base.ops = &ops;
+	uar_list_init(&t->watches);
 	t->o = *o;
 	e = uar_mcp_client_create(&c, &t->client);
 	if (e) {

@@ -17,6 +17,14 @@ static const struct uar_mcp_extra extras[] = {
 	  "Reads a resource of this MCP server.",
 	  "{\"type\":\"object\",\"properties\":{\"uri\":{\"type\":\"string\",\"minLength\":1}},"
 	  "\"required\":[\"uri\"],\"additionalProperties\":false}" },
+	{ "uar.watch_resource", "resources/subscribe", NULL, NULL,
+	  "Waits until a resource of this MCP server changes, and reads it then. Each change is "
+	  "shown while it is waited for.",
+	  "{\"type\":\"object\",\"properties\":{\"uri\":{\"type\":\"string\",\"minLength\":1},"
+	  "\"changes\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":1,"
+	  "\"description\":\"so many are waited for\"},"
+	  "\"seconds\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":3000,\"default\":300,"
+	  "\"description\":\"so long\"}},\"required\":[\"uri\"],\"additionalProperties\":false}" },
 	{ "uar.list_prompts", "prompts", "prompts/list", NULL,
 	  "Lists the prompts of this MCP server.", CURSOR },
 	{ "uar.get_prompt", "prompts", "prompts/get", "name",

@@ -8,8 +8,8 @@ struct uar_mcp_client;
 struct uar_mcp_extra {
 	const char *name;
 	const char *capability; /* that the server must have */
-	const char *method;
-	const char *named; /* member of the arguments that names what is meant; NULL: none */
+	const char *method;	/* NULL: tool/mcp_watch.c */
+	const char *named;	/* member of the arguments that names what is meant; NULL: none */
 	const char *doc, *input_schema;
 };
 /* Those that the server can serve; NULL past the end. */

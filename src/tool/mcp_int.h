@@ -5,6 +5,7 @@
 #include "mcp/client.h"
 #include "tool/mcp.h"
 
+struct mcp_watch;
 struct uar_mcp_extra;
 
 struct mcp_tools {
@@ -19,6 +20,7 @@ struct mcp_tools {
 		uar_str tool_id, version;
 	} * seen;
 	size_t seen_count;
+	struct uar_list watches; /* of struct mcp_watch */
 };
 
 struct mcp_tool_call {
@@ -26,6 +28,7 @@ struct mcp_tool_call {
 	struct uar_mcp_call *call;
 	struct uar_tool_events events;
 	const struct uar_mcp_extra *extra; /* NULL: a tool of the server */
+	struct mcp_watch *watch;	   /* NULL: it is none */
 	struct uar_mcp_ask *open;	   /* what a person is asked; NULL: nothing */
 	struct uar_mcp_ask *waiting[UAR_LIMIT_MCP_ASKS + UAR_LIMIT_MCP_LOGINS]; /* what follows */
 	size_t waiting_count;
@@ -38,5 +41,15 @@ void mcp_on_unasked(void *ctx, struct uar_mcp_ask *a);
 void mcp_ask_next(struct uar_task *t);
 void mcp_answer(struct uar_tools *base, struct uar_tool_call *call,
 		const struct uar_tool_answer *said);
+
+/* mcp.c: ends the call. */
+void mcp_tell(struct mcp_tool_call *k, const struct uar_tool_result *r);
+const char *mcp_category_of(const struct uar_mcp_call_result *r);
+
+/* mcp_watch.c: a call that waits until a resource changes. */
+UAR_MUST_CHECK uar_err mcp_watch_begin(struct mcp_tool_call *k, uar_str input);
+void mcp_watch_end(struct mcp_tool_call *k); /* and `call` of k is over with it */
+void mcp_on_updated(void *ctx, uar_str uri);
+void mcp_on_unwatched(void *ctx, uar_str uri, uar_str reason);
 
 #endif
