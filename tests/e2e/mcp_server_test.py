@@ -179,19 +179,83 @@ def resumed():
         equal(len(runs(s)), 1, "the call was made once")
 
 
+def pipe(s):
+    """A client that starts its server: the process, and how it speaks and hears."""
+    p = subprocess.Popen([UAR, "mcp", "serve", "--data", s.data], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                         env=clean_environment(s.root))
+
+    def say(**message):
+        p.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        p.stdin.flush()
+
+    def hear():
+        return json.loads(p.stdout.readline())
+
+    return p, say, hear
+
+
+@test("over_pipes_a_client_outlives_a_restart_of_its_server", "")
+def pipes_survive():
+    with Server() as s:
+        p, say, hear = pipe(s)
+        say(id=1, method="initialize", params={"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {}})
+        hear()
+        say(method="notifications/initialized")
+        write = {"name": "agent_tools", "arguments": {"message": 'tool fs.write {"path":"a.txt","text":"x"}'}}
+        say(id="old", method="tools/call", params=write)
+        run_id = wait_until(lambda: [r for r in runs(s) if s.record(r["run_id"]).get("actions")], "asks")[0]["run_id"]
+        say(id="new", method="tools/call", params=Modern(s).envelope(write))
+        wait_until(lambda: len(runs(s)) == 2, "the second call")
+        s.kill()
+        answer = hear()
+        equal((answer["id"], answer["error"]["code"]), ("new", -32603))
+        say(id="list", method="tools/list")
+        s.start()
+        check("agent_echo" in [t["name"] for t in hear()["result"]["tools"]], "what was asked meanwhile is answered")
+        wait_until(lambda: s.record(run_id).get("actions"), "the question again")
+        equal(s.http.post("/api/control/respond_action", {
+            "action_id": s.record(run_id)["actions"][0]["action_id"], "decision": "allow"}).status, 200)
+        answer = hear()
+        equal((answer["id"], answer["result"]["structuredContent"]["run_id"]), ("old", run_id), "the call goes on")
+        before = {r["run_id"] for r in runs(s)}
+        say(id="cut", method="tools/call", params=Modern(s).envelope(write))
+        run = wait_until(lambda: [r for r in runs(s) if r["run_id"] not in before], "a run")[0]
+        say(method="$/cancelRequest", params={"id": "cut"})
+        equal(hear()["error"]["code"], -32800)
+        wait_until(lambda: s.record(run["run_id"])["status"] == "canceled", "the run is cancelled")
+        p.stdin.close()
+        equal(p.wait(), 0)
+        p.stdout.close()
+
+
+@test("over_pipes_a_lost_session_is_opened_again", "")
+def pipes_reopen():
+    with Server() as s:
+        p, say, hear = pipe(s)
+        say(id=1, method="initialize", params={"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {}})
+        hear()
+        write = {"name": "agent_tools", "arguments": {"message": 'tool fs.write {"path":"a.txt","text":"x"}'}}
+        say(id="lost", method="tools/call", params=write)
+        wait_until(lambda: [r for r in runs(s) if s.record(r["run_id"]).get("actions")], "asks")
+        s.kill()
+        for name in os.listdir(s.data):  # another server, which knows nothing of it
+            if name != "token" and os.path.isfile(os.path.join(s.data, name)):
+                os.unlink(os.path.join(s.data, name))
+        s.start()
+        answer = hear()
+        equal((answer["id"], answer["error"]["code"]), ("lost", -32603), answer)
+        say(id="list", method="tools/list")
+        answer = hear()
+        check("result" in answer, answer)
+        p.stdin.close()
+        equal(p.wait(), 0)
+        p.stdout.close()
+
+
 @test("a_client_that_starts_its_server_speaks_over_pipes", "")
 def over_pipes():
     with Server() as s:
-        p = subprocess.Popen([UAR, "mcp", "serve", "--data", s.data], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                             env=clean_environment(s.root))
-
-        def say(**message):
-            p.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-            p.stdin.flush()
-
-        def hear():
-            return json.loads(p.stdout.readline())
-
+        p, say, hear = pipe(s)
         say(id=1, method="initialize", params={"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {}})
         equal(hear()["result"]["serverInfo"]["name"], "uar")
         say(method="notifications/initialized")
