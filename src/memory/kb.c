@@ -348,6 +348,7 @@ static uar_err open_reader(struct uar_kb *kb, struct uar_error *error)
 
 	if (!r)
 		return UAR_ENOMEM;
+	r->slice = UAR_LIMIT_KB_SLICE;
 	pthread_mutex_init(&r->lock, NULL);
 	kb->reader = r;
 	r->dir = uar_strdup_n(kb->dir, strlen(kb->dir));

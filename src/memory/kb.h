@@ -145,10 +145,13 @@ struct uar_kb_hits {
 	struct uar_kb_hit *at; /* the best first */
 	size_t n;
 	bool partial; /* a collection has more vectors than are kept in memory, or not all yet */
+	bool loading; /* uar_kb_load_more brings further ones */
 };
 UAR_MUST_CHECK uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q,
 				     struct uar_arena *arena, struct uar_kb_hits *out,
 				     struct uar_error *error);
+/* Reads a further slice of the vectors that searches have begun to need. Blocks like a search. */
+UAR_MUST_CHECK uar_err uar_kb_load_more(struct uar_kb *kb, bool *out_more);
 /* Passages of a document in their order, at most UAR_LIMIT_KB_PAGE. */
 struct uar_kb_reading {
 	struct uar_kb_place place;

@@ -17,6 +17,7 @@ struct kb_matrix {
 	uint64_t used;
 	size_t n, room, dims;
 	bool cut;     /* there are more */
+	bool more;    /* the next slice is not read yet */
 	bool missing; /* documents that are found by words have no vectors yet */
 	int64_t *chunk, *document;
 	float *at;
@@ -31,6 +32,7 @@ struct uar_kb {
 	bool damaged;
 	bool unsure; /* a sync failed: nothing is written until the next start */
 	uint64_t uses;
+	size_t slice; /* vectors that one call reads into memory at most */
 	struct kb_matrix matrix[UAR_LIMIT_KB_MATRICES];
 };
 

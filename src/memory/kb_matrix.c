@@ -1,7 +1,8 @@
 /* kb_matrix.c - the vectors of a collection in memory, compared one by one with a query.
  *
  * Exact: every vector is looked at. New passages are read behind those that are there; when one
- * was removed the whole is read again. */
+ * was removed the whole is read again. A call reads a slice: a large collection is compared in part
+ * until all of it was read, and who searches is told so. */
 #include "memory/kb_int.h"
 
 typedef float lanes __attribute__((vector_size(16)));
@@ -133,6 +134,7 @@ static uar_err load(struct uar_kb *kb, const struct kb_matrix_of *of, struct kb_
 		    struct uar_error *error)
 {
 	uar_str by[] = { of->owner, of->collection, of->model };
+	size_t had = m->n;
 	sqlite3_stmt *st = NULL;
 	uar_err e = kb_prepare(
 		kb,
@@ -143,6 +145,7 @@ static uar_err load(struct uar_kb *kb, const struct kb_matrix_of *of, struct kb_
 
 	if (e)
 		return e;
+	m->more = false;
 	kb_bind_texts(st, by, ARRAY_LEN(by));
 	sqlite3_bind_int64(st, 4, m->n ? m->chunk[m->n - 1] : 0);
 	sqlite3_bind_int64(st, 5, UAR_LIMIT_KB_SCAN + 1);
@@ -154,7 +157,8 @@ static uar_err load(struct uar_kb *kb, const struct kb_matrix_of *of, struct kb_
 		if (dims != m->dims || !dims)
 			continue;
 		m->cut = m->n >= UAR_LIMIT_KB_SCAN || m->n >= most_rows(m);
-		if (m->cut)
+		m->more = !m->cut && m->n - had == kb->slice;
+		if (m->cut || m->more)
 			break;
 		if (m->n == m->room && !grow(m)) {
 			e = UAR_ENOMEM;
@@ -183,6 +187,14 @@ static uar_err look_for_missing(struct uar_kb *kb, const struct kb_matrix_of *of
 	m->missing = kb_step(kb, st, &e, error);
 	sqlite3_finalize(st);
 	return e;
+}
+
+static uar_err load_slice(struct uar_kb *kb, const struct kb_matrix_of *of, struct kb_matrix *m,
+			  struct uar_error *error)
+{
+	uar_err e = load(kb, of, m, error);
+
+	return e || m->more ? e : look_for_missing(kb, of, m, error);
 }
 
 static uar_err read_version(struct uar_kb *kb, const struct kb_matrix_of *of, int64_t out[2],
@@ -231,16 +243,41 @@ uar_err kb_matrix_get(struct uar_kb *kb, const struct kb_matrix_of *of, struct k
 		return UAR_ENOMEM;
 	m->used = ++kb->uses;
 	if (m->version != version[0])
-		e = load(kb, of, m, error);
-	if (!e && m->version != version[0])
-		e = look_for_missing(kb, of, m, error);
+		e = load_slice(kb, of, m, error);
 	if (e) {
 		free_matrix(m);
 		return e;
 	}
-	m->version = version[0];
+	m->version = m->more ? -1 : version[0]; /* of all that is there */
 	m->removals = version[1];
 	make_room(kb, m);
 	*out = m;
 	return UAR_OK;
+}
+
+uar_err uar_kb_load_more(struct uar_kb *writer, bool *out_more)
+{
+	struct uar_kb *kb = writer->reader;
+	uar_err e = UAR_OK;
+
+	*out_more = false;
+	pthread_mutex_lock(&kb->lock);
+	for (size_t i = 0; i < ARRAY_LEN(kb->matrix) && !e; i++) {
+		struct kb_matrix *m = &kb->matrix[i];
+		struct kb_matrix_of of;
+		struct uar_arena arena;
+		uar_str rest;
+
+		if (!m->key || !m->more)
+			continue;
+		uar_arena_init(&arena, 0);
+		rest = uar_arena_str(&arena, uar_str_c(m->key));
+		of.owner = uar_str_cut(rest, '\x1e', &rest);
+		of.collection = uar_str_cut(rest, '\x1e', &of.model);
+		e = rest.p ? kb_matrix_get(kb, &of, &m, NULL) : UAR_ENOMEM;
+		*out_more |= !e && m->more;
+		uar_arena_fini(&arena);
+	}
+	pthread_mutex_unlock(&kb->lock);
+	return e;
 }

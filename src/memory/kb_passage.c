@@ -48,7 +48,7 @@ uar_err uar_kb_passages(struct uar_kb *kb, const struct uar_kb_reading *r, struc
 			struct uar_kb_hits *out, struct uar_error *error)
 {
 	struct uar_kb_hits list = { uar_arena_alloc(arena, UAR_LIMIT_KB_PAGE * sizeof *list.at), 0,
-				    false };
+				    false, false };
 	uar_err e = UAR_ENOMEM;
 
 	kb = kb->reader;

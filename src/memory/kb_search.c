@@ -25,6 +25,7 @@ struct search {
 	int64_t *denied; /* documents that must not be shown, in order */
 	size_t denied_n;
 	bool partial; /* not all vectors were compared */
+	bool loading; /* and more of them can be */
 	struct uar_arena *arena;
 	struct uar_error *error;
 };
@@ -321,7 +322,8 @@ static uar_err scan_collection(struct search *s, uar_str collection,
 	if (!v)
 		return UAR_OK;
 	e = kb_matrix_get(s->kb, &of, &m, s->error);
-	s->partial |= !e && (m->cut || m->missing);
+	s->partial |= !e && (m->cut || m->missing || m->more);
+	s->loading |= !e && m->more;
 	if (!e && m->dims == v->n)
 		scan(s, m, v, near);
 	else if (!e && m->n)
@@ -447,7 +449,7 @@ static uar_err read_hits(struct search *s, size_t want, struct uar_kb_hits *out)
 	}
 	sqlite3_finalize(st);
 	if (!e)
-		*out = (struct uar_kb_hits){ hits, n, s->partial };
+		*out = (struct uar_kb_hits){ hits, n, s->partial, s->loading };
 	return e;
 }
 
@@ -476,7 +478,7 @@ uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q, struct ua
 	struct search *s;
 	uar_err e;
 
-	*out = (struct uar_kb_hits){ NULL, 0, false };
+	*out = (struct uar_kb_hits){ NULL, 0, false, false };
 	if (!q->collection_count || !q->k)
 		return UAR_OK;
 	if (q->collection_count > UAR_LIMIT_KB_COLLECTIONS)

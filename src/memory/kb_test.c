@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "memory/chunk.h"
+#include "memory/kb_int.h"
 #include "test.h"
 
 static const struct uar_owner ann = { UAR_STR("acme"), UAR_STR("main"), UAR_STR("ann") };
@@ -50,6 +51,8 @@ struct ask {
 	size_t k;
 	const char *deny;
 };
+static bool is_partial, is_loading; /* the last answer */
+
 #define found(KB, ...) found_by(KB, &(struct ask){ __VA_ARGS__ })
 static const char *found_by(struct uar_kb *kb, const struct ask *a)
 {
@@ -71,6 +74,8 @@ static const char *found_by(struct uar_kb *kb, const struct ask *a)
 	uar_arena_init(&arena, 0);
 	if (uar_kb_search(kb, &q, &arena, &hits, &error))
 		uar_test_fail(__FILE__, __LINE__, "%s", error.text);
+	is_partial = hits.partial;
+	is_loading = hits.loading;
 	for (size_t i = 0; i < hits.n; i++)
 		used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? " " : "",
 					 UAR_FMT(hits.at[i].document));
@@ -295,6 +300,32 @@ TEST(passages_know_their_heading_line_and_page, "")
 	CHECK(memmem(html.p, html.n, "# Top", 5) && memmem(html.p, html.n, "a & b!", 6));
 	CHECK(!memmem(html.p, html.n, "evil", 4) && !memmem(html.p, html.n, "no", 2));
 	uar_buf_fini(&html);
+}
+
+TEST(a_large_collection_is_read_slice_by_slice, "")
+{
+	struct uar_kb *kb = fresh();
+	bool more = true;
+	char id[8];
+	int slices = 0;
+
+	for (int i = 0; i < 5; i++) {
+		snprintf(id, sizeof id, "k%d", i);
+		put(kb, "k", id, "the lighthouse of the northern coast", "");
+	}
+	kb->reader->slice = 2;
+	CHECK_STR(uar_str_c(found(kb, &ann, "k", "lighthouse", UAR_KB_VECTOR, 9, "")), "k0 k1");
+	CHECK(is_partial && is_loading);
+	while (more && slices < 9) {
+		CHECK(uar_kb_load_more(kb, &more) == UAR_OK);
+		slices++;
+	}
+	CHECK_INT(slices, 2);
+	put(kb, "k", "k5", "the lighthouse of the southern coast", "");
+	CHECK_STR(uar_str_c(found(kb, &ann, "k", "lighthouse", UAR_KB_VECTOR, 9, "")),
+		  "k0 k1 k2 k3 k4 k5");
+	CHECK(!is_partial && !is_loading);
+	uar_kb_close(kb);
 }
 
 TEST(a_passage_is_named_by_its_digest_in_its_document, "")

@@ -152,6 +152,51 @@ static struct uar_know_search *search_of(struct uar_know_job *j)
 	return UAR_OWNER(j, struct uar_know_search, job);
 }
 
+/* The rest of what a search needed is read slice by slice, so that others can search between. */
+struct load_job {
+	struct uar_know_job job;
+	bool more;
+};
+
+static void run_load(struct uar_kb *kb, struct uar_know_job *j)
+{
+	j->err = uar_kb_load_more(kb, &UAR_OWNER(j, struct load_job, job)->more);
+}
+
+static void load_begin(struct uar_knowledge *k);
+
+static void loaded(struct uar_know_job *j)
+{
+	struct uar_knowledge *k = j->k;
+	bool more = !j->err && UAR_OWNER(j, struct load_job, job)->more;
+
+	k->loading = false;
+	if (more)
+		load_begin(k);
+	uar_know_free(j);
+}
+
+/* What cannot be begun now the next search begins. */
+static void load_begin(struct uar_knowledge *k)
+{
+	struct load_job *l = k->loading ? NULL : uar_know_job_new(k, sizeof *l);
+
+	if (!l)
+		return;
+	l->job.run = run_load;
+	l->job.done = loaded;
+	k->loading = !uar_know_begin(&l->job);
+}
+
+static void searched(struct uar_know_job *j)
+{
+	struct uar_know_search *s = search_of(j);
+
+	if (!j->err && s->hits.loading)
+		load_begin(j->k);
+	s->then(j);
+}
+
 static void run_search(struct uar_kb *kb, struct uar_know_job *j)
 {
 	struct uar_know_search *s = search_of(j);
@@ -269,7 +314,7 @@ static void first_done(struct uar_know_job *j)
 {
 	struct uar_know_search *s = search_of(j);
 
-	j->done = s->then;
+	j->done = searched;
 	if (j->err || !s->model_count)
 		j->done(j);
 	else

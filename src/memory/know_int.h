@@ -29,8 +29,9 @@ struct uar_knowledge {
 	struct uar_kb *kb;
 	struct uar_knowledge_options o;
 	struct uar_sched *sched;
-	size_t jobs; /* not freed */
-	bool dead;   /* destroyed: the last job frees the rest */
+	size_t jobs;  /* not freed */
+	bool loading; /* vectors are being read into memory */
+	bool dead;    /* destroyed: the last job frees the rest */
 	char *dir;
 	struct know_indexer index;
 	struct know_watcher *watcher; /* know_watch.c; NULL: no folder is watched */
