@@ -7,6 +7,7 @@ import signal
 
 from lib import Server, check, equal, main, test
 from lib.browser import Browser
+from lib.client import Client
 
 TABS = {"": "Storage", "access": "One-time link", "settings": "log_level", "limits": "ANSWER_BLOCKS", "log": "Live, "}
 
@@ -104,6 +105,43 @@ def restart():
         s.restart()
         run_id = s.create("echo", "after")
         b.wait(".admin-line", f"run_id={run_id}")
+
+
+@test("page_admin_gives_out_keys_and_takes_them_back", "")
+def keys():
+    with Browser() as b, Server() as s:
+        b.enter(s)
+        b.goto(s.url + "/ui/admin?tab=access")
+        if s.http.get("/api/admin/credentials").status == 404:  # it has one token only
+            b.wait(".fact-list dd", "one token")
+            equal(b.do("return page.getByRole('button', {name: 'New key'}).count()"), 0)
+            return
+        b.wait(".admin .empty", "No key was given out")
+        b.click("button", "New key")
+        b.do("await page.getByRole('textbox', {name: 'User', exact: true}).fill('alice'); await page.getByRole('textbox', {name: /^Tenant/}).fill('acme'); await page.getByLabel('What it is for').fill('laptop')")
+        b.do("await page.getByRole('checkbox', {name: /^answer/}).uncheck()")
+        b.looks("admin-new-key", small=False)
+        b.click("button", "Make the key")
+        b.wait("dialog", "It is shown this once")
+        token = b.do("return page.getByLabel('Token', {exact: true}).inputValue()")
+        alice = Client(s.url, token)
+        equal(alice.get("/api/runs").json["runs"], [])
+        equal(alice.get("/api/admin/credentials").status, 403)
+        made = s.http.get("/api/admin/credentials").json["credentials"]
+        equal([(k["tenant"], k["user"], k["label"], sorted(k["scopes"])) for k in made], [("acme", "alice", "laptop", ["read", "run"])])
+        check(made[0]["expires_at"], "30 days, as it was offered")
+        b.click("button", "I have it")
+        b.wait(".admin-key", "acme/alice")
+        check(token not in b.do("return page.content()"), "the secret is nowhere any more")
+        b.looks("admin-keys")
+        b.click("button", "Revoke the key of acme/alice")
+        b.click("button", "Revoke")
+        b.wait(".admin-key .badge", "revoked")
+        equal(alice.get("/api/runs").status, 401)
+        b.click("button", "New key")
+        b.do("await page.getByRole('textbox', {name: 'User', exact: true}).fill('a b')")
+        b.click("button", "Make the key")
+        b.wait("dialog .problem", "user")  # the server's own words
 
 
 @test("page_admin_on_a_phone_and_in_both_themes", "")

@@ -14,6 +14,7 @@ import {useVersion} from '../../lib/query';
 import {say} from '../../lib/say';
 import './admin.css';
 import {Log} from './Log';
+import {Keys, useOneToken} from './Keys';
 import {Memory} from './Memory';
 import {Rows} from './Rows';
 
@@ -57,17 +58,19 @@ function Overview() {
 }
 
 function Access() {
+	const one = useOneToken();
 	const settings = useSettings();
 	const token = settings.data?.settings.find((s) => s.name === 'token');
 	const link = useMutation({mutationFn: () => askJson<{code: string}>('api/links', {body: {}}), onSuccess: () => say('A new link was made')});
 	const address = link.data ? `${here()}#code=${link.data.code}` : '';
 	return <>
-		<Part title="Token" about="who has it may do everything on this server">
-			<div className="card admin-storage"><Facts rows={[['How many', 'One. This server has one owner, and one token'],
+		<Part title="Token of the server" about="who has it may do everything on this server">
+			<div className="card admin-storage"><Facts rows={[['What it may do', one ? 'Everything. This server has one owner, and one token' : 'Everything: it is the key of who runs this server'],
 				['Where it is', token ? token.set ? `Given by the ${token.source === 'file' ? 'configuration file' : token.source} (${token.where})` : <>Made by the server, in the file <code>token</code> of its data directory</> : <span className="t3">unknown</span>],
 				['In this page', 'In the tabs of this browser, until the last one is closed'],
 				['To change it', <>Set another <code>token</code> and start the server again. Pages and programs must then sign in anew</>]]} />
 			{settings.error && <ProblemNote what="The settings could not be read" error={settings.error} />}</div></Part>
+		<Keys />
 		<Part title="One-time link" about="opens this page on another device, once">
 			<div className="card admin-storage">
 				<p className="t2">A new link makes the one before void. On a terminal <code>uar open --qr</code> draws it for a phone.</p>
