@@ -10,7 +10,8 @@ import {useKept} from './lib/hooks';
 import {useShortcuts} from './lib/keys';
 import {go, useView} from './lib/nav';
 import {client, watchRuns} from './lib/query';
-import {NAV, exists, match, screenOf} from './routes';
+import {useNav} from './lib/sections';
+import {exists, match, screenOf} from './routes';
 
 /** A fault of one screen leaves the others usable. */
 class Guard extends Component<{children: ReactNode; name: string}, {error: unknown}> {
@@ -40,6 +41,7 @@ function Signed() {
 	const [more, setMore] = useState(false);
 	const [rail, setRail] = useKept('rail', 'auto');
 	const view = useView();
+	const nav = useNav();
 	useEffect(() => setMore(false), [view]);
 	useEffect(() => {
 		let over = new AbortController();
@@ -61,7 +63,7 @@ function Signed() {
 		{keys: 'Ctrl K', does: 'Search or jump to', run: () => setPalette(true)},
 		{keys: '?', does: 'This list', run: () => setSheet(true)},
 		...(exists('chat') ? [{keys: 'C', does: 'New chat', run: () => go('c')}] : []),
-		...NAV.map((r) => ({keys: `G then ${r.nav!.key}`, does: r.title, run: () => go(r.path)})),
+		...nav.map((r) => ({keys: `G then ${r.nav!.key}`, does: r.title, run: () => go(r.path)})),
 		{keys: '[', does: 'Fold the rail', run: () => setRail(innerWidth <= 1100 ? (rail === 'open' ? 'auto' : 'open') : (rail === 'folded' ? 'auto' : 'folded'))},
 	]);
 	return <div className="app" data-rail={rail === 'auto' ? undefined : rail} data-sheet={more ? '' : undefined}>

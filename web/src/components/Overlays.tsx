@@ -10,7 +10,8 @@ import {go} from '../lib/nav';
 import {closeToast, useSpoken, useToasts} from '../lib/say';
 import {setTheme} from '../lib/theme';
 import type {RunRecord, Session} from '../lib/types';
-import {NAV, exists} from '../routes';
+import {exists} from '../routes';
+import {useNav} from '../lib/sections';
 import {titleOf} from './Rail';
 import {Dialog} from './ui';
 
@@ -54,6 +55,7 @@ export function ShortcutSheet({close}: {close: () => void}) {
 interface Entry { key: string; title: string; about: string; run: () => void }
 
 export function Palette({close, sheet}: {close: () => void; sheet: () => void}) {
+	const nav = useNav();
 	const [text, set] = useState('');
 	const [at, setAt] = useState(0);
 	const wanted = useDeferredValue(text.trim());
@@ -69,7 +71,7 @@ export function Palette({close, sheet}: {close: () => void; sheet: () => void}) 
 	}, []);
 	const actions: Entry[] = [
 		...(exists('chat') ? [{key: 'new', title: 'New chat', about: 'C', run: () => go('c')}] : []),
-		...NAV.map((r) => ({key: `go ${r.screen}`, title: `Go to ${r.title}`, about: `G ${r.nav!.key}`, run: () => go(r.path)})),
+		...nav.map((r) => ({key: `go ${r.screen}`, title: `Go to ${r.title}`, about: `G ${r.nav!.key}`, run: () => go(r.path)})),
 		...(['light', 'dark', 'system'] as const).map((t) => ({key: `theme ${t}`, title: `Theme: ${t}`, about: '', run: () => setTheme(t)})),
 		{key: 'sheet', title: 'Shortcuts', about: '?', run: sheet},
 		...(exists('conversations') ? [{key: 'talks', title: wanted ? `Search what was said: ${wanted}` : 'All conversations and the archive', about: '', run: () => go(`conversations${wanted ? `?q=${encodeURIComponent(wanted)}` : ''}`)}] : []),

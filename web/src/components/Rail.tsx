@@ -8,6 +8,7 @@ import {useView} from '../lib/nav';
 import {useActions, useSessions} from '../lib/query';
 import {setTheme, theme, type Theme} from '../lib/theme';
 import type {Session} from '../lib/types';
+import {useNav} from '../lib/sections';
 import {NAV, exists} from '../routes';
 import {A, State} from './ui';
 
@@ -17,13 +18,16 @@ export function sessionState(s: Session): {status: string; word: string} {
 	return {status, word: s.runs ? stateOf(status).word : 'No turn yet'};
 }
 
+/** Begun by somebody: not that of an item of a job or of a child agent, which are found at their job, their run and among all conversations. */
+export const isOwn = (s: Session) => !/^uar-(job|sub)\./.test(s.session_id);
+
 export const titleOf = (s: Session) => s.title || (s.agent_id ? `Run of ${s.agent_id}` : 'Untitled');
 
 function Conversations() {
 	const {data} = useSessions();
 	const now = useNow(10);
 	const current = useView().split('/');
-	return <ul>{(data?.sessions ?? []).filter((s) => s.status !== 'archived').map((s) => {
+	return <ul>{(data?.sessions ?? []).filter((s) => s.status !== 'archived' && isOwn(s)).map((s) => {
 		const {status, word} = sessionState(s);
 		const age = ago(seconds(s.updated_at), now);
 		return <li key={s.session_id}><A to={`c/${s.session_id}`} aria-current={current[0] === 'c' && current[1] === s.session_id ? 'page' : undefined}>
@@ -60,12 +64,13 @@ export function Rail({palette, sheet, onNavigate}: {palette: () => void; sheet: 
 	const view = useView();
 	const waiting = useWaiting();
 	const line = useLine();
+	const nav = useNav();
 	return <aside className="rail" onClick={(e) => { if ((e.target as HTMLElement).closest('a')) onNavigate(); }}>
 		<div className="rail-head"><span className="logo" aria-hidden><svg width="12" height="12" viewBox="0 0 12 12" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round"><path d="M2 2.5h8M2 6h5M2 9.5h8" /></svg></span>
 			<span className="grow wide">UAR</span>
 			{exists('chat') && <A to="c" className="btn quiet icon small wide" aria-label="New chat" title="New chat (C)"><Plus size={16} aria-hidden /></A>}</div>
 		<button type="button" className="rail-search" onClick={palette} title="Search or jump to"><Search size={14} aria-hidden /><span className="grow cut wide">Search or jump to</span><kbd>Ctrl K</kbd></button>
-		<nav aria-label="Sections">{NAV.map((r) => {
+		<nav aria-label="Sections">{nav.map((r) => {
 			const Icon = r.icon!;
 			return <A key={r.screen} to={r.path} title={r.title} aria-current={isCurrent(r.path, view) ? 'page' : undefined}>
 				<Icon size={16} aria-hidden /><span className="grow wide">{r.title}</span>

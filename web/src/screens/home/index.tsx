@@ -1,6 +1,6 @@
 // Home: what can be asked, what goes on, what waits.
 import {Ban, Bot, ChevronRight, FolderOpen, MessageSquare} from 'lucide-react';
-import {sessionState, titleOf} from '../../components/Rail';
+import {isOwn, sessionState, titleOf} from '../../components/Rail';
 import {A, Ago, Bones, Empty, ProblemNote, State, Top} from '../../components/ui';
 import {seconds} from '../../lib/format';
 import {useTitle} from '../../lib/hooks';
@@ -40,7 +40,7 @@ function Start() {
 export default function Home() {
 	const agents = useAgents(), sessions = useSessions(), actions = useActions();
 	useTitle('Home');
-	const list = sessions.data?.sessions.filter((s) => s.status !== 'archived') ?? [];
+	const list = sessions.data?.sessions.filter((s) => s.status !== 'archived' && isOwn(s)) ?? [];
 	const waiting = actions.data?.actions ?? [];
 	const able = (agents.data?.agents ?? []).filter((a) => a.runnable !== false), unable = (agents.data?.agents ?? []).filter((a) => a.runnable === false);
 	return <><Top title="Home"><A className="btn" to="c"><MessageSquare size={14} aria-hidden />New chat</A></Top>

@@ -12,6 +12,7 @@ import type {RunRecord} from '../../lib/types';
 import {leads} from '../../routes';
 import {useAttempts, wordOf} from '../runs/data';
 import {Events, Json} from './Events';
+import {Children, useChildren} from './Children';
 import {Evidence} from './Evidence';
 import {StateAt} from './StateAt';
 import {Waterfall} from './Waterfall';
@@ -114,13 +115,14 @@ function Acts({run}: {run: RunRecord}) {
 	return <button type="button" className="btn" disabled={busy !== '' || asked} onClick={() => void act('cancel')}><Square size={13} aria-hidden />{busy || asked ? 'Stopping' : 'Cancel run'}</button>;
 }
 
-type Tab = 'timeline' | 'talk' | 'effects' | 'evidence' | 'raw';
+type Tab = 'timeline' | 'talk' | 'effects' | 'children' | 'evidence' | 'raw';
 
 export default function Run({params}: {params: Record<string, string>}) {
 	const id = params.run;
 	const tab = (params.tab ?? 'timeline') as Tab;
 	const run = useRun(id);
 	const t = useTimeline(id);
+	const children = useChildren(run.data);
 	const [e, setE] = useFilter('e');
 	const live = run.data ? LIVE.includes(run.data.status) : false;
 	const [following, follow] = useFollow(id, live);
@@ -142,9 +144,9 @@ export default function Run({params}: {params: Record<string, string>}) {
 			{r.error && <div className="run-error"><ProblemNote what={r.error.code} error={r.error.message || 'It did not say why.'} /></div>}
 			<section className="run-head">{t.data && <Trail run={r} t={t.data} />}<Attempts run={r} /></section>
 			<Facts run={r} t={t.data} />
-			<div className="run-tabs"><Tabs label="Views of the run" value={tab} options={[['timeline', 'Timeline'], ['talk', 'Conversation'], ['effects', 'Effects'], ['evidence', 'Evidence'], ['raw', 'Raw record']]} set={(v) => go(v === 'timeline' ? `runs/${id}` : `runs/${id}/${v}`, {replace: true})} />
+			<div className="run-tabs"><Tabs label="Views of the run" value={tab} options={[['timeline', 'Timeline'], ['talk', 'Conversation'], ['effects', 'Effects'], ...(children.data?.length || tab === 'children' ? [['children', 'Child agents'] as [Tab, string]] : []), ['evidence', 'Evidence'], ['raw', 'Raw record']]} set={(v) => go(v === 'timeline' ? `runs/${id}` : `runs/${id}/${v}`, {replace: true})} />
 				{live && <button type="button" className="btn small" aria-pressed={following} onClick={() => follow(!following)}>{following ? <><Pause size={12} aria-hidden />Following</> : <><Play size={12} aria-hidden />Paused</>}</button>}</div>
-			{tab === 'evidence' ? <Evidence run={r} /> : t.error ? <div className="page"><ProblemNote what="The timeline could not be read" error={t.error} retry={() => void t.refetch()} /></div>
+			{tab === 'evidence' ? <Evidence run={r} /> : tab === 'children' ? <Children run={r} /> : t.error ? <div className="page"><ProblemNote what="The timeline could not be read" error={t.error} retry={() => void t.refetch()} /></div>
 				: !t.data ? <Bones rows={5} />
 					: tab === 'timeline' ? <><Waterfall t={t.data} chosen={Number(e) || 0} choose={choose} following={following} /><Events key={id} id={id} t={t.data} chosen={Number(e) || 0} choose={choose} /></>
 						: tab === 'talk' ? <StateAt id={id} at={t.data.last} />
