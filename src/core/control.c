@@ -63,7 +63,8 @@ uar_str uar_control_str(const struct uar_control *c, const char *name)
 static bool same_need(const struct uar_need *a, const struct uar_need *b)
 {
 	return a->kind == b->kind && uar_str_eq(a->id, b->id) && uar_str_eq(a->parent, b->parent) &&
-	       uar_str_eq(a->tag, b->tag) && uar_str_eq(a->session_id, b->session_id);
+	       uar_str_eq(a->tag, b->tag) && uar_str_eq(a->session_id, b->session_id) &&
+	       a->open == b->open;
 }
 
 static void add_need(struct ctl *c, const struct uar_need *need)
@@ -300,6 +301,17 @@ static control_handler *const handlers[UAR_CTL_COUNT] = {
 	[UAR_CTL_EDIT_QUEUED_TURN] = ctl_edit_queued_turn,
 	[UAR_CTL_PAUSE_QUEUE] = ctl_pause_queue,
 	[UAR_CTL_RESUME_QUEUE] = ctl_resume_queue,
+	[UAR_CTL_SPAWN_SUBAGENT] = ctl_spawn_subagent,
+	[UAR_CTL_SEND_SUBAGENT_INPUT] = ctl_send_subagent_input,
+	[UAR_CTL_RESUME_SUBAGENT] = ctl_resume_subagent,
+	[UAR_CTL_CLOSE_SUBAGENT] = ctl_close_subagent,
+	[UAR_CTL_FOLLOW_SUBAGENT] = ctl_follow_subagent,
+	[UAR_CTL_SETTLE_SUBAGENT] = ctl_settle_subagent,
+	[UAR_CTL_CREATE_JOB] = ctl_create_job,
+	[UAR_CTL_CANCEL_JOB] = ctl_cancel_job,
+	[UAR_CTL_RETRY_JOB_ITEM] = ctl_retry_job_item,
+	[UAR_CTL_SETTLE_JOB_ITEM] = ctl_settle_job_item,
+	[UAR_CTL_EXPIRE_JOB] = ctl_expire_job,
 };
 
 bool uar_control_decided(enum uar_control_kind kind)

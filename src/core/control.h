@@ -30,6 +30,8 @@ enum uar_control_scope {
 	UAR_CTL_SCOPE_EDGE,
 	UAR_CTL_SCOPE_GRANT,
 	UAR_CTL_SCOPE_CHANNEL,
+	UAR_CTL_SCOPE_SUBAGENT,
+	UAR_CTL_SCOPE_JOB,
 };
 enum uar_control_mode {
 	UAR_CTL_MODE_CHANGE,
@@ -84,7 +86,8 @@ struct uar_control {
 	/* Of a command with a cursor: the sequence that it means, 0: it names none. */
 	uint64_t cursor;
 	bool cursor_lost; /* it is of another history of the server */
-	bool by_run;	  /* start_task: a run named the task, whether it is over or not */
+	uar_str parent_thread_id; /* submit_turn: it is the turn of a child agent; or empty */
+	bool by_run;		  /* start_task: a run named the task, whether it is over or not */
 	/* With an idempotency key: the id of its outcome's row (a digest of command and key), and
 	 * the digest of the input. */
 	uar_str outcome_id, fingerprint;
@@ -118,6 +121,7 @@ struct uar_need {
 	enum uar_row_kind kind;
 	uar_str id; /* set: one row; else a list: */
 	uar_str parent, tag, session_id;
+	bool open; /* of a list: the open ones alone */
 };
 /* Its answer, by the shell. */
 struct uar_loaded {
@@ -179,6 +183,19 @@ struct uar_turn_place {
 	bool steered; /* it is the active turn, which takes the message */
 };
 void uar_turn_write(struct uar_jw *w, const struct uar_turn_place *t);
+
+/* control_subagent.c, control_job.c: a child agent's turn has a thread, and so a session, whose id
+ * says whose it is. */
+#define UAR_SUBAGENT_THREAD "uar-sub."
+#define UAR_JOB_THREAD	    "uar-job."
+/* Is it the thread of a child? Of a job: the job's id is a part of it. */
+bool uar_thread_subagent(uar_str thread_id, uar_str *out_subagent_id);
+bool uar_thread_job(uar_str thread_id, uar_str *out_job_id, int64_t *out_index);
+/* Members of their records. */
+void uar_subagent_write(struct uar_jw *w, const struct uar_row_subagent *s);
+void uar_job_write(struct uar_jw *w, const struct uar_row_job *j);
+void uar_job_item_write(struct uar_jw *w, const struct uar_row_job_item *i);
+bool uar_subagent_at_rest(const struct uar_row_subagent *s); /* nothing of it is under way */
 
 /* control_task.c: members of a task's record. */
 void uar_task_write(struct uar_jw *w, const struct uar_row_task *t);

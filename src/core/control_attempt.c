@@ -8,7 +8,7 @@
 /* --- may it begin? --------------------------------------------------------------------------- */
 
 /* Nothing starts below a task that is being cancelled, or was. */
-static void check_ancestors(struct ctl *c, const struct uar_row_task *t)
+void ctl_check_ancestors(struct ctl *c, const struct uar_row_task *t)
 {
 	for (int i = 0; t && t->row.parent.n && i < UAR_LIMIT_TASK_DEPTH; i++) {
 		t = ctl_row(c, UAR_ROW_TASK, t->row.parent);
@@ -40,7 +40,7 @@ static bool may_begin(struct ctl *c, const struct uar_row_task *t)
 
 	if (why)
 		ctl_refuse(c, UAR_ESTATE, "/task_id", "%s", why);
-	check_ancestors(c, t);
+	ctl_check_ancestors(c, t);
 	return !c->e.err && !c->waits;
 }
 

@@ -353,3 +353,28 @@ void ctl_unlink_tasks(struct ctl *c)
 	}
 	tell_edge(c, edge);
 }
+
+/* --- delegation ------------------------------------------------------------------------------ */
+
+void ctl_delegate(struct ctl *c, const struct uar_row_task *t, const char *kind, uar_str id)
+{
+	struct uar_row_edge *edge = ctl_new_row(c, UAR_ROW_EDGE, uar_emit_id(&c->e));
+	struct uar_jw *w;
+
+	if (!edge)
+		return;
+	edge->row.status = UAR_STR("active");
+	edge->row.parent = t->row.id;
+	edge->row.tag = id;
+	edge->edge_kind = UAR_STR("spawned_subagent");
+	edge->reason = uar_str_c(kind);
+	w = uar_emit_begin(&c->e);
+	uar_jw_obj(w, "target");
+	uar_jw_cstr(w, "kind", kind);
+	uar_jw_str(w, "id", id);
+	uar_jw_close(w);
+	uar_jw_obj(w, "edge");
+	ctl_put_edge(w, edge);
+	uar_jw_close(w);
+	ctl_emit_task(c, t, UAR_EV_TASK_DELEGATED);
+}

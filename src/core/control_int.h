@@ -90,6 +90,37 @@ void ctl_unlink_tasks(struct ctl *c);
 void ctl_put_edge(struct uar_jw *w, const struct uar_row_edge *edge);
 /* One blocker less; the task goes on when there is none left. */
 void ctl_unblock(struct ctl *c, uar_str task_id);
+/* Work of the task is handed to somebody: the fact, and the edge to it. */
+void ctl_delegate(struct ctl *c, const struct uar_row_task *t, const char *kind, uar_str id);
+/* control_attempt.c */
+/* Refuses what would begin below a task that is cancelled. */
+void ctl_check_ancestors(struct ctl *c, const struct uar_row_task *t);
+/* control_subagent.c */
+/* Where the session stands among agents: how many are above it, and the session at the root. */
+struct ctl_ancestry {
+	int64_t depth;
+	uar_str root_session_id;
+};
+struct ctl_ancestry ctl_ancestry(struct ctl *c);
+/* The task that work is delegated of; NULL: none, it has to be loaded, or it is refused. */
+struct uar_row_task *ctl_delegating_task(struct ctl *c, uar_str task_id);
+bool ctl_check_child_id(struct ctl *c, uar_str id, const char *where);
+uar_str ctl_print(struct ctl *c, uar_str text); /* as it came; without memory the command fails */
+void ctl_spawn_subagent(struct ctl *c);
+void ctl_send_subagent_input(struct ctl *c);
+void ctl_resume_subagent(struct ctl *c);
+void ctl_close_subagent(struct ctl *c);
+void ctl_follow_subagent(struct ctl *c);
+void ctl_settle_subagent(struct ctl *c);
+/* control_job_write.c */
+int64_t ctl_items_done(const struct uar_row_job *j);
+void ctl_put_counts(struct uar_jw *w, const struct uar_row_job *j);
+/* control_job.c */
+void ctl_create_job(struct ctl *c);
+void ctl_cancel_job(struct ctl *c);
+void ctl_retry_job_item(struct ctl *c);
+void ctl_settle_job_item(struct ctl *c);
+void ctl_expire_job(struct ctl *c);
 /* control_turn.c */
 void ctl_submit_turn(struct ctl *c);
 void ctl_interrupt_turn(struct ctl *c);

@@ -409,10 +409,11 @@ struct uar_create {
 	struct uar_run_what what;
 	uar_str root_run_id, parent_run_id; /* of a further attempt; empty: the first */
 	uar_str trace_id;
-	uar_str source;	  /* "api" */
-	uar_str context;  /* JSON object or empty */
-	uar_str metadata; /* JSON object or empty: the caller's own members */
-	uar_str reason;	  /* of a further attempt; or empty */
+	uar_str source;		  /* "api" */
+	uar_str parent_thread_id; /* of the thread of a child agent; or empty */
+	uar_str context;	  /* JSON object or empty */
+	uar_str metadata;	  /* JSON object or empty: the caller's own members */
+	uar_str reason;		  /* of a further attempt; or empty */
 };
 
 struct uar_prepared {

@@ -56,8 +56,10 @@ static void thread_started(struct emit *e, const struct uar_create *c)
 {
 	struct uar_jw *w = uar_emit_begin(e);
 
-	uar_jw_cstr(w, "origin", "new");
+	uar_jw_cstr(w, "origin", c->parent_thread_id.n ? "subagent" : "new");
 	uar_jw_str(w, "conversation_id", c->thread_id);
+	if (c->parent_thread_id.n)
+		uar_jw_str(w, "parent_thread_id", c->parent_thread_id);
 	uar_emit(e, UAR_EV_THREAD_STARTED, EMIT_THREAD);
 }
 

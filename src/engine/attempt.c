@@ -447,14 +447,18 @@ void rt_attempt_recovered(struct live_run *r)
 		end_follow_up(f);
 }
 
-/* The open tasks of each owner that has open sessions. */
+/* What a start looks for below each owner that has open sessions. */
+static const enum uar_row_kind open_kinds[] = { UAR_ROW_TASK, UAR_ROW_SUBAGENT,
+						UAR_ROW_SUBAGENT_TURN, UAR_ROW_JOB,
+						UAR_ROW_JOB_ITEM };
+
 struct task_scan {
 	struct rt_op under_way;
 	struct uar_runtime *rt;
 	struct uar_sessions_query sessions;
 	struct uar_rows_query rows;
 	struct uar_owner *owners; /* seen so far */
-	size_t owner_count, owner_at;
+	size_t owner_count, owner_at, kind_at;
 	struct uar_arena arena;
 	uar_str after; /* cursor */
 };
@@ -489,7 +493,7 @@ static void ask_tasks(struct task_scan *s)
 	}
 	s->rows = (struct uar_rows_query){
 		.owner = s->owners[s->owner_at],
-		.kind = UAR_ROW_TASK,
+		.kind = open_kinds[s->kind_at],
 		.open = UAR_ROWS_OPEN,
 		.after = s->after,
 		.limit = UAR_LIMIT_LIST_PAGE,
@@ -499,24 +503,41 @@ static void ask_tasks(struct task_scan *s)
 		end_scan(s);
 }
 
+static void recover_task(struct task_scan *s, struct uar_rows_query *q, const struct uar_row *row)
+{
+	const struct uar_owner *owner = &s->owners[s->owner_at];
+	struct uar_row_task t;
+
+	if (!uar_row_unpack(row, &q->arena, &t, sizeof t, NULL) && t.run_live &&
+	    !rt_run_find(s->rt, owner, t.current_run_id))
+		settle_from_store(s->rt, owner, &t);
+}
+
+/* The next page, kind or owner. */
+static void move_on(struct task_scan *s, uar_str next)
+{
+	s->after = next;
+	if (next.n)
+		return;
+	s->kind_at = (s->kind_at + 1) % ARRAY_LEN(open_kinds);
+	s->owner_at += !s->kind_at;
+}
+
 static void tasks_listed(struct uar_rows_query *q)
 {
 	struct task_scan *s = UAR_OWNER(q, struct task_scan, rows);
-	struct uar_row_task t;
 
 	for (size_t i = 0; i < q->row_count && !q->err; i++)
-		if (!uar_row_unpack(&q->rows[i], &q->arena, &t, sizeof t, NULL)) {
-			if (t.run_live &&
-			    !rt_run_find(s->rt, &s->owners[s->owner_at], t.current_run_id))
-				settle_from_store(s->rt, &s->owners[s->owner_at], &t);
-		}
-	s->after = !q->err && q->more ? uar_arena_str(&s->arena, q->next) : UAR_STR_NONE;
-	s->owner_at += !s->after.n;
+		if (q->kind == UAR_ROW_TASK)
+			recover_task(s, q, &q->rows[i]);
+		else
+			rt_fanout_recovered(s->rt, &s->owners[s->owner_at], &q->rows[i]);
+	move_on(s, !q->err && q->more ? uar_arena_str(&s->arena, q->next) : UAR_STR_NONE);
 	uar_store_rows_fini(q);
 	ask_tasks(s);
 }
 
-static bool same_owner(const struct uar_owner *a, const struct uar_owner *b)
+bool rt_same_owner(const struct uar_owner *a, const struct uar_owner *b)
 {
 	return uar_str_eq(a->tenant, b->tenant) && uar_str_eq(a->workspace, b->workspace) &&
 	       uar_str_eq(a->user, b->user);
@@ -527,7 +548,7 @@ static void note_owner(struct task_scan *s, const struct uar_owner *owner)
 	struct uar_owner *grown;
 
 	for (size_t i = 0; i < s->owner_count; i++)
-		if (same_owner(&s->owners[i], owner))
+		if (rt_same_owner(&s->owners[i], owner))
 			return;
 	grown = uar_realloc(s->owners, (s->owner_count + 1) * sizeof *grown);
 	if (!grown)

@@ -239,6 +239,7 @@ static void end_run(struct live_run *r)
 	rt_retain(rt, &r->agg->state.owner);
 	if (r->state.what.task_made)
 		rt_attempt_ended(r);
+	rt_fanout_ended(r);
 	rt_run_over(r, UAR_ESTATE);
 }
 
@@ -252,6 +253,14 @@ static bool says_waiting(const struct uar_decision *d)
 	return false;
 }
 
+static void follow_run(struct live_run *r)
+{
+	if (r->state.what.task_made)
+		rt_attempt_follow(r);
+	if (rt_fanout_is_child(r))
+		rt_fanout_follow(r);
+}
+
 void rt_moved_perform(const struct rt_moved *m)
 {
 	struct live_run *r = m->run;
@@ -262,8 +271,8 @@ void rt_moved_perform(const struct rt_moved *m)
 		end_run(r);
 	else if (r->state.status == UAR_STATUS_QUEUED)
 		rt_start_next(r->agg, uar_str_c(r->thread_id));
-	else if (r->state.what.task_made && says_waiting(m->d))
-		rt_attempt_follow(r);
+	else if ((r->state.what.task_made || rt_fanout_is_child(r)) && says_waiting(m->d))
+		follow_run(r);
 }
 
 void rt_moved_tell(const struct rt_moved *m)

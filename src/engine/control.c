@@ -120,6 +120,7 @@ static uar_err ask_row(struct rt_control *c, const struct uar_need *need)
 		.parent = uar_arena_str(&c->rows, need->parent),
 		.tag = uar_arena_str(&c->rows, need->tag),
 		.session_id = uar_arena_str(&c->rows, need->session_id),
+		.open = need->open,
 	};
 	l->query = (struct uar_rows_query){
 		.owner = c->in.owner,
@@ -128,6 +129,7 @@ static uar_err ask_row(struct rt_control *c, const struct uar_need *need)
 		.parent = l->loaded.need.parent,
 		.tag = l->loaded.need.tag,
 		.session_id = l->loaded.need.session_id,
+		.open = need->open ? UAR_ROWS_OPEN : UAR_ROWS_ANY,
 		.limit = UAR_LIMIT_LIST_PAGE,
 		.done = row_loaded,
 	};
@@ -180,6 +182,8 @@ static void learn_rows(struct agg *agg, const struct uar_append *a)
 			rt_threads_learn(agg, &a->rows[i]);
 		else if (a->rows[i].kind == UAR_ROW_TASK)
 			rt_attempt_learn(agg, &a->rows[i]);
+		else
+			rt_fanout_learn(agg, &a->rows[i]);
 }
 
 /* A first step is durable; the session stays this command's. */
@@ -336,6 +340,8 @@ uar_err uar_runtime_control(struct uar_runtime *rt, struct uar_control_op *op)
 		e = rt_control_lend(c);
 	else if (c->in.kind == UAR_CTL_EDIT_QUEUED_TURN)
 		e = rt_control_prepare_edit(c);
+	else if (c->in.kind == UAR_CTL_CREATE_JOB)
+		e = rt_control_prepare_job(c);
 	else
 		e = rt_control_makes_run(c->in.kind) ? rt_control_prepare(c) : rt_control_locate(c);
 	if (e)

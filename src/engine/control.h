@@ -18,6 +18,7 @@ struct uar_control_op {
 	struct creation *creation;
 	const char *thread_id;
 	bool new_thread;
+	uar_str make_session; /* the id of a session that is made; empty: a new one */
 	/* out; strings are valid inside done */
 	uar_err err;
 	struct uar_error error;

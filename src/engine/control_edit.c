@@ -2,7 +2,7 @@
 #include "engine/control_int.h"
 #include "engine/limits.h"
 
-static void stored(struct uar_blob_put *put)
+void rt_control_stored(struct uar_blob_put *put)
 {
 	struct rt_control *c = UAR_OWNER(put, struct rt_control, runs.text);
 	uar_err e = put->err;
@@ -32,6 +32,6 @@ uar_err rt_control_prepare_edit(struct rt_control *c)
 		return e;
 	c->in.message.text = uar_str_utf8_prefix(text, UAR_LIMIT_PREVIEW_BYTES);
 	c->in.message.bytes = (int64_t)text.n;
-	c->runs.text = (struct uar_blob_put){ .bytes = text, .done = stored };
+	c->runs.text = (struct uar_blob_put){ .bytes = text, .done = rt_control_stored };
 	return rt_control_check_files(c, in->input, store_text);
 }

@@ -152,7 +152,14 @@ static void refuse_row(struct rt_control *c)
 	case UAR_CTL_SCOPE_EDGE: refuse_missing(c, "from", "task"); break;
 	case UAR_CTL_SCOPE_GRANT: refuse_missing(c, "grant_id", "grant"); break;
 	case UAR_CTL_SCOPE_CHANNEL: refuse_missing(c, "channel_id", "channel"); break;
-	case UAR_CTL_SCOPE_OWNER: refuse_missing(c, "parent_task_id", "task"); break;
+	case UAR_CTL_SCOPE_SUBAGENT: refuse_missing(c, "subagent_id", "subagent"); break;
+	case UAR_CTL_SCOPE_JOB: refuse_missing(c, "job_id", "job"); break;
+	case UAR_CTL_SCOPE_OWNER:
+		refuse_missing(c,
+			       uar_control_str(&c->in, "parent_task_id").n ? "parent_task_id"
+									   : "task_id",
+			       "task");
+		break;
 	case UAR_CTL_SCOPE_SESSION:
 	case UAR_CTL_SCOPE_THREAD:
 	case UAR_CTL_SCOPE_ACTION: rt_control_finish(c, UAR_ENOTFOUND, NULL); break;
@@ -192,7 +199,10 @@ static uar_err find_row(struct rt_control *c, enum uar_row_kind kind, uar_str id
 /* A command that names nothing that exists begins a session of its own. */
 static uar_err begin_session(struct rt_control *c)
 {
-	uar_uuid_next(&c->rt->ids, c->session_id);
+	if (c->op->make_session.n)
+		snprintf(c->session_id, sizeof c->session_id, "%.*s", UAR_FMT(c->op->make_session));
+	else
+		uar_uuid_next(&c->rt->ids, c->session_id);
 	c->later.fn = join_later;
 	uar_post(c->rt->o.sched, &c->later);
 	return UAR_OK;
@@ -205,6 +215,8 @@ static uar_err find_by_members(struct rt_control *c)
 	uar_str thread = uar_control_str(in, "thread_id");
 	uar_str parent = uar_control_str(in, "parent_task_id");
 
+	if (in->kind == UAR_CTL_CREATE_JOB)
+		parent = in->create_job.task_id;
 	if (thread.n && join_live(c, thread))
 		return UAR_OK;
 	if (thread.n)
@@ -227,6 +239,9 @@ uar_err rt_control_locate(struct rt_control *c)
 		return find_row(c, UAR_ROW_GRANT, uar_control_str(in, "grant_id"));
 	case UAR_CTL_SCOPE_CHANNEL:
 		return find_row(c, UAR_ROW_CHANNEL, uar_control_str(in, "channel_id"));
+	case UAR_CTL_SCOPE_SUBAGENT:
+		return find_row(c, UAR_ROW_SUBAGENT, uar_control_str(in, "subagent_id"));
+	case UAR_CTL_SCOPE_JOB: return find_row(c, UAR_ROW_JOB, uar_control_str(in, "job_id"));
 	case UAR_CTL_SCOPE_THREAD:
 		return find_session(c, uar_control_str(in, "thread_id"), UAR_STR_NONE);
 	case UAR_CTL_SCOPE_SESSION:

@@ -29,9 +29,13 @@ struct turn_load {
 
 static void look_for_turn(struct turn_load *l);
 
-static bool needs_turn(enum uar_control_kind kind)
+static bool needs_turn(const struct rt_control *c)
 {
-	return kind == UAR_CTL_FORK_THREAD || kind == UAR_CTL_ROLLBACK_THREAD;
+	enum uar_control_kind kind = c->in.kind;
+
+	return kind == UAR_CTL_FORK_THREAD || kind == UAR_CTL_ROLLBACK_THREAD ||
+	       (kind == UAR_CTL_SPAWN_SUBAGENT &&
+		!rt_thread_at_work(c->agg, c->in.spawn_subagent.thread_id));
 }
 
 static void free_lists(struct turn_load *l)
@@ -405,7 +409,7 @@ bool rt_control_turn_load(struct rt_control *c)
 	uar_str turn_id = uar_control_str(&c->in, "turn_id");
 	struct turn_load *l;
 
-	if (!needs_turn(c->in.kind) || (c->turn && c->turn->done))
+	if (!needs_turn(c) || (c->turn && c->turn->done))
 		return false;
 	l = uar_zalloc(sizeof *l);
 	if (!l) {
@@ -423,3 +427,6 @@ bool rt_control_turn_load(struct rt_control *c)
 _Static_assert(offsetof(struct uar_ctl_fork_thread, thread_id) ==
 		       offsetof(struct uar_ctl_rollback_thread, thread_id),
 	       "both are read through the one");
+_Static_assert(offsetof(struct uar_ctl_spawn_subagent, thread_id) ==
+		       offsetof(struct uar_ctl_rollback_thread, thread_id),
+	       "as is this one");

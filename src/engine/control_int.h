@@ -80,6 +80,9 @@ UAR_MUST_CHECK uar_err rt_control_check_files(struct rt_control *c, uar_str inpu
 					      uar_err (*then)(struct rt_control *c));
 /* control_edit.c: the first step of edit_queued_turn: the new message is stored. */
 UAR_MUST_CHECK uar_err rt_control_prepare_edit(struct rt_control *c);
+void rt_control_stored(struct uar_blob_put *put); /* runs.text: then its session is found */
+/* fanout_wait.c: the first step of create_job: what it is given is stored. */
+UAR_MUST_CHECK uar_err rt_control_prepare_job(struct rt_control *c);
 /* The same where a request for a run is ready already. */
 UAR_MUST_CHECK uar_err rt_control_lend(struct rt_control *c);
 UAR_MUST_CHECK uar_err rt_control_make_ready(struct rt_control *c);

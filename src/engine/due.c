@@ -2,7 +2,8 @@
  *
  * What is due is a column of rows: the store tells the earliest. When its time has come the
  * sessions concerned are looked through, and each action that has expired is answered: nobody
- * decided. A start looks once, so that nothing depends on what a process remembered. */
+ * decided. A job that has expired fails. A start looks once, so that nothing depends on what a
+ * process remembered. */
 #include "engine/engine_int.h"
 #include "engine/limits.h"
 #include "event/limits.h"
@@ -15,6 +16,8 @@ struct look {
 	struct uar_sessions_query sessions;
 	struct uar_rows_query rows; /* of one session */
 	size_t at;
+	bool jobs;	 /* its jobs are looked through; else its actions */
+	bool found;	 /* something of it was acted upon */
 	int64_t next_us; /* the earliest that is not due yet; 0: none */
 	bool acted, stuck;
 };
@@ -158,11 +161,14 @@ static void rows_ready(struct uar_rows_query *q)
 
 	for (size_t i = 0; i < q->row_count && !e; i++)
 		if (q->rows[i].due_us && q->rows[i].due_us <= now_us)
-			acted |= expire(l->rt, &q->rows[i]);
+			acted |= l->jobs ? rt_fanout_expire(l->rt, &q->rows[i])
+					 : expire(l->rt, &q->rows[i]);
 	uar_store_rows_fini(q);
 	l->acted |= acted;
-	l->stuck |= !acted;
-	l->at++;
+	l->found |= acted;
+	l->stuck |= l->jobs && !l->found;
+	l->at += l->jobs;
+	l->jobs = !l->jobs;
 	if (e && e != UAR_ENOTFOUND)
 		finish(l, e);
 	else
@@ -186,8 +192,9 @@ static void next_session(struct look *l)
 		finish(l, UAR_OK);
 		return;
 	}
+	l->found &= l->jobs;
 	l->rows = (struct uar_rows_query){ .owner = s->owner,
-					   .kind = UAR_ROW_ACTION,
+					   .kind = l->jobs ? UAR_ROW_JOB : UAR_ROW_ACTION,
 					   .session_id = s->session_id,
 					   .open = UAR_ROWS_OPEN,
 					   .limit = UAR_LIMIT_LIST_PAGE,

@@ -27,6 +27,7 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_list_init(&rt->recovery.to_load);
 	uar_list_init(&rt->ops);
 	uar_list_init(&rt->watches);
+	uar_list_init(&rt->fanout.waiters);
 	rt_shortage_init(rt);
 	rt_due_init(rt);
 	uar_list_init(&rt->parts);
@@ -141,6 +142,7 @@ void uar_runtime_drain(struct uar_runtime *rt, void (*done)(void *ctx), void *ct
 	while ((r = uar_map_next(&rt->runs, &at)))
 		rt_worker_stop(r);
 	rt_parts_stop(rt);
+	rt_fanout_drain(rt);
 	rt_recover_stop(rt);
 	rt->drain.done = done;
 	rt->drain.ctx = ctx;

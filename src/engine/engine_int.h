@@ -91,6 +91,10 @@ struct uar_runtime {
 	struct uar_list parts;	 /* of struct rt_part */
 	struct rt_workers *workers;
 	struct {
+		struct rt_fanout {
+			struct uar_list waiters; /* of struct uar_subagents_wait */
+			size_t waiting;
+		} fanout;
 		struct rt_numbers parked;  /* park.c: runs and sessions outside of memory */
 		struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be
 					    * ended */
@@ -306,6 +310,23 @@ void rt_attempt_learn(struct agg *a, const struct uar_row *row);
 void rt_attempt_recovered(struct live_run *r);
 /* Finds the tasks whose attempt ended before the last stop, and which do not know it. */
 void rt_attempts_recover(struct uar_runtime *rt);
+
+bool rt_same_owner(const struct uar_owner *a, const struct uar_owner *b);
+
+/* fanout*.c: child agents, and items of jobs */
+/* A row is durable: what it asks for is done. */
+void rt_fanout_learn(struct agg *a, const struct uar_row *row);
+/* A start has found an open row. */
+void rt_fanout_recovered(struct uar_runtime *rt, const struct uar_owner *owner,
+			 const struct uar_row *row);
+bool rt_fanout_is_child(const struct live_run *r);
+void rt_fanout_ended(struct live_run *r);
+void rt_fanout_follow(struct live_run *r); /* it waits, or goes on */
+void rt_fanout_parent_stopped(struct live_run *r);
+void rt_fanout_check_parent(struct uar_runtime *rt, const struct uar_owner *owner,
+			    const struct uar_row *row);
+bool rt_fanout_expire(struct uar_runtime *rt, const struct uar_row *row);
+void rt_fanout_drain(struct uar_runtime *rt);
 
 /* control.c */
 void rt_control_begin(struct agg *a);

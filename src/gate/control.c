@@ -1,6 +1,7 @@
 /* control.c - the commands of the control plane: one route over core/command.def. */
 #include "gate/control.h"
 #include "gate/cursor.h"
+#include "gate/fanout.h"
 #include "gate/gate_int.h"
 
 #include "base/sha256.h"
@@ -27,6 +28,8 @@ static const char *const scope_names[] = {
 	[UAR_CTL_SCOPE_THREAD] = "thread", [UAR_CTL_SCOPE_TASK] = "task",
 	[UAR_CTL_SCOPE_ACTION] = "action", [UAR_CTL_SCOPE_EDGE] = "task",
 	[UAR_CTL_SCOPE_GRANT] = "grant",   [UAR_CTL_SCOPE_CHANNEL] = "channel",
+	[UAR_CTL_SCOPE_SUBAGENT] = "subagent",
+	[UAR_CTL_SCOPE_JOB] = "job",
 };
 
 static bool is_export(enum uar_control_kind kind)
@@ -37,10 +40,10 @@ static bool is_export(enum uar_control_kind kind)
 
 static bool is_available(enum uar_control_kind kind)
 {
-	return uar_control_decided(kind) || is_export(kind) || kind == UAR_CTL_RESPOND_ACTION ||
-	       kind == UAR_CTL_GET_TASK || kind == UAR_CTL_LIST_TASKS ||
-	       kind == UAR_CTL_GET_SESSION || kind == UAR_CTL_GET_TOOL_INVENTORY ||
-	       kind == UAR_CTL_GET_THREAD_READ;
+	return uar_control_decided(kind) || is_export(kind) || gate_reads_fanout(kind) ||
+	       kind == UAR_CTL_RESPOND_ACTION || kind == UAR_CTL_GET_TASK ||
+	       kind == UAR_CTL_LIST_TASKS || kind == UAR_CTL_GET_SESSION ||
+	       kind == UAR_CTL_GET_TOOL_INVENTORY || kind == UAR_CTL_GET_THREAD_READ;
 }
 
 static void put_command(struct uar_jw *w, enum uar_control_kind kind)
@@ -195,6 +198,8 @@ static uar_err read_model(struct call *c, struct controlling *x, struct uar_erro
 	const struct uar_ctl_list_tasks *list = &x->in.list_tasks;
 	uar_err e;
 
+	if (gate_reads_fanout(x->in.kind))
+		return gate_read_fanout(c, &x->in, error);
 	switch (x->in.kind) {
 	case UAR_CTL_GET_TASK:
 		x->tasks = (struct uar_tasks_op){ .task_id = x->in.get_task.task_id };
