@@ -139,6 +139,33 @@ def taken_channel(s):
     where = session_only(s)
     done(s, "connect_channel", transport="sse", peer_role="client", channel_id="c-taken", **where)
     return {"transport": "sse", "peer_role": "client", "channel_id": "c-taken", **where}
+def child(s, message="hello", agent_id="echo", closed=False, rests=True):
+    where = idle_thread(s, 1)[0]
+    c = done(s, "spawn_subagent", thread_id=where["thread_id"], agent_id=agent_id, message=message)["subagent"]
+    if closed:
+        done(s, "close_subagent", subagent_id=c["subagent_id"])
+    while rests and done(s, "wait_subagents", subagent_ids=[c["subagent_id"]], timeout_ms=20000)["timed_out"]:
+        pass
+    return {"subagent_id": c["subagent_id"]}
+
+
+def job(s, agent_id="echo", ended=True):
+    j = done(s, "create_job", agent_id=agent_id, instruction="dig", items=["a"])["job"]
+    wait_until(lambda: not ended or done(s, "get_job", job_id=j["job_id"])["job"]["status"] != "running", "the job ends")
+    return {"job_id": j["job_id"]}
+
+
+def job_item(agent_id):
+    def make(s):
+        j = job(s, agent_id)
+        return {**j, "job_item_id": j["job_id"] + ".0"}
+    return make
+
+
+def cancelled_task(s):
+    t = new_task(s)
+    done(s, "cancel_task", **t)
+    return t
 
 
 # name: (members of a success, members that meet a wrong state or None, the status that they get)
@@ -182,6 +209,19 @@ ROWS = {
     "get_tool_inventory": (given(), None, "a read"),
     "list_tasks": (given(), None, "a read"),
     "get_task": (new_task, None, "a read"),
+    "spawn_subagent": (lambda s: {"thread_id": idle_thread(s, 1)[0]["thread_id"], "agent_id": "echo", "message": "x"},
+                       more(thread_only, turn_id="none", agent_id="echo", message="x"), 404),
+    "send_subagent_input": (more(child, message="x"), lambda s: {**child(s, closed=True), "message": "x"}, 409),
+    "resume_subagent": (child, lambda s: child(s, ASK, "tools", rests=False), 409),
+    "close_subagent": (child, None, "a closed one stays closed"),
+    "wait_subagents": (lambda s: {"subagent_ids": [child(s)["subagent_id"]]}, None, "a read"),
+    "list_subagents": (session_only, None, "a read"),
+    "create_job": (given(agent_id="echo", instruction="dig", items=["a"]),
+                   more(cancelled_task, agent_id="echo", instruction="dig", items=["a"]), 409),
+    "list_jobs": (given(), None, "a read"),
+    "get_job": (job, None, "a read"),
+    "cancel_job": (job, None, "a job that is over stays as it is"),
+    "retry_job_item": (job_item("nobody"), job_item("echo"), 409),
 }
 
 
@@ -255,11 +295,11 @@ def another():
         s.restart(user="two")
         for name, body in bodies.items():
             a = post(s, name, **body)
-            if name in ("submit_turn", "create_task", "get_tool_inventory", "list_tasks"):
+            if name in ("submit_turn", "create_task", "create_job", "get_tool_inventory", "list_tasks", "list_jobs"):
                 equal(a.status, 200, (name, a.body))  # they name nothing that is somebody's
             else:
                 p = refused(a, 404, "NOT_FOUND")
-                if name.startswith(("get_", "respond_")):
+                if name.startswith(("get_", "list_", "respond_", "wait_")):
                     continue
                 member = p["where"].lstrip("/")
                 check(body[member] in p["detail"], p)

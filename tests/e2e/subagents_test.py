@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Child agents over the control plane: their graph, input, waiting, the end, and what kills leave."""
+# time limit: 300 s, ten kills and twenty children that are waited for
+import random
+
+from lib import Server, check, equal, main, refused, test, wait_until
+
+ASK = 'tool fs.write {"path": "a.txt", "text": "x"}'
+SLOW = "wait 60"
+
+
+def command(s, name, **body):
+    a = s.http.post(f"/api/control/{name}", body)
+    equal(a.status, 200, (name, a.body))
+    return a.json
+
+
+def parent_of(s, message="hello", agent="echo", **more):
+    """A turn that is over, as start of children: (session_id, thread_id, turn_id, run_id)."""
+    t = command(s, "submit_turn", agent_id=agent, message=message, **more)["result"]
+    s.finish(t["run_id"])
+    return t
+
+
+def spawn(s, parent, message="dig", agent_id="echo", **more):
+    a = command(s, "spawn_subagent", thread_id=parent["thread_id"], agent_id=agent_id, message=message, **more)
+    return a["result"]["subagent"]
+
+
+def wait(s, *ids, timeout_ms=30000, **more):
+    return command(s, "wait_subagents", subagent_ids=list(ids), timeout_ms=timeout_ms, **more)["result"]
+
+
+def rest(s, child):
+    """The child's record once nothing of it is under way."""
+    r = wait(s, child["subagent_id"])
+    check(not r["timed_out"], r)
+    return r["subagents"][0]
+
+
+def children(s, session_id, **more):
+    return command(s, "list_subagents", session_id=session_id, **more)["result"]["subagents"]
+
+
+def log_of(s, session_id):
+    """The session's events so far."""
+    last = s.http.get(f"/api/sessions/{session_id}").json["through_sequence"]
+    out = []
+    with s.session_stream(session_id) as stream:
+        for event in stream:
+            out.append(event.data)
+            if event.data["sequence"] >= last:
+                return out
+    return out
+
+
+def of_class(events, name, child=None):
+    return [e for e in events if e["type"] == name and (not child or e["subagent_id"] == child["subagent_id"])]
+
+
+@test("a_child_agent_is_spawned_with_links_and_answers",
+      "CTL-26 CTL-28 CTL-39 EVT-061 EVT-062 EVT-064 ID-10 JOB-01")
+def spawned():
+    with Server() as s:
+        parent = parent_of(s)
+        child = spawn(s, parent, message="dig here", role="miner", nickname="Ann")
+        equal(child["status"], "spawned")
+        equal(child["parent"], {"session_id": parent["session_id"], "thread_id": parent["thread_id"],
+                                "turn_id": parent["turn_id"]})
+        done = rest(s, child)
+        equal((done["status"], done["answer"], done["role"], done["nickname"], done["depth"]),
+              ("completed", "dig here", "miner", "Ann", 1))
+        check(done["isolation"] and done["model_policy"] and done["last_message_ref"], done)
+        check(done["child_session_id"] != parent["session_id"], done)
+        events = log_of(s, parent["session_id"])
+        first = of_class(events, "subagent.spawned", child)[0]
+        equal((first["payload"]["status"], first["thread_id"], first["turn_id"]),
+              ("spawned", parent["thread_id"], parent["turn_id"]))
+        equal(first["payload"]["child_thread_id"], done["child_thread_id"])
+        equal([e["payload"]["status"] for e in of_class(events, "subagent.status", child)], ["running"])
+        last = of_class(events, "subagent.completed", child)
+        equal([e["payload"]["summary_preview"] for e in last], ["dig here"])
+        equal(last[0]["refs"]["output_ref"], done["last_message_ref"])
+        own = log_of(s, done["child_session_id"])
+        started = [e for e in own if e["type"] == "thread.started"][0]["payload"]
+        equal((started["origin"], started["parent_thread_id"]), ("subagent", parent["thread_id"]))
+        s.restart()
+        again = children(s, parent["session_id"])[0]
+        equal((again["parent"], again["answer"], again["child_session_id"]),
+              (done["parent"], done["answer"], done["child_session_id"]))
+
+
+@test("a_child_agent_takes_input_is_closed_and_resumed", "CTL-27 CTL-29 CTL-30 EVT-063 EVT-066")
+def talked_to():
+    with Server() as s:
+        parent = parent_of(s)
+        child = rest(s, spawn(s, parent, message="one"))
+        sent = command(s, "send_subagent_input", subagent_id=child["subagent_id"], message="two", input_id="i1")
+        check(sent["event_ids"], sent)
+        again = command(s, "send_subagent_input", subagent_id=child["subagent_id"], message="two", input_id="i1")
+        equal((again["event_ids"], again["result"]["existed"]), ([], True))
+        child = rest(s, child)
+        equal((child["answer"], child["turns"]), ("two", 2))
+        busy = spawn(s, parent, message=ASK, agent_id="tools")
+        wait_until(lambda: children(s, parent["session_id"]) and [
+            c for c in children(s, parent["session_id"]) if c["status"] == "waiting"], "the child asks")
+        refused(s.http.post("/api/control/resume_subagent", {"subagent_id": busy["subagent_id"]}), 409, "CONFLICT")
+        closed = command(s, "close_subagent", subagent_id=busy["subagent_id"], reason="enough")["result"]["subagent"]
+        equal((closed["status"], closed["status_reason"]), ("closed", "enough"))
+        busy = rest(s, busy)
+        equal((busy["status"], busy["recoverable"], s.record(busy["run_id"])["status"]), ("closed", True, "canceled"))
+        refused(s.http.post("/api/control/send_subagent_input", {"subagent_id": busy["subagent_id"], "message": "x"}),
+                409, "CONFLICT")
+        events = log_of(s, parent["session_id"])
+        told = of_class(events, "subagent.input", child)[0]
+        equal((told["payload"]["preview"], told["payload"]["index"], told["payload"]["kind"]), ("two", 1, "text"))
+        ended = of_class(events, "subagent.closed", busy)[0]["payload"]
+        equal((ended["status"], ended["reason"], ended["released"]), ("closed", "enough", False))
+        equal([e["payload"].get("reason") for e in of_class(events, "subagent.status", busy)][-1], "released")
+        s.restart()
+        command(s, "resume_subagent", subagent_id=child["subagent_id"])
+        child = rest(s, child)
+        equal((child["answer"], child["turns"], child["status"]), ("two", 3, "completed"))
+        equal(len([e for e in log_of(s, child["child_session_id"]) if e["type"] == "turn.submitted"]), 3)
+        command(s, "resume_subagent", subagent_id=busy["subagent_id"], message="tool time.now {}")
+        equal(rest(s, busy)["status"], "completed")
+
+
+@test("waiting_for_child_agents_ends_with_any_all_or_its_time", "CTL-28")
+def waited_for():
+    with Server() as s:
+        parent = parent_of(s)
+        slow = spawn(s, parent, message=ASK, agent_id="tools")
+        fast = spawn(s, parent, message="fast")
+        both = slow["subagent_id"], fast["subagent_id"]
+        some = wait(s, *both, mode="any")
+        equal((some["timed_out"], [c["status"] for c in some["subagents"]][1]), (False, "completed"))
+        late = wait(s, *both, mode="all", timeout_ms=200)
+        equal(late["timed_out"], True)
+        look = wait(s, slow["subagent_id"], timeout_ms=0)
+        equal(look["timed_out"], True)
+        command(s, "close_subagent", subagent_id=slow["subagent_id"])
+        equal(wait(s, *both)["timed_out"], False)
+        refused(s.http.post("/api/control/wait_subagents", {"subagent_ids": ["none"]}), 404, "NOT_FOUND")
+        refused(s.http.post("/api/control/wait_subagents", {"subagent_ids": []}), 400, "VALIDATION_ERROR", "/subagent_ids")
+
+
+@test("child_agents_that_fail_say_so_and_are_recoverable", "EVT-065")
+def failed():
+    with Server() as s:
+        parent = parent_of(s)
+        child = rest(s, spawn(s, parent, agent_id="nobody"))
+        equal((child["status"], child["last_error"]["code"], child["recoverable"]), ("failed", "NOT_FOUND", True))
+        end = of_class(log_of(s, parent["session_id"]), "subagent.failed", child)[0]["payload"]
+        equal((end["status"], end["failure_category"], end["error"]["code"]), ("failed", "execution", "NOT_FOUND"))
+
+
+@test("child_agents_have_children_up_to_a_depth_and_close_with_their_parent", "CTL-39 FACT-07")
+def graph():
+    with Server() as s:
+        parent = parent_of(s)
+        top = rest(s, spawn(s, parent))
+        below = [rest(s, spawn(s, {"thread_id": top["child_thread_id"]}))]
+        while len(below) < 3:
+            below.append(rest(s, spawn(s, {"thread_id": below[-1]["child_thread_id"]})))
+        equal([c["depth"] for c in below], [2, 3, 4])
+        refused(s.http.post("/api/control/spawn_subagent", {
+            "thread_id": below[-1]["child_thread_id"], "agent_id": "echo", "message": "x"}), 409, "CONFLICT")
+        waits = spawn(s, {"thread_id": below[0]["child_thread_id"]}, message=ASK, agent_id="tools")
+        detached = spawn(s, {"thread_id": below[0]["child_thread_id"]}, message=ASK, agent_id="tools",
+                         on_parent_end="detach")
+        all_of_them = children(s, parent["session_id"])
+        equal(len(all_of_them), 6)
+        equal({c["root_session_id"] for c in all_of_them}, {parent["session_id"]})
+        by_id = {c["subagent_id"]: c for c in all_of_them}
+        equal(by_id[below[1]["subagent_id"]]["parent_subagent_id"], below[0]["subagent_id"])
+        equal(len(children(s, parent["session_id"], depth=2)), 2)
+        s.restart()
+        equal({c["subagent_id"] for c in children(s, parent["session_id"])}, set(by_id))
+        command(s, "close_subagent", subagent_id=below[0]["subagent_id"])
+        equal(rest(s, waits)["status"], "closed")
+        wait_until(lambda: [c for c in children(s, parent["session_id"])
+                            if c["subagent_id"] == detached["subagent_id"]][0]["status"] == "waiting")
+
+
+@test("child_agents_are_closed_when_their_parents_run_is_cancelled", "FACT-07")
+def cancelled():
+    with Server() as s:
+        t = command(s, "submit_turn", agent_id="tools", message=ASK)["result"]
+        wait_until(lambda: s.record(t["run_id"]).get("actions"), "a question")
+        child = spawn(s, t, message=ASK, agent_id="tools")
+        equal(child["parent"]["run_id"], t["run_id"])
+        kept = spawn(s, t, message=ASK, agent_id="tools", on_parent_end="detach")
+        command(s, "interrupt_turn", session_id=t["session_id"])
+        equal(rest(s, child)["status"], "closed")
+        check(wait(s, kept["subagent_id"], timeout_ms=0)["timed_out"], kept)
+
+
+@test("work_of_a_task_is_delegated_to_a_child_agent", "EVT-092")
+def delegated():
+    with Server() as s:
+        parent = parent_of(s)
+        task = command(s, "create_task", objective="dig", session_id=parent["session_id"])["result"]["task"]
+        child = rest(s, spawn(s, parent, task_id=task["task_id"]))
+        fact = of_class(log_of(s, parent["session_id"]), "task.delegated")[0]
+        equal((fact["task_id"], fact["payload"]["target"]),
+              (task["task_id"], {"kind": "subagent", "id": child["subagent_id"]}))
+        edge = s.http.get(f"/api/tasks/{task['task_id']}").json["task"]["relationships"][0]
+        equal((edge["kind"], edge["target_id"]), ("spawned_subagent", child["subagent_id"]))
+        equal({k: fact["payload"]["edge"][k] for k in ("kind", "target_id")},
+              {"kind": "spawned_subagent", "target_id": child["subagent_id"]})
+        command(s, "cancel_task", task_id=task["task_id"])
+        refused(s.http.post("/api/control/spawn_subagent", {
+            "thread_id": parent["thread_id"], "agent_id": "echo", "message": "x", "task_id": task["task_id"]}),
+            409, "CONFLICT")
+
+
+@test("too_many_child_agents_at_work_are_refused", "CTL-26")
+def counted():
+    with Server() as s:
+        parent = parent_of(s)
+        for _ in range(64):
+            spawn(s, parent, message=ASK, agent_id="tools")
+        p = refused(s.http.post("/api/control/spawn_subagent", {
+            "thread_id": parent["thread_id"], "agent_id": "echo", "message": "x"}), 409, "CONFLICT")
+        check("wait for some of them" in p["detail"], p)
+
+
+@test("twenty_child_agents_are_each_done_once_through_kills", "CTL-26 FACT-07")
+def killed():
+    rng = random.Random(7)
+    with Server() as s:
+        parent = parent_of(s)
+        made = []
+        for i in range(20):
+            made.append(spawn(s, parent, message=f"work {i}", subagent_id=f"child-{i}"))
+            if i % 2:
+                s.kill()
+                s.start()
+                again = spawn(s, parent, message=f"work {i}", subagent_id=f"child-{i}")
+                equal(again["subagent_id"], made[-1]["subagent_id"])
+        rng.shuffle(made)
+        for i, child in enumerate(made):
+            done = rest(s, child)
+            equal((done["status"], done["answer"], done["turns"]),
+                  ("completed", "work " + child["subagent_id"][6:], 1))
+            own = log_of(s, done["child_session_id"])
+            equal(len([e for e in own if e["type"] == "turn.submitted"]), 1)
+        events = log_of(s, parent["session_id"])
+        for child in made:
+            equal(len(of_class(events, "subagent.spawned", child)), 1)
+            equal(len(of_class(events, "subagent.completed", child)), 1)
+
+
+if __name__ == "__main__":
+    main()
