@@ -138,7 +138,7 @@ static uar_str message_of(struct ctl *c, const struct uar_row_job_input *in, int
 		uar_json_write(&text, at);
 	value = at->kind == UAR_JSON_STRING ? at->text : uar_buf_str(&text);
 	out = uar_arena_printf(c->e.env->arena, "%.*s%s%.*s", UAR_FMT(in->instruction),
-			       value.n ? "\n\n" : "", UAR_FMT(value));
+			       value.n && in->instruction.n ? "\n\n" : "", UAR_FMT(value));
 	uar_buf_fini(&text);
 	return ctl_print(c, out);
 }

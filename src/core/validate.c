@@ -23,6 +23,7 @@ struct seen_run {
 struct seen_part {
 	struct seen_part *next; /* of all, to be freed */
 	int begun, ended;
+	bool done; /* of an item of a job: it was completed */
 	size_t key_bytes;
 	char key[];
 };
@@ -280,6 +281,78 @@ static uar_err check_lifecycles(struct uar_validator *v)
 	return e;
 }
 
+/* --- child agents and jobs ------------------------------------------------------------------- */
+
+/* What one event makes, and others speak of. */
+static const struct made_thing {
+	enum uar_id id;
+	enum uar_event_class made;
+	const char *rule;
+} things[UAR_EV_COUNT] = {
+#define SUBAGENT(CLS) [CLS] = { UAR_ID_SUBAGENT, UAR_EV_SUBAGENT_SPAWNED, "subagent" }
+#define JOB(CLS)      [CLS] = { UAR_ID_JOB, UAR_EV_JOB_CREATED, "job" }
+	SUBAGENT(UAR_EV_SUBAGENT_SPAWNED),
+	SUBAGENT(UAR_EV_SUBAGENT_STATUS),
+	SUBAGENT(UAR_EV_SUBAGENT_INPUT),
+	SUBAGENT(UAR_EV_SUBAGENT_COMPLETED),
+	SUBAGENT(UAR_EV_SUBAGENT_FAILED),
+	SUBAGENT(UAR_EV_SUBAGENT_CLOSED),
+	JOB(UAR_EV_JOB_CREATED),
+	JOB(UAR_EV_JOB_STARTED),
+	JOB(UAR_EV_JOB_PROGRESS),
+	JOB(UAR_EV_JOB_COMPLETED),
+	JOB(UAR_EV_JOB_FAILED),
+	JOB(UAR_EV_JOB_CANCELLED),
+	JOB(UAR_EV_JOB_ITEM_STARTED),
+	JOB(UAR_EV_JOB_ITEM_COMPLETED),
+	JOB(UAR_EV_JOB_ITEM_FAILED),
+#undef SUBAGENT
+#undef JOB
+};
+
+static uar_err check_made(struct uar_validator *v, const struct made_thing *t)
+{
+	struct seen_part *p;
+	uar_err e = find_part(v, t->rule[0], v->ev->ids[t->id], &p);
+
+	if (e)
+		return e;
+	if (v->ev->cls == t->made)
+		begin_part(v, p, t->rule);
+	else if (!p->begun)
+		broken(v, t->rule, "nothing has made it before");
+	return UAR_OK;
+}
+
+static uar_err check_item(struct uar_validator *v)
+{
+	struct seen_part *p;
+	uar_err e = find_part(v, 'i', v->ev->ids[UAR_ID_JOB_ITEM], &p);
+	bool starts = v->ev->cls == UAR_EV_JOB_ITEM_STARTED;
+
+	if (e)
+		return e;
+	if (starts && (p->begun > p->ended || p->done))
+		broken(v, "job", "the item is at work already, or is completed");
+	else if (!starts && p->ended >= p->begun)
+		broken(v, "job", "the item ends and is not at work");
+	p->begun += starts;
+	p->ended += !starts;
+	p->done |= v->ev->cls == UAR_EV_JOB_ITEM_COMPLETED;
+	return UAR_OK;
+}
+
+static uar_err check_fanout(struct uar_validator *v)
+{
+	enum uar_event_class cls = v->ev->cls;
+	bool known = cls < UAR_EV_COUNT && things[cls].rule;
+	uar_err e = known ? check_made(v, &things[cls]) : UAR_OK;
+
+	if (!e && known && v->ev->ids[UAR_ID_JOB_ITEM].n)
+		e = check_item(v);
+	return e;
+}
+
 /* What may carry the id of a run that is over. */
 static bool may_follow_end(enum uar_event_class cls)
 {
@@ -459,6 +532,8 @@ static uar_err check_rules(struct uar_validator *v)
 		e = check_turn(v);
 	if (!e)
 		e = check_lifecycles(v);
+	if (!e)
+		e = check_fanout(v);
 	if (!e && v->run) {
 		check_attempt(v, v->run);
 		fold_run(v, v->run);

@@ -12,6 +12,8 @@
  *	tool       a tool call starts once and ends at most once, before its run ends
  *	action     a question is asked once and answered at most once, before its run ends
  *	model      a model call is requested once and ends at most once
+ *	subagent   a child agent is spawned once, before anything else is said of it
+ *	job        a job is created once; an item is at work once at a time, and completed once
  *	fold       the event cannot follow the state that the events before it lead to
  *	row        the stored record of a run or a question says something else than its
  *	           events

@@ -14,7 +14,7 @@
 #include "event/event.h"
 #include "event/fields.h"
 
-enum { UAR_SVIEW_VERSION = 7 };
+enum { UAR_SVIEW_VERSION = 8 };
 
 enum uar_sview_kind {
 #define VIEW(KIND, NAME, MAX, DOC) UAR_SVIEW_##KIND,
@@ -94,6 +94,8 @@ void uar_sview_write_inventory(struct uar_jw *w, const char *key, const struct u
 void uar_sview_write_evidence(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
 			      uar_str thread_id);
 void uar_sview_write_channels(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
+/* Child agents and jobs of a session. */
+void uar_sview_write_fanout(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 /* How each read model of a session stands: available, stale, not_applicable, unavailable. */
 void uar_sview_write_states(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 /* Freshness: {"state", "through_sequence", "last_sequence", "reason"}. */

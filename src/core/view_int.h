@@ -66,6 +66,7 @@ void view_fold_step(struct fold_step *s);
 void view_fold_work(struct fold_step *s); /* actions, calls, incidents, processes, outputs */
 void view_fold_task(struct fold_step *s);
 void view_fold_channel(struct fold_step *s);
+void view_fold_fanout(struct fold_step *s);   /* child agents, jobs and their items */
 void view_fold_routing(struct fold_step *s);  /* models, costs, limits */
 void view_fold_material(struct fold_step *s); /* artifacts, context, tools, evidence */
 

@@ -131,14 +131,21 @@ static const struct {
 	{ "execution_environment_snapshot", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
 	{ "routing_limit_summary", UAR_SVIEW_ROUTING, NULL,
 	  "no run was routed, priced or limited" },
-	{ "subagent_job_summary", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
+	{ "subagent_job_summary", UAR_SVIEW_COUNT, NULL, "no child agent and no job was started" },
 	{ "channel_summary", UAR_SVIEW_CHANNEL, NULL, "no peer has a channel to the session" },
 };
 
+/* One of them is made of two kinds of items. */
+static size_t count_of(const struct uar_sview *v, size_t i)
+{
+	if (models[i].kind == UAR_SVIEW_COUNT)
+		return v->lists[UAR_SVIEW_SUBAGENT].count + v->lists[UAR_SVIEW_JOB].count;
+	return v->lists[models[i].kind].count;
+}
+
 static void write_state(struct uar_jw *w, const struct uar_sview_show *s, size_t i)
 {
-	bool empty = !models[i].unavailable && models[i].nothing &&
-		     !s->view->lists[models[i].kind].count;
+	bool empty = !models[i].unavailable && models[i].nothing && count_of(s->view, i) == 0;
 
 	uar_jw_obj(w, models[i].name);
 	if (models[i].unavailable)

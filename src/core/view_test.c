@@ -70,6 +70,23 @@ static const struct {
 	  "{\"action_type\":\"form\",\"prompt\":\"p%d\",\"decisions\":[\"allow\"]}", "" },
 	{ UAR_EV_ACTION_RESOLVED, "{\"result\":\"allow\",\"waited_ms\":%d,\"status\":\"resolved\"}",
 	  "" },
+	{ UAR_EV_SUBAGENT_SPAWNED,
+	  "{\"child_thread_id\":\"t\",\"role\":\"r%d\",\"status\":\"spawned\"}", "" },
+	{ UAR_EV_SUBAGENT_STATUS, "{\"status\":\"running\",\"reason\":\"r%d\"}",
+	  "{\"last_message_ref\":\"message://x\"}" },
+	{ UAR_EV_SUBAGENT_COMPLETED,
+	  "{\"status\":\"completed\",\"summary_preview\":\"s%d\",\"duration_ms\":1}",
+	  "{\"output_ref\":\"message://y\"}" },
+	{ UAR_EV_JOB_CREATED, "{\"job_kind\":\"batch\",\"item_count\":%d,\"status\":\"created\"}",
+	  "" },
+	{ UAR_EV_JOB_PROGRESS, "{\"counts\":{\"completed\":%d},\"cursor\":\"1\",\"progress\":0.5}",
+	  "" },
+	{ UAR_EV_JOB_ITEM_STARTED,
+	  "{\"index\":%d,\"attempt\":1,\"assigned_thread_id\":\"t\",\"status\":\"running\"}", "" },
+	{ UAR_EV_JOB_ITEM_FAILED,
+	  "{\"index\":%d,\"attempt\":1,\"failure_category\":\"execution\",\"retryable\":true,"
+	  "\"status\":\"failed\"}",
+	  "" },
 	{ UAR_EV_ARTIFACT_CHANGED,
 	  "{\"op\":\"created\",\"artifact_type\":\"html\",\"title\":\"x\",\"version\":%d,"
 	  "\"status\":"
@@ -145,6 +162,9 @@ static void make_event(struct script *s, size_t i)
 	e->ids[UAR_ID_TOOL_CALL] = text(s, "call", below(s, 40) + i / 10);
 	e->ids[UAR_ID_ACTION] = text(s, "action", below(s, 40) + i / 10);
 	e->ids[UAR_ID_ARTIFACT] = text(s, "artifact", below(s, 20));
+	e->ids[UAR_ID_SUBAGENT] = text(s, "subagent", below(s, 200));
+	e->ids[UAR_ID_JOB] = text(s, "job", below(s, 40));
+	e->ids[UAR_ID_JOB_ITEM] = text(s, "item", below(s, 100));
 	e->ids[UAR_ID_PROCESS] = text(s, "process", below(s, 50));
 	e->ids[UAR_ID_EVIDENCE] = text(s, "evidence", below(s, 50));
 }
@@ -239,11 +259,11 @@ TEST(what_is_no_snapshot_is_refused, "")
 		{ "", UAR_ECORRUPT },
 		{ "{}", UAR_ENEWER },
 		{ "{\"version\":1,\"through\":1}", UAR_ENEWER },
-		{ "{\"version\":7}", UAR_ECORRUPT },
-		{ "{\"version\":7,\"through\":1,\"thread\":{}}", UAR_ECORRUPT },
-		{ "{\"version\":7,\"through\":1,\"thread\":{\"items\":[{\"colour\":1}]}}",
+		{ "{\"version\":8}", UAR_ECORRUPT },
+		{ "{\"version\":8,\"through\":1,\"thread\":{}}", UAR_ECORRUPT },
+		{ "{\"version\":8,\"through\":1,\"thread\":{\"items\":[{\"colour\":1}]}}",
 		  UAR_ECORRUPT },
-		{ "{\"version\":7,\"through\":1,\"shell\":{\"items\":[{},{}]}}", UAR_ECORRUPT },
+		{ "{\"version\":8,\"through\":1,\"shell\":{\"items\":[{},{}]}}", UAR_ECORRUPT },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -35,7 +35,9 @@ static uar_err read_parts(uar_str words, unsigned *out, struct uar_error *error)
 	static const struct {
 		const char *name;
 		enum uar_session_part part;
-	} parts[] = { { "tasks", UAR_SESSION_TASKS }, { "artifacts", UAR_SESSION_ARTIFACTS } };
+	} parts[] = { { "tasks", UAR_SESSION_TASKS },
+		      { "artifacts", UAR_SESSION_ARTIFACTS },
+		      { "subagents", UAR_SESSION_FANOUT } };
 
 	while (words.n) {
 		uar_str word = uar_str_cut(words, ',', &words);
@@ -46,7 +48,8 @@ static uar_err read_parts(uar_str words, unsigned *out, struct uar_error *error)
 		if (i == ARRAY_LEN(parts)) {
 			uar_error_where(error, "include");
 			return uar_error_set(error, UAR_EINVALID,
-					     "include takes tasks and artifacts, with a comma");
+					     "include takes tasks, artifacts and subagents, with "
+					     "commas");
 		}
 		*out |= parts[i].part;
 	}

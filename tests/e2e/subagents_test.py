@@ -4,58 +4,9 @@
 import random
 
 from lib import Server, check, equal, main, refused, test, wait_until
+from lib.fanout import children, command, log_of, of_class, parent_of, rest, spawn, wait
 
 ASK = 'tool fs.write {"path": "a.txt", "text": "x"}'
-SLOW = "wait 60"
-
-
-def command(s, name, **body):
-    a = s.http.post(f"/api/control/{name}", body)
-    equal(a.status, 200, (name, a.body))
-    return a.json
-
-
-def parent_of(s, message="hello", agent="echo", **more):
-    """A turn that is over, as start of children: (session_id, thread_id, turn_id, run_id)."""
-    t = command(s, "submit_turn", agent_id=agent, message=message, **more)["result"]
-    s.finish(t["run_id"])
-    return t
-
-
-def spawn(s, parent, message="dig", agent_id="echo", **more):
-    a = command(s, "spawn_subagent", thread_id=parent["thread_id"], agent_id=agent_id, message=message, **more)
-    return a["result"]["subagent"]
-
-
-def wait(s, *ids, timeout_ms=30000, **more):
-    return command(s, "wait_subagents", subagent_ids=list(ids), timeout_ms=timeout_ms, **more)["result"]
-
-
-def rest(s, child):
-    """The child's record once nothing of it is under way."""
-    r = wait(s, child["subagent_id"])
-    check(not r["timed_out"], r)
-    return r["subagents"][0]
-
-
-def children(s, session_id, **more):
-    return command(s, "list_subagents", session_id=session_id, **more)["result"]["subagents"]
-
-
-def log_of(s, session_id):
-    """The session's events so far."""
-    last = s.http.get(f"/api/sessions/{session_id}").json["through_sequence"]
-    out = []
-    with s.session_stream(session_id) as stream:
-        for event in stream:
-            out.append(event.data)
-            if event.data["sequence"] >= last:
-                return out
-    return out
-
-
-def of_class(events, name, child=None):
-    return [e for e in events if e["type"] == name and (not child or e["subagent_id"] == child["subagent_id"])]
 
 
 @test("a_child_agent_is_spawned_with_links_and_answers",
@@ -213,6 +164,38 @@ def delegated():
         refused(s.http.post("/api/control/spawn_subagent", {
             "thread_id": parent["thread_id"], "agent_id": "echo", "message": "x", "task_id": task["task_id"]}),
             409, "CONFLICT")
+
+
+@test("the_summary_of_a_session_shows_children_and_jobs_after_a_restart", "SNAP-12")
+def summary():
+    with Server() as s:
+        parent = parent_of(s)
+        child = rest(s, spawn(s, parent, message="dig", nickname="Ann"))
+        waits = spawn(s, parent, message=ASK, agent_id="tools")
+        wait_until(lambda: [c for c in children(s, parent["session_id"]) if c["status"] == "waiting"], "the child asks")
+        job = command(s, "create_job", agent_id="echo", instruction="dig", items=["a", "b"],
+                      thread_id=parent["thread_id"])["result"]["job"]
+        wait_until(lambda: command(s, "get_job", job_id=job["job_id"])["result"]["job"]["status"] == "completed", "the job")
+
+        def shown():
+            a = s.http.get(f"/api/sessions/{parent['session_id']}?include=subagents").json
+            equal(a["read_models"]["subagent_job_summary"]["state"], "available")
+            return a["subagent_job_summary"]
+        before = shown()
+        by_id = {c["subagent_id"]: c for c in before["subagents"]}
+        one, two = by_id[child["subagent_id"]], by_id[waits["subagent_id"]]
+        equal((one["status"], one["summary"], one["nickname"], one["recoverability"], one["child_thread_id"]),
+              ("completed", "dig", "Ann", "resume_subagent", child["child_thread_id"]))
+        equal((two["status"], two["recoverability"]), ("waiting", "goes_on"))
+        j = before["jobs"][0]
+        equal((j["job_id"], j["status"], j["counts"]["completed"], j["progress"]), (job["job_id"], "completed", 2, 1))
+        check(all(i["assigned_thread_id"] and i["status"] == "completed" for i in j["items"]), j)
+        s.kill()
+        s.start()
+        equal(shown(), before)
+        plain = parent_of(s)
+        states = s.http.get(f"/api/sessions/{plain['session_id']}").json["read_models"]
+        equal(states["subagent_job_summary"]["state"], "not_applicable")
 
 
 @test("too_many_child_agents_at_work_are_refused", "CTL-26")
