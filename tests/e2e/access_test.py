@@ -264,8 +264,7 @@ def second_server():
         told = json.loads(second.stdout)  # who asks for JSON is told in JSON, too
         equal((told["code"], told["in_use"]), ("UNAVAILABLE", True))
         check("in use" in second.stderr and "in use" in told["error"], second)
-        equal(s.http.get("/ready").status, 200)
-        equal(s.finish(s.create("echo", "still mine"))["status"], "succeeded")
+        equal(s.ready().finish(s.create("echo", "still mine"))["status"], "succeeded")
 
 
 @test("bad_configuration_is_refused_with_the_reason", "CFG-04")
