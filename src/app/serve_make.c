@@ -10,6 +10,7 @@
 #include "app/text.h"
 #include "base/address.h"
 #include "json/limits.h"
+#include "work/agent_tools.h"
 #include "work/definition_store.h"
 
 extern char **environ;
@@ -314,6 +315,8 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 	if (!e)
 		e = uar_runtime_create(&o, &s->runtime);
 	explicit_bzero(&seal, sizeof seal);
+	if (!e)
+		uar_agent_tools_attach(s->parts.agent_tools, s->runtime);
 	if (!e)
 		e = uar_workers_create(s->runtime, &work, &s->parts.work);
 	if (!e)

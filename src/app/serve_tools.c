@@ -4,6 +4,7 @@
 #include "app/definition_parts.h"
 #include "tool/http_source.h"
 #include "tool/skill_script.h"
+#include "work/agent_tools.h"
 #include "work/kb_tools.h"
 
 uar_err uar_server_need_client(struct server *s, struct uar_error *error)
@@ -72,6 +73,18 @@ static uar_err add_knowledge(struct server *s, struct uar_error *error)
 	return e || !source ? e : take(s, source, error);
 }
 
+static uar_err add_agents(struct server *s, struct uar_error *error)
+{
+	struct uar_tools *source = NULL;
+	uar_err e = uar_agent_tools_create(&source);
+
+	if (!e)
+		e = take(s, source, error);
+	if (!e)
+		s->parts.agent_tools = source; /* the registry owns it */
+	return e;
+}
+
 static uar_err add_scripts(struct server *s, struct uar_error *error)
 {
 	struct uar_tools *source = NULL;
@@ -128,5 +141,7 @@ uar_err uar_server_make_tools(struct server *s, struct uar_error *error)
 		e = add_fetch(s, error);
 	if (!e)
 		e = add_knowledge(s, error);
+	if (!e)
+		e = add_agents(s, error);
 	return e ? e : add_file(s, error);
 }

@@ -32,7 +32,11 @@ static void free_waiting(struct waiting *x)
 
 static void drop_waiting(struct rt_op *under_way)
 {
-	free_waiting(UAR_OWNER(under_way, struct waiting, under_way));
+	struct waiting *x = UAR_OWNER(under_way, struct waiting, under_way);
+
+	if (x->w)
+		x->w->internal = NULL;
+	free_waiting(x);
 }
 
 static void finish(struct waiting *x, uar_err e, const struct uar_error *error)
@@ -195,6 +199,8 @@ void uar_runtime_leave_subagents(struct uar_subagents_wait *w)
 {
 	struct waiting *x = w->internal;
 
+	if (!x)
+		return; /* the engine is gone */
 	uar_list_remove(&w->node);
 	x->w = NULL;
 	if (x->looking)

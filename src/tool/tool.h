@@ -73,6 +73,7 @@ struct uar_tool_caller {
 	struct uar_owner owner;
 	uar_str agent_id, conversation_id; /* empty: none */
 	const struct uar_json *memory;	   /* that member of its definition; NULL: none */
+	const struct uar_json *agents; /* policy.agents of it: whom it may start; NULL: nobody */
 };
 
 struct uar_tool_request {

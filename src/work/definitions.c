@@ -77,11 +77,14 @@ struct toolset rt_definition_toolset(const struct live_run *r)
 {
 	const struct pinned *p = find_pinned(r);
 	struct uar_tools *tools = rt_work(r)->o.tools;
+	const struct uar_json *policy;
 
 	if (!p)
 		return (struct toolset){ .registry = tools };
+	policy = uar_json_get(p->entry->def.json, UAR_STR("policy"));
 	return (struct toolset){ .registry = p->box ? uar_toolbox_tools(p->box) : tools,
 				 .policy = &p->tools,
+				 .agents = uar_json_first(uar_json_get(policy, UAR_STR("agents"))),
 				 .box = p->box,
 				 .revision = p->entry->def.revision };
 }

@@ -274,6 +274,9 @@ static void start_tool(struct place *p)
 		.agent_id = rt_state(l->o.run)->what.agent_id,
 		.conversation_id = uar_str_c(rt_thread_id(l->o.run)),
 		.memory = d ? uar_json_get(d->json, UAR_STR("memory")) : NULL,
+		.agents = d ? uar_json_get(uar_json_get(d->json, UAR_STR("policy")),
+					   UAR_STR("agents"))
+			    : NULL,
 	};
 	struct uar_tool_request request = { .tool = p->tool,
 					    .input = p->input,

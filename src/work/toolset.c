@@ -62,6 +62,8 @@ static bool is_listed(const struct toolset *s, const struct uar_tool *t)
 {
 	if (!s->policy || !uar_tool_is_for(t, s->owner) || !rt_skills_show(s->skills, t->tool_id))
 		return false;
+	if (!s->agents && uar_str_starts(t->tool_id, UAR_STR("internal:agent.")))
+		return false; /* it has nobody to start */
 	if (t->by == UAR_TOOL_BY_CLIENT)
 		return true;
 	if (t->by == UAR_TOOL_BY_SEARCH)

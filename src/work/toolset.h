@@ -14,6 +14,7 @@ struct toolset {
 	struct uar_toolbox *box;	/* what the definition says besides; NULL: nothing */
 	const struct uar_owner *owner;	/* whose run it is */
 	const char *revision;		/* of the definition; NULL: it has none */
+	bool agents;			/* the definition names agents that it may start */
 	bool client;			/* the registry has tools of the run's client, too */
 	const struct skill_set *skills; /* that take tools away; NULL: none */
 	const struct rounds *rounds;	/* in which tools were found; NULL: none so far */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Child agents over the control plane: their graph, input, waiting, the end, and what kills leave."""
 # time limit: 300 s, ten kills and twenty children that are waited for
+import json
 import random
 
 from lib import Server, check, equal, main, refused, test, wait_until
@@ -164,6 +165,82 @@ def delegated():
         refused(s.http.post("/api/control/spawn_subagent", {
             "thread_id": parent["thread_id"], "agent_id": "echo", "message": "x", "task_id": task["task_id"]}),
             409, "CONFLICT")
+
+
+def tool(name, **args):
+    return f"tool {name} {json.dumps(args)}"
+
+
+def leader(s, *agents):
+    """An agent of the scripted model that may start these."""
+    a = s.http.send("PUT", "/api/agents/leader", {
+        "version": "1.0", "kind": "agent", "id": "leader", "runtime": {"entry": "llm.chat"},
+        "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
+                   "tools": {"allow": ["internal:agent.*"]}, "agents": list(agents)}})
+    check(a.status in (200, 201), a.body)
+
+
+def outputs(s, run_id):
+    return [e.data["data"] for e in s.events(run_id) if e.type == "ToolEnd"]
+
+
+@test("agents_start_others_with_tools_within_their_policy", "CTL-26 CTL-28 JOB-01")
+def with_tools():
+    with Server() as s:
+        leader(s, "echo", "to*")
+        run = s.create("leader", "\nthen\n".join((
+            tool("agent.spawn", agent_id="echo", message="dig", nickname="Ann"),
+            tool("agent.spawn", agent_id="tools", message="tool time.now {}"),
+            tool("agent.spawn", agent_id="assistant", message="no"),
+            tool("agent.wait"))))
+        one, two, no, both = outputs(s, run)
+        check(one["ok"] and two["ok"] and both["ok"] and not no["ok"], (one, two, no, both))
+        equal({c["answer"] for c in both["output"]["subagents"]} >= {"dig"}, True)
+        equal([c["status"] for c in both["output"]["subagents"]], ["completed"] * 2)
+        child = one["output"]["subagent"]
+        equal((child["parent"]["run_id"], child["origin_tool"]), (run, "agent.spawn"))
+        check("policy.agents" in json.dumps(no), no)
+
+
+@test("a_parent_that_waits_through_kills_starts_no_child_twice", "CTL-28 FACT-07")
+def waits_through_kills():
+    with Server() as s:
+        leader(s, "*")
+        run = s.create("leader", "\nthen\n".join((
+            tool("agent.spawn", agent_id="tools", message=ASK), tool("agent.wait"))))
+        session = s.record(run)["session_id"]
+        for _ in range(3):
+            wait_until(lambda: [c for c in children(s, session) if c["status"] == "waiting"], "the child asks")
+            s.kill()
+            s.start()
+        child, = children(s, session)
+        question = wait_until(lambda: s.record(child["run_id"]).get("actions"), "the question")
+        command(s, "respond_action", action_id=question[0]["action_id"], decision="allow")
+        spawned, waited = outputs(s, run)[-2:]
+        equal([c["status"] for c in waited["output"]["subagents"]], ["completed"])
+        equal(len(of_class(log_of(s, session), "subagent.spawned")), 1)
+        equal(len([e for e in log_of(s, child["child_session_id"]) if e["type"] == "turn.submitted"]), 1)
+
+
+@test("another_attempt_of_a_parent_adopts_the_children_that_are_there", "FACT-07 CTL-26")
+def adopted():
+    with Server() as s:
+        leader(s, "*")
+        run = s.create("leader", "\nthen\n".join((
+            tool("agent.spawn", agent_id="echo", message="dig"), tool("agent.wait"),
+            tool("agent.spawn", agent_id="tools", message=ASK), tool("agent.wait"))))
+        session = s.record(run)["session_id"]
+        wait_until(lambda: [c for c in children(s, session) if c["status"] == "waiting"], "the second child asks")
+        first = {c["agent_id"]: c["subagent_id"] for c in children(s, session)}
+        s.cancel(run)
+        s.finish(run)
+        again = s.http.post(f"/api/runs/{run}/retry", {}).json["run_id"]
+        wait_until(lambda: [c for c in children(s, session) if c["status"] == "waiting" and
+                            c["subagent_id"] != first["tools"]], "the new second child asks")
+        now = children(s, session)
+        equal(len(now), 3)
+        dug, = [c for c in now if c["agent_id"] == "echo"]
+        equal((dug["subagent_id"], dug["turns"], dug["parent"]["run_id"]), (first["echo"], 1, again))
 
 
 @test("the_summary_of_a_session_shows_children_and_jobs_after_a_restart", "SNAP-12")
