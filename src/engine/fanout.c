@@ -520,16 +520,28 @@ bool rt_fanout_is_child(const struct live_run *r)
 	       uar_str_starts(thread, UAR_STR(UAR_JOB_THREAD));
 }
 
+/* Its record may be evicted before it could be looked up. */
+static void settle_ended(struct errand *e, const struct uar_run *run)
+{
+	const struct uar_run_end *end = &uar_run_rare(run)->end;
+	uar_str *own[] = { &e->parent_id, &e->turn_id, &e->run_id, &e->code, &e->message };
+
+	e->status = uar_str_c(uar_status_text(run->status));
+	e->code = uar_str_c(end->code);
+	e->message = uar_str_c(end->message);
+	e->retryable = end->retryable;
+	if (rt_errand_keep(e, own, ARRAY_LEN(own)))
+		read_on(e);
+}
+
 void rt_fanout_ended(struct live_run *r)
 {
 	struct errand *e = errand_of_run(r);
-	uar_str *own[] = { e ? &e->parent_id : NULL, e ? &e->turn_id : NULL,
-			   e ? &e->run_id : NULL };
 
 	if (r->state.status == UAR_STATUS_CANCELLED || r->state.status == UAR_STATUS_TIMED_OUT)
 		rt_fanout_parent_stopped(r);
-	if (e && rt_errand_keep(e, own, ARRAY_LEN(own)))
-		settle(e);
+	if (e)
+		settle_ended(e, &r->state);
 }
 
 void rt_fanout_follow(struct live_run *r)

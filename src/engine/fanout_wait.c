@@ -8,6 +8,10 @@ struct waiting {
 	struct rt_op under_way;
 	struct uar_runtime *rt;
 	struct uar_subagents_wait *w; /* NULL: nobody waits any more */
+	struct uar_arena arena;
+	struct uar_owner owner; /* copies: who waits may leave while a row is looked for */
+	uar_str ids[UAR_LIMIT_WAIT_SUBAGENTS];
+	size_t count;
 	struct uar_timer limit;
 	struct uar_task look;
 	struct uar_rows_query rows; /* of the one that is looked at */
@@ -26,6 +30,7 @@ static void free_waiting(struct waiting *x)
 		uar_list_remove(&x->w->node);
 	uar_store_rows_fini(&x->rows);
 	uar_buf_fini(&x->list);
+	uar_arena_fini(&x->arena);
 	x->rt->fanout.waiting--;
 	uar_free(x);
 }
@@ -62,7 +67,7 @@ static void finish(struct waiting *x, uar_err e, const struct uar_error *error)
 
 static void looked(struct waiting *x)
 {
-	bool enough = x->w && (x->w->any ? x->rested > 0 : x->rested == x->w->count);
+	bool enough = x->w && (x->w->any ? x->rested > 0 : x->rested == x->count);
 
 	x->looking = false;
 	if (!x->w)
@@ -107,7 +112,7 @@ static void row_found(struct uar_rows_query *q)
 	if (!e)
 		e = keep_row(x, &q->rows[0]);
 	else if (x->w && e == UAR_ENOTFOUND)
-		uar_error_set(&error, e, "there is no subagent %.*s", UAR_FMT(x->w->ids[x->at]));
+		uar_error_set(&error, e, "there is no subagent %.*s", UAR_FMT(x->ids[x->at]));
 	uar_store_rows_fini(q);
 	x->at++;
 	if (e)
@@ -121,14 +126,13 @@ static void look_at_next(struct waiting *x)
 	struct uar_store *store = x->rt->o.store;
 	uar_err e;
 
-	if (!x->w || x->at == x->w->count) {
+	if (!x->w || x->at == x->count) {
 		looked(x);
 		return;
 	}
-	x->rows = (struct uar_rows_query){ .owner = x->w->owner,
-					   .kind = UAR_ROW_SUBAGENT,
-					   .id = x->w->ids[x->at],
-					   .done = row_found };
+	x->rows = (struct uar_rows_query){
+		.owner = x->owner, .kind = UAR_ROW_SUBAGENT, .id = x->ids[x->at], .done = row_found
+	};
 	e = store->ops->rows(store, &x->rows);
 	if (e)
 		finish(x, e, NULL);
@@ -164,6 +168,19 @@ static void time_over(struct uar_timer *t)
 		look(x);
 }
 
+static bool keep_question(struct waiting *x, const struct uar_subagents_wait *w)
+{
+	bool kept =
+		w->count <= ARRAY_LEN(x->ids) && uar_owner_copy(&x->arena, &w->owner, &x->owner);
+
+	x->count = w->count;
+	for (size_t i = 0; i < w->count && kept; i++) {
+		x->ids[i] = uar_arena_str(&x->arena, w->ids[i]);
+		kept = x->ids[i].p != NULL;
+	}
+	return kept;
+}
+
 uar_err uar_runtime_wait_subagents(struct uar_runtime *rt, struct uar_subagents_wait *w)
 {
 	uar_err e = rt_takes_new(rt);
@@ -182,11 +199,13 @@ uar_err uar_runtime_wait_subagents(struct uar_runtime *rt, struct uar_subagents_
 	x->limit.fn = time_over;
 	x->look.fn = look_task;
 	x->list = uar_buf_make(UAR_LIMIT_CONTROL_RESULT);
+	uar_arena_init(&x->arena, 0);
 	rt->fanout.waiting++;
 	w->internal = x;
 	uar_list_init(&w->node);
 	uar_list_add_last(&rt->fanout.waiters, &w->node);
-	if (w->timeout_us && uar_timer_set(rt->o.sched, &x->limit, w->timeout_us)) {
+	if (!keep_question(x, w) ||
+	    (w->timeout_us && uar_timer_set(rt->o.sched, &x->limit, w->timeout_us))) {
 		free_waiting(x);
 		return UAR_ENOMEM;
 	}

@@ -68,6 +68,7 @@ static uar_err put_child(struct graph *g, const struct uar_row *row)
 		return e;
 	if (g->next == 1 && g->op->thread_id.n && !uar_str_eq(s.thread_id, g->op->thread_id))
 		return UAR_OK;
+	s.answer = uar_str_utf8_prefix(s.answer, UAR_LIMIT_SUBAGENT_SUMMARY);
 	uar_jw_obj(&g->w, NULL);
 	uar_subagent_write(&g->w, &s);
 	if (uar_thread_subagent(row->session_id, &parent))
@@ -164,6 +165,8 @@ uar_err uar_read_subagents(struct uar_reader *rd, struct uar_subagents_op *op)
 
 #define NEVER_STARTED "never_started."
 
+enum { WHOLE_OUTPUTS = 64 }; /* items of a page that has them */
+
 struct job_read {
 	struct uar_reader *rd;
 	struct uar_jobs_op *op;
@@ -223,6 +226,8 @@ static uar_err put_item(struct job_read *r, const struct uar_row *row)
 
 	if (e)
 		return e;
+	if (r->op->limit > WHOLE_OUTPUTS)
+		i.output = uar_str_utf8_prefix(i.output, UAR_LIMIT_LONG_PAGE_OUTPUT);
 	uar_jw_obj(&r->w, NULL);
 	uar_job_item_write(&r->w, &i);
 	uar_jw_close(&r->w);
