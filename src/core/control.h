@@ -85,7 +85,7 @@ struct uar_control {
 		*turn; /* fork, rollback: the turn that stays the last; or NULL */
 	/* Of a command with a cursor: the sequence that it means, 0: it names none. */
 	uint64_t cursor;
-	bool cursor_lost; /* it is of another history of the server */
+	bool cursor_lost;	  /* it is of another history of the server */
 	uar_str parent_thread_id; /* submit_turn: it is the turn of a child agent; or empty */
 	bool by_run;		  /* start_task: a run named the task, whether it is over or not */
 	/* With an idempotency key: the id of its outcome's row (a digest of command and key), and

@@ -306,7 +306,7 @@ static void look_after(struct errand *e)
 	if (e->turn.cancel)
 		stop_run(e);
 	else if (rt_run_find(e->rt, &e->in.owner, e->run_id))
-		rt_errand_end(e);
+		rt_errand_end(e); /* its end will be told */
 	else
 		settle(e);
 }
@@ -332,6 +332,22 @@ static void follow(struct errand *e)
 	send(e, followed);
 }
 
+static bool is_waiting(enum uar_status s)
+{
+	return s == UAR_STATUS_WAITING_INPUT || s == UAR_STATUS_WAITING_PERMISSION ||
+	       s == UAR_STATUS_WAITING_RESOURCE;
+}
+
+/* The run may have said that it waits before this is told, or before the last stop. */
+static uar_str status_now(const struct errand *e)
+{
+	const struct live_run *r = rt_run_find(e->rt, &e->in.owner, e->run_id);
+	bool waits =
+		r ? is_waiting(r->state.status) : rt_run_is_parked(e->rt, &e->in.owner, e->run_id);
+
+	return waits ? UAR_STR("waiting") : UAR_STR("running");
+}
+
 static uar_err read_place(struct errand *e, uar_str result)
 {
 	const struct uar_json *j = NULL;
@@ -340,7 +356,7 @@ static uar_err read_place(struct errand *e, uar_str result)
 
 	e->run_id = uar_json_str(uar_json_get(j, UAR_STR("run_id")), UAR_STR_NONE);
 	e->status = uar_json_str(uar_json_get(j, UAR_STR("status")), UAR_STR_NONE);
-	e->status = uar_str_is(e->status, "queued") ? UAR_STR("queued") : UAR_STR("running");
+	e->status = uar_str_is(e->status, "queued") ? UAR_STR("queued") : status_now(e);
 	return err;
 }
 
@@ -549,14 +565,10 @@ void rt_fanout_follow(struct live_run *r)
 	struct errand *e = errand_of_run(r);
 	uar_str *own[] = { e ? &e->parent_id : NULL, e ? &e->turn_id : NULL,
 			   e ? &e->run_id : NULL };
-	enum uar_status s = r->state.status;
 
 	if (!e)
 		return;
-	e->status = s == UAR_STATUS_WAITING_INPUT || s == UAR_STATUS_WAITING_PERMISSION ||
-				    s == UAR_STATUS_WAITING_RESOURCE
-			    ? UAR_STR("waiting")
-			    : UAR_STR("running");
+	e->status = is_waiting(r->state.status) ? UAR_STR("waiting") : UAR_STR("running");
 	if (e->job)
 		rt_errand_end(e);
 	else if (rt_errand_keep(e, own, ARRAY_LEN(own)))

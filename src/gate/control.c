@@ -24,12 +24,11 @@ struct controlling {
 /* --- GET /api/control ------------------------------------------------------------------------ */
 
 static const char *const scope_names[] = {
-	[UAR_CTL_SCOPE_OWNER] = "owner",   [UAR_CTL_SCOPE_SESSION] = "session",
-	[UAR_CTL_SCOPE_THREAD] = "thread", [UAR_CTL_SCOPE_TASK] = "task",
-	[UAR_CTL_SCOPE_ACTION] = "action", [UAR_CTL_SCOPE_EDGE] = "task",
-	[UAR_CTL_SCOPE_GRANT] = "grant",   [UAR_CTL_SCOPE_CHANNEL] = "channel",
-	[UAR_CTL_SCOPE_SUBAGENT] = "subagent",
-	[UAR_CTL_SCOPE_JOB] = "job",
+	[UAR_CTL_SCOPE_OWNER] = "owner",       [UAR_CTL_SCOPE_SESSION] = "session",
+	[UAR_CTL_SCOPE_THREAD] = "thread",     [UAR_CTL_SCOPE_TASK] = "task",
+	[UAR_CTL_SCOPE_ACTION] = "action",     [UAR_CTL_SCOPE_EDGE] = "task",
+	[UAR_CTL_SCOPE_GRANT] = "grant",       [UAR_CTL_SCOPE_CHANNEL] = "channel",
+	[UAR_CTL_SCOPE_SUBAGENT] = "subagent", [UAR_CTL_SCOPE_JOB] = "job",
 };
 
 static bool is_export(enum uar_control_kind kind)
