@@ -120,8 +120,8 @@ struct uar_definition_inactive {
 bool uar_definition_inactive(const struct uar_definition *d, size_t index,
 			     struct uar_definition_inactive *out);
 
-/* What the policy says about a question; *out_rule names what decided it, 0-based,
- * -1: the default. */
+/* What the policy says about a question: of the rules that fit, deny beats ask beats allow;
+ * *out_rule names what decided it, 0-based, -1: the default. */
 enum uar_verdict uar_definition_judge(const struct uar_definition_policy *p, uar_str kind,
 				      uar_str tool, int *out_rule);
 

@@ -29,6 +29,7 @@ static const struct {
 	{ "/schemas/outputs", "llm.chat", "" },
 	{ "/policy/provider", "llm.chat", ": use runtime.backend.model" },
 	{ "/policy/tools", "llm.chat", ": use policy.approvals" },
+	{ "/policy/permissions", "llm.chat", ": use policy.approvals" },
 	{ "/policy/skills", "llm.chat", "" },
 	{ "/policy/output", "llm.chat", "" },
 };

@@ -123,7 +123,7 @@ TEST(wrong_definitions_are_refused_with_their_place, "ART-02 ART-03 ART-04")
 	}
 }
 
-TEST(the_first_rule_that_fits_decides, "")
+TEST(of_the_rules_that_fit_the_strictest_decides, "")
 {
 	static struct uar_definition_rule rules[] = {
 		{ UAR_STR("command"), UAR_STR(""), UAR_VERDICT_DENY },
@@ -139,12 +139,13 @@ TEST(the_first_rule_that_fits_decides, "")
 		int rule;
 	} cases[] = {
 		{ "command", "mcp__x__read", UAR_VERDICT_DENY, 0 },
-		{ "tool", "mcp__files__read_all", UAR_VERDICT_ALLOW, 1 },
+		{ "tool", "mcp__files__read_all", UAR_VERDICT_DENY, 3 },
 		{ "tool", "mcp__read", UAR_VERDICT_DENY, 3 },
-		{ "tool", "Bash", UAR_VERDICT_ASK, 2 },
+		{ "tool", "Bash", UAR_VERDICT_DENY, 3 },
 		{ "tool", "bash", UAR_VERDICT_DENY, 3 },
 		{ "tool", "", UAR_VERDICT_DENY, 3 },
 		{ "file_change", "", UAR_VERDICT_ALLOW, -1 },
+		{ "input", "mcp__files__read_all", UAR_VERDICT_ALLOW, 1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

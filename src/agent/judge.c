@@ -29,17 +29,22 @@ bool uar_pattern_fits(uar_str pattern, uar_str s)
 enum uar_verdict uar_definition_judge(const struct uar_definition_policy *p, uar_str kind,
 				      uar_str tool, int *out_rule)
 {
+	static const int strictness[UAR_VERDICT_COUNT] = {
+		[UAR_VERDICT_ALLOW] = 1, [UAR_VERDICT_ASK] = 2, [UAR_VERDICT_DENY] = 3
+	};
+
+	*out_rule = -1;
 	for (size_t i = 0; i < p->rule_count; i++) {
 		const struct uar_definition_rule *r = &p->rules[i];
 
 		if ((r->kind.n && !uar_str_eq(r->kind, kind)) ||
 		    (r->tool.n && !uar_pattern_fits(r->tool, tool)))
 			continue;
-		*out_rule = (int)i;
-		return r->verdict;
+		if (*out_rule < 0 ||
+		    strictness[r->verdict] > strictness[p->rules[*out_rule].verdict])
+			*out_rule = (int)i;
 	}
-	*out_rule = -1;
-	return p->fallback;
+	return *out_rule < 0 ? p->fallback : p->rules[*out_rule].verdict;
 }
 
 /* --- what clients may be asked to do ------------------------------------------------- */

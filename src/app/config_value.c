@@ -15,6 +15,7 @@
 #include "peer/peer.h"
 #include "tool/secret.h"
 #include "work/limits.h"
+#include "work/work.h"
 
 static const int64_t SECOND = 1000000;
 
@@ -410,6 +411,18 @@ static uar_err check_grants(uar_str text, struct uar_error *error)
 		 : UAR_OK;
 }
 
+static uar_err check_permissions(uar_str text, struct uar_error *error)
+{
+	struct uar_host_policy *policy = NULL;
+	struct uar_error found = { 0 };
+	uar_err e = uar_host_policy_read(text, &policy, &found);
+
+	uar_host_policy_destroy(policy);
+	return e ? uar_error_set(error, UAR_ECONFIG, "permissions: %s%s%s", found.where,
+				 found.where[0] ? ": " : "", uar_error_text(&found))
+		 : UAR_OK;
+}
+
 /* Each table has a reader of its own. */
 static uar_err read_table(const char *form, uar_str text, struct uar_arena *a,
 			  struct uar_error *error)
@@ -427,6 +440,8 @@ static uar_err read_table(const char *form, uar_str text, struct uar_arena *a,
 		return uar_mcp_settings_read(text, NULL, a, &servers, error);
 	if (strcmp(form, "secret_grants") == 0)
 		return check_grants(text, error);
+	if (strcmp(form, "permissions") == 0)
+		return check_permissions(text, error);
 	return uar_providers_read(text, a, &providers, error);
 }
 

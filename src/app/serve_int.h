@@ -66,7 +66,8 @@ struct server {
 		struct uar_mailer *mailer;
 		struct uar_knowledge *knowledge; /* beside it; NULL: it is switched off */
 		struct uar_tools *agent_tools;	 /* of `tools`; NULL: there are none */
-	} parts;				 /* of the runtime */
+		struct uar_host_policy *permissions;
+	} parts; /* of the runtime */
 	struct uar_gate *gate;
 	struct uar_http *http;
 	struct uar_buf token;

@@ -306,8 +306,12 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.export_progress = c->export_progress,
 	};
 	struct uar_seal_key seal;
-	uar_err e = uar_datadir_seal(c->data, &uar_rand_system, &seal, error);
+	uar_err e = uar_host_policy_read(uar_str_c(c->permissions), &s->parts.permissions, error);
 
+	if (e)
+		return e;
+	work.permissions = s->parts.permissions;
+	e = uar_datadir_seal(c->data, &uar_rand_system, &seal, error);
 	if (!e)
 		o.seal = &seal;
 	if (e == UAR_EDISKFULL)
@@ -496,6 +500,7 @@ void uar_server_unmake(struct server *s)
 		uar_datadir_retract(s->config->value.data, &s->info);
 	uar_http_destroy(s->http);
 	uar_knowledge_destroy(s->parts.knowledge);
+	uar_host_policy_destroy(s->parts.permissions);
 	uar_store_destroy(s->store); /* first: its threads borrow from those below */
 	uar_gate_destroy(s->gate);
 	uar_runtime_destroy(s->runtime);

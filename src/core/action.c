@@ -71,18 +71,8 @@ static void put_list(struct uar_jw *w, const char *key, uar_str only)
 	uar_jw_close(w);
 }
 
-struct uar_jw *uar_core_permission(struct emit *e, const struct permission *p)
+static void put_decision(struct uar_jw *w, const struct permission *p)
 {
-	struct uar_jw *w = uar_emit_begin(e);
-
-	uar_jw_str(w, "decision_id", p->decision_id);
-	uar_emit_who(w, "subject", "agent", e->r->what.agent_id);
-	uar_jw_obj(w, "action");
-	uar_jw_str(w, "type", p->type);
-	uar_jw_str(w, "name", p->name);
-	uar_jw_close(w);
-	if (p->resource.n)
-		uar_jw_str(w, "resource", p->resource);
 	uar_jw_cstr(w, "decision", p->decision);
 	uar_jw_cstr(w, "decision_source", p->source);
 	uar_jw_str(w, "decision_reason", p->reason);
@@ -91,6 +81,54 @@ struct uar_jw *uar_core_permission(struct emit *e, const struct permission *p)
 	put_list(w, "considered", UAR_STR_NONE);
 	put_list(w, "overridden", UAR_STR_NONE);
 	uar_jw_bool(w, "destructive", p->destructive);
+}
+
+/* The decision as it was made, over all that had a say. */
+static void put_said(struct emit *e, struct uar_jw *w, const struct permission *p)
+{
+	static const char *const members[] = {
+		"decision",   "decision_source", "decision_reason", "mode",   "rule_refs",
+		"considered", "overridden",	 "destructive",	    "impact", "rollback_advice"
+	};
+	const struct uar_json *said = NULL;
+	uar_err err = uar_json_parse(p->said, NULL, e->env->arena, &said, NULL);
+
+	if (err)
+		e->err = e->err ? e->err : err;
+	for (size_t i = 0; i < ARRAY_LEN(members) && !err; i++) {
+		const struct uar_json *m = uar_json_get(said, uar_str_c(members[i]));
+
+		if (m)
+			uar_jw_tree(w, members[i], m);
+	}
+}
+
+void uar_core_put_permission(struct emit *e, struct uar_jw *w, const struct permission *p,
+			     uar_str agent_id)
+{
+	uar_jw_str(w, "decision_id", p->decision_id);
+	uar_emit_who(w, "subject", "agent", agent_id);
+	uar_jw_obj(w, "action");
+	uar_jw_str(w, "type", p->type);
+	uar_jw_str(w, "name", p->name);
+	uar_jw_close(w);
+	if (p->resource.n)
+		uar_jw_str(w, "resource", p->resource);
+	if (p->said.n)
+		put_said(e, w, p);
+	else
+		put_decision(w, p);
+	if (p->asks)
+		uar_jw_str(w, "approval_action_id", p->decision_id);
+	if (p->timeout_us)
+		uar_jw_time(w, "expires_at", e->env->now_us + p->timeout_us);
+}
+
+struct uar_jw *uar_core_permission(struct emit *e, const struct permission *p)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_core_put_permission(e, w, p, e->r->what.agent_id);
 	return w;
 }
 
@@ -105,6 +143,8 @@ void uar_core_tool_permission(struct emit *e, struct permission p, uar_str call_
 	uar_jw_obj(w, "scope");
 	uar_jw_str(w, "tool_call_id", call_id);
 	uar_jw_close(w);
+	if (p.changed_blob.n)
+		uar_emit_refer(e, "updated_input_ref", p.changed_blob);
 	uar_emit(e, UAR_EV_PERMISSION_EVALUATED, EMIT_RUN);
 }
 
@@ -121,6 +161,23 @@ static void put_kept(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 				    UAR_FMT(e->r->id.run_id), (long long)a->number));
 }
 
+/* What a person has to know before such a call is allowed. */
+static void put_danger(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
+{
+	static const char *const members[] = { "impact", "rollback_advice" };
+	const struct uar_json *said = NULL;
+
+	if (!a->destructive || !a->permission.n ||
+	    uar_json_parse(a->permission, NULL, e->env->arena, &said, NULL))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		const struct uar_json *m = uar_json_get(said, uar_str_c(members[i]));
+
+		if (m)
+			uar_jw_str(w, members[i], m->text);
+	}
+}
+
 static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 {
 	uar_jw_obj(w, "scope");
@@ -129,6 +186,7 @@ static void put_scope(struct emit *e, struct uar_jw *w, const struct uar_ask *a)
 		uar_jw_str(w, "tool_call_id", a->call_id);
 		uar_jw_bool(w, "repeat", a->repeat);
 		uar_jw_bool(w, "destructive", a->destructive);
+		put_danger(e, w, a);
 		if (a->tool_version.n)
 			uar_jw_str(w, "tool_version", a->tool_version);
 		if (a->args_sha256.n)
@@ -195,6 +253,10 @@ static void must_ask(struct emit *e, const struct uar_ask *a)
 		.reason = a->repeat ? UAR_STR("it may have happened already")
 				    : UAR_STR("each call has to be allowed"),
 		.destructive = a->destructive,
+		.said = a->repeat ? UAR_STR_NONE : a->permission,
+		.changed_blob = a->changed_blob,
+		.asks = true,
+		.timeout_us = a->timeout_us,
 	};
 
 	uar_action_id(e->r->id.run_id, a->number, id);
@@ -305,8 +367,11 @@ static void evaluated(struct emit *e, const struct uar_ask *a)
 		.reason = UAR_STR("the policy of the agent's definition"),
 		.rule = a->rule,
 	};
-	struct uar_jw *w = uar_core_permission(e, &p);
+	struct uar_jw *w;
 
+	if (a->permission.n)
+		p.said = a->permission;
+	w = uar_core_permission(e, &p);
 	put_scope(e, w, a);
 	name_call(e, a);
 	uar_emit(e, UAR_EV_PERMISSION_EVALUATED, EMIT_RUN);

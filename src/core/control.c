@@ -58,6 +58,16 @@ uar_str uar_control_str(const struct uar_control *c, const char *name)
 	return UAR_STR_NONE;
 }
 
+bool uar_control_given(const struct uar_control *c, const char *name)
+{
+	const struct uar_fields *f = &uar_control_info[c->kind].fields;
+
+	for (size_t i = 0; i < f->count; i++)
+		if (!strcmp(f->at[i].name, name))
+			return c->given >> i & 1;
+	return false;
+}
+
 /* --- rows ------------------------------------------------------------------------------------ */
 
 static bool same_need(const struct uar_need *a, const struct uar_need *b)
@@ -262,6 +272,8 @@ typedef void control_handler(struct ctl *c);
 /* NULL: the shell answers it by other means (a read model, a run). */
 static control_handler *const handlers[UAR_CTL_COUNT] = {
 	[UAR_CTL_REVOKE_GRANT] = ctl_revoke_grant,
+	[UAR_CTL_UPDATE_PERMISSIONS] = ctl_update_permissions,
+	[UAR_CTL_RECORD_PERMISSION] = ctl_record_permission,
 	[UAR_CTL_CREATE_TASK] = ctl_create_task,
 	[UAR_CTL_UPDATE_TASK] = ctl_update_task,
 	[UAR_CTL_APPEND_TASK_PROGRESS] = ctl_append_task_progress,

@@ -111,6 +111,7 @@ enum uar_control_kind uar_control_kind_of(uar_str name); /* UAR_CTL_COUNT: there
 UAR_MUST_CHECK uar_err uar_control_read(enum uar_control_kind kind, const struct uar_json *input,
 					struct uar_arena *arena, struct uar_control *out,
 					struct uar_error *error);
+bool uar_control_given(const struct uar_control *c, const char *name); /* was it there? */
 /* A member by its name; empty when the command has none, or it was not given. */
 uar_str uar_control_str(const struct uar_control *c, const char *name);
 

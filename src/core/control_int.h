@@ -156,6 +156,9 @@ void ctl_record_snapshot(struct ctl *c);
 void ctl_record_window(struct ctl *c);
 void ctl_record_artifact_error(struct ctl *c);
 void ctl_record_evidence(struct ctl *c); /* control_evidence.c */
+/* control_policy.c */
+void ctl_update_permissions(struct ctl *c);
+void ctl_record_permission(struct ctl *c);
 /* control_channel.c */
 void ctl_connect_channel(struct ctl *c);
 void ctl_reconnect_channel(struct ctl *c);

@@ -14,6 +14,7 @@
 
 #include "core/limits.h"
 #include "core/machine.h"
+#include "core/permission.h"
 #include "event/agent.h"
 #include "event/entry.h"
 #include "event/event.h"
@@ -117,6 +118,7 @@ struct uar_run_what {
 	enum uar_restart restart;
 	enum uar_cause cause; /* of this attempt */
 	bool task_made;	      /* the task has a row: its end is told by core/control*.c */
+	struct uar_run_permit permit;
 };
 
 struct uar_run_times {
@@ -481,7 +483,9 @@ struct uar_tool_begin {
 	bool args_json, destructive;
 	bool again;		 /* it had begun before and is executed once more */
 	int64_t action;		 /* number of the question that decided; 0: nobody was asked */
-	uar_str grant;		 /* id of the grant that allows it, or empty */
+	uar_str permission;	 /* JSON object: the decision (permission.h), or empty */
+	uar_str changed_by;	 /* the hook that changed the arguments, or empty */
+	uar_str changed_blob;	 /* sha256 of what it made of them, or empty */
 	uar_str wrong_at, wrong; /* what the arguments break, when they do */
 	/* It is refused instead: the category of the failure and what the model is told. */
 	uar_str category, message;

@@ -82,6 +82,10 @@ static void put_options(struct uar_jw *w, const struct uar_create *c)
 		uar_jw_int(w, "timeout_ms", what->timeout_us / 1000);
 	if (what->restart == UAR_RESTART_FAIL)
 		uar_jw_cstr(w, "restart", "fail");
+	if (what->permit.mode)
+		uar_jw_cstr(w, "permission_mode", uar_permission_mode_name(what->permit.mode));
+	if (what->permit.unattended)
+		uar_jw_bool(w, "interactive", false);
 	if (c->parent_run_id.n) {
 		uar_jw_str(w, "root_run_id", c->root_run_id);
 		uar_jw_str(w, "parent_run_id", c->parent_run_id);

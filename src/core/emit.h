@@ -128,8 +128,15 @@ struct permission {
 	const char *decision, *source, *mode;
 	uar_str reason, rule; /* rule: or empty */
 	bool destructive;
+	uar_str said; /* JSON object of the decision (permission.h), which then says all of this
+		       * but the action itself; or empty */
+	uar_str changed_blob; /* sha256 of the input that a hook made; or empty */
+	bool asks;	      /* its action has the decision's id */
+	int64_t timeout_us;   /* of that; 0: none */
 };
 struct uar_jw *uar_core_permission(struct emit *e, const struct permission *p);
+void uar_core_put_permission(struct emit *e, struct uar_jw *w, const struct permission *p,
+			     uar_str agent_id);
 /* The same for a call of a tool, whole. */
 void uar_core_tool_permission(struct emit *e, struct permission p, uar_str call_id);
 /* toolrun.c */

@@ -103,6 +103,7 @@ static uar_err fold_turn_submitted(struct fold *f)
 	if (uar_str_is(uar_json_str(uar_json_get(o, UAR_STR("restart")), UAR_STR("")), "fail"))
 		what->restart = UAR_RESTART_FAIL;
 	what->task_made = uar_json_bool(uar_json_get(o, UAR_STR("task_made")), false);
+	what->permit = uar_run_permit_of(o);
 	f->r->id.task_given = what->task_made;
 	what->cause =
 		uar_cause_parse(uar_json_str(uar_json_get(o, UAR_STR("cause")), UAR_STR("first")));

@@ -13,7 +13,7 @@ enum uar_permit uar_core_permit(const struct uar_permit_facts *f)
 		return UAR_PERMIT_UNAVAILABLE;
 	if (f->denied)
 		return UAR_PERMIT_REJECTED;
-	return f->asks && !f->allowed && !f->granted ? UAR_PERMIT_ASK : UAR_PERMIT_ALLOWED;
+	return UAR_PERMIT_ALLOWED;
 }
 
 bool uar_grant_covers(const struct uar_row_grant *g, const struct uar_grant_call *call)

@@ -1,25 +1,20 @@
-/* permit.h - what a tool may do: decided here over facts that the shell supplies.
- *
- * A deny of any source wins over everything; then what a person said about this very call; then
- * a grant; then the policy. */
+/* permit.h - can a tool be called at all, and which grants cover a call? permission.h says what is
+ * decided about one that can. */
 #ifndef UAR_CORE_PERMIT_H
 #define UAR_CORE_PERMIT_H
 
 #include "event/row.h"
 
 struct uar_permit_facts {
-	bool known;	      /* there is such a tool */
-	bool off;	      /* it is switched off for everybody */
-	bool surfaced;	      /* the agent's policy allows it and no rule of it denies it */
-	bool ready;	      /* what it needs is there */
-	bool asks;	      /* somebody has to allow each call */
-	bool allowed, denied; /* by a person, this very call */
-	bool granted;	      /* a grant covers it */
+	bool known;    /* there is such a tool */
+	bool off;      /* it is switched off for everybody */
+	bool surfaced; /* the agent's policy allows it and no rule of it denies it */
+	bool ready;    /* what it needs is there */
+	bool denied;   /* by a person, this very call */
 };
 
 enum uar_permit {
 	UAR_PERMIT_ALLOWED,
-	UAR_PERMIT_ASK,
 	UAR_PERMIT_DENIED,	/* by a policy */
 	UAR_PERMIT_REJECTED,	/* by a person */
 	UAR_PERMIT_UNAVAILABLE, /* what it needs is missing */

@@ -17,29 +17,28 @@ static uar_str decision_of(struct emit *e, const struct uar_tool_begin *t)
 	return uar_emit_own(e, id);
 }
 
-/* What the policy says of it; when somebody was asked that was said before. */
+/* What was decided about it. When somebody was asked that was said before, unless it is denied
+ * all the same. */
 static void evaluated(struct emit *e, const struct uar_tool_begin *t, uar_str decision_id)
 {
-	bool denied = strcmp(t->policy, "denied") == 0;
 	bool unavailable = strcmp(t->policy, "unavailable") == 0;
 	struct permission p = {
 		.decision_id = decision_id,
 		.name = t->name,
 		.resource = t->tool_id,
-		.decision = unavailable ? "unavailable"
-			    : denied	? "deny"
-					: "allow",
+		.decision = unavailable ? "unavailable" : "deny",
 		.reason = unavailable ? UAR_STR("there is no such tool")
-			  : denied    ? UAR_STR("the agent may not use it")
-				      : UAR_STR("the agent may use it without asking"),
+				      : UAR_STR("the agent may not use it"),
 		.destructive = t->destructive,
+		.said = t->permission,
+		.changed_blob = t->changed_blob,
 	};
 
-	if (t->grant.n) {
-		p.reason = UAR_STR("a grant allows it");
-		p.rule = t->grant;
+	if (!t->permission.n && strcmp(t->policy, "denied") && !unavailable) {
+		p.decision = "allow";
+		p.reason = UAR_STR("the agent may use it without asking");
 	}
-	if (!t->action || t->grant.n)
+	if (!t->action || t->permission.n)
 		uar_core_tool_permission(e, p, t->call_id);
 }
 
@@ -98,6 +97,8 @@ static void args(struct emit *e, const struct uar_open_tool *tool, const struct 
 		uar_jw_close(w);
 	}
 	uar_jw_int(w, "args_bytes", t->args_bytes);
+	if (t->changed_by.n)
+		uar_jw_str(w, "changed_by_hook", t->changed_by);
 	refer_args(e, t);
 	uar_core_name_tool(e, tool);
 	uar_emit(e, UAR_EV_TOOL_ARGS, EMIT_RUN);

@@ -83,6 +83,7 @@ void uar_sview_write_pending(struct uar_jw *w, const char *key, const struct uar
 void uar_sview_write_queue(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
 			   uar_str thread_id);
 void uar_sview_write_tasks(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
+void uar_sview_write_permissions(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 void uar_sview_write_artifacts(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 void uar_sview_write_context(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
 			     uar_str thread_id);

@@ -127,7 +127,7 @@ static const struct {
 	{ "context_boundary_snapshot", UAR_SVIEW_CONTEXT, NULL, "no context was resolved" },
 	{ "artifact_checkpoint_summary", UAR_SVIEW_ARTIFACT, NULL, "no artifact was made" },
 	{ "evidence_summary", UAR_SVIEW_EVIDENCE, NULL, "no evidence was exported" },
-	{ "permission_sandbox_summary", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
+	{ "permission_sandbox_summary", UAR_SVIEW_DECISION, NULL, "nothing was decided" },
 	{ "execution_environment_snapshot", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
 	{ "routing_limit_summary", UAR_SVIEW_ROUTING, NULL,
 	  "no run was routed, priced or limited" },

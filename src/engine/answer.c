@@ -332,19 +332,21 @@ static uar_err check_values(struct answering *a, enum uar_verdict v)
 static void judge(struct answering *a)
 {
 	enum uar_verdict v = uar_verdict_parse(a->op->decision);
-	uar_err e = check_decision(a, v);
+	bool expires = a->op->permission && uar_str_is(a->op->decision, "timeout");
+	uar_err e = expires ? UAR_OK : check_decision(a, v);
 
-	if (!e)
+	if (!e && !expires)
 		e = check_values(a, v);
 	if (!e)
 		uar_error_clear(&a->op->error);
-	a->answer = (struct uar_answer){ .number = a->number,
-					 .verdict = v,
-					 .source = UAR_ANSWER_RESPOND,
-					 .reason = a->op->reason,
-					 .continues_as = a->op->continues_as,
-					 .channel_id = a->op->channel_id,
-					 .digest = uar_str_c(a->digest) };
+	a->answer =
+		(struct uar_answer){ .number = a->number,
+				     .verdict = v,
+				     .source = expires ? UAR_ANSWER_TIMEOUT : UAR_ANSWER_RESPOND,
+				     .reason = a->op->reason,
+				     .continues_as = a->op->continues_as,
+				     .channel_id = a->op->channel_id,
+				     .digest = uar_str_c(a->digest) };
 	if (!e && a->op->values)
 		e = record_values(a);
 	if (e)
@@ -398,12 +400,27 @@ static void answer_legacy(struct answering *a)
 	judge(a);
 }
 
+static bool is_permission(uar_str type)
+{
+	enum uar_action_type t = uar_action_type_parse(type);
+
+	return t < UAR_ACTION_TYPE_COUNT && !uar_action_info[t].input;
+}
+
 static void take_row(struct answering *a)
 {
 	struct uar_store *store = a->rt->o.store;
 	uar_str ref = a->row.schema_ref, sha256 = UAR_STR_NONE;
 	uar_err e = UAR_OK;
 
+	if (a->op->permission && !is_permission(a->row.row.tag)) {
+		uar_error_where(&a->op->error, "/action_id");
+		finish(a,
+		       uar_error_set(&a->op->error, UAR_EINVALID,
+				     "it is no permission: answer it with respond_action"),
+		       &a->op->error);
+		return;
+	}
 	if (!a->row.row.open) {
 		already(a);
 		return;

@@ -36,7 +36,8 @@ static void run_refused(struct uar_run_create *make)
 
 struct run_options {
 	const struct uar_json *inputs, *context, *timeout;
-	uar_str trace_id;
+	uar_str trace_id, permission_mode;
+	bool interactive;
 };
 
 static const struct uar_json_field option_fields[] = {
@@ -44,6 +45,8 @@ static const struct uar_json_field option_fields[] = {
 	{ "context", UAR_FIELD_OBJECT, false, offsetof(struct run_options, context) },
 	{ "timeout", UAR_FIELD_ANY, false, offsetof(struct run_options, timeout) },
 	{ "trace_id", UAR_FIELD_ID, false, offsetof(struct run_options, trace_id) },
+	{ "permission_mode", UAR_FIELD_STR, false, offsetof(struct run_options, permission_mode) },
+	{ "interactive", UAR_FIELD_BOOL, false, offsetof(struct run_options, interactive) },
 };
 
 static uar_str text_of(const struct uar_json *j)
@@ -54,7 +57,7 @@ static uar_str text_of(const struct uar_json *j)
 static uar_err read_options(struct rt_control *c, uar_str text)
 {
 	const struct uar_json *j = NULL;
-	struct run_options o = { 0 };
+	struct run_options o = { .interactive = true };
 	struct uar_error *error = &c->op->error;
 	double seconds;
 	uar_err e;
@@ -64,6 +67,9 @@ static uar_err read_options(struct rt_control *c, uar_str text)
 	e = uar_json_parse(text, NULL, &c->runs.kept, &j, error);
 	if (!e)
 		e = uar_json_read(j, option_fields, ARRAY_LEN(option_fields), true, &o, error);
+	if (!e)
+		e = uar_run_permit_read(o.permission_mode, o.interactive, &c->runs.make.permit,
+					error);
 	if (e) {
 		char where[UAR_LIMIT_ERROR_WHERE];
 

@@ -93,6 +93,7 @@ static struct uar_run_what first_what(const struct creation *c)
 		what.inputs_bytes = (int64_t)op->inputs.n;
 		what.inputs_blob = uar_str_c(c->put_inputs.sha256);
 	}
+	what.permit = op->permit;
 	if (op->timeout_us)
 		what.timeout_us = op->timeout_us;
 	else if (!what.timeout_us)

@@ -76,7 +76,10 @@ struct uar_run_create {
 		uar_str metadata;   /* JSON object: the caller's own members; or empty */
 		const char *source; /* the door it came through; NULL: "api", or "plugin" */
 	} said;
-	int64_t timeout_us; /* 0: the default */
+	struct {
+		int64_t timeout_us; /* 0: the default */
+		struct uar_run_permit permit;
+	};
 	void (*done)(struct uar_run_create *op);
 	void *ctx; /* the caller's */
 	/* out */
@@ -152,6 +155,7 @@ struct uar_run_answer_op {
 	uar_str reason;		       /* or empty */
 	uar_str channel_id;	       /* over which the answer came; or empty: its user's own */
 	uar_str continues_as; /* what the client calls the run from the answer on; or empty */
+	bool permission; /* it answers a permission alone, and "timeout" says that nobody did */
 	void (*done)(struct uar_run_answer_op *op);
 	void *ctx; /* the caller's */
 	/* out; strings are valid inside done. ENOTFOUND; EINVALID, ESCHEMA: error.where is

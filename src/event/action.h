@@ -68,8 +68,10 @@ struct uar_ask {
 	/* Further calls that are asked for in the same append, of the same type and for tools of
 	 * the same kind: JSON [{"call_id","tool_id","tool_name","input"}], or empty. */
 	uar_str more;
-	bool repeat;	  /* it was begun before, and may have happened */
-	bool destructive; /* what it undoes cannot be brought back */
+	uar_str permission; /* JSON object: the decision that somebody has to be asked; or empty */
+	uar_str changed_blob; /* sha256 of the arguments that a hook made; or empty */
+	bool repeat;	      /* it was begun before, and may have happened */
+	bool destructive;     /* what it undoes cannot be brought back */
 };
 
 enum uar_answer_source { UAR_ANSWER_RESPOND, UAR_ANSWER_TIMEOUT, UAR_ANSWER_WITHDRAWN };

@@ -62,7 +62,7 @@ static void begin_answer(struct call *c, struct uar_run_answer_op *op)
 		gate_problem(c, e, &op->error);
 }
 
-void gate_respond_action(struct call *c)
+void gate_respond_action(struct call *c, bool permission)
 {
 	struct uar_run_answer_op *op = uar_arena_alloc(&c->arena, sizeof *op);
 	struct respond_body body = { .payload = NULL };
@@ -79,6 +79,7 @@ void gate_respond_action(struct call *c)
 					  .decision = body.decision,
 					  .reason = body.reason,
 					  .done = answered,
+					  .permission = permission,
 					  .values = body.payload };
 	begin_answer(c, op);
 }

@@ -40,9 +40,11 @@ static bool is_export(enum uar_control_kind kind)
 static bool is_available(enum uar_control_kind kind)
 {
 	return uar_control_decided(kind) || is_export(kind) || gate_reads_fanout(kind) ||
-	       kind == UAR_CTL_RESPOND_ACTION || kind == UAR_CTL_GET_TASK ||
-	       kind == UAR_CTL_LIST_TASKS || kind == UAR_CTL_GET_SESSION ||
-	       kind == UAR_CTL_GET_TOOL_INVENTORY || kind == UAR_CTL_GET_THREAD_READ;
+	       kind == UAR_CTL_RESPOND_ACTION ||
+	       kind == UAR_CTL_RESOLVE_PERMISSION || kind == UAR_CTL_EVALUATE_PERMISSION ||
+	       kind == UAR_CTL_GET_TASK || kind == UAR_CTL_LIST_TASKS ||
+	       kind == UAR_CTL_GET_SESSION || kind == UAR_CTL_GET_TOOL_INVENTORY ||
+	       kind == UAR_CTL_GET_THREAD_READ;
 }
 
 static void put_command(struct uar_jw *w, enum uar_control_kind kind)
@@ -402,6 +404,12 @@ static uar_err begin_change(struct call *c, struct controlling *x, struct uar_er
 		return e;
 	if (is_export(x->in.kind))
 		return begin_export(c, x, error);
+	if (x->in.kind == UAR_CTL_EVALUATE_PERMISSION)
+		return gate_evaluate_permission(c, &x->in, error);
+	if (x->in.kind == UAR_CTL_UPDATE_PERMISSIONS)
+		e = gate_check_mode(c, x->in.update_permissions.mode, error);
+	if (e)
+		return e;
 	x->op = (struct uar_control_op){ .in = &x->in, .done = controlled, .ctx = c };
 	c->op = x;
 	e = uar_runtime_control(c->g->o.runtime, &x->op);
@@ -459,8 +467,8 @@ void gate_control(struct call *c)
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	if (kind == UAR_CTL_RESPOND_ACTION) {
-		gate_respond_action(c);
+	if (kind == UAR_CTL_RESPOND_ACTION || kind == UAR_CTL_RESOLVE_PERMISSION) {
+		gate_respond_action(c, kind == UAR_CTL_RESOLVE_PERMISSION);
 		return;
 	}
 	if (kind == UAR_CTL_COUNT || uar_control_info[kind].mode == UAR_CTL_MODE_INTERNAL)

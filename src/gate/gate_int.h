@@ -230,6 +230,11 @@ struct gate_meaning {
 };
 uar_err gate_fingerprint(struct call *c, const struct gate_meaning *m, uar_str *out);
 int64_t gate_timeout_us(const struct uar_json *j);
+/* permissions.c */
+struct uar_control;
+UAR_MUST_CHECK uar_err gate_evaluate_permission(struct call *c, const struct uar_control *in,
+						struct uar_error *error);
+UAR_MUST_CHECK uar_err gate_check_mode(const struct call *c, uar_str mode, struct uar_error *error);
 uar_err gate_take_key(struct call *c, uar_str *key, struct uar_error *error);
 /* Answers with the run's record. */
 void gate_answer_run(struct call *c, uar_str run_id, int status);
@@ -295,7 +300,8 @@ void gate_cache_clear(struct uar_gate *g);
 /* agents.c: definitions that cannot be used as they are. */
 size_t gate_broken_agents(const struct uar_gate *g);
 /* actions.c: the command respond_action. */
-void gate_respond_action(struct call *c);
+/* permission: it answers a permission alone */
+void gate_respond_action(struct call *c, bool permission);
 
 /* protocols.c */
 /* UAR_EFORBIDDEN: the definition of the agent switches the dialect off. */

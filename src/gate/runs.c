@@ -10,7 +10,9 @@
 
 struct create_body {
 	uar_str agent_id, conversation_id, idempotency_key, task_id, trace_id;
+	uar_str permission_mode;
 	const struct uar_json *inputs, *context, *timeout;
+	bool interactive;
 };
 
 static const struct uar_json_field create_fields[] = {
@@ -22,6 +24,8 @@ static const struct uar_json_field create_fields[] = {
 	{ "task_id", UAR_FIELD_ID, false, offsetof(struct create_body, task_id) },
 	{ "trace_id", UAR_FIELD_ID, false, offsetof(struct create_body, trace_id) },
 	{ "timeout", UAR_FIELD_ANY, false, offsetof(struct create_body, timeout) },
+	{ "permission_mode", UAR_FIELD_STR, false, offsetof(struct create_body, permission_mode) },
+	{ "interactive", UAR_FIELD_BOOL, false, offsetof(struct create_body, interactive) },
 };
 
 /* The text of b for as long as the call lives; frees b. */
@@ -183,7 +187,7 @@ static uar_err keep_context(struct call *c, const struct uar_json *context, uar_
 
 uar_err gate_decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error)
 {
-	struct create_body body = { 0 };
+	struct create_body body = { .interactive = true };
 	uar_err e =
 		uar_json_read(c->body, create_fields, ARRAY_LEN(create_fields), true, &body, error);
 
@@ -201,7 +205,9 @@ uar_err gate_decode_create(struct call *c, struct uar_run_create *op, struct uar
 	op->task_id = body.task_id;
 	op->trace_id = body.trace_id;
 	op->timeout_us = gate_timeout_us(body.timeout);
-	e = gate_other_inputs(c, body.inputs, &op->inputs);
+	e = uar_run_permit_read(body.permission_mode, body.interactive, &op->permit, error);
+	if (!e)
+		e = gate_other_inputs(c, body.inputs, &op->inputs);
 	if (!e && body.context)
 		e = keep_context(c, body.context, &op->context, error);
 	if (!e && op->idempotency_key.n)

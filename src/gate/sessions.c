@@ -37,7 +37,8 @@ static uar_err read_parts(uar_str words, unsigned *out, struct uar_error *error)
 		enum uar_session_part part;
 	} parts[] = { { "tasks", UAR_SESSION_TASKS },
 		      { "artifacts", UAR_SESSION_ARTIFACTS },
-		      { "subagents", UAR_SESSION_FANOUT } };
+		      { "subagents", UAR_SESSION_FANOUT },
+		      { "permissions", UAR_SESSION_PERMISSIONS } };
 
 	while (words.n) {
 		uar_str word = uar_str_cut(words, ',', &words);
@@ -48,8 +49,8 @@ static uar_err read_parts(uar_str words, unsigned *out, struct uar_error *error)
 		if (i == ARRAY_LEN(parts)) {
 			uar_error_where(error, "include");
 			return uar_error_set(error, UAR_EINVALID,
-					     "include takes tasks, artifacts and subagents, with "
-					     "commas");
+					     "include takes tasks, artifacts, subagents and "
+					     "permissions, with commas");
 		}
 		*out |= parts[i].part;
 	}

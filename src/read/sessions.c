@@ -112,6 +112,8 @@ static void write_session(struct session_read *r, struct uar_jw *w)
 		uar_sview_write_artifacts(w, "artifacts", &s);
 	if (r->op->parts & UAR_SESSION_FANOUT)
 		uar_sview_write_fanout(w, "subagent_job_summary", &s);
+	if (r->op->parts & UAR_SESSION_PERMISSIONS)
+		uar_sview_write_permissions(w, "permission_sandbox_summary", &s);
 	uar_sview_write_evidence(w, "evidence_summary", &s, UAR_STR_NONE);
 	uar_sview_write_channels(w, "channel_summary", &s);
 	uar_sview_write_states(w, "read_models", &s);

@@ -8,6 +8,7 @@ enum uar_session_part {
 	UAR_SESSION_TASKS = 1,
 	UAR_SESSION_ARTIFACTS = 2,
 	UAR_SESSION_FANOUT = 4,
+	UAR_SESSION_PERMISSIONS = 8,
 };
 
 /* It stays in place, with its strings, until done. */

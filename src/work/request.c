@@ -10,6 +10,7 @@
 #include "work/definition_store.h"
 #include "work/fixture_file.h"
 #include "work/input_seal.h"
+#include "work/permission.h"
 #include "work/work_int.h"
 
 static struct uar_workers *work_of(struct rt_workers *port)
@@ -229,8 +230,26 @@ static uar_err check_agent(struct uar_workers *w, struct rt_request *q)
 	return e;
 }
 
+/* The operator allows what asks less. */
+static uar_err check_permit(const struct uar_workers *w, struct uar_run_create *op)
+{
+	enum uar_permission_mode mode = op->permit.mode;
+
+	if (rt_permission_allows(w, mode))
+		return UAR_OK;
+	uar_error_where(&op->error, "/permission_mode");
+	return uar_error_set(&op->error, UAR_EFORBIDDEN,
+			     "the operator has not allowed the mode %s: see "
+			     "permissions.allow_modes",
+			     uar_permission_mode_name(mode));
+}
+
 uar_err rt_request_check(struct rt_workers *port, struct rt_request *q)
 {
+	uar_err e = check_permit(work_of(port), q->op);
+
+	if (e)
+		return e;
 	return q->op->plugin_id.n ? check_plugin(work_of(port), q) : check_agent(work_of(port), q);
 }
 

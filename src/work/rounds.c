@@ -235,6 +235,17 @@ static uar_err note_answered(struct rounds_load *l, const struct uar_event *ev,
 	return UAR_OK;
 }
 
+static bool was_executed(uar_str category)
+{
+	static const char *const all[] = { "execution", "timeout", "dependency",
+					   "sandbox_violation", "result_too_large" };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (uar_str_is(category, all[i]))
+			return true;
+	return false;
+}
+
 static uar_err note_ended(struct rounds_load *l, const struct uar_event *ev,
 			  const struct uar_json *p, struct uar_arena *scratch)
 {
@@ -246,6 +257,7 @@ static uar_err note_ended(struct rounds_load *l, const struct uar_event *ev,
 		return UAR_ENOMEM;
 	f->c.ended = true;
 	f->c.failed = ev->cls == UAR_EV_TOOL_FAILED;
+	f->c.broke = f->c.failed && was_executed(text_of(p, "failure_category"));
 	rt_rounds_write_end(&out, ev, p);
 	e = out.err;
 	if (!e)

@@ -13,6 +13,7 @@ struct round_call {
 	uar_str provider_id; /* the model's name for it */
 	uar_str name, args;  /* as the model wrote them */
 	bool started, ended, failed;
+	bool broke;			  /* it was executed, and failed */
 	bool allowed, denied;		  /* by somebody, since it was last executed */
 	int repeats;			  /* unasked, after stops of the server */
 	int64_t action;			  /* number of the last question about it; 0: none */

@@ -1,5 +1,6 @@
 /* tool_ask.c - what is asked about calls: may it be done, what is missing, do it for us. */
 #include "core/limits.h"
+#include "work/permission.h"
 #include "work/spill.h"
 #include "work/tool_loop_int.h"
 
@@ -14,36 +15,6 @@ enum {
 	"{\"type\":\"object\",\"properties\":{\"arguments\":{\"enum\":[\"any\",\"same\"],"         \
 	"\"description\":\"which calls allow_for_session and allow_always hold for\"}},"           \
 	"\"additionalProperties\":false}"
-
-/* What the call is on, as one safe line: ": notes/a.txt"; empty when nothing says it. The script of
- * a skill is named with the skill's folder. */
-static void write_subject(uar_str args, bool in_folder, char out[SUBJECT])
-{
-	static const char *const keys[] = { "path", "url", "command" };
-	const struct uar_json *j = NULL;
-	struct uar_arena arena;
-	uar_str said = UAR_STR(""), folder;
-
-	uar_arena_init(&arena, 0);
-	if (uar_json_parse(args, NULL, &arena, &j, NULL))
-		j = NULL;
-	for (size_t i = 0; j && i < ARRAY_LEN(keys) && !said.n; i++)
-		said = uar_json_str(uar_json_get(j, uar_str_c(keys[i])), UAR_STR(""));
-	folder = uar_json_str(uar_json_get(j, UAR_STR("folder")), UAR_STR(""));
-	if (in_folder && folder.n) {
-		uar_str both =
-			uar_arena_printf(&arena, "%.*s/%.*s", UAR_FMT(folder), UAR_FMT(said));
-
-		said = both.p ? both : said;
-	}
-	snprintf(out, SUBJECT, "%s%.*s%s", said.n ? ": " : "",
-		 UAR_FMT(uar_str_utf8_prefix(said, SUBJECT - 6)),
-		 said.n > SUBJECT - 6 ? "..." : "");
-	uar_arena_fini(&arena);
-	for (; *out; out++)
-		if ((unsigned char)*out < 0x20 || *out == 0x7f)
-			*out = ' ';
-}
 
 /* Two servers may have tools of one name: those of MCP are shown with their server. */
 static uar_str shown_name(const struct place *p)
@@ -61,7 +32,8 @@ void rt_place_send_ask(struct place *p, uar_str args_blob)
 	struct uar_command c = { .kind = UAR_CMD_ASK };
 	char prompt[PROMPT], subject[SUBJECT];
 
-	write_subject(p->args, uar_str_is(p->tool->tool_id, "internal:skill.run"), subject);
+	rt_call_subject(p->args, uar_str_is(p->tool->tool_id, "internal:skill.run"), SUBJECT,
+			subject);
 	snprintf(prompt, sizeof prompt, "%.*s%s%s", UAR_FMT(shown_name(p)), subject,
 		 p->plan == ASK ? ""
 				: " had begun when the server stopped and may have happened: "
@@ -86,6 +58,7 @@ void rt_place_send_ask(struct place *p, uar_str args_blob)
 		.schema = p->plan == ASK ? UAR_STR(GRANT_SCHEMA) : UAR_STR_NONE,
 		.args_sha256 = uar_str_c(p->args_digest),
 		.destructive = p->tool->destructive,
+		.permission = uar_buf_str(&p->permission),
 	};
 	l->asked = true; /* what is left is for whoever reads the answer */
 	rt_send(l->o.run, &c);

@@ -37,6 +37,7 @@ void rt_place_clear(struct place *p)
 	uar_buf_fini(&p->hidden);
 	uar_buf_fini(&p->form);
 	uar_buf_fini(&p->title);
+	uar_buf_fini(&p->permission);
 	*p = (struct place){ .loop = p->loop };
 }
 
@@ -269,6 +270,7 @@ static void start_tool(struct place *p)
 	struct tool_loop *l = p->loop;
 	char key[2 * (UAR_LIMIT_ID_BYTES + 1)];
 	const struct uar_definition *d = rt_definition(l->o.run);
+	bool alone = rt_place_unattended(p);
 	struct uar_tool_caller caller = {
 		.owner = rt_agg_session(rt_agg(l->o.run))->owner,
 		.agent_id = rt_state(l->o.run)->what.agent_id,
@@ -285,8 +287,8 @@ static void start_tool(struct place *p)
 	struct uar_tool_events events = { .progress = on_progress,
 					  .done = on_told,
 					  .ctx = p,
-					  .asked = rt_place_ask,
-					  .unasked = rt_place_unask };
+					  .asked = alone ? NULL : rt_place_ask,
+					  .unasked = alone ? NULL : rt_place_unask };
 	struct uar_error error = { 0 };
 	uar_err e;
 
@@ -418,7 +420,7 @@ static void send_begin(struct place *p, uar_str args_blob)
 		.destructive = t && t->destructive,
 		.again = p->plan == RUN_AGAIN,
 		.action = call->action,
-		.grant = call->allowed ? UAR_STR_NONE : p->grant,
+		.permission = uar_buf_str(&p->permission),
 	};
 	if (p->plan == REFUSE)
 		put_refusal(p, &c.begin, told);
@@ -557,20 +559,24 @@ static void finished(struct uar_task *t)
 	l->o.done(l->o.ctx);
 }
 
-/* Without them each call is asked about. */
+/* Without the rules of the session no call is made. */
 static void grants_ready(void *ctx, uar_err e, struct grants *g)
 {
 	struct tool_loop *l = ctx;
 
-	(void)e;
 	l->grants_load = NULL;
 	l->grants = g;
-	advance(l);
+	if (e)
+		rt_send_fail(l->o.run, e, "dependency", "the permissions cannot be read");
+	else
+		advance(l);
 }
 
 /* Has a call to be allowed, and was not yet? */
 static bool needs_grants(const struct tool_loop *l)
 {
+	if (rt_permission_is_governed(l->o.run))
+		return true;
 	for (size_t i = 0; i < l->round->call_count; i++) {
 		const struct round_call *c = &l->round->calls[i];
 		const struct uar_tool *t =
@@ -587,6 +593,8 @@ static bool needs_grants(const struct tool_loop *l)
 uar_err rt_tool_loop_begin(const struct tool_loop_options *o, struct tool_loop **out)
 {
 	struct tool_loop *l = uar_zalloc(sizeof *l);
+	struct grants_ask whose;
+	uar_err e;
 
 	if (!l)
 		return UAR_ENOMEM;
@@ -596,11 +604,14 @@ uar_err rt_tool_loop_begin(const struct tool_loop_options *o, struct tool_loop *
 	l->finished.fn = finished;
 	for (size_t i = 0; i < PLACES; i++)
 		l->places[i].loop = l;
-	*out = l;
-	if (needs_grants(l) && !rt_grants_load(o->run, grants_ready, l, &l->grants_load))
-		return UAR_OK;
-	advance(l);
-	return UAR_OK;
+	whose = rt_grants_of(o->run);
+	whose.policies_alone = !needs_grants(l);
+	e = rt_grants_load(&whose, grants_ready, l, &l->grants_load);
+	if (e)
+		uar_free(l);
+	else
+		*out = l;
+	return e;
 }
 
 /* Is it open in the log, and has this life of it not begun? */

@@ -5,6 +5,7 @@
 #include "work/aside.h"
 #include "work/grants.h"
 #include "work/limits.h"
+#include "work/permission.h"
 #include "work/tool_loop.h"
 
 enum { PLACES = UAR_LIMIT_TOOLS_AT_ONCE, PROMPT = 200 };
@@ -37,7 +38,7 @@ struct place {
 	struct uar_buf merged; /* holds the input, when values were given for it */
 	struct uar_buf hidden; /* the input without secrets, when it has some */
 	char args_digest[UAR_LIMIT_DIGEST + 1]; /* of the input, when it has to be allowed */
-	uar_str grant;				/* that allows it, or empty */
+	struct uar_buf permission;		/* what was decided about it; empty: nothing was */
 	struct uar_buf form;			/* JSON Schema of the values that are asked for */
 	struct uar_buf title;			/* what they are asked for with */
 	struct uar_buf output;			/* that is put aside */
@@ -53,7 +54,7 @@ struct tool_loop {
 	struct round *round;
 	struct uar_task finished;
 	struct grants_load *grants_load;
-	struct grants *grants; /* NULL: no call of the round has to be allowed */
+	struct grants *grants;
 	struct place places[PLACES];
 	size_t next, busy;
 	size_t for_client; /* calls that wait for the others */
@@ -80,6 +81,12 @@ void rt_place_ask(void *ctx, const struct uar_tool_question *q);
 void rt_place_unask(void *ctx, bool settled);
 /* tool_plan.c: finds the tool of the call, what it is executed with, and what is to be done. */
 void rt_place_plan(struct place *p);
+/* tool_permit.c: what is known of the call, for core to decide; the reason of a denial is told. */
+struct permission_ask rt_place_permission(const struct place *p);
+UAR_MUST_CHECK uar_err rt_place_decide(struct place *p, const struct permission_ask *a,
+				       enum uar_permission_verdict *out);
+/* Can nobody be asked? */
+bool rt_place_unattended(const struct place *p);
 /* Does it run together with others of its kind? */
 bool rt_place_is_sociable(const struct place *p);
 

@@ -3,6 +3,7 @@
 #include "json/limits.h"
 #include "core/permit.h"
 #include "work/definitions.h"
+#include "work/permission.h"
 #include "work/tool_form.h"
 #include "work/tool_loop_int.h"
 
@@ -41,14 +42,22 @@ static enum plan plan_of_open(struct place *p)
 				    "and was not repeated");
 		return GIVE_UP;
 	}
-	return !c->allowed && !may_repeat_unasked(c) ? ASK_AGAIN : RUN_AGAIN;
+	if (c->allowed || may_repeat_unasked(c))
+		return RUN_AGAIN;
+	if (!rt_place_unattended(p))
+		return ASK_AGAIN;
+	p->category = UAR_STR("execution");
+	(void)uar_error_set(&p->why, UAR_EINVALID,
+			    "it had begun when the server stopped: it may have happened, and "
+			    "nobody can be asked whether to repeat it");
+	return GIVE_UP;
 }
 
 static bool may_ask_forms(const struct place *p)
 {
 	const struct uar_definition *d = rt_definition(p->loop->o.run);
 
-	return !d || uar_definition_asks_forms(d);
+	return !rt_place_unattended(p) && (!d || uar_definition_asks_forms(d));
 }
 
 static bool may_navigate(const struct place *p)
@@ -131,6 +140,10 @@ static enum plan plan_of_asking(struct place *p)
 
 	if (p->tool->by == UAR_TOOL_BY_NAVIGATE && !may_navigate(p))
 		return refuse_ui(p, "ui.navigation");
+	if (p->tool->by == UAR_TOOL_BY_FORM && rt_place_unattended(p)) {
+		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "nobody can be asked");
+		return refuse(p, "policy_denied");
+	}
 	if (p->tool->by == UAR_TOOL_BY_FORM && !may_ask_forms(p))
 		return refuse_ui(p, "ui.forms");
 	if (p->call->filled || p->tool->by == UAR_TOOL_BY_NAVIGATE)
@@ -156,29 +169,17 @@ static bool is_done_here(const struct uar_tool *t)
 		     t->by == UAR_TOOL_BY_SEARCH);
 }
 
-/* What is known of the call, for core to decide. */
-static struct uar_permit_facts facts_of(struct place *p, bool rail_asks)
+/* What is known of the call before its arguments are looked at. */
+static struct uar_permit_facts facts_of(const struct place *p)
 {
-	struct tool_loop *l = p->loop;
 	const struct uar_tool *t = p->tool;
-	bool asks = is_done_here(t) && (rail_asks || rt_toolset_asks(&l->set, t));
 
-	if (asks) {
-		rt_grants_digest(l->o.run, p->input, p->args_digest);
-		/* Permissions were given for what the tool was. */
-		if (!uar_toolbox_unpinned(l->set.box, t))
-			p->grant =
-				rt_grants_find(l->grants, l->o.run, t, uar_str_c(p->args_digest));
-	}
 	return (struct uar_permit_facts){
 		.known = t != NULL,
 		.off = t && t->state == UAR_TOOL_DENIED,
-		.surfaced = t && rt_toolset_has(&l->set, t),
+		.surfaced = t && rt_toolset_has(&p->loop->set, t),
 		.ready = t && rt_tool_is_ready(t),
-		.asks = asks,
-		.allowed = p->call->allowed,
 		.denied = p->call->denied,
-		.granted = p->grant.n > 0,
 	};
 }
 
@@ -199,8 +200,7 @@ static enum plan plan_of_refused(struct place *p, enum uar_permit permit)
 		return refuse(p, "rejected");
 	case UAR_PERMIT_UNAVAILABLE:
 	case UAR_PERMIT_DENIED:
-	case UAR_PERMIT_ALLOWED:
-	case UAR_PERMIT_ASK: break;
+	case UAR_PERMIT_ALLOWED: break;
 	}
 	if (!rt_toolset_has(&p->loop->set, t)) {
 		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "this agent may not use %.*s",
@@ -239,30 +239,35 @@ static size_t count_begun(void *ctx, const struct uar_json *patterns)
 	return n;
 }
 
-/* The arguments are right and nothing forbids the tool: the guardrails look at the call. */
-static enum plan plan_of_judged(struct place *p, enum uar_permit permit)
+/* Every source has its say about a call that could be made. */
+static enum plan plan_of_judged(struct place *p)
 {
-	uar_str reason = UAR_STR("");
 	struct uar_rail_call call = { p->tool, p->input, count_begun, p };
-	enum uar_rail rail = uar_toolbox_judge(p->loop->set.box, &call, &reason);
-	struct uar_permit_facts facts;
+	struct permission_ask ask = rt_place_permission(p);
+	enum uar_permission_verdict verdict = UAR_SAYS_DENY;
+	uar_err e;
 
-	if (rail == UAR_RAIL_DENY) {
-		(void)uar_error_set(&p->why, UAR_EFORBIDDEN,
-				    "a guardrail of the agent forbids it%s%.*s",
-				    reason.n ? ": " : "", UAR_FMT(reason));
+	ask.rail_reason = UAR_STR("");
+	ask.bare = !is_done_here(p->tool);
+	if (!ask.bare)
+		ask.rail = uar_toolbox_judge(p->loop->set.box, &call, &ask.rail_reason);
+	e = rt_place_decide(p, &ask, &verdict);
+	if (e) {
+		p->why.code = e;
+		return refuse(p, "execution");
+	}
+	if (verdict == UAR_SAYS_DENY)
 		return refuse(p, "policy_denied");
-	}
-	if (rail == UAR_RAIL_ASK) {
-		facts = facts_of(p, true);
-		permit = uar_core_permit(&facts);
-	}
-	return permit == UAR_PERMIT_ASK ? ASK : RUN;
+	if (ask.bare)
+		return plan_of_asking(p);
+	if (p->tool->by == UAR_TOOL_BY_ARTIFACT && !may_make(p))
+		return refuse_ui(p, "ui.artifacts");
+	return verdict == UAR_SAYS_ASK ? ASK : RUN;
 }
 
 static enum plan plan_of_new(struct place *p)
 {
-	struct uar_permit_facts facts = facts_of(p, false);
+	struct uar_permit_facts facts = facts_of(p);
 	enum uar_permit permit = uar_core_permit(&facts);
 	uar_err e;
 
@@ -276,11 +281,7 @@ static enum plan plan_of_new(struct place *p)
 		return plan_of_wrong(p, e);
 	if (permit == UAR_PERMIT_REJECTED)
 		return plan_of_refused(p, permit);
-	if (!is_done_here(p->tool))
-		return plan_of_asking(p);
-	if (p->tool->by == UAR_TOOL_BY_ARTIFACT && !may_make(p))
-		return refuse_ui(p, "ui.artifacts");
-	return plan_of_judged(p, permit);
+	return plan_of_judged(p);
 }
 
 /* What the model left out and somebody gave. */

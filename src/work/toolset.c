@@ -87,9 +87,14 @@ bool rt_tool_is_ready(const struct uar_tool *t)
 	return t->state == UAR_TOOL_AVAILABLE || t->state == UAR_TOOL_SANDBOXED;
 }
 
+bool rt_toolset_asks_by_policy(const struct toolset *s, const struct uar_tool *t)
+{
+	return s->policy && named(s->policy->ask, t);
+}
+
 bool rt_toolset_asks(const struct toolset *s, const struct uar_tool *t)
 {
-	return t->ask || (s->policy && named(s->policy->ask, t)) || uar_toolbox_unpinned(s->box, t);
+	return t->ask || rt_toolset_asks_by_policy(s, t) || uar_toolbox_unpinned(s->box, t);
 }
 
 const char *rt_toolset_policy(const struct toolset *s, const struct uar_tool *t)

@@ -27,6 +27,8 @@ bool rt_toolset_has(const struct toolset *s, const struct uar_tool *t);
 bool rt_toolset_offers(const struct toolset *s, uar_str pattern);
 /* Has somebody to allow each call? */
 bool rt_toolset_asks(const struct toolset *s, const struct uar_tool *t);
+/* Does the agent's own policy say so? */
+bool rt_toolset_asks_by_policy(const struct toolset *s, const struct uar_tool *t);
 /* Can it be called at all, whatever a policy says? */
 bool rt_tool_is_ready(const struct uar_tool *t);
 /* "allowed", "ask", "denied", "sandboxed" or "unavailable". */

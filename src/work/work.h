@@ -22,6 +22,12 @@ struct uar_tool;
 struct uar_tools;
 struct uar_workers;
 
+/* `permissions` of the configuration: the operator's rules. error->where points into it. */
+struct uar_host_policy;
+UAR_MUST_CHECK uar_err uar_host_policy_read(uar_str json, struct uar_host_policy **out,
+					    struct uar_error *error);
+void uar_host_policy_destroy(struct uar_host_policy *h); /* NULL is fine */
+
 /* How long models are waited for. */
 struct uar_model_patience {
 	int64_t idle_us;  /* a call without a token for so long ends; 0: its default */
@@ -47,6 +53,7 @@ struct uar_workers_options {
 	struct uar_model_patience patience;
 	/* Which models are used when the agent's own policy does not say; NULL: `provider` */
 	const struct uar_model_policy *routing;
+	const struct uar_host_policy *permissions; /* outlives the runs; NULL: none */
 	int64_t action_timeout_us; /* after which a question of a tool expires; 0: never */
 	bool export_progress;	   /* reports of plugins are items, too */
 };
@@ -74,6 +81,25 @@ struct uar_inventory_ask {
 UAR_MUST_CHECK uar_err uar_workers_inventory(struct uar_workers *w,
 					     const struct uar_inventory_ask *ask,
 					     struct uar_buf *out, struct uar_error *error);
+
+/* What every rule says about a call that is not made. */
+struct uar_evaluate_op {
+	struct uar_owner owner; /* these stay in place until done */
+	uar_str session_id;	/* or empty */
+	uar_str thread_id, turn_id, agent_id;
+	uar_str tool, arguments; /* an id or a name; a JSON object, or empty */
+	struct uar_run_permit permit;
+	void (*done)(struct uar_evaluate_op *op);
+	void *ctx; /* the caller's */
+	/* out; strings are valid inside done */
+	uar_err err;
+	struct uar_error error;
+	uar_str tool_id, tool_name;
+	struct uar_buf decision; /* JSON object; the caller's to free, also after an error */
+};
+UAR_MUST_CHECK uar_err uar_workers_evaluate(struct uar_workers *w, struct uar_evaluate_op *op);
+/* May a run or a session choose the mode? */
+bool uar_workers_allow_mode(const struct uar_workers *w, enum uar_permission_mode mode);
 
 /* What a revision of an agent's definition says about tools: a toolbox that is to be given back,
  * or NULL when it says nothing. UAR_ENOTFOUND: the owner's agent is another one by now. */

@@ -196,6 +196,9 @@ ROWS = {
     "link_tasks": (two_tasks, circle, 409),
     "unlink_tasks": (linked, two_tasks, 404),
     "respond_action": (lambda s: {"action_id": open_action(s), "decision": "allow"}, None, "see actions_test"),
+    "resolve_permission": (lambda s: {"action_id": open_action(s), "decision": "allow"}, None, "see permissions_test"),
+    "evaluate_permission": (more(thread_only, agent_id="tools", tool="fs.list"), None, "it changes nothing"),
+    "update_permissions": (more(session_only, mode="plan"), None, "it can always be set"),
     "revoke_grant": (granted, None, "a revoked grant stays revoked"),
     "connect_channel": (more(session_only, transport="sse", peer_role="client"), taken_channel, 409),
     "reconnect_channel": (channel_that_left, more(channel, resume_token="wrong"), 403),
@@ -266,7 +269,8 @@ def repeated():
             equal(again.status, 200, (name, again.body))
             equal(again.json["event_ids"], first.json["event_ids"], name)
             equal(json.dumps(again.json["result"], sort_keys=True), json.dumps(first.json["result"], sort_keys=True), name)
-            if name not in ("submit_turn", "start_task", "retry_task", "respond_action", "interrupt_turn", "resume_queue"):
+            if name not in ("submit_turn", "start_task", "retry_task", "respond_action", "resolve_permission", "interrupt_turn",
+                            "resume_queue"):
                 equal(sequence_of(s, body), at, name)  # of those a run goes on meanwhile
 
 
@@ -299,7 +303,7 @@ def another():
                 equal(a.status, 200, (name, a.body))  # they name nothing that is somebody's
             else:
                 p = refused(a, 404, "NOT_FOUND")
-                if name.startswith(("get_", "list_", "respond_", "wait_")):
+                if name.startswith(("get_", "list_", "respond_", "resolve_", "wait_")):
                     continue
                 member = p["where"].lstrip("/")
                 check(body[member] in p["detail"], p)
