@@ -13,6 +13,7 @@
 #include "loop/guard.h"
 #include "mcp/settings.h"
 #include "peer/peer.h"
+#include "tool/hook.h"
 #include "tool/secret.h"
 #include "work/limits.h"
 #include "work/work.h"
@@ -423,6 +424,18 @@ static uar_err check_permissions(uar_str text, struct uar_error *error)
 		 : UAR_OK;
 }
 
+static uar_err check_hooks(uar_str text, struct uar_error *error)
+{
+	struct uar_hooks *hooks = NULL;
+	struct uar_error found = { 0 };
+	uar_err e = uar_hooks_read(text, &hooks, &found);
+
+	uar_hooks_destroy(hooks);
+	return e ? uar_error_set(error, UAR_ECONFIG, "hooks: %s%s%s", found.where,
+				 found.where[0] ? ": " : "", uar_error_text(&found))
+		 : UAR_OK;
+}
+
 /* Each table has a reader of its own. */
 static uar_err read_table(const char *form, uar_str text, struct uar_arena *a,
 			  struct uar_error *error)
@@ -440,6 +453,8 @@ static uar_err read_table(const char *form, uar_str text, struct uar_arena *a,
 		return uar_mcp_settings_read(text, NULL, a, &servers, error);
 	if (strcmp(form, "secret_grants") == 0)
 		return check_grants(text, error);
+	if (strcmp(form, "hooks") == 0)
+		return check_hooks(text, error);
 	if (strcmp(form, "permissions") == 0)
 		return check_permissions(text, error);
 	return uar_providers_read(text, a, &providers, error);

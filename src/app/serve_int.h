@@ -67,6 +67,7 @@ struct server {
 		struct uar_knowledge *knowledge; /* beside it; NULL: it is switched off */
 		struct uar_tools *agent_tools;	 /* of `tools`; NULL: there are none */
 		struct uar_host_policy *permissions;
+		struct uar_hooks *hooks;
 	} parts; /* of the runtime */
 	struct uar_gate *gate;
 	struct uar_http *http;
@@ -111,6 +112,7 @@ UAR_MUST_CHECK uar_err uar_server_make_skills(struct server *s, struct uar_error
 void uar_server_reload_skills(struct server *s); /* reads the directory again */
 void uar_server_unmake_skills(struct server *s);
 /* serve_tools.c */
+UAR_MUST_CHECK uar_err uar_server_make_hooks(struct server *s, struct uar_error *error);
 UAR_MUST_CHECK uar_err uar_server_make_tools(struct server *s, struct uar_error *error);
 /* serve_kb.c: before the tools */
 UAR_MUST_CHECK uar_err uar_server_make_knowledge(struct server *s, struct uar_error *error);

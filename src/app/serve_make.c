@@ -3,6 +3,8 @@
  * Order of birth: loop, store, models, tools, plugins, agents, peers, runtime, gate, HTTP. */
 #include "app/serve_int.h"
 
+#include "tool/hook.h"
+
 #include <unistd.h>
 
 #include "app/definition_parts.h"
@@ -311,6 +313,10 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 	if (e)
 		return e;
 	work.permissions = s->parts.permissions;
+	e = uar_server_make_hooks(s, error);
+	if (e)
+		return e;
+	work.hooks = s->parts.hooks;
 	e = uar_datadir_seal(c->data, &uar_rand_system, &seal, error);
 	if (!e)
 		o.seal = &seal;
@@ -500,10 +506,11 @@ void uar_server_unmake(struct server *s)
 		uar_datadir_retract(s->config->value.data, &s->info);
 	uar_http_destroy(s->http);
 	uar_knowledge_destroy(s->parts.knowledge);
-	uar_host_policy_destroy(s->parts.permissions);
 	uar_store_destroy(s->store); /* first: its threads borrow from those below */
 	uar_gate_destroy(s->gate);
 	uar_runtime_destroy(s->runtime);
+	uar_hooks_destroy(s->parts.hooks);
+	uar_host_policy_destroy(s->parts.permissions);
 	uar_peers_destroy(s->net.peers);
 	uar_server_unmake_agents(s);
 	uar_server_unmake_skills(s);

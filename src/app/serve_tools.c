@@ -2,6 +2,7 @@
 #include "app/serve_int.h"
 
 #include "app/definition_parts.h"
+#include "tool/hook.h"
 #include "tool/http_source.h"
 #include "tool/skill_script.h"
 #include "work/agent_tools.h"
@@ -114,6 +115,17 @@ static uar_err add_file(struct server *s, struct uar_error *error)
 	uar_err e = path[0] ? uar_tools_file_read(path, &o, &source, error) : UAR_OK;
 
 	return e || !source ? e : take(s, source, error);
+}
+
+uar_err uar_server_make_hooks(struct server *s, struct uar_error *error)
+{
+	uar_err e = uar_hooks_read(uar_str_c(s->config->value.hooks), &s->parts.hooks, error);
+
+	if (!e && uar_hooks_need_client(s->parts.hooks))
+		e = uar_server_need_client(s, error);
+	if (!e)
+		uar_hooks_attach(s->parts.hooks, s->loop, s->net.client);
+	return e;
 }
 
 uar_err uar_server_make_tools(struct server *s, struct uar_error *error)

@@ -144,6 +144,10 @@ void uar_core_tool_begin(struct emit *e, const struct uar_tool_begin *t);
 void uar_core_tool_news(struct emit *e, const struct uar_tool_news *t);
 void uar_core_tool_over(struct emit *e, const struct uar_tool_over *t);
 void uar_core_note(struct emit *e, const struct uar_note *n);
+/* hook.c */
+void uar_core_hook_started(struct emit *e, const struct uar_note *n);
+void uar_core_hook_ended(struct emit *e, const struct uar_note *n);
+void uar_core_hook_failed(struct emit *e, const struct uar_note *n);
 void uar_core_agent_session(struct emit *e, uar_str session_id);
 void uar_core_replay(struct emit *e, const struct uar_json *event);
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p);

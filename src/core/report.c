@@ -271,61 +271,6 @@ static void note_truncated(struct emit *e, const struct uar_note *n)
 	uar_emit(e, UAR_EV_OUTPUT_TRUNCATED, EMIT_RUN);
 }
 
-/* At these points the program waits for a yes or no. */
-static bool decides(uar_str point)
-{
-	static const char *const all[] = { "user_prompt_submit", "pre_tool_use",
-					   "permission_request", "stop" };
-
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (uar_str_is(point, all[i]))
-			return true;
-	return false;
-}
-
-static struct uar_jw *begin_hook(struct emit *e, const struct uar_note *n)
-{
-	struct uar_jw *w = uar_emit_begin(e);
-
-	uar_jw_str(w, "hook_id", n->hook.id);
-	uar_jw_str(w, "hook_point", n->code);
-	return w;
-}
-
-static void note_hook_started(struct emit *e, const struct uar_note *n)
-{
-	struct uar_jw *w = begin_hook(e, n);
-
-	uar_jw_str(w, "handler_ref", e->r->what.provider);
-	uar_jw_int(w, "timeout_ms", 0); /* the program's own affair */
-	uar_jw_cstr(w, "risk", decides(n->code) ? "high" : "read_only");
-	uar_emit(e, UAR_EV_HOOK_STARTED, EMIT_RUN);
-}
-
-static void note_hook_ended(struct emit *e, const struct uar_note *n)
-{
-	struct uar_jw *w = begin_hook(e, n);
-
-	uar_jw_str(w, "outcome", n->hook.outcome);
-	uar_jw_bool(w, "suppress_output", true);
-	uar_jw_int(w, "duration_ms", n->hook.duration_ms);
-	uar_emit(e, UAR_EV_HOOK_COMPLETED, EMIT_RUN);
-}
-
-/* Programs go on without a hook that broke. */
-static void note_hook_failed(struct emit *e, const struct uar_note *n)
-{
-	static const struct uar_failure failed = { UAR_STR("HOOK_FAILED"),
-						   UAR_STR("a hook of the agent failed"),
-						   UAR_STR("execution"), false };
-	struct uar_jw *w = begin_hook(e, n);
-
-	uar_emit_error(w, "error", &failed, UAR_STR_NONE);
-	uar_jw_cstr(w, "failure_behavior", "fail_open");
-	uar_jw_int(w, "duration_ms", n->hook.duration_ms);
-	uar_emit(e, UAR_EV_HOOK_FAILED, EMIT_RUN);
-}
-
 void uar_core_note(struct emit *e, const struct uar_note *n)
 {
 	static void (*const put[UAR_NOTE_COUNT])(struct emit *, const struct uar_note *) = {
@@ -335,9 +280,9 @@ void uar_core_note(struct emit *e, const struct uar_note *n)
 		[UAR_NOTE_LIMIT] = note_limit,
 		[UAR_NOTE_DENIED] = note_denied,
 		[UAR_NOTE_TRUNCATED] = note_truncated,
-		[UAR_NOTE_HOOK_STARTED] = note_hook_started,
-		[UAR_NOTE_HOOK_ENDED] = note_hook_ended,
-		[UAR_NOTE_HOOK_FAILED] = note_hook_failed,
+		[UAR_NOTE_HOOK_STARTED] = uar_core_hook_started,
+		[UAR_NOTE_HOOK_ENDED] = uar_core_hook_ended,
+		[UAR_NOTE_HOOK_FAILED] = uar_core_hook_failed,
 		[UAR_NOTE_ARTIFACT_ERROR] = note_artifact_error,
 	};
 

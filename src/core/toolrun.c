@@ -121,7 +121,8 @@ static const char *status_of(uar_str category)
 	static const char *const words[][2] = {
 		{ "timeout", "timed_out" },	      { "cancelled", "cancelled" },
 		{ "sibling_cancelled", "cancelled" }, { "rejected", "denied" },
-		{ "policy_denied", "denied" },	      { "not_surfaced", "denied" }
+		{ "policy_denied", "denied" },	      { "hook_blocked", "denied" },
+		{ "not_surfaced", "denied" }
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)

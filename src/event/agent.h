@@ -55,6 +55,14 @@ struct uar_note {
 	struct {
 		uar_str id, outcome; /* "continue", "block" */
 		int64_t duration_ms;
+		/* Of a hook that UAR itself calls: */
+		bool own, read_only, suppress, fail_open;
+		uar_str handler;       /* what is called, without its secrets */
+		uar_str call_id;       /* the call that it is about, or empty */
+		uar_str model_request; /* likewise */
+		uar_str changed;       /* JSON array of member names, or empty */
+		uar_str refs;	       /* JSON object, or empty */
+		int64_t timeout_ms;
 	} hook; /* HOOK_* */
 };
 

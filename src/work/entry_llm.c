@@ -20,7 +20,7 @@
 #include "model/policy.h"
 #include "work/routing.h"
 #include "work/skills.h"
-#include "work/llm_int.h"
+#include "work/llm_hooks.h"
 
 /* --- preparing ----------------------------------------------------------------- */
 
@@ -45,39 +45,6 @@ static uar_err collect_prompt(struct llm *w, struct prompt *p)
 	return rt_agent_collect(&from, &w->text, p);
 }
 
-/* Its frame is not counted as bytes of the prompt. */
-static size_t write_part(const struct uar_model_part *part, struct uar_buf *all)
-{
-	size_t frame = 0;
-
-	if (part->kind != UAR_PART_TEXT && part->kind != UAR_PART_RESULT) {
-		uar_buf_add_char(all, 0);
-		uar_buf_add_str(all, part->name);
-		uar_buf_add_char(all, 0);
-		frame = 2;
-	}
-	uar_buf_add_str(all, part->url);
-	uar_buf_add_str(all, part->text);
-	return frame;
-}
-
-/* All messages in a row, each with its role before and a zero behind it. */
-static size_t write_prompt(const struct prompt *p, struct uar_buf *all)
-{
-	size_t frame = 0;
-
-	for (size_t i = 0; i < p->count; i++) {
-		const struct uar_model_message *m = &p->messages[i];
-
-		uar_buf_add_char(all, (char)('0' + m->role));
-		for (size_t k = 0; k < m->part_count; k++)
-			frame += write_part(&m->parts[k], all);
-		uar_buf_add_char(all, 0);
-		frame += 2;
-	}
-	return frame;
-}
-
 static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf *all)
 {
 	struct toolset tools = rt_toolset_of(w->base.run);
@@ -87,7 +54,7 @@ static void send_prepared(struct llm *w, const struct prompt *p, struct uar_buf 
 	struct uar_buf sections = uar_buf_make(UAR_LIMIT_EVENT_BYTES / 2);
 	struct uar_command c = { .kind = UAR_CMD_PREPARED };
 	char sha256[UAR_SHA256_TEXT + 1];
-	size_t frame = write_prompt(p, all);
+	size_t frame = rt_prompt_write(p, all);
 	uar_err e = all->err;
 
 	c.prepared.role = w->role;
@@ -310,6 +277,8 @@ static void input_ready(void *ctx, uar_err e, uar_str text)
 	w->said = w->message.n;
 	if (!e)
 		e = w->message.err;
+	if (!e)
+		e = rt_llm_hooks_prompt(w);
 	if (!e && rt_state(r)->what.inputs_blob.n && !w->inputs.n) {
 		w->inputs = uar_buf_make(UAR_LIMIT_HTTP_BODY);
 		e = rt_inputs_load(r, inputs_ready, w, &w->input);
@@ -356,6 +325,17 @@ static void tools_done(void *ctx)
 		rt_llm_fail(w, e, uar_err_text(e));
 }
 
+/* All calls are over, and hooks have seen them. */
+static void rounds_told(struct llm *w)
+{
+	uar_err e = rt_llm_hooks_tell(w);
+
+	if (!e)
+		e = load_input(w);
+	if (e)
+		rt_llm_fail(w, e, uar_err_text(e));
+}
+
 static void rounds_ready(void *ctx, uar_err e, const struct uar_error *error, struct rounds *s)
 {
 	struct llm *w = ctx;
@@ -363,6 +343,8 @@ static void rounds_ready(void *ctx, uar_err e, const struct uar_error *error, st
 
 	w->rounds_load = NULL;
 	w->rounds = s;
+	if (!e && !rt_rounds_unfinished(s) && rt_llm_hooks_after(w, rounds_told))
+		return;
 	if (!e)
 		e = rt_rounds_unfinished(s) ? rt_tool_loop_begin(&o, &w->loop) : load_input(w);
 	if (e)
@@ -450,6 +432,22 @@ static uar_err begin_work(struct llm *w, struct uar_error *error)
 	return rt_inputs_load(r, inputs_first, w, &w->input);
 }
 
+static void begin_hooked(struct llm *w)
+{
+	struct uar_error error = { 0 };
+	uar_err e = begin_work(w, &error);
+
+	if (e)
+		rt_llm_fail(w, e, error.text[0] ? error.text : uar_err_text(e));
+}
+
+static uar_err begin_with_hooks(struct llm *w, struct uar_error *error)
+{
+	uar_err e = rt_llm_hooks_begin(w, begin_hooked);
+
+	return e == UAR_ESKIP ? begin_work(w, error) : e;
+}
+
 static void definition_ready(void *ctx, uar_err e, const struct uar_error *error)
 {
 	struct uar_error own = *error;
@@ -457,7 +455,7 @@ static void definition_ready(void *ctx, uar_err e, const struct uar_error *error
 
 	w->definition = NULL;
 	if (!e)
-		e = begin_work(w, &own);
+		e = begin_with_hooks(w, &own);
 	if (e)
 		rt_llm_fail(w, e, own.text[0] ? own.text : uar_err_text(e));
 }
@@ -467,7 +465,7 @@ static uar_err llm_start(struct worker *base, struct uar_error *error)
 	struct llm *w = (struct llm *)base;
 	uar_err e = rt_definition_pin(base->run, definition_ready, w, &w->definition);
 
-	return e == UAR_ESKIP ? begin_work(w, error) : e;
+	return e == UAR_ESKIP ? begin_with_hooks(w, error) : e;
 }
 
 /* --- the call -------------------------------------------------------------------- */
@@ -578,6 +576,7 @@ static void llm_stop(struct worker *base)
 	struct llm *w = (struct llm *)base;
 
 	rt_definition_cancel(w->definition);
+	rt_llm_hooks_free(w);
 	rt_skills_cancel(w->skill_load);
 	rt_skills_free(w->skills);
 	w->skills = NULL;
@@ -629,6 +628,13 @@ static const struct worker_ops llm_ops = { .name = "llm.chat",
 					   .cancel = llm_cancel,
 					   .answer = llm_answer,
 					   .stays = llm_stays };
+
+struct llm *rt_llm_of(const struct live_run *r)
+{
+	struct worker *w = rt_worker(r);
+
+	return w && w->ops == &llm_ops ? (struct llm *)w : NULL;
+}
 
 const struct skill_set *rt_llm_skills(const struct live_run *r)
 {

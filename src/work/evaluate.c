@@ -22,7 +22,8 @@ static const struct uar_tool *find_tool(const struct toolset *set, uar_str id)
 	const struct uar_tool *t;
 
 	for (size_t i = 0; set->registry && (t = set->registry->ops->at(set->registry, i)); i++)
-		if (uar_str_eq(t->tool_id, id) || uar_str_eq(t->name, id))
+		if (uar_tool_is_for(t, set->owner) &&
+		    (uar_str_eq(t->tool_id, id) || uar_str_eq(t->name, id)))
 			return t;
 	return NULL;
 }
@@ -108,6 +109,7 @@ static void evaluate(const struct evaluating *x, const struct grants *stored)
 	} else if (!e) {
 		set.policy = agent->tools;
 	}
+	set.owner = &op->owner;
 	a.tool = e ? NULL : find_tool(&set, op->tool);
 	if (!e && !a.tool)
 		e = not_there(&op->error, "tool", op->tool);

@@ -7,6 +7,7 @@
 #include "model/parts.h"
 #include "work/answer_check.h"
 #include "work/ensemble.h"
+#include "work/llm_hooks.h"
 #include "work/skills.h"
 #include "work/tool_form.h"
 #include "work/toolset.h"
@@ -89,7 +90,8 @@ static void send_end(struct llm *w, enum uar_command_kind kind, const struct uar
 	struct uar_command c = { .kind = kind };
 
 	c.model = *end;
-	rt_send(w->base.run, &c);
+	if (!rt_llm_hooks_hold(w, &c))
+		rt_send(w->base.run, &c);
 }
 
 /* An end that waits until what belongs to it is kept. */

@@ -20,6 +20,7 @@ struct client_side {
 
 struct definition_load;
 struct held_end;
+struct llm_hooks;
 struct skill_load;
 struct skill_set;
 struct llm {
@@ -58,9 +59,15 @@ struct llm {
 	};
 	struct uar_model *model;
 	struct uar_model_call *call;
-	bool paused;
-	bool leaving; /* the run is being cancelled */
+	struct {
+		struct llm_hooks *hooks; /* NULL: there are none */
+		bool paused;
+		bool leaving; /* the run is being cancelled */
+	};
 };
+
+/* The run's worker when it is one of these; else NULL. */
+struct llm *rt_llm_of(const struct live_run *r);
 
 /* The run fails. */
 void rt_llm_fail(struct llm *w, uar_err e, const char *why);

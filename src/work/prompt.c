@@ -83,3 +83,35 @@ void rt_prompt_fini(struct prompt *p)
 	uar_free(p->parts);
 	*p = (struct prompt){ 0 };
 }
+
+/* Its frame is not counted as bytes of the prompt. */
+static size_t write_part(const struct uar_model_part *part, struct uar_buf *all)
+{
+	size_t frame = 0;
+
+	if (part->kind != UAR_PART_TEXT && part->kind != UAR_PART_RESULT) {
+		uar_buf_add_char(all, 0);
+		uar_buf_add_str(all, part->name);
+		uar_buf_add_char(all, 0);
+		frame = 2;
+	}
+	uar_buf_add_str(all, part->url);
+	uar_buf_add_str(all, part->text);
+	return frame;
+}
+
+size_t rt_prompt_write(const struct prompt *p, struct uar_buf *all)
+{
+	size_t frame = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct uar_model_message *m = &p->messages[i];
+
+		uar_buf_add_char(all, (char)('0' + m->role));
+		for (size_t k = 0; k < m->part_count; k++)
+			frame += write_part(&m->parts[k], all);
+		uar_buf_add_char(all, 0);
+		frame += 2;
+	}
+	return frame;
+}

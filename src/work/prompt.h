@@ -25,4 +25,8 @@ void rt_prompt_remove(struct prompt *p, size_t at, size_t count);
 UAR_MUST_CHECK uar_err rt_prompt_end(struct prompt *p);
 void rt_prompt_fini(struct prompt *p);
 
+/* All messages in a row, each with its role before and a zero behind it. The bytes of that frame.
+ */
+size_t rt_prompt_write(const struct prompt *p, struct uar_buf *all);
+
 #endif

@@ -13,8 +13,12 @@ struct round_call {
 	uar_str provider_id; /* the model's name for it */
 	uar_str name, args;  /* as the model wrote them */
 	bool started, ended, failed;
-	bool broke;			  /* it was executed, and failed */
-	bool allowed, denied;		  /* by somebody, since it was last executed */
+	bool allowed, denied; /* by somebody, since it was last executed */
+	struct {
+		bool broke;			  /* it was executed, and failed */
+		bool hooked;			  /* what hooks made of its arguments is in them */
+		uar_str changed_by, changed_blob; /* the hook that did, and what it wrote */
+	};
 	int repeats;			  /* unasked, after stops of the server */
 	int64_t action;			  /* number of the last question about it; 0: none */
 	int64_t form;			  /* number of the last that asked for values; 0: none */

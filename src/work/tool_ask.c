@@ -59,6 +59,7 @@ void rt_place_send_ask(struct place *p, uar_str args_blob)
 		.args_sha256 = uar_str_c(p->args_digest),
 		.destructive = p->tool->destructive,
 		.permission = uar_buf_str(&p->permission),
+		.changed_blob = call->changed_blob,
 	};
 	l->asked = true; /* what is left is for whoever reads the answer */
 	rt_send(l->o.run, &c);

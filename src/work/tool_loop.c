@@ -20,8 +20,6 @@
 
 enum { INLINE_DEPTH = 40 };
 
-static void advance(struct tool_loop *l);
-
 static struct uar_runtime *rt_of(const struct tool_loop *l)
 {
 	return rt_engine(l->o.run);
@@ -109,7 +107,7 @@ static void over_stored(const struct rt_sent *s)
 		return;
 	p->call->ended = true;
 	leave(p);
-	advance(l);
+	rt_tool_loop_advance(l);
 }
 
 void rt_place_send_over(struct place *p, const struct uar_tool_over *over)
@@ -372,7 +370,7 @@ static void begun(const struct rt_sent *s)
 	}
 	p->call->ended = true;
 	leave(p);
-	advance(l);
+	rt_tool_loop_advance(l);
 }
 
 static const char *policy_of(const struct place *p)
@@ -421,6 +419,8 @@ static void send_begin(struct place *p, uar_str args_blob)
 		.again = p->plan == RUN_AGAIN,
 		.action = call->action,
 		.permission = uar_buf_str(&p->permission),
+		.changed_by = call->changed_by,
+		.changed_blob = call->changed_blob,
 	};
 	if (p->plan == REFUSE)
 		put_refusal(p, &c.begin, told);
@@ -510,13 +510,17 @@ static struct place *free_place(struct tool_loop *l)
 /* False: it has to wait. */
 static bool take(struct tool_loop *l, struct round_call *c)
 {
-	struct place *p = l->alone ? NULL : free_place(l);
+	struct place *p = l->alone || l->hooking ? NULL : free_place(l);
 	uar_err e;
 
-	if (!p)
+	if (!p || (!c->started && rt_tool_loop_hooks(l, c, UAR_HOOK_PRE_TOOL_USE)))
 		return false;
 	p->call = c;
 	rt_place_plan(p);
+	if (p->plan == ASK && rt_tool_loop_hooks(l, c, UAR_HOOK_PERMISSION_REQUEST)) {
+		rt_place_clear(p);
+		return false;
+	}
 	if (p->plan == ASK_FORM && p->tool->by == UAR_TOOL_BY_CLIENT) {
 		c->for_client = true;
 		l->for_client++;
@@ -537,7 +541,7 @@ static bool take(struct tool_loop *l, struct round_call *c)
 	return true;
 }
 
-static void advance(struct tool_loop *l)
+void rt_tool_loop_advance(struct tool_loop *l)
 {
 	while (l->next < l->round->call_count && !l->asked && !l->leaving) {
 		struct round_call *c = &l->round->calls[l->next];
@@ -569,7 +573,7 @@ static void grants_ready(void *ctx, uar_err e, struct grants *g)
 	if (e)
 		rt_send_fail(l->o.run, e, "dependency", "the permissions cannot be read");
 	else
-		advance(l);
+		rt_tool_loop_advance(l);
 }
 
 /* Has a call to be allowed, and was not yet? */

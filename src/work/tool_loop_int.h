@@ -5,6 +5,7 @@
 #include "work/aside.h"
 #include "work/grants.h"
 #include "work/limits.h"
+#include "event/hook.h"
 #include "work/permission.h"
 #include "work/tool_loop.h"
 
@@ -29,6 +30,7 @@ struct place {
 	struct uar_tool_call *at_work;
 	bool ending;	     /* how it ended is known, and not yet durable */
 	struct aside *aside; /* arguments or output on their way */
+	bool by_hook;	     /* a hook refuses it */
 	uar_str category;    /* of a refusal */
 	struct uar_error why;
 	uar_str input;	       /* what it is executed with: as the model wrote it, or with values */
@@ -61,8 +63,13 @@ struct tool_loop {
 	bool alone;	   /* what runs does not bear company */
 	bool asked;	   /* the run is about to be parked */
 	bool leaving;
+	bool hooking; /* hooks are called about the next call */
 };
 
+/* tool_loop.c: begins what can begin now. */
+void rt_tool_loop_advance(struct tool_loop *l);
+/* tool_permit.c. True: hooks are called about it first. */
+bool rt_tool_loop_hooks(struct tool_loop *l, const struct round_call *c, enum uar_hook_point point);
 /* tool_loop.c: reads what the call is to be executed with into `args`. */
 UAR_MUST_CHECK uar_err rt_place_read_args(struct place *p);
 void rt_place_clear(struct place *p);
@@ -85,6 +92,8 @@ void rt_place_plan(struct place *p);
 struct permission_ask rt_place_permission(const struct place *p);
 UAR_MUST_CHECK uar_err rt_place_decide(struct place *p, const struct permission_ask *a,
 				       enum uar_permission_verdict *out);
+/* What hooks made of the arguments takes their place. */
+void rt_place_take_hooks(struct place *p);
 /* Can nobody be asked? */
 bool rt_place_unattended(const struct place *p);
 /* Does it run together with others of its kind? */

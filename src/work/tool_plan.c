@@ -257,7 +257,7 @@ static enum plan plan_of_judged(struct place *p)
 		return refuse(p, "execution");
 	}
 	if (verdict == UAR_SAYS_DENY)
-		return refuse(p, "policy_denied");
+		return refuse(p, p->by_hook ? "hook_blocked" : "policy_denied");
 	if (ask.bare)
 		return plan_of_asking(p);
 	if (p->tool->by == UAR_TOOL_BY_ARTIFACT && !may_make(p))
@@ -305,6 +305,7 @@ void rt_place_plan(struct place *p)
 	uar_tools_hold(l->set.registry, p->tool);
 	p->form = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	p->title = uar_buf_make(PROMPT);
+	rt_place_take_hooks(p);
 	take_values(p);
 	p->plan = p->call->started ? plan_of_open(p) : plan_of_new(p);
 }

@@ -120,6 +120,11 @@ uar_err rt_toolset_check(const struct toolset *s, const struct uar_tool *t, uar_
 	return e;
 }
 
+const struct uar_tool *rt_toolset_named(const struct toolset *s, uar_str model_name)
+{
+	return s->registry ? uar_tools_by_model_name(s->registry, s->owner, model_name) : NULL;
+}
+
 bool rt_toolset_offers(const struct toolset *s, uar_str pattern)
 {
 	const struct uar_tool *t;

@@ -21,6 +21,8 @@ struct toolset {
 };
 
 struct toolset rt_toolset_of(const struct live_run *r);
+/* The tool that models call so; NULL: none. */
+const struct uar_tool *rt_toolset_named(const struct toolset *s, uar_str model_name);
 /* NULL policy: it may use none. */
 bool rt_toolset_has(const struct toolset *s, const struct uar_tool *t);
 /* Is there one that it may use and that the pattern names? */

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 
 struct uar_agents;
+struct uar_hooks;
 struct uar_registered;
 struct uar_registry;
 struct uar_model;
@@ -53,6 +54,7 @@ struct uar_workers_options {
 	struct uar_model_patience patience;
 	/* Which models are used when the agent's own policy does not say; NULL: `provider` */
 	const struct uar_model_policy *routing;
+	struct uar_hooks *hooks;		   /* outlives the runs; NULL: none */
 	const struct uar_host_policy *permissions; /* outlives the runs; NULL: none */
 	int64_t action_timeout_us; /* after which a question of a tool expires; 0: never */
 	bool export_progress;	   /* reports of plugins are items, too */
