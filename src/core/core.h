@@ -15,11 +15,13 @@
 #include "core/limits.h"
 #include "core/machine.h"
 #include "core/permission.h"
+#include "core/process.h"
 #include "event/agent.h"
 #include "event/entry.h"
 #include "event/event.h"
 #include "event/limits.h"
 #include "event/record.h"
+#include "event/process.h"
 #include "event/row.h"
 
 enum {
@@ -311,6 +313,7 @@ struct uar_run_rare {
 	struct uar_run_skills skills;
 	struct uar_run_later later;
 	struct uar_run_artifacts artifacts;
+	struct uar_run_processes processes;
 };
 extern const struct uar_run_rare uar_run_rare_first;
 
@@ -489,6 +492,9 @@ struct uar_tool_begin {
 	uar_str wrong_at, wrong; /* what the arguments break, when they do */
 	/* It is refused instead: the category of the failure and what the model is told. */
 	uar_str category, message;
+	/* What it runs in, and the process that it starts: members of sandbox.applied and of
+	 * process.started; empty: none. */
+	uar_str sandbox, process, process_id;
 };
 
 struct uar_tool_news {
@@ -541,6 +547,7 @@ struct uar_command {
 		struct uar_tool_begin begin;
 		struct uar_tool_news news;
 		struct uar_tool_over over;
+		struct uar_process_news process;
 		struct uar_note note;
 		struct uar_ask ask;
 		struct uar_answer answer;

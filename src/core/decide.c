@@ -48,6 +48,7 @@ void uar_core_end_by(struct emit *e, const struct uar_failure *f)
 			cause.message = uar_str_c(uar_run_rare(e->r)->cancel.reason);
 	}
 	uar_core_close_actions(e);
+	uar_core_close_processes(e, &cause);
 	uar_core_close_tools(e, &cause);
 	if (e->move.to != UAR_STATUS_COMPLETED)
 		close_call(e, &cause);
@@ -225,6 +226,11 @@ static void do_tool_over(struct emit *e, const struct uar_command *c)
 	uar_core_tool_over(e, &c->over);
 }
 
+static void do_process(struct emit *e, const struct uar_command *c)
+{
+	uar_core_process_news(e, &c->process);
+}
+
 static void do_sample(struct emit *e, const struct uar_command *c)
 {
 	uar_core_model_requested(e, &c->prepared);
@@ -368,6 +374,7 @@ static const struct uar_failure *recover_cause(const struct emit *e)
 static void do_recover(struct emit *e, const struct uar_command *c)
 {
 	reconstructed(e, c->took_us);
+	uar_core_lose_processes(e);
 	e->r->row_changed = true; /* a row of an older version lacks what lists need */
 	if (uar_status_terminal(e->move.to))
 		uar_core_end_by(e, recover_cause(e));
@@ -407,6 +414,7 @@ static handler *const handlers[UAR_CMD_COUNT] = {
 	[UAR_CMD_TOOL] = do_tool,
 	[UAR_CMD_TOOL_BEGIN] = do_tool_begin,
 	[UAR_CMD_TOOL_NEWS] = do_tool_news,
+	[UAR_CMD_PROCESS] = do_process,
 	[UAR_CMD_SAMPLE] = do_sample,
 	[UAR_CMD_SAMPLED] = do_sampled,
 	[UAR_CMD_TOOL_OVER] = do_tool_over,
@@ -444,6 +452,9 @@ static bool allowed(const struct uar_run *r, const struct uar_command *c)
 		return false;
 	if (c->kind == UAR_CMD_DUE && !r->call.due_us)
 		return false; /* nothing is waited for */
+	if (c->kind == UAR_CMD_PROCESS &&
+	    !uar_process_open(&uar_run_rare(r)->processes, c->process.process_id))
+		return false; /* it has ended */
 	return r->turn != UAR_TURN_NONE &&
 	       (begins_to_end(r, c) || uar_run_move(r->status, uar_core_input(r, c)).legal);
 }

@@ -143,6 +143,15 @@ void uar_core_tool_permission(struct emit *e, struct permission p, uar_str call_
 void uar_core_tool_begin(struct emit *e, const struct uar_tool_begin *t);
 void uar_core_tool_news(struct emit *e, const struct uar_tool_news *t);
 void uar_core_tool_over(struct emit *e, const struct uar_tool_over *t);
+/* process.c: the boundary of a call that begins, and the process that it starts. */
+void uar_core_sandbox_applied(struct emit *e, const struct uar_tool_begin *t);
+void uar_core_process_started(struct emit *e, const struct uar_tool_begin *t, uar_str decision_id);
+void uar_core_process_news(struct emit *e, const struct uar_process_news *n);
+/* No process outlives its run; none outlives the server. */
+void uar_core_close_processes(struct emit *e, const struct uar_failure *f);
+void uar_core_lose_processes(struct emit *e);
+UAR_MUST_CHECK uar_err uar_core_fold_process(struct uar_run *r, const struct uar_event *ev,
+					     const struct uar_json *p);
 void uar_core_note(struct emit *e, const struct uar_note *n);
 /* hook.c */
 void uar_core_hook_started(struct emit *e, const struct uar_note *n);
@@ -152,6 +161,7 @@ void uar_core_agent_session(struct emit *e, uar_str session_id);
 void uar_core_replay(struct emit *e, const struct uar_json *event);
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p);
 void uar_core_progress(struct emit *e, const struct uar_progress *p);
+UAR_MUST_CHECK uar_err uar_core_fold_progress(struct uar_run *r, const struct uar_json *payload);
 void uar_core_export(struct emit *e, const struct uar_export *x);
 void uar_core_delta(struct emit *e, enum uar_event_class cls, uar_str text);
 enum uar_call_role uar_call_role_parse(uar_str name); /* EXECUTE: it is none */

@@ -479,6 +479,13 @@ static uar_err fold_artifact(struct fold *f)
 	return uar_core_fold_artifact(f->r, f->ev, f->p);
 }
 
+static uar_err fold_process(struct fold *f)
+{
+	uar_err e = uar_core_fold_process(f->r, f->ev, f->p);
+
+	return e == UAR_ECORRUPT ? corrupt(f, "no such process is open, or too many are") : e;
+}
+
 static uar_err fold_task_resumed(struct fold *f)
 {
 	f->r->status = UAR_STATUS_RUNNING;
@@ -504,29 +511,9 @@ static uar_err fold_thread_updated(struct fold *f)
 	return UAR_OK;
 }
 
-/* What an update does not mention stays as it was. */
 static uar_err fold_progress(struct fold *f)
 {
-	struct uar_run_rare *rare = uar_core_change_rare(f->r);
-	struct uar_run_progress *p = rare ? &rare->progress : NULL;
-	uar_str stage = member(f, "phase"), message = member(f, "message");
-	const struct uar_json *metrics = uar_json_get(f->p, UAR_STR("metrics"));
-
-	if (!rare)
-		return UAR_ENOMEM;
-	p->value = uar_json_double(uar_json_get(f->p, UAR_STR("progress")), p->value);
-	p->eta_seconds =
-		uar_json_double(uar_json_get(f->p, UAR_STR("eta_seconds")), p->eta_seconds);
-	p->step = uar_json_int(uar_json_get(f->p, UAR_STR("step")), p->step);
-	p->step_total = uar_json_int(uar_json_get(f->p, UAR_STR("step_total")), p->step_total);
-	if (stage.n)
-		uar_core_keep(p->stage, sizeof p->stage, stage);
-	if (message.n)
-		uar_core_keep(p->message, sizeof p->message, message);
-	if (metrics && metrics->text.n < sizeof p->metrics)
-		uar_core_keep(p->metrics, sizeof p->metrics, metrics->text);
-	f->r->row_changed = true;
-	return UAR_OK;
+	return uar_core_fold_progress(f->r, f->p);
 }
 
 static uar_str source_of(const struct uar_json *j, enum uar_json_kind kind)
@@ -634,6 +621,11 @@ static const struct rule {
 	[UAR_EV_TOOL_PROGRESS] = { fold_tool_goes_on, 0, 0, false },
 	[UAR_EV_TOOL_RESULT] = { fold_tool_ended, 0, 0, false },
 	[UAR_EV_TOOL_FAILED] = { fold_tool_ended, 0, 0, false },
+	[UAR_EV_PROCESS_STARTED] = { fold_process, 0, 0, false },
+	[UAR_EV_PROCESS_OUTPUT] = { fold_process, 0, 0, false },
+	[UAR_EV_PROCESS_COMPLETED] = { fold_process, 0, 0, false },
+	[UAR_EV_PROCESS_FAILED] = { fold_process, 0, 0, false },
+	[UAR_EV_PROCESS_TERMINATED] = { fold_process, 0, 0, false },
 	[UAR_EV_VENDOR] = { fold_vendor, 0, 0, false },
 #undef TURN
 #undef TASK

@@ -71,3 +71,33 @@ void uar_core_export(struct emit *e, const struct uar_export *x)
 		e->err = UAR_ENOMEM;
 	uar_emit(e, UAR_EV_ARTIFACT_CHANGED, EMIT_RUN);
 }
+
+static void keep_member(char *out, size_t size, const struct uar_json *p, const char *key)
+{
+	uar_str text = uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR_NONE);
+
+	if (text.n)
+		uar_core_keep(out, size, text);
+}
+
+/* What an update does not mention stays as it was. */
+uar_err uar_core_fold_progress(struct uar_run *r, const struct uar_json *payload)
+{
+	struct uar_run_rare *rare = uar_core_change_rare(r);
+	struct uar_run_progress *p = rare ? &rare->progress : NULL;
+	const struct uar_json *metrics = uar_json_get(payload, UAR_STR("metrics"));
+
+	if (!rare)
+		return UAR_ENOMEM;
+	p->value = uar_json_double(uar_json_get(payload, UAR_STR("progress")), p->value);
+	p->eta_seconds =
+		uar_json_double(uar_json_get(payload, UAR_STR("eta_seconds")), p->eta_seconds);
+	p->step = uar_json_int(uar_json_get(payload, UAR_STR("step")), p->step);
+	p->step_total = uar_json_int(uar_json_get(payload, UAR_STR("step_total")), p->step_total);
+	keep_member(p->stage, sizeof p->stage, payload, "phase");
+	keep_member(p->message, sizeof p->message, payload, "message");
+	if (metrics && metrics->text.n < sizeof p->metrics)
+		uar_core_keep(p->metrics, sizeof p->metrics, metrics->text);
+	r->row_changed = true;
+	return UAR_OK;
+}

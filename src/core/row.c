@@ -195,7 +195,7 @@ static uar_str title_of(const struct uar_run *r)
 bool uar_run_parks(const struct uar_run *r)
 {
 	return r->what.entry == UAR_ENTRY_LLM && r->what.restart == UAR_RESTART_RETRY &&
-	       !r->what.task_made;
+	       !r->what.task_made && !uar_run_rare(r)->processes.open_count;
 }
 
 static const char *waits_for(const struct uar_run *r)

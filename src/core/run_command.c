@@ -1,7 +1,7 @@
 /* run_command.c - which strings a command of a run has. */
 #include "core/core.h"
 
-enum { STRINGS = 16 };
+enum { STRINGS = 20 };
 
 /* Offsets; 0, which is that of the kind, ends a list. */
 static const uint16_t strings_of[UAR_CMD_COUNT][STRINGS + 1] = {

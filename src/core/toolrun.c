@@ -164,17 +164,21 @@ void uar_core_tool_begin(struct emit *e, const struct uar_tool_begin *t)
 	const struct uar_open_tool *tool;
 	uar_str decision_id;
 
+	decision_id = decision_of(e, t);
 	if (t->again) {
+		uar_core_sandbox_applied(e, t);
 		begins_again(e, uar_core_open_tool(e, t->call_id));
+		uar_core_process_started(e, t, decision_id);
 		return;
 	}
-	decision_id = decision_of(e, t);
 	evaluated(e, t, decision_id);
+	uar_core_sandbox_applied(e, t);
 	started(e, t, decision_id);
 	tool = e->err ? NULL : uar_core_open_tool(e, t->call_id);
 	if (!tool)
 		return;
 	args(e, tool, t);
+	uar_core_process_started(e, t, decision_id);
 	if (t->category.n && !e->err)
 		failed(e, uar_core_open_tool(e, t->call_id), t->category, t->message, false);
 }

@@ -37,6 +37,11 @@ struct live_run *rt_run_find(const struct uar_runtime *rt, const struct uar_owne
 	return uar_map_get(&rt->runs, rt_key(&k, owner, run_id));
 }
 
+struct live_run *rt_live_find(struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id)
+{
+	return rt_run_find(rt, owner, run_id);
+}
+
 static void decide_task(struct uar_task *t)
 {
 	struct agg *a = UAR_OWNER(t, struct agg, task);

@@ -207,7 +207,7 @@ bool rt_send_text(struct live_run *r, enum uar_command_kind kind, uar_str text)
 
 /* --- what a run is owed ----------------------------------------------------------- */
 
-void rt_owe(struct live_run *r, uint32_t owed)
+void rt_owe(struct live_run *r, uint64_t owed)
 {
 	if (!r->owed)
 		uar_list_add_last(&r->agg->owing, &r->owed_node);

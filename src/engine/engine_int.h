@@ -178,7 +178,7 @@ struct live_run {
 	bool restarted;		    /* it was at work when the server stopped */
 	struct rt_place place;
 	struct rt_found found;
-	uint32_t owed; /* OWED_ bits: what could not be sent for lack of memory */
+	uint64_t owed; /* OWED_ bits: what could not be sent for lack of memory */
 	uar_err lost;  /* why a part of the worker's output is gone; UAR_OK: none */
 	bool plain;    /* its failure is told in our own words */
 	bool stopping; /* it was told to stop before the log could be */
@@ -189,8 +189,8 @@ struct live_run {
 };
 
 /* Commands that a run is owed, by kind, and its deadline. */
-#define OWED(KIND)    (1u << (KIND))
-#define OWED_DEADLINE (1u << UAR_CMD_COUNT)
+#define OWED(KIND)    ((uint64_t)1 << (KIND))
+#define OWED_DEADLINE ((uint64_t)1 << UAR_CMD_COUNT)
 
 struct cmd;
 typedef void cmd_fn(struct cmd *c, uar_err e, const struct uar_error *error,
@@ -244,7 +244,7 @@ size_t rt_cmd_bytes(const struct cmd *c);	      /* that it takes while it waits 
 /* Takes the command; UAR_EBUSY or UAR_EDRAINING leave it with the caller. */
 uar_err rt_cmd_send(struct cmd *c);
 bool rt_is_output(enum uar_command_kind kind); /* said by a worker, in an order that counts */
-void rt_owe(struct live_run *r, uint32_t owed);
+void rt_owe(struct live_run *r, uint64_t owed);
 void rt_pay(struct agg *a); /* sends what the session's runs are owed */
 /* engine.c */
 void rt_maybe_drained(struct uar_runtime *rt);

@@ -37,6 +37,15 @@ struct rt_request {
 struct rt_workers {
 	const struct rt_workers_ops *ops;
 };
+/* What is asked of a process from outside of its run. */
+struct rt_process_order {
+	const struct uar_owner *owner;
+	uar_str process_id;
+	bool stop;
+	uar_str input; /* bytes for its standard input, */
+	bool end;      /* which ends behind them */
+	uar_str by;    /* the user */
+};
 struct rt_workers_ops {
 	/* An error, with op->error, refuses the request. */
 	uar_err (*check)(struct rt_workers *w, struct rt_request *q);
@@ -50,6 +59,8 @@ struct rt_workers_ops {
 	bool (*may_begin)(struct rt_workers *w, struct live_run *r, uar_str plugin_id,
 			  uar_str entry_id);
 	void (*leave)(struct rt_workers *w, struct live_run *r); /* gives an unused place back */
+	/* Input that is durable goes to a process, or it is ended; NULL: there are none. */
+	void (*process)(struct rt_workers *w, const struct rt_process_order *o);
 };
 /* Before recovery. They stay in place as long as the engine. */
 void rt_workers_set(struct uar_runtime *rt, struct rt_workers *w);
@@ -80,6 +91,9 @@ struct worker {
 
 struct uar_runtime *rt_engine(const struct live_run *r);
 const struct uar_run *rt_state(const struct live_run *r);
+/* NULL: it is not in memory. */
+struct live_run *rt_live_find(struct uar_runtime *rt, const struct uar_owner *owner,
+			      uar_str run_id);
 const char *rt_run_id(const struct live_run *r);
 const char *rt_thread_id(const struct live_run *r);
 uar_str rt_thread_key(const struct live_run *r);
