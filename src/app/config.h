@@ -25,6 +25,8 @@ enum uar_config_type {
 
 /* cancel_terminal; log_level is an enum uar_log_level. */
 enum uar_config_cancel { UAR_CONFIG_CANCEL_ERROR, UAR_CONFIG_CANCEL_DONE };
+/* process_tools: modes are those of uar_sandbox_mode plus one. */
+enum { UAR_CONFIG_PROCESSES_OFF };
 enum uar_config_shutdown { UAR_CONFIG_SHUTDOWN_KEEP, UAR_CONFIG_SHUTDOWN_CANCEL };
 enum uar_config_exec { UAR_CONFIG_EXEC_AUTO, UAR_CONFIG_EXEC_ON, UAR_CONFIG_EXEC_OFF };
 

@@ -4,6 +4,7 @@
 
 #include "app/cli.h"
 #include "loop/supervise.h"
+#include "sandbox/helper.h"
 
 extern char **environ;
 
@@ -34,5 +35,6 @@ int main(int argc, char **argv)
 	if (!hold_standard_streams())
 		return UAR_EXIT_FAILED;
 	uar_supervise(argc, argv);
+	uar_sandbox_help(argc, argv);
 	return uar_cli_main(&cli, argc, argv);
 }

@@ -68,7 +68,9 @@ struct server {
 		struct uar_tools *agent_tools;	 /* of `tools`; NULL: there are none */
 		struct uar_host_policy *permissions;
 		struct uar_hooks *hooks;
-	} parts; /* of the runtime */
+		struct uar_processes *processes; /* one of the tools; NULL: none is run */
+		char *files_dir;		 /* what the fs.* tools see; NULL: none */
+	} parts;				 /* of the runtime */
 	struct uar_gate *gate;
 	struct uar_http *http;
 	struct uar_buf token;

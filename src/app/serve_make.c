@@ -3,6 +3,7 @@
  * Order of birth: loop, store, models, tools, plugins, agents, peers, runtime, gate, HTTP. */
 #include "app/serve_int.h"
 
+#include "base/alloc.h"
 #include "tool/hook.h"
 
 #include <unistd.h>
@@ -297,6 +298,8 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.registry = s->agents.registry,
 		.skills = s->agents.skills,
 		.tools = s->tools,
+		.processes = s->parts.processes,
+		.files_dir = s->parts.files_dir,
 		.knowledge = s->parts.knowledge,
 		.client = s->net.client,
 		.secrets = s->net.secrets,
@@ -517,6 +520,7 @@ void uar_server_unmake(struct server *s)
 	uar_plugin_host_destroy(s->plugins);
 	uar_server_close_mcp(s);
 	uar_tools_destroy(s->tools);
+	uar_free(s->parts.files_dir);
 	uar_secrets_destroy(s->net.secrets);
 	uar_server_unmake_mcp(s);
 	uar_models_destroy(s->models);

@@ -2,8 +2,10 @@
 #include "app/serve_int.h"
 
 #include "app/definition_parts.h"
+#include "base/alloc.h"
 #include "tool/hook.h"
 #include "tool/http_source.h"
+#include "tool/process.h"
 #include "tool/skill_script.h"
 #include "work/agent_tools.h"
 #include "work/kb_tools.h"
@@ -62,6 +64,8 @@ static uar_err add_internal(struct server *s, struct uar_error *error)
 
 	if (!e)
 		e = uar_internal_tools_create(&o, &source, error);
+	if (!e)
+		s->parts.files_dir = uar_strdup_n(dir.p, dir.n);
 	uar_buf_fini(&dir);
 	return e ? e : take(s, source, error);
 }
@@ -83,6 +87,29 @@ static uar_err add_agents(struct server *s, struct uar_error *error)
 		e = take(s, source, error);
 	if (!e)
 		s->parts.agent_tools = source; /* the registry owns it */
+	return e;
+}
+
+static uar_err add_processes(struct server *s, struct uar_error *error)
+{
+	const struct uar_config *c = &s->config->value;
+	struct uar_buf dir = path_of(s, c->tools_files_dir, "files");
+	struct uar_processes_options o = {
+		.loop = s->loop,
+		.dir = dir.p,
+		.widest = (enum uar_sandbox_mode)(c->process_tools - 1),
+		.network = c->process_network,
+	};
+	uar_err e = dir.err;
+
+	if (!e && c->process_tools != UAR_CONFIG_PROCESSES_OFF)
+		e = uar_processes_create(&o, &s->parts.processes, error);
+	uar_buf_fini(&dir);
+	if (e || !s->parts.processes)
+		return e;
+	e = take(s, uar_processes_tools(s->parts.processes), error);
+	if (e)
+		s->parts.processes = NULL;
 	return e;
 }
 
@@ -149,6 +176,8 @@ uar_err uar_server_make_tools(struct server *s, struct uar_error *error)
 		e = add_internal(s, error);
 	if (!e)
 		e = add_scripts(s, error);
+	if (!e)
+		e = add_processes(s, error);
 	if (!e)
 		e = add_fetch(s, error);
 	if (!e)

@@ -82,6 +82,7 @@ struct uar_tool_request {
 	uar_str key;	/* names the call: the same one again means the same effect */
 	uar_str run_id; /* whose call it is; empty: nobody's. What hangs is counted by it */
 	const struct uar_tool_caller *caller; /* for the call of start; NULL: not known */
+	uar_str sandbox, process_id; /* that were recorded for the process it starts; empty: none */
 };
 
 enum uar_tool_part_kind { UAR_TOOL_TEXT, UAR_TOOL_IMAGE, UAR_TOOL_FILE };

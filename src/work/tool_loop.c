@@ -36,6 +36,7 @@ void rt_place_clear(struct place *p)
 	uar_buf_fini(&p->form);
 	uar_buf_fini(&p->title);
 	uar_buf_fini(&p->permission);
+	rt_place_unbind(p);
 	*p = (struct place){ .loop = p->loop };
 }
 
@@ -281,7 +282,9 @@ static void start_tool(struct place *p)
 	struct uar_tool_request request = { .tool = p->tool,
 					    .input = p->input,
 					    .run_id = uar_str_c(rt_run_id(l->o.run)),
-					    .caller = &caller };
+					    .caller = &caller,
+					    .sandbox = uar_buf_str(&p->bound.plan.sandbox),
+					    .process_id = uar_str_c(p->bound.process_id) };
 	struct uar_tool_events events = { .progress = on_progress,
 					  .done = on_told,
 					  .ctx = p,
@@ -421,6 +424,9 @@ static void send_begin(struct place *p, uar_str args_blob)
 		.permission = uar_buf_str(&p->permission),
 		.changed_by = call->changed_by,
 		.changed_blob = call->changed_blob,
+		.sandbox = uar_buf_str(&p->bound.plan.sandbox),
+		.process = uar_buf_str(&p->bound.plan.process),
+		.process_id = uar_str_c(p->bound.process_id),
 	};
 	if (p->plan == REFUSE)
 		put_refusal(p, &c.begin, told);

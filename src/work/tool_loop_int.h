@@ -3,6 +3,7 @@
 #define UAR_WORK_TOOL_LOOP_INT_H
 
 #include "work/aside.h"
+#include "tool/process.h"
 #include "work/grants.h"
 #include "work/limits.h"
 #include "event/hook.h"
@@ -20,6 +21,12 @@ enum plan {
 	ASK_FORM,  /* somebody has to give values */
 	REFUSE,	   /* it begins and ends with a failure */
 	GIVE_UP,   /* it was cut off and ends with a failure */
+};
+
+/* What the call runs in, and the process that it starts: as they are recorded. */
+struct place_bound {
+	struct uar_process_plan plan;
+	char process_id[UAR_UUID_TEXT + 1]; /* empty: none */
 };
 
 struct place {
@@ -48,6 +55,7 @@ struct place {
 	char parts_blob[65];			/* that has them; empty: there are none */
 	int64_t question;			/* that the tool at work asks; 0: none */
 	struct sample *sample;			/* what it asks the model; NULL: nothing */
+	struct place_bound bound;
 };
 
 struct tool_loop {
@@ -96,6 +104,10 @@ UAR_MUST_CHECK uar_err rt_place_decide(struct place *p, const struct permission_
 void rt_place_take_hooks(struct place *p);
 /* Can nobody be asked? */
 bool rt_place_unattended(const struct place *p);
+/* processes.c: settles what the call is to run in. False: it cannot run, p->category and p->why
+ * say so. */
+bool rt_place_bind(struct place *p);
+void rt_place_unbind(struct place *p);
 /* Does it run together with others of its kind? */
 bool rt_place_is_sociable(const struct place *p);
 

@@ -297,6 +297,11 @@ static void take_values(struct place *p)
 		p->input = uar_buf_str(&p->merged);
 }
 
+static bool runs_or_asks(const struct place *p)
+{
+	return p->plan == RUN || p->plan == RUN_AGAIN || p->plan == ASK || p->plan == ASK_AGAIN;
+}
+
 void rt_place_plan(struct place *p)
 {
 	struct tool_loop *l = p->loop;
@@ -308,6 +313,8 @@ void rt_place_plan(struct place *p)
 	rt_place_take_hooks(p);
 	take_values(p);
 	p->plan = p->call->started ? plan_of_open(p) : plan_of_new(p);
+	if (runs_or_asks(p) && !rt_place_bind(p))
+		p->plan = p->call->started ? GIVE_UP : REFUSE;
 }
 
 bool rt_place_is_sociable(const struct place *p)

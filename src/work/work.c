@@ -20,7 +20,13 @@ static const struct rt_workers_ops ops = {
 	.make = make_worker,
 	.may_begin = rt_plugin_may_begin,
 	.leave = rt_plugin_leave,
+	.process = rt_process_order,
 };
+
+static void on_commit(struct rt_part *p, const struct rt_commit *c)
+{
+	rt_processes_committed(UAR_OWNER(p, struct uar_workers, part), c);
+}
 
 static void release_pasts(struct rt_part *p)
 {
@@ -59,6 +65,8 @@ uar_err uar_workers_create(struct uar_runtime *rt, const struct uar_workers_opti
 		uar_free(w);
 		return e;
 	}
+	rt_processes_init(w);
+	w->part.committed = on_commit;
 	w->part.release = release_pasts;
 	w->part.destroy = destroy_work;
 	rt_part_add(rt, &w->part);

@@ -18,6 +18,7 @@ struct uar_model_policy;
 struct uar_client;
 struct uar_knowledge;
 struct uar_mcp_host;
+struct uar_processes;
 struct uar_secrets;
 struct uar_tool;
 struct uar_tools;
@@ -48,6 +49,8 @@ struct uar_workers_options {
 	struct uar_tools *tools;	 /* what models may ask for; NULL: nothing */
 	struct uar_client *client;	 /* for HTTP tools of definitions; NULL: none of them */
 	const struct uar_secrets *secrets;
+	struct uar_processes *processes; /* that run commands; outlive the runs; NULL: none */
+	const char *files_dir;		 /* what the fs.* tools see; NULL: there are none */
 	struct uar_mcp_host *mcp;	 /* MCP servers; outlives the runs; NULL: none */
 	struct uar_knowledge *knowledge; /* outlives the runs; NULL: none */
 	const char *fixtures_dir;	 /* NULL: none */

@@ -66,6 +66,10 @@ uar_err rt_agents_init(struct uar_workers *w);
 void rt_agents_clear(struct uar_workers *w);
 /* mcp_servers.c: connects the servers of definitions and lets go those of none. */
 void rt_mcp_follow(struct uar_workers *w);
+/* processes.c */
+void rt_processes_init(struct uar_workers *w);
+void rt_processes_committed(struct uar_workers *w, const struct rt_commit *c);
+void rt_process_order(struct rt_workers *port, const struct rt_process_order *o);
 /* skill_tally.c */
 void rt_skill_tally_init(struct uar_workers *w);
 void rt_skill_tally_fini(struct uar_workers *w);

@@ -1,0 +1,343 @@
+#!/usr/bin/env python3
+"""Commands in a sandbox: what they may do, what they may not, and what is left of them."""
+import json
+import os
+import socket
+import sys
+
+from lib import Server, check, check_session, equal, main, test, wait_until
+from lib.payloads import check_payload
+
+MODEL = {"default": {"provider": "scripted", "model": "scripted-tools"}}
+# It stands in for a program that the agent's model wants to run.
+PYTHON = "/usr/bin/python3"
+
+
+def call(name, **args):
+    return f"tool {name} {json.dumps(args)}"
+
+
+def run(command, **args):
+    args.update({"argv": command} if isinstance(command, list) else {"command": command})
+    return call("process__run", **args)
+
+
+def agent(s, agent_id="a", **sandbox):
+    a = s.http.send("PUT", f"/api/agents/{agent_id}", {
+        "version": "1.0", "kind": "agent", "id": agent_id, "runtime": {"entry": "llm.chat"},
+        "policy": {"provider": MODEL, "tools": {"allow": ["process:*", "internal:fs.*"]},
+                   **({"sandbox": sandbox} if sandbox else {})}})
+    check(a.status in (200, 201), a.body)
+
+
+def allow(s, run_id):
+    """Allows what the run asks for until it is over."""
+    seen = set()
+    while True:
+        r = wait_until(lambda: (lambda r: r if r["status"] in ("succeeded", "failed", "canceled", "timeout") or
+                                any(a["action_id"] not in seen for a in r.get("actions") or []) else None)(
+            s.record(run_id)), "a question or an end")
+        todo = [a for a in r.get("actions") or [] if a["action_id"] not in seen]
+        if not todo:
+            return r
+        for a in todo:
+            seen.add(a["action_id"])
+            equal(s.http.post("/api/control/respond_action", {"action_id": a["action_id"], "decision": "allow"}).status, 200)
+
+
+def log_of(s, run_id):
+    events = s.session_events(run_id)
+    check_session(events)
+    log = [e.data for e in events if e.data.get("run_id", run_id) == run_id]
+    for e in log:
+        check_payload(e)
+    return log
+
+
+def of(log, *kinds):
+    return [e for e in log if e["type"] in kinds]
+
+
+def outcome(s, message, agent_id="a"):
+    """The log of a run whose command was allowed, and how its last tool ended."""
+    run_id = s.create(agent_id, message)
+    allow(s, run_id)
+    log = log_of(s, run_id)
+    end = of(log, "tool.result", "tool.failed")[-1]["payload"]
+    return log, end
+
+
+class Sandbox(Server):
+    def __init__(self, mode="workspace_write", sandbox=None, **settings):
+        super().__init__(process_tools=mode, **settings)
+        agent(self, **(sandbox or {}))
+
+    def file(self, *names):
+        return os.path.join(self.data, "files", *names)
+
+    def put(self, name, text):
+        os.makedirs(os.path.dirname(self.file(name)), exist_ok=True)
+        with open(self.file(name), "w") as f:
+            f.write(text)
+
+
+def violations(log):
+    return [(e["payload"]["kind"], e["payload"]["target"]) for e in of(log, "sandbox.violation")]
+
+
+def alive(marker):
+    """Processes whose command line has that word."""
+    found = []
+    for pid in os.listdir("/proc"):
+        if pid.isdigit():
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    if marker.encode() in f.read():
+                        found.append(int(pid))
+            except OSError:
+                pass
+    return found
+
+
+@test("a_command_is_recorded_before_it_runs_and_what_it_did_after", "GOV-10 FACT-03")
+def recorded():
+    with Sandbox() as s:
+        log, end = outcome(s, run("cat && echo out && echo err >&2; rm -rf sub; exit 3", input="in", cwd=".",
+                                  justification="shows all"))
+        kinds = [e["type"] for e in log]
+        order = [kinds.index(k) for k in ("permission.evaluated", "sandbox.applied", "tool.started", "process.started",
+                                          "process.output", "process.completed", "tool.result")]
+        equal(order, sorted(order), kinds)
+        applied = of(log, "sandbox.applied")[0]["payload"]
+        files = os.path.realpath(s.file())
+        equal((applied["mode"], applied["cwd"], applied["write_roots"], applied["network"]["mode"], applied["enforced"]),
+              ("workspace_write", files, [files], "none", True))
+        check(applied["process_limits"]["processes"] > 0 and applied["process_limits"]["wall_ms"] > 0, applied)
+        started = of(log, "process.started")[0]
+        p = started["payload"]
+        equal((p["cwd"], p["network"], p["destructive"], p["tty"], p["justification"], p["profile_id"]),
+              (files, "none", True, False, "shows all", applied["profile_id"]))
+        equal(p["subcommands"], ["cat", "echo out", "echo err >&2", "rm -rf sub", "exit 3"])
+        equal(p["path_validation"]["ok"], True)
+        equal(p["decision_id"], of(log, "tool.started")[0]["payload"]["decision_id"])
+        texts = {e["payload"]["stream"]: e["payload"]["text"] for e in of(log, "process.output")}
+        equal(texts, {"stdout": "inout\n", "stderr": "err\n"})
+        done = of(log, "process.completed")[0]
+        equal((done["payload"]["exit_code"], done["payload"]["stdout_bytes"], done["payload"]["stderr_bytes"]), (3, 6, 4))
+        equal(done["process_id"], started["process_id"])
+        out = end["preview"]
+        equal((out["exit_code"], out["stdout"], out["stderr"], out["status"]), (3, "inout\n", "err\n", "completed"))
+
+
+@test("a_file_tool_records_permission_and_fence_before_it_writes", "GOV-06")
+def file_tool():
+    with Sandbox() as s:
+        log, end = outcome(s, call("fs.write", path="a.txt", text="x"))
+        equal(end["ok"], True)
+        kinds = [e["type"] for e in log]
+        order = [kinds.index(k) for k in ("permission.evaluated", "sandbox.applied", "tool.started", "tool.result")]
+        equal(order, sorted(order), kinds)
+        log, end = outcome(s, run("echo y > b.txt"))
+        kinds = [e["type"] for e in log]
+        order = [kinds.index(k) for k in ("permission.evaluated", "sandbox.applied", "process.started", "tool.result")]
+        equal(order, sorted(order), kinds)
+        with open(s.file("b.txt")) as f:
+            equal(f.read(), "y\n")
+
+
+@test("a_write_outside_the_roots_is_denied_and_told_as_a_violation", "GOV-04 TOOL-15")
+def write_outside():
+    with Sandbox() as s:
+        target = os.path.join(s.root, "outside.txt")
+        log, end = outcome(s, run(f"echo x > {target}"))
+        check(not os.path.exists(target), "it was written")
+        equal((end["failure_category"], end["ok"]), ("sandbox_violation", False), end)
+        equal(violations(log), [("filesystem", os.path.realpath(target))])
+        v = of(log, "sandbox.violation")[0]["payload"]
+        equal((v["action_taken"], v["profile_id"]), ("denied", of(log, "sandbox.applied")[0]["payload"]["profile_id"]))
+        # A failure of the command itself is none of the sandbox.
+        log, end = outcome(s, run("ls nothing-here"))
+        equal((end["ok"], end["preview"]["exit_code"], violations(log)), (True, 2, []), end)
+
+
+@test("a_link_out_of_the_workspace_leads_nowhere", "")
+def symlink():
+    with Sandbox() as s:
+        secret = os.path.join(s.root, "secret.txt")
+        with open(secret, "w") as f:
+            f.write("the secret")
+        s.put("x", "")
+        os.symlink(secret, s.file("link"))
+        os.symlink(s.root, s.file("dir"))
+        for command in ("cat link", "cat dir/secret.txt", "echo x > dir/new.txt", "echo x > link", f"cat {secret}",
+                        "ln -s / root && cat root" + secret, f"ln {secret} hard", f"mv {secret} here"):
+            log, end = outcome(s, run(command))
+            equal(end["ok"], False, (command, end))
+            equal(end["failure_category"], "sandbox_violation", (command, end))
+            check("the secret" not in json.dumps(log), command)
+        with open(secret) as f:
+            equal(f.read(), "the secret")
+        check(not os.path.exists(os.path.join(s.root, "new.txt")))
+        # Nor can a link be the folder that it runs in.
+        log, end = outcome(s, run("pwd", cwd="dir"))
+        equal((end["ok"], end["failure_category"]), (False, "policy_denied"), end)
+        equal(of(log, "process.started"), [])
+
+
+@test("what_the_server_knows_is_not_read", "")
+def secrets_of_the_server():
+    with Server(process_tools="workspace_write", env={"UAR_TEST_KEY": "k-123456"}) as s:
+        agent(s)
+        database = os.path.join(s.data, "uar.db")
+        for command in (f"cat {database} | head -c 1", f"cat /proc/{s.proc.pid}/environ", f"cat /proc/{s.proc.pid}/mem",
+                        "cat /etc/shadow", "cat ~root/.bashrc /root/.bashrc"):
+            log, end = outcome(s, run(command))
+            check("k-123456" not in json.dumps([e["payload"] for e in of(log, "process.output")]), command)
+            check(not any(e["payload"]["stream"] == "stdout" for e in of(log, "process.output")), (command, end))
+        log, end = outcome(s, run("env"))
+        check("UAR_" not in end["preview"]["stdout"] and "k-123456" not in end["preview"]["stdout"], end)
+
+
+@test("a_command_has_no_network", "")
+def network():
+    with Sandbox() as s, socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.2)
+        port = listener.getsockname()[1]
+        log, end = outcome(s, run([PYTHON, "-c", f"import socket; socket.create_connection(('127.0.0.1', {port}))"]))
+        equal((end["ok"], end["failure_category"]), (False, "sandbox_violation"), end)
+        equal(violations(log), [("network", "socket")])
+        try:
+            listener.accept()
+            check(False, "the listener saw a connection")
+        except TimeoutError:
+            pass
+    with Sandbox(process_network="true", sandbox={"network": "full"}) as s, socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        log, end = outcome(s, run([PYTHON, "-c", f"import socket; socket.create_connection(('127.0.0.1', {port}))"]))
+        equal(end["ok"], True, end)
+        equal(of(log, "process.started")[0]["payload"]["network"], "full")
+
+
+@test("a_fork_bomb_meets_its_limit", "")
+def fork_bomb():
+    with Sandbox(sandbox={"limits": {"processes": 24}}) as s:
+        bomb = ("import os, time\nn = 0\nfor i in range(400):\n try:\n  pid = os.fork()\n except OSError:\n  n += 1\n"
+                "  time.sleep(0.005)\n  continue\n if pid == 0:\n  time.sleep(30)\n  os._exit(0)\nprint('refused', n, flush=True)\n"
+                "os.system('true')\nos._exit(9)")
+        log, end = outcome(s, run([PYTHON, "-c", bomb]))
+        equal(end["failure_category"], "sandbox_violation", end)
+        equal(violations(log), [("resource", "processes")])
+        text = "".join(e["payload"]["text"] for e in of(log, "process.output") if e["payload"]["stream"] == "stdout")
+        refusals = int(text.split()[1])
+        check(refusals >= 400 - 24, text)
+        log, end = outcome(s, run("for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done; echo fine"))
+        equal(end["preview"]["stdout"], "fine\n")
+
+
+@test("tracing_mounting_and_new_namespaces_are_refused", "")
+def system_calls():
+    code = ("import ctypes, sys\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+            "r = getattr(libc, sys.argv[1])(*map(int, sys.argv[2:]))\nsys.exit(7 if r < 0 and ctypes.get_errno() == 1 else 0)")
+    with Sandbox() as s:
+        for name, args in (("ptrace", ["16", "1", "0", "0"]), ("unshare", [str(0x10000000)]), ("chroot", ["0"]),
+                           ("mount", ["0", "0", "0", "0", "0"])):
+            log, end = outcome(s, run([PYTHON, "-c", code, name, *args]))
+            equal((end["failure_category"], violations(log)), ("sandbox_violation", [("process", name)]), (name, end))
+        # It cannot end the server, nor its own helper.
+        log, end = outcome(s, run(f"kill -9 {s.proc.pid}; kill -9 $PPID; echo still here"))
+        equal(end["ok"], True, end)
+        check("still here" in end["preview"]["stdout"], end)
+        log, end = outcome(s, run(f"chmod 777 {s.root}"))
+        equal(violations(log), [("filesystem", os.path.realpath(s.root))], end)
+
+
+@test("nothing_outlives_its_command", "")
+def survivors():
+    marker = f"sandbox-marker-{os.getpid()}"
+    escape = ("import os, time, sys\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n"
+              "  for fd in (0, 1, 2): os.close(fd)\n  time.sleep(300)\n os._exit(0)\nos.wait()\nprint('away')")
+    with Sandbox() as s:
+        log, end = outcome(s, run([PYTHON, "-c", escape, marker]))
+        equal(end["preview"]["stdout"], "away\n", end)
+        equal(alive(marker), [])
+        # One that ignores SIGTERM, and a run that is cancelled.
+        stubborn = "import signal, time, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nopen('up', 'w').close()\ntime.sleep(300)"
+        run_id = s.create("a", run([PYTHON, "-c", stubborn, marker]))
+        action = wait_until(lambda: s.record(run_id).get("actions"))[0]
+        s.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": "allow"})
+        wait_until(lambda: os.path.exists(s.file("up")), "it is up")
+        s.cancel(run_id)
+        wait_until(lambda: s.record(run_id)["status"] == "canceled", "the end")
+        equal(alive(marker), [])
+        end = of(log_of(s, run_id), "process.terminated")[0]["payload"]
+        equal((end["reason"], end["escalated"]), ("parent_cancelled", True), end)
+
+
+@test("a_command_that_takes_too_long_is_ended", "")
+def timeout():
+    with Sandbox() as s:
+        log, end = outcome(s, run("sleep 300", timeout_seconds=0.5))
+        equal((end["status"], end["failure_category"]), ("timed_out", "timeout"), end)
+        equal(of(log, "process.failed")[0]["payload"]["stage"], "timeout")
+        log, end = outcome(s, run(["/usr/bin/no-such-program"]))
+        failed = of(log, "process.failed")[0]["payload"]
+        equal((failed["stage"], end["ok"]), ("spawn", False), end)
+
+
+@test("a_gigabyte_of_output_takes_no_memory", "")
+def much_output():
+    with Sandbox() as s:
+        outcome(s, run("echo warm"))
+        before = s.resident_kb()
+        log, end = outcome(s, run("head -c 1000000000 /dev/zero | tr '\\0' 'x'"))
+        equal((end["ok"], end["truncated"] or end["preview"]["truncated"]), (True, True), end)
+        equal(of(log, "process.completed")[0]["payload"]["stdout_bytes"], 1000000000)
+        check(s.resident_kb() - before < 30000, "resident", before, s.resident_kb())
+        check(len(of(log, "process.output")) < 300, "too many events")
+        check(of(log, "process.output")[-1]["payload"]["truncated"], "the last one does not say that there was more")
+
+
+@test("without_landlock_nothing_runs", "")
+def refusal():
+    # The server under a filter for which the kernel has no Landlock.
+    under = [sys.executable, "-c", (
+        "import ctypes, os, struct, sys\nlibc = ctypes.CDLL(None)\n"
+        "code = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (6, 0, 0, 0x50026), (6, 0, 0, 0x7fff0000)]\n"
+        "raw = b''.join(struct.pack('HBBI', *i) for i in code)\nbuf = ctypes.create_string_buffer(raw)\n"
+        "class P(ctypes.Structure): _fields_ = [('n', ctypes.c_ushort), ('p', ctypes.c_void_p)]\n"
+        "p = P(len(code), ctypes.addressof(buf))\nlibc.prctl(38, 1, 0, 0, 0)\n"
+        "assert libc.prctl(22, 2, ctypes.byref(p)) == 0\nos.execv(sys.argv[1], sys.argv[1:])")]
+    with Server(process_tools="workspace_write", under=under) as s:
+        agent(s)
+        marker = os.path.join(s.data, "files", "ran")
+        run_id = s.create("a", run("touch ran"))
+        r = allow(s, run_id)
+        log = log_of(s, run_id)
+        end = of(log, "tool.failed")[0]["payload"]
+        equal(end["failure_category"], "setup_missing", end)
+        check("Landlock" in end["message"], end)
+        equal((of(log, "process.started"), of(log, "sandbox.applied")), ([], []))
+        check(not os.path.exists(marker), "it ran all the same")
+
+
+@test("commands_are_off_unless_they_are_switched_on", "")
+def off():
+    with Server() as s:
+        agent(s)
+        log, end = outcome(s, run("echo hello"))
+        equal(end["failure_category"], "unknown_tool", end)
+    with Sandbox(mode="read_only") as s:
+        s.put("a.txt", "hello")
+        log, end = outcome(s, run("cat a.txt"))
+        equal(end["preview"]["stdout"], "hello", end)
+        log, end = outcome(s, run("echo x > b.txt"))
+        equal(end["failure_category"], "sandbox_violation", end)
+        agent(s, "b", mode="workspace_write")
+        log, end = outcome(s, run("echo x > b.txt"), "b")
+        equal(end["failure_category"], "policy_denied", end)
+        # Agents that do not name these tools do not have them.
+        log, end = outcome(s, run("echo x"), "tools")
+        equal(end["failure_category"], "not_surfaced", end)
+
+
+main()
