@@ -32,6 +32,7 @@ enum uar_control_scope {
 	UAR_CTL_SCOPE_CHANNEL,
 	UAR_CTL_SCOPE_SUBAGENT,
 	UAR_CTL_SCOPE_JOB,
+	UAR_CTL_SCOPE_PROCESS,
 };
 enum uar_control_mode {
 	UAR_CTL_MODE_CHANGE,
@@ -146,9 +147,10 @@ struct uar_control_update {
 	size_t need_count;
 	/* The events are of this run of the command, too, which was moved. */
 	enum { UAR_CONTROL_NO_RUN, UAR_CONTROL_TARGET, UAR_CONTROL_FRESH } moved;
-	bool again;	   /* decide once more when this is durable: it was a first step */
-	uar_str result;	   /* JSON object: what the caller is told */
-	uar_str event_ids; /* JSON array, of the events of the first time, when it is repeated */
+	bool order_process; /* its input goes to the process, or it is ended */
+	bool again;	    /* decide once more when this is durable: it was a first step */
+	uar_str result;	    /* JSON object: what the caller is told */
+	uar_str event_ids;  /* JSON array, of the events of the first time, when it is repeated */
 };
 
 /* Does core decide it? Others are read models, or are answered elsewhere. */

@@ -151,6 +151,9 @@ void *ctl_row_or_new(struct ctl *c, enum uar_row_kind kind, uar_str id);
 void ctl_update_session(struct ctl *c);
 void ctl_update_thread(struct ctl *c);
 void ctl_revoke_grant(struct ctl *c); /* grant.c */
+/* control_process.c */
+void ctl_write_process_stdin(struct ctl *c);
+void ctl_terminate_process(struct ctl *c);
 /* control_snapshot.c */
 void ctl_record_snapshot(struct ctl *c);
 void ctl_record_window(struct ctl *c);

@@ -229,11 +229,9 @@ void view_place(struct fold_step *s, uar_str *thread_id, uar_str *turn_id, uar_s
 /* --- fold ------------------------------------------------------------------------------------ */
 
 static view_fold_fn *const folds[] = {
-	view_fold_session,  view_fold_thread,  view_fold_turn,
-	view_fold_step,	    view_fold_work,    view_fold_task,
-	view_fold_material, view_fold_routing, view_fold_permission,
-	view_fold_channel,
-	view_fold_fanout,
+	view_fold_session, view_fold_thread,	 view_fold_turn,    view_fold_step,
+	view_fold_sandbox, view_fold_work,	 view_fold_task,    view_fold_material,
+	view_fold_routing, view_fold_permission, view_fold_channel, view_fold_fanout,
 };
 
 /* Texts that were replaced stay in the arena: from time to time what is left moves to a new

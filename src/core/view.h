@@ -97,6 +97,11 @@ void uar_sview_write_evidence(struct uar_jw *w, const char *key, const struct ua
 void uar_sview_write_channels(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 /* Child agents and jobs of a session. */
 void uar_sview_write_fanout(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
+/* Where commands run: folders, limits, processes; of a thread or a turn alone when one is named. */
+void uar_sview_write_environment(struct uar_jw *w, const char *key, const struct uar_sview_show *s,
+				 uar_str thread_id, uar_str turn_id);
+/* The boundaries that tools and commands ran in, and what they denied. */
+void uar_sview_write_sandbox(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 /* How each read model of a session stands: available, stale, not_applicable, unavailable. */
 void uar_sview_write_states(struct uar_jw *w, const char *key, const struct uar_sview_show *s);
 /* Freshness: {"state", "through_sequence", "last_sequence", "reason"}. */

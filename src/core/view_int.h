@@ -64,7 +64,8 @@ void view_fold_thread(struct fold_step *s);
 void view_fold_turn(struct fold_step *s);
 void view_fold_step(struct fold_step *s);
 void view_fold_permission(struct fold_step *s); /* decisions and policies */
-void view_fold_work(struct fold_step *s);	/* actions, calls, incidents, processes, outputs */
+void view_fold_work(struct fold_step *s);	/* actions, calls, incidents, outputs */
+void view_fold_sandbox(struct fold_step *s);	/* boundaries, processes */
 void view_fold_task(struct fold_step *s);
 void view_fold_channel(struct fold_step *s);
 void view_fold_fanout(struct fold_step *s);   /* child agents, jobs and their items */

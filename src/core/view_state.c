@@ -128,7 +128,7 @@ static const struct {
 	{ "artifact_checkpoint_summary", UAR_SVIEW_ARTIFACT, NULL, "no artifact was made" },
 	{ "evidence_summary", UAR_SVIEW_EVIDENCE, NULL, "no evidence was exported" },
 	{ "permission_sandbox_summary", UAR_SVIEW_DECISION, NULL, "nothing was decided" },
-	{ "execution_environment_snapshot", UAR_SVIEW_COUNT, "it is not folded yet", NULL },
+	{ "execution_environment_snapshot", UAR_SVIEW_SANDBOX, NULL, "nothing ran in a sandbox" },
 	{ "routing_limit_summary", UAR_SVIEW_ROUTING, NULL,
 	  "no run was routed, priced or limited" },
 	{ "subagent_job_summary", UAR_SVIEW_COUNT, NULL, "no child agent and no job was started" },

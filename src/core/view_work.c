@@ -1,5 +1,5 @@
 /* view_work.c - folds what a thread waits for and does: questions, tool calls, incidents,
- * processes, outputs. */
+ * outputs. */
 #include "core/view_int.h"
 
 static void action_required(struct fold_step *s)
@@ -72,28 +72,6 @@ static void incident(struct fold_step *s)
 	i->at = s->ev->time_us;
 }
 
-static void process_changed(struct fold_step *s)
-{
-	struct uar_sview_process *p = view_named(s, UAR_SVIEW_PROCESS, UAR_ID_PROCESS);
-
-	if (!p)
-		return;
-	VIEW_KEEP(s, process, p, thread_id, s->ev->ids[UAR_ID_THREAD]);
-	VIEW_KEEP(s, process, p, run_id, s->ev->ids[UAR_ID_RUN]);
-	p->item.open = s->ev->cls == UAR_EV_PROCESS_STARTED;
-	if (p->item.open) {
-		VIEW_KEEP(s, process, p, command, view_str(s, "command_summary"));
-		VIEW_KEEP(s, process, p, status, UAR_STR("running"));
-		p->started_at = s->ev->time_us;
-		return;
-	}
-	p->ended_at = s->ev->time_us;
-	VIEW_KEEP(s, process, p, status,
-		  s->ev->cls == UAR_EV_PROCESS_COMPLETED ? UAR_STR("completed")
-		  : s->ev->cls == UAR_EV_PROCESS_FAILED	 ? UAR_STR("failed")
-							 : UAR_STR("terminated"));
-}
-
 static void output_changed(struct fold_step *s, uar_str status)
 {
 	uar_str ref = view_ref(s, "output_ref");
@@ -137,10 +115,6 @@ void view_fold_work(struct fold_step *s)
 	case UAR_EV_RUNTIME_ERROR:
 	case UAR_EV_MODEL_FAILED:
 	case UAR_EV_TASK_ATTEMPT_FAILED: incident(s); break;
-	case UAR_EV_PROCESS_STARTED:
-	case UAR_EV_PROCESS_COMPLETED:
-	case UAR_EV_PROCESS_FAILED:
-	case UAR_EV_PROCESS_TERMINATED: process_changed(s); break;
 	default: fold_outputs(s); break;
 	}
 }

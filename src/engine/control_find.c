@@ -145,11 +145,24 @@ static uar_err find_session(struct rt_control *c, uar_str thread_id, uar_str ses
 	return store->ops->thread(store, &c->where);
 }
 
+/* Nobody knows it, or it is somebody else's: there is no session for a warning. */
+static void tell_unknown_process(struct rt_control *c)
+{
+	uar_str id = uar_control_str(&c->in, "process_id");
+
+	uar_log(rt_log(c->rt), UAR_LOG_WARN, "process.unknown", { "process_id", id });
+	c->op->result = uar_arena_printf(
+		&c->runs.kept, "{\"process_id\":\"%.*s\",\"status\":\"unavailable\",%s}",
+		UAR_FMT(id), "\"process_status\":\"unknown\",\"actions\":[\"start_again\"]");
+	rt_control_finish(c, c->op->result.p ? UAR_OK : UAR_ENOMEM, NULL);
+}
+
 static void refuse_row(struct rt_control *c)
 {
 	switch (uar_control_info[c->in.kind].scope) {
 	case UAR_CTL_SCOPE_TASK: refuse_missing(c, "task_id", "task"); break;
 	case UAR_CTL_SCOPE_EDGE: refuse_missing(c, "from", "task"); break;
+	case UAR_CTL_SCOPE_PROCESS: tell_unknown_process(c); break;
 	case UAR_CTL_SCOPE_GRANT: refuse_missing(c, "grant_id", "grant"); break;
 	case UAR_CTL_SCOPE_CHANNEL: refuse_missing(c, "channel_id", "channel"); break;
 	case UAR_CTL_SCOPE_SUBAGENT: refuse_missing(c, "subagent_id", "subagent"); break;
@@ -174,6 +187,7 @@ static void row_found(struct uar_rows_query *q)
 	if (!e) {
 		snprintf(c->session_id, sizeof c->session_id, "%.*s",
 			 UAR_FMT(q->rows[0].session_id));
+		snprintf(c->runs.of_row, sizeof c->runs.of_row, "%.*s", UAR_FMT(q->rows[0].parent));
 		e = find_session(c, UAR_STR_NONE, uar_str_c(c->session_id));
 	}
 	uar_store_rows_fini(q);
@@ -235,6 +249,8 @@ uar_err rt_control_locate(struct rt_control *c)
 	switch (uar_control_info[in->kind].scope) {
 	case UAR_CTL_SCOPE_TASK: return find_row(c, UAR_ROW_TASK, uar_control_str(in, "task_id"));
 	case UAR_CTL_SCOPE_EDGE: return find_row(c, UAR_ROW_TASK, uar_control_str(in, "from"));
+	case UAR_CTL_SCOPE_PROCESS:
+		return find_row(c, UAR_ROW_PROCESS, uar_control_str(in, "process_id"));
 	case UAR_CTL_SCOPE_GRANT:
 		return find_row(c, UAR_ROW_GRANT, uar_control_str(in, "grant_id"));
 	case UAR_CTL_SCOPE_CHANNEL:

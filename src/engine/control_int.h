@@ -25,7 +25,9 @@ struct rt_control_runs {
 	struct uar_run_create make;		/* of a command that makes a run */
 	struct creation *creation;		/* what was made ready for it */
 	struct uar_create create;
-	struct live_run *fresh_run;   /* not committed; NULL: none yet */
+	struct live_run *fresh_run; /* not committed; NULL: none yet */
+	char of_row[UAR_LIMIT_ID_BYTES +
+		    1];		      /* parent of the row that was found: of a process its run */
 	struct live_run *target_run;  /* NULL: none */
 	struct uar_run fresh, target; /* copies that are decided on */
 	struct uar_run_row run_row;

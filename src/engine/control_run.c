@@ -290,6 +290,13 @@ static struct live_run *queued_attempt(struct rt_control *c)
 											     : NULL;
 }
 
+static struct live_run *run_of_process(struct rt_control *c)
+{
+	struct live_run *r = rt_run_find(c->rt, &c->in.owner, uar_str_c(c->runs.of_row));
+
+	return r && r->agg == c->agg && r->committed ? r : NULL;
+}
+
 static struct live_run *target_of(struct rt_control *c)
 {
 	switch (c->in.kind) {
@@ -301,6 +308,8 @@ static struct live_run *target_of(struct rt_control *c)
 		return queued_run(c, c->in.promote_queued_turn.queued_turn_id);
 	case UAR_CTL_EDIT_QUEUED_TURN: return queued_run(c, c->in.edit_queued_turn.queued_turn_id);
 	case UAR_CTL_START_ATTEMPT: return queued_attempt(c);
+	case UAR_CTL_WRITE_PROCESS_STDIN:
+	case UAR_CTL_TERMINATE_PROCESS: return run_of_process(c);
 	default: return NULL; /* it concerns none */
 	}
 }
@@ -403,6 +412,24 @@ void rt_control_runs_told(struct rt_control *c)
 	}
 }
 
+static void order_process(struct rt_control *c)
+{
+	struct rt_workers *w = rt_workers(c->rt);
+	bool stop = c->in.kind == UAR_CTL_TERMINATE_PROCESS;
+	const struct uar_ctl_write_process_stdin *in = &c->in.write_process_stdin;
+	struct rt_process_order order = { .owner = &c->in.owner,
+					  .process_id = uar_control_str(&c->in, "process_id"),
+					  .stop = stop,
+					  .by = c->in.owner.user };
+
+	if (!stop) {
+		order.input = in->input;
+		order.end = in->eof;
+	}
+	if (w && w->ops->process)
+		w->ops->process(w, &order);
+}
+
 /* A run that ended with its first append is gone afterwards. */
 void rt_control_runs_perform(struct rt_control *c)
 {
@@ -415,6 +442,8 @@ void rt_control_runs_perform(struct rt_control *c)
 		c->runs.target_run = NULL;
 		rt_moved_perform(&m);
 	}
+	if (c->update && c->update->order_process)
+		order_process(c);
 	if (c->in.kind == UAR_CTL_RESUME_QUEUE || c->in.kind == UAR_CTL_RESUME_THREAD ||
 	    c->in.kind == UAR_CTL_PROMOTE_QUEUED_TURN) /* the first may have been held */
 		rt_start_next(c->agg, c->in.thread_id);

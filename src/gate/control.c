@@ -29,6 +29,7 @@ static const char *const scope_names[] = {
 	[UAR_CTL_SCOPE_ACTION] = "action",     [UAR_CTL_SCOPE_EDGE] = "task",
 	[UAR_CTL_SCOPE_GRANT] = "grant",       [UAR_CTL_SCOPE_CHANNEL] = "channel",
 	[UAR_CTL_SCOPE_SUBAGENT] = "subagent", [UAR_CTL_SCOPE_JOB] = "job",
+	[UAR_CTL_SCOPE_PROCESS] = "process",
 };
 
 static bool is_export(enum uar_control_kind kind)
@@ -40,11 +41,11 @@ static bool is_export(enum uar_control_kind kind)
 static bool is_available(enum uar_control_kind kind)
 {
 	return uar_control_decided(kind) || is_export(kind) || gate_reads_fanout(kind) ||
-	       kind == UAR_CTL_RESPOND_ACTION ||
-	       kind == UAR_CTL_RESOLVE_PERMISSION || kind == UAR_CTL_EVALUATE_PERMISSION ||
-	       kind == UAR_CTL_GET_TASK || kind == UAR_CTL_LIST_TASKS ||
-	       kind == UAR_CTL_GET_SESSION || kind == UAR_CTL_GET_TOOL_INVENTORY ||
-	       kind == UAR_CTL_GET_THREAD_READ;
+	       kind == UAR_CTL_RESPOND_ACTION || kind == UAR_CTL_RESOLVE_PERMISSION ||
+	       kind == UAR_CTL_EVALUATE_PERMISSION || kind == UAR_CTL_GET_TASK ||
+	       kind == UAR_CTL_LIST_TASKS || kind == UAR_CTL_GET_SESSION ||
+	       kind == UAR_CTL_GET_TOOL_INVENTORY || kind == UAR_CTL_GET_THREAD_READ ||
+	       kind == UAR_CTL_GET_EXECUTION_ENVIRONMENT;
 }
 
 static void put_command(struct uar_jw *w, enum uar_control_kind kind)
@@ -219,6 +220,8 @@ static uar_err read_model(struct call *c, struct controlling *x, struct uar_erro
 	case UAR_CTL_GET_SESSION: return gate_read_session(c, &x->in.get_session, error);
 	case UAR_CTL_GET_TOOL_INVENTORY:
 		return gate_read_inventory(c, &x->in.get_tool_inventory, error);
+	case UAR_CTL_GET_EXECUTION_ENVIRONMENT:
+		return gate_read_environment(c, &x->in.get_execution_environment, error);
 	case UAR_CTL_GET_THREAD_READ: return gate_read_thread(c, &x->in.get_thread_read, error);
 	default: return UAR_ENOTIMPL; /* gate_control has looked */
 	}

@@ -13,6 +13,9 @@ UAR_MUST_CHECK uar_err gate_read_session(struct call *c, const struct uar_ctl_ge
 UAR_MUST_CHECK uar_err gate_read_inventory(struct call *c,
 					   const struct uar_ctl_get_tool_inventory *in,
 					   struct uar_error *error);
+UAR_MUST_CHECK uar_err gate_read_environment(struct call *c,
+					     const struct uar_ctl_get_execution_environment *in,
+					     struct uar_error *error);
 UAR_MUST_CHECK uar_err gate_read_thread(struct call *c, const struct uar_ctl_get_thread_read *in,
 					struct uar_error *error);
 

@@ -115,6 +115,24 @@ uar_err gate_read_session(struct call *c, const struct uar_ctl_get_session *in,
 	return e ? e : begin_read(c, op);
 }
 
+uar_err gate_read_environment(struct call *c, const struct uar_ctl_get_execution_environment *in,
+			      struct uar_error *error)
+{
+	struct uar_session_op *op = uar_arena_alloc(&c->arena, sizeof *op);
+
+	if (!op)
+		return UAR_ENOMEM;
+	if (!in->session_id.n && !in->thread_id.n) {
+		uar_error_where(error, "/session_id");
+		return uar_error_set(error, UAR_EINVALID, "give a session_id or a thread_id");
+	}
+	op->session_id = in->session_id;
+	op->thread_id = in->thread_id;
+	op->turn_id = in->turn_id;
+	op->environment = true;
+	return begin_read(c, op);
+}
+
 uar_err gate_read_thread(struct call *c, const struct uar_ctl_get_thread_read *in,
 			 struct uar_error *error)
 {

@@ -116,6 +116,8 @@ static void write_session(struct session_read *r, struct uar_jw *w)
 		uar_sview_write_permissions(w, "permission_sandbox_summary", &s);
 	uar_sview_write_evidence(w, "evidence_summary", &s, UAR_STR_NONE);
 	uar_sview_write_channels(w, "channel_summary", &s);
+	uar_sview_write_sandbox(w, "sandbox", &s);
+	uar_sview_write_environment(w, "execution_environment", &s, UAR_STR_NONE, UAR_STR_NONE);
 	uar_sview_write_states(w, "read_models", &s);
 }
 
@@ -125,7 +127,11 @@ static uar_err write_answer(struct session_read *r)
 	struct uar_jw w = uar_jw_begin(&r->op->json);
 
 	uar_jw_obj(&w, NULL);
-	if (r->op->thread_id.n) {
+	if (r->op->environment) {
+		uar_jw_cstr(&w, "session_id", r->load.found_session);
+		uar_sview_write_environment(&w, "execution_environment", &s, r->op->thread_id,
+					    r->op->turn_id);
+	} else if (r->op->thread_id.n) {
 		uar_jw_cstr(&w, "session_id", r->load.found_session);
 		uar_sview_write_thread(&w, "thread", &s, r->op->thread_id);
 	} else {

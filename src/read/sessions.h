@@ -16,6 +16,8 @@ struct uar_session_op {
 	struct uar_owner owner;
 	uar_str session_id; /* the session; or, with thread_id, the one it must belong to */
 	uar_str thread_id;  /* set: the read model of that thread alone */
+	uar_str turn_id;    /* with environment: that turn alone */
+	bool environment;   /* where commands run, instead of the rest */
 	unsigned parts;	    /* of enum uar_session_part: what is added to the snapshot */
 	bool verify;	    /* compare the stored snapshot with the whole log */
 	/* A window of history: so many events up to, not including, the sequence `before`

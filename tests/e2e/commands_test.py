@@ -207,6 +207,9 @@ ROWS = {
     "export_evidence": (session_only, more(thread_only, turn_id="none"), 404),
     "export_replay": (thread_only, more(thread_only, turn_id="none"), 404),
     "export_review": (new_task, more(thread_only, turn_id="none"), 404),
+    "write_process_stdin": (given(process_id="none", input="x"), None, "see sandbox_test"),
+    "terminate_process": (given(process_id="none"), None, "see sandbox_test"),
+    "get_execution_environment": (session_only, None, "a read"),
     "get_session": (session_only, None, "a read"),
     "get_thread_read": (thread_only, None, "a read"),
     "get_tool_inventory": (given(), None, "a read"),
@@ -299,7 +302,8 @@ def another():
         s.restart(user="two")
         for name, body in bodies.items():
             a = post(s, name, **body)
-            if name in ("submit_turn", "create_task", "create_job", "get_tool_inventory", "list_tasks", "list_jobs"):
+            if name in ("submit_turn", "create_task", "create_job", "get_tool_inventory", "list_tasks", "list_jobs",
+                        "write_process_stdin", "terminate_process"):
                 equal(a.status, 200, (name, a.body))  # they name nothing that is somebody's
             else:
                 p = refused(a, 404, "NOT_FOUND")

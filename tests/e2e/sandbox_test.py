@@ -320,6 +320,129 @@ def refusal():
         check(not os.path.exists(marker), "it ran all the same")
 
 
+def command(s, name, **args):
+    return s.http.post(f"/api/control/{name}", args)
+
+
+def environment(s, **scope):
+    a = command(s, "get_execution_environment", **scope)
+    equal(a.status, 200, a.body)
+    return a.json["result"]["execution_environment"]
+
+
+def start(s, line, **args):
+    """A run that has started a process and waits in front of its next step; the process's id."""
+    run_id = s.create("a", call("process__start", command=line, **args) + "\nthen\n" + call("fs.write", path="next", text="x"))
+    first = wait_until(lambda: s.record(run_id).get("actions"), "the first question")[0]
+    equal(s.http.post("/api/control/respond_action", {"action_id": first["action_id"], "decision": "allow"}).status, 200)
+    wait_until(lambda: any(a["tool_name"] == "fs.write" for a in s.record(run_id).get("actions") or []), "the next question")
+    session_id = s.record(run_id)["session_id"]
+    active = environment(s, session_id=session_id)["active_processes"]
+    equal([p["status"] for p in active], ["running"], active)
+    return run_id, session_id, active[0]["process_id"]
+
+
+def ended(s, session_id):
+    return wait_until(lambda: environment(s, session_id=session_id)["ended_processes"], "the end")[0]
+
+
+@test("a_process_is_written_to_and_ended_from_outside",
+      "CTL-36 CTL-37 CTL-38 EVT-082 EVT-085 SNAP-10 EVT-074 EVT-075 EVT-080 EVT-081")
+def interactive():
+    with Sandbox() as s:
+        run_id, session_id, process_id = start(s, "echo x > /outside; echo ready; while read line; do echo got $line; done")
+        thread_id = s.record(run_id)["conversation_id"]
+        a = command(s, "write_process_stdin", process_id=process_id, input="one\n")
+        equal((a.status, a.json["result"]["status"], a.json["result"]["bytes"], len(a.json["event_ids"])),
+              (200, "written", 4, 1), a.body)
+        a = command(s, "write_process_stdin", process_id=process_id, input="hidden\n", secret=True)
+        wait_until(lambda: environment(s, session_id=session_id)["active_processes"][0]["output_bytes"] >=
+                   len("ready\ngot one\ngot hidden\n"), "it echoes")
+        e = environment(s, thread_id=thread_id)
+        files = os.path.realpath(s.file())
+        equal((e["state"], e["cwd"], e["workspace_roots"], e["environment_refs"]),
+              ("available", files, [files], ["env://" + e["sandbox"]["profile_id"]]), e)
+        check(e["process_limits"]["processes"] > 0 and e["active_processes"][0]["input_bytes"] == 11, e)
+        equal(environment(s, session_id=session_id, turn_id="no-such-turn")["active_processes"], [])
+        equal(command(s, "get_execution_environment").status, 400)
+        whole = command(s, "get_session", session_id=session_id).json["result"]
+        equal(whole["read_models"]["execution_environment_snapshot"]["state"], "available")
+        equal(whole["execution_environment"]["active_processes"][0]["process_id"], process_id)
+        equal([(v["kind"], v["target"]) for v in whole["sandbox"]["violations"]], [("filesystem", "/outside")])
+        equal(whole["sandbox"]["profiles"][0]["mode"], "workspace_write")
+        a = command(s, "terminate_process", process_id=process_id, reason="enough")
+        equal((a.status, a.json["result"]["status"]), (200, "terminating"), a.body)
+        over = ended(s, session_id)
+        equal((over["status"], over["reason"]), ("terminated", "user"), over)
+        equal(command(s, "terminate_process", process_id=process_id).json["result"]["status"], "terminated")
+        allow(s, run_id)
+        log = log_of(s, run_id)
+        inputs = [e["payload"] for e in of(log, "process.input")]
+        equal([(i["bytes"], i.get("preview"), i["source"]["type"]) for i in inputs], [(4, "one\n", "user"), (7, None, "user")])
+        check("hidden" not in json.dumps([e["payload"] for e in of(log, "process.input")]))
+        end = of(log, "process.terminated")[0]["payload"]
+        equal((end["reason"], end["terminated_by"]["type"], end["escalated"]), ("user", "user", False), end)
+        # Another one knows nothing of it.
+        a = command(s, "write_process_stdin", process_id="00000000-0000-7000-8000-000000000000", input="x")
+        equal((a.status, a.json["result"]["status"]), (200, "unavailable"), a.body)
+
+
+@test("a_process_may_have_a_terminal", "")
+def terminal():
+    with Sandbox() as s:
+        run_id, session_id, process_id = start(s, "test -t 0 && test -t 1 && echo terminal; cat", tty=True)
+        command(s, "write_process_stdin", process_id=process_id, input="", eof=True)
+        over = ended(s, session_id)
+        equal((over["status"], over["tty"], over["exit_code"]), ("completed", True, 0), over)
+        allow(s, run_id)
+        check("terminal" in "".join(e["payload"]["text"] for e in of(log_of(s, run_id), "process.output")))
+
+
+@test("a_run_takes_its_processes_with_it", "EVT-083 EVT-084")
+def end_of_run():
+    marker = f"sandbox-run-{os.getpid()}"
+    with Sandbox() as s:
+        run_id, session_id, process_id = start(s, f"sleep 300; : {marker}")
+        check(alive(marker), "it does not run")
+        allow(s, run_id)
+        wait_until(lambda: not alive(marker), "it is gone with its run")
+        end = of(log_of(s, run_id), "process.terminated")[0]["payload"]
+        equal((end["reason"], end["terminated_by"]["type"]), ("parent_cancelled", "runtime"), end)
+        equal(ended(s, session_id)["status"], "terminated")
+        log, _ = outcome(s, run("sleep 300", timeout_seconds=0.3))
+        p = ended(s, log[0]["session_id"])
+        equal((p["status"], p["reason"]), ("failed", "timeout"), p)
+        log, _ = outcome(s, run("exit 4"))
+        p = ended(s, log[0]["session_id"])
+        equal((p["status"], p["exit_code"]), ("completed", 4), p)
+
+
+@test("after_a_kill_the_server_says_what_is_left_of_a_process", "GOV-11 CTL-47")
+def restart():
+    marker = f"sandbox-kill-{os.getpid()}"
+    with Sandbox() as s:
+        run_id, session_id, process_id = start(s, f"echo before; sleep 300; : {marker}")
+        wait_until(lambda: environment(s, session_id=session_id)["active_processes"][0]["output_bytes"] == 7, "its output")
+        s.kill()
+        wait_until(lambda: not alive(marker), "it ends with the server")
+        s.start()
+        over = ended(s, session_id)
+        equal((over["status"], over["process_id"]), ("lost", process_id), over)
+        equal((over["left"]["may_exist"], over["left"]["durable_output_bytes"]), (False, 7), over)
+        check("stdin" in over["left"]["gone"] and "start_again" in over["left"]["actions"], over)
+        equal(environment(s, session_id=session_id)["active_processes"], [])
+        for name, args in (("write_process_stdin", {"input": "x"}), ("terminate_process", {})):
+            a = command(s, name, process_id=process_id, **args)
+            equal((a.status, a.json["result"]["status"], a.json["result"]["process_status"]), (200, "unavailable", "lost"), a.body)
+            equal(len(a.json["event_ids"]), 1, a.body)
+        allow(s, run_id)
+        events = [e.data for e in s.session_events(run_id)]
+        failed = of(events, "process.failed")[0]["payload"]
+        equal((failed["stage"], failed["error"]["code"], failed["error"]["details"]["may_exist"]), ("transport", "LOST", False))
+        warnings = [e["payload"] for e in of(events, "runtime.warning") if e["payload"]["code"] == "PROCESS_UNAVAILABLE"]
+        equal(len(warnings), 2, warnings)
+
+
 @test("commands_are_off_unless_they_are_switched_on", "")
 def off():
     with Server() as s:

@@ -279,7 +279,7 @@ def honest():
         equal(v["tasks"]["waiting"][0]["status"], "waiting_permission")
         equal(set(v["read_models"]), MODELS)
         equal(v["read_models"]["evidence_summary"]["state"], "not_applicable")
-        equal(v["read_models"]["execution_environment_snapshot"]["state"], "unavailable")
+        equal(v["read_models"]["execution_environment_snapshot"]["state"], "not_applicable")
         s.kill()
         s.start()
         equal(session(s, session_id)["pending_requests"], [action])
