@@ -653,6 +653,16 @@ UAR_MUST_CHECK uar_err uar_core_skill_tally(const struct uar_core_env *env, stru
 					    const struct uar_skill_tally *t,
 					    struct uar_decision *out, struct uar_error *error);
 
+/* A key was made, used on another day, or revoked. Its digest is no part of the fact. */
+struct uar_row_credential;
+struct uar_credential_change_facts {
+	const char *change; /* "created", "used", "revoked" */
+	const struct uar_row_credential *row;
+};
+UAR_MUST_CHECK uar_err uar_core_credential(const struct uar_core_env *env, struct uar_session *s,
+					   const struct uar_credential_change_facts *c,
+					   struct uar_decision *out, struct uar_error *error);
+
 /* Applies one event of the run (or of its session). UAR_ECORRUPT when the event
  * cannot follow what came before. `scratch` may be reset afterwards. */
 UAR_MUST_CHECK uar_err uar_core_fold(struct uar_session *s, struct uar_run *r,

@@ -66,3 +66,30 @@ uar_err uar_core_skill_tally(const struct uar_core_env *env, struct uar_session 
 	uar_run_fini(&none);
 	return e.err;
 }
+
+uar_err uar_core_credential(const struct uar_core_env *env, struct uar_session *s,
+			    const struct uar_credential_change_facts *c, struct uar_decision *out,
+			    struct uar_error *error)
+{
+	const struct uar_row_credential *row = c->row;
+	struct uar_run none;
+	struct emit e = { .env = env, .s = s, .r = &none, .d = out, .error = error };
+	struct uar_jw *w;
+
+	uar_run_init(&none);
+	if (s->sequence == 0)
+		registry_opened(&e);
+	w = uar_emit_begin(&e);
+	uar_jw_str(w, "credential_id", row->row.id);
+	uar_jw_cstr(w, "change", c->change);
+	uar_jw_str(w, "tenant_id", row->tenant);
+	uar_jw_str(w, "workspace_id", row->workspace);
+	uar_jw_str(w, "user_id", row->user);
+	uar_jw_str(w, "scopes", row->scopes);
+	uar_jw_str(w, "label", row->label);
+	if (row->expires_at)
+		uar_jw_time(w, "expires_at", row->expires_at);
+	uar_emit_vendor(&e, "vendor.uar.credential.changed", EMIT_SESSION);
+	uar_run_fini(&none);
+	return e.err;
+}

@@ -121,73 +121,194 @@ uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_reques
 			     "passed on as it came, else list the origin in allowed_origins");
 }
 
+static bool is_bearer(uar_str given)
+{
+	return given.n > 7 && uar_str_eq_nocase(uar_str_n(given.p, 7), UAR_STR("Bearer "));
+}
+
 uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
 			 struct uar_error *error)
 {
 	uar_str given = r->fields[UAR_HTTP_AUTHORIZATION];
-	bool bearer = given.n > 7 && uar_str_eq_nocase(uar_str_n(given.p, 7), UAR_STR("Bearer "));
+	bool bearer = is_bearer(given);
 
 	if (bearer &&
 	    uar_str_eq_secret(uar_str_trim(uar_str_from(given, 7)), uar_str_c(g->o.token)))
 		return UAR_OK;
 	return uar_error_set(error, UAR_EUNAUTHORIZED,
-			     bearer ? "the token that was sent is not the one of this server"
+			     bearer ? "the token that was sent is not one of this server"
 				    : "send \"Authorization: Bearer TOKEN\"");
+}
+
+/* --- the caller --------------------------------------------------------------------------- */
+
+static void set_caller(struct call *c, const struct uar_owner *owner, unsigned scopes)
+{
+	c->owner = *owner;
+	c->scopes = scopes;
+}
+
+void gate_identify_own(struct call *c)
+{
+	set_caller(c, &c->g->o.owner, GATE_SCOPE_ALL);
+}
+
+static void set_key(struct call *c, struct gate_key *k)
+{
+	set_caller(c, &k->user->owner, k->scopes);
+	c->user = k->user;
+	c->key = k;
+	c->until_us = k->expires_us;
+}
+
+/* A token in the header: the server's, or a key that somebody was given. */
+static uar_err identify_bearer(struct call *c, const struct uar_http_request *r,
+			       struct uar_error *error)
+{
+	uar_str given = r->fields[UAR_HTTP_AUTHORIZATION], token;
+	struct gate_key *k = NULL;
+	uar_err e = gate_check_token(c->g, r, error);
+
+	if (!e) {
+		gate_identify_own(c);
+		return UAR_OK;
+	}
+	token = is_bearer(given) ? uar_str_trim(uar_str_from(given, 7)) : UAR_STR_NONE;
+	if (!c->g->own.book || !uar_str_starts(token, UAR_STR("uar_")))
+		return e;
+	*error = (struct uar_error){ 0 };
+	e = gate_book_check(c->g->own.book, token, &k, error);
+	if (!e)
+		set_key(c, k);
+	return e;
 }
 
 /* --- the token of one thing ------------------------------------------------------------ */
 
-bool gate_grant(const struct uar_gate *g, const char *what, uar_str id, int64_t expires,
+/* Hex of tenant, workspace, user and key; empty for the server's own owner with its token. */
+static void write_who(const struct call *c, char out[GRANT_WHO + 1])
+{
+	char text[GRANT_WHO / 2 + 1];
+	size_t n;
+
+	out[0] = 0;
+	if (!c->key && uar_owner_eq(&c->owner, &c->g->o.owner))
+		return;
+	n = (size_t)snprintf(text, sizeof text, "%.*s\n%.*s\n%.*s\n%s", UAR_FMT(c->owner.tenant),
+			     UAR_FMT(c->owner.workspace), UAR_FMT(c->owner.user),
+			     c->key ? c->key->id : "");
+	uar_hex((const unsigned char *)text, n, out);
+}
+
+static bool sign_grant(const struct uar_gate *g, const char *what, uar_str id, uar_str signed_part,
+		       char mac[UAR_SHA256_TEXT + 1])
+{
+	char text[UAR_LIMIT_ID_BYTES + GRANT + 64];
+
+	snprintf(text, sizeof text, "%s %.*s until %.*s", what, UAR_FMT(id), UAR_FMT(signed_part));
+	return uar_hmac_sha256_hex(uar_str_c(g->o.token), uar_str_c(text), mac);
+}
+
+bool gate_grant(const struct call *c, const char *what, uar_str id, int64_t expires,
 		char out[GRANT])
 {
-	char text[UAR_LIMIT_ID_BYTES + 64], mac[UAR_SHA256_TEXT + 1];
+	char who[GRANT_WHO + 1], mac[UAR_SHA256_TEXT + 1];
+	size_t n;
 
-	snprintf(text, sizeof text, "%s %.*s until %lld", what, UAR_FMT(id), (long long)expires);
-	if (!uar_hmac_sha256_hex(uar_str_c(g->o.token), uar_str_c(text), mac))
+	write_who(c, who);
+	n = (size_t)snprintf(out, GRANT, "%lld%s%s", (long long)expires, who[0] ? "." : "", who);
+	if (!sign_grant(c->g, what, id, uar_str_n(out, n), mac))
 		return false;
-	snprintf(out, GRANT, "%lld.%s", (long long)expires, mac);
+	snprintf(out + n, GRANT - n, ".%s", mac);
+	return true;
+}
+
+/* The call is of whoever gave the grant, unless their key is no longer in force. */
+static bool set_granter(struct call *c, uar_str who)
+{
+	char text[GRANT_WHO / 2 + 1];
+	struct uar_owner owner;
+	uar_str rest;
+	size_t n = who.n / 2;
+
+	if (!who.n) {
+		set_caller(c, &c->g->o.owner, 0);
+		return true;
+	}
+	if (!c->g->own.book || who.n % 2 || n >= sizeof text)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		text[i] =
+			(char)(uar_hex_digit(who.p[2 * i]) * 16 + uar_hex_digit(who.p[2 * i + 1]));
+	owner.tenant = uar_str_cut(uar_str_n(text, n), '\n', &rest);
+	owner.workspace = uar_str_cut(rest, '\n', &rest);
+	owner.user = uar_str_cut(rest, '\n', &rest);
+	c->key = rest.n ? gate_book_find(c->g->own.book, rest) : NULL;
+	c->user = gate_book_user(c->g->own.book, &owner);
+	if ((rest.n && !c->key) || !c->user)
+		return false;
+	set_caller(c, &c->user->owner, 0);
+	return true;
+}
+
+/* The part that is signed ends at the last point. */
+static bool split_grant(uar_str given, uar_str *out_signed, uar_str *out_mac)
+{
+	size_t at = given.n;
+
+	while (at && given.p[at - 1] != '.')
+		at--;
+	if (!at)
+		return false;
+	*out_signed = uar_str_n(given.p, at - 1);
+	*out_mac = uar_str_from(given, at);
 	return true;
 }
 
 /* It is the path's, or the one that the query asks for. */
-bool gate_check_grant(const struct uar_gate *g, const struct uar_http_request *r, const char *what,
+bool gate_check_grant(struct call *c, const struct uar_http_request *r, const char *what,
 		      uar_str id)
 {
-	uar_str given = UAR_STR_NONE, rest;
-	char want[GRANT], name[32], token[32];
+	uar_str given = UAR_STR_NONE, signed_part, mac, who;
+	char want[UAR_SHA256_TEXT + 1], name[32], token[32];
 	uint64_t expires;
 
 	snprintf(name, sizeof name, "%s_id", what);
 	snprintf(token, sizeof token, "%s_token", what);
 	if (!id.n && uar_http_query(r, name, &id))
 		return false;
-	if (uar_http_query(r, token, &given) || !given.n || !uar_str_is_id(id))
+	if (uar_http_query(r, token, &given) || !given.n || given.n >= GRANT || !uar_str_is_id(id))
 		return false;
-	if (uar_str_u64(uar_str_cut(given, '.', &rest), &expires) ||
+	if (!split_grant(given, &signed_part, &mac) ||
+	    uar_str_u64(uar_str_cut(signed_part, '.', &who), &expires) ||
 	    expires > INT64_MAX / 1000000 ||
-	    (int64_t)expires * 1000000 < uar_clock_wall(g->o.sched->clock))
+	    (int64_t)expires * 1000000 < uar_clock_wall(c->g->o.sched->clock))
 		return false;
-	return gate_grant(g, what, id, (int64_t)expires, want) &&
-	       uar_str_eq_secret(given, uar_str_c(want));
+	if (!sign_grant(c->g, what, id, signed_part, want) ||
+	    !uar_str_eq_secret(mac, uar_str_c(want)) || !set_granter(c, who))
+		return false;
+	c->until_us = (int64_t)expires * 1000000;
+	return true;
 }
-
-/* --- the caller --------------------------------------------------------------------------- */
 
 static unsigned scope_of_grant(const char *what)
 {
-	return strcmp(what, "run") == 0 ? GATE_SCOPE_RUN : GATE_SCOPE_UPLOAD;
+	return strcmp(what, "run") == 0 ? GATE_GRANT_RUN : GATE_GRANT_UPLOAD;
 }
 
-/* One local owner holds the token and makes the grants. */
-static void set_caller(struct call *c, unsigned scopes)
-{
-	c->owner = c->g->o.owner;
-	c->scopes = scopes;
-}
+/* --- what it is for ----------------------------------------------------------------------- */
 
-void gate_identify_own(struct call *c)
+uar_err gate_check_scope(const struct call *c, unsigned scope, struct uar_error *error)
 {
-	set_caller(c, GATE_SCOPE_ALL);
+	unsigned bit = 0;
+
+	if ((c->scopes & scope) == scope)
+		return UAR_OK;
+	while (!(scope >> bit & 1))
+		bit++;
+	return uar_error_set(error, UAR_EFORBIDDEN,
+			     "this credential does not have the scope \"%s\"",
+			     gate_scope_word(bit));
 }
 
 uar_err gate_identify(struct call *c, const struct uar_http_request *r, struct uar_error *error)
@@ -199,14 +320,14 @@ uar_err gate_identify(struct call *c, const struct uar_http_request *r, struct u
 
 	if (c->route && c->route->open)
 		return UAR_OK;
-	e = gate_check_token(c->g, r, error);
+	e = identify_bearer(c, r, error);
 	if (!e)
-		set_caller(c, GATE_SCOPE_ALL);
-	if (!e || !grant)
+		return c->route ? gate_check_scope(c, c->route->scope, error) : UAR_OK;
+	if (!grant || e == UAR_EBUSY)
 		return e;
-	if (gate_check_grant(c->g, r, grant, c->params[0])) {
+	if (gate_check_grant(c, r, grant, c->params[0])) {
 		*error = (struct uar_error){ 0 };
-		set_caller(c, scope_of_grant(grant));
+		c->scopes = scope_of_grant(grant);
 		return UAR_OK;
 	}
 	snprintf(name, sizeof name, "%s_token", grant);

@@ -249,15 +249,15 @@ static void granting_gate_init(struct granting_gate *x, int64_t now_us)
 	x->g.o = (struct uar_gate_options){ .token = "s3cret-token", .sched = &x->sched };
 }
 
-static bool is_granted(const struct granting_gate *x, const char *what, const char *id,
-		       const char *query)
+static bool is_granted(struct granting_gate *x, const char *what, const char *id, const char *query)
 {
 	struct uar_arena arena;
 	struct uar_http_request r = { .query = uar_str_c(query), .arena = &arena };
+	struct call c = { .g = &x->g };
 	bool good;
 
 	uar_arena_init(&arena, 0);
-	good = gate_check_grant(&x->g, &r, what, uar_str_c(id));
+	good = gate_check_grant(&c, &r, what, uar_str_c(id));
 	uar_arena_fini(&arena);
 	return good;
 }
@@ -273,7 +273,8 @@ TEST(a_grant_ends_when_its_time_is_over, "RCH-09")
 		char token[GRANT], query[GRANT + 32];
 
 		granting_gate_init(&x, end_us - 1);
-		REQUIRE(gate_grant(&x.g, kinds[i], UAR_STR("r1"), EXPIRES, token));
+		REQUIRE(gate_grant(&(struct call){ .g = &x.g }, kinds[i], UAR_STR("r1"), EXPIRES,
+				   token));
 		snprintf(query, sizeof query, "%s_token=%s", kinds[i], token);
 		CHECK(is_granted(&x, kinds[i], "r1", query));
 		CHECK(!is_granted(&x, kinds[i], "r2", query));
@@ -294,7 +295,7 @@ TEST(a_grant_with_another_end_is_refused, "RCH-09")
 	char token[GRANT], query[GRANT + 32];
 
 	granting_gate_init(&x, 1000000);
-	REQUIRE(gate_grant(&x.g, "run", UAR_STR("r1"), 2, token));
+	REQUIRE(gate_grant(&(struct call){ .g = &x.g }, "run", UAR_STR("r1"), 2, token));
 	snprintf(query, sizeof query, "run_token=9%s", token);
 	CHECK(!is_granted(&x, "run", "r1", query));
 	snprintf(query, sizeof query, "run_token=%s", token);
@@ -320,8 +321,8 @@ TEST(owner_and_scopes_come_from_the_credential, "")
 		{ &closed, NULL, 0, UAR_EUNAUTHORIZED },
 		{ NULL, NULL, 0, UAR_EUNAUTHORIZED },
 		{ &of_run, "Bearer s3cret-token", GATE_SCOPE_ALL, UAR_OK },
-		{ &of_run, NULL, GATE_SCOPE_RUN, UAR_OK },
-		{ &of_upload, NULL, GATE_SCOPE_UPLOAD, UAR_OK },
+		{ &of_run, NULL, GATE_GRANT_RUN, UAR_OK },
+		{ &of_upload, NULL, GATE_GRANT_UPLOAD, UAR_OK },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -338,7 +339,8 @@ TEST(owner_and_scopes_come_from_the_credential, "")
 		uar_arena_init(&arena, 0);
 		r.arena = &arena;
 		c.params[0] = UAR_STR("r1");
-		REQUIRE(gate_grant(&x.g, what ? what : "run", UAR_STR("r1"), 2, token));
+		REQUIRE(gate_grant(&(struct call){ .g = &x.g, .owner = local }, what ? what : "run",
+				   UAR_STR("r1"), 2, token));
 		snprintf(query, sizeof query, "%s_token=%s", what ? what : "run", token);
 		r.query = uar_str_c(query);
 		CHECK_INT(gate_identify(&c, &r, &error), cases[i].e);

@@ -463,13 +463,26 @@ static uar_err begin_command(struct call *c, enum uar_control_kind kind, struct 
 	return e ? e : begin_change(c, x, error);
 }
 
+static unsigned scope_of_command(enum uar_control_kind kind)
+{
+	if (kind == UAR_CTL_RESPOND_ACTION)
+		return GATE_SCOPE_ANSWER;
+	return kind == UAR_CTL_COUNT || uar_control_info[kind].mode == UAR_CTL_MODE_READ
+		       ? GATE_SCOPE_READ
+		       : GATE_SCOPE_RUN;
+}
+
 void gate_control(struct call *c)
 {
 	uar_str name = c->params[0];
 	enum uar_control_kind kind = uar_control_kind_of(name);
 	struct uar_error error = { 0 };
-	uar_err e;
+	uar_err e = gate_check_scope(c, scope_of_command(kind), &error);
 
+	if (e) {
+		gate_problem(c, e, &error);
+		return;
+	}
 	if (kind == UAR_CTL_RESPOND_ACTION || kind == UAR_CTL_RESOLVE_PERMISSION) {
 		gate_respond_action(c, kind == UAR_CTL_RESOLVE_PERMISSION);
 		return;

@@ -440,11 +440,13 @@ uar_err uar_gate_create(const struct uar_gate_options *o, struct uar_gate **out)
 	g->buf = uar_buf_make(UAR_LIMIT_READ_PAGE_BYTES * 4);
 	g->tick.fn = gate_streams_tick;
 	g->ping = uar_frame_create(UAR_STR(": ping\n\n"));
-	g->started_us = uar_clock_mono(o->sched->clock);
+	g->own.started_us = uar_clock_mono(o->sched->clock);
 	g->numbers = gate_numbers_create();
 	g->mcp = gate_mcp_create(g);
-	if (!g->numbers || !g->mcp || gate_routes_init(&g->routes) || gate_channels_init(g) ||
-	    !g->ping || uar_timer_set(o->sched, &g->tick, 1000000)) {
+	g->own.book = gate_book_create(g);
+	if (!g->own.book || gate_book_load(g->own.book) || !g->numbers || !g->mcp ||
+	    gate_routes_init(&g->routes) || gate_channels_init(g) || !g->ping ||
+	    uar_timer_set(o->sched, &g->tick, 1000000)) {
 		uar_gate_destroy(g);
 		return UAR_ENOMEM;
 	}
@@ -486,6 +488,7 @@ void uar_gate_destroy(struct uar_gate *g)
 	gate_log_destroy(g->log);
 	gate_page_destroy(g->downloads.page);
 	gate_numbers_destroy(g->numbers);
+	gate_book_destroy(g->own.book);
 	gate_cache_clear(g);
 	uar_frame_unref(g->ping);
 	uar_buf_fini(&g->buf);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/sha256.h"
 #include "event/client.h"
+#include "gate/credentials.h"
 #include "gate/gate.h"
 #include "json/jw.h"
 #include "proto/dialect.h"
@@ -24,6 +25,7 @@ struct route {
 	route_fn *fn;
 	bool open;
 	enum gate_body body;
+	unsigned scope;	   /* that its callers need; 0: any will do */
 	const char *query; /* the names it takes, a space between two */
 	const char *grant; /* a token for what its path names will do: "run"; NULL: none */
 };
@@ -39,7 +41,9 @@ struct gate_stream {
 	/* The reader has taken nothing for a whole heartbeat and its buffer is full: ends the
 	 * stream with a frame that says so; NULL: it is cut when it has stalled too long. */
 	void (*lag)(struct gate_stream *s);
-	bool full, taken; /* at the last ping; since then something was taken */
+	const struct gate_key *key; /* with which it was opened; NULL: it was another credential */
+	int64_t until_us;	    /* that credential ends then; 0: never */
+	bool full, taken;	    /* at the last ping; since then something was taken */
 	/* What it is, when it is no text/event-stream: nothing but its own frames is sent then. */
 	const char *type;
 	char requested[64]; /* a cursor that is of another incarnation; empty: there is none */
@@ -115,22 +119,23 @@ struct uar_gate {
 		char code[LINK_CODE + 1]; /* empty: used */
 		int64_t until_us;
 	} link;
-	int64_t started_us;
+	struct {
+		struct gate_book *book; /* credentials.c */
+		int64_t started_us;
+		bool started; /* keys and definitions were read once */
+	} own;
 	bool draining;
 };
 
-/* What a credential admits to. */
-enum gate_scope {
-	GATE_SCOPE_ALL = 1,    /* the token of the server */
-	GATE_SCOPE_RUN = 2,    /* a grant: reading the one run that it names */
-	GATE_SCOPE_UPLOAD = 4, /* a grant: the one upload that it names */
-};
 /* One request on its way to its answer. */
 struct call {
 	struct uar_list node; /* in g->calls */
 	/* Who is asking, as the credential says; of an open route: nobody, with no scope. */
 	struct uar_owner owner; /* every look-up is one of this owner; strings outlive the call */
 	unsigned scopes;	/* of enum gate_scope */
+	struct gate_user *user; /* NULL: nobody, or the holder of the server's token */
+	struct gate_key *key;	/* that was shown, or NULL */
+	int64_t until_us;	/* the credential ends then; 0: never */
 	struct uar_gate *g;
 	struct uar_http_request *r; /* NULL: the peer went away */
 	const struct route *route;
@@ -176,15 +181,24 @@ void gate_host_page(struct uar_buf *out, int status, const char *code,
 bool gate_allows_origin(const struct uar_gate *g, uar_str origin);
 uar_err gate_check_origin(const struct uar_gate *g, const struct uar_http_request *r,
 			  struct uar_error *error);
-/* A token that admits to one run or upload for a while: "EXPIRES.MAC". */
-enum { GRANT = 96, GRANT_SECONDS = 3600 };
-bool gate_grant(const struct uar_gate *g, const char *what, uar_str id, int64_t expires,
+/* A token that admits to one run or upload for a while: "EXPIRES.MAC", or "EXPIRES.WHO.MAC"
+ * where it is not the server's own owner who gave it. */
+enum {
+	GRANT_WHO = 2 * (3 * UAR_LIMIT_ID_BYTES + 3 + GATE_KEY_ID),
+	GRANT = GRANT_WHO + 96,
+	GRANT_SECONDS = 3600
+};
+bool gate_grant(const struct call *c, const char *what, uar_str id, int64_t expires,
 		char out[GRANT]);
-/* Does the request show the token of what it names, as ?WHAT_token? */
-bool gate_check_grant(const struct uar_gate *g, const struct uar_http_request *r, const char *what,
+/* Does the request show the token of what it names, as ?WHAT_token? Then the call is of whoever
+ * gave it. */
+bool gate_check_grant(struct call *c, const struct uar_http_request *r, const char *what,
 		      uar_str id);
 uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request *r,
 			 struct uar_error *error);
+/* UAR_EFORBIDDEN: the credential of the call is not for that. */
+UAR_MUST_CHECK uar_err gate_check_scope(const struct call *c, unsigned scope,
+					struct uar_error *error);
 /* The caller is the holder of the token. */
 void gate_identify_own(struct call *c);
 /* Owner and scopes of the call, whose route and params are known, from the credential of r. */
@@ -296,6 +310,7 @@ void gate_stream_after_item(struct call *c, uar_str run_id, uar_str item_id);
 void gate_stream_chunks(struct call *c, uar_str run_id, uint64_t after);
 void gate_streams_tick(struct uar_timer *t);
 void gate_streams_end(struct uar_gate *g);
+void gate_streams_cut(struct uar_gate *g, const struct gate_key *key); /* those it has opened */
 void gate_cache_clear(struct uar_gate *g);
 /* agents.c: definitions that cannot be used as they are. */
 size_t gate_broken_agents(const struct uar_gate *g);

@@ -137,7 +137,7 @@ static void process_metrics(struct uar_buf *b, const struct uar_gate *g)
 	gate_metric(b, "resident_memory_bytes", "gauge",
 		    (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE), "Resident memory.");
 	gate_metric(b, "uptime_seconds", "counter",
-		    (uint64_t)(uar_clock_mono(g->o.sched->clock) - g->started_us) / 1000000,
+		    (uint64_t)(uar_clock_mono(g->o.sched->clock) - g->own.started_us) / 1000000,
 		    "Time since start.");
 }
 

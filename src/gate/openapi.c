@@ -6,6 +6,7 @@
 #include "core/control.h"
 #include "event/limits.h"
 #include "gate/limits.h"
+#include "gate/route_access.h"
 
 struct row {
 	const char *method, *path, *handler, *query, *doc;
@@ -14,14 +15,6 @@ struct row {
 	const char *grant;
 };
 
-#define IS_OPEN_TOKEN  false
-#define IS_OPEN_OPEN   true
-#define IS_OPEN_RUN    false
-#define IS_OPEN_UPLOAD false
-#define GRANT_TOKEN    NULL
-#define GRANT_OPEN     NULL
-#define GRANT_RUN      "run_token"
-#define GRANT_UPLOAD   "upload_token"
 #define METHOD_GET     "get"
 #define METHOD_POST    "post"
 #define METHOD_PUT     "put"
@@ -31,8 +24,8 @@ struct row {
 
 static const struct row rows[] = {
 #define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC)                                         \
-	{ METHOD_##METHOD,  PATH,	   #HANDLER, QUERY, DOC, IS_OPEN_##ACCESS,                 \
-	  GATE_BODY_##BODY, GRANT_##ACCESS },
+	{ METHOD_##METHOD,	 PATH, #HANDLER, QUERY, DOC, GATE_OPEN_##ACCESS, GATE_BODY_##BODY, \
+	  GATE_TOKEN_OF_##ACCESS },
 #include "gate/route.def"
 #undef R
 };
@@ -134,8 +127,11 @@ static void put_security(struct uar_jw *w, const struct row *r)
 	if (!r->open)
 		uar_jw_raw(w, NULL, UAR_STR("{\"token\":[]}"));
 	if (r->grant) {
+		char name[32];
+
+		snprintf(name, sizeof name, "%s_token", r->grant);
 		uar_jw_obj(w, NULL);
-		uar_jw_raw(w, r->grant, UAR_STR("[]"));
+		uar_jw_raw(w, name, UAR_STR("[]"));
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);

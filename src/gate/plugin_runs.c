@@ -44,12 +44,12 @@ struct start {
 /* --- answers ---------------------------------------------------------------------- */
 
 /* Whoever shall only watch this run is given this and no more. */
-static void put_run_token(struct uar_jw *w, const struct uar_gate *g, const char *run_id)
+static void put_run_token(struct uar_jw *w, const struct call *c, const char *run_id)
 {
-	int64_t expires = uar_clock_wall(g->o.sched->clock) / 1000000 + GRANT_SECONDS;
+	int64_t expires = uar_clock_wall(c->g->o.sched->clock) / 1000000 + GRANT_SECONDS;
 	char token[GRANT];
 
-	if (!gate_grant(g, "run", uar_str_c(run_id), expires, token))
+	if (!gate_grant(c, "run", uar_str_c(run_id), expires, token))
 		return;
 	uar_jw_cstr(w, "run_token", token);
 	uar_jw_seconds(w, "expires_at", expires * 1000000);
@@ -68,7 +68,7 @@ static void answer_created(struct call *c, const char *run_id, const char *statu
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "run_id", run_id);
 	uar_jw_cstr(&w, "status", status);
-	put_run_token(&w, c->g, run_id);
+	put_run_token(&w, c, run_id);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer_headers(c, 202, &b, headers, existed ? 2 : 1);

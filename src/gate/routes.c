@@ -1,19 +1,31 @@
 /* routes.c - the rows of route.def as a tree of path segments, found by method and path. */
 #include "gate/gate_int.h"
+#include "gate/route_access.h"
 
 #include <assert.h>
 
-enum { ACCESS_TOKEN, ACCESS_OPEN, ACCESS_RUN, ACCESS_UPLOAD };
-/* Whose token will do as well. */
-#define GRANT_TOKEN  NULL
-#define GRANT_OPEN   NULL
-#define GRANT_RUN    "run"
-#define GRANT_UPLOAD "upload"
+/* What a credential has to be for. */
+#define SCOPE_TOKEN(METHOD)   (UAR_HTTP_##METHOD == UAR_HTTP_GET ? GATE_SCOPE_READ : GATE_SCOPE_RUN)
+#define SCOPE_OPEN(METHOD)    0
+#define SCOPE_ANY(METHOD)     0
+#define SCOPE_RUN(METHOD)     GATE_SCOPE_READ
+#define SCOPE_UPLOAD(METHOD)  GATE_SCOPE_RUN
+#define SCOPE_READ(METHOD)    GATE_SCOPE_READ
+#define SCOPE_ANSWER(METHOD)  GATE_SCOPE_ANSWER
+#define SCOPE_DEFINE(METHOD)  GATE_SCOPE_DEFINE
+#define SCOPE_METRICS(METHOD) GATE_SCOPE_METRICS
+#define SCOPE_ADMIN(METHOD)   GATE_SCOPE_ADMIN
 
 static const struct route routes[] = {
 #define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC)                                         \
-	{ UAR_HTTP_##METHOD, PATH,  gate_##HANDLER, ACCESS_##ACCESS == ACCESS_OPEN,                \
-	  GATE_BODY_##BODY,  QUERY, GRANT_##ACCESS },
+	{ UAR_HTTP_##METHOD,                                                                       \
+	  PATH,                                                                                    \
+	  gate_##HANDLER,                                                                          \
+	  GATE_OPEN_##ACCESS,                                                                      \
+	  GATE_BODY_##BODY,                                                                        \
+	  SCOPE_##ACCESS(METHOD),                                                                  \
+	  QUERY,                                                                                   \
+	  GATE_TOKEN_OF_##ACCESS },
 #include "gate/route.def"
 #undef R
 };

@@ -41,6 +41,8 @@ uar_err gate_stream_open(struct gate_stream *s, struct call *c,
 	if (e)
 		return e;
 	s->g = c->g;
+	s->key = c->key;
+	s->until_us = c->until_us;
 	gate_call_free(c);
 	uar_list_add_last(&s->g->streams, &s->node);
 	s->g->stream_count++;
@@ -532,6 +534,14 @@ void gate_stream_session(struct call *c)
 
 enum { TICK_US = 1000000 };
 
+static void end_stream(struct gate_stream *s)
+{
+	if (s->leave)
+		s->leave(s);
+	uar_http_stream_end(s->http);
+	s->drop(s);
+}
+
 /* One that was full at the last ping, too, and has taken nothing since, is behind for good. */
 static void ping(struct uar_gate *g, struct gate_stream *s)
 {
@@ -562,7 +572,10 @@ void gate_streams_tick(struct uar_timer *t)
 
 		uar_list_remove(&s->node);
 		uar_list_add_last(&g->streams, &s->node);
-		ping(g, s);
+		if (s->until_us && s->until_us <= uar_clock_wall(g->o.sched->clock))
+			end_stream(s);
+		else
+			ping(g, s);
 	}
 	gate_cache_clear(g); /* no frame outlives its moment by long */
 	if (g->mcp)
@@ -570,6 +583,19 @@ void gate_streams_tick(struct uar_timer *t)
 	if (uar_timer_set(g->o.sched, &g->tick, tick_us))
 		uar_log(g->o.log, UAR_LOG_ERROR, "gate.no_heartbeat",
 			{ "reason", UAR_STR("out of memory") });
+}
+
+void gate_streams_cut(struct uar_gate *g, const struct gate_key *key)
+{
+	struct uar_list *next;
+
+	for (struct uar_list *it = g->streams.next; it != &g->streams; it = next) {
+		struct gate_stream *s = UAR_OWNER(it, struct gate_stream, node);
+
+		next = it->next;
+		if (s->key == key)
+			end_stream(s);
+	}
 }
 
 void gate_streams_end(struct uar_gate *g)

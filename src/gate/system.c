@@ -26,6 +26,14 @@ void gate_health(struct call *c)
 	answer_status(c, 200, "ok");
 }
 
+/* What somebody keeps who comes later is read then: that makes the server no less ready. */
+static bool has_started(struct uar_gate *g)
+{
+	g->own.started |=
+		gate_book_loaded(g->own.book) && uar_workers_definitions_loaded(g->o.work);
+	return g->own.started;
+}
+
 void gate_ready(struct call *c)
 {
 	struct uar_reader_stats s;
@@ -39,7 +47,7 @@ void gate_ready(struct call *c)
 		answer_status(c, 503, "out of memory");
 	else if (!uar_runtime_ready(c->g->o.runtime))
 		answer_status(c, 503, c->g->draining ? "draining" : "recovering");
-	else if (!uar_workers_definitions_loaded(c->g->o.work))
+	else if (!has_started(c->g))
 		answer_status(c, 503, "reading definitions");
 	else
 		answer_status(c, 200, "ready");

@@ -71,13 +71,13 @@ struct creation {
 	struct gate_ticket ticket;
 };
 
-static void put_urls(struct uar_jw *w, const struct uar_gate *g, const struct gate_ticket *t,
+static void put_urls(struct uar_jw *w, const struct call *c, const struct gate_ticket *t,
 		     const char *upload_id)
 {
-	int64_t expires = uar_clock_wall(g->o.sched->clock) / 1000000 + GRANT_SECONDS;
+	int64_t expires = uar_clock_wall(c->g->o.sched->clock) / 1000000 + GRANT_SECONDS;
 	char url[3 * UAR_LIMIT_ID_BYTES + GRANT + 64], token[GRANT];
 
-	if (!gate_grant(g, "upload", uar_str_c(upload_id), expires, token)) {
+	if (!gate_grant(c, "upload", uar_str_c(upload_id), expires, token)) {
 		w->err = UAR_ENOMEM;
 		return;
 	}
@@ -101,7 +101,7 @@ static void answer_created(struct call *c, const struct gate_ticket *t)
 		uar_jw_obj(&w, NULL);
 		uar_jw_cstr(&w, "upload_id", id.p);
 		uar_jw_cstr(&w, "blob_id", t->blob_id);
-		put_urls(&w, c->g, t, id.p);
+		put_urls(&w, c, t, id.p);
 		uar_jw_close(&w);
 		b.err = uar_jw_end(&w);
 		gate_answer(c, 201, &b);

@@ -9,6 +9,7 @@
 
 struct definition_loader {
 	struct rt_op under_way;
+	struct uar_list node; /* in changes.loaders, until it is begun */
 	struct uar_workers *w;
 	struct uar_owner owner;
 	struct uar_arena own;	/* of the owner */
@@ -23,6 +24,7 @@ struct definition_loader {
 
 static void free_loader(struct definition_loader *l)
 {
+	uar_list_remove(&l->node);
 	uar_arena_fini(&l->own);
 	uar_arena_fini(&l->arena);
 	uar_free(l);
@@ -33,6 +35,8 @@ static void drop_loader(struct rt_op *op)
 	free_loader(UAR_OWNER(op, struct definition_loader, under_way));
 }
 
+static void begin_loading(struct uar_workers *w);
+
 static void end_loading(struct definition_loader *l)
 {
 	struct uar_workers *w = l->w;
@@ -40,8 +44,10 @@ static void end_loading(struct definition_loader *l)
 	rt_op_end(&l->under_way);
 	free_loader(l);
 	w->changes.loading--;
+	w->changes.at_work--;
 	uar_workers_agents_changed(w);
 	rt_skill_tally_wake(w);
+	begin_loading(w);
 }
 
 static void log_unread(const struct definition_loader *l, uar_err e, uar_str id)
@@ -185,12 +191,35 @@ void uar_workers_load_definitions(struct uar_workers *w, const struct uar_owner 
 	l->kind = UAR_ROW_DEFINITION;
 	uar_arena_init(&l->own, 0);
 	uar_arena_init(&l->arena, 0);
-	if (!uar_owner_copy(&l->own, owner, &l->owner) || read_page(l)) {
+	uar_list_init(&l->node);
+	if (!uar_owner_copy(&l->own, owner, &l->owner)) {
 		free_loader(l);
 		return;
 	}
 	w->changes.loading++;
+	uar_list_add_last(&w->changes.loaders, &l->node);
 	rt_op_begin(w->rt, &l->under_way, drop_loader);
+	begin_loading(w);
+}
+
+/* A few owners at a time. */
+static void begin_loading(struct uar_workers *w)
+{
+	while (w->changes.at_work < UAR_LIMIT_DEFINITION_LOADS &&
+	       !uar_list_empty(&w->changes.loaders)) {
+		struct definition_loader *l =
+			UAR_OWNER(w->changes.loaders.next, struct definition_loader, node);
+
+		uar_list_remove(&l->node);
+		if (!read_page(l)) {
+			w->changes.at_work++;
+			continue;
+		}
+		log_unread(l, UAR_EBUSY, UAR_STR("*"));
+		rt_op_end(&l->under_way);
+		free_loader(l);
+		w->changes.loading--;
+	}
 }
 
 bool uar_workers_definitions_loaded(const struct uar_workers *w)

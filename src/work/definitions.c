@@ -24,6 +24,8 @@ void rt_definitions_init(struct uar_workers *w)
 {
 	uar_map_init(&w->pinned, rt_hash_seed(w->rt));
 	uar_list_init(&w->changes.queue);
+	uar_list_init(&w->changes.loaders);
+	uar_list_init(&w->credentials.queue);
 	rt_skill_tally_init(w);
 }
 

@@ -47,8 +47,14 @@ struct uar_workers {
 	struct {
 		struct uar_list queue; /* of struct uar_definition_change; the first is at work */
 		size_t count;
-		unsigned loading; /* owners whose definitions are being read */
+		struct uar_list loaders; /* of struct definition_loader, that wait */
+		size_t loading;	  /* owners whose definitions are being read, or wait for that */
+		unsigned at_work; /* that are being read */
 	} changes;		  /* of definitions in the database */
+	struct {
+		struct uar_list queue; /* of struct uar_credential_change; the first is at work */
+		size_t count;
+	} credentials;
 	struct {
 		struct uar_watch watch;
 		struct uar_list queue; /* of struct skill_tally */
