@@ -295,6 +295,8 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.provider_model = s->routing.chosen.name.p,
 		.entries = uar_plugin_host_entries(s->plugins),
 		.agents = uar_bridge_agents(s->agents.bridge),
+		.owner = owner,
+		.share_programs = c->share_programs,
 		.registry = s->agents.registry,
 		.skills = s->agents.skills,
 		.tools = s->tools,

@@ -55,18 +55,25 @@ static uar_err add_internal(struct server *s, struct uar_error *error)
 {
 	const struct uar_config *c = &s->config->value;
 	struct uar_buf dir = path_of(s, c->tools_files_dir, "files");
+	struct uar_buf others = path_of(s, "", "files-of-");
+	struct uar_owner owner = uar_server_owner(s);
 	struct uar_internal_tools_options o = { .sched = uar_loop_sched(s->loop),
 						.files_dir = dir.p,
+						.owner = &owner,
+						.others_dir = others.p,
 						.skills_dir =
 							uar_skill_book_dir(s->agents.skills) };
 	struct uar_tools *source = NULL;
-	uar_err e = dir.err ? dir.err : uar_datadir_apart(c->data, dir.p, error);
+	uar_err e = dir.err ? dir.err : others.err;
 
+	if (!e)
+		e = uar_datadir_apart(c->data, dir.p, error);
 	if (!e)
 		e = uar_internal_tools_create(&o, &source, error);
 	if (!e)
 		s->parts.files_dir = uar_strdup_n(dir.p, dir.n);
 	uar_buf_fini(&dir);
+	uar_buf_fini(&others);
 	return e ? e : take(s, source, error);
 }
 
@@ -163,6 +170,8 @@ uar_err uar_server_make_tools(struct server *s, struct uar_error *error)
 				: uar_secrets_create(secrets.p, uar_str_c(c->secret_grants),
 						     &s->net.secrets, error);
 
+	if (!e)
+		uar_secrets_set_tenant(s->net.secrets, c->tenant);
 	if (!e)
 		e = uar_server_make_knowledge(s, error);
 

@@ -234,6 +234,7 @@ static uar_err fill(struct uar_tool_call *c, const struct uar_tool_request *r)
 {
 	struct uar_secrets_ask ask = { .secrets = c->source->secrets,
 				       .agent = r->caller ? r->caller->agent_id : UAR_STR(""),
+				       .tenant = r->caller ? r->caller->owner.tenant : UAR_STR(""),
 				       .only_granted = c->source->only_granted };
 	struct uar_arena arena = { 0 };
 	const struct uar_json *args = NULL;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/sha256.h"
 #include "event/limits.h"
 #include "json/schema.h"
 #include "tool/limits.h"
@@ -43,6 +44,9 @@ struct internal {
 	struct uar_tools base; /* first: the ops get it back by a cast */
 	struct uar_sched *sched;
 	char *files_dir, *skills_dir; /* or NULL */
+	char *others_dir;	      /* NULL: all calls see files_dir */
+	struct uar_arena own;	      /* of the owner */
+	struct uar_owner owner;
 	struct uar_list calls;
 	struct uar_list hung; /* calls that were given up, while a worker has them */
 	size_t count;
@@ -252,6 +256,21 @@ static uar_err check(struct uar_tools *tools, const struct uar_tool *tool, uar_s
 	return e;
 }
 
+/* What one user writes no other one reads. */
+static uar_str files_of(const struct internal *t, struct uar_arena *arena,
+			const struct uar_tool_caller *caller)
+{
+	char text[3 * UAR_LIMIT_ID_BYTES + 3], sha256[UAR_SHA256_TEXT + 1];
+	const struct uar_owner *o = caller ? &caller->owner : NULL;
+
+	if (!t->files_dir || !t->others_dir || !o || uar_owner_eq(o, &t->owner))
+		return uar_arena_str(arena, uar_str_c(t->files_dir));
+	snprintf(text, sizeof text, "%.*s\n%.*s\n%.*s", UAR_FMT(o->tenant), UAR_FMT(o->workspace),
+		 UAR_FMT(o->user));
+	uar_sha256_hex(uar_str_c(text), sha256);
+	return uar_arena_printf(arena, "%s%.32s", t->others_dir, sha256);
+}
+
 static struct uar_tool_call *call_create(struct internal *t, const struct entry *entry,
 					 const struct uar_tool_request *r,
 					 const struct uar_tool_events *events)
@@ -274,7 +293,7 @@ static struct uar_tool_call *call_create(struct internal *t, const struct entry 
 	c->run_id = uar_arena_str(&c->arena, r->run_id);
 	c->job.key = uar_arena_str(&c->arena, r->key);
 	c->job.may_change = may_change;
-	c->job.files_dir = uar_arena_str(&c->arena, uar_str_c(t->files_dir)).p;
+	c->job.files_dir = files_of(t, &c->arena, r->caller).p;
 	c->job.skills_dir = uar_arena_str(&c->arena, uar_str_c(t->skills_dir)).p;
 	c->job.now_us = uar_clock_wall(t->sched->clock);
 	c->job.out = uar_buf_make(UAR_LIMIT_TOOL_OUTPUT);
@@ -388,6 +407,8 @@ static void destroy(struct uar_tools *tools)
 		uar_arena_fini(&t->entries[i].arena);
 	}
 	uar_free(t->files_dir);
+	uar_free(t->others_dir);
+	uar_arena_fini(&t->own);
 	uar_free(t->skills_dir);
 	uar_free(t);
 }
@@ -469,6 +490,13 @@ uar_err uar_internal_tools_create(const struct uar_internal_tools_options *o,
 		t->files_dir = uar_strdup_n(o->files_dir, strlen(o->files_dir));
 	if (o->skills_dir)
 		t->skills_dir = uar_strdup_n(o->skills_dir, strlen(o->skills_dir));
+	if (o->owner && o->others_dir) {
+		t->others_dir = uar_strdup_n(o->others_dir, strlen(o->others_dir));
+		if (!t->others_dir || !uar_owner_copy(&t->own, o->owner, &t->owner)) {
+			destroy(&t->base);
+			return uar_error_set(error, UAR_ENOMEM, "out of memory");
+		}
+	}
 	if ((o->files_dir && !t->files_dir) || (o->skills_dir && !t->skills_dir))
 		e = uar_error_set(error, UAR_ENOMEM, "out of memory");
 	for (size_t i = 0; i < ARRAY_LEN(rows) && !e; i++)

@@ -14,6 +14,7 @@ static const uar_str mark = UAR_STR("${secret:");
 
 struct uar_secrets {
 	char *dir;
+	const char *tenant; /* NULL: there is one only */
 	struct uar_arena arena;
 	const struct uar_json *grants; /* NULL: none */
 };
@@ -25,10 +26,11 @@ static uar_err check_list(const struct uar_json *grant, const struct uar_json *l
 
 	for (const struct uar_json *m = uar_json_first(list); m && fine; m = m->next)
 		fine = m->kind == UAR_JSON_STRING && m->text.n > 0;
-	if (fine && (uar_str_is(list->key, "hosts") || uar_str_is(list->key, "agents")))
+	if (fine && (uar_str_is(list->key, "hosts") || uar_str_is(list->key, "agents") ||
+		     uar_str_is(list->key, "tenants")))
 		return UAR_OK;
 	uar_error_where(error, "/%.*s/%.*s", UAR_FMT(grant->key), UAR_FMT(list->key));
-	return uar_error_set(error, UAR_EINVALID, "write a list of texts, of hosts or agents");
+	return uar_error_set(error, UAR_EINVALID, "write a list of texts, of hosts, agents or tenants");
 }
 
 static uar_err read_grants(struct uar_secrets *s, uar_str text, struct uar_error *error)
@@ -69,6 +71,11 @@ uar_err uar_secrets_create(const char *dir, uar_str grants, struct uar_secrets *
 	}
 	*out = s;
 	return UAR_OK;
+}
+
+void uar_secrets_set_tenant(struct uar_secrets *s, const char *tenant)
+{
+	s->tenant = tenant;
 }
 
 void uar_secrets_destroy(struct uar_secrets *s)
@@ -180,6 +187,12 @@ static uar_err check_grant(const struct uar_secrets_ask *ask, uar_str name, stru
 			"the agent is not from a file, and the secret %.*s has no "
 			"entry: name it and the host %.*s in the setting secret_grants",
 			UAR_FMT(name), UAR_FMT(host));
+	if (ask->only_granted && ask->secrets->tenant && ask->tenant.n &&
+	    !uar_str_is(ask->tenant, ask->secrets->tenant) &&
+	    !is_in(uar_json_get(g, UAR_STR("tenants")), ask->tenant))
+		return uar_error_set(error, UAR_EFORBIDDEN,
+				     "the secret %.*s is not granted to this tenant",
+				     UAR_FMT(name));
 	if (!g)
 		return UAR_OK;
 	hosts = uar_json_get(g, UAR_STR("hosts"));

@@ -5,6 +5,8 @@
  *
  *	{"KEY": {"hosts": ["api.example", "*.example:8443"], "agents": ["weather*"]}, "*": {}}
  *
+ * `tenants` in an entry names others than the server's whose own agents may use it.
+ *
  * A name is looked up when a request is made and not before, in this order: the variable
  * UAR_SECRET_NAME, the credential NAME that systemd passes, the file NAME of a directory. What was
  * used is known to whoever hides it (uar_secrets_hide) in everything that comes back. */
@@ -18,6 +20,9 @@ struct uar_secrets; /* where they are looked for */
 /* `grants`: JSON, or empty. UAR_EINVALID: it is none; error->where points into it. */
 UAR_MUST_CHECK uar_err uar_secrets_create(const char *dir, uar_str grants, struct uar_secrets **out,
 					  struct uar_error *error);
+/* Definitions of another tenant get no secret whose grant does not name it in `tenants`. The string
+ * stays in place. */
+void uar_secrets_set_tenant(struct uar_secrets *s, const char *tenant);
 void uar_secrets_destroy(struct uar_secrets *s); /* NULL is fine */
 
 /* Values that one request has used; wiped by fini. */
@@ -31,6 +36,7 @@ struct uar_secrets_ask {
 	const struct uar_secrets *secrets; /* NULL: there are none */
 	uar_str agent;			   /* empty: none */
 	uar_str url;			   /* of the request */
+	uar_str tenant;			   /* whose definition it is, if only_granted; or empty */
 	bool only_granted;		   /* one without an entry in the grants is not given */
 };
 /* The text with every ${secret:NAME} replaced. UAR_ENOTFOUND: one is not there, error names it;

@@ -66,6 +66,9 @@ uar_err uar_workers_check_agent(const struct uar_workers *w, const struct uar_ag
 bool uar_workers_shows(const struct uar_workers *w, const struct uar_owner *owner,
 		       const struct uar_agent *agent)
 {
+	if (agent->info && !w->o.share_programs && w->o.owner.tenant.n &&
+	    !uar_owner_eq(owner, &w->o.owner))
+		return false;
 	return !agent->definition || uar_registry_shows(w->o.registry, owner, agent->definition);
 }
 

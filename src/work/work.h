@@ -44,6 +44,9 @@ struct uar_workers_options {
 	const char *provider_model;	 /* model name for `provider` */
 	struct uar_entries *entries;	 /* plugins; NULL: none */
 	struct uar_agents *agents;	 /* agents that are programs; NULL: none */
+	/* Whose server it is: others may not name agents that are programs, unless they are shared. */
+	struct uar_owner owner; /* strings outlive it */
+	bool share_programs;
 	struct uar_registry *registry;	 /* definitions; NULL: none */
 	struct uar_skill_book *skills;	 /* NULL: none */
 	struct uar_tools *tools;	 /* what models may ask for; NULL: nothing */

@@ -121,4 +121,334 @@ def commands():
             check(uar(*wrong).returncode != 0, wrong)
 
 
+# --- what belongs to whom ----------------------------------------------------------------------
+
+CANARY = "canary7f3a"
+ASK = 'tool fs.write {"path": "a.txt", "text": "%s"}' % CANARY
+
+
+def define(agent_id, **more):
+    return {"version": "1.0", "kind": "agent", "id": agent_id, "metadata": {"title": CANARY}, "runtime": {"entry": "llm.chat"},
+            "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}}}, **more}
+
+
+def done(a, status=(200, 201, 202)):
+    check(a.status in status, a.status, a.body)
+    return a.json
+
+
+class World:
+    """One of each thing that a user can have; ids holds what paths name."""
+
+    def __init__(self, s, http):
+        self.s, self.http = s, http
+        done(http.send("PUT", "/api/agents/own_agent", define("own_agent")))
+        done(http.send("PUT", "/api/skills/own_skill", {"skill_id": "own_skill", "description": CANARY,
+                                                        "triggers": {"keywords": ["walnut"]}}))
+        done(http.send("PUT", "/api/mcp/servers/own-server", {"url": "https://mcp.example/" + CANARY}))
+        done(http.send("PUT", "/api/kb/own_kb", {"mode": "hybrid"}))
+        done(http.send("PUT", "/api/kb/own_kb/documents", {"document_id": "own_doc", "title": CANARY, "text": "walnuts " + CANARY}))
+        done(http.send("PUT", "/api/kb/own_kb/relations", {"relations": [
+            {"from": CANARY, "kind": "is", "to": "nut", "document_id": "own_doc"}]}))
+        run = done(http.post("/api/runs", {"agent_id": "own_agent", "inputs": {"message": "say " + CANARY}}))["run_id"]
+        wait_until(lambda: http.get("/api/runs/" + run).json["status"] in ("succeeded", "failed"), "its end")
+        waits = done(http.post("/api/runs", {"agent_id": "tools", "inputs": {"message": ASK}}))["run_id"]
+        record = wait_until(lambda: (r := http.get("/api/runs/" + waits).json).get("actions") and r, "a question")
+        task = done(http.post("/api/control/create_task", {"objective": CANARY}))["result"]["task"]["task_id"]
+        pack = done(http.post("/api/control/export_evidence", {"session_id": http.get("/api/runs/" + run).json["session_id"]}))["result"]
+        response = done(http.post("/v1/responses", {"model": "echo", "input": CANARY}))["id"]
+        session = record["session_id"]
+        opened = http.post("/api/mcp/sessions", {"protocolVersion": "2025-11-25"})
+        thread = re.search(r'"thread_id":"([^"]+)"', http.get("/api/sessions/" + session).body.decode()).group(1)
+        self.ids = {"run_id": waits, "ended_run": run, "session_id": session, "thread_id": thread, "task_id": task,
+                    "action_id": record["actions"][0]["action_id"], "agent_id": "own_agent", "skill_id": "own_skill",
+                    "name": "own-server", "collection": "own_kb", "document_id": "own_doc", "response_id": response,
+                    "model": "own_agent", "evidence_id": pack.get("evidence_id", "none"), "number": "1",
+                    "mcp_session": opened.json.get("session_id", "none"), "sha256": "0" * 64, "artifact_id": "a1",
+                    "form_id": record["actions"][0]["action_id"], "item_id": "1", "upload_id": "u1", "blob_id": "b1",
+                    "turn_id": record.get("turn_id") or "t1", "conversation_id": thread, "edge_id": "e1"}
+
+    def shown(self):
+        """What its owner sees, to be compared after others have tried."""
+        paths = ["/api/runs", "/api/agents/own_agent", "/api/skills/own_skill", "/api/mcp/servers/own-server", "/api/kb",
+                 "/api/kb/own_kb/documents/own_doc", "/api/tasks", "/api/actions", "/api/runs/" + self.ids["run_id"],
+                 "/api/sessions/" + self.ids["session_id"]]
+        return [re.sub(r'"(reason|state|updated_at|now)":"[^"]*"', "", self.http.get(p).body.decode()) for p in paths]
+
+
+# What a user may try with the ids of another one. Each route of the server has a row; "id": the answer is that for an
+# id that nobody has; "list": it shows nothing of others; "admin": 403; "open": nobody is asked; "live": see below.
+ID_BODIES = {
+    "/api/kb/{collection}/search": {"query": "walnuts " + CANARY}, "/api/kb/{collection}/documents": {"document_id": "x", "text": "y"},
+    "/api/kb/{collection}/relations": {"relations": []}, "/api/kb/{collection}": {"mode": "hybrid"},
+    "/api/skills/{skill_id}": {"skill_id": "own_skill", "description": "mine"}, "/api/agents/{agent_id}": define("own_agent", metadata={"title": "b"}),
+    "/api/mcp/servers/{name}": {"url": "https://b.example/"}, "/api/runs/{run_id}/forms/{form_id}": {"values": {}},
+    "/api/a2ui/runs/{run_id}/messages": {"messages": []},
+    "/api/copilotkit/agent/{agent_id}/run": {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "x"}]},
+    "/api/ag-ui/agents/{agent_id}": {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "x"}]},
+    "/api/copilotkit/agent/{agent_id}/connect": {"threadId": "t", "runId": "r", "messages": []},
+    "/api/mcp/sessions/{session_id}/messages": {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+    "/api/runs/{run_id}/artifacts/{artifact_id}/errors": {"message": "x"}}
+MAKES = {  # (method, path): the body, with ids of the other one
+    ("post", "/api/agents-check"): {"text": "{}", "format": "json"}, ("post", "/api/skills-test"): {"message": "walnut", "agent_id": "own_agent"},
+    ("post", "/api/tools/call"): {"tool_id": "mcp:own-server/x", "arguments": {}}, ("post", "/api/runs"): {"agent_id": "own_agent"},
+    ("post", "/runs"): {"plugin_id": "uar.agent", "entry_id": "own_agent"}, ("post", "/api/ag-ui/runs"): {"agent_id": "own_agent"},
+    ("post", "/api/copilotkit"): {"method": "agent/run", "params": {"agentId": "own_agent"}, "body": {}},
+    ("post", "/v1/chat/completions"): {"model": "own_agent", "messages": [{"role": "user", "content": "x"}]},
+    ("post", "/v1/responses"): {"model": "own_agent", "input": "x"}, ("post", "/mcp"): {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+    ("post", "/api/mcp/sessions"): {"protocolVersion": "2025-11-25"}, ("post", "/plugin/trigger"): {"plugin_id": "x", "entry_id": "y"},
+    ("post", "/api/a2a/inbox"): {"message_id": "1", "from_agent": "echo", "to_agent": "own_agent", "conversation_id": "c-1",
+                                "payload": {"type": "text", "text": "y"}, "capabilities": {"tools": [], "models": []}},
+    ("post", "/api/a2a/send"): {"message_id": "2", "from_agent": "echo", "to_agent": "own_agent", "conversation_id": "c-1",
+                               "payload": {"type": "text", "text": "y"}, "capabilities": {"tools": [], "models": []}}}
+LISTS = """/ready /version /openapi.json /api/agents /api/skills /api/models /api/tools /api/kb /api/memory /api/runs /runs
+    /api/copilotkit/info /v1/models /api/actions /api/grants /api/control /api/tasks /api/sessions /api/mcp/servers
+    /api/fixtures /plugins""".split()
+SHARED = ["/api/fixtures/{name}/stream"]
+EMPTIES = [("delete", "/api/kb"), ("delete", "/api/memory")]
+LIVE = ["/channels/runs", "/channels/export", "/api/a2a/stream/{agent_id}", "/mcp"]
+ADMIN = ["/metrics", "/api/admin/", "/api/links", "/api/models/check", "/api/kb-index/"]
+OPEN = ["/", "/ui", "/health", "/api/link", "/page/{file}", "/api/mcp/oauth/callback"]
+
+
+def kind_of(method, path):
+    if path in OPEN or path.startswith("/ui/"):
+        return "open"
+    if any(path.startswith(p) if p.endswith("/") else path == p for p in ADMIN):
+        return "admin"
+    if path == "/api/control/{command}":
+        return "command"
+    if (method, path) in MAKES:
+        return "make"
+    if (method, path) in EMPTIES or (path in SHARED):
+        return "list"
+    if path in LIVE:
+        return "live"
+    if method == "get" and path in LISTS:
+        return "list"
+    if "{" in path and all(p in KNOWN_IDS for p in re.findall(r"{(\w+)}", path)):
+        return "id"
+    return None
+
+
+KNOWN_IDS = """run_id session_id thread_id task_id agent_id skill_id name collection document_id response_id model evidence_id
+    number sha256 artifact_id form_id item_id upload_id blob_id""".split()
+
+
+def routes(s):
+    for path, methods in s.http.get("/openapi.json").json["paths"].items():
+        if path.startswith("/api/control/") and "{" not in path:
+            continue
+        for method in methods:
+            if method != "parameters":
+                yield method, path
+
+
+def place(path, ids):
+    for name in re.findall(r"{(\w+)}", path):
+        own = ids["mcp_session"] if name == "session_id" and "/mcp/" in path else ids[name]
+        path = path.replace("{%s}" % name, own)
+    return path
+
+
+def nobodys(ids):
+    """Ids of the same form that nobody has."""
+    other = str.maketrans("0123456789abcdef", "123456789abcdef0")
+    return {k: "none" if v == "none" else v.translate(other) if re.fullmatch(r"[0-9a-f-]{30,}|(run|resp)_.*", v) else "no-" + v
+            for k, v in ids.items()}
+
+
+def bare(a, ids):
+    """Status and body without the ids that were sent, and without what differs from call to call."""
+    text = a.body.decode(errors="replace")
+    for v in sorted(set(ids.values()), key=len, reverse=True):
+        if len(v) > 2:
+            text = text.replace(v, "ID")
+    return a.status, re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{32,64}|\d{4}-\d\d-\d\dT[0-9:.]+Z|\d{10,}", "X", text)
+
+
+def attempt(http, method, path, ids, headers=None):
+    """The request as a client would make it; it may be about nothing."""
+    body = ID_BODIES.get(path)
+    at = place(path, ids)
+    if "stream" in path or path.endswith("/events"):
+        at += "?stored=1" if path.startswith("/api/sessions/") else ""
+    if body is not None and method not in ("get", "delete"):
+        body = {k: ids.get(k, v) if k in ("skill_id", "id") and isinstance(v, str) else v for k, v in body.items()}
+        if path == "/api/agents/{agent_id}":
+            body["id"] = ids["agent_id"]
+    elif method in ("post", "put", "patch"):
+        body = b"x" if path.startswith("/uploads") else {}
+    return http.send(method.upper(), at, body if method not in ("get", "delete") else None, headers=headers)
+
+
+def check_route(method, path, mine, http):
+    """One route with the ids of another user, and with ids of nobody."""
+    kind, where = kind_of(method, path), f"{method} {path}"
+    check(kind, "no row in this test for", where)
+    if kind == "admin":
+        equal(http.send(method.upper(), place(path, {**mine.ids, "credential_id": "0" * 16}), None if method == "get" else {}).status, 403, where)
+    elif kind == "list":
+        a = http.send(method.upper(), place(path, {"name": "nothing"}))
+        check(CANARY not in a.body.decode(errors="replace"), where, a.body)
+    elif kind == "id":
+        theirs, nothing = attempt(http, method, path, mine.ids), attempt(http, method, path, nobodys(mine.ids))
+        if method == "put":  # it makes something of its own
+            equal(theirs.status, nothing.status, where)
+        else:
+            equal(bare(theirs, mine.ids), bare(nothing, nobodys(mine.ids)), where)
+        check(CANARY not in theirs.body.decode(errors="replace"), where, theirs.body)
+        if not (path.startswith(("/api/kb", "/api/copilotkit")) or method == "put"):
+            check(theirs.status in (400, 404), where, theirs.status, theirs.body)
+    elif kind == "make":
+        body = MAKES[method, path]
+        for more in ({}, {"tenant": "acme", "user": "alice"}):
+            a = http.send(method.upper(), path, {**body, **more})
+            check(CANARY not in a.body.decode(errors="replace").replace("own", ""), where, a.body)
+            if "own_agent" in str(body) and "a2a" not in path and "skills-test" not in path:
+                check(a.status >= 400, where, a.status, a.body)
+
+
+def value_of(name, schema, ids):
+    if name in ids:
+        return ids[name]
+    if "enum" in schema:
+        return schema["enum"][0]
+    if name in ("from", "to"):
+        return ids["task_id"]
+    return {"string": "x", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}.get(schema.get("type"), "x")
+
+
+def check_command(c, mine, http):
+    schema = c["input_schema"]
+    wanted = {k: v for k, v in schema["properties"].items()
+              if k in schema.get("required", []) or (k in mine.ids and k not in ("turn_id", "conversation_id"))}
+    both = []
+    for ids in (mine.ids, nobodys(mine.ids)):
+        body = {k: value_of(k, v, ids) for k, v in wanted.items()}
+        a = http.post("/api/control/" + c["name"], body)
+        check(CANARY not in a.body.decode(errors="replace"), c["name"], a.body)
+        both.append(bare(a, ids))
+    equal(both[0], both[1], c["name"])
+    if {"run_id", "task_id", "action_id", "thread_id"} & set(wanted) and c["name"] not in ("submit_turn", "create_task", "list_tasks"):
+        check(both[0][0] >= 400, c["name"], both[0])
+
+
+def matrix(user, tenant):
+    """Everything that alice of acme has, tried by another user."""
+    with Server() as s:
+        s.ready()
+        alice = World(s, as_user(s, "alice", tenant="acme"))
+        other = as_user(s, user, tenant=tenant)
+        run_echo(other, "own")
+        before = alice.shown()
+        tried = 0
+        # PUT comes last: it makes things of the same names, which are the other one's own.
+        for method, path in sorted(routes(s), key=lambda r: r[0] == "put"):
+            if kind_of(method, path) not in ("open", "live", "command"):
+                check_route(method, path, alice, other)
+                tried += 1
+        for c in s.http.get("/api/control").json["commands"]:
+            if c["available"]:
+                check_command(c, alice, other)
+        check(tried > 90, tried)
+        equal(alice.shown(), before)
+        # The answer to the question still counts once, and only from its user.
+        body = {"action_id": alice.ids["action_id"], "decision": "allow"}
+        equal(other.post("/api/control/respond_action", body).status, 404)
+        done(alice.http.post("/api/control/respond_action", body))
+        wait_until(lambda: alice.http.get("/api/runs/" + alice.ids["run_id"]).json["status"] == "succeeded", "its end")
+        return s.log()
+
+
+@test("nothing_of_a_tenant_is_seen_by_another", "TEN-02 TEN-03 TEN-04 TEN-05 MCP-06")
+def other_tenant():
+    matrix("bob", "globex")
+
+
+@test("nothing_of_a_user_is_seen_by_another_of_the_tenant", "TEN-07")
+def other_user():
+    matrix("bob", "acme")
+
+
+def letter(text):
+    return {"message_id": "m-" + text, "from_agent": "echo", "to_agent": "own_agent", "conversation_id": "c-1",
+            "payload": {"type": "text", "text": text}, "capabilities": {"tools": [], "models": []}}
+
+
+def rpc(http, method, session=None, **params):
+    return http.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params},
+                     headers={"Accept": "application/json, text/event-stream", **({"Mcp-Session-Id": session} if session else {})})
+
+
+@test("keys_tokens_and_sessions_of_one_are_refused_for_another", "TEN-06")
+def session_keys():
+    with Server() as s:
+        made = new_key(s, "alice", tenant="acme")
+        alice, bob = Client(s.url, made["token"]), as_user(s, "bob", tenant="globex")
+        a, b = (done(http.post("/runs", {"plugin_id": "uar.agent", "entry_id": "echo", "args": {"message": "x"}}))
+                for http in (alice, bob))
+        watch = "/channels/runs?run_id=%s&run_token=%s"
+        with_token = Stream(s.url, watch % (a["run_id"], a["run_token"]), "", {"Authorization": None})
+        with_token.close()
+        for run_id, token in ((b["run_id"], a["run_token"]), (a["run_id"], b["run_token"]), (a["run_id"], a["run_token"][:-1] + "0"),
+                              (a["run_id"], a["run_token"].partition(".")[0] + "." + a["run_token"].rpartition(".")[2])):
+            refused(s.http.send("GET", watch % (run_id, token), token=False), 401, "UNAUTHORIZED")
+        opened = rpc(alice, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"})
+        session = opened.headers["mcp-session-id"]
+        equal(rpc(alice, "ping", session).status, 200)
+        equal(rpc(bob, "ping", session).status, 404)
+        equal(bob.send("DELETE", "/mcp", headers={"Mcp-Session-Id": session}).status, 404)
+        equal(rpc(alice, "ping", session).status, 200)
+        waits = done(alice.post("/api/runs", {"agent_id": "tools", "inputs": {"message": ASK}}))["run_id"]
+        wait_until(lambda: alice.get("/api/runs/" + waits).json.get("actions"), "a question")
+        place_ = done(alice.post(f"/runs/{waits}/uploads"))
+        other = done(bob.post("/api/runs", {"agent_id": "tools", "inputs": {"message": ASK}}))["run_id"]
+        wait_until(lambda: bob.get("/api/runs/" + other).json.get("actions"), "a question")
+        theirs = done(bob.post(f"/runs/{other}/uploads"))
+        refused(bob.send("PUT", "/uploads/" + place_["upload_id"], b"x"), 404, "NOT_FOUND")
+        mixed = place_["upload_url"].partition("?")[0] + "?" + theirs["upload_url"].partition("?")[2]
+        refused(s.http.send("PUT", mixed, b"x", token=False), 401, "UNAUTHORIZED")
+        equal(s.http.send("PUT", place_["upload_url"], b"x", token=False).status // 100, 2)
+        s.http.send("DELETE", "/api/admin/credentials/" + made["credential_id"])
+        refused(s.http.send("GET", watch % (a["run_id"], a["run_token"]), token=False), 401, "UNAUTHORIZED")
+
+
+@test("live_streams_and_lists_of_protocols_show_ones_own_alone", "TEN-04 TEN-07")
+def live():
+    with Server() as s:
+        alice, bob = as_user(s, "alice", tenant="acme"), as_user(s, "bob", tenant="globex")
+        done(alice.send("PUT", "/api/agents/own_agent", define("own_agent")))
+        streams = [Stream(s.url, path, bob.token) for path in ("/channels/runs", "/channels/export", "/api/a2a/stream/own_agent")]
+        for http, text in ((alice, CANARY), (bob, "bobs")):
+            done(http.post("/api/a2a/send", letter(text)))
+            run_echo(http, text)
+        for stream in (streams[0], streams[2]):
+            check(CANARY not in next(iter(stream)).text, "a stream of another one")
+        for stream in streams:
+            stream.close()
+        opened = rpc(bob, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"})
+        for method in ("tools/list", "resources/list", "prompts/list"):
+            a = rpc(bob, method, opened.headers["mcp-session-id"])
+            equal(a.status, 200, a.body)
+            check(CANARY not in a.body.decode() and "own_agent" not in a.body.decode(), method, a.body)
+        check(CANARY not in s.http.get("/metrics").body.decode() and "acme" not in s.http.get("/metrics").body.decode(), "labels")
+
+
+@test("files_of_tools_are_the_users_own", "TEN-05 TEN-07")
+def files():
+    with Server() as s:
+        alice, bob = as_user(s, "alice", tenant="acme"), as_user(s, "bob", tenant="acme")
+        run_id = done(alice.post("/api/runs", {"agent_id": "tools", "inputs": {"message": ASK}}))["run_id"]
+        action = wait_until(lambda: alice.get("/api/runs/" + run_id).json.get("actions"), "a question")[0]["action_id"]
+        done(alice.post("/api/control/respond_action", {"action_id": action, "decision": "allow"}))
+        wait_until(lambda: alice.get("/api/runs/" + run_id).json["status"] == "succeeded", "its end")
+
+        def read(http):
+            return http.post("/api/tools/call", {"tool_id": "internal:fs.read", "arguments": {"path": "a.txt"}}).json
+        check(CANARY in str(read(alice)), read(alice))
+        for http in (bob, s.http):
+            check(read(http)["ok"] is False, read(http))
+
+
 main()
