@@ -474,6 +474,14 @@ static const struct uar_tools_ops internal_ops = {
 	.withdraw = withdraw,
 };
 
+static bool take_owner(struct internal *t, const struct uar_internal_tools_options *o)
+{
+	if (!o->owner || !o->others_dir)
+		return true;
+	t->others_dir = uar_strdup_n(o->others_dir, strlen(o->others_dir));
+	return t->others_dir && uar_owner_copy(&t->own, o->owner, &t->owner);
+}
+
 uar_err uar_internal_tools_create(const struct uar_internal_tools_options *o,
 				  struct uar_tools **out, struct uar_error *error)
 {
@@ -490,12 +498,9 @@ uar_err uar_internal_tools_create(const struct uar_internal_tools_options *o,
 		t->files_dir = uar_strdup_n(o->files_dir, strlen(o->files_dir));
 	if (o->skills_dir)
 		t->skills_dir = uar_strdup_n(o->skills_dir, strlen(o->skills_dir));
-	if (o->owner && o->others_dir) {
-		t->others_dir = uar_strdup_n(o->others_dir, strlen(o->others_dir));
-		if (!t->others_dir || !uar_owner_copy(&t->own, o->owner, &t->owner)) {
-			destroy(&t->base);
-			return uar_error_set(error, UAR_ENOMEM, "out of memory");
-		}
+	if (!take_owner(t, o)) {
+		destroy(&t->base);
+		return uar_error_set(error, UAR_ENOMEM, "out of memory");
 	}
 	if ((o->files_dir && !t->files_dir) || (o->skills_dir && !t->skills_dir))
 		e = uar_error_set(error, UAR_ENOMEM, "out of memory");

@@ -30,7 +30,8 @@ static uar_err check_list(const struct uar_json *grant, const struct uar_json *l
 		     uar_str_is(list->key, "tenants")))
 		return UAR_OK;
 	uar_error_where(error, "/%.*s/%.*s", UAR_FMT(grant->key), UAR_FMT(list->key));
-	return uar_error_set(error, UAR_EINVALID, "write a list of texts, of hosts, agents or tenants");
+	return uar_error_set(error, UAR_EINVALID,
+			     "write a list of texts, of hosts, agents or tenants");
 }
 
 static uar_err read_grants(struct uar_secrets *s, uar_str text, struct uar_error *error)
@@ -171,6 +172,15 @@ static uar_str without_port(uar_str host)
 	return n && n < host.n && host.p[n - 1] == ':' ? uar_str_n(host.p, n - 1) : host;
 }
 
+/* What the operator has written is for every tenant that may use it. */
+static bool is_for_tenant(const struct uar_secrets_ask *ask, const struct uar_json *grant)
+{
+	const char *own = ask->secrets->tenant;
+
+	return !ask->only_granted || !own || !ask->tenant.n || uar_str_is(ask->tenant, own) ||
+	       is_in(uar_json_get(grant, UAR_STR("tenants")), ask->tenant);
+}
+
 static uar_err check_grant(const struct uar_secrets_ask *ask, uar_str name, struct uar_error *error)
 {
 	const struct uar_json *grants = ask->secrets->grants;
@@ -187,9 +197,7 @@ static uar_err check_grant(const struct uar_secrets_ask *ask, uar_str name, stru
 			"the agent is not from a file, and the secret %.*s has no "
 			"entry: name it and the host %.*s in the setting secret_grants",
 			UAR_FMT(name), UAR_FMT(host));
-	if (ask->only_granted && ask->secrets->tenant && ask->tenant.n &&
-	    !uar_str_is(ask->tenant, ask->secrets->tenant) &&
-	    !is_in(uar_json_get(g, UAR_STR("tenants")), ask->tenant))
+	if (!is_for_tenant(ask, g))
 		return uar_error_set(error, UAR_EFORBIDDEN,
 				     "the secret %.*s is not granted to this tenant",
 				     UAR_FMT(name));

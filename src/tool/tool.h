@@ -187,9 +187,9 @@ void uar_tool_name_for_models(uar_str tool_id, bool (*taken)(void *ctx, uar_str 
 /* The tools that are part of the program (docs/tools.md). */
 struct uar_internal_tools_options {
 	struct uar_sched *sched;
-	const char *files_dir;	/* what the fs.* tools see; NULL: there are none of them */
-	/* Whose calls see that directory; each other user has one of its own, OTHERS_DIR and a hash.
-	 * NULL: all calls do. */
+	const char *files_dir; /* what the fs.* tools see; NULL: there are none of them */
+	/* Whose calls see that directory; each other user has one of its own, OTHERS_DIR and a
+	 * hash. NULL: all calls do. */
 	const struct uar_owner *owner; /* copied */
 	const char *others_dir;
 	const char *skills_dir; /* what skill.read sees; NULL: there is no such tool */
