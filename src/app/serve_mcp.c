@@ -243,6 +243,7 @@ static uar_err make_host(struct server_mcp *m)
 					  .registry = m->s->tools,
 					  .env = environ,
 					  .commands = c->mcp_commands,
+					  .owner = uar_server_owner(m->s),
 					  .load = load_tokens,
 					  .keep = keep_tokens,
 					  .changed = on_changed,

@@ -144,7 +144,12 @@ static void free_hosted(struct uar_mcp_hosted *s)
 /* May it start programs and see variables? */
 static bool is_trusted(const struct uar_mcp_hosted *s)
 {
-	return s->origin == UAR_MCP_OF_SETTINGS || s->from_file || s->h->o.commands;
+	const struct uar_owner *own = &s->h->o.owner;
+
+	if (s->origin == UAR_MCP_OF_SETTINGS || s->from_file)
+		return true;
+	return s->h->o.commands &&
+	       (!own->tenant.n || !s->owner.tenant.n || uar_owner_eq(&s->owner, own));
 }
 
 static bool names_variable(uar_str text)
@@ -304,6 +309,16 @@ static struct uar_mcp_hosted *rival_of(const struct uar_mcp_host *h, const struc
 	return NULL;
 }
 
+/* Servers that are for the same ones. */
+static size_t count_of(const struct uar_mcp_host *h, const struct uar_owner *owner)
+{
+	size_t n = 0;
+
+	UAR_LIST_EACH (it, &h->servers)
+		n += uar_owner_eq(&UAR_OWNER(it, struct uar_mcp_hosted, node)->owner, owner);
+	return n;
+}
+
 static uar_err check_place(const struct uar_mcp_host *h, const struct uar_mcp_put *p,
 			   struct uar_error *error)
 {
@@ -316,7 +331,8 @@ static uar_err check_place(const struct uar_mcp_host *h, const struct uar_mcp_pu
 		return uar_error_set(error, UAR_EEXISTS,
 				     "%s has a server named \"%.*s\": take another name",
 				     places[rival->origin], UAR_FMT(p->name));
-	if (!former_of(h, p) && h->count >= UAR_LIMIT_MCP_SERVERS)
+	if (!former_of(h, p) && (count_of(h, &p->owner) >= UAR_LIMIT_MCP_SERVERS ||
+				 h->count >= UAR_LIMIT_MCP_SERVERS_ALL))
 		return uar_error_set(error, UAR_ETOOBIG, "there are %d MCP servers already",
 				     UAR_LIMIT_MCP_SERVERS);
 	return UAR_OK;

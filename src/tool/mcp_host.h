@@ -28,7 +28,10 @@ struct uar_mcp_host_options {
 	struct uar_client *http;
 	struct uar_tools *registry; /* outlives it */
 	char *const *env;	    /* as in mcp/settings.h */
-	bool commands; /* what the operator has not written may start programs, name variables */
+	/* What the operator has not written may start programs and name variables, if it is for
+	 * everybody or for this owner: the operator; no tenant: for any. */
+	bool commands;
+	struct uar_owner owner; /* strings outlive it */
 	/* Tokens of a server, by a name that is fit for a file; `load` appends what `keep` was
 	 * given, or nothing. */
 	void (*load)(void *ctx, const char *key, struct uar_buf *out);

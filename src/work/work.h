@@ -44,13 +44,14 @@ struct uar_workers_options {
 	const char *provider_model;	 /* model name for `provider` */
 	struct uar_entries *entries;	 /* plugins; NULL: none */
 	struct uar_agents *agents;	 /* agents that are programs; NULL: none */
-	/* Whose server it is: others may not name agents that are programs, unless they are shared. */
+	/* Whose server it is: others may not name agents that are programs, unless they are shared.
+	 */
 	struct uar_owner owner; /* strings outlive it */
 	bool share_programs;
-	struct uar_registry *registry;	 /* definitions; NULL: none */
-	struct uar_skill_book *skills;	 /* NULL: none */
-	struct uar_tools *tools;	 /* what models may ask for; NULL: nothing */
-	struct uar_client *client;	 /* for HTTP tools of definitions; NULL: none of them */
+	struct uar_registry *registry; /* definitions; NULL: none */
+	struct uar_skill_book *skills; /* NULL: none */
+	struct uar_tools *tools;       /* what models may ask for; NULL: nothing */
+	struct uar_client *client;     /* for HTTP tools of definitions; NULL: none of them */
 	const struct uar_secrets *secrets;
 	struct uar_processes *processes; /* that run commands; outlive the runs; NULL: none */
 	const char *files_dir;		 /* what the fs.* tools see; NULL: there are none */
