@@ -285,6 +285,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.run_timeout_us = c->run_timeout_us,
 		.park = c->shutdown == UAR_CONFIG_SHUTDOWN_KEEP,
 		.keep_runs = (uint64_t)c->keep_runs,
+		.quota = { owner, (size_t)c->tenant_live_runs },
 		.exhausted = on_exhausted,
 		.exhausted_ctx = s,
 	};
@@ -376,6 +377,7 @@ static uar_err make_gate(struct server *s)
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
 		.data_dir = c->data,
 		.max_body = (size_t)c->max_body_bytes,
+		.tenant_requests = (size_t)c->tenant_requests,
 		.sync_wait_us = c->sync_wait_us,
 		.plugin_trigger = c->plugin_trigger,
 		.a2a = { c->public_url, c->a2a_agent, c->a2a_compat_0_3 },

@@ -26,6 +26,10 @@ struct uar_runtime_options {
 	int64_t run_timeout_us; /* of runs that name none; 0: no limit */
 	bool park;		/* runs that wait for an answer leave memory */
 	uint64_t keep_runs;	/* ended runs of an owner; older ones are evicted; 0: all */
+	struct {
+		struct uar_owner owner; /* who has no quota; strings outlive the engine */
+		size_t live_runs; /* of a tenant, that are at work or queued in memory; 0: any */
+	} quota;
 	/* Under which values that must not be readable are kept; NULL: one that lives as long as
 	 * the engine. Copied. */
 	const struct uar_seal_key *seal;

@@ -311,6 +311,24 @@ uar_err gate_check_scope(const struct call *c, unsigned scope, struct uar_error 
 			     gate_scope_word(bit));
 }
 
+/* One more request of its tenant. */
+static uar_err count_request(struct call *c, struct uar_error *error)
+{
+	struct gate_tenant *t = c->user ? c->user->tenant : NULL;
+	size_t most = c->g->o.tenant_requests;
+
+	if (!t || !most)
+		return UAR_OK;
+	if (t->under_way >= most)
+		return uar_error_set(error, UAR_EQUOTA,
+				     "the tenant has %zu requests and streams under way, which is "
+				     "its quota (tenant_requests)",
+				     most);
+	t->under_way++;
+	c->counted = t;
+	return UAR_OK;
+}
+
 uar_err gate_identify(struct call *c, const struct uar_http_request *r, struct uar_error *error)
 {
 	const char *grant = c->route ? c->route->grant : NULL;
@@ -321,14 +339,18 @@ uar_err gate_identify(struct call *c, const struct uar_http_request *r, struct u
 	if (c->route && c->route->open)
 		return UAR_OK;
 	e = identify_bearer(c, r, error);
+	if (!e && c->route)
+		e = gate_check_scope(c, c->route->scope, error);
 	if (!e)
-		return c->route ? gate_check_scope(c, c->route->scope, error) : UAR_OK;
+		return count_request(c, error);
+	if (c->scopes) /* somebody, who may not do this */
+		return e;
 	if (!grant || e == UAR_EBUSY)
 		return e;
 	if (gate_check_grant(c, r, grant, c->params[0])) {
 		*error = (struct uar_error){ 0 };
 		c->scopes = scope_of_grant(grant);
-		return UAR_OK;
+		return count_request(c, error);
 	}
 	snprintf(name, sizeof name, "%s_token", grant);
 	if (!uar_http_query(r, name, &given) && given.n) {

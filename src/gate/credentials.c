@@ -11,7 +11,7 @@ static const uar_str prefix = UAR_STR("uar_");
 
 struct gate_book {
 	struct uar_gate *g;
-	struct uar_map users, keys;
+	struct uar_map users, keys, tenants;
 	struct uar_list edits; /* of struct key_edit */
 	struct uar_credential_list load;
 	struct uar_arena arena; /* of the cursor of the load */
@@ -75,6 +75,23 @@ static void write_scopes(unsigned scopes, char *out, size_t size)
 
 /* --- users ----------------------------------------------------------------------------------- */
 
+static struct gate_tenant *tenant_of(struct gate_book *b, uar_str name)
+{
+	struct gate_tenant *t = uar_map_get(&b->tenants, name);
+
+	if (t)
+		return t;
+	t = uar_zalloc(sizeof *t + name.n + 1);
+	if (!t)
+		return NULL;
+	memcpy(t->name, name.p, name.n);
+	if (uar_map_put(&b->tenants, uar_str_n(t->name, name.n), t)) {
+		uar_free(t);
+		return NULL;
+	}
+	return t;
+}
+
 /* Nobody else has read what they keep: that is done for the owner of the server alone. */
 static void meet(struct gate_book *b, const struct gate_user *u)
 {
@@ -100,7 +117,8 @@ struct gate_user *gate_book_user(struct gate_book *b, const struct uar_owner *ow
 	u->owner.tenant = uar_str_n(u->key, owner->tenant.n);
 	u->owner.workspace = uar_str_n(u->key + owner->tenant.n + 1, owner->workspace.n);
 	u->owner.user = uar_str_n(u->key + n - owner->user.n, owner->user.n);
-	if (uar_map_put(&b->users, uar_str_n(u->key, n), u)) {
+	u->tenant = tenant_of(b, owner->tenant);
+	if (!u->tenant || uar_map_put(&b->users, uar_str_n(u->key, n), u)) {
 		uar_free(u);
 		return NULL;
 	}
@@ -289,6 +307,7 @@ struct gate_book *gate_book_create(struct uar_gate *g)
 	uar_list_init(&b->edits);
 	uar_map_init(&b->users, uar_rand_u64(g->o.rand));
 	uar_map_init(&b->keys, uar_rand_u64(g->o.rand));
+	uar_map_init(&b->tenants, uar_rand_u64(g->o.rand));
 	uar_arena_init(&b->arena, 0);
 	return b;
 }
@@ -305,6 +324,9 @@ void gate_book_destroy(struct gate_book *b)
 		uar_free(at);
 	for (size_t i = 0; (at = uar_map_next(&b->users, &i));)
 		uar_free(at);
+	for (size_t i = 0; (at = uar_map_next(&b->tenants, &i));)
+		uar_free(at);
+	uar_map_fini(&b->tenants);
 	uar_map_fini(&b->keys);
 	uar_map_fini(&b->users);
 	uar_arena_fini(&b->arena);

@@ -33,11 +33,16 @@ const char *gate_scope_word(unsigned bit);
 /* Words with a space between two. UAR_EINVALID names one that there is not. */
 UAR_MUST_CHECK uar_err gate_scopes_read(uar_str words, unsigned *out, struct uar_error *error);
 
+/* What the users of a tenant have in common; stays as long. */
+struct gate_tenant {
+	size_t under_way; /* requests and streams */
+	char name[];
+};
 /* Somebody who has called; stays until the gate is gone. */
 struct gate_user {
 	struct uar_owner owner;
-	size_t calls; /* under way */
-	char key[];   /* of the map; the owner's strings point into it */
+	struct gate_tenant *tenant;
+	char key[]; /* of the map; the owner's strings point into it */
 };
 
 enum { GATE_KEY_ID = 16, GATE_KEY_SECRET = 64, GATE_KEY_TEXT = 5 + GATE_KEY_ID + GATE_KEY_SECRET };

@@ -13,6 +13,8 @@ void gate_call_free(struct call *c)
 	if (!c)
 		return;
 	uar_list_remove(&c->node);
+	if (c->counted)
+		c->counted->under_way--;
 	uar_arena_fini(&c->arena);
 	uar_free(c);
 }

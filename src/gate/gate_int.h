@@ -41,9 +41,10 @@ struct gate_stream {
 	/* The reader has taken nothing for a whole heartbeat and its buffer is full: ends the
 	 * stream with a frame that says so; NULL: it is cut when it has stalled too long. */
 	void (*lag)(struct gate_stream *s);
-	const struct gate_key *key; /* with which it was opened; NULL: it was another credential */
-	int64_t until_us;	    /* that credential ends then; 0: never */
-	bool full, taken;	    /* at the last ping; since then something was taken */
+	struct gate_tenant *counted; /* among whose requests it is; NULL: nobody's */
+	const struct gate_key *key;  /* with which it was opened; NULL: it was another credential */
+	int64_t until_us;	     /* that credential ends then; 0: never */
+	bool full, taken;	     /* at the last ping; since then something was taken */
 	/* What it is, when it is no text/event-stream: nothing but its own frames is sent then. */
 	const char *type;
 	char requested[64]; /* a cursor that is of another incarnation; empty: there is none */
@@ -134,8 +135,9 @@ struct call {
 	struct uar_owner owner; /* every look-up is one of this owner; strings outlive the call */
 	unsigned scopes;	/* of enum gate_scope */
 	struct gate_user *user; /* NULL: nobody, or the holder of the server's token */
-	struct gate_key *key;	/* that was shown, or NULL */
-	int64_t until_us;	/* the credential ends then; 0: never */
+	struct gate_tenant *counted; /* among whose requests it is; NULL: nobody's */
+	struct gate_key *key;	     /* that was shown, or NULL */
+	int64_t until_us;	     /* the credential ends then; 0: never */
 	struct uar_gate *g;
 	struct uar_http_request *r; /* NULL: the peer went away */
 	const struct route *route;

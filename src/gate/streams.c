@@ -43,6 +43,8 @@ uar_err gate_stream_open(struct gate_stream *s, struct call *c,
 	s->g = c->g;
 	s->key = c->key;
 	s->until_us = c->until_us;
+	s->counted = c->counted;
+	c->counted = NULL; /* the stream is counted instead */
 	gate_call_free(c);
 	uar_list_add_last(&s->g->streams, &s->node);
 	s->g->stream_count++;
@@ -54,6 +56,9 @@ void gate_stream_forget(struct gate_stream *s)
 	if (!s->http)
 		return;
 	s->http = NULL;
+	if (s->counted)
+		s->counted->under_way--;
+	s->counted = NULL;
 	uar_list_remove(&s->node);
 	s->g->stream_count--;
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Many users: keys, scopes, and that one user finds nothing of another."""
+import os
 import re
+import tempfile
 
 from lib import Server, check, equal, main, refused, run_uar, test, wait_until
 from lib.client import Client
@@ -449,6 +451,65 @@ def files():
         check(CANARY in str(read(alice)), read(alice))
         for http in (bob, s.http):
             check(read(http)["ok"] is False, read(http))
+
+
+@test("a_tenant_has_quotas", "")
+def quotas():
+    with Server(tenant_live_runs=2, tenant_requests=3) as s:
+        alice, bert, bob = (as_user(s, user, tenant=t) for user, t in (("alice", "acme"), ("bert", "acme"), ("bob", "globex")))
+
+        s.restart(scripted_token_ms=1000)
+        alice, bert, bob = (Client(s.url, c.token) for c in (alice, bert, bob))
+        talk = {"agent_id": "demo", "inputs": {"message": "talk " * 50}}
+        first = done(alice.post("/api/runs", {**talk, "idempotency_key": "same"}))["run_id"]
+        done(bert.post("/api/runs", talk))
+        refused(alice.post("/api/runs", talk), 429, "QUOTA_EXCEEDED")
+        equal(done(alice.post("/api/runs", {**talk, "idempotency_key": "same"}))["run_id"], first)
+        other = done(bob.post("/api/runs", talk))["run_id"]
+        for _ in range(3):
+            done(s.http.post("/api/runs", talk))  # the operator has none
+        done(alice.post(f"/api/runs/{first}/cancel"))
+        wait_until(lambda: alice.post("/api/runs", talk).status == 202, "a place")
+        streams = [Stream(s.url, "/channels/runs", alice.token) for _ in range(3)]
+        refused(bert.get("/api/runs"), 429, "QUOTA_EXCEEDED")
+        equal((bob.get("/api/runs/" + other).status, s.http.get("/api/runs").status), (200, 200))
+        streams.pop().close()
+        wait_until(lambda: bert.get("/api/runs").status == 200, "the stream is gone")
+        for stream in streams:
+            stream.close()
+
+
+@test("one_program_serves_desktop_cloud_and_local_data", "CFG-01")
+def three_configs():
+    seen = []
+    with tempfile.TemporaryDirectory() as home:
+        for settings, name in (({}, None), ({"listen": "0.0.0.0:0", "allowed_hosts": "agents.example"}, "agents.example"),
+                               ({"listen": "unix:" + os.path.join(home, "uar.sock"), "data": os.path.join(home, "own")}, None)):
+            with Server(**settings) as s:
+                if name:  # behind a proxy, with a key and not with the operator's token
+                    port = s.url.rsplit(":", 1)[1]
+                    http = Client("http://127.0.0.1:" + port, new_key(s, "alice", tenant="acme")["token"])
+                    headers = {"Host": name}
+                else:
+                    http, headers = s.http, None
+                equal(http.get("/api/runs", token=False).status, 401)
+                made = http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "hello"}}, headers=headers)
+                run_id = done(made)["run_id"]
+                shown = http.get(f"/api/runs/{run_id}/stream", headers=headers).body.decode()
+                check("hello" in shown and "RunDone" in shown, shown)
+                api = http.get("/openapi.json", headers=headers).json
+                seen.append((sorted(api["paths"]), re.findall(r'"type":"(\w+)"', shown)))
+                if not settings:
+                    check(s.url.startswith("http://127.0.0.1:"), s.url)
+                    continue
+                key = http.token
+                s.restart()  # the embedded database has it all
+                again = Client(http.url if not name else "http://127.0.0.1:" + s.url.rsplit(":", 1)[1], key)
+                if not name:
+                    again = s.http
+                equal(again.get("/api/runs/" + run_id, headers=headers).json["status"], "succeeded")
+    equal(seen[0], seen[1])
+    equal(seen[0], seen[2])
 
 
 main()
