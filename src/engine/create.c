@@ -649,31 +649,6 @@ static uar_err check(struct creation *c)
 	return workers->ops->check(workers, &c->request);
 }
 
-/* The runs of the tenant that are in memory and not over. */
-static size_t count_live(const struct uar_runtime *rt, uar_str tenant)
-{
-	const struct live_run *r;
-	size_t n = 0;
-
-	for (size_t at = 0; (r = uar_map_next(&rt->runs, &at));)
-		n += uar_str_eq(r->agg->state.owner.tenant, tenant);
-	return n;
-}
-
-/* What a run of a run needs is of the same quota. */
-static uar_err check_quota(const struct uar_runtime *rt, struct uar_run_create *op)
-{
-	size_t most = rt->o.quota.live_runs;
-
-	if (!most || uar_owner_eq(&op->owner, &rt->o.quota.owner) ||
-	    count_live(rt, op->owner.tenant) < most)
-		return UAR_OK;
-	return uar_error_set(&op->error, UAR_EQUOTA,
-			     "the tenant has %zu runs at work, which is its quota: try again "
-			     "when one is over (tenant_live_runs)",
-			     most);
-}
-
 static struct creation *make_creation(struct uar_runtime *rt, struct uar_run_create *op)
 {
 	struct creation *c = uar_alloc(sizeof *c);
@@ -701,7 +676,7 @@ static uar_err create_run(struct uar_runtime *rt, struct uar_run_create *op, boo
 	c->answer_first = answer_first;
 	e = check(c);
 	if (!e)
-		e = check_quota(rt, op);
+		e = rt_check_quota(rt, op);
 	if (!e) {
 		e = look(c);
 	} else if (op->idempotency_key.n) {

@@ -401,4 +401,7 @@ void rt_worker_leave(struct live_run *r);
 void rt_log_run(const struct live_run *r, enum uar_log_level level, const char *what,
 		const char *detail);
 
+/* quota.c: UAR_EQUOTA, with the reason in op->error: the tenant has its share of runs at work. */
+UAR_MUST_CHECK uar_err rt_check_quota(const struct uar_runtime *rt, struct uar_run_create *op);
+
 #endif

@@ -219,7 +219,7 @@ TEST(a_secret_goes_where_it_is_granted, "SEC-02")
 	CHECK_INT(uar_secrets_create(NULL, uar_str_c(grants), &secrets, &error), UAR_OK);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct uar_secrets_ask ask = { secrets, uar_str_c(cases[i].agent),
-					       uar_str_c(cases[i].url), false };
+					       uar_str_c(cases[i].url), false, UAR_STR("") };
 		struct uar_buf out = uar_buf_make(64);
 		char text[32];
 
@@ -235,7 +235,7 @@ TEST(a_secret_goes_where_it_is_granted, "SEC-02")
 		  UAR_OK);
 	for (int i = 0; i < 3; i++) {
 		struct uar_secrets_ask ask = { secrets, UAR_STR("far"),
-					       UAR_STR("https://x.example/"), i > 0 };
+					       UAR_STR("https://x.example/"), i > 0, UAR_STR("") };
 		struct uar_buf out = uar_buf_make(64);
 
 		CHECK_INT(uar_secrets_expand(

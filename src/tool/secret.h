@@ -36,8 +36,8 @@ struct uar_secrets_ask {
 	const struct uar_secrets *secrets; /* NULL: there are none */
 	uar_str agent;			   /* empty: none */
 	uar_str url;			   /* of the request */
-	uar_str tenant;			   /* whose definition it is, if only_granted; or empty */
 	bool only_granted;		   /* one without an entry in the grants is not given */
+	uar_str tenant;			   /* whose definition it is, if only_granted; or empty */
 };
 /* The text with every ${secret:NAME} replaced. UAR_ENOTFOUND: one is not there, error names it;
  * UAR_EINVALID: it is not a name; UAR_EFORBIDDEN: its grant does not allow it. `used` may be
