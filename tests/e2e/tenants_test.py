@@ -168,6 +168,7 @@ class World:
                     "model": "own_agent", "evidence_id": pack.get("evidence_id", "none"), "number": "1",
                     "mcp_session": opened.json.get("session_id", "none"), "sha256": "0" * 64, "artifact_id": "a1",
                     "form_id": record["actions"][0]["action_id"], "item_id": "1", "upload_id": "u1", "blob_id": "b1",
+                    "channel_id": "c1", "config_id": "c1",
                     "turn_id": record.get("turn_id") or "t1", "conversation_id": thread, "edge_id": "e1"}
 
     def shown(self):
@@ -208,7 +209,7 @@ LISTS = """/ready /version /openapi.json /api/agents /api/skills /api/models /ap
     /api/fixtures /plugins""".split()
 SHARED = ["/api/fixtures/{name}/stream"]
 EMPTIES = [("delete", "/api/kb"), ("delete", "/api/memory")]
-LIVE = ["/channels/runs", "/channels/export", "/api/a2a/stream/{agent_id}", "/mcp"]
+LIVE = ["/channels/runs", "/channels/export", "/api/a2a/stream/{agent_id}", "/mcp", "/api/channels/{channel_id}/events"]
 ADMIN = ["/metrics", "/api/admin/", "/api/links", "/api/models/check", "/api/kb-index/"]
 OPEN = ["/", "/ui", "/health", "/api/link", "/page/{file}", "/api/mcp/oauth/callback"]
 
@@ -222,7 +223,7 @@ def kind_of(method, path):
         return "command"
     if (method, path) in MAKES:
         return "make"
-    if (method, path) in EMPTIES or (path in SHARED):
+    if (method, path) in EMPTIES or path in SHARED or path.startswith("/.well-known/"):
         return "list"
     if path in LIVE:
         return "live"
@@ -234,7 +235,7 @@ def kind_of(method, path):
 
 
 KNOWN_IDS = """run_id session_id thread_id task_id agent_id skill_id name collection document_id response_id model evidence_id
-    number sha256 artifact_id form_id item_id upload_id blob_id""".split()
+    number sha256 artifact_id form_id item_id upload_id blob_id channel_id action_id config_id""".split()
 
 
 def routes(s):
@@ -300,7 +301,7 @@ def check_route(method, path, mine, http):
         else:
             equal(bare(theirs, mine.ids), bare(nothing, nobodys(mine.ids)), where)
         check(CANARY not in theirs.body.decode(errors="replace"), where, theirs.body)
-        if not (path.startswith(("/api/kb", "/api/copilotkit")) or method == "put"):
+        if not (path.startswith(("/api/kb", "/api/copilotkit", "/a2a/", "/api/channels/")) or method == "put"):
             check(theirs.status in (400, 404), where, theirs.status, theirs.body)
     elif kind == "make":
         body = MAKES[method, path]
