@@ -87,7 +87,7 @@ static void answer_card(struct call *c, uar_str body)
 		{ UAR_STR("Vary"), UAR_STR("A2A-Version") },
 		{ UAR_STR("Last-Modified"), UAR_STR("") },
 	};
-	time_t started = (time_t)(c->g->started_us / 1000000);
+	time_t started = (time_t)(c->g->own.started_us / 1000000);
 	char modified[64];
 	struct tm tm;
 
