@@ -168,7 +168,7 @@ class World:
                     "model": "own_agent", "evidence_id": pack.get("evidence_id", "none"), "number": "1",
                     "mcp_session": opened.json.get("session_id", "none"), "sha256": "0" * 64, "artifact_id": "a1",
                     "form_id": record["actions"][0]["action_id"], "item_id": "1", "upload_id": "u1", "blob_id": "b1",
-                    "channel_id": "c1", "config_id": "c1",
+                    "channel_id": "chan-1", "config_id": "conf-1",
                     "turn_id": record.get("turn_id") or "t1", "conversation_id": thread, "edge_id": "e1"}
 
     def shown(self):
