@@ -674,9 +674,8 @@ static uar_err create_run(struct uar_runtime *rt, struct uar_run_create *op, boo
 	if (!c)
 		return UAR_ENOMEM;
 	c->answer_first = answer_first;
-	e = check(c);
-	if (!e)
-		e = rt_check_quota(rt, op);
+	e = rt_check_quota(rt, op);
+	e = e ? e : check(c);
 	if (!e) {
 		e = look(c);
 	} else if (op->idempotency_key.n) {

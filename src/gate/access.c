@@ -315,7 +315,7 @@ uar_err gate_check_scope(const struct call *c, unsigned scope, struct uar_error 
 static uar_err count_request(struct call *c, struct uar_error *error)
 {
 	struct gate_tenant *t = c->user ? c->user->tenant : NULL;
-	size_t most = c->g->o.tenant_requests;
+	size_t most = c->g->o.max.tenant_requests;
 
 	if (!t || !most)
 		return UAR_OK;

@@ -158,9 +158,9 @@ static size_t body_max(const struct uar_gate *g, const struct route *route)
 		return 0;
 	if (route->body == GATE_BODY_BYTES)
 		return (size_t)uar_staging_max(g->o.runtime);
-	if (route->body == GATE_BODY_TEXT && g->o.max_body > UAR_LIMIT_MCP_MESSAGE)
+	if (route->body == GATE_BODY_TEXT && g->o.max.body > UAR_LIMIT_MCP_MESSAGE)
 		return UAR_LIMIT_MCP_MESSAGE;
-	return route->open ? UAR_LIMIT_HTTP_OPEN_BODY : g->o.max_body;
+	return route->open ? UAR_LIMIT_HTTP_OPEN_BODY : g->o.max.body;
 }
 
 static struct call *make_call(struct uar_gate *g, struct uar_http_request *r)

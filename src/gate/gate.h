@@ -33,10 +33,12 @@ struct uar_gate_options {
 	size_t relay_count;
 	const char *fixtures_dir;
 	const char *data_dir; /* whose sizes are shown; NULL: none */
-	size_t max_body;
-	size_t tenant_requests; /* requests and streams of a tenant under way; 0: any number */
-	int64_t sync_wait_us;	/* bound of a wait for the end of a run */
-	bool plugin_trigger;	/* the old route is served */
+	struct {
+		size_t body;
+		size_t tenant_requests; /* and streams, under way; 0: any number */
+	} max;
+	int64_t sync_wait_us; /* bound of a wait for the end of a run */
+	bool plugin_trigger;  /* the old route is served */
 	struct {
 		const char *public_url; /* of this server for others; empty: as they call it */
 		const char *agent;	/* whose card the origin has; empty: the first one */
