@@ -28,6 +28,13 @@ struct a2a_call {
 	struct uar_actions_op actions;
 	struct uar_run_answer_op answer;
 	void (*then)(struct a2a_call *k, const struct uar_run_row *row);
+	struct a2a_page {
+		uar_str context; /* empty: any */
+		uint32_t size;
+		uint64_t taken;	    /* tasks that are written */
+		uar_str next;	    /* token of the page that follows; or empty */
+		struct uar_buf out; /* tasks, with a comma between two */
+	} page;			    /* a2a_list.c */
 };
 
 /* a2a_public.c */

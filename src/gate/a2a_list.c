@@ -21,16 +21,54 @@ static void put_row(struct a2a_call *k, struct uar_jw *w, const struct uar_run_r
 	uar_jw_close(w);
 }
 
-static void put_page(struct a2a_call *k, struct uar_jw *w, const struct uar_run_list *q)
+/* Of a page of runs those of the context, until the page of tasks is full. */
+static uar_err take_rows(struct a2a_call *k, const struct uar_run_list *q)
 {
-	uar_jw_arr(w, "tasks");
-	for (size_t i = 0; i < q->row_count; i++)
-		put_row(k, w, &q->rows[i]);
-	uar_jw_close(w);
-	uar_jw_str(w, "nextPageToken",
-		   q->more && q->row_count ? q->rows[q->row_count - 1].run_id : UAR_STR(""));
-	uar_jw_int(w, "pageSize", (int64_t)q->limit);
-	uar_jw_u64(w, "totalSize", q->total);
+	struct a2a_page *page = &k->page;
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < q->row_count && !e; i++) {
+		const struct uar_run_row *row = &q->rows[i];
+		struct uar_jw w = uar_jw_begin(&page->out);
+
+		if (page->context.n && !uar_str_eq(row->thread_id, page->context))
+			continue;
+		if (page->taken++)
+			uar_buf_add_char(&page->out, ',');
+		put_row(k, &w, row);
+		e = uar_jw_end(&w);
+		if (page->taken < page->size)
+			continue;
+		if (i + 1 < q->row_count || q->more)
+			page->next = uar_arena_str(&k->c->arena, row->run_id);
+		break;
+	}
+	return e;
+}
+
+static void answer_page(struct a2a_call *k, uint64_t total)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_LIST_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+
+	uar_jw_obj(&w, NULL);
+	if (k->rpc) {
+		uar_jw_cstr(&w, "jsonrpc", "2.0");
+		uar_jw_raw(&w, "id", k->id);
+		uar_jw_obj(&w, "result");
+	}
+	uar_buf_add_char(&k->page.out, ']');
+	uar_jw_raw(&w, "tasks", uar_buf_str(&k->page.out));
+	uar_jw_str(&w, "nextPageToken", k->page.next);
+	uar_jw_int(&w, "pageSize", (int64_t)k->page.size);
+	uar_jw_u64(&w, "totalSize", total);
+	if (k->rpc)
+		uar_jw_close(&w);
+	uar_jw_close(&w);
+	b.err = uar_jw_end(&w);
+	uar_buf_fini(&k->page.out);
+	gate_answer(k->c, 200, &b);
+	uar_buf_fini(&b);
 }
 
 static void listed(struct uar_run_list *q)
@@ -38,26 +76,21 @@ static void listed(struct uar_run_list *q)
 	struct a2a_call *k = UAR_OWNER(q, struct a2a_call, known);
 	struct uar_run_list mine = *q;
 	struct uar_error error = q->error;
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_LIST_BYTES);
-	struct uar_jw w = uar_jw_begin(&b);
+	uar_err e = mine.err ? mine.err : take_rows(k, &mine);
+	bool on = !e && k->c->r && mine.more && k->page.taken < k->page.size;
 
-	if (mine.err || !k->c->r) {
-		gate_problem(k->c, mine.err, &error);
-	} else {
-		uar_jw_obj(&w, NULL);
-		if (k->rpc) {
-			uar_jw_cstr(&w, "jsonrpc", "2.0");
-			uar_jw_raw(&w, "id", k->id);
-			uar_jw_obj(&w, "result");
-		}
-		put_page(k, &w, &mine);
-		if (k->rpc)
-			uar_jw_close(&w);
-		uar_jw_close(&w);
-		b.err = uar_jw_end(&w);
-		gate_answer(k->c, 200, &b);
+	if (on) { /* others were in between */
+		k->known.before = uar_arena_str(&k->c->arena, mine.rows[mine.row_count - 1].run_id);
+		k->known.internal = NULL;
+		e = uar_reader_runs(k->c->g->o.reader, &k->known);
 	}
-	uar_buf_fini(&b);
+	if (e || !k->c->r) {
+		uar_buf_fini(&k->page.out);
+		gate_problem(k->c, e, &error);
+	} else if (!on) {
+		answer_page(k,
+			    k->page.context.n ? k->page.taken + (k->page.next.n > 0) : mine.total);
+	}
 	uar_run_list_fini(&mine);
 }
 
@@ -129,20 +162,24 @@ static uar_err ask(struct a2a_call *k, struct uar_error *error)
 	k->known.owner = k->c->owner;
 	k->known.agent_id = k->agent_id;
 	k->known.before = take_text(k, "pageToken", "page_token");
-	k->known.find.count = true;
+	k->known.find.count = !k->page.context.n;
+	k->page.size = k->known.limit;
+	k->page.out = uar_buf_make(UAR_LIMIT_LIST_BYTES);
+	uar_buf_add_char(&k->page.out, '[');
 	k->known.done = listed;
 	k->c->op = k;
 	return uar_reader_runs(k->c->g->o.reader, &k->known);
 }
 
-/* A run may be found by its session; a context is a thread, which usually is one's only one. */
 void gate_a2a_list(struct a2a_call *k)
 {
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	k->known.session_id = take_text(k, "contextId", "context_id");
+	k->page.context = take_text(k, "contextId", "context_id");
 	e = ask(k, &error);
-	if (e)
+	if (e) {
+		uar_buf_fini(&k->page.out);
 		gate_problem(k->c, e, &error);
+	}
 }

@@ -138,6 +138,21 @@ def cards():
               "https://uar.example/base/a2a/mine")
 
 
+@test("tasks_are_listed_by_their_context", "A2A-10")
+def listed():
+    with Server() as s:
+        made = [rpc(s, "SendMessage", message(i, contextId=f"c{i % 2}"))["result"]["task"]["id"] for i in range(7)]
+        got, token = [], ""
+        while True:
+            page = rpc(s, "ListTasks", {"contextId": "c0", "pageSize": 2, "pageToken": token})["result"]
+            got += [t["id"] for t in page["tasks"]]
+            token = page["nextPageToken"]
+            if not token:
+                break
+        equal(got, made[::2][::-1])
+        equal(len(rpc(s, "ListTasks", {})["result"]["tasks"]), 7)
+
+
 @test("who_has_no_token_learns_nothing", "A2A-10 CHAN-02")
 def access():
     with Server() as s:
