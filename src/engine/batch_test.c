@@ -5,8 +5,8 @@
 #include "event/limits.h"
 
 #include "facts.h"
+#include "memory_store.h"
 #include "stage.h"
-#include "store/memory/memory.h"
 #include "test.h"
 
 static const struct uar_owner ann = { UAR_STR("t"), UAR_STR("w"), UAR_STR("ann") };

@@ -2,6 +2,7 @@
  * since it was carried out. The request finds its conversation all the same. */
 #include "engine/engine.h"
 
+#include "memory_store.h"
 #include "stage.h"
 #include "test.h"
 

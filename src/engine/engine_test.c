@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "engine/limits.h"
 #include "event/limits.h"
+#include "memory_store.h"
 #include "stage.h"
-#include "store/memory/memory.h"
 #include "test.h"
 
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };

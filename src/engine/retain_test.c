@@ -3,8 +3,8 @@
 #include "engine/engine.h"
 
 #include "base/alloc.h"
+#include "memory_store.h"
 #include "stage.h"
-#include "store/memory/memory.h"
 #include "test.h"
 
 enum { RUNS = 160 };

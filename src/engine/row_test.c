@@ -7,7 +7,7 @@
 #include "facts.h"
 #include "stage.h"
 #include "engine/limits.h"
-#include "store/memory/memory.h"
+#include "memory_store.h"
 #include "test.h"
 
 enum { TOGETHER = 16, MANY = 20000, TENTH = MANY / 10 };

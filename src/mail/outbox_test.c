@@ -6,7 +6,7 @@
 #include "leap.h"
 #include "stage.h"
 #include "event/limits.h"
-#include "store/memory/memory.h"
+#include "memory_store.h"
 #include "test.h"
 
 enum { HEARD = 400 };

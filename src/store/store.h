@@ -101,7 +101,7 @@ struct uar_runs_query {
 	/* Not 0: the ended runs of the owner beyond so many that ended last, those that
 	 * ended first before others, and no filter; a damaged one is passed over. */
 	uint64_t beyond;
-	/* NULL: nothing of it. In place until done. The memory store has none of it: ENOTIMPL. */
+	/* NULL: nothing of it. In place until done. A store that has none of it: ENOTIMPL. */
 	const struct uar_run_find *find;
 	uar_str before; /* cursor: a run_id of an earlier page; ECURSOR when unknown */
 	uint32_t limit; /* at most UAR_LIMIT_LIST_PAGE */
@@ -396,9 +396,6 @@ struct uar_store_options {
 	void *ctx;
 };
 UAR_MUST_CHECK uar_err uar_store_sqlite_create(const struct uar_store_options *o,
-					       struct uar_store **out, struct uar_error *error);
-/* The same port in memory: for tests and the simulation. `dir` is not used. */
-UAR_MUST_CHECK uar_err uar_store_memory_create(const struct uar_store_options *o,
 					       struct uar_store **out, struct uar_error *error);
 /* NULL is fine. After a drain nothing is under way. Without one: what was written
  * before stays written, nothing is called back, and what operations under way own

@@ -2,7 +2,7 @@
 #include "store/world_test.h"
 
 #include "base/alloc.h"
-#include "store/memory/memory.h"
+#include "memory_store.h"
 
 BOTH(append_and_read_back, "EVT-004")
 {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "facts.h"
+#include "memory_store.h"
 #include "test.h"
 
 struct world {

@@ -3,7 +3,7 @@
 
 #include "stage.h"
 #include "event/limits.h"
-#include "store/memory/memory.h"
+#include "memory_store.h"
 #include "work/limits.h"
 #include "test.h"
 

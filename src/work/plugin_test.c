@@ -4,7 +4,7 @@
 
 #include "stage.h"
 #include "core/limits.h"
-#include "store/memory/memory.h"
+#include "memory_store.h"
 #include "test.h"
 
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };

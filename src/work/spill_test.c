@@ -4,8 +4,8 @@
 
 #include "base/sha256.h"
 #include "event/limits.h"
+#include "memory_store.h"
 #include "stage.h"
-#include "store/memory/memory.h"
 #include "test.h"
 
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };

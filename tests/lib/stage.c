@@ -1,7 +1,7 @@
 /* stage.c - a runtime and what is below it, for tests. */
 #include "stage.h"
 
-#include "store/memory/memory.h"
+#include "memory_store.h"
 #include "test.h"
 
 void uar_stage_open(struct uar_pump *p, struct uar_store **out_store, struct uar_model **out_model)

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "event/limits.h"
-#include "store/memory/memory.h"
+#include "memory_store.h"
 #include "test.h"
 
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };

@@ -6,7 +6,7 @@
 #include "core/view.h"
 #include "event/limits.h"
 #include "sim/checker.h"
-#include "store/memory/memory.h"
+#include "memory_store.h"
 
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
 

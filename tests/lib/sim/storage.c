@@ -4,7 +4,7 @@
 #include "sim/world.h"
 
 #include "base/alloc.h"
-#include "store/memory/memory.h"
+#include "memory_store.h"
 
 enum kind { APPEND, READ, RUNS, THREAD, THREAD_TOLD, PUT, GET, UPLOAD, KEY, ROWS, SESSIONS };
 

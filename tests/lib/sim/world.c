@@ -1,8 +1,8 @@
 /* world.c - time and order. */
 #include "sim/world.h"
 
+#include "memory_store.h"
 #include "pump.h"
-#include "store/memory/memory.h"
 
 static int64_t now(void *ctx)
 {

@@ -1,5 +1,5 @@
 /* read.c - reads in memory, answered in the turn after they were asked. */
-#include "store/memory/memory_int.h"
+#include "memory_store/memory_int.h"
 
 #include "base/sha256.h"
 #include "loop/limits.h"

@@ -5,7 +5,7 @@
  * run against both. Everything happens on the loop's thread: an append is
  * copied when it is asked for and committed in a later turn, then its `done`
  * fires. Memory is given back when the store is destroyed. */
-#include "store/memory/memory_int.h"
+#include "memory_store/memory_int.h"
 
 #include "base/alloc.h"
 #include "loop/limits.h"

@@ -1,9 +1,9 @@
 /* memory_int.h - what the files of the store in memory share. */
-#ifndef UAR_STORE_MEMORY_MEMORY_INT_H
-#define UAR_STORE_MEMORY_MEMORY_INT_H
+#ifndef TESTS_MEMORY_STORE_MEMORY_INT_H
+#define TESTS_MEMORY_STORE_MEMORY_INT_H
 
 #include "base/map.h"
-#include "store/memory/memory.h"
+#include "memory_store.h"
 #include "store/store_int.h"
 
 struct mem_session {

@@ -2,7 +2,7 @@
  *
  * Everything that an append needs is found and allocated before anything is
  * changed, so a refused one leaves no trace. */
-#include "store/memory/memory_int.h"
+#include "memory_store/memory_int.h"
 
 #include "base/alloc.h"
 #include "store/limits.h"

@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/sha256.h"
 #include "store/limits.h"
-#include "store/memory/memory_int.h"
+#include "memory_store/memory_int.h"
 
 struct upload {
 	struct uar_upload base; /* first */

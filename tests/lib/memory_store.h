@@ -1,8 +1,12 @@
-/* memory.h - what tests and the simulation may do to the store in memory. */
-#ifndef UAR_STORE_MEMORY_MEMORY_H
-#define UAR_STORE_MEMORY_MEMORY_H
+/* memory_store.h - the store port in memory, and what tests and the simulation may do to it. */
+#ifndef TESTS_MEMORY_STORE_H
+#define TESTS_MEMORY_STORE_H
 
 #include "store/store.h"
+
+/* `dir` is not used. */
+UAR_MUST_CHECK uar_err uar_store_memory_create(const struct uar_store_options *o,
+					       struct uar_store **out, struct uar_error *error);
 
 /* The next append that would be committed fails with `err` instead and leaves
  * no trace. UAR_ESYNC breaks the store, UAR_EDISKFULL fills it until a commit

@@ -1,6 +1,6 @@
 /* rows.c - rows of declared kinds, and sessions to look at, in memory. */
 #include "event/limits.h"
-#include "store/memory/memory_int.h"
+#include "memory_store/memory_int.h"
 
 static uar_str row_key(struct uar_arena *arena, const struct uar_owner *o, enum uar_row_kind kind,
 		       uar_str id)
