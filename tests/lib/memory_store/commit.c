@@ -394,6 +394,8 @@ uar_err mem_commit_one(struct mem *m, struct mem_op *op)
 		m->stats.health = UAR_STORE_FULL;
 	if (!e)
 		m->stats.health = UAR_STORE_FINE;
+	if (!e && op->has_run && op->run.terminal)
+		mem_unstage(m, &op->owner, op->run.run_id);
 	m->stats.conflicts += e != UAR_OK;
 	return e;
 }

@@ -135,9 +135,8 @@ static void mem_destroy(struct uar_store *base)
 	uar_map_fini(&m->names.runs);
 	uar_map_fini(&m->names.threads);
 	uar_map_fini(&m->names.keys);
-	uar_map_fini(&m->names.blobs);
-	uar_map_fini(&m->names.staged);
 	uar_map_fini(&m->names.rows);
+	uar_blobs_destroy(m->names.blobs);
 	uar_arena_fini(&m->arena);
 	uar_arena_fini(&m->scratch);
 	uar_free(m);
@@ -166,13 +165,18 @@ static const struct uar_store_ops ops = {
 uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_store **out,
 				struct uar_error *error)
 {
-	struct mem *m = uar_zalloc(sizeof *m);
+	uint64_t upload_max = o->upload_max ? o->upload_max : UAR_LIMIT_BLOB_BYTES;
+	struct uar_blobs *blobs = mem_blobs_create(upload_max);
+	struct mem *m = blobs ? uar_zalloc(sizeof *m) : NULL;
 	struct uar_uuid uuid;
 
-	if (!m)
+	if (!m) {
+		uar_blobs_destroy(blobs);
 		return uar_error_set(error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
+	}
 	m->base.ops = &ops;
-	m->base.upload_max = o->upload_max ? o->upload_max : UAR_LIMIT_BLOB_BYTES;
+	m->base.upload_max = upload_max;
+	m->names.blobs = blobs;
 	m->sched = o->sched;
 	m->call.broken = o->broken;
 	m->call.broken_ctx = o->ctx;
@@ -187,8 +191,6 @@ uar_err uar_store_memory_create(const struct uar_store_options *o, struct uar_st
 	uar_map_init(&m->names.runs, 2);
 	uar_map_init(&m->names.threads, 3);
 	uar_map_init(&m->names.keys, 4);
-	uar_map_init(&m->names.blobs, 5);
-	uar_map_init(&m->names.staged, 6);
 	uar_map_init(&m->names.rows, 7);
 	uar_list_init(&m->names.all_rows);
 	uar_uuid_init(&uuid, o->sched->clock, o->rand ? o->rand : &uar_rand_system);

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "memory_store.h"
+#include "store/blob/blob.h"
 #include "store/store_int.h"
 
 struct mem_session {
@@ -19,7 +20,6 @@ struct mem_run {
 	struct mem_session *session;
 	struct uar_event **events; /* events[run_sequence - 1] */
 	size_t count, cap;
-	size_t staged;
 };
 
 /* A name that belongs to something: a thread to its session, a key to its run. */
@@ -37,14 +37,6 @@ struct mem_row {
 	struct mem_session *session;
 	struct uar_list node; /* in mem_names.all_rows */
 };
-struct mem_blob {
-	uar_str key, bytes;
-};
-struct mem_staged {
-	uar_str key;
-	char sha256[65];
-};
-
 /* An append between its call and its commit. */
 struct mem_op {
 	struct uar_append *a;
@@ -66,7 +58,8 @@ struct mem_op {
 
 /* What is found by name; owners are part of the names. */
 struct mem_names {
-	struct uar_map sessions, runs, threads, keys, blobs, staged, rows;
+	struct uar_map sessions, runs, threads, keys, rows;
+	struct uar_blobs *blobs;
 	struct uar_list all_rows; /* of struct mem_row, in order of creation */
 };
 
@@ -139,15 +132,18 @@ uar_err mem_read(struct uar_store *base, struct uar_read *r);
 uar_err mem_runs(struct uar_store *base, struct uar_runs_query *q);
 uar_err mem_thread(struct uar_store *base, struct uar_thread_query *q);
 uar_err mem_key(struct uar_store *base, struct uar_key_query *q);
-uar_err mem_put(struct uar_store *base, struct uar_blob_put *b);
-uar_err mem_get(struct uar_store *base, struct uar_blob_get *b);
-uar_err mem_upload(struct uar_store *base, struct uar_upload_op *op);
-/* What the run, unless it is over, has staged there; NULL: nothing. */
-struct mem_staged *mem_staged_of(struct mem *m, const struct uar_stage *g);
-/* The bytes under their hash. */
-uar_err mem_keep_blob(struct mem *m, uar_str bytes, char out_sha256[65]);
 /* Answers in the next turn. */
 uar_err mem_ask(struct mem *m, struct uar_task *t, uar_task_fn *answer);
 void mem_answer_all(struct uar_task *t);
+
+/* --- blobs.c --- */
+struct uar_blobs *mem_blobs_create(uint64_t upload_max); /* NULL: no memory */
+
+/* --- bytes.c --- */
+uar_err mem_put(struct uar_store *base, struct uar_blob_put *b);
+uar_err mem_get(struct uar_store *base, struct uar_blob_get *b);
+uar_err mem_upload(struct uar_store *base, struct uar_upload_op *op);
+/* The run is over: what it has staged goes. */
+void mem_unstage(struct mem *m, const struct uar_owner *o, uar_str run_id);
 
 #endif

@@ -1,7 +1,6 @@
 /* read.c - reads in memory, answered in the turn after they were asked. */
 #include "memory_store/memory_int.h"
 
-#include "base/sha256.h"
 #include "loop/limits.h"
 #include "store/limits.h"
 
@@ -220,64 +219,6 @@ static void answer_thread(struct uar_task *t)
 	q->done(q);
 }
 
-uar_err mem_keep_blob(struct mem *m, uar_str bytes, char out_sha256[65])
-{
-	struct mem_blob *blob;
-	char sha256[65];
-
-	uar_sha256_hex(bytes, sha256);
-	memcpy(out_sha256, sha256, sizeof sha256);
-	if (uar_map_get(&m->names.blobs, uar_str_c(sha256)))
-		return UAR_OK;
-	blob = uar_arena_alloc(&m->arena, sizeof *blob);
-	if (!blob)
-		return UAR_ENOMEM;
-	blob->key = uar_arena_str(&m->arena, uar_str_c(sha256));
-	blob->bytes = uar_arena_str(&m->arena, bytes);
-	if (!blob->key.p || !blob->bytes.p)
-		return UAR_ENOMEM;
-	return uar_map_put(&m->names.blobs, blob->key, blob);
-}
-
-static void answer_put(struct uar_task *t)
-{
-	struct uar_blob_put *b = UAR_OWNER(t, struct uar_blob_put, task);
-	struct mem *m = b->internal;
-
-	b->error = (struct uar_error){ 0 };
-	b->err = mem_keep_blob(m, b->bytes, b->sha256);
-	if (b->err)
-		uar_error_set(&b->error, b->err, "%s", uar_err_text(b->err));
-	b->done(b);
-}
-
-static void answer_get(struct uar_task *t)
-{
-	struct uar_blob_get *b = UAR_OWNER(t, struct uar_blob_get, task);
-	struct mem *m = b->internal;
-	const struct mem_staged *x = b->stage ? mem_staged_of(m, b->stage) : NULL;
-	struct mem_blob *blob = NULL;
-	uar_str bytes;
-
-	if (x)
-		memcpy(b->sha256, x->sha256, sizeof b->sha256);
-	if (x || !b->stage)
-		blob = uar_map_get(&m->names.blobs, uar_str_c(b->sha256));
-
-	b->error = (struct uar_error){ 0 };
-	b->bytes = UAR_STR_NONE;
-	b->err = blob ? UAR_OK : uar_error_set(&b->error, UAR_ENOTFOUND, "no blob %s", b->sha256);
-	if (blob) {
-		b->total = blob->bytes.n;
-		bytes = uar_str_from(blob->bytes, b->offset < b->total ? b->offset : b->total);
-		bytes.n = bytes.n > b->limit ? b->limit : bytes.n;
-		b->bytes = uar_arena_str(&b->arena, bytes);
-		if (!b->bytes.p)
-			b->err = uar_error_set(&b->error, UAR_ENOMEM, "out of memory");
-	}
-	b->done(b);
-}
-
 /* Reads are answered in the next turn, in order: each task's fn is its answer. */
 void mem_answer_all(struct uar_task *t)
 {
@@ -363,22 +304,4 @@ uar_err mem_key(struct uar_store *base, struct uar_key_query *q)
 {
 	q->internal = mem_of(base);
 	return mem_ask(mem_of(base), &q->task, answer_key);
-}
-
-uar_err mem_put(struct uar_store *base, struct uar_blob_put *b)
-{
-	struct mem *m = mem_of(base);
-
-	b->internal = m;
-	if (b->bytes.n > UAR_LIMIT_BLOB_BYTES)
-		return UAR_ETOOBIG;
-	return m->stats.health == UAR_STORE_BROKEN ? UAR_ESYNC : mem_ask(m, &b->task, answer_put);
-}
-
-uar_err mem_get(struct uar_store *base, struct uar_blob_get *b)
-{
-	b->internal = mem_of(base);
-	if (!b->stage && !uar_store_is_sha256(b->sha256))
-		return UAR_EINVALID;
-	return mem_ask(mem_of(base), &b->task, answer_get);
 }
