@@ -1,7 +1,8 @@
 /* from_row.c - a run whose events cannot be read any more, as its row tells of it.
  *
  * Enough to end it, and its end must not deny what the row knew: who worked at it,
- * who asked it to stop, what it had reported and used, what it had asked for. */
+ * who asked it to stop, what it had reported and used, what it had asked for. It is kept, though
+ * such a run could be quarantined: runtime.error (EVT-070) and the end of its stream come of it. */
 #include "core/emit.h"
 
 static const struct {

@@ -4,7 +4,8 @@
  * folded from its own events, a bounded number at a time. One that cannot be
  * read is tried again, later and later; when that does not help, its row is
  * enough to end it as lost, and if not even that is possible it is left alone,
- * and whoever asks for it is told so. */
+ * and whoever asks for it is told so. Ending it is kept beside quarantine: without it nobody who
+ * follows the run would see an end, and no runtime.error (EVT-070) would be recorded. */
 #include "engine/engine_int.h"
 #include "engine/limits.h"
 #include "event/limits.h"

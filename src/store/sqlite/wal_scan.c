@@ -18,7 +18,10 @@
  * The head is synced before the first frame and lies in one sector, so it is never torn.
  * Behind one that is broken the first frame says whose salts count. These frames may be of
  * an earlier log, and folded in, if a new log had got a head and no frame yet: that moment
- * is short, so they are taken for what they most likely are. */
+ * is short, so they are taken for what they most likely are.
+ *
+ * A start scans, too, not `uar check` alone: SQLite would write over the commits behind the
+ * damage, which until then can be saved by hand (docs/recovery.md). */
 #include "store/sqlite/wal_scan.h"
 
 #include <endian.h>
