@@ -513,6 +513,10 @@ struct uar_tool_over {
 	uar_str category, message; /* of a failure */
 	bool retryable;
 	uar_str artifact; /* JSON of what it made, as finalize.c reads it; empty: nothing */
+	/* Values that were hidden in what is told of its end. */
+	struct uar_tool_hidden {
+		size_t secrets, arguments;
+	} hidden;
 };
 
 /* STEER, EDIT: a message, whole or its beginning, and then the blob that has all of it. */

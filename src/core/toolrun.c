@@ -196,14 +196,19 @@ void uar_core_tool_news(struct emit *e, const struct uar_tool_news *t)
 	uar_emit(e, UAR_EV_TOOL_PROGRESS, EMIT_RUN);
 }
 
+static void owned_by_call(struct uar_jw *w, uar_str call_id)
+{
+	uar_jw_obj(w, "owner");
+	uar_jw_cstr(w, "kind", "tool");
+	uar_jw_str(w, "id", call_id);
+	uar_jw_close(w);
+}
+
 static void spilled(struct emit *e, const struct uar_tool_over *t)
 {
 	struct uar_jw *w = uar_emit_begin(e);
 
-	uar_jw_obj(w, "owner");
-	uar_jw_cstr(w, "kind", "tool");
-	uar_jw_str(w, "id", t->call_id);
-	uar_jw_close(w);
+	owned_by_call(w, t->call_id);
 	uar_jw_cstr(w, "media_type", "application/json");
 	uar_jw_cstr(w, "encoding", "utf-8");
 	uar_jw_int(w, "total_bytes", t->output_bytes);
@@ -255,16 +260,49 @@ static void result(struct emit *e, const struct uar_open_tool *tool, const struc
 	uar_emit(e, UAR_EV_TOOL_RESULT, EMIT_RUN);
 }
 
+static void count_hidden(struct uar_jw *w, const char *kind, size_t count)
+{
+	if (!count)
+		return;
+	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "kind", kind);
+	uar_jw_int(w, "count", (int64_t)count);
+	uar_jw_close(w);
+}
+
+/* Said before the end that shows what is left. */
+static void redacted(struct emit *e, const struct uar_tool_over *t)
+{
+	struct uar_jw *w;
+
+	if (!t->hidden.secrets && !t->hidden.arguments)
+		return;
+	w = uar_emit_begin(e);
+	owned_by_call(w, t->call_id);
+	uar_jw_arr(w, "redactions");
+	count_hidden(w, "secret", t->hidden.secrets);
+	count_hidden(w, "argument", t->hidden.arguments);
+	uar_jw_close(w);
+	uar_jw_cstr(w, "reason", "the tool gave back what must not be recorded");
+	if (t->blob.n)
+		uar_emit_refer(e, "output_ref", t->blob);
+	uar_emit(e, UAR_EV_OUTPUT_REDACTED, EMIT_RUN);
+}
+
 void uar_core_tool_over(struct emit *e, const struct uar_tool_over *t)
 {
 	if (!t->ok) {
-		failed(e, uar_core_open_tool(e, t->call_id), t->category, t->message, t->retryable);
+		redacted(e, t);
+		if (!e->err)
+			failed(e, uar_core_open_tool(e, t->call_id), t->category, t->message,
+			       t->retryable);
 		return;
 	}
 	if (t->artifact.n)
 		uar_core_tool_made(e, t->call_id, t->artifact);
 	if (t->blob.n)
 		spilled(e, t);
+	redacted(e, t);
 	if (!e->err)
 		result(e, uar_core_open_tool(e, t->call_id), t);
 }

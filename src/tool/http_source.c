@@ -58,8 +58,10 @@ static void report(struct uar_tool_call *c, struct uar_tool_result *r)
 	struct uar_buf message = uar_buf_make(4096);
 	struct uar_tool_events events = c->events;
 
-	uar_secrets_hide(&c->filled.used, r->output, &output);
-	uar_secrets_hide(&c->filled.used, r->message, &message);
+	size_t in_output = uar_secrets_hide(&c->filled.used, r->output, &output);
+	size_t in_message = uar_secrets_hide(&c->filled.used, r->message, &message);
+
+	r->secrets = r->ok ? in_output : in_message;
 	if (output.err || message.err)
 		*r = (struct uar_tool_result){ .category = UAR_STR("execution"),
 					       .message = UAR_STR("the result cannot be kept") };

@@ -50,7 +50,7 @@ uar_str uar_secrets_next(uar_str text, size_t *at);
 /* Notes a value, and how it looks in base64. */
 void uar_secrets_note(struct uar_secrets_used *u, uar_str value);
 /* Appends the text with "<redacted>" in place of each value that was used, also percent-encoded,
- * in base64 or escaped in JSON. */
-void uar_secrets_hide(const struct uar_secrets_used *u, uar_str text, struct uar_buf *out);
+ * in base64 or escaped in JSON. How many there were. */
+size_t uar_secrets_hide(const struct uar_secrets_used *u, uar_str text, struct uar_buf *out);
 
 #endif

@@ -120,9 +120,9 @@ static size_t value_at(const struct uar_secrets_used *u, uar_str rest)
 	return found;
 }
 
-void uar_secrets_hide(const struct uar_secrets_used *u, uar_str text, struct uar_buf *out)
+size_t uar_secrets_hide(const struct uar_secrets_used *u, uar_str text, struct uar_buf *out)
 {
-	size_t from = 0;
+	size_t from = 0, found = 0;
 
 	for (size_t i = 0; u->values.n && i < text.n;) {
 		size_t n = value_at(u, uar_str_from(text, i));
@@ -135,6 +135,8 @@ void uar_secrets_hide(const struct uar_secrets_used *u, uar_str text, struct uar
 		uar_buf_add_str(out, UAR_STR("<redacted>"));
 		i += n;
 		from = i;
+		found++;
 	}
 	uar_buf_add_str(out, uar_str_from(text, from));
+	return found;
 }

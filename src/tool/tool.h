@@ -103,6 +103,7 @@ struct uar_tool_result {
 	bool retryable;
 	const struct uar_tool_part *parts; /* besides the output, in order */
 	size_t part_count;
+	size_t secrets; /* values of secrets that were hidden in output or message */
 };
 
 /* What a call needs of a person while it is under way; one at a time. */

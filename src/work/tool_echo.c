@@ -68,6 +68,7 @@ uar_err rt_echo_note(uar_str input_schema, uar_str args, struct uar_secrets_used
 struct hiding {
 	const struct uar_secrets_used *used;
 	struct uar_jw w;
+	size_t count;
 	uar_err err;
 };
 
@@ -76,7 +77,7 @@ static struct uar_buf without(struct hiding *h, uar_str text)
 {
 	struct uar_buf b = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
 
-	uar_secrets_hide(h->used, text, &b);
+	h->count += uar_secrets_hide(h->used, text, &b);
 	if (b.err)
 		h->err = b.err;
 	return b;
@@ -114,7 +115,8 @@ static void put(struct hiding *h, uar_str key, const struct uar_json *j)
 	uar_buf_fini(&text);
 }
 
-uar_err rt_echo_hide(const struct uar_secrets_used *used, uar_str text, struct uar_buf *out)
+uar_err rt_echo_hide(const struct uar_secrets_used *used, uar_str text, struct uar_buf *out,
+		     size_t *count)
 {
 	struct uar_json_limits limits = { .foreign = true };
 	const struct uar_json *j = NULL;
@@ -129,8 +131,9 @@ uar_err rt_echo_hide(const struct uar_secrets_used *used, uar_str text, struct u
 		put(&h, UAR_STR_NONE, j);
 		e = uar_jw_end(&h.w);
 		e = h.err ? h.err : e;
+		*count += h.count;
 	} else if (e != UAR_ENOMEM) {
-		uar_secrets_hide(used, text, out);
+		*count += uar_secrets_hide(used, text, out);
 		e = out->err;
 	}
 	uar_arena_fini(&arena);

@@ -10,8 +10,8 @@
  * case. */
 UAR_MUST_CHECK uar_err rt_echo_note(uar_str input_schema, uar_str args,
 				    struct uar_secrets_used *used);
-/* Appends the text without them. JSON stays JSON. */
+/* Appends the text without them, and adds to *count how many there were. JSON stays JSON. */
 UAR_MUST_CHECK uar_err rt_echo_hide(const struct uar_secrets_used *used, uar_str text,
-				    struct uar_buf *out);
+				    struct uar_buf *out, size_t *count);
 
 #endif

@@ -119,6 +119,7 @@ void rt_place_send_over(struct place *p, const struct uar_tool_over *over)
 	c.over = *over;
 	c.over.call_id = p->call->id;
 	c.over.parts_blob = uar_str_c(p->parts_blob);
+	c.over.hidden = p->hidden_back;
 	if (!rt_send_asked(p->loop->o.run, &c, over_stored, NULL))
 		rt_lose(p->loop->o.run, UAR_ENOMEM);
 }
@@ -231,10 +232,11 @@ static void on_told(void *ctx, const struct uar_tool_result *told)
 	struct uar_tool_result r = *told;
 	uar_err e = rt_echo_note(p->tool->input_schema, p->input, &used);
 
+	p->hidden_back.secrets = told->secrets;
 	if (!e && used.values.n) {
-		e = rt_echo_hide(&used, told->output, &output);
+		e = rt_echo_hide(&used, told->output, &output, &p->hidden_back.arguments);
 		if (!e)
-			e = rt_echo_hide(&used, told->message, &message);
+			e = rt_echo_hide(&used, told->message, &message, &p->hidden_back.arguments);
 		r.output = uar_buf_str(&output);
 		r.message = uar_buf_str(&message);
 	}

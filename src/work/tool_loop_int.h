@@ -53,6 +53,7 @@ struct place {
 	struct uar_buf output;			/* that is put aside */
 	struct uar_buf held;			/* the same while its parts are */
 	char parts_blob[65];			/* that has them; empty: there are none */
+	struct uar_tool_hidden hidden_back;	/* in what the tool gave back */
 	int64_t question;			/* that the tool at work asks; 0: none */
 	struct sample *sample;			/* what it asks the model; NULL: nothing */
 	struct place_bound bound;

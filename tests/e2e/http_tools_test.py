@@ -8,10 +8,11 @@ import re
 import subprocess
 import threading
 
-from lib import ROOT, check, equal, main, refused, run_uar, test, text_of, wait_until
+from lib import ROOT, check, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.agents import AgentServer as Shop
 from lib.agents import definition, scripted
 from lib.mcp import Modern
+from lib.payloads import check_payload
 from lib.services import Service
 
 CANARY = "canary-5e9d0c1f7a"
@@ -488,6 +489,43 @@ def secret_arguments():
                 for name in files:
                     with open(os.path.join(folder, name), "rb") as f:
                         check(CANARY.encode() not in f.read(), os.path.join(folder, name))
+
+
+@test("what_was_hidden_in_an_output_is_told", "EVT-119")
+def redacted():
+    schema = {"type": "object", "properties": {"pin": {"type": "string", "writeOnly": True}, "pad": {"type": "string"}}}
+    with Service() as web:
+        key = {"Authorization": "Bearer ${secret:API_KEY}"}
+        tools = {"http": [{"name": "keyed", "url": web.url + "/echo", "headers": key},
+                          {"name": "both", "method": "POST", "url": web.url + "/login", "headers": key, "ask": False,
+                           "input_schema": schema},
+                          {"name": "plain", "url": web.url + "/echo"}]}
+        with Shop(scripted("keys", tools), env=env(UAR_SECRET_API_KEY=CANARY)) as s:
+            run_id = run(s, "keys", call("keyed"), call("both", pin="pin-4711-b", pad="x" * 20000), call("plain"))
+            equal(s.record(run_id)["status"], "succeeded")
+            events = s.session_events(run_id)
+            check_session(events)
+            log = [e.data for e in events]
+            for e in log:
+                check_payload(e)
+            calls = [e["tool_call_id"] for e in log if e["type"] == "tool.started"]
+            found = [e for e in log if e["type"] == "output.redacted"]
+            equal([e["payload"]["owner"] for e in found], [{"kind": "tool", "id": i} for i in calls[:2]], "and not the third")
+            equal(found[0]["payload"]["redactions"], [{"kind": "secret", "count": 1}])
+            kinds = {r["kind"]: r["count"] for r in found[1]["payload"]["redactions"]}
+            check(kinds.get("argument") == 1, kinds)
+            # The second one is large: its bytes are beside the log, and the record of them says what they are.
+            ref = found[1]["refs"]["output_ref"]
+            check(ref == next(e["refs"]["output_ref"] for e in log if e["type"] == "output.spilled"), found[1])
+            at = {(e["type"], e["payload"].get("owner", {}).get("id") or e.get("tool_call_id")): i for i, e in enumerate(log)}
+            for i in calls[:2]:
+                check(at["output.redacted", i] < at["tool.result", i], "told before the end shows it")
+            thread = log[-1]["thread_id"]
+            read = s.http.post("/api/control/get_thread_read", {"thread_id": thread}).json
+            kept = [o for o in read["result"]["thread"]["outputs"] if o["output_ref"] == ref]
+            equal([(o["status"], o["media_type"], o["bytes"] > 16000) for o in kept], [("redacted", "application/json", True)])
+            body = s.http.get(f"/api/runs/{run_id}/blobs/" + ref.removeprefix("blob://")).body.decode()
+            check("<redacted>" in body and CANARY not in body and "pin-4711-b" not in body, body[:300])
 
 
 def keeps_nothing(s, shown):
