@@ -2,11 +2,13 @@
 """Classes of the log, one after the other: provoked, with their payload, and what the record says then.
 
 Each test names the classes that it provokes; a payload is held against the schema of its class."""
+import contextlib
 import json
 import os
+import sqlite3
 import tempfile
 
-from lib import FIXTURES, Provider, Server, check, check_session, equal, main, test, text_of
+from lib import FIXTURES, Provider, Server, check, check_session, equal, main, test, text_of, wait_until
 from lib.backends import SAY, TALK, Shop, recording
 from lib.payloads import check_payload
 from lib.plugins import Lab
@@ -272,6 +274,35 @@ def rebuilt():
         check(calls[0] < told[0]["sequence"] < calls[1], "the call is made again after it", calls)
         equal([s.record(r)["status"] for r in (first, second)], ["succeeded"] * 2)
         equal(text_of(s.events(second)), "before after")
+
+
+@test("a_run_whose_events_are_damaged_ends_and_the_log_says_why", "EVT-070")
+def unreadable():
+    """Its first events are damaged while the server is down; it is read again for half a minute."""
+    with Provider() as p, Server(env=p.env("gate:thinks")) as s:
+        run_id = s.create("assistant", "one", conversation_id="c")
+        p.wait_for(requests=1)
+        s.kill()
+        with contextlib.closing(sqlite3.connect(os.path.join(s.data, "uar.db"))) as db, db:
+            db.execute("UPDATE log SET body = replace(body, '\"one\"', '\"two\"') WHERE pos = (SELECT min(pos) FROM log)")
+            behind, = db.execute("SELECT seq + n FROM log ORDER BY pos LIMIT 1").fetchone()
+        s.start()
+        s.ready()
+        p.release()
+        record = wait_until(lambda: (lambda r: r if r["finished_at"] else None)(s.record(run_id)), "the end")
+        equal((record["status"], record["engine_status"], record["error"]["code"]), ("failed", "lost", "LOST"))
+        for word in ("run.recovery_failed", "run.lost"):
+            check(word in s.log(), s.log())
+        with s.session_stream(record["session_id"], after=behind) as stream:  # what can still be read
+            log = [e.data for e in stream.until(lambda e: e.data["type"] == "task.lost")]
+        for e in log:
+            check_payload(e)
+        fatal = payloads(log, "runtime.error")
+        equal([(x["code"], x["component"], x["fatal"]) for x in fatal], [("LOG_UNREADABLE", "recovery", True)])
+        places(log, "runtime.error", "task.attempt.failed", "task.lost")
+        view = s.http.get(f"/api/sessions/{record['session_id']}").json
+        equal(view["freshness"]["state"], "stale", "what is damaged is not guessed")
+        equal(s.finish(s.create("assistant", "next"))["status"], "succeeded", "others go on")
 
 
 main()
