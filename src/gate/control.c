@@ -465,7 +465,8 @@ static uar_err begin_command(struct call *c, enum uar_control_kind kind, struct 
 
 static unsigned scope_of_command(enum uar_control_kind kind)
 {
-	if (kind == UAR_CTL_RESPOND_ACTION)
+	if (kind == UAR_CTL_RESPOND_ACTION || kind == UAR_CTL_RESOLVE_PERMISSION ||
+	    kind == UAR_CTL_UPDATE_PERMISSIONS)
 		return GATE_SCOPE_ANSWER;
 	return kind == UAR_CTL_COUNT || uar_control_info[kind].mode == UAR_CTL_MODE_READ
 		       ? GATE_SCOPE_READ
