@@ -1,5 +1,6 @@
 /* registry.c - changes of definitions: facts of a session that has no run. */
 #include "core/emit.h"
+#include "core/registry.h"
 
 static void registry_opened(struct emit *e)
 {

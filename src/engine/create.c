@@ -678,10 +678,8 @@ static uar_err create_run(struct uar_runtime *rt, struct uar_run_create *op, boo
 	e = e ? e : check(c);
 	if (!e) {
 		e = look(c);
-	} else if (op->idempotency_key.n) {
-		e = ask_for_key(c, e);
-		if (e)
-			op->error = (struct uar_error){ 0 }; /* it tells of another failure */
+	} else if (op->idempotency_key.n && (e = ask_for_key(c, e))) {
+		op->error = (struct uar_error){ 0 }; /* it tells of another failure */
 	}
 	if (e)
 		rt_creation_end(c);

@@ -3,6 +3,7 @@
 
 #include "work/definition_store_int.h"
 #include "work/limits.h"
+#include "core/registry.h"
 
 /* The change at work: the first of the queue. */
 struct credential_writer {

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "event/row.h"
+#include "core/registry.h"
 
 struct uar_workers;
 

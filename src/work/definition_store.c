@@ -3,6 +3,7 @@
 
 #include "agent/registry.h"
 #include "work/limits.h"
+#include "core/registry.h"
 
 static uar_err begin_change(struct uar_workers *w);
 

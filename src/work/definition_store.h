@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "engine/engine.h"
+#include "core/registry.h"
 
 struct uar_workers;
 

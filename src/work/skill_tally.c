@@ -6,6 +6,7 @@
 #include "skill/book.h"
 #include "work/definition_store_int.h"
 #include "work/limits.h"
+#include "core/registry.h"
 
 struct skill_tally {
 	struct uar_list node;

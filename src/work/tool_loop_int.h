@@ -50,12 +50,14 @@ struct place {
 	struct uar_buf permission;		/* what was decided about it; empty: nothing was */
 	struct uar_buf form;			/* JSON Schema of the values that are asked for */
 	struct uar_buf title;			/* what they are asked for with */
-	struct uar_buf output;			/* that is put aside */
-	struct uar_buf held;			/* the same while its parts are */
-	char parts_blob[65];			/* that has them; empty: there are none */
-	struct uar_tool_hidden hidden_back;	/* in what the tool gave back */
-	int64_t question;			/* that the tool at work asks; 0: none */
-	struct sample *sample;			/* what it asks the model; NULL: nothing */
+	struct {
+		struct uar_buf output;		    /* that is put aside */
+		struct uar_buf held;		    /* the same while its parts are */
+		char parts_blob[65];		    /* that has them; empty: there are none */
+		struct uar_tool_hidden hidden_back; /* in what the tool gave back */
+	};
+	int64_t question;      /* that the tool at work asks; 0: none */
+	struct sample *sample; /* what it asks the model; NULL: nothing */
 	struct place_bound bound;
 };
 

@@ -145,7 +145,7 @@ def file_tool():
             equal(f.read(), "y\n")
 
 
-@test("a_write_outside_the_roots_is_denied_and_told_as_a_violation", "GOV-04 TOOL-15")
+@test("a_write_outside_the_roots_is_denied_and_told_as_a_violation", "GOV-04")
 def write_outside():
     with Sandbox() as s:
         target = os.path.join(s.root, "outside.txt")
