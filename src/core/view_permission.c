@@ -135,5 +135,6 @@ void uar_sview_write_permissions(struct uar_jw *w, const char *key, const struct
 		write_policy(w, view_at(v, UAR_SVIEW_POLICY, i));
 	uar_jw_close(w);
 	uar_jw_int(w, "omitted", v->lists[UAR_SVIEW_DECISION].omitted);
+	uar_sview_write_sandbox(w, "sandbox", s);
 	uar_jw_close(w);
 }

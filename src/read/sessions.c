@@ -116,7 +116,6 @@ static void write_session(struct session_read *r, struct uar_jw *w)
 		uar_sview_write_permissions(w, "permission_sandbox_summary", &s);
 	uar_sview_write_evidence(w, "evidence_summary", &s, UAR_STR_NONE);
 	uar_sview_write_channels(w, "channel_summary", &s);
-	uar_sview_write_sandbox(w, "sandbox", &s);
 	uar_sview_write_environment(w, "execution_environment", &s, UAR_STR_NONE, UAR_STR_NONE);
 	uar_sview_write_states(w, "read_models", &s);
 }

@@ -160,6 +160,29 @@ def write_outside():
         equal((end["ok"], end["preview"]["exit_code"], violations(log)), (True, 2, []), end)
 
 
+@test("the_summary_shows_a_denial_and_a_violation", "SNAP-09")
+def summary():
+    with Sandbox() as s:
+        run_id = s.create("a", run("echo x > /outside"))
+        session_id = s.record(run_id)["session_id"]
+        read = lambda: s.http.get(f"/api/sessions/{session_id}?include=permissions").json["permission_sandbox_summary"]
+        action = wait_until(lambda: s.record(run_id).get("actions"), "a question")[0]["action_id"]
+        equal([a["action_id"] for a in read()["pending"]], [action])
+        equal(read()["sandbox"]["profiles"], [])
+        equal(s.http.post("/api/control/respond_action", {"action_id": action, "decision": "deny"}).status, 200)
+        s.finish(run_id)
+        equal((read()["pending"], read()["decisions"][0]["status"], read()["sandbox"]["profiles"]), ([], "denied", []))
+        again = s.create("a", run("echo x > /outside"), conversation_id=s.record(run_id)["conversation_id"])
+        allow(s, again)
+        equal(s.record(again)["session_id"], session_id)
+        shown = read()["sandbox"]
+        equal([(v["kind"], v["target"], v["run_id"], v["profile_id"]) for v in shown["violations"]],
+              [("filesystem", "/outside", again, shown["profiles"][0]["profile_id"])])
+        equal(shown["profiles"][0]["mode"], "workspace_write")
+        s.restart()
+        equal(read()["sandbox"], shown)
+
+
 @test("a_link_out_of_the_workspace_leads_nowhere", "")
 def symlink():
     with Sandbox() as s:
@@ -365,11 +388,11 @@ def interactive():
         check(e["process_limits"]["processes"] > 0 and e["active_processes"][0]["input_bytes"] == 11, e)
         equal(environment(s, session_id=session_id, turn_id="no-such-turn")["active_processes"], [])
         equal(command(s, "get_execution_environment").status, 400)
-        whole = command(s, "get_session", session_id=session_id).json["result"]
+        whole = command(s, "get_session", session_id=session_id, include="permissions").json["result"]
         equal(whole["read_models"]["execution_environment_snapshot"]["state"], "available")
         equal(whole["execution_environment"]["active_processes"][0]["process_id"], process_id)
-        equal([(v["kind"], v["target"]) for v in whole["sandbox"]["violations"]], [("filesystem", "/outside")])
-        equal(whole["sandbox"]["profiles"][0]["mode"], "workspace_write")
+        equal([(v["kind"], v["target"]) for v in whole["permission_sandbox_summary"]["sandbox"]["violations"]], [("filesystem", "/outside")])
+        equal(whole["permission_sandbox_summary"]["sandbox"]["profiles"][0]["mode"], "workspace_write")
         a = command(s, "terminate_process", process_id=process_id, reason="enough")
         equal((a.status, a.json["result"]["status"]), (200, "terminating"), a.body)
         over = ended(s, session_id)
