@@ -243,6 +243,13 @@ static void steer_turn(struct ctl *c)
 			   UAR_FMT(r->what.agent_id));
 		return;
 	}
+	if (new->what.model_chosen && !(uar_str_eq(new->what.provider, uar_run_provider(r)) &&
+					uar_str_eq(new->what.model, uar_run_model(r)))) {
+		ctl_refuse(c, UAR_ESTATE, "/options/model",
+			   "the active turn is answered by %.*s/%.*s", UAR_FMT(uar_run_provider(r)),
+			   UAR_FMT(uar_run_model(r)));
+		return;
+	}
 	if (uar_run_rare(r)->later.given >= UAR_LIMIT_TURN_INPUTS) {
 		ctl_refuse(c, UAR_ESTATE, "/policy", "the active turn has taken %d messages",
 			   UAR_LIMIT_TURN_INPUTS);

@@ -119,6 +119,7 @@ struct uar_run_what {
 	int64_t attempt;
 	enum uar_restart restart;
 	enum uar_cause cause; /* of this attempt */
+	bool model_chosen;    /* the caller named the model */
 	bool task_made;	      /* the task has a row: its end is told by core/control*.c */
 	struct uar_run_permit permit;
 };

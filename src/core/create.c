@@ -74,6 +74,8 @@ static void put_options(struct uar_jw *w, const struct uar_create *c)
 		uar_jw_str(w, "provider", what->provider);
 		uar_jw_str(w, "model", what->model);
 	}
+	if (what->model_chosen)
+		uar_jw_bool(w, "model_chosen", true);
 	if (what->instructions.n)
 		uar_jw_str(w, "instructions", what->instructions);
 	if (what->definition.n)

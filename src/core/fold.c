@@ -102,6 +102,7 @@ static uar_err fold_turn_submitted(struct fold *f)
 	what->attempt = uar_json_int(uar_json_get(o, UAR_STR("attempt")), 1);
 	if (uar_str_is(uar_json_str(uar_json_get(o, UAR_STR("restart")), UAR_STR("")), "fail"))
 		what->restart = UAR_RESTART_FAIL;
+	what->model_chosen = uar_json_bool(uar_json_get(o, UAR_STR("model_chosen")), false);
 	what->task_made = uar_json_bool(uar_json_get(o, UAR_STR("task_made")), false);
 	what->permit = uar_run_permit_of(o);
 	f->r->id.task_given = what->task_made;

@@ -16,6 +16,9 @@
 
 #include "core/core.h"
 
+/* settings_source of a route whose model the caller of the run chose. */
+#define UAR_ROUTE_BY_CALLER "caller"
+
 enum uar_route_mode {
 	UAR_ROUTE_DIRECT,
 	UAR_ROUTE_FALLBACK,

@@ -173,6 +173,13 @@ static void put_constraints(struct emit *e, struct uar_jw *w, const struct uar_r
 	uar_jw_close(w);
 }
 
+static const char CHOSEN[] = "the caller chose it";
+
+static bool by_caller(const struct uar_route *r)
+{
+	return uar_str_is(r->settings_source, UAR_ROUTE_BY_CALLER);
+}
+
 static void candidates_resolved(struct emit *e, const struct uar_route *r)
 {
 	struct uar_jw *w = uar_emit_begin(e);
@@ -223,7 +230,9 @@ static void single_candidate(struct emit *e, const struct uar_route *r)
 	put_candidate_model(w, "selected", c);
 	uar_jw_str(w, "decision_source", r->settings_source);
 	uar_jw_cstr(w, "decision_reason",
-		    r->count == 1 ? "only one model is configured" : "the others are excluded");
+		    by_caller(r)    ? CHOSEN
+		    : r->count == 1 ? "only one model is configured"
+				    : "the others are excluded");
 	uar_jw_arr(w, "capability_gap");
 	uar_jw_close(w);
 	uar_jw_obj(w, "cost_state");
@@ -251,7 +260,8 @@ static void routing_decided(struct emit *e, const struct uar_route *r, uar_str r
 	uar_jw_cstr(w, "routing_mode", uar_route_mode_names[r->mode]);
 	uar_jw_str(w, "decision_source", r->settings_source);
 	uar_jw_cstr(w, "decision_reason",
-		    !answers			    ? "the pattern names it"
+		    by_caller(r)		    ? CHOSEN
+		    : !answers			    ? "the pattern names it"
 		    : r->mode == UAR_ROUTE_ENSEMBLE ? "each candidate answers, this one first"
 		    : selected->score > 1	    ? "it is made for this kind of task"
 						    : "the first one in the listed order");

@@ -36,7 +36,7 @@ static void run_refused(struct uar_run_create *make)
 
 struct run_options {
 	const struct uar_json *inputs, *context, *timeout;
-	uar_str trace_id, permission_mode;
+	uar_str trace_id, permission_mode, model;
 	bool interactive;
 };
 
@@ -47,6 +47,7 @@ static const struct uar_json_field option_fields[] = {
 	{ "trace_id", UAR_FIELD_ID, false, offsetof(struct run_options, trace_id) },
 	{ "permission_mode", UAR_FIELD_STR, false, offsetof(struct run_options, permission_mode) },
 	{ "interactive", UAR_FIELD_BOOL, false, offsetof(struct run_options, interactive) },
+	{ "model", UAR_FIELD_STR, false, offsetof(struct run_options, model) },
 };
 
 static uar_str text_of(const struct uar_json *j)
@@ -81,6 +82,7 @@ static uar_err read_options(struct rt_control *c, uar_str text)
 	c->runs.make.inputs = text_of(o.inputs);
 	c->runs.make.context = text_of(o.context);
 	c->runs.make.trace_id = o.trace_id;
+	c->runs.make.said.model = o.model;
 	c->runs.make.timeout_us = seconds > 0 && seconds < 1e9 ? (int64_t)(seconds * 1e6) : 0;
 	return UAR_OK;
 }

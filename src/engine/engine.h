@@ -78,6 +78,7 @@ struct uar_run_create {
 	uar_str turn_id; /* or empty: a new one */
 	struct {
 		uar_str metadata;   /* JSON object: the caller's own members; or empty */
+		uar_str model;	    /* "PROVIDER/MODEL" that answers; or empty */
 		const char *source; /* the door it came through; NULL: "api", or "plugin" */
 	} said;
 	struct {

@@ -118,8 +118,12 @@ static void created(struct uar_run_create *op)
 /* A message that is sent again gets the task that it has made. */
 static uar_err put_key(struct a2a_call *k)
 {
-	struct gate_meaning meaning = { UAR_STR(UAR_AGENT_PLUGIN), k->agent_id, k->in.context_id,
-					uar_json_get(k->params, UAR_STR("message")), NULL };
+	struct gate_meaning meaning = { UAR_STR(UAR_AGENT_PLUGIN),
+					k->agent_id,
+					k->in.context_id,
+					uar_json_get(k->params, UAR_STR("message")),
+					NULL,
+					NULL };
 	struct uar_arena *arena = &k->c->arena;
 
 	k->create.idempotency_key = uar_arena_printf(arena, "a2a:%.*s:%.*s", UAR_FMT(k->agent_id),

@@ -119,6 +119,7 @@ static void answer_agent(struct call *c, const struct uar_agent *a)
 
 	uar_jw_obj(&w, NULL);
 	put_agent(&w, c->g->o.work, a);
+	uar_workers_write_choices(c->g->o.work, a, &w);
 	if (a->definition) {
 		put_inactive(&w, &a->definition->def);
 		uar_jw_tree(&w, "definition", a->definition->def.json);

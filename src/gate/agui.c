@@ -90,8 +90,9 @@ static void stream_created(struct uar_run_create *op)
 /* A run that the client has named is made once: the same name attaches to it. */
 static uar_err name_run(struct call *c, struct uar_run_create *op, const struct uar_agui_input *in)
 {
-	struct gate_meaning meaning = { UAR_STR(UAR_AGENT_PLUGIN), op->agent_id, in->thread_id,
-					NULL, NULL };
+	struct gate_meaning meaning = {
+		UAR_STR(UAR_AGENT_PLUGIN), op->agent_id, in->thread_id, NULL, NULL, NULL
+	};
 
 	if (!in->run_id.n)
 		return UAR_OK;

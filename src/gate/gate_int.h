@@ -241,8 +241,8 @@ uar_err gate_agent_message(const struct call *c, uar_str agent_id, const struct 
 uar_err gate_other_inputs(struct call *c, const struct uar_json *inputs, uar_str *out);
 /* What a request asks for: what two with the same key must have in common. */
 struct gate_meaning {
-	uar_str plugin_id, entry_id, conversation_id; /* the last may be empty */
-	const struct uar_json *args, *context;	      /* or NULL */
+	uar_str plugin_id, entry_id, conversation_id;	 /* the last may be empty */
+	const struct uar_json *args, *context, *options; /* or NULL */
 };
 uar_err gate_fingerprint(struct call *c, const struct gate_meaning *m, uar_str *out);
 int64_t gate_timeout_us(const struct uar_json *j);

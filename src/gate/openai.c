@@ -240,8 +240,12 @@ static uar_err put_inputs(struct call *c, struct openai_call *k)
 /* The same key with another body is another request. */
 static uar_err take_key(struct call *c, struct openai_call *k, struct uar_error *error)
 {
-	struct gate_meaning meaning = { UAR_STR(UAR_AGENT_PLUGIN), k->op.agent_id,
-					k->op.conversation_id, c->body, NULL };
+	struct gate_meaning meaning = { UAR_STR(UAR_AGENT_PLUGIN),
+					k->op.agent_id,
+					k->op.conversation_id,
+					c->body,
+					NULL,
+					NULL };
 	uar_err e = gate_take_key(c, &k->op.idempotency_key, error);
 
 	if (e || !k->op.idempotency_key.n)

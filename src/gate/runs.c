@@ -11,7 +11,7 @@
 struct create_body {
 	uar_str agent_id, conversation_id, idempotency_key, task_id, trace_id;
 	uar_str permission_mode;
-	const struct uar_json *inputs, *context, *timeout;
+	const struct uar_json *inputs, *context, *options, *timeout;
 	bool interactive;
 };
 
@@ -20,6 +20,7 @@ static const struct uar_json_field create_fields[] = {
 	{ "inputs", UAR_FIELD_OBJECT, false, offsetof(struct create_body, inputs) },
 	{ "conversation_id", UAR_FIELD_ID, false, offsetof(struct create_body, conversation_id) },
 	{ "context", UAR_FIELD_OBJECT, false, offsetof(struct create_body, context) },
+	{ "options", UAR_FIELD_OBJECT, false, offsetof(struct create_body, options) },
 	{ "idempotency_key", UAR_FIELD_ID, false, offsetof(struct create_body, idempotency_key) },
 	{ "task_id", UAR_FIELD_ID, false, offsetof(struct create_body, task_id) },
 	{ "trace_id", UAR_FIELD_ID, false, offsetof(struct create_body, trace_id) },
@@ -90,6 +91,10 @@ uar_err gate_fingerprint(struct call *c, const struct gate_meaning *m, uar_str *
 	uar_buf_add_char(&b, 0);
 	if (m->context)
 		uar_json_write_canonical(&b, m->context);
+	if (m->options && m->options->count) {
+		uar_buf_add_char(&b, 0);
+		uar_json_write_canonical(&b, m->options);
+	}
 	if (!b.err) { /* of the whole text or not at all */
 		uar_sha256_hex(uar_buf_str(&b), hex);
 		uar_buf_clear(&b);
@@ -185,6 +190,28 @@ static uar_err keep_context(struct call *c, const struct uar_json *context, uar_
 	return uar_error_set(error, e, "context may have %d levels", UAR_LIMIT_CONTEXT_DEPTH);
 }
 
+struct create_options {
+	uar_str model;
+};
+
+static uar_err read_options(const struct uar_json *j, uar_str *out_model, struct uar_error *error)
+{
+	static const struct uar_json_field fields[] = {
+		{ "model", UAR_FIELD_STR, false, offsetof(struct create_options, model) },
+	};
+	struct create_options o = { .model = UAR_STR_NONE };
+	char where[UAR_LIMIT_ERROR_WHERE];
+	uar_err e = j ? uar_json_read(j, fields, ARRAY_LEN(fields), true, &o, error) : UAR_OK;
+
+	if (e) {
+		snprintf(where, sizeof where, "/options%.140s", error->where);
+		uar_error_where(error, "%s", where);
+		return e;
+	}
+	*out_model = o.model;
+	return UAR_OK;
+}
+
 uar_err gate_decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error)
 {
 	struct create_body body = { .interactive = true };
@@ -207,6 +234,8 @@ uar_err gate_decode_create(struct call *c, struct uar_run_create *op, struct uar
 	op->timeout_us = gate_timeout_us(body.timeout);
 	e = uar_run_permit_read(body.permission_mode, body.interactive, &op->permit, error);
 	if (!e)
+		e = read_options(body.options, &op->said.model, error);
+	if (!e)
 		e = gate_other_inputs(c, body.inputs, &op->inputs);
 	if (!e && body.context)
 		e = keep_context(c, body.context, &op->context, error);
@@ -214,7 +243,8 @@ uar_err gate_decode_create(struct call *c, struct uar_run_create *op, struct uar
 		e = gate_fingerprint(c,
 				     &(struct gate_meaning){ UAR_STR(UAR_AGENT_PLUGIN),
 							     body.agent_id, body.conversation_id,
-							     body.inputs, body.context },
+							     body.inputs, body.context,
+							     body.options },
 				     &op->fingerprint);
 	return e;
 }

@@ -224,5 +224,7 @@ struct uar_model_scripted_options {
 };
 UAR_MUST_CHECK uar_err uar_model_scripted_create(const struct uar_model_scripted_options *o,
 						 struct uar_model **out);
+/* Is there such a name? */
+UAR_MUST_CHECK uar_err uar_model_scripted_check(uar_str name, struct uar_error *error);
 
 #endif

@@ -141,6 +141,14 @@ struct uar_model *uar_models_at(const struct uar_models *m, size_t index)
 	return index < m->count ? m->at[index].model : NULL;
 }
 
+const struct uar_model_row *uar_models_own_row(const struct uar_models *m, size_t provider,
+					       size_t index)
+{
+	if (provider >= m->count || index >= m->at[provider].row_count)
+		return NULL;
+	return &m->at[provider].rows[index];
+}
+
 static const struct provider *find(const struct uar_models *m, uar_str name)
 {
 	for (size_t i = 0; i < m->count; i++)

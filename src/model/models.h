@@ -46,6 +46,9 @@ size_t uar_models_count(const struct uar_models *m);
 /* By its place, NULL past the end; by its name, NULL when there is none. */
 struct uar_model *uar_models_at(const struct uar_models *m, size_t index);
 struct uar_model *uar_models_find(const struct uar_models *m, uar_str provider);
+/* A row that was given with the provider at that place; NULL past the end. */
+const struct uar_model_row *uar_models_own_row(const struct uar_models *m, size_t provider,
+					       size_t index);
 /* What the provider's model of that name can do: a row of its own, else one that is part of the
  * program, else what most can. `row.name` is empty when nothing is known of it. */
 struct uar_model_row uar_models_row(const struct uar_models *m, uar_str provider, uar_str model);

@@ -261,6 +261,18 @@ static void on_timer(struct uar_timer *t)
 
 /* --- the port -------------------------------------------------------------------- */
 
+static void refuse_script(uar_str name, struct uar_error *error)
+{
+	struct uar_buf names = uar_buf_make(UAR_LIMIT_ERROR_TEXT / 2);
+
+	for (size_t i = 0; i < ARRAY_LEN(scripts); i++)
+		uar_buf_printf(&names, "%s%s%s", i ? ", " : "", scripts[i].name,
+			       scripts[i].counted ? ":N" : "");
+	uar_error_set(error, UAR_EINVALID, "there is no scripted model \"%.*s\"; there are: %.*s",
+		      UAR_FMT(uar_str_utf8_prefix(name, 80)), UAR_FMT(uar_buf_str(&names)));
+	uar_buf_fini(&names);
+}
+
 static const struct script *find_script(uar_str name, uint64_t *out_count, struct uar_error *error)
 {
 	uar_str count, base = uar_str_cut(name, ':', &count);
@@ -275,9 +287,15 @@ static const struct script *find_script(uar_str name, uint64_t *out_count, struc
 		    *out_count <= WORDS_MAX)
 			return &scripts[i];
 	}
-	uar_error_set(error, UAR_EINVALID, "there is no scripted model \"%.*s\"",
-		      UAR_FMT(uar_str_utf8_prefix(name, 80)));
+	refuse_script(name, error);
 	return NULL;
+}
+
+uar_err uar_model_scripted_check(uar_str name, struct uar_error *error)
+{
+	uint64_t count;
+
+	return find_script(name, &count, error) ? UAR_OK : UAR_EINVALID;
 }
 
 static int64_t count_words(uar_str s)

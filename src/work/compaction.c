@@ -34,16 +34,16 @@ int64_t rt_window_of(const struct live_run *r)
 {
 	const struct uar_models *models = rt_work(r)->o.models;
 	const struct uar_run *state = rt_state(r);
-	const struct uar_model_policy *policy = rt_routing_policy(r);
+	struct uar_model_policy policy;
 	int64_t most = 0;
 
 	if (!models)
 		return 0;
-	if (!policy || uar_run_rare(state)->route.count)
+	if (uar_run_rare(state)->route.count || !rt_routing_policy(r, &policy))
 		return uar_models_row(models, uar_run_provider(state), uar_run_model(state))
 			.context_tokens;
-	for (size_t i = 0; i < policy->count; i++) {
-		const struct uar_model_choice *c = &policy->at[i];
+	for (size_t i = 0; i < policy.count; i++) {
+		const struct uar_model_choice *c = &policy.at[i];
 		uar_str provider = c->provider.n ? c->provider : state->what.provider;
 		uar_str model = c->provider.n ? c->model : state->what.model;
 		int64_t tokens = uar_models_row(models, provider, model).context_tokens;

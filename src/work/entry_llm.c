@@ -508,12 +508,12 @@ static void fit_request(const struct llm *w, struct uar_model_request *r, struct
 
 static void set_policy(const struct live_run *r, struct uar_model_request *request)
 {
-	const struct uar_model_policy *policy = rt_routing_policy(r);
+	struct uar_model_policy policy;
 
-	if (!policy)
+	if (!rt_routing_policy(r, &policy))
 		return;
-	request->effort = policy->effort;
-	request->max_tokens = policy->max_tokens;
+	request->effort = policy.effort;
+	request->max_tokens = policy.max_tokens;
 }
 
 static void llm_call_model(struct worker *base)

@@ -4,6 +4,7 @@
  * recording, is looked for by worker threads. */
 #include "engine/limits.h"
 #include "work/attach_look.h"
+#include "work/choice.h"
 #include "work/client_input.h"
 #include "work/dir_look.h"
 #include "work/definition_request.h"
@@ -225,9 +226,10 @@ static uar_err check_agent(struct uar_workers *w, struct rt_request *q)
 	if (op->inputs.p != q->inputs.p)
 		op->inputs = given;
 	uar_arena_fini(&arena);
-	if (!e)
-		set_agent(q, w, agent);
-	return e;
+	if (e)
+		return e;
+	set_agent(q, w, agent);
+	return rt_choice_take(w, agent, q);
 }
 
 /* The operator allows what asks less. */

@@ -4,7 +4,8 @@
 #include "model/policy.h"
 #include "work/definitions.h"
 
-const struct uar_model_policy *rt_routing_policy(const struct live_run *r)
+/* That of the agent's definition, or the server's; NULL: there is none. */
+static const struct uar_model_policy *given_policy(const struct live_run *r)
 {
 	const struct uar_workers *w = rt_work(r);
 	const struct uar_agent *agent = uar_agent_find(rt_state(r)->what.agent_id);
@@ -17,29 +18,52 @@ const struct uar_model_policy *rt_routing_policy(const struct live_run *r)
 	return w->o.routing;
 }
 
+bool rt_routing_policy(const struct live_run *r, struct uar_model_policy *out)
+{
+	const struct uar_run_what *what = &rt_state(r)->what;
+	const struct uar_model_policy *given = given_policy(r);
+
+	if (!given && !what->model_chosen)
+		return false;
+	*out = given ? *given : (struct uar_model_policy){ .count = 0 };
+	if (what->model_chosen) {
+		out->pattern = UAR_PATTERN_DIRECT;
+		out->at[0] = (struct uar_model_choice){ what->provider, what->model, "execute" };
+		out->count = 1;
+	}
+	return true;
+}
+
 bool rt_is_routed(const struct live_run *r)
 {
-	return uar_run_rare(rt_state(r))->route.count || rt_routing_policy(r);
+	return uar_run_rare(rt_state(r))->route.count || rt_state(r)->what.model_chosen ||
+	       given_policy(r);
+}
+
+/* One model that was chosen answers alone, whatever the policy's pattern. */
+static enum uar_model_pattern pattern_of(const struct live_run *r)
+{
+	const struct uar_model_policy *given =
+		rt_state(r)->what.model_chosen ? NULL : given_policy(r);
+
+	return given ? given->pattern : UAR_PATTERN_DIRECT;
 }
 
 bool rt_must_plan(const struct live_run *r)
 {
-	const struct uar_model_policy *policy = rt_routing_policy(r);
-
 	if (uar_run_rare(rt_state(r))->route.count)
 		return uar_run_must_plan(rt_state(r));
-	return policy && policy->pattern == UAR_PATTERN_SPLIT;
+	return pattern_of(r) == UAR_PATTERN_SPLIT;
 }
 
 enum uar_call_role rt_ensemble_role(const struct live_run *r)
 {
-	const struct uar_model_policy *policy = rt_routing_policy(r);
 	const struct uar_run *state = rt_state(r);
 
 	if (uar_run_must_rank(state))
 		return UAR_ROLE_RANK;
 	if (uar_run_rare(state)->route.count ? uar_run_is_ensemble(state)
-					     : policy && policy->pattern == UAR_PATTERN_ENSEMBLE)
+					     : pattern_of(r) == UAR_PATTERN_ENSEMBLE)
 		return UAR_ROLE_CANDIDATE;
 	return UAR_ROLE_EXECUTE;
 }
@@ -108,6 +132,8 @@ static void put_choice(struct uar_jw *w, const struct live_run *r, const struct 
 	struct uar_model_price listed = uar_models_price(models, provider, model);
 	struct uar_price price = price_in_nanos(&listed);
 
+	if (what->model_chosen) /* also for another kind of task than it is made for */
+		row.classes = UAR_STR_NONE;
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "provider", provider);
 	uar_jw_str(w, "model", model);
@@ -135,7 +161,8 @@ static uar_err write_document(const struct live_run *r, const struct uar_model_p
 	uar_jw_obj(&w, NULL);
 	uar_jw_str(&w, "kind", p->task_class.n ? p->task_class : UAR_STR("chat"));
 	uar_jw_cstr(&w, "source", "agent");
-	uar_jw_cstr(&w, "settings_source", "server");
+	uar_jw_cstr(&w, "settings_source",
+		    rt_state(r)->what.model_chosen ? UAR_ROUTE_BY_CALLER : "server");
 	uar_jw_cstr(&w, "mode", uar_model_pattern_names[p->pattern]);
 	uar_jw_int(&w, "max_latency_ms", p->max_latency_ms);
 	uar_jw_double(&w, "max_cost", p->max_cost);
@@ -186,14 +213,14 @@ uar_err rt_routing_prepare(const struct live_run *r, const struct routing_needs 
 {
 	const struct uar_models *models = rt_work(r)->o.models;
 	const struct uar_run *state = rt_state(r);
-	const struct uar_model_policy *policy = rt_routing_policy(r);
+	struct uar_model_policy policy;
 	struct uar_model_price listed;
 
 	out->now_us = uar_clock_wall(rt_sched(rt_engine(r))->clock);
 	if (uar_run_rare(state)->route.count)
 		return UAR_OK;
-	if (policy)
-		return route_first(r, policy, needs, document, out);
+	if (rt_routing_policy(r, &policy))
+		return route_first(r, &policy, needs, document, out);
 	if (models) {
 		listed = uar_models_price(models, state->what.provider, state->what.model);
 		out->price = price_in_nanos(&listed);

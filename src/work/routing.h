@@ -4,6 +4,7 @@
 #define UAR_WORK_ROUTING_H
 
 #include "core/route.h"
+#include "model/policy.h"
 #include "work/work_int.h"
 
 /* What a run needs of its model. */
@@ -12,8 +13,9 @@ struct routing_needs {
 	bool tools, images, files, structured, reasoning;
 };
 
-/* The policy that applies to the run; NULL: it uses the model that it began with. */
-const struct uar_model_policy *rt_routing_policy(const struct live_run *r);
+/* The policy that applies to the run, with the one model that its caller chose, if any. False: it
+ * has none and uses the model that it began with. */
+bool rt_routing_policy(const struct live_run *r, struct uar_model_policy *out);
 /* Does a policy choose the models of the run? */
 bool rt_is_routed(const struct live_run *r);
 /* The next call writes the plan of a split route. */

@@ -337,7 +337,7 @@ static void start_model(struct sample *s)
 {
 	struct live_run *r = run_of(s);
 	const struct uar_workers_options *o = &rt_work(r)->o;
-	const struct uar_model_policy *policy = rt_routing_policy(r);
+	struct uar_model_policy policy;
 	struct uar_model_request request = { .model = uar_run_model(rt_state(r)),
 					     .idle_timeout_us = o->patience.idle_us,
 					     .max_tokens = s->max_tokens };
@@ -345,9 +345,9 @@ static void start_model(struct sample *s)
 	struct uar_error error = { 0 };
 	uar_err e = UAR_EPROVIDER;
 
-	if (policy && policy->max_tokens &&
-	    (!request.max_tokens || policy->max_tokens < request.max_tokens))
-		request.max_tokens = policy->max_tokens;
+	if (rt_routing_policy(r, &policy) && policy.max_tokens &&
+	    (!request.max_tokens || policy.max_tokens < request.max_tokens))
+		request.max_tokens = policy.max_tokens;
 	if (o->models) {
 		struct uar_model_row row =
 			uar_models_row(o->models, uar_run_provider(rt_state(r)), request.model);

@@ -145,6 +145,10 @@ const struct uar_agent *uar_workers_agent_at(const struct uar_workers *w, size_t
 struct uar_jw;
 void uar_workers_write_policy(const struct uar_workers *work, const struct uar_agent *a,
 			      struct uar_jw *w);
+/* Member "models" of an object: the default, those that the caller of a run may choose, and
+ * whether any other may be chosen; nothing for an agent without models. */
+void uar_workers_write_choices(const struct uar_workers *work, const struct uar_agent *a,
+			       struct uar_jw *w);
 /* Its definition says which inputs it takes; a message need not be one of them. */
 bool uar_agent_has_input_schema(const struct uar_agent *agent);
 /* Can runs of it begin here? Of a program: it is on this machine, else UAR_ENOTFOUND with the
