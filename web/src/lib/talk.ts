@@ -1,5 +1,6 @@
 // talk.ts - the conversation that is shown: its runs, what is sent, what is followed. Leaving it stops its
 // connections, never its runs.
+import {keepModel, optionsOf} from './choice';
 import {Problem, ask, askJson, command, insist} from './api';
 import {Fold, type Outcome} from './fold';
 import {numberOf, read} from './live';
@@ -289,7 +290,7 @@ export class Talk {
 	}
 
 	private async submit(turn: Turn, inputs: object): Promise<void> {
-		const body = {agent_id: turn.agent, conversation_id: this.conversation, inputs, idempotency_key: randomHex(16),
+		const body = {agent_id: turn.agent, conversation_id: this.conversation, inputs, idempotency_key: randomHex(16), ...optionsOf(this.conversation, turn.agent),
 			...(turn.files.length ? {context: {files: turn.files.slice(0, 20).map((n) => n.slice(0, 60))}} : {})};
 		unsent++;
 		try {
@@ -367,14 +368,17 @@ export async function wholeMessage(turn: Turn): Promise<string> {
 
 /** Says something else, or the same again, behind the turn `before`: a thread that shares what was said until
  * then; the old one stays as it is. Without `before` it is a new thread of the session. Returns the thread. */
-export async function forkAndSay(session: string, before: Turn | undefined, agent: string, message: string): Promise<string> {
+export async function forkAndSay(session: string, from: string, before: Turn | undefined, agent: string, message: string): Promise<string> {
+	const chosen = optionsOf(from, agent);
 	if (!before?.record) {
-		const made = await command<{thread_id: string}>('submit_turn', {session_id: session, agent_id: agent, message, idempotency_key: randomHex(16)});
+		const made = await command<{thread_id: string}>('submit_turn', {session_id: session, agent_id: agent, message, idempotency_key: randomHex(16), ...chosen});
+		keepModel(made.thread_id, agent, chosen.options?.model ?? '');
 		return made.thread_id;
 	}
 	const thread = `page-${randomHex(12)}`;
 	await command('fork_thread', {session_id: session, thread_id: before.record.conversation_id, turn_id: before.record.turn_id, new_thread_id: thread});
-	await insist('api/runs', {body: {agent_id: agent, conversation_id: thread, inputs: {message}, idempotency_key: randomHex(16)}});
+	await insist('api/runs', {body: {agent_id: agent, conversation_id: thread, inputs: {message}, idempotency_key: randomHex(16), ...chosen}});
+	keepModel(thread, agent, chosen.options?.model ?? '');
 	return thread;
 }
 

@@ -1,4 +1,6 @@
 // types.ts - the records that screens read. A member that is missing is unknown, which the page says.
+export interface Model {provider: string; model: string}
+
 export interface Agent {
 	agent_id: string;
 	title: string;
@@ -9,6 +11,8 @@ export interface Agent {
 	runnable?: boolean;
 	reason?: string;
 	next_step?: string;
+	/** Which models a caller may choose; `open`: any other, too. Of one agent, not of the list. */
+	models?: {default: Model; choices: Model[]; open: boolean};
 	[more: string]: unknown;
 }
 

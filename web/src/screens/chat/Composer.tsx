@@ -9,6 +9,7 @@ import {complain, toast} from '../../lib/say';
 import type {Talk, Turn} from '../../lib/talk';
 import type {Agent} from '../../lib/types';
 import {Attached, type Attachment} from './Attached';
+import {ModelPick} from './Model';
 import './composer.css';
 
 const FILE_MAX = 256000; // bytes of a file whose text goes with a message
@@ -165,6 +166,7 @@ export function Composer({talk, active, send, stop, queued, ref, first, wanted, 
 				<input ref={picker} type="file" multiple hidden onChange={(e) => { void take(e.target.files); e.target.value = ''; }} />
 				<button type="button" className="btn quiet icon" aria-label="Attach a file" title="Attach text, an image or a PDF" disabled={replays} onClick={() => picker.current?.click()}><Paperclip size={15} aria-hidden /></button>
 				<select className="select pick" aria-label="Agent" value={agent?.agent_id ?? ''} title={agent?.description} onChange={(e) => choose(e.target.value)}>{agents.map((a) => <option key={a.agent_id} value={a.agent_id}>{a.title}</option>)}</select>
+				{agent && <ModelPick key={agent.agent_id} agent={agent} conversation={talk.conversation} />}
 				{replays && <select className="select pick" aria-label="Recording" value={recording || recordings[0]} onChange={(e) => setRecording(e.target.value)}>{recordings.map((r) => <option key={r}>{r}</option>)}</select>}
 				{agent?.takes_working_dir && <label className="row folder"><FolderOpen size={15} aria-hidden /><span className="unseen">Working directory</span><input className="input mono" placeholder="/path/of/the/project" value={folder} onChange={(e) => setFolder(e.target.value)} spellCheck={false} /></label>}
 				<span className="grow" /><Meter talk={talk} />

@@ -4,6 +4,7 @@ import {ArrowDown, Ellipsis, Pencil} from 'lucide-react';
 import {useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
 import {A, Bones, Dialog, Empty, Menu, MenuItem, ProblemNote, State} from '../../components/ui';
 import {askJson, command} from '../../lib/api';
+import {chosenModel, keepModel} from '../../lib/choice';
 import type {Artifact} from '../../lib/fold';
 import {useTitle} from '../../lib/hooks';
 import {useShortcuts} from '../../lib/keys';
@@ -216,9 +217,12 @@ export default function Chat({params}: {params: Record<string, string>}) {
 	}, [talk, toEnd]);
 	useEffect(() => {
 		const begun = params.session ? null : takeOpening();
-		if (begun)
+		if (begun) {
+			keepModel(talk.conversation, begun.agent.agent_id, chosenModel('home', begun.agent.agent_id));
+			keepModel('home', begun.agent.agent_id, '');
 			send(begun.agent, begun.message, begun.inputs);
-	}, [params.session, send]);
+		}
+	}, [params.session, send, talk]);
 	const stop = (turn: Turn) => { talk.cancel(turn).catch((e) => complain('It was not stopped', e)); };
 	const retry = useCallback((turn: Turn) => { talk.retry(turn).catch((e) => complain('No new attempt was made', e)); }, [talk]);
 	/** Another message in the place of one, or the same again: a thread of its own from there on. */
@@ -228,7 +232,7 @@ export default function Chat({params}: {params: Record<string, string>}) {
 			if (i === 0 && talk.earlier)
 				await talk.openEarlier();
 			const now = groupsOf(talk.turns), at = now.findIndex((g) => g.includes(turn));
-			const thread = await forkAndSay(talk.session, now[at - 1]?.at(-1), turn.agent, message ?? await wholeMessage(turn));
+			const thread = await forkAndSay(talk.session, talk.conversation, now[at - 1]?.at(-1), turn.agent, message ?? await wholeMessage(turn));
 			await client.invalidateQueries({queryKey: ['threads']});
 			if (shown === talk)
 				go(`c/${talk.session}/${thread}`);

@@ -28,7 +28,7 @@ function Unable({agents}: {agents: Agent[]}) {
 		<span className="f12 t2 home-why">{a.reason ?? ''} {a.next_step ?? ''}</span></div>)}</div>;
 }
 
-const nothing = new Talk('');
+const nothing = new Talk('home');
 
 /** What is written here begins a conversation. */
 function Start() {
