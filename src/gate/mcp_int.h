@@ -165,8 +165,49 @@ void mcp_answer_failed(struct mcp_exchange *x, uar_str text);
 void mcp_list_resources(struct mcp_exchange *x); /* mcp_resources.c */
 void mcp_list_templates(struct mcp_exchange *x);
 void mcp_read_resource(struct mcp_exchange *x);
+/* There is no such resource, or it is of somebody else. */
+void mcp_answer_missing(struct mcp_exchange *x, uar_str uri);
 void mcp_list_prompts(struct mcp_exchange *x);
 void mcp_get_prompt(struct mcp_exchange *x);
+
+/* --- mcp_artifacts.c: what runs make --------------------------------------------------- */
+
+struct mcp_artifact_name {
+	uar_str run_id, artifact_id;
+};
+void mcp_artifact_uri(struct uar_buf *out, uar_str run_id, uar_str artifact_id);
+/* False: it is not the address of an artifact. */
+bool mcp_artifact_parse(struct uar_arena *arena, uar_str uri, struct mcp_artifact_name *out);
+
+/* A version of one, as its event says it; borrows from the event and the arena. */
+struct mcp_artifact {
+	uar_str id, type, title, mime;
+	uar_str blob; /* sha256 of its bytes; or empty, and they are: */
+	uar_str text;
+	bool encoded; /* that is base64 */
+	int64_t version;
+};
+/* UAR_ESKIP: the event is about none that has bytes. */
+UAR_MUST_CHECK uar_err mcp_artifact_read(const struct uar_event *ev, struct uar_arena *arena,
+					 struct mcp_artifact *out);
+
+struct mcp_artifact_look {
+	struct mcp_exchange *x;
+	uar_str uri;
+	struct mcp_artifact_name name;
+	uint64_t at; /* run_sequence of the event of its current version */
+	void (*found)(struct mcp_artifact_look *k);
+	/* its own */
+	uint64_t after;
+	struct uar_events_read read;
+	struct mcp_artifact a;
+	struct uar_blob_read get;
+};
+/* False: `uri` is not the address of an artifact. Else `found` is called if the caller has it, and
+ * if not the exchange is answered. */
+bool mcp_artifact_look(struct mcp_exchange *x, uar_str uri,
+		       void (*found)(struct mcp_artifact_look *k));
+bool mcp_read_artifact(struct mcp_exchange *x, uar_str uri); /* likewise; answers */
 
 /* --- mcp_work.c: a call that takes longer ----------------------------------------------- */
 
@@ -352,5 +393,7 @@ void mcp_session_forget_subscriptions(struct mcp_session *s);
 /* What its records say. */
 UAR_MUST_CHECK uar_err mcp_session_subscribe(struct mcp_session *s, uar_str uri);
 void mcp_session_unsubscribe(struct mcp_session *s, uar_str uri);
+/* The session was not in memory: what changed meanwhile is not known. */
+void mcp_session_catch_up(struct mcp_session *s);
 
 #endif

@@ -463,6 +463,7 @@ static uar_err revive(struct load *l, struct mcp_session **out)
 		mcp_session_release(s);
 		return e;
 	}
+	mcp_session_catch_up(s);
 	*out = s;
 	return UAR_OK;
 }

@@ -171,27 +171,42 @@ static void record_subscription(struct mcp_exchange *x, const char *kind, uar_st
 		mcp_answer_problem(x, e, NULL);
 }
 
+/* Runs and artifacts of a filter may be made later; one that is never there is never told of. */
 static bool is_known(const struct mcp_exchange *x, uar_str uri)
 {
-	return uri.n && uri.n <= UAR_LIMIT_MCP_URI &&
-	       (uar_str_starts(uri, UAR_STR(RUN_URI)) || mcp_is_offered(x->c->g, uri));
+	struct mcp_artifact_name name;
+
+	if (!uri.n || uri.n > UAR_LIMIT_MCP_URI)
+		return false;
+	if (!uar_str_starts(uri, UAR_STR(RUN_URI)))
+		return mcp_is_offered(x->c->g, uri);
+	return !memmem(uri.p, uri.n, "/artifacts/", sizeof "/artifacts/" - 1) ||
+	       mcp_artifact_parse(&x->c->arena, uri, &name);
+}
+
+static void subscribe(struct mcp_exchange *x, uar_str uri)
+{
+	uar_err e = mcp_session_subscribe(x->s, uri);
+
+	if (e)
+		mcp_answer_problem(x, e, NULL);
+	else
+		record_subscription(x, "subscribe", uri);
+}
+
+static void subscribe_to_artifact(struct mcp_artifact_look *k)
+{
+	subscribe(k->x, k->uri);
 }
 
 void mcp_subscribe(struct mcp_exchange *x)
 {
 	uar_str uri = uar_json_str(uar_json_get(x->m.params, UAR_STR("uri")), UAR_STR(""));
-	uar_err e;
 
-	if (!is_known(x, uri)) {
-		mcp_answer_error(x, 200, UAR_MCP_RESOURCE_NOT_FOUND, "there is no such resource",
-				 UAR_STR_NONE);
-		return;
-	}
-	e = mcp_session_subscribe(x->s, uri);
-	if (e)
-		mcp_answer_problem(x, e, NULL);
-	else
-		record_subscription(x, "subscribe", uri);
+	if (!is_known(x, uri))
+		mcp_answer_missing(x, uri);
+	else if (!mcp_artifact_look(x, uri, subscribe_to_artifact))
+		subscribe(x, uri);
 }
 
 void mcp_unsubscribe(struct mcp_exchange *x)
@@ -367,6 +382,44 @@ static void resource_updated(void *ctx, uar_str uri)
 	mark_all(ctx, NULL, uri);
 }
 
+static void artifact_changed(struct gate_mcp *m, const struct uar_commit *c,
+			     const struct uar_event *ev)
+{
+	struct uar_buf uri = uar_buf_make(UAR_LIMIT_MCP_URI);
+
+	mcp_artifact_uri(&uri, c->run->id.run_id, ev->ids[UAR_ID_ARTIFACT]);
+	mark_all(m, c->owner, uar_buf_str(&uri));
+	uar_buf_fini(&uri);
+}
+
+void mcp_session_catch_up(struct mcp_session *s)
+{
+	struct mcp_artifact_name name;
+	struct uar_arena scratch;
+
+	uar_arena_init(&scratch, 0);
+	UAR_LIST_EACH (it, &s->subscriptions) {
+		struct subscription *at = UAR_OWNER(it, struct subscription, node);
+
+		if (mcp_artifact_parse(&scratch, uar_str_n(at->uri, at->n), &name))
+			mark(s->m, &s->subscriptions, uar_str_n(at->uri, at->n));
+	}
+	uar_arena_fini(&scratch);
+}
+
+/* Lists of resources have a run more, or what one made. */
+static void list_grew(struct gate_mcp *m, const struct uar_owner *owner)
+{
+	UAR_LIST_EACH (it, &m->listeners) {
+		struct listener *l = UAR_OWNER(it, struct listener, node);
+
+		if (!(l->wanted >> UAR_MCP_RESOURCES & 1) || !uar_owner_eq(&l->owner, owner))
+			continue;
+		l->dirty |= 1u << UAR_MCP_RESOURCES;
+		mcp_flush_soon(m);
+	}
+}
+
 static void on_commit(void *ctx, const struct uar_commit *c)
 {
 	struct gate_mcp *m = ctx;
@@ -379,16 +432,16 @@ static void on_commit(void *ctx, const struct uar_commit *c)
 			mcp_task_watch_mark(&UAR_OWNER(it, struct listener, node)->tasks, c->owner,
 					    c->run->id.run_id);
 	}
-	if (!c->added)
+	if (uar_list_empty(&m->listeners) && !m->watched)
 		return;
-	UAR_LIST_EACH (it, &m->listeners) {
-		struct listener *l = UAR_OWNER(it, struct listener, node);
-
-		if (!(l->wanted >> UAR_MCP_RESOURCES & 1) || !uar_owner_eq(&l->owner, c->owner))
+	for (size_t i = 0; i < c->event_count; i++) {
+		if (c->events[i].cls != UAR_EV_ARTIFACT_CHANGED)
 			continue;
-		l->dirty |= 1u << UAR_MCP_RESOURCES;
-		mcp_flush_soon(m);
+		artifact_changed(m, c, &c->events[i]);
+		list_grew(m, c->owner);
 	}
+	if (c->added)
+		list_grew(m, c->owner);
 }
 
 static uint64_t generation_of(const struct gate_mcp *m)

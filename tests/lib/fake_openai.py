@@ -10,6 +10,7 @@ its first request and B from then on. The port is the first line of output. GET 
 counts streams that the client left before their end, last is the last request's body.
 GET /wait?requests=N answers the same once each count named is at least so much. `gate` says a
 word and waits for POST /release (POST /hold closes the gate again); `gate:thinks` reasons first.
+`revise` makes an artifact and two versions of it; `revise:gate` waits before each of these.
 
     python3 tests/lib/fake_openai.py [PORT]
 """
@@ -108,9 +109,11 @@ def restless():
                      "function": {"name": "internal__math_evaluate", "arguments": '{"expression":"6*7"}'}}]
 
 
-def revised(wire):
+def revised(wire, wait):
     """Makes an artifact, then two further versions of it."""
     results = wire.results(wire.body)
+    if results and wait:
+        yield "gate", None
     if len(results) == 3:
         yield "text", "done"
         return
@@ -174,7 +177,7 @@ def script(model, wire):
     elif name == "restless":
         yield from restless()
     elif name == "revise":
-        yield from revised(wire)
+        yield from revised(wire, argument == "gate")
     elif name == "stall":
         yield "text", "One "
         yield "text", "moment "
