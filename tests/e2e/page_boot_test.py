@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The page: its files over HTTP, the link, signing in, and how it stands in a browser."""
+# time limit: 400 s, pages share a browser, and draw slowly beside other tests
 import gzip
 import json
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the page promises of every screen: both themes, three widths, a zoom of 200 percent, no other host."""
+# time limit: 400 s, every screen is drawn in both themes and three widths
 import json
 import os
 import re
