@@ -102,7 +102,7 @@ static uar_err answer_first(struct a2a_call *k, const struct uar_json *list,
 				     "say \"allow\" or \"deny\", or send data {\"decision\": ...}");
 	}
 	k->c->op = k;
-	e = uar_runtime_answer(k->c->g->o.runtime, &k->answer);
+	e = gate_give_answer(k->c, &k->answer);
 	if (e)
 		*error = k->answer.error;
 	return e;

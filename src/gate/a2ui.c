@@ -133,7 +133,7 @@ static void send_answer(struct a2ui_call *k, uar_str decision, const struct uar_
 					    .values = values,
 					    .done = answered,
 					    .ctx = k };
-	e = uar_runtime_answer(k->c->g->o.runtime, &k->op);
+	e = gate_give_answer(k->c, &k->op);
 	if (e)
 		fail_call(k, e, &k->op.error);
 }

@@ -298,6 +298,13 @@ static unsigned scope_of_grant(const char *what)
 
 /* --- what it is for ----------------------------------------------------------------------- */
 
+uar_err gate_give_answer(const struct call *c, struct uar_run_answer_op *op)
+{
+	uar_err e = gate_check_scope(c, GATE_SCOPE_ANSWER, &op->error);
+
+	return e ? e : uar_runtime_answer(c->g->o.runtime, op);
+}
+
 uar_err gate_check_scope(const struct call *c, unsigned scope, struct uar_error *error)
 {
 	unsigned bit = 0;

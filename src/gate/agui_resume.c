@@ -110,7 +110,7 @@ static void answer_next(struct resuming *k)
 					    .ctx = k };
 	k->op.decision = choose_decision(action, entry, &k->op.values);
 	k->o.view.after_action = k->op.action_id;
-	e = uar_runtime_answer(k->c->g->o.runtime, &k->op);
+	e = gate_give_answer(k->c, &k->op);
 	if (e)
 		gate_problem(k->c, e, &k->op.error);
 }

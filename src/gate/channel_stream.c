@@ -465,7 +465,7 @@ static void may_decide(struct uar_control_op *op)
 	uar_err e = op->err;
 
 	if (!e && c->r) {
-		e = uar_runtime_answer(c->g->o.runtime, &d->answer);
+		e = gate_give_answer(c, &d->answer);
 		error = d->answer.error;
 	}
 	if (e || !c->r)

@@ -201,6 +201,8 @@ uar_err gate_check_token(const struct uar_gate *g, const struct uar_http_request
 /* UAR_EFORBIDDEN: the credential of the call is not for that. */
 UAR_MUST_CHECK uar_err gate_check_scope(const struct call *c, unsigned scope,
 					struct uar_error *error);
+/* uar_runtime_answer() for a credential that may answer; another gets EFORBIDDEN. */
+UAR_MUST_CHECK uar_err gate_give_answer(const struct call *c, struct uar_run_answer_op *op);
 /* The caller is the holder of the token. */
 void gate_identify_own(struct call *c);
 /* Owner and scopes of the call, whose route and params are known, from the credential of r. */

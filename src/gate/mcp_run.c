@@ -570,6 +570,8 @@ void mcp_run_start(struct mcp_exchange *x, const struct uar_agent *agent)
 		return;
 	}
 	r->can = x->s ? x->s->can : mcp_can(uar_mcp_meta(&x->m, "clientCapabilities"));
+	if (!(x->c->scopes & GATE_SCOPE_ANSWER)) /* its questions wait in the inbox */
+		r->can &= ~(unsigned)MCP_ELICITS;
 	r->has_tasks = !x->s && mcp_has_tasks(uar_mcp_meta(&x->m, "clientCapabilities"));
 	r->request = uar_arena_printf(&r->work.arena, "agent %s", agent->id);
 	mcp_work_attach(&r->work, x);

@@ -305,7 +305,7 @@ static void give_next(struct task_update *u)
 						.values = a->values,
 						.done = given,
 						.ctx = u };
-	e = uar_runtime_answer(u->x->c->g->o.runtime, &u->answer);
+	e = gate_give_answer(u->x->c, &u->answer);
 	if (e)
 		answer_failure(u->x, e);
 }

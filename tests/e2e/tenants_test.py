@@ -107,6 +107,26 @@ def scopes():
             equal(s.http.post("/api/admin/credentials", body).status, 400, body)
 
 
+@test("a_key_that_may_only_run_answers_through_no_door", "")
+def no_answers():
+    with Server() as s:
+        runner = as_user(s, "local", scopes=["read", "run"])
+        path, base = "/api/ag-ui/agents/tools", {"threadId": "t", "tools": [], "context": [], "state": {}, "forwardedProps": {}}
+        text = 'tool fs.write {"path": "a.txt", "text": "x"}'
+        a = runner.post(path, {**base, "runId": "t-1", "messages": [{"id": "m", "role": "user", "content": text}]})
+        asked = re.search(r'"id":"([^"]+)"', a.body.decode().split('"interrupts"')[1])[1]
+        resume = {**base, "runId": "t-2", "messages": [], "resume": [{"interruptId": asked, "status": "resolved", "payload": {"approved": True}}]}
+        refused(runner.post(path, resume), 403, "FORBIDDEN")
+        (waiting,) = s.http.get("/api/actions").json["actions"]
+        action = waiting["action_id"]
+        for name, more in (("respond_action", {"decision": "allow"}), ("resolve_permission", {"decision": "allow"})):
+            refused(runner.post("/api/control/" + name, {"action_id": action, **more}), 403, "FORBIDDEN")
+        refused(runner.post("/api/control/update_permissions", {"session_id": waiting["session_id"], "mode": "never"}), 403, "FORBIDDEN")
+        equal(len(s.record(waiting["run_id"])["actions"]), 1)
+        check(s.http.post(path, resume).status == 200, "the holder of the token answers")
+        equal(s.finish(waiting["run_id"])["status"], "succeeded")
+
+
 @test("keys_are_made_on_the_command_line", "")
 def commands():
     with Server() as s:
@@ -333,7 +353,7 @@ def check_command(c, mine, http):
         check(CANARY not in a.body.decode(errors="replace"), c["name"], a.body)
         both.append(bare(a, ids))
     equal(both[0], both[1], c["name"])
-    if {"run_id", "task_id", "action_id", "thread_id"} & set(wanted) and c["name"] not in ("submit_turn", "create_task", "list_tasks"):
+    if {"run_id", "task_id", "action_id", "thread_id"} & set(wanted) and c["name"] not in ("submit_turn", "create_task", "list_tasks", "list_jobs"):
         check(both[0][0] >= 400, c["name"], both[0])
 
 
