@@ -250,8 +250,9 @@ static void tell_hook(struct uar_agent_call *c, uar_str message, const struct ua
 			: uar_str_is(message, "hook failed") ? UAR_NOTE_HOOK_FAILED
 							     : UAR_NOTE_HOOK_ENDED,
 		.code = member(hook, "point"),
-		.hook = { event_id(c, member(hook, "id")), member(hook, "outcome"),
-			  number(hook, "duration_ms") },
+		.hook = { .id = event_id(c, member(hook, "id")),
+			  .outcome = member(hook, "outcome"),
+			  .duration_ms = number(hook, "duration_ms") },
 	};
 
 	c->events.note(c->events.ctx, &n);
