@@ -71,7 +71,10 @@ void rt_control_finish(struct rt_control *c, uar_err e, const struct uar_error *
 		op->error = *error;
 	op->error.code = e;
 	op->session_id = uar_str_c(c->session_id);
-	op->done(op); /* what it is shown lives in the session and in c */
+	if (!e)
+		rt_control_runs_order(
+			c); /* its texts are the caller's, who may be gone afterwards */
+	op->done(op);	    /* what it is shown lives in the session and in c */
 	if (e)
 		rt_control_runs_failed(c, e);
 	else

@@ -96,6 +96,8 @@ UAR_MUST_CHECK uar_err rt_control_bring(struct rt_control *c, struct uar_core_en
 UAR_MUST_CHECK uar_err rt_control_add_run(struct rt_control *c);
 /* The append is durable, or it is not. */
 void rt_control_runs_told(struct rt_control *c);
+/* What a process is told by the command, which is durable. */
+void rt_control_runs_order(struct rt_control *c);
 void rt_control_runs_perform(struct rt_control *c);
 void rt_control_runs_failed(struct rt_control *c, uar_err e);
 /* The id that the caller gave to the turn is taken: the answer is the turn that has it. */

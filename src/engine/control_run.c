@@ -414,7 +414,7 @@ void rt_control_runs_told(struct rt_control *c)
 	}
 }
 
-static void order_process(struct rt_control *c)
+void rt_control_runs_order(struct rt_control *c)
 {
 	struct rt_workers *w = rt_workers(c->rt);
 	bool stop = c->in.kind == UAR_CTL_TERMINATE_PROCESS;
@@ -424,6 +424,8 @@ static void order_process(struct rt_control *c)
 					  .stop = stop,
 					  .by = c->in.owner.user };
 
+	if (!c->update || !c->update->order_process)
+		return;
 	if (!stop) {
 		order.input = in->input;
 		order.end = in->eof;
@@ -444,8 +446,6 @@ void rt_control_runs_perform(struct rt_control *c)
 		c->runs.target_run = NULL;
 		rt_moved_perform(&m);
 	}
-	if (c->update && c->update->order_process)
-		order_process(c);
 	if (c->in.kind == UAR_CTL_RESUME_QUEUE || c->in.kind == UAR_CTL_RESUME_THREAD ||
 	    c->in.kind == UAR_CTL_PROMOTE_QUEUED_TURN) /* the first may have been held */
 		rt_start_next(c->agg, c->in.thread_id);

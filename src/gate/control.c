@@ -120,7 +120,7 @@ static bool wants_stream(const struct call *c, const struct uar_control *in)
 	if (in->kind != UAR_CTL_RECONNECT_CHANNEL || !c->r)
 		return false;
 	accept = uar_http_header(c->r, "accept");
-	return memmem(accept.p, accept.n, type, sizeof type - 1) != NULL;
+	return accept.n && memmem(accept.p, accept.n, type, sizeof type - 1) != NULL;
 }
 
 static void controlled(struct uar_control_op *op)

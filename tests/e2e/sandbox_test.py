@@ -315,7 +315,8 @@ def much_output():
         log, end = outcome(s, run("head -c 1000000000 /dev/zero | tr '\\0' 'x'"))
         equal((end["ok"], end["truncated"] or end["preview"]["truncated"]), (True, True), end)
         equal(of(log, "process.completed")[0]["payload"]["stdout_bytes"], 1000000000)
-        check(s.resident_kb() - before < 30000, "resident", before, s.resident_kb())
+        room = 200000 if "asan" in os.environ.get("BUILD", "") else 30000  # a sanitizer keeps what was freed
+        check(s.resident_kb() - before < room, "resident", before, s.resident_kb())
         check(len(of(log, "process.output")) < 300, "too many events")
         check(of(log, "process.output")[-1]["payload"]["truncated"], "the last one does not say that there was more")
 
