@@ -72,6 +72,9 @@ static const struct limit {
 #define ROOM "read"
 #include "read/limits.def"
 #undef ROOM
+#define ROOM "sandbox"
+#include "sandbox/limits.def"
+#undef ROOM
 #define ROOM "skill"
 #include "skill/limits.def"
 #undef ROOM

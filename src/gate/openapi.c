@@ -137,11 +137,21 @@ static void put_security(struct uar_jw *w, const struct row *r)
 	uar_jw_close(w);
 }
 
-/* Handlers serve several paths; the path makes the name unique. */
+static bool serves_other_methods(const struct row *r)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (&rows[i] != r && !strcmp(rows[i].path, r->path) &&
+		    !strcmp(rows[i].handler, r->handler))
+			return true;
+	return false;
+}
+
+/* Handlers serve several paths, some several methods: both make the name unique. */
 static void put_operation_id(struct uar_jw *w, const struct row *r)
 {
 	char id[160];
-	size_t n = (size_t)snprintf(id, sizeof id, "%s", r->handler);
+	size_t n = (size_t)snprintf(id, sizeof id, "%s%s", r->handler,
+				    serves_other_methods(r) ? r->method : "");
 
 	for (const char *p = r->path; *p && n + 1 < sizeof id; p++)
 		id[n++] = (*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') ? *p : '_';

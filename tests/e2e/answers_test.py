@@ -19,7 +19,7 @@ def table():
     check(len(rows) >= 20, rows)
     paths = {}
     for method, path, query in rows:
-        paths.setdefault(re.sub(r":\w+", ID, path), {})[method] = query.split()
+        paths.setdefault(re.sub(r"/:\w+", "/" + ID, path), {})[method] = query.split()
     return paths
 
 
@@ -59,6 +59,8 @@ def queries():
                     a = s.http.send(method, path + "?" + query)
                     if path.startswith("/v1/"):  # of another API, in its form
                         equal((a.status, a.json["error"]["code"]), (400, "VALIDATION_ERROR"), path)
+                    elif path.startswith("/a2a/"):
+                        equal((a.status, a.json["error"]["status"]), (400, "INVALID_ARGUMENT"), path)
                     else:
                         refused(a, 400, "VALIDATION_ERROR", where)
         equal(s.http.get("/health?").status, 200)
