@@ -15,7 +15,7 @@ WRITE = 'tool fs.write {"path": "a.txt", "text": "x"}'
 POINTS = ["session_start", "user_prompt_submit", "pre_tool_use", "permission_request", "post_tool_use",
           "post_tool_failure", "post_sampling", "stop"]
 # Keeps what it is told and its environment, and answers with what stands in a file of the point's name.
-HOOK = """import json, os, sys, time
+HOOK = """import json, os, signal, sys
 told = json.load(sys.stdin)
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "told"), "a") as f:
@@ -25,10 +25,8 @@ if os.path.exists(path):
     text = open(path).read()
     if text == "exit":
         sys.exit(3)
-    if text == "sleep":
-        while os.path.exists(path) and open(path).read() == "sleep":
-            time.sleep(0.05)
-        text = ""
+    if text == "hang":
+        signal.pause()
     sys.stdout.write(text)
 """
 
@@ -181,7 +179,7 @@ def failures():
         equal(of(log, "runtime.warning")[0]["payload"]["code"], "HOOK_FAILED")
         equal(len(of(log, "tool.result")), 1)
     with Shop({"slow": {"points": ["pre_tool_use"], "timeout_seconds": 0.3}}) as s:
-        s.answers("pre_tool_use", "sleep")
+        s.answers("pre_tool_use", "hang")
         log = s.log(s.run(READ))
         check("too long" in of(log, "hook.failed")[0]["payload"]["error"]["message"], log)
         s.answers("pre_tool_use", "")
@@ -249,7 +247,7 @@ def endpoint():
 @test("after_a_kill_a_hook_is_called_again_only_if_it_had_not_answered", "")
 def killed():
     with Shop({"first": {"points": ["pre_tool_use"]}, "second": {"points": ["pre_tool_use"]}}) as s:
-        s.answers("pre_tool_use", "sleep")
+        s.answers("pre_tool_use", "hang")
         run_id = s.server.create("tools", READ)
         wait_until(lambda: len(s.told()) == 1, "the first hook is at work")
         s.server.kill()

@@ -37,10 +37,10 @@ def allow(s, run_id):
         r = wait_until(lambda: (lambda r: r if r["status"] in ("succeeded", "failed", "canceled", "timeout") or
                                 any(a["action_id"] not in seen for a in r.get("actions") or []) else None)(
             s.record(run_id)), "a question or an end")
-        todo = [a for a in r.get("actions") or [] if a["action_id"] not in seen]
-        if not todo:
+        unanswered = [a for a in r.get("actions") or [] if a["action_id"] not in seen]
+        if not unanswered:
             return r
-        for a in todo:
+        for a in unanswered:
             seen.add(a["action_id"])
             equal(s.http.post("/api/control/respond_action", {"action_id": a["action_id"], "decision": "allow"}).status, 200)
 
@@ -244,8 +244,8 @@ def network():
 @test("a_fork_bomb_meets_its_limit", "")
 def fork_bomb():
     with Sandbox(sandbox={"limits": {"processes": 24}}) as s:
-        bomb = ("import os, time\nn = 0\nfor i in range(400):\n try:\n  pid = os.fork()\n except OSError:\n  n += 1\n"
-                "  time.sleep(0.005)\n  continue\n if pid == 0:\n  time.sleep(30)\n  os._exit(0)\nprint('refused', n, flush=True)\n"
+        bomb = ("import os, signal\nn = 0\nfor i in range(400):\n try:\n  pid = os.fork()\n except OSError:\n  n += 1\n"
+                "  continue\n if pid == 0:\n  signal.pause()\n  os._exit(0)\nprint('refused', n, flush=True)\n"
                 "os.system('true')\nos._exit(9)")
         log, end = outcome(s, run([PYTHON, "-c", bomb]))
         equal(end["failure_category"], "sandbox_violation", end)
@@ -277,14 +277,14 @@ def system_calls():
 @test("nothing_outlives_its_command", "")
 def survivors():
     marker = f"sandbox-marker-{os.getpid()}"
-    escape = ("import os, time, sys\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n"
-              "  for fd in (0, 1, 2): os.close(fd)\n  time.sleep(300)\n os._exit(0)\nos.wait()\nprint('away')")
+    escape = ("import os, signal, sys\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n"
+              "  for fd in (0, 1, 2): os.close(fd)\n  signal.pause()\n os._exit(0)\nos.wait()\nprint('away')")
     with Sandbox() as s:
         log, end = outcome(s, run([PYTHON, "-c", escape, marker]))
         equal(end["preview"]["stdout"], "away\n", end)
         equal(alive(marker), [])
         # One that ignores SIGTERM, and a run that is cancelled.
-        stubborn = "import signal, time, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nopen('up', 'w').close()\ntime.sleep(300)"
+        stubborn = "import signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nopen('up', 'w').close()\nsignal.pause()"
         run_id = s.create("a", run([PYTHON, "-c", stubborn, marker]))
         action = wait_until(lambda: s.record(run_id).get("actions"))[0]
         s.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": "allow"})

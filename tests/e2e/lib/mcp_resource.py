@@ -1,11 +1,12 @@
 """An MCP server over pipes with one resource: mcp_resource.py LOG FILE [modern].
 
 The resource is what FILE has in it; who watches it is told when that changes."""
+import fcntl
 import json
 import os
+import signal
 import sys
 import threading
-import time
 
 LOG, FILE, MODERN = sys.argv[1], sys.argv[2], "modern" in sys.argv[3:]
 URI = "notes://today"
@@ -25,9 +26,11 @@ def text():
 
 
 def look():
+    folder = os.open(os.path.dirname(FILE), os.O_RDONLY)
+    fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_MODIFY | fcntl.DN_CREATE | fcntl.DN_RENAME | fcntl.DN_MULTISHOT)
     before = text()
     while True:
-        time.sleep(0.02)
+        signal.sigwait([signal.SIGIO])
         now = text()
         if now == "die":
             os._exit(3)
@@ -61,6 +64,7 @@ def answer(m):
     return None
 
 
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])  # the thread takes it
 threading.Thread(target=look, daemon=True).start()
 for line in sys.stdin:
     m = json.loads(line)
