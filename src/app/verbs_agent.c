@@ -5,6 +5,7 @@
 #include "agent/prompt.h"
 #include "agent/registry.h"
 #include "agent/source.h"
+#include "app/agent_openapi.h"
 #include "app/author.h"
 #include "app/datadir.h"
 #include "app/limits.h"
@@ -405,6 +406,10 @@ int uar_verb_agent(struct uar_cli *cli)
 {
 	const char *what = cli->args->word[0], *which = cli->args->word[1];
 
+	if (!strcmp(what, "openapi"))
+		return uar_agent_openapi(cli);
+	if (cli->args->words > 2)
+		return uar_cli_fail(cli, UAR_EXIT_USAGE, "agent %s takes one word", what);
 	if (!strcmp(what, "new"))
 		return make_agent(cli, which);
 	if (!strcmp(what, "check"))
@@ -415,6 +420,6 @@ int uar_verb_agent(struct uar_cli *cli)
 		return show_agent(cli, which, true);
 	return uar_cli_fail(
 		cli, UAR_EXIT_USAGE,
-		"usage: uar agent new NAME, uar agent check FILE, uar agent show AGENT, or "
-		"uar agent instance AGENT");
+		"usage: uar agent new NAME, uar agent check FILE, uar agent show AGENT, "
+		"uar agent instance AGENT, or uar agent openapi DOCUMENT [OPERATION...]");
 }

@@ -39,7 +39,7 @@ static void put_bash(struct uar_buf *out)
 				     ") list=$(uar agents 2>/dev/null | cut -d' ' -f1) ;;\n"
 				     "\t\t" RUN_VERBS
 				     ") list=\"last $(uar runs 2>/dev/null | cut -d' ' -f1)\" ;;\n"
-				     "\t\tagent) list='new check show' ;;\n"
+				     "\t\tagent) list='new check show instance openapi' ;;\n"
 				     "\t\tcompletion) list='bash zsh fish' ;;\n"
 				     "\t\tesac\n\tfi\n"
 				     "\tCOMPREPLY=($(compgen -W \"$list\" -- \"$word\"))\n}\n"
@@ -68,7 +68,7 @@ static void put_fish(struct uar_buf *out)
 			"complete -c uar -f -n '__fish_seen_subcommand_from show logs cancel retry "
 			"export approve' -a 'last (uar runs 2>/dev/null | cut -d\" \" -f1)'\n"
 			"complete -c uar -f -n '__fish_seen_subcommand_from agent' -a 'new check "
-			"show'\n"));
+			"show instance openapi'\n"));
 }
 
 int uar_verb_completion(struct uar_cli *cli)

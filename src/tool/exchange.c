@@ -196,7 +196,7 @@ static uar_err send(struct uar_exchange *x, struct uar_error *error)
 		.url = x->url.p,
 		.headers = same ? (const char *const *)x->headers : NULL,
 		.body = x->o.body,
-		.guarded = true,
+		.guarded = !x->o.own,
 		.header = on_header,
 		.data = on_data,
 		.done = on_done,

@@ -1,6 +1,7 @@
 /* exchange.h - one request over HTTP on behalf of a tool, with the redirects that it meets.
  *
- * Every address is judged by the client's guard, that of each redirect, too. Redirects of GET and
+ * Every address is judged by the client's guard, that of each redirect, too, unless it is the
+ * operator's own. Redirects of GET and
  * HEAD are followed, a few; headers go along only to the same origin. */
 #ifndef UAR_TOOL_EXCHANGE_H
 #define UAR_TOOL_EXCHANGE_H
@@ -16,6 +17,7 @@ struct uar_exchange_options {
 	uar_str body;		    /* copied */
 	size_t max_bytes;	    /* of the answer; more end it */
 	bool cut;		    /* or are left out: it ends well with the beginning */
+	bool own;		    /* the operator wrote the URL: nothing judges it */
 	/* Once, never inside begin, and not after cancel. */
 	void (*done)(void *ctx, const struct uar_exchange *x);
 	void *ctx;

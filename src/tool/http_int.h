@@ -4,6 +4,7 @@
 #define UAR_TOOL_HTTP_INT_H
 
 #include "json/jw.h"
+#include "tool/http_source.h"
 #include "tool/limits.h"
 #include "tool/secret.h"
 #include "tool/tool.h"
@@ -21,12 +22,7 @@ struct uar_http_spec {
 UAR_MUST_CHECK uar_err uar_http_spec_read(const struct uar_json *j, struct uar_arena *arena,
 					  struct uar_http_spec *out, struct uar_error *error);
 
-/* An OpenAPI 3 document: the operations that `only` (an array of patterns of operation ids; NULL:
- * all) names become tools. *out is an array in the arena. */
-struct uar_openapi_options {
-	const struct uar_json *document, *only, *headers;
-	uar_str base_url; /* empty: the first server of the document */
-};
+/* The operations of a document become tools. *out is an array in the arena. */
 UAR_MUST_CHECK uar_err uar_openapi_read(const struct uar_openapi_options *o,
 					struct uar_arena *arena, struct uar_http_spec **out,
 					size_t *out_count, struct uar_error *error);

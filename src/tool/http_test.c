@@ -289,3 +289,72 @@ TEST(secrets_are_put_in_and_hidden_again, "SEC-02")
 	uar_buf_fini(&out);
 	uar_arena_fini(&arena);
 }
+
+/* Pet refers to itself and to Name; the path's parameter to Id; Other is nobody's. */
+static const char pets[] =
+	"{\"openapi\":\"3.0.0\",\"servers\":[{\"url\":\"https://x.example/v1\"}],\"paths\":{\"/p/"
+	"{i}\":{"
+	"\"parameters\":[{\"$ref\":\"#/components/parameters/i\"}],"
+	"\"get\":{\"operationId\":\"look\"},"
+	"\"put\":{\"operationId\":\"set\",\"requestBody\":{\"content\":{\"application/"
+	"json\":{\"schema\":"
+	"{\"$ref\":\"#/components/schemas/"
+	"Pet\"}}}}}}},\"components\":{\"parameters\":{\"i\":{\"name\":\"i\","
+	"\"in\":\"path\",\"schema\":{\"$ref\":\"#/components/schemas/Id\"}}},\"schemas\":{"
+	"\"Id\":{\"type\":\"string\"},\"Other\":{\"$ref\":\"#/components/schemas/Pet\"},"
+	"\"Name\":{\"type\":\"string\"},\"Pet\":{\"properties\":{"
+	"\"name\":{\"$ref\":\"#/components/schemas/Name\"},\"mate\":{\"$ref\":\"#/components/"
+	"schemas/Pet\"}}}}}}";
+
+TEST(schemas_of_operations_have_what_they_refer_to, "")
+{
+	struct uar_arena arena = { 0 };
+	struct uar_openapi_options o = { .base_url = UAR_STR("") };
+	struct uar_http_spec *specs = NULL;
+	struct uar_error error = { 0 };
+	size_t n = 0;
+
+	REQUIRE(!uar_json_parse(uar_str_c(pets), NULL, &arena, &o.document, &error));
+	REQUIRE(!uar_openapi_read(&o, &arena, &specs, &n, &error));
+	CHECK_INT(n, 2);
+	CHECK_STR(specs[0].tool.input_schema,
+		  "{\"type\":\"object\",\"properties\":{\"i\":{\"$ref\":\"#/components/schemas/"
+		  "Id\"}},"
+		  "\"required\":[],\"components\":{\"schemas\":{\"Id\":{\"type\":\"string\"}}}}");
+	CHECK(strstr(specs[1].tool.input_schema.p, "\"Name\":{") != NULL);
+	CHECK(strstr(specs[1].tool.input_schema.p, "Other") == NULL);
+	uar_arena_fini(&arena);
+}
+
+TEST(an_entry_has_what_its_operations_need, "")
+{
+	static const struct {
+		const char *only, *url, *want;
+	} cases[] = {
+		{ "[\"look\"]", "",
+		  "{\"base_url\":\"https://x.example/"
+		  "v1\",\"document\":{\"openapi\":\"3.0.0\",\"info\":{},"
+		  "\"paths\":{\"/p/{i}\":{\"parameters\":[{\"name\":\"i\",\"in\":\"path\","
+		  "\"schema\":{\"$ref\":\"#/components/schemas/Id\"}}],"
+		  "\"get\":{\"operationId\":\"look\"}}},\"components\":{\"schemas\":{\"Id\":{"
+		  "\"type\":\"string\"}}}}}" },
+		{ "[\"none\"]", "", NULL },
+	};
+	struct uar_arena arena = { 0 };
+	struct uar_openapi_options o = { .base_url = UAR_STR("") };
+
+	REQUIRE(!uar_json_parse(uar_str_c(pets), NULL, &arena, &o.document, NULL));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_buf out = uar_buf_make(4096);
+		struct uar_error error = { 0 };
+		uar_err e;
+
+		REQUIRE(!uar_json_parse(uar_str_c(cases[i].only), NULL, &arena, &o.only, NULL));
+		e = uar_openapi_import(&o, uar_str_c(cases[i].url), &out, &error);
+		CHECK_INT(e, cases[i].want ? UAR_OK : UAR_ENOTFOUND);
+		if (cases[i].want)
+			CHECK_STR(uar_buf_str(&out), cases[i].want);
+		uar_buf_fini(&out);
+	}
+	uar_arena_fini(&arena);
+}

@@ -3,8 +3,11 @@
  * Each operation becomes the declaration that a person would have written (http_spec.c), as JSON.
  * Parameters in the path, the query and headers, and a JSON body, are arguments; a body is the
  * argument `body`. References inside the document are followed where an object stands; schemas keep
- * theirs, with what they name put beside them. */
+ * theirs, with what they lead to, and no more, put beside them. */
+#include "tool/exchange.h"
 #include "tool/http_int.h"
+#include "tool/http_source.h"
+#include "tool/openapi_refs.h"
 
 struct reading {
 	const struct uar_openapi_options *o;
@@ -110,12 +113,37 @@ static const struct uar_json *body_schema(const struct reading *r, const struct 
 	return uar_json_get(json, UAR_STR("schema"));
 }
 
-static void put_input_schema(const struct reading *r, const struct uar_json *operation,
-			     struct uar_jw *w)
+/* What the arguments of an operation refer to. */
+static uar_err add_refs(const struct reading *r, const struct uar_json *operation,
+			struct uar_openapi_refs *out)
+{
+	const struct uar_json *const of[] = { operation, r->item };
+	uar_err e = UAR_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(of); i++)
+		for (const struct uar_json *p =
+			     uar_json_first(uar_json_get(of[i], UAR_STR("parameters")));
+		     p && !e; p = p->next)
+			e = uar_openapi_refs_add(out, follow(r, p));
+	return e ? e : uar_openapi_refs_add(out, body_schema(r, operation));
+}
+
+static void put_schemas(struct uar_jw *w, const struct uar_openapi_refs *refs)
+{
+	if (!refs->count)
+		return;
+	uar_jw_obj(w, "components"); /* where "#/components/schemas/X" still leads */
+	uar_jw_key(w, UAR_STR("schemas"));
+	uar_openapi_refs_write(w, refs, UAR_STR("schemas"));
+	uar_jw_close(w);
+}
+
+static uar_err put_input_schema(const struct reading *r, const struct uar_json *operation,
+				struct uar_jw *w)
 {
 	const struct uar_json *body = body_schema(r, operation);
-	const struct uar_json *components = uar_json_get(r->o->document, UAR_STR("components"));
-	const struct uar_json *schemas = uar_json_get(components, UAR_STR("schemas"));
+	struct uar_openapi_refs refs = { .document = r->o->document, .arena = r->arena };
+	uar_err e = add_refs(r, operation, &refs);
 
 	uar_jw_obj(w, "input_schema");
 	uar_jw_cstr(w, "type", "object");
@@ -129,12 +157,9 @@ static void put_input_schema(const struct reading *r, const struct uar_json *ope
 	if (body)
 		uar_jw_cstr(w, NULL, "body");
 	uar_jw_close(w);
-	if (schemas) { /* where "#/components/schemas/X" still leads */
-		uar_jw_obj(w, "components");
-		uar_jw_tree(w, "schemas", schemas);
-		uar_jw_close(w);
-	}
+	put_schemas(w, &refs);
 	uar_jw_close(w);
+	return e;
 }
 
 /* --- operations --------------------------------------------------------------------------------
@@ -157,6 +182,7 @@ static void declare(const struct reading *r, const struct uar_json *operation, u
 	struct uar_jw w = uar_jw_begin(out);
 	struct uar_buf url = uar_buf_make(8192);
 	uar_str summary = text_of(operation, "summary");
+	uar_err e;
 
 	uar_buf_printf(&url, "%.*s%.*s", UAR_FMT(r->base), UAR_FMT(r->path));
 	uar_jw_obj(&w, NULL);
@@ -170,10 +196,12 @@ static void declare(const struct reading *r, const struct uar_json *operation, u
 	put_headers(r, operation, &w);
 	if (body_schema(r, operation))
 		uar_jw_cstr(&w, "body", "{body}");
-	put_input_schema(r, operation, &w);
+	e = put_input_schema(r, operation, &w);
 	uar_jw_close(&w);
-	if (uar_jw_end(&w) && !out->err)
-		out->err = UAR_EINVALID;
+	if (uar_jw_end(&w) && !e)
+		e = UAR_EINVALID;
+	if (e && !out->err)
+		out->err = e;
 	uar_buf_fini(&url);
 }
 
@@ -201,36 +229,56 @@ static uar_err take(struct reading *r, const struct uar_json *operation, uar_str
 	return e;
 }
 
+static const char *const methods[][2] = { { "get", "GET" },	{ "put", "PUT" },
+					  { "post", "POST" },	{ "delete", "DELETE" },
+					  { "patch", "PATCH" }, { "head", "HEAD" } };
+
+/* The operation of a path; NULL: it has none that is wanted. */
+static const struct uar_json *wanted(const struct reading *r, const char *method)
+{
+	const struct uar_json *o = uar_json_get(r->item, uar_str_c(method));
+	uar_str id = text_of(o, "operationId");
+
+	return id.n && is_wanted(r, id) ? o : NULL;
+}
+
 static uar_err take_path(struct reading *r)
 {
-	static const char *const methods[][2] = { { "get", "GET" },	{ "put", "PUT" },
-						  { "post", "POST" },	{ "delete", "DELETE" },
-						  { "patch", "PATCH" }, { "head", "HEAD" } };
 	uar_err e = UAR_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(methods) && !e; i++) {
-		const struct uar_json *o = uar_json_get(r->item, uar_str_c(methods[i][0]));
-		uar_str id = text_of(o, "operationId");
+		const struct uar_json *o = wanted(r, methods[i][0]);
 
-		if (o && id.n && is_wanted(r, id))
+		if (o)
 			e = take(r, o, uar_str_c(methods[i][1]));
 	}
 	return e;
+}
+
+static uar_err check_version(const struct uar_json *document, struct uar_error *error)
+{
+	if (uar_str_starts(text_of(document, "openapi"), UAR_STR("3.")))
+		return UAR_OK;
+	return uar_error_set(error, UAR_EINVALID, "it is no OpenAPI document of version 3");
+}
+
+static uar_str first_server(const struct uar_json *document)
+{
+	return text_of(uar_json_at(uar_json_get(document, UAR_STR("servers")), 0), "url");
 }
 
 uar_err uar_openapi_read(const struct uar_openapi_options *o, struct uar_arena *arena,
 			 struct uar_http_spec **out, size_t *out_count, struct uar_error *error)
 {
 	const struct uar_json *paths = uar_json_get(o->document, UAR_STR("paths"));
-	const struct uar_json *servers = uar_json_get(o->document, UAR_STR("servers"));
 	struct reading r = {
 		.o = o, .arena = arena, .cap = UAR_LIMIT_OPENAPI_TOOLS, .error = error
 	};
-	uar_err e = UAR_OK;
+	uar_err e = check_version(o->document, error);
 
-	if (!uar_str_starts(text_of(o->document, "openapi"), UAR_STR("3.")))
-		return uar_error_set(error, UAR_EINVALID, "it is no OpenAPI document of version 3");
-	r.base = o->base_url.n ? o->base_url : text_of(uar_json_at(servers, 0), "url");
+	if (e)
+		return e;
+	r.base = o->base_url.n ? o->base_url : first_server(o->document);
 	while (r.base.n && r.base.p[r.base.n - 1] == '/')
 		r.base.n--;
 	r.out = uar_arena_alloc(arena, r.cap * sizeof *r.out);
@@ -245,4 +293,175 @@ uar_err uar_openapi_read(const struct uar_openapi_options *o, struct uar_arena *
 	*out = r.out;
 	*out_count = r.count;
 	return e;
+}
+
+/* --- an entry of its own ------------------------------------------------------------------
+ */
+
+static void put_member(struct uar_jw *w, const struct uar_json *from, const char *key)
+{
+	const struct uar_json *j = uar_json_get(from, uar_str_c(key));
+
+	if (j)
+		uar_jw_tree(w, key, j);
+}
+
+static void put_parameters(const struct reading *r, const struct uar_json *of, struct uar_jw *w)
+{
+	const struct uar_json *list = uar_json_get(of, UAR_STR("parameters"));
+
+	if (!list)
+		return;
+	uar_jw_arr(w, "parameters");
+	for (const struct uar_json *p = uar_json_first(list); p; p = p->next)
+		if (follow(r, p))
+			uar_jw_tree(w, NULL, follow(r, p));
+	uar_jw_close(w);
+}
+
+static void put_operation(const struct reading *r, const struct uar_json *operation,
+			  const char *method, struct uar_jw *w)
+{
+	const struct uar_json *body = body_schema(r, operation);
+
+	uar_jw_obj(w, method);
+	put_member(w, operation, "operationId");
+	put_member(w, operation, text_of(operation, "summary").n ? "summary" : "description");
+	put_parameters(r, operation, w);
+	if (body) {
+		uar_jw_obj(w, "requestBody");
+		uar_jw_obj(w, "content");
+		uar_jw_obj(w, "application/json");
+		uar_jw_tree(w, "schema", body);
+		uar_jw_close(w);
+		uar_jw_close(w);
+		uar_jw_close(w);
+	}
+	uar_jw_close(w);
+}
+
+static uar_err put_path(struct reading *r, struct uar_openapi_refs *refs, struct uar_jw *w)
+{
+	uar_err e = UAR_OK;
+	bool begun = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(methods) && !e; i++) {
+		const struct uar_json *o = wanted(r, methods[i][0]);
+
+		if (!o)
+			continue;
+		if (!begun) {
+			uar_jw_key(w, r->path);
+			uar_jw_obj(w, NULL);
+			put_parameters(r, r->item, w);
+			begun = true;
+		}
+		put_operation(r, o, methods[i][0], w);
+		e = add_refs(r, o, refs);
+		r->count++;
+	}
+	if (begun)
+		uar_jw_close(w);
+	return e;
+}
+
+static uar_err put_paths(struct reading *r, struct uar_openapi_refs *refs, struct uar_jw *w)
+{
+	const struct uar_json *paths = uar_json_get(r->o->document, UAR_STR("paths"));
+	uar_err e = UAR_OK;
+
+	uar_jw_obj(w, "paths");
+	for (const struct uar_json *p = uar_json_first(paths); p && !e; p = p->next) {
+		r->item = follow(r, p);
+		r->path = p->key;
+		if (r->item)
+			e = put_path(r, refs, w);
+	}
+	uar_jw_close(w);
+	return e;
+}
+
+static void put_components(struct uar_jw *w, const struct uar_openapi_refs *refs)
+{
+	uar_jw_obj(w, "components");
+	for (const struct uar_openapi_ref *at = refs->first; at; at = at->next) {
+		const struct uar_openapi_ref *first = refs->first;
+
+		while (!uar_str_eq(first->section, at->section))
+			first = first->next;
+		if (first != at)
+			continue;
+		uar_jw_key(w, at->section);
+		uar_openapi_refs_write(w, refs, at->section);
+	}
+	uar_jw_close(w);
+}
+
+static uar_err put_document(struct reading *r, struct uar_jw *w)
+{
+	const struct uar_json *info = uar_json_get(r->o->document, UAR_STR("info"));
+	struct uar_openapi_refs refs = { .document = r->o->document, .arena = r->arena };
+	uar_err e;
+
+	uar_jw_obj(w, "document");
+	put_member(w, r->o->document, "openapi");
+	uar_jw_obj(w, "info");
+	put_member(w, info, "title");
+	put_member(w, info, "version");
+	uar_jw_close(w);
+	e = put_paths(r, &refs, w);
+	put_components(w, &refs);
+	uar_jw_close(w);
+	return e;
+}
+
+/* The address of a service may be relative to that of its document. */
+static uar_err put_base(const struct uar_openapi_options *o, uar_str url, struct uar_jw *w,
+			struct uar_error *error)
+{
+	uar_str said = o->base_url.n ? o->base_url : first_server(o->document);
+	struct uar_buf base = uar_buf_make(UAR_LIMIT_CLIENT_URL);
+	uar_err e = UAR_OK;
+
+	if (uar_str_starts(said, UAR_STR("https://")) || uar_str_starts(said, UAR_STR("http://")))
+		uar_buf_add_str(&base, said);
+	else if (url.n)
+		e = uar_url_resolve(url, said.n ? said : UAR_STR("/"), &base);
+	else
+		e = UAR_EINVALID;
+	if (e)
+		(void)uar_error_set(error, e,
+				    "it does not say at which address the service is "
+				    "(servers/0/url): add it to the document");
+	else
+		uar_jw_str(w, "base_url", uar_buf_str(&base));
+	uar_buf_fini(&base);
+	return e;
+}
+
+uar_err uar_openapi_import(const struct uar_openapi_options *o, uar_str url, struct uar_buf *out,
+			   struct uar_error *error)
+{
+	struct uar_arena arena = { 0 };
+	struct reading r = { .o = o, .arena = &arena };
+	struct uar_jw w = uar_jw_begin(out);
+	uar_err e = check_version(o->document, error);
+
+	uar_jw_obj(&w, NULL);
+	if (!e)
+		e = put_base(o, url, &w, error);
+	if (!e) {
+		e = put_document(&r, &w);
+		if (e)
+			(void)uar_error_set(error, e, "%s", uar_err_text(e));
+	}
+	uar_jw_close(&w);
+	uar_arena_fini(&arena);
+	if (e)
+		return e;
+	if (!r.count)
+		return uar_error_set(error, UAR_ENOTFOUND,
+				     "it has no operation with an operationId that is wanted");
+	e = uar_jw_end(&w);
+	return e ? uar_error_set(error, e, "%s", uar_err_text(e)) : UAR_OK;
 }

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 import threading
 
 from lib import ROOT, check, check_session, equal, main, refused, run_uar, test, text_of, wait_until
@@ -100,6 +101,69 @@ def openapi():
                   ("/v1/pets/7?full=true", "Bearer k-1234"))
             equal([d[2].get("failure_category") for d in done[1:]], ["schema_invalid"] * 2, done)
             equal(len(web.seen), 1)
+
+
+PETS = """\
+openapi: 3.0.3
+info: {title: Pets, version: "1"}
+servers: [{url: /v1}]
+paths:
+  /pets:
+    get:
+      operationId: listPets
+      parameters: [{$ref: '#/components/parameters/limit'}]
+      responses: {'200': {description: all, content: {application/json: {schema: {$ref: '#/components/schemas/Pets'}}}}}
+    post:
+      operationId: addPet
+      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
+  /pets/{id}:
+    parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+    delete: {operationId: dropPet}
+components:
+  parameters: {limit: {name: limit, in: query, schema: {$ref: '#/components/schemas/Limit'}}}
+  schemas:
+    Limit: {type: integer, maximum: 10}
+    Pet: {type: object, required: [name], properties: {name: {type: string}, parent: {$ref: '#/components/schemas/Pet'}}}
+    Pets: {type: array, items: {$ref: '#/components/schemas/Pet'}}
+"""
+
+
+@test("a_document_by_its_url_becomes_tools_of_a_definition", "TOOL-01")
+def openapi_by_url():
+    with Service() as web:
+        web.documents["/api/pets.yaml"] = (PETS, "text/yaml")
+        place = web.url + "/away?to=/api/pets.yaml"
+        out = run_uar("agent", "openapi", place, "*Pet*")
+        equal(out.returncode, 0, out.stderr)
+        check("# Tools: http:listPets, http:addPet, http:dropPet\n" in out.stdout, out.stdout)
+        few = json.loads(run_uar("agent", "openapi", place, "list*", "--json").stdout)
+        equal(few["base_url"], web.url + "/v1", "the server's address is relative to the document's")
+        equal((list(few["document"]["paths"]), list(few["document"]["paths"]["/pets"])), (["/pets"], ["get"]))
+        equal(few["document"]["components"], {"schemas": {"Limit": {"type": "integer", "maximum": 10}}},
+              "what is not needed is left out")
+        with Shop(scripted("other", {}), env=env()) as s:
+            path = os.path.join(s.data, "agents", "pets.yaml")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('version: "1.0"\nkind: agent\nid: pets\nruntime: {entry: llm.chat}\npolicy:\n  provider: '
+                        '{default: {provider: scripted, model: scripted-tools}}\n  tools: {allow: ["http:*"]}\n' + out.stdout)
+            equal(run_uar("agent", "check", path).returncode, 0)
+            web.documents.clear()
+            wait_until(lambda: s.http.get("/api/agents/pets").status == 200, "the server has seen it")
+            run_id = run(s, "pets", call("listPets", limit=3), call("listPets", limit=30))
+            done = ends(s, run_id)
+            equal((done[0][2]["preview"]["path"], done[1][2]["failure_category"]), ("/v1/pets?limit=3", "schema_invalid"), done)
+        for what, said in ((web.url + "/api/pets.yaml", "no OpenAPI document"), (web.url + "/status/404", "status 404"),
+                           ("http://127.0.0.1:1/", "127.0.0.1:1"), ("/nothing", "/nothing")):
+            bad = run_uar("agent", "openapi", what)
+            check(bad.returncode == 1 and said in bad.stderr, what, bad.stderr)
+        path = os.path.join(tempfile.mkdtemp(), "pets.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(PETS)
+        bad = run_uar("agent", "openapi", path)
+        check(bad.returncode == 1 and "servers/0/url" in bad.stderr, bad.stderr)
+        web.documents["/p.json"] = (json.dumps({"openapi": "3.1.0", "paths": {}}), "application/json")
+        bad = run_uar("agent", "openapi", web.url + "/p.json")
+        check(bad.returncode == 1 and "no operation" in bad.stderr, bad.stderr)
 
 
 @test("an_agent_of_the_database_gets_only_granted_secrets", "SEC-02")

@@ -13,6 +13,7 @@ class Service(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.seen, self.busy, self.peak = [], 0, 0
+        self.documents = {}  # path: text, kind
         self.lock = threading.Condition()
         self.gate = threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -69,7 +70,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.seen.append(seen)
         if self.path.startswith("/gate"):
             self.wait_at_gate()
-        if self.path.startswith("/status/"):
+        if self.path in self.server.documents:
+            text, kind = self.server.documents[self.path]
+            self.answer(200, text.encode(), kind)
+        elif self.path.startswith("/status/"):
             self.answer(int(self.path.split("/")[2]), b'{"error": "no"}')
         elif self.path.startswith("/redirect"):
             self.answer(302, Location="/landed?from=redirect")
