@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 """kill -9 at random moments while clients send commands of the control plane.
 
-UAR_TEST_CONTROL_KILLS says how often (40). Every command has a key and is repeated until it is
-answered. What was answered is in the log once, a repetition brings the same outcome, and the log
-keeps its rules (the harness runs `uar check --log`). UAR_TEST_SEED repeats a run's choices."""
+UAR_TEST_CONTROL_KILLS says how often (40). Tasks with edges, queues, intents that reach the children of a
+task and questions are under way. Every command has a key and is repeated until it is answered. What was answered
+is in the log once, a repetition brings the same outcome, tasks, queues and questions are after a kill what they
+were before it, and the log keeps its rules (the harness runs `uar check --log`). UAR_TEST_SEED repeats a run's
+choices."""
 # time limit: 600 s, forty kills under load take half a minute, four hundred five minutes
 import json
 import os
 import random
 import threading
 
-from lib import Server, check, equal, goes_on, main, test
+from lib import Server, check, equal, goes_on, main, test, wait_until
 from lib.world import World
 
 KILLS = int(os.environ.get("UAR_TEST_CONTROL_KILLS", "40"))
 SEED = os.environ.get("UAR_TEST_SEED") or f"{random.SystemRandom().getrandbits(32):x}"
 CLIENTS = 8
 REFUSALS = (404, 409, 413, 422, 501)
+ASK = 'tool fs.write {"path": "a.txt", "text": "x"}'
 
 
 class Family:
@@ -45,20 +48,29 @@ def make_task(family, rng):
     return "create_task", body
 
 
-def submit(family, rng):
-    body = {"agent_id": "echo", "message": "m" * rng.choice((3, 3000)), "thread_id": family.thread}
+def submit(family, rng, agent="echo", message=None):
+    body = {"agent_id": agent, "message": message or "m" * rng.choice((3, 3000)), "thread_id": family.thread}
     if family.session:
         body["session_id"] = family.session
     return "submit_turn", body
 
 
-def any_command(family, rng):
-    """(name, body): of a task, an edge, a turn or a queue."""
+def answer(world, rng):
+    """An answer to one of the questions that are open."""
+    a = world.ask("GET", "/api/actions")
+    open_ones = a.json["actions"] if a.status == 200 else []
+    return "respond_action", {"action_id": rng.choice(open_ones)["action_id"] if open_ones else "none.1",
+                              "decision": rng.choice(("allow", "deny", "allow_for_session"))}
+
+
+def any_command(world, family, rng):
+    """(name, body): of a task, an edge, a turn, a queue or a question."""
     task, other = pick(rng, family.tasks), pick(rng, family.tasks)
     turn = {"thread_id": family.thread, "queued_turn_id": pick(rng, family.queued)}
     choices = [
         lambda: make_task(family, rng), lambda: make_task(family, rng),
-        lambda: submit(family, rng), lambda: submit(family, rng),
+        lambda: submit(family, rng), lambda: submit(family, rng), lambda: submit(family, rng, "tools", ASK),
+        lambda: answer(world, rng), lambda: answer(world, rng),
         lambda: ("update_task", {"task_id": task, "title": f"n{rng.randrange(9)}"}),
         lambda: ("append_task_progress", {"task_id": task, "progress": rng.random()}),
         lambda: ("start_task", {"task_id": task}),
@@ -81,7 +93,7 @@ def any_command(family, rng):
 
 
 def send(world, family, rng):
-    name, body = any_command(family, rng)
+    name, body = any_command(world, family, rng)
     body["idempotency_key"] = f"k{rng.getrandbits(64):x}"
     a = world.ask("POST", f"/api/control/{name}", body)
     if a.status in REFUSALS or a.status == 200 and not a.json["event_ids"]:
@@ -131,6 +143,48 @@ def check_events(server, families):
     return len(named)
 
 
+def all_pages(server, path, member):
+    items, after = [], ""
+    while True:
+        page = server.http.get(f"{path}?limit=100{after}").json
+        items += page[member]
+        if not page.get("next_cursor"):
+            return items
+        after = "&cursor=" + page["next_cursor"]
+
+
+def standing(server, families):
+    """Tasks with their attempts and edges, queues and questions, as they are read."""
+    tasks = {}
+    for family in families:
+        for task_id in family.tasks:
+            a = server.http.get("/api/tasks/" + task_id)
+            if a.status == 200:
+                tasks[task_id] = {k: v for k, v in a.json["task"].items() if k != "through_sequence"}
+    queues = {}
+    for family in families:
+        if family.session:
+            model = server.http.get(f"/api/sessions/{family.session}/threads/{family.thread}").json["thread"]
+            queues[family.thread] = model["queued_turns"]
+    actions = sorted(a["action_id"] for a in all_pages(server, "/api/actions", "actions"))
+    return {"tasks": tasks, "queues": queues, "actions": actions}
+
+
+def check_standing(server, families):
+    """Nobody asks for anything any more: what was begun comes to rest, and a kill changes nothing of it."""
+    def at_work():
+        return [r for r in server.http.get("/api/runs?status=running&limit=100").json["runs"] if not r.get("actions")]
+    wait_until(lambda: not at_work(), "all that is at work ends")
+    before = standing(server, families)
+    server.kill()
+    server.start()
+    server.ready()
+    after = standing(server, families)
+    for what, was in before.items():
+        equal(json.dumps(after[what], sort_keys=True), json.dumps(was, sort_keys=True), what)
+    return {k: len(v) for k, v in before.items()}
+
+
 @test("commands_survive_kill_9", "VAL-05 VAL-06 CTL-45")
 def survive():
     families = [Family(n) for n in range(CLIENTS)]
@@ -147,8 +201,9 @@ def survive():
         if world.faults:
             raise world.faults[0]
         named = check_events(server, families)
+        stood = check_standing(server, families)
         answers = sum(len(f.answers) for f in families)
-        print(f"# {KILLS} kills, {answers} commands answered, {named} events; seed {SEED}", flush=True)
+        print(f"# {KILLS} kills, {answers} commands answered, {named} events, {stood}; seed {SEED}", flush=True)
 
 
 main()

@@ -1,6 +1,7 @@
 /* control_sim_test.c - commands of the control plane from a seed, and a process that dies now
  * and then. A command is repeated with its key until it is answered. In the end every event
- * that an answer named is stored, and the log of every session keeps its rules. */
+ * that an answer named is stored, the log of every session keeps its rules, and a snapshot of its
+ * read models with the events behind it is byte for byte the fold from the first event. */
 #include "stage.h"
 #include "test.h"
 
@@ -9,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/sha256.h"
 #include "core/validate.h"
+#include "core/view.h"
 #include "engine/control.h"
 #include "sim/world.h"
 
@@ -86,6 +88,15 @@ static const struct {
 	{ "submit_turn", "{\"agent_id\":\"assistant\",\"message\":\"m\",\"thread_id\":\"c%3$u\"}" },
 	{ "submit_turn", "{\"agent_id\":\"echo\",\"message\":\"m\",\"thread_id\":\"c%3$u\","
 			 "\"policy\":\"interrupt\"}" },
+	{ "submit_turn", "{\"agent_id\":\"echo\",\"message\":\"m\",\"thread_id\":\"c%3$u\","
+			 "\"turn_id\":\"u%4$u\"}" },
+	{ "promote_queued_turn", "{\"thread_id\":\"c%3$u\",\"queued_turn_id\":\"u%4$u\"}" },
+	{ "edit_queued_turn", "{\"thread_id\":\"c%3$u\",\"queued_turn_id\":\"u%4$u\","
+			      "\"message\":\"n\"}" },
+	{ "remove_queued_turn", "{\"thread_id\":\"c%3$u\",\"queued_turn_id\":\"u%4$u\"}" },
+	{ "rollback_thread", "{\"thread_id\":\"c%3$u\",\"turn_id\":\"u%4$u\"}" },
+	{ "fork_thread", "{\"thread_id\":\"c%3$u\",\"new_thread_id\":\"f%4$u\"}" },
+	{ "update_thread", "{\"thread_id\":\"c%3$u\",\"title\":\"n%4$u\"}" },
 	{ "pause_queue", "{\"thread_id\":\"c%3$u\"}" },
 	{ "resume_queue", "{\"thread_id\":\"c%3$u\"}" },
 	{ "resume_thread", "{\"thread_id\":\"c%3$u\"}" },
@@ -215,12 +226,59 @@ static void look_for(struct life *l, const struct uar_event *ev)
 		l->found += uar_str_is(ev->event_id, l->named[i]);
 }
 
+/* The read models of a session: folded at one go, and through snapshots. */
+struct views {
+	struct uar_sview whole, pieces;
+};
+
+static void write_view(const struct uar_sview *v, struct uar_buf *out)
+{
+	*out = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	CHECK_INT(uar_sview_write(v, out), UAR_OK);
+}
+
+static void go_through_snapshot(struct uar_sview *v)
+{
+	struct uar_buf snapshot;
+
+	write_view(v, &snapshot);
+	uar_sview_fini(v);
+	uar_sview_init(v);
+	CHECK_INT(uar_sview_read(v, uar_buf_str(&snapshot), NULL), UAR_OK);
+	uar_buf_fini(&snapshot);
+}
+
+static void fold_both(struct life *l, struct views *both, const struct uar_event *ev)
+{
+	CHECK_INT(uar_sview_fold(&both->whole, ev), UAR_OK);
+	CHECK_INT(uar_sview_fold(&both->pieces, ev), UAR_OK);
+	if (sim_below(&l->w, 16) == 0)
+		go_through_snapshot(&both->pieces);
+}
+
+static void compare_views(struct life *l, struct views *both, const char *session_id)
+{
+	struct uar_buf whole, pieces;
+
+	write_view(&both->whole, &whole);
+	write_view(&both->pieces, &pieces);
+	if (!uar_str_eq(uar_buf_str(&whole), uar_buf_str(&pieces)))
+		broken(l, "a snapshot and the rest differ from the fold from zero", session_id);
+	uar_buf_fini(&whole);
+	uar_buf_fini(&pieces);
+	uar_sview_fini(&both->whole);
+	uar_sview_fini(&both->pieces);
+}
+
 static void check_session(struct life *l, struct uar_validator *v, const char *session_id)
 {
 	struct uar_store *disk = l->w.disk;
+	struct views both;
 	uint64_t after = 0;
 	bool more = true;
 
+	uar_sview_init(&both.whole);
+	uar_sview_init(&both.pieces);
 	while (more) {
 		struct one_read o = { .r = { .owner = owner,
 					     .session_id = uar_str_c(session_id),
@@ -235,11 +293,13 @@ static void check_session(struct life *l, struct uar_validator *v, const char *s
 		for (size_t i = 0; i < o.r.event_count; i++) {
 			CHECK_INT(uar_validator_event(v, &o.r.events[i]), UAR_OK);
 			look_for(l, &o.r.events[i]);
+			fold_both(l, &both, &o.r.events[i]);
 			after = o.r.events[i].sequence;
 		}
 		more = o.r.more && o.r.event_count;
 		uar_store_read_fini(&o.r);
 	}
+	compare_views(l, &both, session_id);
 }
 
 static void check_logs(struct life *l)
