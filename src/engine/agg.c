@@ -122,9 +122,28 @@ uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_s
 	return UAR_OK;
 }
 
+static uint64_t *left_slot(struct uar_runtime *rt, uar_str key)
+{
+	return &rt->left.at[uar_str_hash(key, rt->secret.hash_seed) % UAR_LIMIT_LEFT_SLOTS];
+}
+
+uar_err rt_agg_open(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id,
+		    const struct rt_looked *looked, struct agg **out)
+{
+	uar_err e = rt_agg_make(rt, owner, session_id, looked->sequence, out);
+
+	if (e || *left_slot(rt, (*out)->key) <= looked->since)
+		return e;
+	(*out)->unsure = true;
+	(*out)->threads_known = false;
+	return UAR_OK;
+}
+
 void rt_agg_free(struct agg *a)
 {
 	struct uar_runtime *rt = a->rt;
+
+	*left_slot(rt, a->key) = ++rt->left.count;
 
 	rt_batch_drop(a);
 	rt_threads_free(a);

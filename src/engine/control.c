@@ -165,13 +165,21 @@ static void load_needs(struct rt_control *c)
 /* The session is not what it was taken for: it is looked up anew. */
 static void try_again(struct rt_control *c)
 {
+	struct agg *a = c->agg;
 	uar_err e;
 
+	rt_agg_hold(a);
 	forget_loaded(c);
 	uar_arena_reset(&c->rows);
 	rt_control_runs_failed(c, UAR_ECONFLICT);
 	rt_control_turn_forget(c);
 	leave_session(c);
+	if (a->control_count) { /* others wait for it */
+		a->unsure = true;
+		a->threads_known = false;
+		rt_threads_need(a);
+	}
+	rt_agg_drop(a);
 	e = rt_control_locate(c);
 	if (e)
 		rt_control_finish(c, e, NULL);

@@ -2,14 +2,14 @@
 #include "engine/control_int.h"
 #include "engine/limits.h"
 
-static void open_session(struct rt_control *c, uint64_t sequence);
+static void open_session(struct rt_control *c, const struct rt_looked *looked);
 
 static void session_awake(struct rt_waker *w, uar_err e)
 {
 	struct rt_control *c = UAR_OWNER(w, struct rt_control, waker);
 
 	if (!e && rt_agg_find(c->rt, &c->in.owner, uar_str_c(c->session_id))) {
-		open_session(c, 0);
+		open_session(c, &c->looked); /* it is in memory */
 		return;
 	}
 	if (!e)
@@ -23,6 +23,7 @@ static void join(struct rt_control *c, uint64_t sequence)
 	const struct uar_owner *owner = &c->in.owner;
 	uar_err asleep;
 
+	c->looked.sequence = sequence;
 	c->waker.fn = session_awake;
 	if (rt_wake(c->rt, owner, uar_str_c(c->session_id), &c->waker, &asleep))
 		return;
@@ -30,14 +31,21 @@ static void join(struct rt_control *c, uint64_t sequence)
 		rt_control_finish(c, asleep, NULL);
 		return;
 	}
-	open_session(c, sequence);
+	open_session(c, &c->looked);
 }
 
-static void open_session(struct rt_control *c, uint64_t sequence)
+static void open_session(struct rt_control *c, const struct rt_looked *looked)
 {
 	const struct uar_owner *owner = &c->in.owner;
 	struct agg *a = rt_agg_find(c->rt, owner, uar_str_c(c->session_id));
-	uar_err e = a ? UAR_OK : rt_agg_make(c->rt, owner, uar_str_c(c->session_id), sequence, &a);
+	uar_err e = UAR_OK;
+
+	/* That the thread is new may be outdated likewise: then the append is refused, and all of
+	 * it is looked up again. */
+	if (!a && c->runs.new_thread)
+		e = rt_agg_make(c->rt, owner, uar_str_c(c->session_id), looked->sequence, &a);
+	else if (!a)
+		e = rt_agg_open(c->rt, owner, uar_str_c(c->session_id), looked, &a);
 
 	if (e) {
 		rt_control_finish(c, e, NULL);
@@ -136,6 +144,7 @@ static uar_err find_session(struct rt_control *c, uar_str thread_id, uar_str ses
 {
 	struct uar_store *store = c->rt->o.store;
 
+	c->looked.since = c->rt->left.count;
 	c->where = (struct uar_thread_query){
 		.owner = c->in.owner,
 		.thread_id = thread_id,

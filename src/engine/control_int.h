@@ -58,6 +58,7 @@ struct rt_control {
 	struct uar_task later;
 	struct rt_waker waker; /* its session waited outside of memory */
 	struct uar_thread_query where;
+	struct rt_looked looked; /* what it has found */
 	struct uar_rows_query row;
 	struct uar_append append;
 	struct uar_arena arena; /* of the decision */

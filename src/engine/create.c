@@ -15,10 +15,10 @@ struct creation {
 	struct uar_task place_later;
 	struct rt_waker waker;
 	int tries;
-	bool has_blob, has_inputs; /* message, inputs: kept as blobs */
-	bool task_known;
-	bool answer_first; /* refused while the conversation waits for an answer */
-	uar_err refused;   /* unless the key names a run */
+	bool has_blob, has_inputs;     /* message, inputs: kept as blobs */
+	bool task_known, answer_first; /* refused while the conversation waits for an answer */
+	struct rt_looked looked;       /* of its session */
+	uar_err refused;	       /* unless the key names a run */
 	/* From here on it is large, and written where it is used: not cleared. */
 	struct uar_blob_put put, put_inputs;
 	struct uar_thread_query query;
@@ -358,9 +358,9 @@ static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool
 	}
 	if (stands_apart(c))
 		uar_uuid_next(&c->rt->ids, c->thread_id);
-
+	c->looked.sequence = sequence;
 	if (!a)
-		e = rt_agg_make(c->rt, &c->op->owner, session_id, sequence, &a);
+		e = rt_agg_open(c->rt, &c->op->owner, session_id, &c->looked, &a);
 	if (!e) {
 		rt_agg_hold(a);
 		rt_threads_need(a);
@@ -403,6 +403,7 @@ static void place(struct creation *c)
 	struct agg *live;
 	uar_err e;
 
+	c->looked.since = c->rt->left.count;
 	if (!op->conversation_id.n) {
 		uar_uuid_next(&c->rt->ids, c->thread_id);
 		join(c, own_id(c, 3), 0, true);

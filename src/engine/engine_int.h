@@ -56,6 +56,13 @@ struct rt_numbers {
 	size_t room, count;
 };
 
+/* agg.c: when sessions have left memory, by a part of their hash. What a look-up has found of a
+ * session holds as long as none of its place has left since the look-up began. */
+struct rt_left {
+	uint64_t count; /* so many have left */
+	uint64_t at[UAR_LIMIT_LEFT_SLOTS];
+};
+
 struct rt_shortage {
 	bool of_space;		   /* storage refused the last facts for want of it */
 	bool of_memory;		   /* shortage.c: */
@@ -95,7 +102,8 @@ struct uar_runtime {
 			struct uar_list waiters; /* of struct uar_subagents_wait */
 			size_t waiting;
 		} fanout;
-		struct rt_numbers parked;  /* park.c: runs and sessions outside of memory */
+		struct rt_numbers parked; /* park.c: runs and sessions outside of memory */
+		struct rt_left left;
 		struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be
 					    * ended */
 	};
@@ -142,6 +150,7 @@ struct agg {
 	struct {
 		size_t unread;	       /* runs of it */
 		struct waking *waking; /* park.c: they are being listed or read; or NULL */
+		bool unsure;	       /* its sequence may be an older one: it is read again */
 	};
 	bool waiting; /* for the retry timer */
 	bool held;    /* a source was told to hold back */
@@ -192,6 +201,12 @@ struct live_run {
 #define OWED(KIND)    ((uint64_t)1 << (KIND))
 #define OWED_DEADLINE ((uint64_t)1 << UAR_CMD_COUNT)
 
+/* What a look-up has found. */
+struct rt_looked {
+	uint64_t since;	   /* rt->left.count when it began */
+	uint64_t sequence; /* the last one; 0: there was no such session */
+};
+
 struct cmd;
 typedef void cmd_fn(struct cmd *c, uar_err e, const struct uar_error *error,
 		    const struct uar_run *run);
@@ -221,6 +236,11 @@ struct agg *rt_agg_find(struct uar_runtime *rt, const struct uar_owner *owner, u
 /* A new one in memory; UAR_EEXISTS never: the caller looked first. */
 uar_err rt_agg_make(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id,
 		    uint64_t sequence, struct agg **out);
+/* The same for a session that was looked up: `since` is what rt->left.count was before that. It
+ * may have been in memory meanwhile and have moved on; then it is looked up once more, by
+ * rt_threads_need. */
+uar_err rt_agg_open(struct uar_runtime *rt, const struct uar_owner *owner, uar_str session_id,
+		    const struct rt_looked *looked, struct agg **out);
 void rt_agg_kick(struct agg *a); /* there is something to decide */
 void rt_agg_free(struct agg *a);
 void rt_agg_later(struct agg *a); /* tries again when there may be room */

@@ -15,7 +15,8 @@ struct rt_thread {
 
 struct thread_load {
 	struct rt_op under_way;
-	struct agg *agg; /* held */
+	struct agg *agg;		 /* held */
+	struct uar_thread_query session; /* when its last sequence is not known for certain */
 	struct uar_rows_query query;
 	struct uar_timer again;
 	char after[UAR_LIMIT_ROWS_CURSOR + 1];
@@ -207,10 +208,38 @@ static void ask_or_wait(struct thread_load *l, uar_err e)
 		finish_load(l, false);
 }
 
+static void session_ready(struct uar_thread_query *q)
+{
+	struct thread_load *l = UAR_OWNER(q, struct thread_load, session);
+	uar_err e = q->err == UAR_ENOTFOUND ? UAR_OK : q->err;
+
+	if (!e) {
+		l->agg->state.sequence = q->last_sequence;
+		l->agg->unsure = false;
+		e = ask_rows(l);
+	}
+	if (e)
+		ask_or_wait(l, e);
+}
+
+/* It is in memory, so nobody else moves it on from here on. */
+static uar_err ask_session(struct thread_load *l)
+{
+	struct agg *a = l->agg;
+	struct uar_store *store = a->rt->o.store;
+
+	l->session = (struct uar_thread_query){
+		.owner = a->state.owner,
+		.session_id = a->state.session_id,
+		.done = session_ready,
+	};
+	return store->ops->thread(store, &l->session);
+}
+
 static void ask_again(struct uar_timer *t)
 {
 	struct thread_load *l = UAR_OWNER(t, struct thread_load, again);
-	uar_err e = ask_rows(l);
+	uar_err e = l->agg->unsure ? ask_session(l) : ask_rows(l);
 
 	if (e)
 		ask_or_wait(l, e);
