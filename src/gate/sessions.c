@@ -255,6 +255,18 @@ static uar_err take_filters(struct call *c, struct uar_sessions_op *op)
 	return e;
 }
 
+static uar_err take_kind(struct call *c, struct uar_sessions_op *op, struct uar_error *error)
+{
+	uar_str kind = UAR_STR_NONE;
+	uar_err e = gate_query_str(c, "kind", &kind);
+
+	op->kind = kind.n ? uar_session_kind_parse(kind) : UAR_SESSION_MAIN;
+	if (e || op->kind < UAR_SESSION_KINDS)
+		return e;
+	uar_error_where(error, "?kind");
+	return uar_error_set(error, UAR_EINVALID, "kind is main, subagent, job_item or any");
+}
+
 static uar_err decode_sessions(struct call *c, struct uar_sessions_op *op, struct uar_error *error)
 {
 	uint64_t limit = 0;
@@ -268,6 +280,8 @@ static uar_err decode_sessions(struct call *c, struct uar_sessions_op *op, struc
 	op->limit = (uint32_t)limit;
 	if (!e)
 		e = gate_query_flag(c, "live", &op->live, error);
+	if (!e)
+		e = take_kind(c, op, error);
 	if (!e)
 		e = take_filters(c, op);
 	if (!e && op->status.n && !uar_str_is(op->status, "active") &&

@@ -1,4 +1,5 @@
 /* session_list.c - the list of sessions. */
+#include "core/control.h"
 #include "read/limits.h"
 #include "read/read_int.h"
 #include "read/sessions.h"
@@ -28,10 +29,44 @@ static void put_text(struct uar_jw *w, const char *key, uar_str text)
 		uar_jw_null(w, key);
 }
 
+static const char *const kinds[UAR_SESSION_KINDS] = { "main", "subagent", "job_item", "any" };
+
+enum uar_session_kind uar_session_kind_parse(uar_str name)
+{
+	int kind = 0;
+
+	while (kind < UAR_SESSION_KINDS && !uar_str_is(name, kinds[kind]))
+		kind++;
+	return (enum uar_session_kind)kind;
+}
+
+static enum uar_session_kind kind_of(uar_str session_id)
+{
+	if (uar_str_starts(session_id, UAR_STR(UAR_SUBAGENT_THREAD)))
+		return UAR_SESSION_SUBAGENT;
+	return uar_str_starts(session_id, UAR_STR(UAR_JOB_THREAD)) ? UAR_SESSION_JOB_ITEM
+								   : UAR_SESSION_MAIN;
+}
+
+static void filter_kind(struct uar_session_list *q, enum uar_session_kind kind)
+{
+	switch (kind) {
+	case UAR_SESSION_MAIN:
+		q->without[0] = UAR_STR(UAR_SUBAGENT_THREAD);
+		q->without[1] = UAR_STR(UAR_JOB_THREAD);
+		break;
+	case UAR_SESSION_SUBAGENT: q->prefix = UAR_STR(UAR_SUBAGENT_THREAD); break;
+	case UAR_SESSION_JOB_ITEM: q->prefix = UAR_STR(UAR_JOB_THREAD); break;
+	case UAR_SESSION_ANY:
+	case UAR_SESSION_KINDS: break;
+	}
+}
+
 static void write_one(struct uar_jw *w, const struct uar_session_listed *s)
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "session_id", s->session_id);
+	uar_jw_cstr(w, "kind", kinds[kind_of(s->session_id)]);
 	put_text(w, "title", s->title);
 	put_text(w, "agent_id", s->agent_id);
 	uar_jw_str(w, "status", s->status);
@@ -94,6 +129,7 @@ uar_err uar_read_sessions(struct uar_reader *rd, struct uar_sessions_op *op)
 		.limit = op->limit,
 		.done = listed,
 	};
+	filter_kind(&l->query, op->kind);
 	e = store->ops->session_list(store, &l->query);
 	if (e)
 		free_listing(l);

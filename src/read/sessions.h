@@ -35,11 +35,22 @@ struct uar_session_op {
 	struct uar_buf json;
 	char event_id[UAR_UUID_TEXT + 1]; /* of that fact; empty: there is none */
 };
+/* Which sessions are listed: children work in sessions of their own. */
+enum uar_session_kind {
+	UAR_SESSION_MAIN, /* of nobody's child */
+	UAR_SESSION_SUBAGENT,
+	UAR_SESSION_JOB_ITEM,
+	UAR_SESSION_ANY,
+	UAR_SESSION_KINDS
+};
+/* UAR_SESSION_KINDS: it is none of main, subagent, job_item, any. */
+enum uar_session_kind uar_session_kind_parse(uar_str name);
 /* Sessions, the newest first. It stays in place, with its strings, until done. */
 struct uar_sessions_op {
 	struct uar_owner owner;
 	uar_str status, agent_id, title, cursor; /* empty: any; title: a part of it */
-	bool live;				 /* those with a run that is not over */
+	enum uar_session_kind kind;
+	bool live; /* those with a run that is not over */
 	uint32_t limit;
 	void (*done)(struct uar_sessions_op *op);
 	void *ctx; /* the caller's */

@@ -193,6 +193,8 @@ struct uar_session_list {
 	struct uar_owner owner;
 	uar_str status, agent_id; /* empty: any */
 	uar_str title;		  /* a part of it; empty: any */
+	uar_str prefix;		  /* that the id begins with; empty: any */
+	uar_str without[2];	  /* that it does not begin with, both or none */
 	bool live;		  /* those with a run that is not over */
 	uar_str after;		  /* cursor: `next` of the page before; ECURSOR when it is none */
 	uint32_t limit;		  /* at most UAR_LIMIT_LIST_PAGE */

@@ -10,6 +10,8 @@ enum {
 	BY_AGENT = 2,
 	BY_TITLE = 4,
 	LIVE = 8,
+	BY_PREFIX = 16,
+	WITHOUT = 32,
 	OF_SESSIONS = 1 << 29,
 };
 
@@ -21,7 +23,7 @@ enum {
 #define SESSION_AGENT  "coalesce((SELECT r.agent_id " FIRST_RUN "), '')"
 #define SESSION_STATUS "coalesce(nullif(w.status, ''), 'active')"
 
-/* ?1 owner, ?2 cursor, ?3 limit, ?4 to ?6 filters. */
+/* ?1 owner, ?2 cursor, ?3 limit, ?4 to ?9 filters. */
 static void list_sql(struct uar_buf *out, unsigned set)
 {
 	uar_buf_printf(out,
@@ -45,6 +47,11 @@ static void list_sql(struct uar_buf *out, unsigned set)
 	if (set & LIVE)
 		uar_buf_printf(out, " AND EXISTS(SELECT 1 FROM runs r WHERE r.sid = s.sid"
 				    " AND r.terminal = 0)");
+	if (set & BY_PREFIX)
+		uar_buf_printf(out, " AND substr(s.session_id, 1, length(?7)) = ?7");
+	if (set & WITHOUT)
+		uar_buf_printf(out, " AND substr(s.session_id, 1, length(?8)) <> ?8"
+				    " AND substr(s.session_id, 1, length(?9)) <> ?9");
 	uar_buf_printf(out, " ORDER BY s.sid DESC LIMIT ?3");
 }
 
@@ -101,7 +108,8 @@ static uar_err list_sessions(struct sq_reader *rd, struct uar_session_list *q, i
 {
 	unsigned set = OF_SESSIONS | (q->status.n ? BY_STATUS : 0) |
 		       (q->agent_id.n ? BY_AGENT : 0) | (q->title.n ? BY_TITLE : 0) |
-		       (q->live ? LIVE : 0);
+		       (q->live ? LIVE : 0) | (q->prefix.n ? BY_PREFIX : 0) |
+		       (q->without[1].n ? WITHOUT : 0);
 	uint64_t before = INT64_MAX;
 	sqlite3_stmt *st;
 	uar_err e;
@@ -119,6 +127,9 @@ static uar_err list_sessions(struct sq_reader *rd, struct uar_session_list *q, i
 	bind_text(st, 4, q->status);
 	bind_text(st, 5, q->agent_id);
 	bind_text(st, 6, q->title);
+	bind_text(st, 7, q->prefix);
+	bind_text(st, 8, q->without[0]);
+	bind_text(st, 9, q->without[1]);
 	e = read_rows(rd, q, st);
 	sq_done(st);
 	return e;
