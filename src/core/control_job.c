@@ -263,6 +263,9 @@ static void check_create(struct ctl *c)
 	if (in->concurrency < 0 || in->concurrency > UAR_LIMIT_JOB_CONCURRENCY)
 		ctl_refuse(c, UAR_EINVALID, "/concurrency", "concurrency is 1 to %d",
 			   UAR_LIMIT_JOB_CONCURRENCY);
+	if (c->in->active && c->in->active->status == UAR_STATUS_CANCELLING)
+		ctl_refuse(c, UAR_ESTATE, "/thread_id",
+			   "the turn is being cancelled: it starts no jobs");
 	if (in->max_runtime_ms < 0)
 		ctl_refuse(c, UAR_EINVALID, "/max_runtime_ms", "a time is not negative");
 	if (in->output_schema.n && !c->e.err)
@@ -313,6 +316,8 @@ static struct uar_row_job *make_job(struct ctl *c, const struct ctl_ancestry *a,
 	j->item_count = items;
 	j->depth = a->depth;
 	j->root_session_id = a->root_session_id;
+	j->run_id = c->in->active ? c->in->active->id.run_id : UAR_STR_NONE;
+	j->on_parent_end = in->on_parent_end.n ? in->on_parent_end : UAR_STR("close");
 	j->started_at = c->e.env->now_us;
 	return j;
 }

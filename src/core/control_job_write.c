@@ -47,6 +47,8 @@ void uar_job_write(struct uar_jw *w, const struct uar_row_job *j)
 	uar_jw_str(w, "session_id", j->row.session_id);
 	view_put_text(w, "thread_id", j->row.tag);
 	view_put_text(w, "task_id", j->row.parent);
+	view_put_text(w, "run_id", j->run_id);
+	uar_jw_str(w, "on_parent_end", j->on_parent_end.n ? j->on_parent_end : UAR_STR("close"));
 	uar_jw_str(w, "agent_id", j->agent_id);
 	uar_jw_str(w, "job_kind", j->job_kind);
 	uar_jw_str(w, "status", j->row.status);

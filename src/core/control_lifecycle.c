@@ -159,8 +159,40 @@ void ctl_end_task(struct ctl *c, struct uar_row_task *t, const char *status)
 	ctl_release_dependents(c, t);
 }
 
+static bool cancels_delegated(const struct ctl *c)
+{
+	uar_str how = c->in->cancel_task.propagation;
+
+	return how.n && !uar_str_is(how, "none");
+}
+
+static void put_target(struct uar_jw *w, uar_str kind, uar_str id)
+{
+	uar_jw_obj(w, NULL);
+	uar_jw_str(w, "kind", kind);
+	uar_jw_str(w, "id", id);
+	uar_jw_close(w);
+}
+
+/* The agents and jobs that the cancel reaches. The shell stops them: what it still has to do is
+ * in the rows, of the task and of them. */
+static void put_targets(struct ctl *c, struct uar_jw *w, const struct uar_loaded *edges)
+{
+	uar_jw_arr(w, "targets");
+	for (size_t i = 0; edges && i < edges->count && !c->e.err; i++) {
+		const struct uar_row_edge *edge = ctl_row_of(c, &edges->rows[i]);
+
+		if (edge && uar_str_is(edge->edge_kind, "spawned_subagent") &&
+		    uar_str_is(edge->row.status, "active") && edge->reason.n)
+			put_target(w, edge->reason, edge->row.tag);
+	}
+	uar_jw_close(w);
+}
+
 static void emit_cancel_requested(struct ctl *c, const struct uar_row_task *t, uar_str reason)
 {
+	const struct uar_need need = { .kind = UAR_ROW_EDGE, .parent = t->row.id };
+	const struct uar_loaded *edges = cancels_delegated(c) ? ctl_load(c, &need) : NULL;
 	struct uar_jw *w = uar_emit_begin(&c->e);
 	uar_str how = c->in->cancel_task.propagation;
 
@@ -170,8 +202,7 @@ static void emit_cancel_requested(struct ctl *c, const struct uar_row_task *t, u
 	ctl_put_who(w, "requested_by", c->in);
 	uar_jw_time(w, "requested_at", c->e.env->now_us);
 	uar_jw_str(w, "propagation", how.n ? how : UAR_STR("none"));
-	uar_jw_arr(w, "targets");
-	uar_jw_close(w);
+	put_targets(c, w, edges);
 	ctl_emit_task(c, t, UAR_EV_TASK_CANCEL_REQUESTED);
 }
 
@@ -198,6 +229,7 @@ static void cancel_one(struct ctl *c, struct uar_row_task *t, uar_str reason)
 	emit_cancel_requested(c, t, reason);
 	ctl_change(c, t);
 	t->cancel_requested = true;
+	t->cancel_delegated = cancels_delegated(c);
 	t->cancel_reason = t->status_reason = reason;
 	if (t->run_live) {
 		t->row.status = t->base_status = UAR_STR("cancelling");

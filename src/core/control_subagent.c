@@ -342,6 +342,7 @@ static void adopt(struct ctl *c, struct uar_row_subagent *s, uar_str turn_id)
 {
 	ctl_change(c, s);
 	s->row.parent = c->in->active->id.run_id;
+	s->resumed = false;
 	s->turn_id = turn_id;
 	emit_status(c, s, s->row.status, "adopted");
 	tell(c, s, true);
@@ -499,6 +500,7 @@ void ctl_resume_subagent(struct ctl *c)
 	give_turn(c, s, last ? last->message : in->message, UAR_STR_NONE);
 	if (c->e.err)
 		return;
+	s->resumed |= is_closed(s);
 	begin_again(c, s, "resumed");
 	tell(c, s, false);
 }
@@ -549,6 +551,7 @@ void ctl_close_subagent(struct ctl *c)
 		return;
 	ctl_change(c, s);
 	s->row.status = UAR_STR("closed");
+	s->resumed = false;
 	s->status_reason = in->reason.n ? in->reason : UAR_STR("requested");
 	s->row.open = s->open_turns > 0;
 	s->ended_at = c->e.env->now_us;

@@ -308,10 +308,12 @@ void rt_attempt_learn(struct agg *a, const struct uar_row *row)
 	struct uar_arena arena;
 
 	uar_arena_init(&arena, 0);
-	if (!uar_row_unpack(row, &arena, &t, sizeof t, NULL) && t.run_live) {
-		if (t.cancel_requested)
+	if (!uar_row_unpack(row, &arena, &t, sizeof t, NULL)) {
+		if (t.cancel_delegated)
+			rt_fanout_task_stopped(a, row->id);
+		if (t.run_live && t.cancel_requested)
 			stop_attempt(a, &t);
-		else
+		else if (t.run_live)
 			start_held(a, &t);
 	}
 	uar_arena_fini(&arena);

@@ -343,8 +343,8 @@ bool rt_fanout_is_child(const struct live_run *r);
 void rt_fanout_ended(struct live_run *r);
 void rt_fanout_follow(struct live_run *r); /* it waits, or goes on */
 void rt_fanout_parent_stopped(struct live_run *r);
-void rt_fanout_check_parent(struct uar_runtime *rt, const struct uar_owner *owner,
-			    const struct uar_row *row);
+/* The task was cancelled, with the agents and jobs that work for it. */
+void rt_fanout_task_stopped(struct agg *a, uar_str task_id);
 bool rt_fanout_expire(struct uar_runtime *rt, const struct uar_row *row);
 void rt_fanout_drain(struct uar_runtime *rt);
 

@@ -463,29 +463,56 @@ static void learn_item(struct uar_runtime *rt, const struct uar_owner *owner,
 	uar_arena_fini(&arena);
 }
 
+/* An agent in a session of its own that is closed at the same moment starts no others. */
+static bool may_be_late(const struct uar_row *row, const struct uar_row_subagent *s)
+{
+	uar_str id;
+
+	return uar_str_is(row->status, "spawned") && s->run_id.n == 0 &&
+	       (s->task_id.n || uar_thread_subagent(row->session_id, &id));
+}
+
 static void learn_subagent(struct uar_runtime *rt, const struct uar_owner *owner,
-			   const struct uar_row *row)
+			   const struct uar_row *row, bool started)
 {
 	struct uar_row_subagent s;
 	struct uar_arena arena;
 
 	if (!row->open)
 		rt_fanout_rested(rt, owner, row->id);
-	if (!uar_str_is(row->status, "closed"))
-		return;
 	uar_arena_init(&arena, 0);
-	if (!uar_row_unpack(row, &arena, &s, sizeof s, NULL))
-		rt_fanout_close_below(rt, owner, s.child_session_id);
+	if (!uar_row_unpack(row, &arena, &s, sizeof s, NULL)) {
+		if (uar_str_is(row->status, "closed"))
+			rt_fanout_close_below(rt, owner, s.child_session_id);
+		else if (started || may_be_late(row, &s))
+			rt_fanout_check_child(rt, owner, row, &s);
+	}
 	uar_arena_fini(&arena);
 }
 
-void rt_fanout_learn(struct agg *a, const struct uar_row *row)
+static void learn_job(struct uar_runtime *rt, const struct uar_owner *owner,
+		      const struct uar_row *row, bool started)
 {
-	switch (row->kind) {
-	case UAR_ROW_SUBAGENT_TURN: learn_turn(a->rt, &a->state.owner, row, false); break;
-	case UAR_ROW_JOB_ITEM: learn_item(a->rt, &a->state.owner, row); break;
-	case UAR_ROW_SUBAGENT: learn_subagent(a->rt, &a->state.owner, row); break;
-	case UAR_ROW_JOB: rt_due_note(a->rt, row->due_us); break;
+	struct uar_row_job j;
+	struct uar_arena arena;
+
+	rt_due_note(rt, row->due_us);
+	uar_arena_init(&arena, 0);
+	if (started && !uar_row_unpack(row, &arena, &j, sizeof j, NULL))
+		rt_fanout_check_job(rt, owner, row, &j);
+	uar_arena_fini(&arena);
+}
+
+void rt_fanout_learn(struct agg *a, const struct uar_row *written)
+{
+	struct uar_row row = *written;
+
+	row.session_id = a->state.session_id;
+	switch (row.kind) {
+	case UAR_ROW_SUBAGENT_TURN: learn_turn(a->rt, &a->state.owner, &row, false); break;
+	case UAR_ROW_JOB_ITEM: learn_item(a->rt, &a->state.owner, &row); break;
+	case UAR_ROW_SUBAGENT: learn_subagent(a->rt, &a->state.owner, &row, false); break;
+	case UAR_ROW_JOB: learn_job(a->rt, &a->state.owner, &row, false); break;
 	default: break;
 	}
 }
@@ -496,11 +523,8 @@ void rt_fanout_recovered(struct uar_runtime *rt, const struct uar_owner *owner,
 	switch (row->kind) {
 	case UAR_ROW_SUBAGENT_TURN: learn_turn(rt, owner, row, true); break;
 	case UAR_ROW_JOB_ITEM: learn_item(rt, owner, row); break;
-	case UAR_ROW_SUBAGENT:
-		learn_subagent(rt, owner, row);
-		rt_fanout_check_parent(rt, owner, row);
-		break;
-	case UAR_ROW_JOB: rt_due_note(rt, row->due_us); break;
+	case UAR_ROW_SUBAGENT: learn_subagent(rt, owner, row, true); break;
+	case UAR_ROW_JOB: learn_job(rt, owner, row, true); break;
 	default: break;
 	}
 }

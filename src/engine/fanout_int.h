@@ -42,9 +42,17 @@ bool rt_errand_keep(struct errand *e, uar_str *const *strings, size_t n);
 void rt_errand_again(struct errand *e, uar_err why);
 
 /* fanout_close.c */
-/* The child was closed, so its own children are. */
+void rt_fanout_close_child(struct uar_runtime *rt, const struct uar_owner *owner, uar_str id);
+void rt_fanout_cancel_job(struct uar_runtime *rt, const struct uar_owner *owner, uar_str id);
+/* The child was closed, so its own children are, and its jobs. */
 void rt_fanout_close_below(struct uar_runtime *rt, const struct uar_owner *owner,
 			   uar_str child_session_id);
+
+/* fanout_check.c: stops it when what has started it was stopped. */
+void rt_fanout_check_child(struct uar_runtime *rt, const struct uar_owner *owner,
+			   const struct uar_row *row, const struct uar_row_subagent *s);
+void rt_fanout_check_job(struct uar_runtime *rt, const struct uar_owner *owner,
+			 const struct uar_row *row, const struct uar_row_job *j);
 
 /* fanout_wait.c */
 void rt_fanout_rested(struct uar_runtime *rt, const struct uar_owner *owner, uar_str subagent_id);

@@ -312,5 +312,101 @@ def killed():
             equal(len(of_class(events, "subagent.completed", child)), 1)
 
 
+def asking(s, parent, **more):
+    """A child that has asked for something and waits."""
+    child = spawn(s, parent, message=ASK, agent_id="tools", **more)
+    wait_until(lambda: wait(s, child["subagent_id"], timeout_ms=0)["subagents"][0]["status"] == "waiting", "it asks")
+    return child
+
+
+@test("a_kill_after_a_child_at_rest_was_closed_leaves_none_of_its_own_at_work", "CTL-30 FACT-07")
+def closed_through_kills():
+    with Server() as s:
+        parent = parent_of(s)
+        for i in range(4):
+            top = rest(s, spawn(s, parent))
+            middle = rest(s, spawn(s, {"thread_id": top["child_thread_id"]}))
+            below = asking(s, {"thread_id": middle["child_thread_id"]})
+            beside = asking(s, {"thread_id": top["child_thread_id"]}, on_parent_end="detach")
+            command(s, "close_subagent", subagent_id=top["subagent_id"])
+            s.kill()
+            s.start()
+            equal(rest(s, below)["status"], "closed", i)
+            equal(wait(s, middle["subagent_id"])["subagents"][0]["status"], "completed")
+            check(wait(s, beside["subagent_id"], timeout_ms=0)["timed_out"], "it is detached")
+        command(s, "resume_subagent", subagent_id=below["subagent_id"], message=ASK)
+        wait_until(lambda: wait(s, below["subagent_id"], timeout_ms=0)["subagents"][0]["status"] == "waiting", "it asks")
+        s.restart()
+        equal(wait(s, below["subagent_id"], timeout_ms=500)["timed_out"], True, "somebody has resumed it")
+
+
+def asking_job(s, **more):
+    j = command(s, "create_job", agent_id="tools", instruction=ASK, items=["", ""], **more)["result"]["job"]
+    wait_until(lambda: job(s, j)["counts"]["running"] == 2, "its items are at work")
+    return j
+
+
+def job(s, j):
+    return command(s, "get_job", job_id=j["job_id"])["result"]["job"]
+
+
+@test("a_cancel_of_a_task_reaches_the_agents_and_jobs_that_work_for_it", "CTL-12 TASK-04 FACT-07")
+def task_cancelled():
+    with Server() as s:
+        parent = parent_of(s)
+        for how in ("all", "none", "children"):
+            task = command(s, "create_task", objective="dig", session_id=parent["session_id"])["result"]["task"]
+            child = asking(s, parent, task_id=task["task_id"])
+            work = asking_job(s, task_id=task["task_id"])
+            command(s, "cancel_task", task_id=task["task_id"], propagation=how)
+            if how == "children":
+                s.kill()
+                s.start()
+            fact, = [e for e in of_class(log_of(s, parent["session_id"]), "task.cancel_requested")
+                     if e["task_id"] == task["task_id"]]
+            targets = [{"kind": "subagent", "id": child["subagent_id"]}, {"kind": "job", "id": work["job_id"]}]
+            equal(sorted(t["kind"] for t in fact["payload"]["targets"]), [] if how == "none" else ["job", "subagent"])
+            check(all(t in targets for t in fact["payload"]["targets"]), fact)
+            if how == "none":
+                check(wait(s, child["subagent_id"], timeout_ms=500)["timed_out"], "it goes on")
+                equal(job(s, work)["status"], "running")
+                continue
+            equal(rest(s, child)["status"], "closed", how)
+            wait_until(lambda: job(s, work)["status"] == "cancelled" and not job(s, work)["counts"]["running"], "the job")
+            refused(s.http.post("/api/control/create_job", {
+                "agent_id": "echo", "instruction": "x", "items": ["a"], "task_id": task["task_id"]}), 409, "CONFLICT")
+
+
+@test("an_interrupt_reaches_the_jobs_of_the_turn", "CTL-04 FACT-07")
+def job_interrupted():
+    with Server() as s:
+        t = command(s, "submit_turn", agent_id="tools", message=ASK)["result"]
+        wait_until(lambda: s.record(t["run_id"]).get("actions"), "a question")
+        work = asking_job(s, thread_id=t["thread_id"])
+        equal(job(s, work)["run_id"], t["run_id"])
+        kept = asking_job(s, thread_id=t["thread_id"], on_parent_end="detach")
+        command(s, "interrupt_turn", session_id=t["session_id"])
+        wait_until(lambda: job(s, work)["status"] == "cancelled" and not job(s, work)["counts"]["running"], "the job")
+        equal(job(s, kept)["status"], "running")
+
+
+@test("sessions_of_children_are_listed_only_when_they_are_asked_for", "CTL-39")
+def listed():
+    with Server() as s:
+        parent = parent_of(s)
+        child = rest(s, spawn(s, parent))
+        work = command(s, "create_job", agent_id="echo", instruction="x", items=["a"])["result"]["job"]
+        wait_until(lambda: job(s, work)["status"] == "completed", "the job")
+
+        def kinds(query):
+            a = s.http.get(f"/api/sessions?limit=50{query}").json["sessions"]
+            return {x["session_id"]: x["kind"] for x in a}
+        equal(kinds(""), {parent["session_id"]: "main", work["session_id"]: "main"})
+        equal(kinds("&kind=subagent"), {child["child_session_id"]: "subagent"})
+        equal(list(kinds("&kind=job_item").values()), ["job_item"])
+        equal(len(kinds("&kind=any")), 4)
+        refused(s.http.get("/api/sessions?kind=other"), 400, "VALIDATION_ERROR", "?kind")
+
+
 if __name__ == "__main__":
     main()
