@@ -171,6 +171,21 @@ static uar_err put_request(struct uar_cli *cli, uar_str message, struct uar_buf 
 	return uar_jw_end(&w);
 }
 
+/* A run that only begins when somebody has answered would look as if it hung. */
+static void tell_waits(const struct uar_cli *cli, const struct uar_json *answer)
+{
+	const struct uar_json *by = uar_json_get(answer, UAR_STR("waits_behind"));
+	uar_str detail = uar_json_str(uar_json_get(by, UAR_STR("detail")), UAR_STR(""));
+	struct uar_buf clean = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
+
+	uar_text_clean(&clean, detail, false);
+	if (detail.n)
+		fprintf(cli->err, "uar: %.*s (`uar approve`, `uar answer`)\n",
+			UAR_FMT(uar_buf_str(&clean)));
+	fflush(cli->err);
+	uar_buf_fini(&clean);
+}
+
 uar_err uar_remote_create(struct uar_cli *cli, const char *path, uar_str body,
 			  char run_id[UAR_LIMIT_ID_BYTES + 1], struct uar_error *error)
 {
@@ -189,8 +204,10 @@ uar_err uar_remote_create(struct uar_cli *cli, const char *path, uar_str body,
 	id = uar_json_str(uar_json_get(a.root, UAR_STR("run_id")), UAR_STR(""));
 	if (!e && !uar_str_is_id(id))
 		e = uar_error_set(error, UAR_ESYNTAX, "the answer names no run");
-	if (!e)
+	if (!e) {
 		snprintf(run_id, UAR_LIMIT_ID_BYTES + 1, "%.*s", UAR_FMT(id));
+		tell_waits(cli, a.root);
+	}
 	uar_remote_answer_fini(&a);
 	return e;
 }

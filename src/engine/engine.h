@@ -103,6 +103,16 @@ UAR_MUST_CHECK uar_err uar_runtime_create_run(struct uar_runtime *rt, struct uar
  * answer. */
 UAR_MUST_CHECK uar_err uar_runtime_create_turn(struct uar_runtime *rt, struct uar_run_create *op);
 
+/* What a run of the queue stands behind. */
+struct uar_held_up {
+	char run_id[UAR_LIMIT_ID_BYTES + 1];
+	char action_id[UAR_ACTION_TEXT + 1]; /* that this one waits for, the first of them */
+	size_t open;
+};
+/* True: the run is queued, and its thread waits for an answer. */
+bool uar_runtime_held_up(const struct uar_runtime *rt, const struct uar_owner *owner,
+			 uar_str run_id, struct uar_held_up *out);
+
 /* Another attempt at the task of a run that is over. */
 struct uar_run_retry_op {
 	struct uar_owner owner;

@@ -399,17 +399,37 @@ struct live_run *rt_thread_at_work(struct agg *a, uar_str thread_id)
 	return r && r->committed && r->state.status != UAR_STATUS_QUEUED ? r : NULL;
 }
 
-uar_err rt_thread_answered(struct agg *a, uar_str thread_id, struct uar_error *error)
+/* The run of the thread that waits for an answer; NULL: none does. */
+static const struct live_run *asking_run(struct agg *a, uar_str thread_id, struct uar_held_up *out)
 {
-	struct live_run *r = rt_thread_at_work(a, thread_id);
+	const struct live_run *r = rt_thread_at_work(a, thread_id);
 	const struct uar_run_actions *asked = r ? &uar_run_rare(&r->state)->actions : NULL;
-	char id[UAR_ACTION_TEXT + 1];
 
 	if (!asked || !asked->open_count)
+		return NULL;
+	uar_action_id(uar_str_c(r->run_id), asked->open[0].number, out->action_id);
+	snprintf(out->run_id, sizeof out->run_id, "%s", r->run_id);
+	out->open = asked->open_count;
+	return r;
+}
+
+uar_err rt_thread_answered(struct agg *a, uar_str thread_id, struct uar_error *error)
+{
+	struct uar_held_up by;
+
+	if (!asking_run(a, thread_id, &by))
 		return UAR_OK;
-	uar_action_id(uar_str_c(r->run_id), asked->open[0].number, id);
 	return uar_error_set(error, UAR_EWAITING,
 			     "run %s of this thread waits for an answer to %s (%zu open): answer "
 			     "it, or cancel the run, then send the message again",
-			     r->run_id, id, asked->open_count);
+			     by.run_id, by.action_id, by.open);
+}
+
+bool uar_runtime_held_up(const struct uar_runtime *rt, const struct uar_owner *owner,
+			 uar_str run_id, struct uar_held_up *out)
+{
+	const struct live_run *r = rt_run_find(rt, owner, run_id);
+
+	return r && r->state.status == UAR_STATUS_QUEUED &&
+	       asking_run(r->agg, uar_str_c(r->thread_id), out);
 }

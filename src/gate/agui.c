@@ -318,6 +318,7 @@ static void answer_created(struct uar_run_create *op)
 	uar_jw_cstr(&w, "status", op->status);
 	uar_jw_str(&w, "stream_url",
 		   uar_arena_printf(&c->arena, "/api/ag-ui/runs/%s/stream", op->run_id));
+	gate_put_held_up(&w, c, op->run_id);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer(c, 202, &b);

@@ -389,6 +389,9 @@ void gate_answer_view(struct call *c, uar_str run_id, const struct gate_view *vi
 
 /* runs.c: a run as POST /api/runs describes it, but for `done` and `ctx`. */
 uar_err gate_decode_create(struct call *c, struct uar_run_create *op, struct uar_error *error);
+/* The member "waits_behind", if the run is queued behind one that waits for an answer: who starts
+ * it would else wait for what only a person ends. */
+void gate_put_held_up(struct uar_jw *w, const struct call *c, const char *run_id);
 
 #define R(METHOD, PATH, HANDLER, ACCESS, BODY, QUERY, DOC) route_fn gate_##HANDLER;
 #include "gate/route.def"

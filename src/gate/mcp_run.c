@@ -504,7 +504,7 @@ static uar_err start_run(struct run_work *r, const struct uar_agent *agent, stru
 		return e;
 	r->op.owner = r->work.owner;
 	r->op.done = created;
-	e = uar_runtime_create_run(r->work.m->g->o.runtime, &r->op);
+	e = uar_runtime_create_turn(r->work.m->g->o.runtime, &r->op);
 	if (e)
 		*error = r->op.error;
 	else

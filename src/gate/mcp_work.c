@@ -374,7 +374,7 @@ void mcp_work_fail(struct mcp_work *k, uar_err e, const struct uar_error *error)
 	if (k->s && k->begun && !k->settled)
 		record(k, "settled", UAR_STR_NONE, true);
 	k->settled = true;
-	if (x && (e == UAR_EINVALID || e == UAR_ESCHEMA))
+	if (x && (e == UAR_EINVALID || e == UAR_ESCHEMA || e == UAR_EWAITING))
 		mcp_answer_failed(
 			x, uar_str_c(error && error->text[0] ? error->text : uar_err_text(e)));
 	else if (x)

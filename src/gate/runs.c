@@ -113,6 +113,24 @@ int64_t gate_timeout_us(const struct uar_json *j)
 	return seconds > 1e9 ? (int64_t)1e15 : (int64_t)(seconds * 1e6);
 }
 
+void gate_put_held_up(struct uar_jw *w, const struct call *c, const char *run_id)
+{
+	struct uar_held_up by;
+	char detail[UAR_LIMIT_ID_BYTES + 200];
+
+	if (!uar_runtime_held_up(c->g->o.runtime, &c->owner, uar_str_c(run_id), &by))
+		return;
+	snprintf(detail, sizeof detail,
+		 "run %s of this conversation waits for an answer (%zu open): answer it, or cancel "
+		 "that run, and this one begins",
+		 by.run_id, by.open);
+	uar_jw_obj(w, "waits_behind");
+	uar_jw_cstr(w, "run_id", by.run_id);
+	uar_jw_cstr(w, "action_id", by.action_id);
+	uar_jw_cstr(w, "detail", detail);
+	uar_jw_close(w);
+}
+
 static void created(struct uar_run_create *op)
 {
 	struct call *c = op->ctx;
@@ -133,6 +151,7 @@ static void created(struct uar_run_create *op)
 	uar_jw_cstr(&w, "run_id", op->run_id);
 	uar_jw_cstr(&w, "status", op->status);
 	uar_jw_str(&w, "stream_url", uar_str_n(stream, (size_t)n));
+	gate_put_held_up(&w, c, op->run_id);
 	uar_jw_close(&w);
 	b.err = uar_jw_end(&w);
 	gate_answer_headers(c, 202, &b, headers, op->existed ? 2 : 1);

@@ -217,6 +217,7 @@ static uar_err open_link(struct uar_mcp_client *c, struct uar_error *error)
 						  .url = c->o.server.url,
 						  .headers = c->o.server.headers,
 						  .guarded = c->o.server.guarded,
+						  .two_addresses = c->known == TWO_ADDRESSES,
 						  .authorization = authorization,
 						  .events = events };
 
@@ -241,14 +242,18 @@ void client_connect(struct uar_mcp_client *c)
 	c->link = NULL;
 	c->listens[0] = 0;
 	client_watch_anew(c);
-	c->version_again = c->only_modern = false;
+	c->version_again = false;
+	if (c->known == ONLY_MODERN)
+		c->known = NOTHING_KNOWN;
 	e = open_link(c, &error);
 	if (e) {
 		client_connect_later(c, error.text[0] ? error.text : uar_err_text(e));
 		return;
 	}
-	if (choice == UAR_MCP_CHOOSE_MODERN) {
-		c->only_modern = true;
+	if (c->known == TWO_ADDRESSES) {
+		initialize(c);
+	} else if (choice == UAR_MCP_CHOOSE_MODERN) {
+		c->known = ONLY_MODERN;
 		probe(c);
 	} else if (choice == UAR_MCP_AUTO && c->o.server.url) {
 		probe(c);
@@ -288,6 +293,7 @@ void client_connect_later(struct uar_mcp_client *c, const char *reason)
 		ms = UAR_LIMIT_MCP_BACKOFF_MAX_MS;
 	c->failures++;
 	c->state = STATE_WAITING;
+	c->known = NOTHING_KNOWN; /* it may be another server by then */
 	c->id[0] = 0;
 	uar_buf_clear(&c->reason);
 	uar_buf_add_str(&c->reason, uar_str_utf8_prefix(uar_str_c(reason), 400));
@@ -430,7 +436,7 @@ static bool is_discovery(const struct uar_json *result)
 
 static void probe_failed(struct uar_mcp_client *c)
 {
-	if (c->only_modern)
+	if (c->known == ONLY_MODERN)
 		ask_for_tools(c, UAR_STR_NONE); /* it does not say what it can do */
 	else
 		initialize(c);
@@ -472,7 +478,7 @@ static void take_error(struct uar_mcp_client *c, const struct uar_mcp_message *m
 		   c->o.server.era == UAR_MCP_AUTO &&
 		   (m->error.code == UAR_MCP_METHOD_NOT_FOUND ||
 		    m->error.code == UAR_MCP_UNSUPPORTED_VERSION)) {
-		c->only_modern = true;
+		c->known = ONLY_MODERN;
 		probe(c);
 	} else {
 		snprintf(reason, sizeof reason, "the server refused: %.*s",
@@ -536,6 +542,22 @@ static bool wants_token(int status)
 	return status == 401 || status == 403;
 }
 
+/* A server that is older than streamable HTTP knows no POST at its address. */
+static bool may_be_older(const struct uar_mcp_client *c, int status)
+{
+	return c->state == STATE_INITIALIZING && c->o.server.url && !c->known &&
+	       (status == 400 || status == 404 || status == 405);
+}
+
+static void connect_older(struct uar_mcp_client *c)
+{
+	c->known = TWO_ADDRESSES;
+	c->state = STATE_WAITING;
+	c->id[0] = 0;
+	if (uar_timer_set(c->sched, &c->timer, 0))
+		client_connect_later(c, uar_err_text(UAR_ENOMEM));
+}
+
 static void listen_later(struct uar_mcp_client *c, int status)
 {
 	c->listens[0] = 0;
@@ -543,6 +565,17 @@ static void listen_later(struct uar_mcp_client *c, int status)
 	if (status / 100 != 4 && /* else the server has none */
 	    uar_timer_set(c->sched, &c->listen_again, UAR_LIMIT_MCP_LISTEN_MS * 1000LL))
 		client_connect_later(c, uar_err_text(UAR_ENOMEM));
+}
+
+/* What the state waits for does not come. */
+static void step_lost(struct uar_mcp_client *c, int status, const char *text)
+{
+	if (c->state == STATE_PROBING && status / 100 == 4 && !wants_token(status))
+		probe_failed(c);
+	else if (may_be_older(c, status))
+		connect_older(c);
+	else
+		client_connect_later(c, text);
 }
 
 static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *reason)
@@ -566,9 +599,9 @@ static void on_lost(void *ctx, uar_str id, uar_err e, int status, const char *re
 		client_fail_call(call, e, text);
 	else if (!mine)
 		client_watch_refused(c, id, uar_str_c(text));
-	if (mine && c->state == STATE_PROBING && status / 100 == 4 && !wants_token(status))
-		probe_failed(c);
-	else if (mine || lost_session(c, status))
+	if (mine)
+		step_lost(c, status, text);
+	else if (lost_session(c, status))
 		client_connect_later(c, text);
 }
 
@@ -635,47 +668,4 @@ void uar_mcp_client_destroy(struct uar_mcp_client *c)
 	uar_buf_fini(&c->version);
 	uar_buf_fini(&c->reason);
 	uar_free(c);
-}
-
-const struct uar_mcp_tool *uar_mcp_client_tool(const struct uar_mcp_client *c, size_t index)
-{
-	return uar_mcp_toolset_at(c->tools, index);
-}
-
-bool uar_mcp_client_ready(const struct uar_mcp_client *c, uar_str *out_reason)
-{
-	*out_reason = uar_buf_str(&c->reason);
-	return c->tools != NULL;
-}
-
-bool uar_mcp_client_failed(const struct uar_mcp_client *c)
-{
-	return !c->tools && c->failures && c->state != STATE_AUTHORIZING;
-}
-
-uar_str uar_mcp_client_version(const struct uar_mcp_client *c)
-{
-	return uar_buf_str(&c->version);
-}
-
-uar_str uar_mcp_client_errors(const struct uar_mcp_client *c)
-{
-	return c->link ? c->link->ops->errors(c->link) : UAR_STR_NONE;
-}
-
-bool uar_mcp_client_offers(const struct uar_mcp_client *c, const char *capability)
-{
-	const struct uar_json *j = NULL;
-	uar_str rest = uar_str_c(capability);
-	struct uar_arena arena;
-	bool offers;
-
-	uar_arena_init(&arena, 0);
-	if (uar_json_parse(uar_buf_str(&c->caps), NULL, &arena, &j, NULL))
-		j = NULL;
-	while (j && rest.n)
-		j = uar_json_get(j, uar_str_cut(rest, '/', &rest));
-	offers = j && uar_json_bool(j, true);
-	uar_arena_fini(&arena);
-	return offers;
 }

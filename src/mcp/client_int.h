@@ -63,7 +63,9 @@ struct uar_mcp_client {
 	uint64_t ids;
 	unsigned failures, pages;
 	bool list_again, version_again;
-	bool only_modern;	/* the era is known: a probe asks for capabilities alone */
+	/* ONLY_MODERN: a probe asks for capabilities alone. TWO_ADDRESSES: the transport of
+	 * 2024-11-05 is tried, or spoken. */
+	enum { NOTHING_KNOWN, ONLY_MODERN, TWO_ADDRESSES } known;
 	struct uar_timer timer; /* of the state */
 	struct uar_timer listen_again;
 	struct uar_list calls, watched;

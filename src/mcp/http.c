@@ -1,12 +1,16 @@
 /* http.c - an MCP server behind one address: a request is a POST, its answer JSON or a stream.
  *
  * A stream of a session that ends before the answer is resumed where it ended, if its
- * events had ids. What the server says without being asked comes on a stream of its own. */
+ * events had ids. What the server says without being asked comes on a stream of its own.
+ *
+ * The transport of 2024-11-05 has two addresses: the first event of a GET says where messages
+ * go, and all answers come on that stream. When it ends the connection does. */
 #include "base/alloc.h"
 #include "base/list.h"
 #include "base/sse.h"
 #include "mcp/era.h"
 #include "mcp/link.h"
+#include "mcp/oauth_int.h"
 
 enum { HEADER_LINES = 2 * UAR_LIMIT_MCP_ARGUMENTS + 10, RESUME_US = 1000000, RESUMES = 8 };
 
@@ -15,6 +19,7 @@ struct http {
 	struct uar_mcp_http_options o;
 	struct uar_list exchanges;
 	struct uar_buf session, challenge;
+	struct uar_buf endpoint; /* of two addresses: where messages go; empty: not told yet */
 };
 
 /* One POST, or the GET that goes on where a stream ended. */
@@ -24,6 +29,7 @@ struct exchange {
 	struct uar_call *call;
 	struct uar_arena arena;
 	uar_str id, version;	/* id empty: no answer is waited for */
+	uar_str held;		/* a message that goes once there is an endpoint; .p NULL: none */
 	struct uar_buf last_id; /* of its stream */
 	struct uar_sse_parser sse;
 	struct uar_buf body;
@@ -81,10 +87,14 @@ static void hand_over(struct exchange *x, uar_str text)
 	x->h->o.events.message(x->h->o.events.ctx, text, x->id);
 }
 
+static uar_err take_endpoint(struct http *h, uar_str said);
+
 static uar_err on_event(void *ctx, const struct uar_sse_event *ev)
 {
 	struct exchange *x = ctx;
 
+	if (x->h->o.two_addresses && !x->h->endpoint.n)
+		return uar_str_is(ev->event, "endpoint") ? take_endpoint(x->h, ev->data) : UAR_OK;
 	x->resumes = 0; /* the server is there: attempts are counted anew */
 	if (ev->id.n) {
 		uar_buf_clear(&x->last_id);
@@ -115,6 +125,8 @@ static uar_err on_data(void *ctx, uar_str bytes)
 {
 	struct exchange *x = ctx;
 
+	if (x->h->o.two_addresses && !x->listens)
+		return UAR_OK; /* the answer comes on the stream */
 	if (x->streams)
 		return uar_sse_parser_feed(&x->sse, bytes);
 	uar_buf_add_str(&x->body, bytes);
@@ -179,17 +191,48 @@ static void take_body(struct exchange *x, int status, uar_str refusal)
 	}
 }
 
+/* Of two addresses. Without its stream a server can say nothing more. */
+static void stream_ended(struct exchange *x, int status, const char *reason)
+{
+	struct http *h = x->h;
+	bool token = status == 401 || status == 403;
+	char text[200];
+
+	if (status && status / 100 != 2)
+		snprintf(text, sizeof text, "the server answered with HTTP status %d", status);
+	else if (!h->endpoint.n)
+		snprintf(text, sizeof text, "the server does not say where messages go");
+	else
+		snprintf(text, sizeof text, "%s", reason);
+	free_exchange(x);
+	UAR_LIST_EACH (it, &h->exchanges) {
+		struct exchange *w = UAR_OWNER(it, struct exchange, node);
+
+		if (token && w->held.p) /* which asks for a login */
+			end(w, UAR_EFORBIDDEN, status, text);
+	}
+	if (!token)
+		h->o.events.down(h->o.events.ctx, text);
+}
+
 static void on_done(void *ctx, uar_err e, int status, uar_str body, const char *reason)
 {
 	struct exchange *x = ctx;
 
 	x->call = NULL;
+	if (!reason || !reason[0])
+		reason = "the server gave no answer";
+	if (x->h->o.two_addresses && x->listens) {
+		stream_ended(x, status, reason);
+		return;
+	}
+	if (x->h->o.two_addresses && !e && status / 100 == 2)
+		x->answered = true; /* as far as this exchange goes */
 	if (!e)
 		take_body(x, status, body);
 	if (status / 100 == 2 && may_resume(x, status))
 		return;
-	end(x, e ? e : UAR_EEOF, status,
-	    reason && reason[0] ? reason : "the server gave no answer");
+	end(x, e ? e : UAR_EEOF, status, reason);
 }
 
 /* --- out ------------------------------------------------------------------------------------ */
@@ -255,7 +298,8 @@ static uar_err begin(struct exchange *x, const struct uar_mcp_sending *m)
 		arena; /* of the lines, which the call copies: a stream may be resumed often */
 	struct lines l = { .arena = &arena };
 	struct uar_call_options o = { .method = m ? "POST" : "GET",
-				      .url = x->h->o.url,
+				      .url = m && x->h->o.two_addresses ? x->h->endpoint.p
+									: x->h->o.url,
 				      .headers = l.at,
 				      .body = m ? m->text : UAR_STR_NONE,
 				      .idle_timeout_us = -1,
@@ -306,11 +350,86 @@ static struct exchange *make_exchange(struct http *h, uar_str id, uar_str versio
 	return x;
 }
 
+static uar_err listen_on(struct http *h, uar_str version)
+{
+	struct exchange *x = make_exchange(h, UAR_STR_NONE, version);
+	uar_err e = x ? UAR_OK : UAR_ENOMEM;
+
+	if (e)
+		return e;
+	x->listens = true;
+	e = begin(x, NULL);
+	if (e)
+		free_exchange(x);
+	return e;
+}
+
+/* --- two addresses --------------------------------------------------------------------------- */
+
+bool uar_mcp_endpoint(uar_str url, uar_str said, struct uar_buf *out)
+{
+	uar_str origin = oauth_origin(url), path = uar_str_from(url, origin.n);
+	bool whole = uar_str_starts(said, UAR_STR("http://")) ||
+		     uar_str_starts(said, UAR_STR("https://"));
+
+	if (!said.n || said.n > UAR_LIMIT_MCP_URI || !uar_str_is_visible(said) ||
+	    uar_str_starts(said, UAR_STR("//")))
+		return false;
+	if (whole && !uar_str_eq_nocase(oauth_origin(said), origin))
+		return false;
+	path.n = uar_str_find(path, '?');
+	path.n = uar_str_find(path, '#');
+	while (path.n && path.p[path.n - 1] != '/' && said.p[0] != '?')
+		path.n--;
+	if (!whole)
+		uar_buf_add_str(out, origin);
+	if (!whole && said.p[0] != '/')
+		uar_buf_add_str(out, path.n ? path : UAR_STR("/"));
+	uar_buf_add_str(out, said);
+	return !out->err;
+}
+
+/* What waited for it goes out. */
+static uar_err take_endpoint(struct http *h, uar_str said)
+{
+	if (!uar_mcp_endpoint(uar_str_c(h->o.url), said, &h->endpoint))
+		return UAR_EINVALID;
+	UAR_LIST_EACH (it, &h->exchanges) {
+		struct exchange *x = UAR_OWNER(it, struct exchange, node);
+		struct uar_mcp_sending m = { .text = x->held, .id = x->id, .version = x->version };
+		uar_err e = UAR_OK;
+
+		x->held = UAR_STR_NONE;
+		if (m.text.p)
+			e = begin(x, &m);
+		if (e)
+			end(x, e, 0, "a message could not be sent");
+	}
+	return UAR_OK;
+}
+
+static uar_err hold(struct exchange *x, const struct uar_mcp_sending *m)
+{
+	bool listens = false;
+
+	UAR_LIST_EACH (it, &x->h->exchanges)
+		listens |= UAR_OWNER(it, struct exchange, node)->listens;
+	x->held = uar_arena_str(&x->arena, m->text);
+	if (!x->held.p)
+		return UAR_ENOMEM;
+	return listens ? UAR_OK : listen_on(x->h, m->version);
+}
+
+/* --- the link -------------------------------------------------------------------------------- */
+
 static uar_err send_post(struct uar_mcp_link *l, const struct uar_mcp_sending *m)
 {
-	struct exchange *x = make_exchange(http_of(l), m->id, m->version);
-	uar_err e = x ? begin(x, m) : UAR_ENOMEM;
+	struct http *h = http_of(l);
+	struct exchange *x = make_exchange(h, m->id, m->version);
+	uar_err e = UAR_ENOMEM;
 
+	if (x)
+		e = h->o.two_addresses && !h->endpoint.n ? hold(x, m) : begin(x, m);
 	if (e && x)
 		free_exchange(x);
 	return e;
@@ -335,13 +454,9 @@ static void forget(struct uar_mcp_link *l, uar_str id)
 /* Servers that have nothing to say refuse it, which is fine. */
 static void start_listening(struct uar_mcp_link *l, uar_str version)
 {
-	struct exchange *x = make_exchange(http_of(l), UAR_STR_NONE, version);
+	uar_err e = http_of(l)->o.two_addresses ? UAR_OK : listen_on(http_of(l), version);
 
-	if (!x)
-		return;
-	x->listens = true;
-	if (begin(x, NULL))
-		free_exchange(x);
+	(void)e;
 }
 
 static uar_str no_errors(struct uar_mcp_link *l)
@@ -368,6 +483,7 @@ static void destroy(struct uar_mcp_link *l)
 	}
 	uar_buf_fini(&h->session);
 	uar_buf_fini(&h->challenge);
+	uar_buf_fini(&h->endpoint);
 	uar_free(h);
 }
 
@@ -383,6 +499,7 @@ uar_err uar_mcp_http_open(const struct uar_mcp_http_options *o, struct uar_mcp_l
 	h->o = *o;
 	h->session = uar_buf_make(1024);
 	h->challenge = uar_buf_make(8192);
+	h->endpoint = uar_buf_make(2 * UAR_LIMIT_MCP_URI);
 	uar_list_init(&h->exchanges);
 	*out = &h->base;
 	return UAR_OK;

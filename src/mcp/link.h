@@ -60,11 +60,15 @@ struct uar_mcp_http_options {
 	const char *url;
 	const char *const *headers; /* "Name: value", NULL-terminated; NULL: none */
 	bool guarded;		    /* the address is judged, see loop/guard.h */
+	bool two_addresses;	    /* the transport of 2024-11-05 */
 	/* The header line that authorizes a request, asked for each time; NULL: none. */
 	const char *(*authorization)(void *ctx);
 	struct uar_mcp_link_events events;
 };
 UAR_MUST_CHECK uar_err uar_mcp_http_open(const struct uar_mcp_http_options *o,
 					 struct uar_mcp_link **out);
+/* Appends where messages go by what the stream at `url` said: an address of the same origin, or a
+ * part of one. False: it is none. */
+bool uar_mcp_endpoint(uar_str url, uar_str said, struct uar_buf *out);
 
 #endif

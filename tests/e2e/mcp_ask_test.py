@@ -52,6 +52,17 @@ def asked_in_session():
         equal([m.get("method") for m in messages(stream)], [None], "nothing but the answer was said")
 
 
+@test("a_call_behind_a_question_fails_and_says_so", "")
+def behind_a_question():
+    """A client sees no queue: a call that waits for a person would look as if it hung."""
+    with Server() as s:
+        asks = s.create("tools", WRITE["arguments"]["message"], conversation_id="c")
+        action = wait_until(lambda: (s.record(asks).get("actions") or [None])[0], "a question")["action_id"]
+        got = Session(s).ask("tools/call", {"name": "agent_echo", "arguments": {"message": "more", "conversation_id": "c"}})
+        check(got["isError"] and action in got["content"][0]["text"], got)
+        equal(len(s.http.get("/api/runs").json["runs"]), 1)
+
+
 @test("a_question_is_asked_again_after_a_kill", "MCP-08")
 def asked_after_kill():
     with Server() as s:

@@ -2,8 +2,9 @@
 """Runs as a user makes them: create, read, list, repeat, converse, time out."""
 import json
 import re
+import subprocess
 
-from lib import (Provider, Server, all_of, check, check_session, equal, main, refused, test, text_of,
+from lib import (UAR, Provider, Server, all_of, check, check_session, equal, main, refused, test, text_of,
                  wait_until)
 from lib.events import UUID
 
@@ -286,6 +287,26 @@ def timeout():
             quick = s.create("echo", "hi", timeout=override)
             turn = [e.data for e in s.session_events(quick)][2]
             equal(turn["payload"]["options"]["timeout_ms"], 300000, override)
+
+
+@test("a_run_behind_a_question_says_what_it_waits_for", "")
+def behind_a_question():
+    with Server() as s:
+        asks = s.create("tools", 'tool fs.write {"path": "a.txt", "text": "x"}', conversation_id="c")
+        action = wait_until(lambda: (s.record(asks).get("actions") or [None])[0], "a question")["action_id"]
+        more = {"agent_id": "echo", "conversation_id": "c", "inputs": {"message": "more"}}
+        for path in ("/api/runs", "/api/ag-ui/runs"):
+            queued = s.http.post(path, more).json
+            equal((queued["status"], queued["waits_behind"]["run_id"], queued["waits_behind"]["action_id"]), ("queued", asks, action))
+        again = subprocess.Popen([UAR, "run", "echo", "again", "--conversation", "c", "--data", s.data], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        told = again.stderr.readline()
+        check(asks in told and "waits for an answer" in told and "uar approve" in told, told)
+        check("waits_behind" not in s.http.post("/api/runs", {**more, "conversation_id": "d"}).json)
+        s.http.post("/api/control/respond_action", {"action_id": action, "decision": "deny"})
+        equal(s.finish(queued["run_id"])["status"], "succeeded")
+        check("again" in again.communicate()[0], "it has begun")
+        check("waits_behind" not in s.http.post("/api/runs", more).json, "nobody waits any more")
 
 
 @test("long_input_comes_back_whole", "NEV-03 NEV-17 PERF-10 EVT-011")
