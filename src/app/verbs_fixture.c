@@ -1,7 +1,7 @@
 /* verbs_fixture.c - a run as a recording that can be replayed.
  *
  * One normalized event a line, under the name of no run. What only concerns the run that was
- * recorded, such as questions and their answers, is left out. */
+ * recorded, such as questions and their answers, is left out; that text was taken back is not. */
 #include "app/cli.h"
 #include "app/limits.h"
 #include "app/remote.h"
@@ -31,6 +31,16 @@ static void write_line(FILE *out, const struct uar_json *event)
 	uar_buf_fini(&b);
 }
 
+static bool is_recorded(const struct uar_json *event)
+{
+	const struct uar_json *data = uar_json_get(event, UAR_STR("data"));
+	const struct uar_json *metadata = uar_json_get(data, UAR_STR("metadata"));
+
+	return !uar_str_is(uar_json_str(uar_json_get(event, UAR_STR("type")), UAR_STR("")),
+			   "meta") ||
+	       uar_json_get(metadata, UAR_STR("superseded_bytes"));
+}
+
 static bool show_line(void *ctx, uar_str data)
 {
 	struct uar_cli *cli = ctx;
@@ -38,8 +48,7 @@ static bool show_line(void *ctx, uar_str data)
 	struct uar_arena a;
 
 	uar_arena_init(&a, 0);
-	if (!uar_json_parse(data, NULL, &a, &event, NULL) &&
-	    !uar_str_is(uar_json_str(uar_json_get(event, UAR_STR("type")), UAR_STR("")), "meta"))
+	if (!uar_json_parse(data, NULL, &a, &event, NULL) && is_recorded(event))
 		write_line(cli->out, event);
 	uar_arena_fini(&a);
 	return !ferror(cli->out);

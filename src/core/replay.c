@@ -286,6 +286,19 @@ static uar_str note_status(const struct uar_json *data)
 	return s >= UAR_STATUS_PREPARING && s <= UAR_STATUS_RETRYING ? text : UAR_STR("streaming");
 }
 
+/* Text that was taken back is that of this run, whatever its message was called. */
+static bool put_superseded(struct emit *e, struct uar_jw *w, const struct uar_json *metadata)
+{
+	const struct uar_json *bytes = uar_json_get(metadata, UAR_STR("superseded_bytes"));
+
+	if (!bytes || !e->r->call.message_id[0])
+		return false;
+	uar_jw_obj(w, "metadata");
+	uar_core_put_superseded(w, uar_str_c(e->r->call.message_id), uar_json_int(bytes, 0));
+	uar_jw_close(w);
+	return true;
+}
+
 /* A phase as our own streams show it, or any other note, kept whole. */
 static void replay_meta(struct emit *e, const struct uar_json *data)
 {
@@ -296,7 +309,7 @@ static void replay_meta(struct emit *e, const struct uar_json *data)
 	uar_jw_str(w, "phase", phase ? field(data, "phase", UAR_STR("")) : UAR_STR("replay"));
 	uar_jw_str(w, "status", phase ? note_status(data) : UAR_STR("streaming"));
 	uar_jw_str(w, "title", field(data, "title", UAR_STR("Recorded note")));
-	if (metadata && metadata->kind == UAR_JSON_OBJECT)
+	if (!put_superseded(e, w, metadata) && metadata && metadata->kind == UAR_JSON_OBJECT)
 		uar_jw_tree(w, "metadata", metadata);
 	uar_emit(e, UAR_EV_RUN_STATUS, EMIT_RUN);
 }

@@ -5,16 +5,9 @@
 #include "proto/a2ui.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "json/jw.h"
+#include "recorded.h"
 #include "test.h"
-
-static const char *const names[] = {
-	"hello", "tools", "failure",   "demo",	     "rounds",
-	"allow", "deny",  "cancelled", "superseded", "cancelled_while_asked"
-};
-
-enum { MOST = 8 << 20 };
 
 struct reader {
 	void *state;
@@ -27,7 +20,7 @@ static void begin(struct reader *r)
 {
 	struct uar_dialect_options o = { 0 };
 
-	*r = (struct reader){ .out = uar_buf_make(MOST) };
+	*r = (struct reader){ .out = uar_buf_make(RECORDED_MOST) };
 	r->state = uar_zalloc(uar_a2ui.state_size);
 	CHECK_INT(uar_a2ui.begin(r->state, &o), UAR_OK);
 }
@@ -74,56 +67,25 @@ static bool shows(const struct reader *r, const char *part)
 
 /* --- golden files -------------------------------------------------------------------- */
 
-static void read_file(const char *path, struct uar_buf *out)
-{
-	struct uar_error error = { 0 };
-
-	CHECK_MSG(!uar_file_read(path, out, &error), "%s: %s", path, error.text);
-}
-
-static void compare_file(const char *name, const struct uar_buf *got)
-{
-	struct uar_buf want = uar_buf_make(MOST);
-	char path[128];
-	FILE *f;
-
-	snprintf(path, sizeof path, "fixtures/a2ui/%s.sse", name);
-	if (getenv("UAR_TEST_WRITE")) {
-		f = fopen(path, "wb");
-		CHECK(f && fwrite(got->p, 1, got->n, f) == got->n && !fclose(f));
-	}
-	read_file(path, &want);
-	CHECK_MSG(uar_str_eq(uar_buf_str(got), uar_buf_str(&want)), "%s differs", path);
-	uar_buf_fini(&want);
-}
-
 static void check_recording(const char *name)
 {
-	struct uar_buf log = uar_buf_make(MOST);
-	const struct uar_json *j;
+	struct recorded log;
 	struct uar_event ev;
 	struct reader r;
-	char path[128];
-	uar_str text, line;
 
 	begin(&r);
-	snprintf(path, sizeof path, "fixtures/ag_ui/%s.jsonl", name);
-	read_file(path, &log);
-	for (text = uar_buf_str(&log); text.n;) {
-		line = uar_str_cut(text, '\n', &text);
-		if (line.n && CHECK(!uar_json_parse(line, NULL, &r.arena, &j, NULL)) &&
-		    CHECK(!uar_event_read(j, NULL, &r.arena, &ev, NULL)))
-			show(&r, &ev);
-	}
-	compare_file(name, &r.out);
+	recorded_open(&log, name);
+	while (recorded_next(&log, &ev))
+		show(&r, &ev);
+	recorded_compare("a2ui", name, "sse", &r.out);
 	fini(&r);
-	uar_buf_fini(&log);
+	recorded_close(&log);
 }
 
 TEST(recorded_runs_have_these_messages, "A2UI-04 A2UI-05")
 {
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		check_recording(names[i]);
+	for (const char *const *name = recorded_names; *name; name++)
+		check_recording(*name);
 }
 
 /* --- what no recording has ------------------------------------------------------------ */
@@ -166,7 +128,7 @@ TEST(a_form_has_a_field_for_each_property, "A2UI-03")
 		"\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
 		"\"any\":{},\"a/b\":{\"type\":\"object\",\"properties\":{\"c\":{\"type\":"
 		"\"string\"}}}}}}";
-	struct uar_buf all = uar_buf_make(MOST);
+	struct uar_buf all = uar_buf_make(RECORDED_MOST);
 	struct reader r;
 
 	begin(&r);
@@ -180,7 +142,7 @@ TEST(a_form_has_a_field_for_each_property, "A2UI-03")
 	shows(&r,
 	      "{\"id\":\"f_a_b_c\",\"component\":\"TextField\",\"label\":\"c\",\"value\":{\"path\":"
 	      "\"/form/a~1b/c\"}");
-	compare_file("form", &all);
+	recorded_compare("a2ui", "form", "sse", &all);
 	uar_buf_fini(&all);
 	CHECK_INT(add(&r, UAR_EV_ACTION_RESOLVED, "{}", 0), 1);
 	shows(&r, "\"deleteSurface\":{\"surfaceId\":\"form-a1\"}");
@@ -190,7 +152,7 @@ TEST(a_form_has_a_field_for_each_property, "A2UI-03")
 static void coerced(const char *schema, const char *values, const char *want)
 {
 	struct uar_arena arena = { 0 };
-	struct uar_buf out = uar_buf_make(MOST);
+	struct uar_buf out = uar_buf_make(RECORDED_MOST);
 	struct uar_jw w = uar_jw_begin(&out);
 	const struct uar_json *s = NULL, *v = NULL;
 

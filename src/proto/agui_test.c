@@ -5,17 +5,10 @@
 #include "proto/agui.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "proto/agui_input.h"
+#include "recorded.h"
 #include "test.h"
 #include "proto/limits.h"
-
-static const char *const names[] = {
-	"hello", "tools", "failure",   "demo",	     "rounds",
-	"allow", "deny",  "cancelled", "superseded", "cancelled_while_asked"
-};
-
-enum { MOST = 8 << 20 };
 
 struct reader {
 	void *state;
@@ -26,7 +19,7 @@ struct reader {
 
 static void begin(struct reader *r, struct uar_dialect_options o)
 {
-	*r = (struct reader){ .out = uar_buf_make(MOST) };
+	*r = (struct reader){ .out = uar_buf_make(RECORDED_MOST) };
 	r->state = uar_zalloc(uar_agui.state_size);
 	CHECK_INT(uar_agui.begin(r->state, &o), UAR_OK);
 }
@@ -73,83 +66,44 @@ static bool shows(const struct reader *r, const char *part)
 
 /* --- golden files -------------------------------------------------------------------- */
 
-static void read_file(const char *name, const char *ending, struct uar_buf *out)
-{
-	struct uar_error error = { 0 };
-	char path[128];
-
-	snprintf(path, sizeof path, "fixtures/ag_ui/%s.%s", name, ending);
-	CHECK_MSG(!uar_file_read(path, out, &error), "%s: %s", path, error.text);
-}
-
-static void compare_file(const char *name, const char *ending, const struct uar_buf *got)
-{
-	struct uar_buf want = uar_buf_make(MOST);
-	char path[128];
-	FILE *f;
-
-	snprintf(path, sizeof path, "fixtures/ag_ui/%s.%s", name, ending);
-	if (getenv("UAR_TEST_WRITE")) {
-		f = fopen(path, "wb");
-		CHECK(f && fwrite(got->p, 1, got->n, f) == got->n && !fclose(f));
-	}
-	read_file(name, ending, &want);
-	CHECK_MSG(uar_str_eq(uar_buf_str(got), uar_buf_str(&want)), "%s differs", path);
-	uar_buf_fini(&want);
-}
-
-static bool next_event(uar_str *text, struct uar_arena *arena, struct uar_event *ev)
-{
-	const struct uar_json *j = NULL;
-	uar_str line = uar_str_cut(*text, '\n', text);
-
-	return line.n && CHECK(!uar_json_parse(line, NULL, arena, &j, NULL)) &&
-	       CHECK(!uar_event_read(j, NULL, arena, ev, NULL));
-}
-
 static void check_version(const char *name, const char *ending, bool old_peer)
 {
-	struct uar_buf log = uar_buf_make(MOST);
+	struct recorded log;
 	struct uar_event ev;
 	struct reader r;
-	uar_str text;
 
 	begin(&r, (struct uar_dialect_options){ .old_peer = old_peer });
-	read_file(name, "jsonl", &log);
-	text = uar_buf_str(&log);
-	while (next_event(&text, &r.arena, &ev))
+	recorded_open(&log, name);
+	while (recorded_next(&log, &ev))
 		show(&r, &ev);
-	compare_file(name, ending, &r.out);
+	recorded_compare("ag_ui", name, ending, &r.out);
 	fini(&r);
-	uar_buf_fini(&log);
+	recorded_close(&log);
 }
 
 static void check_chunks(const char *name)
 {
-	struct uar_buf log = uar_buf_make(MOST), out = uar_buf_make(MOST);
-	struct uar_arena arena = { 0 };
+	struct uar_buf out = uar_buf_make(RECORDED_MOST);
+	struct recorded log;
 	struct uar_event ev;
-	uar_str text;
 
-	read_file(name, "jsonl", &log);
-	text = uar_buf_str(&log);
-	while (next_event(&text, &arena, &ev)) {
-		uar_err e = uar_chunk_encode(&ev, &arena, &out);
+	recorded_open(&log, name);
+	while (recorded_next(&log, &ev)) {
+		uar_err e = uar_chunk_encode(&ev, &log.arena, &out);
 
 		CHECK(e == UAR_OK || e == UAR_ESKIP);
 	}
-	compare_file(name, "chunks.sse", &out);
-	uar_arena_fini(&arena);
-	uar_buf_fini(&log);
+	recorded_compare("ag_ui", name, "chunks.sse", &out);
+	recorded_close(&log);
 	uar_buf_fini(&out);
 }
 
 TEST(recorded_runs_have_these_frames, "AGUI-11 AGUI-13 AGUI-14")
 {
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		check_version(names[i], "v1.sse", false);
-		check_version(names[i], "v0.sse", true);
-		check_chunks(names[i]);
+	for (const char *const *name = recorded_names; *name; name++) {
+		check_version(*name, "v1.sse", false);
+		check_version(*name, "v0.sse", true);
+		check_chunks(*name);
 	}
 }
 

@@ -4,6 +4,8 @@
 #include "json/jw.h"
 #include "json/limits.h"
 
+#define MESSAGE "message" /* the id of all text: a recording has none */
+
 struct reading {
 	const struct uar_json *data;
 	struct uar_arena *arena;
@@ -72,7 +74,7 @@ static uar_err read_start(struct reading *r)
 static uar_err read_text(struct reading *r, enum uar_event_class cls)
 {
 	open_payload(r);
-	uar_jw_cstr(&r->w, "message_id", "message");
+	uar_jw_cstr(&r->w, "message_id", MESSAGE);
 	put_text(r, "text", "text_delta");
 	return close_event(r, cls);
 }
@@ -168,6 +170,22 @@ static uar_err read_form(struct reading *r)
 	return close_event(r, UAR_EV_ACTION_REQUIRED);
 }
 
+/* Other notes concern the run that was recorded. */
+static uar_err read_meta(struct reading *r)
+{
+	const struct uar_json *metadata = get(r, "metadata");
+	const struct uar_json *bytes = uar_json_get(metadata, UAR_STR("superseded_bytes"));
+
+	if (!bytes)
+		return UAR_OK;
+	open_payload(r);
+	uar_jw_obj(&r->w, "metadata");
+	uar_jw_cstr(&r->w, "superseded_message_id", MESSAGE);
+	uar_jw_tree(&r->w, "superseded_bytes", bytes);
+	uar_jw_close(&r->w);
+	return close_event(r, UAR_EV_RUN_STATUS);
+}
+
 static uar_err read_done(struct reading *r)
 {
 	open_payload(r);
@@ -201,6 +219,7 @@ static const struct {
 	{ "Artifact", read_artifact },
 	{ "artifact.error", read_artifact_error },
 	{ "ui.form.request", read_form },
+	{ "meta", read_meta },
 	{ "RunDone", read_done },
 	{ "Error", read_error },
 };

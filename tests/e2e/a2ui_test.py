@@ -122,7 +122,7 @@ def golden():
         equal((action["context"]["values"]["name"], action["context"]["values"]["level"]), ("Ada", 3))
 
 
-NAMES = ("failure", "hello", "tools")
+NAMES = ("failure", "hello", "superseded", "tools")
 
 
 @test("recordings_are_shown_as_surfaces", "FIX-03 A2UI-04 FIX-06")

@@ -171,7 +171,7 @@ def spoken(answer):
 @test("recordings_are_shown_as_ag_ui", "FIX-03 AGUI-11 FIX-06")
 def fixtures():
     with Server(fixtures_dir=FIXTURES) as s, Judge() as judge:
-        for name in ("failure", "hello", "tools"):
+        for name in ("failure", "hello", "superseded", "tools"):
             for dialect, ending in (("ag-ui", "fixture.v1.sse"), ("chunks", "fixture.chunks.sse")):
                 path = f"/api/fixtures/{name}/stream?dialect={dialect}"
                 got = s.http.get(path).body

@@ -2,6 +2,7 @@
 """One run through every door at once: started in one dialect, watched in the others, answered once."""
 import json
 import os
+import shutil
 import tempfile
 
 from lib import FIXTURES, Server, Stream, check, equal, main, run_uar, test, text_of, wait_until
@@ -96,6 +97,55 @@ def recordings():
             equal(a2ui_text(told("a2ui")), text)
             last = told("openai-responses")[-1]["response"]
             equal("".join(p["text"] for i in last["output"] if i["type"] == "message" for p in i["content"]), text)
+
+
+def kept_text(events):
+    """Of normalized events, as their readers do it: what was taken back is dropped."""
+    text = b""
+    for e in events:
+        taken_back = e["data"].get("metadata", {}).get("superseded_bytes", 0) if e["type"] == "meta" else 0
+        text = text[:len(text) - taken_back]
+        text += e["data"]["text_delta"].encode() if e["type"] == "ChatDelta" else b""
+    return text.decode()
+
+
+SAID = 'You wrote: "hi" (turns before this one: 0).'
+
+
+@test("what_a_restart_took_back_is_taken_back_in_every_recording", "FIX-02 FIX-03")
+def taken_back():
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(FIXTURES, "superseded.jsonl"), folder)
+        with Server(fixtures_dir=folder, env={"UAR_SCRIPTED_TOKEN_MS": "120"}) as s:
+            cut = s.create("demo", "hi")
+            with Stream(s.url, f"/api/runs/{cut}/stream", s.token) as stream:
+                stream.until(lambda e: e.type == "ChatDelta")
+            s.kill()
+            s.env = {}
+            s.start()
+            s.events(cut)
+            done = run_uar("fixture", "record", cut, "--url", s.url, env={"UAR_TOKEN": s.token})
+            equal(done.returncode, 0, done.stderr)
+            with open(os.path.join(folder, "mine.jsonl"), "w", encoding="utf-8") as f:
+                f.write(done.stdout)
+            want = kept_text(e.data for e in s.events(cut))
+            check(want.startswith(SAID[:-1]) and want.count("You wrote") == 1, want)
+            for name, text in (("superseded", SAID), ("mine", want)):
+                def told(dialect):
+                    answer = s.http.get(f"/api/fixtures/{name}/stream?dialect={dialect}")
+                    return [json.loads(line[6:]) for line in answer.body.decode().split("\n") if line.startswith("data: {")]
+                run = s.http.post("/api/runs", {"agent_id": "fixture", "inputs": {"fixture": name}}).json["run_id"]
+                equal(kept_text(e.data for e in s.events(run)), text)
+                shown = {d: s.http.get(f"/api/{d}/runs/{run}/stream").body.decode() for d in ("ag-ui", "a2ui")}
+                shown = {d: [json.loads(x[6:]) for x in raw.split("\n") if x.startswith("data: ")] for d, raw in shown.items()}
+                equal(kept_text(told("normalized")), text)
+                for events in (told("ag-ui"), shown["ag-ui"]):
+                    equal(agui_messages(events)[-1], text)
+                    equal(len([m for m in agui_messages(events) if "You wrote" in m]), 1)
+                for messages in (told("a2ui"), shown["a2ui"]):
+                    check(a2ui_text(messages).endswith(text) and a2ui_text(messages).count("You wrote") == 1, messages)
+                for answer in (told("openai-responses")[-1]["response"], s.http.get(f"/v1/responses/resp_{run}").json):
+                    equal("".join(p["text"] for i in answer["output"] if i["type"] == "message" for p in i["content"]), text)
 
 
 def agui_messages(raw):
