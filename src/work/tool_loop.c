@@ -11,14 +11,10 @@
 #include "json/limits.h"
 #include "work/definitions.h"
 #include "work/limits.h"
-#include "work/media.h"
 #include "work/skills.h"
 #include "work/spill.h"
-#include "work/tool_echo.h"
 #include "work/tool_form.h"
 #include "work/tool_sample.h"
-
-enum { INLINE_DEPTH = 40 };
 
 static struct uar_runtime *rt_of(const struct tool_loop *l)
 {
@@ -40,7 +36,7 @@ void rt_place_clear(struct place *p)
 	*p = (struct place){ .loop = p->loop };
 }
 
-static void leave(struct place *p)
+void rt_place_free(struct place *p)
 {
 	struct tool_loop *l = p->loop;
 
@@ -49,7 +45,7 @@ static void leave(struct place *p)
 	l->alone = false;
 }
 
-static struct place *place_of(const struct tool_loop *l, uar_str call_id)
+struct place *rt_place_of(const struct tool_loop *l, uar_str call_id)
 {
 	for (size_t i = 0; l && i < PLACES; i++)
 		if (l->places[i].call && uar_str_eq(l->places[i].call->id, call_id))
@@ -58,27 +54,6 @@ static struct place *place_of(const struct tool_loop *l, uar_str call_id)
 }
 
 /* --- values in events ----------------------------------------------------------------------- */
-
-/* Is it JSON that an event can carry as it is? */
-static bool fits(uar_str json, bool object, size_t most, struct uar_buf *out_line)
-{
-	struct uar_json_limits limits = { .depth = INLINE_DEPTH };
-	const struct uar_json *j = NULL;
-	struct uar_arena arena;
-	bool ok = json.n <= most;
-
-	uar_arena_init(&arena, 0);
-	ok = ok && !uar_json_parse(json, &limits, &arena, &j, NULL);
-	ok = ok && (!object || j->kind == UAR_JSON_OBJECT);
-	ok = ok && (j->kind != UAR_JSON_STRING || json.n <= UAR_LIMIT_PREVIEW_BYTES);
-	if (ok) {
-		*out_line = uar_buf_make(2 * most);
-		uar_json_write(out_line, j);
-		ok = !out_line->err && out_line->n <= most;
-	}
-	uar_arena_fini(&arena);
-	return ok;
-}
 
 /* Models put line ends between tokens, which an event must not have. */
 uar_err rt_place_read_args(struct place *p)
@@ -90,178 +65,11 @@ uar_err rt_place_read_args(struct place *p)
 	e = rt_form_hides(p->tool ? p->tool->input_schema : UAR_STR_NONE, p->input, &p->hidden);
 	if (!e)
 		shown = uar_buf_str(&p->hidden);
-	p->args_json =
-		fits(shown, true,
-		     p->plan == ASK_FORM ? UAR_LIMIT_CLIENT_ARGS : UAR_LIMIT_TOOL_INLINE, &p->line);
+	p->args_json = rt_place_fits(
+		shown, true, p->plan == ASK_FORM ? UAR_LIMIT_CLIENT_ARGS : UAR_LIMIT_TOOL_INLINE,
+		&p->line);
 	p->args = p->args_json ? uar_buf_str(&p->line) : shown;
 	return e == UAR_ESKIP ? UAR_OK : e;
-}
-
-/* --- the end of a call ---------------------------------------------------------------------- */
-
-static void over_stored(const struct rt_sent *s)
-{
-	struct tool_loop *l = s->run ? rt_llm_tool_loop(s->run) : NULL;
-	struct place *p = place_of(l, s->command->over.call_id);
-
-	if (!l || !p || (s->err && !l->leaving))
-		return;
-	p->call->ended = true;
-	leave(p);
-	rt_tool_loop_advance(l);
-}
-
-void rt_place_send_over(struct place *p, const struct uar_tool_over *over)
-{
-	struct uar_command c = { .kind = UAR_CMD_TOOL_OVER };
-
-	p->ending = true;
-	c.over = *over;
-	c.over.call_id = p->call->id;
-	c.over.parts_blob = uar_str_c(p->parts_blob);
-	c.over.hidden = p->hidden_back;
-	if (!rt_send_asked(p->loop->o.run, &c, over_stored, NULL))
-		rt_lose(p->loop->o.run, UAR_ENOMEM);
-}
-
-void rt_place_send_failed(struct place *p, uar_str category, uar_str message, bool retryable)
-{
-	struct uar_tool_over over = { .category = category,
-				      .message = uar_str_utf8_prefix(message, UAR_TEXT_MESSAGE),
-				      .retryable = retryable };
-
-	rt_place_send_over(p, &over);
-}
-
-/* It was executed: when its output cannot be kept, the beginning of it still is. */
-static void output_stored(void *ctx, uar_err e, uar_str sha256)
-{
-	struct place *p = ctx;
-	uar_str whole = uar_buf_str(&p->output);
-	struct uar_tool_over over = { .ok = true,
-				      .output = rt_spill_beginning(whole),
-				      .output_bytes = (int64_t)whole.n,
-				      .blob = sha256,
-				      .lost = e != UAR_OK,
-				      .message = uar_str_c(e ? uar_err_text(e) : "") };
-
-	p->aside = NULL;
-	rt_place_send_over(p, &over);
-}
-
-static void put_output_aside(struct place *p, uar_str output)
-{
-	uar_err e;
-
-	p->ending = true;
-	p->output = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	uar_buf_add_str(&p->output, output);
-	e = p->output.err;
-	if (!e)
-		e = rt_aside_begin(rt_of(p->loop), output, output_stored, p, &p->aside);
-	if (e)
-		output_stored(p, e, UAR_STR_NONE);
-}
-
-static void end_with(struct place *p, uar_str output)
-{
-	struct uar_tool_over over = { .ok = true,
-				      .output = output,
-				      .output_bytes = (int64_t)output.n };
-
-	if (!output.n) {
-		rt_place_send_over(p, &over);
-	} else if (fits(output, false, UAR_LIMIT_TOOL_INLINE, &p->output)) {
-		over.output = uar_buf_str(&p->output);
-		over.output_bytes = (int64_t)over.output.n;
-		rt_place_send_over(p, &over);
-	} else {
-		uar_buf_fini(&p->output);
-		put_output_aside(p, output);
-	}
-}
-
-static void parts_stored(void *ctx, uar_err e, uar_str sha256)
-{
-	struct place *p = ctx;
-
-	p->aside = NULL;
-	if (!e)
-		snprintf(p->parts_blob, sizeof p->parts_blob, "%.*s", UAR_FMT(sha256));
-	end_with(p, uar_buf_str(&p->held));
-}
-
-/* Images and files are durable before the end that names them. Without room for them the output
- * says what they were. */
-static void put_parts_aside(struct place *p, const struct uar_tool_result *r)
-{
-	struct uar_buf json = uar_buf_make(UAR_LIMIT_TOOL_PARTS);
-	uar_err e = rt_media_write(r, &json);
-
-	p->ending = true;
-	p->held = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	uar_buf_add_str(&p->held, r->output);
-	if (!e)
-		e = rt_aside_begin(rt_of(p->loop), uar_buf_str(&json), parts_stored, p, &p->aside);
-	uar_buf_fini(&json);
-	if (e)
-		end_with(p, r->output);
-}
-
-static void on_done(void *ctx, const struct uar_tool_result *r)
-{
-	struct place *p = ctx;
-
-	p->at_work = NULL;
-	rt_place_unask(p, false);
-	if (!r->ok)
-		rt_place_send_failed(p, r->category, r->message, r->retryable);
-	else if (r->part_count)
-		put_parts_aside(p, r);
-	else
-		end_with(p, r->output);
-}
-
-/* Sensitive arguments that come back are hidden in all that is recorded. */
-static void on_told(void *ctx, const struct uar_tool_result *told)
-{
-	struct place *p = ctx;
-	struct uar_buf output = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
-	struct uar_buf message = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
-	struct uar_secrets_used used = { 0 };
-	struct uar_tool_result r = *told;
-	uar_err e = rt_echo_note(p->tool->input_schema, p->input, &used);
-
-	p->hidden_back.secrets = told->secrets;
-	if (!e && used.values.n) {
-		e = rt_echo_hide(&used, told->output, &output, &p->hidden_back.arguments);
-		if (!e)
-			e = rt_echo_hide(&used, told->message, &message, &p->hidden_back.arguments);
-		r.output = uar_buf_str(&output);
-		r.message = uar_buf_str(&message);
-	}
-	if (e)
-		r = (struct uar_tool_result){ .category = UAR_STR("execution"),
-					      .message = UAR_STR("the result cannot be kept") };
-	uar_secrets_used_fini(&used);
-	on_done(p, &r);
-	uar_buf_fini(&output);
-	uar_buf_fini(&message);
-}
-
-/* News may be dropped: the end says all. Those about sensitive arguments are. */
-static void on_progress(void *ctx, uar_str json)
-{
-	struct place *p = ctx;
-	struct uar_command c = { .kind = UAR_CMD_TOOL_NEWS };
-	struct uar_buf line = { 0 };
-
-	if (rt_has_room(rt_agg(p->loop->o.run)) && !p->hidden.n &&
-	    fits(json, false, UAR_LIMIT_TOOL_INLINE, &line)) {
-		c.news = (struct uar_tool_news){ p->call->id, uar_buf_str(&line) };
-		(void)rt_send_asked(p->loop->o.run, &c, NULL, NULL);
-	}
-	uar_buf_fini(&line);
 }
 
 /* --- the beginning of a call ------------------------------------------------------------------ */
@@ -287,8 +95,8 @@ static void start_tool(struct place *p)
 					    .caller = &caller,
 					    .sandbox = uar_buf_str(&p->bound.plan.sandbox),
 					    .process_id = uar_str_c(p->bound.process_id) };
-	struct uar_tool_events events = { .progress = on_progress,
-					  .done = on_told,
+	struct uar_tool_events events = { .progress = rt_place_progress,
+					  .done = rt_place_told,
 					  .ctx = p,
 					  .asked = alone ? NULL : rt_place_ask,
 					  .unasked = alone ? NULL : rt_place_unask };
@@ -329,7 +137,7 @@ static void navigate(struct place *p)
 	if (!about.err)
 		rt_send(p->loop->o.run, &c);
 	uar_buf_fini(&about);
-	on_done(p, &shown);
+	rt_place_done(p, &shown);
 }
 
 static void search_tools(struct place *p)
@@ -341,7 +149,7 @@ static void search_tools(struct place *p)
 	found.ok = !e;
 	found.output = uar_buf_str(&out);
 	found.message = uar_str_c(uar_err_text(e));
-	on_done(p, &found);
+	rt_place_done(p, &found);
 	uar_buf_fini(&out);
 }
 
@@ -358,14 +166,14 @@ static void perform(struct place *p)
 	else if (p->tool->by == UAR_TOOL_BY_SEARCH)
 		search_tools(p);
 	else
-		on_done(p, &given);
+		rt_place_done(p, &given);
 }
 
 /* Durable: now it may happen, unless the run is being stopped. */
 static void begun(const struct rt_sent *s)
 {
 	struct tool_loop *l = s->err || !s->run ? NULL : rt_llm_tool_loop(s->run);
-	struct place *p = place_of(l, s->command->begin.call_id);
+	struct place *p = rt_place_of(l, s->command->begin.call_id);
 
 	if (!p || s->state->status != UAR_STATUS_RUNNING)
 		return;
@@ -374,7 +182,7 @@ static void begun(const struct rt_sent *s)
 		return;
 	}
 	p->call->ended = true;
-	leave(p);
+	rt_place_free(p);
 	rt_tool_loop_advance(l);
 }
 
@@ -654,7 +462,7 @@ static bool leave_place(struct place *p)
 				     UAR_STR("cancelled before it changed anything"), false);
 		return true;
 	}
-	leave(p);
+	rt_place_free(p);
 	return false;
 }
 

@@ -84,6 +84,15 @@ bool rt_tool_loop_hooks(struct tool_loop *l, const struct round_call *c, enum ua
 /* tool_loop.c: reads what the call is to be executed with into `args`. */
 UAR_MUST_CHECK uar_err rt_place_read_args(struct place *p);
 void rt_place_clear(struct place *p);
+/* The place of that call; NULL: it has none. */
+struct place *rt_place_of(const struct tool_loop *l, uar_str call_id);
+void rt_place_free(struct place *p); /* another call may have it */
+/* tool_end.c: is it JSON that an event can carry as it is? Then *out_line has it on one line. */
+bool rt_place_fits(uar_str json, bool object, size_t most, struct uar_buf *out_line);
+/* What a tool at work tells (struct uar_tool_events); ctx is the place. */
+void rt_place_progress(void *ctx, uar_str json);
+void rt_place_told(void *ctx, const struct uar_tool_result *told);
+void rt_place_done(void *ctx, const struct uar_tool_result *r); /* nothing is to be hidden */
 /* How the call ended: it has a place until that is durable. */
 void rt_place_send_over(struct place *p, const struct uar_tool_over *over);
 void rt_place_send_failed(struct place *p, uar_str category, uar_str message, bool retryable);
