@@ -155,15 +155,17 @@ static uar_err find_session(struct rt_control *c, uar_str thread_id, uar_str ses
 }
 
 /* Nobody knows it, or it is somebody else's: there is no session for a warning. */
-static void tell_unknown_process(struct rt_control *c)
+static void refuse_process(struct rt_control *c)
 {
 	uar_str id = uar_control_str(&c->in, "process_id");
 
 	uar_log(rt_log(c->rt), UAR_LOG_WARN, "process.unknown", { "process_id", id });
-	c->op->result = uar_arena_printf(
-		&c->runs.kept, "{\"process_id\":\"%.*s\",\"status\":\"unavailable\",%s}",
-		UAR_FMT(id), "\"process_status\":\"unknown\",\"actions\":[\"start_again\"]");
-	rt_control_finish(c, c->op->result.p ? UAR_OK : UAR_ENOMEM, NULL);
+	uar_error_where(&c->op->error, "/process_id");
+	uar_error_set(&c->op->error, UAR_ENOTFOUND,
+		      "unavailable: there is no process %.*s; get_execution_environment lists "
+		      "those of a session",
+		      UAR_FMT(id));
+	rt_control_finish(c, UAR_ENOTFOUND, &c->op->error);
 }
 
 static void refuse_row(struct rt_control *c)
@@ -171,7 +173,7 @@ static void refuse_row(struct rt_control *c)
 	switch (uar_control_info[c->in.kind].scope) {
 	case UAR_CTL_SCOPE_TASK: refuse_missing(c, "task_id", "task"); break;
 	case UAR_CTL_SCOPE_EDGE: refuse_missing(c, "from", "task"); break;
-	case UAR_CTL_SCOPE_PROCESS: tell_unknown_process(c); break;
+	case UAR_CTL_SCOPE_PROCESS: refuse_process(c); break;
 	case UAR_CTL_SCOPE_GRANT: refuse_missing(c, "grant_id", "grant"); break;
 	case UAR_CTL_SCOPE_CHANNEL: refuse_missing(c, "channel_id", "channel"); break;
 	case UAR_CTL_SCOPE_SUBAGENT: refuse_missing(c, "subagent_id", "subagent"); break;

@@ -169,6 +169,19 @@ def cancelled_task(s):
 
 
 # name: (members of a success, members that meet a wrong state or None, the status that they get)
+def ended_process(s):
+    """A command that has run; a call for it is answered with what is left."""
+    a = s.http.send("PUT", "/api/agents/runs-commands", {
+        "version": "1.0", "kind": "agent", "id": "runs-commands", "runtime": {"entry": "llm.chat"},
+        "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}}, "tools": {"allow": ["process:*"]}}})
+    check(a.status in (200, 201), a.body)
+    run_id = s.create("runs-commands", 'tool process__run {"command": "true"}')
+    action = wait_until(lambda: s.record(run_id).get("actions"), "a question")[0]["action_id"]
+    equal(post(s, "respond_action", action_id=action, decision="allow").status, 200)
+    log = [e.data for e in s.session_events(run_id)]
+    return {"process_id": next(e["process_id"] for e in log if e["type"] == "process.completed")}
+
+
 ROWS = {
     "submit_turn": (given(agent_id="echo", message="hello"),
                     more(busy_thread, agent_id="echo", message="x", policy="reject"), 409),
@@ -207,8 +220,8 @@ ROWS = {
     "export_evidence": (session_only, more(thread_only, turn_id="none"), 404),
     "export_replay": (thread_only, more(thread_only, turn_id="none"), 404),
     "export_review": (new_task, more(thread_only, turn_id="none"), 404),
-    "write_process_stdin": (given(process_id="none", input="x"), None, "see sandbox_test"),
-    "terminate_process": (given(process_id="none"), None, "see sandbox_test"),
+    "write_process_stdin": (more(ended_process, input="x"), None, "see sandbox_test"),
+    "terminate_process": (ended_process, None, "see sandbox_test"),
     "get_execution_environment": (session_only, None, "a read"),
     "get_session": (session_only, None, "a read"),
     "get_thread_read": (thread_only, None, "a read"),
@@ -256,7 +269,7 @@ def rows():
 
 @test("every_command_succeeds_and_a_repetition_changes_nothing", "CTL-01 CTL-45")
 def repeated():
-    with Server() as s:
+    with Server(process_tools="workspace_write") as s:
         for name, c in offered(s).items():
             if not c["available"]:
                 continue
@@ -279,7 +292,7 @@ def repeated():
 
 @test("every_command_refuses_bad_input_and_names_the_member", "CTL-01")
 def bad():
-    with Server() as s:
+    with Server(process_tools="workspace_write") as s:
         for name, c in offered(s).items():
             if not c["available"]:
                 continue
@@ -297,13 +310,12 @@ def bad():
 
 @test("every_command_of_another_owner_finds_nothing", "CTL-01")
 def another():
-    with Server(user="one") as s:
+    with Server(user="one", process_tools="workspace_write") as s:
         bodies = {n: ROWS[n][0](s) for n, c in offered(s).items() if c["available"]}
         s.restart(user="two")
         for name, body in bodies.items():
             a = post(s, name, **body)
-            if name in ("submit_turn", "create_task", "create_job", "get_tool_inventory", "list_tasks", "list_jobs",
-                        "write_process_stdin", "terminate_process"):
+            if name in ("submit_turn", "create_task", "create_job", "get_tool_inventory", "list_tasks", "list_jobs"):
                 equal(a.status, 200, (name, a.body))  # they name nothing that is somebody's
             else:
                 p = refused(a, 404, "NOT_FOUND")

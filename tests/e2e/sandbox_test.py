@@ -5,7 +5,7 @@ import os
 import socket
 import sys
 
-from lib import Server, check, check_session, equal, main, test, wait_until
+from lib import Server, check, check_session, equal, main, refused, test, wait_until
 from lib.payloads import check_payload
 
 MODEL = {"default": {"provider": "scripted", "model": "scripted-tools"}}
@@ -407,8 +407,10 @@ def interactive():
         end = of(log, "process.terminated")[0]["payload"]
         equal((end["reason"], end["terminated_by"]["type"], end["escalated"]), ("user", "user", False), end)
         # Another one knows nothing of it.
-        a = command(s, "write_process_stdin", process_id="00000000-0000-7000-8000-000000000000", input="x")
-        equal((a.status, a.json["result"]["status"]), (200, "unavailable"), a.body)
+        for name, more in (("write_process_stdin", {"input": "x"}), ("terminate_process", {})):
+            a = command(s, name, process_id="00000000-0000-7000-8000-000000000000", **more)
+            refused(a, 404, "NOT_FOUND", "/process_id")
+            check("unavailable" in a.json["detail"], a.body)
 
 
 @test("a_process_may_have_a_terminal", "")
