@@ -160,6 +160,8 @@ static void read_tools(struct copy *c, const struct uar_json *j, struct uar_defi
 	out->deny = joined(c, uar_json_get(j, UAR_STR("deny")));
 	out->ask = joined(c, uar_json_get(j, UAR_STR("ask")));
 	out->max_concurrent = uar_json_int(uar_json_get(j, UAR_STR("max_concurrent")), 1);
+	out->linked = uar_str_is(uar_json_str(uar_json_get(j, UAR_STR("on_failure")), UAR_STR("")),
+				 "cancel_siblings");
 }
 
 static void read_prompt(struct copy *c, const struct uar_json *j, struct uar_definition_prompt *out)

@@ -45,6 +45,7 @@ struct uar_definition_routing { /* policy.provider */
 struct uar_definition_tools { /* policy.tools: patterns with a space between two */
 	uar_str allow, deny, ask;
 	int64_t max_concurrent;
+	bool linked; /* on_failure: the failure of a call cancels the others of its answer */
 };
 
 struct uar_definition_prompt {

@@ -496,6 +496,7 @@ struct uar_tool_begin {
 	/* What it runs in, and the process that it starts: members of sandbox.applied and of
 	 * process.started; empty: none. */
 	uar_str sandbox, process, process_id;
+	uar_str schema; /* sha256 of the schema that its arguments are checked by, or empty */
 };
 
 struct uar_tool_news {
@@ -511,6 +512,8 @@ struct uar_tool_over {
 	uar_str parts_blob;   /* sha256 of the images and files that came with it, or empty */
 	int64_t output_bytes; /* of the whole */
 	bool lost;	      /* the whole could not be kept */
+	uar_str tail;	      /* with `blob`: the end of it, as text */
+	uar_str process_id;   /* of the process that it has started, or empty */
 	uar_str category, message; /* of a failure */
 	bool retryable;
 	uar_str artifact; /* JSON of what it made, as finalize.c reads it; empty: nothing */
@@ -538,6 +541,7 @@ struct uar_replay {
 	/* Its long value (content, input, delta, output) is a blob; the event holds the
 	 * beginning as a string. */
 	uar_str blob; /* sha256, or empty: the event holds it whole */
+	uar_str tail; /* the end of the blob, as text */
 	int64_t blob_bytes;
 	bool blob_json; /* the blob is JSON, not text */
 };

@@ -160,6 +160,22 @@ void uar_core_hook_failed(struct emit *e, const struct uar_note *n);
 void uar_core_agent_session(struct emit *e, uar_str session_id);
 void uar_core_replay(struct emit *e, const struct uar_json *event);
 void uar_core_prepared(struct emit *e, const struct uar_prepared *p);
+/* output.c: an output that does not fit an event is in a blob. */
+struct spilled {
+	const char *owner; /* "tool", "artifact" */
+	uar_str id;	   /* of the owner */
+	const char *media_type;
+	uar_str kept; /* what the event of the owner has of it: the beginning */
+	uar_str tail; /* the end of it */
+	uar_str blob; /* sha256 */
+	int64_t bytes;
+};
+void uar_core_spilled(struct emit *e, const struct spilled *s);
+/* A process wrote more than the log has of it. */
+void uar_core_process_cut(struct emit *e, uar_str process_id, int64_t bytes, int64_t kept);
+void uar_core_put_owner(struct uar_jw *w, const char *kind, uar_str id);
+/* The output_ref of the next event: what the log has of the output of a process. */
+void uar_core_refer_process(struct emit *e, uar_str process_id);
 void uar_core_progress(struct emit *e, const struct uar_progress *p);
 UAR_MUST_CHECK uar_err uar_core_fold_progress(struct uar_run *r, const struct uar_json *payload);
 void uar_core_export(struct emit *e, const struct uar_export *x);

@@ -3,6 +3,67 @@
  * An export item is an artifact of type export.<type> whose artifact id is the
  * item's id: one log, one store for both. */
 #include "core/emit.h"
+#include "core/limits.h"
+
+/* --- where a long output is ----------------------------------------------------------------------
+ */
+
+void uar_core_put_owner(struct uar_jw *w, const char *kind, uar_str id)
+{
+	uar_jw_obj(w, "owner");
+	uar_jw_cstr(w, "kind", kind);
+	uar_jw_str(w, "id", id);
+	uar_jw_close(w);
+}
+
+/* An output goes with its run: how long that is kept is a setting, not a time. */
+static void put_expiry(struct uar_jw *w)
+{
+	uar_jw_obj(w, "expiry");
+	uar_jw_cstr(w, "policy", "keep_runs");
+	uar_jw_close(w);
+}
+
+void uar_core_spilled(struct emit *e, const struct spilled *s)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_core_put_owner(w, s->owner, s->id);
+	uar_jw_cstr(w, "media_type", s->media_type);
+	uar_jw_cstr(w, "encoding", "utf-8");
+	uar_jw_int(w, "total_bytes", s->bytes);
+	uar_jw_int(w, "inline_bytes", (int64_t)s->kept.n);
+	uar_jw_str(w, "sha256", s->blob);
+	uar_jw_str(w, "head", uar_str_utf8_prefix(s->kept, UAR_LIMIT_OUTPUT_HEAD));
+	uar_jw_str(w, "tail", s->tail);
+	put_expiry(w);
+	uar_emit_refer(e, "output_ref", s->blob);
+	uar_emit(e, UAR_EV_OUTPUT_SPILLED, EMIT_RUN);
+}
+
+void uar_core_refer_process(struct emit *e, uar_str process_id)
+{
+	uar_emit_refs(e, uar_arena_printf(e->env->arena, "{\"output_ref\":\"output://%.*s/%.*s\"}",
+					  UAR_FMT(e->r->id.run_id), UAR_FMT(process_id)));
+}
+
+void uar_core_process_cut(struct emit *e, uar_str process_id, int64_t bytes, int64_t kept)
+{
+	struct uar_jw *w = uar_emit_begin(e);
+
+	uar_core_put_owner(w, "process", process_id);
+	uar_jw_cstr(w, "media_type", "application/octet-stream");
+	uar_jw_int(w, "original_bytes", bytes);
+	uar_jw_int(w, "kept_bytes", kept);
+	uar_jw_cstr(w, "policy", "head");
+	uar_jw_cstr(w, "reason", "it is longer than the log keeps of a process");
+	put_expiry(w);
+	uar_core_refer_process(e, process_id);
+	uar_emit(e, UAR_EV_OUTPUT_TRUNCATED, EMIT_RUN);
+}
+
+/* --- progress and items --------------------------------------------------------------------------
+ */
 
 void uar_core_progress(struct emit *e, const struct uar_progress *p)
 {

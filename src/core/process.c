@@ -188,11 +188,28 @@ static int64_t took_ms(const struct emit *e, const struct uar_open_process *p)
 	return took > 0 ? took / 1000 : 0;
 }
 
+/* Names its end after it, and says where its output is. */
+static void name_end(struct emit *e, const struct uar_open_process *p)
+{
+	name(e, p);
+	uar_core_refer_process(e, uar_emit_own(e, p->process_id));
+}
+
+static void tell_cut(struct emit *e, const struct uar_open_process *p,
+		     const struct uar_process_news *n)
+{
+	int64_t wrote = n->stdout_bytes + n->stderr_bytes;
+
+	if (wrote > p->output_bytes)
+		uar_core_process_cut(e, uar_emit_own(e, p->process_id), wrote, p->output_bytes);
+}
+
 static void completed(struct emit *e, const struct uar_open_process *p,
 		      const struct uar_process_news *n)
 {
 	struct uar_jw *w;
 
+	tell_cut(e, p, n);
 	put_row(e, p, "completed");
 	w = uar_emit_begin(e);
 	if (n->exit_code >= 0)
@@ -207,7 +224,7 @@ static void completed(struct emit *e, const struct uar_open_process *p,
 	uar_jw_int(w, "stdout_bytes", n->stdout_bytes);
 	uar_jw_int(w, "stderr_bytes", n->stderr_bytes);
 	uar_jw_cstr(w, "status", "completed");
-	name(e, p);
+	name_end(e, p);
 	uar_emit(e, UAR_EV_PROCESS_COMPLETED, EMIT_RUN);
 }
 
@@ -217,12 +234,13 @@ static void failed(struct emit *e, const struct uar_open_process *p,
 	const struct uar_failure f = { n->code, n->message, n->category, false };
 	struct uar_jw *w;
 
+	tell_cut(e, p, n);
 	put_row(e, p, uar_str_is(n->code, "LOST") ? "lost" : "failed");
 	w = uar_emit_begin(e);
 	uar_jw_str(w, "stage", n->stage);
 	uar_emit_error(w, "error", &f, details);
 	uar_jw_int(w, "duration_ms", took_ms(e, p));
-	name(e, p);
+	name_end(e, p);
 	uar_emit(e, UAR_EV_PROCESS_FAILED, EMIT_RUN);
 }
 
@@ -231,6 +249,7 @@ static void terminated(struct emit *e, const struct uar_open_process *p,
 {
 	struct uar_jw *w;
 
+	tell_cut(e, p, n);
 	put_row(e, p, "terminated");
 	w = uar_emit_begin(e);
 	uar_jw_str(w, "reason", n->reason);
@@ -244,7 +263,7 @@ static void terminated(struct emit *e, const struct uar_open_process *p,
 	if (n->exit_code >= 0)
 		uar_jw_int(w, "exit_code", n->exit_code);
 	uar_jw_int(w, "duration_ms", took_ms(e, p));
-	name(e, p);
+	name_end(e, p);
 	uar_emit(e, UAR_EV_PROCESS_TERMINATED, EMIT_RUN);
 }
 

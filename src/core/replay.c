@@ -24,22 +24,18 @@ static void refer(struct emit *e, const char *ref)
 /* Says what became of it, before the fact that refers to it. */
 static void put_aside(struct emit *e, const char *kind, uar_str id, const struct uar_json *kept)
 {
-	struct uar_jw *w;
+	const struct uar_replay *p = e->replay;
 
-	if (!is_spilled(e))
-		return;
-	w = uar_emit_begin(e);
-	uar_jw_obj(w, "owner");
-	uar_jw_cstr(w, "kind", kind);
-	uar_jw_str(w, "id", id);
-	uar_jw_close(w);
-	uar_jw_cstr(w, "media_type", e->replay->blob_json ? "application/json" : "text/plain");
-	uar_jw_cstr(w, "encoding", "utf-8");
-	uar_jw_int(w, "total_bytes", e->replay->blob_bytes);
-	uar_jw_int(w, "inline_bytes", (int64_t)uar_json_str(kept, UAR_STR("")).n);
-	uar_jw_str(w, "sha256", e->replay->blob);
-	refer(e, "output_ref");
-	uar_emit(e, UAR_EV_OUTPUT_SPILLED, EMIT_RUN);
+	if (is_spilled(e))
+		uar_core_spilled(e,
+				 &(struct spilled){ .owner = kind,
+						    .id = id,
+						    .media_type = p->blob_json ? "application/json"
+									       : "text/plain",
+						    .kept = uar_json_str(kept, UAR_STR("")),
+						    .tail = p->tail,
+						    .blob = p->blob,
+						    .bytes = p->blob_bytes });
 }
 
 static void replay_nothing(struct emit *e, const struct uar_json *data)

@@ -97,6 +97,8 @@ static void args(struct emit *e, const struct uar_open_tool *tool, const struct 
 		uar_jw_close(w);
 	}
 	uar_jw_int(w, "args_bytes", t->args_bytes);
+	if (t->schema.n)
+		uar_jw_str(w, "schema_sha256", t->schema);
 	if (t->changed_by.n)
 		uar_jw_str(w, "changed_by_hook", t->changed_by);
 	refer_args(e, t);
@@ -196,28 +198,6 @@ void uar_core_tool_news(struct emit *e, const struct uar_tool_news *t)
 	uar_emit(e, UAR_EV_TOOL_PROGRESS, EMIT_RUN);
 }
 
-static void owned_by_call(struct uar_jw *w, uar_str call_id)
-{
-	uar_jw_obj(w, "owner");
-	uar_jw_cstr(w, "kind", "tool");
-	uar_jw_str(w, "id", call_id);
-	uar_jw_close(w);
-}
-
-static void spilled(struct emit *e, const struct uar_tool_over *t)
-{
-	struct uar_jw *w = uar_emit_begin(e);
-
-	owned_by_call(w, t->call_id);
-	uar_jw_cstr(w, "media_type", "application/json");
-	uar_jw_cstr(w, "encoding", "utf-8");
-	uar_jw_int(w, "total_bytes", t->output_bytes);
-	uar_jw_int(w, "inline_bytes", (int64_t)t->output.n);
-	uar_jw_str(w, "sha256", t->blob);
-	uar_emit_refer(e, "output_ref", t->blob);
-	uar_emit(e, UAR_EV_OUTPUT_SPILLED, EMIT_RUN);
-}
-
 static void refer_result(struct emit *e, const struct uar_tool_over *t)
 {
 	if (t->blob.n && t->parts_blob.n)
@@ -229,6 +209,8 @@ static void refer_result(struct emit *e, const struct uar_tool_over *t)
 		uar_emit_refer(e, "parts_ref", t->parts_blob);
 	else if (t->blob.n)
 		uar_emit_refer(e, "output_ref", t->blob);
+	else if (t->process_id.n)
+		uar_core_refer_process(e, t->process_id);
 }
 
 static void result(struct emit *e, const struct uar_open_tool *tool, const struct uar_tool_over *t)
@@ -278,7 +260,7 @@ static void redacted(struct emit *e, const struct uar_tool_over *t)
 	if (!t->hidden.secrets && !t->hidden.arguments)
 		return;
 	w = uar_emit_begin(e);
-	owned_by_call(w, t->call_id);
+	uar_core_put_owner(w, "tool", t->call_id);
 	uar_jw_arr(w, "redactions");
 	count_hidden(w, "secret", t->hidden.secrets);
 	count_hidden(w, "argument", t->hidden.arguments);
@@ -293,6 +275,8 @@ void uar_core_tool_over(struct emit *e, const struct uar_tool_over *t)
 {
 	if (!t->ok) {
 		redacted(e, t);
+		if (t->process_id.n)
+			uar_core_refer_process(e, t->process_id);
 		if (!e->err)
 			failed(e, uar_core_open_tool(e, t->call_id), t->category, t->message,
 			       t->retryable);
@@ -301,7 +285,13 @@ void uar_core_tool_over(struct emit *e, const struct uar_tool_over *t)
 	if (t->artifact.n)
 		uar_core_tool_made(e, t->call_id, t->artifact);
 	if (t->blob.n)
-		spilled(e, t);
+		uar_core_spilled(e, &(struct spilled){ .owner = "tool",
+						       .id = t->call_id,
+						       .media_type = "application/json",
+						       .kept = t->output,
+						       .tail = t->tail,
+						       .blob = t->blob,
+						       .bytes = t->output_bytes });
 	redacted(e, t);
 	if (!e->err)
 		result(e, uar_core_open_tool(e, t->call_id), t);

@@ -14,7 +14,7 @@
 #include "event/event.h"
 #include "event/fields.h"
 
-enum { UAR_SVIEW_VERSION = 8 };
+enum { UAR_SVIEW_VERSION = 9 };
 
 enum uar_sview_kind {
 #define VIEW(KIND, NAME, MAX, DOC) UAR_SVIEW_##KIND,

@@ -188,6 +188,15 @@ static void write_left(struct uar_jw *w, const struct uar_sview_process *p)
 	uar_jw_close(w);
 }
 
+/* Where what the log has of its output is read. */
+static void write_output_ref(struct uar_jw *w, const struct uar_sview_process *p)
+{
+	char ref[UAR_LIMIT_ID_BYTES * 2 + sizeof "output:///"];
+
+	snprintf(ref, sizeof ref, "output://%.*s/%.*s", UAR_FMT(p->run_id), UAR_FMT(p->item.key));
+	uar_jw_cstr(w, "output_ref", ref);
+}
+
 static void write_process(struct uar_jw *w, const struct uar_sview_process *p)
 {
 	uar_jw_obj(w, NULL);
@@ -205,6 +214,8 @@ static void write_process(struct uar_jw *w, const struct uar_sview_process *p)
 	view_put_text(w, "reason", p->reason);
 	if (p->ended_with)
 		uar_jw_int(w, "exit_code", p->ended_with - 1);
+	if (p->run_id.n)
+		write_output_ref(w, p);
 	uar_jw_int(w, "output_bytes", p->output_bytes);
 	uar_jw_int(w, "input_bytes", p->input_bytes);
 	view_put_time(w, "started_at", p->started_at);

@@ -251,6 +251,28 @@ static void write_processes(struct uar_jw *w, const struct uar_sview *v, uar_str
 	uar_jw_close(w);
 }
 
+static void write_output(struct uar_jw *w, const struct uar_sview_output *o)
+{
+	uar_jw_obj(w, "owner");
+	view_put_text(w, "kind", o->owner_kind);
+	view_put_text(w, "id", o->owner_id);
+	uar_jw_close(w);
+	view_put_text(w, "media_type", o->media_type);
+	view_put_text(w, "encoding", o->encoding);
+	uar_jw_int(w, "bytes", o->bytes);
+	uar_jw_int(w, "kept_bytes", o->kept_bytes);
+	uar_jw_bool(w, "truncated", o->kept_bytes < o->bytes);
+	uar_jw_obj(w, "preview");
+	view_put_text(w, "head", o->head);
+	view_put_text(w, "tail", o->tail);
+	uar_jw_close(w);
+	view_put_json(w, "redactions", o->redactions, "[]");
+	uar_jw_obj(w, "expiry");
+	view_put_text(w, "policy", o->expiry);
+	view_put_text(w, "expires_at", o->expires_at);
+	uar_jw_close(w);
+}
+
 static void write_outputs(struct uar_jw *w, const struct uar_sview *v, uar_str thread_id)
 {
 	uar_jw_arr(w, "outputs");
@@ -263,8 +285,7 @@ static void write_outputs(struct uar_jw *w, const struct uar_sview *v, uar_str t
 		uar_jw_str(w, "output_ref", o->item.key);
 		view_put_text(w, "run_id", o->run_id);
 		uar_jw_str(w, "status", o->status);
-		view_put_text(w, "media_type", o->media_type);
-		uar_jw_int(w, "bytes", o->bytes);
+		write_output(w, o);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);

@@ -259,11 +259,11 @@ TEST(what_is_no_snapshot_is_refused, "")
 		{ "", UAR_ECORRUPT },
 		{ "{}", UAR_ENEWER },
 		{ "{\"version\":1,\"through\":1}", UAR_ENEWER },
-		{ "{\"version\":8}", UAR_ECORRUPT },
-		{ "{\"version\":8,\"through\":1,\"thread\":{}}", UAR_ECORRUPT },
-		{ "{\"version\":8,\"through\":1,\"thread\":{\"items\":[{\"colour\":1}]}}",
+		{ "{\"version\":9}", UAR_ECORRUPT },
+		{ "{\"version\":9,\"through\":1,\"thread\":{}}", UAR_ECORRUPT },
+		{ "{\"version\":9,\"through\":1,\"thread\":{\"items\":[{\"colour\":1}]}}",
 		  UAR_ECORRUPT },
-		{ "{\"version\":8,\"through\":1,\"shell\":{\"items\":[{},{}]}}", UAR_ECORRUPT },
+		{ "{\"version\":9,\"through\":1,\"shell\":{\"items\":[{},{}]}}", UAR_ECORRUPT },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

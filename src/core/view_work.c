@@ -72,6 +72,26 @@ static void incident(struct fold_step *s)
 	i->at = s->ev->time_us;
 }
 
+static void describe_output(struct fold_step *s, struct uar_sview_output *o)
+{
+	const struct uar_json *owner = uar_json_get(s->p, UAR_STR("owner"));
+	const struct uar_json *expiry = uar_json_get(s->p, UAR_STR("expiry"));
+
+	VIEW_KEEP(s, output, o, owner_kind,
+		  uar_json_str(uar_json_get(owner, UAR_STR("kind")), UAR_STR_NONE));
+	VIEW_KEEP(s, output, o, owner_id,
+		  uar_json_str(uar_json_get(owner, UAR_STR("id")), UAR_STR_NONE));
+	VIEW_KEEP(s, output, o, expiry,
+		  uar_json_str(uar_json_get(expiry, UAR_STR("policy")), UAR_STR_NONE));
+	VIEW_TAKE(s, output, o, media_type);
+	VIEW_TAKE(s, output, o, encoding);
+	VIEW_TAKE(s, output, o, head);
+	VIEW_TAKE(s, output, o, tail);
+	VIEW_TAKE(s, output, o, expires_at);
+	o->bytes = view_int(s, "total_bytes", view_int(s, "original_bytes", o->bytes));
+	o->kept_bytes = view_int(s, "kept_bytes", o->bytes);
+}
+
 static void output_changed(struct fold_step *s, uar_str status)
 {
 	uar_str ref = view_ref(s, "output_ref");
@@ -82,8 +102,10 @@ static void output_changed(struct fold_step *s, uar_str status)
 	VIEW_KEEP(s, output, o, thread_id, s->ev->ids[UAR_ID_THREAD]);
 	VIEW_KEEP(s, output, o, run_id, s->ev->ids[UAR_ID_RUN]);
 	VIEW_KEEP(s, output, o, status, status);
-	VIEW_TAKE(s, output, o, media_type);
-	o->bytes = view_int(s, "total_bytes", view_int(s, "original_bytes", o->bytes));
+	if (s->ev->cls == UAR_EV_OUTPUT_REDACTED)
+		VIEW_TAKE_JSON(s, output, o, redactions);
+	else if (s->ev->cls != UAR_EV_OUTPUT_EXPIRED)
+		describe_output(s, o);
 }
 
 static const struct {

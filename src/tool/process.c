@@ -142,9 +142,9 @@ static void write_state(struct uar_tool_call *c, struct process *p, bool whole)
 		fail(c, "result_too_large", "what the command wrote is too long");
 }
 
-static uar_str last_line(const struct process *p)
+static uar_str last_line(const struct process_stream *s)
 {
-	uar_str text = uar_buf_str(p->err.tail.n ? &p->err.tail : &p->err.head);
+	uar_str text = uar_buf_str(s->tail.n ? &s->tail : &s->head);
 
 	while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
 		text.n--;
@@ -177,7 +177,7 @@ static void end_run(struct uar_tool_call *c, struct process *p)
 			 UAR_FMT(uar_str_utf8_prefix(p->violation, 100)),
 			 p->end.signal > 0 ? "signal" : "status",
 			 p->end.signal > 0 ? p->end.signal : p->end.exit_code,
-			 UAR_FMT(last_line(p)));
+			 UAR_FMT(last_line(&p->err)));
 		fail(c, "sandbox_violation", text);
 	} else {
 		write_state(c, p, true);
@@ -211,6 +211,30 @@ void uar_process_changed(struct process *p)
 	if (!p->interactive && !p->child)
 		uar_process_free(p);
 	uar_post(sched_of(c->host), &c->task);
+}
+
+/* How far it is; what it writes is told in events of its own. */
+void uar_process_progress(struct process *p)
+{
+	enum { INTERVAL_US = 1000 * 1000 };
+	struct uar_tool_call *c = p->call;
+	struct uar_buf json = uar_buf_make(UAR_LIMIT_PROCESS_PIECE);
+	struct uar_jw w = uar_jw_begin(&json);
+	int64_t now = uar_clock_mono(sched_of(p->host)->clock);
+
+	if (!c || c->tool != PROCESS_RUN || !c->events.progress ||
+	    (c->progress_us && now - c->progress_us < INTERVAL_US))
+		return;
+	c->progress_us = now;
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, "process_id", p->id);
+	uar_jw_int(&w, "stdout_bytes", p->out.total);
+	uar_jw_int(&w, "stderr_bytes", p->err.total);
+	uar_jw_str(&w, "last_line", last_line(&p->out));
+	uar_jw_close(&w);
+	if (!uar_jw_end(&w))
+		c->events.progress(c->events.ctx, uar_buf_str(&json));
+	uar_buf_fini(&json);
 }
 
 static void on_timer(struct uar_timer *t)

@@ -86,6 +86,7 @@ static void on_flush(struct uar_timer *t)
 
 	tell_stream(p, &p->out, false);
 	tell_stream(p, &p->err, false);
+	uar_process_progress(p);
 	uar_process_changed(p);
 }
 
@@ -229,7 +230,9 @@ static void tell_failed(struct process *p, uar_str stage, const char *code, cons
 				      .stage = stage,
 				      .code = uar_str_c(code),
 				      .message = uar_str_utf8_prefix(p->end.failure, 300),
-				      .category = uar_str_c(category) };
+				      .category = uar_str_c(category),
+				      .stdout_bytes = p->out.total,
+				      .stderr_bytes = p->err.total };
 
 	uar_process_tell(p, &n);
 }

@@ -57,6 +57,7 @@ struct uar_tool_call {
 	struct process *p; /* that it waits for; NULL: none */
 	struct uar_task task;
 	struct uar_timer timer;
+	int64_t progress_us;   /* when it told how far it is; 0: it did not */
 	struct uar_buf result; /* JSON */
 	char category[24];
 	struct uar_error error;
@@ -88,5 +89,7 @@ void uar_process_tell(struct process *p, struct uar_process_news *news);
 void uar_process_put(struct uar_jw *w, struct process *p, bool whole);
 /* process.c: it has begun (or not), written or ended: who waits for it is answered. */
 void uar_process_changed(struct process *p);
+/* It goes on: the call that waits for it tells so, not more than once a second. */
+void uar_process_progress(struct process *p);
 
 #endif

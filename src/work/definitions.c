@@ -109,7 +109,7 @@ static uar_err make_box(struct uar_workers *w, const struct uar_definition *d, b
 static struct uar_tool_policy policy_of(const struct uar_definition *d)
 {
 	return (struct uar_tool_policy){ d->tools.allow.p, d->tools.deny.p, d->tools.ask.p,
-					 (unsigned)d->tools.max_concurrent };
+					 (unsigned)d->tools.max_concurrent, d->tools.linked };
 }
 
 uar_err rt_definition_tools(struct uar_workers *w, const struct uar_definition *d,

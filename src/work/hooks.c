@@ -132,7 +132,7 @@ static void put_call(struct uar_jw *w, const struct uar_hook *k, const struct ho
 		return;
 	uar_jw_obj(w, "result");
 	uar_jw_bool(w, "ok", a->ok);
-	uar_jw_int(w, "bytes", (int64_t)a->output.n);
+	uar_jw_int(w, "bytes", a->output_bytes);
 	if (k->wants_output)
 		uar_jw_str(w, "output", uar_str_utf8_prefix(a->output, UAR_LIMIT_HOOK_ARGUMENTS));
 	uar_jw_close(w);

@@ -24,7 +24,8 @@ struct hook_ask {
 	uar_str subject;	     /* a tool call or a model request; or empty */
 	const struct uar_tool *tool; /* NULL: none, or one that is not known */
 	uar_str tool_name, args;     /* of the call */
-	uar_str output;		     /* as the model is told it */
+	uar_str output;		     /* as the model is told it, or its beginning */
+	int64_t output_bytes;	     /* of the whole */
 	bool ok;
 };
 /* Has a hook not answered yet that it concerns? h NULL: there are none. */

@@ -165,16 +165,10 @@ static void page_ready(struct uar_read *r);
 
 static uar_err read_page(struct hooks_load *l, uint64_t after)
 {
-	struct uar_store *store = rt_store(rt_agg_engine(l->agg));
-
-	l->read = (struct uar_read){
-		.owner = rt_agg_session(l->agg)->owner,
-		.run_id = uar_str_c(l->run_id),
-		.after = after,
-		.limit = UAR_LIMIT_READ_PAGE,
-		.done = page_ready,
-	};
-	return store->ops->read(store, &l->read);
+	l->read = (struct uar_read){ .run_id = uar_str_c(l->run_id),
+				     .after = after,
+				     .done = page_ready };
+	return rt_read_run(l->agg, &l->read);
 }
 
 static void page_ready(struct uar_read *r)

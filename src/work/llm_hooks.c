@@ -1,5 +1,6 @@
 /* llm_hooks.c - hooks around the message, the tools and the answer of a model. */
 #include "work/llm_hooks.h"
+#include "work/tool_loop_int.h"
 
 #include "event/limits.h"
 #include "json/limits.h"
@@ -170,6 +171,7 @@ static struct hook_ask ask_after(const struct llm *w, const struct round_call *c
 		.tool_name = c->name,
 		.args = c->args,
 		.output = c->told,
+		.output_bytes = c->told_bytes,
 		.ok = !c->failed,
 	};
 }
@@ -198,6 +200,43 @@ static void after_next(void *ctx)
 	k->then(k->w);
 }
 
+static void call_told(void *ctx)
+{
+	struct tool_loop *l = ctx;
+
+	l->hooking = false;
+	if (!l->leaving)
+		rt_tool_loop_advance(l);
+}
+
+/* They are called when their call is over, one after the other, and before a further call begins.
+ */
+bool rt_tool_loop_hooks_after(struct tool_loop *l)
+{
+	struct llm *w = rt_llm_of(l->o.run);
+
+	if (!w || !w->hooks || l->hooking)
+		return l->hooking;
+	for (size_t i = 0; i < l->round->call_count; i++) {
+		const struct round_call *c = &l->round->calls[i];
+		struct hook_ask a = ask_after(w, c);
+
+		if (!c->ended)
+			continue;
+		l->hooking = rt_hooks_pending(w->hooks->hooks, &a);
+		if (l->hooking) {
+			uar_err e = rt_hooks_call(w->hooks->hooks, &a, call_told, l);
+
+			if (e)
+				rt_llm_fail(w, e, uar_err_text(e));
+		}
+		if (l->hooking || blocks(w->hooks, a.point, c->id))
+			return true;
+	}
+	return false;
+}
+
+/* Those that were not called so far, because the server stopped. */
 bool rt_llm_hooks_after(struct llm *w, void (*then)(struct llm *w))
 {
 	if (!w->hooks)

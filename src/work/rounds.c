@@ -235,7 +235,7 @@ static uar_err note_answered(struct rounds_load *l, const struct uar_event *ev,
 	return UAR_OK;
 }
 
-static bool was_executed(uar_str category)
+bool rt_rounds_was_executed(uar_str category)
 {
 	static const char *const all[] = { "execution", "timeout", "dependency",
 					   "sandbox_violation", "result_too_large" };
@@ -257,8 +257,9 @@ static uar_err note_ended(struct rounds_load *l, const struct uar_event *ev,
 		return UAR_ENOMEM;
 	f->c.ended = true;
 	f->c.failed = ev->cls == UAR_EV_TOOL_FAILED;
-	f->c.broke = f->c.failed && was_executed(text_of(p, "failure_category"));
+	f->c.broke = f->c.failed && rt_rounds_was_executed(text_of(p, "failure_category"));
 	rt_rounds_write_end(&out, ev, p);
+	f->c.told_bytes = uar_json_int(uar_json_get(p, UAR_STR("output_bytes")), (int64_t)out.n);
 	e = out.err;
 	if (!e)
 		e = blob_of(ev, "output_ref", scratch, f->c.blob);
@@ -624,16 +625,10 @@ static void page_ready(struct uar_read *r);
 
 static uar_err read_page(struct rounds_load *l, uint64_t after)
 {
-	struct uar_store *store = rt_store(rt_agg_engine(l->agg));
-
-	l->read = (struct uar_read){
-		.owner = rt_agg_session(l->agg)->owner,
-		.run_id = uar_str_c(l->run_id),
-		.after = after,
-		.limit = UAR_LIMIT_READ_PAGE,
-		.done = page_ready,
-	};
-	return store->ops->read(store, &l->read);
+	l->read = (struct uar_read){ .run_id = uar_str_c(l->run_id),
+				     .after = after,
+				     .done = page_ready };
+	return rt_read_run(l->agg, &l->read);
 }
 
 static void page_ready(struct uar_read *r)

@@ -16,6 +16,7 @@ struct round_call {
 	bool allowed, denied; /* by somebody, since it was last executed */
 	struct {
 		bool broke;			  /* it was executed, and failed */
+		int64_t told_bytes;		  /* of what it brought, whole */
 		bool hooked;			  /* what hooks made of its arguments is in them */
 		uar_str changed_by, changed_blob; /* the hook that did, and what it wrote */
 	};
@@ -77,6 +78,11 @@ UAR_MUST_CHECK uar_err rt_rounds_complete_input(struct rounds *s, struct round_i
 						uar_str text);
 /* rounds_tell.c: as the model is told of the end of a call. */
 void rt_rounds_write_end(struct uar_buf *out, const struct uar_event *ev, const struct uar_json *p);
+/* A failure, likewise. */
+void rt_rounds_write_failure(struct uar_buf *out, uar_str category, uar_str message,
+			     bool retryable);
+/* Is it the category of a call that was executed and failed? */
+bool rt_rounds_was_executed(uar_str category);
 /* Leaves out what is too long to be told. */
 UAR_MUST_CHECK uar_err rt_rounds_fit(struct rounds *s);
 /* The next one whose images and files are to be fetched; NULL: none. And what was fetched. */

@@ -69,10 +69,23 @@ static uar_str member(const struct uar_json *p, const char *key)
 	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
 }
 
+void rt_rounds_write_failure(struct uar_buf *out, uar_str category, uar_str message, bool retryable)
+{
+	struct uar_jw w = uar_jw_begin(out);
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_obj(&w, "error");
+	uar_jw_str(&w, "category", category);
+	uar_jw_str(&w, "message", message);
+	uar_jw_bool(&w, "retryable", retryable);
+	uar_jw_close(&w);
+	uar_jw_close(&w);
+	if (uar_jw_end(&w))
+		out->err = UAR_ENOMEM;
+}
+
 void rt_rounds_write_end(struct uar_buf *out, const struct uar_event *ev, const struct uar_json *p)
 {
-	struct uar_jw w;
-
 	if (ev->cls == UAR_EV_TOOL_RESULT) {
 		if (uar_json_bool(uar_json_get(p, UAR_STR("empty")), false))
 			uar_buf_add_str(out, UAR_STR("(no output)"));
@@ -80,16 +93,8 @@ void rt_rounds_write_end(struct uar_buf *out, const struct uar_event *ev, const 
 			uar_json_write(out, uar_json_get(p, UAR_STR("preview")));
 		return;
 	}
-	w = uar_jw_begin(out);
-	uar_jw_obj(&w, NULL);
-	uar_jw_obj(&w, "error");
-	uar_jw_str(&w, "category", member(p, "failure_category"));
-	uar_jw_str(&w, "message", member(p, "message"));
-	uar_jw_bool(&w, "retryable", uar_json_bool(uar_json_get(p, UAR_STR("retryable")), false));
-	uar_jw_close(&w);
-	uar_jw_close(&w);
-	if (uar_jw_end(&w))
-		out->err = UAR_ENOMEM;
+	rt_rounds_write_failure(out, member(p, "failure_category"), member(p, "message"),
+				uar_json_bool(uar_json_get(p, UAR_STR("retryable")), false));
 }
 
 static void tell_answer(const struct round *r, struct prompt *out)

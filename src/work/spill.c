@@ -1,4 +1,5 @@
 /* spill.c - which value of a recorded event may be long, and how it is put aside. */
+#include "core/limits.h"
 #include "engine/limits.h"
 #include "work/limits.h"
 #include "work/spill.h"
@@ -26,6 +27,15 @@ uar_str rt_spill_beginning(uar_str s)
 {
 	return uar_jw_fitting(uar_str_utf8_prefix(s, UAR_LIMIT_PREVIEW_BYTES),
 			      UAR_LIMIT_PREVIEW_WRITTEN);
+}
+
+uar_str rt_spill_end(uar_str s)
+{
+	size_t from = s.n > UAR_LIMIT_OUTPUT_HEAD ? s.n - UAR_LIMIT_OUTPUT_HEAD : 0;
+
+	while (from < s.n && ((unsigned char)s.p[from] & 0xc0) == 0x80)
+		from++;
+	return uar_str_from(s, from);
 }
 
 const struct uar_json *rt_spill_of(const struct uar_json *event)
@@ -117,6 +127,7 @@ static void stored(struct uar_blob_put *put)
 {
 	struct spill *s = UAR_OWNER(put, struct spill, put);
 	struct uar_replay r = { .blob = uar_str_c(put->sha256),
+				.tail = rt_spill_end(uar_buf_str(&s->bytes)),
 				.blob_bytes = (int64_t)s->bytes.n,
 				.blob_json = s->json };
 

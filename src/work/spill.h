@@ -18,6 +18,9 @@ UAR_MUST_CHECK uar_err rt_spill_shorten(const struct uar_json *event, const stru
 /* As much of a text as fits an event, escapes included. */
 uar_str rt_spill_beginning(uar_str s);
 
+/* The end of a text, as the fact of a long output repeats it. */
+uar_str rt_spill_end(uar_str s);
+
 /* A blob on its way. */
 struct spill;
 typedef void spill_done_fn(void *ctx, uar_err e, const struct uar_replay *r, uar_str line);

@@ -6,6 +6,7 @@
 
 #include "event/limits.h"
 #include "json/limits.h"
+#include "work/hooks_int.h"
 #include "work/media.h"
 #include "work/spill.h"
 #include "work/tool_echo.h"
@@ -33,6 +34,38 @@ bool rt_place_fits(uar_str json, bool object, size_t most, struct uar_buf *out_l
 	return ok;
 }
 
+/* What came of it is known to the loop as to one that reads it in the log; of a long output there
+ * is no more than a hook may be told. */
+void rt_place_ended(struct place *p, const struct uar_tool_over *over)
+{
+	struct tool_loop *l = p->loop;
+	struct round_call *c = p->call;
+	struct uar_buf told = uar_buf_make(UAR_LIMIT_EVENT_BYTES * 2);
+
+	c->ended = true;
+	c->failed = !over->ok;
+	c->broke = c->failed && rt_rounds_was_executed(over->category);
+	c->told_bytes = over->output_bytes;
+	if (rt_llm_hooks(l->o.run)) {
+		uar_str output = p->output.n ? uar_buf_str(&p->output) : over->output;
+
+		if (over->ok)
+			uar_buf_add_str(&told,
+					uar_str_utf8_prefix(output, UAR_LIMIT_HOOK_ARGUMENTS));
+		else
+			rt_rounds_write_failure(&told, over->category, over->message,
+						over->retryable);
+		c->told = uar_arena_str(&l->o.rounds->arena, uar_buf_str(&told));
+		if (!over->ok)
+			c->told_bytes = (int64_t)told.n;
+	}
+	uar_buf_fini(&told);
+	rt_place_free(p);
+	if (c->failed)
+		rt_tool_loop_cancel_siblings(l);
+	rt_tool_loop_advance(l);
+}
+
 static void over_stored(const struct rt_sent *s)
 {
 	struct tool_loop *l = s->run ? rt_llm_tool_loop(s->run) : NULL;
@@ -40,9 +73,7 @@ static void over_stored(const struct rt_sent *s)
 
 	if (!l || !p || (s->err && !l->leaving))
 		return;
-	p->call->ended = true;
-	rt_place_free(p);
-	rt_tool_loop_advance(l);
+	rt_place_ended(p, &s->command->over);
 }
 
 void rt_place_send_over(struct place *p, const struct uar_tool_over *over)
@@ -53,6 +84,7 @@ void rt_place_send_over(struct place *p, const struct uar_tool_over *over)
 	c.over = *over;
 	c.over.call_id = p->call->id;
 	c.over.parts_blob = uar_str_c(p->parts_blob);
+	c.over.process_id = uar_str_c(p->bound.process_id);
 	c.over.hidden = p->hidden_back;
 	if (!rt_send_asked(p->loop->o.run, &c, over_stored, NULL))
 		rt_lose(p->loop->o.run, UAR_ENOMEM);
@@ -76,6 +108,7 @@ static void output_stored(void *ctx, uar_err e, uar_str sha256)
 				      .output = rt_spill_beginning(whole),
 				      .output_bytes = (int64_t)whole.n,
 				      .blob = sha256,
+				      .tail = rt_spill_end(whole),
 				      .lost = e != UAR_OK,
 				      .message = uar_str_c(e ? uar_err_text(e) : "") };
 

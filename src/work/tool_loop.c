@@ -177,13 +177,13 @@ static void begun(const struct rt_sent *s)
 
 	if (!p || s->state->status != UAR_STATUS_RUNNING)
 		return;
-	if (p->plan != REFUSE) {
+	if (p->plan == REFUSE)
+		rt_place_ended(p, &(struct uar_tool_over){ .category = s->command->begin.category,
+							   .message = s->command->begin.message });
+	else if (rt_place_is_orphan(p))
+		rt_place_cancel_orphan(p);
+	else
 		perform(p);
-		return;
-	}
-	p->call->ended = true;
-	rt_place_free(p);
-	rt_tool_loop_advance(l);
 }
 
 static const char *policy_of(const struct place *p)
@@ -214,7 +214,7 @@ static void send_begin(struct place *p, uar_str args_blob)
 	const struct round_call *call = p->call;
 	const struct uar_tool *t = p->tool;
 	struct uar_command c = { .kind = UAR_CMD_TOOL_BEGIN };
-	char told[UAR_TEXT_MESSAGE + 1];
+	char told[UAR_TEXT_MESSAGE + 1], schema[UAR_SHA256_TEXT + 1];
 
 	c.begin = (struct uar_tool_begin){
 		.call_id = call->id,
@@ -238,6 +238,10 @@ static void send_begin(struct place *p, uar_str args_blob)
 		.process = uar_buf_str(&p->bound.plan.process),
 		.process_id = uar_str_c(p->bound.process_id),
 	};
+	if (t && t->input_schema.n) {
+		uar_sha256_hex(uar_toolbox_schema(p->loop->set.box, t), schema);
+		c.begin.schema = uar_str_c(schema);
+	}
 	if (p->plan == REFUSE)
 		put_refusal(p, &c.begin, told);
 	if (!rt_send_asked(p->loop->o.run, &c, begun, NULL))
@@ -329,7 +333,8 @@ static bool take(struct tool_loop *l, struct round_call *c)
 	struct place *p = l->alone || l->hooking ? NULL : free_place(l);
 	uar_err e;
 
-	if (!p || (!c->started && rt_tool_loop_hooks(l, c, UAR_HOOK_PRE_TOOL_USE)))
+	if (!p || (!c->started && !rt_tool_loop_broke(l) &&
+		   rt_tool_loop_hooks(l, c, UAR_HOOK_PRE_TOOL_USE)))
 		return false;
 	p->call = c;
 	rt_place_plan(p);
@@ -357,8 +362,22 @@ static bool take(struct tool_loop *l, struct round_call *c)
 	return true;
 }
 
+/* The client is not asked for calls whose sibling has failed meanwhile. */
+static bool take_back(struct tool_loop *l)
+{
+	bool broke = l->for_client && rt_tool_loop_broke(l);
+
+	for (size_t i = 0; broke && i < l->round->call_count; i++)
+		l->round->calls[i].for_client = false;
+	if (broke)
+		l->for_client = l->next = 0;
+	return broke;
+}
+
 void rt_tool_loop_advance(struct tool_loop *l)
 {
+	if (!l->leaving && rt_tool_loop_hooks_after(l))
+		return;
 	while (l->next < l->round->call_count && !l->asked && !l->leaving) {
 		struct round_call *c = &l->round->calls[l->next];
 
@@ -366,7 +385,9 @@ void rt_tool_loop_advance(struct tool_loop *l)
 			return;
 		l->next++;
 	}
-	if (!l->busy && l->for_client && !l->asked && !l->leaving)
+	if (!l->busy && !l->asked && !l->leaving && take_back(l))
+		rt_tool_loop_advance(l);
+	else if (!l->busy && l->for_client && !l->asked && !l->leaving)
 		rt_tool_hand_over(l);
 	else if (!l->busy && (!l->asked || l->leaving))
 		uar_post(rt_sched(rt_of(l)), &l->finished);

@@ -81,6 +81,8 @@ struct tool_loop {
 void rt_tool_loop_advance(struct tool_loop *l);
 /* tool_permit.c. True: hooks are called about it first. */
 bool rt_tool_loop_hooks(struct tool_loop *l, const struct round_call *c, enum uar_hook_point point);
+/* llm_hooks.c: the same about calls that are over. */
+bool rt_tool_loop_hooks_after(struct tool_loop *l);
 /* tool_loop.c: reads what the call is to be executed with into `args`. */
 UAR_MUST_CHECK uar_err rt_place_read_args(struct place *p);
 void rt_place_clear(struct place *p);
@@ -106,6 +108,16 @@ void rt_tool_hand_over(struct tool_loop *l);
 /* tool_question.c: what a tool at work asks a person. */
 void rt_place_ask(void *ctx, const struct uar_tool_question *q);
 void rt_place_unask(void *ctx, bool settled);
+/* The end is durable: the place is free, and the loop goes on. */
+void rt_place_ended(struct place *p, const struct uar_tool_over *over);
+/* tool_sibling.c */
+/* Has a call of the round failed, and means that something for the others? */
+bool rt_tool_loop_broke(const struct tool_loop *l);
+/* Is the call cancelled for it (core/sibling.h)? */
+bool rt_place_is_orphan(const struct place *p);
+void rt_place_cancel_orphan(struct place *p); /* it has begun: it ends */
+enum plan rt_place_refuse_orphan(struct place *p);
+void rt_tool_loop_cancel_siblings(struct tool_loop *l); /* those at work */
 /* tool_plan.c: finds the tool of the call, what it is executed with, and what is to be done. */
 void rt_place_plan(struct place *p);
 /* tool_permit.c: what is known of the call, for core to decide; the reason of a denial is told. */

@@ -121,7 +121,8 @@ static void hooks_answered(void *ctx)
 	struct tool_loop *l = ctx;
 
 	l->hooking = false;
-	rt_tool_loop_advance(l);
+	if (!l->leaving)
+		rt_tool_loop_advance(l);
 }
 
 bool rt_tool_loop_hooks(struct tool_loop *l, const struct round_call *c, enum uar_hook_point point)

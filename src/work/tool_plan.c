@@ -24,6 +24,8 @@ static enum plan plan_of_open(struct place *p)
 	const struct round_call *c = p->call;
 	bool may = p->tool && rt_toolset_has(&p->loop->set, p->tool);
 
+	if (rt_place_is_orphan(p))
+		return rt_place_refuse_orphan(p);
 	if (!may || c->denied) {
 		p->category = c->denied ? UAR_STR("rejected") : UAR_STR("execution");
 		(void)uar_error_set(&p->why, UAR_EINVALID,
@@ -271,6 +273,8 @@ static enum plan plan_of_new(struct place *p)
 	enum uar_permit permit = uar_core_permit(&facts);
 	uar_err e;
 
+	if (rt_place_is_orphan(p))
+		return rt_place_refuse_orphan(p);
 	if (permit == UAR_PERMIT_UNKNOWN || permit == UAR_PERMIT_DENIED ||
 	    permit == UAR_PERMIT_UNAVAILABLE)
 		return plan_of_refused(p, permit);

@@ -1,4 +1,5 @@
 /* work.c - the workers' life, and which of them executes which entry. */
+#include "event/limits.h"
 #include "work/definitions.h"
 
 static uar_err (*const makers[UAR_ENTRY_COUNT])(struct live_run *r, struct worker **out) = {
@@ -83,6 +84,15 @@ struct uar_workers *rt_work_at(const struct uar_runtime *rt)
 struct uar_workers *rt_work(const struct live_run *r)
 {
 	return rt_work_at(rt_engine(r));
+}
+
+uar_err rt_read_run(struct agg *a, struct uar_read *r)
+{
+	struct uar_store *store = rt_store(rt_agg_engine(a));
+
+	r->owner = rt_agg_session(a)->owner;
+	r->limit = UAR_LIMIT_READ_PAGE;
+	return store->ops->read(store, r);
 }
 
 void uar_workers_reload(struct uar_workers *w, const struct uar_model_patience *p)

@@ -123,6 +123,7 @@ struct uar_tool_policy {
 	const char *allow, *deny;
 	const char *ask;  /* somebody has to allow each call; those that say so themselves, too */
 	unsigned at_once; /* read-only ones; 0: UAR_LIMIT_TOOLS_USUAL */
+	bool linked;	  /* the failure of a call cancels the others of its answer */
 };
 
 /* An agent that runs can name. */

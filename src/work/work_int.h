@@ -66,6 +66,8 @@ struct uar_workers {
 };
 struct uar_workers *rt_work(const struct live_run *r);
 struct uar_workers *rt_work_at(const struct uar_runtime *rt);
+/* Reads a page of a run of that session: run_id, after and done are set. */
+UAR_MUST_CHECK uar_err rt_read_run(struct agg *a, struct uar_read *r);
 
 /* agents.c */
 uar_err rt_agents_init(struct uar_workers *w);

@@ -164,6 +164,25 @@ def changes():
         check("not today" in r["error"]["message"], r)
 
 
+@test("a_hook_behind_a_call_is_called_when_that_call_ends", "")
+def behind_a_call():
+    with Shop({"all": {"points": ["post_tool_use", "post_tool_failure"]}}) as s:
+        run_id = s.server.create("tools", READ + "\n" + WRITE)
+        action = wait_until(lambda: s.server.record(run_id).get("actions"), "a question about the second call")[0]
+        equal([t["told"]["hook_point"] for t in s.told()], ["post_tool_use"])
+        s.server.http.post("/api/control/respond_action", {"action_id": action["action_id"], "decision": "deny"})
+        s.server.finish(run_id)
+        log = s.log(run_id)
+        told = [t["told"] for t in s.told()]
+        equal([(t["hook_point"], t["tool"]["name"], t["result"]["ok"]) for t in told],
+              [("post_tool_use", "fs.list", True), ("post_tool_failure", "fs.write", False)])
+        equal(told[0]["result"]["bytes"], of(log, "tool.result")[0]["payload"]["output_bytes"])
+        s.answers("post_tool_use", {"outcome": "block", "reason": "enough"})
+        r = s.server.record(s.run(READ + "\n" + WRITE))
+        equal((r["status"], r["error"]["code"]), ("failed", "HOOK_BLOCKED"))
+        equal(of(s.log(r["run_id"]), "action.required"), [], "the second call does not begin")
+
+
 @test("a_hook_of_high_risk_fails_closed_and_one_that_reads_open", "GOV-09")
 def failures():
     with Shop({"high": {"points": ["pre_tool_use"]}}) as s:

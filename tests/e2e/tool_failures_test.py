@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each category of a tool's failure, provoked in a run and told to the model. hook_blocked comes with hooks; nothing cancels a sibling yet."""
+"""Each category of a tool's failure, provoked in a run and told to the model."""
 import json
 import os
 import sys
@@ -10,7 +10,11 @@ from lib.mcp_mock import asked
 from lib.services import Service
 
 HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "mcp_hostile.py")
-NOT_SHOWN = {"hook_blocked", "sibling_cancelled"}
+# A hook that refuses one of the tools.
+GUARD = ("import json, sys; t = json.load(sys.stdin)['tool']['name']; "
+         "print(json.dumps({'outcome': 'deny', 'reason': 'not on a Friday'} if t == 'time.now' else {}))")
+GUARDED = {"UAR_HOOKS": json.dumps({"guard": {"points": ["pre_tool_use"], "tools": ["internal:time.now"],
+                                             "command": ["python3", "-I", "-S", "-c", GUARD]}})}
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "event", "schemas", "tool.failed.json")
 
 
@@ -18,7 +22,8 @@ def failures(url):
     """What the run calls, its category, the status of the call."""
     return [
         ("tool nope", "unknown_tool", "failed"),
-        ("tool internal__time_now", "not_surfaced", "denied"),
+        ("tool internal__fs_list {}", "not_surfaced", "denied"),
+        ("tool time.now {}", "hook_blocked", "denied"),
         ("tool math.evaluate {broken", "schema_invalid", "failed"),
         ('tool math.evaluate {"expression":"1/0"}', "value_invalid", "failed"),
         ('tool math.evaluate {"expression":"2+2"}', "policy_denied", "denied"),
@@ -34,7 +39,7 @@ def failures(url):
 
 
 def agent(url):
-    return {**AGENT, "policy": {**AGENT["policy"], "tools": {"allow": ["mcp:*", "http:*", "internal:math.*", "internal:http.fetch"]}},
+    return {**AGENT, "policy": {**AGENT["policy"], "tools": {"allow": ["mcp:*", "http:*", "internal:math.*", "internal:time.now", "internal:http.fetch"]}},
             "tools": {"http": [{"name": "keyed", "url": url + "/x", "headers": {"Authorization": "Bearer ${secret:NOT_THERE}"}},
                                {"name": "huge", "url": url + "/huge"}],
                       "guardrails": [{"tools": ["internal:math.*"], "deny_if": {"properties": {"expression": {"const": "2+2"}},
@@ -42,13 +47,13 @@ def agent(url):
                       "mcp": [{"server": "pipe"}, {"server": "free"}, {"server": "mute"}]}}
 
 
-@test("every_category_of_failure_is_recorded_and_told", "")
+@test("every_category_of_failure_is_recorded_and_told", "TOOL-15")
 def categories():
     with Service() as web:
         log = log_file("a")
         servers = {"pipe": pipes(log), "free": pipes(log_file("b"), ask=False),
                    "mute": {"command": sys.executable, "args": [HOSTILE, "mute"], "ask": False, "timeout_seconds": 1}}
-        with Host(servers, agent(web.url), outbound_allow="127.0.0.1") as s:
+        with Host(servers, agent(web.url), outbound_allow="127.0.0.1", env=GUARDED) as s:
             table = failures(web.url)
             run_id = s.run("\nthen\n".join(line for line, _, _ in table))
             while s.record(run_id)["status"] not in ("succeeded", "failed"):
@@ -70,11 +75,32 @@ def categories():
             s.finish(run_id)
             events = [e.data for e in s.session_events(run_id)]
             equal([(f["failure_category"], f["status"]) for f in of(events, "tool.failed")], [("cancelled", "cancelled")])
+            shown = {c for _, c, _ in table if c} | {"cancelled"} | siblings(s, web)
             with open(SCHEMA, encoding="utf-8") as f:
-                schema = json.dumps(json.load(f))
-            shown = {c for _, c, _ in table if c} | {"cancelled"} | NOT_SHOWN
+                equal(shown, set(json.load(f)["properties"]["failure_category"]["enum"]))
             equal(len(shown), 15)
-            check(all(f'"{c}"' in schema for c in shown), schema)
+
+
+def siblings(s, web):
+    """The calls of one answer belong together: one takes too long, one is at work, one has not begun."""
+    linked = {**agent(web.url), "id": "linked"}
+    linked["policy"] = {**linked["policy"], "tools": {"allow": ["http:*", "internal:*"], "max_concurrent": 3,
+                                                      "on_failure": "cancel_siblings"}}
+    linked["tools"] = {"http": [{"name": "slow", "url": web.url + "/gate"},
+                                {"name": "late", "url": web.url + "/gate", "timeout_seconds": 0.5}]}
+    a = s.http.send("PUT", "/api/agents/linked", linked)
+    check(a.status in (200, 201), a.body)
+    run_id = s.create("linked", "\n".join(("tool http__slow", "tool http__late",
+                                           'tool fs.write {"path": "a.txt", "text": "x"}')))
+    s.finish(run_id)
+    events = [e.data for e in s.session_events(run_id)]
+    names = {e["tool_call_id"]: e["payload"]["tool_name"] for e in events if e["type"] == "tool.started"}
+    ends = {names[e["tool_call_id"]]: (e["payload"]["failure_category"], e["payload"]["status"])
+            for e in events if e["type"] == "tool.failed"}
+    equal(ends, {"slow": ("sibling_cancelled", "cancelled"), "late": ("timeout", "timed_out"),
+                 "fs.write": ("sibling_cancelled", "cancelled")})
+    equal((of(events, "action.required"), os.path.exists(os.path.join(s.data, "files", "a.txt"))), ([], False))
+    return {"sibling_cancelled"}
 
 
 if __name__ == "__main__":

@@ -61,6 +61,11 @@ export interface Who {
   name?: string;
 }
 
+export interface OutputExpiry {
+  /** with its run, when the setting keep_runs evicts that */
+  policy: "keep_runs";
+}
+
 export interface Usage {
   input_tokens: number;
   output_tokens: number;

@@ -1,6 +1,6 @@
 // Written by tools/gen-events from src/event; do not edit.
 
-import type { Envelope, Json, Timestamp } from "./envelope.js";
+import type { Envelope, Json, OutputExpiry, Timestamp } from "./envelope.js";
 
 export interface OutputExpiredPayload {
   expired_at: Timestamp;
@@ -41,6 +41,7 @@ export interface OutputSpilledPayload {
   sha256: string;
   head?: string;
   tail?: string;
+  expiry?: OutputExpiry;
   expires_at?: Timestamp;
 }
 
@@ -52,6 +53,8 @@ export interface OutputSpilled extends Envelope {
 
 export interface OutputTruncatedPayload {
   owner: { [key: string]: Json };
+  media_type?: string;
+  expiry?: OutputExpiry;
   original_bytes: number;
   kept_bytes: number;
   policy: "head" | "tail" | "head_tail";

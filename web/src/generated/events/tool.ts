@@ -13,6 +13,8 @@ export interface ToolArgsPayload {
     path: string;
     message: string;
   }[];
+  /** of the JSON Schema that the arguments are checked by, as models are told it */
+  schema_sha256?: string;
   changed_by_hook?: string;
 }
 
