@@ -374,22 +374,30 @@ static bool take_back(struct tool_loop *l)
 	return broke;
 }
 
-void rt_tool_loop_advance(struct tool_loop *l)
+/* In their order. False: one has to wait. */
+static bool begin_calls(struct tool_loop *l)
 {
-	if (!l->leaving && rt_tool_loop_hooks_after(l))
-		return;
 	while (l->next < l->round->call_count && !l->asked && !l->leaving) {
 		struct round_call *c = &l->round->calls[l->next];
 
 		if (!c->ended && !take(l, c))
-			return;
+			return false;
 		l->next++;
 	}
-	if (!l->busy && !l->asked && !l->leaving && take_back(l))
+	return true;
+}
+
+void rt_tool_loop_advance(struct tool_loop *l)
+{
+	if (!l->leaving && rt_tool_loop_hooks_after(l))
+		return;
+	if (!begin_calls(l) || l->busy || (l->asked && !l->leaving))
+		return;
+	if (!l->leaving && take_back(l))
 		rt_tool_loop_advance(l);
-	else if (!l->busy && l->for_client && !l->asked && !l->leaving)
+	else if (!l->leaving && l->for_client)
 		rt_tool_hand_over(l);
-	else if (!l->busy && (!l->asked || l->leaving))
+	else
 		uar_post(rt_sched(rt_of(l)), &l->finished);
 }
 
