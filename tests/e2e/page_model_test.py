@@ -74,4 +74,19 @@ def at_home():
         check(len(models(s)) == 1)
 
 
+@test("page_on_a_phone_the_send_button_stays_while_a_model_is_typed", "")
+def phone():
+    right = """return page.evaluate(() => { const bar = document.querySelector('.composer-bar').getBoundingClientRect(), go = document.querySelector('.composer-bar > [aria-label=Send]').getBoundingClientRect();
+               return [Math.round(bar.right - go.right), Math.round(bar.bottom - go.bottom)]; })"""
+    with Browser(phone=True) as b, Provider() as p, Server(env=two(p)) as s:
+        b.enter(s)
+        b.goto(s.url + "/ui/c")
+        b.wait("#message")
+        b.choose("Agent", "assistant")
+        b.choose("Model", "\0")
+        b.do("await page.getByLabel('Name of the model').fill('a-provider-of-models/a-model-with-a-very-long-name-2026-11-18')")
+        equal((b.do(right), b.do(WIDER)), ([0, 0], []))
+        b.shot("model-phone")
+
+
 main()

@@ -162,14 +162,14 @@ export function Composer({talk, active, send, stop, queued, ref, first, wanted, 
 						give(agent, text.trim());
 				}}
 				onPaste={(e) => { if (e.clipboardData.files.length) { e.preventDefault(); void take(e.clipboardData.files); } }} />
-			<div className="composer-bar">
+			<div className="composer-bar"><div className="composer-tools">
 				<input ref={picker} type="file" multiple hidden onChange={(e) => { void take(e.target.files); e.target.value = ''; }} />
 				<button type="button" className="btn quiet icon" aria-label="Attach a file" title="Attach text, an image or a PDF" disabled={replays} onClick={() => picker.current?.click()}><Paperclip size={15} aria-hidden /></button>
 				<select className="select pick" aria-label="Agent" value={agent?.agent_id ?? ''} title={agent?.description} onChange={(e) => choose(e.target.value)}>{agents.map((a) => <option key={a.agent_id} value={a.agent_id}>{a.title}</option>)}</select>
 				{agent && <ModelPick key={agent.agent_id} agent={agent} conversation={talk.conversation} />}
 				{replays && <select className="select pick" aria-label="Recording" value={recording || recordings[0]} onChange={(e) => setRecording(e.target.value)}>{recordings.map((r) => <option key={r}>{r}</option>)}</select>}
 				{agent?.takes_working_dir && <label className="row folder"><FolderOpen size={15} aria-hidden /><span className="unseen">Working directory</span><input className="input mono" placeholder="/path/of/the/project" value={folder} onChange={(e) => setFolder(e.target.value)} spellCheck={false} /></label>}
-				<span className="grow" /><Meter talk={talk} />
+				</div><Meter talk={talk} />
 				{active && <button type="button" className="btn stop" disabled={stopping} onClick={() => stop(active)}><Square size={13} aria-hidden />{stopping ? 'Stopping' : 'Stop'}</button>}
 				{start ? <button type="submit" className="btn main-act" disabled={!ready}>{start}<kbd aria-hidden>Enter</kbd></button>
 					: <button type="submit" className="btn main-act icon" disabled={!ready} aria-label={active ? 'Add to the queue' : 'Send'} title={active ? 'Add to the queue (Enter)' : 'Send (Enter)'}><ArrowUp size={16} aria-hidden /></button>}

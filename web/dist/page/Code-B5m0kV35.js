@@ -1,0 +1,1 @@
+export{t as Code}from"./Code-Btc-fb2K.js";

@@ -1,1 +1,0 @@
-export{t as Code}from"./Code-2fVuzdpp.js";

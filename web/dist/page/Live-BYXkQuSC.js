@@ -1,0 +1,1 @@
+export{t as LiveGraph}from"./Live-cbu72Ml7.js";

@@ -1,0 +1,1 @@
+function e(e,t){let n=URL.createObjectURL(new Blob([t],{type:`application/octet-stream`}));Object.assign(document.createElement(`a`),{href:n,download:e}).click(),setTimeout(()=>URL.revokeObjectURL(n),1e4)}export{e as t};
