@@ -65,7 +65,7 @@ function Signed() {
 		...(exists('chat') ? [{keys: 'C', does: 'New chat', run: () => go('c')}] : []),
 		...nav.map((r) => ({keys: `G then ${r.nav!.key}`, does: r.title, run: () => go(r.path)})),
 		{keys: '[', does: 'Fold the rail', run: () => setRail(innerWidth <= 1100 ? (rail === 'open' ? 'auto' : 'open') : (rail === 'folded' ? 'auto' : 'folded'))},
-	]);
+	], true);
 	return <div className="app" data-rail={rail === 'auto' ? undefined : rail} data-sheet={more ? '' : undefined}>
 		<Banner />
 		<Rail palette={() => setPalette(true)} sheet={() => setSheet(true)} onNavigate={() => setMore(false)} />

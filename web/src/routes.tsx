@@ -1,6 +1,6 @@
 // routes.tsx - every view and where it is. A screen exists when its folder has an index.tsx: then it is
 // reachable and, with `nav`, linked; a row whose folder is missing is nowhere on the page.
-import {Bot, Brain, BookOpen, Cable, Home, Inbox, Layers, ListTree, List, MessageSquare, RotateCcw, SlidersHorizontal, Sparkles, Wrench, type LucideIcon} from 'lucide-react';
+import {Bot, Brain, BookOpen, Cable, Home, Inbox, Layers, ListTree, List, MessageSquare, RotateCcw, SlidersHorizontal, Sparkles, Workflow, Wrench, type LucideIcon} from 'lucide-react';
 import {type ComponentType, lazy} from 'react';
 import {patiently} from './lib/patient';
 
@@ -31,6 +31,8 @@ export const TABLE: Route[] = [
 	{path: 'tasks/:session', screen: 'tasks', title: 'Tasks'},
 	{path: 'jobs', screen: 'jobs', title: 'Jobs', icon: Layers, nav: {key: 'J'}},
 	{path: 'jobs/:job', screen: 'jobs', title: 'Jobs'},
+	{path: 'flows', screen: 'flows', title: 'Flows', icon: Workflow, nav: {key: 'F'}},
+	{path: 'flows/:flow', screen: 'flows', title: 'Flows'},
 	{path: 'agents', screen: 'agents', title: 'Agents', icon: Bot, nav: {key: 'A', group: 'set'}},
 	{path: 'agents/:agent', screen: 'agents', title: 'Agents'},
 	{path: 'models', screen: 'models', title: 'Models', icon: Brain, nav: {key: 'M', group: 'set'}},

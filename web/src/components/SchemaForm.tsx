@@ -3,7 +3,7 @@
 import {Validator} from '@cfworker/json-schema';
 import Form from '@rjsf/core/lib/components/Form.js';
 import {toErrorSchema, type RJSFSchema, type RJSFValidationError, type UiSchema, type ValidatorType} from '@rjsf/utils';
-import {type ReactNode, useEffect, useRef, useState} from 'react';
+import {type ReactNode, useEffect, useMemo, useRef, useState} from 'react';
 import type {Problem} from '../lib/api';
 import {say} from '../lib/say';
 import {Segment} from './ui';
@@ -52,19 +52,62 @@ const validator: ValidatorType = {
 	rawValidation: <Result,>(schema: any, data: any) => ({errors: errorsOf(schema, data) as unknown as Result[]}),
 };
 
-/** Secrets are dots; long texts have room. */
-function looks(schema: any, name = ''): UiSchema {
+/** Any value, as JSON: for what a schema says too little about. */
+function JsonField({fieldPathId, idSchema, formData, onChange, schema, name, required, disabled}: any) {
+	const id = fieldPathId?.$id ?? idSchema?.$id ?? name;
+	const [text, type] = useState(() => formData === undefined ? '' : JSON.stringify(formData, null, 2));
+	const [bad, setBad] = useState('');
+	const own = useRef(formData);
+	useEffect(() => {
+		if (JSON.stringify(own.current) !== JSON.stringify(formData)) { // changed elsewhere, such as by undo
+			own.current = formData;
+			type(formData === undefined ? '' : JSON.stringify(formData, null, 2));
+			setBad('');
+		}
+	}, [formData]);
+	return <div className="rjsf-field"><label className="control-label" htmlFor={id}>{schema.title ?? name}{required ? '*' : ''} <span className="t3 f11 mono">JSON</span></label>
+		{schema.description && <p className="field-description">{schema.description}</p>}
+		<textarea id={id} className="mono" rows={Math.min(12, text.split('\n').length + 1)} spellCheck={false} disabled={disabled} value={text} onChange={(e) => {
+			type(e.target.value);
+			try {
+				own.current = e.target.value.trim() ? JSON.parse(e.target.value) : undefined;
+				setBad('');
+				onChange(own.current, fieldPathId?.path);
+			} catch (x) {
+				setBad(`This is not JSON yet: ${(x as Error).message}`);
+			}
+		}} />{bad && <p className="wrong" role="alert">{bad}</p>}</div>;
+}
+const FIELDS: any = {JsonField};
+
+/** Nothing is said of what is inside. */
+function loose(schema: any): boolean {
+	return !schema.enum && schema.const === undefined && !schema.$ref && !schema.oneOf && !schema.anyOf && !schema.allOf
+		&& (schema.type === undefined || Array.isArray(schema.type) || (schema.type === 'object' && !Object.keys(schema.properties ?? {}).length) || (schema.type === 'array' && !schema.items));
+}
+
+/** A member of which nothing at all is said has its name at least: without one it would not be drawn. */
+function named(schema: any): any {
+	if (!schema || typeof schema !== 'object')
+		return schema;
+	return {...schema, ...(schema.properties ? {properties: Object.fromEntries(Object.entries(schema.properties).map(([name, s]) => [name, s === true || !Object.keys(s as object).length ? {title: name} : named(s)]))} : {}), ...(schema.items && !Array.isArray(schema.items) ? {items: named(schema.items)} : {})};
+}
+
+/** Secrets are dots; long texts have room; `open`: anything may be written as JSON. */
+function looks(schema: any, name = '', open = false): UiSchema {
 	const ui: UiSchema = {};
 	if (!schema || typeof schema !== 'object')
 		return ui;
+	if (open && name && loose(schema))
+		return {'ui:field': 'JsonField'};
 	if (schema.type === 'string' && !schema.enum && (schema.writeOnly === true || schema['x-sensitive'] === true || schema.format === 'password' || SECRET.test(name)))
 		ui['ui:widget'] = 'password';
-	else if (schema.type === 'string' && !schema.enum && !schema.format && (schema.maxLength ?? 0) > 400)
+	else if (schema.type === 'string' && !schema.enum && !schema.format && ((schema.maxLength ?? 0) > 400 || (open && /^(prompt|message|text)$/.test(name))))
 		ui['ui:widget'] = 'textarea';
 	for (const [key, part] of Object.entries(schema.properties ?? {}))
-		ui[key] = looks(part, key);
+		ui[key] = looks(part, key, open);
 	if (schema.items && !Array.isArray(schema.items))
-		ui.items = looks(schema.items, name);
+		ui.items = looks(schema.items, name, open);
 	return ui;
 }
 
@@ -86,12 +129,20 @@ function fromServer(wrong: Problem | null): any {
 	return root;
 }
 
-export default function SchemaForm({id, schema, submit, busy, wrong, more, verb = 'Submit'}: {id: string; schema: object; submit: (values: unknown) => void; busy: boolean; wrong: Problem | null; more?: ReactNode; verb?: string}) {
-	const [data, setData] = useState<any>(undefined);
+/** A form without a button: what is typed is said at once, what is wrong stands beside it. */
+export function LiveForm({id, schema, values, change}: {id: string; schema: object; values: unknown; change: (values: any) => void}) {
+	const [whole, ui] = useMemo(() => [named(schema), looks(named(schema), '', true)], [schema]);
+	return <Form className="schema-form" idPrefix={`f${id.replace(/\W/g, '')}`} schema={whole as RJSFSchema} uiSchema={{...ui, 'ui:submitButtonOptions': {norender: true}}} validator={validator} templates={TEMPLATES} fields={FIELDS} formData={values}
+		liveValidate="onChange" noHtml5Validate showErrorList={false} experimental_defaultFormStateBehavior={{emptyObjectFields: 'skipDefaults', arrayMinItems: {populate: 'never'}}}
+		onChange={(e) => { if (JSON.stringify(e.formData) !== JSON.stringify(values)) change(e.formData); }}><></></Form>;
+}
+
+export default function SchemaForm({id, schema, submit, busy, wrong, more, verb = 'Submit', first, open}: {id: string; schema: object; first?: unknown; open?: boolean; submit: (values: unknown) => void; busy: boolean; wrong: Problem | null; more?: ReactNode; verb?: string}) {
+	const [data, setData] = useState<any>(first);
 	const [raw, setRaw] = useState<string | null>(null);
 	const [bad, setBad] = useState('');
 	const ref = useRef<any>(null);
-	const ui = useRef(looks(schema)).current;
+	const ui = useRef(looks(schema, '', open)).current;
 	useEffect(() => {
 		if (wrong)
 			say(`Not taken: ${wrong.where} ${wrong.message}`);
@@ -122,7 +173,7 @@ export default function SchemaForm({id, schema, submit, busy, wrong, more, verb 
 	if (raw !== null)
 		return <div className="schema-form"><textarea className="area mono" aria-label="Values as JSON" rows={8} spellCheck={false} value={raw} onChange={(e) => setRaw(e.target.value)} />
 			{bad && <p className="wrong" role="alert">{bad}</p>}{note}{acts}</div>;
-	return <Form ref={ref} className="schema-form" idPrefix={`f${id.replace(/\W/g, '')}`} schema={schema as RJSFSchema} uiSchema={{...ui, 'ui:submitButtonOptions': {norender: true}}} validator={validator} templates={TEMPLATES} formData={data} disabled={busy}
+	return <Form ref={ref} className="schema-form" idPrefix={`f${id.replace(/\W/g, '')}`} schema={schema as RJSFSchema} uiSchema={{...ui, 'ui:submitButtonOptions': {norender: true}}} validator={validator} templates={TEMPLATES} fields={FIELDS} formData={data} disabled={busy}
 		noHtml5Validate showErrorList={false} focusOnFirstError extraErrors={fromServer(wrong)}
 		onChange={(e) => setData(e.formData)} onSubmit={(e) => submit(e.formData ?? {})} onError={(all) => say(`${all.length === 1 ? 'One field needs' : `${all.length} fields need`} a look: ${all[0]?.message ?? ''}`)}>
 		{note}{acts}

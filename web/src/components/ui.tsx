@@ -116,6 +116,7 @@ export function Dialog({title, close, children, className}: {title: string; clos
 		const dialog = ref.current!;
 		const before = document.activeElement as HTMLElement | null;
 		dialog.showModal();
+		dialog.querySelector<HTMLElement>('[data-first]')?.focus(); // autoFocus comes too early, and the browser takes the button that closes
 		return () => { dialog.close(); before?.focus?.(); };
 	}, []);
 	return <dialog ref={ref} className={className} aria-label={title} onCancel={(e) => { e.preventDefault(); close(); }}

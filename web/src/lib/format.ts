@@ -82,6 +82,7 @@ export function stateOf(status: string, engine = ''): {word: string; kind: State
 		retrying: ['Trying again', 'running'], waiting_input: ['Waits for you', 'waits'], waiting_permission: ['Waits for you', 'waits'],
 		draft: ['Draft', 'queued'], accepted: ['Ready to start', 'queued'], archived: ['Archived', 'cancelled'], waiting_resource: ['Waits for a place', 'queued'], blocked: ['Blocked', 'waits'], paused: ['Paused', 'queued'],
 		cancelling: ['Stopping', 'stopping'], cancel_requested: ['Stopping', 'stopping'], completed: ['Succeeded', 'ok'],
+		pending: ['To come', 'queued'], waiting: ['Waits', 'waits'], skipped: ['Skipped', 'cancelled'],
 		succeeded: ['Succeeded', 'ok'], failed: ['Failed', 'failed'], lost: ['Lost', 'lost'], timed_out: ['Timed out', 'timeout'],
 		timeout: ['Timed out', 'timeout'], cancelled: ['Cancelled', 'cancelled'], canceled: ['Cancelled', 'cancelled'],
 	};

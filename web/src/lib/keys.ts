@@ -2,7 +2,8 @@
 // fires once, unless the shortcut only moves.
 import {useEffect, useRef} from 'react';
 
-export interface Shortcut { keys: string; does: string; run: () => void; group?: string; repeats?: boolean }
+/** `text`: a Ctrl shortcut that a field has of its own, such as undo, is left to it. */
+export interface Shortcut { keys: string; does: string; run: () => void; group?: string; repeats?: boolean; text?: boolean }
 
 const stack: Shortcut[][] = [];
 let chord = '';
@@ -13,11 +14,11 @@ function typing(target: EventTarget | null): boolean {
 	return !!e?.closest?.('input, textarea, select, [contenteditable=true], [role=textbox]');
 }
 
-/** "Ctrl K", "G then H", "?", "[" */
+/** "Ctrl K", "Ctrl Shift Z", "G then H", "?", "[" */
 function matches(keys: string, e: KeyboardEvent): boolean {
 	const mod = e.ctrlKey || e.metaKey;
 	if (keys.startsWith('Ctrl '))
-		return mod && !e.altKey && e.key.toLowerCase() === keys.slice(5).toLowerCase();
+		return mod && !e.altKey && e.shiftKey === keys.startsWith('Ctrl Shift ') && e.key.toLowerCase() === keys.slice(keys.lastIndexOf(' ') + 1).toLowerCase();
 	if (mod || e.altKey)
 		return false;
 	if (keys.includes(' then '))
@@ -31,7 +32,7 @@ addEventListener('keydown', (e) => {
 	const all = stack.flat().reverse();
 	const inDialog = !!document.querySelector('dialog[open]');
 	for (const s of all) {
-		if (!matches(s.keys, e) || ((typing(e.target) || inDialog) && !s.keys.startsWith('Ctrl ')))
+		if (!matches(s.keys, e) || ((typing(e.target) || inDialog) && (s.text || !s.keys.startsWith('Ctrl '))))
 			continue;
 		e.preventDefault();
 		chord = '';
@@ -47,14 +48,14 @@ addEventListener('keydown', (e) => {
 	}
 });
 
-/** The shortcuts of a screen, for as long as it is shown; the newest wins. */
-export function useShortcuts(list: Shortcut[]): void {
+/** The shortcuts of a screen, for as long as it is shown; the newest wins, those of the page are below all others. */
+export function useShortcuts(list: Shortcut[], page = false): void {
 	const now = useRef(list);
 	now.current = list;
 	const names = list.map((s) => s.keys).join('|');
 	useEffect(() => {
 		const mine = now.current.map((s, i) => ({...s, run: () => now.current[i]?.run()}));
-		stack.push(mine);
+		stack.splice(page ? 0 : stack.length, 0, mine);
 		return () => { stack.splice(stack.indexOf(mine), 1); };
 	}, [names]);
 }

@@ -1,9 +1,15 @@
-// sections.ts - what the rail leads to on this server: an older one has no jobs.
+// sections.ts - what the rail leads to on this server: an older one has no jobs or no workflows.
 import {useQuery} from '@tanstack/react-query';
 import {NAV} from '../routes';
-import {Problem, command} from './api';
+import {Problem, askJson, command} from './api';
+
+const ASKS: Record<string, () => Promise<unknown>> = {jobs: () => command('list_jobs', {limit: 1}), flows: () => askJson('api/workflows')};
+
+function useHas(what: string): boolean {
+	return useQuery({queryKey: ['has', what], staleTime: Infinity, gcTime: Infinity, retry: (_, e) => !(e instanceof Problem), queryFn: () => ASKS[what]().then(() => true)}).data === true;
+}
 
 export function useNav(): typeof NAV {
-	const jobs = useQuery({queryKey: ['has', 'jobs'], staleTime: Infinity, gcTime: Infinity, retry: (_, e) => !(e instanceof Problem), queryFn: () => command('list_jobs', {limit: 1}).then(() => true)});
-	return jobs.data ? NAV : NAV.filter((r) => r.screen !== 'jobs');
+	const has: Record<string, boolean> = {jobs: useHas('jobs'), flows: useHas('flows')};
+	return NAV.filter((r) => has[r.screen] !== false);
 }

@@ -1,12 +1,13 @@
 // A run: what it is about, where its time went, its timeline and its log, what it did, its record.
 import {MessageSquare, Pause, Play, RotateCcw, Square} from 'lucide-react';
-import {useState} from 'react';
+import {lazy, Suspense, useState} from 'react';
 import {A, Bones, CopyButton, Id, ProblemNote, State, Tabs, Top} from '../../components/ui';
 import {askJson} from '../../lib/api';
 import {count, exact, money, span} from '../../lib/format';
 import {useNow, useTitle} from '../../lib/hooks';
 import {go, useFilter} from '../../lib/nav';
-import {client, useRun} from '../../lib/query';
+import {patiently} from '../../lib/patient';
+import {client, useAgents, useRun} from '../../lib/query';
 import {complain, toast} from '../../lib/say';
 import type {RunRecord} from '../../lib/types';
 import {leads} from '../../routes';
@@ -19,6 +20,8 @@ import {Waterfall} from './Waterfall';
 import {useFollow, useTimeline, type Timeline} from './data';
 import {KindIcon, NAMES, STATES, type Kind} from './words';
 import './run.css';
+
+const LiveGraph = lazy(() => patiently(async () => ({default: (await import('../flows/Live')).LiveGraph})));
 
 const LIVE = ['queued', 'running', 'cancel_requested'];
 
@@ -115,7 +118,7 @@ function Acts({run}: {run: RunRecord}) {
 	return <button type="button" className="btn" disabled={busy !== '' || asked} onClick={() => void act('cancel')}><Square size={13} aria-hidden />{busy || asked ? 'Stopping' : 'Cancel run'}</button>;
 }
 
-type Tab = 'timeline' | 'talk' | 'effects' | 'children' | 'evidence' | 'raw';
+type Tab = 'timeline' | 'graph' | 'talk' | 'effects' | 'children' | 'evidence' | 'raw';
 
 export default function Run({params}: {params: Record<string, string>}) {
 	const id = params.run;
@@ -123,6 +126,7 @@ export default function Run({params}: {params: Record<string, string>}) {
 	const run = useRun(id);
 	const t = useTimeline(id);
 	const children = useChildren(run.data);
+	const isFlow = useAgents().data?.agents.some((a) => a.agent_id === run.data?.agent_id && a.kind === 'workflow') || tab === 'graph';
 	const [e, setE] = useFilter('e');
 	const live = run.data ? LIVE.includes(run.data.status) : false;
 	const [following, follow] = useFollow(id, live);
@@ -144,9 +148,9 @@ export default function Run({params}: {params: Record<string, string>}) {
 			{r.error && <div className="run-error"><ProblemNote what={r.error.code} error={r.error.message || 'It did not say why.'} /></div>}
 			<section className="run-head">{t.data && <Trail run={r} t={t.data} />}<Attempts run={r} /></section>
 			<Facts run={r} t={t.data} />
-			<div className="run-tabs"><Tabs label="Views of the run" value={tab} options={[['timeline', 'Timeline'], ['talk', 'Conversation'], ['effects', 'Effects'], ...(children.data?.length || tab === 'children' ? [['children', 'Child agents'] as [Tab, string]] : []), ['evidence', 'Evidence'], ['raw', 'Raw record']]} set={(v) => go(v === 'timeline' ? `runs/${id}` : `runs/${id}/${v}`, {replace: true})} />
+			<div className="run-tabs"><Tabs label="Views of the run" value={tab} options={[['timeline', 'Timeline'], ...(isFlow ? [['graph', 'Graph'] as [Tab, string]] : []), ['talk', 'Conversation'], ['effects', 'Effects'], ...(children.data?.length || tab === 'children' ? [['children', 'Child agents'] as [Tab, string]] : []), ['evidence', 'Evidence'], ['raw', 'Raw record']]} set={(v) => go(v === 'timeline' ? `runs/${id}` : `runs/${id}/${v}`, {replace: true})} />
 				{live && <button type="button" className="btn small" aria-pressed={following} onClick={() => follow(!following)}>{following ? <><Pause size={12} aria-hidden />Following</> : <><Play size={12} aria-hidden />Paused</>}</button>}</div>
-			{tab === 'evidence' ? <Evidence run={r} /> : tab === 'children' ? <Children run={r} /> : t.error ? <div className="page"><ProblemNote what="The timeline could not be read" error={t.error} retry={() => void t.refetch()} /></div>
+			{tab === 'graph' ? <div className="run-graph"><Suspense fallback={<Bones rows={5} />}><LiveGraph id={id} /></Suspense></div> : tab === 'evidence' ? <Evidence run={r} /> : tab === 'children' ? <Children run={r} /> : t.error ? <div className="page"><ProblemNote what="The timeline could not be read" error={t.error} retry={() => void t.refetch()} /></div>
 				: !t.data ? <Bones rows={5} />
 					: tab === 'timeline' ? <><Waterfall t={t.data} chosen={Number(e) || 0} choose={choose} following={following} /><Events key={id} id={id} t={t.data} chosen={Number(e) || 0} choose={choose} /></>
 						: tab === 'talk' ? <StateAt id={id} at={t.data.last} />
