@@ -33,7 +33,7 @@ export function useFollow(id: string, live: boolean): [boolean, (v: boolean) => 
 		let due = 0;
 		const renew = () => {
 			due = 0;
-			for (const name of ['timeline', 'run', 'tail', 'state', 'graph'])
+			for (const name of ['timeline', 'run', 'tail', 'state', 'graph', 'rights'])
 				void client.invalidateQueries({queryKey: [name, id]});
 		};
 		void read({path: `api/runs/${encodeURIComponent(id)}/stream?meta=1`, signal: over.signal, take: (some) => {

@@ -15,6 +15,7 @@ import {useAttempts, wordOf} from '../runs/data';
 import {Events, Json} from './Events';
 import {Children, useChildren} from './Children';
 import {Evidence} from './Evidence';
+import {Rights} from './Rights';
 import {StateAt} from './StateAt';
 import {Waterfall} from './Waterfall';
 import {useFollow, useTimeline, type Timeline} from './data';
@@ -118,7 +119,7 @@ function Acts({run}: {run: RunRecord}) {
 	return <button type="button" className="btn" disabled={busy !== '' || asked} onClick={() => void act('cancel')}><Square size={13} aria-hidden />{busy || asked ? 'Stopping' : 'Cancel run'}</button>;
 }
 
-type Tab = 'timeline' | 'graph' | 'talk' | 'effects' | 'children' | 'evidence' | 'raw';
+type Tab = 'timeline' | 'graph' | 'talk' | 'effects' | 'children' | 'rights' | 'evidence' | 'raw';
 
 export default function Run({params}: {params: Record<string, string>}) {
 	const id = params.run;
@@ -148,9 +149,9 @@ export default function Run({params}: {params: Record<string, string>}) {
 			{r.error && <div className="run-error"><ProblemNote what={r.error.code} error={r.error.message || 'It did not say why.'} /></div>}
 			<section className="run-head">{t.data && <Trail run={r} t={t.data} />}<Attempts run={r} /></section>
 			<Facts run={r} t={t.data} />
-			<div className="run-tabs"><Tabs label="Views of the run" value={tab} options={[['timeline', 'Timeline'], ...(isFlow ? [['graph', 'Graph'] as [Tab, string]] : []), ['talk', 'Conversation'], ['effects', 'Effects'], ...(children.data?.length || tab === 'children' ? [['children', 'Child agents'] as [Tab, string]] : []), ['evidence', 'Evidence'], ['raw', 'Raw record']]} set={(v) => go(v === 'timeline' ? `runs/${id}` : `runs/${id}/${v}`, {replace: true})} />
+			<div className="run-tabs"><Tabs label="Views of the run" value={tab} options={[['timeline', 'Timeline'], ...(isFlow ? [['graph', 'Graph'] as [Tab, string]] : []), ['talk', 'Conversation'], ['effects', 'Effects'], ...(children.data?.length || tab === 'children' ? [['children', 'Child agents'] as [Tab, string]] : []), ['rights', 'Permissions'], ['evidence', 'Evidence'], ['raw', 'Raw record']]} set={(v) => go(v === 'timeline' ? `runs/${id}` : `runs/${id}/${v}`, {replace: true})} />
 				{live && <button type="button" className="btn small" aria-pressed={following} onClick={() => follow(!following)}>{following ? <><Pause size={12} aria-hidden />Following</> : <><Play size={12} aria-hidden />Paused</>}</button>}</div>
-			{tab === 'graph' ? <div className="run-graph"><Suspense fallback={<Bones rows={5} />}><LiveGraph id={id} /></Suspense></div> : tab === 'evidence' ? <Evidence run={r} /> : tab === 'children' ? <Children run={r} /> : t.error ? <div className="page"><ProblemNote what="The timeline could not be read" error={t.error} retry={() => void t.refetch()} /></div>
+			{tab === 'graph' ? <div className="run-graph"><Suspense fallback={<Bones rows={5} />}><LiveGraph id={id} /></Suspense></div> : tab === 'rights' ? <Rights run={r} /> : tab === 'evidence' ? <Evidence run={r} /> : tab === 'children' ? <Children run={r} /> : t.error ? <div className="page"><ProblemNote what="The timeline could not be read" error={t.error} retry={() => void t.refetch()} /></div>
 				: !t.data ? <Bones rows={5} />
 					: tab === 'timeline' ? <><Waterfall t={t.data} chosen={Number(e) || 0} choose={choose} following={following} /><Events key={id} id={id} t={t.data} chosen={Number(e) || 0} choose={choose} /></>
 						: tab === 'talk' ? <StateAt id={id} at={t.data.last} />
