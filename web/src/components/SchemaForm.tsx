@@ -86,11 +86,17 @@ function loose(schema: any): boolean {
 		&& (schema.type === undefined || Array.isArray(schema.type) || (schema.type === 'object' && !Object.keys(schema.properties ?? {}).length) || (schema.type === 'array' && !schema.items));
 }
 
-/** A member of which nothing at all is said has its name at least: without one it would not be drawn. */
-function named(schema: any): any {
-	if (!schema || typeof schema !== 'object')
+const DEEP = 12; // schemas within schemas that are looked into
+
+/** As it is drawn: references are replaced, a value that is left out is said instead of filled in, and a member of
+ * which nothing at all is said has its name, without which it would not be drawn. */
+function drawn(schema: any, root = schema, depth = 0): any {
+	if (!schema || typeof schema !== 'object' || depth > DEEP)
 		return schema;
-	return {...schema, ...(schema.properties ? {properties: Object.fromEntries(Object.entries(schema.properties).map(([name, s]) => [name, s === true || !Object.keys(s as object).length ? {title: name} : named(s)]))} : {}), ...(schema.items && !Array.isArray(schema.items) ? {items: named(schema.items)} : {})};
+	const {$ref, ...beside} = schema, {$defs: _, default: left, ...own} = $ref?.startsWith('#/') ? {...at(root, $ref), ...beside} : schema;
+	const about = left === undefined ? own.description : `${own.description ?? ''} Left out: ${typeof left === 'string' ? left : JSON.stringify(left)}.`.trim();
+	return {...own, ...(about ? {description: about} : {}), ...(own.properties ? {properties: Object.fromEntries(Object.entries(own.properties).map(([name, s]) => [name, s === true || !Object.keys(s as object).length ? {title: name} : drawn(s, root, depth + 1)]))} : {}),
+		...(own.items && !Array.isArray(own.items) ? {items: drawn(own.items, root, depth + 1)} : {})};
 }
 
 /** Secrets are dots; long texts have room; `open`: anything may be written as JSON. */
@@ -102,7 +108,7 @@ function looks(schema: any, name = '', open = false): UiSchema {
 		return {'ui:field': 'JsonField'};
 	if (schema.type === 'string' && !schema.enum && (schema.writeOnly === true || schema['x-sensitive'] === true || schema.format === 'password' || SECRET.test(name)))
 		ui['ui:widget'] = 'password';
-	else if (schema.type === 'string' && !schema.enum && !schema.format && ((schema.maxLength ?? 0) > 400 || (open && /^(prompt|message|text)$/.test(name))))
+	else if (schema.type === 'string' && !schema.enum && (!schema.format || (open && schema.format === 'template')) && ((schema.maxLength ?? 0) > 400 || (open && /^(prompt|message|text)$/.test(name))))
 		ui['ui:widget'] = 'textarea';
 	for (const [key, part] of Object.entries(schema.properties ?? {}))
 		ui[key] = looks(part, key, open);
@@ -131,7 +137,7 @@ function fromServer(wrong: Problem | null): any {
 
 /** A form without a button: what is typed is said at once, what is wrong stands beside it. */
 export function LiveForm({id, schema, values, change}: {id: string; schema: object; values: unknown; change: (values: any) => void}) {
-	const [whole, ui] = useMemo(() => [named(schema), looks(named(schema), '', true)], [schema]);
+	const [whole, ui] = useMemo(() => { const all = drawn(schema); return [all, looks(all, '', true)]; }, [schema]);
 	return <Form className="schema-form" idPrefix={`f${id.replace(/\W/g, '')}`} schema={whole as RJSFSchema} uiSchema={{...ui, 'ui:submitButtonOptions': {norender: true}}} validator={validator} templates={TEMPLATES} fields={FIELDS} formData={values}
 		liveValidate="onChange" noHtml5Validate showErrorList={false} experimental_defaultFormStateBehavior={{emptyObjectFields: 'skipDefaults', arrayMinItems: {populate: 'never'}}}
 		onChange={(e) => { if (JSON.stringify(e.formData) !== JSON.stringify(values)) change(e.formData); }}><></></Form>;

@@ -17,7 +17,7 @@ import {useFollow} from '../run/data';
 import {AddDialog, ConnectDialog, Palette} from './Add';
 import type {CanvasHandle} from './Canvas';
 import {type Definition, type FlowEdge, type FlowNode, type Place, type PortRef, added, below, changed, connected, doubled, edgesOf, freeId, keyOf, moved, nameOf, nodesOf, placesOf, titleOf, useHistory, without} from './doc';
-import {BRIDGE, type Flow, type Problem, type Types, drop, keep, portsOf, typeName, useCheck, useFlow, useNodeTypes, useVersions, versionOf, wouldFit, wrongType} from './data';
+import {BRIDGE, FIRST, type Flow, type Problem, type Types, drop, keep, portsOf, typeName, useCheck, useFlow, useNodeTypes, useVersions, versionOf, wouldFit, wrongType} from './data';
 import {FlowInspector, NodeInspector} from './Inspector';
 import {LiveGraph, NodeList} from './Live';
 
@@ -131,7 +131,7 @@ function Editor({flow, types, run, setRun}: {flow: Flow & {definition: Definitio
 	const add = (type: string, at?: Place) => {
 		const title = typeName(types, type), nodeId = freeId(doc, type === 'input' ? 'start' : type === 'output' ? 'end' : type);
 		const again = /_(\d+)$/.exec(nodeId)?.[1];
-		const fresh: FlowNode = {id: nodeId, type, title: again ? `${title} ${again}` : title, config: {}, position: at ?? below(doc, node?.id ?? '')};
+		const fresh: FlowNode = {id: nodeId, type, title: again ? `${title} ${again}` : title, config: structuredClone(FIRST[type] ?? {}), position: at ?? below(doc, node?.id ?? '')};
 		let next = added(doc, fresh), to = '';
 		if (node && !at) {
 			const into = portsOf(types, fresh, next).inputs;

@@ -145,6 +145,10 @@ export function stateOfNode(n: RunNode): NodeState {
 	return {look, word, say, said: parts.filter(Boolean).join(' · ') || undefined, error: n.error?.message, node: n};
 }
 
+/** How a new node is set: as little as makes it whole, where that can be known. */
+export const FIRST: Record<string, Record<string, unknown>> = {model: {prompt: '{{/in}}'}, condition: {all: [{pointer: '/in', op: 'exists'}]}, loop: {do: 'agent', with: {agent: 'echo', message: '{{/item}}'}}, approval: {title: 'May it go on?'}, wait: {seconds: 60}, transform: {value: '{{/in}}'},
+	form: {title: 'What is missing?', schema: {type: 'object', required: ['answer'], properties: {answer: {type: 'string', title: 'Answer'}}}}};
+
 /** A workflow that runs as it is, without a model. */
 export function firstOf(id: string, title: string): Definition {
 	return {version: '1.0', kind: 'agent', id, metadata: {title}, runtime: {entry: 'workflow.run'},

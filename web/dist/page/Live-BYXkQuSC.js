@@ -1,1 +1,0 @@
-export{t as LiveGraph}from"./Live-cbu72Ml7.js";
