@@ -180,13 +180,16 @@ test: deps-test ## everything CI runs; closing line "N passed, N failed"
 quick: ## build, and the tests of what has changed since main (tools/quick)
 	@BUILD=$(BUILD) tools/quick
 
+# Some wait for children or for the disk: one more at a time than there are cores.
+UNIT_LONG := $(filter %/backend/real_test %/backend/process_test %/fault_test %/verify_test %_sim_test,$(TEST_BIN))
+RUN_UNIT  := BUILD=$(BUILD) TEST_JOBS=$${TEST_JOBS:-$$(($$(nproc) + 1))} tools/run-tests
 unit: $(TEST_BIN) ## unit tests and the simulation, in this build (SAN= works)
-	@BUILD=$(BUILD) tools/run-tests $(TEST_BIN)
+	@$(RUN_UNIT) $(UNIT_LONG) $(filter-out $(UNIT_LONG),$(TEST_BIN))
 
 THREADED := backend bridge event http loop model plugin store
 THREADED_BIN := $(filter $(THREADED:%=$(BUILD)/tests/src/%/%),$(TEST_BIN))
 threaded: $(THREADED_BIN) ## unit tests of the rooms with threads (SAN=tsan)
-	@BUILD=$(BUILD) tools/run-tests $(THREADED_BIN)
+	@$(RUN_UNIT) $(filter $(UNIT_LONG),$(THREADED_BIN)) $(filter-out $(UNIT_LONG),$(THREADED_BIN))
 
 # They wait more than they compute: two more at a time than there are cores. Those that
 # take long begin first. What is installed, measured, not ours, or needs all of the address
@@ -195,6 +198,8 @@ E2E_OF    = $(patsubst %,tests/e2e/%_test.py,$(1))
 E2E_PLAIN_LONG := $(call E2E_OF,page_screens page_agents page_points memory page_render page_knowledge page_boot page_ask page_tasks)
 E2E_PLAIN := $(E2E_PLAIN_LONG) $(sort $(filter-out $(E2E_PLAIN_LONG),$(wildcard tests/e2e/page_*_test.py) \
              $(call E2E_OF,real_agents mcp_agents install load)))
+# All kills happen in the plain build, some of them also under ASan.
+E2E_BOTH  := $(call E2E_OF,kill9)
 E2E_LONG  := $(call E2E_OF,kill9 agui storage exec a2ui kb_tools models mcp_ask mcp_conformance backend plugin_rules sdk \
              routing variants a2a provider tools plugin_cli)
 E2E_ALL   := $(wildcard tests/e2e/*_test.py)
@@ -203,8 +208,9 @@ RUN_E2E   := BUILD=$(BUILD) TEST_JOBS=$${TEST_JOBS:-$$(($$(nproc) + 2))} tools/r
 programs: $(UAR) $(if $(SAN),,$(addprefix $(BUILD)/bench/,load limit_short)) ## the server and what end-to-end tests start besides it
 e2e: programs ## tests through the real server's doors, in this build (SAN= works)
 	@$(RUN_E2E) $(E2E)
-e2e-plain: programs ## those of them that a sanitizer's build leaves out
-	@$(RUN_E2E) $(E2E_PLAIN)
+TOOLS_TEST := tests/tools/tools_test.py
+e2e-plain: programs ## those of them that a sanitizer's build leaves out, and the tests of the tools
+	@$(RUN_E2E) $(E2E_BOTH) $(E2E_PLAIN) $(TOOLS_TEST)
 
 asan: ## unit and e2e tests under ASan + UBSan
 	@$(MAKE) --no-print-directory SAN=asan unit e2e
