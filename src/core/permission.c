@@ -43,7 +43,7 @@ const char *uar_permission_mode_name(enum uar_permission_mode m)
 
 enum uar_permission_mode uar_permission_mode_parse(uar_str name)
 {
-	for (int m = UAR_MODE_NONE + 1; m < UAR_MODE_COUNT; m++)
+	for (int m = UAR_MODE_NONE + 1; name.n && m < UAR_MODE_COUNT; m++)
 		if (uar_str_is(name, modes[m].text))
 			return (enum uar_permission_mode)m;
 	return UAR_MODE_NONE;
