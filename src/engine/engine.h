@@ -204,7 +204,7 @@ struct uar_runtime_stats {
 	uint64_t created, completed, failed, cancelled, timed_out, recovered;
 	uint64_t commands, refused, merged, batches, events, evicted, swept;
 	size_t live_runs, sessions;
-	size_t parked; /* runs that wait for an answer outside of memory */
+	size_t parked; /* runs that wait outside of memory, for an answer or their turn */
 };
 void uar_runtime_stats(const struct uar_runtime *rt, struct uar_runtime_stats *out);
 

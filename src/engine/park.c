@@ -1,12 +1,19 @@
-/* park.c - a session in which every run waits for an answer leaves memory.
+/* park.c - a session in which every run waits leaves memory: for an answer, behind a run that does,
+ * or in a queue that is paused.
  *
  * What stays are numbers: the hash of its key, and of each run's. Who needs the session again wakes
- * it: the runs that wait are listed and read as at a start, and what is asked of the session waits
- * meanwhile. Runs of programs stay, as their worker does, and so do attempts at tasks that have a
- * row: a start looks after them. */
+ * it: its runs that are not over are listed and read as at a start, and what is asked of the
+ * session waits meanwhile. Runs of programs that wait for an answer stay, as their worker does, and
+ * so do attempts at tasks that have a row: a start looks after them. */
 #include "engine/engine_int.h"
 #include "engine/limits.h"
 #include "event/limits.h"
+
+/* A run of a session that comes back. */
+struct found_run {
+	struct found_run *next; /* a newer one */
+	struct uar_run_row row; /* its ids and status */
+};
 
 struct waking {
 	struct rt_op under_way; /* while the runs are listed */
@@ -15,6 +22,8 @@ struct waking {
 	struct uar_runs_query query;
 	bool listing;
 	char before[UAR_LIMIT_ID_BYTES + 1];
+	struct uar_arena arena;	  /* of what was found */
+	struct found_run *oldest; /* of them */
 };
 
 /* --- a set of numbers ------------------------------------------------------------------------ */
@@ -131,10 +140,25 @@ bool rt_run_is_parked(const struct uar_runtime *rt, const struct uar_owner *owne
 /* --- out of memory -----------------------------------------------------------------------------
  */
 
-static bool may_leave(const struct live_run *r)
+/* A queued run that cannot begin before something else happens to its session. */
+static bool is_held_back(struct agg *a, const struct live_run *r)
 {
-	return r->committed && !r->worker && uar_status_waits(r->state.status) &&
-	       uar_run_parks(&r->state) && !r->owed && !r->lost && !r->stopping && !r->load_tries;
+	const struct live_run *first;
+
+	if (r->state.status != UAR_STATUS_QUEUED || r->state.what.task_made || !a->threads_known)
+		return false;
+	if (rt_queue_paused(a, uar_str_c(r->thread_id)))
+		return true;
+	first = rt_thread_active(a, uar_str_c(r->thread_id));
+	return first != r && uar_status_waits(first->state.status);
+}
+
+static bool may_leave(struct agg *a, const struct live_run *r)
+{
+	bool waits = uar_status_waits(r->state.status) && uar_run_parks(&r->state);
+
+	return r->committed && !r->worker && (waits || is_held_back(a, r)) && !r->owed &&
+	       !r->lost && !r->stopping && !r->load_tries;
 }
 
 static bool is_quiet(const struct agg *a)
@@ -150,7 +174,7 @@ bool rt_park(struct agg *a)
 	if (!rt->o.park || rt->draining || !rt->recovery.over || !is_quiet(a))
 		return false;
 	UAR_LIST_EACH (it, &a->runs)
-		if (!may_leave(UAR_OWNER(it, struct live_run, node)))
+		if (!may_leave(a, UAR_OWNER(it, struct live_run, node)))
 			return false;
 	if (!rt_numbers_add(&rt->parked, number_of(rt, a->key, OF_SESSION)))
 		return false;
@@ -174,6 +198,7 @@ bool rt_park_row(struct uar_runtime *rt, const struct uar_run_row *row)
 static void free_waking(struct waking *w)
 {
 	uar_store_query_fini(&w->query);
+	uar_arena_fini(&w->arena);
 	uar_free(w);
 }
 
@@ -193,6 +218,7 @@ static void call_wakers(struct waking *w, uar_err e)
 		uar_list_remove(&waker->node);
 		waker->fn(waker, e);
 	}
+	uar_arena_fini(&w->arena);
 	uar_free(w);
 }
 
@@ -236,7 +262,7 @@ static uar_err list_runs(struct waking *w)
 	w->query = (struct uar_runs_query){
 		.owner = w->agg->state.owner,
 		.session_id = w->agg->state.session_id,
-		.waiting = true,
+		.live = true,
 		.before = uar_str_c(w->before),
 		.limit = UAR_LIMIT_LIST_PAGE,
 		.done = done,
@@ -244,22 +270,48 @@ static uar_err list_runs(struct waking *w)
 	return store->ops->runs(store, &w->query);
 }
 
-/* The newest come first: each goes before those that were made. */
-static uar_err take_rows(struct waking *w)
+/* The newest come first. */
+static uar_err keep_rows(struct waking *w)
+{
+	const struct uar_runs_query *q = &w->query;
+
+	for (size_t i = 0; i < q->row_count && !q->err; i++) {
+		const struct uar_run_row *row = &q->rows[i];
+		struct found_run *f = uar_arena_alloc(&w->arena, sizeof *f);
+		uar_str *own[] = { &f->row.run_id, &f->row.thread_id, &f->row.status };
+
+		if (!f)
+			return UAR_ENOMEM;
+		f->row = (struct uar_run_row){ .owner = w->agg->state.owner,
+					       .session_id = w->agg->state.session_id,
+					       .run_id = row->run_id,
+					       .thread_id = row->thread_id,
+					       .status = row->status };
+		if (!uar_arena_strs(&w->arena, own, ARRAY_LEN(own)))
+			return UAR_ENOMEM;
+		f->next = w->oldest;
+		w->oldest = f;
+		snprintf(w->before, sizeof w->before, "%.*s", UAR_FMT(row->run_id));
+	}
+	return q->err;
+}
+
+/* In the order in which they were made. A queue may have another one. */
+static uar_err take_found(struct waking *w)
 {
 	struct uar_runtime *rt = w->agg->rt;
-	struct uar_runs_query *q = &w->query;
 	struct rt_key k;
-	uar_err e = q->err;
+	bool queued = false;
+	uar_err e = UAR_OK;
 
-	for (size_t i = 0; i < q->row_count && !e; i++) {
-		if (q->rows[i].terminal)
-			continue;
-		e = rt_recover_add(rt, &q->rows[i], true);
+	for (const struct found_run *f = w->oldest; f && !e; f = f->next) {
+		e = rt_recover_add(rt, &f->row, true);
 		if (!e)
-			forget_run(rt, rt_key(&k, &q->rows[i].owner, q->rows[i].run_id));
-		snprintf(w->before, sizeof w->before, "%.*s", UAR_FMT(q->rows[i].run_id));
+			forget_run(rt, rt_key(&k, &f->row.owner, f->row.run_id));
+		queued |= uar_str_is(f->row.status, "queued");
 	}
+	if (!e && queued)
+		rt_threads_need(w->agg);
 	return e;
 }
 
@@ -268,7 +320,7 @@ static void runs_listed(struct uar_runs_query *q)
 	struct waking *w = UAR_OWNER(q, struct waking, query);
 	struct agg *a = w->agg;
 	struct uar_runtime *rt = a->rt;
-	uar_err e = rt->draining ? UAR_EDRAINING : take_rows(w);
+	uar_err e = rt->draining ? UAR_EDRAINING : keep_rows(w);
 	bool more = q->more;
 
 	uar_store_query_fini(q);
@@ -278,6 +330,8 @@ static void runs_listed(struct uar_runs_query *q)
 		if (!e)
 			return;
 	}
+	if (!e)
+		e = take_found(w);
 	w->listing = false;
 	rt_op_end(&w->under_way);
 	if (e)

@@ -187,7 +187,8 @@ static void gone(struct load *l, uar_err e, const struct uar_error *error)
 /* It left memory and comes back as it was: nothing has happened. */
 static bool goes_on_waiting(const struct live_run *r)
 {
-	return r->found.woken && uar_status_waits(r->state.status) && uar_run_parks(&r->state);
+	return r->found.woken && (r->state.status == UAR_STATUS_QUEUED ||
+				  (uar_status_waits(r->state.status) && uar_run_parks(&r->state)));
 }
 
 static void loaded(struct load *l)
@@ -399,11 +400,21 @@ static uar_err begin(struct uar_runtime *rt, struct live_run *r)
 	return UAR_OK;
 }
 
-/* From then on a run that is woken changes nothing about it. */
+/* From then on a run that is woken changes nothing about it, and sessions leave memory: those that
+ * were ready to before, too. */
 static void note_over(struct uar_runtime *rt)
 {
-	rt->recovery.over |= rt->recovery.enumerated && rt->recovery.reading == 0 &&
-			     uar_list_empty(&rt->recovery.to_load);
+	struct agg *a;
+	size_t at = 0;
+
+	if (rt->recovery.over || !rt->recovery.enumerated || rt->recovery.reading ||
+	    !uar_list_empty(&rt->recovery.to_load))
+		return;
+	rt->recovery.over = true;
+	while ((a = uar_map_next(&rt->sessions, &at))) {
+		rt_agg_hold(a);
+		rt_agg_drop(a);
+	}
 }
 
 static void pump(struct uar_runtime *rt)
@@ -478,10 +489,6 @@ uar_err rt_recover_add(struct uar_runtime *rt, const struct uar_run_row *row, bo
 	r->found.listed = true;
 	r->found.unread = true;
 	r->found.woken = woken;
-	if (woken) {
-		uar_list_remove(&r->node);
-		uar_list_add_last(a->runs.next, &r->node);
-	}
 	a->unread++;
 	uar_list_add_last(&rt->recovery.to_load, &r->load_node);
 	return UAR_OK;

@@ -80,7 +80,7 @@ static void run_metrics(struct uar_buf *b, const struct uar_gate *g)
 		    "Blobs unlinked, as only evicted runs referred to them.");
 	gate_metric(b, "runs_live", "gauge", s.live_runs, "Runs in memory.");
 	gate_metric(b, "runs_parked", "gauge", s.parked,
-		    "Runs that wait for an answer, outside of memory.");
+		    "Runs that wait outside of memory, for an answer or their turn.");
 	gate_metric(b, "sessions_live", "gauge", s.sessions, "Sessions in memory.");
 	gate_metric(b, "commands_total", "counter", s.commands, "Commands to the engine.");
 	gate_metric(b, "commands_refused_total", "counter", s.refused,

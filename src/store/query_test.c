@@ -176,6 +176,25 @@ BOTH(runs_that_wait_are_listed_in_pages, "")
 		uar_facts_fini(&f[i]);
 }
 
+BOTH(runs_that_are_not_over_are_listed, "")
+{
+	enum { N = 3 };
+	struct uar_facts f[N];
+
+	for (size_t i = 0; i < N; i++) {
+		struct uar_run_row row;
+
+		CHECK_INT(begin(w, &f[i], i + 1), UAR_OK);
+		row = uar_facts_row(&f[i], i ? "queued" : "completed", i == 0);
+		CHECK_INT(set_row(w, &f[i], &row), UAR_OK);
+	}
+	CHECK_INT(LIST(.live = true), N - 1);
+	CHECK_INT(LIST(.live = true, .session_id = uar_str_c(f[0].session)), 0);
+	CHECK_INT(LIST(.live = true, .session_id = uar_str_c(f[1].session)), 1);
+	for (size_t i = 0; i < N; i++)
+		uar_facts_fini(&f[i]);
+}
+
 BOTH(threads_lead_to_their_session, "ID-03")
 {
 	struct uar_facts f, thief;

@@ -96,6 +96,7 @@ struct uar_runs_query {
 	uar_str prefix;	   /* of the run's id; empty: any */
 	struct {
 		bool waiting; /* those that wait for somebody's answer alone */
+		bool live;    /* those that are not over alone */
 		bool evicted; /* a list of a session has the evicted ones, too */
 	};
 	/* Not 0: the ended runs of the owner beyond so many that ended last, those that

@@ -99,6 +99,67 @@ def behind():
         equal(text_of(s.events(later[0])), "later 0")
 
 
+def queued(s, thread="talk"):
+    return [q["run_id"] for q in command(s, "get_thread_read", thread_id=thread)["thread"]["queued_turns"]]
+
+
+def check_ran_in_order(s, runs):
+    for r in runs:
+        equal(s.finish(r)["status"], "succeeded")
+    begun = [s.record(r)["started_at"] for r in runs]
+    equal(begun, sorted(begun))
+
+
+@test("turns_that_wait_in_a_queue_are_not_in_memory", "")
+def queues():
+    with Server() as s:
+        first = ask(s, conversation_id="talk")
+        later = [s.create("echo", f"later {i}", conversation_id="talk") for i in range(4)]
+        parked(s, 5)
+        equal(queued(s), later)
+        s.kill()
+        s.start()
+        parked(s, 5)
+        s.cancel(later[1])  # one of those outside of memory
+        equal(s.finish(later[1])["status"], "canceled")
+        parked(s, 4)
+        last = s.create("echo", "the last", conversation_id="talk")
+        parked(s, 5)
+        turn = command(s, "get_thread_read", thread_id="talk")["thread"]["queued_turns"][2]
+        command(s, "promote_queued_turn", thread_id="talk", queued_turn_id=turn["queued_turn_id"])
+        parked(s, 5)
+        equal(answer(s, first).status, 200)
+        check_ran_in_order(s, [first, later[3], later[0], later[2], last])
+        equal((numbers(s)["runs_parked"], numbers(s)["runs_live"]), (0, 0))
+
+
+@test("a_paused_queue_is_not_in_memory", "")
+def paused():
+    with Server() as s:
+        run_id = s.create("echo", "first", conversation_id="talk")
+        s.finish(run_id)
+        command(s, "pause_queue", thread_id="talk")
+        runs = [s.create("echo", f"later {i}", conversation_id="talk") for i in range(3)]
+        parked(s, 3)
+        before = len(s.session_events(run_id))
+        turns = command(s, "get_thread_read", thread_id="talk")["thread"]["queued_turns"]
+        command(s, "edit_queued_turn", thread_id="talk", queued_turn_id=turns[1]["queued_turn_id"], message="another")
+        parked(s, 3)
+        command(s, "update_thread", thread_id="talk", title="A talk")
+        parked(s, 3)
+        after = [e.data["type"] for e in s.session_events(run_id)][before:]
+        check("history.reconstructed" not in after, after, "to come back is nothing that happened")
+        for stop in (s.kill, s.stop):
+            stop()
+            s.start()
+            parked(s, 3)
+        equal(queued(s), runs)
+        command(s, "promote_queued_turn", thread_id="talk", queued_turn_id=turns[2]["queued_turn_id"])
+        command(s, "resume_queue", thread_id="talk")
+        check_ran_in_order(s, [runs[2], runs[0], runs[1]])
+        equal(text_of(s.events(runs[1])), "another")
+
+
 @test("another_thread_of_the_session_and_commands_wake_it", "")
 def commanded():
     with Server() as s:

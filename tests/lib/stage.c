@@ -24,6 +24,7 @@ uar_err uar_stage_create(const struct uar_stage_options *o, struct uar_runtime *
 					      .log = o->log,
 					      .run_timeout_us = o->run_timeout_us,
 					      .keep_runs = o->keep_runs,
+					      .park = o->park,
 					      .exhausted = o->exhausted,
 					      .exhausted_ctx = o->exhausted_ctx };
 	struct uar_workers_options work = { .scripted = o->scripted,

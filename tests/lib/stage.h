@@ -42,6 +42,7 @@ struct uar_stage_options {
 	const char *fixtures_dir;
 	int64_t model_idle_us, run_timeout_us;
 	bool export_progress;
+	bool park; /* sessions in which all waits leave memory */
 	uint64_t keep_runs;
 	void (*exhausted)(void *ctx);
 	void *exhausted_ctx;

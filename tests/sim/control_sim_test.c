@@ -33,6 +33,8 @@ struct client {
 
 struct life {
 	struct sim_world w;
+	bool parks;	 /* sessions in which all waits leave memory, */
+	unsigned parked; /* runs that were seen there */
 	struct uar_runtime *rt;
 	struct client clients[CLIENTS];
 	unsigned commands, kills, answered, refused;
@@ -57,6 +59,7 @@ static void begin(struct life *l)
 				       .scripted = &l->w.model,
 				       .provider = &l->w.model,
 				       .provider_model = "sim",
+				       .park = l->parks,
 				       .tools = &l->w.tools.base };
 
 	CHECK_INT(uar_stage_create(&o, &l->rt), UAR_OK);
@@ -332,12 +335,22 @@ static void step_client(struct life *l)
 		send(l, c);
 }
 
-static bool live(uint64_t seed, unsigned counts[3])
+static void count_parked(struct life *l)
+{
+	struct uar_runtime_stats stats;
+
+	uar_runtime_stats(l->rt, &stats);
+	if (stats.parked > l->parked)
+		l->parked = (unsigned)stats.parked;
+}
+
+static bool live(uint64_t seed, unsigned counts[4])
 {
 	struct life *l = uar_zalloc(sizeof *l);
 	bool good;
 
 	sim_world_init(&l->w, seed);
+	l->parks = sim_below(&l->w, 2) == 0;
 	begin(l);
 	for (size_t i = 0; i < CLIENTS; i++) {
 		l->clients[i].l = l;
@@ -348,6 +361,7 @@ static bool live(uint64_t seed, unsigned counts[3])
 		if (sim_below(&l->w, 300) == 0)
 			die_and_rise(l);
 		sim_step(&l->w);
+		count_parked(l);
 	}
 	if (!settled(l))
 		broken(l, "commands", "not all were answered");
@@ -356,6 +370,7 @@ static bool live(uint64_t seed, unsigned counts[3])
 	counts[0] += l->kills;
 	counts[1] += l->answered;
 	counts[2] += (unsigned)l->named_count;
+	counts[3] += l->parked;
 	sim_kill(&l->w);
 	while (sim_store_pending(&l->w) || !uar_list_empty(&l->w.tasks))
 		sim_step(&l->w);
@@ -372,11 +387,13 @@ TEST(commands_of_the_control_plane_survive_any_kill, "")
 	const char *one = getenv("UAR_TEST_SEED"), *many = getenv("UAR_TEST_SEEDS");
 	unsigned long count = one ? 1 : many ? strtoul(many, NULL, 10) : 1000;
 	uint64_t seed = one ? strtoull(one, NULL, 10) : 1;
-	unsigned counts[3] = { 0, 0, 0 };
+	unsigned counts[4] = { 0 };
 
 	for (unsigned long i = 0; i < count && live(seed + i, counts); i++)
 		;
-	printf("# %lu seeds, %u kills, %u commands answered, %u events named\n", count, counts[0],
-	       counts[1], counts[2]);
+	printf("# %lu seeds, %u kills, %u commands answered, %u events named, %u runs out of "
+	       "memory\n",
+	       count, counts[0], counts[1], counts[2], counts[3]);
 	CHECK(counts[1] > count * 10);
+	CHECK(one || counts[3] > 0);
 }

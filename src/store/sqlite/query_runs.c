@@ -77,7 +77,11 @@ enum {
 	F_COUNT
 };
 /* Further bits of a set of filters. */
-enum { SET_EVICTED = 1 << F_COUNT, SET_WAITING = 1 << (F_COUNT + 1) };
+enum {
+	SET_EVICTED = 1 << F_COUNT,
+	SET_WAITING = 1 << (F_COUNT + 1),
+	SET_LIVE = 1 << (F_COUNT + 2),
+};
 static const char *const filter_sql[F_COUNT] = {
 	[F_SESSION] = "r.sid = (SELECT sid FROM sessions WHERE oid = ?1 AND session_id = ?",
 	[F_TASK] = "r.task_id = ?",
@@ -112,6 +116,8 @@ static void list_sql(struct uar_buf *out, unsigned set)
 	}
 	if (set & SET_WAITING)
 		uar_buf_add_str(out, UAR_STR(" AND r.waits <> ''"));
+	if (set & SET_LIVE)
+		uar_buf_add_str(out, UAR_STR(" AND r.terminal = 0"));
 	if (!(set & SET_EVICTED)) /* the owner's index has no others */
 		uar_buf_add_str(out, UAR_STR(" AND r.evicted = 0"));
 	uar_buf_printf(out, " ORDER BY r.%s DESC LIMIT ?3", prefix ? "run_id" : "rid");
@@ -218,7 +224,8 @@ static uar_err list_runs(struct sq_reader *rd, struct uar_runs_query *q, int64_t
 		return e == UAR_ENOTFOUND ? UAR_ECURSOR : e;
 	for (int i = 0; i < F_COUNT; i++)
 		set |= filter[i].n ? 1u << i : 0;
-	set |= (q->evicted ? SET_EVICTED : 0) | (q->waiting ? SET_WAITING : 0);
+	set |= (q->evicted ? SET_EVICTED : 0) | (q->waiting ? SET_WAITING : 0) |
+	       (q->live ? SET_LIVE : 0);
 	e = sq_list_stmt(rd, set, list_sql, &st, &q->error);
 	if (e)
 		return e;

@@ -76,14 +76,20 @@ static bool matches(uar_str filter, uar_str value)
 	return !filter.n || uar_str_eq(filter, value);
 }
 
+static bool stands_right(const struct uar_runs_query *q, const struct uar_run_row *r)
+{
+	return (q->evicted || !r->evicted) && (!q->waiting || r->listed.waits.n) &&
+	       (!q->live || !r->terminal);
+}
+
 static bool wanted(const struct uar_runs_query *q, const struct uar_run_row *r)
 {
-	return (q->evicted || !r->evicted) && uar_str_starts(r->run_id, q->prefix) &&
+	return stands_right(q, r) && uar_str_starts(r->run_id, q->prefix) &&
 	       uar_owner_eq(&q->owner, &r->owner) && matches(q->task_id, r->task_id) &&
 	       matches(q->plugin_id, r->plugin_id) && matches(q->entry_id, r->entry_id) &&
 	       matches(q->agent_id, r->agent_id) && matches(q->status, r->status) &&
 	       matches(q->root_run_id, r->root_run_id) && matches(q->session_id, r->session_id) &&
-	       matches(q->thread_id, r->thread_id) && (!q->waiting || r->listed.waits.n);
+	       matches(q->thread_id, r->thread_id);
 }
 
 static bool add_row(struct uar_runs_query *q, const struct mem_run *run)
