@@ -239,6 +239,17 @@ def secrets():
                         check(path == secret or CANARY.encode() not in f.read(), path)
 
 
+@test("a_secret_may_be_a_credential_of_systemd", "SEC-02")
+def credential():
+    with Service() as web, tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "API_KEY"), "w", encoding="utf-8") as f:
+            f.write(CANARY + "\n")
+        tools = {"http": [{"name": "keyed", "url": web.url + "/echo", "headers": {"Authorization": "Bearer ${secret:API_KEY}"}}]}
+        with Shop(scripted("keys", tools), env=env(CREDENTIALS_DIRECTORY=folder)) as s:
+            done = ends(s, run(s, "keys", call("keyed")))
+            equal((web.seen[0]["authorization"], done[0][2]["preview"]["authorization"]), ("Bearer " + CANARY, "Bearer <redacted>"))
+
+
 @test("a_secret_goes_only_where_it_is_granted", "SEC-02")
 def granted():
     key = CANARY + "/+?"

@@ -4,8 +4,9 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 
-from lib import ROOT, Provider, Server, check, check_session, equal, main, test, text_of
+from lib import ROOT, Provider, Server, check, check_session, equal, main, run_uar, test, text_of
 
 DIALECTS = ("openai_chat", "openai_responses", "anthropic")
 
@@ -42,6 +43,44 @@ def wires_speak():
             summary, = [e.data["payload"] for e in s.session_events(run_id) if e.data["type"] == "reasoning.summary"]
             equal((summary["text"], summary["redacted"]), ("The user said something. I will answer. ", False))
             equal(summary["chars"], len(summary["text"]))
+
+
+@test("a_key_is_in_a_variable_a_file_or_a_credential_of_systemd", "")
+def keys():
+    with Provider() as p, tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "model-key"), "w", encoding="utf-8") as f:
+            f.write(Provider.KEY + "\n")
+        for place, env in (({"key_env": "MY_KEY"}, {"MY_KEY": Provider.KEY}),
+                           ({"key_file": os.path.join(folder, "model-key")}, {}),
+                           ({"credential": "model-key"}, {"CREDENTIALS_DIRECTORY": folder})):
+            table = {"w": {"dialect": "openai_chat", "base_url": p.url + "/v1", **place}}
+            with Server(env={"UAR_PROVIDERS": json.dumps(table), "UAR_MODEL": "w/hello", **env}) as s:
+                _, record, ends = outcome(s)
+                equal((record["status"], len(ends)), ("succeeded", 1), (place, ends))
+                check(Provider.KEY not in s.log() + json.dumps(ends), place)
+            wrong = {"UAR_PROVIDERS": json.dumps({"w": {**table["w"], "key_env": "NONE", "key_file": "/x"}}), "UAR_MODEL": "w/hello"}
+            out = run_uar("models", env={**wrong, **env})
+            check(out.returncode == 1 and "/w" in out.stderr, out.stderr)
+
+
+@test("the_first_status_comes_before_any_output", "")
+def first_status():
+    with Provider() as p, Server(env=p.env("mute"), model_idle_timeout_seconds="60") as s:
+        run_id = s.create("assistant", "hi")
+        with s.stream(run_id) as stream:
+            stream.until(lambda e: e.type == "RunStart")
+        session_id = s.record(run_id)["session_id"]
+        with s.session_stream(session_id) as log:  # the model has not said a word
+            log.until(lambda e: e.data["type"] == "model.requested")
+        seen = [e.data["payload"]["status"] for e in read_stored(s, session_id) if e.data["type"] == "run.status"]
+        check("preparing" in seen, seen)
+        s.cancel(run_id)
+        equal(s.finish(run_id)["status"], "canceled")
+
+
+def read_stored(s, session_id):
+    with s.session_stream(session_id, stored=1) as log:
+        return list(log)
 
 
 @test("every_wire_asks_for_tools_at_once", "TOOL-07")

@@ -169,6 +169,31 @@ def allowed_and_denied():
         equal(s.record(run_id)["status"], "succeeded")
 
 
+@test("texts_are_found_and_changed_in_files", "")
+def search_and_edit():
+    with Server() as s:
+        os.makedirs(file_of(s, "notes"), mode=0o700)
+        with open(file_of(s, "notes/a.txt"), "w", encoding="utf-8") as f:
+            f.write("one fish\ntwo fish\n")
+        run_id = s.create("tools", rounds([call("fs.search", text="two")],
+                                          [call("fs.edit", path="notes/a.txt", old="two fish", new="red fish")],
+                                          [call("fs.search", text="red", path="notes")],
+                                          [call("fs.edit", path="notes/a.txt", old="fish", new="bird")]))
+        for _ in range(2):
+            action = asked(s, run_id)
+            equal(action["tool_name"], "fs.edit")
+            equal(respond(s, action["action_id"]).status, 200)
+            wait_until(lambda: s.record(run_id).get("actions", [action]) != [action], "it goes on")
+        log = log_of(s, run_id)
+        equal(s.record(run_id)["status"], "succeeded")
+        found = [e["payload"]["preview"] for e in of(log, "tool.result")]
+        equal([m["line"] for m in (found[0]["matches"] + found[2]["matches"])], [2, 2], found)
+        with open(file_of(s, "notes/a.txt"), encoding="utf-8") as f:
+            equal(f.read(), "one fish\nred fish\n")
+        failed, = of(log, "tool.failed")
+        equal(failed["payload"]["failure_category"], "value_invalid", "the old text stands there twice")
+
+
 @test("line_ends_in_arguments_do_not_cut_events", "")
 def line_ends():
     with Provider() as p, Server(env=p.env("asks")) as s:
