@@ -661,8 +661,9 @@ void uar_action_record(struct uar_jw *w, const struct uar_row_action *a);
 /* Takes the outcome from its action.resolved, whose tree is there. Strings are borrowed. */
 void uar_action_take(struct uar_row_action *a, const struct uar_event *resolved);
 
-/* A run that waits for an answer needs nothing but its events to go on: no program, and no look
- * at its task after a start. */
+/* A run that waits for an answer needs nothing but its events to go on: no program. */
+bool uar_run_may_leave(const struct uar_run *r);
+/* And no look at its task after a start. */
 bool uar_run_parks(const struct uar_run *r);
 /* The words of uar_run_row.listed.waits for such runs; others have a word of their own. */
 #define UAR_WAITS_PERMISSION "permission"

@@ -192,10 +192,15 @@ static uar_str title_of(const struct uar_run *r)
 	return uar_str_utf8_prefix(line, UAR_LIMIT_TITLE_BYTES);
 }
 
-bool uar_run_parks(const struct uar_run *r)
+bool uar_run_may_leave(const struct uar_run *r)
 {
 	return r->what.entry == UAR_ENTRY_LLM && r->what.restart == UAR_RESTART_RETRY &&
-	       !r->what.task_made && !uar_run_rare(r)->processes.open_count;
+	       !uar_run_rare(r)->processes.open_count;
+}
+
+bool uar_run_parks(const struct uar_run *r)
+{
+	return uar_run_may_leave(r) && !r->what.task_made;
 }
 
 static const char *waits_for(const struct uar_run *r)

@@ -3,8 +3,8 @@
  *
  * What stays are numbers: the hash of its key, and of each run's. Who needs the session again wakes
  * it: its runs that are not over are listed and read as at a start, and what is asked of the
- * session waits meanwhile. Runs of programs that wait for an answer stay, as their worker does, and
- * so do attempts at tasks that have a row: a start looks after them. */
+ * session waits meanwhile. Runs of programs that wait for an answer stay, as their worker does. A
+ * start reads attempts at tasks that have a row, and looks after them; then they leave. */
 #include "engine/engine_int.h"
 #include "engine/limits.h"
 #include "event/limits.h"
@@ -145,7 +145,7 @@ static bool is_held_back(struct agg *a, const struct live_run *r)
 {
 	const struct live_run *first;
 
-	if (r->state.status != UAR_STATUS_QUEUED || r->state.what.task_made || !a->threads_known)
+	if (r->state.status != UAR_STATUS_QUEUED || !a->threads_known)
 		return false;
 	if (rt_queue_paused(a, uar_str_c(r->thread_id)))
 		return true;
@@ -155,7 +155,7 @@ static bool is_held_back(struct agg *a, const struct live_run *r)
 
 static bool may_leave(struct agg *a, const struct live_run *r)
 {
-	bool waits = uar_status_waits(r->state.status) && uar_run_parks(&r->state);
+	bool waits = uar_status_waits(r->state.status) && uar_run_may_leave(&r->state);
 
 	return r->committed && !r->worker && (waits || is_held_back(a, r)) && !r->owed &&
 	       !r->lost && !r->stopping && !r->load_tries;

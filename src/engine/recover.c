@@ -187,8 +187,9 @@ static void gone(struct load *l, uar_err e, const struct uar_error *error)
 /* It left memory and comes back as it was: nothing has happened. */
 static bool goes_on_waiting(const struct live_run *r)
 {
-	return r->found.woken && (r->state.status == UAR_STATUS_QUEUED ||
-				  (uar_status_waits(r->state.status) && uar_run_parks(&r->state)));
+	return r->found.woken &&
+	       (r->state.status == UAR_STATUS_QUEUED ||
+		(uar_status_waits(r->state.status) && uar_run_may_leave(&r->state)));
 }
 
 static void loaded(struct load *l)
@@ -215,7 +216,7 @@ static void loaded(struct load *l)
 		    (r->state.status != UAR_STATUS_QUEUED ||
 		     rt_thread_active(r->agg, uar_str_c(r->thread_id)) == r))
 			rt_send(r, &recover);
-		if (!rt->draining && r->state.what.task_made)
+		if (!rt->draining && !goes_on_waiting(r) && r->state.what.task_made)
 			rt_attempt_recovered(r);
 	}
 	let_go(a);

@@ -160,6 +160,40 @@ def paused():
         equal(text_of(s.events(runs[1])), "another")
 
 
+@test("an_attempt_that_waits_is_not_in_memory", "")
+def attempts():
+    def status(task):
+        return s.http.get("/api/tasks/" + task).json["task"]["status"]
+
+    with Server() as s:
+        tasks, runs = [f"dig-{i}" for i in range(4)], []
+        for t in tasks:
+            command(s, "create_task", task_id=t, objective="dig", agent_id="tools", input={"message": ASK})
+            runs.append(command(s, "start_task", task_id=t)["attempt"]["run_id"])
+        for t in tasks:
+            wait_until(lambda: status(t) == "waiting_permission", "the task follows its attempt")
+        for stop in (None, s.kill, s.stop):
+            if stop:
+                stop()
+                s.start()
+            parked(s, 4)
+            equal([status(t) for t in tasks], ["waiting_permission"] * 4)
+        equal(answer(s, runs[0]).status, 200)
+        wait_until(lambda: status(tasks[0]) == "completed", "its task is done")
+        command(s, "cancel_task", task_id=tasks[1])
+        equal(s.finish(runs[1])["status"], "canceled")
+        wait_until(lambda: status(tasks[1]) == "cancelled", "its task is cancelled")
+        s.cancel(runs[2])
+        wait_until(lambda: status(tasks[2]) == "cancelled", "the task of a cancelled attempt")
+        parked(s, 1)
+        command(s, "update_task", task_id=tasks[3], title="Digging")
+        parked(s, 1)
+        equal(status(tasks[3]), "waiting_permission")
+        with s.session_stream(s.record(runs[3])["session_id"], stored=1) as log:
+            kinds = [e.data["type"] for e in log]
+        equal(kinds.count("vendor.uar.task.followed"), 1, "starts and a command in between repeat nothing")
+
+
 @test("another_thread_of_the_session_and_commands_wake_it", "")
 def commanded():
     with Server() as s:
