@@ -39,6 +39,15 @@ static void add_hint(struct uar_error *error, const char *fmt, uar_str what)
 		snprintf(error->text + n, sizeof error->text - n, "%s%s", fmt, hint);
 }
 
+/* What the schema's check has suggested is said once. */
+static void cut_suggestion(struct uar_error *error)
+{
+	char *said = strstr(error->text, ", did you mean ");
+
+	if (said)
+		*said = 0;
+}
+
 /* A name that is like the wrong one, or all there are. */
 static void hint_names(struct uar_error *error, const struct uar_json *properties, uar_str wrong)
 {
@@ -55,10 +64,12 @@ static void hint_names(struct uar_error *error, const struct uar_json *propertie
 		}
 		uar_buf_printf(&all, "%s%.*s", all.n ? ", " : "", UAR_FMT(p->key));
 	}
-	if (best)
+	if (best) {
+		cut_suggestion(error);
 		add_hint(error, "; did you mean ", best->key);
-	else if (all.n)
+	} else if (all.n) {
 		add_hint(error, "; it takes ", uar_buf_str(&all));
+	}
 	uar_buf_fini(&all);
 }
 

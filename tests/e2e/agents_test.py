@@ -607,6 +607,11 @@ def check_files():
         out = run_uar("agent", "check", path)
         check(out.returncode == 1 and "bad.yaml:6 /runtime" in out.stderr and "'timout'" in out.stderr, out.stderr)
         with open(path, "w") as f:
+            f.write('version: "1.0"\nkind: agent\nid: bad\nruntime: {entry: llm.chat}\npolicy:\n  tools:\n    denny: []\n')
+        out = run_uar("agent", "check", path)
+        check("bad.yaml:7 /policy/tools" in out.stderr, out.stderr)
+        equal(out.stderr.count("did you mean deny"), 1, out.stderr)
+        with open(path, "w") as f:
             f.write('version: "1.0"\nkind: agent\nid: bad\nruntime:\n  entry: llm.chatt\n')
         out = run_uar("agent", "check", path)
         equal(out.returncode, 1)

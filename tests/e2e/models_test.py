@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 
 from lib import ROOT, Provider, Server, check, check_session, equal, main, run_uar, test, text_of
+from lib.agents import AgentServer, definition
 
 DIALECTS = ("openai_chat", "openai_responses", "anthropic")
 
@@ -93,6 +94,25 @@ def wires_ask():
             check("value_invalid" in text_of(events), text_of(events))
             equal([e.get("tool_call_count") for e in ends], [2, None])
             equal(p.stats()["requests"], 2)
+
+
+SHAPED = {"openai_chat": ("response_format", "json_schema"), "openai_responses": ("text", "format"),
+          "anthropic": ("output_config", "format")}
+
+
+@test("every_wire_asks_for_an_answer_by_its_schema", "ART-13")
+def wires_shape():
+    schema = {"type": "object", "required": ["answer"], "properties": {"answer": {"type": "string"}}}
+    for dialect in DIALECTS:
+        agent = definition("shaped", schemas={"outputs": schema},
+                           policy={"provider": {"default": {"provider": "w", "model": 'says:{"answer":_"yes"}'}}})
+        with Provider() as p, AgentServer(agent, env=wire_env(p.url + "/v1", dialect, "hello")) as s:
+            run_id = s.create("shaped", "Is it?")
+            equal((dialect, json.loads(text_of(s.events(run_id)))), (dialect, {"answer": "yes"}))
+            equal((s.record(run_id)["status"], p.stats()["requests"]), ("succeeded", 1))
+            member, kind = SHAPED[dialect]
+            asked = p.stats()["last"][member]
+            check(kind in asked and '"answer"' in json.dumps(asked), asked)
 
 
 def check_sealed(dialect, s, run_id):
