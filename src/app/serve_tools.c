@@ -106,6 +106,7 @@ static uar_err add_processes(struct server *s, struct uar_error *error)
 		.dir = dir.p,
 		.widest = (enum uar_sandbox_mode)(c->process_tools - 1),
 		.network = c->process_network,
+		.memory_bytes = c->process_memory_bytes,
 	};
 	uar_err e = dir.err;
 

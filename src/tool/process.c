@@ -491,6 +491,7 @@ uar_err uar_processes_create(const struct uar_processes_options *o, struct uar_p
 	h->loop = o->loop;
 	h->widest = o->widest;
 	h->network = o->network;
+	h->memory_bytes = o->memory_bytes;
 	uar_list_init(&h->processes);
 	uar_list_init(&h->calls);
 	snprintf(h->dir, sizeof h->dir, "%s", o->dir);

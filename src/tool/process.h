@@ -19,6 +19,7 @@ struct uar_processes_options {
 	const char *dir;	      /* the workspace, which the fs.* tools see, too */
 	enum uar_sandbox_mode widest; /* that a definition may ask for */
 	bool network;		      /* it may ask for the network */
+	int64_t memory_bytes;	      /* of each process at most; 0: any */
 };
 /* Of whose process it is. */
 struct uar_process_owner {

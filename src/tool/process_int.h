@@ -72,6 +72,7 @@ struct uar_processes {
 	struct uar_process_listener listener;
 	enum uar_sandbox_mode widest;
 	bool network;
+	int64_t memory_bytes;
 	char dir[UAR_LIMIT_SANDBOX_PATH];
 };
 

@@ -181,6 +181,9 @@ static void choose_limits(struct planning *p, bool starts)
 	};
 	if (p->s.limits.wall_ms > most)
 		p->s.limits.wall_ms = most;
+	most = p->h->memory_bytes;
+	if (most && (!p->s.limits.memory_bytes || p->s.limits.memory_bytes > most))
+		p->s.limits.memory_bytes = most;
 }
 
 static uar_err choose_place(struct planning *p)

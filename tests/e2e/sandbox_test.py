@@ -257,6 +257,21 @@ def fork_bomb():
         equal(end["preview"]["stdout"], "fine\n")
 
 
+@test("a_process_has_no_more_memory_than_the_operator_says", "")
+def memory():
+    most = 512 << 20
+    with Sandbox(process_memory_bytes=most) as s:
+        agent(s, "less", limits={"memory_bytes": 256 << 20})
+        agent(s, "more", limits={"memory_bytes": 4 << 30})
+        for agent_id, limit in (("a", most), ("less", 256 << 20), ("more", most)):
+            log, end = outcome(s, run([PYTHON, "-c", "bytearray(600 << 20)"]), agent_id)
+            applied = of(log, "sandbox.applied")[0]["payload"]
+            equal((applied["process_limits"]["memory_bytes"], "memory_total" in applied["gaps"]), (limit, True))
+            equal((end["preview"]["exit_code"], "MemoryError" in end["preview"]["stderr"]), (1, True), end)
+            log, end = outcome(s, run([PYTHON, "-c", "print(len(bytearray(1 << 20)))"]), agent_id)
+            equal(end["preview"]["stdout"], "1048576\n", end)
+
+
 @test("tracing_mounting_and_new_namespaces_are_refused", "")
 def system_calls():
     code = ("import ctypes, sys\nlibc = ctypes.CDLL(None, use_errno=True)\n"
