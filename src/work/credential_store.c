@@ -2,19 +2,14 @@
 #include "work/credential_store.h"
 
 #include "work/definition_store_int.h"
+#include "work/registry_append.h"
 #include "work/limits.h"
-#include "core/registry.h"
 
 /* The change at work: the first of the queue. */
 struct credential_writer {
 	struct rt_op under_way;
 	struct uar_workers *w;
-	struct uar_thread_query session;
-	struct uar_append append;
-	struct uar_session state;
-	struct uar_arena arena;
-	struct uar_buf buf;
-	unsigned tries;
+	struct registry_append append;
 };
 
 static uar_err begin_credential(struct uar_workers *w);
@@ -26,8 +21,7 @@ static struct uar_credential_change *credential_at_work(const struct uar_workers
 
 static void free_credential_writer(struct credential_writer *x)
 {
-	uar_arena_fini(&x->arena);
-	uar_buf_fini(&x->buf);
+	rt_registry_append_fini(&x->append);
 	uar_free(x);
 }
 
@@ -47,10 +41,13 @@ static void answer_credential(struct uar_workers *w, uar_err e)
 }
 
 /* The change is over; the next one begins. */
-static void end_credential(struct credential_writer *x, uar_err e)
+static void credential_appended(struct registry_append *a, uar_err e)
 {
+	struct credential_writer *x = UAR_OWNER(a, struct credential_writer, append);
 	struct uar_workers *w = x->w;
 
+	if (e)
+		credential_at_work(w)->error = a->error;
 	rt_op_end(&x->under_way);
 	free_credential_writer(x);
 	answer_credential(w, e);
@@ -62,84 +59,24 @@ static void end_credential(struct credential_writer *x, uar_err e)
 	}
 }
 
-static uar_err find_registry(struct credential_writer *x);
-
-static void credential_appended(struct uar_append *a)
+static uar_err decide_credential(struct registry_append *a, const struct uar_core_env *env,
+				 struct uar_session *s, struct uar_decision *out)
 {
 	struct credential_writer *x = UAR_OWNER(a, struct credential_writer, append);
 	struct uar_credential_change *op = credential_at_work(x->w);
-	uar_err e = a->err;
-	struct rt_key k;
-
-	if (e == UAR_ECONFLICT && ++x->tries < UAR_LIMIT_DEFINITION_TRIES) {
-		e = find_registry(x);
-		if (!e)
-			return;
-	}
-	if (e)
-		op->error = a->error;
-	else
-		rt_publish(x->w->rt, rt_key(&k, &op->owner, UAR_STR(UAR_REGISTRY_SESSION)), a);
-	end_credential(x, e);
-}
-
-static uar_err append_credential(struct credential_writer *x, struct uar_credential_change *op)
-{
 	const struct uar_credential_change_facts facts = { op->change, &op->row };
-	struct uar_session s = x->state;
-	struct uar_decision decision = { 0 };
-	struct uar_core_env env = {
-		.now_us = uar_clock_wall(rt_sched(x->w->rt)->clock),
-		.ids = rt_ids(x->w->rt),
-		.arena = &x->arena,
-		.buf = &x->buf,
-	};
 	uar_err e;
 
-	uar_arena_reset(&x->arena);
-	op->row.row.updated_us = env.now_us;
+	op->row.row.updated_us = env->now_us;
 	op->row.row.fresh = strcmp(op->change, "created") == 0;
 	if (op->row.row.fresh)
-		op->row.row.created_us = env.now_us;
-	e = uar_core_credential(&env, &s, &facts, &decision, &op->error);
+		op->row.row.created_us = env->now_us;
+	e = uar_core_credential(env, s, &facts, out, &a->error);
 	if (!e)
-		e = uar_row_pack(&op->row, &x->arena, &op->error);
-	if (e)
-		return e;
-	x->append = (struct uar_append){ .owner = op->owner,
-					 .session_id = x->state.session_id,
-					 .after = x->state.sequence,
-					 .events = decision.events,
-					 .event_count = decision.event_count,
-					 .rows = &op->row.row,
-					 .row_count = 1,
-					 .done = credential_appended };
-	return rt_append(x->w->rt, &x->append);
-}
-
-static void registry_found(struct uar_thread_query *q)
-{
-	struct credential_writer *x = UAR_OWNER(q, struct credential_writer, session);
-	uar_err e = q->err == UAR_ENOTFOUND ? UAR_OK : q->err;
-
-	x->state.sequence = q->err ? 0 : q->last_sequence;
-	if (!e)
-		e = append_credential(x, credential_at_work(x->w));
-	if (e)
-		end_credential(x, e);
-}
-
-static uar_err find_registry(struct credential_writer *x)
-{
-	const struct uar_credential_change *op = credential_at_work(x->w);
-	struct uar_store *store = rt_store(x->w->rt);
-
-	uar_session_init(&x->state, &op->owner, uar_str_c(store->runtime_id),
-			 UAR_STR(UAR_REGISTRY_SESSION));
-	x->session = (struct uar_thread_query){ .owner = op->owner,
-						.session_id = UAR_STR(UAR_REGISTRY_SESSION),
-						.done = registry_found };
-	return store->ops->thread(store, &x->session);
+		e = uar_row_pack(&op->row, &a->arena, &a->error);
+	a->rows = &op->row.row;
+	a->row_count = 1;
+	return e;
 }
 
 static uar_err begin_credential(struct uar_workers *w)
@@ -150,9 +87,10 @@ static uar_err begin_credential(struct uar_workers *w)
 	if (!x)
 		return UAR_ENOMEM;
 	x->w = w;
-	x->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
-	uar_arena_init(&x->arena, 0);
-	e = find_registry(x);
+	rt_registry_append_init(&x->append, w->rt, &credential_at_work(w)->owner);
+	x->append.decide = decide_credential;
+	x->append.done = credential_appended;
+	e = rt_registry_append(&x->append);
 	if (e)
 		free_credential_writer(x);
 	else

@@ -6,7 +6,7 @@
 #include "skill/book.h"
 #include "work/definition_store_int.h"
 #include "work/limits.h"
-#include "core/registry.h"
+#include "work/registry_append.h"
 
 struct skill_tally {
 	struct uar_list node;
@@ -22,14 +22,8 @@ struct tally_writer {
 	struct rt_op under_way;
 	struct uar_workers *w;
 	struct skill_tally *t; /* ours */
-	struct uar_thread_query session;
-	struct uar_append append;
-	struct uar_session state;
-	struct uar_arena arena;
-	struct uar_buf buf;
+	struct registry_append append;
 	struct uar_row rows[UAR_LIMIT_RUN_SKILLS + 1];
-	size_t row_count;
-	unsigned tries;
 };
 
 static void free_tally(struct skill_tally *t)
@@ -41,8 +35,7 @@ static void free_tally(struct skill_tally *t)
 static void free_writer(struct tally_writer *x)
 {
 	free_tally(x->t);
-	uar_arena_fini(&x->arena);
-	uar_buf_fini(&x->buf);
+	rt_registry_append_fini(&x->append);
 	uar_free(x);
 }
 
@@ -50,21 +43,6 @@ static void drop_writer(struct rt_op *op)
 {
 	free_writer(UAR_OWNER(op, struct tally_writer, under_way));
 }
-
-static void end_writer(struct tally_writer *x, uar_err e)
-{
-	struct uar_workers *w = x->w;
-
-	if (e)
-		uar_log(rt_log(w->rt), UAR_LOG_WARN, "skill.not_counted",
-			{ "run_id", x->t->run_id }, { "reason", uar_str_c(uar_err_text(e)) });
-	rt_op_end(&x->under_way);
-	w->tallies.writing = NULL;
-	free_writer(x);
-	rt_skill_tally_wake(w);
-}
-
-static uar_err look_for_session(struct tally_writer *x);
 
 /* What is in memory is what is written. */
 static void count(const struct tally_writer *x)
@@ -80,22 +58,20 @@ static void count(const struct tally_writer *x)
 	}
 }
 
-static void tally_appended(struct uar_append *a)
+static void tally_appended(struct registry_append *a, uar_err e)
 {
 	struct tally_writer *x = UAR_OWNER(a, struct tally_writer, append);
-	uar_err e = a->err;
-	struct rt_key k;
+	struct uar_workers *w = x->w;
 
-	if (e == UAR_ECONFLICT && ++x->tries < UAR_LIMIT_DEFINITION_TRIES) {
-		e = look_for_session(x);
-		if (!e)
-			return;
-	}
-	if (!e) {
+	if (e)
+		uar_log(rt_log(w->rt), UAR_LOG_WARN, "skill.not_counted",
+			{ "run_id", x->t->run_id }, { "reason", uar_str_c(uar_err_text(e)) });
+	else
 		count(x);
-		rt_publish(x->w->rt, rt_key(&k, &x->t->owner, UAR_STR(UAR_REGISTRY_SESSION)), a);
-	}
-	end_writer(x, e);
+	rt_op_end(&x->under_way);
+	w->tallies.writing = NULL;
+	free_writer(x);
+	rt_skill_tally_wake(w);
 }
 
 static uar_err add_skill(struct tally_writer *x, const struct uar_core_env *env,
@@ -119,76 +95,30 @@ static uar_err add_skill(struct tally_writer *x, const struct uar_core_env *env,
 		.successes = facts.successes,
 		.failures = facts.failures,
 	};
-	struct uar_error error = { 0 };
-	uar_err e = uar_core_skill_tally(env, s, &facts, out, &error);
+	uar_err e = uar_core_skill_tally(env, s, &facts, out, &x->append.error);
 
 	if (!e)
-		e = uar_row_pack(&row, &x->arena, &error);
-	x->rows[x->row_count++] = row.row;
+		e = uar_row_pack(&row, &x->append.arena, &x->append.error);
+	x->rows[x->append.row_count++] = row.row;
 	return e;
 }
 
-static uar_err append_tally(struct tally_writer *x)
+static uar_err decide_tally(struct registry_append *a, const struct uar_core_env *env,
+			    struct uar_session *s, struct uar_decision *out)
 {
-	struct uar_session s = x->state;
-	struct uar_decision decision = { 0 };
-	struct uar_core_env env = {
-		.now_us = uar_clock_wall(rt_sched(x->w->rt)->clock),
-		.ids = rt_ids(x->w->rt),
-		.arena = &x->arena,
-		.buf = &x->buf,
-	};
+	struct tally_writer *x = UAR_OWNER(a, struct tally_writer, append);
 	struct uar_row_skill_use use = { .row = { .kind = UAR_ROW_SKILL_USE,
 						  .id = x->t->run_id,
 						  .status = UAR_STR("active"),
 						  .removed = true,
 						  .foreign = true } };
-	struct uar_error error = { 0 };
-	uar_err e;
+	uar_err e = uar_row_pack(&use, &a->arena, &a->error);
 
-	uar_arena_reset(&x->arena);
-	e = uar_row_pack(&use, &x->arena, &error);
-	x->row_count = 0;
+	a->rows = x->rows;
 	for (size_t i = 0; i < x->t->count && !e; i++)
-		e = add_skill(x, &env, &s, x->t->skills[i], &decision);
-	if (e)
-		return e;
-	x->rows[x->row_count++] = use.row;
-	x->append = (struct uar_append){
-		.owner = x->t->owner,
-		.session_id = x->state.session_id,
-		.after = x->state.sequence,
-		.events = decision.events,
-		.event_count = decision.event_count,
-		.rows = x->rows,
-		.row_count = x->row_count,
-		.done = tally_appended,
-	};
-	return rt_append(x->w->rt, &x->append);
-}
-
-static void session_found(struct uar_thread_query *q)
-{
-	struct tally_writer *x = UAR_OWNER(q, struct tally_writer, session);
-	uar_err e = q->err == UAR_ENOTFOUND ? UAR_OK : q->err;
-
-	x->state.sequence = q->err ? 0 : q->last_sequence;
-	if (!e)
-		e = append_tally(x);
-	if (e)
-		end_writer(x, e);
-}
-
-static uar_err look_for_session(struct tally_writer *x)
-{
-	struct uar_store *store = rt_store(x->w->rt);
-
-	uar_session_init(&x->state, &x->t->owner, uar_str_c(store->runtime_id),
-			 UAR_STR(UAR_REGISTRY_SESSION));
-	x->session = (struct uar_thread_query){ .owner = x->t->owner,
-						.session_id = UAR_STR(UAR_REGISTRY_SESSION),
-						.done = session_found };
-	return store->ops->thread(store, &x->session);
+		e = add_skill(x, env, s, x->t->skills[i], out);
+	x->rows[a->row_count++] = use.row;
+	return e;
 }
 
 static uar_err begin_writer(struct uar_workers *w, struct skill_tally *t)
@@ -202,9 +132,10 @@ static uar_err begin_writer(struct uar_workers *w, struct skill_tally *t)
 	}
 	x->w = w;
 	x->t = t;
-	x->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
-	uar_arena_init(&x->arena, 0);
-	e = look_for_session(x);
+	rt_registry_append_init(&x->append, w->rt, &t->owner);
+	x->append.decide = decide_tally;
+	x->append.done = tally_appended;
+	e = rt_registry_append(&x->append);
 	if (e)
 		free_writer(x);
 	else
