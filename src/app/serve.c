@@ -144,6 +144,22 @@ static void log_warnings(const struct server *s, uar_str warnings)
 	}
 }
 
+/* It was checked when the configuration was read. */
+static void change_policy(struct server *s, const struct uar_config *next)
+{
+	struct uar_host_policy *policy = NULL;
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	if (strcmp(s->config->value.permissions, next->permissions) == 0)
+		return;
+	e = uar_host_policy_read(uar_str_c(next->permissions), &policy, &error);
+	if (e)
+		log_refused(s, e, uar_str_c(uar_error_text(&error)));
+	else
+		uar_workers_change_policy(s->parts.work, policy);
+}
+
 static void on_reload(void *ctx, int signum)
 {
 	struct server *s = ctx;
@@ -164,6 +180,7 @@ static void on_reload(void *ctx, int signum)
 	if (e)
 		return;
 	log_changes(s, &changes);
+	change_policy(s, &next->value);
 	c = &next->value;
 	s->log.level = (enum uar_log_level)c->log_level;
 	s->log.json = c->log_json;

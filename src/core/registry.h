@@ -40,4 +40,15 @@ UAR_MUST_CHECK uar_err uar_core_credential(const struct uar_core_env *env, struc
 					   const struct uar_credential_change_facts *c,
 					   struct uar_decision *out, struct uar_error *error);
 
+/* `permissions` of the operator's configuration are other ones: trees of the setting before and
+ * after; NULL: it was not set. */
+struct uar_host_policy_facts {
+	const struct uar_json *before, *after;
+	uar_str version; /* digest of `after` */
+};
+/* UAR_ESKIP: they mean the same. */
+UAR_MUST_CHECK uar_err uar_core_host_policy(const struct uar_core_env *env, struct uar_session *s,
+					    const struct uar_host_policy_facts *c,
+					    struct uar_decision *out, struct uar_error *error);
+
 #endif

@@ -61,6 +61,7 @@ static uar_err read_settings(uar_str json, struct uar_host_policy *h, struct uar
 		e = read_modes(&s, h, error);
 	if (e)
 		return e;
+	h->root = j;
 	h->unattended = !s.interactive;
 	h->rules = s.rules;
 	e = uar_permission_check_rules(s.rules, &own);

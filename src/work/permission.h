@@ -10,6 +10,7 @@
 /* `permissions` of the configuration. */
 struct uar_host_policy {
 	struct uar_arena arena;
+	const struct uar_json *root;   /* the setting */
 	enum uar_permission_mode mode; /* NONE: default */
 	uint32_t allowed;	       /* bits of modes that loosen and may be used */
 	bool unattended;

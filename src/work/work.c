@@ -41,6 +41,7 @@ static void destroy_work(struct rt_part *p)
 	rt_agents_clear(w);
 	rt_pasts_fini(&w->pasts);
 	rt_catalogs_fini(w);
+	rt_host_policy_fini(w);
 	rt_definitions_fini(w);
 	uar_free(w->defined.at);
 	uar_free(w);

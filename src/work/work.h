@@ -29,6 +29,9 @@ struct uar_host_policy;
 UAR_MUST_CHECK uar_err uar_host_policy_read(uar_str json, struct uar_host_policy **out,
 					    struct uar_error *error);
 void uar_host_policy_destroy(struct uar_host_policy *h); /* NULL is fine */
+/* The operator has changed it: the next call is decided by it, and policy.changed says so. Takes
+ * it over. */
+void uar_workers_change_policy(struct uar_workers *w, struct uar_host_policy *taken);
 
 /* How long models are waited for. */
 struct uar_model_patience {

@@ -61,7 +61,11 @@ struct uar_workers {
 		size_t count;
 		struct skill_tally *writing; /* one is being written; or NULL */
 	} tallies;			     /* skill_tally.c */
-	struct uar_map pinned;		     /* definitions.c: of struct pinned, by revision */
+	struct {
+		struct uar_host_policy *own; /* a later one than that of the options; or NULL */
+		uint64_t asked, in_force;    /* changes of it */
+	} policy;
+	struct uar_map pinned; /* definitions.c: of struct pinned, by revision */
 	struct tool_catalogs catalogs;
 };
 struct uar_workers *rt_work(const struct live_run *r);
@@ -86,6 +90,8 @@ void rt_pasts_clear(struct past_cache *c);
 void rt_pasts_fini(struct past_cache *c);
 /* toolset.c */
 void rt_catalogs_fini(struct uar_workers *w);
+/* host_policy.c */
+void rt_host_policy_fini(struct uar_workers *w);
 
 /* request.c: what the engine asks about a request for a run. */
 uar_err rt_request_check(struct rt_workers *port, struct rt_request *q);

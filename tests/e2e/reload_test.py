@@ -8,6 +8,7 @@ import socket
 
 from lib import Provider, Server, check, connect, equal, main, test, wait_until
 from lib.client import host_of
+from lib.payloads import check_payload
 from lib.server import ROOT
 
 
@@ -85,6 +86,19 @@ def requests_of(s):
     return sum(e.data["type"] == "model.requested" for e in log)
 
 
+def denied_from_now_on(s, _):
+    """The change is a fact before it decides about a call."""
+    with s.session_stream("uar.registry") as stream:
+        fact = stream.until(lambda e: e.data["type"] == "policy.changed")[-1].data
+    check_payload(fact)
+    p = fact["payload"]
+    equal((p["policy_id"], p["scope"], p["changed"], p["interactive"], p["rule_count"]), ("host", "host", ["mode", "rules"], True, 1))
+    equal(fact["refs"]["policy_ref"], "policy://host@" + p["version"])
+    log = [e.data for e in s.session_events(s.create("tools", "tool fs.list {}"))]
+    d = next(e["payload"] for e in log if e["type"] == "permission.evaluated")
+    equal((d["decision"], d["decision_source"], d["decision_reason"]), ("deny", "host_policy", "not now"))
+
+
 MODELS = {"model_retries": "fault", "model_retry_seconds": "fault"}
 PROBES = {  # key: value before, value after, what shows it
     "log_level": ("info", "debug", debug_lines),
@@ -97,6 +111,8 @@ PROBES = {  # key: value before, value after, what shows it
     "heartbeat_seconds": ("10m", "100ms", quick_heartbeat),
     "drain_seconds": ("1h", "0s", no_grace),
     "shutdown": ("keep", "cancel", stop_cancels),
+    "permissions": ({"mode": "plan"}, {"rules": [{"tool": "internal:fs.*", "decision": "deny", "reason": "not now"}]},
+                    denied_from_now_on),
 }
 
 
