@@ -298,6 +298,15 @@ static uar_err check_dir(uar_str dir, struct uar_error *error)
 	return UAR_OK;
 }
 
+/* Codex can be told never to ask. */
+static bool asks(struct uar_agents *h, uar_str agent_id)
+{
+	struct uar_bridge *b = (struct uar_bridge *)h;
+	const struct bridge_agent *a = bridge_find(b->set, agent_id);
+
+	return a && a->interactive && !uar_str_is(a->entry->def.backend.approval_policy, "never");
+}
+
 const struct uar_agents_ops bridge_ops = {
 	.abi = 1,
 	.size = sizeof bridge_ops,
@@ -308,5 +317,6 @@ const struct uar_agents_ops bridge_ops = {
 	.stop = call_stop,
 	.pause = call_pause,
 	.check_dir = check_dir,
+	.asks = asks,
 	.check_program = bridge_check_program,
 };

@@ -125,6 +125,8 @@ struct uar_agents_ops {
 	/* Is the agent's program on this machine? UAR_ENOTFOUND with the reason. NULL: that shows
 	 * when it starts. */
 	uar_err (*check_program)(struct uar_agents *h, uar_str agent_id, struct uar_error *error);
+	/* Does its program ask before it acts? NULL: it does. */
+	bool (*asks)(struct uar_agents *h, uar_str agent_id);
 };
 
 struct uar_agents {

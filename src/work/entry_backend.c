@@ -5,6 +5,8 @@
  * outside of memory. What it wants to be allowed is a fact before anybody
  * decides, and the decision is a fact before the program hears it. */
 #include "base/sha256.h"
+#include "event/limits.h"
+#include "work/backend_permit.h"
 #include "work/dir_look.h"
 #include "work/backend_session.h"
 #include "work/limits.h"
@@ -385,9 +387,8 @@ static uar_err keep_input(struct backend_worker *w, const struct uar_ask *a)
 	return UAR_OK;
 }
 
-static void on_ask(void *ctx, const struct uar_ask *a)
+static void take_ask(struct backend_worker *w, const struct uar_ask *a)
 {
-	struct backend_worker *w = ctx;
 	struct uar_command c = { .kind = UAR_CMD_ASK };
 
 	if (a->verdict == UAR_VERDICT_ASK) {
@@ -402,6 +403,29 @@ static void on_ask(void *ctx, const struct uar_ask *a)
 	if (!rt_send_asked(w->base.run, &c, evaluated, NULL))
 		rt_lose(w->base.run, UAR_ENOMEM);
 	set_held(w);
+}
+
+static void on_ask(void *ctx, const struct uar_ask *a)
+{
+	struct backend_worker *w = ctx;
+	struct uar_buf text = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
+	struct uar_ask judged = *a;
+
+	rt_backend_judge(w->base.run, &judged, &text);
+	take_ask(w, &judged);
+	uar_buf_fini(&text);
+}
+
+/* A program that asks nobody before it acts keeps to its own settings alone. */
+static void warn_not_enforced(struct backend_worker *w)
+{
+	struct uar_agents *h = host_of(w);
+
+	if (rt_backend_governed(w->base.run) && h->ops->size == sizeof *h->ops && h->ops->asks &&
+	    !h->ops->asks(h, rt_state(w->base.run)->what.agent_id))
+		warn(w, "POLICY_NOT_ENFORCED",
+		     "not_enforced: the program does not ask before it acts, so rules of the host, "
+		     "the mode and interactive do not bind it");
 }
 
 /* --- the end --------------------------------------------------------------------------- */
@@ -557,10 +581,13 @@ static void backend_call_model(struct worker *base)
 	if (e) {
 		error.code = e;
 		fail(w, e, uar_error_text(&error));
-	} else if (w->forgets) {
+		uar_buf_fini(&w->prompt);
+		return;
+	}
+	warn_not_enforced(w);
+	if (w->forgets)
 		warn(w, "SESSION_NOT_RESUMED",
 		     "the agent cannot continue its session: it begins a new one");
-	}
 	uar_buf_fini(&w->prompt);
 }
 

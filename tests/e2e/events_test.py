@@ -154,6 +154,32 @@ def permissions():
         equal(s.record(run_id)["status"], "succeeded")
 
 
+@test("the_operators_rules_and_interactive_reach_programs", "")
+def programs():
+    allow = ["dialogue " + recording("claude_code/dialogue_permission_allow.dialogue.jsonl")]
+    rules = [{"tool": "program:*", "class": "write", "decision": "deny", "reason": "not on this machine"}]
+    with Shop({"rules": {"script": allow, "policy": {"default": "allow"}}},
+              env={"UAR_PERMISSIONS": json.dumps({"rules": rules})}) as s:
+        p = payloads(log_of(s, s.create("rules", "hi")), "permission.evaluated")[0]
+        equal((p["decision"], p["decision_source"], p["decision_reason"], p["rule_refs"]),
+              ("deny", "host_policy", "not on this machine", ["host:rules/0"]))
+        check({"source": "definition", "decision": "allow", "by": "host_policy"} in p["overridden"], p)
+    deny = ["dialogue " + recording("claude_code/dialogue_permission_deny.dialogue.jsonl")]
+    codex = ["dialogue " + recording("codex/app_server_approval_decline.dialogue.jsonl")]
+    with Shop({"asks": {"script": deny}, "silent": {"script": codex, "entry": "codex", "approval_policy": "never",
+                                                    "policy": {"default": "deny"}}}) as s:
+        run_id = s.create("asks", "hi", interactive=False)
+        log = log_of(s, run_id)
+        p = payloads(log, "permission.evaluated")[0]
+        equal((p["decision"], "nobody can be asked" in p["decision_reason"]), ("deny", True), p)
+        equal([e for e in log if e["type"] in ("permission.requested", "action.required")], [])
+        warned = lambda log: [e["payload"] for e in log if e["payload"].get("code") == "POLICY_NOT_ENFORCED"]
+        equal(warned(log), [])
+        silent = warned(log_of(s, s.create("silent", "hi", interactive=False)))
+        check(len(silent) == 1 and "not_enforced" in silent[0]["message"], silent)
+        equal(warned(log_of(s, s.create("silent", "hi"))), [], "where nothing is to be enforced nothing is said")
+
+
 @test("what_is_left_out_and_what_is_kept_apart", "EVT-055 EVT-117 EVT-010")
 def context():
     with Provider() as p, Server(env=p.env("hello")) as s:
