@@ -31,6 +31,7 @@ static const struct {
 	{ "/policy/tools", "llm.chat", ": use policy.approvals" },
 	{ "/policy/permissions", "llm.chat", ": use policy.approvals" },
 	{ "/policy/skills", "llm.chat", "" },
+	{ "/policy/hooks", "llm.chat", "" },
 	{ "/policy/sandbox", "llm.chat", ": use runtime.backend.sandbox_mode" },
 	{ "/policy/output", "llm.chat", "" },
 };

@@ -39,6 +39,7 @@ struct uar_hook_call {
 struct written {
 	const struct uar_json *points, *tools, *command, *env, *send, *timeout;
 	uar_str agents, url, risk, on_failure;
+	bool optional;
 };
 static const struct uar_json_field fields[] = {
 	{ "points", UAR_FIELD_ARRAY, true, offsetof(struct written, points) },
@@ -51,6 +52,7 @@ static const struct uar_json_field fields[] = {
 	{ "timeout_seconds", UAR_FIELD_ANY, false, offsetof(struct written, timeout) },
 	{ "risk", UAR_FIELD_STR, false, offsetof(struct written, risk) },
 	{ "on_failure", UAR_FIELD_STR, false, offsetof(struct written, on_failure) },
+	{ "optional", UAR_FIELD_BOOL, false, offsetof(struct written, optional) },
 };
 
 static uar_err refuse(struct uar_error *error, uar_str id, const char *member, const char *why)
@@ -148,6 +150,7 @@ static uar_err read_hook(const struct uar_json *j, struct uar_arena *a, struct u
 	h->timeout_us = (int64_t)(seconds * 1e6);
 	h->tools = w.tools;
 	h->agents = w.agents;
+	h->optional = w.optional;
 	for (const struct uar_json *s = uar_json_first(w.send); s; s = s->next) {
 		if (s->kind != UAR_JSON_STRING || !uar_str_is(s->text, "output"))
 			return refuse(error, h->id, "/send", "[\"output\"]");

@@ -23,6 +23,7 @@ struct uar_hook {
 	bool read_only; /* it tells and does not decide: it may fail open */
 	bool fail_open;
 	bool wants_output; /* it is told what tools brought */
+	bool optional;	   /* only definitions that name it have it */
 	const struct uar_json *command, *env;
 	uar_str url;
 };

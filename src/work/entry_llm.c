@@ -443,8 +443,10 @@ static void begin_hooked(struct llm *w)
 
 static uar_err begin_with_hooks(struct llm *w, struct uar_error *error)
 {
-	uar_err e = rt_llm_hooks_begin(w, begin_hooked);
+	uar_err e = rt_hooks_check(w->base.run, error);
 
+	if (!e)
+		e = rt_llm_hooks_begin(w, begin_hooked);
 	return e == UAR_ESKIP ? begin_work(w, error) : e;
 }
 

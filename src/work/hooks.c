@@ -14,9 +14,44 @@ static struct uar_hooks *setting(const struct live_run *r)
 	return rt_work(r)->o.hooks;
 }
 
+/* The hooks that the definition of the run asks for; NULL: none. */
+static const struct uar_json *names_of(const struct live_run *r)
+{
+	const struct uar_definition *d = rt_definition(r);
+
+	return d ? uar_json_pointer(d->json, UAR_STR("/policy/hooks")) : NULL;
+}
+
+static bool is_named(const struct live_run *r, uar_str id)
+{
+	for (const struct uar_json *n = uar_json_first(names_of(r)); n; n = n->next)
+		if (uar_str_eq(uar_json_str(n, UAR_STR("")), id))
+			return true;
+	return false;
+}
+
 static bool is_for(const struct uar_hook *k, const struct live_run *r)
 {
-	return !k->agents.n || uar_pattern_fits(k->agents, rt_state(r)->what.agent_id);
+	return (!k->agents.n || uar_pattern_fits(k->agents, rt_state(r)->what.agent_id)) &&
+	       (!k->optional || is_named(r, k->id));
+}
+
+uar_err rt_hooks_check(const struct live_run *r, struct uar_error *error)
+{
+	for (const struct uar_json *n = uar_json_first(names_of(r)); n; n = n->next) {
+		const struct uar_hook *k = NULL;
+		uar_str id = uar_json_str(n, UAR_STR(""));
+		size_t i = 0;
+
+		while ((k = uar_hooks_at(setting(r), i)) && !uar_str_eq(k->id, id))
+			i++;
+		if (!k || !is_for(k, r))
+			return uar_error_set(error, UAR_EFORBIDDEN,
+					     "the definition wants the hook \"%.*s\", which the "
+					     "setting hooks does not have for this agent",
+					     UAR_FMT(uar_str_utf8_prefix(id, 64)));
+	}
+	return UAR_OK;
 }
 
 bool rt_hooks_wanted(const struct live_run *r)

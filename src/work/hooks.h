@@ -11,6 +11,8 @@
 #include "work/rounds.h"
 
 struct hooks;
+/* Are the hooks there that the definition of the run asks for? */
+UAR_MUST_CHECK uar_err rt_hooks_check(const struct live_run *r, struct uar_error *error);
 /* Is there a hook for runs of that agent? */
 bool rt_hooks_wanted(const struct live_run *r);
 /* Reads what was answered before. `ready` fires later. */

@@ -279,6 +279,30 @@ def killed():
         check("[first] seen" in text_of(s.server.events(run_id)), "the model is told the context")
 
 
+@test("a_definition_has_the_optional_hooks_that_the_operator_offers", "")
+def optional():
+    with Shop({"lint": {"points": ["pre_tool_use"], "optional": True},
+               "ours": {"points": ["stop"], "optional": True, "agents": "ours-*"}}) as s:
+        def define(agent_id, *hooks):
+            a = s.server.http.send("PUT", "/api/agents/" + agent_id, {
+                "version": "1.0", "kind": "agent", "id": agent_id, "runtime": {"entry": "llm.chat"},
+                "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}},
+                           "tools": {"allow": ["internal:*"]}, **({"hooks": hooks} if hooks else {})}})
+            check(a.status in (200, 201), a.body)
+        s.answers("pre_tool_use", {"outcome": "deny", "reason": "not clean"})
+        for agent_id, hooks, want in (("plain", (), []), ("clean", ("lint",), ["lint"]), ("ours-1", ("lint", "ours"), ["lint", "ours"])):
+            define(agent_id, *hooks)
+            run_id = s.server.create(agent_id, READ)
+            s.server.finish(run_id)
+            log = s.log(run_id)
+            equal([e["payload"]["hook_id"] for e in of(log, "hook.completed")], want, agent_id)
+            equal([e["payload"]["failure_category"] for e in of(log, "tool.failed")], ["hook_blocked"] if hooks else [], agent_id)
+        for agent_id, hook in (("wants", "guard"), ("other", "ours")):
+            define(agent_id, hook)
+            r = s.server.finish(s.server.create(agent_id, READ))
+            equal((r["status"], hook in r["error"]["message"], s.told()[-1]["told"]["agent_id"] != agent_id), ("failed", True, True), r)
+
+
 @test("a_wrong_setting_is_refused_with_its_place", "")
 def setting():
     for hooks, word in (({"x": {"points": ["nowhere"], "command": ["a"]}}, "/x/points"),
