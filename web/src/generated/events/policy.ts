@@ -1,6 +1,6 @@
 // Written by tools/gen-events from src/event; do not edit.
 
-import type { Envelope, Timestamp, Who } from "./envelope.js";
+import type { Envelope, Json, Timestamp, Who } from "./envelope.js";
 
 export interface PolicyChangedPayload {
   policy_id: string;
@@ -8,6 +8,11 @@ export interface PolicyChangedPayload {
   version: string;
   changed: string[];
   mode?: string;
+  interactive?: boolean;
+  /** of a session or a thread */
+  rules?: { [key: string]: Json }[];
+  /** of the host */
+  rule_count?: number;
   changed_by: Who;
   effective_at: Timestamp;
 }
