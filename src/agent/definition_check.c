@@ -20,6 +20,7 @@ static const struct {
 	{ "/runtime/backend/transport", "backend.codex", "" },
 	{ "/runtime/backend/report_hooks", "backend.claude_code", "" },
 	{ "/runtime/backend", "backend.", "" },
+	{ "/runtime/peer", "peer.a2a", "" },
 	{ "/policy/approvals", "backend.", ": use policy.tools.ask" },
 	{ "/runtime/workflow", "workflow.run", "" },
 	{ "/prompt", "llm.chat", "" },
@@ -58,6 +59,10 @@ static uar_err check_entry(const struct uar_definition *d, struct uar_error *err
 	    !uar_json_pointer(d->json, UAR_STR("/runtime/workflow"))) {
 		uar_error_where(error, "/runtime");
 		return uar_error_set(error, UAR_ESCHEMA, "required: 'workflow' is missing");
+	}
+	if (uar_str_is(entry, "peer.a2a") && !uar_json_pointer(d->json, UAR_STR("/runtime/peer"))) {
+		uar_error_where(error, "/runtime");
+		return uar_error_set(error, UAR_ESCHEMA, "required: 'peer' is missing");
 	}
 	return UAR_OK;
 }

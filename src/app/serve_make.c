@@ -13,6 +13,7 @@
 #include "app/text.h"
 #include "base/address.h"
 #include "json/limits.h"
+#include "peer/a2a.h"
 #include "work/agent_tools.h"
 #include "work/definition_store.h"
 
@@ -257,11 +258,11 @@ static uar_err make_peers(struct server *s, struct uar_error *error)
 		.tokens = c->a2a_peer_tokens,
 		.own_name = c->a2a_name,
 	};
-	uar_err e = UAR_OK;
+	uar_err e = uar_server_need_client(s, error);
 
-	if (o.address_count)
-		e = uar_server_need_client(s, error);
 	o.client = s->net.client;
+	if (!e)
+		e = uar_remotes_create(s->net.client, &s->net.remotes);
 	return e ? e : uar_peers_http_create(&o, &s->net.peers, error);
 }
 
@@ -305,6 +306,7 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 		.files_dir = s->parts.files_dir,
 		.knowledge = s->parts.knowledge,
 		.client = s->net.client,
+		.remotes = s->net.remotes,
 		.secrets = s->net.secrets,
 		.mcp = uar_server_mcp_host(s),
 		.fixtures_dir = c->fixtures_dir[0] ? c->fixtures_dir : NULL,
@@ -518,6 +520,7 @@ void uar_server_unmake(struct server *s)
 	uar_hooks_destroy(s->parts.hooks);
 	uar_host_policy_destroy(s->parts.permissions);
 	uar_peers_destroy(s->net.peers);
+	uar_remotes_destroy(s->net.remotes);
 	uar_server_unmake_agents(s);
 	uar_server_unmake_skills(s);
 	uar_plugin_host_destroy(s->plugins);

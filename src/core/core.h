@@ -14,6 +14,7 @@
 
 #include "core/limits.h"
 #include "core/machine.h"
+#include "core/peer.h"
 #include "core/permission.h"
 #include "core/process.h"
 #include "event/agent.h"
@@ -66,6 +67,7 @@ enum uar_entry {
 	UAR_ENTRY_CODEX,   /* backend.*: an agent that is a program of its own */
 	UAR_ENTRY_CLAUDE_CODE,
 	UAR_ENTRY_ACP,
+	UAR_ENTRY_PEER, /* peer.a2a: an agent of another runtime */
 	UAR_ENTRY_COUNT
 };
 const char *uar_entry_name(enum uar_entry e); /* "llm.chat" */
@@ -315,6 +317,7 @@ struct uar_run_rare {
 	struct uar_run_later later;
 	struct uar_run_artifacts artifacts;
 	struct uar_run_processes processes;
+	struct uar_run_peer peer;
 };
 extern const struct uar_run_rare uar_run_rare_first;
 
@@ -557,6 +560,7 @@ struct uar_command {
 		struct uar_tool_news news;
 		struct uar_tool_over over;
 		struct uar_process_news process;
+		struct uar_peer_news peer;
 		struct uar_note note;
 		struct uar_ask ask;
 		struct uar_answer answer;

@@ -212,6 +212,7 @@ static const int inputs[UAR_CMD_COUNT] = {
 	[UAR_CMD_TOOL_BEGIN] = UAR_IN_TOOL,
 	[UAR_CMD_TOOL_NEWS] = UAR_IN_TOOL,
 	[UAR_CMD_PROCESS] = UAR_IN_NOTE,
+	[UAR_CMD_PEER] = UAR_IN_PEER,
 	[UAR_CMD_SAMPLE] = UAR_IN_TOOL,
 	[UAR_CMD_SAMPLED] = UAR_IN_TOOL_OVER,
 	[UAR_CMD_TOOL_OVER] = UAR_IN_TOOL_OVER,
@@ -284,7 +285,7 @@ static bool program_says(const struct uar_run *r, int kind)
 
 static bool of_tools(int kind)
 {
-	return kind >= UAR_CMD_MODEL_CALLS && kind <= UAR_CMD_TOOL_OVER;
+	return kind >= UAR_CMD_MODEL_CALLS && kind <= UAR_CMD_TOOL_OVER && kind != UAR_CMD_PEER;
 }
 
 /* One round with one call, which is over before the model is called again. */
@@ -306,6 +307,8 @@ static bool foreign(const struct uar_run *r, int kind)
 {
 	bool program = uar_entry_is_backend(r->what.entry);
 
+	if (kind == UAR_CMD_PEER)
+		return r->what.entry != UAR_ENTRY_PEER;
 	if (of_tools(kind))
 		return r->what.entry != UAR_ENTRY_LLM || !tool_says(r, kind);
 	return of_programs(kind) ? !program || !program_says(r, kind) : program && of_plugins(kind);
@@ -410,6 +413,10 @@ static const struct {
 				   UAR_CMD_ANSWER,
 				   { UAR_CMD_PREPARED, UAR_CMD_ASK } },
 	[UAR_IN_RECOVER] = { UAR_ENTRY_PLUGIN, UAR_CMD_RECOVER, { 0 } },
+	[UAR_IN_PEER] = { UAR_ENTRY_PEER, UAR_CMD_PEER, { 0 } },
+	[UAR_IN_PEER_LOST] = { UAR_ENTRY_PEER, UAR_CMD_PEER, { 0 } },
+	[UAR_IN_CANCEL_PEER] = { UAR_ENTRY_PEER, UAR_CMD_CANCEL, { UAR_CMD_PEER } },
+	[UAR_IN_RECOVER_CANCEL] = { UAR_ENTRY_PEER, UAR_CMD_RECOVER, { UAR_CMD_PEER } },
 	[UAR_IN_CUT_OFF] = { UAR_ENTRY_LLM, UAR_CMD_RECOVER, { UAR_CMD_PREPARED } },
 	[UAR_IN_LOST] = { UAR_ENTRY_CODEX, UAR_CMD_RECOVER, { UAR_CMD_PREPARED } },
 };
@@ -443,6 +450,19 @@ static void set_failure(struct story *t, enum uar_run_input on, struct uar_model
 		m->category = UAR_STR("provider_error");
 }
 
+/* What makes a command this input, and no other. */
+static void set_words(struct story *t, enum uar_run_input on, struct uar_command *c)
+{
+	if (on == UAR_IN_ASK_INPUT)
+		c->ask.type = UAR_ACTION_FORM;
+	if (on == UAR_IN_PEER_LOST)
+		c->peer.step = UAR_PEER_LOST;
+	if (on == UAR_IN_VERDICT)
+		c->ask.verdict = UAR_VERDICT_ALLOW;
+	if (c->kind == UAR_CMD_ASK)
+		c->ask.number = uar_run_rare(&t->r)->actions.count + 1;
+}
+
 static void walk_row(const struct row *row)
 {
 	enum uar_command_kind kind = recipes[row->on].kind;
@@ -456,18 +476,13 @@ static void walk_row(const struct row *row)
 		CHECK_INT(story_do(&t, recipes[row->on].before[i]), UAR_OK);
 	stand_at(&t, row->from);
 	from = t.r.status;
-	if (row->on == UAR_IN_ASK_INPUT)
-		c.ask.type = UAR_ACTION_FORM;
 	if (from == UAR_STATUS_WAITING_RESOURCE && row->on == UAR_IN_DUE)
 		t.r.task = UAR_TASK_WAITING;
 	if (row->on == UAR_IN_STAGED)
 		t.r.call.role = UAR_ROLE_PLAN;
 	if (kind == UAR_CMD_MODEL_FAILED || row->on == UAR_IN_DUE || row->on == UAR_IN_RECOVER_WAIT)
 		set_failure(&t, row->on, &c.model);
-	if (row->on == UAR_IN_VERDICT)
-		c.ask.verdict = UAR_VERDICT_ALLOW;
-	if (kind == UAR_CMD_ASK)
-		c.ask.number = uar_run_rare(&t.r)->actions.count + 1;
+	set_words(&t, row->on, &c);
 	if (row->on != UAR_IN_BEGIN) /* nothing is that alone: what it begins ends, too */
 		CHECK_INT(uar_core_input(&t.r, &c), row->on);
 	CHECK_INT(story_tell(&t, &c), UAR_OK);

@@ -5,7 +5,7 @@ static const char *const entry_names[UAR_ENTRY_COUNT] = {
 	[UAR_ENTRY_ECHO] = "echo",	     [UAR_ENTRY_FIXTURE] = "fixture",
 	[UAR_ENTRY_LLM] = "llm.chat",	     [UAR_ENTRY_PLUGIN] = "plugin",
 	[UAR_ENTRY_CODEX] = "backend.codex", [UAR_ENTRY_CLAUDE_CODE] = "backend.claude_code",
-	[UAR_ENTRY_ACP] = "backend.acp",
+	[UAR_ENTRY_ACP] = "backend.acp",     [UAR_ENTRY_PEER] = "peer.a2a",
 };
 
 const char *uar_entry_name(enum uar_entry e)
@@ -272,6 +272,7 @@ void uar_emit_worker(struct uar_jw *w, const struct uar_run *r)
 	uar_jw_cstr(w, "kind",
 		    plugin				  ? "plugin"
 		    : uar_entry_is_backend(r->what.entry) ? "backend"
+		    : r->what.entry == UAR_ENTRY_PEER	  ? "peer"
 							  : "in_process");
 	uar_jw_str(w, "id", plugin ? r->what.plugin_id : uar_str_c(uar_entry_name(r->what.entry)));
 	uar_jw_close(w);

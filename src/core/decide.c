@@ -231,6 +231,11 @@ static void do_process(struct emit *e, const struct uar_command *c)
 	uar_core_process_news(e, &c->process);
 }
 
+static void do_peer(struct emit *e, const struct uar_command *c)
+{
+	uar_core_peer(e, &c->peer);
+}
+
 static void do_sample(struct emit *e, const struct uar_command *c)
 {
 	uar_core_model_requested(e, &c->prepared);
@@ -415,6 +420,7 @@ static handler *const handlers[UAR_CMD_COUNT] = {
 	[UAR_CMD_TOOL_BEGIN] = do_tool_begin,
 	[UAR_CMD_TOOL_NEWS] = do_tool_news,
 	[UAR_CMD_PROCESS] = do_process,
+	[UAR_CMD_PEER] = do_peer,
 	[UAR_CMD_SAMPLE] = do_sample,
 	[UAR_CMD_SAMPLED] = do_sampled,
 	[UAR_CMD_TOOL_OVER] = do_tool_over,

@@ -152,6 +152,12 @@ void uar_core_close_processes(struct emit *e, const struct uar_failure *f);
 void uar_core_lose_processes(struct emit *e);
 UAR_MUST_CHECK uar_err uar_core_fold_process(struct uar_run *r, const struct uar_event *ev,
 					     const struct uar_json *p);
+/* peer.c */
+enum uar_run_input uar_core_peer_input(const struct uar_peer_news *n);
+void uar_core_write_peer(struct uar_jw *w, const struct uar_run *r); /* member "peer" */
+void uar_core_peer(struct emit *e, const struct uar_peer_news *n);
+UAR_MUST_CHECK uar_err uar_core_fold_peer(struct uar_run *r, const struct uar_event *ev,
+					  const struct uar_json *peer);
 void uar_core_note(struct emit *e, const struct uar_note *n);
 /* hook.c */
 void uar_core_hook_started(struct emit *e, const struct uar_note *n);

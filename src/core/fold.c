@@ -158,11 +158,11 @@ static uar_err fold_run_status(struct fold *f)
 	fold_wait(f);
 	if (uar_json_get(f->p, UAR_STR("fixture_line")))
 		return UAR_OK; /* it tells of the run that was recorded */
-	if (uar_run_rare(f->r)->actions.open_count)
-		return UAR_OK; /* it waits, whatever its worker does meanwhile */
-	if (status < UAR_STATUS_CANCELLING && f->r->status != UAR_STATUS_CANCELLING)
+	/* While somebody is asked the run waits, whatever its worker does meanwhile. */
+	if (!uar_run_rare(f->r)->actions.open_count && status < UAR_STATUS_CANCELLING &&
+	    f->r->status != UAR_STATUS_CANCELLING)
 		f->r->status = status;
-	return UAR_OK;
+	return f->r->what.entry == UAR_ENTRY_PEER ? uar_core_fold_peer(f->r, f->ev, f->p) : UAR_OK;
 }
 
 static uar_err fold_model_requested(struct fold *f)

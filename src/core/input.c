@@ -34,12 +34,27 @@ static enum uar_run_input calls_input(const struct uar_run *r, const struct uar_
 	return rounds > UAR_LIMIT_TOOL_ROUNDS ? UAR_IN_FAILED : UAR_IN_TOOLS;
 }
 
+/* A task at a peer is cancelled there, whoever is at work here. */
+static bool has_peer_task(const struct uar_run *r)
+{
+	return r->what.entry == UAR_ENTRY_PEER && uar_run_peer_begun(&uar_run_rare(r)->peer);
+}
+
+static enum uar_run_input cancel_input(const struct uar_run *r)
+{
+	return has_peer_task(r) && uar_run_move(r->status, UAR_IN_CANCEL_PEER).legal
+		       ? UAR_IN_CANCEL_PEER
+		       : UAR_IN_CANCEL;
+}
+
 static enum uar_run_input recover_input(const struct uar_run *r)
 {
 	if (r->what.restart == UAR_RESTART_FAIL && uar_run_move(r->status, UAR_IN_LOST).legal)
 		return UAR_IN_LOST;
 	if (r->call.due_us && r->status != UAR_STATUS_CANCELLING)
 		return UAR_IN_RECOVER_WAIT;
+	if (r->status == UAR_STATUS_CANCELLING && has_peer_task(r))
+		return UAR_IN_RECOVER_CANCEL;
 	if (!r->call.open || r->status == UAR_STATUS_CANCELLING)
 		return UAR_IN_RECOVER;
 	return r->call.restarts >= UAR_LIMIT_MODEL_RESTARTS ? UAR_IN_FAILED : UAR_IN_CUT_OFF;
@@ -89,10 +104,17 @@ static const enum uar_run_input inputs[UAR_CMD_COUNT] = {
 	[UAR_CMD_SAMPLED] = UAR_IN_TOOL_OVER, [UAR_CMD_TOOL_OVER] = UAR_IN_TOOL_OVER,
 	[UAR_CMD_NOTE] = UAR_IN_NOTE,	      [UAR_CMD_SESSION] = UAR_IN_NOTE,
 	[UAR_CMD_FINISH] = UAR_IN_FINISHED,   [UAR_CMD_FAIL] = UAR_IN_FAILED,
-	[UAR_CMD_CANCEL] = UAR_IN_CANCEL,     [UAR_CMD_STEER] = UAR_IN_STEER,
-	[UAR_CMD_EDIT] = UAR_IN_EDIT,	      [UAR_CMD_STOPPED] = UAR_IN_STOPPED,
-	[UAR_CMD_TIMEOUT] = UAR_IN_TIMEOUT,   [UAR_CMD_LOST] = UAR_IN_LOST,
+	[UAR_CMD_STEER] = UAR_IN_STEER,	      [UAR_CMD_EDIT] = UAR_IN_EDIT,
+	[UAR_CMD_STOPPED] = UAR_IN_STOPPED,   [UAR_CMD_TIMEOUT] = UAR_IN_TIMEOUT,
+	[UAR_CMD_LOST] = UAR_IN_LOST,
 };
+
+static enum uar_run_input other_input(const struct uar_run *r, const struct uar_command *c)
+{
+	if (c->kind == UAR_CMD_CANCEL)
+		return cancel_input(r);
+	return c->kind == UAR_CMD_PEER ? uar_core_peer_input(&c->peer) : inputs[c->kind];
+}
 
 enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_command *c)
 {
@@ -110,6 +132,6 @@ enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_comm
 	case UAR_CMD_RECOVER: return recover_input(r);
 	case UAR_CMD_ASK: return ask_input(&c->ask);
 	case UAR_CMD_ANSWER: return answer_input(r);
-	default: return inputs[c->kind];
+	default: return other_input(r, c);
 	}
 }

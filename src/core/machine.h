@@ -36,14 +36,18 @@ enum uar_run_input {
 	UAR_IN_TOOL_OVER,
 	UAR_IN_FINISHED,
 	UAR_IN_FAILED,
-	UAR_IN_REPEAT,	   /* the model failed and is called again after a wait */
-	UAR_IN_UNREACHED,  /* the same: it cannot be reached, or has no capacity */
-	UAR_IN_NEXT_MODEL, /* the model failed and another one takes over */
-	UAR_IN_DUE,	   /* a wait is over */
-	UAR_IN_STAGED,	   /* a call that helps the answer has ended: the next one follows */
-	UAR_IN_STEER,	   /* a message joins the turn */
-	UAR_IN_STEERED,	   /* one has joined that the request which is ready does not have */
-	UAR_IN_EDIT,	   /* a turn that waits gets another message */
+	UAR_IN_REPEAT,	       /* the model failed and is called again after a wait */
+	UAR_IN_UNREACHED,      /* the same: it cannot be reached, or has no capacity */
+	UAR_IN_PEER_LOST,      /* the same of a peer */
+	UAR_IN_PEER,	       /* news of the task that a peer has */
+	UAR_IN_CANCEL_PEER,    /* a cancel while nobody is at work: the peer has to hear it */
+	UAR_IN_RECOVER_CANCEL, /* the same after a restart */
+	UAR_IN_NEXT_MODEL,     /* the model failed and another one takes over */
+	UAR_IN_DUE,	       /* a wait is over */
+	UAR_IN_STAGED,	       /* a call that helps the answer has ended: the next one follows */
+	UAR_IN_STEER,	       /* a message joins the turn */
+	UAR_IN_STEERED,	       /* one has joined that the request which is ready does not have */
+	UAR_IN_EDIT,	       /* a turn that waits gets another message */
 	UAR_IN_CANCEL,
 	UAR_IN_STOPPED,
 	UAR_IN_TIMEOUT,

@@ -161,6 +161,8 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 	if (r->call.calls && r->status == UAR_STATUS_COMPLETED)
 		uar_jw_cstr(w, "finish_reason", uar_run_finish_reason(r));
 	put_agent(w, r);
+	if (r->what.entry == UAR_ENTRY_PEER)
+		uar_core_write_peer(w, r);
 	uar_jw_close(w);
 }
 
@@ -194,8 +196,8 @@ static uar_str title_of(const struct uar_run *r)
 
 bool uar_run_may_leave(const struct uar_run *r)
 {
-	return r->what.entry == UAR_ENTRY_LLM && r->what.restart == UAR_RESTART_RETRY &&
-	       !uar_run_rare(r)->processes.open_count;
+	return (r->what.entry == UAR_ENTRY_LLM || r->what.entry == UAR_ENTRY_PEER) &&
+	       r->what.restart == UAR_RESTART_RETRY && !uar_run_rare(r)->processes.open_count;
 }
 
 bool uar_run_parks(const struct uar_run *r)

@@ -51,6 +51,8 @@ static void write_task(struct uar_jw *w, const struct uar_sview_task *t)
 	view_put_text(w, "objective", t->objective);
 	uar_jw_str(w, "status", t->status.n ? t->status : UAR_STR("unknown"));
 	view_put_text(w, "native_status", t->native_status);
+	if (t->remote.n)
+		uar_jw_raw(w, "remote", t->remote);
 	uar_jw_bool(w, "implicit", t->implicit);
 	view_put_text(w, "visibility", t->visibility);
 	write_attempt(w, t);

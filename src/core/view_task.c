@@ -83,6 +83,7 @@ static void fold_task_event(struct fold_step *s, struct uar_sview_task *t)
 	case UAR_EV_TASK_CREATED: created(s, t); break;
 	case UAR_EV_TASK_UPDATED: updated(s, t); break;
 	case UAR_EV_TASK_PROGRESS: progressed(s, t); break;
+	case UAR_EV_TASK_DELEGATED: VIEW_TAKE_JSON(s, task, t, remote); break;
 	case UAR_EV_TASK_QUEUED:
 		if (s->ev->ids[UAR_ID_RUN].n)
 			attempt_changed(s, t);

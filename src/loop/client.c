@@ -261,6 +261,7 @@ static void set_request(struct uar_call *call, const struct uar_call_options *o)
 		memcpy(p, o->body.p, o->body.n);
 	r->body = uar_str_n(p, o->body.n);
 	r->connect_timeout_us = o->connect_timeout_us;
+	r->once = o->once;
 	r->ca_file = call->client->ca_file;
 	if (!o->guarded || uar_guard_passes_name(call->client->guard, uar_str_c(o->url)))
 		return;

@@ -30,6 +30,9 @@ struct uar_call_options {
 	 * guard (guard.h), and no proxy is used. False: it is the operator's own. UAR_EFORBIDDEN at
 	 * the end: no address of the host passes. */
 	bool guarded;
+	/* It must not arrive twice: it gets a connection of its own. On one that was used before,
+	 * and that the peer closes without an answer, libcurl sends a request again. */
+	bool once;
 	size_t max_error_body; /* bytes kept of a non-2xx answer; 0: default 64 KiB */
 	/* Each header line of the answer, whatever its status, before any of its bytes; NULL: not
 	 * wanted. Names are as the server wrote them: compare without case. Interim (1xx) heads

@@ -124,6 +124,8 @@ static CURLcode set_transport(const struct uar_curl *c, CURL *h, const struct ua
 		bad |= set_guard(c, h, r->guarded);
 	else if (is_loopback(r->origin))
 		bad |= c->easy_setopt(h, CURLOPT_PROXY, "");
+	if (r->once)
+		bad |= c->easy_setopt(h, CURLOPT_FRESH_CONNECT, 1L);
 	if (r->ca_file)
 		bad |= c->easy_setopt(h, CURLOPT_CAINFO, r->ca_file);
 	return bad;

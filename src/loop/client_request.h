@@ -21,6 +21,7 @@ struct uar_client_request {
 	int64_t connect_timeout_us;  /* 0: default */
 	const char *ca_file;	     /* NULL: the system's */
 	struct uar_guarded *guarded; /* NULL: it may go anywhere */
+	bool once;		     /* no connection that was used before */
 };
 
 /* http or https, bounded, no spaces or control characters. */

@@ -175,6 +175,18 @@ static void put_skill(struct uar_jw *w, const struct uar_a2a_card *card)
 	uar_jw_close(w);
 }
 
+/* A caller that does not know whether a message has arrived may send it again. */
+static void put_idempotence(struct uar_jw *w)
+{
+	uar_jw_arr(w, "extensions");
+	uar_jw_obj(w, NULL);
+	uar_jw_cstr(w, "uri", "urn:uar:a2a:idempotent-send");
+	uar_jw_cstr(w, "description", "A message whose messageId is known makes no second task.");
+	uar_jw_bool(w, "required", false);
+	uar_jw_close(w);
+	uar_jw_close(w);
+}
+
 void uar_a2a_put_card(struct uar_jw *w, const char *key, const struct uar_a2a_card *card)
 {
 	uar_jw_obj(w, key);
@@ -191,6 +203,7 @@ void uar_a2a_put_card(struct uar_jw *w, const char *key, const struct uar_a2a_ca
 	uar_jw_bool(w, "pushNotifications", false);
 	if (!card->old)
 		uar_jw_bool(w, "extendedAgentCard", true);
+	put_idempotence(w);
 	uar_jw_close(w);
 	uar_jw_raw(w, "defaultInputModes", UAR_STR("[\"text/plain\",\"application/json\"]"));
 	uar_jw_raw(w, "defaultOutputModes", UAR_STR("[\"text/plain\",\"application/json\"]"));

@@ -197,6 +197,7 @@ static uar_err send(struct uar_exchange *x, struct uar_error *error)
 		.headers = same ? (const char *const *)x->headers : NULL,
 		.body = x->o.body,
 		.guarded = !x->o.own,
+		.once = x->o.once,
 		.header = on_header,
 		.data = on_data,
 		.done = on_done,

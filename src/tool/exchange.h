@@ -15,6 +15,7 @@ struct uar_exchange_options {
 	const char *method, *url;
 	const char *const *headers; /* "Name: value", NULL-terminated; copied */
 	uar_str body;		    /* copied */
+	bool once;		    /* as in client.h */
 	size_t max_bytes;	    /* of the answer; more end it */
 	bool cut;		    /* or are left out: it ends well with the beginning */
 	bool own;		    /* the operator wrote the URL: nothing judges it */

@@ -263,6 +263,7 @@ static uar_err send(struct uar_tool_call *c)
 		.url = c->filled.url.p ? c->filled.url.p : "",
 		.headers = c->filled.headers,
 		.body = uar_buf_str(&c->filled.body),
+		.once = c->spec->tool.effect == UAR_TOOL_ONCE,
 		.max_bytes = fetches ? UAR_LIMIT_TOOL_FETCH : UAR_LIMIT_TOOL_HTTP_ANSWER,
 		.cut = fetches,
 		.done = on_exchanged,

@@ -125,6 +125,13 @@ uar_err rt_definition_tools(struct uar_workers *w, const struct uar_definition *
 	return e;
 }
 
+bool rt_definition_is_from_file(const struct live_run *r)
+{
+	const struct pinned *p = find_pinned(r);
+
+	return p && p->entry->source == UAR_AGENT_FROM_FILE;
+}
+
 uar_err rt_definition_check_tools(struct uar_workers *w, const struct uar_definition *d,
 				  struct uar_error *error)
 {

@@ -20,6 +20,8 @@ void rt_definition_cancel(struct definition_load *l); /* NULL is fine */
 void rt_definition_unpin(struct live_run *r);
 /* NULL: the run has none, or it is not pinned. */
 const struct uar_definition *rt_definition(const struct live_run *r);
+/* It is the operator's: secrets that have no grant may be sent. */
+bool rt_definition_is_from_file(const struct live_run *r);
 struct toolset rt_definition_toolset(const struct live_run *r);
 /* Of a definition that no run has pinned; uar_toolbox_unref(out->set.box) gives them back, also
  * after an error. */

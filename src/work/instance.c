@@ -53,7 +53,7 @@ void uar_workers_write_policy(const struct uar_workers *work, const struct uar_a
 	} else if (rules) {
 		uar_jw_cstr(w, "from", "definition");
 		uar_jw_tree(w, "rules", rules);
-	} else if (a->entry == UAR_ENTRY_LLM || a->definition) {
+	} else if (a->entry == UAR_ENTRY_LLM || (a->definition && a->entry != UAR_ENTRY_PEER)) {
 		uar_jw_cstr(w, "from", a->model ? "agent" : "server");
 		put_server_model(w, work, a);
 	} else {

@@ -75,6 +75,10 @@ static void set_defined(struct rt_request *q, const struct uar_workers *w,
 		q->what.provider = uar_str_c(q->provider);
 		q->what.model = uar_str_c(q->model);
 	}
+	if (uar_entry_parse(d->info.entry) == UAR_ENTRY_PEER) { /* it has models of its own */
+		q->what.provider = UAR_STR("a2a");
+		q->what.model = UAR_STR("peer");
+	}
 	memcpy(q->definition, d->revision, sizeof q->definition);
 	q->what.definition = uar_str_c(q->definition);
 	q->what.timeout_us = d->info.timeout_us;
@@ -341,6 +345,7 @@ static uar_err look_on(struct uar_workers *w, struct rt_request *q)
 	case UAR_ENTRY_ECHO:
 	case UAR_ENTRY_LLM:
 	case UAR_ENTRY_PLUGIN:
+	case UAR_ENTRY_PEER:
 	case UAR_ENTRY_COUNT: break;
 	}
 	return UAR_ESKIP;

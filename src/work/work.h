@@ -11,6 +11,7 @@ struct uar_agents;
 struct uar_hooks;
 struct uar_registered;
 struct uar_registry;
+struct uar_remotes;
 struct uar_model;
 struct uar_skill_book;
 struct uar_models;
@@ -55,6 +56,7 @@ struct uar_workers_options {
 	struct uar_skill_book *skills; /* NULL: none */
 	struct uar_tools *tools;       /* what models may ask for; NULL: nothing */
 	struct uar_client *client;     /* for HTTP tools of definitions; NULL: none of them */
+	struct uar_remotes *remotes;   /* agents of other runtimes; NULL: none */
 	const struct uar_secrets *secrets;
 	struct uar_processes *processes; /* that run commands; outlive the runs; NULL: none */
 	const char *files_dir;		 /* what the fs.* tools see; NULL: there are none */

@@ -103,6 +103,7 @@ uar_err rt_fixture_make(struct live_run *r, struct worker **out);
 uar_err rt_llm_make(struct live_run *r, struct worker **out);
 uar_err rt_plugin_make(struct live_run *r, struct worker **out);
 uar_err rt_backend_make(struct live_run *r, struct worker **out);
+uar_err rt_peer_make(struct live_run *r, struct worker **out);
 /* What a fixture run is asked to replay, and whether at the recorded pace. */
 uar_err rt_fixture_inputs(const struct uar_json *inputs, uar_str *out_name, bool *out_paced,
 			  struct uar_error *error);

@@ -40,7 +40,7 @@ export interface TurnFailed extends Envelope {
 export interface TurnStartedPayload {
   status: "running";
   agent_id: string;
-  entry: "llm.chat" | "echo" | "fixture" | "workflow.run" | "plugin" | "backend" | "tool.call";
+  entry: "llm.chat" | "echo" | "fixture" | "workflow.run" | "plugin" | "backend" | "peer.a2a" | "tool.call";
   queue_wait_ms: number;
   started_at: Timestamp;
 }

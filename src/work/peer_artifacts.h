@@ -1,0 +1,18 @@
+/* peer_artifacts.h - what a peer has delivered, on its way to being artifacts of a run. */
+#ifndef UAR_WORK_PEER_ARTIFACTS_H
+#define UAR_WORK_PEER_ARTIFACTS_H
+
+#include "event/remote.h"
+#include "work/work_int.h"
+
+struct peer_keeping;
+/* json: an array as UAR_CMD_PEER wants it. */
+typedef void peer_kept_fn(void *ctx, uar_err e, uar_str json);
+/* Copies the parts of the view. Long ones become blobs. `done` fires later, unless it is cancelled
+ * first. */
+UAR_MUST_CHECK uar_err rt_peer_artifacts_keep(struct live_run *r, const struct uar_remote_view *v,
+					      peer_kept_fn *done, void *ctx,
+					      struct peer_keeping **out);
+void rt_peer_artifacts_cancel(struct peer_keeping *k); /* NULL is fine */
+
+#endif

@@ -1,0 +1,90 @@
+/* peer_int.h - what the files of the worker of peer.a2a share. */
+#ifndef UAR_WORK_PEER_INT_H
+#define UAR_WORK_PEER_INT_H
+
+#include "tool/secret.h"
+#include "work/backend_session.h"
+#include "work/definitions.h"
+#include "work/peer_answer.h"
+#include "work/peer_artifacts.h"
+
+/* What is under way at the peer. */
+enum peer_doing {
+	PEER_OPENS,   /* its card is read */
+	PEER_SENDS,   /* a message */
+	PEER_LOOKS,   /* at the task */
+	PEER_SEEKS,   /* the task of a message of which nobody knows whether it has arrived */
+	PEER_FOLLOWS, /* the stream of the task */
+	PEER_CHECKS,  /* the task, once its stream has said that it is over */
+	PEER_CANCELS,
+	PEER_RESTS, /* nothing, until a timer */
+};
+
+/* Of the text that has been told. */
+struct peer_said {
+	struct uar_sha256 hash;
+	size_t bytes;
+	unsigned made; /* text_made of the view */
+	bool unknown;  /* a worker before this one has told it */
+};
+
+struct peer_worker {
+	struct worker base;
+	struct {
+		struct definition_load *definition;
+		struct input_load *input;
+		struct session_find *find;
+		struct peer_answers_load *answers;
+		struct peer_keeping *keeping;
+	} load; /* what is waited for here */
+	struct uar_remote *remote;
+	struct uar_timer timer; /* of a poll */
+	struct uar_timer limit; /* of a cancel */
+	struct uar_arena arena; /* of what is sent */
+	struct uar_secrets_used used;
+	struct uar_buf made; /* the artifacts, as a command wants them */
+	struct uar_remote_message message;
+	char message_id[UAR_ACTION_TEXT + 1];
+	enum peer_doing doing;
+	struct peer_said said;
+	struct {
+		int64_t number; /* of what is to be sent */
+		int64_t asked, again;
+		bool answered, allowed, again_answered, again_allowed;
+	} ask;
+	char task_id[UAR_LIMIT_PEER_ID + 1], context_id[UAR_LIMIT_PEER_ID + 1];
+	struct {
+		enum uar_remote_state state;
+		char native[UAR_LIMIT_PEER_STATUS + 1];
+		uar_str question;	     /* what its status says; in `told` */
+		const struct uar_json *data; /* likewise */
+		struct uar_arena told;
+		bool over;
+	} seen; /* of the task */
+	unsigned cuts;
+	int64_t poll_us;
+	struct {
+		bool streams, lists, idempotent;
+	} can;	       /* the peer */
+	bool leaving;  /* the run is being cancelled */
+	bool doubtful; /* nobody knows whether what was sent has arrived */
+	bool kept, held, news;
+};
+
+struct peer_worker *rt_peer_of(const struct live_run *r);
+const struct uar_run_peer *rt_peer_state(const struct peer_worker *w);
+
+/* peer_tell.c: what the peer says, as commands of the run. False: it cannot go on. */
+bool rt_peer_tell(struct peer_worker *w, const struct uar_remote_view *v);
+void rt_peer_step(struct peer_worker *w, enum uar_peer_step step, enum uar_peer_found found);
+void rt_peer_lost(struct peer_worker *w, const char *why, int64_t wait_us);
+void rt_peer_fail(struct peer_worker *w, const char *code, const char *category, uar_str why);
+/* The run ends as the task did; its artifacts are there. */
+void rt_peer_conclude(struct peer_worker *w);
+void rt_peer_ask(struct peer_worker *w);
+void rt_peer_ask_again(struct peer_worker *w);
+/* Fills w->message with what answers the question of the peer. */
+UAR_MUST_CHECK uar_err rt_peer_answer_with(struct peer_worker *w, const struct peer_answers *a);
+UAR_MUST_CHECK uar_err rt_peer_headers(struct peer_worker *w, uar_str url, struct uar_error *error);
+
+#endif
