@@ -196,7 +196,9 @@ static void add_row(struct ctl *c, const struct uar_row *row)
 	if (u->row_count == UAR_CONTROL_ROWS)
 		c->e.err =
 			uar_error_set(c->e.error, UAR_ETOOBIG,
-				      "the command concerns more than %d rows", UAR_CONTROL_ROWS);
+				      "the command concerns more than %d rows: give it for parts "
+				      "of the tree",
+				      UAR_CONTROL_ROWS);
 	else
 		u->rows[u->row_count++] = *row;
 }

@@ -21,6 +21,20 @@ void ctl_check_ancestors(struct ctl *c, const struct uar_row_task *t)
 	}
 }
 
+/* The same for what works for the task. */
+void ctl_check_holds(struct ctl *c, uar_str task_id, const char *where)
+{
+	const struct uar_row_task *t = ctl_row(c, UAR_ROW_TASK, task_id);
+
+	for (int i = 0; t && i < UAR_LIMIT_TASK_DEPTH; i++) {
+		if (t->cancel_requested)
+			ctl_refuse(c, UAR_ESTATE, where,
+				   "task %.*s was cancelled: nothing new starts for it",
+				   UAR_FMT(t->row.id));
+		t = t->row.parent.n ? ctl_row(c, UAR_ROW_TASK, t->row.parent) : NULL;
+	}
+}
+
 const char *ctl_why_not_begin(const struct uar_row_task *t)
 {
 	if (t->run_live)
@@ -253,6 +267,8 @@ static void end_well(struct ctl *c, struct uar_row_task *t)
 		t->base_status = UAR_STR("waiting_input");
 		t->status_reason = UAR_STR("its acceptance has to be declared");
 		ctl_settle_status(t);
+		if (uar_str_is(t->row.status, "blocked"))
+			ctl_emit_blocked(c, t, UAR_STR_NONE);
 		return;
 	}
 	if (uar_str_is(t->delivery_state, "not_applicable"))

@@ -83,7 +83,7 @@ static struct uar_row_edge *find_edge(struct ctl *c, const struct relation *r)
 
 /* Tasks that a search has come to, each once, and the one it came from. */
 struct search {
-	uar_str goal, kind;
+	uar_str goal;
 	struct {
 		uar_str id;
 		size_t from;
@@ -119,7 +119,7 @@ static void reach_targets(struct ctl *c, struct search *s, size_t from)
 	for (size_t i = 0; edges && i < edges->count && !c->e.err; i++) {
 		const struct uar_row_edge *edge = ctl_row_of(c, &edges->rows[i]);
 
-		if (edge && uar_str_eq(edge->edge_kind, s->kind) &&
+		if (edge && uar_str_is(edge->edge_kind, "blocks") &&
 		    uar_str_is(edge->row.status, "active"))
 			reach(c, s, edge->row.tag, from);
 	}
@@ -138,35 +138,54 @@ static uar_str name_path(struct ctl *c, const struct search *s, size_t i)
 	return path;
 }
 
-static void refuse_cycle(struct ctl *c, const struct search *s, size_t i)
+static void refuse_cycle(struct ctl *c, uar_str source, uar_str path)
 {
-	uar_str path = name_path(c, s, i);
-
-	ctl_refuse(c, UAR_ESTATE, "/to", "that would be a cycle: %.*s -> %.*s", UAR_FMT(s->goal),
+	ctl_refuse(c, UAR_ESTATE, "/to", "that would be a cycle: %.*s -> %.*s", UAR_FMT(source),
 		   UAR_FMT(uar_str_utf8_prefix(path, PATH_BYTES)));
 }
 
 /* Does a way lead from the target back to the source? */
-static void check_cycle(struct ctl *c, const struct relation *r)
+static void check_blocks(struct ctl *c, const struct relation *r)
 {
-	struct search *s;
+	struct search *s = uar_arena_alloc(c->e.env->arena, sizeof *s);
 
-	if (!uar_str_is(r->kind, "blocks") && !uar_str_is(r->kind, "parent"))
-		return;
-	s = uar_arena_alloc(c->e.env->arena, sizeof *s);
 	if (!s) {
 		ctl_fail(c, UAR_ENOMEM);
 		return;
 	}
 	s->goal = r->from;
-	s->kind = r->kind;
 	reach(c, s, r->to, 0);
 	for (; s->next < s->count && !c->e.err; s->next++) {
 		if (uar_str_eq(s->at[s->next].id, s->goal))
-			refuse_cycle(c, s, s->next);
+			refuse_cycle(c, s->goal, name_path(c, s, s->next));
 		else
 			reach_targets(c, s, s->next);
 	}
+}
+
+/* Is the child above its parent? The tree is in the rows of the tasks: create_task makes no edge.
+ */
+static void check_tree(struct ctl *c, const struct relation *r)
+{
+	uar_str id = r->from, path = r->from;
+
+	for (int i = 0; id.n && i < UAR_LIMIT_TASK_DEPTH && !c->e.err; i++) {
+		const struct uar_row_task *t = ctl_row(c, UAR_ROW_TASK, id);
+
+		if (uar_str_eq(id, r->to))
+			refuse_cycle(c, r->from, path);
+		id = t ? t->row.parent : UAR_STR_NONE;
+		path = ctl_print(c, uar_arena_printf(c->e.env->arena, "%.*s -> %.*s", UAR_FMT(id),
+						     UAR_FMT(path)));
+	}
+}
+
+static void check_cycle(struct ctl *c, const struct relation *r)
+{
+	if (uar_str_is(r->kind, "blocks"))
+		check_blocks(c, r);
+	else if (uar_str_is(r->kind, "parent"))
+		check_tree(c, r);
 }
 
 /* --- blocks ---------------------------------------------------------------------------------- */
@@ -187,13 +206,22 @@ void ctl_emit_blocked(struct ctl *c, const struct uar_row_task *t, uar_str by)
 	ctl_emit_task(c, t, UAR_EV_TASK_BLOCKED);
 }
 
+/* One that is over waits, too: with its next attempt. */
 static void block(struct ctl *c, struct uar_row_task *t, uar_str by)
 {
 	ctl_change(c, t);
 	t->blockers++;
+	if (ctl_task_over(t))
+		return;
 	ctl_settle_status(t);
 	if (uar_str_is(t->row.status, "blocked"))
 		ctl_emit_blocked(c, t, by);
+}
+
+bool ctl_is_waited_for(const struct uar_row_task *source, const struct uar_row_edge *edge)
+{
+	return uar_str_is(edge->edge_kind, "blocks") && uar_str_is(edge->row.status, "active") &&
+	       edge->since >= source->released;
 }
 
 void ctl_unblock(struct ctl *c, uar_str task_id)
@@ -201,10 +229,10 @@ void ctl_unblock(struct ctl *c, uar_str task_id)
 	struct uar_row_task *t = ctl_row(c, UAR_ROW_TASK, task_id);
 	struct uar_jw *w;
 
-	if (!t || ctl_task_over(t) || !t->blockers)
+	if (!t || !t->blockers)
 		return;
 	ctl_change(c, t);
-	if (--t->blockers || t->paused)
+	if (--t->blockers || t->paused || ctl_task_over(t))
 		return;
 	ctl_settle_status(t);
 	if (ctl_is_draft(t)) /* it was not said to be blocked */
@@ -227,16 +255,38 @@ static bool is_between_tasks(uar_str kind)
 }
 
 /* A source with too many edges could not be loaded again, and so never be ended. */
-static void check_edge_count(struct ctl *c, const struct relation *r)
+void ctl_check_edges(struct ctl *c, uar_str id, const char *where)
 {
-	const struct uar_loaded *edges = edges_from(c, r->from);
+	const struct uar_loaded *edges = edges_from(c, id);
 	size_t active = 0;
 
 	for (size_t i = 0; edges && i < edges->count; i++)
 		active += uar_str_is(edges->rows[i].status, "active");
 	if (edges && (active >= UAR_LIMIT_TASK_EDGES || edges->count >= UAR_LIMIT_TASK_EDGES * 2))
-		ctl_refuse(c, UAR_ETOOBIG, "/from", "a task may have %d edges",
-			   UAR_LIMIT_TASK_EDGES);
+		ctl_refuse(c, UAR_ETOOBIG, where, "a task may have %d edges", UAR_LIMIT_TASK_EDGES);
+}
+
+/* The task, and those below it with it, has its place in a tree. */
+static void place_task(struct ctl *c, struct uar_row_task *t, uar_str root, int64_t depth)
+{
+	const struct uar_need need = { .kind = UAR_ROW_TASK, .parent = t->row.id };
+	const struct uar_loaded *below;
+
+	if (depth >= UAR_LIMIT_TASK_DEPTH) {
+		ctl_refuse(c, UAR_ETOOBIG, "/to", "tasks may be nested %d deep",
+			   UAR_LIMIT_TASK_DEPTH);
+		return;
+	}
+	ctl_change(c, t);
+	t->root_task_id = root;
+	t->depth = depth;
+	below = ctl_load(c, &need);
+	for (size_t i = 0; below && i < below->count && !c->e.err; i++) {
+		struct uar_row_task *child = ctl_row_of(c, &below->rows[i]);
+
+		if (child)
+			place_task(c, child, root, depth + 1);
+	}
 }
 
 /* The tree is in the rows of the tasks; the edge is its history. */
@@ -245,15 +295,10 @@ static void set_parent(struct ctl *c, const struct uar_row_task *parent, struct 
 	if (t->row.parent.n)
 		ctl_refuse(c, UAR_ESTATE, "/to", "task %.*s has a parent: %.*s", UAR_FMT(t->row.id),
 			   UAR_FMT(t->row.parent));
-	else if (parent->depth + 1 >= UAR_LIMIT_TASK_DEPTH)
-		ctl_refuse(c, UAR_ETOOBIG, "/to", "tasks may be nested %d deep",
-			   UAR_LIMIT_TASK_DEPTH);
 	if (c->e.err)
 		return;
-	ctl_change(c, t);
 	t->row.parent = parent->row.id;
-	t->root_task_id = parent->root_task_id;
-	t->depth = parent->depth + 1;
+	place_task(c, t, parent->root_task_id, parent->depth + 1);
 }
 
 static void clear_parent(struct ctl *c, uar_str child_id)
@@ -262,15 +307,15 @@ static void clear_parent(struct ctl *c, uar_str child_id)
 
 	if (!t)
 		return;
-	ctl_change(c, t);
 	t->row.parent = UAR_STR_NONE;
-	t->root_task_id = t->row.id;
-	t->depth = 0;
+	place_task(c, t, t->row.id, 0);
 }
 
 static void add_edge(struct ctl *c, const struct relation *r, const struct uar_row_task *task)
 {
 	struct uar_row_edge *edge = ctl_new_row(c, UAR_ROW_EDGE, uar_emit_id(&c->e));
+	const struct uar_row_task *source =
+		uar_str_is(r->kind, "blocks") ? ctl_row(c, UAR_ROW_TASK, r->from) : NULL;
 
 	if (!edge)
 		return;
@@ -279,6 +324,7 @@ static void add_edge(struct ctl *c, const struct relation *r, const struct uar_r
 	edge->row.status = UAR_STR("active");
 	edge->edge_kind = r->kind;
 	edge->reason = c->in->link_tasks.reason;
+	edge->since = source && ctl_task_over(source) ? -1 : (int64_t)c->e.s->sequence;
 	emit_edge(c, "linked", edge, task);
 	tell_edge(c, edge);
 }
@@ -291,7 +337,7 @@ static void apply_relation(struct ctl *c, const struct relation *r, struct uar_r
 		return; /* one of them is no task */
 	if (uar_str_is(r->kind, "parent"))
 		set_parent(c, source, target);
-	else if (uar_str_is(r->kind, "blocks") && !ctl_task_over(source) && !ctl_task_over(target))
+	else if (uar_str_is(r->kind, "blocks") && !ctl_task_over(source))
 		block(c, target, r->from);
 }
 
@@ -300,7 +346,7 @@ static void check_link(struct ctl *c, const struct relation *r, const struct uar
 {
 	if (other && !uar_str_eq(task->row.session_id, other->row.session_id))
 		ctl_refuse(c, UAR_ESTATE, "/to", "the tasks are of different sessions");
-	check_edge_count(c, r);
+	ctl_check_edges(c, r->from, "/from");
 	check_cycle(c, r);
 }
 
@@ -332,6 +378,9 @@ void ctl_unlink_tasks(struct ctl *c)
 	struct relation r = relation_of(in->from, in->to, in->kind);
 	struct uar_row_task *task = ctl_task(c, in->from, "/from");
 	struct uar_row_edge *edge = find_edge(c, &r);
+	const struct uar_row_task *source =
+		uar_str_is(r.kind, "blocks") ? ctl_row(c, UAR_ROW_TASK, r.from) : NULL;
+	bool waited_for;
 
 	if (c->waits || c->e.err)
 		return;
@@ -339,18 +388,15 @@ void ctl_unlink_tasks(struct ctl *c)
 		ctl_refuse(c, UAR_ENOTFOUND, NULL, "there is no such edge");
 		return;
 	}
+	waited_for = source && !ctl_task_over(source) && ctl_is_waited_for(source, edge);
 	ctl_change(c, edge);
 	edge->row.status = UAR_STR("removed");
 	edge->reason = in->reason.n ? in->reason : edge->reason;
 	emit_edge(c, "unlinked", edge, task);
 	if (uar_str_is(r.kind, "parent"))
 		clear_parent(c, r.to);
-	if (uar_str_is(r.kind, "blocks")) {
-		const struct uar_row_task *source = ctl_row(c, UAR_ROW_TASK, r.from);
-
-		if (source && !ctl_task_over(source))
-			ctl_unblock(c, r.to);
-	}
+	if (waited_for)
+		ctl_unblock(c, r.to);
 	tell_edge(c, edge);
 }
 

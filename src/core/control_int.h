@@ -73,8 +73,7 @@ void ctl_resume_task(struct ctl *c);
 void ctl_cancel_task(struct ctl *c);
 void ctl_complete_task(struct ctl *c);
 void ctl_fail_task(struct ctl *c);
-/* The task is over: those that wait for it are told. */
-void ctl_release_dependents(struct ctl *c, const struct uar_row_task *t);
+/* Those that wait for it are told. */
 void ctl_end_task(struct ctl *c, struct uar_row_task *t, const char *status);
 void ctl_emit_completed(struct ctl *c, const struct uar_row_task *t);
 void ctl_emit_cancelled(struct ctl *c, const struct uar_row_task *t, const char *by,
@@ -86,6 +85,10 @@ uar_str ctl_error_text(struct ctl *c, const struct uar_failure *f);
 void ctl_emit_blocked(struct ctl *c, const struct uar_row_task *t, uar_str by);
 void ctl_link_tasks(struct ctl *c);
 void ctl_unlink_tasks(struct ctl *c);
+/* Does the target of the edge count its source among its blockers? */
+bool ctl_is_waited_for(const struct uar_row_task *source, const struct uar_row_edge *edge);
+/* Refuses one more edge of a task that has as many as it may. */
+void ctl_check_edges(struct ctl *c, uar_str id, const char *where);
 /* Writes an edge as events and records show it. */
 void ctl_put_edge(struct uar_jw *w, const struct uar_row_edge *edge);
 /* One blocker less; the task goes on when there is none left. */
@@ -95,6 +98,8 @@ void ctl_delegate(struct ctl *c, const struct uar_row_task *t, const char *kind,
 /* control_attempt.c */
 /* Refuses what would begin below a task that is cancelled. */
 void ctl_check_ancestors(struct ctl *c, const struct uar_row_task *t);
+/* Refuses what would begin for a task that is cancelled, or is below one. */
+void ctl_check_holds(struct ctl *c, uar_str task_id, const char *where);
 /* control_subagent.c */
 /* Where the session stands among agents: how many are above it, and the session at the root. */
 struct ctl_ancestry {

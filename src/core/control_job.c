@@ -633,7 +633,9 @@ static bool may_retry(struct ctl *c, const struct uar_row_job *j, const struct u
 			   UAR_FMT(i->row.status));
 	else if (uar_str_is(j->row.status, "cancelled"))
 		ctl_refuse(c, UAR_ESTATE, "/job_id", "the job was cancelled: its cancel holds");
-	return !c->e.err;
+	if (j->row.parent.n)
+		ctl_check_holds(c, j->row.parent, "/job_id");
+	return !c->e.err && !c->waits;
 }
 
 void ctl_retry_job_item(struct ctl *c)

@@ -4,6 +4,8 @@
  * below a task whose cancel was asked for: the intent is in its row. */
 #include "core/control_int.h"
 
+enum { LISTED_TARGETS = 100 }; /* of one fact; all are stopped */
+
 typedef void task_change(struct ctl *c, struct uar_row_task *t, uar_str reason);
 
 /* --- down the tree --------------------------------------------------------------------------- */
@@ -16,11 +18,11 @@ static const struct uar_loaded *children_of(struct ctl *c, uar_str id)
 	return ctl_load(c, &need);
 }
 
-/* `deep`: all below, else the next level. Each task is changed before those below it. */
-static void change_children(struct ctl *c, uar_str id, bool deep, task_change *change,
+/* So many levels below it. Each task is changed before those below it. */
+static void change_children(struct ctl *c, uar_str id, int levels, task_change *change,
 			    uar_str reason)
 {
-	const struct uar_loaded *children = children_of(c, id);
+	const struct uar_loaded *children = levels > 0 ? children_of(c, id) : NULL;
 
 	for (size_t i = 0; children && i < children->count && !c->e.err; i++) {
 		struct uar_row_task *t = ctl_row_of(c, &children->rows[i]);
@@ -28,8 +30,7 @@ static void change_children(struct ctl *c, uar_str id, bool deep, task_change *c
 		if (!t)
 			return;
 		change(c, t, reason);
-		if (deep)
-			change_children(c, t->row.id, deep, change, reason);
+		change_children(c, t->row.id, levels - 1, change, reason);
 	}
 }
 
@@ -38,7 +39,8 @@ static void propagate(struct ctl *c, uar_str id, uar_str propagation, task_chang
 {
 	if (!propagation.n || uar_str_is(propagation, "none"))
 		return;
-	change_children(c, id, uar_str_is(propagation, "all"), change, reason);
+	change_children(c, id, uar_str_is(propagation, "all") ? UAR_LIMIT_TASK_DEPTH : 1, change,
+			reason);
 }
 
 /* --- pause and resume ------------------------------------------------------------------------ */
@@ -135,7 +137,8 @@ void ctl_resume_task(struct ctl *c)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-void ctl_release_dependents(struct ctl *c, const struct uar_row_task *t)
+/* The task is over: those that wait for it are told. */
+static void release_dependents(struct ctl *c, const struct uar_row_task *t)
 {
 	const struct uar_need need = { .kind = UAR_ROW_EDGE, .parent = t->row.id };
 	const struct uar_loaded *edges = ctl_load(c, &need);
@@ -143,8 +146,7 @@ void ctl_release_dependents(struct ctl *c, const struct uar_row_task *t)
 	for (size_t i = 0; edges && i < edges->count && !c->e.err; i++) {
 		const struct uar_row_edge *edge = ctl_row_of(c, &edges->rows[i]);
 
-		if (edge && uar_str_is(edge->edge_kind, "blocks") &&
-		    uar_str_is(edge->row.status, "active"))
+		if (edge && ctl_is_waited_for(t, edge))
 			ctl_unblock(c, edge->row.tag);
 	}
 }
@@ -156,7 +158,8 @@ void ctl_end_task(struct ctl *c, struct uar_row_task *t, const char *status)
 	t->paused = t->run_live = false;
 	t->ended_at = c->e.env->now_us;
 	t->row.open = false;
-	ctl_release_dependents(c, t);
+	release_dependents(c, t);
+	t->released = (int64_t)c->e.s->sequence;
 }
 
 static bool cancels_delegated(const struct ctl *c)
@@ -179,12 +182,14 @@ static void put_target(struct uar_jw *w, uar_str kind, uar_str id)
 static void put_targets(struct ctl *c, struct uar_jw *w, const struct uar_loaded *edges)
 {
 	uar_jw_arr(w, "targets");
-	for (size_t i = 0; edges && i < edges->count && !c->e.err; i++) {
+	for (size_t i = 0, n = 0; edges && i < edges->count && n < LISTED_TARGETS; i++) {
 		const struct uar_row_edge *edge = ctl_row_of(c, &edges->rows[i]);
 
-		if (edge && uar_str_is(edge->edge_kind, "spawned_subagent") &&
-		    uar_str_is(edge->row.status, "active") && edge->reason.n)
-			put_target(w, edge->reason, edge->row.tag);
+		if (!edge || !uar_str_is(edge->edge_kind, "spawned_subagent") ||
+		    !uar_str_is(edge->row.status, "active") || !edge->reason.n)
+			continue;
+		put_target(w, edge->reason, edge->row.tag);
+		n++;
 	}
 	uar_jw_close(w);
 }

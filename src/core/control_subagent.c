@@ -269,9 +269,18 @@ struct uar_row_task *ctl_delegating_task(struct ctl *c, uar_str task_id)
 
 	if (t && t->cancel_requested)
 		ctl_refuse(c, UAR_ESTATE, "/task_id", "the task was cancelled: its cancel holds");
-	if (t)
+	if (t) {
 		ctl_check_ancestors(c, t);
+		ctl_check_edges(c, task_id, "/task_id");
+	}
 	return t;
+}
+
+/* One that was closed and resumed works on, whatever became of the task. */
+static void check_task(struct ctl *c, const struct uar_row_subagent *s)
+{
+	if (s->task_id.n && !s->resumed)
+		ctl_check_holds(c, s->task_id, "/subagent_id");
 }
 
 bool ctl_check_child_id(struct ctl *c, uar_str id, const char *where)
@@ -472,6 +481,7 @@ void ctl_send_subagent_input(struct ctl *c)
 	if (is_closed(s))
 		ctl_refuse(c, UAR_ESTATE, "/subagent_id",
 			   "the child was closed: resume_subagent lets it go on");
+	check_task(c, s);
 	if (c->waits || c->e.err)
 		return;
 	give_turn(c, s, in->message, in->input_id);

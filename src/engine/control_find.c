@@ -208,7 +208,8 @@ static void row_found(struct uar_rows_query *q)
 		rt_control_finish(c, e, &q->error);
 }
 
-static uar_err find_row(struct rt_control *c, enum uar_row_kind kind, uar_str id)
+static uar_err ask_row(struct rt_control *c, enum uar_row_kind kind, uar_str id,
+		       void (*done)(struct uar_rows_query *q))
 {
 	struct uar_store *store = c->rt->o.store;
 
@@ -216,9 +217,14 @@ static uar_err find_row(struct rt_control *c, enum uar_row_kind kind, uar_str id
 		.owner = c->in.owner,
 		.kind = kind,
 		.id = id,
-		.done = row_found,
+		.done = done,
 	};
 	return store->ops->rows(store, &c->row);
+}
+
+static uar_err find_row(struct rt_control *c, enum uar_row_kind kind, uar_str id)
+{
+	return ask_row(c, kind, id, row_found);
 }
 
 /* A command that names nothing that exists begins a session of its own. */
@@ -252,6 +258,33 @@ static uar_err find_by_members(struct rt_control *c)
 	return parent.n ? find_row(c, UAR_ROW_TASK, parent) : begin_session(c);
 }
 
+static void named_found(struct uar_rows_query *q)
+{
+	struct rt_control *c = UAR_OWNER(q, struct rt_control, row);
+	uar_err e;
+
+	if (q->err != UAR_ENOTFOUND) {
+		row_found(q);
+		return;
+	}
+	uar_store_rows_fini(q);
+	e = find_by_members(c);
+	if (e)
+		rt_control_finish(c, e, NULL);
+}
+
+/* A task or a job with the id that the caller gives may be there: in the session that it has. */
+static uar_err find_named(struct rt_control *c)
+{
+	const struct uar_control *in = &c->in;
+
+	if (in->kind == UAR_CTL_CREATE_TASK && in->create_task.task_id.n)
+		return ask_row(c, UAR_ROW_TASK, in->create_task.task_id, named_found);
+	if (in->kind == UAR_CTL_CREATE_JOB)
+		return ask_row(c, UAR_ROW_JOB, in->create_job.job_id, named_found);
+	return find_by_members(c);
+}
+
 uar_err rt_control_locate(struct rt_control *c)
 {
 	const struct uar_control *in = &c->in;
@@ -273,7 +306,7 @@ uar_err rt_control_locate(struct rt_control *c)
 		return find_session(c, uar_control_str(in, "thread_id"), UAR_STR_NONE);
 	case UAR_CTL_SCOPE_SESSION:
 		return find_session(c, UAR_STR_NONE, uar_control_str(in, "session_id"));
-	case UAR_CTL_SCOPE_OWNER: return find_by_members(c);
+	case UAR_CTL_SCOPE_OWNER: return find_named(c);
 	case UAR_CTL_SCOPE_ACTION: break;
 	}
 	return UAR_ENOTIMPL;

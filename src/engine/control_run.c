@@ -252,9 +252,10 @@ static bool is_at_work(const struct live_run *r)
 	       r->state.status != UAR_STATUS_CANCELLING;
 }
 
-/* Without a thread every turn of the session is interrupted, one after the other. */
+/* Without a thread or a turn every turn of the session is interrupted, one after the other. */
 static struct live_run *run_to_interrupt(struct rt_control *c)
 {
+	uar_str turn_id = c->in.interrupt_turn.turn_id;
 	struct live_run *first = NULL;
 
 	c->in.more_targets = false;
@@ -263,7 +264,7 @@ static struct live_run *run_to_interrupt(struct rt_control *c)
 	UAR_LIST_EACH (it, &c->agg->runs) {
 		struct live_run *r = UAR_OWNER(it, struct live_run, node);
 
-		if (!is_at_work(r))
+		if (!is_at_work(r) || (turn_id.n && !uar_str_eq(turn_id, r->state.id.turn_id)))
 			continue;
 		c->in.more_targets |= first != NULL;
 		first = first ? first : r;

@@ -290,6 +290,24 @@ def repeated():
                 equal(sequence_of(s, body), at, name)  # of those a run goes on meanwhile
 
 
+@test("every_command_has_its_first_outcome_after_a_kill", "CTL-45")
+def outlives():
+    with Server(process_tools="workspace_write") as s:
+        answers = []
+        for name, c in offered(s).items():
+            if c["available"] and c["changes"]:
+                body = {"idempotency_key": "k-" + name, **ROWS[name][0](s)}
+                a = post(s, name, **body)
+                equal(a.status, 200, (name, a.body))
+                answers.append((name, body, a.json))
+        s.restart()
+        s.ready()
+        for name, body, first in answers:
+            a = post(s, name, **body)
+            equal(a.status, 200, (name, a.body))
+            equal(json.dumps(a.json, sort_keys=True), json.dumps(first, sort_keys=True), name)
+
+
 @test("every_command_refuses_bad_input_and_names_the_member", "CTL-01")
 def bad():
     with Server(process_tools="workspace_write") as s:
@@ -327,6 +345,43 @@ def another():
         s.restart(user="one")
         for name, body in bodies.items():
             equal(post(s, name, **body).status, 200, (name, "its own owner finds it as it was"))
+
+
+def foreign(s, mine, theirs):
+    """(command, members): each names something of another owner beside what is the caller's own."""
+    own, task, work = mine["spawn_subagent"], mine["get_task"]["task_id"], mine["retry_job_item"]
+    their_task, their_turn = theirs["get_task"]["task_id"], theirs["fork_thread"]["turn_id"]
+    session, thread = theirs["get_thread_read"]["session_id"], {"thread_id": own["thread_id"]}
+    return (
+        ("link_tasks", {"from": task, "to": their_task, "kind": "blocks"}),
+        ("create_task", {"objective": "x", "parent_task_id": their_task}),
+        ("create_task", {"objective": "x", "session_id": session}),
+        ("submit_turn", {"agent_id": "echo", "message": "x", "session_id": session}),
+        ("spawn_subagent", {**own, "task_id": their_task}), ("spawn_subagent", {**own, "turn_id": their_turn}),
+        ("create_job", {"agent_id": "echo", "instruction": "x", "items": ["a"], "task_id": their_task}),
+        ("create_job", {"agent_id": "echo", "instruction": "x", "items": ["a"], "session_id": session}),
+        ("fork_thread", {**thread, "turn_id": their_turn}), ("rollback_thread", {**thread, "turn_id": their_turn}),
+        ("promote_queued_turn", {**thread, "queued_turn_id": theirs["promote_queued_turn"]["queued_turn_id"]}),
+        ("retry_job_item", {"job_id": work["job_id"], "job_item_id": theirs["retry_job_item"]["job_item_id"]}),
+        ("wait_subagents", {"subagent_ids": mine["wait_subagents"]["subagent_ids"] + theirs["wait_subagents"]["subagent_ids"]}),
+        ("connect_channel", {"transport": "sse", "peer_role": "client", "session_id": session}),
+        ("export_evidence", {"session_id": session}), ("get_execution_environment", {"session_id": session}),
+        ("list_subagents", {"session_id": session}), ("update_permissions", {"session_id": session, "mode": "plan"}))
+
+
+@test("an_id_of_another_owner_is_nobodys_in_every_member", "CTL-01 TEN-07")
+def members():
+    made = "spawn_subagent get_task retry_job_item fork_thread get_thread_read promote_queued_turn wait_subagents".split()
+    with Server(user="one") as s:
+        theirs = {n: ROWS[n][0](s) for n in made}
+        s.restart(user="two")
+        mine = {n: ROWS[n][0](s) for n in made}
+        for name, body in foreign(s, mine, theirs):
+            refused(post(s, name, **body), 404, "NOT_FOUND")
+        turn = {"session_id": mine["get_thread_read"]["session_id"], "turn_id": theirs["fork_thread"]["turn_id"]}
+        equal(done(s, "interrupt_turn", **turn)["status"], "no_op")
+        for filters in ({"session_id": theirs["get_thread_read"]["session_id"]}, {"parent_task_id": theirs["get_task"]["task_id"]}):
+            equal(done(s, "list_tasks", **filters)["tasks"], [])
 
 
 @test("every_command_is_refused_in_a_wrong_state", "CTL-01")

@@ -80,8 +80,8 @@ def any_command(world, family, rng):
         lambda: ("cancel_task", {"task_id": task, "propagation": propagation(rng)}),
         lambda: ("complete_task", {"task_id": task}),
         lambda: ("fail_task", {"task_id": task, "message": "no"}),
-        lambda: ("link_tasks", {"from": task, "to": other, "kind": rng.choice(("blocks", "blocked_by"))}),
-        lambda: ("unlink_tasks", {"from": task, "to": other, "kind": "blocks"}),
+        lambda: ("link_tasks", {"from": task, "to": other, "kind": rng.choice(("blocks", "blocked_by", "parent", "child"))}),
+        lambda: ("unlink_tasks", {"from": task, "to": other, "kind": rng.choice(("blocks", "parent"))}),
         lambda: ("pause_queue", {"thread_id": family.thread}),
         lambda: ("resume_queue", {"thread_id": family.thread}),
         lambda: ("remove_queued_turn", turn),
@@ -170,12 +170,26 @@ def standing(server, families):
     return {"tasks": tasks, "queues": queues, "actions": actions}
 
 
+def check_graph(tasks):
+    """Nothing waits for what is over, and each task names the top of its tree."""
+    over = ("completed", "failed", "lost", "cancelled", "timed_out", "archived")
+    for t in tasks.values():
+        waits = [e["source_id"] for e in t["relationships"] if (e["kind"], e["status"], e["target_id"]) == (
+            "blocks", "active", t["task_id"]) and tasks[e["source_id"]]["status"] not in over]
+        check(0 <= t["blockers"] <= len(waits), t, waits)
+        top = t
+        for _ in range(64):
+            top = tasks.get(top["parent_task_id"], top)
+        equal((t["root_task_id"], top["parent_task_id"]), (top["task_id"], None), t)
+
+
 def check_standing(server, families):
     """Nobody asks for anything any more: what was begun comes to rest, and a kill changes nothing of it."""
     def at_work():
         return [r for r in server.http.get("/api/runs?status=running&limit=100").json["runs"] if not r.get("actions")]
     wait_until(lambda: not at_work(), "all that is at work ends")
     before = standing(server, families)
+    check_graph(before["tasks"])
     server.kill()
     server.start()
     server.ready()

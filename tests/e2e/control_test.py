@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The control plane: commands over HTTP, their refusals, repetition, and what survives a kill."""
-from lib import Server, check, equal, main, refused, test
+from lib import Server, check, equal, main, refused, test, wait_until
 
 
 RECORD = ("task_id parent_task_id root_task_id title objective task_kind task_family visibility status priority "
@@ -357,6 +357,90 @@ def blocked():
         other = task(s, title="elsewhere")
         refused(s.http.post("/api/control/link_tasks",
                             {"from": a["task_id"], "to": other["task_id"], "kind": "blocks"}), 409, "CONFLICT", "/to")
+
+
+def retried(s, t):
+    """Another attempt, which ends at once; the task when it is over."""
+    run = command(s, "retry_task", task_id=t["task_id"], agent_id="echo", input={"message": "x"})["result"]["attempt"]
+    s.finish(run["run_id"])
+    return wait_until(lambda: status(s, t) == "completed", "the task is over again")
+
+
+@test("a_task_waits_for_each_of_its_blockers_once", "CTL-18 CTL-13 STAT-08")
+def blocked_once():
+    with Server() as s:
+        first = task(s)
+        second, waits = (task(s, session_id=first["session_id"]) for _ in range(2))
+        link = {"to": waits["task_id"], "kind": "blocks"}
+        command(s, "link_tasks", **{"from": first["task_id"], **link})
+        command(s, "fail_task", task_id=first["task_id"], message="no")
+        equal(status(s, waits), "accepted")
+        command(s, "link_tasks", **{"from": second["task_id"], **link})
+        retried(s, first)
+        equal(status(s, waits), "blocked", "the second one is not over")
+        command(s, "complete_task", task_id=second["task_id"])
+        equal((status(s, waits), folded(s, waits)), ("accepted", "accepted"))
+        retry = {"task_id": waits["task_id"], "agent_id": "echo", "input": {"message": "x"}}
+        third, fourth = (task(s, session_id=first["session_id"]) for _ in range(2))
+        command(s, "link_tasks", **{"from": third["task_id"], **link})
+        command(s, "fail_task", task_id=waits["task_id"], message="no")  # while it waits
+        command(s, "link_tasks", **{"from": fourth["task_id"], **link})  # and when it is over
+        for blocker in (third, fourth):
+            refused(s.http.post("/api/control/retry_task", retry), 409, "CONFLICT", "/task_id")
+            command(s, "complete_task", task_id=blocker["task_id"])
+        equal(status(s, waits), "failed")
+        retried(s, waits)
+
+
+@test("a_tree_of_tasks_has_no_circle_and_a_depth", "CTL-18 CTL-19 CTL-12 TASK-03")
+def trees():
+    with Server() as s:
+        top, child, grandchild = family(s)
+        for link in ({"from": grandchild, "to": top, "kind": "parent"}, {"from": top, "to": grandchild, "kind": "child"}):
+            body = {**link, "from": link["from"]["task_id"], "to": link["to"]["task_id"]}
+            p = refused(s.http.post("/api/control/link_tasks", body), 409, "CONFLICT", "/to")
+            way = " -> ".join(t["task_id"] for t in (grandchild, top, child, grandchild))
+            check(way in p["detail"], p)
+        above = task(s, session_id=top["session_id"])
+        link = {"from": above["task_id"], "to": top["task_id"], "kind": "parent"}
+        def roots():
+            return {s.http.get(f"/api/tasks/{t['task_id']}").json["task"]["root_task_id"] for t in (top, child, grandchild)}
+        command(s, "link_tasks", **link)
+        equal(roots(), {above["task_id"]}, "those below go with it")
+        command(s, "unlink_tasks", **link)
+        equal(roots(), {top["task_id"]})
+        def chain(n):
+            out = [task(s, session_id=top["session_id"])]
+            while len(out) < n:
+                out.append(task(s, parent_task_id=out[-1]["task_id"]))
+            return out
+        long, longer = chain(32), chain(33)
+        deep = {"from": long[-1]["task_id"], "to": longer[0]["task_id"], "kind": "parent"}
+        refused(s.http.post("/api/control/link_tasks", deep), 413, "PAYLOAD_TOO_LARGE", "/to")
+        deep["from"] = long[-2]["task_id"]
+        command(s, "link_tasks", **deep)
+        command(s, "cancel_task", task_id=long[0]["task_id"], propagation="all")
+        equal({status(s, t) for t in long + longer}, {"cancelled"})
+
+
+@test("the_same_id_again_makes_no_second_session", "CTL-45 CTL-46")
+def same_id():
+    with Server() as s:
+        t = task(s, task_id="mine")
+        work = {"job_id": "work", "agent_id": "echo", "instruction": "x", "items": ["a"]}
+        j = command(s, "create_job", **work)["result"]["job"]
+        wait_until(lambda: command(s, "get_job", job_id="work")["result"]["job"]["status"] == "completed", "the job")
+        for key in ({}, {"idempotency_key": "k"}):
+            again = command(s, "create_task", task_id="mine", objective="x", **key)["result"]["task"]
+            equal((again["task_id"], again["session_id"]), ("mine", t["session_id"]))
+            again = command(s, "create_job", **work, **key)["result"]["job"]
+            equal((again["status"], again["session_id"]), ("completed", j["session_id"]))
+        s.restart()
+        equal(command(s, "create_job", **work, **key)["result"]["job"], again)
+        equal({x["session_id"] for x in s.http.get("/api/sessions").json["sessions"]}, {t["session_id"], j["session_id"]})
+        other = task(s)
+        refused(s.http.post("/api/control/create_task", {"task_id": "mine", "objective": "x", "session_id": other["session_id"]}),
+                400, "VALIDATION_ERROR", "/session_id")
 
 
 @test("a_task_belongs_to_a_session_a_thread_or_a_task", "ID-05")

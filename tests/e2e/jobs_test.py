@@ -169,6 +169,20 @@ def delegated():
         equal(fact["target"], {"kind": "job", "id": j["job_id"]})
 
 
+@test("no_item_of_a_job_starts_again_for_a_cancelled_task", "TASK-04 CTL-50")
+def held():
+    with Server() as s:
+        top = command(s, "create_task", objective="dig")["result"]["task"]
+        task = command(s, "create_task", objective="dig", parent_task_id=top["task_id"])["result"]["task"]
+        j = create(s, ["a"], agent_id="late", task_id=task["task_id"])
+        equal(ended(s, j["job_id"])["job"]["status"], "failed")
+        command(s, "cancel_task", task_id=top["task_id"])
+        p = refused(s.http.post("/api/control/retry_job_item", {"job_id": j["job_id"], "job_item_id": j["job_id"] + ".0"}),
+                    409, "CONFLICT", "/job_id")
+        check(top["task_id"] in p["detail"], p)
+        equal(ended(s, j["job_id"])["job"]["status"], "failed")
+
+
 @test("a_thousand_items_are_each_done_once_through_kills", "CTL-46 JOB-02 FACT-09")
 def killed():
     rng = random.Random(11)

@@ -370,6 +370,8 @@ def task_cancelled():
             if how == "none":
                 check(wait(s, child["subagent_id"], timeout_ms=500)["timed_out"], "it goes on")
                 equal(job(s, work)["status"], "running")
+                refused(s.http.post("/api/control/send_subagent_input", {
+                    "subagent_id": child["subagent_id"], "message": "more"}), 409, "CONFLICT", "/subagent_id")
                 continue
             equal(rest(s, child)["status"], "closed", how)
             wait_until(lambda: job(s, work)["status"] == "cancelled" and not job(s, work)["counts"]["running"], "the job")

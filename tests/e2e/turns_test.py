@@ -176,6 +176,12 @@ def interrupted():
         equal(sorted(both["turn_ids"]), sorted(ids([waiting, other])))
         for t in (waiting, other):
             equal(s.finish(t["run_id"])["status"], "canceled")
+        # a turn may be named without its thread
+        kept, last = (streaming(s, session_id=first["session_id"]) for _ in range(2))
+        named = command(s, "interrupt_turn", session_id=first["session_id"], turn_id=last["turn_id"])["result"]
+        equal((named["status"], named["turn_ids"]), ("accepted", [last["turn_id"]]))
+        equal(s.finish(last["run_id"])["status"], "canceled")
+        equal(s.record(kept["run_id"])["status"], "running")
         idle = command(s, "interrupt_turn", **where)
         equal((idle["result"]["status"], idle["event_ids"]), ("no_op", []))
         refused(s.http.post("/api/control/interrupt_turn", {"session_id": "none"}), 404, "NOT_FOUND")
