@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "app/check_log.h"
+#include "app/check_views.h"
 #include "app/cli.h"
 #include "app/datadir.h"
 #include "app/definition_parts.h"
@@ -105,6 +106,7 @@ static bool knows_server(uar_err e)
 struct stored_check {
 	struct uar_buf *problems;
 	struct uar_log_check log;
+	struct uar_view_check views;
 };
 
 static void on_bad_row(void *ctx, const char *what)
@@ -125,9 +127,53 @@ static uar_err on_stored_run(void *ctx, const struct uar_run_row *row)
 
 static uar_err on_stored_row(void *ctx, const struct uar_row *row)
 {
+	struct stored_check *k = ctx;
+
 	if (row->kind == UAR_ROW_ACTION)
-		uar_validator_question(((struct stored_check *)ctx)->log.validator, row);
+		uar_validator_question(k->log.validator, row);
+	else if (row->kind == UAR_ROW_TASK)
+		uar_validator_task(k->log.validator, row);
+	else if (row->kind == UAR_ROW_SNAPSHOT)
+		return uar_view_check_row(&k->views, row);
 	return UAR_OK;
+}
+
+static uar_err on_folded_event(void *ctx, const struct uar_event *ev)
+{
+	return uar_view_check_event(&((struct stored_check *)ctx)->views, ev);
+}
+
+static uar_err pass_run(void *ctx, const struct uar_run_row *row)
+{
+	(void)ctx;
+	(void)row;
+	return UAR_OK;
+}
+
+static uar_err pass_row(void *ctx, const struct uar_row *row)
+{
+	(void)ctx;
+	(void)row;
+	return UAR_OK;
+}
+
+static void pass_bad(void *ctx, const char *what)
+{
+	(void)ctx;
+	(void)what;
+}
+
+/* The rows come behind the events, so the events come once more. */
+static uar_err check_views(const char *data, struct stored_check *k, struct uar_buf *notes,
+			   struct uar_error *error)
+{
+	struct uar_store_visitor v = { on_folded_event, pass_run, pass_row, pass_bad, k };
+	uar_err e = k->views.wanted ? uar_store_sqlite_visit(data, &v, error) : UAR_OK;
+
+	if (!e && k->views.wanted)
+		uar_buf_printf(notes, "snapshots      %zu of %zu are what their events lead to\n",
+			       k->views.right, k->views.wanted);
+	return e;
 }
 
 static uar_err verify_with_rules(const char *data, struct uar_buf *notes, struct uar_buf *problems,
@@ -138,10 +184,14 @@ static uar_err verify_with_rules(const char *data, struct uar_buf *notes, struct
 				       &k };
 	uar_err e = uar_log_check_init(&k.log);
 
+	uar_view_check_init(&k.views, problems);
 	if (!e)
 		e = uar_store_sqlite_visit(data, &v, error);
 	if (!e) /* where rows are damaged, events are missing */
 		uar_log_check_report(&k.log, notes, problems);
+	if (!e)
+		e = check_views(data, &k, notes, error);
+	uar_view_check_fini(&k.views);
 	uar_log_check_fini(&k.log);
 	return e;
 }

@@ -1,11 +1,10 @@
 /* validate.c - the rules of a log; validate.h names them. */
-#include "core/validate.h"
+#include "core/validate_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/map.h"
 #include "core/core.h"
 
 /* A run; kept when it is over, as nothing may follow. */
@@ -48,6 +47,7 @@ struct uar_validator {
 	size_t run_count, run_room;
 	size_t first_run;	   /* of the session under way */
 	struct part_set questions; /* of all sessions: their rows come last */
+	struct seen_tasks tasks;
 	/* of the session under way */
 	struct uar_session session;
 	char session_id[UAR_LIMIT_ID_BYTES + 1];
@@ -534,6 +534,8 @@ static uar_err check_rules(struct uar_validator *v)
 		e = check_lifecycles(v);
 	if (!e)
 		e = check_fanout(v);
+	if (!e)
+		e = validate_task_event(&v->tasks, v->ev, &v->scratch);
 	if (!e && v->run) {
 		check_attempt(v, v->run);
 		fold_run(v, v->run);
@@ -592,6 +594,16 @@ void uar_validator_question(struct uar_validator *v, const struct uar_row *row)
 	v->run = NULL;
 }
 
+void uar_validator_task(struct uar_validator *v, const struct uar_row *row)
+{
+	const char *status = row->open ? NULL : validate_task_status(&v->tasks, row);
+
+	snprintf(v->session_id, sizeof v->session_id, "%.*s", UAR_FMT(row->session_id));
+	if (status && !uar_str_is(row->status, status))
+		broken(v, "row", "the record of task %.*s says %.*s, its events lead to %s",
+		       UAR_FMT(row->id), UAR_FMT(row->status), status);
+}
+
 /* --- life ----------------------------------------------------------------------------------- */
 
 uar_err uar_validator_create(uar_violation_fn *bad, void *ctx, struct uar_validator **out)
@@ -606,6 +618,7 @@ uar_err uar_validator_create(uar_violation_fn *bad, void *ctx, struct uar_valida
 	uar_map_init(&v->runs, 0);
 	uar_map_init(&v->parts.map, 0);
 	uar_map_init(&v->questions.map, 0);
+	uar_map_init(&v->tasks.map, 0);
 	*out = v;
 	return UAR_OK;
 }
@@ -622,6 +635,7 @@ void uar_validator_destroy(struct uar_validator *v)
 	uar_map_fini(&v->runs);
 	uar_map_fini(&v->parts.map);
 	uar_map_fini(&v->questions.map);
+	validate_tasks_fini(&v->tasks);
 	uar_arena_fini(&v->scratch);
 	uar_free(v);
 }

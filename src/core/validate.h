@@ -15,8 +15,8 @@
  *	subagent   a child agent is spawned once, before anything else is said of it
  *	job        a job is created once; an item is at work once at a time, and completed once
  *	fold       the event cannot follow the state that the events before it lead to
- *	row        the stored record of a run or a question says something else than its
- *	           events
+ *	row        the stored record of a run, a task or a question says something else than
+ *	           its events
  *
  * Pure: it reads events and keeps what it needs on the heap. */
 #ifndef UAR_CORE_VALIDATE_H
@@ -49,6 +49,8 @@ UAR_MUST_CHECK uar_err uar_validator_event(struct uar_validator *v, const struct
 void uar_validator_row(struct uar_validator *v, const struct uar_run_row *row);
 /* The stored record of a question; one of a run whose events are gone is not judged. */
 void uar_validator_question(struct uar_validator *v, const struct uar_row *row);
+/* The stored record of a task. While an attempt is alive it follows the log and is not judged. */
+void uar_validator_task(struct uar_validator *v, const struct uar_row *row);
 
 struct uar_validated {
 	uint64_t events, sessions, runs, tool_calls, actions, violations;

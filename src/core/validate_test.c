@@ -252,3 +252,40 @@ TEST(the_record_of_a_question_that_disagrees_is_found, "")
 	uar_validator_destroy(v);
 	story_fini(&t);
 }
+
+/* Two owners have a task of the same id; the events of one say nothing about the other's. */
+TEST(the_record_of_a_task_that_disagrees_is_found, "VAL-10")
+{
+	struct found f = { .count = 0 };
+	struct uar_validator *v = NULL;
+	struct uar_event ev = { .cls = UAR_EV_TASK_CREATED,
+				.sequence = 1,
+				.payload = UAR_STR("{\"status\":\"accepted\"}") };
+	struct uar_row row = { .kind = UAR_ROW_TASK,
+			       .id = UAR_STR("t"),
+			       .status = UAR_STR("accepted"),
+			       .owner = { UAR_STR("a"), UAR_STR("b"), UAR_STR("c") } };
+	size_t told;
+
+	ev.ids[UAR_ID_TENANT] = row.owner.tenant;
+	ev.ids[UAR_ID_WORKSPACE] = row.owner.workspace;
+	ev.ids[UAR_ID_USER] = row.owner.user;
+	ev.ids[UAR_ID_SESSION] = UAR_STR("s");
+	ev.ids[UAR_ID_TASK] = row.id;
+	REQUIRE(uar_validator_create(keep, &f, &v) == UAR_OK);
+	CHECK_INT(uar_validator_event(v, &ev), UAR_OK);
+	told = f.count; /* that the event lacks members */
+	uar_validator_task(v, &row);
+	CHECK_INT(f.count, told);
+	row.status = UAR_STR("failed");
+	uar_validator_task(v, &row);
+	CHECK_INT(f.count, told + 1);
+	row.open = true;
+	uar_validator_task(v, &row);
+	CHECK_INT(f.count, told + 1);
+	row.open = false;
+	row.owner.user = UAR_STR("d");
+	uar_validator_task(v, &row);
+	CHECK_INT(f.count, told + 1);
+	uar_validator_destroy(v);
+}

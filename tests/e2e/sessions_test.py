@@ -5,7 +5,7 @@ import os
 import sqlite3
 import tempfile
 
-from lib import Provider, Server, check, equal, main, refused, test, wait_until
+from lib import Provider, Server, check, equal, main, refused, run_uar, test, wait_until
 from lib.payloads import check_payload
 from lib.plugins import Lab
 
@@ -262,6 +262,10 @@ def repaired():
         equal((log.count("snapshot.repaired"), log[-1]), (1, "snapshot.repaired"))
         s.restart()
         equal(session(s, session_id), again)
+        s.stop()
+        fine = run_uar("check", "--log", "--data", s.data)
+        check(fine.returncode == 0 and "1 of 1 are what their events lead to" in fine.stdout, fine.stdout, fine.stderr)
+        s.start()
 
 
 @test("what_is_not_known_is_said", "SNAP-14 SNAP-20 STAT-16 VAL-09")
