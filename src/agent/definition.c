@@ -5,6 +5,7 @@
 #include "agent/source.h"
 #include "base/embed.h"
 #include "base/file.h"
+#include "flow/flow.h"
 #include "json/schema.h"
 
 #define TIMEOUT_US INT64_C(3600000000) /* such agents work long */
@@ -154,6 +155,19 @@ static void read_routing(struct copy *c, const struct uar_json *j,
 		out->fallbacks[out->fallback_count++] = read_model(c, m);
 }
 
+/* The nodes of a workflow name its tools; what policy.tools allows besides narrows nothing. */
+static uar_str tools_of_workflow(struct copy *c, const struct uar_json *definition)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
+	uar_str out;
+
+	uar_flow_write_tools(definition, &b);
+	c->failed |= b.err != UAR_OK;
+	out = own(c, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out;
+}
+
 static void read_tools(struct copy *c, const struct uar_json *j, struct uar_definition_tools *out)
 {
 	out->allow = joined(c, uar_json_get(j, UAR_STR("allow")));
@@ -199,6 +213,8 @@ static void read_chat(struct copy *c, const struct uar_json *j, struct uar_defin
 
 	read_routing(c, uar_json_get(policy, UAR_STR("provider")), &d->routing);
 	read_tools(c, uar_json_get(policy, UAR_STR("tools")), &d->tools);
+	if (uar_json_get(j, UAR_STR("workflow")))
+		d->tools.allow = tools_of_workflow(c, j);
 	read_prompt(c, uar_json_get(j, UAR_STR("prompt")), &d->prompt);
 	read_output(c, uar_json_get(policy, UAR_STR("output")), &d->output);
 	d->schemas = (struct uar_definition_schemas){
@@ -408,9 +424,10 @@ bool uar_definition_inactive(const struct uar_definition *d, size_t index,
 #define I(POINTER, WHY) { POINTER, WHY },
 #include "agent/inactive.def"
 #undef I
+		{ NULL, NULL },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+	for (size_t i = 0; rows[i].pointer; i++)
 		if (uar_json_pointer(d->json, uar_str_c(rows[i].pointer)) && index-- == 0) {
 			*out = rows[i];
 			return true;

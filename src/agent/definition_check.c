@@ -2,13 +2,15 @@
 #include "agent/definition_int.h"
 #include "agent/limits.h"
 #include "agent/prompt.h"
+#include "flow/flow.h"
 #include "json/schema.h"
 
 /* --- what an entry does not use --------------------------------------------------------- */
 
 static const struct {
 	const char *pointer;
-	const char *entry; /* the only one that takes it; a '.' at its end: all that begin so */
+	const char *entry; /* those that take it, a space between two; a '.' at the end of one: all
+			    * that begin so */
 	const char *instead;
 } only[] = {
 	{ "/runtime/backend/args", "backend.acp", "" },
@@ -22,26 +24,32 @@ static const struct {
 	{ "/runtime/backend", "backend.", "" },
 	{ "/runtime/peer", "peer.a2a", "" },
 	{ "/policy/approvals", "backend.", ": use policy.tools.ask" },
-	{ "/runtime/workflow", "workflow.run", "" },
+	{ "/workflow", "workflow.run", "" },
 	{ "/prompt", "llm.chat", "" },
 	{ "/memory", "llm.chat", "" },
-	{ "/tools", "llm.chat", "" },
+	{ "/tools", "llm.chat workflow.run", "" },
 	{ "/ui", "llm.chat", "" },
-	{ "/schemas/outputs", "llm.chat", "" },
+	{ "/schemas/outputs", "llm.chat workflow.run", "" },
 	{ "/policy/provider", "llm.chat", ": use runtime.backend.model" },
-	{ "/policy/tools", "llm.chat", ": use policy.approvals" },
-	{ "/policy/permissions", "llm.chat", ": use policy.approvals" },
+	{ "/policy/tools", "llm.chat workflow.run", ": use policy.approvals" },
+	{ "/policy/tools/allow", "llm.chat", ": its nodes name its tools" },
+	{ "/policy/permissions", "llm.chat workflow.run", ": use policy.approvals" },
 	{ "/policy/skills", "llm.chat", "" },
 	{ "/policy/hooks", "llm.chat", "" },
-	{ "/policy/sandbox", "llm.chat", ": use runtime.backend.sandbox_mode" },
+	{ "/policy/sandbox", "llm.chat workflow.run", ": use runtime.backend.sandbox_mode" },
 	{ "/policy/output", "llm.chat", "" },
 };
 
 static bool takes(uar_str entry, const char *who)
 {
-	uar_str w = uar_str_c(who);
+	uar_str w, rest = uar_str_c(who);
 
-	return uar_str_ends(w, UAR_STR(".")) ? uar_str_starts(entry, w) : uar_str_eq(entry, w);
+	while (rest.n) {
+		w = uar_str_cut(rest, ' ', &rest);
+		if (uar_str_ends(w, UAR_STR(".")) ? uar_str_starts(entry, w) : uar_str_eq(entry, w))
+			return true;
+	}
+	return false;
 }
 
 static uar_err check_entry(const struct uar_definition *d, struct uar_error *error)
@@ -55,16 +63,26 @@ static uar_err check_entry(const struct uar_definition *d, struct uar_error *err
 			return uar_error_set(error, UAR_ESCHEMA, "%.*s does not take it%s",
 					     UAR_FMT(entry), only[i].instead);
 		}
-	if (uar_str_is(entry, "workflow.run") &&
-	    !uar_json_pointer(d->json, UAR_STR("/runtime/workflow"))) {
-		uar_error_where(error, "/runtime");
-		return uar_error_set(error, UAR_ESCHEMA, "required: 'workflow' is missing");
-	}
 	if (uar_str_is(entry, "peer.a2a") && !uar_json_pointer(d->json, UAR_STR("/runtime/peer"))) {
 		uar_error_where(error, "/runtime");
 		return uar_error_set(error, UAR_ESCHEMA, "required: 'peer' is missing");
 	}
 	return UAR_OK;
+}
+
+static uar_err check_workflow(const struct uar_definition *d, struct uar_error *error)
+{
+	struct uar_arena arena;
+	struct uar_flow *flow;
+	uar_err e;
+
+	if (!uar_str_is(d->info.entry, "workflow.run"))
+		return UAR_OK;
+	uar_arena_init(&arena, 0);
+	flow = uar_arena_alloc(&arena, sizeof *flow);
+	e = flow ? uar_flow_read(d->json, flow, error) : UAR_ENOMEM;
+	uar_arena_fini(&arena);
+	return e;
 }
 
 /* A member that acts nowhere is refused. */
@@ -167,6 +185,8 @@ uar_err uar_definition_check(const struct uar_definition *d, struct uar_error *e
 {
 	uar_err e = check_entry(d, error);
 
+	if (!e)
+		e = check_workflow(d, error);
 	if (!e)
 		e = check_ensemble(d, error);
 	if (!e)

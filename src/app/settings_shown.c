@@ -36,6 +36,9 @@ static const struct limit {
 #define ROOM "evidence"
 #include "evidence/limits.def"
 #undef ROOM
+#define ROOM "flow"
+#include "flow/limits.def"
+#undef ROOM
 #define ROOM "gate"
 #include "gate/limits.def"
 #undef ROOM
