@@ -76,6 +76,7 @@ bool uar_config_is_foreign(uar_str key, uar_str value)
 	for (size_t i = 0; i < ARRAY_LEN(other_variables); i++)
 		if (uar_str_is(key, other_variables[i]))
 			return true;
-	return uar_str_starts(key, UAR_STR("test_")) || /* the test suite's own */
+	return uar_str_starts(key, UAR_STR("secret_")) || /* of ${secret:NAME} */
+	       uar_str_starts(key, UAR_STR("test_")) ||	  /* the test suite's own */
 	       is_service_link(key, value);
 }

@@ -416,7 +416,8 @@ TEST(a_file_that_cannot_be_read_is_named, "CFG-04")
 TEST(unknown_variables_are_warnings_unless_strict, "")
 {
 	static char *const env[] = { "HOME=/h",	   "UAR_LOG_LEVLE=info", "UAR_XYZZY_PLUGH=1",
-				     "UAR_USER=u", "NOT_OURS=1",	 NULL };
+				     "UAR_USER=u", "NOT_OURS=1",	 "UAR_SECRET_KEY=s",
+				     NULL };
 	static const char text[] =
 		"UAR_LOG_LEVLE: there is no such setting, did you mean UAR_LOG_LEVEL?\n"
 		"UAR_XYZZY_PLUGH: there is no such setting\n";

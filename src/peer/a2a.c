@@ -156,9 +156,10 @@ static uar_err on_event(void *ctx, const struct uar_sse_event *ev)
 		r->stop.reason = why;
 		return UAR_ESKIP;
 	}
+	r->task.has_strays = false;
 	if (!e)
 		e = a2a_task_take(&r->task, j, r->find.message_id);
-	if (e)
+	if (e || r->task.has_strays)
 		return e;
 	show(r);
 	if (!uar_remote_over(r->task.state) && !uar_remote_asks(r->task.state))
@@ -260,17 +261,20 @@ static void end_find(struct uar_remote *r)
 	finish(r, UAR_REMOTE_DONE, "", 0);
 }
 
-/* The answer is one object. */
+/* The answer is one object. Another task than that which was asked for is no answer. */
 static uar_err take_answer(struct uar_remote *r, const struct uar_json *j, bool *out_more)
 {
+	uar_err e;
+
 	*out_more = false;
 	switch (r->op) {
 	case A2A_LIST: return look_at_page(r, j, out_more);
 	case A2A_SEND:
 	case A2A_STREAM:
-	case A2A_FOLLOW: return a2a_task_take(&r->task, j, r->find.message_id);
-	default: return a2a_task_take_task(&r->task, j, r->find.message_id);
+	case A2A_FOLLOW: e = a2a_task_take(&r->task, j, r->find.message_id); break;
+	default: e = a2a_task_take_task(&r->task, j, r->find.message_id);
 	}
+	return e ? e : r->task.has_strays ? UAR_EINVALID : UAR_OK;
 }
 
 static void end_object(struct uar_remote *r, int status, uar_str body, int64_t retry_after_us)
@@ -383,7 +387,9 @@ static uar_err start(struct uar_remote *r, const struct a2a_ask *a, uar_str mess
 	begin(r, a->op);
 	r->find.on = false;
 	r->find.message_id = keep_id(r, message_id);
-	e = ask(r, a);
+	e = a2a_task_expect(&r->task, a->message ? a->message->task_id : a->task_id);
+	if (!e)
+		e = ask(r, a);
 	if (e)
 		release(r);
 	return e;
@@ -458,6 +464,7 @@ static void read_card(struct uar_remote *r, uar_str text)
 	uar_err e = a2a_card_read(text, r->card_url, r->hosts, &r->arena, &r->card, &error);
 
 	if (e) {
+		a2a_cards_forget(&r->host->cards, r->card_url); /* it may be mended at once */
 		finish(r, e == UAR_ENOMEM ? UAR_REMOTE_NO_MEMORY : UAR_REMOTE_BROKEN,
 		       uar_error_text(&error), 0);
 		return;

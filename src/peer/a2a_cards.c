@@ -49,6 +49,14 @@ void a2a_cards_keep(struct a2a_cards *c, const struct a2a_kept_card *card)
 		drop(to);
 }
 
+void a2a_cards_forget(struct a2a_cards *c, uar_str url)
+{
+	struct a2a_kept_card *k = a2a_cards_find(c, url);
+
+	if (k)
+		drop(k);
+}
+
 void a2a_cards_fini(struct a2a_cards *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(c->at); i++)

@@ -76,13 +76,20 @@ static uar_err set_id(struct a2a_task *t, size_t which, uar_str id, uar_str *out
 	return UAR_OK;
 }
 
+uar_err a2a_task_expect(struct a2a_task *t, uar_str task_id)
+{
+	return set_id(t, 0, task_id, &t->task_id);
+}
+
 /* Another task's events do not concern this one. */
 static uar_err take_ids(struct a2a_task *t, uar_str task_id, uar_str context_id)
 {
 	uar_err e;
 
-	if (t->task_id.n && task_id.n && !uar_str_eq(t->task_id, task_id))
+	if (t->task_id.n && task_id.n && !uar_str_eq(t->task_id, task_id)) {
+		t->has_strays = true;
 		return UAR_ESKIP;
+	}
 	e = set_id(t, 0, task_id, &t->task_id);
 	return e ? e : set_id(t, 1, context_id, &t->context_id);
 }

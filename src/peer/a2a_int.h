@@ -34,6 +34,7 @@ struct a2a_cards {
 struct a2a_kept_card *a2a_cards_find(struct a2a_cards *c, uar_str url); /* NULL: it is not there */
 /* Copies it. What cannot be kept is read again. */
 void a2a_cards_keep(struct a2a_cards *c, const struct a2a_kept_card *card);
+void a2a_cards_forget(struct a2a_cards *c, uar_str url);
 void a2a_cards_fini(struct a2a_cards *c);
 
 /* --- a2a_fold.c ------------------------------------------------------------------------------ */
@@ -60,9 +61,12 @@ struct a2a_task {
 	unsigned text_made;
 	bool pieces; /* it came as updates: the task itself is worth asking for */
 	bool has_history, knows;
+	bool has_strays; /* another task was spoken of */
 };
 void a2a_task_init(struct a2a_task *t);
 void a2a_task_fini(struct a2a_task *t);
+/* Its id is known, or empty. */
+UAR_MUST_CHECK uar_err a2a_task_expect(struct a2a_task *t, uar_str task_id);
 /* One answer or event, in either version: a task, a message, a change. UAR_EINVALID: it is none of
  * them; UAR_ETOOBIG: it delivers more than is taken. What concerns another task is left out.
  * `message_id`: is it among the history? Or empty. */

@@ -164,6 +164,14 @@ TEST(events_of_another_task_and_broken_ones_change_nothing, "A2A-09")
 		       ""),
 		  UAR_OK);
 	CHECK_INT(view_of(&t).state, UAR_REMOTE_WORKING);
+	CHECK(t.has_strays);
+	a2a_task_fini(&t);
+	a2a_task_init(&t);
+	CHECK_INT(a2a_task_expect(&t, UAR_STR("mine")), UAR_OK);
+	CHECK_INT(take(&t, "{\"kind\":\"task\",\"id\":\"t\",\"status\":{\"state\":\"completed\"}}",
+		       ""),
+		  UAR_OK);
+	CHECK(t.has_strays && view_of(&t).state == UAR_REMOTE_UNKNOWN);
 	a2a_task_fini(&t);
 }
 

@@ -187,6 +187,37 @@ TEST(a_secret_is_hidden_in_every_form, "SEC-02")
 	uar_secrets_used_fini(&used);
 }
 
+/* However it is cut, and whatever else it could have become. */
+TEST(a_secret_is_hidden_in_a_text_that_comes_in_pieces, "SEC-02")
+{
+	static const struct {
+		const char *came, *shown;
+	} cases[] = {
+		{ "say abab, then abababa.", "say <redacted>, then <redacted>a." },
+		{ "50% of p%2Fq%2B%22r%20s!", "50% of <redacted>!" },
+		{ "p\\/q+\\\"r s\\", "<redacted>\\" },
+		{ "ab abc aba p/q", "ab abc aba p/q" },
+	};
+	struct uar_secrets_used used = { .values = { 0 } };
+
+	uar_secrets_note(&used, UAR_STR("abab"));
+	uar_secrets_note(&used, UAR_STR("ababab"));
+	uar_secrets_note(&used, UAR_STR("p/q+\"r s"));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uar_str came = uar_str_c(cases[i].came);
+		struct uar_buf out = uar_buf_make(1024);
+		size_t told = 0;
+
+		for (size_t n = 1; n <= came.n; n++)
+			told += uar_secrets_hide_piece(&used, uar_str_n(came.p + told, n - told),
+						       &out);
+		uar_secrets_hide(&used, uar_str_from(came, told), &out);
+		CHECK_STR(uar_buf_str(&out), cases[i].shown);
+		uar_buf_fini(&out);
+	}
+	uar_secrets_used_fini(&used);
+}
+
 TEST(a_secret_goes_where_it_is_granted, "SEC-02")
 {
 	static const char grants[] = "{\"A\":{\"hosts\":[\"x.example\",\"*.y.example:8443\"]},"

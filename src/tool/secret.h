@@ -52,5 +52,8 @@ void uar_secrets_note(struct uar_secrets_used *u, uar_str value);
 /* Appends the text with "<redacted>" in place of each value that was used, also percent-encoded,
  * in base64 or escaped in JSON. How many there were. */
 size_t uar_secrets_hide(const struct uar_secrets_used *u, uar_str text, struct uar_buf *out);
+/* The same of a text that goes on: how many of its bytes were appended. The rest may be the
+ * beginning of a value, and is given again with what follows. */
+size_t uar_secrets_hide_piece(const struct uar_secrets_used *u, uar_str text, struct uar_buf *out);
 
 #endif

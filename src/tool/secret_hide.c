@@ -120,6 +120,61 @@ static size_t value_at(const struct uar_secrets_used *u, uar_str rest)
 	return found;
 }
 
+/* Could bytes behind the text make a value of it, or a longer one? */
+static bool may_become(uar_str text, uar_str value)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < value.n; i++) {
+		uar_str rest = uar_str_from(text, at);
+		size_t n;
+
+		if (!rest.n || (rest.n < 3 && rest.p[0] == '%') ||
+		    (rest.n < 2 && rest.p[0] == '\\'))
+			return true;
+		n = stands_for(rest, value.p[i]);
+		if (!n)
+			return false;
+		at += n;
+	}
+	return false;
+}
+
+static bool is_unfinished(const struct uar_secrets_used *u, uar_str rest)
+{
+	for (size_t at = 0; at < u->values.n;) {
+		uar_str value = uar_str_c(u->values.p + at);
+
+		if (rest.n < 3 * value.n && may_become(rest, value))
+			return true;
+		at += value.n + 1;
+	}
+	return false;
+}
+
+size_t uar_secrets_hide_piece(const struct uar_secrets_used *u, uar_str text, struct uar_buf *out)
+{
+	size_t from = 0, i = 0;
+
+	while (u->values.n && i < text.n) {
+		uar_str rest = uar_str_from(text, i);
+		size_t n = value_at(u, rest);
+
+		if (is_unfinished(u, rest))
+			break;
+		if (n) {
+			uar_buf_add(out, text.p + from, i - from);
+			uar_buf_add_str(out, UAR_STR("<redacted>"));
+			from = i + n;
+		}
+		i += n ? n : 1;
+	}
+	if (!u->values.n)
+		i = text.n;
+	uar_buf_add(out, text.p + from, i - from);
+	return i;
+}
+
 size_t uar_secrets_hide(const struct uar_secrets_used *u, uar_str text, struct uar_buf *out)
 {
 	size_t from = 0, found = 0;

@@ -86,6 +86,7 @@ static void began(struct peer_worker *w, enum peer_doing doing, uar_err e)
 {
 	w->doing = doing;
 	w->news = false;
+	w->said.made = PEER_SAID_BEFORE;
 	if (e && w->leaving)
 		stopped_here_alone(w, uar_err_text(e));
 	else if (e)
@@ -369,6 +370,8 @@ static void on_update(void *ctx, const struct uar_remote_view *v)
 		w->seen.state = v->state;
 		return;
 	}
+	if (w->seen.over && !uar_remote_over(v->state))
+		return; /* an end is one */
 	if (!rt_peer_tell(w, v))
 		w->doing = PEER_RESTS;
 	set_held(w);
@@ -415,8 +418,11 @@ static void end_stream(struct peer_worker *w)
 		began(w, PEER_CHECKS, ops_of(w)->get(w->remote, task_of(w), UAR_STR("")));
 	else if (w->seen.over)
 		conclude_when_kept(w);
-	else
+	else {
+		if (w->doing == PEER_FOLLOWS) /* an answer that is no stream is one that was cut */
+			w->cuts = w->news ? 1 : w->cuts + 1;
 		go_on(w);
+	}
 }
 
 static void end_well(struct peer_worker *w)

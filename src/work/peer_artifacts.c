@@ -6,6 +6,7 @@
 #include "event/limits.h"
 #include "work/aside.h"
 #include "work/spill.h"
+#include "work/tool_echo.h"
 
 struct peer_keeping {
 	struct uar_runtime *rt;
@@ -129,40 +130,75 @@ static void on_task(struct uar_task *t)
 	go_on(UAR_OWNER(t, struct peer_keeping, task));
 }
 
-static bool copy_parts(struct peer_keeping *k, const struct uar_remote_part *parts, size_t count)
+/* As it is recorded: without the values of secrets. Data stays JSON. */
+static uar_err copy_text(struct peer_keeping *k, const struct uar_secrets_used *secrets,
+			 bool is_json, uar_str *text)
 {
-	k->parts = uar_arena_alloc(&k->arena, (count + 1) * sizeof *k->parts);
-	for (size_t i = 0; k->parts && i < count; i++) {
-		struct uar_remote_part *to = &k->parts[i];
-		uar_str *const all[] = { &to->artifact_id, &to->title, &to->mime, &to->content };
+	struct uar_buf b = uar_buf_make(4 * text->n + 64);
+	size_t count = 0;
+	uar_err e = UAR_OK;
 
-		*to = parts[i];
-		if (!uar_arena_strs(&k->arena, all, ARRAY_LEN(all)))
-			return false;
+	if (!secrets->values.n || !uar_utf8_valid(*text)) {
+		*text = uar_arena_str(&k->arena, *text);
+		return text->p ? UAR_OK : UAR_ENOMEM;
 	}
-	k->count = count;
-	return k->parts != NULL;
+	if (is_json)
+		e = rt_echo_hide(secrets, *text, &b, &count);
+	else
+		uar_secrets_hide(secrets, *text, &b);
+	e = e ? e : b.err;
+	if (!e) {
+		*text = uar_arena_str(&k->arena, uar_buf_str(&b));
+		e = text->p ? UAR_OK : UAR_ENOMEM;
+	}
+	uar_buf_fini(&b);
+	return e;
 }
 
-uar_err rt_peer_artifacts_keep(struct live_run *r, const struct uar_remote_view *v,
+static uar_err copy_parts(struct peer_keeping *k, const struct peer_delivery *d)
+{
+	size_t count = d->view->part_count;
+	uar_err e = UAR_OK;
+
+	k->parts = uar_arena_alloc(&k->arena, (count + 1) * sizeof *k->parts);
+	if (!k->parts)
+		return UAR_ENOMEM;
+	for (size_t i = 0; i < count && !e; i++) {
+		struct uar_remote_part *to = &k->parts[i];
+		uar_str *const texts[] = { &to->artifact_id, &to->title, &to->mime, &to->content };
+
+		*to = d->view->parts[i];
+		for (size_t t = 0; t < ARRAY_LEN(texts) && !e; t++)
+			e = copy_text(k, d->secrets,
+				      texts[t] == &to->content && to->kind == UAR_REMOTE_DATA,
+				      texts[t]);
+	}
+	k->count = count;
+	return e;
+}
+
+uar_err rt_peer_artifacts_keep(struct live_run *r, const struct peer_delivery *d,
 			       peer_kept_fn *done, void *ctx, struct peer_keeping **out)
 {
 	struct peer_keeping *k = uar_zalloc(sizeof *k);
+	uar_err e;
 
 	if (!k)
 		return UAR_ENOMEM;
 	k->rt = rt_engine(r);
 	uar_arena_init(&k->arena, 0);
-	k->json = uar_buf_make((v->part_count + 1) * UAR_LIMIT_EVENT_BYTES);
+	k->json = uar_buf_make((d->view->part_count + 1) * UAR_LIMIT_EVENT_BYTES);
 	k->w = uar_jw_begin(&k->json);
 	uar_jw_arr(&k->w, NULL);
 	k->done = done;
 	k->ctx = ctx;
 	k->task = (struct uar_task){ .fn = on_task };
-	if (!copy_parts(k, v->parts, v->part_count)) {
+	e = copy_parts(k, d);
+	if (e) {
 		uar_arena_fini(&k->arena);
+		uar_buf_fini(&k->json);
 		uar_free(k);
-		return UAR_ENOMEM;
+		return e;
 	}
 	uar_post(rt_sched(k->rt), &k->task);
 	*out = k;

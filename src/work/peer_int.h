@@ -20,12 +20,15 @@ enum peer_doing {
 	PEER_RESTS, /* nothing, until a timer */
 };
 
+enum { PEER_SAID_BEFORE = 0x7fffffff };
+
 /* Of the text that has been told. */
 struct peer_said {
 	struct uar_sha256 hash;
 	size_t bytes;
-	unsigned made; /* text_made of the view */
-	bool unknown;  /* a worker before this one has told it */
+	unsigned made;	/* text_made of the view; of another operation: PEER_SAID_BEFORE */
+	unsigned again; /* times that all of it came anew */
+	bool unknown;	/* a worker before this one has told it */
 };
 
 struct peer_worker {

@@ -4,6 +4,7 @@
 
 #include "event/limits.h"
 #include "json/schema.h"
+#include "work/tool_echo.h"
 
 /* --- news ------------------------------------------------------------------------------------ */
 
@@ -44,7 +45,7 @@ void rt_peer_step(struct peer_worker *w, enum uar_peer_step step, enum uar_peer_
 /* Values of secrets that come back are hidden. */
 static uar_str hidden(struct peer_worker *w, uar_str text, struct uar_buf *b)
 {
-	*b = uar_buf_make(2 * text.n + 64);
+	*b = uar_buf_make(4 * text.n + 64);
 	return uar_secrets_hide(&w->used, text, b) && !b->err ? uar_buf_str(b) : text;
 }
 
@@ -101,6 +102,21 @@ static bool says_new(const struct peer_worker *w, const struct uar_remote_view *
 	       !uar_str_eq(v->said, w->seen.question);
 }
 
+/* The same of JSON, in the arena of what was told; NULL: there is no memory. */
+static uar_str without_secrets(struct peer_worker *w, uar_str json)
+{
+	struct uar_buf b = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
+	uar_str out = UAR_STR_NONE;
+	size_t count = 0;
+
+	if (!w->used.values.n)
+		return uar_arena_str(&w->seen.told, json);
+	if (!rt_echo_hide(&w->used, json, &b, &count))
+		out = uar_arena_str(&w->seen.told, uar_buf_str(&b));
+	uar_buf_fini(&b);
+	return out;
+}
+
 static bool keep_question(struct peer_worker *w, const struct uar_remote_view *v)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_JSON_BYTES);
@@ -111,7 +127,7 @@ static bool keep_question(struct peer_worker *w, const struct uar_remote_view *v
 	w->seen.question = uar_arena_str(&w->seen.told, v->said);
 	if (v->data) {
 		uar_json_write(&text, v->data);
-		copy = text.err ? UAR_STR_NONE : uar_arena_str(&w->seen.told, uar_buf_str(&text));
+		copy = text.err ? UAR_STR_NONE : without_secrets(w, uar_buf_str(&text));
 		if (!copy.p || uar_json_parse(copy, NULL, &w->seen.told, &w->seen.data, NULL))
 			w->seen.data = NULL;
 	}
@@ -135,23 +151,56 @@ static bool goes_on(const struct peer_worker *w, const struct uar_remote_view *v
 	return strcmp(before, now) == 0;
 }
 
-static void tell_text(struct peer_worker *w, const struct uar_remote_view *v)
+/* Text that came anew so often is told once more, at the end: each time costs all of it. */
+static bool is_held_back(const struct peer_worker *w, const struct uar_remote_view *v)
 {
-	if (!v->text.n)
-		return;
+	return w->said.again >= UAR_LIMIT_PEER_AGAIN && w->said.bytes &&
+	       v->text_made != w->said.made && !uar_remote_over(v->state);
+}
+
+static void begin_anew(struct peer_worker *w)
+{
+	unsigned again = w->said.again + 1;
+
+	rt_peer_step(w, UAR_PEER_AGAIN, UAR_PEER_NOT_LOOKED);
+	w->said = (struct peer_said){ .again = again };
+	uar_sha256_init(&w->said.hash);
+}
+
+/* What may be the beginning of a secret waits for what follows. */
+static bool tell_more(struct peer_worker *w, uar_str more, bool is_last)
+{
+	struct uar_buf b = uar_buf_make(4 * more.n + 64);
+	size_t told = more.n;
+	uar_err e;
+
+	if (is_last)
+		uar_secrets_hide(&w->used, more, &b);
+	else
+		told = uar_secrets_hide_piece(&w->used, more, &b);
+	e = b.err;
+	if (!e) {
+		uar_sha256_add(&w->said.hash, uar_str_n(more.p, told));
+		w->said.bytes += told;
+		rt_send_text(w->base.run, UAR_CMD_TEXT, uar_buf_str(&b));
+	}
+	uar_buf_fini(&b);
+	return !e;
+}
+
+static bool tell_text(struct peer_worker *w, const struct uar_remote_view *v)
+{
+	if (!v->text.n || is_held_back(w, v))
+		return true;
 	if (!goes_on(w, v)) {
-		rt_peer_step(w, UAR_PEER_AGAIN, UAR_PEER_NOT_LOOKED);
-		w->said = (struct peer_said){ .bytes = 0 };
-		uar_sha256_init(&w->said.hash);
+		begin_anew(w);
+		w->news = true;
 	}
 	w->said.made = v->text_made;
-	if (v->text.n > w->said.bytes) {
-		uar_str more = uar_str_from(v->text, w->said.bytes);
-
-		uar_sha256_add(&w->said.hash, more);
-		w->said.bytes = v->text.n;
-		rt_send_text(w->base.run, UAR_CMD_TEXT, more);
-	}
+	if (v->text.n <= w->said.bytes)
+		return true;
+	w->news = true;
+	return tell_more(w, uar_str_from(v->text, w->said.bytes), uar_remote_over(v->state));
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -175,12 +224,13 @@ static void artifacts_kept(void *ctx, uar_err e, uar_str json)
 
 static bool keep_artifacts(struct peer_worker *w, const struct uar_remote_view *v)
 {
+	struct peer_delivery d = { .view = v, .secrets = &w->used };
 	uar_err e;
 
 	rt_peer_artifacts_cancel(w->load.keeping);
 	w->load.keeping = NULL;
 	w->kept = false;
-	e = rt_peer_artifacts_keep(w->base.run, v, artifacts_kept, w, &w->load.keeping);
+	e = rt_peer_artifacts_keep(w->base.run, &d, artifacts_kept, w, &w->load.keeping);
 	if (e)
 		rt_send_fail(w->base.run, e, "execution", uar_err_text(e));
 	return !e;
@@ -200,13 +250,13 @@ bool rt_peer_tell(struct peer_worker *w, const struct uar_remote_view *v)
 			     UAR_STR("the ids that the peer gives are longer than 128 bytes"));
 		return false;
 	}
-	w->news = true;
 	if (link) {
 		snprintf(w->task_id, sizeof w->task_id, "%.*s", UAR_FMT(v->task_id));
 		snprintf(w->context_id, sizeof w->context_id, "%.*s", UAR_FMT(v->context_id));
 	}
 	if (link || says_new(w, v)) {
 		send_news(w, v, link);
+		w->news = true;
 		w->doubtful = false;
 		w->seen.state = v->state;
 		snprintf(w->seen.native, sizeof w->seen.native, "%.*s", UAR_FMT(v->native));
@@ -215,7 +265,10 @@ bool rt_peer_tell(struct peer_worker *w, const struct uar_remote_view *v)
 			return false;
 		}
 	}
-	tell_text(w, v);
+	if (!tell_text(w, v)) {
+		rt_send_fail(w->base.run, UAR_ENOMEM, "execution", "out of memory");
+		return false;
+	}
 	if (!uar_remote_over(v->state))
 		return true;
 	w->seen.over = true;
@@ -232,8 +285,10 @@ void rt_peer_conclude(struct peer_worker *w)
 	c.peer.step = UAR_PEER_MADE;
 	c.peer.artifacts = uar_buf_str(&w->made);
 	if (w->seen.state == UAR_REMOTE_COMPLETED && !w->said.bytes && !w->said.unknown &&
-	    w->seen.question.n)
-		rt_send_text(w->base.run, UAR_CMD_TEXT, w->seen.question);
+	    w->seen.question.n && !tell_more(w, w->seen.question, true)) {
+		rt_send_fail(w->base.run, UAR_ENOMEM, "execution", "out of memory");
+		return;
+	}
 	if (w->made.n > 2)
 		rt_send(w->base.run, &c);
 	if (w->seen.state == UAR_REMOTE_COMPLETED)

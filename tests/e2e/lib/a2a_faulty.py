@@ -15,6 +15,8 @@ class Faulty:
         self.version, self.streams, self.history, self.lists = version, streams, history, lists
         self.tasks, self.seen, self.messages, self.cards = {}, [], [], 0
         self.faults, self.headers, self.host = {}, [], None
+        self.subscribe = None   # answers SubscribeToTask
+        self.card_fault = None  # called instead of answering with the card
         self.changed = threading.Condition()
         self.script = lambda peer, task, message: peer.finish(task, "done")
         peer = self
@@ -36,7 +38,9 @@ class Faulty:
 
             def do_GET(self):
                 peer.cards += 1
-                if self.headers.get("If-None-Match") == '"card"':
+                if peer.card_fault:
+                    peer.card_fault(self)
+                elif self.headers.get("If-None-Match") == '"card"':
                     self.reply(b"", 304)
                 else:
                     self.reply(json.dumps(peer.card()).encode(), ETag='"card"')
@@ -140,6 +144,8 @@ class Faulty:
             if "ancel" in method:
                 self.set(task, "CANCELED")
             result = self.shown(task)
+        elif method == "SubscribeToTask" and self.subscribe:
+            return self.subscribe(h, body, self.tasks[params["id"]])
         elif method == "ListTasks" and self.lists:
             result = {"tasks": [self.shown(t) for t in self.tasks.values()], "nextPageToken": "",
                       "pageSize": 50, "totalSize": len(self.tasks)}
