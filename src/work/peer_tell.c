@@ -120,12 +120,13 @@ static uar_str without_secrets(struct peer_worker *w, uar_str json)
 static bool keep_question(struct peer_worker *w, const struct uar_remote_view *v)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	uar_str copy = UAR_STR("");
 
 	uar_arena_reset(&w->seen.told);
 	w->seen.data = NULL;
 	w->seen.question = uar_arena_str(&w->seen.told, v->said);
 	if (v->data) {
+		uar_str copy;
+
 		uar_json_write(&text, v->data);
 		copy = text.err ? UAR_STR_NONE : without_secrets(w, uar_buf_str(&text));
 		if (!copy.p || uar_json_parse(copy, NULL, &w->seen.told, &w->seen.data, NULL))
