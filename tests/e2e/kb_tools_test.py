@@ -356,6 +356,7 @@ def watched():
         with open(os.path.join(folder, "two.txt"), "w") as f:
             f.write("a story of slate")
         wait_until(lambda: names(s, name, "slate", mode="keyword"))
+        wait_until(lambda: "a story of slate" in e.texts, "its vector, which comes behind its words")
         asked = len(e.texts)
         with open(os.path.join(folder, "two.txt"), "w") as f:
             f.write("a story of basalt")

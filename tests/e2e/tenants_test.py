@@ -146,6 +146,7 @@ def commands():
 # --- what belongs to whom ----------------------------------------------------------------------
 
 CANARY = "canary7f3a"
+START = 'tool process__start {"command": "echo %s; sleep 600"}' % CANARY
 ASK = 'tool fs.write {"path": "a.txt", "text": "%s"}' % CANARY
 
 
@@ -174,8 +175,19 @@ class World:
             {"from": CANARY, "kind": "is", "to": "nut", "document_id": "own_doc"}]}))
         run = done(http.post("/api/runs", {"agent_id": "own_agent", "inputs": {"message": "say " + CANARY}}))["run_id"]
         wait_until(lambda: http.get("/api/runs/" + run).json["status"] in ("succeeded", "failed"), "its end")
-        waits = done(http.post("/api/runs", {"agent_id": "tools", "inputs": {"message": ASK}}))["run_id"]
-        record = wait_until(lambda: (r := http.get("/api/runs/" + waits).json).get("actions") and r, "a question")
+        done(http.send("PUT", "/api/agents/own_shell", define("own_shell", policy={
+            "provider": {"default": {"provider": "scripted", "model": "scripted-tools"}}, "sandbox": {"mode": "workspace_write"},
+            "tools": {"allow": ["process:*", "internal:fs.*"]}})))
+        waits = done(http.post("/api/runs", {"agent_id": "own_shell", "inputs": {"message": START + "\nthen\n" + ASK}}))["run_id"]
+        asked = lambda tool: next((r for r in [http.get("/api/runs/" + waits).json] if [
+            a for a in r.get("actions") or [] if a["tool_name"] == tool]), None)
+        begin = wait_until(lambda: asked("process.start"), "a question before the process")["actions"][0]["action_id"]
+        done(http.post("/api/control/respond_action", {"action_id": begin, "decision": "allow"}))
+        record = wait_until(lambda: asked("fs.write"), "a question")
+        made = done(http.get(f"/api/sessions/{record['session_id']}?include=permissions"))["execution_environment"]
+        process = (made["active_processes"] + made["ended_processes"])[0]["process_id"]
+        output = f"/api/runs/{waits}/processes/{process}/output"
+        wait_until(lambda: CANARY in http.get(output).body.decode(), "the output of the process")
         task = done(http.post("/api/control/create_task", {"objective": CANARY}))["result"]["task"]["task_id"]
         pack = done(http.post("/api/control/export_evidence", {"session_id": http.get("/api/runs/" + run).json["session_id"]}))["result"]
         response = done(http.post("/v1/responses", {"model": "echo", "input": CANARY}))["id"]
@@ -188,7 +200,7 @@ class World:
                     "model": "own_agent", "evidence_id": pack.get("evidence_id", "none"), "number": "1",
                     "mcp_session": opened.json.get("session_id", "none"), "sha256": "0" * 64, "artifact_id": "a1",
                     "form_id": record["actions"][0]["action_id"], "item_id": "1", "upload_id": "u1", "blob_id": "b1",
-                    "channel_id": "chan-1", "config_id": "conf-1",
+                    "channel_id": "chan-1", "config_id": "conf-1", "process_id": process,
                     "turn_id": record.get("turn_id") or "t1", "conversation_id": thread, "edge_id": "e1"}
 
     def shown(self):
@@ -255,7 +267,7 @@ def kind_of(method, path):
 
 
 KNOWN_IDS = """run_id session_id thread_id task_id agent_id skill_id name collection document_id response_id model evidence_id
-    number sha256 artifact_id form_id item_id upload_id blob_id channel_id action_id config_id""".split()
+    number sha256 artifact_id form_id item_id upload_id blob_id channel_id action_id config_id process_id""".split()
 
 
 def routes(s):
@@ -359,7 +371,7 @@ def check_command(c, mine, http):
 
 def matrix(user, tenant):
     """Everything that alice of acme has, tried by another user."""
-    with Server() as s:
+    with Server(process_tools="workspace_write") as s:
         s.ready()
         alice = World(s, as_user(s, "alice", tenant="acme"))
         other = as_user(s, user, tenant=tenant)

@@ -25,6 +25,7 @@ const SOURCES: Record<string, string> = {host_policy: 'the operator’s rules', 
 const ENDS: Record<string, string> = {running: 'running', completed: 'completed', failed: 'failed', terminated: 'cancelled', terminating: 'cancel_requested', lost: 'lost'};
 
 const modeOf = (network: unknown) => typeof network === 'string' ? network : String((network as {mode?: string} | null)?.mode ?? 'unknown');
+const LOOK_MS = 1000; // a process may outlive its run, whose stream then says nothing of it
 const renew = () => void client.invalidateQueries({queryKey: ['rights']});
 
 /** What a process reads; a secret is not written to the log. */
@@ -77,7 +78,8 @@ function Mode({run, policies}: {run: RunRecord; policies: Summary['permission_sa
 }
 
 export function Rights({run}: {run: RunRecord}) {
-	const {data, error, isPending, refetch} = useQuery({queryKey: ['rights', run.run_id], queryFn: () => askJson<Summary>(`api/sessions/${encodeURIComponent(run.session_id)}?include=permissions`)});
+	const {data, error, isPending, refetch} = useQuery({queryKey: ['rights', run.run_id], queryFn: () => askJson<Summary>(`api/sessions/${encodeURIComponent(run.session_id)}?include=permissions`),
+		refetchInterval: (q) => q.state.data?.execution_environment?.active_processes.length ? LOOK_MS : false});
 	const [writing, write] = useState<Process | null>(null);
 	if (isPending)
 		return <div className="page"><Bones rows={5} /></div>;
