@@ -232,11 +232,9 @@ void ctl_unblock(struct ctl *c, uar_str task_id)
 	if (!t || !t->blockers)
 		return;
 	ctl_change(c, t);
-	if (--t->blockers || t->paused || ctl_task_over(t))
-		return;
+	if (--t->blockers || !uar_str_is(t->row.status, "blocked"))
+		return; /* of a draft, one that is paused or at work it was not said */
 	ctl_settle_status(t);
-	if (ctl_is_draft(t)) /* it was not said to be blocked */
-		return;
 	w = uar_emit_begin(&c->e);
 	uar_jw_cstr(w, "status", ctl_at_work(t) ? "running" : "queued");
 	uar_jw_cstr(w, "resumed_from", "blocked");

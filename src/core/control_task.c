@@ -141,11 +141,17 @@ bool ctl_at_work(const struct uar_row_task *t)
 	return t->run_live && !uar_str_is(t->base_status, "queued");
 }
 
+/* An attempt that has begun goes on: it waits for nobody. */
+static bool is_held(const struct uar_row_task *t)
+{
+	return t->blockers > 0 && !ctl_is_draft(t) && !ctl_at_work(t);
+}
+
 void ctl_settle_status(struct uar_row_task *t)
 {
-	t->row.status = t->paused			      ? UAR_STR("paused")
-			: t->blockers > 0 && !ctl_is_draft(t) ? UAR_STR("blocked")
-							      : t->base_status;
+	t->row.status = t->paused    ? UAR_STR("paused")
+			: is_held(t) ? UAR_STR("blocked")
+				     : t->base_status;
 }
 
 /* --- facts ----------------------------------------------------------------------------------- */

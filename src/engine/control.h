@@ -16,7 +16,7 @@ struct uar_control_op {
 	void *ctx; /* the caller's */
 	/* The engine's own: a request for a run that is made ready, and the thread of the run. */
 	struct creation *creation;
-	const char *thread_id;
+	const char *thread_id, *thread_session; /* "": the thread has none yet */
 	bool new_thread;
 	uar_str make_session; /* the id of a session that is made; empty: a new one */
 	/* out; strings are valid inside done */

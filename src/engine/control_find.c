@@ -108,6 +108,22 @@ static void refuse_missing(struct rt_control *c, const char *member, const char 
 	rt_control_finish(c, UAR_ENOTFOUND, &c->op->error);
 }
 
+/* A thread lives in one session: an attempt at a task runs in a thread of the task's. */
+static bool is_elsewhere(struct rt_control *c, const char *session_id)
+{
+	const char *of_thread = c->op->thread_session;
+
+	if (!of_thread || !of_thread[0] || !strcmp(of_thread, session_id))
+		return false;
+	uar_error_where(&c->op->error, "/conversation_id");
+	uar_error_set(&c->op->error, UAR_ESTATE,
+		      "the conversation is of session %s and the task of session %s: name one of "
+		      "the task's, or none",
+		      of_thread, session_id);
+	rt_control_finish(c, UAR_ESTATE, &c->op->error);
+	return true;
+}
+
 static void session_found(struct uar_thread_query *q)
 {
 	struct rt_control *c = UAR_OWNER(q, struct rt_control, where);
@@ -136,6 +152,8 @@ static void session_found(struct uar_thread_query *q)
 		rt_control_finish(c, UAR_EINVALID, &c->op->error);
 		return;
 	}
+	if (is_elsewhere(c, q->found_session))
+		return;
 	snprintf(c->session_id, sizeof c->session_id, "%s", q->found_session);
 	join(c, q->last_sequence);
 }

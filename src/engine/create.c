@@ -461,6 +461,7 @@ static void begin_attempt(struct creation *c, bool new_thread)
 		.in = &c->in,
 		.creation = c,
 		.thread_id = c->thread_id,
+		.thread_session = new_thread || !c->thread_id[0] ? "" : c->query.found_session,
 		.new_thread = new_thread,
 		.done = attempted,
 		.ctx = c,
@@ -512,9 +513,8 @@ static void place_attempt(struct creation *c)
 static void task_found(struct uar_rows_query *q)
 {
 	struct creation *c = UAR_OWNER(q, struct creation, task);
-	uar_err e = q->err;
-
 	struct uar_error error = q->error;
+	uar_err e = q->err;
 
 	c->task_known = true;
 	if (!e)

@@ -304,6 +304,13 @@ def named():
         run_id = s.create("echo", "here", task_id=talk["task_id"], conversation_id="talk")
         r = ended(s, talk, "completed")
         equal((r["attempts"][0]["run_id"], r["attempts"][0]["thread_id"]), (run_id, "talk"))
+        # a thread lives in one session, and an attempt in that of its task
+        s.finish(s.create("echo", "hello", conversation_id="elsewhere"))
+        body = {"agent_id": "echo", "inputs": {"message": "x"}, "task_id": talk["task_id"], "conversation_id": "elsewhere"}
+        refused(s.http.post("/api/runs", body), 409, "CONFLICT", "/conversation_id")
+        equal(get(s, talk)["attempt_count"], 1)
+        equal({s.record(s.create("echo", "x", conversation_id=c))["session_id"] == talk["session_id"]
+               for c in ("talk", "elsewhere")}, {True, False})
         # a task without a row is a label that any number of runs share
         labelled = [s.create("echo", "x", task_id="label") for _ in range(3)]
         for run_id in labelled:

@@ -9,6 +9,9 @@ RECORD = ("task_id parent_task_id root_task_id title objective task_kind task_fa
           "ended_at").split()
 
 
+ASK = 'tool fs.write {"path": "a.txt", "text": "x"}'
+
+
 def command(s, name, **body):
     a = s.http.post(f"/api/control/{name}", body)
     equal(a.status, 200, a.body)
@@ -390,6 +393,17 @@ def blocked_once():
             command(s, "complete_task", task_id=blocker["task_id"])
         equal(status(s, waits), "failed")
         retried(s, waits)
+        asks = task(s, session_id=first["session_id"], agent_id="tools", input={"message": ASK})
+        attempt = command(s, "start_task", task_id=asks["task_id"])["result"]["attempt"]
+        action = wait_until(lambda: s.record(attempt["run_id"]).get("actions"), "a question")[0]["action_id"]
+        wait_until(lambda: status(s, asks) == "waiting_permission", "the task follows")
+        fifth = task(s, session_id=first["session_id"])
+        command(s, "link_tasks", **{"from": fifth["task_id"], "to": asks["task_id"], "kind": "blocks"})
+        equal(status(s, asks), "waiting_permission", "its attempt has begun")
+        command(s, "respond_action", action_id=action, decision="deny")
+        wait_until(lambda: status(s, asks) == "completed", "its end")
+        command(s, "complete_task", task_id=fifth["task_id"])
+        equal((status(s, asks), folded(s, asks)), ("completed", "completed"))
 
 
 @test("a_tree_of_tasks_has_no_circle_and_a_depth", "CTL-18 CTL-19 CTL-12 TASK-03")
