@@ -1,4 +1,5 @@
 /* control.c - the table of commands, and the road from a command to its handler. */
+#include "core/budget.h"
 #include "core/control_int.h"
 
 #define CMD(KIND, NAME, SCOPE, MODE, DOC) static const struct uar_field NAME##_fields[] = {
@@ -159,6 +160,22 @@ void *ctl_row_of(struct ctl *c, const struct uar_row *row)
 		return known->typed;
 	typed = unpack(c, row);
 	return typed && remember(c, typed) ? typed : NULL;
+}
+
+/* Whose budgets bear what a child is told to do. */
+uar_str ctl_budgets(struct ctl *c)
+{
+	uar_str budgets = UAR_STR_NONE;
+	uar_err e = uar_budgets_of(c->in->giver, c->e.env->arena, &budgets);
+
+	if (e == UAR_ETOOBIG)
+		ctl_refuse(c, UAR_ESTATE, NULL,
+			   "%d budgets bear this run already: it starts no others", UAR_BUDGETS);
+	else if (e)
+		ctl_fail(c, e);
+	else if (c->in->giver && c->in->giver_here)
+		uar_core_open_account(&c->e, c->in->giver);
+	return budgets;
 }
 
 void *ctl_new_row(struct ctl *c, enum uar_row_kind kind, uar_str id)

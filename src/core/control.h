@@ -86,9 +86,13 @@ struct uar_control {
 		*turn; /* fork, rollback: the turn that stays the last; or NULL */
 	/* Of a command with a cursor: the sequence that it means, 0: it names none. */
 	uint64_t cursor;
-	bool cursor_lost;	  /* it is of another history of the server */
-	uar_str parent_thread_id; /* submit_turn: it is the turn of a child agent; or empty */
-	bool by_run;		  /* start_task: a run named the task, whether it is over or not */
+	bool cursor_lost;	     /* it is of another history of the server */
+	uar_str parent_thread_id;    /* submit_turn: it is the turn of a child agent; or empty */
+	uar_str budgets;	     /* likewise: whose budgets bear it (budget.h), or empty */
+	uar_str caller_run_id;	     /* of the run whose tool sends the command; empty: of none */
+	const struct uar_run *giver; /* the run for which a child is given work; NULL: none */
+	bool giver_here;	     /* its session is that of the command */
+	bool by_run; /* start_task: a run named the task, whether it is over or not */
 	/* With an idempotency key: the id of its outcome's row (a digest of command and key), and
 	 * the digest of the input. */
 	uar_str outcome_id, fingerprint;

@@ -109,6 +109,7 @@ struct ctl_ancestry {
 struct ctl_ancestry ctl_ancestry(struct ctl *c);
 /* The task that work is delegated of; NULL: none, it has to be loaded, or it is refused. */
 struct uar_row_task *ctl_delegating_task(struct ctl *c, uar_str task_id);
+uar_str ctl_budgets(struct ctl *c); /* whose budgets bear what a child is told to do */
 bool ctl_check_child_id(struct ctl *c, uar_str id, const char *where);
 uar_str ctl_print(struct ctl *c, uar_str text); /* as it came; without memory the command fails */
 void ctl_spawn_subagent(struct ctl *c);

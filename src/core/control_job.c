@@ -187,6 +187,7 @@ static void start_fresh(struct ctl *c, struct uar_row_job *j, const struct uar_r
 	i->agent_id = j->agent_id;
 	i->parent_thread_id = j->row.tag.n ? j->row.tag : j->row.session_id;
 	i->message = message;
+	i->budgets = j->budgets;
 	j->cursor++;
 	start_attempt(c, j, i);
 }
@@ -319,6 +320,7 @@ static struct uar_row_job *make_job(struct ctl *c, const struct ctl_ancestry *a,
 	j->run_id = c->in->active ? c->in->active->id.run_id : UAR_STR_NONE;
 	j->on_parent_end = in->on_parent_end.n ? in->on_parent_end : UAR_STR("close");
 	j->started_at = c->e.env->now_us;
+	j->budgets = ctl_budgets(c);
 	return j;
 }
 

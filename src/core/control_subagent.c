@@ -204,6 +204,7 @@ static void give_turn(struct ctl *c, struct uar_row_subagent *s, uar_str message
 	t->parent_thread_id = s->thread_id;
 	t->message = message;
 	t->input_id = input_id;
+	t->budgets = ctl_budgets(c);
 	ctl_change(c, s);
 	s->turns++;
 	s->open_turns++;

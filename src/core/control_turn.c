@@ -279,6 +279,7 @@ void ctl_submit_turn(struct ctl *c)
 	size_t position = waits ? (c->in->queue ? c->in->queue->length : 0) + 1 : 0;
 
 	create.create.parent_thread_id = c->in->parent_thread_id;
+	create.create.what.budgets = c->in->budgets;
 	if (waits && uar_str_is(policy, "reject")) {
 		ctl_refuse(c, UAR_ESTATE, "/policy", "the thread is at another turn");
 		return;

@@ -114,6 +114,7 @@ struct uar_run_what {
 	uar_str inputs;		 /* JSON object: all inputs but the message */
 	uar_str inputs_blob; /* sha256 of the blob that holds them: then they are its beginning */
 	uar_str definition;  /* sha256 of the agent's definition, a blob; empty: it has none */
+	uar_str budgets;     /* JSON array: whose budgets bear the run (budget.h), or empty */
 	uar_str idempotency_key;
 	int64_t message_bytes; /* of the whole message */
 	int64_t inputs_bytes;  /* of all of the inputs, when a blob holds them */
@@ -488,8 +489,11 @@ struct uar_tool_begin {
 	uar_str args_blob;  /* sha256 of the whole, or empty: it is whole */
 	int64_t args_bytes; /* of the whole */
 	bool args_json, destructive;
-	bool again;		 /* it had begun before and is executed once more */
-	int64_t action;		 /* number of the question that decided; 0: nobody was asked */
+	bool again; /* it had begun before and is executed once more */
+	struct {
+		int64_t action; /* number of the question that decided; 0: nobody was asked */
+		int64_t now_us; /* by which the time of the budget is counted */
+	};
 	uar_str permission;	 /* JSON object: the decision (permission.h), or empty */
 	uar_str changed_by;	 /* the hook that changed the arguments, or empty */
 	uar_str changed_blob;	 /* sha256 of what it made of them, or empty */
@@ -576,6 +580,8 @@ struct uar_command {
 	/* FINISH, FAIL: */
 	struct uar_result_refs result_refs;
 	uar_str details; /* JSON object: more about the failure, or empty */
+	/* A fact of the shell: of a run that shares a budget (budget.h); NULL: it shares none. */
+	const struct uar_shared *shared;
 };
 
 /* Copies the strings of the command into the arena, as run_command.def names them. False: no

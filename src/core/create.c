@@ -80,6 +80,8 @@ static void put_options(struct uar_jw *w, const struct uar_create *c)
 		uar_jw_str(w, "instructions", what->instructions);
 	if (what->definition.n)
 		uar_jw_str(w, "definition", what->definition);
+	if (what->budgets.n)
+		uar_jw_raw(w, "budgets", what->budgets);
 	if (what->timeout_us)
 		uar_jw_int(w, "timeout_ms", what->timeout_us / 1000);
 	if (what->restart == UAR_RESTART_FAIL)

@@ -1,4 +1,5 @@
 /* decide.c - one function per command; the run table says whether it may happen. */
+#include "core/budget.h"
 #include "core/emit.h"
 
 static const struct uar_failure cancelled = { UAR_STR("CANCELED"), UAR_STR("the run was cancelled"),
@@ -106,7 +107,7 @@ static void do_prepared(struct emit *e, const struct uar_command *c)
 		return;
 	}
 	if (!p->not_possible)
-		f = uar_core_quota_blocked(e, p);
+		f = uar_core_quota_blocked(e, c);
 	uar_core_end_by(e, &f);
 }
 
@@ -212,7 +213,7 @@ static void do_tool_begin(struct emit *e, const struct uar_command *c)
 		uar_core_tool_begin(e, &c->begin);
 		return;
 	}
-	f = uar_core_quota_blocked(e, NULL);
+	f = uar_core_quota_blocked(e, c);
 	uar_core_end_by(e, &f);
 }
 
@@ -576,7 +577,10 @@ uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s, s
 			struct uar_error *error)
 {
 	const char *fault;
-	struct emit e = { .env = env, .s = s, .r = r, .d = out, .error = error };
+	struct emit e = {
+		.env = env, .s = s, .r = r, .d = out, .error = error, .shared = c->shared
+	};
+	struct uar_account before = { 0 };
 
 	if (!allowed(r, c))
 		return uar_error_set(error, UAR_ESTATE, "the run is %s",
@@ -586,6 +590,12 @@ uar_err uar_core_decide(const struct uar_core_env *env, struct uar_session *s, s
 	fault = out_of_order(r, c);
 	if (fault)
 		return uar_error_set(error, UAR_EINTERNAL, "the worker is out of order: %s", fault);
+	if (c->kind == UAR_CMD_SAMPLE && uar_core_over_budget(r, c))
+		return uar_error_set(error, UAR_ESTATE, "the budget of the run is spent");
+	if (c->shared)
+		before = uar_core_account_now(r);
 	perform(&e, c);
+	if (c->shared)
+		uar_core_account(&e, &before);
 	return e.err;
 }

@@ -21,6 +21,7 @@ struct emit {
 	uar_str vendor;			 /* the type of the next event of no standard class */
 	int64_t line;			 /* of the fixture that is replayed; 0: none */
 	const struct uar_replay *replay; /* that line */
+	const struct uar_shared *shared; /* of a run that shares a budget; NULL: it does not */
 	uar_err err;			 /* the first failure; nothing is emitted after it */
 };
 
@@ -213,14 +214,22 @@ void uar_core_compaction_failed(struct emit *e, const struct uar_failure *f);
 uar_err uar_core_fold_skills(struct uar_run *r, const struct uar_json *p);
 uar_err uar_core_fold_compaction(struct uar_run *r, enum uar_event_class cls,
 				 const struct uar_json *p);
-/* routing.c: facts of routing, costs and budgets, and what they change. */
-bool uar_core_over_budget(const struct uar_run *r, const struct uar_prepared *p);
-bool uar_core_over_tool_budget(const struct uar_run *r);
+/* budget.c: would the call that the command announces exceed a budget? */
+bool uar_core_over_budget(const struct uar_run *r, const struct uar_command *c);
+/* What stops such a call: the fact, and the failure it is. */
+struct uar_failure uar_core_quota_blocked(struct emit *e, const struct uar_command *c);
+void uar_core_quota_low(struct emit *e); /* once, when little of the budget is left */
+/* The row of what the run has used, when it changed; the run shares a budget. */
+struct uar_account;
+void uar_core_account(struct emit *e, const struct uar_account *before);
+/* The same for a run of the session that gives work to a child: it may leave memory before the
+ * child begins. */
+void uar_core_open_account(struct emit *e, const struct uar_run *giver);
+/* routing.c: facts of routing and costs, and what they change. */
+const struct uar_price *uar_core_price_now(const struct uar_run *r, const struct uar_prepared *p);
 void uar_core_route(struct emit *e, const struct uar_prepared *p);
 int64_t uar_core_nanos(double usd); /* what is not positive is nothing */
 void uar_core_ranked(struct emit *e, const struct uar_model_end *m);
-/* What stops a call that would go beyond its budget: the fact, and the failure it is. */
-struct uar_failure uar_core_quota_blocked(struct emit *e, const struct uar_prepared *p);
 void uar_core_cost_estimated(struct emit *e, const struct uar_prepared *p);
 void uar_core_cost_recorded(struct emit *e, const struct uar_usage *u);
 uar_err uar_core_fold_routing(struct uar_run *r, enum uar_event_class cls,

@@ -29,6 +29,11 @@ void uar_core_keep(char *out, size_t size, uar_str s)
 	out[s.n] = 0;
 }
 
+static uar_str text_of(const struct uar_json *j)
+{
+	return j ? j->text : UAR_STR_NONE;
+}
+
 /* Copies into the run's arena. */
 static uar_err own_all(struct fold *f, const uar_str *from, uar_str *const *to, size_t n)
 {
@@ -84,11 +89,12 @@ static uar_err fold_turn_submitted(struct fold *f)
 		uar_json_str(uar_json_get(o, UAR_STR("parent_run_id")), UAR_STR_NONE),
 		uar_json_str(uar_json_get(o, UAR_STR("definition")), UAR_STR_NONE),
 		inputs,
+		text_of(uar_json_get(o, UAR_STR("budgets"))),
 	};
 	uar_str *to[] = { &what->provider,     &what->model,	      &what->instructions,
 			  &what->message,      &what->inputs,	      &what->idempotency_key,
 			  &what->message_blob, &f->r->id.root_run_id, &f->r->id.parent_run_id,
-			  &what->definition,   &what->inputs_blob };
+			  &what->definition,   &what->inputs_blob,    &what->budgets };
 
 	if (!e)
 		e = fold_ids(f, o);

@@ -84,16 +84,17 @@ static enum uar_run_input done_input(const struct uar_run *r)
 }
 
 /* What no model can do, or would cost more than it may, ends the run before the call. */
-static enum uar_run_input prepared_input(const struct uar_run *r, const struct uar_prepared *p)
+static enum uar_run_input prepared_input(const struct uar_run *r, const struct uar_command *c)
 {
-	if (uar_core_must_steer(r, p))
+	if (uar_core_must_steer(r, &c->prepared))
 		return UAR_IN_STEERED;
-	return p->not_possible || uar_core_over_budget(r, p) ? UAR_IN_FAILED : UAR_IN_PREPARED;
+	return c->prepared.not_possible || uar_core_over_budget(r, c) ? UAR_IN_FAILED
+								      : UAR_IN_PREPARED;
 }
 
-static enum uar_run_input tool_begin_input(const struct uar_run *r, const struct uar_tool_begin *t)
+static enum uar_run_input tool_begin_input(const struct uar_run *r, const struct uar_command *c)
 {
-	return !t->again && uar_core_over_tool_budget(r) ? UAR_IN_FAILED : UAR_IN_TOOL;
+	return !c->begin.again && uar_core_over_budget(r, c) ? UAR_IN_FAILED : UAR_IN_TOOL;
 }
 
 /* Of commands that mean the same always. */
@@ -124,10 +125,10 @@ enum uar_run_input uar_core_input(const struct uar_run *r, const struct uar_comm
 	case UAR_CMD_REASONING: return text_input(r, c->text);
 	case UAR_CMD_TOOL: return tool_input(r, c->tool.call_id);
 	case UAR_CMD_REPLAY: return uar_core_replay_input(c->replay.event);
-	case UAR_CMD_PREPARED: return prepared_input(r, &c->prepared);
+	case UAR_CMD_PREPARED: return prepared_input(r, c);
 	case UAR_CMD_MODEL_DONE: return done_input(r);
 	case UAR_CMD_MODEL_FAILED: return uar_core_failed_input(r, &c->model);
-	case UAR_CMD_TOOL_BEGIN: return tool_begin_input(r, &c->begin);
+	case UAR_CMD_TOOL_BEGIN: return tool_begin_input(r, c);
 	case UAR_CMD_MODEL_CALLS: return calls_input(r, &c->model);
 	case UAR_CMD_RECOVER: return recover_input(r);
 	case UAR_CMD_ASK: return ask_input(&c->ask);

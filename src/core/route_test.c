@@ -1,4 +1,5 @@
 /* Routes, what follows a failed model call, costs and budgets. */
+#include "core/budget.h"
 #include "core/route.h"
 #include "story.h"
 #include "test.h"
@@ -291,5 +292,80 @@ TEST(a_budget_stops_before_the_tool, "EVT-101")
 	CHECK_STR(uar_json_str(at(&t, last_of(&t, UAR_EV_QUOTA_BLOCKED), "/blocked_operation"),
 			       UAR_STR("")),
 		  "tool_call");
+	story_fini(&t);
+}
+
+TEST(a_budget_of_a_run_above_stops_before_the_call, "EVT-101")
+{
+	static const struct {
+		struct uar_budget budget;
+		struct uar_spending spent;
+		const char *name;
+	} cases[] = {
+		{ { .model_calls = 3 }, { .model_calls = 2 }, "run.model_calls" },
+		{ { .tokens = 100 }, { .tokens = 75 }, "run.tokens" },
+		{ { .nanos = 100000 }, { .nanos = 90000 }, "run.money" },
+		{ { .time_us = 5000000 }, { 0 }, "run.time" },
+		{ { .model_calls = 4, .tokens = 500, .nanos = 1000000, .time_us = 6000000 },
+		  { .model_calls = 2, .tokens = 75, .nanos = 90000 },
+		  NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct uar_command c = story_command(UAR_CMD_PREPARED);
+		struct uar_shared shared = {
+			.at = { { UAR_STR("above"), cases[i].budget, 1000000, cases[i].spent,
+				  2000000 } },
+			.count = 1,
+		};
+		struct story t;
+
+		begin_routed(&t, "{\"candidates\":[{\"provider\":\"a\",\"model\":\"m\","
+				 "\"price\":{\"input\":1,\"output\":2}}]}");
+		CHECK_INT(story_do(&t, UAR_CMD_MODEL_CALLS), UAR_OK);
+		c.shared = &shared;
+		c.prepared.now_us = 8000001;
+		CHECK_INT(story_tell(&t, &c), UAR_OK);
+		CHECK_INT(count_of(&t, UAR_EV_MODEL_REQUESTED), cases[i].name ? 1 : 2);
+		CHECK_INT(count_of(&t, UAR_EV_QUOTA_BLOCKED), cases[i].name ? 1 : 0);
+		if (cases[i].name) {
+			const struct uar_event *ev = last_of(&t, UAR_EV_QUOTA_BLOCKED);
+
+			CHECK_STR(uar_json_str(at(&t, ev, "/quota_name"), UAR_STR("")),
+				  cases[i].name);
+			CHECK_STR(uar_json_str(at(&t, ev, "/budget_run_id"), UAR_STR("")), "above");
+		}
+		story_fini(&t);
+	}
+}
+
+TEST(what_a_run_has_started_counts_against_its_budget, "EVT-101")
+{
+	struct uar_command c = story_command(UAR_CMD_PREPARED);
+	struct uar_shared shared = { .below = { .model_calls = 2 } };
+	struct story t;
+
+	begin_routed(&t, "{\"budget\":{\"model_calls\":3},\"candidates\":[{\"provider\":\"a\","
+			 "\"model\":\"m\"}]}");
+	CHECK_INT(story_do(&t, UAR_CMD_MODEL_CALLS), UAR_OK);
+	c.shared = &shared;
+	CHECK_INT(story_tell(&t, &c), UAR_OK);
+	CHECK_INT(t.r.status, UAR_STATUS_FAILED);
+	CHECK_INT(count_of(&t, UAR_EV_MODEL_REQUESTED), 1);
+	story_fini(&t);
+}
+
+TEST(the_time_of_a_budget_stops_before_the_tool, "EVT-101")
+{
+	struct uar_command c = story_command(UAR_CMD_TOOL_BEGIN);
+	struct story t;
+
+	begin_routed(&t, "{\"budget\":{\"seconds\":5},\"candidates\":[{\"provider\":\"a\","
+			 "\"model\":\"m\"}]}");
+	CHECK_INT(story_do(&t, UAR_CMD_MODEL_CALLS), UAR_OK);
+	c.begin.now_us = t.r.at.started_us + 5000001;
+	CHECK_INT(story_tell(&t, &c), UAR_OK);
+	CHECK_INT(t.r.status, UAR_STATUS_FAILED);
+	CHECK_INT(count_of(&t, UAR_EV_QUOTA_BLOCKED), 1);
 	story_fini(&t);
 }

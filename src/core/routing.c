@@ -1,8 +1,6 @@
-/* routing.c - facts of routing, costs and budgets, and what they change in a run. */
+/* routing.c - facts of routing and costs, and what they change in a run. */
 #include "core/emit.h"
 #include "core/route.h"
-
-enum { LOW_PART = 5 }; /* a fifth of a budget is little */
 
 static const struct uar_route_model *model_of_ensemble(const struct uar_run_route *route)
 {
@@ -428,7 +426,7 @@ static void name_request(struct emit *e)
 	uar_emit_name(e, UAR_ID_MODEL_REQUEST, uar_emit_own(e, e->r->call.request_id));
 }
 
-static const struct uar_price *price_now(const struct uar_run *r, const struct uar_prepared *p)
+const struct uar_price *uar_core_price_now(const struct uar_run *r, const struct uar_prepared *p)
 {
 	const struct uar_route_model *m = model_now(r);
 
@@ -438,7 +436,7 @@ static const struct uar_price *price_now(const struct uar_run *r, const struct u
 /* Of a model without a known price only a routed run says so. */
 void uar_core_cost_estimated(struct emit *e, const struct uar_prepared *p)
 {
-	struct uar_price price = *price_now(e->r, p);
+	struct uar_price price = *uar_core_price_now(e->r, p);
 	int64_t tokens = e->r->call.prompt_tokens;
 	struct uar_jw *w;
 
@@ -465,8 +463,6 @@ static uar_err fold_estimated(struct uar_run *r, const struct uar_json *p)
 	return rare ? UAR_OK : UAR_ENOMEM;
 }
 
-static void quota_low(struct emit *e);
-
 /* Once for each call, in the append of its end. */
 void uar_core_cost_recorded(struct emit *e, const struct uar_usage *u)
 {
@@ -490,7 +486,7 @@ void uar_core_cost_recorded(struct emit *e, const struct uar_usage *u)
 		name_request(e);
 		uar_emit(e, UAR_EV_COST_RECORDED, EMIT_RUN);
 	}
-	quota_low(e);
+	uar_core_quota_low(e);
 }
 
 static uar_err fold_recorded(struct uar_run *r, const struct uar_json *p)
@@ -499,120 +495,6 @@ static uar_err fold_recorded(struct uar_run *r, const struct uar_json *p)
 
 	r->call.nanos += (int64_t)(usd * 1e9 + 0.5);
 	return UAR_OK;
-}
-
-/* --- budgets
- * ------------------------------------------------------------------------------------------ */
-
-struct quota {
-	const char *name, *unit;
-	double limit, used, next; /* next: what the call would add at the least */
-};
-
-enum { QUOTAS = 5 };
-
-/* A prepared call, or a tool (p NULL). */
-static size_t list_quotas(const struct uar_run *r, const struct uar_prepared *p, struct quota *out)
-{
-	const struct uar_run_route *route = &uar_run_rare(r)->route;
-	const struct uar_budget *b = p && !route->count ? &p->budget : &route->budget;
-	int64_t tokens = p ? (p->prompt_bytes + 3) / 4 : 0;
-	int64_t waited = uar_run_rare(r)->actions.waited_us;
-	int64_t spent_us =
-		p && p->now_us > r->at.started_us ? p->now_us - r->at.started_us - waited : 0;
-	const struct quota all[QUOTAS] = {
-		{ "run.money", "usd", (double)b->nanos / 1e9, (double)r->call.nanos / 1e9,
-		  p ? (double)uar_price_of(price_now(r, p), tokens, 0, 0) / 1e9 : 0 },
-		{ "run.tokens", "tokens", (double)b->tokens,
-		  (double)(r->call.input_tokens + r->call.output_tokens), (double)tokens },
-		{ "run.model_calls", "calls", (double)b->model_calls, (double)r->call.calls,
-		  p ? 1 : 0 },
-		{ "run.tool_calls", "calls", (double)b->tool_calls,
-		  (double)uar_run_rare(r)->tools.calls, p ? 0 : 1 },
-		{ "run.time", "seconds", (double)b->time_us / 1e6, (double)spent_us / 1e6, 0 },
-	};
-	size_t n = 0;
-
-	for (size_t i = 0; i < QUOTAS; i++)
-		if (all[i].limit > 0)
-			out[n++] = all[i];
-	return n;
-}
-
-/* The first one that the call would exceed; NULL: none. */
-static const struct quota *exceeded(const struct quota *q, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (q[i].used + q[i].next > q[i].limit)
-			return &q[i];
-	return NULL;
-}
-
-bool uar_core_over_budget(const struct uar_run *r, const struct uar_prepared *p)
-{
-	struct quota q[QUOTAS];
-
-	return exceeded(q, list_quotas(r, p, q)) != NULL;
-}
-
-bool uar_run_may_spend(const struct uar_run *r, const struct uar_prepared *p)
-{
-	return !uar_core_over_budget(r, p);
-}
-
-bool uar_core_over_tool_budget(const struct uar_run *r)
-{
-	struct quota q[QUOTAS];
-
-	return exceeded(q, list_quotas(r, NULL, q)) != NULL;
-}
-
-struct uar_failure uar_core_quota_blocked(struct emit *e, const struct uar_prepared *p)
-{
-	struct quota q[QUOTAS];
-	const struct quota *over = exceeded(q, list_quotas(e->r, p, q));
-	struct uar_failure f = { UAR_STR("BUDGET_EXCEEDED"),
-				 UAR_STR("the budget of the run is spent"), UAR_STR("limit"),
-				 false };
-	struct uar_jw *w;
-
-	if (!over)
-		return f;
-	w = uar_emit_begin(e);
-	uar_jw_cstr(w, "quota_name", over->name);
-	uar_jw_double(w, "limit", over->limit);
-	uar_jw_double(w, "used", over->used);
-	uar_jw_cstr(w, "unit", over->unit);
-	uar_jw_cstr(w, "blocked_operation", p ? "model_call" : "tool_call");
-	uar_emit(e, UAR_EV_QUOTA_BLOCKED, EMIT_RUN);
-	f.message =
-		uar_arena_printf(e->env->arena,
-				 "the next call would exceed the budget of the run: %s %g of %g "
-				 "%s are used",
-				 over->name, over->used, over->limit, over->unit);
-	if (!f.message.p)
-		e->err = UAR_ENOMEM;
-	return f;
-}
-
-static void quota_low(struct emit *e)
-{
-	struct quota q[QUOTAS];
-	size_t n = uar_run_rare(e->r)->route.low ? 0 : list_quotas(e->r, NULL, q);
-	struct uar_jw *w;
-
-	for (size_t i = 0; i < n; i++) {
-		if (q[i].used < q[i].limit - q[i].limit / LOW_PART)
-			continue;
-		w = uar_emit_begin(e);
-		uar_jw_cstr(w, "quota_name", q[i].name);
-		uar_jw_double(w, "remaining", q[i].used < q[i].limit ? q[i].limit - q[i].used : 0);
-		uar_jw_double(w, "limit", q[i].limit);
-		uar_jw_cstr(w, "unit", q[i].unit);
-		uar_jw_double(w, "threshold", q[i].limit / LOW_PART);
-		uar_emit(e, UAR_EV_QUOTA_LOW, EMIT_RUN);
-		return;
-	}
 }
 
 static uar_err fold_quota_low(struct uar_run *r, const struct uar_json *p)

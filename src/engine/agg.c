@@ -48,7 +48,7 @@ static void decide_task(struct uar_task *t)
 
 	a->waiting = false;
 	rt_pay(a);
-	if (a->loading || a->threads_loading || a->control)
+	if (a->loading || a->threads_loading || a->budgets_unknown || a->control)
 		return;
 	if (uar_list_empty(&a->controls))
 		rt_batch_begin(a);
@@ -180,7 +180,8 @@ void rt_agg_kick(struct agg *a)
 	bool ready =
 		uar_list_empty(&a->controls) ? rt_batch_can_begin(a) : !a->row.count && !a->unread;
 
-	if (!a->control && !a->loading && !a->threads_loading && !a->waiting && ready)
+	if (!a->control && !a->loading && !a->threads_loading && !a->budgets_unknown &&
+	    !a->waiting && ready)
 		uar_post(a->rt->o.sched, &a->task);
 }
 
@@ -278,6 +279,7 @@ void rt_run_free(struct live_run *r)
 
 	rt_worker_stop(r);
 	rt_worker_leave(r);
+	rt_account_leave(r);
 	uar_timer_stop(rt->o.sched, &r->deadline);
 	uar_timer_stop(rt->o.sched, &r->due);
 	uar_timer_stop(rt->o.sched, &r->reload);

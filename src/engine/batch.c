@@ -5,6 +5,8 @@
  * copies become the state, readers are told, requests are answered, effects
  * begin. If the append fails the copies are thrown away and nobody was told. */
 #include "engine/batch.h"
+
+#include "core/budget.h"
 #include "engine/limits.h"
 
 enum {
@@ -102,6 +104,7 @@ static uar_err complete_command(struct batch *b, struct cmd *c, struct uar_error
 /* A refusal by the table concerns that command alone; anything else the batch. */
 static uar_err decide_one(struct batch *b, struct cmd *c, int64_t now_us, struct uar_error *error)
 {
+	struct uar_shared shared;
 	struct uar_core_env env = {
 		.now_us = now_us,
 		.ids = &b->agg->rt->ids,
@@ -113,6 +116,7 @@ static uar_err decide_one(struct batch *b, struct cmd *c, int64_t now_us, struct
 
 	c->first_event = b->d.event_count;
 	c->err = complete_command(b, c, &c->error);
+	c->c.shared = b->run->account ? rt_account_facts(b->run, now_us, &shared) : NULL;
 	if (!c->err)
 		c->err = uar_core_decide(&env, &b->s, &b->r, &c->c, &b->d, &c->error);
 	c->event_count = b->d.event_count - c->first_event;
@@ -284,6 +288,9 @@ void rt_moved_tell(const struct rt_moved *m)
 	m->copy->row_changed = false;
 	uar_run_take(&m->run->state, m->copy);
 	m->run->committed = true;
+	if (added && m->run->state.what.budgets.n)
+		rt_account_join(m->run);
+	rt_account_follow(m->run, &m->run->state);
 	a->rt->stats.events += m->d->event_count;
 	a->rt->stats.batches++;
 	publish(m);
@@ -489,8 +496,11 @@ static bool begin_batch(struct agg *a)
 	e = decide_all(b, &error);
 	if (!e && b->d.event_count)
 		e = send_append(b, &error);
-	if (!e && b->d.event_count)
+	if (!e && b->d.event_count) {
+		rt_account_follow(b->run, &b->r);
+		rt_account_written(b->run, true);
 		return true;
+	}
 	if (e)
 		rt_batch_abort(b, e, &error);
 	else

@@ -228,6 +228,8 @@ static void abort_batch(struct batch *b, uar_err e, const struct uar_error *erro
 void rt_batch_abort(struct batch *b, uar_err e, const struct uar_error *error)
 {
 	rt_batch_leave(b);
+	rt_account_follow(b->run, &b->run->state);
+	rt_account_written(b->run, false);
 	if (!wait_for_row(b, e)) {
 		abort_batch(b, e, error);
 		return;

@@ -329,6 +329,29 @@ static uar_err bring_target(struct rt_control *c, struct uar_core_env *env)
 	return uar_run_copy(&c->runs.target, &c->runs.target_run->state);
 }
 
+/* A child works for the run whose tool gives it work, for the one that is at work in the thread, or
+ * for the one that has started it, while that is at work. */
+static const struct live_run *giver_of(struct rt_control *c)
+{
+	uar_str run_id = c->in.caller_run_id.n ? c->in.caller_run_id : uar_str_c(c->runs.of_row);
+	const struct live_run *r;
+
+	if (c->in.kind == UAR_CTL_SPAWN_SUBAGENT || c->in.kind == UAR_CTL_CREATE_JOB)
+		return rt_thread_at_work(c->agg, c->in.thread_id);
+	if (c->in.kind != UAR_CTL_SEND_SUBAGENT_INPUT && c->in.kind != UAR_CTL_RESUME_SUBAGENT)
+		return NULL;
+	r = run_id.n ? rt_run_find(c->rt, &c->in.owner, run_id) : NULL;
+	return r && r->committed ? r : NULL;
+}
+
+static void bring_giver(struct rt_control *c)
+{
+	const struct live_run *giver = giver_of(c);
+
+	c->in.giver = giver ? &giver->state : NULL;
+	c->in.giver_here = giver && giver->agg == c->agg;
+}
+
 uar_err rt_control_bring(struct rt_control *c, struct uar_core_env *env)
 {
 	struct live_run *active = NULL;
@@ -347,6 +370,7 @@ uar_err rt_control_bring(struct rt_control *c, struct uar_core_env *env)
 	}
 	c->in.active = active ? &active->state : NULL;
 	c->in.active_turn_id = active ? active->state.id.turn_id : UAR_STR_NONE;
+	bring_giver(c);
 	return e ? e : bring_target(c, env);
 }
 

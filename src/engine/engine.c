@@ -20,6 +20,8 @@ uar_err uar_runtime_create(const struct uar_runtime_options *o, struct uar_runti
 	uar_map_init(&rt->runs, seed);
 	uar_map_init(&rt->threads, seed);
 	uar_map_init(&rt->quarantine, seed);
+	uar_map_init(&rt->budgets.trees, seed);
+	uar_map_init(&rt->budgets.accounts, seed);
 	uar_map_init(&rt->retention.owners, seed);
 	uar_list_init(&rt->batches.list);
 	uar_list_init(&rt->cmds.list);
@@ -75,6 +77,8 @@ void uar_runtime_destroy(struct uar_runtime *rt)
 	uar_map_fini(&rt->sessions);
 	uar_map_fini(&rt->runs);
 	uar_map_fini(&rt->threads);
+	uar_map_fini(&rt->budgets.trees);
+	uar_map_fini(&rt->budgets.accounts);
 	uar_map_fini(&rt->retention.owners);
 	uar_bus_destroy(rt->bus);
 	uar_free(rt);

@@ -106,6 +106,9 @@ struct uar_runtime {
 		struct rt_left left;
 		struct uar_map quarantine; /* quarantine.c: runs that can neither go on nor be
 					    * ended */
+		struct {
+			struct uar_map trees, accounts; /* account.c, by the root and by the run */
+		} budgets;
 	};
 	struct uar_list ops; /* of struct rt_op */
 	bool draining;
@@ -148,9 +151,10 @@ struct agg {
 	bool threads_known;	 /* `threads` is what the store has */
 	bool threads_loading;
 	struct {
-		size_t unread;	       /* runs of it */
-		struct waking *waking; /* park.c: they are being listed or read; or NULL */
-		bool unsure;	       /* its sequence may be an older one: it is read again */
+		size_t unread;		/* runs of it */
+		struct waking *waking;	/* park.c: they are being listed or read; or NULL */
+		bool unsure;		/* its sequence may be an older one: it is read again */
+		size_t budgets_unknown; /* runs of it whose budgets are being added up */
 	};
 	bool waiting; /* for the retry timer */
 	bool held;    /* a source was told to hold back */
@@ -189,8 +193,11 @@ struct live_run {
 	struct rt_found found;
 	uint64_t owed; /* OWED_ bits: what could not be sent for lack of memory */
 	uar_err lost;  /* why a part of the worker's output is gone; UAR_OK: none */
-	bool plain;    /* its failure is told in our own words */
-	bool stopping; /* it was told to stop before the log could be */
+	struct {
+		bool plain;		    /* its failure is told in our own words */
+		bool stopping;		    /* it was told to stop before the log could be */
+		struct rt_account *account; /* of a run that shares a budget; NULL: it does not */
+	};
 	char run_id[UAR_LIMIT_ID_BYTES + 1];
 	char thread_id[UAR_LIMIT_ID_BYTES + 1];
 	uar_str run_key, thread_key;
@@ -332,6 +339,20 @@ void rt_attempt_recovered(struct live_run *r);
 void rt_attempts_recover(struct uar_runtime *rt);
 
 bool rt_same_owner(const struct uar_owner *a, const struct uar_owner *b);
+
+/* account.c: budgets that runs share */
+/* The run is in memory: it shares one if others bear it, or if it has one of its own that others
+ * of its tree may use. */
+void rt_account_join(struct live_run *r);
+/* Something is given to a child under these budgets (core/budget.h): those that bear it. */
+void rt_account_share(struct uar_runtime *rt, const struct uar_owner *owner, uar_str budgets);
+void rt_account_leave(struct live_run *r);
+/* What a decision about the run has to know, in *out; NULL: it shares nothing. */
+const struct uar_shared *rt_account_facts(const struct live_run *r, int64_t now_us,
+					  struct uar_shared *out);
+/* What was decided is on its way to the store (`state` is the copy), durable, or taken back. */
+void rt_account_follow(struct live_run *r, const struct uar_run *state);
+void rt_account_written(struct live_run *r, bool durable);
 
 /* fanout*.c: child agents, and items of jobs */
 /* A row is durable: what it asks for is done. */

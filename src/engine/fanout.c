@@ -384,6 +384,7 @@ static void submit(struct errand *e)
 	e->step = submit;
 	take_command(e, UAR_CTL_SUBMIT_TURN);
 	e->in.parent_thread_id = e->turn.parent_thread_id;
+	e->in.budgets = e->turn.budgets;
 	e->in.submit_turn = (struct uar_ctl_submit_turn){ .thread_id = e->thread_id,
 							  .turn_id = e->turn_id,
 							  .agent_id = e->turn.agent_id,
@@ -395,8 +396,9 @@ static void begin_turn(struct errand *e)
 {
 	uar_str *own[] = { &e->parent_id,     &e->turn_id,	&e->thread_id,
 			   &e->turn.agent_id, &e->turn.message, &e->turn.parent_thread_id,
-			   &e->run_id };
+			   &e->run_id,	      &e->turn.budgets };
 
+	rt_account_share(e->rt, &e->in.owner, e->turn.budgets);
 	if (rt_errand_keep(e, own, ARRAY_LEN(own)))
 		submit(e);
 }
@@ -414,6 +416,7 @@ static void take_turn(struct uar_runtime *rt, const struct uar_owner *owner,
 	e->turn.agent_id = t->agent_id;
 	e->turn.message = t->message;
 	e->turn.parent_thread_id = t->parent_thread_id;
+	e->turn.budgets = t->budgets;
 	e->turn.cancel = t->cancel;
 	begin_turn(e);
 }
@@ -432,6 +435,7 @@ static void take_item(struct uar_runtime *rt, const struct uar_owner *owner,
 	e->turn.agent_id = i->agent_id;
 	e->turn.message = i->message;
 	e->turn.parent_thread_id = i->parent_thread_id;
+	e->turn.budgets = i->budgets;
 	e->turn.cancel = i->cancel;
 	begin_turn(e);
 }

@@ -20,7 +20,7 @@ struct errand {
 	uar_str parent_id;		/* subagent_id or job_id */
 	uar_str turn_id, thread_id, run_id;
 	struct {
-		uar_str agent_id, message, parent_thread_id;
+		uar_str agent_id, message, parent_thread_id, budgets;
 		bool cancel;
 	} turn; /* what is submitted */
 	struct uar_run_cancel_op stop;

@@ -207,6 +207,7 @@ static void loaded(struct load *l)
 			      "its row says it goes on, its events that it is over");
 	} else {
 		r->committed = true;
+		rt_account_join(r);
 		r->restarted = r->state.status != UAR_STATUS_QUEUED;
 		rt->stats.recovered++;
 		note_read(r);

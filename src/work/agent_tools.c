@@ -177,8 +177,10 @@ static uar_err begin_spawn(struct uar_tool_call *c, const struct uar_tool_reques
 static uar_err begin_send(struct uar_tool_call *c, const struct uar_tool_request *r,
 			  struct uar_error *error)
 {
-	(void)r;
 	c->in.kind = UAR_CTL_SEND_SUBAGENT_INPUT;
+	c->in.caller_run_id = uar_arena_str(&c->arena, r->run_id);
+	if (!c->in.caller_run_id.p)
+		return UAR_ENOMEM;
 	c->in.send_subagent_input =
 		(struct uar_ctl_send_subagent_input){ .subagent_id = member(c, "subagent_id"),
 						      .message = member(c, "message"),

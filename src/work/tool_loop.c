@@ -230,6 +230,7 @@ static void send_begin(struct place *p, uar_str args_blob)
 		.args_json = p->args_json,
 		.destructive = t && t->destructive,
 		.again = p->plan == RUN_AGAIN,
+		.now_us = uar_clock_wall(rt_sched(rt_engine(p->loop->o.run))->clock),
 		.action = call->action,
 		.permission = uar_buf_str(&p->permission),
 		.changed_by = call->changed_by,

@@ -381,7 +381,8 @@ static void requested(const struct rt_sent *sent)
 	if (!s)
 		return;
 	if (sent->err) {
-		refuse(s, uar_err_text(sent->err));
+		refuse(s, sent->err == UAR_ESTATE ? "the budget of the run is spent"
+						  : uar_err_text(sent->err));
 		return;
 	}
 	s->requested = true;

@@ -8,6 +8,7 @@ export interface QuotaBlockedPayload {
   used: number;
   unit: string;
   blocked_operation: string;
+  budget_run_id?: string;
   resets_at?: Timestamp;
 }
 
