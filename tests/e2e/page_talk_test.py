@@ -46,6 +46,7 @@ def apart():
             b.do("await page.locator('.rail-talk a', {hasText: 'two'}).click()")
             b.do("go()")
             b.wait(".answer", "two")
+            b.wait(".mine-text", "two")
             equal((b.texts(".answer"), b.texts(".mine-text")), (["two"],) * 2)
         b.say("echo", "and on")
         b.ended(2)

@@ -108,13 +108,19 @@ function useEnd(talk: Talk) {
 			box.addEventListener(name, touched, {passive: true});
 		const grown = new ResizeObserver(keep);
 		box.addEventListener('scroll', seen, {passive: true});
-		grown.observe(box);
-		if (box.firstElementChild)
-			grown.observe(box.firstElementChild);
+		const watch = () => { // what is in the box may be replaced, by the conversation once it is read
+			grown.disconnect();
+			for (const e of [box, ...box.children])
+				grown.observe(e);
+		};
+		const replaced = new MutationObserver(watch);
+		replaced.observe(box, {childList: true});
+		watch();
 		return () => {
 			box.removeEventListener('scroll', seen);
 			for (const name of ['wheel', 'touchmove', 'pointerdown', 'keydown'])
 				box.removeEventListener(name, touched);
+			replaced.disconnect();
 			grown.disconnect();
 		};
 	}, [talk]);
