@@ -165,17 +165,21 @@ static uar_err read_word(struct reader *r, const struct uar_json *root, const ch
 }
 
 static uar_err check_numbers(struct reader *r, const struct uar_json *j, const char *where,
-			     const char *const *whole)
+			     const char *const *whole, int64_t least)
 {
 	char place[UAR_LIMIT_POLICY_PLACE];
 
 	for (size_t i = 0; whole[i]; i++) {
 		const struct uar_json *value = member(j, whole[i]);
 
-		if (!value || (value->kind == UAR_JSON_INT && uar_json_int(value, -1) >= 0))
+		if (!value || (value->kind == UAR_JSON_INT && uar_json_int(value, -1) >= least))
 			continue;
 		snprintf(place, sizeof place, "%s/%s", where, whole[i]);
-		return refuse(r->error, place, "write a whole number that is not negative");
+		return refuse(
+			r->error, place,
+			least ? "write a whole number above 0; without the member there is no "
+				"limit"
+			      : "write a whole number that is not negative");
 	}
 	return UAR_OK;
 }
@@ -187,8 +191,8 @@ static uar_err read_budget(struct reader *r, const struct uar_json *j)
 	uar_err e = j ? check_members(r->error, j, "/budget", names) : UAR_OK;
 
 	if (!e && j)
-		e = check_numbers(r, j, "/budget", names + 1);
-	if (!e && uar_json_double(member(j, "cost_usd"), 1) <= 0)
+		e = check_numbers(r, j, "/budget", names + 1, 1);
+	if (!e && member(j, "cost_usd") && uar_json_double(member(j, "cost_usd"), 0) <= 0)
 		e = refuse(r->error, "/budget/cost_usd", "write an amount above 0");
 	r->out->budget = j;
 	return e;
@@ -199,7 +203,7 @@ static uar_err read_rules(struct reader *r, const struct uar_json *root)
 	static const char *const whole[] = { "max_tokens", "min_context_tokens", "max_latency_ms",
 					     NULL };
 	struct uar_model_policy *p = r->out;
-	uar_err e = check_numbers(r, root, "", whole);
+	uar_err e = check_numbers(r, root, "", whole, 0);
 
 	p->task_class = uar_json_str(member(root, "task_class"), UAR_STR(""));
 	p->max_tokens = uar_json_int(member(root, "max_tokens"), 0);

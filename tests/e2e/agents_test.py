@@ -499,7 +499,8 @@ def checked_parts():
              ({"tools": {"openapi": [{"document": {}}]}}, "/tools/openapi/0"),
              ({"policy": {"provider": {"pattern": "split", "execute": model}}}, "/policy/provider/plan"),
              ({"policy": {"provider": {"pattern": "ensemble", "candidates": [model, model]}}}, "/policy/provider/ranker"),
-             ({"policy": {"provider": {"default": model, "budget": {"seconds": 0.5}}}}, "/policy/provider/budget/seconds"))
+             ({"policy": {"provider": {"default": model, "budget": {"seconds": 0.5}}}}, "/policy/provider/budget/seconds"),
+             ({"policy": {"provider": {"default": model, "budget": {"tool_calls": 0}}}}, "/policy/provider/budget/tool_calls"))
     with Shop() as s:
         for more, where in wrong:
             agent = {**definition("wrong"), **more}

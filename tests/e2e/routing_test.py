@@ -360,7 +360,8 @@ def ensembles_killed():
 @test("a_policy_that_cannot_be_followed_is_refused_at_the_start", "")
 def bad_policy():
     for policy, place in (({"pattern": "ensemble", "candidates": [model("a/x")]}, "/ranker"),
-                          ({"default": {"provider": "a"}}, "/default"), ({"budget": {"usd": 1}}, "/budget/usd")):
+                          ({"default": {"provider": "a"}}, "/default"), ({"budget": {"usd": 1}}, "/budget/usd"),
+                          ({"budget": {"tool_calls": 0}}, "/budget/tool_calls"), ({"budget": {"cost_usd": "1"}}, "/budget/cost_usd")):
         out = uar_models({"UAR_ROUTING": json.dumps(policy)})
         check(out.returncode != 0 and place in out.stderr, out.stderr)
 
