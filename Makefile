@@ -221,7 +221,7 @@ tsan: ## the threaded parts under TSan
 KILLS ?= 10000
 SEEDS ?= 10000
 SIM_BIN := $(filter $(BUILD)/tests/tests/sim/%,$(TEST_BIN))
-torture: $(UAR) $(SIM_BIN) ## KILLS (10,000) kill -9 moments and SEEDS (10,000) of the simulation; half an hour
+torture: programs $(SIM_BIN) ## KILLS (10,000) kill -9 moments and SEEDS (10,000) of the simulation; half an hour
 	@BUILD=$(BUILD) UAR_TEST_KILLS=$(KILLS) UAR_TEST_CONTROL_KILLS=$$(($(KILLS) / 25)) \
 		UAR_TEST_AGENT_KILLS=$$(($(KILLS) / 33)) UAR_TEST_SEEDS=$(SEEDS) \
 		UAR_TEST_KB_KILLS=$$(($(KILLS) / 100)) UAR_TEST_MCP_KILLS=$$(($(KILLS) / 100)) TEST_PATIENCE=60 tools/run-tests tests/e2e/kill9_test.py tests/e2e/control_kill9_test.py tests/e2e/agent_kill9_test.py tests/e2e/kb_test.py tests/e2e/mcp_hostile_test.py $(SIM_BIN)
