@@ -176,6 +176,14 @@ static struct call *make_call(struct uar_gate *g, struct uar_http_request *r)
 	return c;
 }
 
+/* "/a2a/AGENT", or with a slash behind it */
+static bool is_a2a_rpc(uar_str path)
+{
+	uar_str rest = uar_str_from(path, sizeof "/a2a/" - 1);
+
+	return uar_str_find(rest, '/') + 1 >= rest.n;
+}
+
 static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_max,
 		       struct uar_error *error)
 {
@@ -188,7 +196,8 @@ static uar_err on_head(void *ctx, struct uar_http_request *r, size_t *out_body_m
 	if (uar_str_starts(r->path, UAR_STR("/v1/")))
 		r->problem = uar_openai_error;
 	if (uar_str_starts(r->path, UAR_STR("/a2a/")))
-		r->problem = uar_a2a_early_problem;
+		r->problem =
+			is_a2a_rpc(r->path) ? uar_a2a_early_rpc_problem : uar_a2a_early_problem;
 	e = admit(g, r, c, error);
 	if (!e)
 		e = decode_params(c, error);

@@ -206,8 +206,11 @@ TEST(near_misses_are_not_found, "")
 		char path[200], near[210];
 
 		fill(rows[i].path, path, sizeof path);
-		snprintf(near, sizeof near, "%s/", path);
-		check_near(near);
+		snprintf(near, sizeof near, "%s/", rows[i].path);
+		if (!has_row(UAR_HTTP_POST, near)) {
+			snprintf(near, sizeof near, "%s/", path);
+			check_near(near);
+		}
 		snprintf(near, sizeof near, "%s/more", path + 1);
 		check_near(near);
 		check_near(path + 1); /* without its first slash */

@@ -116,6 +116,21 @@ void uar_a2a_early_problem(struct uar_buf *out, int status, const char *code,
 	out->err = out->err ? out->err : e;
 }
 
+void uar_a2a_early_rpc_problem(struct uar_buf *out, int status, const char *code,
+			       const struct uar_error *error)
+{
+	struct uar_a2a_problem p = { .rpc = true, .text = uar_str_c(uar_error_text(error)) };
+
+	if (status == 401 || status == 403 || status == 404) {
+		uar_a2a_early_problem(out, status, code, error);
+		return;
+	}
+	p.which = status == 415			   ? UAR_A2A_CONTENT_TYPE
+		  : status >= 500 || status == 429 ? UAR_A2A_BUSY
+						   : UAR_A2A_REQUEST;
+	uar_a2a_problem(out, &p);
+}
+
 /* --- cards ------------------------------------------------------------------------------------ */
 
 static void put_interface(struct uar_jw *w, uar_str url, const char *binding, const char *version)

@@ -79,6 +79,9 @@ void uar_a2a_problem(struct uar_buf *out, const struct uar_a2a_problem *p);
 /* The body of a problem that is found before the request is read: of the HTTP+JSON binding. */
 void uar_a2a_early_problem(struct uar_buf *out, int status, const char *code,
 			   const struct uar_error *error);
+/* The same where JSON-RPC is spoken; who may not come in gets the status and the form above. */
+void uar_a2a_early_rpc_problem(struct uar_buf *out, int status, const char *code,
+			       const struct uar_error *error);
 
 /* What an agent's card says. */
 struct uar_a2a_card {

@@ -205,6 +205,14 @@ def errors():
         equal((a.status, a.json["error"]["status"]), (400, "INVALID_ARGUMENT"))
         equal(a.json["error"]["details"][1]["fieldViolations"][0]["field"], "/message/parts")
         equal(s.http.get("/a2a/echo/tasks/x").json["error"]["details"][0]["reason"], "TASK_NOT_FOUND")
+        for path in ("/a2a/echo", "/a2a/echo/"):
+            a = s.http.send("POST", path, b"{}", headers={"Content-Type": "text/plain"})
+            equal((a.status, a.json["jsonrpc"], a.json["id"], a.json["error"]["code"]), (415, "2.0", None, -32005))
+            equal(a.json["error"]["data"][0]["reason"], "CONTENT_TYPE_NOT_SUPPORTED")
+        a = s.http.send("POST", "/a2a/echo/message:send", b"{}", headers={"Content-Type": "text/plain"})
+        equal((a.status, a.json["error"]["details"][0]["reason"]), (415, "CONTENT_TYPE_NOT_SUPPORTED"))
+        a = s.http.post("/a2a/echo/", {"jsonrpc": "2.0", "id": 8, "method": "SendMessage", "params": message(9)})
+        equal(a.json["result"]["task"]["status"]["state"], "TASK_STATE_COMPLETED")
 
 
 @test("a_task_goes_on_after_kill_9_and_is_found_again", "A2A-10")

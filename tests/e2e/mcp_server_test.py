@@ -65,6 +65,8 @@ def heads():
         equal(s.http.post("/mcp", c.message("ping"), headers=c.headers(), token=False).status, 401)
         equal(s.http.post("/mcp", b"{", headers=c.headers()).json["error"]["code"], -32700)
         equal(s.http.post("/mcp", b"[]", headers=c.headers()).json["error"]["code"], -32600)
+        equal(s.http.post("/mcp/", c.message("ping"), headers=c.headers()).json["result"], {})
+        equal(s.http.send("GET", "/mcp/", headers={"MCP-Protocol-Version": MODERN, "Accept": BOTH}).status, 405)
         equal(s.http.send("GET", "/mcp", headers={"MCP-Protocol-Version": MODERN, "Accept": BOTH}).status, 405)
         m = Modern(s)
         equal(m.post("tools/list", **{"Mcp-Method": "tools/call"}).json["error"]["code"], -32020)
