@@ -56,6 +56,9 @@ struct uar_registry_broken {
 struct uar_registry_options {
 	/* Is the id taken by an agent that needs no definition? NULL: none is. */
 	bool (*taken)(uar_str agent_id);
+	/* Where the last good text of each file is kept for the next start; NULL: nowhere. It stays
+	 * in place. */
+	const char *keep_dir;
 	void (*note)(void *ctx, const struct uar_registry_note *n); /* NULL: nobody listens */
 	void *ctx;
 };

@@ -35,34 +35,8 @@ static bool was_told(const struct uar_registry *r, const char *file, const char 
 	return false;
 }
 
-static void refuse_file(struct reading *l, const char *file, const char *sha256,
-			const struct uar_error *error)
-{
-	struct uar_registered *before = find_file(l, file);
-	struct uar_registry_broken b = { .text = "" };
-	struct uar_buf note = uar_buf_make(UAR_LIMIT_LOG_LINE);
-	bool told = was_told(l->r, file, sha256);
-	struct uar_error clash = { 0 };
-
-	snprintf(b.file, sizeof b.file, "%s", file);
-	snprintf(b.sha256, sizeof b.sha256, "%s", sha256);
-	snprintf(b.text, sizeof b.text, "%s%s%s", error->where, error->where[0] ? ": " : "",
-		 uar_error_text(error));
-	if (before &&
-	    !uar_registry_is_free(l->r, UAR_AGENT_FROM_FILE, before->def.info.agent_id, &clash) &&
-	    !uar_registry_add(l->r, before))
-		snprintf(b.agent_id, sizeof b.agent_id, "%s", before->def.info.agent_id.p);
-	uar_registry_forget_broken(l->r, file);
-	uar_registry_note_broken(l->r, &b);
-	uar_buf_printf(&note, "%s%s", b.text,
-		       b.agent_id[0] ? "; the earlier definition stays" : "");
-	if (!told)
-		uar_registry_tell(l->r, UAR_LOG_WARN, "agent.refused", file, uar_buf_str(&note));
-	uar_buf_fini(&note);
-}
-
-static uar_err add_file(struct reading *l, const char *file, const char *sha256, uar_str text,
-			struct uar_error *error)
+static uar_err take_file(struct reading *l, const char *file, const char *sha256, uar_str text,
+			 struct uar_error *error)
 {
 	struct uar_definition def;
 	struct uar_registered *entry;
@@ -85,6 +59,61 @@ static uar_err add_file(struct reading *l, const char *file, const char *sha256,
 		uar_registry_tell(l->r, UAR_LOG_INFO, "agent.loaded", file,
 				  entry->def.info.agent_id);
 	uar_registered_unref(entry);
+	return e;
+}
+
+/* What the file said before it was broken, now or before the last start; with its agent's id. */
+static void leave_earlier(struct reading *l, const char *file, char *agent_id, size_t size)
+{
+	struct uar_registered *before = find_file(l, file);
+	struct uar_buf kept = uar_buf_make(UAR_LIMIT_AGENT_DEFINITION);
+	char sha256[UAR_SHA256_TEXT + 1];
+	struct uar_error error = { 0 };
+	uar_err e;
+
+	if (before) {
+		e = uar_registry_is_free(l->r, UAR_AGENT_FROM_FILE, before->def.info.agent_id,
+					 &error);
+		e = e ? e : uar_registry_add(l->r, before);
+	} else {
+		e = uar_registry_kept(l->r, file, &kept);
+		uar_sha256_hex(uar_buf_str(&kept), sha256);
+		e = e ? e : take_file(l, file, sha256, uar_buf_str(&kept), &error);
+		before = e ? NULL : l->r->at[l->r->count - 1];
+	}
+	if (!e)
+		snprintf(agent_id, size, "%s", before->def.info.agent_id.p);
+	uar_buf_fini(&kept);
+}
+
+static void refuse_file(struct reading *l, const char *file, const char *sha256,
+			const struct uar_error *error)
+{
+	struct uar_registry_broken b = { .text = "" };
+	struct uar_buf note = uar_buf_make(UAR_LIMIT_LOG_LINE);
+	bool told = was_told(l->r, file, sha256);
+
+	snprintf(b.file, sizeof b.file, "%s", file);
+	snprintf(b.sha256, sizeof b.sha256, "%s", sha256);
+	snprintf(b.text, sizeof b.text, "%s%s%s", error->where, error->where[0] ? ": " : "",
+		 uar_error_text(error));
+	leave_earlier(l, file, b.agent_id, sizeof b.agent_id);
+	uar_registry_forget_broken(l->r, file);
+	uar_registry_note_broken(l->r, &b);
+	uar_buf_printf(&note, "%s%s", b.text,
+		       b.agent_id[0] ? "; the earlier definition stays" : "");
+	if (!told)
+		uar_registry_tell(l->r, UAR_LOG_WARN, "agent.refused", file, uar_buf_str(&note));
+	uar_buf_fini(&note);
+}
+
+static uar_err add_file(struct reading *l, const char *file, const char *sha256, uar_str text,
+			struct uar_error *error)
+{
+	uar_err e = take_file(l, file, sha256, text, error);
+
+	if (!e)
+		uar_registry_keep(l->r, file, text);
 	return e;
 }
 
@@ -191,6 +220,8 @@ uar_err uar_registry_read_dir(struct uar_registry *r, const char *dir, struct ua
 		read_one(&l, names[i]->d_name);
 	if (!e)
 		tell_gone(&l, names, n);
+	if (!e && n >= 0)
+		uar_registry_keep_only(r, names, n);
 	for (int i = 0; i < n; i++)
 		free(names[i]); /* scandir's */
 	free(names);

@@ -22,6 +22,14 @@ void uar_registry_tell(const struct uar_registry *r, enum uar_log_level level, c
 /* Forgets or adds what is broken of a source: files of a directory, or a URL. */
 void uar_registry_forget_broken(struct uar_registry *r, const char *file);
 void uar_registry_note_broken(struct uar_registry *r, const struct uar_registry_broken *b);
+/* registry_keep.c: the last good text of a file of the directory. */
+struct dirent;
+void uar_registry_keep(const struct uar_registry *r, const char *file, uar_str text);
+/* UAR_ENOTFOUND: there is none. */
+UAR_MUST_CHECK uar_err uar_registry_kept(const struct uar_registry *r, const char *file,
+					 struct uar_buf *out);
+/* Those of other files go. */
+void uar_registry_keep_only(const struct uar_registry *r, struct dirent **names, int n);
 /* What an entry of a source must not collide with. */
 UAR_MUST_CHECK uar_err uar_registry_is_free(const struct uar_registry *r,
 					    enum uar_agent_source source, uar_str id,

@@ -36,7 +36,9 @@ static uar_err name_dir(struct server *s)
 {
 	s->agents.dir = uar_buf_make(UAR_LIMIT_URI_BYTES);
 	uar_agents_dir(&s->config->value, &s->agents.dir);
-	return s->agents.dir.err;
+	s->agents.keep_dir = uar_buf_make(UAR_LIMIT_URI_BYTES);
+	uar_buf_printf(&s->agents.keep_dir, "%s/agents-good", s->config->value.data);
+	return s->agents.dir.err ? s->agents.dir.err : s->agents.keep_dir.err;
 }
 
 void uar_server_reload_agents(struct server *s)
@@ -126,6 +128,7 @@ uar_err uar_server_make_agents(struct server *s, struct uar_error *error)
 	struct uar_registry_options o = { .taken = is_built_in, .note = on_note, .ctx = s };
 	uar_err e = name_dir(s);
 
+	o.keep_dir = s->agents.keep_dir.p;
 	if (!e)
 		e = uar_registry_create(&o, &s->agents.registry);
 	if (e)
@@ -146,4 +149,5 @@ void uar_server_unmake_agents(struct server *s)
 	uar_bridge_destroy(s->agents.bridge);
 	uar_registry_destroy(s->agents.registry);
 	uar_buf_fini(&s->agents.dir);
+	uar_buf_fini(&s->agents.keep_dir);
 }

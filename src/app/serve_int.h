@@ -54,7 +54,7 @@ struct server {
 		struct uar_bridge *bridge;
 		struct uar_dir_watch *watch; /* NULL: the directory is not watched */
 		struct uar_timer later;	     /* files changed: they are read when no more change */
-		struct uar_buf dir;
+		struct uar_buf dir, keep_dir;
 		struct uar_agent_feed *feed; /* NULL: no registry is asked */
 		struct uar_skill_book *skills;
 		struct server_skills *skills_watch; /* serve_skills.c */

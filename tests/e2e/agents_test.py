@@ -176,12 +176,23 @@ def broken():
         check("a.json:" in b["error"] and "did you mean prompt" in b["error"], b)
         equal(s.http.get("/ready").json["broken_agents"], 1)
         equal(s.finish(s.create("a", "m"))["status"], "succeeded")
-        s.restart()
-        equal([x["agent_id"] for x in s.broken()], [None])
-        check("a" not in s.listed() and "b" in s.listed())
+        for _ in range(2):  # also when it is broken at the start
+            s.restart()
+            equal([x["agent_id"] for x in s.broken()], ["a"])
+            check("a" in s.listed() and "b" in s.listed(), s.listed())
+            shown = s.http.get("/api/agents/a").json["definition"]
+            equal((shown["prompt"], s.finish(s.create("a", "m"))["status"]), ({"system": "x"}, "succeeded"))
+        equal(s.log().count("agent.refused file=a.json"), 3)
         s.define(definition("a"))
-        wait_until(lambda: not s.broken() and "a" in s.listed(), "it is mended")
-        equal(s.log().count("agent.refused file=a.json"), 2)
+        wait_until(lambda: not s.broken() and "prompt" not in s.http.get("/api/agents/a").json["definition"], "it is mended")
+        s.write("b.json", "{")
+        wait_until(s.broken, "the other one")
+        os.remove(os.path.join(s.agents, "b.json"))
+        wait_until(lambda: not s.broken() and "b" not in s.listed(), "it is removed")
+        s.write("b.json", "{")
+        wait_until(s.broken, "it is back")
+        s.restart()
+        check("b" not in s.listed(), "what was removed does not come back")
 
 
 @test("the_example_of_the_specification_runs", "ART-23 ART-05 ART-22")
