@@ -75,7 +75,7 @@ static bool same_need(const struct uar_need *a, const struct uar_need *b)
 {
 	return a->kind == b->kind && uar_str_eq(a->id, b->id) && uar_str_eq(a->parent, b->parent) &&
 	       uar_str_eq(a->tag, b->tag) && uar_str_eq(a->session_id, b->session_id) &&
-	       a->open == b->open;
+	       uar_str_eq(a->after, b->after) && a->open == b->open && a->limit == b->limit;
 }
 
 static void add_need(struct ctl *c, const struct uar_need *need)
@@ -406,8 +406,7 @@ static uar_str ids_of_events(struct ctl *c)
 	return out;
 }
 
-/* A command that changes nothing has an outcome, too: the fact that it was given. */
-static void note_command(struct ctl *c)
+void ctl_note_command(struct ctl *c)
 {
 	struct uar_jw *w = uar_emit_begin(&c->e);
 
@@ -423,7 +422,7 @@ static void keep_outcome(struct ctl *c)
 	if (!c->in->outcome_id.n || c->e.err || c->u->again)
 		return;
 	if (!c->u->d.event_count)
-		note_command(c);
+		ctl_note_command(c);
 	o = ctl_row(c, UAR_ROW_OUTCOME, c->in->outcome_id); /* one that is forgotten makes way */
 	o = o ? ctl_change(c, o) : ctl_new_row(c, UAR_ROW_OUTCOME, c->in->outcome_id);
 	if (!o)

@@ -127,7 +127,9 @@ struct uar_need {
 	enum uar_row_kind kind;
 	uar_str id; /* set: one row; else a list: */
 	uar_str parent, tag, session_id;
-	bool open; /* of a list: the open ones alone */
+	bool open;	/* of a list: the open ones alone */
+	uint32_t limit; /* of a list: a page of so many, by id; 0: all, or the command is refused */
+	uar_str after;	/* `next` of the page before */
 };
 /* Its answer, by the shell. */
 struct uar_loaded {
@@ -135,6 +137,7 @@ struct uar_loaded {
 	struct uar_need need;
 	struct uar_row *rows; /* one or none, or the list */
 	size_t count;
+	uar_str next; /* of a page; empty: it was the last one */
 };
 
 enum {

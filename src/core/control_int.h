@@ -67,6 +67,19 @@ void ctl_tell_task(struct ctl *c, struct uar_row_task *t);
 void ctl_create_task(struct ctl *c);
 void ctl_update_task(struct ctl *c);
 void ctl_append_task_progress(struct ctl *c);
+/* control_tree.c */
+/* What is done to a task, to be done to those below it. */
+struct ctl_propagation {
+	const char *verb;    /* of its intent */
+	uar_str task_id;     /* the task at the top, which is changed already */
+	uar_str propagation; /* "none", "children", "all" */
+	uar_str reason;
+	void (*change)(struct ctl *c, struct uar_row_task *t, uar_str reason);
+	bool at_once; /* all in one append, or the command is refused */
+};
+void ctl_propagate(struct ctl *c, const struct ctl_propagation *p);
+/* A command that changes nothing has an outcome, too: the fact that it was given. */
+void ctl_note_command(struct ctl *c);
 /* control_lifecycle.c */
 void ctl_pause_task(struct ctl *c);
 void ctl_resume_task(struct ctl *c);

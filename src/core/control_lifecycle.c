@@ -6,43 +6,6 @@
 
 enum { LISTED_TARGETS = 100 }; /* of one fact; all are stopped */
 
-typedef void task_change(struct ctl *c, struct uar_row_task *t, uar_str reason);
-
-/* --- down the tree --------------------------------------------------------------------------- */
-
-/* The tasks below it; NULL: they have to be loaded. */
-static const struct uar_loaded *children_of(struct ctl *c, uar_str id)
-{
-	const struct uar_need need = { .kind = UAR_ROW_TASK, .parent = id };
-
-	return ctl_load(c, &need);
-}
-
-/* So many levels below it. Each task is changed before those below it. */
-static void change_children(struct ctl *c, uar_str id, int levels, task_change *change,
-			    uar_str reason)
-{
-	const struct uar_loaded *children = levels > 0 ? children_of(c, id) : NULL;
-
-	for (size_t i = 0; children && i < children->count && !c->e.err; i++) {
-		struct uar_row_task *t = ctl_row_of(c, &children->rows[i]);
-
-		if (!t)
-			return;
-		change(c, t, reason);
-		change_children(c, t->row.id, levels - 1, change, reason);
-	}
-}
-
-static void propagate(struct ctl *c, uar_str id, uar_str propagation, task_change *change,
-		      uar_str reason)
-{
-	if (!propagation.n || uar_str_is(propagation, "none"))
-		return;
-	change_children(c, id, uar_str_is(propagation, "all") ? UAR_LIMIT_TASK_DEPTH : 1, change,
-			reason);
-}
-
 /* --- pause and resume ------------------------------------------------------------------------ */
 
 static void emit_paused(struct ctl *c, const struct uar_row_task *t, uar_str reason)
@@ -99,7 +62,13 @@ void ctl_pause_task(struct ctl *c)
 	if (ctl_is_draft(t))
 		ctl_refuse(c, UAR_ESTATE, "/task_id", "the task is a draft: accept it first");
 	pause_one(c, t, in->reason);
-	propagate(c, in->task_id, in->propagation, pause_one, in->reason);
+	/* All of them or none: one that is at work cannot be paused. */
+	ctl_propagate(c, &(struct ctl_propagation){ .verb = "pause",
+						    .task_id = in->task_id,
+						    .propagation = in->propagation,
+						    .reason = in->reason,
+						    .change = pause_one,
+						    .at_once = true });
 	ctl_tell_task(c, t);
 }
 
@@ -131,7 +100,11 @@ void ctl_resume_task(struct ctl *c)
 	if (!t || !may_change(c, t))
 		return;
 	resume_one(c, t, in->reason);
-	propagate(c, in->task_id, in->propagation, resume_one, in->reason);
+	ctl_propagate(c, &(struct ctl_propagation){ .verb = "resume",
+						    .task_id = in->task_id,
+						    .propagation = in->propagation,
+						    .reason = in->reason,
+						    .change = resume_one });
 	ctl_tell_task(c, t);
 }
 
@@ -252,7 +225,11 @@ void ctl_cancel_task(struct ctl *c)
 	if (!t)
 		return;
 	cancel_one(c, t, in->reason); /* one that is over stays what it is */
-	propagate(c, in->task_id, in->propagation, cancel_one, in->reason);
+	ctl_propagate(c, &(struct ctl_propagation){ .verb = "cancel",
+						    .task_id = in->task_id,
+						    .propagation = in->propagation,
+						    .reason = in->reason,
+						    .change = cancel_one });
 	ctl_tell_task(c, t);
 }
 

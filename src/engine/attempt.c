@@ -450,9 +450,9 @@ void rt_attempt_recovered(struct live_run *r)
 }
 
 /* What a start looks for below each owner that has open sessions. */
-static const enum uar_row_kind open_kinds[] = { UAR_ROW_TASK, UAR_ROW_SUBAGENT,
+static const enum uar_row_kind open_kinds[] = { UAR_ROW_TASK,	       UAR_ROW_SUBAGENT,
 						UAR_ROW_SUBAGENT_TURN, UAR_ROW_JOB,
-						UAR_ROW_JOB_ITEM };
+						UAR_ROW_JOB_ITEM,      UAR_ROW_INTENT };
 
 struct task_scan {
 	struct rt_op under_way;
@@ -515,6 +515,32 @@ static void recover_task(struct task_scan *s, struct uar_rows_query *q, const st
 		settle_from_store(s->rt, owner, &t);
 }
 
+/* A command that reaches the tasks below one was not finished. */
+static void recover_intent(struct task_scan *s, struct uar_rows_query *q, const struct uar_row *row)
+{
+	struct follow_up *f = make_follow_up(s->rt, &s->owners[s->owner_at]);
+	struct uar_ctl_cancel_task *in = f ? &f->in.cancel_task : NULL;
+	uar_str *own[] = { in ? &in->task_id : NULL, in ? &in->reason : NULL,
+			   in ? &in->propagation : NULL };
+	struct uar_row_intent i;
+
+	if (!f)
+		return;
+	if (uar_row_unpack(row, &q->arena, &i, sizeof i, NULL)) {
+		end_follow_up(f);
+		return;
+	}
+	f->in.kind = uar_str_is(i.verb, "cancel") ? UAR_CTL_CANCEL_TASK : UAR_CTL_RESUME_TASK;
+	_Static_assert(offsetof(struct uar_ctl_cancel_task, propagation) ==
+			       offsetof(struct uar_ctl_resume_task, propagation),
+		       "both have the same members");
+	in->task_id = row->id;
+	in->reason = i.reason;
+	in->propagation = i.propagation;
+	if (own_strings(f, own, ARRAY_LEN(own)))
+		send_follow_up(f);
+}
+
 /* The next page, kind or owner. */
 static void move_on(struct task_scan *s, uar_str next)
 {
@@ -532,6 +558,8 @@ static void tasks_listed(struct uar_rows_query *q)
 	for (size_t i = 0; i < q->row_count && !q->err; i++)
 		if (q->kind == UAR_ROW_TASK)
 			recover_task(s, q, &q->rows[i]);
+		else if (q->kind == UAR_ROW_INTENT)
+			recover_intent(s, q, &q->rows[i]);
 		else
 			rt_fanout_recovered(s->rt, &s->owners[s->owner_at], &q->rows[i]);
 	move_on(s, !q->err && q->more ? uar_arena_str(&s->arena, q->next) : UAR_STR_NONE);

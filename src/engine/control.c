@@ -96,6 +96,8 @@ static void row_loaded(struct uar_rows_query *q)
 	if (q->err && q->err != UAR_ENOTFOUND && !c->load_err) {
 		c->load_err = q->err;
 		c->load_error = q->error;
+	} else if (q->more && l->loaded.need.limit) {
+		l->loaded.next = q->next;
 	} else if (q->more && !c->load_err) {
 		c->load_err = uar_error_set(&c->load_error, UAR_ETOOBIG,
 					    "more than %d rows are concerned", UAR_LIMIT_LIST_PAGE);
@@ -123,7 +125,9 @@ static uar_err ask_row(struct rt_control *c, const struct uar_need *need)
 		.parent = uar_arena_str(&c->rows, need->parent),
 		.tag = uar_arena_str(&c->rows, need->tag),
 		.session_id = uar_arena_str(&c->rows, need->session_id),
+		.after = uar_arena_str(&c->rows, need->after),
 		.open = need->open,
+		.limit = need->limit,
 	};
 	l->query = (struct uar_rows_query){
 		.owner = c->in.owner,
@@ -133,12 +137,14 @@ static uar_err ask_row(struct rt_control *c, const struct uar_need *need)
 		.tag = l->loaded.need.tag,
 		.session_id = l->loaded.need.session_id,
 		.open = need->open ? UAR_ROWS_OPEN : UAR_ROWS_ANY,
-		.limit = UAR_LIMIT_LIST_PAGE,
+		.order = need->limit ? UAR_ROWS_RANK : UAR_ROWS_NEWEST,
+		.after = l->loaded.need.after,
+		.limit = need->limit ? need->limit : UAR_LIMIT_LIST_PAGE,
 		.done = row_loaded,
 	};
 	uar_list_init(&l->loaded.node);
 	uar_list_add_last(&c->loaded, &l->loaded.node);
-	e = l->loaded.need.session_id.p ? store->ops->rows(store, &l->query) : UAR_ENOMEM;
+	e = l->loaded.need.after.p ? store->ops->rows(store, &l->query) : UAR_ENOMEM;
 	if (!e)
 		c->to_load++;
 	return e;

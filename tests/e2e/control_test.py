@@ -1,5 +1,11 @@
 #!/usr/bin/env python3
 """The control plane: commands over HTTP, their refusals, repetition, and what survives a kill."""
+import contextlib
+import http.client
+import os
+import sqlite3
+import threading
+
 from lib import Server, check, equal, main, refused, test, wait_until
 
 
@@ -305,6 +311,64 @@ def cancelled():
         again = command(s, "cancel_task", task_id=top["task_id"])
         equal((again["result"]["task"]["status"], again["event_ids"]), ("cancelled", []))
         refused(s.http.post("/api/control/pause_task", {"task_id": top["task_id"]}), 409, "CONFLICT")
+
+
+def unanswered(s, body):
+    """A cancel whose answer may not come."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        s.http.post("/api/control/cancel_task", body)
+
+
+def pending(s):
+    """A command that has begun and is not finished, as the database knows it."""
+    db = sqlite3.connect(f"file:{os.path.join(s.data, 'uar.db')}?mode=ro", uri=True)
+    try:
+        return db.execute("SELECT id FROM rows WHERE kind = 'intent' AND open = 1").fetchall()
+    finally:
+        db.close()
+
+
+@test("a_large_tree_is_cancelled_and_resumed_through_kills", "CTL-11 CTL-12 TASK-04 VAL-06")
+def large():
+    with Server() as s:
+        for how in ("all", "children"):
+            top = task(s)
+            sizes = {"all": (10, 60), "children": (160, 0)}[how]
+            below, waits = [], task(s, session_id=top["session_id"])
+            for _ in range(sizes[0]):
+                below.append(task(s, parent_task_id=top["task_id"])["task_id"])
+                below += [task(s, parent_task_id=below[-1])["task_id"] for _ in range(sizes[1])]
+            command(s, "link_tasks", **{"from": below[-1], "to": waits["task_id"], "kind": "blocks"})
+
+            def count(word):
+                found, cursor = 0, ""
+                while cursor is not None:
+                    page = s.http.get(f"/api/tasks?session_id={top['session_id']}&status={word}&limit=500{cursor}").json
+                    found += sum(t["task_id"] in below for t in page["tasks"])
+                    cursor = page["next_cursor"] and "&cursor=" + page["next_cursor"]
+                return found
+            for t in below[1::3]:
+                command(s, "pause_task", task_id=t)
+            paused = count("paused")
+            check(paused > 100 or how == "children", paused)
+            command(s, "resume_task", task_id=top["task_id"], propagation=how)
+            equal((count("paused"), count("accepted")), (0, len(below)))
+            keyed = {"task_id": top["task_id"], "propagation": how, "reason": "enough", "idempotency_key": how}
+            if how == "all":
+                asking = threading.Thread(target=unanswered, args=(s, keyed))
+                asking.start()
+                while asking.is_alive() and not pending(s):
+                    pass
+                s.kill()
+                asking.join()
+                s.start()
+                if status(s, top) != "cancelled":
+                    command(s, "cancel_task", **keyed)
+            else:
+                first = command(s, "cancel_task", **keyed)
+                equal(command(s, "cancel_task", **keyed), first)
+            wait_until(lambda: count("cancelled") == len(below), "all are cancelled")
+            equal((status(s, waits), pending(s)), ("accepted", []))
 
 
 @test("completion_needs_its_facts", "CTL-14 CTL-15 TASK-06 EVT-038")
