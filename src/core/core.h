@@ -67,7 +67,8 @@ enum uar_entry {
 	UAR_ENTRY_CODEX,   /* backend.*: an agent that is a program of its own */
 	UAR_ENTRY_CLAUDE_CODE,
 	UAR_ENTRY_ACP,
-	UAR_ENTRY_PEER, /* peer.a2a: an agent of another runtime */
+	UAR_ENTRY_PEER,	    /* peer.a2a: an agent of another runtime */
+	UAR_ENTRY_WORKFLOW, /* workflow.run: a graph of nodes */
 	UAR_ENTRY_COUNT
 };
 const char *uar_entry_name(enum uar_entry e); /* "llm.chat" */
@@ -553,6 +554,16 @@ struct uar_replay {
 	bool blob_json; /* the blob is JSON, not text */
 };
 
+/* What a workflow has come to, and the calls that it makes next. */
+struct uar_plan {
+	uar_str nodes;	 /* JSON array: one object for each node that has changed */
+	uar_str calls;	 /* JSON array of the calls, as rounds.c reads them; or empty */
+	uar_str blob;	 /* sha256 of that array, when it is long or sealed; or empty */
+	uar_str index;	 /* JSON array: of each call the node that it is for */
+	int64_t made_us; /* the time that the workflow was looked at */
+	int64_t due_us;	 /* nothing is done until then; 0: the calls are made */
+};
+
 struct uar_command {
 	enum uar_command_kind kind;
 	union {
@@ -565,6 +576,7 @@ struct uar_command {
 		struct uar_tool_over over;
 		struct uar_process_news process;
 		struct uar_peer_news peer;
+		struct uar_plan plan;
 		struct uar_note note;
 		struct uar_ask ask;
 		struct uar_answer answer;

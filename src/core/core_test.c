@@ -213,6 +213,7 @@ static const int inputs[UAR_CMD_COUNT] = {
 	[UAR_CMD_TOOL_NEWS] = UAR_IN_TOOL,
 	[UAR_CMD_PROCESS] = UAR_IN_NOTE,
 	[UAR_CMD_PEER] = UAR_IN_PEER,
+	[UAR_CMD_PLAN] = UAR_IN_PLANNED,
 	[UAR_CMD_SAMPLE] = UAR_IN_TOOL,
 	[UAR_CMD_SAMPLED] = UAR_IN_TOOL_OVER,
 	[UAR_CMD_TOOL_OVER] = UAR_IN_TOOL_OVER,
@@ -285,7 +286,8 @@ static bool program_says(const struct uar_run *r, int kind)
 
 static bool of_tools(int kind)
 {
-	return kind >= UAR_CMD_MODEL_CALLS && kind <= UAR_CMD_TOOL_OVER && kind != UAR_CMD_PEER;
+	return kind >= UAR_CMD_MODEL_CALLS && kind <= UAR_CMD_TOOL_OVER && kind != UAR_CMD_PEER &&
+	       kind != UAR_CMD_PLAN;
 }
 
 /* One round with one call, which is over before the model is called again. */
@@ -309,6 +311,8 @@ static bool foreign(const struct uar_run *r, int kind)
 
 	if (kind == UAR_CMD_PEER)
 		return r->what.entry != UAR_ENTRY_PEER;
+	if (kind == UAR_CMD_PLAN)
+		return r->what.entry != UAR_ENTRY_WORKFLOW;
 	if (of_tools(kind))
 		return r->what.entry != UAR_ENTRY_LLM || !tool_says(r, kind);
 	return of_programs(kind) ? !program || !program_says(r, kind) : program && of_plugins(kind);
@@ -417,6 +421,8 @@ static const struct {
 	[UAR_IN_PEER_LOST] = { UAR_ENTRY_PEER, UAR_CMD_PEER, { 0 } },
 	[UAR_IN_CANCEL_PEER] = { UAR_ENTRY_PEER, UAR_CMD_CANCEL, { UAR_CMD_PEER } },
 	[UAR_IN_RECOVER_CANCEL] = { UAR_ENTRY_PEER, UAR_CMD_RECOVER, { UAR_CMD_PEER } },
+	[UAR_IN_PLANNED] = { UAR_ENTRY_WORKFLOW, UAR_CMD_PLAN, { 0 } },
+	[UAR_IN_PLAN_WAITS] = { UAR_ENTRY_WORKFLOW, UAR_CMD_PLAN, { 0 } },
 	[UAR_IN_CUT_OFF] = { UAR_ENTRY_LLM, UAR_CMD_RECOVER, { UAR_CMD_PREPARED } },
 	[UAR_IN_LOST] = { UAR_ENTRY_CODEX, UAR_CMD_RECOVER, { UAR_CMD_PREPARED } },
 };
@@ -457,6 +463,8 @@ static void set_words(struct story *t, enum uar_run_input on, struct uar_command
 		c->ask.type = UAR_ACTION_FORM;
 	if (on == UAR_IN_PEER_LOST)
 		c->peer.step = UAR_PEER_LOST;
+	if (on == UAR_IN_PLAN_WAITS)
+		c->plan.due_us = 1;
 	if (on == UAR_IN_VERDICT)
 		c->ask.verdict = UAR_VERDICT_ALLOW;
 	if (c->kind == UAR_CMD_ASK)

@@ -2,10 +2,15 @@
 #include "core/emit.h"
 
 static const char *const entry_names[UAR_ENTRY_COUNT] = {
-	[UAR_ENTRY_ECHO] = "echo",	     [UAR_ENTRY_FIXTURE] = "fixture",
-	[UAR_ENTRY_LLM] = "llm.chat",	     [UAR_ENTRY_PLUGIN] = "plugin",
-	[UAR_ENTRY_CODEX] = "backend.codex", [UAR_ENTRY_CLAUDE_CODE] = "backend.claude_code",
-	[UAR_ENTRY_ACP] = "backend.acp",     [UAR_ENTRY_PEER] = "peer.a2a",
+	[UAR_ENTRY_ECHO] = "echo",
+	[UAR_ENTRY_FIXTURE] = "fixture",
+	[UAR_ENTRY_LLM] = "llm.chat",
+	[UAR_ENTRY_PLUGIN] = "plugin",
+	[UAR_ENTRY_CODEX] = "backend.codex",
+	[UAR_ENTRY_CLAUDE_CODE] = "backend.claude_code",
+	[UAR_ENTRY_ACP] = "backend.acp",
+	[UAR_ENTRY_PEER] = "peer.a2a",
+	[UAR_ENTRY_WORKFLOW] = "workflow.run",
 };
 
 const char *uar_entry_name(enum uar_entry e)

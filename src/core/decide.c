@@ -237,6 +237,11 @@ static void do_peer(struct emit *e, const struct uar_command *c)
 	uar_core_peer(e, &c->peer);
 }
 
+static void do_plan(struct emit *e, const struct uar_command *c)
+{
+	uar_core_plan(e, &c->plan);
+}
+
 static void do_sample(struct emit *e, const struct uar_command *c)
 {
 	uar_core_model_requested(e, &c->prepared);
@@ -422,6 +427,7 @@ static handler *const handlers[UAR_CMD_COUNT] = {
 	[UAR_CMD_TOOL_NEWS] = do_tool_news,
 	[UAR_CMD_PROCESS] = do_process,
 	[UAR_CMD_PEER] = do_peer,
+	[UAR_CMD_PLAN] = do_plan,
 	[UAR_CMD_SAMPLE] = do_sample,
 	[UAR_CMD_SAMPLED] = do_sampled,
 	[UAR_CMD_TOOL_OVER] = do_tool_over,

@@ -153,6 +153,9 @@ void uar_core_close_processes(struct emit *e, const struct uar_failure *f);
 void uar_core_lose_processes(struct emit *e);
 UAR_MUST_CHECK uar_err uar_core_fold_process(struct uar_run *r, const struct uar_event *ev,
 					     const struct uar_json *p);
+/* plan.c */
+void uar_core_plan(struct emit *e, const struct uar_plan *p);
+UAR_MUST_CHECK uar_err uar_core_fold_plan(struct uar_run *r, const struct uar_json *p);
 /* peer.c */
 enum uar_run_input uar_core_peer_input(const struct uar_peer_news *n);
 void uar_core_write_peer(struct uar_jw *w, const struct uar_run *r); /* member "peer" */

@@ -168,6 +168,8 @@ static uar_err fold_run_status(struct fold *f)
 	if (!uar_run_rare(f->r)->actions.open_count && status < UAR_STATUS_CANCELLING &&
 	    f->r->status != UAR_STATUS_CANCELLING)
 		f->r->status = status;
+	if (f->r->what.entry == UAR_ENTRY_WORKFLOW)
+		return uar_core_fold_plan(f->r, f->p);
 	return f->r->what.entry == UAR_ENTRY_PEER ? uar_core_fold_peer(f->r, f->ev, f->p) : UAR_OK;
 }
 

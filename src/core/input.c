@@ -114,6 +114,8 @@ static enum uar_run_input other_input(const struct uar_run *r, const struct uar_
 {
 	if (c->kind == UAR_CMD_CANCEL)
 		return cancel_input(r);
+	if (c->kind == UAR_CMD_PLAN)
+		return c->plan.due_us ? UAR_IN_PLAN_WAITS : UAR_IN_PLANNED;
 	return c->kind == UAR_CMD_PEER ? uar_core_peer_input(&c->peer) : inputs[c->kind];
 }
 

@@ -40,6 +40,8 @@ enum uar_run_input {
 	UAR_IN_UNREACHED,      /* the same: it cannot be reached, or has no capacity */
 	UAR_IN_PEER_LOST,      /* the same of a peer */
 	UAR_IN_PEER,	       /* news of the task that a peer has */
+	UAR_IN_PLANNED,	       /* a workflow makes its next calls */
+	UAR_IN_PLAN_WAITS,     /* it waits for a time */
 	UAR_IN_CANCEL_PEER,    /* a cancel while nobody is at work: the peer has to hear it */
 	UAR_IN_RECOVER_CANCEL, /* the same after a restart */
 	UAR_IN_NEXT_MODEL,     /* the model failed and another one takes over */

@@ -203,19 +203,23 @@ void uar_core_after_failure(struct emit *e, const struct uar_model_end *m)
 /* The wait is over; the worker begins anew and finds in the log what is to be done. */
 void uar_core_due(struct emit *e)
 {
-	bool peer = e->r->what.entry == UAR_ENTRY_PEER;
+	static const char *const words[][2] = {
+		{ "the wait for the provider is over", "Calling the model again" },
+		{ "the wait for the peer is over", "Asking the peer again" },
+		{ "the wait of the workflow is over", "Going on with the workflow" },
+	};
+	int who = e->r->what.entry == UAR_ENTRY_PEER	   ? 1
+		  : e->r->what.entry == UAR_ENTRY_WORKFLOW ? 2
+							   : 0;
 	struct uar_jw *w;
 
 	if (e->r->status == UAR_STATUS_WAITING_RESOURCE) {
 		w = uar_emit_begin(e);
 		uar_jw_cstr(w, "status", "running");
 		uar_jw_cstr(w, "resumed_from", "waiting_resource");
-		uar_jw_cstr(w, "reason",
-			    peer ? "the wait for the peer is over"
-				 : "the wait for the provider is over");
+		uar_jw_cstr(w, "reason", words[who][0]);
 		uar_emit_who(w, "requested_by", "runtime", UAR_STR_NONE);
 		uar_emit(e, UAR_EV_TASK_RESUMED, EMIT_RUN);
 	}
-	uar_emit_status(e, "stream_start", UAR_STATUS_RETRYING,
-			peer ? "Asking the peer again" : "Calling the model again");
+	uar_emit_status(e, "stream_start", UAR_STATUS_RETRYING, words[who][1]);
 }

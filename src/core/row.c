@@ -196,7 +196,8 @@ static uar_str title_of(const struct uar_run *r)
 
 bool uar_run_may_leave(const struct uar_run *r)
 {
-	return (r->what.entry == UAR_ENTRY_LLM || r->what.entry == UAR_ENTRY_PEER) &&
+	return (r->what.entry == UAR_ENTRY_LLM || r->what.entry == UAR_ENTRY_PEER ||
+		r->what.entry == UAR_ENTRY_WORKFLOW) &&
 	       r->what.restart == UAR_RESTART_RETRY && !uar_run_rare(r)->processes.open_count;
 }
 

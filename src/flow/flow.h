@@ -154,7 +154,8 @@ struct uar_flow_ask {
 	const struct uar_flow *flow;
 	const struct uar_json *inputs; /* of the run, all of them, an object */
 	struct uar_flow_calls calls;
-	int64_t now_us; /* for waits alone */
+	int64_t now_us;	 /* for waits alone */
+	int64_t made_us; /* when the last calls were wanted; 0: none were */
 };
 /* What a run has come to. The step lives in the arena. */
 UAR_MUST_CHECK uar_err uar_flow_step(const struct uar_flow_ask *ask, struct uar_arena *arena,

@@ -136,7 +136,7 @@ struct story {
 
 static void look(struct story *t, int64_t now)
 {
-	struct uar_flow_ask ask = { &t->flow, t->inputs, { t->calls, t->count, t->count }, now };
+	struct uar_flow_ask ask = { &t->flow, t->inputs, { t->calls, t->count, t->count }, now, 0 };
 
 	CHECK(!uar_flow_step(&ask, &t->arena, &t->step));
 }

@@ -5,6 +5,8 @@
  * or it has ended. */
 #include "flow/step_int.h"
 
+enum { PAUSE_US = 5000000 };
+
 static const char *const status_names[UAR_FLOW_STATUS_COUNT] = {
 	"pending", "running", "waiting", "completed", "failed", "skipped"
 };
@@ -392,6 +394,14 @@ static void take_answer(struct flow_run *r)
 			r->step->answer = r->step->nodes[i].value;
 }
 
+/* What could not be waited for is not asked for again at once. */
+static bool wait_failed(const struct flow_run *r)
+{
+	const struct uar_flow_call *last = r->call_count ? r->calls[r->call_count - 1].call : NULL;
+
+	return last && last->failed && uar_str_is(last->key, "wait");
+}
+
 static void conclude(struct flow_run *r)
 {
 	struct uar_flow_step *s = r->step;
@@ -402,6 +412,9 @@ static void conclude(struct flow_run *r)
 		s->want_count = 0;
 	} else if (s->want_count || r->unended) {
 		s->verdict = UAR_FLOW_GOES_ON;
+	} else if (r->child_count && wait_failed(r) && r->now_us < r->made_us + PAUSE_US) {
+		s->verdict = UAR_FLOW_RESTS;
+		s->until_us = r->made_us + PAUSE_US;
 	} else if (r->child_count) {
 		s->verdict = UAR_FLOW_GOES_ON;
 		flow_want_children(r);
@@ -416,7 +429,9 @@ static void conclude(struct flow_run *r)
 uar_err uar_flow_step(const struct uar_flow_ask *ask, struct uar_arena *arena,
 		      struct uar_flow_step **out)
 {
-	struct flow_run r = { .f = ask->flow, .now_us = ask->now_us, .arena = arena };
+	struct flow_run r = {
+		.f = ask->flow, .now_us = ask->now_us, .made_us = ask->made_us, .arena = arena
+	};
 
 	r.step = uar_arena_alloc(arena, sizeof *r.step);
 	if (!r.step)

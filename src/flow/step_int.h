@@ -18,7 +18,7 @@ struct flow_run {
 	size_t call_count, unended;
 	uar_str children[UAR_LIMIT_FLOW_CHILDREN]; /* ids of those that are at work */
 	size_t child_count, spawned;		   /* spawned: or are about to be */
-	int64_t now_us, until_us;
+	int64_t now_us, made_us, until_us;
 	uar_err err;
 };
 

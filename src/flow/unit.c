@@ -183,23 +183,6 @@ static void take_failure(struct flow_unit *u, const struct flow_told *t)
 	u->message = uar_json_str(uar_json_get(error, UAR_STR("message")), UAR_STR("it failed"));
 }
 
-static void look_at_call(struct flow_run *r, struct flow_unit *u)
-{
-	const struct flow_told *t = flow_find_call(r, flow_key(r, "call", u->id, u->item));
-
-	if (!t)
-		return;
-	u->state = FLOW_UNIT_BUSY;
-	if (t->call->ended && t->call->failed) {
-		take_failure(u, t);
-	} else if (t->call->ended && !t->json) {
-		unit_fails(u, "result_too_large", UAR_STR("the result is too long to be used"));
-	} else if (t->call->ended) {
-		u->state = FLOW_UNIT_DONE;
-		u->value = t->json;
-	}
-}
-
 static const struct uar_json *text_value(struct flow_run *r, uar_str text)
 {
 	struct uar_json *j = uar_arena_alloc(r->arena, sizeof *j);
@@ -210,6 +193,24 @@ static const struct uar_json *text_value(struct flow_run *r, uar_str text)
 	}
 	*j = (struct uar_json){ .kind = UAR_JSON_STRING, .text = text };
 	return j;
+}
+
+static void look_at_call(struct flow_run *r, struct flow_unit *u)
+{
+	const struct flow_told *t = flow_find_call(r, flow_key(r, "call", u->id, u->item));
+
+	if (!t)
+		return;
+	u->state = FLOW_UNIT_BUSY;
+	if (t->call->ended && t->call->failed) {
+		take_failure(u, t);
+	} else if (t->call->ended && !t->json) { /* a hook has put a text in its place */
+		u->state = FLOW_UNIT_DONE;
+		u->value = text_value(r, t->call->told);
+	} else if (t->call->ended) {
+		u->state = FLOW_UNIT_DONE;
+		u->value = t->json;
+	}
 }
 
 static void take_answer(struct flow_run *r, struct flow_unit *u, uar_str answer)

@@ -30,6 +30,12 @@ static const struct uar_agent agents[] = {
 	  .entry = UAR_ENTRY_LLM,
 	  .instructions = "You are a helpful assistant.",
 	  .tools = &internal_tools },
+	{ .id = "model",
+	  .title = "Model",
+	  .doc = "The same model without tools, which answers one question: what nodes of "
+		 "workflows ask.",
+	  .entry = UAR_ENTRY_LLM,
+	  .instructions = "Answer what you are asked, and nothing besides." },
 	{ .id = "fixture",
 	  .title = "Fixture",
 	  .doc = "Replays a recorded stream: inputs {\"fixture\": NAME, \"pace\": "

@@ -132,10 +132,6 @@ uar_err rt_definition_check(const struct uar_definition *d, struct uar_run_creat
 	struct uar_arena arena;
 	uar_err e;
 
-	if (uar_str_is(d->info.entry, "workflow.run")) {
-		uar_error_where(&op->error, "/agent_id");
-		return uar_error_set(&op->error, UAR_ENOTIMPL, "workflows cannot be run yet");
-	}
 	uar_arena_init(&arena, 0);
 	e = check_inputs(d, op, &arena);
 	uar_arena_fini(&arena);

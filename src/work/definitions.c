@@ -86,7 +86,9 @@ struct toolset rt_definition_toolset(const struct live_run *r)
 	policy = uar_json_get(p->entry->def.json, UAR_STR("policy"));
 	return (struct toolset){ .registry = p->box ? uar_toolbox_tools(p->box) : tools,
 				 .policy = &p->tools,
-				 .agents = uar_json_first(uar_json_get(policy, UAR_STR("agents"))),
+				 .agents =
+					 uar_json_first(uar_json_get(policy, UAR_STR("agents"))) ||
+					 rt_state(r)->what.entry == UAR_ENTRY_WORKFLOW,
 				 .box = p->box,
 				 .revision = p->entry->def.revision };
 }

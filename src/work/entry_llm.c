@@ -1,4 +1,5 @@
-/* entry_llm.c - llm.chat: input, history, streamed model calls and tools between them.
+/* entry_llm.c - llm.chat: input, history, streamed model calls and tools between them. What
+ * workflow.run does instead of calling a model is flow.c.
  *
  * The request is recorded (UAR_CMD_PREPARED) before the model is called; every
  * piece of text goes through the engine before anybody sees it. When commits
@@ -24,7 +25,7 @@
 
 /* --- preparing ----------------------------------------------------------------- */
 
-static uar_str inputs_of(const struct llm *w)
+uar_str rt_llm_inputs(const struct llm *w)
 {
 	const struct uar_run_what *what = &rt_state(w->base.run)->what;
 
@@ -33,10 +34,10 @@ static uar_str inputs_of(const struct llm *w)
 
 static uar_err collect_prompt(struct llm *w, struct prompt *p)
 {
-	struct prompt_sources from = { w->base.run,  w->past,
-				       w->rounds,    uar_buf_str(&w->message),
-				       inputs_of(w), &w->client.arena,
-				       w->skills,    &w->recall };
+	struct prompt_sources from = { w->base.run,	 w->past,
+				       w->rounds,	 uar_buf_str(&w->message),
+				       rt_llm_inputs(w), &w->client.arena,
+				       w->skills,	 &w->recall };
 
 	if (w->role == UAR_ROLE_SUMMARIZE) {
 		rt_compaction_collect(&w->compaction, p);
@@ -133,8 +134,8 @@ static void skills_ready(void *ctx, uar_err e)
 static uar_err choose_skills(struct llm *w)
 {
 	uar_str message = uar_str_n(w->message.p, w->said);
-	struct skills_ask ask = { w->base.run, message.n ? message : inputs_of(w), skills_ready, w,
-				  &w->skills };
+	struct skills_ask ask = { w->base.run, message.n ? message : rt_llm_inputs(w), skills_ready,
+				  w, &w->skills };
 
 	if (w->chosen || rt_state(w->base.run)->call.resolved)
 		return UAR_ESKIP;
@@ -236,6 +237,11 @@ static void load_plan(struct llm *w, uar_err e)
 {
 	const struct uar_run *state = rt_state(w->base.run);
 	uar_str blob = uar_str_c(uar_run_rare(state)->route.plan_blob);
+
+	if (!e && state->what.entry == UAR_ENTRY_WORKFLOW) {
+		rt_flow_go_on(w);
+		return;
+	}
 
 	if (!e) {
 		e = load_ensemble(w);
@@ -398,8 +404,8 @@ static uar_err begin_skills(struct llm *w)
 static uar_err begin_client(struct llm *w)
 {
 	struct live_run *r = w->base.run;
-	const struct uar_json *client =
-		uar_json_get(rt_inputs(inputs_of(w), &w->client.arena), UAR_STR(UAR_CLIENT_INPUT));
+	const struct uar_json *client = uar_json_get(rt_inputs(rt_llm_inputs(w), &w->client.arena),
+						     UAR_STR(UAR_CLIENT_INPUT));
 	uar_err e = client ? rt_client_tools(r, client, &w->client.tools) : UAR_OK;
 
 	return e ? e : begin_skills(w);
@@ -424,7 +430,7 @@ static uar_err begin_work(struct llm *w, struct uar_error *error)
 {
 	struct live_run *r = w->base.run;
 
-	if (!rt_is_routed(r) && !rt_model_of(r))
+	if (rt_state(r)->what.entry == UAR_ENTRY_LLM && !rt_is_routed(r) && !rt_model_of(r))
 		return no_provider(r, error);
 	if (!rt_state(r)->what.inputs_blob.n)
 		return begin_client(w);
@@ -546,7 +552,7 @@ static void llm_call_model(struct worker *base)
 		request.tool_choice.kind = UAR_CHOICE_NONE;
 	else if (w->client.tools && !uar_run_rare(rt_state(base->run))->tools.rounds)
 		request.tool_choice = rt_client_choice(uar_json_get(
-			rt_inputs(inputs_of(w), &w->client.arena), UAR_STR(UAR_CLIENT_INPUT)));
+			rt_inputs(rt_llm_inputs(w), &w->client.arena), UAR_STR(UAR_CLIENT_INPUT)));
 	set_policy(base->run, &request);
 	fit_request(w, &request, &p);
 	request.messages = p.messages;
@@ -587,6 +593,9 @@ static void llm_stop(struct worker *base)
 	rt_rounds_cancel(w->rounds_load);
 	rt_tool_loop_stop(w->loop);
 	rt_llm_free_end(w->end);
+	rt_aside_cancel(w->plan);
+	uar_buf_fini(&w->plan_nodes);
+	uar_buf_fini(&w->plan_index);
 	uar_blocks_fini(&w->blocks);
 	uar_buf_fini(&w->answer);
 	uar_buf_fini(&w->reasoning);

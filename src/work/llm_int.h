@@ -37,6 +37,11 @@ struct llm {
 	struct uar_buf inputs;	  /* the others, when a blob holds them */
 	struct uar_buf reasoning; /* the beginning of what the model reasons */
 	struct client_side client;
+	struct {
+		struct aside *plan; /* calls of a workflow on their way to a blob */
+		struct uar_buf plan_nodes, plan_index; /* what is sent with them */
+		int64_t plan_us;
+	};
 	struct definition_load *definition;
 	struct {
 		struct skill_load *skill_load;
@@ -76,5 +81,9 @@ void rt_llm_on_text(void *ctx, uar_str delta);
 void rt_llm_on_reasoning(void *ctx, uar_str delta);
 void rt_llm_on_done(void *ctx, const struct uar_model_result *m);
 void rt_llm_free_end(struct held_end *end); /* NULL is fine */
+/* All inputs but the message, as JSON or empty. */
+uar_str rt_llm_inputs(const struct llm *w);
+/* flow.c: the run is one of workflow.run, and all calls that it has made are over. */
+void rt_flow_go_on(struct llm *w);
 
 #endif

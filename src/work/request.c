@@ -79,6 +79,10 @@ static void set_defined(struct rt_request *q, const struct uar_workers *w,
 		q->what.provider = UAR_STR("a2a");
 		q->what.model = UAR_STR("peer");
 	}
+	if (uar_entry_parse(d->info.entry) == UAR_ENTRY_WORKFLOW) { /* its agents have models */
+		q->what.provider = UAR_STR("workflow");
+		q->what.model = UAR_STR("workflow");
+	}
 	memcpy(q->definition, d->revision, sizeof q->definition);
 	q->what.definition = uar_str_c(q->definition);
 	q->what.timeout_us = d->info.timeout_us;
@@ -121,6 +125,11 @@ static uar_err check_plugin(const struct uar_workers *w, struct rt_request *q)
 	if (!e)
 		set_plugin(q, &info);
 	return e;
+}
+
+static bool takes_long(const struct uar_agent *agent)
+{
+	return agent->entry == UAR_ENTRY_LLM || agent->entry == UAR_ENTRY_WORKFLOW;
 }
 
 /* Inputs of models may be as long as a request. */
@@ -181,7 +190,7 @@ static uar_err seal_inputs(struct uar_workers *w, struct rt_request *q,
 		return UAR_OK;
 	if (!e)
 		op->inputs = uar_buf_str(&q->inputs);
-	return e ? e : check_length(op, agent->entry == UAR_ENTRY_LLM);
+	return e ? e : check_length(op, takes_long(agent));
 }
 
 static uar_err check_known(struct uar_workers *w, struct rt_request *q,
@@ -216,7 +225,7 @@ static uar_err check_agent(struct uar_workers *w, struct rt_request *q)
 		return uar_error_set(&op->error, UAR_ENOTFOUND, "no agent is named \"%.*s\"",
 				     UAR_FMT(op->agent_id));
 	}
-	e = check_length(op, agent && agent->entry == UAR_ENTRY_LLM);
+	e = check_length(op, agent && takes_long(agent));
 	if (e || op->parent)
 		return e;
 	uar_arena_init(&arena, 0);
@@ -346,6 +355,7 @@ static uar_err look_on(struct uar_workers *w, struct rt_request *q)
 	case UAR_ENTRY_LLM:
 	case UAR_ENTRY_PLUGIN:
 	case UAR_ENTRY_PEER:
+	case UAR_ENTRY_WORKFLOW:
 	case UAR_ENTRY_COUNT: break;
 	}
 	return UAR_ESKIP;

@@ -2,51 +2,13 @@
  *
  * First the log is gone through and each call's facts are noted by its id; then the
  * lists of calls and the outputs that lie apart are fetched. */
-#include "work/rounds.h"
+#include "work/rounds_int.h"
 
 #include "event/limits.h"
 #include "json/limits.h"
 #include "model/parts.h"
 #include "tool/limits.h"
 #include "work/limits.h"
-
-/* What the log says of one call. */
-struct fact {
-	struct uar_list node;
-	struct round_call c;
-};
-
-/* One round, while it is read. */
-struct draft {
-	struct uar_list node;
-	struct round round;
-	uar_str list;  /* JSON array of its calls */
-	bool plain;    /* it has none: an answer that a message came behind */
-	char blob[65]; /* that holds it instead; empty: none */
-};
-
-struct rounds_load {
-	struct rt_op under_way;
-	struct uar_read read;
-	struct uar_blob_get get;
-	struct agg *agg;      /* held: the read borrows its strings */
-	struct live_run *run; /* NULL: cancelled */
-	struct rounds *rounds;
-	struct uar_list drafts, facts;
-	size_t draft_count;
-	struct uar_buf said; /* by the model in the round that is read */
-	uint64_t said_total;
-	bool helps; /* the call that is read: to plan or to condense */
-	struct draft *fetching_list;
-	struct round_call *fetching;
-	struct round *fetching_raw;
-	struct round_call *fetching_values;
-	struct round_input *fetching_input;
-	struct round_media *fetching_media;
-	rounds_ready_fn *ready;
-	void *ctx;
-	char run_id[UAR_LIMIT_ID_BYTES + 1];
-};
 
 void rt_rounds_free(struct rounds *s)
 {
@@ -83,195 +45,22 @@ static void finish(struct rounds_load *l, uar_err e, const struct uar_error *err
 	rt_agg_drop(a);
 }
 
-/* --- facts -------------------------------------------------------------------------- */
-
-static uar_err own(struct rounds_load *l, uar_str s, uar_str *out)
-{
-	*out = s.n ? uar_arena_str(&l->rounds->arena, s) : UAR_STR("");
-	return out->p ? UAR_OK : UAR_ENOMEM;
-}
-
-/* A text of which there may be more says so itself. */
-static uar_err part_of(struct rounds_load *l, uar_str text, uint64_t total, uar_str *out)
-{
-	if (total <= text.n)
-		return own(l, text, out);
-	*out = uar_arena_printf(&l->rounds->arena, "%.*s\n[the first %zu of %llu bytes]",
-				UAR_FMT(text), text.n, (unsigned long long)total);
-	return out->p ? UAR_OK : UAR_ENOMEM;
-}
-
-static struct fact *find_fact(struct rounds_load *l, uar_str id)
-{
-	/* The newest first: it is the one that is still spoken of. */
-	for (struct uar_list *it = l->facts.prev; it != &l->facts; it = it->prev)
-		if (uar_str_eq(UAR_OWNER(it, struct fact, node)->c.id, id))
-			return UAR_OWNER(it, struct fact, node);
-	return NULL;
-}
-
-static struct fact *fact_of(struct rounds_load *l, uar_str id)
-{
-	struct fact *f = find_fact(l, id);
-
-	if (f)
-		return f;
-	f = uar_arena_alloc(&l->rounds->arena, sizeof *f);
-	if (!f)
-		return NULL;
-	*f = (struct fact){ .c = { .told = UAR_STR("") } };
-	if (own(l, id, &f->c.id))
-		return NULL;
-	uar_list_init(&f->node);
-	uar_list_add_last(&l->facts, &f->node);
-	return f;
-}
+/* --- rounds ------------------------------------------------------------------------- */
 
 static uar_str text_of(const struct uar_json *p, const char *key)
 {
 	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
 }
 
-static int64_t action_number(const struct uar_event *ev)
+/* A text of which there may be more says so itself. */
+static uar_err part_of(struct rounds_load *l, uar_str text, uint64_t total, uar_str *out)
 {
-	uar_str run_id;
-	int64_t number = 0;
-
-	return uar_action_parse(ev->ids[UAR_ID_ACTION], &run_id, &number) ? number : 0;
+	if (total <= text.n)
+		return rt_rounds_own(l, text, out);
+	*out = uar_arena_printf(&l->rounds->arena, "%.*s\n[the first %zu of %llu bytes]",
+				UAR_FMT(text), text.n, (unsigned long long)total);
+	return out->p ? UAR_OK : UAR_ENOMEM;
 }
-
-/* The sha256 that a ref of the event names, in out; empty: it has no such ref. */
-static uar_err blob_of(const struct uar_event *ev, const char *ref, struct uar_arena *scratch,
-		       char out[65])
-{
-	uar_str sha256;
-	uar_err e = uar_event_blob(ev, ref, scratch, &sha256);
-
-	if (!e)
-		snprintf(out, 65, "%.*s", UAR_FMT(sha256));
-	return e;
-}
-
-/* It is executed from here on: an earlier permission is used up. */
-static uar_err note_begun(struct rounds_load *l, const struct uar_event *ev,
-			  const struct uar_json *p)
-{
-	struct fact *f = fact_of(l, ev->ids[UAR_ID_TOOL_CALL]);
-
-	if (!f)
-		return UAR_ENOMEM;
-	if (ev->cls == UAR_EV_TOOL_STARTED)
-		f->c.effect = uar_tool_effect_parse(text_of(p, "effect"));
-	else if (!uar_json_bool(uar_json_get(p, UAR_STR("again")), false))
-		return UAR_OK; /* news of it */
-	f->c.repeats += ev->cls == UAR_EV_TOOL_PROGRESS && !f->c.allowed;
-	f->c.started = true;
-	f->c.allowed = f->c.denied = false;
-	return UAR_OK;
-}
-
-static uar_err note_asked(struct rounds_load *l, const struct uar_event *ev,
-			  const struct uar_json *p)
-{
-	uar_str id = text_of(uar_json_get(p, UAR_STR("scope")), "tool_call_id");
-	struct fact *f = id.n ? fact_of(l, id) : NULL;
-
-	enum uar_action_type type = uar_action_type_parse(text_of(p, "action_type"));
-	uar_str kind = text_of(uar_json_get(p, UAR_STR("scope")), "kind");
-
-	if (!f)
-		return id.n ? UAR_ENOMEM : UAR_OK;
-	if (uar_str_is(kind, "elicitation") || uar_str_is(kind, "login") ||
-	    uar_str_is(kind, "sampling"))
-		return UAR_OK; /* asked by the tool at work: its arguments are what they are */
-	if (type < UAR_ACTION_TYPE_COUNT && uar_action_info[type].input)
-		f->c.form = action_number(ev);
-	else
-		f->c.action = action_number(ev);
-	return UAR_OK;
-}
-
-/* The values that somebody gave, or where they lie. */
-static uar_err note_values(struct rounds_load *l, struct fact *f, const struct uar_event *ev,
-			   const struct uar_json *p, struct uar_arena *scratch)
-{
-	const struct uar_json *values = uar_json_get(p, UAR_STR("payload"));
-	struct uar_buf text = uar_buf_make(UAR_LIMIT_EVENT_BYTES * 2);
-	uar_err e;
-
-	f->c.filled = uar_str_is(text_of(p, "result"), "answer");
-	f->c.declined = !f->c.filled;
-	if (values)
-		uar_json_write(&text, values);
-	e = text.err;
-	if (!e)
-		e = own(l, values ? uar_buf_str(&text) : UAR_STR("{}"), &f->c.values);
-	uar_buf_fini(&text);
-	f->c.real = f->c.values;
-	if (!e)
-		e = blob_of(ev, "payload_ref", scratch, f->c.values_blob);
-	if (!e)
-		e = blob_of(ev, "sealed_ref", scratch, f->c.sealed);
-	return e ? e : own(l, text_of(p, "reason"), &f->c.reason);
-}
-
-static uar_err note_answered(struct rounds_load *l, const struct uar_event *ev,
-			     const struct uar_json *p, struct uar_arena *scratch)
-{
-	int64_t number = action_number(ev);
-
-	for (struct uar_list *it = l->facts.prev; it != &l->facts; it = it->prev) {
-		struct fact *f = UAR_OWNER(it, struct fact, node);
-
-		if (f->c.form == number)
-			return note_values(l, f, ev, p, scratch);
-		if (f->c.action != number)
-			continue;
-		f->c.allowed = uar_str_is(text_of(p, "result"), "allow");
-		f->c.denied = !f->c.allowed;
-		f->c.repeats = 0;
-		return own(l, text_of(p, "reason"), &f->c.reason);
-	}
-	return UAR_OK;
-}
-
-bool rt_rounds_was_executed(uar_str category)
-{
-	static const char *const all[] = { "execution", "timeout", "dependency",
-					   "sandbox_violation", "result_too_large" };
-
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (uar_str_is(category, all[i]))
-			return true;
-	return false;
-}
-
-static uar_err note_ended(struct rounds_load *l, const struct uar_event *ev,
-			  const struct uar_json *p, struct uar_arena *scratch)
-{
-	struct fact *f = fact_of(l, ev->ids[UAR_ID_TOOL_CALL]);
-	struct uar_buf out = uar_buf_make(UAR_LIMIT_EVENT_BYTES * 2);
-	uar_err e;
-
-	if (!f)
-		return UAR_ENOMEM;
-	f->c.ended = true;
-	f->c.failed = ev->cls == UAR_EV_TOOL_FAILED;
-	f->c.broke = f->c.failed && rt_rounds_was_executed(text_of(p, "failure_category"));
-	rt_rounds_write_end(&out, ev, p);
-	f->c.told_bytes = uar_json_int(uar_json_get(p, UAR_STR("output_bytes")), (int64_t)out.n);
-	e = out.err;
-	if (!e)
-		e = blob_of(ev, "output_ref", scratch, f->c.blob);
-	if (!e)
-		e = blob_of(ev, "parts_ref", scratch, f->c.media.blob);
-	if (!e)
-		e = own(l, uar_buf_str(&out), &f->c.told);
-	uar_buf_fini(&out);
-	return e;
-}
-
-/* --- rounds ------------------------------------------------------------------------- */
 
 static void note_said(struct rounds_load *l, uar_str text)
 {
@@ -305,13 +94,39 @@ static uar_err note_round(struct rounds_load *l, const struct uar_event *ev,
 		return UAR_ENOMEM;
 	*d = (struct draft){ .plain = plain };
 	uar_list_init(&d->node);
-	e = blob_of(ev, "tool_calls_ref", scratch, d->blob);
+	e = rt_rounds_blob(ev, "tool_calls_ref", scratch, d->blob);
 	if (!e && is_same_model(l, p))
-		e = blob_of(ev, "raw_ref", scratch, d->round.raw);
+		e = rt_rounds_blob(ev, "raw_ref", scratch, d->round.raw);
 	if (!e)
 		e = part_of(l, uar_buf_str(&l->said), l->said_total, &d->round.text);
 	if (!e)
-		e = own(l, list ? list->text : UAR_STR(""), &d->list);
+		e = rt_rounds_own(l, list ? list->text : UAR_STR(""), &d->list);
+	uar_list_add_last(&l->drafts, &d->node);
+	l->draft_count++;
+	return e;
+}
+
+/* A plan of a workflow: what it calls, and when it was made. */
+static uar_err note_plan(struct rounds_load *l, const struct uar_event *ev,
+			 const struct uar_json *p, struct uar_arena *scratch)
+{
+	const struct uar_json *plan =
+		uar_json_get(uar_json_get(p, UAR_STR("metadata")), UAR_STR("workflow"));
+	const struct uar_json *list = uar_json_get(plan, UAR_STR("tool_calls"));
+	struct draft *d;
+	uar_err e;
+
+	if (!l->exact || !plan)
+		return UAR_OK;
+	d = uar_arena_alloc(&l->rounds->arena, sizeof *d);
+	if (!d)
+		return UAR_ENOMEM;
+	*d = (struct draft){ .round = { .text = UAR_STR("") } };
+	uar_list_init(&d->node);
+	e = rt_rounds_blob(ev, "tool_calls_ref", scratch, d->blob);
+	if (!e)
+		e = rt_rounds_own(l, list ? list->text : UAR_STR(""), &d->list);
+	l->rounds->made_us = uar_json_int(uar_json_get(plan, UAR_STR("made_us")), 0);
 	uar_list_add_last(&l->drafts, &d->node);
 	l->draft_count++;
 	return e;
@@ -321,6 +136,7 @@ static bool counts(enum uar_event_class cls)
 {
 	switch (cls) {
 	case UAR_EV_MODEL_REQUESTED:
+	case UAR_EV_RUN_STATUS:
 	case UAR_EV_MODEL_DELTA:
 	case UAR_EV_MODEL_COMPLETED:
 	case UAR_EV_TOOL_STARTED:
@@ -333,13 +149,10 @@ static bool counts(enum uar_event_class cls)
 	}
 }
 
-static uar_err take(struct rounds_load *l, const struct uar_event *ev, struct uar_arena *scratch)
+/* What a model says, or a plan instead of one. */
+static uar_err take_said(struct rounds_load *l, const struct uar_event *ev,
+			 const struct uar_json *p, struct uar_arena *scratch)
 {
-	const struct uar_json *p = NULL;
-	uar_err e = counts(ev->cls) ? uar_event_payload(ev, scratch, &p, NULL) : UAR_OK;
-
-	if (e)
-		return e;
 	switch (ev->cls) {
 	case UAR_EV_MODEL_REQUESTED:
 		uar_buf_clear(&l->said);
@@ -348,18 +161,32 @@ static uar_err take(struct rounds_load *l, const struct uar_event *ev, struct ua
 		if (!l->helps)
 			rt_rounds_place_inputs(l->rounds, l->draft_count);
 		return UAR_OK;
+	case UAR_EV_RUN_STATUS: return note_plan(l, ev, p, scratch);
+	case UAR_EV_MODEL_DELTA: note_said(l, text_of(p, "text")); return l->said.err;
+	case UAR_EV_MODEL_COMPLETED: return note_round(l, ev, p, scratch);
+	default: return UAR_OK;
+	}
+}
+
+static uar_err take(struct rounds_load *l, const struct uar_event *ev, struct uar_arena *scratch)
+{
+	const struct uar_json *p = NULL;
+	bool mine = counts(ev->cls) && (l->exact || ev->cls != UAR_EV_RUN_STATUS);
+	uar_err e = mine ? uar_event_payload(ev, scratch, &p, NULL) : UAR_OK;
+
+	if (e)
+		return e;
+	switch (ev->cls) {
 	case UAR_EV_VENDOR:
 		return uar_event_is_turn_input(ev) ? rt_rounds_note_input(l->rounds, ev, scratch)
 						   : UAR_OK;
-	case UAR_EV_MODEL_DELTA: note_said(l, text_of(p, "text")); return l->said.err;
-	case UAR_EV_MODEL_COMPLETED: return note_round(l, ev, p, scratch);
 	case UAR_EV_TOOL_STARTED:
-	case UAR_EV_TOOL_PROGRESS: return note_begun(l, ev, p);
+	case UAR_EV_TOOL_PROGRESS: return rt_rounds_note_begun(l, ev, p);
 	case UAR_EV_TOOL_RESULT:
-	case UAR_EV_TOOL_FAILED: return note_ended(l, ev, p, scratch);
-	case UAR_EV_ACTION_REQUIRED: return note_asked(l, ev, p);
-	case UAR_EV_ACTION_RESOLVED: return note_answered(l, ev, p, scratch);
-	default: return UAR_OK;
+	case UAR_EV_TOOL_FAILED: return rt_rounds_note_ended(l, ev, p, scratch);
+	case UAR_EV_ACTION_REQUIRED: return rt_rounds_note_asked(l, ev, p);
+	case UAR_EV_ACTION_RESOLVED: return rt_rounds_note_answered(l, ev, p, scratch);
+	default: return take_said(l, ev, p, scratch);
 	}
 }
 
@@ -367,17 +194,23 @@ static uar_err take(struct rounds_load *l, const struct uar_event *ev, struct ua
 
 static uar_err join_call(struct rounds_load *l, const struct uar_json *j, struct round_call *c)
 {
-	struct fact *f = find_fact(l, text_of(j, "id"));
+	struct fact *f = rt_rounds_find(l, text_of(j, "id"));
 	uar_err e = UAR_OK;
 
 	*c = f ? f->c : (struct round_call){ .told = UAR_STR(""), .reason = UAR_STR("") };
 	if (!f)
-		e = own(l, text_of(j, "id"), &c->id);
+		e = rt_rounds_own(l, text_of(j, "id"), &c->id);
 	if (!e)
-		e = own(l, text_of(j, "provider_id"), &c->provider_id);
+		e = rt_rounds_own(l, text_of(j, "provider_id"), &c->provider_id);
 	if (!e)
-		e = own(l, text_of(j, "name"), &c->name);
-	return e ? e : own(l, text_of(j, "arguments"), &c->args);
+		e = rt_rounds_own(l, text_of(j, "name"), &c->name);
+	if (!e)
+		e = rt_rounds_own(l, text_of(j, "arguments"), &c->args);
+	if (l->exact && !c->name.n) { /* there is nothing to call: it is what it says */
+		c->started = c->ended = true;
+		c->told = c->args;
+	}
+	return e;
 }
 
 static uar_err join(struct rounds_load *l, struct draft *d, uar_str list)
@@ -389,10 +222,10 @@ static uar_err join(struct rounds_load *l, struct draft *d, uar_str list)
 
 	uar_arena_init(&scratch, 0);
 	e = uar_json_parse(list, NULL, &scratch, &j, NULL);
-	if (!e && (j->kind != UAR_JSON_ARRAY || !j->count))
+	if (!e && (j->kind != UAR_JSON_ARRAY || (!j->count && !l->exact)))
 		e = UAR_ECORRUPT;
 	if (!e) {
-		r->calls = uar_arena_alloc(&l->rounds->arena, j->count * sizeof *r->calls);
+		r->calls = uar_arena_alloc(&l->rounds->arena, (j->count + 1) * sizeof *r->calls);
 		e = r->calls ? UAR_OK : UAR_ENOMEM;
 	}
 	for (at = e ? NULL : uar_json_first(j); at && !e; at = at->next)
@@ -445,7 +278,7 @@ static uar_err unseal_values(struct rounds_load *l, struct round_call *c, uar_st
 		c->filled = false;
 		e = UAR_OK;
 	} else if (!e) {
-		e = own(l, uar_buf_str(&plain), &c->real);
+		e = rt_rounds_own(l, uar_buf_str(&plain), &c->real);
 	}
 	uar_buf_fini(&plain);
 	return e;
@@ -458,7 +291,7 @@ static uar_err take_values(struct rounds_load *l, struct round_call *c, uar_str 
 	if (!c->values_blob[0])
 		return unseal_values(l, c, bytes);
 	c->values_blob[0] = 0;
-	e = own(l, bytes, &c->values);
+	e = rt_rounds_own(l, bytes, &c->values);
 	c->real = c->values;
 	return e;
 }
@@ -502,8 +335,9 @@ static void fetched(struct uar_blob_get *get)
 		e = rt_rounds_take_media(l->rounds, l->fetching_media, get->bytes);
 	} else if (!e) {
 		l->fetching->blob[0] = 0;
-		e = part_of(l, uar_str_utf8_prefix(get->bytes, UAR_LIMIT_TOOL_TOLD), get->total,
-			    &l->fetching->told);
+		e = l->exact ? rt_rounds_own(l, get->bytes, &l->fetching->told)
+			     : part_of(l, uar_str_utf8_prefix(get->bytes, UAR_LIMIT_TOOL_TOLD),
+				       get->total, &l->fetching->told);
 	}
 	uar_store_blob_get_fini(get);
 	l->fetching_list = NULL;
@@ -589,7 +423,8 @@ static uar_err next_told(struct rounds_load *l, bool *out_fetching)
 	*out_fetching = true;
 	l->fetching = next_output(l->rounds);
 	if (l->fetching)
-		return fetch(l, l->fetching->blob, UAR_LIMIT_TOOL_TOLD);
+		return fetch(l, l->fetching->blob,
+			     l->exact ? UAR_LIMIT_TOOL_OUTPUT : UAR_LIMIT_TOOL_TOLD);
 	l->fetching_raw = next_raw(l->rounds);
 	if (l->fetching_raw)
 		return fetch(l, l->fetching_raw->raw, UAR_LIMIT_JSON_BYTES);
@@ -600,7 +435,7 @@ static uar_err next_told(struct rounds_load *l, bool *out_fetching)
 	if (l->fetching_media)
 		return fetch(l, l->fetching_media->blob, UAR_LIMIT_TOOL_PARTS);
 	*out_fetching = false;
-	return rt_rounds_fit(l->rounds);
+	return l->exact ? UAR_OK : rt_rounds_fit(l->rounds);
 }
 
 static void fetch_next(struct rounds_load *l)
@@ -673,6 +508,7 @@ uar_err rt_rounds_load(struct live_run *r, rounds_ready_fn *ready, void *ctx,
 		l->said = uar_buf_make(UAR_LIMIT_TOOL_TOLD);
 		l->agg = rt_agg(r);
 		l->run = r;
+		l->exact = rt_state(r)->what.entry == UAR_ENTRY_WORKFLOW;
 		l->ready = ready;
 		l->ctx = ctx;
 		memcpy(l->run_id, rt_run_id(r), sizeof l->run_id);

@@ -62,6 +62,7 @@ struct rounds {
 	size_t count;
 	struct round_input *inputs; /* UAR_LIMIT_TURN_INPUTS at most */
 	size_t input_count, inputs_placed;
+	int64_t made_us; /* workflow.run: when the last round was planned */
 };
 
 void rt_rounds_free(struct rounds *s); /* NULL is fine */

@@ -74,6 +74,18 @@ uar_err rt_place_read_args(struct place *p)
 
 /* --- the beginning of a call ------------------------------------------------------------------ */
 
+/* Whom the run may start: those that policy.agents names. A workflow names them one by one, and
+ * starts no others. */
+static const struct uar_json *agents_of(const struct tool_loop *l, const struct uar_definition *d)
+{
+	static const struct uar_json any = { .kind = UAR_JSON_STRING, .text = { "*", 1 } };
+	static const struct uar_json all = { .kind = UAR_JSON_ARRAY, .count = 1, .first = &any };
+
+	if (rt_state(l->o.run)->what.entry == UAR_ENTRY_WORKFLOW)
+		return &all;
+	return d ? uar_json_get(uar_json_get(d->json, UAR_STR("policy")), UAR_STR("agents")) : NULL;
+}
+
 static void start_tool(struct place *p)
 {
 	struct tool_loop *l = p->loop;
@@ -85,9 +97,7 @@ static void start_tool(struct place *p)
 		.agent_id = rt_state(l->o.run)->what.agent_id,
 		.conversation_id = uar_str_c(rt_thread_id(l->o.run)),
 		.memory = d ? uar_json_get(d->json, UAR_STR("memory")) : NULL,
-		.agents = d ? uar_json_get(uar_json_get(d->json, UAR_STR("policy")),
-					   UAR_STR("agents"))
-			    : NULL,
+		.agents = agents_of(l, d),
 	};
 	struct uar_tool_request request = { .tool = p->tool,
 					    .input = p->input,

@@ -7,6 +7,7 @@ static uar_err (*const makers[UAR_ENTRY_COUNT])(struct live_run *r, struct worke
 	[UAR_ENTRY_LLM] = rt_llm_make,	     [UAR_ENTRY_PLUGIN] = rt_plugin_make,
 	[UAR_ENTRY_CODEX] = rt_backend_make, [UAR_ENTRY_CLAUDE_CODE] = rt_backend_make,
 	[UAR_ENTRY_ACP] = rt_backend_make,   [UAR_ENTRY_PEER] = rt_peer_make,
+	[UAR_ENTRY_WORKFLOW] = rt_llm_make,
 };
 
 static uar_err make_worker(struct rt_workers *port, struct live_run *r, struct worker **out)

@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Workflows: graphs that are checked, loaded with the agents, and run with the events of any run."""
+# time limit: 300 s, a server is killed at each step of a run
+import collections
+import json
+import os
+import random
+
+from lib import ROOT, Server, check, check_session, equal, main, refused, run_uar, test, wait_until
+from lib.agents import AgentServer
+from lib.payloads import check_payload
+from lib.services import Service
+
+ENV = {"UAR_OUTBOUND_ALLOW": "127.0.0.1"}
+TEXT = {"type": "object", "required": ["message"], "additionalProperties": False,
+        "properties": {"message": {"type": "string"}}}
+
+
+def edge(a, b):
+    """`start.message` to `answer`."""
+    ends = [dict(zip(("node", "port"), e.split("."))) for e in (a, b)]
+    return {"from": ends[0], "to": ends[1]}
+
+
+def flow(name, nodes, edges, inputs=None, **more):
+    """Nodes as {id: (type, settings)} between `start` and `end`."""
+    nodes = {"start": ("input", {}), **nodes, "end": ("output", {})}
+    return {"version": "1.0", "kind": "agent", "id": name, "runtime": {"entry": "workflow.run"},
+            "schemas": {"inputs": inputs or TEXT},
+            "workflow": {"nodes": [{"id": i, "type": t, "config": c} for i, (t, c) in nodes.items()],
+                         "edges": [edge(*e.split(" ")) for e in edges]}, **more}
+
+
+def log_of(s, run_id):
+    log = s.session_events(run_id)
+    check_session(log)
+    for e in log:
+        check_payload(e.data)
+    return [e.data for e in log if e.data.get("run_id") == run_id]
+
+
+def changes(log):
+    """What was recorded of nodes: (id, status)."""
+    told = [e["payload"].get("metadata", {}).get("workflow_node") for e in log if e["type"] == "run.status"]
+    return [(n["id"], n["status"]) for n in told if n]
+
+
+def text(log):
+    return "".join(e["payload"].get("text", "") for e in log if e["type"] == "model.delta")
+
+
+def asked(s, run_id):
+    return wait_until(lambda: s.record(run_id).get("actions"), "a question")[0]
+
+
+def answer(s, run_id, **values):
+    body = {"action_id": asked(s, run_id)["action_id"], "decision": "submit", "payload": values}
+    a = s.http.post("/api/control/respond_action", body)
+    equal(a.status, 200, a.body)
+
+
+ECHO = flow("greet", {"answer": ("agent", {"agent": "echo", "message": "Say {{/in}}"})},
+            ["start.message answer", "answer end"])
+
+
+@test("two_nodes_run_with_the_events_of_any_run", "WF-03 ART-06")
+def two_nodes():
+    with AgentServer(ECHO) as s:
+        listed = [a for a in s.http.get("/api/agents").json["agents"] if a["agent_id"] == "greet"]
+        equal([(a["entry"], a["runnable"]) for a in listed], [("workflow.run", True)])
+        run = s.create("greet", "hello")
+        log = log_of(s, run)
+        equal(s.record(run)["status"], "succeeded")
+        equal(text(log), "Say hello")
+        equal(changes(log), [("start", "completed"), ("answer", "running"), ("answer", "completed"), ("end", "completed")])
+        kinds = [e["type"] for e in log]
+        for kind in ("turn.started", "task.started", "tool.started", "tool.result", "turn.completed", "task.completed"):
+            check(kind in kinds, kind, kinds)
+        equal([e["payload"]["entry"] for e in log if e["type"] == "turn.started"], ["workflow.run"])
+        check("model.requested" not in kinds, kinds)
+        refused(s.http.post("/api/runs", {"agent_id": "greet", "inputs": {"message": "x", "more": 1}}), 400, "VALIDATION_ERROR")
+        listed = run_uar("agents", "--url", s.url, "--token", s.token)
+        check("greet" in listed.stdout, listed.stdout)
+
+
+@test("a_condition_leads_one_way_and_values_are_made", "WF-03")
+def branch():
+    number = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    f = flow("size", {
+        "big": ("condition", {"all": [{"pointer": "/inputs/n", "op": "greater", "value": 9}]}),
+        "yes": ("transform", {"value": {"big": "{{/inputs/n}}", "words": "it is {{/inputs/n}}"}}),
+        "no": ("agent", {"agent": "echo", "message": "small"}),
+        "both": ("join", {})},
+        ["start big", "big.yes yes", "big.no no", "yes both", "no both", "both end"], number)
+    with AgentServer(f) as s:
+        log = log_of(s, s.create("size", None, inputs={"n": 12}))
+        equal(json.loads(text(log)), [{"big": 12, "words": "it is 12"}])
+        check(("no", "skipped") in changes(log), changes(log))
+        log = log_of(s, s.create("size", None, inputs={"n": 2}))
+        equal(json.loads(text(log)), ["small"])
+        check(("yes", "skipped") in changes(log), changes(log))
+
+
+@test("a_loop_does_the_same_for_each_and_keeps_their_order", "WF-03")
+def loop():
+    words = {"type": "object", "required": ["words"], "properties": {"words": {"type": "array"}}}
+    f = flow("each", {
+        "each": ("loop", {"do": "agent", "at_once": 3, "with": {"agent": "echo", "message": "{{/index}} {{/item}}"}})},
+        ["start.words each", "each end"], words)
+    with AgentServer(f) as s:
+        log = log_of(s, s.create("each", None, inputs={"words": list("abcdefg")}))
+        equal(json.loads(text(log)), [f"{i} {w}" for i, w in enumerate("abcdefg")])
+
+
+@test("a_person_approves_in_the_middle_or_declines", "WF-03")
+def approval():
+    nodes = {"may": ("approval", {"title": "Send {{/in}}?"}), "send": ("agent", {"agent": "echo"})}
+    stops = flow("stops", nodes, ["start.message may", "may send", "send end"])
+    goes = flow("goes", {**nodes, "sad": ("transform", {"value": "not sent"})},
+                ["start.message may", "may send", "send end", "may.declined sad", "sad end"])
+    with AgentServer(stops, goes) as s:
+        run = s.create("goes", "it")
+        action = asked(s, run)
+        check("Send it?" in json.dumps(action), action)
+        s.restart()
+        answer(s, run, decision="approve")
+        equal(text(log_of(s, run)), "it")
+        run = s.create("goes", "it")
+        answer(s, run, decision="decline")
+        equal(text(log_of(s, run)), "not sent")
+        run = s.create("stops", "it")
+        answer(s, run, decision="decline")
+        record = s.finish(run)
+        equal((record["status"], record["error"]["code"]), ("failed", "NODE_FAILED"))
+        check("node may" in record["error"]["message"], record["error"])
+
+
+@test("a_form_gives_values_and_a_wait_takes_its_time", "WF-03")
+def form_and_wait():
+    f = flow("form", {
+        "pause": ("wait", {"seconds": 0.3}),
+        "ask": ("form", {"title": "Who?", "schema": {"type": "object", "required": ["name"],
+                                                      "properties": {"name": {"type": "string"}}}}),
+        "greet": ("transform", {"value": "Hello {{/in/name}}"})},
+        ["start pause", "pause ask", "ask greet", "greet end"])
+    with AgentServer(f) as s:
+        run = s.create("form", "x")
+        answer(s, run, name="Ann")
+        log = log_of(s, run)
+        equal(text(log), "Hello Ann")
+        equal(changes(log)[:3], [("start", "completed"), ("pause", "waiting"), ("pause", "completed")])
+        check("task.waiting" in [e["type"] for e in log])
+
+
+def shop(service, **more):
+    """Tools that count what they are asked."""
+    return {"http": [{"name": n, "description": n, "url": f"{service.url}/{n}", "method": "POST", "effect": effect, "ask": False,
+                      "input_schema": {"type": "object", "properties": {"n": {"type": "string"}}}, **more}
+                     for n, effect in (("pay", "once"), ("put", "idempotent"), ("look", "read_only"))]}
+
+
+def tool(name, **more):
+    return ("tool", {"tool": "http:" + name, "arguments": {"n": "{{/inputs/message}}"}, **more})
+
+
+@test("a_failure_names_its_node_unless_an_edge_takes_it", "WF-03")
+def failure():
+    with Service() as service:
+        bad = {"http": [{"name": "bad", "description": "x", "url": service.url + "/status/500",
+                         "input_schema": {"type": "object"}}]}
+        plain = flow("plain", {"bad": ("tool", {"tool": "http:bad"})}, ["start bad", "bad end"], tools=bad)
+        taken = flow("taken", {"bad": ("tool", {"tool": "http:bad", "on_error": "port"}),
+                               "say": ("transform", {"value": "caught: {{/in/category}}"})},
+                     ["start bad", "bad end", "bad.error say", "say end"], tools=bad)
+        with AgentServer(plain, taken, env=ENV) as s:
+            record = s.finish(s.create("plain", "x"))
+            equal((record["status"], record["error"]["code"]), ("failed", "NODE_FAILED"))
+            check("node bad: " in record["error"]["message"], record)
+            log = log_of(s, s.create("taken", "x"))
+            check(text(log).startswith("caught: "), text(log))
+
+
+@test("policies_and_approvals_hold_for_the_tools_of_nodes", "WF-03 TOOL-05")
+def policy():
+    with Service() as service:
+        asks = flow("asks", {"pay": tool("pay")}, ["start pay", "pay end"], tools=shop(service),
+                    policy={"tools": {"ask": ["http:pay"]}})
+        denies = flow("denies", {"pay": tool("pay")}, ["start pay", "pay end"], tools=shop(service),
+                      policy={"tools": {"deny": ["http:pay"]}})
+        with AgentServer(asks, denies, env=ENV) as s:
+            run = s.create("asks", "p1")
+            action = asked(s, run)
+            equal(action["action_type"], "tool_permission")
+            equal(service.seen, [])
+            equal(s.http.post("/api/control/respond_action",
+                              {"action_id": action["action_id"], "decision": "allow"}).status, 200)
+            equal(s.finish(run)["status"], "succeeded")
+            equal(len(service.seen), 1)
+            equal(s.finish(s.create("denies", "p2"))["status"], "failed")
+            equal(len(service.seen), 1)
+
+
+@test("what_is_finished_is_not_repeated_after_kills", "WF-03")
+def kills():
+    rng = random.Random(os.environ.get("UAR_TEST_SEED", "flow"))
+    with Service() as service:
+        f = flow("long", {
+            "look": tool("look"), "pay": tool("pay"), "sub": ("agent", {"agent": "echo"}),
+            "put": tool("put"), "all": ("join", {})},
+            ["start look", "look pay", "pay sub", "start put", "sub all", "put all", "all end"], tools=shop(service))
+        with AgentServer(f, env=ENV) as s:
+            for round_ in range(12):
+                name = f"p{round_}"
+                run = s.create("long", name)
+                seen = iter(range(rng.randrange(1, 30)))
+                with s.stream(run) as stream:
+                    stream.until(lambda e: e.type == "RunDone" or next(seen, None) is None)
+                s.kill()
+                s.start()
+
+                def over():
+                    r = s.record(run)
+                    for a in r.get("actions") or []:  # it may have happened: it is not repeated
+                        s.http.post("/api/control/respond_action", {"action_id": a["action_id"], "decision": "deny"})
+                    return r["finished_at"]
+                wait_until(over, "the run ends")
+                paid = [x for x in service.seen if x["path"] == "/pay" and json.loads(x["body"]).get("n") == name]
+                check(len(paid) <= 1, name, paid)
+                log = log_of(s, run)
+                ends = collections.Counter(e["tool_call_id"] for e in log if e["type"] in ("tool.result", "tool.failed"))
+                check(all(n == 1 for n in ends.values()), ends)
+                twice = [c for c, n in collections.Counter(changes(log)).items() if n > 1]
+                equal(twice, [])
+
+
+def of_agent(s, name):
+    return s.http.get(f"/api/runs?agent_id={name}").json["runs"]
+
+
+@test("a_cancel_reaches_what_is_at_work", "WF-03")
+def cancel():
+    slow = flow("slow", {"child": ("agent", {"agent": "nap"})}, ["start.message child", "child end"])
+    nap = flow("nap", {"nap": ("wait", {"seconds": 3000})}, ["start nap", "nap end"])
+    with AgentServer(slow, nap) as s:
+        run = s.create("slow", "x")
+        wait_until(lambda: [r for r in of_agent(s, "nap") if r["engine_status"] == "waiting_resource"], "the child waits")
+        s.cancel(run)
+        equal(s.finish(run)["status"], "canceled")
+        child = of_agent(s, "nap")[0]["run_id"]
+        equal(s.finish(child)["status"], "canceled")
+
+
+@test("an_output_has_the_form_that_is_promised", "WF-03")
+def outputs():
+    f = flow("typed", {"make": ("transform", {"value": {"n": "{{/inputs/message}}"}})}, ["start make", "make end"])
+    f["schemas"]["outputs"] = {"type": "object", "properties": {"n": {"const": "right"}}}
+    with AgentServer(f) as s:
+        equal(s.finish(s.create("typed", "right"))["status"], "succeeded")
+        record = s.finish(s.create("typed", "wrong"))
+        equal((record["status"], record["error"]["code"]), ("failed", "OUTPUT_INVALID"))
+
+
+if __name__ == "__main__":
+    main()
