@@ -89,32 +89,35 @@ static uar_err add_name(struct session_names *s, uar_str id, struct uar_error *e
 	return e;
 }
 
-/* One page of runs; *cursor is where the next one begins, or empty. */
-static uar_err read_names(struct server_check *k, char cursor[UAR_LIMIT_ID_BYTES + 1],
+enum { CURSOR_BYTES = 256 };
+
+/* One page of sessions, also of those without a run; *cursor is where the next one begins, or
+ * empty. */
+static uar_err read_names(struct server_check *k, char cursor[CURSOR_BYTES],
 			  struct uar_error *error)
 {
 	struct uar_buf path = uar_buf_make(UAR_LIMIT_HTTP_TARGET);
 	struct uar_remote_answer a = { .root = NULL };
-	const struct uar_json *runs;
+	const struct uar_json *sessions;
 	uar_str last = UAR_STR("");
 	uar_err e;
 
-	uar_buf_add_str(&path, UAR_STR("/api/runs?limit=100"));
+	uar_buf_add_str(&path, UAR_STR("/api/sessions?kind=any&limit=100"));
 	if (cursor[0]) {
-		uar_buf_add_str(&path, UAR_STR("&before="));
+		uar_buf_add_str(&path, UAR_STR("&cursor="));
 		uar_api_escape(&path, uar_str_c(cursor));
 	}
 	e = uar_remote_ask(k->cli, &(struct uar_api_request){ .method = "GET", .path = path.p }, &a,
 			   error);
 	cursor[0] = 0;
-	runs = e ? NULL : uar_json_get(a.root, UAR_STR("runs"));
-	for (const struct uar_json *r = uar_json_at(runs, 0); r && !e; r = r->next)
+	sessions = e ? NULL : uar_json_get(a.root, UAR_STR("sessions"));
+	for (const struct uar_json *s = uar_json_at(sessions, 0); s && !e; s = s->next)
 		e = add_name(&k->names,
-			     uar_json_str(uar_json_get(r, UAR_STR("session_id")), UAR_STR("")),
+			     uar_json_str(uar_json_get(s, UAR_STR("session_id")), UAR_STR("")),
 			     error);
-	last = e ? last : uar_json_str(uar_json_get(a.root, UAR_STR("next_before")), UAR_STR(""));
-	if (last.n <= UAR_LIMIT_ID_BYTES)
-		snprintf(cursor, UAR_LIMIT_ID_BYTES + 1, "%.*s", UAR_FMT(last));
+	last = e ? last : uar_json_str(uar_json_get(a.root, UAR_STR("next_cursor")), UAR_STR(""));
+	if (last.n < CURSOR_BYTES)
+		snprintf(cursor, CURSOR_BYTES, "%.*s", UAR_FMT(last));
 	uar_remote_answer_fini(&a);
 	uar_buf_fini(&path);
 	return e;
@@ -154,7 +157,7 @@ static uar_err check_session(struct server_check *k, uar_str id, struct uar_erro
 
 static uar_err check_sessions(struct server_check *k, struct uar_error *error)
 {
-	char cursor[UAR_LIMIT_ID_BYTES + 1] = "";
+	char cursor[CURSOR_BYTES] = "";
 	uar_err e = uar_remote_find(k->cli, &k->api, error);
 
 	do {

@@ -21,16 +21,17 @@ def _():
         for agent in ("echo", "echo", "demo"):
             s.finish(s.create(agent))
         waits = s.create("echo", "x" * 3000)
+        equal(s.http.post("/api/control/create_task", {"objective": "without a run"}).status, 200)
         done = run_uar("check", "--url", s.url, env=token_of(s))
         equal(done.returncode, 0, done.stderr)
         events, sessions, runs = map(int, COUNTS.search(done.stdout).groups()[:3])
-        equal((sessions, runs), (4, 4))
+        equal((sessions, runs), (5, 4))
         check(events > 40, events)
         s.finish(waits)
         s.stop()
         done = run_uar("check", "--log", "--data", s.data)
         equal(done.returncode, 0, done.stderr)
-        equal(COUNTS.search(done.stdout).groups()[1:3], ("4", "4"))
+        equal(COUNTS.search(done.stdout).groups()[1:3], ("5", "4"))
         s.start()
 
 
