@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 
 from lib import (FIXTURES, ROOT, Provider, Server, Stream, check, equal, main, refused, test, text_of, wait_until)
+from lib.backends import ASK, TALK, Shop
 from lib.npm import modules, node
 
 SLOW = {"UAR_SCRIPTED_TOKEN_MS": "60000"}
@@ -384,6 +385,27 @@ def resumed():
         path, fine = "/api/ag-ui/agents/tools", {"threadId": "t", "messages": [user("hi")]}
         refused(s.http.post(path, {**fine, "resume": [{"interruptId": "i", "status": "resolved"}]}), 404, "NOT_FOUND",
                 "/resume/0/interruptId")
+
+
+@test("several_interrupts_are_answered_together_or_one_by_one", "AGUI-01 AGUI-13")
+def several():
+    script = TALK + [ASK % (1, 1, "a"), ASK % (2, 2, "b"), "expect allow", "expect deny", "result"]
+    with Shop({"two": {"script": script}}) as s, Judge() as judge:
+        for together in (True, False):
+            def ask(n, resume=None, thread=f"t-{together}"):
+                more = {} if resume is None else {"resume": [
+                    {"interruptId": i["id"], "status": "resolved", "payload": {"approved": i["message"].endswith(" a")}} for i in resume]}
+                return judge.http(s, "/api/ag-ui/agents/two", threadId=thread, runId=f"{thread}-{n}", messages=[user("hi")], **more)
+            run_id = ask(1)["events"][0]["metadata"]["uar"]["runId"]
+            wait_until(lambda: len(s.record(run_id)["actions"]) == 2, "two questions")  # the program asks one after the other
+            asked = ask(1)["events"][-1]["outcome"]["interrupts"]
+            equal([i["message"] for i in asked], ["Bash: touch a", "Bash: touch b"])
+            if not together:
+                left = ask(2, asked[:1])["events"][-1]["outcome"]
+                equal((left["type"], [i["id"] for i in left["interrupts"]]), ("interrupt", [asked[1]["id"]]))
+            end = ask(3, asked if together else asked[1:])["events"][-1]
+            equal((end["type"], "outcome" in end), ("RUN_FINISHED", False))
+            equal(s.record(run_id)["status"], "succeeded", "each got its own answer")
 
 
 @test("a_message_beside_an_answer_is_a_turn_of_its_own", "AGUI-01 AGUI-13")
