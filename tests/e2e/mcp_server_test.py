@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from lib import ROOT, SAFETY, UAR, Server, Stream, check, equal, main, refused, test, wait_until
+from lib import ROOT, SAFETY, UAR, Server, Stream, check, equal, main, refused, send_raw, test, wait_until
 from lib.npm import modules, node
 from lib.server import clean_environment
 from lib.mcp import BOTH, LEGACY, META, MODERN, Modern, Session, frames
@@ -75,6 +75,29 @@ def heads():
             META + "protocolVersion": "2099-01-01", META + "clientCapabilities": {}}}},
             headers=m.headers("tools/list", **{"MCP-Protocol-Version": "2099-01-01"}))
         equal((old.status, old.json["error"]["code"], old.json["error"]["data"]["supported"]), (400, -32022, [MODERN]))
+
+
+@test("calls_and_messages_have_limits", "MCP-08")
+def limits():
+    with Server(env=SLOW) as s:
+        c = Session(s)
+        call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "agent_demo", "arguments": {"message": "x"}}}
+
+        def begin(n):
+            return s.http.post(f"/api/mcp/sessions/{c.id}/messages", {**call, "id": n})
+        equal({begin(n).status for n in range(256)}, {202}, "so many are under way")
+        a = begin(256)
+        equal((a.status, a.json["error"]["data"]), (429, {"code": "RATE_LIMITED", "retryable": True}))
+        equal(len(s.http.get("/api/runs?limit=500").json["runs"]), 256)
+        equal(c.ask("ping"), {}, "the others are answered")
+        c.notify("notifications/cancelled", {"requestId": 0})
+        wait_until(lambda: begin(257).status == 202, "a place is free")
+        values = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":[' + b"0," * 300000 + b"0]}}"
+        equal(s.http.post("/mcp", values, headers=c.headers()).json["error"]["code"], -32700)
+        head = f"POST /mcp HTTP/1.1\r\nHost: {s.url.split('/')[2]}\r\nAuthorization: Bearer {s.token}\r\nContent-Type: application/json\r\n"
+        check(send_raw(s.url, (head + "Content-Length: 5000000\r\n\r\n").encode()).startswith(b"HTTP/1.1 413 "), "4 MiB are the most")
+        for r in s.http.get("/api/runs?limit=500").json["runs"]:
+            s.http.post(f"/api/runs/{r['run_id']}/cancel", {})
 
 
 @test("modern_client_discovers_and_calls", "")
