@@ -91,10 +91,40 @@ static void note(struct uar_render *r, enum uar_text_style style, const struct u
 	r->lines++;
 }
 
+static void remember_tool(struct uar_render *r, const struct uar_json *data)
+{
+	unsigned at = r->tools_next++ % ARRAY_LEN(r->tools);
+	struct uar_buf b = uar_buf_make(sizeof r->tools[0].name);
+
+	uar_text_brief(&b, text_of(data, "tool"), sizeof r->tools[0].name - 4);
+	snprintf(r->tools[at].call_id, sizeof r->tools[at].call_id, "%.*s",
+		 UAR_FMT(text_of(data, "tool_call_id")));
+	snprintf(r->tools[at].name, sizeof r->tools[at].name, "%.*s", UAR_FMT(uar_buf_str(&b)));
+	r->tools[at].since_us = uar_clock_mono(r->clock);
+	uar_buf_fini(&b);
+}
+
+/* Several may be at work at once. */
+static void put_tool(const struct uar_render *r, struct uar_buf *b, uar_str call_id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(r->tools); i++) {
+		double ms;
+
+		if (!call_id.n || !uar_str_is(call_id, r->tools[i].call_id))
+			continue;
+		ms = (double)(uar_clock_mono(r->clock) - r->tools[i].since_us) / 1000;
+		uar_buf_printf(b, "%s, %.*f %s: ", r->tools[i].name, ms < 1000 ? 0 : 1,
+			       ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
+		return;
+	}
+}
+
 static void show_tool_start(struct uar_render *r, const struct uar_json *data)
 {
 	struct uar_buf b = uar_buf_make(4096);
 
+	if (r->clock)
+		remember_tool(r, data);
 	uar_buf_add_str(&b, UAR_STR("> "));
 	uar_text_brief(&b, text_of(data, "tool"), BRIEF);
 	uar_buf_add_char(&b, ' ');
@@ -109,6 +139,8 @@ static void show_tool_end(struct uar_render *r, const struct uar_json *data)
 	bool ok = uar_json_bool(uar_json_get(data, UAR_STR("ok")), true);
 
 	uar_buf_printf(&b, "< %s ", ok ? "ok" : "failed");
+	if (r->clock)
+		put_tool(r, &b, text_of(data, "tool_call_id"));
 	put_value(&b, uar_json_get(data, UAR_STR("output")));
 	note(r, ok ? UAR_STYLE_DIM : UAR_STYLE_RED, &b);
 	uar_buf_fini(&b);

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "json/json.h"
 
 struct uar_render {
@@ -18,6 +19,7 @@ struct uar_render {
 	bool live;  /* notes is a terminal: progress is one line that changes */
 	bool steps; /* each report of progress is a line of its own */
 	bool bar;   /* that line is there */
+	const struct uar_clock *clock; /* how long a tool took is told; NULL: it is not */
 	enum { UAR_RENDER_START, UAR_RENDER_TEXT, UAR_RENDER_REASONING } open;
 	bool midline;	/* the open text does not end with a line end */
 	unsigned lines; /* notes so far */
@@ -26,6 +28,12 @@ struct uar_render {
 		char title[168];
 	} asked[8];
 	unsigned asked_next;
+	struct { /* tools at work, so that an end can name its own */
+		char call_id[UAR_LIMIT_ID_BYTES + 1];
+		char name[64];
+		int64_t since_us;
+	} tools[8];
+	unsigned tools_next;
 };
 
 /* `event` is {"type","data"}; other shapes are shown as they are, briefly. */

@@ -398,7 +398,8 @@ static struct exec exec_of(struct uar_cli *cli)
 			      .render = { .text = cli->out,
 					  .notes = cli->err,
 					  .text_colour = uar_cli_colour(cli, cli->out_tty),
-					  .notes_colour = uar_cli_colour(cli, cli->err_tty) } };
+					  .notes_colour = uar_cli_colour(cli, cli->err_tty),
+					  .clock = cli->clock } };
 }
 
 /* Tokens and cost, on a terminal. */

@@ -2,6 +2,7 @@
 """The way of the README from nothing to an agent with a model, tools, an approval and a form, on one terminal."""
 import json
 import os
+import re
 import tempfile
 
 from lib import ROOT, Provider, check, equal, main, run_uar, test, wait_until
@@ -22,6 +23,7 @@ tools:
       url: "%(url)s/order"
       input_schema: {type: object, required: [item], properties: {item: {type: string}}}
 """
+ENDED = re.compile(r"< ok [^ ]*(?:weather|order|form\.request), [\d.]+ m?s: ")
 FORM = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
 
 
@@ -72,13 +74,13 @@ def sixty_seconds():
         t.type(json.dumps([["http__weather", '{"city":"Bern"}'], ["http__order", '{"item":"umbrella"}'],
                            ["internal__ui_form_request", json.dumps({"title": "Who pays?", "schema": FORM})]]))
         t.until("weather")
-        t.until("allow it?")
+        shown = t.until("allow it?")
         equal([x["path"] for x in web.seen], ["/echo/Bern"], "the order waits")
         t.type("y")
-        t.until("Who pays?")
-        t.until("name")
+        shown += t.until("Who pays?") + t.until("name")
         t.type("Ann")
         said = t.until(" tokens, $")
+        equal(len(ENDED.findall(shown + said)), 3, (shown, said))
         check("/echo/Bern" in said and '"name":"Ann"' in said.replace(" ", ""), said)
         equal([(x["method"], x["path"], x["body"]) for x in web.seen[1:]], [("POST", "/order", '{"item":"umbrella"}')])
         t.until("> ")
