@@ -112,6 +112,8 @@ struct uar_remotes_ops {
 	void (*pause)(struct uar_remote *r, bool paused);
 	void (*leave)(struct uar_remote *r); /* the operation under way; none is fine */
 	void (*close)(struct uar_remote *r);
+	/* The same, and asks the peer once to cancel the task; what it answers is told nobody. */
+	void (*abandon)(struct uar_remote *r, uar_str task_id);
 };
 struct uar_remotes {
 	const struct uar_remotes_ops *ops;

@@ -578,6 +578,26 @@ static void remote_close(struct uar_remote *r)
 	uar_free(r);
 }
 
+static void ignore_update(void *ctx, const struct uar_remote_view *view)
+{
+	(void)ctx;
+	(void)view;
+}
+
+static void close_abandoned(void *ctx, const struct uar_remote_end *end)
+{
+	(void)end;
+	remote_close(ctx);
+}
+
+static void remote_abandon(struct uar_remote *r, uar_str task_id)
+{
+	remote_leave(r);
+	r->events = (struct uar_remote_events){ NULL, ignore_update, close_abandoned, r };
+	if (remote_cancel(r, task_id))
+		remote_close(r);
+}
+
 static uar_err copy_hosts(struct uar_remote *r, const struct uar_json *hosts)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_PEER_CARD_BYTES);
@@ -591,15 +611,6 @@ static uar_err copy_hosts(struct uar_remote *r, const struct uar_json *hosts)
 	e = text.p ? uar_json_parse(text, NULL, &r->arena, &r->hosts, NULL) : UAR_ENOMEM;
 	uar_buf_fini(&b);
 	return e;
-}
-
-/* An address of a folder is that of the card in it. */
-static uar_str card_address(struct uar_remote *r, uar_str url)
-{
-	if (uar_str_ends(url, UAR_STR(".json")))
-		return uar_arena_str(&r->arena, url);
-	return uar_arena_printf(&r->arena, "%.*s%s.well-known/agent-card.json", UAR_FMT(url),
-				uar_str_ends(url, UAR_STR("/")) ? "" : "/");
 }
 
 static uar_err remote_open(struct uar_remotes *base, uar_str card_url, const struct uar_json *hosts,
@@ -617,7 +628,7 @@ static uar_err remote_open(struct uar_remotes *base, uar_str card_url, const str
 	r->kept.fn = card_kept;
 	uar_arena_init(&r->arena, 0);
 	uar_list_add_last(&h->open, &r->node);
-	r->card_url = card_address(r, card_url);
+	r->card_url = a2a_card_address(card_url, &r->arena);
 	e = r->card_url.p ? copy_hosts(r, hosts) : UAR_ENOMEM;
 	if (!e)
 		e = ask_card(r, error);
@@ -665,6 +676,7 @@ static const struct uar_remotes_ops ops = {
 	.pause = remote_pause,
 	.leave = remote_leave,
 	.close = remote_close,
+	.abandon = remote_abandon,
 };
 
 uar_err uar_remotes_create(struct uar_client *client, struct uar_remotes **out)

@@ -142,3 +142,11 @@ uar_err a2a_card_read(uar_str text, uar_str card_url, const struct uar_json *hos
 	*out = card;
 	return UAR_OK;
 }
+
+uar_str a2a_card_address(uar_str url, struct uar_arena *arena)
+{
+	if (uar_str_ends(url, UAR_STR(".json")))
+		return uar_arena_str(arena, url);
+	return uar_arena_printf(arena, "%.*s%s.well-known/agent-card.json", UAR_FMT(url),
+				uar_str_ends(url, UAR_STR("/")) ? "" : "/");
+}

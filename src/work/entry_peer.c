@@ -334,8 +334,7 @@ static void conclude_when_kept(struct peer_worker *w)
 		rt_peer_conclude(w);
 }
 
-/* --- what the peer says ------------------------------------------------------------------------
- */
+/* --- what the peer says ----------------------------------------------------------------------- */
 
 static void set_held(struct peer_worker *w)
 {
@@ -448,13 +447,6 @@ static void end_cut(struct peer_worker *w)
 		rt_peer_lost(w, "the connection to the peer ended", 0);
 }
 
-static void end_missing(struct peer_worker *w)
-{
-	rt_peer_step(w, UAR_PEER_STATUS, UAR_PEER_MISSING);
-	rt_peer_fail(w, "PEER_TASK_MISSING", "lost",
-		     UAR_STR("the peer does not have the task any more"));
-}
-
 /* What it cannot do is done in another way. */
 static void end_unsupported(struct peer_worker *w, const char *why)
 {
@@ -483,7 +475,7 @@ static void end_badly(struct peer_worker *w, const struct uar_remote_end *end)
 	else if (end->how == UAR_REMOTE_UNREACHABLE || (w->doing == PEER_OPENS && w->task_id[0]))
 		rt_peer_lost(w, end->reason, end->retry_after_us);
 	else if (end->how == UAR_REMOTE_NOT_THERE)
-		end_missing(w);
+		rt_peer_missing(w);
 	else if (end->how == UAR_REMOTE_UNSUPPORTED)
 		end_unsupported(w, end->reason);
 	else if (end->how == UAR_REMOTE_NO_MEMORY)
@@ -510,8 +502,7 @@ static void on_end(void *ctx, const struct uar_remote_end *end)
 		end_badly(w, end);
 }
 
-/* --- the start -----------------------------------------------------------------------------------
- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 static void answers_ready(void *ctx, uar_err e, const struct peer_answers *a)
 {
@@ -617,8 +608,7 @@ static void peer_flow(struct worker *base)
 	set_held((struct peer_worker *)base);
 }
 
-/* --- the end
- * --------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void leave_loads(struct peer_worker *w)
 {
@@ -652,6 +642,13 @@ static void peer_cancel(struct worker *base)
 	decide(w);
 }
 
+/* The run has ended before the task did: nobody wants what the peer still makes. */
+static bool is_abandoned(const struct peer_worker *w)
+{
+	return w->task_id[0] && !w->seen.over && !w->leaving &&
+	       uar_status_terminal(rt_state(w->base.run)->status);
+}
+
 static void peer_stop(struct worker *base)
 {
 	struct peer_worker *w = (struct peer_worker *)base;
@@ -659,7 +656,9 @@ static void peer_stop(struct worker *base)
 	rt_definition_cancel(w->load.definition);
 	leave_loads(w);
 	uar_timer_stop(sched_of(w), &w->limit);
-	if (w->remote)
+	if (w->remote && is_abandoned(w))
+		ops_of(w)->abandon(w->remote, task_of(w));
+	else if (w->remote)
 		ops_of(w)->close(w->remote);
 	if (!w->load.definition)
 		rt_definition_unpin(base->run);

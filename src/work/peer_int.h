@@ -82,6 +82,7 @@ bool rt_peer_tell(struct peer_worker *w, const struct uar_remote_view *v);
 void rt_peer_step(struct peer_worker *w, enum uar_peer_step step, enum uar_peer_found found);
 void rt_peer_lost(struct peer_worker *w, const char *why, int64_t wait_us);
 void rt_peer_fail(struct peer_worker *w, const char *code, const char *category, uar_str why);
+void rt_peer_missing(struct peer_worker *w);
 /* The run ends as the task did; its artifacts are there. */
 void rt_peer_conclude(struct peer_worker *w);
 void rt_peer_ask(struct peer_worker *w);

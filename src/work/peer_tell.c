@@ -75,6 +75,13 @@ void rt_peer_fail(struct peer_worker *w, const char *code, const char *category,
 	uar_buf_fini(&b);
 }
 
+void rt_peer_missing(struct peer_worker *w)
+{
+	rt_peer_step(w, UAR_PEER_STATUS, UAR_PEER_MISSING);
+	rt_peer_fail(w, "PEER_TASK_MISSING", "lost",
+		     UAR_STR("the peer does not have the task any more"));
+}
+
 static void send_news(struct peer_worker *w, const struct uar_remote_view *v, bool link)
 {
 	struct uar_command c = { .kind = UAR_CMD_PEER };

@@ -191,6 +191,21 @@ def strays():
         equal((record["status"], text, record["peer"]["remote_task_id"]), ("succeeded", "yours", "t0"))
 
 
+@test("a_task_is_cancelled_whose_run_has_ended_before_it", "A2A-09")
+def abandoned():
+    def lies(h, body, task):
+        reply(h, body, {"no": "task"})
+
+    for env, fault, status in (({"UAR_RUN_TIMEOUT_SECONDS": "2"}, None, "timeout"), ({}, lies, "failed")):
+        with Faulty() as peer, Server(env={**ENV, **env}) as s:
+            peer.script = lambda p, task, m: p.set(task, "WORKING")
+            peer.faults["GetTask"] = fault
+            define(s, peer.url)
+            equal(s.finish(s.create("far"))["status"], status)
+            check(peer.wait(lambda: peer.asked("CancelTask")), peer.seen)
+            equal(peer.asked("CancelTask"), [{"id": "t0"}])
+
+
 @test("a_peer_without_news_is_asked_less_and_less", "A2A-09")
 def quiet():
     def end_if(task, asked, times):
