@@ -43,6 +43,21 @@ static void put_able(struct uar_jw *w, const struct uar_workers *work, const str
 		    "Install it, or name its path in a definition (runtime.backend.program).");
 }
 
+/* The same handlers serve agents and, by another path, those that are workflows. */
+static const char *id_name(const struct call *c)
+{
+	return strstr(c->route->path, "/workflows/") ? "workflow_id" : "agent_id";
+}
+
+void gate_put_workflow(struct uar_jw *w, const struct uar_agent *a)
+{
+	uar_jw_cstr(w, "workflow_id", a->id);
+	uar_jw_cstr(w, "title", a->title);
+	uar_jw_cstr(w, "description", a->doc);
+	put_source(w, a->definition);
+	gate_put_workflow_facts(w, a);
+}
+
 static void put_agent(struct uar_jw *w, const struct uar_workers *work, const struct uar_agent *a)
 {
 	uar_jw_cstr(w, "agent_id", a->id);
@@ -50,6 +65,8 @@ static void put_agent(struct uar_jw *w, const struct uar_workers *work, const st
 	uar_jw_cstr(w, "description", a->doc);
 	uar_jw_cstr(w, "entry",
 		    a->definition ? a->definition->def.info.entry.p : uar_entry_name(a->entry));
+	if (a->entry == UAR_ENTRY_WORKFLOW)
+		uar_jw_cstr(w, "kind", "workflow");
 	if (a->info)
 		uar_jw_bool(w, "takes_working_dir", a->info->takes_working_dir);
 	put_able(w, work, a);
@@ -130,10 +147,11 @@ static void answer_agent(struct call *c, const struct uar_agent *a)
 	uar_buf_fini(&b);
 }
 
-static void refuse_unknown(struct call *c)
+void gate_refuse_workflow(struct call *c)
 {
 	struct uar_error error = { 0 };
-	uar_err e = uar_error_set(&error, UAR_ENOTFOUND, "no agent is named \"%.*s\"",
+	uar_err e = uar_error_set(&error, UAR_ENOTFOUND, "no %s is named \"%.*s\"",
+				  id_name(c)[0] == 'w' ? "workflow" : "agent",
 				  (int)(c->params[0].n < 64 ? c->params[0].n : 64), c->params[0].p);
 
 	if (!uar_workers_definitions_loaded(c->g->o.work))
@@ -172,7 +190,7 @@ static void looked_up(struct uar_definition_lookup *op)
 		return;
 	}
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "agent_id", op->id);
+	uar_jw_str(&w, id_name(c), op->id);
 	if (op->version) {
 		uar_jw_int(&w, "version", op->version);
 		uar_jw_raw(&w, "definition", op->text);
@@ -222,7 +240,7 @@ void gate_get_agent(struct call *c)
 	else if (a)
 		answer_agent(c, a);
 	else
-		refuse_unknown(c);
+		gate_refuse_workflow(c);
 }
 
 /* --- changes ------------------------------------------------------------------------------------
@@ -239,7 +257,7 @@ static void changed(struct uar_definition_change *op)
 		return;
 	}
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "agent_id", op->id);
+	uar_jw_str(&w, id_name(c), op->id);
 	uar_jw_int(&w, "version", op->version);
 	uar_jw_cstr(&w, "revision", op->revision[0] ? op->revision : NULL);
 	uar_jw_bool(&w, "changed", !op->unchanged);

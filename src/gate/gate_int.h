@@ -153,6 +153,13 @@ struct call {
 };
 void gate_call_free(struct call *c);
 
+struct uar_agent;
+/* agents.c: members of an object. */
+void gate_put_workflow(struct uar_jw *w, const struct uar_agent *a);
+void gate_refuse_workflow(struct call *c); /* there is none of that name */
+/* workflows.c: likewise. */
+void gate_put_workflow_facts(struct uar_jw *w, const struct uar_agent *a);
+
 /* Each answers and frees the call. */
 void gate_answer(struct call *c, int status, struct uar_buf *json);
 void gate_answer_headers(struct call *c, int status, struct uar_buf *json,

@@ -8,6 +8,7 @@ import random
 
 from lib import ROOT, Server, check, check_session, equal, main, refused, run_uar, test, wait_until
 from lib.agents import AgentServer
+from lib.client import Client
 from lib.payloads import check_payload
 from lib.services import Service
 
@@ -260,5 +261,162 @@ def outputs():
         equal((record["status"], record["error"]["code"]), ("failed", "OUTPUT_INVALID"))
 
 
-if __name__ == "__main__":
-    main()
+def put(s, f, status=201):
+    a = s.http.send("PUT", "/api/workflows/" + f["id"], f)
+    equal(a.status, status, a.body)
+    return a.json
+
+
+def graph(s, run_id):
+    a = s.http.get(f"/api/runs/{run_id}/workflow")
+    equal(a.status, 200, a.body)
+    return a.json
+
+
+@test("one_of_each_kind_is_listed_after_start", "CFG-05 WF-02 WF-01")
+def listed():
+    with AgentServer(ECHO, {"version": "1.0", "kind": "agent", "id": "plain", "runtime": {"entry": "llm.chat"}}) as s:
+        one, = s.http.get("/api/workflows").json["workflows"]
+        equal({k: one[k] for k in ("workflow_id", "source", "file", "nodes", "edges")},
+              {"workflow_id": "greet", "source": "file", "file": "greet.json", "nodes": 3, "edges": 2})
+        kinds = {a["agent_id"]: a.get("kind") for a in s.http.get("/api/agents").json["agents"]}
+        equal((kinds["greet"], kinds["plain"]), ("workflow", None))
+        types = {t["type"]: t for t in s.http.get("/api/workflows-node-types").json["node_types"]}
+        equal(len(types), 12)
+        equal([p["type"] for p in types["loop"]["inputs"]], ["list"])
+        whole = s.http.get("/api/workflows/greet").json
+        equal(whole["definition"]["workflow"], ECHO["workflow"])
+        refused(s.http.get("/api/workflows/plain"), 404, "NOT_FOUND")
+        refused(s.http.send("DELETE", "/api/workflows/plain"), 404, "NOT_FOUND")
+        path = os.path.join(s.data, "agents", "greet.json")
+        with open(path, "w") as f:
+            json.dump({**ECHO, "metadata": {"title": "Anew"}}, f)
+        wait_until(lambda: s.http.get("/api/workflows/greet").json["title"] == "Anew", "the file is read again")
+        with open(path, "w") as f:
+            json.dump({**ECHO, "workflow": {"nodes": [], "edges": []}}, f)
+        broken = wait_until(lambda: s.http.get("/api/agents").json["broken"], "the file is refused")
+        check("/workflow/nodes" in broken[0]["error"] and "no input" in broken[0]["error"], broken)
+
+
+@test("workflows_are_kept_with_versions_and_a_run_goes_on_with_its_own", "WF-01 WF-02 WF-03")
+def versions():
+    f = flow("kept", {"may": ("approval", {"title": "Go on?"}), "say": ("transform", {"value": "first"})},
+             ["start may", "may say", "say end"])
+    with Server() as s:
+        first = put(s, f)
+        equal((first["workflow_id"], first["version"], first["changed"]), ("kept", 1, True))
+        equal(put(s, f, 200)["changed"], False)
+        run = s.create("kept", "x")
+        asked(s, run)
+        f["workflow"]["nodes"][2]["config"]["value"] = "second"
+        equal(put(s, f, 200)["version"], 2)
+        history = s.http.get("/api/workflows/kept/versions").json
+        equal([v["version"] for v in history["versions"]], [2, 1])
+        old = s.http.get("/api/workflows/kept?version=1").json["definition"]
+        equal(old["workflow"]["nodes"][2]["config"]["value"], "first")
+        equal(s.http.send("DELETE", "/api/workflows/kept").status, 200)
+        s.restart()
+        answer(s, run, decision="approve")
+        equal(text(log_of(s, run)), "first")
+        equal(graph(s, run)["revision"], first["revision"])
+        refused(s.http.post("/api/runs", {"agent_id": "kept", "inputs": {"message": "x"}}), 404, "NOT_FOUND")
+        refused(s.http.send("PUT", "/api/workflows/kept", {**f, "runtime": {"entry": "llm.chat"}}), 400, "VALIDATION_ERROR")
+
+
+@test("the_graph_of_a_run_says_how_each_node_stands", "WF-03")
+def live():
+    words = {"type": "object", "required": ["words"], "properties": {"words": {"type": "array"}}}
+    f = flow("live", {
+        "big": ("condition", {"all": [{"pointer": "/inputs/words", "op": "empty"}]}),
+        "each": ("loop", {"do": "agent", "with": {"agent": "echo", "message": "{{/item}}"}}),
+        "may": ("approval", {"title": "Go on?"})},
+        ["start.words each", "start big", "big.yes end", "each may", "may end"], words)
+    with AgentServer(f) as s:
+        run = s.create("live", None, inputs={"words": ["a", "b"]})
+        action = asked(s, run)
+        g = graph(s, run)
+        nodes = {n["id"]: n for n in g["nodes"]}
+        equal({i: n["status"] for i, n in nodes.items()},
+              {"start": "completed", "big": "completed", "each": "completed", "may": "waiting", "end": "pending"})
+        equal(nodes["may"]["action_id"], action["action_id"])
+        equal(nodes["big"]["taken"], ["no"])
+        items = nodes["each"]["items"]
+        equal([items[k] for k in ("total", "completed", "failed", "running")], [2, 2, 0, 0])
+        check(all(i["child"]["subagent_id"] and i["events"]["first"] for i in items["list"]), items)
+        equal([e["taken"] for e in g["edges"]], [True, True, False, True, None])
+        child = s.record(items["list"][0]["child"]["run_id"])
+        equal(child["agent_id"], "echo")
+        s.cancel(run)
+        s.finish(run)
+        g = graph(s, run)
+        equal((g["status"], [n["status"] for n in g["nodes"] if n["id"] == "may"]), ("cancelled", ["cancelled"]))
+        refused(s.http.get(f"/api/runs/{s.create()}/workflow"), 404, "NOT_FOUND")
+
+
+WRONG = [  # code, pointer, how the graph is spoilt
+    ("cycle", "/workflow/edges/", lambda w: w["edges"].append(edge("answer", "answer"))),
+    ("dangling_edge", "/workflow/edges/2/to/node", lambda w: w["edges"].append(edge("answer", "nobody"))),
+    ("node_type", "/workflow/nodes/1/type", lambda w: w["nodes"][1].update(type="agnt")),
+    ("no_edge_in", "/workflow/nodes/1", lambda w: w["edges"].pop(0)),
+    ("wrong_type", "/workflow/edges/0", lambda w: w["nodes"][1].update(type="loop", config={"do": "model", "with": {"prompt": "x"}})),
+    ("settings", "/workflow/nodes/1/config", lambda w: w["nodes"][1].update(config={})),
+    ("unknown_value", "/workflow/nodes/1/config/message", lambda w: w["nodes"][1]["config"].update(message="{{/nodes/x/out}}")),
+]
+
+
+@test("a_wrong_graph_is_refused_with_line_and_pointer", "WF-04")
+def wrong():
+    with Server() as s:
+        for code, pointer, spoil in WRONG:
+            f = json.loads(json.dumps(ECHO))
+            spoil(f["workflow"])
+            a = s.http.post("/api/workflows-check", {"definition": f}).json
+            problem = next(p for p in a["problems"] if p["severity"] == "error")
+            equal((a["good"], problem["code"]), (False, code))
+            check(problem["pointer"].startswith(pointer), problem)
+            check(problem["next_step"], problem)
+            refused(s.http.send("PUT", "/api/workflows/greet", f), 400, "VALIDATION_ERROR", problem["pointer"])
+            path = os.path.join(s.data, "wrong.json")
+            with open(path, "w") as out:
+                json.dump(f, out, indent=1)
+            told = run_uar("workflow", "check", path)
+            lines = open(path).read().split("\n")
+            first = next(t for t in told.stdout.split("\n") if problem["pointer"] in t)
+            equal(told.returncode, 1)
+            check(1 < int(first.split(":")[1].split(" ")[0]) <= len(lines), first)
+        a = s.http.post("/api/workflows-check", {"definition": ECHO}).json
+        equal((a["good"], a["problems"]), (True, []))
+        f = json.loads(json.dumps(ECHO))
+        f["workflow"]["nodes"][1]["config"]["agent"] = "nobody"
+        a = s.http.post("/api/workflows-check", {"definition": f}).json
+        equal((a["good"], [(p["severity"], p["code"]) for p in a["problems"]]), (True, [("warning", "unknown_agent")]))
+        refused(s.http.post("/api/workflows-check", {"definition": 1}), 400, "VALIDATION_ERROR", "/definition")
+
+
+@test("each_route_of_workflows_asks_for_its_scope_and_owner", "WF-02 WF-03")
+def scopes():
+    with Server() as s:
+        put(s, ECHO)
+        run = s.create("greet", "x")
+        s.finish(run)
+        routes = [("GET", "/api/workflows", None, 200), ("GET", "/api/workflows-node-types", None, 200),
+                  ("GET", "/api/workflows/greet", None, 200), ("GET", "/api/workflows/greet/versions", None, 200),
+                  ("POST", "/api/workflows-check", {"definition": ECHO}, 200), ("PUT", "/api/workflows/greet", ECHO, 403),
+                  ("DELETE", "/api/workflows/greet", None, 403), ("GET", f"/api/runs/{run}/workflow", None, 200)]
+        own = s.http.post("/api/admin/credentials", {"user": "local", "scopes": ["read"]})
+        other = s.http.post("/api/admin/credentials", {"user": "eve", "tenant": "other", "scopes": ["read", "define"]})
+        equal((own.status, other.status), (201, 201), (own.body, other.body))
+        for method, path, body, status in routes:
+            equal(s.http.send(method, path, body, token=False).status, 401, path)
+        eve = Client(s.url, other.json["token"])
+        equal(eve.get("/api/workflows").json["workflows"], [])
+        for path in ("/api/workflows/greet", f"/api/runs/{run}/workflow"):
+            equal(eve.get(path).status, 404, path)
+        equal(eve.send("DELETE", "/api/workflows/greet").status, 404)
+        reader = Client(s.url, own.json["token"])
+        for method, path, body, status in routes:
+            if status == 403 or "-" in path or path == "/api/workflows":
+                equal(reader.send(method, path, body).status, status, path)
+
+
+main()
