@@ -53,7 +53,7 @@ static void finish(struct waiting *x, uar_err e, const struct uar_error *error)
 		if (error)
 			w->error = *error;
 		w->error.code = e;
-		w->json = uar_buf_make(UAR_LIMIT_CONTROL_RESULT);
+		w->json = uar_buf_make(UAR_LIMIT_WAIT_SUBAGENTS_BYTES);
 		uar_buf_printf(&w->json, "{\"subagents\":[%.*s],\"timed_out\":%s}",
 			       UAR_FMT(uar_buf_str(&x->list)), x->timed_out ? "true" : "false");
 		if (!e && w->json.err)
@@ -198,7 +198,7 @@ uar_err uar_runtime_wait_subagents(struct uar_runtime *rt, struct uar_subagents_
 	x->w = w;
 	x->limit.fn = time_over;
 	x->look.fn = look_task;
-	x->list = uar_buf_make(UAR_LIMIT_CONTROL_RESULT);
+	x->list = uar_buf_make(UAR_LIMIT_WAIT_SUBAGENTS_BYTES);
 	uar_arena_init(&x->arena, 0);
 	rt->fanout.waiting++;
 	w->internal = x;

@@ -340,6 +340,22 @@ def closed_through_kills():
         equal(wait(s, below["subagent_id"], timeout_ms=500)["timed_out"], True, "somebody has resumed it")
 
 
+@test("long_answers_of_many_child_agents_are_told", "CTL-27 CTL-28 CTL-45")
+def long():
+    with Server() as s:
+        parent = parent_of(s)
+        children = [spawn(s, parent, message="x" * 65000)["subagent_id"] for _ in range(20)]
+        for c in children:
+            wait(s, c)
+        told = command(s, "wait_subagents", subagent_ids=children)["result"]
+        equal([(c["status"], len(c["answer"])) for c in told["subagents"]], [("completed", 65000)] * 20)
+        odd = spawn(s, parent, message="\x01" * 65000)["subagent_id"]
+        wait(s, odd)
+        body = {"subagent_id": odd, "message": "more", "idempotency_key": "k"}
+        first = command(s, "send_subagent_input", **body)
+        equal(command(s, "send_subagent_input", **body), first, "an outcome of any length is kept")
+
+
 def asking_job(s, **more):
     j = command(s, "create_job", agent_id="tools", instruction=ASK, items=["", ""], **more)["result"]["job"]
     wait_until(lambda: job(s, j)["counts"]["running"] == 2, "its items are at work")
