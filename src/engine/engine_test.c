@@ -153,7 +153,7 @@ TEST(agents_are_found_by_name_and_in_order, "")
 		CHECK(a->title[0] && a->doc[0]);
 		CHECK(a->entry != UAR_ENTRY_LLM || a->instructions);
 	}
-	CHECK_INT(n, 5);
+	CHECK_INT(n, 6);
 	CHECK(!uar_agent_find(UAR_STR("")) && !uar_agent_find(UAR_STR("Echo")));
 	CHECK(!uar_agent_find(UAR_STR("echo ")));
 	close_world(&w);

@@ -12,9 +12,10 @@ struct uar_subagents_wait {
 	struct uar_list node; /* the engine's */
 	struct uar_owner owner;
 	const uar_str *ids;
-	size_t count;	    /* at most UAR_LIMIT_WAIT_SUBAGENTS */
-	bool any;	    /* one of them is enough */
-	int64_t timeout_us; /* 0: looks once */
+	size_t count;	     /* at most UAR_LIMIT_WAIT_SUBAGENTS */
+	bool any;	     /* one of them is enough */
+	int64_t timeout_us;  /* 0: looks once */
+	size_t answer_bytes; /* of each answer; 0: all that is kept */
 	void (*done)(struct uar_subagents_wait *w);
 	void *ctx; /* the caller's */
 	/* out */

@@ -54,8 +54,11 @@ static void finish(struct waiting *x, uar_err e, const struct uar_error *error)
 			w->error = *error;
 		w->error.code = e;
 		w->json = uar_buf_make(UAR_LIMIT_WAIT_SUBAGENTS_BYTES);
-		uar_buf_printf(&w->json, "{\"subagents\":[%.*s],\"timed_out\":%s}",
+		uar_buf_printf(&w->json, "{\"subagents\":[%.*s],\"timed_out\":%s",
 			       UAR_FMT(uar_buf_str(&x->list)), x->timed_out ? "true" : "false");
+		if (w->answer_bytes)
+			uar_buf_printf(&w->json, ",\"answers_cut_at\":%zu", w->answer_bytes);
+		uar_buf_add_char(&w->json, '}');
 		if (!e && w->json.err)
 			w->err = w->json.err;
 	}
@@ -89,6 +92,8 @@ static uar_err keep_row(struct waiting *x, const struct uar_row *row)
 	struct uar_jw w = uar_jw_begin(&one);
 	uar_err e = uar_row_unpack(row, &x->rows.arena, &s, sizeof s, NULL);
 
+	if (!e && x->w && x->w->answer_bytes)
+		s.answer = uar_str_utf8_prefix(s.answer, x->w->answer_bytes);
 	if (!e) {
 		uar_jw_obj(&w, NULL);
 		uar_subagent_write(&w, &s);

@@ -9,13 +9,15 @@
 #include "core/control.h"
 #include "engine/control.h"
 #include "engine/fanout.h"
+#include "engine/limits.h"
 #include "engine/part.h"
 #include "event/limits.h"
 #include "json/json.h"
 #include "store/store.h"
+#include "tool/limits.h"
 #include "work/limits.h"
 
-enum { TIMEOUT_US = 60 * 60 * 1000 * 1000ll, NAMED = 32 };
+enum { TIMEOUT_US = 60 * 60 * 1000 * 1000ll, NAMED = 32, LEAST_ANSWER = 64 };
 
 struct source {
 	struct uar_tools base; /* first: the ops get it back by a cast */
@@ -110,10 +112,27 @@ static void controlled(struct uar_control_op *op)
 	report(UAR_OWNER(op, struct uar_tool_call, op), op->err, &op->error, op->result);
 }
 
+/* What a tool says has a limit: of long answers the beginnings are told. */
+static bool ask_for_less(struct uar_tool_call *c)
+{
+	size_t now = c->wait.answer_bytes ? c->wait.answer_bytes : UAR_LIMIT_CHILD_ANSWER;
+
+	if (c->wait.err || c->wait.json.n <= UAR_LIMIT_TOOL_OUTPUT || now < LEAST_ANSWER)
+		return false;
+	uar_buf_fini(&c->wait.json);
+	c->wait.answer_bytes = now / 2;
+	c->wait.timeout_us = 0; /* it was waited for */
+	c->wait.err = uar_runtime_wait_subagents(c->s->rt, &c->wait);
+	return !c->wait.err;
+}
+
 static void waited(struct uar_subagents_wait *w)
 {
-	struct uar_buf json = w->json;
+	struct uar_buf json;
 
+	if (ask_for_less(UAR_OWNER(w, struct uar_tool_call, wait)))
+		return;
+	json = w->json;
 	report(UAR_OWNER(w, struct uar_tool_call, wait), w->err, &w->error, uar_buf_str(&json));
 	uar_buf_fini(&json);
 }

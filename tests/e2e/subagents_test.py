@@ -349,6 +349,14 @@ def long():
             wait(s, c)
         told = command(s, "wait_subagents", subagent_ids=children)["result"]
         equal([(c["status"], len(c["answer"])) for c in told["subagents"]], [("completed", 65000)] * 20)
+        leader(s, "echo")
+        run = s.create("leader", "\nthen\n".join(
+            [tool("agent.spawn", agent_id="echo", message=f"{i}" * 60000) for i in range(6)] + [tool("agent.wait")]))
+        told = [e.data for e in s.session_events(run) if e.data["type"] == "tool.result"][-1]
+        sha256 = told["refs"]["output_ref"].removeprefix("blob://")
+        cut = json.loads(s.http.get(f"/api/runs/{run}/blobs/{sha256}").body)
+        equal([c["answer"] for c in cut["subagents"]], [c["answer"][0] * cut["answers_cut_at"] for c in cut["subagents"]])
+        check(len({c["answer"] for c in cut["subagents"]}) == 6 and cut["answers_cut_at"] > 30000, cut["answers_cut_at"])
         odd = spawn(s, parent, message="\x01" * 65000)["subagent_id"]
         wait(s, odd)
         body = {"subagent_id": odd, "message": "more", "idempotency_key": "k"}
