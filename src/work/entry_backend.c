@@ -480,6 +480,7 @@ static void prepared(struct backend_worker *w)
 	c.prepared.message_count = 1;
 	c.prepared.prompt_bytes = (int64_t)w->prompt.n;
 	c.prepared.prompt_sha256 = uar_str_c(sha256);
+	c.prepared.now_us = uar_clock_wall(rt_sched(rt_engine(w->base.run))->clock);
 	rt_send(w->base.run, &c);
 }
 

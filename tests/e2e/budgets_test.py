@@ -3,6 +3,7 @@
 import json
 
 from lib import Provider, Server, check, equal, main, test, wait_until
+from lib.backends import SAY, TALK, Shop
 from lib.fanout import children, command, log_of, of_class, rest
 
 KEY = {"WIRE_KEY": Provider.KEY}
@@ -169,6 +170,18 @@ def tools():
         events = log_of(s, session) + log_of(s, child["child_session_id"])
         equal(len(of_class(events, "tool.started")), 4)
 
+
+
+@test("an_agent_that_is_a_program_is_not_started_when_the_budget_above_is_spent", "EVT-101 CTL-26")
+def program():
+    with Shop({"prog": {"script": [*TALK, SAY % "done", "result"]}}) as s:
+        for calls, status in ((1, "failed"), (3, "completed")):
+            define(s, "leader", budget={"model_calls": calls})
+            run = s.create("leader", tool("agent.spawn", agent_id="prog", message="dig"))
+            s.finish(run)
+            child = rest(s, children(s, s.record(run)["session_id"])[0])
+            started = [e for e in log_of(s, child["child_session_id"]) if e["type"] == "model.requested"]
+            equal((child["status"], len(started)), (status, 1 if status == "completed" else 0))
 
 
 main()
