@@ -232,6 +232,26 @@ def lost():
         end = of(log, "task.attempt.failed")[0]["payload"]
         equal((end["status"], of(log, "task.lost")[0]["payload"]["status"]), ("lost", "lost"))
         equal([e.type for e in s.events(run_id)][-1], "Error")
+    # A task that was made by a command is lost with its attempt, and has another one when it is asked for.
+    with Shop({"claude": {"script": TALK + [SAY % "All is done.", todo, "hang"]}}) as s:
+        def command(name, **body):
+            a = s.http.post("/api/control/" + name, body)
+            equal(a.status, 200, a.body)
+            return a.json["result"]
+        task_id = command("create_task", objective="hi", agent_id="claude")["task"]["task_id"]
+        run_id = command("start_task", task_id=task_id)["attempt"]["run_id"]
+        with s.stream(run_id) as stream:
+            stream.until(lambda e: e.type == "ToolStart" or "TodoWrite" in e.text)
+        s.kill()
+        wait_until(lambda: not s.survivors(), "a dead server leaves no agent behind")
+        s.start()
+        wait_until(lambda: command("get_task", task_id=task_id)["task"]["status"] == "lost", "the task is lost")
+        equal(command("get_task", task_id=task_id)["task"]["last_error"]["code"], "LOST")
+        again = command("retry_task", task_id=task_id, cause="worker_lost", agent_id="echo", input={"message": "x"})
+        s.finish(again["attempt"]["run_id"])
+        wait_until(lambda: command("get_task", task_id=task_id)["task"]["status"] == "completed", "it is done")
+        t = command("get_task", task_id=task_id)["task"]
+        equal([(a["status"], a["error_code"]) for a in t["attempts"]], [("failed", "LOST"), ("succeeded", None)])
     # Its worker alone is killed: the run has failed, and is no success either.
     with Shop({"claude": {"script": TALK + [SAY % "All is done.", todo, "signal 9"]}}) as s:
         r = s.finish(s.create("claude", "hi"))
