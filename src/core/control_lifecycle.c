@@ -8,6 +8,13 @@ enum { LISTED_TARGETS = 100 }; /* of one fact; all are stopped */
 
 /* --- pause and resume ------------------------------------------------------------------------ */
 
+/* Is it the edge to a job or an agent that works for the task? */
+static bool is_delegation(const struct uar_row_edge *edge)
+{
+	return edge && uar_str_is(edge->edge_kind, "spawned_subagent") &&
+	       uar_str_is(edge->row.status, "active") && edge->reason.n;
+}
+
 static void emit_paused(struct ctl *c, const struct uar_row_task *t, uar_str reason)
 {
 	struct uar_jw *w = uar_emit_begin(&c->e);
@@ -30,12 +37,50 @@ static void check_idle(struct ctl *c, const struct uar_row_task *t)
 			   UAR_FMT(t->row.id));
 }
 
+static bool is_at_work(struct ctl *c, const struct uar_row_edge *edge)
+{
+	const struct uar_row_subagent *s;
+	const struct uar_row_job *j;
+
+	if (uar_str_is(edge->reason, "job")) {
+		j = ctl_row(c, UAR_ROW_JOB, edge->row.tag);
+		return j && uar_str_is(j->row.status, "running");
+	}
+	s = ctl_row(c, UAR_ROW_SUBAGENT, edge->row.tag);
+	return s && !uar_subagent_at_rest(s);
+}
+
+/* Nor can agents and jobs that work for it. */
+static void check_delegated(struct ctl *c, const struct uar_row_task *t)
+{
+	const struct uar_need need = { .kind = UAR_ROW_EDGE, .parent = t->row.id };
+	const struct uar_loaded *edges = ctl_load(c, &need);
+
+	for (size_t i = 0; edges && i < edges->count && !c->e.err; i++) {
+		const struct uar_row_edge *edge = ctl_row_of(c, &edges->rows[i]);
+
+		if (is_delegation(edge) && is_at_work(c, edge))
+			ctl_refuse(c, UAR_ESTATE, "/propagation",
+				   "%.*s %.*s works for task %.*s and cannot be paused: wait for "
+				   "its end, or cancel the task",
+				   UAR_FMT(edge->reason), UAR_FMT(edge->row.tag),
+				   UAR_FMT(t->row.id));
+	}
+}
+
+static bool reaches_below(uar_str propagation)
+{
+	return propagation.n && !uar_str_is(propagation, "none");
+}
+
 /* A draft has nothing to pause: it starts when it is accepted. */
 static void pause_one(struct ctl *c, struct uar_row_task *t, uar_str reason)
 {
 	if (ctl_task_over(t) || t->paused || t->cancel_requested || ctl_is_draft(t))
 		return;
 	check_idle(c, t);
+	if (reaches_below(c->in->pause_task.propagation))
+		check_delegated(c, t);
 	emit_paused(c, t, reason);
 	ctl_change(c, t);
 	t->paused = true;
@@ -137,9 +182,7 @@ void ctl_end_task(struct ctl *c, struct uar_row_task *t, const char *status)
 
 static bool cancels_delegated(const struct ctl *c)
 {
-	uar_str how = c->in->cancel_task.propagation;
-
-	return how.n && !uar_str_is(how, "none");
+	return reaches_below(c->in->cancel_task.propagation);
 }
 
 static void put_target(struct uar_jw *w, uar_str kind, uar_str id)
@@ -158,8 +201,7 @@ static void put_targets(struct ctl *c, struct uar_jw *w, const struct uar_loaded
 	for (size_t i = 0, n = 0; edges && i < edges->count && n < LISTED_TARGETS; i++) {
 		const struct uar_row_edge *edge = ctl_row_of(c, &edges->rows[i]);
 
-		if (!edge || !uar_str_is(edge->edge_kind, "spawned_subagent") ||
-		    !uar_str_is(edge->row.status, "active") || !edge->reason.n)
+		if (!is_delegation(edge))
 			continue;
 		put_target(w, edge->reason, edge->row.tag);
 		n++;

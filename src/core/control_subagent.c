@@ -270,6 +270,8 @@ struct uar_row_task *ctl_delegating_task(struct ctl *c, uar_str task_id)
 
 	if (t && t->cancel_requested)
 		ctl_refuse(c, UAR_ESTATE, "/task_id", "the task was cancelled: its cancel holds");
+	else if (t && t->paused)
+		ctl_refuse(c, UAR_ESTATE, "/task_id", "the task is paused: resume it first");
 	if (t) {
 		ctl_check_ancestors(c, t);
 		ctl_check_edges(c, task_id, "/task_id");

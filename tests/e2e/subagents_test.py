@@ -403,6 +403,29 @@ def task_cancelled():
                 "agent_id": "echo", "instruction": "x", "items": ["a"], "task_id": task["task_id"]}), 409, "CONFLICT")
 
 
+@test("a_pause_says_what_cannot_be_suspended", "CTL-10")
+def task_paused():
+    with Server() as s:
+        parent = parent_of(s)
+        top = command(s, "create_task", objective="dig", session_id=parent["session_id"])["result"]["task"]["task_id"]
+        task = command(s, "create_task", objective="dig", parent_task_id=top)["result"]["task"]["task_id"]
+        child, work = asking(s, parent, task_id=task), asking_job(s, task_id=task)
+        for name, at_work in (("close_subagent", child["subagent_id"]), ("cancel_job", work["job_id"])):
+            p = refused(s.http.post("/api/control/pause_task", {"task_id": top, "propagation": "all"}), 409, "CONFLICT",
+                        "/propagation")
+            check(child["subagent_id"] in p["detail"] or work["job_id"] in p["detail"], p)
+            command(s, name, **{name.split("_")[1] + "_id": at_work})
+        rest(s, child)
+        wait_until(lambda: not job(s, work)["counts"]["running"], "the items stop")
+        command(s, "pause_task", task_id=top, propagation="all")
+        equal(command(s, "get_task", task_id=task)["result"]["task"]["status"], "paused")
+        for name, body in (("create_job", {"instruction": "x", "items": ["a"]}),
+                           ("spawn_subagent", {"message": "x", "thread_id": parent["thread_id"]})):
+            refused(s.http.post("/api/control/" + name, {"agent_id": "echo", "task_id": task, **body}), 409, "CONFLICT", "/task_id")
+        command(s, "resume_task", task_id=top, propagation="all")
+        command(s, "create_job", agent_id="echo", instruction="x", items=["a"], task_id=task)
+
+
 @test("an_interrupt_reaches_the_jobs_of_the_turn", "CTL-04 FACT-07")
 def job_interrupted():
     with Server() as s:
