@@ -243,7 +243,7 @@ function Editor({flow, types, run, setRun}: {flow: Flow & {definition: Definitio
 		<Top title={<><A className="t3 run-crumb" to="flows">Flows / </A>{titleOf(doc)}</>} about={<span className="badge flow-draft">{dirty ? `Draft${saved.version ? `, from v${saved.version}` : ''}` : saved.version ? `v${saved.version}` : flow.source}</span>}>
 			{!small && acts}
 			<span className="flow-wide"><Runs id={id} chosen={run} choose={setRun} /></span>
-			<button type="button" className="btn flow-check" aria-pressed={shown && drawer === 'problems'} aria-label={`${words}, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`} onClick={() => { show(!(shown && drawer === 'problems')); setDrawer('problems'); }}>
+			<button type="button" className="btn flow-check" aria-pressed={shown && drawer === 'problems'} onClick={() => { show(!(shown && drawer === 'problems')); setDrawer('problems'); }}>
 				{check.errors.length ? <OctagonX size={14} className="k-err" aria-hidden /> : <CircleCheck size={14} className="k-ok" aria-hidden />}<span>{check.errors.length ? words : 'No error'}</span>{warnings > 0 && <span className="t3 flow-wide">{warnings} {warnings === 1 ? 'warning' : 'warnings'}</span>}</button>
 			<button type="button" className="btn" disabled={!canRun} title={canRun ? 'Run (Ctrl Enter)' : mine ? 'The errors must go first' : 'Save a copy first'} onClick={() => setOpen('input')}><Play size={13} aria-hidden />Run</button>
 			<button type="button" className="btn main-act" disabled={!!busy || (mine ? !dirty || check.errors.length > 0 : false)} onClick={() => mine ? void save() : setOpen('copy')}><Save size={13} aria-hidden />{busy ? 'Saving' : mine ? 'Save' : 'Copy'}</button>
