@@ -98,10 +98,10 @@ static void strip_comments(uar_str s, struct uar_buf *out)
 
 uar_err uar_source_read(uar_str file, uar_str text, struct uar_buf *out, struct uar_error *error)
 {
+	if (uar_str_starts(text, UAR_STR("\xef\xbb\xbf"))) /* as editors of Windows begin a file */
+		text = uar_str_from(text, 3);
 	if (is_yaml(file))
 		return uar_source_yaml(text, out, error);
-	if (uar_str_starts(text, UAR_STR("\xef\xbb\xbf")))
-		text = uar_str_from(text, 3);
 	strip_comments(text, out);
 	return out->err;
 }

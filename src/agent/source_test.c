@@ -27,6 +27,7 @@ TEST(comments_and_last_commas_are_blanks, "")
 
 TEST(yaml_becomes_json_on_the_same_lines, "")
 {
+	check_text("a.yaml", "\xef\xbb\xbf{a: 1}\r\n", "{\"a\":1}");
 	check_text("a.yaml", "a: 1\nb:\n  - x\n  - true\n  - ~\n  - \"1\"\n",
 		   "{\"a\":1,\n\"b\":\n[\"x\",\ntrue,\nnull,\n\"1\"]}");
 	check_text("a.yml", "{a: no, b: 007, c: -1.5e3}",
