@@ -6,13 +6,12 @@
 #ifndef UAR_CORE_REDACT_H
 #define UAR_CORE_REDACT_H
 
+#include "event/secret_name.h"
 #include "json/json.h"
 #include "json/jw.h"
 
 #define UAR_REDACTED "<redacted>"
 
-/* "password", "api_key", "clientSecret", ... */
-bool uar_is_secret_name(uar_str name);
 /* Writes the value as the value of `key` (NULL: as an item, or alone), with "<redacted>" in
  * place of what is hidden. `schema` may be NULL. True: something is hidden. */
 bool uar_redact(struct uar_jw *w, const char *key, const struct uar_json *value,

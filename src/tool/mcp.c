@@ -289,9 +289,13 @@ static void free_call(struct mcp_tool_call *k)
 void mcp_tell(struct mcp_tool_call *k, const struct uar_tool_result *r)
 {
 	struct uar_tool_events events = k->events;
+	struct uar_tool_result shown = *r;
+	struct mcp_hidden hidden;
 
+	mcp_hide_keys(&k->t->keys, &hidden, &shown);
 	free_call(k);
-	events.done(events.ctx, r);
+	events.done(events.ctx, &shown);
+	mcp_hidden_fini(&hidden);
 }
 
 static void tell_result(struct mcp_tool_call *k, const struct uar_json *result)
@@ -375,9 +379,14 @@ static void on_done(void *ctx, const struct uar_mcp_call_result *r)
 static void on_progress(void *ctx, const struct uar_json *params)
 {
 	struct mcp_tool_call *k = ctx;
+	struct uar_buf shown = uar_buf_make(4 * params->text.n + 64);
 
-	if (k->events.progress)
-		k->events.progress(k->events.ctx, params->text);
+	if (k->events.progress) {
+		uar_secrets_hide(&k->t->keys, params->text, &shown);
+		if (!shown.err)
+			k->events.progress(k->events.ctx, uar_buf_str(&shown));
+	}
+	uar_buf_fini(&shown);
 }
 
 static uar_err request_extra(struct mcp_tools *t, struct mcp_tool_call *k, uar_str input,
@@ -465,6 +474,7 @@ static void destroy(struct uar_tools *base)
 	uar_mcp_client_destroy(t->client);
 	uar_arena_fini(&t->arena);
 	uar_arena_fini(&t->past);
+	uar_secrets_used_fini(&t->keys);
 	uar_free(t);
 }
 
@@ -506,8 +516,10 @@ uar_err uar_mcp_tools_create(const struct uar_mcp_tools_options *o, struct uar_t
 	t->base.ops = &ops;
 	uar_list_init(&t->watches);
 	t->o = *o;
-	e = uar_mcp_client_create(&c, &t->client);
+	mcp_keys_note(&o->setting->server, &t->keys);
+	e = t->keys.values.err ? UAR_ENOMEM : uar_mcp_client_create(&c, &t->client);
 	if (e) {
+		uar_secrets_used_fini(&t->keys);
 		uar_free(t);
 		return e;
 	}

@@ -4,6 +4,7 @@
 
 #include "mcp/client.h"
 #include "tool/mcp.h"
+#include "tool/secret.h"
 
 struct mcp_watch;
 struct uar_mcp_extra;
@@ -20,7 +21,8 @@ struct mcp_tools {
 		uar_str tool_id, version;
 	} * seen;
 	size_t seen_count;
-	struct uar_list watches; /* of struct mcp_watch */
+	struct uar_list watches;      /* of struct mcp_watch */
+	struct uar_secrets_used keys; /* that the server was given */
 };
 
 struct mcp_tool_call {
@@ -41,6 +43,16 @@ void mcp_on_unasked(void *ctx, struct uar_mcp_ask *a);
 void mcp_ask_next(struct uar_task *t);
 void mcp_answer(struct uar_tools *base, struct uar_tool_call *call,
 		const struct uar_tool_answer *said);
+
+/* mcp_echo.c: what the server was given and gives back. */
+struct mcp_hidden {
+	struct uar_buf output, message;
+};
+void mcp_keys_note(const struct uar_mcp_server *s, struct uar_secrets_used *keys);
+/* The strings of r are then those of h, which must be finished. */
+void mcp_hide_keys(const struct uar_secrets_used *keys, struct mcp_hidden *h,
+		   struct uar_tool_result *r);
+void mcp_hidden_fini(struct mcp_hidden *h);
 
 /* mcp.c: ends the call. */
 void mcp_tell(struct mcp_tool_call *k, const struct uar_tool_result *r);

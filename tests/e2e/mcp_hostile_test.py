@@ -69,6 +69,24 @@ def injected():
         s.cancel(run_id)
 
 
+@test("a_key_that_a_server_gives_back_is_in_nothing_that_is_kept", "SEC-02")
+def leaks():
+    key, token = "k3y-of/the+mock 1", "t0ken-of-the-web"
+    with HttpMock(log_file("w")) as web:
+        servers = {"pipe": pipes(log_file("a"), ask=False, env={"MOCK_API_KEY": "${MOCK_KEY}", "MOCK_MODE": "innocent"}),
+                   "web": {"url": web.url, "ask": False, "headers": {"Authorization": "Bearer " + token}}}
+        with Host(servers, env={"MOCK_KEY": key}) as s:
+            run_id = s.run(*[f'tool mcp__{name}_say {{"leaks":"{how}"}}' for name in servers for how in ("plain", "structured", "failing")])
+            events = s.session_events(run_id)
+            results = of([e.data for e in events], "tool.result") + of([e.data for e in events], "tool.failed")
+            equal(len(results), 6)
+            told = json.dumps([e.data for e in events] + [e.data for e in s.events(run_id)]) + s.log()
+            check(key not in told and token not in told, told[:3000])
+            check("<redacted>" in told and "innocent" in told and "Bearer <redacted>" in told, results)
+            hidden = of([e.data for e in events], "output.redacted")
+            check(hidden and all(e["redactions"][0]["kind"] == "secret" for e in hidden), hidden)
+
+
 @test("a_redirect_to_the_inside_is_not_followed", "")
 def redirected():
     log = log_file("a")

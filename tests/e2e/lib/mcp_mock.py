@@ -43,6 +43,7 @@ class Mock:
     def __init__(self, log, modern=False, asks=False):
         self.log, self.modern, self.lock = log, modern, threading.Lock()
         self.tools = TOOLS + (ASKING if asks else [])
+        self.headers = {}  # of the last request
         self.cuts = False  # streams of changes end at once, without an answer
 
     def note(self, message):
@@ -71,6 +72,10 @@ class Mock:
             return {"content": [{"type": "text", "text": json.dumps([said, params.get("requestState")])}]}
         if name == "fails":
             return {"content": [{"type": "text", "text": "it does not work"}], "isError": True}
+        if "leaks" in args:  # what it was given, as an answer or as an error
+            given = "|".join([os.environ.get("MOCK_API_KEY", ""), self.headers.get("authorization", ""), os.environ.get("MOCK_MODE", "")])
+            return {"content": [{"type": "text", "text": given}], "isError": args["leaks"] == "failing",
+                    **({"structuredContent": {"given": given, "more": [given]}} if args["leaks"] == "structured" else {})}
         return {"content": [{"type": "text", "text": "said: " + json.dumps(args)}]}
 
     def answer(self, m):
@@ -154,7 +159,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         mock = self.server.mock
         m = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        mock.note({**m, "headers": {k.lower(): v for k, v in self.headers.items()}})
+        mock.headers = {k.lower(): v for k, v in self.headers.items()}
+        mock.note({**m, "headers": mock.headers})
         if m.get("method") == "tools/call" and m["params"]["name"] == "die":
             self.close_connection = True
             self.connection.close()
