@@ -155,8 +155,16 @@ static uar_err choose_model(struct maker *m)
 	const struct uar_config *c = &m->s->config->value;
 	struct server *s = m->s;
 
-	if (!m->said.n)
+	if (!m->said.n) {
+		if (c->model[0])
+			uar_log(&s->log, UAR_LOG_WARN, "model.none",
+				{ "text",
+				  UAR_STR("a model but no provider: the scripted model answers; "
+					  "set OPENAI_API_KEY, ANTHROPIC_API_KEY, OLLAMA_HOST or "
+					  "`providers`") },
+				{ "model", uar_str_c(c->model) });
 		return UAR_OK;
+	}
 	if (!c->model[0] && s->routing.policy.count)
 		return choose_routed(s);
 	if (c->model[0])

@@ -206,6 +206,16 @@ def nobody():
         equal((record["status"], ends[0]["failure_category"], ends[0]["retryable"]), ("failed", "network", True))
 
 
+@test("a_model_without_a_provider_and_a_key_without_a_model_are_said", "")
+def half_set():
+    for env, text in (({"UAR_MODEL": "gpt-5"}, "a model but no provider"), ({"OPENAI_API_KEY": "sk-x"}, "a key but no model")):
+        with Server(env=env) as s:
+            line, = [line for line in s.log().splitlines() if "model.none" in line]
+            check(text in line, line)
+    with Server() as s:
+        check("model.none" not in s.log(), s.log())
+
+
 @test("the_lines_of_the_manual_are_understood", "")
 def manual():
     with open(os.path.join(ROOT, "docs", "models.md"), encoding="utf-8") as f:
