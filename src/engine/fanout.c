@@ -578,11 +578,18 @@ static void settle_ended(struct errand *e, const struct uar_run *run)
 		read_on(e);
 }
 
+/* Its agents are parts of it: nobody else takes what they bring. */
+static bool is_workflow_that_failed(const struct uar_run *r)
+{
+	return r->what.entry == UAR_ENTRY_WORKFLOW && r->status == UAR_STATUS_FAILED;
+}
+
 void rt_fanout_ended(struct live_run *r)
 {
 	struct errand *e = errand_of_run(r);
 
-	if (r->state.status == UAR_STATUS_CANCELLED || r->state.status == UAR_STATUS_TIMED_OUT)
+	if (r->state.status == UAR_STATUS_CANCELLED || r->state.status == UAR_STATUS_TIMED_OUT ||
+	    is_workflow_that_failed(&r->state))
 		rt_fanout_parent_stopped(r);
 	if (e)
 		settle_ended(e, &r->state);

@@ -101,11 +101,27 @@ static bool was_stopped(uar_str status)
 	return false;
 }
 
+/* The agents of a workflow are parts of it. */
+static bool has_failed_workflow(const struct uar_run_row *row)
+{
+	const struct uar_json *detail = NULL;
+	struct uar_arena arena;
+	bool is = false;
+
+	uar_arena_init(&arena, 0);
+	if (uar_str_is(row->status, "failed") &&
+	    !uar_json_parse(row->detail, NULL, &arena, &detail, NULL))
+		is = uar_str_is(uar_json_str(uar_json_get(detail, UAR_STR("entry")), UAR_STR("")),
+				uar_entry_name(UAR_ENTRY_WORKFLOW));
+	uar_arena_fini(&arena);
+	return is;
+}
+
 static void run_found(struct uar_runs_query *q)
 {
 	struct check *c = UAR_OWNER(q, struct check, run);
 
-	if (!q->err && was_stopped(q->rows[0].status))
+	if (!q->err && (was_stopped(q->rows[0].status) || has_failed_workflow(&q->rows[0])))
 		finish(c, true);
 	else
 		check_above(c);

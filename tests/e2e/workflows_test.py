@@ -251,6 +251,19 @@ def cancel():
         equal(s.finish(child)["status"], "canceled")
 
 
+@test("a_failure_of_one_branch_ends_the_agents_of_the_others", "WF-03")
+def failed_branch():
+    nap = flow("nap", {"nap": ("wait", {"seconds": 3000})}, ["start nap", "nap end"])
+    f = flow("both", {"child": ("agent", {"agent": "nap"}), "may": ("approval", {"title": "Go on?"}), "all": ("join", {})},
+             ["start.message child", "start may", "child all", "may all", "all end"])
+    with AgentServer(nap, f) as s:
+        run = s.create("both", "x")
+        wait_until(lambda: [r for r in of_agent(s, "nap") if r["engine_status"] == "waiting_resource"], "the child waits")
+        answer(s, run, decision="decline")
+        equal(s.finish(run)["status"], "failed")
+        equal(s.finish(of_agent(s, "nap")[0]["run_id"])["status"], "canceled")
+
+
 @test("an_output_has_the_form_that_is_promised", "WF-03")
 def outputs():
     f = flow("typed", {"make": ("transform", {"value": {"n": "{{/inputs/message}}"}})}, ["start make", "make end"])
@@ -417,6 +430,25 @@ def scopes():
         for method, path, body, status in routes:
             if status == 403 or "-" in path or path == "/api/workflows":
                 equal(reader.send(method, path, body).status, status, path)
+
+
+@test("the_example_of_the_documentation_works", "WF-03 WF-04")
+def example():
+    with open(os.path.join(ROOT, "docs", "workflows.md")) as f:
+        example = f.read().split("```yaml\n")[1].split("```")[0]
+    with Server() as s:
+        os.makedirs(os.path.join(s.data, "agents"), exist_ok=True)
+        path = os.path.join(s.data, "agents", "release.yaml")
+        with open(path, "w") as f:
+            f.write(example)
+        told = run_uar("workflow", "check", path)
+        equal((told.returncode, told.stdout.split(",")[0]), (0, "release.yaml: workflow release is right"))
+        wait_until(lambda: [w for w in s.http.get("/api/workflows").json["workflows"] if w["workflow_id"] == "release"], "it is read")
+        log = log_of(s, s.create("release", "2.0", inputs={"lines": ["faster"]}))
+        equal(json.loads(text(log)), {"version": "2.0", "changes": ["- faster"]})
+        run = s.create("release", "2.1", inputs={"lines": ["a", "b", "c"]})
+        answer(s, run, decision="approve")
+        equal(json.loads(text(log_of(s, run))), {"version": "2.1", "changes": ["- a", "- b", "- c"]})
 
 
 main()
