@@ -5,6 +5,7 @@ ROWS has one row for each command that the server offers; a command without a ro
 import json
 
 from lib import Server, check, equal, main, refused, test, wait_until
+from lib.client import Client
 
 ASK = 'tool fs.write {"path": "a.txt", "text": "x"}'
 
@@ -395,6 +396,57 @@ def states():
             a = post(s, name, **body)
             refused(a, want, {400: "VALIDATION_ERROR", 403: "FORBIDDEN", 404: "NOT_FOUND", 409: "CONFLICT"}[want])
             equal(sequence_of(s, body), at, name)
+
+
+def user_of(s, user):
+    """A client with a key of its own."""
+    a = s.http.post("/api/admin/credentials", {"user": user, "tenant": user + "s"})
+    check(a.status in (200, 201), a.body)
+    return Client(s.url, a.json["token"])
+
+
+def command(http, name, **body):
+    a = http.post("/api/control/" + name, body)
+    equal(a.status, 200, (name, a.body))
+    return a.json["result"]
+
+
+def same_ids(http):
+    """A task, a child agent and a job under ids that another user has, too; each asks."""
+    command(http, "submit_turn", agent_id="echo", message="x", thread_id="talk", turn_id="turn")
+    command(http, "create_task", task_id="task", objective="x", agent_id="tools", input={"message": ASK})
+    command(http, "start_task", task_id="task")
+    wait_until(lambda: command(http, "get_thread_read", thread_id="talk")["thread"]["last_outcome"], "the turn ends")
+    command(http, "spawn_subagent", thread_id="talk", agent_id="tools", message=ASK, subagent_id="child")
+    command(http, "create_job", job_id="job", agent_id="tools", instruction=ASK, items=["", ""], thread_id="talk")
+
+
+def standing(http):
+    """Task, child agent, items at work and questions."""
+    return (command(http, "get_task", task_id="task")["task"]["status"],
+            command(http, "wait_subagents", subagent_ids=["child"])["subagents"][0]["status"],
+            command(http, "get_job", job_id="job")["job"]["counts"]["running"], len(http.get("/api/actions").json["actions"]))
+
+
+@test("the_same_ids_of_two_users_are_two_things_also_after_a_kill", "TEN-04 TEN-05 CTL-01")
+def ids_of_two():
+    asks = ("waiting_permission", "waiting", 2, 4)
+    with Server() as s:
+        one, two = user_of(s, "alice"), user_of(s, "bob")
+        for http in (one, two):
+            same_ids(http)
+        wait_until(lambda: standing(one) == standing(two) == asks, "all of them ask")
+        command(one, "cancel_job", job_id="job")
+        command(one, "close_subagent", subagent_id="child")
+        command(one, "cancel_task", task_id="task")
+        s.restart()
+        one, two = Client(s.url, one.token), Client(s.url, two.token)
+        wait_until(lambda: standing(one) == ("cancelled", "closed", 0, 0), "what was stopped stays so")
+        wait_until(lambda: standing(two) == asks, "nothing of the other one was")
+        for a in two.get("/api/actions").json["actions"]:
+            command(two, "respond_action", action_id=a["action_id"], decision="allow")
+        wait_until(lambda: standing(two) == ("completed", "completed", 0, 0), "it goes on")
+        equal(standing(one), ("cancelled", "closed", 0, 0))
 
 
 main()
