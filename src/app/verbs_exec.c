@@ -288,11 +288,11 @@ static uar_err look_up(struct uar_cli *cli, const char *name, bool *out_takes_di
 	bool found = false;
 
 	for (const struct uar_json *j = uar_json_at(list, 0); j && !found; j = j->next) {
-		if (!uar_str_starts(member(j, "entry"), UAR_STR("backend.")))
-			continue;
 		found = uar_str_is(member(j, "agent_id"), name);
 		*out_takes_dir =
 			uar_json_bool(uar_json_get(j, UAR_STR("takes_working_dir")), false);
+		if (!uar_str_starts(member(j, "entry"), UAR_STR("backend.")))
+			continue; /* not what one looks for here */
 		uar_buf_printf(&names, "%s%.*s", names.n ? ", " : "",
 			       UAR_FMT(member(j, "agent_id")));
 	}

@@ -97,6 +97,18 @@ def alone():
             equal({r["status"] for r in runs}, {"succeeded"})
 
 
+@test("exec_runs_an_agent_that_is_no_program", "")
+def of_your_own():
+    with Desk("") as d:
+        os.makedirs(os.path.join(d.root, "uar", "agents"))
+        with open(os.path.join(d.root, "uar", "agents", "mine.yaml"), "w") as f:
+            f.write('version: "1.0"\nkind: agent\nid: mine\nruntime: {entry: llm.chat}\n')
+        code, out, err = d.exec("mine", "what I said")
+        check(code == 0 and "what I said" in out, code, out, err)
+        code, out, err = d.exec("nobody", "x")
+        check(code == 1 and "no agent nobody here; there are: " in err and "claude_code" in err, err)
+
+
 class Served:
     """The runs of the desk's log, read by a server of its own once the last one has left."""
 
