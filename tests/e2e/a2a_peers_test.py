@@ -426,6 +426,30 @@ def hostile():
         check(s.resident_kb() < 400000, s.resident_kb())
 
 
+@test("an_agent_elsewhere_is_the_child_of_one_here", "A2A-08 A2A-09")
+def child():
+    boss = {"version": "1.0", "kind": "agent", "id": "boss", "runtime": {"entry": "llm.chat"},
+            "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}}, "agents": ["far"],
+                       "tools": {"allow": ["internal:agent.*"]}}}
+
+    def outputs(run_id):
+        return [e.data["data"]["output"] for e in s.events(run_id) if e.type == "ToolEnd"]
+
+    with Faulty() as peer, Server(env=ENV) as s:
+        define(s, peer.url)
+        equal(s.http.send("PUT", "/api/agents/boss", boss).status, 201)
+        draft = 'tool agent.spawn {"agent_id":"far","message":"draft"}'
+        [started, waited] = outputs(s.create("boss", draft + "\nthen\ntool agent.wait {}"))
+        check("done" in json.dumps(waited), started, waited)
+        equal([m["parts"] for m in peer.messages], [[{"text": "draft"}]])
+        peer.script = lambda p, task, m: p.set(task, "WORKING")
+        [started] = outputs(s.create("boss", draft))
+        check(peer.wait(lambda: len(peer.messages) == 2), peer.seen)
+        a = s.http.post("/api/control/close_subagent", {"subagent_id": started["subagent"]["subagent_id"], "reason": "enough"})
+        equal(a.status, 200, a.body)
+        check(peer.wait(lambda: peer.asked("CancelTask")), peer.seen)
+
+
 @test("a_card_is_kept_checked_and_may_not_lead_elsewhere", "A2A-08")
 def cards():
     with Faulty() as peer, Faulty() as other, Server(env={**ENV, "UAR_SECRET_FAR": "s3cr3t-of-far"},
