@@ -324,6 +324,7 @@ static uar_err take_artifacts(struct a2a_task *t, const struct uar_json *list)
 
 	drop_artifacts(t);
 	uar_arena_reset(&t->arena);
+	uar_buf_clear(&t->text); /* the text of a snapshot before this one */
 	for (const struct uar_json *j = uar_json_first(list); j && !e; j = j->next)
 		e = take_artifact(t, j, false);
 	return e ? e : join_text(t);

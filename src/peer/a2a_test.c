@@ -140,6 +140,27 @@ TEST(pieces_become_one_text_and_a_replacement_is_told, "A2A-09")
 	a2a_task_fini(&t);
 }
 
+TEST(a_long_text_may_come_in_each_snapshot, "A2A-09")
+{
+	size_t half = UAR_LIMIT_PEER_TEXT / 2 + 1;
+	struct uar_buf text = uar_buf_make(2 * UAR_LIMIT_PEER_TEXT);
+	struct a2a_task t;
+
+	uar_buf_printf(&text,
+		       "{\"task\":{\"id\":\"t\",\"status\":{\"state\":\"TASK_STATE_WORKING\"},"
+		       "\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"text\":\"");
+	for (size_t i = 0; i < half; i++)
+		uar_buf_add_char(&text, 'x');
+	uar_buf_printf(&text, "\"}]}]}}");
+	CHECK_INT(text.err, UAR_OK);
+	a2a_task_init(&t);
+	CHECK_INT(take(&t, text.p, ""), UAR_OK);
+	CHECK_INT(take(&t, text.p, ""), UAR_OK);
+	CHECK_INT(view_of(&t).text.n, half);
+	a2a_task_fini(&t);
+	uar_buf_fini(&text);
+}
+
 TEST(events_of_another_task_and_broken_ones_change_nothing, "A2A-09")
 {
 	static const char *const broken[] = { "{}", "{\"task\":{\"id\":\"t\"}}", "{\"task\":7}",
