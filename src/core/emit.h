@@ -209,6 +209,8 @@ enum uar_run_input uar_core_failed_input(const struct uar_run *r, const struct u
 void uar_core_after_failure(struct emit *e, const struct uar_model_end *m);
 void uar_core_rate_limit(struct emit *e, const struct uar_model_end *m);
 void uar_core_put_superseded(struct uar_jw *w, uar_str message_id, int64_t bytes);
+/* task.waiting: the run waits for something outside of it, until due_us at the latest. */
+void uar_core_wait_for(struct emit *e, uar_str id, const char *description, int64_t due_us);
 void uar_core_due(struct emit *e);
 /* compact.c: calls that help the answer, and the condensing of older context. */
 void uar_core_staged(struct emit *e, const struct uar_model_end *m);

@@ -92,22 +92,28 @@ void uar_core_rate_limit(struct emit *e, const struct uar_model_end *m)
 	uar_emit(e, UAR_EV_RATE_LIMIT_HIT, EMIT_RUN);
 }
 
-static void task_waiting(struct emit *e, const struct uar_model_end *m, int64_t due_us)
+void uar_core_wait_for(struct emit *e, uar_str id, const char *description, int64_t due_us)
 {
 	struct uar_jw *w = uar_emit_begin(e);
 
 	uar_jw_cstr(w, "status", "waiting_resource");
 	uar_jw_obj(w, "waiting_on");
 	uar_jw_cstr(w, "kind", "resource");
-	uar_jw_str(w, "id", uar_run_provider(e->r));
-	uar_jw_cstr(w, "description",
-		    uar_str_is(m->category, "limit")
-			    ? "the provider has no capacity for the model call"
-			    : "the provider cannot be reached");
+	uar_jw_str(w, "id", id);
+	uar_jw_cstr(w, "description", description);
 	uar_jw_close(w);
 	uar_jw_time(w, "since", e->env->now_us);
 	uar_jw_time(w, "timeout_at", due_us);
 	uar_emit(e, UAR_EV_TASK_WAITING, EMIT_RUN);
+}
+
+static void wait_for_provider(struct emit *e, const struct uar_model_end *m, int64_t due_us)
+{
+	uar_core_wait_for(e, uar_run_provider(e->r),
+			  uar_str_is(m->category, "limit")
+				  ? "the provider has no capacity for the model call"
+				  : "the provider cannot be reached",
+			  due_us);
 }
 
 /* Readers are told how much of the text they hold no longer counts. */
@@ -137,7 +143,7 @@ static void repeat(struct emit *e, const struct uar_model_end *m, const struct s
 	struct uar_jw *w;
 
 	if (unreached)
-		task_waiting(e, m, due_us);
+		wait_for_provider(e, m, due_us);
 	w = uar_emit_begin(e);
 	uar_jw_cstr(w, "phase", "stream_start");
 	uar_jw_cstr(w, "status", uar_status_text(e->move.to));

@@ -1,7 +1,8 @@
-/* peer.c - facts of a task that a peer has: sent, known, changed, out of reach.
+/* peer.c - the facts of a run whose task another runtime (the peer) has: message sent, task known,
+ * task changed, peer not reachable.
  *
- * A run.status with the member "peer" is what the fold reads. task.delegated and task.progress
- * tell the same to read models. */
+ * The fold reads run.status events with metadata.peer, and nothing else. task.delegated and
+ * task.progress repeat the same for read models. */
 #include "core/emit.h"
 
 static const char *const found_names[UAR_PEER_FOUND_COUNT] = {
@@ -25,7 +26,7 @@ static const struct {
 	[UAR_PEER_UNSENT] = { "unsent", "The peer did not get the message" },
 	[UAR_PEER_LINKED] = { "linked", "The peer has the task" },
 	[UAR_PEER_STATUS] = { "status", "The task of the peer has changed" },
-	[UAR_PEER_AGAIN] = { "again", "The text of the peer comes again" },
+	[UAR_PEER_AGAIN] = { "again", "The peer sends its text again" },
 	[UAR_PEER_LOST] = { "lost", "Waiting for the peer" },
 	[UAR_PEER_MADE] = { "made", "The peer has delivered" },
 	[UAR_PEER_LOOKED] = { "looked", "The peer cannot tell whether it got the message" },
@@ -117,21 +118,6 @@ static int64_t wait_ms(const struct emit *e, const struct uar_peer_news *n)
 	return wait < longest ? wait : longest;
 }
 
-static void waiting(struct emit *e, int64_t due_us)
-{
-	struct uar_jw *w = uar_emit_begin(e);
-
-	uar_jw_cstr(w, "status", "waiting_resource");
-	uar_jw_obj(w, "waiting_on");
-	uar_jw_cstr(w, "kind", "resource");
-	uar_jw_str(w, "id", e->r->what.agent_id);
-	uar_jw_cstr(w, "description", "the peer cannot be reached");
-	uar_jw_close(w);
-	uar_jw_time(w, "since", e->env->now_us);
-	uar_jw_time(w, "timeout_at", due_us);
-	uar_emit(e, UAR_EV_TASK_WAITING, EMIT_RUN);
-}
-
 static void put_news(struct uar_jw *w, const struct uar_peer_news *n)
 {
 	uar_str text = uar_str_utf8_prefix(n->text, UAR_TEXT_MESSAGE - 1);
@@ -193,7 +179,8 @@ void uar_core_peer(struct emit *e, const struct uar_peer_news *n)
 	if (n->step == UAR_PEER_MADE)
 		uar_core_artifacts(e, n->artifacts);
 	if (wait)
-		waiting(e, e->env->now_us + wait * 1000);
+		uar_core_wait_for(e, e->r->what.agent_id, "the peer cannot be reached",
+				  e->env->now_us + wait * 1000);
 	told(e, n, wait);
 }
 
@@ -219,7 +206,7 @@ static void fold_linked(struct uar_run_peer *p, const struct uar_json *j)
 	uar_core_keep(p->card_ref, sizeof p->card_ref, text_of(j, "agent_card_ref"));
 }
 
-/* What was said so far does not count. */
+/* The text so far no longer counts. */
 static void forget_text(struct uar_run_call *call)
 {
 	call->message_id[0] = 0;

@@ -1,7 +1,8 @@
-/* plan.c - facts of a workflow: what its nodes have come to, and the calls that follow.
+/* plan.c - the facts of a workflow run: how the state of its nodes changed, and the calls that
+ * follow.
  *
- * Each node that changes is a run.status of its own. The last one of a plan has the calls: it is
- * what a worker reads that goes on, in the next round, after an answer or after a restart. */
+ * Each node that changed has a run.status of its own. The last run.status of a plan has the calls:
+ * the next worker reads them there, also after an answer or a restart. */
 #include "core/emit.h"
 
 static const char *const phase = "workflow";
@@ -53,17 +54,10 @@ static void planned(struct emit *e, const struct uar_plan *p)
 static void waiting(struct emit *e, int64_t due_us)
 {
 	int64_t wait_ms = due_us > e->env->now_us ? (due_us - e->env->now_us) / 1000 + 1 : 1;
-	struct uar_jw *w = uar_emit_begin(e);
+	struct uar_jw *w;
 
-	uar_jw_cstr(w, "status", "waiting_resource");
-	uar_jw_obj(w, "waiting_on");
-	uar_jw_cstr(w, "kind", "resource");
-	uar_jw_str(w, "id", e->r->what.agent_id);
-	uar_jw_cstr(w, "description", "a node of the workflow waits for its time");
-	uar_jw_close(w);
-	uar_jw_time(w, "since", e->env->now_us);
-	uar_jw_time(w, "timeout_at", due_us);
-	uar_emit(e, UAR_EV_TASK_WAITING, EMIT_RUN);
+	uar_core_wait_for(e, e->r->what.agent_id, "a node of the workflow waits for its time",
+			  due_us);
 	w = uar_emit_begin(e);
 	begin_status(e, w, UAR_STR("Waiting for a time"));
 	uar_jw_int(w, "retry", 1);
