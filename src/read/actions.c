@@ -28,10 +28,7 @@ static uar_err write_list(struct listing *l)
 		uar_jw_close(&w);
 	}
 	uar_jw_close(&w);
-	if (l->rows.more)
-		uar_jw_str(&w, "next_cursor", l->rows.next);
-	else
-		uar_jw_null(&w, "next_cursor");
+	rd_put_next(&w, l->rows.more, l->rows.next);
 	if (l->rows.count)
 		uar_jw_u64(&w, "total", l->rows.total);
 	uar_jw_close(&w);

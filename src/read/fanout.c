@@ -48,13 +48,16 @@ static void end_graph(struct graph *g, uar_err e, const struct uar_error *error)
 
 static void add_session(struct graph *g, uar_str session_id, int64_t level)
 {
+	uar_str own;
+
 	if (g->op->depth && level > g->op->depth)
 		return;
-	if (g->count == ARRAY_LEN(g->at)) {
+	own = g->count < ARRAY_LEN(g->at) ? uar_arena_str(&g->arena, session_id) : UAR_STR_NONE;
+	if (!own.n) { /* a query without a session would find the children of all */
 		g->omitted = true;
 		return;
 	}
-	g->at[g->count].session_id = uar_arena_str(&g->arena, session_id);
+	g->at[g->count].session_id = own;
 	g->at[g->count++].level = level;
 }
 
@@ -189,14 +192,6 @@ static void finish(struct job_read *r, uar_err e, const struct uar_error *error)
 	op->done(op);
 }
 
-static void put_next(struct uar_jw *w, bool more, uar_str next)
-{
-	if (more)
-		uar_jw_str(w, "next_cursor", next);
-	else
-		uar_jw_null(w, "next_cursor");
-}
-
 static uar_err write_list(struct job_read *r)
 {
 	struct uar_jw w = uar_jw_begin(&r->op->json);
@@ -214,7 +209,7 @@ static uar_err write_list(struct job_read *r)
 		uar_jw_close(&w);
 	}
 	uar_jw_close(&w);
-	put_next(&w, r->jobs.more, r->jobs.next);
+	rd_put_next(&w, r->jobs.more, r->jobs.next);
 	uar_jw_close(&w);
 	return e ? e : uar_jw_end(&w);
 }
@@ -258,7 +253,7 @@ static void put_pending(struct job_read *r, int64_t from, size_t room)
 		put_fresh(r, from++);
 	uar_jw_close(&r->w);
 	snprintf(next, sizeof next, NEVER_STARTED "%lld", (long long)from);
-	put_next(&r->w, from < r->job.item_count, uar_str_c(next));
+	rd_put_next(&r->w, from < r->job.item_count, uar_str_c(next));
 }
 
 static void end_items(struct job_read *r, uar_err e, const struct uar_error *error)
@@ -281,7 +276,7 @@ static void items_ready(struct uar_rows_query *q)
 	}
 	if (q->more) {
 		uar_jw_close(&r->w);
-		put_next(&r->w, true, q->next);
+		rd_put_next(&r->w, true, q->next);
 	} else {
 		put_pending(r, r->job.cursor, r->op->limit - q->row_count);
 	}

@@ -28,10 +28,7 @@ static uar_err write_list(struct listing *l)
 		uar_jw_close(&w);
 	}
 	uar_jw_close(&w);
-	if (l->rows.more)
-		uar_jw_str(&w, "next_cursor", l->rows.next);
-	else
-		uar_jw_null(&w, "next_cursor");
+	rd_put_next(&w, l->rows.more, l->rows.next);
 	uar_jw_close(&w);
 	return e ? e : uar_jw_end(&w);
 }

@@ -21,14 +21,6 @@ static void drop_listing(struct rt_op *op)
 	free_listing(UAR_OWNER(op, struct listing, under_way));
 }
 
-static void put_text(struct uar_jw *w, const char *key, uar_str text)
-{
-	if (text.n)
-		uar_jw_str(w, key, text);
-	else
-		uar_jw_null(w, key);
-}
-
 static const char *const kinds[UAR_SESSION_KINDS] = { "main", "subagent", "job_item", "any" };
 
 enum uar_session_kind uar_session_kind_parse(uar_str name)
@@ -67,10 +59,10 @@ static void write_one(struct uar_jw *w, const struct uar_session_listed *s)
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "session_id", s->session_id);
 	uar_jw_cstr(w, "kind", kinds[kind_of(s->session_id)]);
-	put_text(w, "title", s->title);
-	put_text(w, "agent_id", s->agent_id);
+	rd_put_text(w, "title", s->title);
+	rd_put_text(w, "agent_id", s->agent_id);
 	uar_jw_str(w, "status", s->status);
-	put_text(w, "last_status", s->last_status);
+	rd_put_text(w, "last_status", s->last_status);
 	uar_jw_u64(w, "runs", s->runs);
 	uar_jw_u64(w, "live_runs", s->live);
 	uar_jw_u64(w, "waiting_runs", s->waiting);
@@ -88,10 +80,7 @@ static uar_err write_list(struct listing *l)
 	for (size_t i = 0; i < l->query.row_count; i++)
 		write_one(&w, &l->query.rows[i]);
 	uar_jw_close(&w);
-	if (l->query.more)
-		uar_jw_str(&w, "next_cursor", l->query.next);
-	else
-		uar_jw_null(&w, "next_cursor");
+	rd_put_next(&w, l->query.more, l->query.next);
 	uar_jw_close(&w);
 	return uar_jw_end(&w);
 }

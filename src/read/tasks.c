@@ -59,10 +59,7 @@ static uar_err write_list(struct reading *r)
 		uar_jw_close(&w);
 	}
 	uar_jw_close(&w);
-	if (r->tasks.more)
-		uar_jw_str(&w, "next_cursor", r->tasks.next);
-	else
-		uar_jw_null(&w, "next_cursor");
+	rd_put_next(&w, r->tasks.more, r->tasks.next);
 	uar_jw_close(&w);
 	return e ? e : uar_jw_end(&w);
 }
@@ -78,14 +75,6 @@ static void listed(struct uar_rows_query *q)
 }
 
 /* --- one task -------------------------------------------------------------------------------- */
-
-static void put_text(struct uar_jw *w, const char *key, uar_str s)
-{
-	if (s.n)
-		uar_jw_str(w, key, s);
-	else
-		uar_jw_null(w, key);
-}
 
 static void put_time(struct uar_jw *w, const char *key, int64_t us)
 {
@@ -109,10 +98,7 @@ static void put_attempt_end(struct reading *r, struct uar_jw *w, const struct ua
 		uar_jw_tree(w, "last_error", error);
 	else
 		uar_jw_null(w, "last_error");
-	if (run->terminal)
-		uar_jw_str(w, "completion_summary", run->status);
-	else
-		uar_jw_null(w, "completion_summary");
+	rd_put_text(w, "completion_summary", run->terminal ? run->status : UAR_STR_NONE);
 }
 
 static void put_attempt(struct reading *r, struct uar_jw *w, const struct uar_run_row *run)
@@ -139,7 +125,7 @@ static void put_attempt(struct reading *r, struct uar_jw *w, const struct uar_ru
 	uar_jw_obj(w, "retry_policy");
 	uar_jw_cstr(w, "mode", "manual");
 	uar_jw_close(w);
-	put_text(w, "error_code", run->listed.error_code);
+	rd_put_text(w, "error_code", run->listed.error_code);
 	put_attempt_end(r, w, run);
 	uar_jw_time(w, "created_at", run->created_us);
 	put_time(w, "started_at", run->started_us);
