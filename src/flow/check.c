@@ -6,18 +6,31 @@
 
 #include "json/schema.h"
 
-/* NULL: there are enough already. */
+struct uar_flow_problem *uar_flow_problem_add(struct uar_flow_problems *all, const char *code,
+					      bool warning)
+{
+	struct uar_flow_problem *p = NULL;
+
+	if (all->count < UAR_LIMIT_FLOW_PROBLEMS)
+		p = &all->at[all->count++];
+	for (size_t i = all->count; !p && !warning && i-- > 0;)
+		if (all->at[i].warning)
+			p = &all->at[i];
+	if (!p)
+		return NULL;
+	*p = (struct uar_flow_problem){
+		.code = code, .warning = warning, .edge = -1, .node = UAR_STR("")
+	};
+	all->errors += !warning;
+	return p;
+}
+
 static struct uar_flow_problem *problem(struct check *c, const char *code, const char *next_step)
 {
-	struct uar_flow_problems *all = c->out;
-	struct uar_flow_problem *p;
+	struct uar_flow_problem *p = uar_flow_problem_add(c->out, code, false);
 
-	if (all->count == UAR_LIMIT_FLOW_PROBLEMS)
-		return NULL;
-	p = &all->at[all->count++];
-	all->errors++;
-	*p = (struct uar_flow_problem){ .code = code, .edge = -1, .node = UAR_STR("") };
-	snprintf(p->next_step, sizeof p->next_step, "%s", next_step);
+	if (p)
+		snprintf(p->next_step, sizeof p->next_step, "%s", next_step);
 	return p;
 }
 
@@ -95,8 +108,7 @@ static const char *nearest_type(uar_str name)
 	return best;
 }
 
-/* --- nodes ---------------------------------------------------------------------------------------
- */
+/* --- nodes ---------------------------------------------------------------------------------- */
 
 static bool is_node_id(uar_str s)
 {
@@ -266,8 +278,7 @@ static void check_ends(struct check *c)
 		flow_point(p, "/workflow/nodes");
 }
 
-/* --- edges ---------------------------------------------------------------------------------------
- */
+/* --- edges ---------------------------------------------------------------------------------- */
 
 static struct uar_flow_problem *at_edge(struct check *c, const char *code, size_t place,
 					const char *member, const char *next_step)
@@ -443,11 +454,11 @@ static void check_connected(struct check *c)
 	}
 }
 
-/* --- order ---------------------------------------------------------------------------------------
- */
+/* --- order ---------------------------------------------------------------------------------- */
 
-/* The nodes of a circle, from one that is left over along edges until one comes again. */
-static void tell_circle(struct check *c, const bool *placed)
+/* Names the nodes of a cycle. Each node that could not be placed has an edge from another one: the
+ * first pass follows such edges until it is in a cycle, the second goes round it. */
+static void tell_cycle(struct check *c, const bool *placed)
 {
 	struct uar_buf names = uar_buf_make(200);
 	bool seen[UAR_LIMIT_FLOW_NODES] = { false };
@@ -455,7 +466,6 @@ static void tell_circle(struct check *c, const bool *placed)
 
 	while (placed[at])
 		at++;
-	/* Backwards: all that is left over has something left over before it. */
 	for (int pass = 0; pass < 2; pass++) {
 		memset(seen, 0, sizeof seen);
 		uar_buf_clear(&names);
@@ -470,11 +480,10 @@ static void tell_circle(struct check *c, const bool *placed)
 		}
 	}
 	flow_say(at_edge(c, "cycle", c->edge_at[edge], "",
-			 "Remove one of these edges; what is done for each of many is a node of "
-			 "type "
-			 "loop."),
-		 "the edges go round in a circle: %.*s after %.*s", (int)names.n,
-		 names.p ? names.p : "", UAR_FMT(c->f->nodes[at].id));
+			 "Remove one of these edges. To repeat a step for each item of a list, use "
+			 "a node of type loop."),
+		 "the edges form a cycle: %.*s after %.*s", (int)names.n, names.p ? names.p : "",
+		 UAR_FMT(c->f->nodes[at].id));
 	uar_buf_fini(&names);
 }
 
@@ -515,12 +524,11 @@ static bool put_in_order(struct check *c)
 		}
 	} while (count > before);
 	if (count < c->f->node_count)
-		tell_circle(c, placed);
+		tell_cycle(c, placed);
 	return count == c->f->node_count;
 }
 
-/* --- the whole
- * ------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------ */
 
 /* What a run is told is recorded, and with it what its nodes make of it. */
 static void check_secrets(struct check *c)

@@ -45,8 +45,7 @@ enum uar_flow_type uar_flow_type_parse(uar_str name);
 /* The member "node_types" of an object. */
 void uar_flow_write_types(struct uar_jw *w);
 
-/* --- a document --------------------------------------------------------------------------------
- */
+/* --- a document ----------------------------------------------------------------------------- */
 
 struct uar_flow_node {
 	uar_str id, title; /* title empty: none */
@@ -79,6 +78,10 @@ struct uar_flow_problems {
 	size_t count, errors;
 	bool no_memory; /* not all was looked at */
 };
+/* Adds a problem without text. NULL: the list is full. An error replaces a warning then, so that
+ * a list with an error in it always counts one. */
+struct uar_flow_problem *uar_flow_problem_add(struct uar_flow_problems *all, const char *code,
+					      bool warning);
 /* What is wrong with the workflow of a definition: any JSON value. Without errors *out is filled;
  * it may be NULL. */
 void uar_flow_check(const struct uar_json *definition, struct uar_flow *out,
@@ -92,8 +95,7 @@ void uar_flow_write_problems(struct uar_jw *w, const struct uar_flow_problems *p
  * two. */
 void uar_flow_write_tools(const struct uar_json *definition, struct uar_buf *out);
 
-/* --- a run -------------------------------------------------------------------------------------
- */
+/* --- a run ---------------------------------------------------------------------------------- */
 
 enum uar_flow_status {
 	UAR_FLOW_PENDING,

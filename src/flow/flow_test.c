@@ -11,8 +11,7 @@
 #define NODE(ID, TYPE, CONFIG) "{\"id\":\"" ID "\",\"type\":\"" TYPE "\",\"config\":" CONFIG "},"
 #define FLOW(NODES, EDGES)     "{\"workflow\":{\"nodes\":[" IN NODES OUT "],\"edges\":[" EDGES "]}}"
 
-/* --- refusals
- * -------------------------------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name, *text, *code, *pointer; /* code NULL: it is right */
@@ -63,7 +62,7 @@ static const struct {
 	  FLOW(NODE("l", "loop", "{\"do\":\"tool\",\"with\":{\"tool\":\"x\"}}"),
 	       EDGE_OF("s", "message", "l") "," EDGE("l", "e")),
 	  "wrong_type", "/workflow/edges/0" },
-	{ "a circle",
+	{ "a cycle",
 	  FLOW(NODE("a", "join", "{}") NODE("b", "join", "{}"),
 	       EDGE("s", "a") "," EDGE("a", "b") "," EDGE("b", "a") "," EDGE("b", "e")),
 	  "cycle", "/workflow/edges/" },
@@ -122,8 +121,33 @@ TEST(refuses_wrong_graphs, "WF-04")
 	uar_arena_fini(&arena);
 }
 
-/* --- runs
- * ------------------------------------------------------------------------------------------ */
+TEST(an_error_is_told_however_many_warnings_there_are, "WF-04")
+{
+	static struct uar_flow_problems all;
+	struct uar_buf text = uar_buf_make(65536);
+	struct uar_arena arena;
+	bool found = false;
+
+	uar_arena_init(&arena, 0);
+	uar_buf_printf(&text, "{\"workflow\":{\"nodes\":[" IN);
+	for (int i = 0; i < UAR_LIMIT_FLOW_PROBLEMS + 1; i++)
+		uar_buf_printf(&text, "{\"id\":\"n%d\",\"type\":\"join\"},", i);
+	uar_buf_printf(&text, NODE("t", "transform", "{\"value\":\"{{/item}}\"}") OUT
+		       "],\"edges\":[" EDGE("s", "t") "," EDGE("t", "e"));
+	for (int i = 0; i < UAR_LIMIT_FLOW_PROBLEMS + 1; i++)
+		uar_buf_printf(&text, "," EDGE("s", "n%d"), i);
+	uar_buf_printf(&text, "]}}");
+	uar_flow_check(parse(&arena, text.p), NULL, &all);
+	CHECK_INT(all.count, UAR_LIMIT_FLOW_PROBLEMS);
+	CHECK_INT(all.errors, 1);
+	for (size_t i = 0; i < all.count; i++)
+		found |= !all.at[i].warning && strcmp(all.at[i].code, "unknown_value") == 0;
+	CHECK(found);
+	uar_buf_fini(&text);
+	uar_arena_fini(&arena);
+}
+
+/* --- runs ----------------------------------------------------------------------------------- */
 
 struct story {
 	struct uar_arena arena;

@@ -116,22 +116,7 @@ void gate_workflow_types(struct call *c)
 	uar_buf_fini(&b);
 }
 
-/* --- the check -----------------------------------------------------------------------------------
- */
-
-static struct uar_flow_problem *add(struct uar_flow_problems *all, const char *code, bool warning)
-{
-	struct uar_flow_problem *p;
-
-	if (all->count == UAR_LIMIT_FLOW_PROBLEMS)
-		return NULL;
-	p = &all->at[all->count++];
-	*p = (struct uar_flow_problem){
-		.code = code, .warning = warning, .edge = -1, .node = UAR_STR("")
-	};
-	all->errors += !warning;
-	return p;
-}
+/* --- the check ------------------------------------------------------------------------------ */
 
 /* What is wrong besides the graph: the first of it. */
 static void check_definition(const struct uar_json *definition, struct uar_flow_problems *all)
@@ -149,7 +134,7 @@ static void check_definition(const struct uar_json *definition, struct uar_flow_
 		uar_definition_fini(&d);
 		return;
 	}
-	p = add(all, "definition", false);
+	p = uar_flow_problem_add(all, "definition", false);
 	if (!p)
 		return;
 	snprintf(p->pointer, sizeof p->pointer, "%s", error.where);
@@ -166,7 +151,7 @@ static void warn_agent(struct call *c, struct uar_flow_problems *all, const stru
 
 	if (n->type != UAR_FLOW_AGENT || uar_workers_agent(c->g->o.work, &c->owner, name))
 		return;
-	p = add(all, "unknown_agent", true);
+	p = uar_flow_problem_add(all, "unknown_agent", true);
 	if (!p)
 		return;
 	p->node = n->id;
@@ -194,6 +179,10 @@ void gate_check_workflow(struct call *c)
 		return;
 	}
 	uar_flow_check(definition, f, all);
+	if (all->no_memory) {
+		gate_problem(c, UAR_ENOMEM, &error);
+		return;
+	}
 	if (!all->errors)
 		check_definition(definition, all);
 	for (size_t i = 0; !all->errors && i < f->node_count; i++)
