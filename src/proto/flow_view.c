@@ -44,17 +44,13 @@ static struct uar_flow_seen *node_of(struct uar_flow_view *v, uar_str id)
 	return n;
 }
 
-/* Calls of later rounds are found last: what is spoken of is mostly new. */
-static struct uar_flow_unit *unit_of(const struct uar_flow_view *v, uar_str call_id,
-				     const struct uar_flow_seen **out_node)
+/* The nodes that began last are looked at first: most events are about them. */
+static struct uar_flow_unit *unit_of(const struct uar_flow_view *v, uar_str call_id)
 {
-	for (size_t i = v->count; i-- > 0;)
+	for (size_t i = v->count; call_id.n && i-- > 0;)
 		for (struct uar_flow_unit *u = v->nodes[i].units; u; u = u->next)
-			if (uar_str_eq(u->call_id, call_id)) {
-				if (out_node)
-					*out_node = &v->nodes[i];
+			if (uar_str_eq(u->call_id, call_id))
 				return u;
-			}
 	return NULL;
 }
 
@@ -65,8 +61,7 @@ static void note_event(uint64_t *first, uint64_t *last, const struct uar_event *
 	*last = ev->run_sequence;
 }
 
-/* --- facts of nodes -----------------------------------------------------------------------------
- */
+/* --- facts of nodes ------------------------------------------------------------------------- */
 
 static bool is_end(uar_str status)
 {
@@ -117,10 +112,11 @@ static uar_err note_node(struct uar_flow_view *v, const struct uar_event *ev,
 
 static uar_err note_call(struct uar_flow_view *v, const struct uar_json *call)
 {
-	struct uar_flow_seen *n = node_of(v, text_of(call, "node"));
+	uar_str id = text_of(call, "node");
+	struct uar_flow_seen *n = id.n ? node_of(v, id) : NULL; /* agent.wait is of no node */
 	struct uar_flow_unit *u;
 
-	if (!text_of(call, "node").n || !n)
+	if (!n)
 		return UAR_OK;
 	u = uar_arena_alloc(v->arena, sizeof *u);
 	if (!u || own(v, &u->call_id, text_of(call, "id")))
@@ -146,8 +142,7 @@ static uar_err take_status(struct uar_flow_view *v, const struct uar_event *ev,
 	return e;
 }
 
-/* --- calls, agents, questions
- * ---------------------------------------------------------------------- */
+/* --- calls, agents, questions --------------------------------------------------------------- */
 
 static uar_err note_child(struct uar_flow_view *v, struct uar_flow_unit *u,
 			  const struct uar_json *s)
@@ -186,7 +181,7 @@ static uar_err take_result(struct uar_flow_view *v, const struct uar_event *ev,
 	const struct uar_json *preview = uar_json_get(p, UAR_STR("preview"));
 	const struct uar_json *child = uar_json_get(preview, UAR_STR("subagent"));
 	const struct uar_json *rested = uar_json_get(preview, UAR_STR("subagents"));
-	struct uar_flow_unit *u = unit_of(v, ev->ids[UAR_ID_TOOL_CALL], NULL);
+	struct uar_flow_unit *u = unit_of(v, ev->ids[UAR_ID_TOOL_CALL]);
 	uar_err e = UAR_OK;
 
 	if (u && !u->spawns)
@@ -214,7 +209,7 @@ static uar_err take_question(struct uar_flow_view *v, const struct uar_event *ev
 			     const struct uar_json *p)
 {
 	uar_str call = text_of(uar_json_get(p, UAR_STR("scope")), "tool_call_id");
-	struct uar_flow_unit *u = unit_of(v, call, NULL);
+	struct uar_flow_unit *u = unit_of(v, call);
 
 	return u ? own(v, &u->action_id, ev->ids[UAR_ID_ACTION]) : UAR_OK;
 }
@@ -227,8 +222,7 @@ static void take_answer(struct uar_flow_view *v, const struct uar_event *ev)
 				u->action_id = UAR_STR("");
 }
 
-/* --- the run
- * ---------------------------------------------------------------------------------------- */
+/* --- the run -------------------------------------------------------------------------------- */
 
 static uar_err take_run(struct uar_flow_view *v, const struct uar_event *ev,
 			const struct uar_json *p)
@@ -252,7 +246,7 @@ static uar_err take_run(struct uar_flow_view *v, const struct uar_event *ev,
 
 uar_err uar_flow_view_take(struct uar_flow_view *v, const struct uar_event *ev)
 {
-	struct uar_flow_unit *u = unit_of(v, ev->ids[UAR_ID_TOOL_CALL], NULL);
+	struct uar_flow_unit *u = unit_of(v, ev->ids[UAR_ID_TOOL_CALL]);
 	const struct uar_json *p = NULL;
 	struct uar_arena scratch;
 	uar_err e;
@@ -260,7 +254,7 @@ uar_err uar_flow_view_take(struct uar_flow_view *v, const struct uar_event *ev)
 	uar_arena_init(&scratch, 0);
 	e = uar_event_payload(ev, &scratch, &p, NULL);
 	v->through = ev->run_sequence;
-	if (u && ev->ids[UAR_ID_TOOL_CALL].n)
+	if (u)
 		note_event(&u->first, &u->last, ev);
 	if (!e && ev->cls == UAR_EV_RUN_STATUS)
 		e = take_status(v, ev, p);
@@ -278,8 +272,7 @@ uar_err uar_flow_view_take(struct uar_flow_view *v, const struct uar_event *ev)
 	return e;
 }
 
-/* --- written
- * ------------------------------------------------------------------------------------------ */
+/* --- written -------------------------------------------------------------------------------- */
 
 static bool is_over(const struct uar_flow_view *v)
 {
@@ -377,7 +370,6 @@ static const char *shown_status(const struct uar_flow_view *v, const struct uar_
 static void put_seen(const struct uar_flow_view *v, struct uar_jw *w, const struct uar_flow_seen *n)
 {
 	const struct uar_flow_unit *u = n->units;
-	uint64_t last = n->last;
 
 	uar_jw_cstr(w, "status", shown_status(v, n));
 	if (n->took.n) {
@@ -395,7 +387,7 @@ static void put_seen(const struct uar_flow_view *v, struct uar_jw *w, const stru
 		put_unit(w, u);
 	else if (u || n->items)
 		put_items(v, w, n);
-	put_events(w, n->first, last);
+	put_events(w, n->first, n->last);
 }
 
 static void put_nodes(const struct uar_flow_view *v, struct uar_jw *w, const struct uar_json *nodes)
