@@ -357,6 +357,8 @@ static void on_update(void *ctx, const struct uar_remote_view *v)
 {
 	struct peer_worker *w = ctx;
 
+	if (w->doing == PEER_RESTS)
+		return; /* the run fails already */
 	if (w->doing == PEER_SEEKS && !v->knows) {
 		w->ask.allowed = v->has_history; /* it is not there, and would be */
 		return;
@@ -528,6 +530,7 @@ static void on_opened(void *ctx, const struct uar_remote_card *card)
 	struct uar_error error = { 0 };
 	uar_err e = rt_peer_headers(w, card->url, &error);
 
+	w->doing = PEER_RESTS; /* a cancel need not wait for the card any more */
 	w->can.streams = card->streams;
 	w->can.lists = card->lists;
 	w->can.idempotent = card->idempotent;
@@ -634,8 +637,8 @@ static void peer_cancel(struct worker *base)
 		stopped_here_alone(w, "out of memory");
 		return;
 	}
-	if (w->load.definition || w->doing == PEER_OPENS)
-		return; /* the card first */
+	if (w->load.definition || w->doing == PEER_OPENS || !w->remote)
+		return; /* the card first; without one the run fails already */
 	if (w->doing == PEER_SENDS && !w->task_id[0])
 		return;
 	ops_of(w)->leave(w->remote);
