@@ -20,8 +20,7 @@ struct looking {
 	struct uar_flow_step *before, *now;
 };
 
-/* --- what there is ------------------------------------------------------------------------------
- */
+/* --- what there is -------------------------------------------------------------------------- */
 
 /* All inputs in one object. */
 static uar_err read_inputs(struct looking *k)
@@ -108,8 +107,7 @@ static uar_err look(struct looking *k, struct uar_error *error)
 	return e ? e : uar_flow_step(&k->ask, &k->arena, &k->now);
 }
 
-/* --- a plan
- * --------------------------------------------------------------------------------------- */
+/* --- a plan --------------------------------------------------------------------------------- */
 
 static bool has_secrets(const struct toolset *set, const struct uar_flow_step *s)
 {
@@ -227,8 +225,7 @@ static uar_err plan(struct looking *k)
 	return e;
 }
 
-/* --- the end
- * -------------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------------- */
 
 static void fail_node(struct looking *k)
 {
@@ -284,6 +281,7 @@ static uar_err say(struct looking *k)
 	const struct uar_json *v = k->now->answer;
 	struct uar_buf b = uar_buf_make(2 * (size_t)UAR_LIMIT_JSON_BYTES);
 	uar_str rest;
+	uar_err e;
 
 	if (v && v->kind == UAR_JSON_STRING)
 		uar_buf_add_str(&b, v->text);
@@ -298,8 +296,9 @@ static uar_err say(struct looking *k)
 	}
 	if (!b.err)
 		rt_send(r, &finish);
+	e = b.err;
 	uar_buf_fini(&b);
-	return b.err;
+	return e;
 }
 
 static uar_err finish(struct looking *k)
