@@ -16,8 +16,7 @@ const char *uar_flow_status_name(enum uar_flow_status s)
 	return status_names[s];
 }
 
-/* --- ends of a node
- * -------------------------------------------------------------------------------- */
+/* --- ends of a node ------------------------------------------------------------------------- */
 
 static void complete(struct uar_flow_state *n, const char *took, const struct uar_json *value)
 {
@@ -37,14 +36,12 @@ static const struct uar_json *error_value(struct flow_run *r, const struct uar_f
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_FLOW_VALUE);
 	struct uar_jw w = uar_jw_begin(&b);
-	const struct uar_json *j = NULL;
 
 	uar_jw_obj(&w, NULL);
 	uar_jw_str(&w, "category", n->category);
 	uar_jw_str(&w, "message", n->message);
 	uar_jw_close(&w);
-	j = flow_take_json(r, uar_jw_end(&w), &b);
-	return j;
+	return flow_take_json(r, uar_jw_end(&w), &b);
 }
 
 /* A failure that the settings take care of is none. */
@@ -61,8 +58,7 @@ static void handle_failure(struct flow_run *r, size_t node)
 		complete(n, "error", error_value(r, n));
 }
 
-/* --- one node by itself
- * ----------------------------------------------------------------------------- */
+/* --- one node by itself --------------------------------------------------------------------- */
 
 static void take_unit(struct uar_flow_state *n, const struct flow_unit *u)
 {
@@ -147,8 +143,7 @@ static void step_wait(struct flow_run *r, size_t node)
 		r->until_us = until;
 }
 
-/* --- loops
- * ------------------------------------------------------------------------------------------ */
+/* --- loops ---------------------------------------------------------------------------------- */
 
 struct items {
 	struct flow_unit *at;
@@ -267,13 +262,10 @@ static void step_loop(struct flow_run *r, size_t node)
 		n->running = all.busy;
 		end_loop(r, n, &all, stops);
 	}
-	if (!stops && n->status == UAR_FLOW_COMPLETED)
-		return;
 	handle_failure(r, node);
 }
 
-/* --- the graph
- * --------------------------------------------------------------------------------------- */
+/* --- the graph ------------------------------------------------------------------------------ */
 
 static void step_join(struct flow_run *r, size_t node)
 {
@@ -374,8 +366,7 @@ static void walk(struct flow_run *r)
 	}
 }
 
-/* --- the verdict
- * -------------------------------------------------------------------------------------- */
+/* --- the verdict ---------------------------------------------------------------------------- */
 
 static bool find_culprit(struct flow_run *r)
 {
@@ -447,8 +438,7 @@ uar_err uar_flow_step(const struct uar_flow_ask *ask, struct uar_arena *arena,
 	return r.err;
 }
 
-/* --- changes
- * ------------------------------------------------------------------------------------------ */
+/* --- changes -------------------------------------------------------------------------------- */
 
 static bool is_same(const struct uar_flow_state *a, const struct uar_flow_state *b)
 {

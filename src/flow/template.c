@@ -21,8 +21,7 @@ bool uar_flow_cut_pointer(uar_str text, uar_str *before, uar_str *pointer, uar_s
 	return false;
 }
 
-/* --- where pointers lead -------------------------------------------------------------------------
- */
+/* --- where pointers lead -------------------------------------------------------------------- */
 
 const struct uar_json *uar_flow_port_value(const struct uar_flow_scope *s, size_t node,
 					   uar_str port)
@@ -82,8 +81,7 @@ const struct uar_json *uar_flow_find(const struct uar_flow_scope *s, uar_str poi
 	return root && rest.n ? uar_json_pointer(root, uar_str_n(rest.p - 1, rest.n + 1)) : root;
 }
 
-/* --- filling
- * -------------------------------------------------------------------------------------- */
+/* --- filling -------------------------------------------------------------------------------- */
 
 struct fill {
 	const struct uar_flow_scope *s;
@@ -177,8 +175,7 @@ uar_err uar_flow_fill(const struct uar_flow_scope *s, const struct uar_json *t,
 	return e ? e : uar_json_parse(text, NULL, arena, out, NULL);
 }
 
-/* --- conditions
- * ----------------------------------------------------------------------------------- */
+/* --- conditions ----------------------------------------------------------------------------- */
 
 static bool is_empty(const struct uar_json *v)
 {

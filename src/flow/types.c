@@ -86,8 +86,7 @@ void uar_flow_write_types(struct uar_jw *w)
 	uar_jw_close(w);
 }
 
-/* --- ports -------------------------------------------------------------------------------------
- */
+/* --- ports ---------------------------------------------------------------------------------- */
 
 uar_str uar_flow_setting(const struct uar_json *config, const char *name)
 {

@@ -29,8 +29,7 @@ const struct uar_json *flow_edge_value(const struct flow_run *r, const struct ua
 	return r->f->nodes[e->from].type == UAR_FLOW_INPUT ? &flow_null : NULL;
 }
 
-/* --- calls of the log
- * --------------------------------------------------------------------------------- */
+/* --- calls of the log ----------------------------------------------------------------------- */
 
 uar_str flow_key(struct flow_run *r, const char *stage, uar_str id, int item)
 {
@@ -121,8 +120,7 @@ void flow_read_calls(struct flow_run *r, const struct uar_flow_calls *calls)
 		note_child(r, &r->calls[i]);
 }
 
-/* --- what is wanted
- * ------------------------------------------------------------------------------------ */
+/* --- what is wanted ------------------------------------------------------------------------- */
 
 bool flow_want(struct flow_run *r, uar_str key, uar_str tool_id, uar_str args)
 {
@@ -164,8 +162,7 @@ void flow_want_children(struct flow_run *r)
 	uar_buf_fini(&b);
 }
 
-/* --- one of them
- * ---------------------------------------------------------------------------------------- */
+/* --- one of them ---------------------------------------------------------------------------- */
 
 static void unit_fails(struct flow_unit *u, const char *category, uar_str message)
 {
@@ -268,8 +265,7 @@ void flow_unit_look(struct flow_run *r, struct flow_unit *u)
 		look_at_call(r, u);
 }
 
-/* --- it begins
- * ------------------------------------------------------------------------------------------ */
+/* --- it begins ------------------------------------------------------------------------------ */
 
 /* The text of a template. */
 static uar_str fill_text(struct flow_run *r, uar_str text, const char *otherwise)

@@ -24,8 +24,7 @@ UAR_MUST_CHECK uar_err a2a_card_read(uar_str text, uar_str card_url, const struc
 /* An address of a folder is that of the card in it. NULL: there is no memory. */
 uar_str a2a_card_address(uar_str url, struct uar_arena *arena);
 
-/* --- a2a_cards.c: cards that were read, so that they need not be read again ---------------------
- */
+/* --- a2a_cards.c: cards that were read, so that they need not be read again ----------------- */
 
 struct a2a_kept_card {
 	const char *url, *etag, *text; /* url NULL: free; etag may be empty */
