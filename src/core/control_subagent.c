@@ -79,6 +79,8 @@ void uar_subagent_write(struct uar_jw *w, const struct uar_row_subagent *s)
 	uar_jw_int(w, "turns", s->turns);
 	uar_jw_int(w, "open_turns", s->open_turns);
 	view_put_text(w, "answer", s->answer);
+	if (s->answer_bytes > (int64_t)s->answer.n) /* it is the beginning */
+		uar_jw_int(w, "answer_bytes", s->answer_bytes);
 	view_put_text(w, "last_message_ref", s->last_message_ref);
 	uar_jw_raw(w, "last_error", s->last_error.n ? s->last_error : UAR_STR("null"));
 	uar_jw_bool(w, "recoverable", uar_subagent_at_rest(s));
@@ -688,6 +690,7 @@ void ctl_settle_subagent(struct ctl *c)
 	s->run_id = in->run_id.n ? in->run_id : s->run_id;
 	if (in->answer.n) {
 		s->answer = in->answer;
+		s->answer_bytes = in->answer_bytes;
 		s->last_message_ref = in->output_ref;
 	}
 	if (s->open_turns == 0)

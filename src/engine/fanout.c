@@ -121,6 +121,7 @@ static void send_settled(struct errand *e)
 		.message = uar_str_utf8_prefix(e->message, UAR_TEXT_MESSAGE - 1),
 		.retryable = e->retryable,
 		.answer = uar_buf_str(&e->answer),
+		.answer_bytes = e->answer_bytes,
 		.output_ref = output_ref(e),
 	};
 
@@ -158,7 +159,9 @@ static void take_text(struct errand *e, const struct uar_event *ev)
 		if (!uar_str_is(id, e->message_id)) {
 			snprintf(e->message_id, sizeof e->message_id, "%.*s", UAR_FMT(id));
 			uar_buf_clear(&e->answer);
+			e->answer_bytes = 0;
 		}
+		e->answer_bytes += (int64_t)text.n;
 		uar_buf_add_str(&e->answer,
 				uar_str_utf8_prefix(text, UAR_LIMIT_CHILD_ANSWER - e->answer.n));
 	}

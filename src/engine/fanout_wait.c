@@ -92,6 +92,8 @@ static uar_err keep_row(struct waiting *x, const struct uar_row *row)
 	struct uar_jw w = uar_jw_begin(&one);
 	uar_err e = uar_row_unpack(row, &x->rows.arena, &s, sizeof s, NULL);
 
+	if (!e && !s.answer_bytes)
+		s.answer_bytes = (int64_t)s.answer.n;
 	if (!e && x->w && x->w->answer_bytes)
 		s.answer = uar_str_utf8_prefix(s.answer, x->w->answer_bytes);
 	if (!e) {

@@ -221,6 +221,57 @@ TEST(runs_an_agent_and_waits_for_it, "WF-03")
 	uar_arena_fini(&t.arena);
 }
 
+#define REST(ID, BYTES)                                                                            \
+	"{\"subagent_id\":\"" ID "\",\"status\":\"completed\",\"recoverable\":true,"                 \
+	"\"answer\":\"hello\",\"answer_bytes\":" BYTES "}"
+
+static void two_agents_end(struct story *t, const char *waited)
+{
+	story_begin(t,
+		    FLOW(NODE("a", "agent", "{\"agent\":\"echo\"}")
+				 NODE("b", "agent", "{\"agent\":\"echo\"}")
+					 NODE("j", "join", "{}"),
+			 EDGE("s", "a") "," EDGE("s", "b") "," EDGE("a", "j") "," EDGE(
+				 "b", "j") "," EDGE("j", "e")),
+		    "{\"message\":\"hi\"}");
+	CHECK_INT(t->step->want_count, 2);
+	t->calls[0] = (struct uar_flow_call){ UAR_STR("spawn:a"), true, false,
+					      UAR_STR("{\"subagent\":{\"subagent_id\":\"c1\"}}") };
+	t->calls[1] = (struct uar_flow_call){ UAR_STR("spawn:b"), true, false,
+					      UAR_STR("{\"subagent\":{\"subagent_id\":\"c2\"}}") };
+	t->count = 2;
+	look(t, 0);
+	answer(t, "wait", waited, false);
+}
+
+TEST(an_answer_that_a_wait_has_cut_is_waited_for_alone, "WF-03")
+{
+	struct story t;
+
+	two_agents_end(&t, "{\"subagents\":[" REST("c1", "5") "," REST("c2", "9") "]}");
+	CHECK_STR(uar_str_c(t.step->wants[0].args.p),
+		  "{\"subagent_ids\":[\"c2\"],\"mode\":\"any\",\"timeout_seconds\":600}");
+	answer(&t, "wait",
+	       "{\"subagents\":[{\"subagent_id\":\"c2\",\"status\":\"completed\","
+	       "\"recoverable\":true,\"answer\":\"hello you\"}]}",
+	       false);
+	CHECK_INT(t.step->verdict, UAR_FLOW_DONE);
+	CHECK_STR(uar_str_c(written(&t, t.step->answer)), "[\"hello\",\"hello you\"]");
+	uar_arena_fini(&t.arena);
+}
+
+TEST(an_answer_that_is_not_kept_whole_fails_its_node, "WF-03")
+{
+	struct story t;
+
+	two_agents_end(&t, "{\"subagents\":[" REST("c1", "5") "," REST("c2", "9") "]}");
+	answer(&t, "wait", "{\"subagents\":[" REST("c2", "9") "]}", false);
+	CHECK_INT(t.step->verdict, UAR_FLOW_BROKE);
+	CHECK_INT(t.step->culprit, 2);
+	CHECK_STR(t.step->nodes[2].category, "result_too_large");
+	uar_arena_fini(&t.arena);
+}
+
 TEST(a_branch_that_is_not_taken_is_skipped, "WF-03")
 {
 	static const char *const test = FLOW(

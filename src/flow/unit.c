@@ -54,32 +54,60 @@ static uar_str child_of(const struct flow_told *spawn)
 	return uar_flow_setting(uar_json_get(spawn->json, UAR_STR("subagent")), "subagent_id");
 }
 
-/* How a child came to rest; NULL: it has not. */
-static const struct uar_json *rested(const struct flow_run *r, uar_str child)
+static const struct uar_json *children_of(const struct flow_told *t)
 {
-	for (size_t i = 0; i < r->call_count; i++) {
-		const struct flow_told *t = &r->calls[i];
-		const struct uar_json *list = uar_str_is(t->call->key, "wait") && !t->call->failed
-						      ? uar_json_get(t->json, UAR_STR("subagents"))
-						      : NULL;
+	return uar_str_is(t->call->key, "wait") && !t->call->failed
+		       ? uar_json_get(t->json, UAR_STR("subagents"))
+		       : NULL;
+}
 
-		for (const struct uar_json *s = uar_json_first(list); s; s = s->next)
-			if (uar_str_eq(uar_flow_setting(s, "subagent_id"), child) &&
-			    uar_json_bool(uar_json_get(s, UAR_STR("recoverable")), false))
+/* Is that all that it answered? */
+static bool is_whole(const struct uar_json *child)
+{
+	int64_t bytes = uar_json_int(uar_json_get(child, UAR_STR("answer_bytes")), 0);
+
+	return bytes <= (int64_t)uar_flow_setting(child, "answer").n;
+}
+
+/* How a child came to rest; NULL: it has not. *out_cut: it has, and is to be waited for alone,
+ * because a wait for many tells the beginnings of their answers. */
+static const struct uar_json *find_rest(const struct flow_run *r, uar_str child, bool *out_cut)
+{
+	*out_cut = false;
+	for (size_t i = 0; i < r->call_count; i++) {
+		const struct uar_json *list = children_of(&r->calls[i]);
+
+		for (const struct uar_json *s = uar_json_first(list); s; s = s->next) {
+			if (!uar_str_eq(uar_flow_setting(s, "subagent_id"), child) ||
+			    !uar_json_bool(uar_json_get(s, UAR_STR("recoverable")), false))
+				continue;
+			if (list->count == 1 || is_whole(s))
 				return s;
+			*out_cut = true;
+		}
 	}
 	return NULL;
+}
+
+static const struct uar_json *rested(const struct flow_run *r, uar_str child)
+{
+	bool cut;
+
+	return find_rest(r, child, &cut);
 }
 
 static void note_child(struct flow_run *r, const struct flow_told *t)
 {
 	uar_str id = child_of(t);
+	bool cut;
 
 	if (!uar_str_starts(t->call->key, UAR_STR("spawn:")) || t->call->failed)
 		return;
 	if (!t->call->ended) {
 		r->spawned++;
-	} else if (id.n && !rested(r, id) && r->child_count < UAR_LIMIT_FLOW_CHILDREN) {
+	} else if (id.n && !find_rest(r, id, &cut) && r->child_count < UAR_LIMIT_FLOW_CHILDREN) {
+		if (cut)
+			r->cut = id;
 		r->children[r->child_count++] = id;
 		r->spawned++;
 	}
@@ -149,7 +177,8 @@ void flow_want_children(struct flow_run *r)
 	uar_jw_obj(&w, NULL);
 	uar_jw_arr(&w, "subagent_ids");
 	for (size_t i = 0; i < r->child_count; i++)
-		uar_jw_str(&w, NULL, r->children[i]);
+		if (!r->cut.n || uar_str_eq(r->cut, r->children[i]))
+			uar_jw_str(&w, NULL, r->children[i]);
 	uar_jw_close(&w);
 	uar_jw_cstr(&w, "mode", "any");
 	uar_jw_int(&w, "timeout_seconds", patience(r));
@@ -234,7 +263,15 @@ static void take_child(struct flow_run *r, struct flow_unit *u, const struct uar
 	uar_str status = uar_flow_setting(child, "status");
 	uar_str why = uar_flow_setting(uar_json_get(child, UAR_STR("last_error")), "message");
 
-	if (uar_str_is(status, "completed"))
+	if (uar_str_is(status, "completed") && !is_whole(child))
+		unit_fails(u, "result_too_large",
+			   uar_arena_printf(r->arena,
+					    "the answer has %lld bytes, and the first %zu are kept",
+					    (long long)uar_json_int(
+						    uar_json_get(child, UAR_STR("answer_bytes")),
+						    0),
+					    uar_flow_setting(child, "answer").n));
+	else if (uar_str_is(status, "completed"))
 		take_answer(r, u, uar_flow_setting(child, "answer"));
 	else
 		unit_fails(

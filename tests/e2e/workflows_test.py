@@ -181,6 +181,27 @@ def failure():
             check(text(log).startswith("caught: "), text(log))
 
 
+@test("an_answer_of_an_agent_is_whole_or_fails_its_node", "WF-03")
+def long_answers():
+    nodes = {n: ("agent", {"agent": "late"}) for n in "abcdef"}
+    f = flow("long", nodes, [e for n in nodes for e in (f"start.message {n}", f"{n} end")])
+    late = flow("late", {"nap": ("wait", {"seconds": 1})}, ["start.message nap", "nap end"])
+    one = flow("one", {"say": ("agent", {"agent": "echo"})}, ["start.message say", "say end"])
+    with AgentServer(f, late, one) as s:
+        run = s.create("long", "x" * 60000)  # together more than one wait tells
+        wait_until(lambda: len(of_agent(s, "late")) == 6, "all are at work")
+        s.kill()
+        s.start()
+        log = log_of(s, run)
+        equal(text(log), "x" * 60000)
+        told = [e["payload"]["metadata"]["workflow_node"] for e in log if "workflow_node" in e["payload"].get("metadata", {})]
+        equal([n["output_bytes"] for n in told if n["type"] == "agent" and n["status"] == "completed"], [60002] * 6)
+        equal(text(log_of(s, s.create("one", "x" * 65536))), "x" * 65536)
+        record = s.finish(s.create("one", "x" * 65537))
+        equal((record["status"], record["error"]["code"]), ("failed", "NODE_FAILED"))
+        check("65537 bytes" in record["error"]["message"], record["error"])
+
+
 @test("policies_and_approvals_hold_for_the_tools_of_nodes", "WF-03 TOOL-05")
 def policy():
     with Service() as service:
