@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import random
+import subprocess
 
 from lib import ROOT, Server, check, check_session, equal, main, refused, run_uar, test, wait_until
 from lib.agents import AgentServer
@@ -456,7 +457,9 @@ def scopes():
 @test("the_example_of_the_documentation_works", "WF-03 WF-04")
 def example():
     with open(os.path.join(ROOT, "docs", "workflows.md")) as f:
-        example = f.read().split("```yaml\n")[1].split("```")[0]
+        page = f.read()
+    example = page.split("```yaml\n")[1].split("```")[0]
+    curl, = [line for line in page.splitlines() if line.startswith("curl ")]
     with Server() as s:
         os.makedirs(os.path.join(s.data, "agents"), exist_ok=True)
         path = os.path.join(s.data, "agents", "release.yaml")
@@ -465,7 +468,10 @@ def example():
         told = run_uar("workflow", "check", path)
         equal((told.returncode, told.stdout.split(",")[0]), (0, "release.yaml: workflow release is right"))
         wait_until(lambda: [w for w in s.http.get("/api/workflows").json["workflows"] if w["workflow_id"] == "release"], "it is read")
-        log = log_of(s, s.create("release", "2.0", inputs={"lines": ["faster"]}))
+        told = subprocess.run(["sh", "-c", curl], env={**os.environ, "UAR_URL": s.url, "UAR_TOKEN": s.token},
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60)
+        check(b'"run_id"' in told.stdout, told.stdout)
+        log = log_of(s, json.loads(told.stdout)["run_id"])
         equal(json.loads(text(log)), {"version": "2.0", "changes": ["- faster"]})
         run = s.create("release", "2.1", inputs={"lines": ["a", "b", "c"]})
         answer(s, run, decision="approve")
