@@ -1,7 +1,7 @@
-/* host_policy.c - the operator's permissions are other ones while the server runs.
+/* host_policy.c - the operator changes the permissions while the server runs.
  *
- * The change is a fact before it decides about a call. Where the fact cannot be kept the change
- * holds all the same: what the operator forbids must not be done for want of space. */
+ * The change is recorded before it applies to a call. If it cannot be recorded it applies all the
+ * same: a full disk must not allow what the operator forbids. */
 #include "work/permission.h"
 #include "work/registry_append.h"
 
@@ -69,6 +69,7 @@ void uar_workers_change_policy(struct uar_workers *w, struct uar_host_policy *ta
 	uar_err e = UAR_ENOMEM;
 
 	if (!c) {
+		w->policy.in_force = ++w->policy.asked; /* earlier ones come too late */
 		put_in_force(w, taken);
 		return;
 	}
